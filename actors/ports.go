@@ -1,0 +1,55 @@
+package actors
+
+import (
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+// Publisher sends what the actors decide. Calls must not block on the
+// network; the records may be reused after the call returns.
+type Publisher interface {
+	// Recommend publishes a decision on the queue's recommend subject, and to
+	// every address in replies (reply subjects of requests it answers).
+	Recommend(worker, queue string, r *telemetry.Recommendation, replies []string)
+	// Report publishes a copy of a local launch report on the telemetry subject.
+	Report(worker, queue string, l *telemetry.Launch)
+	// Done publishes a finished batch. sent reports the outcome once the server has it.
+	Done(worker, queue string, d *telemetry.Done, sent func(error))
+}
+
+// Engine runs launches on one device. Submit and Launch never block on the
+// device. The worker actor is the only caller.
+type Engine interface {
+	// Submit takes a batch into the queue's pending slots. An error means
+	// nothing was taken.
+	Submit(queue string, w *telemetry.Work) error
+	// Launch starts one launch of what is pending on the order's queue and
+	// calls settled exactly once, from another goroutine.
+	Launch(o Order, settled func(Report))
+}
+
+// Order is one launch to run.
+type Order struct {
+	Launch   uint64 // launch number, from 1
+	Decision uint64
+	Queue    string
+	Plan     policy.Recommendation
+}
+
+// Report is what came back of a launch.
+type Report struct {
+	Launch  telemetry.Launch
+	Done    []telemetry.Done // batches that finished in this launch
+	Pending int              // slots of the queue still to run
+}
+
+// Outcome says what became of a submitted batch.
+type Outcome uint8
+
+// Outcomes of a batch.
+const (
+	OutcomeDone      Outcome = iota // executed and its done record is with the server
+	OutcomeDuplicate                // executed before; only acknowledged
+	OutcomeRefused                  // will never run; the reason was returned
+	OutcomeRetry                    // not run (shutdown, publish failure): deliver again
+)

@@ -1,0 +1,138 @@
+package policy
+
+// Topology is the way a launch walks its work.
+type Topology uint8
+
+// Topologies. None is the zero value and means "no decision yet".
+const (
+	TopologyNone Topology = iota
+	TopologyEmpty
+	TopologySparse
+	TopologyHybrid
+	TopologyDense
+	TopologyFused
+	TopologyMemoryConstrained
+)
+
+// Pressure classes the queue length against the invocations of one launch.
+type Pressure uint8
+
+// Pressure classes.
+const (
+	PressureEmpty Pressure = iota
+	PressureLight
+	PressureBalanced
+	PressureSaturated
+)
+
+// Mode is the kind of kernel that runs the slots.
+type Mode uint8
+
+// Execution modes.
+const (
+	ModeInterpreter Mode = iota
+	ModeJIT
+)
+
+// Presence marks the request fields that were measured although they are zero.
+type Presence uint8
+
+// Presence bits of a Request.
+const (
+	HasFrontierDensity Presence = 1 << iota
+	HasMemoryPressure
+	HasFrontierEdges // FrontierOutDegreeSum, FrontierNodes and UnexploredEdges
+)
+
+// Limits are the device limits a plan must respect.
+type Limits struct {
+	MaxWorkgroupSizeX          uint32 // invocations along x
+	MaxWorkgroupsPerDimension  uint32
+	MaxInvocationsPerWorkgroup uint32
+	SubgroupSize               uint32 // 0 if unknown
+}
+
+// Request is everything a decision looks at, besides the state before it.
+type Request struct {
+	QueueLen              uint32 // items
+	RequestedWorkerGroups uint32 // ceiling; 0 derives it from the limits
+	Limits                Limits
+	RequestedHitCapacity  uint32 // 0 derives it
+	ExpectedHitsPerItem   uint32 // 0 counts as 1
+	HotOpcodeCount        uint32
+	HotWindowCount        uint32
+	RequeueCount          uint64
+	MaxPriorityAge        uint32 // ticks
+	GraphNodeCount        uint32 // 0: no graph
+	GraphEdgeCount        uint32
+	FrontierDensityBps    uint16
+	MemoryPressureBps     uint16
+	FrontierOutDegreeSum  uint64 // edges leaving the frontier
+	FrontierNodes         uint32
+	UnexploredEdges       uint64
+	ResidentDeviceBytes   uint64
+	MemoryBudgetBytes     uint64 // 0: no budget
+	TunedWidth            uint32 // the tuner's workgroup size; 0: no opinion
+	Present               Presence
+}
+
+// Rule names one stage of a decision in a Reason.
+type Rule uint8
+
+// Reason is the evidence of one rule.
+type Reason struct {
+	Rule      Rule
+	Held      bool // hysteresis kept the previous outcome
+	Threshold uint64
+	Value     uint64
+	Distance  uint64 // how far Value is from flipping the rule
+}
+
+// MaxReasons bounds the reasons of one recommendation.
+const MaxReasons = 4
+
+// Recommendation is a launch plan.
+type Recommendation struct {
+	WorkgroupSizeX     uint32    // invocations per workgroup
+	SlotCount          uint32    // queue length padded to whole workgroups
+	DispatchGrid       [3]uint32 // workgroups
+	WorkerGroups       uint32    // ceiling the grid was cut from
+	ClaimChunk         uint32    // slots claimed by one ticket
+	BatchDepth         uint32    // most slots of one launch
+	HitCapacity        uint32
+	Pressure           Pressure
+	Mode               Mode
+	Topology           Topology
+	PromoteHotOpcodes  bool
+	PromoteHotWindows  bool
+	AgePriorityWork    bool
+	EstimatedPeakBytes uint64
+	MemoryBudgetBytes  uint64
+
+	// Evidence.
+	FrontierDensityBps uint16   // after inference
+	MemoryPressureBps  uint16   // after inference
+	RawTopology        Topology // before hysteresis
+	ScheduledGroups    uint32   // worker request after shedding
+	Reasons            [MaxReasons]Reason
+	ReasonCount        uint8
+}
+
+// State is what a decision remembers for the next one. Its parts belong to
+// the stages of the same name; the zero value is "no decision yet".
+type State struct {
+	Topology TopologyState
+	Plan     PlanState
+}
+
+// TopologyState is the memory of Classify.
+type TopologyState struct {
+	Topology Topology
+}
+
+// PlanState is the memory of Plan.
+type PlanState struct {
+	WorkgroupSizeX uint32
+	Groups         uint32
+	Mode           Mode
+}
