@@ -42,14 +42,3 @@ type Report struct {
 	Done    []telemetry.Done // batches that finished in this launch
 	Pending int              // slots of the queue still to run
 }
-
-// Outcome says what became of a submitted batch.
-type Outcome uint8
-
-// Outcomes of a batch.
-const (
-	OutcomeDone      Outcome = iota // executed and its done record is with the server
-	OutcomeDuplicate                // executed before; only acknowledged
-	OutcomeRefused                  // will never run; the reason was returned
-	OutcomeRetry                    // not run (shutdown, publish failure): deliver again
-)

@@ -1,0 +1,13 @@
+package telemetry
+
+// Outcome says what became of a submitted batch, so that the consumer of the
+// work stream knows how to acknowledge it.
+type Outcome uint8
+
+// Outcomes of a batch.
+const (
+	OutcomeDone      Outcome = iota // executed and its done record is with the server: acknowledge
+	OutcomeDuplicate                // executed before: acknowledge
+	OutcomeRefused                  // will never run: terminate, and say why on the rejected subject
+	OutcomeRetry                    // not run (shutdown, publish failure): let it be delivered again
+)
