@@ -1,0 +1,49 @@
+# make run    builds and runs the whole loop on recorded load (about a minute)
+# make test   runs every test; a skipped test is a failure
+# make check  formatting, vet, staticcheck, module tidiness
+#
+# The targets that build with cgo install missing system packages first.
+
+GO ?= go
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION)
+
+.PHONY: run build test check bench packages packages-test clean
+
+run: build
+	bin/ringmaster demo
+
+build: packages bin/ringmaster
+
+.PHONY: bin/ringmaster bin/ringmaster-headless
+bin/ringmaster:
+	$(GO) build -ldflags '$(LDFLAGS)' -o $@ ./cmd/runtime
+
+# No window backend: needs libc only to start, finds libEGL when it runs.
+bin/ringmaster-headless:
+	$(GO) build -tags noglfw,egl -ldflags '$(LDFLAGS)' -o $@ ./cmd/runtime
+
+test: packages-test
+	RINGMASTER_REQUIRE=gl,nats .ci/test ./...
+	RINGMASTER_REQUIRE=nats CGO_ENABLED=0 .ci/test ./...
+
+check: packages-test
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	CGO_ENABLED=0 $(GO) vet ./...
+	$(GO) vet -tags noglfw,egl ./...
+	$(GO) tool staticcheck ./...
+	$(GO) mod tidy -diff
+
+bench: build
+	bin/ringmaster bench policy
+	bin/ringmaster bench ring
+
+packages:
+	@.ci/packages build
+
+packages-test:
+	@.ci/packages test
+
+clean:
+	rm -rf bin
