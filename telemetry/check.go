@@ -1,0 +1,100 @@
+package telemetry
+
+import "fmt"
+
+// CheckLimits are the caps of the structure check. All are inclusive.
+type CheckLimits struct {
+	MaxBytes   int // of one payload
+	MaxRecords int // of one payload
+	MaxItems   int // values of one payload: scalars, containers and map keys
+	MaxString  int // bytes of one string or byte string
+	MaxDepth   int // containers inside each other, the record being the first; at most 8
+}
+
+// maxDepth is the deepest nesting that CheckLimits can allow.
+const maxDepth = 8
+
+// DefaultTelemetryLimits fits everything but work: 64 KiB hold more than 400
+// full queue records.
+var DefaultTelemetryLimits = CheckLimits{
+	MaxBytes: 64 << 10, MaxRecords: 1024, MaxItems: 32 << 10, MaxString: 4096, MaxDepth: maxDepth,
+}
+
+// DefaultWorkLimits fits a batch of MaxBatchSlots slots with every argument at
+// its widest encoding: 4096 × (1 + 14 × 5) bytes, 4096 × 15 values.
+var DefaultWorkLimits = CheckLimits{
+	MaxBytes: 1 << 20, MaxRecords: 64, MaxItems: 128 << 10, MaxString: 4096, MaxDepth: maxDepth,
+}
+
+// Check walks a payload once, before anything is decoded, and returns the
+// number of its records. It is iterative, looks at lengths only, allocates
+// nothing when it accepts, and refuses: bytes that end early, counts that
+// cannot fit in the bytes left, nesting, values, strings, records and bytes
+// above the limits, extension types, and records that are neither a map nor an
+// array. The error is a *RecordError. A payload that fails is refused whole:
+// where one length lies, the borders of the records after it mean nothing.
+func Check(payload []byte, limits CheckLimits) (records int, err error) {
+	if len(payload) == 0 {
+		return 0, checkError(0, refuseMalformed, "empty payload")
+	}
+	if len(payload) > limits.MaxBytes {
+		return 0, checkError(0, refuseOversized, fmt.Sprintf("payload of %d bytes, at most %d", len(payload), limits.MaxBytes))
+	}
+	depthLimit := min(limits.MaxDepth, maxDepth)
+	items, i := 0, 0
+	for i < len(payload) {
+		if records == limits.MaxRecords {
+			return 0, checkError(records, refuseOversized, fmt.Sprintf("more than %d records", limits.MaxRecords))
+		}
+		h, f := headAt(payload, i)
+		if f == accepted && !h.container {
+			f = refuseMalformed
+		}
+		if f != accepted {
+			return 0, checkError(records, f, fmt.Sprintf("byte %d: want a map or an array", i))
+		}
+		n, f := checkRecord(payload[i:], limits, depthLimit, &items)
+		if f != accepted {
+			return 0, checkError(records, f, fmt.Sprintf("at byte %d", i+n))
+		}
+		i += n
+		records++
+	}
+	return records, nil
+}
+
+// checkRecord walks one value and returns its size, or where it was refused.
+func checkRecord(b []byte, limits CheckLimits, depthLimit int, items *int) (int, refusal) {
+	// open[d] is the number of values still to come in the container at depth d.
+	var open [maxDepth + 1]int
+	open[0] = 1
+	depth, i := 0, 0
+	for {
+		for open[depth] == 0 {
+			if depth == 0 {
+				return i, accepted
+			}
+			depth--
+		}
+		open[depth]--
+		h, f := headAt(b, i)
+		if f != accepted {
+			return i, f
+		}
+		if *items++; *items > limits.MaxItems || h.length > limits.MaxString {
+			return i, refuseOversized
+		}
+		i += h.size
+		if h.container {
+			if depth == depthLimit {
+				return i, refuseOversized
+			}
+			depth++
+			open[depth] = h.children
+		}
+	}
+}
+
+func checkError(index int, f refusal, detail string) error {
+	return &RecordError{Index: index, Reason: f.reason(), Err: fmt.Errorf("%s", detail)}
+}

@@ -1,0 +1,247 @@
+package telemetry
+
+import (
+	"math/bits"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// Form is one of the two shapes of a record on the wire.
+type Form uint8
+
+// Forms of a record.
+const (
+	FormMap   Form = iota // snake_case keys, absent fields left out, enumerations by name
+	FormArray             // schema order, nil for an absent field, enumerations by code
+)
+
+// AppendQueue appends a queue record to dst and returns it. Like every
+// Append function it takes the kind from its name and not from h, writes the
+// fields whose presence bit is set, cuts texts to their cap, and checks
+// nothing else: a value out of range is refused by the receiver.
+func AppendQueue(dst []byte, f Form, h *Header, q *Queue) []byte {
+	return appendRecord(dst, f, h, queueSchema, q)
+}
+
+// AppendGraph appends a graph record; see AppendQueue.
+func AppendGraph(dst []byte, f Form, h *Header, g *Graph) []byte {
+	return appendRecord(dst, f, h, graphSchema, g)
+}
+
+// AppendPriority appends a priority record; see AppendQueue.
+func AppendPriority(dst []byte, f Form, h *Header, p *Priority) []byte {
+	return appendRecord(dst, f, h, prioritySchema, p)
+}
+
+// AppendLaunch appends a launch report; see AppendQueue.
+func AppendLaunch(dst []byte, f Form, h *Header, l *Launch) []byte {
+	return appendRecord(dst, f, h, launchSchema, l)
+}
+
+// AppendWorker appends a worker announcement; see AppendQueue.
+func AppendWorker(dst []byte, f Form, h *Header, w *Worker) []byte {
+	return appendRecord(dst, f, h, workerSchema, w)
+}
+
+// AppendRecommendation appends a recommendation with all its fields, and at
+// most the first MaxReasons reasons.
+func AppendRecommendation(dst []byte, f Form, h *Header, r *Recommendation) []byte {
+	return appendRecord(dst, f, h, recommendationSchema, r)
+}
+
+// AppendWork appends a batch of slots; see AppendQueue.
+func AppendWork(dst []byte, f Form, h *Header, w *Work) []byte {
+	return appendRecord(dst, f, h, workSchema, w)
+}
+
+// AppendDone appends a done record with all its fields, and at most the first
+// MaxFaults faults.
+func AppendDone(dst []byte, f Form, h *Header, d *Done) []byte {
+	return appendRecord(dst, f, h, doneSchema, d)
+}
+
+// AppendRejected appends a rejected record with all its fields.
+func AppendRejected(dst []byte, f Form, h *Header, r *Rejected) []byte {
+	return appendRecord(dst, f, h, rejectedSchema, r)
+}
+
+// encoder is a msgpack encoder that appends to a slice. Its writer is the
+// encoder itself and never fails, which is why errors of the library's
+// methods, all of them errors of the writer, are dropped below.
+type encoder struct {
+	*msgpack.Encoder
+	out    []byte
+	header Header // a copy, so that the caller's header need not be on the heap
+}
+
+func (e *encoder) Write(p []byte) (int, error) {
+	e.out = append(e.out, p...)
+	return len(p), nil
+}
+
+func (e *encoder) WriteByte(c byte) error {
+	e.out = append(e.out, c)
+	return nil
+}
+
+// headerMask has the bits of all header positions.
+const headerMask = 1<<bodyStart - 1
+
+var encoders = sync.Pool{New: func() any {
+	e := new(encoder)
+	e.Encoder = msgpack.NewEncoder(e)
+	return e
+}}
+
+func appendRecord[T any](dst []byte, form Form, h *Header, s *schema[T], body *T) []byte {
+	e := encoders.Get().(*encoder)
+	e.out, e.header = dst, *h
+	e.header.Kind = s.kind
+	have := uint64(1)<<len(s.fields) - 1
+	if s.has != nil {
+		have &= uint64(*s.has(body))
+	}
+	have = have<<bodyStart | headerMask
+	if h.Queue == "" {
+		have &^= 1 << posQueue
+	}
+	if form == FormArray {
+		n := bits.Len64(have)
+		_ = e.EncodeArrayLen(n)
+		for pos := range n {
+			if have&(1<<pos) == 0 {
+				_ = e.EncodeNil()
+				continue
+			}
+			encodeAt(e, form, s, body, pos)
+		}
+	} else {
+		_ = e.EncodeMapLen(bits.OnesCount64(have))
+		for ; have != 0; have &= have - 1 {
+			pos := firstBit(have)
+			_ = e.EncodeString(s.name(pos))
+			encodeAt(e, form, s, body, pos)
+		}
+	}
+	out := e.out
+	e.out, e.header = nil, Header{}
+	encoders.Put(e)
+	return out
+}
+
+func encodeAt[T any](e *encoder, form Form, s *schema[T], body *T, pos int) {
+	if pos < bodyStart {
+		encodeValue(e, form, &headerFields[pos].spec, headerFields[pos].at(&e.header))
+		return
+	}
+	f := &s.fields[pos-bodyStart]
+	encodeValue(e, form, &f.spec, f.at(body))
+}
+
+// encodeValue writes the value that p points to; see decodeValue.
+func encodeValue(e *encoder, form Form, s *spec, p any) {
+	switch p := p.(type) {
+	case *uint32:
+		_ = e.EncodeUint(uint64(*p))
+	case *uint64:
+		_ = e.EncodeUint(*p)
+	case *uint16:
+		_ = e.EncodeUint(uint64(*p))
+	case *int64:
+		_ = e.EncodeInt(*p)
+	case *uint8:
+		if form == FormMap && int(*p) < len(s.names) {
+			_ = e.EncodeString(s.names[*p])
+		} else {
+			_ = e.EncodeUint(uint64(*p))
+		}
+	case *bool:
+		_ = e.EncodeBool(*p)
+	case *float64:
+		_ = e.EncodeFloat64(*p)
+	case *string:
+		_ = e.EncodeString(cut(*p, int(s.max)))
+	case *[]byte:
+		_ = e.EncodeBytesLen(len(*p))
+		_, _ = e.Write(*p)
+	default:
+		encodeList(e, s, p)
+	}
+}
+
+func encodeList(e *encoder, s *spec, p any) {
+	switch p := p.(type) {
+	case *[]uint32:
+		e.words(*p)
+	case *[3]uint32:
+		e.words(p[:])
+	case *[]string:
+		_ = e.EncodeArrayLen(len(*p))
+		for _, v := range *p {
+			_ = e.EncodeString(cut(v, MaxToken))
+		}
+	case *[]Slot:
+		_ = e.EncodeArrayLen(len(*p))
+		for i := range *p {
+			e.slot(&(*p)[i])
+		}
+	case *[]Fault:
+		faults := (*p)[:min(len(*p), MaxFaults)]
+		_ = e.EncodeArrayLen(len(faults))
+		for i := range faults {
+			e.words([]uint32{faults[i].Index, faults[i].Code})
+		}
+	case *[]Reason:
+		reasons := (*p)[:min(len(*p), MaxReasons)]
+		_ = e.EncodeArrayLen(len(reasons))
+		for i := range reasons {
+			e.reason(&reasons[i])
+		}
+	default:
+		panic("telemetry: schema: field " + s.name + " has no encoder")
+	}
+}
+
+func (e *encoder) words(values []uint32) {
+	_ = e.EncodeArrayLen(len(values))
+	for _, v := range values {
+		_ = e.EncodeUint(uint64(v))
+	}
+}
+
+func (e *encoder) slot(s *Slot) {
+	n := min(max(s.NArgs, 0), MaxSlotArgs)
+	_ = e.EncodeArrayLen(2 + n)
+	_ = e.EncodeUint(uint64(s.Opcode))
+	_ = e.EncodeUint(uint64(s.Priority))
+	for _, v := range s.Args[:n] {
+		_ = e.EncodeUint(uint64(v))
+	}
+}
+
+func (e *encoder) reason(r *Reason) {
+	_ = e.EncodeArrayLen(5)
+	_ = e.EncodeString(cut(r.Rule, MaxToken))
+	_ = e.EncodeUint(r.Threshold)
+	_ = e.EncodeUint(r.Value)
+	_ = e.EncodeUint(r.Distance)
+	_ = e.EncodeBool(r.Held)
+}
+
+// cut makes a string fit to be sent: valid UTF-8, at most limit bytes, and no
+// character cut in two. Driver messages are the reason: they promise neither.
+func cut(s string, limit int) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\ufffd")
+	}
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

@@ -1,0 +1,231 @@
+package telemetry
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DefaultPrefix begins every subject unless another prefix is configured. Its
+// last token is the major version of the schema.
+const DefaultPrefix = "ringmaster.v1"
+
+// BatchQueue stands in the queue token of a telemetry subject whose payloads
+// hold records of several queues, each naming its own. No queue has this name.
+const BatchQueue = "_batch"
+
+// Bounds of names.
+const (
+	MaxToken  = 64  // bytes of a worker, queue or batch name
+	MaxPrefix = 128 // bytes of a subject prefix
+)
+
+// SubjectClass is the first token after the prefix: what a subject carries.
+type SubjectClass uint8
+
+// Classes of subjects.
+const (
+	SubjectInvalid SubjectClass = iota
+	SubjectTelemetry
+	SubjectWorker
+	SubjectRecommend
+	SubjectWork
+	SubjectDone
+	SubjectRejected
+	SubjectRejectedInvalid // refused payloads whose worker or queue is unknown
+	SubjectSnapshot
+)
+
+var classTokens = [...]string{
+	SubjectInvalid:         "invalid",
+	SubjectTelemetry:       "telemetry",
+	SubjectWorker:          "worker",
+	SubjectRecommend:       "recommend",
+	SubjectWork:            "work",
+	SubjectDone:            "done",
+	SubjectRejected:        "rejected",
+	SubjectRejectedInvalid: "rejected.invalid",
+	SubjectSnapshot:        "snapshot",
+}
+
+// String returns the subject tokens of the class.
+func (c SubjectClass) String() string {
+	if int(c) < len(classTokens) {
+		return classTokens[c]
+	}
+	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// Carries reports whether records of kind k belong on subjects of this class.
+// A receiver refuses the others with ReasonWrongKind.
+func (c SubjectClass) Carries(k Kind) bool {
+	switch c {
+	case SubjectTelemetry:
+		return k == KindQueue || k == KindGraph || k == KindPriority || k == KindLaunch
+	case SubjectWorker:
+		return k == KindWorker
+	case SubjectRecommend, SubjectSnapshot:
+		return k == KindRecommendation
+	case SubjectWork:
+		return k == KindWork
+	case SubjectDone:
+		return k == KindDone
+	case SubjectRejected, SubjectRejectedInvalid:
+		return k == KindRejected
+	}
+	return false
+}
+
+// Subjects builds and parses the subjects under one prefix. The zero value
+// uses DefaultPrefix. The builders do not validate their arguments, so that "*"
+// makes a subscription; names from outside go through ValidToken first.
+type Subjects struct {
+	Prefix string // dotted tokens, see ValidPrefix; "" means DefaultPrefix
+}
+
+func (s Subjects) prefix() string {
+	if s.Prefix == "" {
+		return DefaultPrefix
+	}
+	return s.Prefix
+}
+
+// Telemetry is where queue, graph, priority and launch records come in.
+func (s Subjects) Telemetry(worker, queue string) string {
+	return s.prefix() + ".telemetry." + worker + "." + queue
+}
+
+// Worker is where a worker announces itself.
+func (s Subjects) Worker(worker string) string {
+	return s.prefix() + ".worker." + worker
+}
+
+// Recommend is where the recommendations for a queue go out.
+func (s Subjects) Recommend(worker, queue string) string {
+	return s.prefix() + ".recommend." + worker + "." + queue
+}
+
+// Work is where batches of slots for a queue come in.
+func (s Subjects) Work(worker, queue string) string {
+	return s.prefix() + ".work." + worker + "." + queue
+}
+
+// Done is where finished batches go out.
+func (s Subjects) Done(worker, queue string) string {
+	return s.prefix() + ".done." + worker + "." + queue
+}
+
+// Rejected is where refusals of a queue's payloads go out.
+func (s Subjects) Rejected(worker, queue string) string {
+	return s.prefix() + ".rejected." + worker + "." + queue
+}
+
+// RejectedInvalid is where refusals go whose worker or queue is unknown.
+func (s Subjects) RejectedInvalid() string {
+	return s.prefix() + ".rejected.invalid"
+}
+
+// Snapshot is the request subject that is answered with a queue's last
+// recommendation.
+func (s Subjects) Snapshot(worker, queue string) string {
+	return s.prefix() + ".snapshot." + worker + "." + queue
+}
+
+// SubjectError says why a subject was refused. It does not repeat the subject,
+// which may be hostile text.
+type SubjectError struct {
+	Reason string // ReasonBadSubject or ReasonBadToken
+	Detail string // a sentence
+}
+
+// Error returns the reason and the detail.
+func (e *SubjectError) Error() string { return "telemetry: subject: " + e.Reason + ": " + e.Detail }
+
+// The refusals of Parse are values: a flood of bad subjects allocates nothing.
+var (
+	errPrefix     = &SubjectError{ReasonBadSubject, "does not begin with the configured prefix"}
+	errClass      = &SubjectError{ReasonBadSubject, "unknown class after the prefix"}
+	errTokens     = &SubjectError{ReasonBadSubject, "wrong number of tokens for its class"}
+	errWorker     = &SubjectError{ReasonBadToken, "worker is not 1..64 of [A-Za-z0-9_-]"}
+	errQueue      = &SubjectError{ReasonBadToken, "queue is not 1..64 of [A-Za-z0-9_-]"}
+	errBatchQueue = &SubjectError{ReasonBadToken, "queue _batch is for telemetry subjects only"}
+)
+
+// Parse splits a subject into its class, worker and queue; worker and queue
+// are substrings of subject, empty where the class has none. The error is a
+// *SubjectError.
+func (s Subjects) Parse(subject string) (class SubjectClass, worker, queue string, err error) {
+	rest, ok := strings.CutPrefix(subject, s.prefix())
+	if !ok || rest == "" || rest[0] != '.' {
+		return SubjectInvalid, "", "", errPrefix
+	}
+	token, rest, _ := strings.Cut(rest[1:], ".")
+	class = classOf(token)
+	if class == SubjectInvalid {
+		return SubjectInvalid, "", "", errClass
+	}
+	if class == SubjectRejected && rest == "invalid" {
+		return SubjectRejectedInvalid, "", "", nil
+	}
+	worker, queue, two := strings.Cut(rest, ".")
+	if two == (class == SubjectWorker) {
+		return SubjectInvalid, "", "", errTokens
+	}
+	if !ValidToken(worker) {
+		return SubjectInvalid, "", "", errWorker
+	}
+	if !two {
+		return class, worker, "", nil
+	}
+	if !ValidToken(queue) {
+		return SubjectInvalid, "", "", errQueue
+	}
+	if queue == BatchQueue && class != SubjectTelemetry {
+		return SubjectInvalid, "", "", errBatchQueue
+	}
+	return class, worker, queue, nil
+}
+
+func classOf(token string) SubjectClass {
+	for c := SubjectTelemetry; c <= SubjectSnapshot; c++ {
+		if c != SubjectRejectedInvalid && classTokens[c] == token {
+			return c
+		}
+	}
+	return SubjectInvalid
+}
+
+// ValidToken reports whether s can name a worker, a queue or a batch: 1 to 64
+// bytes of [A-Za-z0-9_-], which excludes every character that NATS gives a
+// meaning in a subject.
+func ValidToken(s string) bool {
+	if len(s) == 0 || len(s) > MaxToken {
+		return false
+	}
+	for i := range len(s) {
+		if !tokenByte[s[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidPrefix reports whether s can be the prefix of all subjects: tokens as
+// in ValidToken separated by dots, at most MaxPrefix bytes.
+func ValidPrefix(s string) bool {
+	if len(s) > MaxPrefix {
+		return false
+	}
+	for token := range strings.SplitSeq(s, ".") {
+		if !ValidToken(token) {
+			return false
+		}
+	}
+	return true
+}
+
+var tokenByte = func() (t [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") {
+		t[c] = true
+	}
+	return t
+}()

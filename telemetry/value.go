@@ -1,0 +1,318 @@
+package telemetry
+
+import (
+	"math"
+	"slices"
+	"unicode/utf8"
+)
+
+// decodeValue reads the value of one field into p, which is a pointer of the
+// type that s.typ implies.
+func decodeValue(d *Decoder, s *spec, p any) refusal {
+	r := &d.r
+	switch p := p.(type) {
+	case *uint32:
+		v, code := r.ranged(s)
+		*p = uint32(v)
+		return code
+	case *uint64:
+		v, code := r.ranged(s)
+		*p = v
+		return code
+	case *uint16:
+		v, code := r.ranged(s)
+		*p = uint16(v)
+		return code
+	case *int64:
+		v, code := r.ranged(s)
+		*p = int64(v)
+		return code
+	case *uint8:
+		return decodeEnum(r, s, p)
+	case *bool:
+		v, code := r.bool()
+		*p = v
+		return code
+	case *float64:
+		return decodeFloat(r, s, p)
+	case *string:
+		return decodeString(d, s, p)
+	}
+	return decodeList(d, s, p)
+}
+
+// ranged reads an integer within the range of s. Every width narrower than 64
+// bits has a range that fits it, so the caller's conversion loses nothing.
+func (r *reader) ranged(s *spec) (uint64, refusal) {
+	at := r.i
+	v, code := r.uint()
+	if code != accepted {
+		return 0, code
+	}
+	if v < s.min || v > s.max {
+		r.i = at
+		return 0, refuseRange
+	}
+	return v, accepted
+}
+
+func decodeFloat(r *reader, s *spec, p *float64) refusal {
+	at := r.i
+	v, code := r.float()
+	if code != accepted {
+		return code
+	}
+	if math.IsNaN(v) || v < float64(s.min) || v > float64(s.max) {
+		r.i = at
+		return refuseRange
+	}
+	*p = v
+	return accepted
+}
+
+// decodeEnum reads an enumeration as its name or as its code.
+func decodeEnum(r *reader, s *spec, p *uint8) refusal {
+	at := r.i
+	name, code := r.str(MaxToken)
+	switch code {
+	case refuseType:
+		v, code := r.ranged(s)
+		*p = uint8(v)
+		return code
+	case accepted:
+		for i := int(s.min); i < len(s.names); i++ {
+			if s.names[i] == string(name) {
+				*p = uint8(i)
+				return accepted
+			}
+		}
+		r.i = at
+		return refuseRange
+	}
+	return code
+}
+
+func decodeString(d *Decoder, s *spec, p *string) refusal {
+	at := d.r.i
+	b, code := d.r.str(s.max)
+	if code != accepted {
+		return code
+	}
+	switch {
+	case s.typ == typeToken:
+		if !validToken(b) || string(b) == BatchQueue {
+			code = refuseToken
+		}
+	case !utf8.Valid(b):
+		code = refuseText
+	}
+	if code != accepted {
+		d.r.i = at
+		return code
+	}
+	*p = d.names.get(b)
+	return accepted
+}
+
+func decodeList(d *Decoder, s *spec, p any) refusal {
+	r := &d.r
+	if p, ok := p.(*[]byte); ok {
+		b, code := r.bin(s.max)
+		*p = append((*p)[:0], b...)
+		return code
+	}
+	at := r.i
+	n, code := r.array()
+	if code != accepted {
+		return code
+	}
+	if uint64(n) < s.min || uint64(n) > s.max {
+		r.i = at
+		return refuseRange
+	}
+	switch p := p.(type) {
+	case *[]uint32:
+		*p = resize(*p, n)
+		return r.words(*p)
+	case *[3]uint32:
+		return r.words(p[:])
+	case *[]string:
+		*p = resize(*p, n)
+		for i := range *p {
+			b, code := r.str(MaxToken)
+			if code != accepted {
+				return code
+			}
+			if !utf8.Valid(b) {
+				return refuseText
+			}
+			(*p)[i] = d.names.get(b)
+		}
+	case *[]Slot:
+		*p = resize(*p, n)
+		for i := range *p {
+			if code := decodeSlot(r, &(*p)[i]); code != accepted {
+				return code
+			}
+		}
+	case *[]Fault:
+		*p = resize(*p, n)
+		for i := range *p {
+			if code := decodeFault(r, &(*p)[i]); code != accepted {
+				return code
+			}
+		}
+	case *[]Reason:
+		*p = resize(*p, n)
+		for i := range *p {
+			if code := decodeReason(d, &(*p)[i]); code != accepted {
+				return code
+			}
+		}
+	default:
+		panic("telemetry: schema: field " + s.name + " has no decoder")
+	}
+	return accepted
+}
+
+// resize returns a slice of n elements with unspecified contents. n has been
+// checked against the field's cap and the bytes left.
+func resize[E any](s []E, n int) []E {
+	return slices.Grow(s[:0], n)[:n]
+}
+
+// words fills out with 32-bit integers.
+func (r *reader) words(out []uint32) refusal {
+	for i := range out {
+		v, code := r.uint()
+		if code != accepted {
+			return code
+		}
+		if v > maxU32 {
+			return refuseRange
+		}
+		out[i] = uint32(v)
+	}
+	return accepted
+}
+
+// row reads the head of a row of at least want elements.
+func (r *reader) row(want int) (n int, code refusal) {
+	n, code = r.array()
+	if code == accepted && n < want {
+		code = refuseRange
+	}
+	return n, code
+}
+
+// rest steps over the elements of a row that this version does not know.
+func (r *reader) rest(n int) refusal {
+	for ; n > 0; n-- {
+		if code := r.skip(); code != accepted {
+			return code
+		}
+	}
+	return accepted
+}
+
+// decodeSlot reads [opcode, priority, arg0..arg11]. A slot is executed, so
+// unlike everywhere else elements beyond the last known one are refused.
+func decodeSlot(r *reader, s *Slot) refusal {
+	n, code := r.row(2)
+	if code != accepted {
+		return code
+	}
+	if n > 2+MaxSlotArgs {
+		return refuseRange
+	}
+	*s = Slot{NArgs: n - 2}
+	var head [2]uint32
+	if code := r.words(head[:]); code != accepted {
+		return code
+	}
+	if head[1] > MaxPriority {
+		return refuseRange
+	}
+	s.Opcode, s.Priority = head[0], head[1]
+	return r.words(s.Args[:s.NArgs])
+}
+
+// decodeFault reads [index, code].
+func decodeFault(r *reader, f *Fault) refusal {
+	n, code := r.row(2)
+	if code != accepted {
+		return code
+	}
+	var words [2]uint32
+	if code := r.words(words[:]); code != accepted {
+		return code
+	}
+	f.Index, f.Code = words[0], words[1]
+	return r.rest(n - 2)
+}
+
+// decodeReason reads [rule, threshold, value, distance, held].
+func decodeReason(d *Decoder, out *Reason) refusal {
+	r := &d.r
+	n, code := r.row(5)
+	if code != accepted {
+		return code
+	}
+	rule, code := r.str(MaxToken)
+	if code != accepted {
+		return code
+	}
+	if !utf8.Valid(rule) {
+		return refuseText
+	}
+	out.Rule = d.names.get(rule)
+	for _, p := range [...]*uint64{&out.Threshold, &out.Value, &out.Distance} {
+		if *p, code = r.uint(); code != accepted {
+			return code
+		}
+	}
+	if out.Held, code = r.bool(); code != accepted {
+		return code
+	}
+	return r.rest(n - 5)
+}
+
+func validToken(b []byte) bool {
+	if len(b) == 0 || len(b) > MaxToken {
+		return false
+	}
+	for _, c := range b {
+		if !tokenByte[c] {
+			return false
+		}
+	}
+	return true
+}
+
+// interner returns the same string for the same bytes without allocating, for
+// the strings that come again and again: queue names, rules, device names. A
+// flood of new strings empties it, so its size is bounded by maxInterned
+// strings of at most MaxText bytes.
+type interner struct {
+	table map[string]string
+}
+
+const maxInterned = 1024
+
+func (t *interner) get(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	if s, ok := t.table[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	if len(b) > MaxText {
+		return s
+	}
+	if t.table == nil || len(t.table) >= maxInterned {
+		t.table = make(map[string]string)
+	}
+	t.table[s] = s
+	return s
+}
