@@ -76,8 +76,38 @@ type Request struct {
 	Present               Presence
 }
 
-// Rule names one stage of a decision in a Reason.
+// Rule names what decided one outcome of a decision.
 type Rule uint8
+
+// Rules, by the outcome they explain. Value and Threshold of the Reason are in
+// the unit named here.
+const (
+	RuleNone Rule = iota
+
+	// Topology: exactly one of these leads the reasons. The threshold is the
+	// edge at which this topology is left again, hysteresis included.
+	RuleQueueEmpty  // slots queued
+	RuleConstrained // memory pressure, bps
+	RuleSparse      // frontier density, bps
+	RuleHybrid      // frontier density, bps; the nearer of its two edges
+	RuleDense       // frontier density, bps
+	RuleFused       // frontier density, bps
+
+	// Memory pressure, where it is known: the hit capacity loses its head
+	// room at the threshold.
+	RuleMemoryPressure // bps
+
+	// Shedding, where workers were shed: the threshold is where it ends.
+	RuleShedMemory // memory pressure, bps
+	RuleShedSparse // frontier density, bps
+
+	// Mode: the first of these that calls for a compiled kernel, or
+	// RuleModeQueueLen for the interpreter.
+	RuleModeQueueLen   // slots queued
+	RuleModeHotOpcodes // hot opcodes
+	RuleModeHotWindows // hot windows
+	RuleModeFused      // frontier density, bps: ends with the topology
+)
 
 // Reason is the evidence of one rule.
 type Reason struct {
@@ -85,10 +115,13 @@ type Reason struct {
 	Held      bool // hysteresis kept the previous outcome
 	Threshold uint64
 	Value     uint64
-	Distance  uint64 // how far Value is from flipping the rule
+	// Distance is the smallest change of Value, all else equal, after which
+	// the rule would decide otherwise in the next decision.
+	Distance uint64
 }
 
-// MaxReasons bounds the reasons of one recommendation.
+// MaxReasons bounds the reasons of one recommendation: topology, memory
+// pressure, shedding, mode.
 const MaxReasons = 4
 
 // Recommendation is a launch plan.
@@ -97,9 +130,9 @@ type Recommendation struct {
 	SlotCount          uint32    // queue length padded to whole workgroups
 	DispatchGrid       [3]uint32 // workgroups
 	WorkerGroups       uint32    // ceiling the grid was cut from
-	ClaimChunk         uint32    // slots claimed by one ticket
-	BatchDepth         uint32    // most slots of one launch
-	HitCapacity        uint32
+	ClaimChunk         uint32    // slots claimed by one ticket, a multiple of WorkgroupSizeX
+	BatchDepth         uint32    // most slots of one launch, a multiple of WorkgroupSizeX
+	HitCapacity        uint32    // hits
 	Pressure           Pressure
 	Mode               Mode
 	Topology           Topology
@@ -113,7 +146,7 @@ type Recommendation struct {
 	FrontierDensityBps uint16   // after inference
 	MemoryPressureBps  uint16   // after inference
 	RawTopology        Topology // before hysteresis
-	ScheduledGroups    uint32   // worker request after shedding
+	ScheduledGroups    uint32   // worker request after shedding; 0: automatic, not shed
 	Reasons            [MaxReasons]Reason
 	ReasonCount        uint8
 }

@@ -1,0 +1,201 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+)
+
+// FullBps is the whole in basis points.
+const FullBps = 10_000
+
+// Config holds every constant a decision depends on. It is plain data; share
+// one value between any number of decisions and do not change it meanwhile.
+// Start from Reference or Standard and call Validate after a change: the
+// decision itself does not check it.
+type Config struct {
+	// MinHitCapacity is the smallest derived hit capacity, in hits.
+	MinHitCapacity uint32
+	// HitCapacityMultiplier is the head room of a derived hit capacity; under
+	// memory pressure it is 1.
+	HitCapacityMultiplier uint32
+	// SaturatedWaves is how many launches' worth of queued slots, one slot
+	// for each invocation, count as saturated.
+	SaturatedWaves uint32
+	// HotOpcodeThreshold and HotWindowThreshold are the counts from which hot
+	// opcodes and windows are promoted.
+	HotOpcodeThreshold uint32
+	HotWindowThreshold uint32
+	// JITQueueLenThreshold is the queue length, in slots, from which a
+	// compiled kernel pays even without hot opcodes.
+	JITQueueLenThreshold uint32
+	// PriorityAgeThreshold is the age, in ticks, from which waiting work is aged.
+	PriorityAgeThreshold uint32
+
+	// SparseFrontierBps: a frontier density at or below it is sparse.
+	SparseFrontierBps uint16
+	// DenseFrontierBps: a frontier density at or above it is dense.
+	DenseFrontierBps uint16
+	// MemoryPressureBps: a memory pressure at or above it is constrained.
+	MemoryPressureBps uint16
+	// FrontierHysteresisBps and MemoryHysteresisBps are the half widths of the
+	// bands around those thresholds in which the previous topology is kept.
+	FrontierHysteresisBps uint16
+	MemoryHysteresisBps   uint16
+
+	// FusionEdgeThreshold is the number of edges from which a dense and hot
+	// frontier is fused.
+	FusionEdgeThreshold uint32
+	// ScratchBytesPerHit sizes the hit buffer in the memory estimate.
+	ScratchBytesPerHit uint32
+
+	Sizing Sizing
+
+	// SeparateWidth makes the workgroup width and the number of workgroups
+	// two numbers (standardGeometry). Off, the number of groups is also used
+	// as the width, as the reference does: automatic sizing on a device with
+	// 65,535 groups then gives groups 255 wide, and shedding narrows them to
+	// widths such as 51 that are no multiple of a subgroup.
+	SeparateWidth bool
+	// ShedAutomatic sheds an automatic worker request too, starting from the
+	// ceiling derived from the limits. Off, a request of 0 keeps the whole
+	// device whatever the pressure, as the reference does.
+	ShedAutomatic bool
+}
+
+// Sizing holds the constants of grid and geometry.
+type Sizing struct {
+	// OccupancyDivisor: the derived ceiling is one group for each so many
+	// groups that the device allows along a dimension.
+	OccupancyDivisor uint32
+	// MaxDispatchWorkgroups caps the workgroups of one dispatch.
+	MaxDispatchWorkgroups uint32
+	// A device that allows at least PowerfulInvocations invocations in a
+	// workgroup gets a derived ceiling of at least PowerfulMinGroups.
+	PowerfulInvocations uint32
+	PowerfulMinGroups   uint32
+
+	// MaxDefaultWidth is the widest workgroup chosen without a tuner, and
+	// DefaultSubgroup the subgroup size assumed when the device does not tell.
+	// Both are used with SeparateWidth only.
+	MaxDefaultWidth uint32
+	DefaultSubgroup uint32
+	// MaxClaimWidths is the largest claim chunk in multiples of the width.
+	// Used with SeparateWidth; off, a chunk is one width.
+	MaxClaimWidths uint32
+	// BatchDepth is the most slots of one launch, before rounding down to
+	// whole workgroups.
+	BatchDepth uint32
+}
+
+// Reference returns the configuration that reproduces the launch policy of
+// vyre-runtime 0.6.2 to the last field.
+func Reference() Config {
+	return Config{
+		MinHitCapacity:        1_024,
+		HitCapacityMultiplier: 2,
+		SaturatedWaves:        4,
+		HotOpcodeThreshold:    8,
+		HotWindowThreshold:    4,
+		JITQueueLenThreshold:  4_096,
+		PriorityAgeThreshold:  32,
+		SparseFrontierBps:     500,
+		DenseFrontierBps:      4_000,
+		MemoryPressureBps:     8_500,
+		FrontierHysteresisBps: 250,
+		MemoryHysteresisBps:   250,
+		FusionEdgeThreshold:   65_536,
+		ScratchBytesPerHit:    16,
+		Sizing: Sizing{
+			OccupancyDivisor:      256,
+			MaxDispatchWorkgroups: 1_024,
+			PowerfulInvocations:   4_096,
+			PowerfulMinGroups:     64,
+			MaxDefaultWidth:       256,
+			DefaultSubgroup:       32,
+			MaxClaimWidths:        4,
+			BatchDepth:            65_536,
+		},
+	}
+}
+
+// Standard returns the default configuration: the reference's thresholds with
+// every departure switched on.
+func Standard() Config {
+	cfg := Reference()
+	cfg.SeparateWidth = true
+	cfg.ShedAutomatic = true
+	return cfg
+}
+
+// Validate reports every problem of the configuration, joined into one error,
+// or nil. A valid configuration never returns ErrHysteresisUnderflow,
+// ErrHysteresisOverflow or ErrMemoryThreshold from a decision, its hysteresis
+// bands do not overlap, and every topology it can enter it can also leave.
+func (c *Config) Validate() error {
+	return errors.Join(c.validateCounts(), c.validateFrontier(), c.validateMemory(), c.Sizing.validate())
+}
+
+func (c *Config) validateCounts() error {
+	return errors.Join(
+		atLeastOne("min hit capacity", c.MinHitCapacity),
+		atLeastOne("hit capacity multiplier", c.HitCapacityMultiplier),
+		atLeastOne("saturated waves", c.SaturatedWaves),
+		atLeastOne("hot opcode threshold", c.HotOpcodeThreshold),
+		atLeastOne("hot window threshold", c.HotWindowThreshold),
+		atLeastOne("priority age threshold", c.PriorityAgeThreshold),
+	)
+}
+
+// validateFrontier demands 0 < sparse-h, sparse+h < dense-h, dense+h < 10,000:
+// a band that reached 0 or the whole could be entered and never left.
+func (c *Config) validateFrontier() error {
+	s, d, h := int(c.SparseFrontierBps), int(c.DenseFrontierBps), int(c.FrontierHysteresisBps)
+	var errs []error
+	if s-h <= 0 {
+		errs = append(errs, fmt.Errorf("policy: sparse frontier %d bps does not exceed its hysteresis of %d bps", s, h))
+	}
+	if s+h >= d-h {
+		errs = append(errs, fmt.Errorf("policy: sparse frontier %d bps and dense frontier %d bps overlap within a hysteresis of %d bps each", s, d, h))
+	}
+	if d+h >= FullBps {
+		errs = append(errs, fmt.Errorf("policy: dense frontier %d bps plus hysteresis of %d bps is not below %d", d, h, FullBps))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) validateMemory() error {
+	t, h := int(c.MemoryPressureBps), int(c.MemoryHysteresisBps)
+	var errs []error
+	if t > FullBps {
+		errs = append(errs, fmt.Errorf("policy: memory pressure threshold %d bps is above %d", t, FullBps))
+	}
+	if t-h <= 0 {
+		errs = append(errs, fmt.Errorf("policy: memory pressure threshold %d bps does not exceed its hysteresis of %d bps", t, h))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Sizing) validate() error {
+	errs := []error{
+		atLeastOne("occupancy divisor", s.OccupancyDivisor),
+		atLeastOne("max dispatch workgroups", s.MaxDispatchWorkgroups),
+		atLeastOne("powerful min groups", s.PowerfulMinGroups),
+		atLeastOne("max claim widths", s.MaxClaimWidths),
+		atLeastOne("batch depth", s.BatchDepth),
+	}
+	if bits.OnesCount32(s.DefaultSubgroup) != 1 || s.DefaultSubgroup < 2 {
+		errs = append(errs, fmt.Errorf("policy: default subgroup %d is not a power of two of at least 2", s.DefaultSubgroup))
+	}
+	if s.MaxDefaultWidth < s.DefaultSubgroup {
+		errs = append(errs, fmt.Errorf("policy: max default width %d is below the default subgroup %d", s.MaxDefaultWidth, s.DefaultSubgroup))
+	}
+	return errors.Join(errs...)
+}
+
+func atLeastOne(name string, v uint32) error {
+	if v == 0 {
+		return fmt.Errorf("policy: %s is 0, want at least 1", name)
+	}
+	return nil
+}

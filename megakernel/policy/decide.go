@@ -1,0 +1,20 @@
+package policy
+
+// Decide makes one whole decision: Observe, Classify and Plan in sequence.
+//
+// On an error the recommendation is zero and the plan part of the state is
+// the one that went in. The topology part still moves on, as Classify
+// returned it: what the signals said holds whether or not a plan fits.
+func Decide(cfg *Config, req *Request, prev State) (rec Recommendation, next State, err error) {
+	var (
+		o Observation
+		c Classification
+	)
+	observe(cfg, req, &o)
+	next.Topology = classify(cfg, &o, prev.Topology, &c)
+	if err := plan(cfg, &o, &c, &rec); err != nil {
+		return Recommendation{}, State{Topology: next.Topology, Plan: prev.Plan}, err
+	}
+	next.Plan = planState(&rec)
+	return rec, next, nil
+}

@@ -1,0 +1,50 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors of a decision, in the order in which they take precedence.
+var (
+	// ErrHysteresisUnderflow: a hysteresis width exceeds the threshold it is
+	// subtracted from, on a row of the table that needs the lower bound. A
+	// validated Config never causes it.
+	ErrHysteresisUnderflow = errors.New("policy: hysteresis exceeds its threshold")
+	// ErrHysteresisOverflow: threshold plus hysteresis exceeds 65,535 bps, on
+	// a row that needs the upper bound. A validated Config never causes it.
+	ErrHysteresisOverflow = errors.New("policy: threshold plus hysteresis exceeds 65535 bps")
+	// ErrMemoryThreshold: shedding needs a memory pressure threshold of at
+	// most 10,000 bps. A validated Config never causes it.
+	ErrMemoryThreshold = errors.New("policy: memory pressure threshold above 10000 bps")
+	// ErrZeroWorkgroupSize: the device limit on the workgroup size is 0 or unknown.
+	ErrZeroWorkgroupSize = errors.New("policy: maximum workgroup size is zero")
+	// ErrZeroWorkgroups: the device limit on workgroups in a dimension is 0 or unknown.
+	ErrZeroWorkgroups = errors.New("policy: maximum workgroups per dimension is zero")
+	// ErrZeroInvocations: the device limit on invocations in a workgroup is 0 or unknown.
+	ErrZeroInvocations = errors.New("policy: maximum invocations per workgroup is zero")
+	// ErrHitCapacity: queue length times hits per item times head room does not fit 32 bits.
+	ErrHitCapacity = errors.New("policy: hit capacity exceeds 32 bits")
+	// ErrPeakBytes: resident bytes plus hit buffer do not fit 64 bits.
+	ErrPeakBytes = errors.New("policy: estimated peak exceeds 64 bits")
+)
+
+// Errors of the numeric helpers.
+var (
+	// ErrLength: vectors that must have equal lengths differ.
+	ErrLength = errors.New("policy: lengths differ")
+	// ErrRange: a number is not finite or outside its documented range.
+	ErrRange = errors.New("policy: value out of range")
+	// ErrUnknownName: a name is not one of the enumeration's.
+	ErrUnknownName = errors.New("policy: unknown name")
+)
+
+// OutOfMemoryError is returned when the estimated peak exceeds the budget.
+type OutOfMemoryError struct {
+	Requested uint64 // estimated peak, bytes
+	Available uint64 // budget, bytes
+}
+
+func (e *OutOfMemoryError) Error() string {
+	return fmt.Sprintf("policy: plan needs %d bytes of %d", e.Requested, e.Available)
+}

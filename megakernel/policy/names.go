@@ -1,0 +1,95 @@
+package policy
+
+import "fmt"
+
+var topologyNames = [...]string{
+	TopologyNone:              "none",
+	TopologyEmpty:             "empty",
+	TopologySparse:            "sparse_frontier",
+	TopologyHybrid:            "hybrid_frontier",
+	TopologyDense:             "dense_frontier",
+	TopologyFused:             "fused_dense",
+	TopologyMemoryConstrained: "memory_constrained",
+}
+
+var pressureNames = [...]string{
+	PressureEmpty:     "empty",
+	PressureLight:     "light",
+	PressureBalanced:  "balanced",
+	PressureSaturated: "saturated",
+}
+
+var modeNames = [...]string{
+	ModeInterpreter: "interpreter",
+	ModeJIT:         "jit",
+}
+
+var ruleNames = [...]string{
+	RuleNone:           "none",
+	RuleQueueEmpty:     "queue_empty",
+	RuleConstrained:    "memory_constrained",
+	RuleSparse:         "sparse_frontier",
+	RuleHybrid:         "hybrid_frontier",
+	RuleDense:          "dense_frontier",
+	RuleFused:          "fused_dense",
+	RuleMemoryPressure: "memory_pressure",
+	RuleShedMemory:     "shed_memory",
+	RuleShedSparse:     "shed_sparse",
+	RuleModeQueueLen:   "mode_queue_len",
+	RuleModeHotOpcodes: "mode_hot_opcodes",
+	RuleModeHotWindows: "mode_hot_windows",
+	RuleModeFused:      "mode_fused",
+}
+
+// String returns the snake_case name used on the wire, "none" for
+// TopologyNone, and "topology(n)" for a value outside the enumeration.
+func (t Topology) String() string { return name(topologyNames[:], uint8(t), "topology") }
+
+// String returns the snake_case name used on the wire.
+func (p Pressure) String() string { return name(pressureNames[:], uint8(p), "pressure") }
+
+// String returns the snake_case name used on the wire.
+func (m Mode) String() string { return name(modeNames[:], uint8(m), "mode") }
+
+// String returns the snake_case name used on the wire.
+func (r Rule) String() string { return name(ruleNames[:], uint8(r), "rule") }
+
+// ParseTopology is the inverse of Topology.String; the error wraps ErrUnknownName.
+func ParseTopology(s string) (Topology, error) {
+	v, err := parse(topologyNames[:], s, "topology")
+	return Topology(v), err
+}
+
+// ParsePressure is the inverse of Pressure.String; the error wraps ErrUnknownName.
+func ParsePressure(s string) (Pressure, error) {
+	v, err := parse(pressureNames[:], s, "pressure")
+	return Pressure(v), err
+}
+
+// ParseMode is the inverse of Mode.String; the error wraps ErrUnknownName.
+func ParseMode(s string) (Mode, error) {
+	v, err := parse(modeNames[:], s, "mode")
+	return Mode(v), err
+}
+
+// ParseRule is the inverse of Rule.String; the error wraps ErrUnknownName.
+func ParseRule(s string) (Rule, error) {
+	v, err := parse(ruleNames[:], s, "rule")
+	return Rule(v), err
+}
+
+func name(names []string, v uint8, kind string) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("%s(%d)", kind, v)
+}
+
+func parse(names []string, s, kind string) (uint8, error) {
+	for i, n := range names {
+		if n == s {
+			return uint8(i), nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %s %q", ErrUnknownName, kind, s)
+}

@@ -1,0 +1,67 @@
+package policy
+
+import "math/bits"
+
+// Observation is a request with its missing signals filled in and its hot
+// counters judged. It owns its data and may be sent between goroutines.
+type Observation struct {
+	Request Request
+
+	FrontierDensityBps uint16 // given, measured or inferred
+	MemoryPressureBps  uint16 // given, measured or inferred
+	// DensityKnown and PressureKnown tell a measured zero from "no
+	// information": zero counts as known only with its Presence bit.
+	DensityKnown  bool
+	PressureKnown bool
+
+	PromoteHotOpcodes bool
+	PromoteHotWindows bool
+}
+
+// Observe runs the stages infer and promotion.
+func Observe(cfg *Config, req *Request) Observation {
+	var o Observation
+	observe(cfg, req, &o)
+	return o
+}
+
+func observe(cfg *Config, req *Request, o *Observation) {
+	o.Request = *req
+	o.FrontierDensityBps = inferDensity(req)
+	o.MemoryPressureBps = inferPressure(req)
+	o.DensityKnown = o.FrontierDensityBps != 0 || req.Present&HasFrontierDensity != 0
+	o.PressureKnown = o.MemoryPressureBps != 0 || req.Present&HasMemoryPressure != 0
+	o.PromoteHotOpcodes = req.HotOpcodeCount >= cfg.HotOpcodeThreshold
+	o.PromoteHotWindows = req.HotWindowCount >= cfg.HotWindowThreshold
+}
+
+// hot says whether either promotion applies.
+func (o *Observation) hot() bool { return o.PromoteHotOpcodes || o.PromoteHotWindows }
+
+// inferDensity returns the given density, or, when there is none but a queue
+// and a graph, the share of the graph's nodes that the queue could hold,
+// between 1 and 10,000 bps.
+func inferDensity(req *Request) uint16 {
+	if req.FrontierDensityBps != 0 || req.Present&HasFrontierDensity != 0 ||
+		req.QueueLen == 0 || req.GraphNodeCount == 0 {
+		return req.FrontierDensityBps
+	}
+	queued := uint64(min(req.QueueLen, req.GraphNodeCount))
+	return uint16(max(queued*FullBps/uint64(req.GraphNodeCount), 1))
+}
+
+// inferPressure returns the given pressure, or, when there is none but a
+// budget and resident bytes, their ratio, at most 10,000 bps.
+func inferPressure(req *Request) uint16 {
+	if req.MemoryPressureBps != 0 || req.Present&HasMemoryPressure != 0 ||
+		req.ResidentDeviceBytes == 0 || req.MemoryBudgetBytes == 0 {
+		return req.MemoryPressureBps
+	}
+	if req.ResidentDeviceBytes >= req.MemoryBudgetBytes {
+		return FullBps
+	}
+	// resident < budget, so the 128-bit product divided by the budget fits.
+	hi, lo := bits.Mul64(req.ResidentDeviceBytes, FullBps)
+	bps, _ := bits.Div64(hi, lo, req.MemoryBudgetBytes)
+	return uint16(bps)
+}

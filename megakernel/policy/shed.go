@@ -1,0 +1,68 @@
+package policy
+
+const (
+	// Memory pressure sheds a quarter of the workers at the threshold and
+	// half of them at 10,000 bps, linearly between.
+	shedBaseBps  = 2_500
+	shedRangeBps = 2_500
+	// A sparse frontier leaves at least this many workers, or all of them if
+	// fewer were asked for.
+	sparseFloor = 32
+)
+
+// shed cuts a ceiling of worker groups for the final topology and returns the
+// rule that did, or RuleNone. A ceiling of 0 or 1 is never cut. The error is
+// ErrMemoryThreshold.
+func shed(cfg *Config, o *Observation, topology Topology, ceiling uint32) (uint32, Rule, error) {
+	if ceiling <= 1 {
+		return ceiling, RuleNone, nil
+	}
+	switch {
+	case topology == TopologyMemoryConstrained && o.PressureKnown:
+		n, err := shedMemory(cfg, o.MemoryPressureBps, ceiling)
+		return n, RuleShedMemory, err
+	case topology == TopologySparse && o.DensityKnown && o.Request.GraphNodeCount != 0:
+		n := shedSparse(cfg, o.FrontierDensityBps, ceiling)
+		if n == ceiling {
+			return n, RuleNone, nil
+		}
+		return n, RuleShedSparse, nil
+	}
+	return ceiling, RuleNone, nil
+}
+
+// shedMemory leaves ceiling * (10,000 - share) / 10,000 workers, at least 1.
+func shedMemory(cfg *Config, pressureBps uint16, ceiling uint32) (uint32, error) {
+	threshold := uint32(cfg.MemoryPressureBps)
+	if threshold > FullBps {
+		return 0, ErrMemoryThreshold
+	}
+	span := max(FullBps-threshold, 1)
+	over := uint32(0)
+	if pressure := uint32(pressureBps); pressure > threshold {
+		over = min(pressure-threshold, span)
+	}
+	share := shedBaseBps + over*shedRangeBps/span
+	return uint32(max(uint64(ceiling)*uint64(FullBps-share)/FullBps, 1)), nil
+}
+
+// shedSparse scales the workers with the density, from the sparse threshold
+// (all of them) down to the floor.
+func shedSparse(cfg *Config, densityBps uint16, ceiling uint32) uint32 {
+	span := max(uint64(cfg.SparseFrontierBps), 1)
+	density := min(max(uint64(densityBps), 1), span)
+	scaled := uint32(uint64(ceiling) * density / span)
+	return max(scaled, min(ceiling, sparseFloor))
+}
+
+// shedReason says where the shedding by rule would end.
+func shedReason(cfg *Config, o *Observation, rule Rule) Reason {
+	r := Reason{Rule: rule}
+	if rule == RuleShedMemory {
+		r.leavesBelow(uint64(o.MemoryPressureBps), sub(uint64(cfg.MemoryPressureBps), uint64(cfg.MemoryHysteresisBps)))
+		return r
+	}
+	r.Threshold, r.Value = uint64(cfg.SparseFrontierBps), uint64(o.FrontierDensityBps)
+	r.Distance = sub(r.Threshold, r.Value)
+	return r
+}

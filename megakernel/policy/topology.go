@@ -1,0 +1,127 @@
+package policy
+
+// Classification is the topology of a decision and why.
+type Classification struct {
+	Raw      Topology // what the current values ask for
+	Topology Topology // after hysteresis
+	Reason   Reason   // Held if hysteresis kept the previous topology
+	Err      error    // ErrHysteresisUnderflow or ErrHysteresisOverflow, returned by Plan
+}
+
+// Classify runs the stages raw topology and stabilise. On an error, which a
+// validated Config never causes, the state returned is prev.
+func Classify(cfg *Config, o *Observation, prev TopologyState) (Classification, TopologyState) {
+	var c Classification
+	next := classify(cfg, o, prev, &c)
+	return c, next
+}
+
+func classify(cfg *Config, o *Observation, prev TopologyState, c *Classification) TopologyState {
+	c.Raw = rawTopology(cfg, o)
+	c.Topology, c.Err = stabilise(cfg, o, c.Raw, prev.Topology)
+	if c.Err != nil {
+		return prev
+	}
+	topologyReason(cfg, o, c)
+	return TopologyState{Topology: c.Topology}
+}
+
+// rawTopology is the walk the current values ask for. A request without any
+// density is sparse: nothing says that a wide walk would pay.
+func rawTopology(cfg *Config, o *Observation) Topology {
+	switch {
+	case o.Request.QueueLen == 0:
+		return TopologyEmpty
+	case o.MemoryPressureBps >= cfg.MemoryPressureBps:
+		return TopologyMemoryConstrained
+	case o.FrontierDensityBps <= cfg.SparseFrontierBps:
+		return TopologySparse
+	case o.FrontierDensityBps < cfg.DenseFrontierBps:
+		return TopologyHybrid
+	case fusible(cfg, o):
+		return TopologyFused
+	default:
+		return TopologyDense
+	}
+}
+
+// fusible says whether a dense frontier may be fused: a graph with enough
+// edges, and something hot to specialise for.
+func fusible(cfg *Config, o *Observation) bool {
+	return o.Request.GraphNodeCount > 0 && o.Request.GraphEdgeCount >= cfg.FusionEdgeThreshold && o.hot()
+}
+
+// stabilise keeps prev while the value that left it is still inside the band
+// around the threshold. An empty queue and memory pressure at the threshold
+// are taken at once; jumps over a whole band are too. Bounds are computed only
+// on the rows that need them, so that only those rows can fail.
+func stabilise(cfg *Config, o *Observation, raw, prev Topology) (Topology, error) {
+	if raw == prev || raw == TopologyEmpty || raw == TopologyMemoryConstrained {
+		return raw, nil
+	}
+	density := uint32(o.FrontierDensityBps)
+	hold := false
+	switch prev {
+	case TopologyMemoryConstrained:
+		lo, err := below(cfg.MemoryPressureBps, cfg.MemoryHysteresisBps)
+		if err != nil {
+			return raw, err
+		}
+		hold = uint32(o.MemoryPressureBps) >= lo
+
+	case TopologySparse:
+		hi, err := above(cfg.SparseFrontierBps, cfg.FrontierHysteresisBps)
+		if err != nil {
+			return raw, err
+		}
+		hold = density <= hi
+
+	case TopologyHybrid:
+		if raw == TopologySparse {
+			lo, err := below(cfg.SparseFrontierBps, cfg.FrontierHysteresisBps)
+			if err != nil {
+				return raw, err
+			}
+			hold = density >= lo
+			break
+		}
+		hi, err := above(cfg.DenseFrontierBps, cfg.FrontierHysteresisBps)
+		if err != nil {
+			return raw, err
+		}
+		hold = density <= hi
+
+	case TopologyDense, TopologyFused:
+		if raw != TopologyHybrid {
+			break
+		}
+		lo, err := below(cfg.DenseFrontierBps, cfg.FrontierHysteresisBps)
+		if err != nil {
+			return raw, err
+		}
+		hold = density >= lo
+		if prev == TopologyFused {
+			// The reference holds a fused walk without asking for a graph.
+			hold = hold && o.Request.GraphEdgeCount >= cfg.FusionEdgeThreshold && o.hot()
+		}
+	}
+	if hold {
+		return prev, nil
+	}
+	return raw, nil
+}
+
+func below(threshold, width uint16) (uint32, error) {
+	if threshold < width {
+		return 0, ErrHysteresisUnderflow
+	}
+	return uint32(threshold - width), nil
+}
+
+func above(threshold, width uint16) (uint32, error) {
+	sum := uint32(threshold) + uint32(width)
+	if sum > 0xFFFF {
+		return 0, ErrHysteresisOverflow
+	}
+	return sum, nil
+}
