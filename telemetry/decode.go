@@ -1,16 +1,21 @@
 package telemetry
 
 import (
+	"encoding/binary"
 	"io"
 )
 
 // Decoder reads the records of one payload. The zero value is ready for Reset.
-// A Decoder keeps a bounded table of the strings it has seen, so reuse one per
-// goroutine; it must not be used by two at once.
+// A Decoder keeps a bounded table of the strings it has seen and the places of
+// the fields in the Record it was last given, so use one Decoder and one Record
+// per goroutine again and again; neither may be used by two at once.
 type Decoder struct {
 	r     reader
 	index int
+	into  *Record
+	bound [KindRejected + 1]*binding // to into
 	names interner
+	token string // the last one, which is often the next one
 }
 
 // Reset starts over with another payload. The Decoder reads from payload until
@@ -55,6 +60,13 @@ type failure struct {
 	cause error // from Validate
 }
 
+// form is the shape of the record being decoded.
+type form struct {
+	n     int // entries that are left
+	isMap bool
+	seen  uint64 // positions that have been decoded
+}
+
 // record decodes one record from the current position.
 func (d *Decoder) record(r *Record) *failure {
 	n, isMap, code := d.r.container()
@@ -64,53 +76,82 @@ func (d *Decoder) record(r *Record) *failure {
 	if code != accepted {
 		return &failure{code: code}
 	}
-	kind, code := d.kind(n, isMap)
+	in := form{n: n, isMap: isMap}
+	kind, code := d.kind(&in)
 	if code != accepted {
 		return &failure{spec: &headerFields[posKind].spec, code: code}
 	}
-	r.Header = Header{}
+	r.reset(kind)
+	if d.into != r {
+		d.into, d.bound = r, [len(d.bound)]*binding{}
+	}
+	b := d.bound[kind]
+	if b == nil {
+		b = bindKind(kind, r)
+		d.bound[kind] = b
+	}
+	if bad := d.fields(b, &in); bad != nil {
+		bad.kind = kind
+		return bad
+	}
+	if missing := b.required &^ in.seen; missing != 0 {
+		return &failure{kind: kind, spec: b.targets[firstBit(missing)].spec, code: refuseMissing}
+	}
+	if b.has != nil {
+		*b.has = Presence(in.seen >> bodyStart)
+	}
+	if err := r.Validate(); err != nil {
+		return &failure{kind: kind, code: refuseInconsistent, cause: err}
+	}
+	return nil
+}
+
+// reset clears the header and the body that kind names, and keeps the slices
+// of the body for their capacity.
+func (r *Record) reset(kind Kind) {
+	r.Header = Header{Kind: kind}
 	switch kind {
 	case KindQueue:
 		r.Queue = Queue{}
-		return decodeBody(d, r, queueSchema, &r.Queue, n, isMap)
 	case KindGraph:
 		r.Graph = Graph{}
-		return decodeBody(d, r, graphSchema, &r.Graph, n, isMap)
 	case KindPriority:
 		r.Priority = Priority{}
-		return decodeBody(d, r, prioritySchema, &r.Priority, n, isMap)
 	case KindLaunch:
 		r.Launch = Launch{OpcodeCounts: r.Launch.OpcodeCounts[:0], Fingerprint: r.Launch.Fingerprint[:0]}
-		return decodeBody(d, r, launchSchema, &r.Launch, n, isMap)
 	case KindWorker:
 		r.Worker = Worker{Capabilities: r.Worker.Capabilities[:0]}
-		return decodeBody(d, r, workerSchema, &r.Worker, n, isMap)
 	case KindRecommendation:
 		r.Recommendation = Recommendation{Reasons: r.Recommendation.Reasons[:0]}
-		return decodeBody(d, r, recommendationSchema, &r.Recommendation, n, isMap)
 	case KindWork:
 		r.Work = Work{Slots: r.Work.Slots[:0]}
-		return decodeBody(d, r, workSchema, &r.Work, n, isMap)
 	case KindDone:
 		r.Done = Done{Faults: r.Done.Faults[:0], Results: r.Done.Results[:0]}
-		return decodeBody(d, r, doneSchema, &r.Done, n, isMap)
 	default:
 		r.Rejected = Rejected{}
-		return decodeBody(d, r, rejectedSchema, &r.Rejected, n, isMap)
 	}
 }
 
-// kind finds the record's kind without moving the position. An array has it
-// first; a map may have it anywhere, though every encoder of ours puts it first.
-func (d *Decoder) kind(n int, isMap bool) (Kind, refusal) {
+// kind finds the record's kind. An array has it first, a map may have it
+// anywhere. Where it is first, which is where encoders put it, the position
+// moves past it; else the position stays and the kind is met again on the way.
+func (d *Decoder) kind(in *form) (Kind, refusal) {
+	spec := &headerFields[posKind].spec
 	at := d.r
-	for ; n > 0; n-- {
-		if isMap {
+	if !in.isMap && in.n > 0 && at.left() > 0 {
+		// The hot case: the code, first in an array.
+		if c := at.b[at.i]; c >= uint8(spec.min) && c <= uint8(spec.max) {
+			d.r.i, in.n, in.seen = at.i+1, in.n-1, 1<<posKind
+			return Kind(c), accepted
+		}
+	}
+	for i := range in.n {
+		if in.isMap && !at.accept(spec.wireKey) {
 			key, code := at.str(maxU32)
 			if code != accepted {
 				return KindInvalid, refuseMalformed
 			}
-			if string(key) != "kind" {
+			if string(key) != spec.name {
 				if code := at.skip(); code != accepted {
 					return KindInvalid, code
 				}
@@ -121,112 +162,132 @@ func (d *Decoder) kind(n int, isMap bool) (Kind, refusal) {
 			return KindInvalid, refuseMissing
 		}
 		var k uint8
-		code := decodeEnum(&at, &headerFields[posKind].spec, &k)
-		if code == refuseRange {
+		code := decodeEnum(&at, spec, &k)
+		switch {
+		case code == refuseRange:
 			code = refuseUnknownKind
+		case code == accepted && i == 0:
+			d.r.i, in.n, in.seen = at.i, in.n-1, 1<<posKind
 		}
 		return Kind(k), code
 	}
 	return KindInvalid, refuseMissing
 }
 
-// decodeBody decodes header and body in either form and checks what concerns
-// the record as a whole.
-func decodeBody[T any](d *Decoder, r *Record, s *schema[T], body *T, n int, isMap bool) *failure {
-	var seen uint64 // by array position
-	var bad *failure
-	if isMap {
-		seen, bad = decodeMap(d, r, s, body, n)
-	} else {
-		seen, bad = decodeArray(d, r, s, body, n)
+// fields decodes the fields after the kind in either form.
+func (d *Decoder) fields(b *binding, in *form) *failure {
+	if in.isMap {
+		return d.entries(b, in)
 	}
-	if bad != nil {
-		bad.kind = s.kind
-		return bad
+	return d.elements(b, in)
+}
+
+// elements reads an array's elements by their position. Those after the last
+// known one belong to a later minor version. The loop holds the hot case, an
+// unsigned integer in its shortest form with bytes to spare, without a call.
+func (d *Decoder) elements(b *binding, in *form) *failure {
+	first := posKind + 1
+	targets := b.targets[:min(first+in.n, len(b.targets))]
+	seen := in.seen
+	buf, i := d.r.b, d.r.i
+	for pos := first; pos < len(targets); pos++ {
+		t := &targets[pos]
+		if v, after, ok := t.hot(buf, i); ok {
+			t.setInt(v)
+			i = after
+			seen |= 1 << pos
+			continue
+		}
+		d.r.i = i
+		if !d.r.absent() {
+			if code := d.value(t); code != accepted {
+				return &failure{spec: t.spec, code: code}
+			}
+			seen |= 1 << pos
+		}
+		i = d.r.i
 	}
-	if missing := (s.required<<bodyStart | headerRequired) &^ seen; missing != 0 {
-		return &failure{kind: s.kind, spec: s.specAt(firstBit(missing)), code: refuseMissing}
-	}
-	if s.has != nil {
-		*s.has(body) = Presence(seen >> bodyStart)
-	}
-	if err := r.Validate(); err != nil {
-		return &failure{kind: s.kind, code: refuseInconsistent, cause: err}
+	d.r.i, in.seen = i, seen
+	if code := d.r.rest(first + in.n - len(targets)); code != accepted {
+		return &failure{code: code}
 	}
 	return nil
 }
 
-func decodeArray[T any](d *Decoder, r *Record, s *schema[T], body *T, n int) (seen uint64, bad *failure) {
-	rd := &d.r
-	for pos := range n {
-		if rd.absent() {
-			continue
-		}
-		var code refusal
-		switch {
-		case pos < bodyStart:
-			code = decodeValue(d, &headerFields[pos].spec, headerFields[pos].at(&r.Header))
-		case pos-bodyStart < len(s.fields):
-			f := &s.fields[pos-bodyStart]
-			code = decodeValue(d, &f.spec, f.at(body))
-		default: // a field of a later minor version
-			if code = rd.skip(); code != accepted {
-				return 0, &failure{code: code}
+// entries reads the entries of a map in any order. Most senders keep the order
+// of the schema, so the bytes are compared with the key after the last one
+// before anything is looked up.
+func (d *Decoder) entries(b *binding, in *form) *failure {
+	r := &d.r
+	met := in.seen // positions of the keys so far, absent values included
+	next := firstBit(^met)
+	for range in.n {
+		var pos int
+		if next < len(b.targets) && r.accept(b.targets[next].spec.wireKey) {
+			pos = next
+		} else {
+			key, code := r.str(maxU32)
+			if code != accepted {
+				return &failure{code: refuseMalformed}
 			}
-			continue
-		}
-		if code != accepted {
-			return 0, &failure{spec: s.specAt(pos), code: code}
-		}
-		seen |= 1 << pos
-	}
-	return seen, nil
-}
-
-func decodeMap[T any](d *Decoder, r *Record, s *schema[T], body *T, n int) (seen uint64, bad *failure) {
-	rd := &d.r
-	var met uint64 // keys met, absent values included
-	next := 0      // the position that an encoder which keeps the order sends next
-	for range n {
-		key, code := rd.str(maxU32)
-		if code != accepted {
-			return 0, &failure{code: refuseMalformed}
-		}
-		pos, known := s.position(key, next)
-		if !known {
-			if code := rd.skip(); code != accepted {
-				return 0, &failure{code: code}
+			var known bool
+			if pos, known = b.keys[string(key)]; !known { // of a later minor version
+				if code := r.skip(); code != accepted {
+					return &failure{code: code}
+				}
+				continue
 			}
-			continue
 		}
-		next = pos + 1
+		t := &b.targets[pos]
 		if met&(1<<pos) != 0 {
-			return 0, &failure{spec: s.specAt(pos), code: refuseDuplicate}
+			return &failure{spec: t.spec, code: refuseDuplicate}
 		}
 		met |= 1 << pos
-		if rd.absent() {
+		next = pos + 1
+		if v, after, ok := t.hot(r.b, r.i); ok {
+			t.setInt(v)
+			r.i = after
+		} else if r.absent() {
 			continue
+		} else if code := d.value(t); code != accepted {
+			return &failure{spec: t.spec, code: code}
 		}
-		if pos < bodyStart {
-			code = decodeValue(d, &headerFields[pos].spec, headerFields[pos].at(&r.Header))
-		} else {
-			f := &s.fields[pos-bodyStart]
-			code = decodeValue(d, &f.spec, f.at(body))
-		}
-		if code != accepted {
-			return 0, &failure{spec: s.specAt(pos), code: code}
-		}
-		seen |= 1 << pos
+		in.seen |= 1 << pos
 	}
-	return seen, nil
+	return nil
 }
 
-// position returns the array position of a key. Most records keep the order of
-// the schema, so the position after the last key is tried before the table.
-func (s *schema[T]) position(key []byte, next int) (int, bool) {
-	if next < bodyStart+len(s.fields) && s.name(next) == string(key) {
-		return next, true
+// value reads the value of one field, which is not nil.
+func (d *Decoder) value(t *target) refusal {
+	if t.typ > typeI64 {
+		return decodeValue(d, t.spec, t.at)
 	}
-	pos, ok := s.keys[string(key)]
-	return pos, ok
+	v, code := d.r.ranged(t.min, t.max)
+	if code == accepted {
+		t.setInt(v)
+	}
+	return code
 }
+
+// hot reads a value that is an unsigned integer in the field's range, with
+// eight bytes after its code: it loads all eight and drops those that are not
+// part of the value. Anything else is left to value.
+func (t *target) hot(buf []byte, i int) (v uint64, after int, ok bool) {
+	if i >= len(buf)-8 || t.typ > typeI64 {
+		return
+	}
+	v, after = uint64(buf[i]), i+1
+	if v > codePosFixMax {
+		w := v - codeUint8
+		if w > 3 {
+			return
+		}
+		v = binary.BigEndian.Uint64(buf[after:]) >> unusedBits[w]
+		after += 1 << w
+	}
+	return v, after, v-t.min <= t.max-t.min
+}
+
+// unusedBits is how many bits of an eight-byte load do not belong to an
+// integer of code codeUint8 + index.
+var unusedBits = [4]uint8{56, 48, 32, 0}

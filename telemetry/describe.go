@@ -7,25 +7,7 @@ import (
 	"strings"
 )
 
-// headerRequired has the bits of the header fields that every record has.
-var headerRequired = func() (mask uint64) {
-	for i := range headerFields {
-		if headerFields[i].required {
-			mask |= 1 << i
-		}
-	}
-	return mask
-}()
-
 func firstBit(mask uint64) int { return bits.TrailingZeros64(mask) }
-
-// specAt returns the row at an array position.
-func (s *schema[T]) specAt(pos int) *spec {
-	if pos < bodyStart {
-		return &headerFields[pos].spec
-	}
-	return &s.fields[pos-bodyStart].spec
-}
 
 // describe turns a failure into the error that callers see. It looks at the
 // refused value again, where the reader stopped, so that the hot path carries

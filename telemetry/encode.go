@@ -122,7 +122,7 @@ func appendRecord[T any](dst []byte, form Form, h *Header, s *schema[T], body *T
 		_ = e.EncodeMapLen(bits.OnesCount64(have))
 		for ; have != 0; have &= have - 1 {
 			pos := firstBit(have)
-			_ = e.EncodeString(s.name(pos))
+			_ = e.EncodeString(s.specAt(pos).name)
 			encodeAt(e, form, s, body, pos)
 		}
 	}
@@ -134,24 +134,31 @@ func appendRecord[T any](dst []byte, form Form, h *Header, s *schema[T], body *T
 
 func encodeAt[T any](e *encoder, form Form, s *schema[T], body *T, pos int) {
 	if pos < bodyStart {
-		encodeValue(e, form, &headerFields[pos].spec, headerFields[pos].at(&e.header))
-		return
+		headerFields[pos].encode(e, form, &e.header)
+	} else {
+		s.fields[pos-bodyStart].encode(e, form, body)
 	}
-	f := &s.fields[pos-bodyStart]
-	encodeValue(e, form, &f.spec, f.at(body))
+}
+
+// encode writes the value of one field.
+func (f *field[T]) encode(e *encoder, form Form, body *T) {
+	switch f.typ {
+	case typeU32:
+		_ = e.EncodeUint(uint64(*f.u32(body)))
+	case typeU64:
+		_ = e.EncodeUint(*f.u64(body))
+	case typeU16:
+		_ = e.EncodeUint(uint64(*f.u16(body)))
+	case typeI64:
+		_ = e.EncodeInt(*f.i64(body))
+	default:
+		encodeValue(e, form, &f.spec, f.at(body))
+	}
 }
 
 // encodeValue writes the value that p points to; see decodeValue.
 func encodeValue(e *encoder, form Form, s *spec, p any) {
 	switch p := p.(type) {
-	case *uint32:
-		_ = e.EncodeUint(uint64(*p))
-	case *uint64:
-		_ = e.EncodeUint(*p)
-	case *uint16:
-		_ = e.EncodeUint(uint64(*p))
-	case *int64:
-		_ = e.EncodeInt(*p)
 	case *uint8:
 		if form == FormMap && int(*p) < len(s.names) {
 			_ = e.EncodeString(s.names[*p])

@@ -3,6 +3,7 @@ package telemetry
 // fieldType is the wire type of a field.
 type fieldType uint8
 
+// The integer types come first: the decoder's fast path is for them.
 const (
 	typeU16 fieldType = iota
 	typeU32
@@ -42,20 +43,38 @@ const (
 
 // spec is what the wire knows of a field.
 type spec struct {
-	name     string
 	typ      fieldType
+	required bool
+	min, max uint64 // range of a number; bytes of a text; elements of a list
+	name     string
+	wireKey  string // name as msgpack, for comparing with the bytes of a map
 	class    class
 	unit     string   // "-" if the value has none
-	min, max uint64   // range of a number; bytes of a text; elements of a list
 	names    []string // of an enum, index = code
-	required bool
+}
+
+func newSpec(name string, typ fieldType, c class, unit string, high uint64) spec {
+	return spec{typ: typ, max: high, name: name, wireKey: wireKey(name), class: c, unit: unit}
+}
+
+// wireKey is the shortest msgpack string of a key, which is how encoders write it.
+func wireKey(name string) string {
+	if len(name) < 32 {
+		return string([]byte{codeFixStr | byte(len(name))}) + name
+	}
+	return string([]byte{codeStr8, byte(len(name))}) + name
 }
 
 // field is one row of a schema: the wire's knowledge and the place in the Go
-// struct. at returns a pointer to the field, of the type that typ implies.
+// struct. Exactly one accessor is set: that of typ for the integers, at for
+// the rest, which returns a pointer of the type that typ implies.
 type field[T any] struct {
 	spec
-	at func(*T) any
+	u16 func(*T) *uint16
+	u32 func(*T) *uint32
+	u64 func(*T) *uint64
+	i64 func(*T) *int64
+	at  func(*T) any
 }
 
 // req marks a field that must be present.
@@ -82,28 +101,28 @@ type schema[T any] struct {
 	kind     Kind
 	fields   []field[T]
 	keys     map[string]int // array position by key, header included
-	required uint64         // bit i: body field i must be present
+	required uint64         // bit i: array position i must be present
 	has      func(*T) *Presence
 }
 
+// newSchema derives the lookup tables. has is nil for the kinds that are
+// always sent whole.
 func newSchema[T any](kind Kind, has func(*T) *Presence, fields ...field[T]) *schema[T] {
 	s := &schema[T]{kind: kind, fields: fields, has: has, keys: make(map[string]int)}
-	for i := range headerFields {
-		s.keys[headerFields[i].name] = i
-	}
-	for i := range fields {
-		s.keys[fields[i].name] = bodyStart + i
-		if fields[i].required {
-			s.required |= 1 << i
+	for pos := range bodyStart + len(fields) {
+		f := s.specAt(pos)
+		s.keys[f.name] = pos
+		if f.required {
+			s.required |= 1 << pos
 		}
 	}
 	return s
 }
 
-// name returns the key at an array position.
-func (s *schema[T]) name(pos int) string {
+// specAt returns the row at an array position.
+func (s *schema[T]) specAt(pos int) *spec {
 	if pos < bodyStart {
-		return headerFields[pos].name
+		return &headerFields[pos].spec
 	}
-	return s.fields[pos-bodyStart].name
+	return &s.fields[pos-bodyStart].spec
 }

@@ -25,6 +25,15 @@ func (r *reader) absent() bool {
 	return false
 }
 
+// accept steps over the given bytes if they are next.
+func (r *reader) accept(wire string) bool {
+	if r.left() >= len(wire) && string(r.b[r.i:r.i+len(wire)]) == wire {
+		r.i += len(wire)
+		return true
+	}
+	return false
+}
+
 // uint reads an integer of any msgpack width and sign that is not negative.
 // A negative one is out of range, anything else than an integer, a float
 // included, is of the wrong type.

@@ -27,38 +27,38 @@ const (
 
 var headerFields = []field[Header]{
 	posKind:        enum("kind", event, kindNames, func(h *Header) any { return (*uint8)(&h.Kind) }).from(1).req(),
-	posMinor:       u32("minor", event, "-", func(h *Header) any { return &h.Minor }),
-	posIncarnation: u64("incarnation", event, "-", func(h *Header) any { return &h.Incarnation }).from(1).req(),
-	posSeq:         u64("seq", event, "records", func(h *Header) any { return &h.Seq }).from(1).req(),
-	posSentNs:      i64("sent_ns", event, "ns", func(h *Header) any { return &h.SentNs }),
+	posMinor:       u32("minor", event, "-", func(h *Header) *uint32 { return &h.Minor }),
+	posIncarnation: u64("incarnation", event, "-", func(h *Header) *uint64 { return &h.Incarnation }).from(1).req(),
+	posSeq:         u64("seq", event, "records", func(h *Header) *uint64 { return &h.Seq }).from(1).req(),
+	posSentNs:      i64("sent_ns", event, "ns", func(h *Header) *int64 { return &h.SentNs }),
 	posQueue:       token("queue", event, func(h *Header) any { return &h.Queue }),
 }
 
 var queueSchema = newSchema(KindQueue, func(q *Queue) *Presence { return &q.Has },
-	u32("queue_len", gauge, "items", func(q *Queue) any { return &q.QueueLen }),
-	u32("requested_worker_groups", gauge, "workgroups", func(q *Queue) any { return &q.RequestedWorkerGroups }),
-	u32("max_workgroup_size_x", gauge, "invocations", func(q *Queue) any { return &q.MaxWorkgroupSizeX }).from(1),
-	u32("max_compute_workgroups_per_dimension", gauge, "workgroups", func(q *Queue) any { return &q.MaxWorkgroupsPerDimension }).from(1),
-	u32("max_compute_invocations_per_workgroup", gauge, "invocations", func(q *Queue) any { return &q.MaxInvocationsPerWorkgroup }).from(1),
-	u32("requested_hit_capacity", gauge, "hits", func(q *Queue) any { return &q.RequestedHitCapacity }),
-	u32("expected_hits_per_item", gauge, "hits/item", func(q *Queue) any { return &q.ExpectedHitsPerItem }),
-	u32("hot_opcode_count", gauge, "opcodes", func(q *Queue) any { return &q.HotOpcodeCount }),
-	u32("hot_window_count", gauge, "windows", func(q *Queue) any { return &q.HotWindowCount }),
-	u32("max_priority_age", gauge, "ticks", func(q *Queue) any { return &q.MaxPriorityAge }),
-	u64("requeue_count", counter, "slots", func(q *Queue) any { return &q.RequeueCount }),
-	u64("executed_count", counter, "slots", func(q *Queue) any { return &q.ExecutedCount }),
+	u32("queue_len", gauge, "items", func(q *Queue) *uint32 { return &q.QueueLen }),
+	u32("requested_worker_groups", gauge, "workgroups", func(q *Queue) *uint32 { return &q.RequestedWorkerGroups }),
+	u32("max_workgroup_size_x", gauge, "invocations", func(q *Queue) *uint32 { return &q.MaxWorkgroupSizeX }).from(1),
+	u32("max_compute_workgroups_per_dimension", gauge, "workgroups", func(q *Queue) *uint32 { return &q.MaxWorkgroupsPerDimension }).from(1),
+	u32("max_compute_invocations_per_workgroup", gauge, "invocations", func(q *Queue) *uint32 { return &q.MaxInvocationsPerWorkgroup }).from(1),
+	u32("requested_hit_capacity", gauge, "hits", func(q *Queue) *uint32 { return &q.RequestedHitCapacity }),
+	u32("expected_hits_per_item", gauge, "hits/item", func(q *Queue) *uint32 { return &q.ExpectedHitsPerItem }),
+	u32("hot_opcode_count", gauge, "opcodes", func(q *Queue) *uint32 { return &q.HotOpcodeCount }),
+	u32("hot_window_count", gauge, "windows", func(q *Queue) *uint32 { return &q.HotWindowCount }),
+	u32("max_priority_age", gauge, "ticks", func(q *Queue) *uint32 { return &q.MaxPriorityAge }),
+	u64("requeue_count", counter, "slots", func(q *Queue) *uint64 { return &q.RequeueCount }),
+	u64("executed_count", counter, "slots", func(q *Queue) *uint64 { return &q.ExecutedCount }),
 )
 
 var graphSchema = newSchema(KindGraph, func(g *Graph) *Presence { return &g.Has },
-	u32("graph_node_count", gauge, "nodes", func(g *Graph) any { return &g.NodeCount }),
-	u32("graph_edge_count", gauge, "edges", func(g *Graph) any { return &g.EdgeCount }),
-	bps("frontier_density_bps", gauge, func(g *Graph) any { return &g.FrontierDensityBps }),
-	u64("frontier_out_degree_sum", gauge, "edges", func(g *Graph) any { return &g.FrontierOutDegreeSum }),
-	u32("frontier_nodes", gauge, "nodes", func(g *Graph) any { return &g.FrontierNodes }),
-	u64("unexplored_edges", gauge, "edges", func(g *Graph) any { return &g.UnexploredEdges }),
-	u64("resident_device_bytes", gauge, "bytes", func(g *Graph) any { return &g.ResidentDeviceBytes }),
-	u64("device_memory_budget_bytes", gauge, "bytes", func(g *Graph) any { return &g.DeviceMemoryBudgetBytes }),
-	bps("memory_pressure_bps", gauge, func(g *Graph) any { return &g.MemoryPressureBps }),
+	u32("graph_node_count", gauge, "nodes", func(g *Graph) *uint32 { return &g.NodeCount }),
+	u32("graph_edge_count", gauge, "edges", func(g *Graph) *uint32 { return &g.EdgeCount }),
+	bps("frontier_density_bps", gauge, func(g *Graph) *uint16 { return &g.FrontierDensityBps }),
+	u64("frontier_out_degree_sum", gauge, "edges", func(g *Graph) *uint64 { return &g.FrontierOutDegreeSum }),
+	u32("frontier_nodes", gauge, "nodes", func(g *Graph) *uint32 { return &g.FrontierNodes }),
+	u64("unexplored_edges", gauge, "edges", func(g *Graph) *uint64 { return &g.UnexploredEdges }),
+	u64("resident_device_bytes", gauge, "bytes", func(g *Graph) *uint64 { return &g.ResidentDeviceBytes }),
+	u64("device_memory_budget_bytes", gauge, "bytes", func(g *Graph) *uint64 { return &g.DeviceMemoryBudgetBytes }),
+	bps("memory_pressure_bps", gauge, func(g *Graph) *uint16 { return &g.MemoryPressureBps }),
 )
 
 var prioritySchema = newSchema(KindPriority, func(p *Priority) *Presence { return &p.Has },
@@ -67,73 +67,73 @@ var prioritySchema = newSchema(KindPriority, func(p *Priority) *Presence { retur
 )
 
 var launchSchema = newSchema(KindLaunch, func(l *Launch) *Presence { return &l.Has },
-	u64("launch", event, "-", func(l *Launch) any { return &l.Launch }).from(1).req(),
-	u64("decision", event, "-", func(l *Launch) any { return &l.Decision }),
+	u64("launch", event, "-", func(l *Launch) *uint64 { return &l.Launch }).from(1).req(),
+	u64("decision", event, "-", func(l *Launch) *uint64 { return &l.Decision }),
 	enum("status", event, launchStatusNames, func(l *Launch) any { return (*uint8)(&l.Status) }).req(),
 	text("error", event, func(l *Launch) any { return &l.Error }),
-	u32("applied_workgroup_size_x", event, "invocations", func(l *Launch) any { return &l.Applied.WorkgroupSizeX }),
-	u32("applied_groups", event, "workgroups", func(l *Launch) any { return &l.Applied.Groups }),
-	u32("applied_claim_chunk", event, "slots", func(l *Launch) any { return &l.Applied.ClaimChunk }),
-	u32("recommended_workgroup_size_x", event, "invocations", func(l *Launch) any { return &l.Recommended.WorkgroupSizeX }),
-	u32("recommended_groups", event, "workgroups", func(l *Launch) any { return &l.Recommended.Groups }),
-	u32("recommended_claim_chunk", event, "slots", func(l *Launch) any { return &l.Recommended.ClaimChunk }),
+	u32("applied_workgroup_size_x", event, "invocations", func(l *Launch) *uint32 { return &l.Applied.WorkgroupSizeX }),
+	u32("applied_groups", event, "workgroups", func(l *Launch) *uint32 { return &l.Applied.Groups }),
+	u32("applied_claim_chunk", event, "slots", func(l *Launch) *uint32 { return &l.Applied.ClaimChunk }),
+	u32("recommended_workgroup_size_x", event, "invocations", func(l *Launch) *uint32 { return &l.Recommended.WorkgroupSizeX }),
+	u32("recommended_groups", event, "workgroups", func(l *Launch) *uint32 { return &l.Recommended.Groups }),
+	u32("recommended_claim_chunk", event, "slots", func(l *Launch) *uint32 { return &l.Recommended.ClaimChunk }),
 	text("not_applied", event, func(l *Launch) any { return &l.NotApplied }),
-	u64("elapsed_ns", event, "ns", func(l *Launch) any { return &l.ElapsedNs }),
+	u64("elapsed_ns", event, "ns", func(l *Launch) *uint64 { return &l.ElapsedNs }),
 	enum("time_source", event, timeSourceNames, func(l *Launch) any { return (*uint8)(&l.TimeSource) }),
-	u64("idle_ns", event, "ns", func(l *Launch) any { return &l.IdleNs }),
-	u64("wall_ns", event, "ns", func(l *Launch) any { return &l.WallNs }),
-	u64("executed", event, "slots", func(l *Launch) any { return &l.Executed }),
-	u64("faulted", event, "slots", func(l *Launch) any { return &l.Faulted }),
-	u64("requeued", event, "slots", func(l *Launch) any { return &l.Requeued }),
-	u64("hits", event, "hits", func(l *Launch) any { return &l.Hits }),
+	u64("idle_ns", event, "ns", func(l *Launch) *uint64 { return &l.IdleNs }),
+	u64("wall_ns", event, "ns", func(l *Launch) *uint64 { return &l.WallNs }),
+	u64("executed", event, "slots", func(l *Launch) *uint64 { return &l.Executed }),
+	u64("faulted", event, "slots", func(l *Launch) *uint64 { return &l.Faulted }),
+	u64("requeued", event, "slots", func(l *Launch) *uint64 { return &l.Requeued }),
+	u64("hits", event, "hits", func(l *Launch) *uint64 { return &l.Hits }),
 	list[Launch]("opcode_counts", event, typeU32s, "slots", 0, MaxOpcodes, func(l *Launch) any { return &l.OpcodeCounts }),
 	list[Launch]("fingerprint", event, typeBytes, "-", 0, FingerprintSize, func(l *Launch) any { return &l.Fingerprint }),
 )
 
 var workerSchema = newSchema(KindWorker, func(w *Worker) *Presence { return &w.Has },
-	u32("max_workgroup_size_x", gauge, "invocations", func(w *Worker) any { return &w.MaxWorkgroupSizeX }).from(1),
-	u32("max_compute_workgroups_per_dimension", gauge, "workgroups", func(w *Worker) any { return &w.MaxWorkgroupsPerDimension }).from(1),
-	u32("max_compute_invocations_per_workgroup", gauge, "invocations", func(w *Worker) any { return &w.MaxInvocationsPerWorkgroup }).from(1),
-	u32("subgroup_size", gauge, "invocations", func(w *Worker) any { return &w.SubgroupSize }),
+	u32("max_workgroup_size_x", gauge, "invocations", func(w *Worker) *uint32 { return &w.MaxWorkgroupSizeX }).from(1),
+	u32("max_compute_workgroups_per_dimension", gauge, "workgroups", func(w *Worker) *uint32 { return &w.MaxWorkgroupsPerDimension }).from(1),
+	u32("max_compute_invocations_per_workgroup", gauge, "invocations", func(w *Worker) *uint32 { return &w.MaxInvocationsPerWorkgroup }).from(1),
+	u32("subgroup_size", gauge, "invocations", func(w *Worker) *uint32 { return &w.SubgroupSize }),
 	text("vendor", gauge, func(w *Worker) any { return &w.Vendor }),
 	text("renderer", gauge, func(w *Worker) any { return &w.Renderer }),
 	text("driver", gauge, func(w *Worker) any { return &w.Driver }),
 	text("device_uuid", gauge, func(w *Worker) any { return &w.DeviceUUID }),
-	u64("device_memory_budget_bytes", gauge, "bytes", func(w *Worker) any { return &w.MemoryBudgetBytes }),
+	u64("device_memory_budget_bytes", gauge, "bytes", func(w *Worker) *uint64 { return &w.MemoryBudgetBytes }),
 	list[Worker]("capabilities", gauge, typeTexts, "-", 0, MaxCapabilities, func(w *Worker) any { return &w.Capabilities }),
 )
 
 var recommendationSchema = newSchema(KindRecommendation, nil,
-	u64("decision", event, "-", func(r *Recommendation) any { return &r.Decision }).req(),
-	u64("answered_incarnation", event, "-", func(r *Recommendation) any { return &r.AnsweredIncarnation }),
-	u64("answered_seq", event, "records", func(r *Recommendation) any { return &r.AnsweredSeq }),
-	i64("answered_sent_ns", event, "ns", func(r *Recommendation) any { return &r.AnsweredSentNs }),
+	u64("decision", event, "-", func(r *Recommendation) *uint64 { return &r.Decision }).req(),
+	u64("answered_incarnation", event, "-", func(r *Recommendation) *uint64 { return &r.AnsweredIncarnation }),
+	u64("answered_seq", event, "records", func(r *Recommendation) *uint64 { return &r.AnsweredSeq }),
+	i64("answered_sent_ns", event, "ns", func(r *Recommendation) *int64 { return &r.AnsweredSentNs }),
 	text("error", event, func(r *Recommendation) any { return &r.Error }),
-	u32("workgroup_size_x", gauge, "invocations", func(r *Recommendation) any { return &r.WorkgroupSizeX }),
-	u32("groups", gauge, "workgroups", func(r *Recommendation) any { return &r.Groups }),
-	u32("claim_chunk", gauge, "slots", func(r *Recommendation) any { return &r.ClaimChunk }),
-	u32("batch_depth", gauge, "slots", func(r *Recommendation) any { return &r.BatchDepth }),
+	u32("workgroup_size_x", gauge, "invocations", func(r *Recommendation) *uint32 { return &r.WorkgroupSizeX }),
+	u32("groups", gauge, "workgroups", func(r *Recommendation) *uint32 { return &r.Groups }),
+	u32("claim_chunk", gauge, "slots", func(r *Recommendation) *uint32 { return &r.ClaimChunk }),
+	u32("batch_depth", gauge, "slots", func(r *Recommendation) *uint32 { return &r.BatchDepth }),
 	text("launch_mode", gauge, func(r *Recommendation) any { return &r.LaunchMode }).to(MaxToken),
-	u32("slot_count", gauge, "slots", func(r *Recommendation) any { return &r.SlotCount }),
+	u32("slot_count", gauge, "slots", func(r *Recommendation) *uint32 { return &r.SlotCount }),
 	list[Recommendation]("dispatch_grid", gauge, typeGrid, "workgroups", 3, 3, func(r *Recommendation) any { return &r.DispatchGrid }),
-	u32("worker_groups", gauge, "workgroups", func(r *Recommendation) any { return &r.WorkerGroups }),
-	u32("hit_capacity", gauge, "hits", func(r *Recommendation) any { return &r.HitCapacity }),
+	u32("worker_groups", gauge, "workgroups", func(r *Recommendation) *uint32 { return &r.WorkerGroups }),
+	u32("hit_capacity", gauge, "hits", func(r *Recommendation) *uint32 { return &r.HitCapacity }),
 	text("pressure", gauge, func(r *Recommendation) any { return &r.Pressure }).to(MaxToken),
 	text("execution_mode", gauge, func(r *Recommendation) any { return &r.ExecutionMode }).to(MaxToken),
 	text("topology", gauge, func(r *Recommendation) any { return &r.Topology }).to(MaxToken),
 	flag("promote_hot_opcodes", gauge, func(r *Recommendation) any { return &r.PromoteHotOpcodes }),
 	flag("promote_hot_windows", gauge, func(r *Recommendation) any { return &r.PromoteHotWindows }),
 	flag("age_priority_work", gauge, func(r *Recommendation) any { return &r.AgePriorityWork }),
-	u64("estimated_peak_bytes", gauge, "bytes", func(r *Recommendation) any { return &r.EstimatedPeakBytes }),
-	u64("device_memory_budget_bytes", gauge, "bytes", func(r *Recommendation) any { return &r.MemoryBudgetBytes }),
-	u32("queue_len", gauge, "items", func(r *Recommendation) any { return &r.QueueLen }),
-	bps("frontier_density_bps", gauge, func(r *Recommendation) any { return &r.FrontierDensityBps }),
-	bps("memory_pressure_bps", gauge, func(r *Recommendation) any { return &r.MemoryPressureBps }),
+	u64("estimated_peak_bytes", gauge, "bytes", func(r *Recommendation) *uint64 { return &r.EstimatedPeakBytes }),
+	u64("device_memory_budget_bytes", gauge, "bytes", func(r *Recommendation) *uint64 { return &r.MemoryBudgetBytes }),
+	u32("queue_len", gauge, "items", func(r *Recommendation) *uint32 { return &r.QueueLen }),
+	bps("frontier_density_bps", gauge, func(r *Recommendation) *uint16 { return &r.FrontierDensityBps }),
+	bps("memory_pressure_bps", gauge, func(r *Recommendation) *uint16 { return &r.MemoryPressureBps }),
 	flag("switch_held", event, func(r *Recommendation) any { return &r.SwitchHeld }),
 	flag("changed", event, func(r *Recommendation) any { return &r.Changed }),
 	flag("heartbeat", event, func(r *Recommendation) any { return &r.Heartbeat }),
 	flag("committed_on_publish", gauge, func(r *Recommendation) any { return &r.CommittedOnPublish }),
-	u32("valid_for_ms", event, "ms", func(r *Recommendation) any { return &r.ValidForMs }),
+	u32("valid_for_ms", event, "ms", func(r *Recommendation) *uint32 { return &r.ValidForMs }),
 	list[Recommendation]("reasons", event, typeReasons, "-", 0, MaxReasons, func(r *Recommendation) any { return &r.Reasons }),
 )
 
@@ -145,63 +145,62 @@ var workSchema = newSchema(KindWork, func(w *Work) *Presence { return &w.Has },
 
 var doneSchema = newSchema(KindDone, nil,
 	token("batch", event, func(d *Done) any { return &d.Batch }).req(),
-	u32("executed", event, "slots", func(d *Done) any { return &d.Executed }).to(MaxBatchSlots).req(),
-	u32("faulted", event, "slots", func(d *Done) any { return &d.Faulted }).to(MaxBatchSlots).req(),
+	u32("executed", event, "slots", func(d *Done) *uint32 { return &d.Executed }).to(MaxBatchSlots).req(),
+	u32("faulted", event, "slots", func(d *Done) *uint32 { return &d.Faulted }).to(MaxBatchSlots).req(),
 	list[Done]("faults", event, typeFaults, "-", 0, MaxFaults, func(d *Done) any { return &d.Faults }),
 	list[Done]("results", event, typeU32s, "-", 0, MaxBatchSlots, func(d *Done) any { return &d.Results }),
-	i64("work_sent_ns", event, "ns", func(d *Done) any { return &d.WorkSentNs }),
+	i64("work_sent_ns", event, "ns", func(d *Done) *int64 { return &d.WorkSentNs }),
 )
 
 var rejectedSchema = newSchema(KindRejected, nil,
 	text("subject", event, func(r *Rejected) any { return &r.Subject }),
 	text("reason", event, func(r *Rejected) any { return &r.Reason }).to(MaxToken).req(),
 	text("detail", event, func(r *Rejected) any { return &r.Detail }).to(MaxDetail),
-	u32("bytes", event, "bytes", func(r *Rejected) any { return &r.Bytes }),
-	u64("suppressed", event, "records", func(r *Rejected) any { return &r.Suppressed }),
+	u32("bytes", event, "bytes", func(r *Rejected) *uint32 { return &r.Bytes }),
+	u64("suppressed", event, "records", func(r *Rejected) *uint64 { return &r.Suppressed }),
 )
 
-func number[T any](name string, typ fieldType, c class, unit string, high uint64, at func(*T) any) field[T] {
-	return field[T]{spec{name: name, typ: typ, class: c, unit: unit, max: high}, at}
+// The constructors of rows. Integers have typed accessors, which keep the hot
+// path free of type switches; everything else goes through at.
+
+func bps[T any](name string, c class, at func(*T) *uint16) field[T] {
+	return field[T]{spec: newSpec(name, typeU16, c, "bps", maxBps), u16: at}
 }
 
-func bps[T any](name string, c class, at func(*T) any) field[T] {
-	return number(name, typeU16, c, "bps", maxBps, at)
+func u32[T any](name string, c class, unit string, at func(*T) *uint32) field[T] {
+	return field[T]{spec: newSpec(name, typeU32, c, unit, maxU32), u32: at}
 }
 
-func u32[T any](name string, c class, unit string, at func(*T) any) field[T] {
-	return number(name, typeU32, c, unit, maxU32, at)
+func u64[T any](name string, c class, unit string, at func(*T) *uint64) field[T] {
+	return field[T]{spec: newSpec(name, typeU64, c, unit, maxU64), u64: at}
 }
 
-func u64[T any](name string, c class, unit string, at func(*T) any) field[T] {
-	return number(name, typeU64, c, unit, maxU64, at)
-}
-
-func i64[T any](name string, c class, unit string, at func(*T) any) field[T] {
-	return number(name, typeI64, c, unit, maxI64, at)
+func i64[T any](name string, c class, unit string, at func(*T) *int64) field[T] {
+	return field[T]{spec: newSpec(name, typeI64, c, unit, maxI64), i64: at}
 }
 
 func f64[T any](name string, c class, unit string, high uint64, at func(*T) any) field[T] {
-	return number(name, typeF64, c, unit, high, at)
+	return field[T]{spec: newSpec(name, typeF64, c, unit, high), at: at}
 }
 
 func flag[T any](name string, c class, at func(*T) any) field[T] {
-	return number(name, typeBool, c, "-", 1, at)
+	return field[T]{spec: newSpec(name, typeBool, c, "-", 1), at: at}
 }
 
 func enum[T any](name string, c class, names []string, at func(*T) any) field[T] {
-	f := number(name, typeEnum, c, "-", uint64(len(names)-1), at)
+	f := field[T]{spec: newSpec(name, typeEnum, c, "-", uint64(len(names)-1)), at: at}
 	f.names = names
 	return f
 }
 
 func token[T any](name string, c class, at func(*T) any) field[T] {
-	return number(name, typeToken, c, "-", MaxToken, at).from(1)
+	return field[T]{spec: newSpec(name, typeToken, c, "-", MaxToken), at: at}.from(1)
 }
 
 func text[T any](name string, c class, at func(*T) any) field[T] {
-	return number(name, typeText, c, "-", MaxText, at)
+	return field[T]{spec: newSpec(name, typeText, c, "-", MaxText), at: at}
 }
 
 func list[T any](name string, c class, typ fieldType, unit string, low, high uint64, at func(*T) any) field[T] {
-	return number(name, typ, c, unit, high, at).from(low)
+	return field[T]{spec: newSpec(name, typ, c, unit, high), at: at}.from(low)
 }

@@ -6,27 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// decodeValue reads the value of one field into p, which is a pointer of the
-// type that s.typ implies.
+// decodeValue reads the value of a field that is not an integer into p, which
+// is a pointer of the type that s.typ implies.
 func decodeValue(d *Decoder, s *spec, p any) refusal {
 	r := &d.r
 	switch p := p.(type) {
-	case *uint32:
-		v, code := r.ranged(s)
-		*p = uint32(v)
-		return code
-	case *uint64:
-		v, code := r.ranged(s)
-		*p = v
-		return code
-	case *uint16:
-		v, code := r.ranged(s)
-		*p = uint16(v)
-		return code
-	case *int64:
-		v, code := r.ranged(s)
-		*p = int64(v)
-		return code
+	case *string:
+		return decodeString(d, s, p)
 	case *uint8:
 		return decodeEnum(r, s, p)
 	case *bool:
@@ -35,25 +21,19 @@ func decodeValue(d *Decoder, s *spec, p any) refusal {
 		return code
 	case *float64:
 		return decodeFloat(r, s, p)
-	case *string:
-		return decodeString(d, s, p)
 	}
 	return decodeList(d, s, p)
 }
 
-// ranged reads an integer within the range of s. Every width narrower than 64
-// bits has a range that fits it, so the caller's conversion loses nothing.
-func (r *reader) ranged(s *spec) (uint64, refusal) {
+// ranged reads an integer in low..high.
+func (r *reader) ranged(low, high uint64) (uint64, refusal) {
 	at := r.i
 	v, code := r.uint()
-	if code != accepted {
-		return 0, code
-	}
-	if v < s.min || v > s.max {
+	if code == accepted && v-low > high-low {
 		r.i = at
 		return 0, refuseRange
 	}
-	return v, accepted
+	return v, code
 }
 
 func decodeFloat(r *reader, s *spec, p *float64) refusal {
@@ -76,7 +56,7 @@ func decodeEnum(r *reader, s *spec, p *uint8) refusal {
 	name, code := r.str(MaxToken)
 	switch code {
 	case refuseType:
-		v, code := r.ranged(s)
+		v, code := r.ranged(s.min, s.max)
 		*p = uint8(v)
 		return code
 	case accepted:
@@ -98,6 +78,10 @@ func decodeString(d *Decoder, s *spec, p *string) refusal {
 	if code != accepted {
 		return code
 	}
+	if s.typ == typeToken && string(b) == d.token {
+		*p = d.token
+		return accepted
+	}
 	switch {
 	case s.typ == typeToken:
 		if !validToken(b) || string(b) == BatchQueue {
@@ -111,6 +95,9 @@ func decodeString(d *Decoder, s *spec, p *string) refusal {
 		return code
 	}
 	*p = d.names.get(b)
+	if s.typ == typeToken {
+		d.token = *p
+	}
 	return accepted
 }
 
