@@ -21,7 +21,8 @@ type Publisher interface {
 // device. The worker actor is the only caller.
 type Engine interface {
 	// Submit takes a batch into the queue's pending slots. An error means
-	// nothing was taken.
+	// nothing was taken: the batch is refused for good, or, if the error
+	// wraps ErrBusy, delivered again later. The batch may be kept.
 	Submit(queue string, w *telemetry.Work) error
 	// Launch starts one launch of what is pending on the order's queue and
 	// calls settled exactly once, from another goroutine.
@@ -40,5 +41,5 @@ type Order struct {
 type Report struct {
 	Launch  telemetry.Launch
 	Done    []telemetry.Done // batches that finished in this launch
-	Pending int              // slots of the queue still to run
+	Pending int              // slots of the queue still to run, all of them if the launch failed
 }

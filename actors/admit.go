@@ -1,0 +1,160 @@
+package actors
+
+import (
+	"errors"
+	"slices"
+
+	"ringmaster/telemetry"
+)
+
+// admit gives a batch to the engine, unless it ran before or is running.
+func (w *workerActor) admit(b *batch) {
+	if w.stopping {
+		b.settle(telemetry.OutcomeRetry, ErrDraining)
+		return
+	}
+	if ran := w.finished.get(b.key()); ran != nil {
+		w.again(ran, b)
+		return
+	}
+	l := w.lane(b.family)
+	if open := l.open[b.work.Batch]; open != nil {
+		open.join(b)
+		return
+	}
+	if d := b.family.planned.Load(); l.stopped != 0 && d != nil && d.edition == l.stopped {
+		b.settle(telemetry.OutcomeRetry, ErrStopped)
+		return
+	}
+	slots := len(b.work.Slots)
+	if l.pending+slots > w.system.cfg.MaxPendingSlots {
+		b.settle(telemetry.OutcomeRetry, ErrBacklog)
+		return
+	}
+	if err := w.engine.Submit(b.family.name, &b.work); err != nil {
+		outcome := telemetry.OutcomeRefused
+		if errors.Is(err, ErrBusy) {
+			outcome = telemetry.OutcomeRetry
+		}
+		b.settle(outcome, err)
+		return
+	}
+	l.open[b.work.Batch] = b
+	if w.flight != nil && w.flight.lane == l {
+		w.flight.fed = true
+	}
+	l.setPending(l.pending + slots)
+	b.family.tally.submitted.Add(uint64(slots))
+	b.family.dispatch(b.family.cell.setBacklog(uint32(l.pending), true))
+}
+
+// again answers a delivery of a batch that ran before.
+func (w *workerActor) again(ran *finishedBatch, b *batch) {
+	first := ran.pending
+	if first == nil {
+		b.settle(telemetry.OutcomeDuplicate, nil)
+		return
+	}
+	first.join(b)
+	if !first.publishing && !slices.Contains(w.outbox, first) {
+		w.outbox = append(w.outbox, first)
+	}
+}
+
+// lane returns the lane of a queue, made on its first work.
+func (w *workerActor) lane(f *family) *lane {
+	l := w.lanes[f.name]
+	if l == nil {
+		l = &lane{family: f, open: make(map[string]*batch)}
+		w.lanes[f.name] = l
+		w.order = append(w.order, l)
+	}
+	return l
+}
+
+// forget drops the lane of a passivated queue; it has no work.
+func (w *workerActor) forget(f *family) {
+	l := w.lanes[f.name]
+	if l == nil || l.family != f {
+		return
+	}
+	delete(w.lanes, f.name)
+	for i := range w.order {
+		if w.order[i] == l {
+			w.order = append(w.order[:i], w.order[i+1:]...)
+			break
+		}
+	}
+}
+
+// publish sends the done records of finished batches. A batch is settled when
+// the server has its record, not before.
+func (w *workerActor) publish() {
+	for len(w.outbox) > 0 {
+		b := w.outbox[0]
+		w.outbox = w.outbox[1:]
+		w.sending = b
+		b.publishing = true
+		w.undecided++
+		w.system.publisher.Done(w.device.name, b.family.name, b.done, func(err error) { w.post(&delivery{b, err}) })
+		w.sending = nil
+	}
+}
+
+// deliver settles a batch whose done record is with the server, or asks for
+// the batch again; it will not run again, only its record is sent again.
+func (w *workerActor) deliver(it *delivery) {
+	b := it.batch
+	if !b.publishing {
+		return // told twice
+	}
+	b.publishing = false
+	w.undecided--
+	if it.err != nil {
+		b.settle(telemetry.OutcomeRetry, errors.Join(ErrUndelivered, it.err))
+		return
+	}
+	if ran := w.finished.get(b.key()); ran != nil && ran.pending == b {
+		ran.pending = nil
+	}
+	b.settle(telemetry.OutcomeDone, nil)
+}
+
+// giveBack settles every batch that has not run.
+func (w *workerActor) giveBack(why error) {
+	for _, l := range w.order {
+		for id, b := range l.open {
+			delete(l.open, id)
+			b.settle(telemetry.OutcomeRetry, why)
+		}
+	}
+}
+
+// abandon settles everything that is left. It runs after the actor has
+// stopped, on the goroutine that closes the system.
+func (w *workerActor) abandon() {
+	for _, item := range w.inbox.close() {
+		switch it := item.(type) {
+		case *batch:
+			it.settle(telemetry.OutcomeRetry, ErrClosed)
+		case *delivery:
+			w.deliver(it)
+		case *drain:
+			close(it.idle)
+		}
+	}
+	for _, d := range w.draining {
+		close(d.idle)
+	}
+	w.giveBack(ErrClosed)
+	for e := w.finished.order.Front(); e != nil; e = e.Next() {
+		if b := e.Value.(*finishedBatch).pending; b != nil {
+			b.settle(telemetry.OutcomeRetry, ErrClosed)
+		}
+	}
+	for _, l := range w.order {
+		if l.paused != nil {
+			l.paused.Stop()
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package actors
+
+import (
+	"sync"
+
+	"ringmaster/telemetry"
+)
+
+// Bounds of one cell.
+const (
+	maxReplies  = 8  // reply subjects that wait for one decision
+	maxTimings  = 8  // workgroup widths timed between two looks of the tuner
+	maxOutcomes = 64 // launch outcomes of a remote worker that wait for the policy actor
+)
+
+// wakes says which actors a fold asks to look at the cell. A bit is set only
+// if no such message is pending, so a mailbox holds at most one of each.
+type wakes uint8
+
+const (
+	wakeDecision wakes = 1 << iota // queue actor
+	wakeTuner                      // tuner actor: timings
+	wakeCommit                     // policy actor: outcomes
+	wakePriority                   // diffusion actor of the worker
+)
+
+// cell is where the records of one queue are folded. Publishers fold under the
+// lock, actors take from it. It keeps its values when an actor panics.
+type cell struct {
+	mu sync.Mutex
+
+	sources  [4]source // by kind: queue, graph, priority, launch
+	queue    telemetry.Queue
+	graph    telemetry.Graph
+	priority telemetry.Priority
+
+	requeuesReported uint64 // last value of the publisher's counter
+	executedReported uint64
+	requeues         uint64 // all of them, over all incarnations and launches
+	executed         uint64
+	requeuesDecided  uint64 // part of requeues that a published decision has seen
+	requeuesTaken    uint64 // part of requeues that the decision on its way has seen
+
+	backlog    uint32 // slots submitted here and not finished
+	hasBacklog bool
+
+	records SequenceRange // triggers since the last take
+	seen    SequenceRange // of the last take
+	replies []string      // waiting for a decision
+	taken   int           // how many of replies are on their way with one
+
+	dirty    bool // something newer than the last take
+	deciding bool // a wake is pending or a decision is on its way
+	folded   uint64
+
+	timings   []timing  // by width, since the tuner actor looked
+	outcomes  []outcome // since the policy actor looked
+	reporting bool      // a reported message is pending at the policy actor
+	tuning    bool      // a reported message is pending at the tuner actor
+	ranking   bool      // a prioritized message is pending
+
+	launches launchTotals
+	touched  uint64 // tick of the last accepted record or submission
+}
+
+// view is what a decision sees of a cell.
+type view struct {
+	queue        telemetry.Queue
+	graph        telemetry.Graph
+	requeues     uint64 // since the last published decision
+	requeueTotal uint64
+	backlog      uint32
+	hasBacklog   bool
+	records      SequenceRange
+	replies      []string
+}
+
+// outcome is a launch report of a remote worker as the policy actor needs it.
+type outcome struct {
+	launch, decision uint64
+	ok               bool
+}
+
+// timing sums the launches of one workgroup width.
+type timing struct {
+	width     uint32
+	slots, ns uint64
+}
+
+// launchTotals sums what launch reports said.
+type launchTotals struct {
+	launches, failed, executed, faulted uint64
+}
+
+// take hands the folded view to the queue actor. The cell stays busy until
+// decided or revive.
+func (c *cell) take() view {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dirty = false
+	if c.records.Last != 0 {
+		c.seen = c.records
+		c.records = SequenceRange{}
+	}
+	c.requeuesTaken = c.requeues
+	c.taken = len(c.replies)
+	v := view{
+		queue: c.queue, graph: c.graph,
+		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
+		backlog: c.backlog, hasBacklog: c.hasBacklog,
+		records: c.seen,
+	}
+	if c.taken > 0 {
+		v.replies = append([]string(nil), c.replies...)
+	}
+	return v
+}
+
+// decided ends a decision that is published. It reports whether something
+// newer has arrived, in which case the caller sends the next wake.
+func (c *cell) decided() (again bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requeuesDecided = c.requeuesTaken
+	c.replies = c.replies[:copy(c.replies, c.replies[c.taken:])]
+	c.taken = 0
+	c.deciding = c.dirty
+	return c.dirty
+}
+
+// revive puts back what a lost message had taken and asks every actor that
+// may have lost its message to look again.
+func (c *cell) revive() (w wakes) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.taken = 0
+	if c.deciding {
+		c.dirty = true
+		w |= wakeDecision
+	}
+	if c.tuning {
+		w |= wakeTuner
+	}
+	if c.reporting {
+		w |= wakeCommit
+	}
+	return w
+}
+
+// poke asks for a decision on what is already known, because something beside
+// the queue's own records has changed.
+func (c *cell) poke() wakes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trigger()
+}
+
+// setBacklog notes the slots that wait for this queue here. They trigger a
+// decision only where no publisher reports the queue's length.
+func (c *cell) setBacklog(slots uint32, submitted bool) wakes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.backlog, c.hasBacklog = slots, true
+	if !submitted || c.queue.Has.Has(telemetry.HasQueueLen) {
+		return 0
+	}
+	return c.trigger()
+}
+
+// trigger asks for a decision if the queue is known; c.mu is held.
+func (c *cell) trigger() wakes {
+	if !c.source(telemetry.KindQueue).known && !c.hasBacklog {
+		return 0
+	}
+	if c.dirty {
+		c.folded++
+	}
+	c.dirty = true
+	if c.deciding {
+		return 0
+	}
+	c.deciding = true
+	return wakeDecision
+}
+
+// source returns the ordering of one kind.
+func (c *cell) source(k telemetry.Kind) *source { return &c.sources[k-telemetry.KindQueue] }
+
+// takeTimings appends the launch timings that wait for the tuner actor to dst.
+func (c *cell) takeTimings(dst []timing) []timing {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	dst = append(dst, c.timings...)
+	c.timings = c.timings[:0]
+	c.tuning = false
+	return dst
+}
+
+// takeOutcomes appends the outcomes that wait for the policy actor to dst.
+func (c *cell) takeOutcomes(dst []outcome) []outcome {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	dst = append(dst, c.outcomes...)
+	c.outcomes = c.outcomes[:0]
+	c.reporting = false
+	return dst
+}
+
+// takePriority returns the queue's priority and how freely it shares.
+func (c *cell) takePriority() telemetry.Priority {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ranking = false
+	return c.priority
+}
+
+// totals returns what the cell has counted.
+func (c *cell) totals() (folded uint64, launches launchTotals) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.folded, c.launches
+}
+
+// touch notes that somebody used the queue.
+func (c *cell) touch(tick uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.touched = tick
+}
+
+// lastTouched returns the tick of the last use.
+func (c *cell) lastTouched() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.touched
+}

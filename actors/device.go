@@ -1,0 +1,94 @@
+package actors
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+// device is one worker: what is known of its limits, its queues, and, if the
+// worker is local, the actor that owns its engine.
+type device struct {
+	system *System
+	name   string
+	view   atomic.Pointer[deviceView]
+	worker atomic.Pointer[workerActor] // nil if the worker is not local
+
+	supervisor       address
+	diffusionAddr    address
+	workerSupervisor address // if the worker is local
+
+	families map[string]*family // by queue; guarded by System.mu
+	touched  uint64             // tick of the last announcement; guarded by System.mu
+
+	mu     sync.Mutex
+	source source // announcements
+	author uint64 // incarnation whose launches are reported, 0 if none
+}
+
+func newDevice(s *System, name string) *device {
+	d := &device{system: s, name: name, families: make(map[string]*family)}
+	d.view.Store(&deviceView{})
+	var addresses []address
+	d.supervisor, addresses = s.shell.group(name, member{"diffusion", &diffusionActor{device: d}})
+	d.diffusionAddr = addresses[0]
+	return d
+}
+
+// unknown is why the queues of the worker have no plan.
+func (d *device) unknown() error {
+	return fmt.Errorf("%w: worker %s has neither announced itself nor an engine here", ErrNoLimits, d.name)
+}
+
+// announce takes over what a worker says of its device. It reports whether
+// anything a decision depends on has changed.
+func (d *device) announce(h *telemetry.Header, w *telemetry.Worker) (changed bool, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fresh, err := d.source.check(h.Incarnation, h.Seq)
+	if err != nil {
+		return false, err
+	}
+	d.source.accept(h.Incarnation, h.Seq)
+	was := d.view.Load()
+	if was.local {
+		return false, nil
+	}
+	next := *was
+	if fresh {
+		next = deviceView{reporting: d.author == h.Incarnation}
+	}
+	has := w.Has
+	take(has, telemetry.HasWorkerMaxWorkgroupSizeX, &next.limits.MaxWorkgroupSizeX, w.MaxWorkgroupSizeX)
+	take(has, telemetry.HasWorkerMaxWorkgroupsPerDimension, &next.limits.MaxWorkgroupsPerDimension, w.MaxWorkgroupsPerDimension)
+	take(has, telemetry.HasWorkerMaxInvocationsPerWorkgroup, &next.limits.MaxInvocationsPerWorkgroup, w.MaxInvocationsPerWorkgroup)
+	take(has, telemetry.HasSubgroupSize, &next.limits.SubgroupSize, w.SubgroupSize)
+	take(has, telemetry.HasMemoryBudgetBytes, &next.memoryBudget, w.MemoryBudgetBytes)
+	next.known = true
+	d.view.Store(&next)
+	return next.limits != was.limits || next.memoryBudget != was.memoryBudget || !was.known, nil
+}
+
+// attach makes the worker local: its engine's limits hold from now on.
+func (d *device) attach(limits policy.Limits, memoryBudget uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.view.Store(&deviceView{limits: limits, memoryBudget: memoryBudget, known: true, local: true})
+}
+
+// reports notes that an incarnation of the remote worker reports its launches,
+// so that decisions commit on its reports from now on.
+func (d *device) reports(incarnation uint64) {
+	if v := d.view.Load(); v.reporting {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.author = incarnation
+	next := *d.view.Load()
+	next.reporting = true
+	d.view.Store(&next)
+}

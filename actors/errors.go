@@ -1,0 +1,44 @@
+package actors
+
+import "errors"
+
+// Reasons for a refusal.
+var (
+	// ErrClosed says that the system no longer takes records or work.
+	ErrClosed = errors.New("actors: closed")
+	// ErrDraining says that the worker is finishing what it has and takes no new work.
+	ErrDraining = errors.New("actors: draining")
+	// ErrQueueLimit says that Config.MaxQueues queues are active and none of them is idle.
+	ErrQueueLimit = errors.New("actors: too many queues")
+	// ErrWorkerLimit says that Config.MaxWorkers workers are known.
+	ErrWorkerLimit = errors.New("actors: too many workers")
+	// ErrStale says that a record is not newer than what its publisher already sent.
+	ErrStale = errors.New("actors: stale sequence number")
+	// ErrRetired says that a newer publisher has replaced the record's incarnation.
+	ErrRetired = errors.New("actors: retired incarnation")
+	// ErrRewind says that a cumulative counter went backwards within an incarnation.
+	ErrRewind = errors.New("actors: counter went backwards")
+	// ErrName says that a worker or queue name is not 1..64 of [A-Za-z0-9_-].
+	ErrName = errors.New("actors: invalid worker or queue name")
+	// ErrKind says that a record of this kind does not belong here.
+	ErrKind = errors.New("actors: unexpected kind of record")
+	// ErrForeignLaunch says that a launch report names a worker whose engine runs in this process.
+	ErrForeignLaunch = errors.New("actors: launches of a local worker are reported by its own engine")
+	// ErrAttached says that the worker already has an engine.
+	ErrAttached = errors.New("actors: worker already has an engine")
+	// ErrNoEngine says that no engine in this process executes work for the worker.
+	ErrNoEngine = errors.New("actors: no engine for this worker")
+	// ErrNoLimits is why a queue has no plan before its worker is known.
+	ErrNoLimits = errors.New("actors: no device limits")
+	// ErrBusy is wrapped by an Engine that has no room for a batch now; the
+	// batch is delivered again later instead of being refused for good.
+	ErrBusy = errors.New("actors: engine has no room")
+	// ErrBacklog says that the queue holds as many pending slots as Config allows.
+	ErrBacklog = errors.New("actors: too many pending slots")
+	// ErrStopped says that the launches of a queue failed too often in a row.
+	ErrStopped = errors.New("actors: queue stopped after failed launches")
+	// ErrUndelivered says that a batch ran but its done record did not reach the server.
+	ErrUndelivered = errors.New("actors: done record was not delivered")
+	// ErrPanic says that the code handling a batch or a launch panicked.
+	ErrPanic = errors.New("actors: handler panicked")
+)

@@ -1,0 +1,90 @@
+package actors
+
+import (
+	"ringmaster/megakernel/policy"
+)
+
+// message is what actors send each other. Types outside this file are not
+// messages, so a value sent by mistake does not compile.
+type message interface{ isMessage() }
+
+type (
+	// wake tells the queue actor to take its cell and decide.
+	wake struct{}
+	// tuned carries the tuner's view to the queue actor.
+	tuned struct{ width uint32 }
+	// settled tells the stages how a launch of a decision ended.
+	settled struct {
+		launch   uint64
+		decision uint64
+		ok       bool
+		state    policy.State // what the decision left behind
+	}
+	// reported tells tuner or policy actor that the cell has launch reports.
+	reported struct{}
+	// halted tells the policy actor that the worker gave up on the queue.
+	halted struct {
+		edition uint64 // the plan that failed
+		reason  string
+	}
+	// beat asks the policy actor for a heartbeat.
+	beat struct{}
+	// prioritized tells the diffusion actor that a cell has a new priority.
+	prioritized struct{ family *family }
+	// forgotten tells diffusion and worker actor that a queue was passivated.
+	forgotten struct{ family *family }
+	// diffused carries the priorities of all queues of a worker to its actor.
+	diffused struct{ byQueue map[string]float64 }
+	// planned tells the worker actor that a queue has a new plan.
+	planned struct{}
+	// arrived tells the worker actor that its inbox has items.
+	arrived struct{}
+)
+
+func (wake) isMessage()        {}
+func (tuned) isMessage()       {}
+func (*settled) isMessage()    {}
+func (reported) isMessage()    {}
+func (*halted) isMessage()     {}
+func (beat) isMessage()        {}
+func (prioritized) isMessage() {}
+func (forgotten) isMessage()   {}
+func (diffused) isMessage()    {}
+func (planned) isMessage()     {}
+func (arrived) isMessage()     {}
+func (*decision) isMessage()   {}
+
+// decision is one decision on its way from the queue actor to the policy
+// actor. Only the stage that holds it writes to it; published, it is constant.
+type decision struct {
+	number          uint64 // drawn by the queue actor, from 1
+	view            view
+	commitOnPublish bool  // the worker has never reported a launch
+	err             error // why there is no plan
+
+	request     policy.Request
+	observation policy.Observation
+	class       policy.Classification
+	plan        policy.Recommendation
+	before      policy.State
+	after       policy.State
+	edition     uint64 // counts the distinct plans of the queue
+}
+
+// DecisionInput is what one decision depended on: policy.Decide on Request and
+// Before gives the same plan and After again, without any of the timing.
+type DecisionInput struct {
+	Worker, Queue string
+	Decision      uint64
+	Records       SequenceRange // records folded since the decision before
+	Request       policy.Request
+	Before, After policy.State
+	Err           error // why there was no plan, nil if there was one
+}
+
+// SequenceRange names consecutive records of one publisher.
+type SequenceRange struct {
+	Incarnation uint64
+	First, Last uint64
+	SentNs      int64 // of the last one
+}

@@ -1,0 +1,151 @@
+package actors
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// shell is the actor library as this package uses it, and this file is the
+// only one that knows which library that is: spawn a supervised group, send,
+// stop. It uses nothing else of it: bounded mailboxes burn a core when full,
+// receive timeouts race, and the back-off strategies do not back off.
+type shell struct {
+	system      *actor.ActorSystem
+	log         *slog.Logger
+	deadLetters atomic.Uint64
+	restarts    atomic.Uint64
+	running     sync.WaitGroup // every actor from spawn to stopped
+	// intercept, if set, sees every message before its receiver. Tests use it
+	// to record transcripts and to panic in the middle of an actor.
+	intercept func(actor string, msg message)
+}
+
+// address is where an actor receives messages.
+type address struct{ pid *actor.PID }
+
+// receiver is the behaviour and the whole state of one actor.
+type receiver interface {
+	receive(msg message)
+	// restarted runs after a panic, with the state as the panic left it. The
+	// message that was being handled is gone.
+	restarted()
+}
+
+// member names one actor of a group.
+type member struct {
+	name string
+	receiver
+}
+
+func newShell(log *slog.Logger, intercept func(string, message)) *shell {
+	s := &shell{log: log, intercept: intercept}
+	quiet := slog.New(atLeast{slog.LevelWarn, log.Handler()})
+	s.system = actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
+		// The library's dead-letter log keeps a goroutine for this long after
+		// a dead letter; the count below does not need its throttle.
+		actor.WithDeadLetterThrottleInterval(time.Millisecond),
+	)
+	s.system.EventStream.Subscribe(func(event any) {
+		letter, ok := event.(*actor.DeadLetterEvent)
+		if !ok {
+			return
+		}
+		if _, ours := letter.Message.(message); ours {
+			s.deadLetters.Add(1)
+		}
+	})
+	return s
+}
+
+// group spawns members under a supervisor of their own and returns the
+// supervisor and the members' addresses in order. All are ready to receive.
+func (s *shell) group(name string, members ...member) (address, []address) {
+	addresses := make([]address, 0, len(members))
+	spawnAll := func(ctx actor.Context) {
+		for _, m := range members {
+			a := &adapter{shell: s, member: m}
+			s.running.Add(1)
+			addresses = append(addresses, address{ctx.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return a }), m.name)})
+		}
+	}
+	idle := actor.PropsFromFunc(func(actor.Context) {}, actor.WithOnInit(spawnAll), actor.WithSupervisor(restartAlways{s}))
+	supervisor := s.system.Root.SpawnPrefix(idle, name)
+	return address{supervisor}, addresses
+}
+
+func (s *shell) send(to address, msg message) { s.system.Root.Send(to.pid, msg) }
+
+// stop stops a group. Messages in its mailboxes are not handled any more.
+func (s *shell) stop(supervisor address) { s.system.Root.Stop(supervisor.pid) }
+
+// wait returns when every actor has stopped; no receiver runs after that.
+func (s *shell) wait() {
+	s.running.Wait()
+	s.system.Shutdown()
+}
+
+// adapter is the actor that the library sees. Its producer always returns the
+// same adapter, which is how the state survives a restart.
+type adapter struct {
+	member
+	shell      *shell
+	restarting bool
+}
+
+// Receive implements the library's actor interface.
+func (a *adapter) Receive(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case message:
+		if a.shell.intercept != nil {
+			a.shell.intercept(a.name, msg)
+		}
+		a.receive(msg)
+	case *actor.Restarting:
+		a.restarting = true
+	case *actor.Started:
+		if a.restarting {
+			a.restarting = false
+			a.restarted()
+		}
+	case *actor.Stopped:
+		a.shell.running.Done()
+	}
+}
+
+// restartAlways restarts a member that panicked, at once and without limit:
+// the state is kept, and what the member does next is paced by its own back-off.
+type restartAlways struct{ shell *shell }
+
+// HandleFailure implements the library's supervision strategy.
+func (r restartAlways) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, msg any) {
+	r.shell.restarts.Add(1)
+	r.shell.log.Error("actor panicked and restarts with its state", "actor", child.GetId(), "reason", reason, "message", slog.AnyValue(msg).Kind().String())
+	supervisor.RestartChildren(child)
+}
+
+// atLeast drops the library's chatter below a level.
+type atLeast struct {
+	level slog.Level
+	slog.Handler
+}
+
+// Enabled reports whether a record of this level is kept.
+func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
+	return l >= h.level && h.Handler.Enabled(ctx, l)
+}
+
+// WithAttrs keeps the level.
+func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return atLeast{h.level, h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup keeps the level.
+func (h atLeast) WithGroup(name string) slog.Handler {
+	return atLeast{h.level, h.Handler.WithGroup(name)}
+}

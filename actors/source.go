@@ -1,0 +1,50 @@
+package actors
+
+// retiredPublishers is how many replaced incarnations a source remembers, so
+// that records of a publisher that was replaced cannot come back late. Older
+// ones are forgotten: they would have to be delayed by that many restarts.
+const retiredPublishers = 4
+
+// source orders the records of one kind of one queue. Publishers count their
+// records from 1 within a random incarnation; the newest incarnation wins.
+type source struct {
+	incarnation uint64
+	seq         uint64
+	retired     [retiredPublishers]uint64
+	oldest      int // index of the retired entry to overwrite next
+	known       bool
+}
+
+// check says whether a record is newer than everything accepted so far, and
+// whether it starts a new incarnation. It changes nothing.
+func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
+	if !s.known {
+		return true, nil
+	}
+	if incarnation == s.incarnation {
+		if seq <= s.seq {
+			return false, ErrStale
+		}
+		return false, nil
+	}
+	for _, r := range s.retired {
+		if r == incarnation {
+			return false, ErrRetired
+		}
+	}
+	return true, nil
+}
+
+// accept records an accepted record.
+func (s *source) accept(incarnation, seq uint64) {
+	if s.known && incarnation != s.incarnation {
+		s.retired[s.oldest] = s.incarnation
+		s.oldest = (s.oldest + 1) % retiredPublishers
+	}
+	s.incarnation, s.seq, s.known = incarnation, seq, true
+}
+
+// publishedBy reports whether the current values came from that incarnation.
+func (s *source) publishedBy(incarnation uint64) bool {
+	return s.known && s.incarnation == incarnation
+}

@@ -1,0 +1,106 @@
+package actors
+
+import (
+	"cmp"
+	"slices"
+
+	"ringmaster/telemetry"
+)
+
+// Counts counts what happened since the start.
+type Counts struct {
+	Records          uint64 // accepted
+	Folded           uint64 // triggers that a newer one joined before anyone looked
+	Decisions        uint64
+	Recommendations  uint64 // published, without heartbeats
+	Heartbeats       uint64
+	Launches         uint64 // reported, by local and remote workers
+	FailedLaunches   uint64 // part of Launches
+	SlotsSubmitted   uint64 // taken by a local engine
+	SlotsExecuted    uint64
+	SlotsFaulted     uint64
+	TopologySwitches uint64 // decisions that changed the topology
+	SwitchesHeld     uint64 // decisions in which hysteresis kept the topology
+}
+
+func (c *Counts) add(o Counts) {
+	c.Records += o.Records
+	c.Folded += o.Folded
+	c.Decisions += o.Decisions
+	c.Recommendations += o.Recommendations
+	c.Heartbeats += o.Heartbeats
+	c.Launches += o.Launches
+	c.FailedLaunches += o.FailedLaunches
+	c.SlotsSubmitted += o.SlotsSubmitted
+	c.SlotsExecuted += o.SlotsExecuted
+	c.SlotsFaulted += o.SlotsFaulted
+	c.TopologySwitches += o.TopologySwitches
+	c.SwitchesHeld += o.SwitchesHeld
+}
+
+// Stats describes the whole system. Counts include passivated queues.
+type Stats struct {
+	Counts
+	Queues         int    // active
+	Workers        int    // known
+	SlotsPending   uint64 // submitted and not finished
+	RecordsRefused uint64 // with an error
+	EchoesDropped  uint64 // own launch reports and announcements that came back
+	DeadLetters    uint64 // messages to actors that were gone
+	Restarts       uint64 // actors restarted after a panic
+}
+
+// QueueStatus is one active queue.
+type QueueStatus struct {
+	Worker, Queue  string
+	Decided        bool // Recommendation is valid
+	Recommendation telemetry.Recommendation
+	Counts
+	SlotsPending uint64 // submitted and not finished
+}
+
+// Stats returns the counts of all queues.
+func (s *System) Stats() Stats {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := Stats{
+		Counts: s.retired, Queues: len(s.families), Workers: len(s.devices),
+		RecordsRefused: s.refused.Load(), EchoesDropped: s.echoes.Load(),
+		DeadLetters: s.shell.deadLetters.Load(), Restarts: s.shell.restarts.Load(),
+	}
+	for _, f := range s.families {
+		out.Counts.add(f.counts())
+		out.SlotsPending += uint64(f.pending.Load())
+	}
+	return out
+}
+
+// Queues returns the active queues, ordered by worker and queue.
+func (s *System) Queues() []QueueStatus {
+	s.mu.RLock()
+	rows := make([]QueueStatus, 0, len(s.families))
+	for key, f := range s.families {
+		row := QueueStatus{Worker: key.worker, Queue: key.queue, Counts: f.counts(), SlotsPending: uint64(f.pending.Load())}
+		if r := f.latest.Load(); r != nil {
+			row.Decided, row.Recommendation = true, *r
+		}
+		rows = append(rows, row)
+	}
+	s.mu.RUnlock()
+	slices.SortFunc(rows, func(a, b QueueStatus) int {
+		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Queue, b.Queue))
+	})
+	return rows
+}
+
+func (f *family) counts() Counts {
+	t := &f.tally
+	folded, launches := f.cell.totals()
+	return Counts{
+		Records: t.records.Load(), Folded: folded,
+		Decisions: t.decisions.Load(), Recommendations: t.recommendations.Load(), Heartbeats: t.heartbeats.Load(),
+		Launches: launches.launches, FailedLaunches: launches.failed,
+		SlotsSubmitted: t.submitted.Load(), SlotsExecuted: launches.executed, SlotsFaulted: launches.faulted,
+		TopologySwitches: t.switches.Load(), SwitchesHeld: t.held.Load(),
+	}
+}

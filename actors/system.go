@@ -1,0 +1,194 @@
+package actors
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+// System is all queues and workers of one process.
+type System struct {
+	cfg       Config
+	publisher Publisher
+	shell     *shell
+
+	mu       sync.RWMutex // devices, families, retired; held over folds so that a queue in use is not passivated
+	devices  map[string]*device
+	families map[queueKey]*family
+	retired  Counts // of passivated queues
+
+	tick     atomic.Uint64 // heartbeats since the start
+	launches atomic.Uint64 // launch numbers, unique over all local workers
+	refused  atomic.Uint64
+	echoes   atomic.Uint64
+	draining atomic.Bool
+	closed   atomic.Bool
+	stop     chan struct{}
+	ticking  sync.WaitGroup
+	once     sync.Once
+}
+
+type queueKey struct{ worker, queue string }
+
+// New starts a system that publishes through pub. Close stops it.
+func New(cfg Config, pub Publisher) (*System, error) {
+	return start(cfg, pub, nil)
+}
+
+func start(cfg Config, pub Publisher, intercept func(string, message)) (*System, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &System{
+		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, intercept),
+		devices: make(map[string]*device), families: make(map[queueKey]*family),
+		stop: make(chan struct{}),
+	}
+	s.ticking.Go(s.beat)
+	return s, nil
+}
+
+// Ingest folds a queue, graph, priority or launch record of a queue into its
+// cell. reply, if not empty, is answered with the next decision. It never
+// blocks on a decision and copies what it keeps. The error says why the record
+// was refused; an echo of an own launch report is dropped without one.
+func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string) error {
+	switch r.Kind {
+	case telemetry.KindQueue, telemetry.KindGraph, telemetry.KindPriority:
+	case telemetry.KindLaunch:
+		if r.Incarnation == s.cfg.Incarnation {
+			s.echoes.Add(1)
+			return nil
+		}
+	default:
+		s.refused.Add(1)
+		return fmt.Errorf("%w: %v", ErrKind, r.Kind)
+	}
+	err := s.with(worker, queue, func(f *family) error { return f.ingest(r, reply, s.tick.Load()) })
+	if err != nil {
+		s.refused.Add(1)
+	}
+	return err
+}
+
+func (f *family) ingest(r *telemetry.Record, reply string, tick uint64) error {
+	if r.Kind == telemetry.KindLaunch {
+		if f.device.view.Load().local {
+			return ErrForeignLaunch
+		}
+		f.device.reports(r.Incarnation)
+	}
+	w, err := f.cell.fold(r, reply, tick)
+	if err != nil {
+		return err
+	}
+	f.tally.records.Add(1)
+	f.dispatch(w)
+	return nil
+}
+
+// Announce takes over what a worker says of its device and lets its queues
+// decide again if that changes their limits. The limits of a local engine win.
+func (s *System) Announce(worker string, r *telemetry.Record) error {
+	if r.Kind != telemetry.KindWorker {
+		s.refused.Add(1)
+		return fmt.Errorf("%w: %v", ErrKind, r.Kind)
+	}
+	if r.Incarnation == s.cfg.Incarnation {
+		s.echoes.Add(1)
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, err := s.device(worker)
+	if err != nil {
+		s.refused.Add(1)
+		return err
+	}
+	d.touched = s.tick.Load()
+	changed, err := d.announce(&r.Header, &r.Worker)
+	if err != nil {
+		s.refused.Add(1)
+		return err
+	}
+	if changed {
+		d.poke()
+	}
+	return nil
+}
+
+// AttachEngine makes a worker local: e executes its work and its limits hold
+// whatever is announced. memoryBudget is in bytes, 0 for none.
+func (s *System) AttachEngine(worker string, limits policy.Limits, memoryBudget uint64, e Engine) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d, err := s.device(worker)
+	if err != nil {
+		return err
+	}
+	if d.worker.Load() != nil {
+		return fmt.Errorf("%w: %s", ErrAttached, worker)
+	}
+	d.attach(limits, memoryBudget)
+	w := &workerActor{
+		system: s, device: d, engine: e,
+		lanes: make(map[string]*lane), finished: newFinishedBatches(), freeSince: time.Now(),
+	}
+	var addresses []address
+	d.workerSupervisor, addresses = s.shell.group(worker, member{"worker", w})
+	w.self = addresses[0]
+	d.worker.Store(w)
+	for _, f := range d.families {
+		s.shell.send(d.diffusionAddr, prioritized{f})
+	}
+	d.poke()
+	return nil
+}
+
+// Submit gives a batch to the engine of a local worker. settled is called
+// exactly once, from any goroutine, possibly before Submit returns. w may be
+// reused after the call. workSentNs is the sender's clock, for the done record.
+func (s *System) Submit(worker, queue string, w *telemetry.Work, workSentNs int64, settled func(telemetry.Outcome, error)) {
+	outcome, err := telemetry.OutcomeRetry, error(ErrDraining)
+	if !s.draining.Load() {
+		err = s.with(worker, queue, func(f *family) error {
+			actor := f.device.worker.Load()
+			if actor == nil {
+				outcome = telemetry.OutcomeRefused
+				return fmt.Errorf("%w: %s", ErrNoEngine, worker)
+			}
+			b := &batch{family: f, work: *w, sentNs: workSentNs, waiters: []func(telemetry.Outcome, error){settled}}
+			b.work.Slots = append([]telemetry.Slot(nil), w.Slots...)
+			f.cell.touch(s.tick.Load())
+			f.waiting.Add(1)
+			if !actor.post(b) {
+				f.waiting.Add(-1)
+				return ErrClosed
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		settled(outcome, err)
+	}
+}
+
+// Latest returns the last recommendation of an active queue. Its reasons are
+// shared and must not be changed.
+func (s *System) Latest(worker, queue string) (telemetry.Recommendation, bool) {
+	s.mu.RLock()
+	f := s.families[queueKey{worker, queue}]
+	s.mu.RUnlock()
+	if f == nil {
+		return telemetry.Recommendation{}, false
+	}
+	r := f.latest.Load()
+	if r == nil {
+		return telemetry.Recommendation{}, false
+	}
+	return *r, true
+}

@@ -1,0 +1,32 @@
+package actors
+
+import "ringmaster/megakernel/policy"
+
+// topologyActor classifies, and remembers the topology that was issued and the
+// one that was committed.
+type topologyActor struct {
+	*family
+	memory memory[policy.TopologyState]
+}
+
+func (a *topologyActor) receive(msg message) {
+	switch m := msg.(type) {
+	case *decision:
+		a.classify(m)
+	case *settled:
+		a.memory.settle(m.decision, m.ok, m.state.Topology)
+		a.send(a.policyAddr, m)
+	}
+}
+
+func (a *topologyActor) classify(d *decision) {
+	d.before.Topology = a.memory.issued.state
+	d.after.Topology = d.before.Topology
+	if d.err == nil {
+		d.class, d.after.Topology = policy.Classify(&a.system.cfg.Policy, &d.observation, d.before.Topology)
+		a.memory.issue(d.number, d.after.Topology, d.commitOnPublish)
+	}
+	a.send(a.policyAddr, d)
+}
+
+func (a *topologyActor) restarted() { a.revive() }
