@@ -1,0 +1,60 @@
+package megakernel
+
+import "ringmaster/ring"
+
+// queue is one work queue: its tenant window, its batches that wait for pages,
+// and its pages.
+type queue struct {
+	tenant   uint32
+	base     uint32 // first word of the window in the heap
+	length   uint32 // words of the window
+	sequence uint32 // sequence of the next slot submitted
+	pending  int    // slots submitted and not finished
+
+	// waiting are the batches whose open segment has slots of a priority that
+	// are in no page yet, in the order in which the segments were opened.
+	waiting [ring.Priorities]fifo
+
+	pages ring.Queue
+}
+
+// open puts the slots of b's open segment in line.
+func (q *queue) open(b *batch) {
+	for p := range b.class {
+		if b.class[p].next < b.class[p].end {
+			q.waiting[p].push(b)
+		}
+	}
+}
+
+// fifo is a queue of batches that reuses its memory.
+type fifo struct {
+	items []*batch
+	head  int
+}
+
+func (f *fifo) push(b *batch) {
+	if f.head > 0 && f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
+	}
+	f.items = append(f.items, b)
+}
+
+func (f *fifo) front() *batch {
+	if f.head == len(f.items) {
+		return nil
+	}
+	return f.items[f.head]
+}
+
+func (f *fifo) pop() {
+	f.items[f.head] = nil
+	f.head++
+	if f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
+	} else if f.head > 1024 && f.head > len(f.items)/2 {
+		n := copy(f.items, f.items[f.head:])
+		clear(f.items[n:])
+		f.items, f.head = f.items[:n], 0
+	}
+}
