@@ -1,5 +1,258 @@
 // Package telemetry is the wire of Ringmaster: the records that producers,
-// workers and subscribers exchange, their msgpack encoding in two forms, the
-// structure check that every payload passes before it is decoded, and the
-// subjects they travel on. It does no I/O.
+// workers and subscribers exchange, their msgpack encoding, the structure check
+// that every payload passes before it is decoded, and the subjects they travel
+// on. It does no I/O.
+//
+// A receiver calls Check on the payload, then Decoder.Next until io.EOF; a
+// sender appends records to a buffer with the Append functions. This comment is
+// the schema. Whatever it says of a field is also a row in schema.go, and a test
+// compares the two.
+//
+// # Subjects
+//
+// Every subject begins with a prefix, ringmaster.v1 unless configured, whose
+// last token is the major version of the schema. <worker> and <queue> match
+// [A-Za-z0-9_-]{1,64}. The queue name _batch is reserved for telemetry payloads
+// whose records name their queues themselves.
+//
+//	subject                        direction  records
+//	telemetry.<worker>.<queue>     in         queue, graph, priority, launch
+//	telemetry.<worker>._batch      in         the same, of many queues
+//	worker.<worker>                in, out    worker
+//	recommend.<worker>.<queue>     out        recommendation
+//	snapshot.<worker>.<queue>      request    answered with the last recommendation
+//	work.<worker>.<queue>          in         work, through a JetStream work queue
+//	done.<worker>.<queue>          out        done
+//	rejected.<worker>.<queue>      out        rejected
+//	rejected.invalid               out        rejected, if worker or queue is unknown
+//
+// # Framing
+//
+// A payload is one or more msgpack values back to back, with nothing between or
+// after them; each is one record. A record has one of two forms:
+//
+//   - a map from field names to values, in any order. A name occurs at most
+//     once. Unknown names are skipped together with their values.
+//   - an array of the values in the order of the positions below, header first.
+//     A missing tail is absent; elements after the last known position are
+//     skipped.
+//
+// In both forms nil stands for an absent field. A minor version adds fields at
+// the end of a kind, or kinds, and never changes one, which is why an unknown
+// minor is accepted and unknown names and elements are skipped. A receiver
+// refuses a kind that it does not know.
+//
+// Integers are accepted in every msgpack width and sign that holds the value;
+// they are written in the shortest. A float is never an integer, not even 1.0;
+// an integer is accepted where a float is wanted. NaN and infinities are
+// refused. A value outside a field's range refuses the record: nothing is
+// clamped or narrowed. Texts are valid UTF-8 of a bounded number of bytes;
+// tokens are texts of [A-Za-z0-9_-] other than _batch. Extension types,
+// timestamps among them, are refused.
+//
+// # Limits
+//
+// Check applies them before decoding, to the payload as a whole:
+//
+//	                        telemetry  work
+//	payload, bytes          65536      1048576
+//	records in a payload    1024       64
+//	values in a payload     32768      131072
+//	string or bytes, bytes  4096       4096
+//	nested containers       8          8
+//
+// A payload that fails is refused whole. A record that fails later, by a range
+// or a missing field, is refused alone, and those after it are decoded.
+//
+// # Reading the tables
+//
+// pos is the position in the array form. A name with an exclamation mark must
+// be present. range is that of the number, of the bytes of a text, or of the
+// elements of a list. A gauge holds until the next value of the same
+// incarnation; absent means unchanged, and unknown if there was none yet. A
+// counter is cumulative within an incarnation. An event belongs to its record
+// alone. Zero is a value: it never means absent.
+//
+// Types: u16, u32, u64 are integers; i64 is one that Go holds in an int64; enum
+// is a name or its code (maps carry names, arrays carry codes, both are accepted
+// in both); bps are basis points.
+//
+// # Header
+//
+// Every record begins with the header.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 0   kind!                                 enum      1..9           -            event
+//	 1   minor                                 u32       0..2^32-1      -            event    schema minor version of the sender, now 0
+//	 2   incarnation!                          u64       1..2^64-1      -            event    random, drawn at each publisher start
+//	 3   seq!                                  u64       1..2^64-1      records      event    counts from 1 in an incarnation, for each subject
+//	 4   sent_ns                               i64       0..2^63-1      ns           event    sender's clock, Unix time; 0 is unknown
+//	 5   queue                                 token     1..64 bytes    -            event    required on _batch, else that of the subject
+//
+// # Enumerations
+//
+//	kind         1 queue, 2 graph, 3 priority, 4 launch, 5 worker, 6 recommendation, 7 work, 8 done, 9 rejected
+//	status       0 ok, 1 failed
+//	time_source  0 none, 1 query, 2 wall
+//
+// # Record queue
+//
+// The load of one queue. The three device limits can only lower those that the
+// worker announced.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   queue_len                             u32       0..2^32-1      items        gauge
+//	 7   requested_worker_groups               u32       0..2^32-1      workgroups   gauge    ceiling; 0 derives it
+//	 8   max_workgroup_size_x                  u32       1..2^32-1      invocations  gauge
+//	 9   max_compute_workgroups_per_dimension  u32       1..2^32-1      workgroups   gauge
+//	10   max_compute_invocations_per_workgroup u32       1..2^32-1      invocations  gauge
+//	11   requested_hit_capacity                u32       0..2^32-1      hits         gauge    0 derives it
+//	12   expected_hits_per_item                u32       0..2^32-1      hits/item    gauge    0 counts as 1
+//	13   hot_opcode_count                      u32       0..2^32-1      opcodes      gauge
+//	14   hot_window_count                      u32       0..2^32-1      windows      gauge
+//	15   max_priority_age                      u32       0..2^32-1      ticks        gauge    of the oldest waiting item
+//	16   requeue_count                         u64       0..2^64-1      slots        counter
+//	17   executed_count                        u64       0..2^64-1      slots        counter
+//
+// # Record graph
+//
+// The frontier and the memory of one queue's graph. frontier_nodes never exceeds
+// graph_node_count.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   graph_node_count                      u32       0..2^32-1      nodes        gauge    0: no graph
+//	 7   graph_edge_count                      u32       0..2^32-1      edges        gauge
+//	 8   frontier_density_bps                  u16       0..10000       bps          gauge
+//	 9   frontier_out_degree_sum               u64       0..2^64-1      edges        gauge    edges leaving the frontier
+//	10   frontier_nodes                        u32       0..2^32-1      nodes        gauge
+//	11   unexplored_edges                      u64       0..2^64-1      edges        gauge
+//	12   resident_device_bytes                 u64       0..2^64-1      bytes        gauge
+//	13   device_memory_budget_bytes            u64       0..2^64-1      bytes        gauge    0: no budget
+//	14   memory_pressure_bps                   u16       0..10000       bps          gauge
+//
+// # Record priority
+//
+// The scheduling priority of one queue among those of its worker.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   priority                              f64       0..1000000000  -            gauge    larger is sooner
+//	 7   coefficient                           f64       0..1           -            gauge    how freely it shares with its siblings
+//
+// # Record launch
+//
+// The report of one launch. A launch that is ok has no error text.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   launch!                               u64       1..2^64-1      -            event    unique within the incarnation
+//	 7   decision                              u64       0..2^64-1      -            event    the one applied; 0: none
+//	 8   status!                               enum      0..1           -            event
+//	 9   error                                 text      0..256 bytes   -            event
+//	10   applied_workgroup_size_x              u32       0..2^32-1      invocations  event    what was dispatched
+//	11   applied_groups                        u32       0..2^32-1      workgroups   event
+//	12   applied_claim_chunk                   u32       0..2^32-1      slots        event    slots claimed by one ticket
+//	13   recommended_workgroup_size_x          u32       0..2^32-1      invocations  event    what the decision asked for
+//	14   recommended_groups                    u32       0..2^32-1      workgroups   event
+//	15   recommended_claim_chunk               u32       0..2^32-1      slots        event
+//	16   not_applied                           text      0..256 bytes   -            event    why the two differ
+//	17   elapsed_ns                            u64       0..2^64-1      ns           event    device time
+//	18   time_source                           enum      0..2           -            event    what measured elapsed_ns
+//	19   idle_ns                               u64       0..2^64-1      ns           event    device idle before the launch
+//	20   wall_ns                               u64       0..2^64-1      ns           event    host time, submission to collection
+//	21   executed                              u64       0..2^64-1      slots        event    that reached done
+//	22   faulted                               u64       0..2^64-1      slots        event
+//	23   requeued                              u64       0..2^64-1      slots        event    that go round again or were not reached
+//	24   hits                                  u64       0..2^64-1      hits         event
+//	25   opcode_counts                         []u32     0..32          slots        event    index is the opcode
+//	26   fingerprint                           bytes     0..32 bytes    -            event    BLAKE3-256 of the kernel source: 0 or 32 bytes
+//
+// # Record worker
+//
+// A worker announces itself and its device.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   max_workgroup_size_x                  u32       1..2^32-1      invocations  gauge
+//	 7   max_compute_workgroups_per_dimension  u32       1..2^32-1      workgroups   gauge
+//	 8   max_compute_invocations_per_workgroup u32       1..2^32-1      invocations  gauge
+//	 9   subgroup_size                         u32       0..2^32-1      invocations  gauge    0: unknown
+//	10   vendor                                text      0..256 bytes   -            gauge
+//	11   renderer                              text      0..256 bytes   -            gauge
+//	12   driver                                text      0..256 bytes   -            gauge
+//	13   device_uuid                           text      0..256 bytes   -            gauge
+//	14   device_memory_budget_bytes            u64       0..2^64-1      bytes        gauge    0: no budget
+//	15   capabilities                          []text    0..32          -            gauge    0..64 bytes each
+//
+// # Record recommendation
+//
+// The answer of the policy. All fields are always sent; a reason is the array
+// [rule (text, 0..64 bytes), threshold, value, distance (u64), held (bool)].
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   decision!                             u64       0..2^64-1      -            event
+//	 7   answered_incarnation                  u64       0..2^64-1      -            event    of the newest record it saw
+//	 8   answered_seq                          u64       0..2^64-1      records      event
+//	 9   answered_sent_ns                      i64       0..2^63-1      ns           event
+//	10   error                                 text      0..256 bytes   -            event    why there is no plan; else empty
+//	11   workgroup_size_x                      u32       0..2^32-1      invocations  gauge
+//	12   groups                                u32       0..2^32-1      workgroups   gauge
+//	13   claim_chunk                           u32       0..2^32-1      slots        gauge
+//	14   batch_depth                           u32       0..2^32-1      slots        gauge    most slots of one launch
+//	15   launch_mode                           text      0..64 bytes    -            gauge    wave or lease
+//	16   slot_count                            u32       0..2^32-1      slots        gauge    queue padded to whole workgroups
+//	17   dispatch_grid                         [3]u32    3              workgroups   gauge
+//	18   worker_groups                         u32       0..2^32-1      workgroups   gauge    ceiling the grid was cut from
+//	19   hit_capacity                          u32       0..2^32-1      hits         gauge
+//	20   pressure                              text      0..64 bytes    -            gauge    name of the policy's class
+//	21   execution_mode                        text      0..64 bytes    -            gauge    name of the policy's mode
+//	22   topology                              text      0..64 bytes    -            gauge    name of the policy's topology
+//	23   promote_hot_opcodes                   bool      true|false     -            gauge
+//	24   promote_hot_windows                   bool      true|false     -            gauge
+//	25   age_priority_work                     bool      true|false     -            gauge
+//	26   estimated_peak_bytes                  u64       0..2^64-1      bytes        gauge
+//	27   device_memory_budget_bytes            u64       0..2^64-1      bytes        gauge
+//	28   queue_len                             u32       0..2^32-1      items        gauge    of the request
+//	29   frontier_density_bps                  u16       0..10000       bps          gauge    of the request, or inferred
+//	30   memory_pressure_bps                   u16       0..10000       bps          gauge    of the request, or inferred
+//	31   switch_held                           bool      true|false     -            event    hysteresis kept the topology
+//	32   changed                               bool      true|false     -            event    the plan is not the previous one
+//	33   heartbeat                             bool      true|false     -            event    a repeat of the last decision
+//	34   committed_on_publish                  bool      true|false     -            gauge    this worker never reported a launch
+//	35   valid_for_ms                          u32       0..2^32-1      ms           event
+//	36   reasons                               []reason  0..16          -            event
+//
+// # Record work
+//
+// A batch of slots. A slot is the array [opcode, priority, arg0 .. arg11] with
+// 0 to 12 arguments, those left out being zero; opcode and arguments are u32,
+// priority is 0 (most urgent) to 4. More elements refuse the record: a slot is
+// executed, so nothing in it is skipped.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   batch!                                token     1..64 bytes    -            event    the de-duplication id
+//	 7   slots!                                []slot    1..4096        -            event
+//	 8   want_results                          bool      true|false     -            event    ask for the result word of every slot
+//
+// # Record done
+//
+// A finished batch. A fault is the array [index in the batch, code], both u32;
+// never more of them are listed than faulted says.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   batch!                                token     1..64 bytes    -            event
+//	 7   executed!                             u32       0..4096        slots        event
+//	 8   faulted!                              u32       0..4096        slots        event
+//	 9   faults                                []fault   0..64          -            event    the first of them
+//	10   results                               []u32     0..4096        -            event    one a slot, if asked for
+//	11   work_sent_ns                          i64       0..2^63-1      ns           event    sent_ns of the batch
+//
+// # Record rejected
+//
+// A refused payload or record. The codes of reason are the Reason constants of
+// this package.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   subject                               text      0..256 bytes   -            event    it came in on
+//	 7   reason!                               text      0..64 bytes    -            event
+//	 8   detail                                text      0..1024 bytes  -            event    a sentence
+//	 9   bytes                                 u32       0..2^32-1      bytes        event    size of the payload
+//	10   suppressed                            u64       0..2^64-1      records      event    refusals left out by the rate limit
 package telemetry
