@@ -1,0 +1,81 @@
+//go:build cgo && linux
+
+package glcompute
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/go-gl/gl/v4.3-core/gl"
+)
+
+// Buffers are made, read and written through GL_COPY_WRITE_BUFFER, a binding
+// point that no shader sees, so the storage bindings of a dispatch stay.
+
+// NewBuffer makes a buffer of size bytes, all zero. Sizes from 1 byte up are
+// allowed; what the device cannot give is an error.
+func (d *Device) NewBuffer(size int) (uint32, error) {
+	if size <= 0 {
+		return 0, fmt.Errorf("glcompute: buffer of %d bytes: want at least 1", size)
+	}
+	var buffer uint32
+	err := d.own(func() {
+		gl.GenBuffers(1, &buffer)
+		gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
+		gl.BufferData(gl.COPY_WRITE_BUFFER, size, nil, gl.DYNAMIC_COPY)
+	})
+	if err == nil {
+		err = d.own(func() { clearBound(size) })
+	}
+	if err != nil {
+		gl.DeleteBuffers(1, &buffer)
+		return 0, fmt.Errorf("glcompute: buffer of %d bytes: %w", size, err)
+	}
+	d.buffers[buffer] = size
+	return buffer, nil
+}
+
+// clearBound zeroes the bound buffer, by words where its size allows.
+func clearBound(size int) {
+	if size%4 == 0 {
+		gl.ClearBufferData(gl.COPY_WRITE_BUFFER, gl.R32UI, gl.RED_INTEGER, gl.UNSIGNED_INT, nil)
+	} else {
+		gl.ClearBufferData(gl.COPY_WRITE_BUFFER, gl.R8UI, gl.RED_INTEGER, gl.UNSIGNED_BYTE, nil)
+	}
+}
+
+// DeleteBuffer deletes a buffer; 0 and buffers already deleted are ignored.
+func (d *Device) DeleteBuffer(buffer uint32) {
+	if _, live := d.buffers[buffer]; !live {
+		return
+	}
+	delete(d.buffers, buffer)
+	gl.DeleteBuffers(1, &buffer)
+}
+
+// WriteBuffer copies data to a byte offset of a buffer; the driver has taken its
+// copy on return. A range outside the buffer is GL_INVALID_VALUE from Check.
+func (d *Device) WriteBuffer(buffer uint32, offset int, data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
+	gl.BufferSubData(gl.COPY_WRITE_BUFFER, offset, len(data), unsafe.Pointer(&data[0]))
+}
+
+// ReadBuffer fills dst from a byte offset of a buffer and waits for the
+// dispatches that write it; call StorageBarrier between. A range outside the
+// buffer leaves dst as it is and is GL_INVALID_VALUE from Check.
+func (d *Device) ReadBuffer(buffer uint32, offset int, dst []byte) {
+	if len(dst) == 0 {
+		return
+	}
+	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
+	gl.GetBufferSubData(gl.COPY_WRITE_BUFFER, offset, len(dst), unsafe.Pointer(&dst[0]))
+}
+
+// BindStorage binds a range of a buffer, in bytes, to a storage-block binding
+// point. The offset must be a multiple of Limits.StorageAlignment.
+func (d *Device) BindStorage(binding, buffer uint32, offset, size int) {
+	gl.BindBufferRange(gl.SHADER_STORAGE_BUFFER, binding, buffer, offset, size)
+}

@@ -1,0 +1,74 @@
+package glcompute
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Backend names the library that makes the context.
+type Backend string
+
+// The backends. The empty string means Auto.
+const (
+	Auto Backend = "auto"
+	EGL  Backend = "egl"
+	GLFW Backend = "glfw"
+)
+
+// Config says how to open a device. The zero value is ready for use: any
+// backend, any GPU, no display for GLFW.
+type Config struct {
+	// Backend forces a backend; Auto (or empty) tries EGL, then GLFW.
+	Backend Backend
+
+	// Device selects one EGL device: its index in the driver's list, from
+	// 0, or the path of its DRM node, such as /dev/dri/card0. Empty means
+	// any. A selected device is the only way tried, and it may be software.
+	Device string
+
+	// Display and WaylandDisplay are the values of DISPLAY and
+	// WAYLAND_DISPLAY. GLFW reads the environment itself; these tell
+	// whether there is a point in asking it, since its binding panics
+	// where there is none.
+	Display, WaylandDisplay string
+
+	// EGLLibrary is the file name given to dlopen; empty means
+	// libEGL.so.1. The first name that loads serves the whole process.
+	EGLLibrary string
+}
+
+// defaultEGLLibrary is the name under which the vendor-neutral dispatch
+// library and a vendor's own both install themselves.
+const defaultEGLLibrary = "libEGL.so.1"
+
+// Validate reports every field that cannot be meant.
+func (c Config) Validate() error {
+	var errs []error
+	switch c.Backend {
+	case "", Auto, EGL, GLFW:
+	default:
+		errs = append(errs, fmt.Errorf("glcompute: backend %q: want auto, egl or glfw", c.Backend))
+	}
+	if c.Device != "" {
+		if _, err := strconv.ParseUint(c.Device, 10, 31); err != nil && !strings.HasPrefix(c.Device, "/") {
+			errs = append(errs, fmt.Errorf("glcompute: device %q: want an index from 0 or the path of a DRM node", c.Device))
+		}
+		if c.Backend == GLFW {
+			errs = append(errs, errors.New("glcompute: the glfw backend cannot select a device"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// egl and glfw tell which backends a configuration allows.
+func (c Config) egl() bool  { return c.Backend != GLFW }
+func (c Config) glfw() bool { return c.Backend != EGL && c.Device == "" }
+
+func (c Config) eglLibrary() string {
+	if c.EGLLibrary != "" {
+		return c.EGLLibrary
+	}
+	return defaultEGLLibrary
+}

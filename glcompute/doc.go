@@ -1,0 +1,79 @@
+// Package glcompute opens an OpenGL 4.3 core context for compute, without a
+// display or with one, and offers programs, buffers and timers on it in
+// standard types. It is the only package of the project that uses cgo.
+//
+// # Who owns the thread
+//
+// A GL context is current on one operating-system thread at a time. Each
+// [Device] therefore has a [Thread]: a goroutine locked to its OS thread for as
+// long as the device lives. [Device.Do] runs a function there; every method of
+// Device that touches GL must be called inside such a function, and Do must not
+// be called again from inside it. Functions from many goroutines run one after
+// another, in the order in which they arrive. Devices do not share objects and
+// may be used at the same time.
+//
+// GLFW also demands that windows are made and destroyed on the process's main
+// thread. A program that wants the GLFW backend calls [Main] from its main
+// function and does everything else in the function it passes. Without a running
+// Main the EGL backend works and the GLFW backend reports why it does not.
+//
+// # What Open does
+//
+// [Open] tries the ways to a context in a fixed order and records each as an
+// [Attempt]:
+//
+//  1. egl-device: every device that eglQueryDevicesEXT lists and that does not
+//     call itself software, in the driver's order. A machine with an NVIDIA
+//     driver beside Mesa gets the GPU here; through the surfaceless platform
+//     the vendor library that answers first would decide.
+//  2. egl-surfaceless: EGL_MESA_platform_surfaceless.
+//  3. egl-default: eglGetDisplay(EGL_DEFAULT_DISPLAY).
+//  4. egl-device again, the devices that are software.
+//  5. glfw: a hidden window, if a display is known and Main runs.
+//
+// The first context on hardware wins. A context whose renderer is software
+// (llvmpipe, softpipe, swrast, SwiftShader) is kept aside while the other EGL
+// ways are tried and is used if none leads to hardware; GLFW is tried only when
+// EGL gave nothing. Within a way the context is asked for with robust buffer access and
+// loss of context on reset, and without them if the driver refuses. It is 4.3
+// core, without a surface, or with a 1×1 pbuffer where surfaceless contexts are
+// missing. libEGL is loaded with dlopen at that time, never linked.
+//
+// No way open is an [UnavailableError], which lists every attempt and what to
+// install. Nothing here panics because a driver or a display is absent.
+//
+// # Build variants
+//
+// The API is the same in all of them.
+//
+//   - default: EGL and GLFW (X11). The binary needs libGL and the X11 client
+//     libraries to start.
+//   - -tags noglfw,egl: EGL only. The binary needs libc only, so it starts on a
+//     machine without GL and says what is missing. (go-gl's own tag egl replaces
+//     its link to libGL by one to libEGL, and this package supplies the one
+//     function it would take from there.) With noglfw alone libGL is linked.
+//   - CGO_ENABLED=0, or a system other than Linux: Open returns an
+//     UnavailableError that names the build.
+//
+// # System packages
+//
+// The names are the same on Debian 12 and Ubuntu 24.04.
+//
+//   - to build the default: gcc libc6-dev pkg-config libgl-dev libegl-dev
+//     libx11-dev libxrandr-dev libxxf86vm-dev libxi-dev libxcursor-dev
+//     libxinerama-dev
+//   - to build noglfw,egl: gcc libc6-dev pkg-config libegl-dev
+//   - to run the default: libgl1 libx11-6 and, for a context, libegl1
+//     libgl1-mesa-dri (or the NVIDIA driver with its EGL part); GLFW loads
+//     libxrandr2 libxxf86vm1 libxi6 libxcursor1 libxinerama1
+//   - to run noglfw,egl: libegl1 libgl1-mesa-dri, or the NVIDIA driver
+//   - to test: xvfb, for the GLFW backend
+//
+// # Facts about drivers
+//
+// The first dispatch of a program compiles it on Mesa's llvmpipe: 150 to 220 ms,
+// which linking does not do ahead. GL_TIME_ELAPSED reads 0 or 1 ns for compute
+// there, so [Device.EndTimer] needs a check by the caller. Entry points of
+// extensions exist as stubs in the vendor-neutral dispatch library even where the driver
+// lacks them; they are called only after the extension string said so.
+package glcompute

@@ -1,0 +1,198 @@
+//go:build cgo && linux
+
+package glcompute
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/go-gl/gl/v4.3-core/gl"
+)
+
+// eglContext is a context without a window. All methods belong on one thread.
+type eglContext struct {
+	lib      *eglLibrary
+	display  uintptr
+	surface  uintptr // 0 if the display allows none
+	handle   uintptr
+	renderer string
+	version  string
+	robust   bool
+}
+
+// openDisplays counts the contexts of each display. EGL hands out the same
+// display for the same request, and terminating it would end the contexts of
+// every other device on it.
+var openDisplays struct {
+	sync.Mutex
+	users map[uintptr]int
+}
+
+func (e *eglLibrary) openDisplay(d uintptr) (major, minor int, err error) {
+	openDisplays.Lock()
+	defer openDisplays.Unlock()
+	if major, minor, err = e.initialize(d); err != nil {
+		return 0, 0, err
+	}
+	if openDisplays.users == nil {
+		openDisplays.users = map[uintptr]int{}
+	}
+	openDisplays.users[d]++
+	return major, minor, nil
+}
+
+func (e *eglLibrary) closeDisplay(d uintptr) {
+	openDisplays.Lock()
+	defer openDisplays.Unlock()
+	if openDisplays.users[d]--; openDisplays.users[d] == 0 {
+		delete(openDisplays.users, d)
+		e.terminate(d)
+	}
+}
+
+// newEGLContext makes a context on a display and makes it current.
+func newEGLContext(lib *eglLibrary, platform int, native uintptr) (*eglContext, error) {
+	display, err := lib.display(platform, native)
+	if err != nil {
+		return nil, err
+	}
+	major, minor, err := lib.openDisplay(display)
+	if err != nil {
+		return nil, err
+	}
+	c := &eglContext{lib: lib, display: display}
+	if err := c.create(major > 1 || minor >= 5); err != nil {
+		c.release()
+		return nil, err
+	}
+	return c, nil
+}
+
+// create tries the robust forms of a 4.3 core context first.
+func (c *eglContext) create(egl15 bool) error {
+	ext := parseExtensions(c.lib.displayString(c.display, eglExtensions))
+	if !egl15 && !ext[extCreateContext] {
+		return fmt.Errorf("glcompute: EGL 1.5 or %s is needed to ask for a core context", extCreateContext)
+	}
+	if err := c.lib.bindDesktopGL(); err != nil {
+		return err
+	}
+	config, err := c.config(ext)
+	if err != nil {
+		return err
+	}
+	var last error
+	for _, form := range contextForms(egl15, ext) {
+		if c.handle, last = c.lib.createContext(c.display, config, form.attributes); last == nil {
+			c.robust = form.robust
+			break
+		}
+	}
+	if last != nil {
+		return c.tooOld(config, last)
+	}
+	return c.activate(config, ext)
+}
+
+// config picks a configuration that desktop GL can render with; a context that
+// needs no surface may also do without a configuration.
+func (c *eglContext) config(ext extensions) (uintptr, error) {
+	surfaceType := eglPbufferBit
+	if ext[extSurfacelessContext] {
+		surfaceType = 0
+	}
+	if config, ok := c.lib.chooseConfig(c.display, surfaceType); ok {
+		return config, nil
+	}
+	if ext[extSurfacelessContext] && ext[extNoConfigContext] {
+		return 0, nil
+	}
+	return 0, fmt.Errorf("glcompute: eglChooseConfig: the display has no configuration for desktop OpenGL")
+}
+
+// contextForm is one list of context attributes.
+type contextForm struct {
+	robust     bool
+	attributes []int32
+}
+
+// contextForms are the ways to ask for a 4.3 core context, best first: robust
+// access and lose-on-reset by the attributes of EGL 1.5, then by the flag of
+// EGL_KHR_create_context, then without either.
+func contextForms(egl15 bool, ext extensions) []contextForm {
+	core := []int32{
+		eglContextMajorVersion, minMajor,
+		eglContextMinorVersion, minMinor,
+		eglContextProfileMask, eglCoreProfileBit,
+	}
+	with := func(more ...int32) contextForm {
+		return contextForm{robust: true, attributes: append(core[:len(core):len(core)], more...)}
+	}
+	var forms []contextForm
+	if egl15 {
+		forms = append(forms, with(eglContextRobustAccess, 1, eglContextResetStrategy, eglLoseContextOnReset))
+	}
+	if ext[extCreateContext] {
+		forms = append(forms, with(eglContextFlagsKHR, eglRobustAccessBitKHR, eglContextResetStrategy, eglLoseContextOnReset))
+	}
+	return append(forms, contextForm{attributes: core})
+}
+
+// tooOld explains a refusal by the version that the driver would give.
+func (c *eglContext) tooOld(config uintptr, refusal error) error {
+	refusal = fmt.Errorf("glcompute: the driver refuses OpenGL %d.%d core: %w", minMajor, minMinor, refusal)
+	handle, err := c.lib.createContext(c.display, config, nil)
+	if err != nil {
+		return refusal
+	}
+	defer c.lib.destroyContext(c.display, handle)
+	if c.lib.makeCurrent(c.display, 0, handle) != nil {
+		return refusal
+	}
+	defer c.lib.makeCurrent(c.display, 0, 0)
+	version := glString(c.proc("glGetString"), gl.VERSION)
+	return fmt.Errorf("%w; it offers %q", refusal, version)
+}
+
+// activate makes the new context current, with a surface if it must have one.
+func (c *eglContext) activate(config uintptr, ext extensions) error {
+	if !ext[extSurfacelessContext] {
+		surface, err := c.lib.createPbuffer(c.display, config)
+		if err != nil {
+			return err
+		}
+		c.surface = surface
+	}
+	if err := c.makeCurrent(); err != nil {
+		return err
+	}
+	getString := c.proc("glGetString")
+	c.renderer = glString(getString, gl.RENDERER)
+	c.version = glString(getString, gl.VERSION)
+	return nil
+}
+
+func (c *eglContext) proc(name string) uintptr { return c.lib.proc(name) }
+func (c *eglContext) loadGL() error            { return c.lib.loadGL() }
+func (c *eglContext) isRobust() bool           { return c.robust }
+
+// makeCurrent binds the API too, since the thread may never have been used.
+func (c *eglContext) makeCurrent() error {
+	if err := c.lib.bindDesktopGL(); err != nil {
+		return err
+	}
+	return c.lib.makeCurrent(c.display, c.surface, c.handle)
+}
+
+// release destroys what was made, on the thread where it is current.
+func (c *eglContext) release() {
+	if c.handle != 0 {
+		c.lib.makeCurrent(c.display, 0, 0)
+		c.lib.destroyContext(c.display, c.handle)
+	}
+	if c.surface != 0 {
+		c.lib.destroySurface(c.display, c.surface)
+	}
+	c.lib.closeDisplay(c.display)
+	c.lib.releaseThread()
+}

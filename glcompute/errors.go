@@ -1,0 +1,100 @@
+package glcompute
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrClosed is returned by Do after Close. The function did not run.
+var ErrClosed = errors.New("glcompute: the device is closed")
+
+// ErrContextLost is wrapped by the error of Device.Check after the GPU was reset.
+// Nothing on the device can be read any more; it must be closed and opened again.
+var ErrContextLost = errors.New("glcompute: the GPU was reset and the context is lost")
+
+// ErrSoftware is the error of an attempt that did lead to a context, but to one
+// on a software renderer while hardware was still being looked for.
+var ErrSoftware = errors.New("glcompute: software renderer, used only if no way leads to hardware")
+
+// Attempt is one way to a context that Open tried.
+type Attempt struct {
+	// Backend is the way: egl-device, egl-surfaceless, egl-default, egl
+	// (the library itself) or glfw.
+	Backend string
+	// Detail says what was asked and what answered, such as the device's
+	// number and the renderer.
+	Detail string
+	// Err is nil for the way that was taken.
+	Err error
+}
+
+func (a Attempt) String() string {
+	s := a.Backend
+	if a.Detail != "" {
+		s += " (" + a.Detail + ")"
+	}
+	if a.Err == nil {
+		return s + ": ok"
+	}
+	return s + ": " + strings.TrimPrefix(a.Err.Error(), "glcompute: ")
+}
+
+// UnavailableError reports that no way led to an OpenGL 4.3 core context.
+type UnavailableError struct {
+	Attempts []Attempt
+	// Advice says what to install or to set, in sentences.
+	Advice string
+}
+
+func (e *UnavailableError) Error() string {
+	var b strings.Builder
+	b.WriteString("glcompute: no OpenGL 4.3 core context")
+	for i, a := range e.Attempts {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		b.WriteString(sep)
+		b.WriteString(a.String())
+	}
+	if e.Advice != "" {
+		b.WriteString(". ")
+		b.WriteString(e.Advice)
+	}
+	return b.String()
+}
+
+// Unwrap gives the errors of the attempts.
+func (e *UnavailableError) Unwrap() []error {
+	var errs []error
+	for _, a := range e.Attempts {
+		if a.Err != nil {
+			errs = append(errs, a.Err)
+		}
+	}
+	return errs
+}
+
+// CompileError is a shader that the driver refused.
+type CompileError struct {
+	// Stage is "compile" or "link".
+	Stage string
+	// Log is the driver's own text.
+	Log string
+	// Excerpt holds the source lines around each line that the log names,
+	// numbered; empty if it names none.
+	Excerpt string
+}
+
+func (e *CompileError) Error() string {
+	log := strings.TrimSpace(e.Log)
+	if log == "" {
+		log = "the driver gave no log"
+	}
+	s := fmt.Sprintf("glcompute: %s compute shader: %s", e.Stage, log)
+	if e.Excerpt != "" {
+		s += "\n" + strings.TrimRight(e.Excerpt, "\n")
+	}
+	return s
+}

@@ -1,0 +1,90 @@
+package glcompute
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Info describes an open device, for people and for cache keys.
+type Info struct {
+	// Way is the backend of the attempt that opened the device, such as
+	// egl-device; Detail is that attempt's detail.
+	Way, Detail string
+
+	// The driver's own strings.
+	Vendor, Renderer, Version, GLSL string
+
+	// Software tells that the renderer runs on the CPU.
+	Software bool
+
+	Limits       Limits
+	Capabilities Capabilities
+}
+
+// Limits are the driver's limits for compute. Sizes are bytes.
+type Limits struct {
+	WorkgroupSize        [3]uint32 // invocations along each axis
+	WorkgroupCount       [3]uint32 // groups of a dispatch along each axis
+	WorkgroupInvocations uint32    // invocations in one group
+	SharedMemory         uint32    // shared variables of one group
+	StorageBlockSize     int64     // one storage block
+	StorageBlocks        uint32    // storage blocks of one compute shader
+	StorageBindings      uint32    // binding points
+	StorageAlignment     uint32    // of the offset of a bound range
+	UniformComponents    uint32    // uniforms of one compute shader, in words
+}
+
+// Capabilities are what a driver may or may not have beyond OpenGL 4.3 core.
+type Capabilities struct {
+	RobustAccess   bool   // accesses out of bounds stay harmless
+	LoseOnReset    bool   // a GPU reset is reported, not hidden
+	ResetStatus    bool   // Check can ask about resets
+	BufferStorage  bool   // persistently mapped buffers
+	TimerBits      uint32 // width of the elapsed-time counter, 0 for none
+	SubgroupSize   uint32 // invocations in a subgroup (warp), 0 if unknown
+	ProgramBinary  bool   // compiled programs can be saved
+	DeviceUUID     string // 32 hexadecimal digits, empty if unknown
+	DriverUUID     string // 32 hexadecimal digits, empty if unknown
+	ExtensionCount uint32
+}
+
+// List gives the capabilities one a line, as "name: value", in a fixed order.
+func (c Capabilities) List() []string {
+	or := func(s, empty string) string {
+		if s == "" {
+			return empty
+		}
+		return s
+	}
+	number := func(n uint32, empty string) string {
+		if n == 0 {
+			return empty
+		}
+		return fmt.Sprint(n)
+	}
+	return []string{
+		"robust access: " + yes(c.RobustAccess),
+		"lose context on reset: " + yes(c.LoseOnReset),
+		"reset status: " + yes(c.ResetStatus),
+		"buffer storage: " + yes(c.BufferStorage),
+		"elapsed-time counter bits: " + number(c.TimerBits, "none"),
+		"subgroup size: " + number(c.SubgroupSize, "unknown"),
+		"program binaries: " + yes(c.ProgramBinary),
+		"device UUID: " + or(c.DeviceUUID, "unknown"),
+		"driver UUID: " + or(c.DriverUUID, "unknown"),
+		fmt.Sprintf("extensions: %d", c.ExtensionCount),
+	}
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// String names the device in one line.
+func (i Info) String() string {
+	parts := []string{i.Renderer, "OpenGL " + i.Version, "GLSL " + i.GLSL, i.Way}
+	return strings.Join(parts, ", ")
+}

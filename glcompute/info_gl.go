@@ -1,0 +1,146 @@
+//go:build cgo && linux
+
+package glcompute
+
+import (
+	"encoding/hex"
+
+	"github.com/go-gl/gl/v4.3-core/gl"
+)
+
+// Names that go-gl's 4.3 package lacks, from the Khronos registry (gl.xml).
+const (
+	glSubgroupSizeKHR   = 0x9532 // GL_KHR_shader_subgroup
+	glWarpSizeNV        = 0x9339 // GL_NV_shader_thread_group
+	glNumDeviceUUIDsEXT = 0x9596 // GL_EXT_memory_object
+	glDeviceUUIDEXT     = 0x9597
+	glDriverUUIDEXT     = 0x9598
+	uuidBytes           = 16
+
+	glResetStrategy      = 0x8256 // GL_RESET_NOTIFICATION_STRATEGY
+	glLoseContextOnReset = 0x8252
+)
+
+// readInfo asks the current context about itself.
+func readInfo(c context, taken Attempt) Info {
+	i := Info{
+		Way:      taken.Backend,
+		Detail:   taken.Detail,
+		Vendor:   getString(gl.VENDOR),
+		Renderer: getString(gl.RENDERER),
+		Version:  getString(gl.VERSION),
+		GLSL:     getString(gl.SHADING_LANGUAGE_VERSION),
+		Limits:   readLimits(),
+	}
+	i.Software = software(i.Renderer)
+	i.Capabilities = readCapabilities(c)
+	takeErrors() // names that a driver announces and then refuses
+	return i
+}
+
+func readLimits() Limits {
+	var l Limits
+	for axis := range uint32(3) {
+		l.WorkgroupSize[axis] = getIndexed(gl.MAX_COMPUTE_WORK_GROUP_SIZE, axis)
+		l.WorkgroupCount[axis] = getIndexed(gl.MAX_COMPUTE_WORK_GROUP_COUNT, axis)
+	}
+	l.WorkgroupInvocations = get(gl.MAX_COMPUTE_WORK_GROUP_INVOCATIONS)
+	l.SharedMemory = get(gl.MAX_COMPUTE_SHARED_MEMORY_SIZE)
+	gl.GetInteger64v(gl.MAX_SHADER_STORAGE_BLOCK_SIZE, &l.StorageBlockSize)
+	l.StorageBlocks = get(gl.MAX_COMPUTE_SHADER_STORAGE_BLOCKS)
+	l.StorageBindings = get(gl.MAX_SHADER_STORAGE_BUFFER_BINDINGS)
+	l.StorageAlignment = get(gl.SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT)
+	l.UniformComponents = get(gl.MAX_COMPUTE_UNIFORM_COMPONENTS)
+	return l
+}
+
+func readCapabilities(c context) Capabilities {
+	ext := glExtensions()
+	v45 := atLeast(4, 5)
+	caps := Capabilities{
+		RobustAccess:   c.isRobust(),
+		ResetStatus:    v45 || ext["GL_KHR_robustness"] || ext["GL_ARB_robustness"],
+		BufferStorage:  atLeast(4, 4) || ext["GL_ARB_buffer_storage"],
+		ProgramBinary:  get(gl.NUM_PROGRAM_BINARY_FORMATS) > 0,
+		ExtensionCount: uint32(len(ext)),
+	}
+	if caps.ResetStatus {
+		caps.LoseOnReset = get(glResetStrategy) == glLoseContextOnReset
+	}
+	var bits int32
+	gl.GetQueryiv(gl.TIME_ELAPSED, gl.QUERY_COUNTER_BITS, &bits)
+	caps.TimerBits = uint32(max(bits, 0))
+	switch {
+	case ext["GL_KHR_shader_subgroup"]:
+		caps.SubgroupSize = get(glSubgroupSizeKHR)
+	case ext["GL_NV_shader_thread_group"]:
+		caps.SubgroupSize = get(glWarpSizeNV)
+	}
+	if ext["GL_EXT_memory_object"] || ext["GL_EXT_semaphore"] {
+		caps.DeviceUUID, caps.DriverUUID = readUUIDs(c.proc("glGetUnsignedBytei_vEXT"), c.proc("glGetUnsignedBytevEXT"))
+	}
+	return caps
+}
+
+// readUUIDs reads the UUID of the first device behind the context (more than one
+// only where a context spans GPUs) and that of the driver.
+func readUUIDs(indexed, plain uintptr) (device, driver string) {
+	var id [uuidBytes]byte
+	if get(glNumDeviceUUIDsEXT) > 0 && glUnsignedBytes(indexed, glDeviceUUIDEXT, 0, id[:]) {
+		device = hex.EncodeToString(id[:])
+	}
+	if glUnsignedBytesPlain(plain, glDriverUUIDEXT, id[:]) {
+		driver = hex.EncodeToString(id[:])
+	}
+	return device, driver
+}
+
+// resetStatusFunc is the query for a reset in the form that the driver has.
+func resetStatusFunc(i Info) func() uint32 {
+	if !i.Capabilities.ResetStatus {
+		return nil
+	}
+	ext := glExtensions()
+	switch {
+	case atLeast(4, 5):
+		return gl.GetGraphicsResetStatus
+	case ext["GL_KHR_robustness"]:
+		return gl.GetGraphicsResetStatusKHR
+	}
+	return gl.GetGraphicsResetStatusARB
+}
+
+func atLeast(major, minor uint32) bool {
+	a, b := get(gl.MAJOR_VERSION), get(gl.MINOR_VERSION)
+	return a > major || a == major && b >= minor
+}
+
+func glExtensions() extensions {
+	n := get(gl.NUM_EXTENSIONS)
+	set := make(extensions, n)
+	for i := range n {
+		set[gl.GoStr(gl.GetStringi(gl.EXTENSIONS, i))] = true
+	}
+	return set
+}
+
+func getString(name uint32) string {
+	if s := gl.GetString(name); s != nil {
+		return gl.GoStr(s)
+	}
+	return ""
+}
+
+// get reads a limit; GL has them signed, and a driver that means no limit may
+// report -1.
+func get(name uint32) uint32 {
+	var v int32
+	gl.GetIntegerv(name, &v)
+	return uint32(v)
+}
+
+func getIndexed(name, index uint32) uint32 {
+	var v int32
+	gl.GetIntegeri_v(name, index, &v)
+	return uint32(v)
+}

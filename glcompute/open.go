@@ -1,0 +1,154 @@
+//go:build cgo && linux
+
+package glcompute
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/go-gl/gl/v4.3-core/gl"
+)
+
+// The OpenGL version that everything here is written for.
+const (
+	minMajor = 4
+	minMinor = 3
+)
+
+// context is a GL context of either backend; its methods are called on the
+// device's thread.
+type context interface {
+	// proc is the address of a GL function, 0 if the library has none.
+	proc(name string) uintptr
+	// loadGL fills go-gl's table of functions.
+	loadGL() error
+	isRobust() bool
+	release()
+}
+
+// Open makes a device by the first way that works, see the package comment. The
+// attempts are returned in either case; without a device the error is an
+// *UnavailableError that holds them too, or one about the configuration itself.
+func Open(cfg Config) (*Device, []Attempt, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, nil, err
+	}
+	thread := NewThread()
+	var d *Device
+	var attempts []Attempt
+	err := thread.Do(func() (err error) {
+		d, attempts, err = openOnThread(cfg)
+		return err
+	})
+	if err != nil {
+		thread.Close()
+		return nil, attempts, err
+	}
+	d.thread = thread
+	return d, attempts, nil
+}
+
+func openOnThread(cfg Config) (*Device, []Attempt, error) {
+	c, attempts := openContext(cfg)
+	if c == nil {
+		return nil, attempts, &UnavailableError{Attempts: attempts, Advice: advice(cfg)}
+	}
+	taken := 0
+	for i, a := range attempts {
+		if a.Err == nil {
+			taken = i
+		}
+	}
+	d, err := newDevice(c, attempts[taken])
+	if err != nil {
+		c.release()
+		attempts[taken].Err = err
+		return nil, attempts, &UnavailableError{Attempts: attempts, Advice: advice(cfg)}
+	}
+	return d, attempts, nil
+}
+
+func openContext(cfg Config) (context, []Attempt) {
+	var attempts []Attempt
+	if cfg.egl() {
+		c, tried := openEGL(cfg)
+		attempts = append(attempts, tried...)
+		if c != nil {
+			return c, attempts
+		}
+	}
+	if cfg.glfw() {
+		c, tried := openGLFW(cfg)
+		attempts = append(attempts, tried)
+		if tried.Err == nil {
+			return c, attempts
+		}
+	}
+	return nil, attempts
+}
+
+// Probe tries every way that the configuration allows, also after one worked,
+// closes what it opened and returns the attempts.
+func Probe(cfg Config) ([]Attempt, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	thread := NewThread()
+	defer thread.Close()
+	var attempts []Attempt
+	err := thread.Do(func() error {
+		if cfg.egl() {
+			attempts = append(attempts, probeEGL(cfg)...)
+		}
+		if cfg.glfw() {
+			c, tried := openGLFW(cfg)
+			if tried.Err == nil {
+				c.release()
+			}
+			attempts = append(attempts, tried)
+		}
+		return nil
+	})
+	return attempts, err
+}
+
+func advice(cfg Config) string {
+	s := "On Debian and Ubuntu, install libegl1 and libgl1-mesa-dri for OpenGL on the CPU; " +
+		"for an NVIDIA GPU, install its driver with the EGL library (libnvidia-gl-VERSION on Ubuntu, libegl-nvidia0 on Debian; in a container, the driver capability graphics)"
+	if cfg.Backend == GLFW {
+		s = "The glfw backend needs an X display (DISPLAY) and libgl1; without a display use the egl backend"
+	}
+	return s
+}
+
+// glTable guards go-gl's table of functions, which is the process's. The vendor-neutral
+// library hands out the same entry points for every driver and for both
+// backends, so it is filled once, and not under the hands of another thread.
+var glTable struct {
+	sync.Mutex
+	loaded bool
+}
+
+func loadGL(c context) error {
+	glTable.Lock()
+	defer glTable.Unlock()
+	if glTable.loaded {
+		return nil
+	}
+	if err := c.loadGL(); err != nil {
+		return fmt.Errorf("glcompute: the driver lacks a function of OpenGL 4.3: %w", err)
+	}
+	glTable.loaded = true
+	return nil
+}
+
+// checkVersion reads the version of the current context.
+func checkVersion() error {
+	var major, minor int32
+	gl.GetIntegerv(gl.MAJOR_VERSION, &major)
+	gl.GetIntegerv(gl.MINOR_VERSION, &minor)
+	if major < minMajor || major == minMajor && minor < minMinor {
+		return fmt.Errorf("glcompute: OpenGL %d.%d, need %d.%d or newer", major, minor, minMajor, minMinor)
+	}
+	return nil
+}

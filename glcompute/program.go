@@ -1,0 +1,127 @@
+//go:build cgo && linux
+
+package glcompute
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-gl/gl/v4.3-core/gl"
+)
+
+// CompileCompute builds a program from one compute shader. A refusal is a
+// *CompileError with the driver's log and the source lines that it names.
+func (d *Device) CompileCompute(source string) (uint32, error) {
+	shader := gl.CreateShader(gl.COMPUTE_SHADER)
+	if shader == 0 {
+		return 0, fmt.Errorf("glcompute: glCreateShader: %w", takeErrors())
+	}
+	defer gl.DeleteShader(shader)
+	text, free := gl.Strs(source + "\x00")
+	length := int32(len(source))
+	gl.ShaderSource(shader, 1, text, &length)
+	free()
+	gl.CompileShader(shader)
+	var ok int32
+	if gl.GetShaderiv(shader, gl.COMPILE_STATUS, &ok); ok == 0 {
+		return 0, compileError("compile", source, infoLog(shader, gl.GetShaderiv, gl.GetShaderInfoLog))
+	}
+	program := gl.CreateProgram()
+	gl.AttachShader(program, shader)
+	gl.LinkProgram(program)
+	gl.DetachShader(program, shader)
+	if gl.GetProgramiv(program, gl.LINK_STATUS, &ok); ok == 0 {
+		log := infoLog(program, gl.GetProgramiv, gl.GetProgramInfoLog)
+		gl.DeleteProgram(program)
+		return 0, compileError("link", source, log)
+	}
+	d.programs[program] = struct{}{}
+	return program, nil
+}
+
+func compileError(stage, source, log string) error {
+	return &CompileError{Stage: stage, Log: log, Excerpt: excerpt(source, log)}
+}
+
+// infoLog reads the log of a shader or a program.
+func infoLog(
+	object uint32,
+	get func(object, name uint32, value *int32),
+	read func(object uint32, size int32, length *int32, text *uint8),
+) string {
+	var size int32
+	get(object, gl.INFO_LOG_LENGTH, &size)
+	if size <= 0 {
+		return ""
+	}
+	text := make([]byte, size)
+	var length int32
+	read(object, size, &length, &text[0])
+	return string(text[:length])
+}
+
+// DeleteProgram deletes a program; 0 and programs already deleted are ignored.
+func (d *Device) DeleteProgram(program uint32) {
+	if _, live := d.programs[program]; !live {
+		return
+	}
+	delete(d.programs, program)
+	if d.current == program {
+		gl.UseProgram(0) // a program in use would only be marked
+		d.current = 0
+	}
+	gl.DeleteProgram(program)
+}
+
+// ProgramWorkgroupSize is the local size the driver reports for a program.
+func (d *Device) ProgramWorkgroupSize(program uint32) [3]uint32 {
+	var size [3]int32
+	gl.GetProgramiv(program, gl.COMPUTE_WORK_GROUP_SIZE, &size[0])
+	return [3]uint32{uint32(size[0]), uint32(size[1]), uint32(size[2])}
+}
+
+// StorageOffset asks the driver where a variable of a storage block lies. The
+// name is the one of the program interface: for `buffer B { S slots[]; }` it is
+// "slots[0].opcode", with an instance name "B.slots[0].opcode". Both results are in bytes;
+// stride is that of the variable if it is an array, else that of the block's
+// top-level array around it, else 0.
+func (d *Device) StorageOffset(program uint32, name string) (offset, stride int, err error) {
+	if strings.IndexByte(name, 0) >= 0 {
+		return 0, 0, fmt.Errorf("glcompute: storage variable %q: zero byte in the name", name)
+	}
+	cname := append([]byte(name), 0)
+	index := gl.GetProgramResourceIndex(program, gl.BUFFER_VARIABLE, &cname[0])
+	if index == gl.INVALID_INDEX {
+		return 0, 0, fmt.Errorf("glcompute: storage variable %q: not active in the program", name)
+	}
+	properties := [...]uint32{gl.OFFSET, gl.ARRAY_STRIDE, gl.TOP_LEVEL_ARRAY_STRIDE}
+	var values [len(properties)]int32
+	var written int32
+	err = d.own(func() {
+		gl.GetProgramResourceiv(program, gl.BUFFER_VARIABLE, index, int32(len(properties)), &properties[0],
+			int32(len(values)), &written, &values[0])
+	})
+	if err != nil || int(written) != len(values) {
+		return 0, 0, fmt.Errorf("glcompute: storage variable %q: glGetProgramResourceiv gave %d of %d values: %w",
+			name, written, len(values), err)
+	}
+	stride = int(values[1])
+	if stride == 0 {
+		stride = int(values[2])
+	}
+	return int(values[0]), stride, nil
+}
+
+// UniformLocation is -1 if the program has no such active uniform.
+func (d *Device) UniformLocation(program uint32, name string) int32 {
+	if strings.IndexByte(name, 0) >= 0 {
+		return -1
+	}
+	cname := append([]byte(name), 0)
+	return gl.GetUniformLocation(program, &cname[0])
+}
+
+// SetUniform sets a uint uniform; location -1 is ignored.
+func (d *Device) SetUniform(program uint32, location int32, value uint32) {
+	gl.ProgramUniform1ui(program, location, value)
+}
