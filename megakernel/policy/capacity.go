@@ -1,6 +1,9 @@
 package policy
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // pressureClass compares the queue with the invocations of one launch.
 // Requeued work means that earlier launches could not keep up.
@@ -22,21 +25,20 @@ func pressureClass(cfg *Config, req *Request, lanes uint64) Pressure {
 // hitCapacity is the requested capacity, or queue * hits per item * head room,
 // at least the minimum. A requested capacity is taken as it is; what it costs
 // is judged by peakBytes. The error is ErrHitCapacity.
-func hitCapacity(cfg *Config, o *Observation) (uint32, error) {
-	req := &o.Request
+func hitCapacity(cfg *Config, req *Request, sig *Signals) (uint32, error) {
 	if req.RequestedHitCapacity != 0 {
 		return req.RequestedHitCapacity, nil
 	}
 	headRoom := cfg.HitCapacityMultiplier
-	if o.MemoryPressureBps >= cfg.MemoryPressureBps {
+	if sig.MemoryPressureBps >= cfg.MemoryPressureBps {
 		headRoom = 1
 	}
 	hits := uint64(req.QueueLen) * uint64(max(req.ExpectedHitsPerItem, 1))
-	if hits > 0xFFFF_FFFF {
+	if hits > math.MaxUint32 {
 		return 0, ErrHitCapacity
 	}
 	hits *= uint64(headRoom)
-	if hits > 0xFFFF_FFFF {
+	if hits > math.MaxUint32 {
 		return 0, ErrHitCapacity
 	}
 	return max(uint32(hits), cfg.MinHitCapacity), nil

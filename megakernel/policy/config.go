@@ -52,7 +52,7 @@ type Config struct {
 	Sizing Sizing
 
 	// SeparateWidth makes the workgroup width and the number of workgroups
-	// two numbers (standardGeometry). Off, the number of groups is also used
+	// two numbers (see standardShape). Off, the number of groups is also used
 	// as the width, as the reference does: automatic sizing on a device with
 	// 65,535 groups then gives groups 255 wide, and shedding narrows them to
 	// widths such as 51 that are no multiple of a subgroup.

@@ -6,13 +6,10 @@ package policy
 // the one that went in. The topology part still moves on, as Classify
 // returned it: what the signals said holds whether or not a plan fits.
 func Decide(cfg *Config, req *Request, prev State) (rec Recommendation, next State, err error) {
-	var (
-		o Observation
-		c Classification
-	)
-	observe(cfg, req, &o)
-	next.Topology = classify(cfg, &o, prev.Topology, &c)
-	if err := plan(cfg, &o, &c, &rec); err != nil {
+	sig := observe(cfg, req)
+	var c Classification
+	next.Topology = classify(cfg, req, &sig, prev.Topology, &c)
+	if err := plan(cfg, req, &sig, &c, &rec); err != nil {
 		return Recommendation{}, State{Topology: next.Topology, Plan: prev.Plan}, err
 	}
 	next.Plan = planState(&rec)

@@ -1,26 +1,21 @@
 package policy
 
-// geometry is the shape of a launch.
-type geometry struct {
-	width  uint32 // invocations of a workgroup
-	slots  uint32 // queue padded to whole workgroups
-	groups uint32 // workgroups dispatched
-	worker uint32 // ceiling the groups were cut from
-	chunk  uint32 // slots of one claim
-	depth  uint32 // most slots of one launch
-}
+import "math"
 
-// geometry chooses the shape for a ceiling of worker groups, 0 meaning the one
-// derived from the limits. The error names the first limit that is zero.
-func (cfg *Config) geometry(req *Request, ceiling uint32) (geometry, error) {
+// shape fills in the geometry of a launch for a ceiling of worker groups, 0
+// meaning the one derived from the limits. The error names the first limit
+// that is zero.
+func shape(cfg *Config, req *Request, ceiling uint32, rec *Recommendation) error {
 	if err := req.Limits.check(); err != nil {
-		return geometry{}, err
+		return err
 	}
-	worker := workerGroups(&cfg.Sizing, &req.Limits, ceiling)
+	rec.WorkerGroups = workerGroups(&cfg.Sizing, &req.Limits, ceiling)
 	if cfg.SeparateWidth {
-		return standardGeometry(&cfg.Sizing, req, worker), nil
+		standardShape(&cfg.Sizing, req, rec)
+	} else {
+		referenceShape(&cfg.Sizing, req, rec)
 	}
-	return referenceGeometry(&cfg.Sizing, req, worker), nil
+	return nil
 }
 
 // derivedGroups is the ceiling of worker groups that the limits suggest: one
@@ -46,7 +41,7 @@ func workerGroups(s *Sizing, l *Limits, ceiling uint32) uint32 {
 	return max(min(ceiling, l.MaxWorkgroupsPerDimension), 1)
 }
 
-// standardGeometry keeps width and number of groups apart.
+// standardShape keeps width and number of groups apart.
 //
 // Width: Sizing.Width.
 //
@@ -62,43 +57,36 @@ func workerGroups(s *Sizing, l *Limits, ceiling uint32) uint32 {
 // Chunk: where slots are short, one width, so that every group gets a claim;
 // where there are more widths of slots than groups, as many widths as each
 // group gets on average, up to MaxClaimWidths, so that tickets stay few.
-func standardGeometry(s *Sizing, req *Request, worker uint32) geometry {
+func standardShape(s *Sizing, req *Request, rec *Recommendation) {
 	width := s.Width(&req.Limits, req.TunedWidth)
-	// In 64 bits, then cut to 32: a queue within one width of 2^32 pads to
-	// 2^32-1 slots, which is no multiple of the width but never below the queue.
-	w := uint64(width)
-	padded := (max(uint64(req.QueueLen), 1) + w - 1) / w * w
-	depth := batchDepth(s, width)
-	units := uint32(min(padded, uint64(depth))) / width
-	groups := min(worker, units, max(s.MaxDispatchWorkgroups, 1))
-	claims := min(max(units/groups, 1), max(s.MaxClaimWidths, 1))
-	return geometry{
-		width:  width,
-		slots:  uint32(min(padded, 0xFFFF_FFFF)),
-		groups: groups,
-		worker: worker,
-		chunk:  claims * width, // at most depth, as claims <= units
-		depth:  depth,
+	queued := (max(req.QueueLen, 1)-1)/width + 1 // widths that cover the queue
+	deepest := max(s.BatchDepth/width, 1)        // widths of the deepest launch
+	units := min(queued, deepest)
+	groups := min(rec.WorkerGroups, units, max(s.MaxDispatchWorkgroups, 1))
+	claims := uint32(1)
+	if units-groups >= groups { // spares the common case a division
+		claims = min(units/groups, max(s.MaxClaimWidths, 1))
 	}
+
+	rec.WorkgroupSizeX = width
+	// A queue within one width of 2^32 pads to 2^32-1 slots, which is no
+	// multiple of the width but never below the queue.
+	rec.SlotCount = uint32(min(uint64(queued)*uint64(width), math.MaxUint32))
+	rec.setGrid(groups)
+	rec.ClaimChunk = claims * width // at most BatchDepth, as claims <= units
+	rec.BatchDepth = deepest * width
 }
 
-// referenceGeometry uses the number of groups also as the width of a group,
-// and pads in saturating 32-bit arithmetic.
-func referenceGeometry(s *Sizing, req *Request, worker uint32) geometry {
-	width := workerWidth(worker, req.Limits.MaxWorkgroupSizeX)
+// referenceShape uses the number of groups also as the width of a group, and
+// pads in saturating 32-bit arithmetic.
+func referenceShape(s *Sizing, req *Request, rec *Recommendation) {
+	width := workerWidth(rec.WorkerGroups, req.Limits.MaxWorkgroupSizeX)
 	slots := paddedSlots(max(req.QueueLen, 1), width)
-	return geometry{
-		width:  width,
-		slots:  slots,
-		groups: gridGroups(s, worker, slots, width),
-		worker: worker,
-		chunk:  width,
-		depth:  batchDepth(s, width),
-	}
-}
-
-func batchDepth(s *Sizing, width uint32) uint32 {
-	return max(s.BatchDepth/width, 1) * width
+	rec.WorkgroupSizeX = width
+	rec.SlotCount = slots
+	rec.setGrid(gridGroups(s, rec.WorkerGroups, slots, width))
+	rec.ClaimChunk = width
+	rec.BatchDepth = max(s.BatchDepth/width, 1) * width
 }
 
 func workerWidth(workers, maxX uint32) uint32 {
@@ -108,7 +96,7 @@ func workerWidth(workers, maxX uint32) uint32 {
 func paddedSlots(slots, width uint32) uint32 {
 	w := max(width, 1)
 	padded := uint64(coverGroups(slots, w)) * uint64(w)
-	return uint32(min(padded, 0xFFFF_FFFF))
+	return uint32(min(padded, math.MaxUint32))
 }
 
 func gridGroups(s *Sizing, workers, queue, maxX uint32) uint32 {
@@ -117,6 +105,12 @@ func gridGroups(s *Sizing, workers, queue, maxX uint32) uint32 {
 
 // coverGroups is ceil(slots/width) with a saturating 32-bit sum, at least 1.
 func coverGroups(slots, width uint32) uint32 {
-	sum := min(uint64(slots)+uint64(width-1), 0xFFFF_FFFF)
+	sum := min(uint64(slots)+uint64(width-1), math.MaxUint32)
 	return max(uint32(sum)/width, 1)
+}
+
+// setGrid stores element by element: an array literal would be built apart
+// and copied, which stalls the read that follows.
+func (rec *Recommendation) setGrid(groups uint32) {
+	rec.DispatchGrid[0], rec.DispatchGrid[1], rec.DispatchGrid[2] = groups, 1, 1
 }

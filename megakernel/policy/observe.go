@@ -2,11 +2,16 @@ package policy
 
 import "math/bits"
 
-// Observation is a request with its missing signals filled in and its hot
-// counters judged. It owns its data and may be sent between goroutines.
+// Observation is a request with its signals. It owns its data and may be sent
+// between goroutines.
 type Observation struct {
 	Request Request
+	Signals
+}
 
+// Signals are the missing values of a request filled in, and its hot counters
+// judged.
+type Signals struct {
 	FrontierDensityBps uint16 // given, measured or inferred
 	MemoryPressureBps  uint16 // given, measured or inferred
 	// DensityKnown and PressureKnown tell a measured zero from "no
@@ -20,23 +25,23 @@ type Observation struct {
 
 // Observe runs the stages infer and promotion.
 func Observe(cfg *Config, req *Request) Observation {
-	var o Observation
-	observe(cfg, req, &o)
-	return o
+	return Observation{Request: *req, Signals: observe(cfg, req)}
 }
 
-func observe(cfg *Config, req *Request, o *Observation) {
-	o.Request = *req
-	o.FrontierDensityBps = inferDensity(req)
-	o.MemoryPressureBps = inferPressure(req)
-	o.DensityKnown = o.FrontierDensityBps != 0 || req.Present&HasFrontierDensity != 0
-	o.PressureKnown = o.MemoryPressureBps != 0 || req.Present&HasMemoryPressure != 0
-	o.PromoteHotOpcodes = req.HotOpcodeCount >= cfg.HotOpcodeThreshold
-	o.PromoteHotWindows = req.HotWindowCount >= cfg.HotWindowThreshold
+func observe(cfg *Config, req *Request) Signals {
+	density, pressure := inferDensity(req), inferPressure(req)
+	return Signals{
+		FrontierDensityBps: density,
+		MemoryPressureBps:  pressure,
+		DensityKnown:       density != 0 || req.Present&HasFrontierDensity != 0,
+		PressureKnown:      pressure != 0 || req.Present&HasMemoryPressure != 0,
+		PromoteHotOpcodes:  req.HotOpcodeCount >= cfg.HotOpcodeThreshold,
+		PromoteHotWindows:  req.HotWindowCount >= cfg.HotWindowThreshold,
+	}
 }
 
 // hot says whether either promotion applies.
-func (o *Observation) hot() bool { return o.PromoteHotOpcodes || o.PromoteHotWindows }
+func (s *Signals) hot() bool { return s.PromoteHotOpcodes || s.PromoteHotWindows }
 
 // inferDensity returns the given density, or, when there is none but a queue
 // and a graph, the share of the graph's nodes that the queue could hold,

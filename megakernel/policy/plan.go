@@ -4,7 +4,7 @@ package policy
 // and the state returned is prev.
 func Plan(cfg *Config, o *Observation, c *Classification, prev PlanState) (Recommendation, PlanState, error) {
 	var rec Recommendation
-	if err := plan(cfg, o, c, &rec); err != nil {
+	if err := plan(cfg, &o.Request, &o.Signals, c, &rec); err != nil {
 		return Recommendation{}, prev, err
 	}
 	return rec, planState(&rec), nil
@@ -15,20 +15,18 @@ func planState(rec *Recommendation) PlanState {
 }
 
 // plan fills a zero recommendation; after an error its content is undefined.
-func plan(cfg *Config, o *Observation, c *Classification, rec *Recommendation) error {
+func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recommendation) error {
 	if c.Err != nil {
 		return c.Err
 	}
-	req := &o.Request
-	scheduled, shedRule, err := schedule(cfg, o, c.Topology)
+	scheduled, shedRule, err := schedule(cfg, req, sig, c.Topology)
 	if err != nil {
 		return err
 	}
-	g, err := cfg.geometry(req, scheduled)
-	if err != nil {
+	if err := shape(cfg, req, scheduled, rec); err != nil {
 		return err
 	}
-	hits, err := hitCapacity(cfg, o)
+	hits, err := hitCapacity(cfg, req, sig)
 	if err != nil {
 		return err
 	}
@@ -37,67 +35,59 @@ func plan(cfg *Config, o *Observation, c *Classification, rec *Recommendation) e
 		return err
 	}
 
-	rec.WorkgroupSizeX = g.width
-	rec.SlotCount = g.slots
-	rec.DispatchGrid = [3]uint32{g.groups, 1, 1}
-	rec.WorkerGroups = g.worker
-	rec.ClaimChunk = g.chunk
-	rec.BatchDepth = g.depth
 	rec.HitCapacity = hits
-	rec.Pressure = pressureClass(cfg, req, uint64(g.groups)*uint64(g.width))
+	rec.Pressure = pressureClass(cfg, req, uint64(rec.DispatchGrid[0])*uint64(rec.WorkgroupSizeX))
 	rec.Topology = c.Topology
-	rec.PromoteHotOpcodes = o.PromoteHotOpcodes
-	rec.PromoteHotWindows = o.PromoteHotWindows
+	rec.PromoteHotOpcodes = sig.PromoteHotOpcodes
+	rec.PromoteHotWindows = sig.PromoteHotWindows
 	rec.AgePriorityWork = req.RequeueCount > 0 || req.MaxPriorityAge >= cfg.PriorityAgeThreshold
 	rec.EstimatedPeakBytes = peak
 	rec.MemoryBudgetBytes = req.MemoryBudgetBytes
 
-	rec.FrontierDensityBps = o.FrontierDensityBps
-	rec.MemoryPressureBps = o.MemoryPressureBps
+	rec.FrontierDensityBps = sig.FrontierDensityBps
+	rec.MemoryPressureBps = sig.MemoryPressureBps
 	rec.RawTopology = c.Raw
 	rec.ScheduledGroups = scheduled
 
-	rec.Reasons[0] = c.Reason
+	rec.Reasons[0].follows(c.Reason.Rule, &c.Reason)
 	n := 1
-	if o.PressureKnown {
-		rec.Reasons[n] = memoryReason(cfg, o)
+	if sig.PressureKnown {
+		rec.Reasons[n].crosses(RuleMemoryPressure, uint64(sig.MemoryPressureBps), uint64(cfg.MemoryPressureBps))
 		n++
 	}
 	if shedRule != RuleNone {
-		rec.Reasons[n] = shedReason(cfg, o, shedRule)
+		shedReason(cfg, req, sig, shedRule, &rec.Reasons[n])
 		n++
 	}
-	rec.Mode = mode(cfg, o, c, &rec.Reasons[n])
+	rec.Mode = mode(cfg, req, sig, c, &rec.Reasons[n])
 	rec.ReasonCount = uint8(n + 1)
 	return nil
 }
 
 // schedule is the worker request after shedding. Where automatic requests are
 // shed it is never 0, unless the device allows no groups.
-func schedule(cfg *Config, o *Observation, topology Topology) (uint32, Rule, error) {
-	ceiling := o.Request.RequestedWorkerGroups
+func schedule(cfg *Config, req *Request, sig *Signals, topology Topology) (uint32, Rule, error) {
+	ceiling := req.RequestedWorkerGroups
 	if ceiling == 0 && cfg.ShedAutomatic {
-		ceiling = derivedGroups(&cfg.Sizing, &o.Request.Limits)
+		ceiling = derivedGroups(&cfg.Sizing, &req.Limits)
 	}
-	return shed(cfg, o, topology, ceiling)
+	return shed(cfg, req, sig, topology, ceiling)
 }
 
 // mode compiles for long queues, for hot code and for fused walks, and
 // interprets otherwise.
-func mode(cfg *Config, o *Observation, c *Classification, why *Reason) Mode {
-	queue := crossing(RuleModeQueueLen, uint64(o.Request.QueueLen), uint64(cfg.JITQueueLenThreshold))
+func mode(cfg *Config, req *Request, sig *Signals, c *Classification, why *Reason) Mode {
 	switch {
-	case o.Request.QueueLen >= cfg.JITQueueLenThreshold:
-		*why = queue
-	case o.PromoteHotOpcodes:
-		*why = crossing(RuleModeHotOpcodes, uint64(o.Request.HotOpcodeCount), uint64(cfg.HotOpcodeThreshold))
-	case o.PromoteHotWindows:
-		*why = crossing(RuleModeHotWindows, uint64(o.Request.HotWindowCount), uint64(cfg.HotWindowThreshold))
+	case req.QueueLen >= cfg.JITQueueLenThreshold:
+		why.crosses(RuleModeQueueLen, uint64(req.QueueLen), uint64(cfg.JITQueueLenThreshold))
+	case sig.PromoteHotOpcodes:
+		why.crosses(RuleModeHotOpcodes, uint64(req.HotOpcodeCount), uint64(cfg.HotOpcodeThreshold))
+	case sig.PromoteHotWindows:
+		why.crosses(RuleModeHotWindows, uint64(req.HotWindowCount), uint64(cfg.HotWindowThreshold))
 	case c.Topology == TopologyFused:
-		*why = c.Reason
-		why.Rule = RuleModeFused
+		why.follows(RuleModeFused, &c.Reason)
 	default:
-		*why = queue
+		why.crosses(RuleModeQueueLen, uint64(req.QueueLen), uint64(cfg.JITQueueLenThreshold))
 		return ModeInterpreter
 	}
 	return ModeJIT

@@ -2,27 +2,28 @@ package policy
 
 // topologyReason fills in why the topology is what it is, and the edge at
 // which it is left again. Bounds saturate here: they explain, they do not decide.
-func topologyReason(cfg *Config, o *Observation, c *Classification) {
+func topologyReason(cfg *Config, req *Request, sig *Signals, c *Classification) {
 	r := &c.Reason
 	r.Held = c.Topology != c.Raw
-	density := uint64(o.FrontierDensityBps)
+	density := uint64(sig.FrontierDensityBps)
 	width := uint64(cfg.FrontierHysteresisBps)
 	switch c.Topology {
 	case TopologyEmpty:
 		r.Rule, r.Threshold, r.Distance = RuleQueueEmpty, 1, 1
 	case TopologyMemoryConstrained:
 		r.Rule = RuleConstrained
-		r.leavesBelow(uint64(o.MemoryPressureBps), sub(uint64(cfg.MemoryPressureBps), uint64(cfg.MemoryHysteresisBps)))
+		r.leavesBelow(uint64(sig.MemoryPressureBps), sub(uint64(cfg.MemoryPressureBps), uint64(cfg.MemoryHysteresisBps)))
 	case TopologySparse:
 		r.Rule = RuleSparse
 		r.leavesAbove(density, uint64(cfg.SparseFrontierBps)+width)
 	case TopologyHybrid:
 		r.Rule = RuleHybrid
-		r.leavesAbove(density, uint64(cfg.DenseFrontierBps)+width)
-		lower := Reason{Rule: RuleHybrid, Held: r.Held}
-		lower.leavesBelow(density, sub(uint64(cfg.SparseFrontierBps), width))
-		if lower.Distance <= r.Distance {
-			*r = lower
+		lower := sub(uint64(cfg.SparseFrontierBps), width)
+		upper := uint64(cfg.DenseFrontierBps) + width
+		if sub(density+1, lower) <= sub(upper+1, density) {
+			r.leavesBelow(density, lower)
+		} else {
+			r.leavesAbove(density, upper)
 		}
 	case TopologyDense:
 		r.Rule = RuleDense
@@ -33,30 +34,34 @@ func topologyReason(cfg *Config, o *Observation, c *Classification) {
 	}
 }
 
-// memoryReason says on which side of the pressure threshold the request is.
-func memoryReason(cfg *Config, o *Observation) Reason {
-	return crossing(RuleMemoryPressure, uint64(o.MemoryPressureBps), uint64(cfg.MemoryPressureBps))
-}
+// The methods below fill a zero Reason in place, field by field: a Reason
+// built apart and then copied stalls the processor, which cannot forward the
+// narrow stores to the wide loads of the copy.
 
-// crossing is the reason of a rule that applies from its threshold on.
-func crossing(rule Rule, value, threshold uint64) Reason {
-	r := Reason{Rule: rule, Threshold: threshold, Value: value}
+// crosses explains a rule that applies from its threshold on.
+func (r *Reason) crosses(rule Rule, value, threshold uint64) {
+	r.Rule, r.Value, r.Threshold = rule, value, threshold
 	if value >= threshold {
 		r.Distance = value - threshold + 1
 	} else {
 		r.Distance = threshold - value
 	}
-	return r
 }
 
-// leavesBelow: the outcome stands while value >= edge.
+// leavesBelow explains an outcome that stands while value >= edge.
 func (r *Reason) leavesBelow(value, edge uint64) {
-	r.Threshold, r.Value, r.Distance = edge, value, sub(value+1, edge)
+	r.Value, r.Threshold, r.Distance = value, edge, sub(value+1, edge)
 }
 
-// leavesAbove: the outcome stands while value <= edge.
+// leavesAbove explains an outcome that stands while value <= edge.
 func (r *Reason) leavesAbove(value, edge uint64) {
-	r.Threshold, r.Value, r.Distance = edge, value, sub(edge+1, value)
+	r.Value, r.Threshold, r.Distance = value, edge, sub(edge+1, value)
+}
+
+// follows explains an outcome that stands and falls with the one of by.
+func (r *Reason) follows(rule Rule, by *Reason) {
+	r.Rule, r.Held = rule, by.Held
+	r.Value, r.Threshold, r.Distance = by.Value, by.Threshold, by.Distance
 }
 
 // sub is a-b, or 0 if that is negative.

@@ -13,16 +13,16 @@ const (
 // shed cuts a ceiling of worker groups for the final topology and returns the
 // rule that did, or RuleNone. A ceiling of 0 or 1 is never cut. The error is
 // ErrMemoryThreshold.
-func shed(cfg *Config, o *Observation, topology Topology, ceiling uint32) (uint32, Rule, error) {
+func shed(cfg *Config, req *Request, sig *Signals, topology Topology, ceiling uint32) (uint32, Rule, error) {
 	if ceiling <= 1 {
 		return ceiling, RuleNone, nil
 	}
 	switch {
-	case topology == TopologyMemoryConstrained && o.PressureKnown:
-		n, err := shedMemory(cfg, o.MemoryPressureBps, ceiling)
+	case topology == TopologyMemoryConstrained && sig.PressureKnown:
+		n, err := shedMemory(cfg, sig.MemoryPressureBps, ceiling)
 		return n, RuleShedMemory, err
-	case topology == TopologySparse && o.DensityKnown && o.Request.GraphNodeCount != 0:
-		n := shedSparse(cfg, o.FrontierDensityBps, ceiling)
+	case topology == TopologySparse && sig.DensityKnown && req.GraphNodeCount != 0:
+		n := shedSparse(cfg, sig.FrontierDensityBps, ceiling)
 		if n == ceiling {
 			return n, RuleNone, nil
 		}
@@ -56,13 +56,12 @@ func shedSparse(cfg *Config, densityBps uint16, ceiling uint32) uint32 {
 }
 
 // shedReason says where the shedding by rule would end.
-func shedReason(cfg *Config, o *Observation, rule Rule) Reason {
-	r := Reason{Rule: rule}
+func shedReason(cfg *Config, req *Request, sig *Signals, rule Rule, r *Reason) {
+	r.Rule = rule
 	if rule == RuleShedMemory {
-		r.leavesBelow(uint64(o.MemoryPressureBps), sub(uint64(cfg.MemoryPressureBps), uint64(cfg.MemoryHysteresisBps)))
-		return r
+		r.leavesBelow(uint64(sig.MemoryPressureBps), sub(uint64(cfg.MemoryPressureBps), uint64(cfg.MemoryHysteresisBps)))
+		return
 	}
-	r.Threshold, r.Value = uint64(cfg.SparseFrontierBps), uint64(o.FrontierDensityBps)
+	r.Value, r.Threshold = uint64(sig.FrontierDensityBps), uint64(cfg.SparseFrontierBps)
 	r.Distance = sub(r.Threshold, r.Value)
-	return r
 }

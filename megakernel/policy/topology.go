@@ -12,33 +12,33 @@ type Classification struct {
 // validated Config never causes, the state returned is prev.
 func Classify(cfg *Config, o *Observation, prev TopologyState) (Classification, TopologyState) {
 	var c Classification
-	next := classify(cfg, o, prev, &c)
+	next := classify(cfg, &o.Request, &o.Signals, prev, &c)
 	return c, next
 }
 
-func classify(cfg *Config, o *Observation, prev TopologyState, c *Classification) TopologyState {
-	c.Raw = rawTopology(cfg, o)
-	c.Topology, c.Err = stabilise(cfg, o, c.Raw, prev.Topology)
+func classify(cfg *Config, req *Request, sig *Signals, prev TopologyState, c *Classification) TopologyState {
+	c.Raw = rawTopology(cfg, req, sig)
+	c.Topology, c.Err = stabilise(cfg, req, sig, c.Raw, prev.Topology)
 	if c.Err != nil {
 		return prev
 	}
-	topologyReason(cfg, o, c)
+	topologyReason(cfg, req, sig, c)
 	return TopologyState{Topology: c.Topology}
 }
 
 // rawTopology is the walk the current values ask for. A request without any
 // density is sparse: nothing says that a wide walk would pay.
-func rawTopology(cfg *Config, o *Observation) Topology {
+func rawTopology(cfg *Config, req *Request, sig *Signals) Topology {
 	switch {
-	case o.Request.QueueLen == 0:
+	case req.QueueLen == 0:
 		return TopologyEmpty
-	case o.MemoryPressureBps >= cfg.MemoryPressureBps:
+	case sig.MemoryPressureBps >= cfg.MemoryPressureBps:
 		return TopologyMemoryConstrained
-	case o.FrontierDensityBps <= cfg.SparseFrontierBps:
+	case sig.FrontierDensityBps <= cfg.SparseFrontierBps:
 		return TopologySparse
-	case o.FrontierDensityBps < cfg.DenseFrontierBps:
+	case sig.FrontierDensityBps < cfg.DenseFrontierBps:
 		return TopologyHybrid
-	case fusible(cfg, o):
+	case fusible(cfg, req, sig):
 		return TopologyFused
 	default:
 		return TopologyDense
@@ -47,19 +47,19 @@ func rawTopology(cfg *Config, o *Observation) Topology {
 
 // fusible says whether a dense frontier may be fused: a graph with enough
 // edges, and something hot to specialise for.
-func fusible(cfg *Config, o *Observation) bool {
-	return o.Request.GraphNodeCount > 0 && o.Request.GraphEdgeCount >= cfg.FusionEdgeThreshold && o.hot()
+func fusible(cfg *Config, req *Request, sig *Signals) bool {
+	return req.GraphNodeCount > 0 && req.GraphEdgeCount >= cfg.FusionEdgeThreshold && sig.hot()
 }
 
 // stabilise keeps prev while the value that left it is still inside the band
 // around the threshold. An empty queue and memory pressure at the threshold
 // are taken at once; jumps over a whole band are too. Bounds are computed only
 // on the rows that need them, so that only those rows can fail.
-func stabilise(cfg *Config, o *Observation, raw, prev Topology) (Topology, error) {
+func stabilise(cfg *Config, req *Request, sig *Signals, raw, prev Topology) (Topology, error) {
 	if raw == prev || raw == TopologyEmpty || raw == TopologyMemoryConstrained {
 		return raw, nil
 	}
-	density := uint32(o.FrontierDensityBps)
+	density := uint32(sig.FrontierDensityBps)
 	hold := false
 	switch prev {
 	case TopologyMemoryConstrained:
@@ -67,7 +67,7 @@ func stabilise(cfg *Config, o *Observation, raw, prev Topology) (Topology, error
 		if err != nil {
 			return raw, err
 		}
-		hold = uint32(o.MemoryPressureBps) >= lo
+		hold = uint32(sig.MemoryPressureBps) >= lo
 
 	case TopologySparse:
 		hi, err := above(cfg.SparseFrontierBps, cfg.FrontierHysteresisBps)
@@ -102,7 +102,7 @@ func stabilise(cfg *Config, o *Observation, raw, prev Topology) (Topology, error
 		hold = density >= lo
 		if prev == TopologyFused {
 			// The reference holds a fused walk without asking for a graph.
-			hold = hold && o.Request.GraphEdgeCount >= cfg.FusionEdgeThreshold && o.hot()
+			hold = hold && req.GraphEdgeCount >= cfg.FusionEdgeThreshold && sig.hot()
 		}
 	}
 	if hold {

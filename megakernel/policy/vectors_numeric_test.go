@@ -36,14 +36,15 @@ func TestReferenceReproducesGrids(t *testing.T) {
 		var got, want any
 		switch in.Fn {
 		case "calculate_optimal_grid":
-			g, err := cfg.geometry(&req, req.RequestedWorkerGroups)
+			var g Recommendation
+			err := shape(&cfg, &req, req.RequestedWorkerGroups, &g)
 			if v.Err != "" {
 				return wantError(v, err)
 			}
 			if err != nil {
 				return err
 			}
-			got = gridOut{g.worker, g.width, g.slots, [3]uint32{g.groups, 1, 1}, g.slots / g.width}
+			got = gridOut{g.WorkerGroups, g.WorkgroupSizeX, g.SlotCount, g.DispatchGrid, g.SlotCount / g.WorkgroupSizeX}
 			want = new(gridOut)
 		case "worker_workgroup_size":
 			got, want = workerWidth(in.WorkerCount, req.Limits.MaxWorkgroupSizeX), new(uint32)

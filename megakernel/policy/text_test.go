@@ -1,0 +1,244 @@
+package policy
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected output of testdata/*.txt; read the diff before you keep it")
+
+// TestDecideTextCases runs testdata/*.txt, one file a rule. A case is a line
+//
+//	<what to show> field=value ...
+//
+// then a line of four dashes and the expected output up to a blank line.
+// Lines before a case that start with # explain it. Fields left out have the
+// values of newCase; setField has their names.
+func TestDecideTextCases(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no text cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runTextFile(t, file) })
+	}
+}
+
+func runTextFile(t *testing.T, file string) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cases := 0
+	for block := range strings.SplitSeq(strings.TrimSpace(string(content)), "\n\n") {
+		input, want, found := strings.Cut(block, "----")
+		var got string
+		if found || *update && !isComment(block) {
+			cases++
+			if got, err = runTextCase(input); err != nil {
+				t.Fatalf("%s: %v\n%s", file, err, input)
+			}
+			if strings.TrimSpace(want) != got && !*update {
+				t.Errorf("%s:\n%sgot\n%s\nwant\n%s", file, input, got, strings.TrimSpace(want))
+			}
+			block = strings.TrimSpace(input) + "\n----\n" + got
+		}
+		out.WriteString(strings.TrimSpace(block) + "\n\n")
+	}
+	if cases == 0 {
+		t.Fatalf("%s: no cases", file)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(strings.TrimSpace(out.String())+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func isComment(block string) bool {
+	for line := range strings.Lines(block) {
+		if !strings.HasPrefix(line, "#") {
+			return false
+		}
+	}
+	return true
+}
+
+type textCase struct {
+	cfg  Config
+	req  Request
+	prev State
+}
+
+func newCase() textCase {
+	return textCase{
+		cfg: Reference(),
+		req: Request{
+			QueueLen: 1_000,
+			Limits: Limits{
+				MaxWorkgroupSizeX:          256,
+				MaxWorkgroupsPerDimension:  65_535,
+				MaxInvocationsPerWorkgroup: 1_024,
+			},
+		},
+	}
+}
+
+func runTextCase(input string) (string, error) {
+	var words []string
+	for line := range strings.Lines(input) {
+		if !strings.HasPrefix(line, "#") {
+			words = append(words, strings.Fields(line)...)
+		}
+	}
+	if len(words) == 0 {
+		return "", fmt.Errorf("empty case")
+	}
+	c := newCase()
+	for _, w := range words[1:] {
+		name, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return "", fmt.Errorf("field %q has no value", w)
+		}
+		if err := c.setField(name, value); err != nil {
+			return "", fmt.Errorf("field %q: %w", w, err)
+		}
+	}
+	rec, _, err := Decide(&c.cfg, &c.req, c.prev)
+	if err != nil {
+		return err.Error(), nil
+	}
+	return show(words[0], &c.cfg, &rec)
+}
+
+// setField sets one named value of a case.
+func (c *textCase) setField(name, value string) (err error) {
+	switch name {
+	case "config":
+		switch value {
+		case "reference":
+			c.cfg = Reference()
+		case "standard":
+			c.cfg = Standard()
+		default:
+			err = fmt.Errorf("unknown configuration")
+		}
+		return err
+	case "prev":
+		c.prev.Topology.Topology, err = ParseTopology(value)
+		return err
+	case "measured":
+		bits := map[string]Presence{"density": HasFrontierDensity, "pressure": HasMemoryPressure}
+		for word := range strings.SplitSeq(value, ",") {
+			c.req.Present |= bits[word]
+		}
+		return nil
+	}
+	n, err := strconv.ParseUint(strings.ReplaceAll(value, "_", ""), 10, 64)
+	if err != nil {
+		return err
+	}
+	if p := c.u64(name); p != nil {
+		*p = n
+	} else if p := c.u32(name); p != nil {
+		*p = uint32(n)
+	} else if p := c.u16(name); p != nil {
+		*p = uint16(n)
+	} else {
+		return fmt.Errorf("unknown")
+	}
+	return nil
+}
+
+func (c *textCase) u64(name string) *uint64 {
+	return map[string]*uint64{
+		"requeues": &c.req.RequeueCount,
+		"resident": &c.req.ResidentDeviceBytes,
+		"budget":   &c.req.MemoryBudgetBytes,
+	}[name]
+}
+
+func (c *textCase) u32(name string) *uint32 {
+	return map[string]*uint32{
+		"queue":         &c.req.QueueLen,
+		"workers":       &c.req.RequestedWorkerGroups,
+		"max_x":         &c.req.Limits.MaxWorkgroupSizeX,
+		"max_groups":    &c.req.Limits.MaxWorkgroupsPerDimension,
+		"max_inv":       &c.req.Limits.MaxInvocationsPerWorkgroup,
+		"subgroup":      &c.req.Limits.SubgroupSize,
+		"hits":          &c.req.RequestedHitCapacity,
+		"hits_per_item": &c.req.ExpectedHitsPerItem,
+		"hot_opcodes":   &c.req.HotOpcodeCount,
+		"hot_windows":   &c.req.HotWindowCount,
+		"age":           &c.req.MaxPriorityAge,
+		"nodes":         &c.req.GraphNodeCount,
+		"edges":         &c.req.GraphEdgeCount,
+		"tuned":         &c.req.TunedWidth,
+		"cfg.claims":    &c.cfg.Sizing.MaxClaimWidths,
+		"cfg.depth":     &c.cfg.Sizing.BatchDepth,
+	}[name]
+}
+
+func (c *textCase) u16(name string) *uint16 {
+	return map[string]*uint16{
+		"density":           &c.req.FrontierDensityBps,
+		"pressure":          &c.req.MemoryPressureBps,
+		"cfg.sparse":        &c.cfg.SparseFrontierBps,
+		"cfg.dense":         &c.cfg.DenseFrontierBps,
+		"cfg.memory":        &c.cfg.MemoryPressureBps,
+		"cfg.frontier_band": &c.cfg.FrontierHysteresisBps,
+		"cfg.memory_band":   &c.cfg.MemoryHysteresisBps,
+	}[name]
+}
+
+// show prints the part of a recommendation that a file is about.
+func show(what string, cfg *Config, rec *Recommendation) (string, error) {
+	switch what {
+	case "topology":
+		return fmt.Sprintf("%v (raw %v) at density %d, pressure %d\n%s", rec.Topology, rec.RawTopology,
+			rec.FrontierDensityBps, rec.MemoryPressureBps, showReasons(rec, RuleQueueEmpty, RuleFused)), nil
+	case "shed":
+		return fmt.Sprintf("%v: scheduled %d, ceiling %d\n%s", rec.Topology, rec.ScheduledGroups, rec.WorkerGroups,
+			showReasons(rec, RuleShedMemory, RuleShedSparse)), nil
+	case "geometry":
+		return fmt.Sprintf("width %d, slots %d, grid %v, ceiling %d, chunk %d, depth %d", rec.WorkgroupSizeX, rec.SlotCount,
+			rec.DispatchGrid, rec.WorkerGroups, rec.ClaimChunk, rec.BatchDepth), nil
+	case "pressure":
+		lanes := rec.DispatchGrid[0] * rec.WorkgroupSizeX
+		return fmt.Sprintf("%v (a launch has %d invocations, saturated from %d)", rec.Pressure, lanes, lanes*cfg.SaturatedWaves), nil
+	case "hits":
+		return fmt.Sprintf("%d hits\n%s", rec.HitCapacity, showReasons(rec, RuleMemoryPressure, RuleMemoryPressure)), nil
+	case "memory":
+		return fmt.Sprintf("%d hits, peak %d of %d bytes", rec.HitCapacity, rec.EstimatedPeakBytes, rec.MemoryBudgetBytes), nil
+	case "mode":
+		return fmt.Sprintf("%v, promote opcodes %v, windows %v\n%s", rec.Mode, rec.PromoteHotOpcodes, rec.PromoteHotWindows,
+			showReasons(rec, RuleModeQueueLen, RuleModeFused)), nil
+	case "age":
+		return fmt.Sprintf("age priority work: %v", rec.AgePriorityWork), nil
+	}
+	return "", fmt.Errorf("nothing shows %q", what)
+}
+
+func showReasons(rec *Recommendation, first, last Rule) string {
+	var lines []string
+	for _, r := range rec.Reasons[:rec.ReasonCount] {
+		if r.Rule < first || r.Rule > last {
+			continue
+		}
+		line := fmt.Sprintf("  %v: value %d, threshold %d, distance %d", r.Rule, r.Value, r.Threshold, r.Distance)
+		if r.Held {
+			line += ", held"
+		}
+		lines = append(lines, line)
+	}
+	if lines == nil {
+		return "  no reason"
+	}
+	return strings.Join(lines, "\n")
+}
