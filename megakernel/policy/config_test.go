@@ -1,0 +1,131 @@
+package policy
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestShippedConfigsAreValid(t *testing.T) {
+	for name, cfg := range map[string]Config{"reference": Reference(), "standard": Standard()} {
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestStandardDiffersFromReferenceInSwitchesOnly(t *testing.T) {
+	std := Standard()
+	if !std.SeparateWidth || !std.ShedAutomatic {
+		t.Errorf("a departure is off: %+v", std)
+	}
+	std.SeparateWidth, std.ShedAutomatic = false, false
+	if std != Reference() {
+		t.Errorf("got %+v, want %+v", std, Reference())
+	}
+}
+
+func TestValidateReportsEveryProblemWithItsValue(t *testing.T) {
+	cfg := Standard()
+	cfg.HitCapacityMultiplier = 0
+	cfg.SparseFrontierBps = 200
+	cfg.DenseFrontierBps = 9_900
+	cfg.MemoryPressureBps = 12_345
+	cfg.Sizing.DefaultSubgroup = 51
+	cfg.Sizing.BatchDepth = 0
+	err := cfg.Validate()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"hit capacity multiplier is 0", "200 bps", "9900 bps", "12345 bps", "subgroup 51", "batch depth is 0"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("missing %q in:\n%v", want, err)
+		}
+	}
+	if n := strings.Count(err.Error(), "policy: "); n != 6 {
+		t.Errorf("%d problems, want 6:\n%v", n, err)
+	}
+}
+
+func TestValidateRejects(t *testing.T) {
+	for name, change := range map[string]func(*Config){
+		"no hits":                       func(c *Config) { c.MinHitCapacity = 0 },
+		"no waves":                      func(c *Config) { c.SaturatedWaves = 0 },
+		"always hot opcodes":            func(c *Config) { c.HotOpcodeThreshold = 0 },
+		"always hot windows":            func(c *Config) { c.HotWindowThreshold = 0 },
+		"always aged":                   func(c *Config) { c.PriorityAgeThreshold = 0 },
+		"sparse that cannot be entered": func(c *Config) { c.SparseFrontierBps = c.FrontierHysteresisBps },
+		"bands that overlap":            func(c *Config) { c.SparseFrontierBps = c.DenseFrontierBps - 500 },
+		"dense that cannot be entered":  func(c *Config) { c.DenseFrontierBps = 9_750 },
+		"memory that cannot be left":    func(c *Config) { c.MemoryHysteresisBps = c.MemoryPressureBps },
+		"memory that cannot be entered": func(c *Config) { c.MemoryPressureBps = 10_001 },
+		"no occupancy":                  func(c *Config) { c.Sizing.OccupancyDivisor = 0 },
+		"no workgroups":                 func(c *Config) { c.Sizing.MaxDispatchWorkgroups = 0 },
+		"no groups on powerful devices": func(c *Config) { c.Sizing.PowerfulMinGroups = 0 },
+		"no claims":                     func(c *Config) { c.Sizing.MaxClaimWidths = 0 },
+		"subgroup of 1":                 func(c *Config) { c.Sizing.DefaultSubgroup = 1 },
+		"width below a subgroup":        func(c *Config) { c.Sizing.MaxDefaultWidth = 31 },
+	} {
+		cfg := Standard()
+		change(&cfg)
+		if cfg.Validate() == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestNamesRoundTrip(t *testing.T) {
+	for v := TopologyNone; v <= TopologyMemoryConstrained; v++ {
+		if got, err := ParseTopology(v.String()); got != v || err != nil {
+			t.Errorf("topology %d: %v, %v", v, got, err)
+		}
+	}
+	for v := PressureEmpty; v <= PressureSaturated; v++ {
+		if got, err := ParsePressure(v.String()); got != v || err != nil {
+			t.Errorf("pressure %d: %v, %v", v, got, err)
+		}
+	}
+	for v := ModeInterpreter; v <= ModeJIT; v++ {
+		if got, err := ParseMode(v.String()); got != v || err != nil {
+			t.Errorf("mode %d: %v, %v", v, got, err)
+		}
+	}
+	for v := RuleNone; v <= RuleModeFused; v++ {
+		if got, err := ParseRule(v.String()); got != v || err != nil {
+			t.Errorf("rule %d: %v, %v", v, got, err)
+		}
+	}
+	if _, err := ParseTopology("Empty"); !errors.Is(err, ErrUnknownName) {
+		t.Errorf("got %v, want ErrUnknownName", err)
+	}
+	if got := Topology(99).String(); got != "topology(99)" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestLowerNeverRaisesALimit(t *testing.T) {
+	worker := Limits{MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 1_000, MaxInvocationsPerWorkgroup: 0, SubgroupSize: 32}
+	got := worker.Lower(Limits{MaxWorkgroupSizeX: 128, MaxWorkgroupsPerDimension: 2_000, MaxInvocationsPerWorkgroup: 512, SubgroupSize: 8})
+	if want := (Limits{128, 1_000, 0, 32}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got := worker.Lower(Limits{}); got != worker {
+		t.Errorf("nothing given: got %+v, want %+v", got, worker)
+	}
+}
+
+// A fused walk compiles even when nothing in the request is hot.
+func TestPlanCompilesForAFusedTopology(t *testing.T) {
+	cfg := Standard()
+	req := Request{QueueLen: 10, Limits: Limits{256, 65_535, 1_024, 0}}
+	o := Observe(&cfg, &req)
+	c := Classification{Raw: TopologyFused, Topology: TopologyFused, Reason: Reason{Rule: RuleFused, Threshold: 3_750, Value: 4_000, Distance: 251}}
+	rec, _, err := Plan(&cfg, &o, &c, PlanState{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Reason{Rule: RuleModeFused, Threshold: 3_750, Value: 4_000, Distance: 251}
+	if got := rec.Reasons[rec.ReasonCount-1]; rec.Mode != ModeJIT || got != want {
+		t.Errorf("mode %v for %+v, want %+v", rec.Mode, got, want)
+	}
+}

@@ -1,0 +1,155 @@
+package policy
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+type diffusion struct {
+	x, r       []float64
+	eta        float64
+	iterations int
+}
+
+var anyDiffusion = rapid.Custom(func(t *rapid.T) diffusion {
+	n := rapid.IntRange(0, 12).Draw(t, "n")
+	coefficient := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 1, 1e-8, 1e-9, 1e-10, 5e-324}))
+	return diffusion{
+		x:          rapid.SliceOfN(rapid.Float64Range(-1e9, 1e9), n, n).Draw(t, "x"),
+		r:          rapid.SliceOfN(coefficient, n, n).Draw(t, "r"),
+		eta:        rapid.Float64Range(0, 1).Draw(t, "eta"),
+		iterations: rapid.IntRange(0, 20).Draw(t, "iterations"),
+	}
+})
+
+func (d *diffusion) run(t interface{ Fatal(...any) }) []float64 {
+	dst := make([]float64, len(d.x))
+	if err := Diffuse(dst, d.x, d.r, d.eta, d.iterations); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+// dense is the definition, with an explicit weight matrix.
+func (d *diffusion) dense() []float64 {
+	n := len(d.x)
+	w := make([][]float64, n)
+	largest := 0.0
+	for i := range w {
+		w[i] = make([]float64, n)
+		degree := 0.0
+		for j := range w[i] {
+			if i != j && d.r[i] >= minCoefficient && d.r[j] >= minCoefficient {
+				w[i][j] = d.r[i] * d.r[j]
+				degree += w[i][j]
+			}
+		}
+		largest = max(largest, degree)
+	}
+	x := append([]float64(nil), d.x...)
+	for range d.iterations {
+		next := append([]float64(nil), x...)
+		for i := range x {
+			for j := range x {
+				if largest > 0 {
+					next[i] -= d.eta * w[i][j] / largest * (x[i] - x[j])
+				}
+			}
+		}
+		x = next
+	}
+	return x
+}
+
+func TestDiffuseEqualsTheDenseLaplacian(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := anyDiffusion.Draw(t, "d")
+		got, want := d.run(t), d.dense()
+		for i := range got {
+			if math.Abs(got[i]-want[i]) > 1e-3 { // values reach 1e9
+				t.Fatalf("value %d: got %v, want %v", i, got[i], want[i])
+			}
+		}
+	})
+}
+
+func TestDiffuseConservesTheSumAndTheRange(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := anyDiffusion.Draw(t, "d")
+		got := d.run(t)
+		before, after, lo, hi := 0.0, 0.0, math.Inf(1), math.Inf(-1)
+		for i, v := range d.x {
+			before, after = before+v, after+got[i]
+			lo, hi = min(lo, v), max(hi, v)
+		}
+		if math.Abs(before-after) > 1e-3 {
+			t.Fatalf("sum %v became %v", before, after)
+		}
+		for i, v := range got {
+			if v < lo || v > hi {
+				t.Fatalf("value %d is %v, outside %v..%v", i, v, lo, hi)
+			}
+		}
+	})
+}
+
+func TestDiffuseLeavesIsolatedValuesAlone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := anyDiffusion.Draw(t, "d")
+		for i, v := range d.run(t) {
+			if d.r[i] < minCoefficient && v != d.x[i] {
+				t.Fatalf("value %d moved from %v to %v", i, d.x[i], v)
+			}
+		}
+	})
+}
+
+func TestDiffuseMovesSiblingsTowardsEachOther(t *testing.T) {
+	x := []float64{10, 0, 7}
+	if err := Diffuse(x, x, []float64{1, 1, 0}, 0.5, 1); err != nil {
+		t.Fatal(err)
+	}
+	if x[0] != 5 || x[1] != 5 || x[2] != 7 {
+		t.Errorf("got %v, want [5 5 7]", x)
+	}
+	y := []float64{9, 0, 0}
+	if err := Diffuse(y, y, []float64{1, 1, 1}, 1, 1); err != nil {
+		t.Fatal(err)
+	}
+	// Two neighbours, degree 2: half of the difference to each.
+	if y[0] != 0 || y[1] != 4.5 || y[2] != 4.5 {
+		t.Errorf("got %v, want [0 4.5 4.5]", y)
+	}
+}
+
+func TestDiffuseRefusesBadInput(t *testing.T) {
+	one := []float64{1}
+	for name, c := range map[string]struct {
+		dst, x, r []float64
+		eta       float64
+		n         int
+		want      error
+	}{
+		"coefficients missing":      {one, one, nil, 0.5, 1, ErrLength},
+		"dst too short":             {nil, one, one, 0.5, 1, ErrLength},
+		"eta above 1":               {one, one, one, 1.01, 1, ErrRange},
+		"eta below 0":               {one, one, one, -0.01, 1, ErrRange},
+		"eta NaN":                   {one, one, one, math.NaN(), 1, ErrRange},
+		"negative iterations":       {one, one, one, 0.5, -1, ErrRange},
+		"value NaN":                 {one, []float64{math.NaN()}, one, 0.5, 1, ErrRange},
+		"value infinite":            {one, []float64{math.Inf(-1)}, one, 0.5, 1, ErrRange},
+		"coefficient NaN":           {one, one, []float64{math.NaN()}, 0.5, 1, ErrRange},
+		"coefficient negative":      {one, one, []float64{-0.1}, 0.5, 1, ErrRange},
+		"coefficient larger than 1": {one, one, []float64{1.1}, 0.5, 1, ErrRange},
+	} {
+		if err := Diffuse(c.dst, c.x, c.r, c.eta, c.n); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+		if one[0] != 1 {
+			t.Fatalf("%s: dst was written", name)
+		}
+	}
+}
