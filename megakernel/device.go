@@ -28,6 +28,7 @@ type Device interface {
 	UniformLocation(program uint32, name string) int32
 	SetUniform(program uint32, location int32, value uint32)
 
+	// NewBuffer makes a buffer of zeros.
 	NewBuffer(size int) (buffer uint32, err error)
 	DeleteBuffer(buffer uint32)
 	WriteBuffer(buffer uint32, offset int, data []byte)

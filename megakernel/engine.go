@@ -3,6 +3,7 @@ package megakernel
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -179,16 +180,24 @@ func (e *Engine) queue(name string) (*queue, error) {
 // Write stores words in a queue's window from a word offset on. It creates the
 // queue if there is none.
 func (e *Engine) Write(name string, offset uint32, words []uint32) error {
-	return e.transfer(name, offset, words, true, func(at int) { write(e.memory, ring.BindHeap, at, words) })
+	// The copy is an allocation without Go pointers around it, which the
+	// caller's slice need not be and cgo demands.
+	words = slices.Clone(words)
+	return e.transfer(name, offset, len(words), true, func(at int) { write(e.memory, ring.BindHeap, at, words) })
 }
 
 // Read fetches words of a queue's window from a word offset on.
 func (e *Engine) Read(name string, offset uint32, words []uint32) error {
-	return e.transfer(name, offset, words, false, func(at int) { read(e.memory, ring.BindHeap, at, words) })
+	fetched := make([]uint32, len(words))
+	err := e.transfer(name, offset, len(words), false, func(at int) { read(e.memory, ring.BindHeap, at, fetched) })
+	if err == nil {
+		copy(words, fetched)
+	}
+	return err
 }
 
 // transfer checks a transfer against the window and runs it on the device.
-func (e *Engine) transfer(name string, offset uint32, words []uint32, create bool, move func(at int)) error {
+func (e *Engine) transfer(name string, offset uint32, n int, create bool, move func(at int)) error {
 	e.device.Lock()
 	defer e.device.Unlock()
 	if e.closed {
@@ -206,8 +215,8 @@ func (e *Engine) transfer(name string, offset uint32, words []uint32, create boo
 		return err
 	case q == nil:
 		return fmt.Errorf("megakernel: queue %q: %w", name, ErrQueue)
-	case uint64(offset)+uint64(len(words)) > uint64(q.length):
-		return fmt.Errorf("megakernel: queue %q: words %d to %d of %d: %w", name, offset, uint64(offset)+uint64(len(words)), q.length, ErrWindow)
+	case uint64(offset)+uint64(n) > uint64(q.length):
+		return fmt.Errorf("megakernel: queue %q: words %d to %d of %d: %w", name, offset, uint64(offset)+uint64(n), q.length, ErrWindow)
 	}
 	return e.dev.Do(func() error {
 		move(int(q.base + offset))

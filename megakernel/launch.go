@@ -91,7 +91,7 @@ func (e *Engine) run(g Geometry, w *Wave, report *Report) error {
 	e.upload()
 	write(m, ring.BindSchedule, 0, s.schedule)
 
-	t, err := m.dispatch(p, g.Groups, w, &s.control)
+	t, err := m.dispatch(p, g.Groups, w, s.control)
 	report.ElapsedNs, report.TimeSource = t.elapsedNs, t.source
 	if !e.lastEnd.IsZero() {
 		report.IdleNs = uint64(max(t.begin.Sub(e.lastEnd), 0))

@@ -15,9 +15,6 @@ type memory struct {
 	sizes   [ring.Bindings]int
 }
 
-// zeroChunk is how much of a new buffer is cleared by one transfer.
-const zeroChunk = 1 << 20
-
 // newMemory allocates zeroed buffers for pages and a heap. On an error it
 // leaves nothing behind.
 func newMemory(dev Device, pages, heapWords int) (*memory, error) {
@@ -30,7 +27,6 @@ func newMemory(dev Device, pages, heapWords int) (*memory, error) {
 		ring.BindSchedule: pages * ring.WordBytes,
 		ring.BindHeap:     heapWords * ring.WordBytes,
 	}
-	zero := make([]byte, zeroChunk)
 	for i, size := range m.sizes {
 		if limit := dev.StorageBlockLimit(); int64(size) > limit {
 			m.delete()
@@ -42,9 +38,6 @@ func newMemory(dev Device, pages, heapWords int) (*memory, error) {
 			return nil, fmt.Errorf("megakernel: buffer of %d bytes: %w", size, err)
 		}
 		m.buffers[i] = buffer
-		for at := 0; at < size; at += zeroChunk {
-			dev.WriteBuffer(buffer, at, zero[:min(zeroChunk, size-at)])
-		}
 	}
 	return m, dev.Check()
 }
@@ -100,10 +93,10 @@ type timing struct {
 }
 
 // dispatch runs one wave with a zeroed control block, waits for it, and
-// leaves the control block it filled in control.
-func (m *memory) dispatch(p *program, groups uint32, w *Wave, control *[1]ring.Control) (timing, error) {
-	*control = [1]ring.Control{}
-	write(m, ring.BindControl, 0, control[:])
+// leaves the control block it filled in control, a slice of one.
+func (m *memory) dispatch(p *program, groups uint32, w *Wave, control []ring.Control) (timing, error) {
+	clear(control)
+	write(m, ring.BindControl, 0, control)
 	p.set(m.dev, w)
 	t := timing{begin: time.Now()}
 	m.dev.BeginTimer()
@@ -116,6 +109,6 @@ func (m *memory) dispatch(p *program, groups uint32, w *Wave, control *[1]ring.C
 	if err := m.dev.Check(); err != nil {
 		return t, fmt.Errorf("megakernel: dispatch: %w", err)
 	}
-	read(m, ring.BindControl, 0, control[:])
+	read(m, ring.BindControl, 0, control)
 	return t, m.dev.Check()
 }

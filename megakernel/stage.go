@@ -7,13 +7,14 @@ import (
 	"ringmaster/ring"
 )
 
-// scratch is memory that every launch uses again.
+// scratch is memory that every launch uses again. What the driver reads or
+// writes is allocated apart from anything that holds Go pointers, as cgo demands.
 type scratch struct {
 	schedule []ring.Entry
 	pages    []uint32      // the scheduled pages, ascending
 	statuses []ring.Status // what the device left, same index as in the pool
 	results  []uint32
-	control  [1]ring.Control
+	control  []ring.Control // one
 }
 
 func newScratch(pages int) scratch {
@@ -22,6 +23,7 @@ func newScratch(pages int) scratch {
 		pages:    make([]uint32, 0, pages),
 		statuses: make([]ring.Status, pages*ring.PageSlots),
 		results:  make([]uint32, pages*ring.PageSlots),
+		control:  make([]ring.Control, 1),
 	}
 }
 

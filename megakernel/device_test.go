@@ -1,0 +1,47 @@
+package megakernel
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"ringmaster/glcompute"
+)
+
+// openDevice opens a GL device for a test. Without one the test is skipped,
+// or fails if RINGMASTER_REQUIRE lists gl.
+func openDevice(t testing.TB) Device {
+	t.Helper()
+	dev, _, err := glcompute.Open(glcompute.Config{})
+	if err != nil {
+		if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
+			t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
+		}
+		t.Skipf("no GL device: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dev
+}
+
+func newEngine(t testing.TB, dev Device, change func(*Config)) *Engine {
+	t.Helper()
+	cfg := DefaultConfig()
+	if change != nil {
+		change(&cfg)
+	}
+	e, err := New(dev, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
