@@ -1,0 +1,172 @@
+package natsio
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
+)
+
+// batch is one delivered message that has no outcome yet. Its fields are
+// guarded by the consumer's mu.
+type batch struct {
+	msg       jetstream.Msg // the newest delivery, the one to acknowledge
+	sequence  uint64
+	delivered uint64 // times the server has delivered it
+	since     time.Time
+	worker    string
+	queue     string
+	settled   bool
+}
+
+// deliver checks one message and hands it to the handler.
+func (w *WorkConsumer) deliver(m jetstream.Msg) {
+	w.missed.Store(0)
+	meta, err := m.Metadata()
+	if err != nil {
+		return // not from the stream: somebody wrote into our inbox
+	}
+	b := &batch{msg: m, sequence: meta.Sequence.Stream, delivered: meta.NumDelivered, since: time.Now()}
+	if !w.admit(b) {
+		return
+	}
+	work, sentNs, err := w.decode(b)
+	if err != nil {
+		w.settle(b, telemetry.OutcomeRefused, err)
+		return
+	}
+	w.delivered.Add(1)
+	w.handler(b.worker, b.queue, work, sentNs, func(outcome telemetry.Outcome, err error) {
+		w.settle(b, outcome, err)
+	})
+}
+
+// admit enters a batch into the pending ones. While draining it is given back
+// instead, and a batch that is pending already just gets the newer delivery to
+// acknowledge: its signs of life did not reach the server in time.
+func (w *WorkConsumer) admit(b *batch) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known, ok := w.pending[b.sequence]; ok {
+		known.msg, known.delivered = b.msg, b.delivered
+		w.repeated.Add(1)
+		return false
+	}
+	if w.draining {
+		w.note(b.msg.Nak())
+		return false
+	}
+	w.pending[b.sequence] = b
+	return true
+}
+
+// decode reads the batch. Each batch has memory of its own, because it leaves
+// this goroutine.
+func (w *WorkConsumer) decode(b *batch) (*telemetry.Work, int64, error) {
+	_, worker, queue, err := w.conn.cfg.Subjects.Parse(b.msg.Subject())
+	if err != nil {
+		return nil, 0, err
+	}
+	b.worker, b.queue = worker, queue
+	if w.cfg.MaxDeliveries > 0 && b.delivered > w.cfg.MaxDeliveries {
+		return nil, 0, &telemetry.RecordError{
+			Kind: telemetry.KindWork, Reason: ReasonExhausted,
+			Err: fmt.Errorf("delivered %d times without an outcome", b.delivered-1),
+		}
+	}
+	var d telemetry.Decoder
+	var r telemetry.Record
+	if err := decodeOne(&d, &r, b.msg.Data(), w.cfg.Limits, telemetry.SubjectWork); err != nil {
+		return nil, 0, err
+	}
+	if _, reason, err := nameQueue(queue, r.Header.Queue); err != nil {
+		return nil, 0, &telemetry.RecordError{Kind: telemetry.KindWork, Field: "queue", Reason: reason, Err: err}
+	}
+	work := r.Work
+	return &work, r.SentNs, nil
+}
+
+// settle acknowledges a batch by its outcome.
+func (w *WorkConsumer) settle(b *batch, outcome telemetry.Outcome, err error) {
+	w.mu.Lock()
+	if b.settled {
+		w.mu.Unlock()
+		return
+	}
+	b.settled = true
+	m, delivered := b.msg, b.delivered
+	w.mu.Unlock()
+	// The acknowledgement is sent before the batch stops being pending, so
+	// that a drained consumer has sent all of them.
+	switch outcome {
+	case telemetry.OutcomeDone:
+		w.note(m.Ack())
+		w.done.Add(1)
+	case telemetry.OutcomeDuplicate:
+		w.note(m.Ack())
+		w.duplicates.Add(1)
+	case telemetry.OutcomeRefused:
+		w.refuse(b, m, err)
+	default:
+		w.note(m.NakWithDelay(backoff(w.cfg.RetryMin, w.cfg.RetryMax, int(min(delivered, 64)))))
+		w.retried.Add(1)
+		w.conn.cfg.Logger.Debug("nats: batch given back", "worker", w.worker, "delivered", delivered, "error", err)
+	}
+	w.mu.Lock()
+	delete(w.pending, b.sequence)
+	w.closeIfIdle()
+	w.mu.Unlock()
+}
+
+// refuse removes a batch from the stream and tells its publisher why.
+func (w *WorkConsumer) refuse(b *batch, m jetstream.Msg, err error) {
+	if err == nil {
+		err = errors.New("refused without a reason")
+	}
+	reason := telemetry.ReasonOf(err)
+	w.note(m.TermWithReason(reason))
+	w.refused.Add(1)
+	w.conn.reject.report(refusal{
+		worker: b.worker, queue: b.queue, subject: m.Subject(),
+		reason: reason, detail: err.Error(), size: len(m.Data()),
+	})
+}
+
+// note counts an acknowledgement that could not be sent. A sign of life that
+// met the outcome on the way is none.
+func (w *WorkConsumer) note(err error) {
+	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+		w.acks.Add(1)
+	}
+}
+
+// beat tells the server from time to time which batches are still alive.
+func (w *WorkConsumer) beat() {
+	tick := time.NewTicker(w.cfg.AckWait / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.beating:
+			return
+		case now := <-tick.C:
+			for _, m := range w.alive(now) {
+				w.note(m.InProgress())
+			}
+		}
+	}
+}
+
+func (w *WorkConsumer) alive(now time.Time) []jetstream.Msg {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	alive := make([]jetstream.Msg, 0, len(w.pending))
+	for _, b := range w.pending {
+		if !b.settled && now.Sub(b.since) < w.cfg.MaxExecution {
+			alive = append(alive, b.msg)
+		}
+	}
+	return alive
+}

@@ -1,0 +1,206 @@
+package natsio
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/natscontext"
+
+	"ringmaster/telemetry"
+)
+
+// reconnectBuffer holds what is sent by acknowledgements and pull requests
+// while the connection is away. Records do not go into it: see Conn.publish.
+const reconnectBuffer = 1 << 20
+
+// Conn is one connection to NATS. It reconnects by itself until it is closed.
+// Its methods may be called concurrently.
+type Conn struct {
+	cfg    Config
+	nc     *nats.Conn
+	js     jetstream.JetStream
+	events events
+	seqs   sequences
+	reject rejecter
+}
+
+// Connect opens a connection and returns at once, also if no server answers:
+// it then goes on trying. WaitState tells when it got through. The error says
+// what is wrong with the configuration, the credentials or the context.
+func Connect(cfg Config) (*Conn, error) {
+	return connect(cfg, nats.RetryOnFailedConnect(true))
+}
+
+func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	c := &Conn{cfg: cfg}
+	c.events.init(cfg.Logger)
+	c.reject.init(c)
+	options := append(c.options(), extra...)
+	settings, err := c.dial(options)
+	if err != nil {
+		return nil, fmt.Errorf("natsio: connect: %w", err)
+	}
+	if c.js, err = newJetStream(c.nc, settings); err != nil {
+		c.nc.Close()
+		return nil, fmt.Errorf("natsio: jetstream: %w", err)
+	}
+	if !c.nc.IsConnected() {
+		c.events.notYetConnected(c.nc)
+	}
+	return c, nil
+}
+
+func (c *Conn) dial(options []nats.Option) (settings natscontext.Settings, err error) {
+	switch {
+	case c.cfg.InProcess != nil:
+		c.nc, err = nats.Connect("", append(options, nats.InProcessServer(c.cfg.InProcess.srv))...)
+	case c.cfg.Context != "":
+		c.nc, settings, err = natscontext.Connect(c.cfg.Context, options...)
+	default:
+		if c.cfg.Creds != "" {
+			options = append(options, nats.UserCredentials(c.cfg.Creds))
+		}
+		c.nc, err = nats.Connect(c.cfg.URL, options...)
+	}
+	return settings, err
+}
+
+func newJetStream(nc *nats.Conn, s natscontext.Settings) (jetstream.JetStream, error) {
+	switch {
+	case s.JSAPIPrefix != "":
+		return jetstream.NewWithAPIPrefix(nc, s.JSAPIPrefix)
+	case s.JSDomain != "":
+		return jetstream.NewWithDomain(nc, s.JSDomain)
+	default:
+		return jetstream.New(nc)
+	}
+}
+
+func (c *Conn) options() []nats.Option {
+	return []nats.Option{
+		nats.Name(c.cfg.Name),
+		nats.Timeout(c.cfg.ConnectTimeout),
+		nats.MaxReconnects(-1),
+		nats.IgnoreAuthErrorAbort(), // credentials may be rotated while we wait
+		nats.CustomReconnectDelay(c.reconnectDelay),
+		nats.ReconnectBufSize(reconnectBuffer),
+		nats.PingInterval(c.cfg.PingInterval),
+		nats.MaxPingsOutstanding(c.cfg.MaxPings),
+		nats.ConnectHandler(c.events.connected),
+		nats.DisconnectErrHandler(c.events.disconnected),
+		nats.ReconnectHandler(c.events.reconnected),
+		nats.ClosedHandler(c.events.closedByServerOrUs),
+		nats.ErrorHandler(c.events.asyncError),
+	}
+}
+
+// reconnectDelay is the pause after a round over all servers failed.
+func (c *Conn) reconnectDelay(rounds int) time.Duration {
+	return backoff(c.cfg.ReconnectMin, c.cfg.ReconnectMax, rounds)
+}
+
+// backoff doubles low with every attempt after the first up to high, and
+// makes half of the result random so that clients do not return in step.
+func backoff(low, high time.Duration, attempt int) time.Duration {
+	d := high
+	if shift := attempt - 1; shift < 16 && low<<max(shift, 0) < high {
+		d = low << max(shift, 0)
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+// Incarnation is the number that the connection's records carry.
+func (c *Conn) Incarnation() uint64 { return c.cfg.Incarnation }
+
+func (c *Conn) prefix() string {
+	if p := c.cfg.Subjects.Prefix; p != "" {
+		return p
+	}
+	return telemetry.DefaultPrefix
+}
+
+// Subjects returns the subjects that the connection uses.
+func (c *Conn) Subjects() telemetry.Subjects { return c.cfg.Subjects }
+
+// WaitState returns nil once the connection is in the state, or why it never
+// will be: ctx's error, or ErrClosed.
+func (c *Conn) WaitState(ctx context.Context, want State) error {
+	ch := c.nc.StatusChanged()
+	defer c.nc.RemoveStatusListener(ch)
+	for {
+		switch now := c.state(); {
+		case now == want:
+			return nil
+		case now == StateClosed:
+			return ErrClosed
+		}
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			return fmt.Errorf("natsio: wait until %v: %w", want, ctx.Err())
+		}
+	}
+}
+
+// Flush returns once the server has everything that was published before.
+func (c *Conn) Flush(ctx context.Context) error {
+	if _, ok := ctx.Deadline(); !ok {
+		return fmt.Errorf("natsio: flush: %w", nats.ErrNoDeadlineContext)
+	}
+	if err := c.nc.FlushWithContext(ctx); err != nil {
+		return fmt.Errorf("natsio: flush: %w", err)
+	}
+	return nil
+}
+
+// Close ends the connection at once. Flush, or close what was built on the
+// connection, before it.
+func (c *Conn) Close() { c.nc.Close() }
+
+// Closed is closed when the connection has ended for good.
+func (c *Conn) Closed() <-chan struct{} { return c.events.closed }
+
+// publish sends one payload. While the connection is away it fails at once
+// instead of filling the client's buffer: what would come out of that buffer
+// after an outage is old.
+func (c *Conn) publish(subject string, payload []byte) error {
+	if !c.nc.IsConnected() {
+		return ErrDisconnected
+	}
+	if err := c.nc.Publish(subject, payload); err != nil {
+		return fmt.Errorf("natsio: publish: %w", err)
+	}
+	return nil
+}
+
+// header starts the header of a record that is about to be sent on subject.
+func (c *Conn) header(subject string) telemetry.Header {
+	return c.newHeader(c.seqs.next(subject))
+}
+
+func (c *Conn) newHeader(seq uint64) telemetry.Header {
+	return telemetry.Header{
+		Minor:       telemetry.Minor,
+		Incarnation: c.cfg.Incarnation,
+		Seq:         seq,
+		SentNs:      time.Now().UnixNano(),
+	}
+}
+
+// checkNames refuses names that cannot stand in a subject.
+func checkNames(worker, queue string) error {
+	if !telemetry.ValidToken(worker) {
+		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
+	}
+	if !telemetry.ValidToken(queue) {
+		return fmt.Errorf("%w: queue %q", ErrBadName, queue)
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+// Package natsio is everything of Ringmaster that touches NATS. It carries
+// records between subjects and the interfaces it declares, and decides nothing.
+//
+//	telemetry.*.*, worker.*  → Conn.Serve       → Sink.Ingest, Sink.Announce
+//	snapshot.*.*             → Conn.Serve       → Sink.Latest, answered in place
+//	work.<worker>.>          → Conn.ConsumeWork → WorkHandler → acknowledgement
+//	Publisher                → recommend, telemetry (reports), worker, done
+//	whatever was refused     → rejected.<worker>.<queue> or rejected.invalid
+//
+// # Guarantees
+//
+// Order: the records of one subject reach the sink in the order in which the
+// server had them; there is one goroutine a subscription.
+//
+// Telemetry and recommendations are at most once: they describe a state, and
+// the next one replaces what was lost. While the server is away they are
+// dropped and counted, so that it does not get a burst of old news afterwards.
+//
+// Work is at least once: a batch lives in a JetStream stream until it was
+// acknowledged, which happens after its done record is known to be with the
+// server. The stream drops a batch id that it has seen in the last two minutes;
+// older repetitions are the handler's to recognise.
+//
+// A connection that is lost is no error: it is logged once, visible in
+// Conn.Status, and retried for ever with a growing, jittered pause. What ends
+// a connection is Close, and a server that ends it for a protocol error.
+//
+// # Hostile input
+//
+// Every payload passes telemetry.Check before anything is decoded and every
+// record telemetry.Decoder's ranges. A record is refused alone; those before
+// and after it in the payload go on. Reply subjects are used only if they look
+// like inboxes, so that nobody can make this process publish on a subject that
+// only it may write. Refusals are reported through a token bucket for each
+// worker name, so that one hostile publisher does not hide the mistakes of
+// others.
+package natsio

@@ -1,0 +1,173 @@
+package natsio
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/time/rate"
+)
+
+// State is the state of a connection.
+type State uint8
+
+// States of a connection.
+const (
+	StateDisconnected State = iota // trying to reach a server
+	StateConnected
+	StateClosed // for good
+)
+
+// String returns the state in one word.
+func (s State) String() string {
+	switch s {
+	case StateConnected:
+		return "connected"
+	case StateClosed:
+		return "closed"
+	}
+	return "disconnected"
+}
+
+// Status describes a connection at one moment.
+type Status struct {
+	State         State
+	Since         time.Time // when the connection came or went, zero before the first
+	URL           string    // of the server, without credentials; empty while disconnected
+	ServerName    string
+	ServerVersion string
+	Reconnects    uint64 // connections after the first
+	LastError     error  // newest error that the server or the client reported
+
+	SlowConsumers    uint64 // episodes in which a subscription dropped messages
+	PermissionErrors uint64 // subjects that the server refused to publish or subscribe
+	OtherErrors      uint64
+	LastPermission   error // newest permission error; it names the subject
+}
+
+// events keeps what the client reports outside of any call, and says it once.
+// The client's own handler prints a line for each of them.
+type events struct {
+	log    *slog.Logger
+	calm   *rate.Limiter // of log lines about asynchronous errors
+	muted  atomic.Uint64 // lines not written since the last one
+	closed chan struct{}
+
+	slow, permission, other atomic.Uint64
+
+	mu             sync.Mutex
+	since          time.Time
+	lastErr        error
+	lastPermission error
+}
+
+func (e *events) init(log *slog.Logger) {
+	e.log = log
+	e.calm = rate.NewLimiter(rate.Every(time.Second), 5)
+	e.closed = make(chan struct{})
+}
+
+// mark notes that the state changed now and returns how long the last one held.
+func (e *events) mark(err error) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := time.Now()
+	var held time.Duration
+	if !e.since.IsZero() {
+		held = now.Sub(e.since)
+	}
+	e.since = now
+	if err != nil {
+		e.lastErr = err
+	}
+	return held
+}
+
+func (e *events) notYetConnected(nc *nats.Conn) {
+	e.mark(nc.LastError())
+	e.log.Warn("nats: no server answers yet, trying on", "servers", len(nc.Servers()), "error", nc.LastError())
+}
+
+func (e *events) connected(nc *nats.Conn) {
+	e.mark(nil)
+	e.log.Info("nats: connected", "server", nc.ConnectedUrlRedacted(), "version", nc.ConnectedServerVersion())
+}
+
+func (e *events) disconnected(nc *nats.Conn, err error) {
+	held := e.mark(err)
+	if nc.IsClosed() {
+		return // Close says so itself
+	}
+	e.log.Warn("nats: disconnected, trying to reconnect", "after", held.Round(time.Millisecond), "error", err)
+}
+
+func (e *events) reconnected(nc *nats.Conn) {
+	away := e.mark(nil)
+	e.log.Info("nats: reconnected", "server", nc.ConnectedUrlRedacted(), "away", away.Round(time.Millisecond))
+}
+
+func (e *events) closedByServerOrUs(nc *nats.Conn) {
+	err := nc.LastError()
+	e.mark(err)
+	e.log.Debug("nats: closed", "error", err)
+	close(e.closed)
+}
+
+// asyncError counts every error and logs some of them.
+func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
+	e.mu.Lock()
+	e.lastErr = err
+	if errors.Is(err, nats.ErrPermissionViolation) {
+		e.lastPermission = err
+	}
+	e.mu.Unlock()
+	switch {
+	case errors.Is(err, nats.ErrSlowConsumer):
+		e.slow.Add(1)
+	case errors.Is(err, nats.ErrPermissionViolation):
+		e.permission.Add(1)
+	default:
+		e.other.Add(1)
+	}
+	if !e.calm.Allow() {
+		e.muted.Add(1)
+		return
+	}
+	subject := ""
+	if sub != nil {
+		subject = sub.Subject
+	}
+	e.log.Warn("nats: asynchronous error", "error", err, "subject", subject, "not_logged", e.muted.Swap(0))
+}
+
+func (c *Conn) state() State {
+	switch {
+	case c.nc.IsClosed():
+		return StateClosed
+	case c.nc.IsConnected():
+		return StateConnected
+	}
+	return StateDisconnected
+}
+
+// Status describes the connection now.
+func (c *Conn) Status() Status {
+	e := &c.events
+	s := Status{
+		State:            c.state(),
+		URL:              c.nc.ConnectedUrlRedacted(),
+		ServerName:       c.nc.ConnectedServerName(),
+		ServerVersion:    c.nc.ConnectedServerVersion(),
+		Reconnects:       c.nc.Stats().Reconnects,
+		SlowConsumers:    e.slow.Load(),
+		PermissionErrors: e.permission.Load(),
+		OtherErrors:      e.other.Load(),
+	}
+	e.mu.Lock()
+	s.Since, s.LastError, s.LastPermission = e.since, e.lastErr, e.lastPermission
+	e.mu.Unlock()
+	return s
+}

@@ -1,0 +1,162 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go"
+
+	"ringmaster/telemetry"
+)
+
+// Sink takes what arrives. Its methods are called from one goroutine for each
+// of the three subjects, must not block, and copy what they keep of a record.
+// An error refuses the record and is reported to its sender.
+type Sink interface {
+	// Ingest takes a queue, graph, priority or launch record. reply, if not
+	// empty, is where the next recommendation for the queue should also go.
+	Ingest(worker, queue string, r *telemetry.Record, reply string) error
+	// Announce takes a worker record.
+	Announce(worker string, r *telemetry.Record) error
+	// Latest returns the last recommendation for a queue.
+	Latest(worker, queue string) (telemetry.Recommendation, bool)
+}
+
+// IngestConfig bounds what Serve accepts.
+type IngestConfig struct {
+	// Limits of one payload.
+	Limits telemetry.CheckLimits
+	// PendingMessages and PendingBytes bound what may wait for the sink on
+	// each subscription. Above them the client drops the newest messages,
+	// which is counted in IngestStats.Dropped.
+	PendingMessages, PendingBytes int
+}
+
+// DefaultIngestConfig returns limits for a busy policy node.
+func DefaultIngestConfig() IngestConfig {
+	return IngestConfig{
+		Limits:          telemetry.DefaultTelemetryLimits,
+		PendingMessages: 1 << 16,
+		PendingBytes:    64 << 20,
+	}
+}
+
+// Validate reports every problem of the configuration.
+func (c *IngestConfig) Validate() error {
+	var errs []error
+	if l := c.Limits; l.MaxBytes <= 0 || l.MaxRecords <= 0 || l.MaxItems <= 0 || l.MaxString <= 0 || l.MaxDepth <= 0 {
+		errs = append(errs, fmt.Errorf("natsio: payload limits %+v are not all above 0", l))
+	}
+	if c.PendingMessages <= 0 || c.PendingBytes <= 0 {
+		errs = append(errs, fmt.Errorf("natsio: pending limits of %d messages and %d bytes are not above 0",
+			c.PendingMessages, c.PendingBytes))
+	}
+	return errors.Join(errs...)
+}
+
+// IngestStats counts what came in since Serve.
+type IngestStats struct {
+	Messages  uint64 // telemetry and worker payloads
+	Records   uint64 // taken by the sink
+	Refused   uint64 // payloads and records refused
+	Snapshots uint64 // snapshot requests answered, with a recommendation or without
+	Dropped   uint64 // messages lost because the sink was too slow
+}
+
+// Ingest is a running subscription of a sink.
+type Ingest struct {
+	conn *Conn
+	sink Sink
+	cfg  IngestConfig
+	subs []*nats.Subscription
+
+	messages, records, refused, snapshots atomic.Uint64
+}
+
+// Serve subscribes the sink to telemetry, worker announcements and snapshot
+// requests of all workers. It works without a connection too: the
+// subscriptions are made when one is there.
+func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	in := &Ingest{conn: c, sink: sink, cfg: cfg}
+	s := c.cfg.Subjects
+	for _, to := range []struct {
+		subject string
+		handle  nats.MsgHandler
+	}{
+		{s.Telemetry("*", "*"), newIntake(in).message},
+		{s.Worker("*"), newIntake(in).message},
+		{s.Snapshot("*", "*"), in.snapshot},
+	} {
+		sub, err := c.nc.Subscribe(to.subject, to.handle)
+		if err == nil {
+			in.subs = append(in.subs, sub)
+			err = sub.SetPendingLimits(cfg.PendingMessages, cfg.PendingBytes)
+		}
+		if err != nil {
+			in.unsubscribe()
+			return nil, fmt.Errorf("natsio: subscribe %s: %w", to.subject, err)
+		}
+	}
+	return in, nil
+}
+
+func (in *Ingest) unsubscribe() {
+	for _, sub := range in.subs {
+		_ = sub.Unsubscribe() // fails only if the connection is closed, which unsubscribes too
+	}
+}
+
+// Stop takes nothing new, lets the sink finish what has arrived, and returns
+// when the sink will not be called again.
+func (in *Ingest) Stop(ctx context.Context) error {
+	for _, sub := range in.subs {
+		if err := drain(ctx, sub); err != nil {
+			in.unsubscribe()
+			return fmt.Errorf("natsio: stop ingest: %w", err)
+		}
+	}
+	return nil
+}
+
+// drain waits until a subscription has handled what it has received.
+func drain(ctx context.Context, sub *nats.Subscription) error {
+	closed := sub.StatusChanged(nats.SubscriptionClosed)
+	if err := sub.Drain(); err != nil {
+		return ignoreGone(err)
+	}
+	select {
+	case <-closed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ignoreGone drops the errors that say that there is nothing left to end.
+func ignoreGone(err error) error {
+	if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrBadSubscription) {
+		return nil
+	}
+	return err
+}
+
+// Stats returns what has come in so far.
+func (in *Ingest) Stats() IngestStats {
+	s := IngestStats{
+		Messages:  in.messages.Load(),
+		Records:   in.records.Load(),
+		Refused:   in.refused.Load(),
+		Snapshots: in.snapshots.Load(),
+	}
+	for _, sub := range in.subs {
+		if n, err := sub.Dropped(); err == nil {
+			s.Dropped += uint64(n)
+		}
+	}
+	return s
+}

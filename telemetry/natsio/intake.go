@@ -1,0 +1,150 @@
+package natsio
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+
+	"ringmaster/telemetry"
+)
+
+// intake turns the messages of one subscription into calls of the sink. Its
+// decoder and record are used again for every message, so the steady state
+// allocates nothing here.
+type intake struct {
+	in      *Ingest
+	decoder telemetry.Decoder
+	record  telemetry.Record
+}
+
+func newIntake(in *Ingest) *intake { return &intake{in: in} }
+
+func (k *intake) message(m *nats.Msg) {
+	k.in.messages.Add(1)
+	class, worker, queue, err := k.in.conn.cfg.Subjects.Parse(m.Subject)
+	if err != nil {
+		k.refuse(m, "", "", telemetry.ReasonOf(err), err)
+		return
+	}
+	if _, err := telemetry.Check(m.Data, k.in.cfg.Limits); err != nil {
+		k.refuse(m, worker, queue, telemetry.ReasonOf(err), err)
+		return
+	}
+	answering := -1 // index of the record that takes the reply subject along
+	if m.Reply != "" && class == telemetry.SubjectTelemetry {
+		if k.in.conn.answerable(m.Reply) {
+			answering = k.lastTrigger(m.Data)
+		} else {
+			k.refuse(m, worker, queue, ReasonBadReply, errBadReply)
+		}
+	}
+	k.decoder.Reset(m.Data)
+	for i := 0; ; i++ {
+		err := k.decoder.Next(&k.record)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			k.refuse(m, worker, queue, telemetry.ReasonOf(err), err)
+			continue
+		}
+		reply := ""
+		if i == answering {
+			reply = m.Reply
+		}
+		k.deliver(m, class, worker, queue, reply)
+	}
+}
+
+var (
+	errBadReply  = errors.New("the reply subject is not an inbox; the record was taken, nothing is sent there")
+	errNoQueue   = errors.New("no queue named in a record on a _batch subject")
+	errQueueName = errors.New("the record's queue is a reserved name")
+	errOtherName = errors.New("the record names another queue than its subject")
+)
+
+// deliver hands the decoded record to the sink, or refuses it.
+func (k *intake) deliver(m *nats.Msg, class telemetry.SubjectClass, worker, queue, reply string) {
+	if !class.Carries(k.record.Kind) {
+		k.refuse(m, worker, queue, telemetry.ReasonWrongKind,
+			fmt.Errorf("kind %v on a %v subject", k.record.Kind, class))
+		return
+	}
+	var err error
+	if class == telemetry.SubjectWorker {
+		err = k.in.sink.Announce(worker, &k.record)
+	} else {
+		named, reason, mismatch := nameQueue(queue, k.record.Header.Queue)
+		if mismatch != nil {
+			k.refuse(m, worker, queue, reason, mismatch)
+			return
+		}
+		queue = named
+		err = k.in.sink.Ingest(worker, queue, &k.record, reply)
+	}
+	if err != nil {
+		k.refuse(m, worker, queue, telemetry.ReasonOf(err), err)
+		return
+	}
+	k.in.records.Add(1)
+}
+
+// nameQueue returns the queue a record is for, given its subject's queue token
+// and the name in its header, which is empty or a valid token.
+func nameQueue(subject, header string) (queue, reason string, err error) {
+	switch {
+	case header == telemetry.BatchQueue:
+		return "", telemetry.ReasonBadToken, errQueueName
+	case subject == telemetry.BatchQueue && header == "":
+		return "", telemetry.ReasonMissingField, errNoQueue
+	case subject == telemetry.BatchQueue:
+		return header, "", nil
+	case header != "" && header != subject:
+		return "", telemetry.ReasonInconsistent, errOtherName
+	}
+	return subject, "", nil
+}
+
+// lastTrigger returns the index of the last valid record of the payload that
+// makes the policy decide: the answer to a request of several records takes
+// all of them into account. It is -1 if there is none.
+func (k *intake) lastTrigger(payload []byte) int {
+	last := -1
+	k.decoder.Reset(payload)
+	for i := 0; ; i++ {
+		err := k.decoder.Next(&k.record)
+		if errors.Is(err, io.EOF) {
+			return last
+		}
+		if err == nil && (k.record.Kind == telemetry.KindQueue || k.record.Kind == telemetry.KindGraph) {
+			last = i
+		}
+	}
+}
+
+func (k *intake) refuse(m *nats.Msg, worker, queue, reason string, err error) {
+	k.in.refused.Add(1)
+	k.in.conn.reject.report(refusal{
+		worker: worker, queue: queue, subject: m.Subject,
+		reason: reason, detail: err.Error(), size: len(m.Data),
+	})
+}
+
+// maxReply bounds reply subjects. Inboxes of clients have about 50 bytes.
+const maxReply = 256
+
+// answerable reports whether a reply subject looks like an inbox.
+func (c *Conn) answerable(reply string) bool {
+	if len(reply) > maxReply || strings.ContainsAny(reply, "*> \t\r\n") {
+		return false
+	}
+	for _, prefix := range c.cfg.ReplyPrefixes {
+		if len(reply) > len(prefix) && strings.HasPrefix(reply, prefix) {
+			return true
+		}
+	}
+	return false
+}

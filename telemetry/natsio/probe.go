@@ -1,0 +1,117 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// MinServerVersion is the oldest server that Ringmaster is made for.
+const MinServerVersion = "2.11.0"
+
+// Report says what a server offers.
+type Report struct {
+	Reachable     bool
+	URL           string // without credentials
+	ServerName    string
+	ServerVersion string
+	RTT           time.Duration
+	MaxPayload    int64 // bytes
+	JetStream     bool
+	WorkStream    bool // the stream of batches exists
+	// Missing has a sentence for everything that is needed and not there, with
+	// what to do about it. Empty means that nothing is missing.
+	Missing []string
+}
+
+// Probe connects once, looks, and disconnects. Everything that it finds is in
+// the report; the error is only for a configuration that cannot be used.
+func Probe(ctx context.Context, cfg Config) (Report, error) {
+	var r Report
+	if err := cfg.Validate(); err != nil {
+		return r, err
+	}
+	if until, ok := ctx.Deadline(); ok {
+		cfg.ConnectTimeout = max(10*time.Millisecond, min(cfg.ConnectTimeout, time.Until(until)))
+	}
+	c, err := connect(cfg, nats.NoReconnect())
+	if err != nil {
+		r.miss("no NATS server at %s: %v; start one (nats-server -js), or leave the address out for the embedded one", cfg.server(), err)
+		return r, nil
+	}
+	defer c.Close()
+	r.Reachable = true
+	r.URL = c.nc.ConnectedUrlRedacted()
+	r.ServerName = c.nc.ConnectedServerName()
+	r.ServerVersion = c.nc.ConnectedServerVersion()
+	r.MaxPayload = c.nc.MaxPayload()
+	if r.RTT, err = c.nc.RTT(); err != nil {
+		r.miss("the server does not answer a ping: %v", err)
+	}
+	if older(r.ServerVersion, MinServerVersion) {
+		r.miss("the server is version %s, %s or newer is needed; update it", r.ServerVersion, MinServerVersion)
+	}
+	if r.MaxPayload < maxWorkBytes {
+		r.miss("the server takes payloads of %d bytes, batches have up to %d; raise max_payload", r.MaxPayload, maxWorkBytes)
+	}
+	r.probeJetStream(ctx, c)
+	return r, nil
+}
+
+func (r *Report) probeJetStream(ctx context.Context, c *Conn) {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	if _, err := c.js.AccountInfo(ctx); err != nil {
+		r.miss("no JetStream, so no work can be submitted: %v; start the server with -js, or enable it for the account", err)
+		return
+	}
+	r.JetStream = true
+	switch _, err := c.js.Stream(ctx, c.WorkStream()); {
+	case err == nil:
+		r.WorkStream = true
+	case !errors.Is(err, jetstream.ErrStreamNotFound): // a missing one is created on first use
+		r.miss("the stream %s cannot be looked up: %v; the user needs the JetStream API", c.WorkStream(), err)
+	}
+}
+
+func (r *Report) miss(format string, args ...any) {
+	r.Missing = append(r.Missing, fmt.Sprintf(format, args...))
+}
+
+// server names what the configuration connects to.
+func (c *Config) server() string {
+	switch {
+	case c.InProcess != nil:
+		return "the embedded server"
+	case c.Context != "":
+		return "context " + c.Context
+	}
+	var shown []string
+	for one := range strings.SplitSeq(c.URL, ",") {
+		u, err := url.Parse(strings.TrimSpace(one))
+		if err != nil {
+			return "the given URL"
+		}
+		shown = append(shown, u.Redacted())
+	}
+	return strings.Join(shown, ", ")
+}
+
+// older reports whether version a is before b. What is no version is not.
+func older(a, b string) bool {
+	x, xok := release(a)
+	y, yok := release(b)
+	return xok && yok && slices.Compare(x[:], y[:]) < 0
+}
+
+func release(version string) (v [3]int, ok bool) {
+	n, _ := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2])
+	return v, n == 3
+}

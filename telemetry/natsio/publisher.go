@@ -1,0 +1,249 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"ringmaster/telemetry"
+)
+
+// PublisherConfig bounds a Publisher. Start from DefaultPublisherConfig.
+type PublisherConfig struct {
+	// MaxNews bounds the recommendations, reports and announcements that wait
+	// to be written. Above it the oldest go, which is counted.
+	MaxNews int
+	// MaxDone bounds the done records that wait for the server's confirmation.
+	// Above it new ones fail.
+	MaxDone int
+	// ConfirmTimeout is how long the server has to confirm done records.
+	ConfirmTimeout time.Duration
+}
+
+// DefaultPublisherConfig returns bounds for one process.
+func DefaultPublisherConfig() PublisherConfig {
+	return PublisherConfig{MaxNews: 1 << 14, MaxDone: 1 << 14, ConfirmTimeout: 2 * time.Second}
+}
+
+// Validate reports every problem of the configuration.
+func (c *PublisherConfig) Validate() error {
+	var errs []error
+	if c.MaxNews <= 0 || c.MaxDone <= 0 {
+		errs = append(errs, fmt.Errorf("natsio: publisher bounds of %d news and %d done records are not above 0", c.MaxNews, c.MaxDone))
+	}
+	if c.ConfirmTimeout <= 0 {
+		errs = append(errs, fmt.Errorf("natsio: confirm timeout %v is not above 0", c.ConfirmTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+// PublisherStats counts what a publisher sent.
+type PublisherStats struct {
+	News        uint64 // recommendations, reports and announcements, replies included, that were written
+	NewsDropped uint64 // not written: no connection, or more than MaxNews waiting
+	Done        uint64 // done records that the server confirmed
+	DoneFailed  uint64 // done records reported as failed
+	Confirms    uint64 // round trips that confirmed them
+}
+
+// Publisher sends the records of one runtime. Its methods never block on the
+// network: they encode into an outbox and return; two goroutines write, one
+// for news, which may be lost, and one for done records, which may not.
+type Publisher struct {
+	conn *Conn
+	cfg  PublisherConfig
+	news outbox
+	done outbox
+	wait sync.WaitGroup
+
+	mu    sync.Mutex
+	stats PublisherStats
+}
+
+// NewPublisher starts a publisher on a connection.
+func (c *Conn) NewPublisher(cfg PublisherConfig) (*Publisher, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	p := &Publisher{conn: c, cfg: cfg}
+	p.news.init(cfg.MaxNews)
+	p.done.init(cfg.MaxDone)
+	p.wait.Go(p.writeNews)
+	p.wait.Go(p.writeDone)
+	return p, nil
+}
+
+// Recommend publishes a decision on the queue's recommend subject and sends
+// the same record to every address in replies.
+func (p *Publisher) Recommend(worker, queue string, r *telemetry.Recommendation, replies []string) {
+	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Recommend(worker, queue))
+	defer p.news.seal()
+	if l != nil {
+		l.replies = append(l.replies, replies...)
+		l.payload = telemetry.AppendRecommendation(l.payload, p.conn.cfg.Form, &h, r)
+	}
+}
+
+// Report publishes a copy of a local launch report on the queue's telemetry subject.
+func (p *Publisher) Report(worker, queue string, r *telemetry.Launch) {
+	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Telemetry(worker, queue))
+	defer p.news.seal()
+	if l != nil {
+		l.payload = telemetry.AppendLaunch(l.payload, p.conn.cfg.Form, &h, r)
+	}
+}
+
+// Announce publishes a worker and its device.
+func (p *Publisher) Announce(worker string, r *telemetry.Worker) {
+	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Worker(worker))
+	defer p.news.seal()
+	if l != nil {
+		l.payload = telemetry.AppendWorker(l.payload, p.conn.cfg.Form, &h, r)
+	}
+}
+
+// address opens a letter for news and draws its header while the outbox is
+// held, so that the records of a subject are written in the order of their
+// numbers.
+func (o *outbox) address(c *Conn, subject string) (*letter, telemetry.Header) {
+	l, err := o.open(true)
+	if err != nil {
+		return nil, telemetry.Header{}
+	}
+	l.subject = subject
+	return l, c.header(subject)
+}
+
+// Done publishes a finished batch. sent is called exactly once, from a
+// goroutine of the publisher: with nil when the server is known to have the
+// record, else with why that is not known. It must not block.
+func (p *Publisher) Done(worker, queue string, r *telemetry.Done, sent func(error)) {
+	subject := p.conn.cfg.Subjects.Done(worker, queue)
+	l, err := p.done.open(false)
+	defer p.done.seal()
+	if err != nil {
+		go p.settle(sent, err)
+		return
+	}
+	h := p.conn.header(subject)
+	l.subject, l.sent = subject, sent
+	l.payload = telemetry.AppendDone(l.payload, p.conn.cfg.Form, &h, r)
+}
+
+// writeNews writes what is in the outbox, in order.
+func (p *Publisher) writeNews() {
+	for {
+		batch, ok := p.news.take()
+		if !ok {
+			return
+		}
+		written, lost := 0, batch.dropped
+		for _, run := range [][]letter{batch.older, batch.newer} {
+			for i := range run {
+				w, l := p.write(&run[i])
+				written, lost = written+w, lost+l
+			}
+		}
+		p.mu.Lock()
+		p.stats.News += uint64(written)
+		p.stats.NewsDropped += uint64(lost)
+		p.mu.Unlock()
+	}
+}
+
+// write sends a letter to all its addresses and returns how many it reached
+// and how many not.
+func (p *Publisher) write(l *letter) (written, lost int) {
+	count := func(err error) {
+		if err == nil {
+			written++
+		} else {
+			lost++
+		}
+	}
+	count(p.conn.publish(l.subject, l.payload))
+	for _, reply := range l.replies {
+		count(p.conn.publish(reply, l.payload))
+	}
+	return written, lost
+}
+
+// writeDone writes what is in the outbox and confirms all of it with one round
+// trip. Records that come in meanwhile are the next round's, so the number of
+// round trips adapts to the load and none waits for more than two.
+func (p *Publisher) writeDone() {
+	for {
+		batch, ok := p.done.take()
+		if !ok {
+			return
+		}
+		err := p.confirm(batch.older) // a full outbox refuses, so newer is empty
+		for i := range batch.older {
+			p.settle(batch.older[i].sent, err)
+			batch.older[i].sent = nil
+		}
+	}
+}
+
+// confirm publishes letters and returns nil if the server has all of them. A
+// round trip on the same connection proves it, because the server handles a
+// connection in order; one that ended in between proves nothing, although the
+// round trip on its successor succeeds.
+func (p *Publisher) confirm(letters []letter) error {
+	nc := p.conn.nc
+	before := nc.Stats().Reconnects
+	for i := range letters {
+		if err := p.conn.publish(letters[i].subject, letters[i].payload); err != nil {
+			return err
+		}
+	}
+	if err := nc.FlushTimeout(p.cfg.ConfirmTimeout); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
+	}
+	if !nc.IsConnected() || nc.Stats().Reconnects != before {
+		return ErrUnconfirmed
+	}
+	p.mu.Lock()
+	p.stats.Confirms++
+	p.mu.Unlock()
+	return nil
+}
+
+func (p *Publisher) settle(sent func(error), err error) {
+	p.mu.Lock()
+	if err == nil {
+		p.stats.Done++
+	} else {
+		p.stats.DoneFailed++
+	}
+	p.mu.Unlock()
+	sent(err)
+}
+
+// Close sends what was given to the publisher and returns when every done
+// record has its outcome and everything else is with the server, or with ctx's
+// error. Calls that come later are dropped, or fail.
+func (p *Publisher) Close(ctx context.Context) error {
+	p.news.close()
+	p.done.close()
+	finished := make(chan struct{})
+	go func() {
+		p.wait.Wait()
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-ctx.Done():
+		return fmt.Errorf("natsio: close publisher: %w", ctx.Err())
+	}
+	return p.conn.Flush(ctx)
+}
+
+// Stats returns what has been sent so far.
+func (p *Publisher) Stats() PublisherStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stats
+}

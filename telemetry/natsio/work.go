@@ -1,0 +1,271 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
+)
+
+// WorkHandler takes one batch. It must not block. The batch belongs to the
+// handler, which calls settled exactly once, from any goroutine, when the
+// outcome is known; later calls are ignored. err explains OutcomeRefused to
+// the publisher and OutcomeRetry to the log.
+type WorkHandler func(worker, queue string, w *telemetry.Work, workSentNs int64, settled func(telemetry.Outcome, error))
+
+// WorkConfig bounds the consumption of batches. Start from DefaultWorkConfig.
+type WorkConfig struct {
+	// Limits of one batch.
+	Limits telemetry.CheckLimits
+	// MaxPending is how many batches may be without an outcome at a time.
+	MaxPending int
+	// AckWait is how long the server waits for a sign of life of a batch
+	// before it delivers it again. A sign goes out every third of it. At least 1 s.
+	AckWait time.Duration
+	// MaxExecution is how long signs of life go out for one batch. After it
+	// another worker process may get the batch.
+	MaxExecution time.Duration
+	// MaxDeliveries refuses a batch that comes for the so many-th time, which
+	// stops one that ends every process that touches it. Every OutcomeRetry
+	// counts too, so it has to leave room for those. 0 sets no bound.
+	MaxDeliveries uint64
+	// RetryMin is the delay of the second delivery after OutcomeRetry. It
+	// doubles with each further one up to RetryMax.
+	RetryMin, RetryMax time.Duration
+}
+
+// DefaultWorkConfig returns bounds for one GPU.
+func DefaultWorkConfig() WorkConfig {
+	return WorkConfig{
+		Limits:       telemetry.DefaultWorkLimits,
+		MaxPending:   256,
+		AckWait:      30 * time.Second,
+		MaxExecution: 10 * time.Minute,
+		RetryMin:     100 * time.Millisecond,
+		RetryMax:     10 * time.Second,
+	}
+}
+
+// Validate reports every problem of the configuration.
+func (c *WorkConfig) Validate() error {
+	var errs []error
+	demand := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("natsio: work: "+format, args...))
+		}
+	}
+	demand(c.Limits.MaxBytes > 0, "payload limit %d is not above 0", c.Limits.MaxBytes)
+	demand(c.MaxPending > 0, "max pending %d is not above 0", c.MaxPending)
+	demand(c.AckWait >= time.Second, "ack wait %v is less than 1s", c.AckWait)
+	demand(c.MaxExecution >= c.AckWait, "max execution %v is less than ack wait %v", c.MaxExecution, c.AckWait)
+	demand(c.RetryMin > 0 && c.RetryMax >= c.RetryMin, "retry delays %v..%v are not a range above 0", c.RetryMin, c.RetryMax)
+	return errors.Join(errs...)
+}
+
+// WorkStats counts what became of the batches since ConsumeWork.
+type WorkStats struct {
+	Delivered  uint64 // handed to the handler
+	Done       uint64 // acknowledged after execution
+	Duplicates uint64 // acknowledged because they had been executed before
+	Refused    uint64 // terminated by the checks or the handler
+	Retried    uint64 // given back
+	Repeated   uint64 // delivered again while still in the handler's hands
+	AckErrors  uint64 // acknowledgements that could not be sent; the batch comes again
+	Restarts   uint64 // times the consumption was set up anew
+	Pending    int    // in the handler's hands now
+}
+
+// WorkConsumer feeds the batches of one worker to a handler.
+type WorkConsumer struct {
+	conn    *Conn
+	worker  string
+	cfg     WorkConfig
+	handler WorkHandler
+
+	cancel  context.CancelFunc // ends run
+	stopped chan struct{}      // closed when no more batches come
+	beating chan struct{}      // closed to end the signs of life
+	once    sync.Once          // of closing beating
+	ready   chan struct{}      // closed when batches can come for the first time
+	isReady sync.Once
+
+	mu       sync.Mutex
+	draining bool
+	pending  map[uint64]*batch // by stream sequence
+	idle     chan struct{}     // closed when pending is empty while draining
+
+	missed                                    atomic.Int32 // heartbeats missing in a row
+	delivered, done, duplicates               atomic.Uint64
+	refused, retried, repeated, acks, restart atomic.Uint64
+}
+
+// ConsumeWork feeds the batches of a worker to handler until ctx ends or Drain
+// is called, which has to be called in any case. It returns at once; without a
+// connection or JetStream it goes on trying, as it does whenever something
+// breaks. Several processes may consume for one worker; a batch goes to one.
+func (c *Conn) ConsumeWork(ctx context.Context, worker string, cfg WorkConfig, handler WorkHandler) (*WorkConsumer, error) {
+	if !telemetry.ValidToken(worker) {
+		return nil, fmt.Errorf("%w: worker %q", ErrBadName, worker)
+	}
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	w := &WorkConsumer{
+		conn: c, worker: worker, cfg: cfg, handler: handler,
+		stopped: make(chan struct{}), beating: make(chan struct{}),
+		ready: make(chan struct{}), idle: make(chan struct{}),
+		pending: make(map[uint64]*batch),
+	}
+	ctx, w.cancel = context.WithCancel(ctx)
+	go w.run(ctx)
+	go w.beat()
+	return w, nil
+}
+
+// Ready is closed when the consumer exists on the server for the first time.
+func (w *WorkConsumer) Ready() <-chan struct{} { return w.ready }
+
+// run keeps a consumption going until ctx ends.
+func (w *WorkConsumer) run(ctx context.Context) {
+	defer close(w.stopped)
+	for failures := 0; ; {
+		started, err := w.consume(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if started {
+			failures = 0
+		}
+		if failures++; failures == 1 {
+			w.conn.cfg.Logger.Warn("nats: no work comes in, trying to resume", "worker", w.worker, "error", err)
+		}
+		w.restart.Add(1)
+		if !pause(ctx, backoff(w.conn.cfg.ReconnectMin, w.conn.cfg.ReconnectMax, failures)) {
+			return
+		}
+	}
+}
+
+// consume sets up stream and consumer and passes batches on until that breaks
+// or ctx ends.
+func (w *WorkConsumer) consume(ctx context.Context) (started bool, err error) {
+	if err := w.conn.ensureWorkStream(ctx); err != nil {
+		return false, err
+	}
+	setup, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	consumer, err := w.conn.js.CreateOrUpdateConsumer(setup, w.conn.WorkStream(), jetstream.ConsumerConfig{
+		Durable:       w.worker,
+		FilterSubject: w.conn.prefix() + ".work." + w.worker + ".>",
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       w.cfg.AckWait,
+		MaxAckPending: w.cfg.MaxPending,
+		MaxDeliver:    -1,
+	})
+	if err != nil {
+		return false, fmt.Errorf("natsio: create consumer %s: %w", w.worker, err)
+	}
+	broken := make(chan error, 1)
+	w.missed.Store(0)
+	flow, err := consumer.Consume(w.deliver,
+		jetstream.PullMaxMessages(min(w.cfg.MaxPending, 64)),
+		jetstream.PullExpiry(5*time.Second),
+		jetstream.PullHeartbeat(time.Second),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			if w.breaks(err) {
+				select {
+				case broken <- err:
+				default:
+				}
+			}
+		}))
+	if err != nil {
+		return false, fmt.Errorf("natsio: consume: %w", err)
+	}
+	w.isReady.Do(func() { close(w.ready) })
+	closed := flow.Closed()
+	select {
+	case <-ctx.Done():
+	case err = <-broken:
+	case <-closed:
+		return true, errors.New("natsio: consume: ended")
+	}
+	// What has arrived still goes through deliver, which gives it back while draining.
+	flow.Drain()
+	select {
+	case <-closed:
+	case <-w.conn.Closed():
+	}
+	return true, err
+}
+
+// breaks reports whether an error of the client needs a new consumer. Missing
+// heartbeats are first answered by the client itself, with a new pull.
+func (w *WorkConsumer) breaks(err error) bool {
+	if errors.Is(err, jetstream.ErrNoHeartbeat) {
+		return w.missed.Add(1) > 1
+	}
+	for _, gone := range []error{
+		jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDoesNotExist,
+		jetstream.ErrStreamNotFound, jetstream.ErrBadRequest, nats.ErrNoResponders,
+	} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
+}
+
+// Drain takes no more batches, gives back those that no handler has seen,
+// waits for the outcome of the others, and returns when the server has their
+// acknowledgements. If ctx ends first the rest is delivered again later, to
+// whoever consumes then.
+func (w *WorkConsumer) Drain(ctx context.Context) error {
+	defer w.once.Do(func() { close(w.beating) })
+	w.mu.Lock()
+	if !w.draining {
+		w.draining = true
+		w.closeIfIdle()
+	}
+	w.mu.Unlock()
+	w.cancel()
+	for _, ch := range []<-chan struct{}{w.stopped, w.idle} {
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			return fmt.Errorf("natsio: drain work of %s: %d batches without an outcome: %w", w.worker, w.Stats().Pending, ctx.Err())
+		}
+	}
+	return w.conn.Flush(ctx)
+}
+
+// closeIfIdle is called with mu held.
+func (w *WorkConsumer) closeIfIdle() {
+	if !w.draining || len(w.pending) > 0 {
+		return
+	}
+	select {
+	case <-w.idle:
+	default:
+		close(w.idle)
+	}
+}
+
+// Stats returns what has become of the batches so far.
+func (w *WorkConsumer) Stats() WorkStats {
+	w.mu.Lock()
+	pending := len(w.pending)
+	w.mu.Unlock()
+	return WorkStats{
+		Delivered: w.delivered.Load(), Done: w.done.Load(), Duplicates: w.duplicates.Load(),
+		Refused: w.refused.Load(), Retried: w.retried.Load(), Repeated: w.repeated.Load(),
+		AckErrors: w.acks.Load(), Restarts: w.restart.Load(), Pending: pending,
+	}
+}
