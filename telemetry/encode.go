@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"math/bits"
 	"strings"
 	"sync"
@@ -66,6 +67,32 @@ func AppendDone(dst []byte, f Form, h *Header, d *Done) []byte {
 // AppendRejected appends a rejected record with all its fields.
 func AppendRejected(dst []byte, f Form, h *Header, r *Rejected) []byte {
 	return appendRecord(dst, f, h, rejectedSchema, r)
+}
+
+// Append appends the record with the body that r.Kind names, which must be one
+// of the kinds of this package.
+func Append(dst []byte, f Form, r *Record) []byte {
+	switch r.Kind {
+	case KindQueue:
+		return AppendQueue(dst, f, &r.Header, &r.Queue)
+	case KindGraph:
+		return AppendGraph(dst, f, &r.Header, &r.Graph)
+	case KindPriority:
+		return AppendPriority(dst, f, &r.Header, &r.Priority)
+	case KindLaunch:
+		return AppendLaunch(dst, f, &r.Header, &r.Launch)
+	case KindWorker:
+		return AppendWorker(dst, f, &r.Header, &r.Worker)
+	case KindRecommendation:
+		return AppendRecommendation(dst, f, &r.Header, &r.Recommendation)
+	case KindWork:
+		return AppendWork(dst, f, &r.Header, &r.Work)
+	case KindDone:
+		return AppendDone(dst, f, &r.Header, &r.Done)
+	case KindRejected:
+		return AppendRejected(dst, f, &r.Header, &r.Rejected)
+	}
+	panic(fmt.Sprintf("telemetry: append: %v is not a kind of record", r.Kind))
 }
 
 // encoder is a msgpack encoder that appends to a slice. Its writer is the

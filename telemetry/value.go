@@ -78,7 +78,7 @@ func decodeString(d *Decoder, s *spec, p *string) refusal {
 	if code != accepted {
 		return code
 	}
-	if s.typ == typeToken && string(b) == d.token {
+	if s.typ == typeToken && len(b) > 0 && string(b) == d.token {
 		*p = d.token
 		return accepted
 	}

@@ -1,0 +1,104 @@
+package telemetry
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// AppendJSON appends the map form of a record that is given as one JSON object
+// with the wire's field names. Kind comes from the object; incarnation, seq,
+// sent_ns and queue are taken from h where the object lacks them. Only the
+// syntax is judged here: Check and Decoder say whether the record is valid.
+func AppendJSON(dst []byte, h *Header, object []byte) ([]byte, error) {
+	fields, err := parseObject(object)
+	if err != nil {
+		return dst, fmt.Errorf("telemetry: %w", err)
+	}
+	fill := func(name string, value any) {
+		if _, given := fields[name]; !given {
+			fields[name] = value
+		}
+	}
+	fill("incarnation", h.Incarnation)
+	fill("seq", h.Seq)
+	fill("sent_ns", h.SentNs)
+	if h.Queue != "" {
+		fill("queue", h.Queue)
+	}
+	out := bytes.NewBuffer(dst)
+	enc := msgpack.NewEncoder(out)
+	enc.UseCompactInts(true)
+	enc.SetSortMapKeys(true)
+	if err := enc.Encode(fields); err != nil {
+		return dst, fmt.Errorf("telemetry: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func parseObject(object []byte) (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	dec.UseNumber()
+	var fields map[string]any
+	if err := dec.Decode(&fields); err != nil {
+		return nil, fmt.Errorf("want one JSON object: %w", err)
+	}
+	if fields == nil {
+		return nil, errors.New("want one JSON object, got null")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("want one JSON object, something follows it")
+	}
+	for name, value := range fields {
+		converted, err := fromJSON(value)
+		if err != nil {
+			return nil, fmt.Errorf("field %s: %w", name, err)
+		}
+		fields[name] = converted
+	}
+	return fields, nil
+}
+
+// fromJSON turns a number into the narrowest of uint64, int64 and float64 that
+// holds it exactly as written, so that no integer passes through a float.
+func fromJSON(value any) (any, error) {
+	switch v := value.(type) {
+	case json.Number:
+		if n, err := strconv.ParseUint(v.String(), 10, 64); err == nil {
+			return n, nil
+		}
+		if n, err := v.Int64(); err == nil {
+			return n, nil
+		}
+		f, err := v.Float64()
+		if err != nil {
+			return nil, fmt.Errorf("number %s does not fit", v)
+		}
+		return f, nil
+	case []any:
+		for i := range v {
+			converted, err := fromJSON(v[i])
+			if err != nil {
+				return nil, err
+			}
+			v[i] = converted
+		}
+	case map[string]any:
+		return nil, errors.New("no field holds an object")
+	}
+	return value, nil
+}
+
+// MarshalRecommendationJSON is a recommendation as a JSON object with the wire's field names.
+func MarshalRecommendationJSON(h *Header, r *Recommendation) ([]byte, error) {
+	var fields map[string]any
+	if err := msgpack.Unmarshal(AppendRecommendation(nil, FormMap, h, r), &fields); err != nil {
+		return nil, fmt.Errorf("telemetry: %w", err) // our own bytes: a bug in the encoder
+	}
+	return json.Marshal(fields)
+}

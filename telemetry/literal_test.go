@@ -1,0 +1,189 @@
+package telemetry
+
+import (
+	"bytes"
+	"encoding/hex"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// literal turns a hand-written payload into bytes: hexadecimal digits with
+// blanks anywhere, and texts between single quotes.
+func literal(t testing.TB, s string) []byte {
+	t.Helper()
+	var out []byte
+	for i, part := range strings.Split(s, "'") {
+		if i%2 == 1 {
+			out = append(out, part...)
+			continue
+		}
+		b, err := hex.DecodeString(strings.Join(strings.Fields(part), ""))
+		if err != nil {
+			t.Fatalf("literal %q: %v", part, err)
+		}
+		out = append(out, b...)
+	}
+	return out
+}
+
+// decodeOne checks and decodes a payload of one record.
+func decodeOne(payload []byte, limits CheckLimits) (*Record, error) {
+	if _, err := Check(payload, limits); err != nil {
+		return nil, err
+	}
+	var d Decoder
+	r := new(Record)
+	d.Reset(payload)
+	if err := d.Next(r); err != nil {
+		return nil, err
+	}
+	if err := d.Next(new(Record)); err != io.EOF {
+		return nil, err
+	}
+	return r, nil
+}
+
+// The header of every literal, by its kind's name and code. It is as long as
+// a header can be: six fields.
+const (
+	mapHeader   = "a5'minor' 00 ab'incarnation' cf0102030405060708 a3'seq' 07 a7'sent_ns' ce3b9aca00 a5'queue' a2'q0'"
+	arrayHeader = "00 cf0102030405060708 07 ce3b9aca00 a2'q0'"
+)
+
+func literalHeader(k Kind) Header {
+	return Header{Kind: k, Incarnation: 0x0102030405060708, Seq: 7, SentNs: 1_000_000_000, Queue: "q0"}
+}
+
+var literals = []struct {
+	want     Record
+	mapForm  string
+	arrayRow string
+}{
+	{
+		want: Record{Header: literalHeader(KindQueue), Queue: Queue{
+			Has: HasAllQueue, QueueLen: 4096, RequestedWorkerGroups: 32, MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535,
+			MaxInvocationsPerWorkgroup: 1024, RequestedHitCapacity: 0, ExpectedHitsPerItem: 2, HotOpcodeCount: 3, HotWindowCount: 70000,
+			MaxPriorityAge: 255, RequeueCount: 1 << 40, ExecutedCount: 99}},
+		mapForm: "de0012 a4'kind' a5'queue'" + mapHeader + `a9'queue_len' cd1000 b7'requested_worker_groups' 20
+			b4'max_workgroup_size_x' cd0400 d924'max_compute_workgroups_per_dimension' cdffff
+			d925'max_compute_invocations_per_workgroup' cd0400 b6'requested_hit_capacity' 00 b6'expected_hits_per_item' 02
+			b0'hot_opcode_count' 03 b0'hot_window_count' ce00011170 b0'max_priority_age' ccff
+			ad'requeue_count' cf0000010000000000 ae'executed_count' 63`,
+		arrayRow: "dc0012 01" + arrayHeader + "cd1000 20 cd0400 cdffff cd0400 00 02 03 ce00011170 ccff cf0000010000000000 63",
+	},
+	{
+		want: Record{Header: literalHeader(KindGraph), Graph: Graph{
+			Has: HasAllGraph, NodeCount: 4039, EdgeCount: 88234, FrontierDensityBps: 10000, FrontierOutDegreeSum: 1 << 32, FrontierNodes: 77,
+			UnexploredEdges: 128, ResidentDeviceBytes: 1 << 33, DeviceMemoryBudgetBytes: 0, MemoryPressureBps: 127}},
+		mapForm: "8f a4'kind' a5'graph'" + mapHeader + `b0'graph_node_count' cd0fc7 b0'graph_edge_count' ce000158aa
+			b4'frontier_density_bps' cd2710 b7'frontier_out_degree_sum' cf0000000100000000 ae'frontier_nodes' 4d
+			b0'unexplored_edges' cc80 b5'resident_device_bytes' cf0000000200000000 ba'device_memory_budget_bytes' 00
+			b3'memory_pressure_bps' 7f`,
+		arrayRow: "9f 02" + arrayHeader + "cd0fc7 ce000158aa cd2710 cf0000000100000000 4d cc80 cf0000000200000000 00 7f",
+	},
+	{
+		want: Record{Header: literalHeader(KindPriority), Priority: Priority{
+			Has: HasAllPriority, Priority: 2.5, Coefficient: 0.5}},
+		mapForm:  "88 a4'kind' a8'priority'" + mapHeader + "a8'priority' cb4004000000000000 ab'coefficient' cb3fe0000000000000",
+		arrayRow: "98 03" + arrayHeader + "cb4004000000000000 cb3fe0000000000000",
+	},
+	{
+		want: Record{Header: literalHeader(KindLaunch), Launch: Launch{
+			Has: HasAllLaunch, Launch: 12, Decision: 11, Status: LaunchFailed, Error: "lost", Applied: Geometry{64, 8, 256},
+			Recommended: Geometry{128, 4, 512}, NotApplied: "warming", ElapsedNs: 1000, TimeSource: TimeWall, IdleNs: 5, WallNs: 70000,
+			Executed: 300, Faulted: 1, Requeued: 2, Hits: 3, OpcodeCounts: []uint32{1, 200, 0}, Fingerprint: bytes.Repeat([]byte{0xab}, 32)}},
+		mapForm: "de001b a4'kind' a6'launch'" + mapHeader + `a6'launch' 0c a8'decision' 0b a6'status' a6'failed' a5'error' a4'lost'
+			b8'applied_workgroup_size_x' 40 ae'applied_groups' 08 b3'applied_claim_chunk' cd0100
+			bc'recommended_workgroup_size_x' cc80 b2'recommended_groups' 04 b7'recommended_claim_chunk' cd0200
+			ab'not_applied' a7'warming' aa'elapsed_ns' cd03e8 ab'time_source' a4'wall' a7'idle_ns' 05 a7'wall_ns' ce00011170
+			a8'executed' cd012c a7'faulted' 01 a8'requeued' 02 a4'hits' 03 ad'opcode_counts' 93 01 ccc8 00
+			ab'fingerprint' c420` + strings.Repeat("ab", 32),
+		arrayRow: "dc001b 04" + arrayHeader + "0c 0b 01 a4'lost' 40 08 cd0100 cc80 04 cd0200 a7'warming' cd03e8 02 05 ce00011170" +
+			"cd012c 01 02 03 93 01 ccc8 00 c420" + strings.Repeat("ab", 32),
+	},
+	{
+		want: Record{Header: literalHeader(KindWorker), Worker: Worker{
+			Has: HasAllWorker, MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32,
+			Vendor: "Mesa", Renderer: "llvmpipe", Driver: "25.0", DeviceUUID: "0", MemoryBudgetBytes: 1 << 30, Capabilities: []string{"wave", "lease"}}},
+		mapForm: "de0010 a4'kind' a6'worker'" + mapHeader + `b4'max_workgroup_size_x' cd0400
+			d924'max_compute_workgroups_per_dimension' cdffff d925'max_compute_invocations_per_workgroup' cd0400
+			ad'subgroup_size' 20 a6'vendor' a4'Mesa' a8'renderer' a8'llvmpipe' a6'driver' a4'25.0' ab'device_uuid' a1'0'
+			ba'device_memory_budget_bytes' ce40000000 ac'capabilities' 92 a4'wave' a5'lease'`,
+		arrayRow: "dc0010 05" + arrayHeader + "cd0400 cdffff cd0400 20 a4'Mesa' a8'llvmpipe' a4'25.0' a1'0' ce40000000 92 a4'wave' a5'lease'",
+	},
+	{
+		want: Record{Header: literalHeader(KindRecommendation), Recommendation: Recommendation{
+			Decision: 300, AnsweredIncarnation: 1 << 63, AnsweredSeq: 6, AnsweredSentNs: 999, Error: "", WorkgroupSizeX: 64, Groups: 16, ClaimChunk: 256,
+			BatchDepth: 4096, LaunchMode: "wave", SlotCount: 1024, DispatchGrid: [3]uint32{16, 1, 1}, WorkerGroups: 32, HitCapacity: 2048,
+			Pressure: "balanced", ExecutionMode: "jit", Topology: "dense", PromoteHotOpcodes: true, PromoteHotWindows: false, AgePriorityWork: true,
+			EstimatedPeakBytes: 65536, MemoryBudgetBytes: 1 << 30, QueueLen: 1000, FrontierDensityBps: 2500, MemoryPressureBps: 0,
+			SwitchHeld: true, Changed: false, Heartbeat: false, CommittedOnPublish: true, ValidForMs: 3000,
+			Reasons: []Reason{{Rule: "topology", Threshold: 2500, Value: 2400, Distance: 100, Held: true}}}},
+		mapForm: "de0025 a4'kind' ae'recommendation'" + mapHeader + `a8'decision' cd012c b4'answered_incarnation' cf8000000000000000
+			ac'answered_seq' 06 b0'answered_sent_ns' cd03e7 a5'error' a0 b0'workgroup_size_x' 40 a6'groups' 10 ab'claim_chunk' cd0100
+			ab'batch_depth' cd1000 ab'launch_mode' a4'wave' aa'slot_count' cd0400 ad'dispatch_grid' 93 10 01 01
+			ad'worker_groups' 20 ac'hit_capacity' cd0800 a8'pressure' a8'balanced' ae'execution_mode' a3'jit' a8'topology' a5'dense'
+			b3'promote_hot_opcodes' c3 b3'promote_hot_windows' c2 b1'age_priority_work' c3 b4'estimated_peak_bytes' ce00010000
+			ba'device_memory_budget_bytes' ce40000000 a9'queue_len' cd03e8 b4'frontier_density_bps' cd09c4
+			b3'memory_pressure_bps' 00 ab'switch_held' c3 a7'changed' c2 a9'heartbeat' c2 b4'committed_on_publish' c3
+			ac'valid_for_ms' cd0bb8 a7'reasons' 91 95 a8'topology' cd09c4 cd0960 64 c3`,
+		arrayRow: "dc0025 06" + arrayHeader + `cd012c cf8000000000000000 06 cd03e7 a0 40 10 cd0100 cd1000 a4'wave' cd0400 93 10 01 01
+			20 cd0800 a8'balanced' a3'jit' a5'dense' c3 c2 c3 ce00010000 ce40000000 cd03e8 cd09c4 00 c3 c2 c2 c3 cd0bb8
+			91 95 a8'topology' cd09c4 cd0960 64 c3`,
+	},
+	{
+		want: Record{Header: literalHeader(KindWork), Work: Work{
+			Has: HasAllWork, Batch: "b-1", WantResults: true, Slots: []Slot{
+				{Opcode: 1, Priority: 2, Args: [12]uint32{16, 0xffffffff}, NArgs: 2},
+				{Opcode: 0, Priority: 4}}}},
+		mapForm:  "89 a4'kind' a4'work'" + mapHeader + "a5'batch' a3'b-1' a5'slots' 92 94 01 02 10 ceffffffff 92 00 04 ac'want_results' c3",
+		arrayRow: "99 07" + arrayHeader + "a3'b-1' 92 94 01 02 10 ceffffffff 92 00 04 c3",
+	},
+	{
+		want: Record{Header: literalHeader(KindDone), Done: Done{
+			Batch: "b-1", Executed: 3, Faulted: 1, Faults: []Fault{{Index: 200, Code: 4}}, Results: []uint32{0, 1}, WorkSentNs: 128}},
+		mapForm: "8c a4'kind' a4'done'" + mapHeader + `a5'batch' a3'b-1' a8'executed' 03 a7'faulted' 01 a6'faults' 91 92 ccc8 04
+			a7'results' 92 00 01 ac'work_sent_ns' cc80`,
+		arrayRow: "9c 08" + arrayHeader + "a3'b-1' 03 01 91 92 ccc8 04 92 00 01 cc80",
+	},
+	{
+		want: Record{Header: literalHeader(KindRejected), Rejected: Rejected{
+			Subject: "a.b", Reason: ReasonOutOfRange, Detail: "too long", Bytes: 256, Suppressed: 9}},
+		mapForm: "8b a4'kind' a8'rejected'" + mapHeader + `a7'subject' a3'a.b' a6'reason' ac'out_of_range' a6'detail' a8'too long'
+			a5'bytes' cd0100 aa'suppressed' 09`,
+		arrayRow: "9b 09" + arrayHeader + "a3'a.b' ac'out_of_range' a8'too long' cd0100 09",
+	},
+}
+
+func TestLiteralBytesDecodeAndEncode(t *testing.T) {
+	for _, l := range literals {
+		t.Run(l.want.Kind.String(), func(t *testing.T) {
+			for form, text := range []string{FormMap: l.mapForm, FormArray: l.arrayRow} {
+				payload := literal(t, text)
+				got, err := decodeOne(payload, DefaultWorkLimits)
+				if err != nil {
+					t.Fatalf("form %d: %v", form, err)
+				}
+				if !reflect.DeepEqual(*got, l.want) {
+					t.Errorf("form %d:\n got %+v\nwant %+v", form, *got, l.want)
+				}
+				if enc := Append(nil, Form(form), &l.want); !bytes.Equal(enc, payload) {
+					t.Errorf("form %d: encoder:\n got %x\nwant %x", form, enc, payload)
+				}
+			}
+		})
+	}
+}
+
+func TestLiteralsCoverEveryKind(t *testing.T) {
+	for i, l := range literals {
+		if want := KindQueue + Kind(i); l.want.Kind != want {
+			t.Errorf("literal %d is of kind %v, want %v", i, l.want.Kind, want)
+		}
+	}
+	if len(literals) != int(KindRejected) {
+		t.Errorf("%d literals for %d kinds", len(literals), KindRejected)
+	}
+}
