@@ -16,19 +16,16 @@ type diffusionActor struct {
 	*device
 	queues                 []string
 	priority, coefficients []float64
-	hand                   *family // whose priority is being set
 }
 
 func (a *diffusionActor) receive(msg message) {
 	switch m := msg.(type) {
 	case prioritized:
-		a.hand = m.family
 		a.set(m.family)
 	case forgotten:
 		a.remove(m.family.name)
 	}
 	a.spread()
-	a.hand = nil
 }
 
 func (a *diffusionActor) set(f *family) {
@@ -83,9 +80,11 @@ func (a *diffusionActor) spread() {
 	a.system.shell.send(w.self, diffused{byQueue})
 }
 
-// restarted looks again at the priority that was in hand.
-func (a *diffusionActor) restarted() {
-	if f := a.hand; f != nil {
-		time.AfterFunc(a.system.cfg.RetryMax, func() { f.dispatch(wakePriority) })
-	}
+// restarted handles the lost message again, after a pause.
+func (a *diffusionActor) restarted(lost message) {
+	time.AfterFunc(a.system.cfg.RetryMax, func() {
+		if lost != nil && !a.system.closed.Load() {
+			a.system.shell.send(a.diffusionAddr, lost)
+		}
+	})
 }

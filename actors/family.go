@@ -68,9 +68,20 @@ func (f *family) dispatch(w wakes) {
 	}
 }
 
-// revive brings the queue back after one of its actors panicked: the message
-// in hand is lost, the cell is not. The pause grows while it keeps panicking.
-func (f *family) revive() {
+// revive brings the queue back after one of its actors panicked. Wakes are
+// sent again, because the cell still holds what they stood for; news of a
+// launch is in no cell and is handled again itself. The pause grows while the
+// queue keeps panicking.
+func (f *family) revive(self address, lost message) {
 	n := int(f.panics.Add(1))
-	time.AfterFunc(f.system.cfg.pause(n), func() { f.dispatch(f.cell.revive()) })
+	time.AfterFunc(f.system.cfg.pause(n), func() {
+		if f.gone.Load() || f.system.closed.Load() {
+			return
+		}
+		switch lost.(type) {
+		case *settled, *halted:
+			f.send(self, lost)
+		}
+		f.dispatch(f.cell.revive())
+	})
 }

@@ -48,7 +48,7 @@ func (a *policyActor) decide(d *decision) {
 	r := recommendationOf(d)
 	r.Changed = changed
 	r.ValidForMs = a.system.cfg.validForMs()
-	if a.halted.edition == a.edition {
+	if d.err == nil && a.halted.edition == a.edition {
 		r.Error = a.halted.reason
 	}
 	a.recent.add(d)
@@ -130,7 +130,7 @@ func (a *policyActor) repeat() {
 	a.system.publisher.Recommend(a.device.name, a.name, &again, nil)
 }
 
-func (a *policyActor) restarted() { a.revive() }
+func (a *policyActor) restarted(lost message) { a.revive(a.policyAddr, lost) }
 
 // recentDecisions remembers what the last decisions of a remote worker's queue
 // left behind, until its launch reports name them.

@@ -25,7 +25,7 @@ func (a *queueActor) receive(msg message) {
 func (a *queueActor) decide() {
 	device := a.device.view.Load()
 	a.number++
-	d := &decision{number: a.number, view: a.cell.take(), commitOnPublish: !device.local && !device.reporting}
+	d := &decision{number: a.number, view: a.cell.take(), commitOnPublish: device.known && !device.local && !device.reporting}
 	d.request = requestOf(&d.view, device, a.tunedWidth)
 	if device.known {
 		d.observation = policy.Observe(&a.system.cfg.Policy, &d.request)
@@ -35,4 +35,4 @@ func (a *queueActor) decide() {
 	a.send(a.topologyAddr, d)
 }
 
-func (a *queueActor) restarted() { a.revive() }
+func (a *queueActor) restarted(lost message) { a.revive(a.queueAddr, lost) }

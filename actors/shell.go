@@ -31,9 +31,9 @@ type address struct{ pid *actor.PID }
 // receiver is the behaviour and the whole state of one actor.
 type receiver interface {
 	receive(msg message)
-	// restarted runs after a panic, with the state as the panic left it. The
-	// message that was being handled is gone.
-	restarted()
+	// restarted runs after a panic, with the state as the panic left it and
+	// the message that was being handled.
+	restarted(lost message)
 }
 
 // member names one actor of a group.
@@ -95,6 +95,7 @@ func (s *shell) wait() {
 type adapter struct {
 	member
 	shell      *shell
+	inHand     message
 	restarting bool
 }
 
@@ -102,16 +103,19 @@ type adapter struct {
 func (a *adapter) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case message:
+		a.inHand = msg
 		if a.shell.intercept != nil {
 			a.shell.intercept(a.name, msg)
 		}
 		a.receive(msg)
+		a.inHand = nil
 	case *actor.Restarting:
 		a.restarting = true
 	case *actor.Started:
 		if a.restarting {
-			a.restarting = false
-			a.restarted()
+			lost := a.inHand
+			a.restarting, a.inHand = false, nil
+			a.restarted(lost)
 		}
 	case *actor.Stopped:
 		a.shell.running.Done()

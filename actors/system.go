@@ -76,15 +76,16 @@ func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string)
 }
 
 func (f *family) ingest(r *telemetry.Record, reply string, tick uint64) error {
-	if r.Kind == telemetry.KindLaunch {
-		if f.device.view.Load().local {
-			return ErrForeignLaunch
-		}
-		f.device.reports(r.Incarnation)
+	launch := r.Kind == telemetry.KindLaunch
+	if launch && f.device.view.Load().local {
+		return ErrForeignLaunch
 	}
 	w, err := f.cell.fold(r, reply, tick)
 	if err != nil {
 		return err
+	}
+	if launch {
+		f.device.reports(r.Incarnation)
 	}
 	f.tally.records.Add(1)
 	f.dispatch(w)

@@ -1,45 +1,258 @@
 package actors
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
 
-type nullPublisher struct {
-	recommended chan telemetry.Recommendation
+// countingPublisher counts, and confirms every done record.
+type countingPublisher struct {
+	recommended atomic.Uint64
+	changed     chan struct{} // one token after a recommendation
+	done        atomic.Uint64
 }
 
-func (p *nullPublisher) Recommend(_, _ string, r *telemetry.Recommendation, _ []string) {
-	p.recommended <- *r
+func newCountingPublisher() *countingPublisher {
+	return &countingPublisher{changed: make(chan struct{}, 1)}
 }
-func (p *nullPublisher) Report(_, _ string, _ *telemetry.Launch)               {}
-func (p *nullPublisher) Done(_, _ string, _ *telemetry.Done, sent func(error)) { sent(nil) }
 
-func TestQueueRecordIsAnsweredByRecommendation(t *testing.T) {
+func (p *countingPublisher) Recommend(string, string, *telemetry.Recommendation, []string) {
+	p.recommended.Add(1)
+	select {
+	case p.changed <- struct{}{}:
+	default:
+	}
+}
+func (p *countingPublisher) Report(string, string, *telemetry.Launch) {}
+func (p *countingPublisher) Done(_, _ string, _ *telemetry.Done, sent func(error)) {
+	p.done.Add(1)
+	sent(nil)
+}
+
+// promptEngine runs whatever is pending in one launch, on a goroutine of its own.
+type promptEngine struct {
+	mu      sync.Mutex
+	pending map[string][]telemetry.Done
+}
+
+func (e *promptEngine) Submit(queue string, w *telemetry.Work) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pending[queue] = append(e.pending[queue], telemetry.Done{Batch: w.Batch, Executed: uint32(len(w.Slots))})
+	return nil
+}
+
+func (e *promptEngine) Launch(o Order, settled func(Report)) {
+	go func() {
+		e.mu.Lock()
+		r := Report{Done: e.pending[o.Queue], Launch: telemetry.Launch{Applied: geometryOf(&o.Plan), ElapsedNs: 1000}}
+		e.pending[o.Queue] = nil
+		e.mu.Unlock()
+		for _, d := range r.Done {
+			r.Launch.Executed += uint64(d.Executed)
+		}
+		settled(r)
+	}()
+}
+
+var testLimits = policy.Limits{MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535, MaxInvocationsPerWorkgroup: 1024}
+
+func newSystem(t testing.TB, pub Publisher) *System {
+	cfg := DefaultConfig()
+	cfg.Incarnation = 99
+	s, err := New(cfg, pub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Many submitters and publishers at once, outside of fake time: every batch is
+// settled exactly once, and the books balance.
+func TestEveryBatchIsSettledOnce(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	pub := newCountingPublisher()
+	s := newSystem(t, pub)
+	defer s.Close()
+	if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
+		t.Fatal(err)
+	}
+	const queues, batches, slots = 4, 200, 10
+	outcomes := make([][]atomic.Uint32, queues)
+	var settled, submitters sync.WaitGroup
+	for q := range queues {
+		outcomes[q] = make([]atomic.Uint32, batches)
+		settled.Add(batches)
+		submitters.Go(func() {
+			work := telemetry.Work{Slots: make([]telemetry.Slot, slots)}
+			name := fmt.Sprint("q", q)
+			for b := range batches {
+				if err := s.Ingest("gpu0", name, queueRecord(7, uint64(b+1), uint32(b)), ""); err != nil {
+					t.Error(err)
+				}
+				work.Batch = fmt.Sprint("b", b)
+				s.Submit("gpu0", name, &work, 0, func(o telemetry.Outcome, err error) {
+					if o != telemetry.OutcomeDone || err != nil {
+						t.Errorf("batch %d: outcome %d, %v", b, o, err)
+					}
+					outcomes[q][b].Add(1)
+					settled.Done()
+				})
+			}
+		})
+	}
+	submitters.Wait()
+	settled.Wait()
+	if err := s.Drain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for q := range queues {
+		for b := range batches {
+			if n := outcomes[q][b].Load(); n != 1 {
+				t.Errorf("batch %d of queue %d settled %d times", b, q, n)
+			}
+		}
+	}
+	st := s.Stats()
+	if want := uint64(queues * batches * slots); st.SlotsSubmitted != want || st.SlotsExecuted != want || st.SlotsPending != 0 {
+		t.Errorf("stats %+v, want %d slots submitted and executed", st, want)
+	}
+	if st.DeadLetters != 0 || st.Restarts != 0 {
+		t.Errorf("%d dead letters, %d restarts", st.DeadLetters, st.Restarts)
+	}
+	if rows := s.Queues(); len(rows) != queues || rows[0].Queue != "q0" || !rows[0].Decided {
+		t.Errorf("rows %+v", rows)
+	}
+}
+
+func TestCloseLeavesNothingRunning(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	s := newSystem(t, newCountingPublisher())
+	for i := range 50 {
+		if err := s.Ingest(fmt.Sprint("gpu", i%5), fmt.Sprint("q", i), queueRecord(7, 1, 10), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Close()
+	s.Close() // a second time does nothing
+	if err := s.Ingest("gpu0", "q0", queueRecord(7, 2, 10), ""); !errors.Is(err, ErrClosed) {
+		t.Errorf("record after Close: %v", err)
+	}
+}
+
+func TestUnknownNamesAndKindsAreRefused(t *testing.T) {
+	s := newSystem(t, newCountingPublisher())
+	defer s.Close()
+	if err := s.Ingest("gpu 0", "q", queueRecord(7, 1, 10), ""); !errors.Is(err, ErrName) {
+		t.Errorf("worker with a space: %v", err)
+	}
+	if err := s.Ingest("gpu0", "a.b", queueRecord(7, 1, 10), ""); !errors.Is(err, ErrName) {
+		t.Errorf("queue with a dot: %v", err)
+	}
+	if err := s.Ingest("gpu0", "q", &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindDone}}, ""); !errors.Is(err, ErrKind) {
+		t.Errorf("done record: %v", err)
+	}
+	if err := s.Announce("gpu0", queueRecord(7, 1, 10)); !errors.Is(err, ErrKind) {
+		t.Errorf("queue record as announcement: %v", err)
+	}
+	if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{}); err != nil {
+		t.Error(err)
+	}
+	if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{}); !errors.Is(err, ErrAttached) {
+		t.Errorf("second engine: %v", err)
+	}
+	if st := s.Stats(); st.RecordsRefused != 4 || st.Queues != 0 {
+		t.Errorf("stats %+v", st)
+	}
+}
+
+// The input of a decision is all it depended on: replaying it gives the plan
+// and the state that the actors came to.
+func TestDecisionInputReplays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.Incarnation = 99
-		pub := &nullPublisher{make(chan telemetry.Recommendation, 16)}
-		s, err := New(cfg, pub)
+		var inputs []DecisionInput
+		cfg.OnDecision = func(d DecisionInput) { inputs = append(inputs, d) }
+		s, err := New(cfg, newCountingPublisher())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		w := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindWorker, Incarnation: 5, Seq: 1}, Worker: telemetry.Worker{
-			Has: 7, MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535, MaxInvocationsPerWorkgroup: 1024}}
-		if err := s.Announce("gpu0", &w); err != nil {
+		if err := s.AttachEngine("gpu0", testLimits, 1<<20, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
 			t.Fatal(err)
 		}
-		r := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindQueue, Incarnation: 7, Seq: 1}, Queue: telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: 300}}
-		if err := s.Ingest("gpu0", "q", &r, ""); err != nil {
-			t.Fatal(err)
+		for seq := uint64(1); seq < 60; seq++ {
+			r := queueRecord(7, seq, uint32(seq*seq*37%9000))
+			if seq%3 == 0 {
+				r = graphRecord(7, seq, 5000)
+				r.Graph.Has |= telemetry.HasFrontierDensityBps
+				r.Graph.FrontierDensityBps = uint16(seq * 1234 % 10000)
+			}
+			if err := s.Ingest("gpu0", "q", r, ""); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
 		}
-		got := <-pub.recommended
-		if got.Decision != 1 || got.Error != "" || got.QueueLen != 300 || got.Topology != policy.TopologySparse.String() {
-			t.Fatalf("recommendation %+v", got)
+		if len(inputs) != 59 {
+			t.Fatalf("%d decisions for 59 records", len(inputs))
+		}
+		for i, in := range inputs {
+			_, after, err := policy.Decide(&cfg.Policy, &in.Request, in.Before)
+			if after != in.After || (err == nil) != (in.Err == nil) {
+				t.Errorf("decision %d: after %+v (%v), replayed %+v (%v)", in.Decision, in.After, in.Err, after, err)
+			}
+			if i > 0 && in.Before != inputs[i-1].After {
+				t.Errorf("decision %d starts from %+v, not from %+v", in.Decision, in.Before, inputs[i-1].After)
+			}
 		}
 	})
+}
+
+func TestRecommendationsSayHowLongTheyHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSystem(t, newCountingPublisher())
+		defer s.Close()
+		if _, ok := s.Latest("gpu0", "q"); ok {
+			t.Error("a recommendation for an unknown queue")
+		}
+		if err := s.Ingest("gpu0", "q", queueRecord(7, 1, 10), ""); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		r, ok := s.Latest("gpu0", "q")
+		if !ok || r.ValidForMs != 3000 || r.Decision != 1 || r.Heartbeat {
+			t.Errorf("latest %+v, %t", r, ok)
+		}
+	})
+}
+
+func TestConfigReportsEveryProblem(t *testing.T) {
+	if err := func() error { c := DefaultConfig(); c.Incarnation = 1; return c.Validate() }(); err != nil {
+		t.Errorf("the default configuration: %v", err)
+	}
+	bad := DefaultConfig()
+	bad.Heartbeat, bad.MaxQueues, bad.DiffusionEta, bad.Logger, bad.RetryMin = time.Millisecond, 0, 2, nil, 0
+	bad.Policy.MinHitCapacity = 0
+	err := bad.Validate()
+	for _, want := range []string{"incarnation", "heartbeat", "queue limit", "eta", "logger", "retry", "min hit capacity"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("no word of the %s in: %v", want, err)
+		}
+	}
+	if _, err := New(bad, newCountingPublisher()); err == nil {
+		t.Error("a system with a bad configuration")
+	}
 }

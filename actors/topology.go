@@ -29,4 +29,4 @@ func (a *topologyActor) classify(d *decision) {
 	a.send(a.policyAddr, d)
 }
 
-func (a *topologyActor) restarted() { a.revive() }
+func (a *topologyActor) restarted(lost message) { a.revive(a.topologyAddr, lost) }

@@ -15,4 +15,4 @@ func (a *tunerActor) receive(msg message) {
 	}
 }
 
-func (a *tunerActor) restarted() { a.revive() }
+func (a *tunerActor) restarted(lost message) { a.revive(a.tunerAddr, lost) }

@@ -131,8 +131,9 @@ func (w *workerActor) land(it *landing) {
 	w.flight, w.freeSince = nil, time.Now()
 	l, report := f.lane, &it.report.Launch
 	report.Launch, report.Decision = f.launch, f.decision.number
+	report.Recommended = geometryOf(&f.decision.plan)
 	report.IdleNs = uint64(f.idle)
-	report.Has |= telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasIdleNs
+	report.Has |= telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasIdleNs | hasRecommended
 	w.collect(l, f, &it.report)
 	w.rate(l, f, report)
 
@@ -145,6 +146,8 @@ func (w *workerActor) land(it *landing) {
 	})
 	w.system.publisher.Report(w.device.name, q.name, report)
 }
+
+const hasRecommended = telemetry.HasRecommendedWorkgroupSizeX | telemetry.HasRecommendedGroups | telemetry.HasRecommendedClaimChunk
 
 // collect takes the finished batches out of the lane. The engine's count of
 // what is left holds, unless it was made before more work came in.
@@ -213,7 +216,13 @@ func (w *workerActor) rest() {
 	w.draining = nil
 }
 
-func (w *workerActor) restarted() {
+func (w *workerActor) restarted(lost message) {
+	switch m := lost.(type) {
+	case diffused:
+		w.priorities = m.byQueue
+	case forgotten:
+		w.forget(m.family)
+	}
 	hand, sending := w.hand, w.sending
 	w.hand, w.sending = nil, nil
 	if b, ok := hand.(*batch); ok && b.waiters != nil {
