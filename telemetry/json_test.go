@@ -18,7 +18,7 @@ func TestJSONBecomesARecordWithTheHeaderFilledIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Check(payload, DefaultTelemetryLimits()); err != nil {
+	if _, err := Check(payload, DefaultTelemetryLimits); err != nil {
 		t.Fatal(err)
 	}
 	var d Decoder

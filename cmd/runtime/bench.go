@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ringmaster/megakernel/policy"
+)
+
+// benchCmd measures a part of Ringmaster beside a yardstick in the same run.
+type benchCmd struct {
+	Name []string `arg:"" enum:"policy,ring" help:"What to measure: policy, ring."`
+	JSON bool     `help:"One JSON object a line; the first names the CPU and the GL renderer."`
+	glFlags
+
+	Slots int `default:"0" help:"Slots of a ring drain; 0 chooses by device (1 Mi on a software renderer, 4 Mi otherwise)."`
+}
+
+// benchRow is one measured figure. Ratio is value over yardstick value.
+type benchRow struct {
+	Name           string  `json:"name"`
+	Value          float64 `json:"value"`
+	Unit           string  `json:"unit"`
+	Yardstick      string  `json:"yardstick"`
+	YardstickValue float64 `json:"yardstick_value"`
+	Ratio          float64 `json:"ratio"`
+}
+
+// benchMachine is the first line of a report: what the figures were measured on.
+type benchMachine struct {
+	CPU        string `json:"cpu"`
+	Cores      int    `json:"cores"`
+	GLRenderer string `json:"gl_renderer"`
+	GLVersion  string `json:"gl_version"`
+	Go         string `json:"go"`
+	Version    string `json:"ringmaster"`
+}
+
+func (c *benchCmd) Run(std stdio, log *slog.Logger) error {
+	device, deviceErr := c.open(log)
+	machine := benchMachine{CPU: cpuName(), Cores: runtime.NumCPU(), Go: runtime.Version(), Version: version, GLRenderer: "none"}
+	if deviceErr == nil {
+		defer device.Close()
+		_, machine.GLRenderer, machine.GLVersion = device.Identity()
+	}
+	report := benchReport{out: std.out, json: c.JSON}
+	report.begin(machine)
+	for _, name := range c.Name {
+		switch name {
+		case "policy":
+			benchPolicy(&report)
+		case "ring":
+			if deviceErr != nil {
+				return deviceErr
+			}
+			if err := benchRing(device, c.Slots, &report); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// benchReport prints rows as they are measured.
+type benchReport struct {
+	out  io.Writer
+	json bool
+}
+
+func (r *benchReport) begin(m benchMachine) {
+	if r.json {
+		json.NewEncoder(r.out).Encode(m)
+		return
+	}
+	fmt.Fprintf(r.out, "%s, %d cores; GL: %s, %s; %s\n", m.CPU, m.Cores, m.GLRenderer, m.GLVersion, m.Go)
+	fmt.Fprintf(r.out, "%-28s %14s %-8s %14s %7s  %s\n", "name", "value", "unit", "yardstick", "ratio", "yardstick is")
+}
+
+func (r *benchReport) row(row benchRow) {
+	if row.YardstickValue != 0 {
+		row.Ratio = row.Value / row.YardstickValue
+	}
+	if r.json {
+		json.NewEncoder(r.out).Encode(row)
+		return
+	}
+	fmt.Fprintf(r.out, "%-28s %14.4g %-8s %14.4g %7.3f  %s\n", row.Name, row.Value, row.Unit, row.YardstickValue, row.Ratio, row.Yardstick)
+}
+
+// benchPolicy times a decision beside a lookup in a Go map keyed by the whole
+// request, which is what answering from a cache would cost at the least.
+func benchPolicy(report *benchReport) {
+	cfg := policy.Standard()
+	requests := benchRequests(1024)
+	cache := make(map[policy.Request]int, len(requests))
+	for i, r := range requests {
+		cache[r] = i
+	}
+	state := policy.State{}
+	decide := func(n int) {
+		for i := range n {
+			_, next, err := policy.Decide(&cfg, &requests[i%len(requests)], state)
+			if err == nil {
+				state = next
+			}
+		}
+	}
+	found := 0
+	lookup := func(n int) {
+		for i := range n {
+			found += cache[requests[i%len(requests)]]
+		}
+	}
+	value, yardstick := alternate(20, 50_000, decide, lookup)
+	report.row(benchRow{Name: "policy/decide", Value: value, Unit: "ns", Yardstick: "Go map lookup of the same request", YardstickValue: yardstick})
+	allocs := testing.AllocsPerRun(100, func() { decide(len(requests)) })
+	report.row(benchRow{Name: "policy/allocs", Value: allocs / float64(len(requests)), Unit: "allocs", Yardstick: "none"})
+	runtime.KeepAlive(found)
+}
+
+// alternate times two functions turn by turn, so that both see the same
+// machine, and returns the median nanoseconds of one iteration of each.
+func alternate(rounds, iterations int, a, b func(n int)) (aNs, bNs float64) {
+	as, bs := make([]float64, rounds), make([]float64, rounds)
+	a(iterations)
+	b(iterations)
+	for i := range rounds {
+		as[i] = timeOf(iterations, a)
+		bs[i] = timeOf(iterations, b)
+	}
+	slices.Sort(as)
+	slices.Sort(bs)
+	return as[rounds/2], bs[rounds/2]
+}
+
+func timeOf(iterations int, fn func(n int)) float64 {
+	start := time.Now()
+	fn(iterations)
+	return float64(time.Since(start).Nanoseconds()) / float64(iterations)
+}
+
+// benchRequests varies every field that moves in production, by a fixed
+// multiplicative sequence, so that all topologies and pressures occur.
+func benchRequests(n int) []policy.Request {
+	requests := make([]policy.Request, n)
+	x := uint64(1)
+	next := func(below uint64) uint64 {
+		x = x*6364136223846793005 + 1442695040888963407
+		return (x >> 33) % below
+	}
+	for i := range requests {
+		requests[i] = policy.Request{
+			QueueLen: uint32(next(100_000)), RequestedWorkerGroups: uint32(next(3) * 64),
+			Limits:              policy.Limits{MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32},
+			ExpectedHitsPerItem: uint32(next(4)), HotOpcodeCount: uint32(next(16)), HotWindowCount: uint32(next(8)),
+			MaxPriorityAge: uint32(next(64)), GraphNodeCount: 100_000, GraphEdgeCount: uint32(next(200_000)),
+			FrontierDensityBps: uint16(next(10_001)), MemoryPressureBps: uint16(next(10_001)),
+		}
+	}
+	return requests
+}
+
+func cpuName() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if name, ok := strings.CutPrefix(lines.Text(), "model name"); ok {
+			return strings.TrimLeft(name, "\t :")
+		}
+	}
+	return runtime.GOARCH
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli is the command line: global flags and one field a command.
+type cli struct {
+	LogLevel  string `enum:"debug,info,warn,error" default:"${loglevel}" env:"RINGMASTER_LOG_LEVEL" help:"Least level that is logged: debug, info, warn or error."`
+	LogFormat string `enum:"text,json" default:"text" env:"RINGMASTER_LOG_FORMAT" help:"Format of log lines: text or json."`
+
+	Demo    demoCmd    `cmd:"" help:"Run the whole loop on recorded load: server, ring, publisher, subscriber."`
+	Run     runCmd     `cmd:"" help:"Serve: turn telemetry into recommendations and execute submitted work, until SIGTERM."`
+	Publish publishCmd `cmd:"" help:"Publish telemetry: the bundled trace, or JSON lines from standard input."`
+	Watch   watchCmd   `cmd:"" help:"Print recommendations as they arrive, as a table or as JSON lines."`
+	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
+	Bench   benchCmd   `cmd:"" help:"Measure a part beside its yardstick, in one run."`
+	Version versionCmd `cmd:"" help:"Print version and build information."`
+}
+
+// stdio is the command's connection to the person or program that called it.
+type stdio struct {
+	in  io.Reader
+	out io.Writer
+	err io.Writer
+}
+
+// exitError carries an exit code; its message, if any, was already printed.
+type exitError struct{ code int }
+
+func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// execute parses args, runs the command and returns the exit code: 0 success,
+// 1 failure, 2 wrong usage.
+func execute(ctx context.Context, args []string, std stdio) int {
+	var c cli
+	exited := -1
+	parser, err := kong.New(&c,
+		kong.Name("ringmaster"),
+		kong.Description("Closes the loop between a GPU's work queue and the shape of its next launch."),
+		kong.Writers(std.out, std.err),
+		kong.Exit(func(code int) { exited = code }),
+		kong.Vars{"loglevel": "warn", "hostname": workerName()},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		panic(err) // the cli struct is malformed, which is a bug
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited // --help was printed
+	}
+	if err != nil {
+		fmt.Fprintf(std.err, "ringmaster: %v\n", err)
+		fmt.Fprintln(std.err, "Run 'ringmaster --help' for the commands, 'ringmaster COMMAND --help' for one.")
+		return 2
+	}
+	log := newLogger(std.err, c.LogLevel, c.LogFormat)
+	parsed.BindTo(ctx, (*context.Context)(nil))
+	err = parsed.Run(std, log)
+	var exit exitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.code
+	}
+	fmt.Fprintf(std.err, "ringmaster: %v\n", err)
+	return 1
+}
+
+func newLogger(to io.Writer, level, format string) *slog.Logger {
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		least = slog.LevelWarn
+	}
+	options := &slog.HandlerOptions{Level: least}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(to, options))
+	}
+	return slog.New(slog.NewTextHandler(to, options))
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"ringmaster/glcompute"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// natsFlags say how to reach NATS.
+type natsFlags struct {
+	URL     string `name:"nats" env:"NATS_URL" placeholder:"URL" help:"NATS server, such as nats://host:4222."`
+	Creds   string `env:"NATS_CREDS" placeholder:"FILE" help:"Credentials file."`
+	Context string `env:"NATS_CONTEXT" placeholder:"NAME" help:"Name of a context of the nats command."`
+	Prefix  string `env:"RINGMASTER_PREFIX" default:"ringmaster.v1" help:"First tokens of every subject."`
+}
+
+func (f *natsFlags) given() bool { return f.URL != "" || f.Creds != "" || f.Context != "" }
+
+func (f *natsFlags) config(name string, log *slog.Logger) natsio.Config {
+	cfg := natsio.DefaultConfig()
+	cfg.URL, cfg.Creds, cfg.Context, cfg.Name = f.URL, f.Creds, f.Context, name
+	cfg.Subjects = telemetry.Subjects{Prefix: f.Prefix}
+	cfg.Logger = log
+	return cfg
+}
+
+// defaultServer is where the client commands look when no server is named: the
+// one that `ringmaster run` embeds.
+const defaultServer = "nats://127.0.0.1:4222"
+
+// dial connects a client command. A server that is not there is an error now,
+// not a wait: whoever typed the command wants to know.
+func (f *natsFlags) dial(ctx context.Context, name string, log *slog.Logger) (*natsio.Conn, error) {
+	cfg := f.config(name, log)
+	if !f.given() {
+		cfg.URL = defaultServer
+	}
+	conn, err := natsio.Connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	if err := conn.WaitState(ctx, natsio.StateConnected); err != nil {
+		conn.Close()
+		if f.given() {
+			return nil, fmt.Errorf("no NATS server answers within %v; `ringmaster doctor` with the same flags says why", dialPatience)
+		}
+		return nil, fmt.Errorf("no NATS server answers at %s; start `ringmaster run`, or name a server with --nats or --context", defaultServer)
+	}
+	return conn, nil
+}
+
+// dialPatience is how long a client command waits for its server.
+const dialPatience = 5 * time.Second
+
+// glFlags say which GL context to open.
+type glFlags struct {
+	GL     string `name:"gl" enum:"auto,egl,glfw" default:"auto" env:"RINGMASTER_GL" help:"How to open the GL context: auto, egl (no display needed) or glfw (a window system)."`
+	Device string `env:"RINGMASTER_DEVICE" placeholder:"DEVICE" help:"EGL device: its index as doctor lists it, or the path of its DRM node."`
+}
+
+func (f *glFlags) config() glcompute.Config {
+	return glcompute.Config{
+		Backend: glcompute.Backend(f.GL), Device: f.Device,
+		Display: os.Getenv("DISPLAY"), WaylandDisplay: os.Getenv("WAYLAND_DISPLAY"),
+	}
+}
+
+// open opens the device. Mesa keeps compiled shaders in a cache of our own,
+// because without a cache directory every start compiles them again.
+func (f *glFlags) open(log *slog.Logger) (*glcompute.Device, error) {
+	if os.Getenv("MESA_SHADER_CACHE_DIR") == "" {
+		dir := cacheDir() + "/mesa"
+		if err := os.MkdirAll(dir, 0o700); err == nil {
+			os.Setenv("MESA_SHADER_CACHE_DIR", dir)
+		}
+	}
+	device, attempts, err := glcompute.Open(f.config())
+	for _, a := range attempts {
+		log.Debug("gl attempt", "backend", a.Backend, "detail", a.Detail, "error", a.Err)
+	}
+	return device, err
+}

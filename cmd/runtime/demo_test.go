@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func demoSummary(t *testing.T, args ...string) (summary, outcome) {
+	t.Helper()
+	requireGL(t)
+	got := ringmaster(t, t.Context(), "", append([]string{"demo", "--json"}, args...)...)
+	var s summary
+	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil {
+		t.Fatalf("exit code %d, summary %q, messages %q: %v", got.code, got.stdout, got.err, err)
+	}
+	return s, got
+}
+
+func TestDemoClosesTheLoop(t *testing.T) {
+	s, got := demoSummary(t, "--limit", "5m", "--speed", "100")
+	if got.code != 0 {
+		t.Errorf("exit code %d: %s", got.code, got.err)
+	}
+	if s.SlotsSubmitted == 0 || s.SlotsSubmitted != s.SlotsExecuted || s.SlotsFaulted != 0 {
+		t.Errorf("%d slots submitted, %d executed, %d faulted", s.SlotsSubmitted, s.SlotsExecuted, s.SlotsFaulted)
+	}
+	if s.TokensCounted != s.TokensGenerated {
+		t.Errorf("%d tokens generated, %d counted on the device", s.TokensGenerated, s.TokensCounted)
+	}
+	if len(s.Topologies) < wantTopologies || s.TopologySwitches == 0 || s.SwitchesHeld == 0 {
+		t.Errorf("topologies %v, %d switches taken, %d held", s.Topologies, s.TopologySwitches, s.SwitchesHeld)
+	}
+	if s.Records == 0 || s.Decisions == 0 || s.Recommendations == 0 || s.Launches == 0 || len(s.Geometries) == 0 {
+		t.Errorf("something never happened: %+v", s)
+	}
+	if s.Publish.P50 <= 0 || s.Publish.P99 < s.Publish.P50 || s.Submit.P50 <= 0 || s.Submit.P99 < s.Submit.P50 {
+		t.Errorf("latencies %+v and %+v", s.Publish, s.Submit)
+	}
+}
+
+func TestDemoJSONHasTheDocumentedKeys(t *testing.T) {
+	_, got := demoSummary(t, "--limit", "4m", "--speed", "200", "--array")
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(got.stdout), &keys); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{
+		"records", "decisions", "recommendations", "launches", "slots_submitted", "slots_executed", "slots_faulted",
+		"topologies", "topology_switches", "switches_held", "publish_to_recommendation_us", "submit_to_done_us",
+	} {
+		if _, ok := keys[key]; !ok {
+			t.Errorf("no key %q", key)
+		}
+	}
+}
+
+func TestDemoCountsFaultsApart(t *testing.T) {
+	s, got := demoSummary(t, "--limit", "4m", "--speed", "200", "--fault-every", "100")
+	if got.code != 0 || s.SlotsFaulted == 0 || s.SlotsSubmitted != s.SlotsExecuted+s.SlotsFaulted {
+		t.Errorf("exit code %d, %d submitted, %d executed, %d faulted: %s", got.code, s.SlotsSubmitted, s.SlotsExecuted, s.SlotsFaulted, got.err)
+	}
+	if s.TokensCounted != s.TokensGenerated {
+		t.Errorf("faulted slots wrote: %d tokens expected, %d counted", s.TokensGenerated, s.TokensCounted)
+	}
+}
+
+func TestSummaryThatDoesNotAddUpFails(t *testing.T) {
+	good := summary{SlotsSubmitted: 10, SlotsExecuted: 9, SlotsFaulted: 1, TokensGenerated: 5, TokensCounted: 5, Topologies: []string{"a", "b", "c"}}
+	if problems := good.problems(); len(problems) != 0 {
+		t.Errorf("a summary that adds up has problems %v", problems)
+	}
+	for want, spoil := range map[string]func(*summary){
+		"slots submitted": func(s *summary) { s.SlotsExecuted-- },
+		"tokens":          func(s *summary) { s.TokensCounted++ },
+		"topologies":      func(s *summary) { s.Topologies = s.Topologies[:2] },
+	} {
+		bad := good
+		spoil(&bad)
+		problems := bad.problems()
+		if len(problems) != 1 || !strings.Contains(problems[0], want) {
+			t.Errorf("problems %v, want one about %s", problems, want)
+		}
+		var c demoCmd
+		var out, messages strings.Builder
+		if err := c.report(stdio{out: &out, err: &messages}, &bad); err != (exitError{1}) {
+			t.Errorf("%s: error %v, want exit code 1", want, err)
+		}
+	}
+}

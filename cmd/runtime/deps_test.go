@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "ringmaster"
+
+// projectImports lists, for each package, which packages of the project its
+// non-test code may import. A package that is missing here fails the test, so
+// a new package has to state its place.
+var projectImports = map[string][]string{
+	"megakernel/policy":    nil,                                                    // the decision stands alone
+	"ring":                 nil,                                                    // the layout stands alone
+	"glcompute":            nil,                                                    // cgo stays a leaf that anyone could use
+	"telemetry":            {"megakernel/policy"},                                  // wire records may name policy terms
+	"telemetry/natsio":     {"telemetry"},                                          // the bus knows records, not actors
+	"megakernel/tuner":     {"megakernel/policy"},                                  // tuning speaks in the policy's limits
+	"megakernel":           {"ring", "megakernel/policy", "megakernel/tuner"},      // the engine executes plans
+	"megakernel/ringbench": {"ring", "megakernel"},                                 // measures the engine
+	"actors":               {"megakernel/policy", "megakernel/tuner", "telemetry"}, // state and routing only
+	"cmd/runtime/trace":    nil,                                                    // bundled data and its mapping
+	"cmd/runtime":          {"*"},                                                  // wiring
+}
+
+// externalOwners lists who may import a third-party module, and why.
+var externalOwners = []struct {
+	prefix string
+	owners []string
+	reason string
+}{
+	{"github.com/asynkron/protoactor-go", []string{"actors"}, "the actor library is frozen upstream and must stay replaceable"},
+	{"github.com/nats-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
+	{"github.com/synadia-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
+	{"github.com/vmihailenco/msgpack", []string{"telemetry"}, "one package knows the encoding"},
+	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
+	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/tuner", "cmd/runtime"}, "fingerprints"},
+	{"github.com/alecthomas/kong", []string{"cmd/runtime"}, "flags belong to the command"},
+	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
+	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
+	{"github.com/HdrHistogram/", []string{"cmd/runtime"}, "client-side latency is the command's report"},
+	{"golang.org/x/sys", []string{"cmd/runtime"}, "system calls belong to the command"},
+}
+
+// standardBans are standard-library packages that a pure package must not use directly.
+var standardBans = map[string][]string{
+	"megakernel/policy": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"megakernel/tuner":  {"net", "time", "math/rand", "math/rand/v2"},
+	"ring":              {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"telemetry":         {"os", "net", "log/slog"},
+	"actors":            {"os", "net"},
+}
+
+type listedPackage struct {
+	ImportPath string
+	Dir        string
+	Imports    []string
+	CgoFiles   []string
+}
+
+func rootDir(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		t.Fatalf("go list -m: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func listPackages(t *testing.T) []listedPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Imports,CgoFiles", module+"/...")
+	cmd.Dir = rootDir(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var pkgs []listedPackage
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listedPackage
+		if err := dec.Decode(&p); err == io.EOF {
+			return pkgs
+		} else if err != nil {
+			t.Fatalf("go list output: %v", err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+func TestPackagesImportOnlyWhatTheArchitectureAllows(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		allowed, known := projectImports[name]
+		if !known {
+			t.Errorf("%s: not in the import table; add it with the packages it may import", name)
+			continue
+		}
+		for _, imp := range p.Imports {
+			checkImport(t, name, imp, allowed)
+		}
+		if len(p.CgoFiles) > 0 && name != "glcompute" {
+			t.Errorf("%s uses cgo; only glcompute may, so that everything else builds without a C compiler", name)
+		}
+	}
+}
+
+func checkImport(t *testing.T, name, imp string, allowed []string) {
+	t.Helper()
+	if own, ok := strings.CutPrefix(imp, module+"/"); ok {
+		if !slices.Contains(allowed, own) && !slices.Contains(allowed, "*") {
+			t.Errorf("%s imports %s; allowed are %v", name, own, allowed)
+		}
+		return
+	}
+	if slices.Contains(standardBans[name], imp) {
+		t.Errorf("%s imports %s; this package is a function of values", name, imp)
+	}
+	if !strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") {
+		return
+	}
+	for _, rule := range externalOwners {
+		if strings.HasPrefix(imp, rule.prefix) {
+			if !slices.Contains(rule.owners, name) {
+				t.Errorf("%s imports %s; only %v may: %s", name, imp, rule.owners, rule.reason)
+			}
+			return
+		}
+	}
+	t.Errorf("%s imports %s, which no rule places; name its owner in externalOwners", name, imp)
+}
+
+func TestImportRulesNameWhatExists(t *testing.T) {
+	var names, imports []string
+	for _, p := range listPackages(t) {
+		names = append(names, strings.TrimPrefix(p.ImportPath, module+"/"))
+		imports = append(imports, p.Imports...)
+	}
+	for name := range projectImports {
+		if !slices.Contains(names, name) {
+			t.Errorf("the import table names %s, which does not exist", name)
+		}
+	}
+	for _, rule := range externalOwners {
+		if !slices.ContainsFunc(imports, func(i string) bool { return strings.HasPrefix(i, rule.prefix) }) {
+			t.Errorf("a rule names %s, which nobody imports", rule.prefix)
+		}
+	}
+}
+
+// sourceFiles calls fn for every Go file of the project, tests included.
+func sourceFiles(t *testing.T, fn func(rel string, f *ast.File, fset *token.FileSet)) {
+	t.Helper()
+	root := rootDir(t)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && path != root) {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		fset := token.NewFileSet()
+		f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(root, path)
+		fn(filepath.ToSlash(rel), f, fset)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSourceRules(t *testing.T) {
+	comments := map[string][]string{}
+	packages := map[string]bool{}
+	sourceFiles(t, func(rel string, f *ast.File, fset *token.FileSet) {
+		test := strings.HasSuffix(rel, "_test.go")
+		dir := filepath.ToSlash(filepath.Dir(rel))
+		for _, imp := range f.Imports {
+			if imp.Path.Value == `"unsafe"` && !test && dir != "glcompute" && !strings.HasSuffix(rel, "_unsafe.go") {
+				t.Errorf("%s imports unsafe; only *_unsafe.go files and glcompute may", rel)
+			}
+		}
+		if test {
+			return
+		}
+		packages[dir] = true
+		if f.Doc != nil {
+			comments[dir] = append(comments[dir], rel)
+		}
+		if lines := fset.File(f.Pos()).LineCount(); lines > 400 {
+			t.Errorf("%s has %d lines; split it by idea, 400 is the limit", rel, lines)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				checkCall(t, rel, dir, sel)
+			}
+			return true
+		})
+	})
+	for dir := range packages {
+		want := []string{dir + "/doc.go"}
+		if dir == "cmd/runtime" {
+			want = []string{dir + "/main.go"}
+		}
+		if got := comments[dir]; !slices.Equal(got, want) {
+			t.Errorf("%s: package comment in %v, want exactly one, in %v", dir, got, want)
+		}
+	}
+}
+
+func checkCall(t *testing.T, rel, dir string, sel *ast.SelectorExpr) {
+	t.Helper()
+	pkg, ok := sel.X.(*ast.Ident)
+	if !ok || strings.HasPrefix(dir, "cmd/") {
+		return
+	}
+	switch call := pkg.Name + "." + sel.Sel.Name; call {
+	case "os.Getenv", "os.LookupEnv", "os.Exit", "log.Fatal", "log.Fatalf", "fmt.Print", "fmt.Println", "fmt.Printf":
+		t.Errorf("%s uses %s; only the command reads the environment, prints and exits", rel, call)
+	}
+}
+
+func TestModuleHasNoReplaceLines(t *testing.T) {
+	mod, err := os.ReadFile(filepath.Join(rootDir(t), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(mod, []byte("\nreplace")) {
+		t.Error("go.mod has a replace line; the module must build for everyone else too")
+	}
+}

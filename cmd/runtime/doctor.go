@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"ringmaster/glcompute"
+	"ringmaster/telemetry/natsio"
+)
+
+// doctorCmd tries everything the runtime needs and says what is missing.
+type doctorCmd struct {
+	natsFlags
+	glFlags
+	NoGPU bool `name:"no-gpu" help:"Leave GL out: for machines that only decide."`
+}
+
+// Exit codes of doctor: a bit for each part that is missing.
+const (
+	doctorNoGL   = 4
+	doctorNoNATS = 8
+)
+
+func (c *doctorCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	code := 0
+	say := func(format string, args ...any) { fmt.Fprintf(std.out, format+"\n", args...) }
+	if !c.NoGPU && !c.examineGL(say, log) {
+		code |= doctorNoGL
+	}
+	if !c.examineNATS(ctx, say, log) {
+		code |= doctorNoNATS
+	}
+	if code != 0 {
+		return exitError{code}
+	}
+	say("everything that was asked for is there")
+	return nil
+}
+
+func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
+	say("OpenGL 4.3 compute")
+	attempts, err := glcompute.Probe(c.glFlags.config())
+	if err != nil {
+		say("  %v", err)
+		return false
+	}
+	for _, a := range attempts {
+		mark := "ok "
+		if a.Err != nil {
+			mark = "-- "
+		}
+		say("  %s %s", mark, a)
+	}
+	device, err := c.open(log)
+	if err != nil {
+		say("  missing: %s", lastSentences(err))
+		return false
+	}
+	defer device.Close()
+	info := device.Info()
+	say("  chosen: %s (%s)", info.Renderer, info.Way)
+	say("  vendor %s, OpenGL %s, GLSL %s", info.Vendor, info.Version, info.GLSL)
+	l := info.Limits
+	say("  limits: workgroup %v, %d invocations, groups %v, shared %d bytes, storage block %d MiB",
+		l.WorkgroupSize, l.WorkgroupInvocations, l.WorkgroupCount, l.SharedMemory, l.StorageBlockSize>>20)
+	for _, line := range info.Capabilities.List() {
+		say("  %s", line)
+	}
+	start := time.Now()
+	if err := device.SelfTest(); err != nil {
+		say("  missing: the compute self-test failed: %v", err)
+		return false
+	}
+	say("  compute self-test: passed in %v", time.Since(start).Round(time.Millisecond))
+	return true
+}
+
+// lastSentences is the advice at the end of a GL error; the attempts before it
+// have been printed already.
+func lastSentences(err error) string {
+	var unavailable *glcompute.UnavailableError
+	if errors.As(err, &unavailable) && unavailable.Advice != "" {
+		return unavailable.Advice
+	}
+	return err.Error()
+}
+
+func (c *doctorCmd) examineNATS(ctx context.Context, say func(string, ...any), log *slog.Logger) bool {
+	say("NATS")
+	cfg := c.natsFlags.config("ringmaster doctor", log)
+	if !c.given() {
+		return embeddedCheck(ctx, cfg, say)
+	}
+	return probe(ctx, cfg, say)
+}
+
+// embeddedCheck starts the embedded server for a moment: with no server named,
+// that is what the runtime would use.
+func embeddedCheck(ctx context.Context, cfg natsio.Config, say func(string, ...any)) bool {
+	server, err := startServer("127.0.0.1", -1, "", cfg.Logger)
+	if err != nil {
+		say("  missing: no server was named, and the embedded one does not start: %v", err)
+		return false
+	}
+	defer server.Shutdown()
+	say("  no server named (--nats, --creds, --context): the embedded one is used")
+	cfg.URL = server.URL()
+	return probe(ctx, cfg, say)
+}
+
+func probe(ctx context.Context, cfg natsio.Config, say func(string, ...any)) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	report, err := natsio.Probe(ctx, cfg)
+	if err != nil {
+		say("  missing: %v", err)
+		return false
+	}
+	if report.Reachable {
+		say("  %s: server %q, version %s, round trip %v, largest payload %d bytes",
+			report.URL, report.ServerName, report.ServerVersion, report.RTT.Round(time.Microsecond), report.MaxPayload)
+		say("  JetStream: %s; work stream: %s", presence(report.JetStream, "missing"), presence(report.WorkStream, "made on first use"))
+	}
+	for _, sentence := range report.Missing {
+		say("  missing: %s", sentence)
+	}
+	return len(report.Missing) == 0
+}
+
+func presence(there bool, otherwise string) string {
+	if there {
+		return "there"
+	}
+	return otherwise
+}

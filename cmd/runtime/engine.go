@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"ringmaster/actors"
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/ring"
+	"ringmaster/telemetry"
+)
+
+// engine is the worker actor's port to a ring: it translates between wire
+// records and ring batches, and keeps the device's time off the actor by
+// running launches on a goroutine of its own, one at a time.
+type engine struct {
+	ring   *megakernel.Engine
+	orders chan launchOrder
+	done   chan struct{}
+}
+
+type launchOrder struct {
+	actors.Order
+	settled func(actors.Report)
+}
+
+func newEngine(device *glcompute.Device) (*engine, error) {
+	ring, err := megakernel.New(device, megakernel.DefaultConfig())
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{ring: ring, orders: make(chan launchOrder, 1), done: make(chan struct{})}
+	go e.loop()
+	return e, nil
+}
+
+// close stops the loop and frees the ring. The worker actor must have drained.
+func (e *engine) close() error {
+	close(e.orders)
+	<-e.done
+	return e.ring.Close()
+}
+
+func (e *engine) loop() {
+	defer close(e.done)
+	for o := range e.orders {
+		o.settled(e.launch(o.Order))
+	}
+}
+
+// Submit implements actors.Engine.
+func (e *engine) Submit(queue string, w *telemetry.Work) error {
+	batch := megakernel.Batch{ID: w.Batch, WantResults: w.WantResults, Slots: make([]ring.Slot, len(w.Slots))}
+	for i := range w.Slots {
+		s := &w.Slots[i]
+		batch.Slots[i] = ring.Slot{Opcode: s.Opcode, Priority: s.Priority, Args: s.Args}
+	}
+	err := e.ring.Submit(queue, batch)
+	if errors.Is(err, megakernel.ErrBacklog) {
+		return fmt.Errorf("%w: %w", actors.ErrBusy, err)
+	}
+	return err
+}
+
+// Launch implements actors.Engine. The worker actor has one launch under way
+// at most, so the channel never blocks it.
+func (e *engine) Launch(o actors.Order, settled func(actors.Report)) {
+	e.orders <- launchOrder{o, settled}
+}
+
+func (e *engine) launch(o actors.Order) actors.Report {
+	report, err := e.ring.Launch(megakernel.Order{
+		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue, BatchDepth: o.Plan.BatchDepth,
+		Geometry: megakernel.Geometry{Width: o.Plan.WorkgroupSizeX, Groups: o.Plan.DispatchGrid[0], Chunk: o.Plan.ClaimChunk},
+	})
+	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}
+	if err != nil {
+		out.Launch.Status, out.Launch.Error = telemetry.LaunchFailed, err.Error()
+		out.Launch.Has |= telemetry.HasError
+		return out
+	}
+	for i := range report.Finished {
+		out.Done = append(out.Done, doneRecord(&report.Finished[i]))
+	}
+	return out
+}
+
+// launchRecord is the wire form of a report.
+func launchRecord(r *megakernel.Report) telemetry.Launch {
+	l := telemetry.Launch{
+		Launch: r.Launch, Decision: r.Decision, Status: telemetry.LaunchOK,
+		Applied: geometryRecord(r.Applied), Recommended: geometryRecord(r.Recommended), NotApplied: r.NotApplied,
+		ElapsedNs: r.ElapsedNs, TimeSource: timeSource(r.TimeSource), IdleNs: r.IdleNs, WallNs: r.WallNs,
+		Executed: uint64(r.Executed), Faulted: uint64(r.Faulted), Requeued: uint64(r.Requeued),
+		OpcodeCounts: r.Opcodes[:], Fingerprint: r.Fingerprint[:],
+	}
+	l.Has = telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasStatus |
+		telemetry.HasAppliedWorkgroupSizeX | telemetry.HasAppliedGroups | telemetry.HasAppliedClaimChunk |
+		telemetry.HasRecommendedWorkgroupSizeX | telemetry.HasRecommendedGroups | telemetry.HasRecommendedClaimChunk |
+		telemetry.HasElapsedNs | telemetry.HasTimeSource | telemetry.HasIdleNs | telemetry.HasWallNs |
+		telemetry.HasExecuted | telemetry.HasFaulted | telemetry.HasRequeued | telemetry.HasOpcodeCounts | telemetry.HasFingerprint
+	if l.NotApplied != "" {
+		l.Has |= telemetry.HasNotApplied
+	}
+	return l
+}
+
+func geometryRecord(g megakernel.Geometry) telemetry.Geometry {
+	return telemetry.Geometry{WorkgroupSizeX: g.Width, Groups: g.Groups, ClaimChunk: g.Chunk}
+}
+
+func timeSource(t megakernel.TimeSource) telemetry.TimeSource {
+	switch t {
+	case megakernel.TimeDevice:
+		return telemetry.TimeQuery
+	case megakernel.TimeFinish:
+		return telemetry.TimeWall
+	}
+	return telemetry.TimeNone
+}
+
+func doneRecord(b *megakernel.BatchResult) telemetry.Done {
+	d := telemetry.Done{Batch: b.ID, Executed: b.Executed, Faulted: b.Faulted, Results: b.Results}
+	for _, f := range b.Faults[:min(len(b.Faults), telemetry.MaxFaults)] {
+		d.Faults = append(d.Faults, telemetry.Fault{Index: f.Index, Code: uint32(f.Code)})
+	}
+	return d
+}
+
+// announcement describes the device to everybody else.
+func announcement(device *glcompute.Device) telemetry.Worker {
+	info := device.Info()
+	w := telemetry.Worker{
+		Vendor: info.Vendor, Renderer: info.Renderer, Driver: info.Version,
+		DeviceUUID: info.Capabilities.DeviceUUID, SubgroupSize: info.Capabilities.SubgroupSize,
+		Capabilities: info.Capabilities.List(),
+	}
+	w.MaxWorkgroupSizeX, w.MaxWorkgroupsPerDimension, w.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
+	w.Has = telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension | telemetry.HasWorkerMaxInvocationsPerWorkgroup |
+		telemetry.HasSubgroupSize | telemetry.HasVendor | telemetry.HasRenderer | telemetry.HasDriver |
+		telemetry.HasDeviceUUID | telemetry.HasMemoryBudgetBytes | telemetry.HasCapabilities
+	return w
+}

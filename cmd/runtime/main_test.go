@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"testing"
+
+	"ringmaster/glcompute"
+)
+
+// TestMain serves main-thread calls, as the command's main function does.
+func TestMain(m *testing.M) { os.Exit(glcompute.Main(m.Run)) }
+
+// outcome is what a command line left behind.
+type outcome struct {
+	code        int
+	stdout, err string
+}
+
+// ringmaster runs a command line in this process.
+func ringmaster(t *testing.T, ctx context.Context, stdin string, args ...string) outcome {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code := execute(ctx, args, stdio{in: strings.NewReader(stdin), out: &stdout, err: &stderr})
+	return outcome{code, stdout.String(), stderr.String()}
+}
+
+// requireGL skips a test on a machine without GL, unless the environment says
+// that GL has to be there.
+func requireGL(t *testing.T) {
+	t.Helper()
+	device, _, err := glcompute.Open(glcompute.Config{})
+	if err == nil {
+		device.Close()
+		return
+	}
+	if strings.Contains(os.Getenv("RINGMASTER_REQUIRE"), "gl") {
+		t.Fatal(err)
+	}
+	t.Skip(err)
+}
+
+func TestHelpExplainsEveryCommand(t *testing.T) {
+	top := ringmaster(t, t.Context(), "", "--help")
+	if top.code != 0 {
+		t.Fatalf("exit code %d: %s", top.code, top.err)
+	}
+	for _, command := range []string{"demo", "run", "publish", "watch", "doctor", "bench", "version"} {
+		if !strings.Contains(top.stdout, command) {
+			t.Errorf("--help does not name %s", command)
+		}
+		help := ringmaster(t, t.Context(), "", command, "--help")
+		if help.code != 0 || !strings.Contains(help.stdout, "Usage: ringmaster "+command) {
+			t.Errorf("%s --help: exit code %d, %q", command, help.code, help.stdout)
+		}
+	}
+}
+
+func TestWrongUsageIsExitCodeTwoAndSaysWhereHelpIs(t *testing.T) {
+	for _, args := range [][]string{{"dance"}, {"demo", "--speed", "fast"}, {"run", "--gl", "vulkan"}, {"bench", "everything"}} {
+		got := ringmaster(t, t.Context(), "", args...)
+		if got.code != 2 || !strings.Contains(got.err, "--help") {
+			t.Errorf("%v: exit code %d, %q", args, got.code, got.err)
+		}
+	}
+}
+
+func TestVersionNamesTheToolchain(t *testing.T) {
+	got := ringmaster(t, t.Context(), "", "version")
+	if got.code != 0 || !strings.Contains(got.stdout, "ringmaster dev, go1.") {
+		t.Errorf("exit code %d, %q", got.code, got.stdout)
+	}
+}
+
+func TestBadWorkerNameIsRefusedBeforeAnythingStarts(t *testing.T) {
+	got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", t.TempDir(), "--worker", "a.b")
+	if got.code != 1 || !strings.Contains(got.err, "worker name") {
+		t.Errorf("exit code %d, %q", got.code, got.err)
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"ringmaster/actors"
+	"ringmaster/glcompute"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// nodeConfig says what a node consists of.
+type nodeConfig struct {
+	nats   natsio.Config
+	policy policy.Config
+	worker string
+	device *glcompute.Device // nil: decide only
+	log    *slog.Logger
+}
+
+// node is the serving part: bus, actors and, if there is a device, its ring.
+type node struct {
+	conn      *natsio.Conn
+	publisher *natsio.Publisher
+	system    *actors.System
+	ingest    *natsio.Ingest
+	work      *natsio.WorkConsumer
+	engine    *engine
+	device    *glcompute.Device
+}
+
+// startNode connects, starts the actors, attaches the device and only then
+// takes in telemetry and work.
+func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
+	if !telemetry.ValidToken(cfg.worker) {
+		return nil, fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", cfg.worker)
+	}
+	n := &node{device: cfg.device}
+	defer func() {
+		if err != nil {
+			n.close(ctx)
+		}
+	}()
+	if n.conn, err = natsio.Connect(cfg.nats); err != nil {
+		return nil, err
+	}
+	actorCfg := actors.DefaultConfig()
+	actorCfg.Policy = cfg.policy
+	actorCfg.Incarnation = n.conn.Incarnation()
+	actorCfg.Logger = cfg.log
+	if n.publisher, err = n.conn.NewPublisher(natsio.DefaultPublisherConfig()); err != nil {
+		return nil, err
+	}
+	if n.system, err = actors.New(actorCfg, n.publisher); err != nil {
+		return nil, err
+	}
+	if cfg.device != nil {
+		if err = n.attach(ctx, cfg); err != nil {
+			return nil, err
+		}
+	}
+	n.ingest, err = n.conn.Serve(n.system, natsio.DefaultIngestConfig())
+	return n, err
+}
+
+// attach gives the worker actor its ring, announces the device and starts to
+// consume the worker's work.
+func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
+	if n.engine, err = newEngine(cfg.device); err != nil {
+		return err
+	}
+	device := announcement(cfg.device)
+	limits := policy.Limits{
+		MaxWorkgroupSizeX:          device.MaxWorkgroupSizeX,
+		MaxWorkgroupsPerDimension:  device.MaxWorkgroupsPerDimension,
+		MaxInvocationsPerWorkgroup: device.MaxInvocationsPerWorkgroup,
+		SubgroupSize:               device.SubgroupSize,
+	}
+	if err := n.system.AttachEngine(cfg.worker, limits, device.MemoryBudgetBytes, n.engine); err != nil {
+		return err
+	}
+	n.publisher.Announce(cfg.worker, &device)
+	n.work, err = n.conn.ConsumeWork(ctx, cfg.worker, natsio.DefaultWorkConfig(), n.system.Submit)
+	return err
+}
+
+func (n *node) deviceName() string {
+	if n.device == nil {
+		return "no device (decides only)"
+	}
+	_, renderer, _ := n.device.Identity()
+	return renderer
+}
+
+// refused counts what the edge refused before the actors saw it.
+func (n *node) refused() uint64 { return n.ingest.Stats().Refused }
+
+// close drains: no new work, what is in flight finishes and is acknowledged,
+// what did not start is delivered again to the next process.
+func (n *node) close(ctx context.Context) error {
+	var errs []error
+	if n.system != nil {
+		errs = append(errs, n.system.Drain(ctx))
+	}
+	if n.work != nil {
+		errs = append(errs, n.work.Drain(ctx))
+	}
+	if n.ingest != nil {
+		errs = append(errs, n.ingest.Stop(ctx))
+	}
+	if n.system != nil {
+		n.system.Close()
+	}
+	if n.publisher != nil {
+		errs = append(errs, n.publisher.Close(ctx))
+	}
+	if n.engine != nil {
+		errs = append(errs, n.engine.close())
+	}
+	if n.conn != nil {
+		n.conn.Close()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// publishCmd publishes telemetry, and with --work the trace's work.
+type publishCmd struct {
+	natsFlags
+	Worker string        `default:"${hostname}" help:"Worker the telemetry is about."`
+	Queue  string        `placeholder:"NAME" help:"Queue of lines from standard input that name none."`
+	Source string        `arg:"" optional:"" enum:"trace,-" default:"-" help:"- reads JSON lines from standard input, one record a line, with the wire's field names; trace replays the bundled trace."`
+	Speed  float64       `default:"60" help:"Trace: seconds of it in one second."`
+	Limit  time.Duration `placeholder:"DURATION" help:"Trace: stop at this moment of it."`
+	Work   bool          `help:"Trace: submit its work too; needs a worker with a ring."`
+	Array  bool          `help:"Trace: publish records as msgpack arrays instead of maps."`
+}
+
+func (c *publishCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if !telemetry.ValidToken(c.Worker) {
+		return fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", c.Worker)
+	}
+	if c.Speed <= 0 {
+		return fmt.Errorf("--speed %v: must be larger than 0", c.Speed)
+	}
+	conn, err := c.dial(ctx, "ringmaster publish", log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if c.Source == "trace" {
+		return c.trace(ctx, conn, std)
+	}
+	return c.lines(ctx, conn, std)
+}
+
+func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) error {
+	p, err := newPlayer(conn, c.Worker, c.Speed)
+	if err != nil {
+		return err
+	}
+	p.limit, p.submit = c.Limit, c.Work
+	if c.Array {
+		p.form = telemetry.FormArray
+	}
+	if err := p.play(ctx); err != nil {
+		return err
+	}
+	if err := conn.Flush(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(std.err, "published %s records and %s batches\n", grouped(p.records.Load()), grouped(p.batches))
+	return nil
+}
+
+// lines publishes one record a line. A line that the runtime would refuse is
+// reported with its number and not sent; the others are sent, and the exit code is 1.
+func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) error {
+	out := lineSender{cmd: c, conn: conn, incarnation: telemetry.NewIncarnation(), seq: map[string]uint64{}}
+	scanner := bufio.NewScanner(std.in)
+	scanner.Buffer(nil, telemetry.DefaultTelemetryLimits.MaxBytes)
+	bad, sent := 0, 0
+	for number := 1; scanner.Scan(); number++ {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line := bytes.TrimSpace(scanner.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if err := out.send(line); err != nil {
+			fmt.Fprintf(std.err, "ringmaster: line %d: %v\n", number, err)
+			bad++
+			continue
+		}
+		sent++
+	}
+	if err := scanner.Err(); err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	if err := conn.Flush(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(std.err, "published %d records, refused %d lines\n", sent, bad)
+	if bad > 0 {
+		return exitError{1}
+	}
+	return nil
+}
+
+// lineSender turns lines into records of one incarnation.
+type lineSender struct {
+	cmd         *publishCmd
+	conn        *natsio.Conn
+	incarnation uint64
+	seq         map[string]uint64 // of records published, by queue
+	decoder     telemetry.Decoder
+	record      telemetry.Record
+}
+
+func (s *lineSender) send(line []byte) error {
+	// Which queue a line is for, and so its number, is known once it is read:
+	// number it provisionally, and again before it goes out.
+	h := telemetry.Header{Incarnation: s.incarnation, Seq: 1, SentNs: time.Now().UnixNano()}
+	payload, err := telemetry.AppendJSON(nil, &h, line)
+	if err != nil {
+		return err
+	}
+	if err := s.check(payload); err != nil {
+		return err
+	}
+	queue := s.record.Header.Queue
+	if queue == "" {
+		queue = s.cmd.Queue
+	}
+	if queue == "" {
+		return fmt.Errorf("the record names no queue, and --queue gives none")
+	}
+	h.Seq = s.seq[queue] + 1
+	if payload, err = telemetry.AppendJSON(payload[:0], &h, line); err != nil {
+		return err
+	}
+	if err := s.conn.PublishTelemetry(s.cmd.Worker, queue, payload); err != nil {
+		return err
+	}
+	s.seq[queue]++
+	return nil
+}
+
+// check judges a record as the runtime will.
+func (s *lineSender) check(payload []byte) error {
+	if _, err := telemetry.Check(payload, telemetry.DefaultTelemetryLimits); err != nil {
+		return err
+	}
+	s.decoder.Reset(payload)
+	err := s.decoder.Next(&s.record)
+	if err == io.EOF {
+		return fmt.Errorf("no record")
+	}
+	if err == nil && !telemetry.SubjectTelemetry.Carries(s.record.Kind) {
+		return fmt.Errorf("a %v record is not telemetry; queue, graph, priority and launch are", s.record.Kind)
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry/natsio"
+)
+
+// runCmd serves until it is told to stop.
+type runCmd struct {
+	natsFlags
+	glFlags
+	policyFlags
+	Worker string        `default:"${hostname}" help:"Name of this worker in subjects: letters, digits, _ and -, at most 64."`
+	NoGPU  bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
+	Listen string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
+	Store  string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
+	Drain  time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
+}
+
+// policyFlags choose the policy.
+type policyFlags struct {
+	Policy string `enum:"standard,reference" default:"standard" env:"RINGMASTER_POLICY" help:"standard, or reference: the original's rules, number by number."`
+}
+
+func (f *policyFlags) config() policy.Config {
+	if f.Policy == "reference" {
+		return policy.Reference()
+	}
+	return policy.Standard()
+}
+
+func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	device, err := c.device(log)
+	if err != nil {
+		return err
+	}
+	if device != nil {
+		defer device.Close()
+	}
+	cfg := c.natsFlags.config("ringmaster run", log)
+	if !c.given() {
+		server, err := c.embedded(log)
+		if err != nil {
+			return err
+		}
+		defer server.Shutdown()
+		cfg.URL = server.URL()
+		fmt.Fprintf(std.err, "embedded NATS server at %s\n", server.URL())
+	}
+	node, err := startNode(ctx, nodeConfig{
+		nats: cfg, policy: c.policyFlags.config(), worker: c.Worker, device: device, log: log,
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, cfg.Subjects.Prefix, node.deviceName())
+	<-ctx.Done()
+	stop() // a second signal ends the process at once
+	fmt.Fprintf(std.err, "draining, at most %v\n", c.Drain)
+	drainCtx, cancel := context.WithTimeout(context.Background(), c.Drain)
+	defer cancel()
+	return node.close(drainCtx)
+}
+
+// device opens the GL device, or explains what to install and how to go on without.
+func (c *runCmd) device(log *slog.Logger) (*glcompute.Device, error) {
+	if c.NoGPU {
+		return nil, nil
+	}
+	device, err := c.glFlags.open(log)
+	var unavailable *glcompute.UnavailableError
+	if errors.As(err, &unavailable) {
+		return nil, fmt.Errorf("%w\nTo decide without executing, run with --no-gpu; `ringmaster doctor` tries every way and shows the details", err)
+	}
+	return device, err
+}
+
+func (c *runCmd) embedded(log *slog.Logger) (*natsio.Server, error) {
+	store := c.Store
+	if store == "" {
+		store = stateDir() + "/jetstream"
+	}
+	host, port, err := splitListen(c.Listen)
+	if err != nil {
+		return nil, err
+	}
+	return startServer(host, port, store, log)
+}
+
+// startServer starts the embedded NATS server; an empty store is temporary.
+func startServer(host string, port int, store string, log *slog.Logger) (*natsio.Server, error) {
+	cfg := natsio.DefaultServerConfig()
+	cfg.Host, cfg.Port, cfg.StoreDir, cfg.Logger = host, port, store, log
+	return natsio.StartServer(cfg)
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/term"
+)
+
+// screen shows a block of lines that is drawn over in place on a terminal.
+// Anywhere else it prints only what is given to note.
+type screen struct {
+	out      io.Writer
+	terminal bool
+	width    int
+	drawn    int
+}
+
+func newScreen(out io.Writer) *screen {
+	s := &screen{out: out, width: 120}
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		s.terminal = true
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+			s.width = w
+		}
+	}
+	return s
+}
+
+// draw replaces the block. Lines are cut at the terminal's width, because a
+// wrapped line would make the block taller than the count of its lines.
+func (s *screen) draw(block string) {
+	if !s.terminal {
+		return
+	}
+	var b bytes.Buffer
+	if s.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", s.drawn)
+	}
+	s.drawn = 0
+	for line := range strings.Lines(block) {
+		runes := []rune(strings.TrimRight(line, "\n"))
+		b.WriteString(string(runes[:min(len(runes), s.width)]))
+		b.WriteString("\x1b[K\n")
+		s.drawn++
+	}
+	b.WriteString("\x1b[J")
+	s.out.Write(b.Bytes())
+}
+
+// note prints a line that stays, below the block.
+func (s *screen) note(format string, args ...any) {
+	fmt.Fprintf(s.out, format+"\n", args...)
+	s.drawn = 0
+}
+
+// table aligns rows of cells in columns.
+func table(header []string, rows [][]string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.Join(header, "\t"))
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	w.Flush()
+	return b.String()
+}
+
+// bar is a progress bar of the given number of cells.
+func bar(done float64, cells int) string {
+	done = min(max(done, 0), 1)
+	full := int(done * float64(cells))
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", cells-full) + "]"
+}
+
+// grouped prints an integer with thousands separators.
+func grouped[T ~int | ~int64 | ~uint32 | ~uint64](n T) string {
+	digits := fmt.Sprint(n)
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return sign + digits
+}

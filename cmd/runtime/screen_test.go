@@ -1,0 +1,46 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestGroupedSeparatesThousands(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567"} {
+		if got := grouped(n); got != want {
+			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestBarStaysInsideItsCells(t *testing.T) {
+	for _, done := range []float64{-1, 0, 0.5, 1, 2} {
+		if got := bar(done, 10); len(got) != 12 {
+			t.Errorf("bar(%v) = %q", done, got)
+		}
+	}
+}
+
+func TestScreenDrawsOverItsLastBlock(t *testing.T) {
+	var out strings.Builder
+	s := &screen{out: &out, terminal: true, width: 5}
+	s.draw("one\ntwo\n")
+	s.draw("a line too long for the terminal\n")
+	got := out.String()
+	if !strings.Contains(got, "\x1b[2A") {
+		t.Errorf("second draw does not move up over the two lines of the first: %q", got)
+	}
+	if strings.Contains(got, "a line") && !strings.Contains(got, "a lin\x1b[K") {
+		t.Errorf("line not cut at the terminal's width: %q", got)
+	}
+}
+
+func TestScreenPrintsNothingInPlaceWithoutATerminal(t *testing.T) {
+	var out strings.Builder
+	s := newScreen(&out)
+	s.draw("one\n")
+	s.note("two %d", 3)
+	if out.String() != "two 3\n" {
+		t.Errorf("got %q", out.String())
+	}
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// summary is what the demo reports. Latencies are in microseconds and come
+// from the subscriber; counts of slots come from the publisher.
+type summary struct {
+	Seconds          float64           `json:"seconds"`
+	Device           string            `json:"device"`
+	Records          uint64            `json:"records"`
+	Folded           uint64            `json:"folded"`
+	Refused          uint64            `json:"refused"`
+	Decisions        uint64            `json:"decisions"`
+	Recommendations  uint64            `json:"recommendations"`
+	Launches         uint64            `json:"launches"`
+	LaunchesFailed   uint64            `json:"launches_failed"`
+	SlotsSubmitted   uint64            `json:"slots_submitted"`
+	SlotsExecuted    uint64            `json:"slots_executed"`
+	SlotsFaulted     uint64            `json:"slots_faulted"`
+	Topologies       []string          `json:"topologies"`
+	TopologyCounts   map[string]uint64 `json:"topology_counts"`
+	TopologySwitches uint64            `json:"topology_switches"`
+	SwitchesHeld     uint64            `json:"switches_held"`
+	Publish          quantiles         `json:"publish_to_recommendation_us"`
+	Submit           quantiles         `json:"submit_to_done_us"`
+	Geometries       map[string]uint64 `json:"geometries"`
+	TokensGenerated  uint64            `json:"tokens_generated"`
+	TokensCounted    uint64            `json:"tokens_counted_on_device"`
+}
+
+// quantiles of a latency distribution, microseconds.
+type quantiles struct {
+	P50 int64 `json:"p50"`
+	P99 int64 `json:"p99"`
+	Max int64 `json:"max"`
+}
+
+func quantilesOf(h *hdrhistogram.Histogram) quantiles {
+	return quantiles{P50: h.ValueAtQuantile(50), P99: h.ValueAtQuantile(99), Max: h.Max()}
+}
+
+func (d *demo) summarize(took time.Duration) summary {
+	stats := d.node.system.Stats()
+	s := summary{
+		Seconds: took.Seconds(), Device: d.node.deviceName(),
+		Records: stats.Records, Folded: stats.Folded, Refused: stats.RecordsRefused + d.node.refused(),
+		Decisions: stats.Decisions, Launches: stats.Launches, LaunchesFailed: stats.FailedLaunches,
+		TopologySwitches: stats.TopologySwitches, SwitchesHeld: stats.SwitchesHeld,
+	}
+	for i := range d.player.queues {
+		q := &d.player.queues[i]
+		s.SlotsSubmitted += q.submitted.Load()
+		s.SlotsExecuted += q.executed.Load()
+		s.SlotsFaulted += q.faulted.Load()
+	}
+	s.TokensGenerated = d.player.queues[decode].submitted.Load() - d.player.queues[decode].intendedBad
+	o := d.observer
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	s.Recommendations = o.recommendations
+	s.TopologyCounts, s.Geometries = maps.Clone(o.topologies), maps.Clone(o.geometries)
+	s.Topologies = slices.Sorted(maps.Keys(s.TopologyCounts))
+	s.Publish, s.Submit = quantilesOf(o.answer), quantilesOf(o.done)
+	return s
+}
+
+// wantTopologies is how many topologies the trace has to reach; fewer means
+// that a signal does not move.
+const wantTopologies = 3
+
+// problems lists what does not add up.
+func (s *summary) problems() (list []string) {
+	if s.SlotsSubmitted != s.SlotsExecuted+s.SlotsFaulted {
+		list = append(list, fmt.Sprintf("%d slots submitted, but %d executed + %d faulted", s.SlotsSubmitted, s.SlotsExecuted, s.SlotsFaulted))
+	}
+	if uint32(s.TokensCounted) != uint32(s.TokensGenerated) {
+		list = append(list, fmt.Sprintf("%d tokens generated, but the device counted %d", s.TokensGenerated, s.TokensCounted))
+	}
+	if len(s.Topologies) < wantTopologies {
+		list = append(list, fmt.Sprintf("only %d topologies seen (%s), the trace should reach %d", len(s.Topologies), strings.Join(s.Topologies, ", "), wantTopologies))
+	}
+	return list
+}
+
+func (s *summary) text() string {
+	var b strings.Builder
+	line := func(label, format string, args ...any) {
+		fmt.Fprintf(&b, "%-28s %s\n", label, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(&b, "\n%.1f s on %s\n", s.Seconds, s.Device)
+	line("records", "%s, %s folded into a later one, %s refused", grouped(s.Records), grouped(s.Folded), grouped(s.Refused))
+	line("decisions", "%s, %s recommendations received", grouped(s.Decisions), grouped(s.Recommendations))
+	line("launches", "%s, %s failed", grouped(s.Launches), grouped(s.LaunchesFailed))
+	line("slots", "%s submitted = %s executed + %s faulted", grouped(s.SlotsSubmitted), grouped(s.SlotsExecuted), grouped(s.SlotsFaulted))
+	line("tokens", "%s generated, %s counted on the device", grouped(s.TokensGenerated), grouped(s.TokensCounted))
+	line("topologies", "%s", counts(s.TopologyCounts, len(s.TopologyCounts)))
+	line("topology switches", "%s taken, %s held by hysteresis", grouped(s.TopologySwitches), grouped(s.SwitchesHeld))
+	line("publish → recommendation", "p50 %s µs, p99 %s µs", grouped(s.Publish.P50), grouped(s.Publish.P99))
+	line("submit → done", "p50 %s µs, p99 %s µs", grouped(s.Submit.P50), grouped(s.Submit.P99))
+	line("width × groups × chunk", "%s", counts(s.Geometries, 6))
+	return b.String()
+}
+
+// counts prints the most frequent keys with their shares.
+func counts(m map[string]uint64, most int) string {
+	keys := slices.Collect(maps.Keys(m))
+	sort.Slice(keys, func(i, j int) bool {
+		if m[keys[i]] != m[keys[j]] {
+			return m[keys[i]] > m[keys[j]]
+		}
+		return keys[i] < keys[j]
+	})
+	var total uint64
+	for _, n := range m {
+		total += n
+	}
+	var parts []string
+	for i, k := range keys {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("%d more", len(keys)-most))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s %.1f%%", k, 100*float64(m[k])/float64(total)))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ringmaster/megakernel"
+	"ringmaster/telemetry"
+)
+
+// verify asks the ring itself how many tokens it counted: a batch with one
+// load of the counter word, whose result comes back in its done record.
+func (d *demo) verify(ctx context.Context, s *summary) error {
+	const batch = "verify-count"
+	result := make(chan uint32, 1)
+	_, err := d.subscriber.SubscribeDone(demoWorker, playerQueues[decode], func(_, _ string, _ *telemetry.Header, done *telemetry.Done) {
+		if done.Batch != batch {
+			return
+		}
+		if len(done.Results) == 1 {
+			result <- done.Results[0]
+		} else {
+			close(result)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	work := telemetry.Work{
+		Has:   telemetry.HasBatch | telemetry.HasSlots | telemetry.HasWantResults,
+		Batch: batch, WantResults: true,
+		Slots: []telemetry.Slot{{Opcode: uint32(megakernel.OpLoad), Priority: priorityCritical, Args: [12]uint32{counterWord}, NArgs: 1}},
+	}
+	h := telemetry.Header{Incarnation: d.player.incarnation, Seq: d.player.batches + 1, SentNs: time.Now().UnixNano()}
+	if _, err := d.publisher.PublishWork(ctx, demoWorker, playerQueues[decode], h, &work, d.player.form); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("the ring's token counter did not come back: %w", ctx.Err())
+	case count, ok := <-result:
+		if !ok {
+			return errors.New("the ring's token counter came back without a value")
+		}
+		s.TokensCounted = uint64(count)
+		return nil
+	}
+}
