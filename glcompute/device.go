@@ -19,6 +19,7 @@ type Device struct {
 
 	resetStatus func() uint32 // nil where the driver cannot tell
 	pending     error         // a GL error noticed while looking for another
+	lost        error         // set once by the first sign of a reset
 	current     uint32        // the program in use
 	timer       uint32        // the query of BeginTimer, 0 until first used
 	timing      bool
@@ -78,7 +79,7 @@ func (d *Device) deleteAll() {
 }
 
 // Live counts the objects on the device that were made and not deleted. Call it
-// inside Do.
+// inside Do, or after Close.
 func (d *Device) Live() (buffers, programs int) { return len(d.buffers), len(d.programs) }
 
 // Info describes the device; it does not change.
@@ -141,15 +142,23 @@ func (d *Device) EndTimer() uint64 {
 }
 
 // Check returns the errors that GL has pending, or an error that wraps
-// ErrContextLost, or nil. GL errors are cleared by it.
+// ErrContextLost, or nil. GL errors are cleared by it; a loss is for good, also
+// after the driver has finished its reset and reports no error any more.
 func (d *Device) Check() error {
+	if d.lost != nil {
+		return d.lost
+	}
 	if d.resetStatus != nil {
 		if status := d.resetStatus(); status != gl.NO_ERROR {
-			return fmt.Errorf("%w (%s)", ErrContextLost, resetName(status))
+			d.lost = fmt.Errorf("%w (%s)", ErrContextLost, resetName(status))
+			return d.lost
 		}
 	}
 	err := errors.Join(d.pending, takeErrors())
 	d.pending = nil
+	if errors.Is(err, ErrContextLost) {
+		d.lost = err
+	}
 	return err
 }
 

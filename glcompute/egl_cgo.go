@@ -42,7 +42,7 @@ func loadEGL(file string) (*eglLibrary, error) {
 	c := C.shim_load(name, &message)
 	if c == nil {
 		defer C.free(unsafe.Pointer(message))
-		return nil, errors.New("glcompute: load EGL: " + C.GoString(message))
+		return nil, errors.New("load EGL: " + C.GoString(message))
 	}
 	if loadedEGL.byName == nil {
 		loadedEGL.byName = map[string]*eglLibrary{}
@@ -77,7 +77,7 @@ func (e *eglLibrary) err(call string) error {
 	if name == "" {
 		name = fmt.Sprintf("EGL error %#x", code)
 	}
-	return fmt.Errorf("glcompute: %s: %s", call, name)
+	return fmt.Errorf("%s: %s", call, name)
 }
 
 // clientExtensions are those of the library, available without a display.

@@ -3,6 +3,7 @@
 package glcompute
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -17,7 +18,6 @@ type eglContext struct {
 	handle   uintptr
 	renderer string
 	version  string
-	robust   bool
 }
 
 // openDisplays counts the contexts of each display. EGL hands out the same
@@ -72,7 +72,7 @@ func newEGLContext(lib *eglLibrary, platform int, native uintptr) (*eglContext, 
 func (c *eglContext) create(egl15 bool) error {
 	ext := parseExtensions(c.lib.displayString(c.display, eglExtensions))
 	if !egl15 && !ext[extCreateContext] {
-		return fmt.Errorf("glcompute: EGL 1.5 or %s is needed to ask for a core context", extCreateContext)
+		return fmt.Errorf("EGL 1.5 or %s is needed to ask for a core context", extCreateContext)
 	}
 	if err := c.lib.bindDesktopGL(); err != nil {
 		return err
@@ -83,8 +83,7 @@ func (c *eglContext) create(egl15 bool) error {
 	}
 	var last error
 	for _, form := range contextForms(egl15, ext) {
-		if c.handle, last = c.lib.createContext(c.display, config, form.attributes); last == nil {
-			c.robust = form.robust
+		if c.handle, last = c.lib.createContext(c.display, config, form); last == nil {
 			break
 		}
 	}
@@ -107,40 +106,34 @@ func (c *eglContext) config(ext extensions) (uintptr, error) {
 	if ext[extSurfacelessContext] && ext[extNoConfigContext] {
 		return 0, nil
 	}
-	return 0, fmt.Errorf("glcompute: eglChooseConfig: the display has no configuration for desktop OpenGL")
+	return 0, errors.New("eglChooseConfig: the display has no configuration for desktop OpenGL")
 }
 
-// contextForm is one list of context attributes.
-type contextForm struct {
-	robust     bool
-	attributes []int32
-}
-
-// contextForms are the ways to ask for a 4.3 core context, best first: robust
+// contextForms are the attribute lists that ask for a 4.3 core context, best first: robust
 // access and lose-on-reset by the attributes of EGL 1.5, then by the flag of
 // EGL_KHR_create_context, then without either.
-func contextForms(egl15 bool, ext extensions) []contextForm {
+func contextForms(egl15 bool, ext extensions) [][]int32 {
 	core := []int32{
 		eglContextMajorVersion, minMajor,
 		eglContextMinorVersion, minMinor,
 		eglContextProfileMask, eglCoreProfileBit,
 	}
-	with := func(more ...int32) contextForm {
-		return contextForm{robust: true, attributes: append(core[:len(core):len(core)], more...)}
+	with := func(more ...int32) []int32 {
+		return append(core[:len(core):len(core)], more...)
 	}
-	var forms []contextForm
+	var forms [][]int32
 	if egl15 {
 		forms = append(forms, with(eglContextRobustAccess, 1, eglContextResetStrategy, eglLoseContextOnReset))
 	}
 	if ext[extCreateContext] {
 		forms = append(forms, with(eglContextFlagsKHR, eglRobustAccessBitKHR, eglContextResetStrategy, eglLoseContextOnReset))
 	}
-	return append(forms, contextForm{attributes: core})
+	return append(forms, core)
 }
 
 // tooOld explains a refusal by the version that the driver would give.
 func (c *eglContext) tooOld(config uintptr, refusal error) error {
-	refusal = fmt.Errorf("glcompute: the driver refuses OpenGL %d.%d core: %w", minMajor, minMinor, refusal)
+	refusal = fmt.Errorf("the driver refuses OpenGL %d.%d core: %w", minMajor, minMinor, refusal)
 	handle, err := c.lib.createContext(c.display, config, nil)
 	if err != nil {
 		return refusal
@@ -174,7 +167,7 @@ func (c *eglContext) activate(config uintptr, ext extensions) error {
 
 func (c *eglContext) proc(name string) uintptr { return c.lib.proc(name) }
 func (c *eglContext) loadGL() error            { return c.lib.loadGL() }
-func (c *eglContext) isRobust() bool           { return c.robust }
+func (c *eglContext) names() (_, _ string)     { return c.renderer, c.version }
 
 // makeCurrent binds the API too, since the thread may never have been used.
 func (c *eglContext) makeCurrent() error {

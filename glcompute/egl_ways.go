@@ -3,40 +3,28 @@
 package glcompute
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 )
 
-// eglWay is one way to a context through EGL.
-type eglWay struct {
-	backend  string
-	detail   string
-	software bool // known to lead to a software renderer
-	platform int
-	native   uintptr
-	err      error // why the way is closed before it is tried
-}
-
-func (w eglWay) open(lib *eglLibrary) (*eglContext, error) {
-	if w.err != nil {
-		return nil, w.err
+// eglWays lists what to try with the library that a configuration names; one
+// closed way if it cannot be loaded.
+func eglWays(cfg Config) []way {
+	lib, err := loadEGL(cfg.eglLibrary())
+	if err != nil {
+		return []way{closedWay("egl", cfg.eglLibrary(), err)}
 	}
-	return newEGLContext(lib, w.platform, w.native)
-}
-
-// ways lists what to try, in the order the package comment gives.
-func (e *eglLibrary) ways(cfg Config) []eglWay {
-	client := e.clientExtensions()
-	devices := e.deviceWays(client)
+	client := lib.clientExtensions()
+	devices, err := lib.deviceWays(client)
 	if cfg.Device != "" {
-		return selectDevice(devices, cfg.Device)
+		return []way{selectDevice(devices, cfg.Device, err)}
 	}
-	surfaceless := eglWay{backend: "egl-surfaceless", platform: eglPlatformSurfaceless}
-	if !client[extPlatformSurfaceless] {
-		surfaceless.err = fmt.Errorf("glcompute: libEGL has no %s", extPlatformSurfaceless)
+	var hardware, soft []way
+	if err != nil {
+		hardware = []way{closedWay("egl-device", "", err)}
 	}
-	var hardware, soft []eglWay
 	for _, w := range devices {
 		if w.software {
 			soft = append(soft, w)
@@ -44,137 +32,89 @@ func (e *eglLibrary) ways(cfg Config) []eglWay {
 			hardware = append(hardware, w)
 		}
 	}
-	ways := append(hardware, surfaceless, eglWay{backend: "egl-default"})
+	surfaceless := lib.way("egl-surfaceless", eglPlatformSurfaceless, 0)
+	if !client[extPlatformSurfaceless] {
+		surfaceless = closedWay("egl-surfaceless", "", missingExtension(extPlatformSurfaceless))
+	}
+	ways := append(hardware, surfaceless, lib.way("egl-default", 0, 0))
 	return append(ways, soft...)
 }
 
-// deviceWays lists the devices of the device platform, or the one reason why
-// there are none.
-func (e *eglLibrary) deviceWays(client extensions) []eglWay {
-	closed := func(err error) []eglWay { return []eglWay{{backend: "egl-device", err: err}} }
-	if !client[extDeviceBase] && !client[extDeviceEnumeration] {
-		return closed(fmt.Errorf("glcompute: libEGL cannot list devices (no %s)", extDeviceEnumeration))
-	}
-	if !client[extPlatformDevice] {
-		return closed(fmt.Errorf("glcompute: libEGL has no %s", extPlatformDevice))
-	}
-	devices, err := e.devices()
-	if err != nil {
-		return closed(err)
-	}
-	if len(devices) == 0 {
-		return closed(fmt.Errorf("glcompute: eglQueryDevicesEXT lists no device"))
-	}
-	ways := make([]eglWay, len(devices))
-	for i, device := range devices {
-		ways[i] = e.deviceWay(i, len(devices), device)
-	}
-	return ways
-}
-
-func (e *eglLibrary) deviceWay(index, of int, device uintptr) eglWay {
-	w := eglWay{backend: "egl-device", platform: eglPlatformDevice, native: device}
-	parts := []string{fmt.Sprintf("device %d of %d", index, of)}
-	ext := parseExtensions(e.deviceString(device, eglExtensions))
-	if ext[extDeviceDRM] {
-		parts = append(parts, e.deviceString(device, eglDRMDeviceFile))
-	}
-	if ext[extDeviceDRMRenderNode] {
-		parts = append(parts, e.deviceString(device, eglDRMRenderNodeFile))
-	}
-	if w.software = ext[extDeviceSoftware]; w.software {
-		parts = append(parts, "software")
-	}
-	w.detail = strings.Join(parts, " ")
-	return w
-}
-
-// selectDevice keeps the one device that was asked for.
-func selectDevice(ways []eglWay, want string) []eglWay {
-	index, err := strconv.Atoi(want)
-	for i, w := range ways {
-		listed := w.native != 0
-		if !listed || err == nil && i == index || err != nil && strings.Contains(w.detail+" ", " "+want+" ") {
-			return []eglWay{w}
+func (e *eglLibrary) way(backend string, platform int, native uintptr) way {
+	return way{backend: backend, open: func() (candidate, error) {
+		c, err := newEGLContext(e, platform, native)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return []eglWay{{
-		backend: "egl-device",
-		err:     fmt.Errorf("glcompute: device %q is not among the %d that EGL lists", want, len(ways)),
+		return c, nil
 	}}
 }
 
-// openEGL follows the ways until one leads to hardware, or settles for the first
-// that leads to software. The context is current on the calling thread.
-func openEGL(cfg Config) (*eglContext, []Attempt) {
-	lib, err := loadEGL(cfg.eglLibrary())
-	if err != nil {
-		return nil, []Attempt{{Backend: "egl", Detail: cfg.eglLibrary(), Err: err}}
+// closedWay is known to lead nowhere before it is tried.
+func closedWay(backend, detail string, err error) way {
+	return way{backend: backend, detail: detail, open: func() (candidate, error) { return nil, err }}
+}
+
+func missingExtension(name string) error { return fmt.Errorf("libEGL has no %s", name) }
+
+// deviceWays lists the devices of the device platform, or says why there are none.
+func (e *eglLibrary) deviceWays(client extensions) ([]way, error) {
+	if !client[extDeviceBase] && !client[extDeviceEnumeration] {
+		return nil, missingExtension(extDeviceEnumeration)
 	}
-	var held *eglContext // on software, kept in case nothing better comes
-	var attempts []Attempt
-	heldAt := 0
-	for _, w := range lib.ways(cfg) {
-		if held != nil && w.software {
+	if !client[extPlatformDevice] {
+		return nil, missingExtension(extPlatformDevice)
+	}
+	devices, err := e.devices()
+	if err != nil {
+		return nil, err
+	}
+	if len(devices) == 0 {
+		return nil, errors.New("eglQueryDevicesEXT lists no device")
+	}
+	ways := make([]way, len(devices))
+	for i, device := range devices {
+		w := e.way("egl-device", eglPlatformDevice, device)
+		w.detail, w.software = e.describeDevice(device)
+		w.detail = strings.TrimSpace(fmt.Sprintf("device %d of %d %s", i, len(devices), w.detail))
+		ways[i] = w
+	}
+	return ways, nil
+}
+
+// describeDevice gives a device's DRM nodes and whether it is software.
+func (e *eglLibrary) describeDevice(device uintptr) (detail string, software bool) {
+	ext := parseExtensions(e.deviceString(device, eglExtensions))
+	var parts []string
+	for _, node := range []struct {
+		extension string
+		name      int
+	}{{extDeviceDRM, eglDRMDeviceFile}, {extDeviceDRMRenderNode, eglDRMRenderNodeFile}} {
+		if !ext[node.extension] {
 			continue
 		}
-		c, err := w.open(lib)
-		attempts = append(attempts, w.attempt(c, err))
-		if err != nil {
-			continue
-		}
-		if !software(c.renderer) {
-			if held != nil {
-				held.release()
-			}
-			return settle(c, attempts, len(attempts)-1)
-		}
-		attempts[len(attempts)-1].Err = ErrSoftware
-		if held == nil {
-			held, heldAt = c, len(attempts)-1
-		} else {
-			c.release()
+		if path := e.deviceString(device, node.name); path != "" {
+			parts = append(parts, path)
 		}
 	}
-	if held == nil {
-		return nil, attempts
+	if ext[extDeviceSoftware] {
+		parts = append(parts, "software")
 	}
-	return settle(held, attempts, heldAt)
+	return strings.Join(parts, " "), ext[extDeviceSoftware]
 }
 
-// settle makes the chosen context current; another may have been since.
-func settle(c *eglContext, attempts []Attempt, at int) (*eglContext, []Attempt) {
-	if attempts[at].Err = c.makeCurrent(); attempts[at].Err != nil {
-		c.release()
-		return nil, attempts
-	}
-	return c, attempts
-}
-
-func (w eglWay) attempt(c *eglContext, err error) Attempt {
-	a := Attempt{Backend: w.backend, Detail: w.detail, Err: err}
-	if c != nil {
-		if a.Detail != "" {
-			a.Detail += ", "
-		}
-		a.Detail += c.renderer + ", OpenGL " + c.version
-	}
-	return a
-}
-
-// probeEGL opens and closes every way, software devices included.
-func probeEGL(cfg Config) []Attempt {
-	lib, err := loadEGL(cfg.eglLibrary())
-	if err != nil {
-		return []Attempt{{Backend: "egl", Detail: cfg.eglLibrary(), Err: err}}
-	}
-	var attempts []Attempt
-	for _, w := range lib.ways(cfg) {
-		c, err := w.open(lib)
-		attempts = append(attempts, w.attempt(c, err))
-		if err == nil {
-			c.release()
+// selectDevice finds the one device that was asked for, by index or node.
+func selectDevice(devices []way, want string, err error) way {
+	index, notNumber := strconv.Atoi(want)
+	for i, w := range devices {
+		if notNumber == nil && i == index || notNumber != nil && hasWord(w.detail, want) {
+			return w
 		}
 	}
-	return attempts
+	if err == nil {
+		err = fmt.Errorf("device %q is not among the %d that EGL lists", want, len(devices))
+	}
+	return closedWay("egl-device", "", err)
 }
+
+func hasWord(s, word string) bool { return strings.Contains(" "+s+" ", " "+word+" ") }

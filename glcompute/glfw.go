@@ -18,56 +18,74 @@ func init() { runtime.LockOSThread() }
 
 // glfwContext is the context of a hidden window. The window belongs to the main
 // thread, the context to the device's.
-type glfwContext struct {
-	window *glfw.Window
-	robust bool
-}
+type glfwContext struct{ window *glfw.Window }
 
 // glfwWindows counts the open windows; only the main thread touches it.
 var glfwWindows int
 
-// openGLFW opens a hidden window on the main thread and makes its context
-// current on the calling one.
-func openGLFW(cfg Config) (context, Attempt) {
-	a := Attempt{Backend: string(GLFW)}
-	if cfg.Display == "" && cfg.WaylandDisplay == "" {
-		a.Err = errors.New("glcompute: no display: neither DISPLAY nor WAYLAND_DISPLAY is set")
-		return nil, a
+// glfwWay opens a hidden window on the main thread and makes its context current
+// on the calling one.
+func glfwWay(cfg Config) way {
+	switch {
+	case cfg.Display != "":
+		return way{backend: string(GLFW), detail: "display " + cfg.Display, open: openGLFW}
+	case cfg.WaylandDisplay != "":
+		return closedWay(string(GLFW), "", errors.New("only WAYLAND_DISPLAY is set; this build of GLFW is for X11 and needs DISPLAY (XWayland)"))
 	}
-	a.Detail = "display " + cfg.Display
-	if cfg.Display == "" {
-		a.Err = errors.New("glcompute: only WAYLAND_DISPLAY is set; GLFW is built for X11 and needs DISPLAY (XWayland)")
-		return nil, a
-	}
+	return closedWay(string(GLFW), "", errors.New("no display: neither DISPLAY nor WAYLAND_DISPLAY is set"))
+}
+
+func openGLFW() (candidate, error) {
 	c := &glfwContext{}
-	if a.Err = onMain(c.open); a.Err != nil {
-		return nil, a
+	if err := onMain(c.open); err != nil {
+		return nil, err
 	}
-	if a.Err = guard("make the window's context current", func() { c.window.MakeContextCurrent() }); a.Err != nil {
+	if err := c.makeCurrent(); err != nil {
 		c.release()
-		return nil, a
+		return nil, err
 	}
+	return c, nil
+}
+
+func (c *glfwContext) makeCurrent() error {
+	return guard("make the window's context current", c.window.MakeContextCurrent)
+}
+
+func (c *glfwContext) names() (renderer, version string) {
 	get := c.proc("glGetString")
-	a.Detail += fmt.Sprintf(", %s, OpenGL %s", glString(get, gl.RENDERER), glString(get, gl.VERSION))
-	return c, a
+	return glString(get, gl.RENDERER), glString(get, gl.VERSION)
 }
 
 // open makes the window, with a robust context if the driver has one.
 func (c *glfwContext) open() error {
 	if glfwWindows == 0 {
-		var err error
-		if panicked := guard("initialise", func() { err = glfw.Init() }); panicked != nil || err != nil {
-			return errors.Join(panicked, err)
+		if err := initGLFW(); err != nil {
+			return err
 		}
 	}
 	err := c.create(true)
-	if c.robust = err == nil; !c.robust {
+	if err != nil {
 		err = c.create(false)
 	}
 	if err == nil {
 		glfwWindows++
 	} else if glfwWindows == 0 {
 		glfw.Terminate()
+	}
+	return err
+}
+
+// initGLFW starts the library. The binding prints a display that cannot be opened
+// to the standard logger and returns nil, and its next call panics.
+func initGLFW() error {
+	var err error
+	panicked := guard("initialise", func() {
+		if err = glfw.Init(); err == nil {
+			glfw.DefaultWindowHints()
+		}
+	})
+	if panicked != nil {
+		return fmt.Errorf("the X display cannot be opened (%w)", panicked)
 	}
 	return err
 }
@@ -89,7 +107,7 @@ func (c *glfwContext) create(robust bool) error {
 		err = errors.New("no window")
 	}
 	if err != nil {
-		err = fmt.Errorf("glcompute: glfw: make a hidden window with an OpenGL 4.3 core context: %w", err)
+		err = fmt.Errorf("make a hidden window with an OpenGL 4.3 core context: %w", err)
 	}
 	return errors.Join(panicked, err)
 }
@@ -99,7 +117,7 @@ func (c *glfwContext) create(robust bool) error {
 func guard(doing string, fn func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("glcompute: glfw: %s: %v", doing, p)
+			err = fmt.Errorf("%s: %v", doing, p)
 		}
 	}()
 	fn()
@@ -107,7 +125,6 @@ func guard(doing string, fn func()) (err error) {
 }
 
 func (c *glfwContext) proc(name string) uintptr { return uintptr(glfw.GetProcAddress(name)) }
-func (c *glfwContext) isRobust() bool           { return c.robust }
 
 func (c *glfwContext) loadGL() error {
 	return gl.InitWithProcAddrFunc(func(name string) unsafe.Pointer { return glfw.GetProcAddress(name) })

@@ -4,10 +4,7 @@ package glcompute
 
 import "errors"
 
-// openGLFW reports that the build has no GLFW.
-func openGLFW(Config) (context, Attempt) {
-	return nil, Attempt{
-		Backend: string(GLFW),
-		Err:     errors.New("glcompute: built without GLFW (tag noglfw)"),
-	}
+// glfwWay is closed in a build without GLFW.
+func glfwWay(Config) way {
+	return closedWay(string(GLFW), "", errors.New("built without GLFW (tag noglfw)"))
 }

@@ -19,6 +19,7 @@ const (
 
 	glResetStrategy      = 0x8256 // GL_RESET_NOTIFICATION_STRATEGY
 	glLoseContextOnReset = 0x8252
+	glRobustAccessBit    = 0x4 // of GL_CONTEXT_FLAGS
 )
 
 // readInfo asks the current context about itself.
@@ -58,7 +59,7 @@ func readCapabilities(c context) Capabilities {
 	ext := glExtensions()
 	v45 := atLeast(4, 5)
 	caps := Capabilities{
-		RobustAccess:   c.isRobust(),
+		RobustAccess:   get(gl.CONTEXT_FLAGS)&glRobustAccessBit != 0,
 		ResetStatus:    v45 || ext["GL_KHR_robustness"] || ext["GL_ARB_robustness"],
 		BufferStorage:  atLeast(4, 4) || ext["GL_ARB_buffer_storage"],
 		ProgramBinary:  get(gl.NUM_PROGRAM_BINARY_FORMATS) > 0,

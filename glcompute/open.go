@@ -22,7 +22,6 @@ type context interface {
 	proc(name string) uintptr
 	// loadGL fills go-gl's table of functions.
 	loadGL() error
-	isRobust() bool
 	release()
 }
 
@@ -71,16 +70,16 @@ func openOnThread(cfg Config) (*Device, []Attempt, error) {
 func openContext(cfg Config) (context, []Attempt) {
 	var attempts []Attempt
 	if cfg.egl() {
-		c, tried := openEGL(cfg)
+		c, tried := choose(eglWays(cfg))
 		attempts = append(attempts, tried...)
 		if c != nil {
 			return c, attempts
 		}
 	}
 	if cfg.glfw() {
-		c, tried := openGLFW(cfg)
-		attempts = append(attempts, tried)
-		if tried.Err == nil {
+		c, tried := choose([]way{glfwWay(cfg)})
+		attempts = append(attempts, tried...)
+		if c != nil {
 			return c, attempts
 		}
 	}
@@ -98,14 +97,10 @@ func Probe(cfg Config) ([]Attempt, error) {
 	var attempts []Attempt
 	err := thread.Do(func() error {
 		if cfg.egl() {
-			attempts = append(attempts, probeEGL(cfg)...)
+			attempts = probe(eglWays(cfg))
 		}
 		if cfg.glfw() {
-			c, tried := openGLFW(cfg)
-			if tried.Err == nil {
-				c.release()
-			}
-			attempts = append(attempts, tried)
+			attempts = append(attempts, probe([]way{glfwWay(cfg)})...)
 		}
 		return nil
 	})

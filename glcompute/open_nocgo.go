@@ -8,7 +8,7 @@ import (
 )
 
 // errBuild is the reason why this build opens no device.
-var errBuild = errors.New("glcompute: this binary was built without OpenGL: it needs cgo (CGO_ENABLED=1) and Linux; built for " + runtime.GOOS)
+var errBuild = errors.New("built without OpenGL, which needs cgo and Linux (CGO_ENABLED=1 GOOS=linux; this is " + runtime.GOOS + ")")
 
 // Open returns an *UnavailableError: this build has no OpenGL.
 func Open(cfg Config) (*Device, []Attempt, error) {

@@ -2,23 +2,219 @@
 
 package glcompute
 
-import "testing"
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
 
-func TestOpenAutoRunsASelfTest(t *testing.T) {
+	"go.uber.org/goleak"
+)
+
+func TestOpenAutoGivesADeviceThatComputes(t *testing.T) {
 	d, attempts, err := Open(Config{})
 	if err != nil {
 		missing(t, err)
 	}
 	defer d.Close()
+	taken := 0
 	for _, a := range attempts {
 		t.Log(a)
+		if a.Err == nil {
+			taken++
+		}
 	}
-	t.Log(d.Info())
-	t.Logf("%+v", d.Info().Limits)
-	for _, line := range d.Info().Capabilities.List() {
-		t.Log(line)
+	if taken != 1 {
+		t.Errorf("%d attempts without an error, want the one that was taken", taken)
 	}
 	if err := d.SelfTest(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInfoIsComplete(t *testing.T) {
+	d := openDevice(t, Config{})
+	i := d.Info()
+	t.Logf("%v\n%+v\n%s", i, i.Limits, strings.Join(i.Capabilities.List(), "\n"))
+	if i.Vendor == "" || i.Renderer == "" || i.Version == "" || i.GLSL == "" || !strings.HasPrefix(i.Way, "egl-") {
+		t.Errorf("a name is missing: %+v", i)
+	}
+	// The minima of the OpenGL 4.3 specification, tables 23.61 and 23.64.
+	l := i.Limits
+	if l.WorkgroupInvocations < 1024 || l.WorkgroupCount[0] < 65535 || l.WorkgroupSize[0] < 1024 ||
+		l.WorkgroupSize[2] < 64 || l.SharedMemory < 32<<10 || l.StorageBlockSize < 1<<24 || l.StorageBindings < 8 ||
+		l.StorageBlocks < 8 || l.StorageAlignment == 0 || l.UniformComponents < 512 {
+		t.Errorf("limits below the specification's minima: %+v", l)
+	}
+	vendor, renderer, version := d.Identity()
+	x, groups, invocations := d.WorkgroupLimits()
+	if vendor != i.Vendor || renderer != i.Renderer || version != i.Version || x != l.WorkgroupSize[0] ||
+		groups != l.WorkgroupCount[0] || invocations != l.WorkgroupInvocations || d.StorageBlockLimit() != l.StorageBlockSize {
+		t.Error("the device's methods and its Info differ")
+	}
+	if i.Software && strings.Contains(i.Version, "Mesa") {
+		if c := i.Capabilities; !c.RobustAccess || !c.LoseOnReset || !c.ResetStatus || !c.BufferStorage || c.TimerBits == 0 {
+			t.Errorf("Mesa has these, the device reports %+v", c)
+		}
+	}
+}
+
+func TestEveryEGLWayThatOpensComputes(t *testing.T) {
+	opened := map[string]bool{}
+	for _, w := range eglWays(Config{}) {
+		thread := NewThread()
+		var d *Device
+		err := thread.Do(func() error {
+			c, err := w.open()
+			if err != nil {
+				return err
+			}
+			d, err = newDevice(c, w.attempt(c, nil))
+			return err
+		})
+		if err != nil {
+			t.Logf("%s (%s): %v", w.backend, w.detail, err)
+			thread.Close()
+			continue
+		}
+		d.thread = thread
+		opened[w.backend] = true
+		if err := d.SelfTest(); err != nil {
+			t.Errorf("%s: %v", w.backend, err)
+		}
+		if err := d.Close(); err != nil {
+			t.Errorf("%s: close: %v", w.backend, err)
+		}
+	}
+	if !opened["egl-surfaceless"] && !opened["egl-device"] {
+		missing(t, "neither the surfaceless nor the device platform opens")
+	}
+}
+
+func TestProbeTriesEveryWay(t *testing.T) {
+	attempts, err := Probe(Config{})
+	if err != nil {
 		t.Fatal(err)
 	}
+	var names []string
+	worked := false
+	for _, a := range attempts {
+		t.Log(a)
+		names = append(names, a.Backend)
+		worked = worked || a.Err == nil
+	}
+	for _, want := range []string{"egl-device", "egl-surfaceless", "egl-default", "glfw"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("%s was not tried", want)
+		}
+	}
+	if !worked {
+		missing(t, "no way works")
+	}
+}
+
+func TestOpenSelectsOneDevice(t *testing.T) {
+	d, attempts, err := Open(Config{Device: "0"})
+	if err != nil {
+		missing(t, err)
+	}
+	defer d.Close()
+	if len(attempts) != 1 || d.Info().Way != "egl-device" || !strings.Contains(d.Info().Detail, "device 0 of ") {
+		t.Errorf("device 0 gave %v by %v", d.Info(), attempts)
+	}
+	for _, none := range []string{"63", "/dev/dri/none"} {
+		_, attempts, err := Open(Config{Device: none})
+		if err == nil || len(attempts) != 1 || !strings.Contains(err.Error(), none) {
+			t.Errorf("device %s: %v by %v", none, err, attempts)
+		}
+	}
+}
+
+func TestMissingLibraryIsAReadableError(t *testing.T) {
+	for _, backend := range []Backend{Auto, EGL} {
+		d, attempts, err := Open(Config{Backend: backend, EGLLibrary: "/nonexistent/libEGL.so.1"})
+		if d != nil {
+			t.Fatal("opened a device without a library")
+		}
+		var unavailable *UnavailableError
+		if !errors.As(err, &unavailable) || len(unavailable.Attempts) != len(attempts) || len(attempts) == 0 {
+			t.Fatalf("%s: %v, want an UnavailableError with its attempts", backend, err)
+		}
+		for _, want := range []string{"/nonexistent/libEGL.so.1", "libegl1", "libgl1-mesa-dri", "NVIDIA"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error does not mention %s: %v", backend, want, err)
+			}
+		}
+	}
+}
+
+func TestDevicesWorkAtTheSameTimeAndCloseInAnyOrder(t *testing.T) {
+	first := openDevice(t, Config{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			d, _, err := Open(Config{})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for range 3 {
+				if err := d.SelfTest(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	// It shares its display with those that were closed.
+	if err := first.SelfTest(); err != nil {
+		t.Errorf("after the others were closed: %v", err)
+	}
+}
+
+func TestCloseLeavesNothingBehind(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	before := displayUsers()
+	for range 3 {
+		d, _, err := Open(Config{})
+		if err != nil {
+			missing(t, err)
+		}
+		do(t, d, func() error {
+			if _, err := d.NewBuffer(64); err != nil {
+				return err
+			}
+			_, err := d.CompileCompute(selfTestSource)
+			d.BeginTimer()
+			d.EndTimer()
+			return err
+		})
+		for range 2 {
+			if err := d.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		}
+		if buffers, programs := d.Live(); buffers != 0 || programs != 0 || d.timer != 0 {
+			t.Errorf("after Close %d buffers, %d programs and query %d live", buffers, programs, d.timer)
+		}
+		if err := d.Do(func() error { return nil }); !errors.Is(err, ErrClosed) {
+			t.Errorf("Do after Close: %v", err)
+		}
+		if err := d.SelfTest(); !errors.Is(err, ErrClosed) {
+			t.Errorf("SelfTest after Close: %v", err)
+		}
+	}
+	if after := displayUsers(); after != before {
+		t.Errorf("%d EGL displays in use, %d before", after, before)
+	}
+}
+
+func displayUsers() int {
+	openDisplays.Lock()
+	defer openDisplays.Unlock()
+	return len(openDisplays.users)
 }

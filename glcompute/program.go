@@ -3,6 +3,7 @@
 package glcompute
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 func (d *Device) CompileCompute(source string) (uint32, error) {
 	shader := gl.CreateShader(gl.COMPUTE_SHADER)
 	if shader == 0 {
-		return 0, fmt.Errorf("glcompute: glCreateShader: %w", takeErrors())
+		return 0, errors.Join(errors.New("glcompute: glCreateShader failed"), takeErrors())
 	}
 	defer gl.DeleteShader(shader)
 	text, free := gl.Strs(source + "\x00")
@@ -101,9 +102,11 @@ func (d *Device) StorageOffset(program uint32, name string) (offset, stride int,
 		gl.GetProgramResourceiv(program, gl.BUFFER_VARIABLE, index, int32(len(properties)), &properties[0],
 			int32(len(values)), &written, &values[0])
 	})
-	if err != nil || int(written) != len(values) {
-		return 0, 0, fmt.Errorf("glcompute: storage variable %q: glGetProgramResourceiv gave %d of %d values: %w",
-			name, written, len(values), err)
+	if err == nil && int(written) != len(values) {
+		err = fmt.Errorf("glGetProgramResourceiv gave %d of %d values", written, len(values))
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("glcompute: storage variable %q: %w", name, err)
 	}
 	stride = int(values[1])
 	if stride == 0 {

@@ -1,0 +1,160 @@
+//go:build cgo && linux
+
+package glcompute
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/go-gl/gl/v4.3-core/gl"
+)
+
+func isProgram(program uint32) bool { return gl.IsProgram(program) }
+
+func TestNewBufferIsZero(t *testing.T) {
+	d := openDevice(t, Config{})
+	for _, size := range []int{1, 3, 4, 64, 4097, 1 << 20} {
+		do(t, d, func() error {
+			// Memory that was used before is what a driver gives again.
+			for range 2 {
+				buffer, err := d.NewBuffer(size)
+				if err != nil {
+					return err
+				}
+				got := bytes.Repeat([]byte{0xAA}, size)
+				d.ReadBuffer(buffer, 0, got)
+				if !bytes.Equal(got, make([]byte, size)) {
+					t.Errorf("%d bytes: not zero", size)
+				}
+				d.WriteBuffer(buffer, 0, bytes.Repeat([]byte{0xFF}, size))
+				d.Finish()
+				d.DeleteBuffer(buffer)
+			}
+			return nil
+		})
+	}
+}
+
+func TestBufferKeepsWhatWasWritten(t *testing.T) {
+	d := openDevice(t, Config{})
+	do(t, d, func() error {
+		buffer, err := d.NewBuffer(1000)
+		if err != nil {
+			return err
+		}
+		data := make([]byte, 301)
+		for i := range data {
+			data[i] = byte(i * 7)
+		}
+		d.WriteBuffer(buffer, 13, data)
+		d.WriteBuffer(buffer, 0, nil)
+		want := make([]byte, 1000)
+		copy(want[13:], data)
+		got := make([]byte, 1000)
+		d.ReadBuffer(buffer, 0, got)
+		if !bytes.Equal(got, want) {
+			t.Error("the buffer differs from what was written")
+		}
+		part := make([]byte, 50)
+		d.ReadBuffer(buffer, 100, part)
+		d.ReadBuffer(buffer, 0, nil)
+		if !bytes.Equal(part, want[100:150]) {
+			t.Error("the range differs from what was written")
+		}
+		return nil
+	})
+}
+
+func TestAccessOutsideABufferIsAnErrorOnce(t *testing.T) {
+	d := openDevice(t, Config{})
+	do(t, d, func() error {
+		buffer, err := d.NewBuffer(64)
+		if err != nil {
+			return err
+		}
+		dst := bytes.Repeat([]byte{0xAA}, 16)
+		d.ReadBuffer(buffer, 60, dst)
+		if !bytes.Equal(dst, bytes.Repeat([]byte{0xAA}, 16)) {
+			t.Error("a read outside the buffer changed its destination")
+		}
+		if err := d.Check(); err == nil || !strings.Contains(err.Error(), "GL_INVALID_VALUE") {
+			t.Errorf("read outside the buffer: %v", err)
+		}
+		if err := d.Check(); err != nil {
+			t.Errorf("the error came twice: %v", err)
+		}
+		d.WriteBuffer(buffer, 60, make([]byte, 5))
+		// A pending error belongs to the call that made it, not to the next
+		// one that looks at its own.
+		if _, err := d.NewBuffer(64); err != nil {
+			t.Errorf("NewBuffer was blamed for an earlier error: %v", err)
+		}
+		if err := d.Check(); err == nil || !strings.Contains(err.Error(), "GL_INVALID_VALUE") {
+			t.Errorf("write outside the buffer: %v", err)
+		}
+		return nil
+	})
+}
+
+func TestNewBufferRefusesWhatCannotBe(t *testing.T) {
+	d := openDevice(t, Config{})
+	do(t, d, func() error {
+		for _, size := range []int{0, -1, math.MaxInt - 4095} {
+			if buffer, err := d.NewBuffer(size); err == nil || buffer != 0 {
+				t.Errorf("%d bytes: buffer %d, %v", size, buffer, err)
+			}
+		}
+		if buffers, _ := d.Live(); buffers != 0 {
+			t.Errorf("%d buffers live after refusals", buffers)
+		}
+		return nil
+	})
+}
+
+func TestDeletedBufferIsGone(t *testing.T) {
+	d := openDevice(t, Config{})
+	do(t, d, func() error {
+		var made []uint32
+		for range 10 {
+			buffer, err := d.NewBuffer(16)
+			if err != nil {
+				return err
+			}
+			made = append(made, buffer)
+		}
+		if buffers, _ := d.Live(); buffers != len(made) {
+			t.Errorf("%d buffers live, want %d", buffers, len(made))
+		}
+		for _, buffer := range made {
+			d.DeleteBuffer(buffer)
+			d.DeleteBuffer(buffer)
+			if gl.IsBuffer(buffer) {
+				t.Errorf("GL still has buffer %d", buffer)
+			}
+		}
+		d.DeleteBuffer(0)
+		if buffers, _ := d.Live(); buffers != 0 {
+			t.Errorf("%d buffers live, want 0", buffers)
+		}
+		return nil
+	})
+}
+
+func TestLossIsReportedForGood(t *testing.T) {
+	d := openDevice(t, Config{})
+	status := uint32(gl.GUILTY_CONTEXT_RESET)
+	do(t, d, func() error {
+		d.resetStatus = func() uint32 { return status }
+		for range 2 {
+			if err := d.Check(); !errors.Is(err, ErrContextLost) || !strings.Contains(err.Error(), "caused by this context") {
+				t.Errorf("after a reset: %v", err)
+			}
+			status = gl.NO_ERROR // as a driver reports when its reset is over
+		}
+		d.lost, d.resetStatus = nil, nil
+		return nil
+	})
+}

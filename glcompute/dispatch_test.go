@@ -1,0 +1,100 @@
+//go:build cgo && linux
+
+package glcompute
+
+import (
+	"testing"
+)
+
+// counter is a device with the program of counter.comp and its buffer.
+func counter(t testing.TB, d *Device) (program, buffer uint32) {
+	t.Helper()
+	source := readSource(t, "counter.comp")
+	do(t, d, func() (err error) {
+		if program, err = d.CompileCompute(source); err != nil {
+			return err
+		}
+		buffer, err = d.NewBuffer(512)
+		return err
+	})
+	return program, buffer
+}
+
+func TestDispatchRunsEveryInvocationOnce(t *testing.T) {
+	d := openDevice(t, Config{})
+	program, buffer := counter(t, d)
+	const groups, width, step = 37, 128, 3
+	do(t, d, func() error {
+		// The storage block starts at an offset, which a write and a read
+		// must not disturb.
+		const offset = 256
+		d.BindStorage(0, buffer, offset, 8)
+		d.SetUniform(program, d.UniformLocation(program, "step"), step)
+		d.SetUniform(program, -1, 99)
+		d.WriteBuffer(buffer, 0, []byte{1, 0, 0, 0})
+		for range 2 {
+			d.Dispatch(program, groups)
+			d.StorageBarrier()
+		}
+		got := make([]byte, 8)
+		d.ReadBuffer(buffer, offset, got)
+		if w := words(got); w[0] != 2*groups*width || w[1] != 2*groups*width*step {
+			t.Errorf("count %d, sum %d; want %d, %d", w[0], w[1], 2*groups*width, 2*groups*width*step)
+		}
+		return nil
+	})
+}
+
+func TestTimerMeasuresOrReportsNothing(t *testing.T) {
+	d := openDevice(t, Config{})
+	program, buffer := counter(t, d)
+	do(t, d, func() error {
+		if ns := d.EndTimer(); ns != 0 {
+			t.Errorf("EndTimer without BeginTimer: %d ns", ns)
+		}
+		d.BindStorage(0, buffer, 0, 8)
+		for range 2 { // the query is used again
+			d.BeginTimer()
+			d.Dispatch(program, 64)
+			ns := d.EndTimer()
+			t.Logf("%s: %d ns", d.Info().Renderer, ns)
+			if ns == 0 && !d.Info().Software {
+				t.Error("a GPU reports no time")
+			}
+		}
+		return nil
+	})
+}
+
+func TestNestedTimerIsAnError(t *testing.T) {
+	d := openDevice(t, Config{})
+	do(t, d, func() error {
+		d.BeginTimer()
+		d.BeginTimer()
+		if err := d.Check(); err == nil {
+			t.Error("no error")
+		}
+		d.EndTimer()
+		return nil
+	})
+}
+
+// BenchmarkDispatchAndWait is one small dispatch from another goroutine, waited for.
+func BenchmarkDispatchAndWait(b *testing.B) {
+	d := openDevice(b, Config{})
+	program, buffer := counter(b, d)
+	dispatch := func() error {
+		d.BindStorage(0, buffer, 0, 8)
+		d.Dispatch(program, 1)
+		d.Finish()
+		return nil
+	}
+	if err := d.Do(dispatch); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%s", d.Info())
+	b.ReportAllocs()
+	for b.Loop() {
+		d.Do(dispatch)
+	}
+}
