@@ -22,17 +22,16 @@ const module = "ringmaster"
 // non-test code may import. A package that is missing here fails the test, so
 // a new package has to state its place.
 var projectImports = map[string][]string{
-	"megakernel/policy":    nil,                                                    // the decision stands alone
-	"ring":                 nil,                                                    // the layout stands alone
-	"glcompute":            nil,                                                    // cgo stays a leaf that anyone could use
-	"telemetry":            {"megakernel/policy"},                                  // wire records may name policy terms
-	"telemetry/natsio":     {"telemetry"},                                          // the bus knows records, not actors
-	"megakernel/tuner":     {"megakernel/policy"},                                  // tuning speaks in the policy's limits
-	"megakernel":           {"ring", "megakernel/policy", "megakernel/tuner"},      // the engine executes plans
-	"megakernel/ringbench": {"ring", "megakernel"},                                 // measures the engine
-	"actors":               {"megakernel/policy", "megakernel/tuner", "telemetry"}, // state and routing only
-	"cmd/runtime/trace":    nil,                                                    // bundled data and its mapping
-	"cmd/runtime":          {"*"},                                                  // wiring
+	"megakernel/policy": nil,                                                    // the decision stands alone
+	"ring":              nil,                                                    // the layout stands alone
+	"glcompute":         nil,                                                    // cgo stays a leaf that anyone could use
+	"telemetry":         {"megakernel/policy"},                                  // wire records may name policy terms
+	"telemetry/natsio":  {"telemetry"},                                          // the bus knows records, not actors
+	"megakernel/tuner":  {"megakernel/policy"},                                  // tuning speaks in the policy's limits
+	"megakernel":        {"ring", "megakernel/policy", "megakernel/tuner"},      // the engine executes plans
+	"actors":            {"megakernel/policy", "megakernel/tuner", "telemetry"}, // state and routing only
+	"cmd/runtime/trace": nil,                                                    // bundled data and its mapping
+	"cmd/runtime":       {"*"},                                                  // wiring
 }
 
 // externalOwners lists who may import a third-party module, and why.
@@ -51,7 +50,6 @@ var externalOwners = []struct {
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
 	{"github.com/HdrHistogram/", []string{"cmd/runtime"}, "client-side latency is the command's report"},
-	{"golang.org/x/sys", []string{"cmd/runtime"}, "system calls belong to the command"},
 }
 
 // standardBans are standard-library packages that a pure package must not use directly.

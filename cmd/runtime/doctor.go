@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"ringmaster/glcompute"
@@ -48,11 +49,11 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 		return false
 	}
 	for _, a := range attempts {
-		mark := "ok "
+		mark := "works "
 		if a.Err != nil {
-			mark = "-- "
+			mark = "  --  "
 		}
-		say("  %s %s", mark, a)
+		say("  %s %s", mark, strings.TrimSuffix(a.String(), ": ok"))
 	}
 	device, err := c.open(log)
 	if err != nil {
