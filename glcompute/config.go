@@ -39,10 +39,6 @@ type Config struct {
 	EGLLibrary string
 }
 
-// defaultEGLLibrary is the name under which the vendor-neutral dispatch
-// library and a vendor's own both install themselves.
-const defaultEGLLibrary = "libEGL.so.1"
-
 // Validate reports every field that cannot be meant.
 func (c Config) Validate() error {
 	var errs []error
@@ -60,15 +56,4 @@ func (c Config) Validate() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// egl and glfw tell which backends a configuration allows.
-func (c Config) egl() bool  { return c.Backend != GLFW }
-func (c Config) glfw() bool { return c.Backend != EGL && c.Device == "" }
-
-func (c Config) eglLibrary() string {
-	if c.EGLLibrary != "" {
-		return c.EGLLibrary
-	}
-	return defaultEGLLibrary
 }

@@ -1,3 +1,5 @@
+//go:build cgo && linux
+
 package glcompute
 
 import "strings"
@@ -6,7 +8,6 @@ import "strings"
 // registry (egl.xml).
 const (
 	eglNone       = 0x3038
-	eglVendor     = 0x3053
 	eglExtensions = 0x3055
 	eglPbufferBit = 0x0001
 

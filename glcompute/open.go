@@ -15,6 +15,21 @@ const (
 	minMinor = 3
 )
 
+// defaultEGLLibrary is the name under which the vendor-neutral dispatch
+// library and a vendor's own both install themselves.
+const defaultEGLLibrary = "libEGL.so.1"
+
+// egl and glfw tell which backends a configuration allows.
+func (c Config) egl() bool  { return c.Backend != GLFW }
+func (c Config) glfw() bool { return c.Backend != EGL && c.Device == "" }
+
+func (c Config) eglLibrary() string {
+	if c.EGLLibrary != "" {
+		return c.EGLLibrary
+	}
+	return defaultEGLLibrary
+}
+
 // context is a GL context of either backend; its methods are called on the
 // device's thread.
 type context interface {
