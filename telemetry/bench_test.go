@@ -1,22 +1,84 @@
 package telemetry
 
-import "testing"
+import (
+	"bytes"
+	"testing"
 
-func BenchmarkDecodeQueue(b *testing.B) {
-	for _, f := range []struct {
-		name string
-		form Form
-	}{{"array", FormArray}, {"map", FormMap}} {
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+func fullQueue() Queue {
+	return Queue{
+		Has: HasAllQueue, QueueLen: 4096, RequestedWorkerGroups: 32, MaxWorkgroupSizeX: 1024,
+		MaxWorkgroupsPerDimension: 65535, MaxInvocationsPerWorkgroup: 1024, RequestedHitCapacity: 0,
+		ExpectedHitsPerItem: 2, HotOpcodeCount: 3, HotWindowCount: 70000, MaxPriorityAge: 5,
+		RequeueCount: 123456789012, ExecutedCount: 99,
+	}
+}
+
+func testHeader() Header {
+	return Header{Incarnation: 0xfeedfacecafebeef, Seq: 17, SentNs: 1_700_000_000_000_000_000, Queue: "q0"}
+}
+
+var forms = []struct {
+	name string
+	form Form
+}{{"array", FormArray}, {"map", FormMap}}
+
+// steadyRecords are full records of the kinds that come all the time.
+func steadyRecords(t testing.TB) []*Record {
+	var out []*Record
+	for i := range literals[:int(KindLaunch)] {
+		out = append(out, &literals[i].want)
+	}
+	return out
+}
+
+func TestSteadyDecodingAllocatesNothing(t *testing.T) {
+	for _, want := range steadyRecords(t) {
+		for _, f := range forms {
+			payload := Append(nil, f.form, want)
+			payload = append(payload, payload...)
+			var d Decoder
+			r := new(Record)
+			decode := func() {
+				if _, err := Check(payload, DefaultTelemetryLimits); err != nil {
+					t.Fatal(err)
+				}
+				d.Reset(payload)
+				for range 2 {
+					if err := d.Next(r); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if n := testing.AllocsPerRun(200, decode); n != 0 {
+				t.Errorf("%v, %s: %v allocations", want.Kind, f.name, n)
+			}
+		}
+	}
+}
+
+func TestEncodingIntoAGrownBufferAllocatesNothing(t *testing.T) {
+	for i := range literals {
+		for _, f := range forms {
+			buf := Append(nil, f.form, &literals[i].want)
+			if n := testing.AllocsPerRun(200, func() { buf = Append(buf[:0], f.form, &literals[i].want) }); n != 0 {
+				t.Errorf("%v, %s: %v allocations", literals[i].want.Kind, f.name, n)
+			}
+		}
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	for _, f := range forms {
 		b.Run(f.name, func(b *testing.B) {
 			h, q := testHeader(), fullQueue()
 			buf := AppendQueue(nil, f.form, &h, &q)
 			b.SetBytes(int64(len(buf)))
 			b.ReportAllocs()
-			var d Decoder
-			var r Record
 			for b.Loop() {
-				d.Reset(buf)
-				if err := d.Next(&r); err != nil {
+				if _, err := Check(buf, DefaultTelemetryLimits); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -24,29 +86,149 @@ func BenchmarkDecodeQueue(b *testing.B) {
 	}
 }
 
-func BenchmarkCheckQueue(b *testing.B) {
-	h, q := testHeader(), fullQueue()
-	buf := AppendQueue(nil, FormArray, &h, &q)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := Check(buf, DefaultTelemetryLimits); err != nil {
-			b.Fatal(err)
+func BenchmarkDecode(b *testing.B) {
+	for _, want := range steadyRecords(b) {
+		for _, f := range forms {
+			b.Run(want.Kind.String()+"/"+f.name, func(b *testing.B) {
+				buf := Append(nil, f.form, want)
+				b.SetBytes(int64(len(buf)))
+				b.ReportAllocs()
+				var d Decoder
+				var r Record
+				for b.Loop() {
+					d.Reset(buf)
+					if err := d.Next(&r); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
 		}
 	}
 }
 
-func BenchmarkEncodeQueue(b *testing.B) {
-	for _, f := range []struct {
+// reflected is a queue record as the msgpack library decodes it by default.
+type reflected struct {
+	//lint:ignore U1000 the library reads the tag of this field
+	_msgpack    struct{} `msgpack:",as_array"`
+	Kind        uint8
+	Minor       uint32
+	Incarnation uint64
+	Seq         uint64
+	SentNs      int64
+	Queue       string
+	A, B, C, D  uint32
+	E, F, G, H  uint32
+	I, J        uint32
+	K, L        uint64
+}
+
+// reflectedMap is the same in map form.
+type reflectedMap struct {
+	Kind        string `msgpack:"kind"`
+	Minor       uint32 `msgpack:"minor"`
+	Incarnation uint64 `msgpack:"incarnation"`
+	Seq         uint64 `msgpack:"seq"`
+	SentNs      int64  `msgpack:"sent_ns"`
+	Queue       string `msgpack:"queue"`
+	A           uint32 `msgpack:"queue_len"`
+	B           uint32 `msgpack:"requested_worker_groups"`
+	C           uint32 `msgpack:"max_workgroup_size_x"`
+	D           uint32 `msgpack:"max_compute_workgroups_per_dimension"`
+	E           uint32 `msgpack:"max_compute_invocations_per_workgroup"`
+	F           uint32 `msgpack:"requested_hit_capacity"`
+	G           uint32 `msgpack:"expected_hits_per_item"`
+	H           uint32 `msgpack:"hot_opcode_count"`
+	I           uint32 `msgpack:"hot_window_count"`
+	J           uint32 `msgpack:"max_priority_age"`
+	K           uint64 `msgpack:"requeue_count"`
+	L           uint64 `msgpack:"executed_count"`
+}
+
+// custom reads the array form with the library's own calls and no reflection.
+type custom struct {
+	h Header
+	q Queue
+}
+
+func (c *custom) DecodeMsgpack(d *msgpack.Decoder) error {
+	if _, err := d.DecodeArrayLen(); err != nil {
+		return err
+	}
+	kind, err := d.DecodeUint8()
+	if err != nil {
+		return err
+	}
+	c.h.Kind = Kind(kind)
+	if c.h.Minor, err = d.DecodeUint32(); err != nil {
+		return err
+	}
+	for _, p := range []*uint64{&c.h.Incarnation, &c.h.Seq} {
+		if *p, err = d.DecodeUint64(); err != nil {
+			return err
+		}
+	}
+	if c.h.SentNs, err = d.DecodeInt64(); err != nil {
+		return err
+	}
+	if c.h.Queue, err = d.DecodeString(); err != nil {
+		return err
+	}
+	q := &c.q
+	for _, p := range []*uint32{&q.QueueLen, &q.RequestedWorkerGroups, &q.MaxWorkgroupSizeX, &q.MaxWorkgroupsPerDimension,
+		&q.MaxInvocationsPerWorkgroup, &q.RequestedHitCapacity, &q.ExpectedHitsPerItem, &q.HotOpcodeCount, &q.HotWindowCount, &q.MaxPriorityAge} {
+		if *p, err = d.DecodeUint32(); err != nil {
+			return err
+		}
+	}
+	for _, p := range []*uint64{&q.RequeueCount, &q.ExecutedCount} {
+		if *p, err = d.DecodeUint64(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BenchmarkLibraryDecode is the yardstick of BenchmarkDecode/queue: the msgpack
+// library on the same bytes, with a pooled decoder throughout.
+func BenchmarkLibraryDecode(b *testing.B) {
+	h, q := testHeader(), fullQueue()
+	array, asMap := AppendQueue(nil, FormArray, &h, &q), AppendQueue(nil, FormMap, &h, &q)
+	for _, c := range []struct {
 		name string
-		form Form
-	}{{"array", FormArray}, {"map", FormMap}} {
-		b.Run(f.name, func(b *testing.B) {
-			h, q := testHeader(), fullQueue()
-			var buf []byte
+		buf  []byte
+		into any
+	}{
+		{"default/array", array, new(reflected)},
+		{"default/map", asMap, new(reflectedMap)},
+		{"custom/array", array, new(custom)},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(c.buf)))
 			b.ReportAllocs()
+			r := bytes.NewReader(c.buf)
+			d := msgpack.NewDecoder(r)
 			for b.Loop() {
-				buf = AppendQueue(buf[:0], f.form, &h, &q)
+				r.Reset(c.buf)
+				d.Reset(r)
+				if err := d.Decode(c.into); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	for _, want := range steadyRecords(b) {
+		for _, f := range forms {
+			b.Run(want.Kind.String()+"/"+f.name, func(b *testing.B) {
+				var buf []byte
+				b.ReportAllocs()
+				for b.Loop() {
+					buf = Append(buf[:0], f.form, want)
+				}
+				b.SetBytes(int64(len(buf)))
+			})
+		}
 	}
 }

@@ -62,7 +62,7 @@ func TestJSONThatIsNotOneObjectOfNumbersAndTextsIsRefused(t *testing.T) {
 }
 
 func TestRecommendationJSONUsesTheWireNames(t *testing.T) {
-	out, err := MarshalRecommendationJSON(&Header{Incarnation: 1, Seq: 2, Queue: "q"}, &Recommendation{
+	out, err := MarshalRecommendationJSON("w", &Header{Incarnation: 1, Seq: 2, Queue: "q"}, &Recommendation{
 		Decision: 5, WorkgroupSizeX: 256, Topology: "sparse_frontier", Reasons: []Reason{{Rule: "sparse", Threshold: 750, Value: 3, Distance: 748}},
 	})
 	if err != nil {
@@ -72,7 +72,7 @@ func TestRecommendationJSONUsesTheWireNames(t *testing.T) {
 	if err := json.Unmarshal(out, &fields); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]any{"kind": "recommendation", "queue": "q", "decision": 5.0, "workgroup_size_x": 256.0, "topology": "sparse_frontier", "changed": false} {
+	for name, want := range map[string]any{"kind": "recommendation", "worker": "w", "queue": "q", "decision": 5.0, "workgroup_size_x": 256.0, "topology": "sparse_frontier", "changed": false} {
 		if fields[name] != want {
 			t.Errorf("%s is %v, want %v", name, fields[name], want)
 		}

@@ -1,0 +1,54 @@
+package telemetry
+
+import (
+	"errors"
+	"io"
+	"reflect"
+	"testing"
+)
+
+// FuzzCheckDecode feeds arbitrary bytes to the structure check and, whatever it
+// says, to the decoder. Nothing panics, the decoder ends, a payload that passes
+// has as many outcomes as records, and a record that is accepted survives being
+// encoded again in both forms.
+func FuzzCheckDecode(f *testing.F) {
+	for _, l := range literals {
+		f.Add(literal(f, l.mapForm))
+		f.Add(literal(f, l.arrayRow))
+	}
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		records, checkErr := Check(payload, DefaultWorkLimits)
+		var re *RecordError
+		if checkErr != nil && (!errors.As(checkErr, &re) || re.Reason == "") {
+			t.Fatalf("check: %v", checkErr)
+		}
+		var d Decoder
+		d.Reset(payload)
+		outcomes := 0
+		for ; ; outcomes++ {
+			if outcomes > len(payload) {
+				t.Fatal("the decoder does not end")
+			}
+			r := new(Record)
+			err := d.Next(r)
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				if !errors.As(err, &re) || re.Reason == "" || re.Error() == "" || re.Index != outcomes {
+					t.Fatalf("record %d: %v", outcomes, err)
+				}
+				continue
+			}
+			for _, form := range []Form{FormMap, FormArray} {
+				again, err := decodeOne(Append(nil, form, r), DefaultWorkLimits)
+				if err != nil || !reflect.DeepEqual(again, r) {
+					t.Fatalf("form %d: %v\n got %+v\nwant %+v", form, err, again, r)
+				}
+			}
+		}
+		if checkErr == nil && outcomes != records {
+			t.Fatalf("%d outcomes, %d records", outcomes, records)
+		}
+	})
+}

@@ -1,0 +1,187 @@
+package telemetry
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"pgregory.net/rapid"
+)
+
+// drawRecord draws a valid record of any kind, by the schema.
+func drawRecord(t *rapid.T) *Record {
+	r := new(Record)
+	kind := Kind(rapid.IntRange(int(KindQueue), int(KindRejected)).Draw(t, "kind"))
+	b := bindKind(kind, r)
+	var have uint64
+	for pos := range b.targets {
+		target := &b.targets[pos]
+		optional := !target.spec.required && (pos == posQueue || pos >= bodyStart && b.has != nil)
+		if optional && rapid.Bool().Draw(t, "absent") {
+			continue
+		}
+		have |= 1 << pos
+		drawValue(t, target)
+	}
+	r.Kind = kind
+	if b.has != nil {
+		*b.has = Presence(have >> bodyStart)
+	}
+	// The rules of Validate.
+	if r.Graph.Has.Has(HasNodeCount | HasFrontierNodes) {
+		r.Graph.FrontierNodes = min(r.Graph.FrontierNodes, r.Graph.NodeCount)
+	}
+	if r.Launch.Status == LaunchOK {
+		r.Launch.Error = ""
+	}
+	r.Done.Faulted = max(r.Done.Faulted, uint32(len(r.Done.Faults)))
+	return r
+}
+
+func drawValue(t *rapid.T, target *target) {
+	s := target.spec
+	length := func() int { return rapid.IntRange(int(s.min), int(min(s.max, 70))).Draw(t, s.name) }
+	text := func(limit int) string {
+		return strings.ToValidUTF8(rapid.StringN(-1, -1, limit).Draw(t, s.name), "")
+	}
+	word := rapid.Uint32()
+	switch p := target.at.(type) {
+	case nil:
+		target.setInt(rapid.Uint64Range(s.min, s.max).Draw(t, s.name))
+	case *uint8:
+		*p = rapid.Uint8Range(uint8(s.min), uint8(s.max)).Draw(t, s.name)
+	case *bool:
+		*p = rapid.Bool().Draw(t, s.name)
+	case *float64:
+		*p = rapid.Float64Range(0, float64(s.max)).Draw(t, s.name)
+	case *string:
+		if s.typ == typeToken {
+			*p = rapid.StringMatching(`[A-Za-z0-9-][A-Za-z0-9_-]{0,63}`).Draw(t, s.name)
+		} else {
+			*p = text(int(s.max))
+		}
+	case *[]byte:
+		if rapid.Bool().Draw(t, s.name) {
+			*p = rapid.SliceOfN(rapid.Byte(), FingerprintSize, FingerprintSize).Draw(t, s.name)
+		}
+	case *[]uint32:
+		for range length() {
+			*p = append(*p, word.Draw(t, s.name))
+		}
+	case *[3]uint32:
+		*p = [3]uint32{word.Draw(t, s.name), word.Draw(t, s.name), word.Draw(t, s.name)}
+	case *[]string:
+		for range length() {
+			*p = append(*p, text(MaxToken))
+		}
+	case *[]Fault:
+		for range length() {
+			*p = append(*p, Fault{word.Draw(t, s.name), word.Draw(t, s.name)})
+		}
+	case *[]Reason:
+		u := rapid.Uint64()
+		for range length() {
+			*p = append(*p, Reason{text(MaxToken), u.Draw(t, s.name), u.Draw(t, s.name), u.Draw(t, s.name), rapid.Bool().Draw(t, s.name)})
+		}
+	case *[]Slot:
+		for range length() {
+			slot := Slot{Opcode: word.Draw(t, s.name), Priority: rapid.Uint32Range(0, MaxPriority).Draw(t, s.name)}
+			slot.NArgs = rapid.IntRange(0, MaxSlotArgs).Draw(t, s.name)
+			for i := range slot.NArgs {
+				slot.Args[i] = word.Draw(t, s.name)
+			}
+			*p = append(*p, slot)
+		}
+	default:
+		t.Fatalf("no generator for %s", s.name)
+	}
+}
+
+func TestEveryValidRecordSurvivesBothForms(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := drawRecord(t)
+		for _, f := range []Form{FormMap, FormArray} {
+			got, err := decodeOne(Append(nil, f, want), DefaultWorkLimits)
+			if err != nil {
+				t.Fatalf("form %d: %v", f, err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("form %d:\n got %+v\nwant %+v", f, got, want)
+			}
+		}
+	})
+}
+
+// TestLibraryReadsWhatTheEncoderWrites holds the encoder to another reader of
+// the format: same keys, same values, nothing after the record.
+func TestLibraryReadsWhatTheEncoderWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRecord(t)
+		var asMap map[string]any
+		if err := msgpack.Unmarshal(Append(nil, FormMap, r), &asMap); err != nil {
+			t.Fatal(err)
+		}
+		var asArray []any
+		if err := msgpack.Unmarshal(Append(nil, FormArray, r), &asArray); err != nil {
+			t.Fatal(err)
+		}
+		b := bindKind(r.Kind, r)
+		present := 0
+		for pos := range b.targets {
+			s := b.targets[pos].spec
+			value, ok := asMap[s.name]
+			var element any
+			if pos < len(asArray) {
+				element = asArray[pos]
+			}
+			if !ok {
+				if element != nil {
+					t.Fatalf("%s is absent in the map and %v in the array", s.name, element)
+				}
+				continue
+			}
+			present++
+			if s.typ == typeEnum { // by name in a map, by code in an array
+				if want := value.(string); s.names[asUint(t, element)] != want {
+					t.Fatalf("%s: array has code %v, map has %q", s.name, element, want)
+				}
+				continue
+			}
+			if !reflect.DeepEqual(value, element) {
+				t.Fatalf("%s: map has %v, array has %v", s.name, value, element)
+			}
+			if s.typ <= typeI64 && asUint(t, value) != b.targets[pos].int() {
+				t.Fatalf("%s: library reads %v, the record has %d", s.name, value, b.targets[pos].int())
+			}
+		}
+		if present != len(asMap) {
+			t.Fatalf("the map has %d keys, %d of the schema", len(asMap), present)
+		}
+	})
+}
+
+// int reads an integer field.
+func (t *target) int() uint64 {
+	switch t.typ {
+	case typeU16:
+		return uint64(*t.u16)
+	case typeU32:
+		return uint64(*t.u32)
+	case typeU64:
+		return *t.u64
+	}
+	return uint64(*t.i64)
+}
+
+// asUint is the value of any integer the library returns.
+func asUint(t *rapid.T, v any) uint64 {
+	switch rv := reflect.ValueOf(v); {
+	case rv.CanUint():
+		return rv.Uint()
+	case rv.CanInt() && rv.Int() >= 0:
+		return uint64(rv.Int())
+	}
+	t.Fatalf("%v is not an unsigned integer", v)
+	return 0
+}
