@@ -192,8 +192,12 @@ func (p *Publisher) writeDone() {
 // connection in order; one that ended in between proves nothing, although the
 // round trip on its successor succeeds.
 func (p *Publisher) confirm(letters []letter) error {
+	return p.confirmSince(p.conn.nc.Stats().Reconnects, letters)
+}
+
+// confirmSince is confirm on the connection that followed so many reconnects.
+func (p *Publisher) confirmSince(before uint64, letters []letter) error {
 	nc := p.conn.nc
-	before := nc.Stats().Reconnects
 	for i := range letters {
 		if err := p.conn.publish(letters[i].subject, letters[i].payload); err != nil {
 			return err

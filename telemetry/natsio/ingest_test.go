@@ -1,0 +1,377 @@
+package natsio
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/time/rate"
+
+	"ringmaster/telemetry"
+)
+
+// taken is one call of the sink.
+type taken struct {
+	worker, queue string
+	kind          telemetry.Kind
+	length        uint32
+	reply         string
+}
+
+type testSink struct {
+	calls  chan taken
+	latest map[string]telemetry.Recommendation // by queue
+	refuse func(queue string) error
+}
+
+func newSink() *testSink { return &testSink{calls: make(chan taken, 4096)} }
+
+func (s *testSink) Ingest(worker, queue string, r *telemetry.Record, reply string) error {
+	if s.refuse != nil {
+		if err := s.refuse(queue); err != nil {
+			return err
+		}
+	}
+	s.calls <- taken{worker, queue, r.Kind, r.Queue.QueueLen, reply}
+	return nil
+}
+
+func (s *testSink) Announce(worker string, r *telemetry.Record) error {
+	s.calls <- taken{worker: worker, kind: r.Kind}
+	return nil
+}
+
+func (s *testSink) Latest(worker, queue string) (telemetry.Recommendation, bool) {
+	r, ok := s.latest[queue]
+	return r, ok
+}
+
+// door is a served sink, a client of it, and what was refused.
+type door struct {
+	sink     *testSink
+	ingest   *Ingest
+	runtime  *Conn
+	client   *Conn
+	rejected chan telemetry.Rejected
+	invalid  chan telemetry.Rejected
+}
+
+func openDoor(t *testing.T, change func(*Config)) *door {
+	t.Helper()
+	url := embedded(t).URL()
+	cfg := fastConfig(url)
+	if change != nil {
+		change(&cfg)
+	}
+	d := &door{
+		sink: newSink(), runtime: dial(t, cfg), client: dial(t, fastConfig(url)),
+		rejected: make(chan telemetry.Rejected, 4096), invalid: make(chan telemetry.Rejected, 4096),
+	}
+	var err error
+	if d.ingest, err = d.runtime.Serve(d.sink, DefaultIngestConfig()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.client.SubscribeRejected("*", "*", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { d.rejected <- *r })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.client.SubscribeRejectedInvalid(func(_ *telemetry.Header, r *telemetry.Rejected) { d.invalid <- *r })
+	if err != nil {
+		t.Fatal(err)
+	}
+	flush(t, d.runtime)
+	flush(t, d.client)
+	return d
+}
+
+func (d *door) publish(t *testing.T, queue string, payload []byte) {
+	t.Helper()
+	if err := d.client.PublishTelemetry("gpu0", queue, payload); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBadRecordIsRefusedAndItsNeighboursAreTaken(t *testing.T) {
+	d := openDoor(t, nil)
+	d.publish(t, "a", slices.Concat(queueRecord(1, ""), badRecord(), queueRecord(2, "")))
+	for _, want := range []uint32{1, 2} {
+		if got := receive(t, d.sink.calls); got.length != want || got.worker != "gpu0" || got.queue != "a" {
+			t.Errorf("sink got %+v, want length %d of gpu0.a", got, want)
+		}
+	}
+	r := receive(t, d.rejected)
+	if r.Reason != telemetry.ReasonOutOfRange || r.Subject != "ringmaster.v1.telemetry.gpu0.a" ||
+		!strings.Contains(r.Detail, "record 1") || r.Bytes == 0 {
+		t.Errorf("rejected %+v, want out_of_range of record 1 on the subject", r)
+	}
+	if s := d.ingest.Stats(); s.Messages != 1 || s.Records != 2 || s.Refused != 1 {
+		t.Errorf("stats %+v, want 1 message, 2 records, 1 refused", s)
+	}
+	if n := d.runtime.Refusals().ByReason[telemetry.ReasonOutOfRange]; n != 1 {
+		t.Errorf("%d counted as out of range, want 1", n)
+	}
+}
+
+func TestBatchSubjectTakesTheQueueFromEachRecord(t *testing.T) {
+	d := openDoor(t, nil)
+	d.publish(t, telemetry.BatchQueue, slices.Concat(queueRecord(1, "a"), queueRecord(2, ""), queueRecord(3, "b")))
+	if got := receive(t, d.sink.calls); got.queue != "a" || got.length != 1 {
+		t.Errorf("first record went to %+v, want queue a", got)
+	}
+	if got := receive(t, d.sink.calls); got.queue != "b" || got.length != 3 {
+		t.Errorf("third record went to %+v, want queue b", got)
+	}
+	if r := receive(t, d.invalid); r.Reason != telemetry.ReasonMissingField {
+		t.Errorf("record without a queue: %+v, want missing_field", r)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	d := openDoor(t, nil)
+	d.sink.refuse = func(queue string) error {
+		if queue == "full" {
+			return errors.New("too many queues")
+		}
+		return nil
+	}
+	recommendation := telemetry.AppendRecommendation(nil, telemetry.FormMap, &telemetry.Header{Incarnation: 1, Seq: 1}, &telemetry.Recommendation{Decision: 1})
+	for _, c := range []struct {
+		name, subject, reason string
+		payload               []byte
+		invalid               bool // reported on rejected.invalid
+	}{
+		{"kind that the subject does not carry", "telemetry.gpu0.a", telemetry.ReasonWrongKind, recommendation, false},
+		{"announcement as telemetry", "telemetry.gpu0.a", telemetry.ReasonWrongKind, workerRecord(), false},
+		{"telemetry as announcement", "worker.gpu0", telemetry.ReasonWrongKind, queueRecord(1, ""), true},
+		{"another queue than the subject", "telemetry.gpu0.a", telemetry.ReasonInconsistent, queueRecord(1, "b"), false},
+		{"reserved queue name", "telemetry.gpu0.a", telemetry.ReasonBadToken, queueRecord(1, telemetry.BatchQueue), false},
+		{"oversized", "telemetry.gpu0.a", telemetry.ReasonOversized, bytes.Repeat(queueRecord(1, ""), 2000), false},
+		{"not msgpack", "telemetry.gpu0.a", telemetry.ReasonMalformed, []byte("hello"), false},
+		{"cut short", "telemetry.gpu0.a", telemetry.ReasonMalformed, queueRecord(1, "")[:10], false},
+		{"empty", "telemetry.gpu0.a", telemetry.ReasonMalformed, nil, false},
+		{"bad worker name", "telemetry.gpu$.a", telemetry.ReasonBadToken, queueRecord(1, ""), true},
+		{"declined by the sink", "telemetry.gpu0.full", telemetry.ReasonRefused, queueRecord(1, ""), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if err := d.client.nc.Publish("ringmaster.v1."+c.subject, c.payload); err != nil {
+				t.Fatal(err)
+			}
+			from := d.rejected
+			if c.invalid {
+				from = d.invalid
+			}
+			r := receive(t, from)
+			if r.Reason != c.reason || int(r.Bytes) != len(c.payload) {
+				t.Errorf("rejected %+v, want reason %s and %d bytes", r, c.reason, len(c.payload))
+			}
+		})
+	}
+	d.publish(t, "a", queueRecord(9, ""))
+	if got := receive(t, d.sink.calls); got.length != 9 {
+		t.Errorf("sink got %+v after the refusals, want only the good record", got)
+	}
+}
+
+func TestAnnouncementReachesTheSink(t *testing.T) {
+	d := openDoor(t, nil)
+	if err := d.client.nc.Publish("ringmaster.v1.worker.gpu7", workerRecord()); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, d.sink.calls); got.worker != "gpu7" || got.kind != telemetry.KindWorker {
+		t.Errorf("sink got %+v, want the announcement of gpu7", got)
+	}
+}
+
+func TestRefusalsAboveTheRateAreCountedAndOthersStillHeard(t *testing.T) {
+	d := openDoor(t, func(c *Config) { c.RejectRate, c.RejectBurst = 0, 2 })
+	for range 10 {
+		d.publish(t, "a", []byte("bad"))
+	}
+	d.publish(t, "a", queueRecord(1, ""))
+	receive(t, d.sink.calls) // the ten before it have been refused
+	if n := len(d.rejected); n > 2 {
+		t.Fatalf("%d reports, want 2 at most", n)
+	}
+	if r := d.runtime.Refusals(); r.Reported != 2 || r.Suppressed != 8 || r.ByReason[telemetry.ReasonMalformed] != 10 {
+		t.Errorf("refusals %+v, want 2 reported, 8 suppressed, 10 counted", r)
+	}
+	if err := d.client.PublishTelemetry("gpu1", "a", []byte("bad")); err != nil {
+		t.Fatal(err)
+	}
+	for receive(t, d.rejected).Subject != "ringmaster.v1.telemetry.gpu1.a" {
+	}
+	// When the bucket has filled up again, the next report tells what was left out.
+	d.runtime.reject.mu.Lock()
+	d.runtime.reject.buckets["gpu0"].limiter.SetLimit(rate.Inf)
+	d.runtime.reject.mu.Unlock()
+	d.publish(t, "a", []byte("bad"))
+	if r := receive(t, d.rejected); r.Suppressed != 8 {
+		t.Errorf("next report says %d suppressed, want 8", r.Suppressed)
+	}
+}
+
+func TestManyWorkerNamesShareOneBucket(t *testing.T) {
+	d := openDoor(t, func(c *Config) { c.RejectRate, c.RejectBurst = 0, 1 })
+	for i := range maxBuckets + 100 {
+		d.runtime.reject.report(refusal{worker: fmt.Sprintf("w%d", i), queue: "q", reason: telemetry.ReasonMalformed})
+	}
+	if n := len(d.runtime.reject.buckets); n != maxBuckets {
+		t.Errorf("%d buckets, want %d", n, maxBuckets)
+	}
+	if r := d.runtime.Refusals(); r.Reported != maxBuckets+1 || r.Suppressed != 99 {
+		t.Errorf("%d reported, %d suppressed, want %d and 99", r.Reported, r.Suppressed, maxBuckets+1)
+	}
+}
+
+func TestOrderOfASubjectIsKept(t *testing.T) {
+	d := openDoor(t, nil)
+	for i := range uint32(2000) {
+		d.publish(t, "a", queueRecord(i, ""))
+	}
+	for i := range uint32(2000) {
+		if got := receive(t, d.sink.calls); got.length != i {
+			t.Fatalf("record %d arrived in place %d", got.length, i)
+		}
+	}
+}
+
+func TestReplyGoesWithTheLastRecordThatDecides(t *testing.T) {
+	d := openDoor(t, nil)
+	publisher, err := d.runtime.NewPublisher(DefaultPublisherConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer publisher.Close(testContext(t))
+	type answer struct {
+		r   telemetry.Recommendation
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		_, r, err := d.client.Ask(testContext(t), "gpu0", "a",
+			slices.Concat(queueRecord(1, ""), queueRecord(2, ""), priorityRecord()))
+		answers <- answer{r, err}
+	}()
+	first, second, third := receive(t, d.sink.calls), receive(t, d.sink.calls), receive(t, d.sink.calls)
+	if first.reply != "" || second.reply == "" || third.reply != "" {
+		t.Fatalf("replies %q, %q, %q, want only the second", first.reply, second.reply, third.reply)
+	}
+	publisher.Recommend("gpu0", "a", &telemetry.Recommendation{Decision: 5}, []string{second.reply})
+	if a := receive(t, answers); a.err != nil || a.r.Decision != 5 {
+		t.Errorf("answer %+v, want decision 5", a)
+	}
+}
+
+func TestReplySubjectThatIsNoInboxIsNotUsed(t *testing.T) {
+	d := openDoor(t, nil)
+	err := d.client.nc.PublishRequest("ringmaster.v1.telemetry.gpu0.a", "ringmaster.v1.work.gpu1.b", queueRecord(1, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, d.sink.calls); got.reply != "" {
+		t.Errorf("sink was told to answer on %q", got.reply)
+	}
+	if r := receive(t, d.rejected); r.Reason != ReasonBadReply {
+		t.Errorf("reason %q, want bad_reply", r.Reason)
+	}
+}
+
+func TestSnapshot(t *testing.T) {
+	d := openDoor(t, nil)
+	d.sink.latest = map[string]telemetry.Recommendation{"a": {Decision: 42, Topology: "dense", LaunchMode: "wave"}}
+	ctx := testContext(t)
+	h, r, err := d.client.Snapshot(ctx, "gpu0", "a")
+	if err != nil || r.Decision != 42 || r.Topology != "dense" || h.Incarnation != d.runtime.Incarnation() {
+		t.Errorf("snapshot %+v %+v, %v, want decision 42", h, r, err)
+	}
+	if _, _, err := d.client.Snapshot(ctx, "gpu0", "b"); !errors.Is(err, ErrNoRecommendation) {
+		t.Errorf("snapshot of an unknown queue: %v, want ErrNoRecommendation", err)
+	}
+	if err := d.ingest.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, d.runtime)
+	if _, _, err := d.client.Snapshot(ctx, "gpu0", "a"); !errors.Is(err, ErrNoRuntime) {
+		t.Errorf("snapshot without a runtime: %v, want ErrNoRuntime", err)
+	}
+}
+
+func TestStopLetsTheSinkFinish(t *testing.T) {
+	d := openDoor(t, nil)
+	for i := range uint32(500) {
+		d.publish(t, "a", queueRecord(i, ""))
+	}
+	flush(t, d.client)
+	if err := d.ingest.Stop(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(d.sink.calls); n != 500 {
+		t.Errorf("sink had %d records when Stop returned, want 500", n)
+	}
+}
+
+type nullSink struct{}
+
+func (nullSink) Ingest(string, string, *telemetry.Record, string) error { return nil }
+func (nullSink) Announce(string, *telemetry.Record) error               { return nil }
+func (nullSink) Latest(string, string) (telemetry.Recommendation, bool) {
+	return telemetry.Recommendation{}, false
+}
+
+func TestIntakeDoesNotAllocate(t *testing.T) {
+	c := dial(t, fastConfig(embedded(t).URL()))
+	k := newIntake(&Ingest{conn: c, sink: nullSink{}, cfg: DefaultIngestConfig()})
+	m := &nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0._batch", Data: slices.Concat(queueRecord(1, "a"), queueRecord(2, "b"))}
+	k.message(m)
+	if n := testing.AllocsPerRun(100, func() { k.message(m) }); n != 0 {
+		t.Errorf("%v allocations a message, want none", n)
+	}
+	if k.in.refused.Load() != 0 {
+		t.Error("the message was refused")
+	}
+}
+
+func TestServeWorksBeforeTheFirstConnection(t *testing.T) {
+	p := startProcess(t)
+	p.kill()
+	c, err := Connect(fastConfig(p.url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { c.Close(); <-c.Closed() }()
+	if s := c.Status(); s.State != StateDisconnected {
+		t.Errorf("state %v without a server", s.State)
+	}
+	if err := c.PublishTelemetry("gpu0", "a", queueRecord(1, "")); !errors.Is(err, ErrDisconnected) {
+		t.Errorf("publish without a server: %v, want ErrDisconnected", err)
+	}
+	sink := newSink()
+	if _, err := c.Serve(sink, DefaultIngestConfig()); err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	if err := c.WaitState(testContext(t), StateConnected); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, c)
+	if err := dial(t, fastConfig(p.url)).PublishTelemetry("gpu0", "a", queueRecord(3, "")); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, sink.calls); got.length != 3 {
+		t.Errorf("sink got %+v, want length 3", got)
+	}
+}
+
+func TestWaitStateEndsWithItsContext(t *testing.T) {
+	c := dial(t, fastConfig(embedded(t).URL()))
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := c.WaitState(ctx, StateDisconnected); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+}

@@ -1,0 +1,254 @@
+package natsio
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ringmaster/telemetry"
+)
+
+// patience bounds every wait of the tests. It is no part of what they prove.
+const patience = 30 * time.Second
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if dir := binary.dir; dir != "" {
+			os.RemoveAll(dir)
+		}
+		os.Exit(code)
+	}))
+}
+
+// binary is a nats-server built from the module's own dependency, once.
+var binary struct {
+	once sync.Once
+	dir  string
+	path string
+	err  error
+}
+
+func serverBinary(t *testing.T) string {
+	t.Helper()
+	b := &binary
+	b.once.Do(func() {
+		if b.dir, b.err = os.MkdirTemp("", "natsio-test-"); b.err != nil {
+			return
+		}
+		b.path = filepath.Join(b.dir, "nats-server")
+		out, err := exec.Command("go", "build", "-o", b.path, "github.com/nats-io/nats-server/v2").CombinedOutput()
+		if err != nil {
+			b.err = fmt.Errorf("build nats-server: %w\n%s", err, out)
+		}
+	})
+	if b.err != nil {
+		t.Fatal(b.err)
+	}
+	return b.path
+}
+
+// process is a nats-server of its own, which a test may kill and start again
+// on the same port and store.
+type process struct {
+	t    *testing.T
+	args []string
+	url  string
+	cmd  *exec.Cmd
+	done chan struct{} // closed when its output has ended
+}
+
+func startProcess(t *testing.T) *process {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	p := &process{
+		t:    t,
+		args: []string{"-a", "127.0.0.1", "-p", fmt.Sprint(port), "-js", "-sd", t.TempDir()},
+		url:  fmt.Sprintf("nats://127.0.0.1:%d", port),
+	}
+	p.start()
+	t.Cleanup(p.kill)
+	return p
+}
+
+// start returns when the server says that it is ready.
+func (p *process) start() {
+	p.t.Helper()
+	p.cmd = exec.Command(serverBinary(p.t), p.args...)
+	out, err := p.cmd.StderrPipe()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	ready := make(chan bool, 1)
+	p.done = make(chan struct{})
+	go func() {
+		defer close(p.done)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "Server is ready") {
+				ready <- true
+			}
+		}
+		io.Copy(io.Discard, out)
+		close(ready)
+	}()
+	select {
+	case ok := <-ready:
+		if !ok {
+			p.t.Fatal("nats-server ended before it was ready")
+		}
+	case <-time.After(patience):
+		p.t.Fatal("nats-server is not ready")
+	}
+}
+
+// kill ends the server as a crash would.
+func (p *process) kill() {
+	if p.cmd == nil {
+		return
+	}
+	p.cmd.Process.Kill()
+	<-p.done
+	p.cmd.Wait()
+	p.cmd = nil
+}
+
+func (p *process) restart() {
+	p.t.Helper()
+	p.kill()
+	p.start()
+}
+
+// testContext ends with the test's patience.
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func embedded(t *testing.T) *Server {
+	t.Helper()
+	s, err := StartServer(DefaultServerConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	return s
+}
+
+// fastConfig reconnects without the pauses that a production network needs.
+func fastConfig(url string) Config {
+	cfg := DefaultConfig()
+	cfg.URL = url
+	cfg.ReconnectMin, cfg.ReconnectMax = time.Millisecond, 20*time.Millisecond
+	return cfg
+}
+
+func dial(t *testing.T, cfg Config) *Conn {
+	t.Helper()
+	c, err := Connect(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		c.Close()
+		<-c.Closed()
+	})
+	if err := c.WaitState(testContext(t), StateConnected); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// flush makes sure that the server knows the connection's subscriptions and
+// publications.
+func flush(t *testing.T, c *Conn) {
+	t.Helper()
+	if err := c.Flush(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// receive waits for a value.
+func receive[T any](t *testing.T, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v, ok := <-ch:
+		if !ok {
+			t.Fatal("channel closed")
+		}
+		return v
+	case <-time.After(patience):
+		t.Fatal("nothing arrived")
+	}
+	panic("unreachable")
+}
+
+// logLines collects the messages of a logger.
+type logLines struct{ lines chan string }
+
+func newLog() (*slog.Logger, *logLines) {
+	l := &logLines{lines: make(chan string, 1000)}
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})), l
+}
+
+func (l *logLines) Write(p []byte) (int, error) {
+	select {
+	case l.lines <- string(p):
+	default:
+	}
+	return len(p), nil
+}
+
+// wait returns the first line that contains text.
+func (l *logLines) wait(t *testing.T, text string) string {
+	t.Helper()
+	for {
+		if line := receive(t, l.lines); strings.Contains(line, text) {
+			return line
+		}
+	}
+}
+
+// queueRecord encodes a queue record; length tells records apart.
+func queueRecord(length uint32, queue string) []byte {
+	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1, Queue: queue}
+	return telemetry.AppendQueue(nil, telemetry.FormMap, &h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: length})
+}
+
+// badRecord is a well-formed record whose kind exists and whose value does not fit.
+func badRecord() []byte {
+	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}
+	g := telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: 10001}
+	return telemetry.AppendGraph(nil, telemetry.FormMap, &h, &g)
+}
+
+func priorityRecord() []byte {
+	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}
+	return telemetry.AppendPriority(nil, telemetry.FormMap, &h, &telemetry.Priority{Has: telemetry.HasPriority, Priority: 1})
+}
+
+func workerRecord() []byte {
+	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}
+	w := telemetry.Worker{Has: telemetry.HasAllWorker, MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 1024, MaxInvocationsPerWorkgroup: 256}
+	return telemetry.AppendWorker(nil, telemetry.FormArray, &h, &w)
+}

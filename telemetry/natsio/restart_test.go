@@ -1,0 +1,188 @@
+package natsio
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ringmaster/telemetry"
+)
+
+// A server that dies and comes back on the same port with the same store is
+// what a worker has to survive without help.
+func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
+	server := startProcess(t)
+	logger, lines := newLog()
+	cfg := fastConfig(server.url)
+	cfg.Logger = logger
+	runtime := dial(t, cfg)
+	lines.wait(t, "nats: connected")
+	s := &shop{conn: runtime, client: dial(t, fastConfig(server.url)), batches: make(chan delivery, 100)}
+	s.consume(t, DefaultWorkConfig())
+	p := openPublisher(t, runtime, nil)
+
+	s.submit(t, "before")
+	held := receive(t, s.batches)
+
+	server.kill()
+	if err := runtime.WaitState(testContext(t), StateDisconnected); err != nil {
+		t.Fatal(err)
+	}
+	if st := runtime.Status(); st.State != StateDisconnected || st.URL != "" {
+		t.Errorf("status %+v while the server is away", st)
+	}
+	lines.wait(t, "nats: disconnected")
+	sent := make(chan error, 1)
+	p.Done("gpu0", "a", &telemetry.Done{Batch: "before"}, func(err error) { sent <- err })
+	if err := receive(t, sent); err == nil {
+		t.Error("a done record was confirmed without a server")
+	}
+	// Submitted while the server is away: it waits, and is stored once.
+	later := make(chan error, 1)
+	go func() {
+		_, err := s.client.PublishWork(testContext(t), "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 2}, batchOf("meanwhile", 1), telemetry.FormMap)
+		later <- err
+	}()
+
+	server.start()
+	if err := runtime.WaitState(testContext(t), StateConnected); err != nil {
+		t.Fatal(err)
+	}
+	if line := lines.wait(t, "nats: reconnected"); !strings.Contains(line, "away=") {
+		t.Errorf("line %q does not say for how long", line)
+	}
+	if err := receive(t, later); err != nil {
+		t.Fatal(err)
+	}
+	p.Done("gpu0", "a", &telemetry.Done{Batch: "before"}, func(err error) { sent <- err })
+	if err := receive(t, sent); err != nil {
+		t.Errorf("done after the restart: %v", err)
+	}
+	held.settled(telemetry.OutcomeDone, nil)
+	d := receive(t, s.batches)
+	if d.work.Batch != "meanwhile" {
+		t.Fatalf("batch %s came, want the one submitted meanwhile", d.work.Batch)
+	}
+	d.settled(telemetry.OutcomeDone, nil)
+	s.drained(t)
+	s.wantStored(t, 0)
+}
+
+func TestBatchOfAKilledServerIsDeliveredAgainUntilItIsAcknowledged(t *testing.T) {
+	server := startProcess(t)
+	s := openShop(t, server.url, nil)
+	for i := range 20 {
+		s.submit(t, fmt.Sprintf("b%d", i))
+	}
+	executed := make(map[string]int)
+	for len(executed) < 20 {
+		d := receive(t, s.batches)
+		executed[d.work.Batch]++
+		if len(executed) == 10 && executed[d.work.Batch] == 1 {
+			server.restart()
+		}
+		d.settled(telemetry.OutcomeDone, nil)
+	}
+	// Acknowledgements written to the dead server are lost; those batches come
+	// again, are recognised by whoever executed them, and leave the stream.
+	done := make(chan error, 1)
+	go func() { done <- s.consumer.Drain(testContext(t)) }()
+	for {
+		select {
+		case d := <-s.batches:
+			d.settled(telemetry.OutcomeDuplicate, nil)
+			continue
+		case err := <-done:
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		break
+	}
+	if n := len(executed); n != 20 {
+		t.Errorf("%d batches executed, want 20", n)
+	}
+}
+
+func TestConsumerIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	if err := s.client.js.DeleteConsumer(testContext(t), s.client.WorkStream(), "gpu0"); err != nil {
+		t.Fatal(err)
+	}
+	s.submit(t, "b1")
+	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
+	if st := s.consumer.Stats(); st.Restarts == 0 {
+		t.Errorf("stats %+v, want a restart", st)
+	}
+}
+
+func TestStreamIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	if err := s.client.js.DeleteStream(testContext(t), s.client.WorkStream()); err != nil {
+		t.Fatal(err)
+	}
+	s.submit(t, "b1") // tries until there is a stream
+	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
+}
+
+func TestConsumerStartsBeforeTheServer(t *testing.T) {
+	server := startProcess(t)
+	server.kill()
+	c, err := Connect(fastConfig(server.url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); <-c.Closed() })
+	batches := make(chan delivery, 1)
+	w, err := c.ConsumeWork(t.Context(), "gpu0", DefaultWorkConfig(),
+		func(worker, queue string, work *telemetry.Work, _ int64, settled func(telemetry.Outcome, error)) {
+			batches <- delivery{work: work, settled: settled}
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.start()
+	receive(t, readiness(w.Ready()))
+	if _, err := c.PublishWork(testContext(t), "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 1}, batchOf("b1", 1), telemetry.FormMap); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, batches).settled(telemetry.OutcomeDone, nil)
+	if err := w.Drain(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestIngestGoesOnAfterARestart(t *testing.T) {
+	server := startProcess(t)
+	runtime, client := dial(t, fastConfig(server.url)), dial(t, fastConfig(server.url))
+	sink := newSink()
+	if _, err := runtime.Serve(sink, DefaultIngestConfig()); err != nil {
+		t.Fatal(err)
+	}
+	server.kill()
+	for _, c := range []*Conn{runtime, client} {
+		if err := c.WaitState(testContext(t), StateDisconnected); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := client.PublishTelemetry("gpu0", "a", queueRecord(1, "")); !errors.Is(err, ErrDisconnected) {
+		t.Errorf("publish while the server is away: %v, want ErrDisconnected", err)
+	}
+	server.start()
+	for _, c := range []*Conn{runtime, client} {
+		if err := c.WaitState(testContext(t), StateConnected); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, c)
+	}
+	if err := client.PublishTelemetry("gpu0", "a", queueRecord(2, "")); err != nil {
+		t.Fatal(err)
+	}
+	if got := receive(t, sink.calls); got.length != 2 {
+		t.Errorf("sink got length %d, want 2: what was sent meanwhile is old", got.length)
+	}
+	if n := runtime.Status().Reconnects; n == 0 {
+		t.Error("status does not count the reconnect")
+	}
+}

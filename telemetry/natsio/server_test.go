@@ -1,0 +1,356 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"ringmaster/telemetry"
+)
+
+func TestServerRefusesATakenPort(t *testing.T) {
+	first := embedded(t)
+	u, err := url.Parse(first.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := DefaultServerConfig()
+	if cfg.Port, err = strconv.Atoi(u.Port()); err != nil {
+		t.Fatal(err)
+	}
+	_, err = StartServer(cfg)
+	if !errors.Is(err, ErrPortTaken) || !strings.Contains(err.Error(), "choose another port") {
+		t.Errorf("error %v, want ErrPortTaken and what to do", err)
+	}
+}
+
+func TestServerStaysOnLoopbackUnlessTold(t *testing.T) {
+	for _, host := range []string{"0.0.0.0", "", "::", "192.0.2.1", "example.org"} {
+		cfg := DefaultServerConfig()
+		cfg.Host = host
+		if _, err := StartServer(cfg); !errors.Is(err, ErrNotLoopback) {
+			t.Errorf("host %q: %v, want ErrNotLoopback", host, err)
+		}
+	}
+	cfg := DefaultServerConfig()
+	cfg.Host, cfg.AllowRemote = "0.0.0.0", true
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("allowed: %v", err)
+	}
+}
+
+func TestServerKeepsItsStoreAndRemovesItsScratch(t *testing.T) {
+	cfg := DefaultServerConfig()
+	cfg.StoreDir = t.TempDir()
+	for round := range 2 {
+		s, err := StartServer(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := dial(t, fastConfig(s.URL()))
+		duplicate, err := func() (bool, error) {
+			if err := c.EnsureWorkStream(testContext(t)); err != nil {
+				return false, err
+			}
+			return c.PublishWork(testContext(t), "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 1}, batchOf("b1", 1), telemetry.FormMap)
+		}()
+		if err != nil || duplicate != (round == 1) {
+			t.Errorf("round %d: duplicate %v, %v", round, duplicate, err)
+		}
+		c.Close()
+		s.Shutdown()
+		s.Shutdown()
+	}
+	scratch, err := StartServer(DefaultServerConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := scratch.scratch
+	scratch.Shutdown()
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("scratch directory still there: %v", err)
+	}
+}
+
+func TestServerSaysThatItsStoreIsNoDirectory(t *testing.T) {
+	cfg := DefaultServerConfig()
+	cfg.StoreDir = filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(cfg.StoreDir, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := StartServer(cfg); err == nil || !strings.Contains(err.Error(), "JetStream") {
+		t.Errorf("error %v, want one about JetStream's directory", err)
+	}
+}
+
+func TestServerWithoutAPortServesTheProcessOnly(t *testing.T) {
+	cfg := DefaultServerConfig()
+	cfg.Port = 0
+	s, err := StartServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Shutdown)
+	if s.URL() != "" {
+		t.Errorf("URL %q of a server that does not listen", s.URL())
+	}
+	c := fastConfig("")
+	c.InProcess = s
+	conn := dial(t, c)
+	sink := newSink()
+	if _, err := conn.Serve(sink, DefaultIngestConfig()); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.PublishTelemetry("gpu0", "a", queueRecord(1, "")); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, sink.calls)
+}
+
+func TestServerLogsThroughSlog(t *testing.T) {
+	cfg := DefaultServerConfig()
+	logger, lines := newLog()
+	cfg.Logger = logger
+	s, err := StartServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Shutdown()
+	if line := lines.wait(t, "Server is ready"); !strings.Contains(line, "level=DEBUG") {
+		t.Errorf("routine line %q is not at debug level", line)
+	}
+}
+
+func TestContextAndCredentials(t *testing.T) {
+	s := embedded(t)
+	file := filepath.Join(t.TempDir(), "lab.json")
+	if err := os.WriteFile(file, []byte(`{"url":"`+s.URL()+`"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := fastConfig("")
+	cfg.Context = file
+	dial(t, cfg)
+	cfg.Context = file + ".missing"
+	if _, err := Connect(cfg); err == nil {
+		t.Error("a context that does not exist was accepted")
+	}
+	cfg = fastConfig(s.URL())
+	cfg.Creds = file + ".missing"
+	if _, err := Connect(cfg); err == nil {
+		t.Error("a credentials file that does not exist was accepted")
+	}
+}
+
+func TestConfigProblemsAreAllReported(t *testing.T) {
+	var cfg Config
+	err := cfg.Validate()
+	for _, want := range []string{"no server", "incarnation", "connect timeout", "reconnect pauses", "ping interval", "work stream", "replicas", "no logger"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error does not name %q:\n%v", want, err)
+		}
+	}
+	good := fastConfig("nats://127.0.0.1:4222")
+	if err := good.Validate(); err != nil {
+		t.Errorf("a good configuration: %v", err)
+	}
+	for name, change := range map[string]func(*Config){
+		"two servers":      func(c *Config) { c.Context = "lab" },
+		"creds alone":      func(c *Config) { c.URL, c.Context, c.Creds = "", "lab", "x" },
+		"wildcard prefix":  func(c *Config) { c.Subjects.Prefix = "a.>" },
+		"open reply":       func(c *Config) { c.ReplyPrefixes = []string{"_INBOX"} },
+		"unknown form":     func(c *Config) { c.Form = 9 },
+		"negative rate":    func(c *Config) { c.RejectRate = -1 },
+		"reversed backoff": func(c *Config) { c.ReconnectMax = c.ReconnectMin / 2 },
+	} {
+		c := good
+		change(&c)
+		if c.Validate() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	for _, bad := range []interface{ Validate() error }{&IngestConfig{}, &WorkConfig{}, &PublisherConfig{}, &ServerConfig{}} {
+		if bad.Validate() == nil {
+			t.Errorf("zero %T accepted", bad)
+		}
+	}
+}
+
+func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
+	server := startProcess(t)
+	server.kill()
+	conf := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(conf, []byte(`authorization { users = [ { user: w, password: w, permissions: {
+		publish: { allow: ["ringmaster.v1.telemetry.gpu0.>"] }, subscribe: { allow: ["_INBOX.>"] } } } ] }`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server.args = append(server.args, "-c", conf)
+	server.start()
+	logger, lines := newLog()
+	cfg := fastConfig(strings.Replace(server.url, "//", "//w:w@", 1))
+	cfg.Logger = logger
+	c := dial(t, cfg)
+	if err := c.PublishTelemetry("gpu1", "a", queueRecord(1, "")); err != nil {
+		t.Fatal(err)
+	}
+	lines.wait(t, "asynchronous error")
+	st := c.Status()
+	if st.PermissionErrors != 1 || st.LastPermission == nil || !strings.Contains(st.LastPermission.Error(), "telemetry.gpu1") {
+		t.Errorf("status %+v, want one permission error that names the subject", st)
+	}
+	if strings.Contains(st.URL, "w:w") {
+		t.Errorf("URL %q shows the password", st.URL)
+	}
+}
+
+func TestFloodOfErrorsIsLoggedALittleAndCountedWhole(t *testing.T) {
+	var e events
+	logger, lines := newLog()
+	e.init(logger)
+	for range 10000 {
+		e.asyncError(nil, nil, errors.New("boom"))
+	}
+	if n := len(lines.lines); n > 20 || n == 0 {
+		t.Errorf("%d lines for 10000 errors", n)
+	}
+	if n := e.other.Load(); n != 10000 {
+		t.Errorf("%d counted, want 10000", n)
+	}
+}
+
+func TestSlowSinkLosesMessagesVisibly(t *testing.T) {
+	d := openDoor(t, nil)
+	if err := d.ingest.Stop(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	slow := &testSink{calls: make(chan taken)} // blocks until somebody receives
+	cfg := DefaultIngestConfig()
+	cfg.PendingMessages = 10
+	in, err := d.runtime.Serve(slow, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flush(t, d.runtime)
+	for range 100 {
+		d.publish(t, "a", queueRecord(1, ""))
+	}
+	flush(t, d.client)
+	flush(t, d.runtime) // its answer comes after the hundred
+	if s := in.Stats(); s.Dropped < 80 {
+		t.Errorf("stats %+v, want at least 80 of 100 dropped", s)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	go func() {
+		for {
+			select {
+			case <-slow.calls:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	if err := in.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if d.runtime.Status().SlowConsumers == 0 {
+		t.Error("status counts no slow consumer")
+	}
+}
+
+func TestProbe(t *testing.T) {
+	ctx := testContext(t)
+	s := embedded(t)
+	r, err := Probe(ctx, fastConfig(s.URL()))
+	if err != nil || !r.Reachable || !r.JetStream || r.WorkStream || r.RTT <= 0 || r.MaxPayload != 1<<20 || r.ServerVersion == "" || len(r.Missing) != 0 {
+		t.Errorf("report %+v, %v, want nothing missing", r, err)
+	}
+	if err := dial(t, fastConfig(s.URL())).EnsureWorkStream(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Probe(ctx, fastConfig(s.URL())); err != nil || !r.WorkStream {
+		t.Errorf("report %+v, %v, want the work stream", r, err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	r, err = Probe(ctx, fastConfig("nats://user:secret@"+address))
+	if err != nil || r.Reachable || len(r.Missing) != 1 || !strings.Contains(r.Missing[0], "nats-server -js") || strings.Contains(r.Missing[0], "secret") {
+		t.Errorf("report %+v, %v, want one sentence that says what to start", r, err)
+	}
+	if _, err := Probe(ctx, Config{}); err == nil {
+		t.Error("a configuration without a server was probed")
+	}
+}
+
+func TestProbeNamesMissingJetStream(t *testing.T) {
+	server := startProcess(t)
+	server.kill()
+	server.args = server.args[:4] // address and port only
+	server.start()
+	r, err := Probe(testContext(t), fastConfig(server.url))
+	if err != nil || !r.Reachable || r.JetStream || len(r.Missing) != 1 || !strings.Contains(r.Missing[0], "-js") {
+		t.Errorf("report %+v, %v, want JetStream missing", r, err)
+	}
+}
+
+func TestVersionsAreComparedByNumber(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{{"2.9.0", "2.11.0", true}, {"2.11.0", "2.11.0", false}, {"2.15.2", "2.11.0", false}, {"2.11.0-RC.1", "2.11.1", true}, {"dev", "2.11.0", false}} {
+		if got := older(c.a, c.b); got != c.want {
+			t.Errorf("%s older than %s: %v", c.a, c.b, got)
+		}
+	}
+}
+
+func TestServiceIsFoundAndAnswers(t *testing.T) {
+	url := embedded(t).URL()
+	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
+	svc, err := runtime.RegisterService("v1.2.3", map[string]string{"worker": "gpu0"}, func() any { return map[string]int{"decisions": 7} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	flush(t, runtime)
+	for subject, want := range map[string]string{
+		"$SRV.PING.ringmaster": `"version":"1.2.3"`, "$SRV.STATS.ringmaster": `"decisions":7`, "ringmaster.v1.status": `{"decisions":7}`,
+	} {
+		m, err := client.nc.Request(subject, nil, patience)
+		if err != nil || !strings.Contains(string(m.Data), want) {
+			t.Errorf("%s: %v, want %s", subject, err, want)
+		}
+	}
+	if svc.ID() == "" {
+		t.Error("no id")
+	}
+	if err := svc.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCloseIsVisible(t *testing.T) {
+	c, err := Connect(fastConfig(embedded(t).URL()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	receive(t, readiness(c.Closed()))
+	if s := c.Status(); s.State != StateClosed {
+		t.Errorf("state %v after Close", s.State)
+	}
+	if err := c.WaitState(testContext(t), StateConnected); !errors.Is(err, ErrClosed) {
+		t.Errorf("waiting for a closed connection: %v, want ErrClosed", err)
+	}
+	if err := c.PublishTelemetry("gpu0", "a", nil); err == nil {
+		t.Error("a closed connection took a payload")
+	}
+}

@@ -1,0 +1,432 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
+)
+
+// delivery is one call of the work handler.
+type delivery struct {
+	worker, queue string
+	work          *telemetry.Work
+	sentNs        int64
+	settled       func(telemetry.Outcome, error)
+}
+
+// shop is a consumer of worker gpu0's batches and a client that submits them.
+type shop struct {
+	conn     *Conn
+	consumer *WorkConsumer
+	client   *Conn
+	batches  chan delivery
+}
+
+func openShop(t *testing.T, url string, change func(*WorkConfig)) *shop {
+	t.Helper()
+	cfg := DefaultWorkConfig()
+	cfg.RetryMin, cfg.RetryMax = time.Millisecond, 10*time.Millisecond
+	if change != nil {
+		change(&cfg)
+	}
+	s := &shop{conn: dial(t, fastConfig(url)), client: dial(t, fastConfig(url)), batches: make(chan delivery, 4096)}
+	s.consume(t, cfg)
+	return s
+}
+
+func (s *shop) consume(t *testing.T, cfg WorkConfig) {
+	t.Helper()
+	var err error
+	s.consumer, err = s.conn.ConsumeWork(context.Background(), "gpu0", cfg,
+		func(worker, queue string, w *telemetry.Work, sentNs int64, settled func(telemetry.Outcome, error)) {
+			s.batches <- delivery{worker, queue, w, sentNs, settled}
+		})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.consumer
+	t.Cleanup(func() {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		c.Drain(ended) // batches left without an outcome are what some tests want
+		<-c.stopped
+	})
+	receive(t, readiness(c.Ready()))
+}
+
+// readiness turns the closing of a channel into a value.
+func readiness(closed <-chan struct{}) <-chan bool {
+	ch := make(chan bool, 1)
+	go func() {
+		<-closed
+		ch <- true
+	}()
+	return ch
+}
+
+func batchOf(id string, slots int) *telemetry.Work {
+	w := &telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: id}
+	for i := range slots {
+		w.Slots = append(w.Slots, telemetry.Slot{Opcode: 1, NArgs: 2, Args: [12]uint32{uint32(i), 7}})
+	}
+	return w
+}
+
+func (s *shop) submit(t *testing.T, id string) bool {
+	t.Helper()
+	duplicate, err := s.client.PublishWork(testContext(t), "gpu0", "a",
+		telemetry.Header{Incarnation: 9, Seq: 1, SentNs: 1234}, batchOf(id, 3), telemetry.FormArray)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return duplicate
+}
+
+// wantStored waits until the stream holds n batches: the server handles
+// acknowledgements after it has received them.
+func (s *shop) wantStored(t *testing.T, n uint64) {
+	t.Helper()
+	flush(t, s.conn)
+	stream, err := s.client.js.Stream(testContext(t), s.client.WorkStream())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := testContext(t)
+	for stored := stream.CachedInfo().State.Msgs; stored != n; {
+		info, err := stream.Info(ctx)
+		if err != nil {
+			t.Fatalf("%d batches stored, want %d (%v)", stored, n, err)
+		}
+		stored = info.State.Msgs
+	}
+}
+
+// drained waits until every acknowledgement is with the server.
+func (s *shop) drained(t *testing.T) {
+	t.Helper()
+	if err := s.consumer.Drain(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBatchStaysInTheStreamUntilItsOutcome(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	s.submit(t, "b1")
+	d := receive(t, s.batches)
+	if d.worker != "gpu0" || d.queue != "a" || d.sentNs != 1234 || d.work.Batch != "b1" ||
+		len(d.work.Slots) != 3 || d.work.Slots[2].Args[0] != 2 {
+		t.Errorf("handler got %+v %+v", d, d.work)
+	}
+	s.wantStored(t, 1)
+	d.settled(telemetry.OutcomeDone, nil)
+	d.settled(telemetry.OutcomeRetry, nil) // ignored
+	s.drained(t)
+	s.wantStored(t, 0)
+	if st := s.consumer.Stats(); st.Delivered != 1 || st.Done != 1 || st.Retried != 0 || st.Pending != 0 || st.AckErrors != 0 {
+		t.Errorf("stats %+v, want one done", st)
+	}
+}
+
+func TestBatchIdIsStoredOnce(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	if s.submit(t, "b1") {
+		t.Error("the first one is a duplicate")
+	}
+	if !s.submit(t, "b1") {
+		t.Error("the second one is not a duplicate")
+	}
+	s.submit(t, "b2")
+	if d := receive(t, s.batches); d.work.Batch != "b1" {
+		t.Errorf("first batch %s", d.work.Batch)
+	}
+	if d := receive(t, s.batches); d.work.Batch != "b2" {
+		t.Errorf("second batch %s, want b2: b1 came twice", d.work.Batch)
+	}
+}
+
+func TestBatchesDoNotShareMemory(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	s.submit(t, "b1")
+	s.submit(t, "b2")
+	first, second := receive(t, s.batches), receive(t, s.batches)
+	second.work.Slots[0].Opcode = 99
+	if first.work.Slots[0].Opcode != 1 || first.work.Batch != "b1" {
+		t.Error("a later batch changed an earlier one")
+	}
+}
+
+func TestRetryDeliversAgain(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	s.submit(t, "b1")
+	receive(t, s.batches).settled(telemetry.OutcomeRetry, errors.New("shutting down"))
+	d := receive(t, s.batches)
+	if d.work.Batch != "b1" {
+		t.Errorf("batch %s came again, want b1", d.work.Batch)
+	}
+	d.settled(telemetry.OutcomeDuplicate, nil)
+	s.drained(t)
+	s.wantStored(t, 0)
+	if st := s.consumer.Stats(); st.Retried != 1 || st.Duplicates != 1 {
+		t.Errorf("stats %+v, want one retried, one duplicate", st)
+	}
+}
+
+func TestRefusedBatchIsRemovedAndReported(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	rejected := make(chan telemetry.Rejected, 10)
+	_, err := s.client.SubscribeRejected("gpu0", "a", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { rejected <- *r })
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.submit(t, "b1")
+	receive(t, s.batches).settled(telemetry.OutcomeRefused, errors.New("no such queue"))
+	if r := receive(t, rejected); r.Reason != telemetry.ReasonRefused || r.Detail != "no such queue" {
+		t.Errorf("rejected %+v, want the handler's reason", r)
+	}
+	s.drained(t)
+	s.wantStored(t, 0)
+}
+
+func TestBadBatchesNeverReachTheHandler(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	rejected := make(chan telemetry.Rejected, 10)
+	keep := func(r *telemetry.Rejected) { rejected <- *r }
+	if _, err := s.client.SubscribeRejected("*", "*", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { keep(r) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.client.SubscribeRejectedInvalid(func(_ *telemetry.Header, r *telemetry.Rejected) { keep(r) }); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, s.client)
+	h := telemetry.Header{Incarnation: 9, Seq: 1}
+	good := telemetry.AppendWork(nil, telemetry.FormMap, &h, batchOf("x", 1))
+	other := h
+	other.Queue = "b"
+	for _, c := range []struct {
+		name, subject, reason string
+		payload               []byte
+	}{
+		{"not msgpack", "work.gpu0.a", telemetry.ReasonMalformed, []byte("hello")},
+		{"wrong kind", "work.gpu0.a", telemetry.ReasonWrongKind, queueRecord(1, "")},
+		{"two batches", "work.gpu0.a", telemetry.ReasonOversized, append(good[:len(good):len(good)], good...)},
+		{"another queue", "work.gpu0.a", telemetry.ReasonInconsistent, telemetry.AppendWork(nil, telemetry.FormMap, &other, batchOf("x", 1))},
+		{"no slots", "work.gpu0.a", telemetry.ReasonOutOfRange, telemetry.AppendWork(nil, telemetry.FormMap, &h, batchOf("x", 0))},
+		{"bad subject", "work.gpu0.a.b", telemetry.ReasonBadToken, good},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := s.client.js.Publish(testContext(t), "ringmaster.v1."+c.subject, c.payload); err != nil {
+				t.Fatal(err)
+			}
+			if r := receive(t, rejected); r.Reason != c.reason {
+				t.Errorf("rejected %+v, want %s", r, c.reason)
+			}
+		})
+	}
+	s.drained(t)
+	s.wantStored(t, 0)
+	if n := len(s.batches); n != 0 {
+		t.Errorf("%d handed over, want none", n)
+	}
+}
+
+func TestBatchThatOutlivesItsAckWaitIsNotRunTwice(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) { c.AckWait = time.Second })
+	s.submit(t, "b1")
+	first := receive(t, s.batches)
+	// The server delivers it again, as if no sign of life had arrived.
+	s.consumer.mu.Lock()
+	for _, b := range s.consumer.pending {
+		if err := b.msg.Nak(); err != nil {
+			t.Error(err)
+		}
+	}
+	s.consumer.mu.Unlock()
+	s.submit(t, "b2") // comes after the repetition
+	if d := receive(t, s.batches); d.work.Batch != "b2" {
+		t.Fatalf("handler got %s while it was still at work on it", d.work.Batch)
+	} else {
+		d.settled(telemetry.OutcomeDone, nil)
+	}
+	first.settled(telemetry.OutcomeDone, nil)
+	s.drained(t)
+	s.wantStored(t, 0)
+}
+
+func TestSignsOfLifeKeepABatch(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) { c.AckWait = time.Second })
+	beats := make(chan bool, 100)
+	if _, err := s.client.nc.Subscribe("$JS.ACK.>", func(m *nats.Msg) {
+		if string(m.Data) == "+WPI" { // work in progress
+			beats <- true
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.submit(t, "b1")
+	d := receive(t, s.batches)
+	for range 4 { // more than an ack wait
+		receive(t, beats)
+	}
+	if st := s.consumer.Stats(); st.Repeated != 0 || len(s.batches) != 0 {
+		t.Errorf("the batch was delivered again: %+v", st)
+	}
+	d.settled(telemetry.OutcomeDone, nil)
+}
+
+func TestPoisonousBatchIsRefusedAfterItsDeliveries(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) { c.MaxDeliveries = 2 })
+	rejected := make(chan telemetry.Rejected, 10)
+	if _, err := s.client.SubscribeRejected("*", "*", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { rejected <- *r }); err != nil {
+		t.Fatal(err)
+	}
+	s.submit(t, "b1")
+	for range 2 {
+		receive(t, s.batches).settled(telemetry.OutcomeRetry, nil)
+	}
+	if r := receive(t, rejected); r.Reason != ReasonExhausted {
+		t.Errorf("rejected %+v, want exhausted", r)
+	}
+}
+
+func TestDrainGivesBackWhatNobodyHasSeen(t *testing.T) {
+	url := embedded(t).URL()
+	s := openShop(t, url, nil)
+	s.submit(t, "b1")
+	d := receive(t, s.batches)
+	drained := make(chan error, 1)
+	go func() { drained <- s.consumer.Drain(testContext(t)) }()
+	<-s.consumer.stopped
+	s.submit(t, "b2")
+	select {
+	case err := <-drained:
+		t.Fatalf("drain returned %v before the outcome", err)
+	default:
+	}
+	d.settled(telemetry.OutcomeDone, nil)
+	if err := receive(t, drained); err != nil {
+		t.Fatal(err)
+	}
+	s.wantStored(t, 1)
+	if n := len(s.batches); n != 0 {
+		t.Errorf("%d handed over while draining, want 0", n)
+	}
+	next := openShop(t, url, nil)
+	if d := receive(t, next.batches); d.work.Batch != "b2" {
+		t.Errorf("next consumer got %s, want b2", d.work.Batch)
+	}
+}
+
+func TestDrainEndsWithItsContext(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	s.submit(t, "b1")
+	receive(t, s.batches)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.consumer.Drain(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("drain with a batch at work: %v, want context.Canceled", err)
+	}
+}
+
+func TestWorkPublisherStoresInOrderWithoutWaiting(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	p := s.client.NewWorkPublisher(8)
+	stored := make(chan error, 100)
+	for i := range 100 {
+		err := p.Publish(testContext(t), "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: uint64(i + 1)},
+			batchOf(fmt.Sprintf("b%d", i), 1), telemetry.FormMap, func(_ bool, err error) { stored <- err })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 100 {
+		if err := receive(t, stored); err != nil {
+			t.Fatal(err)
+		}
+		d := receive(t, s.batches)
+		if want := fmt.Sprintf("b%d", i); d.work.Batch != want {
+			t.Fatalf("batch %s in place of %s", d.work.Batch, want)
+		}
+		d.settled(telemetry.OutcomeDone, nil)
+	}
+}
+
+func TestWorkThatCannotBeSentIsRefusedAtOnce(t *testing.T) {
+	c := dial(t, fastConfig(embedded(t).URL()))
+	ctx := testContext(t)
+	for _, bad := range []struct {
+		worker, queue string
+		work          *telemetry.Work
+		want          error
+	}{
+		{"gpu.0", "a", batchOf("b", 1), ErrBadName},
+		{"gpu0", ">", batchOf("b", 1), ErrBadName},
+		{"gpu0", telemetry.BatchQueue, batchOf("b", 1), ErrBadName},
+		{"gpu0", "a", batchOf("b b", 1), ErrBadName},
+		{"gpu0", "a", batchOf("b", 0), ErrTooLarge},
+		{"gpu0", "a", batchOf("b", telemetry.MaxBatchSlots+1), ErrTooLarge},
+	} {
+		_, err := c.PublishWork(ctx, bad.worker, bad.queue, telemetry.Header{}, bad.work, telemetry.FormMap)
+		if !errors.Is(err, bad.want) {
+			t.Errorf("%s.%s batch %q: %v, want %v", bad.worker, bad.queue, bad.work.Batch, err, bad.want)
+		}
+	}
+}
+
+func TestForeignStreamIsNotTouched(t *testing.T) {
+	c := dial(t, fastConfig(embedded(t).URL()))
+	ctx := testContext(t)
+	_, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: "RINGMASTER_WORK", Subjects: []string{"other.>"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EnsureWorkStream(ctx); !errors.Is(err, ErrStreamConflict) {
+		t.Errorf("error %v, want ErrStreamConflict", err)
+	}
+}
+
+func TestWorkStreamConfiguration(t *testing.T) {
+	cfg := DefaultServerConfig()
+	cfg.MaxPayload = 4 * maxWorkBytes
+	server, err := StartServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	c := dial(t, fastConfig(server.URL()))
+	ctx := testContext(t)
+	for range 2 { // the second finds what the first made
+		if err := c.EnsureWorkStream(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stream, err := c.js.Stream(ctx, "RINGMASTER_WORK")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := stream.CachedInfo().Config
+	if got.Retention != jetstream.WorkQueuePolicy || got.Storage != jetstream.FileStorage || got.Duplicates != dedupWindow ||
+		got.MaxMsgSize != maxWorkBytes || got.Discard != jetstream.DiscardNew || !got.DenyDelete ||
+		got.AllowDirect || got.AllowRollup || got.AllowMsgTTL || got.AllowAtomicPublish || got.AllowMsgCounter || got.AllowMsgSchedules {
+		t.Errorf("stream %+v", got)
+	}
+	if _, err := c.js.Publish(ctx, "ringmaster.v1.work.gpu0.a", make([]byte, maxWorkBytes+1)); err == nil {
+		t.Error("a message above the stream's bound was stored")
+	}
+}
+
+func TestWorkStreamName(t *testing.T) {
+	for prefix, want := range map[string]string{
+		"ringmaster.v1": "RINGMASTER_WORK", "ringmaster.v2": "RINGMASTER_V2_WORK", "lab.ring": "LAB_RING_WORK",
+	} {
+		if got := workStreamName(prefix); got != want {
+			t.Errorf("stream of %s is %s, want %s", prefix, got, want)
+		}
+	}
+}
