@@ -94,11 +94,13 @@ func fromJSON(value any) (any, error) {
 	return value, nil
 }
 
-// MarshalRecommendationJSON is a recommendation as a JSON object with the wire's field names.
-func MarshalRecommendationJSON(h *Header, r *Recommendation) ([]byte, error) {
+// MarshalRecommendationJSON is a recommendation as a JSON object with the
+// wire's field names, and the worker, which the wire has in the subject.
+func MarshalRecommendationJSON(worker string, h *Header, r *Recommendation) ([]byte, error) {
 	var fields map[string]any
 	if err := msgpack.Unmarshal(AppendRecommendation(nil, FormMap, h, r), &fields); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err) // our own bytes: a bug in the encoder
 	}
+	fields["worker"] = worker
 	return json.Marshal(fields)
 }

@@ -12,7 +12,7 @@ import (
 
 // cli is the command line: global flags and one field a command.
 type cli struct {
-	LogLevel  string `enum:"debug,info,warn,error" default:"${loglevel}" env:"RINGMASTER_LOG_LEVEL" help:"Least level that is logged: debug, info, warn or error."`
+	LogLevel  string `enum:"auto,debug,info,warn,error" default:"auto" env:"RINGMASTER_LOG_LEVEL" help:"Least level that is logged: debug, info, warn or error; auto is info for run and warn for the others."`
 	LogFormat string `enum:"text,json" default:"text" env:"RINGMASTER_LOG_FORMAT" help:"Format of log lines: text or json."`
 
 	Demo    demoCmd    `cmd:"" help:"Run the whole loop on recorded load: server, ring, publisher, subscriber."`
@@ -46,7 +46,7 @@ func execute(ctx context.Context, args []string, std stdio) int {
 		kong.Description("Closes the loop between a GPU's work queue and the shape of its next launch."),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { exited = code }),
-		kong.Vars{"loglevel": "warn", "hostname": workerName()},
+		kong.Vars{"hostname": workerName()},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {
@@ -61,7 +61,14 @@ func execute(ctx context.Context, args []string, std stdio) int {
 		fmt.Fprintln(std.err, "Run 'ringmaster --help' for the commands, 'ringmaster COMMAND --help' for one.")
 		return 2
 	}
-	log := newLogger(std.err, c.LogLevel, c.LogFormat)
+	level := c.LogLevel
+	if level == "auto" {
+		level = "warn"
+		if parsed.Command() == "run" {
+			level = "info"
+		}
+	}
+	log := newLogger(std.err, level, c.LogFormat)
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	err = parsed.Run(std, log)
 	var exit exitError

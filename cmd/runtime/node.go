@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"ringmaster/actors"
 	"ringmaster/glcompute"
@@ -31,6 +32,8 @@ type node struct {
 	work      *natsio.WorkConsumer
 	engine    *engine
 	device    *glcompute.Device
+
+	announcing func() // stops the announcements
 }
 
 // startNode connects, starts the actors, attaches the device and only then
@@ -83,7 +86,7 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 	if err := n.system.AttachEngine(cfg.worker, limits, device.MemoryBudgetBytes, n.engine); err != nil {
 		return err
 	}
-	n.publisher.Announce(cfg.worker, &device)
+	n.announcing = announceEvery(announcePeriod, func() { n.publisher.Announce(cfg.worker, &device) })
 	n.work, err = n.conn.ConsumeWork(ctx, cfg.worker, natsio.DefaultWorkConfig(), n.system.Submit)
 	return err
 }
@@ -103,6 +106,9 @@ func (n *node) refused() uint64 { return n.ingest.Stats().Refused }
 // what did not start is delivered again to the next process.
 func (n *node) close(ctx context.Context) error {
 	var errs []error
+	if n.announcing != nil {
+		n.announcing()
+	}
 	if n.system != nil {
 		errs = append(errs, n.system.Drain(ctx))
 	}
@@ -125,4 +131,27 @@ func (n *node) close(ctx context.Context) error {
 		n.conn.Close()
 	}
 	return errors.Join(errs...)
+}
+
+// announcePeriod is how long a policy node that starts later, or missed an
+// announcement, is without a worker's limits at most.
+const announcePeriod = 5 * time.Second
+
+// announceEvery announces now and then periodically until stopped.
+func announceEvery(period time.Duration, announce func()) (stop func()) {
+	announce()
+	ticker, quit, done := time.NewTicker(period), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ticker.C:
+				announce()
+			case <-quit:
+				ticker.Stop()
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
 }

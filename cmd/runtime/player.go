@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -49,7 +50,8 @@ type player struct {
 	work     telemetry.Work
 	stream   *natsio.WorkPublisher
 	queues   [len(playerQueues)]queueLoad
-	records  atomic.Uint64
+	records  atomic.Uint64         // published
+	unsent   atomic.Uint64         // not published, because NATS was away
 	position atomic.Int64          // trace time, nanoseconds
 	unstored atomic.Pointer[error] // the first batch that the stream refused
 }
@@ -128,7 +130,8 @@ func (p *player) settle(ctx context.Context, ticks <-chan time.Time) error {
 	deadline := time.Now().Add(patience)
 	for p.pendingBatches() > 0 {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%d batches were not reported done within %v after the last one was submitted", p.pendingBatches(), patience)
+			return fmt.Errorf("%d batches were not reported done within %v after the last one was submitted "+
+				"(done records are not stored: one that was sent while this process had no connection is lost to it)", p.pendingBatches(), patience)
 		}
 		select {
 		case <-ctx.Done():
@@ -227,8 +230,13 @@ func (p *player) publish(queue string, encode func([]byte, *telemetry.Header) []
 	p.seq[queue]++
 	h := telemetry.Header{Incarnation: p.incarnation, Seq: p.seq[queue], SentNs: time.Now().UnixNano()}
 	p.buf = encode(p.buf[:0], &h)
+	err := p.conn.PublishTelemetry(p.worker, queue, p.buf)
+	if errors.Is(err, natsio.ErrDisconnected) {
+		p.unsent.Add(1) // telemetry is news: the next record replaces this one
+		return nil
+	}
 	p.records.Add(1)
-	return p.conn.PublishTelemetry(p.worker, queue, p.buf)
+	return err
 }
 
 // onDone runs on the subscription's goroutine.

@@ -60,10 +60,11 @@ func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) er
 	if err := p.play(ctx); err != nil {
 		return err
 	}
-	if err := conn.Flush(ctx); err != nil {
+	if err := flush(ctx, conn); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.err, "published %s records and %s batches\n", grouped(p.records.Load()), grouped(p.batches))
+	fmt.Fprintf(std.err, "published %s records and %s batches; %s records were not sent while NATS was away\n",
+		grouped(p.records.Load()), grouped(p.batches), grouped(p.unsent.Load()))
 	return nil
 }
 
@@ -92,7 +93,7 @@ func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) er
 	if err := scanner.Err(); err != nil {
 		return fmt.Errorf("standard input: %w", err)
 	}
-	if err := conn.Flush(ctx); err != nil {
+	if err := flush(ctx, conn); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "published %d records, refused %d lines\n", sent, bad)
@@ -155,4 +156,11 @@ func (s *lineSender) check(payload []byte) error {
 		return fmt.Errorf("a %v record is not telemetry; queue, graph, priority and launch are", s.record.Kind)
 	}
 	return err
+}
+
+// flush waits until the server has everything that was published.
+func flush(ctx context.Context, conn *natsio.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	return conn.Flush(ctx)
 }

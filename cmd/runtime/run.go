@@ -96,6 +96,9 @@ func (c *runCmd) embedded(log *slog.Logger) (*natsio.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if port == 0 {
+		port = -1 // any free port, as everywhere else
+	}
 	return startServer(host, port, store, log)
 }
 

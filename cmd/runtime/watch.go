@@ -80,7 +80,7 @@ func (v *watchView) take(worker, queue string, h *telemetry.Header, recommendati
 	switch {
 	case v.cmd.JSON:
 		h.Queue = queue
-		line, err := telemetry.MarshalRecommendationJSON(h, &r)
+		line, err := telemetry.MarshalRecommendationJSON(worker, h, &r)
 		if err == nil {
 			v.out.note("%s", line)
 		}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// served is a `ringmaster run` in this process.
+type served struct {
+	url  string
+	stop func() int // ends it as SIGTERM does and returns its exit code
+}
+
+// serve starts `ringmaster run` with an embedded server on a free port.
+func serve(t *testing.T, args ...string) served {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	messages, printed := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		args := append([]string{"run", "--listen", "127.0.0.1:0", "--store", t.TempDir(), "--worker", "w1"}, args...)
+		code <- execute(ctx, args, stdio{in: strings.NewReader(""), out: io.Discard, err: printed})
+		printed.Close()
+	}()
+	s := served{stop: func() int { cancel(); return <-code }}
+	lines := bufio.NewScanner(messages)
+	for lines.Scan() {
+		if url := regexp.MustCompile(`nats://127\.0\.0\.1:\d+`).FindString(lines.Text()); url != "" && s.url == "" {
+			s.url = url
+		}
+		if strings.Contains(lines.Text(), "serving") {
+			go io.Copy(io.Discard, messages)
+			return s
+		}
+	}
+	t.Fatalf("run ended with exit code %d before it served", <-code)
+	return s
+}
+
+func TestRunAnswersPublishedLinesAndDrains(t *testing.T) {
+	requireGL(t)
+	s := serve(t)
+	watched := make(chan outcome, 1)
+	go func() {
+		watched <- ringmaster(t, t.Context(), "", "watch", "--nats", s.url, "--json", "--count", "2")
+	}()
+	const lines = `{"kind":"graph","queue":"q1","graph_node_count":1000,"frontier_density_bps":9000}
+{"kind":"queue","queue":"q1","queue_len":70000}
+{"kind":"queue","queue":"q1","queue_len":-5}
+{"kind":"queue","queue":"q2","queue_len":0}
+`
+	published := publishUntilWatched(t, s.url, lines, watched)
+	if published.code != 1 || !strings.Contains(published.err, "line 3") || !strings.Contains(published.err, "queue_len") {
+		t.Errorf("publish: exit code %d, %q", published.code, published.err)
+	}
+	got := <-watched
+	if got.code != 0 {
+		t.Fatalf("watch: exit code %d, %s", got.code, got.err)
+	}
+	topologies := map[any]any{}
+	for line := range strings.Lines(got.stdout) {
+		var r map[string]any
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("watch printed %q: %v", line, err)
+		}
+		topologies[r["queue"]] = r["topology"]
+	}
+	if topologies["q1"] != "dense_frontier" || topologies["q2"] != "empty" {
+		t.Errorf("topologies %v", topologies)
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+}
+
+// publishUntilWatched publishes the lines again until the watcher, whose
+// subscription may come later, has seen enough.
+func publishUntilWatched(t *testing.T, url, lines string, watched chan outcome) outcome {
+	t.Helper()
+	for {
+		published := ringmaster(t, t.Context(), lines, "publish", "--nats", url, "--worker", "w1")
+		if len(watched) > 0 || published.code == 2 {
+			return published
+		}
+	}
+}
+
+func TestRunWithoutGPUDecidesForAnnouncedWorkers(t *testing.T) {
+	s := serve(t, "--no-gpu")
+	watched := make(chan outcome, 1)
+	go func() {
+		watched <- ringmaster(t, t.Context(), "", "watch", "--nats", s.url, "--json", "--count", "1", "--queue", "q")
+	}()
+	publishUntilWatched(t, s.url, `{"kind":"queue","queue":"q","queue_len":64}`+"\n", watched)
+	got := <-watched
+	if !strings.Contains(got.stdout, "no device limits") {
+		t.Errorf("a worker that nobody announced has a plan: %s", got.stdout)
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+}
+
+func TestTraceWithWorkRunsOnAnotherProcessesRing(t *testing.T) {
+	requireGL(t)
+	s := serve(t)
+	got := ringmaster(t, t.Context(), "", "publish", "trace", "--work", "--nats", s.url, "--worker", "w1", "--limit", "2m", "--speed", "200")
+	if got.code != 0 || !strings.Contains(got.err, "published") {
+		t.Errorf("exit code %d, %q", got.code, got.err)
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+}
+
+func TestRunWithoutGLSaysWhatToInstallAndOffersNoGPU(t *testing.T) {
+	t.Setenv("DISPLAY", "")
+	t.Setenv("WAYLAND_DISPLAY", "")
+	got := ringmaster(t, t.Context(), "", "run", "--gl", "glfw", "--listen", "127.0.0.1:0", "--store", t.TempDir())
+	if got.code != 1 || !strings.Contains(got.err, "--no-gpu") || !strings.Contains(got.err, "display") {
+		t.Errorf("exit code %d, %q", got.code, got.err)
+	}
+}
+
+func TestDoctorsExitCodeSaysWhatIsMissing(t *testing.T) {
+	t.Setenv("DISPLAY", "")
+	t.Setenv("WAYLAND_DISPLAY", "")
+	none := ringmaster(t, t.Context(), "", "doctor", "--gl", "glfw", "--nats", "nats://127.0.0.1:1")
+	if none.code != doctorNoGL|doctorNoNATS || strings.Count(none.stdout, "missing:") < 2 {
+		t.Errorf("exit code %d, %s", none.code, none.stdout)
+	}
+	bus := ringmaster(t, t.Context(), "", "doctor", "--no-gpu")
+	if bus.code != 0 || !strings.Contains(bus.stdout, "JetStream: there") {
+		t.Errorf("exit code %d, %s", bus.code, bus.stdout)
+	}
+	requireGL(t)
+	all := ringmaster(t, t.Context(), "", "doctor")
+	if all.code != 0 || !strings.Contains(all.stdout, "self-test: passed") {
+		t.Errorf("exit code %d, %s", all.code, all.stdout)
+	}
+}
+
+func TestClientsSayWhenNoServerAnswers(t *testing.T) {
+	for _, args := range [][]string{{"watch", "--count", "1"}, {"publish"}} {
+		got := ringmaster(t, t.Context(), "", append(args, "--nats", "nats://127.0.0.1:1")...)
+		if got.code != 1 || !strings.Contains(got.err, "no NATS server answers") {
+			t.Errorf("%v: exit code %d, %q", args, got.code, got.err)
+		}
+	}
+}
