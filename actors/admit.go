@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"cmp"
 	"errors"
+	"maps"
 	"slices"
 
 	"ringmaster/telemetry"
@@ -39,6 +41,8 @@ func (w *workerActor) admit(b *batch) {
 		b.settle(outcome, err)
 		return
 	}
+	w.admitted++
+	b.number = w.admitted
 	l.open[b.work.Batch] = b
 	if w.flight != nil && w.flight.lane == l {
 		w.flight.fed = true
@@ -120,13 +124,16 @@ func (w *workerActor) deliver(it *delivery) {
 	b.settle(telemetry.OutcomeDone, nil)
 }
 
-// giveBack settles every batch that has not run.
+// giveBack settles every batch that has not run, in order of admission.
 func (w *workerActor) giveBack(why error) {
+	var open []*batch
 	for _, l := range w.order {
-		for id, b := range l.open {
-			delete(l.open, id)
-			b.settle(telemetry.OutcomeRetry, why)
-		}
+		open = slices.AppendSeq(open, maps.Values(l.open))
+		clear(l.open)
+	}
+	slices.SortFunc(open, func(a, b *batch) int { return cmp.Compare(a.number, b.number) })
+	for _, b := range open {
+		b.settle(telemetry.OutcomeRetry, why)
 	}
 }
 

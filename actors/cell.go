@@ -9,7 +9,7 @@ import (
 // Bounds of one cell.
 const (
 	maxReplies  = 8  // reply subjects that wait for one decision
-	maxTimings  = 8  // workgroup widths timed between two looks of the tuner
+	maxTimings  = 64 // launches timed between two looks of the tuner
 	maxOutcomes = 64 // launch outcomes of a remote worker that wait for the policy actor
 )
 
@@ -53,7 +53,7 @@ type cell struct {
 	deciding bool // a wake is pending or a decision is on its way
 	folded   uint64
 
-	timings   []timing  // by width, since the tuner actor looked
+	timings   []timing  // since the tuner actor looked
 	outcomes  []outcome // since the policy actor looked
 	reporting bool      // a reported message is pending at the policy actor
 	tuning    bool      // a reported message is pending at the tuner actor
@@ -81,7 +81,7 @@ type outcome struct {
 	ok               bool
 }
 
-// timing sums the launches of one workgroup width.
+// timing is one launch as the tuner needs it.
 type timing struct {
 	width     uint32
 	slots, ns uint64

@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -184,7 +185,7 @@ func TestCellBoundsWhatWaits(t *testing.T) {
 	}
 }
 
-func TestCellSumsTimingsByWidth(t *testing.T) {
+func TestCellKeepsTimingsOfLaunchesThatRan(t *testing.T) {
 	var c cell
 	for _, l := range []telemetry.Launch{
 		{Executed: 10, ElapsedNs: 100, Applied: telemetry.Geometry{WorkgroupSizeX: 64}},
@@ -196,8 +197,15 @@ func TestCellSumsTimingsByWidth(t *testing.T) {
 		c.reportLocal(&l)
 	}
 	got := c.takeTimings(nil)
-	if len(got) != 2 || got[0] != (timing{64, 31, 300}) || got[1] != (timing{128, 5, 50}) {
-		t.Fatalf("timings %v", got)
+	want := []timing{{64, 10, 100}, {64, 21, 200}, {128, 5, 50}}
+	if !slices.Equal(got, want) {
+		t.Fatalf("timings %v, want %v", got, want)
+	}
+	for range maxTimings + 2 {
+		c.reportLocal(&telemetry.Launch{Executed: 1, ElapsedNs: 10, Applied: telemetry.Geometry{WorkgroupSizeX: 64}})
+	}
+	if got := c.takeTimings(nil); len(got) != maxTimings || got[maxTimings-1] != (timing{64, 3, 30}) {
+		t.Fatalf("%d timings, the last %v", len(got), got[len(got)-1])
 	}
 }
 

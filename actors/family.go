@@ -41,7 +41,7 @@ func newFamily(s *System, d *device, queue string) *family {
 		member{"queue", &queueActor{family: f}},
 		member{"topology", &topologyActor{family: f}},
 		member{"policy", &policyActor{family: f}},
-		member{"tuner", newTunerActor(f)},
+		member{"tuner", &tunerActor{family: f}},
 	)
 	f.queueAddr, f.topologyAddr, f.policyAddr, f.tunerAddr = addresses[0], addresses[1], addresses[2], addresses[3]
 	return f

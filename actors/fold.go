@@ -132,17 +132,19 @@ func (c *cell) reportLocal(l *telemetry.Launch) wakes {
 	return c.report(l, false)
 }
 
-// time adds a timing to the sum of its width.
+// time keeps a timing. Where the tuner is that far behind, a launch joins the
+// last one of its width, as if both had been one.
 func (c *cell) time(t timing) {
-	for i := range c.timings {
+	if len(c.timings) < maxTimings {
+		c.timings = append(c.timings, t)
+		return
+	}
+	for i := len(c.timings) - 1; i >= 0; i-- {
 		if c.timings[i].width == t.width {
 			c.timings[i].slots = addSaturating(c.timings[i].slots, t.slots)
 			c.timings[i].ns = addSaturating(c.timings[i].ns, t.ns)
 			return
 		}
-	}
-	if len(c.timings) < maxTimings {
-		c.timings = append(c.timings, t)
 	}
 }
 

@@ -80,6 +80,7 @@ type batch struct {
 	// waiters are told the outcome, each exactly once: the first is the
 	// submitter, the others hold further deliveries of the same batch.
 	waiters []func(telemetry.Outcome, error)
+	number  uint64          // order of admission at its worker
 	done    *telemetry.Done // set when the engine has finished it
 	// publishing is set while the done record is on its way to the server.
 	publishing bool

@@ -38,12 +38,15 @@ func (r *recorder) take() string {
 	defer r.mu.Unlock()
 	var b strings.Builder
 	for _, component := range componentOrder {
-		if component == "recommend" || component == "state" { // queues are concurrent
+		switch component {
+		case "recommend", "state": // queues are concurrent
 			slices.SortStableFunc(r.lines[component], func(a, b string) int {
 				qa, _, _ := strings.Cut(a, " ")
 				qb, _, _ := strings.Cut(b, " ")
 				return strings.Compare(qa, qb)
 			})
+		case "worker": // so are its senders
+			slices.Sort(r.lines[component])
 		}
 		for _, line := range r.lines[component] {
 			fmt.Fprintf(&b, "%s: %s\n", component, line)
@@ -142,12 +145,13 @@ type scriptedEngine struct {
 	open    map[string]int // slots by batch
 	order   Order
 	settle  func(Report)
+	ns      uint64 // a slot
 	refuse  error  // for the next Submit
 	panics  string // "submit" or "launch"
 }
 
 func newScriptedEngine(r *recorder, worker string) *scriptedEngine {
-	return &scriptedEngine{recorder: r, worker: worker, pending: make(map[string]int), open: make(map[string]int)}
+	return &scriptedEngine{recorder: r, worker: worker, pending: make(map[string]int), open: make(map[string]int), ns: 10}
 }
 
 func (e *scriptedEngine) Submit(queue string, w *telemetry.Work) error {
@@ -190,7 +194,7 @@ func (e *scriptedEngine) land(slots, faulted int, batches []string, failure stri
 		e.mu.Unlock()
 		return errors.New("no launch under way")
 	}
-	r := Report{Launch: telemetry.Launch{Applied: geometryOf(&o.Plan), Executed: uint64(slots - faulted), Faulted: uint64(faulted), ElapsedNs: 1000}}
+	r := Report{Launch: telemetry.Launch{Applied: geometryOf(&o.Plan), Executed: uint64(slots - faulted), Faulted: uint64(faulted), ElapsedNs: e.ns * uint64(slots)}}
 	if failure != "" {
 		r.Launch = telemetry.Launch{Status: telemetry.LaunchFailed, Error: failure}
 		slots, batches = 0, nil

@@ -171,6 +171,7 @@ func (s *System) Close() {
 		s.ticking.Wait()
 		s.mu.Lock()
 		s.closed.Store(true)
+		s.shell.closing.Store(true)
 		for _, f := range s.families {
 			s.shell.stop(f.supervisor)
 		}

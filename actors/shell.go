@@ -20,6 +20,7 @@ type shell struct {
 	deadLetters atomic.Uint64
 	restarts    atomic.Uint64
 	running     sync.WaitGroup // every actor from spawn to stopped
+	closing     atomic.Bool    // actors stop in any order: letters to the dead are expected
 	// intercept, if set, sees every message before its receiver. Tests use it
 	// to record transcripts and to panic in the middle of an actor.
 	intercept func(actor string, msg message)
@@ -56,7 +57,7 @@ func newShell(log *slog.Logger, intercept func(string, message)) *shell {
 		if !ok {
 			return
 		}
-		if _, ours := letter.Message.(message); ours {
+		if _, ours := letter.Message.(message); ours && !s.closing.Load() {
 			s.deadLetters.Add(1)
 		}
 	})

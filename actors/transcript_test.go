@@ -179,6 +179,9 @@ func (r *runner) run(line string) {
 		r.work(s, args)
 	case "land":
 		e := r.engines[args.word(0)]
+		if args.named["ns"] != "" {
+			e.ns = args.number("ns")
+		}
 		var batches []string
 		if args.named["done"] != "" {
 			batches = strings.Split(args.named["done"], ",")

@@ -1,17 +1,41 @@
 package actors
 
-// tunerActor holds the timings of a queue and tells the queue actor which
-// width they speak for. It never triggers a decision.
+import "ringmaster/megakernel/tuner"
+
+// tunerActor holds the measurements of a queue and tells the queue actor which
+// width to use next. It never triggers a decision.
 type tunerActor struct {
 	*family
-	timings []timing // reused between looks at the cell
+	samples   tuner.Samples
+	suggested uint32
+	timings   []timing // reused between looks at the cell
 }
-
-func newTunerActor(f *family) *tunerActor { return &tunerActor{family: f} }
 
 func (a *tunerActor) receive(msg message) {
 	if _, ok := msg.(reported); ok {
-		a.timings = a.cell.takeTimings(a.timings[:0])
+		a.measure()
+		a.suggest()
+	}
+}
+
+func (a *tunerActor) measure() {
+	a.timings = a.cell.takeTimings(a.timings[:0])
+	for _, t := range a.timings {
+		a.samples.Observe(t.width, t.slots, t.ns)
+	}
+}
+
+// suggest picks among the widths that the queue's own limits allow, which may
+// be lower than the device's.
+func (a *tunerActor) suggest() {
+	current := a.planned.Load()
+	if current == nil || !a.system.cfg.Tuning {
+		return
+	}
+	width := tuner.Suggest(&a.samples, tuner.Candidates(current.request.Limits), current.plan.WorkgroupSizeX)
+	if width != a.suggested {
+		a.suggested = width
+		a.send(a.queueAddr, tuned{width})
 	}
 }
 
