@@ -77,11 +77,25 @@ func checkRecord(b []byte, limits CheckLimits, depthLimit int, items *int) (int,
 			depth--
 		}
 		open[depth]--
+		if *items++; *items > limits.MaxItems {
+			return i, refuseOversized
+		}
+		if i < len(b) { // most values are scalars, most keys short strings
+			c := b[i]
+			size := int(scalarSize[c])
+			if n := int(c & 0x1f); c&0xe0 == codeFixStr && n <= limits.MaxString {
+				size = 1 + n
+			}
+			if size != 0 && size <= len(b)-i {
+				i += size
+				continue
+			}
+		}
 		h, f := headAt(b, i)
 		if f != accepted {
 			return i, f
 		}
-		if *items++; *items > limits.MaxItems || h.length > limits.MaxString {
+		if h.length > limits.MaxString {
 			return i, refuseOversized
 		}
 		i += h.size

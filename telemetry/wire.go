@@ -13,8 +13,6 @@ const (
 	codeBin8      = 0xc4
 	codeBin16     = 0xc5
 	codeBin32     = 0xc6
-	codeExt8      = 0xc7
-	codeExt32     = 0xc9
 	codeFloat32   = 0xca
 	codeFloat64   = 0xcb
 	codeUint8     = 0xcc
@@ -25,8 +23,6 @@ const (
 	codeInt16     = 0xd1
 	codeInt32     = 0xd2
 	codeInt64     = 0xd3
-	codeFixExt1   = 0xd4
-	codeFixExt16  = 0xd8
 	codeStr8      = 0xd9
 	codeStr16     = 0xda
 	codeStr32     = 0xdb
@@ -45,6 +41,25 @@ type head struct {
 	container bool // map or array
 }
 
+// scalarSize is the size of a scalar by its code, 0 for every other code.
+var scalarSize = func() (t [256]uint8) {
+	for c := range t {
+		switch {
+		case c <= codePosFixMax || c >= codeNegFixMin:
+			t[c] = 1
+		case c == codeNil || c == codeFalse || c == codeTrue:
+			t[c] = 1
+		case c == codeFloat32 || c == codeFloat64:
+			t[c] = 1 + 4<<(c-codeFloat32)
+		case c >= codeUint8 && c <= codeUint64:
+			t[c] = 1 + 1<<(c-codeUint8)
+		case c >= codeInt8 && c <= codeInt64:
+			t[c] = 1 + 1<<(c-codeInt8)
+		}
+	}
+	return t
+}()
+
 // headAt reads the head of the value at b[i]. It refuses a value that does not
 // fit in the bytes, a container that announces more values than bytes are
 // left, and extension types.
@@ -54,28 +69,20 @@ func headAt(b []byte, i int) (head, refusal) {
 	}
 	c := b[i]
 	left := len(b) - i
+	if size := int(scalarSize[c]); size != 0 {
+		if left < size {
+			return head{}, refuseMalformed
+		}
+		return head{size: size}, accepted
+	}
 	switch {
-	case c <= codePosFixMax || c >= codeNegFixMin:
-		return head{size: 1}, accepted
 	case c < codeFixArray:
 		return containerHead(1, 2*uint64(c&0x0f), left)
 	case c < codeFixStr:
 		return containerHead(1, uint64(c&0x0f), left)
 	case c < codeNil:
 		return stringHead(1, uint64(c&0x1f), left)
-	}
-	switch c {
-	case codeNil, codeFalse, codeTrue:
-		return head{size: 1}, accepted
-	case codeUint8, codeInt8:
-		return scalarHead(2, left)
-	case codeUint16, codeInt16:
-		return scalarHead(3, left)
-	case codeUint32, codeInt32, codeFloat32:
-		return scalarHead(5, left)
-	case codeUint64, codeInt64, codeFloat64:
-		return scalarHead(9, left)
-	case codeNever:
+	case c == codeNever:
 		return head{}, refuseMalformed
 	}
 	width := 0
@@ -100,13 +107,6 @@ func headAt(b []byte, i int) (head, refusal) {
 		return containerHead(1+width, n, left)
 	}
 	return stringHead(1+width, n, left)
-}
-
-func scalarHead(size, left int) (head, refusal) {
-	if left < size {
-		return head{}, refuseMalformed
-	}
-	return head{size: size}, accepted
 }
 
 func stringHead(size int, n uint64, left int) (head, refusal) {
