@@ -56,7 +56,7 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 		n++
 	}
 	if shedRule != RuleNone {
-		shedReason(cfg, req, sig, shedRule, &rec.Reasons[n])
+		shedReason(cfg, sig, shedRule, &rec.Reasons[n])
 		n++
 	}
 	rec.Mode = mode(cfg, req, sig, c, &rec.Reasons[n])

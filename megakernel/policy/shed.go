@@ -56,7 +56,7 @@ func shedSparse(cfg *Config, densityBps uint16, ceiling uint32) uint32 {
 }
 
 // shedReason says where the shedding by rule would end.
-func shedReason(cfg *Config, req *Request, sig *Signals, rule Rule, r *Reason) {
+func shedReason(cfg *Config, sig *Signals, rule Rule, r *Reason) {
 	r.Rule = rule
 	if rule == RuleShedMemory {
 		r.leavesBelow(uint64(sig.MemoryPressureBps), sub(uint64(cfg.MemoryPressureBps), uint64(cfg.MemoryHysteresisBps)))

@@ -182,6 +182,7 @@ func (c *textCase) u32(name string) *uint32 {
 		"tuned":         &c.req.TunedWidth,
 		"cfg.claims":    &c.cfg.Sizing.MaxClaimWidths,
 		"cfg.depth":     &c.cfg.Sizing.BatchDepth,
+		"cfg.head_room": &c.cfg.HitCapacityMultiplier,
 	}[name]
 }
 
