@@ -60,10 +60,14 @@ func TestSteadyDecodingAllocatesNothing(t *testing.T) {
 }
 
 func TestEncodingIntoAGrownBufferAllocatesNothing(t *testing.T) {
+	most := 0.0
+	if raceDetector {
+		most = 3 // it makes sync.Pool forget encoders at random
+	}
 	for i := range literals {
 		for _, f := range forms {
 			buf := Append(nil, f.form, &literals[i].want)
-			if n := testing.AllocsPerRun(200, func() { buf = Append(buf[:0], f.form, &literals[i].want) }); n != 0 {
+			if n := testing.AllocsPerRun(200, func() { buf = Append(buf[:0], f.form, &literals[i].want) }); n > most {
 				t.Errorf("%v, %s: %v allocations", literals[i].want.Kind, f.name, n)
 			}
 		}

@@ -152,6 +152,18 @@ func TestCheckAppliesEveryLimit(t *testing.T) {
 	}
 }
 
+// Without this a lying count is noticed only where the bytes end.
+func TestContainersThatCannotFitAreRefusedAtTheirHead(t *testing.T) {
+	for text, want := range map[string]refusal{
+		"92 00": refuseMalformed, "91 00": accepted, "81 00": refuseMalformed, "81 00 00": accepted,
+		"dc0002 00": refuseMalformed, "dd00000001 00": accepted, "de0001 00": refuseMalformed, "df00000001 00 00": accepted,
+	} {
+		if _, got := headAt(literal(t, text), 0); got != want {
+			t.Errorf("%s: got %q, want %q", text, got.reason(), want.reason())
+		}
+	}
+}
+
 func TestDepthIsCappedWhateverTheLimitsSay(t *testing.T) {
 	limits := DefaultTelemetryLimits
 	limits.MaxDepth = 1000

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"math"
-	"slices"
 	"unicode/utf8"
 )
 
@@ -165,7 +164,10 @@ func decodeList(d *Decoder, s *spec, p any) refusal {
 // resize returns a slice of n elements with unspecified contents. n has been
 // checked against the field's cap and the bytes left.
 func resize[E any](s []E, n int) []E {
-	return slices.Grow(s[:0], n)[:n]
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return make([]E, n)
 }
 
 // words fills out with 32-bit integers.
