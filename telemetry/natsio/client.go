@@ -30,7 +30,7 @@ func (c *Conn) PublishTelemetry(worker, queue string, payload []byte) error {
 // has it. Whatever fails on the way is tried again with the same id until ctx
 // ends, which the stream makes harmless; duplicate tells that it knew the id.
 // The error wraps ErrBadName, ErrTooLarge, what the stream answered, or ctx's
-// error with the last one seen.
+// error with the last one seen, which is ErrNoRuntime if there is no stream.
 func (c *Conn) PublishWork(ctx context.Context, worker, queue string, h telemetry.Header,
 	w *telemetry.Work, form telemetry.Form) (duplicate bool, err error) {
 	m, err := c.workMessage(worker, queue, h, w, form)
@@ -62,6 +62,7 @@ func (c *Conn) workMessage(worker, queue string, h telemetry.Header, w *telemetr
 
 // storeWork publishes until the stream answers.
 func (c *Conn) storeWork(ctx context.Context, m *nats.Msg) (duplicate bool, err error) {
+	var last error // of an attempt that ctx did not cut short
 	for attempt := 1; ; attempt++ {
 		ack, err := c.tryStore(ctx, m)
 		if err == nil {
@@ -70,8 +71,14 @@ func (c *Conn) storeWork(ctx context.Context, m *nats.Msg) (duplicate bool, err 
 		if finalAnswer(err) {
 			return false, fmt.Errorf("natsio: publish work: %w", err)
 		}
+		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+			err = fmt.Errorf("%w: no stream of batches", ErrNoRuntime)
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
 		if !pause(ctx, backoff(c.cfg.ReconnectMin, c.cfg.ReconnectMax, attempt)) {
-			return false, fmt.Errorf("natsio: publish work: %w (%w)", err, ctx.Err())
+			return false, fmt.Errorf("natsio: publish work: %w (%w)", last, ctx.Err())
 		}
 	}
 }
@@ -82,8 +89,11 @@ func (c *Conn) tryStore(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	return c.js.PublishMsg(ctx, m)
+	return c.js.PublishMsg(ctx, m, ownRetries)
 }
+
+// ownRetries leaves trying again to storeWork, which knows the caller's context.
+var ownRetries = jetstream.WithRetryAttempts(0)
 
 // finalAnswer reports whether another attempt would fail the same way.
 func finalAnswer(err error) bool {
@@ -126,7 +136,7 @@ func (p *WorkPublisher) Publish(ctx context.Context, worker, queue string, h tel
 	}
 	var future jetstream.PubAckFuture
 	if p.conn.nc.IsConnected() {
-		future, _ = p.conn.js.PublishMsgAsync(m) // an error leaves it nil: tried again below
+		future, _ = p.conn.js.PublishMsgAsync(m, ownRetries) // an error leaves it nil: tried again below
 	}
 	go func() {
 		duplicate, err := p.await(ctx, m, future)

@@ -162,7 +162,10 @@ func (c *Conn) Flush(ctx context.Context) error {
 
 // Close ends the connection at once. Flush, or close what was built on the
 // connection, before it.
-func (c *Conn) Close() { c.nc.Close() }
+func (c *Conn) Close() {
+	c.events.closing.Store(true)
+	c.nc.Close()
+}
 
 // Closed is closed when the connection has ended for good.
 func (c *Conn) Closed() <-chan struct{} { return c.events.closed }

@@ -56,6 +56,8 @@ type events struct {
 	muted  atomic.Uint64 // lines not written since the last one
 	closed chan struct{}
 
+	closing atomic.Bool // Close was called
+
 	slow, permission, other atomic.Uint64
 
 	mu             sync.Mutex
@@ -112,7 +114,11 @@ func (e *events) reconnected(nc *nats.Conn) {
 func (e *events) closedByServerOrUs(nc *nats.Conn) {
 	err := nc.LastError()
 	e.mark(err)
-	e.log.Debug("nats: closed", "error", err)
+	if e.closing.Load() {
+		e.log.Debug("nats: closed")
+	} else {
+		e.log.Error("nats: the connection ended for good", "error", err)
+	}
 	close(e.closed)
 }
 

@@ -248,10 +248,13 @@ func TestBatchThatOutlivesItsAckWaitIsNotRunTwice(t *testing.T) {
 		}
 	}
 	s.consumer.mu.Unlock()
-	s.submit(t, "b2") // comes after the repetition
-	if d := receive(t, s.batches); d.work.Batch != "b2" {
-		t.Fatalf("handler got %s while it was still at work on it", d.work.Batch)
-	} else {
+	for i := 0; s.consumer.Stats().Repeated == 0; i++ {
+		id := fmt.Sprintf("later%d", i)
+		s.submit(t, id)
+		d := receive(t, s.batches)
+		if d.work.Batch != id {
+			t.Fatalf("handler got %s while it was still at work on b1", d.work.Batch)
+		}
 		d.settled(telemetry.OutcomeDone, nil)
 	}
 	first.settled(telemetry.OutcomeDone, nil)
@@ -376,6 +379,16 @@ func TestWorkThatCannotBeSentIsRefusedAtOnce(t *testing.T) {
 		if !errors.Is(err, bad.want) {
 			t.Errorf("%s.%s batch %q: %v, want %v", bad.worker, bad.queue, bad.work.Batch, err, bad.want)
 		}
+	}
+}
+
+func TestWorkWithoutAStreamSaysThatNoRuntimeIsThere(t *testing.T) {
+	c := dial(t, fastConfig(embedded(t).URL()))
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	_, err := c.PublishWork(ctx, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.FormMap)
+	if !errors.Is(err, ErrNoRuntime) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want ErrNoRuntime and the end of the context", err)
 	}
 }
 

@@ -1,0 +1,151 @@
+package natsio
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"ringmaster/telemetry"
+)
+
+// The methods that package actors asks of a publisher.
+var _ interface {
+	Recommend(worker, queue string, r *telemetry.Recommendation, replies []string)
+	Report(worker, queue string, l *telemetry.Launch)
+	Done(worker, queue string, d *telemetry.Done, sent func(error))
+} = (*Publisher)(nil)
+
+func benchServer(b *testing.B) *Server {
+	s, err := StartServer(DefaultServerConfig())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.Shutdown)
+	return s
+}
+
+func benchConn(b *testing.B, url string) *Conn {
+	c, err := Connect(fastConfig(url))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { c.Close(); <-c.Closed() })
+	return c
+}
+
+// BenchmarkIntake is the way from a payload of 32 records to the sink.
+func BenchmarkIntake(b *testing.B) {
+	c := benchConn(b, benchServer(b).URL())
+	k := newIntake(&Ingest{conn: c, sink: nullSink{}, cfg: DefaultIngestConfig()})
+	m := &nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0.a", Data: bytes.Repeat(queueRecord(1, ""), 32)}
+	b.ReportAllocs()
+	for b.Loop() {
+		k.message(m)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/32, "ns/record")
+}
+
+type countingSink struct {
+	nullSink
+	left int
+	done chan bool
+}
+
+func (s *countingSink) Ingest(string, string, *telemetry.Record, string) error {
+	if s.left--; s.left == 0 {
+		s.done <- true
+	}
+	return nil
+}
+
+// BenchmarkTelemetry moves payloads of 32 records from a client through the
+// server to a sink.
+func BenchmarkTelemetry(b *testing.B) {
+	url := benchServer(b).URL()
+	runtime, client := benchConn(b, url), benchConn(b, url)
+	payload := bytes.Repeat(queueRecord(1, ""), 32)
+	sink := &countingSink{left: 32 * b.N, done: make(chan bool, 1)}
+	cfg := DefaultIngestConfig()
+	cfg.PendingMessages, cfg.PendingBytes = b.N+1, len(payload)*(b.N+1)
+	if _, err := runtime.Serve(sink, cfg); err != nil {
+		b.Fatal(err)
+	}
+	if err := runtime.nc.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	for range b.N {
+		if err := client.PublishTelemetry("gpu0", "a", payload); err != nil {
+			b.Fatal(err)
+		}
+	}
+	<-sink.done
+	b.ReportMetric(float64(32*b.N)/b.Elapsed().Seconds(), "records/s")
+}
+
+// answeringSink publishes a recommendation for every record at once.
+type answeringSink struct {
+	nullSink
+	p *Publisher
+	r telemetry.Recommendation
+}
+
+func (s *answeringSink) Ingest(worker, queue string, _ *telemetry.Record, _ string) error {
+	s.p.Recommend(worker, queue, &s.r, nil)
+	return nil
+}
+
+// BenchmarkRoundTrip is telemetry in, recommendation out, without a decision
+// in between, over two connections.
+func BenchmarkRoundTrip(b *testing.B) {
+	url := benchServer(b).URL()
+	runtime, client := benchConn(b, url), benchConn(b, url)
+	p, err := runtime.NewPublisher(DefaultPublisherConfig())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { p.Close(b.Context()) })
+	if _, err := runtime.Serve(&answeringSink{p: p}, DefaultIngestConfig()); err != nil {
+		b.Fatal(err)
+	}
+	answers := make(chan bool, 1)
+	_, err = client.SubscribeRecommendations("*", "*", func(string, string, *telemetry.Header, *telemetry.Recommendation) { answers <- true })
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []*Conn{runtime, client} {
+		if err := c.nc.FlushTimeout(time.Second); err != nil {
+			b.Fatal(err)
+		}
+	}
+	payload := queueRecord(1, "")
+	for b.Loop() {
+		if err := client.PublishTelemetry("gpu0", "a", payload); err != nil {
+			b.Fatal(err)
+		}
+		<-answers
+	}
+}
+
+// BenchmarkDone is the rate of confirmed done records.
+func BenchmarkDone(b *testing.B) {
+	p, err := benchConn(b, benchServer(b).URL()).NewPublisher(DefaultPublisherConfig())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { p.Close(b.Context()) })
+	credit := make(chan bool, 256)
+	d := telemetry.Done{Batch: "b", Executed: 64}
+	for b.Loop() {
+		credit <- true
+		p.Done("gpu0", "a", &d, func(err error) {
+			if err != nil {
+				b.Error(err)
+			}
+			<-credit
+		})
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "done/s")
+}
