@@ -79,7 +79,8 @@ type DecisionInput struct {
 	Records       SequenceRange // records folded since the decision before
 	Request       policy.Request
 	Before, After policy.State
-	Err           error // why there was no plan, nil if there was one
+	Plan          policy.Recommendation // zero if there was none
+	Err           error                 // why there was no plan, nil if there was one; ErrNoLimits: the policy was not asked
 }
 
 // SequenceRange names consecutive records of one publisher.
