@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -49,6 +50,7 @@ type player struct {
 	buf      []byte
 	work     telemetry.Work
 	stream   *natsio.WorkPublisher
+	levels   [][]uint32 // frontiers of this step
 	queues   [len(playerQueues)]queueLoad
 	records  atomic.Uint64         // published
 	unsent   atomic.Uint64         // not published, because NATS was away
@@ -58,7 +60,7 @@ type player struct {
 
 // queueLoad is what the player knows of one queue's work.
 type queueLoad struct {
-	waiting     int // slots not yet submitted
+	waiting     int // slots not submitted when the load was reported
 	outstanding atomic.Int64
 	submitted   atomic.Uint64
 	executed    atomic.Uint64
@@ -137,12 +139,20 @@ func (p *player) settle(ctx context.Context, ticks <-chan time.Time) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-ticks:
+			p.nothingWaits()
 			if err := p.report(0); err != nil {
 				return err
 			}
 		}
 	}
+	p.nothingWaits()
 	return p.report(0)
+}
+
+func (p *player) nothingWaits() {
+	for i := range p.queues {
+		p.queues[i].waiting = 0
+	}
 }
 
 func (p *player) pendingBatches() (n int64) {
@@ -152,12 +162,28 @@ func (p *player) pendingBatches() (n int64) {
 	return n
 }
 
+// step reports the load, this step's work included, and then submits the work:
+// a recommendation for it is under way before the work is.
 func (p *player) step(ctx context.Context, step *trace.Step) error {
 	p.queues[prefill].waiting = step.WaitingPrefill
 	p.queues[decode].waiting = step.WaitingDecode
+	p.queues[retrieve].waiting = 0
+	for _, r := range step.Admitted {
+		p.queues[prefill].waiting += r.PrefillSlots()
+		p.queues[decode].waiting += r.DecodeSlots()
+	}
+	p.levels = p.levels[:0]
 	for range step.Levels {
-		p.queues[retrieve].frontier = p.walk.Next()
-		if err := p.submitFrontier(ctx); err != nil {
+		f := p.walk.Next()
+		p.queues[retrieve].frontier = f
+		p.queues[retrieve].waiting += len(f.Nodes)
+		p.levels = append(p.levels, slices.Clone(f.Nodes))
+	}
+	if err := p.report(step.ResidentBytes); err != nil {
+		return err
+	}
+	for _, nodes := range p.levels {
+		if err := p.submitFrontier(ctx, nodes); err != nil {
 			return err
 		}
 	}
@@ -166,7 +192,7 @@ func (p *player) step(ctx context.Context, step *trace.Step) error {
 			return err
 		}
 	}
-	return p.report(step.ResidentBytes)
+	return nil
 }
 
 // report publishes a queue record and a graph record for every queue.

@@ -51,11 +51,11 @@ func (p *player) submitRequest(ctx context.Context, r trace.Request) error {
 	return p.send(ctx, decode)
 }
 
-// submitFrontier submits one slot for every node of the current frontier: it
-// counts a visit in the node's word.
-func (p *player) submitFrontier(ctx context.Context) error {
+// submitFrontier submits one slot for every node of a frontier: it counts a
+// visit in the node's word.
+func (p *player) submitFrontier(ctx context.Context, nodes []uint32) error {
 	p.begin()
-	for _, node := range p.queues[retrieve].frontier.Nodes {
+	for _, node := range nodes {
 		p.slot(megakernel.OpAdd, priorityNormal, 1, node)
 	}
 	return p.send(ctx, retrieve)
