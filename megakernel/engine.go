@@ -85,8 +85,7 @@ func New(dev Device, cfg Config) (*Engine, error) {
 		scratch:  newScratch(cfg.Pages),
 	}
 	err = dev.Do(func() error {
-		sizeX, groupsX, invocations := dev.WorkgroupLimits()
-		e.limits = deviceLimits{width: min(sizeX, invocations), groups: groupsX}
+		e.limits = deviceLimitsOf(dev)
 		e.memory, err = newMemory(dev, cfg.Pages, int(cfg.HeapWords))
 		return err
 	})

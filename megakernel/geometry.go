@@ -37,6 +37,11 @@ type deviceLimits struct {
 	groups uint32 // workgroups of a dispatch
 }
 
+func deviceLimitsOf(dev Device) deviceLimits {
+	sizeX, groupsX, invocations := dev.WorkgroupLimits()
+	return deviceLimits{width: min(sizeX, invocations), groups: groupsX}
+}
+
 // legal is the nearest geometry to g that fits the device and whose chunk of
 // slots of at most steps loop steps each fits the loop budget, and why it
 // differs from g; the reason is empty if it does not.
@@ -66,7 +71,7 @@ func claimBudget(g Geometry, steps, loopBudget uint32) uint32 {
 // stepsOf is the number of loop steps the interpreter takes for a slot.
 func stepsOf(s *ring.Slot) uint32 {
 	switch Opcode(s.Opcode) {
-	case OpStore, OpLoad:
+	case OpStore, OpAdd, OpLoad:
 		return 1
 	case OpCopy:
 		if s.Args[2] <= CopyCap {

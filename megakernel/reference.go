@@ -87,25 +87,19 @@ func (image *Image) attempt(w *Wave, position uint32) {
 }
 
 // execute runs one slot and returns its fault code, or notReached, and its result.
-func (image *Image) execute(w *Wave, s *ring.Slot) (ring.FaultCode, uint32) {
-	a := &s.Args
-	var (
-		fault          ring.FaultCode
-		source, target uint32 // first word read, first word written
-		reads, writes  uint32 // words read, words written
-		adds           bool
-		value          uint32
-	)
-	switch Opcode(s.Opcode) {
+func (image *Image) execute(w *Wave, s *ring.Slot) (fault ring.FaultCode, result uint32) {
+	opcode, a := Opcode(s.Opcode), &s.Args
+	var reads, writes uint32 // words read, words written
+	switch opcode {
 	case OpNop:
 	case OpStore:
-		target, writes, value = a[1], 1, a[0]
+		writes = 1
 	case OpAdd:
-		target, adds = a[1], true
+		writes = 1
 	case OpLoad:
-		source, reads = a[0], 1
+		reads = 1
 	case OpCopy:
-		source, target, reads, writes = a[0], a[1], a[2], a[2]
+		reads, writes = a[2], a[2]
 		if a[2] > CopyCap {
 			fault = ring.FaultCopyTooLong
 		}
@@ -119,15 +113,12 @@ func (image *Image) execute(w *Wave, s *ring.Slot) (ring.FaultCode, uint32) {
 		fault = ring.FaultUnknownOpcode
 	}
 
+	outside := reads > 0 && w.beyond(a[0], reads) || writes > 0 && w.beyond(a[1], writes)
+	if fault == ring.FaultNone && outside {
+		fault = ring.FaultOutOfWindow
+	}
 	if s.Tenant != w.Tenant {
 		fault = ring.FaultForeignTenant
-	}
-	touched := writes
-	if adds {
-		touched = 1
-	}
-	if fault == ring.FaultNone && (w.outside(source, reads) || w.outside(target, touched)) {
-		fault = ring.FaultOutOfWindow
 	}
 	steps := max(reads, writes)
 	if fault == ring.FaultNone && steps > w.StepBudget {
@@ -136,8 +127,13 @@ func (image *Image) execute(w *Wave, s *ring.Slot) (ring.FaultCode, uint32) {
 	if fault != ring.FaultNone {
 		return fault, 0
 	}
-	source += w.WindowBase
-	target += w.WindowBase
+	source := w.WindowBase + a[0]
+	target := w.WindowBase + a[1]
+	if opcode == OpAdd {
+		image.Heap[target] += a[0]
+		writes = 0
+	}
+	value := a[0]
 	for i := range steps {
 		if i < reads {
 			value = image.Heap[source+i]
@@ -146,16 +142,13 @@ func (image *Image) execute(w *Wave, s *ring.Slot) (ring.FaultCode, uint32) {
 			image.Heap[target+i] = value
 		}
 	}
-	if adds {
-		image.Heap[target] += a[0]
+	if opcode == OpLoad {
+		result = value
 	}
-	if writes > 0 {
-		value = 0
-	}
-	return ring.FaultNone, value
+	return ring.FaultNone, result
 }
 
-// outside reports whether words of the window from address on leave it.
-func (w *Wave) outside(address, words uint32) bool {
+// beyond reports whether words of the window from address on leave it.
+func (w *Wave) beyond(address, words uint32) bool {
 	return address > w.WindowLength || words > w.WindowLength-address
 }

@@ -7,8 +7,8 @@ struct Outcome {
     uint result; // the slot's result word
 };
 
-// outside reports whether words of the window from address on leave it.
-bool outside(uint address, uint words) {
+// beyond reports whether words of the window from address on leave it.
+bool beyond(uint address, uint words) {
     return address > window_length || words > window_length - address;
 }
 
@@ -19,37 +19,27 @@ uint finished_status(uint status, uint fault) {
     return (status & ~(STATUS_STATE_MASK | STATUS_FAULT_MASK << STATUS_FAULT_SHIFT)) + (attempt << STATUS_ATTEMPT_SHIFT) | state;
 }
 
-// execute runs one slot. All moves of words share one loop at the end, because
-// some devices (software rasterisers) run every branch for every lane, and a
+// execute runs one slot. Opcodes share their operands' places: words are read
+// from a0 on and written from a1 on. All moves of words share one loop at the
+// end, because software rasterisers run every branch for every lane, and a
 // memory access costs them more than the arithmetic that selects it.
 Outcome execute(uint opcode, uint tenant, uvec4 a) {
     uint fault = FAULT_NONE;
-    uint source = 0u; // first word read
-    uint target = 0u; // first word written
     uint reads = 0u;  // words read
     uint writes = 0u; // words written
-    bool adds = false;
-    uint value = 0u;
-
     switch (opcode) {
     case OP_NOP:
         break;
     case OP_STORE:
-        target = a.y;
         writes = 1u;
-        value = a.x;
         break;
     case OP_ADD:
-        target = a.y;
-        adds = true;
+        writes = 1u;
         break;
     case OP_LOAD:
-        source = a.x;
         reads = 1u;
         break;
     case OP_COPY:
-        source = a.x;
-        target = a.y;
         reads = a.z;
         writes = a.z;
         fault = a.z > COPY_CAP ? FAULT_COPY_TOO_LONG : FAULT_NONE;
@@ -63,31 +53,29 @@ Outcome execute(uint opcode, uint tenant, uvec4 a) {
         fault = FAULT_UNKNOWN_OPCODE;
     }
 
-    if (tenant != wave_tenant) {
-        fault = FAULT_FOREIGN_TENANT;
-    }
-    if (fault == FAULT_NONE && (outside(source, reads) || outside(target, adds ? 1u : writes))) {
-        fault = FAULT_ADDRESS_OUTSIDE_WINDOW;
-    }
+    bool outside = reads > 0u && beyond(a.x, reads) || writes > 0u && beyond(a.y, writes);
+    fault = fault == FAULT_NONE && outside ? FAULT_ADDRESS_OUTSIDE_WINDOW : fault;
+    fault = tenant != wave_tenant ? FAULT_FOREIGN_TENANT : fault;
     uint steps = max(reads, writes);
-    if (fault == FAULT_NONE && steps > step_budget) {
-        fault = NOT_REACHED;
-    }
+    fault = fault == FAULT_NONE && steps > step_budget ? NOT_REACHED : fault;
     if (fault != FAULT_NONE) {
         return Outcome(fault, 0u);
     }
-    source += window_base;
-    target += window_base;
-    for (uint i = 0u; i < steps; i++) {
+    uint source = window_base + a.x;
+    uint target = window_base + a.y;
+    if (opcode == OP_ADD) {
+        atomicAdd(heap[target], a.x);
+        writes = 0u;
+    }
+    uint value = a.x;
+    uint i = 0u;
+    do {
         if (i < reads) {
             value = heap[source + i];
         }
         if (i < writes) {
             heap[target + i] = value;
         }
-    }
-    if (adds) {
-        atomicAdd(heap[target], a.x);
-    }
-    return Outcome(FAULT_NONE, writes == 0u ? value : 0u);
+    } while (++i < steps);
+    return Outcome(FAULT_NONE, opcode == OP_LOAD ? value : 0u);
 }

@@ -102,9 +102,13 @@ void main() {
         }
         chunks++;
         uint end = min(first + wave_chunk, positions);
-        for (uint p = first + gl_LocalInvocationID.x; p < end; p += WIDTH) {
-            attempt(p);
-        }
+        uint p = first + gl_LocalInvocationID.x;
+        do {
+            if (p < end) {
+                attempt(p);
+            }
+            p += WIDTH;
+        } while (p < end);
     }
     if (gl_LocalInvocationID.x == 0u) {
         atomicAdd(control.chunks, chunks);
