@@ -109,12 +109,7 @@ func (n *node) close(ctx context.Context) error {
 	if n.announcing != nil {
 		n.announcing()
 	}
-	if n.system != nil {
-		errs = append(errs, n.system.Drain(ctx))
-	}
-	if n.work != nil {
-		errs = append(errs, n.work.Drain(ctx))
-	}
+	errs = append(errs, n.drain(ctx))
 	if n.ingest != nil {
 		errs = append(errs, n.ingest.Stop(ctx))
 	}
@@ -131,6 +126,24 @@ func (n *node) close(ctx context.Context) error {
 		n.conn.Close()
 	}
 	return errors.Join(errs...)
+}
+
+// drain stops taking in work and lets the actors finish what is in flight, both
+// at once: the consumer waits for outcomes that only draining actors give.
+func (n *node) drain(ctx context.Context) error {
+	taken := make(chan error, 1)
+	go func() {
+		if n.work == nil {
+			taken <- nil
+			return
+		}
+		taken <- n.work.Drain(ctx)
+	}()
+	var settled error
+	if n.system != nil {
+		settled = n.system.Drain(ctx)
+	}
+	return errors.Join(<-taken, settled)
 }
 
 // announcePeriod is how long a policy node that starts later, or missed an
