@@ -5,6 +5,24 @@ import (
 	"math/bits"
 )
 
+// memoryScarce says whether hits must do without head room.
+func memoryScarce(cfg *Config, sig *Signals, topology Topology) bool {
+	if cfg.StrictBps {
+		return topology == TopologyMemoryConstrained
+	}
+	return sig.MemoryPressureBps >= cfg.MemoryPressureBps
+}
+
+// pressureReason says how far the hit capacity is from losing its head room,
+// or from having it back.
+func pressureReason(cfg *Config, sig *Signals, c *Classification, r *Reason) {
+	if cfg.StrictBps && c.Topology == TopologyMemoryConstrained {
+		r.follows(RuleMemoryPressure, &c.Reason)
+		return
+	}
+	r.crosses(RuleMemoryPressure, uint64(sig.MemoryPressureBps), uint64(cfg.MemoryPressureBps))
+}
+
 // pressureClass compares the queue with the invocations of one launch.
 // Requeued work means that earlier launches could not keep up.
 func pressureClass(cfg *Config, req *Request, lanes uint64) Pressure {
@@ -23,14 +41,14 @@ func pressureClass(cfg *Config, req *Request, lanes uint64) Pressure {
 }
 
 // hitCapacity is the requested capacity, or queue * hits per item * head room,
-// at least the minimum. A requested capacity is taken as it is; what it costs
+// at least the minimum; there is no head room where memory is scarce. A requested capacity is taken as it is; what it costs
 // is judged by peakBytes. The error is ErrHitCapacity.
-func hitCapacity(cfg *Config, req *Request, sig *Signals) (uint32, error) {
+func hitCapacity(cfg *Config, req *Request, scarce bool) (uint32, error) {
 	if req.RequestedHitCapacity != 0 {
 		return req.RequestedHitCapacity, nil
 	}
 	headRoom := cfg.HitCapacityMultiplier
-	if sig.MemoryPressureBps >= cfg.MemoryPressureBps {
+	if scarce {
 		headRoom = 1
 	}
 	hits := uint64(req.QueueLen) * uint64(max(req.ExpectedHitsPerItem, 1))

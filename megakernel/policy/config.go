@@ -61,6 +61,13 @@ type Config struct {
 	// ceiling derived from the limits. Off, a request of 0 keeps the whole
 	// device whatever the pressure, as the reference does.
 	ShedAutomatic bool
+	// StrictBps gives a share one meaning. A frontier density or memory
+	// pressure above 10,000 bps is refused with ErrBps, and the hit capacity
+	// loses its head room when the topology is memory constrained, hysteresis
+	// included. Off, any 16 bits are a share, and the head room goes with the
+	// pressure alone, so that inside the band a plan is constrained in its
+	// topology and not in its hits, as in the reference.
+	StrictBps bool
 }
 
 // Sizing holds the constants of grid and geometry.
@@ -125,6 +132,7 @@ func Standard() Config {
 	cfg := Reference()
 	cfg.SeparateWidth = true
 	cfg.ShedAutomatic = true
+	cfg.StrictBps = true
 	return cfg
 }
 

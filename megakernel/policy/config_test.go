@@ -16,12 +16,23 @@ func TestShippedConfigsAreValid(t *testing.T) {
 
 func TestStandardDiffersFromReferenceInSwitchesOnly(t *testing.T) {
 	std := Standard()
-	if !std.SeparateWidth || !std.ShedAutomatic {
-		t.Errorf("a departure is off: %+v", std)
+	for name, on := range switches(&std) {
+		if !*on {
+			t.Errorf("%s is off", name)
+		}
+		*on = false
 	}
-	std.SeparateWidth, std.ShedAutomatic = false, false
 	if std != Reference() {
 		t.Errorf("got %+v, want %+v", std, Reference())
+	}
+}
+
+// switches are the departures of a configuration.
+func switches(c *Config) map[string]*bool {
+	return map[string]*bool{
+		"SeparateWidth": &c.SeparateWidth,
+		"ShedAutomatic": &c.ShedAutomatic,
+		"StrictBps":     &c.StrictBps,
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 
 // Errors of a decision, in the order in which they take precedence.
 var (
+	// ErrBps: a frontier density or memory pressure is above 10,000 bps. Only
+	// Config.StrictBps refuses it.
+	ErrBps = errors.New("policy: share above 10000 bps")
 	// ErrHysteresisUnderflow: a hysteresis width exceeds the threshold it is
 	// subtracted from, on a row of the table that needs the lower bound. A
 	// validated Config never causes it.

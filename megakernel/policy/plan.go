@@ -26,7 +26,7 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 	if err := shape(cfg, req, scheduled, rec); err != nil {
 		return err
 	}
-	hits, err := hitCapacity(cfg, req, sig)
+	hits, err := hitCapacity(cfg, req, memoryScarce(cfg, sig, c.Topology))
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 	rec.Reasons[0].follows(c.Reason.Rule, &c.Reason)
 	n := 1
 	if sig.PressureKnown {
-		rec.Reasons[n].crosses(RuleMemoryPressure, uint64(sig.MemoryPressureBps), uint64(cfg.MemoryPressureBps))
+		pressureReason(cfg, sig, c, &rec.Reasons[n])
 		n++
 	}
 	if shedRule != RuleNone {

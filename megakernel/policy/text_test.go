@@ -18,7 +18,9 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 //
 // then a line of four dashes and the expected output up to a blank line.
 // Lines before a case that start with # explain it. Fields left out have the
-// values of newCase; setField has their names.
+// values of newCase; setField has their names. The word "then" decides on the
+// fields so far, and what follows changes them for the next decision, which
+// starts from the state of the one before.
 func TestDecideTextCases(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
 	if err != nil || len(files) == 0 {
@@ -101,7 +103,16 @@ func runTextCase(input string) (string, error) {
 		return "", fmt.Errorf("empty case")
 	}
 	c := newCase()
+	var out []string
 	for _, w := range words[1:] {
+		if w == "then" {
+			got, err := c.decide(words[0])
+			if err != nil {
+				return "", err
+			}
+			out = append(out, got)
+			continue
+		}
 		name, value, ok := strings.Cut(w, "=")
 		if !ok {
 			return "", fmt.Errorf("field %q has no value", w)
@@ -110,11 +121,18 @@ func runTextCase(input string) (string, error) {
 			return "", fmt.Errorf("field %q: %w", w, err)
 		}
 	}
-	rec, _, err := Decide(&c.cfg, &c.req, c.prev)
+	got, err := c.decide(words[0])
+	return strings.Join(append(out, got), "\n"), err
+}
+
+// decide shows one decision, or its error, and carries its state on.
+func (c *textCase) decide(what string) (string, error) {
+	rec, next, err := Decide(&c.cfg, &c.req, c.prev)
+	c.prev = next
 	if err != nil {
 		return err.Error(), nil
 	}
-	return show(words[0], &c.cfg, &rec)
+	return show(what, &c.cfg, &rec)
 }
 
 // setField sets one named value of a case.

@@ -5,11 +5,11 @@ type Classification struct {
 	Raw      Topology // what the current values ask for
 	Topology Topology // after hysteresis
 	Reason   Reason   // Held if hysteresis kept the previous topology
-	Err      error    // ErrHysteresisUnderflow or ErrHysteresisOverflow, returned by Plan
+	Err      error    // ErrBps, ErrHysteresisUnderflow or ErrHysteresisOverflow, returned by Plan
 }
 
-// Classify runs the stages raw topology and stabilise. On an error, which a
-// validated Config never causes, the state returned is prev.
+// Classify runs the stages raw topology and stabilise. On an error the state
+// returned is prev.
 func Classify(cfg *Config, o *Observation, prev TopologyState) (Classification, TopologyState) {
 	var c Classification
 	next := classify(cfg, &o.Request, &o.Signals, prev, &c)
@@ -17,6 +17,10 @@ func Classify(cfg *Config, o *Observation, prev TopologyState) (Classification, 
 }
 
 func classify(cfg *Config, req *Request, sig *Signals, prev TopologyState, c *Classification) TopologyState {
+	if cfg.StrictBps && max(sig.FrontierDensityBps, sig.MemoryPressureBps) > FullBps {
+		c.Err = ErrBps
+		return prev
+	}
 	c.Raw = rawTopology(cfg, req, sig)
 	c.Topology, c.Err = stabilise(cfg, req, sig, c.Raw, prev.Topology)
 	if c.Err != nil {

@@ -94,7 +94,7 @@ const (
 	RuleFused       // frontier density, bps
 
 	// Memory pressure, where it is known: the hit capacity loses its head
-	// room at the threshold.
+	// room at the threshold, or has it back below it.
 	RuleMemoryPressure // bps
 
 	// Shedding, where workers were shed: the threshold is where it ends.
