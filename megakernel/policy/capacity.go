@@ -40,38 +40,85 @@ func pressureClass(cfg *Config, req *Request, lanes uint64) Pressure {
 	}
 }
 
-// hitCapacity is the requested capacity, or queue * hits per item * head room,
-// at least the minimum; there is no head room where memory is scarce. A requested capacity is taken as it is; what it costs
-// is judged by peakBytes. The error is ErrHitCapacity.
-func hitCapacity(cfg *Config, req *Request, scarce bool) (uint32, error) {
-	if req.RequestedHitCapacity != 0 {
-		return req.RequestedHitCapacity, nil
+// sizeHits fills in the hit capacity and the peak it leads to, and returns
+// the capacity wanted, which is larger if it was reduced. The error is
+// ErrHitCapacity, ErrPeakBytes or an *OutOfMemoryError.
+func sizeHits(cfg *Config, req *Request, scarce bool, rec *Recommendation) (wanted uint64, err error) {
+	wanted, err = wantedHits(cfg, req, scarce)
+	fit := cfg.FitBudget && req.MemoryBudgetBytes != 0
+	if err != nil && !fit {
+		return 0, err
 	}
-	headRoom := cfg.HitCapacityMultiplier
-	if scarce {
-		headRoom = 1
+	hits := uint32(min(wanted, math.MaxUint32))
+	peak, carry := peakBytes(cfg, req, hits)
+	if carry != 0 || req.MemoryBudgetBytes != 0 && peak > req.MemoryBudgetBytes {
+		if !fit {
+			return 0, overBudget(req, peak, carry)
+		}
+		if hits, err = fittingHits(cfg, req, hits); err != nil {
+			return 0, err
+		}
+		peak, _ = peakBytes(cfg, req, hits)
 	}
-	hits := uint64(req.QueueLen) * uint64(max(req.ExpectedHitsPerItem, 1))
-	if hits > math.MaxUint32 {
-		return 0, ErrHitCapacity
-	}
-	hits *= uint64(headRoom)
-	if hits > math.MaxUint32 {
-		return 0, ErrHitCapacity
-	}
-	return max(uint32(hits), cfg.MinHitCapacity), nil
+	rec.HitCapacity, rec.EstimatedPeakBytes = hits, peak
+	rec.HitCapacityReduced = uint64(hits) < wanted
+	return wanted, nil
 }
 
-// peakBytes estimates resident bytes plus the hit buffer. The error is
-// ErrPeakBytes, or an *OutOfMemoryError if a budget is given and exceeded.
-func peakBytes(cfg *Config, req *Request, hits uint32) (uint64, error) {
-	buffer := uint64(hits) * uint64(cfg.ScratchBytesPerHit)
-	peak, carry := bits.Add64(req.ResidentDeviceBytes, buffer, 0)
+// wantedHits is the requested capacity, or queue * hits per item * head room,
+// at least the minimum; there is no head room where memory is scarce. A
+// requested capacity is taken as it is. The error is ErrHitCapacity; what is
+// wanted, saturated, is returned beside it.
+func wantedHits(cfg *Config, req *Request, scarce bool) (uint64, error) {
+	if req.RequestedHitCapacity != 0 {
+		return uint64(req.RequestedHitCapacity), nil
+	}
+	hits := uint64(req.QueueLen) * uint64(max(req.ExpectedHitsPerItem, 1))
+	err := error(nil)
+	if hits > math.MaxUint32 {
+		err = ErrHitCapacity // although a head room of 0 would make it fit
+	}
+	if !scarce {
+		hi, lo := bits.Mul64(hits, uint64(cfg.HitCapacityMultiplier))
+		if hits = lo; hi != 0 {
+			hits = math.MaxUint64
+		}
+	}
+	if hits > math.MaxUint32 {
+		err = ErrHitCapacity
+	}
+	return max(hits, uint64(cfg.MinHitCapacity)), err
+}
+
+// peakBytes estimates resident bytes plus the hit buffer, with a carry out of
+// 64 bits.
+func peakBytes(cfg *Config, req *Request, hits uint32) (peak, carry uint64) {
+	return bits.Add64(req.ResidentDeviceBytes, uint64(hits)*uint64(cfg.ScratchBytesPerHit), 0)
+}
+
+// fittingHits is the largest capacity within the budget, which is below
+// wanted. Fewer hits than a plan would ever be given by itself are no plan:
+// the error then names what the smallest one needs.
+func fittingHits(cfg *Config, req *Request, wanted uint32) (uint32, error) {
+	least := min(wanted, cfg.MinHitCapacity)
+	peak, carry := peakBytes(cfg, req, least)
+	if carry != 0 || peak > req.MemoryBudgetBytes {
+		return 0, overBudget(req, peak, carry)
+	}
+	// Scratch bytes of 0 do not get here: then least costs as much as wanted.
+	room := req.MemoryBudgetBytes - req.ResidentDeviceBytes
+	return uint32(room / uint64(cfg.ScratchBytesPerHit)), nil
+}
+
+func overBudget(req *Request, peak, carry uint64) error {
 	if carry != 0 {
-		return 0, ErrPeakBytes
+		return ErrPeakBytes
 	}
-	if req.MemoryBudgetBytes != 0 && peak > req.MemoryBudgetBytes {
-		return 0, &OutOfMemoryError{Requested: peak, Available: req.MemoryBudgetBytes}
-	}
-	return peak, nil
+	return &OutOfMemoryError{Requested: peak, Available: req.MemoryBudgetBytes}
+}
+
+// budget says by how many hits the plan was reduced.
+func (r *Reason) budget(wanted uint64, hits uint32) {
+	r.Rule, r.Value, r.Threshold = RuleBudget, wanted, uint64(hits)
+	r.Distance = wanted - r.Threshold
 }

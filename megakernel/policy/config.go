@@ -61,6 +61,12 @@ type Config struct {
 	// ceiling derived from the limits. Off, a request of 0 keeps the whole
 	// device whatever the pressure, as the reference does.
 	ShedAutomatic bool
+	// FitBudget replaces a plan that exceeds the memory budget by the largest
+	// that does not: the hit capacity, derived or requested, is reduced to
+	// what fits, down to MinHitCapacity or to the requested one if that is
+	// smaller, and the recommendation says so. Off, such a plan is an error,
+	// as in the reference.
+	FitBudget bool
 	// StrictBps gives a share one meaning. A frontier density or memory
 	// pressure above 10,000 bps is refused with ErrBps, and the hit capacity
 	// loses its head room when the topology is memory constrained, hysteresis
@@ -132,6 +138,7 @@ func Standard() Config {
 	cfg := Reference()
 	cfg.SeparateWidth = true
 	cfg.ShedAutomatic = true
+	cfg.FitBudget = true
 	cfg.StrictBps = true
 	return cfg
 }

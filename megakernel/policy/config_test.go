@@ -32,6 +32,7 @@ func switches(c *Config) map[string]*bool {
 	return map[string]*bool{
 		"SeparateWidth": &c.SeparateWidth,
 		"ShedAutomatic": &c.ShedAutomatic,
+		"FitBudget":     &c.FitBudget,
 		"StrictBps":     &c.StrictBps,
 	}
 }

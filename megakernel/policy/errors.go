@@ -42,7 +42,8 @@ var (
 	ErrUnknownName = errors.New("policy: unknown name")
 )
 
-// OutOfMemoryError is returned when the estimated peak exceeds the budget.
+// OutOfMemoryError is returned when the estimated peak exceeds the budget:
+// that of the plan, or with Config.FitBudget that of the smallest plan.
 type OutOfMemoryError struct {
 	Requested uint64 // estimated peak, bytes
 	Available uint64 // budget, bytes

@@ -35,6 +35,7 @@ var ruleNames = [...]string{
 	RuleMemoryPressure: "memory_pressure",
 	RuleShedMemory:     "shed_memory",
 	RuleShedSparse:     "shed_sparse",
+	RuleBudget:         "memory_budget",
 	RuleModeQueueLen:   "mode_queue_len",
 	RuleModeHotOpcodes: "mode_hot_opcodes",
 	RuleModeHotWindows: "mode_hot_windows",

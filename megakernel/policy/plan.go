@@ -26,22 +26,16 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 	if err := shape(cfg, req, scheduled, rec); err != nil {
 		return err
 	}
-	hits, err := hitCapacity(cfg, req, memoryScarce(cfg, sig, c.Topology))
-	if err != nil {
-		return err
-	}
-	peak, err := peakBytes(cfg, req, hits)
+	wanted, err := sizeHits(cfg, req, memoryScarce(cfg, sig, c.Topology), rec)
 	if err != nil {
 		return err
 	}
 
-	rec.HitCapacity = hits
 	rec.Pressure = pressureClass(cfg, req, uint64(rec.DispatchGrid[0])*uint64(rec.WorkgroupSizeX))
 	rec.Topology = c.Topology
 	rec.PromoteHotOpcodes = sig.PromoteHotOpcodes
 	rec.PromoteHotWindows = sig.PromoteHotWindows
 	rec.AgePriorityWork = req.RequeueCount > 0 || req.MaxPriorityAge >= cfg.PriorityAgeThreshold
-	rec.EstimatedPeakBytes = peak
 	rec.MemoryBudgetBytes = req.MemoryBudgetBytes
 
 	rec.FrontierDensityBps = sig.FrontierDensityBps
@@ -57,6 +51,10 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 	}
 	if shedRule != RuleNone {
 		shedReason(cfg, sig, shedRule, &rec.Reasons[n])
+		n++
+	}
+	if rec.HitCapacityReduced {
+		rec.Reasons[n].budget(wanted, rec.HitCapacity)
 		n++
 	}
 	rec.Mode = mode(cfg, req, sig, c, &rec.Reasons[n])

@@ -70,3 +70,72 @@ func TestSharesAboveTheWholeAreRefused(t *testing.T) {
 		}
 	})
 }
+
+var anyBudgeted = rapid.Custom(func(t *rapid.T) Request {
+	req := anyRequest.Draw(t, "req")
+	req.ResidentDeviceBytes = rapid.Uint64Range(0, 1<<20).Draw(t, "resident")
+	req.MemoryBudgetBytes = rapid.Uint64Range(1, 1<<24).Draw(t, "budget")
+	return req
+})
+
+func TestStandardIsNeverOverTheBudget(t *testing.T) {
+	cfg := Standard()
+	rapid.Check(t, func(t *rapid.T) {
+		req := anyBudgeted.Draw(t, "req")
+		cost := uint64(cfg.ScratchBytesPerHit)
+		rec, _, err := Decide(&cfg, &req, anyState.Draw(t, "prev"))
+		if err != nil {
+			var oom *OutOfMemoryError
+			least := cfg.MinHitCapacity
+			if req.RequestedHitCapacity != 0 {
+				least = min(least, req.RequestedHitCapacity)
+			}
+			need := req.ResidentDeviceBytes + uint64(least)*cost
+			if !errors.As(err, &oom) || oom.Requested != need || need <= req.MemoryBudgetBytes {
+				t.Fatalf("refused although the smallest plan needs %d of %d bytes: %v", need, req.MemoryBudgetBytes, err)
+			}
+			return
+		}
+		if rec.EstimatedPeakBytes > req.MemoryBudgetBytes {
+			t.Fatalf("peak %d over the budget of %d bytes", rec.EstimatedPeakBytes, req.MemoryBudgetBytes)
+		}
+		if want := req.ResidentDeviceBytes + uint64(rec.HitCapacity)*cost; rec.EstimatedPeakBytes != want {
+			t.Fatalf("peak %d, want %d", rec.EstimatedPeakBytes, want)
+		}
+		if rec.HitCapacityReduced && rec.HitCapacity != math.MaxUint32 && rec.EstimatedPeakBytes+cost <= req.MemoryBudgetBytes {
+			t.Fatalf("%d hits are not the most that fit %d bytes", rec.HitCapacity, req.MemoryBudgetBytes)
+		}
+	})
+}
+
+// A plan is replaced only where there was none, and only in its hits.
+func TestFitBudgetChangesHitsOnly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		req, prev := anyBudgeted.Draw(t, "req"), anyState.Draw(t, "prev")
+		ref, fit := Reference(), withOnly(t, "FitBudget")
+		a, _, err := Decide(&ref, &req, prev)
+		b, _, err2 := Decide(&fit, &req, prev)
+		if err == nil && (err2 != nil || a != b) {
+			t.Fatalf("a plan that fits changed: %+v\n%+v, %v", a, b, err2)
+		}
+		if err == nil || err2 != nil {
+			return
+		}
+		roomy := req
+		if roomy.MemoryPressureBps == 0 && req.Present&HasMemoryPressure == 0 {
+			t.Skip("the pressure follows the budget")
+		}
+		roomy.MemoryBudgetBytes = math.MaxUint64
+		if a, _, err = Decide(&ref, &roomy, prev); err != nil {
+			t.Skip("hits beyond 32 bits")
+		}
+		if !b.HitCapacityReduced || b.HitCapacity >= a.HitCapacity {
+			t.Fatalf("%d hits became %d, reduced %v", a.HitCapacity, b.HitCapacity, b.HitCapacityReduced)
+		}
+		b.HitCapacity, b.HitCapacityReduced, b.EstimatedPeakBytes = a.HitCapacity, false, a.EstimatedPeakBytes
+		b.MemoryBudgetBytes, b.Reasons, b.ReasonCount = a.MemoryBudgetBytes, a.Reasons, a.ReasonCount
+		if a != b {
+			t.Fatalf("more than the hits changed:\n%+v\n%+v", a, b)
+		}
+	})
+}

@@ -200,6 +200,7 @@ func (c *textCase) u32(name string) *uint32 {
 		"tuned":         &c.req.TunedWidth,
 		"cfg.claims":    &c.cfg.Sizing.MaxClaimWidths,
 		"cfg.depth":     &c.cfg.Sizing.BatchDepth,
+		"cfg.scratch":   &c.cfg.ScratchBytesPerHit,
 		"cfg.head_room": &c.cfg.HitCapacityMultiplier,
 	}[name]
 }
@@ -234,7 +235,11 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 	case "hits":
 		return fmt.Sprintf("%d hits\n%s", rec.HitCapacity, showReasons(rec, RuleMemoryPressure, RuleMemoryPressure)), nil
 	case "memory":
-		return fmt.Sprintf("%d hits, peak %d of %d bytes", rec.HitCapacity, rec.EstimatedPeakBytes, rec.MemoryBudgetBytes), nil
+		out := fmt.Sprintf("%d hits, peak %d of %d bytes", rec.HitCapacity, rec.EstimatedPeakBytes, rec.MemoryBudgetBytes)
+		if rec.HitCapacityReduced {
+			out += "\n" + showReasons(rec, RuleBudget, RuleBudget)
+		}
+		return out, nil
 	case "mode":
 		return fmt.Sprintf("%v, promote opcodes %v, windows %v\n%s", rec.Mode, rec.PromoteHotOpcodes, rec.PromoteHotWindows,
 			showReasons(rec, RuleModeQueueLen, RuleModeFused)), nil

@@ -101,6 +101,10 @@ const (
 	RuleShedMemory // memory pressure, bps
 	RuleShedSparse // frontier density, bps
 
+	// Budget, where the hit capacity was reduced: the value is the capacity
+	// wanted, saturated, and the threshold the one that fits.
+	RuleBudget // hits
+
 	// Mode: the first of these that calls for a compiled kernel, or
 	// RuleModeQueueLen for the interpreter.
 	RuleModeQueueLen   // slots queued
@@ -121,8 +125,8 @@ type Reason struct {
 }
 
 // MaxReasons bounds the reasons of one recommendation: topology, memory
-// pressure, shedding, mode.
-const MaxReasons = 4
+// pressure, shedding, budget, mode.
+const MaxReasons = 5
 
 // Recommendation is a launch plan.
 type Recommendation struct {
@@ -133,6 +137,7 @@ type Recommendation struct {
 	ClaimChunk         uint32    // slots claimed by one ticket, a multiple of WorkgroupSizeX
 	BatchDepth         uint32    // most slots of one launch, a multiple of WorkgroupSizeX
 	HitCapacity        uint32    // hits
+	HitCapacityReduced bool      // to fit the memory budget
 	Pressure           Pressure
 	Mode               Mode
 	Topology           Topology
