@@ -24,6 +24,10 @@ func (w *workerActor) admit(b *batch) {
 		open.join(b)
 		return
 	}
+	if b.family.stopped.Load() != nil {
+		b.settle(telemetry.OutcomeRetry, ErrUnstable)
+		return
+	}
 	if d := b.family.planned.Load(); l.stopped != 0 && d != nil && d.edition == l.stopped {
 		b.settle(telemetry.OutcomeRetry, ErrStopped)
 		return
@@ -47,7 +51,7 @@ func (w *workerActor) admit(b *batch) {
 	if w.flight != nil && w.flight.lane == l {
 		w.flight.fed = true
 	}
-	l.setPending(l.pending + slots)
+	w.setPending(l, l.pending+slots)
 	b.family.tally.submitted.Add(uint64(slots))
 	b.family.dispatch(b.family.cell.setBacklog(uint32(l.pending), true))
 }
@@ -68,26 +72,19 @@ func (w *workerActor) again(ran *finishedBatch, b *batch) {
 // lane returns the lane of a queue, made on its first work.
 func (w *workerActor) lane(f *family) *lane {
 	l := w.lanes[f.name]
-	if l == nil {
+	if l == nil || l.family != f { // the queue was forgotten and has come back
 		l = &lane{family: f, open: make(map[string]*batch)}
 		w.lanes[f.name] = l
-		w.order = append(w.order, l)
 	}
 	return l
 }
 
-// forget drops the lane of a passivated queue; it has no work.
-func (w *workerActor) forget(f *family) {
+// drop gives back the lane of a queue that is parked or forgotten. A parked
+// one that got work again meanwhile, or whose failures count, keeps it.
+func (w *workerActor) drop(f *family) {
 	l := w.lanes[f.name]
-	if l == nil || l.family != f {
-		return
-	}
-	delete(w.lanes, f.name)
-	for i := range w.order {
-		if w.order[i] == l {
-			w.order = append(w.order[:i], w.order[i+1:]...)
-			break
-		}
+	if l != nil && l.family == f && (l.blank() || f.gone.Load()) {
+		delete(w.lanes, f.name)
 	}
 }
 
@@ -127,7 +124,7 @@ func (w *workerActor) deliver(it *delivery) {
 // giveBack settles every batch that has not run, in order of admission.
 func (w *workerActor) giveBack(why error) {
 	var open []*batch
-	for _, l := range w.order {
+	for _, l := range w.lanes {
 		open = slices.AppendSeq(open, maps.Values(l.open))
 		clear(l.open)
 	}
@@ -159,7 +156,7 @@ func (w *workerActor) abandon() {
 			b.settle(telemetry.OutcomeRetry, ErrClosed)
 		}
 	}
-	for _, l := range w.order {
+	for _, l := range w.lanes {
 		if l.paused != nil {
 			l.paused.Stop()
 		}

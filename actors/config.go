@@ -19,12 +19,22 @@ type Config struct {
 	// Heartbeat is how often the last recommendation of a queue is repeated.
 	// A recommendation is valid for three heartbeats. 100 ms..1 h.
 	Heartbeat time.Duration
-	// IdleAfter is how long a queue stays active without records or work; its
+	// ParkAfter is how long the actors of a queue run without records or work.
+	// They are then stopped; what they know stays, heartbeats go on, and the
+	// next record or work starts them again as if nothing had happened. At
+	// least one heartbeat.
+	ParkAfter time.Duration
+	// IdleAfter is how long a queue is known without records or work; its
 	// memory is then given back and its next record starts it cold. At least
 	// two heartbeats.
 	IdleAfter time.Duration
-	// MaxQueues bounds the active queues, MaxWorkers the known workers.
+	// MaxQueues bounds the known queues, parked ones included, MaxWorkers the
+	// known workers. A parked queue takes up to 2 KiB.
 	MaxQueues, MaxWorkers int
+	// MaxLive is how many queues may have running actors before those with
+	// nothing to do are parked at once. A queue at work is never parked, so
+	// more may be live for a while. A live queue takes about 16 KiB.
+	MaxLive int
 	// MaxPendingSlots bounds the slots of one queue that wait for its engine;
 	// work above it is asked to come again.
 	MaxPendingSlots int
@@ -38,6 +48,9 @@ type Config struct {
 	// RetryMin is the pause after the first failure in a row, doubled with
 	// every further one up to RetryMax. Panics are paced the same way.
 	RetryMin, RetryMax time.Duration
+	// StopPause is how long a queue rests after its actors panicked
+	// StopPanics times within StopWindow.
+	StopPause time.Duration
 	// OnDecision, if set, receives the input of every decision, on the actor
 	// that made it: it must be quick and may be called concurrently.
 	OnDecision func(DecisionInput)
@@ -47,13 +60,21 @@ type Config struct {
 	Logger *slog.Logger
 }
 
+// StopPanics panics of a queue's actors within StopWindow stop the queue.
+const (
+	StopPanics = 10
+	StopWindow = 10 * time.Second
+)
+
 // DefaultConfig returns a configuration that lacks only Incarnation.
 func DefaultConfig() Config {
 	return Config{
 		Policy:              policy.Standard(),
 		Heartbeat:           time.Second,
+		ParkAfter:           5 * time.Second,
 		IdleAfter:           10 * time.Minute,
-		MaxQueues:           4096,
+		MaxQueues:           1 << 17,
+		MaxLive:             4096,
 		MaxWorkers:          256,
 		MaxPendingSlots:     1 << 22,
 		DiffusionEta:        0.5,
@@ -61,6 +82,7 @@ func DefaultConfig() Config {
 		MaxFailures:         8,
 		RetryMin:            10 * time.Millisecond,
 		RetryMax:            2 * time.Second,
+		StopPause:           time.Minute,
 		Tuning:              true,
 		Logger:              slog.New(slog.DiscardHandler),
 	}
@@ -77,6 +99,9 @@ func (c *Config) Validate() error {
 	demand(c.Incarnation != 0, "incarnation is 0")
 	demand(c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Hour, "heartbeat %v is not in 100ms..1h", c.Heartbeat)
 	demand(c.IdleAfter >= 2*c.Heartbeat, "idle time %v is less than two heartbeats of %v", c.IdleAfter, c.Heartbeat)
+	demand(c.ParkAfter >= c.Heartbeat, "parking time %v is less than the heartbeat of %v", c.ParkAfter, c.Heartbeat)
+	demand(c.MaxLive > 0, "live queue limit %d is not positive", c.MaxLive)
+	demand(c.StopPause > 0, "stop pause %v is not positive", c.StopPause)
 	demand(c.MaxQueues > 0, "queue limit %d is not positive", c.MaxQueues)
 	demand(c.MaxWorkers > 0, "worker limit %d is not positive", c.MaxWorkers)
 	demand(c.MaxPendingSlots > 0 && c.MaxPendingSlots <= 1<<31, "pending slot limit %d is not in 1..2^31", c.MaxPendingSlots)

@@ -2,6 +2,8 @@ package actors
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -33,9 +35,14 @@ func newDevice(s *System, name string) *device {
 	d := &device{system: s, name: name, families: make(map[string]*family)}
 	d.view.Store(&deviceView{})
 	var addresses []address
-	d.supervisor, addresses = s.shell.group(name, member{"diffusion", &diffusionActor{device: d}})
+	d.supervisor, addresses = s.shell.group(name, member{name: "diffusion", receiver: &diffusionActor{device: d}})
 	d.diffusionAddr = addresses[0]
 	return d
+}
+
+// queues returns the families of the worker; System.mu is held.
+func (d *device) queues() []*family {
+	return slices.Collect(maps.Values(d.families))
 }
 
 // unknown is why the queues of the worker have no plan.

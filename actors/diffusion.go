@@ -15,7 +15,9 @@ const DefaultPriority = 1.0
 type diffusionActor struct {
 	*device
 	queues                 []string
+	places                 map[string]int // of queues
 	priority, coefficients []float64
+	spreading              bool // a spread message is on its way
 }
 
 func (a *diffusionActor) receive(msg message) {
@@ -24,15 +26,24 @@ func (a *diffusionActor) receive(msg message) {
 		a.set(m.family)
 	case forgotten:
 		a.remove(m.family.name)
+	case spread:
+		a.spreading = false
+		a.spread()
 	}
-	a.spread()
 }
 
 func (a *diffusionActor) set(f *family) {
+	if f.gone.Load() {
+		return
+	}
 	p := f.cell.takePriority()
-	i := a.index(f.name)
-	if i < 0 {
+	i, known := a.places[f.name]
+	if !known {
+		if a.places == nil {
+			a.places = make(map[string]int)
+		}
 		i = len(a.queues)
+		a.places[f.name] = i
 		a.queues = append(a.queues, f.name)
 		a.priority = append(a.priority, DefaultPriority)
 		a.coefficients = append(a.coefficients, 0)
@@ -40,44 +51,48 @@ func (a *diffusionActor) set(f *family) {
 	a.priority[i] = DefaultPriority
 	take(p.Has, telemetry.HasPriority, &a.priority[i], p.Priority)
 	a.coefficients[i] = p.Coefficient
+	a.changed()
 }
 
+// remove moves the last queue to the place of the one that is gone.
 func (a *diffusionActor) remove(queue string) {
-	i := a.index(queue)
-	if i < 0 {
+	i, known := a.places[queue]
+	if !known {
 		return
 	}
-	a.queues = append(a.queues[:i], a.queues[i+1:]...)
-	a.priority = append(a.priority[:i], a.priority[i+1:]...)
-	a.coefficients = append(a.coefficients[:i], a.coefficients[i+1:]...)
+	last := len(a.queues) - 1
+	moved := a.queues[last]
+	a.queues[i], a.priority[i], a.coefficients[i] = moved, a.priority[last], a.coefficients[last]
+	a.queues, a.priority, a.coefficients = a.queues[:last], a.priority[:last], a.coefficients[:last]
+	a.places[moved] = i
+	delete(a.places, queue)
+	a.changed()
 }
 
-func (a *diffusionActor) index(queue string) int {
-	for i, q := range a.queues {
-		if q == queue {
-			return i
-		}
+// changed asks for one spread after whatever is in the mailbox already: it
+// costs time in proportion to the number of queues, and one does for many
+// changes.
+func (a *diffusionActor) changed() {
+	if a.spreading || a.worker.Load() == nil {
+		return
 	}
-	return -1
+	a.spreading = true
+	a.system.shell.send(a.diffusionAddr, spread{})
 }
 
 // spread hands the diffused priorities to the worker actor.
 func (a *diffusionActor) spread() {
-	w := a.worker.Load()
-	if w == nil {
-		return
-	}
 	cfg := &a.system.cfg
-	spread := make([]float64, len(a.priority))
-	if err := policy.Diffuse(spread, a.priority, a.coefficients, cfg.DiffusionEta, cfg.DiffusionIterations); err != nil {
+	diffusedTo := make([]float64, len(a.priority))
+	if err := policy.Diffuse(diffusedTo, a.priority, a.coefficients, cfg.DiffusionEta, cfg.DiffusionIterations); err != nil {
 		cfg.Logger.Error("priorities are used as they are", "worker", a.name, "error", err)
-		copy(spread, a.priority)
+		copy(diffusedTo, a.priority)
 	}
-	byQueue := make(map[string]float64, len(spread))
+	byQueue := make(map[string]float64, len(diffusedTo))
 	for i, q := range a.queues {
-		byQueue[q] = spread[i]
+		byQueue[q] = diffusedTo[i]
 	}
-	a.system.shell.send(w.self, diffused{byQueue})
+	a.system.shell.send(a.worker.Load().self, diffused{byQueue})
 }
 
 // restarted handles the lost message again, after a pause.

@@ -8,7 +8,8 @@ var (
 	ErrClosed = errors.New("actors: closed")
 	// ErrDraining says that the worker is finishing what it has and takes no new work.
 	ErrDraining = errors.New("actors: draining")
-	// ErrQueueLimit says that Config.MaxQueues queues are active and none of them is idle.
+	// ErrQueueLimit says that Config.MaxQueues queues are known; there is room
+	// again when one of them has been idle for Config.IdleAfter.
 	ErrQueueLimit = errors.New("actors: too many queues")
 	// ErrWorkerLimit says that Config.MaxWorkers workers are known.
 	ErrWorkerLimit = errors.New("actors: too many workers")
@@ -37,6 +38,8 @@ var (
 	ErrBacklog = errors.New("actors: too many pending slots")
 	// ErrStopped says that the launches of a queue failed too often in a row.
 	ErrStopped = errors.New("actors: queue stopped after failed launches")
+	// ErrUnstable says that the actors of a queue panicked too often and rest for Config.StopPause.
+	ErrUnstable = errors.New("actors: queue stopped after repeated panics")
 	// ErrUndelivered says that a batch ran but its done record did not reach the server.
 	ErrUndelivered = errors.New("actors: done record was not delivered")
 	// ErrPanic says that the code handling a batch or a launch panicked.

@@ -1,87 +1,153 @@
 package actors
 
 import (
+	"strings"
+	"sync"
 	"sync/atomic"
-	"time"
 
 	"ringmaster/telemetry"
 )
 
-// family is one queue: its cell, its four actors under a supervisor of their
-// own, and what others may read of it without asking.
+// family is one queue: its cell, the state of its four actors, and what others
+// may read of it without asking. It is known from its first record until it
+// has been idle for Config.IdleAfter; its actors come and go (see park).
 type family struct {
 	system *System
 	device *device
 	name   string // of the queue
+	place  int    // in System.roster; guarded by System.mu
 
-	cell       cell
-	supervisor address
+	cell     cell
+	queue    queueActor
+	topology topologyActor
+	policy   policyActor
+	tuner    tunerActor
+
+	life       sync.Mutex // whether the actors run; held while anybody but they sends to them
+	supervisor address    // zero while parked
 	queueAddr, topologyAddr,
 	policyAddr, tunerAddr address
+	busy    atomic.Int64 // messages on their way to the actors or in hand, and restarts that are due
+	panics  panics
+	kept    []letter             // for the actors, while stopped
+	stopped atomic.Pointer[rest] // nil unless the queue is stopped
+	gone    atomic.Bool          // forgotten; set under life
 
-	latest  atomic.Pointer[telemetry.Recommendation]
-	planned atomic.Pointer[decision] // the newest decision with a plan
+	latest  atomic.Pointer[summary]
+	planned atomic.Pointer[summary] // the newest with a plan
 	tally   tally
-	waiting atomic.Int64  // deliveries of work that are not settled
-	pending atomic.Int64  // slots submitted and not finished
-	panics  atomic.Uint32 // in a row, since the last decision
-	gone    atomic.Bool   // passivated
+	waiting atomic.Int64 // deliveries of work that are not settled
+	pending atomic.Int64 // slots submitted and not finished
+}
+
+// stage names an actor of the family.
+type stage uint8
+
+const (
+	queueStage stage = iota
+	topologyStage
+	policyStage
+	tunerStage
+)
+
+// letter is a message that nobody may lose.
+type letter struct {
+	to      stage
+	message message
 }
 
 // tally counts what happened to one queue.
 type tally struct {
 	records, decisions, recommendations, heartbeats,
-	switches, held, submitted atomic.Uint64
+	switches, held, submitted, stops atomic.Uint64
 }
 
 func newFamily(s *System, d *device, queue string) *family {
-	f := &family{system: s, device: d, name: queue}
-	var addresses []address
-	f.supervisor, addresses = s.shell.group(d.name+"."+queue,
-		member{"queue", &queueActor{family: f}},
-		member{"topology", &topologyActor{family: f}},
-		member{"policy", &policyActor{family: f}},
-		member{"tuner", &tunerActor{family: f}},
-	)
-	f.queueAddr, f.topologyAddr, f.policyAddr, f.tunerAddr = addresses[0], addresses[1], addresses[2], addresses[3]
+	f := &family{system: s, device: d, name: strings.Clone(queue)}
+	f.queue.family, f.topology.family, f.policy.family, f.tuner.family = f, f, f, f
 	return f
 }
 
-func (f *family) send(to address, m message) { f.system.shell.send(to, m) }
+// address returns where a stage is while the family is live.
+func (f *family) address(to stage) address {
+	switch to {
+	case queueStage:
+		return f.queueAddr
+	case topologyStage:
+		return f.topologyAddr
+	case policyStage:
+		return f.policyAddr
+	}
+	return f.tunerAddr
+}
 
-// dispatch sends the messages that a fold asks for.
-func (f *family) dispatch(w wakes) {
-	if w == 0 || f.gone.Load() || f.system.closed.Load() {
+// send is how one actor of the family sends to another: while it handles a
+// message itself, the family is live.
+func (f *family) send(to stage, m message) { f.system.shell.send(f.address(to), m) }
+
+// post sends from outside of the family and makes it live. While the queue is
+// stopped, news of launches is kept for later and everything else is dropped,
+// because the cell still says it.
+func (f *family) post(to stage, m message) {
+	f.life.Lock()
+	defer f.life.Unlock()
+	f.deliver(to, m)
+}
+
+// deliver is post with f.life held.
+func (f *family) deliver(to stage, m message) {
+	if f.gone.Load() || f.system.closed.Load() {
 		return
 	}
-	if w&wakeDecision != 0 {
-		f.send(f.queueAddr, wake{})
+	if f.stopped.Load() != nil {
+		f.keep(to, m)
+		return
 	}
-	if w&wakeTuner != 0 {
-		f.send(f.tunerAddr, reported{})
-	}
-	if w&wakeCommit != 0 {
-		f.send(f.policyAddr, reported{})
-	}
-	if w&wakePriority != 0 {
-		f.send(f.device.diffusionAddr, prioritized{f})
+	f.awaken()
+	f.send(to, m)
+}
+
+// keep puts a message aside that is in no cell; f.life is held.
+func (f *family) keep(to stage, m message) {
+	switch m.(type) {
+	case *settled, *halted:
+		f.kept = append(f.kept, letter{to, m})
 	}
 }
 
-// revive brings the queue back after one of its actors panicked. Wakes are
-// sent again, because the cell still holds what they stood for; news of a
-// launch is in no cell and is handled again itself. The pause grows while the
-// queue keeps panicking.
-func (f *family) revive(self address, lost message) {
-	n := int(f.panics.Add(1))
-	time.AfterFunc(f.system.cfg.pause(n), func() {
-		if f.gone.Load() || f.system.closed.Load() {
-			return
+// dispatch sends the messages that a fold asks for.
+func (f *family) dispatch(w wakes) {
+	if w&wakePriority != 0 && !f.gone.Load() && !f.system.closed.Load() {
+		f.system.shell.send(f.device.diffusionAddr, prioritized{f})
+	}
+	if w&^wakePriority == 0 {
+		return
+	}
+	f.life.Lock()
+	defer f.life.Unlock()
+	f.wake(w)
+}
+
+// wake sends the wakes of the family's own actors; f.life is held.
+func (f *family) wake(w wakes) {
+	if w&wakeDecision != 0 {
+		f.deliver(queueStage, wake{})
+	}
+	if w&wakeTuner != 0 {
+		f.deliver(tunerStage, reported{})
+	}
+	if w&wakeCommit != 0 {
+		f.deliver(policyStage, reported{})
+	}
+}
+
+// publish sends a recommendation from outside of the actors. What the
+// publisher makes of it must not end the process.
+func (f *family) publish(r *telemetry.Recommendation) {
+	defer func() {
+		if why := recover(); why != nil {
+			f.system.cfg.Logger.Error("publisher panicked", "worker", f.device.name, "queue", f.name, "reason", why)
 		}
-		switch lost.(type) {
-		case *settled, *halted:
-			f.send(self, lost)
-		}
-		f.dispatch(f.cell.revive())
-	})
+	}()
+	f.system.publisher.Recommend(f.device.name, f.name, r, nil)
 }

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"time"
 
 	"ringmaster/megakernel/policy"
@@ -19,20 +20,33 @@ type lane struct {
 }
 
 // candidate is the lane as the choice of the next launch sees it. Without a
-// plan, in a pause and when stopped it has nothing to offer.
+// plan, in a pause and when stopped for launches or panics it has nothing to offer.
 func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
 	c := policy.Candidate{Priority: DefaultPriority, Waited: l.waited}
 	if p, ok := priorities[l.family.name]; ok {
 		c.Priority = p
 	}
-	if plan := l.family.planned.Load(); plan != nil && l.paused == nil && plan.edition != l.stopped {
+	if plan := l.family.planned.Load(); plan != nil && l.paused == nil && plan.edition != l.stopped && l.family.stopped.Load() == nil {
 		c.Pending = l.pending
 	}
 	return c
 }
 
-// setPending notes how many slots are left, where status rows read it too.
-func (l *lane) setPending(slots int) {
+// setPending notes how many slots are left, where status rows read it too, and
+// keeps the lane among those with work if there are any.
+func (w *workerActor) setPending(l *lane, slots int) {
+	was := l.pending
 	l.pending = max(slots, 0)
 	l.family.pending.Store(int64(l.pending))
+	switch {
+	case was == 0 && l.pending > 0:
+		w.ready = append(w.ready, l)
+	case was > 0 && l.pending == 0:
+		w.ready = slices.DeleteFunc(w.ready, func(other *lane) bool { return other == l })
+	}
+}
+
+// blank reports whether the lane remembers nothing that a new one would not.
+func (l *lane) blank() bool {
+	return len(l.open) == 0 && l.pending == 0 && l.failures == 0 && l.stalls == 0 && l.paused == nil && l.stopped == 0
 }

@@ -11,7 +11,7 @@ import (
 // flight is the launch under way.
 type flight struct {
 	lane     *lane
-	decision *decision
+	decision *summary
 	launch   uint64
 	idle     time.Duration // before it
 	fed      bool          // the queue got more work since
@@ -25,24 +25,24 @@ func (w *workerActor) launch() {
 		return
 	}
 	w.candidates = w.candidates[:0]
-	for _, l := range w.order {
+	for _, l := range w.ready {
 		w.candidates = append(w.candidates, l.candidate(w.priorities))
 	}
 	next := policy.PickQueue(w.candidates)
 	if next < 0 {
 		return
 	}
-	for i, l := range w.order {
+	for i, l := range w.ready {
 		if w.candidates[i].Pending > 0 {
 			l.waited++
 		}
 	}
-	l := w.order[next]
+	l := w.ready[next]
 	l.waited = 0
 	w.start(l, l.family.planned.Load())
 }
 
-func (w *workerActor) start(l *lane, d *decision) {
+func (w *workerActor) start(l *lane, d *summary) {
 	launch := w.system.launches.Add(1)
 	w.flight = &flight{lane: l, decision: d, launch: launch, idle: time.Since(w.freeSince), starting: true}
 	order := Order{Launch: launch, Decision: d.number, Queue: l.family.name, Plan: d.plan}
@@ -69,7 +69,7 @@ func (w *workerActor) land(it *landing) {
 	q := l.family
 	q.dispatch(q.cell.reportLocal(report))
 	q.dispatch(q.cell.setBacklog(uint32(l.pending), false))
-	q.send(q.queueAddr, &settled{
+	q.post(queueStage, &settled{
 		launch: f.launch, decision: f.decision.number,
 		ok: report.Status == telemetry.LaunchOK, state: f.decision.after,
 	})
@@ -95,9 +95,9 @@ func (w *workerActor) collect(l *lane, f *flight, r *Report) {
 		w.outbox = append(w.outbox, b)
 	}
 	if f.fed {
-		l.setPending(l.pending - int(r.Launch.Executed+r.Launch.Faulted))
+		w.setPending(l, l.pending-int(r.Launch.Executed+r.Launch.Faulted))
 	} else {
-		l.setPending(r.Pending)
+		w.setPending(l, r.Pending)
 	}
 }
 
@@ -117,7 +117,7 @@ func (w *workerActor) rate(l *lane, f *flight, r *telemetry.Launch) {
 		l.failures = w.system.cfg.MaxFailures - 1 // a changed plan gets one attempt
 		l.stopped = f.decision.edition
 		reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.MaxFailures, r.Error)
-		l.family.send(l.family.policyAddr, &halted{edition: l.stopped, reason: reason.Error()})
+		l.family.post(policyStage, &halted{edition: l.stopped, reason: reason.Error()})
 		return
 	}
 	l.paused = time.AfterFunc(w.system.cfg.pause(max(l.failures, l.stalls)), func() { w.post(&pauseOver{l}) })

@@ -19,6 +19,7 @@ type (
 		decision uint64
 		ok       bool
 		state    policy.State // what the decision left behind
+		reverted bool         // a stage took back what it had issued
 	}
 	// reported tells tuner or policy actor that the cell has launch reports.
 	reported struct{}
@@ -31,7 +32,11 @@ type (
 	beat struct{}
 	// prioritized tells the diffusion actor that a cell has a new priority.
 	prioritized struct{ family *family }
-	// forgotten tells diffusion and worker actor that a queue was passivated.
+	// spread tells the diffusion actor that priorities have changed.
+	spread struct{}
+	// parked tells the worker actor that a queue has nothing to do.
+	parked struct{ family *family }
+	// forgotten tells diffusion and worker actor that a queue is no longer known.
 	forgotten struct{ family *family }
 	// diffused carries the priorities of all queues of a worker to its actor.
 	diffused struct{ byQueue map[string]float64 }
@@ -48,6 +53,8 @@ func (reported) isMessage()    {}
 func (*halted) isMessage()     {}
 func (beat) isMessage()        {}
 func (prioritized) isMessage() {}
+func (spread) isMessage()      {}
+func (parked) isMessage()      {}
 func (forgotten) isMessage()   {}
 func (diffused) isMessage()    {}
 func (planned) isMessage()     {}
@@ -68,7 +75,6 @@ type decision struct {
 	plan        policy.Recommendation
 	before      policy.State
 	after       policy.State
-	edition     uint64 // counts the distinct plans of the queue
 }
 
 // DecisionInput is what one decision depended on: policy.Decide on Request and

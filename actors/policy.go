@@ -1,6 +1,9 @@
 package actors
 
-import "ringmaster/megakernel/policy"
+import (
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
 
 // policyActor plans, remembers the plan that was issued and the one that was
 // committed, and publishes.
@@ -8,9 +11,7 @@ type policyActor struct {
 	*family
 	memory   memory[policy.PlanState]
 	recent   recentDecisions
-	last     *decision // published last, with or without a plan
-	edition  uint64    // counts distinct plans
-	plan     policy.Recommendation
+	owed     bool // a change that no recommendation has announced yet
 	halted   halted
 	outcomes []outcome // reused between looks at the cell
 }
@@ -20,7 +21,7 @@ func (a *policyActor) receive(msg message) {
 	case *decision:
 		a.decide(m)
 	case *settled:
-		a.memory.settle(m.decision, m.ok, m.state.Plan)
+		a.settle(m)
 	case reported:
 		a.commit()
 	case *halted:
@@ -37,45 +38,67 @@ func (a *policyActor) decide(d *decision) {
 		d.plan, d.after.Plan, d.err = policy.Plan(&a.system.cfg.Policy, &d.observation, &d.class, d.before.Plan)
 		a.memory.issue(d.number, d.after.Plan, d.commitOnPublish)
 	}
-	changed := a.last == nil || (d.err == nil) != (a.last.err == nil)
-	if d.err == nil && (a.edition == 0 || !samePlan(d.plan, a.plan)) {
-		changed = true
-		a.edition++
-		a.plan = d.plan
+	s := summaryOf(d)
+	if a.number(s) {
+		a.owed = true
 	}
-	d.edition = a.edition
-
-	r := recommendationOf(d)
-	r.Changed = changed
-	r.ValidForMs = a.system.cfg.validForMs()
-	if d.err == nil && a.halted.edition == a.edition {
-		r.Error = a.halted.reason
+	if s.planned && a.halted.edition == s.edition {
+		s.reason = a.halted.reason
 	}
-	a.recent.add(d)
+	if rest := a.stopped.Load(); rest != nil {
+		s.reason = rest.reason // it was on its way when the queue was stopped
+	}
+	if !a.device.view.Load().local {
+		a.recent.add(s.number, s.after)
+	}
 	a.count(d)
-	a.last = d
-	a.latest.Store(r)
-	if d.err == nil {
-		a.planned.Store(d)
+	a.latest.Store(s)
+	if s.planned {
+		a.planned.Store(s)
 	}
+	r := s.recommendation(a.system.cfg.validForMs())
+	r.Changed = a.owed
 	a.system.publisher.Recommend(a.device.name, a.name, r, d.view.replies)
+	a.owed = false
 	a.finish(d)
+}
+
+// number gives the plan its edition and reports whether it is another one than
+// the decision before had.
+func (a *policyActor) number(s *summary) (changed bool) {
+	last, planned := a.latest.Load(), a.planned.Load()
+	if planned != nil {
+		s.edition = planned.edition
+	}
+	if s.planned && (planned == nil || !samePlan(s.plan, planned.plan)) {
+		s.edition++
+		return true
+	}
+	return last == nil || last.number == 0 || last.planned != s.planned
 }
 
 // finish makes room for the next decision, after this one is published.
 func (a *policyActor) finish(d *decision) {
-	a.panics.Store(0)
+	a.panics.row.Store(0)
 	if a.cell.decided() {
-		a.send(a.queueAddr, wake{})
+		a.decideAgain()
 	}
 	if w := a.device.worker.Load(); w != nil && d.err == nil {
-		a.send(w.self, planned{})
+		a.system.shell.send(w.self, planned{})
 	}
 	if sink := a.system.cfg.OnDecision; sink != nil {
 		sink(DecisionInput{
 			Worker: a.device.name, Queue: a.name, Decision: d.number, Records: d.view.records,
-			Request: d.request, Before: d.before, After: d.after, Plan: d.plan, Err: d.err,
+			Request: d.request, Before: d.before, After: d.after, Err: d.err,
 		})
+	}
+}
+
+// decideAgain sends the wake that the cell has asked for. A stopped queue
+// finds it in its cell when its pause is over.
+func (a *policyActor) decideAgain() {
+	if a.stopped.Load() == nil {
+		a.send(queueStage, wake{})
 	}
 }
 
@@ -94,30 +117,56 @@ func (a *policyActor) count(d *decision) {
 	}
 }
 
+// settle takes the outcome of a launch. A failure that took issued state back,
+// here or in the topology actor, leaves a recommendation behind that no stage
+// stands for any more, and nobody may ever report on this queue again: one new
+// decision replaces it. It launches nothing by itself, and it takes nothing
+// back, so it is not followed by another one.
+func (a *policyActor) settle(m *settled) {
+	if a.memory.settle(m.decision, m.ok, m.state.Plan) {
+		m.reverted = true
+	}
+	if m.reverted && a.cell.poke()&wakeDecision != 0 {
+		a.decideAgain()
+	}
+}
+
+// commit sends the outcomes that a remote worker reported down the line.
+func (a *policyActor) commit() {
+	a.outcomes = a.cell.takeOutcomes(a.outcomes[:0])
+	for _, o := range a.outcomes {
+		if state, ok := a.recent.find(o.decision); ok {
+			a.send(queueStage, &settled{launch: o.launch, decision: o.decision, ok: o.ok, state: state})
+		}
+	}
+}
+
 // halt says in the recommendation that the worker has given up on its plan.
 func (a *policyActor) halt(m *halted) {
-	r := a.latest.Load()
-	if m.edition != a.edition || r == nil {
+	s := a.latest.Load()
+	if s == nil || m.edition != s.edition {
 		return // the plan has changed meanwhile
 	}
 	a.halted = *m
-	again := *r
-	again.Error, again.Changed = m.reason, false
-	a.latest.Store(&again)
+	s = s.because(m.reason)
+	a.latest.Store(s)
 	a.tally.recommendations.Add(1)
-	a.system.publisher.Recommend(a.device.name, a.name, &again, nil)
+	a.system.publisher.Recommend(a.device.name, a.name, s.recommendation(a.system.cfg.validForMs()), nil)
 }
 
 // repeat publishes the last recommendation again.
 func (a *policyActor) repeat() {
-	r := a.latest.Load()
-	if r == nil {
-		return
+	if s := a.latest.Load(); s != nil {
+		a.tally.heartbeats.Add(1)
+		a.system.publisher.Recommend(a.device.name, a.name, a.system.heartbeat(s), nil)
 	}
-	again := *r
-	again.Heartbeat, again.Changed = true, false
-	a.tally.heartbeats.Add(1)
-	a.system.publisher.Recommend(a.device.name, a.name, &again, nil)
 }
 
-func (a *policyActor) restarted(lost message) { a.revive(a.policyAddr, lost) }
+// heartbeat is a decision's recommendation when it is repeated.
+func (s *System) heartbeat(last *summary) *telemetry.Recommendation {
+	r := last.recommendation(s.cfg.validForMs())
+	r.Heartbeat = true
+	return r
+}
+
+func (a *policyActor) restarted(lost message) { a.revive(policyStage, lost) }

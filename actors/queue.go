@@ -18,7 +18,7 @@ func (a *queueActor) receive(msg message) {
 	case tuned:
 		a.tunedWidth = m.width
 	case *settled:
-		a.send(a.topologyAddr, m)
+		a.send(topologyStage, m)
 	}
 }
 
@@ -32,7 +32,7 @@ func (a *queueActor) decide() {
 	} else {
 		d.err = a.device.unknown()
 	}
-	a.send(a.topologyAddr, d)
+	a.send(topologyStage, d)
 }
 
-func (a *queueActor) restarted(lost message) { a.revive(a.queueAddr, lost) }
+func (a *queueActor) restarted(lost message) { a.revive(queueStage, lost) }

@@ -2,27 +2,49 @@ package actors
 
 import "ringmaster/megakernel/policy"
 
-// recentDecisions remembers what the last decisions of a remote worker's queue
-// left behind, until its launch reports name them.
+// maxRecent is how many decisions of a remote worker's queue are remembered.
+const maxRecent = 128
+
+// recentDecisions remembers what the last maxRecent decisions of a remote
+// worker's queue left behind, until its launch reports name them. Consecutive
+// decisions that left the same behind share a run, so a queue in a steady
+// state needs one.
 type recentDecisions struct {
-	ring [128]mark[policy.State]
+	runs   []run
+	newest uint64
 }
 
-func (r *recentDecisions) add(d *decision) {
-	r.ring[d.number%uint64(len(r.ring))] = mark[policy.State]{d.after, d.number}
+type run struct {
+	first, last uint64
+	state       policy.State
+}
+
+func (r *recentDecisions) add(decision uint64, after policy.State) {
+	r.newest = decision
+	if n := len(r.runs); n > 0 && r.runs[n-1].last+1 == decision && r.runs[n-1].state == after {
+		r.runs[n-1].last = decision
+		return
+	}
+	old := 0
+	for old < len(r.runs) && !r.recent(r.runs[old].last) {
+		old++
+	}
+	if old > 0 {
+		r.runs = r.runs[:copy(r.runs, r.runs[old:])]
+	}
+	r.runs = append(r.runs, run{decision, decision, after})
 }
 
 func (r *recentDecisions) find(decision uint64) (policy.State, bool) {
-	m := r.ring[decision%uint64(len(r.ring))]
-	return m.state, m.decision == decision && decision != 0
-}
-
-// commit sends the outcomes that a remote worker reported down the line.
-func (a *policyActor) commit() {
-	a.outcomes = a.cell.takeOutcomes(a.outcomes[:0])
-	for _, o := range a.outcomes {
-		if state, ok := a.recent.find(o.decision); ok {
-			a.send(a.queueAddr, &settled{launch: o.launch, decision: o.decision, ok: o.ok, state: state})
+	if !r.recent(decision) {
+		return policy.State{}, false
+	}
+	for i := len(r.runs) - 1; i >= 0; i-- {
+		if r.runs[i].first <= decision && decision <= r.runs[i].last {
+			return r.runs[i].state, true
 		}
 	}
+	return policy.State{}, false
 }
+
+func (r *recentDecisions) recent(decision uint64) bool { return decision+maxRecent > r.newest }

@@ -3,13 +3,13 @@ package actors
 import (
 	"context"
 	"fmt"
-	"time"
+	"strings"
 
 	"ringmaster/telemetry"
 )
 
 // with runs use on a queue's family, made on first use, and keeps it from
-// being passivated meanwhile.
+// being forgotten meanwhile.
 func (s *System) with(worker, queue string, use func(*family) error) error {
 	for {
 		s.mu.RLock()
@@ -17,31 +17,39 @@ func (s *System) with(worker, queue string, use func(*family) error) error {
 			s.mu.RUnlock()
 			return ErrClosed
 		}
-		if f := s.families[queueKey{worker, queue}]; f != nil {
+		if f := s.family(worker, queue); f != nil {
 			err := use(f)
 			s.mu.RUnlock()
 			return err
 		}
 		s.mu.RUnlock()
-		if err := s.activate(worker, queue); err != nil {
+		if err := s.introduce(worker, queue); err != nil {
 			return err
 		}
 	}
 }
 
-// activate makes the family of a queue.
-func (s *System) activate(worker, queue string) error {
+// family returns a known queue, or nil; s.mu is held.
+func (s *System) family(worker, queue string) *family {
+	d := s.devices[worker]
+	if d == nil {
+		return nil
+	}
+	return d.families[queue]
+}
+
+// introduce makes the family of a queue.
+func (s *System) introduce(worker, queue string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := queueKey{worker, queue}
-	if s.closed.Load() || s.families[key] != nil {
+	if s.closed.Load() || s.family(worker, queue) != nil {
 		return nil
 	}
 	if !telemetry.ValidToken(queue) {
 		return fmt.Errorf("%w: queue %q", ErrName, queue)
 	}
-	if len(s.families) >= s.cfg.MaxQueues {
-		return fmt.Errorf("%w: %d are active", ErrQueueLimit, len(s.families))
+	if len(s.roster) >= s.cfg.MaxQueues {
+		return fmt.Errorf("%w: %d are known", ErrQueueLimit, len(s.roster))
 	}
 	d, err := s.device(worker)
 	if err != nil {
@@ -49,8 +57,9 @@ func (s *System) activate(worker, queue string) error {
 	}
 	f := newFamily(s, d, queue)
 	f.cell.touch(s.tick.Load())
-	s.families[key] = f
-	d.families[queue] = f
+	f.place = len(s.roster)
+	s.roster = append(s.roster, f)
+	d.families[f.name] = f
 	return nil
 }
 
@@ -68,71 +77,10 @@ func (s *System) device(worker string) (*device, error) {
 	if len(s.devices) >= s.cfg.MaxWorkers {
 		return nil, fmt.Errorf("%w: %d are known", ErrWorkerLimit, len(s.devices))
 	}
-	d := newDevice(s, worker)
+	d := newDevice(s, strings.Clone(worker))
 	d.touched = s.tick.Load()
-	s.devices[worker] = d
+	s.devices[d.name] = d
 	return d, nil
-}
-
-// poke asks every queue of the worker to decide again; System.mu is held.
-func (d *device) poke() {
-	for _, f := range d.families {
-		f.dispatch(f.cell.poke())
-	}
-}
-
-// beat repeats the last recommendations and passivates what is idle, on one
-// ticker for all queues.
-func (s *System) beat() {
-	ticker := time.NewTicker(s.cfg.Heartbeat)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-s.stop:
-			return
-		case <-ticker.C:
-		}
-		s.tick.Add(1)
-		s.passivate()
-		s.mu.RLock()
-		for _, f := range s.families {
-			s.shell.send(f.policyAddr, beat{})
-		}
-		s.mu.RUnlock()
-	}
-}
-
-// passivate gives back the queues, then the workers, that nobody has spoken of
-// for IdleAfter. A queue with unsettled work stays.
-func (s *System) passivate() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	idle := uint64(s.cfg.IdleAfter / s.cfg.Heartbeat)
-	now := s.tick.Load()
-	for key, f := range s.families {
-		if now-f.cell.lastTouched() >= idle && f.waiting.Load() == 0 && f.pending.Load() == 0 {
-			s.dismiss(key, f)
-		}
-	}
-	for name, d := range s.devices {
-		if now-d.touched >= idle && len(d.families) == 0 && d.worker.Load() == nil {
-			delete(s.devices, name)
-			s.shell.stop(d.supervisor)
-		}
-	}
-}
-
-func (s *System) dismiss(key queueKey, f *family) {
-	f.gone.Store(true)
-	delete(s.families, key)
-	delete(f.device.families, f.name)
-	f.device.touched = s.tick.Load()
-	s.retired.add(f.counts())
-	s.shell.stop(f.supervisor)
-	s.shell.send(f.device.diffusionAddr, forgotten{f})
-	if w := f.device.worker.Load(); w != nil {
-		s.shell.send(w.self, forgotten{f})
-	}
 }
 
 // Drain stops launching, waits for the launches under way and the delivery of
@@ -172,8 +120,8 @@ func (s *System) Close() {
 		s.mu.Lock()
 		s.closed.Store(true)
 		s.shell.closing.Store(true)
-		for _, f := range s.families {
-			s.shell.stop(f.supervisor)
+		for _, f := range s.roster {
+			f.close()
 		}
 		for _, d := range s.devices {
 			s.shell.stop(d.supervisor)

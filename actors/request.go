@@ -79,39 +79,3 @@ func withoutEvidence(p policy.Recommendation) policy.Recommendation {
 	p.Reasons, p.ReasonCount = [policy.MaxReasons]policy.Reason{}, 0
 	return p
 }
-
-// recommendationOf is the wire form of a decision.
-func recommendationOf(d *decision) *telemetry.Recommendation {
-	p := &d.plan
-	r := &telemetry.Recommendation{
-		Decision:            d.number,
-		AnsweredIncarnation: d.view.records.Incarnation,
-		AnsweredSeq:         d.view.records.Last,
-		AnsweredSentNs:      d.view.records.SentNs,
-		QueueLen:            d.request.QueueLen,
-		FrontierDensityBps:  d.observation.FrontierDensityBps,
-		MemoryPressureBps:   d.observation.MemoryPressureBps,
-		CommittedOnPublish:  d.commitOnPublish,
-		LaunchMode:          "wave",
-		Pressure:            p.Pressure.String(),
-		ExecutionMode:       p.Mode.String(),
-		Topology:            d.class.Topology.String(),
-		SwitchHeld:          d.class.Topology != d.class.Raw,
-		MemoryBudgetBytes:   d.request.MemoryBudgetBytes,
-	}
-	if d.err != nil {
-		r.Error = d.err.Error()
-		return r
-	}
-	r.WorkgroupSizeX, r.Groups, r.ClaimChunk = p.WorkgroupSizeX, p.DispatchGrid[0], p.ClaimChunk
-	r.BatchDepth, r.SlotCount, r.DispatchGrid = p.BatchDepth, p.SlotCount, p.DispatchGrid
-	r.WorkerGroups, r.HitCapacity = p.WorkerGroups, p.HitCapacity
-	r.PromoteHotOpcodes, r.PromoteHotWindows, r.AgePriorityWork = p.PromoteHotOpcodes, p.PromoteHotWindows, p.AgePriorityWork
-	r.EstimatedPeakBytes = p.EstimatedPeakBytes
-	r.Reasons = make([]telemetry.Reason, p.ReasonCount)
-	for i := range r.Reasons {
-		w := &p.Reasons[i]
-		r.Reasons[i] = telemetry.Reason{Rule: w.Rule.String(), Threshold: w.Threshold, Value: w.Value, Distance: w.Distance, Held: w.Held}
-	}
-	return r
-}

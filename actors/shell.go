@@ -21,13 +21,20 @@ type shell struct {
 	restarts    atomic.Uint64
 	running     sync.WaitGroup // every actor from spawn to stopped
 	closing     atomic.Bool    // actors stop in any order: letters to the dead are expected
-	// intercept, if set, sees every message before its receiver. Tests use it
-	// to record transcripts and to panic in the middle of an actor.
-	intercept func(actor string, msg message)
+	tap         tap
+}
+
+// tap sees every message before and after its receiver. Tests use it to record
+// transcripts and to panic in an actor.
+type tap struct {
+	before, after func(actor string, msg message) // nil: nothing to do
 }
 
 // address is where an actor receives messages.
-type address struct{ pid *actor.PID }
+type address struct {
+	pid  *actor.PID
+	busy *atomic.Int64 // of the member, may be nil
+}
 
 // receiver is the behaviour and the whole state of one actor.
 type receiver interface {
@@ -41,10 +48,11 @@ type receiver interface {
 type member struct {
 	name string
 	receiver
+	busy *atomic.Int64 // messages sent to it and not handled, nil if nobody counts
 }
 
-func newShell(log *slog.Logger, intercept func(string, message)) *shell {
-	s := &shell{log: log, intercept: intercept}
+func newShell(log *slog.Logger, t tap) *shell {
+	s := &shell{log: log, tap: t}
 	quiet := slog.New(atLeast{slog.LevelWarn, log.Handler()})
 	s.system = actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
@@ -72,15 +80,20 @@ func (s *shell) group(name string, members ...member) (address, []address) {
 		for _, m := range members {
 			a := &adapter{shell: s, member: m}
 			s.running.Add(1)
-			addresses = append(addresses, address{ctx.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return a }), m.name)})
+			addresses = append(addresses, address{ctx.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return a }), m.name), m.busy})
 		}
 	}
 	idle := actor.PropsFromFunc(func(actor.Context) {}, actor.WithOnInit(spawnAll), actor.WithSupervisor(restartAlways{s}))
 	supervisor := s.system.Root.SpawnPrefix(idle, name)
-	return address{supervisor}, addresses
+	return address{pid: supervisor}, addresses
 }
 
-func (s *shell) send(to address, msg message) { s.system.Root.Send(to.pid, msg) }
+func (s *shell) send(to address, msg message) {
+	if to.busy != nil {
+		to.busy.Add(1)
+	}
+	s.system.Root.Send(to.pid, msg)
+}
 
 // stop stops a group. Messages in its mailboxes are not handled any more.
 func (s *shell) stop(supervisor address) { s.system.Root.Stop(supervisor.pid) }
@@ -105,21 +118,33 @@ func (a *adapter) Receive(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case message:
 		a.inHand = msg
-		if a.shell.intercept != nil {
-			a.shell.intercept(a.name, msg)
+		if t := a.shell.tap.before; t != nil {
+			t(a.name, msg)
 		}
 		a.receive(msg)
-		a.inHand = nil
+		if t := a.shell.tap.after; t != nil {
+			t(a.name, msg)
+		}
+		a.handled()
 	case *actor.Restarting:
 		a.restarting = true
 	case *actor.Started:
 		if a.restarting {
-			lost := a.inHand
-			a.restarting, a.inHand = false, nil
-			a.restarted(lost)
+			a.restarting = false
+			a.restarted(a.inHand)
+			a.handled()
 		}
 	case *actor.Stopped:
 		a.shell.running.Done()
+	}
+}
+
+// handled ends the message in hand. The receiver's state is not touched any
+// more until the next one.
+func (a *adapter) handled() {
+	a.inHand = nil
+	if a.busy != nil {
+		a.busy.Add(-1)
 	}
 }
 

@@ -1,5 +1,7 @@
 package actors
 
+import "slices"
+
 // retiredPublishers is how many replaced incarnations a source remembers, so
 // that records of a publisher that was replaced cannot come back late. Older
 // ones are forgotten: they would have to be delayed by that many restarts.
@@ -10,9 +12,14 @@ const retiredPublishers = 4
 type source struct {
 	incarnation uint64
 	seq         uint64
-	retired     [retiredPublishers]uint64
-	oldest      int // index of the retired entry to overwrite next
+	retired     *retired // nil until a publisher was replaced
 	known       bool
+}
+
+// retired holds the replaced incarnations of a source.
+type retired struct {
+	incarnations [retiredPublishers]uint64
+	oldest       int // index of the entry to overwrite next
 }
 
 // check says whether a record is newer than everything accepted so far, and
@@ -27,10 +34,8 @@ func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
 		}
 		return false, nil
 	}
-	for _, r := range s.retired {
-		if r == incarnation {
-			return false, ErrRetired
-		}
+	if s.retired != nil && slices.Contains(s.retired.incarnations[:], incarnation) {
+		return false, ErrRetired
 	}
 	return true, nil
 }
@@ -38,8 +43,11 @@ func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
 // accept records an accepted record.
 func (s *source) accept(incarnation, seq uint64) {
 	if s.known && incarnation != s.incarnation {
-		s.retired[s.oldest] = s.incarnation
-		s.oldest = (s.oldest + 1) % retiredPublishers
+		if s.retired == nil {
+			s.retired = new(retired)
+		}
+		s.retired.incarnations[s.retired.oldest] = s.incarnation
+		s.retired.oldest = (s.retired.oldest + 1) % retiredPublishers
 	}
 	s.incarnation, s.seq, s.known = incarnation, seq, true
 }

@@ -21,6 +21,7 @@ type Counts struct {
 	SlotsFaulted     uint64
 	TopologySwitches uint64 // decisions that changed the topology
 	SwitchesHeld     uint64 // decisions in which hysteresis kept the topology
+	Stops            uint64 // times a queue was stopped after repeated panics
 }
 
 func (c *Counts) add(o Counts) {
@@ -36,12 +37,15 @@ func (c *Counts) add(o Counts) {
 	c.SlotsFaulted += o.SlotsFaulted
 	c.TopologySwitches += o.TopologySwitches
 	c.SwitchesHeld += o.SwitchesHeld
+	c.Stops += o.Stops
 }
 
-// Stats describes the whole system. Counts include passivated queues.
+// Stats describes the whole system. Counts include forgotten queues.
 type Stats struct {
 	Counts
-	Queues         int    // active
+	Queues         int    // known
+	QueuesLive     int    // part of Queues whose actors run; the others are parked
+	QueuesStopped  int    // part of Queues that rest after repeated panics
 	Workers        int    // known
 	SlotsPending   uint64 // submitted and not finished
 	RecordsRefused uint64 // with an error
@@ -50,43 +54,50 @@ type Stats struct {
 	Restarts       uint64 // actors restarted after a panic
 }
 
-// QueueStatus is one active queue.
+// QueueStatus is one known queue.
 type QueueStatus struct {
 	Worker, Queue  string
 	Decided        bool // Recommendation is valid
 	Recommendation telemetry.Recommendation
 	Counts
 	SlotsPending uint64 // submitted and not finished
+	Stopped      bool   // rests after repeated panics; the recommendation's Error says so
 }
 
 // Stats returns the counts of all queues.
 func (s *System) Stats() Stats {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
+	families, retired, workers := slices.Clone(s.roster), s.retired, len(s.devices)
+	s.mu.RUnlock()
 	out := Stats{
-		Counts: s.retired, Queues: len(s.families), Workers: len(s.devices),
+		Counts: retired, Queues: len(families), Workers: workers,
+		QueuesLive: int(s.live.Load()), QueuesStopped: int(s.stopped.Load()),
 		RecordsRefused: s.refused.Load(), EchoesDropped: s.echoes.Load(),
 		DeadLetters: s.shell.deadLetters.Load(), Restarts: s.shell.restarts.Load(),
 	}
-	for _, f := range s.families {
+	for _, f := range families {
 		out.Counts.add(f.counts())
 		out.SlotsPending += uint64(f.pending.Load())
 	}
 	return out
 }
 
-// Queues returns the active queues, ordered by worker and queue.
+// Queues returns the known queues, ordered by worker and queue.
 func (s *System) Queues() []QueueStatus {
 	s.mu.RLock()
-	rows := make([]QueueStatus, 0, len(s.families))
-	for key, f := range s.families {
-		row := QueueStatus{Worker: key.worker, Queue: key.queue, Counts: f.counts(), SlotsPending: uint64(f.pending.Load())}
+	families := slices.Clone(s.roster)
+	s.mu.RUnlock()
+	rows := make([]QueueStatus, 0, len(families))
+	for _, f := range families {
+		row := QueueStatus{
+			Worker: f.device.name, Queue: f.name, Counts: f.counts(),
+			SlotsPending: uint64(f.pending.Load()), Stopped: f.stopped.Load() != nil,
+		}
 		if r := f.latest.Load(); r != nil {
-			row.Decided, row.Recommendation = true, *r
+			row.Decided, row.Recommendation = true, *r.recommendation(s.cfg.validForMs())
 		}
 		rows = append(rows, row)
 	}
-	s.mu.RUnlock()
 	slices.SortFunc(rows, func(a, b QueueStatus) int {
 		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Queue, b.Queue))
 	})
@@ -101,6 +112,6 @@ func (f *family) counts() Counts {
 		Decisions: t.decisions.Load(), Recommendations: t.recommendations.Load(), Heartbeats: t.heartbeats.Load(),
 		Launches: launches.launches, FailedLaunches: launches.failed,
 		SlotsSubmitted: t.submitted.Load(), SlotsExecuted: launches.executed, SlotsFaulted: launches.faulted,
-		TopologySwitches: t.switches.Load(), SwitchesHeld: t.held.Load(),
+		TopologySwitches: t.switches.Load(), SwitchesHeld: t.held.Load(), Stops: t.stops.Load(),
 	}
 }

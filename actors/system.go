@@ -16,10 +16,14 @@ type System struct {
 	publisher Publisher
 	shell     *shell
 
-	mu       sync.RWMutex // devices, families, retired; held over folds so that a queue in use is not passivated
-	devices  map[string]*device
-	families map[queueKey]*family
-	retired  Counts // of passivated queues
+	mu      sync.RWMutex // devices, roster, retired; held over folds so that a queue in use is not forgotten
+	devices map[string]*device
+	roster  []*family // all queues
+	retired Counts    // of forgotten queues
+
+	live    atomic.Int64  // queues whose actors run
+	stopped atomic.Int64  // queues that are stopped after panics
+	crowded chan struct{} // a token asks for parking, there are too many live queues
 
 	tick     atomic.Uint64 // heartbeats since the start
 	launches atomic.Uint64 // launch numbers, unique over all local workers
@@ -32,20 +36,18 @@ type System struct {
 	once     sync.Once
 }
 
-type queueKey struct{ worker, queue string }
-
 // New starts a system that publishes through pub. Close stops it.
 func New(cfg Config, pub Publisher) (*System, error) {
-	return start(cfg, pub, nil)
+	return start(cfg, pub, tap{})
 }
 
-func start(cfg Config, pub Publisher, intercept func(string, message)) (*System, error) {
+func start(cfg Config, pub Publisher, t tap) (*System, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	s := &System{
-		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, intercept),
-		devices: make(map[string]*device), families: make(map[queueKey]*family),
+		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, t),
+		devices: make(map[string]*device), crowded: make(chan struct{}, 1),
 		stop: make(chan struct{}),
 	}
 	s.ticking.Go(s.beat)
@@ -103,36 +105,55 @@ func (s *System) Announce(worker string, r *telemetry.Record) error {
 		s.echoes.Add(1)
 		return nil
 	}
+	changed, err := s.announce(worker, r)
+	if err != nil {
+		s.refused.Add(1)
+		return err
+	}
+	for _, f := range changed {
+		f.dispatch(f.cell.poke())
+	}
+	return nil
+}
+
+// announce returns the queues whose decisions depend on what has changed.
+func (s *System) announce(worker string, r *telemetry.Record) ([]*family, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d, err := s.device(worker)
 	if err != nil {
-		s.refused.Add(1)
-		return err
+		return nil, err
 	}
 	d.touched = s.tick.Load()
 	changed, err := d.announce(&r.Header, &r.Worker)
-	if err != nil {
-		s.refused.Add(1)
-		return err
+	if err != nil || !changed {
+		return nil, err
 	}
-	if changed {
-		d.poke()
-	}
-	return nil
+	return d.queues(), nil
 }
 
 // AttachEngine makes a worker local: e executes its work and its limits hold
 // whatever is announced. memoryBudget is in bytes, 0 for none.
 func (s *System) AttachEngine(worker string, limits policy.Limits, memoryBudget uint64, e Engine) error {
+	queues, err := s.attach(worker, limits, memoryBudget, e)
+	if err != nil {
+		return err
+	}
+	for _, f := range queues {
+		f.dispatch(wakePriority | f.cell.poke())
+	}
+	return nil
+}
+
+func (s *System) attach(worker string, limits policy.Limits, memoryBudget uint64, e Engine) ([]*family, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d, err := s.device(worker)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if d.worker.Load() != nil {
-		return fmt.Errorf("%w: %s", ErrAttached, worker)
+		return nil, fmt.Errorf("%w: %s", ErrAttached, worker)
 	}
 	d.attach(limits, memoryBudget)
 	w := &workerActor{
@@ -140,14 +161,10 @@ func (s *System) AttachEngine(worker string, limits policy.Limits, memoryBudget 
 		lanes: make(map[string]*lane), finished: newFinishedBatches(), freeSince: time.Now(),
 	}
 	var addresses []address
-	d.workerSupervisor, addresses = s.shell.group(worker, member{"worker", w})
+	d.workerSupervisor, addresses = s.shell.group(worker, member{name: "worker", receiver: w})
 	w.self = addresses[0]
 	d.worker.Store(w)
-	for _, f := range d.families {
-		s.shell.send(d.diffusionAddr, prioritized{f})
-	}
-	d.poke()
-	return nil
+	return d.queues(), nil
 }
 
 // Submit gives a batch to the engine of a local worker. settled is called
@@ -178,11 +195,10 @@ func (s *System) Submit(worker, queue string, w *telemetry.Work, workSentNs int6
 	}
 }
 
-// Latest returns the last recommendation of an active queue. Its reasons are
-// shared and must not be changed.
+// Latest returns the last recommendation of a known queue.
 func (s *System) Latest(worker, queue string) (telemetry.Recommendation, bool) {
 	s.mu.RLock()
-	f := s.families[queueKey{worker, queue}]
+	f := s.family(worker, queue)
 	s.mu.RUnlock()
 	if f == nil {
 		return telemetry.Recommendation{}, false
@@ -191,5 +207,5 @@ func (s *System) Latest(worker, queue string) (telemetry.Recommendation, bool) {
 	if r == nil {
 		return telemetry.Recommendation{}, false
 	}
-	return *r, true
+	return *r.recommendation(s.cfg.validForMs()), true
 }

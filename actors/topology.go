@@ -14,8 +14,10 @@ func (a *topologyActor) receive(msg message) {
 	case *decision:
 		a.classify(m)
 	case *settled:
-		a.memory.settle(m.decision, m.ok, m.state.Topology)
-		a.send(a.policyAddr, m)
+		if a.memory.settle(m.decision, m.ok, m.state.Topology) {
+			m.reverted = true
+		}
+		a.send(policyStage, m)
 	}
 }
 
@@ -26,7 +28,7 @@ func (a *topologyActor) classify(d *decision) {
 		d.class, d.after.Topology = policy.Classify(&a.system.cfg.Policy, &d.observation, d.before.Topology)
 		a.memory.issue(d.number, d.after.Topology, d.commitOnPublish)
 	}
-	a.send(a.policyAddr, d)
+	a.send(policyStage, d)
 }
 
-func (a *topologyActor) restarted(lost message) { a.revive(a.topologyAddr, lost) }
+func (a *topologyActor) restarted(lost message) { a.revive(topologyStage, lost) }

@@ -104,7 +104,7 @@ func stateText(s policy.State) string {
 // start makes the system on the first command, so that config commands may come before.
 func (r *runner) start() *System {
 	if r.system == nil {
-		s, err := start(r.cfg, r.pub, r.intercept)
+		s, err := start(r.cfg, r.pub, tap{before: r.intercept})
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -142,6 +142,8 @@ func messageText(m message) string {
 		return fmt.Sprintf("tuned %d", m.width)
 	case *halted:
 		return "halted"
+	case parked:
+		return "parked " + m.family.name
 	case prioritized:
 		return "prioritized " + m.family.name
 	case forgotten:

@@ -6,13 +6,14 @@ import "ringmaster/megakernel/tuner"
 // width to use next. It never triggers a decision.
 type tunerActor struct {
 	*family
-	samples   tuner.Samples
+	samples   *tuner.Samples // nil before the first measurement
 	suggested uint32
 	timings   []timing // reused between looks at the cell
 }
 
 func (a *tunerActor) receive(msg message) {
-	if _, ok := msg.(reported); ok {
+	switch msg.(type) {
+	case reported:
 		a.measure()
 		a.suggest()
 	}
@@ -20,6 +21,9 @@ func (a *tunerActor) receive(msg message) {
 
 func (a *tunerActor) measure() {
 	a.timings = a.cell.takeTimings(a.timings[:0])
+	if a.samples == nil && len(a.timings) > 0 {
+		a.samples = new(tuner.Samples)
+	}
 	for _, t := range a.timings {
 		a.samples.Observe(t.width, t.slots, t.ns)
 	}
@@ -29,14 +33,14 @@ func (a *tunerActor) measure() {
 // be lower than the device's.
 func (a *tunerActor) suggest() {
 	current := a.planned.Load()
-	if current == nil || !a.system.cfg.Tuning {
+	if current == nil || a.samples == nil || !a.system.cfg.Tuning {
 		return
 	}
-	width := tuner.Suggest(&a.samples, tuner.Candidates(current.request.Limits), current.plan.WorkgroupSizeX)
+	width := tuner.Suggest(a.samples, tuner.Candidates(current.limits), current.plan.WorkgroupSizeX)
 	if width != a.suggested {
 		a.suggested = width
-		a.send(a.queueAddr, tuned{width})
+		a.send(queueStage, tuned{width})
 	}
 }
 
-func (a *tunerActor) restarted(lost message) { a.revive(a.tunerAddr, lost) }
+func (a *tunerActor) restarted(lost message) { a.revive(tunerStage, lost) }

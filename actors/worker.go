@@ -18,7 +18,7 @@ type workerActor struct {
 
 	inbox      inbox
 	lanes      map[string]*lane // by queue
-	order      []*lane          // in order of first work
+	ready      []*lane          // those with pending slots, longest first
 	finished   *finishedBatches
 	outbox     []*batch // finished, done record to be sent
 	admitted   uint64   // batches so far
@@ -29,6 +29,7 @@ type workerActor struct {
 	draining   []*drain
 	stopping   bool
 	candidates []policy.Candidate // reused between launches
+	panics     int                // in a row
 
 	hand    any    // item in hand, to be accounted for after a panic
 	sending *batch // batch in hand of the publisher
@@ -38,12 +39,17 @@ func (w *workerActor) receive(msg message) {
 	switch m := msg.(type) {
 	case arrived:
 		w.work()
+	case planned:
+		// a queue has a new plan: proceed looks at it
 	case diffused:
 		w.priorities = m.byQueue
+	case parked:
+		w.drop(m.family)
 	case forgotten:
-		w.forget(m.family)
+		w.drop(m.family)
 	}
 	w.proceed()
+	w.panics = 0
 }
 
 // work handles what is in the inbox.
@@ -101,12 +107,17 @@ func (w *workerActor) rest() {
 	w.draining = nil
 }
 
+// restarted gives back what a panic had in hand. Messages that say only "look"
+// are made up for by looking again, after a pause that grows while the actor
+// keeps panicking.
 func (w *workerActor) restarted(lost message) {
 	switch m := lost.(type) {
 	case diffused:
 		w.priorities = m.byQueue
+	case parked:
+		w.drop(m.family)
 	case forgotten:
-		w.forget(m.family)
+		w.drop(m.family)
 	}
 	hand, sending := w.hand, w.sending
 	w.hand, w.sending = nil, nil
@@ -122,5 +133,10 @@ func (w *workerActor) restarted(lost message) {
 			Pending: f.lane.pending,
 		}})
 	}
-	w.system.shell.send(w.self, arrived{})
+	w.panics++
+	time.AfterFunc(w.system.cfg.pause(w.panics), func() {
+		if !w.system.closed.Load() {
+			w.system.shell.send(w.self, arrived{})
+		}
+	})
 }

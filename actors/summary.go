@@ -1,0 +1,84 @@
+package actors
+
+import (
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+// summary is what outlives a decision: enough to repeat its recommendation, to
+// launch it and to settle its launch. It is constant once it is shared.
+type summary struct {
+	number  uint64
+	edition uint64 // counts the distinct plans of the queue
+	records SequenceRange
+	planned bool   // plan is valid
+	reason  string // why there is no plan, or why nobody launches it
+
+	queueLen        uint32
+	densityBps      uint16
+	pressureBps     uint16
+	topology, raw   policy.Topology
+	commitOnPublish bool
+	limits          policy.Limits
+	memoryBudget    uint64
+	plan            policy.Recommendation
+	after           policy.State
+}
+
+func summaryOf(d *decision) *summary {
+	s := &summary{
+		number: d.number, records: d.view.records, planned: d.err == nil,
+		queueLen: d.request.QueueLen, densityBps: d.observation.FrontierDensityBps, pressureBps: d.observation.MemoryPressureBps,
+		topology: d.class.Topology, raw: d.class.Raw, commitOnPublish: d.commitOnPublish,
+		limits: d.request.Limits, memoryBudget: d.request.MemoryBudgetBytes,
+		plan: d.plan, after: d.after,
+	}
+	if d.err != nil {
+		s.reason = d.err.Error()
+	}
+	return s
+}
+
+// because is the same decision with something to say about it.
+func (s *summary) because(reason string) *summary {
+	again := *s
+	again.reason = reason
+	return &again
+}
+
+// recommendation is the wire form of a decision.
+func (s *summary) recommendation(validForMs uint32) *telemetry.Recommendation {
+	p := &s.plan
+	r := &telemetry.Recommendation{
+		Decision:            s.number,
+		AnsweredIncarnation: s.records.Incarnation,
+		AnsweredSeq:         s.records.Last,
+		AnsweredSentNs:      s.records.SentNs,
+		Error:               s.reason,
+		QueueLen:            s.queueLen,
+		FrontierDensityBps:  s.densityBps,
+		MemoryPressureBps:   s.pressureBps,
+		CommittedOnPublish:  s.commitOnPublish,
+		LaunchMode:          "wave",
+		Pressure:            p.Pressure.String(),
+		ExecutionMode:       p.Mode.String(),
+		Topology:            s.topology.String(),
+		SwitchHeld:          s.topology != s.raw,
+		MemoryBudgetBytes:   s.memoryBudget,
+		ValidForMs:          validForMs,
+	}
+	if !s.planned {
+		return r
+	}
+	r.WorkgroupSizeX, r.Groups, r.ClaimChunk = p.WorkgroupSizeX, p.DispatchGrid[0], p.ClaimChunk
+	r.BatchDepth, r.SlotCount, r.DispatchGrid = p.BatchDepth, p.SlotCount, p.DispatchGrid
+	r.WorkerGroups, r.HitCapacity = p.WorkerGroups, p.HitCapacity
+	r.PromoteHotOpcodes, r.PromoteHotWindows, r.AgePriorityWork = p.PromoteHotOpcodes, p.PromoteHotWindows, p.AgePriorityWork
+	r.EstimatedPeakBytes = p.EstimatedPeakBytes
+	r.Reasons = make([]telemetry.Reason, p.ReasonCount)
+	for i := range r.Reasons {
+		w := &p.Reasons[i]
+		r.Reasons[i] = telemetry.Reason{Rule: w.Rule.String(), Threshold: w.Threshold, Value: w.Value, Distance: w.Distance, Held: w.Held}
+	}
+	return r
+}
