@@ -1,38 +1,293 @@
 package megakernel
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"ringmaster/ring"
 )
 
+// slot is a slot with the given operands.
 func slot(op Opcode, priority uint32, args ...uint32) ring.Slot {
 	s := ring.Slot{Opcode: uint32(op), Priority: priority}
 	copy(s.Args[:], args)
 	return s
 }
 
-func TestLaunchRunsABatchAtTheOrderedGeometry(t *testing.T) {
+var testGeometry = Geometry{Width: 64, Groups: 4, Chunk: 256}
+
+func submit(t *testing.T, e *Engine, queue string, b Batch) {
+	t.Helper()
+	if err := e.Submit(queue, b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func launch(t *testing.T, e *Engine, o Order) Report {
+	t.Helper()
+	r, err := e.Launch(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// drain launches until nothing is pending and returns what finished and the
+// number of launches.
+func drainQueue(t *testing.T, e *Engine, o Order) (finished []BatchResult, launches int) {
+	t.Helper()
+	for {
+		r := launch(t, e, o)
+		launches++
+		finished = append(finished, r.Finished...)
+		if r.Pending == 0 {
+			return finished, launches
+		}
+		if r.Executed+r.Faulted == 0 {
+			t.Fatalf("launch %d made no progress: %+v", launches, r)
+		}
+	}
+}
+
+func TestFenceOrdersWhatStandsAroundIt(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	batch := Batch{ID: "b", WantResults: true, Slots: []ring.Slot{
-		slot(OpStore, 2, 7, 3),
-		slot(OpAdd, 0, 5, 10),
-		slot(OpAdd, 4, 6, 10),
-		slot(OpFence, 1),
-		slot(OpLoad, 2, 3),
-		slot(OpLoad, 2, 10),
-	}}
-	if err := e.Submit("q", batch); err != nil {
+	var slots []ring.Slot
+	const links = 20
+	for i := range uint32(links) {
+		slots = append(slots, slot(OpAdd, i%5, 1, i), slot(OpFence, 0), slot(OpCopy, (i+3)%5, i, i+1, 1), slot(OpFence, 4))
+	}
+	slots = append(slots, slot(OpLoad, 0, links))
+	submit(t, e, "q", Batch{ID: "chain", Tag: 7, Slots: slots, WantResults: true})
+	finished, launches := drainQueue(t, e, Order{Queue: "q", Geometry: testGeometry})
+	if len(finished) != 1 {
+		t.Fatalf("finished %+v", finished)
+	}
+	b := finished[0]
+	if b.ID != "chain" || b.Tag != 7 || b.Executed != uint32(len(slots)) || b.Faulted != 0 || b.Results[len(slots)-1] != links {
+		t.Errorf("batch %+v", b)
+	}
+	if launches != 2*links+1 {
+		t.Errorf("%d launches for %d fences", launches, 2*links)
+	}
+}
+
+func TestFenceAtTheEndNeedsNoLaunchOfItsOwn(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0), slot(OpFence, 4)}})
+	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry})
+	if len(r.Finished) != 1 || r.Opcodes[OpNop] != 1 || r.Opcodes[OpFence] != 1 || r.Pending != 0 {
+		t.Errorf("report %+v", r)
+	}
+}
+
+func TestDeviceRunsExactlyTheOrderedGeometry(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	for _, g := range []Geometry{{1, 1, 1}, {32, 7, 32}, {51, 51, 51}, {64, 4, 256}, {256, 64, 1000}, {1024, 3, 4096}} {
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 0)}})
+		r := launch(t, e, Order{Launch: 3, Decision: 4, Queue: "q", Geometry: g})
+		if r.Applied != g || r.Recommended != g || r.NotApplied != "" {
+			t.Errorf("ordered %s, applied %s: %q", g, r.Applied, r.NotApplied)
+		}
+		if r.Launch != 3 || r.Decision != 4 || r.Queue != "q" || r.Executed != 1 || r.Fingerprint != Fingerprint(Source(g.Width)) {
+			t.Errorf("report %+v", r)
+		}
+		if r.ElapsedNs == 0 || r.ElapsedNs > r.WallNs || r.TimeSource == TimeNone {
+			t.Errorf("elapsed %d ns of %d by %s", r.ElapsedNs, r.WallNs, r.TimeSource)
+		}
+	}
+}
+
+func TestGeometryBeyondTheDeviceRunsAsTheNearestAndSaysWhy(t *testing.T) {
+	dev := openDevice(t)
+	e := newEngine(t, dev, nil)
+	order := Geometry{Width: 1 << 20, Groups: 2, Chunk: 0}
+	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
+	r := launch(t, e, Order{Queue: "q", Geometry: order})
+	want := Geometry{Width: e.limits.width, Groups: 2, Chunk: 1}
+	if r.Applied != want || r.Recommended != order || !strings.Contains(r.NotApplied, "width 1048576") || !strings.Contains(r.NotApplied, "chunk 0") {
+		t.Errorf("applied %s, want %s: %q", r.Applied, want, r.NotApplied)
+	}
+	if r.Executed != 1 {
+		t.Errorf("executed %d", r.Executed)
+	}
+}
+
+func TestLaunchWithoutWorkDispatchesNothing(t *testing.T) {
+	dev := &faultyDevice{Device: openDevice(t)}
+	e := newEngine(t, dev, nil)
+	if _, err := e.Launch(Order{Queue: "never seen"}); !errors.Is(err, ErrQueue) {
+		t.Errorf("error %v", err)
+	}
+	if err := e.Write("q", 0, []uint32{1}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := e.Launch(Order{Launch: 1, Queue: "q", Geometry: Geometry{64, 2, 128}})
-	if err != nil {
-		t.Fatal(err)
+	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry})
+	if r.NotApplied == "" || r.Applied != (Geometry{}) || r.TimeSource != TimeNone || dev.dispatches != 0 {
+		t.Errorf("report %+v, %d dispatches", r, dev.dispatches)
 	}
-	t.Logf("%+v", r)
-	r, err = e.Launch(Order{Launch: 2, Queue: "q", Geometry: Geometry{64, 2, 128}})
-	if err != nil {
-		t.Fatal(err)
+}
+
+func TestFaultsHaveCodesAndWriteNothing(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.MaxQueues, c.WindowWords, c.HeapWords = 3, 256, 1024 })
+	guard := make([]uint32, 256)
+	for i := range guard {
+		guard[i] = 0xC0DE0000 + uint32(i)
 	}
-	t.Logf("%+v", r)
+	// The queue under test has the window in the middle.
+	for _, q := range []string{"below", "q", "above"} {
+		if err := e.Write(q, 0, guard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cases := []struct {
+		slot ring.Slot
+		code ring.FaultCode
+	}{
+		{slot(OpStore, 0, 1, 256), ring.FaultOutOfWindow},
+		{slot(OpStore, 1, 1, ^uint32(0)), ring.FaultOutOfWindow},
+		{slot(OpAdd, 2, 1, 256), ring.FaultOutOfWindow},
+		{slot(OpLoad, 3, 256), ring.FaultOutOfWindow},
+		{slot(OpCopy, 4, 0, 255, 2), ring.FaultOutOfWindow},
+		{slot(OpCopy, 0, 255, 0, 2), ring.FaultOutOfWindow},
+		{slot(OpCopy, 0, 0, ^uint32(0), 2), ring.FaultOutOfWindow},
+		{slot(OpCopy, 0, 0, 0, CopyCap+1), ring.FaultCopyTooLong},
+		{slot(OpCopy, 0, 0, 1, ^uint32(0)), ring.FaultCopyTooLong},
+		{slot(4, 0, 0, 1, 2), ring.FaultUnknownOpcode},
+		{slot(99, 0, 0, 1, 2), ring.FaultUnknownOpcode},
+		{slot(^Opcode(0), 0, 0, 1, 2), ring.FaultUnknownOpcode},
+		{slot(OpFault, 0, 0), ring.FaultUser},
+		{slot(OpFault, 0, ring.UserFaults-1), ring.FaultUser + ring.FaultCode(ring.UserFaults) - 1},
+		{slot(OpFault, 0, ring.UserFaults), ring.FaultBadCode},
+	}
+	b := Batch{ID: "b", WantResults: true}
+	for _, c := range cases {
+		b.Slots = append(b.Slots, c.slot)
+	}
+	submit(t, e, "q", b)
+	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry})
+	if r.Faulted != uint32(len(cases)) || r.Executed != 0 || len(r.Finished) != 1 {
+		t.Fatalf("report %+v", r)
+	}
+	if r.Opcodes != [ring.OpcodeBins]uint32{} {
+		t.Errorf("faulted slots were counted as executed: %v", r.Opcodes)
+	}
+	faults := r.Finished[0].Faults
+	slices.SortFunc(faults, func(a, b SlotFault) int { return int(a.Index) - int(b.Index) })
+	for i, c := range cases {
+		if faults[i] != (SlotFault{uint32(i), c.code}) {
+			t.Errorf("%s %v: %s, want %s", Opcode(c.slot.Opcode), c.slot.Args[:3], faults[i].Code, c.code)
+		}
+	}
+	for _, q := range []string{"below", "q", "above"} {
+		got := make([]uint32, 256)
+		if err := e.Read(q, 0, got); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, guard) {
+			t.Errorf("window %q changed", q)
+		}
+	}
+}
+
+func TestTransfersStayInTheWindow(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.MaxQueues, c.WindowWords = 2, 16 })
+	if err := e.Read("q", 0, make([]uint32, 1)); !errors.Is(err, ErrQueue) {
+		t.Errorf("read of an unknown queue: %v", err)
+	}
+	for _, c := range []struct {
+		offset uint32
+		words  int
+	}{{0, 17}, {16, 1}, {^uint32(0), 2}} {
+		if err := e.Write("q", c.offset, make([]uint32, c.words)); !errors.Is(err, ErrWindow) {
+			t.Errorf("write of %d words at %d: %v", c.words, c.offset, err)
+		}
+		if err := e.Read("q", c.offset, make([]uint32, c.words)); !errors.Is(err, ErrWindow) {
+			t.Errorf("read of %d words at %d: %v", c.words, c.offset, err)
+		}
+	}
+	if err := e.Write("q", 14, []uint32{5, 6}); err != nil {
+		t.Error(err)
+	}
+	got := make([]uint32, 3)
+	if err := e.Read("q", 13, got); err != nil || !slices.Equal(got, []uint32{0, 5, 6}) {
+		t.Errorf("read %v, error %v", got, err)
+	}
+}
+
+func TestRacingAddsAllCount(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	const n, words = 20_000, 7
+	slots := make([]ring.Slot, n)
+	var want [words]uint32
+	for i := range slots {
+		w := uint32(i*i) % words
+		slots[i] = slot(OpAdd, uint32(i%5), uint32(i), w)
+		want[w] += uint32(i)
+	}
+	submit(t, e, "q", Batch{ID: "b", Slots: slots})
+	drainQueue(t, e, Order{Queue: "q", Geometry: Geometry{256, 16, 512}})
+	got := make([]uint32, words)
+	if err := e.Read("q", 0, got); err != nil || !slices.Equal(got, want[:]) {
+		t.Errorf("sums %v, want %v, error %v", got, want, err)
+	}
+}
+
+func TestQueuesShareADeviceAndNothingElse(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	for i := range uint32(5) {
+		q := fmt.Sprint("q", i)
+		var slots []ring.Slot
+		for a := range uint32(1000) {
+			slots = append(slots, slot(OpStore, a%5, 1000*i+a, a))
+		}
+		submit(t, e, q, Batch{ID: q, Slots: slots})
+	}
+	for i := range uint32(5) {
+		r := launch(t, e, Order{Queue: fmt.Sprint("q", i), Geometry: testGeometry})
+		if r.Executed != 1000 || len(r.Finished) != 1 || r.Finished[0].ID != r.Queue {
+			t.Errorf("report %+v", r)
+		}
+		if i < 4 && e.Pending("q4") != 1000 {
+			t.Errorf("a launch of %s ran slots of q4", r.Queue)
+		}
+	}
+	for i := range uint32(5) {
+		got := make([]uint32, 1000)
+		if err := e.Read(fmt.Sprint("q", i), 0, got); err != nil {
+			t.Fatal(err)
+		}
+		for a, v := range got {
+			if v != 1000*i+uint32(a) {
+				t.Fatalf("q%d word %d is %d", i, a, v)
+			}
+		}
+	}
+}
+
+func TestBatchDepthBoundsALaunch(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(OpAdd, 2, 1, 0)}, 1000)})
+	for _, want := range []uint32{300, 300, 300, 100} {
+		r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 300})
+		if r.Scheduled != want || r.Executed != want {
+			t.Errorf("scheduled %d, executed %d, want %d", r.Scheduled, r.Executed, want)
+		}
+	}
+	if e.Pending("q") != 0 || e.pool.Free() != e.pool.Pages() {
+		t.Errorf("%d pending, %d pages free of %d", e.Pending("q"), e.pool.Free(), e.pool.Pages())
+	}
+}
+
+func TestUrgentSlotsRunBeforeAnOlderBacklog(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	submit(t, e, "q", Batch{ID: "backlog", Slots: slices.Repeat([]ring.Slot{slot(OpNop, ring.PriorityIdle)}, 20_000)})
+	launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 1000})
+	submit(t, e, "q", Batch{ID: "urgent", Slots: slices.Repeat([]ring.Slot{slot(OpNop, ring.PriorityCritical)}, 500)})
+	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 1000})
+	if len(r.Finished) != 1 || r.Finished[0].ID != "urgent" || r.Executed != 1000 {
+		t.Errorf("finished %+v, executed %d", r.Finished, r.Executed)
+	}
 }

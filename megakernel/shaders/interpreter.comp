@@ -5,9 +5,10 @@
 
 layout(local_size_x = WIDTH) in;
 
-// Two tickets in turn: a workgroup's lane 0 can write the next one while other
-// lanes still read the last, so one barrier a claim is enough.
-shared uint ticket[2];
+// What the workgroup's ticket leaves of the schedule from its first position
+// on; 0 says that there is nothing left. Two in turn: lane 0 can write the
+// next while other lanes still read the last, so one barrier a claim is enough.
+shared uint left[2];
 shared uint total_faulted;
 shared uint total_unreached;
 shared uint total_executed[OPCODE_BINS];
@@ -18,14 +19,19 @@ uvec4 executed_high = uvec4(0u); // and 4..7
 uint faulted = 0u;
 uint unreached = 0u;
 
-// claim_next takes the next chunk for the whole workgroup.
-uint claim_next(uint claim) {
+// claim_next takes the next chunk for the whole workgroup and returns how much
+// of the schedule begins with it. Software rasterisers run the loop of main
+// also for the lanes that pad a workgroup's last vector, and these lanes read
+// zeros from memory: zero is therefore the value that ends the loop, or the
+// padding would go on to take part in barriers after the workgroup is done.
+uint claim_next(uint claim, uint positions) {
     if (gl_LocalInvocationID.x == 0u) {
-        ticket[claim & 1u] = atomicAdd(control.ticket, wave_chunk);
+        uint first = atomicAdd(control.ticket, wave_chunk);
+        left[claim & 1u] = first < positions ? positions - first : 0u;
     }
     memoryBarrierShared();
     barrier();
-    return ticket[claim & 1u];
+    return left[claim & 1u];
 }
 
 // attempt runs the slot at one position of the schedule if it is published.
@@ -96,12 +102,13 @@ void main() {
     uint positions = wave_entries << PAGE_SHIFT;
     uint chunks = 0u;
     for (uint claim = 0u; claim < claim_budget; claim++) {
-        uint first = claim_next(claim);
-        if (first >= positions) {
+        uint rest = claim_next(claim, positions);
+        if (rest == 0u) {
             break;
         }
         chunks++;
-        uint end = min(first + wave_chunk, positions);
+        uint first = positions - rest;
+        uint end = first + min(rest, wave_chunk);
         uint p = first + gl_LocalInvocationID.x;
         do {
             if (p < end) {

@@ -1,0 +1,229 @@
+package megakernel
+
+import (
+	"bufio"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/zeebo/blake3"
+
+	"ringmaster/ring"
+)
+
+// A testProgram is one wave on small buffers: everything a kernel reads,
+// except the heap's words, which are a fixed function of their index.
+type testProgram struct {
+	geometry Geometry
+	wave     Wave
+	schedule []ring.Entry
+	slots    []ring.Slot // testPages pages
+	statuses []ring.Status
+}
+
+// Sizes of the buffers that every program runs on.
+const (
+	testPages     = 6
+	testSlots     = testPages * ring.PageSlots
+	testHeapWords = 1 << 13
+)
+
+// image is the program's memory before the wave. Results start as a pattern,
+// so that a kernel that writes one it should not is noticed.
+func (p *testProgram) image() *Image {
+	m := &Image{
+		Slots:    append([]ring.Slot(nil), p.slots...),
+		Statuses: append([]ring.Status(nil), p.statuses...),
+		Results:  make([]uint32, testSlots),
+		Schedule: make([]ring.Entry, testPages),
+		Heap:     make([]uint32, testHeapWords),
+	}
+	copy(m.Schedule, p.schedule)
+	for i := range m.Results {
+		m.Results[i] = 0xA5A50000 + uint32(i)
+	}
+	for i := range m.Heap {
+		m.Heap[i] = uint32(i)*2654435761 + 12345
+	}
+	return m
+}
+
+// randomProgram draws a program whose slots do not conflict: of its window's
+// words some are only read, some only added to, and each other word is
+// written by one slot at most.
+func randomProgram(seed uint64) *testProgram {
+	r := rand.New(rand.NewPCG(seed, 0x52494e47))
+	p := &testProgram{slots: make([]ring.Slot, testSlots), statuses: make([]ring.Status, testSlots)}
+	p.wave.Tenant = r.Uint32N(1000)
+	p.wave.WindowBase = r.Uint32N(500)
+	p.wave.WindowLength = 3000 + r.Uint32N(testHeapWords-3500-500)
+	p.wave.StepBudget = []uint32{CopyCap, CopyCap, 64, 1, 0}[r.IntN(5)]
+	for _, page := range r.Perm(testPages)[:1+r.IntN(testPages)] {
+		p.schedule = append(p.schedule, ring.NewEntry(uint32(page), 1+r.IntN(ring.PageSlots)))
+	}
+	p.wave.Entries = uint32(len(p.schedule))
+
+	g := programGenerator{Rand: r, wave: &p.wave, free: p.wave.WindowLength / 4}
+	for i := range p.slots {
+		p.slots[i] = g.slot(uint32(i))
+		status := ring.NewStatus(ring.Published)
+		if r.IntN(10) == 0 {
+			status = ring.NewStatus(ring.State(r.IntN(7)))
+			if status.State() == ring.Fault {
+				status = status.WithFault(ring.FaultUser)
+			}
+		}
+		for range []int{0, 1, 3, 300}[r.IntN(4)] {
+			status = status.Attempted().Aged()
+		}
+		p.statuses[i] = status
+	}
+
+	p.geometry = Geometry{
+		Width:  []uint32{1, 8, 32, 51, 64, 128, 256}[r.IntN(7)],
+		Groups: 1 + r.Uint32N(9),
+		Chunk:  []uint32{1, 7, 32, 64, 100, 256, 1000, 4096}[r.IntN(8)],
+	}
+	p.wave.Chunk = p.geometry.Chunk
+	// Either every position is reached, or every group uses its budget up:
+	// in both cases it does not depend on the order of the tickets what runs.
+	positions := p.wave.Entries << ring.PageShift
+	chunks := (positions + p.wave.Chunk - 1) / p.wave.Chunk
+	p.wave.ClaimBudget = chunks + 1
+	if perGroup := chunks / p.geometry.Groups; r.IntN(4) == 0 && perGroup > 0 {
+		p.wave.ClaimBudget = 1 + r.Uint32N(perGroup)
+	}
+	return p
+}
+
+// programGenerator draws slots. The first eighth of the window is read, the
+// second is added to, words from free on are written.
+type programGenerator struct {
+	*rand.Rand
+	wave *Wave
+	free uint32
+}
+
+func (g *programGenerator) slot(sequence uint32) ring.Slot {
+	w := g.wave
+	eighth := w.WindowLength / 8
+	s := ring.Slot{Tenant: w.Tenant, Priority: g.Uint32N(ring.Priorities), Sequence: sequence}
+	set := func(op Opcode, args ...uint32) {
+		s.Opcode = uint32(op)
+		copy(s.Args[:], args)
+	}
+	for i := range s.Args {
+		s.Args[i] = g.Uint32()
+	}
+	// outside is an address from which n words leave the window, also by
+	// wrapping around.
+	outside := func(n uint32) uint32 {
+		return []uint32{w.WindowLength - n + 1, w.WindowLength, w.WindowLength + g.Uint32N(1000), ^uint32(0) - g.Uint32N(2*n+2)}[g.IntN(4)]
+	}
+	switch k := g.IntN(20); {
+	case k < 2:
+		set(OpNop)
+	case k < 6 && g.free < w.WindowLength:
+		set(OpStore, g.Uint32(), g.free)
+		g.free++
+	case k < 9:
+		set(OpAdd, g.Uint32(), eighth+g.Uint32N(eighth))
+	case k < 12:
+		set(OpLoad, g.Uint32N(eighth))
+	case k < 14:
+		n := min([]uint32{0, 1, 2, 33}[g.IntN(4)], w.WindowLength-g.free)
+		set(OpCopy, g.Uint32N(eighth-33), g.free, n)
+		g.free += n
+	case k < 15:
+		set(OpFault, []uint32{0, 1, ring.UserFaults - 1, ring.UserFaults, ^uint32(0)}[g.IntN(5)])
+	case k < 16:
+		set(OpFence)
+	case k < 17:
+		s.Opcode = []uint32{4, 8, 31, 32, 0x80000001, ^uint32(0)}[g.IntN(6)]
+	case k < 18:
+		set([]Opcode{OpStore, OpAdd}[g.IntN(2)], g.Uint32(), outside(1))
+	case k < 19:
+		n := 1 + g.Uint32N(CopyCap+1)
+		switch g.IntN(3) {
+		case 0:
+			set(OpLoad, outside(1))
+		case 1:
+			set(OpCopy, outside(n), g.Uint32N(eighth), n)
+		case 2:
+			set(OpCopy, g.Uint32N(eighth), outside(n), n)
+		}
+	default:
+		set(OpStore, g.Uint32(), eighth)
+		s.Tenant++
+	}
+	return s
+}
+
+// text is the program in the form in which testdata/programs keeps it.
+func (p *testProgram) text() string {
+	var b strings.Builder
+	w := &p.wave
+	fmt.Fprintf(&b, "geometry %d %d %d\n", p.geometry.Width, p.geometry.Groups, p.geometry.Chunk)
+	fmt.Fprintf(&b, "wave %d %d %d %d %d %d %d\n", w.Entries, w.Chunk, w.ClaimBudget, w.StepBudget, w.Tenant, w.WindowBase, w.WindowLength)
+	for _, e := range p.schedule {
+		fmt.Fprintf(&b, "entry %d %d\n", e.Page(), e.Count())
+	}
+	for i, s := range p.slots {
+		if p.statuses[i] != 0 || s != (ring.Slot{}) {
+			fmt.Fprintf(&b, "slot %d %#x %d %d %d %d %v\n", i, uint32(p.statuses[i]), s.Opcode, s.Tenant, s.Priority, s.Sequence,
+				strings.Trim(fmt.Sprint(s.Args), "[]"))
+		}
+	}
+	return b.String()
+}
+
+// parseProgram reads what text wrote.
+func parseProgram(text string) (*testProgram, error) {
+	p := &testProgram{slots: make([]ring.Slot, testSlots), statuses: make([]ring.Status, testSlots)}
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		word, rest, _ := strings.Cut(lines.Text(), " ")
+		var err error
+		switch word {
+		case "geometry":
+			_, err = fmt.Sscan(rest, &p.geometry.Width, &p.geometry.Groups, &p.geometry.Chunk)
+		case "wave":
+			w := &p.wave
+			_, err = fmt.Sscan(rest, &w.Entries, &w.Chunk, &w.ClaimBudget, &w.StepBudget, &w.Tenant, &w.WindowBase, &w.WindowLength)
+		case "entry":
+			var page uint32
+			var count int
+			_, err = fmt.Sscan(rest, &page, &count)
+			p.schedule = append(p.schedule, ring.NewEntry(page, count))
+		case "slot":
+			var i int
+			var s ring.Slot
+			var status uint32
+			into := []any{&i, &status, &s.Opcode, &s.Tenant, &s.Priority, &s.Sequence}
+			for j := range s.Args {
+				into = append(into, &s.Args[j])
+			}
+			if _, err = fmt.Sscan(rest, into...); err == nil && i >= 0 && i < testSlots {
+				p.slots[i], p.statuses[i] = s, ring.Status(status)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", lines.Text(), err)
+		}
+	}
+	return p, nil
+}
+
+// save keeps a failing program, named by its hash, so that every later run of
+// the tests begins with it.
+func (p *testProgram) save() (path string, err error) {
+	text := p.text()
+	sum := blake3.Sum256([]byte(text))
+	path = filepath.Join("testdata", "programs", hex.EncodeToString(sum[:])+".txt")
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, []byte(text), 0o644)
+}
