@@ -1,0 +1,193 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrNoDecisions says that the server has no stream of decision logs.
+var ErrNoDecisions = errors.New("natsio: no decision log")
+
+// DecisionStreamConfig bounds the stream of decision logs. It matters when
+// the stream is created; one that exists keeps its own bounds.
+type DecisionStreamConfig struct {
+	// MaxBytes bounds the stored log; the oldest messages go first. At least 1 MiB.
+	MaxBytes int64
+	// MaxAge is how long a message is kept. At least 1 s.
+	MaxAge time.Duration
+	// Memory keeps the log in memory: gone with the server.
+	Memory bool
+	// Replicas is the number of servers that hold a copy. 1..5.
+	Replicas int
+}
+
+// DefaultDecisionStreamConfig keeps a week of decisions, at most 256 MiB.
+func DefaultDecisionStreamConfig() DecisionStreamConfig {
+	return DecisionStreamConfig{MaxBytes: 256 << 20, MaxAge: 7 * 24 * time.Hour, Replicas: 1}
+}
+
+// Validate reports every problem of the configuration.
+func (c *DecisionStreamConfig) Validate() error {
+	var errs []error
+	demand := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("natsio: decisions: "+format, args...))
+		}
+	}
+	demand(c.MaxBytes >= 1<<20, "stream of %d bytes is less than 1 MiB", c.MaxBytes)
+	demand(c.MaxAge >= time.Second, "age %v is less than 1s", c.MaxAge)
+	demand(c.Replicas >= 1 && c.Replicas <= 5, "%d replicas are not 1..5", c.Replicas)
+	return errors.Join(errs...)
+}
+
+// MaxDecisionMessage is the largest message of the decision stream, in bytes.
+const MaxDecisionMessage = 512 << 10
+
+// DecisionStream returns the name of the stream of decision logs,
+// RINGMASTER_DECISIONS with the default prefix. Its one subject is
+// <prefix>.decisions; each message is a decision log of its own.
+func (c *Conn) DecisionStream() string {
+	return strings.TrimSuffix(c.WorkStream(), "WORK") + "DECISIONS"
+}
+
+func (c *Conn) decisionSubject() string { return c.prefix() + ".decisions" }
+
+func (c *Conn) decisionStream(cfg DecisionStreamConfig) jetstream.StreamConfig {
+	storage := jetstream.FileStorage
+	if cfg.Memory {
+		storage = jetstream.MemoryStorage
+	}
+	return jetstream.StreamConfig{
+		Name:        c.DecisionStream(),
+		Description: "what every decision was made from, for replay",
+		Subjects:    []string{c.decisionSubject()},
+		Retention:   jetstream.LimitsPolicy,
+		Discard:     jetstream.DiscardOld,
+		Storage:     storage,
+		Replicas:    cfg.Replicas,
+		MaxBytes:    cfg.MaxBytes,
+		MaxAge:      cfg.MaxAge,
+		MaxMsgSize:  MaxDecisionMessage,
+		DenyDelete:  true,
+	}
+}
+
+// ensureDecisionStream creates the stream unless it exists.
+func (c *Conn) ensureDecisionStream(ctx context.Context, cfg DecisionStreamConfig) error {
+	want := c.decisionStream(cfg)
+	_, err := c.js.CreateStream(ctx, want)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("natsio: create stream %s: %w", want.Name, err)
+	}
+	stream, err := c.js.Stream(ctx, want.Name)
+	if err != nil {
+		return fmt.Errorf("natsio: look up stream %s: %w", want.Name, err)
+	}
+	have := stream.CachedInfo().Config
+	if have.Retention != want.Retention || len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0] {
+		return fmt.Errorf("%w: %s is a %v stream over %v, want limits over %v",
+			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Subjects)
+	}
+	return nil
+}
+
+// DecisionWriter stores decision logs in the stream. One goroutine at a time
+// may use it.
+type DecisionWriter struct {
+	conn  *Conn
+	cfg   DecisionStreamConfig
+	ready bool // the stream exists
+}
+
+// NewDecisionWriter returns a writer. It does not touch the network: the
+// stream is created by the first Write.
+func (c *Conn) NewDecisionWriter(cfg DecisionStreamConfig) (*DecisionWriter, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	return &DecisionWriter{conn: c, cfg: cfg}, nil
+}
+
+// Write stores one log of at most MaxDecisionMessage bytes as one message, and
+// returns when the server has it, after at most 3 s. It does not try again:
+// while it waits newer decisions queue up, and those are worth more. The error
+// wraps ErrTooLarge, ErrDisconnected, ErrStreamConflict, or says what the
+// server answered. A message whose answer was lost may have been stored.
+func (w *DecisionWriter) Write(ctx context.Context, log []byte) error {
+	if len(log) > MaxDecisionMessage {
+		return fmt.Errorf("%w: %d bytes of decisions, at most %d", ErrTooLarge, len(log), MaxDecisionMessage)
+	}
+	if !w.conn.nc.IsConnected() {
+		return ErrDisconnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	if !w.ready {
+		if err := w.conn.ensureDecisionStream(ctx, w.cfg); err != nil {
+			return err
+		}
+		w.ready = true
+	}
+	m := nats.NewMsg(w.conn.decisionSubject())
+	m.Data = log
+	if _, err := w.conn.js.PublishMsg(ctx, m, jetstream.WithExpectStream(w.conn.DecisionStream())); err != nil {
+		w.ready = false // it may have been removed
+		return fmt.Errorf("natsio: store decisions: %w", err)
+	}
+	return nil
+}
+
+// ReadDecisions hands every log that the stream holds now to visit, oldest
+// first, and returns after the last one, or with visit's error. It returns
+// ErrNoDecisions if there is no stream.
+func (c *Conn) ReadDecisions(ctx context.Context, visit func(log []byte) error) error {
+	stream, err := c.js.Stream(ctx, c.DecisionStream())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("%w: no stream %s", ErrNoDecisions, c.DecisionStream())
+	}
+	if err != nil {
+		return fmt.Errorf("natsio: look up stream %s: %w", c.DecisionStream(), err)
+	}
+	state := stream.CachedInfo().State
+	if state.Msgs == 0 {
+		return nil
+	}
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
+	if err != nil {
+		return fmt.Errorf("natsio: read decisions: %w", err)
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return fmt.Errorf("natsio: read decisions: %w", err)
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return fmt.Errorf("natsio: read decisions: %w", err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return fmt.Errorf("natsio: read decisions: %w", err)
+		}
+		// A message beyond the last one of before may come first if the
+		// bounds of the stream have removed the others meanwhile.
+		if meta.Sequence.Stream <= state.LastSeq {
+			if err := visit(m.Data()); err != nil {
+				return err
+			}
+		}
+		if meta.Sequence.Stream >= state.LastSeq {
+			return nil
+		}
+	}
+}
