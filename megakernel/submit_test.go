@@ -1,0 +1,149 @@
+package megakernel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"ringmaster/ring"
+)
+
+func TestSubmitRefusesWhatCanNeverRun(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.MaxBatchSlots, c.MaxPending, c.MaxQueues = 100, 250, 2 })
+	nops := func(n int) []ring.Slot { return slices.Repeat([]ring.Slot{slot(OpNop, 0)}, n) }
+	for name, slots := range map[string][]ring.Slot{
+		"empty": nil, "too long": nops(101), "bad priority": {slot(OpNop, 0), slot(OpNop, ring.Priorities)},
+	} {
+		if err := e.Submit("q", Batch{ID: "b", Slots: slots}); !errors.Is(err, ErrBatch) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+	submit(t, e, "q", Batch{ID: "b", Slots: nops(100)})
+	submit(t, e, "r", Batch{ID: "b", Slots: nops(100)})
+	if err := e.Submit("q", Batch{ID: "b", Slots: nops(51)}); !errors.Is(err, ErrBacklog) {
+		t.Errorf("backlog: error %v", err)
+	}
+	if err := e.Submit("s", Batch{ID: "b", Slots: nops(1)}); !errors.Is(err, ErrQueues) {
+		t.Errorf("third queue: error %v", err)
+	}
+	drainQueue(t, e, Order{Queue: "q", Geometry: testGeometry})
+	submit(t, e, "q", Batch{ID: "b", Slots: nops(100)})
+}
+
+// TestBacklogOfOneQueueKeepsNoOtherFromRunning fills the smallest pool.
+func TestBacklogOfOneQueueKeepsNoOtherFromRunning(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.MaxQueues, c.Pages = 3, 3*ring.Priorities+2 })
+	slots := make([]ring.Slot, 30*ring.PageSlots)
+	for i := range slots {
+		slots[i] = slot(OpAdd, uint32(i%2), 1, uint32(i%1000))
+	}
+	submit(t, e, "greedy", Batch{ID: "b", Slots: slots})
+	launch(t, e, Order{Queue: "greedy", Geometry: testGeometry, BatchDepth: 1})
+	for _, q := range []string{"p", "q"} {
+		var batch []ring.Slot
+		for p := range uint32(ring.Priorities) {
+			batch = append(batch, slot(OpNop, p))
+		}
+		submit(t, e, q, Batch{ID: q, Slots: batch})
+		if r := launch(t, e, Order{Queue: q, Geometry: testGeometry}); len(r.Finished) != 1 {
+			t.Errorf("queue %s: %+v", q, r)
+		}
+	}
+	finished, _ := drainQueue(t, e, Order{Queue: "greedy", Geometry: testGeometry})
+	if len(finished) != 1 || finished[0].Executed != uint32(len(slots)) || e.pool.Free() != e.pool.Pages() || e.first != 0 {
+		t.Errorf("finished %+v, %d pages free of %d, %d first pages", finished, e.pool.Free(), e.pool.Pages(), e.first)
+	}
+}
+
+func TestConfigReportsEveryProblem(t *testing.T) {
+	ok := DefaultConfig()
+	if err := ok.Validate(); err != nil {
+		t.Error(err)
+	}
+	var c Config
+	err := c.Validate()
+	for _, name := range []string{"Pages", "WindowWords", "MaxQueues", "MaxBatchSlots", "LoopBudget", "Programs"} {
+		if err == nil || !strings.Contains(err.Error(), name+" is") {
+			t.Errorf("no word about %s: %v", name, err)
+		}
+	}
+}
+
+func TestSteadyLaunchesAllocateNothingPerSlot(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	const n = 20_000
+	slots := slices.Repeat([]ring.Slot{slot(OpAdd, 2, 1, 0)}, n)
+	allocations := testing.AllocsPerRun(10, func() {
+		submit(t, e, "q", Batch{ID: "b", Slots: slots})
+		launch(t, e, Order{Queue: "q", Geometry: testGeometry})
+	})
+	if allocations > 50 {
+		t.Errorf("%.0f allocations for %d slots", allocations, n)
+	}
+}
+
+// TestDriverLaysTheBlocksOutAsTheHost asks the driver where it put what the
+// prelude declares.
+func TestDriverLaysTheBlocksOutAsTheHost(t *testing.T) {
+	dev := openDevice(t)
+	var c ring.Control
+	var s ring.Slot
+	type place struct{ offset, stride int }
+	want := map[string]place{
+		"ControlBlock.ticket":           {int(unsafe.Offsetof(c.Ticket)), 0},
+		"ControlBlock.executed":         {int(unsafe.Offsetof(c.Executed)), 0},
+		"ControlBlock.faulted":          {int(unsafe.Offsetof(c.Faulted)), 0},
+		"ControlBlock.unreached":        {int(unsafe.Offsetof(c.Unreached)), 0},
+		"ControlBlock.chunks":           {int(unsafe.Offsetof(c.Chunks)), 0},
+		"ControlBlock.local_size":       {int(unsafe.Offsetof(c.LocalSize)), 0},
+		"ControlBlock.groups":           {int(unsafe.Offsetof(c.Groups)), 0},
+		"ControlBlock.chunk":            {int(unsafe.Offsetof(c.Chunk)), 0},
+		"ControlBlock.claim_budget":     {int(unsafe.Offsetof(c.ClaimBudget)), 0},
+		"ControlBlock.step_budget":      {int(unsafe.Offsetof(c.StepBudget)), 0},
+		"ControlBlock.opcode_counts[0]": {int(unsafe.Offsetof(c.OpcodeCounts)), ring.WordBytes},
+		"slots[0].head":                 {int(unsafe.Offsetof(s.Opcode)), int(unsafe.Sizeof(s))},
+		"slots[0].args[0]":              {int(unsafe.Offsetof(s.Args)), 16},
+		"statuses[0]":                   {0, ring.WordBytes},
+		"results[0]":                    {0, ring.WordBytes},
+		"schedule[0]":                   {0, ring.WordBytes},
+		"heap[0]":                       {0, ring.WordBytes},
+	}
+	err := dev.Do(func() error {
+		p, err := compile(dev, 64, Source(64))
+		if err != nil {
+			return err
+		}
+		defer dev.DeleteProgram(p.id)
+		for name, w := range want {
+			offset, stride, err := dev.StorageOffset(p.id, name)
+			if err != nil {
+				return err
+			}
+			if (place{offset, stride}) != w {
+				return fmt.Errorf("%s: offset %d, stride %d, want %d and %d", name, offset, stride, w.offset, w.stride)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSourceContainsEveryConstantOnce(t *testing.T) {
+	source := Source(64)
+	if !strings.HasPrefix(source, "#version 430 core\n#define WIDTH 64\n") {
+		t.Errorf("source begins with %q", source[:60])
+	}
+	for _, known := range opcodes {
+		if n := strings.Count(source, "const uint OP_"+strings.ToUpper(known.name)+" ="); n != 1 {
+			t.Errorf("%s is defined %d times", known.op, n)
+		}
+	}
+	if Fingerprint(source) == Fingerprint(Source(65)) {
+		t.Error("two widths have one fingerprint")
+	}
+}
