@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 
 // benchCmd measures a part of Ringmaster beside a yardstick in the same run.
 type benchCmd struct {
-	Name []string `arg:"" enum:"policy,ring" help:"What to measure: policy, ring."`
+	Name []string `arg:"" enum:"policy,ring,stream" help:"What to measure: policy, ring, stream."`
 	JSON bool     `help:"One JSON object a line; the first names the CPU and the GL renderer."`
 	glFlags
 
@@ -45,7 +46,7 @@ type benchMachine struct {
 	Version    string `json:"ringmaster"`
 }
 
-func (c *benchCmd) Run(std stdio, log *slog.Logger) error {
+func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	device, deviceErr := c.open(log)
 	machine := benchMachine{CPU: cpuName(), Cores: runtime.NumCPU(), Go: runtime.Version(), Version: version, GLRenderer: "none"}
 	if deviceErr == nil {
@@ -58,6 +59,10 @@ func (c *benchCmd) Run(std stdio, log *slog.Logger) error {
 		switch name {
 		case "policy":
 			benchPolicy(&report)
+		case "stream":
+			if err := benchStream(ctx, log, &report); err != nil {
+				return err
+			}
 		case "ring":
 			if deviceErr != nil {
 				return deviceErr

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// The stream benchmarks run a whole node without a device beside the bare bus:
+// one embedded server, and on it, in turn, a publisher and a subscriber with
+// nothing between, and a publisher with the runtime behind it. Both use
+// connections over loopback TCP and the same payloads.
+const (
+	streamQueues   = 64
+	streamRounds   = 5
+	streamRecords  = 256 << 10 // in each round
+	batchRecords   = 32
+	latencySamples = 4000
+	latencyPace    = 200 * time.Microsecond
+	benchWorker    = "bench"
+)
+
+// streamBench is a running server with a node and two client connections.
+type streamBench struct {
+	server   *natsio.Server
+	node     *node
+	sender   *natsio.Conn
+	receiver *natsio.Conn
+}
+
+func newStreamBench(ctx context.Context, log *slog.Logger) (_ *streamBench, err error) {
+	b := &streamBench{}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if b.server, err = startServer("127.0.0.1", -1, "", log); err != nil {
+		return nil, err
+	}
+	flags := natsFlags{URL: b.server.URL(), Prefix: telemetry.DefaultPrefix}
+	b.node, err = startNode(ctx, nodeConfig{nats: flags.config("bench runtime", log), policy: policy.Standard(), worker: benchWorker, log: log})
+	if err != nil {
+		return nil, err
+	}
+	if b.sender, err = flags.dial(ctx, "bench sender", log); err != nil {
+		return nil, err
+	}
+	if b.receiver, err = flags.dial(ctx, "bench receiver", log); err != nil {
+		return nil, err
+	}
+	return b, b.announce(ctx)
+}
+
+// announce gives the worker device limits, so that every decision has a plan.
+func (b *streamBench) announce(ctx context.Context) error {
+	publisher, err := b.sender.NewPublisher(natsio.DefaultPublisherConfig())
+	if err != nil {
+		return err
+	}
+	publisher.Announce(benchWorker, &telemetry.Worker{
+		Has: telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension |
+			telemetry.HasWorkerMaxInvocationsPerWorkgroup | telemetry.HasSubgroupSize,
+		MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32,
+	})
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return publisher.Close(ctx)
+}
+
+func (b *streamBench) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	for _, c := range []*natsio.Conn{b.sender, b.receiver} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if b.node != nil {
+		b.node.close(ctx)
+	}
+	if b.server != nil {
+		b.server.Shutdown()
+	}
+}
+
+// benchStream measures ingest and latency.
+func benchStream(ctx context.Context, log *slog.Logger, report *benchReport) error {
+	b, err := newStreamBench(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	for _, records := range []int{1, batchRecords} {
+		if err := b.ingest(ctx, records, report); err != nil {
+			return err
+		}
+	}
+	return b.latency(ctx, report)
+}
+
+// payload is one encoded message and the queue token it goes to.
+type payload struct {
+	queue string
+	bytes []byte
+}
+
+// encodePayloads encodes queue records of all queues in array form, in turn,
+// the given number in each payload. It is done before the clock starts: the
+// cost of encoding would make any ratio look better.
+func encodePayloads(perPayload int) []payload {
+	incarnation, sent := telemetry.NewIncarnation(), time.Now().UnixNano()
+	list := make([]payload, 0, streamRecords/perPayload)
+	for record := 0; record < streamRecords; {
+		var p payload
+		for range perPayload {
+			p.queue = fmt.Sprintf("q%d", record%streamQueues)
+			h := telemetry.Header{Incarnation: incarnation, Seq: uint64(1 + record/streamQueues), SentNs: sent}
+			if perPayload > 1 {
+				h.Queue = p.queue
+			}
+			q := telemetry.Queue{
+				Has:      telemetry.HasQueueLen | telemetry.HasExpectedHitsPerItem | telemetry.HasHotOpcodeCount | telemetry.HasMaxPriorityAge,
+				QueueLen: uint32(1000 + record%50_000), ExpectedHitsPerItem: 1, HotOpcodeCount: 3, MaxPriorityAge: 5,
+			}
+			p.bytes = telemetry.AppendQueue(p.bytes, telemetry.FormArray, &h, &q)
+			record++
+		}
+		if perPayload > 1 {
+			p.queue = telemetry.BatchQueue
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// ingest compares records a second through the pipeline with records a second
+// that a bare subscriber receives of the same payloads.
+func (b *streamBench) ingest(ctx context.Context, records int, report *benchReport) error {
+	name := "ingest/single"
+	if records > 1 {
+		name = fmt.Sprintf("ingest/batch%d", records)
+	}
+	var piped, bare, decided []float64
+	for range streamRounds {
+		rate, decisions, err := b.flood(ctx, records)
+		if err != nil {
+			return err
+		}
+		piped, decided = append(piped, rate), append(decided, decisions)
+		rate, err = b.floodBare(ctx, records)
+		if err != nil {
+			return err
+		}
+		bare = append(bare, rate)
+	}
+	report.row(benchRow{Name: name, Value: median(piped), Unit: "records/s", Yardstick: "bare subscriber, same payloads", YardstickValue: median(bare)})
+	report.row(benchRow{Name: name + "/decisions", Value: median(decided), Unit: "/s", Yardstick: "none"})
+	return nil
+}
+
+// flood publishes as fast as the node takes records in and returns its rates.
+func (b *streamBench) flood(ctx context.Context, perPayload int) (records, decisions float64, err error) {
+	list := encodePayloads(perPayload)
+	before := b.node.system.Stats()
+	start := time.Now()
+	err = b.pump(ctx, list, perPayload, benchWorker, func() uint64 { return b.node.system.Stats().Records - before.Records })
+	if err != nil {
+		return 0, 0, err
+	}
+	after, took := b.node.system.Stats(), time.Since(start).Seconds()
+	return float64(after.Records-before.Records) / took, float64(after.Recommendations-before.Recommendations) / took, nil
+}
+
+// floodBare publishes the same payloads under a worker name outside telemetry,
+// where only a counting subscriber listens.
+func (b *streamBench) floodBare(ctx context.Context, perPayload int) (float64, error) {
+	var received atomic.Uint64
+	stop, err := b.receiver.SubscribeBare("bare.>", func([]byte) { received.Add(uint64(perPayload)) })
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	if err := flush(ctx, b.receiver); err != nil {
+		return 0, err
+	}
+	list := encodePayloads(perPayload)
+	start := time.Now()
+	if err := b.pump(ctx, list, perPayload, "", received.Load); err != nil {
+		return 0, err
+	}
+	return float64(received.Load()) / time.Since(start).Seconds(), nil
+}
+
+// aheadRecords bounds what is sent and not yet received, so that neither side
+// measures how fast a client library drops.
+const aheadRecords = 16_384
+
+var errStalled = errors.New("bench: nothing arrives any more")
+
+// pump publishes everything and waits until it arrived. An empty worker
+// publishes on the bare subject.
+func (b *streamBench) pump(ctx context.Context, list []payload, perPayload int, worker string, received func() uint64) error {
+	stride := max(1, aheadRecords/perPayload/8)
+	for n, p := range list {
+		if n%stride == 0 {
+			if err := waitUntil(ctx, func() bool { return uint64(n*perPayload) < received()+aheadRecords }); err != nil {
+				return err
+			}
+		}
+		var err error
+		if worker == "" {
+			err = b.sender.PublishBare("bare."+p.queue, p.bytes)
+		} else {
+			err = b.sender.PublishTelemetry(worker, p.queue, p.bytes)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return waitUntil(ctx, func() bool { return received() >= streamRecords })
+}
+
+func waitUntil(ctx context.Context, ok func() bool) error {
+	for deadline := time.Now().Add(10 * time.Second); !ok(); {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if time.Now().After(deadline) {
+			return errStalled
+		}
+		time.Sleep(20 * time.Microsecond)
+	}
+	return nil
+}
+
+func median(values []float64) float64 {
+	slices.Sort(values)
+	return values[len(values)/2]
+}
