@@ -1,0 +1,274 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+func TestClientsOfTheDocumentation(t *testing.T) {
+	dir := nodeClients(t)
+	s := serve(t, "--no-gpu")
+	t.Run("a publisher of maps is answered", func(t *testing.T) {
+		publisherIsAnswered(t, dir, s.url, "map", load{length: 70_000, density: 9_000}, "dense_frontier")
+	})
+	t.Run("a publisher of arrays is answered", func(t *testing.T) {
+		publisherIsAnswered(t, dir, s.url, "array", load{length: 64, density: 200}, "sparse_frontier", "--array")
+	})
+	t.Run("a publisher prints what is refused", func(t *testing.T) {
+		publisher := startClient(t, dir, "publisher.mjs", "--server", s.url, "--density-bps", "20000", "--period", "20")
+		refusal := publisher.line(publisher.errors, "refused")
+		if !strings.Contains(refusal, "out_of_range") || !strings.Contains(refusal, "frontier_density_bps") {
+			t.Errorf("printed %q", refusal)
+		}
+		publisher.terminate()
+	})
+	t.Run("the program in go.md runs from another module", func(t *testing.T) {
+		if out := runDocumentedProgram(t, s.url); !strings.Contains(out, "answer to record 2: dense_frontier, ") {
+			t.Errorf("printed %q", out)
+		}
+	})
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+	t.Run("a client says that no server answers", func(t *testing.T) {
+		for _, program := range []string{"publisher.mjs", "subscriber.mjs"} {
+			c := startClient(t, dir, program, "--server", s.url)
+			c.line(c.errors, "CONNECTION_REFUSED")
+			if code := c.ended(); code != 1 {
+				t.Errorf("%s: exit code %d", program, code)
+			}
+		}
+	})
+	t.Run("the subscriber reads both forms whole and drops what expired", func(t *testing.T) {
+		subscriberReads(t, dir, telemetry.FormMap)
+		subscriberReads(t, dir, telemetry.FormArray)
+	})
+	t.Run("fields and positions are those of the schema", func(t *testing.T) { fieldsAreTheSchemas(t, dir) })
+}
+
+// load is what a publisher reports.
+type load struct{ length, density int }
+
+// publisherIsAnswered publishes once and checks the plan that comes back, to a
+// subscriber that waited for it and to one that comes later.
+func publisherIsAnswered(t *testing.T, dir, url, queue string, l load, topology string, flags ...string) {
+	common := []string{"--server", url, "--worker", "w2", "--queue", queue}
+	subscriber := startClient(t, dir, "subscriber.mjs", common...)
+	subscriber.line(subscriber.errors, "no recommendation yet") // it has subscribed now
+	flags = append(flags, "--count", "1", "--period", "1", "--queue-len", fmt.Sprint(l.length), "--density-bps", fmt.Sprint(l.density))
+	publisher := startClient(t, dir, "publisher.mjs", append(flags, common...)...)
+	sent := publisher.object(`"seq"`)
+	if code := publisher.ended(); code != 0 || sent["seq"] != "2" {
+		t.Errorf("publisher: exit code %d, printed %v", code, sent)
+	}
+	plan := answer(t, subscriber, sent)
+	if plan["topology"] != topology || plan["queue_len"] != float64(l.length) ||
+		plan["frontier_density_bps"] != float64(l.density) || plan["workgroup_size_x"] == 0.0 {
+		t.Errorf("plan %v", plan)
+	}
+	late := startClient(t, dir, "subscriber.mjs", common...)
+	if snapshot := answer(t, late, sent); snapshot["heartbeat"] != false || snapshot["topology"] != topology {
+		t.Errorf("a late subscriber starts with %v, want the snapshot", snapshot)
+	}
+	subscriber.terminate()
+	late.terminate()
+}
+
+// answer returns the plan that answers what a publisher printed.
+func answer(t *testing.T, subscriber *client, sent map[string]any) map[string]any {
+	t.Helper()
+	for {
+		r := subscriber.object(`"recommendation"`)
+		if r["answered_incarnation"] == sent["incarnation"] && r["answered_seq"] == sent["seq"] && r["error"] == "" {
+			return r
+		}
+	}
+}
+
+// shown is a runtime that only answers snapshots.
+type shown struct{ last telemetry.Recommendation }
+
+func (s shown) Ingest(string, string, *telemetry.Record, string) error       { return nil }
+func (s shown) Announce(string, *telemetry.Record) error                     { return nil }
+func (s shown) Latest(worker, queue string) (telemetry.Recommendation, bool) { return s.last, true }
+
+// everyField has a value of its own in every field.
+var everyField = telemetry.Recommendation{
+	Decision: 1 << 60, AnsweredIncarnation: 1<<64 - 1, AnsweredSeq: 3, AnsweredSentNs: 4, Error: "e",
+	WorkgroupSizeX: 5, Groups: 6, ClaimChunk: 7, BatchDepth: 8, LaunchMode: "wave", SlotCount: 9,
+	DispatchGrid: [3]uint32{10, 11, 12}, WorkerGroups: 13, HitCapacity: 1<<32 - 1, Pressure: "p", ExecutionMode: "m",
+	Topology: "t", PromoteHotOpcodes: true, EstimatedPeakBytes: 15, MemoryBudgetBytes: 1 << 53, QueueLen: 16,
+	FrontierDensityBps: 17, MemoryPressureBps: 18, Changed: true, ValidForMs: 1,
+	Reasons: []telemetry.Reason{{Rule: "r", Threshold: 1 << 62, Value: 19, Distance: 20, Held: true}},
+}
+
+// subscriberReads compares what the subscriber prints of everyField with the
+// JSON of this program.
+func subscriberReads(t *testing.T, dir string, form telemetry.Form) {
+	t.Helper()
+	server, err := natsio.StartServer(natsio.DefaultServerConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Shutdown()
+	cfg := natsio.DefaultConfig()
+	cfg.URL, cfg.Form = server.URL(), form
+	conn, err := natsio.Connect(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Serve(shown{everyField}, natsio.DefaultIngestConfig()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), clientPatience)
+	defer cancel()
+	if err := flush(ctx, conn); err != nil {
+		t.Fatal(err)
+	}
+	c := startClient(t, dir, "subscriber.mjs", "--server", server.URL(), "--worker", "w", "--queue", "q")
+	got := c.object(`"recommendation"`)
+	if expired := c.object(`"expired"`); expired["decision"] != got["decision"] {
+		t.Errorf("form %d: dropped %v", form, expired)
+	}
+	c.terminate()
+	want := goJSON(t, &telemetry.Header{Incarnation: cfg.Incarnation, Seq: 1, Queue: "q"})
+	want["sent_ns"] = got["sent_ns"] // the clock's
+	for name := range got {
+		if a, b := flat(got[name]), flat(want[name]); a != b {
+			t.Errorf("form %d: %s is %s, want %s", form, name, a, b)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("form %d: %d fields, want %d", form, len(got), len(want))
+	}
+}
+
+// goJSON is everyField as this program prints it, with the reasons as objects.
+func goJSON(t *testing.T, h *telemetry.Header) (fields map[string]any) {
+	t.Helper()
+	line, err := telemetry.MarshalRecommendationJSON("w", h, &everyField)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.UseNumber() // 2^64-1 is no float
+	if err := decoder.Decode(&fields); err != nil {
+		t.Fatal(err)
+	}
+	r := everyField.Reasons[0]
+	fields["reasons"] = []any{map[string]any{
+		"rule": r.Rule, "threshold": r.Threshold, "value": r.Value, "distance": r.Distance, "held": r.Held,
+	}}
+	return fields
+}
+
+// flat prints a JSON value so that a number and its digits in a string are the same.
+func flat(value any) string {
+	if number, ok := value.(float64); ok {
+		return fmt.Sprintf("%.0f", number)
+	}
+	if list, ok := value.([]any); ok {
+		for i := range list {
+			list[i] = flat(list[i])
+		}
+	}
+	return fmt.Sprint(value)
+}
+
+// schemaRow is a row of the tables in the package comment of telemetry.
+var schemaRow = regexp.MustCompile(`(?m)^//\t *\d+ +(\w+)!? +(\S+) `)
+
+// fieldsAreTheSchemas compares the lists in wire.mjs with the schema.
+func fieldsAreTheSchemas(t *testing.T, dir string) {
+	list := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e",
+		`import { kinds, wide } from "./wire.mjs"; console.log(JSON.stringify({ kinds, wide: [...wide] }))`)
+	list.Dir = dir
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wire struct {
+		Kinds map[string]struct {
+			Code   int
+			Fields []string
+		}
+		Wide []string
+	}
+	if err := json.Unmarshal(out, &wire); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := os.ReadFile(filepath.Join(rootDir(t), "telemetry", "doc.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := strings.Split(string(doc), "\n// # ")
+	rows := func(title string) (names []string) {
+		for _, section := range sections {
+			if !strings.HasPrefix(section, title+"\n") {
+				continue
+			}
+			for _, row := range schemaRow.FindAllStringSubmatch(section, -1) {
+				names = append(names, row[1])
+				if is64 := row[2] == "u64" || row[2] == "i64"; is64 != slices.Contains(wire.Wide, row[1]) {
+					t.Errorf("%s: %s is %s, in wide: %v", title, row[1], row[2], !is64)
+				}
+			}
+		}
+		return names
+	}
+	header := rows("Header")
+	for kind, got := range wire.Kinds {
+		body := rows("Record " + kind)
+		if want := append(slices.Clone(header), body...); len(body) == 0 || !slices.Equal(got.Fields, want) {
+			t.Errorf("%s: fields\n%v, want\n%v", kind, got.Fields, want)
+		}
+		if telemetry.Kind(got.Code).String() != kind {
+			t.Errorf("%s has code %d", kind, got.Code)
+		}
+	}
+}
+
+// runDocumentedProgram runs the program of docs/clients/go.md in a module of
+// its own, which finds this one through a go.work file.
+func runDocumentedProgram(t *testing.T, url string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(rootDir(t), "docs", "clients", "go.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```go\n")
+	program, _, found := strings.Cut(rest, "\n```")
+	if !found {
+		t.Fatal("go.md has no program")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := func(args ...string) string {
+		c := exec.CommandContext(t.Context(), "go", args...)
+		c.Dir = dir
+		c.Env = append(os.Environ(), "GOWORK=", "GOFLAGS=")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	command("mod", "init", "example.com/plan")
+	command("work", "init", ".", rootDir(t))
+	return command("run", ".", url)
+}
