@@ -49,6 +49,14 @@ type Config struct {
 	// ScratchBytesPerHit sizes the hit buffer in the memory estimate.
 	ScratchBytesPerHit uint32
 
+	// Used with TopologyByEdges only. A frontier is dense when its out-edges
+	// exceed 1/DenseEdgeDivisor of the unexplored edges, and sparse when they
+	// are fewer than 1/SparseNodeDivisor of the vertices. A sparse one stays
+	// so until it exceeds that by EdgeHysteresisBps of it.
+	DenseEdgeDivisor  uint16
+	SparseNodeDivisor uint16
+	EdgeHysteresisBps uint16
+
 	Sizing Sizing
 
 	// SeparateWidth makes the workgroup width and the number of workgroups
@@ -61,6 +69,12 @@ type Config struct {
 	// ceiling derived from the limits. Off, a request of 0 keeps the whole
 	// device whatever the pressure, as the reference does.
 	ShedAutomatic bool
+	// TopologyByEdges decides the topology by the frontier's out-edges, where
+	// the request carries them and a graph (see edgeBounds). Off, and without
+	// them, it is decided by the share of vertices, which calls the level of
+	// a power-law graph with a few per cent of the vertices and half of the
+	// edges sparse, as in the reference.
+	TopologyByEdges bool
 	// FitBudget replaces a plan that exceeds the memory budget by the largest
 	// that does not: the hit capacity, derived or requested, is reduced to
 	// what fits, down to MinHitCapacity or to the requested one if that is
@@ -119,6 +133,9 @@ func Reference() Config {
 		MemoryHysteresisBps:   250,
 		FusionEdgeThreshold:   65_536,
 		ScratchBytesPerHit:    16,
+		DenseEdgeDivisor:      15,
+		SparseNodeDivisor:     18,
+		EdgeHysteresisBps:     2_500,
 		Sizing: Sizing{
 			OccupancyDivisor:      256,
 			MaxDispatchWorkgroups: 1_024,
@@ -138,6 +155,7 @@ func Standard() Config {
 	cfg := Reference()
 	cfg.SeparateWidth = true
 	cfg.ShedAutomatic = true
+	cfg.TopologyByEdges = true
 	cfg.FitBudget = true
 	cfg.StrictBps = true
 	return cfg
@@ -148,7 +166,7 @@ func Standard() Config {
 // ErrHysteresisOverflow or ErrMemoryThreshold from a decision, its hysteresis
 // bands do not overlap, and every topology it can enter it can also leave.
 func (c *Config) Validate() error {
-	return errors.Join(c.validateCounts(), c.validateFrontier(), c.validateMemory(), c.Sizing.validate())
+	return errors.Join(c.validateCounts(), c.validateFrontier(), c.validateEdges(), c.validateMemory(), c.Sizing.validate())
 }
 
 func (c *Config) validateCounts() error {
@@ -175,6 +193,17 @@ func (c *Config) validateFrontier() error {
 	}
 	if d+h >= FullBps {
 		errs = append(errs, fmt.Errorf("policy: dense frontier %d bps plus hysteresis of %d bps is not below %d", d, h, FullBps))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) validateEdges() error {
+	errs := []error{
+		atLeastOne("dense edge divisor", uint32(c.DenseEdgeDivisor)),
+		atLeastOne("sparse node divisor", uint32(c.SparseNodeDivisor)),
+	}
+	if c.EdgeHysteresisBps > FullBps {
+		errs = append(errs, fmt.Errorf("policy: edge hysteresis of %d bps is above %d", c.EdgeHysteresisBps, FullBps))
 	}
 	return errors.Join(errs...)
 }

@@ -30,10 +30,11 @@ func TestStandardDiffersFromReferenceInSwitchesOnly(t *testing.T) {
 // switches are the departures of a configuration.
 func switches(c *Config) map[string]*bool {
 	return map[string]*bool{
-		"SeparateWidth": &c.SeparateWidth,
-		"ShedAutomatic": &c.ShedAutomatic,
-		"FitBudget":     &c.FitBudget,
-		"StrictBps":     &c.StrictBps,
+		"SeparateWidth":   &c.SeparateWidth,
+		"ShedAutomatic":   &c.ShedAutomatic,
+		"TopologyByEdges": &c.TopologyByEdges,
+		"FitBudget":       &c.FitBudget,
+		"StrictBps":       &c.StrictBps,
 	}
 }
 
@@ -71,6 +72,9 @@ func TestValidateRejects(t *testing.T) {
 		"dense that cannot be entered":  func(c *Config) { c.DenseFrontierBps = 9_750 },
 		"memory that cannot be left":    func(c *Config) { c.MemoryHysteresisBps = c.MemoryPressureBps },
 		"memory that cannot be entered": func(c *Config) { c.MemoryPressureBps = 10_001 },
+		"no edge divisor":               func(c *Config) { c.DenseEdgeDivisor = 0 },
+		"no node divisor":               func(c *Config) { c.SparseNodeDivisor = 0 },
+		"edge band above the whole":     func(c *Config) { c.EdgeHysteresisBps = 10_001 },
 		"no occupancy":                  func(c *Config) { c.Sizing.OccupancyDivisor = 0 },
 		"no workgroups":                 func(c *Config) { c.Sizing.MaxDispatchWorkgroups = 0 },
 		"no groups on powerful devices": func(c *Config) { c.Sizing.PowerfulMinGroups = 0 },

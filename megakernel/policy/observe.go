@@ -18,6 +18,8 @@ type Signals struct {
 	// information": zero counts as known only with its Presence bit.
 	DensityKnown  bool
 	PressureKnown bool
+	// ByEdges: the topology is decided by the frontier's out-edges.
+	ByEdges bool
 
 	PromoteHotOpcodes bool
 	PromoteHotWindows bool
@@ -35,6 +37,7 @@ func observe(cfg *Config, req *Request) Signals {
 		MemoryPressureBps:  pressure,
 		DensityKnown:       density != 0 || req.Present&HasFrontierDensity != 0,
 		PressureKnown:      pressure != 0 || req.Present&HasMemoryPressure != 0,
+		ByEdges:            cfg.TopologyByEdges && req.Present&HasFrontierEdges != 0 && req.GraphNodeCount != 0,
 		PromoteHotOpcodes:  req.HotOpcodeCount >= cfg.HotOpcodeThreshold,
 		PromoteHotWindows:  req.HotWindowCount >= cfg.HotWindowThreshold,
 	}

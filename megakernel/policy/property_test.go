@@ -44,7 +44,10 @@ var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 		ResidentDeviceBytes:   uint64(edgy(1<<30, 0).Draw(t, "resident")),
 		MemoryBudgetBytes:     uint64(edgy(1<<31, 0, 1).Draw(t, "budget")),
 		TunedWidth:            edgy(2_048, 0, 32, 64, 128, 256, 255, 51).Draw(t, "tuned"),
-		Present:               Presence(rapid.Uint8Range(0, 3).Draw(t, "present")),
+		FrontierOutDegreeSum:  uint64(edgy(1<<16, 0, 1, 58_254, 58_255, 72_817, 72_818).Draw(t, "out-edges")),
+		FrontierNodes:         edgy(1<<16, 0, 1).Draw(t, "frontier"),
+		UnexploredEdges:       uint64(edgy(1<<20, 0, 873_824, 873_825).Draw(t, "unexplored")),
+		Present:               Presence(rapid.Uint8Range(0, 7).Draw(t, "present")),
 	}
 })
 
@@ -199,7 +202,8 @@ func TestTopologyReasonGivesTheDistanceToTheFlip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := anyConfig.Draw(t, "cfg")
 		req := anyRequest.Draw(t, "req")
-		req.Present = HasFrontierDensity | HasMemoryPressure
+		req.Present |= HasFrontierDensity | HasMemoryPressure
+		req.FrontierNodes = 0 // so that the out-edges are the work
 		o := Observe(&cfg, &req)
 		c, state := Classify(&cfg, &o, anyState.Draw(t, "prev").Topology)
 		r := c.Reason
@@ -208,7 +212,10 @@ func TestTopologyReasonGivesTheDistanceToTheFlip(t *testing.T) {
 		}
 		moved := func(by uint64) Topology {
 			v := r.Value - by
-			if r.Value < r.Threshold || r.Value == r.Threshold && (r.Rule == RuleSparse || r.Rule == RuleHybrid && r.Threshold == 4_250) {
+			// On the threshold the direction shows in what flips at once.
+			upper := r.Rule == RuleSparse || r.Rule == RuleSparseEdges || r.Rule == RuleHybrid && r.Threshold == 4_250 ||
+				r.Rule == RuleHybridEdges && r.Threshold != uint64(req.GraphNodeCount/18)+1
+			if r.Value < r.Threshold || r.Value == r.Threshold && upper {
 				v = r.Value + by
 			}
 			next := req
@@ -217,6 +224,8 @@ func TestTopologyReasonGivesTheDistanceToTheFlip(t *testing.T) {
 				next.QueueLen = uint32(v)
 			case RuleConstrained:
 				next.MemoryPressureBps = uint16(v)
+			case RuleSparseEdges, RuleHybridEdges, RuleDenseEdges, RuleFusedEdges:
+				next.FrontierOutDegreeSum = v
 			default:
 				next.FrontierDensityBps = uint16(v)
 			}

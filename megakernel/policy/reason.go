@@ -1,10 +1,10 @@
 package policy
 
-// topologyReason fills in why the topology is what it is, and the edge at
+// topologyReason fills in why the topology is what it is, unless edges decided
+// it, and the edge at
 // which it is left again. Bounds saturate here: they explain, they do not decide.
 func topologyReason(cfg *Config, req *Request, sig *Signals, c *Classification) {
 	r := &c.Reason
-	r.Held = c.Topology != c.Raw
 	density := uint64(sig.FrontierDensityBps)
 	width := uint64(cfg.FrontierHysteresisBps)
 	switch c.Topology {

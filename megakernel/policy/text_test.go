@@ -152,7 +152,7 @@ func (c *textCase) setField(name, value string) (err error) {
 		c.prev.Topology.Topology, err = ParseTopology(value)
 		return err
 	case "measured":
-		bits := map[string]Presence{"density": HasFrontierDensity, "pressure": HasMemoryPressure}
+		bits := map[string]Presence{"density": HasFrontierDensity, "pressure": HasMemoryPressure, "edges": HasFrontierEdges}
 		for word := range strings.SplitSeq(value, ",") {
 			c.req.Present |= bits[word]
 		}
@@ -176,9 +176,11 @@ func (c *textCase) setField(name, value string) (err error) {
 
 func (c *textCase) u64(name string) *uint64 {
 	return map[string]*uint64{
-		"requeues": &c.req.RequeueCount,
-		"resident": &c.req.ResidentDeviceBytes,
-		"budget":   &c.req.MemoryBudgetBytes,
+		"requeues":   &c.req.RequeueCount,
+		"resident":   &c.req.ResidentDeviceBytes,
+		"budget":     &c.req.MemoryBudgetBytes,
+		"out":        &c.req.FrontierOutDegreeSum,
+		"unexplored": &c.req.UnexploredEdges,
 	}[name]
 }
 
@@ -197,6 +199,7 @@ func (c *textCase) u32(name string) *uint32 {
 		"age":           &c.req.MaxPriorityAge,
 		"nodes":         &c.req.GraphNodeCount,
 		"edges":         &c.req.GraphEdgeCount,
+		"frontier":      &c.req.FrontierNodes,
 		"tuned":         &c.req.TunedWidth,
 		"cfg.claims":    &c.cfg.Sizing.MaxClaimWidths,
 		"cfg.depth":     &c.cfg.Sizing.BatchDepth,
@@ -212,6 +215,9 @@ func (c *textCase) u16(name string) *uint16 {
 		"cfg.sparse":        &c.cfg.SparseFrontierBps,
 		"cfg.dense":         &c.cfg.DenseFrontierBps,
 		"cfg.memory":        &c.cfg.MemoryPressureBps,
+		"cfg.edge_divisor":  &c.cfg.DenseEdgeDivisor,
+		"cfg.node_divisor":  &c.cfg.SparseNodeDivisor,
+		"cfg.edge_band":     &c.cfg.EdgeHysteresisBps,
 		"cfg.frontier_band": &c.cfg.FrontierHysteresisBps,
 		"cfg.memory_band":   &c.cfg.MemoryHysteresisBps,
 	}[name]
@@ -222,7 +228,7 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 	switch what {
 	case "topology":
 		return fmt.Sprintf("%v (raw %v) at density %d, pressure %d\n%s", rec.Topology, rec.RawTopology,
-			rec.FrontierDensityBps, rec.MemoryPressureBps, showReasons(rec, RuleQueueEmpty, RuleFused)), nil
+			rec.FrontierDensityBps, rec.MemoryPressureBps, showReasons(rec, RuleQueueEmpty, RuleFusedEdges)), nil
 	case "shed":
 		return fmt.Sprintf("%v: scheduled %d, ceiling %d\n%s", rec.Topology, rec.ScheduledGroups, rec.WorkerGroups,
 			showReasons(rec, RuleShedMemory, RuleShedSparse)), nil

@@ -21,32 +21,49 @@ func classify(cfg *Config, req *Request, sig *Signals, prev TopologyState, c *Cl
 		c.Err = ErrBps
 		return prev
 	}
-	c.Raw = rawTopology(cfg, req, sig)
-	c.Topology, c.Err = stabilise(cfg, req, sig, c.Raw, prev.Topology)
+	var b edgeBounds
+	if sig.ByEdges {
+		b = newEdgeBounds(cfg, req)
+	}
+	c.Raw = rawTopology(cfg, req, sig, &b)
+	c.Topology, c.Err = stabilise(cfg, req, sig, &b, c.Raw, prev.Topology)
 	if c.Err != nil {
 		return prev
 	}
-	topologyReason(cfg, req, sig, c)
+	c.Reason.Held = c.Topology != c.Raw
+	if sig.ByEdges && c.Topology != TopologyEmpty && c.Topology != TopologyMemoryConstrained {
+		b.reason(c.Topology, &c.Reason)
+	} else {
+		topologyReason(cfg, req, sig, c)
+	}
 	return TopologyState{Topology: c.Topology}
 }
 
 // rawTopology is the walk the current values ask for. A request without any
 // density is sparse: nothing says that a wide walk would pay.
-func rawTopology(cfg *Config, req *Request, sig *Signals) Topology {
+func rawTopology(cfg *Config, req *Request, sig *Signals, b *edgeBounds) Topology {
 	switch {
 	case req.QueueLen == 0:
 		return TopologyEmpty
 	case sig.MemoryPressureBps >= cfg.MemoryPressureBps:
 		return TopologyMemoryConstrained
+	case sig.ByEdges:
+		return b.raw(wide(cfg, req, sig))
 	case sig.FrontierDensityBps <= cfg.SparseFrontierBps:
 		return TopologySparse
 	case sig.FrontierDensityBps < cfg.DenseFrontierBps:
 		return TopologyHybrid
-	case fusible(cfg, req, sig):
-		return TopologyFused
 	default:
-		return TopologyDense
+		return wide(cfg, req, sig)
 	}
+}
+
+// wide is the walk of a dense frontier.
+func wide(cfg *Config, req *Request, sig *Signals) Topology {
+	if fusible(cfg, req, sig) {
+		return TopologyFused
+	}
+	return TopologyDense
 }
 
 // fusible says whether a dense frontier may be fused: a graph with enough
@@ -59,9 +76,12 @@ func fusible(cfg *Config, req *Request, sig *Signals) bool {
 // around the threshold. An empty queue and memory pressure at the threshold
 // are taken at once; jumps over a whole band are too. Bounds are computed only
 // on the rows that need them, so that only those rows can fail.
-func stabilise(cfg *Config, req *Request, sig *Signals, raw, prev Topology) (Topology, error) {
+func stabilise(cfg *Config, req *Request, sig *Signals, b *edgeBounds, raw, prev Topology) (Topology, error) {
 	if raw == prev || raw == TopologyEmpty || raw == TopologyMemoryConstrained {
 		return raw, nil
+	}
+	if sig.ByEdges && prev != TopologyMemoryConstrained {
+		return b.stabilise(raw, prev, wide(cfg, req, sig)), nil
 	}
 	density := uint32(sig.FrontierDensityBps)
 	hold := false

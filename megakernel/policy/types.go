@@ -93,6 +93,12 @@ const (
 	RuleDense       // frontier density, bps
 	RuleFused       // frontier density, bps
 
+	// The same, where the topology is decided by edges.
+	RuleSparseEdges // out-edges of the frontier
+	RuleHybridEdges // out-edges of the frontier; the nearer of its two edges
+	RuleDenseEdges  // out-edges of the frontier
+	RuleFusedEdges  // out-edges of the frontier
+
 	// Memory pressure, where it is known: the hit capacity loses its head
 	// room at the threshold, or has it back below it.
 	RuleMemoryPressure // bps
@@ -110,7 +116,7 @@ const (
 	RuleModeQueueLen   // slots queued
 	RuleModeHotOpcodes // hot opcodes
 	RuleModeHotWindows // hot windows
-	RuleModeFused      // frontier density, bps: ends with the topology
+	RuleModeFused      // as the topology, which it ends with
 )
 
 // Reason is the evidence of one rule.
