@@ -89,7 +89,7 @@ func (a *policyActor) finish(d *decision) {
 	if sink := a.system.cfg.OnDecision; sink != nil {
 		sink(DecisionInput{
 			Worker: a.device.name, Queue: a.name, Decision: d.number, Records: d.view.records,
-			Request: d.request, Before: d.before, After: d.after, Err: d.err,
+			Request: d.request, Before: d.before, After: d.after, Plan: d.plan, Err: d.err,
 		})
 	}
 }
