@@ -152,6 +152,9 @@ func (c *cell) revive() (w wakes) {
 func (c *cell) poke() wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.dirty {
+		return 0
+	}
 	return c.trigger()
 }
 

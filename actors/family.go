@@ -33,6 +33,8 @@ type family struct {
 	stopped atomic.Pointer[rest] // nil unless the queue is stopped
 	gone    atomic.Bool          // forgotten; set under life
 
+	suggested atomic.Uint32 // width, by the tuner actor; 0: no opinion
+
 	latest  atomic.Pointer[summary]
 	planned atomic.Pointer[summary] // the newest with a plan
 	tally   tally
@@ -110,8 +112,16 @@ func (f *family) deliver(to stage, m message) {
 // keep puts a message aside that is in no cell; f.life is held.
 func (f *family) keep(to stage, m message) {
 	switch m.(type) {
-	case *settled, *halted:
+	case *settled, *halted, reverted, tuned:
 		f.kept = append(f.kept, letter{to, m})
+	}
+}
+
+// decideAgain is how an actor of the family sends the wake that the cell has
+// asked for. A stopped queue finds it in its cell when its rest is over.
+func (f *family) decideAgain() {
+	if f.stopped.Load() == nil {
+		f.send(queueStage, wake{})
 	}
 }
 

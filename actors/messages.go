@@ -11,16 +11,19 @@ type message interface{ isMessage() }
 type (
 	// wake tells the queue actor to take its cell and decide.
 	wake struct{}
-	// tuned carries the tuner's view to the queue actor.
-	tuned struct{ width uint32 }
+	// tuned tells the queue actor that the tuner suggests another width.
+	tuned struct{}
 	// settled tells the stages how a launch of a decision ended.
 	settled struct {
 		launch   uint64
 		decision uint64
 		ok       bool
 		state    policy.State // what the decision left behind
+		drawn    uint64       // number of the last decision that the queue actor sent ahead of this
 		reverted bool         // a stage took back what it had issued
 	}
+	// reverted tells the queue actor that a failed launch took issued state back.
+	reverted struct{ drawn uint64 } // of the settled message
 	// reported tells tuner or policy actor that the cell has launch reports.
 	reported struct{}
 	// halted tells the policy actor that the worker gave up on the queue.
@@ -50,6 +53,7 @@ func (wake) isMessage()        {}
 func (tuned) isMessage()       {}
 func (*settled) isMessage()    {}
 func (reported) isMessage()    {}
+func (reverted) isMessage()    {}
 func (*halted) isMessage()     {}
 func (beat) isMessage()        {}
 func (prioritized) isMessage() {}

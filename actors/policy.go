@@ -59,6 +59,7 @@ func (a *policyActor) decide(d *decision) {
 	r := s.recommendation(a.system.cfg.validForMs())
 	r.Changed = a.owed
 	a.system.publisher.Recommend(a.device.name, a.name, r, d.view.replies)
+	a.tally.recommendations.Add(1)
 	a.owed = false
 	a.finish(d)
 }
@@ -94,18 +95,9 @@ func (a *policyActor) finish(d *decision) {
 	}
 }
 
-// decideAgain sends the wake that the cell has asked for. A stopped queue
-// finds it in its cell when its pause is over.
-func (a *policyActor) decideAgain() {
-	if a.stopped.Load() == nil {
-		a.send(queueStage, wake{})
-	}
-}
-
 // count keeps the queue's totals.
 func (a *policyActor) count(d *decision) {
 	a.tally.decisions.Add(1)
-	a.tally.recommendations.Add(1)
 	if d.err != nil {
 		return
 	}
@@ -117,17 +109,14 @@ func (a *policyActor) count(d *decision) {
 	}
 }
 
-// settle takes the outcome of a launch. A failure that took issued state back,
-// here or in the topology actor, leaves a recommendation behind that no stage
-// stands for any more, and nobody may ever report on this queue again: one new
-// decision replaces it. It launches nothing by itself, and it takes nothing
-// back, so it is not followed by another one.
+// settle takes the outcome of a launch. If it took back what was issued, here
+// or in the topology actor, the queue actor has to replace it.
 func (a *policyActor) settle(m *settled) {
 	if a.memory.settle(m.decision, m.ok, m.state.Plan) {
 		m.reverted = true
 	}
-	if m.reverted && a.cell.poke()&wakeDecision != 0 {
-		a.decideAgain()
+	if m.reverted {
+		a.send(queueStage, reverted{m.drawn})
 	}
 }
 
@@ -150,15 +139,15 @@ func (a *policyActor) halt(m *halted) {
 	a.halted = *m
 	s = s.because(m.reason)
 	a.latest.Store(s)
-	a.tally.recommendations.Add(1)
 	a.system.publisher.Recommend(a.device.name, a.name, s.recommendation(a.system.cfg.validForMs()), nil)
+	a.tally.recommendations.Add(1)
 }
 
 // repeat publishes the last recommendation again.
 func (a *policyActor) repeat() {
 	if s := a.latest.Load(); s != nil {
-		a.tally.heartbeats.Add(1)
 		a.system.publisher.Recommend(a.device.name, a.name, a.system.heartbeat(s), nil)
+		a.tally.heartbeats.Add(1)
 	}
 }
 

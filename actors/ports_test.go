@@ -63,17 +63,20 @@ func (r *recorder) take() string {
 // at once, unless held or told to fail.
 type recordingPublisher struct {
 	*recorder
-	mu       sync.Mutex
-	hold     bool
-	failDone bool
-	held     []func(error)
-	panics   bool // in the next Recommend
+	mu        sync.Mutex
+	hold      bool
+	failDone  bool
+	held      []func(error)
+	panics    int    // times to come in Recommend
+	panicsFor string // only there, if not empty
 }
 
 func (p *recordingPublisher) Recommend(worker, queue string, r *telemetry.Recommendation, replies []string) {
 	p.mu.Lock()
-	fail := p.panics
-	p.panics = false
+	fail := p.panics > 0 && (p.panicsFor == "" || p.panicsFor == queue)
+	if fail {
+		p.panics--
+	}
 	p.mu.Unlock()
 	if fail {
 		panic("scripted: recommend")

@@ -16,9 +16,24 @@ func (a *queueActor) receive(msg message) {
 	case wake:
 		a.decide()
 	case tuned:
-		a.tunedWidth = m.width
+		a.tunedWidth = a.suggested.Load()
 	case *settled:
+		m.drawn = a.number
 		a.send(topologyStage, m)
+	case reverted:
+		a.replace(m)
+	}
+}
+
+// replace decides again after a failed launch took back what was issued: the
+// last recommendation is then one that no stage stands for any more, and
+// perhaps nobody will report on this queue again. It takes one decision, none
+// if one has followed the news of the failure through the stages anyway. It
+// launches nothing by itself and takes nothing back, so it is not followed by
+// another one.
+func (a *queueActor) replace(m reverted) {
+	if a.number == m.drawn && a.cell.poke()&wakeDecision != 0 {
+		a.decideAgain()
 	}
 }
 

@@ -37,7 +37,7 @@ func (r *runner) record(s *System, verb string, a arguments) {
 	case "launch":
 		rec.Kind = telemetry.KindLaunch
 		rec.Launch = telemetry.Launch{
-			Launch: a.number("launch"), Decision: a.number("decision"), Executed: a.number("executed"), ElapsedNs: a.number("ns"),
+			Launch: a.number("launch"), Decision: r.decision(s, a), Executed: a.number("executed"), ElapsedNs: a.number("ns"),
 			Applied: telemetry.Geometry{WorkgroupSizeX: uint32(a.number("width"))},
 		}
 		if a.named["fail"] != "" {
@@ -46,6 +46,16 @@ func (r *runner) record(s *System, verb string, a arguments) {
 	}
 	worker, queue := a.target()
 	r.check(s.Ingest(worker, queue, &rec, a.named["reply"]))
+}
+
+// decision is the decision that a launch report names: a number, or the last one.
+func (r *runner) decision(s *System, a arguments) uint64 {
+	if a.named["decision"] != "last" {
+		return a.number("decision")
+	}
+	worker, queue := a.target()
+	last, _ := s.Latest(worker, queue)
+	return last.Decision
 }
 
 // field copies a named number and its presence.

@@ -101,8 +101,8 @@ func (f *family) resume() {
 	f.unstop()
 	f.panics.row.Store(0)
 	f.panics.recent = nil
+	f.cell.poke() // whatever it knew, it has to say that it is back; again sends the wake
 	f.again()
-	f.wake(f.cell.poke())
 	if w := f.device.worker.Load(); w != nil {
 		f.system.shell.send(w.self, planned{})
 	}

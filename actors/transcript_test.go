@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func TestTranscripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got string
-			synctest.Test(t, func(t *testing.T) { got = replay(t, string(text)) })
+			synctest.Test(t, func(t *testing.T) { got, _ = replay(t, string(text), false) })
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -48,9 +49,42 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// replay runs a script and returns it with the outputs it really had.
-func replay(t *testing.T, text string) string {
+// Every transcript is the same, but for the messages of parking itself, when
+// each queue is parked whenever it has nothing to do.
+func TestParkingIsInvisible(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	parking := regexp.MustCompile(`(?m)^(worker: parked|policy: beat).*\n`)
+	parks := 0
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got string
+			synctest.Test(t, func(t *testing.T) {
+				var n int
+				got, n = replay(t, string(text), true)
+				parks += n
+			})
+			if parking.ReplaceAllString(got, "") != parking.ReplaceAllString(string(text), "") {
+				t.Errorf("transcript differs; got:\n%s", got)
+			}
+		})
+	}
+	if parks < 50 {
+		t.Errorf("only %d times a queue was parked", parks)
+	}
+}
+
+// replay runs a script and returns it with the outputs it really had, and how
+// often a queue was parked.
+func replay(t *testing.T, text string, park bool) (string, int) {
 	r := newRunner(t)
+	r.park = park
 	defer r.close()
 	var out strings.Builder
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -69,7 +103,7 @@ func replay(t *testing.T, text string) string {
 		}
 		out.WriteString(r.take())
 	}
-	return out.String()
+	return out.String(), r.parks
 }
 
 type runner struct {
@@ -80,6 +114,8 @@ type runner struct {
 	pub     *recordingPublisher
 	engines map[string]*scriptedEngine
 	quiet   bool            // do not list messages
+	park    bool            // park quiet queues after every command
+	parks   int             // queues parked that way
 	faults  map[string]bool // actors that panic on their next message
 }
 
@@ -138,8 +174,6 @@ func messageText(m message) string {
 		return fmt.Sprintf("decision %d", m.number)
 	case *settled:
 		return fmt.Sprintf("settled launch %d decision %d ok=%t", m.launch, m.decision, m.ok)
-	case tuned:
-		return fmt.Sprintf("tuned %d", m.width)
 	case *halted:
 		return "halted"
 	case parked:
@@ -206,15 +240,30 @@ func (r *runner) run(line string) {
 	case "close":
 		s.Close()
 	case "stats":
-		r.add("settled", "stats:%s", nonZero(reflect.ValueOf(s.Stats())))
+		st := s.Stats()
+		st.QueuesLive = 0 // parking is invisible
+		r.add("settled", "stats:%s", nonZero(reflect.ValueOf(st)))
 	case "status":
 		for _, q := range s.Queues() {
-			r.add("settled", "%s/%s decided=%t pending=%d%s", q.Worker, q.Queue, q.Decided, q.SlotsPending, nonZero(reflect.ValueOf(q.Counts)))
+			stopped := map[bool]string{true: " stopped"}[q.Stopped]
+			r.add("settled", "%s/%s decided=%t pending=%d%s%s", q.Worker, q.Queue, q.Decided, q.SlotsPending, nonZero(reflect.ValueOf(q.Counts)), stopped)
 		}
 	default:
 		r.t.Fatalf("unknown command %q", line)
 	}
 	synctest.Wait()
+	if r.park {
+		s.mu.RLock()
+		for _, f := range s.roster {
+			f.life.Lock()
+			if f.supervisor.pid != nil && f.park() {
+				r.parks++
+			}
+			f.life.Unlock()
+		}
+		s.mu.RUnlock()
+		synctest.Wait()
+	}
 }
 
 func (r *runner) configure(a arguments) {
@@ -230,12 +279,12 @@ func (r *runner) configure(a arguments) {
 			r.cfg.MaxPendingSlots = int(a.number(k))
 		case "tuning":
 			r.cfg.Tuning = v == "on"
-		case "idle":
+		case "idle", "rest":
 			d, err := time.ParseDuration(v)
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			r.cfg.IdleAfter = d
+			*map[string]*time.Duration{"idle": &r.cfg.IdleAfter, "rest": &r.cfg.StopPause}[k] = d
 		default:
 			r.t.Fatalf("unknown setting %q", k)
 		}
@@ -265,7 +314,7 @@ func (r *runner) script(verb string, a arguments) {
 		r.pub.failDone = false
 		go r.pub.release(nil)
 	case "recommend-panics":
-		r.pub.panics = true
+		r.pub.panics, r.pub.panicsFor = max(1, int(a.number("times"))), a.named["queue"]
 	case "submit-panics", "launch-panics":
 		r.engines[a.word(1)].panics = strings.TrimSuffix(a.word(0), "-panics")
 	case "submit-refuses":

@@ -6,9 +6,8 @@ import "ringmaster/megakernel/tuner"
 // width to use next. It never triggers a decision.
 type tunerActor struct {
 	*family
-	samples   *tuner.Samples // nil before the first measurement
-	suggested uint32
-	timings   []timing // reused between looks at the cell
+	samples *tuner.Samples // nil before the first measurement
+	timings []timing       // reused between looks at the cell
 }
 
 func (a *tunerActor) receive(msg message) {
@@ -37,9 +36,8 @@ func (a *tunerActor) suggest() {
 		return
 	}
 	width := tuner.Suggest(a.samples, tuner.Candidates(current.limits), current.plan.WorkgroupSizeX)
-	if width != a.suggested {
-		a.suggested = width
-		a.send(queueStage, tuned{width})
+	if a.suggested.Swap(width) != width {
+		a.send(queueStage, tuned{})
 	}
 }
 
