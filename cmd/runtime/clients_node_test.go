@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -141,5 +143,47 @@ func (c *client) terminate() {
 	}
 	if code := c.ended(); code != 0 {
 		c.t.Errorf("%v: exit code %d after SIGTERM", c.command.Args, code)
+	}
+}
+
+// overhear subscribes to a subject and returns a function that waits for the
+// next payload, as bytes: the packages of this module hand out decoded records.
+func overhear(t *testing.T, url, subject string) (next func() []byte) {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(url, "nats://"), clientPatience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(clientPatience)); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(conn, "CONNECT {\"verbose\":false}\r\nSUB %s 1\r\nPING\r\n", subject) // a failure shows at the first read
+	reader := bufio.NewReader(conn)
+	until := func(prefix string) string {
+		t.Helper()
+		for {
+			line, err := reader.ReadString('\n')
+			if err != nil {
+				t.Fatalf("waiting for %s on %s: %v", prefix, subject, err)
+			}
+			if strings.HasPrefix(line, prefix) {
+				return line
+			}
+		}
+	}
+	until("PONG")
+	return func() []byte {
+		t.Helper()
+		words := strings.Fields(until("MSG ")) // MSG <subject> <sid> [reply] <bytes>
+		n, err := strconv.Atoi(words[len(words)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		payload := make([]byte, n)
+		if _, err := io.ReadFull(reader, payload); err != nil {
+			t.Fatal(err)
+		}
+		return payload
 	}
 }

@@ -67,11 +67,19 @@ func publisherIsAnswered(t *testing.T, dir, url, queue string, l load, topology 
 	common := []string{"--server", url, "--worker", "w2", "--queue", queue}
 	subscriber := startClient(t, dir, "subscriber.mjs", common...)
 	subscriber.line(subscriber.errors, "no recommendation yet") // it has subscribed now
+	payload := overhear(t, url, "ringmaster.v1.telemetry.w2."+queue)
 	flags = append(flags, "--count", "1", "--period", "1", "--queue-len", fmt.Sprint(l.length), "--density-bps", fmt.Sprint(l.density))
 	publisher := startClient(t, dir, "publisher.mjs", append(flags, common...)...)
 	sent := publisher.object(`"seq"`)
 	if code := publisher.ended(); code != 0 || sent["seq"] != "2" {
 		t.Errorf("publisher: exit code %d, printed %v", code, sent)
+	}
+	container := byte(0x80) // msgpack: a map of up to 15 pairs
+	if slices.Contains(flags, "--array") {
+		container = 0x90 // an array of up to 15 elements
+	}
+	if first := payload()[0]; first&0xf0 != container {
+		t.Errorf("the first record begins with %#x, want %#x", first, container)
 	}
 	plan := answer(t, subscriber, sent)
 	if plan["topology"] != topology || plan["queue_len"] != float64(l.length) ||
