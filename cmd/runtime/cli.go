@@ -19,6 +19,7 @@ type cli struct {
 	Run     runCmd     `cmd:"" help:"Serve: turn telemetry into recommendations and execute submitted work, until SIGTERM."`
 	Publish publishCmd `cmd:"" help:"Publish telemetry: the bundled trace, or JSON lines from standard input."`
 	Watch   watchCmd   `cmd:"" help:"Print recommendations as they arrive, as a table or as JSON lines."`
+	Replay  replayCmd  `cmd:"" help:"Make the decisions of a log again, compare two logs, or explain a decision."`
 	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
 	Bench   benchCmd   `cmd:"" help:"Measure a part beside its yardstick, in one run."`
 	Version versionCmd `cmd:"" help:"Print version and build information."`

@@ -20,6 +20,7 @@ import (
 type demoCmd struct {
 	glFlags
 	policyFlags
+	decisionLogFlags
 	Speed      float64       `default:"60" help:"Seconds of the trace in one second."`
 	Limit      time.Duration `placeholder:"DURATION" help:"Stop at this moment of the trace instead of its end."`
 	FaultEvery int           `placeholder:"N" help:"Let every N-th slot of queue decode address outside its window."`
@@ -110,6 +111,7 @@ func (c *demoCmd) start(ctx context.Context, log *slog.Logger) (_ *demo, err err
 	d.stops = append(d.stops, func() { device.Close() })
 	d.node, err = startNode(ctx, nodeConfig{
 		nats: connect("demo runtime"), policy: c.policyFlags.config(), worker: demoWorker, device: device, log: log,
+		decisions: c.decisionLogFlags,
 	})
 	if err != nil {
 		return nil, err

@@ -21,6 +21,8 @@ type nodeConfig struct {
 	worker string
 	device *glcompute.Device // nil: decide only
 	log    *slog.Logger
+
+	decisions decisionLogFlags
 }
 
 // node is the serving part: bus, actors and, if there is a device, its ring.
@@ -32,6 +34,7 @@ type node struct {
 	work      *natsio.WorkConsumer
 	engine    *engine
 	device    *glcompute.Device
+	decisions *decisionLog // nil: not logged
 
 	announcing func() // stops the announcements
 }
@@ -57,6 +60,12 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	actorCfg.Logger = cfg.log
 	if n.publisher, err = n.conn.NewPublisher(natsio.DefaultPublisherConfig()); err != nil {
 		return nil, err
+	}
+	if n.decisions, err = cfg.decisions.startLog(n.conn, cfg.policy, cfg.log); err != nil {
+		return nil, err
+	}
+	if n.decisions != nil {
+		actorCfg.OnDecision = n.decisions.record
 	}
 	if n.system, err = actors.New(actorCfg, n.publisher); err != nil {
 		return nil, err
@@ -115,6 +124,9 @@ func (n *node) close(ctx context.Context) error {
 	}
 	if n.system != nil {
 		n.system.Close()
+	}
+	if n.decisions != nil {
+		errs = append(errs, n.decisions.close(ctx))
 	}
 	if n.publisher != nil {
 		errs = append(errs, n.publisher.Close(ctx))

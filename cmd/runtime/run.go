@@ -20,6 +20,7 @@ type runCmd struct {
 	natsFlags
 	glFlags
 	policyFlags
+	decisionLogFlags
 	Worker string        `default:"${hostname}" help:"Name of this worker in subjects: letters, digits, _ and -, at most 64."`
 	NoGPU  bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
 	Listen string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
@@ -61,6 +62,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	}
 	node, err := startNode(ctx, nodeConfig{
 		nats: cfg, policy: c.policyFlags.config(), worker: c.Worker, device: device, log: log,
+		decisions: c.decisionLogFlags,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// minDecisionLogBytes makes each half hold a batch at least, so that the bound is kept.
+const minDecisionLogBytes = 1 << 20
+
+// decisionFile is a decision log in a file. It only grows; at half of its
+// bound it is renamed to FILE.1, in place of the one before, and starts anew.
+// Writes are not flushed to the disk: the log survives the end of the process,
+// not that of the machine.
+type decisionFile struct {
+	path   string
+	half   int64
+	file   *os.File
+	size   int64
+	header bool // the next write begins with a header
+}
+
+// rotatedName is where the older half of a log is.
+func rotatedName(path string) string { return path + ".1" }
+
+// openDecisionFile opens a log to append to it. One process at a time may.
+func openDecisionFile(path string, bytes int64) (*decisionFile, error) {
+	if bytes < minDecisionLogBytes {
+		return nil, fmt.Errorf("decision log: a bound of %d bytes is less than %d", bytes, minDecisionLogBytes)
+	}
+	f := &decisionFile{path: path, half: bytes / 2}
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *decisionFile) open() error {
+	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("decision log: %w", err)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err == nil {
+		if err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == syscall.EWOULDBLOCK {
+			err = errors.New("another process writes to it")
+		}
+	}
+	if err != nil {
+		file.Close()
+		return fmt.Errorf("decision log: %s: %w", f.path, err)
+	}
+	f.file, f.size, f.header = file, info.Size(), true
+	return nil
+}
+
+func (f *decisionFile) write(log []byte, body int) error {
+	if f.file != nil && f.size > 0 && f.size+int64(len(log)) > f.half {
+		if err := f.rotate(); err != nil {
+			return err
+		}
+	}
+	if f.file == nil {
+		if err := f.open(); err != nil {
+			return err
+		}
+	}
+	if !f.header {
+		log = log[body:]
+	}
+	n, err := f.file.Write(log)
+	f.size += int64(n)
+	// After half an entry a reader finds its way by the next header.
+	f.header = err != nil
+	if err != nil {
+		return fmt.Errorf("decision log: %w", err)
+	}
+	return nil
+}
+
+func (f *decisionFile) rotate() error {
+	if err := f.close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.path, rotatedName(f.path)); err != nil {
+		return fmt.Errorf("decision log: %w", err)
+	}
+	return nil
+}
+
+func (f *decisionFile) close() error {
+	if f.file == nil {
+		return nil
+	}
+	err := f.file.Close()
+	f.file = nil
+	if err != nil {
+		return fmt.Errorf("decision log: %w", err)
+	}
+	return nil
+}

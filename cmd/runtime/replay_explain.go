@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+// explainDecision prints every decision with the number, of which each queue
+// and each start of a process may have one.
+func explainDecision(out io.Writer, log *logReader, number uint64) error {
+	type queueID struct{ worker, queue string }
+	var e telemetry.DecisionEntry
+	previous := make(map[queueID]policy.State) // what the decision before left
+	found := 0
+	for {
+		err := log.next(&e)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		id := queueID{e.Worker, e.Queue}
+		switch {
+		case e.Decision+1 == number:
+			previous[id] = e.After
+		case e.Decision == number:
+			if found++; found > 1 {
+				fmt.Fprintln(out)
+			}
+			left, known := previous[id]
+			fmt.Fprint(out, explain(log.header(), &e, known && left != e.Before))
+			delete(previous, id)
+		}
+	}
+	fmt.Fprint(out, log.problems())
+	if found == 0 {
+		return fmt.Errorf("%s: decision %d: %w", log.name, number, errNoSuchDecision)
+	}
+	return nil
+}
+
+// explain is a decision in words: what changed, why, and from which values.
+func explain(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry, takenBack bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.%s, decision %d, by the %s policy", e.Worker, e.Queue, e.Decision, policyName(&h.Config))
+	if h.Software != "" {
+		fmt.Fprintf(&b, " of ringmaster %s", h.Software)
+	}
+	b.WriteByte('\n')
+	if r := e.Records; r.Incarnation != 0 {
+		fmt.Fprintf(&b, "answers records %d to %d of publisher %016x, the last one sent %s\n",
+			r.First, r.Last, r.Incarnation, time.Unix(0, r.SentNs).UTC().Format(time.RFC3339Nano))
+	}
+	if takenBack {
+		b.WriteString("the state before is not what the decision before left: a launch failed and took it back\n")
+	}
+	b.WriteString("\noutcome\n")
+	for _, line := range outcomeLines(e) {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	reasons := e.Plan.Reasons[:min(int(e.Plan.ReasonCount), len(e.Plan.Reasons))]
+	if len(reasons) > 0 {
+		b.WriteString("\nwhy\n")
+		var rows [][]string
+		for i := range reasons {
+			rows = append(rows, reasonCells(&reasons[i]))
+		}
+		b.WriteString(indent(table([]string{"RULE", "VALUE", "THRESHOLD", "FLIPS AFTER", ""}, rows)))
+	}
+	for _, section := range []struct{ title, prefix string }{
+		{"request", "request."}, {"state before", "before."}, {"plan", "plan."}, {"state after", "after."},
+	} {
+		var rows [][]string
+		for _, f := range e.Fields() {
+			name, ok := strings.CutPrefix(f.Field, section.prefix)
+			if ok && !strings.HasPrefix(name, "reason") {
+				rows = append(rows, []string{name, f.Value})
+			}
+		}
+		if len(rows) > 0 {
+			fmt.Fprintf(&b, "\n%s (what is not listed is zero)\n", section.title)
+			b.WriteString(indent(pairs(rows)))
+		}
+	}
+	return b.String()
+}
+
+// policyName recognises the two configurations that have names.
+func policyName(cfg *policy.Config) string {
+	switch *cfg {
+	case policy.Standard():
+		return "standard"
+	case policy.Reference():
+		return "reference"
+	}
+	return "configured"
+}
+
+// outcomeLines says in words what became of the queue's state.
+func outcomeLines(e *telemetry.DecisionEntry) (lines []string) {
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
+	if e.Error != "" {
+		add("no plan: %s", e.Error)
+		if e.Undecided {
+			return lines
+		}
+	}
+	was, is := e.Before.Topology.Topology, e.After.Topology.Topology
+	switch {
+	case was == policy.TopologyNone:
+		add("topology %v, the first of this queue", is)
+	case was != is:
+		add("topology switched from %v to %v", was, is)
+	case e.Error == "" && e.Plan.RawTopology != is:
+		add("topology stays %v: the values ask for %v, hysteresis holds it", is, e.Plan.RawTopology)
+	default:
+		add("topology stays %v", is)
+	}
+	if e.Error != "" {
+		return lines
+	}
+	p, q := e.Before.Plan, e.After.Plan
+	if p.WorkgroupSizeX == 0 {
+		add("mode %v, %s", q.Mode, geometryText(q))
+		return lines
+	}
+	if p.Mode != q.Mode {
+		add("mode switched from %v to %v", p.Mode, q.Mode)
+	} else {
+		add("mode stays %v", q.Mode)
+	}
+	if p.WorkgroupSizeX != q.WorkgroupSizeX || p.Groups != q.Groups {
+		add("geometry changed from %s to %s", geometryText(p), geometryText(q))
+	} else {
+		add("geometry stays %s", geometryText(q))
+	}
+	return lines
+}
+
+func geometryText(p policy.PlanState) string {
+	return fmt.Sprintf("%s of %d", plural(uint64(p.Groups), "group"), p.WorkgroupSizeX)
+}
+
+func reasonCells(r *policy.Reason) []string {
+	held := ""
+	if r.Held {
+		held = "held by hysteresis"
+	}
+	return []string{r.Rule.String(), grouped(r.Value), grouped(r.Threshold), "a change of " + grouped(r.Distance), held}
+}
+
+// pairs aligns rows of two.
+func pairs(rows [][]string) string {
+	width := 0
+	for _, r := range rows {
+		width = max(width, len(r[0]))
+	}
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintf(&b, "%-*s  %s\n", width, r[0], r[1])
+	}
+	return b.String()
+}
+
+func indent(block string) string {
+	var b strings.Builder
+	for line := range strings.Lines(block) {
+		b.WriteString("  " + strings.TrimRight(line, " \n") + "\n")
+	}
+	return b.String()
+}
