@@ -8,15 +8,24 @@ import (
 )
 
 // FuzzCheckDecode feeds arbitrary bytes to the structure check and, whatever it
-// says, to the decoder. Nothing panics, the decoder ends, a payload that passes
-// has as many outcomes as records, and a record that is accepted survives being
-// encoded again in both forms.
+// says, to the decoder. Nothing panics, the decoder ends, a receiver allocates
+// no more than its allowance, a payload that passes has as many outcomes as
+// records, and a record that is accepted survives being encoded again in both
+// forms.
 func FuzzCheckDecode(f *testing.F) {
 	for _, l := range literals {
 		f.Add(literal(f, l.mapForm))
 		f.Add(literal(f, l.arrayRow))
 	}
+	for _, payload := range hostilePayloads(f) {
+		if len(payload) < 1<<10 { // the long ones are for TestHostileCorpus and slow the fuzzer down
+			f.Add(payload)
+		}
+	}
 	f.Fuzz(func(t *testing.T, payload []byte) {
+		if n := allocated(func() { admit(new(Decoder), new(Record), payload, DefaultWorkLimits) }); n > allowance(payload) {
+			t.Fatalf("%d bytes allocated for a payload of %d", n, len(payload))
+		}
 		records, checkErr := Check(payload, DefaultWorkLimits)
 		var re *RecordError
 		if checkErr != nil && (!errors.As(checkErr, &re) || re.Reason == "") {

@@ -299,8 +299,11 @@ func (t *interner) get(b []byte) string {
 	if len(b) > MaxText {
 		return s
 	}
-	if t.table == nil || len(t.table) >= maxInterned {
+	switch {
+	case t.table == nil:
 		t.table = make(map[string]string)
+	case len(t.table) >= maxInterned:
+		clear(t.table) // keeps its memory: a flood costs the strings alone
 	}
 	t.table[s] = s
 	return s
