@@ -34,5 +34,6 @@
 // A launch that fails settles nothing: its slots stay pending and the next
 // launch of the queue uploads and runs them again. Work is therefore executed
 // at least once, and exactly once as long as no launch fails after its
-// dispatch began.
+// dispatch began. When the device itself is lost, [Engine.Move] goes on with
+// another one.
 package megakernel

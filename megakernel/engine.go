@@ -22,17 +22,17 @@ var (
 	ErrClosed = errors.New("engine is closed")
 )
 
-// Engine runs batches on one device. Launch, Read, Write and Close belong to
-// one goroutine at a time, which the engine enforces; Submit, Pending and
-// Resident may be called from any goroutine meanwhile and never wait for the
-// device.
+// Engine runs batches on one device. Launch, Read, Write, Move and Close run
+// one at a time, which the engine enforces. Submit, Pending and Resident may be
+// called from any goroutine meanwhile and never wait for the device.
 type Engine struct {
-	cfg    Config
-	dev    Device
-	limits deviceLimits
+	cfg   Config
+	bytes uint64 // device memory of all buffers
 
 	// device serialises the users of the device and guards the fields up to mu.
 	device   sync.Mutex
+	dev      Device
+	limits   deviceLimits
 	closed   bool
 	memory   *memory
 	programs programs
@@ -75,7 +75,6 @@ func New(dev Device, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		cfg:      cfg,
-		dev:      dev,
 		programs: programs{limit: cfg.Programs},
 		pool:     pool,
 		owners:   make([]owner, cfg.Pages*ring.PageSlots),
@@ -84,15 +83,38 @@ func New(dev Device, cfg Config) (*Engine, error) {
 		queues:   make(map[string]*queue),
 		scratch:  newScratch(cfg.Pages),
 	}
-	err = dev.Do(func() error {
-		e.limits = deviceLimitsOf(dev)
-		e.memory, err = newMemory(dev, cfg.Pages, int(cfg.HeapWords))
-		return err
-	})
-	if err != nil {
+	if err := e.attach(dev); err != nil {
 		return nil, err
 	}
+	e.bytes = e.memory.bytes()
 	return e, nil
+}
+
+// attach allocates the engine's memory on a device.
+func (e *Engine) attach(dev Device) error {
+	return dev.Do(func() error {
+		m, err := newMemory(dev, e.cfg.Pages, int(e.cfg.HeapWords))
+		if err != nil {
+			return err
+		}
+		e.dev, e.memory, e.limits = dev, m, deviceLimitsOf(dev)
+		e.programs.kept = nil
+		clear(e.resident)
+		return nil
+	})
+}
+
+// Move goes on with another device after the one before was lost, whose
+// objects are gone with it. What is pending is kept and will be uploaded
+// again. Windows begin anew as zeros: what work left in them is lost, and
+// slots that were finished do not run again. On an error nothing has changed.
+func (e *Engine) Move(dev Device) error {
+	e.device.Lock()
+	defer e.device.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	return e.attach(dev)
 }
 
 // Close frees the engine's memory on the device. Work that is pending is lost.
@@ -111,7 +133,7 @@ func (e *Engine) Close() error {
 }
 
 // Resident is the bytes of device memory the engine's buffers take.
-func (e *Engine) Resident() uint64 { return e.memory.bytes() }
+func (e *Engine) Resident() uint64 { return e.bytes }
 
 // Pending is the number of a queue's slots that are submitted and not finished.
 func (e *Engine) Pending(name string) int {

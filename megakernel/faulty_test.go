@@ -122,6 +122,46 @@ func TestBatchWaitsWhileTheKernelDoesNotCompile(t *testing.T) {
 	}
 }
 
+func TestPendingWorkMovesToAnotherDevice(t *testing.T) {
+	lost, next := &faultyDevice{Device: openDevice(t)}, openDevice(t)
+	e := newEngine(t, lost, nil)
+	var slots []ring.Slot
+	for i := range uint32(2000) {
+		slots = append(slots, slot(OpStore, i%5, i, i))
+	}
+	submit(t, e, "q", Batch{ID: "b", Slots: slots})
+	launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 500})
+	lost.failAt = func(int) bool { return true }
+	if _, err := e.Launch(Order{Queue: "q", Geometry: testGeometry, BatchDepth: 500}); err == nil {
+		t.Fatal("a launch on the lost device succeeded")
+	}
+	if err := e.Move(next); err != nil {
+		t.Fatal(err)
+	}
+	if e.Pending("q") != 1500 {
+		t.Errorf("%d slots pending", e.Pending("q"))
+	}
+	finished, _ := drainQueue(t, e, Order{Queue: "q", Geometry: testGeometry})
+	if len(finished) != 1 || finished[0].Executed != uint32(len(slots)) {
+		t.Errorf("finished %+v", finished)
+	}
+	got := make([]uint32, len(slots))
+	if err := e.Read("q", 0, got); err != nil {
+		t.Fatal(err)
+	}
+	stored := 0
+	for i, v := range got {
+		if v != 0 && v != uint32(i) {
+			t.Fatalf("word %d is %d", i, v)
+		}
+		stored += min(int(v), 1)
+	}
+	// 500 ran before; the window they wrote is gone. Storing 0 leaves no trace.
+	if stored != 1500 && stored != 1499 {
+		t.Errorf("%d words stored on the new device", stored)
+	}
+}
+
 func TestInconsistentMemoryFailsTheLaunchAndSettlesNothing(t *testing.T) {
 	dev := &faultyDevice{Device: openDevice(t)}
 	e := newEngine(t, dev, nil)
