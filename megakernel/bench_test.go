@@ -1,6 +1,11 @@
 package megakernel
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"ringmaster/ring"
+)
 
 // BenchmarkDrain prints slots/s of the interpreter and its ratio to the bare
 // kernel for each geometry.
@@ -22,4 +27,28 @@ func BenchmarkDrain(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkSubmitAndLaunch is the whole way of a slot through the engine, and
+// the part of it that is the host's.
+func BenchmarkSubmitAndLaunch(b *testing.B) {
+	e := newEngine(b, openDevice(b), nil)
+	const n = 1 << 16
+	slots := slices.Repeat([]ring.Slot{slot(OpAdd, 2, 1, 0)}, n)
+	for i := range slots {
+		slots[i].Args[1] = uint32(i)
+	}
+	var device uint64
+	for b.Loop() {
+		if err := e.Submit("q", Batch{ID: "b", Slots: slots}); err != nil {
+			b.Fatal(err)
+		}
+		r, err := e.Launch(Order{Queue: "q", Geometry: Geometry{256, 8, 1024}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		device += r.ElapsedNs
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/slot")
+	b.ReportMetric(float64(uint64(b.Elapsed().Nanoseconds())-device)/float64(b.N)/n, "host-ns/slot")
 }
