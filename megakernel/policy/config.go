@@ -57,6 +57,15 @@ type Config struct {
 	SparseNodeDivisor uint16
 	EdgeHysteresisBps uint16
 
+	// Used with FullHysteresis only: how far a count must fall below the
+	// threshold of the same name to lose what it has gained there, and the
+	// share of the held number of workers by which another must differ to be
+	// taken.
+	HotOpcodeHysteresis   uint32
+	HotWindowHysteresis   uint32
+	JITQueueLenHysteresis uint32 // slots
+	WorkerHysteresisBps   uint16
+
 	Sizing Sizing
 
 	// SeparateWidth makes the workgroup width and the number of workgroups
@@ -75,6 +84,11 @@ type Config struct {
 	// a power-law graph with a few per cent of the vertices and half of the
 	// edges sparse, as in the reference.
 	TopologyByEdges bool
+	// FullHysteresis extends hysteresis from the walks to what else can flap:
+	// dense against fused, the promotion flags, the mode, and the number of
+	// workers that shedding leaves (see holdWorkers). Off, these follow every
+	// change, as in the reference.
+	FullHysteresis bool
 	// FitBudget replaces a plan that exceeds the memory budget by the largest
 	// that does not: the hit capacity, derived or requested, is reduced to
 	// what fits, down to MinHitCapacity or to the requested one if that is
@@ -136,6 +150,10 @@ func Reference() Config {
 		DenseEdgeDivisor:      15,
 		SparseNodeDivisor:     18,
 		EdgeHysteresisBps:     2_500,
+		HotOpcodeHysteresis:   2,
+		HotWindowHysteresis:   1,
+		JITQueueLenHysteresis: 512,
+		WorkerHysteresisBps:   1_250,
 		Sizing: Sizing{
 			OccupancyDivisor:      256,
 			MaxDispatchWorkgroups: 1_024,
@@ -156,6 +174,7 @@ func Standard() Config {
 	cfg.SeparateWidth = true
 	cfg.ShedAutomatic = true
 	cfg.TopologyByEdges = true
+	cfg.FullHysteresis = true
 	cfg.FitBudget = true
 	cfg.StrictBps = true
 	return cfg
@@ -166,7 +185,7 @@ func Standard() Config {
 // ErrHysteresisOverflow or ErrMemoryThreshold from a decision, its hysteresis
 // bands do not overlap, and every topology it can enter it can also leave.
 func (c *Config) Validate() error {
-	return errors.Join(c.validateCounts(), c.validateFrontier(), c.validateEdges(), c.validateMemory(), c.Sizing.validate())
+	return errors.Join(c.validateCounts(), c.validateFrontier(), c.validateEdges(), c.validateMemory(), c.validateCounters(), c.Sizing.validate())
 }
 
 func (c *Config) validateCounts() error {
@@ -216,6 +235,27 @@ func (c *Config) validateMemory() error {
 	}
 	if t-h <= 0 {
 		errs = append(errs, fmt.Errorf("policy: memory pressure threshold %d bps does not exceed its hysteresis of %d bps", t, h))
+	}
+	return errors.Join(errs...)
+}
+
+// validateCounters demands that what a count has gained can be lost again.
+func (c *Config) validateCounters() error {
+	var errs []error
+	for _, b := range []struct {
+		name             string
+		threshold, width uint32
+	}{
+		{"hot opcode", c.HotOpcodeThreshold, c.HotOpcodeHysteresis},
+		{"hot window", c.HotWindowThreshold, c.HotWindowHysteresis},
+		{"jit queue length", c.JITQueueLenThreshold, c.JITQueueLenHysteresis},
+	} {
+		if b.width != 0 && b.width >= b.threshold {
+			errs = append(errs, fmt.Errorf("policy: %s threshold %d does not exceed its hysteresis of %d", b.name, b.threshold, b.width))
+		}
+	}
+	if c.WorkerHysteresisBps >= FullBps {
+		errs = append(errs, fmt.Errorf("policy: worker hysteresis of %d bps is not below %d", c.WorkerHysteresisBps, FullBps))
 	}
 	return errors.Join(errs...)
 }

@@ -33,6 +33,7 @@ func switches(c *Config) map[string]*bool {
 		"SeparateWidth":   &c.SeparateWidth,
 		"ShedAutomatic":   &c.ShedAutomatic,
 		"TopologyByEdges": &c.TopologyByEdges,
+		"FullHysteresis":  &c.FullHysteresis,
 		"FitBudget":       &c.FitBudget,
 		"StrictBps":       &c.StrictBps,
 	}
@@ -75,6 +76,10 @@ func TestValidateRejects(t *testing.T) {
 		"no edge divisor":               func(c *Config) { c.DenseEdgeDivisor = 0 },
 		"no node divisor":               func(c *Config) { c.SparseNodeDivisor = 0 },
 		"edge band above the whole":     func(c *Config) { c.EdgeHysteresisBps = 10_001 },
+		"hot opcodes for ever":          func(c *Config) { c.HotOpcodeHysteresis = 8 },
+		"hot windows for ever":          func(c *Config) { c.HotWindowHysteresis = 4 },
+		"compiled for ever":             func(c *Config) { c.JITQueueLenHysteresis = 4_096 },
+		"workers for ever":              func(c *Config) { c.WorkerHysteresisBps = 10_000 },
 		"no occupancy":                  func(c *Config) { c.Sizing.OccupancyDivisor = 0 },
 		"no workgroups":                 func(c *Config) { c.Sizing.MaxDispatchWorkgroups = 0 },
 		"no groups on powerful devices": func(c *Config) { c.Sizing.PowerfulMinGroups = 0 },

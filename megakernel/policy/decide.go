@@ -9,9 +9,9 @@ func Decide(cfg *Config, req *Request, prev State) (rec Recommendation, next Sta
 	sig := observe(cfg, req)
 	var c Classification
 	next.Topology = classify(cfg, req, &sig, prev.Topology, &c)
-	if err := plan(cfg, req, &sig, &c, &rec); err != nil {
-		return Recommendation{}, State{Topology: next.Topology, Plan: prev.Plan}, err
+	next.Plan = prev.Plan
+	if err := plan(cfg, req, &sig, &c, &rec, &next.Plan); err != nil {
+		return Recommendation{}, next, err
 	}
-	next.Plan = planState(&rec)
 	return rec, next, nil
 }

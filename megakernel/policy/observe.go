@@ -21,8 +21,11 @@ type Signals struct {
 	// ByEdges: the topology is decided by the frontier's out-edges.
 	ByEdges bool
 
+	// The counters are at their thresholds, or within the band below.
 	PromoteHotOpcodes bool
 	PromoteHotWindows bool
+	WarmOpcodes       bool
+	WarmWindows       bool
 }
 
 // Observe runs the stages infer and promotion.
@@ -32,6 +35,10 @@ func Observe(cfg *Config, req *Request) Observation {
 
 func observe(cfg *Config, req *Request) Signals {
 	density, pressure := inferDensity(req), inferPressure(req)
+	var opcodes, windows uint32 // bands
+	if cfg.FullHysteresis {
+		opcodes, windows = cfg.HotOpcodeHysteresis, cfg.HotWindowHysteresis
+	}
 	return Signals{
 		FrontierDensityBps: density,
 		MemoryPressureBps:  pressure,
@@ -40,11 +47,16 @@ func observe(cfg *Config, req *Request) Signals {
 		ByEdges:            cfg.TopologyByEdges && req.Present&HasFrontierEdges != 0 && req.GraphNodeCount != 0,
 		PromoteHotOpcodes:  req.HotOpcodeCount >= cfg.HotOpcodeThreshold,
 		PromoteHotWindows:  req.HotWindowCount >= cfg.HotWindowThreshold,
+		WarmOpcodes:        uint64(req.HotOpcodeCount)+uint64(opcodes) >= uint64(cfg.HotOpcodeThreshold),
+		WarmWindows:        uint64(req.HotWindowCount)+uint64(windows) >= uint64(cfg.HotWindowThreshold),
 	}
 }
 
 // hot says whether either promotion applies.
 func (s *Signals) hot() bool { return s.PromoteHotOpcodes || s.PromoteHotWindows }
+
+// warm says whether either may be kept.
+func (s *Signals) warm() bool { return s.WarmOpcodes || s.WarmWindows }
 
 // inferDensity returns the given density, or, when there is none but a queue
 // and a graph, the share of the graph's nodes that the queue could hold,

@@ -4,26 +4,32 @@ package policy
 // and the state returned is prev.
 func Plan(cfg *Config, o *Observation, c *Classification, prev PlanState) (Recommendation, PlanState, error) {
 	var rec Recommendation
-	if err := plan(cfg, &o.Request, &o.Signals, c, &rec); err != nil {
+	next := prev
+	if err := plan(cfg, &o.Request, &o.Signals, c, &rec, &next); err != nil {
 		return Recommendation{}, prev, err
 	}
-	return rec, planState(&rec), nil
+	return rec, next, nil
 }
 
-func planState(rec *Recommendation) PlanState {
-	return PlanState{WorkgroupSizeX: rec.WorkgroupSizeX, Groups: rec.DispatchGrid[0], Mode: rec.Mode}
-}
-
-// plan fills a zero recommendation; after an error its content is undefined.
-func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recommendation) error {
+// plan fills a zero recommendation and moves the state on; after an error the
+// recommendation is undefined and the state untouched.
+func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recommendation, state *PlanState) error {
 	if c.Err != nil {
 		return c.Err
 	}
-	scheduled, shedRule, err := schedule(cfg, req, sig, c.Topology)
+	ceiling := req.RequestedWorkerGroups
+	if ceiling == 0 && cfg.ShedAutomatic {
+		ceiling = derivedGroups(&cfg.Sizing, &req.Limits)
+	}
+	scheduled, shedRule, err := shed(cfg, req, sig, c.Topology, ceiling)
 	if err != nil {
 		return err
 	}
-	if err := shape(cfg, req, scheduled, rec); err != nil {
+	workers := scheduled
+	if cfg.FullHysteresis {
+		workers = holdWorkers(cfg, state, c.Topology, ceiling, scheduled)
+	}
+	if err := shape(cfg, req, workers, rec); err != nil {
 		return err
 	}
 	wanted, err := sizeHits(cfg, req, memoryScarce(cfg, sig, c.Topology), rec)
@@ -33,8 +39,8 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 
 	rec.Pressure = pressureClass(cfg, req, uint64(rec.DispatchGrid[0])*uint64(rec.WorkgroupSizeX))
 	rec.Topology = c.Topology
-	rec.PromoteHotOpcodes = sig.PromoteHotOpcodes
-	rec.PromoteHotWindows = sig.PromoteHotWindows
+	rec.PromoteHotOpcodes = sig.PromoteHotOpcodes || cfg.FullHysteresis && state.PromoteHotOpcodes && sig.WarmOpcodes
+	rec.PromoteHotWindows = sig.PromoteHotWindows || cfg.FullHysteresis && state.PromoteHotWindows && sig.WarmWindows
 	rec.AgePriorityWork = req.RequeueCount > 0 || req.MaxPriorityAge >= cfg.PriorityAgeThreshold
 	rec.MemoryBudgetBytes = req.MemoryBudgetBytes
 
@@ -53,39 +59,45 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 		shedReason(cfg, sig, shedRule, &rec.Reasons[n])
 		n++
 	}
+	if workers != scheduled {
+		workersReason(cfg, ceiling, scheduled, workers, &rec.Reasons[n])
+		n++
+	}
 	if rec.HitCapacityReduced {
 		rec.Reasons[n].budget(wanted, rec.HitCapacity)
 		n++
 	}
-	rec.Mode = mode(cfg, req, sig, c, &rec.Reasons[n])
+	rec.Mode = mode(cfg, req, sig, c, rec, state.Mode, &rec.Reasons[n])
 	rec.ReasonCount = uint8(n + 1)
+
+	state.WorkgroupSizeX, state.Groups, state.Mode = rec.WorkgroupSizeX, rec.DispatchGrid[0], rec.Mode
+	state.PromoteHotOpcodes, state.PromoteHotWindows = rec.PromoteHotOpcodes, rec.PromoteHotWindows
+	state.Topology, state.CeilingGroups, state.ScheduledGroups = c.Topology, ceiling, workers
 	return nil
 }
 
-// schedule is the worker request after shedding. Where automatic requests are
-// shed it is never 0, unless the device allows no groups.
-func schedule(cfg *Config, req *Request, sig *Signals, topology Topology) (uint32, Rule, error) {
-	ceiling := req.RequestedWorkerGroups
-	if ceiling == 0 && cfg.ShedAutomatic {
-		ceiling = derivedGroups(&cfg.Sizing, &req.Limits)
-	}
-	return shed(cfg, req, sig, topology, ceiling)
-}
-
 // mode compiles for long queues, for hot code and for fused walks, and
-// interprets otherwise.
-func mode(cfg *Config, req *Request, sig *Signals, c *Classification, why *Reason) Mode {
+// interprets otherwise. A queue that has become shorter keeps a compiled
+// kernel within the band.
+func mode(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recommendation, prev Mode, why *Reason) Mode {
+	var band, opcodes, windows uint64
+	if cfg.FullHysteresis {
+		band, opcodes, windows = uint64(cfg.JITQueueLenHysteresis), uint64(cfg.HotOpcodeHysteresis), uint64(cfg.HotWindowHysteresis)
+	}
+	queue, threshold := uint64(req.QueueLen), uint64(cfg.JITQueueLenThreshold)
 	switch {
-	case req.QueueLen >= cfg.JITQueueLenThreshold:
-		why.crosses(RuleModeQueueLen, uint64(req.QueueLen), uint64(cfg.JITQueueLenThreshold))
-	case sig.PromoteHotOpcodes:
-		why.crosses(RuleModeHotOpcodes, uint64(req.HotOpcodeCount), uint64(cfg.HotOpcodeThreshold))
-	case sig.PromoteHotWindows:
-		why.crosses(RuleModeHotWindows, uint64(req.HotWindowCount), uint64(cfg.HotWindowThreshold))
+	case queue >= threshold:
+		why.keeps(RuleModeQueueLen, false, queue, sub(threshold, band))
+	case rec.PromoteHotOpcodes:
+		why.keeps(RuleModeHotOpcodes, !sig.PromoteHotOpcodes, uint64(req.HotOpcodeCount), sub(uint64(cfg.HotOpcodeThreshold), opcodes))
+	case rec.PromoteHotWindows:
+		why.keeps(RuleModeHotWindows, !sig.PromoteHotWindows, uint64(req.HotWindowCount), sub(uint64(cfg.HotWindowThreshold), windows))
 	case c.Topology == TopologyFused:
 		why.follows(RuleModeFused, &c.Reason)
+	case prev == ModeJIT && queue+band >= threshold:
+		why.keeps(RuleModeQueueLen, true, queue, sub(threshold, band))
 	default:
-		why.crosses(RuleModeQueueLen, uint64(req.QueueLen), uint64(cfg.JITQueueLenThreshold))
+		why.crosses(RuleModeQueueLen, queue, threshold)
 		return ModeInterpreter
 	}
 	return ModeJIT

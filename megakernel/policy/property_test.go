@@ -51,10 +51,23 @@ var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 	}
 })
 
+var anyTopology = rapid.Custom(func(t *rapid.T) Topology {
+	return Topology(rapid.Uint8Range(0, uint8(TopologyMemoryConstrained)).Draw(t, "topology"))
+})
+
 var anyState = rapid.Custom(func(t *rapid.T) State {
 	return State{
-		Topology: TopologyState{Topology(rapid.Uint8Range(0, uint8(TopologyMemoryConstrained)).Draw(t, "topology"))},
-		Plan:     PlanState{WorkgroupSizeX: 64, Groups: 3, Mode: ModeJIT},
+		Topology: TopologyState{anyTopology.Draw(t, "topology")},
+		Plan: PlanState{
+			WorkgroupSizeX:    64,
+			Groups:            3,
+			Mode:              rapid.SampledFrom([]Mode{ModeInterpreter, ModeJIT}).Draw(t, "mode"),
+			PromoteHotOpcodes: rapid.Bool().Draw(t, "promote opcodes"),
+			PromoteHotWindows: rapid.Bool().Draw(t, "promote windows"),
+			Topology:          anyTopology.Draw(t, "planned topology"),
+			CeilingGroups:     edgy(2_000, 0, 1, 2, 32, 255, 1<<32-1).Draw(t, "ceiling"),
+			ScheduledGroups:   edgy(2_000, 0, 1, 2, 32, 255, 1<<32-1).Draw(t, "scheduled"),
+		},
 	}
 })
 
@@ -226,6 +239,10 @@ func TestTopologyReasonGivesTheDistanceToTheFlip(t *testing.T) {
 				next.MemoryPressureBps = uint16(v)
 			case RuleSparseEdges, RuleHybridEdges, RuleDenseEdges, RuleFusedEdges:
 				next.FrontierOutDegreeSum = v
+			case RuleFusedHotOpcodes:
+				next.HotOpcodeCount, next.HotWindowCount = uint32(v), 0
+			case RuleFusedHotWindows:
+				next.HotWindowCount = uint32(v)
 			default:
 				next.FrontierDensityBps = uint16(v)
 			}
@@ -257,8 +274,9 @@ func TestMorePressureNeverSchedulesMoreWorkers(t *testing.T) {
 		}
 		high := low
 		high.MemoryPressureBps = rapid.Uint16Range(low.MemoryPressureBps, 10_000).Draw(t, "more pressure")
-		a, _, err := Decide(&cfg, &low, State{})
-		b, _, err2 := Decide(&cfg, &high, State{})
+		prev := anyState.Draw(t, "prev")
+		a, _, err := Decide(&cfg, &low, prev)
+		b, _, err2 := Decide(&cfg, &high, prev)
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}
@@ -284,8 +302,18 @@ func TestReferenceIsUnchangedByWhatOnlyDeparturesRead(t *testing.T) {
 		sized.Sizing.MaxDefaultWidth = rapid.Uint32().Draw(t, "max default width")
 		sized.Sizing.DefaultSubgroup = rapid.Uint32().Draw(t, "default subgroup")
 		sized.Sizing.MaxClaimWidths = rapid.Uint32().Draw(t, "claim widths")
-		a, as, err := Decide(&ref, &plain, prev)
+		sized.DenseEdgeDivisor = rapid.Uint16().Draw(t, "edge divisor")
+		sized.SparseNodeDivisor = rapid.Uint16().Draw(t, "node divisor")
+		sized.EdgeHysteresisBps = rapid.Uint16().Draw(t, "edge band")
+		sized.HotOpcodeHysteresis = rapid.Uint32().Draw(t, "opcode band")
+		sized.HotWindowHysteresis = rapid.Uint32().Draw(t, "window band")
+		sized.JITQueueLenHysteresis = rapid.Uint32().Draw(t, "jit band")
+		sized.WorkerHysteresisBps = rapid.Uint16().Draw(t, "worker band")
+		a, as, err := Decide(&ref, &plain, State{Topology: prev.Topology})
 		b, bs, err2 := Decide(&sized, &more, prev)
+		if err2 != nil {
+			bs.Plan = as.Plan // the one that went in
+		}
 		if a != b || as != bs || fmt.Sprint(err) != fmt.Sprint(err2) {
 			t.Fatalf("%+v, %v\nthen %+v, %v", a, err, b, err2)
 		}

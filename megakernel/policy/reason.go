@@ -3,7 +3,7 @@ package policy
 // topologyReason fills in why the topology is what it is, unless edges decided
 // it, and the edge at
 // which it is left again. Bounds saturate here: they explain, they do not decide.
-func topologyReason(cfg *Config, req *Request, sig *Signals, c *Classification) {
+func topologyReason(cfg *Config, sig *Signals, c *Classification) {
 	r := &c.Reason
 	density := uint64(sig.FrontierDensityBps)
 	width := uint64(cfg.FrontierHysteresisBps)
@@ -34,6 +34,18 @@ func topologyReason(cfg *Config, req *Request, sig *Signals, c *Classification) 
 	}
 }
 
+// warmReason says how far the counter that keeps a walk fused is from letting
+// go of it.
+func warmReason(cfg *Config, req *Request, sig *Signals, r *Reason) {
+	if sig.WarmOpcodes {
+		r.Rule = RuleFusedHotOpcodes
+		r.leavesBelow(uint64(req.HotOpcodeCount), sub(uint64(cfg.HotOpcodeThreshold), uint64(cfg.HotOpcodeHysteresis)))
+		return
+	}
+	r.Rule = RuleFusedHotWindows
+	r.leavesBelow(uint64(req.HotWindowCount), sub(uint64(cfg.HotWindowThreshold), uint64(cfg.HotWindowHysteresis)))
+}
+
 // The methods below fill a zero Reason in place, field by field: a Reason
 // built apart and then copied stalls the processor, which cannot forward the
 // narrow stores to the wide loads of the copy.
@@ -51,6 +63,12 @@ func (r *Reason) crosses(rule Rule, value, threshold uint64) {
 // leavesBelow explains an outcome that stands while value >= edge.
 func (r *Reason) leavesBelow(value, edge uint64) {
 	r.Value, r.Threshold, r.Distance = value, edge, sub(value+1, edge)
+}
+
+// keeps explains what a rule has gained and keeps while value >= edge.
+func (r *Reason) keeps(rule Rule, held bool, value, edge uint64) {
+	r.Rule, r.Held = rule, held
+	r.leavesBelow(value, edge)
 }
 
 // leavesAbove explains an outcome that stands while value <= edge.

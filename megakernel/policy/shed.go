@@ -1,5 +1,7 @@
 package policy
 
+import "math"
+
 const (
 	// Memory pressure sheds a quarter of the workers at the threshold and
 	// half of them at 10,000 bps, linearly between.
@@ -53,6 +55,39 @@ func shedSparse(cfg *Config, densityBps uint16, ceiling uint32) uint32 {
 	density := min(max(uint64(densityBps), 1), span)
 	scaled := uint32(uint64(ceiling) * density / span)
 	return max(scaled, min(ceiling, sparseFloor))
+}
+
+// holdWorkers keeps the number of workers while shedding for the same topology
+// and from the same ceiling asks for nearly the same: a change of the request,
+// of the limits behind an automatic one, or of the topology, which has a
+// hysteresis of its own, is followed at once.
+func holdWorkers(cfg *Config, held *PlanState, topology Topology, ceiling, wanted uint32) uint32 {
+	if held.Topology != topology || held.CeilingGroups != ceiling || held.ScheduledGroups > ceiling || held.ScheduledGroups == 0 {
+		return wanted
+	}
+	lo, hi := workerBand(cfg, held.ScheduledGroups)
+	if wanted < lo || wanted > hi {
+		return wanted
+	}
+	return held.ScheduledGroups
+}
+
+// workerBand is the range of numbers in which held is kept.
+func workerBand(cfg *Config, held uint32) (lo, hi uint32) {
+	band := min(uint64(held)*uint64(cfg.WorkerHysteresisBps)/FullBps, uint64(held))
+	return held - uint32(band), uint32(min(uint64(held)+band, math.MaxUint32))
+}
+
+// workersReason says by how much what shedding asks for must move to be taken:
+// on, or back where the ceiling is in the way.
+func workersReason(cfg *Config, ceiling, wanted, held uint32, r *Reason) {
+	lo, hi := workerBand(cfg, held)
+	r.Rule, r.Held, r.Value = RuleWorkers, true, uint64(wanted)
+	if wanted > held && hi < ceiling {
+		r.Threshold, r.Distance = uint64(hi)+1, uint64(hi-wanted)+1
+	} else {
+		r.Threshold, r.Distance = sub(uint64(lo), 1), uint64(wanted-lo)+1
+	}
 }
 
 // shedReason says where the shedding by rule would end.

@@ -228,10 +228,10 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 	switch what {
 	case "topology":
 		return fmt.Sprintf("%v (raw %v) at density %d, pressure %d\n%s", rec.Topology, rec.RawTopology,
-			rec.FrontierDensityBps, rec.MemoryPressureBps, showReasons(rec, RuleQueueEmpty, RuleFusedEdges)), nil
+			rec.FrontierDensityBps, rec.MemoryPressureBps, showReasons(rec, RuleQueueEmpty, RuleFusedHotWindows)), nil
 	case "shed":
 		return fmt.Sprintf("%v: scheduled %d, ceiling %d\n%s", rec.Topology, rec.ScheduledGroups, rec.WorkerGroups,
-			showReasons(rec, RuleShedMemory, RuleShedSparse)), nil
+			showReasons(rec, RuleShedMemory, RuleWorkers)), nil
 	case "geometry":
 		return fmt.Sprintf("width %d, slots %d, grid %v, ceiling %d, chunk %d, depth %d", rec.WorkgroupSizeX, rec.SlotCount,
 			rec.DispatchGrid, rec.WorkerGroups, rec.ClaimChunk, rec.BatchDepth), nil

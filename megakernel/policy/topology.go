@@ -31,10 +31,13 @@ func classify(cfg *Config, req *Request, sig *Signals, prev TopologyState, c *Cl
 		return prev
 	}
 	c.Reason.Held = c.Topology != c.Raw
-	if sig.ByEdges && c.Topology != TopologyEmpty && c.Topology != TopologyMemoryConstrained {
+	switch {
+	case c.Topology == TopologyFused && !sig.hot():
+		warmReason(cfg, req, sig, &c.Reason)
+	case sig.ByEdges && c.Topology != TopologyEmpty && c.Topology != TopologyMemoryConstrained:
 		b.reason(c.Topology, &c.Reason)
-	} else {
-		topologyReason(cfg, req, sig, c)
+	default:
+		topologyReason(cfg, sig, c)
 	}
 	return TopologyState{Topology: c.Topology}
 }
@@ -48,28 +51,24 @@ func rawTopology(cfg *Config, req *Request, sig *Signals, b *edgeBounds) Topolog
 	case sig.MemoryPressureBps >= cfg.MemoryPressureBps:
 		return TopologyMemoryConstrained
 	case sig.ByEdges:
-		return b.raw(wide(cfg, req, sig))
+		return b.raw(wide(cfg, req, sig, TopologyNone))
 	case sig.FrontierDensityBps <= cfg.SparseFrontierBps:
 		return TopologySparse
 	case sig.FrontierDensityBps < cfg.DenseFrontierBps:
 		return TopologyHybrid
 	default:
-		return wide(cfg, req, sig)
+		return wide(cfg, req, sig, TopologyNone)
 	}
 }
 
-// wide is the walk of a dense frontier.
-func wide(cfg *Config, req *Request, sig *Signals) Topology {
-	if fusible(cfg, req, sig) {
+// wide is the walk of a dense frontier: fused on a graph with enough edges and
+// with something hot to specialise for, which may cool by a band once it is.
+func wide(cfg *Config, req *Request, sig *Signals, prev Topology) Topology {
+	hot := sig.hot() || prev == TopologyFused && sig.warm()
+	if hot && req.GraphNodeCount > 0 && req.GraphEdgeCount >= cfg.FusionEdgeThreshold {
 		return TopologyFused
 	}
 	return TopologyDense
-}
-
-// fusible says whether a dense frontier may be fused: a graph with enough
-// edges, and something hot to specialise for.
-func fusible(cfg *Config, req *Request, sig *Signals) bool {
-	return req.GraphNodeCount > 0 && req.GraphEdgeCount >= cfg.FusionEdgeThreshold && sig.hot()
 }
 
 // stabilise keeps prev while the value that left it is still inside the band
@@ -81,7 +80,7 @@ func stabilise(cfg *Config, req *Request, sig *Signals, b *edgeBounds, raw, prev
 		return raw, nil
 	}
 	if sig.ByEdges && prev != TopologyMemoryConstrained {
-		return b.stabilise(raw, prev, wide(cfg, req, sig)), nil
+		return b.stabilise(raw, prev, wide(cfg, req, sig, prev)), nil
 	}
 	density := uint32(sig.FrontierDensityBps)
 	hold := false
@@ -116,7 +115,7 @@ func stabilise(cfg *Config, req *Request, sig *Signals, b *edgeBounds, raw, prev
 		hold = density <= hi
 
 	case TopologyDense, TopologyFused:
-		if raw != TopologyHybrid {
+		if raw == TopologySparse || raw != TopologyHybrid && !cfg.FullHysteresis {
 			break
 		}
 		lo, err := below(cfg.DenseFrontierBps, cfg.FrontierHysteresisBps)
@@ -124,6 +123,9 @@ func stabilise(cfg *Config, req *Request, sig *Signals, b *edgeBounds, raw, prev
 			return raw, err
 		}
 		hold = density >= lo
+		if hold && cfg.FullHysteresis {
+			return wide(cfg, req, sig, prev), nil
+		}
 		if prev == TopologyFused {
 			// The reference holds a fused walk without asking for a graph.
 			hold = hold && req.GraphEdgeCount >= cfg.FusionEdgeThreshold && sig.hot()

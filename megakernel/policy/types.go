@@ -99,6 +99,10 @@ const (
 	RuleDenseEdges  // out-edges of the frontier
 	RuleFusedEdges  // out-edges of the frontier
 
+	// The same, where hot counters that have cooled keep a walk fused.
+	RuleFusedHotOpcodes // hot opcodes
+	RuleFusedHotWindows // hot windows
+
 	// Memory pressure, where it is known: the hit capacity loses its head
 	// room at the threshold, or has it back below it.
 	RuleMemoryPressure // bps
@@ -106,6 +110,11 @@ const (
 	// Shedding, where workers were shed: the threshold is where it ends.
 	RuleShedMemory // memory pressure, bps
 	RuleShedSparse // frontier density, bps
+
+	// Workers, where hysteresis keeps another number than shedding asks for:
+	// the value is the number asked for, and the threshold the nearest that
+	// is taken.
+	RuleWorkers // worker groups
 
 	// Budget, where the hit capacity was reduced: the value is the capacity
 	// wanted, saturated, and the threshold the one that fits.
@@ -131,8 +140,8 @@ type Reason struct {
 }
 
 // MaxReasons bounds the reasons of one recommendation: topology, memory
-// pressure, shedding, budget, mode.
-const MaxReasons = 5
+// pressure, shedding, workers, budget, mode.
+const MaxReasons = 6
 
 // Recommendation is a launch plan.
 type Recommendation struct {
@@ -147,8 +156,8 @@ type Recommendation struct {
 	Pressure           Pressure
 	Mode               Mode
 	Topology           Topology
-	PromoteHotOpcodes  bool
-	PromoteHotWindows  bool
+	PromoteHotOpcodes  bool // hysteresis included
+	PromoteHotWindows  bool // hysteresis included
 	AgePriorityWork    bool
 	EstimatedPeakBytes uint64
 	MemoryBudgetBytes  uint64
@@ -157,7 +166,7 @@ type Recommendation struct {
 	FrontierDensityBps uint16   // after inference
 	MemoryPressureBps  uint16   // after inference
 	RawTopology        Topology // before hysteresis
-	ScheduledGroups    uint32   // worker request after shedding; 0: automatic, not shed
+	ScheduledGroups    uint32   // worker request after shedding, before hysteresis; 0: automatic, not shed
 	Reasons            [MaxReasons]Reason
 	ReasonCount        uint8
 }
@@ -179,4 +188,11 @@ type PlanState struct {
 	WorkgroupSizeX uint32
 	Groups         uint32
 	Mode           Mode
+
+	// What FullHysteresis holds.
+	PromoteHotOpcodes bool
+	PromoteHotWindows bool
+	Topology          Topology
+	CeilingGroups     uint32 // worker groups before shedding
+	ScheduledGroups   uint32 // worker groups after shedding and hysteresis
 }
