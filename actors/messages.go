@@ -43,7 +43,7 @@ type (
 	forgotten struct{ family *family }
 	// diffused carries the priorities of all queues of a worker to its actor.
 	diffused struct{ byQueue map[string]float64 }
-	// planned tells the worker actor that a queue has a new plan.
+	// planned tells the worker actor that a queue has decided.
 	planned struct{}
 	// arrived tells the worker actor that its inbox has items.
 	arrived struct{}

@@ -81,14 +81,15 @@ land gpu0 slots=100 ns=40
 land gpu0 slots=100 ns=41
 land gpu0 slots=100 ns=42
 queue gpu0/q inc=7 seq=4 len=301 requeues=2
+queue gpu0/q inc=7 seq=5 len=301
 land gpu0 fail=lost
 land gpu0 fail=shader
-graph gpu0/q inc=7 seq=5 density=5000
+graph gpu0/q inc=7 seq=6 density=5000
 work gpu0/q batch=b2 slots=10
 land gpu0 slots=300
 land gpu0 slots=410 done=b1,b2
-graph gpu0/q inc=7 seq=6 density=3800
-priority gpu0/q inc=7 seq=7 priority=9 share=10
+graph gpu0/q inc=7 seq=7 density=3800
+priority gpu0/q inc=7 seq=8 priority=9 share=10
 work gpu0/other batch=c1 slots=5
 land gpu0 slots=5 done=c1
 announce gpu1 inc=5 seq=1
@@ -98,9 +99,9 @@ launch gpu1/r inc=5 seq=1 launch=1 decision=last executed=300 ns=1000 width=256
 graph gpu1/r inc=7 seq=3 density=5000
 launch gpu1/r inc=5 seq=2 launch=2 decision=last fail=lost
 graph gpu1/r inc=7 seq=4 density=3800
-queue gpu0/q inc=7 seq=8 len=9000 requeues=9 reply=inbox.2
+queue gpu0/q inc=7 seq=9 len=9000 requeues=9 reply=inbox.2
 advance 70s
-queue gpu0/q inc=7 seq=9 len=20 requeues=9
+queue gpu0/q inc=7 seq=10 len=20 requeues=9
 `
 
 // endure runs the ordeal with enough time after each step for every pause to

@@ -84,7 +84,7 @@ func (a *policyActor) finish(d *decision) {
 	if a.cell.decided() {
 		a.decideAgain()
 	}
-	if w := a.device.worker.Load(); w != nil && d.err == nil {
+	if w := a.device.worker.Load(); w != nil {
 		a.system.shell.send(w.self, planned{})
 	}
 	if sink := a.system.cfg.OnDecision; sink != nil {

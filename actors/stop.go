@@ -96,16 +96,14 @@ func (f *family) stop(culprit stage) {
 func (f *family) rested() bool { return !time.Now().Before(f.stopped.Load().until) }
 
 // resume starts a stopped queue again with what it has in its cell. The
-// decision that follows takes the reason out of the recommendation. f.life is held.
+// decision that follows takes the reason out of the recommendation and tells
+// the worker actor to look at the queue's work. f.life is held.
 func (f *family) resume() {
 	f.unstop()
 	f.panics.row.Store(0)
 	f.panics.recent = nil
 	f.cell.poke() // whatever it knew, it has to say that it is back; again sends the wake
 	f.again()
-	if w := f.device.worker.Load(); w != nil {
-		f.system.shell.send(w.self, planned{})
-	}
 }
 
 func (f *family) unstop() {

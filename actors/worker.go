@@ -40,7 +40,7 @@ func (w *workerActor) receive(msg message) {
 	case arrived:
 		w.work()
 	case planned:
-		// a queue has a new plan: proceed looks at it
+		// a queue may have a new plan: proceed looks at it
 	case diffused:
 		w.priorities = m.byQueue
 	case parked:
