@@ -16,8 +16,8 @@ const maxIdleBytes = 2048
 // way, they all end up parked, decided and cheap.
 func TestIdleQueuesAreCheap(t *testing.T) {
 	queues := 100_000
-	if raceEnabled {
-		queues = 5_000 // it measures no more than the detector's own memory
+	if raceEnabled || testing.Short() {
+		queues = 5_000 // under the race detector it measures the detector
 	}
 	cfg := DefaultConfig()
 	cfg.Incarnation = 99
