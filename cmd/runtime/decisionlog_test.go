@@ -1,0 +1,279 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"ringmaster/actors"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+var quietLog = slog.New(slog.DiscardHandler)
+
+func testDecisionHeader() *telemetry.DecisionHeader {
+	return &telemetry.DecisionHeader{Incarnation: 7, Software: "test", Config: policy.Standard()}
+}
+
+// decideMany makes n decisions of one queue under the standard policy. Their
+// densities wander, so that topologies switch and are held.
+func decideMany(worker, queue string, n int) (entries []telemetry.DecisionEntry) {
+	cfg := policy.Standard()
+	var state policy.State
+	for i := range n {
+		e := telemetry.DecisionEntry{
+			Worker: worker, Queue: queue, Decision: uint64(i + 1), Before: state,
+			Records: telemetry.DecisionRecords{Incarnation: 9, First: uint64(i + 1), Last: uint64(i + 1), SentNs: int64(i + 1)},
+			Request: policy.Request{
+				QueueLen: uint32(i*37%5000 + 1), GraphNodeCount: 100_000, FrontierDensityBps: uint16(i * 1_234 % 10_000),
+				Limits: policy.Limits{MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 256, SubgroupSize: 32},
+			},
+		}
+		plan, after, err := policy.Decide(&cfg, &e.Request, e.Before)
+		if err != nil {
+			panic(err)
+		}
+		e.Plan, e.After, state = plan, after, after
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// writeLog writes a decision log file.
+func writeLog(t *testing.T, entries ...telemetry.DecisionEntry) (path string) {
+	t.Helper()
+	log := telemetry.AppendDecisionHeader(nil, testDecisionHeader())
+	for i := range entries {
+		log = telemetry.AppendDecision(log, &entries[i])
+	}
+	path = filepath.Join(t.TempDir(), "decisions.log")
+	if err := os.WriteFile(path, log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// readAll reads what is whole in a log.
+func readAll(t *testing.T, path string) (entries []telemetry.DecisionEntry) {
+	t.Helper()
+	log := openLog(path, nil)
+	defer log.close()
+	for {
+		var e telemetry.DecisionEntry
+		err := log.next(&e)
+		if err == io.EOF {
+			return entries
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+}
+
+// heldSink keeps every batch, and lets the log wait for it.
+type heldSink struct {
+	mu      sync.Mutex
+	log     bytes.Buffer
+	entered chan struct{} // a write has begun
+	release chan error    // what the write returns
+	closed  bool
+}
+
+func newHeldSink() *heldSink {
+	return &heldSink{entered: make(chan struct{}), release: make(chan error)}
+}
+
+func (s *heldSink) write(log []byte, _ int) error {
+	s.entered <- struct{}{}
+	err := <-s.release
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		s.log.Write(log)
+	}
+	return err
+}
+
+func (s *heldSink) close() error { s.closed = true; return nil }
+
+func TestOverloadedDecisionLogDropsAndCounts(t *testing.T) {
+	sink, messages := newHeldSink(), new(lockedBuffer)
+	l := newDecisionLog(sink, testDecisionHeader(), slog.New(slog.NewTextHandler(messages, nil)))
+	e := decideMany("w", "q", 1)[0]
+	l.add(&e)
+	<-sink.entered // the goroutine is stuck in the sink from here on
+	const extra = 100
+	for range maxPendingDecisions + extra {
+		e.Decision++
+		l.add(&e) // would not return if it waited for the sink
+	}
+	if got := l.dropped.Load(); got != extra {
+		t.Errorf("%d dropped, want %d", got, extra)
+	}
+	sink.release <- nil
+	closed := make(chan error, 1)
+	go func() { closed <- l.close(context.Background()) }()
+	for open := true; open; {
+		select {
+		case <-sink.entered:
+			sink.release <- nil
+		case err := <-closed:
+			if err != nil {
+				t.Error(err)
+			}
+			open = false
+		}
+	}
+	if l.written.Load() != maxPendingDecisions+1 || !sink.closed {
+		t.Errorf("%d written, sink closed: %t", l.written.Load(), sink.closed)
+	}
+	if !strings.Contains(messages.String(), "dropped=100") {
+		t.Errorf("the log says nothing of the drops: %s", messages)
+	}
+	l.add(&e)
+	if l.dropped.Load() != extra+1 {
+		t.Error("a decision after the end is not counted as dropped")
+	}
+}
+
+func TestDecisionLogGoesOnAfterItsSinkFailed(t *testing.T) {
+	sink, messages := newHeldSink(), new(lockedBuffer)
+	l := newDecisionLog(sink, testDecisionHeader(), slog.New(slog.NewTextHandler(messages, nil)))
+	for i, result := range []error{errors.New("disk full"), errors.New("disk full"), nil} {
+		e := decideMany("w", "q", i+1)[i]
+		l.add(&e)
+		<-sink.entered
+		sink.release <- result
+	}
+	if err := l.close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if l.written.Load() != 1 || l.dropped.Load() != 2 {
+		t.Errorf("%d written, %d dropped", l.written.Load(), l.dropped.Load())
+	}
+	if text := messages.String(); strings.Count(text, "disk full") != 1 || !strings.Contains(text, "writing again") {
+		t.Errorf("messages %s", text)
+	}
+	got := new(telemetry.DecisionEntry)
+	if err := telemetry.NewDecisionReader(&sink.log).Next(got); err != nil || got.Decision != 3 {
+		t.Errorf("decision %d: %v", got.Decision, err)
+	}
+}
+
+// lockedBuffer is a buffer that a logger may write to from any goroutine.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func TestDecisionFileDropsItsOldestHalf(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "decisions.log")
+	file, err := openDecisionFile(path, minDecisionLogBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := telemetry.AppendDecisionHeader(nil, testDecisionHeader())
+	entries := decideMany("w", "q", 3000)
+	for i := range entries {
+		if err := file.write(telemetry.AppendDecision(bytes.Clone(header), &entries[i]), len(header)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := file.close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{path, rotatedName(path)} {
+		info, err := os.Stat(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Size() > minDecisionLogBytes/2 || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has %d bytes, mode %v", part, info.Size(), info.Mode())
+		}
+	}
+	kept := readAll(t, path)
+	if len(kept) < 500 || len(kept) >= 3000 {
+		t.Fatalf("%d decisions are left", len(kept))
+	}
+	for i := range kept {
+		if want := entries[len(entries)-len(kept)+i]; kept[i] != want {
+			t.Fatalf("decision %d is in the place of %d", kept[i].Decision, want.Decision)
+		}
+	}
+	got := ringmaster(t, t.Context(), "", "replay", path)
+	if got.code != 0 || !strings.Contains(got.stdout, "every decision replays") {
+		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
+	}
+}
+
+func TestDecisionFileIsAppendedToByOneProcessAtATime(t *testing.T) {
+	entries := decideMany("w", "q", 3)
+	path := writeLog(t, entries[:2]...)
+	// A process died in the middle of the second decision.
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, whole[:len(whole)-3], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := openDecisionFile(path, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openDecisionFile(path, 1<<20); err == nil || !strings.Contains(err.Error(), "another process") {
+		t.Errorf("a second writer: %v", err)
+	}
+	l := newDecisionLog(file, testDecisionHeader(), quietLog)
+	l.add(&entries[2])
+	if err := l.close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	got := readAll(t, path)
+	if len(got) != 2 || got[0] != entries[0] || got[1] != entries[2] {
+		t.Errorf("decisions %d: %+v", len(got), got)
+	}
+}
+
+func TestDecisionFileRefusesWhatItCannotAppendTo(t *testing.T) {
+	if _, err := openDecisionFile(filepath.Join(t.TempDir(), "log"), minDecisionLogBytes-1); err == nil {
+		t.Error("a bound that does not hold a batch")
+	}
+	if _, err := openDecisionFile("/dev/null", minDecisionLogBytes); err == nil || !strings.Contains(err.Error(), "regular") {
+		t.Errorf("/dev/null: %v", err)
+	}
+	got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", t.TempDir(),
+		"--decision-log", filepath.Join(t.TempDir(), "no", "such", "folder"))
+	if got.code != 1 || !strings.Contains(got.err, "decision log") {
+		t.Errorf("exit code %d: %s", got.code, got.err)
+	}
+}
+
+func TestRecordDoesNotAllocateOnTheActor(t *testing.T) {
+	l := &decisionLog{wake: make(chan struct{}, 1), pending: make([]telemetry.DecisionEntry, 0, 1000)}
+	in := actors.DecisionInput{Worker: "w", Queue: "q", Decision: 1}
+	if n := testing.AllocsPerRun(500, func() { l.record(in) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
