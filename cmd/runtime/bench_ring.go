@@ -12,9 +12,9 @@ import (
 const hardwareSlots = 4 << 20
 
 func hardwareGeometries() (list []megakernel.Geometry) {
-	for _, width := range []uint32{128, 256, 512, 1024} {
-		for _, groups := range []uint32{264, 1056, 4224} {
-			for _, rows := range []uint32{1, 4} {
+	for _, width := range []uint32{256, 512, 1024} {
+		for _, groups := range []uint32{264, 528, 1056} {
+			for _, rows := range []uint32{1, 4, 8} {
 				list = append(list, megakernel.Geometry{Width: width, Groups: groups, Chunk: width * rows})
 			}
 		}
