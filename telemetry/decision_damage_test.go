@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"ringmaster/megakernel/policy"
 )
 
 // readLog reads a log to its end and returns the numbers of the decisions and
@@ -164,8 +166,11 @@ func FuzzDecisionLog(f *testing.F) {
 		at := bytes.Index(value, []byte(decisionEntryMark)) + len(decisionEntryMark)
 		return value[at:bytes.LastIndex(value, []byte(decisionSumMark))]
 	}
-	f.Add(sampleLog(2), body(sampleLog(1)))
-	f.Add(append(sampleLog(2)[:700], sampleLog(1)...), body(AppendDecision(nil, &DecisionEntry{Worker: "w", Queue: "q"})))
+	// Long seeds slow the fuzzer down; the header is put before each log below.
+	small := &DecisionEntry{Worker: "w", Queue: "q", Decision: 1, Undecided: true, Error: "no"}
+	f.Add(AppendDecision(nil, small), body(AppendDecision(nil, small)))
+	small.Plan.DispatchGrid, small.Plan.Reasons[0] = [3]uint32{7, 1, 1}, policy.Reason{Rule: policy.RuleDense, Held: true, Value: 1 << 40}
+	f.Add(AppendDecision(nil, small)[:60], body(AppendDecision(nil, small)))
 	f.Fuzz(func(t *testing.T, log, entry []byte) {
 		// The sum would keep nearly every input away from the decoder.
 		log = append(append(sampleLog(0), summed(decisionEntryKey, entry)...), log...)
