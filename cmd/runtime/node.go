@@ -28,7 +28,7 @@ type nodeConfig struct {
 // node is the serving part: bus, actors and, if there is a device, its ring.
 type node struct {
 	conn      *natsio.Conn
-	publisher *natsio.Publisher
+	publisher *natsio.Outlet
 	system    *actors.System
 	ingest    *natsio.Ingest
 	work      *natsio.WorkConsumer
@@ -58,7 +58,7 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	actorCfg.Policy = cfg.policy
 	actorCfg.Incarnation = n.conn.Incarnation()
 	actorCfg.Logger = cfg.log
-	if n.publisher, err = n.conn.NewPublisher(natsio.DefaultPublisherConfig()); err != nil {
+	if n.publisher, err = n.conn.NewOutlet(natsio.DefaultOutletConfig()); err != nil {
 		return nil, err
 	}
 	if n.decisions, err = cfg.decisions.startLog(n.conn, cfg.policy, cfg.log); err != nil {

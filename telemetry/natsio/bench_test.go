@@ -10,12 +10,12 @@ import (
 	"ringmaster/telemetry"
 )
 
-// The methods that package actors asks of a publisher.
+// The methods that package actors asks of an outlet.
 var _ interface {
 	Recommend(worker, queue string, r *telemetry.Recommendation, replies []string)
 	Report(worker, queue string, l *telemetry.Launch)
 	Done(worker, queue string, d *telemetry.Done, sent func(error))
-} = (*Publisher)(nil)
+} = (*Outlet)(nil)
 
 func benchServer(b *testing.B) *Server {
 	s, err := StartServer(DefaultServerConfig())
@@ -88,7 +88,7 @@ func BenchmarkTelemetry(b *testing.B) {
 // answeringSink publishes a recommendation for every record at once.
 type answeringSink struct {
 	nullSink
-	p *Publisher
+	p *Outlet
 	r telemetry.Recommendation
 }
 
@@ -102,7 +102,7 @@ func (s *answeringSink) Ingest(worker, queue string, _ *telemetry.Record, _ stri
 func BenchmarkRoundTrip(b *testing.B) {
 	url := benchServer(b).URL()
 	runtime, client := benchConn(b, url), benchConn(b, url)
-	p, err := runtime.NewPublisher(DefaultPublisherConfig())
+	p, err := runtime.NewOutlet(DefaultOutletConfig())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 
 // BenchmarkDone is the rate of confirmed done records.
 func BenchmarkDone(b *testing.B) {
-	p, err := benchConn(b, benchServer(b).URL()).NewPublisher(DefaultPublisherConfig())
+	p, err := benchConn(b, benchServer(b).URL()).NewOutlet(DefaultOutletConfig())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,6 +15,9 @@ var (
 	ErrUnconfirmed = errors.New("natsio: connection lost before the server confirmed")
 	// ErrBacklog says that a bounded outbox is full; the record was not taken.
 	ErrBacklog = errors.New("natsio: outbox full")
+	// ErrNotPermitted says that the server does not let this user publish or
+	// subscribe a subject.
+	ErrNotPermitted = errors.New("natsio: not permitted")
 	// ErrBadName says that a worker, queue or batch name is not 1 to 64 bytes
 	// of [A-Za-z0-9_-], or is reserved.
 	ErrBadName = errors.New("natsio: bad name")

@@ -2,7 +2,11 @@ package natsio
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,6 +68,7 @@ type events struct {
 	since          time.Time
 	lastErr        error
 	lastPermission error
+	denials        map[*func(string, error)]struct{}
 }
 
 func (e *events) init(log *slog.Logger) {
@@ -135,6 +140,7 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		e.slow.Add(1)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		e.permission.Add(1)
+		e.tellDenied(err)
 	default:
 		e.other.Add(1)
 	}
@@ -147,6 +153,42 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		subject = sub.Subject
 	}
 	e.log.Warn("nats: asynchronous error", "error", err, "subject", subject, "not_logged", e.muted.Swap(0))
+}
+
+// onDenied has told called with every subject that the server refuses to
+// publish or subscribe for this connection, until ignore is called.
+func (e *events) onDenied(told func(subject string, err error)) (ignore func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.denials == nil {
+		e.denials = make(map[*func(string, error)]struct{})
+	}
+	e.denials[&told] = struct{}{}
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.denials, &told)
+	}
+}
+
+func (e *events) tellDenied(err error) {
+	subject := deniedSubject(err.Error())
+	e.mu.Lock()
+	told := slices.Collect(maps.Keys(e.denials))
+	e.mu.Unlock()
+	err = fmt.Errorf("%w: %s: %w", ErrNotPermitted, subject, err)
+	for _, tell := range told {
+		(*tell)(subject, err)
+	}
+}
+
+// deniedSubject finds the subject in the server's words, which are
+// `Permissions Violation for Publish to "<subject>"` or the like. No subject
+// holds a quotation mark.
+func deniedSubject(message string) string {
+	_, rest, _ := strings.Cut(message, `"`)
+	subject, _, _ := strings.Cut(rest, `"`)
+	return subject
 }
 
 func (c *Conn) state() State {

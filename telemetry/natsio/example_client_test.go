@@ -10,7 +10,7 @@ import (
 )
 
 // runtime stands in for `ringmaster run`: it has one plan for every queue.
-type runtime struct{ publisher *natsio.Publisher }
+type runtime struct{ outlet *natsio.Outlet }
 
 func (r runtime) Announce(string, *telemetry.Record) error { return nil }
 
@@ -23,7 +23,7 @@ func (r runtime) Ingest(worker, queue string, record *telemetry.Record, reply st
 		Decision: 1, AnsweredIncarnation: record.Incarnation, AnsweredSeq: record.Seq,
 		Topology: "dense_frontier", WorkgroupSizeX: 256, Groups: 255, ValidForMs: 3000,
 	}
-	r.publisher.Recommend(worker, queue, &plan, []string{reply})
+	r.outlet.Recommend(worker, queue, &plan, []string{reply})
 	return nil
 }
 
@@ -78,11 +78,11 @@ func serveExample(ctx context.Context) (url string, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	publisher, err := conn.NewPublisher(natsio.DefaultPublisherConfig())
+	outlet, err := conn.NewOutlet(natsio.DefaultOutletConfig())
 	if err != nil {
 		panic(err)
 	}
-	ingest, err := conn.Serve(runtime{publisher}, natsio.DefaultIngestConfig())
+	ingest, err := conn.Serve(runtime{outlet}, natsio.DefaultIngestConfig())
 	if err != nil {
 		panic(err)
 	}
@@ -93,7 +93,7 @@ func serveExample(ctx context.Context) (url string, stop func()) {
 		if err := ingest.Stop(ctx); err != nil {
 			panic(err)
 		}
-		if err := publisher.Close(ctx); err != nil {
+		if err := outlet.Close(ctx); err != nil {
 			panic(err)
 		}
 		conn.Close()

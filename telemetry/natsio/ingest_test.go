@@ -242,7 +242,7 @@ func TestOrderOfASubjectIsKept(t *testing.T) {
 
 func TestReplyGoesWithTheLastRecordThatDecides(t *testing.T) {
 	d := openDoor(t, nil)
-	publisher, err := d.runtime.NewPublisher(DefaultPublisherConfig())
+	publisher, err := d.runtime.NewOutlet(DefaultOutletConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

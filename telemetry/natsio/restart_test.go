@@ -23,7 +23,7 @@ func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
 	work := DefaultWorkConfig()
 	work.AckWait = time.Second
 	s.consume(t, work)
-	p := openPublisher(t, runtime, nil)
+	p := openOutlet(t, runtime, nil)
 
 	s.submit(t, "before")
 	held := receive(t, s.batches)

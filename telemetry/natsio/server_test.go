@@ -174,7 +174,7 @@ func TestConfigProblemsAreAllReported(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	for _, bad := range []interface{ Validate() error }{&IngestConfig{}, &WorkConfig{}, &PublisherConfig{}, &ServerConfig{}} {
+	for _, bad := range []interface{ Validate() error }{&IngestConfig{}, &WorkConfig{}, &OutletConfig{}, &PublisherConfig{}, &ServerConfig{}} {
 		if bad.Validate() == nil {
 			t.Errorf("zero %T accepted", bad)
 		}

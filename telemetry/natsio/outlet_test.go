@@ -9,13 +9,13 @@ import (
 	"ringmaster/telemetry"
 )
 
-func openPublisher(t *testing.T, c *Conn, change func(*PublisherConfig)) *Publisher {
+func openOutlet(t *testing.T, c *Conn, change func(*OutletConfig)) *Outlet {
 	t.Helper()
-	cfg := DefaultPublisherConfig()
+	cfg := DefaultOutletConfig()
 	if change != nil {
 		change(&cfg)
 	}
-	p, err := c.NewPublisher(cfg)
+	p, err := c.NewOutlet(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func openPublisher(t *testing.T, c *Conn, change func(*PublisherConfig)) *Publis
 func TestRecommendationsCarryIncarnationAndSequenceOfTheirSubject(t *testing.T) {
 	url := embedded(t).URL()
 	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
-	p := openPublisher(t, runtime, nil)
+	p := openOutlet(t, runtime, nil)
 	type got struct {
 		queue string
 		h     telemetry.Header
@@ -65,7 +65,7 @@ func TestReportsAndAnnouncementsComeBackToTheSink(t *testing.T) {
 	if _, err := c.Serve(sink, DefaultIngestConfig()); err != nil {
 		t.Fatal(err)
 	}
-	p := openPublisher(t, c, nil)
+	p := openOutlet(t, c, nil)
 	p.Report("gpu0", "a", &telemetry.Launch{Has: telemetry.HasAllLaunch, Launch: 1,
 		Applied: telemetry.Geometry{WorkgroupSizeX: 64, Groups: 1, ClaimChunk: 64}, Recommended: telemetry.Geometry{WorkgroupSizeX: 64, Groups: 1, ClaimChunk: 64}})
 	if got := receive(t, sink.calls); got.kind != telemetry.KindLaunch || got.queue != "a" {
@@ -81,7 +81,7 @@ func TestReportsAndAnnouncementsComeBackToTheSink(t *testing.T) {
 func TestDoneIsConfirmedByTheServer(t *testing.T) {
 	url := embedded(t).URL()
 	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
-	p := openPublisher(t, runtime, nil)
+	p := openOutlet(t, runtime, nil)
 	seen := make(chan telemetry.Done, 1000)
 	_, err := client.SubscribeDone("*", "*", func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { seen <- *d })
 	if err != nil {
@@ -108,7 +108,7 @@ func TestDoneIsConfirmedByTheServer(t *testing.T) {
 func TestDoneWithoutAServerFails(t *testing.T) {
 	server := startProcess(t)
 	c := dial(t, fastConfig(server.url))
-	p := openPublisher(t, c, nil)
+	p := openOutlet(t, c, nil)
 	server.kill()
 	if err := c.WaitState(testContext(t), StateDisconnected); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestDoneWithoutAServerFails(t *testing.T) {
 func TestDoneIsNotConfirmedAcrossAReconnect(t *testing.T) {
 	server := embedded(t)
 	c := dial(t, fastConfig(server.URL()))
-	p := openPublisher(t, c, nil)
+	p := openOutlet(t, c, nil)
 	reconnected := c.nc.StatusChanged()
 	before := c.nc.Stats().Reconnects
 	if err := c.nc.ForceReconnect(); err != nil {
@@ -151,9 +151,9 @@ func TestDoneIsNotConfirmedAcrossAReconnect(t *testing.T) {
 	}
 }
 
-func TestClosedPublisherAnswersEveryCall(t *testing.T) {
+func TestClosedOutletAnswersEveryCall(t *testing.T) {
 	c := dial(t, fastConfig(embedded(t).URL()))
-	p := openPublisher(t, c, nil)
+	p := openOutlet(t, c, nil)
 	sent := make(chan error, 2)
 	p.Done("gpu0", "a", &telemetry.Done{Batch: "before"}, func(err error) { sent <- err })
 	if err := p.Close(testContext(t)); err != nil {
@@ -228,7 +228,7 @@ func TestSequencesNeverFallWhenTheTableIsEmptied(t *testing.T) {
 }
 
 func TestRecommendAllocatesSubjectAndHeaderOnly(t *testing.T) {
-	p := &Publisher{conn: dial(t, fastConfig(embedded(t).URL()))} // no writer: its work is not the caller's
+	p := &Outlet{conn: dial(t, fastConfig(embedded(t).URL()))} // no writer: its work is not the caller's
 	p.news.init(4)
 	r := telemetry.Recommendation{Decision: 1, Topology: "dense"}
 	for range 8 {

@@ -10,8 +10,8 @@ import (
 	"ringmaster/telemetry"
 )
 
-// PublisherConfig bounds a Publisher. Start from DefaultPublisherConfig.
-type PublisherConfig struct {
+// OutletConfig bounds an Outlet. Start from DefaultOutletConfig.
+type OutletConfig struct {
 	// MaxNews bounds the recommendations, reports and announcements that wait
 	// to be written. Above it the oldest go, which is counted.
 	MaxNews int
@@ -22,16 +22,16 @@ type PublisherConfig struct {
 	ConfirmTimeout time.Duration
 }
 
-// DefaultPublisherConfig returns bounds for one process.
-func DefaultPublisherConfig() PublisherConfig {
-	return PublisherConfig{MaxNews: 1 << 14, MaxDone: 1 << 14, ConfirmTimeout: 2 * time.Second}
+// DefaultOutletConfig returns bounds for one process.
+func DefaultOutletConfig() OutletConfig {
+	return OutletConfig{MaxNews: 1 << 14, MaxDone: 1 << 14, ConfirmTimeout: 2 * time.Second}
 }
 
 // Validate reports every problem of the configuration.
-func (c *PublisherConfig) Validate() error {
+func (c *OutletConfig) Validate() error {
 	var errs []error
 	if c.MaxNews <= 0 || c.MaxDone <= 0 {
-		errs = append(errs, fmt.Errorf("natsio: publisher bounds of %d news and %d done records are not above 0", c.MaxNews, c.MaxDone))
+		errs = append(errs, fmt.Errorf("natsio: outlet bounds of %d news and %d done records are not above 0", c.MaxNews, c.MaxDone))
 	}
 	if c.ConfirmTimeout <= 0 {
 		errs = append(errs, fmt.Errorf("natsio: confirm timeout %v is not above 0", c.ConfirmTimeout))
@@ -39,8 +39,8 @@ func (c *PublisherConfig) Validate() error {
 	return errors.Join(errs...)
 }
 
-// PublisherStats counts what a publisher sent.
-type PublisherStats struct {
+// OutletStats counts what an outlet sent.
+type OutletStats struct {
 	News        uint64 // recommendations, reports and announcements, replies included, that were written
 	NewsDropped uint64 // not written: no connection, or more than MaxNews waiting
 	Done        uint64 // done records that the server confirmed
@@ -48,26 +48,26 @@ type PublisherStats struct {
 	Confirms    uint64 // round trips that confirmed them
 }
 
-// Publisher sends the records of one runtime. Its methods never block on the
+// Outlet sends the records of one runtime. Its methods never block on the
 // network: they encode into an outbox and return; two goroutines write, one
 // for news, which may be lost, and one for done records, which may not.
-type Publisher struct {
+type Outlet struct {
 	conn *Conn
-	cfg  PublisherConfig
+	cfg  OutletConfig
 	news outbox
 	done outbox
 	wait sync.WaitGroup
 
 	mu    sync.Mutex
-	stats PublisherStats
+	stats OutletStats
 }
 
-// NewPublisher starts a publisher on a connection.
-func (c *Conn) NewPublisher(cfg PublisherConfig) (*Publisher, error) {
+// NewOutlet starts an outlet on a connection.
+func (c *Conn) NewOutlet(cfg OutletConfig) (*Outlet, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Publisher{conn: c, cfg: cfg}
+	p := &Outlet{conn: c, cfg: cfg}
 	p.news.init(cfg.MaxNews)
 	p.done.init(cfg.MaxDone)
 	p.wait.Go(p.writeNews)
@@ -77,7 +77,7 @@ func (c *Conn) NewPublisher(cfg PublisherConfig) (*Publisher, error) {
 
 // Recommend publishes a decision on the queue's recommend subject and sends
 // the same record to every address in replies.
-func (p *Publisher) Recommend(worker, queue string, r *telemetry.Recommendation, replies []string) {
+func (p *Outlet) Recommend(worker, queue string, r *telemetry.Recommendation, replies []string) {
 	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Recommend(worker, queue))
 	defer p.news.seal()
 	if l != nil {
@@ -87,7 +87,7 @@ func (p *Publisher) Recommend(worker, queue string, r *telemetry.Recommendation,
 }
 
 // Report publishes a copy of a local launch report on the queue's telemetry subject.
-func (p *Publisher) Report(worker, queue string, r *telemetry.Launch) {
+func (p *Outlet) Report(worker, queue string, r *telemetry.Launch) {
 	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Telemetry(worker, queue))
 	defer p.news.seal()
 	if l != nil {
@@ -96,7 +96,7 @@ func (p *Publisher) Report(worker, queue string, r *telemetry.Launch) {
 }
 
 // Announce publishes a worker and its device.
-func (p *Publisher) Announce(worker string, r *telemetry.Worker) {
+func (p *Outlet) Announce(worker string, r *telemetry.Worker) {
 	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Worker(worker))
 	defer p.news.seal()
 	if l != nil {
@@ -117,9 +117,9 @@ func (o *outbox) address(c *Conn, subject string) (*letter, telemetry.Header) {
 }
 
 // Done publishes a finished batch. sent is called exactly once, from a
-// goroutine of the publisher: with nil when the server is known to have the
+// goroutine of the outlet: with nil when the server is known to have the
 // record, else with why that is not known. It must not block.
-func (p *Publisher) Done(worker, queue string, r *telemetry.Done, sent func(error)) {
+func (p *Outlet) Done(worker, queue string, r *telemetry.Done, sent func(error)) {
 	subject := p.conn.cfg.Subjects.Done(worker, queue)
 	l, err := p.done.open(false)
 	defer p.done.seal()
@@ -133,7 +133,7 @@ func (p *Publisher) Done(worker, queue string, r *telemetry.Done, sent func(erro
 }
 
 // writeNews writes what is in the outbox, in order.
-func (p *Publisher) writeNews() {
+func (p *Outlet) writeNews() {
 	for {
 		batch, ok := p.news.take()
 		if !ok {
@@ -155,7 +155,7 @@ func (p *Publisher) writeNews() {
 
 // write sends a letter to all its addresses and returns how many it reached
 // and how many not.
-func (p *Publisher) write(l *letter) (written, lost int) {
+func (p *Outlet) write(l *letter) (written, lost int) {
 	count := func(err error) {
 		if err == nil {
 			written++
@@ -173,7 +173,7 @@ func (p *Publisher) write(l *letter) (written, lost int) {
 // writeDone writes what is in the outbox and confirms all of it with one round
 // trip. Records that come in meanwhile are the next round's, so the number of
 // round trips adapts to the load and none waits for more than two.
-func (p *Publisher) writeDone() {
+func (p *Outlet) writeDone() {
 	for {
 		batch, ok := p.done.take()
 		if !ok {
@@ -191,12 +191,12 @@ func (p *Publisher) writeDone() {
 // round trip on the same connection proves it, because the server handles a
 // connection in order; one that ended in between proves nothing, although the
 // round trip on its successor succeeds.
-func (p *Publisher) confirm(letters []letter) error {
+func (p *Outlet) confirm(letters []letter) error {
 	return p.confirmSince(p.conn.nc.Stats().Reconnects, letters)
 }
 
 // confirmSince is confirm on the connection that followed so many reconnects.
-func (p *Publisher) confirmSince(before uint64, letters []letter) error {
+func (p *Outlet) confirmSince(before uint64, letters []letter) error {
 	nc := p.conn.nc
 	for i := range letters {
 		if err := p.conn.publish(letters[i].subject, letters[i].payload); err != nil {
@@ -215,7 +215,7 @@ func (p *Publisher) confirmSince(before uint64, letters []letter) error {
 	return nil
 }
 
-func (p *Publisher) settle(sent func(error), err error) {
+func (p *Outlet) settle(sent func(error), err error) {
 	p.mu.Lock()
 	if err == nil {
 		p.stats.Done++
@@ -226,10 +226,10 @@ func (p *Publisher) settle(sent func(error), err error) {
 	sent(err)
 }
 
-// Close sends what was given to the publisher and returns when every done
+// Close sends what was given to the outlet and returns when every done
 // record has its outcome and everything else is with the server, or with ctx's
 // error. Calls that come later are dropped, or fail.
-func (p *Publisher) Close(ctx context.Context) error {
+func (p *Outlet) Close(ctx context.Context) error {
 	p.news.close()
 	p.done.close()
 	finished := make(chan struct{})
@@ -240,13 +240,13 @@ func (p *Publisher) Close(ctx context.Context) error {
 	select {
 	case <-finished:
 	case <-ctx.Done():
-		return fmt.Errorf("natsio: close publisher: %w", ctx.Err())
+		return fmt.Errorf("natsio: close outlet: %w", ctx.Err())
 	}
 	return p.conn.Flush(ctx)
 }
 
 // Stats returns what has been sent so far.
-func (p *Publisher) Stats() PublisherStats {
+func (p *Outlet) Stats() OutletStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.stats
