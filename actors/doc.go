@@ -18,7 +18,32 @@
 //     and looked at by one more wake.
 //   - The inbox of a worker holds submitted batches and settled launches.
 //   - The struct of an actor is its state. A restart after a panic gets the
-//     same struct, and the queue decides again from its cell.
+//     same struct, and the queue decides again from its cell. News that is in
+//     neither (how a launch ended, that the worker gave up, that the tuner
+//     has another view) is put aside and handled again.
+//
+// Life of a queue: its actors run while it has something to do. After
+// Config.ParkAfter without records or work, or sooner while more than
+// Config.MaxLive queues are live, they are stopped and the queue is parked: it
+// keeps its cell, its structs and its last decision in less than 2 KiB (900
+// bytes more if its launches were measured), its heartbeats go on, and the next
+// record, work or change of limits starts the actors again without a
+// difference that anybody could see. After Config.IdleAfter it is forgotten,
+// and its next record starts it cold. Config.MaxQueues bounds all of them; a
+// record or work for one more is refused with ErrQueueLimit until one is
+// forgotten.
+//
+// Panics: every actor restarts with its state, and what it lost is done again
+// after a pause that doubles from Config.RetryMin to Config.RetryMax while it
+// keeps panicking. StopPanics panics of one queue's actors within StopWindow
+// stop that queue: no decisions, no launches, new work is asked to come again
+// later (ErrUnstable), and its recommendation says so in Error, at once and in
+// each heartbeat, around the plan it had last. Records are still folded. After
+// Config.StopPause it decides on the newest values, with the state it had, and
+// may be stopped again; forgetting it ends its rest as well. Other queues go
+// on. Stats.QueuesStopped, Counts.Stops and Stats.Restarts count. The actors of
+// a worker are paced the same way and are not stopped: each panic takes the
+// batch or launch in hand with it, so the next one is about something else.
 //
 // A queue record (or a graph record once the queue is known) triggers a
 // decision. Priority and launch records update views. Work submitted for a
@@ -30,7 +55,15 @@
 // outcome travels the same line queue → topology → policy as decisions do, so
 // that all stages see launches and decisions in one order: success commits the
 // state the launched decision left behind, failure returns issued to what was
-// committed. A worker in another process commits on its launch reports; until
+// committed. If that took anything back, the queue decides once more: the
+// last recommendation is one that no stage stands for any longer, and its
+// subscribers cannot wait for telemetry that may never come. That is the one
+// decision a launch report causes; it starts no launch, which takes pending
+// work and a free device as ever. The tuner's view causes none: it refines
+// plans that are valid without it, and a queue with work has its next decision
+// from whoever reports its length, or from the next batch submitted.
+//
+// A worker in another process commits on its launch reports; until
 // it has ever reported one, decisions commit on publication and say so.
 //
 // There are no asks and no futures, mailboxes are unbounded and admission is

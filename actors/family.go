@@ -4,8 +4,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"ringmaster/telemetry"
 )
 
 // family is one queue: its cell, the state of its four actors, and what others
@@ -151,13 +149,13 @@ func (f *family) wake(w wakes) {
 	}
 }
 
-// publish sends a recommendation from outside of the actors. What the
-// publisher makes of it must not end the process.
-func (f *family) publish(r *telemetry.Recommendation) {
+// publishOutside publishes from outside of the actors, where a panic of the
+// publisher would end the process.
+func (f *family) publishOutside(s *summary, heartbeat bool) {
 	defer func() {
 		if why := recover(); why != nil {
 			f.system.cfg.Logger.Error("publisher panicked", "worker", f.device.name, "queue", f.name, "reason", why)
 		}
 	}()
-	f.system.publisher.Recommend(f.device.name, f.name, r, nil)
+	f.publish(s, false, heartbeat, nil)
 }

@@ -100,7 +100,6 @@ func (f *family) beat(now uint64) {
 		return
 	}
 	if s := f.latest.Load(); s != nil {
-		f.tally.heartbeats.Add(1)
-		f.publish(f.system.heartbeat(s))
+		f.publishOutside(s, true)
 	}
 }

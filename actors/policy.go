@@ -1,9 +1,6 @@
 package actors
 
-import (
-	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry"
-)
+import "ringmaster/megakernel/policy"
 
 // policyActor plans, remembers the plan that was issued and the one that was
 // committed, and publishes.
@@ -56,10 +53,7 @@ func (a *policyActor) decide(d *decision) {
 	if s.planned {
 		a.planned.Store(s)
 	}
-	r := s.recommendation(a.system.cfg.validForMs())
-	r.Changed = a.owed
-	a.system.publisher.Recommend(a.device.name, a.name, r, d.view.replies)
-	a.tally.recommendations.Add(1)
+	a.publish(s, a.owed, false, d.view.replies)
 	a.owed = false
 	a.finish(d)
 }
@@ -139,23 +133,14 @@ func (a *policyActor) halt(m *halted) {
 	a.halted = *m
 	s = s.because(m.reason)
 	a.latest.Store(s)
-	a.system.publisher.Recommend(a.device.name, a.name, s.recommendation(a.system.cfg.validForMs()), nil)
-	a.tally.recommendations.Add(1)
+	a.publish(s, false, false, nil)
 }
 
 // repeat publishes the last recommendation again.
 func (a *policyActor) repeat() {
 	if s := a.latest.Load(); s != nil {
-		a.system.publisher.Recommend(a.device.name, a.name, a.system.heartbeat(s), nil)
-		a.tally.heartbeats.Add(1)
+		a.publish(s, false, true, nil)
 	}
-}
-
-// heartbeat is a decision's recommendation when it is repeated.
-func (s *System) heartbeat(last *summary) *telemetry.Recommendation {
-	r := last.recommendation(s.cfg.validForMs())
-	r.Heartbeat = true
-	return r
 }
 
 func (a *policyActor) restarted(lost message) { a.revive(policyStage, lost) }

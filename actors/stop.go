@@ -88,8 +88,7 @@ func (f *family) stop(culprit stage) {
 	}
 	s = s.because(r.reason)
 	f.latest.Store(s)
-	f.tally.recommendations.Add(1)
-	f.publish(s.recommendation(f.system.cfg.validForMs()))
+	f.publishOutside(s, false)
 }
 
 // rested reports whether the pause of a stopped queue is over.

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"sync"
+
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -48,8 +50,15 @@ func (s *summary) because(reason string) *summary {
 
 // recommendation is the wire form of a decision.
 func (s *summary) recommendation(validForMs uint32) *telemetry.Recommendation {
+	r := new(telemetry.Recommendation)
+	s.write(r, validForMs)
+	return r
+}
+
+// write makes r the wire form of a decision, reusing the room of its reasons.
+func (s *summary) write(r *telemetry.Recommendation, validForMs uint32) {
 	p := &s.plan
-	r := &telemetry.Recommendation{
+	*r = telemetry.Recommendation{
 		Decision:            s.number,
 		AnsweredIncarnation: s.records.Incarnation,
 		AnsweredSeq:         s.records.Last,
@@ -66,19 +75,35 @@ func (s *summary) recommendation(validForMs uint32) *telemetry.Recommendation {
 		SwitchHeld:          s.topology != s.raw,
 		MemoryBudgetBytes:   s.memoryBudget,
 		ValidForMs:          validForMs,
+		Reasons:             r.Reasons[:0],
 	}
 	if !s.planned {
-		return r
+		return
 	}
 	r.WorkgroupSizeX, r.Groups, r.ClaimChunk = p.WorkgroupSizeX, p.DispatchGrid[0], p.ClaimChunk
 	r.BatchDepth, r.SlotCount, r.DispatchGrid = p.BatchDepth, p.SlotCount, p.DispatchGrid
 	r.WorkerGroups, r.HitCapacity = p.WorkerGroups, p.HitCapacity
 	r.PromoteHotOpcodes, r.PromoteHotWindows, r.AgePriorityWork = p.PromoteHotOpcodes, p.PromoteHotWindows, p.AgePriorityWork
 	r.EstimatedPeakBytes = p.EstimatedPeakBytes
-	r.Reasons = make([]telemetry.Reason, p.ReasonCount)
-	for i := range r.Reasons {
+	for i := range p.Reasons[:p.ReasonCount] {
 		w := &p.Reasons[i]
-		r.Reasons[i] = telemetry.Reason{Rule: w.Rule.String(), Threshold: w.Threshold, Value: w.Value, Distance: w.Distance, Held: w.Held}
+		r.Reasons = append(r.Reasons, telemetry.Reason{Rule: w.Rule.String(), Threshold: w.Threshold, Value: w.Value, Distance: w.Distance, Held: w.Held})
 	}
-	return r
 }
+
+// publish sends what the queue decided to its subscribers. The publisher has
+// encoded the record when it returns, so one record serves many.
+func (f *family) publish(s *summary, changed, heartbeat bool, replies []string) {
+	r := recommendations.Get().(*telemetry.Recommendation)
+	defer recommendations.Put(r)
+	s.write(r, f.system.cfg.validForMs())
+	r.Changed, r.Heartbeat = changed, heartbeat
+	f.system.publisher.Recommend(f.device.name, f.name, r, replies)
+	if heartbeat {
+		f.tally.heartbeats.Add(1)
+	} else {
+		f.tally.recommendations.Add(1)
+	}
+}
+
+var recommendations = sync.Pool{New: func() any { return new(telemetry.Recommendation) }}
