@@ -30,26 +30,28 @@ type Signals struct {
 
 // Observe runs the stages infer and promotion.
 func Observe(cfg *Config, req *Request) Observation {
-	return Observation{Request: *req, Signals: observe(cfg, req)}
+	o := Observation{Request: *req}
+	o.observe(cfg, req)
+	return o
 }
 
-func observe(cfg *Config, req *Request) Signals {
+// observe fills in place: signals returned by value would be stored narrow and
+// copied wide, which stalls the processor.
+func (s *Signals) observe(cfg *Config, req *Request) {
 	density, pressure := inferDensity(req), inferPressure(req)
-	var opcodes, windows uint32 // bands
+	s.FrontierDensityBps, s.MemoryPressureBps = density, pressure
+	s.DensityKnown = density != 0 || req.Present&HasFrontierDensity != 0
+	s.PressureKnown = pressure != 0 || req.Present&HasMemoryPressure != 0
+	s.ByEdges = cfg.TopologyByEdges && req.Present&HasFrontierEdges != 0 && req.GraphNodeCount != 0
+
+	var opcodes, windows uint64 // bands
 	if cfg.FullHysteresis {
-		opcodes, windows = cfg.HotOpcodeHysteresis, cfg.HotWindowHysteresis
+		opcodes, windows = uint64(cfg.HotOpcodeHysteresis), uint64(cfg.HotWindowHysteresis)
 	}
-	return Signals{
-		FrontierDensityBps: density,
-		MemoryPressureBps:  pressure,
-		DensityKnown:       density != 0 || req.Present&HasFrontierDensity != 0,
-		PressureKnown:      pressure != 0 || req.Present&HasMemoryPressure != 0,
-		ByEdges:            cfg.TopologyByEdges && req.Present&HasFrontierEdges != 0 && req.GraphNodeCount != 0,
-		PromoteHotOpcodes:  req.HotOpcodeCount >= cfg.HotOpcodeThreshold,
-		PromoteHotWindows:  req.HotWindowCount >= cfg.HotWindowThreshold,
-		WarmOpcodes:        uint64(req.HotOpcodeCount)+uint64(opcodes) >= uint64(cfg.HotOpcodeThreshold),
-		WarmWindows:        uint64(req.HotWindowCount)+uint64(windows) >= uint64(cfg.HotWindowThreshold),
-	}
+	s.PromoteHotOpcodes = req.HotOpcodeCount >= cfg.HotOpcodeThreshold
+	s.PromoteHotWindows = req.HotWindowCount >= cfg.HotWindowThreshold
+	s.WarmOpcodes = uint64(req.HotOpcodeCount)+opcodes >= uint64(cfg.HotOpcodeThreshold)
+	s.WarmWindows = uint64(req.HotWindowCount)+windows >= uint64(cfg.HotWindowThreshold)
 }
 
 // hot says whether either promotion applies.

@@ -4,11 +4,10 @@ package policy
 // and the state returned is prev.
 func Plan(cfg *Config, o *Observation, c *Classification, prev PlanState) (Recommendation, PlanState, error) {
 	var rec Recommendation
-	next := prev
-	if err := plan(cfg, &o.Request, &o.Signals, c, &rec, &next); err != nil {
+	if err := plan(cfg, &o.Request, &o.Signals, c, &rec, &prev); err != nil {
 		return Recommendation{}, prev, err
 	}
-	return rec, next, nil
+	return rec, prev, nil
 }
 
 // plan fills a zero recommendation and moves the state on; after an error the

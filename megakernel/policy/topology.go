@@ -12,24 +12,27 @@ type Classification struct {
 // returned is prev.
 func Classify(cfg *Config, o *Observation, prev TopologyState) (Classification, TopologyState) {
 	var c Classification
-	next := classify(cfg, &o.Request, &o.Signals, prev, &c)
-	return c, next
+	classify(cfg, &o.Request, &o.Signals, &prev, &c)
+	return c, prev
 }
 
-func classify(cfg *Config, req *Request, sig *Signals, prev TopologyState, c *Classification) TopologyState {
+// classify fills a zero classification and, unless it carries an error, moves
+// the state on.
+func classify(cfg *Config, req *Request, sig *Signals, state *TopologyState, c *Classification) {
 	if cfg.StrictBps && max(sig.FrontierDensityBps, sig.MemoryPressureBps) > FullBps {
 		c.Err = ErrBps
-		return prev
+		return
 	}
 	var b edgeBounds
 	if sig.ByEdges {
 		b = newEdgeBounds(cfg, req)
 	}
 	c.Raw = rawTopology(cfg, req, sig, &b)
-	c.Topology, c.Err = stabilise(cfg, req, sig, &b, c.Raw, prev.Topology)
+	c.Topology, c.Err = stabilise(cfg, req, sig, &b, c.Raw, state.Topology)
 	if c.Err != nil {
-		return prev
+		return
 	}
+	state.Topology = c.Topology
 	c.Reason.Held = c.Topology != c.Raw
 	switch {
 	case c.Topology == TopologyFused && !sig.hot():
@@ -39,7 +42,6 @@ func classify(cfg *Config, req *Request, sig *Signals, prev TopologyState, c *Cl
 	default:
 		topologyReason(cfg, sig, c)
 	}
-	return TopologyState{Topology: c.Topology}
 }
 
 // rawTopology is the walk the current values ask for. A request without any
