@@ -1,6 +1,7 @@
 // Command ringmaster runs the launch-policy runtime: `demo` shows the whole
 // loop on recorded load, `run` serves, `publish` and `watch` are its clients,
-// `doctor` says what a machine lacks, `bench` measures.
+// `replay` decides a recorded log again, `doctor` says what a machine lacks,
+// `bench` measures.
 //
 // This package is the wiring: flags, environment, processes and exit codes.
 // What it wires is documented in the packages below it, which can be read in
