@@ -63,6 +63,9 @@ func (w *workerActor) again(ran *finishedBatch, b *batch) {
 		b.settle(telemetry.OutcomeDuplicate, nil)
 		return
 	}
+	if len(first.waiters) == 0 {
+		first.family = b.family // the queue may have been forgotten and come back
+	}
 	first.join(b)
 	if !first.publishing && !slices.Contains(w.outbox, first) {
 		w.outbox = append(w.outbox, first)

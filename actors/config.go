@@ -33,7 +33,7 @@ type Config struct {
 	MaxQueues, MaxWorkers int
 	// MaxLive is how many queues may have running actors before those with
 	// nothing to do are parked at once. A queue at work is never parked, so
-	// more may be live for a while. A live queue takes about 16 KiB.
+	// more may be live for a while. A live queue takes about 10 KiB.
 	MaxLive int
 	// MaxPendingSlots bounds the slots of one queue that wait for its engine;
 	// work above it is asked to come again.

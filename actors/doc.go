@@ -25,7 +25,7 @@
 // Life of a queue: its actors run while it has something to do. After
 // Config.ParkAfter without records or work, or sooner while more than
 // Config.MaxLive queues are live, they are stopped and the queue is parked: it
-// keeps its cell, its structs and its last decision in less than 2 KiB (900
+// keeps its cell, its structs and its last decision in less than 2 KiB (700
 // bytes more if its launches were measured), its heartbeats go on, and the next
 // record, work or change of limits starts the actors again without a
 // difference that anybody could see. After Config.IdleAfter it is forgotten,
