@@ -47,7 +47,10 @@ func newStreamBench(ctx context.Context, log *slog.Logger) (_ *streamBench, err 
 		return nil, err
 	}
 	flags := natsFlags{URL: b.server.URL(), Prefix: telemetry.DefaultPrefix}
-	b.node, err = startNode(ctx, nodeConfig{nats: flags.config("bench runtime", log), policy: policy.Standard(), worker: benchWorker, log: log})
+	b.node, err = startNode(ctx, nodeConfig{
+		nats: flags.config("bench runtime", log), policy: policy.Standard(), worker: benchWorker, log: log,
+		rate: &natsio.RateLimit{PerSecond: 1e9, Burst: 1e9}, // one worker stands for all of a fleet here
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ type nodeConfig struct {
 	policy policy.Config
 	worker string
 	device *glcompute.Device // nil: decide only
+	rate   *natsio.RateLimit // of the telemetry of one worker; nil is the default
 	log    *slog.Logger
 
 	decisions decisionLogFlags
@@ -75,7 +76,11 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 			return nil, err
 		}
 	}
-	n.ingest, err = n.conn.Serve(n.system, natsio.DefaultIngestConfig())
+	ingest := natsio.DefaultIngestConfig()
+	if cfg.rate != nil {
+		ingest.Telemetry = *cfg.rate
+	}
+	n.ingest, err = n.conn.Serve(n.system, ingest)
 	return n, err
 }
 

@@ -131,7 +131,7 @@ func (w *WorkConsumer) refuse(b *batch, m jetstream.Msg, err error) {
 	w.refused.Add(1)
 	w.conn.reject.report(refusal{
 		worker: b.worker, queue: b.queue, subject: m.Subject(),
-		reason: reason, detail: err.Error(), size: len(m.Data()),
+		reason: reason, cause: err, size: len(m.Data()),
 	})
 }
 

@@ -17,6 +17,9 @@ var _ interface {
 	Done(worker, queue string, d *telemetry.Done, sent func(error))
 } = (*Outlet)(nil)
 
+// unlimited is above what any test sends.
+var unlimited = RateLimit{PerSecond: 1e12, Burst: 1 << 40}
+
 func benchServer(b *testing.B) *Server {
 	s, err := StartServer(DefaultServerConfig())
 	if err != nil {
@@ -38,7 +41,7 @@ func benchConn(b *testing.B, url string) *Conn {
 // BenchmarkIntake is the way from a payload of 32 records to the sink.
 func BenchmarkIntake(b *testing.B) {
 	c := benchConn(b, benchServer(b).URL())
-	k := newIntake(&Ingest{conn: c, sink: nullSink{}, cfg: DefaultIngestConfig()})
+	k := newIntake(&Ingest{conn: c, sink: nullSink{}, cfg: DefaultIngestConfig()}, unlimited)
 	m := &nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0.a", Data: bytes.Repeat(queueRecord(1, ""), 32)}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -68,7 +71,7 @@ func BenchmarkTelemetry(b *testing.B) {
 	payload := bytes.Repeat(queueRecord(1, ""), 32)
 	sink := &countingSink{left: 32 * b.N, done: make(chan bool, 1)}
 	cfg := DefaultIngestConfig()
-	cfg.PendingMessages, cfg.PendingBytes = b.N+1, len(payload)*(b.N+1)
+	cfg.PendingMessages, cfg.PendingBytes, cfg.Telemetry = b.N+1, len(payload)*(b.N+1), unlimited
 	if _, err := runtime.Serve(sink, cfg); err != nil {
 		b.Fatal(err)
 	}
@@ -107,7 +110,9 @@ func BenchmarkRoundTrip(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { p.Close(b.Context()) })
-	if _, err := runtime.Serve(&answeringSink{p: p}, DefaultIngestConfig()); err != nil {
+	cfg := DefaultIngestConfig()
+	cfg.Telemetry = unlimited
+	if _, err := runtime.Serve(&answeringSink{p: p}, cfg); err != nil {
 		b.Fatal(err)
 	}
 	answers := make(chan bool, 1)

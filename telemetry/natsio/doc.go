@@ -42,4 +42,18 @@
 // only it may write. Refusals are reported through a token bucket for each
 // worker name, so that one hostile publisher does not hide the mistakes of
 // others.
+//
+// Another bucket for each worker name bounds what is taken at all. It decides
+// from the subject alone, so that a payload above the rate costs less than its
+// own bytes, and refuses with ReasonRateLimited. A worker name is who the
+// server's permissions let publish under it: publishers of one name share its
+// bucket, those of other names are not touched. While a bucket is empty, each
+// queue of the worker is heard once in 100 ms, so that a publisher that sends
+// no more often keeps its newest value known, whatever its siblings do.
+// Publishers of one queue share that turn; nothing tells them apart before
+// their payloads are read. A publisher that was refused sends its newest value
+// again: the buckets keep nothing to be sent later.
+//
+// Names are kept for a bounded number of workers. Above it, new names share a
+// bucket until others have been idle.
 package natsio

@@ -32,14 +32,22 @@ type IngestConfig struct {
 	// each subscription. Above them the client drops the newest messages,
 	// which is counted in IngestStats.Dropped.
 	PendingMessages, PendingBytes int
+	// Telemetry and Announcements bound what is taken of one worker name. The
+	// rest is refused with ReasonRateLimited, from the subject alone. See the
+	// package comment for what remains for well-behaved publishers of a worker
+	// that is above its rate.
+	Telemetry, Announcements RateLimit
 }
 
-// DefaultIngestConfig returns limits for a busy policy node.
+// DefaultIngestConfig returns limits for a busy policy node. An announcement
+// makes every queue of its worker decide, so a worker gets few of them.
 func DefaultIngestConfig() IngestConfig {
 	return IngestConfig{
 		Limits:          telemetry.DefaultTelemetryLimits,
 		PendingMessages: 1 << 16,
 		PendingBytes:    64 << 20,
+		Telemetry:       RateLimit{PerSecond: 20_000, Burst: 40_000},
+		Announcements:   RateLimit{PerSecond: 10, Burst: 20},
 	}
 }
 
@@ -53,6 +61,7 @@ func (c *IngestConfig) Validate() error {
 		errs = append(errs, fmt.Errorf("natsio: pending limits of %d messages and %d bytes are not above 0",
 			c.PendingMessages, c.PendingBytes))
 	}
+	errs = append(errs, c.Telemetry.validate("telemetry"), c.Announcements.validate("announcement"))
 	return errors.Join(errs...)
 }
 
@@ -61,6 +70,7 @@ type IngestStats struct {
 	Messages  uint64 // telemetry and worker payloads
 	Records   uint64 // taken by the sink
 	Refused   uint64 // payloads and records refused
+	Limited   uint64 // payloads among them of workers above their rate
 	Snapshots uint64 // snapshot requests answered, with a recommendation or without
 	Dropped   uint64 // messages lost because the sink was too slow
 }
@@ -72,7 +82,7 @@ type Ingest struct {
 	cfg  IngestConfig
 	subs []*nats.Subscription
 
-	messages, records, refused, snapshots atomic.Uint64
+	messages, records, refused, limited, snapshots atomic.Uint64
 }
 
 // Serve subscribes the sink to telemetry, worker announcements and snapshot
@@ -88,8 +98,8 @@ func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
 		subject string
 		handle  nats.MsgHandler
 	}{
-		{s.Telemetry("*", "*"), newIntake(in).message},
-		{s.Worker("*"), newIntake(in).message},
+		{s.Telemetry("*", "*"), newIntake(in, cfg.Telemetry).message},
+		{s.Worker("*"), newIntake(in, cfg.Announcements).message},
 		{s.Snapshot("*", "*"), in.snapshot},
 	} {
 		sub, err := c.nc.Subscribe(to.subject, to.handle)
@@ -151,6 +161,7 @@ func (in *Ingest) Stats() IngestStats {
 		Messages:  in.messages.Load(),
 		Records:   in.records.Load(),
 		Refused:   in.refused.Load(),
+		Limited:   in.limited.Load(),
 		Snapshots: in.snapshots.Load(),
 	}
 	for _, sub := range in.subs {

@@ -63,6 +63,11 @@ type door struct {
 
 func openDoor(t *testing.T, change func(*Config)) *door {
 	t.Helper()
+	return openDoorWith(t, change, DefaultIngestConfig())
+}
+
+func openDoorWith(t *testing.T, change func(*Config), limits IngestConfig) *door {
+	t.Helper()
 	url := embedded(t).URL()
 	cfg := fastConfig(url)
 	if change != nil {
@@ -73,7 +78,7 @@ func openDoor(t *testing.T, change func(*Config)) *door {
 		rejected: make(chan telemetry.Rejected, 4096), invalid: make(chan telemetry.Rejected, 4096),
 	}
 	var err error
-	if d.ingest, err = d.runtime.Serve(d.sink, DefaultIngestConfig()); err != nil {
+	if d.ingest, err = d.runtime.Serve(d.sink, limits); err != nil {
 		t.Fatal(err)
 	}
 	_, err = d.client.SubscribeRejected("*", "*", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { d.rejected <- *r })
@@ -207,7 +212,7 @@ func TestRefusalsAboveTheRateAreCountedAndOthersStillHeard(t *testing.T) {
 	}
 	// When the bucket has filled up again, the next report tells what was left out.
 	d.runtime.reject.mu.Lock()
-	d.runtime.reject.buckets["gpu0"].limiter.SetLimit(rate.Inf)
+	d.runtime.reject.mistakes.byWorker["gpu0"].limiter.SetLimit(rate.Inf)
 	d.runtime.reject.mu.Unlock()
 	d.publish(t, "a", []byte("bad"))
 	if r := receive(t, d.rejected); r.Suppressed != 8 {
@@ -218,9 +223,9 @@ func TestRefusalsAboveTheRateAreCountedAndOthersStillHeard(t *testing.T) {
 func TestManyWorkerNamesShareOneBucket(t *testing.T) {
 	d := openDoor(t, func(c *Config) { c.RejectRate, c.RejectBurst = 0, 1 })
 	for i := range maxBuckets + 100 {
-		d.runtime.reject.report(refusal{worker: fmt.Sprintf("w%d", i), queue: "q", reason: telemetry.ReasonMalformed})
+		d.runtime.reject.report(refusal{worker: fmt.Sprintf("w%d", i), queue: "q", reason: telemetry.ReasonMalformed, cause: errBadReply})
 	}
-	if n := len(d.runtime.reject.buckets); n != maxBuckets {
+	if n := len(d.runtime.reject.mistakes.byWorker); n != maxBuckets {
 		t.Errorf("%d buckets, want %d", n, maxBuckets)
 	}
 	if r := d.runtime.Refusals(); r.Reported != maxBuckets+1 || r.Suppressed != 99 {
@@ -325,7 +330,7 @@ func (nullSink) Latest(string, string) (telemetry.Recommendation, bool) {
 
 func TestIntakeDoesNotAllocate(t *testing.T) {
 	c := dial(t, fastConfig(embedded(t).URL()))
-	k := newIntake(&Ingest{conn: c, sink: nullSink{}, cfg: DefaultIngestConfig()})
+	k := newIntake(&Ingest{conn: c, sink: nullSink{}, cfg: DefaultIngestConfig()}, DefaultIngestConfig().Telemetry)
 	m := &nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0._batch", Data: slices.Concat(queueRecord(1, "a"), queueRecord(2, "b"))}
 	k.message(m)
 	if n := testing.AllocsPerRun(100, func() { k.message(m) }); n != 0 {

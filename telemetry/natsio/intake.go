@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -16,11 +17,14 @@ import (
 // allocates nothing here.
 type intake struct {
 	in      *Ingest
+	meter   *meter
 	decoder telemetry.Decoder
 	record  telemetry.Record
 }
 
-func newIntake(in *Ingest) *intake { return &intake{in: in} }
+func newIntake(in *Ingest, limit RateLimit) *intake {
+	return &intake{in: in, meter: newMeter(limit)}
+}
 
 func (k *intake) message(m *nats.Msg) {
 	k.in.messages.Add(1)
@@ -29,10 +33,19 @@ func (k *intake) message(m *nats.Msg) {
 		k.refuse(m, "", "", telemetry.ReasonOf(err), err)
 		return
 	}
-	if _, err := telemetry.Check(m.Data, k.in.cfg.Limits); err != nil {
+	now := time.Now()
+	sender := k.meter.admit(worker, queue, now)
+	if sender == nil {
+		k.in.limited.Add(1)
+		k.refuse(m, worker, queue, ReasonRateLimited, errRateLimited)
+		return
+	}
+	records, err := telemetry.Check(m.Data, k.in.cfg.Limits)
+	if err != nil {
 		k.refuse(m, worker, queue, telemetry.ReasonOf(err), err)
 		return
 	}
+	k.meter.charge(sender, records, now)
 	answering := -1 // index of the record that takes the reply subject along
 	if m.Reply != "" && class == telemetry.SubjectTelemetry {
 		if k.in.conn.answerable(m.Reply) {
@@ -129,7 +142,7 @@ func (k *intake) refuse(m *nats.Msg, worker, queue, reason string, err error) {
 	k.in.refused.Add(1)
 	k.in.conn.reject.report(refusal{
 		worker: worker, queue: queue, subject: m.Subject,
-		reason: reason, detail: err.Error(), size: len(m.Data),
+		reason: reason, cause: err, size: len(m.Data),
 	})
 }
 

@@ -4,20 +4,24 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 
 	"ringmaster/telemetry"
 )
 
-// maxBuckets bounds the worker names that have a bucket of their own.
-const maxBuckets = 1024
-
 // Reasons of this package, beside those of package telemetry.
 const (
-	ReasonBadReply  = "bad_reply" // a reply subject that is not an inbox; the record itself was taken
-	ReasonExhausted = "exhausted" // a batch that was delivered too often without an outcome
+	ReasonBadReply    = "bad_reply"    // a reply subject that is not an inbox; the record itself was taken
+	ReasonExhausted   = "exhausted"    // a batch that was delivered too often without an outcome
+	ReasonRateLimited = "rate_limited" // a payload of a worker above its rate, dropped unread
 )
+
+// limitedRate is how many refusals for ReasonRateLimited are reported each
+// second for one worker name. They have a limit of their own: they come in
+// thousands, and must not hide what else is wrong.
+const limitedRate = 1
 
 // Refusals counts what a connection refused since it was opened.
 type Refusals struct {
@@ -31,20 +35,20 @@ type refusal struct {
 	worker, queue string // both valid names, or the report goes to rejected.invalid
 	subject       string // where it came from, hostile text
 	reason        string
-	detail        string // never contains payload text
-	size          int    // bytes of the payload
+	cause         error // its text never contains payload text
+	size          int   // bytes of the payload
 }
 
 // rejecter reports refusals on the rejected subjects. One bucket a worker name
-// keeps a flood from hiding what others have to be told; the map is bounded.
+// keeps a flood from hiding what others have to be told.
 type rejecter struct {
 	conn *Conn
 
-	mu      sync.Mutex
-	buckets map[string]*bucket
-	shared  *bucket // for unknown names, and for all others when buckets is full
-	counts  Refusals
-	buf     []byte
+	mu       sync.Mutex
+	mistakes buckets[bucket]
+	limited  buckets[bucket] // for ReasonRateLimited
+	counts   Refusals
+	buf      []byte
 }
 
 type bucket struct {
@@ -54,13 +58,18 @@ type bucket struct {
 
 func (j *rejecter) init(c *Conn) {
 	j.conn = c
-	j.buckets = make(map[string]*bucket)
-	j.shared = j.newBucket()
+	j.mistakes = newReports(c.cfg.RejectRate, c.cfg.RejectBurst)
+	j.limited = newReports(min(limitedRate, c.cfg.RejectRate), min(1, c.cfg.RejectBurst))
 	j.counts.ByReason = make(map[string]uint64)
 }
 
-func (j *rejecter) newBucket() *bucket {
-	return &bucket{limiter: rate.NewLimiter(rate.Limit(j.conn.cfg.RejectRate), j.conn.cfg.RejectBurst)}
+// newReports returns buckets of reports. One that owes a report is not idle.
+func newReports(perSecond float64, burst int) buckets[bucket] {
+	return newBuckets(
+		func() *bucket { return &bucket{limiter: rate.NewLimiter(rate.Limit(perSecond), burst)} },
+		func(b *bucket, now time.Time) bool {
+			return b.suppressed == 0 && b.limiter.TokensAt(now) >= float64(burst)
+		})
 }
 
 // report counts a refusal and publishes it if its bucket allows.
@@ -68,8 +77,12 @@ func (j *rejecter) report(r refusal) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.counts.ByReason[r.reason]++
-	b := j.bucket(r.worker)
-	if !b.limiter.Allow() || j.publish(r, b.suppressed) != nil {
+	reports, now := &j.mistakes, time.Now()
+	if r.reason == ReasonRateLimited {
+		reports = &j.limited
+	}
+	b := reports.of(r.worker, now)
+	if !b.limiter.AllowN(now, 1) || j.publish(r, b.suppressed) != nil {
 		b.suppressed++
 		j.counts.Suppressed++
 		return
@@ -85,9 +98,9 @@ func (j *rejecter) publish(r refusal, suppressed uint64) error {
 		to = subjects.Rejected(r.worker, r.queue)
 	}
 	body := telemetry.Rejected{
-		Subject:    strings.ToValidUTF8(r.subject, "?"),
+		Subject:    clip(r.subject, telemetry.MaxText),
 		Reason:     r.reason,
-		Detail:     r.detail,
+		Detail:     clip(r.cause.Error(), telemetry.MaxDetail),
 		Bytes:      uint32(r.size),
 		Suppressed: suppressed,
 	}
@@ -96,26 +109,13 @@ func (j *rejecter) publish(r refusal, suppressed uint64) error {
 	return j.conn.publish(to, j.buf)
 }
 
-// bucket returns the bucket of a worker name. When all are in use, those that
-// have filled up again and owe no report make room.
-func (j *rejecter) bucket(worker string) *bucket {
-	if worker == "" {
-		return j.shared
+// clip makes a text of at most limit bytes that is valid UTF-8: the subject is
+// the sender's and may be anything that the server lets pass.
+func clip(s string, limit int) string {
+	if len(s) > limit {
+		s = s[:limit]
 	}
-	if b, ok := j.buckets[worker]; ok {
-		return b
-	}
-	if len(j.buckets) >= maxBuckets {
-		maps.DeleteFunc(j.buckets, func(_ string, b *bucket) bool {
-			return b.suppressed == 0 && b.limiter.Tokens() >= float64(j.conn.cfg.RejectBurst)
-		})
-		if len(j.buckets) >= maxBuckets {
-			return j.shared
-		}
-	}
-	b := j.newBucket()
-	j.buckets[worker] = b
-	return b
+	return strings.ToValidUTF8(s, "")
 }
 
 // Refusals returns what this connection has refused so far.

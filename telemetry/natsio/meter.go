@@ -1,0 +1,106 @@
+package natsio
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// RateLimit is what one worker name may send.
+type RateLimit struct {
+	PerSecond float64 // records, above 0
+	Burst     int     // records at once after a pause, at least 1
+}
+
+func (l RateLimit) validate(what string) error {
+	if !(l.PerSecond > 0) || l.Burst < 1 {
+		return fmt.Errorf("natsio: %s limit of %v records/s with a burst of %d is not above 0", what, l.PerSecond, l.Burst)
+	}
+	return nil
+}
+
+const (
+	// heardEvery is how often a queue of a worker above its rate is heard.
+	heardEvery = 100 * time.Millisecond
+	// heardSlots is how many queues of one worker are told apart for that.
+	heardSlots = 256
+)
+
+// meter decides from the subject of a message, before anything looks at its
+// payload, whether the message is taken. It belongs to one subscription and is
+// not safe for concurrent use.
+//
+// A worker name stands for one authenticated publisher, or for several that
+// answer for each other: the server's permissions say who may write under it.
+// All of them draw on one bucket, so one of them can exhaust it. What remains
+// for the others is a floor: while the bucket is empty, each queue is heard
+// once every heardEvery, on credit that the bucket pays back first. A
+// publisher that sends no more often than that loses nothing to its siblings.
+type meter struct {
+	limit   RateLimit
+	buckets buckets[flow]
+	seed    maphash.Seed
+}
+
+// flow is what one worker name has sent.
+type flow struct {
+	limiter *rate.Limiter
+	// heard is when a queue was last heard on credit, by the hash of its name.
+	// Queues that share a place share its turns; a table of names would have
+	// to be bounded too, and would then fail the names that came late.
+	heard *[heardSlots]time.Time
+}
+
+func newMeter(limit RateLimit) *meter {
+	m := &meter{limit: limit, seed: maphash.MakeSeed()}
+	m.buckets = newBuckets(
+		func() *flow { return &flow{limiter: rate.NewLimiter(rate.Limit(limit.PerSecond), limit.Burst)} },
+		func(f *flow, now time.Time) bool { return f.limiter.TokensAt(now) >= float64(limit.Burst) })
+	return m
+}
+
+// admit takes one record's worth from the bucket of the worker and returns it,
+// or nil if the message is above the rate.
+func (m *meter) admit(worker, queue string, now time.Time) *flow {
+	f := m.buckets.of(worker, now)
+	if f.limiter.AllowN(now, 1) || m.onCredit(f, queue, now) {
+		return f
+	}
+	return nil
+}
+
+// onCredit gives a queue of an exhausted worker its turn. The debt is bounded
+// by the burst, so the rate holds in the long run whatever the queues.
+func (m *meter) onCredit(f *flow, queue string, now time.Time) bool {
+	if f.limiter.TokensAt(now) <= -float64(m.limit.Burst) {
+		return false
+	}
+	if f.heard == nil {
+		f.heard = new([heardSlots]time.Time)
+	}
+	last := &f.heard[m.place(queue)]
+	if now.Sub(*last) < heardEvery {
+		return false
+	}
+	*last = now
+	f.limiter.ReserveN(now, 1)
+	return true
+}
+
+// place is where a flow keeps the turns of a queue. Nobody outside can tell
+// which names share one.
+func (m *meter) place(queue string) uint64 { return maphash.String(m.seed, queue) % heardSlots }
+
+// charge takes the rest of a payload's records, which are known only after
+// its structure check. A payload of more records than the burst counts as the
+// burst.
+func (m *meter) charge(f *flow, records int, now time.Time) {
+	if rest := min(records-1, m.limit.Burst); rest > 0 {
+		f.limiter.ReserveN(now, rest)
+	}
+}
+
+var errRateLimited = errors.New("the worker is above its rate; the payload was dropped unread")
