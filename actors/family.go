@@ -128,7 +128,7 @@ func (f *family) dispatch(w wakes) {
 	if w&wakePriority != 0 && !f.gone.Load() && !f.system.closed.Load() {
 		f.system.shell.send(f.device.diffusionAddr, prioritized{f})
 	}
-	if w&^wakePriority == 0 {
+	if w&(wakeDecision|wakeTuner|wakeCommit) == 0 {
 		return
 	}
 	f.life.Lock()

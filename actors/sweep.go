@@ -79,32 +79,30 @@ func (s *System) breathe(chunks int) bool {
 	}
 }
 
-// relieve parks queues until a quarter of MaxLive is free again: first those
-// that nobody has spoken of since the last heartbeat, then any that are quiet.
+// relieve parks quiet queues until a quarter of MaxLive is free again. It goes
+// round the roster from where it stopped the last time.
 func (s *System) relieve() {
-	for _, any := range []bool{false, true} {
-		for begin := 0; ; begin += sweepChunk {
-			if s.live.Load() <= int64(s.cfg.MaxLive-s.cfg.MaxLive/4) || !s.relieveFrom(begin, any) {
-				break
-			}
-		}
+	s.mu.RLock()
+	chunks := len(s.roster)/sweepChunk + 2
+	s.mu.RUnlock()
+	for ; chunks > 0 && s.live.Load() > int64(s.cfg.MaxLive-s.cfg.MaxLive/4); chunks-- {
+		s.relieveChunk()
 	}
 }
 
-// relieveFrom parks within one chunk of the roster; false is the end of it.
-func (s *System) relieveFrom(begin int, any bool) bool {
+func (s *System) relieveChunk() {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	now := s.tick.Load()
-	for i := begin; i < min(begin+sweepChunk, len(s.roster)); i++ {
-		f := s.roster[i]
+	if s.hand >= len(s.roster) {
+		s.hand = 0
+	}
+	end := min(s.hand+sweepChunk, len(s.roster))
+	for _, f := range s.roster[s.hand:end] {
 		f.life.Lock()
-		if any || f.cell.lastTouched() < now {
-			f.park()
-		}
+		f.park()
 		f.life.Unlock()
 	}
-	return begin+sweepChunk < len(s.roster)
+	s.hand = end
 }
 
 // idle reports whether nobody has spoken of the queue for IdleAfter.

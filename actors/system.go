@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ type System struct {
 	live    atomic.Int64  // queues whose actors run
 	stopped atomic.Int64  // queues that are stopped after panics
 	crowded chan struct{} // a token asks for parking, there are too many live queues
+	hand    int           // where relieve goes on; of the sweeping goroutine
 
 	tick     atomic.Uint64 // heartbeats since the start
 	launches atomic.Uint64 // launch numbers, unique over all local workers
@@ -91,6 +93,9 @@ func (f *family) ingest(r *telemetry.Record, reply string, tick uint64) error {
 	}
 	f.tally.records.Add(1)
 	f.dispatch(w)
+	if w&fallenBehind != 0 {
+		runtime.Gosched()
+	}
 	return nil
 }
 
