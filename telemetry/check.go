@@ -64,32 +64,24 @@ func Check(payload []byte, limits CheckLimits) (records int, err error) {
 }
 
 // checkRecord walks one value and returns its size, or where it was refused.
+// items is the number of values so far; a container counts its children ahead.
 func checkRecord(b []byte, limits CheckLimits, depthLimit int, items *int) (int, refusal) {
-	// open[d] is the number of values still to come in the container at depth d.
+	// open[d] is the number of values still to come in the container at depth
+	// d, for those around the one that is being walked; n is for that one.
 	var open [maxDepth + 1]int
-	open[0] = 1
-	depth, i := 0, 0
+	if *items++; *items > limits.MaxItems {
+		return 0, refuseOversized
+	}
+	depth, n, i := 0, 1, 0
 	for {
-		for open[depth] == 0 {
+		i, n = skipScalars(b, i, n, limits.MaxString)
+		if n == 0 {
 			if depth == 0 {
 				return i, accepted
 			}
 			depth--
-		}
-		open[depth]--
-		if *items++; *items > limits.MaxItems {
-			return i, refuseOversized
-		}
-		if i < len(b) { // most values are scalars, most keys short strings
-			c := b[i]
-			size := int(scalarSize[c])
-			if n := int(c & 0x1f); c&0xe0 == codeFixStr && n <= limits.MaxString {
-				size = 1 + n
-			}
-			if size != 0 && size <= len(b)-i {
-				i += size
-				continue
-			}
+			n = open[depth]
+			continue
 		}
 		h, f := headAt(b, i)
 		if f != accepted {
@@ -98,15 +90,47 @@ func checkRecord(b []byte, limits CheckLimits, depthLimit int, items *int) (int,
 		if h.length > limits.MaxString {
 			return i, refuseOversized
 		}
-		i += h.size
+		n--
 		if h.container {
 			if depth == depthLimit {
 				return i, refuseOversized
 			}
+			if *items += h.children; *items > limits.MaxItems {
+				return i, refuseOversized
+			}
+			open[depth] = n
 			depth++
-			open[depth] = h.children
+			n = h.children
 		}
+		i += h.size
 	}
+}
+
+// skipScalars steps over up to n scalars and short strings that are whole, and
+// returns the position of the first value that is neither, and how many are
+// left with it. Most values are scalars of one byte, so those are told by
+// comparisons, which the processor predicts, and do not wait for a table.
+func skipScalars(b []byte, i, n, maxString int) (after, left int) {
+	for n > 0 && i < len(b) {
+		c := b[i]
+		if c <= codePosFixMax || c == codeNil {
+			i++
+			n--
+			continue
+		}
+		size := int(scalarSize[c])
+		if size == 0 {
+			if size = 1 + int(c&0x1f); c&0xe0 != codeFixStr || size > 1+maxString {
+				break
+			}
+		}
+		if size > len(b)-i {
+			break
+		}
+		i += size
+		n--
+	}
+	return i, n
 }
 
 func checkError(index int, f refusal, detail string) error {

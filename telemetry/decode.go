@@ -10,12 +10,12 @@ import (
 // the fields in the Record it was last given, so use one Decoder and one Record
 // per goroutine again and again; neither may be used by two at once.
 type Decoder struct {
-	r     reader
-	index int
-	into  *Record
-	bound [KindRejected + 1]*binding // to into
-	names interner
-	token string // the last one, which is often the next one
+	r      reader
+	index  int
+	into   *Record
+	bound  [KindRejected + 1]*binding // to into
+	names  interner
+	tokens tokenCache
 }
 
 // Reset starts over with another payload. The Decoder reads from payload until
@@ -37,9 +37,12 @@ func (d *Decoder) Next(r *Record) error {
 	if d.r.left() <= 0 {
 		return io.EOF
 	}
-	start := d.r.i
 	index := d.index
 	d.index++
+	if d.flat(r) {
+		return nil
+	}
+	start := d.r.i
 	bad := d.record(r)
 	if bad == nil {
 		return nil

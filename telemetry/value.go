@@ -77,9 +77,11 @@ func decodeString(d *Decoder, s *spec, p *string) refusal {
 	if code != accepted {
 		return code
 	}
-	if s.typ == typeToken && len(b) > 0 && string(b) == d.token {
-		*p = d.token
-		return accepted
+	if s.typ == typeToken && len(b) > 0 {
+		if known := *d.tokens.at(b); known == string(b) {
+			*p = known
+			return accepted
+		}
 	}
 	switch {
 	case s.typ == typeToken:
@@ -95,7 +97,7 @@ func decodeString(d *Decoder, s *spec, p *string) refusal {
 	}
 	*p = d.names.get(b)
 	if s.typ == typeToken {
-		d.token = *p
+		*d.tokens.at(b) = *p
 	}
 	return accepted
 }

@@ -1,0 +1,210 @@
+package telemetry
+
+import "encoding/binary"
+
+// The hot path of the decoder: records of the kinds that come most often and
+// have only unsigned integers in their body, in array form. It takes a record
+// that is exactly as expected, in one pass and with nothing looked up but the
+// ranges, and leaves everything else, every refusal included, to the general
+// path, which starts over from the first byte. A test holds the two together.
+
+// intRange is the range low..low+span of a field.
+type intRange struct{ low, span uint64 }
+
+// maxFlat is the largest number of body fields of a flat kind.
+const maxFlat = 12
+
+// flatBodies has the ranges of the body fields of the flat kinds in array
+// order, nil for the other kinds.
+var flatBodies = [KindRejected + 1][]intRange{
+	KindQueue: rangesOf(queueSchema.fields),
+	KindGraph: rangesOf(graphSchema.fields),
+}
+
+// flatHeader has those of the header fields between kind and queue.
+var flatHeader = rangesOf(headerFields[posMinor:posQueue])
+
+// Their places in it.
+const (
+	flatMinor       = 0
+	flatIncarnation = posIncarnation - posMinor
+	flatSeq         = posSeq - posMinor
+	flatSentNs      = posSentNs - posMinor
+	flatRequired    = 1<<flatIncarnation | 1<<flatSeq
+)
+
+// rangesOf panics for a field that is not an integer: such a kind is not flat.
+func rangesOf[T any](fields []field[T]) []intRange {
+	ranges := make([]intRange, len(fields))
+	for i := range fields {
+		f := &fields[i]
+		if f.typ > typeI64 || i == maxFlat {
+			panic("telemetry: schema: field " + f.name + " is not flat")
+		}
+		ranges[i] = intRange{f.min, f.max - f.min}
+	}
+	return ranges
+}
+
+// flat decodes the next record into r and reports whether it did. If not, the
+// position is unchanged and r is undefined.
+func (d *Decoder) flat(r *Record) bool {
+	b, i := d.r.b, d.r.i
+	n, i := flatHead(b, i)
+	if i == 0 || i >= len(b) || int(b[i]) >= len(flatBodies) {
+		return false
+	}
+	kind := Kind(b[i])
+	body := flatBodies[kind]
+	if n < bodyStart || n-bodyStart > len(body) || body == nil {
+		return false
+	}
+	var head [flatSentNs + 1]uint64
+	seen, i := flatInts(b, i+1, flatHeader, head[:])
+	if i == 0 || seen&flatRequired != flatRequired {
+		return false
+	}
+	h := &r.Header
+	h.Kind, h.Minor, h.SentNs = kind, uint32(head[flatMinor]), int64(head[flatSentNs])
+	h.Incarnation, h.Seq = head[flatIncarnation], head[flatSeq]
+	if h.Queue, i = d.flatToken(b, i); i == 0 {
+		return false
+	}
+	var values [maxFlat]uint64 // 0 where absent
+	has, i := flatInts(b, i, body[:n-bodyStart], values[:])
+	if i == 0 {
+		return false
+	}
+	if kind == KindQueue {
+		r.Queue.assign(has, &values)
+	} else if r.Graph.assign(has, &values); r.Graph.validate() != nil {
+		return false
+	}
+	d.r.i = i
+	return true
+}
+
+// flatHead reads the head of an array of up to 2^16-1 elements and returns
+// their number and the position after it, 0 if it is anything else.
+func flatHead(b []byte, i int) (n, after int) {
+	switch c := b[i]; {
+	case c&0xf0 == codeFixArray:
+		return int(c & 0x0f), i + 1
+	case c == codeArray16 && len(b)-i >= 3:
+		return int(binary.BigEndian.Uint16(b[i+1:])), i + 3
+	}
+	return 0, 0
+}
+
+// flatInts reads an unsigned integer or nil for each range. It returns a bit
+// for each integer and the position after the last one, 0 if it met anything
+// else or a value out of its range.
+func flatInts(b []byte, i int, ranges []intRange, values []uint64) (has Presence, after int) {
+	values = values[:len(ranges)]
+	bit := Presence(1)
+	for pos := range ranges {
+		if i >= len(b) {
+			return 0, 0
+		}
+		c := b[i]
+		i++
+		v := uint64(c)
+		if c > codePosFixMax {
+			if c == codeNil {
+				bit <<= 1
+				continue
+			}
+			rest := b[i:]
+			switch {
+			case c == codeUint16 && len(rest) >= 2:
+				v = uint64(binary.BigEndian.Uint16(rest))
+				i += 2
+			case c == codeUint64 && len(rest) >= 8:
+				v = binary.BigEndian.Uint64(rest)
+				i += 8
+			case c == codeUint32 && len(rest) >= 4:
+				v = uint64(binary.BigEndian.Uint32(rest))
+				i += 4
+			case c == codeUint8 && len(rest) >= 1:
+				v = uint64(rest[0])
+				i++
+			default:
+				return 0, 0
+			}
+		}
+		if r := &ranges[pos]; v-r.low > r.span {
+			return 0, 0
+		}
+		values[pos] = v
+		has |= bit
+		bit <<= 1
+	}
+	return has, i
+}
+
+// flatToken reads a nil or a short string that has been a token before, and
+// returns the position after it, 0 if it is anything else.
+func (d *Decoder) flatToken(b []byte, i int) (string, int) {
+	if i >= len(b) {
+		return "", 0
+	}
+	c := b[i]
+	i++
+	if c == codeNil {
+		return "", i
+	}
+	n := int(c & 0x1f)
+	if c&0xe0 != codeFixStr || n == 0 || len(b)-i < n {
+		return "", 0
+	}
+	token := b[i : i+n]
+	if known := d.tokens.at(token); *known == string(token) {
+		return *known, i + n
+	}
+	return "", 0
+}
+
+// tokenCache remembers tokens by place, which is their last bytes and length:
+// names that are counted up get places of their own.
+type tokenCache [256]string
+
+// at returns the place of a token, which is not empty.
+func (t *tokenCache) at(token []byte) *string {
+	n := len(token)
+	return &t[uint8(token[n-1])^uint8(token[n/2])<<4^uint8(n)<<6]
+}
+
+// assign takes the values in the order of the schema. Naming the fields once
+// more costs half of what going through their accessors does.
+func (q *Queue) assign(has Presence, v *[maxFlat]uint64) {
+	*q = Queue{
+		Has:                        has,
+		QueueLen:                   uint32(v[0]),
+		RequestedWorkerGroups:      uint32(v[1]),
+		MaxWorkgroupSizeX:          uint32(v[2]),
+		MaxWorkgroupsPerDimension:  uint32(v[3]),
+		MaxInvocationsPerWorkgroup: uint32(v[4]),
+		RequestedHitCapacity:       uint32(v[5]),
+		ExpectedHitsPerItem:        uint32(v[6]),
+		HotOpcodeCount:             uint32(v[7]),
+		HotWindowCount:             uint32(v[8]),
+		MaxPriorityAge:             uint32(v[9]),
+		RequeueCount:               v[10],
+		ExecutedCount:              v[11],
+	}
+}
+
+func (g *Graph) assign(has Presence, v *[maxFlat]uint64) {
+	*g = Graph{
+		Has:                     has,
+		NodeCount:               uint32(v[0]),
+		EdgeCount:               uint32(v[1]),
+		FrontierDensityBps:      uint16(v[2]),
+		FrontierOutDegreeSum:    v[3],
+		FrontierNodes:           uint32(v[4]),
+		UnexploredEdges:         v[5],
+		ResidentDeviceBytes:     v[6],
+		DeviceMemoryBudgetBytes: v[7],
+		MemoryPressureBps:       uint16(v[8]),
+	}
+}
