@@ -1,0 +1,56 @@
+package natsio
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+)
+
+// hostileNames is how many worker and queue names the tests below make up.
+const hostileNames = 100_000
+
+// heap returns the bytes in use after a collection.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// churn sends a refused and an accepted message for each of many names through
+// the intake.
+func churn(k *intake, round int) {
+	for i := range hostileNames {
+		subject := fmt.Sprintf("ringmaster.v1.telemetry.w%d-%d.q%d-%d", round, i, round, i)
+		k.message(&nats.Msg{Subject: subject, Data: []byte("bad")})
+		k.message(&nats.Msg{Subject: subject, Data: queueRecord(uint32(i), fmt.Sprintf("q%d-%d", round, i))})
+	}
+}
+
+func TestHostileNamesDoNotGrowMemory(t *testing.T) {
+	conn := dial(t, fastConfig(embedded(t).URL()))
+	k := newIntake(&Ingest{conn: conn, sink: nullSink{}, cfg: DefaultIngestConfig()}, DefaultIngestConfig().Telemetry)
+	churn(k, 0)
+	before := heap()
+	churn(k, 1)
+	churn(k, 2)
+	if after := heap(); after > before+4<<20 {
+		t.Errorf("%d bytes in use, %d before %d more names", after, before, 2*hostileNames)
+	}
+	if n := len(k.meter.buckets.byWorker); n > maxBuckets {
+		t.Errorf("%d buckets of telemetry, at most %d", n, maxBuckets)
+	}
+	for _, table := range []buckets[bucket]{conn.reject.mistakes, conn.reject.limited} {
+		if n := len(table.byWorker); n > maxBuckets {
+			t.Errorf("%d buckets of reports, at most %d", n, maxBuckets)
+		}
+	}
+	if n := len(conn.seqs.last); n > maxSequences {
+		t.Errorf("%d sequences, at most %d", n, maxSequences)
+	}
+	if n := len(conn.reject.counts.ByReason); n > 4 {
+		t.Errorf("%d reasons are counted", n)
+	}
+}
