@@ -149,15 +149,24 @@ func (c *Conn) WaitState(ctx context.Context, want State) error {
 	}
 }
 
-// Flush returns once the server has everything that was published before.
+// Flush returns nil once the server has everything that was published before.
+// The error wraps ErrDisconnected, at once, without a connection; ErrUnconfirmed
+// if the connection ended meanwhile; or ctx's. A server that is silent for as
+// long as ends the connection ends the wait too, so ctx needs no deadline.
 func (c *Conn) Flush(ctx context.Context) error {
-	if _, ok := ctx.Deadline(); !ok {
-		return fmt.Errorf("natsio: flush: %w", nats.ErrNoDeadlineContext)
+	if !c.nc.IsConnected() {
+		return fmt.Errorf("natsio: flush: %w", ErrDisconnected)
 	}
-	if err := c.nc.FlushWithContext(ctx); err != nil {
-		return fmt.Errorf("natsio: flush: %w", err)
+	bounded, cancel := context.WithTimeout(ctx, c.cfg.PingInterval*time.Duration(c.cfg.MaxPings+2))
+	defer cancel()
+	err := c.nc.FlushWithContext(bounded)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("natsio: flush: %w", ctx.Err())
 	}
-	return nil
+	return fmt.Errorf("natsio: flush: %w: %w", ErrUnconfirmed, err)
 }
 
 // Close ends the connection at once. Flush, or close what was built on the

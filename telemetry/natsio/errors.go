@@ -10,8 +10,9 @@ var (
 	ErrDisconnected = errors.New("natsio: not connected")
 	// ErrClosed says that the object was closed; nothing was sent.
 	ErrClosed = errors.New("natsio: closed")
-	// ErrUnconfirmed says that a record was written to a connection that ended
-	// before the server confirmed it. It may or may not have arrived.
+	// ErrUnconfirmed says that something was written to a connection that ended,
+	// or fell silent, before the server confirmed it. It may or may not have
+	// arrived.
 	ErrUnconfirmed = errors.New("natsio: connection lost before the server confirmed")
 	// ErrBacklog says that a bounded outbox is full; the record was not taken.
 	ErrBacklog = errors.New("natsio: outbox full")

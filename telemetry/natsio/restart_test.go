@@ -1,6 +1,7 @@
 package natsio
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -202,5 +203,42 @@ func TestIngestGoesOnAfterARestart(t *testing.T) {
 	}
 	if n := runtime.Status().Reconnects; n == 0 {
 		t.Error("status does not count the reconnect")
+	}
+}
+
+func TestDrainWithoutAServerEndsAtOnce(t *testing.T) {
+	server := startProcess(t)
+	s := openShop(t, server.url, nil)
+	s.submit(t, "b1")
+	d := receive(t, s.batches)
+	server.kill()
+	if err := s.conn.WaitState(testContext(t), StateDisconnected); err != nil {
+		t.Fatal(err)
+	}
+	d.settled(telemetry.OutcomeDone, nil)
+	ended := make(chan error, 1)
+	go func() { ended <- s.consumer.Drain(context.Background()) }() // nothing else would end it
+	if err := receive(t, ended); !errors.Is(err, ErrDisconnected) {
+		t.Errorf("drain: %v, want ErrDisconnected", err)
+	}
+}
+
+func TestFlushNeedsNoDeadlineAndNoServer(t *testing.T) {
+	server := startProcess(t)
+	c := dial(t, fastConfig(server.url))
+	if err := c.Flush(context.Background()); err != nil {
+		t.Errorf("flush: %v", err)
+	}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := c.Flush(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("flush with an ended context: %v", err)
+	}
+	server.kill()
+	if err := c.WaitState(testContext(t), StateDisconnected); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Flush(context.Background()); !errors.Is(err, ErrDisconnected) {
+		t.Errorf("flush without a server: %v, want ErrDisconnected", err)
 	}
 }

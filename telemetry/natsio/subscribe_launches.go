@@ -1,7 +1,9 @@
 package natsio
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/nats-io/nats.go"
 
@@ -9,7 +11,9 @@ import (
 )
 
 // SubscribeLaunches calls fn for every launch report among the telemetry of a
-// queue; see SubscribeRecommendations. Other records are passed over.
+// queue; see SubscribeRecommendations. Other records are passed over. Reports of
+// a Publisher that shares payloads come on _batch subjects: "*" hears those too,
+// and a queue's name only what is sent on the queue's own subject.
 func (c *Conn) SubscribeLaunches(worker, queue string,
 	fn func(worker, queue string, h *telemetry.Header, l *telemetry.Launch)) (*Subscription, error) {
 	for _, name := range []string{worker, queue} {
@@ -31,15 +35,17 @@ func (c *Conn) SubscribeLaunches(worker, queue string,
 			return
 		}
 		decoder.Reset(m.Data)
-		for decoder.Next(&record) == nil {
-			if record.Kind != telemetry.KindLaunch {
-				continue
+		for {
+			err := decoder.Next(&record)
+			if errors.Is(err, io.EOF) {
+				return
 			}
-			name := queue
-			if record.Header.Queue != "" {
-				name = record.Header.Queue
+			if err != nil || record.Kind != telemetry.KindLaunch {
+				continue // the runtime reports what it refuses
 			}
-			fn(worker, name, &record.Header, &record.Launch)
+			if name, _, err := nameQueue(queue, record.Header.Queue); err == nil {
+				fn(worker, name, &record.Header, &record.Launch)
+			}
 		}
 	})
 	if err != nil {

@@ -197,13 +197,25 @@ func (w *WorkConsumer) consume(ctx context.Context) (started bool, err error) {
 	case <-closed:
 		return true, errors.New("natsio: consume: ended")
 	}
-	// What has arrived still goes through deliver, which gives it back while draining.
+	w.finish(flow, closed)
+	return true, err
+}
+
+// finish ends a consumption. What has arrived still goes through deliver,
+// which gives it back while draining. That needs a server: without one nothing
+// is waited for, and what the client still delivers is given back in vain.
+func (w *WorkConsumer) finish(flow jetstream.ConsumeContext, closed <-chan struct{}) {
+	gone := w.conn.nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
+	defer w.conn.nc.RemoveStatusListener(gone)
+	if !w.conn.nc.IsConnected() {
+		flow.Stop()
+		return
+	}
 	flow.Drain()
 	select {
 	case <-closed:
-	case <-w.conn.Closed():
+	case <-gone:
 	}
-	return true, err
 }
 
 // breaks reports whether an error of the client needs a new consumer. Missing
@@ -226,7 +238,8 @@ func (w *WorkConsumer) breaks(err error) bool {
 // Drain takes no more batches, gives back those that no handler has seen,
 // waits for the outcome of the others, and returns when the server has their
 // acknowledgements. If ctx ends first the rest is delivered again later, to
-// whoever consumes then.
+// whoever consumes then. So are those whose acknowledgements are not known to
+// be with the server, because it is away: Drain does not wait for its return.
 func (w *WorkConsumer) Drain(ctx context.Context) error {
 	defer w.once.Do(func() { close(w.beating) })
 	w.mu.Lock()
@@ -243,7 +256,10 @@ func (w *WorkConsumer) Drain(ctx context.Context) error {
 			return fmt.Errorf("natsio: drain work of %s: %d batches without an outcome: %w", w.worker, w.Stats().Pending, ctx.Err())
 		}
 	}
-	return w.conn.Flush(ctx)
+	if err := w.conn.Flush(ctx); err != nil {
+		return fmt.Errorf("natsio: drain work of %s: acknowledgements: %w", w.worker, err)
+	}
+	return nil
 }
 
 // closeIfIdle is called with mu held.

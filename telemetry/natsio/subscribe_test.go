@@ -1,0 +1,59 @@
+package natsio
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"ringmaster/telemetry"
+)
+
+func launchRecord(n uint64, queue string) []byte {
+	h := telemetry.Header{Incarnation: 7, Seq: n, SentNs: 1, Queue: queue}
+	return telemetry.AppendLaunch(nil, telemetry.FormArray, &h, launchReportOf(n))
+}
+
+func TestLaunchSubscriptionPicksLaunchReportsAndNamesTheirQueues(t *testing.T) {
+	c := dial(t, fastConfig(embedded(t).URL()))
+	seen := make(chan string, 10)
+	s, err := c.SubscribeLaunches("gpu0", "*", func(worker, queue string, h *telemetry.Header, l *telemetry.Launch) {
+		seen <- fmt.Sprint(worker, " ", queue, " ", h.Seq, " ", l.Launch, " ", l.OpcodeCounts)
+	})
+	must(t, err)
+	flush(t, c)
+	must(t, c.PublishTelemetry("gpu0", "a", slices.Concat(queueRecord(1, ""), launchRecord(1, ""), priorityRecord(), launchRecord(2, ""))))
+	must(t, c.PublishTelemetry("gpu0", "a", []byte("hello")))
+	must(t, c.PublishTelemetry("gpu1", "a", launchRecord(9, "")))
+	must(t, c.PublishTelemetry("gpu0", telemetry.BatchQueue, slices.Concat(launchRecord(3, "b"), launchRecord(4, "c"))))
+	for _, want := range []string{"gpu0 a 1 1 [1 1]", "gpu0 a 2 2 [1 2]", "gpu0 b 3 3 [1 3]", "gpu0 c 4 4 [1 4]"} {
+		if got := receive(t, seen); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if n := s.Malformed(); n != 1 {
+		t.Errorf("%d malformed, want 1", n)
+	}
+	must(t, s.Stop(testContext(t)))
+	if n := len(seen); n != 0 {
+		t.Errorf("%d more launches, want none of another worker", n)
+	}
+	if _, err := c.SubscribeLaunches("gpu0", "a.b", nil); !errors.Is(err, ErrBadName) {
+		t.Errorf("bad name: %v, want ErrBadName", err)
+	}
+}
+
+// One bad record must not hide those behind it.
+func TestLaunchSubscriptionSkipsABadRecord(t *testing.T) {
+	c := dial(t, fastConfig(embedded(t).URL()))
+	seen := make(chan uint64, 10)
+	_, err := c.SubscribeLaunches("gpu0", "a", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) { seen <- l.Launch })
+	must(t, err)
+	flush(t, c)
+	must(t, c.PublishTelemetry("gpu0", "a", slices.Concat(launchRecord(1, ""), badRecord(), launchRecord(2, ""))))
+	for _, want := range []uint64{1, 2} {
+		if got := receive(t, seen); got != want {
+			t.Errorf("launch %d, want %d", got, want)
+		}
+	}
+}
