@@ -75,8 +75,9 @@ func Diffuse(dst, x, r []float64, eta float64, iterations int) error {
 	if !ok {
 		return nil // nobody to share with
 	}
+	t := c.weighted(dst, r)
 	for range iterations {
-		c.step(dst, r, eta)
+		t = c.step(dst, r, eta, t)
 	}
 	return nil
 }
@@ -95,51 +96,84 @@ type coupling struct {
 
 // newCoupling reports false if fewer than two siblings couple.
 func newCoupling(x, r []float64) (coupling, bool) {
-	c := coupling{top: -1, lo: math.Inf(1), hi: math.Inf(-1)}
+	top, largest, second := -1, 0.0, 0.0
+	lo, hi := math.Inf(1), math.Inf(-1)
 	for i, w := range r {
-		if w >= minCoefficient {
-			c.lo, c.hi = min(c.lo, x[i]), max(c.hi, x[i])
-			if c.top < 0 || w > r[c.top] {
-				c.top = i
-			}
+		if w < minCoefficient {
+			continue
+		}
+		if v := x[i]; v < lo {
+			lo = v
+		}
+		if v := x[i]; v > hi {
+			hi = v
+		}
+		if w > largest {
+			top, largest, second = i, w, largest
+		} else if w > second {
+			second = w
 		}
 	}
+	if second == 0 {
+		return coupling{}, false
+	}
+	rest := 0.0
 	for i, w := range r {
-		if w >= minCoefficient && i != c.top {
-			c.rest += w
+		if w >= minCoefficient && i != top {
+			rest += w
 		}
 	}
-	if c.rest == 0 {
-		return c, false
-	}
-	c.degree = r[c.top] * c.rest
-	for i, w := range r {
-		if w >= minCoefficient && i != c.top {
-			c.degree = max(c.degree, w*(c.rest+r[c.top]-w))
-		}
-	}
-	return c, true
+	// r*(S-r) grows with r up to S/2, which only the largest can exceed.
+	degree := max(largest*rest, second*(rest+largest-second))
+	return coupling{top: top, rest: rest, degree: degree, lo: lo, hi: hi}, true
 }
 
-// step is one iteration in place. The range is exact in real numbers; clamping
-// keeps it so under rounding. The conversions keep the compiler from fusing,
-// so that the result is the same on every machine.
-func (c *coupling) step(x, r []float64, eta float64) {
-	t := 0.0 // of the others
+// weighted is the sum of r*x over the others.
+func (c *coupling) weighted(x, r []float64) float64 {
+	t := 0.0
 	for i, w := range r {
 		if w >= minCoefficient && i != c.top {
 			t += float64(w * x[i])
 		}
 	}
-	top, wTop := x[c.top], r[c.top]
-	s, all := c.rest+wTop, t+float64(wTop*top)
-	rate := eta / c.degree
-	for i, w := range r {
-		if w >= minCoefficient && i != c.top {
-			x[i] = c.clamp(x[i] - float64(rate*w*(float64(s*x[i])-all)))
-		}
-	}
-	x[c.top] = c.clamp(top - float64(rate*wTop*(float64(c.rest*top)-t)))
+	return t
 }
 
-func (c *coupling) clamp(v float64) float64 { return min(max(v, c.lo), c.hi) }
+// step is one iteration in place, from the weighted sum of the others to the
+// next one. The range is exact in real numbers; clamping keeps it so under
+// rounding.
+func (c *coupling) step(x, r []float64, eta, t float64) float64 {
+	top, wTop := x[c.top], r[c.top]
+	s, all, rate := c.rest+wTop, t+float64(wTop*top), eta/c.degree
+	next := c.move(x[:c.top], r[:c.top], s, all, rate, 0)
+	next = c.move(x[c.top+1:], r[c.top+1:], s, all, rate, next)
+	x[c.top] = c.clamp(top - float64(rate*wTop*(float64(c.rest*top)-t)))
+	return next
+}
+
+// move is one iteration of others than the top. It adds their weighted values
+// to next. The conversions keep the compiler from fusing, so that the result
+// is the same on every machine.
+func (c *coupling) move(x, r []float64, s, all, rate, next float64) float64 {
+	x = x[:len(r)]
+	for i, w := range r {
+		if w >= minCoefficient {
+			v := c.clamp(x[i] - float64(rate*w*(float64(s*x[i])-all)))
+			x[i] = v
+			next += float64(w * v)
+		}
+	}
+	return next
+}
+
+// clamp is a pair of branches that are hardly ever taken: the built-in min and
+// max, which also order zeros and NaN, cost more than the step.
+func (c *coupling) clamp(v float64) float64 {
+	if v < c.lo {
+		return c.lo
+	}
+	if v > c.hi {
+		return c.hi
+	}
+	return v
+}
