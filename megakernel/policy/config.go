@@ -51,16 +51,15 @@ type Config struct {
 
 	// Used with TopologyByEdges only. A frontier is dense when its out-edges
 	// exceed 1/DenseEdgeDivisor of the unexplored edges, and sparse when they
-	// are fewer than 1/SparseNodeDivisor of the vertices. A sparse one stays
-	// so until it exceeds that by EdgeHysteresisBps of it.
+	// are at most 1/SparseNodeDivisor of the vertices. A sparse one stays so
+	// until it exceeds that by EdgeHysteresisBps of it.
 	DenseEdgeDivisor  uint16
 	SparseNodeDivisor uint16
 	EdgeHysteresisBps uint16
 
-	// Used with FullHysteresis only: how far a count must fall below the
-	// threshold of the same name to lose what it has gained there, and the
-	// share of the held number of workers by which another must differ to be
-	// taken.
+	// Used with FullHysteresis only. What a count gains at the threshold of
+	// the same name it keeps down to so many below it. The number of workers
+	// is kept unless another differs by more than that share of it.
 	HotOpcodeHysteresis   uint32
 	HotWindowHysteresis   uint32
 	JITQueueLenHysteresis uint32 // slots

@@ -14,21 +14,24 @@
 //
 //  1. infer: fill in frontier density and memory pressure that were not given
 //  2. promotion: flag hot opcodes and hot windows
-//  3. raw topology: the walk the current values ask for, first match wins
+//  3. raw topology: the walk the current values ask for, first match wins;
+//     by the frontier's out-edges where they are known, else by its density
 //  4. stabilise: keep the previous topology inside its hysteresis band
-//  5. shed: cut the worker groups under memory pressure or on a sparse frontier
+//  5. shed: cut the worker groups under memory pressure or on a sparse
+//     frontier, and keep the previous number where the cut is nearly the same
 //  6. geometry: workgroup width, number of groups, padded slots, claim chunk
 //  7. pressure: class the queue length against the invocations of one launch
 //  8. hit capacity: size the hit buffer
-//  9. memory: estimate the peak and compare it with the budget
-//  10. mode: interpreter or compiled kernel
+//  9. memory: estimate the peak, and reduce the hits to what the budget allows
+//  10. mode: interpreter or compiled kernel, kept inside its band
 //  11. age: whether waiting work must be aged
 //
 // Three functions group the stages by who remembers what: [Observe] (1, 2)
 // needs no memory, [Classify] (3, 4) remembers the topology, [Plan] (5 to 11)
-// remembers the plan. [Decide] is their composition and is what replay and the
-// golden vectors run. When several things are wrong at once the error of the
-// earliest stage is returned.
+// remembers the plan, promotion included. [Decide] is their composition and is
+// what replay and the golden vectors run; [DecideInto] is the same in place.
+// When several things are wrong at once the error of the earliest stage is
+// returned, except that shares above the whole are refused in stage 3.
 //
 // # Two configurations
 //
