@@ -14,7 +14,7 @@ import (
 // it with the time of a bare request and its reply. Both go at the same pace,
 // about half of what one at a time allows, over the same kind of connection.
 func (b *streamBench) latency(ctx context.Context, report *benchReport) error {
-	answered := newHistogram()
+	answered := hdrhistogram.New(1, int64(10*time.Second), 3)
 	arrived := make(chan int64, 1024)
 	sub, err := b.receiver.SubscribeRecommendations(benchWorker, "latency", func(_, _ string, _ *telemetry.Header, r *telemetry.Recommendation) {
 		if !r.Heartbeat {
@@ -33,7 +33,7 @@ func (b *streamBench) latency(ctx context.Context, report *benchReport) error {
 	if err := flush(ctx, b.receiver); err != nil {
 		return err
 	}
-	bare := newHistogram()
+	bare := hdrhistogram.New(1, int64(10*time.Second), 3)
 	ask := asker{bench: b, incarnation: telemetry.NewIncarnation(), arrived: arrived, into: answered}
 	for i := range latencySamples {
 		if err := ask.once(ctx, uint64(i+1)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,7 @@ type streamBench struct {
 	node     *node
 	sender   *natsio.Conn
 	receiver *natsio.Conn
+	payloads payloads
 }
 
 func newStreamBench(ctx context.Context, log *slog.Logger) (_ *streamBench, err error) {
@@ -107,6 +109,9 @@ func benchStream(ctx context.Context, log *slog.Logger, report *benchReport) err
 			return err
 		}
 	}
+	if err := b.overload(ctx, report); err != nil {
+		return err
+	}
 	return b.latency(ctx, report)
 }
 
@@ -116,34 +121,55 @@ type payload struct {
 	bytes []byte
 }
 
-// encodePayloads encodes queue records of all queues in array form, in turn,
-// the given number in each payload. It is done before the clock starts: the
-// cost of encoding would make any ratio look better.
-func encodePayloads(perPayload int) []payload {
+// payloads encodes queue records of all queues in array form, in turn, the
+// given number in each payload. It is done before the clock starts: the cost
+// of encoding would make any ratio look better. All share one piece of memory
+// that is used again, so that neither side pays for collecting it.
+type payloads struct {
+	list  []payload
+	arena []byte
+}
+
+func (p *payloads) encode(perPayload int) []payload {
 	incarnation, sent := telemetry.NewIncarnation(), time.Now().UnixNano()
-	list := make([]payload, 0, streamRecords/perPayload)
+	p.list, p.arena = p.list[:0], slices.Grow(p.arena[:0], streamRecords*maxBenchRecord)
 	for record := 0; record < streamRecords; {
-		var p payload
+		from := len(p.arena)
+		next := payload{queue: telemetry.BatchQueue}
 		for range perPayload {
-			p.queue = fmt.Sprintf("q%d", record%streamQueues)
 			h := telemetry.Header{Incarnation: incarnation, Seq: uint64(1 + record/streamQueues), SentNs: sent}
+			queue := benchQueues[record%streamQueues]
 			if perPayload > 1 {
-				h.Queue = p.queue
+				h.Queue = queue
+			} else {
+				next.queue = queue
 			}
-			q := telemetry.Queue{
-				Has:      telemetry.HasQueueLen | telemetry.HasExpectedHitsPerItem | telemetry.HasHotOpcodeCount | telemetry.HasMaxPriorityAge,
-				QueueLen: uint32(1000 + record%50_000), ExpectedHitsPerItem: 1, HotOpcodeCount: 3, MaxPriorityAge: 5,
-			}
-			p.bytes = telemetry.AppendQueue(p.bytes, telemetry.FormArray, &h, &q)
+			p.arena = appendBenchRecord(p.arena, &h, record)
 			record++
 		}
-		if perPayload > 1 {
-			p.queue = telemetry.BatchQueue
-		}
-		list = append(list, p)
+		next.bytes = p.arena[from:len(p.arena):len(p.arena)]
+		p.list = append(p.list, next)
 	}
-	return list
+	return p.list
 }
+
+// maxBenchRecord is the size of the largest record of a benchmark in bytes.
+const maxBenchRecord = 64
+
+func appendBenchRecord(dst []byte, h *telemetry.Header, record int) []byte {
+	q := telemetry.Queue{
+		Has:      telemetry.HasQueueLen | telemetry.HasExpectedHitsPerItem | telemetry.HasHotOpcodeCount | telemetry.HasMaxPriorityAge,
+		QueueLen: uint32(1000 + record%50_000), ExpectedHitsPerItem: 1, HotOpcodeCount: 3, MaxPriorityAge: 5,
+	}
+	return telemetry.AppendQueue(dst, telemetry.FormArray, h, &q)
+}
+
+var benchQueues = func() (names [streamQueues]string) {
+	for i := range names {
+		names[i] = fmt.Sprintf("q%d", i)
+	}
+	return names
+}()
 
 // ingest compares records a second through the pipeline with records a second
 // that a bare subscriber receives of the same payloads.
@@ -170,21 +196,33 @@ func (b *streamBench) ingest(ctx context.Context, records int, report *benchRepo
 	return nil
 }
 
-// flood publishes as fast as the node takes records in and returns its rates.
+// flood publishes as fast as the node takes records in, and returns its rates
+// until the newest record of every queue is decided on and recommended.
 func (b *streamBench) flood(ctx context.Context, perPayload int) (records, decisions float64, err error) {
-	list := encodePayloads(perPayload)
-	before := b.node.system.Stats()
+	list := b.payloads.encode(perPayload)
+	subjects := b.subjects(list, func(queue string) string { return b.sender.Subjects().Telemetry(benchWorker, queue) })
+	before, taken := b.node.system.Stats(), b.node.ingest.Stats().Records
+	runtime.GC() // each side starts without the other's garbage
 	start := time.Now()
-	err = b.pump(ctx, list, perPayload, benchWorker, func() uint64 { return b.node.system.Stats().Records - before.Records })
+	err = b.pump(ctx, list, subjects, perPayload, func() uint64 { return b.node.ingest.Stats().Records - taken })
 	if err != nil {
 		return 0, 0, err
 	}
-	after, took := b.node.system.Stats(), time.Since(start).Seconds()
-	return float64(after.Records-before.Records) / took, float64(after.Recommendations-before.Recommendations) / took, nil
+	after := b.node.system.Stats()
+	settled := func() bool { // every record is decided on or folded into one that is
+		after = b.node.system.Stats()
+		decided := after.Recommendations - before.Recommendations
+		return decided+after.Folded-before.Folded >= streamRecords
+	}
+	if err = waitUntil(ctx, settled); err != nil {
+		return 0, 0, err
+	}
+	took := time.Since(start).Seconds()
+	return streamRecords / took, float64(after.Recommendations-before.Recommendations) / took, nil
 }
 
-// floodBare publishes the same payloads under a worker name outside telemetry,
-// where only a counting subscriber listens.
+// floodBare publishes the same payloads under a name outside the schema, where
+// only a counting subscriber listens.
 func (b *streamBench) floodBare(ctx context.Context, perPayload int) (float64, error) {
 	var received atomic.Uint64
 	stop, err := b.receiver.SubscribeBare("bare.>", func([]byte) { received.Add(uint64(perPayload)) })
@@ -195,12 +233,25 @@ func (b *streamBench) floodBare(ctx context.Context, perPayload int) (float64, e
 	if err := flush(ctx, b.receiver); err != nil {
 		return 0, err
 	}
-	list := encodePayloads(perPayload)
+	list := b.payloads.encode(perPayload)
+	subjects := b.subjects(list, func(queue string) string { return "bare.v1.telemetry." + benchWorker + "." + queue })
+	runtime.GC()
 	start := time.Now()
-	if err := b.pump(ctx, list, perPayload, "", received.Load); err != nil {
+	if err := b.pump(ctx, list, subjects, perPayload, received.Load); err != nil {
 		return 0, err
 	}
-	return float64(received.Load()) / time.Since(start).Seconds(), nil
+	return streamRecords / time.Since(start).Seconds(), nil
+}
+
+// subjects builds the subject of every payload's queue before the clock starts.
+func (b *streamBench) subjects(list []payload, subject func(queue string) string) map[string]string {
+	all := make(map[string]string)
+	for _, p := range list {
+		if _, known := all[p.queue]; !known {
+			all[p.queue] = subject(p.queue)
+		}
+	}
+	return all
 }
 
 // aheadRecords bounds what is sent and not yet received, so that neither side
@@ -209,9 +260,9 @@ const aheadRecords = 16_384
 
 var errStalled = errors.New("bench: nothing arrives any more")
 
-// pump publishes everything and waits until it arrived. An empty worker
-// publishes on the bare subject.
-func (b *streamBench) pump(ctx context.Context, list []payload, perPayload int, worker string, received func() uint64) error {
+// pump publishes everything and waits until it arrived. Both sides publish
+// through the same call, so that only what receives differs.
+func (b *streamBench) pump(ctx context.Context, list []payload, subjects map[string]string, perPayload int, received func() uint64) error {
 	stride := max(1, aheadRecords/perPayload/8)
 	for n, p := range list {
 		if n%stride == 0 {
@@ -219,13 +270,7 @@ func (b *streamBench) pump(ctx context.Context, list []payload, perPayload int, 
 				return err
 			}
 		}
-		var err error
-		if worker == "" {
-			err = b.sender.PublishBare("bare."+p.queue, p.bytes)
-		} else {
-			err = b.sender.PublishTelemetry(worker, p.queue, p.bytes)
-		}
-		if err != nil {
+		if err := b.sender.PublishBare(subjects[p.queue], p.bytes); err != nil {
 			return err
 		}
 	}

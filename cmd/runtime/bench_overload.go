@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"ringmaster/telemetry"
+)
+
+// overloadRecords is what the overload benchmark sends for each queue.
+const overloadRecords = 4096
+
+// overload measures how long a value waits at overload: from the time that a
+// record is sent to the arrival of a recommendation that answers it or a newer
+// one. It takes the oldest record that each recommendation covers, so folding
+// hides nothing; both ways over the bus are part of it.
+func (b *streamBench) overload(ctx context.Context, report *benchReport) error {
+	w := newAgeWatch()
+	sub, err := b.receiver.SubscribeRecommendations(benchWorker, "*", func(_, queue string, _ *telemetry.Header, r *telemetry.Recommendation) {
+		w.answered(queue, r, time.Now().UnixNano())
+	})
+	if err != nil {
+		return err
+	}
+	defer sub.Stop(ctx)
+	if err := flush(ctx, b.receiver); err != nil {
+		return err
+	}
+	if err := b.overflow(ctx, w); err != nil {
+		return err
+	}
+	ages := newHistogram() // µs
+	for _, q := range w.queues {
+		for _, age := range q.ages {
+			ages.RecordValue(age / 1000)
+		}
+	}
+	report.row(benchRow{
+		Name: "overload/age_p99", Value: float64(ages.ValueAtQuantile(99)) / 1000, Unit: "ms",
+		Yardstick: "bound of 100 ms", YardstickValue: 100,
+	})
+	report.row(benchRow{
+		Name: "overload/age_max", Value: float64(ages.Max()) / 1000, Unit: "ms",
+		Yardstick: "bound of 100 ms", YardstickValue: 100,
+	})
+	return nil
+}
+
+// overflow sends records of all queues as fast as they go, stamped as they are
+// sent, and returns when the last one of every queue is answered.
+func (b *streamBench) overflow(ctx context.Context, w *ageWatch) error {
+	taken := b.node.ingest.Stats().Records
+	var buf []byte
+	for n := range overloadRecords {
+		if n%(aheadRecords/streamQueues/8) == 0 {
+			sent := uint64(n * streamQueues)
+			if err := waitUntil(ctx, func() bool { return sent < b.node.ingest.Stats().Records-taken+aheadRecords }); err != nil {
+				return err
+			}
+		}
+		for i, queue := range benchQueues {
+			h := telemetry.Header{Incarnation: w.incarnation, Seq: uint64(n + 1), SentNs: time.Now().UnixNano()}
+			w.sent(queue, n, h.SentNs)
+			buf = appendBenchRecord(buf[:0], &h, n+i)
+			if err := b.sender.PublishTelemetry(benchWorker, queue, buf); err != nil {
+				return err
+			}
+		}
+	}
+	return waitUntil(ctx, w.done)
+}
+
+// ageWatch matches recommendations with the records they answer.
+type ageWatch struct {
+	incarnation uint64
+	mu          sync.Mutex
+	queues      map[string]*queueAges
+}
+
+type queueAges struct {
+	sentNs   [overloadRecords]int64
+	answered uint64 // the newest sequence number that is
+	ages     []int64
+}
+
+func newAgeWatch() *ageWatch {
+	w := &ageWatch{incarnation: telemetry.NewIncarnation(), queues: make(map[string]*queueAges)}
+	for _, queue := range benchQueues {
+		w.queues[queue] = new(queueAges)
+	}
+	return w
+}
+
+func (w *ageWatch) sent(queue string, index int, ns int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queues[queue].sentNs[index] = ns
+}
+
+func (w *ageWatch) answered(queue string, r *telemetry.Recommendation, now int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	q := w.queues[queue]
+	if q == nil || r.AnsweredIncarnation != w.incarnation || r.AnsweredSeq <= q.answered || r.AnsweredSeq > overloadRecords {
+		return
+	}
+	q.ages = append(q.ages, now-q.sentNs[q.answered]) // of the first record that was not answered before
+	q.answered = r.AnsweredSeq
+}
+
+func (w *ageWatch) done() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, q := range w.queues {
+		if q.answered != overloadRecords {
+			return false
+		}
+	}
+	return true
+}
