@@ -21,6 +21,7 @@ type nodeConfig struct {
 	worker string
 	device *glcompute.Device // nil: decide only
 	rate   *natsio.RateLimit // of the telemetry of one worker; nil is the default
+	queues int               // most queues; 0 is the default
 	log    *slog.Logger
 
 	decisions decisionLogFlags
@@ -36,6 +37,8 @@ type node struct {
 	engine    *engine
 	device    *glcompute.Device
 	decisions *decisionLog // nil: not logged
+
+	service *natsio.Service
 
 	announcing func() // stops the announcements
 }
@@ -59,6 +62,9 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	actorCfg.Policy = cfg.policy
 	actorCfg.Incarnation = n.conn.Incarnation()
 	actorCfg.Logger = cfg.log
+	if cfg.queues > 0 {
+		actorCfg.MaxQueues = cfg.queues
+	}
 	if n.publisher, err = n.conn.NewOutlet(natsio.DefaultOutletConfig()); err != nil {
 		return nil, err
 	}
@@ -80,7 +86,11 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	if cfg.rate != nil {
 		ingest.Telemetry = *cfg.rate
 	}
-	n.ingest, err = n.conn.Serve(n.system, ingest)
+	if n.ingest, err = n.conn.Serve(n.system, ingest); err != nil {
+		return nil, err
+	}
+	n.service, err = n.conn.RegisterService(version, map[string]string{"worker": cfg.worker, "device": n.deviceName()},
+		func() any { return n.system.Stats() })
 	return n, err
 }
 
@@ -122,6 +132,9 @@ func (n *node) close(ctx context.Context) error {
 	var errs []error
 	if n.announcing != nil {
 		n.announcing()
+	}
+	if n.service != nil {
+		errs = append(errs, n.service.Stop())
 	}
 	errs = append(errs, n.drain(ctx))
 	if n.ingest != nil {

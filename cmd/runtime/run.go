@@ -26,6 +26,7 @@ type runCmd struct {
 	Listen string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
 	Store  string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
 	Rate   float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records a second of one worker, with bursts of twice as many. What is above is refused."`
+	Queues int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; a parked one costs about 2 KiB (default: 131072)."`
 	Drain  time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 }
 
@@ -63,7 +64,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	}
 	node, err := startNode(ctx, nodeConfig{
 		nats: cfg, policy: c.policyFlags.config(), worker: c.Worker, device: device, log: log,
-		decisions: c.decisionLogFlags, rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
+		queues: c.Queues, decisions: c.decisionLogFlags, rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
 	})
 	if err != nil {
 		return err

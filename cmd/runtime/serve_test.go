@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // served is a `ringmaster run` in this process.
@@ -151,5 +152,26 @@ func TestClientsSayWhenNoServerAnswers(t *testing.T) {
 		if got.code != 1 || !strings.Contains(got.err, "no NATS server answers") {
 			t.Errorf("%v: exit code %d, %q", args, got.code, got.err)
 		}
+	}
+}
+
+func TestRunIsAVisibleService(t *testing.T) {
+	s := serve(t, "--no-gpu", "--max-queues", "1")
+	flags := natsFlags{URL: s.url, Prefix: "ringmaster.v1"}
+	conn, err := flags.dial(t.Context(), "test", newLogger(io.Discard, "error", "text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answer, err := conn.RequestBare("ringmaster.v1.status", nil, 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status map[string]any
+	if err := json.Unmarshal(answer, &status); err != nil || status["Decisions"] == nil {
+		t.Errorf("status %s: %v", answer, err)
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
 	}
 }
