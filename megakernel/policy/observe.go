@@ -40,8 +40,8 @@ func Observe(cfg *Config, req *Request) Observation {
 func (s *Signals) observe(cfg *Config, req *Request) {
 	density, pressure := inferDensity(req), inferPressure(req)
 	s.FrontierDensityBps, s.MemoryPressureBps = density, pressure
-	s.DensityKnown = density != 0 || req.Present&HasFrontierDensity != 0
-	s.PressureKnown = pressure != 0 || req.Present&HasMemoryPressure != 0
+	s.DensityKnown = density|uint16(req.Present&HasFrontierDensity) != 0 // without a branch
+	s.PressureKnown = pressure|uint16(req.Present&HasMemoryPressure) != 0
 	s.ByEdges = cfg.TopologyByEdges && req.Present&HasFrontierEdges != 0 && req.GraphNodeCount != 0
 
 	var opcodes, windows uint64 // bands
