@@ -8,7 +8,7 @@ GO ?= go
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 
-.PHONY: run build test check bench packages packages-test clean
+.PHONY: run build test check bench soak-stream packages packages-test clean
 
 run: build
 	bin/ringmaster demo
@@ -35,9 +35,12 @@ check: packages-test
 	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
 
+# Floods the stream for ten minutes; fails if memory is not flat.
+soak-stream: build
+	bin/ringmaster bench soak
+
 bench: build
-	bin/ringmaster bench policy
-	bin/ringmaster bench ring
+	bin/ringmaster bench policy ring stream
 
 packages:
 	@.ci/packages build

@@ -19,11 +19,12 @@ import (
 
 // benchCmd measures a part of Ringmaster beside a yardstick in the same run.
 type benchCmd struct {
-	Name []string `arg:"" enum:"policy,ring,stream" help:"What to measure: policy, ring, stream."`
+	Name []string `arg:"" enum:"policy,ring,stream,soak" help:"What to measure: policy, ring, stream, soak."`
 	JSON bool     `help:"One JSON object a line; the first names the CPU and the GL renderer."`
 	glFlags
 
-	Slots int `default:"0" help:"Slots of a ring drain; 0 chooses by device (1 Mi on a software renderer, 4 Mi otherwise)."`
+	Duration time.Duration `default:"10m" help:"Length of a soak."`
+	Slots    int           `default:"0" help:"Slots of a ring drain; 0 chooses by device (1 Mi on a software renderer, 4 Mi otherwise)."`
 }
 
 // benchRow is one measured figure. Ratio is value over yardstick value.
@@ -59,6 +60,10 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		switch name {
 		case "policy":
 			benchPolicy(&report)
+		case "soak":
+			if err := benchSoak(ctx, log, c.Duration, &report); err != nil {
+				return err
+			}
 		case "stream":
 			if err := benchStream(ctx, log, &report); err != nil {
 				return err
@@ -110,13 +115,12 @@ func benchPolicy(report *benchReport) {
 	for i, r := range requests {
 		cache[r] = i
 	}
-	state := policy.State{}
+	var state policy.State
+	var rec policy.Recommendation
 	decide := func(n int) {
 		for i := range n {
-			_, next, err := policy.Decide(&cfg, &requests[i%len(requests)], state)
-			if err == nil {
-				state = next
-			}
+			// A refused request leaves the state as it was; it is timed too.
+			_ = policy.DecideInto(&cfg, &requests[i%len(requests)], &state, &rec)
 		}
 	}
 	found := 0
