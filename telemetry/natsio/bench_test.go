@@ -50,6 +50,17 @@ func BenchmarkIntake(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/32, "ns/record")
 }
 
+// BenchmarkIntakeAboveTheRate is what a payload costs that is not taken.
+func BenchmarkIntakeAboveTheRate(b *testing.B) {
+	c := benchConn(b, benchServer(b).URL())
+	k := newIntake(&Ingest{conn: c, sink: nullSink{}, cfg: DefaultIngestConfig()}, RateLimit{PerSecond: 1, Burst: 1})
+	m := &nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0.a", Data: queueRecord(1, "")}
+	b.ReportAllocs()
+	for b.Loop() {
+		k.message(m)
+	}
+}
+
 type countingSink struct {
 	nullSink
 	left int
