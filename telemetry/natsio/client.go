@@ -20,10 +20,25 @@ func (c *Conn) PublishTelemetry(worker, queue string, payload []byte) error {
 	if err := checkNames(worker, queue); err != nil {
 		return err
 	}
-	if limit := telemetry.DefaultTelemetryLimits.MaxBytes; len(payload) > limit {
-		return fmt.Errorf("%w: %d bytes of telemetry, at most %d", ErrTooLarge, len(payload), limit)
+	return c.publishRecords(c.cfg.Subjects.Telemetry(worker, queue), payload)
+}
+
+// PublishAnnouncement sends the encoded device limits of a worker to the
+// runtime, under the rules of PublishTelemetry. Records on two subjects may be
+// taken in either order; queues that waited for the limits are decided again
+// when they come.
+func (c *Conn) PublishAnnouncement(worker string, payload []byte) error {
+	if !telemetry.ValidToken(worker) {
+		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
 	}
-	return c.publish(c.cfg.Subjects.Telemetry(worker, queue), payload)
+	return c.publishRecords(c.cfg.Subjects.Worker(worker), payload)
+}
+
+func (c *Conn) publishRecords(subject string, payload []byte) error {
+	if limit := telemetry.DefaultTelemetryLimits.MaxBytes; len(payload) > limit {
+		return fmt.Errorf("%w: %d bytes of records, at most %d", ErrTooLarge, len(payload), limit)
+	}
+	return c.publish(subject, payload)
 }
 
 // PublishWork stores a batch in the work stream and returns when the server

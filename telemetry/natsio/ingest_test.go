@@ -184,11 +184,22 @@ func TestRefusals(t *testing.T) {
 
 func TestAnnouncementReachesTheSink(t *testing.T) {
 	d := openDoor(t, nil)
-	if err := d.client.nc.Publish("ringmaster.v1.worker.gpu7", workerRecord()); err != nil {
+	if err := d.client.PublishAnnouncement("gpu7", workerRecord()); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, d.sink.calls); got.worker != "gpu7" || got.kind != telemetry.KindWorker {
 		t.Errorf("sink got %+v, want the announcement of gpu7", got)
+	}
+}
+
+func TestAnnouncementThatNobodyWouldTakeIsNotSent(t *testing.T) {
+	c := dial(t, fastConfig(embedded(t).URL()))
+	if err := c.PublishAnnouncement("gpu.7", workerRecord()); !errors.Is(err, ErrBadName) {
+		t.Errorf("a worker name of two tokens: %v", err)
+	}
+	long := make([]byte, telemetry.DefaultTelemetryLimits.MaxBytes+1)
+	if err := c.PublishAnnouncement("gpu7", long); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a payload above the limit: %v", err)
 	}
 }
 
