@@ -16,12 +16,12 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-// publishCmd publishes telemetry, and with --work the trace's work.
+// publishCmd publishes telemetry and announcements, and with --work the trace's work.
 type publishCmd struct {
 	natsFlags
 	Worker string        `default:"${hostname}" help:"Worker the telemetry is about."`
 	Queue  string        `placeholder:"NAME" help:"Queue of lines from standard input that name none."`
-	Source string        `arg:"" optional:"" enum:"trace,-" default:"-" help:"- reads JSON lines from standard input, one record a line, with the wire's field names; trace replays the bundled trace."`
+	Source string        `arg:"" optional:"" enum:"trace,-" default:"-" help:"- reads JSON lines from standard input, one record a line, with the wire's field names; a record of kind worker announces the device. trace replays the bundled trace."`
 	Speed  float64       `default:"60" help:"Trace: seconds of it in one second."`
 	Limit  time.Duration `placeholder:"DURATION" help:"Trace: stop at this moment of it."`
 	Work   bool          `help:"Trace: submit its work too; needs a worker with a ring."`
@@ -108,13 +108,13 @@ type lineSender struct {
 	cmd         *publishCmd
 	conn        *natsio.Conn
 	incarnation uint64
-	seq         map[string]uint64 // of records published, by queue
+	seq         map[string]uint64 // of records published, by subject
 	decoder     telemetry.Decoder
 	record      telemetry.Record
 }
 
 func (s *lineSender) send(line []byte) error {
-	// Which queue a line is for, and so its number, is known once it is read:
+	// Which subject a line is for, and so its number, is known once it is read:
 	// number it provisionally, and again before it goes out.
 	h := telemetry.Header{Incarnation: s.incarnation, Seq: 1, SentNs: time.Now().UnixNano()}
 	payload, err := telemetry.AppendJSON(nil, &h, line)
@@ -124,22 +124,38 @@ func (s *lineSender) send(line []byte) error {
 	if err := s.check(payload); err != nil {
 		return err
 	}
-	queue := s.record.Header.Queue
+	subject, publish, err := s.route()
+	if err != nil {
+		return err
+	}
+	h.Seq = s.seq[subject] + 1
+	if payload, err = telemetry.AppendJSON(payload[:0], &h, line); err != nil {
+		return err
+	}
+	if err := publish(payload); err != nil {
+		return err
+	}
+	s.seq[subject]++
+	return nil
+}
+
+// route says where the record that was checked goes, and how.
+func (s *lineSender) route() (subject string, publish func(payload []byte) error, err error) {
+	worker, queue := s.cmd.Worker, s.record.Header.Queue
+	if s.record.Kind == telemetry.KindWorker {
+		return s.conn.Subjects().Worker(worker), func(payload []byte) error {
+			return s.conn.PublishAnnouncement(worker, payload)
+		}, nil
+	}
 	if queue == "" {
 		queue = s.cmd.Queue
 	}
 	if queue == "" {
-		return fmt.Errorf("the record names no queue, and --queue gives none")
+		return "", nil, fmt.Errorf("the record names no queue, and --queue gives none")
 	}
-	h.Seq = s.seq[queue] + 1
-	if payload, err = telemetry.AppendJSON(payload[:0], &h, line); err != nil {
-		return err
-	}
-	if err := s.conn.PublishTelemetry(s.cmd.Worker, queue, payload); err != nil {
-		return err
-	}
-	s.seq[queue]++
-	return nil
+	return s.conn.Subjects().Telemetry(worker, queue), func(payload []byte) error {
+		return s.conn.PublishTelemetry(worker, queue, payload)
+	}, nil
 }
 
 // check judges a record as the runtime will.
@@ -152,8 +168,8 @@ func (s *lineSender) check(payload []byte) error {
 	if err == io.EOF {
 		return fmt.Errorf("no record")
 	}
-	if err == nil && !telemetry.SubjectTelemetry.Carries(s.record.Kind) {
-		return fmt.Errorf("a %v record is not telemetry; queue, graph, priority and launch are", s.record.Kind)
+	if kind := s.record.Kind; err == nil && !telemetry.SubjectTelemetry.Carries(kind) && !telemetry.SubjectWorker.Carries(kind) {
+		return fmt.Errorf("a %v record is not for publishers; queue, graph, priority, launch and worker are", kind)
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ringmaster/telemetry/natsio"
 )
 
 // served is a `ringmaster run` in this process.
@@ -104,6 +106,62 @@ func TestRunWithoutGPUDecidesForAnnouncedWorkers(t *testing.T) {
 	}
 	if code := s.stop(); code != 0 {
 		t.Errorf("run ended with exit code %d", code)
+	}
+}
+
+func TestPublishedLinesAnnounceAWorkerAndItsQueueHasAPlan(t *testing.T) {
+	s := serve(t, "--no-gpu")
+	const lines = `{"kind":"worker","max_workgroup_size_x":64,"max_compute_workgroups_per_dimension":65535,"max_compute_invocations_per_workgroup":1024}
+{"kind":"queue","queue_len":640}
+{"kind":"worker","max_workgroup_size_x":0}
+{"kind":"recommendation","decision":1}
+`
+	published := ringmaster(t, t.Context(), lines, "publish", "--nats", s.url, "--worker", "w2", "--queue", "q")
+	for _, want := range []string{"published 2 records, refused 2 lines", "line 3: ", "line 4: "} {
+		if !strings.Contains(published.err, want) {
+			t.Errorf("publish printed %q, which lacks %q", published.err, want)
+		}
+	}
+	if published.code != 1 {
+		t.Errorf("publish ended with exit code %d", published.code)
+	}
+	// The two subjects are read independently: the queue may be decided before
+	// its limits are known, and is then decided again.
+	plan := usable(t, s.url, "w2", "q").Recommendation
+	if plan.QueueLen != 640 || plan.WorkgroupSizeX == 0 || plan.WorkgroupSizeX > 64 {
+		t.Errorf("plan %+v, want one for 640 items within the announced width of 64", plan)
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+}
+
+// usable waits for a plan of a queue.
+func usable(t *testing.T, url, worker, queue string) natsio.Advice {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), clientPatience)
+	defer cancel()
+	cfg := natsio.DefaultConfig()
+	cfg.URL = url
+	conn, err := natsio.Connect(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	subscriber, err := conn.NewSubscriber(worker, queue, natsio.DefaultSubscriberConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer subscriber.Close()
+	for why := "nothing decided"; ; {
+		update, err := subscriber.Next(ctx)
+		if err != nil {
+			t.Fatalf("no plan for %s/%s, %s: %v", worker, queue, why, err)
+		}
+		if update.Usable() {
+			return update.Advice
+		}
+		why = update.Recommendation.Error
 	}
 }
 
