@@ -61,6 +61,7 @@ type cell struct {
 	dirty    bool // something newer than the last take
 	deciding bool // a wake is pending or a decision is on its way
 	folded   uint64
+	pacer    pacer
 
 	timings   []timing  // since the tuner actor looked
 	outcomes  []outcome // since the policy actor looked
@@ -107,6 +108,7 @@ func (c *cell) take() view {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dirty = false
+	c.pacer.taken()
 	if c.records.Last != 0 {
 		c.seen = c.records
 		c.records = SequenceRange{}
@@ -125,16 +127,23 @@ func (c *cell) take() view {
 	return v
 }
 
-// decided ends a decision that is published. It reports whether something
-// newer has arrived, in which case the caller sends the next wake.
-func (c *cell) decided() (again bool) {
+// decided ends a decision that is published and says when the next one is due:
+// now if something newer has arrived, later if so much arrives that the queue
+// is paced. The caller sends the next wake, or has paceOver called.
+func (c *cell) decided() due {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requeuesDecided = c.requeuesTaken
 	c.replies = c.replies[:copy(c.replies, c.replies[c.taken:])]
 	c.taken = 0
-	c.deciding = c.dirty
-	return c.dirty
+	if c.deciding = c.dirty; c.pacer.paces(len(c.replies)) {
+		c.deciding = true
+		return dueLater
+	}
+	if c.dirty {
+		return dueNow
+	}
+	return dueOnRecord
 }
 
 // revive puts back what a lost message had taken and asks every actor that
@@ -143,6 +152,7 @@ func (c *cell) revive() (w wakes) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.taken = 0
+	c.pacer.pausing = false
 	if c.deciding {
 		c.dirty = true
 		w |= wakeDecision
@@ -192,6 +202,7 @@ func (c *cell) trigger() wakes {
 		}
 	}
 	c.dirty = true
+	c.pacer.triggers++
 	if c.deciding {
 		return w
 	}

@@ -48,13 +48,13 @@ func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
 	if w := mustFold(t, &c, queueRecord(7, 3, 30)); w != 0 {
 		t.Fatalf("record during the decision: wakes %b", w)
 	}
-	if !c.decided() {
+	if c.decided() != dueNow {
 		t.Fatal("the record that came during the decision is not looked at")
 	}
 	if v := c.take(); v.queue.QueueLen != 30 {
 		t.Fatalf("view %+v", v)
 	}
-	if c.decided() {
+	if c.decided() != dueOnRecord {
 		t.Fatal("asks for a decision on nothing new")
 	}
 	if folded, _ := c.totals(); folded != 1 {
@@ -129,7 +129,7 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 			if _, err := c.fold(test.record, "inbox.1", 0); !errors.Is(err, test.want) {
 				t.Fatalf("error %v, want %v", err, test.want)
 			}
-			if c.decided() {
+			if c.decided() != dueOnRecord {
 				t.Fatal("a refused record asks for a decision")
 			}
 			if v := c.take(); v.queue.QueueLen != 80 || v.replies != nil {
@@ -239,7 +239,10 @@ func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 	go func() {
 		defer close(taker)
 		decide := func() {
-			for again := true; again; again = c.decided() {
+			for next := dueNow; next != dueOnRecord; next = c.decided() {
+				if next == dueLater && c.paceOver() == 0 {
+					break
+				}
 				last = c.take()
 				requeues += last.requeues
 				decisions++

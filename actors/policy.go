@@ -1,6 +1,10 @@
 package actors
 
-import "ringmaster/megakernel/policy"
+import (
+	"time"
+
+	"ringmaster/megakernel/policy"
+)
 
 // policyActor plans, remembers the plan that was issued and the one that was
 // committed, and publishes.
@@ -11,6 +15,7 @@ type policyActor struct {
 	owed     bool // a change that no recommendation has announced yet
 	halted   halted
 	outcomes []outcome // reused between looks at the cell
+	pause    *time.Timer
 }
 
 func (a *policyActor) receive(msg message) {
@@ -75,8 +80,11 @@ func (a *policyActor) number(s *summary) (changed bool) {
 // finish makes room for the next decision, after this one is published.
 func (a *policyActor) finish(d *decision) {
 	a.panics.row.Store(0)
-	if a.cell.decided() {
+	switch a.cell.decided() {
+	case dueNow:
 		a.decideAgain()
+	case dueLater:
+		a.decideLater()
 	}
 	if w := a.device.worker.Load(); w != nil {
 		a.system.shell.send(w.self, planned{})

@@ -16,6 +16,7 @@ import (
 // receive timeouts race, and the back-off strategies do not back off.
 type shell struct {
 	system      *actor.ActorSystem
+	runners     *runners
 	log         *slog.Logger
 	deadLetters atomic.Uint64
 	restarts    atomic.Uint64
@@ -52,7 +53,7 @@ type member struct {
 }
 
 func newShell(log *slog.Logger, t tap) *shell {
-	s := &shell{log: log, tap: t}
+	s := &shell{log: log, tap: t, runners: newRunners()}
 	quiet := slog.New(atLeast{slog.LevelWarn, log.Handler()})
 	s.system = actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
@@ -80,10 +81,12 @@ func (s *shell) group(name string, members ...member) (address, []address) {
 		for _, m := range members {
 			a := &adapter{shell: s, member: m}
 			s.running.Add(1)
-			addresses = append(addresses, address{ctx.SpawnPrefix(actor.PropsFromProducer(func() actor.Actor { return a }), m.name), m.busy})
+			props := actor.PropsFromProducer(func() actor.Actor { return a }, actor.WithDispatcher(s.runners))
+			addresses = append(addresses, address{ctx.SpawnPrefix(props, m.name), m.busy})
 		}
 	}
-	idle := actor.PropsFromFunc(func(actor.Context) {}, actor.WithOnInit(spawnAll), actor.WithSupervisor(restartAlways{s}))
+	idle := actor.PropsFromFunc(func(actor.Context) {}, actor.WithOnInit(spawnAll),
+		actor.WithDispatcher(s.runners), actor.WithSupervisor(restartAlways{s}))
 	supervisor := s.system.Root.SpawnPrefix(idle, name)
 	return address{pid: supervisor}, addresses
 }
@@ -102,6 +105,7 @@ func (s *shell) stop(supervisor address) { s.system.Root.Stop(supervisor.pid) }
 func (s *shell) wait() {
 	s.running.Wait()
 	s.system.Shutdown()
+	s.runners.close()
 }
 
 // adapter is the actor that the library sees. Its producer always returns the

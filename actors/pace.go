@@ -1,0 +1,68 @@
+package actors
+
+import "time"
+
+// Decisions of a queue follow each other as fast as its records, until those
+// come faster than decisions are made. From then on each decision answers
+// several records, and more decisions a second only take processors from the
+// records that are to be decided on. Such a queue is paced.
+const (
+	// pacedFrom is how many triggers one decision answers in a queue that is
+	// paced. It is more than a publisher sends of one state of its queue.
+	pacedFrom = 4
+	// pace is the pause after a decision of a paced queue, and so what pacing
+	// adds at most to the age of its newest value.
+	pace = 5 * time.Millisecond
+)
+
+// due says when the decision after a published one is made.
+type due uint8
+
+const (
+	dueOnRecord due = iota // nothing newer has arrived
+	dueNow
+	dueLater // after a pause
+)
+
+// pacer is the part of a cell that counts what decisions answer.
+type pacer struct {
+	triggers uint32 // since the last take
+	paced    bool   // the last take had many
+	pausing  bool   // until paceOver
+}
+
+func (p *pacer) taken() {
+	p.paced = p.triggers >= pacedFrom
+	p.triggers = 0
+}
+
+// paces reports whether the decision that ends begins a pause. Nobody who has
+// asked for a decision waits for it.
+func (p *pacer) paces(waiting int) bool {
+	p.pausing = p.paced && waiting == 0
+	return p.pausing
+}
+
+// paceOver ends the pause of a paced queue.
+func (c *cell) paceOver() wakes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.pacer.pausing {
+		return 0
+	}
+	c.pacer.pausing = false
+	if c.deciding = c.dirty; c.dirty {
+		return wakeDecision
+	}
+	return 0
+}
+
+// decideLater sends the next wake after a pause. A timer that fires for a
+// queue that is parked, stopped or gone by then is like any other wake.
+func (a *policyActor) decideLater() {
+	if a.pause == nil {
+		a.pause = time.AfterFunc(pace, func() { a.dispatch(a.cell.paceOver()) })
+		return
+	}
+	a.pause.Reset(pace)
+}
