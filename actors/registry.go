@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"ringmaster/telemetry"
 )
@@ -31,11 +32,32 @@ func (s *System) with(worker, queue string, use func(*family) error) error {
 
 // family returns a known queue, or nil; s.mu is held.
 func (s *System) family(worker, queue string) *family {
+	place := s.found.at(queue)
+	if f := place.Load(); f != nil && f.name == queue && f.device.name == worker {
+		return f
+	}
 	d := s.devices[worker]
 	if d == nil {
 		return nil
 	}
-	return d.families[queue]
+	f := d.families[queue]
+	if f != nil {
+		place.Store(f)
+	}
+	return f
+}
+
+// found remembers the family that was last found at each place, which saves
+// most records the way through two maps.
+type found [512]atomic.Pointer[family]
+
+// at returns the place of a queue.
+func (p *found) at(queue string) *atomic.Pointer[family] {
+	h := uint32(0)
+	for i := range len(queue) {
+		h = h*31 + uint32(queue[i])
+	}
+	return &p[(h^h>>16)%uint32(len(p))]
 }
 
 // introduce makes the family of a queue.

@@ -164,14 +164,17 @@ func (d *Decoder) flatToken(b []byte, i int) (string, int) {
 	return "", 0
 }
 
-// tokenCache remembers tokens by place, which is their last bytes and length:
-// names that are counted up get places of their own.
-type tokenCache [256]string
+// tokenCache remembers the last token at each place. A map would do the same
+// at three times the cost.
+type tokenCache [512]string
 
-// at returns the place of a token, which is not empty.
+// at returns the place of a token.
 func (t *tokenCache) at(token []byte) *string {
-	n := len(token)
-	return &t[uint8(token[n-1])^uint8(token[n/2])<<4^uint8(n)<<6]
+	h := uint32(0)
+	for _, c := range token {
+		h = h*31 + uint32(c)
+	}
+	return &t[(h^h>>16)%uint32(len(t))]
 }
 
 // assign takes the values in the order of the schema. Naming the fields once
