@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -48,10 +50,12 @@ func serve(t *testing.T, args ...string) served {
 func TestRunAnswersPublishedLinesAndDrains(t *testing.T) {
 	requireGL(t)
 	s := serve(t)
-	watched := make(chan outcome, 1)
-	go func() {
-		watched <- ringmaster(t, t.Context(), "", "watch", "--nats", s.url, "--json", "--count", "2")
-	}()
+	watched := make(chan outcome, 2)
+	for _, queue := range []string{"q1", "q2"} {
+		go func() {
+			watched <- ringmaster(t, t.Context(), "", "watch", "--nats", s.url, "--json", "--count", "1", "--queue", queue)
+		}()
+	}
 	const lines = `{"kind":"graph","queue":"q1","graph_node_count":1000,"frontier_density_bps":9000}
 {"kind":"queue","queue":"q1","queue_len":70000}
 {"kind":"queue","queue":"q1","queue_len":-5}
@@ -61,15 +65,12 @@ func TestRunAnswersPublishedLinesAndDrains(t *testing.T) {
 	if published.code != 1 || !strings.Contains(published.err, "line 3") || !strings.Contains(published.err, "queue_len") {
 		t.Errorf("publish: exit code %d, %q", published.code, published.err)
 	}
-	got := <-watched
-	if got.code != 0 {
-		t.Fatalf("watch: exit code %d, %s", got.code, got.err)
-	}
 	topologies := map[any]any{}
-	for line := range strings.Lines(got.stdout) {
+	for range cap(watched) {
+		got := <-watched
 		var r map[string]any
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatalf("watch printed %q: %v", line, err)
+		if err := json.Unmarshal([]byte(got.stdout), &r); err != nil || got.code != 0 {
+			t.Fatalf("watch: exit code %d, printed %q, %s: %v", got.code, got.stdout, got.err, err)
 		}
 		topologies[r["queue"]] = r["topology"]
 	}
@@ -81,13 +82,13 @@ func TestRunAnswersPublishedLinesAndDrains(t *testing.T) {
 	}
 }
 
-// publishUntilWatched publishes the lines again until the watcher, whose
-// subscription may come later, has seen enough.
+// publishUntilWatched publishes the lines again until the watchers, whose
+// subscriptions may come later, have seen enough. One result of each fits in watched.
 func publishUntilWatched(t *testing.T, url, lines string, watched chan outcome) outcome {
 	t.Helper()
 	for {
 		published := ringmaster(t, t.Context(), lines, "publish", "--nats", url, "--worker", "w1")
-		if len(watched) > 0 || published.code == 2 {
+		if len(watched) == cap(watched) || published.code == 2 {
 			return published
 		}
 	}
@@ -111,6 +112,7 @@ func TestRunWithoutGPUDecidesForAnnouncedWorkers(t *testing.T) {
 
 func TestPublishedLinesAnnounceAWorkerAndItsQueueHasAPlan(t *testing.T) {
 	s := serve(t, "--no-gpu")
+	plan := firstPlan(t, s.url, "w2", "q")
 	const lines = `{"kind":"worker","max_workgroup_size_x":64,"max_compute_workgroups_per_dimension":65535,"max_compute_invocations_per_workgroup":1024}
 {"kind":"queue","queue_len":640}
 {"kind":"worker","max_workgroup_size_x":0}
@@ -127,41 +129,49 @@ func TestPublishedLinesAnnounceAWorkerAndItsQueueHasAPlan(t *testing.T) {
 	}
 	// The two subjects are read independently: the queue may be decided before
 	// its limits are known, and is then decided again.
-	plan := usable(t, s.url, "w2", "q").Recommendation
-	if plan.QueueLen != 640 || plan.WorkgroupSizeX == 0 || plan.WorkgroupSizeX > 64 {
-		t.Errorf("plan %+v, want one for 640 items within the announced width of 64", plan)
+	if p := plan(); p.QueueLen != 640 || p.WorkgroupSizeX == 0 || p.WorkgroupSizeX > 64 {
+		t.Errorf("plan %+v, want one for 640 items within the announced width of 64", p)
 	}
 	if code := s.stop(); code != 0 {
 		t.Errorf("run ended with exit code %d", code)
 	}
 }
 
-// usable waits for a plan of a queue.
-func usable(t *testing.T, url, worker, queue string) natsio.Advice {
+// firstPlan follows a queue once the runtime is heard, and returns a function
+// that waits for the first recommendation without an error.
+func firstPlan(t *testing.T, url, worker, queue string) func() telemetry.Recommendation {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), clientPatience)
-	defer cancel()
+	t.Cleanup(cancel)
 	cfg := natsio.DefaultConfig()
 	cfg.URL = url
 	conn, err := natsio.Connect(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(conn.Close)
+	for !errors.Is(err, natsio.ErrNoRecommendation) { // the runtime has subscribed when it says so
+		if _, _, err = conn.Snapshot(ctx, worker, queue); ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
 	subscriber, err := conn.NewSubscriber(worker, queue, natsio.DefaultSubscriberConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer subscriber.Close()
-	for why := "nothing decided"; ; {
-		update, err := subscriber.Next(ctx)
-		if err != nil {
-			t.Fatalf("no plan for %s/%s, %s: %v", worker, queue, why, err)
+	return func() telemetry.Recommendation {
+		t.Helper()
+		defer subscriber.Close()
+		for why := "nothing decided"; ; {
+			update, err := subscriber.Next(ctx)
+			if err != nil {
+				t.Fatalf("%s/%s: %s: %v", worker, queue, why, err)
+			}
+			if update.Usable() {
+				return update.Recommendation
+			}
+			why = update.Recommendation.Error
 		}
-		if update.Usable() {
-			return update.Advice
-		}
-		why = update.Recommendation.Error
 	}
 }
 
