@@ -110,23 +110,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// reflected is a queue record as the msgpack library decodes it by default.
-type reflected struct {
-	//lint:ignore U1000 the library reads the tag of this field
-	_msgpack    struct{} `msgpack:",as_array"`
-	Kind        uint8
-	Minor       uint32
-	Incarnation uint64
-	Seq         uint64
-	SentNs      int64
-	Queue       string
-	A, B, C, D  uint32
-	E, F, G, H  uint32
-	I, J        uint32
-	K, L        uint64
-}
-
-// reflectedMap is the same in map form.
+// reflectedMap is a queue record in map form as the library decodes it by default.
 type reflectedMap struct {
 	Kind        string `msgpack:"kind"`
 	Minor       uint32 `msgpack:"minor"`
@@ -146,50 +130,6 @@ type reflectedMap struct {
 	J           uint32 `msgpack:"max_priority_age"`
 	K           uint64 `msgpack:"requeue_count"`
 	L           uint64 `msgpack:"executed_count"`
-}
-
-// custom reads the array form with the library's own calls and no reflection.
-type custom struct {
-	h Header
-	q Queue
-}
-
-func (c *custom) DecodeMsgpack(d *msgpack.Decoder) error {
-	if _, err := d.DecodeArrayLen(); err != nil {
-		return err
-	}
-	kind, err := d.DecodeUint8()
-	if err != nil {
-		return err
-	}
-	c.h.Kind = Kind(kind)
-	if c.h.Minor, err = d.DecodeUint32(); err != nil {
-		return err
-	}
-	for _, p := range []*uint64{&c.h.Incarnation, &c.h.Seq} {
-		if *p, err = d.DecodeUint64(); err != nil {
-			return err
-		}
-	}
-	if c.h.SentNs, err = d.DecodeInt64(); err != nil {
-		return err
-	}
-	if c.h.Queue, err = d.DecodeString(); err != nil {
-		return err
-	}
-	q := &c.q
-	for _, p := range []*uint32{&q.QueueLen, &q.RequestedWorkerGroups, &q.MaxWorkgroupSizeX, &q.MaxWorkgroupsPerDimension,
-		&q.MaxInvocationsPerWorkgroup, &q.RequestedHitCapacity, &q.ExpectedHitsPerItem, &q.HotOpcodeCount, &q.HotWindowCount, &q.MaxPriorityAge} {
-		if *p, err = d.DecodeUint32(); err != nil {
-			return err
-		}
-	}
-	for _, p := range []*uint64{&q.RequeueCount, &q.ExecutedCount} {
-		if *p, err = d.DecodeUint64(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // BenchmarkLibraryDecode is the yardstick of BenchmarkDecode/queue: the msgpack

@@ -19,7 +19,7 @@ import (
 
 // benchCmd measures a part of Ringmaster beside a yardstick in the same run.
 type benchCmd struct {
-	Name []string `arg:"" enum:"policy,ring,stream,soak" help:"What to measure: policy, ring, stream, soak."`
+	Name []string `arg:"" enum:"policy,decode,ring,stream,soak" help:"What to measure: policy, decode, ring, stream, soak."`
 	JSON bool     `help:"One JSON object a line; the first names the CPU and the GL renderer."`
 	glFlags
 
@@ -62,6 +62,10 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 			benchPolicy(&report)
 		case "soak":
 			if err := benchSoak(ctx, log, c.Duration, &report); err != nil {
+				return err
+			}
+		case "decode":
+			if err := benchDecode(&report); err != nil {
 				return err
 			}
 		case "stream":
