@@ -53,7 +53,7 @@ func Check(payload []byte, limits CheckLimits) (records int, err error) {
 		if f != accepted {
 			return 0, checkError(records, f, fmt.Sprintf("byte %d: want a map or an array", i))
 		}
-		n, f := checkRecord(payload[i:], limits, depthLimit, &items)
+		n, f := checkRecord(payload[i:], h, limits, depthLimit, &items)
 		if f != accepted {
 			return 0, checkError(records, f, fmt.Sprintf("at byte %d", i+n))
 		}
@@ -63,23 +63,23 @@ func Check(payload []byte, limits CheckLimits) (records int, err error) {
 	return records, nil
 }
 
-// checkRecord walks one value and returns its size, or where it was refused.
-// items is the number of values so far; a container counts its children ahead.
-func checkRecord(b []byte, limits CheckLimits, depthLimit int, items *int) (int, refusal) {
+// checkRecord walks the record whose head is h and returns its size, or where
+// it was refused. items is the number of values so far; a container counts its
+// children ahead.
+func checkRecord(b []byte, h head, limits CheckLimits, depthLimit int, items *int) (int, refusal) {
+	if *items += 1 + h.children; *items > limits.MaxItems || depthLimit < 1 {
+		return 0, refuseOversized
+	}
 	// open[d] is the number of values still to come in the container at depth
 	// d, for those around the one that is being walked; n is for that one.
 	var open [maxDepth + 1]int
-	if *items++; *items > limits.MaxItems {
-		return 0, refuseOversized
-	}
-	depth, n, i := 0, 1, 0
+	depth, n, i := 1, h.children, h.size
 	for {
 		i, n = skipScalars(b, i, n, limits.MaxString)
 		if n == 0 {
-			if depth == 0 {
+			if depth--; depth == 0 {
 				return i, accepted
 			}
-			depth--
 			n = open[depth]
 			continue
 		}
