@@ -83,7 +83,7 @@ func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) er
 		if len(line) == 0 {
 			continue
 		}
-		if err := out.send(line); err != nil {
+		if err := out.send(ctx, line); err != nil {
 			fmt.Fprintf(std.err, "ringmaster: line %d: %v\n", number, err)
 			bad++
 			continue
@@ -113,7 +113,7 @@ type lineSender struct {
 	record      telemetry.Record
 }
 
-func (s *lineSender) send(line []byte) error {
+func (s *lineSender) send(ctx context.Context, line []byte) error {
 	// Which subject a line is for, and so its number, is known once it is read:
 	// number it provisionally, and again before it goes out.
 	h := telemetry.Header{Incarnation: s.incarnation, Seq: 1, SentNs: time.Now().UnixNano()}
@@ -136,6 +136,11 @@ func (s *lineSender) send(line []byte) error {
 		return err
 	}
 	s.seq[subject]++
+	if s.record.Kind == telemetry.KindWorker {
+		// The runtime reads each subject by itself and decides again when limits
+		// come late; a round trip's lead mostly spares it the first, empty decision.
+		return flush(ctx, s.conn)
+	}
 	return nil
 }
 
