@@ -91,7 +91,11 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	}
 	n.service, err = n.conn.RegisterService(version, map[string]string{"worker": cfg.worker, "device": n.deviceName()},
 		func() any { return n.system.Stats() })
-	return n, err
+	if err != nil {
+		return nil, err
+	}
+	n.settle(ctx)
+	return n, nil
 }
 
 // attach gives the worker actor its ring, announces the device and starts to
@@ -156,6 +160,14 @@ func (n *node) close(ctx context.Context) error {
 		n.conn.Close()
 	}
 	return errors.Join(errs...)
+}
+
+// settle lets the subscriptions reach the server, so that whoever is told that
+// the node serves is served. A server that is away is no reason to wait.
+func (n *node) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = n.conn.Flush(ctx)
 }
 
 // drain stops taking in work and lets the actors finish what is in flight, both
