@@ -247,7 +247,8 @@
 // # Record rejected
 //
 // A refused payload or record. The codes of reason are the Reason constants of
-// this package.
+// this package and of natsio. A payload that is refused as rate_limited was not
+// read; its sender sends its newest value again, not all it had.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   subject                               text      0..256 bytes   -            event    it came in on

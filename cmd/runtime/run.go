@@ -45,6 +45,7 @@ func (f *policyFlags) config() policy.Config {
 func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	defer ballast()()
 	device, err := c.device(log)
 	if err != nil {
 		return err
