@@ -99,3 +99,10 @@ func (d *device) reports(incarnation uint64) {
 	next.reporting = true
 	d.view.Store(&next)
 }
+
+// take overwrites dst if the record carries the field.
+func take[T any](has, field telemetry.Presence, dst *T, v T) {
+	if has.Has(field) {
+		*dst = v
+	}
+}

@@ -32,11 +32,11 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64) (wakes, erro
 
 	switch r.Kind {
 	case telemetry.KindQueue:
-		mergeQueue(&c.queue, &r.Queue)
+		c.queue.Merge(&r.Queue)
 	case telemetry.KindGraph:
-		mergeGraph(&c.graph, &r.Graph)
+		c.graph.Merge(&r.Graph)
 	case telemetry.KindPriority:
-		mergePriority(&c.priority, &r.Priority)
+		c.priority.Merge(&r.Priority)
 		return c.rank(), nil
 	case telemetry.KindLaunch:
 		return c.report(&r.Launch, true), nil

@@ -127,7 +127,7 @@ func (s *slate) reportQueue(name queueName, q *telemetry.Queue, at int64) error 
 		q.Has.Has(telemetry.HasRequeueCount) && q.RequeueCount < l.queue.RequeueCount) {
 		return errRewind
 	}
-	return reportState(s, name, ofQueue, at, (*load).queueState, mergeQueue, telemetry.AppendQueue, q)
+	return reportState(s, name, ofQueue, at, (*load).queueState, (*telemetry.Queue).Merge, telemetry.AppendQueue, q)
 }
 
 var errRewind = &telemetry.RecordError{
@@ -136,11 +136,11 @@ var errRewind = &telemetry.RecordError{
 }
 
 func (s *slate) reportGraph(name queueName, g *telemetry.Graph, at int64) error {
-	return reportState(s, name, ofGraph, at, (*load).graphState, mergeGraph, telemetry.AppendGraph, g)
+	return reportState(s, name, ofGraph, at, (*load).graphState, (*telemetry.Graph).Merge, telemetry.AppendGraph, g)
 }
 
 func (s *slate) reportPriority(name queueName, p *telemetry.Priority, at int64) error {
-	return reportState(s, name, ofPriority, at, (*load).priorityState, mergePriority, telemetry.AppendPriority, p)
+	return reportState(s, name, ofPriority, at, (*load).priorityState, (*telemetry.Priority).Merge, telemetry.AppendPriority, p)
 }
 
 func (l *load) queueState() *telemetry.Queue       { return &l.queue }

@@ -2,7 +2,6 @@ package natsio
 
 import (
 	"errors"
-	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -34,36 +33,6 @@ func TestReportsAreMergedFieldByField(t *testing.T) {
 
 // A presence bit is its field's position, which ties the merge functions to
 // the schema.
-func TestMergeKnowsEveryField(t *testing.T) {
-	mergesEveryField(t, mergeQueue)
-	mergesEveryField(t, mergeGraph)
-	mergesEveryField(t, mergePriority)
-}
-
-func mergesEveryField[T any](t *testing.T, merge func(dst, src *T)) {
-	full := new(T)
-	fields := reflect.ValueOf(full).Elem()
-	for i := range fields.NumField() {
-		switch f := fields.Field(i); f.Kind() {
-		case reflect.Float64:
-			f.SetFloat(float64(i))
-		default:
-			f.SetUint(uint64(i))
-		}
-	}
-	for i := 1; i < fields.NumField(); i++ {
-		name := fields.Type().Field(i).Name
-		fields.Field(0).SetUint(1 << (i - 1))
-		got := new(T)
-		merge(got, full)
-		for j := range fields.NumField() {
-			if set := !reflect.ValueOf(got).Elem().Field(j).IsZero(); set != (j == 0 || j == i) {
-				t.Errorf("%s of %T: field %d is set: %v", name, *got, j, set)
-			}
-		}
-	}
-}
-
 func TestReportThatTheRuntimeWouldRefuseIsRefusedAtOnce(t *testing.T) {
 	cfg := DefaultPublisherConfig()
 	cfg.MaxQueues = 1

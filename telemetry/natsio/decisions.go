@@ -78,28 +78,6 @@ func (c *Conn) decisionStream(cfg DecisionStreamConfig) jetstream.StreamConfig {
 	}
 }
 
-// ensureDecisionStream creates the stream unless it exists.
-func (c *Conn) ensureDecisionStream(ctx context.Context, cfg DecisionStreamConfig) error {
-	want := c.decisionStream(cfg)
-	_, err := c.js.CreateStream(ctx, want)
-	if err == nil {
-		return nil
-	}
-	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		return fmt.Errorf("natsio: create stream %s: %w", want.Name, err)
-	}
-	stream, err := c.js.Stream(ctx, want.Name)
-	if err != nil {
-		return fmt.Errorf("natsio: look up stream %s: %w", want.Name, err)
-	}
-	have := stream.CachedInfo().Config
-	if have.Retention != want.Retention || len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0] {
-		return fmt.Errorf("%w: %s is a %v stream over %v, want limits over %v",
-			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Subjects)
-	}
-	return nil
-}
-
 // DecisionWriter stores decision logs in the stream. One goroutine at a time
 // may use it.
 type DecisionWriter struct {
@@ -132,7 +110,7 @@ func (w *DecisionWriter) Write(ctx context.Context, log []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	if !w.ready {
-		if err := w.conn.ensureDecisionStream(ctx, w.cfg); err != nil {
+		if err := w.conn.ensureStream(ctx, w.conn.decisionStream(w.cfg)); err != nil {
 			return err
 		}
 		w.ready = true

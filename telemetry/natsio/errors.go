@@ -30,7 +30,8 @@ var (
 	// ErrNoRuntime says that the server is there but no runtime listens.
 	ErrNoRuntime = errors.New("natsio: no runtime answers")
 	// ErrStreamConflict says that a stream of the needed name exists and is not
-	// a work queue over the needed subjects. Someone has to rename or remove it.
+	// what is needed, a work queue or a log over its subjects. Someone has to rename
+	// or remove it.
 	ErrStreamConflict = errors.New("natsio: stream exists with another purpose")
 	// ErrPortTaken says that the embedded server's address is in use.
 	ErrPortTaken = errors.New("natsio: address in use")

@@ -71,7 +71,12 @@ func (c *Conn) EnsureWorkStream(ctx context.Context) error {
 func (c *Conn) ensureWorkStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	want := c.workStream()
+	return c.ensureStream(ctx, c.workStream())
+}
+
+// ensureStream creates a stream unless it exists. The error wraps
+// ErrStreamConflict if a stream of this name serves another purpose.
+func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) error {
 	_, err := c.js.CreateStream(ctx, want)
 	if err == nil {
 		return nil
@@ -85,8 +90,8 @@ func (c *Conn) ensureWorkStream(ctx context.Context) error {
 	}
 	have := stream.CachedInfo().Config
 	if have.Retention != want.Retention || len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0] {
-		return fmt.Errorf("%w: %s is a %v stream over %v, want a work queue over %v",
-			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Subjects)
+		return fmt.Errorf("%w: %s is a %v stream over %v, want a %v stream over %v",
+			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Retention, want.Subjects)
 	}
 	return nil
 }
