@@ -31,6 +31,9 @@ func TestDemoClosesTheLoop(t *testing.T) {
 	if len(s.Topologies) < wantTopologies || s.TopologySwitches == 0 || s.SwitchesHeld == 0 {
 		t.Errorf("topologies %v, %d switches taken, %d held", s.Topologies, s.TopologySwitches, s.SwitchesHeld)
 	}
+	if s.LaunchesExact == 0 || s.LaunchesAdjusted[""] != 0 {
+		t.Errorf("%d launches as recommended, adjusted: %v", s.LaunchesExact, s.LaunchesAdjusted)
+	}
 	if s.Records == 0 || s.Decisions == 0 || s.Recommendations == 0 || s.Launches == 0 || len(s.Geometries) == 0 {
 		t.Errorf("something never happened: %+v", s)
 	}
@@ -74,6 +77,7 @@ func TestSummaryThatDoesNotAddUpFails(t *testing.T) {
 		"slots submitted": func(s *summary) { s.SlotsExecuted-- },
 		"tokens":          func(s *summary) { s.TokensCounted++ },
 		"topologies":      func(s *summary) { s.Topologies = s.Topologies[:2] },
+		"geometry":        func(s *summary) { s.LaunchesAdjusted = map[string]uint64{"": 1} },
 	} {
 		bad := good
 		spoil(&bad)

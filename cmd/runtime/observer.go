@@ -18,6 +18,8 @@ type observer struct {
 	recommendations uint64
 	topologies      map[string]uint64
 	geometries      map[string]uint64 // launches by applied width×groups×chunk
+	exact           uint64            // launches that ran as recommended
+	adjusted        map[string]uint64 // launches that did not, by the reason reported
 	answer          *hdrhistogram.Histogram
 	done            *hdrhistogram.Histogram
 }
@@ -28,7 +30,7 @@ func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, 60_000_
 func newObserver() *observer {
 	return &observer{
 		newest:     map[string]telemetry.Recommendation{},
-		topologies: map[string]uint64{}, geometries: map[string]uint64{},
+		topologies: map[string]uint64{}, geometries: map[string]uint64{}, adjusted: map[string]uint64{},
 		answer: newHistogram(), done: newHistogram(),
 	}
 }
@@ -74,6 +76,11 @@ func (o *observer) onLaunch(_, _ string, _ *telemetry.Header, l *telemetry.Launc
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.geometries[fmt.Sprintf("%d×%d×%d", g.WorkgroupSizeX, g.Groups, g.ClaimChunk)]++
+	if g == l.Recommended {
+		o.exact++
+	} else {
+		o.adjusted[l.NotApplied]++
+	}
 }
 
 func (o *observer) latest(queue string) (telemetry.Recommendation, bool) {

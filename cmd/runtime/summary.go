@@ -23,6 +23,8 @@ type summary struct {
 	Recommendations  uint64            `json:"recommendations"`
 	Launches         uint64            `json:"launches"`
 	LaunchesFailed   uint64            `json:"launches_failed"`
+	LaunchesExact    uint64            `json:"launches_as_recommended"`
+	LaunchesAdjusted map[string]uint64 `json:"launches_adjusted"` // by reason
 	SlotsSubmitted   uint64            `json:"slots_submitted"`
 	SlotsExecuted    uint64            `json:"slots_executed"`
 	SlotsFaulted     uint64            `json:"slots_faulted"`
@@ -67,6 +69,7 @@ func (d *demo) summarize(took time.Duration) summary {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s.Recommendations = o.recommendations
+	s.LaunchesExact, s.LaunchesAdjusted = o.exact, maps.Clone(o.adjusted)
 	s.TopologyCounts, s.Geometries = maps.Clone(o.topologies), maps.Clone(o.geometries)
 	s.Topologies = slices.Sorted(maps.Keys(s.TopologyCounts))
 	s.Publish, s.Submit = quantilesOf(o.answer), quantilesOf(o.done)
@@ -85,6 +88,9 @@ func (s *summary) problems() (list []string) {
 	if uint32(s.TokensCounted) != uint32(s.TokensGenerated) {
 		list = append(list, fmt.Sprintf("%d tokens generated, but the device counted %d", s.TokensGenerated, s.TokensCounted))
 	}
+	if n := s.LaunchesAdjusted[""]; n > 0 {
+		list = append(list, fmt.Sprintf("%d launches ran at another geometry than recommended and do not say why", n))
+	}
 	if len(s.Topologies) < wantTopologies {
 		list = append(list, fmt.Sprintf("only %d topologies seen (%s), the trace should reach %d", len(s.Topologies), strings.Join(s.Topologies, ", "), wantTopologies))
 	}
@@ -99,7 +105,8 @@ func (s *summary) text() string {
 	fmt.Fprintf(&b, "\n%.1f s on %s\n", s.Seconds, s.Device)
 	line("records", "%s, %s folded into a later one, %s refused", grouped(s.Records), grouped(s.Folded), grouped(s.Refused))
 	line("decisions", "%s, %s recommendations received", grouped(s.Decisions), grouped(s.Recommendations))
-	line("launches", "%s, %s failed", grouped(s.Launches), grouped(s.LaunchesFailed))
+	line("launches", "%s, %s failed; %s seen at exactly the recommended geometry, %s adjusted%s", grouped(s.Launches), grouped(s.LaunchesFailed),
+		grouped(s.LaunchesExact), grouped(total(s.LaunchesAdjusted)), reasons(s.LaunchesAdjusted))
 	line("slots", "%s submitted = %s executed + %s faulted", grouped(s.SlotsSubmitted), grouped(s.SlotsExecuted), grouped(s.SlotsFaulted))
 	line("tokens", "%s generated, %s counted on the device", grouped(s.TokensGenerated), grouped(s.TokensCounted))
 	line("topologies", "%s", counts(s.TopologyCounts, len(s.TopologyCounts)))
@@ -119,17 +126,28 @@ func counts(m map[string]uint64, most int) string {
 		}
 		return keys[i] < keys[j]
 	})
-	var total uint64
-	for _, n := range m {
-		total += n
-	}
 	var parts []string
 	for i, k := range keys {
 		if i == most {
 			parts = append(parts, fmt.Sprintf("%d more", len(keys)-most))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("%s %.1f%%", k, 100*float64(m[k])/float64(total)))
+		parts = append(parts, fmt.Sprintf("%s %.1f%%", k, 100*float64(m[k])/float64(total(m))))
 	}
 	return strings.Join(parts, ", ")
+}
+
+func total(m map[string]uint64) (sum uint64) {
+	for _, n := range m {
+		sum += n
+	}
+	return sum
+}
+
+// reasons lists the keys of a count in parentheses, or nothing.
+func reasons(m map[string]uint64) string {
+	if len(m) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(slices.Sorted(maps.Keys(m)), "; ") + ")"
 }
