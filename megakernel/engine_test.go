@@ -1,3 +1,5 @@
+//go:build cgo
+
 package megakernel
 
 import (
@@ -9,13 +11,6 @@ import (
 
 	"ringmaster/ring"
 )
-
-// slot is a slot with the given operands.
-func slot(op Opcode, priority uint32, args ...uint32) ring.Slot {
-	s := ring.Slot{Opcode: uint32(op), Priority: priority}
-	copy(s.Args[:], args)
-	return s
-}
 
 var testGeometry = Geometry{Width: 64, Groups: 4, Chunk: 256}
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/zeebo/blake3"
 
@@ -226,4 +227,24 @@ func (p *testProgram) save() (path string, err error) {
 		return "", err
 	}
 	return path, os.WriteFile(path, []byte(text), 0o644)
+}
+
+// slot is a slot with the given operands.
+func slot(op Opcode, priority uint32, args ...uint32) ring.Slot {
+	s := ring.Slot{Opcode: uint32(op), Priority: priority}
+	copy(s.Args[:], args)
+	return s
+}
+
+func TestSavedProgramReadsBackAsItself(t *testing.T) {
+	for seed := range uint64(20) {
+		text := randomProgram(seed).text()
+		p, err := parseProgram(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.text() != text {
+			t.Fatalf("seed %d changed", seed)
+		}
+	}
 }

@@ -81,6 +81,7 @@ func listPackages(t *testing.T) []listedPackage {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Imports,CgoFiles", module+"/...")
 	cmd.Dir = rootDir(t)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1") // the rules hold for every variant: list the fullest
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)

@@ -27,21 +27,6 @@ func ringmaster(t *testing.T, ctx context.Context, stdin string, args ...string)
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
-// requireGL skips a test on a machine without GL, unless the environment says
-// that GL has to be there.
-func requireGL(t *testing.T) {
-	t.Helper()
-	device, _, err := glcompute.Open(glcompute.Config{})
-	if err == nil {
-		device.Close()
-		return
-	}
-	if strings.Contains(os.Getenv("RINGMASTER_REQUIRE"), "gl") {
-		t.Fatal(err)
-	}
-	t.Skip(err)
-}
-
 func TestHelpExplainsEveryCommand(t *testing.T) {
 	top := ringmaster(t, t.Context(), "", "--help")
 	if top.code != 0 {

@@ -364,15 +364,3 @@ func TestRunLogsItsDecisionsToTheStream(t *testing.T) {
 		t.Errorf("run ended with exit code %d", code)
 	}
 }
-
-func TestDemoReplays(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "demo.log")
-	_, demo := demoSummary(t, "--limit", "4m", "--speed", "200", "--decision-log", path)
-	if demo.code != 0 {
-		t.Fatalf("exit code %d: %s", demo.code, demo.err)
-	}
-	got := ringmaster(t, t.Context(), "", "replay", path)
-	if got.code != 0 || !strings.Contains(got.stdout, "of 3 queues") || !strings.Contains(got.stdout, "every decision replays byte for byte") {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
-	}
-}

@@ -1,0 +1,81 @@
+//go:build cgo
+
+package megakernel
+
+import (
+	"testing"
+
+	"ringmaster/ring"
+)
+
+// TestLongCopiesFinishOverSeveralWaves has more loop steps than one dispatch
+// may take. On a device that ends loops silently past its bound, slots would
+// be claimed and never run; adds beside the copies show that each slot ran
+// exactly once.
+func TestLongCopiesFinishOverSeveralWaves(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	const n = 6000
+	slots := make([]ring.Slot, n)
+	for i := range uint32(n) {
+		if i%2 == 0 {
+			slots[i] = slot(OpCopy, i%5, 10_000, 20_000+i, CopyCap)
+		} else {
+			slots[i] = slot(OpAdd, i%5, 1, i)
+		}
+	}
+	submit(t, e, "q", Batch{ID: "b", Slots: slots})
+	var executed, oldest uint32
+	launches := 0
+	for e.Pending("q") > 0 {
+		r := launch(t, e, Order{Queue: "q", Geometry: Geometry{32, 1, 128}})
+		if r.Executed == 0 || r.Requeued != r.Scheduled-r.Executed || r.Faulted != 0 || r.NotApplied != "" {
+			t.Fatalf("report %+v", r)
+		}
+		launches++
+		executed += r.Executed
+		oldest = max(oldest, r.OldestAge)
+	}
+	if executed != n || launches < 3 {
+		t.Errorf("%d slots in %d launches", executed, launches)
+	}
+	if oldest != uint32(launches-1) {
+		t.Errorf("the oldest slot was in %d launches before the last of %d", oldest, launches)
+	}
+	words := make([]uint32, n)
+	if err := e.Read("q", 0, words); err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range words {
+		if v != uint32(i%2) {
+			t.Fatalf("word %d was added to %d times", i, v)
+		}
+	}
+}
+
+// TestWholeBudgetLosesNoClaimedSlot lets every workgroup use its budget up
+// with slots of the longest loops: whatever a ticket claimed has run.
+func TestWholeBudgetLosesNoClaimedSlot(t *testing.T) {
+	r := newRig(t)
+	for _, g := range []Geometry{{8, 1, 8}, {8, 1, 160}, {16, 2, 96}, {64, 1, 64}} {
+		for _, steps := range []uint32{0, 1, 200, CopyCap} {
+			p := &testProgram{geometry: g, slots: make([]ring.Slot, testSlots), statuses: make([]ring.Status, testSlots)}
+			for i := range p.slots {
+				p.slots[i] = slot(OpCopy, 0, 0, 4096, steps)
+				p.statuses[i] = ring.NewStatus(ring.Published)
+			}
+			for page := range uint32(testPages) {
+				p.schedule = append(p.schedule, ring.NewEntry(page, ring.PageSlots))
+			}
+			p.wave = Wave{Entries: testPages, Chunk: g.Chunk, StepBudget: steps, WindowLength: testHeapWords,
+				ClaimBudget: claimBudget(g, steps, DefaultLoopBudget)}
+			got, err := r.run(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &got.Control
+			if want := min(c.Chunks*g.Chunk, testSlots); c.Executed != want || c.Chunks == 0 {
+				t.Errorf("%s with %d steps: %d tickets claimed %d slots, %d ran", g, steps, c.Chunks, want, c.Executed)
+			}
+		}
+	}
+}
