@@ -165,11 +165,15 @@ func (d *Decoder) kind(in *form) (Kind, refusal) {
 			return KindInvalid, refuseMissing
 		}
 		var k uint8
+		value := at.i
 		code := decodeEnum(&at, spec, &k)
 		switch {
-		case code == refuseRange:
-			code = refuseUnknownKind
-		case code == accepted && i == 0:
+		case code != accepted:
+			d.r.i = value // what the error describes
+			if code == refuseRange {
+				code = refuseUnknownKind
+			}
+		case i == 0:
 			d.r.i, in.n, in.seen = at.i, in.n-1, 1<<posKind
 		}
 		return Kind(k), code

@@ -208,3 +208,19 @@ func TestReasonOfForeignErrors(t *testing.T) {
 		t.Errorf("foreign error: %q", got)
 	}
 }
+
+func TestUnknownKindIsDescribedWhereverItStands(t *testing.T) {
+	payload, err := AppendJSON(nil, &Header{Incarnation: 1, Seq: 1}, []byte(`{"kind":"dance"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d Decoder
+	var r Record
+	d.Reset(payload)
+	if err := d.Next(&r); ReasonOf(err) != ReasonUnknownKind || !strings.Contains(err.Error(), "a string of 5 bytes") {
+		t.Errorf("error %v, want one that describes the kind, not the first key", err)
+	}
+	if err := d.Next(&r); !errors.Is(err, io.EOF) {
+		t.Errorf("after the refused record: %v", err)
+	}
+}

@@ -125,7 +125,7 @@ func (in *Ingest) unsubscribe() {
 // when the sink will not be called again.
 func (in *Ingest) Stop(ctx context.Context) error {
 	for _, sub := range in.subs {
-		if err := drain(ctx, sub); err != nil {
+		if err := drain(ctx, in.conn.nc, sub); err != nil {
 			in.unsubscribe()
 			return fmt.Errorf("natsio: stop ingest: %w", err)
 		}
@@ -133,8 +133,13 @@ func (in *Ingest) Stop(ctx context.Context) error {
 	return nil
 }
 
-// drain waits until a subscription has handled what it has received.
-func drain(ctx context.Context, sub *nats.Subscription) error {
+// drain waits until a subscription has handled what it has received. Without a
+// connection nothing more comes, and no server answers that it was the last:
+// the subscription then just ends.
+func drain(ctx context.Context, nc *nats.Conn, sub *nats.Subscription) error {
+	if !nc.IsConnected() {
+		return ignoreGone(sub.Unsubscribe())
+	}
 	closed := sub.StatusChanged(nats.SubscriptionClosed)
 	if err := sub.Drain(); err != nil {
 		return ignoreGone(err)

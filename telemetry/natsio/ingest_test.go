@@ -391,3 +391,25 @@ func TestWaitStateEndsWithItsContext(t *testing.T) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
 }
+
+func TestStoppingWithoutAServerDoesNotWait(t *testing.T) {
+	c := unconnected(t)
+	in, err := c.Serve(newSink(), DefaultIngestConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sub, err := c.SubscribeDone("*", "*", func(_, _ string, _ *telemetry.Header, _ *telemetry.Done) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.NewOutlet(DefaultOutletConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Without a deadline a wait for the server's answer would never end.
+	for name, stop := range map[string]func(context.Context) error{"ingest": in.Stop, "subscription": sub.Stop, "outlet": out.Close} {
+		if err := stop(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -242,7 +242,12 @@ func (p *Outlet) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("natsio: close outlet: %w", ctx.Err())
 	}
-	return p.conn.Flush(ctx)
+	// Without a connection there is nothing left to flush: each done record was
+	// told so, and the news is old.
+	if err := p.conn.Flush(ctx); !errors.Is(err, ErrDisconnected) {
+		return err
+	}
+	return nil
 }
 
 // Stats returns what has been sent so far.

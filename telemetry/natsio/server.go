@@ -65,7 +65,7 @@ func (c *ServerConfig) Validate() error {
 	demand(c.Logger != nil, "no logger")
 	if c.Port != 0 && !c.AllowRemote && !isLoopback(c.Host) {
 		errs = append(errs, fmt.Errorf(
-			"%w: %q would let other machines in without asking who they are; use 127.0.0.1 or allow remote clients", ErrNotLoopback, c.Host))
+			"%w: %q would let other machines in without asking who they are; use 127.0.0.1, or a NATS server with accounts of its own", ErrNotLoopback, c.Host))
 	}
 	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 
 // Subscription receives records until Stop.
 type Subscription struct {
+	nc        *nats.Conn
 	sub       *nats.Subscription
 	malformed atomic.Uint64
 }
@@ -19,7 +20,7 @@ type Subscription struct {
 // Stop handles what has arrived and returns when the function will not be
 // called again.
 func (s *Subscription) Stop(ctx context.Context) error {
-	if err := drain(ctx, s.sub); err != nil {
+	if err := drain(ctx, s.nc, s.sub); err != nil {
 		_ = s.sub.Unsubscribe() // ctx's error says more
 		return fmt.Errorf("natsio: stop subscription: %w", err)
 	}
@@ -85,7 +86,7 @@ func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queu
 }
 
 func (c *Conn) subscribeTo(subject string, fn func(worker, queue string, r *telemetry.Record)) (*Subscription, error) {
-	s := new(Subscription)
+	s := &Subscription{nc: c.nc}
 	var decoder telemetry.Decoder
 	var record telemetry.Record
 	sub, err := c.nc.Subscribe(subject, func(m *nats.Msg) {

@@ -21,7 +21,7 @@ func (c *Conn) SubscribeLaunches(worker, queue string,
 			return nil, fmt.Errorf("%w: %q is neither a name nor *", ErrBadName, name)
 		}
 	}
-	s := new(Subscription)
+	s := &Subscription{nc: c.nc}
 	var decoder telemetry.Decoder
 	var record telemetry.Record
 	subject := c.cfg.Subjects.Telemetry(worker, queue)
