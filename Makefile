@@ -1,5 +1,6 @@
 # make run    builds and runs the whole loop on recorded load (about a minute)
 # make test   runs every test; a skipped test is a failure
+# make race   the same under the race detector
 # make check  formatting, vet, staticcheck, module tidiness
 #
 # The targets that build with cgo install missing system packages first.
@@ -8,7 +9,7 @@ GO ?= go
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 
-.PHONY: run build test check bench soak-stream packages packages-test clean
+.PHONY: run build test race check bench soak-stream packages packages-test clean
 
 run: build
 	bin/ringmaster demo
@@ -26,6 +27,9 @@ bin/ringmaster-headless:
 test: packages-test
 	RINGMASTER_REQUIRE=gl,nats,node .ci/test ./...
 	RINGMASTER_REQUIRE=nats,node CGO_ENABLED=0 .ci/test ./...
+
+race: packages-test
+	RINGMASTER_REQUIRE=gl,nats,node .ci/test -race ./...
 
 check: packages-test
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi
