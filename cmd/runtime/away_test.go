@@ -1,0 +1,125 @@
+//go:build cgo
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// restartable is a server that comes back on the same port with the same store.
+type restartable struct {
+	port   int
+	store  string
+	server *natsio.Server
+}
+
+func (r *restartable) start(t *testing.T) {
+	t.Helper()
+	var err error
+	if r.server, err = startServer("127.0.0.1", r.port, r.store, newLogger(io.Discard, "error", "text")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newRestartable(t *testing.T) *restartable {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &restartable{port: l.Addr().(*net.TCPAddr).Port, store: t.TempDir()}
+	l.Close()
+	r.start(t)
+	t.Cleanup(func() { r.server.Shutdown() })
+	return r
+}
+
+// submitAdds stores batches of 100 slots that each add 1 to word 0.
+func submitAdds(t *testing.T, conn *natsio.Conn, first, batches int) {
+	t.Helper()
+	work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots}
+	for range 100 {
+		work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(megakernel.OpAdd), Priority: priorityNormal, Args: [12]uint32{1, 0}, NArgs: 2})
+	}
+	for i := range batches {
+		work.Batch = fmt.Sprintf("b%d", first+i)
+		h := telemetry.Header{Incarnation: 7, Seq: uint64(first + i + 1), SentNs: time.Now().UnixNano()}
+		if _, err := conn.PublishWork(t.Context(), "w1", "q", h, &work, telemetry.FormMap); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// waitExecuted asks the node's service until it has executed what it should.
+func waitExecuted(t *testing.T, conn *natsio.Conn, want int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var status struct{ SlotsExecuted, SlotsSubmitted, SlotsPending int }
+	for status.SlotsExecuted < want {
+		if ctx.Err() != nil {
+			t.Fatalf("want %d slots executed, have %+v", want, status)
+		}
+		answer, err := conn.RequestBare("ringmaster.v1.status", nil, time.Second)
+		if err != nil {
+			continue // not reconnected yet
+		}
+		if err := json.Unmarshal(answer, &status); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status.SlotsExecuted != want {
+		t.Errorf("%d slots executed, want each of %d once", status.SlotsExecuted, want)
+	}
+}
+
+func TestWorkGoesOnAfterTheServerWasAway(t *testing.T) {
+	requireGL(t)
+	log := newLogger(io.Discard, "error", "text")
+	device, err := (&glFlags{GL: "auto"}).open(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	server := newRestartable(t)
+	flags := natsFlags{URL: server.server.URL(), Prefix: telemetry.DefaultPrefix}
+	node, err := startNode(t.Context(), nodeConfig{nats: flags.config("test node", log), policy: policy.Standard(), worker: "w1", device: device, log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := flags.dial(t.Context(), "test client", log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+
+	submitAdds(t, conn, 0, 50)
+	server.server.Shutdown()
+	server.start(t)
+	submitAdds(t, conn, 50, 50)
+	waitExecuted(t, conn, 100*100)
+
+	counted := make([]uint32, 1)
+	if err := node.engine.ring.Read("q", 0, counted); err != nil {
+		t.Fatal(err)
+	}
+	if counted[0] != 100*100 {
+		t.Errorf("the device counted %d, want each of %d slots once", counted[0], 100*100)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := node.close(ctx); err != nil {
+		t.Error(err)
+	}
+}
