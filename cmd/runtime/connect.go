@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
+	"sync"
 	"time"
 
 	"ringmaster/glcompute"
@@ -86,5 +88,18 @@ func (f *glFlags) open(log *slog.Logger) (*glcompute.Device, error) {
 	for _, a := range attempts {
 		log.Debug("gl attempt", "backend", a.Backend, "detail", a.Detail, "error", a.Err)
 	}
+	if err == nil {
+		roomForGL()
+	}
 	return device, err
 }
+
+// roomForGL lets one more goroutine run at a time than there are processors.
+// The GL thread waits for the device inside a C call, and the Go scheduler goes
+// on counting it as running for a while: on two processors that doubles the
+// time from a record to its recommendation. Who sets GOMAXPROCS decides alone.
+var roomForGL = sync.OnceFunc(func() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)
+	}
+})
