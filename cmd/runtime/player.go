@@ -182,6 +182,9 @@ func (p *player) step(ctx context.Context, step *trace.Step) error {
 	if err := p.report(step.ResidentBytes); err != nil {
 		return err
 	}
+	// Work is large: what is written behind it on the connection waits for it.
+	// If NATS is away there is nothing to keep in order, so an error is none.
+	_ = p.conn.Flush(ctx)
 	for _, nodes := range p.levels {
 		if err := p.submitFrontier(ctx, nodes); err != nil {
 			return err
