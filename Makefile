@@ -44,7 +44,7 @@ soak-stream: build
 	bin/ringmaster bench soak
 
 bench: build
-	bin/ringmaster bench policy ring stream
+	bin/ringmaster bench policy decode ring stream
 
 packages:
 	@.ci/packages build
