@@ -22,16 +22,17 @@ const module = "ringmaster"
 // non-test code may import. A package that is missing here fails the test, so
 // a new package has to state its place.
 var projectImports = map[string][]string{
-	"megakernel/policy": nil,                                                    // the decision stands alone
-	"ring":              nil,                                                    // the layout stands alone
-	"glcompute":         nil,                                                    // cgo stays a leaf that anyone could use
-	"telemetry":         {"megakernel/policy"},                                  // wire records may name policy terms
-	"telemetry/natsio":  {"telemetry"},                                          // the bus knows records, not actors
-	"megakernel/tuner":  {"megakernel/policy"},                                  // tuning speaks in the policy's limits
-	"megakernel":        {"ring", "megakernel/policy", "megakernel/tuner"},      // the engine executes plans
-	"actors":            {"megakernel/policy", "megakernel/tuner", "telemetry"}, // state and routing only
-	"cmd/runtime/trace": nil,                                                    // bundled data and its mapping
-	"cmd/runtime":       {"*"},                                                  // wiring
+	"megakernel/policy": nil,                                                                    // the decision stands alone
+	"ring":              nil,                                                                    // the layout stands alone
+	"glcompute":         nil,                                                                    // cgo stays a leaf that anyone could use
+	"telemetry":         {"megakernel/policy"},                                                  // wire records may name policy terms
+	"telemetry/natsio":  {"telemetry"},                                                          // the bus knows records, not actors
+	"megakernel/tuner":  {"megakernel/policy"},                                                  // tuning speaks in the policy's limits
+	"megakernel/userop": nil,                                                                    // opcode files are read without a device
+	"megakernel":        {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop"}, // the engine executes plans
+	"actors":            {"megakernel/policy", "megakernel/tuner", "telemetry"},                 // state and routing only
+	"cmd/runtime/trace": nil,                                                                    // bundled data and its mapping
+	"cmd/runtime":       {"*"},                                                                  // wiring
 }
 
 // externalOwners lists who may import a third-party module, and why.

@@ -1,0 +1,104 @@
+package userop
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed state.glsl
+var stateGLSL string
+
+//go:embed accessors.glsl
+var accessorsGLSL string
+
+// Function is the name of an opcode's function in a kernel:
+//
+//	void rm_op_16(uvec4 a0, uvec4 a1, uvec4 a2)
+//
+// takes the slot's argument words. A kernel calls rm_begin(base, length,
+// sequence) before it and finds the outcome in rm_fault and rm_word after it.
+// rm_fault is NOT_REACHED, and nothing was done, if the slot may take more
+// steps than step_budget.
+func (o *Opcode) Function() string { return fmt.Sprintf("rm_op_%d", o.ID) }
+
+// Prelude declares what a kernel needs to call the opcodes. It belongs after
+// the constants of faults and before the first call.
+func Prelude(ops []Opcode) string {
+	if len(ops) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(stateGLSL)
+	for i := range ops {
+		fmt.Fprintf(&b, "void %s(uvec4 rm_a0, uvec4 rm_a1, uvec4 rm_a2);\n", ops[i].Function())
+	}
+	return b.String()
+}
+
+// Bodies defines the accessors and the opcodes' functions. It belongs at the
+// very end of a kernel, because it numbers the lines of each body as in its
+// file, in a source string whose number is the opcode's id.
+func Bodies(ops []Opcode) string {
+	if len(ops) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString(accessorsGLSL)
+	for _, name := range slices.Sorted(maps.Keys(Accessors)) {
+		if name != "FOR" && name != "WHILE" {
+			fmt.Fprintf(&b, "#define %s %s%s\n", name, reservedPrefix, name)
+		}
+	}
+	for i := range ops {
+		ops[i].define(&b)
+	}
+	return b.String()
+}
+
+// define prints the opcode's function.
+func (o *Opcode) define(b *strings.Builder) {
+	fmt.Fprintf(b, "\nvoid %s(uvec4 rm_a0, uvec4 rm_a1, uvec4 rm_a2) {\n", o.Function())
+	for i, name := range o.Operands {
+		fmt.Fprintf(b, "    const uint %s = rm_a%d.%c;\n", name, i/4, "xyzw"[i%4])
+	}
+	if o.MaxSteps > 0 {
+		o.defineSteps(b)
+	}
+	fmt.Fprintf(b, "#line %d %d\n%s}\n", o.BodyLine, o.ID, o.Body)
+}
+
+// defineSteps prints what gives the slot its steps or turns it away.
+func (o *Opcode) defineSteps(b *strings.Builder) {
+	steps := fmt.Sprintf("%du", o.MaxSteps)
+	if i := o.StepsOperand; i != NoOperand {
+		fmt.Fprintf(b, "    if (%s > %s) {\n        rm_fault = FAULT_TOO_MANY_STEPS;\n        return;\n    }\n", o.Operands[i], steps)
+		steps = o.Operands[i]
+	}
+	fmt.Fprintf(b, "    if (%s > step_budget) {\n        rm_fault = NOT_REACHED;\n        return;\n    }\n", steps)
+	fmt.Fprintf(b, "    rm_steps = %s;\n", steps)
+}
+
+// The forms in which drivers name a line of a source string, see glcompute.
+var logPlace = regexp.MustCompile(`(?m)^((?:[A-Z]+: )?)(\d+)(?::(\d+)(?:\((\d+)\))?|\((\d+)\))`)
+
+// Locate rewrites the places in a driver's log that lie in bodies: "16:12(5)"
+// becomes "histogram.glsl:12:5".
+func Locate(log string, ops []Opcode) string {
+	return logPlace.ReplaceAllStringFunc(log, func(place string) string {
+		m := logPlace.FindStringSubmatch(place)
+		i := slices.IndexFunc(ops, func(o Opcode) bool { return strconv.FormatUint(uint64(o.ID), 10) == m[2] })
+		if i < 0 {
+			return place
+		}
+		located := m[1] + ops[i].File + ":" + m[3] + m[5]
+		if m[4] != "" {
+			located += ":" + m[4]
+		}
+		return located
+	})
+}
