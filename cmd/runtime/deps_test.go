@@ -22,17 +22,18 @@ const module = "ringmaster"
 // non-test code may import. A package that is missing here fails the test, so
 // a new package has to state its place.
 var projectImports = map[string][]string{
-	"megakernel/policy": nil,                                                                    // the decision stands alone
-	"ring":              nil,                                                                    // the layout stands alone
-	"glcompute":         nil,                                                                    // cgo stays a leaf that anyone could use
-	"telemetry":         {"megakernel/policy"},                                                  // wire records may name policy terms
-	"telemetry/natsio":  {"telemetry"},                                                          // the bus knows records, not actors
-	"megakernel/tuner":  {"megakernel/policy"},                                                  // tuning speaks in the policy's limits
-	"megakernel/userop": nil,                                                                    // opcode files are read without a device
-	"megakernel":        {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop"}, // the engine executes plans
-	"actors":            {"megakernel/policy", "megakernel/tuner", "telemetry"},                 // state and routing only
-	"cmd/runtime/trace": nil,                                                                    // bundled data and its mapping
-	"cmd/runtime":       {"*"},                                                                  // wiring
+	"megakernel/policy":           nil,                                                                    // the decision stands alone
+	"ring":                        nil,                                                                    // the layout stands alone
+	"glcompute":                   nil,                                                                    // cgo stays a leaf that anyone could use
+	"telemetry":                   {"megakernel/policy"},                                                  // wire records may name policy terms
+	"telemetry/natsio":            {"telemetry"},                                                          // the bus knows records, not actors
+	"megakernel/tuner":            {"megakernel/policy"},                                                  // tuning speaks in the policy's limits
+	"megakernel/userop":           nil,                                                                    // opcode files are read without a device
+	"megakernel":                  {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop"}, // the engine executes plans
+	"actors":                      {"megakernel/policy", "megakernel/tuner", "telemetry"},                 // state and routing only
+	"megakernel/kernelcache/disk": nil,                                                                    // files of bytes, whatever made them
+	"cmd/runtime/trace":           nil,                                                                    // bundled data and its mapping
+	"cmd/runtime":                 {"*"},                                                                  // wiring
 }
 
 // externalOwners lists who may import a third-party module, and why.
@@ -46,7 +47,8 @@ var externalOwners = []struct {
 	{"github.com/synadia-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
 	{"github.com/vmihailenco/msgpack", []string{"telemetry"}, "one package knows the encoding"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
-	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/tuner", "cmd/runtime"}, "fingerprints"},
+	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk"}, "files that are replaced whole"},
+	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache/disk", "megakernel/tuner", "cmd/runtime"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime"}, "flags belong to the command"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
