@@ -31,7 +31,7 @@ func (d *Device) NewBuffer(size int) (uint32, error) {
 		gl.DeleteBuffers(1, &buffer)
 		return 0, fmt.Errorf("glcompute: buffer of %d bytes: %w", size, err)
 	}
-	d.buffers[buffer] = size
+	d.objects.addBuffer(buffer, size)
 	return buffer, nil
 }
 
@@ -44,12 +44,13 @@ func clearBound(size int) {
 	}
 }
 
-// DeleteBuffer deletes a buffer; 0 and buffers already deleted are ignored.
+// DeleteBuffer deletes a buffer; 0 and buffers already deleted are ignored. A
+// mapped one is unmapped first, after the copies under way.
 func (d *Device) DeleteBuffer(buffer uint32) {
-	if _, live := d.buffers[buffer]; !live {
+	if !d.objects.takeBuffer(buffer) {
 		return
 	}
-	delete(d.buffers, buffer)
+	d.unmap(buffer)
 	gl.DeleteBuffers(1, &buffer)
 }
 
@@ -78,4 +79,29 @@ func (d *Device) ReadBuffer(buffer uint32, offset int, dst []byte) {
 // point. The offset must be a multiple of Limits.StorageAlignment.
 func (d *Device) BindStorage(binding, buffer uint32, offset, size int) {
 	gl.BindBufferRange(gl.SHADER_STORAGE_BUFFER, binding, buffer, offset, size)
+}
+
+// CopyBuffer copies size bytes between buffers on the device, or within one if the
+// ranges do not overlap. A range outside a buffer is GL_INVALID_VALUE from Check.
+func (d *Device) CopyBuffer(src uint32, srcOffset int, dst uint32, dstOffset, size int) {
+	if size == 0 {
+		return
+	}
+	gl.BindBuffer(gl.COPY_READ_BUFFER, src)
+	gl.BindBuffer(gl.COPY_WRITE_BUFFER, dst)
+	gl.CopyBufferSubData(gl.COPY_READ_BUFFER, gl.COPY_WRITE_BUFFER, srcOffset, dstOffset, size)
+}
+
+// ClearBuffer sets size bytes of a buffer to zero, by words where offset and size
+// are multiples of 4. A range outside the buffer is GL_INVALID_VALUE from Check.
+func (d *Device) ClearBuffer(buffer uint32, offset, size int) {
+	if size == 0 {
+		return
+	}
+	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
+	if offset%4 == 0 && size%4 == 0 {
+		gl.ClearBufferSubData(gl.COPY_WRITE_BUFFER, gl.R32UI, offset, size, gl.RED_INTEGER, gl.UNSIGNED_INT, nil)
+	} else {
+		gl.ClearBufferSubData(gl.COPY_WRITE_BUFFER, gl.R8UI, offset, size, gl.RED_INTEGER, gl.UNSIGNED_BYTE, nil)
+	}
 }

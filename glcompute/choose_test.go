@@ -15,10 +15,11 @@ type fakeContext struct {
 	refuses  error
 }
 
-func (c *fakeContext) proc(string) uintptr  { return 0 }
-func (c *fakeContext) loadGL() error        { return nil }
-func (c *fakeContext) names() (_, _ string) { return c.renderer, "4.3" }
-func (c *fakeContext) release()             { *c.log = append(*c.log, "release "+c.renderer) }
+func (c *fakeContext) proc(string) uintptr     { return 0 }
+func (c *fakeContext) loadGL() error           { return nil }
+func (c *fakeContext) share() (context, error) { return nil, errors.ErrUnsupported }
+func (c *fakeContext) names() (_, _ string)    { return c.renderer, "4.3" }
+func (c *fakeContext) release()                { *c.log = append(*c.log, "release "+c.renderer) }
 func (c *fakeContext) makeCurrent() error {
 	*c.log = append(*c.log, "current "+c.renderer)
 	return c.refuses

@@ -10,26 +10,31 @@ import (
 )
 
 // Device is one OpenGL 4.3 compute context on a thread of its own. Do, Close,
-// Info, Identity, WorkgroupLimits and StorageBlockLimit may be called from any
+// Info, Identity, WorkgroupLimits, StorageBlockLimit, Supports, OpenShared,
+// StoreMapped, LoadMapped, StoreWord, LoadWord and Live may be called from any
 // goroutine; every other method must be called inside Do.
 type Device struct {
 	thread  *Thread
 	context context
 	info    Info
 
-	resetStatus func() uint32 // nil where the driver cannot tell
-	pending     error         // a GL error noticed while looking for another
-	lost        error         // set once by the first sign of a reset
-	current     uint32        // the program in use
-	timer       uint32        // the query of BeginTimer, 0 until first used
-	timing      bool
+	resetStatus    func() uint32 // nil where the driver cannot tell
+	mapBufferRange uintptr       // address of the GL function
+	barrier        uint32        // the bits of CommandBarrier
+	pending        error         // a GL error noticed while looking for another
+	lost           error         // set once by the first sign of a reset
+	lostBy         uint32        // the reset status then, one of the Reset constants
+	current        uint32        // the program in use
+	timer          uint32        // the query of BeginTimer, 0 until first used
+	timing         bool
+	queries        map[uint32]struct{} // live queries of NewQuery
 
-	buffers  map[uint32]int // live buffers and their sizes in bytes
-	programs map[uint32]struct{}
+	objects *objects // shared with the devices of OpenShared
 }
 
-// newDevice takes over a context that is current on the calling thread.
-func newDevice(c context, taken Attempt) (*Device, error) {
+// newDevice takes over a context that is current on the calling thread and whose
+// share group has the objects o.
+func newDevice(c context, taken Attempt, o *objects) (*Device, error) {
 	if err := loadGL(c); err != nil {
 		return nil, err
 	}
@@ -37,13 +42,22 @@ func newDevice(c context, taken Attempt) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{
-		context:  c,
-		info:     readInfo(c, taken),
-		buffers:  map[uint32]int{},
-		programs: map[uint32]struct{}{},
+		context: c,
+		info:    readInfo(c, taken),
+		queries: map[uint32]struct{}{},
+		objects: o,
 	}
 	d.resetStatus = resetStatusFunc(d.info)
-	return d, d.Check()
+	d.barrier = gl.COMMAND_BARRIER_BIT | gl.SHADER_STORAGE_BARRIER_BIT | gl.BUFFER_UPDATE_BARRIER_BIT
+	if d.info.Capabilities.BufferStorage {
+		d.mapBufferRange = c.proc("glMapBufferRange")
+		d.barrier |= clientBarrier
+	}
+	if err := d.Check(); err != nil {
+		return nil, err
+	}
+	o.join()
+	return d, nil
 }
 
 // Do runs fn on the device's thread and returns its error; see Thread.Do. After
@@ -51,10 +65,14 @@ func newDevice(c context, taken Attempt) (*Device, error) {
 func (d *Device) Do(fn func() error) error { return d.thread.Do(fn) }
 
 // Close waits for the functions under way, deletes what is left on the device
-// and destroys the context. Closing twice is allowed.
+// and destroys the context. Buffers and programs of a share group go with the
+// last of its devices. Closing twice is allowed.
 func (d *Device) Close() error {
 	err := d.Do(func() error {
-		d.deleteAll()
+		d.deleteOwn()
+		if d.objects.leave() {
+			d.deleteShared()
+		}
 		d.context.release()
 		return nil
 	})
@@ -65,12 +83,10 @@ func (d *Device) Close() error {
 	return err
 }
 
-func (d *Device) deleteAll() {
-	for program := range d.programs {
-		d.DeleteProgram(program)
-	}
-	for buffer := range d.buffers {
-		d.DeleteBuffer(buffer)
+// deleteOwn deletes what contexts do not share.
+func (d *Device) deleteOwn() {
+	for q := range d.queries {
+		d.DeleteQuery(q)
 	}
 	if d.timer != 0 {
 		gl.DeleteQueries(1, &d.timer)
@@ -78,9 +94,21 @@ func (d *Device) deleteAll() {
 	}
 }
 
-// Live counts the objects on the device that were made and not deleted. Call it
-// inside Do, or after Close.
-func (d *Device) Live() (buffers, programs int) { return len(d.buffers), len(d.programs) }
+func (d *Device) deleteShared() {
+	buffers, programs := d.objects.live()
+	for _, program := range programs {
+		d.DeleteProgram(program)
+	}
+	for _, buffer := range buffers {
+		d.DeleteBuffer(buffer)
+	}
+}
+
+// Live counts the objects of the share group that were made and not deleted.
+func (d *Device) Live() (buffers, programs int) {
+	b, p := d.objects.live()
+	return len(b), len(p)
+}
 
 // Info describes the device; it does not change.
 func (d *Device) Info() Info { return d.info }
@@ -100,6 +128,9 @@ func (d *Device) WorkgroupLimits() (sizeX, groupsX, invocations uint32) {
 // StorageBlockLimit is the largest storage block in bytes.
 func (d *Device) StorageBlockLimit() int64 { return d.info.Limits.StorageBlockSize }
 
+// Supports tells whether the driver has a capability; see Capabilities.Supports.
+func (d *Device) Supports(name string) bool { return d.info.Capabilities.Supports(name) }
+
 // Dispatch starts a program with groupsX workgroups along x.
 func (d *Device) Dispatch(program, groupsX uint32) {
 	if d.current != program {
@@ -109,11 +140,26 @@ func (d *Device) Dispatch(program, groupsX uint32) {
 	gl.DispatchCompute(groupsX, 1, 1)
 }
 
+// DispatchIndirect starts a program with the three group counts that lie at a
+// byte offset of a buffer, a multiple of 4.
+func (d *Device) DispatchIndirect(program, buffer uint32, offset int) {
+	if d.current != program {
+		gl.UseProgram(program)
+		d.current = program
+	}
+	gl.BindBuffer(gl.DISPATCH_INDIRECT_BUFFER, buffer)
+	gl.DispatchComputeIndirect(offset)
+}
+
 // StorageBarrier orders the writes of shaders before later reads by shaders,
 // by ReadBuffer, and of indirect dispatch commands.
 func (d *Device) StorageBarrier() {
 	gl.MemoryBarrier(gl.SHADER_STORAGE_BARRIER_BIT | gl.BUFFER_UPDATE_BARRIER_BIT | gl.COMMAND_BARRIER_BIT)
 }
+
+// CommandBarrier is StorageBarrier that also orders the writes of shaders before
+// what LoadMapped reads once a fence behind the barrier is done.
+func (d *Device) CommandBarrier() { gl.MemoryBarrier(d.barrier) }
 
 // Finish waits until the device has done all it was given.
 func (d *Device) Finish() { gl.Finish() }
@@ -139,27 +185,6 @@ func (d *Device) EndTimer() uint64 {
 	var ns uint64
 	gl.GetQueryObjectui64v(d.timer, gl.QUERY_RESULT, &ns)
 	return ns
-}
-
-// Check returns the errors that GL has pending, or an error that wraps
-// ErrContextLost, or nil. GL errors are cleared by it; a loss is for good, also
-// after the driver has finished its reset and reports no error any more.
-func (d *Device) Check() error {
-	if d.lost != nil {
-		return d.lost
-	}
-	if d.resetStatus != nil {
-		if status := d.resetStatus(); status != gl.NO_ERROR {
-			d.lost = fmt.Errorf("%w (%s)", ErrContextLost, resetName(status))
-			return d.lost
-		}
-	}
-	err := errors.Join(d.pending, takeErrors())
-	d.pending = nil
-	if errors.Is(err, ErrContextLost) {
-		d.lost = err
-	}
-	return err
 }
 
 // takeErrors drains GL's error flags. A driver may hold one flag per stage;
@@ -203,16 +228,4 @@ func errorName(code uint32) string {
 		return "GL_OUT_OF_MEMORY"
 	}
 	return fmt.Sprintf("GL error %#x", code)
-}
-
-func resetName(status uint32) string {
-	switch status {
-	case gl.GUILTY_CONTEXT_RESET:
-		return "caused by this context"
-	case gl.INNOCENT_CONTEXT_RESET:
-		return "caused by another context"
-	case gl.UNKNOWN_CONTEXT_RESET:
-		return "cause unknown"
-	}
-	return fmt.Sprintf("reset status %#x", status)
 }

@@ -9,8 +9,16 @@
 // long as the device lives. [Device.Do] runs a function there; every method of
 // Device that touches GL must be called inside such a function, and Do must not
 // be called again from inside it. Functions from many goroutines run one after
-// another, in the order in which they arrive. Devices do not share objects and
-// may be used at the same time.
+// another, in the order in which they arrive. Devices may be used at the same
+// time. They share nothing, except that [Device.OpenShared] opens a second device
+// with the buffers and programs of the first, to compile on another thread or to
+// give commands while the first waits.
+//
+// # Mapped memory
+//
+// The memory of a [Device.NewMapped] buffer is written and read by any goroutine,
+// without Do, also while a kernel runs. Its address stays on the C side: Go names
+// a buffer and an offset, and a copy that is under way delays the unmapping.
 //
 // GLFW also demands that windows are made and destroyed on the process's main
 // thread. A program that wants the GLFW backend calls [Main] from its main
@@ -77,6 +85,15 @@
 // there, so [Device.EndTimer] needs a check by the caller. Entry points of
 // extensions exist as stubs in the vendor-neutral dispatch library even where the
 // driver lacks them; they are called only after the extension string said so.
+//
+// Mesa saves and loads program binaries only where it has a shader cache: the
+// directory MESA_SHADER_CACHE_DIR, else one below XDG_CACHE_HOME or HOME. The
+// environment is the program's, so this package sets nothing; the capability
+// tells what came of it.
+//
+// A timestamp of llvmpipe is taken when the commands before it are done, so the
+// difference of two around a dispatch is its time, unlike GL_TIME_ELAPSED there.
+// glClientWaitSync reports every fence of a lost context as done; WaitFence does not.
 //
 // A Do is two switches between OS threads: 16 µs on a 16-core host of an H200, 50
 // to 80 µs on a busy machine of two virtual cores. A launch with its uploads and

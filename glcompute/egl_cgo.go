@@ -143,9 +143,9 @@ func (e *eglLibrary) chooseConfig(d uintptr, surfaceType int) (config uintptr, o
 	return uintptr(c), ok
 }
 
-func (e *eglLibrary) createContext(d, config uintptr, attributes []int32) (uintptr, error) {
+func (e *eglLibrary) createContext(d, config, share uintptr, attributes []int32) (uintptr, error) {
 	attributes = append(attributes[:len(attributes):len(attributes)], eglNone)
-	c := uintptr(C.shim_create_context(e.c, C.uintptr_t(d), C.uintptr_t(config), (*C.int32_t)(&attributes[0])))
+	c := uintptr(C.shim_create_context(e.c, C.uintptr_t(d), C.uintptr_t(config), C.uintptr_t(share), (*C.int32_t)(&attributes[0])))
 	if c == 0 {
 		return 0, e.err("eglCreateContext")
 	}

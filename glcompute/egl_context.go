@@ -16,6 +16,8 @@ type eglContext struct {
 	display  uintptr
 	surface  uintptr // 0 if the display allows none
 	handle   uintptr
+	config   uintptr
+	form     []int32 // the attributes that the driver took
 	renderer string
 	version  string
 }
@@ -77,25 +79,46 @@ func (c *eglContext) create(egl15 bool) error {
 	if err := c.lib.bindDesktopGL(); err != nil {
 		return err
 	}
-	config, err := c.config(ext)
+	config, err := c.chooseConfig(ext)
 	if err != nil {
 		return err
 	}
 	var last error
 	for _, form := range contextForms(egl15, ext) {
-		if c.handle, last = c.lib.createContext(c.display, config, form); last == nil {
+		if c.handle, last = c.lib.createContext(c.display, config, 0, form); last == nil {
+			c.config, c.form = config, form
 			break
 		}
 	}
 	if last != nil {
 		return c.tooOld(config, last)
 	}
-	return c.activate(config, ext)
+	return c.activate(ext)
 }
 
-// config picks a configuration that desktop GL can render with; a context that
+// share makes a context like this one beside it; the attributes must be the same.
+func (c *eglContext) share() (context, error) {
+	if _, _, err := c.lib.openDisplay(c.display); err != nil {
+		return nil, err
+	}
+	s := &eglContext{lib: c.lib, display: c.display, config: c.config, form: c.form}
+	err := c.lib.bindDesktopGL()
+	if err == nil {
+		s.handle, err = c.lib.createContext(c.display, c.config, c.handle, c.form)
+	}
+	if err == nil {
+		err = s.activate(parseExtensions(c.lib.displayString(c.display, eglExtensions)))
+	}
+	if err != nil {
+		s.release()
+		return nil, err
+	}
+	return s, nil
+}
+
+// chooseConfig picks a configuration that desktop GL can render with; a context that
 // needs no surface may also do without a configuration.
-func (c *eglContext) config(ext extensions) (uintptr, error) {
+func (c *eglContext) chooseConfig(ext extensions) (uintptr, error) {
 	surfaceType := eglPbufferBit
 	if ext[extSurfacelessContext] {
 		surfaceType = 0
@@ -134,7 +157,7 @@ func contextForms(egl15 bool, ext extensions) [][]int32 {
 // tooOld explains a refusal by the version that the driver would give.
 func (c *eglContext) tooOld(config uintptr, refusal error) error {
 	refusal = fmt.Errorf("the driver refuses OpenGL %d.%d core: %w", minMajor, minMinor, refusal)
-	handle, err := c.lib.createContext(c.display, config, nil)
+	handle, err := c.lib.createContext(c.display, config, 0, nil)
 	if err != nil {
 		return refusal
 	}
@@ -148,9 +171,9 @@ func (c *eglContext) tooOld(config uintptr, refusal error) error {
 }
 
 // activate makes the new context current, with a surface if it must have one.
-func (c *eglContext) activate(config uintptr, ext extensions) error {
+func (c *eglContext) activate(ext extensions) error {
 	if !ext[extSurfacelessContext] {
-		surface, err := c.lib.createPbuffer(c.display, config)
+		surface, err := c.lib.createPbuffer(c.display, c.config)
 		if err != nil {
 			return err
 		}

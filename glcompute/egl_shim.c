@@ -127,8 +127,8 @@ int shim_choose_config(shim_egl *e, uintptr_t display, int surface_type, uintptr
 	return e->choose_config((EGLDisplay)display, want, (EGLConfig *)config, 1, &n) ? n : 0;
 }
 
-uintptr_t shim_create_context(shim_egl *e, uintptr_t display, uintptr_t config, const int32_t *attributes) {
-	return (uintptr_t)e->create_context((EGLDisplay)display, (EGLConfig)config, EGL_NO_CONTEXT, attributes);
+uintptr_t shim_create_context(shim_egl *e, uintptr_t display, uintptr_t config, uintptr_t share, const int32_t *attributes) {
+	return (uintptr_t)e->create_context((EGLDisplay)display, (EGLConfig)config, (EGLContext)share, attributes);
 }
 
 uintptr_t shim_create_pbuffer(shim_egl *e, uintptr_t display, uintptr_t config) {

@@ -28,8 +28,9 @@ void shim_terminate(shim_egl *e, uintptr_t display);
 int shim_bind_desktop_gl(shim_egl *e);
 // shim_choose_config returns the number of configurations found, 0 or 1.
 int shim_choose_config(shim_egl *e, uintptr_t display, int surface_type, uintptr_t *config);
-// shim_create_context takes attribute pairs ended by EGL_NONE.
-uintptr_t shim_create_context(shim_egl *e, uintptr_t display, uintptr_t config, const int32_t *attributes);
+// shim_create_context takes the context to share with, or 0, and attribute pairs
+// ended by EGL_NONE.
+uintptr_t shim_create_context(shim_egl *e, uintptr_t display, uintptr_t config, uintptr_t share, const int32_t *attributes);
 uintptr_t shim_create_pbuffer(shim_egl *e, uintptr_t display, uintptr_t config);
 int shim_make_current(shim_egl *e, uintptr_t display, uintptr_t surface, uintptr_t context);
 void shim_destroy_surface(shim_egl *e, uintptr_t display, uintptr_t surface);

@@ -11,7 +11,15 @@ var ErrClosed = errors.New("glcompute: the device is closed")
 
 // ErrContextLost is wrapped by the error of Device.Check after the GPU was reset.
 // Nothing on the device can be read any more; it must be closed and opened again.
-var ErrContextLost = errors.New("glcompute: the GPU was reset and the context is lost")
+// It has a method Lost, by which callers that do not import this package know it.
+var ErrContextLost error = lostError{}
+
+type lostError struct{}
+
+func (lostError) Error() string { return "glcompute: the GPU was reset and the context is lost" }
+
+// Lost reports that the context is gone for good.
+func (lostError) Lost() bool { return true }
 
 // ErrSoftware is the error of an attempt that did lead to a context, but to one
 // on a software renderer while hardware was still being looked for.

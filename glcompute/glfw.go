@@ -18,7 +18,10 @@ func init() { runtime.LockOSThread() }
 
 // glfwContext is the context of a hidden window. The window belongs to the main
 // thread, the context to the device's.
-type glfwContext struct{ window *glfw.Window }
+type glfwContext struct {
+	window *glfw.Window
+	robust bool
+}
 
 // glfwWindows counts the open windows; only the main thread touches it.
 var glfwWindows int
@@ -40,11 +43,38 @@ func openGLFW() (candidate, error) {
 	if err := onMain(c.open); err != nil {
 		return nil, err
 	}
-	if err := c.makeCurrent(); err != nil {
-		c.release()
+	if err := c.adopt(); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// adopt makes the new context current, or releases it.
+func (c *glfwContext) adopt() error {
+	err := c.makeCurrent()
+	if err != nil {
+		c.release()
+	}
+	return err
+}
+
+// share makes another hidden window whose context shares this one's objects.
+func (c *glfwContext) share() (context, error) {
+	s := &glfwContext{}
+	err := onMain(func() error {
+		err := s.create(c.robust, c.window)
+		if err == nil {
+			glfwWindows++
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.adopt(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 func (c *glfwContext) makeCurrent() error {
@@ -63,9 +93,9 @@ func (c *glfwContext) open() error {
 			return err
 		}
 	}
-	err := c.create(true)
+	err := c.create(true, nil)
 	if err != nil {
-		err = c.create(false)
+		err = c.create(false, nil)
 	}
 	if err == nil {
 		glfwWindows++
@@ -90,7 +120,8 @@ func initGLFW() error {
 	return err
 }
 
-func (c *glfwContext) create(robust bool) error {
+func (c *glfwContext) create(robust bool, share *glfw.Window) error {
+	c.robust = robust
 	var err error
 	panicked := guard("make a hidden window with an OpenGL 4.3 core context", func() {
 		glfw.DefaultWindowHints()
@@ -101,7 +132,7 @@ func (c *glfwContext) create(robust bool) error {
 		if robust {
 			glfw.WindowHint(glfw.ContextRobustness, glfw.LoseContextOnReset)
 		}
-		c.window, err = glfw.CreateWindow(1, 1, "ringmaster", nil, nil)
+		c.window, err = glfw.CreateWindow(1, 1, "ringmaster", nil, share)
 	})
 	if err == nil && panicked == nil && c.window == nil {
 		err = errors.New("no window")

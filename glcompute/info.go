@@ -41,11 +41,29 @@ type Capabilities struct {
 	ResetStatus    bool   // Check can ask about resets
 	BufferStorage  bool   // persistently mapped buffers
 	TimerBits      uint32 // width of the elapsed-time counter, 0 for none
+	TimestampBits  uint32 // width of the timestamp counter, 0 for none
 	SubgroupSize   uint32 // invocations in a subgroup (warp), 0 if unknown
 	ProgramBinary  bool   // compiled programs can be saved
 	DeviceUUID     string // 32 hexadecimal digits, empty if unknown
 	DriverUUID     string // 32 hexadecimal digits, empty if unknown
 	ExtensionCount uint32
+}
+
+// Supports tells whether the device has a capability by its name: buffer-storage
+// (NewMapped), program-binary, timestamp, or robustness (a reset is reported and
+// accesses out of bounds stay harmless). It does not know other names.
+func (c Capabilities) Supports(name string) bool {
+	switch name {
+	case "buffer-storage":
+		return c.BufferStorage
+	case "program-binary":
+		return c.ProgramBinary
+	case "timestamp":
+		return c.TimestampBits > 0
+	case "robustness":
+		return c.RobustAccess && c.LoseOnReset && c.ResetStatus
+	}
+	return false
 }
 
 // List gives the capabilities one a line, as "name: value", in a fixed order.
@@ -68,6 +86,7 @@ func (c Capabilities) List() []string {
 		"reset status: " + yes(c.ResetStatus),
 		"buffer storage: " + yes(c.BufferStorage),
 		"elapsed-time counter bits: " + number(c.TimerBits, "none"),
+		"timestamp counter bits: " + number(c.TimestampBits, "none"),
 		"subgroup size: " + number(c.SubgroupSize, "unknown"),
 		"program binaries: " + yes(c.ProgramBinary),
 		"device UUID: " + or(c.DeviceUUID, "unknown"),

@@ -71,6 +71,9 @@ func readCapabilities(c context) Capabilities {
 	var bits int32
 	gl.GetQueryiv(gl.TIME_ELAPSED, gl.QUERY_COUNTER_BITS, &bits)
 	caps.TimerBits = uint32(max(bits, 0))
+	bits = 0
+	gl.GetQueryiv(gl.TIMESTAMP, gl.QUERY_COUNTER_BITS, &bits)
+	caps.TimestampBits = uint32(max(bits, 0))
 	switch {
 	case ext["GL_KHR_shader_subgroup"]:
 		caps.SubgroupSize = get(glSubgroupSizeKHR)

@@ -37,6 +37,9 @@ type context interface {
 	proc(name string) uintptr
 	// loadGL fills go-gl's table of functions.
 	loadGL() error
+	// share makes a context that shares this one's objects and makes it
+	// current on the calling thread, which is not this one's.
+	share() (context, error)
 	release()
 }
 
@@ -73,7 +76,7 @@ func openOnThread(cfg Config) (*Device, []Attempt, error) {
 			taken = i
 		}
 	}
-	d, err := newDevice(c, attempts[taken])
+	d, err := newDevice(c, attempts[taken], newObjects())
 	if err != nil {
 		c.release()
 		attempts[taken].Err = err

@@ -62,3 +62,25 @@ func (d *Device) Finish()                                           { unreachabl
 func (d *Device) BeginTimer()                                       { unreachable() }
 func (d *Device) EndTimer() uint64                                  { unreachable(); return 0 }
 func (d *Device) Check() error                                      { unreachable(); return nil }
+func (d *Device) Supports(string) bool                              { unreachable(); return false }
+func (d *Device) OpenShared() (*Device, error)                      { unreachable(); return nil, nil }
+func (d *Device) ProgramBinary(uint32) (uint32, []byte, error)      { unreachable(); return 0, nil, nil }
+func (d *Device) LoadProgramBinary(uint32, []byte) (uint32, error)  { unreachable(); return 0, nil }
+func (d *Device) DispatchIndirect(program, buffer uint32, off int)  { unreachable() }
+func (d *Device) CommandBarrier()                                   { unreachable() }
+func (d *Device) CopyBuffer(uint32, int, uint32, int, int)          { unreachable() }
+func (d *Device) ClearBuffer(buffer uint32, offset, size int)       { unreachable() }
+func (d *Device) InsertFence() uintptr                              { unreachable(); return 0 }
+func (d *Device) WaitFence(uintptr, uint64) (bool, error)           { unreachable(); return false, nil }
+func (d *Device) DeleteFence(uintptr)                               { unreachable() }
+func (d *Device) Flush()                                            { unreachable() }
+func (d *Device) NewQuery() uint32                                  { unreachable(); return 0 }
+func (d *Device) DeleteQuery(uint32)                                { unreachable() }
+func (d *Device) Timestamp(uint32)                                  { unreachable() }
+func (d *Device) QueryResult(uint32) (uint64, bool)                 { unreachable(); return 0, false }
+func (d *Device) NewMapped(int) (uint32, error)                     { unreachable(); return 0, nil }
+func (d *Device) StoreMapped(uint32, int, []byte)                   { unreachable() }
+func (d *Device) LoadMapped(uint32, int, []byte)                    { unreachable() }
+func (d *Device) StoreWord(uint32, int, uint32)                     { unreachable() }
+func (d *Device) LoadWord(uint32, int) uint32                       { unreachable(); return 0 }
+func (d *Device) GraphicsReset() uint32                             { unreachable(); return 0 }

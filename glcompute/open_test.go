@@ -70,7 +70,7 @@ func TestEveryEGLWayThatOpensComputes(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			d, err = newDevice(c, w.attempt(c, nil))
+			d, err = newDevice(c, w.attempt(c, nil), newObjects())
 			return err
 		})
 		if err != nil {

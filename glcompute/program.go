@@ -28,6 +28,9 @@ func (d *Device) CompileCompute(source string) (uint32, error) {
 		return 0, compileError("compile", source, infoLog(shader, gl.GetShaderiv, gl.GetShaderInfoLog))
 	}
 	program := gl.CreateProgram()
+	if d.info.Capabilities.ProgramBinary {
+		gl.ProgramParameteri(program, gl.PROGRAM_BINARY_RETRIEVABLE_HINT, gl.TRUE)
+	}
 	gl.AttachShader(program, shader)
 	gl.LinkProgram(program)
 	gl.DetachShader(program, shader)
@@ -36,7 +39,7 @@ func (d *Device) CompileCompute(source string) (uint32, error) {
 		gl.DeleteProgram(program)
 		return 0, compileError("link", source, log)
 	}
-	d.programs[program] = struct{}{}
+	d.objects.addProgram(program)
 	return program, nil
 }
 
@@ -63,10 +66,9 @@ func infoLog(
 
 // DeleteProgram deletes a program; 0 and programs already deleted are ignored.
 func (d *Device) DeleteProgram(program uint32) {
-	if _, live := d.programs[program]; !live {
+	if !d.objects.takeProgram(program) {
 		return
 	}
-	delete(d.programs, program)
 	if d.current == program {
 		gl.UseProgram(0) // a program in use would only be marked
 		d.current = 0

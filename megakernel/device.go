@@ -1,9 +1,15 @@
 package megakernel
 
+import "errors"
+
 // Device is a GL 4.3 compute context as the engine needs it, in standard
 // types, so that the package which owns cgo satisfies it without importing
-// this one. Do may be called from any goroutine; every other method that
-// touches GL must be called from inside Do. Sizes and offsets are bytes.
+// this one. Do and the methods that say so may be called from any goroutine; every
+// other method that touches GL must be called from inside Do. Sizes and offsets
+// are bytes.
+//
+// An error that says Lost, see the function of that name, means that the context
+// is gone with everything on it, for good.
 type Device interface {
 	// Do runs fn on the context's thread and returns its error.
 	Do(fn func() error) error
@@ -45,5 +51,77 @@ type Device interface {
 	BeginTimer()
 	EndTimer() uint64
 	// Check returns the pending GL error or the loss of the context, if any.
+	// A loss is an error for which Lost holds.
 	Check() error
+	// GraphicsReset asks whether the GPU was reset under the context, without
+	// an error for it: one of the Reset constants. Any other value is no answer.
+	GraphicsReset() uint32
+
+	// Supports tells whether the driver has buffer-storage (NewMapped),
+	// program-binary, timestamp, or robustness (resets are reported). It may be
+	// called from any goroutine.
+	Supports(name string) bool
+
+	// ProgramBinary is a program in the driver's own form, which
+	// LoadProgramBinary of the same driver makes a program of; one it refuses
+	// is an error. Without program-binary both wrap errors.ErrUnsupported.
+	ProgramBinary(program uint32) (format uint32, data []byte, err error)
+	LoadProgramBinary(format uint32, data []byte) (program uint32, err error)
+
+	// DispatchIndirect takes the three group counts from a byte offset of a
+	// buffer, a multiple of 4.
+	DispatchIndirect(program, buffer uint32, offset int)
+	// CommandBarrier orders shader writes before later indirect dispatches,
+	// shader reads, buffer reads and copies, and before what LoadMapped reads
+	// once a fence behind the barrier is done.
+	CommandBarrier()
+	CopyBuffer(src uint32, srcOffset int, dst uint32, dstOffset, size int)
+	// ClearBuffer sets bytes to zero.
+	ClearBuffer(buffer uint32, offset, size int)
+
+	// InsertFence marks the commands so far; WaitFence waits for them, at most
+	// timeoutNs nanoseconds, with 0 it asks. Fences work across the contexts of
+	// a share group, queries do not.
+	InsertFence() (fence uintptr)
+	WaitFence(fence uintptr, timeoutNs uint64) (done bool, err error)
+	DeleteFence(fence uintptr)
+	// Flush sends what was given on to the device.
+	Flush()
+
+	NewQuery() (query uint32)
+	DeleteQuery(query uint32)
+	// Timestamp records the device's time in a query when the commands before
+	// it are done. Only with the capability timestamp.
+	Timestamp(query uint32)
+	// QueryResult is that time in nanoseconds from an unknown begin, once it is there.
+	QueryResult(query uint32) (ns uint64, ready bool)
+
+	// NewMapped makes a buffer of zeros that stays mapped, coherently, until
+	// DeleteBuffer; WriteBuffer does not reach it. Without buffer-storage the
+	// error wraps errors.ErrUnsupported.
+	NewMapped(size int) (buffer uint32, err error)
+	// StoreMapped and LoadMapped copy, StoreWord and LoadWord transfer one word
+	// at a multiple of 4 with release and acquire order. They may be called from
+	// any goroutine, also while a function runs in Do. A deleted buffer takes
+	// nothing and reads as it is or 0; a range outside a buffer panics.
+	StoreMapped(buffer uint32, offset int, data []byte)
+	LoadMapped(buffer uint32, offset int, dst []byte)
+	StoreWord(buffer uint32, offset int, value uint32)
+	LoadWord(buffer uint32, offset int) uint32
+}
+
+// The answers of Device.GraphicsReset.
+const (
+	ResetNone     uint32 = iota // no reset
+	ResetGuilty                 // caused by this context
+	ResetInnocent               // caused by another context
+	ResetUnknown                // cause unknown
+)
+
+// Lost tells whether an error of a device says that its context is gone: the
+// error, or one that it wraps, has a method Lost that returns true. Retrying on
+// the same device is no use then; see Engine.Move.
+func Lost(err error) bool {
+	var loss interface{ Lost() bool }
+	return errors.As(err, &loss) && loss.Lost()
 }

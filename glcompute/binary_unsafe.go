@@ -1,0 +1,69 @@
+//go:build cgo && linux
+
+package glcompute
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/go-gl/gl/v4.3-core/gl"
+)
+
+// ProgramBinary is a compiled program in the driver's own form, for
+// LoadProgramBinary of the same driver on the same device. Where the driver has
+// no such form (see Supports) the error wraps errors.ErrUnsupported.
+func (d *Device) ProgramBinary(program uint32) (format uint32, data []byte, err error) {
+	if !d.info.Capabilities.ProgramBinary {
+		return 0, nil, fmt.Errorf("glcompute: program binary: the driver has no format for it%s: %w", d.binaryHint(), errors.ErrUnsupported)
+	}
+	var size, length int32
+	err = d.own(func() {
+		if gl.GetProgramiv(program, gl.PROGRAM_BINARY_LENGTH, &size); size <= 0 {
+			return
+		}
+		data = make([]byte, size)
+		gl.GetProgramBinary(program, size, &length, &format, unsafe.Pointer(&data[0]))
+	})
+	if err == nil && length <= 0 {
+		err = errors.New("the driver gave none")
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("glcompute: program binary: %w", err)
+	}
+	return format, data[:length], nil
+}
+
+// binaryHint is what helps with Mesa, which has binaries only with its cache.
+func (d *Device) binaryHint() string {
+	if d.info.Software {
+		return " (Mesa has one if MESA_SHADER_CACHE_DIR is a directory it can write to)"
+	}
+	return ""
+}
+
+// LoadProgramBinary makes a program of what ProgramBinary gave. A driver refuses
+// what another version, another device or a damaged disk left; compile again then.
+func (d *Device) LoadProgramBinary(format uint32, data []byte) (uint32, error) {
+	if !d.info.Capabilities.ProgramBinary {
+		return 0, fmt.Errorf("glcompute: load program binary: the driver has no format for it%s: %w", d.binaryHint(), errors.ErrUnsupported)
+	}
+	if len(data) == 0 {
+		return 0, errors.New("glcompute: load program binary: it is empty")
+	}
+	program := gl.CreateProgram()
+	var ok int32
+	err := d.own(func() {
+		gl.ProgramBinary(program, format, unsafe.Pointer(&data[0]), int32(len(data)))
+		gl.GetProgramiv(program, gl.LINK_STATUS, &ok)
+	})
+	if err == nil && ok == 0 {
+		err = errors.New("the driver refuses it")
+	}
+	if err != nil {
+		gl.DeleteProgram(program)
+		return 0, fmt.Errorf("glcompute: load program binary of format %#x, %d bytes: %w", format, len(data), err)
+	}
+	d.objects.addProgram(program)
+	return program, nil
+}

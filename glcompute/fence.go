@@ -1,0 +1,88 @@
+//go:build cgo && linux
+
+package glcompute
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/go-gl/gl/v4.3-core/gl"
+)
+
+// InsertFence puts a mark behind all commands so far, of which WaitFence tells
+// whether they are done. Fences are shared by the devices of a share group; 0
+// means that the driver made none, and Check says why.
+func (d *Device) InsertFence() (fence uintptr) {
+	return gl.FenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0)
+}
+
+// WaitFence waits for a fence, at most timeoutNs nanoseconds; 0 only asks. The
+// commands before a fence of this device need no Flush. The error is that of a
+// fence that does not exist or of a lost context; waiting again is then no use.
+func (d *Device) WaitFence(fence uintptr, timeoutNs uint64) (done bool, err error) {
+	if fence == 0 {
+		return false, errors.New("glcompute: wait for fence 0")
+	}
+	var status uint32
+	err = d.own(func() { status = gl.ClientWaitSync(fence, gl.SYNC_FLUSH_COMMANDS_BIT, timeoutNs) })
+	switch {
+	case err == nil && (status == gl.ALREADY_SIGNALED || status == gl.CONDITION_SATISFIED):
+		// A lost context signals every fence, done or not.
+		if d.GraphicsReset() != ResetNone {
+			return false, d.lost
+		}
+		return true, nil
+	case err == nil && status == gl.TIMEOUT_EXPIRED:
+		return false, nil
+	case errors.Is(err, ErrContextLost):
+		d.lose(err, ResetUnknown)
+		return false, err
+	case err == nil:
+		err = fmt.Errorf("glClientWaitSync: %#x", status)
+	}
+	return false, fmt.Errorf("glcompute: wait for a fence: %w", err)
+}
+
+// DeleteFence deletes a fence; 0 is ignored. One that is waited for elsewhere
+// lives until then.
+func (d *Device) DeleteFence(fence uintptr) {
+	if fence != 0 {
+		gl.DeleteSync(fence)
+	}
+}
+
+// Flush sends what was given to the driver on to the device, without waiting.
+func (d *Device) Flush() { gl.Flush() }
+
+// NewQuery makes a query for Timestamp. Queries belong to one device, also
+// within a share group.
+func (d *Device) NewQuery() uint32 {
+	var q uint32
+	gl.GenQueries(1, &q)
+	d.queries[q] = struct{}{}
+	return q
+}
+
+// DeleteQuery deletes a query; 0 and queries already deleted are ignored.
+func (d *Device) DeleteQuery(q uint32) {
+	if _, live := d.queries[q]; live {
+		delete(d.queries, q)
+		gl.DeleteQueries(1, &q)
+	}
+}
+
+// Timestamp records the device's time in a query when the commands before it are
+// done. See Supports.
+func (d *Device) Timestamp(q uint32) { gl.QueryCounter(q, gl.TIMESTAMP) }
+
+// QueryResult is the recorded time in nanoseconds from an unknown begin, once it
+// is there. It does not wait and does not flush.
+func (d *Device) QueryResult(q uint32) (ns uint64, ready bool) {
+	var available uint32
+	gl.GetQueryObjectuiv(q, gl.QUERY_RESULT_AVAILABLE, &available)
+	if available == gl.FALSE {
+		return 0, false
+	}
+	gl.GetQueryObjectui64v(q, gl.QUERY_RESULT, &ns)
+	return ns, true
+}
