@@ -22,18 +22,19 @@ const module = "ringmaster"
 // non-test code may import. A package that is missing here fails the test, so
 // a new package has to state its place.
 var projectImports = map[string][]string{
-	"megakernel/policy":           nil,                                                                    // the decision stands alone
-	"ring":                        nil,                                                                    // the layout stands alone
-	"glcompute":                   nil,                                                                    // cgo stays a leaf that anyone could use
-	"telemetry":                   {"megakernel/policy"},                                                  // wire records may name policy terms
-	"telemetry/natsio":            {"telemetry"},                                                          // the bus knows records, not actors
-	"megakernel/tuner":            {"megakernel/policy"},                                                  // tuning speaks in the policy's limits
-	"megakernel/userop":           nil,                                                                    // opcode files are read without a device
-	"megakernel":                  {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop"}, // the engine executes plans
-	"actors":                      {"megakernel/policy", "megakernel/tuner", "telemetry"},                 // state and routing only
-	"megakernel/kernelcache/disk": nil,                                                                    // files of bytes, whatever made them
-	"cmd/runtime/trace":           nil,                                                                    // bundled data and its mapping
-	"cmd/runtime":                 {"*"},                                                                  // wiring
+	"megakernel/policy":             nil,                                                                    // the decision stands alone
+	"ring":                          nil,                                                                    // the layout stands alone
+	"glcompute":                     nil,                                                                    // cgo stays a leaf that anyone could use
+	"telemetry":                     {"megakernel/policy"},                                                  // wire records may name policy terms
+	"telemetry/natsio":              {"telemetry"},                                                          // the bus knows records, not actors
+	"megakernel/tuner":              {"megakernel/policy"},                                                  // tuning speaks in the policy's limits
+	"megakernel/userop":             nil,                                                                    // opcode files are read without a device
+	"megakernel":                    {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop"}, // the engine executes plans
+	"actors":                        {"megakernel/policy", "megakernel/tuner", "telemetry"},                 // state and routing only
+	"megakernel/kernelcache/hotset": nil,                                                                    // promotion is a function of values
+	"megakernel/kernelcache/disk":   nil,                                                                    // files of bytes, whatever made them
+	"cmd/runtime/trace":             nil,                                                                    // bundled data and its mapping
+	"cmd/runtime":                   {"*"},                                                                  // wiring
 }
 
 // externalOwners lists who may import a third-party module, and why.
@@ -57,11 +58,12 @@ var externalOwners = []struct {
 
 // standardBans are standard-library packages that a pure package must not use directly.
 var standardBans = map[string][]string{
-	"megakernel/policy": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
-	"megakernel/tuner":  {"net", "time", "math/rand", "math/rand/v2"},
-	"ring":              {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"},
-	"telemetry":         {"os", "net", "log/slog"},
-	"actors":            {"os", "net"},
+	"megakernel/policy":             {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"megakernel/kernelcache/hotset": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"megakernel/tuner":              {"net", "time", "math/rand", "math/rand/v2"},
+	"ring":                          {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"telemetry":                     {"os", "net", "log/slog"},
+	"actors":                        {"os", "net"},
 }
 
 type listedPackage struct {

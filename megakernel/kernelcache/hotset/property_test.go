@@ -1,0 +1,148 @@
+package hotset
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func anyConfig(t *rapid.T) Config {
+	cfg := Config{
+		ShareBps:    rapid.Uint32Range(2, full).Draw(t, "share"),
+		MaxHot:      rapid.IntRange(1, Opcodes).Draw(t, "max hot"),
+		MinDwell:    rapid.Uint32Range(0, 20).Draw(t, "dwell"),
+		WindowSlots: rapid.Uint32Range(1, 6).Draw(t, "window slots"),
+		Windows:     rapid.Uint32Range(1, 6).Draw(t, "windows"),
+		DecayShift:  rapid.Uint32Range(1, 16).Draw(t, "decay"),
+		Fusable:     rapid.Uint64().Draw(t, "fusable"),
+	}
+	cfg.LeaveBps = rapid.Uint32Range(0, cfg.ShareBps-1).Draw(t, "leave")
+	cfg.StaleBps = rapid.Uint32Range(0, full-cfg.LeaveBps).Draw(t, "stale")
+	cfg.WindowsLeave = rapid.Uint32Range(0, cfg.Windows-1).Draw(t, "windows leave")
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}
+
+func anyObservation(t *rapid.T) *Observation {
+	o := &Observation{}
+	for range rapid.IntRange(0, 12).Draw(t, "opcodes") {
+		o.Counts[rapid.IntRange(0, Opcodes-1).Draw(t, "opcode")] = rapid.OneOf(
+			rapid.Uint32Range(0, 1000), rapid.Uint32()).Draw(t, "count")
+	}
+	for i := range rapid.IntRange(0, 10).Draw(t, "windows") {
+		o.Windows = append(o.Windows, Window{
+			Ticket: uint32(i), Opcode: rapid.Uint32Range(0, Opcodes).Draw(t, "opcode"),
+			Required: rapid.Uint32Range(0, 8).Draw(t, "required"), Lookahead: rapid.Uint32Range(0, 8).Draw(t, "lookahead"),
+		})
+	}
+	return o
+}
+
+func TestDecisionsAreDeterministicAndBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := anyConfig(t)
+		var a, b State
+		sinceChange := uint32(0)
+		for range rapid.IntRange(1, 60).Draw(t, "launches") {
+			o := anyObservation(t)
+			before := a.Set
+			var d, e Decision
+			d, a = Decide(cfg, a, o)
+			e, b = Decide(cfg, b, o)
+			if d != e || a != b {
+				t.Fatalf("%+v and %+v", d, e)
+			}
+			if d.Set != a.Set || d.Changed != (d.Set != before) {
+				t.Fatalf("set %x, before %x, state %x, changed %v", d.Set, before, a.Set, d.Changed)
+			}
+			if d.Set&^Set(cfg.Fusable) != 0 || d.Set.Len() > cfg.MaxHot {
+				t.Fatalf("set %x of at most %d, fusable %x", d.Set, cfg.MaxHot, cfg.Fusable)
+			}
+			if d.CoverBps > full {
+				t.Fatalf("cover %d", d.CoverBps)
+			}
+			if d.Rule == RuleShare && d.CoverBps < cfg.ShareBps && !d.Held {
+				t.Fatalf("promoted by share with %d of %d", d.CoverBps, cfg.ShareBps)
+			}
+			if d.Rule != RuleNothing {
+				sinceChange++
+			}
+			if d.Changed {
+				if sinceChange < cfg.MinDwell {
+					t.Fatalf("changed after %d launches, the dwell is %d", sinceChange, cfg.MinDwell)
+				}
+				sinceChange = 0
+			}
+		}
+	})
+}
+
+// TestSteadyInputSettles: whatever the state, equal launches bring a last change
+// and none after it.
+func TestSteadyInputSettles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := anyConfig(t)
+		cfg.DecayShift = rapid.Uint32Range(1, 5).Draw(t, "short decay")
+		var s State
+		for range rapid.IntRange(0, 40).Draw(t, "launches before") {
+			_, s = Decide(cfg, s, anyObservation(t))
+		}
+		o := anyObservation(t)
+		// 32 bits of weight decay by 1/32 a launch: gone after 40 x 32.
+		for range 2500 {
+			_, s = Decide(cfg, s, o)
+		}
+		for i := range 500 {
+			var d Decision
+			if d, s = Decide(cfg, s, o); d.Changed {
+				t.Fatalf("changed to %x (%s) at launch %d of the same", d.Set, d.Rule, i)
+			}
+		}
+	})
+}
+
+// TestNoChangeInsideTheBand: noise that leaves the set between leave and enter
+// never changes it.
+func TestNoChangeInsideTheBand(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := DefaultConfig()
+		cfg.MinDwell = rapid.Uint32Range(0, 20).Draw(t, "dwell")
+		var s State
+		var warm Observation
+		warm.Counts[9] = 970
+		warm.Counts[3] = 30
+		for range 40 {
+			_, s = Decide(cfg, s, &warm)
+		}
+		if s.Set != 1<<9 {
+			t.Fatalf("set %x", s.Set)
+		}
+		for range rapid.IntRange(1, 300).Draw(t, "launches") {
+			// 90.1 to 99 % of each launch, the rest on two others.
+			var o Observation
+			hot := rapid.Uint32Range(9010, 9900).Draw(t, "hot")
+			part := rapid.Uint32Range(0, 10_000-hot).Draw(t, "part")
+			o.Counts[9], o.Counts[3], o.Counts[4] = hot, part, 10_000-hot-part
+			var d Decision
+			if d, s = Decide(cfg, s, &o); d.Changed {
+				t.Fatalf("changed to %x by %s with a cover of %d", d.Set, d.Rule, d.CoverBps)
+			}
+		}
+	})
+}
+
+// TestOrderOfWindowsDoesNotMatter also checks that the observation is only read.
+func TestOrderOfWindowsDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg, o := anyConfig(t), anyObservation(t)
+		other := *o
+		other.Windows = rapid.Permutation(o.Windows).Draw(t, "order")
+		a, sa := Decide(cfg, State{}, o)
+		b, sb := Decide(cfg, State{}, &other)
+		if a != b || sa != sb {
+			t.Fatalf("%+v and %+v", a, b)
+		}
+	})
+}
