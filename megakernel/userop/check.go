@@ -11,6 +11,7 @@ type usage struct {
 	words  map[string]int // operands and accessors used, with the line of the first use
 	loops  int            // FOR and WHILE in the text
 	nested bool           // one of them lies within another
+	broken bool           // the text could not be read to its end
 }
 
 // checker reads a body statement by statement. It accepts a subset of GLSL in
@@ -35,6 +36,7 @@ func checkBody(tokens []token, operands []string, p *problems) usage {
 	for c.peek().kind != tokenEnd && !c.broken {
 		c.statement()
 	}
+	c.usage.broken = c.broken
 	return c.usage
 }
 

@@ -3,56 +3,66 @@ package userop
 import "strings"
 
 // expression reads tokens up to one of the single characters in ends that
-// stands outside parentheses, and leaves that. It checks names, not grammar:
-// whatever the compiler makes of allowed tokens in balanced parentheses is an
-// expression or an error of the compiler.
+// stands outside parentheses, and leaves that. It checks names and the places
+// of parentheses and operands; the rest of the grammar and the types are the
+// compiler's. The text cannot mean more than an expression, because no token of
+// a statement is let through.
 func (c *checker) expression(ends, what string) {
 	depth, questions := 0, 0
+	operand := false // the last token ended an operand
 	for first := true; !c.broken; first = false {
 		t := c.peek()
 		switch {
 		case t.kind == tokenEnd:
 			c.fail("%s is not finished", what)
-			return
 		case depth == 0 && len(t.text) == 1 && strings.Contains(ends, t.text) && !(t.text == ":" && questions > 0):
 			if first {
 				c.fail("expected %s", what)
 			}
 			return
-		case t.kind == tokenIdentifier:
-			c.word(t)
-			continue
-		}
-		switch t.text {
-		case "(":
-			depth++
-			if depth > maxNesting {
-				c.fail("more than %d parentheses within one another", maxNesting)
-			}
-		case ")":
-			depth--
-		case "?":
-			questions++
-		case ":":
-			questions--
-		}
-		switch {
-		case depth < 0, questions < 0, t.text == "{", t.text == "}", t.text == ";":
-			c.fail("%s is not finished", what)
-		case t.text == "[", t.text == "]":
-			c.fail("arrays and indices are refused, no one checks them; use .x to .w, and load for tables")
-		case t.text == ",", t.text == "." && !c.swizzled():
-			if t.text == "." {
-				c.fail("expected .x, .y, .z, .w or several of them")
-			} else if depth == 0 {
-				c.fail("%s is not finished", what)
-			}
-		}
-		c.take()
-		if t.text == "." && !c.broken {
+		case t.kind != tokenPunctuation && operand:
+			c.fail("expected an operator or the end of %s", what)
+		case t.kind == tokenNumber:
 			c.take()
+			operand = true
+		case t.kind == tokenIdentifier:
+			operand = c.word(t)
+		default:
+			c.punctuation(t, &depth, &questions, &operand, what)
 		}
 	}
+}
+
+// punctuation takes a token of an expression that is neither name nor number.
+func (c *checker) punctuation(t token, depth, questions *int, operand *bool, what string) {
+	switch t.text {
+	case "(":
+		if *depth++; *depth > maxNesting {
+			c.fail("more than %d parentheses within one another", maxNesting)
+		} else if *operand {
+			c.fail("expected an operator or the end of %s", what)
+		}
+	case ")":
+		*depth--
+	case "?":
+		*questions++
+	case ":":
+		*questions--
+	case "[", "]":
+		c.fail("arrays and indices are refused, no one checks them; use .x to .w, and load for tables")
+	case ".":
+		if !c.swizzled() {
+			c.fail("expected .x, .y, .z, .w or several of them")
+			return
+		}
+		c.take()
+	}
+	if *depth < 0 || *questions < 0 || t.text == "{" || t.text == "}" || t.text == ";" || t.text == "," && *depth == 0 {
+		c.fail("%s is not finished", what)
+		return
+	}
+	*operand = t.text == ")" || t.text == "." || *operand && (t.text == "++" || t.text == "--")
+	c.take()
 }
 
 // swizzled reports whether the dot that comes next selects components.
@@ -65,11 +75,11 @@ func (c *checker) swizzled() bool {
 }
 
 // word takes a name within an expression, which has to be known and used as
-// what it is.
-func (c *checker) word(t token) {
+// what it is. It reports whether the name is an operand, not a callee.
+func (c *checker) word(t token) bool {
 	c.take()
 	called := c.is("(")
-	accessor := Accessors[t.text].Form != ""
+	_, accessor := Accessors[t.text]
 	switch {
 	case t.text == "FOR", t.text == "WHILE":
 		c.problems.add(t.line, "%s is a statement", t.text)
@@ -86,10 +96,14 @@ func (c *checker) word(t token) {
 			c.problems.add(t.line, "%s is no function", t.text)
 		}
 	case t.text == "true", t.text == "false":
+		return true
 	case statements[t.text]:
 		c.next--
 		c.fail("a statement begins within an expression")
 	default:
 		c.problems.add(t.line, "%s is refused: %s", t.text, refusal(t.text))
+		// After a keyword of GLSL nothing can be understood.
+		c.broken = c.broken || reserved[t.text]
 	}
+	return !called
 }

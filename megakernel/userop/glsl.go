@@ -41,8 +41,9 @@ func Prelude(ops []Opcode) string {
 }
 
 // Bodies defines the accessors and the opcodes' functions. It belongs at the
-// very end of a kernel, because it numbers the lines of each body as in its
-// file, in a source string whose number is the opcode's id.
+// very end of a kernel, because the numbers of its lines say in which file they
+// are: id * lineBase + the line of the file. Mesa ignores the number of a
+// source string, which would be the proper place for the file.
 func Bodies(ops []Opcode) string {
 	if len(ops) == 0 {
 		return ""
@@ -69,7 +70,7 @@ func (o *Opcode) define(b *strings.Builder) {
 	if o.MaxSteps > 0 {
 		o.defineSteps(b)
 	}
-	fmt.Fprintf(b, "#line %d %d\n%s}\n", o.BodyLine, o.ID, o.Body)
+	fmt.Fprintf(b, "#line %d\n%s}\n", int(o.ID)*lineBase+o.BodyLine, o.Body)
 }
 
 // defineSteps prints what gives the slot its steps or turns it away.
@@ -83,21 +84,26 @@ func (o *Opcode) defineSteps(b *strings.Builder) {
 	fmt.Fprintf(b, "    rm_steps = %s;\n", steps)
 }
 
-// The forms in which drivers name a line of a source string, see glcompute.
-var logPlace = regexp.MustCompile(`(?m)^((?:[A-Z]+: )?)(\d+)(?::(\d+)(?:\((\d+)\))?|\((\d+)\))`)
+// lineBase is more than the lines of a file or of a kernel.
+const lineBase = 1_000_000
 
-// Locate rewrites the places in a driver's log that lie in bodies: "16:12(5)"
+// The forms in which drivers name a line of source string 0 (Mesa with a
+// column, AMD without, NVIDIA), for lines of eight digits only.
+var logPlace = regexp.MustCompile(`\b0(?::(\d{8})\b(?:\((\d+)\))?|\((\d{8})\))`)
+
+// Locate rewrites the places in a driver's log that lie in bodies: "0:16000012(5)"
 // becomes "histogram.glsl:12:5".
 func Locate(log string, ops []Opcode) string {
 	return logPlace.ReplaceAllStringFunc(log, func(place string) string {
 		m := logPlace.FindStringSubmatch(place)
-		i := slices.IndexFunc(ops, func(o Opcode) bool { return strconv.FormatUint(uint64(o.ID), 10) == m[2] })
-		if i < 0 {
+		line, err := strconv.Atoi(m[1] + m[3])
+		i := slices.IndexFunc(ops, func(o Opcode) bool { return int(o.ID) == line/lineBase })
+		if err != nil || i < 0 {
 			return place
 		}
-		located := m[1] + ops[i].File + ":" + m[3] + m[5]
-		if m[4] != "" {
-			located += ":" + m[4]
+		located := fmt.Sprintf("%s:%d", ops[i].File, line%lineBase)
+		if m[2] != "" {
+			located += ":" + m[2]
 		}
 		return located
 	})

@@ -99,11 +99,15 @@ func Parse(file string, text []byte) (Opcode, error) {
 	op := h.op
 	op.File, op.BodyLine = file, line
 	op.idLine, op.nameLine = h.lines["id"], h.lines["name"]
+	before := len(p.list)
 	tokens, clean := lex(body, line, p)
+	understood := len(p.list) == before
 	op.Body = strings.TrimRight(clean, " \t\n") + "\n"
 	used := checkBody(tokens, op.Operands, p)
 	op.Loops, op.Nested = used.loops, used.nested
-	compare(&h, &used, p)
+	if understood && !used.broken {
+		compare(&h, &used, p)
+	}
 	return op, p.err()
 }
 
