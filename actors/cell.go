@@ -58,8 +58,9 @@ type cell struct {
 	replies []string      // waiting for a decision
 	taken   int           // how many of replies are on their way with one
 
-	dirty    bool // something newer than the last take
-	deciding bool // a wake is pending or a decision is on its way
+	dirty    bool   // something newer than the last take
+	deciding bool   // a wake is pending or a decision is on its way
+	accepted uint64 // records
 	folded   uint64
 	pacer    pacer
 
@@ -242,10 +243,10 @@ func (c *cell) takePriority() telemetry.Priority {
 }
 
 // totals returns what the cell has counted.
-func (c *cell) totals() (folded uint64, launches launchTotals) {
+func (c *cell) totals() (accepted, folded uint64, launches launchTotals) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.folded, c.launches
+	return c.accepted, c.folded, c.launches
 }
 
 // touch notes that somebody used the queue.

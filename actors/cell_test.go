@@ -57,7 +57,7 @@ func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
 	if c.decided() != dueOnRecord {
 		t.Fatal("asks for a decision on nothing new")
 	}
-	if folded, _ := c.totals(); folded != 1 {
+	if _, folded, _ := c.totals(); folded != 1 {
 		t.Fatalf("folded %d records, want 1", folded)
 	}
 }
@@ -286,7 +286,7 @@ func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 	close(finished)
 	<-taker
 
-	folded, _ := c.totals()
+	_, folded, _ := c.totals()
 	if want := uint32(seq[0].Load()); last.queue.QueueLen != want || requeues != uint64(want) {
 		t.Errorf("last decision saw length %d and all saw %d requeues, want %d", last.queue.QueueLen, requeues, want)
 	}

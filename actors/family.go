@@ -58,7 +58,7 @@ type letter struct {
 
 // tally counts what happened to one queue.
 type tally struct {
-	records, decisions, recommendations, heartbeats,
+	decisions, recommendations, heartbeats,
 	switches, held, submitted, stops atomic.Uint64
 }
 

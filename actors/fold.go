@@ -11,38 +11,90 @@ import (
 func (c *cell) fold(r *telemetry.Record, reply string, tick uint64) (wakes, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	src := c.source(r.Kind)
-	fresh, err := src.check(r.Incarnation, r.Seq)
+	var w wakes
+	var err error
+	switch r.Kind {
+	case telemetry.KindQueue:
+		w, err = c.foldQueue(&r.Header, &r.Queue)
+	case telemetry.KindGraph:
+		w, err = c.foldGraph(&r.Header, &r.Graph)
+	case telemetry.KindPriority:
+		if err = c.accept(&r.Header); err == nil {
+			c.priority.Merge(&r.Priority)
+			w = c.rank()
+		}
+	case telemetry.KindLaunch:
+		if err = c.accept(&r.Header); err == nil {
+			w = c.report(&r.Launch, true)
+		}
+	}
 	if err != nil {
 		return 0, err
 	}
-	if r.Kind == telemetry.KindQueue {
-		if err := c.count(&r.Queue, fresh); err != nil {
-			return 0, err
-		}
-	}
-	if fresh {
-		c.forget(r.Kind, src.incarnation)
-	}
-	src.accept(r.Incarnation, r.Seq)
+	c.accepted++
 	c.touched = tick
 	if reply != "" && len(c.replies) < maxReplies {
 		c.replies = append(c.replies, reply)
 	}
+	return w, nil
+}
 
-	switch r.Kind {
-	case telemetry.KindQueue:
-		c.queue.Merge(&r.Queue)
-	case telemetry.KindGraph:
-		c.graph.Merge(&r.Graph)
-	case telemetry.KindPriority:
-		c.priority.Merge(&r.Priority)
-		return c.rank(), nil
-	case telemetry.KindLaunch:
-		return c.report(&r.Launch, true), nil
+// foldFlat is fold for the records that come most.
+func (c *cell) foldFlat(r *telemetry.Flat, tick uint64) (w wakes, err error) {
+	c.mu.Lock()
+	if r.Kind == telemetry.KindQueue {
+		w, err = c.foldQueue(&r.Header, &r.Queue)
+	} else {
+		w, err = c.foldGraph(&r.Header, &r.Graph)
 	}
-	c.note(&r.Header)
+	if err == nil {
+		c.accepted++
+		c.touched = tick
+	}
+	c.mu.Unlock()
+	return w, err
+}
+
+func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue) (wakes, error) {
+	src := c.source(telemetry.KindQueue)
+	fresh, err := src.check(h.Incarnation, h.Seq)
+	if err == nil {
+		err = c.count(q, fresh)
+	}
+	if err != nil {
+		return 0, err
+	}
+	c.replace(h, src, fresh)
+	c.queue.Merge(q)
+	c.note(h)
 	return c.trigger(), nil
+}
+
+func (c *cell) foldGraph(h *telemetry.Header, g *telemetry.Graph) (wakes, error) {
+	if err := c.accept(h); err != nil {
+		return 0, err
+	}
+	c.graph.Merge(g)
+	c.note(h)
+	return c.trigger(), nil
+}
+
+// accept puts a record in its order, or refuses it.
+func (c *cell) accept(h *telemetry.Header) error {
+	src := c.source(h.Kind)
+	fresh, err := src.check(h.Incarnation, h.Seq)
+	if err == nil {
+		c.replace(h, src, fresh)
+	}
+	return err
+}
+
+// replace makes a record the newest of its source.
+func (c *cell) replace(h *telemetry.Header, src *source, fresh bool) {
+	if fresh {
+		c.forget(h.Kind, src.incarnation)
+	}
+	src.accept(h.Incarnation, h.Seq)
 }
 
 // count adds what the cumulative counters of a queue record grew by. They

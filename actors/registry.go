@@ -48,16 +48,18 @@ func (s *System) family(worker, queue string) *family {
 }
 
 // found remembers the family that was last found at each place, which saves
-// most records the way through two maps.
-type found [512]atomic.Pointer[family]
+// most records the way through two maps. A family is at the place of its name
+// or at the one beside it, where a decoder may keep the name.
+type found [telemetry.TokenPlaces]atomic.Pointer[family]
 
 // at returns the place of a queue.
-func (p *found) at(queue string) *atomic.Pointer[family] {
-	h := uint32(0)
-	for i := range len(queue) {
-		h = h*31 + uint32(queue[i])
-	}
-	return &p[(h^h>>16)%uint32(len(p))]
+func (p *found) at(queue string) *atomic.Pointer[family] { return &p[telemetry.TokenPlace(queue)] }
+
+// forget takes a family out.
+func (p *found) forget(f *family) {
+	place := telemetry.TokenPlace(f.name)
+	p[place].CompareAndSwap(f, nil)
+	p[place^1].CompareAndSwap(f, nil)
 }
 
 // introduce makes the family of a queue.

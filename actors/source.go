@@ -42,14 +42,22 @@ func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
 
 // accept records an accepted record.
 func (s *source) accept(incarnation, seq uint64) {
-	if s.known && incarnation != s.incarnation {
+	if !s.known || incarnation != s.incarnation {
+		s.begin(incarnation)
+	}
+	s.seq = seq
+}
+
+// begin starts a new incarnation.
+func (s *source) begin(incarnation uint64) {
+	if s.known {
 		if s.retired == nil {
 			s.retired = new(retired)
 		}
 		s.retired.incarnations[s.retired.oldest] = s.incarnation
 		s.retired.oldest = (s.retired.oldest + 1) % retiredPublishers
 	}
-	s.incarnation, s.seq, s.known = incarnation, seq, true
+	s.incarnation, s.known = incarnation, true
 }
 
 // publishedBy reports whether the current values came from that incarnation.

@@ -106,9 +106,9 @@ func (s *System) Queues() []QueueStatus {
 
 func (f *family) counts() Counts {
 	t := &f.tally
-	folded, launches := f.cell.totals()
+	accepted, folded, launches := f.cell.totals()
 	return Counts{
-		Records: t.records.Load(), Folded: folded,
+		Records: accepted, Folded: folded,
 		Decisions: t.decisions.Load(), Recommendations: t.recommendations.Load(), Heartbeats: t.heartbeats.Load(),
 		Launches: launches.launches, FailedLaunches: launches.failed,
 		SlotsSubmitted: t.submitted.Load(), SlotsExecuted: launches.executed, SlotsFaulted: launches.faulted,

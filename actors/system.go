@@ -2,7 +2,6 @@ package actors
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,49 +54,6 @@ func start(cfg Config, pub Publisher, t tap) (*System, error) {
 	}
 	s.ticking.Go(s.beat)
 	return s, nil
-}
-
-// Ingest folds a queue, graph, priority or launch record of a queue into its
-// cell. reply, if not empty, is answered with the next decision. It never
-// blocks on a decision and copies what it keeps. The error says why the record
-// was refused; an echo of an own launch report is dropped without one.
-func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string) error {
-	switch r.Kind {
-	case telemetry.KindQueue, telemetry.KindGraph, telemetry.KindPriority:
-	case telemetry.KindLaunch:
-		if r.Incarnation == s.cfg.Incarnation {
-			s.echoes.Add(1)
-			return nil
-		}
-	default:
-		s.refused.Add(1)
-		return fmt.Errorf("%w: %v", ErrKind, r.Kind)
-	}
-	err := s.with(worker, queue, func(f *family) error { return f.ingest(r, reply, s.tick.Load()) })
-	if err != nil {
-		s.refused.Add(1)
-	}
-	return err
-}
-
-func (f *family) ingest(r *telemetry.Record, reply string, tick uint64) error {
-	launch := r.Kind == telemetry.KindLaunch
-	if launch && f.device.view.Load().local {
-		return ErrForeignLaunch
-	}
-	w, err := f.cell.fold(r, reply, tick)
-	if err != nil {
-		return err
-	}
-	if launch {
-		f.device.reports(r.Incarnation)
-	}
-	f.tally.records.Add(1)
-	f.dispatch(w)
-	if w&fallenBehind != 0 {
-		runtime.Gosched()
-	}
-	return nil
 }
 
 // Announce takes over what a worker says of its device and lets its queues

@@ -16,6 +16,8 @@ type Decoder struct {
 	bound  [KindRejected + 1]*binding // to into
 	names  interner
 	tokens tokenCache
+	shapes shapeTable
+	flats  []Flat
 }
 
 // Reset starts over with another payload. The Decoder reads from payload until

@@ -49,39 +49,49 @@ func rangesOf[T any](fields []field[T]) []intRange {
 // flat decodes the next record into r and reports whether it did. If not, the
 // position is unchanged and r is undefined.
 func (d *Decoder) flat(r *Record) bool {
-	b, i := d.r.b, d.r.i
-	n, i := flatHead(b, i)
-	if i == 0 || i >= len(b) || int(b[i]) >= len(flatBodies) {
-		return false
-	}
-	kind := Kind(b[i])
-	body := flatBodies[kind]
-	if n < bodyStart || n-bodyStart > len(body) || body == nil {
-		return false
-	}
-	var head [flatSentNs + 1]uint64
-	seen, i := flatInts(b, i+1, flatHeader, head[:])
-	if i == 0 || seen&flatRequired != flatRequired {
-		return false
-	}
-	h := &r.Header
-	h.Kind, h.Minor, h.SentNs = kind, uint32(head[flatMinor]), int64(head[flatSentNs])
-	h.Incarnation, h.Seq = head[flatIncarnation], head[flatSeq]
-	if h.Queue, i = d.flatToken(b, i); i == 0 {
-		return false
-	}
-	var values [maxFlat]uint64 // 0 where absent
-	has, i := flatInts(b, i, body[:n-bodyStart], values[:])
+	var place uint16
+	i := d.flatRecord(d.r.b, d.r.i, &r.Header, &r.Queue, &r.Graph, &place)
 	if i == 0 {
-		return false
-	}
-	if kind == KindQueue {
-		r.Queue.assign(has, &values)
-	} else if r.Graph.assign(has, &values); r.Graph.validate() != nil {
 		return false
 	}
 	d.r.i = i
 	return true
+}
+
+// flatRecord decodes the record at b[i] into h and the body of its kind, and
+// returns the position after it, 0 if it is none for the hot path. place is
+// the token's.
+func (d *Decoder) flatRecord(b []byte, i int, h *Header, q *Queue, g *Graph, place *uint16) int {
+	n, i := flatHead(b, i)
+	if i == 0 || i >= len(b) || int(b[i]) >= len(flatBodies) {
+		return 0
+	}
+	kind := Kind(b[i])
+	body := flatBodies[kind]
+	if n < bodyStart || n-bodyStart > len(body) || body == nil {
+		return 0
+	}
+	var head [flatSentNs + 1]uint64
+	seen, i := flatInts(b, i+1, flatHeader, head[:])
+	if i == 0 || seen&flatRequired != flatRequired {
+		return 0
+	}
+	h.Kind, h.Minor, h.SentNs = kind, uint32(head[flatMinor]), int64(head[flatSentNs])
+	h.Incarnation, h.Seq = head[flatIncarnation], head[flatSeq]
+	if h.Queue, i = d.flatToken(b, i, place); i == 0 {
+		return 0
+	}
+	var values [maxFlat]uint64 // 0 where absent
+	has, i := flatInts(b, i, body[:n-bodyStart], values[:])
+	if i == 0 {
+		return 0
+	}
+	if kind == KindQueue {
+		q.assign(has, &values)
+	} else if g.assign(has, &values); g.validate() != nil {
+		return 0
+	}
+	return i
 }
 
 // flatHead reads the head of an array of up to 2^16-1 elements and returns
@@ -142,39 +152,28 @@ func flatInts(b []byte, i int, ranges []intRange, values []uint64) (has Presence
 	return has, i
 }
 
-// flatToken reads a nil or a short string that has been a token before, and
-// returns the position after it, 0 if it is anything else.
-func (d *Decoder) flatToken(b []byte, i int) (string, int) {
+// flatToken reads a nil or a token whose length is in its code, and returns
+// the position after it, 0 if it is anything else.
+func (d *Decoder) flatToken(b []byte, i int, place *uint16) (string, int) {
 	if i >= len(b) {
 		return "", 0
 	}
 	c := b[i]
 	i++
 	if c == codeNil {
+		*place = 0
 		return "", i
 	}
 	n := int(c & 0x1f)
 	if c&0xe0 != codeFixStr || n == 0 || len(b)-i < n {
 		return "", 0
 	}
-	token := b[i : i+n]
-	if known := d.tokens.at(token); *known == string(token) {
-		return *known, i + n
+	token, at, ok := d.token(b[i : i+n])
+	if !ok {
+		return "", 0
 	}
-	return "", 0
-}
-
-// tokenCache remembers the last token at each place. A map would do the same
-// at three times the cost.
-type tokenCache [512]string
-
-// at returns the place of a token.
-func (t *tokenCache) at(token []byte) *string {
-	h := uint32(0)
-	for _, c := range token {
-		h = h*31 + uint32(c)
-	}
-	return &t[(h^h>>16)%uint32(len(t))]
+	*place = uint16(at)
+	return token, i + n
 }
 
 // assign takes the values in the order of the schema. Naming the fields once

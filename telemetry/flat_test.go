@@ -16,9 +16,6 @@ var flatTokens = []string{"q-7", "q0", "a"}
 // with the same values and the same bytes; where not, nothing was consumed.
 func compareFlat(t interface{ Fatalf(string, ...any) }, payload []byte) bool {
 	var d Decoder
-	for _, token := range flatTokens {
-		*d.tokens.at([]byte(token)) = token
-	}
 	r := Record{Queue: fullQueue(), Graph: Graph{Has: HasAllGraph, NodeCount: 9}}
 	d.Reset(payload)
 	if len(payload) == 0 {

@@ -77,29 +77,20 @@ func decodeString(d *Decoder, s *spec, p *string) refusal {
 	if code != accepted {
 		return code
 	}
-	if s.typ == typeToken && len(b) > 0 {
-		if known := *d.tokens.at(b); known == string(b) {
-			*p = known
-			return accepted
-		}
-	}
-	switch {
-	case s.typ == typeToken:
-		if !validToken(b) || string(b) == BatchQueue {
+	ok := true
+	if s.typ == typeToken {
+		if *p, _, ok = d.token(b); !ok {
 			code = refuseToken
 		}
-	case !utf8.Valid(b):
+	} else if utf8.Valid(b) {
+		*p = d.names.get(b)
+	} else {
 		code = refuseText
 	}
 	if code != accepted {
 		d.r.i = at
-		return code
 	}
-	*p = d.names.get(b)
-	if s.typ == typeToken {
-		*d.tokens.at(b) = *p
-	}
-	return accepted
+	return code
 }
 
 func decodeList(d *Decoder, s *spec, p any) refusal {

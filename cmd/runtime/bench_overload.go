@@ -68,7 +68,8 @@ func (b *streamBench) overflow(ctx context.Context, w *ageWatch) error {
 		for i, queue := range benchQueues {
 			h := telemetry.Header{Incarnation: w.incarnation, Seq: uint64(n + 1), SentNs: time.Now().UnixNano()}
 			w.sent(queue, n, h.SentNs)
-			buf = appendBenchRecord(buf[:0], &h, n+i)
+			q := benchRecord(fullRecords, n*streamQueues+i)
+			buf = telemetry.AppendQueue(buf[:0], telemetry.FormArray, &h, &q)
 			if err := b.sender.PublishTelemetry(benchWorker, queue, buf); err != nil {
 				return err
 			}

@@ -35,6 +35,7 @@ func benchSoak(ctx context.Context, log *slog.Logger, duration time.Duration, re
 		if elapsed >= duration {
 			break
 		}
+		b.payloads.encode(fullRecords, perPayload)
 		if _, _, err := b.flood(ctx, perPayload); err != nil {
 			return err
 		}

@@ -104,9 +104,11 @@ func benchStream(ctx context.Context, log *slog.Logger, report *benchReport) err
 		return err
 	}
 	defer b.close()
-	for _, records := range []int{1, batchRecords} {
-		if err := b.ingest(ctx, records, report); err != nil {
-			return err
+	for _, content := range []content{fullRecords, deltaRecords} {
+		for _, records := range []int{1, batchRecords} {
+			if err := b.ingest(ctx, content, records, report); err != nil {
+				return err
+			}
 		}
 	}
 	if err := b.overload(ctx, report); err != nil {
@@ -115,71 +117,19 @@ func benchStream(ctx context.Context, log *slog.Logger, report *benchReport) err
 	return b.latency(ctx, report)
 }
 
-// payload is one encoded message and the queue token it goes to.
-type payload struct {
-	queue string
-	bytes []byte
-}
-
-// payloads encodes queue records of all queues in array form, in turn, the
-// given number in each payload. It is done before the clock starts: the cost
-// of encoding would make any ratio look better. All share one piece of memory
-// that is used again, so that neither side pays for collecting it.
-type payloads struct {
-	list  []payload
-	arena []byte
-}
-
-func (p *payloads) encode(perPayload int) []payload {
-	incarnation, sent := telemetry.NewIncarnation(), time.Now().UnixNano()
-	p.list, p.arena = p.list[:0], slices.Grow(p.arena[:0], streamRecords*maxBenchRecord)
-	for record := 0; record < streamRecords; {
-		from := len(p.arena)
-		next := payload{queue: telemetry.BatchQueue}
-		for range perPayload {
-			h := telemetry.Header{Incarnation: incarnation, Seq: uint64(1 + record/streamQueues), SentNs: sent}
-			queue := benchQueues[record%streamQueues]
-			if perPayload > 1 {
-				h.Queue = queue
-			} else {
-				next.queue = queue
-			}
-			p.arena = appendBenchRecord(p.arena, &h, record)
-			record++
-		}
-		next.bytes = p.arena[from:len(p.arena):len(p.arena)]
-		p.list = append(p.list, next)
-	}
-	return p.list
-}
-
-// maxBenchRecord is the size of the largest record of a benchmark in bytes.
-const maxBenchRecord = 64
-
-func appendBenchRecord(dst []byte, h *telemetry.Header, record int) []byte {
-	q := telemetry.Queue{
-		Has:      telemetry.HasQueueLen | telemetry.HasExpectedHitsPerItem | telemetry.HasHotOpcodeCount | telemetry.HasMaxPriorityAge,
-		QueueLen: uint32(1000 + record%50_000), ExpectedHitsPerItem: 1, HotOpcodeCount: 3, MaxPriorityAge: 5,
-	}
-	return telemetry.AppendQueue(dst, telemetry.FormArray, h, &q)
-}
-
-var benchQueues = func() (names [streamQueues]string) {
-	for i := range names {
-		names[i] = fmt.Sprintf("q%d", i)
-	}
-	return names
-}()
-
 // ingest compares records a second through the pipeline with records a second
 // that a bare subscriber receives of the same payloads.
-func (b *streamBench) ingest(ctx context.Context, records int, report *benchReport) error {
+func (b *streamBench) ingest(ctx context.Context, what content, records int, report *benchReport) error {
 	name := "ingest/single"
 	if records > 1 {
 		name = fmt.Sprintf("ingest/batch%d", records)
 	}
+	if what == deltaRecords {
+		name += "/delta"
+	}
 	var piped, bare, decided []float64
 	for range streamRounds {
+		b.payloads.encode(what, records)
 		rate, decisions, err := b.flood(ctx, records)
 		if err != nil {
 			return err
@@ -191,15 +141,18 @@ func (b *streamBench) ingest(ctx context.Context, records int, report *benchRepo
 		}
 		bare = append(bare, rate)
 	}
-	report.row(benchRow{Name: name, Value: median(piped), Unit: "records/s", Yardstick: "bare subscriber, same payloads", YardstickValue: median(bare)})
+	report.row(benchRow{
+		Name: name, Value: median(piped), Unit: "records/s", YardstickValue: median(bare),
+		Yardstick: fmt.Sprintf("bare subscriber, same payloads, %d bytes a record", b.payloads.meanBytes()),
+	})
 	report.row(benchRow{Name: name + "/decisions", Value: median(decided), Unit: "/s", Yardstick: "none"})
 	return nil
 }
 
-// flood publishes as fast as the node takes records in, and returns its rates
+// flood publishes what was encoded last as fast as the node takes records in, and returns its rates
 // until the newest record of every queue is decided on and recommended.
 func (b *streamBench) flood(ctx context.Context, perPayload int) (records, decisions float64, err error) {
-	list := b.payloads.encode(perPayload)
+	list := b.payloads.list
 	subjects := b.subjects(list, func(queue string) string { return b.sender.Subjects().Telemetry(benchWorker, queue) })
 	before, taken := b.node.system.Stats(), b.node.ingest.Stats().Records
 	runtime.GC() // each side starts without the other's garbage
@@ -233,7 +186,7 @@ func (b *streamBench) floodBare(ctx context.Context, perPayload int) (float64, e
 	if err := flush(ctx, b.receiver); err != nil {
 		return 0, err
 	}
-	list := b.payloads.encode(perPayload)
+	list := b.payloads.list
 	subjects := b.subjects(list, func(queue string) string { return "bare.v1.telemetry." + benchWorker + "." + queue })
 	runtime.GC()
 	start := time.Now()

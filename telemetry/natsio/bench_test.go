@@ -45,7 +45,7 @@ func BenchmarkIntake(b *testing.B) {
 	m := &nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0.a", Data: bytes.Repeat(queueRecord(1, ""), 32)}
 	b.ReportAllocs()
 	for b.Loop() {
-		k.message(m)
+		k.take(m)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/32, "ns/record")
 }
@@ -57,7 +57,7 @@ func BenchmarkIntakeAboveTheRate(b *testing.B) {
 	m := &nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0.a", Data: queueRecord(1, "")}
 	b.ReportAllocs()
 	for b.Loop() {
-		k.message(m)
+		k.take(m)
 	}
 }
 

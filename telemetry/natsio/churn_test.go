@@ -24,8 +24,8 @@ func heap() uint64 {
 func churn(k *intake, round int) {
 	for i := range hostileNames {
 		subject := fmt.Sprintf("ringmaster.v1.telemetry.w%d-%d.q%d-%d", round, i, round, i)
-		k.message(&nats.Msg{Subject: subject, Data: []byte("bad")})
-		k.message(&nats.Msg{Subject: subject, Data: queueRecord(uint32(i), fmt.Sprintf("q%d-%d", round, i))})
+		k.take(&nats.Msg{Subject: subject, Data: []byte("bad")})
+		k.take(&nats.Msg{Subject: subject, Data: queueRecord(uint32(i), fmt.Sprintf("q%d-%d", round, i))})
 	}
 }
 

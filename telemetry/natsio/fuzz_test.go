@@ -75,7 +75,7 @@ func TestIntakesAllocateAtMostFourTimesTheirPayload(t *testing.T) {
 		work := &WorkConsumer{conn: conn, cfg: DefaultWorkConfig(), pending: make(map[uint64]*batch),
 			handler: func(string, string, *telemetry.Work, int64, func(telemetry.Outcome, error)) {}}
 		for name, take := range map[string]func(){
-			"telemetry": func() { intake.message(&nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0.a", Data: payload}) },
+			"telemetry": func() { intake.take(&nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0.a", Data: payload}) },
 			"work": func() {
 				work.deliver(&heldMessage{subject: "ringmaster.v1.work.gpu0.a", payload: payload, metadata: deliveredAs(1, 1)})
 			},
@@ -164,7 +164,7 @@ func FuzzIntake(f *testing.F) {
 	f.Fuzz(func(t *testing.T, subject, reply string, payload []byte) {
 		sink := &strictSink{t: t, conn: conn}
 		k := newIntake(&Ingest{conn: conn, sink: sink, cfg: DefaultIngestConfig()}, unlimited)
-		k.message(&nats.Msg{Subject: subject, Reply: reply, Data: payload})
+		k.take(&nats.Msg{Subject: subject, Reply: reply, Data: payload})
 		refused := int(k.in.refused.Load())
 		if int(k.in.records.Load()) != sink.records || sink.records+refused == 0 {
 			t.Fatalf("%d records taken, %d seen by the sink, %d refused", k.in.records.Load(), sink.records, refused)

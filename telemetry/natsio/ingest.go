@@ -24,6 +24,15 @@ type Sink interface {
 	Latest(worker, queue string) (telemetry.Recommendation, bool)
 }
 
+// FlatSink is a Sink that takes the queue and graph records of a payload
+// together, where all of them are in array form and nothing is wrong with them.
+type FlatSink interface {
+	Sink
+	// IngestFlat is Ingest for the records of one payload. It calls refused for
+	// each that it refuses, with its place, and returns how many it took.
+	IngestFlat(worker string, records []telemetry.Flat, refused func(place int, why error)) (taken int)
+}
+
 // IngestConfig bounds what Serve accepts.
 type IngestConfig struct {
 	// Limits of one payload.
@@ -98,8 +107,8 @@ func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
 		subject string
 		handle  nats.MsgHandler
 	}{
-		{s.Telemetry("*", "*"), newIntake(in, cfg.Telemetry).message},
-		{s.Worker("*"), newIntake(in, cfg.Announcements).message},
+		{s.Telemetry("*", "*"), newIntake(in, cfg.Telemetry).take},
+		{s.Worker("*"), newIntake(in, cfg.Announcements).take},
 		{s.Snapshot("*", "*"), in.snapshot},
 	} {
 		sub, err := c.nc.Subscribe(to.subject, to.handle)

@@ -16,19 +16,29 @@ import (
 // decoder and record are used again for every message, so the steady state
 // allocates nothing here.
 type intake struct {
-	in      *Ingest
-	meter   *meter
-	decoder telemetry.Decoder
-	record  telemetry.Record
+	in       *Ingest
+	meter    *meter
+	subjects subjectCache
+	decoder  telemetry.Decoder
+	record   telemetry.Record
+
+	flat    FlatSink                   // nil if the sink is none
+	refused func(place int, why error) // refuseFlat, bound once
+	message *nats.Msg                  // in hand
+	worker  string                     // its sender
+	records []telemetry.Flat           // in it
 }
 
 func newIntake(in *Ingest, limit RateLimit) *intake {
-	return &intake{in: in, meter: newMeter(limit)}
+	k := &intake{in: in, meter: newMeter(limit)}
+	k.flat, _ = in.sink.(FlatSink)
+	k.refused = k.refuseFlat
+	return k
 }
 
-func (k *intake) message(m *nats.Msg) {
+func (k *intake) take(m *nats.Msg) {
 	k.in.messages.Add(1)
-	class, worker, queue, err := k.in.conn.cfg.Subjects.Parse(m.Subject)
+	class, worker, queue, err := k.subjects.parse(k.in.conn.cfg.Subjects, m.Subject)
 	if err != nil {
 		k.refuse(m, "", "", telemetry.ReasonOf(err), err)
 		return
@@ -40,12 +50,20 @@ func (k *intake) message(m *nats.Msg) {
 		k.refuse(m, worker, queue, ReasonRateLimited, errRateLimited)
 		return
 	}
+	if k.flat != nil && class == telemetry.SubjectTelemetry && m.Reply == "" {
+		if records, ok := k.decoder.Flat(m.Data, k.in.cfg.Limits); ok && nameQueues(queue, records) {
+			k.meter.charge(sender, len(records))
+			k.message, k.worker, k.records = m, worker, records
+			k.in.records.Add(uint64(k.flat.IngestFlat(worker, records, k.refused)))
+			return
+		}
+	}
 	records, err := telemetry.Check(m.Data, k.in.cfg.Limits)
 	if err != nil {
 		k.refuse(m, worker, queue, telemetry.ReasonOf(err), err)
 		return
 	}
-	k.meter.charge(sender, records, now)
+	k.meter.charge(sender, records)
 	answering := -1 // index of the record that takes the reply subject along
 	if m.Reply != "" && class == telemetry.SubjectTelemetry {
 		if k.in.conn.answerable(m.Reply) {
@@ -119,6 +137,32 @@ func nameQueue(subject, header string) (queue, reason string, err error) {
 		return "", telemetry.ReasonInconsistent, errOtherName
 	}
 	return subject, "", nil
+}
+
+// nameQueues puts the names of their queues into records. It reports false if
+// one of them has none or a wrong one, which nameQueue then explains.
+func nameQueues(subject string, records []telemetry.Flat) bool {
+	if subject == telemetry.BatchQueue {
+		for i := range records {
+			if records[i].Header.Queue == "" {
+				return false
+			}
+		}
+		return true
+	}
+	place := uint16(telemetry.TokenPlace(subject))
+	for i := range records {
+		if q := records[i].Header.Queue; q != "" && q != subject {
+			return false
+		}
+		records[i].Header.Queue, records[i].Place = subject, place
+	}
+	return true
+}
+
+// refuseFlat refuses one of the records in hand.
+func (k *intake) refuseFlat(place int, why error) {
+	k.refuse(k.message, k.worker, k.records[place].Header.Queue, telemetry.ReasonOf(why), why)
 }
 
 // lastTrigger returns the index of the last valid record of the payload that

@@ -1,0 +1,190 @@
+package telemetry
+
+import "encoding/binary"
+
+// A publisher's records look alike: the same field is as wide as it was last
+// time, or absent again. A shape is one such layout of a flat body. Whether
+// bytes have it is decided by comparing words under a mask, and each value is
+// then at a place known before, which is a third of the work of going from
+// value to value. The values themselves are checked as ever.
+type shape struct {
+	fields  uint8 // elements of the body
+	words   uint8 // words of eight bytes that cover the body, counted from its end
+	size    uint8 // bytes of the body
+	checked uint8 // how many of check are used
+	has     Presence
+	sum     uint64 // tells shapes apart
+	word    [shapeWords]struct{ mask, want uint64 }
+	at      [maxFlat]uint8  // where the eight bytes begin that end with a value
+	keep    [maxFlat]uint64 // which of their bits it is, none for nil
+	check   [maxFlat]uint8  // fields that could be out of their range
+}
+
+// shapeWords cover a body of maxFlat fields of nine bytes.
+const shapeWords = (maxFlat*9 + 7) / 8
+
+// shapeTable remembers shapes, and for each token and kind which one came last.
+type shapeTable struct {
+	last  [TokenPlaces][2]uint8 // index into known; 0 is no shape
+	known [64]shape
+}
+
+func (t *shapeTable) of(r *Flat) *uint8 {
+	return &t.last[r.Place%TokenPlaces][(r.Kind-KindQueue)%2]
+}
+
+// quick decodes the record at b[i] and returns the position after it and the
+// number of its elements; 0 if it is none for the hot path.
+func (d *Decoder) quick(b []byte, i int, r *Flat) (after, n int) {
+	n, body := d.quickHead(b, i, r)
+	if body != 0 {
+		last := d.shapes.of(r)
+		s := &d.shapes.known[*last%uint8(len(d.shapes.known))]
+		if int(s.fields) == n-bodyStart && len(b)-body >= int(s.size) {
+			if s.decode(b[body-bodyMargin:body+int(s.size)], r) {
+				return body + int(s.size), n
+			}
+		}
+	}
+	after = d.flatRecord(b, i, &r.Header, &r.Queue, &r.Graph, &r.Place)
+	if after == 0 {
+		return 0, 0
+	}
+	if body == 0 {
+		n, _ = flatHead(b, i)
+	} else {
+		*d.shapes.of(r) = d.shapes.learn(r.Kind, n-bodyStart, b[body:after])
+	}
+	return after, n
+}
+
+// headMost is the most bytes from a record's kind to the code of its queue.
+const headMost = 2 + 9 + 9 + 9 + 1
+
+// quickHead reads a header as own publishers write it and returns where the
+// body begins and how many elements the record has, 0 if it looks different.
+func (d *Decoder) quickHead(b []byte, i int, r *Flat) (n, body int) {
+	n, i = flatHead(b, i)
+	if i == 0 || len(b)-i < headMost || n < bodyStart {
+		return 0, 0
+	}
+	p := (*[headMost]byte)(b[i:])
+	kind := Kind(p[0])
+	if kind != KindQueue && kind != KindGraph || p[1] > codePosFixMax || p[2] != codeUint64 {
+		return 0, 0
+	}
+	r.Kind, r.Minor, r.Incarnation = kind, uint32(p[1]), binary.BigEndian.Uint64(p[3:11])
+	size := 1
+	switch c := p[11]; {
+	case c <= codePosFixMax:
+		r.Seq = uint64(c)
+	case c == codeUint16:
+		r.Seq, size = uint64(binary.BigEndian.Uint16(p[12:])), 3
+	case c == codeUint32:
+		r.Seq, size = uint64(binary.BigEndian.Uint32(p[12:])), 5
+	default:
+		return 0, 0
+	}
+	sent := p[11+size:]
+	if sent[0] != codeUint64 || r.Incarnation == 0 || r.Seq == 0 {
+		return 0, 0
+	}
+	if r.SentNs = int64(binary.BigEndian.Uint64(sent[1:9])); r.SentNs < 0 {
+		return 0, 0
+	}
+	r.Header.Queue, body = d.flatToken(b, i+11+size+9, &r.Place)
+	return n, body
+}
+
+// bodyMargin is how many bytes before a body its shape may look at. A head has more.
+const bodyMargin = 16
+
+// decode reads a body that has this shape into r and reports whether it has it
+// and every value is in its range. b ends with the body and begins bodyMargin
+// bytes before it.
+func (s *shape) decode(b []byte, r *Flat) bool {
+	w := b[len(b)-8*int(s.words):]
+	var differ uint64
+	for k := range s.word[:s.words] {
+		x := &s.word[k]
+		differ |= (binary.LittleEndian.Uint64(w[8*k:]) ^ x.want) & x.mask
+	}
+	if differ != 0 {
+		return false
+	}
+	var values [maxFlat]uint64
+	for f := range s.at[:s.fields] {
+		values[f] = binary.BigEndian.Uint64(b[s.at[f]:]) & s.keep[f]
+	}
+	ranges := flatBodies[r.Kind]
+	for _, f := range s.check[:s.checked] {
+		if x := &ranges[f]; values[f]-x.low > x.span {
+			return false
+		}
+	}
+	if r.Kind == KindQueue {
+		r.Queue.assign(s.has, &values)
+		return true
+	}
+	r.Graph.assign(s.has, &values)
+	return r.Graph.validate() == nil
+}
+
+// learn returns the number of the shape of a body that was decoded the
+// general way.
+func (t *shapeTable) learn(kind Kind, fields int, body []byte) uint8 {
+	sum := uint64(kind)
+	for i := 0; i < len(body); i += 1 + valueBytes(body[i]) {
+		sum = (sum ^ uint64(layoutCode(body[i]))) * hashA
+		sum ^= sum >> 29
+	}
+	number := uint8(1 + sum%uint64(len(t.known)-1))
+	if s := &t.known[number]; s.sum != sum {
+		s.learn(kind, sum, fields, body)
+	}
+	return number
+}
+
+// layoutCode is what a shape compares of a value: its code, and of one that is
+// its own code only that it is.
+func layoutCode(c byte) byte {
+	if c <= codePosFixMax {
+		return 0
+	}
+	return c
+}
+
+// valueBytes is how many bytes follow the code of an unsigned integer or nil.
+func valueBytes(c byte) int {
+	if c >= codeUint8 && c <= codeUint64 {
+		return 1 << (c - codeUint8)
+	}
+	return 0
+}
+
+func (s *shape) learn(kind Kind, sum uint64, fields int, body []byte) {
+	*s = shape{fields: uint8(fields), size: uint8(len(body)), words: uint8((len(body) + 7) / 8), sum: sum}
+	pad := 8*int(s.words) - len(body) // bytes of the first word before the body
+	i := 0
+	for f, limits := range flatBodies[kind][:fields] {
+		c, size := body[i], valueBytes(body[i])
+		mask := uint64(0xff)
+		if c <= codePosFixMax {
+			mask = 0x80
+		}
+		x, shift := &s.word[(pad+i)/8], 8*((pad+i)%8)
+		x.mask |= mask << shift
+		x.want |= uint64(layoutCode(c)) << shift
+		i += 1 + size
+		s.at[f] = uint8(bodyMargin + i - 8)
+		if c == codeNil {
+			continue
+		}
+		s.has |= 1 << f
+		s.keep[f] = 1<<(8*max(size, 1)) - 1
+		if limits.low > 0 || limits.span < s.keep[f] {
+			s.check[s.checked] = uint8(f)
+			s.checked++
+		}
+	}
+}
