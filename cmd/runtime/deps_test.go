@@ -30,6 +30,7 @@ var projectImports = map[string][]string{
 	"megakernel/tuner":              {"megakernel/policy"},                                                  // tuning speaks in the policy's limits
 	"megakernel/userop":             nil,                                                                    // opcode files are read without a device
 	"megakernel":                    {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop"}, // the engine executes plans
+	"megakernel/faultgl":            {"megakernel"},                                                         // a device that fails on purpose
 	"actors":                        {"megakernel/policy", "megakernel/tuner", "telemetry"},                 // state and routing only
 	"megakernel/kernelcache/hotset": nil,                                                                    // promotion is a function of values
 	"megakernel/kernelcache/disk":   nil,                                                                    // files of bytes, whatever made them

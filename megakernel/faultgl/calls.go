@@ -1,0 +1,137 @@
+package faultgl
+
+import "time"
+
+// The calls that a lost or hanging device answers otherwise. Those that make
+// something fail, those that wait block in a hang, the rest does nothing once
+// the context is lost.
+
+func (d *Device) Dispatch(program, groupsX uint32) {
+	d.dispatch(func() { d.Device.Dispatch(program, groupsX) })
+}
+
+func (d *Device) DispatchIndirect(program, buffer uint32, offset int) {
+	d.dispatch(func() { d.Device.DispatchIndirect(program, buffer, offset) })
+}
+
+func (d *Device) Check() error {
+	d.mu.Lock()
+	loss := d.loss
+	d.mu.Unlock()
+	if loss != nil {
+		return loss
+	}
+	return d.Device.Check()
+}
+
+func (d *Device) GraphicsReset() uint32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.status != 0 {
+		return d.status
+	}
+	return d.Device.GraphicsReset()
+}
+
+func (d *Device) Finish() {
+	if !d.dead() {
+		d.Device.Finish()
+	}
+}
+
+func (d *Device) EndTimer() uint64 {
+	ns := d.Device.EndTimer()
+	if d.dead() {
+		return 0
+	}
+	return ns
+}
+
+func (d *Device) WaitFence(fence uintptr, timeoutNs uint64) (bool, error) {
+	limit := min(time.Duration(min(timeoutNs, 1<<62)), time.Hour)
+	if limit == 0 {
+		limit = 1 // only ask
+	}
+	loss, hangs := d.wait(limit)
+	switch {
+	case loss != nil:
+		return false, loss
+	case hangs:
+		return false, nil
+	}
+	return d.Device.WaitFence(fence, timeoutNs)
+}
+
+func (d *Device) QueryResult(query uint32) (uint64, bool) {
+	if loss, hangs := d.wait(1); loss != nil || hangs {
+		return 0, false
+	}
+	return d.Device.QueryResult(query)
+}
+
+func (d *Device) ReadBuffer(buffer uint32, offset int, dst []byte) {
+	if !d.dead() {
+		d.Device.ReadBuffer(buffer, offset, dst)
+	}
+}
+
+func (d *Device) WriteBuffer(buffer uint32, offset int, data []byte) {
+	if !d.lost() {
+		d.Device.WriteBuffer(buffer, offset, data)
+	}
+}
+
+func (d *Device) CopyBuffer(src uint32, srcOffset int, dst uint32, dstOffset, size int) {
+	if !d.lost() {
+		d.Device.CopyBuffer(src, srcOffset, dst, dstOffset, size)
+	}
+}
+
+func (d *Device) ClearBuffer(buffer uint32, offset, size int) {
+	if !d.lost() {
+		d.Device.ClearBuffer(buffer, offset, size)
+	}
+}
+
+func (d *Device) NewBuffer(size int) (uint32, error) {
+	if err := d.lossError(); err != nil {
+		return 0, err
+	}
+	return d.Device.NewBuffer(size)
+}
+
+func (d *Device) NewMapped(size int) (uint32, error) {
+	if err := d.lossError(); err != nil {
+		return 0, err
+	}
+	return d.Device.NewMapped(size)
+}
+
+func (d *Device) CompileCompute(source string) (uint32, error) {
+	if err := d.lossError(); err != nil {
+		return 0, err
+	}
+	return d.Device.CompileCompute(source)
+}
+
+func (d *Device) LoadProgramBinary(format uint32, data []byte) (uint32, error) {
+	if err := d.lossError(); err != nil {
+		return 0, err
+	}
+	return d.Device.LoadProgramBinary(format, data)
+}
+
+func (d *Device) ProgramBinary(program uint32) (uint32, []byte, error) {
+	if err := d.lossError(); err != nil {
+		return 0, nil, err
+	}
+	return d.Device.ProgramBinary(program)
+}
+
+func (d *Device) lossError() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.loss
+}
+
+func (d *Device) lost() bool { return d.lossError() != nil }

@@ -1,0 +1,182 @@
+package faultgl
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"ringmaster/megakernel"
+)
+
+// Kind is a kind of fault.
+type Kind uint8
+
+// Kinds of faults. The first three are resets.
+const (
+	Guilty   Kind = iota + 1 // a reset that this context caused
+	Innocent                 // a reset that another context caused
+	Unknown                  // a reset that nobody is known to have caused
+	Garbage                  // a status that means nothing; the device is well
+	Hang                     // the dispatch never ends
+)
+
+func (k Kind) String() string {
+	switch k {
+	case Guilty:
+		return "guilty"
+	case Innocent:
+		return "innocent"
+	case Unknown:
+		return "unknown"
+	case Garbage:
+		return "garbage"
+	case Hang:
+		return "hang"
+	}
+	return fmt.Sprintf("fault kind %d", uint8(k))
+}
+
+// GarbageStatus is what GraphicsReset answers after a Garbage fault.
+const GarbageStatus uint32 = 0xDEADBEEF
+
+// Fault is what happens at one dispatch.
+type Fault struct {
+	Kind     Kind
+	Dispatch int  // which dispatch of the device, from 1
+	After    bool // the dispatch still reaches the device, and finishes before a reset
+}
+
+// Loss is the error of a device after a reset.
+type Loss struct{ Kind Kind }
+
+func (l Loss) Error() string { return fmt.Sprintf("faultgl: the context is lost (%s)", l.Kind) }
+
+// Lost marks the error as the loss of a context.
+func (l Loss) Lost() bool { return true }
+
+// Device is a device with faults. Calls that it does not name pass through.
+type Device struct {
+	megakernel.Device
+
+	mu       sync.Mutex
+	faults   []Fault
+	count    int
+	status   uint32
+	loss     error
+	hung     chan struct{} // closed when the hang begins
+	released chan struct{} // closed by Release
+	hanging  bool
+	freed    bool
+}
+
+// Wrap puts a layer with faults over a device.
+func Wrap(dev megakernel.Device, faults ...Fault) *Device {
+	return &Device{Device: dev, faults: faults, hung: make(chan struct{}), released: make(chan struct{})}
+}
+
+// Dispatches is the number of dispatches so far.
+func (d *Device) Dispatches() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.count
+}
+
+// Hung is closed when a Hang has begun.
+func (d *Device) Hung() <-chan struct{} { return d.hung }
+
+// Release ends a hang, now or as soon as it begins: whoever waited goes on, with
+// a lost context. It may be called twice.
+func (d *Device) Release() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.freed {
+		d.freed = true
+		close(d.released)
+	}
+}
+
+// Fail lets the reset of a kind happen now, as the reset of an idle device.
+func (d *Device) Fail(k Kind) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail(k)
+}
+
+// fail makes a fault happen. Called with mu held.
+func (d *Device) fail(k Kind) {
+	switch k {
+	case Guilty:
+		d.status = megakernel.ResetGuilty
+	case Innocent:
+		d.status = megakernel.ResetInnocent
+	case Unknown:
+		d.status = megakernel.ResetUnknown
+	case Garbage:
+		d.status = GarbageStatus
+		return
+	case Hang:
+		if !d.hanging {
+			d.hanging = true
+			close(d.hung)
+		}
+		return
+	}
+	d.loss = Loss{k}
+}
+
+// dispatch counts a dispatch, runs it if it still reaches the device, and makes
+// its fault happen.
+func (d *Device) dispatch(run func()) {
+	d.mu.Lock()
+	d.count++
+	var fault Fault
+	for _, f := range d.faults {
+		if f.Dispatch == d.count {
+			fault = f
+		}
+	}
+	reaches := d.loss == nil && !d.hanging && (fault.Kind == 0 || fault.After || fault.Kind == Garbage)
+	d.mu.Unlock()
+	if reaches {
+		run()
+		if fault.After {
+			d.Device.Finish()
+		}
+	}
+	if fault.Kind != 0 {
+		d.Fail(fault.Kind)
+	}
+}
+
+// wait blocks while the device hangs, at most for a time if limit is positive,
+// and returns the loss if there is one and whether the device still hangs.
+func (d *Device) wait(limit time.Duration) (loss error, hangs bool) {
+	d.mu.Lock()
+	hanging, loss := d.hanging, d.loss
+	d.mu.Unlock()
+	if !hanging {
+		return loss, false
+	}
+	var expired <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		expired = timer.C
+	}
+	select {
+	case <-d.released:
+	case <-expired:
+		return nil, true
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.hanging = false
+	d.fail(Unknown)
+	return d.loss, false
+}
+
+// dead waits out a hang and reports whether the context is lost.
+func (d *Device) dead() bool {
+	loss, _ := d.wait(0)
+	return loss != nil
+}

@@ -1,0 +1,96 @@
+package faultgl
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"ringmaster/megakernel"
+)
+
+// well is a device that counts what reaches it.
+type well struct {
+	megakernel.Device
+	dispatches, reads int
+}
+
+func (w *well) Dispatch(program, groups uint32)                { w.dispatches++ }
+func (w *well) DispatchIndirect(program, buffer uint32, o int) { w.dispatches++ }
+func (w *well) Finish()                                        {}
+func (w *well) Check() error                                   { return nil }
+func (w *well) GraphicsReset() uint32                          { return megakernel.ResetNone }
+func (w *well) ReadBuffer(uint32, int, []byte)                 { w.reads++ }
+func (w *well) NewBuffer(int) (uint32, error)                  { return 1, nil }
+func (w *well) WaitFence(uintptr, uint64) (bool, error)        { return true, nil }
+
+func TestResetHappensAtItsDispatchAndStays(t *testing.T) {
+	for kind, status := range map[Kind]uint32{
+		Guilty: megakernel.ResetGuilty, Innocent: megakernel.ResetInnocent, Unknown: megakernel.ResetUnknown,
+	} {
+		for _, after := range []bool{false, true} {
+			w := &well{}
+			d := Wrap(w, Fault{Kind: kind, Dispatch: 3, After: after})
+			d.Dispatch(1, 1)
+			d.DispatchIndirect(1, 2, 0)
+			if err := d.Check(); err != nil || d.GraphicsReset() != megakernel.ResetNone {
+				t.Errorf("%s: before its dispatch: %v, status %d", kind, err, d.GraphicsReset())
+			}
+			for range 2 {
+				d.Dispatch(1, 1)
+				if err := d.Check(); !megakernel.Lost(err) || !errors.Is(err, Loss{kind}) || d.GraphicsReset() != status {
+					t.Errorf("%s: %v, status %d", kind, err, d.GraphicsReset())
+				}
+			}
+			reached := 2
+			if after {
+				reached = 3
+			}
+			if w.dispatches != reached || d.Dispatches() != 4 {
+				t.Errorf("%s, after %v: %d of %d dispatches reached the device", kind, after, w.dispatches, d.Dispatches())
+			}
+			d.ReadBuffer(1, 0, nil)
+			if _, err := d.NewBuffer(4); !megakernel.Lost(err) || w.reads != 0 {
+				t.Errorf("%s: a lost device was used: %v, %d reads", kind, err, w.reads)
+			}
+			if done, err := d.WaitFence(1, 0); done || !megakernel.Lost(err) {
+				t.Errorf("%s: fence %v, %v", kind, done, err)
+			}
+		}
+	}
+}
+
+func TestGarbageIsAStatusOfADeviceThatIsWell(t *testing.T) {
+	w := &well{}
+	d := Wrap(w, Fault{Kind: Garbage, Dispatch: 1})
+	d.Dispatch(1, 1)
+	if err := d.Check(); err != nil || d.GraphicsReset() != GarbageStatus || w.dispatches != 1 {
+		t.Errorf("%v, status %#x, %d dispatches", err, d.GraphicsReset(), w.dispatches)
+	}
+}
+
+func TestHangBlocksWhoWaitsUntilItIsReleased(t *testing.T) {
+	w := &well{}
+	d := Wrap(w, Fault{Kind: Hang, Dispatch: 1})
+	d.Dispatch(1, 1)
+	<-d.Hung()
+	for _, timeout := range []uint64{0, 1000} {
+		if done, err := d.WaitFence(1, timeout); done || err != nil {
+			t.Errorf("fence of a hanging device: %v, %v", done, err)
+		}
+	}
+	var waiting sync.WaitGroup
+	finished := make(chan struct{})
+	waiting.Go(func() { d.Finish(); close(finished) })
+	waiting.Go(func() { d.ReadBuffer(1, 0, nil) })
+	select {
+	case <-finished:
+		t.Error("Finish returned while the device hangs")
+	default:
+	}
+	d.Release()
+	d.Release()
+	waiting.Wait()
+	if err := d.Check(); !megakernel.Lost(err) || w.reads != 0 {
+		t.Errorf("after the release: %v, %d reads", err, w.reads)
+	}
+}
