@@ -1,6 +1,6 @@
 //! id: 17
 //! name: dfa
-//! operands: text, bytes, table, before, matches
+//! operands: text, bytes, table, begin, matches
 //! side-effects: yes
 //! idempotent: no
 //! max-steps: 8192
@@ -12,11 +12,11 @@
 // table a word offset of 256 next states for each state. Bit 31 of a next state
 // marks a match. matches is the word that the matches are added to.
 //
-// A piece begins in state 0. If before is not 0, the byte before the piece is
-// stepped over first, without counting; this is exact for automata whose state
-// depends on the last byte only.
+// A piece begins in state 0. If it does not lie at begin, where the whole text
+// does, the byte before it is stepped over first, without counting; this is exact
+// for automata whose state depends on the last byte only.
 uint state = 0u;
-if (before != 0u) {
+if (text != begin) {
     uint at = text - 1u;
     uint byte = load(at >> 2) >> (8u * (at & 3u)) & 255u;
     state = load(table + byte) & 0x7FFFFFFFu;

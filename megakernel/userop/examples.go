@@ -18,9 +18,9 @@ const matchBit = 1 << 31
 
 // dfa is the reference of docs/opcodes/dfa.glsl.
 func dfa(s *Slot) {
-	text, bytes, table, before, matches := s.Args[0], s.Args[1], s.Args[2], s.Args[3], s.Args[4]
+	text, bytes, table, begin, matches := s.Args[0], s.Args[1], s.Args[2], s.Args[3], s.Args[4]
 	state := uint32(0)
-	if before != 0 {
+	if text != begin {
 		state = s.Load(table+byteAt(s, text-1)) &^ matchBit
 	}
 	found := uint32(0)

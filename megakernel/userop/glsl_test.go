@@ -38,7 +38,7 @@ func TestOperandsAreTheArgumentsInOrder(t *testing.T) {
 	text := Bodies(examples(t)[1:2])
 	for _, line := range []string{
 		"const uint text = rm_a0.x;", "const uint bytes = rm_a0.y;", "const uint table = rm_a0.z;",
-		"const uint before = rm_a0.w;", "const uint matches = rm_a1.x;",
+		"const uint begin = rm_a0.w;", "const uint matches = rm_a1.x;",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %q in:\n%s", line, text)

@@ -95,7 +95,7 @@ func TestReferencesOfTheExamples(t *testing.T) {
 	if window[900] != 2 || whole.Word != 1 {
 		t.Errorf("two words are %d, the last state is %d", window[900], whole.Word)
 	}
-	if run(1, 3, 1, 300, 1, 901); window[901] != 0 {
+	if run(1, 3, 1, 300, 0, 901); window[901] != 0 {
 		t.Error("a piece within a word begins a word")
 	}
 	window[100], window[101] = math.Float32bits(1.5), math.Float32bits(2)
