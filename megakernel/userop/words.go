@@ -1,7 +1,9 @@
 package userop
 
 import (
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -43,6 +45,15 @@ var Accessors = map[string]Accessor{
 	"fail":         {"void fail(uint code)", "Ends the slot in user fault code, below 3840.", accessNone},
 	"FOR":          {"FOR(i, count) { … }", "Runs the block for i = 0 … count - 1; count is evaluated once. Each turn is a step.", accessNone},
 	"WHILE":        {"WHILE(condition) { … }", "Runs the block while the condition holds. Each turn is a step.", accessNone},
+}
+
+// List is the accessors in the order of their names.
+func List() []Accessor {
+	var list []Accessor
+	for _, name := range slices.Sorted(maps.Keys(Accessors)) {
+		list = append(list, Accessors[name])
+	}
+	return list
 }
 
 // reservedPrefix begins every name that the accessors' own code uses.
