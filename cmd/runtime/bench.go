@@ -19,9 +19,10 @@ import (
 
 // benchCmd measures a part of Ringmaster beside a yardstick in the same run.
 type benchCmd struct {
-	Name []string `arg:"" enum:"policy,decode,ring,stream,soak" help:"What to measure: policy, decode, ring, stream, soak."`
+	Name []string `arg:"" enum:"policy,decode,ring,stream,soak,tuner" help:"What to measure: policy, decode, ring, stream, soak, tuner."`
 	JSON bool     `help:"One JSON object a line; the first names the CPU and the GL renderer."`
 	glFlags
+	tunerFlags
 
 	Duration time.Duration `default:"10m" help:"Length of a soak."`
 	Slots    int           `default:"0" help:"Slots of a ring drain; 0 chooses by device (1 Mi on a software renderer, 4 Mi otherwise)."`
@@ -62,6 +63,10 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 			benchPolicy(&report)
 		case "soak":
 			if err := benchSoak(ctx, log, c.Duration, &report); err != nil {
+				return err
+			}
+		case "tuner":
+			if err := benchTuner(ctx, &c.tunerFlags, &report); err != nil {
 				return err
 			}
 		case "decode":

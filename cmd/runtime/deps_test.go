@@ -54,6 +54,7 @@ var externalOwners = []struct {
 	{"github.com/alecthomas/kong", []string{"cmd/runtime"}, "flags belong to the command"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
+	{"gonum.org/v1/gonum/blas", []string{"megakernel/tuner/search"}, "vector kernels of the tuner's models"},
 	{"github.com/HdrHistogram/", []string{"cmd/runtime"}, "client-side latency is the command's report"},
 }
 

@@ -1,0 +1,185 @@
+package search
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"ringmaster/megakernel/tuner/space"
+)
+
+// features are the views of a configuration that a tree may split on: the
+// coordinate of each parameter, whether it has a certain value, and the
+// logarithm of the product of each pair of numbers.
+type features struct {
+	space *space.Space
+	logs  [][]float32 // by parameter and level; nil if not positive numbers
+	hots  [][2]int    // parameter and level
+	pairs [][2]int
+}
+
+// maxHots is the number of levels up to which each value is a feature.
+const maxHots = 8
+
+func newFeatures(s *space.Space) *features {
+	f := &features{space: s}
+	for j, p := range s.Params() {
+		var logs []float32
+		if len(p.Numbers) > 2 && p.Numbers[0] > 0 {
+			for _, v := range p.Numbers {
+				logs = append(logs, float32(math.Log(v)))
+			}
+		}
+		f.logs = append(f.logs, logs)
+		if n := len(p.Values); n > 2 && (n <= maxHots || p.Numbers == nil) {
+			for l := range n {
+				f.hots = append(f.hots, [2]int{j, l})
+			}
+		}
+	}
+	for i := range f.logs {
+		for j := range i {
+			if f.logs[i] != nil && f.logs[j] != nil {
+				f.pairs = append(f.pairs, [2]int{j, i})
+			}
+		}
+	}
+	return f
+}
+
+func (f *features) n() int { return len(f.logs) + len(f.hots) + len(f.pairs) }
+
+// of computes the features of a configuration into to.
+func (f *features) of(config int, to []float32) {
+	levels := f.space.Levels(config)
+	for j, p := range f.space.Params() {
+		to[j] = float32(p.Coords[levels[j]])
+	}
+	to = to[len(levels):]
+	for i, h := range f.hots {
+		to[i] = 0
+		if int(levels[h[0]]) == h[1] {
+			to[i] = 1
+		}
+	}
+	to = to[len(f.hots):]
+	for i, p := range f.pairs {
+		to[i] = f.logs[p[0]][levels[p[0]]] + f.logs[p[1]][levels[p[1]]]
+	}
+}
+
+// node is a split, or a leaf if feature is negative.
+type node struct {
+	feature int32
+	right   int32 // the left child follows its parent
+	cut     float32
+	value   float32
+}
+
+// forest is an ensemble of extremely randomised trees (Geurts, Ernst and
+// Wehenkel, 2006): each is grown on all samples, with random cuts.
+type forest struct {
+	rng   *rand.Rand
+	nodes []node
+	roots []int32
+	x     [][]float32
+	y     []float64
+}
+
+const (
+	trees    = 20
+	smallest = 2 // samples of a node that is not split
+)
+
+func (f *forest) grow(x [][]float32, y []float64) {
+	f.x, f.y, f.nodes, f.roots = x, y, f.nodes[:0], f.roots[:0]
+	samples := make([]int32, len(y))
+	for range trees {
+		for i := range samples {
+			samples[i] = int32(i)
+		}
+		f.roots = append(f.roots, int32(len(f.nodes)))
+		f.split(samples)
+	}
+}
+
+func (f *forest) split(samples []int32) {
+	at := len(f.nodes)
+	sum := 0.0
+	for _, s := range samples {
+		sum += f.y[s]
+	}
+	f.nodes = append(f.nodes, node{feature: -1, value: float32(sum / float64(len(samples)))})
+	if len(samples) < smallest {
+		return
+	}
+	feature, cut := f.bestCut(samples, sum)
+	if feature < 0 {
+		return
+	}
+	n := 0
+	for i, s := range samples {
+		if f.x[s][feature] < cut {
+			samples[i], samples[n] = samples[n], s
+			n++
+		}
+	}
+	f.split(samples[:n])
+	f.nodes[at].feature, f.nodes[at].cut, f.nodes[at].right = int32(feature), cut, int32(len(f.nodes))
+	f.split(samples[n:])
+}
+
+// bestCut tries random cuts of random features and returns the one that
+// explains most, or -1 if the samples do not differ in the features tried.
+func (f *forest) bestCut(samples []int32, sum float64) (feature int, cut float32) {
+	feature = -1
+	most := math.Inf(-1)
+	n := len(f.x[samples[0]])
+	wanted := max(4, n/3)
+	for try := 0; try < 3*n && wanted > 0; try++ {
+		j := f.rng.IntN(n)
+		low, high := f.x[samples[0]][j], f.x[samples[0]][j]
+		for _, s := range samples {
+			low, high = min(low, f.x[s][j]), max(high, f.x[s][j])
+		}
+		if low == high {
+			continue
+		}
+		wanted--
+		c := low + (high-low)*f.rng.Float32()
+		if c <= low {
+			c = high
+		}
+		left, count := 0.0, 0.0
+		for _, s := range samples {
+			if f.x[s][j] < c {
+				left += f.y[s]
+				count++
+			}
+		}
+		right, rest := sum-left, float64(len(samples))-count
+		if gain := left*left/count + right*right/rest; gain > most {
+			feature, cut, most = j, c, gain
+		}
+	}
+	return feature, cut
+}
+
+// predict returns mean and standard deviation over the trees.
+func (f *forest) predict(x []float32) (mean, sd float64) {
+	sum, squares := 0.0, 0.0
+	for _, at := range f.roots {
+		for f.nodes[at].feature >= 0 {
+			n := &f.nodes[at]
+			if x[n.feature] < n.cut {
+				at++
+			} else {
+				at = n.right
+			}
+		}
+		v := float64(f.nodes[at].value)
+		sum += v
+		squares += v * v
+	}
+	mean = sum / trees
+	return mean, math.Sqrt(max(0, squares/trees-mean*mean))
+}

@@ -1,0 +1,74 @@
+package search
+
+import (
+	"math"
+
+	"ringmaster/megakernel/tuner/space"
+)
+
+// tables holds, for each parameter, the correlation of every pair of levels,
+// so that a kernel between configurations is a few look-ups.
+type tables struct {
+	levels []int // number of levels by parameter
+	pair   [][]float64
+}
+
+func newTables(s *space.Space) *tables {
+	t := &tables{}
+	for _, p := range s.Params() {
+		n := len(p.Values)
+		t.levels = append(t.levels, n)
+		t.pair = append(t.pair, make([]float64, n*n))
+	}
+	return t
+}
+
+// fill computes the Matérn-5/2 correlation of one parameter's levels.
+func (t *tables) fill(j int, coords []float64, length float64) {
+	n := t.levels[j]
+	for a := range n {
+		t.pair[j][a*n+a] = 1
+		for b := range a {
+			k := matern(math.Abs(coords[a]-coords[b]) / length)
+			t.pair[j][a*n+b], t.pair[j][b*n+a] = k, k
+		}
+	}
+}
+
+// matern is the Matérn correlation with smoothness 5/2 at scaled distance r.
+func matern(r float64) float64 {
+	r *= math.Sqrt(5)
+	return (1 + r + r*r/3) * math.Exp(-r)
+}
+
+// hyper are the parameters of the kernel a·S + b·S² + c·P, in which S is the
+// mean and P the product of the parameters' correlations: main effects,
+// pairs, and everything together.
+type hyper struct {
+	lengths []float64
+	weights [3]float64
+}
+
+// combine turns sum and product of the correlations into the kernel.
+func (h *hyper) combine(sum, product, perParam float64) float64 {
+	s := sum * perParam
+	return h.weights[0]*s + h.weights[1]*s*s + h.weights[2]*product
+}
+
+func (h *hyper) variance() float64 { return h.weights[0] + h.weights[1] + h.weights[2] }
+
+// kernel is the covariance of two configurations.
+func (t *tables) kernel(h *hyper, a, b []uint16) float64 {
+	sum, product := t.sums(a, b)
+	return h.combine(sum, product, 1/float64(len(a)))
+}
+
+func (t *tables) sums(a, b []uint16) (sum, product float64) {
+	product = 1
+	for j, p := range t.pair {
+		k := p[int(a[j])*t.levels[j]+int(b[j])]
+		sum += k
+		product *= k
+	}
+	return sum, product
+}

@@ -1,0 +1,170 @@
+package search
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"ringmaster/megakernel/tuner/space"
+)
+
+// natural samples from a policy that is a product of one categorical
+// distribution per parameter, and moves it along the natural gradient of the
+// expected score. The Fisher information of each parameter's block is learned
+// from the samples.
+type natural struct {
+	told
+	rng    *rand.Rand
+	fresh  *unseen
+	blocks []policyBlock
+	batch  []int
+	levels []uint16
+}
+
+const (
+	naturalBatch = 10  // samples between two steps
+	naturalRate  = .35 // length of a step
+	naturalFloor = .1  // share of each distribution that stays uniform, times 1/levels
+	fisherMemory = .8  // weight of the past in the learned Fisher block
+	fisherDamp   = .05 // added to its diagonal
+)
+
+// policyBlock is the distribution of one parameter.
+type policyBlock struct {
+	logits []float64
+	probs  []float64
+	fisher []float64 // learned, levels × levels
+}
+
+func newNatural(s *space.Space, o Options) Searcher {
+	rng := newRand(o.Seed)
+	n := &natural{told: newTold(s), rng: rng, fresh: newUnseen(rng, s.Len()), levels: make([]uint16, len(s.Params()))}
+	for _, p := range s.Params() {
+		l := len(p.Values)
+		b := policyBlock{logits: make([]float64, l), probs: make([]float64, l), fisher: make([]float64, l*l)}
+		b.soften()
+		for i := range l { // the Fisher information of the uniform distribution
+			for k := range l {
+				b.fisher[i*l+k] = -b.probs[i] * b.probs[k]
+			}
+			b.fisher[i*l+i] += b.probs[i]
+		}
+		n.blocks = append(n.blocks, b)
+	}
+	return n
+}
+
+func (b *policyBlock) soften() {
+	top, sum := math.Inf(-1), 0.0
+	for _, l := range b.logits {
+		top = max(top, l)
+	}
+	for i, l := range b.logits {
+		b.probs[i] = math.Exp(l - top)
+		sum += b.probs[i]
+	}
+	uniform := 1 / float64(len(b.probs))
+	for i := range b.probs {
+		b.probs[i] = (1-naturalFloor)*b.probs[i]/sum + naturalFloor*uniform
+	}
+}
+
+func (n *natural) Ask() (int, bool) {
+	if n.full() {
+		return 0, false
+	}
+	for range 200 { // a sample may be invalid or measured
+		for j := range n.levels {
+			n.levels[j] = uint16(draw(n.rng, n.blocks[j].probs))
+		}
+		if c, ok := n.space.Find(n.levels); ok && !n.known(c) {
+			return c, true
+		}
+	}
+	return n.fresh.draw(&n.told), true
+}
+
+func draw(rng *rand.Rand, probs []float64) int {
+	u := rng.Float64()
+	for i, p := range probs {
+		if u -= p; u < 0 {
+			return i
+		}
+	}
+	return len(probs) - 1
+}
+
+func (n *natural) Tell(config int, cost float64) {
+	if !n.record(config, cost) {
+		return
+	}
+	n.batch = append(n.batch, config)
+	if len(n.batch) == naturalBatch {
+		n.step()
+		n.batch = n.batch[:0]
+	}
+}
+
+// step moves every block by rate · F⁻¹ g. The gradient is over all
+// measurements, weighted by score: only the better ones pull.
+func (n *natural) step() {
+	costs := make([]float64, len(n.order))
+	for i, c := range n.order {
+		costs[i] = n.costs[c]
+	}
+	scores := normalScores(costs)
+	total := 0.0
+	for i := range scores {
+		scores[i] = math.Exp(2.5 * scores[i])
+		total += scores[i]
+	}
+	for j := range n.blocks {
+		b := &n.blocks[j]
+		b.learn(n.space, j, n.batch)
+		g := make([]float64, len(b.probs))
+		for i, p := range b.probs {
+			g[i] = -p
+		}
+		for i, c := range n.order {
+			g[n.space.Levels(c)[j]] += scores[i] / total
+		}
+		b.move(g)
+	}
+}
+
+// learn takes the batch into the Fisher block.
+func (b *policyBlock) learn(s *space.Space, j int, batch []int) {
+	l := len(b.probs)
+	for i := range b.fisher {
+		b.fisher[i] *= fisherMemory
+	}
+	share := (1 - fisherMemory) / float64(len(batch))
+	d := make([]float64, l)
+	for _, c := range batch {
+		for i, p := range b.probs {
+			d[i] = -p
+		}
+		d[s.Levels(c)[j]]++
+		for i, x := range d {
+			for k, y := range d {
+				b.fisher[i*l+k] += share * x * y
+			}
+		}
+	}
+}
+
+func (b *policyBlock) move(g []float64) {
+	l := len(g)
+	var f factor
+	for i := range l {
+		row := make([]float64, i+1)
+		copy(row, b.fisher[i*l:])
+		row[i] += fisherDamp
+		f.extend(row, fisherDamp/2)
+	}
+	f.forward(g)
+	f.backward(g)
+	for i := range g {
+		b.logits[i] += naturalRate * min(2, max(-2, g[i]))
+	}
+	b.soften()
+}

@@ -1,0 +1,111 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"ringmaster/megakernel/tuner/space"
+)
+
+// worstRatio is the logarithm of cost over best beyond which a configuration
+// is as bad as one that fails.
+const worstRatio = 2
+
+// transfer maps a recording onto another space: for each configuration
+// min(log(cost/best), worstRatio). Configurations are matched on the parameters
+// both have; where several match, their mean counts, and where none does the
+// result is NaN.
+func transfer(from *space.Recording, to *space.Space) []float64 {
+	own, theirs := common(to, from.Space)
+	sums, counts := map[string]float64{}, map[string]float64{}
+	for c := range from.Len() {
+		key := matchKey(from.Space, c, theirs)
+		sums[key] += min(math.Log(from.Costs[c]/from.Best()), worstRatio)
+		counts[key]++
+	}
+	out := make([]float64, to.Len())
+	for c := range out {
+		key := matchKey(to, c, own)
+		out[c] = sums[key] / counts[key] // 0/0 where nothing matches
+	}
+	return out
+}
+
+// common lists the parameters of two spaces that have the same name.
+func common(a, b *space.Space) (inA, inB []int) {
+	for i, p := range a.Params() {
+		for j, q := range b.Params() {
+			if p.Name == q.Name {
+				inA, inB = append(inA, i), append(inB, j)
+			}
+		}
+	}
+	return inA, inB
+}
+
+func matchKey(s *space.Space, config int, params []int) string {
+	var b strings.Builder
+	for _, j := range params {
+		b.WriteString(s.Params()[j].Values[s.Levels(config)[j]])
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
+// rank tries configurations by their mean relative cost in the history.
+type rank struct {
+	told
+	ranked []int
+	next   int
+}
+
+func newRank(s *space.Space, o Options) Searcher {
+	sources := make([][]float64, 0, len(o.History))
+	for _, h := range o.History {
+		sources = append(sources, transfer(h, s))
+	}
+	return &rank{told: newTold(s), ranked: byMean(meanOf(sources, s.Len()))}
+}
+
+// meanOf averages over the sources; what none of them has is as bad as can be.
+func meanOf(sources [][]float64, n int) []float64 {
+	mean := make([]float64, n)
+	for c := range mean {
+		sum, count := 0.0, 0.0
+		for _, z := range sources {
+			if !math.IsNaN(z[c]) {
+				sum += z[c]
+				count++
+			}
+		}
+		mean[c] = worstRatio
+		if count > 0 {
+			mean[c] = sum / count
+		}
+	}
+	return mean
+}
+
+func byMean(mean []float64) []int {
+	order := make([]int, len(mean))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(mean[a], mean[b]) })
+	return order
+}
+
+func (r *rank) Ask() (int, bool) {
+	for ; r.next < len(r.ranked); r.next++ {
+		if c := r.ranked[r.next]; !r.known(c) {
+			return c, true
+		}
+	}
+	return 0, false
+}
+
+func (r *rank) Tell(config int, cost float64) { r.record(config, cost) }
+
+func newWarm(s *space.Space, o Options) Searcher { return newRank(s, o) }

@@ -1,0 +1,246 @@
+package space
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// MaxBytes bounds a recording after decompression.
+const MaxBytes = 256 << 20
+
+// ErrRecording says that a recording cannot be used; the text names file, line
+// and what is wrong there.
+var ErrRecording = errors.New("space: unusable recording")
+
+const costColumn = "mean_ms"
+
+func isTime(column string) bool {
+	return column == costColumn || column == "min_ms" || column == "median_ms" || column == "max_ms"
+}
+
+// Read loads a recording; name is used in errors and, if the file has no
+// header, to tell kernel and device. Compressed data is recognised by its
+// first bytes, not by the name.
+func Read(from io.Reader, name string) (*Recording, error) {
+	in := bufio.NewReaderSize(from, 1<<16)
+	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrRecording, name, err)
+		}
+		defer z.Close()
+		in = bufio.NewReaderSize(&limited{z, MaxBytes}, 1<<16)
+	} else {
+		in = bufio.NewReaderSize(&limited{in, MaxBytes}, 1<<16)
+	}
+	t := table{name: name}
+	t.kernel, t.device = nameParts(name)
+	if err := t.comments(in); err != nil {
+		return nil, err
+	}
+	t.csv = csv.NewReader(in)
+	t.csv.Comment = '#'
+	t.csv.ReuseRecord = true
+	if err := t.header(); err != nil {
+		return nil, err
+	}
+	for {
+		row, err := t.csv.Read()
+		if err == io.EOF {
+			return t.finish()
+		}
+		if err != nil {
+			return nil, t.syntax(err)
+		}
+		if err := t.row(row); err != nil {
+			return nil, err
+		}
+	}
+}
+
+var errTooLarge = fmt.Errorf("more than %d MiB after decompression", MaxBytes>>20)
+
+// limited fails, instead of ending early, when there is more than left bytes.
+type limited struct {
+	from io.Reader
+	left int
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	if l.left -= n; l.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}
+
+// table collects the rows of a recording.
+type table struct {
+	name           string
+	kernel, device string
+	skipped        int // comment lines before the header
+	csv            *csv.Reader
+	columns        []string
+	cost           int   // column of the cost
+	params         []int // columns of the parameters
+	seen           []map[string]uint16
+	values         [][]string // by parameter, in the order of their first use
+	levels         []uint16   // by row and parameter: index into values
+	costs          []float64
+	lines          []int32
+}
+
+func (t *table) errorAt(line int, format string, args ...any) error {
+	return fmt.Errorf("%w: %s:%d: %w", ErrRecording, t.name, line, fmt.Errorf(format, args...))
+}
+
+func (t *table) syntax(err error) error {
+	var parse *csv.ParseError
+	if errors.As(err, &parse) {
+		return t.errorAt(t.skipped+parse.Line, "%w", parse.Err)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrRecording, t.name, err)
+}
+
+func (t *table) line(column int) int {
+	line, _ := t.csv.FieldPos(column)
+	return t.skipped + line
+}
+
+// comments reads what stands before the header, in search of kernel and device.
+func (t *table) comments(in *bufio.Reader) error {
+	for found := false; ; t.skipped++ {
+		if first, _ := in.Peek(1); string(first) != "#" {
+			return nil
+		}
+		line, err := in.ReadSlice('\n')
+		if err != nil && err != io.EOF {
+			return t.errorAt(t.skipped+1, "comment line: %w", err)
+		}
+		if kernel, device, ok := headerParts(string(line)); ok && !found {
+			t.kernel, found = kernel, true
+			if device != "" {
+				t.device = device
+			}
+		}
+	}
+}
+
+func (t *table) header() error {
+	columns, err := t.csv.Read()
+	if err == io.EOF {
+		return fmt.Errorf("%w: %s: empty", ErrRecording, t.name)
+	}
+	if err != nil {
+		return t.syntax(err)
+	}
+	t.columns, t.cost = append(t.columns, columns...), -1
+	names := map[string]bool{}
+	for i, c := range t.columns {
+		switch {
+		case c == "":
+			return t.errorAt(t.line(i), "column %d has no name", i+1)
+		case names[c]:
+			return t.errorAt(t.line(i), "column %q occurs twice", c)
+		case c == costColumn:
+			t.cost = i
+		case !isTime(c):
+			t.params = append(t.params, i)
+		}
+		names[c] = true
+	}
+	switch {
+	case t.cost < 0:
+		return t.errorAt(t.line(0), "no column %s; the first line that is no comment names the columns", costColumn)
+	case len(t.params) == 0:
+		return t.errorAt(t.line(0), "no parameter columns")
+	case len(t.params) > MaxParams:
+		return t.errorAt(t.line(0), "%d parameters, at most %d are allowed", len(t.params), MaxParams)
+	}
+	t.values = make([][]string, len(t.params))
+	t.seen = make([]map[string]uint16, len(t.params))
+	for j := range t.seen {
+		t.seen[j] = map[string]uint16{}
+	}
+	return nil
+}
+
+func (t *table) row(row []string) error {
+	if len(t.costs) == MaxConfigs {
+		return t.errorAt(t.line(0), "more than %d configurations", MaxConfigs)
+	}
+	cost, err := parseCost(row[t.cost])
+	if err != nil {
+		return t.errorAt(t.line(t.cost), "%s: %w", costColumn, err)
+	}
+	for j, column := range t.params {
+		value := strings.TrimSpace(row[column])
+		if value == "" {
+			return t.errorAt(t.line(column), "%s is empty", t.columns[column])
+		}
+		level, ok := t.seen[j][value]
+		if !ok {
+			if len(t.values[j]) == MaxLevels {
+				return t.errorAt(t.line(column), "%s has more than %d values", t.columns[column], MaxLevels)
+			}
+			value = strings.Clone(value) // a row's fields share one string
+			level = uint16(len(t.values[j]))
+			t.seen[j][value] = level
+			t.values[j] = append(t.values[j], value)
+		}
+		t.levels = append(t.levels, level)
+	}
+	t.costs = append(t.costs, cost)
+	t.lines = append(t.lines, int32(t.line(0)))
+	return nil
+}
+
+func parseCost(text string) (float64, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return math.Inf(1), nil
+	}
+	cost, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%.40q is not a number", text)
+	case !(cost > 0) || math.IsInf(cost, 0):
+		return 0, fmt.Errorf("%v is not a time; leave it empty if the configuration fails", cost)
+	}
+	return cost, nil
+}
+
+func (t *table) finish() (*Recording, error) {
+	r := &Recording{Kernel: t.kernel, Device: t.device, Costs: t.costs, best: math.Inf(1)}
+	params := make([]Param, len(t.params))
+	for j, column := range t.params {
+		var ordered []uint16
+		params[j], ordered = newParam(t.columns[column], t.values[j])
+		for i := j; i < len(t.levels); i += len(params) {
+			t.levels[i] = ordered[t.levels[i]]
+		}
+	}
+	var err error
+	r.Space, err = build(params, t.levels)
+	var twice *duplicateError
+	if errors.As(err, &twice) {
+		return nil, t.errorAt(int(t.lines[twice.second]), "same configuration as line %d", t.lines[twice.first])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrRecording, t.name, err)
+	}
+	for _, cost := range t.costs {
+		r.best = min(r.best, cost)
+	}
+	if math.IsInf(r.best, 1) {
+		return nil, fmt.Errorf("%w: %s: every configuration fails", ErrRecording, t.name)
+	}
+	return r, nil
+}
