@@ -27,6 +27,8 @@ var projectImports = map[string][]string{
 	"glcompute":                     nil,                                                                    // cgo stays a leaf that anyone could use
 	"telemetry":                     {"megakernel/policy"},                                                  // wire records may name policy terms
 	"telemetry/natsio":              {"telemetry"},                                                          // the bus knows records, not actors
+	"megakernel/tuner/space":        nil,                                                                    // what there is to choose from, as data
+	"megakernel/tuner/search":       {"megakernel/tuner/space"},                                             // strategies, for any space
 	"megakernel/tuner":              {"megakernel/policy"},                                                  // tuning speaks in the policy's limits
 	"megakernel/userop":             nil,                                                                    // opcode files are read without a device
 	"megakernel":                    {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop"}, // the engine executes plans
@@ -62,6 +64,8 @@ var externalOwners = []struct {
 var standardBans = map[string][]string{
 	"megakernel/policy":             {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/kernelcache/hotset": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"megakernel/tuner/space":        {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"megakernel/tuner/search":       {"os", "net", "time", "sync", "context", "log/slog", "math/rand"}, // math/rand/v2: generators that a seed alone determines
 	"megakernel/tuner":              {"net", "time", "math/rand", "math/rand/v2"},
 	"ring":                          {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"telemetry":                     {"os", "net", "log/slog"},
