@@ -3,8 +3,6 @@ package glcompute
 import (
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 )
 
 // Backend names the library that makes the context.
@@ -24,8 +22,10 @@ type Config struct {
 	Backend Backend
 
 	// Device selects one EGL device: its index in the driver's list, from
-	// 0, or the path of its DRM node, such as /dev/dri/card0. Empty means
-	// any. A selected device is the only way tried, and it may be software.
+	// 0; its UUID as 32 hexadecimal digits, with or without dashes and the
+	// GPU- that NVIDIA's tools put before it; or the path of its DRM node,
+	// such as /dev/dri/card0. Empty means any. A selected device is the
+	// only way tried, and it may be software.
 	Device string
 
 	// Display and WaylandDisplay are the values of DISPLAY and
@@ -48,8 +48,8 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("glcompute: backend %q: want auto, egl or glfw", c.Backend))
 	}
 	if c.Device != "" {
-		if _, err := strconv.ParseUint(c.Device, 10, 31); err != nil && !strings.HasPrefix(c.Device, "/") {
-			errs = append(errs, fmt.Errorf("glcompute: device %q: want an index from 0 or the path of a DRM node", c.Device))
+		if _, err := parseSelector(c.Device); err != nil {
+			errs = append(errs, err)
 		}
 		if c.Backend == GLFW {
 			errs = append(errs, errors.New("glcompute: the glfw backend cannot select a device"))

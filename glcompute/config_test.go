@@ -6,9 +6,14 @@ import (
 )
 
 func TestValidateReportsEveryMistake(t *testing.T) {
-	for _, ok := range []Config{{}, {Backend: Auto}, {Backend: EGL, Device: "0"}, {Device: "/dev/dri/card0"}, {Backend: GLFW}} {
+	for _, ok := range []Config{{}, {Backend: Auto}, {Backend: EGL, Device: "0"}, {Device: "/dev/dri/card0"}, {Device: "GPU-01234567-89ab-cdef-0123-456789ABCDEF"}, {Device: "01234567012345670123456701234567"}, {Backend: GLFW}} {
 		if err := ok.Validate(); err != nil {
 			t.Errorf("%+v: %v", ok, err)
+		}
+	}
+	for _, bad := range []string{"-1", "70000", "first", "GPU-0123", "0123456789abcdef0123456789abcdeg"} {
+		if err := (Config{Device: bad}).Validate(); err == nil || !strings.Contains(err.Error(), bad) {
+			t.Errorf("device %q: %v", bad, err)
 		}
 	}
 	err := Config{Backend: "vulkan", Device: "first"}.Validate()

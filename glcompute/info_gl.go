@@ -15,7 +15,6 @@ const (
 	glNumDeviceUUIDsEXT = 0x9596 // GL_EXT_memory_object
 	glDeviceUUIDEXT     = 0x9597
 	glDriverUUIDEXT     = 0x9598
-	uuidBytes           = 16
 
 	glResetStrategy      = 0x8256 // GL_RESET_NOTIFICATION_STRATEGY
 	glLoseContextOnReset = 0x8252

@@ -4,6 +4,7 @@ package glcompute
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 )
 
@@ -28,6 +29,11 @@ func Probe(cfg Config) ([]Attempt, error) {
 		return nil, err
 	}
 	return []Attempt{{Backend: "build", Err: errBuild}}, nil
+}
+
+// Devices reports that this build has no devices.
+func Devices(Config) ([]Listed, error) {
+	return nil, fmt.Errorf("glcompute: list devices: %w", errBuild)
 }
 
 // Device has the methods that it has in a build with OpenGL. Open never makes

@@ -5,6 +5,7 @@ package glcompute
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -123,11 +124,52 @@ func TestOpenSelectsOneDevice(t *testing.T) {
 	if len(attempts) != 1 || d.Info().Way != "egl-device" || !strings.Contains(d.Info().Detail, "device 0 of ") {
 		t.Errorf("device 0 gave %v by %v", d.Info(), attempts)
 	}
-	for _, none := range []string{"63", "/dev/dri/none"} {
+	for _, none := range []string{"63", "/dev/dri/none", "0123456789abcdef0123456789abcdef"} {
 		_, attempts, err := Open(Config{Device: none})
 		if err == nil || len(attempts) != 1 || !strings.Contains(err.Error(), none) {
 			t.Errorf("device %s: %v by %v", none, err, attempts)
 		}
+		if !strings.Contains(err.Error(), "(0: ") || !strings.Contains(err.Error(), d.Info().Renderer) {
+			t.Errorf("device %s: the error does not say what there is: %v", none, err)
+		}
+	}
+}
+
+func TestDevicesListsWhatDeviceSelects(t *testing.T) {
+	list, err := Devices(Config{})
+	if err != nil {
+		missing(t, err)
+	}
+	opened := 0
+	for i, l := range list {
+		t.Log(l)
+		if l.Index != i || l.Err != nil {
+			continue
+		}
+		opened++
+		d := openDevice(t, Config{Device: strconv.Itoa(i)})
+		if d.Info().Renderer != l.Renderer || d.Info().Capabilities.DeviceUUID != l.UUID || d.Info().Software != l.Software {
+			t.Errorf("device %d is %v, listed as %v", i, d.Info(), l)
+		}
+		for _, node := range l.Nodes {
+			if d := openDevice(t, Config{Device: node}); d.Info().Capabilities.DeviceUUID != l.UUID {
+				t.Errorf("node %s is %v, listed as %v", node, d.Info(), l)
+			}
+		}
+		if l.UUID == "" {
+			continue
+		}
+		upper := strings.ToUpper(l.UUID)
+		dashed := "GPU-" + upper[:8] + "-" + upper[8:12] + "-" + upper[12:16] + "-" + upper[16:20] + "-" + upper[20:]
+		if d := openDevice(t, Config{Device: dashed}); d.Info().Capabilities.DeviceUUID != l.UUID || d.Info().Way != "egl-device" {
+			t.Errorf("UUID %s is %v, listed as %v", dashed, d.Info(), l)
+		}
+	}
+	if opened == 0 {
+		missing(t, "no listed device opens")
+	}
+	if _, err := Devices(Config{EGLLibrary: "/nonexistent/libEGL.so.1"}); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
+		t.Errorf("without a library: %v", err)
 	}
 }
 
