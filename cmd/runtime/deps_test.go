@@ -34,6 +34,7 @@ var projectImports = map[string][]string{
 	"megakernel":                    {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop"}, // the engine executes plans
 	"megakernel/faultgl":            {"megakernel"},                                                         // a device that fails on purpose
 	"actors":                        {"megakernel/policy", "megakernel/tuner", "telemetry"},                 // state and routing only
+	"megakernel/kernelcache":        {"megakernel/kernelcache/disk"},                                        // programs of any kind, by a key of the caller
 	"megakernel/kernelcache/hotset": nil,                                                                    // promotion is a function of values
 	"megakernel/kernelcache/disk":   nil,                                                                    // files of bytes, whatever made them
 	"cmd/runtime/trace":             nil,                                                                    // bundled data and its mapping
@@ -52,7 +53,7 @@ var externalOwners = []struct {
 	{"github.com/vmihailenco/msgpack", []string{"telemetry"}, "one package knows the encoding"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
 	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk"}, "files that are replaced whole"},
-	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache/disk", "megakernel/tuner", "cmd/runtime"}, "fingerprints"},
+	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "cmd/runtime"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime"}, "flags belong to the command"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},

@@ -1,0 +1,210 @@
+package kernelcache
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"ringmaster/megakernel/kernelcache/disk"
+)
+
+// work builds in the background until Close.
+func (s *Store[K, V]) work() {
+	defer close(s.ended)
+	for range s.wake {
+		for s.step() {
+		}
+		s.mu.Lock()
+		closed := s.closed
+		s.mu.Unlock()
+		if closed {
+			return
+		}
+	}
+}
+
+// BuildOne builds the most urgent program, for stores without a background:
+// call it between launches. It says whether there was one to build. A store that
+// builds in the background returns false at once.
+func (s *Store[K, V]) BuildOne() bool {
+	s.mu.Lock()
+	background := s.target.Background
+	s.mu.Unlock()
+	return !background && s.step()
+}
+
+// step deletes what was evicted and builds one program. It says whether there was
+// one to build.
+func (s *Store[K, V]) step() bool {
+	s.onTurn.Lock()
+	defer s.onTurn.Unlock()
+	if err := s.bury(); err != nil {
+		s.cfg.Log.Debug("kernelcache: deleting programs", "err", err)
+	}
+	s.mu.Lock()
+	key, ok := s.queue.pop()
+	if !ok {
+		s.mu.Unlock()
+		return false
+	}
+	s.building = &key
+	target, device := s.target, s.device
+	s.mu.Unlock()
+
+	begin := time.Now()
+	p, err := s.build(&target, key)
+	if err == nil {
+		s.cfg.Log.Debug("kernelcache: kernel is ready", "kernel", s.cfg.Name(key), "from_disk", p.FromDisk, "took", time.Since(begin))
+	}
+	s.settle(key, p, err, device)
+	return true
+}
+
+// settle takes in what came of a build.
+func (s *Store[K, V]) settle(key K, p *Program[V], err error, device uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.notify()
+	s.building = nil
+	if device != s.device { // whatever was made is gone with its device
+		if !s.closed {
+			s.queue.push(key, wanted)
+		}
+		return
+	}
+	if err != nil {
+		s.stats.Failed++
+		if s.failures.add(key, err, time.Now()) && !lost(err) {
+			s.cfg.Log.Warn("kernelcache: kernel cannot be built; launches go on without it", "kernel", s.cfg.Name(key), "err", err)
+		}
+		return
+	}
+	delete(s.failures.failures, key)
+	if p.FromDisk {
+		s.stats.Loaded++
+	} else {
+		s.stats.Built++
+	}
+	p.device = device
+	s.touch(p)
+	s.ready[key] = p
+	s.evict(p)
+}
+
+// build makes a program from a stored binary or from source.
+func (s *Store[K, V]) build(target *Target[K, V], key K) (*Program[V], error) {
+	source, err := s.cfg.Source(key)
+	if err != nil {
+		return nil, err
+	}
+	p := &Program[V]{Fingerprint: fingerprint(source)}
+	dir := s.cfg.Disk
+	if dir != nil && !target.Device.Supports("program-binary") {
+		dir = nil
+	}
+	if dir == nil {
+		err := target.Device.Do(func() error { return compile(target, key, source, p) })
+		return p, err
+	}
+	vendor, renderer, version := target.Device.Identity()
+	name := disk.NameOf(vendor, renderer, version, source)
+	if s.load(target, key, dir, name, p) {
+		return p, nil
+	}
+	var binary disk.Binary
+	var noBinary error
+	err = target.Device.Do(func() error {
+		if err := compile(target, key, source, p); err != nil {
+			return err
+		}
+		binary.Format, binary.Data, noBinary = target.Device.ProgramBinary(p.ID)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.keep(dir, name, binary, noBinary)
+	return p, nil
+}
+
+// compile makes a program from source. Called inside Do.
+func compile[K comparable, V any](target *Target[K, V], key K, source string, p *Program[V]) error {
+	id, err := target.Device.CompileCompute(source)
+	if err != nil {
+		return err
+	}
+	return adopt(target, key, id, p)
+}
+
+// adopt has the caller check and warm a linked program, and waits for that.
+// Called inside Do.
+func adopt[K comparable, V any](target *Target[K, V], key K, id uint32, p *Program[V]) error {
+	value, err := target.Adopt(key, id)
+	if err == nil {
+		target.Device.Finish()
+		err = target.Device.Check()
+	}
+	if err != nil {
+		target.Device.DeleteProgram(id)
+		return err
+	}
+	p.ID, p.Value = id, value
+	return nil
+}
+
+// load makes a program from the stored binary and says whether it could. What
+// cannot be used is reported and removed.
+func (s *Store[K, V]) load(target *Target[K, V], key K, dir *disk.Dir, name disk.Name, p *Program[V]) bool {
+	binary, err := dir.Load(name)
+	if err == nil {
+		err = target.Device.Do(func() error {
+			id, err := target.Device.LoadProgramBinary(binary.Format, binary.Data)
+			if err != nil {
+				return err
+			}
+			return adopt(target, key, id, p)
+		})
+	}
+	switch {
+	case err == nil:
+		p.FromDisk = true
+		return true
+	case errors.Is(err, fs.ErrNotExist), lost(err):
+		return false
+	}
+	s.cfg.Log.Warn("kernelcache: stored program binary cannot be used and is built again",
+		"kernel", s.cfg.Name(key), "directory", dir.Path(), "err", err)
+	if err := dir.Remove(name); err != nil {
+		s.cfg.Log.Debug("kernelcache: removing a stored program binary", "err", err)
+	}
+	s.mu.Lock()
+	s.stats.Refused++
+	s.mu.Unlock()
+	return false
+}
+
+// keep stores a binary. After a first failure it stores none any more, so that a
+// full disk is not tried again and again.
+func (s *Store[K, V]) keep(dir *disk.Dir, name disk.Name, binary disk.Binary, err error) {
+	s.mu.Lock()
+	skip := s.readOnly
+	s.mu.Unlock()
+	if skip {
+		return
+	}
+	if err == nil {
+		err = dir.Store(name, binary)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		s.stats.Stored++
+	case errors.Is(err, disk.ErrTooLarge):
+		s.cfg.Log.Debug("kernelcache: program binary is not stored", "err", err)
+	default:
+		s.readOnly, s.stats.ReadOnly = true, err.Error()
+		s.cfg.Log.Warn("kernelcache: program binaries are not stored any more; the next start compiles again",
+			"directory", dir.Path(), "err", err)
+	}
+}

@@ -1,0 +1,56 @@
+package kernelcache
+
+import (
+	"cmp"
+	"slices"
+)
+
+// evict takes the least recently used programs that nobody holds out of the
+// store until the rest fits. The one named keep stays: it was just built and
+// nobody had the time to take it. Called with mu held.
+func (s *Store[K, V]) evict(keep *Program[V]) {
+	if len(s.ready) <= s.cfg.Programs {
+		return
+	}
+	for _, key := range slices.Backward(s.byUse()) {
+		p := s.ready[key]
+		if p.holds > 0 || p == keep {
+			continue
+		}
+		delete(s.ready, key)
+		s.dead = append(s.dead, p.ID)
+		s.stats.Evicted++
+		if len(s.ready) <= s.cfg.Programs {
+			break
+		}
+	}
+	s.signal()
+}
+
+// byUse gives the keys of what is ready, the most recently used first. Called
+// with mu held.
+func (s *Store[K, V]) byUse() []K {
+	keys := make([]K, 0, len(s.ready))
+	for key := range s.ready {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b K) int { return cmp.Compare(s.ready[b].used, s.ready[a].used) })
+	return keys
+}
+
+// bury deletes the programs that were evicted. Called with onTurn held.
+func (s *Store[K, V]) bury() error {
+	s.mu.Lock()
+	dead, dev := s.dead, s.target.Device
+	s.dead = nil
+	s.mu.Unlock()
+	if len(dead) == 0 {
+		return nil
+	}
+	return dev.Do(func() error {
+		for _, id := range dead {
+			dev.DeleteProgram(id)
+		}
+		return nil
+	})
+}

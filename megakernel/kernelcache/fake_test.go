@@ -1,0 +1,223 @@
+package kernelcache
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"ringmaster/megakernel/kernelcache/disk"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeDevice counts and can fail or stop at each step.
+type fakeDevice struct {
+	thread sync.Mutex // held by Do
+
+	mu       sync.Mutex
+	version  string
+	next     uint32
+	live     map[uint32]string // programs and their sources
+	compiled []string
+	loaded   int
+	deleted  []uint32
+	steps    []string // of the last build
+
+	binaries      bool                      // the driver has program binaries
+	refuse        func(source string) error // compiler
+	refuseBinary  error
+	stopCompiling chan struct{} // compiling waits for a receive
+	stopFinishing chan struct{}
+	check         error
+}
+
+func newFake() *fakeDevice { return &fakeDevice{version: "1", live: map[uint32]string{}} }
+
+func (d *fakeDevice) Do(fn func() error) error {
+	d.thread.Lock()
+	defer d.thread.Unlock()
+	return fn()
+}
+
+func (d *fakeDevice) Identity() (string, string, string) { return "maker", "model", d.version }
+func (d *fakeDevice) Supports(name string) bool          { return name == "program-binary" && d.binaries }
+
+func (d *fakeDevice) step(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.steps = append(d.steps, name)
+}
+
+func (d *fakeDevice) make(source string) uint32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.next++
+	d.live[d.next] = source
+	return d.next
+}
+
+func (d *fakeDevice) CompileCompute(source string) (uint32, error) {
+	d.mu.Lock()
+	d.compiled = append(d.compiled, source)
+	d.steps = []string{"compile"}
+	stop, refuse := d.stopCompiling, d.refuse
+	d.mu.Unlock()
+	if stop != nil {
+		<-stop
+	}
+	if refuse != nil {
+		if err := refuse(source); err != nil {
+			return 0, err
+		}
+	}
+	return d.make(source), nil
+}
+
+func (d *fakeDevice) DeleteProgram(program uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if _, ok := d.live[program]; !ok {
+		panic(fmt.Sprintf("program %d is deleted and does not exist", program))
+	}
+	delete(d.live, program)
+	d.deleted = append(d.deleted, program)
+}
+
+func (d *fakeDevice) ProgramBinary(program uint32) (uint32, []byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return 77, []byte("binary of " + d.live[program]), nil
+}
+
+func (d *fakeDevice) LoadProgramBinary(format uint32, data []byte) (uint32, error) {
+	if d.refuseBinary != nil {
+		return 0, d.refuseBinary
+	}
+	source, ok := strings.CutPrefix(string(data), "binary of ")
+	if format != 77 || !ok {
+		return 0, errors.New("not a binary of this driver")
+	}
+	d.mu.Lock()
+	d.loaded++
+	d.mu.Unlock()
+	return d.make(source), nil
+}
+
+func (d *fakeDevice) Finish() {
+	d.step("finish")
+	if d.stopFinishing != nil {
+		<-d.stopFinishing
+	}
+}
+
+func (d *fakeDevice) Check() error { d.step("check"); return d.check }
+
+func (d *fakeDevice) sources() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.compiled)
+}
+
+func (d *fakeDevice) programs() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.live)
+}
+
+// syncBuffer is a log that the test reads while the store writes.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// take gives the lines so far and forgets them.
+func (b *syncBuffer) take() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := strings.TrimSpace(b.b.String())
+	b.b.Reset()
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// world is a store of string keys on a fake device; the value of a program is its key.
+type world struct {
+	*Store[string, string]
+	dev *fakeDevice
+	log *syncBuffer
+	dir *disk.Dir
+}
+
+type change func(*Config[string], *Target[string, string])
+
+func target(dev *fakeDevice, background bool) Target[string, string] {
+	return Target[string, string]{Device: dev, Background: background, Adopt: func(key string, program uint32) (string, error) {
+		dev.step("adopt")
+		if strings.HasPrefix(key, "misfit") {
+			return "", errors.New("the driver built another width")
+		}
+		return key, nil
+	}}
+}
+
+func openWorld(t *testing.T, dev *fakeDevice, background bool, changes ...change) *world {
+	t.Helper()
+	w := &world{dev: dev, log: &syncBuffer{}}
+	cfg := DefaultConfig[string]()
+	cfg.Source = func(key string) (string, error) { return "source of " + key, nil }
+	cfg.Name = func(key string) string { return "kernel " + key }
+	cfg.Log = slog.New(slog.NewTextHandler(w.log, nil))
+	target := target(dev, background)
+	for _, c := range changes {
+		c(&cfg, &target)
+	}
+	w.dir = cfg.Disk
+	s, err := Open(cfg, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Store = s
+	return w
+}
+
+// close checks that the store leaves nothing on the device.
+func (w *world) close(t *testing.T) {
+	t.Helper()
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := w.dev.programs(); n != 0 {
+		t.Errorf("%d programs are left on the device", n)
+	}
+}
+
+// wait builds a program if need be and releases it.
+func (w *world) wait(t *testing.T, key string) *Program[string] {
+	t.Helper()
+	p, err := w.Wait(context.Background(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Release(p)
+	return p
+}
+
+func (w *world) ready(keys ...string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool { return !w.Ready(key) })
+}

@@ -1,0 +1,283 @@
+package kernelcache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/zeebo/blake3"
+)
+
+// Program is a program that is ready for use on every context of the device.
+type Program[V any] struct {
+	ID          uint32
+	Value       V        // what Target.Adopt found
+	Fingerprint [32]byte // BLAKE3-256 of the source
+	FromDisk    bool     // made from a stored binary
+
+	// The rest belongs to the store.
+	holds  int
+	used   uint64 // the store's count of uses at the last one
+	device uint64 // which of the store's devices it is on
+}
+
+// Store has programs ready by key. Its methods may be called from any
+// goroutine, except from inside the device's Do, and only those that say so wait.
+type Store[K comparable, V any] struct {
+	cfg    Config[K]
+	wake   chan struct{} // has a token if the goroutine may have something to do
+	ended  chan struct{} // closed when the goroutine is gone, or if there is none
+	onTurn sync.Mutex    // held by whoever builds; taken before mu
+
+	mu       sync.Mutex // never held while anything is built, read or written
+	target   Target[K, V]
+	device   uint64 // counts Move
+	closed   bool
+	ready    map[K]*Program[V]
+	uses     uint64
+	queue    queue[K]
+	building *K
+	failures failures[K]
+	dead     []uint32      // programs to delete on the present device
+	changed  chan struct{} // closed, and made anew, when a build ended
+	stats    Stats
+	readOnly bool // the disk refused a write
+}
+
+// Open makes a store that builds on a target. Close it before the device.
+func Open[K comparable, V any](cfg Config[K], target Target[K, V]) (*Store[K, V], error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Store[K, V]{
+		cfg:      cfg,
+		wake:     make(chan struct{}, 1),
+		ended:    make(chan struct{}),
+		target:   target,
+		ready:    map[K]*Program[V]{},
+		queue:    queue[K]{limit: cfg.Queue},
+		failures: failures[K]{limit: 4 * cfg.Programs, first: cfg.Retry, most: cfg.RetryMax, failures: map[K]*failure{}},
+		changed:  make(chan struct{}),
+	}
+	if target.Background {
+		go s.work()
+	} else {
+		close(s.ended)
+	}
+	return s, nil
+}
+
+// Get gives a program that is ready, held until Release. Otherwise it has it
+// built, unless its last build failed a short time ago, and says false. It never waits.
+func (s *Store[K, V]) Get(key K) (*Program[V], bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, false
+	}
+	if p := s.hold(key); p != nil {
+		return p, true
+	}
+	_ = s.ask(key, wanted)
+	return nil, false
+}
+
+// Release ends the use of a program that Get or Wait gave.
+func (s *Store[K, V]) Release(p *Program[V]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.holds == 0 {
+		panic("kernelcache: a program is released more often than it was given out")
+	}
+	p.holds--
+	if p.device == s.device {
+		s.evict(nil)
+	}
+}
+
+// Wait gives a program that is held until Release, and waits for it to be
+// built, if need be on the calling goroutine. The error is that of the build, also one
+// remembered from a short time ago.
+func (s *Store[K, V]) Wait(ctx context.Context, key K) (*Program[V], error) {
+	for {
+		s.mu.Lock()
+		if s.closed {
+			s.mu.Unlock()
+			return nil, ErrClosed
+		}
+		p := s.hold(key)
+		var err error
+		if p == nil {
+			err = s.ask(key, waited)
+		}
+		changed, background := s.changed, s.target.Background
+		s.mu.Unlock()
+		if p != nil || err != nil {
+			return p, err
+		}
+		if !background && s.BuildOne() {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("kernelcache: %s: %w", s.cfg.Name(key), ctx.Err())
+		}
+	}
+}
+
+// Prefetch has programs built ahead, the first first, and keeps those that are
+// ready from being the next to go. It takes as many as the store keeps and one
+// less, so that the program in use stays. It gives the number of keys that are
+// not ready and not going to be.
+func (s *Store[K, V]) Prefetch(keys ...K) (dropped int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	take := min(len(keys), max(s.cfg.Programs-1, 1))
+	dropped = len(keys) - take
+	if s.closed {
+		return len(keys)
+	}
+	for _, key := range keys[:take] {
+		if p := s.ready[key]; p != nil {
+			s.touch(p)
+		} else if s.ask(key, ahead) != nil {
+			dropped++
+		}
+	}
+	return dropped
+}
+
+// Err is why a key's last build failed; nil if it is ready, or if nothing was tried.
+func (s *Store[K, V]) Err(key K) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.failures.failures[key]; known != nil {
+		return known.err
+	}
+	return nil
+}
+
+// Ready says whether Get would give a program, and does nothing about it.
+func (s *Store[K, V]) Ready(key K) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ready[key] != nil
+}
+
+// Stats is a snapshot.
+func (s *Store[K, V]) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.stats
+	st.Ready, st.Waiting, st.Failing = len(s.ready), len(s.queue.items), len(s.failures.failures)
+	for _, p := range s.ready {
+		if p.holds > 0 {
+			st.Held++
+		}
+	}
+	if s.building != nil {
+		st.Building = 1
+	}
+	return st
+}
+
+// Move goes on with another device after the one before was lost, whose
+// programs are gone with it. What was ready is built again, the program used
+// last first, and failures are forgotten. Programs that are held are no longer of
+// use and still have to be released. Both targets must be of the background or neither.
+func (s *Store[K, V]) Move(target Target[K, V]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if target.Background != s.target.Background {
+		panic("kernelcache: a store cannot change how it builds")
+	}
+	s.target = target
+	s.device++
+	s.dead = nil
+	clear(s.failures.failures)
+	for _, key := range s.byUse() {
+		delete(s.ready, key)
+		s.queue.push(key, ahead)
+	}
+	s.notify()
+}
+
+// Close ends the goroutine after the build under way, if there is one, and deletes
+// every program. Programs must not be in use any more. Closing twice is allowed.
+func (s *Store[K, V]) Close() error {
+	s.mu.Lock()
+	already := s.closed
+	s.closed = true
+	s.queue.items = nil
+	s.notify()
+	s.mu.Unlock()
+	<-s.ended
+	s.onTurn.Lock()
+	defer s.onTurn.Unlock()
+	if already {
+		return nil
+	}
+	s.mu.Lock()
+	for key, p := range s.ready {
+		s.dead = append(s.dead, p.ID)
+		delete(s.ready, key)
+	}
+	s.mu.Unlock()
+	return s.bury()
+}
+
+// hold finds a program and holds it. Called with mu held.
+func (s *Store[K, V]) hold(key K) *Program[V] {
+	p := s.ready[key]
+	if p != nil {
+		p.holds++
+		s.touch(p)
+	}
+	return p
+}
+
+// touch counts a use. Called with mu held.
+func (s *Store[K, V]) touch(p *Program[V]) {
+	s.uses++
+	p.used = s.uses
+}
+
+// ask puts a key into the queue. The error says why it is not going to be
+// built. Called with mu held.
+func (s *Store[K, V]) ask(key K, u urgency) error {
+	if s.building != nil && *s.building == key {
+		return nil
+	}
+	if err := s.failures.pending(key, time.Now()); err != nil {
+		return fmt.Errorf("kernelcache: %s: %w", s.cfg.Name(key), err)
+	}
+	in, displaced := s.queue.push(key, u)
+	if !in || displaced {
+		s.stats.Dropped++
+	}
+	if !in {
+		return fmt.Errorf("kernelcache: %s: %w", s.cfg.Name(key), ErrQueueFull)
+	}
+	s.signal()
+	return nil
+}
+
+// signal wakes the goroutine.
+func (s *Store[K, V]) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// notify wakes everybody who waits. Called with mu held.
+func (s *Store[K, V]) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+	s.signal()
+}
+
+// fingerprint is what reports name a kernel by.
+func fingerprint(source string) [32]byte { return blake3.Sum256([]byte(source)) }
