@@ -145,3 +145,29 @@ func TestCopyAndClearTouchTheirRangeOnly(t *testing.T) {
 		return nil
 	})
 }
+
+// BenchmarkDispatchAndFence is BenchmarkDispatchAndWait with a fence that is
+// asked again and again instead of a finish.
+func BenchmarkDispatchAndFence(b *testing.B) {
+	d := openDevice(b, Config{})
+	program, buffer := counter(b, d)
+	do(b, d, func() error {
+		d.BindStorage(0, buffer, 0, 8)
+		b.ReportAllocs()
+		for b.Loop() {
+			d.Dispatch(program, 1)
+			fence := d.InsertFence()
+			for {
+				done, err := d.WaitFence(fence, 0)
+				if err != nil {
+					return err
+				}
+				if done {
+					break
+				}
+			}
+			d.DeleteFence(fence)
+		}
+		return nil
+	})
+}

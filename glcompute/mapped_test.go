@@ -189,3 +189,22 @@ func BenchmarkStoreMapped(b *testing.B) {
 		d.StoreMapped(buffer, 0, data)
 	}
 }
+
+// BenchmarkStoreMappedWriters is eight writers, each with a piece of its own.
+func BenchmarkStoreMappedWriters(b *testing.B) {
+	const writers, piece = 8, 4 << 20
+	d := openDevice(b, Config{})
+	buffer := newMapped(b, d, writers*piece)
+	data := make([][]byte, writers)
+	for i := range data {
+		data[i] = bytes.Repeat([]byte{byte(i)}, piece)
+	}
+	b.SetBytes(writers * piece)
+	for b.Loop() {
+		var wg sync.WaitGroup
+		for i := range data {
+			wg.Go(func() { d.StoreMapped(buffer, i*piece, data[i]) })
+		}
+		wg.Wait()
+	}
+}
