@@ -1,0 +1,247 @@
+//go:build cgo && linux
+
+package kernelcache
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel/kernelcache/disk"
+)
+
+// openGL opens a device and a second one beside it. Without GL the test is
+// skipped, or fails if RINGMASTER_REQUIRE lists gl.
+func openGL(t *testing.T) (device, beside *glcompute.Device) {
+	t.Helper()
+	device, _, err := glcompute.Open(glcompute.Config{})
+	if err != nil {
+		if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
+			t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
+		}
+		t.Skipf("no GL device: %v", err)
+	}
+	t.Cleanup(func() { device.Close() })
+	beside, err = device.OpenShared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { beside.Close() })
+	return device, beside
+}
+
+// kernels makes sources that no cache of the driver has seen: each run of a test
+// has another nonce. They write their width and take long to compile.
+type kernels struct{ nonce string }
+
+func newKernels() kernels { return kernels{rand.Text()} }
+
+func (k kernels) source(width uint32) (string, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "#version 430 core\nlayout(local_size_x = %d) in;\n", width)
+	b.WriteString("layout(std430, binding = 0) buffer Out { uint values[]; };\nuniform uint off;\nvoid main() {\n    uint v = gl_LocalInvocationID.x;\n")
+	nonce := []byte(k.nonce)
+	for i := range 60 {
+		fmt.Fprintf(&b, "    if ((v & %du) == off + 4096u) v = v * %du + values[v & 3u];\n", i*7+1, int(nonce[i%len(nonce)])*2+1)
+	}
+	fmt.Fprintf(&b, "    if (off == 0u) values[0] = %du; else if (v == 77u) values[1] = v;\n}\n", width)
+	return b.String(), nil
+}
+
+// open makes a store of kernels by width. Warm dispatches have off = 1, so that
+// they write nothing.
+func (k kernels) open(t *testing.T, beside *glcompute.Device, dir *disk.Dir, log *syncBuffer) *Store[uint32, int32] {
+	t.Helper()
+	var scratch uint32
+	err := beside.Do(func() (err error) { scratch, err = beside.NewBuffer(64); return err })
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := DefaultConfig[uint32]()
+	cfg.Source = k.source
+	cfg.Name = func(width uint32) string { return fmt.Sprintf("test-%d", width) }
+	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	cfg.Disk = dir
+	s, err := Open(cfg, Target[uint32, int32]{Device: beside, Background: true, Adopt: func(width, program uint32) (int32, error) {
+		if got := beside.ProgramWorkgroupSize(program); got[0] != width {
+			return 0, fmt.Errorf("width %d, want %d", got[0], width)
+		}
+		off := beside.UniformLocation(program, "off")
+		beside.BindStorage(0, scratch, 0, 64)
+		beside.SetUniform(program, off, 1)
+		beside.Dispatch(program, 1)
+		return off, nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		beside.Do(func() error { beside.DeleteBuffer(scratch); return nil })
+		if _, programs := beside.Live(); programs != 0 {
+			t.Errorf("%d programs are left", programs)
+		}
+	})
+	return s
+}
+
+// launch runs a program on the main device and gives what it wrote.
+func launch(t *testing.T, device *glcompute.Device, p *Program[int32]) (width uint32, took time.Duration) {
+	t.Helper()
+	begin := time.Now()
+	err := device.Do(func() error {
+		buffer, err := device.NewBuffer(64)
+		if err != nil {
+			return err
+		}
+		defer device.DeleteBuffer(buffer)
+		device.BindStorage(0, buffer, 0, 64)
+		device.SetUniform(p.ID, p.Value, 0)
+		device.Dispatch(p.ID, 1)
+		device.StorageBarrier()
+		out := make([]byte, 4)
+		device.ReadBuffer(buffer, 0, out)
+		width = binary.LittleEndian.Uint32(out)
+		return device.Check()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return width, time.Since(begin)
+}
+
+// TestLaunchesGoOnWhileAnotherWidthIsBuilt: with the program of one width, launches
+// run until the other is ready, which is then used.
+func TestLaunchesGoOnWhileAnotherWidthIsBuilt(t *testing.T) {
+	device, beside := openGL(t)
+	s := newKernels().open(t, beside, nil, &syncBuffer{})
+	begin := time.Now()
+	old, err := s.Wait(t.Context(), 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Release(old)
+	built := time.Since(begin)
+	first, took := launch(t, device, old)
+	if first != 32 {
+		t.Fatalf("ran at width %d", first)
+	}
+	t.Logf("built in %v, first launch on the main device %v", built, took)
+
+	launches, longest := 0, time.Duration(0)
+	for {
+		p, ok := s.Get(64)
+		if ok {
+			width, took := launch(t, device, p)
+			s.Release(p)
+			if width != 64 {
+				t.Errorf("ran at width %d after 64 was ready", width)
+			}
+			t.Logf("%d launches meanwhile, the longest %v; first launch of the new program %v", launches, longest, took)
+			break
+		}
+		if err := s.Err(64); err != nil {
+			t.Fatal(err)
+		}
+		width, took := launch(t, device, old)
+		if width != 32 {
+			t.Fatalf("ran at width %d", width)
+		}
+		launches++
+		longest = max(longest, took)
+	}
+	if launches == 0 {
+		t.Error("no launch ran while the program was built")
+	}
+}
+
+func TestSecondProcessCompilesNothingAndADamagedBinaryIsRebuilt(t *testing.T) {
+	device, beside := openGL(t)
+	if !beside.Supports("program-binary") {
+		t.Fatal("the driver has no program binaries; on Mesa, its shader cache has to be writable")
+	}
+	k := newKernels()
+	dir := openDisk(t)
+	widths := []uint32{32, 64, 128}
+	run := func(what string, built, loaded, refused uint64) {
+		t.Helper()
+		log := &syncBuffer{}
+		s := k.open(t, beside, dir, log)
+		s.Prefetch(widths...)
+		begin := time.Now()
+		for _, width := range widths {
+			p, err := s.Wait(context.Background(), width)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := launch(t, device, p); got != width {
+				t.Errorf("%s: ran at %d, want %d", what, got, width)
+			}
+			s.Release(p)
+		}
+		st := s.Stats()
+		t.Logf("%s: %v, %s", what, time.Since(begin), st)
+		if st.Built != built || st.Loaded != loaded || st.Refused != refused || len(log.take()) != int(refused) {
+			t.Errorf("%s: %+v, want %d built, %d loaded, %d refused with a line each", what, st, built, loaded, refused)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	run("first start", 3, 0, 0)
+	run("second start", 0, 3, 0)
+	overwrite(t, files(t, dir)[0], 200)
+	run("one damaged", 1, 2, 1)
+	run("after that", 0, 3, 0)
+}
+
+// TestBinaryOfAnotherFormIsRefusedByTheDriver: the file is whole and the driver
+// does not want it.
+func TestBinaryOfAnotherFormIsRefusedByTheDriver(t *testing.T) {
+	_, beside := openGL(t)
+	k, dir, log := newKernels(), openDisk(t), &syncBuffer{}
+	source, _ := k.source(32)
+	vendor, renderer, version := beside.Identity()
+	name := disk.NameOf(vendor, renderer, version, source)
+	err := beside.Do(func() error {
+		id, err := beside.CompileCompute(source)
+		if err != nil {
+			return err
+		}
+		defer beside.DeleteProgram(id)
+		format, data, err := beside.ProgramBinary(id)
+		if err != nil {
+			return err
+		}
+		// Mesa's binaries begin with the driver's own identity.
+		for i := range min(len(data), 64) {
+			data[i] ^= 0xff
+		}
+		return dir.Store(name, disk.Binary{Format: format, Data: data})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := k.open(t, beside, dir, log)
+	p, err := s.Wait(t.Context(), 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Release(p)
+	if st := s.Stats(); st.Refused != 1 || st.Built != 1 || p.FromDisk {
+		t.Errorf("%+v", st)
+	}
+	if lines := log.take(); len(lines) != 1 || !strings.Contains(lines[0], "test-32") {
+		t.Errorf("log %q, want one line", lines)
+	}
+}
