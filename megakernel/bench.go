@@ -86,7 +86,7 @@ type drain struct {
 }
 
 func newDrain(dev Device, pages int) (*drain, error) {
-	m, err := newMemory(dev, pages, drainHeapWords)
+	m, err := newMemory(dev, pages, drainHeapWords, PrintRecords)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func (b *drain) measure(g Geometry, runs int) (DrainResult, error) {
 		return r, err
 	}
 	defer b.dev.DeleteProgram(interpreter.id)
-	bare, err := compile(b.dev, g.Width, assemble(g.Width, "bare.comp"))
+	bare, err := compile(b.dev, g.Width, bareSource(g.Width))
 	if err != nil {
 		return r, err
 	}

@@ -72,7 +72,7 @@ func TestStepsBoundWhatTheReferenceDoes(t *testing.T) {
 		{slot(OpCopy, 0, 0, 0, 9), 9}, {slot(OpCopy, 0, 0, 0, CopyCap), CopyCap}, {slot(OpCopy, 0, 0, 0, CopyCap+1), 0},
 		{slot(99, 0, 0, 0, 9), 0},
 	} {
-		if got := stepsOf(&c.slot); got != c.want {
+		if got := BuiltIn().Steps(&c.slot); got != c.want {
 			t.Errorf("%s %v: %d steps, want %d", Opcode(c.slot.Opcode), c.slot.Args[:3], got, c.want)
 		}
 		// With exactly that budget no slot stays published, with less it does.
@@ -115,7 +115,7 @@ func TestReferenceMeaningOfEachOpcode(t *testing.T) {
 		{"copy past the end", slot(OpCopy, 0, 0, 6, 3), ring.NewStatus(0).WithFault(ring.FaultOutOfWindow), 0, nil},
 		{"fault", slot(OpFault, 0, 3), ring.NewStatus(0).WithFault(ring.FaultUser + 3), 0, nil},
 		{"fence", slot(OpFence, 0), ring.NewStatus(ring.Done), 0, nil},
-		{"unknown", slot(4, 0), ring.NewStatus(0).WithFault(ring.FaultUnknownOpcode), 0, nil},
+		{"unknown", slot(12, 0), ring.NewStatus(0).WithFault(ring.FaultUnknownOpcode), 0, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			image := &Image{Slots: []ring.Slot{c.slot}, Results: []uint32{77}, Heap: slices.Clone(heap),

@@ -24,7 +24,7 @@ func TestSourceContainsEveryConstantOnce(t *testing.T) {
 	if !strings.HasPrefix(source, "#version 430 core\n#define WIDTH 64\n") {
 		t.Errorf("source begins with %q", source[:60])
 	}
-	for _, known := range opcodes {
+	for _, known := range builtins {
 		if n := strings.Count(source, "const uint OP_"+strings.ToUpper(known.name)+" ="); n != 1 {
 			t.Errorf("%s is defined %d times", known.op, n)
 		}

@@ -93,7 +93,7 @@ func New(dev Device, cfg Config) (*Engine, error) {
 // attach allocates the engine's memory on a device.
 func (e *Engine) attach(dev Device) error {
 	return dev.Do(func() error {
-		m, err := newMemory(dev, e.cfg.Pages, int(e.cfg.HeapWords))
+		m, err := newMemory(dev, e.cfg.Pages, int(e.cfg.HeapWords), PrintRecords)
 		if err != nil {
 			return err
 		}

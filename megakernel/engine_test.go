@@ -150,7 +150,7 @@ func TestFaultsHaveCodesAndWriteNothing(t *testing.T) {
 		{slot(OpCopy, 0, 0, ^uint32(0), 2), ring.FaultOutOfWindow},
 		{slot(OpCopy, 0, 0, 0, CopyCap+1), ring.FaultCopyTooLong},
 		{slot(OpCopy, 0, 0, 1, ^uint32(0)), ring.FaultCopyTooLong},
-		{slot(4, 0, 0, 1, 2), ring.FaultUnknownOpcode},
+		{slot(12, 0, 0, 1, 2), ring.FaultUnknownOpcode},
 		{slot(99, 0, 0, 1, 2), ring.FaultUnknownOpcode},
 		{slot(^Opcode(0), 0, 0, 1, 2), ring.FaultUnknownOpcode},
 		{slot(OpFault, 0, 0), ring.FaultUser},

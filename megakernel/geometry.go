@@ -3,8 +3,6 @@ package megakernel
 import (
 	"fmt"
 	"strings"
-
-	"ringmaster/ring"
 )
 
 // Geometry is the shape of a dispatch.
@@ -28,7 +26,7 @@ const DefaultLoopBudget = 60_000
 const (
 	maxChunk      = 1 << 20 // positions
 	maxOverclaim  = 1 << 30 // groups times chunk: tickets past the end must not wrap
-	rowIterations = 2       // iterations of a slot besides its steps: its own, and the end of its step loop
+	rowIterations = 3       // iterations of a slot besides its steps: its own, the loop over parts, and the end of the loop of moves
 )
 
 // deviceLimits are the limits a geometry has to fit.
@@ -66,17 +64,4 @@ func legal(g Geometry, limits deviceLimits, steps, loopBudget uint32) (Geometry,
 func claimBudget(g Geometry, steps, loopBudget uint32) uint32 {
 	rows := (uint64(g.Chunk) + uint64(g.Width) - 1) / uint64(g.Width)
 	return uint32(max(uint64(loopBudget)/(1+rows*uint64(rowIterations+steps)), 1))
-}
-
-// stepsOf is the number of loop steps the interpreter takes for a slot.
-func stepsOf(s *ring.Slot) uint32 {
-	switch Opcode(s.Opcode) {
-	case OpStore, OpAdd, OpLoad:
-		return 1
-	case OpCopy:
-		if s.Args[2] <= CopyCap {
-			return s.Args[2]
-		}
-	}
-	return 0
 }

@@ -130,7 +130,7 @@ func (e *Engine) upload() {
 // nothing itself.
 func (e *Engine) verify(report *Report) error {
 	c := &e.scratch.control[0]
-	var executed, faulted uint32
+	var executed, faulted, again uint32
 	for _, entry := range e.scratch.schedule {
 		base := int(entry.Page()) * ring.PageSlots
 		for i := base; i < base+entry.Count(); i++ {
@@ -143,14 +143,16 @@ func (e *Engine) verify(report *Report) error {
 				executed++
 			case before == ring.Published && after == ring.Fault:
 				faulted++
+			case before == ring.Published && (after == ring.Yielded || after == ring.Requeued):
+				again++
 			default:
 				return fmt.Errorf("slot %d: %s became %s: %w", i, before, after, ErrDevice)
 			}
 		}
 	}
-	if executed != c.Executed || faulted != c.Faulted {
-		return fmt.Errorf("%d slots are done and %d faulted, the device counted %d and %d: %w",
-			executed, faulted, c.Executed, c.Faulted, ErrDevice)
+	if executed != c.Executed || faulted != c.Faulted || again != c.Again {
+		return fmt.Errorf("%d slots are done, %d faulted and %d go round again, the device counted %d, %d and %d: %w",
+			executed, faulted, again, c.Executed, c.Faulted, c.Again, ErrDevice)
 	}
 	report.Applied = Geometry{Width: c.LocalSize, Groups: c.Groups, Chunk: c.Chunk}
 	report.Executed, report.Faulted = executed, faulted

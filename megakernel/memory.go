@@ -15,9 +15,10 @@ type memory struct {
 	sizes   [ring.Bindings]int
 }
 
-// newMemory allocates zeroed buffers for pages and a heap. On an error it
+// newMemory allocates zeroed buffers for pages, a heap and a power of two of
+// print records. On an error it
 // leaves nothing behind.
-func newMemory(dev Device, pages, heapWords int) (*memory, error) {
+func newMemory(dev Device, pages, heapWords, prints int) (*memory, error) {
 	m := &memory{dev: dev}
 	m.sizes = [ring.Bindings]int{
 		ring.BindControl:  ring.ControlWords * ring.WordBytes,
@@ -26,6 +27,8 @@ func newMemory(dev Device, pages, heapWords int) (*memory, error) {
 		ring.BindResults:  pages * ring.PageSlots * ring.WordBytes,
 		ring.BindSchedule: pages * ring.WordBytes,
 		ring.BindHeap:     heapWords * ring.WordBytes,
+		ring.BindCold:     pages * ring.PageSlots * ring.WordBytes,
+		ring.BindPrint:    ring.PrintLogWords(prints) * ring.WordBytes,
 	}
 	for i, size := range m.sizes {
 		if limit := dev.StorageBlockLimit(); int64(size) > limit {
@@ -66,6 +69,16 @@ func (m *memory) bind() {
 	for i, buffer := range m.buffers {
 		m.dev.BindStorage(uint32(i), buffer, 0, m.sizes[i])
 	}
+}
+
+// bindSchedule puts the schedule, or the cold list of the dispatch before, where
+// kernels read their schedule.
+func (m *memory) bindSchedule(cold bool) {
+	from := ring.BindSchedule
+	if cold {
+		from = ring.BindCold
+	}
+	m.dev.BindStorage(ring.BindSchedule, m.buffers[from], 0, m.sizes[from])
 }
 
 // write uploads words or slots to a buffer from an element offset on.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"ringmaster/ring"
@@ -16,15 +17,16 @@ const parityPrograms = 1200
 
 // rig runs programs on a device.
 type rig struct {
-	dev      Device
-	memory   *memory
-	programs programs
+	dev     Device
+	memory  *memory
+	catalog *Catalog
+	kernels map[Kernel]*program
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{dev: openDevice(t), programs: programs{limit: 16}}
+	r := &rig{dev: openDevice(t), catalog: BuiltIn(), kernels: make(map[Kernel]*program)}
 	err := r.dev.Do(func() (err error) {
-		r.memory, err = newMemory(r.dev, testPages, testHeapWords)
+		r.memory, err = newMemory(r.dev, testPages, testHeapWords, testPrints)
 		return err
 	})
 	if err != nil {
@@ -33,32 +35,108 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
+// kernel is a compiled kernel. Called on the device's thread.
+func (r *rig) kernel(k Kernel) (*program, error) {
+	if p := r.kernels[k]; p != nil {
+		return p, nil
+	}
+	p, err := compile(r.dev, k.Width, r.catalog.Source(k))
+	if err == nil {
+		r.kernels[k] = p
+	}
+	return p, err
+}
+
+// each calls visit with the kernel, wave and geometry of each dispatch of a program.
+func (p *testProgram) each(visit func(Kernel, Wave, Geometry) error) error {
+	k := Kernel{Kind: Interpreter, Width: p.geometry.Width}
+	if p.hot == 0 {
+		return visit(k, p.wave, p.geometry)
+	}
+	fused, ok := FusedKernel(p.geometry, p.hot)
+	if !ok {
+		return fmt.Errorf("no fused kernel %s", fused)
+	}
+	if err := visit(fused, p.wave, p.geometry); err != nil {
+		return err
+	}
+	cold := p.wave
+	cold.Cold = true
+	cold.Entries = 0
+	return visit(k, cold, p.geometry)
+}
+
 // run runs the program on the device and returns its whole memory afterwards.
 func (r *rig) run(p *testProgram) (*Image, error) {
 	m := p.image()
 	control := make([]ring.Control, 1)
 	return m, r.dev.Do(func() error {
 		r.memory.bind()
-		kernel, err := r.programs.get(r.dev, p.geometry.Width)
-		if err != nil {
-			return err
-		}
+		write(r.memory, ring.BindControl, 0, control)
 		write(r.memory, ring.BindSlots, 0, m.Slots)
 		write(r.memory, ring.BindStatus, 0, m.Statuses)
 		write(r.memory, ring.BindResults, 0, m.Results)
 		write(r.memory, ring.BindSchedule, 0, m.Schedule)
 		write(r.memory, ring.BindHeap, 0, m.Heap)
-		if _, err := r.memory.dispatch(kernel, p.geometry.Groups, &p.wave, control); err != nil {
+		write(r.memory, ring.BindCold, 0, m.Cold)
+		write(r.memory, ring.BindPrint, 0, m.Print)
+		err := p.each(func(k Kernel, w Wave, g Geometry) error {
+			kernel, err := r.kernel(k)
+			if err != nil {
+				return err
+			}
+			kernel.set(r.dev, &w)
+			r.memory.bindSchedule(w.Cold)
+			r.dev.Dispatch(kernel.id, g.Groups)
+			r.dev.StorageBarrier()
+			return nil
+		})
+		if err != nil {
 			return err
 		}
+		r.dev.Finish()
+		read(r.memory, ring.BindControl, 0, control)
 		m.Control = control[0]
 		read(r.memory, ring.BindSlots, 0, m.Slots)
 		read(r.memory, ring.BindStatus, 0, m.Statuses)
 		read(r.memory, ring.BindResults, 0, m.Results)
 		read(r.memory, ring.BindSchedule, 0, m.Schedule)
 		read(r.memory, ring.BindHeap, 0, m.Heap)
+		read(r.memory, ring.BindCold, 0, m.Cold)
+		read(r.memory, ring.BindPrint, 0, m.Print)
 		return r.dev.Check()
 	})
+}
+
+// interpret runs the program in Go.
+func (r *rig) interpret(p *testProgram) (*Image, error) {
+	m := p.image()
+	return m, p.each(func(k Kernel, w Wave, g Geometry) error {
+		r.catalog.Interpret(m, k, w, g)
+		return nil
+	})
+}
+
+// unordered describes where memories differ that are filled in any order.
+func unordered(got, want *Image) string {
+	slices.Sort(got.Cold[:got.Control.Cold])
+	slices.Sort(want.Cold[:want.Control.Cold])
+	if !slices.Equal(got.Cold, want.Cold) {
+		return "the cold lists differ"
+	}
+	prints := func(m *Image) []ring.PrintRecord {
+		var reader ring.PrintReader
+		records, _, err := reader.Read(nil, m.Print)
+		if err != nil {
+			panic(err)
+		}
+		slices.SortFunc(records, func(a, b ring.PrintRecord) int { return int(a.Sequence) - int(b.Sequence) })
+		return records
+	}
+	if g, w := prints(got), prints(want); !slices.Equal(g, w) || got.Print[0] != want.Print[0] {
+		return fmt.Sprintf("%d prints of %d, want %d of %d", len(g), got.Print[0], len(w), want.Print[0])
+	}
+	return ""
 }
 
 // difference describes the first place where two memories differ.
@@ -86,18 +164,21 @@ func difference(got, want *Image) string {
 			return fmt.Sprintf("heap word %d is %#x, want %#x", i, got.Heap[i], want.Heap[i])
 		}
 	}
-	return ""
+	return unordered(got, want)
 }
 
-// compare runs a program on both and returns where they differ.
-func (r *rig) compare(p *testProgram) (string, error) {
-	want := p.image()
-	Interpret(want, p.wave, p.geometry)
+// compare runs a program on both and returns where they differ, and what the
+// reference left.
+func (r *rig) compare(p *testProgram) (string, *Image, error) {
+	want, err := r.interpret(p)
+	if err != nil {
+		return "", nil, err
+	}
 	got, err := r.run(p)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return difference(got, want), nil
+	return difference(got, want), want, nil
 }
 
 func TestKernelAndReferenceAgreeOnSavedPrograms(t *testing.T) {
@@ -115,7 +196,7 @@ func TestKernelAndReferenceAgreeOnSavedPrograms(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
-		if diff, err := r.compare(p); diff != "" || err != nil {
+		if diff, _, err := r.compare(p); diff != "" || err != nil {
 			t.Errorf("%s: %s, error %v", file, diff, err)
 		}
 	}
@@ -126,7 +207,7 @@ func TestKernelAndReferenceAgreeOnRandomPrograms(t *testing.T) {
 	var ran ring.Control
 	for seed := range uint64(parityPrograms) {
 		p := randomProgram(seed)
-		diff, err := r.compare(p)
+		diff, m, err := r.compare(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,23 +215,22 @@ func TestKernelAndReferenceAgreeOnRandomPrograms(t *testing.T) {
 			path, err := p.save()
 			t.Fatalf("seed %d on %s: %s\nsaved as %s (error %v)", seed, p.geometry, diff, path, err)
 		}
-		m := p.image()
-		Interpret(m, p.wave, p.geometry)
 		ran.Executed += m.Control.Executed
 		ran.Faulted += m.Control.Faulted
+		ran.Again += m.Control.Again
 		ran.Unreached += m.Control.Unreached
 		for op, n := range m.Control.OpcodeCounts {
 			ran.OpcodeCounts[op] += n
 		}
 	}
 	// Programs that run nothing would agree too.
-	t.Logf("executed %d, faulted %d, unreached %d, by opcode %v", ran.Executed, ran.Faulted, ran.Unreached, ran.OpcodeCounts[:8])
-	for _, known := range opcodes {
+	t.Logf("executed %d, faulted %d, unreached %d, by opcode %v", ran.Executed, ran.Faulted, ran.Unreached, ran.OpcodeCounts[:16])
+	for _, known := range builtins {
 		if known.op != OpFault && ran.OpcodeCounts[known.op] < parityPrograms {
 			t.Errorf("%s ran %d times only", known.op, ran.OpcodeCounts[known.op])
 		}
 	}
-	if ran.Faulted < parityPrograms || ran.Unreached < parityPrograms {
+	if ran.Faulted < parityPrograms || ran.Unreached < parityPrograms || ran.Again < parityPrograms {
 		t.Errorf("%d faults, %d unreached", ran.Faulted, ran.Unreached)
 	}
 }

@@ -1,6 +1,9 @@
 package megakernel
 
-import "ringmaster/ring"
+import (
+	"ringmaster/megakernel/userop"
+	"ringmaster/ring"
+)
 
 // Image is the memory a wave works on, laid out as on the device.
 type Image struct {
@@ -10,43 +13,54 @@ type Image struct {
 	Results  []uint32
 	Schedule []ring.Entry
 	Heap     []uint32
+	Cold     []uint32
+	Print    []uint32
 }
 
-// Interpret runs one wave on an image the way the kernel does and is the
+// Interpret runs one wave of built-in opcodes on an image, see Catalog.Interpret.
+func Interpret(image *Image, w Wave, g Geometry) {
+	builtIn.Interpret(image, Kernel{Kind: Interpreter, Width: g.Width}, w, g)
+}
+
+// Interpret runs one dispatch on an image the way the kernel does and is the
 // definition of what the kernel has to do. It is plain sequential code with
 // the kernel's shape, one case per opcode in the same order; it is not the
-// fast path and no launch uses it. Workgroups take their tickets in turn,
-// which is one of the orders a device may choose.
-func Interpret(image *Image, w Wave, g Geometry) {
-	c := &image.Control
-	c.LocalSize = g.Width
-	c.Groups = g.Groups
-	c.Chunk = w.Chunk
-	c.ClaimBudget = w.ClaimBudget
-	c.StepBudget = w.StepBudget
-
-	positions := w.Entries << ring.PageShift
-	running := make([]bool, g.Groups)
-	for i := range running {
-		running[i] = true
+// fast path and no launch uses it. Workgroups take their chunks in turn,
+// which is one of the orders a device may choose. An operator's opcode
+// without a Go reference panics.
+func (c *Catalog) Interpret(image *Image, k Kernel, w Wave, g Geometry) {
+	r := reference{Image: image, catalog: c, hot: k.compiled(c), fused: k.Kind == Fused, wave: &w}
+	ctl := &image.Control
+	positions, ticket := w.Entries<<ring.PageShift, &ctl.Ticket
+	if w.Cold {
+		positions, ticket = ctl.Cold, &ctl.ColdTicket
+	} else {
+		ctl.LocalSize = g.Width
+		ctl.Groups = g.Groups
+		ctl.Chunk = w.Chunk
+		ctl.ClaimBudget = w.ClaimBudget
+		ctl.StepBudget = w.StepBudget
+		ctl.ColdDispatch[1], ctl.ColdDispatch[2] = 1, 1
+	}
+	given := g.Groups * w.Chunk
+	next := make([]uint32, g.Groups) // first position of each group's next chunk
+	for i := range next {
+		next[i] = uint32(i) * w.Chunk
 	}
 	for claim := uint32(0); claim < w.ClaimBudget; claim++ {
 		working := false
-		for group := range running {
-			if !running[group] {
-				continue
-			}
-			first := c.Ticket
-			c.Ticket += w.Chunk
+		for group, first := range next {
 			if first >= positions {
-				running[group] = false
 				continue
 			}
 			working = true
-			c.Chunks++
-			for p := first; p < min(first+w.Chunk, positions); p++ {
-				image.attempt(&w, p)
+			ctl.Chunks++
+			next[group] = positions
+			if given < positions && claim+1 < w.ClaimBudget {
+				next[group] = given + *ticket
+				*ticket += w.Chunk
 			}
+			r.chunk(first, min(first+w.Chunk, positions), g.Groups)
 		}
 		if !working {
 			return
@@ -54,101 +68,103 @@ func Interpret(image *Image, w Wave, g Geometry) {
 	}
 }
 
-// notReached stands in place of a fault code for a slot that stays published.
-const notReached = ^ring.FaultCode(0)
+// Execute runs one slot on a window and returns its fault code and its result.
+// A yield counts as having given way often enough, an await as at its last
+// attempt. ok is false, and nothing has run, for an operator's opcode without
+// a Go reference. Prints go nowhere.
+func (c *Catalog) Execute(s *ring.Slot, window []uint32) (fault ring.FaultCode, result uint32, ok bool) {
+	if u := c.userOpcode(Opcode(s.Opcode)); u != nil && userop.References[u.Reference] == nil {
+		return 0, 0, false
+	}
+	wave := Wave{StepBudget: ^uint32(0), Tenant: s.Tenant, WindowLength: uint32(len(window))}
+	image := Image{Heap: window, Print: make([]uint32, ring.PrintLogWords(1))}
+	r := reference{Image: &image, catalog: c, hot: c.all, wave: &wave}
+	last := ring.NewStatus(ring.Published)
+	for range MaxAttempts {
+		last = last.Attempted()
+	}
+	fault, result = r.execute(s, last)
+	return fault, result, true
+}
 
-// attempt runs the slot at one position of the schedule if it is published.
-func (image *Image) attempt(w *Wave, position uint32) {
-	entry := image.Schedule[position>>ring.PageShift]
+// reference is one dispatch of the Go reference.
+type reference struct {
+	*Image
+	catalog *Catalog
+	hot     OpcodeSet
+	fused   bool
+	wave    *Wave
+}
+
+// chunk runs the positions of one chunk.
+func (r *reference) chunk(first, end, groups uint32) {
+	before := r.Control.Cold
+	for p := first; p < end; p++ {
+		index, ok := r.find(p)
+		switch {
+		case !ok:
+		case r.fused && !r.hot.Has(Opcode(r.Slots[index].Opcode)):
+			r.Cold[r.Control.Cold] = index
+			r.Control.Cold++
+		default:
+			r.attempt(index)
+		}
+	}
+	if n := r.Control.Cold; n > before {
+		d := &r.Control.ColdDispatch[0]
+		*d = max(*d, min((n+r.wave.Chunk-1)/r.wave.Chunk, groups))
+	}
+}
+
+// find is the slot at one position, and whether it is scheduled and published.
+func (r *reference) find(position uint32) (index uint32, live bool) {
+	if r.wave.Cold {
+		index = r.Cold[position]
+		return index, r.Statuses[index].State() == ring.Published
+	}
+	entry := r.Schedule[position>>ring.PageShift]
 	offset := position & (ring.PageSlots - 1)
 	if int(offset) >= entry.Count() {
-		return
+		return 0, false
 	}
-	index := entry.Page()<<ring.PageShift + offset
-	status := image.Statuses[index]
-	if status.State() != ring.Published {
-		return
-	}
-	slot := &image.Slots[index]
-	fault, result := image.execute(w, slot)
+	index = entry.Page()<<ring.PageShift + offset
+	return index, r.Statuses[index].State() == ring.Published
+}
+
+// What stands in place of a fault code for a slot without a final state.
+const (
+	notReached = ^ring.FaultCode(0)     // stays published
+	yielded    = ^ring.FaultCode(0) - 1 // goes round again
+	requeued   = ^ring.FaultCode(0) - 2 // likewise
+)
+
+// attempt runs a slot that was found.
+func (r *reference) attempt(index uint32) {
+	slot, status := &r.Slots[index], r.Statuses[index]
+	fault, result := r.execute(slot, status)
 	if fault == notReached {
-		image.Control.Unreached++
+		r.Control.Unreached++
 		return
 	}
-	image.Results[index] = result
-	if fault != ring.FaultNone {
-		image.Control.Faulted++
-		image.Statuses[index] = status.Attempted().WithFault(fault)
-		return
-	}
-	image.Control.Executed++
-	image.Control.OpcodeCounts[slot.Opcode]++
-	image.Statuses[index] = status.Attempted().With(ring.Done)
-}
-
-// execute runs one slot and returns its fault code, or notReached, and its result.
-func (image *Image) execute(w *Wave, s *ring.Slot) (fault ring.FaultCode, result uint32) {
-	opcode, a := Opcode(s.Opcode), &s.Args
-	var reads, writes uint32 // words read, words written
-	switch opcode {
-	case OpNop:
-	case OpStore:
-		writes = 1
-	case OpAdd:
-		writes = 1
-	case OpLoad:
-		reads = 1
-	case OpCopy:
-		reads, writes = a[2], a[2]
-		if a[2] > CopyCap {
-			fault = ring.FaultCopyTooLong
-		}
-	case OpFault:
-		fault = ring.FaultBadCode
-		if a[0] < ring.UserFaults {
-			fault = ring.FaultUser + ring.FaultCode(a[0])
-		}
-	case OpFence:
+	status = status.Attempted()
+	switch fault {
+	case ring.FaultNone:
+		r.Control.Executed++
+		r.Control.OpcodeCounts[slot.Opcode]++
+		status = status.With(ring.Done)
+	case yielded:
+		r.Control.Again++
+		status = status.With(ring.Yielded)
+	case requeued:
+		r.Control.Again++
+		status = status.With(ring.Requeued)
 	default:
-		fault = ring.FaultUnknownOpcode
-	}
-
-	outside := reads > 0 && w.beyond(a[0], reads) || writes > 0 && w.beyond(a[1], writes)
-	if fault == ring.FaultNone && outside {
-		fault = ring.FaultOutOfWindow
-	}
-	if s.Tenant != w.Tenant {
-		fault = ring.FaultForeignTenant
-	}
-	steps := max(reads, writes)
-	if fault == ring.FaultNone && steps > w.StepBudget {
-		fault = notReached
+		r.Control.Faulted++
+		status = status.WithFault(fault)
 	}
 	if fault != ring.FaultNone {
-		return fault, 0
+		result = 0
 	}
-	source := w.WindowBase + a[0]
-	target := w.WindowBase + a[1]
-	if opcode == OpAdd {
-		image.Heap[target] += a[0]
-		writes = 0
-	}
-	value := a[0]
-	for i := range steps {
-		if i < reads {
-			value = image.Heap[source+i]
-		}
-		if i < writes {
-			image.Heap[target+i] = value
-		}
-	}
-	if opcode == OpLoad {
-		result = value
-	}
-	return ring.FaultNone, result
-}
-
-// beyond reports whether words of the window from address on leave it.
-func (w *Wave) beyond(address, words uint32) bool {
-	return address > w.WindowLength || words > w.WindowLength-address
+	r.Results[index] = result
+	r.Statuses[index] = status
 }

@@ -7,35 +7,161 @@ import (
 
 	"github.com/zeebo/blake3"
 
+	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
 
 //go:embed shaders
 var shaders embed.FS
 
-// Source is the interpreter kernel for a workgroup width, as it is compiled.
+// Source is the interpreter of the built-in opcodes for a workgroup width.
 func Source(width uint32) string {
-	return assemble(width, "execute.glsl", "interpreter.comp")
+	return builtIn.Source(Kernel{Kind: Interpreter, Width: width})
 }
 
-// assemble joins the version, the width, what the host's constants say, and
-// shader files, in the order in which GLSL needs them.
-func assemble(width uint32, files ...string) string {
-	var b strings.Builder
-	b.WriteString("#version 430 core\n")
-	fmt.Fprintf(&b, "#define WIDTH %d\n", width)
-	b.WriteString(ring.Prelude())
-	b.WriteString(opcodePrelude())
-	b.WriteString(waveUniforms())
-	for _, name := range files {
+// Source is a kernel as it is compiled. The source of a lease is not the
+// catalog's; it is that of the interpreter of its width.
+func (c *Catalog) Source(k Kernel) string { return c.source(k, fusedBatch) }
+
+// fusedBatch is how many slots an invocation of a fused kernel reads before
+// it runs them. Chosen by the benchmark on hardware; software does not mind.
+const fusedBatch = 2
+
+func (c *Catalog) source(k Kernel, batch int) string {
+	s := newSource(k.Width)
+	set := k.compiled(c)
+	if k.Kind == Fused {
+		s.define("FUSED", 1)
+		s.define("BATCH", batch)
+		s.define("CHUNK", fmt.Sprintf("%du", k.Chunk))
+		s.define("wave_chunk", "CHUNK")
+		s.define("HOT_LOW", fmt.Sprintf("%#xu", uint32(set)))
+		s.define("HOT_HIGH", fmt.Sprintf("%#xu", uint32(set>>32)))
+	}
+	for _, known := range builtins {
+		_, part := known.op.packable()
+		if set.Has(known.op) || part && set.Has(OpPacked) {
+			s.define("HAS_"+strings.ToUpper(known.name), 1)
+		}
+	}
+	user := c.userIn(set)
+	if len(user) > 0 {
+		s.define("USER_OPCODES", 1)
+		s.WriteString(userop.Prelude(user))
+		s.callUser(user)
+	}
+	s.count(set)
+	s.files("execute.glsl", "attempt.glsl", "drain.comp")
+	s.WriteString(userop.Bodies(user))
+	return s.String()
+}
+
+// source is GLSL under construction.
+type source struct{ strings.Builder }
+
+// newSource begins a source with the version, the width, and what the host's
+// constants say.
+func newSource(width uint32) *source {
+	s := &source{}
+	s.WriteString("#version 430 core\n")
+	s.define("WIDTH", width)
+	s.WriteString(ring.Prelude())
+	s.WriteString(opcodePrelude())
+	s.WriteString(waveUniforms())
+	return s
+}
+
+func (s *source) define(name string, value any) { fmt.Fprintf(s, "#define %s %v\n", name, value) }
+
+// files appends shader files.
+func (s *source) files(names ...string) {
+	for _, name := range names {
 		text, err := shaders.ReadFile("shaders/" + name)
 		if err != nil {
 			panic("megakernel: shader " + name + " is not embedded")
 		}
-		b.WriteByte('\n')
-		b.Write(text)
+		s.WriteByte('\n')
+		s.Write(text)
 	}
-	return b.String()
+}
+
+// callUser defines the dispatch over operators' opcodes.
+func (s *source) callUser(user []userop.Opcode) {
+	var set OpcodeSet
+	for i := range user {
+		set |= 1 << user[i].ID
+	}
+	fmt.Fprintf(s, "\nbool has_user_opcode(uint opcode) {\n    uint word = opcode < 32u ? %#xu : %#xu;\n", uint32(set), uint32(set>>32))
+	s.WriteString("    return opcode < 64u && (word >> (opcode & 31u) & 1u) != 0u;\n}\n")
+	s.WriteString("\nvoid run_user_opcode(uint slot, uint opcode, uvec4 a) {\n")
+	s.WriteString("    rm_begin(window_base, window_length, slots[slot].head.w);\n    switch (opcode) {\n")
+	for i := range user {
+		args := [...]string{"a", "uvec4(0u)", "uvec4(0u)"}
+		for word := 1; word <= (len(user[i].Operands)-1)/4; word++ {
+			args[word] = fmt.Sprintf("slots[slot].args[%d]", word)
+		}
+		fmt.Fprintf(s, "    case %du:\n        %s(%s);\n        break;\n", user[i].ID, user[i].Function(), strings.Join(args[:], ", "))
+	}
+	s.WriteString("    }\n}\n")
+}
+
+// laneCounts is how many opcodes each invocation counts in registers. Others
+// are counted in memory that the workgroup shares.
+const laneCounts = 8
+
+// count defines how slots that are done are counted by opcode.
+func (s *source) count(set OpcodeSet) {
+	list := set.Opcodes()
+	var counted []Opcode
+	for _, op := range list {
+		// A fault opcode is never done.
+		if op != OpFault && len(counted) < laneCounts {
+			counted = append(counted, op)
+		}
+	}
+	name := func(i int) string {
+		if i < len(counted) {
+			return fmt.Sprintf("%du", counted[i])
+		}
+		return "~1u"
+	}
+	var names []string
+	for i := range counted {
+		names = append(names, name(i))
+	}
+	if len(names) == 0 {
+		names = []string{"0u"}
+	}
+	fmt.Fprintf(s, "\nconst uint COUNTED[] = uint[](%s);\n", strings.Join(names, ", "))
+	fmt.Fprintf(s, "const uint COUNTS = %du;\n", len(counted))
+	s.define("TOTALS", fmt.Sprintf("%du", (4+len(counted))|1)) // odd, so that copies begin in different banks
+	rest := len(list) > len(counted)
+	if rest {
+		s.define("COUNTED_REST", 1)
+		s.WriteString("shared uint rest_executed[OPCODE_BINS];\n")
+	}
+	for i := 0; i < len(counted); i += 4 {
+		fmt.Fprintf(s, "uvec4 executed_%d = uvec4(0u);\n", i)
+	}
+	s.WriteString("void count_done(uint opcode) {\n")
+	for i := 0; i < len(counted); i += 4 {
+		fmt.Fprintf(s, "    executed_%d += uvec4(equal(uvec4(opcode), uvec4(%s, %s, %s, %s)));\n", i, name(i), name(i+1), name(i+2), name(i+3))
+	}
+	if rest {
+		fmt.Fprintf(s, "    if (opcode > %s && opcode < OPCODE_BINS) {\n        atomicAdd(rest_executed[opcode], 1u);\n    }\n", names[len(names)-1])
+	}
+	s.WriteString("}\n\nvoid add_total(uint which, uint n);\n\nvoid add_counts(uint from) {\n")
+	for i := range counted {
+		fmt.Fprintf(s, "    add_total(from + %du, executed_%d.%c);\n", i, i&^3, "xyzw"[i&3])
+	}
+	s.WriteString("}\n")
+}
+
+// bareSource is the benchmark's yardstick kernel.
+func bareSource(width uint32) string {
+	s := newSource(width)
+	s.files("bare.comp")
+	return s.String()
 }
 
 // Fingerprint is the BLAKE3-256 of a kernel source.

@@ -97,7 +97,7 @@ func (e *Engine) fill(q *queue, b *batch, number uint32, limit int) (int, error)
 			return n, fmt.Errorf("megakernel: batch %q: %w", b.ID, err)
 		}
 		e.owners[at] = owner{batch: b.number, index: index}
-		e.steps[number] = max(e.steps[number], stepsOf(s))
+		e.steps[number] = max(e.steps[number], builtIn.Steps(s))
 		class.next++
 		n++
 	}

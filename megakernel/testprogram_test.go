@@ -23,6 +23,7 @@ type testProgram struct {
 	schedule []ring.Entry
 	slots    []ring.Slot // testPages pages
 	statuses []ring.Status
+	hot      OpcodeSet // for a fused kernel and an interpreter behind it; 0: the interpreter alone
 }
 
 // Sizes of the buffers that every program runs on.
@@ -30,6 +31,7 @@ const (
 	testPages     = 6
 	testSlots     = testPages * ring.PageSlots
 	testHeapWords = 1 << 13
+	testPrints    = 2048 // more than there are slots: nothing is overwritten
 )
 
 // image is the program's memory before the wave. Results start as a pattern,
@@ -41,16 +43,21 @@ func (p *testProgram) image() *Image {
 		Results:  make([]uint32, testSlots),
 		Schedule: make([]ring.Entry, testPages),
 		Heap:     make([]uint32, testHeapWords),
+		Cold:     make([]uint32, testSlots),
+		Print:    make([]uint32, ring.PrintLogWords(testPrints)),
 	}
 	copy(m.Schedule, p.schedule)
 	for i := range m.Results {
 		m.Results[i] = 0xA5A50000 + uint32(i)
 	}
 	for i := range m.Heap {
-		m.Heap[i] = uint32(i)*2654435761 + 12345
+		m.Heap[i] = initialWord(uint32(i))
 	}
 	return m
 }
+
+// initialWord is what a word of the heap is before the wave.
+func initialWord(i uint32) uint32 { return i*2654435761 + 12345 }
 
 // randomProgram draws a program whose slots do not conflict: of its window's
 // words some are only read, some only added to, and each other word is
@@ -124,7 +131,7 @@ func (g *programGenerator) slot(sequence uint32) ring.Slot {
 	outside := func(n uint32) uint32 {
 		return []uint32{w.WindowLength - n + 1, w.WindowLength, w.WindowLength + g.Uint32N(1000), ^uint32(0) - g.Uint32N(2*n+2)}[g.IntN(4)]
 	}
-	switch k := g.IntN(20); {
+	switch k := g.IntN(26); {
 	case k < 2:
 		set(OpNop)
 	case k < 6 && g.free < w.WindowLength:
@@ -143,7 +150,7 @@ func (g *programGenerator) slot(sequence uint32) ring.Slot {
 	case k < 16:
 		set(OpFence)
 	case k < 17:
-		s.Opcode = []uint32{4, 8, 31, 32, 0x80000001, ^uint32(0)}[g.IntN(6)]
+		s.Opcode = []uint32{12, 15, 16, 63, 64, 0x80000001, ^uint32(0)}[g.IntN(6)]
 	case k < 18:
 		set([]Opcode{OpStore, OpAdd}[g.IntN(2)], g.Uint32(), outside(1))
 	case k < 19:
@@ -156,11 +163,81 @@ func (g *programGenerator) slot(sequence uint32) ring.Slot {
 		case 2:
 			set(OpCopy, g.Uint32N(eighth), outside(n), n)
 		}
-	default:
+	case k < 20:
 		set(OpStore, g.Uint32(), eighth)
 		s.Tenant++
+	case k < 21 && g.free < w.WindowLength:
+		set(OpCompareSwap, g.swap()...)
+	case k < 22:
+		set(OpPrint)
+	case k < 23:
+		set(OpYield, []uint32{0, 1, 2, 255, 256, ^uint32(0)}[g.IntN(6)])
+	case k < 24:
+		at := g.Uint32N(eighth)
+		set(OpAwait, at, initialWord(w.WindowBase+at)+g.Uint32N(2), []uint32{0, 1, 2, 3, 255, 256}[g.IntN(6)])
+	case k < 25:
+		g.damaged(&s)
+	default:
+		g.packed(&s)
 	}
 	return s
+}
+
+// swap are arguments of a compare-swap, half of which find what they expect.
+func (g *programGenerator) swap() []uint32 {
+	at := g.free
+	g.free++
+	return []uint32{at, initialWord(g.wave.WindowBase+at) + g.Uint32N(2), g.Uint32()}
+}
+
+// packed makes s a packed slot whose parts fit; some leave the window.
+func (g *programGenerator) packed(s *ring.Slot) {
+	s.Opcode = uint32(OpPacked)
+	eighth := g.wave.WindowLength / 8
+	var parts []Part
+	for range 1 + g.IntN(PackedMax) {
+		var part Part
+		switch g.IntN(6) {
+		case 0:
+			part = Part{OpNop, nil}
+		case 1:
+			part = Part{OpLoad, []uint32{g.Uint32N(eighth)}}
+		case 2:
+			part = Part{OpAdd, []uint32{g.Uint32N(3), eighth + g.Uint32N(3)}}
+		case 3:
+			if g.free < g.wave.WindowLength {
+				part = Part{OpStore, []uint32{g.Uint32(), g.free}}
+				g.free++
+			}
+		case 4:
+			if g.free < g.wave.WindowLength {
+				part = Part{OpCompareSwap, g.swap()}
+			}
+		case 5:
+			if g.IntN(4) == 0 {
+				part = Part{OpStore, []uint32{1, g.wave.WindowLength}}
+			}
+		}
+		args, err := Pack(append(parts, part)...)
+		if err != nil {
+			return
+		}
+		parts = append(parts, part)
+		s.Args = args
+	}
+}
+
+// damaged makes s a packed slot with a wrong byte. Words that a part could
+// write without a conflict are not there for such slots, so it has none.
+func (g *programGenerator) damaged(s *ring.Slot) {
+	s.Opcode = uint32(OpPacked)
+	eighth := g.wave.WindowLength / 8
+	s.Args, _ = Pack(Part{OpLoad, []uint32{g.Uint32N(eighth)}}, Part{OpNop, nil}, Part{OpLoad, []uint32{g.Uint32N(eighth)}})
+	at, wrong := g.IntN(8), []uint32{0, 9, 40, 255, 3, 5, 11}
+	if at == 0 {
+		wrong = wrong[:4]
+	}
+	s.Args[at/4] = s.Args[at/4]&^(0xFF<<(at%4*8)) | wrong[g.IntN(len(wrong))]<<(at%4*8)
 }
 
 // text is the program in the form in which testdata/programs keeps it.
@@ -169,6 +246,7 @@ func (p *testProgram) text() string {
 	w := &p.wave
 	fmt.Fprintf(&b, "geometry %d %d %d\n", p.geometry.Width, p.geometry.Groups, p.geometry.Chunk)
 	fmt.Fprintf(&b, "wave %d %d %d %d %d %d %d\n", w.Entries, w.Chunk, w.ClaimBudget, w.StepBudget, w.Tenant, w.WindowBase, w.WindowLength)
+	fmt.Fprintf(&b, "hot %d\n", uint64(p.hot))
 	for _, e := range p.schedule {
 		fmt.Fprintf(&b, "entry %d %d\n", e.Page(), e.Count())
 	}
@@ -193,6 +271,8 @@ func parseProgram(text string) (*testProgram, error) {
 		case "wave":
 			w := &p.wave
 			_, err = fmt.Sscan(rest, &w.Entries, &w.Chunk, &w.ClaimBudget, &w.StepBudget, &w.Tenant, &w.WindowBase, &w.WindowLength)
+		case "hot":
+			_, err = fmt.Sscan(rest, (*uint64)(&p.hot))
 		case "entry":
 			var page uint32
 			var count int

@@ -3,6 +3,8 @@ package megakernel
 import (
 	"fmt"
 	"strings"
+
+	"ringmaster/ring"
 )
 
 // Wave are the parameters of one dispatch besides its geometry. The kernel
@@ -15,16 +17,25 @@ type Wave struct {
 	Tenant       uint32 // the tenant all slots belong to
 	WindowBase   uint32 // first word of its window
 	WindowLength uint32 // words of its window
+
+	// Cold says that the schedule's place is taken by the cold list of the
+	// dispatch before, whose length the device knows, and Entries is ignored.
+	Cold bool
 }
 
 // uniformNames are the kernel's names of the fields of a Wave, in field order.
 var uniformNames = [...]string{
 	"wave_entries", "wave_chunk", "claim_budget", "step_budget", "wave_tenant", "window_base", "window_length",
+	"wave_shift",
 }
 
 // values are the fields of a wave in the order of uniformNames.
 func (w *Wave) values() [len(uniformNames)]uint32 {
-	return [...]uint32{w.Entries, w.Chunk, w.ClaimBudget, w.StepBudget, w.Tenant, w.WindowBase, w.WindowLength}
+	shift := uint32(ring.PageShift) // log2 of the positions of a schedule entry
+	if w.Cold {
+		shift = 0
+	}
+	return [...]uint32{w.Entries, w.Chunk, w.ClaimBudget, w.StepBudget, w.Tenant, w.WindowBase, w.WindowLength, shift}
 }
 
 // waveUniforms declares the uniforms as GLSL.

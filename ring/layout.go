@@ -11,7 +11,7 @@ const (
 	PageShift  = 8             // log2 of PageSlots
 	PageSlots  = 1 << PageShift
 	Priorities = 5  // priority classes, 0 is the most urgent
-	OpcodeBins = 32 // opcodes counted one by one in a control block
+	OpcodeBins = 64 // opcodes counted one by one in a control block
 )
 
 // Priority classes of a slot.
@@ -36,22 +36,30 @@ type Slot struct {
 }
 
 // Control is the control block of one wave. The host zeroes it before the
-// dispatch and reads it after.
+// dispatch and reads it after. A wave of a kernel without the bodies of all
+// opcodes is two dispatches: the first puts the slots it has no body for on
+// the cold list, the second drains that list and adds to the same totals.
 type Control struct {
 	_            structs.HostLayout
-	Ticket       uint32             // next unclaimed position of the schedule
+	Ticket       uint32             // positions claimed by tickets, besides each workgroup's first chunk
 	Executed     uint32             // slots that reached done
 	Faulted      uint32             // slots that ended in a fault
 	Unreached    uint32             // slots seen but left published, they need more steps than StepBudget
-	Chunks       uint32             // tickets that claimed at least one position
+	Again        uint32             // slots attempted that go round again: yielded and requeued
+	Chunks       uint32             // chunks claimed that had at least one position
 	LocalSize    uint32             // echo: invocations per workgroup the device ran
 	Groups       uint32             // echo: workgroups the device ran
-	Chunk        uint32             // echo: positions claimed by one ticket
-	ClaimBudget  uint32             // echo: most tickets one workgroup may take
+	Chunk        uint32             // echo: positions of one chunk
+	ClaimBudget  uint32             // echo: most chunks one workgroup may claim
 	StepBudget   uint32             // echo: most loop steps one slot may take
-	Reserved     [6]uint32          // keeps OpcodeCounts on a 64-byte boundary
+	Cold         uint32             // slots on the cold list
+	ColdTicket   uint32             // positions of the cold list claimed by tickets
+	ColdDispatch [3]uint32          // workgroups for the second dispatch, as an indirect dispatch reads them
 	OpcodeCounts [OpcodeBins]uint32 // slots executed by opcode, index = opcode
 }
+
+// ColdDispatchOffset is the byte offset of Control.ColdDispatch.
+const ColdDispatchOffset = 13 * WordBytes
 
 // ControlWords is the size of a control block in words.
 const ControlWords = 16 + OpcodeBins
@@ -83,7 +91,9 @@ const (
 	BindSlots
 	BindStatus
 	BindResults
-	BindSchedule
+	BindSchedule // the schedule; for the second dispatch of a wave, its cold list
 	BindHeap
+	BindCold
+	BindPrint
 	Bindings // number of binding points
 )

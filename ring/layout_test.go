@@ -40,17 +40,23 @@ func TestControlBlockOffsets(t *testing.T) {
 		{"Executed", unsafe.Offsetof(c.Executed)},
 		{"Faulted", unsafe.Offsetof(c.Faulted)},
 		{"Unreached", unsafe.Offsetof(c.Unreached)},
+		{"Again", unsafe.Offsetof(c.Again)},
 		{"Chunks", unsafe.Offsetof(c.Chunks)},
 		{"LocalSize", unsafe.Offsetof(c.LocalSize)},
 		{"Groups", unsafe.Offsetof(c.Groups)},
 		{"Chunk", unsafe.Offsetof(c.Chunk)},
 		{"ClaimBudget", unsafe.Offsetof(c.ClaimBudget)},
 		{"StepBudget", unsafe.Offsetof(c.StepBudget)},
-		{"Reserved", unsafe.Offsetof(c.Reserved)},
+		{"Cold", unsafe.Offsetof(c.Cold)},
+		{"ColdTicket", unsafe.Offsetof(c.ColdTicket)},
+		{"ColdDispatch", unsafe.Offsetof(c.ColdDispatch)},
 	} {
 		if field.got != uintptr(4*i) {
 			t.Errorf("Control.%s at %d, want %d", field.name, field.got, 4*i)
 		}
+	}
+	if got := unsafe.Offsetof(c.ColdDispatch); got != ColdDispatchOffset {
+		t.Errorf("Control.ColdDispatch at %d, want %d", got, ColdDispatchOffset)
 	}
 	if got := unsafe.Offsetof(c.OpcodeCounts); got != 64 {
 		t.Errorf("Control.OpcodeCounts at %d, want 64", got)

@@ -23,6 +23,8 @@ func Prelude() string {
 	constant("OPCODE_BINS", OpcodeBins)
 	constant("ENTRY_COUNT_BITS", EntryCountBits)
 	constant("ENTRY_COUNT_MASK", EntryCountMask)
+	constant("PRINT_RECORD_WORDS", PrintRecordWords)
+	constant("PRINT_ARGS", PrintArgs)
 	b.WriteByte('\n')
 	for s := range states {
 		constant("STATE_"+constantName(s.String()), uint32(s))
@@ -63,6 +65,8 @@ func Prelude() string {
 	block(BindResults, "writeonly restrict ", "ResultBlock", "uint", "results")
 	block(BindSchedule, "readonly restrict ", "ScheduleBlock", "uint", "schedule")
 	block(BindHeap, "restrict ", "HeapBlock", "uint", "heap")
+	block(BindCold, "writeonly restrict ", "ColdBlock", "uint", "cold")
+	fmt.Fprintf(&b, "layout(std430, binding = %d) restrict buffer PrintBlock {\n    uint print_cursor;\n    uint print_header[%d];\n    uint print_records[];\n};\n", BindPrint, PrintHeaderWords-1)
 	return b.String()
 }
 

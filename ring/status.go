@@ -57,6 +57,10 @@ const (
 	FaultCopyTooLong             // a copy of more words than the cap
 	FaultBadCode                 // the fault opcode's argument is not a user code
 	FaultForeignTenant           // the slot's tenant is not the one this wave serves
+	FaultBadOperand              // an operand that is no address has a value its opcode does not take
+	FaultBadPacked               // a packed slot whose parts do not fit or may not be packed
+	FaultGaveUp                  // what the slot waited for did not happen within its attempts
+	FaultTooManySteps            // an operator's opcode ran past the steps it declares
 	faults
 	FaultUser FaultCode = 256
 )
@@ -66,6 +70,7 @@ const UserFaults = uint32(StatusFaultMask) - uint32(FaultUser) + 1
 
 var faultNames = [faults]string{
 	"none", "unknown opcode", "address outside window", "copy too long", "bad fault code", "foreign tenant",
+	"bad operand", "malformed packed slot", "gave up waiting", "too many steps",
 }
 
 func (f FaultCode) String() string {

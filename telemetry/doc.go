@@ -162,7 +162,7 @@
 //	22   faulted                               u64       0..2^64-1      slots        event
 //	23   requeued                              u64       0..2^64-1      slots        event    that go round again or were not reached
 //	24   hits                                  u64       0..2^64-1      hits         event
-//	25   opcode_counts                         []u32     0..32          slots        event    index is the opcode
+//	25   opcode_counts                         []u32     0..64          slots        event    index is the opcode
 //	26   fingerprint                           bytes     0..32 bytes    -            event    BLAKE3-256 of the kernel source: 0 or 32 bytes
 //
 // # Record worker

@@ -9,7 +9,7 @@ const (
 	MaxPriority     = 4    // least urgent slot priority
 	MaxFaults       = 64   // faults listed in one done record
 	MaxReasons      = 16   // reasons of one recommendation
-	MaxOpcodes      = 32   // opcode counts of one launch report
+	MaxOpcodes      = 64   // opcode counts of one launch report
 	MaxCapabilities = 32   // capabilities of one worker
 	MaxText         = 256  // bytes of a text
 	MaxDetail       = 1024 // bytes of the detail of a rejected record

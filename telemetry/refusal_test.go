@@ -94,7 +94,7 @@ func TestRefusals(t *testing.T) {
 		{"a text of 257 bytes", "9a 04 00 01 01 c0 c0 01 c0 01 da0101" + long(257), "error", ReasonOutOfRange},
 		{"a text that is not UTF-8", "9a 04 00 01 01 c0 c0 01 c0 01 a1ff", "error", ReasonBadText},
 		{"ok with an error", "9a 04 00 01 01 c0 c0 01 c0 00 a1'x'", "", ReasonInconsistent},
-		{"33 opcode counts", "85 a4'kind' 04 ab'incarnation' 01 a3'seq' 01 a6'launch' 01 ad'opcode_counts' dc0021" + strings.Repeat("00", 33), "opcode_counts", ReasonOutOfRange},
+		{"65 opcode counts", "85 a4'kind' 04 ab'incarnation' 01 a3'seq' 01 a6'launch' 01 ad'opcode_counts' dc0041" + strings.Repeat("00", 65), "opcode_counts", ReasonOutOfRange},
 		{"an opcode count of 2^32", "85 a4'kind' 04 ab'incarnation' 01 a3'seq' 01 a6'launch' 01 ad'opcode_counts' 91 cf0000000100000000", "opcode_counts", ReasonOutOfRange},
 		{"a fingerprint of 31 bytes", "86 a4'kind' 04 ab'incarnation' 01 a3'seq' 01 a6'launch' 01 a6'status' 00 ab'fingerprint' c41f" + strings.Repeat("00", 31), "", ReasonInconsistent},
 		{"a fingerprint of 33 bytes", "85 a4'kind' 04 ab'incarnation' 01 a3'seq' 01 a6'launch' 01 ab'fingerprint' c421" + strings.Repeat("00", 33), "fingerprint", ReasonOutOfRange},

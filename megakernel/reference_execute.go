@@ -1,0 +1,169 @@
+package megakernel
+
+import (
+	"ringmaster/megakernel/userop"
+	"ringmaster/ring"
+)
+
+// execute runs one slot and returns its fault code, or what stands in its
+// place, and its result.
+func (r *reference) execute(s *ring.Slot, status ring.Status) (fault ring.FaultCode, result uint32) {
+	if s.Tenant != r.wave.Tenant {
+		return ring.FaultForeignTenant, 0
+	}
+	if Opcode(s.Opcode) != OpPacked {
+		return r.part(s, Opcode(s.Opcode), &s.Args, status, true, 0)
+	}
+	// First every part is checked, then every part runs.
+	for _, run := range []bool{false, true} {
+		for i := range max(min(s.Args[0]&0xFF, PackedMax), 1) {
+			opcode, args, ok := packedPartAt(&s.Args, int(i))
+			if !ok {
+				return ring.FaultBadPacked, 0
+			}
+			if fault, result = r.part(s, opcode, &args, status, run, result); fault != ring.FaultNone {
+				return fault, 0
+			}
+		}
+	}
+	return ring.FaultNone, result
+}
+
+// packedPartAt is a part of a packed slot with its arguments, or false if it
+// does not fit.
+func packedPartAt(a *[ring.ArgWords]uint32, i int) (opcode Opcode, args [ring.ArgWords]uint32, ok bool) {
+	n, words := int(a[0]&0xFF), int(a[0]>>8&0xFF)
+	if n < 1 || n > PackedMax || packedHead(n)+words > ring.ArgWords {
+		return 0, args, false
+	}
+	opcode, at := packedPart(a, i)
+	needs, known := opcode.packable()
+	if !known || at+needs > words {
+		return 0, args, false
+	}
+	for j := range 3 {
+		args[j] = a[min(packedHead(n)+at+j, ring.ArgWords-1)]
+	}
+	return opcode, args, true
+}
+
+// part checks an operation and, if run is set, runs it. result is the slot's
+// result so far.
+func (r *reference) part(s *ring.Slot, opcode Opcode, a *[ring.ArgWords]uint32, status ring.Status, run bool, result uint32) (ring.FaultCode, uint32) {
+	w, fault := r.wave, ring.FaultNone
+	var reads, writes uint32 // words read, words written
+	switch opcode {
+	case OpNop, OpFence, OpPrint:
+	case OpStore:
+		writes = 1
+	case OpAdd:
+		writes = 1
+	case OpLoad:
+		reads = 1
+	case OpCompareSwap:
+		reads = 1
+	case OpCopy:
+		reads, writes = a[2], a[2]
+		if a[2] > CopyCap {
+			fault = ring.FaultCopyTooLong
+		}
+	case OpFault:
+		fault = ring.FaultBadCode
+		if a[0] < ring.UserFaults {
+			fault = ring.FaultUser + ring.FaultCode(a[0])
+		}
+	case OpYield:
+		if a[0] > MaxAttempts {
+			fault = ring.FaultBadOperand
+		} else if status.Attempts() < a[0] {
+			fault = yielded
+		}
+	case OpAwait:
+		reads = 1
+		if a[2] < 1 || a[2] > MaxAttempts {
+			fault = ring.FaultBadOperand
+		}
+	default:
+		if r.catalog.userOpcode(opcode) == nil {
+			fault = ring.FaultUnknownOpcode
+		}
+	}
+
+	outside := reads > 0 && w.beyond(a[0], reads) || writes > 0 && w.beyond(a[1], writes)
+	if fault == ring.FaultNone && outside {
+		fault = ring.FaultOutOfWindow
+	}
+	steps := max(reads, writes)
+	if fault == ring.FaultNone && steps > w.StepBudget {
+		fault = notReached
+	}
+	if fault != ring.FaultNone || !run {
+		return fault, result
+	}
+	window := r.Heap[w.WindowBase : w.WindowBase+w.WindowLength]
+	switch opcode {
+	case OpStore:
+		window[a[1]] = a[0]
+	case OpAdd:
+		window[a[1]] += a[0]
+	case OpLoad:
+		result = window[a[0]]
+	case OpCompareSwap:
+		result = window[a[0]]
+		if result == a[1] {
+			window[a[0]] = a[2]
+		}
+	case OpCopy:
+		for i := range a[2] {
+			window[a[1]+i] = window[a[0]+i]
+		}
+	case OpPrint:
+		ring.AppendPrint(r.Print, &ring.PrintRecord{Sequence: s.Sequence, Tenant: s.Tenant, Args: [ring.PrintArgs]uint32(a[:])})
+	case OpAwait:
+		result = window[a[0]]
+		switch {
+		case result == a[1]:
+		case status.Attempts()+1 < a[2]:
+			fault = requeued
+		default:
+			fault = ring.FaultGaveUp
+		}
+	default:
+		if u := r.catalog.userOpcode(opcode); u != nil {
+			return r.user(u, s, window)
+		}
+	}
+	return fault, result
+}
+
+// user runs an operator's opcode.
+func (r *reference) user(u *userop.Opcode, s *ring.Slot, window []uint32) (ring.FaultCode, uint32) {
+	if u.StepsOperand != userop.NoOperand && s.Args[u.StepsOperand] > u.MaxSteps {
+		return ring.FaultTooManySteps, 0
+	}
+	steps := u.Steps(&s.Args)
+	if steps > r.wave.StepBudget {
+		return notReached, 0
+	}
+	slot := userop.Slot{Args: s.Args, Sequence: s.Sequence, Window: window, Steps: steps}
+	if !u.Run(&slot) {
+		panic("megakernel: opcode " + u.Name + " has no Go reference")
+	}
+	switch slot.Violation {
+	case userop.OutsideWindow:
+		return ring.FaultOutOfWindow, 0
+	case userop.TooManySteps:
+		return ring.FaultTooManySteps, 0
+	case userop.Failed:
+		if slot.Code >= ring.UserFaults {
+			return ring.FaultBadCode, 0
+		}
+		return ring.FaultUser + ring.FaultCode(slot.Code), 0
+	}
+	return ring.FaultNone, slot.Word
+}
+
+// beyond reports whether words of the window from address on leave it.
+func (w *Wave) beyond(address, words uint32) bool {
+	return address > w.WindowLength || words > w.WindowLength-address
+}

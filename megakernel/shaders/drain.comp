@@ -1,0 +1,245 @@
+// Drains one wave. A workgroup's first chunk of the schedule is given by its
+// number; further ones it claims by a ticket each. Workgroups never wait for one another.
+// The host prints the version, the workgroup width WIDTH, the ring's layout,
+// the opcodes and the uniforms of a wave above this line.
+//
+// A fused kernel (FUSED) has only the bodies of its hot opcodes. It leaves
+// other slots published and puts them on the cold list, which a dispatch of
+// the interpreter drains next (wave_shift 0).
+
+layout(local_size_x = WIDTH) in;
+
+// What the workgroup's ticket leaves of the schedule from its first position
+// on; 0 says that there is nothing left. Two in turn: lane 0 can write the
+// next while other lanes still read the last, so one barrier a claim is enough.
+shared uint left[2];
+
+// Totals of the workgroup. Lanes that run in step add to different copies,
+// because additions to one word are made one after the other.
+#define COPIES (WIDTH >= 256 ? 32u : 1u)
+shared uint totals[COPIES * TOTALS];
+
+#ifdef FUSED
+shared uint cold_total[4]; // cold slots of the last chunks, in turn
+shared uint cold_first;    // where on the cold list those of a chunk begin
+#define ROWS ((CHUNK + WIDTH - 1) / WIDTH)
+#endif
+
+void add_total(uint which, uint n) {
+    atomicAdd(totals[(gl_LocalInvocationID.x & COPIES - 1u) * TOTALS + which], n);
+}
+
+void clear_totals() {
+    for (uint i = gl_LocalInvocationID.x; i < COPIES * TOTALS; i += WIDTH) {
+        totals[i] = 0u;
+    }
+#ifdef COUNTED_REST
+    for (uint i = gl_LocalInvocationID.x; i < OPCODE_BINS; i += WIDTH) {
+        rest_executed[i] = 0u;
+    }
+#endif
+#ifdef FUSED
+    if (gl_LocalInvocationID.x < 4u) {
+        cold_total[gl_LocalInvocationID.x] = 0u;
+    }
+#endif
+    memoryBarrierShared();
+    barrier();
+}
+
+// report adds the lanes' counts up and hands them to the control block.
+void report(uint chunks) {
+    add_total(0u, executed);
+    add_total(1u, faulted);
+    add_total(2u, unreached);
+    add_total(3u, again);
+    add_counts(4u);
+    memoryBarrierShared();
+    barrier();
+    for (uint which = gl_LocalInvocationID.x; which < TOTALS; which += WIDTH) {
+        uint n = 0u;
+        for (uint i = 0u; i < COPIES; i++) {
+            n += totals[i * TOTALS + which];
+        }
+        if (n == 0u) {
+            continue;
+        }
+        switch (which) {
+        case 0u:
+            atomicAdd(control.executed, n);
+            break;
+        case 1u:
+            atomicAdd(control.faulted, n);
+            break;
+        case 2u:
+            atomicAdd(control.unreached, n);
+            break;
+        case 3u:
+            atomicAdd(control.again, n);
+            break;
+        default:
+            if (which < 4u + COUNTS) {
+                atomicAdd(control.opcode_counts[COUNTED[which - 4u]], n);
+            }
+        }
+    }
+#ifdef COUNTED_REST
+    for (uint i = gl_LocalInvocationID.x; i < OPCODE_BINS; i += WIDTH) {
+        if (rest_executed[i] != 0u) {
+            atomicAdd(control.opcode_counts[i], rest_executed[i]);
+        }
+    }
+#endif
+    if (gl_LocalInvocationID.x == 0u) {
+        atomicAdd(control.chunks, chunks);
+    }
+}
+
+#ifdef FUSED
+
+bool is_hot(uint opcode) {
+    uint word = opcode < 32u ? HOT_LOW : HOT_HIGH;
+    return opcode < 64u && (word >> (opcode & 31u) & 1u) != 0u;
+}
+
+// drain_chunk runs the hot slots of a chunk and returns which of its rows
+// this lane left, a bit each. It reads BATCH rows before it runs them.
+uint drain_chunk(uint first, uint end) {
+    uint cold_rows = 0u;
+    uint p = first + gl_LocalInvocationID.x;
+    for (uint row = 0u; row < ROWS; row += BATCH) {
+        Found found[BATCH];
+        for (uint i = 0u; i < BATCH; i++) {
+            uint at = p + i * WIDTH;
+            found[i] = find(min(at, end - 1u));
+            found[i].live = found[i].live && at < end;
+        }
+        for (uint i = 0u; i < BATCH; i++) {
+            bool hot = is_hot(found[i].head.x);
+            if (found[i].live && hot) {
+                attempt(found[i]);
+            }
+            cold_rows |= uint(found[i].live && !hot) << (row + i & 31u);
+        }
+        p += BATCH * WIDTH;
+    }
+    return cold_rows;
+}
+
+// leave_cold puts the slots of a chunk that were left on the cold list. count
+// is how many of them the workgroup left, at where this lane's begin.
+void leave_cold(uint first, uint end, uint cold_rows, uint at, uint count) {
+    if (gl_LocalInvocationID.x == 0u) {
+        uint begin = atomicAdd(control.cold, count);
+        cold_first = begin;
+        atomicMax(control.cold_dispatch[0], min((begin + count + CHUNK - 1u) / CHUNK, gl_NumWorkGroups.x));
+    }
+    memoryBarrierShared();
+    barrier();
+    at += cold_first;
+    for (uint row = 0u; row < ROWS; row++) {
+        if ((cold_rows >> row & 1u) != 0u) {
+            uint position = first + gl_LocalInvocationID.x + row * WIDTH;
+            uint entry = schedule[position >> PAGE_SHIFT];
+            cold[at++] = (entry >> ENTRY_COUNT_BITS << PAGE_SHIFT) + (position & PAGE_MASK);
+        }
+    }
+}
+
+#else
+
+void drain_chunk(uint first, uint end) {
+    uint p = first + gl_LocalInvocationID.x;
+    do {
+        if (p < end) {
+            Found f = find(p);
+            if (f.live) {
+                attempt(f);
+            }
+        }
+        p += WIDTH;
+    } while (p < end);
+}
+
+#endif
+
+// next_ticket is the first position of another chunk.
+uint next_ticket(uint given) {
+#ifndef FUSED
+    if (wave_shift == 0u) {
+        return given + atomicAdd(control.cold_ticket, wave_chunk);
+    }
+#endif
+    return given + atomicAdd(control.ticket, wave_chunk);
+}
+
+void echo() {
+    control.local_size = gl_WorkGroupSize.x;
+    control.groups = gl_NumWorkGroups.x;
+    control.chunk = wave_chunk;
+    control.claim_budget = claim_budget;
+    control.step_budget = step_budget;
+    control.cold_dispatch[1] = 1u;
+    control.cold_dispatch[2] = 1u;
+}
+
+void main() {
+    uint positions = wave_entries << PAGE_SHIFT;
+#ifndef FUSED
+    if (wave_shift == 0u) {
+        positions = control.cold;
+    } else
+#endif
+    if (gl_GlobalInvocationID.x == 0u) {
+        echo();
+    }
+    clear_totals();
+    uint lane = gl_LocalInvocationID.x;
+    uint given = gl_NumWorkGroups.x * wave_chunk; // positions of all first chunks
+    uint first = gl_WorkGroupID.x * wave_chunk;
+    // Software rasterisers run loops also for the lanes that pad a
+    // workgroup's last vector, and these lanes read zeros from memory: zero is therefore
+    // the value that ends the loop, or the padding would go on to take part in
+    // barriers after the workgroup is done.
+    uint rest = first < positions ? positions - first : 0u;
+    uint chunks = 0u;
+    for (uint claim = 0u; claim < claim_budget && rest != 0u; claim++) {
+        chunks++;
+        first = positions - rest;
+        uint end = first + min(rest, wave_chunk);
+        // The ticket for the next chunk is under way while this one runs.
+        bool more = given < positions && claim + 1u < claim_budget;
+        uint ticket = positions;
+        if (lane == 0u && more) {
+            ticket = next_ticket(given);
+        }
+#ifdef FUSED
+        if (lane == 0u) {
+            cold_total[claim + 1u & 3u] = 0u;
+        }
+        uint cold_rows = drain_chunk(first, end);
+        uint at = 0u;
+        if (cold_rows != 0u) {
+            at = atomicAdd(cold_total[claim & 3u], uint(bitCount(cold_rows)));
+        }
+#else
+        drain_chunk(first, end);
+        if (!more) {
+            break;
+        }
+#endif
+        if (lane == 0u) {
+            left[claim & 1u] = ticket < positions ? positions - ticket : 0u;
+        }
+        memoryBarrierShared();
+        barrier();
+#ifdef FUSED
+        uint count = cold_total[claim & 3u];
+        if (count != 0u) {
+            leave_cold(first, end, cold_rows, at, count);
+        }
+#endif
+        rest = left[claim & 1u];
+    }
+    report(chunks);
+}
