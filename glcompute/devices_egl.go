@@ -141,5 +141,5 @@ func notListed(want string, devices []eglDevice) error {
 	for i := range devices {
 		list = append(list, devices[i].examine().String())
 	}
-	return fmt.Errorf("device %q is not among the %d that EGL lists (%s)", want, len(devices), strings.Join(list, "; "))
+	return fmt.Errorf("%w: %q is not among the %d that EGL lists (%s)", ErrNoDevice, want, len(devices), strings.Join(list, "; "))
 }

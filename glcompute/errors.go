@@ -25,6 +25,10 @@ func (lostError) Lost() bool { return true }
 // on a software renderer while hardware was still being looked for.
 var ErrSoftware = errors.New("glcompute: software renderer, used only if no way leads to hardware")
 
+// ErrNoDevice is wrapped by the error of Open if Config.Device names none of the
+// devices that there are; the message lists them.
+var ErrNoDevice = errors.New("glcompute: no such device")
+
 // Attempt is one way to a context that Open tried.
 type Attempt struct {
 	// Backend is the way: egl-device, egl-surfaceless, egl-default, egl

@@ -3,6 +3,7 @@
 package glcompute
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -68,7 +69,7 @@ func Open(cfg Config) (*Device, []Attempt, error) {
 func openOnThread(cfg Config) (*Device, []Attempt, error) {
 	c, attempts := openContext(cfg)
 	if c == nil {
-		return nil, attempts, &UnavailableError{Attempts: attempts, Advice: advice(cfg)}
+		return nil, attempts, unavailable(cfg, attempts)
 	}
 	taken := 0
 	for i, a := range attempts {
@@ -80,7 +81,7 @@ func openOnThread(cfg Config) (*Device, []Attempt, error) {
 	if err != nil {
 		c.release()
 		attempts[taken].Err = err
-		return nil, attempts, &UnavailableError{Attempts: attempts, Advice: advice(cfg)}
+		return nil, attempts, unavailable(cfg, attempts)
 	}
 	return d, attempts, nil
 }
@@ -123,6 +124,16 @@ func Probe(cfg Config) ([]Attempt, error) {
 		return nil
 	})
 	return attempts, err
+}
+
+// unavailable adds to the attempts what helps. Nothing needs to be installed where
+// the devices that there are could be listed.
+func unavailable(cfg Config, attempts []Attempt) error {
+	err := &UnavailableError{Attempts: attempts}
+	if !errors.Is(err, ErrNoDevice) {
+		err.Advice = advice(cfg)
+	}
+	return err
 }
 
 func advice(cfg Config) string {

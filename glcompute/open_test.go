@@ -129,6 +129,9 @@ func TestOpenSelectsOneDevice(t *testing.T) {
 		if err == nil || len(attempts) != 1 || !strings.Contains(err.Error(), none) {
 			t.Errorf("device %s: %v by %v", none, err, attempts)
 		}
+		if !errors.Is(err, ErrNoDevice) || strings.Contains(err.Error(), "install") {
+			t.Errorf("device %s: %v", none, err)
+		}
 		if !strings.Contains(err.Error(), "(0: ") || !strings.Contains(err.Error(), d.Info().Renderer) {
 			t.Errorf("device %s: the error does not say what there is: %v", none, err)
 		}

@@ -50,6 +50,9 @@ type benchMachine struct {
 
 func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	device, deviceErr := c.open(log)
+	if deviceErr != nil && c.Device != "" {
+		return deviceErr // asked for this one, so others' figures are no answer
+	}
 	machine := benchMachine{CPU: cpuName(), Cores: runtime.NumCPU(), Go: runtime.Version(), Version: version, GLRenderer: "none"}
 	if deviceErr == nil {
 		defer device.Close()

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"ringmaster/glcompute"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -61,38 +60,6 @@ func (f *natsFlags) dial(ctx context.Context, name string, log *slog.Logger) (*n
 
 // dialPatience is how long a client command waits for its server.
 const dialPatience = 5 * time.Second
-
-// glFlags say which GL context to open.
-type glFlags struct {
-	GL     string `name:"gl" enum:"auto,egl,glfw" default:"auto" env:"RINGMASTER_GL" help:"How to open the GL context: auto, egl (no display needed) or glfw (a window system)."`
-	Device string `env:"RINGMASTER_DEVICE" placeholder:"DEVICE" help:"EGL device: its index as doctor lists it, or the path of its DRM node."`
-}
-
-func (f *glFlags) config() glcompute.Config {
-	return glcompute.Config{
-		Backend: glcompute.Backend(f.GL), Device: f.Device,
-		Display: os.Getenv("DISPLAY"), WaylandDisplay: os.Getenv("WAYLAND_DISPLAY"),
-	}
-}
-
-// open opens the device. Mesa keeps compiled shaders in a cache of our own,
-// because without a cache directory every start compiles them again.
-func (f *glFlags) open(log *slog.Logger) (*glcompute.Device, error) {
-	if os.Getenv("MESA_SHADER_CACHE_DIR") == "" {
-		dir := cacheDir() + "/mesa"
-		if err := os.MkdirAll(dir, 0o700); err == nil {
-			os.Setenv("MESA_SHADER_CACHE_DIR", dir)
-		}
-	}
-	device, attempts, err := glcompute.Open(f.config())
-	for _, a := range attempts {
-		log.Debug("gl attempt", "backend", a.Backend, "detail", a.Detail, "error", a.Err)
-	}
-	if err == nil {
-		roomForGL()
-	}
-	return device, err
-}
 
 // roomForGL lets one more goroutine run at a time than there are processors.
 // The GL thread waits for the device inside a C call, and the Go scheduler goes

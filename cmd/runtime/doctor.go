@@ -55,6 +55,7 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 		}
 		say("  %s %s", mark, strings.TrimSuffix(a.String(), ": ok"))
 	}
+	c.listDevices(say)
 	device, err := c.open(log)
 	if err != nil {
 		say("  missing: %s", lastSentences(err))
@@ -77,6 +78,20 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 	}
 	say("  compute self-test: passed in %v", time.Since(start).Round(time.Millisecond))
 	return true
+}
+
+// listDevices prints what --device can select. Without a list the ways above
+// still hold.
+func (c *doctorCmd) listDevices(say func(string, ...any)) {
+	devices, err := glcompute.Devices(c.glFlags.config())
+	if err != nil {
+		say("  devices: none for --device: %v", err)
+		return
+	}
+	say("  devices, of which --device takes the index, the UUID or a node:")
+	for _, d := range devices {
+		say("    %v", d)
+	}
 }
 
 // lastSentences is the advice at the end of a GL error; the attempts before it

@@ -49,12 +49,17 @@ func workerName() string {
 	if err != nil || host == "" {
 		return "worker"
 	}
-	token := strings.Map(func(r rune) rune {
+	host = subjectToken(host)
+	return host[:min(len(host), 64)]
+}
+
+// subjectToken replaces what subjects do not allow in a name.
+func subjectToken(s string) string {
+	return strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
 			return r
 		}
 		return '-'
-	}, host)
-	return token[:min(len(token), 64)]
+	}, s)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -21,7 +22,7 @@ type runCmd struct {
 	glFlags
 	policyFlags
 	decisionLogFlags
-	Worker string        `default:"${hostname}" help:"Name of this worker in subjects: letters, digits, _ and -, at most 64."`
+	Worker string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	NoGPU  bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
 	Listen string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
 	Store  string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
@@ -50,10 +51,18 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if device != nil {
-		defer device.Close()
+	if c.Worker == "" {
+		c.Worker = c.defaultWorker(device)
 	}
 	cfg := c.natsFlags.config("ringmaster run", log)
+	if device != nil {
+		defer device.Close()
+		claim, err := claimWorker(filepath.Join(stateDir(), "workers"), c.Worker, c.busName(), device.Info(), log)
+		if err != nil {
+			return err
+		}
+		defer claim.release()
+	}
 	if !c.given() {
 		server, err := c.embedded(log)
 		if err != nil {
@@ -77,6 +86,15 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	drainCtx, cancel := context.WithTimeout(context.Background(), c.Drain)
 	defer cancel()
 	return node.close(drainCtx)
+}
+
+// busName tells the bus that this process serves on from others of the same host.
+func (c *runCmd) busName() string {
+	bus := c.Context + c.URL
+	if !c.given() {
+		bus = c.Listen
+	}
+	return bus + "-" + c.Prefix
 }
 
 // device opens the GL device, or explains what to install and how to go on without.

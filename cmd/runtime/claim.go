@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"ringmaster/glcompute"
+)
+
+// claim is what `run` holds while it serves, so that a second one for the same
+// worker is refused and a second worker on the same GPU is warned about. The locks
+// are files of the user who runs it and end with the process, however it ends.
+type claim struct{ files []*os.File }
+
+// claimWorker takes the claim of a worker on a device. bus tells servers apart, on
+// which workers of the same name have nothing to do with each other.
+func claimWorker(dir, worker, bus string, info glcompute.Info, log *slog.Logger) (*claim, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("claim of worker %s: %w", worker, err)
+	}
+	c := &claim{}
+	device := subjectToken(info.Renderer)
+	if id := info.Capabilities.DeviceUUID; id != "" {
+		device = id
+	}
+	holder := fmt.Sprintf("worker %s on %s, process %d", worker, info.Renderer, os.Getpid())
+	other, err := c.lock(filepath.Join(dir, "worker-"+worker+"-"+subjectToken(bus)+"-"+device+".lock"), holder)
+	if err != nil {
+		return nil, fmt.Errorf("claim of worker %s: %w", worker, err)
+	}
+	if other != "" {
+		return nil, fmt.Errorf("this worker is served already (%s); stop that process, or give this one another --worker or --device", other)
+	}
+	if info.Software {
+		return c, nil // the CPU is shared anyway
+	}
+	other, err = c.lock(filepath.Join(dir, "device-"+device+".lock"), holder)
+	switch {
+	case err != nil:
+		log.Warn("cannot tell whether another worker uses the device", "error", err)
+	case other != "":
+		log.Warn("another worker uses the same GPU: each slows the other down and measures it; `ringmaster doctor` lists the devices for --device", "other", other)
+	}
+	return c, nil
+}
+
+// lock locks a file and writes the holder into it. If another process has it, other
+// is what that one wrote.
+func (c *claim) lock(path, holder string) (other string, err error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return "", err
+	}
+	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+		defer f.Close()
+		text, _ := io.ReadAll(io.LimitReader(f, 1<<10))
+		if other = strings.TrimSpace(string(text)); other == "" {
+			other = "by a process that does not say which it is"
+		}
+		return other, nil
+	}
+	if err == nil {
+		if err = f.Truncate(0); err == nil {
+			_, err = f.WriteString(holder + "\n")
+		}
+	}
+	if err != nil {
+		f.Close()
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	c.files = append(c.files, f)
+	return "", nil
+}
+
+// release gives the claim back.
+func (c *claim) release() {
+	for _, f := range c.files {
+		f.Close()
+	}
+}

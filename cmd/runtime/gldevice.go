@@ -1,0 +1,56 @@
+package main
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"ringmaster/glcompute"
+)
+
+// glFlags say which GL context to open.
+type glFlags struct {
+	GL     string `name:"gl" enum:"auto,egl,glfw" default:"auto" env:"RINGMASTER_GL" help:"How to open the GL context: auto, egl (no display needed) or glfw (a window system)."`
+	Device string `env:"RINGMASTER_DEVICE" placeholder:"DEVICE" help:"GPU to use: its index, UUID or DRM node, as doctor lists them (default: the first that is no software)."`
+}
+
+func (f *glFlags) config() glcompute.Config {
+	return glcompute.Config{
+		Backend: glcompute.Backend(f.GL), Device: f.Device,
+		Display: os.Getenv("DISPLAY"), WaylandDisplay: os.Getenv("WAYLAND_DISPLAY"),
+	}
+}
+
+// open opens the device. Mesa keeps compiled shaders in a cache of our own,
+// because without a cache directory every start compiles them again.
+func (f *glFlags) open(log *slog.Logger) (*glcompute.Device, error) {
+	if os.Getenv("MESA_SHADER_CACHE_DIR") == "" {
+		dir := cacheDir() + "/mesa"
+		if err := os.MkdirAll(dir, 0o700); err == nil {
+			os.Setenv("MESA_SHADER_CACHE_DIR", dir)
+		}
+	}
+	device, attempts, err := glcompute.Open(f.config())
+	for _, a := range attempts {
+		log.Debug("gl attempt", "backend", a.Backend, "detail", a.Detail, "error", a.Err)
+	}
+	if err == nil {
+		roomForGL()
+	}
+	return device, err
+}
+
+// defaultWorker names a worker that was given no name: after the host, and with
+// --device after the device too, so that the workers of one host differ. A UUID
+// stays what it is when the driver lists its devices in another order.
+func (f *glFlags) defaultWorker(device *glcompute.Device) string {
+	host := workerName()
+	if device == nil || f.Device == "" {
+		return host
+	}
+	suffix := "-gpu" + subjectToken(filepath.Base(f.Device))
+	if info := device.Info(); !info.Software && len(info.Capabilities.DeviceUUID) >= 8 {
+		suffix = "-" + info.Capabilities.DeviceUUID[:8]
+	}
+	return host[:min(len(host), max(0, 64-len(suffix)))] + suffix[:min(len(suffix), 64)]
+}

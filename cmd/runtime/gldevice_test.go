@@ -1,0 +1,114 @@
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"ringmaster/glcompute"
+)
+
+func TestSecondProcessForAWorkerIsRefusedAndForADeviceWarned(t *testing.T) {
+	dir := t.TempDir()
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	gpu := glcompute.Info{Renderer: "GPU X/9", Capabilities: glcompute.Capabilities{DeviceUUID: "0123456789abcdef0123456789abcdef"}}
+	first, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, log)
+	if err != nil || said.Len() > 0 {
+		t.Fatalf("%v, logged %s", err, &said)
+	}
+	if _, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, log); err == nil || !strings.Contains(err.Error(), "worker w1 on GPU X/9, process ") {
+		t.Errorf("the same worker again: %v", err)
+	}
+	// Another worker, or the same name on another bus, shares the GPU knowingly.
+	for _, other := range [][2]string{{"w2", "nats://a:4222-x.v1"}, {"w1", "nats://b:4222-x.v1"}} {
+		said.Reset()
+		c, err := claimWorker(dir, other[0], other[1], gpu, log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(said.String(), "worker w1 on GPU X/9") {
+			t.Errorf("%v: not warned about the first: %s", other, &said)
+		}
+		c.release()
+	}
+	// A software renderer is nobody's alone.
+	said.Reset()
+	gpu.Software = true
+	c, err := claimWorker(dir, "w3", "", gpu, log)
+	if err != nil || said.Len() > 0 {
+		t.Errorf("on the CPU: %v, logged %s", err, &said)
+	}
+	c.release()
+	first.release()
+	gpu.Software = false
+	again, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, log)
+	if err != nil || said.Len() > 0 {
+		t.Errorf("after the first ended: %v, logged %s", err, &said)
+	}
+	again.release()
+}
+
+func TestDefaultWorkerNamesTheDeviceThatWasSelected(t *testing.T) {
+	device := openGL(t, &glFlags{GL: "auto"})
+	host := workerName()
+	for selected, want := range map[string]string{
+		"":                        host,
+		"0":                       host + "-gpu0",
+		"/dev/dri/renderD128":     host + "-gpurenderD128",
+		strings.Repeat("long", 9): host + "-gpu" + strings.Repeat("long", 9),
+	} {
+		f := glFlags{Device: selected}
+		got := f.defaultWorker(device)
+		if device.Info().Software && got != want && len(host)+len(want) < 64 || len(got) > 64 {
+			t.Errorf("--device %q: %q, want %q", selected, got, want)
+		}
+	}
+	f := glFlags{Device: "0"}
+	if got := f.defaultWorker(nil); got != host {
+		t.Errorf("without a device: %q", got)
+	}
+}
+
+func TestUnknownDeviceIsAnErrorThatListsTheDevices(t *testing.T) {
+	device := openGL(t, &glFlags{GL: "auto", Device: "0"})
+	for _, args := range [][]string{
+		{"run", "--device", "77", "--listen", "127.0.0.1:0"},
+		{"demo", "--device", "77"},
+		{"bench", "policy", "--device", "77"},
+		{"doctor", "--device", "77"},
+	} {
+		var out, problems bytes.Buffer
+		code := execute(t.Context(), args, stdio{in: strings.NewReader(""), out: &out, err: &problems})
+		text := out.String() + problems.String()
+		if code == 0 || !strings.Contains(text, "0: "+device.Info().Renderer) || strings.Contains(text, "install") {
+			t.Errorf("%s: exit code %d, %s", args[0], code, text)
+		}
+	}
+}
+
+func TestDoctorListsDevices(t *testing.T) {
+	device := openGL(t, &glFlags{GL: "auto", Device: "0"})
+	var out bytes.Buffer
+	if code := execute(t.Context(), []string{"doctor"}, stdio{out: &out, err: &out}); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if want := "0: " + device.Info().Renderer + ", UUID " + device.Info().Capabilities.DeviceUUID; !strings.Contains(out.String(), want) {
+		t.Errorf("%q is not in\n%s", want, &out)
+	}
+}
+
+// openGL opens a device for a test, or skips as requireGL does.
+func openGL(t *testing.T, f *glFlags) *glcompute.Device {
+	t.Helper()
+	requireGL(t)
+	device, err := f.open(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { device.Close() })
+	return device
+}
