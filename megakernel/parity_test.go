@@ -63,6 +63,7 @@ func (p *testProgram) each(visit func(Kernel, Wave, Geometry) error) error {
 	cold := p.wave
 	cold.Cold = true
 	cold.Entries = 0
+	cold.ClaimBudget = testSlots/cold.Chunk + 2 // all of it, however the groups share it
 	return visit(k, cold, p.geometry)
 }
 

@@ -1,0 +1,165 @@
+//go:build cgo
+
+package megakernel
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+
+	"ringmaster/megakernel/userop"
+	"ringmaster/ring"
+)
+
+// fusedPrograms is how many random programs each fused kernel of the tests runs.
+const fusedPrograms = 24
+
+// fusedCases are kernels of many widths, chunks and hot sets, with user added
+// to the last ones.
+func fusedCases(user OpcodeSet) []Kernel {
+	sets := []OpcodeSet{
+		NewOpcodeSet(OpStore, OpAdd, OpLoad),
+		NewOpcodeSet(OpNop),
+		NewOpcodeSet(OpPacked),
+		NewOpcodeSet(OpCopy, OpPrint, OpCompareSwap),
+		NewOpcodeSet(OpYield, OpAwait, OpFault, OpFence),
+		BuiltIn().All(),
+		NewOpcodeSet(OpAdd, OpLoad) | user,
+		user,
+		BuiltIn().All() | user,
+	}
+	geometries := []Geometry{
+		{1, 3, 7}, {8, 2, 256}, {32, 5, 32}, {51, 3, 100}, {64, 4, 2048}, {100, 1, 1000}, {128, 9, 64}, {256, 2, 512}, {256, 1, 1},
+	}
+	var kernels []Kernel
+	for i, set := range sets {
+		for j := range 2 {
+			g := geometries[(i+j*4)%len(geometries)]
+			if k, ok := FusedKernel(g, set); ok {
+				kernels = append(kernels, k)
+			}
+		}
+	}
+	return kernels
+}
+
+// histogramCatalog is the built-in opcodes and a histogram.
+func histogramCatalog(t *testing.T) (*Catalog, Opcode) {
+	ops, err := userop.LoadDir(os.DirFS("../docs/opcodes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops = slices.DeleteFunc(ops, func(o userop.Opcode) bool { return o.Name != "histogram" })
+	c, err := NewCatalog(ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, ok := c.Lookup("histogram")
+	if !ok {
+		t.Fatal("no histogram among the examples")
+	}
+	return c, op
+}
+
+// TestReferenceInterpreterAndFusedAgree runs random programs by the Go
+// reference, by the interpreter, by the reference of a fused kernel and what
+// it leaves to the interpreter, and by those two on the device.
+func TestReferenceInterpreterAndFusedAgree(t *testing.T) {
+	r := newRig(t)
+	var histogram Opcode
+	r.catalog, histogram = histogramCatalog(t)
+	var ran ring.Control
+	for i, k := range fusedCases(NewOpcodeSet(histogram)) {
+		for seed := range uint64(fusedPrograms) {
+			p := randomProgram(seed + uint64(i)<<32)
+			p.histogram(histogram, seed)
+			p.geometry.Width, p.geometry.Chunk, p.wave.Chunk = k.Width, k.Chunk, k.Chunk
+			chunks := (p.wave.Entries<<ring.PageShift + k.Chunk - 1) / k.Chunk
+			p.wave.ClaimBudget = chunks + 1
+			if seed%4 == 0 && chunks >= 2*p.geometry.Groups {
+				p.wave.ClaimBudget = 1 + uint32(seed)%(chunks/p.geometry.Groups)
+			}
+			interpreted, err := r.interpret(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.hot = k.Hot
+			diff, fused, err := r.compare(p)
+			if err != nil {
+				t.Fatalf("%s: %v", k, err)
+			}
+			if diff != "" {
+				t.Fatalf("%s, seed %d, %d groups: %s", k, seed, p.geometry.Groups, diff)
+			}
+			ran.Cold += fused.Control.Cold
+			ran.Executed += fused.Control.Executed
+			for op, n := range fused.Control.OpcodeCounts {
+				ran.OpcodeCounts[op] += n
+			}
+			// Apart from who ran what, a fused kernel leaves the same memory.
+			forget(&fused.Control)
+			forget(&interpreted.Control)
+			clear(fused.Cold)
+			if diff := difference(fused, interpreted); diff != "" {
+				t.Fatalf("%s, seed %d: fused and interpreter differ: %s", k, seed, diff)
+			}
+		}
+	}
+	t.Logf("executed %d, cold %d, histograms %d", ran.Executed, ran.Cold, ran.OpcodeCounts[histogram])
+	if ran.Cold < 5_000 || ran.Executed < ran.Cold/2 || ran.OpcodeCounts[histogram] < 500 {
+		t.Errorf("executed %d, cold %d, histograms %d", ran.Executed, ran.Cold, ran.OpcodeCounts[histogram])
+	}
+}
+
+// forget clears what a control block says about how a wave was divided.
+func forget(c *ring.Control) {
+	c.Ticket, c.Chunks = 0, 0
+	c.Cold, c.ColdTicket, c.ColdDispatch = 0, 0, [3]uint32{}
+}
+
+// histogram turns some of the program's nops into histograms of words that
+// are only read, into words that are only added to.
+func (p *testProgram) histogram(op Opcode, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 16))
+	eighth := p.wave.WindowLength / 8
+	for i := range p.slots {
+		if s := &p.slots[i]; Opcode(s.Opcode) == OpNop {
+			s.Opcode = uint32(op)
+			clear(s.Args[:])
+			s.Args[0], s.Args[1], s.Args[2] = r.Uint32N(eighth-200)*4, r.Uint32N(140), eighth+r.Uint32N(eighth-256)
+			if r.IntN(8) == 0 {
+				s.Args[2] = p.wave.WindowLength - 1
+			}
+		}
+	}
+}
+
+func TestChainedDispatchTakesItsGroupsFromTheDevice(t *testing.T) {
+	for _, c := range []struct {
+		cold, chunk, groups, want uint32
+	}{{0, 64, 4, 0}, {1, 64, 4, 1}, {64, 64, 4, 1}, {65, 64, 4, 2}, {1000, 64, 4, 4}} {
+		p := &testProgram{geometry: Geometry{64, c.groups, c.chunk}, hot: NewOpcodeSet(OpNop),
+			slots: make([]ring.Slot, testSlots), statuses: make([]ring.Status, testSlots)}
+		for i := range uint32(4) {
+			p.schedule = append(p.schedule, ring.NewEntry(i, ring.PageSlots))
+		}
+		p.wave = Wave{Entries: 4, Chunk: c.chunk, ClaimBudget: 100}
+		for i := range c.cold {
+			p.slots[i*1024/max(c.cold, 1)].Opcode = uint32(OpFence)
+		}
+		for i := range p.statuses {
+			p.statuses[i] = ring.NewStatus(ring.Published)
+		}
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			m, err := newRig(t).run(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m.Control.Cold != c.cold || m.Control.ColdDispatch != [3]uint32{c.want, 1, 1} || m.Control.OpcodeCounts[OpFence] != c.cold {
+				t.Errorf("%+v", m.Control)
+			}
+		})
+	}
+}
