@@ -42,12 +42,19 @@ func (s *Store[K, V]) step() bool {
 		s.cfg.Log.Debug("kernelcache: deleting programs", "err", err)
 	}
 	s.mu.Lock()
-	key, ok := s.queue.pop()
+	next, ok := s.queue.pop()
 	if !ok {
 		s.mu.Unlock()
 		return false
 	}
+	key := next.key
 	s.building = &key
+	if next.urgency != waited && !s.queue.pressing() {
+		select {
+		case <-s.hurry: // left from a build before
+		default:
+		}
+	}
 	target, device := s.target, s.device
 	s.mu.Unlock()
 
@@ -98,76 +105,75 @@ func (s *Store[K, V]) build(target *Target[K, V], key K) (*Program[V], error) {
 		return nil, err
 	}
 	p := &Program[V]{Fingerprint: fingerprint(source)}
-	dir := s.cfg.Disk
-	if dir != nil && !target.Device.Supports("program-binary") {
-		dir = nil
+	var binary *disk.Binary
+	if target.Device.Supports("program-binary") {
+		binary = &disk.Binary{}
 	}
-	if dir == nil {
-		err := target.Device.Do(func() error { return compile(target, key, source, p) })
-		return p, err
+	var name disk.Name
+	stored := s.cfg.Disk != nil && binary != nil
+	if stored {
+		vendor, renderer, version := target.Device.Identity()
+		name = disk.NameOf(vendor, renderer, version, source)
 	}
-	vendor, renderer, version := target.Device.Identity()
-	name := disk.NameOf(vendor, renderer, version, source)
-	if s.load(target, key, dir, name, p) {
-		return p, nil
-	}
-	var binary disk.Binary
-	var noBinary error
-	err = target.Device.Do(func() error {
-		if err := compile(target, key, source, p); err != nil {
+	var warm time.Duration
+	if !stored || !s.load(target, key, name, binary, p, &warm) {
+		var noBinary error
+		err = target.Device.Do(func() error {
+			id, err := target.Device.CompileCompute(source)
+			if err == nil {
+				warm, err = adopt(target, key, id, p)
+			}
+			if err == nil && binary != nil {
+				binary.Format, binary.Data, noBinary = target.Device.ProgramBinary(id)
+			}
 			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		binary.Format, binary.Data, noBinary = target.Device.ProgramBinary(p.ID)
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		if stored {
+			s.keep(name, binary, noBinary)
+		}
 	}
-	s.keep(dir, name, binary, noBinary)
+	s.prove(target, key, source, binary, warm)
 	return p, nil
 }
 
-// compile makes a program from source. Called inside Do.
-func compile[K comparable, V any](target *Target[K, V], key K, source string, p *Program[V]) error {
-	id, err := target.Device.CompileCompute(source)
-	if err != nil {
-		return err
-	}
-	return adopt(target, key, id, p)
-}
-
-// adopt has the caller check and warm a linked program, and waits for that.
-// Called inside Do.
-func adopt[K comparable, V any](target *Target[K, V], key K, id uint32, p *Program[V]) error {
+// adopt has the caller check and warm a linked program, and waits for that: warm
+// is how long. Called inside Do.
+func adopt[K comparable, V any](target *Target[K, V], key K, id uint32, p *Program[V]) (warm time.Duration, err error) {
+	begin := time.Now()
 	value, err := target.Adopt(key, id)
 	if err == nil {
 		target.Device.Finish()
+		warm = time.Since(begin)
 		err = target.Device.Check()
 	}
 	if err != nil {
 		target.Device.DeleteProgram(id)
-		return err
+		return 0, err
 	}
 	p.ID, p.Value = id, value
-	return nil
+	return warm, nil
 }
 
 // load makes a program from the stored binary and says whether it could. What
 // cannot be used is reported and removed.
-func (s *Store[K, V]) load(target *Target[K, V], key K, dir *disk.Dir, name disk.Name, p *Program[V]) bool {
-	binary, err := dir.Load(name)
+func (s *Store[K, V]) load(target *Target[K, V], key K, name disk.Name, binary *disk.Binary, p *Program[V], warm *time.Duration) bool {
+	dir := s.cfg.Disk
+	stored, err := dir.Load(name)
 	if err == nil {
 		err = target.Device.Do(func() error {
-			id, err := target.Device.LoadProgramBinary(binary.Format, binary.Data)
-			if err != nil {
-				return err
+			id, err := target.Device.LoadProgramBinary(stored.Format, stored.Data)
+			if err == nil {
+				*warm, err = adopt(target, key, id, p)
 			}
-			return adopt(target, key, id, p)
+			return err
 		})
 	}
 	switch {
 	case err == nil:
-		p.FromDisk = true
+		p.FromDisk, *binary = true, stored
 		return true
 	case errors.Is(err, fs.ErrNotExist), lost(err):
 		return false
@@ -185,7 +191,8 @@ func (s *Store[K, V]) load(target *Target[K, V], key K, dir *disk.Dir, name disk
 
 // keep stores a binary. After a first failure it stores none any more, so that a
 // full disk is not tried again and again.
-func (s *Store[K, V]) keep(dir *disk.Dir, name disk.Name, binary disk.Binary, err error) {
+func (s *Store[K, V]) keep(name disk.Name, binary *disk.Binary, err error) {
+	dir := s.cfg.Disk
 	s.mu.Lock()
 	skip := s.readOnly
 	s.mu.Unlock()
@@ -193,7 +200,7 @@ func (s *Store[K, V]) keep(dir *disk.Dir, name disk.Name, binary disk.Binary, er
 		return
 	}
 	if err == nil {
-		err = dir.Store(name, binary)
+		err = dir.Store(name, *binary)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

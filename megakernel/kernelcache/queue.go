@@ -49,14 +49,17 @@ func (q *queue[K]) push(key K, u urgency) (in, displaced bool) {
 }
 
 // pop takes the key to build next.
-func (q *queue[K]) pop() (key K, ok bool) {
+func (q *queue[K]) pop() (next item[K], ok bool) {
 	if len(q.items) == 0 {
-		return key, false
+		return next, false
 	}
-	key = q.items[0].key
+	next = q.items[0]
 	q.items = slices.Delete(q.items, 0, 1)
-	return key, true
+	return next, true
 }
+
+// pressing says whether somebody waits for a key in the queue.
+func (q *queue[K]) pressing() bool { return len(q.items) > 0 && q.items[0].urgency == waited }
 
 func (q *queue[K]) find(key K) int {
 	return slices.IndexFunc(q.items, func(i item[K]) bool { return i.key == key })

@@ -27,9 +27,9 @@ func TestQueueHoldsEachKeyOnceInOrderOfUrgency(t *testing.T) {
 		}
 		for now := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			if rapid.IntRange(0, 3).Draw(t, "pop") == 0 {
-				key, ok := q.pop()
-				if ok != (len(model) > 0) || ok && key != model[0].key {
-					t.Fatalf("popped %d, %v of %v", key, ok, model)
+				next, ok := q.pop()
+				if ok != (len(model) > 0) || ok && next.key != model[0].key {
+					t.Fatalf("popped %v, %v of %v", next, ok, model)
 				}
 				if ok {
 					model = model[1:]

@@ -28,6 +28,7 @@ type Store[K comparable, V any] struct {
 	cfg    Config[K]
 	wake   chan struct{} // has a token if the goroutine may have something to do
 	ended  chan struct{} // closed when the goroutine is gone, or if there is none
+	hurry  chan struct{} // has a token, or is closed, if somebody waits for the build under way
 	onTurn sync.Mutex    // held by whoever builds; taken before mu
 
 	mu       sync.Mutex // never held while anything is built, read or written
@@ -43,6 +44,7 @@ type Store[K comparable, V any] struct {
 	changed  chan struct{} // closed, and made anew, when a build ended
 	stats    Stats
 	readOnly bool // the disk refused a write
+	unproven bool // translations are not kept, see prove
 }
 
 // Open makes a store that builds on a target. Close it before the device.
@@ -54,6 +56,7 @@ func Open[K comparable, V any](cfg Config[K], target Target[K, V]) (*Store[K, V]
 		cfg:      cfg,
 		wake:     make(chan struct{}, 1),
 		ended:    make(chan struct{}),
+		hurry:    make(chan struct{}, 1),
 		target:   target,
 		ready:    map[K]*Program[V]{},
 		queue:    queue[K]{limit: cfg.Queue},
@@ -210,6 +213,9 @@ func (s *Store[K, V]) Close() error {
 	s.mu.Lock()
 	already := s.closed
 	s.closed = true
+	if !already {
+		close(s.hurry)
+	}
 	s.queue.items = nil
 	s.notify()
 	s.mu.Unlock()
@@ -247,6 +253,9 @@ func (s *Store[K, V]) touch(p *Program[V]) {
 // ask puts a key into the queue. The error says why it is not going to be
 // built. Called with mu held.
 func (s *Store[K, V]) ask(key K, u urgency) error {
+	if u == waited {
+		s.press()
+	}
 	if s.building != nil && *s.building == key {
 		return nil
 	}
@@ -262,6 +271,15 @@ func (s *Store[K, V]) ask(key K, u urgency) error {
 	}
 	s.signal()
 	return nil
+}
+
+// press ends what the goroutine waits for before it gives a program out: who waits
+// for this one, or for the next, rather has it now. Called with mu held, before Close.
+func (s *Store[K, V]) press() {
+	select {
+	case s.hurry <- struct{}{}:
+	default:
+	}
 }
 
 // signal wakes the goroutine.
