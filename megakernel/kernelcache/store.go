@@ -27,7 +27,7 @@ type Program[V any] struct {
 type Store[K comparable, V any] struct {
 	cfg    Config[K]
 	wake   chan struct{} // has a token if the goroutine may have something to do
-	ended  chan struct{} // closed when the goroutine is gone, or if there is none
+	ended  chan struct{} // closed when the goroutine is gone
 	hurry  chan struct{} // has a token, or is closed, if somebody waits for the build under way
 	onTurn sync.Mutex    // held by whoever builds; taken before mu
 
@@ -35,6 +35,7 @@ type Store[K comparable, V any] struct {
 	target   Target[K, V]
 	device   uint64 // counts Move
 	closed   bool
+	working  bool // there is a goroutine
 	ready    map[K]*Program[V]
 	uses     uint64
 	queue    queue[K]
@@ -64,9 +65,8 @@ func Open[K comparable, V any](cfg Config[K], target Target[K, V]) (*Store[K, V]
 		changed:  make(chan struct{}),
 	}
 	if target.Background {
+		s.working = true
 		go s.work()
-	} else {
-		close(s.ended)
 	}
 	return s, nil
 }
@@ -189,14 +189,19 @@ func (s *Store[K, V]) Stats() Stats {
 // Move goes on with another device after the one before was lost, whose
 // programs are gone with it. What was ready is built again, the program used
 // last first, and failures are forgotten. Programs that are held are no longer of
-// use and still have to be released. Both targets must be of the background or neither.
+// use and still have to be released. A build under way on the old device is left to
+// end and its program is not used; it may never end if the device hangs.
 func (s *Store[K, V]) Move(target Target[K, V]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if target.Background != s.target.Background {
-		panic("kernelcache: a store cannot change how it builds")
+	if s.closed {
+		return
 	}
 	s.target = target
+	if target.Background && !s.working {
+		s.working = true
+		go s.work()
+	}
 	s.device++
 	s.dead = nil
 	clear(s.failures.failures)
@@ -218,8 +223,11 @@ func (s *Store[K, V]) Close() error {
 	}
 	s.queue.items = nil
 	s.notify()
+	working := s.working
 	s.mu.Unlock()
-	<-s.ended
+	if working {
+		<-s.ended
+	}
 	s.onTurn.Lock()
 	defer s.onTurn.Unlock()
 	if already {

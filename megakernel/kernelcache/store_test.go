@@ -380,6 +380,27 @@ func TestAfterALossEverythingIsBuiltOnTheNewDevice(t *testing.T) {
 	})
 }
 
+// TestMoveMayChangeWhoBuilds: a second context need not open on the new device.
+func TestMoveMayChangeWhoBuilds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := openWorld(t, newFake(), true)
+		w.wait(t, "a")
+		w.dev = newFake()
+		w.Move(target(w.dev, false))
+		synctest.Wait()
+		if w.Ready("a") || !w.BuildOne() || !w.Ready("a") {
+			t.Error("want a built by the caller, on the device without a second context")
+		}
+		w.dev = newFake()
+		w.Move(target(w.dev, true))
+		synctest.Wait()
+		if !w.Ready("a") || w.BuildOne() {
+			t.Error("want a built in the background again")
+		}
+		w.close(t)
+	})
+}
+
 // lostError is what glcompute's errors look like from here.
 type lostError struct{}
 
