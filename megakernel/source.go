@@ -19,9 +19,13 @@ func Source(width uint32) string {
 	return builtIn.Source(Kernel{Kind: Interpreter, Width: width})
 }
 
-// Source is a kernel as it is compiled. The source of a lease is not the
-// catalog's; it is that of the interpreter of its width.
-func (c *Catalog) Source(k Kernel) string { return c.source(k, fusedBatch) }
+// Source is a kernel as it is compiled.
+func (c *Catalog) Source(k Kernel) string {
+	if k.Kind == Lease {
+		return c.leaseSource(k.Width)
+	}
+	return c.source(k, fusedBatch)
+}
 
 // fusedBatch is how many slots an invocation of a fused kernel reads before
 // it runs them. Chosen by the benchmark on hardware; software does not mind.
@@ -38,6 +42,15 @@ func (c *Catalog) source(k Kernel, batch int) string {
 		s.define("HOT_LOW", fmt.Sprintf("%#xu", uint32(set)))
 		s.define("HOT_HIGH", fmt.Sprintf("%#xu", uint32(set>>32)))
 	}
+	user := s.opcodes(c, set)
+	s.count(set)
+	s.files("execute.glsl", "attempt.glsl", "drain.comp")
+	s.WriteString(userop.Bodies(user))
+	return s.String()
+}
+
+// opcodes says which opcodes the kernel has and returns the operator's among them.
+func (s *source) opcodes(c *Catalog, set OpcodeSet) []userop.Opcode {
 	for _, known := range builtins {
 		_, part := known.op.packable()
 		if set.Has(known.op) || part && set.Has(OpPacked) {
@@ -50,10 +63,7 @@ func (c *Catalog) source(k Kernel, batch int) string {
 		s.WriteString(userop.Prelude(user))
 		s.callUser(user)
 	}
-	s.count(set)
-	s.files("execute.glsl", "attempt.glsl", "drain.comp")
-	s.WriteString(userop.Bodies(user))
-	return s.String()
+	return user
 }
 
 // source is GLSL under construction.

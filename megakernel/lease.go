@@ -1,0 +1,279 @@
+package megakernel
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"ringmaster/ring"
+)
+
+// Errors of a lease.
+var (
+	// ErrNoLease says that the device cannot keep a kernel resident: the
+	// driver lacks what that needs, or the self-test failed.
+	ErrNoLease = errors.New("no lease on this device")
+	// ErrLeaseSize says that a slot takes longer than a round of a lease may.
+	ErrLeaseSize = errors.New("too much for a round of a lease")
+	// ErrLeaseBroken says that a kernel ended in the middle of a round, so
+	// that it is not known which of its slots ran. No kernel is started after that.
+	ErrLeaseBroken = errors.New("a resident kernel ended within a round")
+)
+
+// LeaseEnd is why a resident kernel ended.
+type LeaseEnd uint8
+
+// Reasons to end a resident kernel. The first three are its own.
+const (
+	LeaseEndTurns    LeaseEnd = iota // it used its loop iterations up
+	LeaseEndIdle                     // no round came for LeaseConfig.Idle
+	LeaseEndLost                     // the device failed
+	LeaseEndTime                     // it had run for LeaseConfig.Duration
+	LeaseEndWave                     // a wave is next
+	LeaseEndGeometry                 // a new geometry or topology is next
+	LeaseEndKernel                   // a new kernel is next
+	LeaseEndTransfer                 // an upload or download is next
+	LeaseEndShutdown                 // nothing is next
+	leaseEnds
+)
+
+var leaseEndNames = [leaseEnds]string{"turns", "idle", "lost", "time", "wave", "geometry", "kernel", "transfer", "shutdown"}
+
+func (r LeaseEnd) String() string {
+	if r < leaseEnds {
+		return leaseEndNames[r]
+	}
+	return fmt.Sprintf("reason(%d)", uint8(r))
+}
+
+// LeaseEnds are the reasons in order.
+func LeaseEnds() []LeaseEnd {
+	list := make([]LeaseEnd, leaseEnds)
+	for i := range list {
+		list[i] = LeaseEnd(i)
+	}
+	return list
+}
+
+// Bounds of a lease's duration.
+const (
+	DefaultLeaseDuration = 50 * time.Millisecond
+	MaxLeaseDuration     = time.Second
+	DefaultLeaseIdle     = 5 * time.Millisecond
+)
+
+// LeaseConfig says on what a resident kernel works and for how long.
+type LeaseConfig struct {
+	Heap       uint32 // the heap's buffer, which windows are cut from
+	HeapBytes  int    // its size
+	Print      uint32 // the print log's buffer, 0 for one of the lease's own that nobody reads
+	PrintBytes int    // its size, as ring.PrintLogWords says
+
+	Duration   time.Duration // a kernel ends after it; 0: DefaultLeaseDuration; at most MaxLeaseDuration
+	Idle       time.Duration // a kernel without a round for so long ends; 0: DefaultLeaseIdle
+	LoopBudget uint32        // loop iterations of one invocation in one dispatch; 0: DefaultLoopBudget
+	Catalog    *Catalog      // nil: BuiltIn
+}
+
+// Window is a tenant's part of the heap.
+type Window struct {
+	Tenant uint32
+	Base   uint32 // first word
+	Length uint32 // words
+}
+
+// Resident runs small submissions on a kernel that stays on the device between
+// them, which spares them the dispatch and the wait for it. A kernel is
+// dispatched when a round comes and none is there, and ends by itself after a
+// bounded number of turns or when no round comes. While it is there the device's thread is
+// busy with it, so whoever gives that thread other work calls End or Exclusive
+// first. Methods may be called from any goroutine.
+//
+// A round is acknowledged as a whole, after it ran. When a kernel has ended and
+// its dispatch is known to be over, the mailbox says of the round that was put
+// into it whether it was acknowledged or never begun, and in the second case the
+// next kernel finds it there. So every slot runs once, whenever a kernel ends.
+type Resident struct {
+	dev     Device
+	catalog *Catalog
+	cfg     LeaseConfig
+	support LeaseSupport
+	program leaseProgram
+	mailbox uint32
+	print   uint32 // the lease's own print log, 0 if there is none
+
+	// mu lets one round or one end be under way at a time and guards the fields below.
+	mu     sync.Mutex
+	kernel *resident // the one that is on the device or ended unnoticed, else nil
+	number uint32    // of the kernel started last
+	tail   uint32    // of the round put into the mailbox last
+	broken error     // why no kernel is started any more
+	turns  uint32    // loop iterations of a kernel
+	round  uint32    // of them, most of a round
+	idle   uint32    // turns without a round after which a kernel ends
+
+	slots    []ring.Slot // what the driver copies from and to
+	statuses []ring.Status
+	results  []uint32
+	head     []uint32
+
+	counters leaseCounters
+}
+
+// OpenLease builds the resident kernel, tests it and measures how many turns a
+// lease may take. The error says why the device has no lease; waves do the
+// same work without one. Close it before the device and before the heap is deleted.
+func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
+	if cfg.Duration == 0 {
+		cfg.Duration = DefaultLeaseDuration
+	}
+	if cfg.Idle == 0 {
+		cfg.Idle = DefaultLeaseIdle
+	}
+	if cfg.LoopBudget == 0 {
+		cfg.LoopBudget = DefaultLoopBudget
+	}
+	if cfg.Catalog == nil {
+		cfg.Catalog = builtIn
+	}
+	if cfg.Duration < 0 || cfg.Duration > MaxLeaseDuration || cfg.Idle < 0 {
+		return nil, fmt.Errorf("megakernel: lease of %v, idle %v: want at most %v: %w", cfg.Duration, cfg.Idle, MaxLeaseDuration, ErrNoLease)
+	}
+	if !dev.Supports("buffer-storage") {
+		return nil, fmt.Errorf("megakernel: the driver has no persistently mapped buffers (GL_ARB_buffer_storage): %w", ErrNoLease)
+	}
+	l := &Resident{dev: dev, catalog: cfg.Catalog, cfg: cfg,
+		slots: make([]ring.Slot, LeaseSlots), statuses: make([]ring.Status, LeaseSlots),
+		results: make([]uint32, LeaseSlots), head: make([]uint32, 5)}
+	if err := l.allocate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoLease, err)
+	}
+	if err := l.selfTest(); err != nil {
+		l.Close()
+		return nil, fmt.Errorf("%w: %w", ErrNoLease, err)
+	}
+	l.counters.reset()
+	return l, nil
+}
+
+// allocate builds the program and the mailbox.
+func (l *Resident) allocate() error {
+	return l.dev.Do(func() (err error) {
+		if l.program, err = compileLease(l.dev, l.catalog); err != nil {
+			return err
+		}
+		if l.mailbox, err = l.dev.NewMapped(mailBytes); err == nil && l.cfg.Print == 0 {
+			l.cfg.PrintBytes = int(ring.PrintLogWords(1)) * ring.WordBytes
+			l.print, err = l.dev.NewBuffer(l.cfg.PrintBytes)
+			l.cfg.Print = l.print
+		}
+		if err != nil {
+			l.free()
+		}
+		return err
+	})
+}
+
+// free deletes what allocate made. Called on the device's thread.
+func (l *Resident) free() {
+	l.dev.DeleteProgram(l.program.id)
+	for _, buffer := range []uint32{l.mailbox, l.print} {
+		if buffer != 0 {
+			l.dev.DeleteBuffer(buffer)
+		}
+	}
+}
+
+// Support is what the self-test found.
+func (l *Resident) Support() LeaseSupport { return l.support }
+
+// Do runs slots on a window and writes what becomes of each to statuses and
+// results, which have an element for each slot; statuses are published ones
+// before. Slots run in any order. Those that a larger submission has beyond
+// LeaseSlots, or that do not fit a round's time, run in further rounds. On an
+// error the slots whose status is still published have not run, except after
+// ErrLeaseBroken and after the loss of the device.
+func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, results []uint32) error {
+	if len(statuses) != len(slots) || len(results) != len(slots) {
+		panic("megakernel: a lease needs a status and a result for each slot")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(slots) > 0 {
+		n, steps, cost, err := l.fit(slots)
+		if err == nil {
+			err = l.submit(w, slots[:n], statuses[:n], results[:n], steps, cost)
+		}
+		if err != nil {
+			return fmt.Errorf("megakernel: lease: %w", err)
+		}
+		slots, statuses, results = slots[n:], statuses[n:], results[n:]
+	}
+	return nil
+}
+
+// fit is how many of the slots go into a round, the most steps one of them
+// takes and the loop iterations of the round.
+func (l *Resident) fit(slots []ring.Slot) (n int, steps, cost uint32, err error) {
+	for n = min(len(slots), LeaseSlots); n > 0; n /= 2 {
+		var set OpcodeSet
+		steps = 0
+		for i := range slots[:n] {
+			set |= 1 << slots[i].Opcode
+			steps = max(steps, l.catalog.Steps(&slots[i]))
+		}
+		rows := uint64(n+leaseWidth-1) / leaseWidth
+		total := rows*uint64(l.catalog.RowCost(Kernel{Kind: Lease, Width: leaseWidth}, set, steps)) + 1
+		if total <= uint64(l.round) {
+			return n, steps, uint32(total), nil
+		}
+	}
+	return 0, 0, 0, fmt.Errorf("a slot of opcode %s with %d steps: %w",
+		l.catalog.Name(Opcode(slots[0].Opcode)), steps, ErrLeaseSize)
+}
+
+// End makes the resident kernel end, if there is one, and waits for that. The
+// device's thread is free then, until the next Do. The error is the device's.
+func (l *Resident) End(reason LeaseEnd) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end(reason)
+}
+
+// Exclusive runs fn while no kernel is resident and none can be started.
+func (l *Resident) Exclusive(reason LeaseEnd, fn func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.end(reason); err != nil {
+		return err
+	}
+	return fn()
+}
+
+func (l *Resident) end(reason LeaseEnd) error {
+	k := l.kernel
+	if k == nil {
+		return nil
+	}
+	k.stop(l, reason)
+	return l.reap()
+}
+
+// Close ends the kernel and frees the lease's memory.
+func (l *Resident) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if errors.Is(l.broken, ErrClosed) {
+		return nil
+	}
+	err := l.end(LeaseEndShutdown)
+	l.broken = ErrClosed
+	if Lost(err) {
+		return err
+	}
+	return errors.Join(err, l.dev.Do(func() error {
+		l.free()
+		return nil
+	}))
+}

@@ -1,0 +1,262 @@
+package megakernel
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ringmaster/ring"
+)
+
+// leaseUniforms are the shader's names of a resident kernel's parameters.
+var leaseUniforms = [...]string{"lease_number", "lease_answered", "lease_turns", "lease_round", "lease_idle"}
+
+// leaseProgram is the compiled resident kernel.
+type leaseProgram struct {
+	id       uint32
+	uniforms [len(leaseUniforms)]int32
+}
+
+func compileLease(dev Device, c *Catalog) (p leaseProgram, err error) {
+	k := Kernel{Kind: Lease, Width: leaseWidth}
+	if p.id, err = dev.CompileCompute(c.Source(k)); err != nil {
+		return p, fmt.Errorf("megakernel: kernel %s: %w", k, err)
+	}
+	for i, name := range leaseUniforms {
+		p.uniforms[i] = dev.UniformLocation(p.id, name)
+	}
+	return p, nil
+}
+
+// resident is one kernel from its start to the end of its dispatch.
+type resident struct {
+	number   uint32
+	answered uint32        // the tail answered before it
+	poke     chan struct{} // wakes the device's thread when the kernel is about to end
+	gone     chan struct{} // closed when the dispatch is over and all it wrote is visible
+	over     atomic.Bool   // likewise
+	reason   atomic.Uint32 // 1 + the LeaseEnd of whoever stopped it first
+	err      error         // the device's, valid once gone
+}
+
+// stop asks the kernel to end at its next turn. It may be called any number of
+// times, until the lease is closed.
+func (k *resident) stop(l *Resident, reason LeaseEnd) {
+	k.reason.CompareAndSwap(0, 1+uint32(reason))
+	l.dev.StoreWord(l.mailbox, mailStop*ring.WordBytes, k.number)
+	k.wake()
+}
+
+func (k *resident) wake() {
+	select {
+	case k.poke <- struct{}{}:
+	default:
+	}
+}
+
+// start dispatches a kernel. Called with mu held, while none is there.
+func (l *Resident) start() {
+	l.number = max(l.number+1, 1)
+	k := &resident{
+		number:   l.number,
+		answered: l.dev.LoadWord(l.mailbox, mailDone*ring.WordBytes),
+		poke:     make(chan struct{}, 1),
+		gone:     make(chan struct{}),
+	}
+	l.kernel = k
+	l.counters.starts.Add(1)
+	go l.run(k, leaseLimits{turns: l.turns, round: l.round, idle: l.idle})
+}
+
+// leaseLimits bound a kernel by its own count.
+type leaseLimits struct{ turns, round, idle uint32 }
+
+// run is a kernel's life. It has a goroutine of its own, because some drivers
+// return from a dispatch only when the kernel has ended.
+func (l *Resident) run(k *resident, limits leaseLimits) {
+	var watch sync.WaitGroup
+	ended := make(chan struct{})
+	watch.Go(func() { // a count of turns is a measure of time only while the device is idle
+		timer := time.NewTimer(l.cfg.Duration)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			k.stop(l, LeaseEndTime)
+		case <-ended:
+		}
+	})
+	k.err = l.dev.Do(func() error { return l.dispatch(k, limits) })
+	close(ended)
+	watch.Wait()
+	l.counters.ends[l.cause(k)].Add(1)
+	k.over.Store(true)
+	close(k.gone)
+}
+
+// cause is why a kernel ended. Called when it has.
+func (l *Resident) cause(k *resident) LeaseEnd {
+	if k.err != nil {
+		return LeaseEndLost
+	}
+	switch cause := leaseCause(l.word(mailCause)); {
+	case cause == causeIdle:
+		return LeaseEndIdle
+	case cause == causeStop && k.reason.Load() > 0:
+		return LeaseEnd(k.reason.Load() - 1)
+	}
+	return LeaseEndTurns
+}
+
+// fencePoll is how often the device's thread looks whether a kernel has ended
+// that it has not been told about.
+const fencePoll = 500 * time.Microsecond
+
+// dispatch runs a kernel and waits for its end. Called on the device's thread.
+func (l *Resident) dispatch(k *resident, limits leaseLimits) error {
+	dev, cfg := l.dev, &l.cfg
+	dev.BindStorage(ring.BindControl, l.mailbox, 0, mailWords*ring.WordBytes)
+	dev.BindStorage(ring.BindSlots, l.mailbox, mailSlotsAt, LeaseSlots*ring.SlotBytes)
+	dev.BindStorage(ring.BindStatus, l.mailbox, mailStatusesAt, LeaseSlots*ring.WordBytes)
+	dev.BindStorage(ring.BindResults, l.mailbox, mailResultsAt, LeaseSlots*ring.WordBytes)
+	dev.BindStorage(ring.BindHeap, cfg.Heap, 0, cfg.HeapBytes)
+	dev.BindStorage(ring.BindPrint, cfg.Print, 0, cfg.PrintBytes)
+	for i, value := range []uint32{k.number, k.answered, limits.turns, limits.round, limits.idle} {
+		if at := l.program.uniforms[i]; at >= 0 {
+			dev.SetUniform(l.program.id, at, value)
+		}
+	}
+	dev.Dispatch(l.program.id, 1)
+	dev.CommandBarrier()
+	fence := dev.InsertFence()
+	dev.Flush()
+	defer dev.DeleteFence(fence)
+	timer := time.NewTimer(fencePoll)
+	defer timer.Stop()
+	for {
+		timeout := uint64(0)
+		if l.word(mailEnded) == k.number {
+			timeout = uint64(fencePoll) // it is only a matter of the fence
+		}
+		switch done, err := dev.WaitFence(fence, timeout); {
+		case err != nil:
+			return err
+		case done:
+			return dev.Check()
+		}
+		if timeout == 0 {
+			timer.Reset(fencePoll)
+			select {
+			case <-k.poke:
+				continue
+			case <-timer.C:
+			}
+		}
+		if err := dev.Check(); err != nil {
+			return err
+		}
+	}
+}
+
+// word is a word of the mailbox.
+func (l *Resident) word(index int) uint32 { return l.dev.LoadWord(l.mailbox, index*ring.WordBytes) }
+
+// reap waits for the end of the kernel. Called with mu held and a kernel there.
+func (l *Resident) reap() error {
+	k := l.kernel
+	k.wake()
+	<-k.gone
+	l.kernel = nil
+	if k.err != nil {
+		l.broken = k.err
+	}
+	return k.err
+}
+
+// submit runs one round. Called with mu held.
+func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, results []uint32, steps, cost uint32) error {
+	if l.broken != nil {
+		return l.broken
+	}
+	tail := nextTail(l.tail, len(slots))
+	l.tail = tail
+	l.put(w, slots, statuses, steps, cost)
+	l.dev.StoreWord(l.mailbox, mailTail*ring.WordBytes, tail)
+	for {
+		if l.kernel == nil {
+			l.start()
+		}
+		if l.await(l.kernel, tail) {
+			break
+		}
+		// The kernel is gone, and its round either answered or not begun.
+		begun := l.word(mailBegun) == tail
+		if err := l.reap(); err != nil {
+			return err
+		}
+		if l.word(mailDone) == tail {
+			break
+		}
+		if begun {
+			l.broken = ErrLeaseBroken
+			return l.broken
+		}
+		l.counters.resubmitted.Add(1)
+	}
+	l.collect(statuses, results)
+	l.counters.rounds.Add(1)
+	l.counters.slots.Add(uint64(len(slots)))
+	return nil
+}
+
+// put writes a round into the mailbox, all but its tail. What the driver reads
+// is allocated apart from anything that holds Go pointers, as cgo demands.
+func (l *Resident) put(w Window, slots []ring.Slot, statuses []ring.Status, steps, cost uint32) {
+	n := len(slots)
+	copy(l.slots[:n], slots)
+	copy(l.statuses[:n], statuses)
+	copy(l.head[:], []uint32{w.Tenant, w.Base, w.Length, steps, cost})
+	l.dev.StoreMapped(l.mailbox, mailSlotsAt, bytesOf(l.slots[:n]))
+	l.dev.StoreMapped(l.mailbox, mailStatusesAt, bytesOf(l.statuses[:n]))
+	l.dev.StoreMapped(l.mailbox, mailTenant*ring.WordBytes, bytesOf(l.head))
+}
+
+// collect reads what an answered round left in the mailbox.
+func (l *Resident) collect(statuses []ring.Status, results []uint32) {
+	n := len(statuses)
+	l.dev.LoadMapped(l.mailbox, mailStatusesAt, bytesOf(l.statuses[:n]))
+	l.dev.LoadMapped(l.mailbox, mailResultsAt, bytesOf(l.results[:n]))
+	copy(statuses, l.statuses[:n])
+	copy(results, l.results[:n])
+}
+
+// How often a producer looks for its answer before it lets others run, and
+// before it only looks from time to time: a round takes microseconds, but the
+// device's thread may have other work to finish before it dispatches the kernel.
+const (
+	leaseSpins  = 200
+	leaseYields = 2000
+	leaseNap    = 50 * time.Microsecond
+)
+
+// await waits until a round is answered or the kernel is gone, and reports
+// which. Called with mu held.
+func (l *Resident) await(k *resident, tail uint32) bool {
+	for look := 0; l.word(mailDone) != tail; look++ {
+		switch {
+		case look&7 == 7 && (k.over.Load() || l.word(mailEnded) == k.number):
+			k.wake()
+			<-k.gone
+			return l.word(mailDone) == tail
+		case look > leaseYields:
+			select {
+			case <-k.gone:
+			case <-time.After(leaseNap):
+			}
+		case look > leaseSpins:
+			runtime.Gosched()
+		}
+	}
+	return true
+}

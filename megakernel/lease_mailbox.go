@@ -1,0 +1,116 @@
+package megakernel
+
+import (
+	"fmt"
+	"strings"
+
+	"ringmaster/megakernel/userop"
+	"ringmaster/ring"
+)
+
+// LeaseSlots is the most slots of one round of a lease.
+const LeaseSlots = 256
+
+// leaseWidth is the width of the resident workgroup.
+const leaseWidth = 64
+
+// Words of the mailbox. The host writes those before mailDone, the kernel the
+// others; the two kinds are in different cache lines. Below them are the
+// round's slots, status words and result words, bound as the ring's are.
+const (
+	mailTail   = 0  // rings: the round's number and how many slots it has
+	mailStop   = 1  // the number of the kernel that is to end
+	mailTenant = 4  // the round's tenant and its window
+	mailBase   = 5  //
+	mailLength = 6  //
+	mailSteps  = 7  // most loop steps of a slot of the round
+	mailCost   = 8  // most loop iterations of the round
+	mailDone   = 32 // the tail that was answered last
+	mailBegun  = 33 // the tail that was begun last
+	mailEnded  = 34 // the number of the kernel that ended last
+	mailCause  = 35 // why it did
+	mailSpent  = 36 // loop iterations it took
+	mailRounds = 37 // rounds it answered
+	mailWords  = 64
+)
+
+// mailNames are the words' names in the shader.
+var mailNames = [...]struct {
+	name string
+	word int
+}{
+	{"TAIL", mailTail}, {"STOP", mailStop}, {"TENANT", mailTenant}, {"BASE", mailBase}, {"LENGTH", mailLength},
+	{"STEPS", mailSteps}, {"COST", mailCost}, {"DONE", mailDone}, {"BEGUN", mailBegun}, {"ENDED", mailEnded},
+	{"CAUSE", mailCause}, {"SPENT", mailSpent}, {"ROUNDS", mailRounds},
+}
+
+// Byte offsets of the parts of the mailbox buffer. They are multiples of 256,
+// which every device takes as the begin of a storage block.
+const (
+	mailSlotsAt    = mailWords * ring.WordBytes
+	mailStatusesAt = mailSlotsAt + LeaseSlots*ring.SlotBytes
+	mailResultsAt  = mailStatusesAt + LeaseSlots*ring.WordBytes
+	mailBytes      = mailResultsAt + LeaseSlots*ring.WordBytes
+)
+
+// A tail is a round number, which wraps and is never 0, and a count of slots.
+const (
+	tailCountBits = 9 // a count is 1..LeaseSlots
+	tailCountMask = 1<<tailCountBits - 1
+	tailRounds    = 1<<(32-tailCountBits) - 1 // round numbers are 1..tailRounds
+)
+
+// nextTail is the tail of a round of n slots that follows another.
+func nextTail(tail uint32, n int) uint32 {
+	round := tail>>tailCountBits%tailRounds + 1
+	return round<<tailCountBits | uint32(n)
+}
+
+// leaseCause is why a kernel says that it ended.
+type leaseCause uint32
+
+const (
+	causeNone  leaseCause = iota
+	causeStop             // the host's stop word
+	causeTurns            // its loop iterations would not cover another round
+	causeIdle             // nothing came for long
+	causes
+)
+
+var causeNames = [causes]string{"NONE", "STOP", "TURNS", "IDLE"}
+
+// leaseSource is the resident kernel: the interpreter's opcodes around a
+// mailbox. What the interpreter takes as uniforms comes with each round, and
+// what a round writes is read by others of the same dispatch, so the blocks it
+// uses have to be coherent.
+func (c *Catalog) leaseSource(width uint32) string {
+	s := &source{}
+	s.WriteString("#version 430 core\n")
+	s.define("WIDTH", width)
+	prelude := ring.Prelude()
+	for _, block := range []string{"SlotBlock", "StatusBlock", "ResultBlock", "HeapBlock", "PrintBlock"} {
+		coherent := strings.Replace(prelude, "buffer "+block, "coherent buffer "+block, 1)
+		if coherent == prelude {
+			panic("megakernel: the ring's prelude has no block " + block)
+		}
+		prelude = coherent
+	}
+	// The mailbox has the place of the control block, which a lease has no use for.
+	s.WriteString(prelude)
+	s.WriteString(opcodePrelude())
+	fmt.Fprintf(s, "layout(std430, binding = %d) coherent buffer MailboxBlock {\n    uint mailbox[];\n};\n", ring.BindControl)
+	for _, m := range mailNames {
+		fmt.Fprintf(s, "const uint MAIL_%s = %du;\n", m.name, m.word)
+	}
+	for cause, name := range causeNames {
+		fmt.Fprintf(s, "const uint CAUSE_%s = %du;\n", name, cause)
+	}
+	fmt.Fprintf(s, "const uint TAIL_COUNT_MASK = %du;\n", tailCountMask)
+	for _, name := range []string{"wave_tenant", "window_base", "window_length", "step_budget"} {
+		fmt.Fprintf(s, "uint %s = 0u;\n", name)
+	}
+	user := s.opcodes(c, c.all)
+	s.files("execute.glsl", "lease.comp")
+	s.WriteString(userop.Bodies(user))
+	return s.String()
+}

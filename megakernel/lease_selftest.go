@@ -1,0 +1,177 @@
+package megakernel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ringmaster/ring"
+)
+
+// LeaseSupport is what the self-test of a lease found.
+type LeaseSupport struct {
+	Turn     time.Duration // one turn of a kernel without a round
+	Round    time.Duration // median of the test's rounds, from their submission to their results
+	Kernels  int           // kernels the test's rounds took
+	Turns    uint32        // loop iterations after which a kernel ends, so that it lasts about LeaseConfig.Duration
+	Limited  bool          // the device allows no more than LeaseConfig.LoopBudget, so it lasts shorter
+	Duration time.Duration // how long a kernel without a round would last by its turns
+}
+
+func (s LeaseSupport) String() string {
+	limited := ""
+	if s.Limited {
+		limited = ", which is what the device's loops allow"
+	}
+	return fmt.Sprintf("a round of %d slots in %v, kernels of %d turns, %v%s",
+		leaseTestSlots, s.Round, s.Turns, s.Duration.Round(time.Millisecond), limited)
+}
+
+// Sizes of the self-test. It takes as long as its rounds, or as
+// leaseTestKernels kernels last whose rounds nobody answers.
+const (
+	leaseTestRounds  = 64
+	leaseTestSlots   = 16
+	leaseTestKernels = 8
+	leaseTestTurns   = 4096
+)
+
+// selfTest measures a turn, from which the bounds of a kernel follow, and runs
+// rounds on a heap of its own.
+func (l *Resident) selfTest() error {
+	reserve := l.catalog.RowCost(Kernel{Kind: Lease, Width: leaseWidth}, 0, 0) + 2 // at a kernel's end
+	if l.cfg.LoopBudget < 16*reserve {
+		return fmt.Errorf("megakernel: lease: LoopBudget is %d, want at least %d", l.cfg.LoopBudget, 16*reserve)
+	}
+	budget := l.cfg.LoopBudget - reserve
+	l.round = budget / 4
+	if err := l.calibrate(budget); err != nil {
+		return fmt.Errorf("megakernel: lease: %w", err)
+	}
+	if err := l.testRounds(); err != nil {
+		return fmt.Errorf("megakernel: lease: self-test: %w", err)
+	}
+	return nil
+}
+
+// calibrate times kernels without rounds and believes the fastest. The first is
+// not counted, because drivers translate a kernel at its first dispatch.
+func (l *Resident) calibrate(budget uint32) error {
+	took := time.Duration(0)
+	for i := range 4 {
+		t, _, err := l.idleKernel(min(leaseTestTurns, budget))
+		if err != nil {
+			return err
+		}
+		if i == 1 || i > 1 && t < took {
+			took = t
+		}
+	}
+	s := &l.support
+	s.Turn = max(took/time.Duration(min(leaseTestTurns, budget)), 1)
+	wanted := uint32(l.cfg.Duration/s.Turn) + l.round
+	l.turns = min(wanted, budget)
+	if wanted > budget {
+		// Some devices end loops past a limit without a word. One that runs
+		// more than the budget has no such limit near it.
+		_, spent, err := l.idleKernel(wanted)
+		if err != nil {
+			return err
+		}
+		s.Limited = spent != wanted
+		if !s.Limited {
+			l.turns = wanted
+		}
+	}
+	l.idle = max(uint32(l.cfg.Idle/s.Turn), 1)
+	s.Turns = l.turns
+	s.Duration = time.Duration(l.turns-l.round) * s.Turn
+	return nil
+}
+
+// idleKernel runs a kernel of some turns without a round.
+func (l *Resident) idleKernel(turns uint32) (took time.Duration, spent uint32, err error) {
+	k := &resident{number: l.number + 1, answered: l.tail, poke: make(chan struct{}, 1), gone: make(chan struct{})}
+	l.number++
+	err = l.dev.Do(func() error {
+		begin := time.Now()
+		err := l.dispatch(k, leaseLimits{turns: turns, round: 1, idle: ^uint32(0)})
+		took = time.Since(begin)
+		return err
+	})
+	if err == nil && l.word(mailEnded) != k.number {
+		err = errors.New("a kernel left no mark in mapped memory")
+	}
+	return took, l.word(mailSpent), err
+}
+
+// testRounds runs rounds whose slots read what other lanes wrote in the round
+// before, so that it shows whether a running kernel sees the host's words and
+// its own.
+func (l *Resident) testRounds() error {
+	const words = 256
+	heap, words4 := uint32(0), words*ring.WordBytes
+	if err := l.dev.Do(func() (err error) {
+		heap, err = l.dev.NewBuffer(words4)
+		return err
+	}); err != nil {
+		return err
+	}
+	given := l.cfg
+	l.cfg.Heap, l.cfg.HeapBytes = heap, words4
+	took, err := l.timeRounds(Window{Tenant: 7, Base: 64, Length: words - 64})
+	if endErr := l.end(LeaseEndWave); err == nil {
+		err = endErr
+	}
+	l.cfg = given
+	if !Lost(err) {
+		err = errors.Join(err, l.dev.Do(func() error {
+			l.dev.DeleteBuffer(heap)
+			return nil
+		}))
+	}
+	if err != nil {
+		return err
+	}
+	slices.Sort(took)
+	l.support.Round = took[len(took)/2]
+	l.support.Kernels = int(l.counters.starts.Load())
+	return nil
+}
+
+// timeRounds runs the rounds of the self-test and times each.
+func (l *Resident) timeRounds(w Window) (took []time.Duration, err error) {
+	slots := make([]ring.Slot, leaseTestSlots)
+	statuses := make([]ring.Status, leaseTestSlots)
+	results := make([]uint32, leaseTestSlots)
+	const half = leaseTestSlots / 2
+	for round := range uint32(leaseTestRounds) {
+		for i := range uint32(half) {
+			// Slot i stores what slot half + i, mirrored, loads in the next round.
+			slots[i] = ring.Slot{Opcode: uint32(OpStore), Tenant: w.Tenant, Args: [ring.ArgWords]uint32{round<<8 | i, round&1<<5 | i}}
+			slots[half+i] = ring.Slot{Opcode: uint32(OpLoad), Tenant: w.Tenant, Args: [ring.ArgWords]uint32{(round+1)&1<<5 | half - 1 - i}}
+		}
+		for i := range statuses {
+			statuses[i] = ring.NewStatus(ring.Published)
+		}
+		begin := time.Now()
+		if err := l.Do(w, slots, statuses, results); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(begin))
+		for i, status := range statuses {
+			want := uint32(0)
+			if i >= half && round > 0 {
+				want = (round-1)<<8 | uint32(leaseTestSlots-1-i)
+			}
+			if status.State() != ring.Done || results[i] != want {
+				return nil, fmt.Errorf("round %d, slot %d: %s, result %#x, want %#x", round, i, status, results[i], want)
+			}
+		}
+		if n := l.counters.starts.Load(); n > leaseTestKernels {
+			return nil, fmt.Errorf("%d kernels for %d rounds: a running kernel does not see what the host writes", n, round+1)
+		}
+	}
+	return took, nil
+}

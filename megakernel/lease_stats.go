@@ -1,0 +1,38 @@
+package megakernel
+
+import "sync/atomic"
+
+// leaseCounters count what a lease did.
+type leaseCounters struct {
+	rounds, slots, starts, resubmitted atomic.Uint64
+	ends                               [leaseEnds]atomic.Uint64
+}
+
+func (c *leaseCounters) reset() {
+	for _, n := range []*atomic.Uint64{&c.rounds, &c.slots, &c.starts, &c.resubmitted} {
+		n.Store(0)
+	}
+	for i := range c.ends {
+		c.ends[i].Store(0)
+	}
+}
+
+// LeaseStats are a lease's counts since it was opened, its self-test left out.
+type LeaseStats struct {
+	Rounds      uint64            // rounds answered
+	Slots       uint64            // their slots
+	Starts      uint64            // kernels dispatched
+	Resubmitted uint64            // rounds that one kernel ended without and the next one found
+	Ends        [leaseEnds]uint64 // kernels that ended, by LeaseEnd
+}
+
+// Stats returns the counts. A kernel that has ended is counted once the device
+// has said so.
+func (l *Resident) Stats() LeaseStats {
+	c := &l.counters
+	s := LeaseStats{Rounds: c.rounds.Load(), Slots: c.slots.Load(), Starts: c.starts.Load(), Resubmitted: c.resubmitted.Load()}
+	for i := range s.Ends {
+		s.Ends[i] = c.ends[i].Load()
+	}
+	return s
+}
