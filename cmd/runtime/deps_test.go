@@ -29,6 +29,7 @@ var projectImports = map[string][]string{
 	"telemetry/natsio":              {"telemetry"},                                                          // the bus knows records, not actors
 	"megakernel/tuner/space":        nil,                                                                    // what there is to choose from, as data
 	"megakernel/tuner/search":       {"megakernel/tuner/space"},                                             // strategies, for any space
+	"megakernel/tuner/reference":    nil,                                                                    // the original, alone
 	"megakernel/tuner":              {"megakernel/policy"},                                                  // tuning speaks in the policy's limits
 	"megakernel/userop":             nil,                                                                    // opcode files are read without a device
 	"megakernel":                    {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop"}, // the engine executes plans
@@ -53,7 +54,7 @@ var externalOwners = []struct {
 	{"github.com/vmihailenco/msgpack", []string{"telemetry"}, "one package knows the encoding"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
 	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk"}, "files that are replaced whole"},
-	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "cmd/runtime"}, "fingerprints"},
+	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "cmd/runtime"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime"}, "flags belong to the command"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
@@ -67,6 +68,7 @@ var standardBans = map[string][]string{
 	"megakernel/kernelcache/hotset": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/space":        {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/search":       {"os", "net", "time", "sync", "context", "log/slog", "math/rand"}, // math/rand/v2: generators that a seed alone determines
+	"megakernel/tuner/reference":    {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner":              {"net", "time", "math/rand", "math/rand/v2"},
 	"ring":                          {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"telemetry":                     {"os", "net", "log/slog"},

@@ -1,0 +1,18 @@
+// Package reference reproduces the tuner, the launch plan and the fixed-point
+// primitives of the original, vyre 0.6, to the last bit, its flaws included.
+// Golden vectors of the original are the test.
+//
+// It is what the project's own tuner is compared with. Nothing in it runs on
+// the way of a launch unless an operator asks for the original's behaviour.
+//
+//   - [Mode] and [ParseMode]: what an operator may ask for.
+//   - [Suggest]: latencies to a softmax policy in Q16 and its natural-gradient choice.
+//   - [Best]: the first of the cheapest candidates.
+//   - [ColdStart]: a width from an estimate, before anything was measured.
+//   - [Feedback]: measured launches per width, and the choice they give.
+//   - [Prepare]: element count, workgroup, grid and parameter words of a launch.
+//   - [ProgramKey], [LaunchKey], [AdapterKey]: cache keys by byte layout.
+//   - [SoftmaxQ16], [SoftmaxWrapping], [Precondition]: the device's primitives.
+//
+// Q16 is a fixed-point number with 16 fractional bits: 65,536 is one.
+package reference
