@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"ringmaster/actors"
-	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
@@ -15,9 +14,11 @@ import (
 // records and ring batches, and keeps the device's time off the actor by
 // running launches on a goroutine of its own, one at a time.
 type engine struct {
-	ring   *megakernel.Engine
-	orders chan launchOrder
-	done   chan struct{}
+	ring     *megakernel.Engine
+	keeper   rebuilder
+	watchdog *watchdog // nil: launches may take as long as they like
+	orders   chan launchOrder
+	done     chan struct{}
 }
 
 type launchOrder struct {
@@ -25,21 +26,24 @@ type launchOrder struct {
 	settled func(actors.Report)
 }
 
-func newEngine(device *glcompute.Device) (*engine, error) {
+// newEngine makes a ring on a device and closes the device with it.
+func newEngine(device gpu, keeper rebuilder, watchdog *watchdog) (*engine, error) {
 	ring, err := megakernel.New(device, megakernel.DefaultConfig())
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{ring: ring, orders: make(chan launchOrder, 1), done: make(chan struct{})}
+	keeper.device = device
+	e := &engine{ring: ring, keeper: keeper, watchdog: watchdog, orders: make(chan launchOrder, 1), done: make(chan struct{})}
 	go e.loop()
 	return e, nil
 }
 
-// close stops the loop and frees the ring. The worker actor must have drained.
+// close stops the loop, frees the ring and closes its device. The worker actor must have drained.
 func (e *engine) close() error {
 	close(e.orders)
 	<-e.done
-	return e.ring.Close()
+	e.watchdog.stop()
+	return errors.Join(e.ring.Close(), e.keeper.close())
 }
 
 func (e *engine) loop() {
@@ -70,7 +74,9 @@ func (e *engine) Launch(o actors.Order, settled func(actors.Report)) {
 }
 
 func (e *engine) launch(o actors.Order) actors.Report {
-	report, err := e.ring.Launch(megakernel.Order{
+	e.watchdog.begin(fmt.Sprintf("launch %d of queue %s", o.Launch, o.Queue))
+	defer e.watchdog.end()
+	report, err := e.keeper.launch(e.ring, megakernel.Order{
 		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue, BatchDepth: o.Plan.BatchDepth,
 		Geometry: megakernel.Geometry{Width: o.Plan.WorkgroupSizeX, Groups: o.Plan.DispatchGrid[0], Chunk: o.Plan.ClaimChunk},
 	})
@@ -129,7 +135,7 @@ func doneRecord(b *megakernel.BatchResult) telemetry.Done {
 }
 
 // announcement describes the device to everybody else.
-func announcement(device *glcompute.Device) telemetry.Worker {
+func announcement(device gpu) telemetry.Worker {
 	info := device.Info()
 	w := telemetry.Worker{
 		Vendor: info.Vendor, Renderer: info.Renderer, Driver: info.Version,

@@ -54,3 +54,14 @@ func (f *glFlags) defaultWorker(device *glcompute.Device) string {
 	}
 	return host[:min(len(host), max(0, 64-len(suffix)))] + suffix[:min(len(suffix), 64)]
 }
+
+// reopen opens the device again in the same way, after it was lost.
+func (f *glFlags) reopen(log *slog.Logger) func() (gpu, error) {
+	return func() (gpu, error) {
+		device, err := f.open(log)
+		if err != nil {
+			return nil, err // and no gpu that holds a nil
+		}
+		return device, nil
+	}
+}

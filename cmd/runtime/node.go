@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ringmaster/actors"
-	"ringmaster/glcompute"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -19,10 +18,15 @@ type nodeConfig struct {
 	nats   natsio.Config
 	policy policy.Config
 	worker string
-	device *glcompute.Device // nil: decide only
-	rate   *natsio.RateLimit // of the telemetry of one worker; nil is the default
-	queues int               // most queues; 0 is the default
+	device gpu                 // nil: decide only; closed with the node
+	reopen func() (gpu, error) // opens the device again after a loss; nil: it stays lost
+	rate   *natsio.RateLimit   // of the telemetry of one worker; nil is the default
+	queues int                 // most queues; 0 is the default
 	log    *slog.Logger
+
+	hangAfter time.Duration      // longest launch; 0: no limit
+	hung      func(why string)   // is called when one took longer
+	work      *natsio.WorkConfig // nil is the default
 
 	decisions decisionLogFlags
 }
@@ -35,7 +39,7 @@ type node struct {
 	ingest    *natsio.Ingest
 	work      *natsio.WorkConsumer
 	engine    *engine
-	device    *glcompute.Device
+	device    gpu
 	decisions *decisionLog // nil: not logged
 
 	service *natsio.Service
@@ -101,7 +105,12 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 // attach gives the worker actor its ring, announces the device and starts to
 // consume the worker's work.
 func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
-	if n.engine, err = newEngine(cfg.device); err != nil {
+	var watch *watchdog
+	if cfg.hangAfter > 0 {
+		watch = startWatchdog(cfg.hangAfter, cfg.hung)
+	}
+	if n.engine, err = newEngine(cfg.device, rebuilder{reopen: cfg.reopen, log: cfg.log}, watch); err != nil {
+		watch.stop()
 		return err
 	}
 	device := announcement(cfg.device)
@@ -115,7 +124,11 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 		return err
 	}
 	n.announcing = announceEvery(announcePeriod, func() { n.publisher.Announce(cfg.worker, &device) })
-	n.work, err = n.conn.ConsumeWork(ctx, cfg.worker, natsio.DefaultWorkConfig(), n.system.Submit)
+	work := natsio.DefaultWorkConfig()
+	if cfg.work != nil {
+		work = *cfg.work
+	}
+	n.work, err = n.conn.ConsumeWork(ctx, cfg.worker, work, n.system.Submit)
 	return err
 }
 

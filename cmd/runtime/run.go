@@ -22,13 +22,14 @@ type runCmd struct {
 	glFlags
 	policyFlags
 	decisionLogFlags
-	Worker string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
-	NoGPU  bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
-	Listen string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
-	Store  string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
-	Rate   float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records a second of one worker, with bursts of twice as many. What is above is refused."`
-	Queues int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; a parked one costs about 2 KiB (default: 131072)."`
-	Drain  time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
+	Worker    string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
+	NoGPU     bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
+	Listen    string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
+	Store     string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
+	Rate      float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records a second of one worker, with bursts of twice as many. What is above is refused."`
+	Queues    int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; a parked one costs about 2 KiB (default: 131072)."`
+	HangAfter time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest launch; when the device takes longer the process ends with exit code 75, for its supervisor to start it again. 0: wait for ever."`
+	Drain     time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 }
 
 // policyFlags choose the policy.
@@ -55,8 +56,13 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		c.Worker = c.defaultWorker(device)
 	}
 	cfg := c.natsFlags.config("ringmaster run", log)
+	served := false
 	if device != nil {
-		defer device.Close()
+		defer func() {
+			if !served {
+				device.Close() // else the node has
+			}
+		}()
 		claim, err := claimWorker(filepath.Join(stateDir(), "workers"), c.Worker, c.busName(), device.Info(), log)
 		if err != nil {
 			return err
@@ -72,13 +78,22 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		cfg.URL = server.URL()
 		fmt.Fprintf(std.err, "embedded NATS server at %s\n", server.URL())
 	}
-	node, err := startNode(ctx, nodeConfig{
-		nats: cfg, policy: c.policyFlags.config(), worker: c.Worker, device: device, log: log,
+	nodeCfg := nodeConfig{
+		nats: cfg, policy: c.policyFlags.config(), worker: c.Worker, log: log,
 		queues: c.Queues, decisions: c.decisionLogFlags, rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
-	})
+	}
+	if device != nil {
+		nodeCfg.device, nodeCfg.reopen = device, c.reopen(log)
+		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, func(why string) {
+			log.Error("the device hangs; the process ends, its work goes to the next one", "reason", why, "exit_code", exitHang)
+			os.Exit(exitHang)
+		}
+	}
+	node, err := startNode(ctx, nodeCfg)
 	if err != nil {
 		return err
 	}
+	served = true
 	fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, cfg.Subjects.Prefix, node.deviceName())
 	<-ctx.Done()
 	stop() // a second signal ends the process at once

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+)
+
+// gpu is an open GL device.
+type gpu interface {
+	megakernel.Device
+	Info() glcompute.Info
+	Close() error
+}
+
+// rebuilder keeps the ring on a device that works: when a context is lost it opens
+// the device again and moves the ring there. The engine's goroutine alone uses it.
+type rebuilder struct {
+	reopen func() (gpu, error) // nil: what is lost stays lost
+	log    *slog.Logger
+	device gpu // the one in use
+	epoch  uint64
+}
+
+// errNoReopen is why a loss is not recovered from where nobody said how.
+var errNoReopen = errors.New("the device was not opened in a way that can be repeated")
+
+// launch runs a launch, and runs it again if the device was lost and could be
+// rebuilt. What becomes of the batches is for Engine.Move to say. A second loss is
+// the caller's to retry, later.
+func (r *rebuilder) launch(ring *megakernel.Engine, order megakernel.Order) (megakernel.Report, error) {
+	report, err := ring.Launch(order)
+	if err == nil || !r.lost(err) {
+		return report, err
+	}
+	if failed := r.rebuild(ring, err); failed != nil {
+		return report, fmt.Errorf("%w; it is not back yet: %w", err, failed)
+	}
+	return ring.Launch(order)
+}
+
+// lost tells whether an error means that the context is gone: it says so itself, or
+// the driver does when asked. An answer that is no status is no evidence.
+func (r *rebuilder) lost(err error) bool {
+	if megakernel.Lost(err) {
+		return true
+	}
+	var status uint32
+	if r.device.Do(func() error { status = r.device.GraphicsReset(); return nil }) != nil {
+		return false
+	}
+	switch status {
+	case megakernel.ResetNone:
+		return false
+	case megakernel.ResetGuilty, megakernel.ResetInnocent, megakernel.ResetUnknown:
+		return true
+	}
+	r.log.Warn("the driver answered a reset status that does not exist; it is ignored", "status", status, "error", err)
+	return false
+}
+
+// rebuild opens the device again and moves the ring to it. On an error everything
+// is as before, and may be tried again.
+func (r *rebuilder) rebuild(ring *megakernel.Engine, loss error) error {
+	begin := time.Now()
+	r.log.Warn("the device was lost", "epoch", r.epoch, "error", loss)
+	if r.reopen == nil {
+		return errNoReopen
+	}
+	next, err := r.reopen()
+	if err != nil {
+		return err
+	}
+	if err = sameDevice(r.device, next); err == nil {
+		err = ring.Move(next)
+	}
+	if err != nil {
+		go r.discard(next)
+		return err
+	}
+	go r.discard(r.device) // the driver of a lost device may never return
+	r.device = next
+	r.epoch++
+	r.log.Warn("the device is back", "epoch", r.epoch, "took", time.Since(begin))
+	return nil
+}
+
+// sameDevice refuses another device in the place of the lost one: its limits were
+// announced, and a GPU that fell off the bus would silently become the CPU.
+func sameDevice(was, is gpu) error {
+	a, b := was.Info(), is.Info()
+	if a.Renderer != b.Renderer || a.Capabilities.DeviceUUID != b.Capabilities.DeviceUUID {
+		return fmt.Errorf("%s answers in the place of %s", b.Renderer, a.Renderer)
+	}
+	return nil
+}
+
+func (r *rebuilder) discard(device gpu) {
+	if err := device.Close(); err != nil {
+		r.log.Info("closing a lost device", "error", err)
+	}
+}
+
+// close closes the device in use.
+func (r *rebuilder) close() error { return r.device.Close() }
