@@ -3,7 +3,9 @@ package megakernel
 import (
 	"errors"
 	"fmt"
+	"time"
 
+	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
 
@@ -22,21 +24,40 @@ var (
 // in any order, those of one priority mostly in theirs, except that a fence
 // keeps apart what stands before and after it.
 type Batch struct {
-	ID          string      // names the batch in the report
+	ID          string      // names the batch in the report, and for Cancel
 	Tag         uint64      // returned in the report, not looked at
-	Slots       []ring.Slot // belong to the engine from Submit until the batch is reported
+	Slots       []ring.Slot // belong to the engine from Submit until the batch is reported; an allocation of their own
 	WantResults bool        // ask for the result word of every slot
+	Deadline    time.Time   // slots in no wave by then are dropped; zero: none
+
+	// Done is called once, when the batch is finished, before the report that
+	// lists it is handed out; nil: nothing is called. It runs on a goroutine of
+	// the engine, which it must not hold up, and may call Submit.
+	Done func(*BatchResult)
 }
 
-// BatchResult is a finished batch. Every slot is either executed or faulted.
+// BatchResult is a finished batch. Every slot is executed, faulted or dropped.
 type BatchResult struct {
 	ID       string
 	Tag      uint64
 	Executed uint32
 	Faulted  uint32
+	Dropped  uint32      // slots that did not run because of Err
 	Faults   []SlotFault // of every faulted slot, in the order in which they were collected
-	Results  []uint32    // one per slot if the batch asked for them, 0 for a faulted slot
+	Results  []uint32    // one per slot if the batch asked for them, 0 for a faulted or dropped slot
+	Err      error       // why slots were dropped: ErrCanceled, ErrDeadline or ErrHeapLost; nil if none was
 }
+
+// Reasons why slots of a batch are dropped.
+var (
+	// ErrCanceled says that Cancel or Release withdrew the rest of a batch.
+	ErrCanceled = errors.New("batch was canceled")
+	// ErrDeadline says that a batch's deadline passed before all its slots ran.
+	ErrDeadline = errors.New("deadline of the batch passed")
+	// ErrHeapLost says that the device was lost and with it the window's
+	// contents, which the batch may depend on.
+	ErrHeapLost = errors.New("heap lost")
+)
 
 // SlotFault is a slot of a batch that ended in a fault.
 type SlotFault struct {
@@ -48,29 +69,56 @@ type SlotFault struct {
 // the next fence, is open: its slots are in pages or wait for one.
 type batch struct {
 	Batch
+	queue       *queue
 	result      BatchResult
 	number      uint32   // index in the engine's table of batches
 	sequence    uint32   // sequence of the first slot
 	segmentEnd  int      // slots before it are finished or in the open segment
 	outstanding int      // slots of the open segment that are not terminal
+	uniform     bool     // the open segment has one priority: order is not used
 	order       []uint32 // slots of the open segment by priority, in their order
-	class       [ring.Priorities]struct {
-		next, end int // what of order is of this priority and not in a page yet
-	}
+	class       [ring.Priorities]class
+
+	opcodes OpcodeSet // of its slots
+	moved   bool      // it has run again after a loss
+	serial  uint64    // number among all batches of the engine
+	ended   bool      // withdrawn: its slots in pages and behind are dropped
 }
 
+// class is what of a segment's order is of one priority and not in a page yet.
+type class struct{ next, end int }
+
 // checkBatch refuses a batch whose structure the engine cannot represent.
-// Opcodes and operands are the device's to judge: it answers with a fault.
-func checkBatch(b *Batch, maxSlots int) error {
+// Opcodes and operands are the device's to judge, which answers with a fault,
+// except where a slot holds more than it can do.
+func (b *batch) check(c *Catalog, maxSlots int) error {
 	if len(b.Slots) == 0 || len(b.Slots) > maxSlots {
 		return fmt.Errorf("megakernel: batch %q: %d slots, want 1..%d: %w", b.ID, len(b.Slots), maxSlots, ErrBatch)
 	}
 	for i := range b.Slots {
-		if p := b.Slots[i].Priority; p >= ring.Priorities {
-			return fmt.Errorf("megakernel: batch %q: slot %d has priority %d, want below %d: %w", b.ID, i, p, ring.Priorities, ErrBatch)
+		s := &b.Slots[i]
+		if s.Priority >= ring.Priorities {
+			return fmt.Errorf("megakernel: batch %q: slot %d has priority %d, want below %d: %w", b.ID, i, s.Priority, ring.Priorities, ErrBatch)
+		}
+		if s.Opcode < ring.OpcodeBins {
+			b.opcodes |= 1 << s.Opcode
+		}
+		if Opcode(s.Opcode) == OpPacked || s.Opcode >= userop.MinID {
+			if err := c.checkLong(s); err != nil {
+				return fmt.Errorf("megakernel: batch %q: slot %d: %w: %w", b.ID, i, err, ErrBatch)
+			}
 		}
 	}
 	return nil
+}
+
+// checkLong refuses a packed slot that does not fit and an operator's opcode
+// over its budget. What else a slot may be wrong about ends in a fault.
+func (c *Catalog) checkLong(s *ring.Slot) error {
+	if !c.Has(Opcode(s.Opcode)) {
+		return nil
+	}
+	return c.CheckSlot(s)
 }
 
 // openSegment opens the segment after the current one and sorts its slots by
@@ -90,19 +138,25 @@ func (b *batch) openSegment() bool {
 			break
 		}
 	}
+	n := end - start
 	b.segmentEnd = end
-	b.outstanding = end - start
-	if cap(b.order) < end-start {
-		b.order = make([]uint32, end-start)
+	b.outstanding = n
+	b.class = [ring.Priorities]class{}
+	first := b.Slots[start].Priority
+	if b.uniform = count[first] == n; b.uniform {
+		b.class[first] = class{start, end}
+		return true
 	}
-	b.order = b.order[:end-start]
+	if cap(b.order) < n {
+		b.order = make([]uint32, n)
+	}
+	b.order = b.order[:n]
 	at := 0
 	var next [ring.Priorities]int
 	for p := range b.class {
 		next[p] = at
-		b.class[p].next = at
+		b.class[p] = class{at, at + count[p]}
 		at += count[p]
-		b.class[p].end = at
 	}
 	for i := start; i < end; i++ {
 		p := b.Slots[i].Priority
@@ -112,17 +166,11 @@ func (b *batch) openSegment() bool {
 	return true
 }
 
-// settle takes over the final status of slot index. The segment is finished
-// when outstanding reaches zero.
-func (b *batch) settle(index uint32, status ring.Status, result uint32) {
-	b.outstanding--
-	if status.State() == ring.Fault {
-		b.result.Faulted++
-		b.result.Faults = append(b.result.Faults, SlotFault{Index: index, Code: status.Fault()})
-		return
+// waiting is the number of slots of the open segment that are in no page.
+func (b *batch) waiting() int {
+	n := 0
+	for p := range b.class {
+		n += b.class[p].end - b.class[p].next
 	}
-	b.result.Executed++
-	if b.WantResults {
-		b.result.Results[index] = result
-	}
+	return n
 }

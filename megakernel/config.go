@@ -3,7 +3,9 @@ package megakernel
 import (
 	"errors"
 	"fmt"
+	"time"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -12,15 +14,27 @@ type Config struct {
 	Pages         int    // pages of ring.PageSlots slots on the device
 	HeapWords     uint32 // words of the heap all windows are cut from
 	WindowWords   uint32 // words of one queue's window
-	MaxQueues     int    // queues; each owns a window for the engine's life
+	MaxQueues     int    // queues; each owns a window
 	MaxPending    int    // slots submitted and not finished, over all queues
 	MaxBatchSlots int    // slots of one batch
+	InFlight      int    // waves started and not settled, 1..MaxInFlight
+	AgeThreshold  uint32 // waves of a queue after which a page that was in none of them is aged
 	LoopBudget    uint32 // loop iterations of one invocation in one dispatch, see DefaultLoopBudget
 	Programs      int    // compiled programs kept, one for each width
+
+	// Catalog is the opcodes that slots may have; nil means the built-in ones.
+	Catalog *Catalog
+
+	// Now is the clock of deadlines and rates; nil means time.Now.
+	Now func() time.Time
 }
 
+// MaxInFlight is the most waves that may be in flight.
+const MaxInFlight = 16
+
 // DefaultConfig is 262,144 slots on the device and 64 windows of 256 KiB:
-// about 35 MB of device memory.
+// about 35 MB of device memory. Three waves may be in flight: one that runs,
+// one behind it, and one whose results the host takes over.
 func DefaultConfig() Config {
 	return Config{
 		Pages:         1024,
@@ -29,6 +43,8 @@ func DefaultConfig() Config {
 		MaxQueues:     64,
 		MaxPending:    4 << 20,
 		MaxBatchSlots: 1 << 16,
+		InFlight:      3,
+		AgeThreshold:  policy.Standard().PriorityAgeThreshold,
 		LoopBudget:    DefaultLoopBudget,
 		Programs:      8,
 	}
@@ -50,10 +66,12 @@ func (c *Config) Validate() error {
 		"HeapWords is %d, too few for %d windows of %d", c.HeapWords, c.MaxQueues, c.WindowWords)
 	refuse(c.MaxBatchSlots < 1, "MaxBatchSlots is %d, want at least 1", c.MaxBatchSlots)
 	refuse(c.MaxPending < c.MaxBatchSlots, "MaxPending is %d, below MaxBatchSlots %d", c.MaxPending, c.MaxBatchSlots)
+	refuse(c.InFlight < 1 || c.InFlight > MaxInFlight, "InFlight is %d, want 1 to %d", c.InFlight, MaxInFlight)
+	refuse(c.AgeThreshold < 1, "AgeThreshold is 0, want at least 1")
 	refuse(c.LoopBudget < minLoopBudget, "LoopBudget is %d, want at least %d for one slot of any kind", c.LoopBudget, minLoopBudget)
 	refuse(c.Programs < 1, "Programs is %d, want at least 1", c.Programs)
 	return errors.Join(problems...)
 }
 
 // minLoopBudget lets a workgroup claim one row of the longest copies.
-const minLoopBudget = 1 + rowIterations + CopyCap
+const minLoopBudget = 1 + rowIterations + packedIterations + CopyCap

@@ -3,8 +3,8 @@ package megakernel
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ringmaster/ring"
@@ -18,40 +18,73 @@ var (
 	ErrWindow = errors.New("outside the window")
 	// ErrDevice says that what the device left behind contradicts itself.
 	ErrDevice = errors.New("device memory is inconsistent")
+	// ErrTooLarge says that a ring, a heap or a schedule does not fit the
+	// device's storage blocks; a smaller Config does.
+	ErrTooLarge = errors.New("too large for the device")
+	// ErrMoving says that Move is under way.
+	ErrMoving = errors.New("engine is moving to another device")
 	// ErrClosed says that the engine has been closed.
 	ErrClosed = errors.New("engine is closed")
 )
 
-// Engine runs batches on one device. Launch, Read, Write, Move and Close run
-// one at a time, which the engine enforces. Submit, Pending and Resident may be
-// called from any goroutine meanwhile and never wait for the device.
+// Engine runs batches on one device. All its methods may be called from any
+// goroutine. None but Read, Write, Launch, Wait, Move and Close waits for the
+// device; what they do on it happens in the order of the calls, with that of
+// Start.
+//
+// Two goroutines belong to an engine: the pump, which alone uses the device's
+// thread, and the settler, which takes over what waves left.
 type Engine struct {
-	cfg   Config
-	bytes uint64 // device memory of all buffers
+	cfg     Config
+	catalog *Catalog
+	bytes   atomic.Uint64 // device memory of all buffers
 
-	// device serialises the users of the device and guards the fields up to mu.
-	device   sync.Mutex
+	// The pump's. Move changes them while nothing is in flight and nobody writes.
 	dev      Device
-	limits   deviceLimits
-	closed   bool
 	memory   *memory
 	programs programs
-	pool     *ring.Pool
-	lastEnd  time.Time // end of the dispatch before
-	scratch  scratch
+	lastEnd  time.Time // end of the wave before
+	pump     pump
+	settling chan *flight
+	stopped  chan struct{} // closed when the settler has ended
 
-	// owners has, for each slot of the pool, the batch it came from.
-	owners   []owner
-	steps    []uint32 // for each page, the most loop steps a slot of it takes
-	resident []bool   // for each page, whether the device has its slots
-	first    int      // (queue, priority) pairs that own at least one page
+	// owners has, for each slot of the pool, the batch it came from. It is
+	// written by whoever reserved the slot, before it is published.
+	owners []owner
 
-	// mu guards the fields below. It is taken after device, never before.
 	mu      sync.Mutex
-	queues  map[string]*queue
-	batches []*batch // submitted and not finished, by number
-	free    []uint32 // numbers of batches not in use
-	pending int
+	limits  deviceLimits
+	pool    *ring.Pool // status words of pages in flight are the settler's
+	pages   []pageInfo
+	first   int // (queue, priority) pairs that own at least one page
+	flights []*flight
+	idle    []*flight
+	freed   sync.Cond    // a flight's report was handed out, or the engine moved or closed
+	writers atomic.Int32 // goroutines writing slots to staging; changed with mu held
+	written sync.Cond    // one of them is done
+	room    chan struct{}
+	flying  int       // flights started and not settled
+	landed  sync.Cond // one of them was
+	moving  bool
+	closed  bool
+
+	queues    map[string]*queue
+	windows   windows
+	batches   []*batch // submitted and not finished, by number
+	free      []uint32 // numbers of batches not in use
+	pending   int
+	serial    uint64
+	deadlines deadlines
+	calls     []call
+}
+
+// pageInfo is what the engine knows about a page besides the pool.
+type pageInfo struct {
+	steps    uint32    // the most loop steps a slot of it takes
+	opcodes  OpcodeSet // of its slots
+	results  bool      // a slot of it wants its result
+	resident bool      // the device has its slots; the pump's while the page is in flight
+	asked    bool      // a slot of it yielded or was requeued in its last wave
 }
 
 // owner says which slot of which batch a pool slot is.
@@ -75,57 +108,82 @@ func New(dev Device, cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		cfg:      cfg,
+		catalog:  cfg.Catalog,
 		programs: programs{limit: cfg.Programs},
+		pump:     pump{wake: make(chan struct{}, 1)},
+		settling: make(chan *flight, cfg.InFlight),
+		stopped:  make(chan struct{}),
 		pool:     pool,
 		owners:   make([]owner, cfg.Pages*ring.PageSlots),
-		steps:    make([]uint32, cfg.Pages),
-		resident: make([]bool, cfg.Pages),
+		pages:    make([]pageInfo, cfg.Pages),
 		queues:   make(map[string]*queue),
-		scratch:  newScratch(cfg.Pages),
+		windows:  newWindows(cfg.MaxQueues),
+	}
+	if e.catalog == nil {
+		e.catalog = BuiltIn()
+	}
+	e.freed.L, e.written.L, e.landed.L = &e.mu, &e.mu, &e.mu
+	for i := range cfg.InFlight {
+		f := newFlight(e, i)
+		e.flights = append(e.flights, f)
+		e.idle = append(e.idle, f)
 	}
 	if err := e.attach(dev); err != nil {
 		return nil, err
 	}
-	e.bytes = e.memory.bytes()
+	go e.runPump()
+	go e.runSettler()
 	return e, nil
 }
 
 // attach allocates the engine's memory on a device.
 func (e *Engine) attach(dev Device) error {
-	return dev.Do(func() error {
-		m, err := newMemory(dev, e.cfg.Pages, int(e.cfg.HeapWords), PrintRecords)
-		if err != nil {
-			return err
-		}
-		e.dev, e.memory, e.limits = dev, m, deviceLimitsOf(dev)
-		e.programs.kept = nil
-		clear(e.resident)
-		return nil
+	var m *memory
+	err := dev.Do(func() (err error) {
+		m, err = newMemoryFor(dev, e.cfg.Pages, int(e.cfg.HeapWords), PrintRecords, e.cfg.InFlight)
+		return err
 	})
-}
-
-// Move goes on with another device after the one before was lost, whose
-// objects are gone with it. What is pending is kept and will be uploaded
-// again. Windows begin anew as zeros: what work left in them is lost, and
-// slots that were finished do not run again. On an error nothing has changed.
-func (e *Engine) Move(dev Device) error {
-	e.device.Lock()
-	defer e.device.Unlock()
-	if e.closed {
-		return ErrClosed
+	if err != nil {
+		return err
 	}
-	return e.attach(dev)
+	e.dev, e.memory = dev, m
+	e.limits = deviceLimitsOf(dev)
+	e.bytes.Store(m.bytes())
+	e.programs.kept = nil
+	e.lastEnd = time.Time{}
+	for i := range e.pages {
+		e.pages[i].resident = false
+	}
+	for _, f := range e.flights {
+		f.queries = [2]uint32{}
+	}
+	return nil
 }
 
-// Close frees the engine's memory on the device. Work that is pending is lost.
+// Close waits for the waves in flight and frees the engine's memory on the
+// device. Work that is pending is lost. Reports not handed out yet still are.
 func (e *Engine) Close() error {
-	e.device.Lock()
-	defer e.device.Unlock()
+	e.mu.Lock()
 	if e.closed {
+		e.mu.Unlock()
+		<-e.stopped
 		return nil
 	}
 	e.closed = true
+	e.freed.Broadcast()
+	e.madeRoom()
+	for e.writers.Load() > 0 {
+		e.written.Wait()
+	}
+	e.mu.Unlock()
+	e.pump.close()
+	<-e.stopped
 	return e.dev.Do(func() error {
+		for _, f := range e.flights {
+			for _, q := range f.queries {
+				e.dev.DeleteQuery(q)
+			}
+		}
 		e.programs.deleteAll(e.dev)
 		e.memory.delete()
 		return nil
@@ -133,7 +191,7 @@ func (e *Engine) Close() error {
 }
 
 // Resident is the bytes of device memory the engine's buffers take.
-func (e *Engine) Resident() uint64 { return e.bytes }
+func (e *Engine) Resident() uint64 { return e.bytes.Load() }
 
 // Pending is the number of a queue's slots that are submitted and not finished.
 func (e *Engine) Pending(name string) int {
@@ -145,43 +203,12 @@ func (e *Engine) Pending(name string) int {
 	return 0
 }
 
-// Submit takes a batch for a queue; its slots belong to the engine until the
-// batch is reported. A queue is created, with a window of zeros, by its first
-// batch. An error means that nothing was taken.
-func (e *Engine) Submit(name string, work Batch) error {
-	if err := checkBatch(&work, e.cfg.MaxBatchSlots); err != nil {
-		return err
+// now is the clock of deadlines and rates.
+func (e *Engine) now() time.Time {
+	if e.cfg.Now != nil {
+		return e.cfg.Now()
 	}
-	b := &batch{Batch: work, result: BatchResult{ID: work.ID, Tag: work.Tag}}
-	if work.WantResults {
-		b.result.Results = make([]uint32, len(work.Slots))
-	}
-	b.openSegment()
-
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.pending+len(b.Slots) > e.cfg.MaxPending {
-		return fmt.Errorf("megakernel: batch %q: %d slots pending and %d more, the limit is %d: %w",
-			b.ID, e.pending, len(b.Slots), e.cfg.MaxPending, ErrBacklog)
-	}
-	q, err := e.queue(name)
-	if err != nil {
-		return err
-	}
-	if n := len(e.free); n > 0 {
-		b.number = e.free[n-1]
-		e.free = e.free[:n-1]
-		e.batches[b.number] = b
-	} else {
-		b.number = uint32(len(e.batches))
-		e.batches = append(e.batches, b)
-	}
-	b.sequence = q.sequence
-	q.sequence += uint32(len(b.Slots))
-	q.pending += len(b.Slots)
-	e.pending += len(b.Slots)
-	q.open(b)
-	return nil
+	return time.Now()
 }
 
 // queue finds a queue or creates it. Called with mu held.
@@ -189,58 +216,14 @@ func (e *Engine) queue(name string) (*queue, error) {
 	if q := e.queues[name]; q != nil {
 		return q, nil
 	}
-	n := len(e.queues)
-	if n == e.cfg.MaxQueues {
-		return nil, fmt.Errorf("megakernel: queue %q: all %d windows are taken: %w", name, n, ErrQueues)
+	window, tenant, ok := e.windows.take()
+	if !ok {
+		return nil, fmt.Errorf("megakernel: queue %q: all %d windows are taken: %w", name, e.cfg.MaxQueues, ErrQueues)
 	}
-	q := &queue{tenant: uint32(n), base: uint32(n) * e.cfg.WindowWords, length: e.cfg.WindowWords}
+	q := &queue{
+		name: name, tenant: tenant, window: window,
+		base: uint32(window) * e.cfg.WindowWords, length: e.cfg.WindowWords,
+	}
 	e.queues[name] = q
 	return q, nil
-}
-
-// Write stores words in a queue's window from a word offset on. It creates the
-// queue if there is none.
-func (e *Engine) Write(name string, offset uint32, words []uint32) error {
-	// The copy is an allocation without Go pointers around it, which the
-	// caller's slice need not be and cgo demands.
-	words = slices.Clone(words)
-	return e.transfer(name, offset, len(words), true, func(at int) { write(e.memory, ring.BindHeap, at, words) })
-}
-
-// Read fetches words of a queue's window from a word offset on.
-func (e *Engine) Read(name string, offset uint32, words []uint32) error {
-	fetched := make([]uint32, len(words))
-	err := e.transfer(name, offset, len(words), false, func(at int) { read(e.memory, ring.BindHeap, at, fetched) })
-	if err == nil {
-		copy(words, fetched)
-	}
-	return err
-}
-
-// transfer checks a transfer against the window and runs it on the device.
-func (e *Engine) transfer(name string, offset uint32, n int, create bool, move func(at int)) error {
-	e.device.Lock()
-	defer e.device.Unlock()
-	if e.closed {
-		return fmt.Errorf("megakernel: queue %q: %w", name, ErrClosed)
-	}
-	e.mu.Lock()
-	q := e.queues[name]
-	var err error
-	if q == nil && create {
-		q, err = e.queue(name)
-	}
-	e.mu.Unlock()
-	switch {
-	case err != nil:
-		return err
-	case q == nil:
-		return fmt.Errorf("megakernel: queue %q: %w", name, ErrQueue)
-	case uint64(offset)+uint64(n) > uint64(q.length):
-		return fmt.Errorf("megakernel: queue %q: words %d to %d of %d: %w", name, offset, uint64(offset)+uint64(n), q.length, ErrWindow)
-	}
-	return e.dev.Do(func() error {
-		move(int(q.base + offset))
-		return e.dev.Check()
-	})
 }

@@ -24,6 +24,18 @@ type faultyDevice struct {
 	failCompile bool
 	corrupt     func(data []byte) // changes what a read returns
 	pending     error
+	hold        chan struct{} // waits for fences see nothing done until it is closed; nil: it is
+}
+
+func (d *faultyDevice) WaitFence(fence uintptr, timeoutNs uint64) (bool, error) {
+	if d.hold != nil {
+		select {
+		case <-d.hold:
+		default:
+			return false, nil
+		}
+	}
+	return d.Device.WaitFence(fence, timeoutNs)
 }
 
 func (d *faultyDevice) Dispatch(program, groups uint32) {
@@ -52,6 +64,13 @@ func (d *faultyDevice) CompileCompute(source string) (uint32, error) {
 func (d *faultyDevice) DeleteProgram(program uint32) {
 	d.deletes++
 	d.Device.DeleteProgram(program)
+}
+
+func (d *faultyDevice) LoadMapped(buffer uint32, offset int, dst []byte) {
+	d.Device.LoadMapped(buffer, offset, dst)
+	if d.corrupt != nil {
+		d.corrupt(dst)
+	}
 }
 
 func (d *faultyDevice) ReadBuffer(buffer uint32, offset int, dst []byte) {
@@ -140,7 +159,8 @@ func TestPendingWorkMovesToAnotherDevice(t *testing.T) {
 	if err := e.Move(next); err != nil {
 		t.Fatal(err)
 	}
-	if e.Pending("q") != 1500 {
+	// All of it runs again: what ran before is lost with the window.
+	if e.Pending("q") != len(slots) {
 		t.Errorf("%d slots pending", e.Pending("q"))
 	}
 	finished, _ := drainQueue(t, e, Order{Queue: "q", Geometry: testGeometry})
@@ -151,16 +171,10 @@ func TestPendingWorkMovesToAnotherDevice(t *testing.T) {
 	if err := e.Read("q", 0, got); err != nil {
 		t.Fatal(err)
 	}
-	stored := 0
 	for i, v := range got {
-		if v != 0 && v != uint32(i) {
+		if v != uint32(i) {
 			t.Fatalf("word %d is %d", i, v)
 		}
-		stored += min(int(v), 1)
-	}
-	// 500 ran before; the window they wrote is gone. Storing 0 leaves no trace.
-	if stored != 1500 && stored != 1499 {
-		t.Errorf("%d words stored on the new device", stored)
 	}
 }
 

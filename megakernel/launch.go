@@ -1,152 +1,282 @@
 package megakernel
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"ringmaster/ring"
 )
 
+// Errors of Start, Poll and Wait.
+var (
+	// ErrInFlight says that as many waves as allowed are in flight.
+	ErrInFlight = errors.New("enough waves are in flight")
+	// ErrTicket says that a ticket names no launch, or one whose report was
+	// handed out already.
+	ErrTicket = errors.New("no such launch")
+)
+
 // Launch runs one wave of a queue and waits for it. Without pending work
 // nothing is dispatched. On an error nothing is settled, the report says how
-// far the launch came, and the queue's slots stay pending.
+// far the launch came, and the queue's slots stay pending. Where waves are
+// in flight as many as allowed, it waits for one of them to be handed out.
 func (e *Engine) Launch(order Order) (Report, error) {
-	begin := time.Now()
-	report := Report{Launch: order.Launch, Decision: order.Decision, Queue: order.Queue, Recommended: order.Geometry}
-	e.device.Lock()
-	defer e.device.Unlock()
-	err := e.launch(&order, &report)
-	report.WallNs = uint64(time.Since(begin))
-	if err != nil {
-		return report, fmt.Errorf("megakernel: launch %d of queue %q: %w", order.Launch, order.Queue, err)
+	for {
+		t, err := e.start(&order, true)
+		if err == nil {
+			return e.Wait(context.Background(), t)
+		}
+		if !errors.Is(err, ErrInFlight) {
+			return Report{Launch: order.Launch, Decision: order.Decision, Queue: order.Queue, Recommended: order.Geometry}, err
+		}
 	}
-	return report, nil
 }
 
-func (e *Engine) launch(order *Order, report *Report) error {
-	if e.closed {
-		return ErrClosed
-	}
-	depth := int(order.BatchDepth)
-	if depth == 0 || depth > len(e.owners) {
-		depth = len(e.owners)
-	}
-	e.mu.Lock()
-	q := e.queues[order.Queue]
-	if q == nil {
-		e.mu.Unlock()
-		return ErrQueue
-	}
-	err := e.stage(q, depth)
-	report.Pending = q.pending
-	e.mu.Unlock()
-	if err != nil {
-		return err
-	}
+// Start begins one wave of a queue and returns without waiting for the device:
+// it schedules what is pending and in no other wave, and leaves the dispatch
+// and everything behind it to the engine's goroutines. Several waves may be in
+// flight, of one queue or of many; the device runs them in the order of their
+// starts, and each sees what the ones before it wrote. A slot is in at most
+// one wave at a time. ErrInFlight says that Config.InFlight or Order.InFlight
+// waves are in flight; the report of one of them has to be taken first.
+//
+// Every ticket has to be handed to Poll or Wait until its report was returned,
+// or its place stays taken.
+func (e *Engine) Start(order Order) (Ticket, error) { return e.start(&order, false) }
 
-	slots, steps := e.plan(q, depth)
+func (e *Engine) start(order *Order, wait bool) (Ticket, error) {
+	begin := time.Now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f, q, err := e.place(order, wait)
+	if err != nil {
+		return Ticket{}, fmt.Errorf("megakernel: launch %d of queue %q: %w", order.Launch, order.Queue, err)
+	}
+	f.reset(begin, order)
+	f.queue = q
+	q.flights++
+	e.flying++
+	e.fill(f, order)
+	return f.ticket(), nil
+}
+
+// place finds the order's queue and a free flight. Called with mu held.
+func (e *Engine) place(order *Order, wait bool) (*flight, *queue, error) {
+	limit := len(e.flights)
+	if order.InFlight > 0 {
+		limit = min(limit, int(order.InFlight))
+	}
+	for {
+		q := e.queues[order.Queue]
+		switch {
+		case e.closed:
+			return nil, nil, ErrClosed
+		case e.moving && !wait:
+			return nil, nil, ErrMoving
+		case q == nil:
+			return nil, nil, ErrQueue
+		}
+		if !e.moving && len(e.flights)-len(e.idle) < limit && len(e.idle) > 0 {
+			f := e.idle[len(e.idle)-1]
+			e.idle = e.idle[:len(e.idle)-1]
+			return f, q, nil
+		}
+		if !wait {
+			return nil, nil, fmt.Errorf("%d of %d: %w", len(e.flights)-len(e.idle), limit, ErrInFlight)
+		}
+		e.freed.Wait()
+	}
+}
+
+// fill gives a flight its slots and hands it to the pump, or settles it at once
+// if there is nothing to run. Called with mu held.
+func (e *Engine) fill(f *flight, order *Order) {
+	q, report := f.queue, &f.report
+	e.expire()
+	depth := len(e.owners)
+	if d := int(order.BatchDepth); d > 0 {
+		depth = min(depth, d)
+	}
+	allowed := q.allowance(depth, e.now())
+	slots := 0
+	if allowed > 0 {
+		slots = e.plan(f, allowed)
+	}
 	report.Scheduled = uint32(slots)
+	if e.closed {
+		e.putBackPages(f)
+		e.land(f, ErrClosed)
+		return
+	}
 	if slots == 0 {
 		report.NotApplied = "nothing pending"
-		return nil
+		if allowed == 0 && q.pending > 0 {
+			q.stats.QuotaWaits++
+			report.NotApplied = "the queue's rate is used up"
+		}
+		e.land(f, nil)
+		return
 	}
-	geometry, reason := legal(order.Geometry, e.limits, steps, e.cfg.LoopBudget)
-	report.NotApplied = reason
-	wave := Wave{
-		Entries:      uint32(len(e.scratch.schedule)),
-		Chunk:        geometry.Chunk,
-		ClaimBudget:  claimBudget(geometry, steps, e.cfg.LoopBudget),
+	q.spend(slots)
+	steps, opcodes := uint32(0), OpcodeSet(0)
+	for _, entry := range f.schedule {
+		page := &e.pages[entry.Page()]
+		steps = max(steps, page.steps)
+		opcodes |= page.opcodes
+		f.results = f.results || page.results
+	}
+	f.sort()
+	kernel := Kernel{Kind: Interpreter, Width: order.Geometry.Width}
+	cost := e.catalog.RowCost(kernel, opcodes, steps)
+	f.geometry, report.NotApplied = legal(order.Geometry, e.limits, cost-rowIterations, e.cfg.LoopBudget)
+	f.wave = Wave{
+		Entries:      uint32(len(f.schedule)),
+		Chunk:        f.geometry.Chunk,
+		ClaimBudget:  claimBudget(f.geometry, cost-rowIterations, e.cfg.LoopBudget),
 		StepBudget:   steps,
 		Tenant:       q.tenant,
 		WindowBase:   q.base,
 		WindowLength: q.length,
 	}
-	err = e.dev.Do(func() error { return e.run(geometry, &wave, report) })
+	e.pump.add(job{flight: f})
+}
+
+// plan moves waiting slots into pages and schedules the flight's wave. Pages
+// that a submitter is just writing are left to the next wave, unless there is
+// nothing else. Called with mu held, which it releases while it writes.
+func (e *Engine) plan(f *flight, depth int) (slots int) {
+	for {
+		enc := &f.encoder
+		enc.extents = e.reserveWaiting(enc.extents[:0], f.queue, depth)
+		if len(enc.extents) > 0 {
+			e.writers.Add(1)
+			e.mu.Unlock()
+			e.encode(enc.extents, enc.gather)
+			e.mu.Lock()
+			e.publish(enc.extents)
+			e.writers.Add(-1)
+			e.written.Broadcast()
+		}
+		f.schedule, slots = f.queue.pages.Plan(f.schedule[:0], e.pool, depth, e.cfg.AgeThreshold)
+		if slots > 0 || e.writers.Load() == 0 {
+			return slots
+		}
+		e.written.Wait()
+	}
+}
+
+// Poll returns a launch's report if it is settled, and whether it is. The
+// ticket is used up then.
+func (e *Engine) Poll(t Ticket) (Report, bool, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f, err := e.flight(t)
+	if err != nil {
+		return Report{}, false, err
+	}
+	if !f.settled {
+		return Report{}, false, nil
+	}
+	report, err := e.handOut(f)
+	return report, true, err
+}
+
+// Wait waits for a launch and returns its report. If the context ends first,
+// the launch goes on and the ticket stays good. A ticket may be waited for by
+// one goroutine at a time.
+func (e *Engine) Wait(ctx context.Context, t Ticket) (Report, error) {
+	e.mu.Lock()
+	f, err := e.flight(t)
+	e.mu.Unlock()
+	if err != nil {
+		return Report{}, err
+	}
+	select {
+	case <-f.ready:
+	case <-ctx.Done():
+		return Report{}, fmt.Errorf("megakernel: wait for a launch: %w", context.Cause(ctx))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if f, err = e.flight(t); err != nil {
+		return Report{}, err
+	}
+	return e.handOut(f)
+}
+
+// flight is the flight of a ticket. Called with mu held.
+func (e *Engine) flight(t Ticket) (*flight, error) {
+	if t.generation == 0 || int(t.index) >= len(e.flights) || e.flights[t.index].generation != t.generation {
+		return nil, fmt.Errorf("megakernel: %w", ErrTicket)
+	}
+	return e.flights[t.index], nil
+}
+
+// handOut returns a settled flight's report and frees its place. Called with
+// mu held.
+func (e *Engine) handOut(f *flight) (Report, error) {
+	report, err := f.report, f.err
+	f.report = Report{}
+	f.generation++
+	f.settled = false
+	select {
+	case <-f.ready:
+	default:
+	}
+	e.idle = append(e.idle, f)
+	e.freed.Broadcast()
+	report.WallNs = uint64(time.Since(f.begin))
+	if err != nil {
+		return report, fmt.Errorf("megakernel: launch %d of queue %q: %w", report.Launch, report.Queue, err)
+	}
+	return report, nil
+}
+
+// land settles a flight's report. Called with mu held.
+func (e *Engine) land(f *flight, err error) {
+	q := f.queue
+	f.err = err
+	f.report.Pending = q.pending
 	if err == nil {
-		err = e.verify(report)
+		f.report.Finished = append(f.report.Finished, q.finished...)
+		clear(q.finished)
+		q.finished = q.finished[:0]
 	}
-	if err != nil {
-		q.pages.Abort()
-		for _, number := range e.scratch.pages {
-			e.resident[number] = false
-		}
-		return err
+	e.flying--
+	e.landed.Broadcast()
+	q.flights--
+	if q.released && q.flights == 0 {
+		e.recycle(q)
 	}
-	return e.settle(q, report)
-}
-
-// run uploads the scheduled pages, dispatches the wave and downloads what it
-// left. Called on the device's thread.
-func (e *Engine) run(g Geometry, w *Wave, report *Report) error {
-	m, s := e.memory, &e.scratch
-	m.bind()
-	p, err := e.programs.get(e.dev, g.Width)
-	if err != nil {
-		return err
-	}
-	report.Fingerprint = p.fingerprint
-	runs(s.pages, func(first, n int) {
-		write(m, ring.BindStatus, first*ring.PageSlots, e.pool.Statuses(first, n))
-	})
-	e.upload()
-	write(m, ring.BindSchedule, 0, s.schedule)
-
-	t, err := m.dispatch(p, g.Groups, w, s.control)
-	report.ElapsedNs, report.TimeSource = t.elapsedNs, t.source
-	if !e.lastEnd.IsZero() {
-		report.IdleNs = uint64(max(t.begin.Sub(e.lastEnd), 0))
-	}
-	e.lastEnd = t.end
-	if err != nil {
-		return err
-	}
-	runs(s.pages, func(first, n int) {
-		at := first * ring.PageSlots
-		read(m, ring.BindStatus, at, s.statuses[at:at+n*ring.PageSlots])
-		read(m, ring.BindResults, at, s.results[at:at+n*ring.PageSlots])
-	})
-	return e.dev.Check()
-}
-
-// upload sends the slots of scheduled pages that the device does not have.
-func (e *Engine) upload() {
-	pages := e.scratch.pages
-	for len(pages) > 0 {
-		n := 0
-		for n < len(pages) && !e.resident[pages[n]] && pages[n] == pages[0]+uint32(n) {
-			e.resident[pages[n]] = true
-			n++
-		}
-		if n > 0 {
-			first := int(pages[0])
-			write(e.memory, ring.BindSlots, first*ring.PageSlots, e.pool.Slots(first, n))
-		}
-		pages = pages[max(n, 1):]
-	}
+	f.settled = true
+	f.ready <- struct{}{}
 }
 
 // verify compares the control block with the status words: every slot that
 // was attempted is accounted for, and nothing else changed. It changes
 // nothing itself.
-func (e *Engine) verify(report *Report) error {
-	c := &e.scratch.control[0]
+func (e *Engine) verify(f *flight) error {
+	c, report := &f.control[0], &f.report
 	var executed, faulted, again uint32
-	for _, entry := range e.scratch.schedule {
+	for i, entry := range f.entries {
 		base := int(entry.Page()) * ring.PageSlots
-		for i := base; i < base+entry.Count(); i++ {
-			before, after := e.pool.Status(i).State(), e.scratch.statuses[i].State()
-			if before == after {
-				continue
-			}
+		n := entry.Count()
+		before := e.pool.Statuses(int(entry.Page()), 1)[:n]
+		after := f.statuses[i*ring.PageSlots:][:n]
+		for j, b := range before {
+			from, to := b.State(), after[j].State()
 			switch {
-			case before == ring.Published && after == ring.Done:
+			case from == to:
+			case from == ring.Published && to == ring.Done:
 				executed++
-			case before == ring.Published && after == ring.Fault:
+			case from == ring.Published && to == ring.Fault:
 				faulted++
-			case before == ring.Published && (after == ring.Yielded || after == ring.Requeued):
+			case from == ring.Published && (to == ring.Yielded || to == ring.Requeued):
 				again++
 			default:
-				return fmt.Errorf("slot %d: %s became %s: %w", i, before, after, ErrDevice)
+				return fmt.Errorf("slot %d: %s became %s: %w", base+j, from, to, ErrDevice)
 			}
 		}
 	}
@@ -159,60 +289,4 @@ func (e *Engine) verify(report *Report) error {
 	report.Requeued = report.Scheduled - executed - faulted
 	report.Opcodes = c.OpcodeCounts
 	return nil
-}
-
-// settle takes over what the wave left, finishes batches, opens the segments
-// behind finished fences, and frees pages.
-func (e *Engine) settle(q *queue, report *Report) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, entry := range e.scratch.schedule {
-		base := int(entry.Page()) * ring.PageSlots
-		for i := base; i < base+entry.Count(); i++ {
-			if e.pool.Status(i).State().Terminal() {
-				continue
-			}
-			status, err := e.pool.Collect(i, e.scratch.statuses[i])
-			if err != nil {
-				return err
-			}
-			if !status.State().Terminal() {
-				report.OldestAge = max(report.OldestAge, status.Age())
-				continue
-			}
-			o := e.owners[i]
-			b := e.batches[o.batch]
-			b.settle(o.index, status, e.scratch.results[i])
-			q.pending--
-			e.pending--
-			if b.outstanding > 0 {
-				continue
-			}
-			if b.openSegment() {
-				q.open(b)
-				continue
-			}
-			report.Finished = append(report.Finished, b.result)
-			e.batches[o.batch] = nil
-			e.free = append(e.free, o.batch)
-		}
-	}
-	report.Pending = q.pending
-	return e.sweep(q)
-}
-
-// sweep frees the queue's finished pages.
-func (e *Engine) sweep(q *queue) error {
-	for p := range uint32(ring.Priorities) {
-		if q.pages.Pages(p) > 0 {
-			e.first--
-		}
-	}
-	err := q.pages.Sweep(e.pool, func(number uint32) { e.resident[number] = false })
-	for p := range uint32(ring.Priorities) {
-		if q.pages.Pages(p) > 0 {
-			e.first++
-		}
-	}
-	return err
 }

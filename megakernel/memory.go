@@ -1,91 +1,201 @@
 package megakernel
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"ringmaster/ring"
 )
 
-// memory is the ring on the device: one buffer for each binding point. Its
-// methods are called on the device's thread.
+// memory is the ring on the device: one buffer for each binding point, and
+// the way of the host's words into them and back. Methods are called on the
+// device's thread, except for those that say otherwise.
+//
+// Slots and status words are written to staging memory at the same offsets
+// they have on the device, and copied from there by the device; what a wave
+// leaves is copied to the same offsets of readback memory. There are three
+// ways: with persistently mapped buffers beside the device's; with one set of
+// mapped buffers that the device works on itself, where its memory is the
+// host's; and through the host's heap with buffer updates, where nothing can
+// be mapped.
 type memory struct {
 	dev     Device
 	buffers [ring.Bindings]uint32
 	sizes   [ring.Bindings]int
+	waves   int // control blocks and schedules
+
+	mapped  bool // staging and readback are mapped buffers
+	direct  bool // and the device works on them
+	staged  [ring.Bindings]uint32
+	slots   []ring.Slot   // staging where nothing is mapped
+	returns []ring.Status // readback of status words where nothing is mapped, likewise
+	results []uint32
 }
 
+// stagedBindings are the blocks that have staging or readback memory.
+var stagedBindings = [...]int{ring.BindControl, ring.BindSlots, ring.BindStatus, ring.BindResults}
+
+// blockAlign is a multiple of every device's alignment of storage ranges.
+const blockAlign = 256
+
+// controlStride is the distance of two waves' control blocks in bytes.
+const controlStride = (ring.ControlWords*ring.WordBytes + blockAlign - 1) / blockAlign * blockAlign
+
 // newMemory allocates zeroed buffers for pages, a heap and a power of two of
-// print records. On an error it
-// leaves nothing behind.
+// print records, and for one wave.
 func newMemory(dev Device, pages, heapWords, prints int) (*memory, error) {
-	m := &memory{dev: dev}
+	return newMemoryFor(dev, pages, heapWords, prints, 1)
+}
+
+// newMemoryFor does the same for a number of waves at a time. On an error it
+// leaves nothing behind.
+func newMemoryFor(dev Device, pages, heapWords, prints, waves int) (*memory, error) {
+	m := &memory{dev: dev, waves: waves}
 	m.sizes = [ring.Bindings]int{
-		ring.BindControl:  ring.ControlWords * ring.WordBytes,
+		ring.BindControl:  waves * controlStride,
 		ring.BindSlots:    pages * ring.PageSlots * ring.SlotBytes,
 		ring.BindStatus:   pages * ring.PageSlots * ring.WordBytes,
 		ring.BindResults:  pages * ring.PageSlots * ring.WordBytes,
-		ring.BindSchedule: pages * ring.WordBytes,
+		ring.BindSchedule: waves * m.scheduleStride(pages),
 		ring.BindHeap:     heapWords * ring.WordBytes,
 		ring.BindCold:     pages * ring.PageSlots * ring.WordBytes,
 		ring.BindPrint:    ring.PrintLogWords(prints) * ring.WordBytes,
 	}
-	for i, size := range m.sizes {
-		if limit := dev.StorageBlockLimit(); int64(size) > limit {
-			m.delete()
-			return nil, fmt.Errorf("megakernel: a buffer of %d bytes, the device's storage blocks end at %d", size, limit)
+	limit := dev.StorageBlockLimit()
+	for i, what := range blockNames {
+		if int64(m.sizes[i]) > limit {
+			return nil, fmt.Errorf("megakernel: %s take %d bytes, the device's storage blocks end at %d: %w", what, m.sizes[i], limit, ErrTooLarge)
 		}
-		buffer, err := dev.NewBuffer(size)
+	}
+	if err := m.allocate(); err != nil {
+		m.delete()
+		return nil, err
+	}
+	return m, nil
+}
+
+// blockNames say what a buffer is, for errors.
+var blockNames = [ring.Bindings]string{
+	ring.BindControl: "the control blocks", ring.BindSlots: "the slots (Config.Pages)", ring.BindStatus: "the status words (Config.Pages)",
+	ring.BindResults: "the results (Config.Pages)", ring.BindSchedule: "the schedules", ring.BindHeap: "the windows (Config.HeapWords)",
+	ring.BindCold: "the cold list (Config.Pages)", ring.BindPrint: "the print log",
+}
+
+// scheduleStride is the distance of two waves' schedules in bytes.
+func (m *memory) scheduleStride(pages int) int {
+	return (pages*ring.WordBytes + blockAlign - 1) / blockAlign * blockAlign
+}
+
+func (m *memory) allocate() error {
+	_, renderer, _ := m.dev.Identity()
+	m.mapped = m.dev.Supports("buffer-storage")
+	m.direct = m.mapped && hostRenderer(renderer)
+	if m.mapped {
+		for _, binding := range stagedBindings {
+			buffer, err := m.dev.NewMapped(m.sizes[binding])
+			if errors.Is(err, errors.ErrUnsupported) {
+				m.mapped, m.direct = false, false
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("megakernel: %s, %d bytes of mapped memory: %w", blockNames[binding], m.sizes[binding], err)
+			}
+			m.staged[binding] = buffer
+		}
+	}
+	if !m.mapped {
+		m.slots = make([]ring.Slot, m.sizes[ring.BindSlots]/ring.SlotBytes)
+		m.returns = make([]ring.Status, m.sizes[ring.BindStatus]/ring.WordBytes)
+		m.results = make([]uint32, m.sizes[ring.BindResults]/ring.WordBytes)
+	}
+	for i, size := range m.sizes {
+		if m.direct && m.staged[i] != 0 {
+			m.buffers[i] = m.staged[i]
+			continue
+		}
+		buffer, err := m.dev.NewBuffer(size)
 		if err != nil {
-			m.delete()
-			return nil, fmt.Errorf("megakernel: buffer of %d bytes: %w", size, err)
+			return fmt.Errorf("megakernel: %s, %d bytes: %w", blockNames[i], size, err)
 		}
 		m.buffers[i] = buffer
 	}
-	return m, dev.Check()
+	return m.dev.Check()
+}
+
+// hostRenderer reports whether a driver runs on the host's processors, so
+// that its buffers are host memory whatever they are asked to be.
+func hostRenderer(renderer string) bool {
+	r := strings.ToLower(renderer)
+	return strings.Contains(r, "llvmpipe") || strings.Contains(r, "softpipe") || strings.Contains(r, "swiftshader")
 }
 
 // delete deletes the buffers.
 func (m *memory) delete() {
-	for i, buffer := range m.buffers {
-		if buffer != 0 {
-			m.dev.DeleteBuffer(buffer)
-			m.buffers[i] = 0
+	for i := range m.buffers {
+		if m.staged[i] != 0 {
+			m.dev.DeleteBuffer(m.staged[i])
 		}
+		if m.buffers[i] != 0 && m.buffers[i] != m.staged[i] {
+			m.dev.DeleteBuffer(m.buffers[i])
+		}
+		m.buffers[i], m.staged[i] = 0, 0
 	}
 }
 
-// bytes is the size of all buffers.
+// bytes is the size of all buffers, staging included.
 func (m *memory) bytes() uint64 {
 	total := uint64(0)
-	for _, size := range m.sizes {
+	for i, size := range m.sizes {
 		total += uint64(size)
+		if m.staged[i] != 0 && !m.direct {
+			total += uint64(size)
+		}
 	}
 	return total
 }
 
-// bind binds every buffer to its binding point.
-func (m *memory) bind() {
+// bind binds every buffer to its binding point, for the first wave.
+func (m *memory) bind() { m.bindWave(0) }
+
+// bindWave does the same with control block and schedule those of a wave.
+func (m *memory) bindWave(wave int) {
 	for i, buffer := range m.buffers {
-		m.dev.BindStorage(uint32(i), buffer, 0, m.sizes[i])
+		offset, size := m.place(i, wave)
+		m.dev.BindStorage(uint32(i), buffer, offset, size)
 	}
 }
 
-// bindSchedule puts the schedule, or the cold list of the dispatch before, where
-// kernels read their schedule.
-func (m *memory) bindSchedule(cold bool) {
+// place is the range of a block that a wave uses, in bytes.
+func (m *memory) place(binding, wave int) (offset, size int) {
+	size = m.sizes[binding]
+	if binding == ring.BindControl || binding == ring.BindSchedule {
+		size /= m.waves
+		offset = wave * size
+	}
+	return offset, size
+}
+
+// bindSchedule puts the first wave's schedule, or the cold list of the dispatch
+// before, where kernels read their schedule.
+func (m *memory) bindSchedule(cold bool) { m.bindScheduleOf(0, cold) }
+
+// bindScheduleOf does the same for any wave.
+func (m *memory) bindScheduleOf(wave int, cold bool) {
 	from := ring.BindSchedule
 	if cold {
 		from = ring.BindCold
 	}
-	m.dev.BindStorage(ring.BindSchedule, m.buffers[from], 0, m.sizes[from])
+	offset, size := m.place(from, wave)
+	m.dev.BindStorage(ring.BindSchedule, m.buffers[from], offset, size)
 }
 
 // write uploads words or slots to a buffer from an element offset on.
 func write[T ~uint32 | ring.Slot | ring.Control](m *memory, binding, element int, src []T) {
 	if len(src) > 0 {
 		data := bytesOf(src)
-		m.dev.WriteBuffer(m.buffers[binding], element*(len(data)/len(src)), data)
+		m.put(binding, element*(len(data)/len(src)), data)
 	}
 }
 
@@ -94,6 +204,123 @@ func read[T ~uint32 | ring.Slot | ring.Control](m *memory, binding, element int,
 	if len(dst) > 0 {
 		data := bytesOf(dst)
 		m.dev.ReadBuffer(m.buffers[binding], element*(len(data)/len(dst)), data)
+	}
+}
+
+// put writes bytes to a buffer at once; no wave in flight may use them.
+func (m *memory) put(binding, offset int, data []byte) {
+	if m.direct && m.staged[binding] != 0 {
+		m.dev.StoreMapped(m.staged[binding], offset, data)
+		return
+	}
+	m.dev.WriteBuffer(m.buffers[binding], offset, data)
+}
+
+// store writes slots to staging, from an index of the pool on. It may be
+// called from any goroutine; the page of the slots is in no wave.
+func (m *memory) store(index int, slots []ring.Slot) {
+	if m.mapped {
+		m.dev.StoreMapped(m.staged[ring.BindSlots], index*ring.SlotBytes, bytesOf(slots))
+		return
+	}
+	copy(m.slots[index:], slots)
+}
+
+// uploadSlots sends the slots of n pages from staging to the device.
+func (m *memory) uploadSlots(first, n int) {
+	at, size := first*ring.PageSlots, n*ring.PageSlots
+	switch {
+	case m.direct:
+	case m.mapped:
+		m.dev.CopyBuffer(m.staged[ring.BindSlots], at*ring.SlotBytes, m.buffers[ring.BindSlots], at*ring.SlotBytes, size*ring.SlotBytes)
+	default:
+		write(m, ring.BindSlots, at, m.slots[at:at+size])
+	}
+}
+
+// uploadStatuses sends status words to the device, from an index on.
+func (m *memory) uploadStatuses(index int, statuses []ring.Status) {
+	if m.mapped {
+		m.dev.StoreMapped(m.staged[ring.BindStatus], index*ring.WordBytes, bytesOf(statuses))
+		if !m.direct {
+			m.copyWords(ring.BindStatus, true, index, len(statuses))
+		}
+		return
+	}
+	write(m, ring.BindStatus, index, statuses)
+}
+
+// copyWords copies words of a block from staging to the device or back.
+func (m *memory) copyWords(binding int, up bool, index, n int) {
+	from, to := m.buffers[binding], m.staged[binding]
+	if up {
+		from, to = to, from
+	}
+	m.dev.CopyBuffer(from, index*ring.WordBytes, to, index*ring.WordBytes, n*ring.WordBytes)
+}
+
+// uploadSchedule gives a wave its schedule and a zeroed control block.
+func (m *memory) uploadSchedule(wave int, schedule []ring.Entry, zero []ring.Control) {
+	write(m, ring.BindSchedule, wave*(m.sizes[ring.BindSchedule]/m.waves/ring.WordBytes), schedule)
+	m.put(ring.BindControl, wave*controlStride, bytesOf(zero))
+}
+
+// returnWords starts the way back of n pages' status words, and of their
+// results if asked, behind the dispatches so far.
+func (m *memory) returnWords(first, n int, results bool) {
+	if m.mapped && !m.direct {
+		m.copyWords(ring.BindStatus, false, first*ring.PageSlots, n*ring.PageSlots)
+		if results {
+			m.copyWords(ring.BindResults, false, first*ring.PageSlots, n*ring.PageSlots)
+		}
+	}
+}
+
+// returnControl does the same for a wave's control block.
+func (m *memory) returnControl(wave int) {
+	if m.mapped && !m.direct {
+		m.copyWords(ring.BindControl, false, wave*controlStride/ring.WordBytes, ring.ControlWords)
+	}
+}
+
+// fetch reads what came back where nothing is mapped, after the fence.
+func (m *memory) fetch(first, n int, results bool) {
+	if !m.mapped {
+		at, size := first*ring.PageSlots, n*ring.PageSlots
+		read(m, ring.BindStatus, at, m.returns[at:at+size])
+		if results {
+			read(m, ring.BindResults, at, m.results[at:at+size])
+		}
+	}
+}
+
+// fetchControl does the same for a wave's control block.
+func (m *memory) fetchControl(wave int, control []ring.Control) {
+	if !m.mapped {
+		m.dev.ReadBuffer(m.buffers[ring.BindControl], wave*controlStride, bytesOf(control))
+	}
+}
+
+// loadControl reads a wave's control block from mapped memory. It may be
+// called from any goroutine.
+func (m *memory) loadControl(wave int, control []ring.Control) {
+	if m.mapped {
+		m.dev.LoadMapped(m.staged[ring.BindControl], wave*controlStride, bytesOf(control))
+	}
+}
+
+// loadPages takes the status words of n pages over into statuses, and their
+// results into results unless it is nil. It may be called from any goroutine.
+func (m *memory) loadPages(first, n int, statuses []ring.Status, results []uint32) {
+	at, size := first*ring.PageSlots, n*ring.PageSlots
+	if !m.mapped {
+		copy(statuses, m.returns[at:at+size])
+		copy(results, m.results[at:at+size])
+		return
+	}
+	m.dev.LoadMapped(m.staged[ring.BindStatus], at*ring.WordBytes, bytesOf(statuses[:size]))
+	if results != nil {
+		m.dev.LoadMapped(m.staged[ring.BindResults], at*ring.WordBytes, bytesOf(results[:size]))
 	}
 }
 
@@ -106,10 +333,11 @@ type timing struct {
 }
 
 // dispatch runs one wave with a zeroed control block, waits for it, and
-// leaves the control block it filled in control, a slice of one.
+// leaves the control block it filled in control, a slice of one. It is for
+// benchmarks and tests; the engine does not wait.
 func (m *memory) dispatch(p *program, groups uint32, w *Wave, control []ring.Control) (timing, error) {
 	clear(control)
-	write(m, ring.BindControl, 0, control)
+	m.put(ring.BindControl, 0, bytesOf(control))
 	p.set(m.dev, w)
 	t := timing{begin: time.Now()}
 	m.dev.BeginTimer()

@@ -5,17 +5,27 @@ import "ringmaster/ring"
 // queue is one work queue: its tenant window, its batches that wait for pages,
 // and its pages.
 type queue struct {
-	tenant   uint32
+	name     string
+	tenant   uint32 // number of the window in the low bits, its generation above
+	window   int    // number of the window
 	base     uint32 // first word of the window in the heap
 	length   uint32 // words of the window
 	sequence uint32 // sequence of the next slot submitted
 	pending  int    // slots submitted and not finished
+	flights  int    // waves in flight
+	owned    [ring.Priorities]int
+	released bool // its window goes to another queue once its waves are settled
 
 	// waiting are the batches whose open segment has slots of a priority that
 	// are in no page yet, in the order in which the segments were opened.
 	waiting [ring.Priorities]fifo
+	pages   ring.Queue
 
-	pages ring.Queue
+	ending   int           // batches withdrawn and not finished
+	finished []BatchResult // finished outside a wave, for the next report
+	quota    bucket
+	options  QueueOptions
+	stats    QueueStats
 }
 
 // open puts the slots of b's open segment in line.
@@ -45,6 +55,21 @@ func (f *fifo) front() *batch {
 		return nil
 	}
 	return f.items[f.head]
+}
+
+// remove takes a batch out, wherever it stands.
+func (f *fifo) remove(b *batch) {
+	kept := f.items[:f.head]
+	for _, other := range f.items[f.head:] {
+		if other != b {
+			kept = append(kept, other)
+		}
+	}
+	clear(f.items[len(kept):])
+	f.items = kept
+	if f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
+	}
 }
 
 func (f *fifo) pop() {

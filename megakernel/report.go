@@ -9,6 +9,7 @@ type Order struct {
 	Queue      string
 	Geometry   Geometry
 	BatchDepth uint32 // most slots of the launch; 0: as many as there are
+	InFlight   uint32 // most waves in flight with this one; 0: Config.InFlight
 }
 
 // TimeSource says which clock measured a launch.
@@ -17,8 +18,8 @@ type TimeSource uint8
 // Time sources.
 const (
 	TimeNone   TimeSource = iota // nothing ran
-	TimeDevice                   // the driver's elapsed-time query
-	TimeFinish                   // host clock from dispatch to the return of a finish
+	TimeDevice                   // the device's clock, by timestamp queries
+	TimeFinish                   // host clock from dispatch until its end was seen
 )
 
 func (t TimeSource) String() string {
@@ -39,14 +40,14 @@ type Report struct {
 	Recommended Geometry // what the order asked for
 	Applied     Geometry // what the device says it ran; zero if nothing was dispatched
 	NotApplied  string   // why Applied differs from Recommended, empty if it does not
-	ElapsedNs   uint64   // time of the dispatch
+	ElapsedNs   uint64   // time of the dispatch; by the host's clock, without the time behind waves before it
 	TimeSource  TimeSource
-	IdleNs      uint64 // from the end of the dispatch before to this one's begin, 0 for the first
-	WallNs      uint64 // host time of the whole launch
+	IdleNs      uint64 // from the end of the dispatch before to this one's begin, 0 for the first and behind another
+	WallNs      uint64 // host time from Start until the report was handed out
 	Scheduled   uint32 // slots in the launch's schedule that were not finished before
 	Executed    uint32 // of them, slots that reached done
 	Faulted     uint32 // of them, slots that ended in a fault
-	Requeued    uint32 // of them, slots that were not reached and go round again
+	Requeued    uint32 // of them, slots that go round again: not reached, yielded or requeued
 	OldestAge   uint32 // launches the longest waiting of those has been in, at most 255
 	Opcodes     [ring.OpcodeBins]uint32
 	Finished    []BatchResult

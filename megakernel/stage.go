@@ -1,58 +1,57 @@
 package megakernel
 
 import (
-	"fmt"
-	"slices"
-
 	"ringmaster/ring"
 )
 
-// scratch is memory that every launch uses again. What the driver reads or
-// writes is allocated apart from anything that holds Go pointers, as cgo demands.
-type scratch struct {
-	schedule []ring.Entry
-	pages    []uint32      // the scheduled pages, ascending
-	statuses []ring.Status // what the device left, same index as in the pool
-	results  []uint32
-	control  []ring.Control // one
+// extent is a run of positions of one page that one batch's slots go to.
+type extent struct {
+	batch *batch
+	index int // of the pool
+	n     int
+	from  int // position in the batch's order, or in the batch if that is uniform
+	steps uint32
+
+	opcodes OpcodeSet
 }
 
-func newScratch(pages int) scratch {
-	return scratch{
-		schedule: make([]ring.Entry, 0, pages),
-		pages:    make([]uint32, 0, pages),
-		statuses: make([]ring.Status, pages*ring.PageSlots),
-		results:  make([]uint32, pages*ring.PageSlots),
-		control:  make([]ring.Control, 1),
+// reserve finds positions for a batch's slots that are in no page, most
+// urgent first, as far as there are pages, and appends them to dst. They are
+// filled by encode and then published. Called with mu held.
+func (e *Engine) reserve(dst []extent, q *queue, b *batch, priority uint32, limit int) []extent {
+	c := &b.class[priority]
+	for limit > 0 && c.next < c.end {
+		number, ok := e.openPage(q, priority)
+		if !ok {
+			break
+		}
+		index, n := e.pool.Reserve(number, min(c.end-c.next, limit))
+		dst = append(dst, extent{batch: b, index: index, n: n, from: c.next})
+		c.next += n
+		limit -= n
 	}
+	return dst
 }
 
-// stage moves a queue's waiting slots into pages, at most depth of each
-// priority, which is as many as one launch can take of it. Called with both
-// mutexes held.
-func (e *Engine) stage(q *queue, depth int) error {
+// reserveWaiting does the same for the queue's batches in line, until depth
+// slots of each priority could be scheduled.
+func (e *Engine) reserveWaiting(dst []extent, q *queue, depth int) []extent {
 	for p := range uint32(ring.Priorities) {
-		live := q.pages.Live(e.pool, p)
-		for live < depth {
+		for room := depth - q.pages.Waiting(e.pool, p); ; {
 			b := q.waiting[p].front()
 			if b == nil {
 				break
 			}
-			number, ok := e.openPage(q, p)
-			if !ok {
+			before := b.class[p].next
+			dst = e.reserve(dst, q, b, p, room)
+			room -= b.class[p].next - before
+			if b.class[p].next < b.class[p].end {
 				break
 			}
-			n, err := e.fill(q, b, number, depth-live)
-			if err != nil {
-				return err
-			}
-			live += n
-			if b.class[p].next == b.class[p].end {
-				q.waiting[p].pop()
-			}
+			q.waiting[p].pop()
 		}
 	}
-	return nil
+	return dst
 }
 
 // openPage is a page of a priority that takes slots. A queue is always given
@@ -63,7 +62,7 @@ func (e *Engine) openPage(q *queue, priority uint32) (uint32, bool) {
 	if number, ok := q.pages.Last(priority); ok && e.pool.Open(number) {
 		return number, true
 	}
-	if q.pages.Pages(priority) > 0 {
+	if q.owned[priority] > 0 {
 		promised := ring.Priorities*e.cfg.MaxQueues - e.first
 		if e.pool.Free() <= promised {
 			return 0, false
@@ -73,60 +72,79 @@ func (e *Engine) openPage(q *queue, priority uint32) (uint32, bool) {
 	if !ok {
 		return 0, false
 	}
-	if q.pages.Pages(priority) == 0 {
+	if q.owned[priority]++; q.owned[priority] == 1 {
 		e.first++
 	}
-	q.pages.Push(priority, number)
-	e.steps[number] = 0
-	e.resident[number] = false
+	q.pages.Push(e.pool, number)
+	e.pages[number] = pageInfo{}
 	return number, true
 }
 
-// fill appends a batch's next slots to a page, at most limit of them, and
-// returns how many there was room for.
-func (e *Engine) fill(q *queue, b *batch, number uint32, limit int) (int, error) {
-	n := 0
-	class := &b.class[e.pool.Priority(number)]
-	for n < limit && class.next < class.end && e.pool.Open(number) {
-		index := b.order[class.next]
-		s := &b.Slots[index]
-		s.Tenant = q.tenant
-		s.Sequence = b.sequence + index
-		at, err := e.pool.Append(number, s)
-		if err != nil {
-			return n, fmt.Errorf("megakernel: batch %q: %w", b.ID, err)
-		}
-		e.owners[at] = owner{batch: b.number, index: index}
-		e.steps[number] = max(e.steps[number], builtIn.Steps(s))
-		class.next++
-		n++
+// closePage frees a page without live slots that is in no queue. Called with
+// mu held.
+func (e *Engine) closePage(q *queue, number uint32) error {
+	priority := e.pool.Priority(number)
+	if err := e.pool.Release(number); err != nil {
+		return err
 	}
-	return n, nil
+	if q.owned[priority]--; q.owned[priority] == 0 {
+		e.first--
+	}
+	return nil
 }
 
-// plan schedules the queue's next wave into scratch and returns its number of
-// slots and the most loop steps one of them takes.
-func (e *Engine) plan(q *queue, depth int) (slots int, steps uint32) {
-	s := &e.scratch
-	s.schedule, slots = q.pages.Plan(s.schedule[:0], e.pool, depth)
-	s.pages = s.pages[:0]
-	for _, entry := range s.schedule {
-		s.pages = append(s.pages, entry.Page())
-		steps = max(steps, e.steps[entry.Page()])
+// encode writes the slots of extents to staging. It runs beside other
+// encoders: positions are written by whoever reserved them.
+func (e *Engine) encode(extents []extent, gather []ring.Slot) {
+	for i := range extents {
+		x := &extents[i]
+		b := x.batch
+		owners := e.owners[x.index : x.index+x.n]
+		if b.uniform {
+			slots := b.Slots[x.from : x.from+x.n]
+			for j := range slots {
+				s := &slots[j]
+				s.Tenant = b.queue.tenant
+				s.Sequence = b.sequence + uint32(x.from+j)
+				x.note(e.catalog, s)
+				owners[j] = owner{batch: b.number, index: uint32(x.from + j)}
+			}
+			e.memory.store(x.index, slots)
+			continue
+		}
+		gather = gather[:0]
+		for j, index := range b.order[x.from : x.from+x.n] {
+			s := &b.Slots[index]
+			s.Tenant = b.queue.tenant
+			s.Sequence = b.sequence + index
+			x.note(e.catalog, s)
+			owners[j] = owner{batch: b.number, index: index}
+			gather = append(gather, *s)
+		}
+		e.memory.store(x.index, gather)
 	}
-	slices.Sort(s.pages)
-	return slots, steps
 }
 
-// runs calls each for every run of consecutive page numbers in pages, which
-// are ascending, with its first page and its length.
-func runs(pages []uint32, each func(first, n int)) {
-	for len(pages) > 0 {
-		n := 1
-		for n < len(pages) && pages[n] == pages[0]+uint32(n) {
-			n++
+// note takes over what a wave has to know about a slot.
+func (x *extent) note(c *Catalog, s *ring.Slot) {
+	x.steps = max(x.steps, c.Steps(s))
+	if s.Opcode < ring.OpcodeBins {
+		x.opcodes |= 1 << s.Opcode
+	}
+}
+
+// publish makes the slots of encoded extents ready for a wave. Called with mu
+// held.
+func (e *Engine) publish(extents []extent) {
+	for i := range extents {
+		x := &extents[i]
+		e.pool.Publish(x.index, x.n)
+		page := &e.pages[x.index>>ring.PageShift]
+		page.steps = max(page.steps, x.steps)
+		page.opcodes |= x.opcodes
+		page.results = page.results || x.batch.WantResults
+		if x.batch.ended {
+			e.dropEnded(x.batch.queue)
 		}
-		each(int(pages[0]), n)
-		pages = pages[n:]
 	}
 }

@@ -8,29 +8,29 @@ import (
 
 // Errors of a pool.
 var (
-	// ErrFull says that a page has no room for another slot.
-	ErrFull = errors.New("page is full")
-	// ErrSealed says that a page is in a schedule and takes no more slots.
-	ErrSealed = errors.New("page is sealed")
 	// ErrTransition says that a slot cannot go from its state to the next.
 	ErrTransition = errors.New("illegal transition")
 	// ErrBusy says that a page still holds slots that are not terminal.
 	ErrBusy = errors.New("page still holds work")
 )
 
-// page is what the host knows about a page besides its slots.
+// page is what the host knows about a page besides its slots' states.
 type page struct {
 	priority uint32
-	filled   int // slots appended, they come first
-	live     int // slots not terminal
+	filled   int    // positions taken, they come first
+	live     int    // slots published and not terminal
+	writing  int    // positions reserved and not published
+	since    uint32 // the queue's clock when it was pushed or came back
 	inUse    bool
-	sealed   bool
+	sealed   bool // it was scheduled once and takes no more slots
+	flying   bool // it is in a wave
 }
 
-// Pool is a fixed number of pages and the host's image of their slots and
-// status words. Slot i of page p is element p*PageSlots+i of both arrays.
+// Pool is a fixed number of pages and the host's image of their status words.
+// Slot i of page p has index p*PageSlots+i. The slots themselves are none of
+// the pool's business: whoever reserves positions writes them to where the
+// device finds them, and then publishes.
 type Pool struct {
-	slots  []Slot
 	status []Status
 	pages  []page
 	free   []uint64 // bit p set: page p is free
@@ -44,7 +44,6 @@ func NewPool(pages int) (*Pool, error) {
 		return nil, fmt.Errorf("ring: a pool of %d pages, want 1..%d", pages, MaxPages)
 	}
 	p := &Pool{
-		slots:  make([]Slot, pages*PageSlots),
 		status: make([]Status, pages*PageSlots),
 		pages:  make([]page, pages),
 		free:   make([]uint64, (pages+63)/64),
@@ -61,12 +60,6 @@ func (p *Pool) Pages() int { return len(p.pages) }
 
 // Free is the number of free pages.
 func (p *Pool) Free() int { return p.nfree }
-
-// Slots is the image of n pages from first on, for an upload. The caller does
-// not change it.
-func (p *Pool) Slots(first, n int) []Slot {
-	return p.slots[first*PageSlots : (first+n)*PageSlots]
-}
 
 // Statuses is the image of n pages' status words from first on, for an
 // upload. The caller does not change it.
@@ -90,33 +83,39 @@ func (p *Pool) Alloc(priority uint32) (uint32, bool) {
 	return uint32(n), true
 }
 
-// Append publishes a slot at the end of a page and returns its index in the
-// pool. The page must have the slot's priority, room, and not be sealed.
-func (p *Pool) Append(number uint32, s *Slot) (int, error) {
+// Reserve takes up to n positions at the end of a page and returns the index
+// of the first and how many they are, 0 if the page is full, sealed or free.
+// Until they are published the page is not scheduled.
+func (p *Pool) Reserve(number uint32, n int) (index, taken int) {
 	pg := &p.pages[number]
-	switch {
-	case !pg.inUse || pg.priority != s.Priority:
-		return 0, fmt.Errorf("ring: page %d takes no slot of priority %d", number, s.Priority)
-	case pg.sealed:
-		return 0, fmt.Errorf("ring: page %d: %w", number, ErrSealed)
-	case pg.filled == PageSlots:
-		return 0, fmt.Errorf("ring: page %d: %w", number, ErrFull)
+	if !pg.inUse || pg.sealed {
+		return 0, 0
 	}
-	index := int(number)*PageSlots + pg.filled
-	p.slots[index] = *s
-	p.status[index] = NewStatus(Published)
-	pg.filled++
-	pg.live++
-	return index, nil
+	index = int(number)*PageSlots + pg.filled
+	taken = min(n, PageSlots-pg.filled)
+	pg.filled += taken
+	pg.writing += taken
+	return index, taken
+}
+
+// Publish makes n reserved positions from index on, which are of one page,
+// slots to run. Their contents have been written.
+func (p *Pool) Publish(index, n int) {
+	pg := &p.pages[index>>PageShift]
+	pg.writing -= n
+	pg.live += n
+	for i := range p.status[index : index+n] {
+		p.status[index+i] = NewStatus(Published)
+	}
 }
 
 // Priority is the priority of a page's slots.
 func (p *Pool) Priority(number uint32) uint32 { return p.pages[number].priority }
 
-// Filled is how many slots a page holds, Live how many of them are not terminal.
+// Filled is how many positions of a page are taken.
 func (p *Pool) Filled(number uint32) int { return p.pages[number].filled }
 
-// Live is the number of a page's slots that are not terminal.
+// Live is the number of a page's slots that are published and not terminal.
 func (p *Pool) Live(number uint32) int { return p.pages[number].live }
 
 // Open reports whether a page still takes slots.
@@ -125,8 +124,17 @@ func (p *Pool) Open(number uint32) bool {
 	return pg.inUse && !pg.sealed && pg.filled < PageSlots
 }
 
-// Slot is the slot at an index of the pool.
-func (p *Pool) Slot(index int) *Slot { return &p.slots[index] }
+// Idle reports whether a page has slots and all of them are terminal or dropped.
+func (p *Pool) Idle(number uint32) bool {
+	pg := &p.pages[number]
+	return pg.filled > 0 && pg.live+pg.writing == 0
+}
+
+// ready reports whether a page can be scheduled.
+func (p *Pool) ready(number uint32) bool {
+	pg := &p.pages[number]
+	return pg.writing == 0 && pg.live > 0
+}
 
 // Status is the status word at an index of the pool.
 func (p *Pool) Status(index int) Status { return p.status[index] }
@@ -157,17 +165,26 @@ func (p *Pool) Collect(index int, device Status) (Status, error) {
 	return device, nil
 }
 
+// Drop withdraws a published slot that is in no wave: it will not run.
+func (p *Pool) Drop(index int) error {
+	if s := p.status[index].State(); s != Published {
+		return fmt.Errorf("ring: slot %d: %s cannot be dropped: %w", index, s, ErrTransition)
+	}
+	p.status[index] = NewStatus(Empty)
+	p.pages[index>>PageShift].live--
+	return nil
+}
+
 // Release empties a page whose slots are all terminal and frees it.
 func (p *Pool) Release(number uint32) error {
 	pg := &p.pages[number]
 	if !pg.inUse {
 		return fmt.Errorf("ring: page %d is free already", number)
 	}
-	if pg.live > 0 {
-		return fmt.Errorf("ring: page %d: %d slots: %w", number, pg.live, ErrBusy)
+	if pg.live+pg.writing > 0 {
+		return fmt.Errorf("ring: page %d: %d slots: %w", number, pg.live+pg.writing, ErrBusy)
 	}
 	base := int(number) * PageSlots
-	clear(p.slots[base : base+pg.filled])
 	clear(p.status[base : base+pg.filled])
 	*pg = page{}
 	word := int(number) / 64
@@ -186,7 +203,7 @@ func (p *Pool) prefix(number uint32, want int) (count, live int) {
 	}
 	base := int(number) * PageSlots
 	for count < pg.filled && live < want {
-		if !p.status[base+count].State().Terminal() {
+		if p.status[base+count].State() == Published {
 			live++
 		}
 		count++

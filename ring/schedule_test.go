@@ -2,7 +2,6 @@ package ring
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"testing"
 
@@ -17,20 +16,37 @@ func newPool(t interface{ Fatal(...any) }, pages int) *Pool {
 	return p
 }
 
+// ageing is the threshold of tests that are not about it.
+const ageing = 1 << 30
+
 // add fills a new page of the queue with n slots of a priority.
-func add(t *testing.T, pool *Pool, q *Queue, priority uint32, n int) uint32 {
-	t.Helper()
+func add(t interface{ Fatal(...any) }, pool *Pool, q *Queue, priority uint32, n int) uint32 {
 	number, ok := pool.Alloc(priority)
 	if !ok {
 		t.Fatal("pool is empty")
 	}
-	q.Push(priority, number)
-	for range n {
-		if _, err := pool.Append(number, &Slot{Priority: priority}); err != nil {
+	q.Push(pool, number)
+	index, taken := pool.Reserve(number, n)
+	if taken != n {
+		t.Fatal("page takes only", taken)
+	}
+	pool.Publish(index, n)
+	return number
+}
+
+// settle returns the pages of a wave to the queue, or frees them.
+func settle(t interface{ Fatal(...any) }, pool *Pool, q *Queue, entries []Entry) (released int) {
+	for i := len(entries) - 1; i >= 0; i-- {
+		number := entries[i].Page()
+		if pool.Live(number) > 0 {
+			q.Return(pool, number, false)
+		} else if err := pool.Release(number); err != nil {
 			t.Fatal(err)
+		} else {
+			released++
 		}
 	}
-	return number
+	return released
 }
 
 // finish marks every scheduled slot done, as a wave without faults does.
@@ -51,49 +67,144 @@ func finish(t interface{ Fatal(...any) }, pool *Pool, entries []Entry) (slots []
 }
 
 func TestScheduleSharesByQuantum(t *testing.T) {
-	pool := newPool(t, 400)
+	pool := newPool(t, 2000)
 	var q Queue
 	for p := range uint32(Priorities) {
-		for range 70 {
+		for range 400 {
 			add(t, pool, &q, p, PageSlots)
 		}
 	}
-	entries, slots := q.Plan(nil, pool, 62*PageSlots)
-	if slots != 62*PageSlots {
-		t.Fatalf("%d slots", slots)
-	}
 	var pages [Priorities]int
-	for _, e := range entries {
-		pages[pool.Priority(e.Page())]++
+	for range 40 {
+		entries, slots := q.Plan(nil, pool, 10*PageSlots, ageing)
+		if slots != 10*PageSlots {
+			t.Fatalf("%d slots", slots)
+		}
+		finish(t, pool, entries)
+		for _, e := range entries {
+			pages[pool.Priority(e.Page())]++
+		}
+		settle(t, pool, &q, entries)
 	}
-	if want := [Priorities]int{32, 16, 8, 4, 2}; pages != want {
-		t.Errorf("pages by priority %v, want %v", pages, want)
+	// 400 pages are 12 rounds of 31 and a bit; critical work is up to a quantum ahead.
+	for p, quantum := range Quanta {
+		share := float64(pages[p]) / 400
+		if want := float64(quantum) / float64(31*PageSlots); share < want-0.05 || share > want+0.05 {
+			t.Errorf("priority %d got %.3f of the pages, want %.3f: %v", p, share, want, pages)
+		}
 	}
 }
 
-func TestLeastUrgentSlotRunsAlthoughUrgentWorkNeverEnds(t *testing.T) {
-	for _, depth := range []int{1, 7, 256, 1000} {
-		t.Run(fmt.Sprint("depth ", depth), func(t *testing.T) {
-			pool := newPool(t, 64)
-			var q Queue
-			idle := add(t, pool, &q, PriorityIdle, 1)
-			served := 0
-			for served <= 2*16*PageSlots {
-				for q.Pages(PriorityCritical) < 20 {
-					add(t, pool, &q, PriorityCritical, PageSlots)
-				}
-				entries, slots := q.Plan(nil, pool, depth)
-				finish(t, pool, entries)
-				if pool.Live(idle) == 0 {
-					return
-				}
-				served += slots
-				if err := q.Sweep(pool, func(uint32) {}); err != nil {
-					t.Fatal(err)
+func TestBurstOfCriticalWorkIsInTheNextWave(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pool := newPool(t, 400)
+		var q Queue
+		for p := uint32(PriorityHigh); p < Priorities; p++ {
+			for range rapid.IntRange(0, 60).Draw(t, "backlog") {
+				add(t, pool, &q, p, PageSlots)
+			}
+		}
+		depth := rapid.IntRange(1024, 8192).Draw(t, "depth")
+		for range rapid.IntRange(0, 100).Draw(t, "waves before") {
+			entries, _ := q.Plan(nil, pool, depth/16, 3)
+			settle(t, pool, &q, entries) // not reached: they all come back
+		}
+		critical := 0
+		burst := min(depth*3/4-PageSlots, Quanta[PriorityCritical])
+		for critical < burst {
+			n := min(burst-critical, PageSlots)
+			add(t, pool, &q, PriorityCritical, n)
+			critical += n
+		}
+		entries, _ := q.Plan(nil, pool, depth, 3)
+		for _, e := range entries {
+			if pool.Priority(e.Page()) == PriorityCritical {
+				critical -= e.Count()
+			}
+		}
+		if critical != 0 {
+			t.Fatalf("%d critical slots of %d are not in a wave of %d", critical, burst, depth)
+		}
+	})
+}
+
+func TestCriticalWorkAloneFillsTheWave(t *testing.T) {
+	pool := newPool(t, 400)
+	var q Queue
+	for range 300 {
+		add(t, pool, &q, PriorityCritical, PageSlots)
+	}
+	for range 10 {
+		entries, slots := q.Plan(nil, pool, 30*PageSlots, 3)
+		if slots != 30*PageSlots {
+			t.Fatalf("planned %d slots", slots)
+		}
+		finish(t, pool, entries)
+		settle(t, pool, &q, entries)
+	}
+}
+
+// TestNothingStarvesUnderAnyMix simulates waves of any depth while work of
+// every priority keeps coming. A priority that has work is served within the
+// ageing threshold and a few waves, whatever the others bring.
+func TestNothingStarvesUnderAnyMix(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pool := newPool(t, 200)
+		var q Queue
+		threshold := rapid.Uint32Range(1, 40).Draw(t, "threshold")
+		arrivals := rapid.SliceOfN(rapid.IntRange(0, 600), Priorities, Priorities).Draw(t, "arrivals")
+		yields := rapid.SliceOfN(rapid.Bool(), Priorities, Priorities).Draw(t, "yields")
+		depths := rapid.SliceOfN(rapid.IntRange(1, 3000), 1, 5).Draw(t, "depths")
+		var unserved [Priorities]uint32
+		for wave := range 400 {
+			for p, n := range arrivals {
+				for n > 0 && pool.Free() > (Priorities-p)*20 {
+					add(t, pool, &q, uint32(p), min(n, PageSlots))
+					n -= PageSlots
 				}
 			}
-			t.Errorf("%d slots ran before the idle one", served)
-		})
+			var waiting [Priorities]int
+			for p := range waiting {
+				waiting[p] = q.Waiting(pool, uint32(p))
+			}
+			entries, _ := q.Plan(nil, pool, depths[wave%len(depths)], threshold)
+			var served [Priorities]bool
+			for _, e := range entries {
+				served[pool.Priority(e.Page())] = true
+			}
+			for p := range unserved {
+				if unserved[p]++; served[p] || waiting[p] == 0 {
+					unserved[p] = 0
+				}
+				if unserved[p] > threshold+Priorities {
+					t.Fatalf("wave %d: priority %d has %d slots and was not served for %d waves, the threshold is %d",
+						wave, p, waiting[p], unserved[p], threshold)
+				}
+			}
+			for i := len(entries) - 1; i >= 0; i-- {
+				number := entries[i].Page()
+				if yields[pool.Priority(number)] {
+					q.Return(pool, number, true)
+					continue
+				}
+				finish(t, pool, entries[i:i+1])
+				settle(t, pool, &q, entries[i:i+1])
+			}
+		}
+	})
+}
+
+func TestYieldingPageLetsThoseBehindItRun(t *testing.T) {
+	pool := newPool(t, 4)
+	var q Queue
+	yields := add(t, pool, &q, PriorityNormal, 10)
+	behind := add(t, pool, &q, PriorityNormal, 10)
+	for wave := range 2 {
+		entries, _ := q.Plan(nil, pool, 10, ageing)
+		if want := []uint32{yields, behind}[wave]; len(entries) != 1 || entries[0].Page() != want {
+			t.Fatalf("wave %d: %v, want page %d", wave, entries, want)
+		}
+		q.Return(pool, entries[0].Page(), true)
 	}
 }
 
@@ -102,40 +213,63 @@ func TestPlanIsBoundedByDepthAndResumesInsideAPage(t *testing.T) {
 	var q Queue
 	number := add(t, pool, &q, PriorityNormal, 200)
 	for _, want := range []struct{ count, slots int }{{80, 80}, {160, 80}, {200, 40}} {
-		entries, slots := q.Plan(nil, pool, 80)
+		entries, slots := q.Plan(nil, pool, 80, ageing)
 		if len(entries) != 1 || entries[0] != NewEntry(number, want.count) || slots != want.slots {
 			t.Fatalf("entries %v with %d slots, want a prefix of %d with %d", entries, slots, want.count, want.slots)
 		}
 		finish(t, pool, entries)
+		settle(t, pool, &q, entries)
 	}
-	if err := q.Sweep(pool, func(uint32) {}); err != nil || pool.Free() != 4 {
-		t.Errorf("%d pages free, error %v", pool.Free(), err)
+	if pool.Free() != 4 {
+		t.Errorf("%d pages free", pool.Free())
 	}
 }
 
-func TestScheduledPageTakesNoMoreSlots(t *testing.T) {
-	pool := newPool(t, 1)
+func TestPageThatIsWrittenWaits(t *testing.T) {
+	pool := newPool(t, 2)
 	var q Queue
 	number := add(t, pool, &q, PriorityLow, 1)
-	q.Plan(nil, pool, 10)
-	if _, err := pool.Append(number, &Slot{Priority: PriorityLow}); !errors.Is(err, ErrSealed) {
-		t.Errorf("error %v", err)
+	index, n := pool.Reserve(number, 5)
+	if entries, _ := q.Plan(nil, pool, 10, ageing); len(entries) != 0 {
+		t.Fatalf("planned %v while the page is written", entries)
+	}
+	pool.Publish(index, n)
+	if _, slots := q.Plan(nil, pool, 10, ageing); slots != 6 {
+		t.Errorf("planned %d slots of 6", slots)
+	}
+	if _, n := pool.Reserve(number, 1); n != 0 {
+		t.Error("a scheduled page takes more slots")
 	}
 }
 
-func TestAbortRestoresTheTurn(t *testing.T) {
-	pool := newPool(t, 80)
+func TestPageIsInOneWaveAtATime(t *testing.T) {
+	pool := newPool(t, 2)
 	var q Queue
-	for p := range uint32(Priorities) {
-		for range 16 {
-			add(t, pool, &q, p, PageSlots)
+	add(t, pool, &q, PriorityHigh, 100)
+	first, _ := q.Plan(nil, pool, 50, ageing)
+	if again, slots := q.Plan(nil, pool, 50, ageing); slots != 0 {
+		t.Errorf("page of %v is in a second wave: %v", first, again)
+	}
+}
+
+func TestDroppedSlotsAreNotScheduled(t *testing.T) {
+	pool := newPool(t, 2)
+	var q Queue
+	number := add(t, pool, &q, PriorityHigh, 3)
+	for i := range 3 {
+		if err := pool.Drop(int(number)*PageSlots + i); err != nil {
+			t.Fatal(err)
 		}
 	}
-	first, _ := q.Plan(nil, pool, 20*PageSlots)
-	q.Abort()
-	again, _ := q.Plan(nil, pool, 20*PageSlots)
-	if !slices.Equal(first, again) {
-		t.Errorf("after an abort the plan is %v, was %v", again, first)
+	if err := pool.Drop(int(number) * PageSlots); !errors.Is(err, ErrTransition) {
+		t.Errorf("dropped twice: %v", err)
+	}
+	if entries, _ := q.Plan(nil, pool, 10, ageing); len(entries) != 0 || !pool.Idle(number) {
+		t.Errorf("planned %v, idle %t", entries, pool.Idle(number))
+	}
+	q.Remove(pool.Idle)
+	if err := pool.Release(number); err != nil || pool.Free() != 2 {
+		t.Errorf("%d pages free, error %v", pool.Free(), err)
 	}
 }
 
@@ -167,11 +301,9 @@ func TestQueueAgainstModel(t *testing.T) {
 		pool := newPool(t, pages)
 		var q Queue
 		waiting := [Priorities][]int{} // pool indexes of published slots, in order
-		where := map[int]uint32{}      // pool index to sequence
 		age := map[int]uint32{}
 		room := map[uint32]int{} // open pages and the slots they still take
 		held := 0
-		sequence := uint32(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"append": func(t *rapid.T) {
 				p := rapid.Uint32Range(0, Priorities-1).Draw(t, "priority")
@@ -189,22 +321,21 @@ func TestQueueAgainstModel(t *testing.T) {
 						}
 						held++
 						room[number] = PageSlots
-						q.Push(p, number)
+						q.Push(pool, number)
 					}
-					sequence++
-					index, err := pool.Append(number, &Slot{Priority: p, Sequence: sequence})
-					if err != nil {
-						t.Fatal(err)
+					index, n := pool.Reserve(number, 1)
+					if n != 1 {
+						t.Fatalf("page %d is open and takes nothing", number)
 					}
+					pool.Publish(index, 1)
 					room[number]--
 					waiting[p] = append(waiting[p], index)
-					where[index] = sequence
 					age[index] = 0
 				}
 			},
 			"wave": func(t *rapid.T) {
 				depth := rapid.IntRange(1, 2000).Draw(t, "depth")
-				entries, slots := q.Plan(nil, pool, depth)
+				entries, slots := q.Plan(nil, pool, depth, 4)
 				total := 0
 				for _, w := range waiting {
 					total += len(w)
@@ -232,13 +363,9 @@ func TestQueueAgainstModel(t *testing.T) {
 						if i < len(taken[p]) {
 							status := pool.Status(index)
 							if (i*37+p)%100 < reached {
-								if pool.Slot(index).Sequence != where[index] {
-									t.Fatalf("slot %d holds %d, want %d", index, pool.Slot(index).Sequence, where[index])
-								}
 								if _, err := pool.Collect(index, status.Attempted().With(Done)); err != nil {
 									t.Fatal(err)
 								}
-								delete(where, index)
 								delete(age, index)
 								continue
 							}
@@ -251,16 +378,14 @@ func TestQueueAgainstModel(t *testing.T) {
 					}
 					waiting[p] = left
 				}
-				if err := q.Sweep(pool, func(uint32) { held-- }); err != nil {
-					t.Fatal(err)
-				}
+				held -= settle(t, pool, &q, entries)
 				if pool.Free() != pages-held {
 					t.Fatalf("%d pages free, %d held of %d", pool.Free(), held, pages)
 				}
 			},
 			"": func(t *rapid.T) {
 				for p, w := range waiting {
-					if got := q.Live(pool, uint32(p)); got != len(w) {
+					if got := q.Waiting(pool, uint32(p)); got != len(w) {
 						t.Fatalf("priority %d: %d live slots, want %d", p, got, len(w))
 					}
 				}

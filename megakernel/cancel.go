@@ -1,0 +1,128 @@
+package megakernel
+
+import (
+	"container/heap"
+
+	"ringmaster/ring"
+)
+
+// Cancel withdraws the batches of a queue that have an id: slots that are in
+// no wave are dropped, those in a wave finish. It returns the number of
+// batches. They are reported when nothing of them is in flight any more.
+func (e *Engine) Cancel(name, id string) int {
+	e.mu.Lock()
+	q := e.queues[name]
+	n := 0
+	if q != nil {
+		for _, b := range e.batches {
+			if b != nil && b.queue == q && b.ID == id && !b.ended {
+				e.end(b, ErrCanceled)
+				n++
+			}
+		}
+		e.dropEnded(q)
+		e.madeRoom()
+	}
+	calls := e.takeCalls()
+	e.mu.Unlock()
+	for _, c := range calls {
+		c.done(&c.result)
+	}
+	return n
+}
+
+// end withdraws a batch: what is behind its open segment, and what of that is
+// in no page. Its slots in pages are dropped by dropEnded. Called with mu held.
+func (e *Engine) end(b *batch, why error) {
+	for p := range b.queue.waiting {
+		b.queue.waiting[p].remove(b)
+	}
+	b.outstanding -= b.waiting()
+	b.segmentEnd -= b.waiting()
+	e.dropRest(b, why)
+}
+
+// dropRest drops the slots of a batch from segmentEnd on.
+func (e *Engine) dropRest(b *batch, why error) {
+	e.drop(b, len(b.Slots)-b.segmentEnd)
+	b.ended = true
+	b.queue.ending++
+	b.result.Err = why
+	b.segmentEnd = len(b.Slots)
+	b.class = [ring.Priorities]class{}
+}
+
+// drop counts slots of a batch that will not run. Called with mu held.
+func (e *Engine) drop(b *batch, n int) {
+	b.result.Dropped += uint32(n)
+	b.queue.pending -= n
+	b.queue.stats.Dropped += uint64(n)
+	e.pending -= n
+}
+
+// dropEnded drops slots of withdrawn batches that are in pages and in no wave,
+// and finishes batches of which nothing is left. Called with mu held.
+func (e *Engine) dropEnded(q *queue) {
+	if q.ending == 0 {
+		return
+	}
+	empty := false
+	q.pages.Each(func(number uint32) {
+		base := int(number) * ring.PageSlots
+		for i := base; i < base+e.pool.Filled(number); i++ {
+			if e.pool.Status(i).State() != ring.Published {
+				continue
+			}
+			b := e.batches[e.owners[i].batch]
+			if !b.ended || e.pool.Drop(i) != nil {
+				continue
+			}
+			b.outstanding--
+			e.drop(b, 1)
+		}
+		empty = empty || e.pool.Idle(number)
+	})
+	if empty {
+		q.pages.Remove(func(number uint32) bool {
+			return e.pool.Idle(number) && e.closePage(q, number) == nil
+		})
+	}
+	for _, b := range e.batches {
+		if b != nil && b.ended && b.queue == q && b.outstanding == 0 {
+			e.finish(b)
+		}
+	}
+}
+
+// deadlines is a heap of batches by deadline.
+type deadlines []*batch
+
+func (d deadlines) Len() int           { return len(d) }
+func (d deadlines) Less(i, j int) bool { return d[i].Deadline.Before(d[j].Deadline) }
+func (d deadlines) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d *deadlines) Push(b any)        { *d = append(*d, b.(*batch)) }
+func (d *deadlines) Pop() any {
+	last := len(*d) - 1
+	b := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	return b
+}
+
+func (d *deadlines) push(b *batch) { heap.Push(d, b) }
+
+// expire withdraws the batches whose deadline has passed. Called with mu held.
+func (e *Engine) expire() {
+	for len(e.deadlines) > 0 {
+		b := e.deadlines[0]
+		alive := e.batches[b.number] == b && !b.ended
+		if alive && e.now().Before(b.Deadline) {
+			return
+		}
+		heap.Pop(&e.deadlines)
+		if alive {
+			e.end(b, ErrDeadline)
+			e.dropEnded(b.queue)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package megakernel
+
+import (
+	"cmp"
+	"slices"
+
+	"ringmaster/ring"
+)
+
+// Move goes on with another device after the one before was lost, whose
+// objects are gone with it. It waits for the waves in flight to fail or finish,
+// which a lost device lets them do at once. Windows begin anew as zeros.
+//
+// A batch is self-contained if none of its slots depends on what it finds in
+// the window, by their opcodes: nop, store, fault, fence, print and yield. Such
+// a batch runs again, whole, once. Every other batch fails with ErrHeapLost,
+// and so does one that has run again before. On an error nothing has changed.
+func (e *Engine) Move(dev Device) error {
+	e.mu.Lock()
+	if e.closed || e.moving {
+		defer e.mu.Unlock()
+		if e.closed {
+			return ErrClosed
+		}
+		return ErrMoving
+	}
+	e.moving = true
+	for e.flying > 0 {
+		e.landed.Wait()
+	}
+	for e.writers.Load() > 0 {
+		e.written.Wait()
+	}
+	// Held over the change, so that nobody submits meanwhile.
+	done := make(chan error, 1)
+	e.pump.add(job{plain: true, fn: func() error { return e.attach(dev) }, done: done})
+	err := <-done
+	if err == nil {
+		e.restart()
+	}
+	e.moving = false
+	e.freed.Broadcast()
+	calls := e.takeCalls()
+	e.madeRoom()
+	e.mu.Unlock()
+	for _, c := range calls {
+		c.done(&c.result)
+	}
+	return err
+}
+
+// restart begins self-contained batches anew and fails the others. Called with
+// mu held, with nothing in flight.
+func (e *Engine) restart() {
+	for _, q := range e.queues {
+		e.emptyPages(q)
+	}
+	live := make([]*batch, 0, len(e.batches))
+	for _, b := range e.batches {
+		if b != nil {
+			live = append(live, b)
+		}
+	}
+	slices.SortFunc(live, func(a, b *batch) int { return cmp.Compare(a.serial, b.serial) })
+	for _, b := range live {
+		switch {
+		case b.ended:
+			e.drop(b, b.outstanding)
+			b.outstanding = 0
+		case !b.moved && selfContained(b.Slots):
+			e.again(b)
+			continue
+		default:
+			b.segmentEnd -= b.outstanding
+			b.outstanding = 0
+			e.dropRest(b, ErrHeapLost)
+		}
+		e.finish(b)
+	}
+}
+
+// emptyPages frees every page of a queue, whatever is in it.
+func (e *Engine) emptyPages(q *queue) {
+	for p := range q.waiting {
+		q.waiting[p] = fifo{}
+	}
+	q.pages.Each(func(number uint32) {
+		base := int(number) * ring.PageSlots
+		for i := base; i < base+e.pool.Filled(number); i++ {
+			if e.pool.Status(i).State() == ring.Published {
+				_ = e.pool.Drop(i) // published, so it can be dropped
+			}
+		}
+	})
+	q.pages.Remove(func(number uint32) bool { return e.closePage(q, number) == nil })
+}
+
+// again begins a batch anew.
+func (e *Engine) again(b *batch) {
+	r := &b.result
+	done := int(r.Executed + r.Faulted)
+	b.queue.pending += done
+	e.pending += done
+	r.Executed, r.Faulted, r.Faults = 0, 0, nil
+	clear(r.Results)
+	b.moved = true
+	b.segmentEnd = 0
+	b.openSegment()
+	b.queue.open(b)
+}

@@ -1,0 +1,233 @@
+package megakernel
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"ringmaster/ring"
+)
+
+// job is one thing to do on the device: a wave to submit, or anything else,
+// whose error goes to done.
+type job struct {
+	flight *flight
+	fn     func() error
+	plain  bool // fn is called on the pump's goroutine, not the device's thread
+	done   chan error
+}
+
+// pump brings jobs to the device in the order in which they were added, and
+// waits for the fences of the waves it submitted. It is the only user of the
+// device's thread, so that nobody else ever waits for it.
+type pump struct {
+	mu     sync.Mutex
+	jobs   []job
+	head   int
+	closed bool
+	wake   chan struct{} // holds one token if there may be something to do
+}
+
+// add puts a job behind the others. It reports false after close.
+func (p *pump) add(j job) bool {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return false
+	}
+	if p.head > 0 && len(p.jobs) == cap(p.jobs) {
+		n := copy(p.jobs, p.jobs[p.head:])
+		clear(p.jobs[n:])
+		p.jobs, p.head = p.jobs[:n], 0
+	}
+	p.jobs = append(p.jobs, j)
+	p.mu.Unlock()
+	p.signal()
+	return true
+}
+
+// take is the next job, if there is one, and whether more may come.
+func (p *pump) take() (j job, ok, open bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.head == len(p.jobs) {
+		return job{}, false, !p.closed
+	}
+	j = p.jobs[p.head]
+	p.jobs[p.head] = job{}
+	p.head++
+	if p.head == len(p.jobs) {
+		p.jobs, p.head = p.jobs[:0], 0
+	}
+	return j, true, true
+}
+
+// close lets the pump end when its jobs are done.
+func (p *pump) close() {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.signal()
+}
+
+func (p *pump) signal() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// fenceWait bounds one wait for a fence, so that a wave started meanwhile gets
+// to the device soon; a wave that takes long is asked for less often.
+const (
+	fenceWait     = 20 * time.Microsecond
+	fenceWaitLong = 500 * time.Microsecond
+)
+
+// runPump is the pump's goroutine. It ends, and with it the settler, after
+// Close, when no wave is in flight.
+func (e *Engine) runPump() {
+	defer close(e.settling)
+	flying := make([]*flight, 0, len(e.flights)) // submitted, oldest first
+	poll := e.newPoll()
+	for {
+		j, ok, open := e.pump.take()
+		switch {
+		case ok && j.flight != nil:
+			if err := e.dev.Do(j.flight.submit); err != nil {
+				j.flight.err = err
+				e.settling <- j.flight
+			} else {
+				flying = append(flying, j.flight)
+			}
+		case ok && j.plain:
+			j.done <- j.fn()
+		case ok:
+			j.done <- e.dev.Do(j.fn)
+		case len(flying) > 0:
+			f := flying[0]
+			done, err := poll(f)
+			if err == nil && !done {
+				continue
+			}
+			if f.err = err; err == nil {
+				f.err = e.dev.Do(f.fetch)
+			}
+			flying = append(flying[:0], flying[1:]...)
+			e.settling <- f
+		case !open:
+			return
+		default:
+			<-e.pump.wake
+		}
+	}
+}
+
+// newPoll returns a function that waits a short time for a flight's fence.
+func (e *Engine) newPoll() func(f *flight) (done bool, err error) {
+	var fence uintptr
+	var timeout time.Duration
+	var done bool
+	ask := func() (err error) {
+		done, err = e.dev.WaitFence(fence, uint64(timeout))
+		return err
+	}
+	return func(f *flight) (bool, error) {
+		fence, timeout, done = f.fence, fenceWait, false
+		if time.Since(f.submitted) > 20*fenceWaitLong {
+			timeout = fenceWaitLong
+		}
+		err := e.dev.Do(ask)
+		return done, err
+	}
+}
+
+// submitWave uploads a wave's pages, dispatches it and puts a fence behind what
+// it leaves. Called on the device's thread.
+func (e *Engine) submitWave(f *flight) error {
+	m, dev := e.memory, e.dev
+	m.bindWave(f.index)
+	p, err := e.programs.get(dev, f.geometry.Width)
+	if err != nil {
+		return err
+	}
+	f.report.Fingerprint = p.fingerprint
+	f.runs(func(first, n, _ int) {
+		m.uploadStatuses(first*ring.PageSlots, e.pool.Statuses(first, n))
+	})
+	e.uploadSlots(f)
+	clear(f.control)
+	m.uploadSchedule(f.index, f.schedule, f.control)
+
+	timed := dev.Supports("timestamp") && !m.direct
+	f.submitted = time.Now()
+	p.set(dev, &f.wave)
+	if timed {
+		dev.Timestamp(e.query(f, 0))
+	}
+	dev.Dispatch(p.id, f.geometry.Groups)
+	dev.CommandBarrier()
+	if timed {
+		dev.Timestamp(e.query(f, 1))
+	}
+	f.runs(func(first, n, _ int) { m.returnWords(first, n, f.results) })
+	m.returnControl(f.index)
+	f.fence = dev.InsertFence()
+	dev.Flush()
+	if err := dev.Check(); err != nil {
+		dev.DeleteFence(f.fence)
+		return fmt.Errorf("dispatch: %w", err)
+	}
+	return nil
+}
+
+// query is one of a flight's two timestamp queries, made at its first use.
+func (e *Engine) query(f *flight, i int) uint32 {
+	if f.queries[i] == 0 {
+		f.queries[i] = e.dev.NewQuery()
+	}
+	return f.queries[i]
+}
+
+// uploadSlots sends the slots of a wave's pages that the device does not have.
+func (e *Engine) uploadSlots(f *flight) {
+	for i := 0; i < len(f.entries); {
+		first := f.entries[i].Page()
+		n := 0
+		for i+n < len(f.entries) && f.entries[i+n].Page() == first+uint32(n) && !e.pages[first+uint32(n)].resident {
+			e.pages[first+uint32(n)].resident = true
+			n++
+		}
+		if n > 0 {
+			e.memory.uploadSlots(int(first), n)
+		}
+		i += max(n, 1)
+	}
+}
+
+// fetchWave takes the times of a wave whose fence is done, and reads what came
+// back where it does not come by itself. Called on the device's thread.
+func (e *Engine) fetchWave(f *flight) error {
+	dev := e.dev
+	f.ended = time.Now()
+	dev.DeleteFence(f.fence)
+	begin := f.submitted
+	if e.lastEnd.After(begin) {
+		begin = e.lastEnd // it waited behind the wave before
+	} else if !e.lastEnd.IsZero() {
+		f.report.IdleNs = uint64(begin.Sub(e.lastEnd))
+	}
+	device := uint64(0)
+	if f.queries[0] != 0 {
+		t0, ok0 := dev.QueryResult(f.queries[0])
+		t1, ok1 := dev.QueryResult(f.queries[1])
+		if ok0 && ok1 && t1 > t0 {
+			device = t1 - t0
+		}
+	}
+	f.report.ElapsedNs, f.report.TimeSource = elapsed(device, uint64(f.ended.Sub(begin)))
+	e.lastEnd = f.ended
+	f.runs(func(first, n, _ int) { e.memory.fetch(first, n, f.results) })
+	e.memory.fetchControl(f.index, f.control)
+	return dev.Check()
+}

@@ -1,0 +1,213 @@
+package megakernel
+
+import (
+	"ringmaster/ring"
+)
+
+// runSettler is the goroutine that takes over what waves left, one wave at a
+// time, while the device runs the next.
+func (e *Engine) runSettler() {
+	defer close(e.stopped)
+	for f := range e.settling {
+		if f.err == nil {
+			e.load(f)
+			f.err = e.verify(f)
+		}
+		if f.err != nil {
+			e.putBack(f)
+			continue
+		}
+		e.settle(f)
+	}
+}
+
+// load copies what the device left to the flight's memory.
+func (e *Engine) load(f *flight) {
+	e.memory.loadControl(f.index, f.control)
+	f.runs(func(first, n, position int) {
+		at := position * ring.PageSlots
+		var words []uint32
+		if f.results {
+			words = f.words[at:]
+		}
+		e.memory.loadPages(first, n, f.statuses[at:], words)
+	})
+}
+
+// putBack returns the pages of a wave that failed. Their slots are as they were
+// before it, published, and will be uploaded again.
+func (e *Engine) putBack(f *flight) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.putBackPages(f)
+	e.dropEnded(f.queue)
+	f.queue.stats.FailedWaves++
+	f.report.Executed, f.report.Faulted, f.report.Requeued = 0, 0, 0
+	e.land(f, f.err)
+}
+
+// putBackPages returns a wave's pages to the fronts of their lines. Called with
+// mu held.
+func (e *Engine) putBackPages(f *flight) {
+	for i := len(f.schedule) - 1; i >= 0; i-- {
+		number := f.schedule[i].Page()
+		e.pages[number].resident = false
+		f.queue.pages.Return(e.pool, number, false)
+	}
+}
+
+// settle takes over a wave's status words and results, finishes batches, opens
+// the segments behind finished fences, and frees pages. What belongs to the
+// flight's pages alone is done before the lock is taken.
+func (e *Engine) settle(f *flight) {
+	e.mu.Lock()
+	batches := e.batches // elements of slots in flight do not change
+	e.mu.Unlock()
+	for i, entry := range f.entries {
+		e.collectPage(f, batches, i, entry)
+	}
+
+	e.mu.Lock()
+	q, report := f.queue, &f.report
+	for i := range f.tallies {
+		t := &f.tallies[i]
+		b := t.batch
+		n := int(t.executed + t.faulted)
+		b.result.Executed += t.executed
+		b.result.Faulted += t.faulted
+		b.outstanding -= n
+		q.pending -= n
+		e.pending -= n
+	}
+	// In two steps, because a batch may have several tallies.
+	for i := range f.tallies {
+		if b := f.tallies[i].batch; b.outstanding == 0 {
+			e.advance(b)
+		}
+		f.tallies[i] = tally{}
+	}
+	q.stats.add(report)
+	err := e.returnPages(f)
+	e.dropEnded(q)
+	e.madeRoom()
+	calls := e.takeCalls()
+	e.mu.Unlock()
+	for _, c := range calls {
+		c.done(&c.result)
+	}
+	e.mu.Lock()
+	e.land(f, err)
+	e.mu.Unlock()
+}
+
+// collectPage takes over the status words of one page of a wave.
+func (e *Engine) collectPage(f *flight, batches []*batch, position int, entry ring.Entry) {
+	at := position * ring.PageSlots
+	base := int(entry.Page()) * ring.PageSlots
+	before := e.pool.Statuses(int(entry.Page()), 1)
+	page := &e.pages[entry.Page()]
+	page.asked = false
+	var t tally
+	number := ^uint32(0)
+	for j := range entry.Count() {
+		if before[j].State() != ring.Published {
+			continue
+		}
+		// verify has seen every state, so no transition is refused here.
+		after := f.statuses[at+j]
+		page.asked = page.asked || after.State() == ring.Yielded || after.State() == ring.Requeued
+		status, _ := e.pool.Collect(base+j, after)
+		state := status.State()
+		if state == ring.Published {
+			f.report.OldestAge = max(f.report.OldestAge, status.Age())
+			continue
+		}
+		o := e.owners[base+j]
+		if o.batch != number {
+			f.tally(&t)
+			number = o.batch
+			t = tally{batch: batches[number]}
+		}
+		if state == ring.Fault {
+			t.faulted++
+			t.batch.result.Faults = append(t.batch.result.Faults, SlotFault{Index: o.index, Code: status.Fault()})
+			continue
+		}
+		t.executed++
+		if t.batch.WantResults {
+			t.batch.result.Results[o.index] = f.words[at+j]
+		}
+	}
+	f.tally(&t)
+}
+
+// tally appends what was done for a batch, to the last of its tallies if that
+// was the same.
+func (f *flight) tally(t *tally) {
+	if t.executed+t.faulted == 0 {
+		return
+	}
+	if n := len(f.tallies); n > 0 && f.tallies[n-1].batch == t.batch {
+		f.tallies[n-1].executed += t.executed
+		f.tallies[n-1].faulted += t.faulted
+		return
+	}
+	f.tallies = append(f.tallies, *t)
+}
+
+// advance opens the next segment of a batch whose open one is finished, or
+// finishes the batch. Called with mu held.
+func (e *Engine) advance(b *batch) {
+	if e.batches[b.number] != b {
+		return // finished by an earlier tally
+	}
+	if !b.ended && b.openSegment() {
+		b.queue.open(b)
+		return
+	}
+	e.finish(b)
+}
+
+// finish takes a batch without slots under way off the books. Called with mu
+// held.
+func (e *Engine) finish(b *batch) {
+	e.batches[b.number] = nil
+	e.free = append(e.free, b.number)
+	b.queue.finished = append(b.queue.finished, b.result)
+	if b.ended {
+		b.queue.ending--
+	}
+	if b.Done != nil {
+		e.calls = append(e.calls, call{b.Done, b.result})
+	}
+}
+
+// call is a batch's Done to be called without locks.
+type call struct {
+	done   func(*BatchResult)
+	result BatchResult
+}
+
+func (e *Engine) takeCalls() []call {
+	calls := e.calls
+	e.calls = nil
+	return calls
+}
+
+// returnPages frees the finished pages of a wave and puts the others back.
+// Called with mu held.
+func (e *Engine) returnPages(f *flight) error {
+	q := f.queue
+	// From behind, so that pages put back in front keep their order.
+	for i := len(f.schedule) - 1; i >= 0; i-- {
+		entry := f.schedule[i]
+		if e.pool.Live(entry.Page()) > 0 {
+			q.pages.Return(e.pool, entry.Page(), e.pages[entry.Page()].asked)
+			continue
+		}
+		if err := e.closePage(q, entry.Page()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package megakernel
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ringmaster/ring"
+)
+
+// ErrQuota says that a queue has as many slots pending as its quota allows;
+// later there may be room.
+var ErrQuota = errors.New("the queue's quota is used up")
+
+// ErrForbidden says that a batch holds an opcode its queue must not use.
+var ErrForbidden = errors.New("opcode is not allowed for the queue")
+
+// QueueOptions bound what a queue may do. The zero value bounds nothing.
+type QueueOptions struct {
+	MaxPending int       // slots submitted and not finished; 0: no bound but Config.MaxPending
+	Rate       float64   // slots per second put into waves; 0: no bound
+	Burst      int       // slots that may run ahead of Rate; 0: as many as one second's, at least a page
+	Opcodes    OpcodeSet // bit i set: opcode i may be used; 0: every opcode
+}
+
+// windowBits are the low bits of a tenant that number its window; those above
+// count how often the window was given out.
+const windowBits = 16
+
+// windows are the parts of the heap that queues own.
+type windows struct {
+	free       []int    // numbers not in use, the next one last
+	generation []uint32 // how often each was given out
+}
+
+func newWindows(n int) windows {
+	w := windows{generation: make([]uint32, n)}
+	for i := n - 1; i >= 0; i-- {
+		w.free = append(w.free, i)
+	}
+	return w
+}
+
+// take gives a window out under a tenant that it never had before, until its
+// generations wrap after 65,536.
+func (w *windows) take() (window int, tenant uint32, ok bool) {
+	n := len(w.free)
+	if n == 0 {
+		return 0, 0, false
+	}
+	window = w.free[n-1]
+	w.free = w.free[:n-1]
+	tenant = w.generation[window]<<windowBits | uint32(window)
+	w.generation[window]++
+	return window, tenant, true
+}
+
+// give takes a window back. It goes out again after those that are free now.
+func (w *windows) give(window int) {
+	w.free = append(w.free, 0)
+	copy(w.free[1:], w.free)
+	w.free[0] = window
+}
+
+// Configure creates a queue, or gives an existing one other options. They hold
+// for batches submitted and waves started from then on.
+func (e *Engine) Configure(name string, options QueueOptions) error {
+	if options.MaxPending < 0 || options.Rate < 0 || options.Burst < 0 {
+		return fmt.Errorf("megakernel: queue %q: negative options %+v", name, options)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	q, err := e.queue(name)
+	if err != nil {
+		return err
+	}
+	q.options = options
+	q.quota = newBucket(options, e.now())
+	return nil
+}
+
+// Release ends a queue: slots in no wave are dropped, those in waves finish,
+// and then its window, cleared, is free for another queue under another
+// tenant id. Reports of its waves are still handed out.
+func (e *Engine) Release(name string) error {
+	e.mu.Lock()
+	q := e.queues[name]
+	if q == nil {
+		e.mu.Unlock()
+		return fmt.Errorf("megakernel: release of queue %q: %w", name, ErrQueue)
+	}
+	for e.writers.Load() > 0 {
+		e.written.Wait()
+	}
+	for _, b := range e.batches {
+		if b != nil && b.queue == q {
+			e.end(b, ErrCanceled)
+		}
+	}
+	e.dropEnded(q)
+	delete(e.queues, name)
+	q.released = true
+	if q.flights == 0 {
+		e.recycle(q)
+	}
+	e.madeRoom()
+	calls := e.takeCalls()
+	e.mu.Unlock()
+	for _, c := range calls {
+		c.done(&c.result)
+	}
+	return nil
+}
+
+// recycle clears a released queue's window and gives it back. Nothing of the
+// queue is in flight. Called with mu held.
+func (e *Engine) recycle(q *queue) {
+	q.released = false
+	if e.closed {
+		return
+	}
+	done := make(chan error, 1) // nobody asks: a lost device is found by the next wave
+	e.pump.add(job{done: done, fn: func() error {
+		e.dev.ClearBuffer(e.memory.buffers[ring.BindHeap], int(q.base)*ring.WordBytes, int(q.length)*ring.WordBytes)
+		return e.dev.Check()
+	}})
+	e.windows.give(q.window)
+}
+
+// admits refuses a batch that the queue's options do not allow. Called with mu held.
+func (q *queue) admits(b *batch) error {
+	o := &q.options
+	if o.MaxPending > 0 && q.pending+len(b.Slots) > o.MaxPending {
+		if len(b.Slots) > o.MaxPending {
+			return fmt.Errorf("megakernel: batch %q: %d slots, the queue's quota is %d: %w", b.ID, len(b.Slots), o.MaxPending, ErrBatch)
+		}
+		return fmt.Errorf("megakernel: batch %q: %d slots of queue %q pending and %d more, its quota is %d: %w",
+			b.ID, q.pending, q.name, len(b.Slots), o.MaxPending, ErrQuota)
+	}
+	if o.Opcodes != 0 && b.opcodes&^o.Opcodes != 0 {
+		return fmt.Errorf("megakernel: batch %q: opcodes %#x, queue %q may use %#x: %w", b.ID, b.opcodes, q.name, o.Opcodes, ErrForbidden)
+	}
+	return nil
+}
+
+// bucket is a token bucket: it holds the slots that may be scheduled now.
+type bucket struct {
+	rate, size float64
+	tokens     float64
+	at         time.Time
+}
+
+func newBucket(o QueueOptions, now time.Time) bucket {
+	size := float64(o.Burst)
+	if size == 0 {
+		size = max(o.Rate, ring.PageSlots)
+	}
+	return bucket{rate: o.Rate, size: size, tokens: size, at: now}
+}
+
+// allowance is how many of depth slots the queue may schedule now.
+func (q *queue) allowance(depth int, now time.Time) int {
+	b := &q.quota
+	if b.rate == 0 {
+		return depth
+	}
+	b.tokens = min(b.size, b.tokens+max(now.Sub(b.at).Seconds(), 0)*b.rate)
+	b.at = now
+	return min(depth, int(b.tokens))
+}
+
+// spend takes scheduled slots from the allowance. Slots that go round again
+// are charged again: they use the device again.
+func (q *queue) spend(slots int) {
+	if q.quota.rate > 0 {
+		q.quota.tokens -= float64(slots)
+	}
+}

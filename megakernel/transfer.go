@@ -1,0 +1,60 @@
+package megakernel
+
+import (
+	"fmt"
+	"slices"
+
+	"ringmaster/ring"
+)
+
+// Write stores words in a queue's window from a word offset on, behind the
+// waves started so far and before those started later. It creates the queue
+// if there is none.
+func (e *Engine) Write(name string, offset uint32, words []uint32) error {
+	// The copy is an allocation without Go pointers around it, which the
+	// caller's slice need not be and cgo demands.
+	words = slices.Clone(words)
+	return e.transfer(name, offset, len(words), true, func(at int) { write(e.memory, ring.BindHeap, at, words) })
+}
+
+// Read fetches words of a queue's window from a word offset on, as the waves
+// started so far leave them.
+func (e *Engine) Read(name string, offset uint32, words []uint32) error {
+	fetched := make([]uint32, len(words))
+	err := e.transfer(name, offset, len(words), false, func(at int) { read(e.memory, ring.BindHeap, at, fetched) })
+	if err == nil {
+		copy(words, fetched)
+	}
+	return err
+}
+
+// transfer checks a transfer against the window and runs it on the device.
+func (e *Engine) transfer(name string, offset uint32, n int, create bool, move func(at int)) error {
+	e.mu.Lock()
+	q := e.queues[name]
+	var err error
+	switch {
+	case e.closed:
+		err = fmt.Errorf("megakernel: queue %q: %w", name, ErrClosed)
+	case q == nil && create:
+		q, err = e.queue(name)
+	case q == nil:
+		err = fmt.Errorf("megakernel: queue %q: %w", name, ErrQueue)
+	}
+	if err == nil && uint64(offset)+uint64(n) > uint64(q.length) {
+		err = fmt.Errorf("megakernel: queue %q: words %d to %d of %d: %w", name, offset, uint64(offset)+uint64(n), q.length, ErrWindow)
+	}
+	if err != nil {
+		e.mu.Unlock()
+		return err
+	}
+	base := q.base
+	// Queued with mu held, so that the window cannot go to another queue before.
+	done := make(chan error, 1)
+	e.pump.add(job{done: done, fn: func() error {
+		move(int(base + offset))
+		return e.dev.Check()
+	}})
+	e.mu.Unlock()
+	return <-done
+}
