@@ -19,11 +19,21 @@ func compile(dev Device, width uint32, source string) (*program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("megakernel: kernel of width %d: %w", width, err)
 	}
-	if size := dev.ProgramWorkgroupSize(id); size != [3]uint32{width, 1, 1} {
+	p, err := newProgram(dev, width, id)
+	if err != nil {
 		dev.DeleteProgram(id)
+		return nil, err
+	}
+	p.fingerprint = Fingerprint(source)
+	return p, nil
+}
+
+// newProgram checks a linked program and finds its uniforms. Called on the device's thread.
+func newProgram(dev Device, width, id uint32) (*program, error) {
+	if size := dev.ProgramWorkgroupSize(id); size != [3]uint32{width, 1, 1} {
 		return nil, fmt.Errorf("megakernel: kernel of width %d: the driver built %v", width, size)
 	}
-	p := &program{id: id, width: width, fingerprint: Fingerprint(source)}
+	p := &program{id: id, width: width}
 	for i, name := range uniformNames {
 		p.uniforms[i] = dev.UniformLocation(id, name)
 	}

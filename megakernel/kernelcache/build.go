@@ -12,7 +12,7 @@ import (
 func (s *Store[K, V]) work() {
 	defer close(s.ended)
 	for range s.wake {
-		for s.inBackground() && s.step() {
+		for s.Background() && s.step() {
 		}
 		s.mu.Lock()
 		closed := s.closed
@@ -27,14 +27,7 @@ func (s *Store[K, V]) work() {
 // call it between launches. It says whether there was one to build. A store that
 // builds in the background returns false at once.
 func (s *Store[K, V]) BuildOne() bool {
-	return !s.inBackground() && s.step()
-}
-
-// inBackground says who builds.
-func (s *Store[K, V]) inBackground() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.target.Background
+	return !s.Background() && s.step()
 }
 
 // step deletes what was evicted and builds one program. It says whether there was

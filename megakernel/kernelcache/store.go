@@ -86,6 +86,29 @@ func (s *Store[K, V]) Get(key K) (*Program[V], bool) {
 	return nil, false
 }
 
+// Any gives the program that was used last among those whose key fits, held until
+// Release; false if none is ready. It has nothing built.
+func (s *Store[K, V]) Any(fits func(K) bool) (p *Program[V], key K, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for k, candidate := range s.ready {
+		if fits(k) && (p == nil || candidate.used > p.used) {
+			p, key = candidate, k
+		}
+	}
+	if p == nil || s.closed {
+		return nil, key, false
+	}
+	return s.hold(key), key, true
+}
+
+// Background says whether the store builds on a context of its own.
+func (s *Store[K, V]) Background() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.target.Background
+}
+
 // Release ends the use of a program that Get or Wait gave.
 func (s *Store[K, V]) Release(p *Program[V]) {
 	s.mu.Lock()

@@ -1,0 +1,254 @@
+package megakernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"ringmaster/megakernel/kernelcache"
+	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/userop"
+	"ringmaster/ring"
+)
+
+// ProgramsConfig sizes a set of programs.
+type ProgramsConfig struct {
+	Catalog *Catalog     // nil: the built-in opcodes
+	Kept    int          // programs kept in memory, at least 1
+	Disk    *disk.Dir    // binaries of programs; nil: none. Programs do not close it
+	Log     *slog.Logger // nil: nothing is logged
+}
+
+// Programs has the kernels of a catalog ready on a device, so that launches
+// need not wait for the driver's compiler.
+//
+// With a second context of the device's share group for building, they never do:
+// [Programs.Pick] gives another kernel of the same meaning until the wanted one is
+// ready. Without one there is no thread to compile on but the device's own, and
+// Pick compiles what is missing.
+//
+// Its methods may be called from any goroutine, but not from inside the device's Do.
+type Programs struct {
+	catalog *Catalog
+	store   *kernelcache.Store[Kernel, *program]
+	warmer  *warmer
+}
+
+// NewPrograms makes a set of programs. build is the second context, or nil; main is
+// the context that launches run on. Close it before the devices.
+func NewPrograms(main, build Device, cfg ProgramsConfig) (*Programs, error) {
+	ps := &Programs{catalog: cfg.Catalog}
+	if ps.catalog == nil {
+		ps.catalog = BuiltIn()
+	}
+	target, err := ps.target(main, build)
+	if err != nil {
+		return nil, err
+	}
+	store := kernelcache.DefaultConfig[Kernel]()
+	store.Source = func(k Kernel) (string, error) { return ps.catalog.Source(k), nil }
+	store.Name = Kernel.String
+	store.Programs, store.Disk, store.Log = cfg.Kept, cfg.Disk, cfg.Log
+	if store.Log == nil {
+		store.Log = slog.New(slog.DiscardHandler)
+	}
+	if ps.store, err = kernelcache.Open(store, target); err != nil {
+		return nil, errors.Join(err, ps.warmer.close())
+	}
+	return ps, nil
+}
+
+// target makes the place where programs are built, with buffers to warm them on.
+func (ps *Programs) target(main, build Device) (kernelcache.Target[Kernel, *program], error) {
+	background := build != nil
+	if !background {
+		build = main
+	}
+	w, err := newWarmer(build)
+	if err != nil {
+		return kernelcache.Target[Kernel, *program]{}, err
+	}
+	ps.warmer = w
+	return kernelcache.Target[Kernel, *program]{
+		Device: located{build, ps.catalog}, Background: background, Adopt: w.adopt,
+	}, nil
+}
+
+// Pick gives the program of a kernel if it is ready, or else that of a kernel of the
+// same meaning, and says why: the one that ran before, or an interpreter. before is
+// the zero Kernel if there is none. What is given is held until Release. The error
+// is that not one kernel can be built, or that the programs are closed.
+func (ps *Programs) Pick(want, before Kernel) (*Picked, error) {
+	if !ps.store.Background() {
+		return ps.pickNow(want)
+	}
+	if p, ok := ps.store.Get(want); ok {
+		return &Picked{program: p, Kernel: want}, nil
+	}
+	reason := "it is being built"
+	if err := ps.store.Err(want); err != nil {
+		reason = "it cannot be built"
+	}
+	for _, k := range [...]Kernel{before, {Kind: Interpreter, Width: want.Width}} {
+		if k.Width == 0 || k == want || !ps.store.Ready(k) {
+			continue
+		}
+		if p, ok := ps.store.Get(k); ok {
+			return newPicked(p, k, want, reason), nil
+		}
+	}
+	if p := ps.standIn(want, reason); p != nil {
+		return p, nil
+	}
+	return ps.pickNow(want) // nothing has been built yet
+}
+
+// pickNow waits for a kernel, and takes an interpreter if it cannot be built.
+func (ps *Programs) pickNow(want Kernel) (*Picked, error) {
+	const reason = "it cannot be built"
+	p, err := ps.store.Wait(context.Background(), want)
+	if err == nil {
+		return &Picked{program: p, Kernel: want}, nil
+	}
+	if want.Kind == Fused {
+		instead := Kernel{Kind: Interpreter, Width: want.Width}
+		if p, other := ps.store.Wait(context.Background(), instead); other == nil {
+			return newPicked(p, instead, want, reason), nil
+		}
+	}
+	if p := ps.standIn(want, reason); p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("megakernel: kernel %s: %w", want, err)
+}
+
+// standIn is the interpreter that was used last; nil if none is ready.
+func (ps *Programs) standIn(want Kernel, reason string) *Picked {
+	p, k, ok := ps.store.Any(func(k Kernel) bool { return k.Kind == Interpreter })
+	if !ok {
+		return nil
+	}
+	return newPicked(p, k, want, reason)
+}
+
+func newPicked(p *kernelcache.Program[*program], k, want Kernel, reason string) *Picked {
+	return &Picked{program: p, Kernel: k, Reason: fmt.Sprintf("kernel %s: %s", want, reason)}
+}
+
+// Picked is a program in use by a launch.
+type Picked struct {
+	Kernel  Kernel // the one that is given
+	Reason  string // why it is not the wanted one; empty if it is
+	program *kernelcache.Program[*program]
+}
+
+// Release ends the use of a program.
+func (ps *Programs) Release(p *Picked) { ps.store.Release(p.program) }
+
+// Prefetch has kernels built ahead, the first first: all that may be wanted next. It
+// returns at once. Without a second context it does nothing, since it would
+// take the device's time for kernels that may never run.
+func (ps *Programs) Prefetch(kernels ...Kernel) {
+	if ps.store.Background() {
+		ps.store.Prefetch(kernels...)
+	}
+}
+
+// Err is why a kernel could not be built; nil if it was, or was not tried.
+func (ps *Programs) Err(k Kernel) error { return ps.store.Err(k) }
+
+// Stats is a snapshot of what was built, loaded and refused.
+func (ps *Programs) Stats() kernelcache.Stats { return ps.store.Stats() }
+
+// Move goes on with another device after the one before was lost; see
+// kernelcache.Store.Move. On an error nothing has changed.
+func (ps *Programs) Move(main, build Device) error {
+	target, err := ps.target(main, build)
+	if err == nil {
+		ps.store.Move(target)
+	}
+	return err
+}
+
+// Close deletes the programs, none of which may be in use. It waits for the one
+// that is being built.
+func (ps *Programs) Close() error {
+	return errors.Join(ps.store.Close(), ps.warmer.close())
+}
+
+// warmer runs new programs once with nothing to do.
+type warmer struct {
+	dev     Device
+	buffers [ring.Bindings]uint32
+}
+
+// warmBytes holds whatever a kernel touches without a schedule, the control block above all.
+const warmBytes = max(ring.ControlWords*ring.WordBytes, 256)
+
+func newWarmer(dev Device) (*warmer, error) {
+	w := &warmer{dev: dev}
+	err := dev.Do(func() error {
+		for i := range w.buffers {
+			var err error
+			if w.buffers[i], err = dev.NewBuffer(warmBytes); err != nil {
+				w.delete()
+				return fmt.Errorf("megakernel: buffer of %d bytes: %w", warmBytes, err)
+			}
+		}
+		return dev.Check()
+	})
+	return w, err
+}
+
+func (w *warmer) delete() {
+	for i, buffer := range w.buffers {
+		if buffer != 0 {
+			w.dev.DeleteBuffer(buffer)
+			w.buffers[i] = 0
+		}
+	}
+}
+
+func (w *warmer) close() error {
+	return w.dev.Do(func() error { w.delete(); return nil })
+}
+
+// adopt checks a linked program and dispatches it once: drivers translate a
+// kernel at its first dispatch, and that is no part of a launch's time. Called on the
+// device's thread; what was bound there is not any more.
+func (w *warmer) adopt(k Kernel, id uint32) (*program, error) {
+	p, err := newProgram(w.dev, k.Width, id)
+	if err != nil {
+		return nil, err
+	}
+	for i, buffer := range w.buffers {
+		w.dev.BindStorage(uint32(i), buffer, 0, warmBytes)
+	}
+	p.set(w.dev, &Wave{Chunk: max(k.Chunk, k.Width), ClaimBudget: 1})
+	w.dev.Dispatch(id, 1)
+	return p, nil
+}
+
+// located is a device whose compile errors name the lines of operators' files.
+type located struct {
+	Device
+	catalog *Catalog
+}
+
+func (d located) CompileCompute(source string) (uint32, error) {
+	id, err := d.Device.CompileCompute(source)
+	if err != nil && len(d.catalog.User()) > 0 {
+		err = &locatedError{text: userop.Locate(err.Error(), d.catalog.User()), err: err}
+	}
+	return id, err
+}
+
+// locatedError is an error with another text.
+type locatedError struct {
+	text string
+	err  error
+}
+
+func (e *locatedError) Error() string { return e.text }
+func (e *locatedError) Unwrap() error { return e.err }

@@ -1,0 +1,242 @@
+//go:build cgo && linux
+
+package megakernel
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/userop"
+)
+
+// openBeside opens a second context of a device's share group.
+func openBeside(t testing.TB, dev Device) Device {
+	t.Helper()
+	beside, err := dev.(*glcompute.Device).OpenShared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := beside.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return beside
+}
+
+func newTestPrograms(t testing.TB, main, build Device, cfg ProgramsConfig) *Programs {
+	t.Helper()
+	if cfg.Kept == 0 {
+		cfg.Kept = 8
+	}
+	ps, err := NewPrograms(main, build, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ps.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ps
+}
+
+func pick(t testing.TB, ps *Programs, want, before Kernel) *Picked {
+	t.Helper()
+	p, err := ps.Pick(want, before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestKernelThatRanBeforeRunsUntilTheWantedOneIsReady(t *testing.T) {
+	dev := openDevice(t)
+	gate := &gatedDevice{Device: openBeside(t, dev)}
+	ps := newTestPrograms(t, dev, gate, ProgramsConfig{})
+	narrow, wide := Kernel{Kind: Interpreter, Width: 32}, Kernel{Kind: Interpreter, Width: 64}
+	fused, _ := FusedKernel(Geometry{Width: 32, Groups: 1, Chunk: 256}, NewOpcodeSet(OpStore, OpAdd))
+
+	first := pick(t, ps, narrow, Kernel{})
+	if first.Kernel != narrow || first.Reason != "" {
+		t.Fatalf("the first: %+v", first)
+	}
+	ps.Release(first)
+	for _, want := range []Kernel{wide, fused} {
+		open := gate.close()
+		for range 20 {
+			p := pick(t, ps, want, narrow)
+			if p.Kernel != narrow || !strings.Contains(p.Reason, want.String()) || !strings.Contains(p.Reason, "being built") {
+				t.Fatalf("while %s is built: %+v", want, p)
+			}
+			ps.Release(p)
+		}
+		open()
+		p, err := ps.store.Wait(t.Context(), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ps.store.Release(p)
+		applied := pick(t, ps, want, narrow)
+		if applied.Kernel != want || applied.Reason != "" || applied.program.Value.width != want.Width {
+			t.Errorf("after %s was built: %+v", want, applied)
+		}
+		ps.Release(applied)
+	}
+}
+
+// gatedDevice compiles nothing while its gate is closed.
+type gatedDevice struct {
+	Device
+	gate chan struct{}
+}
+
+// close makes compilations wait for the returned function. Nothing may be compiling.
+func (d *gatedDevice) close() (open func()) {
+	gate := make(chan struct{})
+	d.gate = gate
+	return func() { close(gate) }
+}
+
+func (d *gatedDevice) CompileCompute(source string) (uint32, error) {
+	if d.gate != nil {
+		<-d.gate
+	}
+	return d.Device.CompileCompute(source)
+}
+
+// fusionRefused is a driver that cannot compile fused kernels.
+type fusionRefused struct{ Device }
+
+func (d fusionRefused) CompileCompute(source string) (uint32, error) {
+	if strings.Contains(source, "#define FUSED") {
+		return 0, errors.New("too many registers")
+	}
+	return d.Device.CompileCompute(source)
+}
+
+func TestInterpreterStandsInForAKernelThatCannotBeBuilt(t *testing.T) {
+	dev := openDevice(t)
+	fused, _ := FusedKernel(Geometry{Width: 32, Groups: 1, Chunk: 256}, NewOpcodeSet(OpStore))
+	for name, build := range map[string]Device{"background": fusionRefused{openBeside(t, dev)}, "launch": nil} {
+		t.Run(name, func(t *testing.T) {
+			var main Device = dev
+			if build == nil {
+				main = fusionRefused{dev}
+			}
+			ps := newTestPrograms(t, main, build, ProgramsConfig{})
+			p := pick(t, ps, fused, Kernel{})
+			if p.Kernel != (Kernel{Kind: Interpreter, Width: 32}) || !strings.Contains(p.Reason, "cannot be built") {
+				t.Errorf("%+v", p)
+			}
+			ps.Release(p)
+			p = pick(t, ps, fused, p.Kernel)
+			if p.Kernel.Kind != Interpreter || !strings.Contains(p.Reason, "cannot be built") {
+				t.Errorf("again: %+v", p)
+			}
+			ps.Release(p)
+			if st := ps.Stats(); st.Failed != 1 || ps.Err(fused) == nil {
+				t.Errorf("%+v, %v: want one try", st, ps.Err(fused))
+			}
+		})
+	}
+}
+
+func TestWithoutASecondContextALaunchGetsWhatItWants(t *testing.T) {
+	dev := openDevice(t)
+	ps := newTestPrograms(t, dev, nil, ProgramsConfig{})
+	for _, width := range []uint32{32, 64, 32} {
+		want := Kernel{Kind: Interpreter, Width: width}
+		p := pick(t, ps, want, Kernel{Kind: Interpreter, Width: 32})
+		if p.Kernel != want || p.Reason != "" {
+			t.Errorf("%+v", p)
+		}
+		ps.Release(p)
+	}
+	ps.Prefetch(Kernel{Kind: Interpreter, Width: 128})
+	if st := ps.Stats(); st.Built != 2 || st.Waiting != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+func TestSecondStartCompilesNothing(t *testing.T) {
+	dev := openDevice(t)
+	beside := openBeside(t, dev)
+	if !beside.Supports("program-binary") {
+		t.Fatal("the driver has no program binaries; on Mesa, its shader cache has to be writable")
+	}
+	dir, err := disk.Open(disk.DefaultConfig(filepath.Join(t.TempDir(), "programs")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	fused, _ := FusedKernel(Geometry{Width: 32, Groups: 1, Chunk: 256}, NewOpcodeSet(OpStore, OpCopy))
+	kernels := []Kernel{{Kind: Interpreter, Width: 32}, {Kind: Interpreter, Width: 64}, fused}
+	for i, want := range []struct{ built, loaded uint64 }{{3, 0}, {0, 3}} {
+		ps := newTestPrograms(t, dev, beside, ProgramsConfig{Disk: dir})
+		ps.Prefetch(kernels...)
+		for _, k := range kernels {
+			p, err := ps.store.Wait(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Fingerprint != Fingerprint(BuiltIn().Source(k)) {
+				t.Errorf("%s: the fingerprint is not the source's", k)
+			}
+			ps.store.Release(p)
+		}
+		if st := ps.Stats(); st.Built != want.built || st.Loaded != want.loaded || st.Refused != 0 {
+			t.Errorf("start %d: %+v, want %+v", i, st, want)
+		}
+		if err := ps.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestCompileErrorNamesTheOperatorsFile: an opcode that passes the checker and not
+// the driver.
+func TestCompileErrorNamesTheOperatorsFile(t *testing.T) {
+	ops, err := userop.LoadDir(fstest.MapFS{"twice.glsl": {Data: []byte("//! id: 20\n//! name: twice\n//! operands: from\n" +
+		"//! side-effects: no\n//! idempotent: yes\n\nuint value = vec2(load(from), 1.0);\nresult(value);\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := NewCatalog(ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ps := newTestPrograms(t, openDevice(t), nil, ProgramsConfig{Catalog: catalog})
+	_, err = ps.Pick(Kernel{Kind: Interpreter, Width: 32}, Kernel{})
+	if err == nil || !strings.Contains(err.Error(), "twice.glsl:7") {
+		t.Errorf("%v, want it to name twice.glsl:7", err)
+	}
+}
+
+func TestProgramsLeaveNothingOnTheDevice(t *testing.T) {
+	dev := openDevice(t)
+	live := func() (buffers, programs int) { return dev.(*glcompute.Device).Live() }
+	buffers, programs := live()
+	ps, err := NewPrograms(dev, openBeside(t, dev), ProgramsConfig{Kept: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []uint32{32, 64, 128} {
+		p, err := ps.store.Wait(t.Context(), Kernel{Kind: Interpreter, Width: width})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ps.store.Release(p)
+	}
+	if err := ps.Close(); err != nil {
+		t.Error(err)
+	}
+	if b, p := live(); b != buffers || p != programs {
+		t.Errorf("%d buffers and %d programs, before %d and %d", b, p, buffers, programs)
+	}
+}
