@@ -22,24 +22,25 @@ const module = "ringmaster"
 // non-test code may import. A package that is missing here fails the test, so
 // a new package has to state its place.
 var projectImports = map[string][]string{
-	"megakernel/policy":             nil,                                                                                                                                                              // the decision stands alone
-	"ring":                          nil,                                                                                                                                                              // the layout stands alone
-	"glcompute":                     nil,                                                                                                                                                              // cgo stays a leaf that anyone could use
-	"telemetry":                     {"megakernel/policy"},                                                                                                                                            // wire records may name policy terms
-	"telemetry/natsio":              {"telemetry"},                                                                                                                                                    // the bus knows records, not actors
-	"megakernel/tuner/space":        nil,                                                                                                                                                              // what there is to choose from, as data
-	"megakernel/tuner/search":       {"megakernel/tuner/space"},                                                                                                                                       // strategies, for any space
-	"megakernel/tuner/reference":    nil,                                                                                                                                                              // the original, alone
-	"megakernel/tuner":              {"megakernel/policy"},                                                                                                                                            // tuning speaks in the policy's limits
-	"megakernel/userop":             nil,                                                                                                                                                              // opcode files are read without a device
-	"megakernel":                    {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
-	"megakernel/faultgl":            {"megakernel"},                                                                                                                                                   // a device that fails on purpose
-	"actors":                        {"megakernel/policy", "megakernel/tuner", "telemetry"},                                                                                                           // state and routing only
-	"megakernel/kernelcache":        {"megakernel/kernelcache/disk"},                                                                                                                                  // programs of any kind, by a key of the caller
-	"megakernel/kernelcache/hotset": nil,                                                                                                                                                              // promotion is a function of values
-	"megakernel/kernelcache/disk":   nil,                                                                                                                                                              // files of bytes, whatever made them
-	"cmd/runtime/trace":             nil,                                                                                                                                                              // bundled data and its mapping
-	"cmd/runtime":                   {"*"},                                                                                                                                                            // wiring
+	"megakernel/policy":          nil,                        // the decision stands alone
+	"ring":                       nil,                        // the layout stands alone
+	"glcompute":                  nil,                        // cgo stays a leaf that anyone could use
+	"telemetry":                  {"megakernel/policy"},      // wire records may name policy terms
+	"telemetry/natsio":           {"telemetry"},              // the bus knows records, not actors
+	"megakernel/tuner/space":     nil,                        // what there is to choose from, as data
+	"megakernel/tuner/search":    {"megakernel/tuner/space"}, // strategies, for any space
+	"megakernel/tuner/reference": nil,                        // the original, alone
+	"megakernel/tuner":           {"megakernel/policy"},      // tuning speaks in the policy's limits
+	"megakernel/userop":          nil,                        // opcode files are read without a device
+	"megakernel": {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
+		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
+	"megakernel/faultgl":            {"megakernel"},                                         // a device that fails on purpose
+	"actors":                        {"megakernel/policy", "megakernel/tuner", "telemetry"}, // state and routing only
+	"megakernel/kernelcache":        {"megakernel/kernelcache/disk"},                        // programs of any kind, by a key of the caller
+	"megakernel/kernelcache/hotset": nil,                                                    // promotion is a function of values
+	"megakernel/kernelcache/disk":   nil,                                                    // files of bytes, whatever made them
+	"cmd/runtime/trace":             nil,                                                    // bundled data and its mapping
+	"cmd/runtime":                   {"*"},                                                  // wiring
 }
 
 // externalOwners lists who may import a third-party module, and why.
