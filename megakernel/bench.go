@@ -3,26 +3,73 @@ package megakernel
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"ringmaster/ring"
 )
 
-// DrainResult is the time one geometry takes to drain a ring of resident
-// slots, beside a bare kernel on the same slots.
-type DrainResult struct {
-	Geometry   Geometry
-	Slots      int
-	RingNs     uint64     // best run of the interpreter
-	BareNs     uint64     // best run of the bare kernel
-	RingMedian uint64     // median run, ns
-	BareMedian uint64     // median run, ns
-	TimeSource TimeSource // clock of both
+// DrainProgram names what a drain benchmark runs and beside what.
+type DrainProgram uint8
+
+// Programs of a drain benchmark.
+const (
+	// DrainInterpreter is nop, store, add and load in turn by the interpreter with
+	// all built-in opcodes, beside a bare kernel: the four opcodes and nothing else.
+	DrainInterpreter DrainProgram = iota
+	// DrainFused4 is the same slots by a fused kernel of the four opcodes, beside the bare kernel.
+	DrainFused4
+	// DrainFused3 is store, add and load by a fused kernel of those, beside the bare kernel.
+	DrainFused3
+	// DrainHot is a program of 32 opcodes in which store, add and load are 97 of
+	// 100 slots, by a fused kernel of those and the interpreter behind it, beside the
+	// interpreter alone. The opcodes that operators would add need many registers.
+	DrainHot
+)
+
+func (p DrainProgram) String() string {
+	switch p {
+	case DrainInterpreter:
+		return "interpreter"
+	case DrainFused4:
+		return "fused4"
+	case DrainFused3:
+		return "fused3"
+	case DrainHot:
+		return "hot"
+	}
+	return fmt.Sprintf("program(%d)", uint8(p))
 }
 
-// SlotsPerSecond is the rate of the interpreter's best run, and that of the
-// bare kernel's.
-func (r *DrainResult) SlotsPerSecond() (drain, bare float64) {
-	return float64(r.Slots) * 1e9 / float64(r.RingNs), float64(r.Slots) * 1e9 / float64(r.BareNs)
+// DrainConfig is a drain benchmark.
+type DrainConfig struct {
+	Program    DrainProgram
+	Slots      int // rounded down to whole pages
+	Runs       int // timed runs of either side for each geometry
+	Geometries []Geometry
+	Batch      int // slots a fused kernel's invocation reads before it runs them; 0: as the engine does
+	Words      int // DrainHot: words that each of the further opcodes holds in registers
+}
+
+// DrainResult is the time one geometry takes to drain a ring of resident
+// slots, beside a yardstick on the same slots.
+type DrainResult struct {
+	Geometry        Geometry
+	Slots           int
+	Ns              uint64     // best run
+	Median          uint64     // median run, ns
+	YardstickNs     uint64     // best run of the yardstick
+	YardstickMedian uint64     // its median run, ns
+	TimeSource      TimeSource // clock of both
+}
+
+// Best is the rate of the best run, in slots/s, and that of the yardstick's.
+func (r *DrainResult) Best() (drain, yardstick float64) {
+	return float64(r.Slots) * 1e9 / float64(r.Ns), float64(r.Slots) * 1e9 / float64(r.YardstickNs)
+}
+
+// Typical is the rate of the median run, and that of the yardstick's.
+func (r *DrainResult) Typical() (drain, yardstick float64) {
+	return float64(r.Slots) * 1e9 / float64(r.Median), float64(r.Slots) * 1e9 / float64(r.YardstickMedian)
 }
 
 // Defaults of a drain benchmark: long enough to hide a dispatch, short enough
@@ -30,6 +77,7 @@ func (r *DrainResult) SlotsPerSecond() (drain, bare float64) {
 const (
 	DrainSlots = 1 << 20
 	DrainRuns  = 5
+	DrainWords = 8
 )
 
 // DrainGeometries is a small product of widths, groups and chunks that shows
@@ -40,30 +88,31 @@ func DrainGeometries() []Geometry {
 	}
 }
 
-// DrainBench drains slots resident on the device, nop, store, add and load in
-// turn, once with the interpreter and once with a bare four-opcode kernel of
-// the same slot layout, alternating, runs times for each geometry. Status words are set
-// back between the runs, outside the timed part. A geometry that the device
-// cannot run is left out. slots is rounded down to whole pages.
-func DrainBench(dev Device, slots, runs int, geometries []Geometry) ([]DrainResult, error) {
-	pages := slots / ring.PageSlots
-	if pages < 1 || pages > ring.MaxPages || runs < 1 {
-		return nil, fmt.Errorf("megakernel: bench: %d slots, %d runs", slots, runs)
+// DrainBench drains slots resident on the device, turn by turn with a
+// yardstick. Status words are set back between the runs, outside the timed part. A
+// geometry that the device cannot run, or the program's kernel cannot have, is left out.
+func DrainBench(dev Device, cfg DrainConfig) ([]DrainResult, error) {
+	pages := cfg.Slots / ring.PageSlots
+	if pages < 1 || pages > ring.MaxPages || cfg.Runs < 1 {
+		return nil, fmt.Errorf("megakernel: bench: %d slots, %d runs", cfg.Slots, cfg.Runs)
 	}
 	var results []DrainResult
 	err := dev.Do(func() error {
-		b, err := newDrain(dev, pages)
+		b, err := newDrain(dev, &cfg, pages)
 		if err != nil {
 			return err
 		}
 		defer b.memory.delete()
-		for _, g := range geometries {
+		for _, g := range cfg.Geometries {
 			if fit, _ := legal(g, deviceLimitsOf(dev), 1, DefaultLoopBudget); fit != g {
 				continue
 			}
-			r, err := b.measure(g, runs)
+			if _, ok := FusedKernel(g, 1); !ok && cfg.Program != DrainInterpreter {
+				continue
+			}
+			r, err := b.measure(g)
 			if err != nil {
-				return fmt.Errorf("megakernel: bench %s: %w", g, err)
+				return fmt.Errorf("megakernel: bench %s %s: %w", cfg.Program, g, err)
 			}
 			results = append(results, r)
 		}
@@ -79,55 +128,139 @@ const drainHeapWords = 1 << 20
 // drain is the benchmark's ring.
 type drain struct {
 	dev      Device
+	cfg      *DrainConfig
+	catalog  *Catalog
 	memory   *memory
 	pages    int
 	statuses []ring.Status
 	control  []ring.Control
 }
 
-func newDrain(dev Device, pages int) (*drain, error) {
-	m, err := newMemory(dev, pages, drainHeapWords, PrintRecords)
-	if err != nil {
+func newDrain(dev Device, cfg *DrainConfig, pages int) (*drain, error) {
+	b := &drain{dev: dev, cfg: cfg, catalog: BuiltIn(), pages: pages, control: make([]ring.Control, 1)}
+	var err error
+	if cfg.Program == DrainHot {
+		if b.catalog, err = benchCatalog(max(cfg.Words, 1)); err != nil {
+			return nil, err
+		}
+	}
+	if b.memory, err = newMemory(dev, pages, drainHeapWords, PrintRecords); err != nil {
 		return nil, err
 	}
-	b := &drain{dev: dev, memory: m, pages: pages, control: make([]ring.Control, 1)}
 	slots := make([]ring.Slot, pages*ring.PageSlots)
-	mix := [...]Opcode{OpNop, OpStore, OpAdd, OpLoad}
 	for i := range slots {
 		s := &slots[i]
-		s.Opcode = uint32(mix[i%len(mix)])
+		s.Opcode = uint32(b.opcode(i))
 		s.Sequence = uint32(i)
-		s.Args[0] = uint32(i % drainHeapWords)
-		s.Args[1] = uint32(i % drainHeapWords)
+		s.Args[0] = uint32(i % (drainHeapWords - 256))
+		s.Args[1] = s.Args[0]
 	}
-	write(m, ring.BindSlots, 0, slots)
+	write(b.memory, ring.BindSlots, 0, slots)
 	schedule := make([]ring.Entry, pages)
 	for i := range schedule {
 		schedule[i] = ring.NewEntry(uint32(i), ring.PageSlots)
 	}
-	write(m, ring.BindSchedule, 0, schedule)
+	write(b.memory, ring.BindSchedule, 0, schedule)
 	b.statuses = make([]ring.Status, len(slots))
 	for i := range b.statuses {
 		b.statuses[i] = ring.NewStatus(ring.Published)
 	}
-	m.bind()
+	b.memory.bind()
 	return b, dev.Check()
 }
 
-// measure alternates the two kernels. The first pair of runs warms up.
-func (b *drain) measure(g Geometry, runs int) (DrainResult, error) {
-	r := DrainResult{Geometry: g, Slots: b.pages * ring.PageSlots}
-	interpreter, err := compile(b.dev, g.Width, Source(g.Width))
-	if err != nil {
-		return r, err
+// opcode is that of slot i.
+func (b *drain) opcode(i int) Opcode {
+	four, three := [...]Opcode{OpNop, OpStore, OpAdd, OpLoad}, [...]Opcode{OpStore, OpAdd, OpLoad}
+	switch b.cfg.Program {
+	case DrainFused3:
+		return three[i%3]
+	case DrainHot:
+		if i%33 == 32 {
+			return firstUser + Opcode(i/33%benchUserOpcodes)
+		}
+		return three[i%3]
 	}
-	defer b.dev.DeleteProgram(interpreter.id)
-	bare, err := compile(b.dev, g.Width, bareSource(g.Width))
-	if err != nil {
-		return r, err
-	}
-	defer b.dev.DeleteProgram(bare.id)
+	return four[i%4]
+}
 
+// contestant is one side of a benchmark: kernels that run one after the other.
+type contestant struct {
+	kernels []*program
+	bare    bool // it counts nothing and sets no status
+}
+
+func (b *drain) compile(width uint32, source string, into *contestant) error {
+	p, err := compile(b.dev, width, source)
+	if err == nil {
+		into.kernels = append(into.kernels, p)
+	}
+	return err
+}
+
+// sides compiles the kernels of a geometry.
+func (b *drain) sides(g Geometry) (subject, yardstick contestant, err error) {
+	batch := b.cfg.Batch
+	if batch == 0 {
+		batch = fusedBatch
+	}
+	interpreter := b.catalog.Source(Kernel{Kind: Interpreter, Width: g.Width})
+	hot := NewOpcodeSet(OpStore, OpAdd, OpLoad)
+	if b.cfg.Program == DrainFused4 {
+		hot |= 1 << OpNop
+	}
+	if b.cfg.Program != DrainInterpreter {
+		k, _ := FusedKernel(g, hot)
+		err = b.compile(g.Width, b.catalog.source(k, batch), &subject)
+	}
+	if err == nil && (b.cfg.Program == DrainInterpreter || b.cfg.Program == DrainHot) {
+		err = b.compile(g.Width, interpreter, &subject)
+	}
+	if err == nil && b.cfg.Program == DrainHot {
+		err = b.compile(g.Width, interpreter, &yardstick)
+	} else if err == nil {
+		yardstick.bare = true
+		err = b.compile(g.Width, bareSource(g.Width), &yardstick)
+	}
+	return subject, yardstick, err
+}
+
+// measure alternates the two sides. The first pair of runs warms up.
+func (b *drain) measure(g Geometry) (DrainResult, error) {
+	r := DrainResult{Geometry: g, Slots: b.pages * ring.PageSlots}
+	subject, yardstick, err := b.sides(g)
+	defer func() {
+		for _, p := range append(subject.kernels, yardstick.kernels...) {
+			b.dev.DeleteProgram(p.id)
+		}
+	}()
+	if err != nil {
+		return r, err
+	}
+	var ns, yardNs []uint64
+	for run := range b.cfg.Runs + 1 {
+		t, err := b.run(g, &subject)
+		if err != nil {
+			return r, err
+		}
+		y, err := b.run(g, &yardstick)
+		if err != nil {
+			return r, err
+		}
+		r.TimeSource = t.source
+		if run > 0 {
+			ns, yardNs = append(ns, t.elapsedNs), append(yardNs, y.elapsedNs)
+		}
+	}
+	slices.Sort(ns)
+	slices.Sort(yardNs)
+	r.Ns, r.Median = ns[0], ns[len(ns)/2]
+	r.YardstickNs, r.YardstickMedian = yardNs[0], yardNs[len(yardNs)/2]
+	return r, nil
+}
+
+// run drains the ring once by one side and checks that all of it ran.
+func (b *drain) run(g Geometry, side *contestant) (timing, error) {
 	wave := Wave{
 		Entries:      uint32(b.pages),
 		Chunk:        g.Chunk,
@@ -135,29 +268,32 @@ func (b *drain) measure(g Geometry, runs int) (DrainResult, error) {
 		StepBudget:   1,
 		WindowLength: drainHeapWords,
 	}
-	var ringNs, bareNs []uint64
-	for run := range runs + 1 {
-		write(b.memory, ring.BindStatus, 0, b.statuses)
-		b.dev.Finish()
-		t, err := b.memory.dispatch(interpreter, g.Groups, &wave, b.control)
-		if err != nil {
-			return r, err
+	clear(b.control)
+	write(b.memory, ring.BindControl, 0, b.control)
+	write(b.memory, ring.BindStatus, 0, b.statuses)
+	b.memory.bindSchedule(false)
+	b.dev.Finish()
+	t := timing{begin: time.Now()}
+	b.dev.BeginTimer()
+	for i, p := range side.kernels {
+		if i > 0 {
+			wave.Cold = true
+			b.memory.bindSchedule(true)
 		}
-		if c := &b.control[0]; int(c.Executed) != r.Slots {
-			return r, fmt.Errorf("%d of %d slots ran, %d tickets of %d each", c.Executed, r.Slots, c.Chunks, c.Chunk)
-		}
-		u, err := b.memory.dispatch(bare, g.Groups, &wave, b.control)
-		if err != nil {
-			return r, err
-		}
-		r.TimeSource = t.source
-		if run > 0 {
-			ringNs, bareNs = append(ringNs, t.elapsedNs), append(bareNs, u.elapsedNs)
-		}
+		p.set(b.dev, &wave)
+		b.dev.Dispatch(p.id, g.Groups)
+		b.dev.StorageBarrier()
 	}
-	slices.Sort(ringNs)
-	slices.Sort(bareNs)
-	r.RingNs, r.RingMedian = ringNs[0], ringNs[len(ringNs)/2]
-	r.BareNs, r.BareMedian = bareNs[0], bareNs[len(bareNs)/2]
-	return r, nil
+	device := b.dev.EndTimer()
+	b.dev.Finish()
+	t.end = time.Now()
+	t.elapsedNs, t.source = elapsed(device, uint64(t.end.Sub(t.begin)))
+	read(b.memory, ring.BindControl, 0, b.control)
+	if err := b.dev.Check(); err != nil {
+		return t, err
+	}
+	if c := &b.control[0]; !side.bare && int(c.Executed) != len(b.statuses) {
+		return t, fmt.Errorf("%d of %d slots ran, %d faulted, %d chunks of %d each", c.Executed, len(b.statuses), c.Faulted, c.Chunks, c.Chunk)
+	}
+	return t, nil
 }

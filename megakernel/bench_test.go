@@ -9,25 +9,27 @@ import (
 	"ringmaster/ring"
 )
 
-// BenchmarkDrain prints slots/s of the interpreter and its ratio to the bare
-// kernel for each geometry.
+// BenchmarkDrain prints slots/s of each program and its ratio to the yardstick
+// for each geometry.
 func BenchmarkDrain(b *testing.B) {
 	dev := openDevice(b)
-	for _, g := range DrainGeometries() {
-		b.Run(g.String(), func(b *testing.B) {
-			for b.Loop() {
-				results, err := DrainBench(dev, DrainSlots, DrainRuns, []Geometry{g})
-				if err != nil {
-					b.Fatal(err)
+	for program := DrainInterpreter; program <= DrainHot; program++ {
+		for _, g := range DrainGeometries() {
+			b.Run(program.String()+"/"+g.String(), func(b *testing.B) {
+				for b.Loop() {
+					results, err := DrainBench(dev, DrainConfig{Program: program, Slots: DrainSlots, Runs: DrainRuns, Geometries: []Geometry{g}, Words: DrainWords})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if len(results) == 0 {
+						b.Skip("beyond the device's limits")
+					}
+					drain, yardstick := results[0].Best()
+					b.ReportMetric(drain, "slots/s")
+					b.ReportMetric(drain/yardstick, "ratio")
 				}
-				if len(results) == 0 {
-					b.Skip("beyond the device's limits")
-				}
-				drain, bare := results[0].SlotsPerSecond()
-				b.ReportMetric(drain, "slots/s")
-				b.ReportMetric(drain/bare, "ratio")
-			}
-		})
+			})
+		}
 	}
 }
 

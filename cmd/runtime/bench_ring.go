@@ -9,7 +9,12 @@ import (
 
 // hardwareSlots and hardwareGeometries suit a GPU: 4 Mi slots of 64 bytes are
 // several times its cache, and it takes thousands of workgroups to fill it.
-const hardwareSlots = 4 << 20
+// hardwareSmall fits the cache.
+const (
+	hardwareSlots = 4 << 20
+	hardwareSmall = 256 << 10
+	hardwareWords = 40
+)
 
 func hardwareGeometries() (list []megakernel.Geometry) {
 	for _, width := range []uint32{256, 512, 1024} {
@@ -19,40 +24,87 @@ func hardwareGeometries() (list []megakernel.Geometry) {
 			}
 		}
 	}
+	// One chunk for each workgroup: no tickets at all.
+	for _, g := range []megakernel.Geometry{{Width: 256, Groups: 4096, Chunk: 1024}, {Width: 512, Groups: 2048, Chunk: 2048}, {Width: 512, Groups: 512, Chunk: 512}, {Width: 256, Groups: 1024, Chunk: 256}} {
+		list = append(list, g)
+	}
 	return list
 }
 
-// benchRing times draining a ring of resident slots by several geometries,
-// each beside a bare kernel on the same slots.
+// benchRing times draining a ring of resident slots by several kernels and
+// geometries, each beside a yardstick on the same slots.
 func benchRing(device *glcompute.Device, slots int, report *benchReport) error {
-	geometries := megakernel.DrainGeometries()
-	if !device.Info().Software {
-		geometries = hardwareGeometries()
+	hardware := !device.Info().Software
+	cfg := megakernel.DrainConfig{Slots: slots, Runs: megakernel.DrainRuns, Geometries: megakernel.DrainGeometries(), Words: megakernel.DrainWords}
+	batches := []int{0}
+	if hardware {
+		cfg.Geometries, cfg.Words, cfg.Runs = hardwareGeometries(), hardwareWords, 15
+		batches = []int{1, 2, 4}
 	}
 	if slots == 0 {
-		slots = megakernel.DrainSlots
-		if !device.Info().Software {
-			slots = hardwareSlots
+		cfg.Slots = megakernel.DrainSlots
+		if hardware {
+			cfg.Slots = hardwareSlots
 		}
 	}
-	results, err := megakernel.DrainBench(device, slots, megakernel.DrainRuns, geometries)
+	bare := "bare four-opcode kernel, same slots and geometry"
+	cfg.Program = megakernel.DrainInterpreter
+	if err := drainRows(device, cfg, "ring/drain", bare, report); err != nil {
+		return err
+	}
+	for _, batch := range batches {
+		cfg.Program, cfg.Batch = megakernel.DrainFused4, batch
+		if err := drainRows(device, cfg, batchName("ring/fused4", batch), bare, report); err != nil {
+			return err
+		}
+		if hardware && slots == 0 {
+			small := cfg
+			small.Slots = hardwareSmall
+			if err := drainRows(device, small, batchName("ring/fused4-small", batch), bare, report); err != nil {
+				return err
+			}
+		}
+	}
+	cfg.Program, cfg.Batch = megakernel.DrainFused3, 0
+	if err := drainRows(device, cfg, "ring/fused3", bare, report); err != nil {
+		return err
+	}
+	cfg.Program = megakernel.DrainHot
+	if hardware {
+		cfg.Geometries = []megakernel.Geometry{{Width: 256, Groups: 528, Chunk: 1024}, {Width: 256, Groups: 1056, Chunk: 1024}, {Width: 512, Groups: 264, Chunk: 2048}}
+	} else {
+		cfg.Geometries = []megakernel.Geometry{{Width: 64, Groups: 8, Chunk: 1024}, {Width: 256, Groups: 8, Chunk: 1024}}
+	}
+	return drainRows(device, cfg, "ring/hot", "interpreter of the same 32 opcodes", report)
+}
+
+func batchName(name string, batch int) string {
+	if batch == 0 {
+		return name
+	}
+	return fmt.Sprintf("%s/batch%d", name, batch)
+}
+
+// drainRows reports a drain benchmark: every geometry, and the best of either
+// side.
+func drainRows(device *glcompute.Device, cfg megakernel.DrainConfig, name, yardstick string, report *benchReport) error {
+	results, err := megakernel.DrainBench(device, cfg)
 	if err != nil {
 		return err
 	}
-	var best, bestBare float64
+	var best, bestYardstick float64
 	for i := range results {
-		drain, bare := results[i].SlotsPerSecond()
-		g := results[i].Geometry
+		// On two cores that others use too only the best run says something.
+		drain, yard := results[i].Best()
+		if !device.Info().Software {
+			drain, yard = results[i].Typical()
+		}
 		report.row(benchRow{
-			Name:  fmt.Sprintf("ring/drain/%dx%dx%d", g.Width, g.Groups, g.Chunk),
-			Value: drain, Unit: "slots/s",
-			Yardstick: "bare four-opcode kernel, same slots and geometry", YardstickValue: bare,
+			Name: fmt.Sprintf("%s/%s", name, results[i].Geometry), Value: drain, Unit: "slots/s",
+			Yardstick: yardstick, YardstickValue: yard,
 		})
-		best, bestBare = max(best, drain), max(bestBare, bare)
+		best, bestYardstick = max(best, drain), max(bestYardstick, yard)
 	}
-	report.row(benchRow{
-		Name: "ring/drain/best", Value: best, Unit: "slots/s",
-		Yardstick: "best of the bare four-opcode kernel", YardstickValue: bestBare,
-	})
+	report.row(benchRow{Name: name + "/best", Value: best, Unit: "slots/s", Yardstick: "best of the " + yardstick, YardstickValue: bestYardstick})
 	return nil
 }

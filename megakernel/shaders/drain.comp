@@ -20,8 +20,8 @@ shared uint left[2];
 shared uint totals[COPIES * TOTALS];
 
 #ifdef FUSED
-shared uint cold_total[4]; // cold slots of the last chunks, in turn
-shared uint cold_first;    // where on the cold list those of a chunk begin
+shared uint cold_total[2]; // cold slots of this chunk and of the last, in turn
+shared uint cold_first[2]; // where on the cold list those of a chunk begin, likewise
 #define ROWS ((CHUNK + WIDTH - 1) / WIDTH)
 #endif
 
@@ -39,8 +39,8 @@ void clear_totals() {
     }
 #endif
 #ifdef FUSED
-    if (gl_LocalInvocationID.x < 4u) {
-        cold_total[gl_LocalInvocationID.x] = 0u;
+    if (gl_LocalInvocationID.x == 0u) {
+        cold_total[0] = 0u;
     }
 #endif
     memoryBarrierShared();
@@ -126,23 +126,25 @@ uint drain_chunk(uint first, uint end) {
     return cold_rows;
 }
 
-// leave_cold puts the slots of a chunk that were left on the cold list. count
-// is how many of them the workgroup left, at where this lane's begin.
-void leave_cold(uint first, uint end, uint cold_rows, uint at, uint count) {
-    if (gl_LocalInvocationID.x == 0u) {
+// reserve_cold takes room on the cold list for the slots that the workgroup
+// left of a chunk. Called by lane 0 when all lanes have added theirs.
+void reserve_cold(uint turn) {
+    uint count = cold_total[turn];
+    if (count != 0u) {
         uint begin = atomicAdd(control.cold, count);
-        cold_first = begin;
+        cold_first[turn] = begin;
         atomicMax(control.cold_dispatch[0], min((begin + count + CHUNK - 1u) / CHUNK, gl_NumWorkGroups.x));
     }
-    memoryBarrierShared();
-    barrier();
-    at += cold_first;
-    for (uint row = 0u; row < ROWS; row++) {
-        if ((cold_rows >> row & 1u) != 0u) {
-            uint position = first + gl_LocalInvocationID.x + row * WIDTH;
-            uint entry = schedule[position >> PAGE_SHIFT];
-            cold[at++] = (entry >> ENTRY_COUNT_BITS << PAGE_SHIFT) + (position & PAGE_MASK);
-        }
+}
+
+// leave_cold puts the slots that this lane left of a chunk on the cold list,
+// from the place at of the chunk's room on.
+void leave_cold(uint first, uint cold_rows, uint at) {
+    while (cold_rows != 0u) {
+        uint position = first + gl_LocalInvocationID.x + uint(findLSB(cold_rows)) * WIDTH;
+        uint entry = schedule[position >> PAGE_SHIFT];
+        cold[at++] = (entry >> ENTRY_COUNT_BITS << PAGE_SHIFT) + (position & PAGE_MASK);
+        cold_rows &= cold_rows - 1u;
     }
 }
 
@@ -203,6 +205,13 @@ void main() {
     // barriers after the workgroup is done.
     uint rest = first < positions ? positions - first : 0u;
     uint chunks = 0u;
+#ifdef FUSED
+    // What this lane left of the chunk before. It is put on the cold list one
+    // barrier later, when its place there is known.
+    uint last_first = 0u;
+    uint last_rows = 0u;
+    uint last_at = 0u;
+#endif
     for (uint claim = 0u; claim < claim_budget && rest != 0u; claim++) {
         chunks++;
         first = positions - rest;
@@ -215,12 +224,12 @@ void main() {
         }
 #ifdef FUSED
         if (lane == 0u) {
-            cold_total[claim + 1u & 3u] = 0u;
+            cold_total[claim + 1u & 1u] = 0u;
         }
         uint cold_rows = drain_chunk(first, end);
         uint at = 0u;
         if (cold_rows != 0u) {
-            at = atomicAdd(cold_total[claim & 3u], uint(bitCount(cold_rows)));
+            at = atomicAdd(cold_total[claim & 1u], uint(bitCount(cold_rows)));
         }
 #else
         drain_chunk(first, end);
@@ -233,13 +242,21 @@ void main() {
         }
         memoryBarrierShared();
         barrier();
-#ifdef FUSED
-        uint count = cold_total[claim & 3u];
-        if (count != 0u) {
-            leave_cold(first, end, cold_rows, at, count);
-        }
-#endif
         rest = left[claim & 1u];
+#ifdef FUSED
+        leave_cold(last_first, last_rows, cold_first[claim + 1u & 1u] + last_at);
+        if (lane == 0u) {
+            reserve_cold(claim & 1u);
+        }
+        last_first = first;
+        last_rows = cold_rows;
+        last_at = at;
+#endif
     }
+#ifdef FUSED
+    memoryBarrierShared();
+    barrier();
+    leave_cold(last_first, last_rows, cold_first[chunks + 1u & 1u] + last_at);
+#endif
     report(chunks);
 }
