@@ -30,6 +30,7 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/space":     nil,                        // what there is to choose from, as data
 	"megakernel/tuner/search":    {"megakernel/tuner/space"}, // strategies, for any space
 	"megakernel/tuner/reference": nil,                        // the original, alone
+	"megakernel/tuner/cache":     nil,                        // what outlives the process, as a file
 	"megakernel/tuner":           {"megakernel/policy"},      // tuning speaks in the policy's limits
 	"megakernel/userop":          nil,                        // opcode files are read without a device
 	"megakernel": {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
@@ -54,7 +55,8 @@ var externalOwners = []struct {
 	{"github.com/synadia-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
 	{"github.com/vmihailenco/msgpack", []string{"telemetry"}, "one package knows the encoding"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
-	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk"}, "files that are replaced whole"},
+	{"github.com/pelletier/go-toml", []string{"megakernel/tuner/cache"}, "one file of people's size is TOML"},
+	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
 	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "cmd/runtime"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime"}, "flags belong to the command"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},

@@ -1,0 +1,100 @@
+package cache
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Limits of what an entry may say. What is beyond them was not measured by a
+// launch of this program.
+const (
+	MaxWidth        = 1 << 16 // invocations of a workgroup
+	MaxGroups       = 1 << 31 // workgroups
+	MaxChunk        = 1 << 30 // slots one ticket claims
+	MaxDepth        = 1 << 30 // slots of a launch
+	MaxMeasurements = 256     // geometries of one entry
+	maxMeanNs       = 3.6e12  // an hour for one slot
+)
+
+// ErrEntry says that an entry contradicts itself or exceeds the limits.
+var ErrEntry = errors.New("entry makes no sense")
+
+// Key names what was tuned: a hash over program, shape, limits and device.
+type Key [32]byte
+
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+// Geometry is a point of the space that is tuned. Zero groups, chunk or depth
+// mean that this axis was not chosen.
+type Geometry struct {
+	Width  uint32 `toml:"width"`  // invocations of a workgroup, at least 1
+	Groups uint32 `toml:"groups"` // workgroups
+	Chunk  uint32 `toml:"chunk"`  // slots one ticket claims
+	Depth  uint32 `toml:"depth"`  // slots of a launch
+}
+
+// Measurement sums up the launches at one geometry.
+type Measurement struct {
+	Geometry
+	Count uint64  // launches, at least 1
+	Mean  float64 // nanoseconds a slot
+	M2    float64 // sum of squared differences from the mean
+}
+
+// Entry is what is known about one key.
+type Entry struct {
+	Key          Key
+	Selected     Geometry // zero if nothing is selected yet
+	Measurements []Measurement
+}
+
+// Check reports why an entry cannot be used.
+func (e *Entry) Check() error {
+	if e.Selected != (Geometry{}) {
+		if err := e.Selected.check(); err != nil {
+			return fmt.Errorf("selected: %w", err)
+		}
+	}
+	if len(e.Measurements) > MaxMeasurements {
+		return fmt.Errorf("%d measurements, at most %d: %w", len(e.Measurements), MaxMeasurements, ErrEntry)
+	}
+	for i := range e.Measurements {
+		m := &e.Measurements[i]
+		if err := m.check(); err != nil {
+			return fmt.Errorf("measurement %d: %w", i, err)
+		}
+		same := func(other Measurement) bool { return other.Geometry == m.Geometry }
+		if slices.IndexFunc(e.Measurements, same) != i {
+			return fmt.Errorf("measurement %d: geometry %v again: %w", i, m.Geometry, ErrEntry)
+		}
+	}
+	return nil
+}
+
+func (g Geometry) check() error {
+	if g.Width < 1 || g.Width > MaxWidth || g.Groups > MaxGroups || g.Chunk > MaxChunk || g.Depth > MaxDepth {
+		return fmt.Errorf("geometry %+v: %w", g, ErrEntry)
+	}
+	return nil
+}
+
+func (m *Measurement) check() error {
+	if err := m.Geometry.check(); err != nil {
+		return err
+	}
+	// Written so that NaN fails.
+	if m.Count < 1 || !(m.Mean > 0 && m.Mean <= maxMeanNs) || !(m.M2 >= 0 && m.M2 <= math.MaxFloat32) {
+		return fmt.Errorf("count %d, mean %g ns, m2 %g: %w", m.Count, m.Mean, m.M2, ErrEntry)
+	}
+	return nil
+}
+
+// clone is a copy that shares no memory.
+func (e *Entry) clone() Entry {
+	c := *e
+	c.Measurements = slices.Clone(e.Measurements)
+	return c
+}
