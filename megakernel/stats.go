@@ -1,5 +1,7 @@
 package megakernel
 
+import "ringmaster/ring"
+
 // QueueStats are totals of one queue since it was created. Shares between
 // queues follow from comparing them.
 type QueueStats struct {
@@ -57,4 +59,19 @@ func (e *Engine) countRefused(name string) {
 	if q := e.queues[name]; q != nil {
 		q.stats.Refused++
 	}
+}
+
+// Ready is the number of a queue's slots that a wave started now would find.
+func (e *Engine) Ready(name string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := e.queues[name]
+	if q == nil {
+		return 0
+	}
+	n := 0
+	for p := range uint32(ring.Priorities) {
+		n += q.pages.Waiting(e.pool, p)
+	}
+	return n
 }

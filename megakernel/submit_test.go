@@ -72,6 +72,20 @@ func TestSteadyLaunchesAllocateNothingPerSlot(t *testing.T) {
 	}
 }
 
+func TestSteadyLaunchAllocatesNothing(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(OpAdd, 2, 1, 0)}, 1<<15)})
+	order := Order{Queue: "q", Geometry: testGeometry, BatchDepth: 256}
+	allocations := testing.AllocsPerRun(100, func() {
+		if r, err := e.Launch(order); err != nil || r.Executed != 256 {
+			t.Fatal(r, err)
+		}
+	})
+	if allocations > 0 {
+		t.Errorf("%.1f allocations a launch", allocations)
+	}
+}
+
 // TestDriverLaysTheBlocksOutAsTheHost asks the driver where it put what the
 // prelude declares.
 func TestDriverLaysTheBlocksOutAsTheHost(t *testing.T) {

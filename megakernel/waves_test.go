@@ -79,3 +79,25 @@ func TestWholeBudgetLosesNoClaimedSlot(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingStarvesOnTheDevice keeps every priority busy in waves of half a
+// page; the least urgent slot still runs within the ageing threshold.
+func TestNothingStarvesOnTheDevice(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.AgeThreshold = 5 })
+	submit(t, e, "q", Batch{ID: "idle", Slots: nops(1, ring.PriorityIdle)})
+	for wave := range 40 {
+		for p := range uint32(ring.PriorityIdle) {
+			submit(t, e, "q", Batch{ID: "flood", Slots: nops(128, p)})
+		}
+		r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 128})
+		for _, b := range r.Finished {
+			if b.ID == "idle" {
+				if wave > 5+ring.Priorities {
+					t.Errorf("it ran in wave %d", wave)
+				}
+				return
+			}
+		}
+	}
+	t.Error("the idle slot never ran")
+}
