@@ -61,8 +61,7 @@ const (
 	FaultBadPacked               // a packed slot whose parts do not fit or may not be packed
 	FaultGaveUp                  // what the slot waited for did not happen within its attempts
 	FaultTooManySteps            // an operator's opcode ran past the steps it declares
-	FaultHeapLost                // the device was reset, and the batch reads memory that is gone; raised by the host
-	FaultDeviceLost              // the device was reset while the batch ran, and again while it ran a second time; raised by the host
+	FaultHeapLost                // the device was reset, and the memory that the batch may depend on is gone; raised by the host
 	faults
 	FaultUser FaultCode = 256
 )
@@ -72,7 +71,7 @@ const UserFaults = uint32(StatusFaultMask) - uint32(FaultUser) + 1
 
 var faultNames = [faults]string{
 	"none", "unknown opcode", "address outside window", "copy too long", "bad fault code", "foreign tenant",
-	"bad operand", "malformed packed slot", "gave up waiting", "too many steps", "heap lost", "device lost twice",
+	"bad operand", "malformed packed slot", "gave up waiting", "too many steps", "heap lost",
 }
 
 func (f FaultCode) String() string {

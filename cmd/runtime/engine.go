@@ -131,6 +131,7 @@ func doneRecord(b *megakernel.BatchResult) telemetry.Done {
 	for _, f := range b.Faults[:min(len(b.Faults), telemetry.MaxFaults)] {
 		d.Faults = append(d.Faults, telemetry.Fault{Index: f.Index, Code: uint32(f.Code)})
 	}
+	heapLost(&d, b)
 	return d
 }
 

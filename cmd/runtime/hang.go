@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
+	"os"
 	"time"
 )
 
@@ -10,6 +12,14 @@ import (
 // start it again; its work was not acknowledged and is delivered to the next one.
 // 75 is EX_TEMPFAIL: trying again is the right answer.
 const exitHang = 75
+
+// endOnHang ends the process without another word to the device.
+func endOnHang(log *slog.Logger) func(why string) {
+	return func(why string) {
+		log.Error("the device hangs; the process ends, its work goes to the next one", "reason", why, "exit_code", exitHang)
+		os.Exit(exitHang)
+	}
+}
 
 // hangTicks is how often the watchdog looks before it calls a job hung. It counts
 // looks, not time, because a process that was stopped, or a machine that slept, has

@@ -8,8 +8,8 @@ import (
 
 func TestWatchdogTellsOfAJobThatDoesNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var hung []string
-		w := startWatchdog(10*time.Second, func(what string) { hung = append(hung, what) })
+		hung := make(chan string, 10)
+		w := startWatchdog(10*time.Second, func(what string) { hung <- what })
 		wait := func(d time.Duration) {
 			<-time.After(d)
 			synctest.Wait()
@@ -21,16 +21,16 @@ func TestWatchdogTellsOfAJobThatDoesNotEnd(t *testing.T) {
 			w.end()
 		}
 		if len(hung) != 0 {
-			t.Errorf("hung: %v", hung)
+			t.Errorf("hung: %s", <-hung)
 		}
 		w.begin("launch 7")
 		wait(8 * time.Second)
 		if len(hung) != 0 {
-			t.Errorf("before the limit: %v", hung)
+			t.Errorf("before the limit: %s", <-hung)
 		}
 		wait(time.Hour)
-		if len(hung) != 1 || hung[0] != "launch 7 has not ended after 10s" {
-			t.Errorf("hung: %q", hung)
+		if n, what := len(hung), <-hung; n != 1 || what != "launch 7 has not ended after 10s" {
+			t.Errorf("%d times: %q", n, what)
 		}
 		w.end()
 		w.stop()

@@ -84,10 +84,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	}
 	if device != nil {
 		nodeCfg.device, nodeCfg.reopen = device, c.reopen(log)
-		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, func(why string) {
-			log.Error("the device hangs; the process ends, its work goes to the next one", "reason", why, "exit_code", exitHang)
-			os.Exit(exitHang)
-		}
+		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, endOnHang(log)
 	}
 	node, err := startNode(ctx, nodeCfg)
 	if err != nil {

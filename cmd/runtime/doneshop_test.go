@@ -1,0 +1,189 @@
+//go:build cgo
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/policy"
+	"ringmaster/ring"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// doneShop is a server with work in its stream and a list of what came of it.
+type doneShop struct {
+	flags natsFlags
+	conn  *natsio.Conn
+	log   *slog.Logger
+	said  *lockedBuffer
+
+	mu   sync.Mutex
+	done map[string][]telemetry.Done
+	want int
+	all  chan struct{} // closed when every batch is done
+}
+
+const (
+	shopBatches = 40
+	moreBatches = 10
+	shopSlots   = 100
+)
+
+// openDoneShop stores batches of stores to queue stores and of adds to word 0 of
+// queue adds: the ones can run again after a loss, the others cannot.
+func openDoneShop(t *testing.T) *doneShop {
+	t.Helper()
+	said := &lockedBuffer{}
+	log := newLogger(said, "info", "text")
+	server := newRestartable(t)
+	s := &doneShop{flags: natsFlags{URL: server.server.URL(), Prefix: telemetry.DefaultPrefix}, log: log, said: said,
+		done: map[string][]telemetry.Done{}, want: 2 * shopBatches, all: make(chan struct{})}
+	var err error
+	if s.conn, err = s.flags.dial(t.Context(), "test client", log); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.conn.Close)
+	if _, err := s.conn.SubscribeDone("w1", "*", s.collect); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.conn.EnsureWorkStream(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range shopBatches {
+		s.submit(t, "stores", i, func(j int) telemetry.Slot {
+			return telemetry.Slot{Opcode: uint32(megakernel.OpStore), Args: [12]uint32{uint32(i + 1), uint32(i*shopSlots + j)}, NArgs: 2}
+		})
+		s.submitAdds(t, i)
+	}
+	return s
+}
+
+func (s *doneShop) submitAdds(t *testing.T, i int) {
+	t.Helper()
+	s.submit(t, "adds", i, func(int) telemetry.Slot {
+		return telemetry.Slot{Opcode: uint32(megakernel.OpAdd), Args: [12]uint32{1, 0}, NArgs: 2}
+	})
+}
+
+func (s *doneShop) submit(t *testing.T, queue string, i int, slot func(j int) telemetry.Slot) {
+	t.Helper()
+	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: fmt.Sprintf("%s%d", queue, i)}
+	for j := range shopSlots {
+		slot := slot(j)
+		slot.Priority = priorityNormal
+		w.Slots = append(w.Slots, slot)
+	}
+	h := telemetry.Header{Incarnation: 7, Seq: uint64(i + 1), SentNs: time.Now().UnixNano()}
+	if _, err := s.conn.PublishWork(t.Context(), "w1", queue, h, &w, telemetry.FormMap); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *doneShop) collect(_, _ string, _ *telemetry.Header, d *telemetry.Done) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := *d
+	one.Faults = append([]telemetry.Fault(nil), d.Faults...)
+	s.done[d.Batch] = append(s.done[d.Batch], one)
+	if len(s.done) == s.want && len(s.done[d.Batch]) == 1 {
+		close(s.all)
+	}
+}
+
+// serve starts a node of the shop.
+func (s *doneShop) serve(t *testing.T, change func(*nodeConfig)) *node {
+	t.Helper()
+	work := natsio.DefaultWorkConfig()
+	work.AckWait = time.Second
+	cfg := nodeConfig{nats: s.flags.config("test node", s.log), policy: policy.Standard(), worker: "w1", log: s.log, work: &work}
+	change(&cfg)
+	n, err := startNode(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// wait waits until every batch is done.
+func (s *doneShop) wait(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.all:
+	case <-time.After(time.Minute):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		t.Fatalf("%d of %d batches are done; %s", len(s.done), s.want, s.said)
+	}
+}
+
+// close closes the node, after which nothing can be done a second time.
+func (s *doneShop) close(t *testing.T, n *node) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := n.close(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := s.conn.Flush(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// counted is what the adds that ran on the device in use left there.
+func counted(t *testing.T, n *node) uint32 {
+	t.Helper()
+	word := make([]uint32, 1)
+	if err := n.engine.ring.Read("adds", 0, word); err != nil {
+		t.Fatal(err)
+	}
+	return word[0]
+}
+
+// addMore submits further batches of adds and waits for them.
+func (s *doneShop) addMore(t *testing.T) {
+	t.Helper()
+	s.mu.Lock()
+	s.want, s.all = s.want+moreBatches, make(chan struct{})
+	s.mu.Unlock()
+	for i := range moreBatches {
+		s.submitAdds(t, shopBatches+i)
+	}
+	s.wait(t)
+}
+
+// check demands one result of every batch, executed or, of those that depend on
+// the heap, lost with it. It returns how many were lost.
+func (s *doneShop) check(t *testing.T) (lost int) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.done) != s.want {
+		t.Errorf("%d batches are done, want %d", len(s.done), s.want)
+	}
+	for name, results := range s.done {
+		if len(results) != 1 {
+			t.Errorf("batch %s has %d results", name, len(results))
+		}
+		d := results[0]
+		code := ring.FaultNone
+		if len(d.Faults) > 0 {
+			code = ring.FaultCode(d.Faults[0].Code)
+		}
+		switch {
+		case d.Executed == shopSlots && d.Faulted == 0:
+		case strings.HasPrefix(name, "adds") && d.Executed+d.Faulted == shopSlots && code == ring.FaultHeapLost:
+			lost++
+		default:
+			t.Errorf("batch %s: %d executed, %d faulted: %v", name, d.Executed, d.Faulted, d.Faults)
+		}
+	}
+	return lost
+}

@@ -1,0 +1,190 @@
+//go:build cgo
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/faultgl"
+	"ringmaster/telemetry"
+)
+
+// faultyGPU is a real device with a layer of faults over it.
+type faultyGPU struct {
+	*faultgl.Device
+	real *glcompute.Device
+}
+
+func newFaultyGPU(t *testing.T, faults ...faultgl.Fault) faultyGPU {
+	t.Helper()
+	real := openGL(t, &glFlags{GL: "auto"})
+	return faultyGPU{faultgl.Wrap(real, faults...), real}
+}
+
+func (g faultyGPU) Info() glcompute.Info { return g.real.Info() }
+func (g faultyGPU) Close() error         { g.Release(); return g.real.Close() }
+
+func TestWorkSurvivesResetsOfTheDevice(t *testing.T) {
+	for _, kind := range []faultgl.Kind{faultgl.Guilty, faultgl.Innocent, faultgl.Unknown} {
+		for dispatch, after := range map[int]bool{2: false, 3: true} {
+			t.Run(fmt.Sprintf("%s at dispatch %d", kind, dispatch), func(t *testing.T) {
+				s := openDoneShop(t)
+				opened, refusals := 0, 2
+				n := s.serve(t, func(cfg *nodeConfig) {
+					cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: kind, Dispatch: dispatch, After: after})
+					cfg.reopen = func() (gpu, error) {
+						if refusals--; refusals >= 0 { // as while the driver still resets
+							return nil, errors.New("not yet")
+						}
+						opened++
+						return newFaultyGPU(t), nil
+					}
+				})
+				s.wait(t)
+				before := counted(t, n)
+				s.addMore(t)
+				if got := counted(t, n); got != before+moreBatches*shopSlots {
+					t.Errorf("%d adds of %d batches after the loss counted", got-before, moreBatches)
+				}
+				s.close(t, n)
+				lost := s.check(t)
+				if opened != 1 || n.engine.keeper.epoch != 1 {
+					t.Errorf("opened %d times again, epoch %d", opened, n.engine.keeper.epoch)
+				}
+				if lost == 0 || before > uint32((shopBatches-lost)*shopSlots) {
+					t.Errorf("%d batches of adds lost, %d adds counted before further ones", lost, before)
+				}
+				said := s.said.String()
+				if !strings.Contains(said, "the device is back") || !strings.Contains(said, kind.String()) {
+					t.Errorf("the log does not tell of it: %s", said)
+				}
+				t.Log(said)
+			})
+		}
+	}
+}
+
+func TestGarbageInTheResetStatusIsIgnored(t *testing.T) {
+	s := openDoneShop(t)
+	n := s.serve(t, func(cfg *nodeConfig) {
+		cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Garbage, Dispatch: 2})
+		cfg.reopen = func() (gpu, error) { t.Error("opened again"); return nil, errors.New("no") }
+	})
+	s.wait(t)
+	if got := counted(t, n); got != shopBatches*shopSlots {
+		t.Errorf("%d adds counted, want %d", got, shopBatches*shopSlots)
+	}
+	s.close(t, n)
+	if lost := s.check(t); lost != 0 || n.engine.keeper.epoch != 0 {
+		t.Errorf("%d batches lost, epoch %d", lost, n.engine.keeper.epoch)
+	}
+}
+
+func TestOnlyWhatSaysLostOrAKnownStatusIsALoss(t *testing.T) {
+	other := errors.New("GL_OUT_OF_MEMORY")
+	for kind, want := range map[faultgl.Kind]bool{
+		faultgl.Guilty: true, faultgl.Innocent: true, faultgl.Unknown: true, faultgl.Garbage: false,
+	} {
+		device := newFaultyGPU(t)
+		r := rebuilder{log: slog.New(slog.DiscardHandler), device: device}
+		if r.lost(other) {
+			t.Error("an error of a device that is well counts as a loss")
+		}
+		if !r.lost(fmt.Errorf("launch: %w", faultgl.Loss{Kind: kind})) {
+			t.Errorf("%s: an error that says so is no loss", kind)
+		}
+		device.Fail(kind)
+		if got := r.lost(other); got != want {
+			t.Errorf("%s: lost is %v after an error that does not say so", kind, got)
+		}
+	}
+}
+
+func TestAnotherDeviceIsNoReplacement(t *testing.T) {
+	was := newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Unknown, Dispatch: 1})
+	ring, err := megakernel.New(was, megakernel.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{})
+	r := rebuilder{log: slog.New(slog.DiscardHandler), device: was,
+		reopen: func() (gpu, error) { return renamed{newFaultyGPU(t), closed}, nil }}
+	if err := r.rebuild(ring, faultgl.Loss{}); err == nil || !strings.Contains(err.Error(), "another GPU answers in the place of ") {
+		t.Errorf("%v", err)
+	}
+	<-closed
+	if r.device != gpu(was) || r.epoch != 0 {
+		t.Error("the ring moved there nevertheless")
+	}
+	was.Release()
+	if err := ring.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// renamed is a device that is not the one that was lost.
+type renamed struct {
+	faultyGPU
+	closed chan struct{}
+}
+
+func (renamed) Info() glcompute.Info { return glcompute.Info{Renderer: "another GPU"} }
+func (r renamed) Close() error       { close(r.closed); return r.faultyGPU.Close() }
+
+// hangingWorker is set in the environment of the process that hangs, to the
+// address of its server.
+const hangingWorker = "RINGMASTER_TEST_HANGING_WORKER"
+
+func TestHangEndsTheProcessAndItsWorkIsDeliveredAgain(t *testing.T) {
+	if url := os.Getenv(hangingWorker); url != "" {
+		beTheHangingWorker(t, url)
+		return
+	}
+	requireGL(t)
+	s := openDoneShop(t)
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	child.Env = append(os.Environ(), hangingWorker+"="+s.flags.URL)
+	out, err := child.CombinedOutput()
+	if child.ProcessState == nil || child.ProcessState.ExitCode() != exitHang {
+		t.Fatalf("the process ended with %v, want exit code %d: %s", err, exitHang, out)
+	}
+	if !strings.Contains(string(out), "the device hangs") || !strings.Contains(string(out), "launch ") {
+		t.Errorf("the process did not say why: %s", out)
+	}
+	s.mu.Lock()
+	first := len(s.done)
+	s.mu.Unlock()
+	n := s.serve(t, func(cfg *nodeConfig) { cfg.device = newFaultyGPU(t) })
+	s.wait(t)
+	if got := counted(t, n); got > shopBatches*shopSlots || got%shopSlots != 0 {
+		t.Errorf("%d adds counted of %d batches of %d", got, shopBatches, shopSlots)
+	}
+	s.close(t, n)
+	if lost := s.check(t); lost != 0 {
+		t.Errorf("%d batches lost", lost)
+	}
+	t.Logf("%d batches done before the hang, %d after it", first, len(s.done)-first)
+	if first == len(s.done) {
+		t.Error("nothing was left to deliver again")
+	}
+}
+
+// beTheHangingWorker serves until the watchdog ends the process.
+func beTheHangingWorker(t *testing.T, url string) {
+	log := newLogger(os.Stderr, "info", "text")
+	s := &doneShop{flags: natsFlags{URL: url, Prefix: telemetry.DefaultPrefix}, log: log}
+	s.serve(t, func(cfg *nodeConfig) {
+		cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Hang, Dispatch: 3})
+		cfg.hangAfter, cfg.hung = 500*time.Millisecond, endOnHang(log)
+	})
+	<-t.Context().Done()
+}
