@@ -16,13 +16,32 @@ bool rm_reaches(uint address) {
     return rm_fault == FAULT_NONE;
 }
 
-// rm_step is a turn of a loop.
-bool rm_step() {
-    if (rm_steps == 0u) {
+// A loop is open from rm_enter until its condition ends it or a break or
+// return leaves it. Some drivers end loops that take very long, silently; such
+// a loop is still open when the body has ended.
+uint rm_enter(uint count) {
+    rm_open++;
+    return count;
+}
+
+// rm_turn is the condition of a loop: whether it takes another turn, which is
+// a step.
+bool rm_turn(bool more) {
+    if (more && rm_steps == 0u) {
         rm_violate(FAULT_TOO_MANY_STEPS);
     }
-    rm_steps--;
-    return rm_fault == FAULT_NONE;
+    if (more && rm_fault == FAULT_NONE) {
+        rm_steps--;
+        return true;
+    }
+    rm_open--;
+    return false;
+}
+
+void rm_close() {
+    if (rm_open != 0u) {
+        rm_violate(FAULT_TOO_MANY_STEPS);
+    }
 }
 
 uint rm_load(uint address) {
@@ -83,5 +102,5 @@ void rm_fail(uint code) {
     rm_violate(code < USER_FAULTS ? FAULT_USER + code : FAULT_BAD_FAULT_CODE);
 }
 
-#define FOR(i, count) for (uint i = 0u, rm_turns = (count); i < rm_turns && rm_step(); i++)
-#define WHILE(condition) for (; (condition) && rm_step();)
+#define FOR(i, count) for (uint i = 0u, rm_turns = rm_enter(count); rm_turn(i < rm_turns); i++)
+#define WHILE(condition) for (rm_enter(0u); rm_turn(condition);)

@@ -12,7 +12,11 @@ type usage struct {
 	loops  int            // FOR and WHILE in the text
 	nested bool           // one of them lies within another
 	broken bool           // the text could not be read to its end
+	exits  []exit         // statements that leave a loop before its condition does
 }
+
+// exit is a break or return that leaves a loop.
+type exit struct{ first, end token } // the keyword and the semicolon
 
 // checker reads a body statement by statement. It accepts a subset of GLSL in
 // which every name is known, every loop is counted and braces balance, so that
@@ -228,7 +232,11 @@ func (c *checker) jump() {
 	case t.text == "continue" && c.loops == 0:
 		c.problems.add(t.line, "continue outside a loop")
 	}
+	end := c.peek()
 	c.expect(";", t.text)
+	if c.loops > 0 && (t.text == "return" || t.text == "break" && c.switches == 0) {
+		c.usage.exits = append(c.usage.exits, exit{t, end})
+	}
 }
 
 // declaration reads variables of one type, each with its value. The value is

@@ -179,6 +179,8 @@ func TestHeadersThatLieAreRefused(t *testing.T) {
 		{"max-steps: 5", "store(a, b);", "max-steps is declared, but there is no loop"},
 		{"max-steps: 32769", updating, "want a number of 1 to 32768"},
 		{"max-steps: 0", updating, "want a number of 1 to 32768"},
+		{"max-steps: 16385", "FOR(i, a) { store(b, 1u); } FOR(i, a) { }", "max-steps is 16385; with 2 loops it may be 16384 at most"},
+		{"max-steps: 2049", "FOR(i, a) { FOR(j, b) { store(i, j); } }", "max-steps is 2049; with loops within one another it may be 2048 at most"},
 		{"steps: c", updating, "steps: \"c\" is no operand"},
 		{"id: 15", updating, "id 15 belongs to the built-in opcodes"},
 		{"id: 64", updating, "want a number of 16 to 63"},

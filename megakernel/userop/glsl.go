@@ -63,26 +63,46 @@ func Bodies(ops []Opcode) string {
 
 // define prints the opcode's function.
 func (o *Opcode) define(b *strings.Builder) {
-	fmt.Fprintf(b, "\nvoid %s(uvec4 rm_a0, uvec4 rm_a1, uvec4 rm_a2) {\n", o.Function())
-	for i, name := range o.Operands {
-		fmt.Fprintf(b, "    const uint %s = rm_a%d.%c;\n", name, i/4, "xyzw"[i%4])
-	}
 	if o.MaxSteps > 0 {
 		o.defineSteps(b)
 	}
-	fmt.Fprintf(b, "#line %d\n%s}\n", int(o.ID)*lineBase+o.BodyLine, o.Body)
+	fmt.Fprintf(b, "\nvoid %s(uvec4 rm_a0, uvec4 rm_a1, uvec4 rm_a2) {\n", o.bodyFunction())
+	for i, name := range o.Operands {
+		fmt.Fprintf(b, "    const uint %s = %s;\n", name, argument(i))
+	}
+	text := o.text
+	if text == "" {
+		text = o.Body
+	}
+	fmt.Fprintf(b, "#line %d\n%s}\n", int(o.ID)*lineBase+o.BodyLine, text)
 }
 
-// defineSteps prints what gives the slot its steps or turns it away.
-func (o *Opcode) defineSteps(b *strings.Builder) {
-	steps := fmt.Sprintf("%du", o.MaxSteps)
-	if i := o.StepsOperand; i != NoOperand {
-		fmt.Fprintf(b, "    if (%s > %s) {\n        rm_fault = FAULT_TOO_MANY_STEPS;\n        return;\n    }\n", o.Operands[i], steps)
-		steps = o.Operands[i]
+// bodyFunction is the name of the function that has the body: that of the
+// opcode itself unless it needs something before and after.
+func (o *Opcode) bodyFunction() string {
+	if o.MaxSteps == 0 {
+		return o.Function()
 	}
-	fmt.Fprintf(b, "    if (%s > step_budget) {\n        rm_fault = NOT_REACHED;\n        return;\n    }\n", steps)
-	fmt.Fprintf(b, "    rm_steps = %s;\n", steps)
+	return fmt.Sprintf("rm_body_%d", o.ID)
 }
+
+// defineSteps prints the function that gives a slot its steps or turns it
+// away, runs the body, and ends in a fault if a loop did not come to its end.
+func (o *Opcode) defineSteps(b *strings.Builder) {
+	const arguments = "(uvec4 rm_a0, uvec4 rm_a1, uvec4 rm_a2)"
+	fmt.Fprintf(b, "\nvoid %s%s;\n\nvoid %s%s {\n", o.bodyFunction(), arguments, o.Function(), arguments)
+	if i := o.StepsOperand; i == NoOperand {
+		fmt.Fprintf(b, "    rm_steps = %du;\n", o.MaxSteps)
+	} else {
+		fmt.Fprintf(b, "    rm_steps = %s;\n", argument(i))
+		fmt.Fprintf(b, "    if (rm_steps > %du) {\n        rm_fault = FAULT_TOO_MANY_STEPS;\n        return;\n    }\n", o.MaxSteps)
+	}
+	b.WriteString("    if (rm_steps > step_budget) {\n        rm_fault = NOT_REACHED;\n        return;\n    }\n")
+	fmt.Fprintf(b, "    %s(rm_a0, rm_a1, rm_a2);\n    rm_close();\n}\n", o.bodyFunction())
+}
+
+// argument is the expression for an operand.
+func argument(i int) string { return fmt.Sprintf("rm_a%d.%c", i/4, "xyzw"[i%4]) }
 
 // lineBase is more than the lines of a file or of a kernel.
 const lineBase = 1_000_000

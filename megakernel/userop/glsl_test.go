@@ -46,6 +46,28 @@ func TestOperandsAreTheArgumentsInOrder(t *testing.T) {
 	}
 }
 
+func TestWhatLeavesALoopSaysSo(t *testing.T) {
+	op, err := parseBody(t, `FOR(i, a) {
+    if (i > b) break; else return;
+    switch (i) {
+    case 1u: break;
+    default: continue;
+    }
+}
+if (a == 0u) return;
+`+uses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer("break; else return;", "{ rm_open--; break; } else { rm_open = 0u; return; }").Replace(op.Body)
+	if op.text != want || strings.Count(op.text, "\n") != strings.Count(op.Body, "\n") {
+		t.Errorf("compiled is\n%s", op.text)
+	}
+	if !strings.Contains(Bodies([]Opcode{op}), want) {
+		t.Error("what is compiled is not in the kernel")
+	}
+}
+
 func TestADriversLogIsLocatedInTheFiles(t *testing.T) {
 	ops := examples(t)
 	for log, want := range map[string]string{

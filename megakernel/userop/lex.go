@@ -17,6 +17,7 @@ type token struct {
 	kind tokenKind
 	text string
 	line int // line of the file, from 1
+	at   int // offset in the body
 }
 
 // operators of GLSL that a body may use, the longer ones first. Brackets are
@@ -52,6 +53,7 @@ func lex(body string, line int, p *problems) ([]token, string) {
 		default:
 			t, n := lexToken(rest, line, p)
 			if t.kind != tokenEnd {
+				t.at = i
 				tokens = append(tokens, t)
 			}
 			i += n
@@ -97,13 +99,13 @@ func lexToken(s string, line int, p *problems) (token, int) {
 		for n < len(s) && (isLetter(s[n]) || isDigit(s[n])) {
 			n++
 		}
-		return token{tokenIdentifier, s[:n], line}, n
+		return token{kind: tokenIdentifier, text: s[:n], line: line}, n
 	case isDigit(c), c == '.' && len(s) > 1 && isDigit(s[1]):
 		n := numberLength(s)
 		if !isNumber(s[:n]) {
 			p.add(line, "%q is no number; write 12u, 0x1Fu, -3 or 1.5", s[:n])
 		}
-		return token{tokenNumber, s[:n], line}, n
+		return token{kind: tokenNumber, text: s[:n], line: line}, n
 	case c == '#':
 		p.add(line, "preprocessor directives are refused; an opcode is plain statements")
 		if n := strings.IndexByte(s, '\n'); n >= 0 {
@@ -113,7 +115,7 @@ func lexToken(s string, line int, p *problems) (token, int) {
 	}
 	for _, o := range operators {
 		if strings.HasPrefix(s, o) {
-			return token{tokenPunctuation, o, line}, len(o)
+			return token{kind: tokenPunctuation, text: o, line: line}, len(o)
 		}
 	}
 	p.add(line, "character %q is not part of the language", s[0])

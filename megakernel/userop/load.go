@@ -96,7 +96,7 @@ func Parse(file string, text []byte) (Opcode, error) {
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	checkCharacters(text, p)
 	h, body, line := parseHeader(string(text), p)
-	op := h.op
+	op := &h.op
 	op.File, op.BodyLine = file, line
 	op.idLine, op.nameLine = h.lines["id"], h.lines["name"]
 	before := len(p.list)
@@ -107,8 +107,20 @@ func Parse(file string, text []byte) (Opcode, error) {
 	op.Loops, op.Nested = used.loops, used.nested
 	if understood && !used.broken {
 		compare(&h, &used, p)
+		op.text = mark(op.Body, used.exits)
 	}
-	return op, p.err()
+	return *op, p.err()
+}
+
+// mostSteps is the most steps an opcode with these loops may declare, so that
+// a vector of its slots fits a dispatch.
+func mostSteps(op *Opcode) uint32 { return MaxSteps / op.VectorSteps(1) }
+
+func loopsOf(op *Opcode) string {
+	if op.Nested {
+		return "loops within one another"
+	}
+	return fmt.Sprintf("%d loops", op.Loops)
 }
 
 // checkCharacters refuses what people and compilers may read differently:
@@ -173,6 +185,9 @@ func compare(h *header, used *usage, p *problems) {
 	switch {
 	case used.loops > 0 && !declared("max-steps"):
 		p.add(loop, "a loop needs a header line \"%s max-steps: …\", the most turns of all loops of a slot together", headerMark)
+	case used.loops > 1 && op.MaxSteps > mostSteps(op):
+		p.add(h.lines["max-steps"], "max-steps is %d; with %s it may be %d at most, because they take their turns one after the other",
+			op.MaxSteps, loopsOf(op), mostSteps(op))
 	case used.loops == 0 && declared("max-steps"):
 		p.add(h.lines["max-steps"], "max-steps is declared, but there is no loop")
 	}

@@ -37,6 +37,7 @@ type Opcode struct {
 	File     string // path in its file system
 	BodyLine int    // line of the file with which Body begins, from 1
 
+	text             string // Body as it is compiled; empty: Body
 	steps            string // the operand's name while the header is read
 	idLine, nameLine int    // lines of the header, for errors about two files
 }
