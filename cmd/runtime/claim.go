@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/zeebo/blake3"
+
 	"ringmaster/glcompute"
 )
 
@@ -19,7 +21,8 @@ import (
 type claim struct{ files []*os.File }
 
 // claimWorker takes the claim of a worker on a device. bus tells servers apart, on
-// which workers of the same name have nothing to do with each other.
+// which workers of the same name have nothing to do with each other; if it is empty
+// there can be no other worker.
 func claimWorker(dir, worker, bus string, info glcompute.Info, log *slog.Logger) (*claim, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("claim of worker %s: %w", worker, err)
@@ -30,17 +33,21 @@ func claimWorker(dir, worker, bus string, info glcompute.Info, log *slog.Logger)
 		device = id
 	}
 	holder := fmt.Sprintf("worker %s on %s, process %d", worker, info.Renderer, os.Getpid())
-	other, err := c.lock(filepath.Join(dir, "worker-"+worker+"-"+subjectToken(bus)+"-"+device+".lock"), holder)
-	if err != nil {
-		return nil, fmt.Errorf("claim of worker %s: %w", worker, err)
-	}
-	if other != "" {
-		return nil, fmt.Errorf("this worker is served already (%s); stop that process, or give this one another --worker or --device", other)
+	if bus != "" {
+		// Names of servers can be long and hold passwords: their hash will do.
+		id := blake3.Sum256([]byte(worker + "\n" + bus + "\n" + device))
+		other, err := c.lock(filepath.Join(dir, fmt.Sprintf("worker-%x.lock", id[:8])), holder)
+		if err != nil {
+			return nil, fmt.Errorf("claim of worker %s: %w", worker, err)
+		}
+		if other != "" {
+			return nil, fmt.Errorf("this worker is served already (%s); stop that process, or give this one another --worker or --device", other)
+		}
 	}
 	if info.Software {
 		return c, nil // the CPU is shared anyway
 	}
-	other, err = c.lock(filepath.Join(dir, "device-"+device+".lock"), holder)
+	other, err := c.lock(filepath.Join(dir, "device-"+device+".lock"), holder)
 	switch {
 	case err != nil:
 		log.Warn("cannot tell whether another worker uses the device", "error", err)

@@ -55,10 +55,15 @@ func (f *glFlags) defaultWorker(device *glcompute.Device) string {
 	return host[:min(len(host), max(0, 64-len(suffix)))] + suffix[:min(len(suffix), 64)]
 }
 
-// reopen opens the device again in the same way, after it was lost.
-func (f *glFlags) reopen(log *slog.Logger) func() (gpu, error) {
+// reopen opens the device again after it was lost: the same one, where it can be
+// named, also if another would answer sooner.
+func (f *glFlags) reopen(was glcompute.Info, log *slog.Logger) func() (gpu, error) {
+	again := *f
+	if id := was.Capabilities.DeviceUUID; id != "" && !was.Software && was.Way != string(glcompute.GLFW) {
+		again.Device = id
+	}
 	return func() (gpu, error) {
-		device, err := f.open(log)
+		device, err := again.open(log)
 		if err != nil {
 			return nil, err // and no gpu that holds a nil
 		}

@@ -4,9 +4,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"ringmaster/glcompute"
 )
@@ -43,6 +45,15 @@ func TestSecondProcessForAWorkerIsRefusedAndForADeviceWarned(t *testing.T) {
 		t.Errorf("on the CPU: %v, logged %s", err, &said)
 	}
 	c.release()
+	// An embedded server has one worker.
+	gpu.Software = true
+	for range 2 {
+		c, err := claimWorker(dir, "w1", "", gpu, log)
+		if err != nil || said.Len() > 0 {
+			t.Errorf("beside an embedded server: %v, logged %s", err, &said)
+		}
+		defer c.release()
+	}
 	first.release()
 	gpu.Software = false
 	again, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, log)
@@ -50,6 +61,33 @@ func TestSecondProcessForAWorkerIsRefusedAndForADeviceWarned(t *testing.T) {
 		t.Errorf("after the first ended: %v, logged %s", err, &said)
 	}
 	again.release()
+}
+
+func TestSecondRunForAWorkerIsRefused(t *testing.T) {
+	requireGL(t)
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	server := newRestartable(t)
+	args := []string{"run", "--nats", server.server.URL(), "--worker", "w1"}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	serving := &lockedBuffer{}
+	first := make(chan int, 1)
+	go func() { first <- execute(ctx, args, stdio{in: strings.NewReader(""), out: serving, err: serving}) }()
+	for !strings.Contains(serving.String(), "serving on") {
+		select {
+		case code := <-first:
+			t.Fatalf("run ended with exit code %d: %s", code, serving)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	second := ringmaster(t, t.Context(), "", args...)
+	if second.code != 1 || !strings.Contains(second.err, "served already (worker w1 on ") {
+		t.Errorf("the second: exit code %d, %s", second.code, second.err)
+	}
+	stop()
+	if code := <-first; code != 0 {
+		t.Errorf("the first: exit code %d, %s", code, serving)
+	}
 }
 
 func TestDefaultWorkerNamesTheDeviceThatWasSelected(t *testing.T) {

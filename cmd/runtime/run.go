@@ -83,7 +83,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		queues: c.Queues, decisions: c.decisionLogFlags, rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
 	}
 	if device != nil {
-		nodeCfg.device, nodeCfg.reopen = device, c.reopen(log)
+		nodeCfg.device, nodeCfg.reopen = device, c.reopen(device.Info(), log)
 		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, endOnHang(log)
 	}
 	node, err := startNode(ctx, nodeCfg)
@@ -101,12 +101,12 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 }
 
 // busName tells the bus that this process serves on from others of the same host.
+// It is empty for an embedded server, which nobody else has.
 func (c *runCmd) busName() string {
-	bus := c.Context + c.URL
 	if !c.given() {
-		bus = c.Listen
+		return ""
 	}
-	return bus + "-" + c.Prefix
+	return c.Context + c.URL + c.Creds + "-" + c.Prefix
 }
 
 // device opens the GL device, or explains what to install and how to go on without.
