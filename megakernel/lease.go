@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ringmaster/ring"
@@ -105,13 +106,13 @@ type Resident struct {
 
 	// mu lets one round or one end be under way at a time and guards the fields below.
 	mu     sync.Mutex
-	kernel *resident // the one that is on the device or ended unnoticed, else nil
-	number uint32    // of the kernel started last
-	tail   uint32    // of the round put into the mailbox last
-	broken error     // why no kernel is started any more
-	turns  uint32    // loop iterations of a kernel
-	round  uint32    // of them, most of a round
-	idle   uint32    // turns without a round after which a kernel ends
+	kernel *resident     // the one that is on the device or ended unnoticed, else nil
+	number atomic.Uint32 // of the kernel started last
+	tail   uint32        // of the round put into the mailbox last
+	broken error         // why no kernel is started any more
+	turns  uint32        // loop iterations of a kernel
+	round  uint32        // of them, most of a round
+	idle   uint32        // turns without a round after which a kernel ends
 
 	slots    []ring.Slot // what the driver copies from and to
 	statuses []ring.Status
@@ -216,7 +217,7 @@ func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, resul
 // fit is how many of the slots go into a round, the most steps one of them
 // takes and the loop iterations of the round.
 func (l *Resident) fit(slots []ring.Slot) (n int, steps, cost uint32, err error) {
-	for n = min(len(slots), LeaseSlots); n > 0; n /= 2 {
+	for n = min(len(slots), LeaseSlots); n > 0; n = fewer(n) {
 		var set OpcodeSet
 		steps = 0
 		for i := range slots[:n] {
@@ -231,6 +232,15 @@ func (l *Resident) fit(slots []ring.Slot) (n int, steps, cost uint32, err error)
 	}
 	return 0, 0, 0, fmt.Errorf("a slot of opcode %s with %d steps: %w",
 		l.catalog.Name(Opcode(slots[0].Opcode)), steps, ErrLeaseSize)
+}
+
+// fewer is a smaller number of slots, by a row if there are several, which is
+// what a round's time depends on.
+func fewer(n int) int {
+	if n > leaseWidth {
+		return (n - 1) / leaseWidth * leaseWidth
+	}
+	return n / 2
 }
 
 // End makes the resident kernel end, if there is one, and waits for that. The

@@ -3,7 +3,11 @@
 package megakernel
 
 import (
+	"math/rand/v2"
+	"ringmaster/ring"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 func TestDeviceHasALeaseAndSaysHowLong(t *testing.T) {
@@ -43,4 +47,185 @@ func openLease(t testing.TB, dev Device, heapWords int, change func(*LeaseConfig
 		dev.Do(func() error { dev.DeleteBuffer(heap); return nil })
 	})
 	return l, heap
+}
+
+func TestEverySlotRunsOnceOnTheDeviceWheneverAKernelEnds(t *testing.T) {
+	dev := openDevice(t)
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	const words = 1 << 14
+	l, heap := openLease(t, dev, words, nil)
+	used := uint32(0)
+	counts := make([]uint32, words)
+	for seed := range uint64(12) {
+		// Kernels of few turns end by themselves all the time.
+		l.limit(l.round+[]uint32{0, 1, 3, 50, 1000, 1 << 14}[seed%6], []uint32{1, 20, 5000}[seed%3])
+		err := dev.Do(func() error { dev.ClearBuffer(heap, 0, words*4); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used, err = countedSlots(l, seed, 120, LeaseSlots, words); err != nil {
+			t.Fatal(err)
+		}
+		err = l.Exclusive(LeaseEndTransfer, func() error {
+			return dev.Do(func() error { dev.ReadBuffer(heap, 0, bytesOf(counts)); return dev.Check() })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range counts {
+			if want := uint32(0); n != want && i >= int(used) || n != 1 && i < int(used) {
+				t.Fatalf("seed %d: word %d of %d used: added %d times", seed, i, used, n)
+			}
+		}
+	}
+	s := l.Stats()
+	t.Logf("%+v", s)
+	if s.Resubmitted == 0 || s.Ends[LeaseEndTurns] == 0 || s.Ends[LeaseEndIdle] == 0 || s.Ends[LeaseEndTransfer] == 0 {
+		t.Errorf("%+v: not every end was met", s)
+	}
+}
+
+// TestLeaseDoesWhatTheReferenceDoes runs random programs in rounds of random
+// sizes and compares statuses, results and the whole heap.
+func TestLeaseDoesWhatTheReferenceDoes(t *testing.T) {
+	dev := openDevice(t)
+	l, heap := openLease(t, dev, testHeapWords, nil)
+	for seed := range uint64(60) {
+		p := randomProgram(seed)
+		r := rand.New(rand.NewPCG(seed, 7))
+		p.wave.StepBudget = CopyCap // a lease takes what its slots need
+		image := p.image()
+		err := l.Exclusive(LeaseEndTransfer, func() error {
+			return dev.Do(func() error { dev.WriteBuffer(heap, 0, bytesOf(image.Heap)); return nil })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := Window{Tenant: p.wave.Tenant, Base: p.wave.WindowBase, Length: p.wave.WindowLength}
+		var slots []ring.Slot
+		for i, s := range p.slots {
+			if p.statuses[i].State() == ring.Published {
+				slots = append(slots, s)
+			}
+		}
+		for at := 0; at < len(slots); {
+			n := min(1+r.IntN(2*LeaseSlots), len(slots)-at)
+			part := slots[at : at+n]
+			at += n
+			statuses, results := published(n), make([]uint32, n)
+			if err := l.Do(w, part, statuses, results); err != nil {
+				t.Fatal(err)
+			}
+			for i := range part {
+				one := Image{Slots: part[i : i+1], Statuses: published(1), Results: make([]uint32, 1),
+					Schedule: []ring.Entry{ring.NewEntry(0, 1)}, Heap: image.Heap, Print: image.Print}
+				wave := p.wave
+				wave.Entries, wave.Chunk, wave.ClaimBudget = 1, 1, 1
+				Interpret(&one, wave, Geometry{Width: 1, Groups: 1, Chunk: 1})
+				if statuses[i] != one.Statuses[0] || results[i] != one.Results[0] {
+					t.Fatalf("seed %d: %s %v: %s, result %#x; want %s, %#x", seed, Opcode(part[i].Opcode), part[i].Args[:3],
+						statuses[i], results[i], one.Statuses[0], one.Results[0])
+				}
+			}
+		}
+		got := make([]uint32, testHeapWords)
+		err = l.Exclusive(LeaseEndTransfer, func() error {
+			return dev.Do(func() error { dev.ReadBuffer(heap, 0, bytesOf(got)); return dev.Check() })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if got[i] != image.Heap[i] {
+				t.Fatalf("seed %d: heap[%d] is %#x, want %#x", seed, i, got[i], image.Heap[i])
+			}
+		}
+	}
+	if s := l.Stats(); s.Rounds/2 < s.Starts {
+		t.Errorf("%+v: hardly a round met a running kernel", s)
+	}
+}
+
+// roundKinds are rounds that cost many loop iterations, each in another of the
+// kernel's loops.
+var roundKinds = []struct {
+	name string
+	fill func(r uint32, slots []ring.Slot)
+	n    int
+}{
+	{"copies", func(r uint32, slots []ring.Slot) {
+		for i := range slots {
+			slots[i] = slot(OpCopy, 0, 0, 2048, CopyCap)
+		}
+	}, LeaseSlots},
+	{"one copy", func(r uint32, slots []ring.Slot) { slots[0] = slot(OpCopy, 0, 0, 2048, CopyCap) }, 1},
+	{"packed", func(r uint32, slots []ring.Slot) {
+		for i := range slots {
+			args, _ := Pack(Part{Opcode: OpNop}, Part{Opcode: OpStore, Args: []uint32{1, 5}}, Part{Opcode: OpNop}, Part{Opcode: OpNop})
+			slots[i] = slot(OpPacked, 0, args[:]...)
+		}
+	}, LeaseSlots},
+	{"one nop", func(uint32, []ring.Slot) {}, 1},
+}
+
+// TestLeaseEndsBeforeLoopsAreCutShort uses kernels up by each kind of round
+// and checks after every round that its loops ran to their ends. Then it gives
+// a kernel more turns than the lease would: where the device cuts it short, the
+// kernel must have counted more iterations than the lease allows.
+func TestLeaseEndsBeforeLoopsAreCutShort(t *testing.T) {
+	dev := openDevice(t)
+	l, _ := openLease(t, dev, 1<<13, func(c *LeaseConfig) { c.Duration = MaxLeaseDuration })
+	for _, kind := range roundKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			for range 3 {
+				if wrong, spent := useUp(t, l, kind.fill, kind.n, min(l.support.Turns, DefaultLoopBudget-64)); wrong || spent > DefaultLoopBudget-63 {
+					t.Fatalf("wrong: %v, after %d iterations", wrong, spent)
+				}
+			}
+			wrong, spent := useUp(t, l, kind.fill, kind.n, 4*DefaultLoopBudget)
+			if l.support.Limited && (spent < DefaultLoopBudget || spent > 3*DefaultLoopBudget) {
+				t.Errorf("cut short after %d iterations by its own count", spent)
+			}
+			t.Logf("allowed %d iterations, took %d, wrong: %v", 4*DefaultLoopBudget, spent, wrong)
+		})
+	}
+	t.Logf("%s; %+v", l.support, l.Stats())
+}
+
+// useUp runs rounds until the kernel that ran the first has ended. It returns
+// whether a copy among them fell short, and how many iterations that kernel counted.
+func useUp(t *testing.T, l *Resident, fill func(uint32, []ring.Slot), n int, turns uint32) (wrong bool, spent uint32) {
+	l.limit(turns, 1<<30)
+	if err := l.End(LeaseEndWave); err != nil {
+		t.Fatal(err)
+	}
+	do := func(slots ...ring.Slot) []uint32 {
+		results := make([]uint32, len(slots))
+		if err := l.Do(Window{Length: 1 << 13}, slots, published(len(slots)), results); err != nil {
+			t.Fatal(err)
+		}
+		return results
+	}
+	slots := make([]ring.Slot, n)
+	for r, first := uint32(1), l.Stats().Starts+1; ; r++ {
+		do(slot(OpStore, 0, r, CopyCap-1))
+		fill(r, slots)
+		do(slots...)
+		if l.Stats().Starts > first { // mailSpent is the first one's until the second ends
+			return wrong, l.word(mailSpent)
+		}
+		copied := do(slot(OpLoad, 0, 2048+CopyCap-1))[0]
+		wrong = wrong || Opcode(slots[0].Opcode) == OpCopy && copied != r
+	}
+}
+
+func TestLeaseBenchTimesBothWays(t *testing.T) {
+	times, err := LeaseBench(openDevice(t), 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if times.Lease.P50 <= 0 || times.Lease.P99 < times.Lease.P50 || times.Wave.P50 <= 0 || times.Lease.Count != 2000 {
+		t.Errorf("%+v", times)
+	}
+	t.Logf("%+v", times)
 }

@@ -58,9 +58,8 @@ func (k *resident) wake() {
 
 // start dispatches a kernel. Called with mu held, while none is there.
 func (l *Resident) start() {
-	l.number = max(l.number+1, 1)
 	k := &resident{
-		number:   l.number,
+		number:   l.nextNumber(),
 		answered: l.dev.LoadWord(l.mailbox, mailDone*ring.WordBytes),
 		poke:     make(chan struct{}, 1),
 		gone:     make(chan struct{}),
@@ -68,6 +67,14 @@ func (l *Resident) start() {
 	l.kernel = k
 	l.counters.starts.Add(1)
 	go l.run(k, leaseLimits{turns: l.turns, round: l.round, idle: l.idle})
+}
+
+// nextNumber is a number for a kernel, never 0.
+func (l *Resident) nextNumber() uint32 {
+	if l.number.Add(1) == 0 {
+		l.number.Add(1)
+	}
+	return l.number.Load()
 }
 
 // leaseLimits bound a kernel by its own count.

@@ -92,8 +92,7 @@ func (l *Resident) calibrate(budget uint32) error {
 
 // idleKernel runs a kernel of some turns without a round.
 func (l *Resident) idleKernel(turns uint32) (took time.Duration, spent uint32, err error) {
-	k := &resident{number: l.number + 1, answered: l.tail, poke: make(chan struct{}, 1), gone: make(chan struct{})}
-	l.number++
+	k := &resident{number: l.nextNumber(), answered: l.tail, poke: make(chan struct{}, 1)}
 	err = l.dev.Do(func() error {
 		begin := time.Now()
 		err := l.dispatch(k, leaseLimits{turns: turns, round: 1, idle: ^uint32(0)})

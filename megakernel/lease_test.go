@@ -1,0 +1,351 @@
+package megakernel
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"ringmaster/ring"
+)
+
+// openModel opens a lease on a model device.
+func openModel(t rapid.TB, d *modelDevice, change func(*LeaseConfig)) *Resident {
+	t.Helper()
+	cfg := LeaseConfig{Heap: modelHeap, HeapBytes: len(d.heap) * 4, Print: 14, PrintBytes: 64}
+	if change != nil {
+		change(&cfg)
+	}
+	l, err := OpenLease(d, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// limit changes the bounds of the kernels to come.
+func (l *Resident) limit(turns, idle uint32) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.turns, l.idle = turns, idle
+}
+
+// interrupt stops whatever kernel runs, in the middle of a round or not.
+func (l *Resident) interrupt() {
+	l.dev.StoreWord(l.mailbox, mailStop*ring.WordBytes, l.number.Load())
+}
+
+// published are n statuses of slots to run.
+func published(n int) []ring.Status {
+	s := make([]ring.Status, n)
+	for i := range s {
+		s[i] = ring.NewStatus(ring.Published)
+	}
+	return s
+}
+
+// countedSlots runs submissions of slots that each add 1 to a word of their
+// own, from several producers, while somebody ends kernels at random moments.
+// It returns how many words were used.
+func countedSlots(l *Resident, seed uint64, submissions, most int, length uint32) (used uint32, err error) {
+	var (
+		mu        sync.Mutex
+		producers sync.WaitGroup
+		problems  []error
+		left      = submissions
+		ended     = make(chan struct{})
+	)
+	producer := func(r *rand.Rand) {
+		for {
+			mu.Lock()
+			n := min(1+r.IntN(most), int(length-used))
+			first := used
+			used += uint32(n)
+			left--
+			stop := left < 0 || n == 0
+			if stop {
+				used = first
+			}
+			mu.Unlock()
+			if stop {
+				return
+			}
+			slots := make([]ring.Slot, n)
+			statuses, results := published(n), make([]uint32, n)
+			for i := range slots {
+				slots[i] = ring.Slot{Opcode: uint32(OpAdd), Tenant: 3, Args: [ring.ArgWords]uint32{1, first + uint32(i)}}
+			}
+			err := l.Do(Window{Tenant: 3, Length: length}, slots, statuses, results)
+			for i, s := range statuses {
+				if s != ring.NewStatus(ring.Done).Attempted() && err == nil {
+					err = fmt.Errorf("slot %d of %d: %s", i, n, s)
+				}
+			}
+			mu.Lock()
+			if err != nil {
+				problems = append(problems, err)
+			}
+			mu.Unlock()
+		}
+	}
+	for i := range uint64(3) {
+		producers.Go(func() { producer(rand.New(rand.NewPCG(seed, i))) })
+	}
+	var disturber sync.WaitGroup
+	disturber.Go(func() {
+		r := rand.New(rand.NewPCG(seed, 99))
+		timer := time.NewTimer(0)
+		defer timer.Stop()
+		for {
+			select {
+			case <-ended:
+				return
+			case <-timer.C:
+			}
+			switch r.IntN(4) {
+			case 0:
+				if err := l.End(LeaseEnd(3 + r.IntN(int(leaseEnds)-3))); err != nil {
+					mu.Lock()
+					problems = append(problems, err)
+					mu.Unlock()
+				}
+			default:
+				l.interrupt()
+			}
+			timer.Reset(time.Duration(r.IntN(1000)) * time.Microsecond)
+		}
+	})
+	producers.Wait()
+	close(ended)
+	disturber.Wait()
+	return used, errors.Join(problems...)
+}
+
+func TestEverySlotRunsOnceWheneverAKernelEnds(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	rapid.Check(t, func(t *rapid.T) {
+		d := newModelDevice(1 << 13)
+		d.returns = rapid.Bool().Draw(t, "returns")
+		l := openModel(t, d, func(c *LeaseConfig) { c.LoopBudget, c.Duration = 2000, time.Millisecond })
+		l.limit(l.round+rapid.Uint32Range(0, 2000).Draw(t, "turns"), rapid.Uint32Range(1, 500).Draw(t, "idle"))
+		used, err := countedSlots(l, rapid.Uint64().Draw(t, "seed"), 60, 100, 1<<13)
+		if err := errors.Join(err, l.Close()); err != nil {
+			t.Fatal(err)
+		}
+		for i, n := range d.heap {
+			want := uint32(0)
+			if i < int(used) {
+				want = 1
+			}
+			if n != want {
+				t.Fatalf("word %d of %d used: added %d times", i, used, n)
+			}
+		}
+		s := l.Stats()
+		var ends uint64
+		for _, n := range s.Ends {
+			ends += n
+		}
+		if s.Slots != uint64(used) || s.Starts != ends || d.broken.Load() {
+			t.Fatalf("%d slots; %+v, broken %v", used, s, d.broken.Load())
+		}
+	})
+}
+
+func TestLeaseSplitsWhatDoesNotFitARound(t *testing.T) {
+	d := newModelDevice(1 << 14)
+	l := openModel(t, d, nil)
+	const n = 3*LeaseSlots + 7
+	slots, statuses, results := make([]ring.Slot, n), published(n), make([]uint32, n)
+	for i := range slots {
+		slots[i] = slot(OpStore, 0, uint32(i), uint32(i))
+	}
+	if err := l.Do(Window{Length: 1 << 14}, slots, statuses, results); err != nil {
+		t.Fatal(err)
+	}
+	if s := l.Stats(); s.Rounds != 4 || s.Slots != n {
+		t.Errorf("%+v", s)
+	}
+	// A round may take l.round iterations, which four rows of copies do not fit.
+	l.round = 2 * CopyCap
+	copies := slots[:LeaseSlots]
+	for i := range copies {
+		copies[i] = slot(OpCopy, 0, 0, uint32(CopyCap*(1+i%3)), CopyCap)
+	}
+	if err := l.Do(Window{Length: 1 << 14}, copies, published(LeaseSlots), results[:LeaseSlots]); err != nil {
+		t.Fatal(err)
+	}
+	if s := l.Stats(); s.Rounds != 8 {
+		t.Errorf("%+v, want a round for each row", s)
+	}
+	l.round = CopyCap
+	if err := l.Do(Window{Length: 1 << 14}, copies[:1], published(1), results[:1]); !errors.Is(err, ErrLeaseSize) {
+		t.Errorf("a slot that no round can take: %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if d.broken.Load() {
+		t.Error("a kernel took more than it may")
+	}
+}
+
+func TestLeaseIsRefusedWithAReason(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		device func(*modelDevice)
+		config func(*LeaseConfig)
+		want   string
+	}{
+		{"no mapping", func(d *modelDevice) { d.unmapped = true }, nil, "GL_ARB_buffer_storage"},
+		{"blind kernel", func(d *modelDevice) { d.blind = true }, nil, "does not see what the host writes"},
+		{"kernel that dies", func(d *modelDevice) { d.stall.Store(true) }, nil, "ended within a round"},
+		{"lost device", func(d *modelDevice) { d.lost.Store(true) }, nil, "context lost"},
+		{"long lease", nil, func(c *LeaseConfig) { c.Duration = MaxLeaseDuration + 1 }, "at most 1s"},
+		{"small budget", nil, func(c *LeaseConfig) { c.LoopBudget = 10 }, "LoopBudget"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+			d := newModelDevice(64)
+			if c.device != nil {
+				c.device(d)
+			}
+			cfg := LeaseConfig{Heap: modelHeap, HeapBytes: 256}
+			if c.config != nil {
+				c.config(&cfg)
+			}
+			l, err := OpenLease(d, cfg)
+			if l != nil || !errors.Is(err, ErrNoLease) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, %v; want %q", l, err, c.want)
+			}
+		})
+	}
+}
+
+func TestRoundOfUnknownOutcomeIsAnErrorAndEndsTheLease(t *testing.T) {
+	for _, returns := range []bool{false, true} {
+		d := newModelDevice(64)
+		d.returns = returns
+		l := openModel(t, d, nil)
+		d.stall.Store(true)
+		add := []ring.Slot{slot(OpAdd, 0, 1, 0)}
+		for range 2 {
+			if err := l.Do(Window{Length: 64}, add, published(1), make([]uint32, 1)); !errors.Is(err, ErrLeaseBroken) {
+				t.Errorf("%v", err)
+			}
+		}
+		if s := l.Stats(); s.Starts != 1 {
+			t.Errorf("%d kernels, want none after the one that broke", s.Starts)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestLossOfTheDeviceReachesTheCaller(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	for _, returns := range []bool{false, true} {
+		d := newModelDevice(64)
+		d.returns = returns
+		l := openModel(t, d, nil)
+		add := []ring.Slot{slot(OpAdd, 0, 1, 0)}
+		if err := l.Do(Window{Length: 64}, add, published(1), make([]uint32, 1)); err != nil {
+			t.Fatal(err)
+		}
+		d.lost.Store(true)
+		var err error
+		for range 3 { // the first may still be answered
+			err = l.Do(Window{Length: 64}, add, published(1), make([]uint32, 1))
+		}
+		if !Lost(err) {
+			t.Errorf("%v", err)
+		}
+		l.Close()
+		if s := l.Stats(); s.Ends[LeaseEndLost] != 1 {
+			t.Errorf("%+v", s)
+		}
+	}
+}
+
+func TestExclusiveUserHasTheDeviceToItself(t *testing.T) {
+	d := newModelDevice(1 << 12)
+	d.returns = true
+	l := openModel(t, d, nil)
+	l.limit(1<<30, 1<<30) // only the host ends a kernel
+	var users sync.WaitGroup
+	for i := range uint32(2) {
+		users.Go(func() {
+			for n := range uint32(50) {
+				if err := l.Do(Window{Length: 1 << 12}, []ring.Slot{slot(OpAdd, 0, 1, i<<8|n)}, published(1), make([]uint32, 1)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 20 {
+		err := l.Exclusive(LeaseEndTransfer, func() error {
+			return d.Do(func() error {
+				if d.running.Load() {
+					t.Error("a kernel runs")
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	users.Wait()
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	s := l.Stats()
+	if s.Ends[LeaseEndTransfer]+s.Ends[LeaseEndShutdown]+s.Ends[LeaseEndTime] != s.Starts || s.Rounds != 100 {
+		t.Errorf("%+v", s)
+	}
+	if err := l.Do(Window{}, []ring.Slot{slot(OpNop, 0)}, published(1), make([]uint32, 1)); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func TestIdleKernelEndsByItself(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	d := newModelDevice(64)
+	l := openModel(t, d, nil)
+	l.limit(1<<30, 100)
+	if err := l.Do(Window{Length: 64}, []ring.Slot{slot(OpNop, 0)}, published(1), make([]uint32, 1)); err != nil {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	gone := l.kernel.gone
+	l.mu.Unlock()
+	<-gone
+	if s := l.Stats(); s.Ends[LeaseEndIdle] != 1 {
+		t.Errorf("%+v", s)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTailsFollowEachOtherAndAreNeverZero(t *testing.T) {
+	tail := uint32(0)
+	for range 5 {
+		if next := nextTail(tail, LeaseSlots); next == tail || next>>tailCountBits == 0 || next&tailCountMask != LeaseSlots {
+			t.Errorf("%#x follows %#x", next, tail)
+		} else {
+			tail = next
+		}
+	}
+	last := uint32(tailRounds)<<tailCountBits | 1
+	if next := nextTail(last, 1); next != 1<<tailCountBits|1 {
+		t.Errorf("%#x follows the last", next)
+	}
+}
