@@ -3,8 +3,10 @@ package megakernel
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
+	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
@@ -20,7 +22,18 @@ type Config struct {
 	InFlight      int    // waves started and not settled, 1..MaxInFlight
 	AgeThreshold  uint32 // waves of a queue after which a page that was in none of them is aged
 	LoopBudget    uint32 // loop iterations of one invocation in one dispatch, see DefaultLoopBudget
-	Programs      int    // compiled programs kept, one for each width
+	Programs      int    // compiled programs kept
+
+	// Beside opens a second context of a device's share group, to build
+	// kernels on while launches run; nil, or an error, means that launches
+	// wait for the kernels they want. New and Move call it, and the engine closes
+	// what has a method Close() error.
+	Beside func(Device) (Device, error)
+	// Binaries keeps built programs for the next start; nil keeps none. The
+	// engine does not close it.
+	Binaries *disk.Dir
+	// Log gets what kernels cannot be built or loaded, and why; nil: nobody does.
+	Log *slog.Logger
 
 	// Catalog is the opcodes that slots may have; nil means the built-in ones.
 	Catalog *Catalog
@@ -46,7 +59,7 @@ func DefaultConfig() Config {
 		InFlight:      3,
 		AgeThreshold:  policy.Standard().PriorityAgeThreshold,
 		LoopBudget:    DefaultLoopBudget,
-		Programs:      8,
+		Programs:      32,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/ring"
 )
 
@@ -37,12 +38,15 @@ var (
 type Engine struct {
 	cfg     Config
 	catalog *Catalog
+	promote hotset.Config
+	routed  OpcodeSet     // of the catalog
 	bytes   atomic.Uint64 // device memory of all buffers
 
 	// The pump's. Move changes them while nothing is in flight and nobody writes.
 	dev      Device
 	memory   *memory
-	programs programs
+	programs *Programs
+	beside   Device    // programs are built on it; nil if there is none
 	lastEnd  time.Time // end of the wave before
 	pump     pump
 	settling chan *flight
@@ -109,7 +113,6 @@ func New(dev Device, cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg:      cfg,
 		catalog:  cfg.Catalog,
-		programs: programs{limit: cfg.Programs},
 		pump:     pump{wake: make(chan struct{}, 1)},
 		settling: make(chan *flight, cfg.InFlight),
 		stopped:  make(chan struct{}),
@@ -122,6 +125,7 @@ func New(dev Device, cfg Config) (*Engine, error) {
 	if e.catalog == nil {
 		e.catalog = BuiltIn()
 	}
+	e.promote, e.routed = promotionConfig(e.catalog), e.catalog.Routed()
 	e.freed.L, e.written.L, e.landed.L = &e.mu, &e.mu, &e.mu
 	for i := range cfg.InFlight {
 		f := newFlight(e, i)
@@ -146,10 +150,12 @@ func (e *Engine) attach(dev Device) error {
 	if err != nil {
 		return err
 	}
+	if err := e.attachPrograms(dev); err != nil {
+		return errors.Join(err, dev.Do(func() error { m.delete(); return nil }))
+	}
 	e.dev, e.memory = dev, m
 	e.limits = deviceLimitsOf(dev)
 	e.bytes.Store(m.bytes())
-	e.programs.kept = nil
 	e.lastEnd = time.Time{}
 	for i := range e.pages {
 		e.pages[i].resident = false
@@ -178,16 +184,17 @@ func (e *Engine) Close() error {
 	e.mu.Unlock()
 	e.pump.close()
 	<-e.stopped
-	return e.dev.Do(func() error {
+	programs := e.programs.Close()
+	closeBeside(e.beside)
+	return errors.Join(programs, e.dev.Do(func() error {
 		for _, f := range e.flights {
 			for _, q := range f.queries {
 				e.dev.DeleteQuery(q)
 			}
 		}
-		e.programs.deleteAll(e.dev)
 		e.memory.delete()
 		return nil
-	})
+	}))
 }
 
 // Resident is the bytes of device memory the engine's buffers take.

@@ -29,8 +29,15 @@ type flight struct {
 
 	begin    time.Time // of Start
 	queue    *queue
+	steps    uint32    // the most loop steps a slot takes
+	opcodes  OpcodeSet // of the slots
+	hot      OpcodeSet // those that a fused kernel may have; 0: the interpreter runs it
+	picked   Picked
+	chained  Picked // the interpreter behind a fused kernel
 	geometry Geometry
 	wave     Wave
+	cold     Wave // of the chained dispatch
+	routes   routes
 	report   Report
 	err      error
 
@@ -83,6 +90,8 @@ func (f *flight) reset(begin time.Time, order *Order) {
 	f.schedule = f.schedule[:0]
 	f.entries = f.entries[:0]
 	f.results = false
+	f.steps, f.opcodes, f.hot = 0, 0, 0
+	f.routes.begin()
 	f.tallies = f.tallies[:0]
 }
 

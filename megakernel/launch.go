@@ -120,25 +120,18 @@ func (e *Engine) fill(f *flight, order *Order) {
 		return
 	}
 	q.spend(slots)
-	steps, opcodes := uint32(0), OpcodeSet(0)
 	for _, entry := range f.schedule {
 		page := &e.pages[entry.Page()]
-		steps = max(steps, page.steps)
-		opcodes |= page.opcodes
+		f.steps = max(f.steps, page.steps)
+		f.opcodes |= page.opcodes
 		f.results = f.results || page.results
 	}
+	if order.Fuse {
+		f.hot = q.promotion.hot()
+	}
 	f.sort()
-	kernel := Kernel{Kind: Interpreter, Width: order.Geometry.Width}
-	cost := e.catalog.RowCost(kernel, opcodes, steps)
-	f.geometry, report.NotApplied = legal(order.Geometry, e.limits, cost-rowIterations, e.cfg.LoopBudget)
-	f.wave = Wave{
-		Entries:      uint32(len(f.schedule)),
-		Chunk:        f.geometry.Chunk,
-		ClaimBudget:  claimBudget(f.geometry, cost-rowIterations, e.cfg.LoopBudget),
-		StepBudget:   steps,
-		Tenant:       q.tenant,
-		WindowBase:   q.base,
-		WindowLength: q.length,
+	if e.routed&f.opcodes != 0 {
+		e.route(f)
 	}
 	e.pump.add(job{flight: f})
 }

@@ -1,9 +1,6 @@
 package megakernel
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // program is a compiled interpreter of one width.
 type program struct {
@@ -38,47 +35,6 @@ func newProgram(dev Device, width, id uint32) (*program, error) {
 		p.uniforms[i] = dev.UniformLocation(id, name)
 	}
 	return p, nil
-}
-
-// programs keeps the programs used last, one for each width, the most recent first.
-type programs struct {
-	limit int
-	kept  []*program
-}
-
-// get is the program of a width, compiled if it is not kept. A new program
-// has been dispatched once with nothing to do, because drivers translate a
-// kernel at its first dispatch and that is no part of a launch's time. Called
-// on the device's thread, with the ring's buffers bound.
-func (c *programs) get(dev Device, width uint32) (*program, error) {
-	for i, p := range c.kept {
-		if p.width == width {
-			copy(c.kept[1:i+1], c.kept[:i])
-			c.kept[0] = p
-			return p, nil
-		}
-	}
-	p, err := compile(dev, width, Source(width))
-	if err != nil {
-		return nil, err
-	}
-	p.set(dev, &Wave{Chunk: width, ClaimBudget: 1})
-	dev.Dispatch(p.id, 1)
-	dev.Finish()
-	if len(c.kept) == c.limit {
-		dev.DeleteProgram(c.kept[c.limit-1].id)
-		c.kept = c.kept[:c.limit-1]
-	}
-	c.kept = slices.Insert(c.kept, 0, p)
-	return p, nil
-}
-
-// deleteAll deletes every program. Called on the device's thread.
-func (c *programs) deleteAll(dev Device) {
-	for _, p := range c.kept {
-		dev.DeleteProgram(p.id)
-	}
-	c.kept = c.kept[:0]
 }
 
 // set gives the program a wave's parameters.

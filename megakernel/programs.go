@@ -79,15 +79,15 @@ func (ps *Programs) target(main, build Device) (kernelcache.Target[Kernel, *prog
 // same meaning, and says why: the one that ran before, or an interpreter. before is
 // the zero Kernel if there is none. What is given is held until Release. The error
 // is that not one kernel can be built, or that the programs are closed.
-func (ps *Programs) Pick(want, before Kernel) (*Picked, error) {
+func (ps *Programs) Pick(want, before Kernel) (Picked, error) {
 	if !ps.store.Background() {
 		return ps.pickNow(want)
 	}
 	if p, ok := ps.store.Get(want); ok {
-		return &Picked{program: p, Kernel: want}, nil
+		return Picked{program: p, Kernel: want}, nil
 	}
 	reason := "it is being built"
-	if err := ps.store.Err(want); err != nil {
+	if err := ps.store.Failing(want); err != nil {
 		reason = "it cannot be built"
 	}
 	for _, k := range [...]Kernel{before, {Kind: Interpreter, Width: want.Width}} {
@@ -98,18 +98,23 @@ func (ps *Programs) Pick(want, before Kernel) (*Picked, error) {
 			return newPicked(p, k, want, reason), nil
 		}
 	}
-	if p := ps.standIn(want, reason); p != nil {
+	if p, ok := ps.standIn(want, reason); ok {
 		return p, nil
 	}
 	return ps.pickNow(want) // nothing has been built yet
 }
 
 // pickNow waits for a kernel, and takes an interpreter if it cannot be built.
-func (ps *Programs) pickNow(want Kernel) (*Picked, error) {
+func (ps *Programs) pickNow(want Kernel) (Picked, error) {
 	const reason = "it cannot be built"
+	if ps.store.Failing(want) != nil {
+		if p, ok := ps.standIn(want, reason); ok {
+			return p, nil
+		}
+	}
 	p, err := ps.store.Wait(context.Background(), want)
 	if err == nil {
-		return &Picked{program: p, Kernel: want}, nil
+		return Picked{program: p, Kernel: want}, nil
 	}
 	if want.Kind == Fused {
 		instead := Kernel{Kind: Interpreter, Width: want.Width}
@@ -117,34 +122,37 @@ func (ps *Programs) pickNow(want Kernel) (*Picked, error) {
 			return newPicked(p, instead, want, reason), nil
 		}
 	}
-	if p := ps.standIn(want, reason); p != nil {
+	if p, ok := ps.standIn(want, reason); ok {
 		return p, nil
 	}
-	return nil, fmt.Errorf("megakernel: kernel %s: %w", want, err)
+	return Picked{}, fmt.Errorf("megakernel: kernel %s: %w", want, err)
 }
 
-// standIn is the interpreter that was used last; nil if none is ready.
-func (ps *Programs) standIn(want Kernel, reason string) *Picked {
+// standIn is the interpreter that was used last; false if none is ready.
+func (ps *Programs) standIn(want Kernel, reason string) (Picked, bool) {
 	p, k, ok := ps.store.Any(func(k Kernel) bool { return k.Kind == Interpreter })
 	if !ok {
-		return nil
+		return Picked{}, false
 	}
-	return newPicked(p, k, want, reason)
+	return newPicked(p, k, want, reason), true
 }
 
-func newPicked(p *kernelcache.Program[*program], k, want Kernel, reason string) *Picked {
-	return &Picked{program: p, Kernel: k, Reason: fmt.Sprintf("kernel %s: %s", want, reason)}
+func newPicked(p *kernelcache.Program[*program], k, want Kernel, reason string) Picked {
+	return Picked{program: p, Kernel: k, Reason: fmt.Sprintf("kernel %s: %s", want, reason)}
 }
 
-// Picked is a program in use by a launch.
+// Picked is a program in use by a launch. The zero value is none.
 type Picked struct {
 	Kernel  Kernel // the one that is given
 	Reason  string // why it is not the wanted one; empty if it is
 	program *kernelcache.Program[*program]
 }
 
-// Release ends the use of a program.
-func (ps *Programs) Release(p *Picked) { ps.store.Release(p.program) }
+// Release ends the use of a program, and makes p none.
+func (ps *Programs) Release(p *Picked) {
+	ps.store.Release(p.program)
+	*p = Picked{}
+}
 
 // Prefetch has kernels built ahead, the first first: all that may be wanted next. It
 // returns at once. Without a second context it does nothing, since it would
@@ -174,7 +182,8 @@ func (ps *Programs) Move(main, build Device) error {
 // Close deletes the programs, none of which may be in use. It waits for the one
 // that is being built.
 func (ps *Programs) Close() error {
-	return errors.Join(ps.store.Close(), ps.warmer.close())
+	ps.store.Close()
+	return ps.warmer.close()
 }
 
 // warmer runs new programs once with nothing to do.

@@ -46,7 +46,7 @@ func newTestPrograms(t testing.TB, main, build Device, cfg ProgramsConfig) *Prog
 	return ps
 }
 
-func pick(t testing.TB, ps *Programs, want, before Kernel) *Picked {
+func pick(t testing.TB, ps *Programs, want, before Kernel) Picked {
 	t.Helper()
 	p, err := ps.Pick(want, before)
 	if err != nil {
@@ -66,7 +66,7 @@ func TestKernelThatRanBeforeRunsUntilTheWantedOneIsReady(t *testing.T) {
 	if first.Kernel != narrow || first.Reason != "" {
 		t.Fatalf("the first: %+v", first)
 	}
-	ps.Release(first)
+	ps.Release(&first)
 	for _, want := range []Kernel{wide, fused} {
 		open := gate.close()
 		for range 20 {
@@ -74,7 +74,7 @@ func TestKernelThatRanBeforeRunsUntilTheWantedOneIsReady(t *testing.T) {
 			if p.Kernel != narrow || !strings.Contains(p.Reason, want.String()) || !strings.Contains(p.Reason, "being built") {
 				t.Fatalf("while %s is built: %+v", want, p)
 			}
-			ps.Release(p)
+			ps.Release(&p)
 		}
 		open()
 		p, err := ps.store.Wait(t.Context(), want)
@@ -86,7 +86,7 @@ func TestKernelThatRanBeforeRunsUntilTheWantedOneIsReady(t *testing.T) {
 		if applied.Kernel != want || applied.Reason != "" || applied.program.Value.width != want.Width {
 			t.Errorf("after %s was built: %+v", want, applied)
 		}
-		ps.Release(applied)
+		ps.Release(&applied)
 	}
 }
 
@@ -134,12 +134,12 @@ func TestInterpreterStandsInForAKernelThatCannotBeBuilt(t *testing.T) {
 			if p.Kernel != (Kernel{Kind: Interpreter, Width: 32}) || !strings.Contains(p.Reason, "cannot be built") {
 				t.Errorf("%+v", p)
 			}
-			ps.Release(p)
-			p = pick(t, ps, fused, p.Kernel)
+			ps.Release(&p)
+			p = pick(t, ps, fused, Kernel{})
 			if p.Kernel.Kind != Interpreter || !strings.Contains(p.Reason, "cannot be built") {
 				t.Errorf("again: %+v", p)
 			}
-			ps.Release(p)
+			ps.Release(&p)
 			if st := ps.Stats(); st.Failed != 1 || ps.Err(fused) == nil {
 				t.Errorf("%+v, %v: want one try", st, ps.Err(fused))
 			}
@@ -156,7 +156,7 @@ func TestWithoutASecondContextALaunchGetsWhatItWants(t *testing.T) {
 		if p.Kernel != want || p.Reason != "" {
 			t.Errorf("%+v", p)
 		}
-		ps.Release(p)
+		ps.Release(&p)
 	}
 	ps.Prefetch(Kernel{Kind: Interpreter, Width: 128})
 	if st := ps.Stats(); st.Built != 2 || st.Waiting != 0 {

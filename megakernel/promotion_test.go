@@ -7,31 +7,22 @@ import (
 	"ringmaster/ring"
 )
 
-func TestHotOpcodesOfAQueueGetAFusedKernel(t *testing.T) {
+func TestHotOpcodesAreThoseWithTheShare(t *testing.T) {
 	cfg := promotionConfig(BuiltIn())
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	g := Geometry{Width: 64, Groups: 4, Chunk: 256}
 	var p promotion
-	if k := p.kernel(g, true); k != (Kernel{Kind: Interpreter, Width: 64}) {
-		t.Errorf("before anything ran: %s", k)
+	if p.hot() != 0 {
+		t.Errorf("before anything ran: %x", p.hot())
 	}
 	var counts [ring.OpcodeBins]uint32
 	counts[OpAdd], counts[OpStore], counts[OpCopy] = 700, 280, 20
 	for range cfg.MinDwell {
 		p.settle(cfg, &counts, nil)
 	}
-	want, _ := FusedKernel(g, NewOpcodeSet(OpAdd, OpStore))
-	if k := p.kernel(g, true); k != want {
-		t.Errorf("hot: %s, want %s", k, want)
-	}
-	if k := p.kernel(g, false); k.Kind != Interpreter {
-		t.Errorf("interpreter mode: %s", k)
-	}
-	// No fused kernel has so long a chunk.
-	if k := p.kernel(Geometry{Width: 1, Groups: 1, Chunk: 4096}, true); k.Kind != Interpreter {
-		t.Errorf("chunk of 4096 rows: %s", k)
+	if p.hot() != NewOpcodeSet(OpAdd, OpStore) {
+		t.Errorf("hot %x", p.hot())
 	}
 }
 
@@ -53,12 +44,12 @@ func TestFencesAndFaultsAreNeverHot(t *testing.T) {
 func TestRoutesGroupSlotsByTenantTicketAndOpcode(t *testing.T) {
 	var r routes
 	for range 2 { // the second launch has the same and nothing of the first
-		r.begin(NewOpcodeSet(OpAdd, OpStore))
+		r.begin()
 		for _, s := range []struct {
 			tenant, ticket, ahead uint32
 			op                    Opcode
 		}{
-			{1, 7, 0, OpAdd}, {1, 7, 1, OpAdd}, {1, 7, 2, OpAdd}, {2, 7, 0, OpAdd}, {1, 7, 0, OpStore}, {1, 7, 0, OpCopy},
+			{1, 7, 0, OpAdd}, {1, 7, 1, OpAdd}, {1, 7, 2, OpAdd}, {2, 7, 0, OpAdd}, {1, 7, 0, OpStore},
 		} {
 			r.add(s.tenant, &ring.Slot{Opcode: uint32(s.op), Args: [ring.ArgWords]uint32{s.ticket, s.ahead}})
 		}
@@ -87,7 +78,6 @@ func TestHotWindowsPromoteTheOpcodesOfTheirTickets(t *testing.T) {
 	}
 	cfg.MaxHot = 3
 	var r routes
-	r.begin(NewOpcodeSet(OpLoad))
 	for ticket := range uint32(5) {
 		for i := range uint32(4) {
 			r.add(0, &ring.Slot{Opcode: uint32(OpLoad), Args: [ring.ArgWords]uint32{ticket, i & 1}})

@@ -94,7 +94,12 @@ func (e *Engine) runPump() {
 		j, ok, open := e.pump.take()
 		switch {
 		case ok && j.flight != nil:
-			if err := e.dev.Do(j.flight.submit); err != nil {
+			err := e.shape(j.flight)
+			if err == nil {
+				err = e.dev.Do(j.flight.submit)
+			}
+			if err != nil {
+				e.unpick(j.flight)
 				j.flight.err = err
 				e.settling <- j.flight
 			} else {
@@ -113,6 +118,7 @@ func (e *Engine) runPump() {
 			if f.err = err; err == nil {
 				f.err = e.dev.Do(f.fetch)
 			}
+			e.unpick(f)
 			flying = append(flying[:0], flying[1:]...)
 			e.settling <- f
 		case !open:
@@ -147,11 +153,6 @@ func (e *Engine) newPoll() func(f *flight) (done bool, err error) {
 func (e *Engine) submitWave(f *flight) error {
 	m, dev := e.memory, e.dev
 	m.bindWave(f.index)
-	p, err := e.programs.get(dev, f.geometry.Width)
-	if err != nil {
-		return err
-	}
-	f.report.Fingerprint = p.fingerprint
 	f.runs(func(first, n, _ int) {
 		m.uploadStatuses(first*ring.PageSlots, e.pool.Statuses(first, n))
 	})
@@ -161,12 +162,16 @@ func (e *Engine) submitWave(f *flight) error {
 
 	timed := dev.Supports("timestamp") && !m.direct
 	f.submitted = time.Now()
+	p := f.picked.program.Value
 	p.set(dev, &f.wave)
 	if timed {
 		dev.Timestamp(e.query(f, 0))
 	}
 	dev.Dispatch(p.id, f.geometry.Groups)
 	dev.CommandBarrier()
+	if f.picked.Kernel.Kind == Fused {
+		e.chain(f)
+	}
 	if timed {
 		dev.Timestamp(e.query(f, 1))
 	}
@@ -179,6 +184,17 @@ func (e *Engine) submitWave(f *flight) error {
 		return fmt.Errorf("dispatch: %w", err)
 	}
 	return nil
+}
+
+// chain dispatches the interpreter on the cold list that a fused kernel leaves, with
+// as many workgroups as that kernel said. Called on the device's thread.
+func (e *Engine) chain(f *flight) {
+	m, p := e.memory, f.chained.program.Value
+	m.bindScheduleOf(f.index, true)
+	p.set(e.dev, &f.cold)
+	control, _ := m.place(ring.BindControl, f.index)
+	e.dev.DispatchIndirect(p.id, m.buffers[ring.BindControl], control+ring.ColdDispatchOffset)
+	e.dev.CommandBarrier()
 }
 
 // query is one of a flight's two timestamp queries, made at its first use.

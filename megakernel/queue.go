@@ -21,6 +21,13 @@ type queue struct {
 	waiting [ring.Priorities]fifo
 	pages   ring.Queue
 
+	// What ran last, for a wave whose kernel is not ready: the pump's.
+	kernel   Kernel
+	cold     Kernel
+	geometry Geometry
+
+	promotion promotion
+
 	ending   int           // batches withdrawn and not finished
 	finished []BatchResult // finished outside a wave, for the next report
 	quota    bucket

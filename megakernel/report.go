@@ -1,6 +1,9 @@
 package megakernel
 
-import "ringmaster/ring"
+import (
+	"ringmaster/megakernel/kernelcache/hotset"
+	"ringmaster/ring"
+)
 
 // Order is one launch to run.
 type Order struct {
@@ -10,6 +13,7 @@ type Order struct {
 	Geometry   Geometry
 	BatchDepth uint32 // most slots of the launch; 0: as many as there are
 	InFlight   uint32 // most waves in flight with this one; 0: Config.InFlight
+	Fuse       bool   // a fused kernel may run it, if the queue has hot opcodes
 }
 
 // TimeSource says which clock measured a launch.
@@ -39,7 +43,7 @@ type Report struct {
 	Queue       string
 	Recommended Geometry // what the order asked for
 	Applied     Geometry // what the device says it ran; zero if nothing was dispatched
-	NotApplied  string   // why Applied differs from Recommended, empty if it does not
+	NotApplied  string   // why Applied differs from Recommended, or Kernel from Wanted; empty if nothing does
 	ElapsedNs   uint64   // time of the dispatch; by the host's clock, without the time behind waves before it
 	TimeSource  TimeSource
 	IdleNs      uint64 // from the end of the dispatch before to this one's begin, 0 for the first and behind another
@@ -53,6 +57,10 @@ type Report struct {
 	Finished    []BatchResult
 	Pending     int      // slots of the queue still to run
 	Fingerprint [32]byte // BLAKE3-256 of the kernel source; zero if none was compiled
+
+	Wanted    Kernel          // the kernel that Recommended and the hot opcodes ask for
+	Kernel    Kernel          // the one that ran; NotApplied says why if it is another
+	Promotion hotset.Decision // what the queue's launches, this one included, make hot, and why
 }
 
 // minDeviceNs is the shortest elapsed-time reading that is believed. Software

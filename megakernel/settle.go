@@ -87,6 +87,8 @@ func (e *Engine) settle(f *flight) {
 		f.tallies[i] = tally{}
 	}
 	q.stats.add(report)
+	q.promotion.settle(e.promote, &report.Opcodes, f.routes.windows)
+	report.Promotion = q.promotion.decision
 	err := e.returnPages(f)
 	e.dropEnded(q)
 	e.madeRoom()

@@ -35,9 +35,7 @@ func (s *Store[K, V]) BuildOne() bool {
 func (s *Store[K, V]) step() bool {
 	s.onTurn.Lock()
 	defer s.onTurn.Unlock()
-	if err := s.bury(); err != nil {
-		s.cfg.Log.Debug("kernelcache: deleting programs", "err", err)
-	}
+	defer s.bury()
 	s.mu.Lock()
 	next, ok := s.queue.pop()
 	if !ok {
@@ -78,7 +76,7 @@ func (s *Store[K, V]) settle(key K, p *Program[V], err error, device uint64) {
 	}
 	if err != nil {
 		s.stats.Failed++
-		if s.failures.add(key, err, time.Now()) && !lost(err) {
+		if s.failures.add(key, err, time.Now(), s.stats.Failed) && !lost(err) {
 			s.cfg.Log.Warn("kernelcache: kernel cannot be built; launches go on without it", "kernel", s.cfg.Name(key), "err", err)
 		}
 		return

@@ -39,18 +39,21 @@ func (s *Store[K, V]) byUse() []K {
 }
 
 // bury deletes the programs that were evicted. Called with onTurn held.
-func (s *Store[K, V]) bury() error {
+func (s *Store[K, V]) bury() {
 	s.mu.Lock()
 	dead, dev := s.dead, s.target.Device
 	s.dead = nil
 	s.mu.Unlock()
 	if len(dead) == 0 {
-		return nil
+		return
 	}
-	return dev.Do(func() error {
+	err := dev.Do(func() error {
 		for _, id := range dead {
 			dev.DeleteProgram(id)
 		}
 		return nil
 	})
+	if err != nil {
+		s.cfg.Log.Debug("kernelcache: deleting programs", "err", err)
+	}
 }

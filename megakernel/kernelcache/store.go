@@ -123,10 +123,11 @@ func (s *Store[K, V]) Release(p *Program[V]) {
 }
 
 // Wait gives a program that is held until Release, and waits for it to be
-// built, if need be on the calling goroutine. The error is that of the build, also one
-// remembered from a short time ago.
+// built, if need be on the calling goroutine. The error is that of the build. A
+// build that failed a short time ago is tried again, since somebody waits.
 func (s *Store[K, V]) Wait(ctx context.Context, key K) (*Program[V], error) {
-	for {
+	var before uint64 // failures of any key when the wait began
+	for tried := false; ; tried = true {
 		s.mu.Lock()
 		if s.closed {
 			s.mu.Unlock()
@@ -135,7 +136,7 @@ func (s *Store[K, V]) Wait(ctx context.Context, key K) (*Program[V], error) {
 		p := s.hold(key)
 		var err error
 		if p == nil {
-			err = s.ask(key, waited)
+			err = s.askFor(key, &before, tried)
 		}
 		changed, background := s.changed, s.target.Background
 		s.mu.Unlock()
@@ -183,6 +184,14 @@ func (s *Store[K, V]) Err(key K) error {
 		return known.err
 	}
 	return nil
+}
+
+// Failing is why a key is not built when Get or Prefetch ask for it, because its
+// last build failed a short time ago; else nil.
+func (s *Store[K, V]) Failing(key K) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failures.pending(key, time.Now())
 }
 
 // Ready says whether Get would give a program, and does nothing about it.
@@ -237,7 +246,7 @@ func (s *Store[K, V]) Move(target Target[K, V]) {
 
 // Close ends the goroutine after the build under way, if there is one, and deletes
 // every program. Programs must not be in use any more. Closing twice is allowed.
-func (s *Store[K, V]) Close() error {
+func (s *Store[K, V]) Close() {
 	s.mu.Lock()
 	already := s.closed
 	s.closed = true
@@ -254,7 +263,7 @@ func (s *Store[K, V]) Close() error {
 	s.onTurn.Lock()
 	defer s.onTurn.Unlock()
 	if already {
-		return nil
+		return
 	}
 	s.mu.Lock()
 	for key, p := range s.ready {
@@ -262,7 +271,7 @@ func (s *Store[K, V]) Close() error {
 		delete(s.ready, key)
 	}
 	s.mu.Unlock()
-	return s.bury()
+	s.bury()
 }
 
 // hold finds a program and holds it. Called with mu held.
@@ -290,7 +299,7 @@ func (s *Store[K, V]) ask(key K, u urgency) error {
 	if s.building != nil && *s.building == key {
 		return nil
 	}
-	if err := s.failures.pending(key, time.Now()); err != nil {
+	if err := s.failures.pending(key, time.Now()); err != nil && u != waited {
 		return fmt.Errorf("kernelcache: %s: %w", s.cfg.Name(key), err)
 	}
 	in, displaced := s.queue.push(key, u)
@@ -311,6 +320,17 @@ func (s *Store[K, V]) press() {
 	case s.hurry <- struct{}{}:
 	default:
 	}
+}
+
+// askFor does the same for Wait: it fails if the key's build has failed since
+// before, which it sets on the first try. Called with mu held.
+func (s *Store[K, V]) askFor(key K, before *uint64, tried bool) error {
+	if !tried {
+		*before = s.stats.Failed
+	} else if known := s.failures.failures[key]; known != nil && known.serial > *before {
+		return fmt.Errorf("kernelcache: %s: %w", s.cfg.Name(key), known.err)
+	}
+	return s.ask(key, waited)
 }
 
 // signal wakes the goroutine.

@@ -3,6 +3,7 @@ package kernelcache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -193,8 +194,8 @@ func TestFailureIsReportedOnceAndNotTriedAtEveryLaunch(t *testing.T) {
 		if err := w.Err("bad"); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("Err: %v", err)
 		}
-		if _, err := w.Wait(context.Background(), "bad"); err == nil || !strings.Contains(err.Error(), "kernel bad") {
-			t.Errorf("Wait: %v", err)
+		if err := w.Failing("bad"); err == nil {
+			t.Error("Failing says nothing")
 		}
 		// Tries come after 5, 10, 20, ... seconds.
 		for try, pause := range []time.Duration{5, 10, 20, 40} {
@@ -225,10 +226,29 @@ func TestFailureIsReportedOnceAndNotTriedAtEveryLaunch(t *testing.T) {
 		if !w.Ready("bad") || w.Err("bad") != nil {
 			t.Errorf("ready %v, err %v after the compiler took it", w.Ready("bad"), w.Err("bad"))
 		}
+		if w.Failing("bad") != nil {
+			t.Error("still failing")
+		}
 		if st := w.Stats(); st.Failed != 6 || st.Failing != 0 {
 			t.Errorf("%+v", st)
 		}
 	})
+}
+
+// TestWhoWaitsHasItTriedAtOnce, however often it failed, and gets the error of that try.
+func TestWhoWaitsHasItTriedAtOnce(t *testing.T) {
+	dev := newFake()
+	dev.refuse = func(string) error { return fmt.Errorf("try %d", len(dev.compiled)) }
+	w := openWorld(t, dev, false)
+	defer w.close(t)
+	for try := range 4 {
+		want := fmt.Sprintf("kernel a: try %d", try+1)
+		if _, err := w.Wait(context.Background(), "a"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	dev.refuse = nil
+	w.wait(t, "a")
 }
 
 func TestFailuresAreBounded(t *testing.T) {
@@ -310,8 +330,8 @@ func TestWaitEndsWithItsContextAndWithTheStore(t *testing.T) {
 		if _, err := w.Wait(context.Background(), "a"); !errors.Is(err, ErrClosed) {
 			t.Errorf("Wait after Close: %v", err)
 		}
-		if w.Prefetch("a") != 1 || w.Close() != nil {
-			t.Error("Prefetch or Close after Close")
+		if w.Prefetch("a") != 1 {
+			t.Error("Prefetch after Close")
 		}
 		if got := dev.sources(); len(got) != 1 {
 			t.Errorf("built %v, want what was under way and nothing else", got)
