@@ -78,6 +78,8 @@ const (
 	DrainSlots = 1 << 20
 	DrainRuns  = 5
 	DrainWords = 8
+
+	warmRuns = 2
 )
 
 // DrainGeometries is a small product of widths, groups and chunks that shows
@@ -102,7 +104,7 @@ func DrainBench(dev Device, cfg DrainConfig) ([]DrainResult, error) {
 		if err != nil {
 			return err
 		}
-		defer b.memory.delete()
+		defer b.delete()
 		for _, g := range cfg.Geometries {
 			if fit, _ := legal(g, deviceLimitsOf(dev), 1, DefaultLoopBudget); fit != g {
 				continue
@@ -125,6 +127,11 @@ func DrainBench(dev Device, cfg DrainConfig) ([]DrainResult, error) {
 // caches and less than a GPU's, with a word of its own for each of many slots.
 const drainHeapWords = 1 << 20
 
+// drainAddresses is how many words slots name, with room behind each for an opcode
+// that reads several. It is a multiple of 3 and of 4, so that a word is only
+// loaded, only stored or only added to.
+const drainAddresses = drainHeapWords - 256
+
 // drain is the benchmark's ring.
 type drain struct {
 	dev      Device
@@ -132,9 +139,22 @@ type drain struct {
 	catalog  *Catalog
 	memory   *memory
 	pages    int
-	statuses []ring.Status
+	pristine uint32        // a buffer of the status words before a run
+	statuses []ring.Status // what a run left
+	results  []uint32
 	control  []ring.Control
 }
+
+// delete frees the ring.
+func (b *drain) delete() {
+	if b.pristine != 0 {
+		b.dev.DeleteBuffer(b.pristine)
+	}
+	b.memory.delete()
+}
+
+// initialHeapWord is a word of the heap before the first run.
+func initialHeapWord(i int) uint32 { return uint32(i)*2654435761 + 12345 }
 
 func newDrain(dev Device, cfg *DrainConfig, pages int) (*drain, error) {
 	b := &drain{dev: dev, cfg: cfg, catalog: BuiltIn(), pages: pages, control: make([]ring.Control, 1)}
@@ -152,7 +172,7 @@ func newDrain(dev Device, cfg *DrainConfig, pages int) (*drain, error) {
 		s := &slots[i]
 		s.Opcode = uint32(b.opcode(i))
 		s.Sequence = uint32(i)
-		s.Args[0] = uint32(i % (drainHeapWords - 256))
+		s.Args[0] = uint32(i % drainAddresses)
 		s.Args[1] = s.Args[0]
 	}
 	write(b.memory, ring.BindSlots, 0, slots)
@@ -161,10 +181,21 @@ func newDrain(dev Device, cfg *DrainConfig, pages int) (*drain, error) {
 		schedule[i] = ring.NewEntry(uint32(i), ring.PageSlots)
 	}
 	write(b.memory, ring.BindSchedule, 0, schedule)
+	heap := make([]uint32, drainHeapWords)
+	for i := range heap {
+		heap[i] = initialHeapWord(i)
+	}
+	write(b.memory, ring.BindHeap, 0, heap)
 	b.statuses = make([]ring.Status, len(slots))
+	b.results = make([]uint32, len(slots))
 	for i := range b.statuses {
 		b.statuses[i] = ring.NewStatus(ring.Published)
 	}
+	if b.pristine, err = dev.NewBuffer(len(slots) * ring.WordBytes); err != nil {
+		b.delete()
+		return nil, err
+	}
+	dev.WriteBuffer(b.pristine, 0, bytesOf(b.statuses))
 	b.memory.bind()
 	return b, dev.Check()
 }
@@ -225,7 +256,25 @@ func (b *drain) sides(g Geometry) (subject, yardstick contestant, err error) {
 	return subject, yardstick, err
 }
 
-// measure alternates the two sides. The first pair of runs warms up.
+// verify reads what a run of the subject left and reports the first wrong
+// status or loaded word.
+func (b *drain) verify() error {
+	read(b.memory, ring.BindStatus, 0, b.statuses)
+	read(b.memory, ring.BindResults, 0, b.results)
+	done := ring.NewStatus(ring.Published).Attempted().With(ring.Done)
+	for i, status := range b.statuses {
+		if status != done {
+			return fmt.Errorf("slot %d is %s", i, status)
+		}
+		if want := initialHeapWord(i % drainAddresses); b.opcode(i) == OpLoad && b.results[i] != want {
+			return fmt.Errorf("slot %d loaded %d, want %d", i, b.results[i], want)
+		}
+	}
+	return b.dev.Check()
+}
+
+// measure alternates the two sides and checks what the subject's first run
+// left. The first pairs of runs warm up.
 func (b *drain) measure(g Geometry) (DrainResult, error) {
 	r := DrainResult{Geometry: g, Slots: b.pages * ring.PageSlots}
 	subject, yardstick, err := b.sides(g)
@@ -238,8 +287,11 @@ func (b *drain) measure(g Geometry) (DrainResult, error) {
 		return r, err
 	}
 	var ns, yardNs []uint64
-	for run := range b.cfg.Runs + 1 {
+	for run := range b.cfg.Runs + warmRuns {
 		t, err := b.run(g, &subject)
+		if err == nil && run == 0 {
+			err = b.verify()
+		}
 		if err != nil {
 			return r, err
 		}
@@ -248,7 +300,7 @@ func (b *drain) measure(g Geometry) (DrainResult, error) {
 			return r, err
 		}
 		r.TimeSource = t.source
-		if run > 0 {
+		if run >= warmRuns {
 			ns, yardNs = append(ns, t.elapsedNs), append(yardNs, y.elapsedNs)
 		}
 	}
@@ -270,7 +322,7 @@ func (b *drain) run(g Geometry, side *contestant) (timing, error) {
 	}
 	clear(b.control)
 	write(b.memory, ring.BindControl, 0, b.control)
-	write(b.memory, ring.BindStatus, 0, b.statuses)
+	b.dev.CopyBuffer(b.pristine, 0, b.memory.buffers[ring.BindStatus], 0, len(b.statuses)*ring.WordBytes)
 	b.memory.bindSchedule(false)
 	b.dev.Finish()
 	t := timing{begin: time.Now()}

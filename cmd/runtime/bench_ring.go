@@ -16,19 +16,22 @@ const (
 	hardwareWords = 40
 )
 
-func hardwareGeometries() (list []megakernel.Geometry) {
-	for _, width := range []uint32{256, 512, 1024} {
-		for _, groups := range []uint32{264, 528, 1056} {
-			for _, rows := range []uint32{1, 4, 8} {
-				list = append(list, megakernel.Geometry{Width: width, Groups: groups, Chunk: width * rows})
-			}
-		}
-	}
-	// One chunk for each workgroup: no tickets at all.
-	for _, g := range []megakernel.Geometry{{Width: 256, Groups: 4096, Chunk: 1024}, {Width: 512, Groups: 2048, Chunk: 2048}, {Width: 512, Groups: 512, Chunk: 512}, {Width: 256, Groups: 1024, Chunk: 256}} {
-		list = append(list, g)
-	}
-	return list
+// hardwareGeometries are those among which the best ones for a large ring were
+// found. Groups times chunk of the last ones covers it, so they take no tickets.
+var hardwareGeometries = []megakernel.Geometry{
+	{Width: 256, Groups: 528, Chunk: 1024}, {Width: 256, Groups: 1056, Chunk: 1024}, {Width: 256, Groups: 1056, Chunk: 2048},
+	{Width: 512, Groups: 264, Chunk: 4096}, {Width: 512, Groups: 528, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 4096},
+	{Width: 1024, Groups: 132, Chunk: 4096}, {Width: 1024, Groups: 264, Chunk: 1024}, {Width: 1024, Groups: 264, Chunk: 4096},
+	{Width: 1024, Groups: 264, Chunk: 8192},
+	{Width: 256, Groups: 4096, Chunk: 1024}, {Width: 512, Groups: 2048, Chunk: 2048}, {Width: 1024, Groups: 1024, Chunk: 4096},
+}
+
+// smallGeometries likewise, for a small ring.
+var smallGeometries = []megakernel.Geometry{
+	{Width: 256, Groups: 264, Chunk: 1024}, {Width: 256, Groups: 528, Chunk: 256}, {Width: 512, Groups: 264, Chunk: 512},
+	{Width: 1024, Groups: 132, Chunk: 1024}, {Width: 1024, Groups: 264, Chunk: 1024},
+	{Width: 256, Groups: 1024, Chunk: 256}, {Width: 512, Groups: 512, Chunk: 512}, {Width: 512, Groups: 256, Chunk: 1024},
+	{Width: 1024, Groups: 256, Chunk: 1024}, {Width: 1024, Groups: 128, Chunk: 2048},
 }
 
 // benchRing times draining a ring of resident slots by several kernels and
@@ -38,7 +41,7 @@ func benchRing(device *glcompute.Device, slots int, report *benchReport) error {
 	cfg := megakernel.DrainConfig{Slots: slots, Runs: megakernel.DrainRuns, Geometries: megakernel.DrainGeometries(), Words: megakernel.DrainWords}
 	batches := []int{0}
 	if hardware {
-		cfg.Geometries, cfg.Words, cfg.Runs = hardwareGeometries(), hardwareWords, 15
+		cfg.Geometries, cfg.Words, cfg.Runs = hardwareGeometries, hardwareWords, 15
 		batches = []int{1, 2, 4}
 	}
 	if slots == 0 {
@@ -59,7 +62,7 @@ func benchRing(device *glcompute.Device, slots int, report *benchReport) error {
 		}
 		if hardware && slots == 0 {
 			small := cfg
-			small.Slots = hardwareSmall
+			small.Slots, small.Geometries = hardwareSmall, smallGeometries
 			if err := drainRows(device, small, batchName("ring/fused4-small", batch), bare, report); err != nil {
 				return err
 			}
