@@ -36,33 +36,35 @@ const (
 // cell is where the records of one queue are folded. Publishers fold under the
 // lock, actors take from it. It keeps its values when an actor panics.
 type cell struct {
-	mu sync.Mutex
-
+	// What every queue record reads and writes lies together.
+	mu       sync.Mutex
 	sources  [4]source // by kind: queue, graph, priority, launch
 	queue    telemetry.Queue
-	graph    telemetry.Graph
-	priority telemetry.Priority
+	records  SequenceRange // triggers since the last take
+	accepted uint64        // records
+	folded   uint64
+	touched  uint64 // tick of the last accepted record or submission
 
 	requeuesReported uint64 // last value of the publisher's counter
 	executedReported uint64
 	requeues         uint64 // all of them, over all incarnations and launches
 	executed         uint64
-	requeuesDecided  uint64 // part of requeues that a published decision has seen
-	requeuesTaken    uint64 // part of requeues that the decision on its way has seen
 
+	pacer      pacer
+	dirty      bool   // something newer than the last take
+	deciding   bool   // a wake is pending or a decision is on its way
+	hasBacklog bool   // backlog is known
 	backlog    uint32 // slots submitted here and not finished
-	hasBacklog bool
 
-	records SequenceRange // triggers since the last take
+	requeuesDecided uint64 // part of requeues that a published decision has seen
+	requeuesTaken   uint64 // part of requeues that the decision on its way has seen
+
+	graph    telemetry.Graph
+	priority telemetry.Priority
+
 	seen    SequenceRange // of the last take
 	replies []string      // waiting for a decision
 	taken   int           // how many of replies are on their way with one
-
-	dirty    bool   // something newer than the last take
-	deciding bool   // a wake is pending or a decision is on its way
-	accepted uint64 // records
-	folded   uint64
-	pacer    pacer
 
 	timings   []timing  // since the tuner actor looked
 	outcomes  []outcome // since the policy actor looked
@@ -71,7 +73,6 @@ type cell struct {
 	ranking   bool      // a prioritized message is pending
 
 	launches launchTotals
-	touched  uint64 // tick of the last accepted record or submission
 }
 
 // view is what a decision sees of a cell.

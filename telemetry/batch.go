@@ -21,6 +21,9 @@ func (d *Decoder) Flat(payload []byte, limits CheckLimits) ([]Flat, bool) {
 	if len(payload) == 0 || len(payload) > limits.MaxBytes || limits.MaxString < maxFixStr || limits.MaxDepth < 1 {
 		return nil, false
 	}
+	if d.shapes == nil {
+		d.shapes = new(shapeTable)
+	}
 	records, items := d.flats[:0], 0
 	for i := 0; i < len(payload); {
 		if len(records) == limits.MaxRecords {

@@ -16,7 +16,7 @@ type Decoder struct {
 	bound  [KindRejected + 1]*binding // to into
 	names  interner
 	tokens tokenCache
-	shapes shapeTable
+	shapes *shapeTable // from the first call of Flat on
 	flats  []Flat
 }
 

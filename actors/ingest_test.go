@@ -1,0 +1,118 @@
+package actors
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+
+	"ringmaster/telemetry"
+)
+
+// flatOf is the record as the decoder of whole payloads would leave it.
+func flatOf(queue string, r *telemetry.Record) telemetry.Flat {
+	f := telemetry.Flat{Header: r.Header, Place: uint16(telemetry.TokenPlace(queue)), Queue: r.Queue, Graph: r.Graph}
+	f.Header.Queue = queue
+	return f
+}
+
+// TestFlatRecordsAreFoldedLikeOthers folds the same records both ways, with
+// stale numbers, rewound counters and publishers that come and go.
+func TestFlatRecordsAreFoldedLikeOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var one, other cell
+		for tick := range rapid.IntRange(1, 40).Draw(t, "records") {
+			incarnation, seq := rapid.Uint64Range(1, 3).Draw(t, "incarnation"), rapid.Uint64Range(1, 20).Draw(t, "seq")
+			value := rapid.Uint32Range(0, 5).Draw(t, "value")
+			r := queueRecord(incarnation, seq, value)
+			r.Queue.RequeueCount = uint64(value)
+			if rapid.Bool().Draw(t, "all") {
+				r.Queue.Has = telemetry.HasAllQueue
+			}
+			if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
+				r = graphRecord(incarnation, seq, value)
+			}
+			f := flatOf("q", r)
+			w1, err1 := one.fold(r, "", uint64(tick))
+			w2, err2 := other.foldFlat(&f, uint64(tick))
+			if w1 != w2 || !errors.Is(err1, err2) || !reflect.DeepEqual(&one, &other) {
+				t.Fatalf("%+v: wakes %b and %b, errors %v and %v\n%+v\n%+v", r.Header, w1, w2, err1, err2, &one, &other)
+			}
+			if rapid.IntRange(0, 4).Draw(t, "decide") == 0 && w1&wakeDecision != 0 {
+				one.take()
+				other.take()
+				one.decided()
+				other.decided()
+			}
+		}
+	})
+}
+
+func TestFlatRecordsThatAreRefusedDoNotHoldUpTheOthers(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.Incarnation, cfg.MaxQueues = 99, 2
+	s, err := New(cfg, newCountingPublisher())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	refused := make(map[int]error)
+	note := func(place int, why error) { refused[place] = why }
+	records := []telemetry.Flat{
+		flatOf("a", queueRecord(7, 1, 1)), flatOf("b", queueRecord(7, 1, 2)),
+		flatOf("a", queueRecord(7, 1, 3)), // again
+		flatOf("b", queueRecord(7, 2, 4)),
+		flatOf("c", queueRecord(7, 1, 5)), // one queue too many
+		flatOf("a", queueRecord(7, 2, 6)),
+	}
+	if n := s.IngestFlat("gpu0", records, note); n != 4 {
+		t.Errorf("%d taken, want 4", n)
+	}
+	if len(refused) != 2 || !errors.Is(refused[2], ErrStale) || !errors.Is(refused[4], ErrQueueLimit) {
+		t.Errorf("refused: %v", refused)
+	}
+	if got := s.Stats(); got.Records != 4 || got.RecordsRefused != 2 || got.Queues != 2 {
+		t.Errorf("stats: %+v", got)
+	}
+	for queue, length := range map[string]uint32{"a": 6, "b": 4} {
+		s.mu.RLock()
+		f := s.family("gpu0", queue)
+		s.mu.RUnlock()
+		if v := f.cell.take(); v.queue.QueueLen != length {
+			t.Errorf("queue %s has length %d, want the newest, %d", queue, v.queue.QueueLen, length)
+		}
+	}
+	s.Close()
+	clear(refused)
+	if n := s.IngestFlat("gpu0", records[:2], note); n != 0 || !errors.Is(refused[0], ErrClosed) || !errors.Is(refused[1], ErrClosed) {
+		t.Errorf("after the end %d taken, refused %v", n, refused)
+	}
+}
+
+// A queue that was forgotten may be remembered at either of two places.
+func TestForgottenQueueTakesNoFlatRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSystem(t, newCountingPublisher())
+		defer s.Close()
+		for seq := range uint64(4) {
+			r := flatOf("q", queueRecord(7, 1+seq, 1))
+			r.Place ^= uint16(seq / 2)
+			if n := s.IngestFlat("gpu0", []telemetry.Flat{r}, func(_ int, why error) { t.Error(why) }); n != 1 {
+				t.Fatal("not taken")
+			}
+			synctest.Wait() // until it has decided
+			s.mu.Lock()
+			f := s.family("gpu0", "q")
+			if f == nil || f.counts().Records != 1 {
+				t.Fatal("the record went to a queue that is forgotten")
+			}
+			if !f.leave() {
+				t.Fatal("the queue is at work")
+			}
+			s.remove(f)
+			s.mu.Unlock()
+		}
+	})
+}
