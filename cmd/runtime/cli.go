@@ -20,6 +20,8 @@ type cli struct {
 	Publish publishCmd `cmd:"" help:"Publish telemetry: the bundled trace, or JSON lines from standard input."`
 	Watch   watchCmd   `cmd:"" help:"Print recommendations as they arrive, as a table or as JSON lines."`
 	Replay  replayCmd  `cmd:"" help:"Make the decisions of a log again, compare two logs, or explain a decision."`
+	Exec    execCmd    `cmd:"" help:"Run slots on uploaded data on this machine's GPU and print what they leave."`
+	Opcodes opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
 	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
 	Bench   benchCmd   `cmd:"" help:"Measure a part beside its yardstick, in one run."`
 	Version versionCmd `cmd:"" help:"Print version and build information."`

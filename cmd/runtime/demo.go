@@ -21,6 +21,7 @@ type demoCmd struct {
 	glFlags
 	policyFlags
 	decisionLogFlags
+	opcodeFlags
 	Speed      float64       `default:"60" help:"Seconds of the trace in one second."`
 	Limit      time.Duration `placeholder:"DURATION" help:"Stop at this moment of the trace instead of its end."`
 	FaultEvery int           `placeholder:"N" help:"Let every N-th slot of queue decode address outside its window."`
@@ -36,7 +37,11 @@ func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if c.Speed <= 0 {
 		return fmt.Errorf("--speed %v: must be larger than 0", c.Speed)
 	}
-	d, err := c.start(ctx, log)
+	opcodes, err := c.opcodeFlags.load()
+	if err != nil {
+		return err
+	}
+	d, err := c.start(ctx, opcodes, log)
 	if err != nil {
 		return err
 	}
@@ -86,7 +91,7 @@ type demo struct {
 	stops      []func()
 }
 
-func (c *demoCmd) start(ctx context.Context, log *slog.Logger) (_ *demo, err error) {
+func (c *demoCmd) start(ctx context.Context, opcodes *opcodeSet, log *slog.Logger) (_ *demo, err error) {
 	d := &demo{observer: newObserver()}
 	defer func() {
 		if err != nil {
@@ -109,9 +114,12 @@ func (c *demoCmd) start(ctx context.Context, log *slog.Logger) (_ *demo, err err
 		return nil, err
 	}
 	d.stops = append(d.stops, func() { device.Close() })
+	if err := opcodes.compile(device); err != nil {
+		return nil, err
+	}
 	d.node, err = startNode(ctx, nodeConfig{
 		nats: connect("demo runtime"), policy: c.policyFlags.config(), worker: demoWorker, device: device, log: log,
-		decisions: c.decisionLogFlags,
+		decisions: c.decisionLogFlags, opcodes: opcodes.catalog,
 	})
 	if err != nil {
 		return nil, err

@@ -26,9 +26,12 @@ type launchOrder struct {
 	settled func(actors.Report)
 }
 
-// newEngine makes a ring on a device and closes the device with it.
-func newEngine(device gpu, keeper rebuilder, watchdog *watchdog) (*engine, error) {
-	ring, err := megakernel.New(device, megakernel.DefaultConfig())
+// newEngine makes a ring of some opcodes, nil for the built-in ones, on a
+// device and closes the device with it.
+func newEngine(device gpu, opcodes *megakernel.Catalog, keeper rebuilder, watchdog *watchdog) (*engine, error) {
+	cfg := megakernel.DefaultConfig()
+	cfg.Catalog = opcodes
+	ring, err := megakernel.New(device, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,15 @@ import (
 )
 
 // TestMain serves main-thread calls, as the command's main function does.
-func TestMain(m *testing.M) { os.Exit(glcompute.Main(m.Run)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(glcompute.Main(m.Run))
+}
+
+// asCommand in the environment makes the test binary the command itself.
+const asCommand = "RINGMASTER_TEST_AS_COMMAND"
 
 // outcome is what a command line left behind.
 type outcome struct {
@@ -32,7 +40,7 @@ func TestHelpExplainsEveryCommand(t *testing.T) {
 	if top.code != 0 {
 		t.Fatalf("exit code %d: %s", top.code, top.err)
 	}
-	for _, command := range []string{"demo", "run", "publish", "watch", "replay", "doctor", "bench", "version"} {
+	for _, command := range []string{"demo", "run", "publish", "watch", "replay", "exec", "opcodes", "doctor", "bench", "version"} {
 		if !strings.Contains(top.stdout, command) {
 			t.Errorf("--help does not name %s", command)
 		}

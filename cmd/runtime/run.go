@@ -22,6 +22,7 @@ type runCmd struct {
 	glFlags
 	policyFlags
 	decisionLogFlags
+	opcodeFlags
 	Worker    string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	NoGPU     bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
 	Listen    string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
@@ -48,6 +49,10 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer ballast()()
+	opcodes, err := c.opcodeFlags.load()
+	if err != nil {
+		return err
+	}
 	device, err := c.device(log)
 	if err != nil {
 		return err
@@ -68,6 +73,9 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 			return err
 		}
 		defer claim.release()
+		if err := opcodes.compile(device); err != nil {
+			return err
+		}
 	}
 	if !c.given() {
 		server, err := c.embedded(log)
@@ -80,7 +88,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	}
 	nodeCfg := nodeConfig{
 		nats: cfg, policy: c.policyFlags.config(), worker: c.Worker, log: log,
-		queues: c.Queues, decisions: c.decisionLogFlags, rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
+		queues: c.Queues, decisions: c.decisionLogFlags, opcodes: opcodes.catalog, rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
 	}
 	if device != nil {
 		nodeCfg.device, nodeCfg.reopen = device, c.reopen(device.Info(), log)

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"os"
+
+	"ringmaster/megakernel"
+	"ringmaster/ring"
+)
+
+// execCmd runs slots on uploaded data, here and now.
+type execCmd struct {
+	glFlags
+	opcodeFlags
+	Slots    []string `required:"" sep:"none" placeholder:"SPEC" help:"Slots to run: 'OPCODE operand=VALUE … [xN]'. A value is a number (12, 0x1F, -3, 1.5f), a range cut into pieces (FIRST..END/PIECE, one slot for each piece) or len, the length of the slot's piece. Repeated: each runs after the one before."`
+	Upload   []string `sep:"none" placeholder:"OFFSET:FILE[:FORMAT]" help:"Put a file at a word offset before. FORMAT is bytes (as they are; the default) or text with numbers: u32, i32, f32. FILE - is standard input."`
+	Download []string `sep:"none" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Print words after. FORMAT is u32 (the default), i32, hex, f32, or bytes (as they are)."`
+	Results  bool     `help:"Print the result word of every slot."`
+	Verify   bool     `help:"Run the same slots by their Go references and compare the window and the results."`
+	Window   uint32   `placeholder:"WORDS" default:"1048576" help:"Words of the window that the data lies in."`
+	Geometry string   `placeholder:"WxGxC" default:"64x64x64" help:"Invocations of a workgroup, workgroups, positions of a claim."`
+}
+
+// execQueue is the only queue of the command's engine.
+const execQueue = "exec"
+
+func (c *execCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	set, err := c.opcodeFlags.load()
+	if err != nil {
+		return err
+	}
+	job, err := c.job(set, std)
+	if err != nil {
+		return err
+	}
+	device, err := c.glFlags.open(log)
+	if err != nil {
+		return err
+	}
+	defer device.Close()
+	if err := set.compile(device); err != nil {
+		return err
+	}
+	cfg := megakernel.DefaultConfig()
+	cfg.MaxQueues, cfg.HeapWords, cfg.WindowWords, cfg.Catalog = 1, c.Window, c.Window, set.catalog
+	engine, err := megakernel.New(device, cfg)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	if err := job.run(ctx, engine); err != nil {
+		return err
+	}
+	job.summary(std.err, device.Info().Renderer)
+	if err := job.print(std.out); err != nil {
+		return err
+	}
+	if c.Verify {
+		if err := job.verify(set.catalog); err != nil {
+			return err
+		}
+		fmt.Fprintf(std.err, "verified: %d words of the window and %d results are those of the Go references\n", len(job.after), job.slots())
+	}
+	if job.faulted > 0 {
+		return exitError{1}
+	}
+	return nil
+}
+
+// job is what a command line asks for.
+type job struct {
+	before    []uint32 // the window as uploaded
+	groups    []slotGroup
+	downloads []download
+	results   bool
+	geometry  megakernel.Geometry
+
+	after    []uint32 // the window when all is done
+	launches int
+	nanos    uint64 // time of the dispatches
+	faulted  int
+}
+
+// slotGroup is the slots of one --slots flag.
+type slotGroup struct {
+	opcode  string
+	slots   []ring.Slot
+	results []uint32
+	faults  []megakernel.SlotFault
+}
+
+// job reads the command line and the files it names.
+func (c *execCmd) job(set *opcodeSet, std stdio) (*job, error) {
+	j := &job{before: make([]uint32, c.Window), results: c.Results}
+	if _, err := fmt.Sscanf(c.Geometry, "%dx%dx%d", &j.geometry.Width, &j.geometry.Groups, &j.geometry.Chunk); err != nil {
+		return nil, fmt.Errorf("--geometry %s: want invocations x workgroups x positions, as in 64x64x64", c.Geometry)
+	}
+	for _, spec := range c.Upload {
+		if err := upload(spec, std.in, j.before); err != nil {
+			return nil, fmt.Errorf("--upload %s: %w", spec, err)
+		}
+	}
+	for _, spec := range c.Download {
+		d, err := parseDownload(spec, c.Window)
+		if err != nil {
+			return nil, fmt.Errorf("--download %s: %w", spec, err)
+		}
+		j.downloads = append(j.downloads, d)
+	}
+	for _, spec := range c.Slots {
+		g, err := parseSlots(spec, set)
+		if err != nil {
+			return nil, fmt.Errorf("--slots %q: %w", spec, err)
+		}
+		for i := range g.slots {
+			if err := set.catalog.CheckSlot(&g.slots[i]); err != nil {
+				return nil, fmt.Errorf("--slots %q: slot %d: %w", spec, i, err)
+			}
+		}
+		j.groups = append(j.groups, g)
+	}
+	return j, nil
+}
+
+// slots is the number of slots of all groups.
+func (j *job) slots() int {
+	n := 0
+	for i := range j.groups {
+		n += len(j.groups[i].slots)
+	}
+	return n
+}
+
+// run uploads, runs every group to its end, and downloads the window.
+func (j *job) run(ctx context.Context, e *megakernel.Engine) error {
+	if err := e.Write(execQueue, 0, j.before); err != nil {
+		return err
+	}
+	for i := range j.groups {
+		if err := j.runGroup(ctx, e, &j.groups[i]); err != nil {
+			return err
+		}
+	}
+	j.after = make([]uint32, len(j.before))
+	return e.Read(execQueue, 0, j.after)
+}
+
+// execBatch is the most slots the command submits at a time.
+const execBatch = 1 << 16
+
+func (j *job) runGroup(ctx context.Context, e *megakernel.Engine, g *slotGroup) error {
+	first := uint32(0)
+	for part := range slices.Chunk(g.slots, execBatch) {
+		// The engine owns what is submitted; the reference needs the slots again.
+		batch := megakernel.Batch{ID: fmt.Sprint(first), Slots: slices.Clone(part), WantResults: true}
+		if err := e.Submit(execQueue, batch); err != nil {
+			return err
+		}
+		if err := j.drain(ctx, e, g, first); err != nil {
+			return err
+		}
+		first += uint32(len(part))
+	}
+	return nil
+}
+
+// maxIdleLaunches is more than the attempts that a slot may ask for.
+const maxIdleLaunches = 2 * megakernel.MaxAttempts
+
+// drain launches until nothing is pending.
+func (j *job) drain(ctx context.Context, e *megakernel.Engine, g *slotGroup, first uint32) error {
+	idle := 0 // launches in a row that finished no slot
+	for e.Pending(execQueue) > 0 {
+		if idle > maxIdleLaunches {
+			return fmt.Errorf("%d slots are pending and %d launches in a row finished none", e.Pending(execQueue), idle)
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("stopped with %d slots pending", e.Pending(execQueue))
+		}
+		j.launches++
+		report, err := e.Launch(megakernel.Order{Launch: uint64(j.launches), Queue: execQueue, Geometry: j.geometry})
+		if err != nil {
+			return err
+		}
+		j.nanos += report.ElapsedNs
+		idle++
+		if report.Executed+report.Faulted > 0 {
+			idle = 0
+		}
+		for _, done := range report.Finished {
+			g.results = append(g.results, done.Results...)
+			for _, f := range done.Faults {
+				g.faults = append(g.faults, megakernel.SlotFault{Index: first + f.Index, Code: f.Code})
+				j.faulted++
+			}
+		}
+	}
+	return nil
+}

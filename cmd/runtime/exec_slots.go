@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ringmaster/ring"
+)
+
+// maxExecSlots bounds what one --slots flag can ask for.
+const maxExecSlots = 1 << 22
+
+// lengthWord in place of a value is the length of the slot's piece.
+const lengthWord = "len"
+
+// pieces is a range cut into pieces: slot i begins at first + i*piece.
+type pieces struct{ first, end, piece uint32 }
+
+func (p *pieces) count() int {
+	return int((uint64(p.end-p.first) + uint64(p.piece) - 1) / uint64(p.piece))
+}
+
+func (p *pieces) start(i int) uint32  { return p.first + uint32(i)*p.piece }
+func (p *pieces) length(i int) uint32 { return min(p.piece, p.end-p.start(i)) }
+
+// parseSlots reads 'OPCODE operand=VALUE … [xN]'.
+func parseSlots(spec string, set *opcodeSet) (slotGroup, error) {
+	words := strings.Fields(spec)
+	if len(words) == 0 {
+		return slotGroup{}, fmt.Errorf("want an opcode and its operands")
+	}
+	op, operands, found := set.lookup(words[0])
+	if !found {
+		return slotGroup{}, fmt.Errorf("there is no opcode %s; there are %s", words[0], set.names())
+	}
+	slot := ring.Slot{Opcode: uint32(op), Priority: ring.PriorityNormal}
+	ranges := make(map[int]pieces)
+	var lengths []int // operands that are the piece's length
+	given := make([]bool, len(operands))
+	count := 0
+	for _, word := range words[1:] {
+		name, value, assigned := strings.Cut(word, "=")
+		if n, ok := strings.CutPrefix(word, "x"); ok && !assigned {
+			c, err := strconv.ParseUint(n, 10, 32)
+			if err != nil || c < 1 || c > maxExecSlots {
+				return slotGroup{}, fmt.Errorf("%q: want x and a number of slots up to %d", word, maxExecSlots)
+			}
+			count = int(c)
+			continue
+		}
+		i := slices.Index(operands, name)
+		switch {
+		case !assigned:
+			return slotGroup{}, fmt.Errorf("%q: want operand=VALUE or xN", word)
+		case i < 0:
+			return slotGroup{}, fmt.Errorf("%s has no operand %s; it has %s", words[0], name, orDash(strings.Join(operands, ", ")))
+		case given[i]:
+			return slotGroup{}, fmt.Errorf("operand %s is given twice", name)
+		}
+		given[i] = true
+		var err error
+		if value == lengthWord {
+			lengths = append(lengths, i)
+		} else if strings.Contains(value, "..") {
+			ranges[i], err = parsePieces(value)
+		} else {
+			slot.Args[i], err = parseWord(value)
+		}
+		if err != nil {
+			return slotGroup{}, fmt.Errorf("operand %s: %w", name, err)
+		}
+	}
+	if missing := slices.Index(given, false); missing >= 0 && op >= firstNamed {
+		return slotGroup{}, fmt.Errorf("operand %s is not given", operands[missing])
+	}
+	return makeSlots(words[0], slot, ranges, lengths, count)
+}
+
+// firstNamed is the first opcode whose operands have names and all have to be given.
+const firstNamed = 16
+
+// makeSlots makes a slot for each piece, or count equal ones.
+func makeSlots(opcode string, slot ring.Slot, ranges map[int]pieces, lengths []int, count int) (slotGroup, error) {
+	var lead *pieces
+	for _, p := range ranges {
+		if lead != nil && lead.count() != p.count() {
+			return slotGroup{}, fmt.Errorf("the ranges have %d and %d pieces", min(lead.count(), p.count()), max(lead.count(), p.count()))
+		}
+		lead = &p
+	}
+	switch {
+	case lead == nil && len(lengths) > 0:
+		return slotGroup{}, fmt.Errorf("len needs an operand with a range")
+	case lead != nil && count > 0:
+		return slotGroup{}, fmt.Errorf("the range says how many slots there are; leave out x%d", count)
+	case lead != nil:
+		count = lead.count()
+	default:
+		count = max(count, 1)
+	}
+	if count > maxExecSlots {
+		return slotGroup{}, fmt.Errorf("%d slots, at most %d", count, maxExecSlots)
+	}
+	g := slotGroup{opcode: opcode, slots: slices.Repeat([]ring.Slot{slot}, count)}
+	for i := range g.slots {
+		for operand, p := range ranges {
+			g.slots[i].Args[operand] = p.start(i)
+			for _, l := range lengths {
+				g.slots[i].Args[l] = max(g.slots[i].Args[l], p.length(i))
+			}
+		}
+	}
+	return g, nil
+}
+
+// parsePieces reads FIRST..END/PIECE; END is the first that is not in it.
+func parsePieces(s string) (pieces, error) {
+	bounds, piece, cut := strings.Cut(s, "/")
+	first, end, _ := strings.Cut(bounds, "..")
+	var p pieces
+	for _, part := range []struct {
+		text string
+		to   *uint32
+	}{{first, &p.first}, {end, &p.end}, {piece, &p.piece}} {
+		n, err := strconv.ParseUint(part.text, 0, 32)
+		if err != nil || !cut {
+			return p, fmt.Errorf("%q: want FIRST..END/PIECE, as in 0..65536/1024", s)
+		}
+		*part.to = uint32(n)
+	}
+	if p.end <= p.first || p.piece == 0 {
+		return p, fmt.Errorf("%q: the end has to be beyond the first and a piece at least 1", s)
+	}
+	return p, nil
+}
+
+// parseWord reads a number as the word a slot carries.
+func parseWord(s string) (uint32, error) {
+	if digits, is := strings.CutSuffix(s, "f"); is && !strings.HasPrefix(s, "0x") {
+		f, err := strconv.ParseFloat(digits, 32)
+		if err != nil {
+			return 0, fmt.Errorf("%q is no 32-bit float", s)
+		}
+		return math.Float32bits(float32(f)), nil
+	}
+	n, err := strconv.ParseInt(s, 0, 64)
+	if err != nil || n < math.MinInt32 || n > math.MaxUint32 {
+		return 0, fmt.Errorf("%q is no 32-bit number; write 12, 0x1F, -3 or 1.5f", s)
+	}
+	return uint32(n), nil
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/userop"
+)
+
+// opcodeFlags name the directory of an operator's own opcodes.
+type opcodeFlags struct {
+	Opcodes string `placeholder:"DIR" env:"RINGMASTER_OPCODES" help:"Directory of your own opcodes, one *.glsl file each (docs/opcodes.md)."`
+}
+
+// opcodeSet is the opcodes a command works with.
+type opcodeSet struct {
+	dir     string // empty: the built-in ones alone
+	catalog *megakernel.Catalog
+}
+
+// load reads the directory. Its error names every fault as "DIR/file:line: …".
+func (f *opcodeFlags) load() (*opcodeSet, error) {
+	if f.Opcodes == "" {
+		return &opcodeSet{catalog: megakernel.BuiltIn()}, nil
+	}
+	user, err := userop.LoadDir(os.DirFS(f.Opcodes))
+	if err != nil {
+		return nil, fmt.Errorf("opcodes of %s:\n%w", f.Opcodes, err)
+	}
+	catalog, err := megakernel.NewCatalog(user)
+	if err != nil {
+		return nil, fmt.Errorf("opcodes of %s: %w", f.Opcodes, err)
+	}
+	return &opcodeSet{dir: f.Opcodes, catalog: catalog}, nil
+}
+
+// checkWidth is the workgroup width with which opcodes are compiled to see
+// whether they can be; errors do not depend on it.
+const checkWidth = 64
+
+// compile lets the driver judge the opcodes. Its error has the driver's words
+// with the places in the operator's files.
+func (s *opcodeSet) compile(device gpu) error {
+	user := s.catalog.User()
+	if len(user) == 0 {
+		return nil
+	}
+	source := s.catalog.Source(megakernel.Kernel{Kind: megakernel.Interpreter, Width: checkWidth})
+	return device.Do(func() error {
+		program, err := device.CompileCompute(source)
+		if err != nil {
+			return fmt.Errorf("opcodes of %s are refused by %s:\n%s", s.dir, device.Info().Renderer, userop.Locate(err.Error(), user))
+		}
+		device.DeleteProgram(program)
+		return nil
+	})
+}
+
+// lookup finds an opcode by name, with the names of its operands; those of a
+// built-in one are a0 to a11.
+func (s *opcodeSet) lookup(name string) (op megakernel.Opcode, operands []string, found bool) {
+	op, found = s.catalog.Lookup(name)
+	for _, u := range s.catalog.User() {
+		if u.ID == uint32(op) {
+			return op, u.Operands, found
+		}
+	}
+	return op, builtinOperands[:], found
+}
+
+var builtinOperands = [...]string{"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11"}
+
+// names are the names of all opcodes, for messages.
+func (s *opcodeSet) names() string {
+	var names []string
+	for _, op := range s.catalog.All().Opcodes() {
+		names = append(names, s.catalog.Name(op))
+	}
+	return strings.Join(names, ", ")
+}
+
+// opcodesCmd is what there is to do with opcode files.
+type opcodesCmd struct {
+	Check     opcodesCheckCmd     `cmd:"" help:"Check a directory of opcodes: every fault with file and line, or a table of what they declare."`
+	Accessors opcodesAccessorsCmd `cmd:"" help:"Print the accessors a body may use."`
+}
+
+type opcodesCheckCmd struct {
+	glFlags
+	Dir  string `arg:"" help:"Directory of *.glsl files."`
+	NoGL bool   `name:"no-gl" help:"Check the files only; do not let a driver compile them."`
+}
+
+func (c *opcodesCheckCmd) Run(_ context.Context, std stdio, log *slog.Logger) error {
+	set, err := (&opcodeFlags{Opcodes: c.Dir}).load()
+	if err != nil {
+		return err
+	}
+	compiled := "not compiled (--no-gl)"
+	if !c.NoGL {
+		device, err := c.open(log)
+		if err != nil {
+			return fmt.Errorf("the files are in order, but no driver can compile them here (--no-gl leaves that out): %w", err)
+		}
+		defer device.Close()
+		if err := set.compile(device); err != nil {
+			return err
+		}
+		compiled = "compiled by " + device.Info().Renderer
+	}
+	set.table(std.out)
+	fmt.Fprintf(std.out, "%d opcodes, %s\n", len(set.catalog.User()), compiled)
+	return nil
+}
+
+// table prints what the opcodes declare.
+func (s *opcodeSet) table(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "ID\tNAME\tOPERANDS\tSIDE EFFECTS\tIDEMPOTENT\tMAX STEPS\tREFERENCE\tFILE")
+	for _, u := range s.catalog.User() {
+		steps := "-"
+		if u.MaxSteps > 0 {
+			steps = fmt.Sprint(u.MaxSteps)
+		}
+		if u.StepsOperand != userop.NoOperand {
+			steps += ", at most " + u.Operands[u.StepsOperand]
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", u.ID, u.Name, orDash(strings.Join(u.Operands, ", ")),
+			yesNo(u.SideEffects), yesNo(u.Idempotent), steps, orDash(u.Reference), u.File)
+	}
+	w.Flush()
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+type opcodesAccessorsCmd struct{}
+
+func (opcodesAccessorsCmd) Run(std stdio) error {
+	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	for _, a := range userop.List() {
+		fmt.Fprintf(w, "%s\t%s\n", a.Form, a.Meaning)
+	}
+	return w.Flush()
+}
