@@ -1,0 +1,273 @@
+//go:build cgo
+
+package megakernel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/faultgl"
+	"ringmaster/ring"
+)
+
+// openFaulty opens a device with faults. Without GL the test is skipped, or fails
+// if RINGMASTER_REQUIRE lists gl.
+func openFaulty(t *testing.T, faults ...faultgl.Fault) *faultgl.Device {
+	t.Helper()
+	dev, _, err := glcompute.Open(glcompute.Config{})
+	if err != nil {
+		if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
+			t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
+		}
+		t.Skipf("no GL device: %v", err)
+	}
+	d := faultgl.Wrap(dev, faults...)
+	t.Cleanup(func() {
+		d.Release()
+		if err := dev.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+const (
+	batchSlots  = 120
+	batchStores = 24 // batches of stores, which can run again
+	batchAdds   = 8  // batches of adds, which cannot
+)
+
+// trial is an engine with work, what came of it, and when.
+type trial struct {
+	t        *testing.T
+	engine   *megakernel.Engine
+	finished map[string]megakernel.BatchResult
+	late     map[string]bool // finished after the last loss
+	next     []*faultgl.Device
+	losses   int
+}
+
+// newTrial makes an engine on the first device, which goes on with the others.
+func newTrial(t *testing.T, devices ...*faultgl.Device) *trial {
+	t.Helper()
+	e, err := megakernel.New(devices[0], megakernel.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	x := &trial{t: t, engine: e, next: devices[1:], finished: map[string]megakernel.BatchResult{}, late: map[string]bool{}}
+	for i := range batchStores {
+		x.submit("stores", i, func(j int) ring.Slot {
+			s := ring.Slot{Opcode: uint32(megakernel.OpStore), Priority: uint32(j % ring.Priorities)}
+			s.Args[0], s.Args[1] = uint32(i+1), uint32(i*batchSlots+j)
+			if j == batchSlots/2 {
+				s.Opcode = uint32(megakernel.OpFence)
+			}
+			return s
+		})
+	}
+	for i := range batchAdds {
+		x.submit("adds", i, func(j int) ring.Slot {
+			s := ring.Slot{Opcode: uint32(megakernel.OpAdd)}
+			s.Args[0], s.Args[1] = 1, uint32(i)
+			return s
+		})
+	}
+	return x
+}
+
+func (x *trial) submit(queue string, i int, slot func(j int) ring.Slot) {
+	x.t.Helper()
+	b := megakernel.Batch{ID: fmt.Sprint(queue, i)}
+	for j := range batchSlots {
+		b.Slots = append(b.Slots, slot(j))
+	}
+	if err := x.engine.Submit(queue, b); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// run launches, several waves at a time, until everything is finished, and goes on
+// with the next of the devices after a loss.
+func (x *trial) run() {
+	x.t.Helper()
+	geometry := megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}
+	for x.engine.Pending("stores")+x.engine.Pending("adds") > 0 || len(x.finished) < batchStores+batchAdds {
+		var tickets []megakernel.Ticket
+		for _, queue := range []string{"stores", "adds", "stores"} {
+			ticket, err := x.engine.Start(megakernel.Order{Queue: queue, Geometry: geometry, BatchDepth: 500})
+			if err != nil {
+				x.t.Fatal(err)
+			}
+			tickets = append(tickets, ticket)
+		}
+		lost := false
+		for _, ticket := range tickets {
+			report, err := x.engine.Wait(context.Background(), ticket)
+			if err != nil && !megakernel.Lost(err) {
+				x.t.Fatal(err)
+			}
+			lost = lost || err != nil
+			x.collect(&report)
+		}
+		if !lost {
+			continue
+		}
+		x.move()
+		clear(x.late)
+	}
+	if len(x.next) > 0 {
+		x.t.Errorf("%d losses did not happen", len(x.next))
+	}
+}
+
+func (x *trial) move() {
+	x.t.Helper()
+	if len(x.next) == 0 {
+		x.t.Fatal("lost once more than expected")
+	}
+	if err := x.engine.Move(x.next[0]); err != nil {
+		x.t.Fatal(err)
+	}
+	x.next = x.next[1:]
+	x.losses++
+}
+
+func (x *trial) collect(report *megakernel.Report) {
+	for _, b := range report.Finished {
+		if _, twice := x.finished[b.ID]; twice {
+			x.t.Errorf("batch %s finished twice", b.ID)
+		}
+		x.finished[b.ID] = b
+		x.late[b.ID] = true
+	}
+}
+
+// check demands that each batch was executed whole, or lost its heap if it may
+// have, and that what ran since the last loss is in the heap exactly once.
+func (x *trial) check(mayLose func(id string) bool) (lost int) {
+	x.t.Helper()
+	words := make([]uint32, batchStores*batchSlots)
+	if err := x.engine.Read("stores", 0, words); err != nil {
+		x.t.Fatal(err)
+	}
+	sums := make([]uint32, batchAdds)
+	if err := x.engine.Read("adds", 0, sums); err != nil {
+		x.t.Fatal(err)
+	}
+	for id, b := range x.finished {
+		switch {
+		case b.Executed == batchSlots && b.Faulted == 0 && b.Dropped == 0 && b.Err == nil:
+		case errors.Is(b.Err, megakernel.ErrHeapLost) && mayLose(id) && b.Executed+b.Faulted+b.Dropped == batchSlots:
+			lost++
+			continue
+		default:
+			x.t.Errorf("batch %s: %d executed, %d faulted, %d dropped, %v", id, b.Executed, b.Faulted, b.Dropped, b.Err)
+		}
+		if !x.late[id] {
+			continue // what it wrote is gone with the device
+		}
+		var i int
+		if n, _ := fmt.Sscanf(id, "adds%d", &i); n == 1 {
+			if sums[i] != batchSlots {
+				x.t.Errorf("batch %s: the sum is %d, want %d", id, sums[i], batchSlots)
+			}
+			continue
+		}
+		fmt.Sscanf(id, "stores%d", &i)
+		for j, word := range words[i*batchSlots : (i+1)*batchSlots] {
+			if word != uint32(i+1) && j != batchSlots/2 {
+				x.t.Errorf("batch %s: word %d is %d", id, j, word)
+				break
+			}
+		}
+	}
+	return lost
+}
+
+func isAdds(id string) bool { return strings.HasPrefix(id, "adds") }
+
+func TestNothingIsLostOrDoneTwiceWhereverTheDeviceIsReset(t *testing.T) {
+	kinds := []faultgl.Kind{faultgl.Guilty, faultgl.Innocent, faultgl.Unknown}
+	total := 0
+	for dispatch := 1; dispatch <= 8; dispatch++ {
+		fault := faultgl.Fault{Kind: kinds[dispatch%3], Dispatch: dispatch, After: dispatch%2 == 0}
+		t.Run(fmt.Sprintf("%s at dispatch %d", fault.Kind, dispatch), func(t *testing.T) {
+			x := newTrial(t, openFaulty(t, fault), openFaulty(t))
+			x.run()
+			total += x.check(isAdds)
+		})
+	}
+	if total == 0 {
+		t.Error("no batch of adds was under way at any loss")
+	}
+}
+
+func TestBatchRunsAgainOnceAndNotForEver(t *testing.T) {
+	reset := faultgl.Fault{Kind: faultgl.Guilty, Dispatch: 2}
+	x := newTrial(t, openFaulty(t, reset), openFaulty(t, reset), openFaulty(t))
+	x.run()
+	lost := x.check(func(string) bool { return true })
+	if lost <= batchAdds {
+		t.Errorf("%d batches lost: those that were under way twice should be among them", lost)
+	}
+	// The engine is none the worse for it.
+	x.submit("stores", 0, func(j int) ring.Slot {
+		return ring.Slot{Opcode: uint32(megakernel.OpStore), Args: [12]uint32{7, uint32(j)}}
+	})
+	report, err := x.engine.Launch(megakernel.Order{Queue: "stores", Geometry: megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
+	if err != nil || len(report.Finished) != 1 || report.Finished[0].Executed != batchSlots {
+		t.Errorf("%v, %+v", err, report)
+	}
+}
+
+func TestGarbageInTheStatusChangesNothing(t *testing.T) {
+	x := newTrial(t, openFaulty(t, faultgl.Fault{Kind: faultgl.Garbage, Dispatch: 2}))
+	x.run()
+	if lost := x.check(func(string) bool { return false }); lost != 0 || x.losses != 0 {
+		t.Errorf("%d lost in %d losses", lost, x.losses)
+	}
+}
+
+// A hang holds up who waits for the device, and nobody else; its end is a loss.
+func TestHangHoldsUpWavesButNotSubmitters(t *testing.T) {
+	dev := openFaulty(t, faultgl.Fault{Kind: faultgl.Hang, Dispatch: 2})
+	x := newTrial(t, dev, openFaulty(t))
+	ticket, err := x.engine.Start(megakernel.Order{Queue: "stores", Geometry: megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-dev.Hung()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := x.engine.Wait(canceled, ticket); !errors.Is(err, context.Canceled) {
+		t.Errorf("a wave that hangs: %v", err)
+	}
+	if _, settled, err := x.engine.Poll(ticket); settled || err != nil {
+		t.Errorf("a wave that hangs: settled %v, %v", settled, err)
+	}
+	before := x.engine.Pending("adds")
+	x.submit("adds", 0, func(int) ring.Slot { return ring.Slot{Opcode: uint32(megakernel.OpAdd), Args: [12]uint32{1}} })
+	if got := x.engine.Pending("adds"); got != before+batchSlots {
+		t.Errorf("%d slots pending, want %d", got, before+batchSlots)
+	}
+	dev.Release()
+	if _, err := x.engine.Wait(t.Context(), ticket); !megakernel.Lost(err) {
+		t.Errorf("after the hang: %v", err)
+	}
+	x.move()
+	if got := x.engine.Pending("stores"); got != batchStores*batchSlots {
+		t.Errorf("%d slots pending, want %d", got, batchStores*batchSlots)
+	}
+}
