@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
 
@@ -80,6 +79,7 @@ type batch struct {
 	class       [ring.Priorities]class
 
 	opcodes OpcodeSet // of its slots
+	steps   uint32    // the most loop steps one of them takes
 	moved   bool      // it has run again after a loss
 	serial  uint64    // number among all batches of the engine
 	ended   bool      // withdrawn: its slots in pages and behind are dropped
@@ -88,41 +88,62 @@ type batch struct {
 // class is what of a segment's order is of one priority and not in a page yet.
 type class struct{ next, end int }
 
-// checkBatch refuses a batch whose structure the engine cannot represent.
-// Opcodes and operands are the device's to judge, which answers with a fault,
-// except where a slot holds more than it can do.
+// check refuses a batch whose structure the engine cannot represent, notes what
+// waves have to know about it, and opens its first segment. Opcodes and
+// operands are the device's to judge, which answers with a fault, except
+// where a slot holds more than it can do.
 func (b *batch) check(c *Catalog, maxSlots int) error {
 	if len(b.Slots) == 0 || len(b.Slots) > maxSlots {
 		return fmt.Errorf("megakernel: batch %q: %d slots, want 1..%d: %w", b.ID, len(b.Slots), maxSlots, ErrBatch)
 	}
+	var count [ring.Priorities]int // of the first segment
+	end := 0
 	for i := range b.Slots {
 		s := &b.Slots[i]
 		if s.Priority >= ring.Priorities {
 			return fmt.Errorf("megakernel: batch %q: slot %d has priority %d, want below %d: %w", b.ID, i, s.Priority, ring.Priorities, ErrBatch)
 		}
-		if s.Opcode < ring.OpcodeBins {
-			b.opcodes |= 1 << s.Opcode
+		if end == 0 {
+			count[s.Priority]++
+			if Opcode(s.Opcode) == OpFence {
+				end = i + 1
+			}
 		}
-		if Opcode(s.Opcode) == OpPacked || s.Opcode >= userop.MinID {
+		if s.Opcode >= ring.OpcodeBins {
+			continue
+		}
+		b.opcodes |= 1 << s.Opcode
+		if 1<<s.Opcode&ownSteps != 0 {
 			if err := c.checkLong(s); err != nil {
 				return fmt.Errorf("megakernel: batch %q: slot %d: %w: %w", b.ID, i, err, ErrBatch)
 			}
+			b.steps = max(b.steps, c.Steps(s))
 		}
 	}
+	for _, op := range (b.opcodes &^ ownSteps).Opcodes() {
+		b.steps = max(b.steps, c.Steps(&ring.Slot{Opcode: uint32(op)}))
+	}
+	if end == 0 {
+		end = len(b.Slots)
+	}
+	b.open(0, end, &count)
 	return nil
 }
+
+// ownSteps are the opcodes of which each slot has a number of steps of its own.
+const ownSteps OpcodeSet = 1<<OpCopy | 1<<OpPacked | (1<<ring.OpcodeBins - 1<<firstUser)
 
 // checkLong refuses a packed slot that does not fit and an operator's opcode
 // over its budget. What else a slot may be wrong about ends in a fault.
 func (c *Catalog) checkLong(s *ring.Slot) error {
-	if !c.Has(Opcode(s.Opcode)) {
+	if Opcode(s.Opcode) == OpCopy || !c.Has(Opcode(s.Opcode)) {
 		return nil
 	}
 	return c.CheckSlot(s)
 }
 
-// openSegment opens the segment after the current one and sorts its slots by
-// priority, keeping their order. It reports false at the end of the batch.
+// openSegment opens the segment after the current one. It reports false at the
+// end of the batch.
 func (b *batch) openSegment() bool {
 	start := b.segmentEnd
 	if start == len(b.Slots) {
@@ -138,6 +159,13 @@ func (b *batch) openSegment() bool {
 			break
 		}
 	}
+	b.open(start, end, &count)
+	return true
+}
+
+// open makes a range of slots the open segment and sorts it by priority, keeping
+// its order. count has its slots by priority.
+func (b *batch) open(start, end int, count *[ring.Priorities]int) {
 	n := end - start
 	b.segmentEnd = end
 	b.outstanding = n
@@ -145,7 +173,7 @@ func (b *batch) openSegment() bool {
 	first := b.Slots[start].Priority
 	if b.uniform = count[first] == n; b.uniform {
 		b.class[first] = class{start, end}
-		return true
+		return
 	}
 	if cap(b.order) < n {
 		b.order = make([]uint32, n)
@@ -163,7 +191,6 @@ func (b *batch) openSegment() bool {
 		b.order[next[p]] = uint32(i)
 		next[p]++
 	}
-	return true
 }
 
 // waiting is the number of slots of the open segment that are in no page.

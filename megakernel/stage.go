@@ -10,9 +10,6 @@ type extent struct {
 	index int // of the pool
 	n     int
 	from  int // position in the batch's order, or in the batch if that is uniform
-	steps uint32
-
-	opcodes OpcodeSet
 }
 
 // reserve finds positions for a batch's slots that are in no page, most
@@ -106,7 +103,6 @@ func (e *Engine) encode(extents []extent, gather []ring.Slot) {
 				s := &slots[j]
 				s.Tenant = b.queue.tenant
 				s.Sequence = b.sequence + uint32(x.from+j)
-				x.note(e.catalog, s)
 				owners[j] = owner{batch: b.number, index: uint32(x.from + j)}
 			}
 			e.memory.store(x.index, slots)
@@ -117,19 +113,10 @@ func (e *Engine) encode(extents []extent, gather []ring.Slot) {
 			s := &b.Slots[index]
 			s.Tenant = b.queue.tenant
 			s.Sequence = b.sequence + index
-			x.note(e.catalog, s)
 			owners[j] = owner{batch: b.number, index: index}
 			gather = append(gather, *s)
 		}
 		e.memory.store(x.index, gather)
-	}
-}
-
-// note takes over what a wave has to know about a slot.
-func (x *extent) note(c *Catalog, s *ring.Slot) {
-	x.steps = max(x.steps, c.Steps(s))
-	if s.Opcode < ring.OpcodeBins {
-		x.opcodes |= 1 << s.Opcode
 	}
 }
 
@@ -140,8 +127,8 @@ func (e *Engine) publish(extents []extent) {
 		x := &extents[i]
 		e.pool.Publish(x.index, x.n)
 		page := &e.pages[x.index>>ring.PageShift]
-		page.steps = max(page.steps, x.steps)
-		page.opcodes |= x.opcodes
+		page.steps = max(page.steps, x.batch.steps)
+		page.opcodes |= x.batch.opcodes
 		page.results = page.results || x.batch.WantResults
 		if x.batch.ended {
 			e.dropEnded(x.batch.queue)

@@ -83,7 +83,6 @@ func (e *Engine) newBatch(work Batch) (*batch, error) {
 	if work.WantResults {
 		b.result.Results = make([]uint32, len(work.Slots))
 	}
-	b.openSegment()
 	return b, nil
 }
 

@@ -145,6 +145,12 @@ func (p *Pool) Status(index int) Status { return p.status[index] }
 // which means that the device wrote something it must not.
 func (p *Pool) Collect(index int, device Status) (Status, error) {
 	before := p.status[index]
+	if before.State() == Published && device == before.Attempted().With(Done) {
+		// What mostly happens.
+		p.pages[index>>PageShift].live--
+		p.status[index] = device
+		return device, nil
+	}
 	if device == before {
 		if before.State() == Published {
 			p.status[index] = before.Aged()

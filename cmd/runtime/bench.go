@@ -87,6 +87,9 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 			if err := benchRing(device, c.Slots, &report); err != nil {
 				return err
 			}
+			if err := benchFeed(device, &report); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
