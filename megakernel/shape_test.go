@@ -1,0 +1,301 @@
+//go:build cgo && linux
+
+package megakernel
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/kernelcache/hotset"
+	"ringmaster/megakernel/userop"
+	"ringmaster/ring"
+)
+
+// gated makes engines build beside their device, through a gate.
+func gated(t *testing.T, gate *gatedDevice) func(*Config) {
+	return func(c *Config) {
+		c.Beside = func(dev Device) (Device, error) {
+			gate.Device = openBeside(t, dev)
+			return gate, nil
+		}
+	}
+}
+
+// built waits until a kernel is ready.
+func built(t *testing.T, e *Engine, k Kernel) {
+	t.Helper()
+	p, err := e.programs.store.Wait(t.Context(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.programs.store.Release(p)
+}
+
+func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
+	gate := &gatedDevice{}
+	e := newEngine(t, openDevice(t), gated(t, gate))
+	run := func(g Geometry) Report {
+		submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(OpAdd, 0, 1, 0)}, 1000)})
+		r := launch(t, e, Order{Queue: "q", Geometry: g})
+		if r.Executed != 1000 || r.Recommended != g {
+			t.Fatalf("report %+v", r)
+		}
+		return r
+	}
+	before, after := Geometry{32, 2, 128}, Geometry{64, 4, 256}
+	if r := run(before); r.Applied != before || r.NotApplied != "" {
+		t.Fatalf("the first launch: %+v", r)
+	}
+	open := gate.close()
+	for range 30 {
+		r := run(after)
+		if r.Applied != before || r.Kernel != (Kernel{Kind: Interpreter, Width: 32}) || r.Wanted.Width != 64 ||
+			!strings.Contains(r.NotApplied, "interpreter-64: it is being built") {
+			t.Fatalf("while it is built: %+v", r)
+		}
+	}
+	open()
+	built(t, e, Kernel{Kind: Interpreter, Width: 64})
+	if r := run(after); r.Applied != after || r.NotApplied != "" || r.Kernel != r.Wanted || r.Fingerprint != Fingerprint(Source(64)) {
+		t.Errorf("when it is built: %+v", r)
+	}
+	sum := make([]uint32, 1)
+	if err := e.Read("q", 0, sum); err != nil || sum[0] != 32*1000 {
+		t.Errorf("%d slots ran, error %v, want %d", sum[0], err, 32*1000)
+	}
+}
+
+func TestPrefetchedKernelsAreAppliedAtOnce(t *testing.T) {
+	gate := &gatedDevice{}
+	e := newEngine(t, openDevice(t), gated(t, gate))
+	geometries := []Geometry{{32, 2, 128}, {64, 2, 128}, {128, 2, 128}}
+	kernels := e.Candidates("q", geometries...)
+	e.Prefetch(kernels...)
+	for _, k := range kernels {
+		built(t, e, k)
+	}
+	defer gate.close()() // nothing is compiled any more
+	for _, g := range geometries {
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
+		if r := launch(t, e, Order{Queue: "q", Geometry: g}); r.Applied != g || r.NotApplied != "" {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// mixedSlots are slots without conflicts: their order does not matter to what is left in
+// the window. Three opcodes make up 97 %.
+func mixedSlots(r *rand.Rand, n int) []ring.Slot {
+	slots := make([]ring.Slot, n)
+	for i := range slots {
+		word := uint32(i)
+		switch p := r.IntN(100); {
+		case p < 50:
+			slots[i] = slot(OpAdd, word%5, r.Uint32(), word)
+		case p < 80:
+			slots[i] = slot(OpStore, word%5, r.Uint32(), 10_000+word)
+		case p < 97:
+			slots[i] = slot(OpLoad, word%5, 60_000)
+		case p < 98:
+			slots[i] = slot(OpCopy, word%5, 50_000, 20_000+8*word, 8)
+		case p < 99:
+			slots[i] = slot(OpCompareSwap, word%5, 10_000+word, 0, 7)
+		default:
+			slots[i] = slot(OpFault, word%5, 3)
+		}
+	}
+	return slots
+}
+
+// TestHotOpcodesOfAQueueAreFused runs the same batches with fusing and without, and
+// compares all that is left: results, faults, and the window.
+func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
+	dev := openDevice(t)
+	gate := &gatedDevice{}
+	fusing, plain := newEngine(t, dev, gated(t, gate)), newEngine(t, dev, nil)
+	g := Geometry{64, 3, 256}
+	hot := NewOpcodeSet(OpAdd, OpStore, OpLoad)
+	fused, _ := FusedKernel(g, hot)
+	r := rand.New(rand.NewPCG(3, 4))
+	const n = 2000
+	var open func()
+	ran := map[KernelKind]int{}
+	var chainedSlots uint32
+	for i := range 60 {
+		slots := mixedSlots(r, n)
+		var reports [2]Report
+		for j, e := range []*Engine{fusing, plain} {
+			submit(t, e, "q", Batch{ID: "b", Slots: slices.Clone(slots), WantResults: true})
+			reports[j] = launch(t, e, Order{Queue: "q", Geometry: g, Fuse: e == fusing})
+			if len(reports[j].Finished) != 1 {
+				t.Fatalf("launch %d: %+v", i, reports[j])
+			}
+		}
+		a, b := &reports[0], &reports[1]
+		// Faults come in the order of pages, which differs with the age of an engine.
+		if !slices.Equal(a.Finished[0].Results, b.Finished[0].Results) || len(a.Finished[0].Faults) != len(b.Finished[0].Faults) ||
+			a.Opcodes != b.Opcodes || a.Executed != b.Executed || a.Faulted != b.Faulted {
+			t.Fatalf("launch %d by %s: %d done, %d faulted, and by %s: %d, %d", i, a.Kernel, a.Executed, a.Faulted, b.Kernel, b.Executed, b.Faulted)
+		}
+		ran[a.Kernel.Kind]++
+		if b.Kernel.Kind != Interpreter || b.Wanted.Kind != Interpreter {
+			t.Fatalf("without fusing: %s, wanted %s", b.Kernel, b.Wanted)
+		}
+		switch {
+		case a.Kernel == fused:
+			if a.NotApplied != "" || a.Applied != g {
+				t.Errorf("launch %d: %+v", i, a)
+			}
+			chainedSlots += a.Opcodes[OpCopy] + a.Opcodes[OpCompareSwap]
+		case a.Wanted == fused && !strings.Contains(a.NotApplied, fused.String()):
+			t.Errorf("launch %d: %s instead of %s, and why is %q", i, a.Kernel, a.Wanted, a.NotApplied)
+		}
+		switch {
+		case open == nil && a.Promotion.Set != 0:
+			if OpcodeSet(a.Promotion.Set) != hot || a.Promotion.Rule != hotset.RuleShare {
+				t.Fatalf("promoted %+v, want %x", a.Promotion, hot)
+			}
+			open = gate.close()
+		case open != nil && i == 30:
+			open()
+			built(t, fusing, fused)
+		}
+	}
+	if ran[Interpreter] < 20 || ran[Fused] < 25 || chainedSlots == 0 {
+		t.Errorf("%v launches, %d slots in chained dispatches", ran, chainedSlots)
+	}
+	var windows [2][]uint32
+	for j, e := range []*Engine{fusing, plain} {
+		windows[j] = make([]uint32, 1<<16)
+		if err := e.Read("q", 0, windows[j]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(windows[0], windows[1]) {
+		t.Error("the windows differ")
+	}
+}
+
+// countingDevice counts what a second context compiles.
+type countingDevice struct {
+	Device
+	compiles int
+}
+
+func (d *countingDevice) CompileCompute(source string) (uint32, error) {
+	d.compiles++
+	return d.Device.CompileCompute(source)
+}
+
+func TestSecondProcessLoadsItsKernelsAndADamagedOneIsRebuilt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "programs")
+	process := func(want int) {
+		t.Helper()
+		dir, err := disk.Open(disk.DefaultConfig(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dir.Close()
+		count := &countingDevice{}
+		dev := openDevice(t)
+		e := newEngine(t, dev, func(c *Config) {
+			c.Binaries = dir
+			c.Beside = func(dev Device) (Device, error) {
+				count.Device = openBeside(t, dev)
+				return count, nil
+			}
+		})
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 0)}})
+		if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry}); r.Executed != 1 || r.Applied != testGeometry {
+			t.Errorf("report %+v", r)
+		}
+		built(t, e, Kernel{Kind: Interpreter, Width: 128})
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if count.compiles != want {
+			t.Errorf("%d kernels compiled, want %d", count.compiles, want)
+		}
+	}
+	process(2)
+	process(0)
+	files, err := filepath.Glob(filepath.Join(path, "*.prog"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("files %v, error %v", files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(files[0], data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	process(1)
+	process(0)
+}
+
+func TestKernelsAreBuiltOnTheNewDeviceAfterALoss(t *testing.T) {
+	lost, next := openDevice(t), openDevice(t)
+	e := newEngine(t, lost, func(c *Config) {
+		c.Beside = func(dev Device) (Device, error) { return dev.(*glcompute.Device).OpenShared() }
+	})
+	run := func(width uint32) {
+		t.Helper()
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
+		if r := launch(t, e, Order{Queue: "q", Geometry: Geometry{width, 1, width}}); r.Executed != 1 || r.Applied.Width != width {
+			t.Errorf("report %+v", r)
+		}
+	}
+	run(32)
+	built(t, e, Kernel{Kind: Interpreter, Width: 64})
+	run(64)
+	if err := e.Move(next); err != nil {
+		t.Fatal(err)
+	}
+	built(t, e, Kernel{Kind: Interpreter, Width: 64})
+	run(64)
+}
+
+func TestRouteTicketsMakeAnOpcodeHot(t *testing.T) {
+	ops, err := userop.LoadDir(fstest.MapFS{"route.glsl": {Data: []byte("//! id: 20\n//! name: route\n//! operands: ticket, lookahead\n" +
+		"//! side-effects: yes\n//! idempotent: no\n\natomic_add(ticket, lookahead + 1u);\n")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := NewCatalog(ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEngine(t, openDevice(t), func(c *Config) { c.Catalog = catalog })
+	const op = Opcode(20)
+	var slots []ring.Slot
+	for ticket := range uint32(5) {
+		slots = append(slots, slot(op, 0, ticket, 0), slot(op, 1, ticket, 1), slot(op, 2, ticket, 1), slot(op, 3, ticket, 0))
+	}
+	// Each of many others has as great a share, so the route is not hot by its own.
+	for _, other := range []Opcode{OpNop, OpStore, OpAdd, OpLoad, OpCopy, OpCompareSwap, OpPrint} {
+		for i := range uint32(20) {
+			slots = append(slots, slot(other, i%5, 100, 200, 1))
+		}
+	}
+	var last Report
+	for range 60 {
+		submit(t, e, "q", Batch{ID: "b", Slots: slices.Clone(slots)})
+		last = launch(t, e, Order{Queue: "q", Geometry: testGeometry})
+	}
+	if last.Promotion.HotWindows != 5 || !OpcodeSet(last.Promotion.Set).Has(op) {
+		t.Errorf("promotion %+v", last.Promotion)
+	}
+	words := make([]uint32, 5)
+	if err := e.Read("q", 0, words); err != nil || slices.Max(words) != 60*6 || slices.Min(words) != 60*6 {
+		t.Errorf("words %v, error %v", words, err)
+	}
+}
