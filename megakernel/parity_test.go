@@ -25,14 +25,22 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	r := &rig{dev: openDevice(t), catalog: BuiltIn(), kernels: make(map[Kernel]*program)}
+	r.resize(t, testPages, testPrints)
+	return r
+}
+
+// resize gives the rig memory of other sizes.
+func (r *rig) resize(t *testing.T, pages, prints int) {
 	err := r.dev.Do(func() (err error) {
-		r.memory, err = newMemory(r.dev, testPages, testHeapWords, testPrints)
+		if r.memory != nil {
+			r.memory.delete()
+		}
+		r.memory, err = newMemory(r.dev, pages, testHeapWords, prints)
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r
 }
 
 // kernel is a compiled kernel. Called on the device's thread.
@@ -63,7 +71,7 @@ func (p *testProgram) each(visit func(Kernel, Wave, Geometry) error) error {
 	cold := p.wave
 	cold.Cold = true
 	cold.Entries = 0
-	cold.ClaimBudget = testSlots/cold.Chunk + 2 // all of it, however the groups share it
+	cold.ClaimBudget = uint32(len(p.slots))/cold.Chunk + 2 // all of it, however the groups share it
 	return visit(k, cold, p.geometry)
 }
 

@@ -23,6 +23,7 @@ type testProgram struct {
 	schedule []ring.Entry
 	slots    []ring.Slot // testPages pages
 	statuses []ring.Status
+	prints   []uint32  // the print log; nil: testPrints records, none of them written
 	hot      OpcodeSet // for a fused kernel and an interpreter behind it; 0: the interpreter alone
 }
 
@@ -40,11 +41,14 @@ func (p *testProgram) image() *Image {
 	m := &Image{
 		Slots:    append([]ring.Slot(nil), p.slots...),
 		Statuses: append([]ring.Status(nil), p.statuses...),
-		Results:  make([]uint32, testSlots),
-		Schedule: make([]ring.Entry, testPages),
+		Results:  make([]uint32, len(p.slots)),
+		Schedule: make([]ring.Entry, len(p.slots)/ring.PageSlots),
 		Heap:     make([]uint32, testHeapWords),
-		Cold:     make([]uint32, testSlots),
-		Print:    make([]uint32, ring.PrintLogWords(testPrints)),
+		Cold:     make([]uint32, len(p.slots)),
+		Print:    append([]uint32(nil), p.prints...),
+	}
+	if p.prints == nil {
+		m.Print = make([]uint32, ring.PrintLogWords(testPrints))
 	}
 	copy(m.Schedule, p.schedule)
 	for i := range m.Results {
