@@ -54,10 +54,39 @@ type trial struct {
 	losses   int
 }
 
+// beside is a second context in the share group of a device with faults.
+type beside struct {
+	*faultgl.Device
+	closed chan struct{}
+}
+
+func (b beside) Close() error {
+	close(b.closed)
+	return b.Device.Device.(*glcompute.Device).Close()
+}
+
+// openBeside is a Config.Beside; it sends what it opened.
+func openBeside(opened chan<- beside) func(megakernel.Device) (megakernel.Device, error) {
+	return func(dev megakernel.Device) (megakernel.Device, error) {
+		d := dev.(*faultgl.Device)
+		shared, err := d.Device.(*glcompute.Device).OpenShared()
+		if err != nil {
+			return nil, err
+		}
+		b := beside{d.Beside(shared), make(chan struct{})}
+		opened <- b
+		return b, nil
+	}
+}
+
 // newTrial makes an engine on the first device, which goes on with the others.
-func newTrial(t *testing.T, devices ...*faultgl.Device) *trial {
+func newTrial(t *testing.T, change func(*megakernel.Config), devices ...*faultgl.Device) *trial {
 	t.Helper()
-	e, err := megakernel.New(devices[0], megakernel.DefaultConfig())
+	cfg := megakernel.DefaultConfig()
+	if change != nil {
+		change(&cfg)
+	}
+	e, err := megakernel.New(devices[0], cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +233,7 @@ func TestNothingIsLostOrDoneTwiceWhereverTheDeviceIsReset(t *testing.T) {
 	for dispatch := 1; dispatch <= 8; dispatch++ {
 		fault := faultgl.Fault{Kind: kinds[dispatch%3], Dispatch: dispatch, After: dispatch%2 == 0}
 		t.Run(fmt.Sprintf("%s at dispatch %d", fault.Kind, dispatch), func(t *testing.T) {
-			x := newTrial(t, openFaulty(t, fault), openFaulty(t))
+			x := newTrial(t, nil, openFaulty(t, fault), openFaulty(t))
 			x.run()
 			total += x.check(isAdds)
 		})
@@ -214,9 +243,28 @@ func TestNothingIsLostOrDoneTwiceWhereverTheDeviceIsReset(t *testing.T) {
 	}
 }
 
+// With a second context kernels are built there, from before the loss on and
+// while the engine moves; the one of the lost device is closed, the other not.
+func TestProgramsAreBuiltBesideTheNewDeviceAfterALoss(t *testing.T) {
+	for dispatch := 1; dispatch <= 4; dispatch++ {
+		opened := make(chan beside, 2)
+		x := newTrial(t, func(c *megakernel.Config) { c.Beside = openBeside(opened) },
+			openFaulty(t, faultgl.Fault{Kind: faultgl.Innocent, Dispatch: dispatch}), openFaulty(t))
+		x.run()
+		x.check(isAdds)
+		lost, live := <-opened, <-opened
+		<-lost.closed
+		select {
+		case <-live.closed:
+			t.Error("the second context of the new device was closed")
+		default:
+		}
+	}
+}
+
 func TestBatchRunsAgainOnceAndNotForEver(t *testing.T) {
 	reset := faultgl.Fault{Kind: faultgl.Guilty, Dispatch: 2}
-	x := newTrial(t, openFaulty(t, reset), openFaulty(t, reset), openFaulty(t))
+	x := newTrial(t, nil, openFaulty(t, reset), openFaulty(t, reset), openFaulty(t))
 	x.run()
 	lost := x.check(func(string) bool { return true })
 	if lost <= batchAdds {
@@ -233,7 +281,7 @@ func TestBatchRunsAgainOnceAndNotForEver(t *testing.T) {
 }
 
 func TestGarbageInTheStatusChangesNothing(t *testing.T) {
-	x := newTrial(t, openFaulty(t, faultgl.Fault{Kind: faultgl.Garbage, Dispatch: 2}))
+	x := newTrial(t, nil, openFaulty(t, faultgl.Fault{Kind: faultgl.Garbage, Dispatch: 2}))
 	x.run()
 	if lost := x.check(func(string) bool { return false }); lost != 0 || x.losses != 0 {
 		t.Errorf("%d lost in %d losses", lost, x.losses)
@@ -243,7 +291,7 @@ func TestGarbageInTheStatusChangesNothing(t *testing.T) {
 // A hang holds up who waits for the device, and nobody else; its end is a loss.
 func TestHangHoldsUpWavesButNotSubmitters(t *testing.T) {
 	dev := openFaulty(t, faultgl.Fault{Kind: faultgl.Hang, Dispatch: 2})
-	x := newTrial(t, dev, openFaulty(t))
+	x := newTrial(t, nil, dev, openFaulty(t))
 	ticket, err := x.engine.Start(megakernel.Order{Queue: "stores", Geometry: megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
 	if err != nil {
 		t.Fatal(err)

@@ -128,10 +128,10 @@ func (d *Device) ProgramBinary(program uint32) (uint32, []byte, error) {
 	return d.Device.ProgramBinary(program)
 }
 
-func (d *Device) lossError() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.loss
+func (g *group) lossError() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.loss
 }
 
-func (d *Device) lost() bool { return d.lossError() != nil }
+func (g *group) lost() bool { return g.lossError() != nil }

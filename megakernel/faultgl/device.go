@@ -57,10 +57,14 @@ func (l Loss) Lost() bool { return true }
 // Device is a device with faults. Calls that it does not name pass through.
 type Device struct {
 	megakernel.Device
+	*group
+	faults []Fault
+	count  int
+}
 
+// group is what happened to the contexts of a share group, which are reset together.
+type group struct {
 	mu       sync.Mutex
-	faults   []Fault
-	count    int
 	status   uint32
 	loss     error
 	hung     chan struct{} // closed when the hang begins
@@ -71,7 +75,13 @@ type Device struct {
 
 // Wrap puts a layer with faults over a device.
 func Wrap(dev megakernel.Device, faults ...Fault) *Device {
-	return &Device{Device: dev, faults: faults, hung: make(chan struct{}), released: make(chan struct{})}
+	return &Device{Device: dev, faults: faults, group: &group{hung: make(chan struct{}), released: make(chan struct{})}}
+}
+
+// Beside puts the layer over another context of d's share group: what happens to
+// d happens to it, and its own dispatches cause nothing.
+func (d *Device) Beside(dev megakernel.Device) *Device {
+	return &Device{Device: dev, group: d.group}
 }
 
 // Dispatches is the number of dispatches so far.
@@ -82,46 +92,46 @@ func (d *Device) Dispatches() int {
 }
 
 // Hung is closed when a Hang has begun.
-func (d *Device) Hung() <-chan struct{} { return d.hung }
+func (g *group) Hung() <-chan struct{} { return g.hung }
 
 // Release ends a hang, now or as soon as it begins: whoever waited goes on, with
 // a lost context. It may be called twice.
-func (d *Device) Release() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.freed {
-		d.freed = true
-		close(d.released)
+func (g *group) Release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.freed {
+		g.freed = true
+		close(g.released)
 	}
 }
 
 // Fail lets the reset of a kind happen now, as the reset of an idle device.
-func (d *Device) Fail(k Kind) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.fail(k)
+func (g *group) Fail(k Kind) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.fail(k)
 }
 
 // fail makes a fault happen. Called with mu held.
-func (d *Device) fail(k Kind) {
+func (g *group) fail(k Kind) {
 	switch k {
 	case Guilty:
-		d.status = megakernel.ResetGuilty
+		g.status = megakernel.ResetGuilty
 	case Innocent:
-		d.status = megakernel.ResetInnocent
+		g.status = megakernel.ResetInnocent
 	case Unknown:
-		d.status = megakernel.ResetUnknown
+		g.status = megakernel.ResetUnknown
 	case Garbage:
-		d.status = GarbageStatus
+		g.status = GarbageStatus
 		return
 	case Hang:
-		if !d.hanging {
-			d.hanging = true
-			close(d.hung)
+		if !g.hanging {
+			g.hanging = true
+			close(g.hung)
 		}
 		return
 	}
-	d.loss = Loss{k}
+	g.loss = Loss{k}
 }
 
 // dispatch counts a dispatch, runs it if it still reaches the device, and makes
@@ -150,10 +160,10 @@ func (d *Device) dispatch(run func()) {
 
 // wait blocks while the device hangs, at most for a time if limit is positive,
 // and returns the loss if there is one and whether the device still hangs.
-func (d *Device) wait(limit time.Duration) (loss error, hangs bool) {
-	d.mu.Lock()
-	hanging, loss := d.hanging, d.loss
-	d.mu.Unlock()
+func (g *group) wait(limit time.Duration) (loss error, hangs bool) {
+	g.mu.Lock()
+	hanging, loss := g.hanging, g.loss
+	g.mu.Unlock()
 	if !hanging {
 		return loss, false
 	}
@@ -164,19 +174,19 @@ func (d *Device) wait(limit time.Duration) (loss error, hangs bool) {
 		expired = timer.C
 	}
 	select {
-	case <-d.released:
+	case <-g.released:
 	case <-expired:
 		return nil, true
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.hanging = false
-	d.fail(Unknown)
-	return d.loss, false
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hanging = false
+	g.fail(Unknown)
+	return g.loss, false
 }
 
 // dead waits out a hang and reports whether the context is lost.
-func (d *Device) dead() bool {
-	loss, _ := d.wait(0)
+func (g *group) dead() bool {
+	loss, _ := g.wait(0)
 	return loss != nil
 }

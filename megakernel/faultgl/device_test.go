@@ -59,6 +59,21 @@ func TestResetHappensAtItsDispatchAndStays(t *testing.T) {
 	}
 }
 
+func TestContextsOfAShareGroupAreResetTogether(t *testing.T) {
+	d := Wrap(&well{}, Fault{Kind: Innocent, Dispatch: 1})
+	w := &well{}
+	beside := d.Beside(w)
+	beside.Dispatch(1, 1)
+	if err := beside.Check(); err != nil || w.dispatches != 1 {
+		t.Errorf("before: %v, %d dispatches", err, w.dispatches)
+	}
+	d.Dispatch(1, 1)
+	beside.Dispatch(1, 1)
+	if err := beside.Check(); !megakernel.Lost(err) || beside.GraphicsReset() != megakernel.ResetInnocent || w.dispatches != 1 {
+		t.Errorf("after: %v, status %d, %d dispatches", err, beside.GraphicsReset(), w.dispatches)
+	}
+}
+
 func TestGarbageIsAStatusOfADeviceThatIsWell(t *testing.T) {
 	w := &well{}
 	d := Wrap(w, Fault{Kind: Garbage, Dispatch: 1})
