@@ -215,6 +215,14 @@ func (b *drain) opcode(i int) Opcode {
 	return four[i%4]
 }
 
+// timing is how long a run took.
+type timing struct {
+	begin     time.Time
+	end       time.Time
+	elapsedNs uint64
+	source    TimeSource
+}
+
 // contestant is one side of a benchmark: kernels that run one after the other.
 type contestant struct {
 	kernels []*program

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"ringmaster/ring"
 )
@@ -32,6 +31,8 @@ type memory struct {
 	slots   []ring.Slot   // staging where nothing is mapped
 	returns []ring.Status // readback of status words where nothing is mapped, likewise
 	results []uint32
+
+	printed printLog
 }
 
 // stagedBindings are the blocks that have staging or readback memory.
@@ -322,34 +323,4 @@ func (m *memory) loadPages(first, n int, statuses []ring.Status, results []uint3
 	if results != nil {
 		m.dev.LoadMapped(m.staged[ring.BindResults], at*ring.WordBytes, bytesOf(results[:size]))
 	}
-}
-
-// timing is how long a dispatch took.
-type timing struct {
-	begin     time.Time
-	end       time.Time
-	elapsedNs uint64
-	source    TimeSource
-}
-
-// dispatch runs one wave with a zeroed control block, waits for it, and
-// leaves the control block it filled in control, a slice of one. It is for
-// benchmarks and tests; the engine does not wait.
-func (m *memory) dispatch(p *program, groups uint32, w *Wave, control []ring.Control) (timing, error) {
-	clear(control)
-	m.put(ring.BindControl, 0, bytesOf(control))
-	p.set(m.dev, w)
-	t := timing{begin: time.Now()}
-	m.dev.BeginTimer()
-	m.dev.Dispatch(p.id, groups)
-	m.dev.StorageBarrier()
-	device := m.dev.EndTimer()
-	m.dev.Finish()
-	t.end = time.Now()
-	t.elapsedNs, t.source = elapsed(device, uint64(t.end.Sub(t.begin)))
-	if err := m.dev.Check(); err != nil {
-		return t, fmt.Errorf("megakernel: dispatch: %w", err)
-	}
-	read(m, ring.BindControl, 0, control)
-	return t, m.dev.Check()
 }
