@@ -42,6 +42,8 @@ func bindKind(kind Kind, r *Record) *binding {
 		return bind(workSchema, &r.Header, &r.Work)
 	case KindDone:
 		return bind(doneSchema, &r.Header, &r.Done)
+	case KindHeap:
+		return bind(heapSchema, &r.Header, &r.Heap)
 	}
 	return bind(rejectedSchema, &r.Header, &r.Rejected)
 }

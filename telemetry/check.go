@@ -26,6 +26,11 @@ var DefaultWorkLimits = CheckLimits{
 	MaxBytes: 1 << 20, MaxRecords: 64, MaxItems: 128 << 10, MaxString: 4096, MaxDepth: maxDepth,
 }
 
+// DefaultHeapLimits fits one transfer of MaxHeapWords words.
+var DefaultHeapLimits = CheckLimits{
+	MaxBytes: MaxHeapWords*wordBytes + 4096, MaxRecords: 1, MaxItems: 256, MaxString: MaxHeapWords * wordBytes, MaxDepth: maxDepth,
+}
+
 // Check walks a payload once, before anything is decoded, and returns the
 // number of its records. It is iterative, looks at lengths only, allocates
 // nothing when it accepts, and refuses: bytes that end early, counts that

@@ -13,7 +13,7 @@ type Decoder struct {
 	r      reader
 	index  int
 	into   *Record
-	bound  [KindRejected + 1]*binding // to into
+	bound  [lastKind + 1]*binding // to into
 	names  interner
 	tokens tokenCache
 	shapes *shapeTable // from the first call of Flat on
@@ -132,6 +132,8 @@ func (r *Record) reset(kind Kind) {
 		r.Work = Work{Slots: r.Work.Slots[:0]}
 	case KindDone:
 		r.Done = Done{Faults: r.Done.Faults[:0], Results: r.Done.Results[:0]}
+	case KindHeap:
+		r.Heap = Heap{Data: r.Heap.Data[:0]}
 	default:
 		r.Rejected = Rejected{}
 	}

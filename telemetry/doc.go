@@ -23,6 +23,7 @@
 //	snapshot.<worker>.<queue>      request    answered with the last recommendation
 //	work.<worker>.<queue>          in         work, through a JetStream work queue
 //	done.<worker>.<queue>          out        done
+//	heap.<worker>.<queue>          request    heap, answered with heap
 //	rejected.<worker>.<queue>      out        rejected
 //	rejected.invalid               out        rejected, if worker or queue is unknown
 //
@@ -54,12 +55,12 @@
 //
 // Check applies them before decoding, to the payload as a whole:
 //
-//	                        telemetry  work
-//	payload, bytes          65536      1048576
-//	records in a payload    1024       64
-//	values in a payload     32768      131072
-//	string or bytes, bytes  4096       4096
-//	nested containers       8          8
+//	                        telemetry  work       heap
+//	payload, bytes          65536      1048576    266240
+//	records in a payload    1024       64         1
+//	values in a payload     32768      131072     256
+//	string or bytes, bytes  4096       4096       262144
+//	nested containers       8          8          8
 //
 // A payload that fails is refused whole. A record that fails later, by a range
 // or a missing field, is refused alone, and those after it are decoded.
@@ -82,7 +83,7 @@
 // Every record begins with the header.
 //
 //	pos  field                                 type      range          unit         class    note
-//	 0   kind!                                 enum      1..9           -            event
+//	 0   kind!                                 enum      1..10          -            event
 //	 1   minor                                 u32       0..2^32-1      -            event    schema minor version of the sender, now 0
 //	 2   incarnation!                          u64       1..2^64-1      -            event    random, drawn at each publisher start
 //	 3   seq!                                  u64       1..2^64-1      records      event    counts from 1 in an incarnation, for each subject
@@ -91,9 +92,10 @@
 //
 // # Enumerations
 //
-//	kind         1 queue, 2 graph, 3 priority, 4 launch, 5 worker, 6 recommendation, 7 work, 8 done, 9 rejected
+//	kind         1 queue, 2 graph, 3 priority, 4 launch, 5 worker, 6 recommendation, 7 work, 8 done, 9 rejected, 10 heap
 //	status       0 ok, 1 failed
 //	time_source  0 none, 1 query, 2 wall
+//	op           0 read, 1 write
 //
 // # Record queue
 //
@@ -256,4 +258,19 @@
 //	 8   detail                                text      0..1024 bytes  -            event    a sentence
 //	 9   bytes                                 u32       0..2^32-1      bytes        event    size of the payload
 //	10   suppressed                            u64       0..2^64-1      records      event    refusals left out by the rate limit
+//
+// # Record heap
+//
+// A transfer from or to the window of the subject's queue, and its answer,
+// which repeats op and offset and says in count how many words were moved. A
+// request that is refused is answered without a record, with the headers
+// Nats-Service-Error-Code and Nats-Service-Error: 400 it is no such record, 404
+// the queue has no window yet, 413 it is too large, 416 it leaves the window, 503 the worker
+// cannot now.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   op!                                   enum      0..1           -            event    of the window
+//	 7   offset                                u32       0..2^32-1      words        event    first word in the window
+//	 8   count                                 u32       0..65536       words        event    to read; in an answer, moved
+//	 9   data                                  bytes     0..262144 bytes -           event    little-endian words: to write, or that were read
 package telemetry

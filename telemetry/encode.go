@@ -69,6 +69,11 @@ func AppendRejected(dst []byte, f Form, h *Header, r *Rejected) []byte {
 	return appendRecord(dst, f, h, rejectedSchema, r)
 }
 
+// AppendHeap appends a heap record with all its fields.
+func AppendHeap(dst []byte, f Form, h *Header, b *Heap) []byte {
+	return appendRecord(dst, f, h, heapSchema, b)
+}
+
 // Append appends the record with the body that r.Kind names, which must be one
 // of the kinds of this package.
 func Append(dst []byte, f Form, r *Record) []byte {
@@ -91,6 +96,8 @@ func Append(dst []byte, f Form, r *Record) []byte {
 		return AppendDone(dst, f, &r.Header, &r.Done)
 	case KindRejected:
 		return AppendRejected(dst, f, &r.Header, &r.Rejected)
+	case KindHeap:
+		return AppendHeap(dst, f, &r.Header, &r.Heap)
 	}
 	panic(fmt.Sprintf("telemetry: append: %v is not a kind of record", r.Kind))
 }

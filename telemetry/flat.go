@@ -16,7 +16,7 @@ const maxFlat = 12
 
 // flatBodies has the ranges of the body fields of the flat kinds in array
 // order, nil for the other kinds.
-var flatBodies = [KindRejected + 1][]intRange{
+var flatBodies = [lastKind + 1][]intRange{
 	KindQueue: rangesOf(queueSchema.fields),
 	KindGraph: rangesOf(graphSchema.fields),
 }

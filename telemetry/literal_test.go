@@ -155,6 +155,11 @@ var literals = []struct {
 			a5'bytes' cd0100 aa'suppressed' 09`,
 		arrayRow: "9b 09" + arrayHeader + "a3'a.b' ac'out_of_range' a8'too long' cd0100 09",
 	},
+	{
+		want:     Record{Header: literalHeader(KindHeap), Heap: Heap{Op: HeapWrite, Offset: 256, Count: 1, Data: []byte{1, 2, 3, 4}}},
+		mapForm:  "8a a4'kind' a4'heap'" + mapHeader + `a2'op' a5'write' a6'offset' cd0100 a5'count' 01 a4'data' c40401020304`,
+		arrayRow: "9a 0a" + arrayHeader + "01 cd0100 01 c40401020304",
+	},
 }
 
 func TestLiteralBytesDecodeAndEncode(t *testing.T) {
@@ -183,7 +188,7 @@ func TestLiteralsCoverEveryKind(t *testing.T) {
 			t.Errorf("literal %d is of kind %v, want %v", i, l.want.Kind, want)
 		}
 	}
-	if len(literals) != int(KindRejected) {
-		t.Errorf("%d literals for %d kinds", len(literals), KindRejected)
+	if len(literals) != int(lastKind) {
+		t.Errorf("%d literals for %d kinds", len(literals), lastKind)
 	}
 }

@@ -4,16 +4,18 @@ import "fmt"
 
 // Bounds of lists and texts. The schema refuses more.
 const (
-	MaxBatchSlots   = 4096 // slots of one batch
-	MaxSlotArgs     = 12   // arguments of one slot
-	MaxPriority     = 4    // least urgent slot priority
-	MaxFaults       = 64   // faults listed in one done record
-	MaxReasons      = 16   // reasons of one recommendation
-	MaxOpcodes      = 64   // opcode counts of one launch report
-	MaxCapabilities = 32   // capabilities of one worker
-	MaxText         = 256  // bytes of a text
-	MaxDetail       = 1024 // bytes of the detail of a rejected record
-	FingerprintSize = 32   // bytes of a BLAKE3-256 hash
+	MaxBatchSlots   = 4096     // slots of one batch
+	MaxSlotArgs     = 12       // arguments of one slot
+	MaxPriority     = 4        // least urgent slot priority
+	MaxFaults       = 64       // faults listed in one done record
+	MaxReasons      = 16       // reasons of one recommendation
+	MaxOpcodes      = 64       // opcode counts of one launch report
+	MaxCapabilities = 32       // capabilities of one worker
+	MaxText         = 256      // bytes of a text
+	MaxDetail       = 1024     // bytes of the detail of a rejected record
+	FingerprintSize = 32       // bytes of a BLAKE3-256 hash
+	MaxHeapWords    = 64 << 10 // words of one transfer from or to a window
+	wordBytes       = 4
 )
 
 // Minor is the schema minor version that this package writes.
@@ -42,11 +44,13 @@ type Record struct {
 	Work           Work
 	Done           Done
 	Rejected       Rejected
+	Heap           Heap
 }
 
 var kindNames = []string{
 	KindInvalid: "", KindQueue: "queue", KindGraph: "graph", KindPriority: "priority", KindLaunch: "launch",
 	KindWorker: "worker", KindRecommendation: "recommendation", KindWork: "work", KindDone: "done", KindRejected: "rejected",
+	KindHeap: "heap",
 }
 
 // String returns the wire name of the kind.
@@ -56,6 +60,11 @@ var launchStatusNames = []string{LaunchOK: "ok", LaunchFailed: "failed"}
 
 // String returns the wire name of the status.
 func (s LaunchStatus) String() string { return nameOf(launchStatusNames, uint8(s), "status") }
+
+var heapOpNames = []string{HeapRead: "read", HeapWrite: "write"}
+
+// String returns the wire name of the operation.
+func (o HeapOp) String() string { return nameOf(heapOpNames, uint8(o), "op") }
 
 var timeSourceNames = []string{TimeNone: "none", TimeQuery: "query", TimeWall: "wall"}
 

@@ -15,6 +15,9 @@ const (
 	KindWork
 	KindDone
 	KindRejected
+	KindHeap
+
+	lastKind = KindHeap
 )
 
 // Presence has one bit for each field of a record's body, bit i for the
@@ -300,6 +303,25 @@ type Done struct {
 	Faults     []Fault  // the first MaxFaults of them
 	Results    []uint32 // one per slot if the batch asked for them
 	WorkSentNs int64    // sent_ns of the batch, for latency measurement
+}
+
+// HeapOp is what a heap request does.
+type HeapOp uint8
+
+// Operations on a window.
+const (
+	HeapRead  HeapOp = iota // answer Count words from Offset on
+	HeapWrite               // store Data from Offset on
+)
+
+// Heap asks for a transfer from or to the queue's window, and answers it. The
+// answer repeats operation, offset and the words moved; that of a read has
+// them in Data.
+type Heap struct {
+	Op     HeapOp
+	Offset uint32 // first word in the window
+	Count  uint32 // words to read, or that were moved
+	Data   []byte // little-endian words, at most MaxHeapWords of them
 }
 
 // Rejected reports a refused payload or record.

@@ -12,7 +12,7 @@ import (
 // drawRecord draws a valid record of any kind, by the schema.
 func drawRecord(t *rapid.T) *Record {
 	r := new(Record)
-	kind := Kind(rapid.IntRange(int(KindQueue), int(KindRejected)).Draw(t, "kind"))
+	kind := Kind(rapid.IntRange(int(KindQueue), int(lastKind)).Draw(t, "kind"))
 	b := bindKind(kind, r)
 	var have uint64
 	for pos := range b.targets {

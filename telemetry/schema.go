@@ -160,6 +160,13 @@ var rejectedSchema = newSchema(KindRejected, nil,
 	u64("suppressed", event, "records", func(r *Rejected) *uint64 { return &r.Suppressed }),
 )
 
+var heapSchema = newSchema(KindHeap, nil,
+	enum("op", event, heapOpNames, func(h *Heap) any { return (*uint8)(&h.Op) }).req(),
+	u32("offset", event, "words", func(h *Heap) *uint32 { return &h.Offset }),
+	u32("count", event, "words", func(h *Heap) *uint32 { return &h.Count }).to(MaxHeapWords),
+	list[Heap]("data", event, typeBytes, "-", 0, MaxHeapWords*wordBytes, func(h *Heap) any { return &h.Data }),
+)
+
 // The constructors of rows. Integers have typed accessors, which keep the hot
 // path free of type switches; everything else goes through at.
 

@@ -30,7 +30,7 @@ type kindSchema struct {
 func allSchemas() []kindSchema {
 	r := new(Record)
 	var out []kindSchema
-	for k := KindQueue; k <= KindRejected; k++ {
+	for k := KindQueue; k <= lastKind; k++ {
 		b := bindKind(k, r)
 		s := kindSchema{kind: k, targets: b.targets, has: b.has != nil}
 		for i := range b.targets {
@@ -76,7 +76,7 @@ func rowOf(pos int, s *spec) row {
 func TestPackageCommentListsTheEnumerations(t *testing.T) {
 	section := strings.Join(strings.Fields(commentSections(t)["Enumerations"]), " ")
 	want := ""
-	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source")} {
+	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source"), specNamed(KindHeap, "op")} {
 		want += " " + e.name
 		for code := e.min; code <= e.max; code++ {
 			want += fmt.Sprintf(" %d %s,", code, e.names[code])
@@ -89,10 +89,11 @@ func TestPackageCommentListsTheEnumerations(t *testing.T) {
 }
 
 func TestPackageCommentListsTheLimits(t *testing.T) {
-	tel, work := DefaultTelemetryLimits, DefaultWorkLimits
-	want := fmt.Sprintf("telemetry work payload, bytes %d %d records in a payload %d %d values in a payload %d %d "+
-		"string or bytes, bytes %d %d nested containers %d %d", tel.MaxBytes, work.MaxBytes, tel.MaxRecords, work.MaxRecords,
-		tel.MaxItems, work.MaxItems, tel.MaxString, work.MaxString, tel.MaxDepth, work.MaxDepth)
+	tel, work, heap := DefaultTelemetryLimits, DefaultWorkLimits, DefaultHeapLimits
+	want := fmt.Sprintf("telemetry work heap payload, bytes %d %d %d records in a payload %d %d %d values in a payload %d %d %d "+
+		"string or bytes, bytes %d %d %d nested containers %d %d %d", tel.MaxBytes, work.MaxBytes, heap.MaxBytes,
+		tel.MaxRecords, work.MaxRecords, heap.MaxRecords, tel.MaxItems, work.MaxItems, heap.MaxItems,
+		tel.MaxString, work.MaxString, heap.MaxString, tel.MaxDepth, work.MaxDepth, heap.MaxDepth)
 	if got := strings.Join(strings.Fields(commentSections(t)["Limits"]), " "); !strings.Contains(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -33,6 +33,9 @@ const (
 	SubjectRejected
 	SubjectRejectedInvalid // refused payloads whose worker or queue is unknown
 	SubjectSnapshot
+	SubjectHeap
+
+	lastClass = SubjectHeap
 )
 
 var classTokens = [...]string{
@@ -45,6 +48,7 @@ var classTokens = [...]string{
 	SubjectRejected:        "rejected",
 	SubjectRejectedInvalid: "rejected.invalid",
 	SubjectSnapshot:        "snapshot",
+	SubjectHeap:            "heap",
 }
 
 // String returns the subject tokens of the class.
@@ -71,6 +75,8 @@ func (c SubjectClass) Carries(k Kind) bool {
 		return k == KindDone
 	case SubjectRejected, SubjectRejectedInvalid:
 		return k == KindRejected
+	case SubjectHeap:
+		return k == KindHeap
 	}
 	return false
 }
@@ -130,6 +136,11 @@ func (s Subjects) Snapshot(worker, queue string) string {
 	return s.prefix() + ".snapshot." + worker + "." + queue
 }
 
+// Heap is the request subject of transfers from and to a queue's window.
+func (s Subjects) Heap(worker, queue string) string {
+	return s.prefix() + ".heap." + worker + "." + queue
+}
+
 // SubjectError says why a subject was refused. It does not repeat the subject,
 // which may be hostile text.
 type SubjectError struct {
@@ -186,7 +197,7 @@ func (s Subjects) Parse(subject string) (class SubjectClass, worker, queue strin
 }
 
 func classOf(token string) SubjectClass {
-	for c := SubjectTelemetry; c <= SubjectSnapshot; c++ {
+	for c := SubjectTelemetry; c <= lastClass; c++ {
 		if c != SubjectRejectedInvalid && classTokens[c] == token {
 			return c
 		}

@@ -26,6 +26,7 @@ func TestSubjectsParseBack(t *testing.T) {
 			{s.Rejected("invalid", "q"), ".rejected.invalid.q", SubjectRejected, "invalid", "q"},
 			{s.RejectedInvalid(), ".rejected.invalid", SubjectRejectedInvalid, "", ""},
 			{s.Snapshot("w1", "q"), ".snapshot.w1.q", SubjectSnapshot, "w1", "q"},
+			{s.Heap("w1", "q"), ".heap.w1.q", SubjectHeap, "w1", "q"},
 		} {
 			if c.subject != prefix+c.want {
 				t.Errorf("got subject %s, want %s", c.subject, prefix+c.want)
@@ -111,13 +112,14 @@ func TestEverySubjectClassCarriesItsKinds(t *testing.T) {
 		SubjectWorker:    {KindWorker}, SubjectRecommend: {KindRecommendation}, SubjectSnapshot: {KindRecommendation},
 		SubjectWork: {KindWork}, SubjectDone: {KindDone},
 		SubjectRejected: {KindRejected}, SubjectRejectedInvalid: {KindRejected},
+		SubjectHeap: {KindHeap},
 	}
-	for c := SubjectInvalid; c <= SubjectSnapshot; c++ {
+	for c := SubjectInvalid; c <= lastClass; c++ {
 		carried := make(map[Kind]bool)
 		for _, k := range want[c] {
 			carried[k] = true
 		}
-		for k := KindInvalid; k <= KindRejected; k++ {
+		for k := KindInvalid; k <= lastKind; k++ {
 			if c.Carries(k) != carried[k] {
 				t.Errorf("class %v carries %v: %t", c, k, c.Carries(k))
 			}

@@ -17,6 +17,8 @@ func (r *Record) Validate() error {
 		return r.Launch.validate()
 	case KindDone:
 		return r.Done.validate()
+	case KindHeap:
+		return r.Heap.validate()
 	}
 	return nil
 }
@@ -46,6 +48,14 @@ func (l *Launch) validate() error {
 func (d *Done) validate() error {
 	if len(d.Faults) > int(d.Faulted) {
 		return fmt.Errorf("%d faults listed, %d counted", len(d.Faults), d.Faulted)
+	}
+	return nil
+}
+
+// validate: data is whole words.
+func (h *Heap) validate() error {
+	if n := len(h.Data); n%wordBytes != 0 {
+		return fmt.Errorf("data has %d bytes, want whole words of %d", n, wordBytes)
 	}
 	return nil
 }
