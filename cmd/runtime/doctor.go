@@ -16,6 +16,7 @@ import (
 type doctorCmd struct {
 	natsFlags
 	glFlags
+	programFlags
 	NoGPU bool `name:"no-gpu" help:"Leave GL out: for machines that only decide."`
 }
 
@@ -76,6 +77,7 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 		say("  missing: the compute self-test failed: %v", err)
 		return false
 	}
+	say("  %s", c.programState())
 	say("  compute self-test: passed in %v", time.Since(start).Round(time.Millisecond))
 	return true
 }

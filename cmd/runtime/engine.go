@@ -6,6 +6,8 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 )
@@ -19,6 +21,7 @@ type engine struct {
 	watchdog *watchdog // nil: launches may take as long as they like
 	orders   chan launchOrder
 	done     chan struct{}
+	binaries *disk.Dir // nil: none
 }
 
 type launchOrder struct {
@@ -27,16 +30,17 @@ type launchOrder struct {
 }
 
 // newEngine makes a ring of some opcodes, nil for the built-in ones, on a
-// device and closes the device with it.
-func newEngine(device gpu, opcodes *megakernel.Catalog, keeper rebuilder, watchdog *watchdog) (*engine, error) {
+// device, and closes the device and the binaries with it.
+func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, keeper rebuilder, watchdog *watchdog) (*engine, error) {
 	cfg := megakernel.DefaultConfig()
 	cfg.Catalog = opcodes
+	cfg.Beside, cfg.Binaries, cfg.Log = beside, binaries, keeper.log
 	ring, err := megakernel.New(device, cfg)
 	if err != nil {
 		return nil, err
 	}
 	keeper.device = device
-	e := &engine{ring: ring, keeper: keeper, watchdog: watchdog, orders: make(chan launchOrder, 1), done: make(chan struct{})}
+	e := &engine{ring: ring, keeper: keeper, watchdog: watchdog, binaries: binaries, orders: make(chan launchOrder, 1), done: make(chan struct{})}
 	go e.loop()
 	return e, nil
 }
@@ -46,7 +50,11 @@ func (e *engine) close() error {
 	close(e.orders)
 	<-e.done
 	e.watchdog.stop()
-	return errors.Join(e.ring.Close(), e.keeper.close())
+	err := errors.Join(e.ring.Close(), e.keeper.close())
+	if e.binaries != nil {
+		err = errors.Join(err, e.binaries.Close())
+	}
+	return err
 }
 
 func (e *engine) loop() {
@@ -81,6 +89,7 @@ func (e *engine) launch(o actors.Order) actors.Report {
 	defer e.watchdog.end()
 	report, err := e.keeper.launch(e.ring, megakernel.Order{
 		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue, BatchDepth: o.Plan.BatchDepth,
+		Fuse:     o.Plan.Mode == policy.ModeJIT,
 		Geometry: megakernel.Geometry{Width: o.Plan.WorkgroupSizeX, Groups: o.Plan.DispatchGrid[0], Chunk: o.Plan.ClaimChunk},
 	})
 	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}

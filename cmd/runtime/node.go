@@ -16,15 +16,16 @@ import (
 
 // nodeConfig says what a node consists of.
 type nodeConfig struct {
-	nats    natsio.Config
-	policy  policy.Config
-	worker  string
-	device  gpu                 // nil: decide only; closed with the node
-	reopen  func() (gpu, error) // opens the device again after a loss; nil: it stays lost
-	opcodes *megakernel.Catalog // of the ring; nil: the built-in ones
-	rate    *natsio.RateLimit   // of the telemetry of one worker; nil is the default
-	queues  int                 // most queues; 0 is the default
-	log     *slog.Logger
+	nats     natsio.Config
+	policy   policy.Config
+	worker   string
+	device   gpu                 // nil: decide only; closed with the node
+	reopen   func() (gpu, error) // opens the device again after a loss; nil: it stays lost
+	opcodes  *megakernel.Catalog // of the ring; nil: the built-in ones
+	programs *programFlags       // where built kernels are kept; nil: nowhere
+	rate     *natsio.RateLimit   // of the telemetry of one worker; nil is the default
+	queues   int                 // most queues; 0 is the default
+	log      *slog.Logger
 
 	hangAfter time.Duration      // longest launch; 0: no limit
 	hung      func(why string)   // is called when one took longer
@@ -111,7 +112,7 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 	if cfg.hangAfter > 0 {
 		watch = startWatchdog(cfg.hangAfter, cfg.hung)
 	}
-	if n.engine, err = newEngine(cfg.device, cfg.opcodes, rebuilder{reopen: cfg.reopen, log: cfg.log}, watch); err != nil {
+	if n.engine, err = newEngine(cfg.device, cfg.opcodes, cfg.programs.binaries(cfg.log), rebuilder{reopen: cfg.reopen, log: cfg.log}, watch); err != nil {
 		watch.stop()
 		return err
 	}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernelcache/disk"
+)
+
+// programFlags say where built GPU programs are kept.
+type programFlags struct {
+	ProgramCache   string `placeholder:"DIR" env:"RINGMASTER_PROGRAM_CACHE" help:"Directory of built GPU programs, this user's alone (default: under the user's cache directory)."`
+	NoProgramCache bool   `env:"RINGMASTER_NO_PROGRAM_CACHE" help:"Keep no built GPU programs: every start compiles."`
+}
+
+func (f *programFlags) programDir() string {
+	if f.ProgramCache != "" {
+		return f.ProgramCache
+	}
+	return filepath.Join(cacheDir(), "programs")
+}
+
+// binaries opens the directory. Without one everything works, only later, so what is
+// wrong with it is no error. There is none without flags.
+func (f *programFlags) binaries(log *slog.Logger) *disk.Dir {
+	if f == nil || f.NoProgramCache {
+		return nil
+	}
+	dir, err := disk.Open(disk.DefaultConfig(f.programDir()))
+	if err != nil {
+		log.Warn("no program cache; every start compiles its kernels", "err", err)
+		return nil
+	}
+	return dir
+}
+
+// programState is doctor's line about the directory.
+func (f *programFlags) programState() string {
+	if f.NoProgramCache {
+		return "program cache: off"
+	}
+	usage, err := disk.Inspect(f.programDir())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("program cache: %s, made on first use", f.programDir())
+	case errors.Is(err, disk.ErrUnsafe):
+		return fmt.Sprintf("program cache: not used: %v", err)
+	case err != nil:
+		return fmt.Sprintf("program cache: not readable: %v", err)
+	}
+	return fmt.Sprintf("program cache: %s, %d programs, %d KiB", f.programDir(), usage.Entries, (usage.Bytes+1023)>>10)
+}
+
+// beside opens a second context for building kernels. Devices of other makes have none.
+func beside(dev megakernel.Device) (megakernel.Device, error) {
+	d, ok := dev.(interface {
+		OpenShared() (*glcompute.Device, error)
+	})
+	if !ok {
+		return nil, errors.New("the device cannot open one")
+	}
+	shared, err := d.OpenShared()
+	if err != nil {
+		return nil, err // and no Device that holds a nil
+	}
+	return shared, nil
+}
