@@ -29,6 +29,9 @@ type Config struct {
 	// wait for the kernels they want. New and Move call it, and the engine closes
 	// what has a method Close() error.
 	Beside func(Device) (Device, error)
+	// Lease says that launches whose Order.Mode allows it run on a kernel that
+	// stays resident, if the device passes the self-test of it.
+	Lease bool
 	// Binaries keeps built programs for the next start; nil keeps none. The
 	// engine does not close it.
 	Binaries *disk.Dir

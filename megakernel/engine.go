@@ -48,6 +48,7 @@ type Engine struct {
 	programs *Programs
 	beside   Device    // programs are built on it; nil if there is none
 	lastEnd  time.Time // end of the wave before
+	lease    lease
 	pump     pump
 	settling chan *flight
 	stopped  chan struct{} // closed when the settler has ended
@@ -163,6 +164,7 @@ func (e *Engine) attach(dev Device) error {
 	for _, f := range e.flights {
 		f.queries = [2]uint32{}
 	}
+	e.attachLease()
 	return nil
 }
 
@@ -186,7 +188,7 @@ func (e *Engine) Close() error {
 	<-e.stopped
 	programs := e.programs.Close()
 	closeBeside(e.beside)
-	return errors.Join(programs, e.dev.Do(func() error {
+	return errors.Join(e.lease.close(), programs, e.dev.Do(func() error {
 		for _, f := range e.flights {
 			for _, q := range f.queries {
 				e.dev.DeleteQuery(q)

@@ -31,6 +31,8 @@ type flight struct {
 	queue    *queue
 	steps    uint32    // the most loop steps a slot takes
 	opcodes  OpcodeSet // of the slots
+	mode     LaunchMode
+	leased   bool      // the resident kernel ran it
 	hot      OpcodeSet // those that a fused kernel may have; 0: the interpreter runs it
 	picked   Picked
 	chained  Picked // the interpreter behind a fused kernel
@@ -91,6 +93,7 @@ func (f *flight) reset(begin time.Time, order *Order) {
 	f.entries = f.entries[:0]
 	f.results = false
 	f.steps, f.opcodes, f.hot = 0, 0, 0
+	f.mode, f.leased = order.Mode, false
 	f.routes.begin()
 	f.tallies = f.tallies[:0]
 }

@@ -74,6 +74,7 @@ type LeaseConfig struct {
 	Duration   time.Duration // a kernel ends after it; 0: DefaultLeaseDuration; at most MaxLeaseDuration
 	Idle       time.Duration // a kernel without a round for so long ends; 0: DefaultLeaseIdle
 	LoopBudget uint32        // loop iterations of one invocation in one dispatch; 0: DefaultLoopBudget
+	Width      uint32        // of the workgroup; 0: what suits the device
 	Catalog    *Catalog      // nil: BuiltIn
 }
 
@@ -98,11 +99,14 @@ type Window struct {
 type Resident struct {
 	dev     Device
 	catalog *Catalog
+	shape   Kernel
 	cfg     LeaseConfig
 	support LeaseSupport
 	program leaseProgram
 	mailbox uint32
-	print   uint32 // the lease's own print log, 0 if there is none
+
+	fingerprint [32]byte // of the kernel's source
+	print       uint32   // the lease's own print log, 0 if there is none
 
 	// mu lets one round or one end be under way at a time and guards the fields below.
 	mu     sync.Mutex
@@ -135,6 +139,9 @@ func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
 	if cfg.LoopBudget == 0 {
 		cfg.LoopBudget = DefaultLoopBudget
 	}
+	if cfg.Width == 0 {
+		cfg.Width = leaseWidthFor(dev)
+	}
 	if cfg.Catalog == nil {
 		cfg.Catalog = builtIn
 	}
@@ -144,7 +151,7 @@ func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
 	if !dev.Supports("buffer-storage") {
 		return nil, fmt.Errorf("megakernel: the driver has no persistently mapped buffers (GL_ARB_buffer_storage): %w", ErrNoLease)
 	}
-	l := &Resident{dev: dev, catalog: cfg.Catalog, cfg: cfg,
+	l := &Resident{dev: dev, catalog: cfg.Catalog, shape: Kernel{Kind: Lease, Width: cfg.Width}, cfg: cfg,
 		slots: make([]ring.Slot, LeaseSlots), statuses: make([]ring.Status, LeaseSlots),
 		results: make([]uint32, LeaseSlots), head: make([]uint32, 5)}
 	if err := l.allocate(); err != nil {
@@ -161,7 +168,8 @@ func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
 // allocate builds the program and the mailbox.
 func (l *Resident) allocate() error {
 	return l.dev.Do(func() (err error) {
-		if l.program, err = compileLease(l.dev, l.catalog); err != nil {
+		l.fingerprint = Fingerprint(l.catalog.Source(l.shape))
+		if l.program, err = compileLease(l.dev, l.catalog, l.shape); err != nil {
 			return err
 		}
 		if l.mailbox, err = l.dev.NewMapped(mailBytes); err == nil && l.cfg.Print == 0 {
@@ -185,6 +193,9 @@ func (l *Resident) free() {
 		}
 	}
 }
+
+// bounds are the most loop iterations of a round, and which kernel it is.
+func (l *Resident) bounds() (round uint32, k Kernel) { return l.round, l.shape }
 
 // Support is what the self-test found.
 func (l *Resident) Support() LeaseSupport { return l.support }
@@ -217,15 +228,15 @@ func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, resul
 // fit is how many of the slots go into a round, the most steps one of them
 // takes and the loop iterations of the round.
 func (l *Resident) fit(slots []ring.Slot) (n int, steps, cost uint32, err error) {
-	for n = min(len(slots), LeaseSlots); n > 0; n = fewer(n) {
+	for n = min(len(slots), LeaseSlots); n > 0; n = fewer(n, int(l.cfg.Width)) {
 		var set OpcodeSet
 		steps = 0
 		for i := range slots[:n] {
 			set |= 1 << slots[i].Opcode
 			steps = max(steps, l.catalog.Steps(&slots[i]))
 		}
-		rows := uint64(n+leaseWidth-1) / leaseWidth
-		total := rows*uint64(l.catalog.RowCost(Kernel{Kind: Lease, Width: leaseWidth}, set, steps)) + 1
+		rows := (uint64(n) + uint64(l.cfg.Width) - 1) / uint64(l.cfg.Width)
+		total := rows*uint64(l.catalog.RowCost(l.shape, set, steps)) + 1
 		if total <= uint64(l.round) {
 			return n, steps, uint32(total), nil
 		}
@@ -236,9 +247,9 @@ func (l *Resident) fit(slots []ring.Slot) (n int, steps, cost uint32, err error)
 
 // fewer is a smaller number of slots, by a row if there are several, which is
 // what a round's time depends on.
-func fewer(n int) int {
-	if n > leaseWidth {
-		return (n - 1) / leaseWidth * leaseWidth
+func fewer(n, width int) int {
+	if n > width {
+		return (n - 1) / width * width
 	}
 	return n / 2
 }

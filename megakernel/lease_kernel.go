@@ -19,8 +19,7 @@ type leaseProgram struct {
 	uniforms [len(leaseUniforms)]int32
 }
 
-func compileLease(dev Device, c *Catalog) (p leaseProgram, err error) {
-	k := Kernel{Kind: Lease, Width: leaseWidth}
+func compileLease(dev Device, c *Catalog, k Kernel) (p leaseProgram, err error) {
 	if p.id, err = dev.CompileCompute(c.Source(k)); err != nil {
 		return p, fmt.Errorf("megakernel: kernel %s: %w", k, err)
 	}

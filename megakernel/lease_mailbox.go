@@ -11,8 +11,20 @@ import (
 // LeaseSlots is the most slots of one round of a lease.
 const LeaseSlots = 256
 
-// leaseWidth is the width of the resident workgroup.
-const leaseWidth = 64
+// Widths of the resident workgroup. Software rasterisers run its vectors one
+// after another, the idle ones too, so that a narrow one answers sooner there.
+const (
+	leaseWidth         = 64
+	leaseWidthSoftware = 16
+)
+
+// leaseWidthFor is the width for a device. A wrong guess costs time only.
+func leaseWidthFor(dev Device) uint32 {
+	if _, renderer, _ := dev.Identity(); hostRenderer(renderer) {
+		return leaseWidthSoftware
+	}
+	return leaseWidth
+}
 
 // Words of the mailbox. The host writes those before mailDone, the kernel the
 // others; the two kinds are in different cache lines. Below them are the

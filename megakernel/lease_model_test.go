@@ -21,13 +21,12 @@ type modelDevice struct {
 	uniform  [len(leaseUniforms)]uint32
 	fence    chan struct{} // closed when the kernel dispatched last has ended
 
-	unmapped bool          // no persistently mapped buffers
-	returns  bool          // a dispatch returns at once, as with hardware
-	blind    bool          // a running kernel does not see what the host writes
-	stall    atomic.Bool   // a kernel ends in the middle of its next round
-	lost     atomic.Bool   // the context is lost
-	busiest  atomic.Uint32 // most loop iterations a kernel took
-	broken   atomic.Bool   // two kernels at a time, or one that took too much
+	unmapped bool        // no persistently mapped buffers
+	returns  bool        // a dispatch returns at once, as with hardware
+	blind    bool        // a running kernel does not see what the host writes
+	stall    atomic.Bool // a kernel ends in the middle of its next round
+	lost     atomic.Bool // the context is lost
+	broken   atomic.Bool // two kernels at a time, or one that took too much
 	running  atomic.Bool
 }
 
@@ -51,6 +50,7 @@ func (d *modelDevice) Do(fn func() error) error {
 	return fn()
 }
 
+func (d *modelDevice) Identity() (string, string, string)           { return "", "model", "" }
 func (d *modelDevice) Supports(string) bool                         { return !d.unmapped }
 func (d *modelDevice) CompileCompute(string) (uint32, error)        { return 1, nil }
 func (d *modelDevice) DeleteProgram(uint32)                         {}

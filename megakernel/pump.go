@@ -94,7 +94,14 @@ func (e *Engine) runPump() {
 		j, ok, open := e.pump.take()
 		switch {
 		case ok && j.flight != nil:
-			err := e.shape(j.flight)
+			if len(flying) == 0 && e.leased(j.flight) {
+				e.settling <- j.flight
+				continue
+			}
+			err := e.lease.end(LeaseEndWave)
+			if err == nil {
+				err = e.shape(j.flight)
+			}
 			if err == nil {
 				err = e.dev.Do(j.flight.submit)
 			}
@@ -108,7 +115,11 @@ func (e *Engine) runPump() {
 		case ok && j.plain:
 			j.done <- j.fn()
 		case ok:
-			j.done <- e.dev.Do(j.fn)
+			err := e.lease.end(LeaseEndTransfer)
+			if err == nil {
+				err = e.dev.Do(j.fn)
+			}
+			j.done <- err
 		case len(flying) > 0:
 			f := flying[0]
 			done, err := poll(f)

@@ -14,6 +14,28 @@ type Order struct {
 	BatchDepth uint32 // most slots of the launch; 0: as many as there are
 	InFlight   uint32 // most waves in flight with this one; 0: Config.InFlight
 	Fuse       bool   // a fused kernel may run it, if the queue has hot opcodes
+	Mode       LaunchMode
+}
+
+// LaunchMode says whether a wave runs a launch or the resident kernel, where
+// there is one; see Config.Lease.
+type LaunchMode uint8
+
+// Launch modes. What the resident kernel does not take runs as a wave.
+const (
+	ModeWave  LaunchMode = iota // a wave
+	ModeLease                   // the resident kernel if a round of it has room for the slots
+	ModeAuto                    // likewise, if the slots are short besides
+)
+
+func (m LaunchMode) String() string {
+	switch m {
+	case ModeLease:
+		return "lease"
+	case ModeAuto:
+		return "auto"
+	}
+	return "wave"
 }
 
 // TimeSource says which clock measured a launch.
@@ -42,7 +64,7 @@ type Report struct {
 	Decision    uint64
 	Queue       string
 	Recommended Geometry // what the order asked for
-	Applied     Geometry // what the device says it ran; zero if nothing was dispatched
+	Applied     Geometry // what the device says it ran; zero if no wave was dispatched
 	NotApplied  string   // why Applied differs from Recommended, or Kernel from Wanted; empty if nothing does
 	ElapsedNs   uint64   // time of the dispatch; by the host's clock, without the time behind waves before it
 	TimeSource  TimeSource
@@ -58,6 +80,7 @@ type Report struct {
 	Pending     int      // slots of the queue still to run
 	Fingerprint [32]byte // BLAKE3-256 of the kernel source; zero if none was compiled
 
+	Leased    bool            // the resident kernel ran it
 	Wanted    Kernel          // the kernel that Recommended and the hot opcodes ask for
 	Kernel    Kernel          // the one that ran; NotApplied says why if it is another
 	Promotion hotset.Decision // what the queue's launches, this one included, make hot, and why

@@ -23,6 +23,9 @@ func (e *Engine) runSettler() {
 
 // load copies what the device left to the flight's memory.
 func (e *Engine) load(f *flight) {
+	if f.leased {
+		return // it is there already
+	}
 	e.memory.loadControl(f.index, f.control)
 	f.runs(func(first, n, position int) {
 		at := position * ring.PageSlots

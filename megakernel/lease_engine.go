@@ -1,0 +1,183 @@
+package megakernel
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"ringmaster/ring"
+)
+
+// lease is an engine's resident kernel and what the pump needs to feed it.
+type lease struct {
+	resident *Resident // nil if there is none
+	err      error     // why not
+	slots    []ring.Slot
+	statuses []ring.Status
+	results  []uint32
+	places   []int // where in the flight's words a slot's go
+}
+
+// autoLeaseCost is the share of a round's loop iterations that launches of
+// ModeAuto may take: slots with long loops are better spread over a wave's workgroups.
+const autoLeaseCost = 16
+
+// attachLease opens a lease on the engine's device, if it is wanted. Without
+// one everything runs as waves. The lease before is gone with its device.
+func (e *Engine) attachLease() {
+	l := &e.lease
+	if l.resident, l.err = nil, fmt.Errorf("megakernel: not asked for: %w", ErrNoLease); !e.cfg.Lease {
+		return
+	}
+	m := e.memory
+	l.resident, l.err = OpenLease(e.dev, LeaseConfig{
+		Heap: m.buffers[ring.BindHeap], HeapBytes: m.sizes[ring.BindHeap],
+		Print: m.buffers[ring.BindPrint], PrintBytes: m.sizes[ring.BindPrint],
+		LoopBudget: e.cfg.LoopBudget, Catalog: e.catalog,
+	})
+	log := e.cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	if l.err != nil {
+		log.Warn("no lease, small launches run as waves", "error", l.err)
+		return
+	}
+	log.Info("lease", "support", l.resident.Support().String())
+	if l.slots == nil {
+		l.slots, l.statuses = make([]ring.Slot, LeaseSlots), make([]ring.Status, LeaseSlots)
+		l.results, l.places = make([]uint32, LeaseSlots), make([]int, LeaseSlots)
+	}
+}
+
+// end makes way on the device's thread.
+func (l *lease) end(reason LeaseEnd) error {
+	if l.resident == nil {
+		return nil
+	}
+	return l.resident.End(reason)
+}
+
+func (l *lease) close() error {
+	if l.resident == nil {
+		return nil
+	}
+	return l.resident.Close()
+}
+
+// LeaseSupport is what the self-test of the engine's lease found, or why there
+// is none.
+func (e *Engine) LeaseSupport() (LeaseSupport, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lease.resident == nil {
+		return LeaseSupport{}, e.lease.err
+	}
+	return e.lease.resident.Support(), nil
+}
+
+// LeaseStats are the counts of the engine's lease, zero without one.
+func (e *Engine) LeaseStats() LeaseStats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.lease.resident == nil {
+		return LeaseStats{}
+	}
+	return e.lease.resident.Stats()
+}
+
+// leased runs a launch on the resident kernel and reports true, or reports
+// false if that is not for it. Called on the pump's goroutine, with no wave in flight.
+func (e *Engine) leased(f *flight) bool {
+	l := &e.lease
+	if l.resident == nil || f.mode == ModeWave || f.report.Scheduled > LeaseSlots {
+		return false
+	}
+	n := e.gather(f)
+	q := f.queue
+	most, kernel := l.resident.bounds()
+	f.report.Fingerprint = l.resident.fingerprint
+	cost := uint64(n+int(kernel.Width)-1) / uint64(kernel.Width) * uint64(e.catalog.RowCost(kernel, f.opcodes, f.steps))
+	if f.mode == ModeAuto && cost > uint64(most/autoLeaseCost) {
+		return false
+	}
+	begin := time.Now()
+	err := l.resident.Do(Window{Tenant: q.tenant, Base: q.base, Length: q.length}, l.slots[:n], l.statuses[:n], l.results[:n])
+	if errors.Is(err, ErrLeaseSize) && l.statuses[0].State() == ring.Published {
+		return false
+	}
+	f.leased, f.err = true, err
+	if err != nil && !Lost(err) {
+		e.giveUpLease(err)
+	}
+	end := time.Now()
+	r := &f.report
+	r.Leased, r.Kernel, r.Wanted = true, kernel, kernel
+	r.NotApplied = "the resident kernel ran it"
+	r.ElapsedNs, r.TimeSource = uint64(end.Sub(begin)), TimeFinish
+	if !e.lastEnd.IsZero() {
+		r.IdleNs = uint64(begin.Sub(e.lastEnd))
+	}
+	e.lastEnd = end
+	e.scatter(f, n)
+	return true
+}
+
+// giveUpLease goes on without a lease after it failed.
+func (e *Engine) giveUpLease(err error) {
+	e.mu.Lock()
+	l := e.lease.resident
+	e.lease.resident, e.lease.err = nil, err
+	e.mu.Unlock()
+	if e.cfg.Log != nil {
+		e.cfg.Log.Warn("the lease is given up, small launches run as waves", "error", err)
+	}
+	_ = l.Close() // says the same again
+}
+
+// gather copies a launch's slots and returns how many there are.
+func (e *Engine) gather(f *flight) (n int) {
+	l := &e.lease
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for position, entry := range f.entries {
+		base := int(entry.Page()) * ring.PageSlots
+		statuses := e.pool.Statuses(int(entry.Page()), 1)
+		copy(f.statuses[position*ring.PageSlots:], statuses)
+		for i, status := range statuses[:entry.Count()] {
+			if status.State() != ring.Published {
+				continue
+			}
+			o := e.owners[base+i]
+			l.slots[n] = e.batches[o.batch].Slots[o.index]
+			l.statuses[n] = status
+			l.places[n] = position*ring.PageSlots + i
+			n++
+		}
+	}
+	return n
+}
+
+// scatter puts what the resident kernel left where a wave's would be.
+func (e *Engine) scatter(f *flight, n int) {
+	l := &e.lease
+	clear(f.control)
+	c := &f.control[0]
+	for i := range n {
+		status := l.statuses[i]
+		f.statuses[l.places[i]] = status
+		if f.results {
+			f.words[l.places[i]] = l.results[i]
+		}
+		switch status.State() {
+		case ring.Done:
+			c.Executed++
+			c.OpcodeCounts[l.slots[i].Opcode]++
+		case ring.Fault:
+			c.Faulted++
+		case ring.Yielded, ring.Requeued:
+			c.Again++
+		}
+	}
+}

@@ -1,0 +1,146 @@
+//go:build cgo
+
+package megakernel
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ringmaster/ring"
+)
+
+// submitAndLaunch runs a batch by a mode until nothing is pending.
+func submitAndLaunch(t *testing.T, e *Engine, queue string, mode LaunchMode, slots ...ring.Slot) (reports []Report, result BatchResult) {
+	t.Helper()
+	if err := e.Submit(queue, Batch{ID: "b", Slots: slots, WantResults: true}); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		r, err := e.Launch(Order{Queue: queue, Geometry: Geometry{Width: 64, Groups: 2, Chunk: 64}, Mode: mode})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports = append(reports, r)
+		for _, f := range r.Finished {
+			result = f
+		}
+		if r.Pending == 0 {
+			return reports, result
+		}
+	}
+}
+
+func TestSmallLaunchesRunOnTheResidentKernel(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.Lease = true })
+	if _, err := e.LeaseSupport(); err != nil {
+		t.Fatal(err)
+	}
+	small := []ring.Slot{slot(OpStore, 0, 41, 7), slot(OpFence, 0), slot(OpAdd, 1, 1, 7), slot(OpFence, 0), slot(OpLoad, 2, 7), slot(OpFault, 3, 5), slot(OpYield, 0, 1)}
+	long := make([]ring.Slot, 200)
+	for i := range long {
+		long[i] = slot(OpCopy, 0, 0, CopyCap, CopyCap)
+	}
+	big := make([]ring.Slot, LeaseSlots+1)
+	for _, c := range []struct {
+		name  string
+		mode  LaunchMode
+		slots []ring.Slot
+		want  bool
+	}{
+		{"wave, small", ModeWave, small, false},
+		{"lease, small", ModeLease, small, true},
+		{"auto, small", ModeAuto, small, true},
+		{"lease, long", ModeLease, long, true},
+		{"auto, long", ModeAuto, long, false},
+		{"lease, big", ModeLease, big, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			slots := slices.Clone(c.slots)
+			reports, result := submitAndLaunch(t, e, "q", c.mode, slots...)
+			for _, r := range reports {
+				if r.Leased != c.want || r.Leased != (r.Kernel.Kind == Lease) || r.Leased == (r.Applied.Width > 0) || r.ElapsedNs == 0 {
+					t.Errorf("%+v", r)
+				}
+			}
+			if len(c.slots) != len(small) {
+				return
+			}
+			if result.Executed != 6 || result.Faulted != 1 || result.Results[4] != 42 || result.Faults[0] != (SlotFault{5, ring.FaultUser + 5}) {
+				t.Errorf("%+v", result)
+			}
+			if len(reports) < 3 {
+				t.Errorf("%d launches for three segments", len(reports))
+			}
+		})
+	}
+}
+
+func TestWithoutALeaseLaunchesRunAsWaves(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	if _, err := e.LeaseSupport(); err == nil {
+		t.Error("there is a lease that nobody asked for")
+	}
+	reports, result := submitAndLaunch(t, e, "q", ModeLease, slot(OpStore, 0, 1, 1))
+	if reports[0].Leased || result.Executed != 1 {
+		t.Errorf("%+v", reports)
+	}
+}
+
+// TestLeaseAndWavesAndTransfersMix runs submissions of all sizes by both ways
+// on several queues, with transfers between, and counts every slot.
+func TestLeaseAndWavesAndTransfersMix(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.Lease = true })
+	r := rand.New(rand.NewPCG(1, 2))
+	queues := []string{"a", "b", "c"}
+	want := map[string]uint32{}
+	for _, q := range queues {
+		if err := e.Write(q, 100, []uint32{0}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 300 {
+		q := queues[r.IntN(len(queues))]
+		slots := make([]ring.Slot, []int{1, 16, 100, LeaseSlots, 1000}[r.IntN(5)])
+		for i := range slots {
+			slots[i] = slot(OpAdd, r.Uint32N(ring.Priorities), 1, 100)
+		}
+		want[q] += uint32(len(slots))
+		if err := e.Submit(q, Batch{ID: "b", Slots: slots}); err != nil {
+			t.Fatal(err)
+		}
+		var tickets []Ticket
+		for range 1 + r.IntN(3) {
+			ticket, err := e.Start(Order{Queue: q, Geometry: Geometry{Width: 64, Groups: 1, Chunk: 64}, BatchDepth: []uint32{0, 7, 300}[r.IntN(3)], Mode: LaunchMode(r.IntN(3))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tickets = append(tickets, ticket)
+		}
+		for _, ticket := range tickets {
+			if _, err := e.Wait(t.Context(), ticket); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r.IntN(3) > 0 {
+			continue
+		}
+		for e.Pending(q) > 0 {
+			if _, err := e.Launch(Order{Queue: q, Geometry: Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: ModeAuto}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := []uint32{0}
+		if err := e.Read(q, 100, got); err != nil {
+			t.Fatal(err)
+		}
+		if got[0] != want[q] {
+			t.Fatalf("queue %s: %d slots ran of %d", q, got[0], want[q])
+		}
+	}
+	s := e.LeaseStats()
+	t.Logf("%+v", s)
+	if s.Rounds == 0 || s.Ends[LeaseEndWave] == 0 || s.Ends[LeaseEndTransfer] == 0 {
+		t.Errorf("%+v", s)
+	}
+}
