@@ -26,12 +26,12 @@ func (in *Ingest) snapshot(m *nats.Msg) {
 	in.snapshots.Add(1)
 	_, worker, queue, err := in.conn.cfg.Subjects.Parse(m.Subject)
 	if err != nil {
-		in.answerError(m.Reply, codeBadSubject, err.Error())
+		in.conn.answerError(m.Reply, codeBadSubject, err.Error())
 		return
 	}
 	r, ok := in.sink.Latest(worker, queue)
 	if !ok {
-		in.answerError(m.Reply, codeNotFound, "no recommendation for this queue yet")
+		in.conn.answerError(m.Reply, codeNotFound, "no recommendation for this queue yet")
 		return
 	}
 	// A reply subject carries one record, the first of its own sequence.
@@ -39,11 +39,11 @@ func (in *Ingest) snapshot(m *nats.Msg) {
 	_ = in.conn.publish(m.Reply, telemetry.AppendRecommendation(nil, in.conn.cfg.Form, &h, &r))
 }
 
-func (in *Ingest) answerError(reply, code, description string) {
+func (c *Conn) answerError(reply, code, description string) {
 	m := nats.NewMsg(reply)
 	m.Header.Set(micro.ErrorCodeHeader, code)
 	m.Header.Set(micro.ErrorHeader, description)
-	_ = in.conn.nc.PublishMsg(m) // the requester times out, as if the request had been lost
+	_ = c.nc.PublishMsg(m) // the requester times out, as if the request had been lost
 }
 
 // Snapshot asks the runtime for the last recommendation for a queue. The error

@@ -1,0 +1,155 @@
+package natsio
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"ringmaster/telemetry"
+)
+
+// windows is a heap in memory: a window of words for each queue written to.
+type windows struct {
+	size   uint32
+	queues map[string][]uint32
+	broken error
+}
+
+func newWindows(size uint32) *windows {
+	return &windows{size: size, queues: make(map[string][]uint32)}
+}
+
+func (w *windows) at(queue string, offset uint32, n int) ([]uint32, error) {
+	if w.broken != nil {
+		return nil, w.broken
+	}
+	if uint64(offset)+uint64(n) > uint64(w.size) {
+		return nil, fmt.Errorf("words %d to %d of %d: %w", offset, uint64(offset)+uint64(n), w.size, ErrOutsideWindow)
+	}
+	return w.queues[queue][offset : offset+uint32(n)], nil
+}
+
+func (w *windows) Write(queue string, offset uint32, words []uint32) error {
+	if w.queues[queue] == nil {
+		w.queues[queue] = make([]uint32, w.size)
+	}
+	to, err := w.at(queue, offset, len(words))
+	copy(to, words)
+	return err
+}
+
+func (w *windows) Read(queue string, offset uint32, words []uint32) error {
+	if w.queues[queue] == nil {
+		return fmt.Errorf("queue %s: %w", queue, ErrNoWindow)
+	}
+	from, err := w.at(queue, offset, len(words))
+	copy(words, from)
+	return err
+}
+
+// serveHeap serves windows of size words as worker gpu0 and returns a client.
+func serveHeap(t *testing.T, size uint32) (*windows, *HeapService, *Conn) {
+	t.Helper()
+	server := embedded(t)
+	c := dial(t, fastConfig(server.URL()))
+	heap := newWindows(size)
+	s, err := c.ServeHeap("gpu0", heap)
+	must(t, err)
+	flush(t, c)
+	return heap, s, dial(t, fastConfig(server.URL()))
+}
+
+func TestWordsComeBackFromTheWindowTheyWentTo(t *testing.T) {
+	const size = 3 * telemetry.MaxHeapWords
+	heap, s, c := serveHeap(t, size)
+	ctx := testContext(t)
+	words := make([]uint32, 2*telemetry.MaxHeapWords+5) // three requests
+	for i := range words {
+		words[i] = uint32(i) * 2_654_435_761
+	}
+	must(t, c.Upload(ctx, "gpu0", "a", 7, words))
+	must(t, c.Upload(ctx, "gpu0", "b", 0, []uint32{1}))
+	got := make([]uint32, len(words))
+	must(t, c.Download(ctx, "gpu0", "a", 7, got))
+	if !slices.Equal(got, words) {
+		t.Error("other words came back")
+	}
+	if n := heap.queues["a"][6]; n != 0 {
+		t.Errorf("the word before has become %d", n)
+	}
+	if stats := s.Stats(); stats.Served != 7 || stats.Refused != 0 {
+		t.Errorf("stats %+v", stats)
+	}
+	must(t, s.Stop(ctx))
+	if err := c.Upload(ctx, "gpu0", "a", 0, words[:1]); !errors.Is(err, ErrNoRuntime) {
+		t.Errorf("after the stop: %v, want ErrNoRuntime", err)
+	}
+}
+
+func TestTransfersThatCannotBeAreRefusedWithAReason(t *testing.T) {
+	heap, s, c := serveHeap(t, 100)
+	ctx := testContext(t)
+	must(t, c.Upload(ctx, "gpu0", "a", 0, []uint32{5}))
+	one := make([]uint32, 1)
+	for name, c := range map[string]struct{ err, want error }{
+		"write beyond":   {c.Upload(ctx, "gpu0", "a", 100, one), ErrOutsideWindow},
+		"read beyond":    {c.Download(ctx, "gpu0", "a", 99, make([]uint32, 2)), ErrOutsideWindow},
+		"address wraps":  {c.Upload(ctx, "gpu0", "a", 1<<32-1, make([]uint32, 2)), ErrOutsideWindow},
+		"no window":      {c.Download(ctx, "gpu0", "other", 0, one), ErrNoWindow},
+		"no such worker": {c.Upload(ctx, "gpu1", "a", 0, one), ErrNoRuntime},
+		"bad queue":      {c.Upload(ctx, "gpu0", "a.b", 0, one), ErrBadName},
+	} {
+		if !errors.Is(c.err, c.want) {
+			t.Errorf("%s: %v, want %v", name, c.err, c.want)
+		}
+	}
+	heap.broken = errors.New("device is away")
+	if err := c.Upload(ctx, "gpu0", "a", 0, one); err == nil || !strings.Contains(err.Error(), "code 503: device is away") {
+		t.Errorf("got %v", err)
+	}
+	if got := heap.queues["a"][:2]; !slices.Equal(got, []uint32{5, 0}) {
+		t.Errorf("the window has become %v", got)
+	}
+	if n := s.Stats().Refused; n != 4 {
+		t.Errorf("%d refused, want 4", n)
+	}
+}
+
+func TestHostileHeapRequestsAreAnsweredAndChangeNothing(t *testing.T) {
+	heap, _, c := serveHeap(t, 100)
+	must(t, c.Upload(testContext(t), "gpu0", "a", 0, []uint32{5}))
+	h := telemetry.Header{Incarnation: 1, Seq: 1}
+	request := func(b telemetry.Heap) []byte { return telemetry.AppendHeap(nil, telemetry.FormArray, &h, &b) }
+	word := []byte{1, 2, 3, 4}
+	for name, bad := range map[string]struct {
+		payload []byte
+		code    string
+	}{
+		"nothing":              {nil, "400"},
+		"no msgpack":           {[]byte("hello"), "400"},
+		"another kind":         {queueRecord(1, ""), "400"},
+		"two records":          {slices.Concat(request(telemetry.Heap{Op: telemetry.HeapWrite, Data: word}), request(telemetry.Heap{Op: telemetry.HeapWrite, Data: word})), "400"},
+		"a write of nothing":   {request(telemetry.Heap{Op: telemetry.HeapWrite}), "400"},
+		"a count that lies":    {request(telemetry.Heap{Op: telemetry.HeapWrite, Count: 2, Data: word}), "400"},
+		"a part of a word":     {request(telemetry.Heap{Op: telemetry.HeapWrite, Data: word[:3]}), "400"},
+		"a read of nothing":    {request(telemetry.Heap{}), "400"},
+		"a read with data":     {request(telemetry.Heap{Count: 1, Data: word}), "400"},
+		"a read of too much":   {request(telemetry.Heap{Count: telemetry.MaxHeapWords + 1}), "400"},
+		"no such operation":    {request(telemetry.Heap{Op: 2, Count: 1}), "400"},
+		"more than a transfer": {make([]byte, telemetry.DefaultHeapLimits.MaxBytes+1), "413"},
+		"offset at the end":    {request(telemetry.Heap{Op: telemetry.HeapWrite, Offset: 1<<32 - 1, Data: word}), "416"},
+	} {
+		answer, err := c.nc.RequestWithContext(testContext(t), "ringmaster.v1.heap.gpu0.a", bad.payload)
+		must(t, err)
+		if code := answer.Header.Get(micro.ErrorCodeHeader); code != bad.code || answer.Header.Get(micro.ErrorHeader) == "" {
+			t.Errorf("%s: code %q, %q, want %s", name, code, answer.Header.Get(micro.ErrorHeader), bad.code)
+		}
+	}
+	if got := heap.queues["a"][:2]; !slices.Equal(got, []uint32{5, 0}) {
+		t.Errorf("the window has become %v", got)
+	}
+}
