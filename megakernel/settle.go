@@ -182,6 +182,9 @@ func (e *Engine) finish(b *batch) {
 	if b.ended {
 		b.queue.ending--
 	}
+	if b.result.Dropped == 0 {
+		b.result.Err = nil // withdrawn when all its slots were in waves
+	}
 	if b.Done != nil {
 		e.calls = append(e.calls, call{b.Done, b.result})
 	}

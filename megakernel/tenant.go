@@ -87,13 +87,13 @@ func (e *Engine) Configure(name string, options QueueOptions) error {
 // tenant id. Reports of its waves are still handed out.
 func (e *Engine) Release(name string) error {
 	e.mu.Lock()
+	for e.writers.Load() > 0 {
+		e.written.Wait()
+	}
 	q := e.queues[name]
 	if q == nil {
 		e.mu.Unlock()
 		return fmt.Errorf("megakernel: release of queue %q: %w", name, ErrQueue)
-	}
-	for e.writers.Load() > 0 {
-		e.written.Wait()
 	}
 	for _, b := range e.batches {
 		if b != nil && b.queue == q {
