@@ -104,7 +104,7 @@ func DrainBench(dev Device, cfg DrainConfig) ([]DrainResult, error) {
 		if err != nil {
 			return err
 		}
-		defer b.delete()
+		defer b.memory.delete()
 		for _, g := range cfg.Geometries {
 			if fit, _ := legal(g, deviceLimitsOf(dev), 1, DefaultLoopBudget); fit != g {
 				continue
@@ -139,18 +139,10 @@ type drain struct {
 	catalog  *Catalog
 	memory   *memory
 	pages    int
-	pristine uint32        // a buffer of the status words before a run
-	statuses []ring.Status // what a run left
+	statuses []ring.Status // before a run
+	left     []ring.Status // what a run left
 	results  []uint32
 	control  []ring.Control
-}
-
-// delete frees the ring.
-func (b *drain) delete() {
-	if b.pristine != 0 {
-		b.dev.DeleteBuffer(b.pristine)
-	}
-	b.memory.delete()
 }
 
 // initialHeapWord is a word of the heap before the first run.
@@ -191,11 +183,7 @@ func newDrain(dev Device, cfg *DrainConfig, pages int) (*drain, error) {
 	for i := range b.statuses {
 		b.statuses[i] = ring.NewStatus(ring.Published)
 	}
-	if b.pristine, err = dev.NewBuffer(len(slots) * ring.WordBytes); err != nil {
-		b.delete()
-		return nil, err
-	}
-	dev.WriteBuffer(b.pristine, 0, bytesOf(b.statuses))
+	b.left = make([]ring.Status, len(slots))
 	b.memory.bind()
 	return b, dev.Check()
 }
@@ -267,10 +255,10 @@ func (b *drain) sides(g Geometry) (subject, yardstick contestant, err error) {
 // verify reads what a run of the subject left and reports the first wrong
 // status or loaded word.
 func (b *drain) verify() error {
-	read(b.memory, ring.BindStatus, 0, b.statuses)
+	read(b.memory, ring.BindStatus, 0, b.left)
 	read(b.memory, ring.BindResults, 0, b.results)
 	done := ring.NewStatus(ring.Published).Attempted().With(ring.Done)
-	for i, status := range b.statuses {
+	for i, status := range b.left {
 		if status != done {
 			return fmt.Errorf("slot %d is %s", i, status)
 		}
@@ -330,8 +318,9 @@ func (b *drain) run(g Geometry, side *contestant) (timing, error) {
 	}
 	clear(b.control)
 	write(b.memory, ring.BindControl, 0, b.control)
-	b.dev.CopyBuffer(b.pristine, 0, b.memory.buffers[ring.BindStatus], 0, len(b.statuses)*ring.WordBytes)
+	write(b.memory, ring.BindStatus, 0, b.statuses)
 	b.memory.bindSchedule(false)
+	b.dev.CommandBarrier()
 	b.dev.Finish()
 	t := timing{begin: time.Now()}
 	b.dev.BeginTimer()
@@ -353,7 +342,9 @@ func (b *drain) run(g Geometry, side *contestant) (timing, error) {
 		return t, err
 	}
 	if c := &b.control[0]; !side.bare && int(c.Executed) != len(b.statuses) {
-		return t, fmt.Errorf("%d of %d slots ran, %d faulted, %d chunks of %d each", c.Executed, len(b.statuses), c.Faulted, c.Chunks, c.Chunk)
+		read(b.memory, ring.BindStatus, 0, b.left[:1])
+		return t, fmt.Errorf("%d of %d slots ran, %d faulted, %d unreached, %d cold, %d chunks of %d each; the first slot is %s",
+			c.Executed, len(b.statuses), c.Faulted, c.Unreached, c.Cold, c.Chunks, c.Chunk, b.left[0])
 	}
 	return t, nil
 }

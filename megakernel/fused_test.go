@@ -163,3 +163,57 @@ func TestChainedDispatchTakesItsGroupsFromTheDevice(t *testing.T) {
 		})
 	}
 }
+
+// TestWholeBudgetHoldsForMixedVectors lets workgroups use their budget up with
+// vectors whose lanes have different loops to run, which then add up. A driver that
+// ends loops early would lose slots that were claimed.
+func TestWholeBudgetHoldsForMixedVectors(t *testing.T) {
+	r := newRig(t)
+	var histogram Opcode
+	r.catalog, histogram = histogramCatalog(t)
+	packed, err := Pack(slices.Repeat([]Part{{OpAdd, []uint32{1, 3}}}, PackedMax)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := NewOpcodeSet(OpCopy, OpPacked, histogram)
+	for _, hot := range []OpcodeSet{0, set, NewOpcodeSet(OpPacked)} {
+		for _, steps := range []uint32{1, 30, 500} {
+			g := Geometry{8, 1, 64}
+			p := &testProgram{geometry: g, hot: hot}
+			for i := range testSlots {
+				s := slot(OpCopy, 0, 0, 4096, steps)
+				switch i % 3 {
+				case 1:
+					s = ring.Slot{Opcode: uint32(OpPacked), Args: packed}
+				case 2:
+					s = slot(histogram, 0, 0, steps, 6000)
+				}
+				p.slots = append(p.slots, s)
+				p.statuses = append(p.statuses, ring.NewStatus(ring.Published))
+			}
+			for page := range uint32(testPages) {
+				p.schedule = append(p.schedule, ring.NewEntry(page, ring.PageSlots))
+			}
+			k := Kernel{Kind: Interpreter, Width: g.Width}
+			if hot != 0 {
+				k, _ = FusedKernel(g, hot)
+			}
+			cost := r.catalog.RowCost(k, set, steps)
+			p.wave = Wave{Entries: testPages, Chunk: g.Chunk, StepBudget: steps, WindowLength: testHeapWords,
+				ClaimBudget: claimBudget(g, cost-rowIterations, DefaultLoopBudget)}
+			p.coldBudget = claimBudget(g, r.catalog.RowCost(Kernel{Kind: Interpreter, Width: g.Width}, set, steps)-rowIterations, DefaultLoopBudget)
+			m, err := r.run(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := &m.Control
+			claimed := min(p.wave.ClaimBudget*g.Chunk, testSlots)
+			if hot != 0 {
+				claimed -= c.Cold - min(c.Cold, p.coldBudget*g.Chunk)
+			}
+			if c.Executed != claimed || c.Faulted+c.Again+c.Unreached != 0 {
+				t.Errorf("hot %#x, %d steps: %d claimed of them %d cold, %d ran, %d faulted", uint64(hot), steps, claimed, c.Cold, c.Executed, c.Faulted)
+			}
+		}
+	}
+}

@@ -72,6 +72,9 @@ func (p *testProgram) each(visit func(Kernel, Wave, Geometry) error) error {
 	cold.Cold = true
 	cold.Entries = 0
 	cold.ClaimBudget = uint32(len(p.slots))/cold.Chunk + 2 // all of it, however the groups share it
+	if p.coldBudget != 0 {
+		cold.ClaimBudget = p.coldBudget
+	}
 	return visit(k, cold, p.geometry)
 }
 

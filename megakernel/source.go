@@ -39,6 +39,7 @@ func (c *Catalog) source(k Kernel, batch int) string {
 		s.define("BATCH", batch)
 		s.define("CHUNK", fmt.Sprintf("%du", k.Chunk))
 		s.define("wave_chunk", "CHUNK")
+		s.define("wave_shift", "PAGE_SHIFT")
 		s.define("HOT_LOW", fmt.Sprintf("%#xu", uint32(set)))
 		s.define("HOT_HIGH", fmt.Sprintf("%#xu", uint32(set>>32)))
 	}

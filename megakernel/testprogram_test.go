@@ -18,13 +18,14 @@ import (
 // A testProgram is one wave on small buffers: everything a kernel reads,
 // except the heap's words, which are a fixed function of their index.
 type testProgram struct {
-	geometry Geometry
-	wave     Wave
-	schedule []ring.Entry
-	slots    []ring.Slot // testPages pages
-	statuses []ring.Status
-	prints   []uint32  // the print log; nil: testPrints records, none of them written
-	hot      OpcodeSet // for a fused kernel and an interpreter behind it; 0: the interpreter alone
+	geometry   Geometry
+	wave       Wave
+	schedule   []ring.Entry
+	slots      []ring.Slot // testPages pages
+	statuses   []ring.Status
+	coldBudget uint32    // claims of a group in the second dispatch; 0: as many as it needs
+	prints     []uint32  // the print log; nil: testPrints records, none of them written
+	hot        OpcodeSet // for a fused kernel and an interpreter behind it; 0: the interpreter alone
 }
 
 // Sizes of the buffers that every program runs on.
