@@ -13,7 +13,7 @@ import (
 const (
 	LeaseBenchSlots  = 16     // slots of a submission
 	LeaseBenchRounds = 20_000 // submissions to the lease
-	leaseBenchWaves  = 500    // submissions that run as waves
+	leaseBenchWaves  = 500    // launches by either way
 )
 
 // Percentiles are of the times from a submission to its results.
@@ -30,9 +30,11 @@ func percentiles(times []time.Duration) Percentiles {
 
 // LeaseTimes is what small submissions take by either way, in the same run.
 type LeaseTimes struct {
-	Lease, Wave Percentiles
-	Support     LeaseSupport
-	Stats       LeaseStats
+	Lease   Percentiles // Resident.Do
+	Launch  Percentiles // Engine.Submit and Engine.Launch, on the resident kernel
+	Wave    Percentiles // likewise, as a wave
+	Support LeaseSupport
+	Stats   LeaseStats
 }
 
 // LeaseBench times submissions of LeaseBenchSlots slots of four opcodes, one
@@ -66,7 +68,9 @@ func LeaseBench(dev Device, rounds int) (t LeaseTimes, err error) {
 		return t, err
 	}
 	t.Stats = l.Stats()
-	t.Wave, err = timeWaves(dev)
+	if t.Wave, err = timeLaunches(dev, ModeWave); err == nil {
+		t.Launch, err = timeLaunches(dev, ModeLease)
+	}
 	return t, err
 }
 
@@ -114,9 +118,10 @@ func timeLease(l *Resident, w Window, rounds int) (Percentiles, error) {
 	return percentiles(times), nil
 }
 
-// timeWaves times the same submissions as launches of an engine.
-func timeWaves(dev Device) (p Percentiles, err error) {
+// timeLaunches times the same submissions as launches of an engine.
+func timeLaunches(dev Device, mode LaunchMode) (p Percentiles, err error) {
 	cfg := DefaultConfig()
+	cfg.Lease = mode != ModeWave
 	e, err := New(dev, cfg)
 	if err != nil {
 		return p, err
@@ -132,15 +137,15 @@ func timeWaves(dev Device) (p Percentiles, err error) {
 		if err = e.Submit("bench", Batch{Slots: slots, WantResults: true}); err != nil {
 			return p, err
 		}
-		report, err := e.Launch(Order{Queue: "bench", Geometry: Geometry{Width: leaseWidth, Groups: 1, Chunk: leaseWidth}})
+		report, err := e.Launch(Order{Queue: "bench", Geometry: Geometry{Width: leaseWidth, Groups: 1, Chunk: leaseWidth}, Mode: mode})
 		if err != nil {
 			return p, err
 		}
 		if took := time.Since(begin); round >= leaseBenchWaves/10 {
 			times = append(times, took)
 		}
-		if len(report.Finished) != 1 || report.Executed != LeaseBenchSlots {
-			return p, fmt.Errorf("megakernel: wave %d executed %d slots: %w", round, report.Executed, ErrDevice)
+		if len(report.Finished) != 1 || report.Executed != LeaseBenchSlots || report.Leased != (mode != ModeWave) {
+			return p, fmt.Errorf("megakernel: launch %d by %s executed %d slots: %w", round, mode, report.Executed, ErrDevice)
 		}
 	}
 	return percentiles(times), nil

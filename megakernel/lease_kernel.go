@@ -242,7 +242,7 @@ func (l *Resident) collect(statuses []ring.Status, results []uint32) {
 // device's thread may have other work to finish before it dispatches the kernel.
 const (
 	leaseSpins  = 200
-	leaseYields = 2000
+	leaseYields = 600
 	leaseNap    = 50 * time.Microsecond
 )
 

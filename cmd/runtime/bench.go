@@ -90,6 +90,9 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 			if err := benchFeed(device, &report); err != nil {
 				return err
 			}
+			if err := benchLease(device, &report); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

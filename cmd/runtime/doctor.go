@@ -78,6 +78,7 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 		return false
 	}
 	say("  %s", c.programState())
+	say("  %s", leaseState(device))
 	say("  compute self-test: passed in %v", time.Since(start).Round(time.Millisecond))
 	return true
 }

@@ -17,6 +17,7 @@ import (
 // running launches on a goroutine of its own, one at a time.
 type engine struct {
 	ring     *megakernel.Engine
+	mode     megakernel.LaunchMode
 	keeper   rebuilder
 	watchdog *watchdog // nil: launches may take as long as they like
 	orders   chan launchOrder
@@ -31,16 +32,17 @@ type launchOrder struct {
 
 // newEngine makes a ring of some opcodes, nil for the built-in ones, on a
 // device, and closes the device and the binaries with it.
-func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, keeper rebuilder, watchdog *watchdog) (*engine, error) {
+func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, mode megakernel.LaunchMode, keeper rebuilder, watchdog *watchdog) (*engine, error) {
 	cfg := megakernel.DefaultConfig()
 	cfg.Catalog = opcodes
 	cfg.Beside, cfg.Binaries, cfg.Log = beside, binaries, keeper.log
+	cfg.Lease = mode != megakernel.ModeWave
 	ring, err := megakernel.New(device, cfg)
 	if err != nil {
 		return nil, err
 	}
 	keeper.device = device
-	e := &engine{ring: ring, keeper: keeper, watchdog: watchdog, binaries: binaries, orders: make(chan launchOrder, 1), done: make(chan struct{})}
+	e := &engine{ring: ring, mode: mode, keeper: keeper, watchdog: watchdog, binaries: binaries, orders: make(chan launchOrder, 1), done: make(chan struct{})}
 	go e.loop()
 	return e, nil
 }
@@ -89,7 +91,7 @@ func (e *engine) launch(o actors.Order) actors.Report {
 	defer e.watchdog.end()
 	report, err := e.keeper.launch(e.ring, megakernel.Order{
 		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue, BatchDepth: o.Plan.BatchDepth,
-		Fuse:     o.Plan.Mode == policy.ModeJIT,
+		Fuse: o.Plan.Mode == policy.ModeJIT, Mode: e.mode,
 		Geometry: megakernel.Geometry{Width: o.Plan.WorkgroupSizeX, Groups: o.Plan.DispatchGrid[0], Chunk: o.Plan.ClaimChunk},
 	})
 	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}

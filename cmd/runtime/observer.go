@@ -75,7 +75,11 @@ func (o *observer) onLaunch(_, _ string, _ *telemetry.Header, l *telemetry.Launc
 	g := l.Applied
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.geometries[fmt.Sprintf("%d×%d×%d", g.WorkgroupSizeX, g.Groups, g.ClaimChunk)]++
+	shape := "resident kernel"
+	if g.WorkgroupSizeX > 0 {
+		shape = fmt.Sprintf("%d×%d×%d", g.WorkgroupSizeX, g.Groups, g.ClaimChunk)
+	}
+	o.geometries[shape]++
 	if g == l.Recommended {
 		o.exact++
 	} else {

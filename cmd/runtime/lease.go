@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+)
+
+// leaseFlags say how launches reach the device.
+type leaseFlags struct {
+	Mode string `enum:"wave,lease,auto" default:"wave" env:"RINGMASTER_MODE" help:"How launches run: wave (a dispatch each, at the recommended geometry), lease (those of at most 256 slots on a kernel that stays on the device, where its self-test passes), or auto (likewise, if the slots are short besides)."`
+}
+
+func (f *leaseFlags) mode() megakernel.LaunchMode {
+	switch f.Mode {
+	case "lease":
+		return megakernel.ModeLease
+	case "auto":
+		return megakernel.ModeAuto
+	}
+	return megakernel.ModeWave
+}
+
+// leaseState is whether a device can keep a kernel resident, for doctor.
+func leaseState(device *glcompute.Device) string {
+	const bytes = 1024
+	var heap uint32
+	err := device.Do(func() (err error) {
+		heap, err = device.NewBuffer(bytes)
+		return err
+	})
+	if err != nil {
+		return "lease: not tried: " + err.Error()
+	}
+	lease, err := megakernel.OpenLease(device, megakernel.LeaseConfig{Heap: heap, HeapBytes: bytes})
+	var support megakernel.LeaseSupport
+	if err == nil {
+		support = lease.Support()
+		err = lease.Close()
+	}
+	err = errors.Join(err, device.Do(func() error {
+		device.DeleteBuffer(heap)
+		return nil
+	}))
+	if err != nil {
+		return "lease: none, small launches run as waves: " + err.Error()
+	}
+	return "lease: " + support.String()
+}
+
+// benchLease times small submissions on a resident kernel and as waves. A
+// device without a lease has no such rows.
+func benchLease(device *glcompute.Device, report *benchReport) error {
+	t, err := megakernel.LeaseBench(device, megakernel.LeaseBenchRounds)
+	if errors.Is(err, megakernel.ErrNoLease) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	micros := func(name string, lease, wave megakernel.Percentiles, pick func(megakernel.Percentiles) float64) {
+		report.row(benchRow{
+			Name: name, Value: pick(lease), Unit: "µs",
+			Yardstick: "wave of the same 16 slots, submission to report", YardstickValue: pick(wave),
+		})
+	}
+	micros("lease/p50", t.Lease, t.Wave, func(p megakernel.Percentiles) float64 { return float64(p.P50.Nanoseconds()) / 1000 })
+	micros("lease/p99", t.Lease, t.Wave, func(p megakernel.Percentiles) float64 { return float64(p.P99.Nanoseconds()) / 1000 })
+	micros("lease/launch/p50", t.Launch, t.Wave, func(p megakernel.Percentiles) float64 { return float64(p.P50.Nanoseconds()) / 1000 })
+	micros("lease/launch/p99", t.Launch, t.Wave, func(p megakernel.Percentiles) float64 { return float64(p.P99.Nanoseconds()) / 1000 })
+	return nil
+}

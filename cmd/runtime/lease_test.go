@@ -1,0 +1,60 @@
+//go:build cgo
+
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"ringmaster/glcompute"
+)
+
+func TestLaunchesOfADemoRunOnTheResidentKernel(t *testing.T) {
+	for _, mode := range []string{"lease", "auto"} {
+		s, got := demoSummary(t, "--limit", "3m", "--speed", "100", "--mode", mode)
+		if got.code != 0 || s.SlotsSubmitted == 0 || s.SlotsSubmitted != s.SlotsExecuted || s.TokensCounted != s.TokensGenerated {
+			t.Errorf("%s: exit code %d, %d slots submitted, %d executed, %d tokens generated, %d counted: %s",
+				mode, got.code, s.SlotsSubmitted, s.SlotsExecuted, s.TokensGenerated, s.TokensCounted, got.err)
+		}
+		if s.LaunchesAdjusted["the resident kernel ran it"] == 0 {
+			t.Errorf("%s: %v", mode, s.LaunchesAdjusted)
+		}
+	}
+}
+
+func TestDoctorTellsOfTheLease(t *testing.T) {
+	requireGL(t)
+	got := ringmaster(t, t.Context(), "", "doctor")
+	if got.code != 0 || !strings.Contains(got.stdout, "lease: a round of 16 slots") {
+		t.Errorf("exit code %d, %s", got.code, got.stdout)
+	}
+}
+
+func TestLeaseIsTimedBesideWaves(t *testing.T) {
+	requireGL(t)
+	device, _, err := glcompute.Open(glcompute.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	var out strings.Builder
+	report := benchReport{out: &out, json: true}
+	if err := benchLease(device, &report); err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]benchRow{}
+	for line := range strings.Lines(out.String()) {
+		var r benchRow
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatal(err)
+		}
+		rows[r.Name] = r
+	}
+	for _, name := range []string{"lease/p50", "lease/p99", "lease/launch/p50", "lease/launch/p99"} {
+		if r := rows[name]; r.Value <= 0 || r.YardstickValue <= 0 || r.Unit != "µs" {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	t.Log(out.String())
+}
