@@ -12,7 +12,7 @@ const (
 	pacedFrom = 4
 	// pace is the pause after a decision of a paced queue, and so what pacing
 	// adds at most to the age of its newest value.
-	pace = 10 * time.Millisecond
+	pace = 5 * time.Millisecond
 )
 
 // due says when the decision after a published one is made.

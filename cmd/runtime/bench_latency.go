@@ -41,6 +41,7 @@ func (b *streamBench) latency(ctx context.Context, report *benchReport) error {
 		if err := ask.once(ctx, uint64(i+1)); err != nil {
 			return err
 		}
+		pause(latencyPace) // each begins as cold as the other
 		start := time.Now()
 		if _, err := b.sender.RequestBare("bare.echo", ask.buf, time.Second); err != nil {
 			return err

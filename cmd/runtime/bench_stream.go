@@ -22,7 +22,7 @@ import (
 const (
 	streamQueues   = 64
 	streamRounds   = 5
-	streamRecords  = 1 << 20 // in each round
+	streamRecords  = 1 << 21 // in each round
 	batchRecords   = 32
 	latencySamples = 4000
 	latencyPace    = 200 * time.Microsecond
