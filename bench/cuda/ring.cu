@@ -57,6 +57,35 @@ struct Ring {
 
 __device__ word warp_sum(word n) { return __reduce_add_sync(0xFFFFFFFFu, n); }
 
+// report adds up what a block did and hands it to the control block.
+__device__ void report(Control *control, word *totals, const word *done, word faulted, word chunks) {
+    for (int op = 0; op < OPCODES; op++) {
+        const word n = warp_sum(done[op]);
+        if (threadIdx.x % 32 == 0) {
+            atomicAdd(&totals[op], n);
+        }
+    }
+    const word n = warp_sum(faulted);
+    if (threadIdx.x % 32 == 0 && n != 0) {
+        atomicAdd(&totals[OPCODES], n);
+    }
+    __syncthreads();
+    if (threadIdx.x < OPCODES) {
+        atomicAdd(&control->counts[threadIdx.x], totals[threadIdx.x]);
+    }
+    if (threadIdx.x == 0) {
+        word executed = 0;
+        for (int op = 0; op < OPCODES; op++) {
+            executed += totals[op];
+        }
+        atomicAdd(&control->executed, executed);
+        atomicAdd(&control->chunks, chunks);
+        if (totals[OPCODES] != 0) {
+            atomicAdd(&control->faulted, totals[OPCODES]);
+        }
+    }
+}
+
 template <bool LEAN>
 __global__ void drain(Ring r) {
     __shared__ word next;
@@ -130,34 +159,9 @@ __global__ void drain(Ring r) {
             }
         }
     }
-    if (LEAN) {
-        return;
-    }
-    // The barriers of the loop lie between the zeros and these sums.
-    for (int op = 0; op < OPCODES; op++) {
-        const word n = warp_sum(done[op]);
-        if (threadIdx.x % 32 == 0) {
-            atomicAdd(&totals[op], n);
-        }
-    }
-    const word n = warp_sum(faulted);
-    if (threadIdx.x % 32 == 0 && n != 0) {
-        atomicAdd(&totals[OPCODES], n);
-    }
-    __syncthreads();
-    if (threadIdx.x < OPCODES) {
-        atomicAdd(&r.control->counts[threadIdx.x], totals[threadIdx.x]);
-    }
-    if (threadIdx.x == 0) {
-        word executed = 0;
-        for (int op = 0; op < OPCODES; op++) {
-            executed += totals[op];
-        }
-        atomicAdd(&r.control->executed, executed);
-        atomicAdd(&r.control->chunks, chunks);
-        if (totals[OPCODES] != 0) {
-            atomicAdd(&r.control->faulted, totals[OPCODES]);
-        }
+    // The barriers of the loop lie between the zeros and the sums.
+    if (!LEAN) {
+        report(r.control, totals, done, faulted, chunks);
     }
 }
 
