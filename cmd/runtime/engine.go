@@ -42,6 +42,7 @@ func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, mode
 		return nil, err
 	}
 	keeper.device = device
+	keeper.attend(watchdog)
 	e := &engine{ring: ring, mode: mode, keeper: keeper, watchdog: watchdog, binaries: binaries, orders: make(chan launchOrder, 1), done: make(chan struct{})}
 	go e.loop()
 	return e, nil
@@ -49,6 +50,7 @@ func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, mode
 
 // close stops the loop, frees the ring and closes its device. The worker actor must have drained.
 func (e *engine) close() error {
+	close(e.keeper.quit)
 	close(e.orders)
 	<-e.done
 	e.watchdog.stop()

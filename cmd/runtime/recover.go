@@ -22,14 +22,35 @@ type gpu interface {
 // rebuilder keeps the ring on a device that works: when a context is lost it opens
 // the device again and moves the ring there. The engine's goroutine alone uses it.
 type rebuilder struct {
-	reopen func() (gpu, error) // nil: what is lost stays lost
-	log    *slog.Logger
-	device gpu // the one in use
-	epoch  uint64
+	reopen   func() (gpu, error) // nil: what is lost stays lost
+	patience time.Duration       // how long a launch waits for the device to be back; 0: until the watchdog ends the process
+	log      *slog.Logger
+	quit     chan struct{} // closed when there is nothing to wait for any more
+	device   gpu           // the one in use
+	epoch    uint64
 }
+
+// Pauses between attempts to open a lost device. Drivers take up to some seconds to
+// reset a GPU.
+const (
+	firstReopen = 50 * time.Millisecond
+	lastReopen  = time.Second
+)
+
+// lossPatience is the patience where no watchdog ends the process.
+const lossPatience = 10 * time.Second
 
 // errNoReopen is why a loss is not recovered from where nobody said how.
 var errNoReopen = errors.New("the device was not opened in a way that can be repeated")
+
+// attend makes the rebuilder ready to wait: until the watchdog ends the process, or
+// for a while if there is none.
+func (r *rebuilder) attend(w *watchdog) {
+	r.quit = make(chan struct{})
+	if w == nil {
+		r.patience = lossPatience
+	}
+}
 
 // launch runs a launch, and runs it again if the device was lost and could be
 // rebuilt. What becomes of the batches is for Engine.Move to say. A second loss is
@@ -40,7 +61,7 @@ func (r *rebuilder) launch(ring *megakernel.Engine, order megakernel.Order) (meg
 		return report, err
 	}
 	if failed := r.rebuild(ring, err); failed != nil {
-		return report, fmt.Errorf("%w; it is not back yet: %w", err, failed)
+		return report, fmt.Errorf("%w; not back yet: %w", err, failed)
 	}
 	return ring.Launch(order)
 }
@@ -65,14 +86,36 @@ func (r *rebuilder) lost(err error) bool {
 	return false
 }
 
-// rebuild opens the device again and moves the ring to it. On an error everything
-// is as before, and may be tried again.
+// rebuild opens the device again and moves the ring to it, as soon as that works.
+// On an error everything is as before, and may be tried again.
 func (r *rebuilder) rebuild(ring *megakernel.Engine, loss error) error {
 	begin := time.Now()
 	r.log.Warn("the device was lost", "epoch", r.epoch, "error", loss)
 	if r.reopen == nil {
 		return errNoReopen
 	}
+	for pause := firstReopen; ; pause = min(2*pause, lastReopen) {
+		err := r.attempt(ring)
+		if err == nil {
+			break
+		}
+		r.log.Warn("the device is not back yet", "error", err)
+		if r.patience > 0 && time.Since(begin) >= r.patience {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-r.quit:
+			return err
+		}
+	}
+	r.epoch++
+	r.log.Warn("the device is back", "epoch", r.epoch, "took", time.Since(begin))
+	return nil
+}
+
+// attempt is one attempt of rebuild.
+func (r *rebuilder) attempt(ring *megakernel.Engine) error {
 	next, err := r.reopen()
 	if err != nil {
 		return err
@@ -86,8 +129,6 @@ func (r *rebuilder) rebuild(ring *megakernel.Engine, loss error) error {
 	}
 	go r.discard(r.device) // the driver of a lost device may never return
 	r.device = next
-	r.epoch++
-	r.log.Warn("the device is back", "epoch", r.epoch, "took", time.Since(begin))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ringmaster/glcompute"
@@ -116,7 +117,9 @@ func TestAnotherDeviceIsNoReplacement(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := make(chan struct{})
-	r := rebuilder{log: slog.New(slog.DiscardHandler), device: was,
+	quit := make(chan struct{})
+	close(quit) // one attempt will do
+	r := rebuilder{log: slog.New(slog.DiscardHandler), device: was, quit: quit,
 		reopen: func() (gpu, error) { return renamed{newFaultyGPU(t), closed}, nil }}
 	if err := r.rebuild(ring, faultgl.Loss{}); err == nil || !strings.Contains(err.Error(), "another GPU answers in the place of ") {
 		t.Errorf("%v", err)
@@ -139,6 +142,28 @@ type renamed struct {
 
 func (renamed) Info() glcompute.Info { return glcompute.Info{Renderer: "another GPU"} }
 func (r renamed) Close() error       { close(r.closed); return r.faultyGPU.Close() }
+
+func TestWaitingForALostDeviceEndsWithPatienceOrTheEngine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := errors.New("no device")
+		attempts := 0
+		r := rebuilder{log: slog.New(slog.DiscardHandler), quit: make(chan struct{}), patience: lossPatience,
+			reopen: func() (gpu, error) { attempts++; return nil, gone }}
+		begin := time.Now()
+		if err := r.rebuild(nil, faultgl.Loss{}); !errors.Is(err, gone) {
+			t.Error(err)
+		}
+		if waited := time.Since(begin); waited < lossPatience || waited > lossPatience+lastReopen || attempts < 10 || attempts > 20 {
+			t.Errorf("%d attempts in %v", attempts, waited)
+		}
+		r.patience = 0
+		time.AfterFunc(time.Hour, func() { close(r.quit) })
+		begin = time.Now()
+		if err := r.rebuild(nil, faultgl.Loss{}); !errors.Is(err, gone) || time.Since(begin) < time.Hour {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+	})
+}
 
 // hangingWorker is set in the environment of the process that hangs, to the
 // address of its server.
