@@ -109,7 +109,10 @@ func (c *execCmd) job(set *opcodeSet, std stdio) (*job, error) {
 		}
 	}
 	for _, spec := range c.Download {
-		d, err := parseDownload(spec, c.Window)
+		d, err := parseDownload(spec)
+		if err == nil {
+			err = d.fits(c.Window)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("--download %s: %w", spec, err)
 		}

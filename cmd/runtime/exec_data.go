@@ -20,40 +20,51 @@ var (
 
 // upload puts the file of OFFSET:FILE[:FORMAT] into a window.
 func upload(spec string, stdin io.Reader, window []uint32) error {
+	offset, words, err := readUpload(spec, stdin, len(window))
+	if err != nil {
+		return err
+	}
+	if room := len(window); int64(offset) > int64(room) || len(words) > room-int(offset) {
+		return fmt.Errorf("%d words from %d on do not fit the window of %d words; --window makes it larger", len(words), offset, room)
+	}
+	copy(window[offset:], words)
+	return nil
+}
+
+// readUpload reads the file of OFFSET:FILE[:FORMAT], which has at most so many
+// words.
+func readUpload(spec string, stdin io.Reader, most int) (offset uint32, words []uint32, err error) {
 	at, file, found := strings.Cut(spec, ":")
-	offset, err := strconv.ParseUint(at, 0, 32)
+	n, err := strconv.ParseUint(at, 0, 32)
 	if !found || err != nil {
-		return errors.New("want OFFSET:FILE[:FORMAT], OFFSET in words")
+		return 0, nil, errors.New("want OFFSET:FILE[:FORMAT], OFFSET in words")
 	}
 	format := "bytes"
 	if i := strings.LastIndexByte(file, ':'); i >= 0 && slices.Contains(uploadFormats, file[i+1:]) {
 		file, format = file[:i], file[i+1:]
 	}
-	room := uint64(len(window))
-	// A number takes a byte and a blank at least, and up to this many bytes.
-	const longestNumber = 64
 	in := stdin
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return err
+			return 0, nil, err
 		}
 		defer f.Close()
 		in = f
 	}
-	data, err := io.ReadAll(io.LimitReader(in, int64(room*longestNumber)+1))
+	limit := int64(most) * 4
+	if format != "bytes" {
+		limit = int64(most) * 64 // more than the characters of a number and what parts it from the next
+	}
+	data, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	words, err := decodeWords(data, format)
-	if err != nil {
-		return err
+	if int64(len(data)) > limit {
+		return 0, nil, fmt.Errorf("more than %d words", most)
 	}
-	if offset > room || uint64(len(words)) > room-offset {
-		return fmt.Errorf("%d words from %d on do not fit the window of %d words; --window makes it larger", len(words), offset, room)
-	}
-	copy(window[offset:], words)
-	return nil
+	words, err = decodeWords(data, format)
+	return uint32(n), words, err
 }
 
 // decodeWords makes words of a file's contents.
@@ -97,7 +108,7 @@ type download struct {
 }
 
 // parseDownload reads OFFSET:COUNT[:FORMAT].
-func parseDownload(spec string, window uint32) (download, error) {
+func parseDownload(spec string) (download, error) {
 	parts := strings.Split(spec, ":")
 	d := download{format: "u32"}
 	if len(parts) == 3 {
@@ -113,10 +124,15 @@ func parseDownload(spec string, window uint32) (download, error) {
 		}
 		*to = uint32(n)
 	}
-	if uint64(d.offset)+uint64(d.count) > uint64(window) {
-		return d, fmt.Errorf("words %d to %d of a window of %d; --window makes it larger", d.offset, uint64(d.offset)+uint64(d.count), window)
-	}
 	return d, nil
+}
+
+// fits refuses a download that leaves a window.
+func (d *download) fits(window uint32) error {
+	if end := uint64(d.offset) + uint64(d.count); end > uint64(window) {
+		return fmt.Errorf("words %d to %d of a window of %d; --window makes it larger", d.offset, end, window)
+	}
+	return nil
 }
 
 // printRow is how many words stand in a row.

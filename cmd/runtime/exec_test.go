@@ -138,7 +138,7 @@ func TestDownloadsInEveryFormat(t *testing.T) {
 		"5:3:f32":   "       5: 1e-45 NaN 0.25\n",
 		"5:3:bytes": "\x01\x00\x00\x00\xff\xff\xff\xff\x00\x00\x80\x3e",
 	} {
-		d, err := parseDownload(spec, 8)
+		d, err := parseDownload(spec)
 		var out strings.Builder
 		if err == nil {
 			err = d.print(&out, words)
@@ -150,7 +150,11 @@ func TestDownloadsInEveryFormat(t *testing.T) {
 	for spec, want := range map[string]string{
 		"5": "want OFFSET:COUNT", "5:3:f64": "want OFFSET:COUNT", "a:3": "\"a\" is no number", "5:4": "words 5 to 9 of a window of 8", "4294967295:4294967295": "of a window",
 	} {
-		if _, err := parseDownload(spec, 8); err == nil || !strings.Contains(err.Error(), want) {
+		d, err := parseDownload(spec)
+		if err == nil {
+			err = d.fits(8)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", spec, err, want)
 		}
 	}

@@ -47,6 +47,7 @@ type node struct {
 	decisions *decisionLog // nil: not logged
 
 	service *natsio.Service
+	heap    *natsio.HeapService // nil without a device
 
 	announcing func() // stops the announcements
 }
@@ -132,6 +133,9 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 	if cfg.work != nil {
 		work = *cfg.work
 	}
+	if n.heap, err = n.conn.ServeHeap(cfg.worker, heapPort{n.engine.ring}); err != nil {
+		return err
+	}
 	n.work, err = n.conn.ConsumeWork(ctx, cfg.worker, work, n.system.Submit)
 	return err
 }
@@ -169,6 +173,9 @@ func (n *node) close(ctx context.Context) error {
 	}
 	if n.publisher != nil {
 		errs = append(errs, n.publisher.Close(ctx))
+	}
+	if n.heap != nil {
+		errs = append(errs, n.heap.Stop(ctx))
 	}
 	if n.engine != nil {
 		errs = append(errs, n.engine.close())

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"ringmaster/megakernel"
+	"ringmaster/telemetry/natsio"
+)
+
+// heapPort is a ring's heap as the bus sees it.
+type heapPort struct{ ring *megakernel.Engine }
+
+// Read implements natsio.Heap.
+func (h heapPort) Read(queue string, offset uint32, words []uint32) error {
+	return heapError(h.ring.Read(queue, offset, words))
+}
+
+// Write implements natsio.Heap.
+func (h heapPort) Write(queue string, offset uint32, words []uint32) error {
+	return heapError(h.ring.Write(queue, offset, words))
+}
+
+// heapError names the errors of a transfer in the bus's terms.
+func heapError(err error) error {
+	switch {
+	case errors.Is(err, megakernel.ErrQueue):
+		return fmt.Errorf("%w: %w", natsio.ErrNoWindow, err)
+	case errors.Is(err, megakernel.ErrWindow):
+		return fmt.Errorf("%w: %w", natsio.ErrOutsideWindow, err)
+	}
+	return err
+}
+
+// heapCmd moves data to and from the window of a queue on its worker.
+type heapCmd struct {
+	Upload   heapUploadCmd   `cmd:"" help:"Put files into a queue's window, before the work that reads them."`
+	Download heapDownloadCmd `cmd:"" help:"Print words of a queue's window."`
+}
+
+// heapFlags say whose window.
+type heapFlags struct {
+	natsFlags
+	Worker  string        `default:"${hostname}" help:"Worker that owns the device."`
+	Queue   string        `required:"" placeholder:"NAME" help:"Queue whose window it is."`
+	Timeout time.Duration `default:"30s" help:"Longest wait for the whole transfer."`
+}
+
+// connect dials, and bounds what follows.
+func (f *heapFlags) connect(ctx context.Context, name string, log *slog.Logger) (context.Context, *natsio.Conn, func(), error) {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
+	conn, err := f.dial(ctx, name, log)
+	if err != nil {
+		cancel()
+		stop()
+		return nil, nil, nil, err
+	}
+	return ctx, conn, func() { conn.Close(); cancel(); stop() }, nil
+}
+
+type heapUploadCmd struct {
+	heapFlags
+	Files []string `arg:"" placeholder:"OFFSET:FILE[:FORMAT]" help:"File and the word offset it goes to. FORMAT is bytes (as they are; the default) or text with numbers: u32, i32, f32. FILE - is standard input."`
+}
+
+func (c *heapUploadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	type piece struct {
+		offset uint32
+		words  []uint32
+	}
+	var pieces []piece
+	for _, spec := range c.Files {
+		offset, words, err := readUpload(spec, std.in, maxUpload)
+		if err != nil {
+			return fmt.Errorf("%s: %w", spec, err)
+		}
+		pieces = append(pieces, piece{offset, words})
+	}
+	ctx, conn, done, err := c.connect(ctx, "ringmaster heap upload", log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, p := range pieces {
+		if err := conn.Upload(ctx, c.Worker, c.Queue, p.offset, p.words); err != nil {
+			return err
+		}
+		fmt.Fprintf(std.err, "%d words are at %d of queue %s\n", len(p.words), p.offset, c.Queue)
+	}
+	return nil
+}
+
+type heapDownloadCmd struct {
+	heapFlags
+	Words []string `arg:"" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Words to print. FORMAT is u32 (the default), i32, hex, f32, or bytes (as they are)."`
+}
+
+func (c *heapDownloadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	var list []download
+	for _, spec := range c.Words {
+		d, err := parseDownload(spec)
+		if err == nil && d.count > maxUpload {
+			err = fmt.Errorf("%d words, at most %d", d.count, maxUpload)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", spec, err)
+		}
+		list = append(list, d)
+	}
+	ctx, conn, done, err := c.connect(ctx, "ringmaster heap download", log)
+	if err != nil {
+		return err
+	}
+	defer done()
+	for _, d := range list {
+		words := make([]uint32, d.count)
+		if err := conn.Download(ctx, c.Worker, c.Queue, d.offset, words); err != nil {
+			return err
+		}
+		if err := d.print(std.out, words); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxUpload bounds what the heap commands hold in memory, in words.
+const maxUpload = 1 << 26
