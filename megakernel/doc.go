@@ -5,23 +5,49 @@
 // An [Engine] takes batches of slots for any number of queues. Each queue is a
 // tenant with a window of the heap of its own; every operand of a slot is
 // checked against that window on the device, and a slot that would leave it
-// ends in a fault and writes nothing. [Engine.Launch] puts a queue's pending
-// slots into pages, schedules the pages by deficit round robin over the
-// priorities, uploads what the device does not have yet, dispatches one wave,
-// and settles what it finished. What a wave does not reach stays published
-// and is found by the next one.
+// ends in a fault and writes nothing. Submitters write their slots into pages
+// of the device's staging memory themselves. [Engine.Launch] schedules a
+// queue's pages by deficit round robin over the priorities, has the device copy
+// what it does not have yet, dispatches one wave, and settles what it finished.
+// What a wave does not reach stays published and is found by the next one.
 //
 // The kernel is assembled from the files under shaders and the constants of
 // package ring ([Source]). [Interpret] is the same in plain Go, and the
 // definition of what the kernel means; tests compare the two on whole buffers.
 //
+// # Waves in flight
+//
+// [Engine.Start] begins a launch without waiting, [Engine.Poll] and
+// [Engine.Wait] hand its report out. Each wave in flight has a control block and
+// a schedule of its own, and its pages are in no other. The device runs waves in
+// the order of their starts with a barrier between them, so that a wave sees
+// what those before it wrote. One goroutine, the pump, brings everything to the
+// device's thread and asks for fences; another, the settler, takes over what
+// waves left while the next one runs.
+//
+// # Tenants
+//
+// A queue's tenant id is its window's number and how often that was given out, so
+// that an id never meets a window that [Engine.Release] gave to somebody else.
+// It is written by the engine, never taken from a slot. [Engine.Configure]
+// bounds what a queue may have pending, may run per second, and which opcodes it
+// may use; over its quota it waits and is counted, and nobody else does.
+//
+// # Priorities
+//
+// See [ring.Queue]: shares by quanta, critical work ahead of its turn within a
+// quantum, and no priority left out for longer than Config.AgeThreshold waves of
+// its queue and a few more.
+//
 // # Budget
 //
 // A workgroup claims chunks of the schedule by ticket until none is left or
 // its budget of tickets is used up. The host computes the budget for each
-// wave from the longest step loop among the scheduled slots, so that no
-// invocation runs more than Config.LoopBudget loop iterations; see
-// [DefaultLoopBudget] for why there has to be such a bound.
+// wave from the opcodes and the longest step loop among the scheduled slots, so
+// that no invocation runs more than Config.LoopBudget loop iterations; see
+// [DefaultLoopBudget] for why there has to be such a bound. Operators' opcodes
+// that together exceed it are kept out of each other's waves, and a batch that
+// cannot be split so is refused.
 //
 // # Fences
 //
@@ -31,9 +57,10 @@
 //
 // # Failure
 //
-// A launch that fails settles nothing: its slots stay pending and the next
-// launch of the queue uploads and runs them again. Work is therefore executed
+// A launch that fails settles nothing, whatever else is in flight: its slots
+// stay pending and the next launch of the queue uploads and runs them again. Work is therefore executed
 // at least once, and exactly once as long as no launch fails after its
 // dispatch began. When the device itself is lost, [Engine.Move] goes on with
-// another one.
+// another one: batches that depend on nothing in their window run again, once,
+// and the others fail with [ErrHeapLost].
 package megakernel

@@ -120,12 +120,6 @@ func (e *Engine) fill(f *flight, order *Order) {
 		return
 	}
 	q.spend(slots)
-	for _, entry := range f.schedule {
-		page := &e.pages[entry.Page()]
-		f.steps = max(f.steps, page.steps)
-		f.opcodes |= page.opcodes
-		f.results = f.results || page.results
-	}
 	if order.Fuse {
 		f.hot = q.promotion.hot()
 	}
@@ -154,7 +148,7 @@ func (e *Engine) plan(f *flight, depth int) (slots int) {
 		}
 		f.schedule, slots = f.queue.pages.Plan(f.schedule[:0], e.pool, depth, e.cfg.AgeThreshold)
 		if slots > 0 || e.writers.Load() == 0 {
-			return slots
+			return e.trim(f, slots)
 		}
 		e.written.Wait()
 	}

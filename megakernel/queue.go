@@ -31,8 +31,10 @@ type queue struct {
 	ending   int           // batches withdrawn and not finished
 	finished []BatchResult // finished outside a wave, for the next report
 	quota    bucket
-	options  QueueOptions
-	stats    QueueStats
+
+	allocated allocations
+	options   QueueOptions
+	stats     QueueStats
 }
 
 // open puts the slots of b's open segment in line.

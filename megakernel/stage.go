@@ -18,11 +18,15 @@ type extent struct {
 func (e *Engine) reserve(dst []extent, q *queue, b *batch, priority uint32, limit int) []extent {
 	c := &b.class[priority]
 	for limit > 0 && c.next < c.end {
-		number, ok := e.openPage(q, priority)
+		number, ok := e.openPage(q, priority, b)
 		if !ok {
 			break
 		}
 		index, n := e.pool.Reserve(number, min(c.end-c.next, limit))
+		page := &e.pages[number]
+		page.steps = max(page.steps, b.steps)
+		page.opcodes |= b.opcodes
+		page.results = page.results || b.WantResults
 		dst = append(dst, extent{batch: b, index: index, n: n, from: c.next})
 		c.next += n
 		limit -= n
@@ -51,12 +55,12 @@ func (e *Engine) reserveWaiting(dst []extent, q *queue, depth int) []extent {
 	return dst
 }
 
-// openPage is a page of a priority that takes slots. A queue is always given
+// openPage is a page of a priority that takes slots of a batch. A queue is always given
 // its first page of a priority, and more only from what is left when every
 // queue there can be has had its first ones, so no queue's backlog keeps
 // another from running.
-func (e *Engine) openPage(q *queue, priority uint32) (uint32, bool) {
-	if number, ok := q.pages.Last(priority); ok && e.pool.Open(number) {
+func (e *Engine) openPage(q *queue, priority uint32, b *batch) (uint32, bool) {
+	if number, ok := q.pages.Last(priority); ok && e.pool.Open(number) && e.joins(b, number) {
 		return number, true
 	}
 	if q.owned[priority] > 0 {
@@ -126,10 +130,6 @@ func (e *Engine) publish(extents []extent) {
 	for i := range extents {
 		x := &extents[i]
 		e.pool.Publish(x.index, x.n)
-		page := &e.pages[x.index>>ring.PageShift]
-		page.steps = max(page.steps, x.batch.steps)
-		page.opcodes |= x.batch.opcodes
-		page.results = page.results || x.batch.WantResults
 		if x.batch.ended {
 			e.dropEnded(x.batch.queue)
 		}

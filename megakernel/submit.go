@@ -83,7 +83,7 @@ func (e *Engine) newBatch(work Batch) (*batch, error) {
 	if work.WantResults {
 		b.result.Results = make([]uint32, len(work.Slots))
 	}
-	return b, nil
+	return b, e.checkBudget(b)
 }
 
 // admit decides whether a batch is taken and for which queue. Called with mu

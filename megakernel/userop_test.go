@@ -279,7 +279,8 @@ func TestHostileSlotsOfOperatorsOpcodesStayInTheirWindow(t *testing.T) {
 // end loops silently after about 65,535 turns of a vector.
 func TestALoopThatTheDriverCutsShortIsAFault(t *testing.T) {
 	catalog := testOpcodes(t)
-	e := newEngine(t, openDevice(t), func(c *Config) { c.Catalog, c.MaxQueues = catalog, 1 })
+	// A budget that the device does not have, or such a batch is refused.
+	e := newEngine(t, openDevice(t), func(c *Config) { c.Catalog, c.MaxQueues, c.LoopBudget = catalog, 1, 1<<17 })
 	slots := make([]ring.Slot, 64)
 	for i := range slots {
 		slots[i] = ring.Slot{Opcode: opSpin + uint32(i%2), Priority: ring.PriorityNormal, Args: [ring.ArgWords]uint32{32768}}
