@@ -42,6 +42,8 @@ type Engine struct {
 	routed  OpcodeSet     // of the catalog
 	bytes   atomic.Uint64 // device memory of all buffers
 
+	statuses atomic.Uint32 // the buffer of status words
+
 	// The pump's. Move changes them while nothing is in flight and nobody writes.
 	dev      Device
 	memory   *memory
@@ -49,6 +51,11 @@ type Engine struct {
 	beside   Device    // programs are built on it; nil if there is none
 	lastEnd  time.Time // end of the wave before
 	lease    lease
+
+	// turn is held by whoever uses the device, its programs and the lease: the
+	// pump, or a Launch that runs on the resident kernel. It is taken without
+	// mu, or tried with it.
+	turn     sync.Mutex
 	pump     pump
 	settling chan *flight
 	stopped  chan struct{} // closed when the settler has ended
@@ -157,6 +164,7 @@ func (e *Engine) attach(dev Device) error {
 	e.dev, e.memory = dev, m
 	e.limits = deviceLimitsOf(dev)
 	e.bytes.Store(m.bytes())
+	e.statuses.Store(m.buffers[ring.BindStatus])
 	e.lastEnd = time.Time{}
 	for i := range e.pages {
 		e.pages[i].resident = false
@@ -186,9 +194,12 @@ func (e *Engine) Close() error {
 	e.mu.Unlock()
 	e.pump.close()
 	<-e.stopped
+	e.turn.Lock()
+	defer e.turn.Unlock()
+	lease := e.lease.close() // before the device's thread is used
 	programs := e.programs.Close()
 	closeBeside(e.beside)
-	return errors.Join(e.lease.close(), programs, e.dev.Do(func() error {
+	return errors.Join(lease, programs, e.dev.Do(func() error {
 		for _, f := range e.flights {
 			for _, q := range f.queries {
 				e.dev.DeleteQuery(q)

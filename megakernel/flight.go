@@ -33,6 +33,7 @@ type flight struct {
 	opcodes  OpcodeSet // of the slots
 	mode     LaunchMode
 	leased   bool      // the resident kernel ran it
+	here     bool      // its Launch runs it, not the pump
 	hot      OpcodeSet // those that a fused kernel may have; 0: the interpreter runs it
 	picked   Picked
 	chained  Picked // the interpreter behind a fused kernel
@@ -93,7 +94,7 @@ func (f *flight) reset(begin time.Time, order *Order) {
 	f.entries = f.entries[:0]
 	f.results = false
 	f.steps, f.opcodes, f.hot = 0, 0, 0
-	f.mode, f.leased = order.Mode, false
+	f.mode, f.leased, f.here = order.Mode, false, false
 	f.routes.begin()
 	f.tallies = f.tallies[:0]
 }

@@ -26,6 +26,9 @@ func (e *Engine) Launch(order Order) (Report, error) {
 	for {
 		t, err := e.start(&order, true)
 		if err == nil {
+			if f := e.flights[t.index]; f.here {
+				e.runHere(f)
+			}
 			return e.Wait(context.Background(), t)
 		}
 		if !errors.Is(err, ErrInFlight) {
@@ -58,7 +61,7 @@ func (e *Engine) start(order *Order, wait bool) (Ticket, error) {
 	f.queue = q
 	q.flights++
 	e.flying++
-	e.fill(f, order)
+	e.fill(f, order, wait)
 	return f.ticket(), nil
 }
 
@@ -91,8 +94,9 @@ func (e *Engine) place(order *Order, wait bool) (*flight, *queue, error) {
 }
 
 // fill gives a flight its slots and hands it to the pump, or settles it at once
-// if there is nothing to run. Called with mu held.
-func (e *Engine) fill(f *flight, order *Order) {
+// if there is nothing to run. A caller that waits may be left to run it itself,
+// see runHere. Called with mu held.
+func (e *Engine) fill(f *flight, order *Order, waits bool) {
 	q, report := f.queue, &f.report
 	e.expire()
 	depth := len(e.owners)
@@ -127,7 +131,9 @@ func (e *Engine) fill(f *flight, order *Order) {
 	if e.routed&f.opcodes != 0 {
 		e.route(f)
 	}
-	e.pump.add(job{flight: f})
+	if f.here = waits && e.takeTurn(f); !f.here {
+		e.pump.add(job{flight: f})
+	}
 }
 
 // plan moves waiting slots into pages and schedules the flight's wave. Pages

@@ -3,8 +3,11 @@
 package megakernel
 
 import (
+	"errors"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"ringmaster/ring"
@@ -143,4 +146,61 @@ func TestLeaseAndWavesAndTransfersMix(t *testing.T) {
 	if s.Rounds == 0 || s.Ends[LeaseEndWave] == 0 || s.Ends[LeaseEndTransfer] == 0 {
 		t.Errorf("%+v", s)
 	}
+}
+
+// TestLaunchesFromManyGoroutinesShareTheDevice has producers that launch small
+// batches, which may run on the resident kernel from their own goroutines, beside
+// waves of other queues and transfers, and closes the engine while they go on.
+func TestLaunchesFromManyGoroutinesShareTheDevice(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.Lease = true })
+	var producers sync.WaitGroup
+	const closing = 1 << 30
+	ran := make([]uint32, 3)
+	producer := func(i int, rounds int) {
+		q := string(rune('a' + i))
+		r := rand.New(rand.NewPCG(uint64(i), 5))
+		for range rounds {
+			slots := make([]ring.Slot, []int{1, 16, 64, 600}[r.IntN(4)])
+			for j := range slots {
+				slots[j] = slot(OpAdd, 0, 1, 9)
+			}
+			err := e.Submit(q, Batch{ID: "b", Slots: slots})
+			for err == nil && e.Pending(q) > 0 {
+				_, err = e.Launch(Order{Queue: q, Geometry: Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: ModeLease})
+			}
+			if errors.Is(err, ErrClosed) && rounds == closing {
+				return
+			}
+			got := []uint32{0}
+			if err == nil && r.IntN(4) == 0 {
+				err = e.Read(q, 9, got)
+				if ran[i] += uint32(len(slots)); err == nil && got[0] != ran[i] {
+					t.Errorf("queue %s: %d slots ran of %d", q, got[0], ran[i])
+				}
+			} else {
+				ran[i] += uint32(len(slots))
+			}
+			if err != nil && !(errors.Is(err, ErrClosed) && rounds == closing) {
+				t.Error(err)
+				return
+			}
+		}
+	}
+	for i := range ran {
+		producers.Go(func() { producer(i, 150) })
+	}
+	producers.Wait()
+	if s := e.LeaseStats(); s.Rounds == 0 || s.Ends[LeaseEndWave] == 0 || s.Ends[LeaseEndTransfer] == 0 {
+		t.Errorf("%+v", s)
+	}
+	for i := range ran {
+		producers.Go(func() { producer(i, closing) })
+	}
+	for before := e.LeaseStats().Rounds; e.LeaseStats().Rounds < before+20; {
+		runtime.Gosched()
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	producers.Wait()
 }

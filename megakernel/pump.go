@@ -84,6 +84,13 @@ const (
 	fenceWaitLong = 500 * time.Microsecond
 )
 
+// idle reports whether no job waits.
+func (p *pump) idle() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.head == len(p.jobs)
+}
+
 // runPump is the pump's goroutine. It ends, and with it the settler, after
 // Close, when no wave is in flight.
 func (e *Engine) runPump() {
@@ -91,53 +98,74 @@ func (e *Engine) runPump() {
 	flying := make([]*flight, 0, len(e.flights)) // submitted, oldest first
 	poll := e.newPoll()
 	for {
-		j, ok, open := e.pump.take()
+		e.turn.Lock()
+		var found, open bool
+		flying, found, open = e.pumpOnce(flying, poll)
+		e.turn.Unlock()
 		switch {
-		case ok && j.flight != nil:
-			if len(flying) == 0 && e.leased(j.flight) {
-				e.settling <- j.flight
-				continue
-			}
-			err := e.lease.end(LeaseEndWave)
-			if err == nil {
-				err = e.shape(j.flight)
-			}
-			if err == nil {
-				err = e.dev.Do(j.flight.submit)
-			}
-			if err != nil {
-				e.unpick(j.flight)
-				j.flight.err = err
-				e.settling <- j.flight
-			} else {
-				flying = append(flying, j.flight)
-			}
-		case ok && j.plain:
-			j.done <- j.fn()
-		case ok:
-			err := e.lease.end(LeaseEndTransfer)
-			if err == nil {
-				err = e.dev.Do(j.fn)
-			}
-			j.done <- err
-		case len(flying) > 0:
-			f := flying[0]
-			done, err := poll(f)
-			if err == nil && !done {
-				continue
-			}
-			if f.err = err; err == nil {
-				f.err = e.dev.Do(f.fetch)
-			}
-			e.unpick(f)
-			flying = append(flying[:0], flying[1:]...)
-			e.settling <- f
+		case found:
 		case !open:
 			return
 		default:
 			<-e.pump.wake
 		}
 	}
+}
+
+// pumpOnce does the next job, or looks after the oldest wave in flight. It
+// reports whether there was something to do, and whether more may come.
+// Called with turn held.
+func (e *Engine) pumpOnce(flying []*flight, poll func(*flight) (bool, error)) (rest []*flight, found, open bool) {
+	j, ok, open := e.pump.take()
+	switch {
+	case ok && j.flight != nil:
+		return e.launchNext(flying, j.flight), true, open
+	case ok && j.plain:
+		j.done <- j.fn()
+	case ok:
+		err := e.lease.end(LeaseEndTransfer)
+		if err == nil {
+			err = e.dev.Do(j.fn)
+		}
+		j.done <- err
+	case len(flying) > 0:
+		f := flying[0]
+		done, err := poll(f)
+		if err == nil && !done {
+			return flying, true, open
+		}
+		if f.err = err; err == nil {
+			f.err = e.dev.Do(f.fetch)
+		}
+		e.unpick(f)
+		flying = append(flying[:0], flying[1:]...)
+		e.settling <- f
+	default:
+		return flying, false, open
+	}
+	return flying, true, open
+}
+
+// launchNext brings a flight to the device, or runs it on the resident kernel.
+func (e *Engine) launchNext(flying []*flight, f *flight) []*flight {
+	if len(flying) == 0 && e.leased(f) {
+		e.settling <- f
+		return flying
+	}
+	err := e.lease.end(e.leaseEndFor(f))
+	if err == nil {
+		err = e.shape(f)
+	}
+	if err == nil {
+		err = e.dev.Do(f.submit)
+	}
+	if err == nil {
+		return append(flying, f)
+	}
+	e.unpick(f)
+	f.err = err
+	e.settling <- f
+	return flying
 }
 
 // newPoll returns a function that waits a short time for a flight's fence.
