@@ -17,16 +17,22 @@ import (
 	"ringmaster/ring"
 )
 
-// openFaulty opens a device with faults. Without GL the test is skipped, or fails
-// if RINGMASTER_REQUIRE lists gl.
+// missingGL skips a test that cannot run here, or fails it if RINGMASTER_REQUIRE
+// lists gl.
+func missingGL(t *testing.T, why error) {
+	t.Helper()
+	if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
+		t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", why)
+	}
+	t.Skip(why)
+}
+
+// openFaulty opens a device with faults.
 func openFaulty(t *testing.T, faults ...faultgl.Fault) *faultgl.Device {
 	t.Helper()
 	dev, _, err := glcompute.Open(glcompute.Config{})
 	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
-			t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
-		}
-		t.Skipf("no GL device: %v", err)
+		missingGL(t, err)
 	}
 	d := faultgl.Wrap(dev, faults...)
 	t.Cleanup(func() {
@@ -52,6 +58,9 @@ type trial struct {
 	late     map[string]bool // finished after the last loss
 	next     []*faultgl.Device
 	losses   int
+	order    megakernel.Order // of every launch, besides the queue
+	launches int
+	launched func(launches int) // is called after each
 }
 
 // beside is a second context in the share group of a device with faults.
@@ -95,7 +104,8 @@ func newTrial(t *testing.T, change func(*megakernel.Config), devices ...*faultgl
 			t.Error(err)
 		}
 	})
-	x := &trial{t: t, engine: e, next: devices[1:], finished: map[string]megakernel.BatchResult{}, late: map[string]bool{}}
+	x := &trial{t: t, engine: e, next: devices[1:], finished: map[string]megakernel.BatchResult{}, late: map[string]bool{},
+		order: megakernel.Order{Geometry: megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}, BatchDepth: 500}}
 	for i := range batchStores {
 		x.submit("stores", i, func(j int) ring.Slot {
 			s := ring.Slot{Opcode: uint32(megakernel.OpStore), Priority: uint32(j % ring.Priorities)}
@@ -131,11 +141,12 @@ func (x *trial) submit(queue string, i int, slot func(j int) ring.Slot) {
 // with the next of the devices after a loss.
 func (x *trial) run() {
 	x.t.Helper()
-	geometry := megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}
 	for x.engine.Pending("stores")+x.engine.Pending("adds") > 0 || len(x.finished) < batchStores+batchAdds {
 		var tickets []megakernel.Ticket
 		for _, queue := range []string{"stores", "adds", "stores"} {
-			ticket, err := x.engine.Start(megakernel.Order{Queue: queue, Geometry: geometry, BatchDepth: 500})
+			order := x.order
+			order.Queue = queue
+			ticket, err := x.engine.Start(order)
 			if err != nil {
 				x.t.Fatal(err)
 			}
@@ -149,12 +160,22 @@ func (x *trial) run() {
 			}
 			lost = lost || err != nil
 			x.collect(&report)
+			if x.launches++; x.launched != nil {
+				x.launched(x.launches)
+			}
 		}
 		if !lost {
 			continue
 		}
 		x.move()
 		clear(x.late)
+	}
+	// A loss may come, or be noticed, only after the last launch.
+	if err := x.engine.Read("stores", 0, make([]uint32, 1)); megakernel.Lost(err) {
+		x.move()
+		clear(x.late)
+	} else if err != nil {
+		x.t.Error(err)
 	}
 	if len(x.next) > 0 {
 		x.t.Errorf("%d losses did not happen", len(x.next))
@@ -259,6 +280,36 @@ func TestProgramsAreBuiltBesideTheNewDeviceAfterALoss(t *testing.T) {
 			t.Error("the second context of the new device was closed")
 		default:
 		}
+	}
+}
+
+// Small launches go to a resident kernel, which is lost with its device too: as it
+// starts, or between two launches while it waits for more.
+func TestNothingIsLostOrDoneTwiceAtTheResetOfAResidentKernel(t *testing.T) {
+	for name, reset := range map[string]func(x *trial, dev *faultgl.Device){
+		"never started": func(_ *trial, dev *faultgl.Device) { dev.Arm(faultgl.Fault{Kind: faultgl.Guilty, Dispatch: 1}) },
+		"at its end": func(_ *trial, dev *faultgl.Device) {
+			dev.Arm(faultgl.Fault{Kind: faultgl.Guilty, Dispatch: 1, After: true})
+		},
+		"while it waits": func(x *trial, dev *faultgl.Device) {
+			x.launched = func(n int) {
+				if n == 4 {
+					dev.Fail(faultgl.Innocent)
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dev := openFaulty(t)
+			x := newTrial(t, func(c *megakernel.Config) { c.Lease = true }, dev, openFaulty(t))
+			if _, err := x.engine.LeaseSupport(); err != nil {
+				missingGL(t, err)
+			}
+			x.order.Mode, x.order.BatchDepth = megakernel.ModeLease, 200
+			reset(x, dev)
+			x.run()
+			x.check(isAdds)
+		})
 	}
 }
 

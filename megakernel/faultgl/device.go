@@ -84,6 +84,14 @@ func (d *Device) Beside(dev megakernel.Device) *Device {
 	return &Device{Device: dev, group: d.group}
 }
 
+// Arm adds a fault whose dispatch counts from now, 1 being the next.
+func (d *Device) Arm(f Fault) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f.Dispatch += d.count
+	d.faults = append(d.faults, f)
+}
+
 // Dispatches is the number of dispatches so far.
 func (d *Device) Dispatches() int {
 	d.mu.Lock()

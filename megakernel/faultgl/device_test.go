@@ -74,6 +74,20 @@ func TestContextsOfAShareGroupAreResetTogether(t *testing.T) {
 	}
 }
 
+func TestArmedFaultCountsFromThen(t *testing.T) {
+	d := Wrap(&well{})
+	d.Dispatch(1, 1)
+	d.Arm(Fault{Kind: Unknown, Dispatch: 2})
+	d.Dispatch(1, 1)
+	if err := d.Check(); err != nil {
+		t.Errorf("one dispatch too early: %v", err)
+	}
+	d.Dispatch(1, 1)
+	if err := d.Check(); !megakernel.Lost(err) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestGarbageIsAStatusOfADeviceThatIsWell(t *testing.T) {
 	w := &well{}
 	d := Wrap(w, Fault{Kind: Garbage, Dispatch: 1})
