@@ -1,5 +1,7 @@
 package megakernel
 
+import "ringmaster/megakernel/kernelcache"
+
 // shape chooses the kernel and the geometry of a wave: the ones that are wanted if
 // the kernel is ready, else what the queue's wave before had, or an interpreter. The
 // report says which and why. Called on the pump's goroutine, not the device's thread.
@@ -119,3 +121,6 @@ func (e *Engine) Candidates(name string, geometries ...Geometry) []Kernel {
 	}
 	return kernels
 }
+
+// ProgramStats is a snapshot of what was built, loaded, refused and is waiting.
+func (e *Engine) ProgramStats() kernelcache.Stats { return e.programs.Stats() }

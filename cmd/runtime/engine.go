@@ -41,6 +41,7 @@ func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, mode
 	if err != nil {
 		return nil, err
 	}
+	ring.Prefetch(candidateKernels(device)...)
 	keeper.device = device
 	keeper.attend(watchdog)
 	e := &engine{ring: ring, mode: mode, keeper: keeper, watchdog: watchdog, binaries: binaries, orders: make(chan launchOrder, 1), done: make(chan struct{})}

@@ -83,7 +83,7 @@ func (o *observer) onLaunch(_, _ string, _ *telemetry.Header, l *telemetry.Launc
 	if g == l.Recommended {
 		o.exact++
 	} else {
-		o.adjusted[l.NotApplied]++
+		o.adjusted[adjustedBecause(l.NotApplied)]++
 	}
 }
 

@@ -6,10 +6,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
+	"strings"
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner"
 )
 
 // programFlags say where built GPU programs are kept.
@@ -54,6 +57,28 @@ func (f *programFlags) programState() string {
 		return fmt.Sprintf("program cache: not readable: %v", err)
 	}
 	return fmt.Sprintf("program cache: %s, %d programs, %d KiB", f.programDir(), usage.Entries, (usage.Bytes+1023)>>10)
+}
+
+// candidateKernels are the kernels of the widths that the tuner tries.
+func candidateKernels(device gpu) []megakernel.Kernel {
+	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
+	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
+	var kernels []megakernel.Kernel
+	for _, width := range tuner.Candidates(limits) {
+		kernels = append(kernels, megakernel.Kernel{Kind: megakernel.Interpreter, Width: width})
+	}
+	return kernels
+}
+
+// adjustedBecause is the kind of a reason why a launch was not as recommended: without
+// the name of the kernel, of which there may be many.
+func adjustedBecause(reason string) string {
+	if rest, ok := strings.CutPrefix(reason, "kernel "); ok {
+		if _, why, ok := strings.Cut(rest, ": "); ok {
+			return "the kernel: " + why
+		}
+	}
+	return reason
 }
 
 // beside opens a second context for building kernels. Devices of other makes have none.

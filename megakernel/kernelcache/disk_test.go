@@ -118,6 +118,16 @@ func TestUnusableBinaryIsBuiltAgainAndReplaced(t *testing.T) {
 	}
 }
 
+func TestLossDuringALoadLeavesTheBinary(t *testing.T) {
+	dir := openDisk(t)
+	start(t, dir).wait(t, "a")
+	w := start(t, dir, func(d *fakeDevice) { d.refuseBinary = lostError{} })
+	w.wait(t, "a")
+	if st := w.Stats(); st.Refused != 0 || w.log.take() != nil || len(files(t, dir)) != 1 {
+		t.Errorf("%+v: want the binary kept, and not blamed", st)
+	}
+}
+
 // TestLoadedProgramThatFailsTheCheckIsBuiltAgain: a driver may take a binary and
 // make something else of it.
 func TestLoadedProgramThatFailsTheCheckIsBuiltAgain(t *testing.T) {
