@@ -1,6 +1,7 @@
 # make run    builds and runs the whole loop on recorded load (about a minute)
 # make test   runs every test; a skipped test is a failure
 # make race   the same under the race detector
+# make fuzz   damaged payloads, a million and more
 # make check  formatting, vet, staticcheck, module tidiness
 #
 # The targets that build with cgo install missing system packages first.
@@ -9,7 +10,7 @@ GO ?= go
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 
-.PHONY: run build test race check bench soak-stream packages packages-test clean
+.PHONY: run build test race fuzz check bench soak-stream packages packages-test clean
 
 run: build
 	bin/ringmaster demo
@@ -30,6 +31,9 @@ test: packages-test
 
 race: packages-test
 	RINGMASTER_REQUIRE=gl,nats,node .ci/test -race ./...
+
+fuzz: packages-test
+	.ci/fuzz
 
 check: packages-test
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt -w these:"; echo "$$unformatted"; exit 1; fi

@@ -26,38 +26,43 @@ func FuzzCheckDecode(f *testing.F) {
 		if n := allocated(func() { admit(new(Decoder), new(Record), payload, DefaultWorkLimits) }); n > allowance(payload) {
 			t.Fatalf("%d bytes allocated for a payload of %d", n, len(payload))
 		}
-		records, checkErr := Check(payload, DefaultWorkLimits)
-		var re *RecordError
-		if checkErr != nil && (!errors.As(checkErr, &re) || re.Reason == "") {
-			t.Fatalf("check: %v", checkErr)
-		}
-		var d Decoder
-		d.Reset(payload)
-		outcomes := 0
-		for ; ; outcomes++ {
-			if outcomes > len(payload) {
-				t.Fatal("the decoder does not end")
-			}
-			r := new(Record)
-			err := d.Next(r)
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				if !errors.As(err, &re) || re.Reason == "" || re.Error() == "" || re.Index != outcomes {
-					t.Fatalf("record %d: %v", outcomes, err)
-				}
-				continue
-			}
-			for _, form := range []Form{FormMap, FormArray} {
-				again, err := decodeOne(Append(nil, form, r), DefaultWorkLimits)
-				if err != nil || !reflect.DeepEqual(again, r) {
-					t.Fatalf("form %d: %v\n got %+v\nwant %+v", form, err, again, r)
-				}
-			}
-		}
-		if checkErr == nil && outcomes != records {
-			t.Fatalf("%d outcomes, %d records", outcomes, records)
-		}
+		checkDecode(t, payload)
 	})
+}
+
+// checkDecode is what FuzzCheckDecode holds a payload to but for its memory.
+func checkDecode(t testing.TB, payload []byte) {
+	records, checkErr := Check(payload, DefaultWorkLimits)
+	var re *RecordError
+	if checkErr != nil && (!errors.As(checkErr, &re) || re.Reason == "") {
+		t.Fatalf("check: %v", checkErr)
+	}
+	var d Decoder
+	d.Reset(payload)
+	outcomes := 0
+	for ; ; outcomes++ {
+		if outcomes > len(payload) {
+			t.Fatal("the decoder does not end")
+		}
+		r := new(Record)
+		err := d.Next(r)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			if !errors.As(err, &re) || re.Reason == "" || re.Error() == "" || re.Index != outcomes {
+				t.Fatalf("record %d: %v", outcomes, err)
+			}
+			continue
+		}
+		for _, form := range []Form{FormMap, FormArray} {
+			again, err := decodeOne(Append(nil, form, r), DefaultWorkLimits)
+			if err != nil || !reflect.DeepEqual(again, r) {
+				t.Fatalf("form %d: %v\n got %+v\nwant %+v", form, err, again, r)
+			}
+		}
+	}
+	if checkErr == nil && outcomes != records {
+		t.Fatalf("%d outcomes, %d records", outcomes, records)
+	}
 }
