@@ -2,6 +2,8 @@ package megakernel
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -200,5 +202,17 @@ func TestOpcodeSet(t *testing.T) {
 	}
 	if got := s.Opcodes(); len(got) != 3 || got[0] != 0 || got[1] != 5 || got[2] != 63 {
 		t.Errorf("%v", got)
+	}
+}
+
+func TestEveryBuiltInOpcodeIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/ring.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, known := range builtins {
+		if row := fmt.Sprintf("\n| %d | %s |", known.op, known.name); !strings.Contains(string(text), row) {
+			t.Errorf("docs/ring.md has no row %q", row)
+		}
 	}
 }
