@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
 
@@ -123,6 +122,6 @@ func (c *Catalog) leaseSource(width uint32) string {
 	}
 	user := s.opcodes(c, c.all)
 	s.files("execute.glsl", "lease.comp")
-	s.WriteString(userop.Bodies(user))
+	s.bodies(user)
 	return s.String()
 }

@@ -46,7 +46,7 @@ func (c *Catalog) source(k Kernel, batch int) string {
 	user := s.opcodes(c, set)
 	s.count(set)
 	s.files("execute.glsl", "attempt.glsl", "drain.comp")
-	s.WriteString(userop.Bodies(user))
+	s.bodies(user)
 	return s.String()
 }
 
@@ -68,7 +68,10 @@ func (s *source) opcodes(c *Catalog, set OpcodeSet) []userop.Opcode {
 }
 
 // source is GLSL under construction.
-type source struct{ strings.Builder }
+type source struct {
+	strings.Builder
+	lower []string // macros whose names an operator's variables could have too
+}
 
 // newSource begins a source with the version, the width, and what the host's
 // constants say.
@@ -82,7 +85,23 @@ func newSource(width uint32) *source {
 	return s
 }
 
-func (s *source) define(name string, value any) { fmt.Fprintf(s, "#define %s %v\n", name, value) }
+func (s *source) define(name string, value any) {
+	fmt.Fprintf(s, "#define %s %v\n", name, value)
+	if name != strings.ToUpper(name) {
+		s.lower = append(s.lower, name)
+	}
+}
+
+// bodies ends the source with the bodies of operators' opcodes.
+func (s *source) bodies(user []userop.Opcode) {
+	if len(user) == 0 {
+		return
+	}
+	for _, name := range s.lower {
+		fmt.Fprintf(s, "#undef %s\n", name)
+	}
+	s.WriteString(userop.Bodies(user))
+}
 
 // files appends shader files.
 func (s *source) files(names ...string) {

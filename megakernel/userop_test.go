@@ -36,6 +36,7 @@ const (
 	opMix   = 40
 	opSpin  = 41
 	opWhirl = 42 // the same
+	opNames = 43
 	opPoke  = 63
 )
 
@@ -271,6 +272,25 @@ func TestHostileSlotsOfOperatorsOpcodesStayInTheirWindow(t *testing.T) {
 		}
 		if !slices.Equal(got, guard) {
 			t.Errorf("the window of %s changed", queue)
+		}
+	}
+}
+
+func TestOperatorsOpcodesCompileInEveryKindOfKernel(t *testing.T) {
+	catalog := testOpcodes(t)
+	dev := openDevice(t)
+	fused, ok := FusedKernel(Geometry{Width: 64, Groups: 1, Chunk: 128}, NewOpcodeSet(OpAdd, opMix, opSpin, opNames))
+	if !ok {
+		t.Fatal("no fused kernel")
+	}
+	for _, kernel := range []Kernel{{Kind: Interpreter, Width: 64}, fused, {Kind: Lease, Width: 64}} {
+		err := dev.Do(func() error {
+			program, err := dev.CompileCompute(catalog.Source(kernel))
+			dev.DeleteProgram(program)
+			return err
+		})
+		if err != nil {
+			t.Errorf("%v: %v", kernel, err)
 		}
 	}
 }
