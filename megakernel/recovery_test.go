@@ -59,6 +59,7 @@ type trial struct {
 	next     []*faultgl.Device
 	losses   int
 	order    megakernel.Order // of every launch, besides the queue
+	single   bool             // one launch at a time
 	launches int
 	launched func(launches int) // is called after each
 }
@@ -142,33 +143,10 @@ func (x *trial) submit(queue string, i int, slot func(j int) ring.Slot) {
 func (x *trial) run() {
 	x.t.Helper()
 	for x.engine.Pending("stores")+x.engine.Pending("adds") > 0 || len(x.finished) < batchStores+batchAdds {
-		var tickets []megakernel.Ticket
-		for _, queue := range []string{"stores", "adds", "stores"} {
-			order := x.order
-			order.Queue = queue
-			ticket, err := x.engine.Start(order)
-			if err != nil {
-				x.t.Fatal(err)
-			}
-			tickets = append(tickets, ticket)
+		if x.round() {
+			x.move()
+			clear(x.late)
 		}
-		lost := false
-		for _, ticket := range tickets {
-			report, err := x.engine.Wait(context.Background(), ticket)
-			if err != nil && !megakernel.Lost(err) {
-				x.t.Fatal(err)
-			}
-			lost = lost || err != nil
-			x.collect(&report)
-			if x.launches++; x.launched != nil {
-				x.launched(x.launches)
-			}
-		}
-		if !lost {
-			continue
-		}
-		x.move()
-		clear(x.late)
 	}
 	// A loss may come, or be noticed, only after the last launch.
 	if err := x.engine.Read("stores", 0, make([]uint32, 1)); megakernel.Lost(err) {
@@ -180,6 +158,38 @@ func (x *trial) run() {
 	if len(x.next) > 0 {
 		x.t.Errorf("%d losses did not happen", len(x.next))
 	}
+}
+
+// round is a launch of each queue, all of them started before the first is waited
+// for, or one after the other. It reports whether the device was lost.
+func (x *trial) round() (lost bool) {
+	x.t.Helper()
+	var waits []func() (megakernel.Report, error)
+	for _, queue := range []string{"stores", "adds", "stores"} {
+		order := x.order
+		order.Queue = queue
+		if x.single {
+			waits = append(waits, func() (megakernel.Report, error) { return x.engine.Launch(order) })
+			continue
+		}
+		ticket, err := x.engine.Start(order)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		waits = append(waits, func() (megakernel.Report, error) { return x.engine.Wait(context.Background(), ticket) })
+	}
+	for _, wait := range waits {
+		report, err := wait()
+		if err != nil && !megakernel.Lost(err) {
+			x.t.Fatal(err)
+		}
+		lost = lost || err != nil
+		x.collect(&report)
+		if x.launches++; x.launched != nil {
+			x.launched(x.launches)
+		}
+	}
+	return lost
 }
 
 func (x *trial) move() {
@@ -299,17 +309,19 @@ func TestNothingIsLostOrDoneTwiceAtTheResetOfAResidentKernel(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			dev := openFaulty(t)
-			x := newTrial(t, func(c *megakernel.Config) { c.Lease = true }, dev, openFaulty(t))
-			if _, err := x.engine.LeaseSupport(); err != nil {
-				missingGL(t, err)
-			}
-			x.order.Mode, x.order.BatchDepth = megakernel.ModeLease, 200
-			reset(x, dev)
-			x.run()
-			x.check(isAdds)
-		})
+		for _, single := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, single %v", name, single), func(t *testing.T) {
+				dev := openFaulty(t)
+				x := newTrial(t, func(c *megakernel.Config) { c.Lease = true }, dev, openFaulty(t))
+				if _, err := x.engine.LeaseSupport(); err != nil {
+					missingGL(t, err)
+				}
+				x.order.Mode, x.order.BatchDepth, x.single = megakernel.ModeLease, 200, single
+				reset(x, dev)
+				x.run()
+				x.check(isAdds)
+			})
+		}
 	}
 }
 
