@@ -3,8 +3,10 @@
 package glcompute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"image"
 	"runtime"
 	"unsafe"
 
@@ -120,25 +122,37 @@ func initGLFW() error {
 	return err
 }
 
+// create makes a hidden window, for its context only.
 func (c *glfwContext) create(robust bool, share *glfw.Window) error {
+	return c.createWindow(robust, share, "", image.Pt(1, 1))
+}
+
+// createWindow makes a window of a fixed size, visible if it has a title.
+func (c *glfwContext) createWindow(robust bool, share *glfw.Window, title string, size image.Point) error {
 	c.robust = robust
+	doing := "make a hidden window with an OpenGL 4.3 core context"
+	visible := glfw.False
+	if title != "" {
+		doing, visible = "make a window with an OpenGL 4.3 core context", glfw.True
+	}
 	var err error
-	panicked := guard("make a hidden window with an OpenGL 4.3 core context", func() {
+	panicked := guard(doing, func() {
 		glfw.DefaultWindowHints()
-		glfw.WindowHint(glfw.Visible, glfw.False)
+		glfw.WindowHint(glfw.Visible, visible)
+		glfw.WindowHint(glfw.Resizable, glfw.False)
 		glfw.WindowHint(glfw.ContextVersionMajor, minMajor)
 		glfw.WindowHint(glfw.ContextVersionMinor, minMinor)
 		glfw.WindowHint(glfw.OpenGLProfile, glfw.OpenGLCoreProfile)
 		if robust {
 			glfw.WindowHint(glfw.ContextRobustness, glfw.LoseContextOnReset)
 		}
-		c.window, err = glfw.CreateWindow(1, 1, "ringmaster", nil, share)
+		c.window, err = glfw.CreateWindow(size.X, size.Y, cmp.Or(title, "ringmaster"), nil, share)
 	})
 	if err == nil && panicked == nil && c.window == nil {
 		err = errors.New("no window")
 	}
 	if err != nil {
-		err = fmt.Errorf("make a hidden window with an OpenGL 4.3 core context: %w", err)
+		err = fmt.Errorf("%s: %w", doing, err)
 	}
 	return errors.Join(panicked, err)
 }

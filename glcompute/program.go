@@ -13,11 +13,20 @@ import (
 // CompileCompute builds a program from one compute shader. A refusal is a
 // *CompileError with the driver's log and the source lines that it names.
 func (d *Device) CompileCompute(source string) (uint32, error) {
-	shader := gl.CreateShader(gl.COMPUTE_SHADER)
+	shader, err := compileStage(gl.COMPUTE_SHADER, source)
+	if err != nil {
+		return 0, err
+	}
+	defer gl.DeleteShader(shader)
+	return d.link(source, shader)
+}
+
+// compileStage compiles one shader of a program.
+func compileStage(stage uint32, source string) (uint32, error) {
+	shader := gl.CreateShader(stage)
 	if shader == 0 {
 		return 0, errors.Join(errors.New("glcompute: glCreateShader failed"), takeErrors())
 	}
-	defer gl.DeleteShader(shader)
 	text, free := gl.Strs(source + "\x00")
 	length := int32(len(source))
 	gl.ShaderSource(shader, 1, text, &length)
@@ -25,15 +34,27 @@ func (d *Device) CompileCompute(source string) (uint32, error) {
 	gl.CompileShader(shader)
 	var ok int32
 	if gl.GetShaderiv(shader, gl.COMPILE_STATUS, &ok); ok == 0 {
-		return 0, compileError("compile", source, infoLog(shader, gl.GetShaderiv, gl.GetShaderInfoLog))
+		log := infoLog(shader, gl.GetShaderiv, gl.GetShaderInfoLog)
+		gl.DeleteShader(shader)
+		return 0, compileError("compile", source, log)
 	}
+	return shader, nil
+}
+
+// link makes a program of shaders. The source is what an error quotes.
+func (d *Device) link(source string, shaders ...uint32) (uint32, error) {
 	program := gl.CreateProgram()
 	if d.info.Capabilities.ProgramBinary {
 		gl.ProgramParameteri(program, gl.PROGRAM_BINARY_RETRIEVABLE_HINT, gl.TRUE)
 	}
-	gl.AttachShader(program, shader)
+	for _, shader := range shaders {
+		gl.AttachShader(program, shader)
+	}
 	gl.LinkProgram(program)
-	gl.DetachShader(program, shader)
+	for _, shader := range shaders {
+		gl.DetachShader(program, shader)
+	}
+	var ok int32
 	if gl.GetProgramiv(program, gl.LINK_STATUS, &ok); ok == 0 {
 		log := infoLog(program, gl.GetProgramiv, gl.GetProgramInfoLog)
 		gl.DeleteProgram(program)

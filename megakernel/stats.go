@@ -39,6 +39,7 @@ type QueueSnapshot struct {
 	Name    string
 	Tenant  uint32
 	Pending int
+	Classes [ring.Priorities]int // slots in pages that a wave started now would find, by priority
 	Options QueueOptions
 	QueueStats
 }
@@ -49,7 +50,11 @@ func (e *Engine) Stats() Stats {
 	defer e.mu.Unlock()
 	s := Stats{InFlight: len(e.flights) - len(e.idle), Pending: e.pending, FreePages: e.pool.Free()}
 	for name, q := range e.queues {
-		s.Queues = append(s.Queues, QueueSnapshot{Name: name, Tenant: q.tenant, Pending: q.pending, Options: q.options, QueueStats: q.stats})
+		row := QueueSnapshot{Name: name, Tenant: q.tenant, Pending: q.pending, Options: q.options, QueueStats: q.stats}
+		for p := range row.Classes {
+			row.Classes[p] = q.pages.Waiting(e.pool, uint32(p))
+		}
+		s.Queues = append(s.Queues, row)
 	}
 	return s
 }

@@ -32,6 +32,7 @@ type runCmd struct {
 	Rate      float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records a second of one worker, with bursts of twice as many. What is above is refused."`
 	Queues    int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; a parked one costs about 2 KiB (default: 131072)."`
 	HangAfter time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest launch; when the device takes longer the process ends with exit code 75, for its supervisor to start it again. 0: wait for ever."`
+	Window    bool          `help:"Show the ring live in a window; needs a display and opens the GL context with glfw."`
 	Drain     time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 }
 
@@ -54,6 +55,11 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	opcodes, err := c.opcodeFlags.load()
 	if err != nil {
 		return err
+	}
+	if c.Window {
+		if err := c.forWindow(); err != nil {
+			return err
+		}
 	}
 	device, err := c.device(log)
 	if err != nil {
@@ -101,6 +107,13 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		return err
 	}
 	served = true
+	if c.Window {
+		hide, err := showRing(device, node, c.Worker, log)
+		if err != nil {
+			return errors.Join(err, node.close(ctx))
+		}
+		defer hide()
+	}
 	fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, cfg.Subjects.Prefix, node.deviceName())
 	<-ctx.Done()
 	stop() // a second signal ends the process at once

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/basicfont"
+	"golang.org/x/image/math/fixed"
+
+	"ringmaster/actors"
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/ring"
+)
+
+// The window: a panel of text above the ring, a pixel for each slot.
+const (
+	windowWidth  = 1024
+	panelHeight  = 330
+	windowHeight = panelHeight + 256
+	lineHeight   = 16
+	framePeriod  = 50 * time.Millisecond
+	barWidth     = 140
+)
+
+var (
+	panelColour = color.RGBA{18, 20, 24, 255}
+	textColour  = color.RGBA{205, 210, 215, 255}
+	dimColour   = color.RGBA{130, 138, 146, 255}
+	barColour   = color.RGBA{80, 160, 255, 255}
+)
+
+// classNames are the priorities by their names.
+var classNames = [ring.Priorities]string{"critical", "high", "normal", "low", "idle"}
+
+// forWindow chooses what a window needs.
+func (c *runCmd) forWindow() error {
+	switch {
+	case c.NoGPU:
+		return errors.New("--window shows the ring on a GPU, --no-gpu has none: leave one of them out")
+	case c.GL == "egl" || c.Device != "":
+		return errors.New("--window needs a context of the window system, which --gl egl and --device do not give: leave them out")
+	}
+	c.GL = "glfw"
+	return nil
+}
+
+// ringView shows a node's ring in a window of its device's share group.
+type ringView struct {
+	window *glcompute.Window
+	ring   *megakernel.Engine
+	system *actors.System
+	title  string
+	panel  *image.RGBA
+
+	last     time.Time
+	executed map[string]uint64  // by queue, at the last frame
+	rates    map[string]float64 // slots/s, smoothed
+}
+
+// showRing opens the window and draws until quit is closed, the user closes the
+// window, or it fails, which is logged: the ring goes on without it. The
+// result stops it.
+func showRing(device *glcompute.Device, n *node, worker string, log *slog.Logger) (stop func(), err error) {
+	_, slots := n.engine.ring.Statuses()
+	picture := megakernel.View{Area: image.Rect(0, panelHeight, windowWidth, windowHeight), Slots: slots}
+	size := image.Pt(windowWidth, windowHeight)
+	w, err := glcompute.OpenWindow(device, "ringmaster: "+worker, size, picture.Source())
+	if err != nil {
+		return nil, err
+	}
+	v := &ringView{
+		window: w, ring: n.engine.ring, system: n.system, title: worker + " on " + n.deviceName(),
+		panel: image.NewRGBA(image.Rectangle{Max: size}), executed: map[string]uint64{}, rates: map[string]float64{},
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := v.run(quit); err != nil {
+			log.Warn("the window is closed, the ring goes on", "error", err)
+		}
+		if err := w.Close(); err != nil {
+			log.Warn("close the window", "error", err)
+		}
+	}()
+	return func() { close(quit); <-done }, nil
+}
+
+func (v *ringView) run(quit <-chan struct{}) error {
+	ticker := time.NewTicker(framePeriod)
+	defer ticker.Stop()
+	for !v.window.Closed() {
+		v.paint(time.Now())
+		buffer, slots := v.ring.Statuses()
+		if err := v.window.Draw(v.panel, glcompute.StorageRange{Binding: ring.BindStatus, Buffer: buffer, Size: slots * ring.WordBytes}); err != nil {
+			return err
+		}
+		select {
+		case <-quit:
+			return nil
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
+
+// paint draws the panel.
+func (v *ringView) paint(now time.Time) {
+	draw.Draw(v.panel, image.Rect(0, 0, windowWidth, panelHeight), image.NewUniform(panelColour), image.Point{}, draw.Src)
+	stats, rows := v.ring.Stats(), v.system.Queues()
+	total := v.measure(now, stats.Queues)
+	y := lineHeight
+	v.text(10, y, textColour, v.title)
+	v.text(560, y, textColour, fmt.Sprintf("%s slots/s   %d pending   %d in flight   %d pages free", short(total), stats.Pending, stats.InFlight, stats.FreePages))
+	y += lineHeight + 6
+	v.legend(y)
+	y += lineHeight + 6
+	v.text(10, y, dimColour, fmt.Sprintf("%-16s %-18s %-20s %-12s %10s %10s %9s %9s", "queue", "topology", "width x groups/chunk", "kernel", "slots/s", "executed", "faulted", "launches"))
+	for i, row := range v.shown(rows, stats.Queues) {
+		if i == maxWindowRows {
+			break
+		}
+		y += lineHeight
+		v.text(10, y, textColour, row)
+	}
+	v.classes(panelHeight-lineHeight*ring.Priorities-6, stats.Queues)
+}
+
+// maxWindowRows is how many queues there is room for.
+const maxWindowRows = 8
+
+// shown are the rows of the queues that the ring knows, the busiest first.
+func (v *ringView) shown(rows []actors.QueueStatus, queues []megakernel.QueueSnapshot) []string {
+	slices.SortFunc(queues, func(a, b megakernel.QueueSnapshot) int {
+		return cmp.Or(cmp.Compare(b.Executed, a.Executed), strings.Compare(a.Name, b.Name))
+	})
+	var lines []string
+	for _, q := range queues {
+		topology, geometry, mode := "-", "-", "-"
+		launches := uint64(0)
+		for i := range rows {
+			if row := &rows[i]; row.Queue == q.Name {
+				launches = row.Launches
+				if row.Decided {
+					r := &row.Recommendation
+					topology, mode = r.Topology, r.ExecutionMode
+					geometry = fmt.Sprintf("%d x %d / %d", r.WorkgroupSizeX, r.DispatchGrid[0], r.ClaimChunk)
+				}
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%-16.16s %-18.18s %-20.20s %-12.12s %10s %10s %9s %9s",
+			q.Name, topology, geometry, mode, short(v.rates[q.Name]), short(float64(q.Executed)), short(float64(q.Faulted)), short(float64(launches))))
+	}
+	return lines
+}
+
+// measure updates the rates and returns their sum.
+func (v *ringView) measure(now time.Time, queues []megakernel.QueueSnapshot) float64 {
+	elapsed := now.Sub(v.last).Seconds()
+	first := v.last.IsZero()
+	v.last = now
+	total := 0.0
+	for i := range queues {
+		q := &queues[i]
+		if !first && elapsed > 0 {
+			rate := float64(q.Executed-v.executed[q.Name]) / elapsed
+			v.rates[q.Name] += (rate - v.rates[q.Name]) * min(1, elapsed)
+		}
+		v.executed[q.Name] = q.Executed
+		total += v.rates[q.Name]
+	}
+	return total
+}
+
+// legend names the colours of the states.
+func (v *ringView) legend(y int) {
+	x := 10
+	for s := ring.Empty; s <= ring.Fault; s++ {
+		box := image.Rect(x, y-10, x+10, y)
+		draw.Draw(v.panel, box, image.NewUniform(megakernel.StateColour(s)), image.Point{}, draw.Src)
+		v.text(x+15, y, dimColour, s.String())
+		x += 30 + 7*len(s.String())
+	}
+	v.text(x+20, y, dimColour, "below: the status of every slot, a page is a quarter of a row")
+}
+
+// classes shows how much waits in each priority class.
+func (v *ringView) classes(y int, queues []megakernel.QueueSnapshot) {
+	var waiting [ring.Priorities]int
+	most := 1
+	for i := range queues {
+		for p, n := range queues[i].Classes {
+			waiting[p] += n
+			most = max(most, waiting[p])
+		}
+	}
+	for p, n := range waiting {
+		v.text(10, y, dimColour, fmt.Sprintf("%-9s waiting %8s", classNames[p], short(float64(n))))
+		bar := image.Rect(200, y-9, 200+barWidth*n/most, y)
+		draw.Draw(v.panel, bar, image.NewUniform(barColour), image.Point{}, draw.Src)
+		y += lineHeight
+	}
+}
+
+func (v *ringView) text(x, y int, c color.Color, s string) {
+	d := font.Drawer{Dst: v.panel, Src: image.NewUniform(c), Face: basicfont.Face7x13, Dot: fixed.P(x, y)}
+	d.DrawString(s)
+}
+
+// short is a count in at most six characters.
+func short(n float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
+		if n >= unit.size {
+			return fmt.Sprintf("%.1f%s", n/unit.size, unit.name)
+		}
+	}
+	return fmt.Sprintf("%.0f", n)
+}
