@@ -29,9 +29,9 @@ type Batch struct {
 	WantResults bool        // ask for the result word of every slot
 	Deadline    time.Time   // slots in no wave by then are dropped; zero: none
 
-	// Done is called once, when the batch is finished, before the report that
-	// lists it is handed out; nil: nothing is called. It runs on a goroutine of
-	// the engine, which it must not hold up, and may call Submit.
+	// Done is called once, when the batch is finished; nil: nothing is called. It
+	// runs on a goroutine of the engine, which it must not hold up, and may call
+	// Submit. A batch that a wave finished is told of before its report.
 	Done func(*BatchResult)
 }
 

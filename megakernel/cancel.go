@@ -117,12 +117,20 @@ func (e *Engine) expire() {
 		b := e.deadlines[0]
 		alive := e.batches[b.number] == b && !b.ended
 		if alive && e.now().Before(b.Deadline) {
-			return
+			break
 		}
 		heap.Pop(&e.deadlines)
 		if alive {
 			e.end(b, ErrDeadline)
 			e.dropEnded(b.queue)
 		}
+	}
+	if len(e.calls) > 0 {
+		calls := e.takeCalls() // mu is held, and Done may submit
+		go func() {
+			for _, c := range calls {
+				c.done(&c.result)
+			}
+		}()
 	}
 }

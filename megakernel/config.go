@@ -38,6 +38,9 @@ type Config struct {
 	// Log gets what kernels cannot be built or loaded, and why; nil: nobody does.
 	Log *slog.Logger
 
+	// Queue bounds queues that nobody configured.
+	Queue QueueOptions
+
 	// Catalog is the opcodes that slots may have; nil means the built-in ones.
 	Catalog *Catalog
 
@@ -86,6 +89,9 @@ func (c *Config) Validate() error {
 	refuse(c.AgeThreshold < 1, "AgeThreshold is 0, want at least 1")
 	refuse(c.LoopBudget < minLoopBudget, "LoopBudget is %d, want at least %d for one slot of any kind", c.LoopBudget, minLoopBudget)
 	refuse(c.Programs < 1, "Programs is %d, want at least 1", c.Programs)
+	if err := c.Queue.Validate(); err != nil {
+		refuse(true, "Queue: %w", err)
+	}
 	return errors.Join(problems...)
 }
 

@@ -243,6 +243,7 @@ func (e *Engine) queue(name string) (*queue, error) {
 	q := &queue{
 		name: name, tenant: tenant, window: window,
 		base: uint32(window) * e.cfg.WindowWords, length: e.cfg.WindowWords,
+		options: e.cfg.Queue, quota: newBucket(e.cfg.Queue, e.now()),
 	}
 	e.queues[name] = q
 	return q, nil

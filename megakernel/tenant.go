@@ -23,6 +23,14 @@ type QueueOptions struct {
 	Opcodes    OpcodeSet // bit i set: opcode i may be used; 0: every opcode
 }
 
+// Validate refuses options that cannot work.
+func (o *QueueOptions) Validate() error {
+	if o.MaxPending < 0 || o.Burst < 0 || !(o.Rate >= 0) {
+		return fmt.Errorf("negative bounds of a queue: %+v", *o)
+	}
+	return nil
+}
+
 // windowBits are the low bits of a tenant that number its window; those above
 // count how often the window was given out.
 const windowBits = 16
@@ -65,8 +73,8 @@ func (w *windows) give(window int) {
 // Configure creates a queue, or gives an existing one other options. They hold
 // for batches submitted and waves started from then on.
 func (e *Engine) Configure(name string, options QueueOptions) error {
-	if options.MaxPending < 0 || options.Rate < 0 || options.Burst < 0 {
-		return fmt.Errorf("megakernel: queue %q: negative options %+v", name, options)
+	if err := options.Validate(); err != nil {
+		return fmt.Errorf("megakernel: queue %q: %w", name, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -83,6 +83,21 @@ func TestQueueOverItsQuotaWaitsAloneAndIsCounted(t *testing.T) {
 	}
 }
 
+func TestQueuesThatNobodyConfiguredHaveTheDefaultQuota(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.Queue = QueueOptions{MaxPending: 50} })
+	if err := e.Configure("large", QueueOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, e, "large", Batch{Slots: nops(60, 2)})
+	submit(t, e, "q", Batch{Slots: nops(30, 2)})
+	if err := e.Submit("q", Batch{Slots: nops(30, 2)}); !errors.Is(err, ErrQuota) {
+		t.Errorf("error %v", err)
+	}
+	if err := e.Configure("q", QueueOptions{Rate: -1}); err == nil {
+		t.Error("a negative rate was taken")
+	}
+}
+
 func TestRateBoundsWhatAQueueRuns(t *testing.T) {
 	now := time.Unix(1000, 0)
 	e := newEngine(t, openDevice(t), func(c *Config) { c.Now = func() time.Time { return now } })
@@ -184,16 +199,21 @@ func TestDeadlineDropsWhatHasNotRun(t *testing.T) {
 	for i, at := range []int{5, 3, 9} {
 		submit(t, e, "q", Batch{Tag: uint64(i), Slots: nops(100, 2), Deadline: now.Add(time.Duration(at) * time.Second)})
 	}
+	told := make(chan uint32, 1)
+	submit(t, e, "q", Batch{Tag: 1, Slots: nops(70, 2), Deadline: now.Add(time.Second), Done: func(r *BatchResult) { told <- r.Dropped }})
 	submit(t, e, "q", Batch{Tag: 3, Slots: nops(100, 2)})
 	now = now.Add(5 * time.Second)
 	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry})
-	if r.Executed != 200 || len(r.Finished) != 4 {
+	if r.Executed != 200 || len(r.Finished) != 5 {
 		t.Fatalf("report %+v", r)
 	}
 	for _, b := range r.Finished {
-		if late := b.Tag < 2; late != errors.Is(b.Err, ErrDeadline) || late != (b.Dropped == 100) {
+		if late := b.Tag < 2; late != errors.Is(b.Err, ErrDeadline) || late != (b.Dropped > 0) {
 			t.Errorf("batch %+v", b)
 		}
+	}
+	if n := <-told; n != 70 {
+		t.Errorf("Done was told of %d dropped slots", n)
 	}
 }
 

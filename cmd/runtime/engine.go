@@ -77,7 +77,7 @@ func (e *engine) Submit(queue string, w *telemetry.Work) error {
 		batch.Slots[i] = ring.Slot{Opcode: s.Opcode, Priority: s.Priority, Args: s.Args}
 	}
 	err := e.ring.Submit(queue, batch)
-	if errors.Is(err, megakernel.ErrBacklog) {
+	if errors.Is(err, megakernel.ErrBacklog) || errors.Is(err, megakernel.ErrQuota) {
 		return fmt.Errorf("%w: %w", actors.ErrBusy, err)
 	}
 	return err
