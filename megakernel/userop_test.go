@@ -128,24 +128,33 @@ func pokeReference(s *userop.Slot) {
 	s.Store(a[2], value)
 }
 
-// drainAll runs a batch to its end.
-func drainAll(t *testing.T, e *Engine, queue string, slots []ring.Slot) BatchResult {
+// drainAll runs a batch to its end by launches of a kind, and counts those
+// of which counted is true.
+func drainAll(t *testing.T, e *Engine, order Order, slots []ring.Slot, counted func(*Report) bool) (BatchResult, int) {
 	t.Helper()
-	if err := e.Submit(queue, Batch{ID: "b", Slots: slices.Clone(slots), WantResults: true}); err != nil {
+	if err := e.Submit(order.Queue, Batch{ID: "b", Slots: slices.Clone(slots), WantResults: true}); err != nil {
 		t.Fatal(err)
 	}
+	order.Geometry = Geometry{Width: 64, Groups: 4, Chunk: 128}
+	n := 0
 	for range 10_000 {
-		report, err := e.Launch(Order{Queue: queue, Geometry: Geometry{Width: 64, Groups: 4, Chunk: 128}})
+		order.Launch++
+		report, err := e.Launch(order)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if counted(&report) {
+			n++
+		}
 		if len(report.Finished) > 0 {
-			return report.Finished[0]
+			return report.Finished[0], n
 		}
 	}
 	t.Fatal("10,000 launches did not finish the batch")
-	return BatchResult{}
+	return BatchResult{}, n
 }
+
+func anyLaunch(*Report) bool { return true }
 
 // faultsOf are the faults of a batch by slot.
 func faultsOf(r *BatchResult, n int) []ring.FaultCode {
@@ -158,9 +167,25 @@ func faultsOf(r *BatchResult, n int) []ring.FaultCode {
 
 func TestOperatorsOpcodesDoOnTheDeviceWhatTheirReferencesDo(t *testing.T) {
 	catalog := testOpcodes(t)
+	for name, c := range map[string]struct {
+		order   Order
+		counted func(*Report) bool
+	}{
+		"interpreter": {Order{}, func(r *Report) bool { return r.Kernel.Kind == Interpreter }},
+		"fused":       {Order{Fuse: true, BatchDepth: 24}, func(r *Report) bool { return r.Kernel.Kind == Fused && r.Kernel.Hot.Has(opMix) }},
+		"lease":       {Order{Mode: ModeLease, BatchDepth: 200}, func(r *Report) bool { return r.Leased }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.order.Queue = "q"
+			doWhatTheirReferencesDo(t, catalog, c.order, c.counted)
+		})
+	}
+}
+
+func doWhatTheirReferencesDo(t *testing.T, catalog *Catalog, order Order, counted func(*Report) bool) {
 	const regions = 2048
 	e := newEngine(t, openDevice(t), func(c *Config) {
-		c.Catalog, c.WindowWords, c.MaxQueues = catalog, 8*regions, 2
+		c.Catalog, c.WindowWords, c.MaxQueues, c.Lease = catalog, 8*regions, 2, order.Mode == ModeLease
 	})
 	rng := rand.New(rand.NewPCG(1, 2))
 	window := make([]uint32, 8*regions)
@@ -190,7 +215,10 @@ func TestOperatorsOpcodesDoOnTheDeviceWhatTheirReferencesDo(t *testing.T) {
 		}
 	}
 	slots[regions-1].Opcode = uint32(OpNop) // the window's last words belong to slots that leave it
-	result := drainAll(t, e, "q", slots)
+	result, launches := drainAll(t, e, order, slots, counted)
+	if launches == 0 {
+		t.Error("no launch ran on the kernel that this is about")
+	}
 	codes := faultsOf(&result, len(slots))
 	counts := map[ring.FaultCode]int{}
 	for i := range slots {
@@ -254,7 +282,7 @@ func TestHostileSlotsOfOperatorsOpcodesStayInTheirWindow(t *testing.T) {
 		}
 		slots[i].Args[1], slots[i].Args[2] = address(), address()
 	}
-	result := drainAll(t, e, "victim", slots)
+	result, _ := drainAll(t, e, Order{Queue: "victim"}, slots, anyLaunch)
 	codes := faultsOf(&result, len(slots))
 	window := slices.Clone(guard)
 	for i := range slots {
@@ -305,7 +333,7 @@ func TestALoopThatTheDriverCutsShortIsAFault(t *testing.T) {
 	for i := range slots {
 		slots[i] = ring.Slot{Opcode: opSpin + uint32(i%2), Priority: ring.PriorityNormal, Args: [ring.ArgWords]uint32{32768}}
 	}
-	result := drainAll(t, e, "q", slots)
+	result, _ := drainAll(t, e, Order{Queue: "q"}, slots, anyLaunch)
 	codes := faultsOf(&result, len(slots))
 	_, want, _ := catalog.Execute(&slots[0], nil)
 	for i, code := range codes {
