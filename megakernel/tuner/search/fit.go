@@ -6,25 +6,35 @@ import (
 	"ringmaster/megakernel/tuner/space"
 )
 
-const (
-	firstFit = 8 // observations from which the kernel is fitted
+// fitting says when and how the parameters of a kernel are fitted.
+type fitting struct {
+	first  int     // observations from which they are
+	growth float64 // the next fit is due at growth times as many, plus plus
+	plus   int
+	tries  int
+	median hyper   // of the log-normal priors
+	spread float64 // standard deviation of the logarithms
+}
 
-	// Priors, log-normal: most parameters matter little beyond their range.
-	lengthMedian = 1.5
-	weightMedian = .35
-	logSpread    = 1
-	fitTries     = 40
-)
+// coldHyper is where the kernel of scores, which have variance 1, starts: most
+// parameters matter little within their range.
+func coldHyper(s *space.Space) hyper {
+	return newHyper(s, 1.5, .35, .005)
+}
 
-func startHyper(s *space.Space) hyper {
-	h := hyper{lengths: make([]float64, len(s.Params()))}
+func newHyper(s *space.Space, length, weight, noise float64) hyper {
+	h := hyper{lengths: make([]float64, len(s.Params())), noise: noise}
 	for j := range h.lengths {
-		h.lengths[j] = lengthMedian
+		h.lengths[j] = length
 	}
 	for i := range h.weights {
-		h.weights[i] = weightMedian
+		h.weights[i] = weight
 	}
 	return h
+}
+
+func coldFitting(median hyper) fitting {
+	return fitting{first: starts, growth: 1.3, plus: 2, tries: 40, median: median, spread: 1}
 }
 
 // fit climbs to the maximum of the posterior density of the kernel's
@@ -33,30 +43,41 @@ func (g *gp) fit(y []float64) {
 	t := newTables(g.space)
 	best := g.hyper
 	density := g.density(&best, t, y)
-	n := len(best.lengths)
-	for try := range fitTries {
+	for try := range g.fitting.tries {
 		step := .7
-		if try >= fitTries/2 {
+		if try >= g.fitting.tries/2 {
 			step = .3
 		}
-		next := hyper{lengths: make([]float64, n), weights: best.weights}
-		copy(next.lengths, best.lengths)
-		all := try%4 == 0
-		for j := range next.lengths {
-			if all || g.rng.IntN(n) < 2 {
-				next.lengths[j] = min(50, max(.02, next.lengths[j]*math.Exp(step*g.rng.NormFloat64())))
-			}
-		}
-		for i := range next.weights {
-			if all || g.rng.IntN(2) == 0 {
-				next.weights[i] = min(20, max(1e-3, next.weights[i]*math.Exp(step*g.rng.NormFloat64())))
-			}
-		}
+		next := g.perturb(&best, step, try%4 == 0)
 		if d := g.density(&next, t, y); d > density {
 			best, density = next, d
 		}
 	}
 	g.hyper = best
+}
+
+// perturb multiplies all parameters, or a few of them, by log-normal factors.
+func (g *gp) perturb(h *hyper, step float64, all bool) hyper {
+	next := h.clone()
+	scale := func(v *float64, low, high float64) {
+		*v = min(high, max(low, *v*math.Exp(step*g.rng.NormFloat64())))
+	}
+	for j := range next.lengths {
+		if all || g.rng.IntN(len(next.lengths)) < 2 {
+			scale(&next.lengths[j], .02, 50)
+		}
+	}
+	for i := range next.weights {
+		if all || g.rng.IntN(2) == 0 {
+			scale(&next.weights[i], 1e-4, 20)
+		}
+	}
+	for i := range next.sources {
+		if all || g.rng.IntN(2) == 0 {
+			scale(&next.sources[i], 1e-3, 4)
+		}
+	}
+	return next
 }
 
 // density is the logarithm of likelihood times prior.
@@ -68,28 +89,30 @@ func (g *gp) density(h *hyper, t *tables, y []float64) float64 {
 	f.reset()
 	row := make([]float64, len(y))
 	for i, c := range g.observed[:len(y)] {
-		levels := g.space.Levels(c)
 		for k, e := range g.observed[:i] {
-			row[k] = t.kernel(h, levels, g.space.Levels(e))
+			row[k] = g.kernel(t, h, c, e)
 		}
-		row[i] = h.variance() + noise
-		f.extend(row[:i+1], noise/2)
+		row[i] = g.own(h, c) + h.noise
+		f.extend(row[:i+1], h.noise/2)
 	}
 	z := append([]float64(nil), y...)
 	f.forward(z)
-	return -dot(z, z)/2 - f.logDet()/2 + prior(h)
+	return -dot(z, z)/2 - f.logDet()/2 + g.fitting.prior(h)
 }
 
-func prior(h *hyper) (sum float64) {
+func (f *fitting) prior(h *hyper) (sum float64) {
 	term := func(v, median float64) {
-		d := math.Log(v/median) / logSpread
+		d := math.Log(v/median) / f.spread
 		sum -= d * d / 2
 	}
-	for _, l := range h.lengths {
-		term(l, lengthMedian)
+	for j, l := range h.lengths {
+		term(l, f.median.lengths[j])
 	}
-	for _, w := range h.weights {
-		term(w, weightMedian)
+	for i, w := range h.weights {
+		term(w, f.median.weights[i])
+	}
+	for i, v := range h.sources {
+		term(v, f.median.sources[i])
 	}
 	return sum
 }

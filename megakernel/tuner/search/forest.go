@@ -81,7 +81,7 @@ type forest struct {
 	rng   *rand.Rand
 	nodes []node
 	roots []int32
-	x     [][]float32
+	x     [][]float32 // by feature and sample
 	y     []float64
 }
 
@@ -117,8 +117,9 @@ func (f *forest) split(samples []int32) {
 		return
 	}
 	n := 0
+	x := f.x[feature]
 	for i, s := range samples {
-		if f.x[s][feature] < cut {
+		if x[s] < cut {
 			samples[i], samples[n] = samples[n], s
 			n++
 		}
@@ -133,13 +134,16 @@ func (f *forest) split(samples []int32) {
 func (f *forest) bestCut(samples []int32, sum float64) (feature int, cut float32) {
 	feature = -1
 	most := math.Inf(-1)
-	n := len(f.x[samples[0]])
+	n := len(f.x)
 	wanted := max(4, n/3)
 	for try := 0; try < 3*n && wanted > 0; try++ {
 		j := f.rng.IntN(n)
-		low, high := f.x[samples[0]][j], f.x[samples[0]][j]
-		for _, s := range samples {
-			low, high = min(low, f.x[s][j]), max(high, f.x[s][j])
+		x := f.x[j]
+		low := x[samples[0]]
+		high := low
+		for _, s := range samples[1:] {
+			v := x[s]
+			low, high = min(low, v), max(high, v)
 		}
 		if low == high {
 			continue
@@ -149,15 +153,15 @@ func (f *forest) bestCut(samples []int32, sum float64) (feature int, cut float32
 		if c <= low {
 			c = high
 		}
-		left, count := 0.0, 0.0
+		left, count := 0.0, 0
 		for _, s := range samples {
-			if f.x[s][j] < c {
+			if x[s] < c {
 				left += f.y[s]
 				count++
 			}
 		}
-		right, rest := sum-left, float64(len(samples))-count
-		if gain := left*left/count + right*right/rest; gain > most {
+		right, rest := sum-left, len(samples)-count
+		if gain := left*left/float64(count) + right*right/float64(rest); gain > most {
 			feature, cut, most = j, c, gain
 		}
 	}

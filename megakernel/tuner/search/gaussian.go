@@ -3,6 +3,7 @@ package search
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"ringmaster/megakernel/tuner/space"
 )
@@ -22,20 +23,23 @@ type model struct {
 	chance chance
 }
 
-func newModel(s *space.Space, seed uint64) *model {
+// newModel judges all of a space, or of one that is too large the
+// configurations that come first and random others.
+func newModel(s *space.Space, seed uint64, first []int) *model {
 	rng := newRand(seed)
-	m := &model{told: newTold(s), rng: rng, fresh: newUnseen(rng, s.Len()), gp: newGP(s, rng)}
+	m := &model{told: newTold(s), rng: rng, fresh: newUnseen(rng, s.Len())}
+	start := coldHyper(s)
+	m.gp = newGP(s, rng, newPool(s, rng, first), start, coldFitting(start), nil)
 	m.chance = newChance(s, m.gp.pool)
 	return m
 }
 
 func (m *model) Tell(config int, cost float64) {
 	fresh := m.record(config, cost)
-	if !fresh {
-		return
-	}
 	ran := !math.IsInf(m.costs[config], 1)
-	m.chance.observe(config, ran)
+	if fresh {
+		m.chance.observe(config, ran)
+	}
 	if ran {
 		m.gp.observe(config)
 	}
@@ -78,18 +82,19 @@ func (m *model) distance(a, b int) (sum float64) {
 
 // improve returns the unmeasured configuration with the largest expected
 // improvement, weighted with the chance that it runs; -1 if the pool has none.
-func (m *model) improve() int {
-	best := m.gp.update(m.costs)
+func (m *model) improve() int { return m.improveAmong(nil) }
+
+// improveAmong is improve over the configurations that accept takes.
+func (m *model) improveAmong(accept func(config int) bool) int {
+	y := normalScores(m.gp.costs(m.costs))
+	m.gp.update(y)
+	best := slices.Max(y)
 	at, most := -1, -1.0
 	for i, c := range m.gp.pool {
-		if m.known(int(c)) {
+		if m.known(int(c)) || accept != nil && !accept(int(c)) {
 			continue
 		}
-		mean, sd := float64(m.gp.mean[i]), m.gp.sd(i)
-		if mean+4*sd < best && at >= 0 {
-			continue
-		}
-		if ei := expectedImprovement(mean, sd, best) * m.chance.of(i); ei > most {
+		if ei := expectedImprovement(float64(m.gp.mean[i]), m.gp.sd(i), best) * m.chance.of(i); ei > most {
 			at, most = int(c), ei
 		}
 	}
@@ -99,7 +104,7 @@ func (m *model) improve() int {
 // gaussian maximises the expected improvement under a Gaussian process.
 type gaussian struct{ *model }
 
-func newGaussian(s *space.Space, o Options) Searcher { return gaussian{newModel(s, o.Seed)} }
+func newGaussian(s *space.Space, o Options) Searcher { return gaussian{newModel(s, o.Seed, nil)} }
 
 func (g gaussian) Ask() (int, bool) { return g.ask(g.improve) }
 

@@ -3,6 +3,7 @@ package search
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"gonum.org/v1/gonum/blas/blas32"
 
@@ -14,7 +15,6 @@ const (
 	poolSize = 16_384
 	// maxObserved bounds the measurements of the process: its cost is cubic.
 	maxObserved = 256
-	noise       = .005 // variance of a score beyond what the parameters explain
 	block       = 1_024
 )
 
@@ -34,34 +34,58 @@ type gp struct {
 	mean     []float32
 	refitAt  int
 	row      []float64
+	fitting  fitting
+	features [][]float32 // by source of a prior and configuration of the space
 }
 
-func newGP(s *space.Space, rng *rand.Rand) *gp {
-	g := &gp{space: s, rng: rng, tables: newTables(s), pool: newPool(s, rng), refitAt: firstFit}
-	g.hyper = startHyper(s)
+// newGP returns a process over a pool of configurations, and features of all
+// configurations whose factors a prior is unsure of.
+func newGP(s *space.Space, rng *rand.Rand, pool []int32, start hyper, how fitting, features [][]float32) *gp {
+	g := &gp{space: s, rng: rng, tables: newTables(s), pool: pool, hyper: start, fitting: how, features: features}
+	g.refitAt = how.first
 	g.mean, g.variance = make([]float32, len(g.pool)), make([]float32, len(g.pool))
 	g.rebuild()
 	return g
 }
 
-// newPool is the whole space, or a random part of one that is too large.
-func newPool(s *space.Space, rng *rand.Rand) []int32 {
-	pool := make([]int32, s.Len())
-	for i := range pool {
-		pool[i] = int32(i)
+// newPool is the whole space, or of one that is too large the configurations
+// that come first and random others.
+func newPool(s *space.Space, rng *rand.Rand, first []int) []int32 {
+	if s.Len() <= poolSize {
+		first = nil
+	}
+	pool := make([]int32, 0, s.Len())
+	taken := make([]bool, s.Len())
+	for _, c := range first {
+		pool, taken[c] = append(pool, int32(c)), true
+	}
+	for c := range taken {
+		if !taken[c] {
+			pool = append(pool, int32(c))
+		}
 	}
 	if len(pool) > poolSize {
-		rng.Shuffle(len(pool), func(i, j int) { pool[i], pool[j] = pool[j], pool[i] })
+		rest := pool[len(first):]
+		rng.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
 		pool = pool[:poolSize:poolSize]
 	}
 	return pool
 }
 
-// observe adds a configuration that ran.
+// observe adds a configuration that ran; one that is there already stays.
 func (g *gp) observe(config int) {
-	if len(g.observed) < maxObserved {
+	if len(g.observed) < maxObserved && !slices.Contains(g.observed, config) {
 		g.observed = append(g.observed, config)
 	}
+}
+
+// costs picks the observed out of the costs of all configurations.
+func (g *gp) costs(all []float64) []float64 {
+	out := make([]float64, len(g.observed))
+	for i, c := range g.observed {
+		out[i] = all[c]
+	}
+	return out
 }
 
 // rebuild starts the factor anew after a change of the kernel.
@@ -70,25 +94,36 @@ func (g *gp) rebuild() {
 		g.tables.fill(j, p.Coords, g.hyper.lengths[j])
 	}
 	g.factor.reset()
-	for i := range g.variance {
-		g.variance[i] = float32(g.hyper.variance())
+	for i, c := range g.pool {
+		g.variance[i] = float32(g.own(&g.hyper, int(c)))
 	}
 }
 
-// update brings the posterior up to date with costs of the observed, refitting
-// the kernel when the number of observations has grown by a third.
-func (g *gp) update(costs []float64) (best float64) {
-	y := make([]float64, len(g.observed))
-	for i, c := range g.observed {
-		y[i] = costs[c]
+// own is the prior variance of a configuration.
+func (g *gp) own(h *hyper, config int) float64 {
+	v := h.variance() + h.offset
+	for s, f := range g.features {
+		v += h.sources[s] * float64(f[config]) * float64(f[config])
 	}
-	y = normalScores(y)
-	best = math.Inf(-1)
-	for _, v := range y {
-		best = max(best, v)
+	return v
+}
+
+// kernel is the prior covariance of two configurations.
+func (g *gp) kernel(t *tables, h *hyper, a, b int) float64 {
+	levels := g.space.Levels(a)
+	sum, product := t.sums(levels, g.space.Levels(b))
+	k := h.combine(sum, product, 1/float64(len(levels))) + h.offset
+	for s, f := range g.features {
+		k += h.sources[s] * float64(f[a]) * float64(f[b])
 	}
-	if n := len(g.observed); n >= g.refitAt {
-		g.refitAt = int(1.3*float64(n)) + 2
+	return k
+}
+
+// update brings the posterior up to date with the targets of the observed,
+// refitting the kernel when their number has grown enough.
+func (g *gp) update(y []float64) {
+	if n := len(y); n >= g.refitAt {
+		g.refitAt = int(g.fitting.growth*float64(n)) + g.fitting.plus
 		g.fit(y)
 		g.rebuild()
 	}
@@ -96,29 +131,29 @@ func (g *gp) update(costs []float64) (best float64) {
 	for _, c := range g.observed[first:] {
 		g.extend(c)
 	}
-	g.factor.forward(y)
-	g.project(first, y)
-	return best
+	z := slices.Clone(y)
+	g.factor.forward(z)
+	g.project(first, z)
 }
 
 // extend adds an observation to the factor and its kernel row to the rows.
 func (g *gp) extend(config int) {
 	n := g.factor.n()
-	levels := g.space.Levels(config)
 	g.row = g.row[:0]
 	for _, c := range g.observed[:n] {
-		g.row = append(g.row, g.tables.kernel(&g.hyper, levels, g.space.Levels(c)))
+		g.row = append(g.row, g.kernel(g.tables, &g.hyper, config, c))
 	}
-	g.row = append(g.row, g.hyper.variance()+noise)
-	g.factor.extend(g.row, noise/2)
+	g.row = append(g.row, g.own(&g.hyper, config)+g.hyper.noise)
+	g.factor.extend(g.row, g.hyper.noise/2)
 	if len(g.rows) == n {
 		g.rows = append(g.rows, make([]float32, len(g.pool)))
 	}
-	g.kernelRow(g.rows[n], levels)
+	g.kernelRow(g.rows[n], config)
 }
 
 // kernelRow computes the covariance of one configuration with the pool.
-func (g *gp) kernelRow(to []float32, levels []uint16) {
+func (g *gp) kernelRow(to []float32, config int) {
+	levels := g.space.Levels(config)
 	d := len(levels)
 	var slices [space.MaxParams][]float64
 	for j, n := range g.tables.levels {
@@ -133,7 +168,13 @@ func (g *gp) kernelRow(to []float32, levels []uint16) {
 			sum += k
 			product *= k
 		}
-		to[i] = float32(g.hyper.combine(sum, product, per))
+		to[i] = float32(g.hyper.combine(sum, product, per) + g.hyper.offset)
+	}
+	for s, f := range g.features {
+		factor := float32(g.hyper.sources[s]) * f[config]
+		for i, c := range g.pool {
+			to[i] += factor * f[c]
+		}
 	}
 }
 
@@ -165,4 +206,4 @@ func (g *gp) project(first int, z []float64) {
 }
 
 // sd is the posterior standard deviation of a configuration of the pool.
-func (g *gp) sd(i int) float64 { return math.Sqrt(max(1e-6, float64(g.variance[i]))) }
+func (g *gp) sd(i int) float64 { return math.Sqrt(max(1e-8, float64(g.variance[i]))) }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"math"
+	"slices"
 
 	"ringmaster/megakernel/tuner/space"
 )
@@ -44,9 +45,22 @@ func matern(r float64) float64 {
 // hyper are the parameters of the kernel a·S + b·S² + c·P, in which S is the
 // mean and P the product of the parameters' correlations: main effects,
 // pairs, and everything together.
+//
+// A prior adds what it does not know for sure: an offset common to all
+// configurations and a factor for each of its sources.
 type hyper struct {
 	lengths []float64
 	weights [3]float64
+	noise   float64   // variance of a measurement beyond what the parameters explain
+	offset  float64   // variance of the offset
+	sources []float64 // variance of each source's factor
+}
+
+func (h *hyper) clone() hyper {
+	c := *h
+	c.lengths = slices.Clone(h.lengths)
+	c.sources = slices.Clone(h.sources)
+	return c
 }
 
 // combine turns sum and product of the correlations into the kernel.
@@ -55,13 +69,8 @@ func (h *hyper) combine(sum, product, perParam float64) float64 {
 	return h.weights[0]*s + h.weights[1]*s*s + h.weights[2]*product
 }
 
+// variance is the kernel of a configuration with itself, without a prior's part.
 func (h *hyper) variance() float64 { return h.weights[0] + h.weights[1] + h.weights[2] }
-
-// kernel is the covariance of two configurations.
-func (t *tables) kernel(h *hyper, a, b []uint16) float64 {
-	sum, product := t.sums(a, b)
-	return h.combine(sum, product, 1/float64(len(a)))
-}
 
 func (t *tables) sums(a, b []uint16) (sum, product float64) {
 	product = 1

@@ -40,6 +40,9 @@ type Options struct {
 	Budget int
 	// History are recordings of the same kernel on other devices.
 	History []*space.Recording
+	// Device names where the search runs. Recordings from devices of the same
+	// maker count for more.
+	Device string
 }
 
 // Classic are the searches that keep no model, the yardsticks of the others.

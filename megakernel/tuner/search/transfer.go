@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ringmaster/megakernel/tuner/space"
@@ -48,7 +49,12 @@ func common(a, b *space.Space) (inA, inB []int) {
 func matchKey(s *space.Space, config int, params []int) string {
 	var b strings.Builder
 	for _, j := range params {
-		b.WriteString(s.Params()[j].Values[s.Levels(config)[j]])
+		p, level := &s.Params()[j], s.Levels(config)[j]
+		if p.Numbers != nil { // 1 and 1.0 are the same
+			b.WriteString(strconv.FormatFloat(p.Numbers[level], 'g', -1, 64))
+		} else {
+			b.WriteString(p.Values[level])
+		}
 		b.WriteByte(0)
 	}
 	return b.String()
@@ -66,18 +72,23 @@ func newRank(s *space.Space, o Options) Searcher {
 	for _, h := range o.History {
 		sources = append(sources, transfer(h, s))
 	}
-	return &rank{told: newTold(s), ranked: byMean(meanOf(sources, s.Len()))}
+	return &rank{told: newTold(s), ranked: byMean(meanOf(sources, nil, s.Len()))}
 }
 
-// meanOf averages over the sources; what none of them has is as bad as can be.
-func meanOf(sources [][]float64, n int) []float64 {
+// meanOf averages over the sources, with weights unless they are nil; what
+// none of the sources has is as bad as can be.
+func meanOf(sources [][]float64, weights []float64, n int) []float64 {
 	mean := make([]float64, n)
 	for c := range mean {
 		sum, count := 0.0, 0.0
-		for _, z := range sources {
+		for i, z := range sources {
 			if !math.IsNaN(z[c]) {
-				sum += z[c]
-				count++
+				w := 1.0
+				if weights != nil {
+					w = weights[i]
+				}
+				sum += w * z[c]
+				count += w
 			}
 		}
 		mean[c] = worstRatio
@@ -107,5 +118,3 @@ func (r *rank) Ask() (int, bool) {
 }
 
 func (r *rank) Tell(config int, cost float64) { r.record(config, cost) }
-
-func newWarm(s *space.Space, o Options) Searcher { return newRank(s, o) }

@@ -15,7 +15,8 @@ type woods struct {
 	*model
 	features *features
 	forest   forest
-	x        [][]float32 // of the measured, in their order
+	x        [][]float32 // by feature, of the measured in their order
+	seen     int         // measured that x has
 	row      []float32
 	near     []int
 }
@@ -24,16 +25,18 @@ func newWoods(m *model) *woods {
 	w := &woods{model: m, features: newFeatures(m.space)}
 	w.forest.rng = m.rng
 	w.row = make([]float32, w.features.n())
+	w.x = make([][]float32, w.features.n())
 	return w
 }
 
 // improve returns the candidate with the largest expected improvement under a
 // forest in which failures are the worst that was measured.
 func (w *woods) improve() int {
-	for _, c := range w.order[len(w.x):] {
-		row := make([]float32, len(w.row))
-		w.features.of(c, row)
-		w.x = append(w.x, row)
+	for ; w.seen < len(w.order); w.seen++ {
+		w.features.of(w.order[w.seen], w.row)
+		for j, v := range w.row {
+			w.x[j] = append(w.x[j], v)
+		}
 	}
 	costs := make([]float64, len(w.order))
 	for i, c := range w.order {
@@ -69,24 +72,8 @@ func (w *woods) improve() int {
 // treesOnly is a search by the forest alone.
 type treesOnly struct{ *woods }
 
-func newTrees(s *space.Space, o Options) Searcher { return treesOnly{newWoods(newModel(s, o.Seed))} }
+func newTrees(s *space.Space, o Options) Searcher {
+	return treesOnly{newWoods(newModel(s, o.Seed, nil))}
+}
 
 func (t treesOnly) Ask() (int, bool) { return t.ask(t.improve) }
-
-// mixture lets the process and the forest take turns.
-type mixture struct{ *woods }
-
-func newMixture(s *space.Space, o Options) Searcher {
-	return &mixture{newWoods(newModel(s, o.Seed))}
-}
-
-func (m *mixture) Ask() (int, bool) {
-	return m.ask(func() int {
-		if len(m.order)%3 == 2 {
-			if c := m.woods.improve(); c >= 0 {
-				return c
-			}
-		}
-		return m.model.improve()
-	})
-}

@@ -218,7 +218,6 @@ func parseCost(text string) (float64, error) {
 }
 
 func (t *table) finish() (*Recording, error) {
-	r := &Recording{Kernel: t.kernel, Device: t.device, Costs: t.costs, best: math.Inf(1)}
 	params := make([]Param, len(t.params))
 	for j, column := range t.params {
 		var ordered []uint16
@@ -227,8 +226,7 @@ func (t *table) finish() (*Recording, error) {
 			t.levels[i] = ordered[t.levels[i]]
 		}
 	}
-	var err error
-	r.Space, err = build(params, t.levels)
+	s, err := build(params, t.levels)
 	var twice *duplicateError
 	if errors.As(err, &twice) {
 		return nil, t.errorAt(int(t.lines[twice.second]), "same configuration as line %d", t.lines[twice.first])
@@ -237,10 +235,9 @@ func (t *table) finish() (*Recording, error) {
 		return nil, fmt.Errorf("%w: %s: %w", ErrRecording, t.name, err)
 	}
 	for _, cost := range t.costs {
-		r.best = min(r.best, cost)
+		if !math.IsInf(cost, 1) {
+			return NewRecording(s, t.kernel, t.device, t.costs)
+		}
 	}
-	if math.IsInf(r.best, 1) {
-		return nil, fmt.Errorf("%w: %s: every configuration fails", ErrRecording, t.name)
-	}
-	return r, nil
+	return nil, fmt.Errorf("%w: %s: every configuration fails", ErrRecording, t.name)
 }

@@ -1,8 +1,10 @@
 package space
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -13,6 +15,25 @@ type Recording struct {
 	Device string // where; may be empty
 	Costs  []float64
 	best   float64
+}
+
+// NewRecording returns a recording of costs by configuration, in any unit,
+// +Inf for one that fails. At least one must not.
+func NewRecording(s *Space, kernel, device string, costs []float64) (*Recording, error) {
+	if len(costs) != s.Len() {
+		return nil, fmt.Errorf("%w: %d costs of %d configurations", ErrRecording, len(costs), s.Len())
+	}
+	best := math.Inf(1)
+	for c, cost := range costs {
+		if !(cost > 0) {
+			return nil, fmt.Errorf("%w: configuration %d costs %v; costs are above zero", ErrRecording, c, cost)
+		}
+		best = min(best, cost)
+	}
+	if math.IsInf(best, 1) {
+		return nil, fmt.Errorf("%w: every configuration fails", ErrRecording)
+	}
+	return &Recording{Space: s, Kernel: kernel, Device: device, Costs: costs, best: best}, nil
 }
 
 // Best is the lowest cost.
@@ -44,4 +65,28 @@ func headerParts(comment string) (kernel, device string, ok bool) {
 	kernel, device, ok = strings.Cut(strings.TrimRight(text, "\r\n")+" ", " on ")
 	kernel, device = strings.TrimSpace(kernel), strings.TrimSpace(device)
 	return kernel, device, ok && kernel != "" && !strings.ContainsAny(kernel, " \t,")
+}
+
+// makers are what the names of devices say of who made them; the first that
+// matches counts.
+var makers = []struct {
+	maker   string
+	pattern *regexp.Regexp
+}{
+	{"amd", regexp.MustCompile(`\bamd\b|radeon|instinct|\bmi[0-9]{2,3}x?\b|\bw[0-9]{4}x?\b|\brx ?[0-9]{3,4}|\bgfx[0-9]`)},
+	{"intel", regexp.MustCompile(`\bintel\b|\barc\b|\biris\b|\bmax 1[15]`)},
+	{"mesa", regexp.MustCompile(`llvmpipe|softpipe|lavapipe`)},
+	{"nvidia", regexp.MustCompile(`nvidia|geforce|quadro|tesla|titan|\b[rg]tx|\b[abhlptv][0-9]{1,4}\b|\bgb?[0-9]{3}\b`)},
+}
+
+// Maker tells who made a device from its name, "" if the name does not say.
+// Devices of one maker are more alike.
+func Maker(device string) string {
+	device = strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(device))
+	for _, m := range makers {
+		if m.pattern.MatchString(device) {
+			return m.maker
+		}
+	}
+	return ""
 }
