@@ -210,6 +210,9 @@ func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, resul
 	if len(statuses) != len(slots) || len(results) != len(slots) {
 		panic("megakernel: a lease needs a status and a result for each slot")
 	}
+	if end := uint64(w.Base) + uint64(w.Length); end > uint64(l.cfg.HeapBytes)/ring.WordBytes {
+		return fmt.Errorf("megakernel: lease: a window up to word %d of a heap of %d bytes: %w", end, l.cfg.HeapBytes, ErrWindow)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(slots) > 0 {

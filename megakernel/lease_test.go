@@ -310,6 +310,9 @@ func TestExclusiveUserHasTheDeviceToItself(t *testing.T) {
 	if s.Ends[LeaseEndTransfer]+s.Ends[LeaseEndShutdown]+s.Ends[LeaseEndTime] != s.Starts || s.Rounds != 100 {
 		t.Errorf("%+v", s)
 	}
+	if err := l.Do(Window{Base: 1, Length: 1 << 12}, []ring.Slot{slot(OpNop, 0)}, published(1), make([]uint32, 1)); !errors.Is(err, ErrWindow) {
+		t.Errorf("a window beyond the heap: %v", err)
+	}
 	if err := l.Do(Window{}, []ring.Slot{slot(OpNop, 0)}, published(1), make([]uint32, 1)); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
