@@ -28,8 +28,8 @@
 // Config.Programs are kept; the least recently used goes first, never one that
 // is held, so while more are held there are more. Config.Queue keys wait at
 // most. A key whose program cannot be built is tried again after Config.Retry,
-// each time after twice as long, and reported once with the driver's log as
-// long as it fails for the same reason.
+// each time after twice as long, or at once if somebody waits, and reported once
+// with the driver's log as long as it fails for the same reason.
 //
 // # Disk
 //
