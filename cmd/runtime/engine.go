@@ -21,6 +21,7 @@ type engine struct {
 	keeper   rebuilder
 	watchdog *watchdog // nil: launches may take as long as they like
 	orders   chan launchOrder
+	repairs  chan struct{} // holds one token if the device may be lost
 	done     chan struct{}
 	binaries *disk.Dir // nil: none
 }
@@ -44,7 +45,7 @@ func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, mode
 	ring.Prefetch(candidateKernels(device)...)
 	keeper.device = device
 	keeper.attend(watchdog)
-	e := &engine{ring: ring, mode: mode, keeper: keeper, watchdog: watchdog, binaries: binaries, orders: make(chan launchOrder, 1), done: make(chan struct{})}
+	e := &engine{ring: ring, mode: mode, keeper: keeper, watchdog: watchdog, binaries: binaries, orders: make(chan launchOrder, 1), repairs: make(chan struct{}, 1), done: make(chan struct{})}
 	go e.loop()
 	return e, nil
 }
@@ -64,8 +65,26 @@ func (e *engine) close() error {
 
 func (e *engine) loop() {
 	defer close(e.done)
-	for o := range e.orders {
-		o.settled(e.launch(o.Order))
+	for {
+		select {
+		case o, ok := <-e.orders:
+			if !ok {
+				return
+			}
+			o.settled(e.launch(o.Order))
+		case <-e.repairs:
+			e.watchdog.begin("the repair of the device")
+			e.keeper.repair(e.ring)
+			e.watchdog.end()
+		}
+	}
+}
+
+// repair has a lost device rebuilt before the next launch would. It does not wait.
+func (e *engine) repair() {
+	select {
+	case e.repairs <- struct{}{}:
+	default:
 	}
 }
 

@@ -14,16 +14,25 @@ import (
 )
 
 // heapPort is a ring's heap as the bus sees it.
-type heapPort struct{ ring *megakernel.Engine }
+type heapPort struct{ engine *engine }
 
 // Read implements natsio.Heap.
 func (h heapPort) Read(queue string, offset uint32, words []uint32) error {
-	return heapError(h.ring.Read(queue, offset, words))
+	return h.outcome(h.engine.ring.Read(queue, offset, words))
 }
 
 // Write implements natsio.Heap.
 func (h heapPort) Write(queue string, offset uint32, words []uint32) error {
-	return heapError(h.ring.Write(queue, offset, words))
+	return h.outcome(h.engine.ring.Write(queue, offset, words))
+}
+
+// outcome has a lost device repaired, for the next transfer. This one fails, so
+// that its sender learns that what the window held is gone.
+func (h heapPort) outcome(err error) error {
+	if megakernel.Lost(err) {
+		h.engine.repair()
+	}
+	return heapError(err)
 }
 
 // heapError names the errors of a transfer in the bus's terms.
@@ -33,6 +42,8 @@ func heapError(err error) error {
 		return fmt.Errorf("%w: %w", natsio.ErrNoWindow, err)
 	case errors.Is(err, megakernel.ErrWindow):
 		return fmt.Errorf("%w: %w", natsio.ErrOutsideWindow, err)
+	case megakernel.Lost(err):
+		return fmt.Errorf("%w; what was uploaded is gone, upload it again: %w", megakernel.ErrHeapLost, err)
 	}
 	return err
 }

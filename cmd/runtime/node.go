@@ -133,7 +133,7 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 	if cfg.work != nil {
 		work = *cfg.work
 	}
-	if n.heap, err = n.conn.ServeHeap(cfg.worker, heapPort{n.engine.ring}); err != nil {
+	if n.heap, err = n.conn.ServeHeap(cfg.worker, heapPort{n.engine}); err != nil {
 		return err
 	}
 	n.work, err = n.conn.ConsumeWork(ctx, cfg.worker, work, n.system.Submit)

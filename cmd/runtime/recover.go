@@ -114,6 +114,17 @@ func (r *rebuilder) rebuild(ring *megakernel.Engine, loss error) error {
 	return nil
 }
 
+// repair rebuilds the device if it is lost, with no launch under way.
+func (r *rebuilder) repair(ring *megakernel.Engine) {
+	loss := r.device.Do(r.device.Check)
+	if !megakernel.Lost(loss) {
+		return // repaired already
+	}
+	if err := r.rebuild(ring, loss); err != nil {
+		r.log.Warn("the device is not back; the next launch tries again", "error", err)
+	}
+}
+
 // attempt is one attempt of rebuild.
 func (r *rebuilder) attempt(ring *megakernel.Engine) error {
 	next, err := r.reopen()

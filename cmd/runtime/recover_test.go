@@ -74,6 +74,39 @@ func TestWorkSurvivesResetsOfTheDevice(t *testing.T) {
 	}
 }
 
+func TestTransferLearnsOfALossAndHasTheDeviceRepaired(t *testing.T) {
+	dev := newFaultyGPU(t)
+	reopened := newFaultyGPU(t)
+	log := slog.New(slog.DiscardHandler)
+	e, err := newEngine(dev, nil, nil, megakernel.ModeWave, rebuilder{log: log, reopen: func() (gpu, error) { return reopened, nil }}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, words := heapPort{e}, []uint32{7}
+	if err := port.Write("q", 0, words); err != nil {
+		t.Fatal(err)
+	}
+	dev.Fail(faultgl.Innocent)
+	err = port.Read("q", 0, words)
+	if !errors.Is(err, megakernel.ErrHeapLost) || !strings.Contains(err.Error(), "upload it again") {
+		t.Errorf("a read of a lost heap: %v", err)
+	}
+	for err != nil { // until the repair, which nothing else asks for
+		if err = port.Read("q", 0, words); err != nil && !errors.Is(err, megakernel.ErrHeapLost) {
+			t.Fatal(err)
+		}
+	}
+	if words[0] != 0 {
+		t.Errorf("word 0 of the new heap is %d", words[0])
+	}
+	if err := e.close(); err != nil {
+		t.Error(err)
+	}
+	if e.keeper.epoch != 1 || e.keeper.device != gpu(reopened) {
+		t.Errorf("epoch %d", e.keeper.epoch)
+	}
+}
+
 func TestGarbageInTheResetStatusIsIgnored(t *testing.T) {
 	s := openDoneShop(t)
 	n := s.serve(t, func(cfg *nodeConfig) {
