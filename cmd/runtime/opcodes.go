@@ -62,6 +62,13 @@ func (s *opcodeSet) compile(device gpu) error {
 	})
 }
 
+// log says which opcodes of one's own slots may name.
+func (s *opcodeSet) log(log *slog.Logger) {
+	for _, u := range s.catalog.User() {
+		log.Info("opcode", "id", u.ID, "name", u.Name, "operands", u.Operands, "file", u.File)
+	}
+}
+
 // lookup finds an opcode by name, with the names of its operands; those of a
 // built-in one are a0 to a11.
 func (s *opcodeSet) lookup(name string) (op megakernel.Opcode, operands []string, found bool) {

@@ -84,6 +84,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		if err := opcodes.compile(device); err != nil {
 			return err
 		}
+		opcodes.log(log)
 	}
 	if !c.given() {
 		server, err := c.embedded(log)
