@@ -141,3 +141,40 @@ func TestDeletedBufferIsGone(t *testing.T) {
 		return nil
 	})
 }
+
+// One driver runs a clear after a write that the program made after it, if both
+// are large and nothing waits between them.
+func TestAWriteAfterAClearIsNotLost(t *testing.T) {
+	d := openDevice(t, Config{})
+	const size = 16 << 20
+	data := bytes.Repeat([]byte{0x5A}, size)
+	do(t, d, func() error {
+		for round := range 20 {
+			made, err := d.NewBuffer(size)
+			if err != nil {
+				return err
+			}
+			copied, err := d.NewBuffer(size)
+			if err != nil {
+				return err
+			}
+			for _, step := range []string{"made", "cleared"} {
+				if step == "cleared" {
+					d.ClearBuffer(made, 0, size)
+				}
+				d.WriteBuffer(made, 0, data)
+				d.CopyBuffer(made, 0, copied, 0, size)
+				got := make([]byte, size)
+				for name, buffer := range map[string]uint32{"the buffer": made, "a copy": copied} {
+					d.ReadBuffer(buffer, 0, got)
+					if n := bytes.Count(got, []byte{0}); n != 0 {
+						t.Errorf("round %d, %s: %s lost %d of %d bytes", round, step, name, n, size)
+					}
+				}
+			}
+			d.DeleteBuffer(made)
+			d.DeleteBuffer(copied)
+		}
+		return d.Check()
+	})
+}

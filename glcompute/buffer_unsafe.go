@@ -35,8 +35,11 @@ func (d *Device) NewBuffer(size int) (uint32, error) {
 	return buffer, nil
 }
 
-// clearBound zeroes the bound buffer, by words where its size allows.
+// clearBound zeroes the bound buffer, by words where its size allows, and waits
+// for it: NVIDIA's driver (580.159) was seen to run the clear of a large buffer
+// after a write that followed it.
 func clearBound(size int) {
+	defer gl.Finish()
 	if size%4 == 0 {
 		gl.ClearBufferData(gl.COPY_WRITE_BUFFER, gl.R32UI, gl.RED_INTEGER, gl.UNSIGNED_INT, nil)
 	} else {
@@ -98,6 +101,7 @@ func (d *Device) ClearBuffer(buffer uint32, offset, size int) {
 	if size == 0 {
 		return
 	}
+	defer gl.Finish() // as for clearBound
 	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
 	if offset%4 == 0 && size%4 == 0 {
 		gl.ClearBufferSubData(gl.COPY_WRITE_BUFFER, gl.R32UI, offset, size, gl.RED_INTEGER, gl.UNSIGNED_INT, nil)
