@@ -12,9 +12,10 @@ import (
 // which a lost device lets them do at once. Windows begin anew as zeros.
 //
 // A batch is self-contained if none of its slots depends on what it finds in
-// the window, by their opcodes: nop, store, fault, fence, print and yield. Such
-// a batch runs again, whole, once. Every other batch fails with ErrHeapLost,
-// and so does one that has run again before. On an error nothing has changed.
+// the window, by their opcodes: nop, store, fault, fence, print, yield, and those
+// of the operator that read no word of the window. Such a batch runs again, whole,
+// once. Every other batch fails with ErrHeapLost, and so does one that has run
+// again before. On an error nothing has changed.
 func (e *Engine) Move(dev Device) error {
 	e.mu.Lock()
 	if e.closed || e.moving {
@@ -67,7 +68,7 @@ func (e *Engine) restart() {
 		case b.ended:
 			e.drop(b, b.outstanding)
 			b.outstanding = 0
-		case !b.moved && selfContained(b.Slots):
+		case !b.moved && e.catalog.selfContained(b.Slots):
 			e.again(b)
 			continue
 		default:

@@ -9,14 +9,17 @@ import "ringmaster/ring"
 //
 // The rule goes by the opcode alone. A batch that reads only words which it wrote
 // itself before a fence would be self-contained too, and is taken for dependent:
-// failing it is honest, running it again on other contents is not. Operators'
-// opcodes count as readers, and so does a packed slot, whatever its parts.
-func selfContained(slots []ring.Slot) bool {
+// failing it is honest, running it again on other contents is not. A packed slot
+// counts as a reader, whatever its parts, and so does an operator's opcode whose
+// body has an accessor that tells it a word of the window.
+func (c *Catalog) selfContained(slots []ring.Slot) bool {
 	for i := range slots {
-		switch Opcode(slots[i].Opcode) {
+		switch op := Opcode(slots[i].Opcode); op {
 		case OpNop, OpStore, OpFault, OpFence, OpPrint, OpYield:
 		default:
-			return false
+			if u := c.userOpcode(op); u == nil || u.Reads {
+				return false
+			}
 		}
 	}
 	return true

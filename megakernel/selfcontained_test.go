@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
 
@@ -15,7 +16,7 @@ func TestOnlyBatchesThatDoNotReadTheHeapAreSelfContained(t *testing.T) {
 		return slots
 	}
 	blind := []Opcode{OpNop, OpStore, OpFault, OpFence, OpPrint, OpYield}
-	if !selfContained(of(blind...)) || !selfContained(nil) {
+	if !BuiltIn().selfContained(of(blind...)) || !BuiltIn().selfContained(nil) {
 		t.Errorf("%v reads no heap", blind)
 	}
 	// Every other number does, or has a meaning that only a catalog knows.
@@ -23,11 +24,18 @@ func TestOnlyBatchesThatDoNotReadTheHeapAreSelfContained(t *testing.T) {
 		if slices.Contains(blind, op) {
 			continue
 		}
-		if selfContained(of(OpStore, op, OpNop)) {
+		if BuiltIn().selfContained(of(OpStore, op, OpNop)) {
 			t.Errorf("a batch with opcode %d counts as self-contained", op)
 		}
 	}
-	if selfContained(of(1 << 31)) {
+	catalog, err := NewCatalog([]userop.Opcode{{ID: 20, Name: "blind"}, {ID: 21, Name: "reader", Reads: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !catalog.selfContained(of(OpStore, 20)) || catalog.selfContained(of(20, 21)) {
+		t.Error("an operator's opcode counts by something else than whether it reads")
+	}
+	if BuiltIn().selfContained(of(1 << 31)) {
 		t.Error("a batch with an opcode that does not exist counts as self-contained")
 	}
 }

@@ -214,6 +214,20 @@ func TestHeadersThatLieAreRefused(t *testing.T) {
 	}
 }
 
+func TestWhatReadsTheWindowIsKnown(t *testing.T) {
+	for body, want := range map[string]bool{
+		"":                      false,
+		"fail(window_words());": false,
+		"result(load(b));":      true,
+		"atomic_max(a, b);":     true,
+		"exchange(a, b);":       true,
+	} {
+		if op, err := parseBody(t, body+uses); err != nil || op.Reads != want {
+			t.Errorf("%q: reads %v, %v", body, op.Reads, err)
+		}
+	}
+}
+
 func TestLoopsAreCounted(t *testing.T) {
 	for body, want := range map[string]struct {
 		loops  int

@@ -105,6 +105,9 @@ func Parse(file string, text []byte) (Opcode, error) {
 	op.Body = strings.TrimRight(clean, " \t\n") + "\n"
 	used := checkBody(tokens, op.Operands, p)
 	op.Loops, op.Nested = used.loops, used.nested
+	for word := range used.words {
+		op.Reads = op.Reads || Accessors[word].reads()
+	}
 	if understood && !used.broken {
 		compare(&h, &used, p)
 		op.text = mark(op.Body, used.exits)

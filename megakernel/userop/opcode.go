@@ -18,6 +18,7 @@ type Opcode struct {
 	Operands []string // names of the arguments from a0 on, at most 12
 
 	SideEffects bool // it writes to the window
+	Reads       bool // it may depend on what the window holds
 	Idempotent  bool // running a slot twice leaves the window as running it once
 
 	// MaxSteps is the most turns one slot may take, over all its loops

@@ -24,6 +24,9 @@ type Accessor struct {
 	access  access
 }
 
+// reads reports whether the accessor tells a body something of the window.
+func (a Accessor) reads() bool { return a.access != accessNone && a.Form[:4] != "void" }
+
 // Accessors are all that a body sees besides its operands and the arithmetic
 // of GLSL, by name. The first violation (an address outside the window, a step
 // too many) or fail ends the slot in a fault: nothing is written after it, loads
