@@ -71,9 +71,9 @@ type Engine struct {
 	first   int // (queue, priority) pairs that own at least one page
 	flights []*flight
 	idle    []*flight
-	freed   sync.Cond    // a flight's report was handed out, or the engine moved or closed
-	writers atomic.Int32 // goroutines writing slots to staging; changed with mu held
-	written sync.Cond    // one of them is done
+	freed   sync.Cond // a flight's report was handed out, or the engine moved or closed
+	writers int       // goroutines writing slots to staging
+	written sync.Cond // one of them is done
 	room    chan struct{}
 	flying  int       // flights started and not settled
 	landed  sync.Cond // one of them was
@@ -188,7 +188,7 @@ func (e *Engine) Close() error {
 	e.closed = true
 	e.freed.Broadcast()
 	e.madeRoom()
-	for e.writers.Load() > 0 {
+	for e.writers > 0 {
 		e.written.Wait()
 	}
 	e.mu.Unlock()

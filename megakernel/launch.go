@@ -144,16 +144,10 @@ func (e *Engine) plan(f *flight, depth int) (slots int) {
 		enc := &f.encoder
 		enc.extents = e.reserveWaiting(enc.extents[:0], f.queue, depth)
 		if len(enc.extents) > 0 {
-			e.writers.Add(1)
-			e.mu.Unlock()
-			e.encode(enc.extents, enc.gather)
-			e.mu.Lock()
-			e.publish(enc.extents)
-			e.writers.Add(-1)
-			e.written.Broadcast()
+			e.write(f.queue, enc)
 		}
 		f.schedule, slots = f.queue.pages.Plan(f.schedule[:0], e.pool, depth, e.cfg.AgeThreshold)
-		if slots > 0 || e.writers.Load() == 0 {
+		if slots > 0 || f.queue.writing == 0 {
 			return e.trim(f, slots)
 		}
 		e.written.Wait()

@@ -29,7 +29,7 @@ func (e *Engine) Move(dev Device) error {
 	for e.flying > 0 {
 		e.landed.Wait()
 	}
-	for e.writers.Load() > 0 {
+	for e.writers > 0 {
 		e.written.Wait()
 	}
 	// Held over the change, so that nobody submits meanwhile.

@@ -13,6 +13,7 @@ type queue struct {
 	sequence uint32 // sequence of the next slot submitted
 	pending  int    // slots submitted and not finished
 	flights  int    // waves in flight
+	writing  int    // goroutines writing slots of it to staging
 	owned    [ring.Priorities]int
 	released bool // its window goes to another queue once its waves are settled
 

@@ -94,6 +94,20 @@ func (e *Engine) closePage(q *queue, number uint32) error {
 	return nil
 }
 
+// write encodes and publishes what was reserved for a queue. Called with mu
+// held, which it releases while it writes.
+func (e *Engine) write(q *queue, enc *encoder) {
+	q.writing++
+	e.writers++
+	e.mu.Unlock()
+	e.encode(enc.extents, enc.gather)
+	e.mu.Lock()
+	e.publish(enc.extents)
+	q.writing--
+	e.writers--
+	e.written.Broadcast()
+}
+
 // encode writes the slots of extents to staging. It runs beside other
 // encoders: positions are written by whoever reserved them.
 func (e *Engine) encode(extents []extent, gather []ring.Slot) {

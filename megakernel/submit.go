@@ -135,13 +135,7 @@ func (e *Engine) accept(q *queue, b *batch) {
 	}
 	q.open(b)
 	if len(enc.extents) > 0 {
-		e.writers.Add(1)
-		e.mu.Unlock()
-		e.encode(enc.extents, enc.gather)
-		e.mu.Lock()
-		e.publish(enc.extents)
-		e.writers.Add(-1)
-		e.written.Broadcast()
+		e.write(q, enc)
 	}
 	e.mu.Unlock()
 	clear(enc.extents)

@@ -95,10 +95,11 @@ func (e *Engine) Configure(name string, options QueueOptions) error {
 // tenant id. Reports of its waves are still handed out.
 func (e *Engine) Release(name string) error {
 	e.mu.Lock()
-	for e.writers.Load() > 0 {
-		e.written.Wait()
-	}
 	q := e.queues[name]
+	for q != nil && q.writing > 0 {
+		e.written.Wait()
+		q = e.queues[name]
+	}
 	if q == nil {
 		e.mu.Unlock()
 		return fmt.Errorf("megakernel: release of queue %q: %w", name, ErrQueue)

@@ -63,6 +63,28 @@ func TestSubmitterWaitsForRoomOrIsRefused(t *testing.T) {
 	}
 }
 
+func TestSubmitterThatWaitsIsToldOfClose(t *testing.T) {
+	e, err := New(openDevice(t), DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Configure("q", QueueOptions{MaxPending: 10}); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, e, "q", Batch{Slots: nops(10, 2)})
+	told := make(chan error, 1)
+	go func() { told <- e.SubmitContext(context.Background(), "q", Batch{Slots: nops(10, 2)}) }()
+	for snapshot(t, e, "q").Waits < 1 {
+		runtime.Gosched() // until it waits
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-told; !errors.Is(err, ErrClosed) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestQueueOverItsQuotaWaitsAloneAndIsCounted(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
 	if err := e.Configure("small", QueueOptions{MaxPending: 100}); err != nil {
