@@ -1,0 +1,241 @@
+package search
+
+import (
+	"math"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"ringmaster/megakernel/tuner/space"
+)
+
+func TestFactorAgreesWithGonum(t *testing.T) {
+	rng := newRand(1)
+	const n = 30
+	a := mat.NewSymDense(n, nil)
+	x := mat.NewDense(n, n, nil)
+	x.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, x)
+	a.SymOuterK(1, x)
+	var f factor
+	for i := range n {
+		row := make([]float64, i+1)
+		for j := range row {
+			row[j] = a.At(i, j)
+		}
+		f.extend(row, 1e-12)
+	}
+	var want mat.Cholesky
+	if !want.Factorize(a) {
+		t.Fatal("not positive definite")
+	}
+	if got := f.logDet(); math.Abs(got-want.LogDet()) > 1e-8 {
+		t.Errorf("log determinant %v, want %v", got, want.LogDet())
+	}
+	b := make([]float64, n)
+	for i := range b {
+		b[i] = rng.NormFloat64()
+	}
+	var solved mat.VecDense
+	if err := want.SolveVecTo(&solved, mat.NewVecDense(n, append([]float64(nil), b...))); err != nil {
+		t.Fatal(err)
+	}
+	f.forward(b)
+	f.backward(b)
+	for i := range b {
+		if math.Abs(b[i]-solved.AtVec(i)) > 1e-6*(1+math.Abs(b[i])) {
+			t.Fatalf("solution %d is %v, want %v", i, b[i], solved.AtVec(i))
+		}
+	}
+}
+
+// The posterior that grows by an observation at a time is the one that the
+// textbook's matrices give, with and without a prior's sources.
+func TestPosteriorAgreesWithADenseSolution(t *testing.T) {
+	r := hill(t, 0)
+	for name, features := range map[string][][]float32{"cold": nil, "with a source": {make([]float32, r.Len())}} {
+		start := coldHyper(r.Space)
+		for _, f := range features {
+			for c := range f {
+				f[c] = float32(c%7) / 7
+			}
+			start.sources, start.offset = append(start.sources, .5), 2
+		}
+		rng := newRand(2)
+		g := newGP(r.Space, rng, newPool(r.Space, rng, nil), start, coldFitting(start), features)
+		var y []float64
+		for i := range 25 {
+			g.observe(i * 13 % r.Len())
+			y = append(y, math.Sin(float64(i)))
+			if i%3 == 0 || i == 24 {
+				g.update(y)
+			}
+		}
+		checkPosterior(t, name, g, y)
+	}
+}
+
+func checkPosterior(t *testing.T, name string, g *gp, y []float64) {
+	t.Helper()
+	n := len(y)
+	k := mat.NewSymDense(n, nil)
+	for i, a := range g.observed {
+		for j, b := range g.observed[:i+1] {
+			k.SetSym(i, j, g.kernel(g.tables, &g.hyper, a, b))
+		}
+		k.SetSym(i, i, g.own(&g.hyper, a)+g.hyper.noise)
+	}
+	var c mat.Cholesky
+	if !c.Factorize(k) {
+		t.Fatal("not positive definite")
+	}
+	for i := 0; i < len(g.pool); i += 17 {
+		at := int(g.pool[i])
+		row := mat.NewVecDense(n, nil)
+		for j, o := range g.observed {
+			row.SetVec(j, g.kernel(g.tables, &g.hyper, at, o))
+		}
+		var w mat.VecDense
+		if err := c.SolveVecTo(&w, row); err != nil {
+			t.Fatal(err)
+		}
+		mean := mat.Dot(&w, mat.NewVecDense(n, append([]float64(nil), y...)))
+		variance := g.own(&g.hyper, at) - mat.Dot(&w, row)
+		if math.Abs(mean-float64(g.mean[i])) > 2e-3 || math.Abs(variance-float64(g.variance[i])) > 2e-3 {
+			t.Fatalf("%s: configuration %d: mean %v, variance %v, want %v, %v", name, at, g.mean[i], g.variance[i], mean, variance)
+		}
+	}
+}
+
+func TestFitRaisesTheDensityAndFindsWhatDoesNotMatter(t *testing.T) {
+	r := hill(t, 0)
+	rng := newRand(3)
+	start := coldHyper(r.Space)
+	g := newGP(r.Space, rng, newPool(r.Space, rng, nil), start, coldFitting(start), nil)
+	var y []float64
+	for i := range 60 {
+		c := i * 31 % r.Len()
+		g.observe(c)
+		y = append(y, 2*r.Space.Params()[0].Coords[r.Levels(c)[0]]-1) // only the first parameter counts
+	}
+	tables := newTables(r.Space)
+	before := g.density(&g.hyper, tables, y)
+	for range 5 {
+		g.fit(y)
+	}
+	if after := g.density(&g.hyper, tables, y); after <= before {
+		t.Errorf("density %v, before the fit %v", after, before)
+	}
+}
+
+func TestExpectedImprovementIsTheIntegral(t *testing.T) {
+	for _, c := range []struct{ mean, sd, best float64 }{{0, 1, 0}, {1, .5, 2}, {-1, 2, 1}, {3, .1, 1}, {0, 1, 4}} {
+		d := distuv.Normal{Mu: c.mean, Sigma: c.sd}
+		want, step := 0.0, c.sd/1_000
+		for x := c.best + step/2; x < c.mean+10*c.sd; x += step {
+			want += (x - c.best) * d.Prob(x) * step
+		}
+		if got := expectedImprovement(c.mean, c.sd, c.best); math.Abs(got-want) > 1e-5 {
+			t.Errorf("%+v: got %v, want %v", c, got, want)
+		}
+	}
+	if got := expectedImprovement(2, 0, 1); got != 1 {
+		t.Errorf("without doubt: %v", got)
+	}
+}
+
+func TestNormalScoresAreQuantilesOfRanks(t *testing.T) {
+	got := normalScores([]float64{30, 10, 20, 10, math.Inf(1)})
+	n := distuv.UnitNormal
+	for i, rank := range []float64{3.5, 1, 2.5, 1, 4.5} {
+		if want := -n.Quantile(rank / 5); math.Abs(got[i]-want) > 1e-9 {
+			t.Errorf("score %d is %v, want %v", i, got[i], want)
+		}
+	}
+}
+
+func TestForestLearnsAStep(t *testing.T) {
+	r := hill(t, 0)
+	f := newFeatures(r.Space)
+	rng := newRand(4)
+	forest := forest{rng: rng}
+	x := make([][]float32, f.n())
+	row := make([]float32, f.n())
+	value := func(c int) float64 { // a rule about a product, which no single coordinate shows
+		l := r.Levels(c)
+		if r.Params()[0].Numbers[l[0]]*r.Params()[1].Numbers[l[1]] > 300 {
+			return 1
+		}
+		return -1
+	}
+	var y []float64
+	for i := range 120 {
+		c := i * 7 % r.Len()
+		f.of(c, row)
+		for j, v := range row {
+			x[j] = append(x[j], v)
+		}
+		y = append(y, value(c))
+	}
+	forest.grow(x, y)
+	wrong := 0
+	for c := range r.Len() {
+		f.of(c, row)
+		if mean, sd := forest.predict(row); mean*value(c) < 0 || math.IsNaN(sd) {
+			wrong++
+		}
+	}
+	if wrong > r.Len()/12 {
+		t.Errorf("%d of %d configurations are on the wrong side", wrong, r.Len())
+	}
+}
+
+func TestTransferMatchesOnTheParametersBothHave(t *testing.T) {
+	to, err := space.Product([]space.Param{space.Ints("b", 1, 2, 3), space.Ints("only here", 0, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := space.Product([]space.Param{space.Ints("a", 0, 1), space.Ints("b", 1, 2)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := space.NewRecording(source, "k", "", []float64{1, 2, math.E, Failed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := transfer(from, to)
+	for c, want := range []float64{.5, .5, (math.Log(2) + worstRatio) / 2, (math.Log(2) + worstRatio) / 2, math.NaN(), math.NaN()} {
+		if math.Abs(z[c]-want) > 1e-12 || math.IsNaN(want) != math.IsNaN(z[c]) {
+			t.Errorf("%s: %v, want %v", to.Describe(c), z[c], want)
+		}
+	}
+	if mean := meanOf([][]float64{z}, nil, to.Len()); mean[4] != worstRatio {
+		t.Errorf("what no source has is %v", mean[4])
+	}
+}
+
+// A space beyond the pool is searched too, and its best by prior is in it.
+func TestAPoolHasWhatComesFirst(t *testing.T) {
+	values := make([]int, 200)
+	for i := range values {
+		values[i] = i
+	}
+	s, err := space.Product([]space.Param{space.Ints("a", values...), space.Ints("b", values...)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := []int{39_999, 5, 20_000}
+	pool := newPool(s, newRand(1), first)
+	seen := map[int32]bool{}
+	for _, c := range pool {
+		seen[c] = true
+	}
+	if len(pool) != poolSize || len(seen) != poolSize || !seen[39_999] || !seen[5] || !seen[20_000] {
+		t.Errorf("pool of %d with %d different", len(pool), len(seen))
+	}
+	m := newMixture(s, Options{Seed: 1})
+	for range 14 {
+		c, _ := m.Ask()
+		m.Tell(c, 1+math.Abs(float64(c-21_000)))
+	}
+}
