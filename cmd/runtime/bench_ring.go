@@ -42,6 +42,7 @@ func benchRing(device *glcompute.Device, slots int, report *benchReport) error {
 	batches := []int{0}
 	if hardware {
 		cfg.Geometries, cfg.Words, cfg.Runs = hardwareGeometries, hardwareWords, 15
+		cfg.Lead = 3
 		batches = []int{1, 2, 4}
 	}
 	if slots == 0 {

@@ -195,10 +195,13 @@ void main() {
     if (gl_GlobalInvocationID.x == 0u) {
         echo();
     }
-    clear_totals();
     uint lane = gl_LocalInvocationID.x;
     uint given = gl_NumWorkGroups.x * wave_chunk; // positions of all first chunks
     uint first = gl_WorkGroupID.x * wave_chunk;
+    if (first >= positions) {
+        return; // the whole workgroup: nothing to do and nothing to report
+    }
+    clear_totals();
     // Software rasterisers run loops also for the lanes that pad a
     // workgroup's last vector, and these lanes read zeros from memory: zero is therefore
     // the value that ends the loop, or the padding would go on to take part in
