@@ -1,0 +1,5 @@
+//go:build !race
+
+package megakernel
+
+const raceAllocations = 0
