@@ -320,6 +320,9 @@ func (b *drain) measure(g Geometry) (DrainResult, error) {
 		if err != nil {
 			return r, err
 		}
+		if run == 0 {
+			b.warm(g, &subject)
+		}
 		y, err := b.run(g, &yardstick)
 		if err != nil {
 			return r, err
@@ -350,15 +353,35 @@ func (b *drain) dispatch(g Geometry, side *contestant, wave Wave) {
 	}
 }
 
-// run drains the ring once by one side and checks that all of it ran.
-func (b *drain) run(g Geometry, side *contestant) (timing, error) {
-	wave := Wave{
+// warmTime is how long a GPU is kept busy before the runs of a geometry. Its
+// clocks fall while kernels are compiled and results checked, and take their time to rise.
+const warmTime = 150 * time.Millisecond
+
+// warm keeps a GPU busy.
+func (b *drain) warm(g Geometry, side *contestant) {
+	for begin := time.Now(); b.cfg.Lead > 0 && time.Since(begin) < warmTime; {
+		for range 32 {
+			b.reset()
+			b.dispatch(g, side, b.wave(g))
+		}
+		b.dev.Finish()
+	}
+}
+
+// wave are the parameters of a drain.
+func (b *drain) wave(g Geometry) Wave {
+	return Wave{
 		Entries:      uint32(b.pages),
 		Chunk:        g.Chunk,
 		ClaimBudget:  claimBudget(g, 1, DefaultLoopBudget),
 		StepBudget:   1,
 		WindowLength: drainHeapWords,
 	}
+}
+
+// run drains the ring once by one side and checks that all of it ran.
+func (b *drain) run(g Geometry, side *contestant) (timing, error) {
+	wave := b.wave(g)
 	for range b.cfg.Lead {
 		b.reset()
 		b.dispatch(g, side, wave)
