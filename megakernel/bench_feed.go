@@ -37,8 +37,8 @@ func FeedBench(dev Device, cfg FeedConfig) (FeedResult, error) {
 	c.WindowWords = drainHeapWords
 	c.HeapWords = drainHeapWords
 	c.MaxBatchSlots = max(cfg.Batch, cfg.Depth)
-	c.Pages = 4*cfg.Depth/ring.PageSlots + cfg.Producers*(cfg.Batch/ring.PageSlots+1) + ring.Priorities
-	c.MaxPending = 3 * cfg.Depth
+	c.Pages = 7*cfg.Depth/ring.PageSlots + cfg.Producers*(cfg.Batch/ring.PageSlots+1) + ring.Priorities
+	c.MaxPending = 6 * cfg.Depth
 	c.MaxPending = max(c.MaxPending, c.MaxBatchSlots)
 	e, err := New(dev, c)
 	if err != nil {
@@ -100,18 +100,21 @@ func (e *Engine) benchDrain(cfg *FeedConfig) (float64, error) {
 // benchFeed is the rate from the first submission to the last report.
 func (e *Engine) benchFeed(cfg *FeedConfig) (float64, error) {
 	total := cfg.Waves * cfg.Depth / cfg.Batch / cfg.Producers * cfg.Producers
+	// Each producer keeps as many batches on their way as there is room for, and
+	// uses the slots of a finished one again.
+	kept := 6*cfg.Depth/cfg.Batch/cfg.Producers + 2
+	free := make([]chan []ring.Slot, cfg.Producers)
+	for p := range free {
+		free[p] = make(chan []ring.Slot, kept)
+		for i := range kept {
+			free[p] <- feedSlots(cfg.Batch, (p*kept+i)*cfg.Batch)
+		}
+	}
 	begin := time.Now()
 	var producers sync.WaitGroup
 	failed := make(chan error, cfg.Producers)
-	for p := range cfg.Producers {
+	for _, free := range free {
 		producers.Go(func() {
-			// Each producer keeps a few batches on their way and uses the
-			// slots of a finished one again.
-			const kept = 4
-			free := make(chan []ring.Slot, kept)
-			for i := range kept {
-				free <- feedSlots(cfg.Batch, (p*kept+i)*cfg.Batch)
-			}
 			for range total / cfg.Producers {
 				slots := <-free
 				done := func(*BatchResult) { free <- slots }
