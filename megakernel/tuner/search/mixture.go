@@ -6,12 +6,14 @@ import (
 	"ringmaster/megakernel/tuner/space"
 )
 
-// mixture lets three ways to choose take turns: the process twice, the
-// forest, the best-looking neighbour of the best. Where one of them is wrong
+// mixture lets three ways to choose take turns: the process, the forest, and
+// later the best-looking neighbour of the best. Where one of them is wrong
 // about a space, the measurements of the others correct it.
 type mixture struct{ *woods }
 
-const turns = 4
+// finish is the number of measurements from which the neighbourhood has its
+// turns; before, there is more to learn farther away.
+const finish = 80
 
 func newMixture(s *space.Space, o Options) Searcher {
 	return &mixture{newWoods(newModel(s, o.Seed, nil))}
@@ -20,11 +22,11 @@ func newMixture(s *space.Space, o Options) Searcher {
 func (m *mixture) Ask() (int, bool) { return m.ask(m.turn) }
 
 func (m *mixture) turn() int {
-	c := -1
-	switch len(m.order) % turns {
-	case 2:
+	c, n := -1, len(m.order)
+	switch {
+	case n%3 == 2:
 		c = m.woods.improve()
-	case 3:
+	case n%3 == 1 && n >= finish:
 		c = m.nearby()
 	}
 	if c >= 0 {
