@@ -184,7 +184,7 @@ func (j *tunerJob) search(seed uint64) (fractions []float64, asks []time.Duratio
 			if j.strategy == "annealing" {
 				total = budget
 			}
-			searcher, err := search.New(j.strategy, j.space.Space, search.Options{Seed: seed, Budget: total, History: j.space.others})
+			searcher, err := search.New(j.strategy, j.space.Space, search.Options{Seed: seed, Budget: total, History: j.space.others, Device: j.space.Device})
 			if err != nil {
 				return nil, nil, err
 			}
