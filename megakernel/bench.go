@@ -304,10 +304,9 @@ func (b *drain) run(g Geometry, side *contestant) (timing, error) {
 		b.dispatch(g, side, wave)
 	}
 	b.reset()
+	side.kernels[0].set(b.dev, &wave)
 	b.dev.CommandBarrier()
-	if b.cfg.Lead == 0 {
-		b.dev.Finish()
-	}
+	b.dev.Finish() // the copies of the reset are over, whichever engine makes them
 	t := timing{begin: time.Now()}
 	b.dev.BeginTimer()
 	b.dispatch(g, side, wave)

@@ -43,7 +43,7 @@ func benchRing(device *glcompute.Device, slots int, report *benchReport) error {
 	if hardware {
 		cfg.Geometries, cfg.Words, cfg.Runs = hardwareGeometries, hardwareWords, 15
 		cfg.Lead = 3
-		batches = []int{1, 2, 4}
+		batches = []int{1, 2}
 	}
 	if slots == 0 {
 		cfg.Slots = megakernel.DrainSlots
