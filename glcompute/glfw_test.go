@@ -5,14 +5,20 @@ package glcompute
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 )
 
-// startXvfb starts an X server of its own on a display that the server picks,
-// and puts it into the environment, where GLFW looks.
+// servers counts the X servers this process started.
+var servers int
+
+// startXvfb starts an X server of its own and puts its display into the
+// environment, where GLFW looks. The number of the display is this process's
+// own: two servers that look for a free one at the same time can find the same.
 func startXvfb(t *testing.T) (display string) {
 	t.Helper()
 	path, err := exec.LookPath("Xvfb")
@@ -24,7 +30,9 @@ func startXvfb(t *testing.T) (display string) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	cmd := exec.Command(path, "-displayfd", "3", "-screen", "0", "64x64x24", "-nolisten", "tcp")
+	servers++
+	display = fmt.Sprintf(":%d", 100+(os.Getpid()*16+servers)%50_000)
+	cmd := exec.Command(path, display, "-displayfd", "3", "-screen", "0", "64x64x24", "-nolisten", "tcp", "-noreset")
 	cmd.ExtraFiles = []*os.File{w}
 	err = cmd.Start()
 	w.Close()
@@ -32,14 +40,12 @@ func startXvfb(t *testing.T) (display string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cmd.Process.Kill()
+		cmd.Process.Signal(syscall.SIGTERM) // a killed one leaves its socket and its lock
 		cmd.Wait()
 	})
-	number, err := bufio.NewReader(r).ReadString('\n')
-	if err != nil {
+	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil { // it listens
 		t.Fatalf("Xvfb did not come up: %v", err)
 	}
-	display = ":" + strings.TrimSpace(number)
 	t.Setenv("DISPLAY", display)
 	return display
 }

@@ -5,12 +5,14 @@ package main
 import (
 	"bufio"
 	"encoding/binary"
+	"fmt"
 	"image"
 	"image/color"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +20,9 @@ import (
 	"ringmaster/ring"
 )
 
-// startScreen starts an X server that keeps its screen in a file.
+// startScreen starts an X server that keeps its screen in a file. The number of
+// the display is this process's own: two servers that look for a free one at the
+// same time can find the same.
 func startScreen(t *testing.T) (file string) {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -27,7 +31,8 @@ func startScreen(t *testing.T) (file string) {
 	}
 	defer r.Close()
 	dir := t.TempDir()
-	server := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", "1100x700x24", "-nolisten", "tcp", "-fbdir", dir)
+	display := fmt.Sprintf(":%d", 100+(os.Getpid()*16)%50_000)
+	server := exec.Command("Xvfb", display, "-displayfd", "3", "-screen", "0", "1100x700x24", "-nolisten", "tcp", "-noreset", "-fbdir", dir)
 	server.ExtraFiles = []*os.File{w}
 	err = server.Start()
 	w.Close()
@@ -35,14 +40,13 @@ func startScreen(t *testing.T) (file string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		server.Process.Kill()
+		server.Process.Signal(syscall.SIGTERM) // a killed one leaves its socket and its lock
 		server.Wait()
 	})
-	number, err := bufio.NewReader(r).ReadString('\n')
-	if err != nil {
+	if _, err := bufio.NewReader(r).ReadString('\n'); err != nil { // it listens
 		t.Fatalf("Xvfb did not come up: %v", err)
 	}
-	t.Setenv("DISPLAY", ":"+strings.TrimSpace(number))
+	t.Setenv("DISPLAY", display)
 	return filepath.Join(dir, "Xvfb_screen0")
 }
 
