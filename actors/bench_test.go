@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"testing"
 
 	"ringmaster/telemetry"
@@ -78,4 +79,56 @@ func attach(b *testing.B, s *System) {
 	if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
 		b.Fatal(err)
 	}
+}
+
+// BenchmarkPayload is one payload of 32 full records of 64 queues in turn, from
+// its bytes to the cells, with the actors deciding behind it.
+func BenchmarkPayload(b *testing.B) {
+	s := newSystem(b, newCountingPublisher())
+	defer s.Close()
+	attach(b, s)
+	const queues, perPayload, payloads = 64, 32, 4096
+	names := make([]string, queues)
+	for i := range names {
+		names[i] = fmt.Sprintf("q%d", i)
+	}
+	list, incarnation, seq := make([][]byte, payloads), uint64(0), 0
+	encode := func() {
+		incarnation += 1 << 40
+		seq = 0
+		for i := range list {
+			list[i] = list[i][:0]
+			for range perPayload {
+				turn := uint64(seq / queues)
+				h := telemetry.Header{Incarnation: 1<<62 + incarnation, Seq: 1 + turn, SentNs: 1<<60 + int64(seq), Queue: names[seq%queues]}
+				q := telemetry.Queue{
+					Has: telemetry.HasAllQueue, QueueLen: uint32(1000 + seq%50_000), RequestedWorkerGroups: 256,
+					MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024,
+					RequestedHitCapacity: 65_536, ExpectedHitsPerItem: 1, HotOpcodeCount: 3, HotWindowCount: 2, MaxPriorityAge: 5,
+					RequeueCount: 40*turn + uint64(seq%7), ExecutedCount: 4096 * turn,
+				}
+				list[i] = telemetry.AppendQueue(list[i], telemetry.FormArray, &h, &q)
+				seq++
+			}
+		}
+	}
+	encode()
+	var d telemetry.Decoder
+	n := 0
+	for b.Loop() {
+		records, ok := d.Flat(list[n], telemetry.DefaultTelemetryLimits)
+		if !ok {
+			b.Fatal("not taken")
+		}
+		if took := s.IngestFlat("gpu0", records, func(_ int, why error) { b.Fatal(why) }); took != perPayload {
+			b.Fatal(took)
+		}
+		if n++; n == payloads {
+			b.StopTimer()
+			encode()
+			n = 0
+			b.StartTimer()
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/perPayload, "ns/record")
 }

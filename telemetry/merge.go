@@ -4,6 +4,10 @@ package telemetry
 // publisher after two of its records.
 func (q *Queue) Merge(newer *Queue) {
 	h := newer.Has
+	if h == HasAllQueue {
+		*q = *newer
+		return
+	}
 	overwrite(h, HasQueueLen, &q.QueueLen, newer.QueueLen)
 	overwrite(h, HasRequestedWorkerGroups, &q.RequestedWorkerGroups, newer.RequestedWorkerGroups)
 	overwrite(h, HasMaxWorkgroupSizeX, &q.MaxWorkgroupSizeX, newer.MaxWorkgroupSizeX)

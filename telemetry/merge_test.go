@@ -11,6 +11,15 @@ func TestMergeKnowsEveryField(t *testing.T) {
 	mergesEveryField(t, (*Priority).Merge)
 }
 
+// A record that carries everything is taken as a whole.
+func TestMergeOfAFullRecordLeavesNothingOld(t *testing.T) {
+	old, newer := fullQueue(), Queue{Has: HasAllQueue, QueueLen: 1, MaxWorkgroupSizeX: 64, ExecutedCount: 9}
+	old.Merge(&newer)
+	if old != newer {
+		t.Errorf("merged: %+v, want %+v", old, newer)
+	}
+}
+
 func mergesEveryField[T any](t *testing.T, merge func(dst, src *T)) {
 	full := new(T)
 	fields := reflect.ValueOf(full).Elem()

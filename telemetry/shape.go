@@ -9,15 +9,19 @@ import "encoding/binary"
 // value to value. The values themselves are checked as ever.
 type shape struct {
 	fields  uint8 // elements of the body
-	words   uint8 // words of eight bytes that cover the body, counted from its end
+	words   uint8 // words of eight bytes that cover the body, counted from its first byte
 	size    uint8 // bytes of the body
 	checked uint8 // how many of check are used
 	has     Presence
 	sum     uint64 // tells shapes apart
 	word    [shapeWords]struct{ mask, want uint64 }
-	at      [maxFlat]uint8  // where the eight bytes begin that end with a value
-	keep    [maxFlat]uint64 // which of their bits it is, none for nil
-	check   [maxFlat]uint8  // fields that could be out of their range
+	at      [maxFlat]uint8    // where the eight bytes begin that end with a value
+	keep    [maxFlat]uint64   // which of their bits it is, none for nil
+	check   [maxFlat]struct { // values that could be out of their range
+		intRange
+		keep uint64
+		at   uint8
+	}
 }
 
 // shapeWords cover a body of maxFlat fields of nine bytes.
@@ -30,6 +34,7 @@ type shapeTable struct {
 	next  [TokenPlaces]uint16
 	last  [TokenPlaces][2]uint8 // index into known; 0 is no shape
 	known [64]shape
+	end   bodyWindow // of a body near the end of its payload
 }
 
 func (t *shapeTable) of(r *Flat) *uint8 {
@@ -44,7 +49,7 @@ func (d *Decoder) quick(b []byte, i int, r *Flat) (after, n int) {
 		last := d.shapes.of(r)
 		s := &d.shapes.known[*last%uint8(len(d.shapes.known))]
 		if int(s.fields) == n-bodyStart && len(b)-body >= int(s.size) {
-			if s.decode(b[body-bodyMargin:body+int(s.size)], r) {
+			if s.decode(d.window(b, body), r) {
 				return body + int(s.size), n
 			}
 		}
@@ -121,40 +126,65 @@ func (d *Decoder) quickToken(b []byte, i int, r *Flat) (after int) {
 // bodyMargin is how many bytes before a body its shape may look at. A head has more.
 const bodyMargin = 16
 
+// bodyWindow is what a shape looks at: a body that begins at bodyMargin, and
+// what is around it. Its size is a number that no place in a shape, which is
+// below windowPlaces, reaches with eight bytes, so none is compared with it.
+type bodyWindow [windowPlaces + 8]byte
+
+// windowPlaces is a power of two above bodyMargin + 8*shapeWords.
+const windowPlaces = 128
+
+// window returns what surrounds the body at b[at]. Where the payload ends
+// before the window, it is a copy with zeros behind.
+func (d *Decoder) window(b []byte, at int) *bodyWindow {
+	b = b[at-bodyMargin:]
+	if len(b) >= len(bodyWindow{}) {
+		return (*bodyWindow)(b)
+	}
+	w := &d.shapes.end
+	clear(w[copy(w[:], b):])
+	return w
+}
+
 // decode reads a body that has this shape into r and reports whether it has it
-// and every value is in its range. b ends with the body and begins bodyMargin
-// bytes before it.
-func (s *shape) decode(b []byte, r *Flat) bool {
-	_ = b[bodyMargin-1]
+// and every value is in its range.
+func (s *shape) decode(w *bodyWindow, r *Flat) bool {
 	var differ uint64
-	i := len(b) - 8*int(s.words)
+	i := uint8(bodyMargin)
 	for k := range s.word[:s.words] {
 		x := &s.word[k]
-		differ |= (binary.LittleEndian.Uint64(b[i:]) ^ x.want) & x.mask
+		differ |= (w.little(i) ^ x.want) & x.mask
 		i += 8
 	}
 	if differ != 0 {
 		return false
 	}
 	if r.Kind == KindQueue {
-		s.queue(b, &r.Queue)
-		return s.inRange(b, KindQueue)
+		s.queue(w, &r.Queue)
+		return s.inRange(w)
 	}
-	s.graph(b, &r.Graph)
-	return s.inRange(b, KindGraph) && r.Graph.validate() == nil
+	s.graph(w, &r.Graph)
+	return s.inRange(w) && r.Graph.validate() == nil
+}
+
+func (w *bodyWindow) little(at uint8) uint64 {
+	i := uint(at) & (windowPlaces - 1)
+	return binary.LittleEndian.Uint64(w[i : i+8])
+}
+
+func (w *bodyWindow) big(at uint8) uint64 {
+	i := uint(at) & (windowPlaces - 1)
+	return binary.BigEndian.Uint64(w[i : i+8])
 }
 
 // value returns the value of a field, 0 where the shape has none.
-func (s *shape) value(b []byte, f int) uint64 {
-	return binary.BigEndian.Uint64(b[s.at[f]:]) & s.keep[f]
-}
+func (s *shape) value(w *bodyWindow, f int) uint64 { return w.big(s.at[f]) & s.keep[f] }
 
 // inRange checks the values whose code does not say already that they are in
 // their range.
-func (s *shape) inRange(b []byte, kind Kind) bool {
-	ranges := flatBodies[kind]
-	for _, f := range s.check[:s.checked] {
-		if x := &ranges[f]; s.value(b, int(f))-x.low > x.span {
+func (s *shape) inRange(w *bodyWindow) bool {
+	for k := range s.check[:s.checked] {
+		if x := &s.check[k]; w.big(x.at)&x.keep-x.low > x.span {
 			return false
 		}
 	}
@@ -164,7 +194,7 @@ func (s *shape) inRange(b []byte, kind Kind) bool {
 // queue takes the values in the order of the schema. Naming the fields once
 // more costs half of what going through their accessors does, and writing each
 // by itself half of what writing the whole does.
-func (s *shape) queue(b []byte, q *Queue) {
+func (s *shape) queue(b *bodyWindow, q *Queue) {
 	q.Has = s.has
 	q.QueueLen = uint32(s.value(b, 0))
 	q.RequestedWorkerGroups = uint32(s.value(b, 1))
@@ -180,7 +210,7 @@ func (s *shape) queue(b []byte, q *Queue) {
 	q.ExecutedCount = s.value(b, 11)
 }
 
-func (s *shape) graph(b []byte, g *Graph) {
+func (s *shape) graph(b *bodyWindow, g *Graph) {
 	g.Has = s.has
 	g.NodeCount = uint32(s.value(b, 0))
 	g.EdgeCount = uint32(s.value(b, 1))
@@ -227,7 +257,6 @@ func valueBytes(c byte) int {
 
 func (s *shape) learn(kind Kind, sum uint64, fields int, body []byte) {
 	*s = shape{fields: uint8(fields), size: uint8(len(body)), words: uint8((len(body) + 7) / 8), sum: sum}
-	pad := 8*int(s.words) - len(body) // bytes of the first word before the body
 	i := 0
 	for f, limits := range flatBodies[kind][:fields] {
 		c, size := body[i], valueBytes(body[i])
@@ -235,7 +264,7 @@ func (s *shape) learn(kind Kind, sum uint64, fields int, body []byte) {
 		if c <= codePosFixMax {
 			mask = 0x80
 		}
-		x, shift := &s.word[(pad+i)/8], 8*((pad+i)%8)
+		x, shift := &s.word[i/8], 8*(i%8)
 		x.mask |= mask << shift
 		x.want |= uint64(layoutCode(c)) << shift
 		i += 1 + size
@@ -246,7 +275,8 @@ func (s *shape) learn(kind Kind, sum uint64, fields int, body []byte) {
 		s.has |= 1 << f
 		s.keep[f] = 1<<(8*max(size, 1)) - 1
 		if limits.low > 0 || limits.span < s.keep[f] {
-			s.check[s.checked] = uint8(f)
+			x := &s.check[s.checked]
+			x.intRange, x.keep, x.at = limits, s.keep[f], s.at[f]
 			s.checked++
 		}
 	}
