@@ -14,16 +14,22 @@
 // with the buffers and programs of the first, to compile on another thread or to
 // give commands while the first waits.
 //
+// GLFW also demands that windows are made and destroyed on the process's main
+// thread. A program that wants the GLFW backend calls [Main] from its main
+// function and does everything else in the function it passes. Without a running
+// Main the EGL backend works and the GLFW backend reports why it does not.
+//
 // # Mapped memory
 //
 // The memory of a [Device.NewMapped] buffer is written and read by any goroutine,
 // without Do, also while a kernel runs. Its address stays on the C side: Go names
 // a buffer and an offset, and a copy that is under way delays the unmapping.
 //
-// GLFW also demands that windows are made and destroyed on the process's main
-// thread. A program that wants the GLFW backend calls [Main] from its main
-// function and does everything else in the function it passes. Without a running
-// Main the EGL backend works and the GLFW backend reports why it does not.
+// # Windows
+//
+// [OpenWindow] shows buffers of a device where they are, in a third context of its
+// share group with a thread of its own. Contexts of EGL and of a window system
+// share nothing, so the device has to be one that GLFW opened.
 //
 // # What Open does
 //
@@ -93,6 +99,8 @@
 //
 // A timestamp of llvmpipe is taken when the commands before it are done, so the
 // difference of two around a dispatch is its time, unlike GL_TIME_ELAPSED there.
+// NVIDIA's driver runs a clear of a buffer after a write to it that came later;
+// [Device.NewBuffer] and [Device.ClearBuffer] therefore wait for their clear.
 // glClientWaitSync reports every fence of a lost context as done; WaitFence does not.
 //
 // A Do is two switches between OS threads: 16 µs on a 16-core host of an H200, 50

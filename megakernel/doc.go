@@ -1,4 +1,4 @@
-// Package megakernel executes submitted work on a GL 4.3 compute device: one
+// Package megakernel executes submitted work on a GL 4.3 compute device: a
 // kernel that interprets slots, dispatched as waves of exactly the geometry
 // that was ordered.
 //
@@ -11,9 +11,27 @@
 // what it does not have yet, dispatches one wave, and settles what it finished.
 // What a wave does not reach stays published and is found by the next one.
 //
-// The kernel is assembled from the files under shaders and the constants of
-// package ring ([Source]). [Interpret] is the same in plain Go, and the
-// definition of what the kernel means; tests compare the two on whole buffers.
+// A [Catalog] is the opcodes that slots may have, built-in and an operator's. It
+// assembles kernels from the files under shaders, the constants of package ring
+// and the operator's bodies ([Catalog.Source]). [Catalog.Interpret] is the same in
+// plain Go, and the definition of what the kernels mean; tests compare them on
+// whole buffers.
+//
+// # Kernels
+//
+// The interpreter has the bodies of all opcodes. A fused kernel has those of a
+// queue's hot opcodes alone, which package hotset finds in what its launches
+// executed; it is used for orders with Fuse set, and the interpreter, dispatched
+// indirectly behind it, drains the slots it left. [Programs] builds kernels on a
+// second context of the device's share group ([Config].Beside), and a launch whose
+// kernel is not ready runs on another of the same meaning; the report says so.
+//
+// # Lease
+//
+// With Config.Lease, small launches whose Order.Mode allows it go to a kernel that
+// stays on the device ([Resident]) and takes rounds of slots from mapped memory.
+// It ends by itself after a bounded number of turns, and before anything else uses
+// the device's thread.
 //
 // # Waves in flight
 //
@@ -58,9 +76,9 @@
 // # Failure
 //
 // A launch that fails settles nothing, whatever else is in flight: its slots
-// stay pending and the next launch of the queue uploads and runs them again. Work is therefore executed
-// at least once, and exactly once as long as no launch fails after its
-// dispatch began. When the device itself is lost, [Engine.Move] goes on with
+// stay pending and the next launch of the queue uploads and runs them again. Work
+// is therefore executed at least once, and exactly once as long as no launch
+// fails after its dispatch began. When the device itself is lost, [Engine.Move] goes on with
 // another one: batches that depend on nothing in their window run again, once,
 // and the others fail with [ErrHeapLost].
 package megakernel

@@ -20,11 +20,15 @@
 //	published -> yielded, requeued  a wave attempted it; it goes round again
 //	yielded, requeued -> published  the host puts it into a later wave
 //	done, fault -> empty          the host has read result and status
+//	published -> empty            the host dropped it while no wave had it
 //
 // A wave that ends before it reaches a slot leaves it published, and the next
 // wave finds it there. Claimed marks a slot in the hands of a kernel that
-// takes slots one at a time; a wave claims whole chunks by ticket and never
-// writes it.
+// takes slots one at a time. No kernel of the project does: waves claim whole
+// chunks by ticket, and rounds of a lease have one owner.
+//
+// Two more blocks are for the kernels' own: the cold list, slots that a fused
+// kernel leaves to the interpreter behind it, and the print log.
 //
 // The package imports the standard library only. Its types are not safe for
 // concurrent use; the engine that owns them serialises access.

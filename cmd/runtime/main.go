@@ -1,11 +1,13 @@
 // Command ringmaster runs the launch-policy runtime: `demo` shows the whole
-// loop on recorded load, `run` serves, `publish` and `watch` are its clients,
-// `replay` decides a recorded log again, `doctor` says what a machine lacks,
-// `bench` measures.
+// loop on recorded load, `run` serves, `publish`, `watch` and `heap` are its
+// clients, `exec` and `opcodes` try opcodes without it, `replay` decides a
+// recorded log again, `doctor` says what a machine lacks, `bench` measures.
 //
 // This package is the wiring: flags, environment, processes and exit codes.
 // What it wires is documented in the packages below it, which can be read in
-// the order policy, ring, telemetry, actors, megakernel, glcompute.
+// the order policy, ring, telemetry, actors, megakernel, glcompute. It also has
+// what ends or saves the process: the recovery of a lost device, and the watchdog
+// whose exit code is 75.
 package main
 
 import (
