@@ -28,6 +28,7 @@ type Batch struct {
 	Slots       []ring.Slot // belong to the engine from Submit until the batch is reported; an allocation of their own
 	WantResults bool        // ask for the result word of every slot
 	Deadline    time.Time   // slots in no wave by then are dropped; zero: none
+	Epoch       uint64      // Engine.Epoch that it depends on; every slot is dropped with ErrHeapLost if it is another by now; 0: none
 
 	// Done is called once, when the batch is finished; nil: nothing is called. It
 	// runs on a goroutine of the engine, which it must not hold up, and may call

@@ -86,6 +86,7 @@ type Engine struct {
 	free      []uint32 // numbers of batches not in use
 	pending   int
 	serial    uint64
+	epoch     atomic.Uint64 // changes with mu held
 	deadlines deadlines
 	calls     []call
 }
@@ -133,6 +134,7 @@ func New(dev Device, cfg Config) (*Engine, error) {
 	if e.catalog == nil {
 		e.catalog = BuiltIn()
 	}
+	e.epoch.Store(uint64(e.now().UnixMicro()))
 	e.promote, e.routed = promotionConfig(e.catalog), e.catalog.Routed()
 	e.freed.L, e.written.L, e.landed.L = &e.mu, &e.mu, &e.mu
 	for i := range cfg.InFlight {

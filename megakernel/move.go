@@ -37,6 +37,7 @@ func (e *Engine) Move(dev Device) error {
 	e.pump.add(job{plain: true, fn: func() error { return e.attach(dev) }, done: done})
 	err := <-done
 	if err == nil {
+		e.epoch.Add(1)
 		e.restart()
 	}
 	e.moving = false
@@ -49,6 +50,11 @@ func (e *Engine) Move(dev Device) error {
 	}
 	return err
 }
+
+// Epoch names what the windows hold: it is another, greater one after every
+// Move and in every engine made later, since what was written before is gone.
+// It is the microsecond of New by Config.Now, Unix time, plus the number of moves.
+func (e *Engine) Epoch() uint64 { return e.epoch.Load() }
 
 // restart begins self-contained batches anew and fails the others. Called with
 // mu held, with nothing in flight.

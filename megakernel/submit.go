@@ -125,6 +125,10 @@ func (e *Engine) accept(q *queue, b *batch) {
 	if !b.Deadline.IsZero() {
 		e.deadlines.push(b)
 	}
+	if b.Epoch != 0 && b.Epoch != e.epoch.Load() {
+		e.acceptLost(b)
+		return
+	}
 
 	enc := encoders.Get().(*encoder)
 	enc.extents = enc.extents[:0]
@@ -140,6 +144,20 @@ func (e *Engine) accept(q *queue, b *batch) {
 	e.mu.Unlock()
 	clear(enc.extents)
 	encoders.Put(enc)
+}
+
+// acceptLost ends a batch that depends on a heap which is gone: it is
+// reported as if it had come before the loss. Called with mu held, which it
+// releases.
+func (e *Engine) acceptLost(b *batch) {
+	b.segmentEnd, b.outstanding = 0, 0
+	e.dropRest(b, ErrHeapLost)
+	e.finish(b)
+	calls := e.takeCalls()
+	e.mu.Unlock()
+	for _, c := range calls {
+		c.done(&c.result)
+	}
 }
 
 // madeRoom wakes submitters that wait. Called with mu held.
