@@ -80,10 +80,14 @@ func (d *device) announce(h *telemetry.Header, w *telemetry.Worker) (changed boo
 }
 
 // attach makes the worker local: its engine's limits hold from now on.
-func (d *device) attach(limits policy.Limits, memoryBudget uint64) {
+func (d *device) attach(limits policy.Limits, memoryBudget uint64, e Engine) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.view.Store(&deviceView{limits: limits, memoryBudget: memoryBudget, known: true, local: true})
+	v := deviceView{limits: limits, memoryBudget: memoryBudget, known: true, local: true}
+	if m, ok := e.(Moded); ok {
+		v.mode = m.LaunchMode()
+	}
+	d.view.Store(&v)
 }
 
 // reports notes that an incarnation of the remote worker reports its launches,

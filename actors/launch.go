@@ -95,7 +95,11 @@ func (w *workerActor) collect(l *lane, f *flight, r *Report) {
 		w.outbox = append(w.outbox, b)
 	}
 	if f.fed {
-		w.setPending(l, l.pending-int(r.Launch.Executed+r.Launch.Faulted))
+		settled := int(r.Launch.Executed + r.Launch.Faulted)
+		for i := range r.Done {
+			settled += int(r.Done[i].Dropped)
+		}
+		w.setPending(l, l.pending-settled)
 	} else {
 		w.setPending(l, r.Pending)
 	}

@@ -41,6 +41,8 @@ func (a *policyActor) decide(d *decision) {
 		a.memory.issue(d.number, d.after.Plan, d.commitOnPublish)
 	}
 	s := summaryOf(d)
+	device := a.device.view.Load()
+	s.mode = device.mode
 	if a.number(s) {
 		a.owed = true
 	}
@@ -50,7 +52,7 @@ func (a *policyActor) decide(d *decision) {
 	if rest := a.stopped.Load(); rest != nil {
 		s.reason = rest.reason // it was on its way when the queue was stopped
 	}
-	if !a.device.view.Load().local {
+	if !device.local {
 		a.recent.add(s.number, s.after)
 	}
 	a.count(d)

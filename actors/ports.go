@@ -29,6 +29,14 @@ type Engine interface {
 	Launch(o Order, settled func(Report))
 }
 
+// Moded is an Engine that says how its launches reach the device. What others
+// launch are waves.
+type Moded interface {
+	// LaunchMode is "wave", "lease" or "auto", as recommendations have it, and
+	// does not change.
+	LaunchMode() string
+}
+
 // Order is one launch to run.
 type Order struct {
 	Launch   uint64 // launch number, from 1

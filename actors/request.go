@@ -11,7 +11,8 @@ type deviceView struct {
 	memoryBudget uint64 // bytes, 0: none
 	known        bool
 	local        bool
-	reporting    bool // the remote worker has reported a launch
+	reporting    bool   // the remote worker has reported a launch
+	mode         string // of its engine's launches, "" if nobody said
 }
 
 // requestOf puts a decision's request together from the queue's own records,

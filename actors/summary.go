@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"sync"
 
 	"ringmaster/megakernel/policy"
@@ -14,6 +15,7 @@ type summary struct {
 	edition uint64 // counts the distinct plans of the queue
 	records SequenceRange
 	planned bool   // plan is valid
+	mode    string // of the worker's launches, "" if nobody said
 	reason  string // why there is no plan, or why nobody launches it
 
 	queueLen        uint32
@@ -68,7 +70,7 @@ func (s *summary) write(r *telemetry.Recommendation, validForMs uint32) {
 		FrontierDensityBps:  s.densityBps,
 		MemoryPressureBps:   s.pressureBps,
 		CommittedOnPublish:  s.commitOnPublish,
-		LaunchMode:          "wave",
+		LaunchMode:          cmp.Or(s.mode, "wave"),
 		Pressure:            p.Pressure.String(),
 		ExecutionMode:       p.Mode.String(),
 		Topology:            s.topology.String(),
@@ -82,7 +84,7 @@ func (s *summary) write(r *telemetry.Recommendation, validForMs uint32) {
 	}
 	r.WorkgroupSizeX, r.Groups, r.ClaimChunk = p.WorkgroupSizeX, p.DispatchGrid[0], p.ClaimChunk
 	r.BatchDepth, r.SlotCount, r.DispatchGrid = p.BatchDepth, p.SlotCount, p.DispatchGrid
-	r.WorkerGroups, r.HitCapacity = p.WorkerGroups, p.HitCapacity
+	r.WorkerGroups, r.HitCapacity, r.HitCapacityReduced = p.WorkerGroups, p.HitCapacity, p.HitCapacityReduced
 	r.PromoteHotOpcodes, r.PromoteHotWindows, r.AgePriorityWork = p.PromoteHotOpcodes, p.PromoteHotWindows, p.AgePriorityWork
 	r.EstimatedPeakBytes = p.EstimatedPeakBytes
 	for i := range p.Reasons[:p.ReasonCount] {

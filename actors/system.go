@@ -117,7 +117,7 @@ func (s *System) attach(worker string, limits policy.Limits, memoryBudget uint64
 	if d.worker.Load() != nil {
 		return nil, fmt.Errorf("%w: %s", ErrAttached, worker)
 	}
-	d.attach(limits, memoryBudget)
+	d.attach(limits, memoryBudget, e)
 	w := &workerActor{
 		system: s, device: d, engine: e,
 		lanes: make(map[string]*lane), finished: newFinishedBatches(), freeSince: time.Now(),

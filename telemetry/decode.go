@@ -125,7 +125,7 @@ func (r *Record) reset(kind Kind) {
 	case KindLaunch:
 		r.Launch = Launch{OpcodeCounts: r.Launch.OpcodeCounts[:0], Fingerprint: r.Launch.Fingerprint[:0]}
 	case KindWorker:
-		r.Worker = Worker{Capabilities: r.Worker.Capabilities[:0]}
+		r.Worker = Worker{Capabilities: r.Worker.Capabilities[:0], Opcodes: r.Worker.Opcodes[:0]}
 	case KindRecommendation:
 		r.Recommendation = Recommendation{Reasons: r.Recommendation.Reasons[:0]}
 	case KindWork:

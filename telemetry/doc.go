@@ -96,6 +96,7 @@
 //	status       0 ok, 1 failed
 //	time_source  0 none, 1 query, 2 wall
 //	op           0 read, 1 write
+//	mode         0 wave, 1 lease
 //
 // # Record queue
 //
@@ -166,10 +167,13 @@
 //	24   hits                                  u64       0..2^64-1      hits         event
 //	25   opcode_counts                         []u32     0..64          slots        event    index is the opcode
 //	26   fingerprint                           bytes     0..32 bytes    -            event    BLAKE3-256 of the kernel source: 0 or 32 bytes
+//	27   mode                                  enum      0..1           -            event    a dispatch, or a kernel that stays on the device
+//	28   kernel                                text      0..256 bytes   -            event    that ran: interpreter-<width>, fused-..., lease-...
 //
 // # Record worker
 //
-// A worker announces itself and its device.
+// A worker announces itself and its device. An opcode is the array
+// [id (u32), name (text, 0..64 bytes)]; the built-in ones are not listed.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   max_workgroup_size_x                  u32       1..2^32-1      invocations  gauge
@@ -182,6 +186,7 @@
 //	13   device_uuid                           text      0..256 bytes   -            gauge
 //	14   device_memory_budget_bytes            u64       0..2^64-1      bytes        gauge    0: no budget
 //	15   capabilities                          []text    0..32          -            gauge    0..64 bytes each
+//	16   opcodes                               []opcode  0..48          -            gauge    the operator's own
 //
 // # Record recommendation
 //
@@ -198,7 +203,7 @@
 //	12   groups                                u32       0..2^32-1      workgroups   gauge
 //	13   claim_chunk                           u32       0..2^32-1      slots        gauge
 //	14   batch_depth                           u32       0..2^32-1      slots        gauge    most slots of one launch
-//	15   launch_mode                           text      0..64 bytes    -            gauge    wave or lease
+//	15   launch_mode                           text      0..64 bytes    -            gauge    wave, lease or auto: of the worker; wave if it is remote
 //	16   slot_count                            u32       0..2^32-1      slots        gauge    queue padded to whole workgroups
 //	17   dispatch_grid                         [3]u32    3              workgroups   gauge
 //	18   worker_groups                         u32       0..2^32-1      workgroups   gauge    ceiling the grid was cut from
@@ -220,6 +225,7 @@
 //	34   committed_on_publish                  bool      true|false     -            gauge    this worker never reported a launch
 //	35   valid_for_ms                          u32       0..2^32-1      ms           event
 //	36   reasons                               []reason  0..16          -            event
+//	37   hit_capacity_reduced                  bool      true|false     -            gauge    below what was wanted, to fit the budget
 //
 // # Record work
 //
@@ -228,15 +234,26 @@
 // priority is 0 (most urgent) to 4. More elements refuse the record: a slot is
 // executed, so nothing in it is skipped.
 //
+// A batch that names the epoch of an upload's answer depends on what was
+// uploaded: if the heap is of another epoch when the batch arrives, all its
+// slots are dropped with the error "heap lost". A batch has no deadline if
+// deadline_ms is absent or 0; else it counts from when the worker takes the
+// batch, and slots that no launch has begun by then are dropped.
+//
 //	pos  field                                 type      range          unit         class    note
 //	 6   batch!                                token     1..64 bytes    -            event    the de-duplication id
 //	 7   slots!                                []slot    1..4096        -            event
 //	 8   want_results                          bool      true|false     -            event    ask for the result word of every slot
+//	 9   epoch                                 u64       0..2^64-1      -            event    of the heap it depends on; 0: none
+//	10   deadline_ms                           u32       0..2^32-1      ms           event    0: none
 //
 // # Record done
 //
 // A finished batch. A fault is the array [index in the batch, code], both u32;
-// never more of them are listed than faulted says.
+// never more of them are listed than faulted says. A slot that did not run is
+// neither executed nor faulted but dropped, and error says why: heap lost (the
+// device was lost, and with it the data of the window), canceled, deadline, or
+// device lost.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   batch!                                token     1..64 bytes    -            event
@@ -245,6 +262,8 @@
 //	 9   faults                                []fault   0..64          -            event    the first of them
 //	10   results                               []u32     0..4096        -            event    one a slot, if asked for
 //	11   work_sent_ns                          i64       0..2^63-1      ns           event    sent_ns of the batch
+//	12   dropped                               u32       0..4096        slots        event    that did not run
+//	13   error                                 text      0..256 bytes   -            event    why; empty if none was dropped
 //
 // # Record rejected
 //
@@ -266,11 +285,13 @@
 // request that is refused is answered without a record, with the headers
 // Nats-Service-Error-Code and Nats-Service-Error: 400 it is no such record, 404
 // the queue has no window yet, 413 it is too large, 416 it leaves the window, 503 the worker
-// cannot now.
+// cannot now. The epoch of an answer names the contents of the windows: a
+// worker that starts, or goes on after its device was lost, has another one.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   op!                                   enum      0..1           -            event    of the window
 //	 7   offset                                u32       0..2^32-1      words        event    first word in the window
 //	 8   count                                 u32       0..65536       words        event    to read; in an answer, moved
 //	 9   data                                  bytes     0..262144 bytes -           event    little-endian words: to write, or that were read
+//	10   epoch                                 u64       0..2^64-1      -            event    in an answer
 package telemetry

@@ -235,6 +235,14 @@ func encodeList(e *encoder, s *spec, p any) {
 		for i := range faults {
 			e.words([]uint32{faults[i].Index, faults[i].Code})
 		}
+	case *[]Opcode:
+		opcodes := (*p)[:min(len(*p), MaxUserOpcodes)]
+		_ = e.EncodeArrayLen(len(opcodes))
+		for i := range opcodes {
+			_ = e.EncodeArrayLen(2)
+			_ = e.EncodeUint(uint64(opcodes[i].ID))
+			_ = e.EncodeString(cut(opcodes[i].Name, MaxToken))
+		}
 	case *[]Reason:
 		reasons := (*p)[:min(len(*p), MaxReasons)]
 		_ = e.EncodeArrayLen(len(reasons))

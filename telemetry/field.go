@@ -21,13 +21,14 @@ const (
 	typeReasons
 	typeSlots
 	typeFaults
+	typeOpcodes
 )
 
 var typeNames = [...]string{
 	typeU16: "u16", typeU32: "u32", typeU64: "u64", typeI64: "i64", typeF64: "f64",
 	typeBool: "bool", typeEnum: "enum", typeToken: "token", typeText: "text", typeBytes: "bytes",
 	typeU32s: "[]u32", typeGrid: "[3]u32", typeTexts: "[]text",
-	typeReasons: "[]reason", typeSlots: "[]slot", typeFaults: "[]fault",
+	typeReasons: "[]reason", typeSlots: "[]slot", typeFaults: "[]fault", typeOpcodes: "[]opcode",
 }
 
 func (t fieldType) String() string { return typeNames[t] }

@@ -93,25 +93,28 @@ var literals = []struct {
 		want: Record{Header: literalHeader(KindLaunch), Launch: Launch{
 			Has: HasAllLaunch, Launch: 12, Decision: 11, Status: LaunchFailed, Error: "lost", Applied: Geometry{64, 8, 256},
 			Recommended: Geometry{128, 4, 512}, NotApplied: "warming", ElapsedNs: 1000, TimeSource: TimeWall, IdleNs: 5, WallNs: 70000,
-			Executed: 300, Faulted: 1, Requeued: 2, Hits: 3, OpcodeCounts: []uint32{1, 200, 0}, Fingerprint: bytes.Repeat([]byte{0xab}, 32)}},
-		mapForm: "de001b a4'kind' a6'launch'" + mapHeader + `a6'launch' 0c a8'decision' 0b a6'status' a6'failed' a5'error' a4'lost'
+			Executed: 300, Faulted: 1, Requeued: 2, Hits: 3, OpcodeCounts: []uint32{1, 200, 0}, Fingerprint: bytes.Repeat([]byte{0xab}, 32),
+			Mode: ModeLease, Kernel: "lease-256"}},
+		mapForm: "de001d a4'kind' a6'launch'" + mapHeader + `a6'launch' 0c a8'decision' 0b a6'status' a6'failed' a5'error' a4'lost'
 			b8'applied_workgroup_size_x' 40 ae'applied_groups' 08 b3'applied_claim_chunk' cd0100
 			bc'recommended_workgroup_size_x' cc80 b2'recommended_groups' 04 b7'recommended_claim_chunk' cd0200
 			ab'not_applied' a7'warming' aa'elapsed_ns' cd03e8 ab'time_source' a4'wall' a7'idle_ns' 05 a7'wall_ns' ce00011170
 			a8'executed' cd012c a7'faulted' 01 a8'requeued' 02 a4'hits' 03 ad'opcode_counts' 93 01 ccc8 00
-			ab'fingerprint' c420` + strings.Repeat("ab", 32),
-		arrayRow: "dc001b 04" + arrayHeader + "0c 0b 01 a4'lost' 40 08 cd0100 cc80 04 cd0200 a7'warming' cd03e8 02 05 ce00011170" +
-			"cd012c 01 02 03 93 01 ccc8 00 c420" + strings.Repeat("ab", 32),
+			ab'fingerprint' c420` + strings.Repeat("ab", 32) + "a4'mode' a5'lease' a6'kernel' a9'lease-256'",
+		arrayRow: "dc001d 04" + arrayHeader + "0c 0b 01 a4'lost' 40 08 cd0100 cc80 04 cd0200 a7'warming' cd03e8 02 05 ce00011170" +
+			"cd012c 01 02 03 93 01 ccc8 00 c420" + strings.Repeat("ab", 32) + "01 a9'lease-256'",
 	},
 	{
 		want: Record{Header: literalHeader(KindWorker), Worker: Worker{
 			Has: HasAllWorker, MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32,
-			Vendor: "Mesa", Renderer: "llvmpipe", Driver: "25.0", DeviceUUID: "0", MemoryBudgetBytes: 1 << 30, Capabilities: []string{"wave", "lease"}}},
-		mapForm: "de0010 a4'kind' a6'worker'" + mapHeader + `b4'max_workgroup_size_x' cd0400
+			Vendor: "Mesa", Renderer: "llvmpipe", Driver: "25.0", DeviceUUID: "0", MemoryBudgetBytes: 1 << 30, Capabilities: []string{"wave", "lease"},
+			Opcodes: []Opcode{{ID: 16, Name: "histogram"}, {ID: 200, Name: ""}}}},
+		mapForm: "de0011 a4'kind' a6'worker'" + mapHeader + `b4'max_workgroup_size_x' cd0400
 			d924'max_compute_workgroups_per_dimension' cdffff d925'max_compute_invocations_per_workgroup' cd0400
 			ad'subgroup_size' 20 a6'vendor' a4'Mesa' a8'renderer' a8'llvmpipe' a6'driver' a4'25.0' ab'device_uuid' a1'0'
-			ba'device_memory_budget_bytes' ce40000000 ac'capabilities' 92 a4'wave' a5'lease'`,
-		arrayRow: "dc0010 05" + arrayHeader + "cd0400 cdffff cd0400 20 a4'Mesa' a8'llvmpipe' a4'25.0' a1'0' ce40000000 92 a4'wave' a5'lease'",
+			ba'device_memory_budget_bytes' ce40000000 ac'capabilities' 92 a4'wave' a5'lease'
+			a7'opcodes' 92 92 10 a9'histogram' 92 ccc8 a0`,
+		arrayRow: "dc0011 05" + arrayHeader + "cd0400 cdffff cd0400 20 a4'Mesa' a8'llvmpipe' a4'25.0' a1'0' ce40000000 92 a4'wave' a5'lease' 92 92 10 a9'histogram' 92 ccc8 a0",
 	},
 	{
 		want: Record{Header: literalHeader(KindRecommendation), Recommendation: Recommendation{
@@ -120,33 +123,34 @@ var literals = []struct {
 			Pressure: "balanced", ExecutionMode: "jit", Topology: "dense", PromoteHotOpcodes: true, PromoteHotWindows: false, AgePriorityWork: true,
 			EstimatedPeakBytes: 65536, MemoryBudgetBytes: 1 << 30, QueueLen: 1000, FrontierDensityBps: 2500, MemoryPressureBps: 0,
 			SwitchHeld: true, Changed: false, Heartbeat: false, CommittedOnPublish: true, ValidForMs: 3000,
-			Reasons: []Reason{{Rule: "topology", Threshold: 2500, Value: 2400, Distance: 100, Held: true}}}},
-		mapForm: "de0025 a4'kind' ae'recommendation'" + mapHeader + `a8'decision' cd012c b4'answered_incarnation' cf8000000000000000
+			Reasons: []Reason{{Rule: "topology", Threshold: 2500, Value: 2400, Distance: 100, Held: true}}, HitCapacityReduced: true}},
+		mapForm: "de0026 a4'kind' ae'recommendation'" + mapHeader + `a8'decision' cd012c b4'answered_incarnation' cf8000000000000000
 			ac'answered_seq' 06 b0'answered_sent_ns' cd03e7 a5'error' a0 b0'workgroup_size_x' 40 a6'groups' 10 ab'claim_chunk' cd0100
 			ab'batch_depth' cd1000 ab'launch_mode' a4'wave' aa'slot_count' cd0400 ad'dispatch_grid' 93 10 01 01
 			ad'worker_groups' 20 ac'hit_capacity' cd0800 a8'pressure' a8'balanced' ae'execution_mode' a3'jit' a8'topology' a5'dense'
 			b3'promote_hot_opcodes' c3 b3'promote_hot_windows' c2 b1'age_priority_work' c3 b4'estimated_peak_bytes' ce00010000
 			ba'device_memory_budget_bytes' ce40000000 a9'queue_len' cd03e8 b4'frontier_density_bps' cd09c4
 			b3'memory_pressure_bps' 00 ab'switch_held' c3 a7'changed' c2 a9'heartbeat' c2 b4'committed_on_publish' c3
-			ac'valid_for_ms' cd0bb8 a7'reasons' 91 95 a8'topology' cd09c4 cd0960 64 c3`,
-		arrayRow: "dc0025 06" + arrayHeader + `cd012c cf8000000000000000 06 cd03e7 a0 40 10 cd0100 cd1000 a4'wave' cd0400 93 10 01 01
+			ac'valid_for_ms' cd0bb8 a7'reasons' 91 95 a8'topology' cd09c4 cd0960 64 c3 b4'hit_capacity_reduced' c3`,
+		arrayRow: "dc0026 06" + arrayHeader + `cd012c cf8000000000000000 06 cd03e7 a0 40 10 cd0100 cd1000 a4'wave' cd0400 93 10 01 01
 			20 cd0800 a8'balanced' a3'jit' a5'dense' c3 c2 c3 ce00010000 ce40000000 cd03e8 cd09c4 00 c3 c2 c2 c3 cd0bb8
-			91 95 a8'topology' cd09c4 cd0960 64 c3`,
+			91 95 a8'topology' cd09c4 cd0960 64 c3 c3`,
 	},
 	{
 		want: Record{Header: literalHeader(KindWork), Work: Work{
-			Has: HasAllWork, Batch: "b-1", WantResults: true, Slots: []Slot{
+			Has: HasAllWork, Batch: "b-1", WantResults: true, Epoch: 1 << 50, DeadlineMs: 250, Slots: []Slot{
 				{Opcode: 1, Priority: 2, Args: [12]uint32{16, 0xffffffff}, NArgs: 2},
 				{Opcode: 0, Priority: 4}}}},
-		mapForm:  "89 a4'kind' a4'work'" + mapHeader + "a5'batch' a3'b-1' a5'slots' 92 94 01 02 10 ceffffffff 92 00 04 ac'want_results' c3",
-		arrayRow: "99 07" + arrayHeader + "a3'b-1' 92 94 01 02 10 ceffffffff 92 00 04 c3",
+		mapForm:  "8b a4'kind' a4'work'" + mapHeader + "a5'batch' a3'b-1' a5'slots' 92 94 01 02 10 ceffffffff 92 00 04 ac'want_results' c3 a5'epoch' cf0004000000000000 ab'deadline_ms' ccfa",
+		arrayRow: "9b 07" + arrayHeader + "a3'b-1' 92 94 01 02 10 ceffffffff 92 00 04 c3 cf0004000000000000 ccfa",
 	},
 	{
 		want: Record{Header: literalHeader(KindDone), Done: Done{
-			Batch: "b-1", Executed: 3, Faulted: 1, Faults: []Fault{{Index: 200, Code: 4}}, Results: []uint32{0, 1}, WorkSentNs: 128}},
-		mapForm: "8c a4'kind' a4'done'" + mapHeader + `a5'batch' a3'b-1' a8'executed' 03 a7'faulted' 01 a6'faults' 91 92 ccc8 04
-			a7'results' 92 00 01 ac'work_sent_ns' cc80`,
-		arrayRow: "9c 08" + arrayHeader + "a3'b-1' 03 01 91 92 ccc8 04 92 00 01 cc80",
+			Batch: "b-1", Executed: 3, Faulted: 1, Faults: []Fault{{Index: 200, Code: 4}}, Results: []uint32{0, 1}, WorkSentNs: 128,
+			Dropped: 2, Error: "heap lost"}},
+		mapForm: "8e a4'kind' a4'done'" + mapHeader + `a5'batch' a3'b-1' a8'executed' 03 a7'faulted' 01 a6'faults' 91 92 ccc8 04
+			a7'results' 92 00 01 ac'work_sent_ns' cc80 a7'dropped' 02 a5'error' a9'heap lost'`,
+		arrayRow: "9e 08" + arrayHeader + "a3'b-1' 03 01 91 92 ccc8 04 92 00 01 cc80 02 a9'heap lost'",
 	},
 	{
 		want: Record{Header: literalHeader(KindRejected), Rejected: Rejected{
@@ -156,9 +160,9 @@ var literals = []struct {
 		arrayRow: "9b 09" + arrayHeader + "a3'a.b' ac'out_of_range' a8'too long' cd0100 09",
 	},
 	{
-		want:     Record{Header: literalHeader(KindHeap), Heap: Heap{Op: HeapWrite, Offset: 256, Count: 1, Data: []byte{1, 2, 3, 4}}},
-		mapForm:  "8a a4'kind' a4'heap'" + mapHeader + `a2'op' a5'write' a6'offset' cd0100 a5'count' 01 a4'data' c40401020304`,
-		arrayRow: "9a 0a" + arrayHeader + "01 cd0100 01 c40401020304",
+		want:     Record{Header: literalHeader(KindHeap), Heap: Heap{Op: HeapWrite, Offset: 256, Count: 1, Data: []byte{1, 2, 3, 4}, Epoch: 1 << 50}},
+		mapForm:  "8b a4'kind' a4'heap'" + mapHeader + `a2'op' a5'write' a6'offset' cd0100 a5'count' 01 a4'data' c40401020304 a5'epoch' cf0004000000000000`,
+		arrayRow: "9b 0a" + arrayHeader + "01 cd0100 01 c40401020304 cf0004000000000000",
 	},
 }
 

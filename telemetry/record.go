@@ -11,6 +11,7 @@ const (
 	MaxReasons      = 16       // reasons of one recommendation
 	MaxOpcodes      = 64       // opcode counts of one launch report
 	MaxCapabilities = 32       // capabilities of one worker
+	MaxUserOpcodes  = 48       // operator's opcodes of one worker
 	MaxText         = 256      // bytes of a text
 	MaxDetail       = 1024     // bytes of the detail of a rejected record
 	FingerprintSize = 32       // bytes of a BLAKE3-256 hash
@@ -26,9 +27,9 @@ const (
 	HasAllQueue    = HasExecutedCount<<1 - 1
 	HasAllGraph    = HasMemoryPressureBps<<1 - 1
 	HasAllPriority = HasCoefficient<<1 - 1
-	HasAllLaunch   = HasFingerprint<<1 - 1
-	HasAllWorker   = HasCapabilities<<1 - 1
-	HasAllWork     = HasWantResults<<1 - 1
+	HasAllLaunch   = HasKernel<<1 - 1
+	HasAllWorker   = HasOpcodes<<1 - 1
+	HasAllWork     = HasDeadlineMs<<1 - 1
 )
 
 // Record is one decoded record: the header, and the body that Header.Kind
@@ -60,6 +61,11 @@ var launchStatusNames = []string{LaunchOK: "ok", LaunchFailed: "failed"}
 
 // String returns the wire name of the status.
 func (s LaunchStatus) String() string { return nameOf(launchStatusNames, uint8(s), "status") }
+
+var launchModeNames = []string{ModeWave: "wave", ModeLease: "lease"}
+
+// String returns the wire name of the mode.
+func (m LaunchMode) String() string { return nameOf(launchModeNames, uint8(m), "mode") }
 
 var heapOpNames = []string{HeapRead: "read", HeapWrite: "write"}
 

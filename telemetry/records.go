@@ -163,7 +163,18 @@ type Launch struct {
 	Hits         uint64
 	OpcodeCounts []uint32 // executions by opcode, index = opcode, at most 32
 	Fingerprint  []byte   // BLAKE3-256 of the kernel source, 0 or 32 bytes
+	Mode         LaunchMode
+	Kernel       string // name of the kernel that ran, at most 256 bytes
 }
+
+// LaunchMode is how a launch reached the device.
+type LaunchMode uint8
+
+// Launch modes.
+const (
+	ModeWave  LaunchMode = iota // a dispatch of its own
+	ModeLease                   // a kernel that stays on the device
+)
 
 // Presence bits of Launch, in schema order. Geometry is three wire fields each.
 const (
@@ -188,6 +199,8 @@ const (
 	HasHits
 	HasOpcodeCounts
 	HasFingerprint
+	HasMode
+	HasKernel
 )
 
 // Worker announces a worker and its device.
@@ -204,6 +217,13 @@ type Worker struct {
 	DeviceUUID                 string
 	MemoryBudgetBytes          uint64   // 0 means no budget
 	Capabilities               []string // at most 32, at most 64 bytes each
+	Opcodes                    []Opcode // the operator's own, at most MaxUserOpcodes
+}
+
+// Opcode is an opcode that an operator added to the built-in ones.
+type Opcode struct {
+	ID   uint32
+	Name string // at most 64 bytes
 }
 
 // Presence bits of Worker, in schema order.
@@ -218,6 +238,7 @@ const (
 	HasDeviceUUID
 	HasMemoryBudgetBytes
 	HasCapabilities
+	HasOpcodes
 )
 
 // Reason explains one rule of a recommendation.
@@ -241,7 +262,7 @@ type Recommendation struct {
 	Groups              uint32
 	ClaimChunk          uint32
 	BatchDepth          uint32 // most slots of one launch
-	LaunchMode          string // "wave" or "lease"
+	LaunchMode          string // "wave", "lease" or "auto"
 	SlotCount           uint32
 	DispatchGrid        [3]uint32
 	WorkerGroups        uint32
@@ -263,6 +284,7 @@ type Recommendation struct {
 	CommittedOnPublish  bool // this worker has never reported a launch
 	ValidForMs          uint32
 	Reasons             []Reason // at most 16
+	HitCapacityReduced  bool     // HitCapacity is below what was wanted, so that the plan fits the budget
 }
 
 // Slot is one unit of submitted work. Tenant and sequence are the worker's.
@@ -280,6 +302,8 @@ type Work struct {
 	Batch       string // 1..64 of [A-Za-z0-9_-]; the de-duplication id
 	Slots       []Slot // 1..MaxBatchSlots
 	WantResults bool   // ask for the result word of every slot
+	Epoch       uint64 // heap epoch the batch depends on, 0 if none
+	DeadlineMs  uint32 // from when the worker takes the batch, 0 if none
 }
 
 // Presence bits of Work, in schema order.
@@ -287,6 +311,8 @@ const (
 	HasBatch Presence = 1 << iota
 	HasSlots
 	HasWantResults
+	HasEpoch
+	HasDeadlineMs
 )
 
 // Fault is one slot of a batch that ended in a fault.
@@ -303,6 +329,8 @@ type Done struct {
 	Faults     []Fault  // the first MaxFaults of them
 	Results    []uint32 // one per slot if the batch asked for them
 	WorkSentNs int64    // sent_ns of the batch, for latency measurement
+	Dropped    uint32   // slots that did not run
+	Error      string   // why: "heap lost", "canceled", "deadline" or "device lost"; empty if none was dropped
 }
 
 // HeapOp is what a heap request does.
@@ -322,6 +350,7 @@ type Heap struct {
 	Offset uint32 // first word in the window
 	Count  uint32 // words to read, or that were moved
 	Data   []byte // little-endian words, at most MaxHeapWords of them
+	Epoch  uint64 // in an answer, the heap's; 0 in a request
 }
 
 // Rejected reports a refused payload or record.

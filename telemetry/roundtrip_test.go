@@ -79,6 +79,10 @@ func drawValue(t *rapid.T, target *target) {
 		for range length() {
 			*p = append(*p, Fault{word.Draw(t, s.name), word.Draw(t, s.name)})
 		}
+	case *[]Opcode:
+		for range length() {
+			*p = append(*p, Opcode{word.Draw(t, s.name), text(MaxToken)})
+		}
 	case *[]Reason:
 		u := rapid.Uint64()
 		for range length() {

@@ -88,6 +88,8 @@ var launchSchema = newSchema(KindLaunch, func(l *Launch) *Presence { return &l.H
 	u64("hits", event, "hits", func(l *Launch) *uint64 { return &l.Hits }),
 	list[Launch]("opcode_counts", event, typeU32s, "slots", 0, MaxOpcodes, func(l *Launch) any { return &l.OpcodeCounts }),
 	list[Launch]("fingerprint", event, typeBytes, "-", 0, FingerprintSize, func(l *Launch) any { return &l.Fingerprint }),
+	enum("mode", event, launchModeNames, func(l *Launch) any { return (*uint8)(&l.Mode) }),
+	text("kernel", event, func(l *Launch) any { return &l.Kernel }),
 )
 
 var workerSchema = newSchema(KindWorker, func(w *Worker) *Presence { return &w.Has },
@@ -101,6 +103,7 @@ var workerSchema = newSchema(KindWorker, func(w *Worker) *Presence { return &w.H
 	text("device_uuid", gauge, func(w *Worker) any { return &w.DeviceUUID }),
 	u64("device_memory_budget_bytes", gauge, "bytes", func(w *Worker) *uint64 { return &w.MemoryBudgetBytes }),
 	list[Worker]("capabilities", gauge, typeTexts, "-", 0, MaxCapabilities, func(w *Worker) any { return &w.Capabilities }),
+	list[Worker]("opcodes", gauge, typeOpcodes, "-", 0, MaxUserOpcodes, func(w *Worker) any { return &w.Opcodes }),
 )
 
 var recommendationSchema = newSchema(KindRecommendation, nil,
@@ -135,12 +138,15 @@ var recommendationSchema = newSchema(KindRecommendation, nil,
 	flag("committed_on_publish", gauge, func(r *Recommendation) any { return &r.CommittedOnPublish }),
 	u32("valid_for_ms", event, "ms", func(r *Recommendation) *uint32 { return &r.ValidForMs }),
 	list[Recommendation]("reasons", event, typeReasons, "-", 0, MaxReasons, func(r *Recommendation) any { return &r.Reasons }),
+	flag("hit_capacity_reduced", gauge, func(r *Recommendation) any { return &r.HitCapacityReduced }),
 )
 
 var workSchema = newSchema(KindWork, func(w *Work) *Presence { return &w.Has },
 	token("batch", event, func(w *Work) any { return &w.Batch }).req(),
 	list[Work]("slots", event, typeSlots, "-", 1, MaxBatchSlots, func(w *Work) any { return &w.Slots }).req(),
 	flag("want_results", event, func(w *Work) any { return &w.WantResults }),
+	u64("epoch", event, "-", func(w *Work) *uint64 { return &w.Epoch }),
+	u32("deadline_ms", event, "ms", func(w *Work) *uint32 { return &w.DeadlineMs }),
 )
 
 var doneSchema = newSchema(KindDone, nil,
@@ -150,6 +156,8 @@ var doneSchema = newSchema(KindDone, nil,
 	list[Done]("faults", event, typeFaults, "-", 0, MaxFaults, func(d *Done) any { return &d.Faults }),
 	list[Done]("results", event, typeU32s, "-", 0, MaxBatchSlots, func(d *Done) any { return &d.Results }),
 	i64("work_sent_ns", event, "ns", func(d *Done) *int64 { return &d.WorkSentNs }),
+	u32("dropped", event, "slots", func(d *Done) *uint32 { return &d.Dropped }).to(MaxBatchSlots),
+	text("error", event, func(d *Done) any { return &d.Error }),
 )
 
 var rejectedSchema = newSchema(KindRejected, nil,
@@ -165,6 +173,7 @@ var heapSchema = newSchema(KindHeap, nil,
 	u32("offset", event, "words", func(h *Heap) *uint32 { return &h.Offset }),
 	u32("count", event, "words", func(h *Heap) *uint32 { return &h.Count }).to(MaxHeapWords),
 	list[Heap]("data", event, typeBytes, "-", 0, MaxHeapWords*wordBytes, func(h *Heap) any { return &h.Data }),
+	u64("epoch", event, "-", func(h *Heap) *uint64 { return &h.Epoch }),
 )
 
 // The constructors of rows. Integers have typed accessors, which keep the hot

@@ -76,7 +76,7 @@ func rowOf(pos int, s *spec) row {
 func TestPackageCommentListsTheEnumerations(t *testing.T) {
 	section := strings.Join(strings.Fields(commentSections(t)["Enumerations"]), " ")
 	want := ""
-	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source"), specNamed(KindHeap, "op")} {
+	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source"), specNamed(KindHeap, "op"), specNamed(KindLaunch, "mode")} {
 		want += " " + e.name
 		for code := e.min; code <= e.max; code++ {
 			want += fmt.Sprintf(" %d %s,", code, e.names[code])
@@ -168,6 +168,7 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 		"recommended_claim_chunk": HasRecommendedClaimChunk, "not_applied": HasNotApplied, "elapsed_ns": HasElapsedNs,
 		"time_source": HasTimeSource, "idle_ns": HasIdleNs, "wall_ns": HasWallNs, "executed": HasExecuted, "faulted": HasFaulted,
 		"requeued": HasRequeued, "hits": HasHits, "opcode_counts": HasOpcodeCounts, "fingerprint": HasFingerprint,
+		"mode": HasMode, "kernel": HasKernel,
 	} {
 		bit(KindLaunch, name, p)
 	}
@@ -175,13 +176,15 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 		"max_workgroup_size_x": HasWorkerMaxWorkgroupSizeX, "max_compute_workgroups_per_dimension": HasWorkerMaxWorkgroupsPerDimension,
 		"max_compute_invocations_per_workgroup": HasWorkerMaxInvocationsPerWorkgroup, "subgroup_size": HasSubgroupSize,
 		"vendor": HasVendor, "renderer": HasRenderer, "driver": HasDriver, "device_uuid": HasDeviceUUID,
-		"device_memory_budget_bytes": HasMemoryBudgetBytes, "capabilities": HasCapabilities,
+		"device_memory_budget_bytes": HasMemoryBudgetBytes, "capabilities": HasCapabilities, "opcodes": HasOpcodes,
 	} {
 		bit(KindWorker, name, p)
 	}
 	bit(KindWork, "batch", HasBatch)
 	bit(KindWork, "slots", HasSlots)
 	bit(KindWork, "want_results", HasWantResults)
+	bit(KindWork, "epoch", HasEpoch)
+	bit(KindWork, "deadline_ms", HasDeadlineMs)
 }
 
 // leafTypes lists the fields of a body in order, those of a Geometry in place
@@ -206,6 +209,7 @@ func typeFits(typ fieldType, t reflect.Type) bool {
 		typeToken: reflect.TypeFor[string](), typeText: reflect.TypeFor[string](), typeBytes: reflect.TypeFor[[]byte](),
 		typeU32s: reflect.TypeFor[[]uint32](), typeGrid: reflect.TypeFor[[3]uint32](), typeTexts: reflect.TypeFor[[]string](),
 		typeReasons: reflect.TypeFor[[]Reason](), typeSlots: reflect.TypeFor[[]Slot](), typeFaults: reflect.TypeFor[[]Fault](),
+		typeOpcodes: reflect.TypeFor[[]Opcode](),
 	}[typ]
 	if typ == typeEnum {
 		return t.Kind() == reflect.Uint8

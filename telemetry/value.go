@@ -141,6 +141,13 @@ func decodeList(d *Decoder, s *spec, p any) refusal {
 				return code
 			}
 		}
+	case *[]Opcode:
+		*p = resize(*p, n)
+		for i := range *p {
+			if code := decodeOpcode(d, &(*p)[i]); code != accepted {
+				return code
+			}
+		}
 	case *[]Reason:
 		*p = resize(*p, n)
 		for i := range *p {
@@ -230,6 +237,28 @@ func decodeFault(r *reader, f *Fault) refusal {
 		return code
 	}
 	f.Index, f.Code = words[0], words[1]
+	return r.rest(n - 2)
+}
+
+// decodeOpcode reads [id, name].
+func decodeOpcode(d *Decoder, out *Opcode) refusal {
+	r := &d.r
+	n, code := r.row(2)
+	if code != accepted {
+		return code
+	}
+	var id [1]uint32
+	if code := r.words(id[:]); code != accepted {
+		return code
+	}
+	name, code := r.str(MaxToken)
+	if code != accepted {
+		return code
+	}
+	if !utf8.Valid(name) {
+		return refuseText
+	}
+	out.ID, out.Name = id[0], d.names.get(name)
 	return r.rest(n - 2)
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
-	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -173,16 +172,12 @@ func (s *doneShop) check(t *testing.T) (lost int) {
 			t.Errorf("batch %s has %d results", name, len(results))
 		}
 		d := results[0]
-		code := ring.FaultNone
-		if len(d.Faults) > 0 {
-			code = ring.FaultCode(d.Faults[0].Code)
-		}
 		switch {
-		case d.Executed == shopSlots && d.Faulted == 0:
-		case strings.HasPrefix(name, "adds") && d.Executed+d.Faulted == shopSlots && code == ring.FaultHeapLost:
+		case d.Executed == shopSlots && d.Faulted == 0 && d.Dropped == 0 && d.Error == "":
+		case strings.HasPrefix(name, "adds") && d.Executed+d.Dropped == shopSlots && d.Faulted == 0 && len(d.Faults) == 0 && d.Error == "heap lost":
 			lost++
 		default:
-			t.Errorf("batch %s: %d executed, %d faulted: %v", name, d.Executed, d.Faulted, d.Faults)
+			t.Errorf("batch %s: %d executed, %d faulted: %v", name, d.Executed, d.Faulted, d)
 		}
 	}
 	return lost

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"ringmaster/actors"
 	"ringmaster/megakernel"
@@ -88,12 +89,21 @@ func (e *engine) repair() {
 	}
 }
 
+// LaunchMode implements actors.Moded.
+func (e *engine) LaunchMode() string { return e.mode.String() }
+
 // Submit implements actors.Engine.
 func (e *engine) Submit(queue string, w *telemetry.Work) error {
 	batch := megakernel.Batch{ID: w.Batch, WantResults: w.WantResults, Slots: make([]ring.Slot, len(w.Slots))}
 	for i := range w.Slots {
 		s := &w.Slots[i]
 		batch.Slots[i] = ring.Slot{Opcode: s.Opcode, Priority: s.Priority, Args: s.Args}
+	}
+	if w.Has.Has(telemetry.HasEpoch) {
+		batch.Epoch = w.Epoch
+	}
+	if w.Has.Has(telemetry.HasDeadlineMs) && w.DeadlineMs > 0 {
+		batch.Deadline = time.Now().Add(time.Duration(w.DeadlineMs) * time.Millisecond)
 	}
 	err := e.ring.Submit(queue, batch)
 	if errors.Is(err, megakernel.ErrBacklog) || errors.Is(err, megakernel.ErrQuota) {
@@ -137,6 +147,9 @@ func launchRecord(r *megakernel.Report) telemetry.Launch {
 		Executed: uint64(r.Executed), Faulted: uint64(r.Faulted), Requeued: uint64(r.Requeued),
 		OpcodeCounts: r.Opcodes[:], Fingerprint: r.Fingerprint[:],
 	}
+	if r.Leased {
+		l.Mode = telemetry.ModeLease
+	}
 	l.Has = telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasStatus |
 		telemetry.HasAppliedWorkgroupSizeX | telemetry.HasAppliedGroups | telemetry.HasAppliedClaimChunk |
 		telemetry.HasRecommendedWorkgroupSizeX | telemetry.HasRecommendedGroups | telemetry.HasRecommendedClaimChunk |
@@ -144,6 +157,10 @@ func launchRecord(r *megakernel.Report) telemetry.Launch {
 		telemetry.HasExecuted | telemetry.HasFaulted | telemetry.HasRequeued | telemetry.HasOpcodeCounts | telemetry.HasFingerprint
 	if l.NotApplied != "" {
 		l.Has |= telemetry.HasNotApplied
+	}
+	if r.TimeSource != megakernel.TimeNone { // else nothing ran
+		l.Kernel = r.Kernel.String()
+		l.Has |= telemetry.HasMode | telemetry.HasKernel
 	}
 	return l
 }
@@ -163,16 +180,33 @@ func timeSource(t megakernel.TimeSource) telemetry.TimeSource {
 }
 
 func doneRecord(b *megakernel.BatchResult) telemetry.Done {
-	d := telemetry.Done{Batch: b.ID, Executed: b.Executed, Faulted: b.Faulted, Results: b.Results}
+	d := telemetry.Done{Batch: b.ID, Executed: b.Executed, Faulted: b.Faulted, Results: b.Results, Dropped: b.Dropped, Error: droppedBecause(b.Err)}
 	for _, f := range b.Faults[:min(len(b.Faults), telemetry.MaxFaults)] {
 		d.Faults = append(d.Faults, telemetry.Fault{Index: f.Index, Code: uint32(f.Code)})
 	}
-	heapLost(&d, b)
 	return d
 }
 
-// announcement describes the device to everybody else.
-func announcement(device gpu) telemetry.Worker {
+// droppedBecause is the wire's name of why slots did not run.
+func droppedBecause(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, megakernel.ErrHeapLost):
+		return "heap lost"
+	case errors.Is(err, megakernel.ErrCanceled):
+		return "canceled"
+	case errors.Is(err, megakernel.ErrDeadline):
+		return "deadline"
+	case megakernel.Lost(err):
+		return "device lost"
+	}
+	return err.Error()
+}
+
+// announcement describes the device, and the opcodes that it has besides the
+// built-in ones, to everybody else. No catalog stands for the built-in ones.
+func announcement(device gpu, opcodes *megakernel.Catalog) telemetry.Worker {
 	info := device.Info()
 	w := telemetry.Worker{
 		Vendor: info.Vendor, Renderer: info.Renderer, Driver: info.Version,
@@ -182,6 +216,11 @@ func announcement(device gpu) telemetry.Worker {
 	w.MaxWorkgroupSizeX, w.MaxWorkgroupsPerDimension, w.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
 	w.Has = telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension | telemetry.HasWorkerMaxInvocationsPerWorkgroup |
 		telemetry.HasSubgroupSize | telemetry.HasVendor | telemetry.HasRenderer | telemetry.HasDriver |
-		telemetry.HasDeviceUUID | telemetry.HasMemoryBudgetBytes | telemetry.HasCapabilities
+		telemetry.HasDeviceUUID | telemetry.HasMemoryBudgetBytes | telemetry.HasCapabilities | telemetry.HasOpcodes
+	if opcodes != nil {
+		for _, op := range opcodes.User() {
+			w.Opcodes = append(w.Opcodes, telemetry.Opcode{ID: op.ID, Name: op.Name})
+		}
+	}
 	return w
 }

@@ -26,6 +26,9 @@ func (h heapPort) Write(queue string, offset uint32, words []uint32) error {
 	return h.outcome(h.engine.ring.Write(queue, offset, words))
 }
 
+// Epoch implements natsio.Heap.
+func (h heapPort) Epoch() uint64 { return h.engine.ring.Epoch() }
+
 // outcome has a lost device repaired, for the next transfer. This one fails, so
 // that its sender learns that what the window held is gone.
 func (h heapPort) outcome(err error) error {
@@ -98,11 +101,19 @@ func (c *heapUploadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) er
 		return err
 	}
 	defer done()
+	var first uint64
 	for _, p := range pieces {
-		if err := conn.Upload(ctx, c.Worker, c.Queue, p.offset, p.words); err != nil {
+		epoch, err := conn.Upload(ctx, c.Worker, c.Queue, p.offset, p.words)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(std.err, "%d words are at %d of queue %s\n", len(p.words), p.offset, c.Queue)
+		if first == 0 {
+			first = epoch
+		}
+		if len(p.words) > 0 && epoch != first {
+			return fmt.Errorf("epoch %d has become %d, what was uploaded before is gone: %w", first, epoch, natsio.ErrHeapChanged)
+		}
+		fmt.Fprintf(std.err, "%d words are at %d of queue %s, epoch %d\n", len(p.words), p.offset, c.Queue, epoch)
 	}
 	return nil
 }

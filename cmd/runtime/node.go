@@ -118,7 +118,7 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 		watch.stop()
 		return err
 	}
-	device := announcement(cfg.device)
+	device := announcement(cfg.device, cfg.opcodes)
 	limits := policy.Limits{
 		MaxWorkgroupSizeX:          device.MaxWorkgroupSizeX,
 		MaxWorkgroupsPerDimension:  device.MaxWorkgroupsPerDimension,

@@ -277,7 +277,7 @@ func (p *player) onDone(_, queue string, _ *telemetry.Header, d *telemetry.Done)
 		q := &p.queues[i]
 		q.executed.Add(uint64(d.Executed))
 		q.faulted.Add(uint64(d.Faulted))
-		q.outstanding.Add(-int64(d.Executed) - int64(d.Faulted))
+		q.outstanding.Add(-int64(d.Executed) - int64(d.Faulted) - int64(d.Dropped))
 		q.batches.Add(-1)
 	}
 }

@@ -8,8 +8,6 @@ import (
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
-	"ringmaster/ring"
-	"ringmaster/telemetry"
 )
 
 // gpu is an open GL device.
@@ -161,16 +159,3 @@ func (r *rebuilder) discard(device gpu) {
 
 // close closes the device in use.
 func (r *rebuilder) close() error { return r.device.Close() }
-
-// heapLost adds to a done record the slots that did not run because the device's
-// memory is gone. They count as faulted; one fault stands for all of them, with
-// the number of slots that did run as its index, since which those are is not
-// known of slots between two fences.
-func heapLost(d *telemetry.Done, b *megakernel.BatchResult) {
-	if !errors.Is(b.Err, megakernel.ErrHeapLost) || b.Dropped == 0 {
-		return
-	}
-	lost := telemetry.Fault{Index: d.Executed + d.Faulted, Code: uint32(ring.FaultHeapLost)}
-	d.Faults = append([]telemetry.Fault{lost}, d.Faults[:min(len(d.Faults), telemetry.MaxFaults-1)]...)
-	d.Faulted += b.Dropped
-}

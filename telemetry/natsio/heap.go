@@ -20,6 +20,9 @@ type Heap interface {
 	Read(queue string, offset uint32, words []uint32) error
 	// Write stores words. A queue's first write may create its window.
 	Write(queue string, offset uint32, words []uint32) error
+	// Epoch names what the windows hold; it is another, greater one after that
+	// was lost. Not 0. Unlike the others it does not block.
+	Epoch() uint64
 }
 
 // What waits for the heap is bounded. Above it the newest requests are
@@ -104,10 +107,14 @@ func (s *HeapService) handle(m *nats.Msg) {
 		s.refuse(m.Reply, codeBadRequest, err)
 		return
 	}
+	// Taken before the transfer, so that it is not that of a heap which has
+	// taken the place of the one written to.
+	epoch := s.heap.Epoch()
 	if code, err := s.transfer(queue, &s.record.Heap); err != nil {
 		s.refuse(m.Reply, code, err)
 		return
 	}
+	s.record.Heap.Epoch = epoch
 	s.served.Add(1)
 	// A reply subject carries one record, the first of its own sequence.
 	h := s.conn.newHeader(1)

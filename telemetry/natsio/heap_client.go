@@ -18,6 +18,9 @@ var (
 	ErrNoWindow = errors.New("natsio: the queue has no window yet")
 	// ErrOutsideWindow says that a transfer leaves the queue's window.
 	ErrOutsideWindow = errors.New("natsio: outside the queue's window")
+	// ErrHeapChanged says that the worker's heap was lost between two requests
+	// of one transfer; doing it again makes it whole.
+	ErrHeapChanged = errors.New("natsio: the worker's heap was lost meanwhile")
 )
 
 // Codes of answers that refuse a transfer, beside those of snapshots.
@@ -31,19 +34,26 @@ const (
 const wordBytes = 4
 
 // Upload stores words in a queue's window on its worker, from a word offset
-// on, and returns when they are there: work submitted after it finds them. It
+// on, and returns when they are there: work submitted after it finds them, and
+// work that names the epoch it returns does so or is dropped. It
 // sends as many requests as the size of one demands; after an error some of
 // them may have been carried out, and doing it again is safe. The error wraps
-// ErrNoRuntime if no worker of that name owns a device, ErrOutsideWindow, or ctx's error.
-func (c *Conn) Upload(ctx context.Context, worker, queue string, offset uint32, words []uint32) error {
+// ErrNoRuntime if no worker of that name owns a device, ErrOutsideWindow,
+// ErrHeapChanged, or ctx's error. Without words it does nothing, and the epoch is 0.
+func (c *Conn) Upload(ctx context.Context, worker, queue string, offset uint32, words []uint32) (epoch uint64, err error) {
 	for part := range slices.Chunk(words, telemetry.MaxHeapWords) {
 		request := telemetry.Heap{Op: telemetry.HeapWrite, Offset: offset, Data: telemetry.AppendBytes(nil, part)}
-		if _, err := c.transfer(ctx, worker, queue, &request, len(part)); err != nil {
-			return err
+		answer, err := c.transfer(ctx, worker, queue, &request, len(part))
+		if err != nil {
+			return 0, err
 		}
+		if epoch != 0 && answer.Epoch != epoch {
+			return 0, fmt.Errorf("natsio: heap of %s.%s: epoch %d has become %d: %w", worker, queue, epoch, answer.Epoch, ErrHeapChanged)
+		}
+		epoch = answer.Epoch
 		offset += uint32(len(part))
 	}
-	return nil
+	return epoch, nil
 }
 
 // Download fetches words of a queue's window from a word offset on; see Upload.

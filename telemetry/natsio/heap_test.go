@@ -1,6 +1,7 @@
 package natsio
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,10 +18,12 @@ type windows struct {
 	size   uint32
 	queues map[string][]uint32
 	broken error
+	lossy  bool // every write is followed by a loss
+	epoch  uint64
 }
 
 func newWindows(size uint32) *windows {
-	return &windows{size: size, queues: make(map[string][]uint32)}
+	return &windows{size: size, queues: make(map[string][]uint32), epoch: 41}
 }
 
 func (w *windows) at(queue string, offset uint32, n int) ([]uint32, error) {
@@ -39,8 +42,13 @@ func (w *windows) Write(queue string, offset uint32, words []uint32) error {
 	}
 	to, err := w.at(queue, offset, len(words))
 	copy(to, words)
+	if w.lossy {
+		w.epoch++
+	}
 	return err
 }
+
+func (w *windows) Epoch() uint64 { return w.epoch }
 
 func (w *windows) Read(queue string, offset uint32, words []uint32) error {
 	if w.queues[queue] == nil {
@@ -48,6 +56,12 @@ func (w *windows) Read(queue string, offset uint32, words []uint32) error {
 	}
 	from, err := w.at(queue, offset, len(words))
 	copy(words, from)
+	return err
+}
+
+// upload is Upload for those who do not ask for the epoch.
+func upload(ctx context.Context, c *Conn, worker, queue string, offset uint32, words []uint32) error {
+	_, err := c.Upload(ctx, worker, queue, offset, words)
 	return err
 }
 
@@ -71,8 +85,8 @@ func TestWordsComeBackFromTheWindowTheyWentTo(t *testing.T) {
 	for i := range words {
 		words[i] = uint32(i) * 2_654_435_761
 	}
-	must(t, c.Upload(ctx, "gpu0", "a", 7, words))
-	must(t, c.Upload(ctx, "gpu0", "b", 0, []uint32{1}))
+	must(t, upload(ctx, c, "gpu0", "a", 7, words))
+	must(t, upload(ctx, c, "gpu0", "b", 0, []uint32{1}))
 	got := make([]uint32, len(words))
 	must(t, c.Download(ctx, "gpu0", "a", 7, got))
 	if !slices.Equal(got, words) {
@@ -85,30 +99,47 @@ func TestWordsComeBackFromTheWindowTheyWentTo(t *testing.T) {
 		t.Errorf("stats %+v", stats)
 	}
 	must(t, s.Stop(ctx))
-	if err := c.Upload(ctx, "gpu0", "a", 0, words[:1]); !errors.Is(err, ErrNoRuntime) {
+	if err := upload(ctx, c, "gpu0", "a", 0, words[:1]); !errors.Is(err, ErrNoRuntime) {
 		t.Errorf("after the stop: %v, want ErrNoRuntime", err)
 	}
+}
+
+func TestUploadNamesTheEpochOfTheHeapThatHasAllOfIt(t *testing.T) {
+	heap, s, c := serveHeap(t, 2*telemetry.MaxHeapWords)
+	ctx := testContext(t)
+	words := make([]uint32, telemetry.MaxHeapWords+1) // two requests
+	if epoch, err := c.Upload(ctx, "gpu0", "a", 0, words); err != nil || epoch != 41 {
+		t.Errorf("epoch %d, %v", epoch, err)
+	}
+	heap.lossy = true
+	if epoch, err := c.Upload(ctx, "gpu0", "a", 0, words[:1]); err != nil || epoch != 41 {
+		t.Errorf("a heap lost after the write: epoch %d, %v", epoch, err)
+	}
+	if epoch, err := c.Upload(ctx, "gpu0", "a", 0, words); !errors.Is(err, ErrHeapChanged) || epoch != 0 {
+		t.Errorf("a heap lost between two writes: epoch %d, %v", epoch, err)
+	}
+	must(t, s.Stop(ctx))
 }
 
 func TestTransfersThatCannotBeAreRefusedWithAReason(t *testing.T) {
 	heap, s, c := serveHeap(t, 100)
 	ctx := testContext(t)
-	must(t, c.Upload(ctx, "gpu0", "a", 0, []uint32{5}))
+	must(t, upload(ctx, c, "gpu0", "a", 0, []uint32{5}))
 	one := make([]uint32, 1)
 	for name, c := range map[string]struct{ err, want error }{
-		"write beyond":   {c.Upload(ctx, "gpu0", "a", 100, one), ErrOutsideWindow},
+		"write beyond":   {upload(ctx, c, "gpu0", "a", 100, one), ErrOutsideWindow},
 		"read beyond":    {c.Download(ctx, "gpu0", "a", 99, make([]uint32, 2)), ErrOutsideWindow},
-		"address wraps":  {c.Upload(ctx, "gpu0", "a", 1<<32-1, make([]uint32, 2)), ErrOutsideWindow},
+		"address wraps":  {upload(ctx, c, "gpu0", "a", 1<<32-1, make([]uint32, 2)), ErrOutsideWindow},
 		"no window":      {c.Download(ctx, "gpu0", "other", 0, one), ErrNoWindow},
-		"no such worker": {c.Upload(ctx, "gpu1", "a", 0, one), ErrNoRuntime},
-		"bad queue":      {c.Upload(ctx, "gpu0", "a.b", 0, one), ErrBadName},
+		"no such worker": {upload(ctx, c, "gpu1", "a", 0, one), ErrNoRuntime},
+		"bad queue":      {upload(ctx, c, "gpu0", "a.b", 0, one), ErrBadName},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)
 		}
 	}
 	heap.broken = errors.New("device is away")
-	if err := c.Upload(ctx, "gpu0", "a", 0, one); err == nil || !strings.Contains(err.Error(), "code 503: device is away") {
+	if err := upload(ctx, c, "gpu0", "a", 0, one); err == nil || !strings.Contains(err.Error(), "code 503: device is away") {
 		t.Errorf("got %v", err)
 	}
 	if got := heap.queues["a"][:2]; !slices.Equal(got, []uint32{5, 0}) {
@@ -121,7 +152,7 @@ func TestTransfersThatCannotBeAreRefusedWithAReason(t *testing.T) {
 
 func TestHostileHeapRequestsAreAnsweredAndChangeNothing(t *testing.T) {
 	heap, _, c := serveHeap(t, 100)
-	must(t, c.Upload(testContext(t), "gpu0", "a", 0, []uint32{5}))
+	must(t, upload(testContext(t), c, "gpu0", "a", 0, []uint32{5}))
 	h := telemetry.Header{Incarnation: 1, Seq: 1}
 	request := func(b telemetry.Heap) []byte { return telemetry.AppendHeap(nil, telemetry.FormArray, &h, &b) }
 	word := []byte{1, 2, 3, 4}

@@ -19,13 +19,15 @@ export const kinds = {
     "unexplored_edges", "resident_device_bytes", "device_memory_budget_bytes", "memory_pressure_bps"),
   worker: kind(5,
     "max_workgroup_size_x", "max_compute_workgroups_per_dimension", "max_compute_invocations_per_workgroup",
-    "subgroup_size", "vendor", "renderer", "driver", "device_uuid", "device_memory_budget_bytes", "capabilities"),
+    "subgroup_size", "vendor", "renderer", "driver", "device_uuid", "device_memory_budget_bytes", "capabilities",
+    "opcodes"),
   recommendation: kind(6,
     "decision", "answered_incarnation", "answered_seq", "answered_sent_ns", "error", "workgroup_size_x", "groups",
     "claim_chunk", "batch_depth", "launch_mode", "slot_count", "dispatch_grid", "worker_groups", "hit_capacity",
     "pressure", "execution_mode", "topology", "promote_hot_opcodes", "promote_hot_windows", "age_priority_work",
     "estimated_peak_bytes", "device_memory_budget_bytes", "queue_len", "frontier_density_bps",
-    "memory_pressure_bps", "switch_held", "changed", "heartbeat", "committed_on_publish", "valid_for_ms", "reasons"),
+    "memory_pressure_bps", "switch_held", "changed", "heartbeat", "committed_on_publish", "valid_for_ms", "reasons",
+    "hit_capacity_reduced"),
   rejected: kind(9, "subject", "reason", "detail", "bytes", "suppressed"),
 };
 
