@@ -87,6 +87,10 @@ type job struct {
 	launches int
 	nanos    uint64 // time of the dispatches
 	faulted  int
+	adjusted string // how and why the first launch that had to be was another than asked for
+
+	prints      []megakernel.Print
+	overwritten uint32 // prints that are not among them
 }
 
 // slotGroup is the slots of one --slots flag.
@@ -152,6 +156,10 @@ func (j *job) run(ctx context.Context, e *megakernel.Engine) error {
 			return err
 		}
 	}
+	var err error
+	if j.prints, j.overwritten, err = e.Prints(); err != nil {
+		return err
+	}
 	j.after = make([]uint32, len(j.before))
 	return e.Read(execQueue, 0, j.after)
 }
@@ -194,6 +202,9 @@ func (j *job) drain(ctx context.Context, e *megakernel.Engine, g *slotGroup, fir
 			return err
 		}
 		j.nanos += report.ElapsedNs
+		if report.NotApplied != "" && j.adjusted == "" {
+			j.adjusted = fmt.Sprintf("%s instead of %s: %s", report.Applied, j.geometry, report.NotApplied)
+		}
 		idle++
 		if report.Executed+report.Faulted > 0 {
 			idle = 0

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -14,13 +15,23 @@ import (
 // shownFaults is how many faulted slots of a group are listed.
 const shownFaults = 5
 
-// summary says what ran, and which slots faulted and why.
+// summary says what ran, what slots printed, and which faulted and why.
 func (j *job) summary(out io.Writer, renderer string) {
 	var opcodes []string
 	for i := range j.groups {
 		opcodes = append(opcodes, fmt.Sprintf("%s ×%d", j.groups[i].opcode, len(j.groups[i].slots)))
 	}
 	fmt.Fprintf(out, "%s: %d launches, %v on %s\n", strings.Join(opcodes, ", "), j.launches, time.Duration(j.nanos), renderer)
+	if j.adjusted != "" {
+		fmt.Fprintf(out, "geometry: %s\n", j.adjusted)
+	}
+	slices.SortFunc(j.prints, func(a, b megakernel.Print) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	for _, p := range j.prints {
+		fmt.Fprintf(out, "print: slot %d: %d\n", p.Sequence, p.Args)
+	}
+	if j.overwritten > 0 {
+		fmt.Fprintf(out, "and %d prints more, of which the log keeps none\n", j.overwritten)
+	}
 	for i := range j.groups {
 		g := &j.groups[i]
 		slices.SortFunc(g.faults, func(a, b megakernel.SlotFault) int { return int(a.Index) - int(b.Index) })

@@ -142,6 +142,20 @@ func TestAFaultOfASlotIsReportedAndFailsTheCommand(t *testing.T) {
 	}
 }
 
+func TestExecShowsWhatSlotsPrintAndWhyAGeometryIsAnother(t *testing.T) {
+	requireGL(t)
+	got := ringmaster(t, t.Context(), "", "exec", "--geometry", "0x1x1", "--slots", "nop x3", "--slots", "print a0=7 a1=8 a2=9 a3=10")
+	if got.code != 0 || !strings.Contains(got.err, "print: slot 3: [7 8 9 10]\n") {
+		t.Errorf("exit code %d, %s", got.code, got.err)
+	}
+	if !strings.Contains(got.err, "geometry: ") || !strings.Contains(got.err, " instead of 0x1x1: ") {
+		t.Errorf("nothing is said of the geometry: %s", got.err)
+	}
+	if got = ringmaster(t, t.Context(), "", "exec", "--slots", "print x5000"); got.code != 0 || !strings.Contains(got.err, "904 prints more") {
+		t.Errorf("exit code %d, %.200s", got.code, got.err)
+	}
+}
+
 // opcodeDir is a directory with one opcode whose body only a compiler can refuse.
 func opcodeDir(t *testing.T, body string) string {
 	t.Helper()
