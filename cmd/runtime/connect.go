@@ -46,12 +46,13 @@ func (f *natsFlags) dial(ctx context.Context, name string, log *slog.Logger) (*n
 	if err != nil {
 		return nil, err
 	}
+	begin := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
 	if err := conn.WaitState(ctx, natsio.StateConnected); err != nil {
 		conn.Close()
 		if f.given() {
-			return nil, fmt.Errorf("no NATS server answers within %v; `ringmaster doctor` with the same flags says why", dialPatience)
+			return nil, fmt.Errorf("no NATS server answers within %v; `ringmaster doctor` with the same flags says why", time.Since(begin).Round(time.Second))
 		}
 		return nil, fmt.Errorf("no NATS server answers at %s; start `ringmaster run`, or name a server with --nats or --context", defaultServer)
 	}
