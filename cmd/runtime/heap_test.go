@@ -5,8 +5,10 @@ package main
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,8 +27,12 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	to := []string{"--nats", s.url, "--worker", "w1", "--queue", "words"}
-	if up := ringmaster(t, t.Context(), "", append([]string{"heap", "upload", "0:" + file}, to...)...); up.code != 0 || !strings.Contains(up.err, "254 words are at 0") {
+	up := ringmaster(t, t.Context(), "", append([]string{"heap", "upload", "0:" + file}, to...)...)
+	var epoch uint64
+	if _, said, ok := strings.Cut(up.err, "254 words are at 0 of queue words, epoch "); up.code != 0 || !ok {
 		t.Fatalf("upload: exit code %d, %s", up.code, up.err)
+	} else if _, err := fmt.Sscan(said, &epoch); err != nil || epoch == 0 {
+		t.Fatalf("upload: epoch %q, %v", said, err)
 	}
 
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -40,10 +46,12 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 	if _, err := conn.SubscribeDone("w1", "words", func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { finished <- *d }); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.Flush(ctx); err != nil {
+	launches := make(chan telemetry.Launch, 100)
+	if _, err := conn.SubscribeLaunches("w1", "words", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) { launches <- *l }); err != nil {
 		t.Fatal(err)
 	}
-	work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: "count"}
+	announced := overhear(t, s.url, "ringmaster.v1.worker.w1")
+	work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots | telemetry.HasEpoch, Batch: "count", Epoch: epoch}
 	for at := 0; at < len(text); at += 100 {
 		slot := telemetry.Slot{Opcode: 16, Priority: priorityNormal, NArgs: 3}
 		slot.Args = [telemetry.MaxSlotArgs]uint32{uint32(at), uint32(min(100, len(text)-at)), table}
@@ -51,17 +59,47 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 	}
 	work.Slots = append(work.Slots, telemetry.Slot{Opcode: 16, Priority: priorityNormal, NArgs: 3,
 		Args: [telemetry.MaxSlotArgs]uint32{0, 1, 1 << 20}}) // the table lies outside
-	header := telemetry.Header{Incarnation: telemetry.NewIncarnation(), Seq: 1}
-	if _, err := conn.PublishWork(ctx, "w1", "words", header, &work, telemetry.FormMap); err != nil {
+	if err := conn.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
+	header := telemetry.Header{Incarnation: telemetry.NewIncarnation()}
+	done := func() telemetry.Done {
+		t.Helper()
+		header.Seq++
+		if _, err := conn.PublishWork(ctx, "w1", "words", header, &work, telemetry.FormMap); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case d := <-finished:
+			return d
+		case <-ctx.Done():
+			t.Fatal("no done record")
+		}
+		panic("not reached")
+	}
+	if d := done(); int(d.Executed) != len(work.Slots)-1 || d.Faulted != 1 || d.Dropped != 0 || d.Error != "" {
+		t.Errorf("done: %+v", d)
+	}
 	select {
-	case d := <-finished:
-		if int(d.Executed) != len(work.Slots)-1 || d.Faulted != 1 {
-			t.Errorf("done: %+v", d)
+	case l := <-launches:
+		if want := telemetry.HasMode | telemetry.HasKernel; !l.Has.Has(want) || l.Mode != telemetry.ModeWave || !strings.HasPrefix(l.Kernel, "interpreter-") {
+			t.Errorf("launch: mode %v, kernel %q", l.Mode, l.Kernel)
 		}
 	case <-ctx.Done():
-		t.Fatal("no done record")
+		t.Fatal("no launch report")
+	}
+	work.Batch, work.Epoch = "stale", epoch-1
+	if d := done(); d.Batch != "stale" || d.Executed+d.Faulted != 0 || int(d.Dropped) != len(work.Slots) || d.Error != "heap lost" {
+		t.Errorf("done: %+v", d)
+	}
+	var decoder telemetry.Decoder
+	var worker telemetry.Record
+	decoder.Reset(announced())
+	if err := decoder.Next(&worker); err != nil {
+		t.Fatal(err)
+	}
+	if want := []telemetry.Opcode{{ID: 16, Name: "histogram"}, {ID: 17, Name: "dfa"}, {ID: 18, Name: "saxpy"}}; !slices.Equal(worker.Worker.Opcodes, want) {
+		t.Errorf("announced opcodes %v, want %v", worker.Worker.Opcodes, want)
 	}
 
 	down := ringmaster(t, t.Context(), "", append([]string{"heap", "download", "4096:256:bytes"}, to...)...)

@@ -1,0 +1,83 @@
+//go:build cgo
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"ringmaster/actors"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/faultgl"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+func TestSlotsThatDoNotRunAreDroppedForAReason(t *testing.T) {
+	for err, want := range map[error]string{
+		nil:                    "",
+		megakernel.ErrHeapLost: "heap lost", megakernel.ErrCanceled: "canceled", megakernel.ErrDeadline: "deadline",
+		faultgl.Loss{Kind: faultgl.Guilty}: "device lost", errors.New("else"): "else",
+	} {
+		dropped := uint32(5)
+		if err == nil {
+			dropped = 0
+		} else {
+			err = fmt.Errorf("batch: %w", err)
+			want = map[bool]string{true: "batch: else", false: want}[want == "else"]
+		}
+		d := doneRecord(&megakernel.BatchResult{ID: "b", Executed: 3, Faulted: 1, Dropped: dropped, Err: err})
+		if d.Executed != 3 || d.Faulted != 1 || len(d.Faults) != 0 || d.Dropped != dropped || d.Error != want {
+			t.Errorf("%v: %+v", err, d)
+		}
+	}
+}
+
+func TestBatchOverItsDeadlineRunsNoSlot(t *testing.T) {
+	e, err := newEngine(newFaultyGPU(t), nil, nil, megakernel.ModeWave, rebuilder{log: slog.New(slog.DiscardHandler)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit := func(batch string, has telemetry.Presence, ms uint32) {
+		t.Helper()
+		w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots | has, Batch: batch, Slots: make([]telemetry.Slot, 30), DeadlineMs: ms}
+		if err := e.Submit("q", &w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit("late", telemetry.HasDeadlineMs, 1)
+	submit("in time", telemetry.HasDeadlineMs, 1<<32-1)
+	submit("whenever", telemetry.HasDeadlineMs, 0)
+	submit("not asked", 0, 1)
+	<-time.After(2 * time.Millisecond) // by the clock that the engine reads
+	r := e.launch(actors.Order{Launch: 1, Queue: "q", Plan: policy.Recommendation{WorkgroupSizeX: 32, DispatchGrid: [3]uint32{1, 1, 1}, ClaimChunk: 64}})
+	if r.Launch.Status != telemetry.LaunchOK || len(r.Done) != 4 || r.Pending != 0 {
+		t.Fatalf("%+v", r)
+	}
+	for _, d := range r.Done {
+		if late := d.Batch == "late"; late != (d.Error == "deadline") || late != (d.Dropped == 30) || late != (d.Executed == 0) {
+			t.Errorf("%+v", d)
+		}
+	}
+	if err := e.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLaunchReportNamesModeAndKernelOfWhatRan(t *testing.T) {
+	for mode, want := range map[megakernel.LaunchMode]struct {
+		mode   telemetry.LaunchMode
+		kernel megakernel.KernelKind
+	}{megakernel.ModeWave: {telemetry.ModeWave, megakernel.Interpreter}, megakernel.ModeLease: {telemetry.ModeLease, megakernel.Lease}} {
+		r := launchRecord(&megakernel.Report{TimeSource: megakernel.TimeFinish, Leased: mode == megakernel.ModeLease, Kernel: megakernel.Kernel{Kind: want.kernel, Width: 64}})
+		if !r.Has.Has(telemetry.HasMode|telemetry.HasKernel) || r.Mode != want.mode || r.Kernel != want.kernel.String()+"-64" {
+			t.Errorf("%v: mode %v, kernel %q", mode, r.Mode, r.Kernel)
+		}
+	}
+	if r := launchRecord(&megakernel.Report{}); r.Has.Has(telemetry.HasMode) || r.Has.Has(telemetry.HasKernel) {
+		t.Errorf("nothing ran: mode %v, kernel %q", r.Mode, r.Kernel)
+	}
+}
