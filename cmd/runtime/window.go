@@ -124,7 +124,7 @@ func (v *ringView) paint(now time.Time) {
 	y += lineHeight + 6
 	v.legend(y)
 	y += lineHeight + 6
-	v.text(10, y, dimColour, fmt.Sprintf("%-16s %-18s %-20s %-12s %10s %10s %9s %9s", "queue", "topology", "width x groups/chunk", "kernel", "slots/s", "executed", "faulted", "launches"))
+	v.text(10, y, dimColour, fmt.Sprintf("%-16s %-18s %-20s %-12s %10s %10s %9s %9s", "queue", "topology", "width x groups/chunk", "mode", "slots/s", "executed", "faulted", "launches"))
 	for i, row := range v.shown(rows, stats.Queues) {
 		if i == maxWindowRows {
 			break
