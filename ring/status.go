@@ -61,7 +61,6 @@ const (
 	FaultBadPacked               // a packed slot whose parts do not fit or may not be packed
 	FaultGaveUp                  // what the slot waited for did not happen within its attempts
 	FaultTooManySteps            // an operator's opcode ran past the steps it declares
-	FaultHeapLost                // the device was reset, and the memory that the batch may depend on is gone; raised by the host
 	faults
 	FaultUser FaultCode = 256
 )
@@ -71,7 +70,7 @@ const UserFaults = uint32(StatusFaultMask) - uint32(FaultUser) + 1
 
 var faultNames = [faults]string{
 	"none", "unknown opcode", "address outside window", "copy too long", "bad fault code", "foreign tenant",
-	"bad operand", "malformed packed slot", "gave up waiting", "too many steps", "heap lost",
+	"bad operand", "malformed packed slot", "gave up waiting", "too many steps",
 }
 
 func (f FaultCode) String() string {

@@ -34,7 +34,6 @@ const uint FAULT_BAD_OPERAND = 6u;
 const uint FAULT_MALFORMED_PACKED_SLOT = 7u;
 const uint FAULT_GAVE_UP_WAITING = 8u;
 const uint FAULT_TOO_MANY_STEPS = 9u;
-const uint FAULT_HEAP_LOST = 10u;
 const uint FAULT_USER = 256u;
 const uint USER_FAULTS = 3840u;
 
