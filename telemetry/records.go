@@ -161,7 +161,7 @@ type Launch struct {
 	Faulted      uint64 // slots that ended in a fault
 	Requeued     uint64 // slots that were attempted and go round again, or were not reached
 	Hits         uint64
-	OpcodeCounts []uint32 // executions by opcode, index = opcode, at most 32
+	OpcodeCounts []uint32 // executions by opcode, index = opcode, at most 64
 	Fingerprint  []byte   // BLAKE3-256 of the kernel source, 0 or 32 bytes
 	Mode         LaunchMode
 	Kernel       string // name of the kernel that ran, at most 256 bytes
