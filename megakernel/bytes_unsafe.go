@@ -15,7 +15,7 @@ func littleEndian() bool {
 
 // bytesOf is the memory of s, for transfers to and from the device without a
 // copy. It is valid as long as s is.
-func bytesOf[T ~uint32 | ring.Slot | ring.Control](s []T) []byte {
+func bytesOf[T ~uint32 | ring.Slot | ring.Control | leaseRecord | leaseOutcome](s []T) []byte {
 	if len(s) == 0 {
 		return nil
 	}

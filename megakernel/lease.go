@@ -119,8 +119,8 @@ type Resident struct {
 	idle   uint32        // turns without a round after which a kernel ends
 
 	slots    []ring.Slot // what the driver copies from and to
-	statuses []ring.Status
-	results  []uint32
+	records  []leaseRecord
+	outcomes []leaseOutcome
 	head     []uint32
 
 	counters leaseCounters
@@ -152,8 +152,8 @@ func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
 		return nil, fmt.Errorf("megakernel: the driver has no persistently mapped buffers (GL_ARB_buffer_storage): %w", ErrNoLease)
 	}
 	l := &Resident{dev: dev, catalog: cfg.Catalog, shape: Kernel{Kind: Lease, Width: cfg.Width}, cfg: cfg,
-		slots: make([]ring.Slot, LeaseSlots), statuses: make([]ring.Status, LeaseSlots),
-		results: make([]uint32, LeaseSlots), head: make([]uint32, 5)}
+		slots: make([]ring.Slot, LeaseSlots), records: make([]leaseRecord, LeaseSlots),
+		outcomes: make([]leaseOutcome, LeaseSlots), head: make([]uint32, mailAgain-mailTenant+1)}
 	if err := l.allocate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLease, err)
 	}

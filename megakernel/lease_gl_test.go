@@ -170,8 +170,9 @@ var roundKinds = []struct {
 
 // TestLeaseEndsBeforeLoopsAreCutShort uses kernels up by each kind of round
 // and checks after every round that its loops ran to their ends. Then it gives
-// a kernel more turns than the lease would: where the device cuts it short, the
-// kernel must have counted more iterations than the lease allows.
+// a kernel more turns than the lease would: where the device cuts loops short,
+// the kernel must have counted more iterations than the lease allows; where it
+// does not, the kernel ends by its count or its time and every round is whole.
 func TestLeaseEndsBeforeLoopsAreCutShort(t *testing.T) {
 	dev := openDevice(t)
 	l, _ := openLease(t, dev, 1<<13, func(c *LeaseConfig) { c.Duration = MaxLeaseDuration })
@@ -185,6 +186,9 @@ func TestLeaseEndsBeforeLoopsAreCutShort(t *testing.T) {
 			wrong, spent := useUp(t, l, kind.fill, kind.n, 4*DefaultLoopBudget)
 			if l.support.Limited && (spent < DefaultLoopBudget || spent > 3*DefaultLoopBudget) {
 				t.Errorf("cut short after %d iterations by its own count", spent)
+			}
+			if !l.support.Limited && wrong {
+				t.Errorf("a round fell short within %d iterations, though the device has no limit", spent)
 			}
 			t.Logf("allowed %d iterations, took %d, wrong: %v", 4*DefaultLoopBudget, spent, wrong)
 		})

@@ -122,10 +122,8 @@ const fencePoll = 500 * time.Microsecond
 // dispatch runs a kernel and waits for its end. Called on the device's thread.
 func (l *Resident) dispatch(k *resident, limits leaseLimits) error {
 	dev, cfg := l.dev, &l.cfg
-	dev.BindStorage(ring.BindControl, l.mailbox, 0, mailWords*ring.WordBytes)
+	dev.BindStorage(ring.BindControl, l.mailbox, 0, mailSlotsAt)
 	dev.BindStorage(ring.BindSlots, l.mailbox, mailSlotsAt, LeaseSlots*ring.SlotBytes)
-	dev.BindStorage(ring.BindStatus, l.mailbox, mailStatusesAt, LeaseSlots*ring.WordBytes)
-	dev.BindStorage(ring.BindResults, l.mailbox, mailResultsAt, LeaseSlots*ring.WordBytes)
 	dev.BindStorage(ring.BindHeap, cfg.Heap, 0, cfg.HeapBytes)
 	dev.BindStorage(ring.BindPrint, cfg.Print, 0, cfg.PrintBytes)
 	for i, value := range []uint32{k.number, k.answered, limits.turns, limits.round, limits.idle} {
@@ -186,8 +184,12 @@ func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, r
 		return l.broken
 	}
 	tail := nextTail(l.tail, len(slots))
+	if tail < l.tail {
+		// Round numbers begin anew: no record may look like one of those to come.
+		l.dev.StoreMapped(l.mailbox, mailRecordsAt, make([]byte, LeaseSlots*leaseRecordBytes))
+	}
 	l.tail = tail
-	l.put(w, slots, statuses, steps, cost)
+	l.put(w, tail, slots, statuses, steps, cost)
 	l.dev.StoreWord(l.mailbox, mailTail*ring.WordBytes, tail)
 	for {
 		if l.kernel == nil {
@@ -218,23 +220,36 @@ func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, r
 
 // put writes a round into the mailbox, all but its tail. What the driver reads
 // is allocated apart from anything that holds Go pointers, as cgo demands.
-func (l *Resident) put(w Window, slots []ring.Slot, statuses []ring.Status, steps, cost uint32) {
+func (l *Resident) put(w Window, tail uint32, slots []ring.Slot, statuses []ring.Status, steps, cost uint32) {
 	n := len(slots)
-	copy(l.slots[:n], slots)
-	copy(l.statuses[:n], statuses)
-	copy(l.head[:], []uint32{w.Tenant, w.Base, w.Length, steps, cost})
-	l.dev.StoreMapped(l.mailbox, mailSlotsAt, bytesOf(l.slots[:n]))
-	l.dev.StoreMapped(l.mailbox, mailStatusesAt, bytesOf(l.statuses[:n]))
+	whole := false
+	for i := range slots {
+		s := &slots[i]
+		l.records[i] = leaseRecord{tail: tail, opcode: s.Opcode, tenant: s.Tenant, status: statuses[i], args: [3]uint32(s.Args[:3]), again: tail}
+		whole = whole || readsSlot(s.Opcode)
+	}
+	if whole {
+		copy(l.slots[:n], slots)
+		l.dev.StoreMapped(l.mailbox, mailSlotsAt, bytesOf(l.slots[:n]))
+	}
+	l.dev.StoreMapped(l.mailbox, mailRecordsAt, bytesOf(l.records[:n]))
+	copy(l.head, []uint32{w.Tenant, w.Base, w.Length, steps, cost, tail})
 	l.dev.StoreMapped(l.mailbox, mailTenant*ring.WordBytes, bytesOf(l.head))
+}
+
+// readsSlot reports whether a kernel reads more of a slot of an opcode than
+// its record.
+func readsSlot(opcode uint32) bool {
+	return Opcode(opcode) == OpPrint || Opcode(opcode) == OpPacked || opcode >= uint32(firstUser)
 }
 
 // collect reads what an answered round left in the mailbox.
 func (l *Resident) collect(statuses []ring.Status, results []uint32) {
-	n := len(statuses)
-	l.dev.LoadMapped(l.mailbox, mailStatusesAt, bytesOf(l.statuses[:n]))
-	l.dev.LoadMapped(l.mailbox, mailResultsAt, bytesOf(l.results[:n]))
-	copy(statuses, l.statuses[:n])
-	copy(results, l.results[:n])
+	outcomes := l.outcomes[:len(statuses)]
+	l.dev.LoadMapped(l.mailbox, mailOutcomesAt, bytesOf(outcomes))
+	for i := range outcomes {
+		statuses[i], results[i] = outcomes[i].status, outcomes[i].result
+	}
 }
 
 // How often a producer looks for its answer before it lets others run, and

@@ -25,17 +25,19 @@ func leaseWidthFor(dev Device) uint32 {
 	return leaseWidth
 }
 
-// Words of the mailbox. The host writes those before mailDone, the kernel the
-// others; the two kinds are in different cache lines. Below them are the
-// round's slots, status words and result words, bound as the ring's are.
+// Words of the mailbox. The host writes those before mailDone, the call, and the
+// kernel the others; the two kinds are in different cache lines. Behind them are
+// an outcome and a record for each slot of the round, and whole slots, bound as
+// the ring's are, for opcodes that take more operands than a record has.
 const (
 	mailTail   = 0  // rings: the round's number and how many slots it has
 	mailStop   = 1  // the number of the kernel that is to end
-	mailTenant = 4  // the round's tenant and its window
-	mailBase   = 5  //
-	mailLength = 6  //
-	mailSteps  = 7  // most loop steps of a slot of the round
-	mailCost   = 8  // most loop iterations of the round
+	mailTenant = 2  // the round's tenant and its window
+	mailBase   = 3  //
+	mailLength = 4  //
+	mailSteps  = 5  // most loop steps of a slot of the round
+	mailCost   = 6  // most loop iterations of the round
+	mailAgain  = 7  // the tail, before it rings
 	mailDone   = 32 // the tail that was answered last
 	mailBegun  = 33 // the tail that was begun last
 	mailEnded  = 34 // the number of the kernel that ended last
@@ -45,23 +47,43 @@ const (
 	mailWords  = 64
 )
 
-// mailNames are the words' names in the shader.
+// mailNames are the names in the shader of the words that the kernel writes,
+// which it counts from mailDone.
 var mailNames = [...]struct {
 	name string
 	word int
 }{
-	{"TAIL", mailTail}, {"STOP", mailStop}, {"TENANT", mailTenant}, {"BASE", mailBase}, {"LENGTH", mailLength},
-	{"STEPS", mailSteps}, {"COST", mailCost}, {"DONE", mailDone}, {"BEGUN", mailBegun}, {"ENDED", mailEnded},
+	{"DONE", mailDone}, {"BEGUN", mailBegun}, {"ENDED", mailEnded},
 	{"CAUSE", mailCause}, {"SPENT", mailSpent}, {"ROUNDS", mailRounds},
 }
 
-// Byte offsets of the parts of the mailbox buffer. They are multiples of 256,
-// which every device takes as the begin of a storage block.
+// leaseRecord is what a kernel reads of a slot before it knows that there is a
+// round: one sector of the device's memory. Hardware reads it together with the
+// tail, because a read of host memory takes longer than the slot does. It may
+// then be older than the tail. So each half says which round it belongs to, and
+// a kernel that finds another round's reads the record again.
+type leaseRecord struct {
+	tail, opcode, tenant uint32
+	status               ring.Status
+	args                 [3]uint32
+	again                uint32 // the tail
+}
+
+// leaseOutcome is what a kernel writes of a slot.
+type leaseOutcome struct {
+	status ring.Status
+	result uint32
+}
+
+// Byte sizes and offsets of the parts of the mailbox buffer. Slots are at a multiple of
+// 256, which every device takes as the begin of a storage block.
 const (
-	mailSlotsAt    = mailWords * ring.WordBytes
-	mailStatusesAt = mailSlotsAt + LeaseSlots*ring.SlotBytes
-	mailResultsAt  = mailStatusesAt + LeaseSlots*ring.WordBytes
-	mailBytes      = mailResultsAt + LeaseSlots*ring.WordBytes
+	leaseRecordBytes  = 32
+	leaseOutcomeBytes = 8
+	mailOutcomesAt    = mailWords * ring.WordBytes
+	mailRecordsAt     = mailOutcomesAt + LeaseSlots*leaseOutcomeBytes
+	mailSlotsAt       = mailRecordsAt + LeaseSlots*leaseRecordBytes
+	mailBytes         = mailSlotsAt + LeaseSlots*ring.SlotBytes
 )
 
 // A tail is a round number, which wraps and is never 0, and a count of slots.
@@ -99,7 +121,7 @@ func (c *Catalog) leaseSource(width uint32) string {
 	s.WriteString("#version 430 core\n")
 	s.define("WIDTH", width)
 	prelude := ring.Prelude()
-	for _, block := range []string{"SlotBlock", "StatusBlock", "ResultBlock", "HeapBlock", "PrintBlock"} {
+	for _, block := range []string{"SlotBlock", "HeapBlock", "PrintBlock"} {
 		coherent := strings.Replace(prelude, "buffer "+block, "coherent buffer "+block, 1)
 		if coherent == prelude {
 			panic("megakernel: the ring's prelude has no block " + block)
@@ -109,9 +131,15 @@ func (c *Catalog) leaseSource(width uint32) string {
 	// The mailbox has the place of the control block, which a lease has no use for.
 	s.WriteString(prelude)
 	s.WriteString(opcodePrelude())
-	fmt.Fprintf(s, "layout(std430, binding = %d) coherent buffer MailboxBlock {\n    uint mailbox[];\n};\n", ring.BindControl)
+	fmt.Fprintf(s, "layout(std430, binding = %d) coherent volatile buffer MailboxBlock {\n", ring.BindControl)
+	fmt.Fprintf(s, "    uvec4 call[%d];\n    uvec4 gap[%d];\n", (mailAgain+1)/4, (mailDone-mailAgain-1)/4)
+	fmt.Fprintf(s, "    uint answer[%d];\n", mailWords-mailDone)
+	fmt.Fprintf(s, "    uvec2 outcomes[%d];\n    uvec4 records[%d];\n};\n", LeaseSlots, 2*LeaseSlots)
 	for _, m := range mailNames {
-		fmt.Fprintf(s, "const uint MAIL_%s = %du;\n", m.name, m.word)
+		fmt.Fprintf(s, "const uint MAIL_%s = %du;\n", m.name, m.word-mailDone)
+	}
+	if width != leaseWidthSoftware {
+		s.define("READ_AHEAD", 1)
 	}
 	for cause, name := range causeNames {
 		fmt.Fprintf(s, "const uint CAUSE_%s = %du;\n", name, cause)

@@ -185,12 +185,28 @@ func (d *modelDevice) round(n int, heap []uint32) {
 		Results: make([]uint32, LeaseSlots), Schedule: []ring.Entry{ring.NewEntry(0, n)},
 		Heap: heap, Print: make([]uint32, ring.PrintLogWords(1)),
 	}
+	var records [LeaseSlots]leaseRecord
+	copy(bytesOf(records[:n]), bytesOf(at(mailRecordsAt)[:n*leaseRecordBytes/ring.WordBytes]))
 	copy(bytesOf(image.Slots), bytesOf(at(mailSlotsAt)[:LeaseSlots*ring.SlotWords]))
-	copy(bytesOf(image.Statuses), bytesOf(at(mailStatusesAt)[:LeaseSlots]))
+	for i, r := range records[:n] {
+		if r.tail != d.mailbox[mailTail] || r.again != r.tail || d.mailbox[mailAgain] != r.tail {
+			d.broken.Store(true)
+		}
+		s := &image.Slots[i]
+		if !readsSlot(r.opcode) {
+			*s = ring.Slot{}
+		}
+		s.Opcode, s.Tenant = r.opcode, r.tenant
+		copy(s.Args[:], r.args[:])
+		image.Statuses[i] = r.status
+	}
 	head := d.mailbox
 	wave := Wave{Entries: 1, Chunk: LeaseSlots, ClaimBudget: 2, StepBudget: head[mailSteps],
 		Tenant: head[mailTenant], WindowBase: head[mailBase], WindowLength: head[mailLength]}
 	Interpret(image, wave, Geometry{Width: leaseWidth, Groups: 1, Chunk: LeaseSlots})
-	copy(bytesOf(at(mailStatusesAt)[:LeaseSlots]), bytesOf(image.Statuses))
-	copy(at(mailResultsAt)[:LeaseSlots], image.Results)
+	outcomes := make([]leaseOutcome, n)
+	for i := range outcomes {
+		outcomes[i] = leaseOutcome{image.Statuses[i], image.Results[i]}
+	}
+	copy(bytesOf(at(mailOutcomesAt)[:2*n]), bytesOf(outcomes))
 }

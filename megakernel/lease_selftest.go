@@ -79,7 +79,7 @@ func (l *Resident) calibrate(budget uint32) error {
 		if err != nil {
 			return err
 		}
-		s.Limited = spent != wanted
+		s.Limited = spent < wanted // the last turn, which says that it ends, counts too
 		if !s.Limited {
 			l.turns = wanted
 		}
