@@ -221,7 +221,7 @@ static void bench(const char *size, word n) {
     for (int lean = 0; lean < 2; lean++) {
         double best = 0;
         for (word width : {256u, 512u, 1024u}) {
-            for (word groups : {132u, 264u, 528u, 1056u}) {
+            for (word groups : {132u, 256u, 264u, 512u, 528u, 1056u}) {
                 for (word rows : {1u, 2u, 4u, 8u}) {
                     r.chunk = width * rows;
                     std::vector<float> times;

@@ -19,11 +19,11 @@ const (
 // hardwareGeometries are those among which the best ones for a large ring were
 // found. Groups times chunk of the last ones covers it, so they take no tickets.
 var hardwareGeometries = []megakernel.Geometry{
-	{Width: 256, Groups: 528, Chunk: 1024}, {Width: 256, Groups: 1056, Chunk: 1024}, {Width: 256, Groups: 1056, Chunk: 2048},
-	{Width: 512, Groups: 264, Chunk: 4096}, {Width: 512, Groups: 528, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 4096},
-	{Width: 1024, Groups: 132, Chunk: 4096}, {Width: 1024, Groups: 264, Chunk: 1024}, {Width: 1024, Groups: 264, Chunk: 4096},
-	{Width: 1024, Groups: 264, Chunk: 8192},
-	{Width: 256, Groups: 4096, Chunk: 1024}, {Width: 512, Groups: 2048, Chunk: 2048}, {Width: 1024, Groups: 1024, Chunk: 4096},
+	{Width: 256, Groups: 1056, Chunk: 2048},
+	{Width: 512, Groups: 512, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 1024}, {Width: 512, Groups: 528, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 4096},
+	{Width: 1024, Groups: 256, Chunk: 2048}, {Width: 1024, Groups: 256, Chunk: 4096},
+	{Width: 1024, Groups: 264, Chunk: 1024}, {Width: 1024, Groups: 264, Chunk: 2048}, {Width: 1024, Groups: 264, Chunk: 4096},
+	{Width: 512, Groups: 2048, Chunk: 2048}, {Width: 1024, Groups: 1024, Chunk: 4096},
 }
 
 // smallGeometries likewise, for a small ring.
