@@ -17,30 +17,37 @@ type Flat struct {
 // payload and for every one that has something to refuse; the caller goes on
 // with Check and Reset, as if Flat had not been called. The records are the
 // Decoder's and valid until it is used again; strings may be kept.
-func (d *Decoder) Flat(payload []byte, limits CheckLimits) ([]Flat, bool) {
+func (d *Decoder) Flat(payload []byte, limits CheckLimits) (records []Flat, ok bool) {
+	d.flats, ok = d.FlatInto(d.flats, payload, limits)
+	return d.flats, ok
+}
+
+// FlatInto is Flat into memory of the caller's, whose contents it overwrites.
+// It returns that memory, grown if need be, in any case.
+func (d *Decoder) FlatInto(records []Flat, payload []byte, limits CheckLimits) (_ []Flat, ok bool) {
+	records = records[:0]
 	if len(payload) == 0 || len(payload) > limits.MaxBytes || limits.MaxString < maxFixStr || limits.MaxDepth < 1 {
-		return nil, false
+		return records, false
 	}
 	if d.shapes == nil {
 		d.shapes = new(shapeTable)
 	}
-	records, items := d.flats[:0], 0
+	items := 0
 	for i := 0; i < len(payload); {
 		if len(records) == limits.MaxRecords {
-			return nil, false
+			return records, false
 		}
 		if len(records) == cap(records) {
 			records = slices.Grow(records, 1)
 		}
 		records = records[:len(records)+1]
-		d.flats = records
 		r := &records[len(records)-1]
 		n := 0
 		if i, n = d.quick(payload, i, r); i == 0 {
-			return nil, false
+			return records, false
 		}
 		if items += 1 + n; items > limits.MaxItems {
-			return nil, false
+			return records, false
 		}
 	}
 	return records, true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
@@ -11,9 +12,10 @@ import (
 	"ringmaster/telemetry"
 )
 
-// Sink takes what arrives. Its methods are called from one goroutine for each
-// of the three subjects, must not block, and copy what they keep of a record.
-// An error refuses the record and is reported to its sender.
+// Sink takes what arrives. For each of the three subjects its methods are
+// called one after the other, in the order of the messages. They must not block,
+// and copy what they keep of a record. An error refuses the record and is
+// reported to its sender.
 type Sink interface {
 	// Ingest takes a queue, graph, priority or launch record. reply, if not
 	// empty, is where the next recommendation for the queue should also go.
@@ -91,6 +93,8 @@ type Ingest struct {
 	cfg  IngestConfig
 	subs []*nats.Subscription
 
+	folder *folder // of the telemetry, nil if its subscription does everything itself
+
 	messages, records, refused, limited, snapshots atomic.Uint64
 }
 
@@ -103,17 +107,25 @@ func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
 	}
 	in := &Ingest{conn: c, sink: sink, cfg: cfg}
 	s := c.cfg.Subjects
-	for _, to := range []struct {
+	telemetry := newIntake(in, cfg.Telemetry)
+	if telemetry.hand != nil && runtime.GOMAXPROCS(0) >= foldersFrom {
+		in.folder = newFolder(in, telemetry.hand.flat)
+		telemetry.folder = in.folder
+	}
+	for i, to := range []struct {
 		subject string
 		handle  nats.MsgHandler
 	}{
-		{s.Telemetry("*", "*"), newIntake(in, cfg.Telemetry).take},
+		{s.Telemetry("*", "*"), telemetry.take},
 		{s.Worker("*"), newIntake(in, cfg.Announcements).take},
 		{s.Snapshot("*", "*"), in.snapshot},
 	} {
 		sub, err := c.nc.Subscribe(to.subject, to.handle)
 		if err == nil {
 			in.subs = append(in.subs, sub)
+			if i == 0 && in.folder != nil {
+				sub.SetClosedHandler(func(string) { in.folder.close() })
+			}
 			err = sub.SetPendingLimits(cfg.PendingMessages, cfg.PendingBytes)
 		}
 		if err != nil {
@@ -139,7 +151,15 @@ func (in *Ingest) Stop(ctx context.Context) error {
 			return fmt.Errorf("natsio: stop ingest: %w", err)
 		}
 	}
-	return nil
+	if in.folder == nil {
+		return nil
+	}
+	select {
+	case <-in.folder.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("natsio: stop ingest: %w", ctx.Err())
+	}
 }
 
 // drain waits until a subscription has handled what it has received. Without a

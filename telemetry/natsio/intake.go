@@ -22,21 +22,25 @@ type intake struct {
 	decoder  telemetry.Decoder
 	record   telemetry.Record
 
-	flat    FlatSink                   // nil if the sink is none
-	refused func(place int, why error) // refuseFlat, bound once
-	message *nats.Msg                  // in hand
-	worker  string                     // its sender
-	records []telemetry.Flat           // in it
+	hand   *decoded // nil if the sink takes no payloads as a whole
+	folder *folder  // nil where there is none
 }
 
 func newIntake(in *Ingest, limit RateLimit) *intake {
 	k := &intake{in: in, meter: newMeter(limit)}
-	k.flat, _ = in.sink.(FlatSink)
-	k.refused = k.refuseFlat
+	if flat, ok := in.sink.(FlatSink); ok {
+		k.hand = newDecoded(in, flat)
+	}
 	return k
 }
 
+// take handles a message of the subscription.
 func (k *intake) take(m *nats.Msg) {
+	k.handle(m)
+	k.folder.flush(m)
+}
+
+func (k *intake) handle(m *nats.Msg) {
 	k.in.messages.Add(1)
 	class, worker, queue, err := k.subjects.parse(k.in.conn.cfg.Subjects, m.Subject)
 	if err != nil {
@@ -50,14 +54,10 @@ func (k *intake) take(m *nats.Msg) {
 		k.refuse(m, worker, queue, ReasonRateLimited, errRateLimited)
 		return
 	}
-	if k.flat != nil && class == telemetry.SubjectTelemetry && m.Reply == "" {
-		if records, ok := k.decoder.Flat(m.Data, k.in.cfg.Limits); ok && nameQueues(queue, records) {
-			k.meter.charge(sender, len(records))
-			k.message, k.worker, k.records = m, worker, records
-			k.in.records.Add(uint64(k.flat.IngestFlat(worker, records, k.refused)))
-			return
-		}
+	if class == telemetry.SubjectTelemetry && m.Reply == "" && k.takeFlat(m, sender, worker, queue) {
+		return
 	}
+	k.folder.settle()
 	records, err := telemetry.Check(m.Data, k.in.cfg.Limits)
 	if err != nil {
 		k.refuse(m, worker, queue, telemetry.ReasonOf(err), err)
@@ -88,6 +88,32 @@ func (k *intake) take(m *nats.Msg) {
 		}
 		k.deliver(m, class, worker, queue, reply)
 	}
+}
+
+// takeFlat takes the records of a message together and reports whether they
+// allow that.
+func (k *intake) takeFlat(m *nats.Msg, sender *flow, worker, queue string) bool {
+	if k.hand == nil {
+		return false
+	}
+	beside := k.folder.next(m)
+	p := beside
+	if beside == nil {
+		p = k.hand
+	}
+	var ok bool
+	p.records, ok = k.decoder.FlatInto(p.records, m.Data, k.in.cfg.Limits)
+	if !ok || !nameQueues(queue, p.records) {
+		return false
+	}
+	k.meter.charge(sender, len(p.records))
+	p.message, p.worker = m, worker
+	if beside == nil {
+		p.fold()
+	} else {
+		k.folder.group.n++
+	}
+	return true
 }
 
 var (
@@ -160,11 +186,6 @@ func nameQueues(subject string, records []telemetry.Flat) bool {
 	return true
 }
 
-// refuseFlat refuses one of the records in hand.
-func (k *intake) refuseFlat(place int, why error) {
-	k.refuse(k.message, k.worker, k.records[place].Header.Queue, telemetry.ReasonOf(why), why)
-}
-
 // lastTrigger returns the index of the last valid record of the payload that
 // makes the policy decide: the answer to a request of several records takes
 // all of them into account. It is -1 if there is none.
@@ -183,8 +204,13 @@ func (k *intake) lastTrigger(payload []byte) int {
 }
 
 func (k *intake) refuse(m *nats.Msg, worker, queue, reason string, err error) {
-	k.in.refused.Add(1)
-	k.in.conn.reject.report(refusal{
+	k.in.refuse(m, worker, queue, reason, err)
+}
+
+// refuse may be called by several goroutines.
+func (in *Ingest) refuse(m *nats.Msg, worker, queue, reason string, err error) {
+	in.refused.Add(1)
+	in.conn.reject.report(refusal{
 		worker: worker, queue: queue, subject: m.Subject,
 		reason: reason, cause: err, size: len(m.Data),
 	})
