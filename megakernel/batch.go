@@ -83,6 +83,7 @@ type batch struct {
 	steps   uint32    // the most loop steps one of them takes
 	moved   bool      // it has run again after a loss
 	serial  uint64    // number among all batches of the engine
+	due     int       // place in the heap of deadlines, from 1 on; 0: in none
 	ended   bool      // withdrawn: its slots in pages and behind are dropped
 }
 

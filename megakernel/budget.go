@@ -41,13 +41,13 @@ func (e *Engine) joins(b *batch, number uint32) bool {
 // slots. Called with mu held.
 func (e *Engine) trim(f *flight, slots int) int {
 	f.steps, f.opcodes = 0, 0
-	var back []uint32
+	var back []ring.Entry
 	kept := f.schedule[:0]
 	for _, entry := range f.schedule {
 		page := &e.pages[entry.Page()]
 		steps, opcodes := max(f.steps, page.steps), f.opcodes|page.opcodes
 		if !e.fits(opcodes, steps) {
-			back = append(back, entry.Page())
+			back = append(back, entry)
 			slots -= e.live(entry)
 			continue
 		}
@@ -57,7 +57,7 @@ func (e *Engine) trim(f *flight, slots int) int {
 	}
 	f.schedule = kept
 	for i := len(back) - 1; i >= 0; i-- {
-		f.queue.pages.Return(e.pool, back[i], false)
+		f.queue.pages.Undo(e.pool, back[i].Page(), e.live(back[i]))
 	}
 	return slots
 }

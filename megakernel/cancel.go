@@ -99,11 +99,19 @@ type deadlines []*batch
 
 func (d deadlines) Len() int           { return len(d) }
 func (d deadlines) Less(i, j int) bool { return d[i].Deadline.Before(d[j].Deadline) }
-func (d deadlines) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
-func (d *deadlines) Push(b any)        { *d = append(*d, b.(*batch)) }
+func (d deadlines) Swap(i, j int) {
+	d[i], d[j] = d[j], d[i]
+	d[i].due, d[j].due = i+1, j+1
+}
+func (d *deadlines) Push(x any) {
+	b := x.(*batch)
+	*d = append(*d, b)
+	b.due = len(*d)
+}
 func (d *deadlines) Pop() any {
 	last := len(*d) - 1
 	b := (*d)[last]
+	b.due = 0
 	(*d)[last] = nil
 	*d = (*d)[:last]
 	return b
@@ -123,6 +131,7 @@ func (e *Engine) expire() {
 		if alive {
 			e.end(b, ErrDeadline)
 			e.dropEnded(b.queue)
+			e.madeRoom()
 		}
 	}
 	if len(e.calls) > 0 {

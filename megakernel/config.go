@@ -77,7 +77,7 @@ func (c *Config) Validate() error {
 			problems = append(problems, fmt.Errorf("megakernel: config: "+format, args...))
 		}
 	}
-	refuse(c.MaxQueues < 1, "MaxQueues is %d, want at least 1", c.MaxQueues)
+	refuse(c.MaxQueues < 1 || c.MaxQueues > 1<<windowBits, "MaxQueues is %d, want 1 to %d", c.MaxQueues, 1<<windowBits)
 	refuse(c.Pages < ring.Priorities*max(c.MaxQueues, 1) || c.Pages > ring.MaxPages,
 		"Pages is %d, want %d (a page for each priority of each queue) to %d", c.Pages, ring.Priorities*max(c.MaxQueues, 1), ring.MaxPages)
 	refuse(c.WindowWords < 1, "WindowWords is 0")

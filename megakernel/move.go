@@ -32,10 +32,13 @@ func (e *Engine) Move(dev Device) error {
 	for e.writers > 0 {
 		e.written.Wait()
 	}
-	// Held over the change, so that nobody submits meanwhile.
-	done := make(chan error, 1)
-	e.pump.add(job{plain: true, fn: func() error { return e.attach(dev) }, done: done})
-	err := <-done
+	err := ErrClosed // while it waited
+	if !e.closed {
+		// Held over the change, so that nobody submits meanwhile.
+		done := make(chan error, 1)
+		e.pump.add(job{plain: true, fn: func() error { return e.attach(dev) }, done: done})
+		err = <-done
+	}
 	if err == nil {
 		e.epoch.Add(1)
 		e.restart()

@@ -141,9 +141,16 @@ func (e *Engine) accept(q *queue, b *batch) {
 	if len(enc.extents) > 0 {
 		e.write(q, enc)
 	}
+	calls := e.takeCalls() // of what was withdrawn while its slots were written
+	if len(calls) > 0 {
+		e.madeRoom()
+	}
 	e.mu.Unlock()
 	clear(enc.extents)
 	encoders.Put(enc)
+	for _, c := range calls {
+		c.done(&c.result)
+	}
 }
 
 // acceptLost ends a batch that depends on a heap which is gone: it is

@@ -3,6 +3,7 @@ package megakernel
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"ringmaster/ring"
@@ -25,8 +26,8 @@ type QueueOptions struct {
 
 // Validate refuses options that cannot work.
 func (o *QueueOptions) Validate() error {
-	if o.MaxPending < 0 || o.Burst < 0 || !(o.Rate >= 0) {
-		return fmt.Errorf("negative bounds of a queue: %+v", *o)
+	if o.MaxPending < 0 || o.Burst < 0 || !(o.Rate >= 0) || math.IsInf(o.Rate, 1) {
+		return fmt.Errorf("bounds of a queue are negative or not finite: %+v", *o)
 	}
 	return nil
 }
@@ -178,7 +179,7 @@ func (q *queue) allowance(depth int, now time.Time) int {
 	}
 	b.tokens = min(b.size, b.tokens+max(now.Sub(b.at).Seconds(), 0)*b.rate)
 	b.at = now
-	return min(depth, int(b.tokens))
+	return int(min(float64(depth), b.tokens))
 }
 
 // spend takes scheduled slots from the allowance. Slots that go round again

@@ -29,6 +29,7 @@ type Queue struct {
 	credited bool               // it has had its quantum of this round
 	clock    uint32             // plans made
 	served   [Priorities]uint32 // clock when a page of each priority was last scheduled
+	before   [Priorities]uint32 // served before the last plan
 }
 
 // Push adds a page behind the other pages of its priority.
@@ -50,6 +51,17 @@ func (q *Queue) Return(pool *Pool, number uint32, behind bool) {
 	} else {
 		q.fifo[pg.priority].pushFront(number)
 	}
+}
+
+// Undo puts a page of the last plan back as if that had left it out: in front
+// of its priority, and waiting as long as it has. live is the number of slots
+// that the plan counted for it.
+func (q *Queue) Undo(pool *Pool, number uint32, live int) {
+	pg := &pool.pages[number]
+	pg.flying = false
+	q.fifo[pg.priority].pushFront(number)
+	q.served[pg.priority] = q.before[pg.priority]
+	q.deficit[pg.priority] += live
 }
 
 // Last is the youngest page of a priority.
@@ -97,6 +109,7 @@ type planner struct {
 // number of plans that a priority waits before it is served out of turn.
 func (q *Queue) Plan(dst []Entry, pool *Pool, depth int, ageing uint32) ([]Entry, int) {
 	q.clock++
+	q.before = q.served
 	p := planner{Queue: q, pool: pool, dst: dst, depth: depth}
 	p.aged(ageing)
 	p.critical()
