@@ -215,6 +215,12 @@ func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, resul
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// Before the first round, so that none has run when one is too long.
+	for i := range slots {
+		if _, _, _, err := l.fit(slots[i : i+1]); err != nil {
+			return fmt.Errorf("megakernel: lease: %w", err)
+		}
+	}
 	for len(slots) > 0 {
 		n, steps, cost, err := l.fit(slots)
 		if err == nil {
