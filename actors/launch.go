@@ -99,7 +99,13 @@ func (w *workerActor) collect(l *lane, f *flight, r *Report) {
 		for i := range r.Done {
 			settled += int(r.Done[i].Dropped)
 		}
-		w.setPending(l, l.pending-settled)
+		pending := l.pending - settled
+		if len(l.open) > 0 {
+			// Slots of a batch whose end is not here yet may be counted as
+			// settled already. There is a next launch, and its report says.
+			pending = max(pending, 1)
+		}
+		w.setPending(l, pending)
 	} else {
 		w.setPending(l, r.Pending)
 	}
