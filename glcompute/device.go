@@ -28,6 +28,7 @@ type Device struct {
 	timer          uint32        // the query of BeginTimer, 0 until first used
 	timing         bool
 	queries        map[uint32]struct{} // live queries of NewQuery
+	answer         *queryAnswer        // of QueryResult
 
 	objects *objects // shared with the devices of OpenShared
 }
@@ -45,6 +46,7 @@ func newDevice(c context, taken Attempt, o *objects) (*Device, error) {
 		context: c,
 		info:    readInfo(c, taken),
 		queries: map[uint32]struct{}{},
+		answer:  new(queryAnswer),
 		objects: o,
 	}
 	d.resetStatus = resetStatusFunc(d.info)

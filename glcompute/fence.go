@@ -78,11 +78,18 @@ func (d *Device) Timestamp(q uint32) { gl.QueryCounter(q, gl.TIMESTAMP) }
 // QueryResult is the recorded time in nanoseconds from an unknown begin, once it
 // is there. It does not wait and does not flush.
 func (d *Device) QueryResult(q uint32) (ns uint64, ready bool) {
-	var available uint32
-	gl.GetQueryObjectuiv(q, gl.QUERY_RESULT_AVAILABLE, &available)
-	if available == gl.FALSE {
+	a := d.answer
+	gl.GetQueryObjectuiv(q, gl.QUERY_RESULT_AVAILABLE, &a.available)
+	if a.available == gl.FALSE {
 		return 0, false
 	}
-	gl.GetQueryObjectui64v(q, gl.QUERY_RESULT, &ns)
-	return ns, true
+	gl.GetQueryObjectui64v(q, gl.QUERY_RESULT, &a.ns)
+	return a.ns, true
+}
+
+// queryAnswer is memory that the driver writes to. Variables would be allocated at
+// every call, since what is handed to C escapes.
+type queryAnswer struct {
+	ns        uint64
+	available uint32
 }

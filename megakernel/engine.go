@@ -33,8 +33,9 @@ var (
 // device; what they do on it happens in the order of the calls, with that of
 // Start.
 //
-// Two goroutines belong to an engine: the pump, which alone uses the device's
-// thread, and the settler, which takes over what waves left.
+// Two goroutines belong to an engine: the pump, which uses the device's thread,
+// and the settler, which takes over what waves left. A Launch with nothing else
+// under way does the work of both itself.
 type Engine struct {
 	cfg     Config
 	catalog *Catalog
@@ -53,12 +54,15 @@ type Engine struct {
 	lease    lease
 
 	// turn is held by whoever uses the device, its programs and the lease: the
-	// pump, or a Launch that runs on the resident kernel. It is taken without
-	// mu, or tried with it.
-	turn     sync.Mutex
-	pump     pump
-	settling chan *flight
-	stopped  chan struct{} // closed when the settler has ended
+	// pump, or a Launch that runs its wave itself. It is taken without mu, or
+	// tried with it.
+	turn      sync.Mutex
+	submitted []*flight // on the device, oldest first; guarded by turn
+	// collecting is held while results of batches are written; taken without mu.
+	collecting sync.Mutex
+	pump       pump
+	settling   chan *flight
+	stopped    chan struct{} // closed when the settler has ended
 
 	// owners has, for each slot of the pool, the batch it came from. It is
 	// written by whoever reserved the slot, before it is published.
@@ -137,6 +141,7 @@ func New(dev Device, cfg Config) (*Engine, error) {
 	e.epoch.Store(uint64(e.now().UnixMicro()))
 	e.promote, e.routed = promotionConfig(e.catalog), e.catalog.Routed()
 	e.freed.L, e.written.L, e.landed.L = &e.mu, &e.mu, &e.mu
+	e.submitted = make([]*flight, 0, cfg.InFlight)
 	for i := range cfg.InFlight {
 		f := newFlight(e, i)
 		e.flights = append(e.flights, f)

@@ -20,7 +20,8 @@ type Ticket struct {
 //
 // A flight goes from hand to hand: Start fills it, the pump submits it and
 // waits for its fence, the settler takes over what it left, and Poll or Wait
-// hands its report out. Only the one in turn touches it.
+// hands its report out. Only the one in turn touches it. A Launch with nothing else
+// under way goes all the way by itself.
 type flight struct {
 	index      int
 	generation uint64 // odd while in use
@@ -55,6 +56,8 @@ type flight struct {
 	encoder encoder // for what Start moves into pages
 
 	submit    func() error // submitted on the device's thread
+	hurry     func() error // the same, and stays with it
+	fetched   bool         // hurry saw it done
 	fetch     func() error
 	fence     uintptr
 	queries   [2]uint32
@@ -78,6 +81,7 @@ func newFlight(e *Engine, index int) *flight {
 	}
 	// Closures once for all waves, so that a launch allocates none.
 	f.submit = func() error { return e.submitWave(f) }
+	f.hurry = func() error { return e.hurryWave(f) }
 	f.fetch = func() error { return e.fetchWave(f) }
 	return f
 }

@@ -131,7 +131,7 @@ func (e *Engine) fill(f *flight, order *Order, waits bool) {
 	if e.routed&f.opcodes != 0 {
 		e.route(f)
 	}
-	if f.here = waits && e.takeTurn(f); !f.here {
+	if f.here = waits && e.takeTurn(); !f.here {
 		e.pump.add(job{flight: f})
 	}
 }

@@ -98,37 +98,6 @@ func (e *Engine) leaseEndFor(f *flight) LeaseEnd {
 	return LeaseEndWave
 }
 
-// takeTurn reports whether the caller shall run a launch itself: one for the
-// resident kernel that nothing else stands before, so that the way over the
-// engine's goroutines, which takes longer than the launch, can be left out.
-// It holds turn then. Called with mu held.
-func (e *Engine) takeTurn(f *flight) bool {
-	return e.lease.resident != nil && f.mode != ModeWave && f.report.Scheduled <= LeaseSlots &&
-		e.flying == 1 && e.pump.idle() && e.turn.TryLock()
-}
-
-// runHere runs a launch whose turn was taken, or leaves it to the pump if it
-// is not for the resident kernel after all.
-func (e *Engine) runHere(f *flight) {
-	ran := e.leased(f)
-	e.turn.Unlock()
-	switch {
-	case !ran:
-		if !e.pump.add(job{flight: f}) {
-			f.err = ErrClosed
-			e.putBack(f)
-		}
-		return
-	case f.err == nil:
-		f.err = e.verify(f)
-	}
-	if f.err != nil {
-		e.putBack(f)
-		return
-	}
-	e.settle(f)
-}
-
 // leased runs a launch on the resident kernel and reports true, or reports
 // false if that is not for it. Called with turn held and no wave in flight.
 func (e *Engine) leased(f *flight) bool {
@@ -146,12 +115,13 @@ func (e *Engine) leased(f *flight) bool {
 	}
 	begin := time.Now()
 	err := l.resident.Do(Window{Tenant: q.tenant, Base: q.base, Length: q.length}, l.slots[:n], l.statuses[:n], l.results[:n])
-	if errors.Is(err, ErrLeaseSize) && l.statuses[0].State() == ring.Published {
+	if errors.Is(err, ErrLeaseSize) {
 		return false
 	}
 	f.leased, f.err = true, err
 	if err != nil && !Lost(err) {
 		e.giveUpLease(err)
+		f.err = nil // what ran is settled, the rest runs as waves
 	}
 	end := time.Now()
 	r := &f.report

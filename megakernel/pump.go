@@ -18,8 +18,9 @@ type job struct {
 }
 
 // pump brings jobs to the device in the order in which they were added, and
-// waits for the fences of the waves it submitted. It is the only user of the
-// device's thread, so that nobody else ever waits for it.
+// waits for the fences of the waves in flight. It is the only user of the device's
+// thread, so that nobody else ever waits for it, but for a Launch that has the
+// device to itself; see runHere.
 type pump struct {
 	mu     sync.Mutex
 	jobs   []job
@@ -95,12 +96,10 @@ func (p *pump) idle() bool {
 // Close, when no wave is in flight.
 func (e *Engine) runPump() {
 	defer close(e.settling)
-	flying := make([]*flight, 0, len(e.flights)) // submitted, oldest first
 	poll := e.newPoll()
 	for {
 		e.turn.Lock()
-		var found, open bool
-		flying, found, open = e.pumpOnce(flying, poll)
+		found, open := e.pumpOnce(poll)
 		e.turn.Unlock()
 		switch {
 		case found:
@@ -115,11 +114,11 @@ func (e *Engine) runPump() {
 // pumpOnce does the next job, or looks after the oldest wave in flight. It
 // reports whether there was something to do, and whether more may come.
 // Called with turn held.
-func (e *Engine) pumpOnce(flying []*flight, poll func(*flight) (bool, error)) (rest []*flight, found, open bool) {
+func (e *Engine) pumpOnce(poll func(*flight) (bool, error)) (found, open bool) {
 	j, ok, open := e.pump.take()
 	switch {
 	case ok && j.flight != nil:
-		return e.launchNext(flying, j.flight), true, open
+		e.launchNext(j.flight)
 	case ok && j.plain:
 		j.done <- j.fn()
 	case ok:
@@ -128,44 +127,48 @@ func (e *Engine) pumpOnce(flying []*flight, poll func(*flight) (bool, error)) (r
 			err = e.dev.Do(j.fn)
 		}
 		j.done <- err
-	case len(flying) > 0:
-		f := flying[0]
+	case len(e.submitted) > 0:
+		f := e.submitted[0]
 		done, err := poll(f)
 		if err == nil && !done {
-			return flying, true, open
+			return true, open
 		}
 		if f.err = err; err == nil {
 			f.err = e.dev.Do(f.fetch)
 		}
 		e.unpick(f)
-		flying = append(flying[:0], flying[1:]...)
+		e.submitted = append(e.submitted[:0], e.submitted[1:]...)
 		e.settling <- f
 	default:
-		return flying, false, open
+		return false, open
 	}
-	return flying, true, open
+	return true, open
 }
 
 // launchNext brings a flight to the device, or runs it on the resident kernel.
-func (e *Engine) launchNext(flying []*flight, f *flight) []*flight {
-	if len(flying) == 0 && e.leased(f) {
+func (e *Engine) launchNext(f *flight) {
+	if len(e.submitted) == 0 && e.leased(f) {
 		e.settling <- f
-		return flying
+		return
 	}
-	err := e.lease.end(e.leaseEndFor(f))
-	if err == nil {
-		err = e.shape(f)
-	}
-	if err == nil {
-		err = e.dev.Do(f.submit)
-	}
-	if err == nil {
-		return append(flying, f)
+	if f.err = e.bring(f, f.submit); f.err == nil {
+		e.submitted = append(e.submitted, f)
+		return
 	}
 	e.unpick(f)
-	f.err = err
 	e.settling <- f
-	return flying
+}
+
+// bring ends what the resident kernel does, chooses a wave's kernel and runs submit
+// on the device's thread. Called with turn held.
+func (e *Engine) bring(f *flight, submit func() error) error {
+	if err := e.lease.end(e.leaseEndFor(f)); err != nil {
+		return err
+	}
+	if err := e.shape(f); err != nil {
+		return err
+	}
+	return e.dev.Do(submit)
 }
 
 // newPoll returns a function that waits a short time for a flight's fence.

@@ -1,6 +1,8 @@
 package megakernel
 
 import (
+	"container/heap"
+
 	"ringmaster/ring"
 )
 
@@ -11,14 +13,21 @@ func (e *Engine) runSettler() {
 	for f := range e.settling {
 		if f.err == nil {
 			e.load(f)
-			f.err = e.verify(f)
 		}
-		if f.err != nil {
-			e.putBack(f)
-			continue
-		}
-		e.settle(f)
+		e.takeOver(f)
 	}
+}
+
+// takeOver settles a wave whose leavings are loaded, or puts back one that failed.
+func (e *Engine) takeOver(f *flight) {
+	if f.err == nil {
+		f.err = e.verify(f)
+	}
+	if f.err != nil {
+		e.putBack(f)
+		return
+	}
+	e.settle(f)
 }
 
 // load copies what the device left to the flight's memory.
@@ -41,12 +50,17 @@ func (e *Engine) load(f *flight) {
 // before it, published, and will be uploaded again.
 func (e *Engine) putBack(f *flight) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.putBackPages(f)
 	e.dropEnded(f.queue)
 	f.queue.stats.FailedWaves++
 	f.report.Executed, f.report.Faulted, f.report.Requeued = 0, 0, 0
+	e.madeRoom()
+	calls := e.takeCalls()
 	e.land(f, f.err)
+	e.mu.Unlock()
+	for _, c := range calls {
+		c.done(&c.result)
+	}
 }
 
 // putBackPages returns a wave's pages to the fronts of their lines. Called with
@@ -66,9 +80,11 @@ func (e *Engine) settle(f *flight) {
 	e.mu.Lock()
 	batches := e.batches // elements of slots in flight do not change
 	e.mu.Unlock()
+	e.collecting.Lock() // a Launch that ran here settles beside the settler
 	for i, entry := range f.entries {
 		e.collectPage(f, batches, i, entry)
 	}
+	e.collecting.Unlock()
 
 	e.mu.Lock()
 	q, report := f.queue, &f.report
@@ -176,6 +192,9 @@ func (e *Engine) advance(b *batch) {
 // finish takes a batch without slots under way off the books. Called with mu
 // held.
 func (e *Engine) finish(b *batch) {
+	if b.due > 0 {
+		heap.Remove(&e.deadlines, b.due-1)
+	}
 	e.batches[b.number] = nil
 	e.free = append(e.free, b.number)
 	b.queue.finished = append(b.queue.finished, b.result)
