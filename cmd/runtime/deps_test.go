@@ -22,17 +22,18 @@ const module = "ringmaster"
 // non-test code may import. A package that is missing here fails the test, so
 // a new package has to state its place.
 var projectImports = map[string][]string{
-	"megakernel/policy":          nil,                        // the decision stands alone
-	"ring":                       nil,                        // the layout stands alone
-	"glcompute":                  nil,                        // cgo stays a leaf that anyone could use
-	"telemetry":                  {"megakernel/policy"},      // wire records may name policy terms
-	"telemetry/natsio":           {"telemetry"},              // the bus knows records, not actors
-	"megakernel/tuner/space":     nil,                        // what there is to choose from, as data
-	"megakernel/tuner/search":    {"megakernel/tuner/space"}, // strategies, for any space
-	"megakernel/tuner/reference": nil,                        // the original, alone
-	"megakernel/tuner/cache":     nil,                        // what outlives the process, as a file
-	"megakernel/tuner":           {"megakernel/policy"},      // tuning speaks in the policy's limits
-	"megakernel/userop":          nil,                        // opcode files are read without a device
+	"megakernel/policy":          nil,                                                                       // the decision stands alone
+	"ring":                       nil,                                                                       // the layout stands alone
+	"glcompute":                  nil,                                                                       // cgo stays a leaf that anyone could use
+	"telemetry":                  {"megakernel/policy"},                                                     // wire records may name policy terms
+	"telemetry/natsio":           {"telemetry"},                                                             // the bus knows records, not actors
+	"megakernel/tuner/space":     nil,                                                                       // what there is to choose from, as data
+	"megakernel/tuner/search":    {"megakernel/tuner/space"},                                                // strategies, for any space
+	"megakernel/tuner/reference": nil,                                                                       // the original, alone
+	"megakernel/tuner/cache":     nil,                                                                       // what outlives the process, as a file
+	"megakernel/tuner/live":      {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache"}, // from reports to the next geometry
+	"megakernel/tuner":           {"megakernel/policy"},                                                     // tuning speaks in the policy's limits
+	"megakernel/userop":          nil,                                                                       // opcode files are read without a device
 	"megakernel": {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
 	"megakernel/faultgl":            {"megakernel"},                                         // a device that fails on purpose
@@ -73,6 +74,7 @@ var standardBans = map[string][]string{
 	"megakernel/tuner/space":        {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/search":       {"os", "net", "time", "sync", "context", "log/slog", "math/rand"}, // math/rand/v2: generators that a seed alone determines
 	"megakernel/tuner/reference":    {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"megakernel/tuner/live":         {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner":              {"net", "time", "math/rand", "math/rand/v2"},
 	"ring":                          {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"telemetry":                     {"os", "net", "log/slog"},

@@ -1,0 +1,51 @@
+package live
+
+import "testing"
+
+func BenchmarkSuggestSeven(b *testing.B) {
+	var v View
+	in := []Estimate{{100, 3}, {103, 9}, {110, 3}, {99, 20}, {140, 1}, {101, 5}, {120, 2}}
+	v.Update(in, 0.1)
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Suggest(in, 0.1)
+	}
+}
+
+func BenchmarkUpdateSeven(b *testing.B) {
+	var v View
+	in := []Estimate{{100, 3}, {103, 9}, {110, 3}, {99, 20}, {140, 1}, {101, 5}, {120, 2}}
+	b.ReportAllocs()
+	for b.Loop() {
+		v.Update(in, 0.1)
+	}
+}
+
+func BenchmarkObserveSteady(b *testing.B) {
+	l := load{65_536, 300, 8}
+	r := newRing(&simulatedH200, l, 1)
+	u := New(Config{Space: simulatedH200.space(l)})
+	for range 100 {
+		_ = u.Observe(r.launch(u.Next().Geometry))
+	}
+	report := r.launch(u.Next().Geometry)
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = u.Observe(report)
+	}
+}
+
+// BenchmarkObserveExploring is a whole exploration of the largest space, by launch.
+func BenchmarkObserveExploring(b *testing.B) {
+	l := load{1 << 20, 300, 8}
+	r := newRing(&simulatedH200, l, 1)
+	s := simulatedH200.space(l)
+	u := New(Config{Space: s})
+	b.ReportAllocs()
+	for b.Loop() {
+		if u.Next().Why != Exploring {
+			u = New(Config{Space: s})
+		}
+		_ = u.Observe(r.launch(u.Next().Geometry))
+	}
+}

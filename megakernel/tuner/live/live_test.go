@@ -1,0 +1,105 @@
+package live
+
+import (
+	"math"
+	"testing"
+)
+
+// outcome of one tuner on one workload, against the exhaustive best.
+type outcome struct {
+	regret float64 // of the geometry in use after 24 launches: 0.05 is 5 % slower
+	total  float64 // of 500 launches, 1 is the clairvoyant
+}
+
+func play(m *machine, l load, seed uint64) outcome {
+	s := m.space(l)
+	best := math.Inf(1)
+	for c := range s.Len() {
+		best = math.Min(best, m.ns(l, s.At(c)))
+	}
+	r := newRing(m, l, seed)
+	t := New(Config{Space: s})
+	var o outcome
+	for i := range 500 {
+		g := t.Next().Geometry
+		if i == defaultBudget {
+			o.regret = m.ns(l, g)/best - 1
+		}
+		o.total += m.ns(l, g) / best / 500
+		if err := t.Observe(r.launch(g)); err != nil {
+			panic(err)
+		}
+	}
+	return o
+}
+
+// fixed is the total of the best single geometry over all workloads, each
+// workload's space taking the nearest it has, as a mean over the clairvoyant's.
+func fixed(m *machine, all []load) float64 {
+	spaces := make([]*Space, len(all))
+	best := make([]float64, len(all))
+	for i, l := range all {
+		spaces[i] = m.space(l)
+		best[i] = math.Inf(1)
+		for c := range spaces[i].Len() {
+			best[i] = math.Min(best[i], m.ns(l, spaces[i].At(c)))
+		}
+	}
+	least := math.Inf(1)
+	last := spaces[len(spaces)-1]
+	for c := range last.Len() {
+		sum := 0.0
+		for i, l := range all {
+			g := spaces[i].At(spaces[i].nearestFit(last.At(c)))
+			sum += m.ns(l, g) / best[i]
+		}
+		least = math.Min(least, sum/float64(len(all)))
+	}
+	return least
+}
+
+// nearestFit clamps a geometry as the engine does: depth and chunk to the
+// launch, groups to its tickets.
+func (s *Space) nearestFit(g Geometry) int {
+	g.Depth = min(g.Depth, s.slots)
+	g.Chunk = min(g.Chunk, g.Depth)
+	tickets := (g.Depth + g.Chunk - 1) / g.Chunk
+	g.Groups = min(g.Groups, tickets)
+	return s.Nearest(g)
+}
+
+func TestChoiceIsNearTheExhaustiveBest(t *testing.T) {
+	const seeds = 5
+	for _, c := range []struct {
+		machine     *machine
+		scale       float64
+		mean, worst float64
+	}{
+		{&simulatedH200, 1, 0.05, 0.12},
+		{&simulatedLlvmpipe, 0.5, 0.10, 0.25},
+	} {
+		all := loads(c.scale)
+		var mean, worst, total, worstTotal float64 // the worst of single runs
+		for _, l := range all {
+			var regret, spent float64
+			for seed := range uint64(seeds) {
+				o := play(c.machine, l, seed)
+				regret += o.regret / seeds
+				spent += o.total / seeds
+				worst = max(worst, o.regret)
+				worstTotal = max(worstTotal, o.total)
+			}
+			t.Logf("%s %d slots, work %g, skew %g: regret %.3f, total %.3f, %d geometries", c.machine.name, l.slots, l.work, l.skew, regret, spent, c.machine.space(l).Len())
+			mean += regret / float64(len(all))
+			total += spent / float64(len(all))
+		}
+		single := fixed(c.machine, all)
+		t.Logf("%s: regret mean %.4f worst %.4f, total mean %.4f worst %.4f, single fixed %.4f", c.machine.name, mean, worst, total, worstTotal, single)
+		if mean > c.mean || worst > c.worst {
+			t.Errorf("%s: regret mean %.3f, worst %.3f; at most %.2f and %.2f", c.machine.name, mean, worst, c.mean, c.worst)
+		}
+		if worstTotal > 1.15 || total >= single {
+			t.Errorf("%s: total %.3f of the clairvoyant's, worst %.3f; best single geometry %.3f", c.machine.name, total, worstTotal, single)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Reasons to refuse a report. The tuner is unchanged but for its count of
+// refusals, and goes on.
+var (
+	ErrEmpty    = errors.New("launch without slots")
+	ErrZeroTime = errors.New("timer read zero")
+	ErrAbsurd   = errors.New("time beyond any launch")
+	ErrWall     = errors.New("longer than the wall clock says")
+	ErrTooFast  = errors.New("faster than the device can be, against what it did before")
+	ErrGeometry = errors.New("geometry beyond the limits of this tuner")
+)
+
+const (
+	maxNs = 60e9 // a dispatch of a minute is beyond every watchdog
+	// wallSlack is how much a device's clock may run ahead of the host's.
+	wallSlack = 1.02
+	// A launch this much faster than its own geometry, or than the best of
+	// all, is a timer's fault, unless the next ones say the same.
+	fasterThanSelf = 4.0
+	fasterThanBest = 64.0
+	convincing     = 3
+)
+
+// Report is what a launch measured.
+type Report struct {
+	Geometry Geometry
+	Slots    uint32 // slots it ran
+	Ns       uint64 // time on the device
+	WallNs   uint64 // from submission to completion by the host's clock; 0 if not known
+}
+
+// check refuses readings that no launch gives.
+func (t *Tuner) check(r *Report) (config int32, err error) {
+	c, ok := t.space.index[r.Geometry]
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("live: report of %+v: %w", r.Geometry, ErrGeometry)
+	case r.Slots == 0:
+		return 0, fmt.Errorf("live: report of %+v: %w", r.Geometry, ErrEmpty)
+	case r.Ns == 0:
+		return 0, fmt.Errorf("live: report of %d slots: %w", r.Slots, ErrZeroTime)
+	case r.Ns > maxNs:
+		return 0, fmt.Errorf("live: report of %d ns: %w", r.Ns, ErrAbsurd)
+	case r.WallNs != 0 && float64(r.Ns) > wallSlack*float64(r.WallNs):
+		return 0, fmt.Errorf("live: report of %d ns in %d ns: %w", r.Ns, r.WallNs, ErrWall)
+	}
+	return c, nil
+}
+
+// plausible refuses a time y far below what was measured. Several of them in a
+// row are believed: the device has become faster.
+func (t *Tuner) plausible(a *Arm, y float64) error {
+	best := t.best()
+	self := a != nil && a.Count >= trusted && y < a.Mean-math.Log(fasterThanSelf)
+	all := best >= 0 && y < t.arms[best].Mean-math.Log(fasterThanBest)
+	if !self && !all {
+		t.fast = 0
+		return nil
+	}
+	if t.fast++; t.fast >= convincing {
+		return nil
+	}
+	return fmt.Errorf("live: %.3g ns a slot: %w", math.Exp(y), ErrTooFast)
+}

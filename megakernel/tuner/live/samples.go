@@ -1,0 +1,84 @@
+package live
+
+import "math"
+
+// Bounds of what is remembered.
+const (
+	MaxArms  = 32  // geometries; the one that has not run for the longest is forgotten
+	memory   = 64  // launches: older ones lose weight
+	clipping = 3.5 // standard deviations beyond which a launch counts as if it were there
+	trusted  = 3   // launches of a geometry before one more is clipped
+)
+
+// Noise of a launch, relative: what is assumed before it was measured, and the
+// least that is believed.
+const (
+	noisePrior  = 0.03
+	noiseWeight = 4 // launches the assumption counts for
+	noiseFloor  = 0.005
+)
+
+// Arm sums up the launches of one geometry. The unit is the natural logarithm
+// of nanoseconds a slot, brought to the usual size of a launch.
+type Arm struct {
+	Geometry Geometry
+	Count    float64 // launches, decayed, at most 64
+	Mean     float64
+	M2       float64 // sum of squared differences from the mean, decayed
+	Stale    bool    // measured before a change of cost
+
+	config int32
+	seen   uint64
+}
+
+// Variance is the sample variance of a launch, or 0 with fewer than two.
+func (a *Arm) Variance() float64 {
+	if a.Count < 2 {
+		return 0
+	}
+	return a.M2 / (a.Count - 1)
+}
+
+// NsPerSlot is the typical time of a slot in nanoseconds.
+func (a *Arm) NsPerSlot() float64 { return math.Exp(a.Mean) }
+
+// fold adds one launch of a weight in 0..1, clipped as Huber's estimator does,
+// and returns the clipped difference from the mean before it.
+func (a *Arm) fold(y, weight, noise float64) float64 {
+	if a.Count == 0 {
+		a.Count, a.Mean = 1, y
+		return 0
+	}
+	d := y - a.Mean
+	if a.Count >= trusted {
+		d = math.Max(math.Min(d, clipping*noise), -clipping*noise)
+	}
+	if a.Count+weight > memory {
+		keep := (memory - weight) / a.Count
+		a.Count *= keep
+		a.M2 *= keep
+	}
+	a.Count += weight
+	step := d * weight / a.Count
+	a.Mean += step
+	a.M2 += weight * d * (d - step)
+	return d
+}
+
+// spread estimates the noise of a launch from all geometries together.
+type spread struct{ n, sum float64 }
+
+func (s *spread) fold(d, count float64) {
+	// The difference from a mean of n launches has variance (n+1)/n.
+	s.n++
+	s.sum += d * d * count / (count + 1)
+	if s.n > 4*memory {
+		s.sum *= 4 * memory / s.n
+		s.n = 4 * memory
+	}
+}
+
+func (s *spread) sd() float64 {
+	v := (s.sum + noiseWeight*noisePrior*noisePrior) / (s.n + noiseWeight)
+	return math.Max(math.Sqrt(v), noiseFloor)
+}

@@ -1,0 +1,161 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/space"
+)
+
+// ErrWorkload says that a workload's description is impossible.
+var ErrWorkload = errors.New("live: impossible workload")
+
+// Bounds of the axes of a space.
+const (
+	minWidth  = 32
+	maxWidth  = 1024
+	minChunk  = 32
+	maxChunk  = 1 << 14
+	minDepth  = 256
+	depths    = 4  // the whole launch, a half, a quarter, an eighth
+	maxLevels = 20 // values of a parameter
+	axes      = 4
+)
+
+// Geometry is the shape of a launch.
+type Geometry struct {
+	Width  uint32 // invocations of a workgroup
+	Groups uint32 // workgroups
+	Chunk  uint32 // slots one ticket claims
+	Depth  uint32 // slots of a dispatch
+}
+
+// Workload says for what a geometry is chosen.
+type Workload struct {
+	Limits policy.Limits
+	Slots  uint32 // slots of a usual launch, at least 1
+	Lanes  uint32 // invocations the device holds at once; 0 if not known
+	// Legal says whether the engine runs a geometry as it is; nil accepts all.
+	// It is asked once for each combination.
+	Legal func(Geometry) bool
+}
+
+// Space are the geometries of a workload. It is immutable and may be shared.
+type Space struct {
+	space  *space.Space
+	shapes []Geometry
+	index  map[Geometry]int32
+	prior  []float64       // log of the cost expected of each, up to a constant
+	kernel [axes][]float64 // similarity of two levels, levels by levels
+	side   [axes]int       // levels of an axis
+	levels [][axes]uint16  // of each geometry
+	slots  uint32
+}
+
+// NewSpace builds the space of a workload. Every axis is powers of two: widths
+// of whole subgroups, as many workgroups as there are tickets, chunks of at
+// least a quarter of the width, and dispatches of the whole launch down to an
+// eighth.
+func NewSpace(w Workload) (*Space, error) {
+	most := w.Limits.MaxWidth()
+	switch {
+	case w.Slots == 0:
+		return nil, fmt.Errorf("%w: a launch without slots", ErrWorkload)
+	case w.Slots > 1<<30:
+		return nil, fmt.Errorf("%w: %d slots, at most %d are allowed", ErrWorkload, w.Slots, 1<<30)
+	case most == 0 || w.Limits.MaxWorkgroupsPerDimension == 0:
+		return nil, fmt.Errorf("%w: the device's limits are not known: %+v", ErrWorkload, w.Limits)
+	}
+	sizing := policy.Standard().Sizing
+	least := min(max(minWidth, sizing.Subgroup(&w.Limits)), uint32(1)<<(bits.Len32(most)-1))
+	groups := min(w.Limits.MaxWorkgroupsPerDimension, max(w.Slots/minChunk, 1), 1<<16)
+	values := [axes][]uint32{
+		powers(least, max(least, min(most, maxWidth))),
+		powers(1, groups),
+		powers(minChunk, max(min(w.Slots, maxChunk), minChunk)),
+		nil,
+	}
+	for k := depths - 1; k >= 0; k-- {
+		if d := (w.Slots + 1<<k - 1) >> k; k == 0 || d >= minDepth {
+			values[3] = append(values[3], d)
+		}
+	}
+	return enumerate(&w, values)
+}
+
+func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
+	at := func(l []uint16) Geometry {
+		return Geometry{values[0][l[0]], values[1][l[1]], values[2][l[2]], values[3][l[3]]}
+	}
+	params := make([]space.Param, axes)
+	for j, name := range [axes]string{"width", "groups", "chunk", "depth"} {
+		ints := make([]int, len(values[j]))
+		for i, v := range values[j] {
+			ints[i] = int(v)
+		}
+		params[j] = space.Ints(name, ints...)
+	}
+	all, err := space.Product(params, func(l []uint16) bool {
+		g := at(l)
+		tickets := (g.Depth + g.Chunk - 1) / g.Chunk
+		useful := g.Groups == 1 || g.Groups < 2*tickets
+		return useful && 4*g.Chunk >= g.Width && (w.Legal == nil || w.Legal(g))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("live: geometries of %d slots: %w", w.Slots, err)
+	}
+	s := &Space{space: all, slots: w.Slots, index: make(map[Geometry]int32, all.Len())}
+	for c := range all.Len() {
+		l := all.Levels(c)
+		g := at(l)
+		s.shapes = append(s.shapes, g)
+		s.levels = append(s.levels, [axes]uint16(l))
+		s.index[g] = int32(c)
+		s.prior = append(s.prior, expected(w, g))
+	}
+	for j := range s.kernel {
+		s.side[j] = len(values[j])
+		s.kernel[j] = similarity(s.side[j], lengths[j])
+	}
+	return s, nil
+}
+
+func powers(from, to uint32) (out []uint32) {
+	for v := from; v <= to && len(out) < maxLevels; v *= 2 {
+		out = append(out, v)
+	}
+	return out
+}
+
+// Len is the number of geometries.
+func (s *Space) Len() int { return len(s.shapes) }
+
+// At is a geometry by its number.
+func (s *Space) At(config int) Geometry { return s.shapes[config] }
+
+// Find is the number of a geometry, false if it is not of the space.
+func (s *Space) Find(g Geometry) (config int, ok bool) {
+	c, ok := s.index[g]
+	return int(c), ok
+}
+
+// Nearest is the number of the geometry with the fewest doublings to g.
+func (s *Space) Nearest(g Geometry) int {
+	if c, ok := s.index[g]; ok {
+		return int(c)
+	}
+	best, least := 0, math.Inf(1)
+	for c, h := range s.shapes {
+		if d := doublings(g.Width, h.Width) + doublings(g.Groups, h.Groups) + doublings(g.Chunk, h.Chunk) + doublings(g.Depth, h.Depth); d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+func doublings(a, b uint32) float64 {
+	return math.Abs(math.Log2(float64(max(a, 1)) / float64(max(b, 1))))
+}

@@ -1,0 +1,63 @@
+package live
+
+import (
+	"math"
+
+	"ringmaster/megakernel/tuner/cache"
+)
+
+// restored bounds what a stored measurement counts for: enough to be chosen,
+// little enough to be outvoted by the launches of this process.
+const restored = 4
+
+// Entry is what the tuner learned, for the cache. What a change made doubtful
+// is left out. Times are means of the logarithm and stored as nanoseconds.
+func (t *Tuner) Entry(key cache.Key) cache.Entry {
+	e := cache.Entry{Key: key}
+	if now := t.find(t.current); now != nil && t.left == 0 {
+		e.Selected = cache.Geometry(now.Geometry)
+	}
+	for i := range t.arms[:t.n] {
+		a := &t.arms[i]
+		if a.Stale {
+			continue
+		}
+		mean := a.NsPerSlot()
+		e.Measurements = append(e.Measurements, cache.Measurement{
+			Geometry: cache.Geometry(a.Geometry),
+			Count:    max(uint64(math.Round(a.Count)), 1), Mean: mean, M2: a.M2 * mean * mean,
+		})
+	}
+	return e
+}
+
+// Restore takes over an entry of the cache and reports how many measurements
+// it took; those of geometries beyond this tuner's space are left out. With a
+// selection that was measured the tuner goes on from there without exploring,
+// and the detector sees to it if the device has changed; without one it
+// explores with what is known. A tuner that has observed launches is unchanged.
+func (t *Tuner) Restore(e *cache.Entry) (taken int) {
+	if t.clock > 0 || t.n > 0 || e.Check() != nil {
+		return 0
+	}
+	for i := range e.Measurements {
+		m := &e.Measurements[i]
+		config, ok := t.space.index[Geometry(m.Geometry)]
+		selected := m.Geometry == e.Selected
+		if !ok || t.n == MaxArms-1 && !selected || t.n == MaxArms {
+			continue
+		}
+		count := math.Min(float64(m.Count), restored)
+		t.arms[t.n] = Arm{
+			Geometry: t.space.shapes[config], config: config, Count: count,
+			Mean: math.Log(m.Mean), M2: m.M2 / (m.Mean * m.Mean) * count / float64(m.Count),
+		}
+		t.n++
+		taken++
+		if selected {
+			t.current, t.left, t.search = config, 0, 0
+		}
+	}
+	t.decide()
+	return taken
+}
