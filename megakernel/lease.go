@@ -153,7 +153,7 @@ func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
 	}
 	l := &Resident{dev: dev, catalog: cfg.Catalog, shape: Kernel{Kind: Lease, Width: cfg.Width}, cfg: cfg,
 		slots: make([]ring.Slot, LeaseSlots), records: make([]leaseRecord, LeaseSlots),
-		outcomes: make([]leaseOutcome, LeaseSlots), head: make([]uint32, mailAgain-mailTenant+1)}
+		outcomes: make([]leaseOutcome, LeaseSlots), head: make([]uint32, mailCheck-mailTenant+1)}
 	if err := l.allocate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLease, err)
 	}
@@ -215,14 +215,13 @@ func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, resul
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Before the first round, so that none has run when one is too long.
-	for i := range slots {
-		if _, _, _, err := l.fit(slots[i : i+1]); err != nil {
-			return fmt.Errorf("megakernel: lease: %w", err)
-		}
-	}
+	first := true
 	for len(slots) > 0 {
 		n, steps, cost, err := l.fit(slots)
+		if first && n < len(slots) {
+			err = l.fitEach(slots) // so that no round has run when a later one cannot
+		}
+		first = false
 		if err == nil {
 			err = l.submit(w, slots[:n], statuses[:n], results[:n], steps, cost)
 		}
@@ -230,6 +229,16 @@ func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, resul
 			return fmt.Errorf("megakernel: lease: %w", err)
 		}
 		slots, statuses, results = slots[n:], statuses[n:], results[n:]
+	}
+	return nil
+}
+
+// fitEach is the error of fit for a slot that no round can take, if there is one.
+func (l *Resident) fitEach(slots []ring.Slot) error {
+	for i := range slots {
+		if _, _, _, err := l.fit(slots[i : i+1]); err != nil {
+			return err
+		}
 	}
 	return nil
 }

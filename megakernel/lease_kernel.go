@@ -186,7 +186,7 @@ func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, r
 	tail := nextTail(l.tail, len(slots))
 	if tail < l.tail {
 		// Round numbers begin anew: no record may look like one of those to come.
-		l.dev.StoreMapped(l.mailbox, mailRecordsAt, make([]byte, LeaseSlots*leaseRecordBytes))
+		l.dev.StoreMapped(l.mailbox, mailRecordsAt, make([]byte, LeaseSlots*leaseRecordWords*ring.WordBytes))
 	}
 	l.tail = tail
 	l.put(w, tail, slots, statuses, steps, cost)
@@ -225,7 +225,9 @@ func (l *Resident) put(w Window, tail uint32, slots []ring.Slot, statuses []ring
 	whole := false
 	for i := range slots {
 		s := &slots[i]
-		l.records[i] = leaseRecord{tail: tail, opcode: s.Opcode, tenant: s.Tenant, status: statuses[i], args: [3]uint32(s.Args[:3]), again: tail}
+		r := &l.records[i]
+		*r = leaseRecord{opcode: s.Opcode, tenant: s.Tenant, status: statuses[i], args: [4]uint32(s.Args[:4])}
+		r.check = r.sum(tail)
 		whole = whole || readsSlot(s.Opcode)
 	}
 	if whole {
@@ -233,7 +235,8 @@ func (l *Resident) put(w Window, tail uint32, slots []ring.Slot, statuses []ring
 		l.dev.StoreMapped(l.mailbox, mailSlotsAt, bytesOf(l.slots[:n]))
 	}
 	l.dev.StoreMapped(l.mailbox, mailRecordsAt, bytesOf(l.records[:n]))
-	copy(l.head, []uint32{w.Tenant, w.Base, w.Length, steps, cost, tail})
+	copy(l.head, []uint32{w.Tenant, w.Base, w.Length, steps, cost})
+	l.head[5] = leaseCheck(tail, l.head[:5]...)
 	l.dev.StoreMapped(l.mailbox, mailTenant*ring.WordBytes, bytesOf(l.head))
 }
 

@@ -17,6 +17,10 @@ const (
 	leaseWidthSoftware = 16
 )
 
+// leaseReadAhead is how many words each lane reads in a turn on hardware: those
+// of the call and of 23 records, with leaseWidth lanes.
+const leaseReadAhead = 3
+
 // leaseWidthFor is the width for a device. A wrong guess costs time only.
 func leaseWidthFor(dev Device) uint32 {
 	if _, renderer, _ := dev.Identity(); hostRenderer(renderer) {
@@ -25,48 +29,71 @@ func leaseWidthFor(dev Device) uint32 {
 	return leaseWidth
 }
 
-// Words of the mailbox. The host writes those before mailDone, the call, and the
-// kernel the others; the two kinds are in different cache lines. Behind them are
-// an outcome and a record for each slot of the round, and whole slots, bound as
-// the ring's are, for opcodes that take more operands than a record has.
+// Words of the mailbox. The host writes the first, the call, and the kernel
+// those from mailDone on; the two kinds are in different cache lines. Behind the
+// call is a record for each slot of the round, and behind the kernel's words an
+// outcome for each. Then come whole slots, bound as the ring's are, for opcodes
+// that take more operands than a record has.
 const (
-	mailTail   = 0  // rings: the round's number and how many slots it has
-	mailStop   = 1  // the number of the kernel that is to end
-	mailTenant = 2  // the round's tenant and its window
-	mailBase   = 3  //
-	mailLength = 4  //
-	mailSteps  = 5  // most loop steps of a slot of the round
-	mailCost   = 6  // most loop iterations of the round
-	mailAgain  = 7  // the tail, before it rings
-	mailDone   = 32 // the tail that was answered last
-	mailBegun  = 33 // the tail that was begun last
-	mailEnded  = 34 // the number of the kernel that ended last
-	mailCause  = 35 // why it did
-	mailSpent  = 36 // loop iterations it took
-	mailRounds = 37 // rounds it answered
-	mailWords  = 64
+	mailTail    = 0 // rings: the round's number and how many slots it has
+	mailStop    = 1 // the number of the kernel that is to end
+	mailTenant  = 2 // the round's tenant and its window
+	mailBase    = 3 //
+	mailLength  = 4 //
+	mailSteps   = 5 // most loop steps of a slot of the round
+	mailCost    = 6 // most loop iterations of the round
+	mailCheck   = 7 // of the tail and the five before
+	mailRecords = 8
+	mailDone    = mailRecords + LeaseSlots*leaseRecordWords + 8 // the tail that was answered last
+	mailBegun   = mailDone + 1                                  // the tail that was begun last
+	mailEnded   = mailDone + 2                                  // the number of the kernel that ended last
+	mailCause   = mailDone + 3                                  // why it did
+	mailSpent   = mailDone + 4                                  // loop iterations it took
+	mailRounds  = mailDone + 5                                  // rounds it answered
+	mailResults = mailDone + 16                                 // outcomes
+	mailWords   = mailResults + LeaseSlots*2
 )
 
-// mailNames are the names in the shader of the words that the kernel writes,
-// which it counts from mailDone.
+// mailNames are the words' names in the shader.
 var mailNames = [...]struct {
 	name string
 	word int
 }{
+	{"TAIL", mailTail}, {"STOP", mailStop}, {"TENANT", mailTenant}, {"BASE", mailBase}, {"LENGTH", mailLength},
+	{"STEPS", mailSteps}, {"COST", mailCost}, {"CHECK", mailCheck}, {"RECORDS", mailRecords},
 	{"DONE", mailDone}, {"BEGUN", mailBegun}, {"ENDED", mailEnded},
-	{"CAUSE", mailCause}, {"SPENT", mailSpent}, {"ROUNDS", mailRounds},
+	{"CAUSE", mailCause}, {"SPENT", mailSpent}, {"ROUNDS", mailRounds}, {"OUTCOMES", mailResults},
 }
 
-// leaseRecord is what a kernel reads of a slot before it knows that there is a
-// round: one sector of the device's memory. Hardware reads it together with the
-// tail, because a read of host memory takes longer than the slot does. It may
-// then be older than the tail. So each half says which round it belongs to, and
-// a kernel that finds another round's reads the record again.
+// leaseRecord is what a kernel reads of a slot, one sector of the device's
+// memory. Hardware reads the first records together with the tail, because a
+// read of host memory takes longer than the slot does. What it has read may be
+// older than the tail, or partly so, which the check shows; it reads such a
+// record again.
 type leaseRecord struct {
-	tail, opcode, tenant uint32
-	status               ring.Status
-	args                 [3]uint32
-	again                uint32 // the tail
+	opcode, tenant uint32
+	status         ring.Status
+	args           [4]uint32
+	check          uint32
+}
+
+const leaseRecordWords = 8
+
+// leaseCheck is the check of the words of a record or call of the round with
+// a tail. Words that differ in one place have different checks; so do equal words
+// of different rounds.
+func leaseCheck(tail uint32, words ...uint32) uint32 {
+	for _, w := range words {
+		tail = (tail ^ w) * leaseCheckFactor
+	}
+	return tail
+}
+
+const leaseCheckFactor = 0x9E3779B1 // odd, so that no step loses anything
+
+// sum is the check of a record.
+func (r *leaseRecord) sum(tail uint32) uint32 {
+	return leaseCheck(tail, r.opcode, r.tenant, uint32(r.status), r.args[0], r.args[1], r.args[2], r.args[3])
 }
 
 // leaseOutcome is what a kernel writes of a slot.
@@ -75,15 +102,13 @@ type leaseOutcome struct {
 	result uint32
 }
 
-// Byte sizes and offsets of the parts of the mailbox buffer. Slots are at a multiple of
+// Byte offsets of the parts of the mailbox buffer. Slots are at a multiple of
 // 256, which every device takes as the begin of a storage block.
 const (
-	leaseRecordBytes  = 32
-	leaseOutcomeBytes = 8
-	mailOutcomesAt    = mailWords * ring.WordBytes
-	mailRecordsAt     = mailOutcomesAt + LeaseSlots*leaseOutcomeBytes
-	mailSlotsAt       = mailRecordsAt + LeaseSlots*leaseRecordBytes
-	mailBytes         = mailSlotsAt + LeaseSlots*ring.SlotBytes
+	mailRecordsAt  = mailRecords * ring.WordBytes
+	mailOutcomesAt = mailResults * ring.WordBytes
+	mailSlotsAt    = (mailWords*ring.WordBytes + 255) &^ 255
+	mailBytes      = mailSlotsAt + LeaseSlots*ring.SlotBytes
 )
 
 // A tail is a round number, which wraps and is never 0, and a count of slots.
@@ -131,15 +156,13 @@ func (c *Catalog) leaseSource(width uint32) string {
 	// The mailbox has the place of the control block, which a lease has no use for.
 	s.WriteString(prelude)
 	s.WriteString(opcodePrelude())
-	fmt.Fprintf(s, "layout(std430, binding = %d) coherent volatile buffer MailboxBlock {\n", ring.BindControl)
-	fmt.Fprintf(s, "    uvec4 call[%d];\n    uvec4 gap[%d];\n", (mailAgain+1)/4, (mailDone-mailAgain-1)/4)
-	fmt.Fprintf(s, "    uint answer[%d];\n", mailWords-mailDone)
-	fmt.Fprintf(s, "    uvec2 outcomes[%d];\n    uvec4 records[%d];\n};\n", LeaseSlots, 2*LeaseSlots)
+	fmt.Fprintf(s, "layout(std430, binding = %d) coherent buffer MailboxBlock {\n    uint mailbox[];\n};\n", ring.BindControl)
 	for _, m := range mailNames {
-		fmt.Fprintf(s, "const uint MAIL_%s = %du;\n", m.name, m.word-mailDone)
+		fmt.Fprintf(s, "const uint MAIL_%s = %du;\n", m.name, m.word)
 	}
-	if width != leaseWidthSoftware {
-		s.define("READ_AHEAD", 1)
+	fmt.Fprintf(s, "const uint RECORD_WORDS = %du;\nconst uint CHECK_FACTOR = %du;\n", leaseRecordWords, uint32(leaseCheckFactor))
+	if width > leaseWidthSoftware {
+		s.define("READ_AHEAD", leaseReadAhead)
 	}
 	for cause, name := range causeNames {
 		fmt.Fprintf(s, "const uint CAUSE_%s = %du;\n", name, cause)

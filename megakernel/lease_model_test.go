@@ -186,10 +186,10 @@ func (d *modelDevice) round(n int, heap []uint32) {
 		Heap: heap, Print: make([]uint32, ring.PrintLogWords(1)),
 	}
 	var records [LeaseSlots]leaseRecord
-	copy(bytesOf(records[:n]), bytesOf(at(mailRecordsAt)[:n*leaseRecordBytes/ring.WordBytes]))
+	copy(bytesOf(records[:n]), bytesOf(at(mailRecordsAt)[:n*leaseRecordWords]))
 	copy(bytesOf(image.Slots), bytesOf(at(mailSlotsAt)[:LeaseSlots*ring.SlotWords]))
 	for i, r := range records[:n] {
-		if r.tail != d.mailbox[mailTail] || r.again != r.tail || d.mailbox[mailAgain] != r.tail {
+		if tail := d.mailbox[mailTail]; r.check != r.sum(tail) || d.mailbox[mailCheck] != leaseCheck(tail, d.mailbox[mailTenant:mailCheck]...) {
 			d.broken.Store(true)
 		}
 		s := &image.Slots[i]

@@ -6,8 +6,9 @@
 // turns do not cover another round, or when nothing came for long; what it ended
 // with stands in the mailbox. A round that was begun is always finished.
 //
-// With READ_AHEAD every lane reads the call and its own record together with
-// the tail, all under way at once, and uses them if they are of the tail's round.
+// With READ_AHEAD the lanes read the call and the first records together with
+// the tail, each word once, and what they have read is used if its check is
+// that of the tail's round. The call is read again at the next turn, else.
 
 layout(local_size_x = WIDTH) in;
 
@@ -17,40 +18,42 @@ uniform uint lease_turns;    // loop iterations it may take
 uniform uint lease_round;    // of which any round takes at most this many
 uniform uint lease_idle;     // turns in a row without a round after which it ends
 
-// What lane 0 has decided: a tail, or one of these. Tails are above them. Ending
-// is 0, because software rasterisers let lanes that pad a vector read zeros. Two
-// in turn, so that one barrier a turn is enough.
+// What is next: a tail, or one of these. Tails are above them. Ending is 0,
+// because software rasterisers let lanes that pad a vector read zeros. What
+// lanes share is there twice, in turn, so that one barrier a turn is enough.
 const uint ORDER_END = 0u;
 const uint ORDER_NONE = 1u;
-shared uint order[2];
 #ifdef READ_AHEAD
-shared uvec4 called[2][2]; // the call that the order is from
+const uint AHEAD = uint(READ_AHEAD) * uint(WIDTH);
+shared uint ahead[2u * AHEAD]; // the mailbox's first words
+#else
+shared uint order[2];
 #endif
 
-// decide is what to do next, and why if that is to end. Only lane 0 calls it.
+// decide is what to do next, and why if that is to end.
 uint decide(uint tail, uint stop, uint answered, uint spent, uint idle) {
     uint cause = spent + lease_round > lease_turns ? CAUSE_TURNS : idle >= lease_idle ? CAUSE_IDLE : CAUSE_NONE;
     cause = stop == lease_number ? CAUSE_STOP : cause;
     if (cause != CAUSE_NONE) {
-        answer[MAIL_CAUSE] = cause;
+        if (gl_LocalInvocationID.x == 0u) {
+            mailbox[MAIL_CAUSE] = cause;
+        }
         return ORDER_END;
     }
     return tail == answered ? ORDER_NONE : tail;
 }
 
+// check goes on with a check by a word.
+uint check(uint sum, uint word) {
+    return (sum ^ word) * CHECK_FACTOR;
+}
+
 // run executes one slot of the round.
-void run(uint slot, uvec4 head, uvec4 a) {
-    uint opcode = head.y;
-    uint status = head.w;
-    a.w = 0u; // belongs to the record
-    if (opcode == OP_PRINT || opcode >= FIRST_USER_OPCODE) {
-        a.w = slots[slot].args[0].w;
-    }
-    Outcome outcome = execute(slot, opcode, head.z, a, status);
-    if (outcome.fault != NOT_REACHED) {
-        status = finished_status(status, outcome.fault);
-    }
-    outcomes[slot] = uvec2(status, outcome.result);
+void run(uint slot, uvec3 head, uvec4 a) {
+    Outcome outcome = execute(slot, head.x, head.y, a, head.z);
+    uint status = outcome.fault != NOT_REACHED ? finished_status(head.z, outcome.fault) : head.z;
+    mailbox[MAIL_OUTCOMES + 2u * slot] = status;
+    mailbox[MAIL_OUTCOMES + 2u * slot + 1u] = outcome.result;
 }
 
 void main() {
@@ -64,20 +67,39 @@ void main() {
         // A loop of its own, because software rasterisers run the bodies of
         // all opcodes, their loops too, whether there is a round or not.
         uint idle = 0u;
-        do {
 #ifdef READ_AHEAD
-            if (lane == 0u) {
-                uvec4 a = call[0];
-                uvec4 b = call[1];
-                order[turn & 1u] = decide(a.x == b.w ? a.x : answered, a.y, answered, spent, idle);
-                called[turn & 1u][0] = a;
-                called[turn & 1u][1] = b;
+        uint page;
+        do {
+            page = (turn & 1u) * AHEAD;
+            uint words[READ_AHEAD];
+            for (uint i = 0u; i < uint(READ_AHEAD); i++) {
+                words[i] = mailbox[min(i * WIDTH + lane, MAIL_DONE - 1u)];
             }
+            for (uint i = 0u; i < uint(READ_AHEAD); i++) {
+                ahead[page + i * WIDTH + lane] = words[i];
+            }
+            memoryBarrierShared();
+            barrier();
+            tail = ahead[page + MAIL_TAIL];
+            uint sum = tail;
+            for (uint i = MAIL_TENANT; i < MAIL_CHECK; i++) {
+                sum = check(sum, ahead[page + i]);
+            }
+            tail = decide(sum == ahead[page + MAIL_CHECK] ? tail : answered, ahead[page + MAIL_STOP], answered, spent, idle);
+            turn++;
+            idle++;
+            spent++;
+        } while (tail == ORDER_NONE);
+        wave_tenant = ahead[page + MAIL_TENANT];
+        window_base = ahead[page + MAIL_BASE];
+        window_length = ahead[page + MAIL_LENGTH];
+        step_budget = ahead[page + MAIL_STEPS];
+        uint cost = ahead[page + MAIL_COST];
 #else
+        do {
             if (lane == 0u) {
-                order[turn & 1u] = decide(call[0].x, call[0].y, answered, spent, idle);
+                order[turn & 1u] = decide(mailbox[MAIL_TAIL], mailbox[MAIL_STOP], answered, spent, idle);
             }
-#endif
             memoryBarrierShared();
             barrier();
             tail = order[turn & 1u];
@@ -85,29 +107,39 @@ void main() {
             idle++;
             spent++;
         } while (tail == ORDER_NONE);
+        wave_tenant = mailbox[MAIL_TENANT];
+        window_base = mailbox[MAIL_BASE];
+        window_length = mailbox[MAIL_LENGTH];
+        step_budget = mailbox[MAIL_STEPS];
+        uint cost = mailbox[MAIL_COST];
+#endif
 
         uint count = tail & TAIL_COUNT_MASK;
-#ifdef READ_AHEAD
-        uvec4 first = called[turn + 1u & 1u][0];
-        uvec4 second = called[turn + 1u & 1u][1];
-#else
-        uvec4 first = call[0];
-        uvec4 second = call[1];
-#endif
-        wave_tenant = first.z;
-        window_base = first.w;
-        window_length = second.x;
-        step_budget = second.y;
-        uint cost = second.z;
         if (lane == 0u && tail != ORDER_END) {
-            answer[MAIL_BEGUN] = tail;
+            mailbox[MAIL_BEGUN] = tail;
         }
         uint slot = lane;
         do {
             if (slot < count) {
-                uvec4 head = records[2u * slot];
-                uvec4 args = records[2u * slot + 1u];
-                run(slot, head, args);
+                uint at = MAIL_RECORDS + slot * RECORD_WORDS;
+#ifdef READ_AHEAD
+                uint words[RECORD_WORDS];
+                uint sum = tail;
+                bool whole = at + RECORD_WORDS <= AHEAD;
+                for (uint i = 0u; i < RECORD_WORDS; i++) {
+                    words[i] = ahead[page + min(at + i, AHEAD - 1u)];
+                    sum = i < RECORD_WORDS - 1u ? check(sum, words[i]) : sum;
+                }
+                if (!whole || sum != words[RECORD_WORDS - 1u]) {
+                    for (uint i = 0u; i < RECORD_WORDS; i++) {
+                        words[i] = mailbox[at + i];
+                    }
+                }
+                run(slot, uvec3(words[0], words[1], words[2]), uvec4(words[3], words[4], words[5], words[6]));
+#else
+                run(slot, uvec3(mailbox[at], mailbox[at + 1u], mailbox[at + 2u]),
+                    uvec4(mailbox[at + 3u], mailbox[at + 4u], mailbox[at + 5u], mailbox[at + 6u]));
+#endif
             }
             slot += WIDTH;
         } while (slot < count);
@@ -118,14 +150,14 @@ void main() {
             spent += cost;
             rounds++;
             if (lane == 0u) {
-                answer[MAIL_DONE] = tail;
+                mailbox[MAIL_DONE] = tail;
             }
         }
     } while (tail != ORDER_END);
     if (lane == 0u) {
-        answer[MAIL_SPENT] = spent;
-        answer[MAIL_ROUNDS] = rounds;
+        mailbox[MAIL_SPENT] = spent;
+        mailbox[MAIL_ROUNDS] = rounds;
         memoryBarrier();
-        answer[MAIL_ENDED] = lease_number;
+        mailbox[MAIL_ENDED] = lease_number;
     }
 }
