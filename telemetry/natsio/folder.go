@@ -19,6 +19,10 @@ const (
 	foldersFrom = 4
 	// besideFrom is how many payloads wait when a folder is worth its wake.
 	besideFrom = 8
+	// besideBytes is the size of a payload that wakes a folder. With one record
+	// a message the bus is slower than the sink, and asking it what waits costs
+	// more than a fold.
+	besideBytes = 512
 	// maxGroup is how many payloads are handed over at once.
 	maxGroup = 8
 	// folderGroups is how many groups there are: one is being filled, one is
@@ -103,7 +107,10 @@ func messagesBehind(m *nats.Msg) int {
 // next returns where to decode a message for the folder, or nil if it is
 // better given to the sink at once; then nothing is under way.
 func (f *folder) next(m *nats.Msg) *decoded {
-	if f == nil || f.group.n == 0 && f.underway.Load() == 0 && f.waiting(m) < besideFrom {
+	if f == nil {
+		return nil
+	}
+	if f.group.n == 0 && f.underway.Load() == 0 && (len(m.Data) < besideBytes || f.waiting(m) < besideFrom) {
 		return nil
 	}
 	return f.group.payloads[f.group.n]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -16,16 +17,25 @@ import (
 func arrays(first uint64, queues ...string) (payload []byte) {
 	for i, queue := range queues {
 		h := telemetry.Header{Incarnation: 7, Seq: first + uint64(i), SentNs: 1, Queue: queue}
-		payload = telemetry.AppendQueue(payload, telemetry.FormArray, &h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: 5})
+		payload = telemetry.AppendQueue(payload, telemetry.FormArray, &h, &telemetry.Queue{
+			Has: telemetry.HasAllQueue, QueueLen: 1 << 20, MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535,
+			MaxInvocationsPerWorkgroup: 1024, RequestedHitCapacity: 1 << 20, RequeueCount: 1 << 40, ExecutedCount: 1 << 40,
+		})
 	}
 	return payload
 }
+
+// many names the queues of a payload that is large enough for a folder.
+var many = strings.Fields(strings.Repeat("a b c ", 4))
 
 // TestFolderKeepsTheOrder gives the same messages to an intake that folds some
 // of them on a second goroutine. Its sink has no lock: the race detector would
 // see two calls at once.
 func TestFolderKeepsTheOrder(t *testing.T) {
 	conn := unconnected(t)
+	if len(arrays(1, many...)) < besideBytes {
+		t.Fatal("the payloads are too small for a folder")
+	}
 	beside := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		plain, folded := &strictFlatSink{strictSink: strictSink{t: t, conn: conn}}, &strictFlatSink{strictSink: strictSink{t: t, conn: conn}}
@@ -36,14 +46,14 @@ func TestFolderKeepsTheOrder(t *testing.T) {
 		two.folder.waiting = func(*nats.Msg) int { return waiting }
 		messages := rapid.IntRange(1, 60).Draw(rt, "messages")
 		for i := range messages {
-			m := &nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0._batch", Data: arrays(uint64(1+8*i), "a", "b", "a")}
+			m := &nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0._batch", Data: arrays(uint64(1+64*i), many...)}
 			switch rapid.IntRange(0, 9).Draw(rt, "message") {
 			case 0:
 				m.Reply = "_INBOX.a.b"
 			case 1:
 				m.Data = slices.Concat(m.Data, queueRecord(1, "c"))
 			case 2:
-				m.Data = arrays(uint64(1+8*i), "a", "")
+				m.Data = arrays(uint64(1+64*i), "a", "")
 			case 3:
 				m.Subject = "ringmaster.v1.telemetry"
 			}
@@ -96,9 +106,9 @@ func TestStopFoldsWhatIsDecoded(t *testing.T) {
 		t.Fatal(err)
 	}
 	flush(t, conn)
-	const messages = 3000
+	const messages = 500
 	for i := range uint64(messages) {
-		if err := sender.publish(fmt.Sprintf("%s.telemetry.gpu0._batch", conn.prefix()), arrays(1+8*i, "a", "b", "c")); err != nil {
+		if err := sender.publish(fmt.Sprintf("%s.telemetry.gpu0._batch", conn.prefix()), arrays(1+64*i, many...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,8 +118,8 @@ func TestStopFoldsWhatIsDecoded(t *testing.T) {
 	if err := in.Stop(testContext(t)); err != nil {
 		t.Fatal(err)
 	}
-	if n := in.Stats().Records; sink.flat != 3*messages || n != 3*messages {
-		t.Errorf("%d records in the sink, %d counted, want %d", sink.flat, n, 3*messages)
+	if n := in.Stats().Records; sink.flat != messages*len(many) || n != uint64(messages*len(many)) {
+		t.Errorf("%d records in the sink, %d counted, want %d", sink.flat, n, messages*len(many))
 	}
 	if !in.folder.started {
 		t.Error("nothing was folded beside the decoder")
