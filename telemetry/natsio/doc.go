@@ -16,7 +16,8 @@
 // # Guarantees
 //
 // Order: the records of one subject reach the sink in the order in which the
-// server had them; there is one goroutine a subscription.
+// server had them; there is one goroutine a subscription
+// and, with processors to spare, a second one that folds what it has decoded.
 //
 // Telemetry and recommendations are at most once: they describe a state, and
 // the next one replaces what was lost. While the server is away they are
