@@ -80,7 +80,9 @@ func (t *Tuner) propose(best int) (int32, bool) {
 }
 
 // expectImprovement maximises the expected improvement of the log cost over
-// the geometries that have not run, or not since a change.
+// the geometries that have not run, or not since a change. The model of waves
+// may be wrong about a parameter altogether: one of which only a single value
+// ran after a few launches gets a look whatever the expectation.
 func (t *Tuner) expectImprovement(best int) (pick int32, most float64) {
 	var p process
 	noise := t.noise.sd()
@@ -90,17 +92,53 @@ func (t *Tuner) expectImprovement(best int) (pick int32, most float64) {
 		m, _ := p.predict(t.arms[best].config)
 		goal = math.Max(goal, m)
 	}
+	blind, level := t.unseen()
 	for c := range int32(len(t.space.shapes)) {
 		a := t.find(c)
-		if a != nil && !a.Stale {
+		if a != nil && !a.Stale || blind >= 0 && t.space.levels[c][blind] == level {
 			continue
 		}
 		mean, sd := p.predict(c)
-		if gain := improvement(goal, mean, sd); gain > most {
+		gain := improvement(goal, mean, sd)
+		if blind >= 0 {
+			gain += worthwhile * 1.01 // worth a launch as it is
+		}
+		if gain > most {
 			pick, most = c, gain
 		}
 	}
 	return pick, most
+}
+
+// unseen is the first axis of which only one value, level, ran since the last
+// change although there are others, or -1.
+func (t *Tuner) unseen() (axis int, level uint16) {
+	var first [axes]uint16
+	var several [axes]bool
+	ran := 0
+	for i := range t.arms[:t.n] {
+		a := &t.arms[i]
+		if a.Stale {
+			continue
+		}
+		l := &t.space.levels[a.config]
+		if ran == 0 {
+			first = *l
+		}
+		for j := range l {
+			several[j] = several[j] || l[j] != first[j]
+		}
+		ran++
+	}
+	if ran < firstLooks {
+		return -1, 0
+	}
+	for j, seen := range several {
+		if !seen && t.space.side[j] > 1 {
+			return j, first[j]
+		}
+	}
+	return -1, 0
 }
 
 // repeat measures again what could still be the best: of the arms within the

@@ -23,6 +23,7 @@ const (
 	// Of normal differences 1 in 1,000 exceeds three standard errors.
 	switchErrors = 3
 	switchGain   = 0.01 // a smaller gain is not worth a change
+	firstLooks   = 3    // geometries before every axis must have been varied
 	repeats      = 3    // launches of each of the best before one is chosen
 )
 
