@@ -73,3 +73,13 @@ func TestBadWorkerNameIsRefusedBeforeAnythingStarts(t *testing.T) {
 		t.Errorf("exit code %d, %q", got.code, got.err)
 	}
 }
+
+func TestRunRefusesWhatCannotBeMeantBeforeAnythingStarts(t *testing.T) {
+	for _, flag := range []string{"--hang-after=-3s", "--drain=-1s", "--rate=0", "--rate=NaN"} {
+		got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", t.TempDir(), flag)
+		name, _, _ := strings.Cut(flag, "=")
+		if got.code != 1 || !strings.Contains(got.err, name) || strings.Contains(got.err, "embedded") {
+			t.Errorf("%s: exit code %d, %q", flag, got.code, got.err)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -52,6 +53,9 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer ballast()()
+	if err := c.check(); err != nil {
+		return err
+	}
 	opcodes, err := c.opcodeFlags.load()
 	if err != nil {
 		return err
@@ -122,6 +126,21 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	drainCtx, cancel := context.WithTimeout(context.Background(), c.Drain)
 	defer cancel()
 	return node.close(drainCtx)
+}
+
+// check refuses what cannot be meant, before anything is started.
+func (c *runCmd) check() error {
+	switch {
+	case c.Worker != "" && !telemetry.ValidToken(c.Worker):
+		return fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", c.Worker)
+	case c.HangAfter < 0:
+		return fmt.Errorf("--hang-after %v: want a duration, or 0 to wait for ever", c.HangAfter)
+	case c.Drain < 0:
+		return fmt.Errorf("--drain %v: want a duration, or 0 to leave work in flight to the next process", c.Drain)
+	case !(c.Rate > 0):
+		return fmt.Errorf("--rate %v: want more than 0 records a second", c.Rate)
+	}
+	return nil
 }
 
 // busName tells the bus that this process serves on from others of the same host.
