@@ -3,8 +3,7 @@
 //
 // [Samples] folds launch reports into count, mean and variance of the time a
 // slot took, for each width. [Suggest] turns them into the width to use next,
-// out of the [Candidates] a device allows. [Resize] is the reference's
-// doubling and halving rule, kept to its exact results.
+// out of the [Candidates] a device allows.
 //
 // Everything here is a function of values: no clock, no randomness, no I/O.
 // The same samples give the same suggestion, so a decision that used one can

@@ -10,6 +10,7 @@
 //   - [Best]: the first of the cheapest candidates.
 //   - [ColdStart]: a width from an estimate, before anything was measured.
 //   - [Feedback]: measured launches per width, and the choice they give.
+//   - [Resize]: halve a width that idles, double one that is not saturated.
 //   - [Prepare]: element count, workgroup, grid and parameter words of a launch.
 //   - [ProgramKey], [LaunchKey], [AdapterKey]: cache keys by byte layout.
 //   - [SoftmaxQ16], [SoftmaxWrapping], [Precondition]: the device's primitives.

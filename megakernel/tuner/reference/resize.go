@@ -1,8 +1,8 @@
-package tuner
+package reference
 
 import "math"
 
-// Resize is the reference's rule: halve a workgroup that idles, double one
+// Resize is the original's rule: halve a workgroup that idles, double one
 // whose throughput has not saturated.
 type Resize struct {
 	MaxWidth        uint32  // invocations; growth stops here
@@ -11,7 +11,7 @@ type Resize struct {
 	IdleShrinkUs    uint64  // idle microseconds above which a narrower group is tried
 }
 
-// DefaultResize returns the reference's constants.
+// DefaultResize returns the original's constants.
 func DefaultResize() Resize {
 	return Resize{MaxWidth: 1_024, MinWidth: 32, SaturationPerUs: 1, IdleShrinkUs: 100_000}
 }
