@@ -128,21 +128,27 @@ func (e *Engine) pumpOnce(poll func(*flight) (bool, error)) (found, open bool) {
 		}
 		j.done <- err
 	case len(e.submitted) > 0:
-		f := e.submitted[0]
-		done, err := poll(f)
-		if err == nil && !done {
-			return true, open
-		}
-		if f.err = err; err == nil {
-			f.err = e.dev.Do(f.fetch)
-		}
-		e.unpick(f)
-		e.submitted = append(e.submitted[:0], e.submitted[1:]...)
-		e.settling <- f
+		e.lookAfter(poll)
 	default:
 		return false, open
 	}
 	return true, open
+}
+
+// lookAfter waits a short time for the oldest wave in flight, and hands it to the
+// settler if it is done or failed. Called with turn held.
+func (e *Engine) lookAfter(poll func(*flight) (bool, error)) {
+	f := e.submitted[0]
+	done, err := poll(f)
+	if err == nil && !done {
+		return
+	}
+	if f.err = err; err == nil {
+		f.err = e.dev.Do(f.fetch)
+	}
+	e.unpick(f)
+	e.submitted = append(e.submitted[:0], e.submitted[1:]...)
+	e.settling <- f
 }
 
 // launchNext brings a flight to the device, or runs it on the resident kernel.
