@@ -1,0 +1,44 @@
+// Package frontier propagates values over graphs that stay on a GL 4.3 compute
+// device: breadth-first levels, shortest paths, connected components and
+// dataflow facts.
+//
+// [Load] checks a graph against the device's limits and uploads it once, as the
+// rows of its out-edges and those of its in-edges. [Resident.Run] runs a [Job]:
+// it marks the sources and lets their values travel level by level until no
+// value changes any more. The nodes whose value a level changed are the
+// frontier of the next one.
+//
+// # Topologies
+//
+// How a level walks its frontier is its topology. Each is a way of its own to
+// execute:
+//
+//	sparse              push: a workgroup takes a chunk of frontier nodes, adds up
+//	                    their out-degrees, and its invocations share the edges
+//	hybrid              push: nodes of many edges are cut into tiles, a workgroup
+//	                    each; the rest as sparse
+//	dense               pull: every unfinished node looks for frontier nodes among its
+//	                    in-edges in a bitmap, and for breadth-first levels stops
+//	                    at the first
+//	fused               dense levels as above; levels whose frontier fits one workgroup run one
+//	                    after the other inside one dispatch
+//	memory-constrained  push in passes, over no more nodes at a time than the hit
+//	                    buffer holds and with no more workgroups than ordered
+//
+// # The director
+//
+// After each level a kernel of one workgroup, the director, decides the next
+// one's topology with the thresholds and the hysteresis of package policy
+// ([Thresholds.Decide] is the same in Go; both equal policy.Classify), and writes
+// the group counts of the indirect dispatches that follow: those of the topology
+// chosen, zero for all others. The host enqueues many rounds of them and
+// looks at the outcome seldom. What each level did is in a log on the device,
+// which becomes [Result.Levels]. With [Job.Decide] the host decides each level.
+//
+// # Hits
+//
+// A node whose value changed is a hit. It is marked in the bitmap of the next
+// frontier and, while there is room, written to the hit buffer. What finds the
+// buffer full is requeued: it waits in the bitmap, and a later pass of its level
+// gathers it from there. Nothing is lost and nothing grows with the frontier.
+package frontier

@@ -1,0 +1,162 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ringmaster/megakernel/policy"
+)
+
+// Unreached is the value of a node that nothing arrived at, of a breadth-first
+// or shortest-path job.
+const Unreached = 1<<32 - 1
+
+// Semiring says what travels along an edge and how a node joins what arrives.
+type Semiring uint8
+
+// The semirings.
+const (
+	// BFS: a node's value is its distance in edges from the nearest source.
+	BFS Semiring = iota
+	// ShortestPath: the smallest sum of edge weights from a source, at most Unreached.
+	ShortestPath
+	// Components: the smallest node that reaches this one. On an undirected graph
+	// it names the node's component. Every node is a source.
+	Components
+	// Reach: the union of the sources' bits that reach a node, or 0.
+	Reach
+
+	semirings = iota
+)
+
+var semiringNames = [semirings]string{"bfs", "sssp", "components", "reach"}
+
+func (s Semiring) String() string {
+	if int(s) < len(semiringNames) {
+		return semiringNames[s]
+	}
+	return fmt.Sprintf("semiring(%d)", uint8(s))
+}
+
+// ParseSemiring is the semiring of a name that String gives.
+func ParseSemiring(name string) (Semiring, bool) {
+	for i, known := range semiringNames {
+		if known == name {
+			return Semiring(i), true
+		}
+	}
+	return 0, false
+}
+
+// Errors of jobs.
+var (
+	// ErrTooLarge says that a graph does not fit the device; nothing was uploaded.
+	ErrTooLarge = errors.New("graph is too large for the device")
+	// ErrGraph says that a graph contradicts itself: rows that do not ascend,
+	// targets out of range.
+	ErrGraph = errors.New("graph is malformed")
+	// ErrJob says that a job asks for what cannot be done.
+	ErrJob = errors.New("job is malformed")
+	// ErrBudget says that no hit buffer fits the job's memory budget.
+	ErrBudget = errors.New("job does not fit the memory budget")
+	// ErrClosed says that the graph was closed.
+	ErrClosed = errors.New("graph is closed")
+	// ErrLevels says that a job was ended at Job.MaxLevels before it was done.
+	ErrLevels = errors.New("job has more levels than allowed")
+)
+
+// Geometry is the shape of a job's dispatches; zero fields are chosen by Run.
+type Geometry struct {
+	Width  uint32 // invocations per workgroup: a power of two from 32 to 1,024
+	Groups uint32 // most workgroups of a push dispatch
+}
+
+// Job is one propagation over a resident graph. The zero value of each field
+// but Sources is usable.
+type Job struct {
+	Semiring Semiring
+	// Sources are nodes, in any order; repeats count once. Components ignores
+	// them. Without sources nothing happens.
+	Sources []uint32
+	// Seeds are the sources' values; nil means 0, and for Reach the bit of the
+	// source's position modulo 32.
+	Seeds []uint32
+
+	// Topology other than none or empty is used on every level instead of the policy's.
+	Topology policy.Topology
+	// Config is the policy's; nil means policy.Standard. State is its state before the first level.
+	Config *policy.Config
+	State  policy.TopologyState
+	// HotOpcodes and HotWindows are the counts that promote a dense walk to a fused one.
+	HotOpcodes, HotWindows uint32
+	// MemoryPressureBps is the worker's memory pressure, 0..10,000, if PressureKnown.
+	MemoryPressureBps uint16
+	PressureKnown     bool
+
+	Geometry Geometry
+	// HitCapacity is the size of a hit buffer in nodes; 0 means one for every node.
+	HitCapacity uint32
+	// Budget is the most bytes of device memory that the job may use beside the
+	// graph; 0 means no bound. A hit capacity that does not fit it is reduced.
+	Budget uint64
+	// NotResident keeps every level out of the kernel that runs levels of few nodes one
+	// after the other inside one dispatch.
+	NotResident bool
+	// MaxLevels ends a job with ErrLevels; 0 means no bound.
+	MaxLevels uint32
+
+	// Decide, if not nil, is called on the host before every level and chooses
+	// its topology. It may not call the graph.
+	Decide func(View) (policy.Topology, error)
+	// Timed measures each level with timestamps, where the device has them. It costs some
+	// microseconds a level and keeps levels out of the resident kernel.
+	Timed bool
+}
+
+// View is what a level's topology is decided from.
+type View struct {
+	Level           uint32 // 0 for the sources
+	Nodes, Edges    uint32 // of the graph; edges are out-edges
+	FrontierNodes   uint32 // never 0
+	FrontierEdges   uint32 // out-edges of the frontier
+	UnexploredEdges uint32 // out-edges of the nodes not reached so far
+	Previous        policy.Topology
+}
+
+// Level is what one level did.
+type Level struct {
+	View
+	Raw      policy.Topology // what the rule asks for before hysteresis
+	Topology policy.Topology // how it ran
+	Reason   policy.Reason   // of a decision by the policy's rule; zero for a forced topology
+	Resident bool            // inside the kernel of many levels
+	Passes   uint32          // dispatches of hits at least 1; more where hits were requeued
+	Requeued uint32          // frontier nodes that waited for a later pass, counted each time
+	MaxAge   uint32          // most passes that a frontier node waited
+	Hits     uint32          // nodes of the next frontier
+	Examined uint32          // edges looked at
+	Time     time.Duration   // with Job.Timed, else 0
+}
+
+// Result is the outcome of a job.
+type Result struct {
+	// Values has one value for each node.
+	Values []uint32
+	Levels []Level
+	// Reached is how many nodes have another value than the semiring's identity.
+	Reached uint32
+	// EdgesTraversed are the out-edges of the reached nodes, and EdgesExamined those
+	// looked at, which is fewer when levels pull and more when values are corrected.
+	EdgesTraversed, EdgesExamined uint64
+	// Time is from the first dispatch to the last outcome: values are on the device
+	// then, and their transfer is not in it.
+	Time time.Duration
+	// Visits is how often the host looked at the device meanwhile.
+	Visits uint32
+	// HitCapacity and Geometry are what was used, and Bytes the device memory
+	// beside the graph.
+	HitCapacity uint32
+	Geometry    Geometry
+	Bytes       uint64
+}
