@@ -65,6 +65,7 @@ var externalOwners = []struct {
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
 	{"gonum.org/v1/gonum/blas", []string{"megakernel/tuner/search"}, "vector kernels of the tuner's models"},
 	{"github.com/HdrHistogram/", []string{"cmd/runtime"}, "client-side latency is the command's report"},
+	{"gonum.org/v1/plot", []string{"cmd/runtime"}, "the tuner's picture is the command's report"},
 }
 
 // standardBans are standard-library packages that a pure package must not use directly.
