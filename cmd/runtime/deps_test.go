@@ -37,6 +37,7 @@ var projectImports = map[string][]string{
 	"megakernel": {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
 	"megakernel/faultgl":            {"megakernel"},                                         // a device that fails on purpose
+	"megakernel/frontier/edgework":  {"megakernel/policy"},                                  // the yardstick of the topology rules, without a device
 	"actors":                        {"megakernel/policy", "megakernel/tuner", "telemetry"}, // state and routing only
 	"megakernel/kernelcache":        {"megakernel/kernelcache/disk"},                        // programs of any kind, by a key of the caller
 	"megakernel/kernelcache/hotset": nil,                                                    // promotion is a function of values
@@ -72,6 +73,7 @@ var externalOwners = []struct {
 var standardBans = map[string][]string{
 	"megakernel/policy":             {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/kernelcache/hotset": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"megakernel/frontier/edgework":  {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/space":        {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/search":       {"os", "net", "time", "sync", "context", "log/slog", "math/rand"}, // math/rand/v2: generators that a seed alone determines
 	"megakernel/tuner/reference":    {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
