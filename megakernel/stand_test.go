@@ -1,0 +1,136 @@
+//go:build cgo
+
+package megakernel
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"ringmaster/ring"
+)
+
+const standSlots = 3000 // twelve pages, the last not full
+
+// newStand is a stand with a load of stores, loads and copies, whose outcome
+// does not depend on their order.
+func newStand(t *testing.T) (*Stand, []ring.Slot, []uint32) {
+	t.Helper()
+	s, err := NewStand(openDevice(t), StandConfig{Slots: 2 * standSlots, WindowWords: 1 << 14})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	slots := make([]ring.Slot, standSlots)
+	window := make([]uint32, 1<<14)
+	for i := range slots {
+		switch at := uint32(i); i % 3 {
+		case 0:
+			slots[i] = slot(OpStore, ring.PriorityNormal, at*7, at)
+		case 1:
+			slots[i] = slot(OpAdd, ring.PriorityNormal, 1, 1<<13)
+		case 2:
+			slots[i] = slot(OpCopy, ring.PriorityNormal, 1<<12, 5000, at%9)
+		}
+	}
+	for i := range window {
+		window[i] = uint32(i) * 3
+	}
+	if err := s.Load(slots, window); err != nil {
+		t.Fatal(err)
+	}
+	return s, slots, window
+}
+
+func TestAStandDrainsItsLoadAgainAndAgainAtAnyGeometry(t *testing.T) {
+	s, _, window := newStand(t)
+	launches := uint32(0)
+	for _, g := range []Geometry{{32, 1, 32}, {64, 5, 256}, {256, 64, 64}, {64, 2, 4096}} {
+		for depth, dispatches := range map[uint32]int{0: 1, standSlots: 1, 1500: 2, 256: 12} {
+			if !s.Fits(g, depth) {
+				t.Fatalf("%s in dispatches of %d does not fit", g, depth)
+			}
+			r, err := s.Launch(g, depth)
+			launches++
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Dispatches != dispatches || r.Ns == 0 || r.Ns > r.WallNs || r.TimeSource == TimeNone {
+				t.Errorf("%s, depth %d: %+v", g, depth, r)
+			}
+		}
+	}
+	var after [1]uint32
+	err := s.dev.Do(func() error {
+		read(s.memory, ring.BindHeap, 1<<13, after[:])
+		return s.dev.Check()
+	})
+	// Every launch adds once for each third slot: none ran twice or not at all.
+	if want := window[1<<13] + launches*(standSlots/3); err != nil || after[0] != want {
+		t.Errorf("the counter is %d, want %d: %v", after[0], want, err)
+	}
+}
+
+func TestAStandKnowsWhichGeometriesDrainItsLoadInOneGo(t *testing.T) {
+	s, slots, window := newStand(t)
+	width, _, _ := s.dev.WorkgroupLimits()
+	for _, c := range []struct {
+		g     Geometry
+		depth uint32
+		want  bool
+	}{
+		{Geometry{64, 8, 256}, 0, true},
+		{Geometry{0, 8, 256}, 0, false},
+		{Geometry{width * 2, 8, 256}, 0, false},
+		{Geometry{64, 0, 256}, 0, false},
+		{Geometry{64, 8, 1 << 30}, 0, false},
+	} {
+		if s.Fits(c.g, c.depth) != c.want {
+			t.Errorf("%s, depth %d: fits is %v", c.g, c.depth, !c.want)
+		}
+	}
+	long := slices.Clone(slots)
+	long[7] = slot(OpCopy, ring.PriorityNormal, 0, 4096, CopyCap)
+	if err := s.Load(long, window); err != nil {
+		t.Fatal(err)
+	}
+	g := Geometry{Width: 32, Groups: 1, Chunk: 32}
+	if s.Fits(g, 0) || !s.Fits(g, 1500) {
+		t.Errorf("fits as a whole: %v, in halves: %v", s.Fits(g, 0), s.Fits(g, 1500))
+	}
+	if _, err := s.Launch(g, 0); !errors.Is(err, ErrStand) {
+		t.Errorf("beyond the loop budget: %v", err)
+	}
+	if _, err := s.Launch(g, 1500); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAStandRefusesLoadsThatALaunchDoesNotFinish(t *testing.T) {
+	s, _, window := newStand(t)
+	for name, load := range map[string][]ring.Slot{
+		"none":     {},
+		"too many": make([]ring.Slot, 2*standSlots+1),
+		"fence":    {slot(OpFence, ring.PriorityNormal)},
+		"yield":    {slot(OpYield, ring.PriorityNormal, 2)},
+		"await":    {slot(OpAwait, ring.PriorityNormal, 1, 2, 3)},
+		"fault":    {slot(OpFault, ring.PriorityNormal, 1)},
+	} {
+		if err := s.Load(load, window); !errors.Is(err, ErrStand) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.Load([]ring.Slot{slot(40, ring.PriorityNormal)}, nil); !errors.Is(err, ErrSlot) {
+		t.Errorf("an unknown opcode: %v", err)
+	}
+	if err := s.Load([]ring.Slot{slot(OpNop, ring.PriorityNormal), slot(OpLoad, ring.PriorityNormal, 1<<14)}, window); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Launch(Geometry{32, 1, 32}, 0); !errors.Is(err, ErrStand) {
+		t.Errorf("a slot that faults: %v", err)
+	}
+}
