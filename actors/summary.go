@@ -86,7 +86,7 @@ func (s *summary) write(r *telemetry.Recommendation, validForMs uint32) {
 	r.BatchDepth, r.SlotCount, r.DispatchGrid = p.BatchDepth, p.SlotCount, p.DispatchGrid
 	r.WorkerGroups, r.HitCapacity, r.HitCapacityReduced = p.WorkerGroups, p.HitCapacity, p.HitCapacityReduced
 	r.PromoteHotOpcodes, r.PromoteHotWindows, r.AgePriorityWork = p.PromoteHotOpcodes, p.PromoteHotWindows, p.AgePriorityWork
-	r.EstimatedPeakBytes = p.EstimatedPeakBytes
+	r.EstimatedPeakBytes, r.InFlight = p.EstimatedPeakBytes, p.InFlight
 	for i := range p.Reasons[:p.ReasonCount] {
 		w := &p.Reasons[i]
 		r.Reasons = append(r.Reasons, telemetry.Reason{Rule: w.Rule.String(), Threshold: w.Threshold, Value: w.Value, Distance: w.Distance, Held: w.Held})

@@ -169,6 +169,7 @@
 //	26   fingerprint                           bytes     0..32 bytes    -            event    BLAKE3-256 of the kernel source: 0 or 32 bytes
 //	27   mode                                  enum      0..1           -            event    a dispatch, or a kernel that stays on the device
 //	28   kernel                                text      0..256 bytes   -            event    that ran: interpreter-<width>, fused-..., lease-...
+//	29   in_flight                             u32       0..2^32-1      launches     event    under way at the worker when it began, itself included
 //
 // # Record worker
 //
@@ -226,6 +227,7 @@
 //	35   valid_for_ms                          u32       0..2^32-1      ms           event
 //	36   reasons                               []reason  0..16          -            event
 //	37   hit_capacity_reduced                  bool      true|false     -            gauge    below what was wanted, to fit the budget
+//	38   in_flight                             u32       0..2^32-1      launches     gauge    most launches of the queue under way at a time
 //
 // # Record work
 //

@@ -94,15 +94,15 @@ var literals = []struct {
 			Has: HasAllLaunch, Launch: 12, Decision: 11, Status: LaunchFailed, Error: "lost", Applied: Geometry{64, 8, 256},
 			Recommended: Geometry{128, 4, 512}, NotApplied: "warming", ElapsedNs: 1000, TimeSource: TimeWall, IdleNs: 5, WallNs: 70000,
 			Executed: 300, Faulted: 1, Requeued: 2, Hits: 3, OpcodeCounts: []uint32{1, 200, 0}, Fingerprint: bytes.Repeat([]byte{0xab}, 32),
-			Mode: ModeLease, Kernel: "lease-256"}},
-		mapForm: "de001d a4'kind' a6'launch'" + mapHeader + `a6'launch' 0c a8'decision' 0b a6'status' a6'failed' a5'error' a4'lost'
+			Mode: ModeLease, Kernel: "lease-256", InFlight: 2}},
+		mapForm: "de001e a4'kind' a6'launch'" + mapHeader + `a6'launch' 0c a8'decision' 0b a6'status' a6'failed' a5'error' a4'lost'
 			b8'applied_workgroup_size_x' 40 ae'applied_groups' 08 b3'applied_claim_chunk' cd0100
 			bc'recommended_workgroup_size_x' cc80 b2'recommended_groups' 04 b7'recommended_claim_chunk' cd0200
 			ab'not_applied' a7'warming' aa'elapsed_ns' cd03e8 ab'time_source' a4'wall' a7'idle_ns' 05 a7'wall_ns' ce00011170
 			a8'executed' cd012c a7'faulted' 01 a8'requeued' 02 a4'hits' 03 ad'opcode_counts' 93 01 ccc8 00
-			ab'fingerprint' c420` + strings.Repeat("ab", 32) + "a4'mode' a5'lease' a6'kernel' a9'lease-256'",
-		arrayRow: "dc001d 04" + arrayHeader + "0c 0b 01 a4'lost' 40 08 cd0100 cc80 04 cd0200 a7'warming' cd03e8 02 05 ce00011170" +
-			"cd012c 01 02 03 93 01 ccc8 00 c420" + strings.Repeat("ab", 32) + "01 a9'lease-256'",
+			ab'fingerprint' c420` + strings.Repeat("ab", 32) + "a4'mode' a5'lease' a6'kernel' a9'lease-256' a9'in_flight' 02",
+		arrayRow: "dc001e 04" + arrayHeader + "0c 0b 01 a4'lost' 40 08 cd0100 cc80 04 cd0200 a7'warming' cd03e8 02 05 ce00011170" +
+			"cd012c 01 02 03 93 01 ccc8 00 c420" + strings.Repeat("ab", 32) + "01 a9'lease-256' 02",
 	},
 	{
 		want: Record{Header: literalHeader(KindWorker), Worker: Worker{
@@ -123,18 +123,18 @@ var literals = []struct {
 			Pressure: "balanced", ExecutionMode: "jit", Topology: "dense", PromoteHotOpcodes: true, PromoteHotWindows: false, AgePriorityWork: true,
 			EstimatedPeakBytes: 65536, MemoryBudgetBytes: 1 << 30, QueueLen: 1000, FrontierDensityBps: 2500, MemoryPressureBps: 0,
 			SwitchHeld: true, Changed: false, Heartbeat: false, CommittedOnPublish: true, ValidForMs: 3000,
-			Reasons: []Reason{{Rule: "topology", Threshold: 2500, Value: 2400, Distance: 100, Held: true}}, HitCapacityReduced: true}},
-		mapForm: "de0026 a4'kind' ae'recommendation'" + mapHeader + `a8'decision' cd012c b4'answered_incarnation' cf8000000000000000
+			Reasons: []Reason{{Rule: "topology", Threshold: 2500, Value: 2400, Distance: 100, Held: true}}, HitCapacityReduced: true, InFlight: 3}},
+		mapForm: "de0027 a4'kind' ae'recommendation'" + mapHeader + `a8'decision' cd012c b4'answered_incarnation' cf8000000000000000
 			ac'answered_seq' 06 b0'answered_sent_ns' cd03e7 a5'error' a0 b0'workgroup_size_x' 40 a6'groups' 10 ab'claim_chunk' cd0100
 			ab'batch_depth' cd1000 ab'launch_mode' a4'wave' aa'slot_count' cd0400 ad'dispatch_grid' 93 10 01 01
 			ad'worker_groups' 20 ac'hit_capacity' cd0800 a8'pressure' a8'balanced' ae'execution_mode' a3'jit' a8'topology' a5'dense'
 			b3'promote_hot_opcodes' c3 b3'promote_hot_windows' c2 b1'age_priority_work' c3 b4'estimated_peak_bytes' ce00010000
 			ba'device_memory_budget_bytes' ce40000000 a9'queue_len' cd03e8 b4'frontier_density_bps' cd09c4
 			b3'memory_pressure_bps' 00 ab'switch_held' c3 a7'changed' c2 a9'heartbeat' c2 b4'committed_on_publish' c3
-			ac'valid_for_ms' cd0bb8 a7'reasons' 91 95 a8'topology' cd09c4 cd0960 64 c3 b4'hit_capacity_reduced' c3`,
-		arrayRow: "dc0026 06" + arrayHeader + `cd012c cf8000000000000000 06 cd03e7 a0 40 10 cd0100 cd1000 a4'wave' cd0400 93 10 01 01
+			ac'valid_for_ms' cd0bb8 a7'reasons' 91 95 a8'topology' cd09c4 cd0960 64 c3 b4'hit_capacity_reduced' c3 a9'in_flight' 03`,
+		arrayRow: "dc0027 06" + arrayHeader + `cd012c cf8000000000000000 06 cd03e7 a0 40 10 cd0100 cd1000 a4'wave' cd0400 93 10 01 01
 			20 cd0800 a8'balanced' a3'jit' a5'dense' c3 c2 c3 ce00010000 ce40000000 cd03e8 cd09c4 00 c3 c2 c2 c3 cd0bb8
-			91 95 a8'topology' cd09c4 cd0960 64 c3 c3`,
+			91 95 a8'topology' cd09c4 cd0960 64 c3 c3 03`,
 	},
 	{
 		want: Record{Header: literalHeader(KindWork), Work: Work{

@@ -165,6 +165,7 @@ type Launch struct {
 	Fingerprint  []byte   // BLAKE3-256 of the kernel source, 0 or 32 bytes
 	Mode         LaunchMode
 	Kernel       string // name of the kernel that ran, at most 256 bytes
+	InFlight     uint32 // launches under way at the worker when it began, itself included
 }
 
 // LaunchMode is how a launch reached the device.
@@ -201,6 +202,7 @@ const (
 	HasFingerprint
 	HasMode
 	HasKernel
+	HasInFlight
 )
 
 // Worker announces a worker and its device.
@@ -285,6 +287,7 @@ type Recommendation struct {
 	ValidForMs          uint32
 	Reasons             []Reason // at most 16
 	HitCapacityReduced  bool     // HitCapacity is below what was wanted, so that the plan fits the budget
+	InFlight            uint32   // most launches of the queue under way at a time
 }
 
 // Slot is one unit of submitted work. Tenant and sequence are the worker's.

@@ -90,6 +90,7 @@ var launchSchema = newSchema(KindLaunch, func(l *Launch) *Presence { return &l.H
 	list[Launch]("fingerprint", event, typeBytes, "-", 0, FingerprintSize, func(l *Launch) any { return &l.Fingerprint }),
 	enum("mode", event, launchModeNames, func(l *Launch) any { return (*uint8)(&l.Mode) }),
 	text("kernel", event, func(l *Launch) any { return &l.Kernel }),
+	u32("in_flight", event, "launches", func(l *Launch) *uint32 { return &l.InFlight }),
 )
 
 var workerSchema = newSchema(KindWorker, func(w *Worker) *Presence { return &w.Has },
@@ -139,6 +140,7 @@ var recommendationSchema = newSchema(KindRecommendation, nil,
 	u32("valid_for_ms", event, "ms", func(r *Recommendation) *uint32 { return &r.ValidForMs }),
 	list[Recommendation]("reasons", event, typeReasons, "-", 0, MaxReasons, func(r *Recommendation) any { return &r.Reasons }),
 	flag("hit_capacity_reduced", gauge, func(r *Recommendation) any { return &r.HitCapacityReduced }),
+	u32("in_flight", gauge, "launches", func(r *Recommendation) *uint32 { return &r.InFlight }),
 )
 
 var workSchema = newSchema(KindWork, func(w *Work) *Presence { return &w.Has },

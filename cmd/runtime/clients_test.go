@@ -119,7 +119,7 @@ var everyField = telemetry.Recommendation{
 	DispatchGrid: [3]uint32{10, 11, 12}, WorkerGroups: 13, HitCapacity: 1<<32 - 1, Pressure: "p", ExecutionMode: "m",
 	Topology: "t", PromoteHotOpcodes: true, EstimatedPeakBytes: 15, MemoryBudgetBytes: 1 << 53, QueueLen: 16,
 	FrontierDensityBps: 17, MemoryPressureBps: 18, Changed: true, ValidForMs: 1,
-	Reasons: []telemetry.Reason{{Rule: "r", Threshold: 1 << 62, Value: 19, Distance: 20, Held: true}}, HitCapacityReduced: true,
+	Reasons: []telemetry.Reason{{Rule: "r", Threshold: 1 << 62, Value: 19, Distance: 20, Held: true}}, HitCapacityReduced: true, InFlight: 21,
 }
 
 // subscriberReads compares what the subscriber prints of everyField with the

@@ -101,6 +101,10 @@ type Config struct {
 	// pressure alone, so that inside the band a plan is constrained in its
 	// topology and not in its hits, as in the reference.
 	StrictBps bool
+	// Pipelined allows several launches of a queue to be under way at a time
+	// where its backlog fills them (see wavesInFlight). Off, there is one, as
+	// in the reference.
+	Pipelined bool
 }
 
 // Sizing holds the constants of grid and geometry.
@@ -126,6 +130,9 @@ type Sizing struct {
 	// BatchDepth is the most slots of one launch, before rounding down to
 	// whole workgroups.
 	BatchDepth uint32
+	// MaxInFlight is the most launches of a queue under way at a time. Used
+	// with Pipelined; off, there is one.
+	MaxInFlight uint32
 }
 
 // Reference returns the configuration that reproduces the launch policy of
@@ -162,6 +169,7 @@ func Reference() Config {
 			DefaultSubgroup:       32,
 			MaxClaimWidths:        4,
 			BatchDepth:            65_536,
+			MaxInFlight:           3,
 		},
 	}
 }
@@ -176,6 +184,7 @@ func Standard() Config {
 	cfg.FullHysteresis = true
 	cfg.FitBudget = true
 	cfg.StrictBps = true
+	cfg.Pipelined = true
 	return cfg
 }
 
@@ -266,6 +275,7 @@ func (s *Sizing) validate() error {
 		atLeastOne("powerful min groups", s.PowerfulMinGroups),
 		atLeastOne("max claim widths", s.MaxClaimWidths),
 		atLeastOne("batch depth", s.BatchDepth),
+		atLeastOne("max in flight", s.MaxInFlight),
 	}
 	if bits.OnesCount32(s.DefaultSubgroup) != 1 || s.DefaultSubgroup < 2 {
 		errs = append(errs, fmt.Errorf("policy: default subgroup %d is not a power of two of at least 2", s.DefaultSubgroup))

@@ -36,6 +36,7 @@ func switches(c *Config) map[string]*bool {
 		"FullHysteresis":  &c.FullHysteresis,
 		"FitBudget":       &c.FitBudget,
 		"StrictBps":       &c.StrictBps,
+		"Pipelined":       &c.Pipelined,
 	}
 }
 

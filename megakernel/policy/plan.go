@@ -31,11 +31,13 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 	if err := shape(cfg, req, workers, rec); err != nil {
 		return err
 	}
-	wanted, err := sizeHits(cfg, req, memoryScarce(cfg, sig, c.Topology), rec)
+	scarce := memoryScarce(cfg, sig, c.Topology)
+	wanted, err := sizeHits(cfg, req, scarce, rec)
 	if err != nil {
 		return err
 	}
 
+	rec.InFlight = wavesInFlight(cfg, req.QueueLen, rec.BatchDepth, scarce, state.InFlight)
 	rec.Pressure = pressureClass(cfg, req, uint64(rec.DispatchGrid[0])*uint64(rec.WorkgroupSizeX))
 	rec.Topology = c.Topology
 	rec.PromoteHotOpcodes = sig.PromoteHotOpcodes || cfg.FullHysteresis && state.PromoteHotOpcodes && sig.WarmOpcodes
@@ -72,6 +74,7 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 	state.WorkgroupSizeX, state.Groups, state.Mode = rec.WorkgroupSizeX, rec.DispatchGrid[0], rec.Mode
 	state.PromoteHotOpcodes, state.PromoteHotWindows = rec.PromoteHotOpcodes, rec.PromoteHotWindows
 	state.Topology, state.CeilingGroups, state.ScheduledGroups = c.Topology, ceiling, workers
+	state.InFlight = rec.InFlight
 	return nil
 }
 

@@ -67,6 +67,7 @@ var anyState = rapid.Custom(func(t *rapid.T) State {
 			Topology:          anyTopology.Draw(t, "planned topology"),
 			CeilingGroups:     edgy(2_000, 0, 1, 2, 32, 255, 1<<32-1).Draw(t, "ceiling"),
 			ScheduledGroups:   edgy(2_000, 0, 1, 2, 32, 255, 1<<32-1).Draw(t, "scheduled"),
+			InFlight:          rapid.Uint32Range(0, 4).Draw(t, "in flight"),
 		},
 	}
 })

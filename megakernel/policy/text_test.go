@@ -203,6 +203,7 @@ func (c *textCase) u32(name string) *uint32 {
 		"tuned":         &c.req.TunedWidth,
 		"cfg.claims":    &c.cfg.Sizing.MaxClaimWidths,
 		"cfg.depth":     &c.cfg.Sizing.BatchDepth,
+		"cfg.in_flight": &c.cfg.Sizing.MaxInFlight,
 		"cfg.scratch":   &c.cfg.ScratchBytesPerHit,
 		"cfg.head_room": &c.cfg.HitCapacityMultiplier,
 	}[name]
@@ -235,6 +236,8 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 	case "geometry":
 		return fmt.Sprintf("width %d, slots %d, grid %v, ceiling %d, chunk %d, depth %d", rec.WorkgroupSizeX, rec.SlotCount,
 			rec.DispatchGrid, rec.WorkerGroups, rec.ClaimChunk, rec.BatchDepth), nil
+	case "flights":
+		return fmt.Sprintf("%d in flight, depth %d, %v", rec.InFlight, rec.BatchDepth, rec.Topology), nil
 	case "pressure":
 		lanes := rec.DispatchGrid[0] * rec.WorkgroupSizeX
 		return fmt.Sprintf("%v (a launch has %d invocations, saturated from %d)", rec.Pressure, lanes, lanes*cfg.SaturatedWaves), nil

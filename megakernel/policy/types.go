@@ -151,6 +151,7 @@ type Recommendation struct {
 	WorkerGroups       uint32    // ceiling the grid was cut from
 	ClaimChunk         uint32    // slots claimed by one ticket, a multiple of WorkgroupSizeX
 	BatchDepth         uint32    // most slots of one launch, a multiple of WorkgroupSizeX
+	InFlight           uint32    // most launches of the queue under way at a time
 	HitCapacity        uint32    // hits
 	HitCapacityReduced bool      // to fit the memory budget
 	Pressure           Pressure
@@ -195,4 +196,5 @@ type PlanState struct {
 	Topology          Topology
 	CeilingGroups     uint32 // worker groups before shedding
 	ScheduledGroups   uint32 // worker groups after shedding and hysteresis
+	InFlight          uint32
 }

@@ -27,7 +27,7 @@ export const kinds = {
     "pressure", "execution_mode", "topology", "promote_hot_opcodes", "promote_hot_windows", "age_priority_work",
     "estimated_peak_bytes", "device_memory_budget_bytes", "queue_len", "frontier_density_bps",
     "memory_pressure_bps", "switch_held", "changed", "heartbeat", "committed_on_publish", "valid_for_ms", "reasons",
-    "hit_capacity_reduced"),
+    "hit_capacity_reduced", "in_flight"),
   rejected: kind(9, "subject", "reason", "detail", "bytes", "suppressed"),
 };
 

@@ -1,0 +1,47 @@
+package policy
+
+// inFlightBandDivisor: a wave that a backlog has gained is lost once the backlog is
+// below the threshold by 1/8 of a launch's depth.
+const inFlightBandDivisor = 8
+
+// wavesInFlight is how many launches of the queue may be under way at a time: one for
+// each depth of slots in its backlog, begun ones included, up to MaxInFlight. A
+// queue that one launch empties gains nothing from a second one: it would find
+// nothing to run. One that several launches take keeps the device busy while the host takes
+// over what the launch before left. Each launch in flight holds its pages, hits and
+// results until it is taken over, so where memory is scarce there is one.
+//
+// With FullHysteresis, prev being what was allowed before, a backlog about a multiple
+// of the depth does not add and drop a wave with every record.
+func wavesInFlight(cfg *Config, queue, depth uint32, scarce bool, prev uint32) uint32 {
+	n := uint32(1)
+	if !cfg.Pipelined || scarce || queue < depth/2 { // spares the common case the products below
+		return n
+	}
+	band := uint64(0)
+	if cfg.FullHysteresis {
+		band = uint64(depth / inFlightBandDivisor)
+	}
+	for n < cfg.Sizing.MaxInFlight {
+		edge := uint64(n) * uint64(depth)
+		if n < prev {
+			edge -= band
+		}
+		if uint64(queue) <= edge {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// InFlightNow is how many launches of a queue may be under way at a worker, of which
+// the plan allows so many: one while its launches fail. What the failed one took back
+// is then decided anew before more is built on it, and a device that refuses one
+// launch is not given three.
+func InFlightNow(allowed uint32, failures int) int {
+	if failures > 0 {
+		return 1
+	}
+	return max(int(allowed), 1)
+}
