@@ -31,6 +31,7 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/search":    {"megakernel/tuner/space"},                                                // strategies, for any space
 	"megakernel/tuner/reference": nil,                                                                       // the original, alone
 	"megakernel/tuner/cache":     nil,                                                                       // what outlives the process, as a file
+	"megakernel/tuner/workload":  nil,                                                                       // descriptions, for any catalog
 	"megakernel/tuner/live":      {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache"}, // from reports to the next geometry
 	"megakernel/tuner":           {"megakernel/policy"},                                                     // tuning speaks in the policy's limits
 	"megakernel/userop":          nil,                                                                       // opcode files are read without a device
