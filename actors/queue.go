@@ -41,7 +41,7 @@ func (a *queueActor) decide() {
 	device := a.device.view.Load()
 	a.number++
 	d := &decision{number: a.number, view: a.cell.take(), commitOnPublish: device.known && !device.local && !device.reporting}
-	d.request = requestOf(&d.view, device, a.tunedWidth)
+	d.request = requestOf(&d.view, device, policy.Geometry{Width: a.tunedWidth})
 	if device.known {
 		d.observation = policy.Observe(&a.system.cfg.Policy, &d.request)
 	} else {

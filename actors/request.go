@@ -18,7 +18,7 @@ type deviceView struct {
 // requestOf puts a decision's request together from the queue's own records,
 // its worker and the tuner's view. A budget of 0 is "none", so the smaller of
 // two given budgets holds.
-func requestOf(v *view, d *deviceView, tunedWidth uint32) policy.Request {
+func requestOf(v *view, d *deviceView, tuned policy.Geometry) policy.Request {
 	q, g := &v.queue, &v.graph
 	r := policy.Request{
 		QueueLen:              q.QueueLen,
@@ -43,7 +43,7 @@ func requestOf(v *view, d *deviceView, tunedWidth uint32) policy.Request {
 		UnexploredEdges:      g.UnexploredEdges,
 		ResidentDeviceBytes:  g.ResidentDeviceBytes,
 		MemoryBudgetBytes:    g.DeviceMemoryBudgetBytes,
-		TunedWidth:           tunedWidth,
+		Tuned:                tuned,
 	}
 	if !q.Has.Has(telemetry.HasQueueLen) && v.hasBacklog {
 		r.QueueLen = v.backlog
@@ -76,7 +76,7 @@ func samePlan(a, b policy.Recommendation) bool {
 
 func withoutEvidence(p policy.Recommendation) policy.Recommendation {
 	p.FrontierDensityBps, p.MemoryPressureBps = 0, 0
-	p.RawTopology, p.ScheduledGroups = 0, 0
+	p.RawTopology, p.ScheduledGroups, p.Tuned = 0, 0, 0
 	p.Reasons, p.ReasonCount = [policy.MaxReasons]policy.Reason{}, 0
 	return p
 }

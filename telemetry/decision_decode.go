@@ -90,6 +90,13 @@ func (d *DecisionReader) decodeGroup(l *layout, v reflect.Value) *layoutFault {
 			return d.refuse(code, "a key")
 		}
 		i, known := l.byName[string(key)]
+		if to, was := l.earlier[string(key)]; was {
+			group := l.fields[to[0]]
+			if bad := d.decode(group.fields[to[1]].layout, v.Field(to[0]).Field(to[1])); bad != nil {
+				return bad.within(string(key))
+			}
+			continue
+		}
 		if !known {
 			d.note(l.path + string(key))
 			if d.r.skip() != accepted {

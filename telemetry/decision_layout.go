@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"unicode"
+
+	"ringmaster/megakernel/policy"
 )
 
 // layoutKind is how a Go type stands in a decision log.
@@ -34,6 +36,9 @@ type layout struct {
 	path   string           // of a group, dotted, ends with a dot unless empty
 	fields []layoutField    // of a group, in the order of the struct
 	byName map[string]int
+	// earlier are names that fields had in earlier logs: the field, and the
+	// field of it that has the value now.
+	earlier map[string][2]int
 }
 
 type layoutField struct {
@@ -87,6 +92,10 @@ func groupOf(t reflect.Type, path string) *layout {
 		name := snakeCase(f.Name)
 		l.byName[name] = i
 		l.fields = append(l.fields, layoutField{name: name, wireKey: wireKey(name), layout: layoutOf(f.Type, path+name)})
+	}
+	if t == reflect.TypeFor[policy.Request]() {
+		at := l.byName["tuned"]
+		l.earlier = map[string][2]int{"tuned_width": {at, l.fields[at].byName["width"]}}
 	}
 	return l
 }

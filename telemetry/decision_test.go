@@ -3,6 +3,8 @@ package telemetry
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"reflect"
@@ -168,6 +170,9 @@ func TestNamesOfEarlierLogsStay(t *testing.T) {
 		for _, f := range l.fields {
 			walk(f.layout, joinField(name, f.name))
 		}
+		for earlier := range l.earlier {
+			names[joinField(name, earlier)] = true
+		}
 	}
 	walk(decisionHeaderLayout, "header")
 	walk(decisionEntryLayout, "entry")
@@ -179,6 +184,18 @@ func TestNamesOfEarlierLogsStay(t *testing.T) {
 		if name = strings.TrimSpace(name); !names[name] {
 			t.Errorf("%s is gone; logs that have it no longer replay", name)
 		}
+	}
+}
+
+// The width was once all that the tuner chose, in a field of the request.
+func TestTunedWidthOfEarlierLogsIsRead(t *testing.T) {
+	log := literal(t, "82 a8'decision' 83 a6'worker' a1'w' a5'queue' a1'q' a7'request' 81 ab'tuned_width' cc80")
+	log = append(log, decisionSumMark...)
+	log = append(log, literal(t, fmt.Sprintf("ce%08x", crc32.Checksum(log[:len(log)-len(decisionSumMark)], castagnoli)))...)
+	d := NewDecisionReader(io.MultiReader(bytes.NewReader(AppendDecisionHeader(nil, logHeader())), bytes.NewReader(log)))
+	var e DecisionEntry
+	if err := d.Next(&e); err != nil || e.Request.Tuned != (policy.Geometry{Width: 128}) || len(d.Unknown()) != 0 {
+		t.Errorf("tuned %+v, unknown %v, %v", e.Request.Tuned, d.Unknown(), err)
 	}
 }
 

@@ -34,7 +34,7 @@ func mixedRequests(cfg *Config, n int) ([]Request, []State) {
 			GraphEdgeCount:      nodes * rng.Uint32N(8),
 			ResidentDeviceBytes: rng.Uint64N(1 << 30),
 			MemoryBudgetBytes:   1<<30 + 1<<28,
-			TunedWidth:          widths[rng.IntN(len(widths))],
+			Tuned:               Geometry{Width: widths[rng.IntN(len(widths))]},
 		}
 		if rng.IntN(2) == 0 {
 			reqs[i].FrontierDensityBps = uint16(rng.UintN(6_000))

@@ -105,6 +105,10 @@ type Config struct {
 	// where its backlog fills them (see wavesInFlight). Off, there is one, as
 	// in the reference.
 	Pipelined bool
+	// TuneGeometry lets the tuner choose groups, claim chunk and batch depth
+	// besides the width, and has the plan say so. Used with SeparateWidth; off,
+	// the width alone is the tuner's.
+	TuneGeometry bool
 }
 
 // Sizing holds the constants of grid and geometry.
@@ -133,6 +137,9 @@ type Sizing struct {
 	// MaxInFlight is the most launches of a queue under way at a time. Used
 	// with Pipelined; off, there is one.
 	MaxInFlight uint32
+	// MaxTunedDepth is the most slots of a launch that the tuner may ask for:
+	// while one runs, the worker's other queues wait. Used with TuneGeometry.
+	MaxTunedDepth uint32
 }
 
 // Reference returns the configuration that reproduces the launch policy of
@@ -170,6 +177,7 @@ func Reference() Config {
 			MaxClaimWidths:        4,
 			BatchDepth:            65_536,
 			MaxInFlight:           3,
+			MaxTunedDepth:         1 << 20,
 		},
 	}
 }
@@ -185,6 +193,7 @@ func Standard() Config {
 	cfg.FitBudget = true
 	cfg.StrictBps = true
 	cfg.Pipelined = true
+	cfg.TuneGeometry = true
 	return cfg
 }
 
@@ -276,6 +285,7 @@ func (s *Sizing) validate() error {
 		atLeastOne("max claim widths", s.MaxClaimWidths),
 		atLeastOne("batch depth", s.BatchDepth),
 		atLeastOne("max in flight", s.MaxInFlight),
+		atLeastOne("max tuned depth", s.MaxTunedDepth),
 	}
 	if bits.OnesCount32(s.DefaultSubgroup) != 1 || s.DefaultSubgroup < 2 {
 		errs = append(errs, fmt.Errorf("policy: default subgroup %d is not a power of two of at least 2", s.DefaultSubgroup))

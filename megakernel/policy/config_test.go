@@ -37,6 +37,7 @@ func switches(c *Config) map[string]*bool {
 		"FitBudget":       &c.FitBudget,
 		"StrictBps":       &c.StrictBps,
 		"Pipelined":       &c.Pipelined,
+		"TuneGeometry":    &c.TuneGeometry,
 	}
 }
 

@@ -11,7 +11,14 @@ func shape(cfg *Config, req *Request, ceiling uint32, rec *Recommendation) error
 	}
 	rec.WorkerGroups = workerGroups(&cfg.Sizing, &req.Limits, ceiling)
 	if cfg.SeparateWidth {
-		standardShape(&cfg.Sizing, req, rec)
+		tuned := req.Tuned
+		if !cfg.TuneGeometry {
+			tuned = Geometry{Width: tuned.Width}
+		}
+		standardShape(&cfg.Sizing, req, &tuned, rec)
+		if cfg.TuneGeometry && tuned != (Geometry{}) {
+			rec.noteTuned(&tuned)
+		}
 	} else {
 		referenceShape(&cfg.Sizing, req, rec)
 	}
@@ -41,7 +48,8 @@ func workerGroups(s *Sizing, l *Limits, ceiling uint32) uint32 {
 	return max(min(ceiling, l.MaxWorkgroupsPerDimension), 1)
 }
 
-// standardShape keeps width and number of groups apart.
+// standardShape keeps width and number of groups apart. Each part of the
+// geometry is the tuner's where it has an opinion and the limits allow, else:
 //
 // Width: Sizing.Width.
 //
@@ -57,10 +65,14 @@ func workerGroups(s *Sizing, l *Limits, ceiling uint32) uint32 {
 // Chunk: where slots are short, one width, so that every group gets a claim;
 // where there are more widths of slots than groups, as many widths as each
 // group gets on average, up to MaxClaimWidths, so that tickets stay few.
-func standardShape(s *Sizing, req *Request, rec *Recommendation) {
-	width := s.Width(&req.Limits, req.TunedWidth)
+func standardShape(s *Sizing, req *Request, tuned *Geometry, rec *Recommendation) {
+	width := s.Width(&req.Limits, tuned.Width)
+	depth := s.BatchDepth
+	if tuned.Depth != 0 {
+		depth = min(tuned.Depth, s.MaxTunedDepth)
+	}
 	queued := (max(req.QueueLen, 1)-1)/width + 1 // widths that cover the queue
-	deepest := max(s.BatchDepth/width, 1)        // widths of the deepest launch
+	deepest := max(depth/width, 1)               // widths of the deepest launch
 	units := min(queued, deepest)
 	groups := min(rec.WorkerGroups, units, max(s.MaxDispatchWorkgroups, 1))
 	claims := uint32(1)
@@ -75,6 +87,43 @@ func standardShape(s *Sizing, req *Request, rec *Recommendation) {
 	rec.setGrid(groups)
 	rec.ClaimChunk = claims * width // at most BatchDepth, as claims <= units
 	rec.BatchDepth = deepest * width
+	// Shedding wins over tuning: never more groups than the ceiling it left.
+	// They are not cut to what a short queue fills, so that a tuned launch runs
+	// as it was measured.
+	if tuned.Groups != 0 {
+		rec.setGrid(min(tuned.Groups, rec.WorkerGroups, max(s.MaxDispatchWorkgroups, 1)))
+	}
+	if tuned.Chunk != 0 {
+		rec.ClaimChunk = min(tuned.Chunk, rec.BatchDepth)
+	}
+}
+
+// noteTuned says which parts of the geometry are as the tuner wants them. What
+// it leaves open is 0 and equal to nothing in a plan.
+func (rec *Recommendation) noteTuned(tuned *Geometry) {
+	if tuned.Width == rec.WorkgroupSizeX {
+		rec.Tuned |= TunedWidth
+	}
+	if tuned.Groups == rec.DispatchGrid[0] {
+		rec.Tuned |= TunedGroups
+	}
+	if tuned.Chunk == rec.ClaimChunk {
+		rec.Tuned |= TunedChunk
+	}
+	if tuned.Depth == rec.BatchDepth {
+		rec.Tuned |= TunedDepth
+	}
+}
+
+// Accepts reports whether a launch runs at a geometry exactly as the tuner asks
+// for it, when shedding leaves ceiling worker groups, 0 meaning those derived
+// from the limits. It is false for limits that are zero.
+func (c *Config) Accepts(l *Limits, ceiling uint32, g Geometry) bool {
+	var rec Recommendation
+	if !c.SeparateWidth || !c.TuneGeometry || shape(c, &Request{Limits: *l, Tuned: g}, ceiling, &rec) != nil {
+		return false
+	}
+	return rec.Tuned == TunedWidth|TunedGroups|TunedChunk|TunedDepth
 }
 
 // referenceShape uses the number of groups also as the width of a group, and

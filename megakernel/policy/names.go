@@ -42,6 +42,7 @@ var ruleNames = [...]string{
 	RuleShedMemory:      "shed_memory",
 	RuleShedSparse:      "shed_sparse",
 	RuleWorkers:         "workers",
+	RuleTuned:           "tuned_geometry",
 	RuleBudget:          "memory_budget",
 	RuleModeQueueLen:    "mode_queue_len",
 	RuleModeHotOpcodes:  "mode_hot_opcodes",

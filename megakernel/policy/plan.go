@@ -64,6 +64,10 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 		workersReason(cfg, ceiling, scheduled, workers, &rec.Reasons[n])
 		n++
 	}
+	if req.Tuned != (Geometry{}) && cfg.SeparateWidth && cfg.TuneGeometry {
+		rec.Reasons[n].tuned(&cfg.Sizing, req.Tuned.Groups, rec.WorkerGroups)
+		n++
+	}
 	if rec.HitCapacityReduced {
 		rec.Reasons[n].budget(wanted, rec.HitCapacity)
 		n++

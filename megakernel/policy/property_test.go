@@ -43,11 +43,16 @@ var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 		MemoryPressureBps:     anyBps.Draw(t, "pressure"),
 		ResidentDeviceBytes:   uint64(edgy(1<<30, 0).Draw(t, "resident")),
 		MemoryBudgetBytes:     uint64(edgy(1<<31, 0, 1).Draw(t, "budget")),
-		TunedWidth:            edgy(2_048, 0, 32, 64, 128, 256, 255, 51).Draw(t, "tuned"),
-		FrontierOutDegreeSum:  uint64(edgy(1<<16, 0, 1, 58_254, 58_255, 72_817, 72_818).Draw(t, "out-edges")),
-		FrontierNodes:         edgy(1<<16, 0, 1).Draw(t, "frontier"),
-		UnexploredEdges:       uint64(edgy(1<<20, 0, 873_824, 873_825).Draw(t, "unexplored")),
-		Present:               Presence(rapid.Uint8Range(0, 7).Draw(t, "present")),
+		Tuned: Geometry{
+			Width:  edgy(2_048, 0, 32, 64, 128, 256, 255, 51).Draw(t, "tuned width"),
+			Groups: edgy(2_048, 0, 1, 64, 255, 1_024, 1<<32-1).Draw(t, "tuned groups"),
+			Chunk:  edgy(1<<16, 0, 1, 32, 256, 1_024, 1<<32-1).Draw(t, "tuned chunk"),
+			Depth:  edgy(1<<17, 0, 1, 256, 65_536, 1<<20, 1<<32-1).Draw(t, "tuned depth"),
+		},
+		FrontierOutDegreeSum: uint64(edgy(1<<16, 0, 1, 58_254, 58_255, 72_817, 72_818).Draw(t, "out-edges")),
+		FrontierNodes:        edgy(1<<16, 0, 1).Draw(t, "frontier"),
+		UnexploredEdges:      uint64(edgy(1<<20, 0, 873_824, 873_825).Draw(t, "unexplored")),
+		Present:              Presence(rapid.Uint8Range(0, 7).Draw(t, "present")),
 	}
 })
 
@@ -131,12 +136,22 @@ func TestStandardNeverExceedsTheDevice(t *testing.T) {
 		check(req.RequestedWorkerGroups == 0 || groups <= req.RequestedWorkerGroups, "more groups than asked for")
 		check(rec.SlotCount >= req.QueueLen, "slots below the queue")
 		check(rec.SlotCount%width == 0 || rec.SlotCount == 1<<32-1, "slots not padded")
-		check(rec.ClaimChunk%width == 0 && rec.ClaimChunk >= width, "chunk is no multiple of the width")
-		check(rec.ClaimChunk <= width*cfg.Sizing.MaxClaimWidths, "chunk too large")
-		check(rec.BatchDepth%width == 0 && rec.BatchDepth >= rec.ClaimChunk, "depth is no multiple of the width, or below a chunk")
-		check(rec.BatchDepth <= max(cfg.Sizing.BatchDepth, width), "depth beyond the configured one")
+		if req.Tuned.Chunk == 0 {
+			check(rec.ClaimChunk%width == 0 && rec.ClaimChunk >= width, "chunk is no multiple of the width")
+			check(rec.ClaimChunk <= width*cfg.Sizing.MaxClaimWidths, "chunk too large")
+		} else {
+			check(rec.ClaimChunk == min(req.Tuned.Chunk, rec.BatchDepth), "not the tuner's chunk")
+		}
+		check(rec.BatchDepth%width == 0 && rec.BatchDepth >= rec.ClaimChunk && rec.ClaimChunk >= 1, "depth is no multiple of the width, or below a chunk")
+		deepest := cfg.Sizing.BatchDepth
+		if req.Tuned.Depth != 0 {
+			deepest = min(req.Tuned.Depth, cfg.Sizing.MaxTunedDepth)
+		}
+		check(rec.BatchDepth <= max(deepest, width), "depth beyond the configured one, or the tuner's")
 		launch := uint64(min(max(req.QueueLen, 1), rec.BatchDepth))
-		check(uint64(groups-1)*uint64(rec.ClaimChunk) < launch, "a group finds nothing to claim")
+		if req.Tuned.Groups == 0 && req.Tuned.Chunk == 0 {
+			check(uint64(groups-1)*uint64(rec.ClaimChunk) < launch, "a group finds nothing to claim")
+		}
 		check(rec.ReasonCount >= 2 && int(rec.ReasonCount) <= MaxReasons, "reasons")
 	})
 }
@@ -294,9 +309,12 @@ func TestMorePressureNeverSchedulesMoreWorkers(t *testing.T) {
 func TestReferenceIsUnchangedByWhatOnlyDeparturesRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		plain, prev := anyRequest.Draw(t, "req"), anyState.Draw(t, "prev")
-		plain.TunedWidth, plain.Limits.SubgroupSize = 0, 0
+		plain.Tuned, plain.Limits.SubgroupSize = Geometry{}, 0
 		more := plain
-		more.TunedWidth = rapid.Uint32().Draw(t, "tuned")
+		more.Tuned = Geometry{
+			rapid.Uint32().Draw(t, "tuned width"), rapid.Uint32().Draw(t, "tuned groups"),
+			rapid.Uint32().Draw(t, "tuned chunk"), rapid.Uint32().Draw(t, "tuned depth"),
+		}
 		more.Limits.SubgroupSize = rapid.Uint32().Draw(t, "subgroup")
 		more.FrontierOutDegreeSum = rapid.Uint64().Draw(t, "out degrees")
 		more.FrontierNodes = rapid.Uint32().Draw(t, "frontier nodes")
@@ -307,6 +325,7 @@ func TestReferenceIsUnchangedByWhatOnlyDeparturesRead(t *testing.T) {
 		sized.Sizing.MaxDefaultWidth = rapid.Uint32().Draw(t, "max default width")
 		sized.Sizing.DefaultSubgroup = rapid.Uint32().Draw(t, "default subgroup")
 		sized.Sizing.MaxClaimWidths = rapid.Uint32().Draw(t, "claim widths")
+		sized.Sizing.MaxTunedDepth = rapid.Uint32().Draw(t, "tuned depth bound")
 		sized.DenseEdgeDivisor = rapid.Uint16().Draw(t, "edge divisor")
 		sized.SparseNodeDivisor = rapid.Uint16().Draw(t, "node divisor")
 		sized.EdgeHysteresisBps = rapid.Uint16().Draw(t, "edge band")
@@ -344,6 +363,14 @@ func TestDeparturesChangeOnlyTheirOwnFields(t *testing.T) {
 		b.ClaimChunk, b.BatchDepth, b.Pressure = a.ClaimChunk, a.BatchDepth, a.Pressure
 		if a != b {
 			t.Fatalf("separate width changed more than the geometry:\n%+v\n%+v", a, b)
+		}
+		narrow, whole := Standard(), Standard()
+		narrow.TuneGeometry = false
+		n, _, errN := Decide(&narrow, &req, prev)
+		req.Tuned = Geometry{Width: req.Tuned.Width}
+		w, _, errW := Decide(&whole, &req, prev)
+		if n.Tuned != 0 || n.DispatchGrid != w.DispatchGrid || n.ClaimChunk != w.ClaimChunk || n.BatchDepth != w.BatchDepth || (errN == nil) != (errW == nil) {
+			t.Fatalf("without the switch the tuner chose more than the width:\n%+v, %v\n%+v, %v", n, errN, w, errW)
 		}
 		c, _, err := Decide(&auto, &req, prev)
 		if err != nil {

@@ -82,6 +82,15 @@ func (r *Reason) follows(rule Rule, by *Reason) {
 	r.Value, r.Threshold, r.Distance = by.Value, by.Threshold, by.Distance
 }
 
+// tuned says whether the ceiling leaves room for the groups that the tuner wants.
+func (r *Reason) tuned(s *Sizing, wanted, ceiling uint32) {
+	r.Rule = RuleTuned
+	r.Value, r.Threshold = uint64(wanted), uint64(min(ceiling, max(s.MaxDispatchWorkgroups, 1)))
+	if r.Distance = sub(r.Threshold+1, r.Value); r.Distance == 0 {
+		r.Distance = r.Value - r.Threshold
+	}
+}
+
 // sub is a-b, or 0 if that is negative.
 func sub(a, b uint64) uint64 {
 	if a < b {

@@ -200,7 +200,10 @@ func (c *textCase) u32(name string) *uint32 {
 		"nodes":         &c.req.GraphNodeCount,
 		"edges":         &c.req.GraphEdgeCount,
 		"frontier":      &c.req.FrontierNodes,
-		"tuned":         &c.req.TunedWidth,
+		"tuned":         &c.req.Tuned.Width,
+		"tuned_groups":  &c.req.Tuned.Groups,
+		"tuned_chunk":   &c.req.Tuned.Chunk,
+		"tuned_depth":   &c.req.Tuned.Depth,
 		"cfg.claims":    &c.cfg.Sizing.MaxClaimWidths,
 		"cfg.depth":     &c.cfg.Sizing.BatchDepth,
 		"cfg.in_flight": &c.cfg.Sizing.MaxInFlight,
@@ -238,6 +241,10 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 			rec.DispatchGrid, rec.WorkerGroups, rec.ClaimChunk, rec.BatchDepth), nil
 	case "flights":
 		return fmt.Sprintf("%d in flight, depth %d, %v", rec.InFlight, rec.BatchDepth, rec.Topology), nil
+	case "tuned":
+		return fmt.Sprintf("width %d, grid %v, ceiling %d, chunk %d, depth %d, tuned %04b\n%s", rec.WorkgroupSizeX,
+			rec.DispatchGrid, rec.WorkerGroups, rec.ClaimChunk, rec.BatchDepth, rec.Tuned,
+			showReasons(rec, RuleTuned, RuleTuned)), nil
 	case "pressure":
 		lanes := rec.DispatchGrid[0] * rec.WorkgroupSizeX
 		return fmt.Sprintf("%v (a launch has %d invocations, saturated from %d)", rec.Pressure, lanes, lanes*cfg.SaturatedWaves), nil

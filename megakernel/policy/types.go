@@ -52,6 +52,15 @@ type Limits struct {
 	SubgroupSize               uint32 // 0 if unknown
 }
 
+// Geometry is the tuner's opinion of the shape of a launch. A field of 0 is no
+// opinion; each of the others is taken as far as the limits allow.
+type Geometry struct {
+	Width  uint32 // invocations of a workgroup
+	Groups uint32 // workgroups
+	Chunk  uint32 // slots claimed by one ticket
+	Depth  uint32 // most slots of a launch
+}
+
 // Request is everything a decision looks at, besides the state before it.
 type Request struct {
 	QueueLen              uint32 // items
@@ -72,9 +81,20 @@ type Request struct {
 	UnexploredEdges       uint64
 	ResidentDeviceBytes   uint64
 	MemoryBudgetBytes     uint64 // 0: no budget
-	TunedWidth            uint32 // the tuner's workgroup size; 0: no opinion
+	Tuned                 Geometry
 	Present               Presence
 }
+
+// TunedAxes says which parts of a plan's geometry are as the tuner wants them.
+type TunedAxes uint8
+
+// The parts of a geometry.
+const (
+	TunedWidth TunedAxes = 1 << iota
+	TunedGroups
+	TunedChunk
+	TunedDepth
+)
 
 // Rule names what decided one outcome of a decision.
 type Rule uint8
@@ -116,6 +136,11 @@ const (
 	// is taken.
 	RuleWorkers // worker groups
 
+	// Geometry, where the tuner has an opinion of it: the value is the
+	// workgroups it asks for, 0 if it leaves them open, and the threshold the
+	// most that are taken: the worker groups that shedding left.
+	RuleTuned // worker groups
+
 	// Budget, where the hit capacity was reduced: the value is the capacity
 	// wanted, saturated, and the threshold the one that fits.
 	RuleBudget // hits
@@ -140,8 +165,8 @@ type Reason struct {
 }
 
 // MaxReasons bounds the reasons of one recommendation: topology, memory
-// pressure, shedding, workers, budget, mode.
-const MaxReasons = 6
+// pressure, shedding, workers, geometry, budget, mode.
+const MaxReasons = 7
 
 // Recommendation is a launch plan.
 type Recommendation struct {
@@ -149,7 +174,7 @@ type Recommendation struct {
 	SlotCount          uint32    // queue length padded to whole workgroups
 	DispatchGrid       [3]uint32 // workgroups
 	WorkerGroups       uint32    // ceiling the grid was cut from
-	ClaimChunk         uint32    // slots claimed by one ticket, a multiple of WorkgroupSizeX
+	ClaimChunk         uint32    // slots claimed by one ticket; a multiple of WorkgroupSizeX unless it is tuned
 	BatchDepth         uint32    // most slots of one launch, a multiple of WorkgroupSizeX
 	InFlight           uint32    // most launches of the queue under way at a time
 	HitCapacity        uint32    // hits
@@ -168,6 +193,7 @@ type Recommendation struct {
 	MemoryPressureBps  uint16   // after inference
 	RawTopology        Topology // before hysteresis
 	ScheduledGroups    uint32   // worker request after shedding, before hysteresis; 0: automatic, not shed
+	Tuned              TunedAxes
 	Reasons            [MaxReasons]Reason
 	ReasonCount        uint8
 }

@@ -40,7 +40,7 @@ func TestPolicyAcceptsEveryCandidate(t *testing.T) {
 		}
 		cfg := policy.Standard()
 		for _, w := range Candidates(limits) {
-			req := policy.Request{QueueLen: 1_000, Limits: limits, TunedWidth: w}
+			req := policy.Request{QueueLen: 1_000, Limits: limits, Tuned: policy.Geometry{Width: w}}
 			rec, _, err := policy.Decide(&cfg, &req, policy.State{})
 			if err != nil || rec.WorkgroupSizeX != w {
 				t.Fatalf("asked for %d, got %d, %v", w, rec.WorkgroupSizeX, err)
