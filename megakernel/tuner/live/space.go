@@ -133,6 +133,9 @@ func powers(from, to uint32) (out []uint32) {
 // Len is the number of geometries.
 func (s *Space) Len() int { return len(s.shapes) }
 
+// Discrete is the space as searches take it, with the same numbers.
+func (s *Space) Discrete() *space.Space { return s.space }
+
 // At is a geometry by its number.
 func (s *Space) At(config int) Geometry { return s.shapes[config] }
 
