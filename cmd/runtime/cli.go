@@ -21,6 +21,7 @@ type cli struct {
 	Watch   watchCmd   `cmd:"" help:"Print recommendations as they arrive, as a table or as JSON lines."`
 	Replay  replayCmd  `cmd:"" help:"Make the decisions of a log again, compare two logs, or explain a decision."`
 	Exec    execCmd    `cmd:"" help:"Run slots on uploaded data on this machine's GPU and print what they leave."`
+	Tune    tuneCmd    `cmd:"" help:"Find the geometry at which this machine's ring drains a workload fastest, and remember it."`
 	Heap    heapCmd    `cmd:"" help:"Move data to and from the window of a queue on a running worker."`
 	Opcodes opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
 	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"ringmaster/megakernel/tuner/live"
 )
@@ -61,4 +62,48 @@ func (t *tuned) pictureTitle() string {
 		title += fmt.Sprintf("\nchosen: width %d, %d workgroups, chunk %d, depth %d: %.4g ns a slot", c.Width, c.Groups, c.Chunk, c.Depth, c.MedianNs/float64(t.Slots))
 	}
 	return title
+}
+
+// shownRows is how many geometries a table has unless all are asked for.
+const shownRows = 20
+
+// print writes the table, the fastest first; the chosen one is among them.
+func (t *tuned) print(out io.Writer, all bool) {
+	fmt.Fprintf(out, "%s, %s slots, on %s: %s, %s launches at %d of %s geometries\n", t.Workload, grouped(t.Slots), t.Device, t.Strategy,
+		grouped(t.Launches), len(t.Rows), grouped(t.Geometries))
+	var rows [][]string
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		if !all && i >= shownRows && !r.Chosen {
+			continue
+		}
+		mark := ""
+		if r.Chosen {
+			mark = "<- chosen"
+		}
+		rows = append(rows, []string{
+			fmt.Sprint(r.Width), fmt.Sprint(r.Groups), fmt.Sprint(r.Chunk), fmt.Sprint(r.Depth), fmt.Sprint(r.Launches),
+			launchTime(r.MedianNs), launchTime(r.MeanNs), fmt.Sprintf("%.1f %%", 100*r.Spread), fmt.Sprintf("%.3f", r.VsBest), mark,
+		})
+	}
+	fmt.Fprint(out, table([]string{"WIDTH", "GROUPS", "CHUNK", "DEPTH", "LAUNCHES", "MEDIAN", "MEAN", "SPREAD", "VS BEST", ""}, rows))
+	if left := len(t.Rows) - len(rows); left > 0 {
+		fmt.Fprintf(out, "and %s slower ones (--all prints them)\n", grouped(left))
+	}
+	if t.Stored != "" {
+		fmt.Fprintf(out, "stored in %s\n", t.Stored)
+	}
+}
+
+// launchTime is a time with four digits.
+func launchTime(ns float64) string {
+	switch {
+	case ns < 1e3:
+		return fmt.Sprintf("%.4g ns", ns)
+	case ns < 1e6:
+		return fmt.Sprintf("%.4g us", ns/1e3)
+	case ns < 1e9:
+		return fmt.Sprintf("%.4g ms", ns/1e6)
+	}
+	return fmt.Sprintf("%.4g s", ns/1e9)
 }

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"ringmaster/megakernel/tuner/workload"
+	"ringmaster/ring"
+)
+
+// tuneCmd looks for the best geometry of this machine's ring for a workload.
+type tuneCmd struct {
+	glFlags
+	opcodeFlags
+	Workload  string   `placeholder:"NAME" help:"A bundled workload; --list names them (default: light-64k)."`
+	List      bool     `help:"List the bundled workloads and end."`
+	Slots     []string `sep:"none" placeholder:"SPEC" help:"Tune for these slots instead: 'OPCODE operand=VALUE … [xN]', as exec takes them. Repeated: the groups are dealt out evenly."`
+	SlotsFile string   `placeholder:"FILE" help:"The same from a file, a SPEC on a line; - is standard input."`
+	Ring      int      `placeholder:"N" help:"Slots of a launch: the workload's slots, repeated or cut to this number."`
+	Window    uint32   `placeholder:"WORDS" default:"1048576" help:"Words of the window that your slots work on."`
+	Strategy  string   `enum:"sweep,search,live" default:"sweep" help:"How to look: sweep (every geometry, from a coarse grid to a fine one), search (the default search of spaces), live (as a running worker does)."`
+	Launches  int      `placeholder:"N" help:"Launches to spend at most; 0: no bound but the time."`
+	Seconds   float64  `default:"60" help:"Seconds to spend at most; 0: no bound but the launches."`
+	Picture   string   `placeholder:"FILE" help:"Draw time over geometry into a .png or .svg file."`
+	All       bool     `help:"Print every geometry measured, not the 20 fastest."`
+	JSON      bool     `help:"Print one JSON object instead of the table."`
+	NoStore   bool     `help:"Do not store the result for workers on this device."`
+	CacheDir  string   `placeholder:"DIR" help:"Directory of the tuner's cache (default: the one that run uses)."`
+}
+
+func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	if c.List {
+		listWorkloads(std.out)
+		return nil
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	set, err := c.opcodeFlags.load()
+	if err != nil {
+		return err
+	}
+	load, err := c.load(set, std.in)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	device, err := c.glFlags.open(log)
+	if err != nil {
+		return err
+	}
+	defer device.Close()
+	if err := set.compile(device); err != nil {
+		return err
+	}
+	r, err := newTuneRing(device, set.catalog, len(load.slots), len(load.window))
+	if err != nil {
+		return err
+	}
+	defer r.stand.Close()
+	if err := r.put(load); err != nil {
+		return err
+	}
+	result, err := c.tune(ctx, r, newScreen(std.err))
+	if result == nil {
+		return err
+	}
+	result.Device = device.Info().Renderer
+	return errors.Join(err, c.finish(result, r, device, std, log, err == nil))
+}
+
+// check refuses what cannot work before anything is opened.
+func (c *tuneCmd) check() error {
+	own := len(c.Slots) > 0 || c.SlotsFile != ""
+	switch {
+	case own && c.Workload != "":
+		return errors.New("tune: --workload is a bundled one and --slots are your own; give one of them")
+	case c.Ring < 0 || c.Ring > workload.MaxSlots:
+		return fmt.Errorf("tune: --ring %d: want 1 to %d slots", c.Ring, workload.MaxSlots)
+	case c.Launches < 0 || !(c.Seconds >= 0):
+		return errors.New("tune: a budget of less than nothing; give --launches or --seconds of 0 for no bound")
+	case c.Launches > 0 && c.Launches < leastLaunches:
+		return fmt.Errorf("%w: --launches %d: at least %d are needed to compare geometries", errBudget, c.Launches, leastLaunches)
+	case c.Launches == 0 && c.Seconds == 0 && c.Strategy != strategySweep:
+		return fmt.Errorf("tune: the strategy %s needs a bound: give --launches or --seconds", c.Strategy)
+	case c.Window < 1 || c.Window > workload.MaxWindow:
+		return fmt.Errorf("tune: --window %d: want 1 to %d words", c.Window, workload.MaxWindow)
+	case c.Picture != "":
+		return checkPicture(c.Picture)
+	}
+	return nil
+}
+
+// load is the slots that the flags ask for.
+func (c *tuneCmd) load(set *opcodeSet, in io.Reader) (*tuneLoad, error) {
+	specs, err := c.specs(in)
+	if err != nil {
+		return nil, err
+	}
+	if len(specs) > 0 {
+		return ownLoad(specs, c.Ring, c.Window, set)
+	}
+	name := c.Workload
+	if name == "" {
+		name = "light-64k"
+	}
+	w, found := workload.Find(name)
+	if !found {
+		return nil, fmt.Errorf("%w: there is no bundled workload %s; tune --list names them", errWorkload, name)
+	}
+	if c.Ring > 0 {
+		w.Slots = c.Ring
+	}
+	return newTuneLoad(&w, set)
+}
+
+// specs are the slots of the flags and of the file.
+func (c *tuneCmd) specs(in io.Reader) ([]string, error) {
+	specs := c.Slots
+	if c.SlotsFile == "" {
+		return specs, nil
+	}
+	if c.SlotsFile != "-" {
+		f, err := os.Open(c.SlotsFile)
+		if err != nil {
+			return nil, fmt.Errorf("tune: --slots-file: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	for lines := bufio.NewScanner(in); ; {
+		if !lines.Scan() {
+			if err := lines.Err(); err != nil {
+				return nil, fmt.Errorf("tune: --slots-file %s: %w", c.SlotsFile, err)
+			}
+			break
+		}
+		if line := strings.TrimSpace(lines.Text()); line != "" && !strings.HasPrefix(line, "#") {
+			specs = append(specs, line)
+		}
+	}
+	if len(specs) == 0 {
+		return nil, fmt.Errorf("%w: %s names no slots", errWorkload, c.SlotsFile)
+	}
+	return specs, nil
+}
+
+// ownLoad is a ring of slots of some specs, dealt out evenly: of two groups of 30
+// and 10 slots, every fourth is of the second.
+func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, error) {
+	var groups [][]ring.Slot
+	var names []string
+	total := 0
+	for _, spec := range specs {
+		g, err := parseSlots(spec, set)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %q: %w", errWorkload, spec, err)
+		}
+		groups, names = append(groups, g.slots), append(names, g.opcode)
+		total += len(g.slots)
+	}
+	if n == 0 {
+		n = total
+	}
+	if n > workload.MaxSlots {
+		return nil, fmt.Errorf("%w: %d slots, at most %d; say with --ring how many a launch has", errWorkload, n, workload.MaxSlots)
+	}
+	l := &tuneLoad{name: strings.Join(names, "+"), slots: make([]ring.Slot, 0, n), window: make([]uint32, window)}
+	taken := make([]int, len(groups))
+	for i := range n {
+		// The group that is the furthest behind its share is next.
+		next, most := 0, -1.0
+		for k, g := range groups {
+			if behind := float64(i+1)*float64(len(g))/float64(total) - float64(taken[k]); behind > most {
+				next, most = k, behind
+			}
+		}
+		g := groups[next]
+		l.slots = append(l.slots, g[taken[next]%len(g)])
+		taken[next]++
+	}
+	return l, nil
+}
+
+// tune measures. The result is nil if nothing was; with one, an error says
+// why it is no choice.
+func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, to *screen) (*tuned, error) {
+	run := &tuneRun{ring: ring, launches: c.Launches, span: time.Duration(c.Seconds * float64(time.Second)), now: time.Now}
+	run.progress = tuneProgress(to, ring)
+	strategies := map[string]func(context.Context, *tuneRun) (int, error){strategySweep: sweep, strategySearch: searchRing, strategyLive: liveRing}
+	chosen, whole, err := run.run(ctx, strategies[c.Strategy])
+	to.draw("")
+	if run.count == 0 {
+		return nil, err
+	}
+	return &tuned{
+		Workload: ring.load.name, Slots: uint32(len(ring.load.slots)), Strategy: c.Strategy,
+		Geometries: ring.space.Len(), Launches: run.count, Complete: whole && err == nil, Rows: run.rows(chosen),
+	}, err
+}
+
+// tuneProgress draws a bar on a terminal, a few times a second.
+func tuneProgress(to *screen, ring *tuneRing) func(float64, *tuneRun) {
+	var last time.Time
+	return func(done float64, r *tuneRun) {
+		if !to.terminal || time.Since(last) < 100*time.Millisecond {
+			return
+		}
+		last = time.Now()
+		if r.launches == 0 && r.span == 0 {
+			done = float64(len(r.times)) / float64(ring.space.Len())
+		}
+		best := r.best(1)[0]
+		g := ring.space.At(best)
+		to.draw(fmt.Sprintf("%s %3.0f %%  %s launches, %s of %s geometries, best %s x %d: %s\n", bar(done, 30), 100*done,
+			grouped(r.count), grouped(len(r.times)), grouped(ring.space.Len()), engineGeometry(g), g.Depth, launchTime(median(r.times[best]))))
+	}
+}
+
+// finish prints, draws and stores. Only a choice is stored.
+func (c *tuneCmd) finish(t *tuned, r *tuneRing, device gpu, std stdio, log *slog.Logger, chosen bool) error {
+	var err error
+	if chosen && !c.NoStore {
+		err = storeTuned(t, c.cacheDir(), r, device, log)
+	}
+	if c.Picture != "" {
+		err = errors.Join(err, writePicture(c.Picture, t))
+	}
+	if c.JSON {
+		return errors.Join(err, json.NewEncoder(std.out).Encode(t))
+	}
+	t.print(std.out, c.All)
+	if !chosen {
+		fmt.Fprintln(std.out, "not finished: nothing is chosen and nothing stored")
+	}
+	return err
+}
+
+// listWorkloads prints the bundled workloads.
+func listWorkloads(out io.Writer) {
+	var rows [][]string
+	for _, w := range workload.Bundled() {
+		rows = append(rows, []string{w.Name, grouped(w.Slots), w.About})
+	}
+	fmt.Fprint(out, table([]string{"WORKLOAD", "SLOTS", "SLOTS ARE"}, rows))
+}

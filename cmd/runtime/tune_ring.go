@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/live"
+	"ringmaster/megakernel/tuner/workload"
+	"ringmaster/ring"
+)
+
+// errWorkload says that a workload cannot be tuned for.
+var errWorkload = errors.New("tune: this workload cannot be tuned for")
+
+// tuneLoad is a workload as slots of a catalog.
+type tuneLoad struct {
+	name   string
+	slots  []ring.Slot
+	window []uint32
+}
+
+// newTuneLoad makes slots of a description.
+func newTuneLoad(w *workload.Workload, set *opcodeSet) (*tuneLoad, error) {
+	if err := w.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errWorkload, err)
+	}
+	numbers := make(map[string]megakernel.Opcode)
+	for _, p := range w.Parts {
+		op, _, found := set.lookup(p.Opcode)
+		if !found {
+			return nil, fmt.Errorf("%w: there is no opcode %s; there are %s", errWorkload, p.Opcode, set.names())
+		}
+		numbers[p.Opcode] = op
+	}
+	l := &tuneLoad{name: w.Name, slots: make([]ring.Slot, w.Slots), window: w.Words()}
+	w.Each(func(i int, p *workload.Part, args [workload.MaxOperands]uint32) {
+		l.slots[i] = ring.Slot{Opcode: uint32(numbers[p.Opcode]), Priority: ring.PriorityNormal, Args: args}
+	})
+	return l, nil
+}
+
+// tuneRing is the ring of this machine's device with a workload on it.
+type tuneRing struct {
+	stand    *megakernel.Stand
+	limits   policy.Limits
+	software bool
+	load     *tuneLoad
+	space    *live.Space
+}
+
+// newTuneRing makes a ring with room for some slots and a window. Close its stand.
+func newTuneRing(device *glcompute.Device, catalog *megakernel.Catalog, slots, window int) (*tuneRing, error) {
+	stand, err := megakernel.NewStand(device, megakernel.StandConfig{Catalog: catalog, Slots: slots, WindowWords: window})
+	if err != nil {
+		return nil, err
+	}
+	return &tuneRing{stand: stand, limits: limitsOf(device), software: device.Info().Software}, nil
+}
+
+// limitsOf are a device's limits as a queue's tuner knows them.
+func limitsOf(device gpu) policy.Limits {
+	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
+	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
+	return limits
+}
+
+// put puts a workload on the ring and finds the geometries there are for it.
+func (r *tuneRing) put(l *tuneLoad) error {
+	if err := r.stand.Load(l.slots, l.window); err != nil {
+		return fmt.Errorf("%w: %w", errWorkload, err)
+	}
+	space, err := live.NewSpace(live.Workload{
+		Limits: r.limits, Slots: uint32(len(l.slots)),
+		Legal: func(g live.Geometry) bool { return r.stand.Fits(engineGeometry(g), g.Depth) },
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", errWorkload, err)
+	}
+	if space.Len() == 0 {
+		return fmt.Errorf("%w: no geometry drains its %d slots within the device's limits and the loop budget of a dispatch; use fewer slots or shorter ones", errWorkload, len(l.slots))
+	}
+	r.load, r.space = l, space
+	return nil
+}
+
+func engineGeometry(g live.Geometry) megakernel.Geometry {
+	return megakernel.Geometry{Width: g.Width, Groups: g.Groups, Chunk: g.Chunk}
+}
+
+// launch drains the workload once.
+func (r *tuneRing) launch(g live.Geometry) (live.Report, error) {
+	report, err := r.stand.Launch(engineGeometry(g), g.Depth)
+	if errors.Is(err, megakernel.ErrStand) {
+		err = fmt.Errorf("%w: %w", errWorkload, err)
+	}
+	return live.Report{Geometry: g, Slots: uint32(len(r.load.slots)), Ns: report.Ns, WallNs: report.WallNs}, err
+}
