@@ -34,6 +34,8 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/workload":  nil,                                                                       // descriptions, for any catalog
 	"megakernel/tuner/live":      {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache"}, // from reports to the next geometry
 	"megakernel/tuner":           {"megakernel/policy"},                                                     // tuning speaks in the policy's limits
+	"megakernel/graph":           nil,                                                                       // graphs, files and plain algorithms, without a device
+	"megakernel/frontier":        {"megakernel", "megakernel/graph", "megakernel/policy"},                   // graphs on a device, decided as the policy does
 	"megakernel/userop":          nil,                                                                       // opcode files are read without a device
 	"megakernel": {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans

@@ -53,9 +53,6 @@ func ParseSemiring(name string) (Semiring, bool) {
 var (
 	// ErrTooLarge says that a graph does not fit the device; nothing was uploaded.
 	ErrTooLarge = errors.New("graph is too large for the device")
-	// ErrGraph says that a graph contradicts itself: rows that do not ascend,
-	// targets out of range.
-	ErrGraph = errors.New("graph is malformed")
 	// ErrJob says that a job asks for what cannot be done.
 	ErrJob = errors.New("job is malformed")
 	// ErrBudget says that no hit buffer fits the job's memory budget.
@@ -152,6 +149,8 @@ type Result struct {
 	// Time is from the first dispatch to the last outcome: values are on the device
 	// then, and their transfer is not in it.
 	Time time.Duration
+	// Director is the part of it that the director took, with Job.Timed.
+	Director time.Duration
 	// Visits is how often the host looked at the device meanwhile.
 	Visits uint32
 	// HitCapacity and Geometry are what was used, and Bytes the device memory

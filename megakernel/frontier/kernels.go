@@ -1,0 +1,59 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+
+	"ringmaster/megakernel"
+)
+
+// Kernels are the compiled programs of a device, built when a job first needs
+// them. Graphs of one device may share them; jobs of such graphs must not run at
+// the same time.
+type Kernels struct {
+	dev      megakernel.Device
+	programs map[kernel]uint32
+}
+
+// NewKernels is an empty set of programs of a device.
+func NewKernels(dev megakernel.Device) *Kernels {
+	return &Kernels{dev: dev, programs: make(map[kernel]uint32)}
+}
+
+// Close deletes the programs.
+func (k *Kernels) Close() error {
+	err := k.dev.Do(func() error {
+		for key, program := range k.programs {
+			k.dev.DeleteProgram(program)
+			delete(k.programs, key)
+		}
+		return nil
+	})
+	if megakernel.Lost(err) {
+		return nil
+	}
+	return err
+}
+
+func (k *Kernels) join(err error) error { return errors.Join(err, k.Close()) }
+
+// get is the program of a kernel. Called on the device's thread.
+func (k *Kernels) get(key kernel) (program uint32, fresh bool, err error) {
+	if program, ok := k.programs[key]; ok {
+		return program, false, nil
+	}
+	program, err = k.dev.CompileCompute(key.source())
+	if err != nil {
+		return 0, false, fmt.Errorf("frontier: kernel %s: %w", key, err)
+	}
+	want := key.width
+	if key.kind == kindDirector {
+		want = 1
+	}
+	if size := k.dev.ProgramWorkgroupSize(program); size != [3]uint32{want, 1, 1} {
+		k.dev.DeleteProgram(program)
+		return 0, false, fmt.Errorf("frontier: kernel %s: the driver built workgroups of %v", key, size)
+	}
+	k.programs[key] = program
+	return program, true, nil
+}

@@ -1,0 +1,253 @@
+package frontier
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"ringmaster/megakernel/policy"
+)
+
+// The storage blocks of the kernels, by binding point.
+const (
+	bindControl = iota // what the director decided, and the job's constants; only it and the resident kernel write
+	bindTotals         // what the kernels of a level counted, and the dispatches' group counts
+	bindLog            // a record for each level
+	bindValues         // a word for each node
+	bindQueue          // two hit buffers
+	bindBits           // three bitmaps over the nodes
+	bindTiles          // pieces of heavy rows; the sources, while they are sown
+	bindOutOffsets
+	bindOutTargets
+	bindOutWeights
+	bindInOffsets
+	bindInTargets
+	bindInWeights
+	bindBlocks // pieces of blocks of nodes with many in-edges
+
+	bindings = iota
+)
+
+// Words of the control block that the host writes before a job.
+const (
+	ctlNodes        = iota
+	ctlEdges        // out-edges of the graph
+	ctlHitCapacity  // nodes of a hit buffer
+	ctlBitWords     // words of a bitmap
+	ctlSeeds        // sources
+	ctlAllActive    // 1: every node is a source
+	ctlForced       // topology of every level, or 0
+	ctlHostDecides  // 1: wait for the host before each level
+	ctlMaxLevels    // levels after which the job ends
+	ctlPushGroups   // most workgroups of a push
+	ctlPullGroups   // workgroups of a pull
+	ctlPullBlocks   // blocks of a pull: of nodes, and then pieces of heavy ones
+	ctlTileGroups   // most workgroups over tiles
+	ctlHybridDegree // out-degree from which hybrid cuts a row into tiles
+	ctlResident     // 1: sparse levels may run in the resident kernel, 2: fused ones
+	ctlResidentNodes
+	ctlResidentEdges
+	ctlThresholds
+)
+
+// Words that the director writes.
+const (
+	ctlState    = ctlThresholds + thresholdWords + iota // what the last round did
+	ctlDecided                                          // by the host: the topology of the level it was asked for
+	ctlLevel                                            // the current level
+	ctlPrevious                                         // topology of the level before
+	ctlRaw                                              // of the current level
+	ctlTopology                                         // of the current level
+	ctlFrontierNodes
+	ctlFrontierEdges
+	ctlUnexplored
+	ctlQueued     // nodes in the current hit buffer
+	ctlProcessed  // frontier nodes that are done
+	ctlRequeued   // frontier nodes that waited, counted each time
+	ctlPasses     // dispatches of hits on this level
+	ctlDirty      // 1: the third bitmap has to be cleared
+	ctlSweep      // bit 0: clear the third bitmap, bit 1: gather the current one
+	ctlQueueNow   // first word of the current hit buffer
+	ctlQueueNext  // first word of the next one
+	ctlBitsNow    // first words of the bitmaps
+	ctlBitsNext   //
+	ctlBitsSpare  //
+	ctlHeavy      // out-degree from which a push cuts a row into tiles
+	ctlLogged     // records in the log
+	ctlInResident // 1: the current level runs in the resident kernel
+	ctlTurns      // loop iterations that the resident kernel used up in this dispatch
+
+	controlWords
+)
+
+var controlNames = slices.Concat(
+	[]string{"nodes", "edges", "hit_capacity", "bit_words", "seeds", "all_active", "forced", "host_decides", "max_levels",
+		"push_groups", "pull_groups", "pull_blocks", "tile_groups_most", "hybrid_degree", "resident", "resident_nodes", "resident_edges"},
+	thresholdNames[:],
+	[]string{"state", "decided", "level", "previous", "raw", "topology", "frontier_nodes", "frontier_edges", "unexplored",
+		"queued", "processed", "requeued", "passes", "dirty", "sweep", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare",
+		"heavy", "logged", "in_resident", "turns"},
+)
+
+// States of a job, in the control block.
+const (
+	stateStart    = iota // sources are sown
+	statePush            // the last round pushed
+	stateGather          // the last round gathered requeued nodes
+	statePull            // the last round pulled
+	stateResident        // the last round ran levels in the resident kernel, and decided the next
+	stateFull            // the log is full
+	stateAsk             // the host has to decide the level
+	stateLevels          // ended at the bound of levels
+	stateDone
+)
+
+var stateNames = []string{"START", "PUSH", "GATHER", "PULL", "RESIDENT", "FULL", "ASK", "LEVELS", "DONE"}
+
+// Words of the totals block. The groups are indirect dispatch commands of three
+// words, aligned to four.
+const (
+	totHits       = iota // nodes of the next frontier
+	totNextEdges         // their out-edges
+	totFirstEdges        // out-edges of those that were reached for the first time
+	totExamined          // edges looked at by a pull
+	totTiles
+	totGathered // nodes that a gather found
+	totReached  // by the last kernel: nodes with another value than the identity
+	totReachedEdges
+	totPushGroups
+	totTileGroups  = totPushGroups + 4
+	totPullGroups  = totTileGroups + 4
+	totSweepGroups = totPullGroups + 4
+	totFusedGroups = totSweepGroups + 4
+	totalWords     = totFusedGroups + 4
+)
+
+var totalNames = []string{"hits", "next_edges", "first_edges", "examined", "tile_count", "gathered", "reached", "reached_edges"}
+var groupNames = []string{"push_args", "tile_args", "pull_args", "sweep_args", "fused_args"}
+
+// Words of a log record.
+const (
+	logLevel = iota
+	logNodes
+	logEdges
+	logUnexplored
+	logPrevious
+	logRaw
+	logTopology
+	logResident
+	logPasses
+	logRequeued
+	logHits
+	logExamined
+
+	logWords = 12
+)
+
+// Sizes that the kernels share with the host.
+const (
+	logRecords   = 4096   // levels between two looks of the host
+	tileEdges    = 4096   // edges of a tile
+	sparseDegree = 16_384 // out-degree from which a sparse push cuts a row too
+	leastHeavy   = 256    // least out-degree that is ever cut
+	loopBudget   = 50_000 // iterations of a dispatch, with room below the 65,535 of some drivers
+	chunkTurns   = 112    // iterations of a chunk beside those over its edges
+	stagedHits   = 1024   // hits a workgroup holds back
+	probes       = 8      // in-edges an invocation looks at before the workgroup shares the rest
+
+	residentTurns = 40_000 // iterations after which the resident kernel begins no other level
+)
+
+// prelude declares the constants and the blocks for the kernels.
+func prelude(k kernel) string {
+	var b strings.Builder
+	shared := ""
+	if k.kind == kindResident {
+		shared = "coherent" // one level's writes are read by the next inside one dispatch
+	}
+	constant := func(name string, value any) { fmt.Fprintf(&b, "const uint %s = %du;\n", name, value) }
+	constant("SPARSE", policy.TopologySparse)
+	constant("HYBRID", policy.TopologyHybrid)
+	constant("DENSE", policy.TopologyDense)
+	constant("FUSED", policy.TopologyFused)
+	constant("CONSTRAINED", policy.TopologyMemoryConstrained)
+	for i, name := range stateNames {
+		constant("STATE_"+name, i)
+	}
+	constant("LOG_RECORDS", logRecords)
+	constant("TILE_EDGES", tileEdges)
+	constant("SPARSE_DEGREE", sparseDegree)
+	constant("LEAST_HEAVY", leastHeavy)
+	constant("LOOP_BUDGET", loopBudget)
+	constant("CHUNK_TURNS", chunkTurns)
+	constant("STAGED_HITS", stagedHits)
+	constant("RESIDENT_TURNS", residentTurns)
+	constant("PROBES", probes)
+	constant("BLOCK_EDGES", blockEdges(k.width))
+
+	words(&b, k)
+	b.WriteString("struct LevelRecord {\n")
+	for _, name := range logNames {
+		fmt.Fprintf(&b, "    uint %s;\n", name)
+	}
+	b.WriteString("};\n")
+	block := func(binding int, access, name, kind, array string) {
+		fmt.Fprintf(&b, "layout(std430, binding = %d) %s buffer %s { %s %s[]; };\n", binding, access, name, kind, array)
+	}
+	block(bindLog, "writeonly", "Log", "LevelRecord", "level_log")
+	block(bindValues, shared, "Values", "uint", "values")
+	block(bindQueue, shared, "Queue", "uint", "queue")
+	block(bindBits, shared, "Bits", "uint", "bits")
+	block(bindTiles, "", "Tiles", "uvec2", "tiles")
+	block(bindOutOffsets, "readonly", "OutOffsets", "uint", "out_offsets")
+	block(bindOutTargets, "readonly", "OutTargets", "uint", "out_targets")
+	block(bindOutWeights, "readonly", "OutWeights", "uint", "out_weights")
+	block(bindInOffsets, "readonly", "InOffsets", "uint", "in_offsets")
+	block(bindInTargets, "readonly", "InTargets", "uint", "in_targets")
+	block(bindInWeights, "readonly", "InWeights", "uint", "in_weights")
+	block(bindBlocks, "readonly", "Blocks", "uvec4", "heavy_blocks")
+	return b.String()
+}
+
+// words declares the control and totals blocks. The resident kernel keeps
+// their words in shared memory and copies them at its begin and end.
+func words(b *strings.Builder, k kernel) {
+	prefix, access := "", "readonly"
+	switch k.kind {
+	case kindDirector:
+		access = ""
+	case kindResident:
+		prefix, access = "block_", ""
+	}
+	fmt.Fprintf(b, "layout(std430, binding = %d) %s buffer Control {\n", bindControl, access)
+	for _, name := range controlNames {
+		fmt.Fprintf(b, "    uint %s%s;\n", prefix, name)
+	}
+	fmt.Fprintf(b, "};\nlayout(std430, binding = %d) buffer Totals {\n", bindTotals)
+	for _, name := range totalNames {
+		fmt.Fprintf(b, "    uint %s%s;\n", prefix, name)
+	}
+	for _, name := range groupNames {
+		fmt.Fprintf(b, "    uint %s[4];\n", name)
+	}
+	b.WriteString("};\n")
+	if k.kind != kindResident {
+		return
+	}
+	names := slices.Concat(controlNames, totalNames)
+	for _, name := range names {
+		fmt.Fprintf(b, "shared uint %s;\n", name)
+	}
+	b.WriteString("void load_blocks() {\n")
+	for _, name := range names {
+		fmt.Fprintf(b, "    %s = block_%s;\n", name, name)
+	}
+	b.WriteString("}\nvoid store_blocks() {\n")
+	for _, name := range names {
+		fmt.Fprintf(b, "    block_%s = %s;\n", name, name)
+	}
+	b.WriteString("}\n")
+}
+
+var logNames = []string{"record_level", "record_nodes", "record_edges", "record_unexplored", "record_previous", "record_raw",
+	"record_topology", "record_resident", "record_passes", "record_requeued", "record_hits", "record_examined"}

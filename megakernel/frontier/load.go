@@ -1,0 +1,191 @@
+package frontier
+
+import (
+	"fmt"
+	"sync"
+
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/graph"
+)
+
+// Options of Load.
+type Options struct {
+	// Kernels are programs of the same device that several graphs share; nil
+	// means that the graph has its own.
+	Kernels *Kernels
+}
+
+// Resident is a graph on a device. Its methods may be called from any
+// goroutine; jobs run one at a time.
+type Resident struct {
+	dev     megakernel.Device
+	kernels *Kernels
+	own     bool // kernels are this graph's alone
+	pair    graph.Pair
+	shape   shape
+
+	mu      sync.Mutex
+	closed  bool
+	buffers map[int]buffer // of the graph, by binding point
+	scratch *scratch       // of the last job
+}
+
+// shape is what a job needs to know of the graph.
+type shape struct {
+	nodes, edges uint32
+	weighted     bool
+	steepest     uint32 // largest out-degree
+	tiles        uint32 // most tiles of a level
+	bytes        uint64
+}
+
+type buffer struct {
+	id   uint32
+	size int // bytes
+}
+
+// Load checks a graph and uploads it. The reverse of an undirected graph, Out ==
+// In, is the same arrays. A graph that does not fit the device's largest storage
+// block is an error that wraps ErrTooLarge, one that contradicts itself one that wraps
+// graph.ErrMalformed; neither has touched the device. The graph keeps the
+// offsets, which the caller must not change.
+func Load(dev megakernel.Device, g graph.Pair, o Options) (*Resident, error) {
+	if err := check(dev.StorageBlockLimit(), g); err != nil {
+		return nil, err
+	}
+	r := &Resident{dev: dev, kernels: o.Kernels, pair: g, shape: shapeOf(g), buffers: make(map[int]buffer)}
+	if r.kernels == nil {
+		r.kernels, r.own = NewKernels(dev), true
+	}
+	if r.shape.nodes == 0 {
+		return r, nil
+	}
+	if err := dev.Do(r.upload); err != nil {
+		err = fmt.Errorf("frontier: upload of %d nodes and %d edges: %w", r.shape.nodes, r.shape.edges, err)
+		_ = r.Close() // the upload's error says more
+		return nil, err
+	}
+	return r, nil
+}
+
+// Fits tells whether a graph of so many nodes and edges (as many in-edges) can be
+// loaded on a device and has room for its values; it is an error that wraps ErrTooLarge if not.
+func Fits(dev megakernel.Device, nodes, edges uint64) error {
+	return fits(dev.StorageBlockLimit(), nodes, edges)
+}
+
+func fits(limit int64, nodes, edges uint64) error {
+	for _, block := range []struct {
+		what  string
+		words uint64
+	}{{"offsets", nodes + 1}, {"targets", edges}, {"values", nodes}} {
+		if block.words > uint64(limit)/4 {
+			return fmt.Errorf("frontier: %s of a graph of %d nodes and %d edges take %d bytes, the device's largest storage block is %d: %w",
+				block.what, nodes, edges, 4*block.words, limit, ErrTooLarge)
+		}
+	}
+	return nil
+}
+
+func check(limit int64, g graph.Pair) error {
+	if g.Out == nil || g.In == nil {
+		return fmt.Errorf("frontier: a graph needs its out-edges and its in-edges: %w", graph.ErrMalformed)
+	}
+	if err := fits(limit, uint64(g.Out.Nodes()), uint64(g.Out.Edges())); err != nil {
+		return err
+	}
+	if err := g.Out.Check(); err != nil {
+		return fmt.Errorf("frontier: out-edges: %w", err)
+	}
+	if !g.Directed() {
+		return nil
+	}
+	if err := g.In.Check(); err != nil {
+		return fmt.Errorf("frontier: in-edges: %w", err)
+	}
+	if g.In.Nodes() != g.Out.Nodes() || g.In.Edges() != g.Out.Edges() || (g.In.Weights == nil) != (g.Out.Weights == nil) {
+		return fmt.Errorf("frontier: %d nodes and %d edges forward, %d and %d backward: %w",
+			g.Out.Nodes(), g.Out.Edges(), g.In.Nodes(), g.In.Edges(), graph.ErrMalformed)
+	}
+	return nil
+}
+
+func shapeOf(g graph.Pair) shape {
+	s := shape{nodes: uint32(g.Out.Nodes()), edges: uint32(g.Out.Edges()), weighted: g.Out.Weights != nil, bytes: g.Bytes()}
+	for v := range s.nodes {
+		degree := g.Out.Degree(v)
+		s.steepest = max(s.steepest, degree)
+		if degree >= leastHeavy {
+			s.tiles += (degree + tileEdges - 1) / tileEdges
+		}
+	}
+	return s
+}
+
+func (r *Resident) upload() error {
+	put := func(binding int, words []uint32) error {
+		id, err := r.dev.NewBuffer(max(4*len(words), 4))
+		if err != nil {
+			return err
+		}
+		r.buffers[binding] = buffer{id, max(4*len(words), 4)}
+		r.dev.WriteBuffer(id, 0, bytesOf(words))
+		return nil
+	}
+	for _, side := range []struct {
+		graph                     *graph.Graph
+		offsets, targets, weights int
+	}{{r.pair.Out, bindOutOffsets, bindOutTargets, bindOutWeights}, {r.pair.In, bindInOffsets, bindInTargets, bindInWeights}} {
+		if side.offsets == bindInOffsets && !r.pair.Directed() {
+			r.buffers[bindInOffsets] = r.buffers[bindOutOffsets]
+			r.buffers[bindInTargets] = r.buffers[bindOutTargets]
+			r.buffers[bindInWeights] = r.buffers[bindOutWeights]
+			break
+		}
+		if err := put(side.offsets, side.graph.Offsets); err != nil {
+			return err
+		}
+		if err := put(side.targets, side.graph.Targets); err != nil {
+			return err
+		}
+		if err := put(side.weights, side.graph.Weights); err != nil {
+			return err
+		}
+	}
+	r.dev.Finish()
+	return r.dev.Check()
+}
+
+// Nodes and Edges are the graph's size; an undirected edge counts twice.
+func (r *Resident) Nodes() uint32 { return r.shape.nodes }
+
+// Edges is the number of out-edges of all nodes.
+func (r *Resident) Edges() uint32 { return r.shape.edges }
+
+// Bytes is the device memory that the graph takes.
+func (r *Resident) Bytes() uint64 { return r.shape.bytes }
+
+// Close gives the device memory back, after the job that runs. After a loss of
+// the device it has nothing to do.
+func (r *Resident) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	err := r.dev.Do(func() error {
+		for _, b := range r.buffers {
+			r.dev.DeleteBuffer(b.id)
+		}
+		r.scratch.delete(r.dev)
+		return nil
+	})
+	if r.own {
+		err = r.kernels.join(err)
+	}
+	if megakernel.Lost(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,236 @@
+package frontier
+
+import (
+	"fmt"
+	"strings"
+
+	"ringmaster/megakernel/policy"
+)
+
+// plan is a job made concrete for a graph and a device.
+type plan struct {
+	job        *Job
+	cfg        *policy.Config
+	situation  Situation
+	thresholds Thresholds
+	geometry   Geometry
+	residentAt uint32   // width of the resident kernel
+	capacity   uint32   // nodes of a hit buffer
+	blocks     []uint32 // pieces of heavy blocks, four words each
+	pullBlocks uint32
+	sizes      [bindings]int // bytes of the job's own buffers
+	bytes      uint64
+}
+
+// machine is what a plan needs to know of the device.
+type machine struct {
+	width  uint32 // invocations of a workgroup
+	groups uint32 // workgroups of a dispatch
+	block  int64  // bytes of a storage block
+	narrow bool   // invocations are lanes of few processors: narrow workgroups
+}
+
+func (r *Resident) machine() machine {
+	sizeX, groupsX, invocations := r.dev.WorkgroupLimits()
+	_, renderer, _ := r.dev.Identity()
+	return machine{
+		width:  min(sizeX, invocations),
+		groups: min(groupsX, 1<<20),
+		block:  r.dev.StorageBlockLimit(),
+		narrow: strings.Contains(renderer, "llvmpipe"),
+	}
+}
+
+// Widths of workgroups.
+const (
+	leastWidth  = 32
+	mostWidth   = 1024
+	wideWidth   = 256
+	narrowWidth = 64
+)
+
+// Frontiers up to these may run in the resident kernel.
+const (
+	residentNodes = 8192
+	residentEdges = 32_768
+)
+
+// hybridDegree is the out-degree from which the hybrid topology cuts a row into tiles.
+const hybridDegree = 512
+
+func (r *Resident) plan(job *Job) (*plan, error) {
+	p := &plan{job: job, cfg: job.Config}
+	if p.cfg == nil {
+		standard := policy.Standard()
+		p.cfg = &standard
+	}
+	p.situation = Situation{Nodes: r.shape.nodes, Edges: r.shape.edges, HotOpcodes: job.HotOpcodes, HotWindows: job.HotWindows,
+		MemoryPressureBps: job.MemoryPressureBps, PressureKnown: job.PressureKnown}
+	var err error
+	if p.thresholds, err = NewThresholds(p.cfg, &p.situation); err != nil {
+		return nil, err
+	}
+	if err := job.check(r.shape.nodes); err != nil {
+		return nil, err
+	}
+	m := r.machine()
+	if err := p.chooseGeometry(&m, r.shape.nodes); err != nil {
+		return nil, err
+	}
+	p.heavyBlocks(r)
+	return p, p.fit(&m, &r.shape)
+}
+
+// check refuses what no graph of so many nodes could run.
+func (j *Job) check(nodes uint32) error {
+	switch {
+	case j.Semiring >= semirings:
+		return fmt.Errorf("frontier: %s is unknown: %w", j.Semiring, ErrJob)
+	case j.Topology > policy.TopologyMemoryConstrained:
+		return fmt.Errorf("frontier: topology %d is unknown: %w", j.Topology, ErrJob)
+	case j.State.Topology > policy.TopologyMemoryConstrained:
+		return fmt.Errorf("frontier: topology %d in the state before is unknown: %w", j.State.Topology, ErrJob)
+	case j.Seeds != nil && len(j.Seeds) != len(j.Sources):
+		return fmt.Errorf("frontier: %d values for %d sources: %w", len(j.Seeds), len(j.Sources), ErrJob)
+	case j.Seeds != nil && j.Semiring == BFS:
+		return fmt.Errorf("frontier: levels begin with 0 at every source and take no seeds: %w", ErrJob)
+	}
+	for _, s := range j.Sources {
+		if s >= nodes && j.Semiring != Components {
+			return fmt.Errorf("frontier: source %d: the graph has nodes 0 to %d: %w", s, int64(nodes)-1, ErrJob)
+		}
+	}
+	return nil
+}
+
+func (p *plan) chooseGeometry(m *machine, nodes uint32) error {
+	g := p.job.Geometry
+	p.residentAt = min(m.width, mostWidth)
+	if m.narrow {
+		p.residentAt = min(p.residentAt, 128)
+	}
+	switch {
+	case g.Width == 0 && m.narrow:
+		g.Width = narrowWidth
+	case g.Width == 0:
+		g.Width = wideWidth
+	}
+	if g.Width < leastWidth || g.Width > mostWidth || g.Width&(g.Width-1) != 0 || g.Width > m.width {
+		return fmt.Errorf("frontier: width %d: want a power of two from %d to %d: %w", g.Width, leastWidth, min(m.width, mostWidth), ErrJob)
+	}
+	// A workgroup of a pull has at most three blocks, so that they fit the loop budget.
+	for g.Width < mostWidth && (nodes-1)/g.Width+1 > 3*m.groups {
+		g.Width *= 2
+	}
+	if g.Groups == 0 || g.Groups > m.groups {
+		g.Groups = m.groups
+	}
+	p.geometry = g
+	return nil
+}
+
+// heavyBlocks lists the pieces of blocks of nodes with too many in-edges for one workgroup.
+func (p *plan) heavyBlocks(r *Resident) {
+	width, offsets := p.geometry.Width, r.pair.In.Offsets
+	whole := (r.shape.nodes-1)/width + 1
+	for block := range whole {
+		first := block * width
+		edges := offsets[min(first+width, r.shape.nodes)] - offsets[first]
+		if most := blockEdges(width); edges >= most {
+			parts := edges/most + 1
+			for part := range parts {
+				p.blocks = append(p.blocks, block, part, parts, 0)
+			}
+		}
+	}
+	p.pullBlocks = whole + uint32(len(p.blocks)/4)
+}
+
+// fit chooses the hit capacity.
+func (p *plan) fit(m *machine, s *shape) error {
+	bitWords := (int(s.nodes) + 31) / 32
+	p.sizes[bindControl] = 4 * controlWords
+	p.sizes[bindTotals] = 4 * totalWords
+	p.sizes[bindLog] = 4 * logWords * logRecords
+	p.sizes[bindValues] = 4 * int(s.nodes)
+	p.sizes[bindBits] = 3 * 4 * bitWords
+	p.sizes[bindTiles] = 8 * max(int(s.tiles), 1)
+	p.sizes[bindBlocks] = max(4*len(p.blocks), 16)
+	p.capacity = s.nodes
+	if c := p.job.HitCapacity; c != 0 {
+		p.capacity = min(c, s.nodes)
+	}
+	var fixed uint64
+	for _, size := range p.sizes {
+		fixed += uint64(size)
+	}
+	fixed += 8 * uint64(len(p.job.Sources))
+	if b := p.job.Budget; b != 0 {
+		least := min(p.capacity, uint32(p.cfg.MinHitCapacity))
+		if b < fixed+8*uint64(least) {
+			return fmt.Errorf("frontier: values, bitmaps and two hit buffers of %d nodes take %d bytes, the budget is %d: %w", least, fixed+8*uint64(least), b, ErrBudget)
+		}
+		p.capacity = uint32(min(uint64(p.capacity), (b-fixed)/8))
+	}
+	p.capacity = uint32(min(int64(p.capacity), m.block/8))
+	p.sizes[bindQueue] = 8 * int(p.capacity)
+	p.bytes = fixed + uint64(p.sizes[bindQueue])
+	return nil
+}
+
+// control is the control block as a job begins.
+func (p *plan) control(m *machine, s *shape) []uint32 {
+	job := p.job
+	c := make([]uint32, controlWords)
+	c[ctlNodes], c[ctlEdges] = s.nodes, s.edges
+	c[ctlHitCapacity] = p.capacity
+	c[ctlBitWords] = (s.nodes + 31) / 32
+	c[ctlSeeds] = uint32(len(job.Sources))
+	c[ctlAllActive] = bit(job.Semiring == Components)
+	if job.Topology != policy.TopologyEmpty {
+		c[ctlForced] = uint32(job.Topology)
+	}
+	c[ctlHostDecides] = bit(job.Decide != nil)
+	c[ctlMaxLevels] = job.MaxLevels
+	if job.MaxLevels == 0 {
+		c[ctlMaxLevels] = 1<<32 - 1
+	}
+	c[ctlPushGroups] = p.geometry.Groups
+	c[ctlPullGroups] = min(p.pullBlocks, m.groups)
+	c[ctlPullBlocks] = p.pullBlocks
+	turns := tileEdges/p.geometry.Width + stagedHits/p.geometry.Width + 8 // of a tile
+	c[ctlTileGroups] = max(p.geometry.Groups, s.tiles/(loopBudget/turns)+1)
+	c[ctlTileGroups] = min(c[ctlTileGroups], m.groups)
+	c[ctlHybridDegree] = hybridDegree
+	if !job.NotResident && !job.Timed {
+		c[ctlResident] = 2 | bit(c[ctlForced] == 0)
+	}
+	c[ctlResidentNodes], c[ctlResidentEdges] = residentNodes, residentEdges
+	words := p.thresholds.words()
+	copy(c[ctlThresholds:], words[:])
+	c[ctlState] = stateStart
+	c[ctlLevel] = 1<<32 - 1
+	c[ctlTopology] = uint32(job.State.Topology)
+	c[ctlUnexplored] = s.edges
+	c[ctlBitsNext], c[ctlQueueNext] = 0, 0 // where the sources are sown
+	return c
+}
+
+// seeds are the pairs of a source and its value.
+func (j *Job) seeds() []uint32 {
+	if j.Semiring == Components {
+		return nil
+	}
+	pairs := make([]uint32, 0, 2*len(j.Sources))
+	for i, s := range j.Sources {
+		value := uint32(0)
+		switch {
+		case j.Seeds != nil:
+			value = j.Seeds[i]
+		case j.Semiring == Reach:
+			value = 1 << (i & 31)
+		}
+		pairs = append(pairs, s, value)
+	}
+	return pairs
+}

@@ -1,0 +1,81 @@
+package frontier
+
+import (
+	"errors"
+	"fmt"
+
+	"ringmaster/megakernel"
+)
+
+// scratch is the device memory of jobs beside the graph.
+type scratch struct {
+	buffers [bindings]buffer
+	seeds   buffer
+}
+
+func (s *scratch) delete(dev megakernel.Device) {
+	if s == nil {
+		return
+	}
+	for i, b := range s.buffers {
+		dev.DeleteBuffer(b.id)
+		s.buffers[i] = buffer{}
+	}
+	dev.DeleteBuffer(s.seeds.id)
+	s.seeds = buffer{}
+}
+
+// allocate makes the buffers of the plan, keeping those of the last job that
+// have the right size, and uploads what does not change during the job. Called on the device's thread.
+func (x *run) allocate() error {
+	if x.scratch == nil {
+		x.Resident.scratch = &scratch{}
+	}
+	s := x.scratch
+	make := func(b *buffer, size int) error {
+		if b.size == size {
+			return nil
+		}
+		x.dev.DeleteBuffer(b.id)
+		*b = buffer{}
+		if size == 0 {
+			return nil
+		}
+		id, err := x.dev.NewBuffer(size)
+		if err == nil {
+			*b = buffer{id, size}
+		}
+		return err
+	}
+	var errs []error
+	for binding, size := range x.sizes {
+		errs = append(errs, make(&s.buffers[binding], size))
+	}
+	seeds := x.job.seeds()
+	errs = append(errs, make(&s.seeds, 4*len(seeds)))
+	if err := errors.Join(errs...); err != nil {
+		s.delete(x.dev)
+		return fmt.Errorf("frontier: %d bytes for a job: %w", x.bytes, err)
+	}
+	x.dev.WriteBuffer(s.seeds.id, 0, bytesOf(seeds))
+	x.dev.WriteBuffer(s.buffers[bindBlocks].id, 0, bytesOf(x.blocks))
+	x.control = newWords(controlWords)
+	return nil
+}
+
+func newWords(n int) []uint32 { return make([]uint32, n) }
+
+// bind binds everything. Called on the device's thread.
+func (x *run) bind() {
+	for binding := range bindings {
+		x.bindOne(binding)
+	}
+}
+
+func (x *run) bindOne(binding int) {
+	b := x.scratch.buffers[binding]
+	if b.id == 0 {
+		b = x.buffers[binding]
+	}
+	x.dev.BindStorage(uint32(binding), b.id, 0, b.size)
+}

@@ -1,0 +1,15 @@
+// Gives every node the value it begins with and clears the bitmaps.
+
+layout(local_size_x = WIDTH) in;
+
+void main() {
+    for (uint v = gl_GlobalInvocationID.x; v < nodes; v += gl_NumWorkGroups.x * WIDTH) {
+        values[v] = all_active != 0u ? v : IDENTITY;
+    }
+    for (uint word = gl_GlobalInvocationID.x; word < bit_words; word += gl_NumWorkGroups.x * WIDTH) {
+        bool last = word == bit_words - 1u && (nodes & 31u) != 0u;
+        bits[word] = all_active == 0u ? 0u : last ? (1u << (nodes & 31u)) - 1u : 0xFFFFFFFFu;
+        bits[bit_words + word] = 0u;
+        bits[2u * bit_words + word] = 0u;
+    }
+}

@@ -1,0 +1,113 @@
+// The director: closes the round before, decides the next one, and writes the
+// group counts of its dispatches.
+
+layout(local_size_x = 1) in;
+
+void gather() {
+    state = STATE_GATHER;
+    gathered = 0u;
+    sweep |= 2u;
+    sweep_args[0] = pieces(bit_words, WIDTH);
+}
+
+void push() {
+    state = STATE_PUSH;
+    passes++;
+    uint chunks = pieces(queued, WIDTH);
+    // The largest chunk must fit the loop budget as often as a workgroup takes one.
+    uint groups = clamp(push_groups, pieces(chunks, 128u), chunks);
+    uint most = LOOP_BUDGET / pieces(chunks, groups) - CHUNK_TURNS;
+    heavy = min(max(most, LEAST_HEAVY), topology == HYBRID ? hybrid_degree : SPARSE_DEGREE);
+    tile_count = 0u;
+    push_args[0] = groups;
+}
+
+void run_level() {
+    bool stays = fits_resident(); // not while a bitmap is being cleared
+    in_resident = 0u;
+    sweep = 0u;
+    if (dirty != 0u) {
+        sweep = 1u;
+        sweep_args[0] = pieces(bit_words, WIDTH);
+        dirty = 0u;
+    }
+    if (stays) {
+        state = STATE_RESIDENT;
+        fused_args[0] = 1u;
+    } else if (!pushes(topology)) {
+        state = STATE_PULL;
+        passes = 1u;
+        dirty = 1u;
+        pull_args[0] = pull_groups;
+    } else if (queued == 0u) {
+        gather();
+    } else {
+        push();
+    }
+}
+
+// next_level begins the level that was turned over, if there is one.
+void next_level(bool by_host) {
+    if (frontier_nodes == 0u) {
+        state = STATE_DONE;
+    } else if (level >= max_levels) {
+        state = STATE_LEVELS;
+    } else if (logged >= LOG_RECORDS) {
+        state = STATE_FULL;
+    } else if (host_decides != 0u && !by_host) {
+        state = STATE_ASK;
+    } else {
+        choose(by_host);
+        run_level();
+    }
+}
+
+void complete() {
+    log_level();
+    turn_over();
+    next_level(false);
+}
+
+void main() {
+    no_groups();
+    switch (state) {
+    case STATE_START:
+        turn_over();
+        next_level(false);
+        break;
+    case STATE_PUSH:
+        processed += queued;
+        if (processed < frontier_nodes) {
+            requeued += frontier_nodes - processed;
+            sweep = 0u;
+            gather();
+        } else {
+            complete();
+        }
+        break;
+    case STATE_GATHER:
+        queued = min(gathered, hit_capacity);
+        push();
+        break;
+    case STATE_PULL:
+        complete();
+        break;
+    case STATE_RESIDENT:
+        // The resident kernel turned the level over; nothing is decided if it ended for another reason.
+        if (in_resident == 2u) {
+            run_level();
+        } else {
+            next_level(false);
+        }
+        break;
+    case STATE_FULL:
+        next_level(false);
+        break;
+    case STATE_ASK:
+        if (decided != 0u) {
+            next_level(true);
+            decided = 0u;
+        }
+        break;
+    }
+}

@@ -1,0 +1,45 @@
+// Pushes the values of the frontier along its out-edges. A workgroup takes
+// chunks of frontier nodes; rows of many edges are cut into tiles for tiles.comp.
+
+layout(local_size_x = WIDTH) in;
+
+shared uint row_value[WIDTH];
+
+void cut(uint u, uint degree) {
+    uint count = degree / TILE_EDGES + uint(degree % TILE_EDGES != 0u);
+    uint at = atomicAdd(tile_count, count);
+    for (uint i = 0u; i < count; i++) {
+        tiles[at + i] = uvec2(u, i);
+    }
+    atomicMax(tile_args[0], min(at + count, tile_groups_most));
+}
+
+void main() {
+    uint lane = gl_LocalInvocationIndex;
+    begin_hits();
+    uint chunks = queued / WIDTH + uint(queued % WIDTH != 0u);
+    for (uint chunk = gl_WorkGroupID.x; chunk < chunks; chunk += gl_NumWorkGroups.x) {
+        uint first = 0u;
+        uint degree = 0u;
+        uint at = chunk * WIDTH + lane;
+        if (at < queued) {
+            uint u = queue[queue_now + at];
+            atomicAnd(bits[bits_now + (u >> 5u)], ~(1u << (u & 31u)));
+            row_value[lane] = values[u];
+            first = out_offsets[u];
+            degree = out_offsets[u + 1u] - first;
+            if (degree >= heavy) {
+                cut(u, degree);
+                degree = 0u;
+            }
+        }
+        uint total = share_rows(first, degree);
+        for (uint e = lane; e < total; e += WIDTH) {
+            uint row = row_of(e);
+            uint edge = row_shift[row] + e;
+            travel(out_targets[edge], extend(row_value[row], OUT_WEIGHT(edge)));
+        }
+        flush_hits();
+    }
+    end_hits();
+}

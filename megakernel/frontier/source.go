@@ -1,0 +1,95 @@
+package frontier
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+)
+
+//go:embed shaders
+var shaders embed.FS
+
+// kind is what a kernel does.
+type kind uint8
+
+const (
+	kindBegin kind = iota
+	kindSow
+	kindDirector
+	kindPush
+	kindTiles
+	kindPull
+	kindSweep
+	kindResident
+	kindCount
+
+	kinds = iota
+)
+
+var kindFiles = [kinds][]string{
+	kindBegin:    {"begin.comp"},
+	kindSow:      {"hits.glsl", "sow.comp"},
+	kindDirector: {"decide.glsl", "director.glsl", "director.comp"},
+	kindPush:     {"hits.glsl", "share.glsl", "push.comp"},
+	kindTiles:    {"hits.glsl", "tiles.comp"},
+	kindPull:     {"hits.glsl", "share.glsl", "pull.comp"},
+	kindSweep:    {"sweep.comp"},
+	kindResident: {"decide.glsl", "director.glsl", "hits.glsl", "resident.comp"},
+	kindCount:    {"count.comp"},
+}
+
+// kernel names a kernel; it determines the source.
+type kernel struct {
+	kind     kind
+	semiring Semiring
+	weighted bool
+	width    uint32 // invocations of a workgroup; the director has one and uses it for those it sizes
+}
+
+func (k kernel) String() string {
+	name := strings.TrimSuffix(kindFiles[k.kind][len(kindFiles[k.kind])-1], ".comp")
+	return fmt.Sprintf("%s-%s-%d", k.semiring, name, k.width)
+}
+
+var semiringDefines = [semirings]string{"SEMIRING_BFS", "SEMIRING_SSSP", "SEMIRING_COMPONENTS", "SEMIRING_REACH"}
+
+// source is a kernel as it is compiled.
+func (k kernel) source() string {
+	var b strings.Builder
+	define := func(name string, value any) { fmt.Fprintf(&b, "#define %s %v\n", name, value) }
+	b.WriteString("#version 430 core\n")
+	define("WIDTH", fmt.Sprintf("%du", k.width))
+	define(semiringDefines[k.semiring], 1)
+	if k.semiring == BFS {
+		define("FIRST_WINS", 1)
+	}
+	if k.kind == kindResident {
+		define("RESIDENT", 1)
+	}
+	for _, side := range []string{"OUT", "IN"} {
+		weight := "1u"
+		if k.weighted {
+			weight = strings.ToLower(side) + "_weights[edge_at]"
+		}
+		define(side+"_WEIGHT(edge_at)", weight)
+	}
+	var search strings.Builder
+	for step := k.width / 2; step > 0; step /= 2 {
+		fmt.Fprintf(&search, "row += row_end[row + %du] <= e ? %du : 0u; ", step-1, step)
+	}
+	define("ROW_SEARCH", search.String())
+	b.WriteString(prelude(k))
+	for _, name := range append([]string{"semiring.glsl"}, kindFiles[k.kind]...) {
+		text, err := shaders.ReadFile("shaders/" + name)
+		if err != nil {
+			panic("frontier: shader " + name + " is not embedded")
+		}
+		b.WriteByte('\n')
+		b.Write(text)
+	}
+	return b.String()
+}
+
+// blockEdges is the number of in-edges from which a block of nodes is pulled in
+// pieces, so that an invocation's share of one fits the loop budget beside two others.
+func blockEdges(width uint32) uint32 { return width * (loopBudget / 4) }
