@@ -19,10 +19,11 @@ import (
 
 // benchCmd measures a part of Ringmaster beside a yardstick in the same run.
 type benchCmd struct {
-	Name []string `arg:"" enum:"policy,decode,ring,stream,soak,tuner" help:"What to measure: policy, decode, ring, stream, soak, tuner."`
+	Name []string `arg:"" enum:"policy,decode,ring,stream,soak,tuner,graph" help:"What to measure: policy, decode, ring, stream, soak, tuner, graph."`
 	JSON bool     `help:"One JSON object a line; the first names the CPU and the GL renderer."`
 	glFlags
 	tunerFlags
+	graphBenchFlags
 
 	Duration time.Duration `default:"10m" help:"Length of a soak."`
 	Slots    int           `default:"0" help:"Slots of a ring drain; 0 chooses by device (1 Mi on a software renderer, 4 Mi otherwise)."`
@@ -70,6 +71,10 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 			}
 		case "tuner":
 			if err := benchTuner(ctx, &c.tunerFlags, &report); err != nil {
+				return err
+			}
+		case "graph":
+			if err := benchGraph(ctx, &c.graphBenchFlags, &report); err != nil {
 				return err
 			}
 		case "decode":
