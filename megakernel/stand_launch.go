@@ -63,6 +63,17 @@ func (s *Stand) Launch(g Geometry, depth uint32) (r StandReport, err error) {
 	return r, err
 }
 
+// Warm keeps the device busy with launches for a time: a GPU's clocks fall while
+// kernels are compiled, and take their time to rise. Arguments as for Launch.
+func (s *Stand) Warm(g Geometry, depth uint32, span time.Duration) error {
+	for begin := time.Now(); time.Since(begin) < span; {
+		if _, err := s.Launch(g, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // program is the kernel of a width. Its first dispatch, which some drivers
 // compile at, is over when it is returned.
 func (s *Stand) program(width uint32) (*program, error) {

@@ -19,10 +19,11 @@ import (
 
 // benchCmd measures a part of Ringmaster beside a yardstick in the same run.
 type benchCmd struct {
-	Name []string `arg:"" enum:"policy,decode,ring,stream,soak,tuner,graph" help:"What to measure: policy, decode, ring, stream, soak, tuner, graph."`
+	Name []string `arg:"" enum:"policy,decode,ring,stream,soak,tuner,graph,live" help:"What to measure: policy, decode, ring, stream, soak, tuner, graph, live (the tuner on this machine's ring)."`
 	JSON bool     `help:"One JSON object a line; the first names the CPU and the GL renderer."`
 	glFlags
 	tunerFlags
+	liveFlags
 	graphBenchFlags
 
 	Duration time.Duration `default:"10m" help:"Length of a soak."`
@@ -75,6 +76,13 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 			}
 		case "graph":
 			if err := benchGraph(ctx, &c.graphBenchFlags, &report); err != nil {
+				return err
+			}
+		case "live":
+			if deviceErr != nil {
+				return deviceErr
+			}
+			if err := benchLive(ctx, device, &c.liveFlags, &report); err != nil {
 				return err
 			}
 		case "decode":

@@ -81,7 +81,18 @@ func tickAt(ticks []plot.Tick, x, lo, hi float64, label bool) []plot.Tick {
 	}
 	t := plot.Tick{Value: x}
 	if label {
-		t.Label = fmt.Sprintf("%.4g", x)
+		t.Label = tickLabel(x)
 	}
 	return append(ticks, t)
+}
+
+// tickLabel prints powers of two as people write them.
+func tickLabel(x float64) string {
+	switch {
+	case x >= 1<<20 && math.Mod(x, 1<<20) == 0:
+		return fmt.Sprintf("%gMi", x/(1<<20))
+	case x >= 1<<10 && math.Mod(x, 1<<10) == 0:
+		return fmt.Sprintf("%gKi", x/(1<<10))
+	}
+	return fmt.Sprintf("%.4g", x)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
@@ -84,6 +85,28 @@ func (r *tuneRing) put(l *tuneLoad) error {
 	}
 	r.load, r.space = l, space
 	return nil
+}
+
+// warmSpan is how long a GPU is kept busy before it is measured.
+const warmSpan = 300 * time.Millisecond
+
+// warm builds the kernels of all widths and then brings a GPU to its full clock.
+func (r *tuneRing) warm() error {
+	built := make(map[uint32]bool)
+	for i := range r.space.Len() {
+		if w := r.space.At(i).Width; !built[w] {
+			built[w] = true
+			if err := r.stand.Build(w); err != nil {
+				return err
+			}
+		}
+	}
+	span := warmSpan
+	if r.software {
+		span = 0
+	}
+	start := live.New(live.Config{Space: r.space}).Next().Geometry
+	return r.stand.Warm(engineGeometry(start), start.Depth, span)
 }
 
 func engineGeometry(g live.Geometry) megakernel.Geometry {

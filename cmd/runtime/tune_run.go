@@ -82,6 +82,9 @@ func (r *tuneRun) spent() float64 {
 // run measures by a strategy and then compares the best again, turn by turn. It
 // reports the chosen geometry, and whether the strategy came to its end by itself.
 func (r *tuneRun) run(ctx context.Context, strategy func(context.Context, *tuneRun) (chosen int, err error)) (chosen int, whole bool, err error) {
+	if err := r.ring.warm(); err != nil {
+		return unchosen, false, err
+	}
 	r.times, r.begin, r.share = make(map[int][]float64), r.now(), 1-finalShare
 	chosen, err = strategy(ctx, r)
 	whole = err == nil
@@ -95,19 +98,34 @@ func (r *tuneRun) run(ctx context.Context, strategy func(context.Context, *tuneR
 		return chosen, whole, nil
 	}
 	r.share = 1
+	chosen, err = r.final(ctx)
+	return chosen, whole, err
+}
+
+// final compares the best geometries turn by turn, so that all of them see the same
+// machine, and takes the one with the least median of these launches.
+func (r *tuneRun) final(ctx context.Context) (int, error) {
 	best := r.best(finalists)
+	again := make(map[int][]float64)
 	for range finalRounds {
 		for _, c := range best {
-			if _, err := r.measure(ctx, c); errors.Is(err, errSpent) {
-				return r.best(1)[0], whole, nil
+			report, err := r.measure(ctx, c)
+			if errors.Is(err, errSpent) && len(again[best[len(best)-1]]) == 0 {
+				return best[0], nil // not even a round
+			} else if errors.Is(err, errSpent) {
+				return fastest(best, again), nil
 			} else if err != nil {
-				return -1, whole, err
+				return unchosen, err
 			}
+			again[c] = append(again[c], float64(report.Ns))
 		}
 	}
-	// Among those measured equally often, so that no lucky launch decides.
-	slices.SortStableFunc(best, func(a, b int) int { return cmp.Compare(median(r.times[a]), median(r.times[b])) })
-	return best[0], whole, nil
+	return fastest(best, again), nil
+}
+
+// fastest is the one of some geometries with the least median time.
+func fastest(of []int, times map[int][]float64) int {
+	return slices.MinFunc(of, func(a, b int) int { return cmp.Compare(median(times[a]), median(times[b])) })
 }
 
 // best are the geometries with the least median times, at most n.

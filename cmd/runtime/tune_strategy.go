@@ -19,7 +19,7 @@ const (
 	firstPass = 0.6
 	// Geometries within this factor of the best are measured again, so often in all.
 	sweepClose  = 1.25
-	sweepPasses = 3
+	sweepPasses = 4
 	// climbers are the best geometries whose neighbours are looked at.
 	climbers = 4
 )
