@@ -166,10 +166,11 @@
 //	23   requeued                              u64       0..2^64-1      slots        event    that go round again or were not reached
 //	24   hits                                  u64       0..2^64-1      hits         event
 //	25   opcode_counts                         []u32     0..64          slots        event    index is the opcode
-//	26   fingerprint                           bytes     0..32 bytes    -            event    BLAKE3-256 of the kernel source: 0 or 32 bytes
+//	26   fingerprint                           bytes     0..32 bytes    -            event    names the kernel, the same at every geometry: 0 or 32 bytes
 //	27   mode                                  enum      0..1           -            event    a dispatch, or a kernel that stays on the device
 //	28   kernel                                text      0..256 bytes   -            event    that ran: interpreter-<width>, fused-..., lease-...
 //	29   in_flight                             u32       0..2^32-1      launches     event    under way at the worker when it began, itself included
+//	30   applied_batch_depth                   u32       0..2^32-1      slots        event    most slots it could take, 0: as many as there were
 //
 // # Record worker
 //

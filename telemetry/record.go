@@ -27,7 +27,7 @@ const (
 	HasAllQueue    = HasExecutedCount<<1 - 1
 	HasAllGraph    = HasMemoryPressureBps<<1 - 1
 	HasAllPriority = HasCoefficient<<1 - 1
-	HasAllLaunch   = HasInFlight<<1 - 1
+	HasAllLaunch   = HasAppliedDepth<<1 - 1
 	HasAllWorker   = HasOpcodes<<1 - 1
 	HasAllWork     = HasDeadlineMs<<1 - 1
 )

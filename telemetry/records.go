@@ -162,10 +162,11 @@ type Launch struct {
 	Requeued     uint64 // slots that were attempted and go round again, or were not reached
 	Hits         uint64
 	OpcodeCounts []uint32 // executions by opcode, index = opcode, at most 64
-	Fingerprint  []byte   // BLAKE3-256 of the kernel source, 0 or 32 bytes
+	Fingerprint  []byte   // names the kernel, the same at every geometry: 0 or 32 bytes, of its source
 	Mode         LaunchMode
 	Kernel       string // name of the kernel that ran, at most 256 bytes
 	InFlight     uint32 // launches under way at the worker when it began, itself included
+	AppliedDepth uint32 // most slots the launch could take, 0: as many as there were
 }
 
 // LaunchMode is how a launch reached the device.
@@ -203,6 +204,7 @@ const (
 	HasMode
 	HasKernel
 	HasInFlight
+	HasAppliedDepth
 )
 
 // Worker announces a worker and its device.

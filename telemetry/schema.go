@@ -91,6 +91,7 @@ var launchSchema = newSchema(KindLaunch, func(l *Launch) *Presence { return &l.H
 	enum("mode", event, launchModeNames, func(l *Launch) any { return (*uint8)(&l.Mode) }),
 	text("kernel", event, func(l *Launch) any { return &l.Kernel }),
 	u32("in_flight", event, "launches", func(l *Launch) *uint32 { return &l.InFlight }),
+	u32("applied_batch_depth", event, "slots", func(l *Launch) *uint32 { return &l.AppliedDepth }),
 )
 
 var workerSchema = newSchema(KindWorker, func(w *Worker) *Presence { return &w.Has },

@@ -168,7 +168,7 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 		"recommended_claim_chunk": HasRecommendedClaimChunk, "not_applied": HasNotApplied, "elapsed_ns": HasElapsedNs,
 		"time_source": HasTimeSource, "idle_ns": HasIdleNs, "wall_ns": HasWallNs, "executed": HasExecuted, "faulted": HasFaulted,
 		"requeued": HasRequeued, "hits": HasHits, "opcode_counts": HasOpcodeCounts, "fingerprint": HasFingerprint,
-		"mode": HasMode, "kernel": HasKernel, "in_flight": HasInFlight,
+		"mode": HasMode, "kernel": HasKernel, "in_flight": HasInFlight, "applied_batch_depth": HasAppliedDepth,
 	} {
 		bit(KindLaunch, name, p)
 	}
