@@ -95,7 +95,7 @@ func (t *Tuner) expectImprovement(best int) (pick int32, most float64) {
 	blind, level := t.unseen()
 	for c := range int32(len(t.space.shapes)) {
 		a := t.find(c)
-		if a != nil && !a.Stale || blind >= 0 && t.space.levels[c][blind] == level {
+		if a != nil && !a.Stale || t.isBarred(c) || blind >= 0 && t.space.levels[c][blind] == level {
 			continue
 		}
 		mean, sd := p.predict(c)
@@ -153,7 +153,7 @@ func (t *Tuner) repeat(best int) (int32, bool) {
 	for i := range t.arms[:t.n] {
 		a := &t.arms[i]
 		open := !a.Stale && a.Count < repeats && a.Mean-goal < 2*noise*math.Sqrt(1/a.Count+1/t.arms[best].Count)
-		if !open || t.banned(a, goal, noise) || n == len(in) {
+		if !open || t.banned(a, goal, noise) || t.isBarred(a.config) || n == len(in) {
 			continue
 		}
 		in[n] = Estimate{Ns: a.NsPerSlot(), Count: a.Count}

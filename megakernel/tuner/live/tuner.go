@@ -67,10 +67,12 @@ type Tuner struct {
 	changed bool  // explores because of a change
 	next    Suggestion
 
+	barred  [maxBarred]int32 // geometries that do not run here, until the next exploration
+	bars    int
+
 	noise   spread
 	grows   slope
 	sums    cusum
-	since   int // launches of the current geometry since it was chosen
 	fast    int
 	changes int
 	refused uint64
@@ -105,7 +107,7 @@ func (t *Tuner) explore(budget int, changed bool) {
 	t.search = int(searchShare * float64(budget))
 	t.changed = changed
 	t.sums = cusum{}
-	t.since = 0
+	t.bars = 0
 }
 
 // Next is the geometry of the next launch. It changes nothing.
@@ -158,7 +160,9 @@ func (t *Tuner) Observe(r Report) error {
 	if config == t.current && !exploring {
 		t.grows.fold(math.Log(float64(r.Slots)), math.Log(float64(r.Ns)))
 	}
-	if exploring {
+	// A launch that was on its way before the suggestion measures something,
+	// but does not answer it.
+	if exploring && r.Geometry == t.next.Geometry {
 		t.left--
 		t.search--
 		if t.left == 0 {

@@ -1,0 +1,20 @@
+package megakernel
+
+import "testing"
+
+func TestIdentityIsTheSameAtEveryGeometryAndOnlyThere(t *testing.T) {
+	n := NewIdentities(nil)
+	hot := NewOpcodeSet(OpAdd, OpStore)
+	interpreter, fused := n.Of(Kernel{Kind: Interpreter, Width: 64}), n.Of(Kernel{Kind: Fused, Width: 32, Chunk: 128, Hot: hot})
+	for _, width := range []uint32{32, 128, 1024} {
+		if n.Of(Kernel{Kind: Interpreter, Width: width}) != interpreter {
+			t.Errorf("the interpreter has another identity %d wide", width)
+		}
+		if n.Of(Kernel{Kind: Fused, Width: width, Chunk: 4 * width, Hot: hot}) != fused {
+			t.Errorf("the fused kernel has another identity %d wide", width)
+		}
+	}
+	if interpreter == fused || n.Of(Kernel{Kind: Fused, Width: 32, Chunk: 128, Hot: NewOpcodeSet(OpAdd)}) == fused {
+		t.Error("different programs have one identity")
+	}
+}

@@ -1,0 +1,98 @@
+package live
+
+import (
+	"math"
+
+	"ringmaster/megakernel/tuner/cache"
+)
+
+// maxBarred bounds the geometries that an exploration gives up; one that has
+// to give up more ends.
+const maxBarred = 16
+
+// Bar tells the tuner that a geometry it suggested does not run here, because a
+// plan or the engine makes another of it. It is not suggested again until the
+// next exploration begins. A geometry that is not of the space is ignored.
+func (t *Tuner) Bar(g Geometry) {
+	config, ok := t.space.index[g]
+	if !ok || t.isBarred(config) {
+		return
+	}
+	if t.bars == maxBarred {
+		t.left, t.search = 0, 0
+		if t.best() >= 0 {
+			t.settle()
+		}
+	} else {
+		t.barred[t.bars] = config
+		t.bars++
+	}
+	if t.best() < 0 { // nothing ran yet: begin elsewhere
+		t.start = t.elsewhere()
+		t.current = t.start
+	}
+	t.decide()
+}
+
+func (t *Tuner) isBarred(config int32) bool {
+	for _, b := range t.barred[:t.bars] {
+		if b == config {
+			return true
+		}
+	}
+	return false
+}
+
+// elsewhere is the geometry that the model thinks best among those not barred.
+func (t *Tuner) elsewhere() int32 {
+	pick := t.start
+	for i, p := range t.space.prior {
+		if c := int32(i); !t.isBarred(c) && (t.isBarred(pick) || p < t.space.prior[pick]) {
+			pick = c
+		}
+	}
+	return pick
+}
+
+// Merge takes over what others measured while this tuner explores, and reports
+// how many geometries it learned of. They count as measured before a change:
+// they say where to look and are never chosen before they ran here. Their level
+// is moved to that of the geometries which both sides measured. An exploration
+// that is helped so needs half of its budget.
+func (t *Tuner) Merge(e *cache.Entry) (taken int) {
+	if t.left == 0 || e.Check() != nil {
+		return 0
+	}
+	offset, shared := 0.0, 0
+	for i := range e.Measurements {
+		m := &e.Measurements[i]
+		if config, ok := t.space.index[Geometry(m.Geometry)]; ok {
+			if a := t.find(config); a != nil && !a.Stale {
+				offset += a.Mean - math.Log(m.Mean)
+				shared++
+			}
+		}
+	}
+	if shared > 0 {
+		offset /= float64(shared)
+	}
+	for i := range e.Measurements {
+		m := &e.Measurements[i]
+		config, ok := t.space.index[Geometry(m.Geometry)]
+		if !ok || t.n == MaxArms || t.find(config) != nil {
+			continue
+		}
+		t.arms[t.n] = Arm{
+			Geometry: t.space.shapes[config], config: config, Stale: true,
+			Count: math.Min(float64(m.Count), restored), Mean: math.Log(m.Mean) + offset,
+		}
+		t.n++
+		taken++
+	}
+	if half := (t.budget + 1) / 2; taken > 0 && t.left > half {
+		t.left = half
+		t.search = min(t.search, int(searchShare*float64(half)))
+	}
+	t.decide()
+	return taken
+}
