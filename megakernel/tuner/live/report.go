@@ -36,22 +36,28 @@ type Report struct {
 	WallNs   uint64 // from submission to completion by the host's clock; 0 if not known
 }
 
-// check refuses readings that no launch gives.
-func (t *Tuner) check(r *Report) (config int32, err error) {
-	c, ok := t.space.index[r.Geometry]
+// Check refuses readings that no launch gives, whatever its geometry.
+func (r *Report) Check() error {
 	switch {
-	case !ok:
-		return 0, fmt.Errorf("live: report of %+v: %w", r.Geometry, ErrGeometry)
 	case r.Slots == 0:
-		return 0, fmt.Errorf("live: report of %+v: %w", r.Geometry, ErrEmpty)
+		return fmt.Errorf("live: report of %+v: %w", r.Geometry, ErrEmpty)
 	case r.Ns == 0:
-		return 0, fmt.Errorf("live: report of %d slots: %w", r.Slots, ErrZeroTime)
+		return fmt.Errorf("live: report of %d slots: %w", r.Slots, ErrZeroTime)
 	case r.Ns > maxNs:
-		return 0, fmt.Errorf("live: report of %d ns: %w", r.Ns, ErrAbsurd)
+		return fmt.Errorf("live: report of %d ns: %w", r.Ns, ErrAbsurd)
 	case r.WallNs != 0 && float64(r.Ns) > wallSlack*float64(r.WallNs):
-		return 0, fmt.Errorf("live: report of %d ns in %d ns: %w", r.Ns, r.WallNs, ErrWall)
+		return fmt.Errorf("live: report of %d ns in %d ns: %w", r.Ns, r.WallNs, ErrWall)
 	}
-	return c, nil
+	return nil
+}
+
+// check is Check, and finds the geometry.
+func (t *Tuner) check(r *Report) (config int32, err error) {
+	config, ok := t.space.index[r.Geometry]
+	if !ok {
+		return 0, fmt.Errorf("live: report of %+v: %w", r.Geometry, ErrGeometry)
+	}
+	return config, r.Check()
 }
 
 // plausible refuses a time y far below what was measured. Several of them in a

@@ -67,8 +67,8 @@ type Tuner struct {
 	changed bool  // explores because of a change
 	next    Suggestion
 
-	barred  [maxBarred]int32 // geometries that do not run here, until the next exploration
-	bars    int
+	barred [maxBarred]int32 // geometries that do not run here, until the next exploration
+	bars   int
 
 	noise   spread
 	grows   slope
@@ -112,6 +112,9 @@ func (t *Tuner) explore(budget int, changed bool) {
 
 // Next is the geometry of the next launch. It changes nothing.
 func (t *Tuner) Next() Suggestion { return t.next }
+
+// Space is what the tuner chooses from.
+func (t *Tuner) Space() *Space { return t.space }
 
 // Changes counts the changes of cost noticed.
 func (t *Tuner) Changes() int { return t.changes }

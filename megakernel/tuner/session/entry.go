@@ -1,0 +1,191 @@
+package session
+
+import (
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/cache"
+	"ringmaster/megakernel/tuner/live"
+)
+
+// A suggestion that the engine runs as another one is given up after so many
+// launches and so long: building the kernel for it takes a while.
+const (
+	missedLaunches = 64
+	missedNs       = 3e9
+)
+
+// entry is the tuner of one kernel at one size.
+type entry struct {
+	program Program
+	bucket  int
+	limits  policy.Limits
+	device  string
+
+	live    *live.Tuner // with On
+	natural *natural    // with Natural
+	spaces  *Spaces
+
+	used     uint64 // clock of the session
+	moment   uint64 // of what was recalled last
+	missed   int    // launches that ran otherwise than suggested
+	missedNs uint64
+	told     state // what was remembered last
+}
+
+// state is what makes a tuner worth remembering again.
+type state struct {
+	exploring bool
+	changes   int
+	next      live.Geometry
+}
+
+func newEntry(env *Env, p Program, bucket int, start live.Geometry) (*entry, error) {
+	e := &entry{program: p, bucket: bucket, limits: env.Limits, device: env.Device, spaces: env.Spaces}
+	if p.Mode == Natural {
+		e.natural = newNatural(env.Limits)
+	} else {
+		space, err := env.Spaces.Of(env.Limits, bucket)
+		if err != nil {
+			return nil, err
+		}
+		e.live = live.New(live.Config{Space: space, Start: start})
+	}
+	if known, ok := e.recall(env); ok {
+		if e.live != nil {
+			e.live.Restore(&known)
+		} else {
+			e.natural.restore(&known)
+		}
+	}
+	e.told = e.state()
+	return e, nil
+}
+
+func (e *entry) key() cache.Key { return Key(e.program, e.bucket, e.limits, e.device) }
+
+// recall asks for what has become known since it asked last.
+func (e *entry) recall(env *Env) (cache.Entry, bool) {
+	if env.Memory == nil || e.device == "" {
+		return cache.Entry{}, false
+	}
+	known, moment, ok := env.Memory.Recall(e.device, e.key(), e.moment)
+	if ok {
+		e.moment = moment
+	}
+	return known, ok
+}
+
+// remember has the tuner's knowledge kept, if it has any.
+func (e *entry) remember(env *Env) {
+	e.told = e.state()
+	if env.Memory == nil || e.device == "" {
+		return
+	}
+	var known cache.Entry
+	if e.live != nil {
+		known = e.live.Entry(e.key())
+	} else {
+		known = e.natural.entry(e.key())
+	}
+	if len(known.Measurements) > 0 {
+		env.Memory.Remember(e.device, known)
+	}
+}
+
+// observe folds in a launch. taught is false if it ran at a geometry that the
+// tuner does not choose from.
+func (e *entry) observe(env *Env, r *Report) (taught bool, err error) {
+	report := live.Report{
+		Geometry: measured(r.Geometry, BucketSlots(e.bucket)),
+		Slots:    uint32(r.Slots), Ns: r.Ns, WallNs: r.WallNs,
+	}
+	if e.natural != nil {
+		if err := e.natural.observe(&report); err != nil {
+			return false, err
+		}
+		taught = true
+	} else if taught, err = e.explore(env, &report, r); err != nil {
+		return false, err
+	}
+	if now := e.state(); now != e.told && (!now.exploring || now.changes != e.told.changes) {
+		e.remember(env)
+	}
+	return taught, nil
+}
+
+// explore is observe for the mode On.
+func (e *entry) explore(env *Env, report *live.Report, r *Report) (taught bool, err error) {
+	if e.exploring() {
+		// Others may have measured meanwhile, or the file was read only now.
+		if known, ok := e.recall(env); ok {
+			e.live.Merge(&known)
+		}
+	}
+	if _, taught = e.space().Find(report.Geometry); taught {
+		if err := e.live.Observe(*report); err != nil {
+			return false, err
+		}
+	} else if err := report.Check(); err != nil {
+		return false, err
+	}
+	e.giveUp(env, report, r)
+	return taught, nil
+}
+
+// giveUp bars a suggestion that is not run as it is.
+func (e *entry) giveUp(env *Env, report *live.Report, r *Report) {
+	next := e.next()
+	asked := e.ask()
+	switch {
+	case !e.exploring() || report.Geometry == next:
+		e.missed, e.missedNs = 0, 0
+	case env.Asked == asked && !gives(env.Given, asked):
+		e.live.Bar(next)
+		e.missed, e.missedNs = 0, 0
+	case r.Recommended.Width == asked.Width && r.Recommended.Groups == asked.Groups && r.Recommended.Chunk == asked.Chunk:
+		e.missed++
+		e.missedNs += r.WallNs
+		if e.missed >= missedLaunches && e.missedNs >= missedNs {
+			e.live.Bar(next)
+			e.missed, e.missedNs = 0, 0
+		}
+	}
+}
+
+// gives says that a plan is what it was asked for.
+func gives(plan, asked policy.Geometry) bool {
+	same := func(p, a uint32) bool { return a == 0 || p == a }
+	return same(plan.Width, asked.Width) && same(plan.Groups, asked.Groups) && same(plan.Chunk, asked.Chunk) && same(plan.Depth, asked.Depth)
+}
+
+func (e *entry) space() *live.Space { return e.live.Space() }
+
+func (e *entry) next() live.Geometry {
+	if e.natural != nil {
+		return live.Geometry{Width: e.natural.current}
+	}
+	return e.live.Next().Geometry
+}
+
+// ask is the next geometry as the policy is asked for it.
+func (e *entry) ask() policy.Geometry {
+	if e.natural != nil {
+		return policy.Geometry{Width: e.natural.current}
+	}
+	return e.spaces.ask(e.next(), BucketSlots(e.bucket))
+}
+
+func (e *entry) exploring() bool {
+	if e.natural != nil {
+		return e.natural.exploring()
+	}
+	why := e.live.Next().Why
+	return why == live.Exploring || why == live.Reexploring
+}
+
+func (e *entry) state() state {
+	s := state{exploring: e.exploring(), next: e.next()}
+	if e.live != nil {
+		s.changes = e.live.Changes()
+	}
+	return s
+}

@@ -1,0 +1,72 @@
+package session
+
+import (
+	"encoding/binary"
+
+	"github.com/zeebo/blake3"
+
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/cache"
+	"ringmaster/megakernel/tuner/reference"
+)
+
+// Mode says how geometries are chosen.
+type Mode = reference.Mode
+
+// Modes.
+const (
+	On      = reference.On      // the whole geometry, by exploration
+	Natural = reference.Natural // the width, by the natural gradient
+	Off     = reference.Off     // the policy's own geometry
+)
+
+// Buckets is the number of launch sizes that are told apart.
+const Buckets = 7
+
+const (
+	leastBucket  = 256 // slots
+	bucketFactor = 4
+)
+
+// BucketSlots is the upper bound of a bucket: 256, 1 Ki, ... 1 Mi slots. What
+// is larger belongs to the last.
+func BucketSlots(bucket int) uint32 {
+	slots := uint32(leastBucket)
+	for range bucket {
+		slots *= bucketFactor
+	}
+	return slots
+}
+
+// BucketOf is the bucket of a launch of some slots.
+func BucketOf(slots uint32) int {
+	bucket, bound := 0, uint32(leastBucket)
+	for bucket < Buckets-1 && slots > bound {
+		bucket, bound = bucket+1, bound*bucketFactor
+	}
+	return bucket
+}
+
+// Program is what was measured: a kernel, the clock that measured it, and how
+// its geometry is chosen.
+type Program struct {
+	ID     [32]byte // the same at every geometry
+	Source uint8    // clocks that measure different things must differ in it
+	Mode   Mode
+}
+
+// Key names what is remembered of a program at a launch size on a device:
+// BLAKE3-256 over a label, the program, the bucket's slots, the limits and the
+// identity of device and driver, integers little-endian. Nothing of variable
+// length but the identity, which ends it, so no two inputs have one preimage.
+func Key(p Program, bucket int, l policy.Limits, device string) cache.Key {
+	b := append(make([]byte, 0, 128+len(device)), "ringmaster-tuner-v1\x00"...)
+	b = append(b, p.ID[:]...)
+	b = append(b, p.Source, byte(p.Mode))
+	for _, w := range [...]uint32{
+		BucketSlots(bucket), l.MaxWorkgroupSizeX, l.MaxWorkgroupsPerDimension, l.MaxInvocationsPerWorkgroup, l.SubgroupSize,
+	} {
+		b = binary.LittleEndian.AppendUint32(b, w)
+	}
+	return blake3.Sum256(append(b, device...))
+}

@@ -1,0 +1,75 @@
+package session
+
+import (
+	"sync"
+
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/live"
+)
+
+// maxSpaces bounds the spaces that are kept; each takes a few hundred KiB.
+const maxSpaces = 32
+
+// Spaces makes the spaces that tuners choose from and keeps them for all queues
+// of a process. Its methods may be called from any goroutine.
+type Spaces struct {
+	cfg  policy.Config
+	mu   sync.Mutex
+	made map[spaceOf]*live.Space
+}
+
+type spaceOf struct {
+	limits policy.Limits
+	bucket int
+}
+
+// NewSpaces makes spaces of geometries that a policy would run as they are.
+func NewSpaces(cfg *policy.Config) *Spaces {
+	return &Spaces{cfg: *cfg, made: make(map[spaceOf]*live.Space)}
+}
+
+// Of is the space of a launch size under a device's limits. The error is
+// live.ErrWorkload.
+func (s *Spaces) Of(limits policy.Limits, bucket int) (*live.Space, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := spaceOf{limits, bucket}
+	if space := s.made[key]; space != nil {
+		return space, nil
+	}
+	slots := BucketSlots(bucket)
+	space, err := live.NewSpace(live.Workload{Limits: limits, Slots: slots, Legal: func(g live.Geometry) bool {
+		asked := s.ask(g, slots)
+		if asked.Depth == 0 {
+			asked.Depth = s.cfg.Sizing.BatchDepth
+		}
+		return s.cfg.Accepts(&limits, 0, asked)
+	}})
+	if err != nil {
+		return nil, err
+	}
+	if len(s.made) >= maxSpaces {
+		clear(s.made)
+	}
+	s.made[key] = space
+	return space, nil
+}
+
+// ask is what the policy is asked for to run a geometry. A launch that is not
+// split gets no bound of its own where the policy's is not in the way: a queue
+// that has grown since it was measured is then still launched whole.
+func (s *Spaces) ask(g live.Geometry, slots uint32) policy.Geometry {
+	asked := policy.Geometry(g)
+	if g.Depth >= slots && slots <= s.cfg.Sizing.BatchDepth {
+		asked.Depth = 0
+	}
+	return asked
+}
+
+// measured is the geometry of the space that a launch ran at.
+func measured(g policy.Geometry, slots uint32) live.Geometry {
+	if g.Depth == 0 || g.Depth > slots {
+		g.Depth = slots
+	}
+	return live.Geometry(g)
+}
