@@ -33,20 +33,22 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/cache":     nil,                                                                       // what outlives the process, as a file
 	"megakernel/tuner/workload":  nil,                                                                       // descriptions, for any catalog
 	"megakernel/tuner/live":      {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache"}, // from reports to the next geometry
-	"megakernel/tuner":           {"megakernel/policy"},                                                     // tuning speaks in the policy's limits
-	"megakernel/graph":           nil,                                                                       // graphs, files and plain algorithms, without a device
-	"megakernel/frontier":        {"megakernel", "megakernel/graph", "megakernel/policy"},                   // graphs on a device, decided as the policy does
-	"megakernel/userop":          nil,                                                                       // opcode files are read without a device
+	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live",
+		"megakernel/tuner/cache"}, // which tuner, and what is remembered
+	"megakernel/tuner":    {"megakernel/policy"},                                   // tuning speaks in the policy's limits
+	"megakernel/graph":    nil,                                                     // graphs, files and plain algorithms, without a device
+	"megakernel/frontier": {"megakernel", "megakernel/graph", "megakernel/policy"}, // graphs on a device, decided as the policy does
+	"megakernel/userop":   nil,                                                     // opcode files are read without a device
 	"megakernel": {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
-	"megakernel/faultgl":            {"megakernel"},                                         // a device that fails on purpose
-	"megakernel/frontier/edgework":  {"megakernel/policy"},                                  // the yardstick of the topology rules, without a device
-	"actors":                        {"megakernel/policy", "megakernel/tuner", "telemetry"}, // state and routing only
-	"megakernel/kernelcache":        {"megakernel/kernelcache/disk"},                        // programs of any kind, by a key of the caller
-	"megakernel/kernelcache/hotset": nil,                                                    // promotion is a function of values
-	"megakernel/kernelcache/disk":   nil,                                                    // files of bytes, whatever made them
-	"cmd/runtime/trace":             nil,                                                    // bundled data and its mapping
-	"cmd/runtime":                   {"*"},                                                  // wiring
+	"megakernel/faultgl":            {"megakernel"},                                                                                               // a device that fails on purpose
+	"megakernel/frontier/edgework":  {"megakernel/policy"},                                                                                        // the yardstick of the topology rules, without a device
+	"actors":                        {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/cache", "megakernel/tuner/session", "telemetry"}, // state and routing only
+	"megakernel/kernelcache":        {"megakernel/kernelcache/disk"},                                                                              // programs of any kind, by a key of the caller
+	"megakernel/kernelcache/hotset": nil,                                                                                                          // promotion is a function of values
+	"megakernel/kernelcache/disk":   nil,                                                                                                          // files of bytes, whatever made them
+	"cmd/runtime/trace":             nil,                                                                                                          // bundled data and its mapping
+	"cmd/runtime":                   {"*"},                                                                                                        // wiring
 }
 
 // externalOwners lists who may import a third-party module, and why.
@@ -62,7 +64,7 @@ var externalOwners = []struct {
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
 	{"github.com/pelletier/go-toml", []string{"megakernel/tuner/cache"}, "one file of people's size is TOML"},
 	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
-	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "cmd/runtime"}, "fingerprints"},
+	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime"}, "flags belong to the command"},
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
@@ -80,6 +82,7 @@ var standardBans = map[string][]string{
 	"megakernel/tuner/space":        {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/search":       {"os", "net", "time", "sync", "context", "log/slog", "math/rand"}, // math/rand/v2: generators that a seed alone determines
 	"megakernel/tuner/reference":    {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"megakernel/tuner/session":      {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"}, // sync: spaces are shared by queues
 	"megakernel/tuner/live":         {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner":              {"net", "time", "math/rand", "math/rand/v2"},
 	"ring":                          {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"},
