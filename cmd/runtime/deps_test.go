@@ -31,6 +31,7 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/search":    {"megakernel/tuner/space"},                                                // strategies, for any space
 	"megakernel/tuner/reference": nil,                                                                       // the original, alone
 	"megakernel/tuner/cache":     nil,                                                                       // what outlives the process, as a file
+	"megakernel/tuner/natural":   nil,                                                                       // integer steps of a policy, for any candidates
 	"megakernel/tuner/workload":  nil,                                                                       // descriptions, for any catalog
 	"megakernel/tuner/live":      {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache"}, // from reports to the next geometry
 	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live",
