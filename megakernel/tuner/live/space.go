@@ -49,10 +49,14 @@ type Space struct {
 	shapes []Geometry
 	index  map[Geometry]int32
 	prior  []float64       // log of the cost expected of each, up to a constant
-	kernel [axes][]float64 // similarity of two levels, levels by levels
+	kernel [axes][]float64 // similarity of two levels by their distance
 	side   [axes]int       // levels of an axis
 	levels [][axes]uint16  // of each geometry
-	slots  uint32
+
+	derived       [][derived]int8 // of each geometry, in doublings
+	derivedKernel [derived][]float64
+
+	slots uint32
 }
 
 // NewSpace builds the space of a workload. Every axis is powers of two: widths
@@ -118,8 +122,8 @@ func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
 	}
 	for j := range s.kernel {
 		s.side[j] = len(values[j])
-		s.kernel[j] = similarity(s.side[j], lengths[j])
 	}
+	s.relate()
 	return s, nil
 }
 
