@@ -1,0 +1,109 @@
+package graph
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Format is a file format; docs/graphs.md describes them.
+type Format uint8
+
+// The formats.
+const (
+	EdgeList Format = iota
+	MatrixMarket
+	Binary
+)
+
+func (f Format) String() string {
+	switch f {
+	case EdgeList:
+		return "edge list"
+	case MatrixMarket:
+		return "Matrix Market"
+	case Binary:
+		return "binary"
+	}
+	return fmt.Sprintf("format(%d)", uint8(f))
+}
+
+// Limits bound what Read takes. Zero fields have their defaults.
+type Limits struct {
+	// Edges is the most edges that a file may list; 1<<28 by default, for which
+	// reading takes about 4 GB.
+	Edges uint64
+}
+
+// DefaultEdges is the most edges that Read takes unless Limits says otherwise.
+const DefaultEdges = 1 << 28
+
+// ErrLimit says that a file lists more edges than Limits allows.
+var ErrLimit = errors.New("graph: more edges than allowed")
+
+// LineError is what is wrong with a line of a text file.
+type LineError struct {
+	Line uint64 // from 1 on
+	Err  error
+}
+
+func (e *LineError) Error() string { return fmt.Sprintf("graph: line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *LineError) Unwrap() error { return e.Err }
+
+// block is how much of a text one goroutine parses at a time. No line may be longer.
+const block = 1 << 20
+
+// Read reads a graph in any of the formats, compressed with gzip or not, which
+// its first bytes tell apart. The options say what becomes of the edges of a text;
+// a binary file holds a finished graph, to which they do not apply.
+//
+// Memory follows the bytes that arrived: 16 bytes an edge of a text, 24 with
+// weights, until the graph is built of them.
+func Read(r io.Reader, o Options, l Limits) (Pair, Format, error) {
+	if l.Edges == 0 {
+		l.Edges = DefaultEdges
+	}
+	in := bufio.NewReaderSize(r, block)
+	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1F && magic[1] == 0x8B {
+		unzipped, err := gzip.NewReader(in)
+		if err != nil {
+			return Pair{}, 0, fmt.Errorf("graph: gzip: %w", err)
+		}
+		in = bufio.NewReaderSize(unzipped, block)
+	}
+	start, err := in.Peek(len(matrixMagic))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Pair{}, 0, fmt.Errorf("graph: read: %w", err)
+	}
+	switch {
+	case bytes.HasPrefix(start, []byte(binaryMagic)):
+		p, err := readBinary(in, l)
+		return p, Binary, err
+	case bytes.EqualFold(start, []byte(matrixMagic)):
+		p, err := readMatrix(in, o, l)
+		return p, MatrixMarket, err
+	}
+	p, err := readEdgeList(in, o, l)
+	return p, EdgeList, err
+}
+
+func readEdgeList(in *bufio.Reader, o Options, l Limits) (Pair, error) {
+	if start, _ := in.Peek(3); string(start) == "\xEF\xBB\xBF" {
+		_, _ = in.Discard(3) // a byte order mark; they are buffered
+	}
+	t := text{in: in, limit: l.Edges, grammar: grammar{weights: weightsOptional}}
+	pieces, err := t.read()
+	if err != nil {
+		return Pair{}, err
+	}
+	e, err := dense(pieces)
+	if err != nil {
+		return Pair{}, err
+	}
+	return Build(e, o)
+}
