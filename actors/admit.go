@@ -48,8 +48,8 @@ func (w *workerActor) admit(b *batch) {
 	w.admitted++
 	b.number = w.admitted
 	l.open[b.work.Batch] = b
-	if w.flight != nil && w.flight.lane == l {
-		w.flight.fed = true
+	for _, f := range w.flights {
+		f.fed = f.fed || f.lane == l
 	}
 	w.setPending(l, l.pending+slots)
 	b.family.tally.submitted.Add(uint64(slots))

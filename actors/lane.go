@@ -12,8 +12,12 @@ type lane struct {
 	family   *family
 	open     map[string]*batch // taken by the engine and not finished, by id
 	pending  int               // slots the engine still has to run
+	flights  int               // launches under way
+	taking   int               // slots that they take at most
+	narrow   bool              // a launch found nothing that those before it had left
 	waited   uint64            // launches of the worker while this queue had work
 	failures int               // launches that failed in a row
+	known    uint64            // the last launch begun before a failure was counted
 	stalls   int               // launches in a row that ran and moved nothing
 	paused   *time.Timer       // until the next attempt, nil if none is due
 	stopped  uint64            // edition of the plan that was given up, 0 if none
@@ -26,8 +30,16 @@ func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
 	if p, ok := priorities[l.family.name]; ok {
 		c.Priority = p
 	}
-	if plan := l.family.planned.Load(); plan != nil && l.paused == nil && plan.edition != l.stopped && l.family.stopped.Load() == nil {
-		c.Pending = l.pending
+	plan := l.family.planned.Load()
+	if plan == nil || l.paused != nil || plan.edition == l.stopped || l.family.stopped.Load() != nil {
+		return c
+	}
+	c.InFlight = policy.InFlightNow(plan.plan.InFlight, l.failures)
+	if l.narrow {
+		c.InFlight = 1
+	}
+	if l.flights < c.InFlight {
+		c.Pending = max(l.pending-l.taking, 0)
 	}
 	return c
 }
@@ -48,5 +60,5 @@ func (w *workerActor) setPending(l *lane, slots int) {
 
 // blank reports whether the lane remembers nothing that a new one would not.
 func (l *lane) blank() bool {
-	return len(l.open) == 0 && l.pending == 0 && l.failures == 0 && l.stalls == 0 && l.paused == nil && l.stopped == 0
+	return len(l.open) == 0 && l.pending == 0 && l.flights == 0 && l.failures == 0 && l.stalls == 0 && l.paused == nil && l.stopped == 0
 }

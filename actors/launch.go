@@ -2,35 +2,45 @@ package actors
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
 
-// flight is the launch under way.
+// flight is a launch under way.
 type flight struct {
 	lane     *lane
 	decision *summary
 	launch   uint64
-	idle     time.Duration // before it
+	idle     time.Duration // of the device before it
+	depth    int           // launches under way when it began, itself included
+	taking   int           // slots that it takes at most, by the lane's books
+	beside   bool          // others of its queue were under way when it began
 	fed      bool          // the queue got more work since
 	starting bool          // the engine has not returned from Launch yet
+	report   *Report       // what came back; nil: nothing yet
 }
 
-// launch starts the next launch if the device is free and a queue with a plan
-// has work.
+// launch starts launches while queues with a plan have work and the device may
+// have more of them.
 func (w *workerActor) launch() {
-	if w.flight != nil || w.stopping {
-		return
+	for !w.stopping && w.launchNext() {
 	}
+}
+
+func (w *workerActor) launchNext() bool {
 	w.candidates = w.candidates[:0]
 	for _, l := range w.ready {
 		w.candidates = append(w.candidates, l.candidate(w.priorities))
 	}
+	if len(w.flights) >= policy.WorkerInFlight(w.candidates) {
+		return false
+	}
 	next := policy.PickQueue(w.candidates)
 	if next < 0 {
-		return
+		return false
 	}
 	for i, l := range w.ready {
 		if w.candidates[i].Pending > 0 {
@@ -39,32 +49,61 @@ func (w *workerActor) launch() {
 	}
 	l := w.ready[next]
 	l.waited = 0
-	w.start(l, l.family.planned.Load())
+	w.start(l, l.family.planned.Load(), w.candidates[next].Pending)
+	return true
 }
 
-func (w *workerActor) start(l *lane, d *summary) {
-	launch := w.system.launches.Add(1)
-	w.flight = &flight{lane: l, decision: d, launch: launch, idle: time.Since(w.freeSince), starting: true}
-	order := Order{Launch: launch, Decision: d.number, Queue: l.family.name, Plan: d.plan}
-	w.engine.Launch(order, func(r Report) { w.post(&landing{launch, r}) })
-	w.flight.starting = false
-}
-
-// land accounts for a launch that came back: first its own books, so that a
-// panic further on loses nothing, then whoever wants to know.
-func (w *workerActor) land(it *landing) {
-	f := w.flight
-	if f == nil || f.launch != it.launch {
-		return // reported twice, or after it was given up
+// start starts a launch of a lane of which no launch under way takes some slots.
+func (w *workerActor) start(l *lane, d *summary, left int) {
+	f := &flight{
+		lane: l, decision: d, launch: w.system.launches.Add(1), depth: len(w.flights) + 1,
+		taking: min(left, int(d.plan.BatchDepth)), beside: l.flights > 0, starting: true,
 	}
-	w.flight, w.freeSince = nil, time.Now()
-	l, report := f.lane, &it.report.Launch
+	if len(w.flights) == 0 {
+		f.idle = time.Since(w.freeSince)
+	}
+	w.flights = append(w.flights, f)
+	l.flights++
+	l.taking += f.taking
+	order := Order{Launch: f.launch, Decision: d.number, Queue: l.family.name, Plan: d.plan}
+	w.engine.Launch(order, func(r Report) { w.post(&landing{f.launch, r}) })
+	f.starting = false
+}
+
+// land notes what came back of a launch.
+func (w *workerActor) land(it *landing) {
+	for _, f := range w.flights {
+		if f.launch == it.launch && f.report == nil {
+			f.report = &it.report
+			return
+		}
+	} // else reported twice, or after it was given up
+}
+
+// settle accounts for the launches that came back, in the order of their starts:
+// hysteresis is about what ran after what.
+func (w *workerActor) settle() {
+	for len(w.flights) > 0 && w.flights[0].report != nil {
+		w.account(w.flights[0])
+	}
+}
+
+// account accounts for a launch: first in the actor's own books, so that a panic further on
+// loses nothing, then with whoever wants to know.
+func (w *workerActor) account(f *flight) {
+	w.flights = slices.Delete(w.flights, 0, 1)
+	if len(w.flights) == 0 {
+		w.freeSince = time.Now()
+	}
+	l, report := f.lane, &f.report.Launch
+	l.flights--
+	l.taking -= f.taking
 	report.Launch, report.Decision = f.launch, f.decision.number
 	report.Recommended = geometryOf(&f.decision.plan)
-	report.IdleNs = uint64(f.idle)
-	report.Has |= telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasIdleNs | hasRecommended
-	w.collect(l, f, &it.report)
-	w.rate(l, f, report)
+	report.IdleNs, report.InFlight = uint64(f.idle), uint32(f.depth)
+	report.Has |= telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasIdleNs | telemetry.HasInFlight | hasRecommended
+	w.collect(l, f)
+	w.rate(l, f)
 
 	q := l.family
 	q.dispatch(q.cell.reportLocal(report))
@@ -79,10 +118,14 @@ func (w *workerActor) land(it *landing) {
 const hasRecommended = telemetry.HasRecommendedWorkgroupSizeX | telemetry.HasRecommendedGroups | telemetry.HasRecommendedClaimChunk
 
 // collect takes the finished batches out of the lane. The engine's count of
-// what is left holds, unless it was made before more work came in.
-func (w *workerActor) collect(l *lane, f *flight, r *Report) {
+// what is left holds, unless it was made before more work came in or while other
+// launches of the queue were under way.
+func (w *workerActor) collect(l *lane, f *flight) {
+	r := f.report
+	settled := int(r.Launch.Executed + r.Launch.Faulted)
 	for i := range r.Done {
 		done := &r.Done[i]
+		settled += int(done.Dropped)
 		b := l.open[done.Batch]
 		if b == nil {
 			w.system.cfg.Logger.Error("engine finished a batch it was not given", "worker", w.device.name, "queue", l.family.name, "batch", done.Batch)
@@ -94,41 +137,55 @@ func (w *workerActor) collect(l *lane, f *flight, r *Report) {
 		w.finished.add(b)
 		w.outbox = append(w.outbox, b)
 	}
-	if f.fed {
-		settled := int(r.Launch.Executed + r.Launch.Faulted)
-		for i := range r.Done {
-			settled += int(r.Done[i].Dropped)
-		}
-		pending := l.pending - settled
-		if len(l.open) > 0 {
-			// Slots of a batch whose end is not here yet may be counted as
-			// settled already. There is a next launch, and its report says.
-			pending = max(pending, 1)
-		}
-		w.setPending(l, pending)
-	} else {
+	switch {
+	case !f.fed && !f.beside && l.flights == 0:
 		w.setPending(l, r.Pending)
+	case len(l.open) == 0:
+		w.setPending(l, l.pending-settled)
+	default:
+		// Slots of a batch whose end is not here yet may be counted as settled
+		// already. There is a next launch, and its report says.
+		w.setPending(l, max(l.pending-settled, 1))
 	}
 }
 
 // rate decides when the lane may launch again. After a launch that failed, or
 // that ran but moved nothing, it waits longer each time; failures in a row
-// stop the queue.
-func (w *workerActor) rate(l *lane, f *flight, r *telemetry.Launch) {
-	failed := r.Status != telemetry.LaunchOK
-	if !failed {
+// stop the queue. Launches that were under way when a failure became known say
+// nothing about the next attempt, whichever way they end.
+func (w *workerActor) rate(l *lane, f *flight) {
+	r := &f.report.Launch
+	moved := r.Executed+r.Faulted > 0
+	switch {
+	case f.launch <= l.known:
+		return
+	case r.Status != telemetry.LaunchOK:
+		l.known = w.system.launches.Load()
+		if l.failures++; l.failures >= w.system.cfg.MaxFailures {
+			l.failures = w.system.cfg.MaxFailures - 1 // a changed plan gets one attempt
+			l.stopped = f.decision.edition
+			reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.MaxFailures, r.Error)
+			l.family.post(policyStage, &halted{edition: l.stopped, reason: reason.Error()})
+			return
+		}
+	case f.beside && !moved:
+		// What is left may stand behind a fence. Until a launch is full again,
+		// a second one would be as empty.
+		l.failures, l.narrow = 0, true
+		return
+	default:
 		l.failures = 0
-		if l.pending == 0 || r.Executed+r.Faulted > 0 {
+		if r.Executed+r.Faulted+r.Requeued >= uint64(f.decision.plan.BatchDepth) {
+			l.narrow = false
+		}
+		if l.pending == 0 || moved {
 			l.stalls = 0
 			return
 		}
 		l.stalls++
-	} else if l.failures++; l.failures >= w.system.cfg.MaxFailures {
-		l.failures = w.system.cfg.MaxFailures - 1 // a changed plan gets one attempt
-		l.stopped = f.decision.edition
-		reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.MaxFailures, r.Error)
-		l.family.post(policyStage, &halted{edition: l.stopped, reason: reason.Error()})
-		return
+	}
+	if l.paused != nil {
+		l.paused.Stop()
 	}
 	l.paused = time.AfterFunc(w.system.cfg.pause(max(l.failures, l.stalls)), func() { w.post(&pauseOver{l}) })
 }

@@ -5,6 +5,8 @@ package actors
 // do not flap; committed is what the last successful launch ran with.
 type memory[T comparable] struct {
 	issued, committed mark[T]
+	newest            uint64 // decision issued last
+	taken             uint64 // newest, when a failure last took issued back
 }
 
 // mark is a state and the decision that left it behind; 0 is "before any".
@@ -16,19 +18,26 @@ type mark[T any] struct {
 // issue records the state after a decision.
 func (m *memory[T]) issue(decision uint64, after T, commit bool) {
 	m.issued = mark[T]{after, decision}
+	m.newest = decision
 	if commit {
 		m.committed = m.issued
 	}
 }
 
 // settle records how a launch of a decision ended, state being what that
-// decision left behind. A failure returns issued to committed. A success
-// commits, and issued follows unless a newer decision was issued meanwhile.
-// reverted reports whether issued is another state than before for a failure.
+// decision left behind. A failure returns issued to committed, unless an earlier
+// failure has taken that decision back already: of several launches in flight the
+// first that fails does so for all that began before it was known, and what was
+// decided since does not build on them. A success commits what ran, taken back or
+// not, and issued follows unless a newer decision stands. reverted reports whether issued is
+// another state than before for a failure.
 func (m *memory[T]) settle(decision uint64, ok bool, state T) (reverted bool) {
 	if !ok {
+		if decision <= m.taken {
+			return false
+		}
 		reverted = m.issued.state != m.committed.state
-		m.issued = m.committed
+		m.issued, m.taken = m.committed, m.newest
 		return reverted
 	}
 	m.committed = mark[T]{state, decision}

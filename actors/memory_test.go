@@ -33,6 +33,33 @@ func TestMemorySettlesWhatWasLaunched(t *testing.T) {
 			m.settle(1, false, "a")
 			m.settle(1, true, "a")
 		}, "a", "a"},
+		{"of several in flight, the first failure takes back all, and what is decided then stands", func(m *memory[string]) {
+			m.issue(1, "a", false)
+			m.settle(1, true, "a")
+			m.issue(2, "b", false)
+			m.issue(3, "c", false)
+			m.settle(2, false, "b")
+			m.issue(4, "d", false) // from a
+			m.settle(3, false, "c")
+		}, "d", "a"},
+		{"one that ran although it was taken back is what a later failure returns to", func(m *memory[string]) {
+			m.issue(1, "a", false)
+			m.settle(1, true, "a")
+			m.issue(2, "b", false)
+			m.issue(3, "c", false)
+			m.settle(2, false, "b")
+			m.issue(4, "d", false)
+			m.settle(3, true, "c")
+			m.settle(4, false, "d")
+		}, "c", "c"},
+		{"successes before a failure stand", func(m *memory[string]) {
+			m.issue(1, "a", false)
+			m.issue(2, "b", false)
+			m.issue(3, "c", false)
+			m.settle(1, true, "a")
+			m.settle(2, true, "b")
+			m.settle(3, false, "c")
+		}, "b", "b"},
 		{"without reports a decision commits itself", func(m *memory[string]) {
 			m.issue(1, "a", true)
 		}, "a", "a"},

@@ -17,15 +17,17 @@ type Publisher interface {
 	Done(worker, queue string, d *telemetry.Done, sent func(error))
 }
 
-// Engine runs launches on one device. Submit and Launch never block on the
-// device. The worker actor is the only caller.
+// Engine runs launches on one device, in the order in which they are started.
+// Submit and Launch never block on the device. The worker actor is the only caller.
 type Engine interface {
 	// Submit takes a batch into the queue's pending slots. An error means
 	// nothing was taken: the batch is refused for good, or, if the error
 	// wraps ErrBusy, delivered again later. The batch may be kept.
 	Submit(queue string, w *telemetry.Work) error
 	// Launch starts one launch of what is pending on the order's queue and
-	// calls settled exactly once, from another goroutine.
+	// calls settled exactly once, from another goroutine. Others may be under
+	// way, no more than the largest Plan.InFlight of any order, this one
+	// included. It takes none of their slots.
 	Launch(o Order, settled func(Report))
 }
 

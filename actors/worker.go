@@ -8,8 +8,8 @@ import (
 )
 
 // workerActor owns the engine of a local worker: it feeds it submitted work,
-// starts a launch whenever work is pending and the device is free, and reports
-// what came back. No goroutine but its own calls the engine.
+// starts a launch whenever work is pending and as many as the plans allow are not
+// under way, and reports what came back, in the order of the starts. No goroutine but its own calls the engine.
 type workerActor struct {
 	system *System
 	device *device
@@ -20,11 +20,11 @@ type workerActor struct {
 	lanes      map[string]*lane // by queue
 	ready      []*lane          // those with pending slots, longest first
 	finished   *finishedBatches
-	outbox     []*batch // finished, done record to be sent
-	admitted   uint64   // batches so far
-	undecided  int      // done records on their way to the server
-	flight     *flight  // the launch under way, nil if the device is free
-	freeSince  time.Time
+	outbox     []*batch  // finished, done record to be sent
+	admitted   uint64    // batches so far
+	undecided  int       // done records on their way to the server
+	flights    []*flight // the launches under way, in the order of their starts
+	freeSince  time.Time // when there was none
 	priorities map[string]float64
 	draining   []*drain
 	stopping   bool
@@ -80,6 +80,7 @@ func (w *workerActor) work() {
 
 // proceed does what the last message or item made possible.
 func (w *workerActor) proceed() {
+	w.settle()
 	w.publish()
 	w.launch()
 	w.rest()
@@ -97,7 +98,7 @@ func (w *workerActor) post(item any) (ok bool) {
 // rest tells those who drain that nothing is under way, and gives back the
 // work that will not run here.
 func (w *workerActor) rest() {
-	if !w.stopping || w.flight != nil || w.undecided > 0 {
+	if !w.stopping || len(w.flights) > 0 || w.undecided > 0 {
 		return
 	}
 	w.giveBack(ErrDraining)
@@ -127,11 +128,13 @@ func (w *workerActor) restarted(lost message) {
 	if sending != nil {
 		w.post(&delivery{sending, ErrPanic})
 	}
-	if f := w.flight; f != nil && f.starting {
-		w.post(&landing{f.launch, Report{
-			Launch:  telemetry.Launch{Has: telemetry.HasStatus | telemetry.HasError, Status: telemetry.LaunchFailed, Error: ErrPanic.Error()},
-			Pending: f.lane.pending,
-		}})
+	for _, f := range w.flights {
+		if f.starting {
+			w.post(&landing{f.launch, Report{
+				Launch:  telemetry.Launch{Has: telemetry.HasStatus | telemetry.HasError, Status: telemetry.LaunchFailed, Error: ErrPanic.Error()},
+				Pending: f.lane.pending,
+			}})
+		}
 	}
 	w.panics++
 	time.AfterFunc(w.system.cfg.pause(w.panics), func() {

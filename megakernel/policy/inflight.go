@@ -35,6 +35,18 @@ func wavesInFlight(cfg *Config, queue, depth uint32, scarce bool, prev uint32) u
 	return n
 }
 
+// WorkerInFlight is how many launches of all its queues a worker may have under way:
+// as many as that queue may have that may have most. Where every queue is shallow,
+// each launch finds a free device; beside a deep one the others go into its
+// pipeline, for otherwise they would wait for it to run dry, or it for them.
+func WorkerInFlight(candidates []Candidate) int {
+	most := 1
+	for i := range candidates {
+		most = max(most, candidates[i].InFlight)
+	}
+	return most
+}
+
 // InFlightNow is how many launches of a queue may be under way at a worker, of which
 // the plan allows so many: one while its launches fail. What the failed one took back
 // is then decided anew before more is built on it, and a device that refuses one

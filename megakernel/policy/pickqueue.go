@@ -10,7 +10,8 @@ const AgeLaunches = 16
 type Candidate struct {
 	Priority float64 // after diffusion; NaN counts as the lowest
 	Waited   uint64  // launches of the worker since this queue last ran
-	Pending  int     // slots to run
+	Pending  int     // slots to run that no launch under way takes; 0 also while no more may begin
+	InFlight int     // most launches of it under way at a time; see InFlightNow
 }
 
 // PickQueue returns the index of the candidate to launch next, or -1 if none

@@ -15,17 +15,17 @@ func TestPickQueuePrefersPriorityAmongThoseWithWork(t *testing.T) {
 	}{
 		"none":                       {nil, -1},
 		"no work":                    {[]Candidate{{Priority: 9}}, -1},
-		"highest":                    {[]Candidate{{1, 0, 1}, {3, 0, 1}, {2, 0, 1}}, 1},
-		"highest without work":       {[]Candidate{{1, 0, 1}, {3, 0, 0}, {2, 0, 1}}, 2},
-		"negative":                   {[]Candidate{{-3, 0, 1}, {-2, 0, 1}}, 1},
-		"equal, longest wait":        {[]Candidate{{1, 2, 1}, {1, 3, 1}, {1, 3, 1}}, 1},
-		"age outweighs the spread":   {[]Candidate{{1e9, 0, 1}, {0, AgeLaunches, 1}}, 1},
-		"age is not yet enough":      {[]Candidate{{1e-9, 0, 1}, {0, AgeLaunches - 1, 1}}, 0},
-		"NaN is lowest":              {[]Candidate{{nan, 0, 1}, {-5, 0, 1}, {-4, 0, 1}}, 2},
-		"only NaN":                   {[]Candidate{{nan, 0, 1}}, 0},
-		"largest numbers":            {[]Candidate{{-math.MaxFloat64, 0, 1}, {math.MaxFloat64, 0, 1}}, 1},
-		"infinite":                   {[]Candidate{{5, 0, 1}, {inf, 0, 1}}, 1},
-		"idle ones do not set scale": {[]Candidate{{1, 8, 1}, {2, 0, 1}, {1e9, 0, 0}}, 1},
+		"highest":                    {[]Candidate{{1, 0, 1, 1}, {3, 0, 1, 1}, {2, 0, 1, 1}}, 1},
+		"highest without work":       {[]Candidate{{1, 0, 1, 1}, {3, 0, 0, 1}, {2, 0, 1, 1}}, 2},
+		"negative":                   {[]Candidate{{-3, 0, 1, 1}, {-2, 0, 1, 1}}, 1},
+		"equal, longest wait":        {[]Candidate{{1, 2, 1, 1}, {1, 3, 1, 1}, {1, 3, 1, 1}}, 1},
+		"age outweighs the spread":   {[]Candidate{{1e9, 0, 1, 1}, {0, AgeLaunches, 1, 1}}, 1},
+		"age is not yet enough":      {[]Candidate{{1e-9, 0, 1, 1}, {0, AgeLaunches - 1, 1, 1}}, 0},
+		"NaN is lowest":              {[]Candidate{{nan, 0, 1, 1}, {-5, 0, 1, 1}, {-4, 0, 1, 1}}, 2},
+		"only NaN":                   {[]Candidate{{nan, 0, 1, 1}}, 0},
+		"largest numbers":            {[]Candidate{{-math.MaxFloat64, 0, 1, 1}, {math.MaxFloat64, 0, 1, 1}}, 1},
+		"infinite":                   {[]Candidate{{5, 0, 1, 1}, {inf, 0, 1, 1}}, 1},
+		"idle ones do not set scale": {[]Candidate{{1, 8, 1, 1}, {2, 0, 1, 1}, {1e9, 0, 0, 1}}, 1},
 	} {
 		if got := PickQueue(c.candidates); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
