@@ -3,6 +3,7 @@ package actors
 import (
 	"sync"
 
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -66,11 +67,11 @@ type cell struct {
 	replies []string      // waiting for a decision
 	taken   int           // how many of replies are on their way with one
 
-	timings   []timing  // since the tuner actor looked
-	outcomes  []outcome // since the policy actor looked
-	reporting bool      // a reported message is pending at the policy actor
-	tuning    bool      // a reported message is pending at the tuner actor
-	ranking   bool      // a prioritized message is pending
+	timings   []session.Report // since the tuner actor looked
+	outcomes  []outcome        // since the policy actor looked
+	reporting bool             // a reported message is pending at the policy actor
+	tuning    bool             // a reported message is pending at the tuner actor
+	ranking   bool             // a prioritized message is pending
 
 	launches launchTotals
 }
@@ -91,12 +92,6 @@ type view struct {
 type outcome struct {
 	launch, decision uint64
 	ok               bool
-}
-
-// timing is one launch as the tuner needs it.
-type timing struct {
-	width     uint32
-	slots, ns uint64
 }
 
 // launchTotals sums what launch reports said.
@@ -216,7 +211,7 @@ func (c *cell) trigger() wakes {
 func (c *cell) source(k telemetry.Kind) *source { return &c.sources[k-telemetry.KindQueue] }
 
 // takeTimings appends the launch timings that wait for the tuner actor to dst.
-func (c *cell) takeTimings(dst []timing) []timing {
+func (c *cell) takeTimings(dst []session.Report) []session.Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	dst = append(dst, c.timings...)

@@ -3,7 +3,6 @@ package actors
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -192,20 +191,29 @@ func TestCellKeepsTimingsOfLaunchesThatRan(t *testing.T) {
 		{Executed: 20, Faulted: 1, ElapsedNs: 200, Applied: telemetry.Geometry{WorkgroupSizeX: 64}},
 		{Executed: 5, ElapsedNs: 50, Applied: telemetry.Geometry{WorkgroupSizeX: 128}},
 		{Status: telemetry.LaunchFailed, Executed: 5, ElapsedNs: 50, Applied: telemetry.Geometry{WorkgroupSizeX: 256}},
-		{Executed: 5, Applied: telemetry.Geometry{WorkgroupSizeX: 512}}, // not measured
+		{Executed: 5, Applied: telemetry.Geometry{WorkgroupSizeX: 512}},                                             // not measured
+		{Executed: 5, ElapsedNs: 9, Applied: telemetry.Geometry{WorkgroupSizeX: 512}, Has: telemetry.HasTimeSource}, // nor this
+		{Executed: 5, ElapsedNs: 9, Applied: telemetry.Geometry{WorkgroupSizeX: 512}, Mode: telemetry.ModeLease},
+		{ElapsedNs: 9, Applied: telemetry.Geometry{WorkgroupSizeX: 512}},                             // ran nothing
+		{Executed: 5, Applied: telemetry.Geometry{WorkgroupSizeX: 512}, Has: telemetry.HasElapsedNs}, // its clock read 0: for the tuner to refuse
 	} {
 		c.reportLocal(&l)
 	}
 	got := c.takeTimings(nil)
-	want := []timing{{64, 10, 100}, {64, 21, 200}, {128, 5, 50}}
-	if !slices.Equal(got, want) {
-		t.Fatalf("timings %v, want %v", got, want)
+	want := [][2]uint64{{10, 100}, {21, 200}, {5, 50}, {5, 0}}
+	for i := range got {
+		if i >= len(want) || got[i].Slots != want[i][0] || got[i].Ns != want[i][1] {
+			t.Fatalf("timings %+v, want slots and times %v", got, want)
+		}
 	}
-	for range maxTimings + 2 {
-		c.reportLocal(&telemetry.Launch{Executed: 1, ElapsedNs: 10, Applied: telemetry.Geometry{WorkgroupSizeX: 64}})
+	if len(got) != len(want) {
+		t.Fatalf("%d timings, want %d", len(got), len(want))
 	}
-	if got := c.takeTimings(nil); len(got) != maxTimings || got[maxTimings-1] != (timing{64, 3, 30}) {
-		t.Fatalf("%d timings, the last %v", len(got), got[len(got)-1])
+	for i := range uint64(maxTimings + 2) {
+		c.reportLocal(&telemetry.Launch{Executed: 1 + i, ElapsedNs: 10, Applied: telemetry.Geometry{WorkgroupSizeX: 64}})
+	}
+	if got := c.takeTimings(nil); len(got) != maxTimings || got[0].Slots != 3 || got[maxTimings-1].Slots != maxTimings+2 {
+		t.Fatalf("%d timings, the first %+v", len(got), got[0])
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
 )
 
 // Config holds what the system needs to know. Start from DefaultConfig.
@@ -54,8 +55,11 @@ type Config struct {
 	// OnDecision, if set, receives the input of every decision, on the actor
 	// that made it: it must be quick and may be called concurrently.
 	OnDecision func(DecisionInput)
-	// Tuning lets the tuner choose the workgroup width.
-	Tuning bool
+	// Autotuner says how the tuner chooses geometries.
+	Autotuner session.Mode
+	// TunerMemory is what tuners begin from and where they leave what they
+	// learned; nil for nothing. Its methods must not block.
+	TunerMemory session.Memory
 	// Logger receives what people should know. Not nil.
 	Logger *slog.Logger
 }
@@ -83,7 +87,7 @@ func DefaultConfig() Config {
 		RetryMin:            10 * time.Millisecond,
 		RetryMax:            2 * time.Second,
 		StopPause:           time.Minute,
-		Tuning:              true,
+		Autotuner:           session.On,
 		Logger:              slog.New(slog.DiscardHandler),
 	}
 }

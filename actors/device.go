@@ -74,6 +74,9 @@ func (d *device) announce(h *telemetry.Header, w *telemetry.Worker) (changed boo
 	take(has, telemetry.HasWorkerMaxInvocationsPerWorkgroup, &next.limits.MaxInvocationsPerWorkgroup, w.MaxInvocationsPerWorkgroup)
 	take(has, telemetry.HasSubgroupSize, &next.limits.SubgroupSize, w.SubgroupSize)
 	take(has, telemetry.HasMemoryBudgetBytes, &next.memoryBudget, w.MemoryBudgetBytes)
+	if has.Has(telemetry.HasRenderer) {
+		next.identity = IdentityOf(w)
+	}
 	next.known = true
 	d.view.Store(&next)
 	return next.limits != was.limits || next.memoryBudget != was.memoryBudget || !was.known, nil
@@ -86,6 +89,9 @@ func (d *device) attach(limits policy.Limits, memoryBudget uint64, e Engine) {
 	v := deviceView{limits: limits, memoryBudget: memoryBudget, known: true, local: true}
 	if m, ok := e.(Moded); ok {
 		v.mode = m.LaunchMode()
+	}
+	if i, ok := e.(Identified); ok {
+		v.identity = i.DeviceIdentity()
 	}
 	d.view.Store(&v)
 }
@@ -102,6 +108,23 @@ func (d *device) reports(incarnation uint64) {
 	next := *d.view.Load()
 	next.reporting = true
 	d.view.Store(&next)
+}
+
+// Identified is an Engine that says on what kind of device it runs. What its
+// launches teach is shared with all devices of the kind.
+type Identified interface {
+	// DeviceIdentity names the device and its driver as announcements do, see
+	// IdentityOf. It does not change.
+	DeviceIdentity() string
+}
+
+// IdentityOf names the kind of a device and its driver: two devices of one
+// model under one driver have the same. It is "" if the renderer is not known.
+func IdentityOf(w *telemetry.Worker) string {
+	if w.Renderer == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s; %s; %s", w.Vendor, w.Renderer, w.Driver)
 }
 
 // take overwrites dst if the record carries the field.

@@ -1,6 +1,6 @@
 // Package actors is the concurrent shell around the decision: it holds state
 // and routes messages, and every number it sends was computed by a pure
-// function of package policy or tuner.
+// function of package policy or of the tuner.
 //
 // The way of a record:
 //

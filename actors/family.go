@@ -4,6 +4,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"ringmaster/megakernel/tuner/session"
 )
 
 // family is one queue: its cell, the state of its four actors, and what others
@@ -31,7 +33,7 @@ type family struct {
 	stopped atomic.Pointer[rest] // nil unless the queue is stopped
 	gone    atomic.Bool          // forgotten; set under life
 
-	suggested atomic.Uint32 // width, by the tuner actor; 0: no opinion
+	suggested atomic.Pointer[session.View] // by the tuner actor; nil: no opinion
 
 	latest  atomic.Pointer[summary]
 	planned atomic.Pointer[summary] // the newest with a plan

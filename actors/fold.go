@@ -3,6 +3,8 @@ package actors
 import (
 	"math"
 
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -156,8 +158,8 @@ func (c *cell) report(l *telemetry.Launch, remote bool) wakes {
 	c.requeues = addSaturating(c.requeues, l.Requeued)
 
 	var w wakes
-	if ok && l.ElapsedNs > 0 && l.Applied.WorkgroupSizeX > 0 {
-		c.time(timing{l.Applied.WorkgroupSizeX, addSaturating(l.Executed, l.Faulted), l.ElapsedNs})
+	if ok && timed(l) {
+		c.time(l)
 		if !c.tuning {
 			c.tuning = true
 			w |= wakeTuner
@@ -184,20 +186,35 @@ func (c *cell) reportLocal(l *telemetry.Launch) wakes {
 	return c.report(l, false)
 }
 
-// time keeps a timing. Where the tuner is that far behind, a launch joins the
-// last one of its width, as if both had been one.
-func (c *cell) time(t timing) {
-	if len(c.timings) < maxTimings {
-		c.timings = append(c.timings, t)
-		return
+// timed says that a launch was measured, rightly or not, at a geometry of its
+// own. The resident kernel has one for all launches.
+func timed(l *telemetry.Launch) bool {
+	measured := l.ElapsedNs > 0 || l.Has.Has(telemetry.HasElapsedNs)
+	if l.Has.Has(telemetry.HasTimeSource) && l.TimeSource == telemetry.TimeNone {
+		measured = false
 	}
-	for i := len(c.timings) - 1; i >= 0; i-- {
-		if c.timings[i].width == t.width {
-			c.timings[i].slots = addSaturating(c.timings[i].slots, t.slots)
-			c.timings[i].ns = addSaturating(c.timings[i].ns, t.ns)
-			return
-		}
+	return measured && l.Mode == telemetry.ModeWave && l.Applied.WorkgroupSizeX > 0 && (l.Executed > 0 || l.Faulted > 0)
+}
+
+// time keeps a launch for the tuner. Where that is far behind it does without
+// the oldest.
+func (c *cell) time(l *telemetry.Launch) {
+	if len(c.timings) == maxTimings {
+		c.timings = c.timings[:copy(c.timings, c.timings[1:])]
+		c.folded++
 	}
+	r := session.Report{
+		Named: len(l.Fingerprint) == telemetry.FingerprintSize, Source: uint8(l.TimeSource),
+		Geometry:    tunedGeometry(&l.Applied, l.AppliedDepth),
+		Recommended: tunedGeometry(&l.Recommended, 0),
+		Slots:       addSaturating(l.Executed, l.Faulted), Ns: l.ElapsedNs, WallNs: l.WallNs,
+	}
+	copy(r.Program[:], l.Fingerprint)
+	c.timings = append(c.timings, r)
+}
+
+func tunedGeometry(g *telemetry.Geometry, depth uint32) policy.Geometry {
+	return policy.Geometry{Width: g.WorkgroupSizeX, Groups: g.Groups, Chunk: g.ClaimChunk, Depth: depth}
 }
 
 // rank asks the diffusion actor to look.

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"maps"
 	"os"
+	"ringmaster/megakernel/tuner/session"
 	"slices"
 	"strings"
 	"sync"
@@ -112,7 +113,7 @@ func endure(t *testing.T, tap tap) string {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRunner(t)
 		r.quiet = true
-		r.cfg.Tuning, r.cfg.MaxFailures, r.cfg.IdleAfter = true, 2, time.Minute
+		r.cfg.Autotuner, r.cfg.MaxFailures, r.cfg.IdleAfter = session.Natural, 2, time.Minute
 		s, err := start(r.cfg, r.pub, tap)
 		if err != nil {
 			t.Fatal(err)
@@ -143,9 +144,9 @@ func knowledge(r *runner) string {
 			line += fmt.Sprintf(" answers %d: len %d %v %v %dx%d %q", s.records.Last, s.queueLen, s.topology, s.plan.Mode, s.plan.WorkgroupSizeX, s.plan.DispatchGrid[0], s.reason)
 		}
 		topology, plan := &f.topology.memory, &f.policy.memory
-		line += fmt.Sprintf(" issued %v %v committed %v %v tuned %d", topology.issued.state, plan.issued.state, topology.committed.state, plan.committed.state, f.queue.tunedWidth)
-		if f.tuner.samples != nil {
-			line += fmt.Sprintf(" samples %v", f.tuner.samples.All())
+		line += fmt.Sprintf(" issued %v %v committed %v %v tuned %v", topology.issued.state, plan.issued.state, topology.committed.state, plan.committed.state, f.queue.tuned)
+		if f.tuner.session != nil {
+			line += fmt.Sprintf(" view %v refused %d", f.tuner.session.View(), f.tuner.session.Refused())
 		}
 		c := f.counts()
 		line += fmt.Sprintf(" records %d launches %d/%d executed %d submitted %d\n", c.Records, c.FailedLaunches, c.Launches, c.SlotsExecuted, c.SlotsSubmitted)

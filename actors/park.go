@@ -43,7 +43,8 @@ func (f *family) park() bool {
 	f.supervisor, f.queueAddr, f.topologyAddr, f.policyAddr, f.tunerAddr = address{}, address{}, address{}, address{}, address{}
 	f.system.live.Add(-1)
 	f.cell.shrink()
-	f.policy.outcomes, f.tuner.timings = nil, nil
+	f.policy.outcomes = nil
+	f.tuner.park()
 	if w := f.device.worker.Load(); w != nil {
 		f.system.shell.send(w.self, parked{f})
 	}

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -197,7 +198,7 @@ func (e *scriptedEngine) land(slots, faulted int, batches []string, failure stri
 		e.mu.Unlock()
 		return errors.New("no launch under way")
 	}
-	r := Report{Launch: telemetry.Launch{Applied: geometryOf(&o.Plan), Executed: uint64(slots - faulted), Faulted: uint64(faulted), ElapsedNs: e.ns * uint64(slots)}}
+	r := Report{Launch: telemetry.Launch{Fingerprint: bytes.Repeat([]byte{1}, 32), Applied: geometryOf(&o.Plan), Executed: uint64(slots - faulted), Faulted: uint64(faulted), ElapsedNs: e.ns * uint64(slots)}}
 	if failure != "" {
 		r.Launch = telemetry.Launch{Status: telemetry.LaunchFailed, Error: failure}
 		slots, batches = 0, nil

@@ -1,14 +1,17 @@
 package actors
 
-import "ringmaster/megakernel/policy"
+import (
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
+)
 
 // queueActor turns wakes into decisions: it takes the folded view of its cell,
 // joins it with what is known of the worker and the tuner, and has the result
 // observed. It draws the decision numbers.
 type queueActor struct {
 	*family
-	number     uint64
-	tunedWidth uint32
+	number uint64
+	tuned  *session.View // nil: no opinion
 }
 
 func (a *queueActor) receive(msg message) {
@@ -16,7 +19,7 @@ func (a *queueActor) receive(msg message) {
 	case wake:
 		a.decide()
 	case tuned:
-		a.tunedWidth = a.suggested.Load()
+		a.tuned = a.suggested.Load()
 	case *settled:
 		m.drawn = a.number
 		a.send(topologyStage, m)
@@ -41,7 +44,7 @@ func (a *queueActor) decide() {
 	device := a.device.view.Load()
 	a.number++
 	d := &decision{number: a.number, view: a.cell.take(), commitOnPublish: device.known && !device.local && !device.reporting}
-	d.request = requestOf(&d.view, device, policy.Geometry{Width: a.tunedWidth})
+	d.request = requestOf(&d.view, device, a.tuned)
 	if device.known {
 		d.observation = policy.Observe(&a.system.cfg.Policy, &d.request)
 	} else {

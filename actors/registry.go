@@ -155,6 +155,9 @@ func (s *System) Close() {
 		}
 		s.mu.Unlock()
 		s.shell.wait()
+		for _, f := range s.roster {
+			f.tuner.park() // what is under way is remembered
+		}
 		for _, d := range s.devices {
 			if w := d.worker.Load(); w != nil {
 				w.abandon()

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -13,12 +14,13 @@ type deviceView struct {
 	local        bool
 	reporting    bool   // the remote worker has reported a launch
 	mode         string // of its engine's launches, "" if nobody said
+	identity     string // of device and driver, the same for all devices of a kind; "" if not known
 }
 
 // requestOf puts a decision's request together from the queue's own records,
 // its worker and the tuner's view. A budget of 0 is "none", so the smaller of
 // two given budgets holds.
-func requestOf(v *view, d *deviceView, tuned policy.Geometry) policy.Request {
+func requestOf(v *view, d *deviceView, tuned *session.View) policy.Request {
 	q, g := &v.queue, &v.graph
 	r := policy.Request{
 		QueueLen:              q.QueueLen,
@@ -43,10 +45,12 @@ func requestOf(v *view, d *deviceView, tuned policy.Geometry) policy.Request {
 		UnexploredEdges:      g.UnexploredEdges,
 		ResidentDeviceBytes:  g.ResidentDeviceBytes,
 		MemoryBudgetBytes:    g.DeviceMemoryBudgetBytes,
-		Tuned:                tuned,
 	}
 	if !q.Has.Has(telemetry.HasQueueLen) && v.hasBacklog {
 		r.QueueLen = v.backlog
+	}
+	if tuned != nil {
+		r.Tuned = tuned.For(r.QueueLen)
 	}
 	if r.MemoryBudgetBytes == 0 || d.memoryBudget != 0 && d.memoryBudget < r.MemoryBudgetBytes {
 		r.MemoryBudgetBytes = d.memoryBudget

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -64,7 +65,7 @@ func TestNoQueueStarves(t *testing.T) {
 
 func simulateWorker(t *rapid.T) {
 	cfg := DefaultConfig()
-	cfg.Incarnation, cfg.Tuning, cfg.MaxFailures = 99, false, 1<<20
+	cfg.Incarnation, cfg.Autotuner, cfg.MaxFailures = 99, session.Off, 1<<20
 	cfg.DiffusionEta = rapid.Float64Range(0, 1).Draw(t, "eta")
 	cfg.DiffusionIterations = rapid.IntRange(0, 4).Draw(t, "iterations")
 	s, err := New(cfg, newCountingPublisher())

@@ -49,6 +49,7 @@ type Stats struct {
 	Workers        int    // known
 	SlotsPending   uint64 // submitted and not finished
 	RecordsRefused uint64 // with an error
+	ReportsUntuned uint64 // launch reports that the tuner refused
 	EchoesDropped  uint64 // own launch reports and announcements that came back
 	DeadLetters    uint64 // messages to actors that were gone
 	Restarts       uint64 // actors restarted after a panic
@@ -72,7 +73,7 @@ func (s *System) Stats() Stats {
 	out := Stats{
 		Counts: retired, Queues: len(families), Workers: workers,
 		QueuesLive: int(s.live.Load()), QueuesStopped: int(s.stopped.Load()),
-		RecordsRefused: s.refused.Load(), EchoesDropped: s.echoes.Load(),
+		RecordsRefused: s.refused.Load(), EchoesDropped: s.echoes.Load(), ReportsUntuned: s.reportsUntuned.Load(),
 		DeadLetters: s.shell.deadLetters.Load(), Restarts: s.shell.restarts.Load(),
 	}
 	for _, f := range families {

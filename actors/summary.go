@@ -24,6 +24,7 @@ type summary struct {
 	topology, raw   policy.Topology
 	commitOnPublish bool
 	limits          policy.Limits
+	tuned           policy.Geometry // what the tuner asked for
 	memoryBudget    uint64
 	plan            policy.Recommendation
 	after           policy.State
@@ -34,7 +35,7 @@ func summaryOf(d *decision) *summary {
 		number: d.number, records: d.view.records, planned: d.err == nil,
 		queueLen: d.request.QueueLen, densityBps: d.observation.FrontierDensityBps, pressureBps: d.observation.MemoryPressureBps,
 		topology: d.class.Topology, raw: d.class.Raw, commitOnPublish: d.commitOnPublish,
-		limits: d.request.Limits, memoryBudget: d.request.MemoryBudgetBytes,
+		limits: d.request.Limits, tuned: d.request.Tuned, memoryBudget: d.request.MemoryBudgetBytes,
 		plan: d.plan, after: d.after,
 	}
 	if d.err != nil {

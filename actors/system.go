@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -31,6 +32,11 @@ type System struct {
 	launches atomic.Uint64 // launch numbers, unique over all local workers
 	refused  atomic.Uint64
 	echoes   atomic.Uint64
+
+	spaces         *session.Spaces // of all queues' tuners
+	reportsUntuned atomic.Uint64   // launch reports that the tuner refused
+	complaints     complaints
+
 	draining atomic.Bool
 	closed   atomic.Bool
 	stop     chan struct{}
@@ -50,7 +56,7 @@ func start(cfg Config, pub Publisher, t tap) (*System, error) {
 	s := &System{
 		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, t),
 		devices: make(map[string]*device), crowded: make(chan struct{}, 1),
-		stop: make(chan struct{}),
+		stop: make(chan struct{}), spaces: session.NewSpaces(&cfg.Policy),
 	}
 	s.ticking.Go(s.beat)
 	return s, nil

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/reference"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -92,7 +94,7 @@ func newRunner(t *testing.T) *runner {
 	r.pub = &recordingPublisher{recorder: &r.recorder}
 	r.cfg = DefaultConfig()
 	r.cfg.Incarnation = 99
-	r.cfg.Tuning = false
+	r.cfg.Autotuner = session.Off
 	r.cfg.OnDecision = func(d DecisionInput) {
 		if d.Err == nil {
 			r.add("state", "%s/%s decision %d: %s -> %s", d.Worker, d.Queue, d.Decision, stateText(d.Before), stateText(d.After))
@@ -246,7 +248,9 @@ func (r *runner) configure(a arguments) {
 		case "pending":
 			r.cfg.MaxPendingSlots = int(a.number(k))
 		case "tuning":
-			r.cfg.Tuning = v == "on"
+			mode, err := reference.ParseMode(v, true)
+			r.check(err)
+			r.cfg.Autotuner = mode
 		case "idle", "rest":
 			d, err := time.ParseDuration(v)
 			if err != nil {

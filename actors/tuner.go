@@ -1,43 +1,72 @@
 package actors
 
-import "ringmaster/megakernel/tuner"
+import (
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
+)
 
-// tunerActor holds the measurements of a queue and tells the queue actor which
-// width to use next. It never triggers a decision.
+// tunerActor holds what a queue's launches taught and tells the queue actor
+// which geometry to ask for next. It never triggers a decision.
 type tunerActor struct {
 	*family
-	samples *tuner.Samples // nil before the first measurement
-	timings []timing       // reused between looks at the cell
+	session *session.Session // nil before the first measurement
+	timings []session.Report // reused between looks at the cell
 }
 
 func (a *tunerActor) receive(msg message) {
 	switch msg.(type) {
 	case reported:
 		a.measure()
-		a.suggest()
 	}
 }
 
 func (a *tunerActor) measure() {
 	a.timings = a.cell.takeTimings(a.timings[:0])
-	if a.samples == nil && len(a.timings) > 0 {
-		a.samples = new(tuner.Samples)
+	if len(a.timings) == 0 || a.system.cfg.Autotuner == session.Off {
+		return
 	}
-	for _, t := range a.timings {
-		a.samples.Observe(t.width, t.slots, t.ns)
+	if a.session == nil {
+		a.session = new(session.Session)
+	}
+	env := a.env()
+	changed := false
+	for i := range a.timings {
+		moved, err := a.session.Observe(&env, &a.timings[i])
+		if err != nil {
+			a.system.untuned(a.family, err)
+		}
+		changed = changed || moved
+	}
+	if changed {
+		view := a.session.View()
+		a.suggested.Store(&view)
+		a.send(queueStage, tuned{})
 	}
 }
 
-// suggest picks among the widths that the queue's own limits allow, which may
-// be lower than the device's.
-func (a *tunerActor) suggest() {
-	current := a.planned.Load()
-	if current == nil || a.samples == nil || !a.system.cfg.Tuning {
-		return
+// env is what the session needs to know besides the reports: the limits are
+// the queue's own, which may be lower than the device's, and the newest plan
+// shows what came of the last suggestion.
+func (a *tunerActor) env() session.Env {
+	device := a.device.view.Load()
+	env := session.Env{
+		Mode: a.system.cfg.Autotuner, Spaces: a.system.spaces, Memory: a.system.cfg.TunerMemory,
+		Device: device.identity, Limits: device.limits,
 	}
-	width := tuner.Suggest(a.samples, tuner.Candidates(current.limits), current.plan.WorkgroupSizeX)
-	if a.suggested.Swap(width) != width {
-		a.send(queueStage, tuned{})
+	if s := a.planned.Load(); s != nil {
+		p := &s.plan
+		env.Limits, env.Asked = s.limits, s.tuned
+		env.Given = policy.Geometry{Width: p.WorkgroupSizeX, Groups: p.DispatchGrid[0], Chunk: p.ClaimChunk, Depth: p.BatchDepth}
+	}
+	return env
+}
+
+// park gives back what the tuners of a quiet queue take, where it is remembered.
+func (a *tunerActor) park() {
+	a.timings = nil
+	if a.session != nil {
+		env := a.env()
+		a.session.Park(&env)
 	}
 }
 

@@ -42,14 +42,14 @@ var projectImports = map[string][]string{
 	"megakernel/userop":   nil,                                                     // opcode files are read without a device
 	"megakernel": {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
-	"megakernel/faultgl":            {"megakernel"},                                                                                               // a device that fails on purpose
-	"megakernel/frontier/edgework":  {"megakernel/policy"},                                                                                        // the yardstick of the topology rules, without a device
-	"actors":                        {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/cache", "megakernel/tuner/session", "telemetry"}, // state and routing only
-	"megakernel/kernelcache":        {"megakernel/kernelcache/disk"},                                                                              // programs of any kind, by a key of the caller
-	"megakernel/kernelcache/hotset": nil,                                                                                                          // promotion is a function of values
-	"megakernel/kernelcache/disk":   nil,                                                                                                          // files of bytes, whatever made them
-	"cmd/runtime/trace":             nil,                                                                                                          // bundled data and its mapping
-	"cmd/runtime":                   {"*"},                                                                                                        // wiring
+	"megakernel/faultgl":            {"megakernel"},                                                 // a device that fails on purpose
+	"megakernel/frontier/edgework":  {"megakernel/policy"},                                          // the yardstick of the topology rules, without a device
+	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry"}, // state and routing only
+	"megakernel/kernelcache":        {"megakernel/kernelcache/disk"},                                // programs of any kind, by a key of the caller
+	"megakernel/kernelcache/hotset": nil,                                                            // promotion is a function of values
+	"megakernel/kernelcache/disk":   nil,                                                            // files of bytes, whatever made them
+	"cmd/runtime/trace":             nil,                                                            // bundled data and its mapping
+	"cmd/runtime":                   {"*"},                                                          // wiring
 }
 
 // externalOwners lists who may import a third-party module, and why.
