@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -169,7 +170,7 @@ type depthTrial struct {
 func newDepthTrial(t failer) *depthTrial {
 	d := &depthTrial{t: t, engine: &depthEngine{}, pub: &orderPublisher{countingPublisher: newCountingPublisher()}}
 	cfg := DefaultConfig()
-	cfg.Incarnation, cfg.Tuning = 99, false
+	cfg.Incarnation, cfg.Autotuner = 99, session.Off
 	cfg.Policy.Sizing.BatchDepth, cfg.MaxFailures = 256, 1<<20
 	s, err := New(cfg, d.pub)
 	if err != nil {
