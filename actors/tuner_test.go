@@ -96,7 +96,7 @@ func (l *launcher) launch() telemetry.Recommendation {
 	rec, _ := l.s.Latest("gpu0", "q")
 	g := telemetry.Geometry{WorkgroupSizeX: rec.WorkgroupSizeX, Groups: rec.Groups, ClaimChunk: rec.ClaimChunk}
 	if l.engine != nil {
-		g = geometryOf(&l.engine.order.Plan)
+		g = geometryOf(&l.engine.held[0].order.Plan)
 	}
 	ns := uint64(simulatedNs(g) * l.speed * math.Exp(0.03*l.random.NormFloat64()))
 	launch := telemetry.Launch{
@@ -110,7 +110,9 @@ func (l *launcher) launch() telemetry.Recommendation {
 	}
 	l.settled = append(l.settled, g)
 	if l.engine != nil {
-		l.engine.settle(Report{Launch: launch, Pending: tunedSlots})
+		settle := l.engine.held[0].settle
+		l.engine.held = l.engine.held[1:]
+		settle(Report{Launch: launch, Pending: tunedSlots})
 	} else {
 		r := &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch, Incarnation: 8, Seq: l.seq}, Launch: launch}
 		if err := l.s.Ingest("gpu0", "q", r, ""); err != nil {
@@ -135,15 +137,20 @@ func (l *launcher) session() *session.Session {
 	return l.s.roster[0].tuner.session
 }
 
-// heldEngine holds each launch until it is told what came of it.
-type heldEngine struct {
+// heldEngine holds its launches until it is told what came of them, the first
+// first.
+type heldEngine struct{ held []heldLaunch }
+
+type heldLaunch struct {
 	order  Order
 	settle func(Report)
 }
 
 func (e *heldEngine) Submit(string, *telemetry.Work) error { return nil }
-func (e *heldEngine) Launch(o Order, settled func(Report)) { e.order, e.settle = o, settled }
-func (e *heldEngine) DeviceIdentity() string               { return "Acme; Simulator 1; 1.0" }
+func (e *heldEngine) Launch(o Order, settled func(Report)) {
+	e.held = append(e.held, heldLaunch{o, settled})
+}
+func (e *heldEngine) DeviceIdentity() string { return "Acme; Simulator 1; 1.0" }
 
 func everyLauncher(t *testing.T, test func(t *testing.T, local bool)) {
 	for name, local := range map[string]bool{"its own engine": true, "a launcher elsewhere": false} {
