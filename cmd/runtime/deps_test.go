@@ -42,6 +42,7 @@ var projectImports = map[string][]string{
 	"megakernel/userop":   nil,                                                     // opcode files are read without a device
 	"megakernel": {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
+	"megakernel/fixedpoint":         {"megakernel", "megakernel/tuner/natural"},                     // steps of a policy, as kernels
 	"megakernel/faultgl":            {"megakernel"},                                                 // a device that fails on purpose
 	"megakernel/frontier/edgework":  {"megakernel/policy"},                                          // the yardstick of the topology rules, without a device
 	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry"}, // state and routing only

@@ -62,6 +62,9 @@ func NewFisher(policy []uint32, samples []float64, damping float64) (*Fisher, er
 // below the rounding of Q16 up to a condition of a thousand.
 const nodes = 12
 
+// Terms is the number of terms a low-rank root has at most, two for each node.
+const Terms = 2 * nodes
+
 // Root is the inverse square root of the matrix: a [Dense] up to MaxDense
 // candidates, a [LowRank] beyond. It takes a time of N² or N.
 //

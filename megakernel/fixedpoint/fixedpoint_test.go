@@ -1,0 +1,174 @@
+//go:build cgo
+
+package fixedpoint
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ringmaster/glcompute"
+	"ringmaster/megakernel/tuner/natural"
+)
+
+func open(t testing.TB) *Engine {
+	t.Helper()
+	dev, _, err := glcompute.Open(glcompute.Config{})
+	if err != nil {
+		if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
+			t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
+		}
+		t.Skipf("no GL device: %v", err)
+	}
+	e, err := New(dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(e.Close(), dev.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// sizes cross the borders of lanes, workgroups and shares.
+var sizes = []int{1, 2, 3, 127, 128, 129, 1000, 4096, 70_001}
+
+func TestSoftmaxOnTheDeviceEqualsTheHostsBitForBit(t *testing.T) {
+	e := open(t)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, n := range sizes {
+		for name, value := range map[string]func() uint32{
+			"zeros":      func() uint32 { return 0 },
+			"exponents":  func() uint32 { return rng.Uint32N(natural.One + 1) },
+			"full words": func() uint32 { return rng.Uint32() },
+			"largest":    func() uint32 { return 1<<32 - 1 },
+			"one alone":  func() uint32 { return rng.Uint32() / (1 + rng.Uint32N(1<<31)) },
+		} {
+			in := make([]uint32, n)
+			for i := range in {
+				in[i] = value()
+			}
+			got, err := e.Softmax(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := natural.Host{}.Softmax(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same(t, name, got, want)
+		}
+	}
+}
+
+func TestPreconditionOnTheDeviceEqualsTheHostsBitForBit(t *testing.T) {
+	e := open(t)
+	rng := rand.New(rand.NewPCG(2, 2))
+	for _, n := range sizes {
+		for name, value := range map[string]func() int32{
+			"small signed": func() int32 { return rng.Int32N(1<<20) - 1<<19 },
+			"full words":   func() int32 { return int32(rng.Uint32()) },
+			"extremes":     func() int32 { return []int32{-1 << 31, 1<<31 - 1, 0, -1}[rng.IntN(4)] },
+			"all large":    func() int32 { return 1<<31 - 1 }, // saturates
+			"all negative": func() int32 { return -1 << 31 },
+		} {
+			policy := make([]uint32, n)
+			for i := range policy {
+				policy[i] = rng.Uint32N(natural.One + 1)
+			}
+			fill := func(n int) []int32 {
+				out := make([]int32, n)
+				for i := range out {
+					out[i] = value()
+				}
+				return out
+			}
+			low := &natural.LowRank{Diagonal: fill(n)}
+			for k := range []int{0, 3, natural.MaxTerms}[rng.IntN(3)] {
+				low.Terms = append(low.Terms, natural.Term{Negative: k%3 == 0, Vector: fill(n)})
+			}
+			roots := []natural.Root{low}
+			if n <= 1000 {
+				roots = append(roots, &natural.Dense{N: n, Cells: fill(n * n)})
+			}
+			for _, root := range roots {
+				got, err := e.Precondition(root, policy)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, err := natural.Host{}.Precondition(root, policy)
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(t, name, got, want)
+			}
+		}
+	}
+}
+
+func same(t *testing.T, name string, got, want []uint32) {
+	t.Helper()
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("%s, %d candidates: candidate %d is %#x, the host has %#x", name, len(want), i, got[i], want[i])
+		}
+	}
+}
+
+func TestStepBeyondTheStorageBlockIsRefusedAndTheNextOneRuns(t *testing.T) {
+	e := open(t)
+	n := int(min(e.dev.StorageBlockLimit()/4, natural.MaxCandidates))
+	root := &natural.LowRank{Diagonal: make([]int32, n)}
+	for range natural.MaxTerms {
+		root.Terms = append(root.Terms, natural.Term{Vector: root.Diagonal})
+	}
+	if int64(4*n*(1+natural.MaxTerms)) <= e.dev.StorageBlockLimit() {
+		t.Log("the device takes the largest root there is")
+	} else if _, err := e.Precondition(root, make([]uint32, n)); !errors.Is(err, ErrTooLarge) {
+		t.Fatalf("error is %v, want ErrTooLarge", err)
+	}
+	if _, err := e.Softmax([]uint32{1, 2}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fixed is an engine that advances a clock by a time for each candidate.
+type fixed struct {
+	natural.Host
+	now  *time.Duration
+	each time.Duration
+	base time.Duration
+}
+
+func (f fixed) Softmax(in []uint32) ([]uint32, error) {
+	*f.now += f.base + time.Duration(len(in))*f.each
+	return nil, nil
+}
+
+func (f fixed) Precondition(r natural.Root, p []uint32) ([]uint32, error) { return f.Softmax(p) }
+
+func TestStepsGoToTheDeviceFromTheSizeWhereItIsFaster(t *testing.T) {
+	var now time.Duration
+	clock := func() time.Duration { now += time.Microsecond; return now } // a host step takes 1 µs
+	for name, c := range map[string]struct {
+		device fixed
+		want   int
+	}{
+		"always slower": {fixed{now: &now, base: time.Second}, Never},
+		"always faster": {fixed{now: &now, base: -time.Microsecond}, denseSizes[0]},
+	} {
+		s, err := Calibrate(c.device, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.DenseFrom != c.want {
+			t.Errorf("%s: dense products go to the device from %d, want %d", name, s.DenseFrom, c.want)
+		}
+	}
+}
