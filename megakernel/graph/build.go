@@ -68,15 +68,7 @@ func (e *Edges) check() error {
 
 // Reverse turns every edge round.
 func Reverse(g *Graph) (*Graph, error) {
-	e := Edges{Nodes: uint32(g.Nodes()), To: g.Targets, Weights: g.Weights, IDs: g.IDs, From: make([]uint32, len(g.Targets))}
-	parts(g.Nodes(), func(_, first, end int) {
-		for v := first; v < end; v++ {
-			row := e.From[g.Offsets[v]:g.Offsets[v+1]]
-			for i := range row {
-				row[i] = uint32(v)
-			}
-		}
-	})
+	e := Edges{Nodes: uint32(g.Nodes()), From: tails(g), To: g.Targets, Weights: g.Weights, IDs: g.IDs}
 	return e.rows(Options{Directed: true, Loops: true, Duplicates: true}, true)
 }
 
@@ -279,4 +271,28 @@ func parts(n int, fn func(w, first, end int)) {
 		wait.Go(func() { fn(w, n*w/workers, n*(w+1)/workers) })
 	}
 	wait.Wait()
+}
+
+// Undirected makes every edge lead both ways. Loops and duplicates are dropped.
+func Undirected(p Pair) (Pair, error) {
+	if !p.Directed() {
+		return p, nil
+	}
+	g := p.Out
+	e := Edges{Nodes: uint32(g.Nodes()), From: tails(g), To: g.Targets, Weights: g.Weights, IDs: g.IDs}
+	return Build(e, Options{})
+}
+
+// tails lists the tails of the edges, as Targets does the heads.
+func tails(g *Graph) []uint32 {
+	from := make([]uint32, len(g.Targets))
+	parts(g.Nodes(), func(_, first, end int) {
+		for v := first; v < end; v++ {
+			row := from[g.Offsets[v]:g.Offsets[v+1]]
+			for i := range row {
+				row[i] = uint32(v)
+			}
+		}
+	})
+	return from
 }

@@ -111,6 +111,9 @@ func TestBuildEqualsASortedList(t *testing.T) {
 				if got.Directed() != o.Directed {
 					t.Fatalf("directed %t, want %t", got.Directed(), o.Directed)
 				}
+				if both, err := Undirected(got); err != nil || o.Directed && !reflect.DeepEqual(both.Out, naive(e, Options{}, false)) {
+					t.Fatalf("%+v: edges both ways are not the undirected graph (%v)", o, err)
+				}
 				back, err := Reverse(got.Out)
 				if err != nil || !o.Duplicates && !reflect.DeepEqual(back, got.In) {
 					t.Fatalf("%+v: the reverse is not the in-edges (%v)", o, err)

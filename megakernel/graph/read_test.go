@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -320,4 +321,27 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("what was written is refused: %v", err)
 		}
 	})
+}
+
+func BenchmarkReadEdgeList(b *testing.B) {
+	e, err := Kronecker(18, 16, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var list strings.Builder
+	for i := range e.From {
+		fmt.Fprintln(&list, e.From[i], e.To[i])
+	}
+	b.SetBytes(int64(list.Len()))
+	for b.Loop() {
+		t := text{in: bufio.NewReaderSize(strings.NewReader(list.String()), block), limit: DefaultEdges}
+		pieces, err := t.read()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := dense(pieces); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(e.From))*float64(b.N)/b.Elapsed().Seconds()/1e6, "Medges/s")
 }
