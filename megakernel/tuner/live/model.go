@@ -14,7 +14,7 @@ var (
 
 const (
 	offsetVar = 25.0 // of the unknown constant
-	jointVar  = 0.10 // of effects of all together
+	jointVar  = 0.07 // of effects of all together
 	trustVar  = 0.15 // of the weight of the mean: the model may be off by a factor in the exponent
 	staleVar  = 0.04 // added to what was measured before a change
 )

@@ -10,7 +10,7 @@ const (
 	narrowSubgroup  = 8
 )
 
-// rough are the costs of the model of a ring, in units of one row of a GPU's
+// rough are the costs of the models of a ring, in units of one row of a GPU's
 // workgroup. Only their ratios matter, and those only roughly.
 type rough struct{ dispatch, group, claim, row float64 }
 
@@ -20,14 +20,10 @@ var (
 )
 
 // expected is the log of what a launch costs by a model of waves: workgroups
-// take tickets in rounds, a ticket is a claim and rows of one slot for each
-// invocation, and invocations beyond the device's lanes take turns.
+// take tickets in rounds, and a ticket is rows of one slot for each invocation.
 func expected(w *Workload, g Geometry) float64 {
-	lanes, r := float64(w.Lanes), roughGPU
 	software := w.Limits.SubgroupSize != 0 && w.Limits.SubgroupSize <= narrowSubgroup
-	if software {
-		r = roughSoftware
-	}
+	lanes := float64(w.Lanes)
 	switch {
 	case lanes == 0 && software:
 		lanes = lanesOfSoftware
@@ -38,9 +34,32 @@ func expected(w *Workload, g Geometry) float64 {
 	dispatches := math.Ceil(float64(w.Slots) / depth)
 	tickets := math.Ceil(depth / float64(g.Chunk))
 	groups := math.Min(float64(g.Groups), tickets)
-	rows := math.Ceil(float64(g.Chunk) / float64(g.Width))
-	turns := math.Max(groups*float64(g.Width)/lanes, 1)
 	rounds := math.Ceil(tickets / groups)
-	ticket := r.claim + rows*r.row
-	return math.Log(dispatches * (r.dispatch + r.group*float64(g.Groups) + rounds*ticket*turns))
+	rows := math.Ceil(float64(g.Chunk) / float64(g.Width))
+	if software {
+		return math.Log(dispatches * roughSoftware.launch(g, rounds, rows, math.Max(groups*float64(g.Width)/lanes, 1)))
+	}
+	return math.Log(dispatches * roughGPU.spread(g, groups, rounds, rows, lanes))
+}
+
+// launch is the model of a device that runs few workgroups at a time, each to its
+// end: those beyond take turns.
+func (r rough) launch(g Geometry, rounds, rows, turns float64) float64 {
+	return r.dispatch + r.group*float64(g.Groups) + rounds*(r.claim+rows*r.row)*turns
+}
+
+const (
+	unitsOfGPU = 128 // that workgroups are spread over
+	// crowding is how much slower a row is where a unit has as many invocations
+	// as it runs at full speed: they share its ways to memory.
+	crowding = 0
+)
+
+// spread is the model of a device that holds many workgroups at a time. The first
+// ticket of each costs no claim. Workgroups on one unit slow each other down.
+func (r rough) spread(g Geometry, groups, rounds, rows, lanes float64) float64 {
+	active := math.Min(float64(g.Width), float64(g.Chunk))
+	load := active * math.Max(groups/unitsOfGPU, 1) * unitsOfGPU / lanes
+	row := r.row * (1 + crowding*math.Min(load, 1)) * math.Max(load, 1)
+	return r.dispatch + r.group*float64(g.Groups) + (rounds-1)*r.claim + rounds*rows*row
 }

@@ -17,7 +17,7 @@ const (
 	defaultSafety = 1.5
 	// Of a budget, at most this share proposes new geometries; the rest
 	// measures the best ones again.
-	searchShare = 0.7
+	searchShare = 0.8
 	// An expected gain below this fraction ends the search early.
 	worthwhile = 0.004
 	// Of normal differences 1 in 1,000 exceeds three standard errors.
