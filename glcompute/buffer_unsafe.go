@@ -79,8 +79,12 @@ func (d *Device) ReadBuffer(buffer uint32, offset int, dst []byte) {
 }
 
 // BindStorage binds a range of a buffer, in bytes, to a storage-block binding
-// point. The offset must be a multiple of Limits.StorageAlignment.
+// point. The offset must be a multiple of Limits.StorageAlignment. A binding that
+// is there already costs nothing.
 func (d *Device) BindStorage(binding, buffer uint32, offset, size int) {
+	if !d.rebind(binding, storageRange{buffer, offset, size}) {
+		return
+	}
 	gl.BindBufferRange(gl.SHADER_STORAGE_BUFFER, binding, buffer, offset, size)
 }
 
@@ -108,4 +112,28 @@ func (d *Device) ClearBuffer(buffer uint32, offset, size int) {
 	} else {
 		gl.ClearBufferSubData(gl.COPY_WRITE_BUFFER, gl.R8UI, offset, size, gl.RED_INTEGER, gl.UNSIGNED_BYTE, nil)
 	}
+}
+
+// storageRange is what a binding point has.
+type storageRange struct {
+	buffer       uint32
+	offset, size int
+}
+
+// storageBindings are the binding points that are remembered.
+const storageBindings = 16
+
+// rebind remembers what a binding point will have and reports whether that is
+// new. A deleted buffer's name may come back as that of another, so after a
+// deletion anywhere in the share group nothing is known.
+func (d *Device) rebind(binding uint32, r storageRange) bool {
+	if deleted := d.objects.deleted.Load(); deleted != d.boundSince {
+		d.bound, d.boundSince = [storageBindings]storageRange{}, deleted
+	}
+	if binding >= storageBindings {
+		return true
+	}
+	same := d.bound[binding] == r
+	d.bound[binding] = r
+	return !same
 }

@@ -30,6 +30,9 @@ type Device struct {
 	queries        map[uint32]struct{} // live queries of NewQuery
 	answer         *queryAnswer        // of QueryResult
 
+	bound      [storageBindings]storageRange // what BindStorage bound
+	boundSince uint64                        // objects.deleted then
+
 	objects *objects // shared with the devices of OpenShared
 }
 

@@ -98,3 +98,28 @@ func BenchmarkDispatchAndWait(b *testing.B) {
 		d.Do(dispatch)
 	}
 }
+
+func TestABindingIsNotTakenForThatOfABufferBefore(t *testing.T) {
+	d := openDevice(t, Config{})
+	program, buffer := counter(t, d)
+	do(t, d, func() error {
+		for i := range 5 {
+			d.BindStorage(0, buffer, 0, 8)
+			d.BindStorage(0, buffer, 0, 8)
+			d.Dispatch(program, 1)
+			d.StorageBarrier()
+			got := make([]byte, 8)
+			d.ReadBuffer(buffer, 0, got)
+			if w := words(got); w[0] != 128 {
+				t.Errorf("buffer %d, the %d. of its place: count %d", buffer, i+1, w[0])
+			}
+			// The next buffer often gets the name of the one before.
+			d.DeleteBuffer(buffer)
+			var err error
+			if buffer, err = d.NewBuffer(512); err != nil {
+				return err
+			}
+		}
+		return d.Check()
+	})
+}

@@ -16,6 +16,9 @@ type objects struct {
 	buffers  map[uint32]int // live buffers and their sizes in bytes
 	programs map[uint32]struct{}
 
+	// deleted counts the buffers that were deleted, whose names new ones may get.
+	deleted atomic.Uint64
+
 	// mapped has the mapped ones of the buffers. A store looks its buffer up
 	// without a lock: the map behind the pointer is never changed, only replaced.
 	mapped atomic.Pointer[map[uint32]*mapping]
@@ -54,6 +57,9 @@ func (o *objects) takeBuffer(buffer uint32) bool {
 	defer o.mu.Unlock()
 	_, live := o.buffers[buffer]
 	delete(o.buffers, buffer)
+	if live {
+		o.deleted.Add(1)
+	}
 	return live
 }
 

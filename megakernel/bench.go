@@ -256,17 +256,18 @@ func (b *drain) measure(g Geometry) (DrainResult, error) {
 	return r, nil
 }
 
-// dispatch starts the kernels of one side.
+// dispatch starts the kernels of one side. The barrier before whatever reads what
+// they leave is the caller's.
 func (b *drain) dispatch(g Geometry, side *contestant, wave Wave) {
 	b.memory.bindSchedule(false)
 	for i, p := range side.kernels {
 		if i > 0 {
 			wave.Cold = true
+			b.dev.CommandBarrier()
 			b.memory.bindSchedule(true)
 		}
 		p.set(b.dev, &wave)
 		b.dev.Dispatch(p.id, g.Groups)
-		b.dev.CommandBarrier()
 	}
 }
 
@@ -280,6 +281,7 @@ func (b *drain) warm(g Geometry, side *contestant) {
 		for range 32 {
 			b.reset()
 			b.dispatch(g, side, b.wave(g))
+			b.dev.CommandBarrier()
 		}
 		b.dev.Finish()
 	}
@@ -302,6 +304,7 @@ func (b *drain) run(g Geometry, side *contestant) (timing, error) {
 	for range b.cfg.Lead {
 		b.reset()
 		b.dispatch(g, side, wave)
+		b.dev.CommandBarrier()
 	}
 	b.reset()
 	side.kernels[0].set(b.dev, &wave)
@@ -311,6 +314,7 @@ func (b *drain) run(g Geometry, side *contestant) (timing, error) {
 	b.dev.BeginTimer()
 	b.dispatch(g, side, wave)
 	device := b.dev.EndTimer()
+	b.dev.CommandBarrier()
 	b.dev.Finish()
 	t.end = time.Now()
 	t.elapsedNs, t.source = elapsed(device, uint64(t.end.Sub(t.begin)))

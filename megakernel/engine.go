@@ -44,6 +44,7 @@ type Engine struct {
 	bytes   atomic.Uint64 // device memory of all buffers
 
 	statuses atomic.Uint32 // the buffer of status words
+	watched  atomic.Bool   // somebody looks at it
 
 	// The pump's. Move changes them while nothing is in flight and nobody writes.
 	dev      Device

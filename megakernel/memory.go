@@ -33,10 +33,12 @@ type memory struct {
 	results []uint32
 
 	printed printLog
+
+	cleared []bool // control blocks that are zero on the device, by wave
 }
 
 // stagedBindings are the blocks that have staging or readback memory.
-var stagedBindings = [...]int{ring.BindControl, ring.BindSlots, ring.BindStatus, ring.BindResults}
+var stagedBindings = [...]int{ring.BindControl, ring.BindSlots, ring.BindStatus, ring.BindResults, ring.BindSchedule}
 
 // blockAlign is a multiple of every device's alignment of storage ranges.
 const blockAlign = 256
@@ -53,7 +55,7 @@ func newMemory(dev Device, pages, heapWords, prints int) (*memory, error) {
 // newMemoryFor does the same for a number of waves at a time. On an error it
 // leaves nothing behind.
 func newMemoryFor(dev Device, pages, heapWords, prints, waves int) (*memory, error) {
-	m := &memory{dev: dev, waves: waves}
+	m := &memory{dev: dev, waves: waves, cleared: make([]bool, waves)}
 	m.sizes = [ring.Bindings]int{
 		ring.BindControl:  waves * controlStride,
 		ring.BindSlots:    pages * ring.PageSlots * ring.SlotBytes,
@@ -158,14 +160,32 @@ func (m *memory) bytes() uint64 {
 }
 
 // bind binds every buffer to its binding point, for the first wave.
-func (m *memory) bind() { m.bindWave(0) }
+func (m *memory) bind() { m.bindWave(0, false) }
 
-// bindWave does the same with control block and schedule those of a wave.
-func (m *memory) bindWave(wave int) {
-	for i, buffer := range m.buffers {
+// bindWave does the same with control block and schedule those of a wave, and
+// with the host's memory for a wave that is near it.
+func (m *memory) bindWave(wave int, near bool) {
+	for i := range m.buffers {
 		offset, size := m.place(i, wave)
-		m.dev.BindStorage(uint32(i), buffer, offset, size)
+		m.dev.BindStorage(uint32(i), m.block(i, near), offset, size)
 	}
+}
+
+// nearPages is the most pages of a wave that works on the host's mapped memory
+// where the device has its own.
+const nearPages = 1
+
+// near reports whether a wave of some pages works on the host's memory: the
+// device reads a few slots there sooner than it copies them.
+func (m *memory) near(pages int) bool { return m.mapped && !m.direct && pages <= nearPages }
+
+// block is the buffer of a block that a wave works on. Totals are added up on
+// the device in any case, because additions over the bus are slow.
+func (m *memory) block(binding int, near bool) uint32 {
+	if near && binding != ring.BindControl && m.staged[binding] != 0 {
+		return m.staged[binding]
+	}
+	return m.buffers[binding]
 }
 
 // place is the range of a block that a wave uses, in bytes.
@@ -239,11 +259,11 @@ func (m *memory) uploadSlots(first, n int) {
 	}
 }
 
-// uploadStatuses sends status words to the device, from an index on.
-func (m *memory) uploadStatuses(index int, statuses []ring.Status) {
+// uploadStatuses sends status words to where a wave works on them, from an index on.
+func (m *memory) uploadStatuses(index int, statuses []ring.Status, near bool) {
 	if m.mapped {
 		m.dev.StoreMapped(m.staged[ring.BindStatus], index*ring.WordBytes, bytesOf(statuses))
-		if !m.direct {
+		if !m.direct && !near {
 			m.copyWords(ring.BindStatus, true, index, len(statuses))
 		}
 		return
@@ -261,9 +281,26 @@ func (m *memory) copyWords(binding int, up bool, index, n int) {
 }
 
 // uploadSchedule gives a wave its schedule and a zeroed control block.
-func (m *memory) uploadSchedule(wave int, schedule []ring.Entry, zero []ring.Control) {
-	write(m, ring.BindSchedule, wave*(m.sizes[ring.BindSchedule]/m.waves/ring.WordBytes), schedule)
-	m.put(ring.BindControl, wave*controlStride, bytesOf(zero))
+func (m *memory) uploadSchedule(wave int, schedule []ring.Entry, zero []ring.Control, near bool) {
+	offset, _ := m.place(ring.BindSchedule, wave)
+	if near {
+		m.dev.StoreMapped(m.staged[ring.BindSchedule], offset, bytesOf(schedule))
+	} else {
+		m.put(ring.BindSchedule, offset, bytesOf(schedule))
+	}
+	if !m.cleared[wave] {
+		m.put(ring.BindControl, wave*controlStride, bytesOf(zero))
+	}
+	m.cleared[wave] = false
+}
+
+// clearControl zeroes a wave's control block for the wave that has it next,
+// behind the way back of what this one left there, so that no wave waits for it.
+func (m *memory) clearControl(wave int, zero []ring.Control) {
+	if m.mapped && !m.direct {
+		m.put(ring.BindControl, wave*controlStride, bytesOf(zero))
+		m.cleared[wave] = true
+	}
 }
 
 // returnWords starts the way back of n pages' status words, and of their

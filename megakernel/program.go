@@ -8,6 +8,10 @@ type program struct {
 	width       uint32
 	uniforms    [len(uniformNames)]int32
 	fingerprint [32]byte
+
+	// What the uniforms are, once set has said so.
+	values [len(uniformNames)]uint32
+	known  bool
 }
 
 // compile builds a program from source. Called on the device's thread.
@@ -37,11 +41,14 @@ func newProgram(dev Device, width, id uint32) (*program, error) {
 	return p, nil
 }
 
-// set gives the program a wave's parameters.
+// set gives the program a wave's parameters: those that differ from the wave
+// before, since a small wave takes no longer than the calls for all of them.
 func (p *program) set(dev Device, w *Wave) {
-	for i, value := range w.values() {
-		if p.uniforms[i] >= 0 {
+	values := w.values()
+	for i, value := range values {
+		if p.uniforms[i] >= 0 && (!p.known || value != p.values[i]) {
 			dev.SetUniform(p.id, p.uniforms[i], value)
 		}
 	}
+	p.values, p.known = values, true
 }

@@ -236,6 +236,7 @@ func (w *warmer) adopt(k Kernel, id uint32) (*program, error) {
 	}
 	p.set(w.dev, &Wave{Chunk: max(k.Chunk, k.Width), ClaimBudget: 1})
 	w.dev.Dispatch(id, 1)
+	p.known = false // another context's waves are next
 	return p, nil
 }
 

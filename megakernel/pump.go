@@ -200,13 +200,16 @@ func (e *Engine) newPoll() func(f *flight) (done bool, err error) {
 // it leaves. Called on the device's thread.
 func (e *Engine) submitWave(f *flight) error {
 	m, dev := e.memory, e.dev
-	m.bindWave(f.index)
+	near := m.near(len(f.entries)) && !e.watched.Load()
+	m.bindWave(f.index, near)
 	f.runs(func(first, n, _ int) {
-		m.uploadStatuses(first*ring.PageSlots, e.pool.Statuses(first, n))
+		m.uploadStatuses(first*ring.PageSlots, e.pool.Statuses(first, n), near)
 	})
-	e.uploadSlots(f)
+	if !near {
+		e.uploadSlots(f)
+	}
 	clear(f.control)
-	m.uploadSchedule(f.index, f.schedule, f.control)
+	m.uploadSchedule(f.index, f.schedule, f.control, near)
 
 	timed := dev.Supports("timestamp") && !m.direct
 	f.submitted = time.Now()
@@ -217,18 +220,22 @@ func (e *Engine) submitWave(f *flight) error {
 	}
 	dev.Dispatch(p.id, f.geometry.Groups)
 	dev.CommandBarrier()
-	if f.picked.Kernel.Kind == Fused {
+	if f.chained.program != nil {
 		e.chain(f)
 	}
 	if timed {
 		dev.Timestamp(e.query(f, 1))
 	}
-	f.runs(func(first, n, _ int) { m.returnWords(first, n, f.results) })
+	if !near {
+		f.runs(func(first, n, _ int) { m.returnWords(first, n, f.results) })
+	}
 	m.returnControl(f.index)
 	f.fence = dev.InsertFence()
 	dev.Flush()
+	m.clearControl(f.index, f.control)
 	if err := dev.Check(); err != nil {
 		dev.DeleteFence(f.fence)
+		m.cleared[f.index] = false
 		return fmt.Errorf("dispatch: %w", err)
 	}
 	return nil

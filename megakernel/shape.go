@@ -38,8 +38,8 @@ func (e *Engine) shape(f *flight) error {
 	f.report.Fingerprint = f.picked.program.Fingerprint
 	f.geometry, f.wave = g, e.waveOf(f, f.picked.Kernel, g)
 	q.kernel, q.geometry = f.picked.Kernel, g
-	if f.picked.Kernel.Kind != Fused {
-		return nil
+	if f.picked.Kernel.Kind != Fused || f.opcodes&^f.picked.Kernel.Hot == 0 {
+		return nil // no slot of the wave can be left to anybody
 	}
 	// What is not hot is drained by an interpreter, of any width that is ready.
 	f.chained, err = e.programs.Pick(Kernel{Kind: Interpreter, Width: g.Width}, q.cold)

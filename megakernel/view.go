@@ -60,7 +60,9 @@ func (v *View) Source() string {
 }
 
 // Statuses is the device's buffer of status words, a word for each slot of the
-// ring, for a picture of it. It changes with Move.
+// ring, for a picture of it. It changes with Move. Once somebody has asked for it,
+// all waves work on it, small ones too.
 func (e *Engine) Statuses() (buffer uint32, slots int) {
+	e.watched.Store(true)
 	return e.statuses.Load(), e.cfg.Pages * ring.PageSlots
 }
