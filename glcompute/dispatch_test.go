@@ -99,27 +99,25 @@ func BenchmarkDispatchAndWait(b *testing.B) {
 	}
 }
 
+// TestABindingIsNotTakenForThatOfABufferBefore deletes by another device of the
+// share group, whose driver may give the buffer's name to the next one.
 func TestABindingIsNotTakenForThatOfABufferBefore(t *testing.T) {
-	d := openDevice(t, Config{})
-	program, buffer := counter(t, d)
-	do(t, d, func() error {
-		for i := range 5 {
-			d.BindStorage(0, buffer, 0, 8)
-			d.BindStorage(0, buffer, 0, 8)
-			d.Dispatch(program, 1)
-			d.StorageBarrier()
-			got := make([]byte, 8)
-			d.ReadBuffer(buffer, 0, got)
-			if w := words(got); w[0] != 128 {
-				t.Errorf("buffer %d, the %d. of its place: count %d", buffer, i+1, w[0])
-			}
-			// The next buffer often gets the name of the one before.
-			d.DeleteBuffer(buffer)
-			var err error
-			if buffer, err = d.NewBuffer(512); err != nil {
-				return err
-			}
-		}
-		return d.Check()
-	})
+	o := newObjects()
+	d := &Device{objects: o}
+	o.addBuffer(7, 512)
+	r := storageRange{7, 0, 512}
+	if !d.rebind(3, r) || d.rebind(3, r) || !d.rebind(2, r) {
+		t.Error("a binding is made once")
+	}
+	if !d.rebind(3, storageRange{7, 256, 256}) || !d.rebind(storageBindings, r) || !d.rebind(storageBindings, r) {
+		t.Error("another range, or a binding point that is not remembered, is bound")
+	}
+	o.takeBuffer(9) // none of the group's
+	if d.rebind(2, r) {
+		t.Error("nothing was deleted")
+	}
+	o.takeBuffer(7)
+	if !d.rebind(2, r) || d.rebind(2, r) {
+		t.Error("after a deletion nothing is known")
+	}
 }
