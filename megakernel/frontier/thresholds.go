@@ -20,9 +20,9 @@ type Thresholds struct {
 	Full    uint32 // 1: hysteresis also between dense and fused
 
 	// By edges; see policy.Config.
-	SparseWork   uint32 // most work that is sparse
-	RiseWork     uint32 // most work at which a sparse walk is kept
-	DenseDivisor uint32 // a frontier is dense above this part of the unexplored edges
+	SparseWork uint32 // most work that is sparse
+	RiseWork   uint32 // most work at which a sparse walk is kept
+	PullNodes  uint32 // what a pull looks at, times the work, for each unexplored edge
 
 	// By nodes, numbers of frontier nodes.
 	SparseMost uint32 // most that is sparse
@@ -39,7 +39,7 @@ const thresholdWords = 15
 func (t *Thresholds) words() [thresholdWords]uint32 {
 	return [...]uint32{
 		t.ByEdges, t.Pressed, t.Relaxed, t.Wide, t.Kept, t.Full,
-		t.SparseWork, t.RiseWork, t.DenseDivisor,
+		t.SparseWork, t.RiseWork, t.PullNodes,
 		t.SparseMost, t.HybridMost, t.SparseKeep, t.HybridLow, t.HybridHigh, t.DenseKeep,
 	}
 }
@@ -47,7 +47,7 @@ func (t *Thresholds) words() [thresholdWords]uint32 {
 // thresholdNames are the words' names in the kernels, in the order of words.
 var thresholdNames = [thresholdWords]string{
 	"by_edges", "pressed", "relaxed", "wide", "kept", "full_hysteresis",
-	"sparse_work", "rise_work", "dense_divisor",
+	"sparse_work", "rise_work", "pull_nodes",
 	"sparse_most", "hybrid_most", "sparse_keep", "hybrid_low", "hybrid_high", "dense_keep",
 }
 
@@ -117,9 +117,9 @@ func NewThresholds(cfg *policy.Config, s *Situation) (Thresholds, error) {
 		Kept:    wide(hot || o.WarmOpcodes || o.WarmWindows),
 		Full:    bit(cfg.FullHysteresis),
 
-		SparseWork:   uint32(sparse),
-		RiseWork:     saturate(sparse + sparse*uint64(cfg.EdgeHysteresisBps)/policy.FullBps),
-		DenseDivisor: uint32(max(cfg.DenseEdgeDivisor, 1)),
+		SparseWork: uint32(sparse),
+		RiseWork:   saturate(sparse + sparse*uint64(cfg.EdgeHysteresisBps)/policy.FullBps),
+		PullNodes:  cfg.PullNodes(s.Nodes),
 
 		SparseMost: atMost(s.Nodes, int(cfg.SparseFrontierBps)),
 		HybridMost: atMost(s.Nodes, int(cfg.DenseFrontierBps)-1),
@@ -183,7 +183,7 @@ func (t *Thresholds) byEdges(work, unexplored uint32) policy.Topology {
 	switch {
 	case work <= t.SparseWork:
 		return policy.TopologySparse
-	case work <= max(unexplored/t.DenseDivisor, t.SparseWork):
+	case work <= unexplored && uint64(work)*uint64(work) <= uint64(t.PullNodes)*uint64(unexplored):
 		return policy.TopologyHybrid
 	}
 	return policy.Topology(t.Wide)

@@ -50,10 +50,11 @@ type Config struct {
 	ScratchBytesPerHit uint32
 
 	// Used with TopologyByEdges only. A frontier is dense when its out-edges
-	// exceed 1/DenseEdgeDivisor of the unexplored edges, and sparse when they
-	// are at most 1/SparseNodeDivisor of the vertices. A sparse one stays so
-	// until it exceeds that by EdgeHysteresisBps of it.
-	DenseEdgeDivisor  uint16
+	// exceed the unexplored edges, or their square exceeds DenseLookBps of the
+	// product of those with the vertices, and sparse when they are at most
+	// 1/SparseNodeDivisor of the vertices. A sparse one stays so until it
+	// exceeds that by EdgeHysteresisBps of it.
+	DenseLookBps      uint16
 	SparseNodeDivisor uint16
 	EdgeHysteresisBps uint16
 
@@ -160,7 +161,7 @@ func Reference() Config {
 		MemoryHysteresisBps:   250,
 		FusionEdgeThreshold:   65_536,
 		ScratchBytesPerHit:    16,
-		DenseEdgeDivisor:      15,
+		DenseLookBps:          8_000,
 		SparseNodeDivisor:     18,
 		EdgeHysteresisBps:     2_500,
 		HotOpcodeHysteresis:   2,
@@ -235,8 +236,11 @@ func (c *Config) validateFrontier() error {
 
 func (c *Config) validateEdges() error {
 	errs := []error{
-		atLeastOne("dense edge divisor", uint32(c.DenseEdgeDivisor)),
+		atLeastOne("dense look bps", uint32(c.DenseLookBps)),
 		atLeastOne("sparse node divisor", uint32(c.SparseNodeDivisor)),
+	}
+	if c.DenseLookBps > FullBps {
+		errs = append(errs, fmt.Errorf("policy: dense look of %d bps is above %d", c.DenseLookBps, FullBps))
 	}
 	if c.EdgeHysteresisBps > FullBps {
 		errs = append(errs, fmt.Errorf("policy: edge hysteresis of %d bps is above %d", c.EdgeHysteresisBps, FullBps))

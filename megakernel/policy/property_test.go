@@ -326,7 +326,7 @@ func TestReferenceIsUnchangedByWhatOnlyDeparturesRead(t *testing.T) {
 		sized.Sizing.DefaultSubgroup = rapid.Uint32().Draw(t, "default subgroup")
 		sized.Sizing.MaxClaimWidths = rapid.Uint32().Draw(t, "claim widths")
 		sized.Sizing.MaxTunedDepth = rapid.Uint32().Draw(t, "tuned depth bound")
-		sized.DenseEdgeDivisor = rapid.Uint16().Draw(t, "edge divisor")
+		sized.DenseLookBps = rapid.Uint16().Draw(t, "dense look")
 		sized.SparseNodeDivisor = rapid.Uint16().Draw(t, "node divisor")
 		sized.EdgeHysteresisBps = rapid.Uint16().Draw(t, "edge band")
 		sized.HotOpcodeHysteresis = rapid.Uint32().Draw(t, "opcode band")

@@ -219,7 +219,7 @@ func (c *textCase) u16(name string) *uint16 {
 		"cfg.sparse":        &c.cfg.SparseFrontierBps,
 		"cfg.dense":         &c.cfg.DenseFrontierBps,
 		"cfg.memory":        &c.cfg.MemoryPressureBps,
-		"cfg.edge_divisor":  &c.cfg.DenseEdgeDivisor,
+		"cfg.dense_look":    &c.cfg.DenseLookBps,
 		"cfg.node_divisor":  &c.cfg.SparseNodeDivisor,
 		"cfg.edge_band":     &c.cfg.EdgeHysteresisBps,
 		"cfg.frontier_band": &c.cfg.FrontierHysteresisBps,

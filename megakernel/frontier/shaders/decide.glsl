@@ -1,10 +1,18 @@
 // The topology of the next level: Thresholds.Decide, line by line.
 
+// product_at_most says whether a * b <= c * d, in 64 bits.
+bool product_at_most(uint a, uint b, uint c, uint d) {
+    uint high_ab, low_ab, high_cd, low_cd;
+    umulExtended(a, b, high_ab, low_ab);
+    umulExtended(c, d, high_cd, low_cd);
+    return high_ab < high_cd || (high_ab == high_cd && low_ab <= low_cd);
+}
+
 uint decide_by_edges(uint work, uint unexplored_edges) {
     if (work <= sparse_work) {
         return SPARSE;
     }
-    return work <= max(unexplored_edges / dense_divisor, sparse_work) ? HYBRID : wide;
+    return work <= unexplored_edges && product_at_most(work, work, pull_nodes, unexplored_edges) ? HYBRID : wide;
 }
 
 uint decide_by_nodes(uint count) {
