@@ -1,6 +1,10 @@
 package live
 
-import "math"
+import (
+	"math"
+
+	"ringmaster/megakernel/policy"
+)
 
 // Lanes assumed of a device that does not say: a GPU has wide subgroups, a
 // software device narrow ones and a few threads.
@@ -8,6 +12,7 @@ const (
 	lanesOfGPU      = 1 << 17
 	lanesOfSoftware = 16
 	narrowSubgroup  = 8
+	leastGroupsOfGL = 65_535
 )
 
 // rough are the costs of the models of a ring, in units of one row of a GPU's
@@ -22,7 +27,7 @@ var (
 // expected is the log of what a launch costs by a model of waves: workgroups
 // take tickets in rounds, and a ticket is rows of one slot for each invocation.
 func expected(w *Workload, g Geometry) float64 {
-	software := w.Limits.SubgroupSize != 0 && w.Limits.SubgroupSize <= narrowSubgroup
+	software := isSoftware(&w.Limits)
 	lanes := float64(w.Lanes)
 	switch {
 	case lanes == 0 && software:
@@ -40,6 +45,16 @@ func expected(w *Workload, g Geometry) float64 {
 		return math.Log(dispatches * roughSoftware.launch(g, rounds, rows, math.Max(groups*float64(g.Width)/lanes, 1)))
 	}
 	return math.Log(dispatches * roughGPU.spread(g, groups, rounds, rows, lanes))
+}
+
+// isSoftware guesses whether a device runs on the host's processors: it has
+// narrow subgroups, or as Mesa's llvmpipe it does not say and allows no more
+// workgroups than GL demands. A wrong guess costs a few launches.
+func isSoftware(l *policy.Limits) bool {
+	if l.SubgroupSize == 0 {
+		return l.MaxWorkgroupsPerDimension <= leastGroupsOfGL
+	}
+	return l.SubgroupSize <= narrowSubgroup
 }
 
 // launch is the model of a device that runs few workgroups at a time, each to its
