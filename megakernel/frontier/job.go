@@ -153,6 +153,8 @@ type Result struct {
 	Director time.Duration
 	// Visits is how often the host looked at the device meanwhile.
 	Visits uint32
+	// Rounds is how often the director was dispatched, idle times included.
+	Rounds uint32
 	// HitCapacity and Geometry are what was used, and Bytes the device memory
 	// beside the graph.
 	HitCapacity uint32

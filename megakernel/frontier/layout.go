@@ -11,7 +11,8 @@ import (
 // The storage blocks of the kernels, by binding point.
 const (
 	bindControl = iota // what the director decided, and the job's constants; only it and the resident kernel write
-	bindTotals         // what the kernels of a level counted, and the dispatches' group counts
+	bindTotals         // what the kernels of a level counted
+	bindArgs           // the dispatches' group counts
 	bindLog            // a record for each level
 	bindValues         // a word for each node
 	bindQueue          // two hit buffers
@@ -67,6 +68,7 @@ const (
 	ctlPasses     // dispatches of hits on this level
 	ctlDirty      // 1: the third bitmap has to be cleared
 	ctlSweep      // bit 0: clear the third bitmap, bit 1: gather the current one
+	ctlWalkers    // workgroups of a push; those behind them sweep
 	ctlQueueNow   // first word of the current hit buffer
 	ctlQueueNext  // first word of the next one
 	ctlBitsNow    // first words of the bitmaps
@@ -82,10 +84,10 @@ const (
 
 var controlNames = slices.Concat(
 	[]string{"nodes", "edges", "hit_capacity", "bit_words", "seeds", "all_active", "forced", "host_decides", "max_levels",
-		"push_groups", "pull_groups", "pull_blocks", "tile_groups_most", "hybrid_degree", "resident", "resident_nodes", "resident_edges"},
+		"push_groups", "pull_groups", "pull_blocks", "tile_groups", "hybrid_degree", "resident", "resident_nodes", "resident_edges"},
 	thresholdNames[:],
 	[]string{"state", "decided", "level", "previous", "raw", "topology", "frontier_nodes", "frontier_edges", "unexplored",
-		"queued", "processed", "requeued", "passes", "dirty", "sweep", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare",
+		"queued", "processed", "requeued", "passes", "dirty", "sweep", "walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare",
 		"heavy", "logged", "in_resident", "turns"},
 )
 
@@ -93,6 +95,7 @@ var controlNames = slices.Concat(
 const (
 	stateStart    = iota // sources are sown
 	statePush            // the last round pushed
+	stateTiles           // the last round pushed along tiles
 	stateGather          // the last round gathered requeued nodes
 	statePull            // the last round pulled
 	stateResident        // the last round ran levels in the resident kernel, and decided the next
@@ -102,10 +105,9 @@ const (
 	stateDone
 )
 
-var stateNames = []string{"START", "PUSH", "GATHER", "PULL", "RESIDENT", "FULL", "ASK", "LEVELS", "DONE"}
+var stateNames = []string{"START", "PUSH", "TILES", "GATHER", "PULL", "RESIDENT", "FULL", "ASK", "LEVELS", "DONE"}
 
-// Words of the totals block. The groups are indirect dispatch commands of three
-// words, aligned to four.
+// Words of the totals block.
 const (
 	totHits       = iota // nodes of the next frontier
 	totNextEdges         // their out-edges
@@ -115,16 +117,24 @@ const (
 	totGathered // nodes that a gather found
 	totReached  // by the last kernel: nodes with another value than the identity
 	totReachedEdges
-	totPushGroups
-	totTileGroups  = totPushGroups + 4
-	totPullGroups  = totTileGroups + 4
-	totSweepGroups = totPullGroups + 4
-	totFusedGroups = totSweepGroups + 4
-	totalWords     = totFusedGroups + 4
+
+	totalWords
 )
 
 var totalNames = []string{"hits", "next_edges", "first_edges", "examined", "tile_count", "gathered", "reached", "reached_edges"}
-var groupNames = []string{"push_args", "tile_args", "pull_args", "sweep_args", "fused_args"}
+
+// Indirect dispatch commands, of three words each and aligned to four. They have
+// a buffer of their own that the host neither writes nor reads: a driver moves what the host
+// touches to where it is slow to dispatch from.
+const (
+	argsPush = 4 * iota
+	argsPull
+	argsFused
+
+	argWords
+)
+
+var argNames = []string{"push_args", "pull_args", "fused_args"}
 
 // Words of a log record.
 const (
@@ -227,7 +237,8 @@ func words(b *strings.Builder, k kernel) {
 	for _, name := range totalNames {
 		fmt.Fprintf(b, "    uint %s%s;\n", prefix, name)
 	}
-	for _, name := range groupNames {
+	fmt.Fprintf(b, "};\nlayout(std430, binding = %d) buffer Args {\n", bindArgs)
+	for _, name := range argNames {
 		fmt.Fprintf(b, "    uint %s[4];\n", name)
 	}
 	b.WriteString("};\n")

@@ -24,20 +24,22 @@ type plan struct {
 
 // machine is what a plan needs to know of the device.
 type machine struct {
-	width  uint32 // invocations of a workgroup
-	groups uint32 // workgroups of a dispatch
-	block  int64  // bytes of a storage block
-	narrow bool   // invocations are lanes of few processors: narrow workgroups
+	width     uint32 // invocations of a workgroup
+	groups    uint32 // workgroups of a dispatch
+	block     int64  // bytes of a storage block
+	subgroups bool   // GL_KHR_shader_subgroup is worth using
+	narrow    bool   // invocations are lanes of few processors: narrow workgroups
 }
 
 func (r *Resident) machine() machine {
 	sizeX, groupsX, invocations := r.dev.WorkgroupLimits()
-	_, renderer, _ := r.dev.Identity()
+	vendor, renderer, _ := r.dev.Identity()
 	return machine{
-		width:  min(sizeX, invocations),
-		groups: min(groupsX, 1<<20),
-		block:  r.dev.StorageBlockLimit(),
-		narrow: strings.Contains(renderer, "llvmpipe"),
+		width:     min(sizeX, invocations),
+		groups:    min(groupsX, 1<<20),
+		block:     r.dev.StorageBlockLimit(),
+		subgroups: strings.Contains(vendor, "NVIDIA"),
+		narrow:    strings.Contains(renderer, "llvmpipe"),
 	}
 }
 
@@ -151,6 +153,7 @@ func (p *plan) fit(m *machine, s *shape) error {
 	bitWords := (int(s.nodes) + 31) / 32
 	p.sizes[bindControl] = 4 * controlWords
 	p.sizes[bindTotals] = 4 * totalWords
+	p.sizes[bindArgs] = 4 * argWords
 	p.sizes[bindLog] = 4 * logWords * logRecords
 	p.sizes[bindValues] = 4 * int(s.nodes)
 	p.sizes[bindBits] = 3 * 4 * bitWords
@@ -160,7 +163,7 @@ func (p *plan) fit(m *machine, s *shape) error {
 	if c := p.job.HitCapacity; c != 0 {
 		p.capacity = min(c, s.nodes)
 	}
-	var fixed uint64
+	fixed := uint64(0)
 	for _, size := range p.sizes {
 		fixed += uint64(size)
 	}

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,6 +24,7 @@ type run struct {
 	control  []uint32 // as last read
 	result   Result
 	timing   timing
+	offers   int32 // location of the director's uniform
 }
 
 // Run runs a job to its end. It uses the device in turns and binds what it needs at
@@ -64,7 +66,9 @@ func (x *run) loop(ctx context.Context) error {
 		}
 		err := x.dev.Do(func() error {
 			if first {
-				x.start()
+				if err := x.start(); err != nil {
+					return err
+				}
 			}
 			return x.visit(rounds)
 		})
@@ -98,8 +102,7 @@ func (x *run) ask() error {
 		return fmt.Errorf("frontier: deciding level %d: topology %d cannot run: %w", view.Level, topology, ErrJob)
 	}
 	return x.dev.Do(func() error {
-		x.dev.WriteBuffer(x.scratch.buffers[bindControl].id, 4*ctlDecided, bytesOf([]uint32{uint32(topology)}))
-		return nil
+		return x.scratch.stage.put(x.scratch.buffers[bindControl].id, 4*ctlDecided, []uint32{uint32(topology)})
 	})
 }
 
@@ -117,9 +120,11 @@ func (x *run) prepare() error {
 	x.bind()
 	idle := make([]uint32, controlWords)
 	idle[ctlState] = stateDone
-	x.dev.WriteBuffer(x.scratch.buffers[bindControl].id, 0, bytesOf(idle))
+	if err := x.scratch.stage.put(x.scratch.buffers[bindControl].id, 0, idle); err != nil {
+		return err
+	}
 	for k := range kind(kinds) {
-		key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted, width: x.geometry.Width}
+		key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted, subgroups: x.m.subgroups, width: x.geometry.Width}
 		if k == kindResident {
 			key.width = x.residentAt
 		}
@@ -132,20 +137,20 @@ func (x *run) prepare() error {
 			x.dev.Dispatch(program, 1)
 		}
 	}
+	x.offers = x.dev.UniformLocation(x.programs[kindDirector], "offers_resident")
 	x.dev.CommandBarrier()
 	x.dev.Finish()
 	return x.dev.Check()
 }
 
 // start sows the sources. Called on the device's thread.
-func (x *run) start() {
+func (x *run) start() error {
 	x.bind()
-	x.dev.WriteBuffer(x.scratch.buffers[bindControl].id, 0, bytesOf(x.plan.control(&x.m, &x.shape)))
-	totals := make([]uint32, totalWords)
-	for group := totPushGroups; group < totalWords; group += 4 {
-		totals[group+1], totals[group+2] = 1, 1
+	stage := x.scratch.stage
+	if err := errors.Join(stage.put(x.scratch.buffers[bindControl].id, 0, x.plan.control(&x.m, &x.shape)),
+		stage.put(x.scratch.buffers[bindTotals].id, 0, make([]uint32, totalWords))); err != nil {
+		return err
 	}
-	x.dev.WriteBuffer(x.scratch.buffers[bindTotals].id, 0, bytesOf(totals))
 	width := x.geometry.Width
 	x.dev.Dispatch(x.programs[kindBegin], min((x.shape.nodes-1)/width+1, 4096))
 	x.dev.CommandBarrier()
@@ -155,46 +160,51 @@ func (x *run) start() {
 		x.dev.CommandBarrier()
 		x.bindOne(bindTiles)
 	}
+	return nil
 }
 
 // visit enqueues rounds and looks at the outcome. Called on the device's thread.
 func (x *run) visit(rounds int) error {
 	x.bind()
-	for range rounds {
-		x.round()
+	for i := range rounds {
+		x.round(i)
 	}
 	control := x.scratch.buffers[bindControl].id
-	x.dev.CommandBarrier()
-	x.dev.ReadBuffer(control, 0, bytesOf(x.control))
-	if err := x.dev.Check(); err != nil {
+	x.result.Rounds += uint32(rounds)
+	if err := x.scratch.stage.get(control, 0, x.control); err != nil {
 		return fmt.Errorf("frontier: run: %w", err)
 	}
 	x.timing.take(x)
 	if logged := x.control[ctlLogged]; logged > 0 {
 		records := make([]uint32, logWords*min(logged, logRecords))
-		x.dev.ReadBuffer(x.scratch.buffers[bindLog].id, 0, bytesOf(records))
-		x.dev.WriteBuffer(control, 4*ctlLogged, bytesOf([]uint32{0}))
+		if err := x.scratch.stage.get(x.scratch.buffers[bindLog].id, 0, records); err != nil {
+			return err
+		}
+		if err := x.scratch.stage.put(control, 4*ctlLogged, []uint32{0}); err != nil {
+			return err
+		}
 		return x.record(records)
 	}
 	return nil
 }
 
-// round enqueues the director and the kernels it may choose among.
-func (x *run) round() {
-	totals := x.scratch.buffers[bindTotals].id
+// round enqueues the director and the kernels it may choose among; the resident
+// kernel is in every fourth round. Called on the device's thread.
+func (x *run) round(i int) {
+	args := x.scratch.buffers[bindArgs].id
+	director := x.programs[kindDirector]
+	resident := i%4 == 0
 	x.timing.mark(x, 0)
-	x.dev.Dispatch(x.programs[kindDirector], 1)
+	x.dev.SetUniform(director, x.offers, bit(resident))
+	x.dev.Dispatch(director, 1)
 	x.dev.CommandBarrier()
 	x.timing.mark(x, 1)
-	x.dev.DispatchIndirect(x.programs[kindSweep], totals, 4*totSweepGroups)
-	x.dev.DispatchIndirect(x.programs[kindPull], totals, 4*totPullGroups)
-	x.dev.DispatchIndirect(x.programs[kindResident], totals, 4*totFusedGroups)
-	x.dev.DispatchIndirect(x.programs[kindPush], totals, 4*totPushGroups)
-	x.dev.CommandBarrier()
-	if x.shape.tiles > 0 {
-		x.dev.DispatchIndirect(x.programs[kindTiles], totals, 4*totTileGroups)
-		x.dev.CommandBarrier()
+	x.dev.DispatchIndirect(x.programs[kindPull], args, 4*argsPull)
+	x.dev.DispatchIndirect(x.programs[kindPush], args, 4*argsPush)
+	if resident {
+		x.dev.DispatchIndirect(x.programs[kindResident], args, 4*argsFused)
 	}
+	x.dev.CommandBarrier()
 	x.timing.mark(x, 2)
 }
 
@@ -204,9 +214,11 @@ func (x *run) readValues() error {
 	x.dev.Dispatch(x.programs[kindCount], min((x.shape.nodes-1)/x.geometry.Width+1, 1024))
 	x.dev.CommandBarrier()
 	totals := make([]uint32, totalWords)
-	x.dev.ReadBuffer(x.scratch.buffers[bindTotals].id, 0, bytesOf(totals))
 	x.result.Values = make([]uint32, x.shape.nodes)
-	x.dev.ReadBuffer(x.scratch.buffers[bindValues].id, 0, bytesOf(x.result.Values))
+	if err := errors.Join(x.scratch.stage.get(x.scratch.buffers[bindTotals].id, 0, totals),
+		x.scratch.stage.get(x.scratch.buffers[bindValues].id, 0, x.result.Values)); err != nil {
+		return fmt.Errorf("frontier: values: %w", err)
+	}
 	x.result.Reached, x.result.EdgesTraversed = totals[totReached], uint64(totals[totReachedEdges])
 	return x.dev.Check()
 }

@@ -11,6 +11,7 @@ import (
 type scratch struct {
 	buffers [bindings]buffer
 	seeds   buffer
+	stage   *stage
 }
 
 func (s *scratch) delete(dev megakernel.Device) {
@@ -22,6 +23,8 @@ func (s *scratch) delete(dev megakernel.Device) {
 		s.buffers[i] = buffer{}
 	}
 	dev.DeleteBuffer(s.seeds.id)
+	s.stage.delete()
+	s.stage = nil
 	s.seeds = buffer{}
 }
 
@@ -48,6 +51,11 @@ func (x *run) allocate() error {
 		return err
 	}
 	var errs []error
+	if s.stage == nil {
+		var err error
+		s.stage, err = newStage(x.dev)
+		errs = append(errs, err)
+	}
 	for binding, size := range x.sizes {
 		errs = append(errs, make(&s.buffers[binding], size))
 	}
@@ -57,10 +65,8 @@ func (x *run) allocate() error {
 		s.delete(x.dev)
 		return fmt.Errorf("frontier: %d bytes for a job: %w", x.bytes, err)
 	}
-	x.dev.WriteBuffer(s.seeds.id, 0, bytesOf(seeds))
-	x.dev.WriteBuffer(s.buffers[bindBlocks].id, 0, bytesOf(x.blocks))
 	x.control = newWords(controlWords)
-	return nil
+	return errors.Join(s.stage.put(s.seeds.id, 0, seeds), s.stage.put(s.buffers[bindBlocks].id, 0, x.blocks))
 }
 
 func newWords(n int) []uint32 { return make([]uint32, n) }

@@ -17,9 +17,7 @@ const (
 	kindSow
 	kindDirector
 	kindPush
-	kindTiles
 	kindPull
-	kindSweep
 	kindResident
 	kindCount
 
@@ -30,20 +28,19 @@ var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
 	kindDirector: {"decide.glsl", "director.glsl", "director.comp"},
-	kindPush:     {"hits.glsl", "share.glsl", "push.comp"},
-	kindTiles:    {"hits.glsl", "tiles.comp"},
+	kindPush:     {"hits.glsl", "share.glsl", "sweep.glsl", "tiles.glsl", "push.comp"},
 	kindPull:     {"hits.glsl", "share.glsl", "pull.comp"},
-	kindSweep:    {"sweep.comp"},
 	kindResident: {"decide.glsl", "director.glsl", "hits.glsl", "resident.comp"},
 	kindCount:    {"count.comp"},
 }
 
 // kernel names a kernel; it determines the source.
 type kernel struct {
-	kind     kind
-	semiring Semiring
-	weighted bool
-	width    uint32 // invocations of a workgroup; the director has one and uses it for those it sizes
+	kind      kind
+	semiring  Semiring
+	weighted  bool
+	subgroups bool   // GL_KHR_shader_subgroup is there
+	width     uint32 // invocations of a workgroup; the director has one and uses it for those it sizes
 }
 
 func (k kernel) String() string {
@@ -58,6 +55,11 @@ func (k kernel) source() string {
 	var b strings.Builder
 	define := func(name string, value any) { fmt.Fprintf(&b, "#define %s %v\n", name, value) }
 	b.WriteString("#version 430 core\n")
+	if k.subgroups {
+		for _, name := range []string{"basic", "arithmetic", "ballot"} {
+			fmt.Fprintf(&b, "#extension GL_KHR_shader_subgroup_%s : require\n", name)
+		}
+	}
 	define("WIDTH", fmt.Sprintf("%du", k.width))
 	define(semiringDefines[k.semiring], 1)
 	if k.semiring == BFS {
@@ -65,6 +67,12 @@ func (k kernel) source() string {
 	}
 	if k.kind == kindResident {
 		define("RESIDENT", 1)
+	}
+	if k.kind == kindPull {
+		define("COUNTS_EXAMINED", 1)
+	}
+	if k.subgroups {
+		define("SUBGROUPS", 1)
 	}
 	for _, side := range []string{"OUT", "IN"} {
 		weight := "1u"

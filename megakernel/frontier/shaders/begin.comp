@@ -3,6 +3,12 @@
 layout(local_size_x = WIDTH) in;
 
 void main() {
+    if (gl_GlobalInvocationID.x < 3u) {
+        uint i = gl_GlobalInvocationID.x;
+        push_args[i] = uint(i > 0u);
+        pull_args[i] = uint(i > 0u);
+        fused_args[i] = uint(i > 0u);
+    }
     for (uint v = gl_GlobalInvocationID.x; v < nodes; v += gl_NumWorkGroups.x * WIDTH) {
         values[v] = all_active != 0u ? v : IDENTITY;
     }

@@ -3,11 +3,19 @@
 
 layout(local_size_x = 1) in;
 
+uniform uint offers_resident; // 1: the resident kernel is in this round
+
+// walk orders workgroups that push, and those behind them that clear.
+void walk(uint groups) {
+    walkers = groups;
+    push_args[0] = groups + (sweep != 0u ? pieces(bit_words, WIDTH) : 0u);
+}
+
 void gather() {
     state = STATE_GATHER;
     gathered = 0u;
     sweep |= 2u;
-    sweep_args[0] = pieces(bit_words, WIDTH);
+    push_args[0] = pieces(bit_words, WIDTH);
 }
 
 void push() {
@@ -19,18 +27,14 @@ void push() {
     uint most = LOOP_BUDGET / pieces(chunks, groups) - CHUNK_TURNS;
     heavy = min(max(most, LEAST_HEAVY), topology == HYBRID ? hybrid_degree : SPARSE_DEGREE);
     tile_count = 0u;
-    push_args[0] = groups;
+    walk(groups);
 }
 
 void run_level() {
-    bool stays = fits_resident(); // not while a bitmap is being cleared
+    bool stays = offers_resident != 0u && fits_resident(); // not while a bitmap is being cleared
     in_resident = 0u;
-    sweep = 0u;
-    if (dirty != 0u) {
-        sweep = 1u;
-        sweep_args[0] = pieces(bit_words, WIDTH);
-        dirty = 0u;
-    }
+    sweep = dirty; // the third bitmap
+    dirty = 0u;
     if (stays) {
         state = STATE_RESIDENT;
         fused_args[0] = 1u;
@@ -38,6 +42,7 @@ void run_level() {
         state = STATE_PULL;
         passes = 1u;
         dirty = 1u;
+        walk(0u);
         pull_args[0] = pull_groups;
     } else if (queued == 0u) {
         gather();
@@ -76,6 +81,14 @@ void main() {
         next_level(false);
         break;
     case STATE_PUSH:
+        sweep = 0u;
+        if (tile_count != 0u) {
+            state = STATE_TILES;
+            walk(min(tile_count, tile_groups));
+            break;
+        }
+        // fall through
+    case STATE_TILES:
         processed += queued;
         if (processed < frontier_nodes) {
             requeued += frontier_nodes - processed;
@@ -86,6 +99,7 @@ void main() {
         }
         break;
     case STATE_GATHER:
+        sweep = 0u;
         queued = min(gathered, hit_capacity);
         push();
         break;

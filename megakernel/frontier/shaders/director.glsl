@@ -3,10 +3,9 @@
 
 void no_groups() {
     push_args[0] = 0u;
-    tile_args[0] = 0u;
     pull_args[0] = 0u;
-    sweep_args[0] = 0u;
     fused_args[0] = 0u;
+    walkers = 0u;
 }
 
 uint pieces(uint count, uint size) { return count / size + uint(count % size != 0u); }

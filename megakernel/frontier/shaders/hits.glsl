@@ -9,6 +9,33 @@ shared uint staged_at;
 #endif
 shared uint sums[3]; // next_edges, first_edges, examined
 
+// add_sum adds up what the invocations counted. All call it.
+void add_sum(uint which, uint value) {
+#ifdef SUBGROUPS
+    value = subgroupAdd(value);
+    if (subgroupElect()) {
+        atomicAdd(sums[which], value);
+    }
+#else
+    atomicAdd(sums[which], value);
+#endif
+}
+
+// COUNT_HIT is atomicAdd(counter, 1), by one invocation for the subgroup where there are such.
+#ifdef SUBGROUPS
+#define COUNT_HIT(at, counter) \
+    uint at = 0u; \
+    { \
+        uvec4 hitting = subgroupBallot(true); \
+        if (subgroupElect()) { \
+            at = atomicAdd(counter, subgroupBallotBitCount(hitting)); \
+        } \
+        at = subgroupBroadcastFirst(at) + subgroupBallotExclusiveBitCount(hitting); \
+    }
+#else
+#define COUNT_HIT(at, counter) uint at = atomicAdd(counter, 1u);
+#endif
+
 uint lane_next = 0u, lane_first = 0u, lane_examined = 0u;
 
 uint out_degree(uint v) { return out_offsets[v + 1u] - out_offsets[v]; }
@@ -35,9 +62,10 @@ void write_hit(uint at, uint v) {
 // hit takes a node that was just marked.
 void hit(uint v) {
 #ifdef RESIDENT
-    write_hit(atomicAdd(hits, 1u), v);
+    COUNT_HIT(at, hits)
+    write_hit(at, v);
 #else
-    uint at = atomicAdd(staged, 1u);
+    COUNT_HIT(at, staged)
     if (at < STAGED_HITS) {
         staged_hits[at] = v;
     } else {
@@ -48,9 +76,11 @@ void hit(uint v) {
 
 // mark_hit takes a node whose value changed from old.
 void mark_hit(uint v, uint old) {
+#ifndef FIRST_WINS
     if (old == IDENTITY) {
         lane_first += out_degree(v);
     }
+#endif
     uint mark = 1u << (v & 31u);
 #ifdef FIRST_WINS
     atomicOr(bits[bits_next + (v >> 5u)], mark);
@@ -96,17 +126,27 @@ void flush_hits() {
 
 // end_hits adds what the invocations counted to the totals.
 void end_hits() {
-    atomicAdd(sums[0], lane_next);
-    atomicAdd(sums[1], lane_first);
-    atomicAdd(sums[2], lane_examined);
+    add_sum(0u, lane_next);
+#ifndef FIRST_WINS
+    add_sum(1u, lane_first);
+#endif
+#ifdef COUNTS_EXAMINED
+    add_sum(2u, lane_examined);
+#endif
     barrier();
     if (gl_LocalInvocationIndex == 0u) {
         if (sums[0] != 0u) {
             atomicAdd(next_edges, sums[0]);
         }
+#ifdef FIRST_WINS
+        if (sums[0] != 0u) {
+            atomicAdd(first_edges, sums[0]);
+        }
+#else
         if (sums[1] != 0u) {
             atomicAdd(first_edges, sums[1]);
         }
+#endif
         if (sums[2] != 0u) {
             atomicAdd(examined, sums[2]);
         }

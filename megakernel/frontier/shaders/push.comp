@@ -1,5 +1,5 @@
 // Pushes the values of the frontier along its out-edges. A workgroup takes
-// chunks of frontier nodes; rows of many edges are cut into tiles for tiles.comp.
+// chunks of frontier nodes; rows of many edges are cut into tiles, which are the next round's work.
 
 layout(local_size_x = WIDTH) in;
 
@@ -11,14 +11,12 @@ void cut(uint u, uint degree) {
     for (uint i = 0u; i < count; i++) {
         tiles[at + i] = uvec2(u, i);
     }
-    atomicMax(tile_args[0], min(at + count, tile_groups_most));
 }
 
-void main() {
+void push_chunks() {
     uint lane = gl_LocalInvocationIndex;
-    begin_hits();
     uint chunks = queued / WIDTH + uint(queued % WIDTH != 0u);
-    for (uint chunk = gl_WorkGroupID.x; chunk < chunks; chunk += gl_NumWorkGroups.x) {
+    for (uint chunk = gl_WorkGroupID.x; chunk < chunks; chunk += walkers) {
         uint first = 0u;
         uint degree = 0u;
         uint at = chunk * WIDTH + lane;
@@ -40,6 +38,20 @@ void main() {
             travel(out_targets[edge], extend(row_value[row], OUT_WEIGHT(edge)));
         }
         flush_hits();
+    }
+}
+
+void main() {
+    // The groups behind those that push look after the bitmaps.
+    if (gl_WorkGroupID.x >= walkers) {
+        sweep_words(gl_WorkGroupID.x - walkers);
+        return;
+    }
+    begin_hits();
+    if (state == STATE_TILES) {
+        push_tiles();
+    } else {
+        push_chunks();
     }
     end_hits();
 }

@@ -1,0 +1,99 @@
+package frontier
+
+import (
+	"fmt"
+
+	"ringmaster/megakernel"
+)
+
+// stage is memory through which everything between host and device goes. A
+// driver may move a buffer that the host reads or writes itself to where kernels reach
+// it slowly. Its methods are called on the device's thread.
+type stage struct {
+	dev    megakernel.Device
+	id     uint32
+	mapped bool
+	used   int // bytes that copies under way may still read
+}
+
+const stageBytes = 8 << 20
+
+func newStage(dev megakernel.Device) (*stage, error) {
+	s := &stage{dev: dev, mapped: dev.Supports("buffer-storage")}
+	var err error
+	if s.mapped {
+		s.id, err = dev.NewMapped(stageBytes)
+	} else {
+		s.id, err = dev.NewBuffer(stageBytes)
+	}
+	return s, err
+}
+
+func (s *stage) delete() {
+	if s != nil {
+		s.dev.DeleteBuffer(s.id)
+	}
+}
+
+// put writes words to a byte offset of a buffer, in order with the dispatches.
+func (s *stage) put(dst uint32, offset int, words []uint32) error {
+	for data := bytesOf(words); len(data) > 0; {
+		if s.used == stageBytes {
+			if err := s.wait(); err != nil {
+				return err
+			}
+		}
+		n := min(len(data), stageBytes-s.used)
+		if s.mapped {
+			s.dev.StoreMapped(s.id, s.used, data[:n])
+		} else {
+			s.dev.WriteBuffer(s.id, s.used, data[:n])
+		}
+		s.dev.CopyBuffer(s.id, s.used, dst, offset, n)
+		s.used += n
+		offset += n
+		data = data[n:]
+	}
+	return nil
+}
+
+// get waits for the dispatches so far and reads words from a byte offset of a buffer.
+func (s *stage) get(src uint32, offset int, words []uint32) error {
+	s.used = 0
+	for data := bytesOf(words); len(data) > 0; {
+		n := min(len(data), stageBytes)
+		s.dev.CopyBuffer(src, offset, s.id, 0, n)
+		if s.mapped {
+			s.dev.CommandBarrier()
+			if err := s.wait(); err != nil {
+				return err
+			}
+			s.dev.LoadMapped(s.id, 0, data[:n])
+		} else {
+			s.dev.ReadBuffer(s.id, 0, data[:n])
+		}
+		offset += n
+		data = data[n:]
+	}
+	return s.dev.Check()
+}
+
+// patience is how long a wait asks at a time, in nanoseconds.
+const patience = 1 << 30
+
+// wait waits for what was given to the device.
+func (s *stage) wait() error {
+	fence := s.dev.InsertFence()
+	defer s.dev.DeleteFence(fence)
+	s.dev.Flush()
+	for {
+		done, err := s.dev.WaitFence(fence, patience)
+		if err != nil {
+			return fmt.Errorf("frontier: waiting for the device: %w", err)
+		}
+		if done {
+			s.used = 0
+			return nil
+		}
+	}
+}
