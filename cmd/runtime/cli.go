@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 
 	"github.com/alecthomas/kong"
+
+	"ringmaster/megakernel/graph"
 )
 
 // cli is the command line: global flags and one field a command.
@@ -23,6 +26,7 @@ type cli struct {
 	Exec    execCmd    `cmd:"" help:"Run slots on uploaded data on this machine's GPU and print what they leave."`
 	Tune    tuneCmd    `cmd:"" help:"Find the geometry at which this machine's ring drains a workload fastest, and remember it."`
 	Heap    heapCmd    `cmd:"" help:"Move data to and from the window of a queue on a running worker."`
+	Graph   graphCmd   `cmd:"" help:"Run algorithms over graphs on this machine's GPU, or convert graphs."`
 	Opcodes opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
 	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
 	Bench   benchCmd   `cmd:"" help:"Measure a part beside its yardstick, in one run."`
@@ -51,7 +55,7 @@ func execute(ctx context.Context, args []string, std stdio) int {
 		kong.Description("Closes the loop between a GPU's work queue and the shape of its next launch."),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { exited = code }),
-		kong.Vars{"hostname": workerName()},
+		kong.Vars{"hostname": workerName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges)},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {

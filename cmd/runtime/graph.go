@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"ringmaster/megakernel/graph"
+)
+
+// graphCmd works on graphs.
+type graphCmd struct {
+	Run     graphRunCmd     `cmd:"" help:"Run an algorithm over a graph on this machine's GPU."`
+	Convert graphConvertCmd `cmd:"" help:"Write a graph in the binary format, which is read without parsing."`
+}
+
+// graphInput says where a graph comes from.
+type graphInput struct {
+	File     string `arg:"" optional:"" placeholder:"FILE" help:"Graph: an edge list, Matrix Market or binary, with gzip or without; - is standard input."`
+	Generate string `placeholder:"SPEC" help:"Generate the graph instead: ${generators}."`
+	Directed bool   `help:"Each line is an edge from its first node to its second; otherwise both ways."`
+	Weights  uint32 `placeholder:"MOST" help:"Give the edges of a generated graph weights of 1 to MOST."`
+	MaxEdges uint64 `placeholder:"N" default:"${max_edges}" help:"Refuse files that list more edges."`
+}
+
+// load reads or generates the graph, and says what it is.
+func (c *graphInput) load(std stdio) (graph.Pair, string, error) {
+	switch {
+	case (c.File == "") == (c.Generate == ""):
+		return graph.Pair{}, "", errors.New("name a FILE or --generate SPEC, one of them")
+	case c.Generate != "":
+		return c.generate()
+	case c.Weights > 0:
+		return graph.Pair{}, "", errors.New("--weights is for generated graphs; a file has its own")
+	}
+	in := std.in
+	if c.File != "-" {
+		f, err := os.Open(c.File)
+		if err != nil {
+			return graph.Pair{}, "", err
+		}
+		defer f.Close()
+		in = f
+	}
+	p, format, err := graph.Read(in, graph.Options{Directed: c.Directed}, graph.Limits{Edges: c.MaxEdges})
+	if err == nil && format == graph.Binary && c.Directed && !p.Directed() {
+		err = errors.New("the binary file holds an undirected graph; convert the original with --directed")
+	}
+	if err != nil {
+		return graph.Pair{}, "", fmt.Errorf("%s: %w", c.File, err)
+	}
+	return p, fmt.Sprintf("%s, %s", c.File, format), nil
+}
+
+func (c *graphInput) generate() (graph.Pair, string, error) {
+	edges, err := graph.Generate(c.Generate)
+	if err != nil {
+		return graph.Pair{}, "", err
+	}
+	if c.Weights > 0 {
+		edges.Weigh(min(c.Weights, graph.Unreached-1), 1)
+	}
+	p, err := graph.Build(edges, graph.Options{Directed: c.Directed})
+	return p, c.Generate, err
+}
+
+// graphConvertCmd writes the binary format.
+type graphConvertCmd struct {
+	graphInput
+	Out string `required:"" placeholder:"FILE" help:"File to write."`
+}
+
+func (c *graphConvertCmd) Run(_ context.Context, std stdio, _ *slog.Logger) error {
+	p, what, err := c.load(std)
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(c.Out, func(w io.Writer) error { return graph.Write(w, p) }); err != nil {
+		return err
+	}
+	fmt.Fprintf(std.err, "%s: %s\n", what, sizeOf(p))
+	return nil
+}
+
+// sizeOf says how large a graph is.
+func sizeOf(p graph.Pair) string {
+	kind := "undirected"
+	if p.Directed() {
+		kind = "directed"
+	}
+	if p.Out.Weights != nil {
+		kind += ", weighted"
+	}
+	return fmt.Sprintf("%s nodes, %s edges, %s", grouped(uint64(p.Out.Nodes())), grouped(p.Edges()), kind)
+}
+
+// replaceFile writes a file beside its place and moves it there when it is whole.
+func replaceFile(name string, write func(io.Writer) error) error {
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already if all went well
+	w := bufio.NewWriterSize(f, 1<<20)
+	if err = write(w); err == nil {
+		err = w.Flush()
+	}
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}

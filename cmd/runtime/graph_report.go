@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
+)
+
+// graphReport is what `graph run --json` prints; docs/graphs.md describes it.
+type graphReport struct {
+	Algorithm      string   `json:"algorithm"`
+	Engine         string   `json:"engine"`
+	Nodes          int      `json:"nodes"`
+	Edges          uint64   `json:"edges"`
+	Reached        uint64   `json:"reached"`
+	Levels         []uint64 `json:"levels"`
+	Topologies     []string `json:"topologies"`
+	EdgesTraversed uint64   `json:"edges_traversed"`
+	EdgesExamined  uint64   `json:"edges_examined"`
+	Seconds        float64  `json:"seconds"`
+	EdgesPerSecond float64  `json:"edges_per_second"`
+	Requeued       uint64   `json:"requeued"`
+	HitCapacity    uint32   `json:"hit_capacity"`
+	GraphBytes     uint64   `json:"graph_bytes"`
+	JobBytes       uint64   `json:"job_bytes"`
+	Visits         uint32   `json:"host_visits"`
+	Verified       bool     `json:"verified"`
+}
+
+func newGraphReport(algorithm string, p graph.Pair, o graphOutcome) *graphReport {
+	reached := func(v uint32) bool { return graphReached(algorithm, o.Values[v]) }
+	r := &graphReport{
+		Algorithm: algorithm, Engine: o.engine, Nodes: p.Out.Nodes(), Edges: p.Edges(), Levels: []uint64{}, Topologies: []string{},
+		EdgesTraversed: p.Traversed(reached), EdgesExamined: o.EdgesExamined, Seconds: o.Time.Seconds(),
+		HitCapacity: o.HitCapacity, GraphBytes: p.Bytes(), JobBytes: o.Bytes, Visits: o.Visits,
+	}
+	for v := range o.Values {
+		if !reached(uint32(v)) {
+			continue
+		}
+		r.Reached++
+		if level := int(o.Values[v]); algorithm == "bfs" {
+			for len(r.Levels) <= level {
+				r.Levels = append(r.Levels, 0)
+			}
+			r.Levels[level]++
+		}
+	}
+	for i := range o.Levels {
+		level := &o.Levels[i]
+		if algorithm != "bfs" {
+			r.Levels = append(r.Levels, uint64(level.FrontierNodes))
+		}
+		r.Topologies = append(r.Topologies, level.Topology.String())
+		r.Requeued += uint64(level.Requeued)
+	}
+	if r.Seconds > 0 {
+		r.EdgesPerSecond = float64(r.EdgesTraversed) / r.Seconds
+	}
+	return r
+}
+
+// graphReached tells whether a node's value says that something reached it.
+func graphReached(algorithm string, value uint32) bool {
+	if algorithm == "reach" {
+		return value != 0
+	}
+	return value != graph.Unreached
+}
+
+func (r *graphReport) json(out io.Writer) error {
+	return json.NewEncoder(out).Encode(r)
+}
+
+// shownLevels is how many levels the table lists one by one; of more, neighbours
+// that ran the same way share a row.
+const shownLevels = 40
+
+func (r *graphReport) table(out io.Writer, what, size string, levels []frontier.Level) error {
+	fmt.Fprintf(out, "%s: %s\n", what, size)
+	if len(levels) > 0 {
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "LEVEL\tTOPOLOGY\tNODES\tEDGES\tEXAMINED\tREQUEUED\tTIME\tWHY")
+		for i := 0; i < len(levels); {
+			n := 1
+			for len(levels) > shownLevels && i+n < len(levels) && levels[i+n].Topology == levels[i].Topology {
+				n++
+			}
+			fmt.Fprintln(w, graphRow(levels[i:i+n]))
+			i += n
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "%s: %s nodes reached, %s edges traversed in %v on %s: %s edges/s\n", r.Algorithm, grouped(r.Reached),
+		grouped(r.EdgesTraversed), time.Duration(r.Seconds*1e9).Round(time.Microsecond), r.Engine, grouped(uint64(r.EdgesPerSecond)))
+	if r.Verified {
+		fmt.Fprintf(out, "verified: all %s values are those of the Go algorithm\n", grouped(uint64(r.Nodes)))
+	}
+	return nil
+}
+
+// graphRow is a row of the table for levels that ran the same way.
+func graphRow(levels []frontier.Level) string {
+	first := &levels[0]
+	var nodes, edges, examined, requeued uint64
+	var took time.Duration
+	for i := range levels {
+		l := &levels[i]
+		nodes, edges, examined = nodes+uint64(l.FrontierNodes), edges+uint64(l.FrontierEdges), examined+uint64(l.Examined)
+		requeued, took = requeued+uint64(l.Requeued), took+l.Time
+	}
+	name := strconv.Itoa(int(first.Level))
+	if len(levels) > 1 {
+		name += "–" + strconv.Itoa(int(levels[len(levels)-1].Level))
+	}
+	time := "-"
+	if took > 0 {
+		time = took.String()
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, first.Topology, grouped(nodes), grouped(edges),
+		grouped(examined), grouped(requeued), time, graphWhy(first))
+}
+
+// graphWhy says why a level ran as it did.
+func graphWhy(l *frontier.Level) string {
+	why := "asked for"
+	if l.Reason != (policy.Reason{}) {
+		why = fmt.Sprintf("%s: %s against %s", l.Reason.Rule, grouped(l.Reason.Value), grouped(l.Reason.Threshold))
+		if l.Reason.Held {
+			why += ", held"
+		}
+	}
+	if l.Resident {
+		why += "; resident"
+	}
+	return why
+}
+
+// writeValues writes a line for each node.
+func (c *graphRunCmd) writeValues(g *graph.Graph, values []uint32) error {
+	return replaceFile(c.Out, func(w io.Writer) error {
+		var line []byte
+		for v, value := range values {
+			line = strconv.AppendUint(line[:0], g.ID(uint32(v)), 10)
+			switch {
+			case c.Algorithm == "cc":
+				line = strconv.AppendUint(append(line, ' '), g.ID(value), 10)
+			case c.Algorithm != "reach" && value == graph.Unreached:
+				line = append(line, " -1"...)
+			default:
+				line = strconv.AppendUint(append(line, ' '), uint64(value), 10)
+			}
+			if _, err := w.Write(append(line, '\n')); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os/signal"
+	"slices"
+	"syscall"
+	"time"
+
+	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
+)
+
+// graphRunCmd runs an algorithm over a graph.
+type graphRunCmd struct {
+	glFlags
+	Algorithm string `arg:"" enum:"bfs,sssp,cc,reach" help:"bfs: levels from a source. sssp: shortest paths by weights. cc: connected components, whichever way edges lead. reach: which of several sources reach a node."`
+	graphInput
+	Source      []uint64 `placeholder:"N" help:"Node to start from, as the file calls it. reach takes up to 32 of them."`
+	Engine      string   `enum:"device,reference" default:"device" help:"device: the GPU. reference: plain Go, one node after the other."`
+	Topology    string   `enum:"auto,sparse,hybrid,dense,fused,memory-constrained" default:"auto" help:"Run every level this way: sparse, hybrid, dense, fused or memory-constrained; auto: as the policy decides."`
+	Policy      string   `enum:"standard,reference" default:"standard" help:"Policy that decides: standard or reference."`
+	Decide      string   `enum:"device,host" default:"device" help:"Where levels are decided: on the device by its director, or on the host between two levels."`
+	Budget      uint64   `placeholder:"BYTES" help:"Most device memory beside the graph; room for hits shrinks to fit, and what finds none waits for a later pass."`
+	HitCapacity uint32   `placeholder:"NODES" help:"Room for hits of a pass (default: all nodes)."`
+	Timed       bool     `help:"Time each level, where the device has timestamps. It costs some microseconds a level."`
+	Verify      bool     `help:"Compare all values with those of the plain Go algorithm."`
+	Out         string   `placeholder:"FILE" help:"Write a line for each node: its name and its value; -1 is unreached."`
+	JSON        bool     `name:"json" help:"Print one object: reached nodes, levels (nodes of each, from the source on), edges_traversed (of the reached nodes, an undirected edge once), seconds, topologies (of each level), and more."`
+}
+
+var graphTopologies = map[string]policy.Topology{
+	"auto": policy.TopologyNone, "sparse": policy.TopologySparse, "hybrid": policy.TopologyHybrid, "dense": policy.TopologyDense,
+	"fused": policy.TopologyFused, "memory-constrained": policy.TopologyMemoryConstrained,
+}
+
+var graphSemirings = map[string]frontier.Semiring{
+	"bfs": frontier.BFS, "sssp": frontier.ShortestPath, "cc": frontier.Components, "reach": frontier.Reach,
+}
+
+// graphOutcome is what an algorithm left.
+type graphOutcome struct {
+	engine string
+	frontier.Result
+}
+
+func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := c.checkSources(); err != nil {
+		return err
+	}
+	p, what, err := c.load(std)
+	if err != nil {
+		return err
+	}
+	sources, err := sourceNodes(p.Out, c.Source)
+	if err != nil {
+		return err
+	}
+	if c.Algorithm == "cc" {
+		if p, err = graph.Undirected(p); err != nil {
+			return err
+		}
+	}
+	outcome, err := c.execute(ctx, p, sources, log)
+	if err != nil {
+		return err
+	}
+	report := newGraphReport(c.Algorithm, p, outcome)
+	if c.Verify {
+		if err := verifyGraph(c.Algorithm, p, sources, outcome.Values); err != nil {
+			return err
+		}
+		report.Verified = true
+	}
+	if c.Out != "" {
+		if err := c.writeValues(p.Out, outcome.Values); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return report.json(std.out)
+	}
+	return report.table(std.out, what, sizeOf(p), outcome.Levels)
+}
+
+// checkSources tells whether there are as many sources as the algorithm takes.
+func (c *graphRunCmd) checkSources() error {
+	switch n := len(c.Source); {
+	case c.Algorithm == "cc" && n > 0:
+		return fmt.Errorf("cc labels all nodes and takes no --source")
+	case c.Algorithm == "reach" && (n == 0 || n > 32):
+		return fmt.Errorf("reach takes 1 to 32 --source, one bit each; got %d", n)
+	case (c.Algorithm == "bfs" || c.Algorithm == "sssp") && n != 1:
+		return fmt.Errorf("%s takes one --source; got %d", c.Algorithm, n)
+	}
+	return nil
+}
+
+// sourceNodes finds the nodes that a file calls so.
+func sourceNodes(g *graph.Graph, names []uint64) ([]uint32, error) {
+	var sources []uint32
+	for _, id := range names {
+		v, ok := g.Node(id)
+		switch {
+		case !ok && g.Nodes() == 0:
+			return nil, fmt.Errorf("--source %d: the graph is empty", id)
+		case !ok:
+			return nil, fmt.Errorf("--source %d is no node of the graph: its %d nodes are called %d to %d", id, g.Nodes(), g.ID(0), g.ID(uint32(g.Nodes()-1)))
+		}
+		sources = append(sources, v)
+	}
+	return sources, nil
+}
+
+func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, sources []uint32, log *slog.Logger) (graphOutcome, error) {
+	if c.Engine == "reference" {
+		begin := time.Now()
+		values := referenceValues(c.Algorithm, p, sources)
+		return graphOutcome{"reference", frontier.Result{Values: values, Time: time.Since(begin)}}, nil
+	}
+	device, err := c.open(log)
+	if err != nil {
+		return graphOutcome{}, fmt.Errorf("%w; 'ringmaster doctor' says what is missing, --engine reference runs without a GPU", err)
+	}
+	defer device.Close()
+	resident, err := frontier.Load(device, p, frontier.Options{})
+	if err != nil {
+		return graphOutcome{}, err
+	}
+	defer resident.Close()
+	result, err := resident.Run(ctx, c.job(p, sources))
+	return graphOutcome{device.Info().Renderer, result}, err
+}
+
+// job is what the flags ask of the device.
+func (c *graphRunCmd) job(p graph.Pair, sources []uint32) frontier.Job {
+	cfg := policy.Standard()
+	if c.Policy == "reference" {
+		cfg = policy.Reference()
+	}
+	job := frontier.Job{
+		Semiring: graphSemirings[c.Algorithm], Sources: sources, Topology: graphTopologies[c.Topology], Config: &cfg,
+		HitCapacity: c.HitCapacity, Budget: c.Budget, Timed: c.Timed,
+	}
+	if c.Decide == "host" {
+		s := frontier.Situation{Nodes: uint32(p.Out.Nodes()), Edges: uint32(p.Out.Edges())}
+		job.Decide = func(v frontier.View) (policy.Topology, error) {
+			if job.Topology != policy.TopologyNone {
+				return job.Topology, nil
+			}
+			return s.Classify(&cfg, &v).Topology, nil
+		}
+	}
+	return job
+}
+
+// referenceValues are the values by the plain Go algorithm.
+func referenceValues(algorithm string, p graph.Pair, sources []uint32) []uint32 {
+	switch algorithm {
+	case "bfs":
+		return graph.BFS(p.Out, sources[0])
+	case "sssp":
+		return graph.SSSP(p.Out, sources[0])
+	case "cc":
+		return graph.Components(p)
+	}
+	return graph.Reach(p.Out, sources)
+}
+
+// verifyGraph compares values with those of the plain Go algorithm.
+func verifyGraph(algorithm string, p graph.Pair, sources, values []uint32) error {
+	want := referenceValues(algorithm, p, sources)
+	if slices.Equal(values, want) {
+		return nil
+	}
+	if len(values) != len(want) {
+		return fmt.Errorf("the device left %d values, the reference %d", len(values), len(want))
+	}
+	for v := range want {
+		if values[v] != want[v] {
+			return fmt.Errorf("the device and the reference differ: node %d has %d, the reference %d", p.Out.ID(uint32(v)), values[v], want[v])
+		}
+	}
+	return nil
+}
