@@ -8,14 +8,13 @@ import (
 	"ringmaster/actors"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernelcache/disk"
-	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 )
 
 // engine is the worker actor's port to a ring: it translates between wire
 // records and ring batches, and keeps the device's time off the actor by
-// running launches on a goroutine of its own, one at a time.
+// running launches on a goroutine of its own, which pipeline describes.
 type engine struct {
 	ring     *megakernel.Engine
 	mode     megakernel.LaunchMode
@@ -23,6 +22,8 @@ type engine struct {
 	watchdog *watchdog // nil: launches may take as long as they like
 	orders   chan launchOrder
 	repairs  chan struct{} // holds one token if the device may be lost
+	waits    chan megakernel.Ticket
+	landed   chan landing
 	done     chan struct{}
 	binaries *disk.Dir // nil: none
 }
@@ -46,7 +47,12 @@ func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, mode
 	ring.Prefetch(candidateKernels(device)...)
 	keeper.device = device
 	keeper.attend(watchdog)
-	e := &engine{ring: ring, mode: mode, keeper: keeper, watchdog: watchdog, binaries: binaries, orders: make(chan launchOrder, 1), repairs: make(chan struct{}, 1), done: make(chan struct{})}
+	e := &engine{
+		ring: ring, mode: mode, keeper: keeper, watchdog: watchdog, binaries: binaries,
+		orders: make(chan launchOrder, megakernel.MaxInFlight), repairs: make(chan struct{}, 1), done: make(chan struct{}),
+		waits: make(chan megakernel.Ticket, 1), landed: make(chan landing, 1),
+	}
+	go e.wait()
 	go e.loop()
 	return e, nil
 }
@@ -62,23 +68,6 @@ func (e *engine) close() error {
 		err = errors.Join(err, e.binaries.Close())
 	}
 	return err
-}
-
-func (e *engine) loop() {
-	defer close(e.done)
-	for {
-		select {
-		case o, ok := <-e.orders:
-			if !ok {
-				return
-			}
-			o.settled(e.launch(o.Order))
-		case <-e.repairs:
-			e.watchdog.begin("the repair of the device")
-			e.keeper.repair(e.ring)
-			e.watchdog.end()
-		}
-	}
 }
 
 // repair has a lost device rebuilt before the next launch would. It does not wait.
@@ -112,30 +101,10 @@ func (e *engine) Submit(queue string, w *telemetry.Work) error {
 	return err
 }
 
-// Launch implements actors.Engine. The worker actor has one launch under way
-// at most, so the channel never blocks it.
+// Launch implements actors.Engine. The worker actor has fewer launches under way
+// than the channel takes, so it never blocks it.
 func (e *engine) Launch(o actors.Order, settled func(actors.Report)) {
 	e.orders <- launchOrder{o, settled}
-}
-
-func (e *engine) launch(o actors.Order) actors.Report {
-	e.watchdog.begin(fmt.Sprintf("launch %d of queue %s", o.Launch, o.Queue))
-	defer e.watchdog.end()
-	report, err := e.keeper.launch(e.ring, megakernel.Order{
-		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue, BatchDepth: o.Plan.BatchDepth,
-		Fuse: o.Plan.Mode == policy.ModeJIT, Mode: e.mode,
-		Geometry: megakernel.Geometry{Width: o.Plan.WorkgroupSizeX, Groups: o.Plan.DispatchGrid[0], Chunk: o.Plan.ClaimChunk},
-	})
-	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}
-	if err != nil {
-		out.Launch.Status, out.Launch.Error = telemetry.LaunchFailed, err.Error()
-		out.Launch.Has |= telemetry.HasError
-		return out
-	}
-	for i := range report.Finished {
-		out.Done = append(out.Done, doneRecord(&report.Finished[i]))
-	}
-	return out
 }
 
 // launchRecord is the wire form of a report.

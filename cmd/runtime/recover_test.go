@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -104,6 +105,37 @@ func TestTransferLearnsOfALossAndHasTheDeviceRepaired(t *testing.T) {
 	}
 	if e.keeper.epoch != 1 || e.keeper.device != gpu(reopened) {
 		t.Errorf("epoch %d", e.keeper.epoch)
+	}
+}
+
+// The device is lost with several launches in flight: all of them run again, or their
+// batches are told that the heap is lost, and the device is opened once.
+func TestWorkSurvivesAResetUnderSeveralLaunches(t *testing.T) {
+	for _, dispatch := range []int{2, 4, 9} {
+		t.Run(fmt.Sprintf("at dispatch %d", dispatch), func(t *testing.T) {
+			s := openDoneShop(t)
+			var deepest atomic.Uint32
+			if _, err := s.conn.SubscribeLaunches("w1", "*", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) {
+				deepest.Store(max(deepest.Load(), l.InFlight))
+			}); err != nil {
+				t.Fatal(err)
+			}
+			opened := 0
+			n := s.serve(t, func(cfg *nodeConfig) {
+				cfg.policy.Sizing.BatchDepth = 256
+				cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Innocent, Dispatch: dispatch, After: true})
+				cfg.reopen = func() (gpu, error) { opened++; return newFaultyGPU(t), nil }
+			})
+			s.wait(t)
+			s.close(t, n)
+			lost := s.check(t)
+			if opened != 1 || n.engine.keeper.epoch != 1 {
+				t.Errorf("opened %d times again, epoch %d, %d batches lost", opened, n.engine.keeper.epoch, lost)
+			}
+			if deepest.Load() != 3 {
+				t.Errorf("%d launches in flight at most", deepest.Load())
+			}
+		})
 	}
 }
 

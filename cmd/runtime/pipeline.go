@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"ringmaster/actors"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+// begun is a launch that the ring has begun, or would not.
+type begun struct {
+	launchOrder
+	order  megakernel.Order
+	ticket megakernel.Ticket
+	err    error // of Start
+}
+
+// landing is what came back of one.
+type landing struct {
+	report megakernel.Report
+	err    error
+}
+
+// loop is the goroutine that runs launches and repairs the device. A launch whose
+// plan allows no other beside it is run in one call of the ring, which is the
+// quickest way; others are begun at once and waited for one after the other. The
+// watchdog times the oldest, from when it is that: the device runs one at a time.
+func (e *engine) loop() {
+	defer close(e.done)
+	defer close(e.waits)
+	orders := e.orders
+	var flights []begun
+	for orders != nil || len(flights) > 0 {
+		repairs := e.repairs
+		if len(flights) > 0 {
+			repairs = nil // a launch that fails has the device repaired
+		}
+		select {
+		case o, ok := <-orders:
+			switch {
+			case !ok:
+				orders = nil
+			case len(flights) == 0 && o.Plan.InFlight <= 1:
+				o.settled(e.launch(o.Order))
+			default:
+				if flights = append(flights, e.begin(o)); len(flights) == 1 {
+					e.follow(flights)
+				}
+			}
+		case out := <-e.landed:
+			flights = e.land(flights, out)
+			e.follow(flights)
+		case <-repairs:
+			e.watchdog.begin("the repair of the device")
+			e.keeper.repair(e.ring)
+			e.watchdog.end()
+		}
+	}
+}
+
+// orderOf is the ring's form of an order.
+func (e *engine) orderOf(o actors.Order) megakernel.Order {
+	return megakernel.Order{
+		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue, BatchDepth: o.Plan.BatchDepth,
+		Fuse: o.Plan.Mode == policy.ModeJIT, Mode: e.mode,
+		Geometry: megakernel.Geometry{Width: o.Plan.WorkgroupSizeX, Groups: o.Plan.DispatchGrid[0], Chunk: o.Plan.ClaimChunk},
+	}
+}
+
+// launch runs a launch that has the device to itself.
+func (e *engine) launch(o actors.Order) actors.Report {
+	e.watch(o)
+	defer e.watchdog.end()
+	return reportOf(e.keeper.launch(e.ring, e.orderOf(o)))
+}
+
+func (e *engine) begin(o launchOrder) begun {
+	b := begun{launchOrder: o, order: e.orderOf(o.Order)}
+	b.ticket, b.err = e.ring.Start(b.order)
+	return b
+}
+
+// follow has the oldest launch waited for.
+func (e *engine) follow(flights []begun) {
+	switch {
+	case len(flights) == 0:
+		e.watchdog.end()
+	case flights[0].err != nil:
+		e.watch(flights[0].Order)
+		e.landed <- landing{err: flights[0].err}
+	default:
+		e.watch(flights[0].Order)
+		e.waits <- flights[0].ticket
+	}
+}
+
+func (e *engine) watch(o actors.Order) {
+	if e.watchdog != nil {
+		e.watchdog.begin(fmt.Sprintf("launch %d of queue %s", o.Launch, o.Queue))
+	}
+}
+
+// wait is the goroutine that waits for launches, one at a time.
+func (e *engine) wait() {
+	for t := range e.waits {
+		report, err := e.ring.Wait(context.Background(), t)
+		e.landed <- landing{report, err}
+	}
+}
+
+// land tells what came back of the oldest launch and returns the others. After
+// the loss of the device no launch under way is left: those behind fail at once, the
+// device is rebuilt once for all, and what was lost runs again in its order.
+func (e *engine) land(flights []begun, first landing) (left []begun) {
+	if first.err == nil || !e.keeper.lost(first.err) {
+		flights[0].settled(reportOf(first.report, first.err))
+		return flights[1:]
+	}
+	outcomes := []landing{first}
+	for _, b := range flights[1:] {
+		out := landing{err: b.err}
+		if b.err == nil {
+			out.report, out.err = e.ring.Wait(context.Background(), b.ticket)
+		}
+		outcomes = append(outcomes, out)
+	}
+	failed := e.keeper.rebuild(e.ring, first.err)
+	for i, b := range flights {
+		out := outcomes[i]
+		switch {
+		case out.err == nil:
+		case failed != nil:
+			out.err = fmt.Errorf("%w; not back yet: %w", out.err, failed)
+		default:
+			e.watch(b.Order)
+			out.report, out.err = e.ring.Launch(b.order)
+		}
+		b.settled(reportOf(out.report, out.err))
+	}
+	return nil
+}
+
+// reportOf is what the worker actor is told of a launch.
+func reportOf(report megakernel.Report, err error) actors.Report {
+	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}
+	if err != nil {
+		out.Launch.Status, out.Launch.Error = telemetry.LaunchFailed, err.Error()
+		out.Launch.Has |= telemetry.HasError
+		return out
+	}
+	for i := range report.Finished {
+		out.Done = append(out.Done, doneRecord(&report.Finished[i]))
+	}
+	return out
+}
