@@ -3,10 +3,12 @@ package megakernel
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/ring"
 )
 
@@ -76,6 +78,9 @@ type LeaseConfig struct {
 	LoopBudget uint32        // loop iterations of one invocation in one dispatch; 0: DefaultLoopBudget
 	Width      uint32        // of the workgroup; 0: what suits the device
 	Catalog    *Catalog      // nil: BuiltIn
+
+	Binaries *disk.Dir    // keeps the built kernel for the next start; nil keeps none
+	Log      *slog.Logger // gets why a kept kernel was not used; nil: nobody does
 }
 
 // Window is a tenant's part of the heap.
@@ -145,6 +150,9 @@ func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
 	if cfg.Catalog == nil {
 		cfg.Catalog = builtIn
 	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
 	if cfg.Duration < 0 || cfg.Duration > MaxLeaseDuration || cfg.Idle < 0 {
 		return nil, fmt.Errorf("megakernel: lease of %v, idle %v: want at most %v: %w", cfg.Duration, cfg.Idle, MaxLeaseDuration, ErrNoLease)
 	}
@@ -168,8 +176,9 @@ func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
 // allocate builds the program and the mailbox.
 func (l *Resident) allocate() error {
 	return l.dev.Do(func() (err error) {
-		l.fingerprint = Fingerprint(l.catalog.Source(l.shape))
-		if l.program, err = compileLease(l.dev, l.catalog, l.shape); err != nil {
+		source := l.catalog.Source(l.shape)
+		l.fingerprint = Fingerprint(source)
+		if l.program, err = l.build(source); err != nil {
 			return err
 		}
 		if l.mailbox, err = l.dev.NewMapped(mailBytes); err == nil && l.cfg.Print == 0 {

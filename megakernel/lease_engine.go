@@ -34,7 +34,8 @@ func (e *Engine) attachLease() {
 	l.resident, l.err = OpenLease(e.dev, LeaseConfig{
 		Heap: m.buffers[ring.BindHeap], HeapBytes: m.sizes[ring.BindHeap],
 		Print: m.buffers[ring.BindPrint], PrintBytes: m.sizes[ring.BindPrint],
-		LoopBudget: e.cfg.LoopBudget, Catalog: e.catalog,
+		Duration: e.cfg.LeaseDuration, Idle: min(DefaultLeaseIdle, e.cfg.LeaseDuration),
+		LoopBudget: e.cfg.LoopBudget, Catalog: e.catalog, Binaries: e.cfg.Binaries, Log: e.cfg.Log,
 	})
 	log := e.cfg.Log
 	if log == nil {

@@ -1,7 +1,6 @@
 package megakernel
 
 import (
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -9,25 +8,6 @@ import (
 
 	"ringmaster/ring"
 )
-
-// leaseUniforms are the shader's names of a resident kernel's parameters.
-var leaseUniforms = [...]string{"lease_number", "lease_answered", "lease_turns", "lease_round", "lease_idle"}
-
-// leaseProgram is the compiled resident kernel.
-type leaseProgram struct {
-	id       uint32
-	uniforms [len(leaseUniforms)]int32
-}
-
-func compileLease(dev Device, c *Catalog, k Kernel) (p leaseProgram, err error) {
-	if p.id, err = dev.CompileCompute(c.Source(k)); err != nil {
-		return p, fmt.Errorf("megakernel: kernel %s: %w", k, err)
-	}
-	for i, name := range leaseUniforms {
-		p.uniforms[i] = dev.UniformLocation(p.id, name)
-	}
-	return p, nil
-}
 
 // resident is one kernel from its start to the end of its dispatch.
 type resident struct {

@@ -39,6 +39,9 @@ func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if c.Speed <= 0 {
 		return fmt.Errorf("--speed %v: must be larger than 0", c.Speed)
 	}
+	if err := c.leaseFlags.check(); err != nil {
+		return err
+	}
 	opcodes, err := c.opcodeFlags.load()
 	if err != nil {
 		return err
@@ -121,7 +124,7 @@ func (c *demoCmd) start(ctx context.Context, opcodes *opcodeSet, log *slog.Logge
 	}
 	d.node, err = startNode(ctx, nodeConfig{
 		nats: connect("demo runtime"), policy: c.policyFlags.config(), worker: demoWorker, device: device, log: log,
-		decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, mode: c.mode(),
+		decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, lease: c.on(device),
 	})
 	if err != nil {
 		return nil, err

@@ -35,11 +35,11 @@ type launchOrder struct {
 
 // newEngine makes a ring of some opcodes, nil for the built-in ones, on a
 // device, and closes the device and the binaries with it.
-func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, mode megakernel.LaunchMode, keeper rebuilder, watchdog *watchdog) (*engine, error) {
+func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, lease leaseChoice, keeper rebuilder, watchdog *watchdog) (*engine, error) {
 	cfg := megakernel.DefaultConfig()
 	cfg.Catalog = opcodes
 	cfg.Beside, cfg.Binaries, cfg.Log = beside, binaries, keeper.log
-	cfg.Lease = mode != megakernel.ModeWave
+	cfg.Lease, cfg.LeaseDuration = lease.mode != megakernel.ModeWave, lease.duration
 	ring, err := megakernel.New(device, cfg)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, mode
 	keeper.device = device
 	keeper.attend(watchdog)
 	e := &engine{
-		ring: ring, mode: mode, keeper: keeper, watchdog: watchdog, binaries: binaries,
+		ring: ring, mode: lease.mode, keeper: keeper, watchdog: watchdog, binaries: binaries,
 		orders: make(chan launchOrder, megakernel.MaxInFlight), repairs: make(chan struct{}, 1), done: make(chan struct{}),
 		waits: make(chan megakernel.Ticket, 1), landed: make(chan landing, 1),
 	}

@@ -37,7 +37,7 @@ func TestSlotsThatDoNotRunAreDroppedForAReason(t *testing.T) {
 }
 
 func TestBatchOverItsDeadlineRunsNoSlot(t *testing.T) {
-	e, err := newEngine(newFaultyGPU(t), nil, nil, megakernel.ModeWave, rebuilder{log: slog.New(slog.DiscardHandler)}, nil)
+	e, err := newEngine(newFaultyGPU(t), nil, nil, leaseChoice{}, rebuilder{log: slog.New(slog.DiscardHandler)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"time"
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
@@ -9,17 +11,34 @@ import (
 
 // leaseFlags say how launches reach the device.
 type leaseFlags struct {
-	Mode string `enum:"wave,lease,auto" default:"wave" env:"RINGMASTER_MODE" help:"How launches run: wave (a dispatch each, at the recommended geometry), lease (those of at most 256 slots on a kernel that stays on the device, where its self-test passes), or auto (likewise, if the slots are short besides)."`
+	Mode          string        `enum:"wave,lease,auto" default:"auto" env:"RINGMASTER_MODE" help:"How launches run: wave (a dispatch each, at the recommended geometry), lease (those of at most 256 slots on a kernel that stays on the device, where its self-test passes), or auto (likewise, if the slots are short besides; on a software renderer, whose resident kernel would take a processor from everything else, as waves)."`
+	LeaseDuration time.Duration `default:"50ms" env:"RINGMASTER_LEASE_DURATION" help:"Longest stay of a resident kernel on the device, more than 0 and at most 1s. It ends sooner when nothing comes or the device is wanted for something else."`
 }
 
-func (f *leaseFlags) mode() megakernel.LaunchMode {
-	switch f.Mode {
-	case "lease":
-		return megakernel.ModeLease
-	case "auto":
-		return megakernel.ModeAuto
+// check refuses what cannot be meant.
+func (f *leaseFlags) check() error {
+	if f.LeaseDuration <= 0 || f.LeaseDuration > megakernel.MaxLeaseDuration {
+		return fmt.Errorf("--lease-duration %v: want more than 0 and at most %v; for no resident kernel, --mode wave", f.LeaseDuration, megakernel.MaxLeaseDuration)
 	}
-	return megakernel.ModeWave
+	return nil
+}
+
+// on is how launches run on a device, which may be nil.
+func (f *leaseFlags) on(device gpu) leaseChoice {
+	c := leaseChoice{duration: f.LeaseDuration}
+	switch {
+	case f.Mode == "lease":
+		c.mode = megakernel.ModeLease
+	case f.Mode == "auto" && device != nil && !device.Info().Software:
+		c.mode = megakernel.ModeAuto
+	}
+	return c
+}
+
+// leaseChoice is how an engine's launches run. The zero value is as waves.
+type leaseChoice struct {
+	mode     megakernel.LaunchMode
+	duration time.Duration // of a lease
 }
 
 // leaseState is whether a device can keep a kernel resident, for doctor.

@@ -17,8 +17,10 @@ func TestLaunchesOfADemoRunOnTheResidentKernel(t *testing.T) {
 			t.Errorf("%s: exit code %d, %d slots submitted, %d executed, %d tokens generated, %d counted: %s",
 				mode, got.code, s.SlotsSubmitted, s.SlotsExecuted, s.TokensGenerated, s.TokensCounted, got.err)
 		}
-		if s.LaunchesAdjusted["the resident kernel ran it"] == 0 {
-			t.Errorf("%s: %v", mode, s.LaunchesAdjusted)
+		// A resident kernel of a software renderer would take a processor from the rest.
+		software := strings.Contains(s.Device, "llvmpipe")
+		if leased := s.LaunchesAdjusted["the resident kernel ran it"] > 0; leased == (software && mode == "auto") {
+			t.Errorf("%s on %s: %v", mode, s.Device, s.LaunchesAdjusted)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestBadWorkerNameIsRefusedBeforeAnythingStarts(t *testing.T) {
 }
 
 func TestRunRefusesWhatCannotBeMeantBeforeAnythingStarts(t *testing.T) {
-	for _, flag := range []string{"--hang-after=-3s", "--drain=-1s", "--rate=0", "--rate=NaN"} {
+	for _, flag := range []string{"--hang-after=-3s", "--drain=-1s", "--rate=0", "--rate=NaN", "--lease-duration=0s", "--lease-duration=-1ms", "--lease-duration=1001ms"} {
 		got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", t.TempDir(), flag)
 		name, _, _ := strings.Cut(flag, "=")
 		if got.code != 1 || !strings.Contains(got.err, name) || strings.Contains(got.err, "embedded") {

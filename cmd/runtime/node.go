@@ -19,13 +19,13 @@ type nodeConfig struct {
 	nats     natsio.Config
 	policy   policy.Config
 	worker   string
-	device   gpu                   // nil: decide only; closed with the node
-	reopen   func() (gpu, error)   // opens the device again after a loss; nil: it stays lost
-	opcodes  *megakernel.Catalog   // of the ring; nil: the built-in ones
-	mode     megakernel.LaunchMode // of every launch
-	programs *programFlags         // where built kernels are kept; nil: nowhere
-	rate     *natsio.RateLimit     // of the telemetry of one worker; nil is the default
-	queues   int                   // most queues; 0 is the default
+	device   gpu                 // nil: decide only; closed with the node
+	reopen   func() (gpu, error) // opens the device again after a loss; nil: it stays lost
+	opcodes  *megakernel.Catalog // of the ring; nil: the built-in ones
+	lease    leaseChoice         // how launches run
+	programs *programFlags       // where built kernels are kept; nil: nowhere
+	rate     *natsio.RateLimit   // of the telemetry of one worker; nil is the default
+	queues   int                 // most queues; 0 is the default
 	log      *slog.Logger
 
 	hangAfter time.Duration      // longest launch; 0: no limit
@@ -114,7 +114,7 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 	if cfg.hangAfter > 0 {
 		watch = startWatchdog(cfg.hangAfter, cfg.hung)
 	}
-	if n.engine, err = newEngine(cfg.device, cfg.opcodes, cfg.programs.binaries(cfg.log), cfg.mode, rebuilder{reopen: cfg.reopen, log: cfg.log}, watch); err != nil {
+	if n.engine, err = newEngine(cfg.device, cfg.opcodes, cfg.programs.binaries(cfg.log), cfg.lease, rebuilder{reopen: cfg.reopen, log: cfg.log}, watch); err != nil {
 		watch.stop()
 		return err
 	}

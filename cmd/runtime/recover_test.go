@@ -79,7 +79,7 @@ func TestTransferLearnsOfALossAndHasTheDeviceRepaired(t *testing.T) {
 	dev := newFaultyGPU(t)
 	reopened := newFaultyGPU(t)
 	log := slog.New(slog.DiscardHandler)
-	e, err := newEngine(dev, nil, nil, megakernel.ModeWave, rebuilder{log: log, reopen: func() (gpu, error) { return reopened, nil }}, nil)
+	e, err := newEngine(dev, nil, nil, leaseChoice{}, rebuilder{log: log, reopen: func() (gpu, error) { return reopened, nil }}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,10 +101,11 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	}
 	nodeCfg := nodeConfig{
 		nats: cfg, policy: c.policyFlags.config(), worker: c.Worker, log: log,
-		queues: c.Queues, decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, mode: c.mode(), rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
+		queues: c.Queues, decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
 	}
 	if device != nil {
 		nodeCfg.device, nodeCfg.reopen = device, c.reopen(device.Info(), log)
+		nodeCfg.lease = c.on(device)
 		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, endOnHang(log)
 	}
 	node, err := startNode(ctx, nodeCfg)
@@ -140,7 +141,7 @@ func (c *runCmd) check() error {
 	case !(c.Rate > 0):
 		return fmt.Errorf("--rate %v: want more than 0 records a second", c.Rate)
 	}
-	return nil
+	return c.leaseFlags.check()
 }
 
 // busName tells the bus that this process serves on from others of the same host.
