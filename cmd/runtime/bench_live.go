@@ -120,7 +120,7 @@ func (w *liveWork) sweep(ctx context.Context, r *tuneRing) error {
 	if r.software {
 		span = softwareSweep
 	}
-	run := &tuneRun{ring: r, span: span, now: time.Now}
+	run := r.newRun(0, span)
 	best, _, err := run.run(ctx, sweep)
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"ringmaster/megakernel"
 	"ringmaster/megakernel/tuner/workload"
 	"ringmaster/ring"
 )
@@ -77,7 +78,7 @@ func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		return err
 	}
 	result.Device = device.Info().Renderer
-	return errors.Join(err, c.finish(result, r, device, std, log, err == nil))
+	return errors.Join(err, c.finish(result, r, set.catalog, device, std, log, err == nil))
 }
 
 // check refuses what cannot work before anything is opened.
@@ -196,11 +197,14 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, e
 // tune measures. The result is nil if nothing was; with one, an error says
 // why it is no choice.
 func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, to *screen) (*tuned, error) {
-	run := &tuneRun{ring: ring, launches: c.Launches, span: time.Duration(c.Seconds * float64(time.Second)), now: time.Now}
-	run.progress = tuneProgress(to, ring)
+	run := ring.newRun(c.Launches, time.Duration(c.Seconds*float64(time.Second)))
+	run.progress = tuneProgress(to)
 	strategies := map[string]func(context.Context, *tuneRun) (int, error){strategySweep: sweep, strategySearch: searchRing, strategyLive: liveRing}
 	chosen, whole, err := run.run(ctx, strategies[c.Strategy])
 	to.draw("")
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("tune: interrupted after %d launches: %w", run.count, err)
+	}
 	if run.count == 0 {
 		return nil, err
 	}
@@ -211,7 +215,7 @@ func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, to *screen) (*tuned,
 }
 
 // tuneProgress draws a bar on a terminal, a few times a second.
-func tuneProgress(to *screen, ring *tuneRing) func(float64, *tuneRun) {
+func tuneProgress(to *screen) func(float64, *tuneRun) {
 	var last time.Time
 	return func(done float64, r *tuneRun) {
 		if !to.terminal || time.Since(last) < 100*time.Millisecond {
@@ -219,20 +223,20 @@ func tuneProgress(to *screen, ring *tuneRing) func(float64, *tuneRun) {
 		}
 		last = time.Now()
 		if r.launches == 0 && r.span == 0 {
-			done = float64(len(r.times)) / float64(ring.space.Len())
+			done = float64(len(r.times)) / float64(r.space.Len())
 		}
 		best := r.best(1)[0]
-		g := ring.space.At(best)
+		g := r.space.At(best)
 		to.draw(fmt.Sprintf("%s %3.0f %%  %s launches, %s of %s geometries, best %s x %d: %s\n", bar(done, 30), 100*done,
-			grouped(r.count), grouped(len(r.times)), grouped(ring.space.Len()), engineGeometry(g), g.Depth, launchTime(median(r.times[best]))))
+			grouped(r.count), grouped(len(r.times)), grouped(r.space.Len()), engineGeometry(g), g.Depth, launchTime(median(r.times[best]))))
 	}
 }
 
 // finish prints, draws and stores. Only a choice is stored.
-func (c *tuneCmd) finish(t *tuned, r *tuneRing, device gpu, std stdio, log *slog.Logger, chosen bool) error {
+func (c *tuneCmd) finish(t *tuned, r *tuneRing, catalog *megakernel.Catalog, device gpu, std stdio, log *slog.Logger, chosen bool) error {
 	var err error
 	if chosen && !c.NoStore {
-		err = storeTuned(t, c.cacheDir(), r, device, log)
+		err = storeTuned(t, c.cacheDir(), r, catalog, device, log)
 	}
 	if c.Picture != "" {
 		err = errors.Join(err, writePicture(c.Picture, t))

@@ -9,6 +9,7 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/live"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/megakernel/tuner/workload"
 	"ringmaster/ring"
 )
@@ -50,6 +51,8 @@ type tuneRing struct {
 	software bool
 	load     *tuneLoad
 	space    *live.Space
+	bucket   int                   // of the workload's size
+	clock    megakernel.TimeSource // of the last launch
 }
 
 // newTuneRing makes a ring with room for some slots and a window. Close its stand.
@@ -73,9 +76,20 @@ func (r *tuneRing) put(l *tuneLoad) error {
 	if err := r.stand.Load(l.slots, l.window); err != nil {
 		return fmt.Errorf("%w: %w", errWorkload, err)
 	}
+	// The geometries that a worker's tuner chooses from, of those that drain the
+	// whole workload: an engine would leave the rest to the next launch.
+	standard := policy.Standard()
+	bucket := session.BucketOf(uint32(len(l.slots)))
+	all, err := session.NewSpaces(&standard).Of(r.limits, bucket)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errWorkload, err)
+	}
 	space, err := live.NewSpace(live.Workload{
-		Limits: r.limits, Slots: uint32(len(l.slots)),
-		Legal: func(g live.Geometry) bool { return r.stand.Fits(engineGeometry(g), g.Depth) },
+		Limits: r.limits, Slots: session.BucketSlots(bucket),
+		Legal: func(g live.Geometry) bool {
+			_, known := all.Find(g)
+			return known && r.stand.Fits(engineGeometry(g), g.Depth)
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errWorkload, err)
@@ -83,7 +97,7 @@ func (r *tuneRing) put(l *tuneLoad) error {
 	if space.Len() == 0 {
 		return fmt.Errorf("%w: no geometry drains its %d slots within the device's limits and the loop budget of a dispatch; use fewer slots or shorter ones", errWorkload, len(l.slots))
 	}
-	r.load, r.space = l, space
+	r.load, r.space, r.bucket = l, space, bucket
 	return nil
 }
 
@@ -119,5 +133,11 @@ func (r *tuneRing) launch(g live.Geometry) (live.Report, error) {
 	if errors.Is(err, megakernel.ErrStand) {
 		err = fmt.Errorf("%w: %w", errWorkload, err)
 	}
+	r.clock = report.TimeSource
 	return live.Report{Geometry: g, Slots: uint32(len(r.load.slots)), Ns: report.Ns, WallNs: report.WallNs}, err
+}
+
+// newRun is a run on this ring's workload, with a budget.
+func (r *tuneRing) newRun(launches int, span time.Duration) *tuneRun {
+	return &tuneRun{space: r.space, launch: r.launch, warm: r.warm, launches: launches, span: span, now: time.Now}
 }

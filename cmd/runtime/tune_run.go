@@ -33,7 +33,9 @@ const (
 
 // tuneRun measures geometries of a ring within a budget and keeps the times.
 type tuneRun struct {
-	ring     *tuneRing
+	space    *live.Space
+	launch   func(live.Geometry) (live.Report, error)
+	warm     func() error  // before the first launch
 	launches int           // budget; 0: no bound
 	span     time.Duration // likewise
 	now      func() time.Time
@@ -54,7 +56,7 @@ func (r *tuneRun) measure(ctx context.Context, config int) (live.Report, error) 
 	if r.spent() >= r.share {
 		return live.Report{}, errSpent
 	}
-	report, err := r.ring.launch(r.ring.space.At(config))
+	report, err := r.launch(r.space.At(config))
 	if err != nil {
 		return report, err
 	}
@@ -82,7 +84,7 @@ func (r *tuneRun) spent() float64 {
 // run measures by a strategy and then compares the best again, turn by turn. It
 // reports the chosen geometry, and whether the strategy came to its end by itself.
 func (r *tuneRun) run(ctx context.Context, strategy func(context.Context, *tuneRun) (chosen int, err error)) (chosen int, whole bool, err error) {
-	if err := r.ring.warm(); err != nil {
+	if err := r.warm(); err != nil {
 		return unchosen, false, err
 	}
 	r.times, r.begin, r.share = make(map[int][]float64), r.now(), 1-finalShare
@@ -91,7 +93,7 @@ func (r *tuneRun) run(ctx context.Context, strategy func(context.Context, *tuneR
 	if err != nil && !errors.Is(err, errSpent) {
 		return -1, false, err
 	}
-	if len(r.times) < min(leastGeometries, r.ring.space.Len()) {
+	if len(r.times) < min(leastGeometries, r.space.Len()) {
 		return -1, false, fmt.Errorf("%w: it allowed %d launches at %d geometries, %d are needed at least; give more --launches or --seconds", errBudget, r.count, len(r.times), leastGeometries)
 	}
 	if chosen >= 0 {
@@ -145,7 +147,7 @@ func (r *tuneRun) rows(chosen int) []tuneRow {
 	var rows []tuneRow
 	least := math.Inf(1)
 	for _, c := range r.best(len(r.times)) {
-		g, times := r.ring.space.At(c), r.times[c]
+		g, times := r.space.At(c), r.times[c]
 		mean, deviation := meanOf(times)
 		row := tuneRow{
 			Width: g.Width, Groups: g.Groups, Chunk: g.Chunk, Depth: g.Depth,

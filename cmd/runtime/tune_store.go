@@ -1,12 +1,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 	"path/filepath"
 
+	"ringmaster/actors"
+	"ringmaster/megakernel"
 	"ringmaster/megakernel/tuner/cache"
+	"ringmaster/megakernel/tuner/session"
 )
 
 // storedRows is how many measurements an entry keeps, the fastest: as many as a
@@ -42,28 +46,23 @@ func tunedEntry(t *tuned, key cache.Key) cache.Entry {
 }
 
 // storeTuned keeps a result where the tuner of a worker on this device finds it.
-func storeTuned(t *tuned, dir string, r *tuneRing, device gpu, log *slog.Logger) error {
-	key := tuneKey(t, r, device)
-	c := cache.Open(cache.Options{Dir: dir, Device: deviceIdentity(device), Max: cache.DefaultMax, Delay: cache.DefaultDelay, Log: log})
+func storeTuned(t *tuned, dir string, r *tuneRing, catalog *megakernel.Catalog, device gpu, log *slog.Logger) error {
+	worker := announcement(device, catalog)
+	identity := actors.IdentityOf(&worker)
+	key := tuneKey(r, catalog, identity)
+	c := cache.Open(cache.Options{Dir: dir, Device: identity, Max: cache.DefaultMax, Delay: cache.DefaultDelay, Log: log})
 	<-c.Loaded()
-	if err := c.Put(tunedEntry(t, key)); err != nil {
-		return fmt.Errorf("tune: %w", err)
-	}
-	if err := c.Close(); err != nil {
+	err := c.Put(tunedEntry(t, key))
+	if err = errors.Join(err, c.Close()); err != nil {
 		return fmt.Errorf("tune: the result is not stored: %w", err)
 	}
 	t.Stored, t.Key = c.Path(), key.String()
 	return nil
 }
 
-// tuneKey is the key under which a worker's tuner looks for this workload.
-func tuneKey(t *tuned, r *tuneRing, device gpu) (key cache.Key) {
-	fingerprint := r.stand.Fingerprint(checkWidth)
-	return cache.Key(fingerprint)
-}
-
-// deviceIdentity names the device and its driver.
-func deviceIdentity(device gpu) string {
-	vendor, renderer, version := device.Identity()
-	return fmt.Sprintf("%s %s %s", vendor, renderer, version)
+// tuneKey is the key under which a worker's tuner looks for this workload: it knows
+// launches by their kernel, their clock and their size.
+func tuneKey(r *tuneRing, catalog *megakernel.Catalog, identity string) cache.Key {
+	kernel := megakernel.NewIdentities(catalog).Of(megakernel.Kernel{Kind: megakernel.Interpreter})
+	return session.Key(session.Program{ID: kernel, Source: uint8(timeSource(r.clock)), Mode: session.On}, r.bucket, r.limits, identity)
 }

@@ -28,7 +28,7 @@ const (
 // budget does not allow all, it goes on from the best of the grid to their
 // neighbours. Then it measures those near the best again.
 func sweep(ctx context.Context, r *tuneRun) (int, error) {
-	order := coarseToFine(r.ring.space)
+	order := coarseToFine(r.space)
 	all := r.share
 	r.share = firstPass * all
 	whole := r.each(ctx, order)
@@ -65,7 +65,7 @@ func climb(ctx context.Context, r *tuneRun) error {
 	for fresh := true; fresh; {
 		fresh = false
 		for _, best := range r.best(climbers) {
-			for _, c := range r.ring.space.Discrete().AppendNeighbours(nil, best) {
+			for _, c := range r.space.Discrete().AppendNeighbours(nil, best) {
 				if len(r.times[c]) > 0 {
 					continue
 				}
@@ -101,8 +101,8 @@ func coarseToFine(s *live.Space) []int {
 // searchRing lets the default search of spaces look for the best geometry. It
 // has no notion of noise, so the best are compared again.
 func searchRing(ctx context.Context, r *tuneRun) (int, error) {
-	budget := min(r.launches, r.ring.space.Len())
-	searcher, err := search.New(search.Default, r.ring.space.Discrete(), search.Options{Seed: 1, Budget: budget})
+	budget := min(r.launches, r.space.Len())
+	searcher, err := search.New(search.Default, r.space.Discrete(), search.Options{Seed: 1, Budget: budget})
 	if err != nil {
 		return unchosen, err
 	}
@@ -123,9 +123,9 @@ func searchRing(ctx context.Context, r *tuneRun) (int, error) {
 // its choice.
 func liveRing(ctx context.Context, r *tuneRun) (int, error) {
 	r.share = 1
-	tuner := live.New(live.Config{Space: r.ring.space})
+	tuner := live.New(live.Config{Space: r.space})
 	choice := func() int {
-		c, _ := r.ring.space.Find(tuner.Next().Geometry)
+		c, _ := r.space.Find(tuner.Next().Geometry)
 		return c
 	}
 	for tuner.Next().Left > 0 {

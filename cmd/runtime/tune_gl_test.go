@@ -1,0 +1,153 @@
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"image/png"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ringmaster/actors"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/cache"
+	"ringmaster/megakernel/tuner/live"
+	"ringmaster/megakernel/tuner/session"
+	"ringmaster/telemetry"
+)
+
+// remembered is the memory of a worker whose cache is in a directory.
+type remembered struct {
+	t   *testing.T
+	dir string
+}
+
+func (m remembered) Recall(device string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
+	c := cache.Open(cache.Options{Dir: m.dir, Device: device, Max: 8, Log: slog.New(slog.DiscardHandler)})
+	<-c.Loaded()
+	e, ok := c.Get(key)
+	if err := c.Close(); err != nil {
+		m.t.Error(err)
+	}
+	return e, after + 1, ok && after == 0
+}
+
+func (m remembered) Remember(string, cache.Entry) {}
+
+func TestWhatTuneStoresIsWhereAWorkersTunerBegins(t *testing.T) {
+	requireGL(t)
+	dir := t.TempDir()
+	got := ringmaster(t, t.Context(), "", "tune", "--slots", "add a0=1 a1=0..4096/1", "--ring", "3000",
+		"--strategy", "live", "--seconds", "0", "--launches", "40", "--cache-dir", dir, "--json")
+	var result tuned
+	if err := json.Unmarshal([]byte(got.stdout), &result); err != nil || got.code != 0 {
+		t.Fatalf("exit code %d, %v, %s", got.code, err, got.err)
+	}
+	chosen := result.chosen()
+	if chosen == nil || result.Stored == "" || result.Slots != 3000 {
+		t.Fatalf("%+v", result)
+	}
+	// A launch report as a worker with this device has it, at a geometry of its own.
+	device := openGL(t, &glFlags{GL: "auto"})
+	worker := announcement(device, nil)
+	standard := policy.Standard()
+	env := session.Env{Mode: session.On, Spaces: session.NewSpaces(&standard), Limits: limitsOf(device), Device: actors.IdentityOf(&worker), Memory: remembered{t, dir}}
+	clock := telemetry.TimeWall
+	if !device.Info().Software {
+		clock = telemetry.TimeQuery
+	}
+	report := session.Report{
+		Program: megakernel.NewIdentities(nil).Of(megakernel.Kernel{Kind: megakernel.Interpreter, Width: 256}), Named: true, Source: uint8(clock),
+		Geometry: policy.Geometry{Width: 256, Groups: 8, Chunk: 256}, Slots: 2500, Ns: 1_000_000, WallNs: 1_100_000,
+	}
+	var s session.Session
+	if _, err := s.Observe(&env, &report); err != nil {
+		t.Fatal(err)
+	}
+	want := policy.Geometry{Width: chosen.Width, Groups: chosen.Groups, Chunk: chosen.Chunk, Depth: chosen.Depth}
+	asked := s.View().For(2500)
+	if asked.Depth == 0 {
+		asked.Depth = 4096 // the whole launch, which is the bucket's
+	}
+	if asked != want {
+		t.Errorf("the worker asks for %+v, tune chose %+v", asked, want)
+	}
+}
+
+func TestTuneSweepsThisMachinesRingAndDrawsIt(t *testing.T) {
+	requireGL(t)
+	dir := t.TempDir()
+	var pictures [2][]byte
+	for i, name := range []string{"light-256", "heavy-256"} {
+		path := filepath.Join(dir, name+".png")
+		got := ringmaster(t, t.Context(), "", "tune", "--workload", name, "--launches", "60", "--seconds", "0", "--picture", path, "--no-store", "--cache-dir", dir)
+		if got.code != 0 || got.err != "" {
+			t.Fatalf("exit code %d, %s", got.code, got.err)
+		}
+		for _, want := range []string{name + ", 256 slots, on", "sweep, 60 launches", "WIDTH", "VS BEST", "<- chosen"} {
+			if !strings.Contains(got.stdout, want) {
+				t.Errorf("%q is not in:\n%s", want, got.stdout)
+			}
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := png.Decode(bytes.NewReader(data)); err != nil {
+			t.Error(err)
+		}
+		pictures[i] = data
+	}
+	if bytes.Equal(pictures[0], pictures[1]) {
+		t.Error("two workloads have the same picture")
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*.toml")); len(left) != 0 {
+		t.Errorf("--no-store stored %v", left)
+	}
+}
+
+func TestTuneSaysWhyAWorkloadCannotBeTunedFor(t *testing.T) {
+	requireGL(t)
+	for slots, want := range map[string]string{
+		"fence":                "drained over and over",
+		"yield a0=2":           "drained over and over",
+		"load a0=99999999":     "1 of 1 slots fault",
+		"copy a0=0 a1=0 a2=-1": "slot is malformed",
+	} {
+		got := ringmaster(t, t.Context(), "", "tune", "--slots", slots, "--no-store", "--seconds", "1")
+		if got.code != 1 || !strings.Contains(got.err, "cannot be tuned for") || !strings.Contains(got.err, want) {
+			t.Errorf("%s: exit code %d, %q", slots, got.code, got.err)
+		}
+	}
+}
+
+func TestTheRingRunsAnyGeometryOfItsSpace(t *testing.T) {
+	device := openGL(t, &glFlags{GL: "auto"})
+	set := exampleSet(t)
+	load, err := ownLoad([]string{"add a0=1 a1=7 x3", "nop"}, 700, 16, set)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newTuneRing(device, nil, len(load.slots), len(load.window))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.stand.Close()
+	if err := r.put(load); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < r.space.Len(); i += 7 {
+		report, err := r.launch(r.space.At(i))
+		if err != nil || report.Slots != 700 || report.Ns == 0 || report.Geometry != r.space.At(i) {
+			t.Fatalf("%+v: %+v, %v", r.space.At(i), report, err)
+		}
+	}
+	if _, err := r.launch(live.Geometry{Width: 1 << 20, Groups: 1, Chunk: 32}); err == nil {
+		t.Error("a geometry beyond the device ran")
+	}
+}
