@@ -19,7 +19,7 @@ import (
 
 // benchCmd measures a part of Ringmaster beside a yardstick in the same run.
 type benchCmd struct {
-	Name []string `arg:"" enum:"policy,decode,ring,stream,soak,tuner,graph,live" help:"What to measure: policy, decode, ring, stream, soak, tuner, graph, live (the tuner on this machine's ring)."`
+	Name []string `arg:"" enum:"policy,decode,ring,stream,soak,tuner,graph,live,natural" help:"What to measure: policy, decode, ring, stream, soak, tuner, graph, live (the tuner on this machine's ring), natural (steps of the natural gradient on the device)."`
 	JSON bool     `help:"One JSON object a line; the first names the CPU and the GL renderer."`
 	glFlags
 	tunerFlags
@@ -83,6 +83,13 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 				return deviceErr
 			}
 			if err := benchLive(ctx, device, &c.liveFlags, &report); err != nil {
+				return err
+			}
+		case "natural":
+			if deviceErr != nil {
+				return deviceErr
+			}
+			if err := benchNatural(device, &report); err != nil {
 				return err
 			}
 		case "decode":

@@ -28,7 +28,7 @@ var projectImports = map[string][]string{
 	"telemetry":                  {"megakernel/policy"},                                                     // wire records may name policy terms
 	"telemetry/natsio":           {"telemetry"},                                                             // the bus knows records, not actors
 	"megakernel/tuner/space":     nil,                                                                       // what there is to choose from, as data
-	"megakernel/tuner/search":    {"megakernel/tuner/space"},                                                // strategies, for any space
+	"megakernel/tuner/search":    {"megakernel/tuner/space", "megakernel/tuner/natural"},                    // strategies, for any space
 	"megakernel/tuner/reference": nil,                                                                       // the original, alone
 	"megakernel/tuner/cache":     nil,                                                                       // what outlives the process, as a file
 	"megakernel/tuner/natural":   nil,                                                                       // integer steps of a policy, for any candidates

@@ -7,11 +7,11 @@ import (
 	"ringmaster/megakernel/tuner/space"
 )
 
-// natural samples from a policy that is a product of one categorical
+// factorised samples from a policy that is a product of one categorical
 // distribution per parameter, and moves it along the natural gradient of the
 // expected score. The Fisher information of each parameter's block is learned
 // from the samples.
-type natural struct {
+type factorised struct {
 	told
 	rng    *rand.Rand
 	fresh  *unseen
@@ -37,7 +37,7 @@ type policyBlock struct {
 
 func newNatural(s *space.Space, o Options) Searcher {
 	rng := newRand(o.Seed)
-	n := &natural{told: newTold(s), rng: rng, fresh: newUnseen(rng, s.Len()), levels: make([]uint16, len(s.Params()))}
+	n := &factorised{told: newTold(s), rng: rng, fresh: newUnseen(rng, s.Len()), levels: make([]uint16, len(s.Params()))}
 	for _, p := range s.Params() {
 		l := len(p.Values)
 		b := policyBlock{logits: make([]float64, l), probs: make([]float64, l), fisher: make([]float64, l*l)}
@@ -68,7 +68,7 @@ func (b *policyBlock) soften() {
 	}
 }
 
-func (n *natural) Ask() (int, bool) {
+func (n *factorised) Ask() (int, bool) {
 	if n.full() {
 		return 0, false
 	}
@@ -93,7 +93,7 @@ func draw(rng *rand.Rand, probs []float64) int {
 	return len(probs) - 1
 }
 
-func (n *natural) Tell(config int, cost float64) {
+func (n *factorised) Tell(config int, cost float64) {
 	if !n.record(config, cost) {
 		return
 	}
@@ -106,7 +106,7 @@ func (n *natural) Tell(config int, cost float64) {
 
 // step moves every block by rate · F⁻¹ g. The gradient is over all
 // measurements, weighted by score: only the better ones pull.
-func (n *natural) step() {
+func (n *factorised) step() {
 	costs := make([]float64, len(n.order))
 	for i, c := range n.order {
 		costs[i] = n.costs[c]

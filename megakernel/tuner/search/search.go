@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"ringmaster/megakernel/tuner/natural"
 	"ringmaster/megakernel/tuner/space"
 )
 
@@ -43,6 +44,8 @@ type Options struct {
 	// Device names where the search runs. Recordings from devices of the same
 	// maker count for more.
 	Device string
+	// Steps runs the integer steps of the joint policy; nil: on the host.
+	Steps natural.Engine
 }
 
 // Classic are the searches that keep no model, the yardsticks of the others.
@@ -54,6 +57,7 @@ var strategies = map[string]func(*space.Space, Options) Searcher{
 	"annealing": newAnnealing,
 	"genetic":   newGenetic,
 	"natural":   newNatural,
+	"joint":     newJoint,
 	"gaussian":  newGaussian,
 	"trees":     newTrees,
 	"mixture":   newMixture,

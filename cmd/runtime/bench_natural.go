@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ringmaster/megakernel/fixedpoint"
+	"ringmaster/megakernel/tuner/natural"
+)
+
+// benchNatural times the integer steps of the natural gradient on the device,
+// transfers included and the root resident, beside the host's, and ends with
+// the sizes from which the tuner gives them to the device.
+func benchNatural(device gpu, report *benchReport) (err error) {
+	engine, err := fixedpoint.New(device)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	start := time.Now()
+	clock := func() time.Duration { return time.Since(start) }
+	for _, step := range []struct {
+		name  string
+		sizes []int
+		time  func(natural.Engine, int, func() time.Duration) (time.Duration, error)
+	}{
+		{"softmax", []int{1_024, 16_384, 262_144}, fixedpoint.TimeSoftmax},
+		{"dense", []int{64, 256, 1024, natural.MaxDense}, fixedpoint.TimePrecondition},
+		{"lowrank", []int{natural.MaxDense + 1, 65_536, 262_144}, fixedpoint.TimePrecondition},
+	} {
+		for _, n := range step.sizes {
+			name := fmt.Sprintf("natural/%s/%d", step.name, n)
+			onDevice, err := step.time(engine, n, clock)
+			if err != nil {
+				return fmt.Errorf("bench: %s: %w", name, err)
+			}
+			host, err := step.time(natural.Host{}, n, clock)
+			if err != nil {
+				return fmt.Errorf("bench: %s: %w", name, err)
+			}
+			report.row(benchRow{Name: name, Value: micros(onDevice), Unit: "us", Yardstick: "the host, one core", YardstickValue: micros(host)})
+		}
+	}
+	s, err := fixedpoint.Calibrate(engine, clock)
+	if err != nil {
+		return err
+	}
+	for _, from := range []struct {
+		name string
+		n    int
+	}{{"softmax", s.SoftmaxFrom}, {"dense", s.DenseFrom}, {"lowrank", s.LowRankFrom}} {
+		row := benchRow{Name: "natural/from/" + from.name, Value: float64(from.n), Unit: "candidates", Yardstick: "none: the device is used from here"}
+		if from.n == fixedpoint.Never {
+			row.Value, row.Yardstick = 0, "none: the device is not faster at any size tried"
+		}
+		report.row(row)
+	}
+	return nil
+}
+
+func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
