@@ -114,13 +114,13 @@ func BenchmarkPayload(b *testing.B) {
 	}
 	encode()
 	var d telemetry.Decoder
+	var into telemetry.Flats
 	n := 0
 	for b.Loop() {
-		records, ok := d.Flat(list[n], telemetry.DefaultTelemetryLimits)
-		if !ok {
+		if !d.Flat(&into, list[n], telemetry.DefaultTelemetryLimits) {
 			b.Fatal("not taken")
 		}
-		if took := s.IngestFlat("gpu0", records, func(_ int, why error) { b.Fatal(why) }); took != perPayload {
+		if took := s.IngestFlat("gpu0", into.Records, func(_ int, why error) { b.Fatal(why) }); took != perPayload {
 			b.Fatal(took)
 		}
 		if n++; n == payloads {

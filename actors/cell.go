@@ -37,25 +37,26 @@ const (
 // cell is where the records of one queue are folded. Publishers fold under the
 // lock, actors take from it. It keeps its values when an actor panics.
 type cell struct {
-	// What every queue record reads and writes lies together.
-	mu       sync.Mutex
-	sources  [4]source // by kind: queue, graph, priority, launch
-	queue    telemetry.Queue
-	records  SequenceRange // triggers since the last take
-	accepted uint64        // records
-	folded   uint64
-	touched  uint64 // tick of the last accepted record or submission
+	// What every queue record reads and writes lies together, up to the first
+	// source: that is four lines of a processor's cache.
+	mu         sync.Mutex
+	pacer      pacer
+	dirty      bool   // something newer than the last take
+	deciding   bool   // a wake is pending or a decision is on its way
+	hasBacklog bool   // backlog is known
+	backlog    uint32 // slots submitted here and not finished
+	folded     uint64
+	accepted   uint64        // records
+	touched    uint64        // tick of the last accepted record or submission
+	records    SequenceRange // triggers since the last take
 
 	requeuesReported uint64 // last value of the publisher's counter
 	executedReported uint64
 	requeues         uint64 // all of them, over all incarnations and launches
 	executed         uint64
 
-	pacer      pacer
-	dirty      bool   // something newer than the last take
-	deciding   bool   // a wake is pending or a decision is on its way
-	hasBacklog bool   // backlog is known
-	backlog    uint32 // slots submitted here and not finished
+	queue   telemetry.Queue
+	sources [4]source // by kind: queue, graph, priority, launch
 
 	requeuesDecided uint64 // part of requeues that a published decision has seen
 	requeuesTaken   uint64 // part of requeues that the decision on its way has seen

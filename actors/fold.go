@@ -41,15 +41,27 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64) (wakes, erro
 	return w, nil
 }
 
-// foldFlat is fold for the records that come most.
+// foldFlat is fold for the records that come most. What their bodies say goes
+// from the bytes into the cell.
 func (c *cell) foldFlat(r *telemetry.Flat, tick uint64) (w wakes, err error) {
 	c.mu.Lock()
-	if r.Kind == telemetry.KindQueue {
-		w, err = c.foldQueue(&r.Header, &r.Queue)
-	} else {
-		w, err = c.foldGraph(&r.Header, &r.Graph)
+	src := c.source(r.Kind)
+	fresh, err := src.check(r.Incarnation, r.Seq)
+	if err == nil && r.Kind == telemetry.KindQueue {
+		requeues, executed := r.Counters()
+		err = c.count(r.Has(), requeues, executed, fresh)
 	}
 	if err == nil {
+		if fresh {
+			c.replace(&r.Header, src)
+		}
+		if src.seq = r.Seq; r.Kind == telemetry.KindQueue {
+			r.MergeQueue(&c.queue)
+		} else {
+			r.MergeGraph(&c.graph)
+		}
+		c.note(&r.Header)
+		w = c.trigger()
 		c.accepted++
 		c.touched = tick
 	}
@@ -61,12 +73,15 @@ func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue) (wakes, error)
 	src := c.source(telemetry.KindQueue)
 	fresh, err := src.check(h.Incarnation, h.Seq)
 	if err == nil {
-		err = c.count(q, fresh)
+		err = c.count(q.Has, q.RequeueCount, q.ExecutedCount, fresh)
 	}
 	if err != nil {
 		return 0, err
 	}
-	c.replace(h, src, fresh)
+	if fresh {
+		c.replace(h, src)
+	}
+	src.seq = h.Seq
 	c.queue.Merge(q)
 	c.note(h)
 	return c.trigger(), nil
@@ -85,38 +100,40 @@ func (c *cell) foldGraph(h *telemetry.Header, g *telemetry.Graph) (wakes, error)
 func (c *cell) accept(h *telemetry.Header) error {
 	src := c.source(h.Kind)
 	fresh, err := src.check(h.Incarnation, h.Seq)
-	if err == nil {
-		c.replace(h, src, fresh)
+	if err != nil {
+		return err
 	}
-	return err
+	if fresh {
+		c.replace(h, src)
+	}
+	src.seq = h.Seq
+	return nil
 }
 
-// replace makes a record the newest of its source.
-func (c *cell) replace(h *telemetry.Header, src *source, fresh bool) {
-	if fresh {
-		c.forget(h.Kind, src.incarnation)
-	}
-	src.accept(h.Incarnation, h.Seq)
+// replace makes the publisher of a record the one of its source.
+func (c *cell) replace(h *telemetry.Header, src *source) {
+	c.forget(h.Kind, src.incarnation)
+	src.begin(h.Incarnation)
 }
 
 // count adds what the cumulative counters of a queue record grew by. They
 // start at 0 in every incarnation, so the first value of one counts whole.
-func (c *cell) count(q *telemetry.Queue, fresh bool) error {
+func (c *cell) count(has telemetry.Presence, requeueCount, executedCount uint64, fresh bool) error {
 	requeues, executed := c.requeuesReported, c.executedReported
 	if fresh {
 		requeues, executed = 0, 0
 	}
-	if q.Has.Has(telemetry.HasRequeueCount) && q.RequeueCount < requeues ||
-		q.Has.Has(telemetry.HasExecutedCount) && q.ExecutedCount < executed {
+	if has.Has(telemetry.HasRequeueCount) && requeueCount < requeues ||
+		has.Has(telemetry.HasExecutedCount) && executedCount < executed {
 		return ErrRewind
 	}
-	if q.Has.Has(telemetry.HasRequeueCount) {
-		c.requeues = addSaturating(c.requeues, q.RequeueCount-requeues)
-		requeues = q.RequeueCount
+	if has.Has(telemetry.HasRequeueCount) {
+		c.requeues = addSaturating(c.requeues, requeueCount-requeues)
+		requeues = requeueCount
 	}
-	if q.Has.Has(telemetry.HasExecutedCount) {
-		c.executed = addSaturating(c.executed, q.ExecutedCount-executed)
-		executed = q.ExecutedCount
+	if has.Has(telemetry.HasExecutedCount) {
+		c.executed = addSaturating(c.executed, executedCount-executed)
+		executed = executedCount
 	}
 	c.requeuesReported, c.executedReported = requeues, executed
 	return nil

@@ -11,11 +11,32 @@ import (
 	"ringmaster/telemetry"
 )
 
-// flatOf is the record as the decoder of whole payloads would leave it.
-func flatOf(queue string, r *telemetry.Record) telemetry.Flat {
-	f := telemetry.Flat{Header: r.Header, Place: uint16(telemetry.TokenPlace(queue)), Queue: r.Queue, Graph: r.Graph}
-	f.Header.Queue = queue
-	return f
+// flatOf is the record as the decoder of whole payloads leaves it.
+func flatOf(tb fataler, queue string, r *telemetry.Record) telemetry.Flat {
+	return flatAfter(tb, new(telemetry.Decoder), queue, r)
+}
+
+type fataler interface {
+	Helper()
+	Fatal(...any)
+}
+
+// flatAfter is flatOf by a decoder that may have seen records like it before.
+func flatAfter(tb fataler, d *telemetry.Decoder, queue string, r *telemetry.Record) telemetry.Flat {
+	tb.Helper()
+	h := r.Header
+	h.Queue = queue
+	var payload []byte
+	if r.Kind == telemetry.KindQueue {
+		payload = telemetry.AppendQueue(nil, telemetry.FormArray, &h, &r.Queue)
+	} else {
+		payload = telemetry.AppendGraph(nil, telemetry.FormArray, &h, &r.Graph)
+	}
+	var into telemetry.Flats
+	if !d.Flat(&into, payload, telemetry.DefaultTelemetryLimits) {
+		tb.Fatal("not for the hot path: ", r)
+	}
+	return into.Records[0]
 }
 
 // TestFlatRecordsAreFoldedLikeOthers folds the same records both ways, with
@@ -23,6 +44,7 @@ func flatOf(queue string, r *telemetry.Record) telemetry.Flat {
 func TestFlatRecordsAreFoldedLikeOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var one, other cell
+		var warm telemetry.Decoder
 		for tick := range rapid.IntRange(1, 40).Draw(t, "records") {
 			incarnation, seq := rapid.Uint64Range(1, 3).Draw(t, "incarnation"), rapid.Uint64Range(1, 20).Draw(t, "seq")
 			value := rapid.Uint32Range(0, 5).Draw(t, "value")
@@ -30,11 +52,12 @@ func TestFlatRecordsAreFoldedLikeOthers(t *testing.T) {
 			r.Queue.RequeueCount = uint64(value)
 			if rapid.Bool().Draw(t, "all") {
 				r.Queue.Has = telemetry.HasAllQueue
+				r.Queue.MaxWorkgroupSizeX, r.Queue.MaxWorkgroupsPerDimension, r.Queue.MaxInvocationsPerWorkgroup = 64, 1+value, 64
 			}
 			if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
 				r = graphRecord(incarnation, seq, value)
 			}
-			f := flatOf("q", r)
+			f := flatAfter(t, &warm, "q", r)
 			w1, err1 := one.fold(r, "", uint64(tick))
 			w2, err2 := other.foldFlat(&f, uint64(tick))
 			if w1 != w2 || !errors.Is(err1, err2) || !reflect.DeepEqual(&one, &other) {
@@ -61,11 +84,11 @@ func TestFlatRecordsThatAreRefusedDoNotHoldUpTheOthers(t *testing.T) {
 	refused := make(map[int]error)
 	note := func(place int, why error) { refused[place] = why }
 	records := []telemetry.Flat{
-		flatOf("a", queueRecord(7, 1, 1)), flatOf("b", queueRecord(7, 1, 2)),
-		flatOf("a", queueRecord(7, 1, 3)), // again
-		flatOf("b", queueRecord(7, 2, 4)),
-		flatOf("c", queueRecord(7, 1, 5)), // one queue too many
-		flatOf("a", queueRecord(7, 2, 6)),
+		flatOf(t, "a", queueRecord(7, 1, 1)), flatOf(t, "b", queueRecord(7, 1, 2)),
+		flatOf(t, "a", queueRecord(7, 1, 3)), // again
+		flatOf(t, "b", queueRecord(7, 2, 4)),
+		flatOf(t, "c", queueRecord(7, 1, 5)), // one queue too many
+		flatOf(t, "a", queueRecord(7, 2, 6)),
 	}
 	if n := s.IngestFlat("gpu0", records, note); n != 4 {
 		t.Errorf("%d taken, want 4", n)
@@ -97,7 +120,7 @@ func TestForgottenQueueTakesNoFlatRecords(t *testing.T) {
 		s := newSystem(t, newCountingPublisher())
 		defer s.Close()
 		for seq := range uint64(4) {
-			r := flatOf("q", queueRecord(7, 1+seq, 1))
+			r := flatOf(t, "q", queueRecord(7, 1+seq, 1))
 			r.Place ^= uint16(seq / 2)
 			if n := s.IngestFlat("gpu0", []telemetry.Flat{r}, func(_ int, why error) { t.Error(why) }); n != 1 {
 				t.Fatal("not taken")

@@ -2,56 +2,147 @@ package telemetry
 
 import "slices"
 
-// Flat is a queue or graph record as Decoder.Flat leaves it: the header, and
-// the body that Header.Kind names. The other body is undefined.
+// Flat is a queue or graph record of a payload in array form: the header, and
+// where the values of the body are. What is not asked for is not moved.
 type Flat struct {
 	Header
 	Place uint16 // a place for Header.Queue, as TokenPlace, 0 if that is empty
-	Queue Queue
-	Graph Graph
+	// Either the shape of the body and its bytes, or its values.
+	shape  *shape
+	body   *bodyWindow
+	values *flatValues
+}
+
+// Flats holds the records of one payload. Its memory is used again. The zero
+// value is ready for Decoder.Flat.
+type Flats struct {
+	Records []Flat
+	values  []flatValues // of the records that no shape was known for
+	tail    [2 * quickReach]byte
 }
 
 // Flat checks and decodes a whole payload in one pass, if it consists of what
-// comes most: queue and graph records in array form. It then returns what
-// Check and Next would have, for every record. It reports false for any other
-// payload and for every one that has something to refuse; the caller goes on
-// with Check and Reset, as if Flat had not been called. The records are the
-// Decoder's and valid until it is used again; strings may be kept.
-func (d *Decoder) Flat(payload []byte, limits CheckLimits) (records []Flat, ok bool) {
-	d.flats, ok = d.FlatInto(d.flats, payload, limits)
-	return d.flats, ok
-}
-
-// FlatInto is Flat into memory of the caller's, whose contents it overwrites.
-// It returns that memory, grown if need be, in any case.
-func (d *Decoder) FlatInto(records []Flat, payload []byte, limits CheckLimits) (_ []Flat, ok bool) {
-	records = records[:0]
+// comes most: queue and graph records in array form. Its records are then what
+// Check and Next would have returned. It reports false for any other payload
+// and for every one that has something to refuse; the caller goes on with Check
+// and Reset, as if Flat had not been called. The records are valid until into is
+// used again, the Decoder is not needed for them, and the bytes of the payload
+// must not change meanwhile; strings may be kept.
+func (d *Decoder) Flat(into *Flats, payload []byte, limits CheckLimits) (ok bool) {
+	into.Records, into.values = into.Records[:0], into.values[:0]
 	if len(payload) == 0 || len(payload) > limits.MaxBytes || limits.MaxString < maxFixStr || limits.MaxDepth < 1 {
-		return records, false
+		return false
 	}
 	if d.shapes == nil {
-		d.shapes = new(shapeTable)
+		d.shapes = newShapeTable()
 	}
-	items := 0
-	for i := 0; i < len(payload); {
-		if len(records) == limits.MaxRecords {
-			return records, false
+	d.shapes.earn(len(payload))
+	run := flatRun{d: d, into: into, limits: limits}
+	// Every record is looked at through a window of a fixed size. Those that end
+	// too near to the end of the payload are copied in front of as many zeros.
+	i, ok := run.take(payload, 0, len(payload)-quickReach+1, len(payload))
+	if rest := len(payload) - i; ok && rest > 0 {
+		begin := quickReach - rest
+		copy(into.tail[begin:quickReach], payload[i:])
+		_, ok = run.take(into.tail[:], begin, quickReach, quickReach)
+	}
+	return ok
+}
+
+// flatRun is one call of Flat.
+type flatRun struct {
+	d      *Decoder
+	into   *Flats
+	limits CheckLimits
+	items  int
+}
+
+// take decodes records that begin at b[i] and before b[end] and returns the
+// position after them, or false at the first that is none for the hot path. The
+// payload ends at b[last], b quickReach-1 bytes behind end.
+func (f *flatRun) take(b []byte, i, end, last int) (after int, ok bool) {
+	t := f.d.shapes
+	records := f.into.Records
+	for i < end {
+		if len(records) == f.limits.MaxRecords {
+			return i, false
 		}
 		if len(records) == cap(records) {
 			records = slices.Grow(records, 1)
 		}
 		records = records[:len(records)+1]
 		r := &records[len(records)-1]
-		n := 0
-		if i, n = d.quick(payload, i, r); i == 0 {
-			return records, false
+		size, n := t.quick((*quickWindow)(b[i:]), r)
+		if size == 0 {
+			if size, n = f.d.slow(b[:last], i, r, f.into); size == 0 {
+				return i, false
+			}
 		}
-		if items += 1 + n; items > limits.MaxItems {
-			return records, false
+		i += size
+		if f.items += 1 + n; f.items > f.limits.MaxItems {
+			return i, false
 		}
 	}
-	return records, true
+	f.into.Records = records
+	return i, true
+}
+
+// slow decodes the record at b[i] value by value and has its form remembered.
+func (d *Decoder) slow(b []byte, i int, r *Flat, into *Flats) (size, n int) {
+	into.values = append(into.values, flatValues{})
+	v := &into.values[len(into.values)-1]
+	after, body := d.flatRecord(b, i, &r.Header, v, &r.Place)
+	if after == 0 {
+		return 0, 0
+	}
+	n, _ = flatHead(b, i)
+	r.shape, r.body, r.values = nil, nil, v
+	d.shapes.remember(b[i:after], body-i, n, r)
+	return after - i, n
 }
 
 // maxFixStr is the most bytes of a string whose length is in its code.
 const maxFixStr = 31
+
+// Has says which fields the body has.
+func (r *Flat) Has() Presence {
+	if r.shape == nil {
+		return r.values.has
+	}
+	return r.shape.has
+}
+
+// Counters returns the cumulative counters of a queue record, 0 where absent.
+func (r *Flat) Counters() (requeues, executed uint64) {
+	const requeueCount, executedCount = 10, 11
+	if s := r.shape; s != nil {
+		return s.value(r.body, requeueCount), s.value(r.body, executedCount)
+	}
+	return r.values.v[requeueCount], r.values.v[executedCount]
+}
+
+// MergeQueue is q.Merge of the body of a queue record.
+func (r *Flat) MergeQueue(q *Queue) {
+	if s := r.shape; s != nil && s.has == HasAllQueue {
+		s.queue(r.body, q)
+		return
+	}
+	var newer Queue
+	if s := r.shape; s != nil {
+		s.queue(r.body, &newer)
+	} else {
+		newer.assign(r.values)
+	}
+	q.Merge(&newer)
+}
+
+// MergeGraph is g.Merge of the body of a graph record.
+func (r *Flat) MergeGraph(g *Graph) {
+	var newer Graph
+	if s := r.shape; s != nil {
+		s.graph(r.body, &newer)
+	} else {
+		newer.assign(r.values)
+	}
+	g.Merge(&newer)
+}

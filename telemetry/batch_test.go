@@ -10,11 +10,12 @@ import (
 
 // compareBatch takes a payload on both paths and reports whether the hot one
 // took it. Where it does, the careful one takes it too, with the same records.
-func compareBatch(t interface{ Fatalf(string, ...any) }, d *Decoder, payload []byte, limits CheckLimits) bool {
-	records, ok := d.Flat(payload, limits)
-	if !ok {
+func compareBatch(t interface{ Fatalf(string, ...any) }, d *Decoder, into *Flats, payload []byte, limits CheckLimits) bool {
+	into.Records = into.Records[:0]
+	if !d.Flat(into, payload, limits) {
 		return false
 	}
+	records := into.Records
 	if n, err := Check(payload, limits); err != nil || n != len(records) {
 		t.Fatalf("%x: %d records taken, the structure check says %d, %v", payload, len(records), n, err)
 	}
@@ -28,9 +29,23 @@ func compareBatch(t interface{ Fatalf(string, ...any) }, d *Decoder, payload []b
 		if got.Header.Queue != "" && got.Place/2 != uint16(TokenPlace(got.Header.Queue))/2 {
 			t.Fatalf("%q is said to be at %d", got.Header.Queue, got.Place)
 		}
-		body, wantBody := any(got.Queue), any(want.Queue)
+		body, wantBody := any(nil), any(nil)
 		if got.Kind == KindGraph {
-			body, wantBody = got.Graph, want.Graph
+			was := Graph{Has: HasEdgeCount | HasMemoryPressureBps, NodeCount: 1, EdgeCount: 2, MemoryPressureBps: 3}
+			merged := [2]Graph{was, was}
+			got.MergeGraph(&merged[0])
+			merged[1].Merge(&want.Graph)
+			body, wantBody = merged[0], merged[1]
+		} else {
+			was := fullQueue()
+			was.Has &^= HasQueueLen
+			merged := [2]Queue{was, was}
+			got.MergeQueue(&merged[0])
+			merged[1].Merge(&want.Queue)
+			body, wantBody = merged[0], merged[1]
+			if requeues, executed := got.Counters(); requeues != want.Queue.RequeueCount || executed != want.Queue.ExecutedCount || got.Has() != want.Queue.Has {
+				t.Fatalf("%x: record %d: counters %d and %d, has %b, of %+v", payload, i, requeues, executed, got.Has(), want.Queue)
+			}
 		}
 		if got.Header != want.Header || !reflect.DeepEqual(body, wantBody) {
 			t.Fatalf("%x: record %d\nhot     %+v %+v\ngeneral %+v %+v", payload, i, got.Header, body, want.Header, wantBody)
@@ -71,6 +86,7 @@ func TestPayloadInOnePassAgreesWithTheCarefulWay(t *testing.T) {
 	taken, left := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		var d Decoder
+		var into Flats
 		kinds := make([][]byte, rapid.IntRange(1, 4).Draw(t, "kinds"))
 		for i := range kinds {
 			kinds[i] = drawFlat(t)
@@ -99,7 +115,7 @@ func TestPayloadInOnePassAgreesWithTheCarefulWay(t *testing.T) {
 			case 3:
 				limits.MaxString = rapid.IntRange(1, 40).Draw(t, "max")
 			}
-			if compareBatch(t, &d, payload, limits) {
+			if compareBatch(t, &d, &into, payload, limits) {
 				taken++
 			} else {
 				left++
@@ -126,22 +142,24 @@ func manyQueues(n, turn int) []byte {
 // Without this the hot path could fall out of use unnoticed.
 func TestOwnPayloadsAreTakenInOnePass(t *testing.T) {
 	var d Decoder
+	var into Flats
 	for turn := range 200 {
-		if payload := manyQueues(100, turn); !compareBatch(t, &d, payload, DefaultTelemetryLimits) {
+		if payload := manyQueues(100, turn); !compareBatch(t, &d, &into, payload, DefaultTelemetryLimits) {
 			t.Fatalf("turn %d: not taken", turn)
 		}
 	}
 	h, q := testHeader(), fullQueue()
-	if _, ok := d.Flat(AppendQueue(manyQueues(3, 0), FormMap, &h, &q), DefaultTelemetryLimits); ok {
+	if d.Flat(&into, AppendQueue(manyQueues(3, 0), FormMap, &h, &q), DefaultTelemetryLimits) {
 		t.Error("a payload with a record in map form was taken in one pass")
 	}
 }
 
 func TestPayloadInOnePassAllocatesNothing(t *testing.T) {
 	var d Decoder
+	var into Flats
 	payload := manyQueues(32, 7)
 	n := testing.AllocsPerRun(100, func() {
-		if records, ok := d.Flat(payload, DefaultTelemetryLimits); !ok || len(records) != 32 {
+		if !d.Flat(&into, payload, DefaultTelemetryLimits) || len(into.Records) != 32 {
 			t.Fatal("not taken")
 		}
 	})
@@ -153,10 +171,11 @@ func TestPayloadInOnePassAllocatesNothing(t *testing.T) {
 // BenchmarkFlat is a payload of 32 full records, checked and decoded.
 func BenchmarkFlat(b *testing.B) {
 	var d Decoder
+	var into Flats
 	payload := manyQueues(32, 7)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok := d.Flat(payload, DefaultTelemetryLimits); !ok {
+		if !d.Flat(&into, payload, DefaultTelemetryLimits) {
 			b.Fatal("not taken")
 		}
 	}
@@ -173,8 +192,9 @@ func FuzzBatch(f *testing.F) {
 	f.Add(AppendQueue(nil, FormArray, &h, &Queue{Has: HasQueueLen, QueueLen: 70_000}), g, uint16(30))
 	f.Fuzz(func(t *testing.T, a, b []byte, cut uint16) {
 		var d Decoder
+		var into Flats
 		for _, payload := range [][]byte{a, a, b, append(a[:min(int(cut), len(a)):min(int(cut), len(a))], b[min(int(cut), len(b)):]...), a} {
-			compareBatch(t, &d, payload, DefaultTelemetryLimits)
+			compareBatch(t, &d, &into, payload, DefaultTelemetryLimits)
 		}
 	})
 }

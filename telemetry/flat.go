@@ -46,52 +46,72 @@ func rangesOf[T any](fields []field[T]) []intRange {
 	return ranges
 }
 
+// flatValues are the values of a flat body in array order.
+type flatValues struct {
+	has Presence
+	v   [maxFlat]uint64 // 0 where absent
+}
+
 // flat decodes the next record into r and reports whether it did. If not, the
 // position is unchanged and r is undefined.
 func (d *Decoder) flat(r *Record) bool {
+	var values flatValues
 	var place uint16
-	i := d.flatRecord(d.r.b, d.r.i, &r.Header, &r.Queue, &r.Graph, &place)
+	i, _ := d.flatRecord(d.r.b, d.r.i, &r.Header, &values, &place)
 	if i == 0 {
 		return false
+	}
+	if r.Kind == KindQueue {
+		r.Queue.assign(&values)
+	} else {
+		r.Graph.assign(&values)
 	}
 	d.r.i = i
 	return true
 }
 
-// flatRecord decodes the record at b[i] into h and the body of its kind, and
-// returns the position after it, 0 if it is none for the hot path. place is
-// the token's.
-func (d *Decoder) flatRecord(b []byte, i int, h *Header, q *Queue, g *Graph, place *uint16) int {
+// flatRecord decodes the record at b[i] into h and values, which are zero. It
+// returns the positions after it and of its body, 0 if it is none for the hot
+// path. place is the token's.
+func (d *Decoder) flatRecord(b []byte, i int, h *Header, values *flatValues, place *uint16) (after, bodyAt int) {
 	n, i := flatHead(b, i)
 	if i == 0 || i >= len(b) || int(b[i]) >= len(flatBodies) {
-		return 0
+		return 0, 0
 	}
 	kind := Kind(b[i])
 	body := flatBodies[kind]
 	if n < bodyStart || n-bodyStart > len(body) || body == nil {
-		return 0
+		return 0, 0
 	}
 	var head [flatSentNs + 1]uint64
 	seen, i := flatInts(b, i+1, flatHeader, head[:])
 	if i == 0 || seen&flatRequired != flatRequired {
-		return 0
+		return 0, 0
 	}
 	h.Kind, h.Minor, h.SentNs = kind, uint32(head[flatMinor]), int64(head[flatSentNs])
 	h.Incarnation, h.Seq = head[flatIncarnation], head[flatSeq]
 	if h.Queue, i = d.flatToken(b, i, place); i == 0 {
-		return 0
+		return 0, 0
 	}
-	var values [maxFlat]uint64 // 0 where absent
-	has, i := flatInts(b, i, body[:n-bodyStart], values[:])
-	if i == 0 {
-		return 0
+	bodyAt = i
+	if values.has, i = flatInts(b, i, body[:n-bodyStart], values.v[:]); i == 0 {
+		return 0, 0
 	}
-	if kind == KindQueue {
-		q.assign(has, &values)
-	} else if g.assign(has, &values); g.validate() != nil {
-		return 0
+	if kind == KindGraph && !frontierFits(values.has, values.v[graphNodeCount], values.v[graphFrontierNodes]) {
+		return 0, 0
 	}
-	return i
+	return i, bodyAt
+}
+
+// Body positions of what Graph.validate compares.
+const (
+	graphNodeCount     = 0
+	graphFrontierNodes = 4
+)
+
+// frontierFits is Graph.validate.
+func frontierFits(has Presence, nodes, frontier uint64) bool {
+	return !has.Has(HasNodeCount|HasFrontierNodes) || frontier <= nodes
 }
 
 // flatHead reads the head of an array of up to 2^16-1 elements and returns
@@ -179,8 +199,9 @@ func (d *Decoder) flatToken(b []byte, i int, place *uint16) (string, int) {
 // assign takes the values in the order of the schema. Naming the fields once
 // more costs half of what going through their accessors does, and writing each
 // by itself half of what writing the whole does.
-func (q *Queue) assign(has Presence, v *[maxFlat]uint64) {
-	q.Has = has
+func (q *Queue) assign(values *flatValues) {
+	v := &values.v
+	q.Has = values.has
 	q.QueueLen = uint32(v[0])
 	q.RequestedWorkerGroups = uint32(v[1])
 	q.MaxWorkgroupSizeX = uint32(v[2])
@@ -195,8 +216,9 @@ func (q *Queue) assign(has Presence, v *[maxFlat]uint64) {
 	q.ExecutedCount = v[11]
 }
 
-func (g *Graph) assign(has Presence, v *[maxFlat]uint64) {
-	g.Has = has
+func (g *Graph) assign(values *flatValues) {
+	v := &values.v
+	g.Has = values.has
 	g.NodeCount = uint32(v[0])
 	g.EdgeCount = uint32(v[1])
 	g.FrontierDensityBps = uint16(v[2])

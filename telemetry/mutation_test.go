@@ -68,6 +68,7 @@ func (m *mutator) pick() []byte { return m.corpus[m.IntN(len(m.corpus))] }
 // names do, without a guide but a hundred times as fast.
 func TestMutations(t *testing.T) {
 	var warm Decoder
+	var into Flats
 	for seed, target := range []struct {
 		name string
 		hold func(t testing.TB, payload []byte)
@@ -75,7 +76,7 @@ func TestMutations(t *testing.T) {
 		{"FuzzCheck", compareCheck},
 		{"FuzzCheckDecode", checkDecode},
 		{"FuzzFlat", func(t testing.TB, payload []byte) { compareFlat(t, payload) }},
-		{"FuzzBatch", func(t testing.TB, payload []byte) { compareBatch(t, &warm, payload, DefaultTelemetryLimits) }},
+		{"FuzzBatch", func(t testing.TB, payload []byte) { compareBatch(t, &warm, &into, payload, DefaultTelemetryLimits) }},
 	} {
 		t.Run(target.name, func(t *testing.T) {
 			m := newMutator(t, uint64(seed))

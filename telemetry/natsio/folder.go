@@ -36,7 +36,7 @@ type decoded struct {
 	flat    FlatSink
 	message *nats.Msg
 	worker  string
-	records []telemetry.Flat
+	flats   telemetry.Flats
 	refused func(place int, why error) // refuse, bound once
 }
 
@@ -48,13 +48,13 @@ func newDecoded(in *Ingest, flat FlatSink) *decoded {
 
 // fold gives the records to the sink.
 func (p *decoded) fold() {
-	p.in.records.Add(uint64(p.flat.IngestFlat(p.worker, p.records, p.refused)))
+	p.in.records.Add(uint64(p.flat.IngestFlat(p.worker, p.flats.Records, p.refused)))
 	p.message = nil
 }
 
 // refuse refuses one of the records.
 func (p *decoded) refuse(place int, why error) {
-	p.in.refuse(p.message, p.worker, p.records[place].Header.Queue, telemetry.ReasonOf(why), why)
+	p.in.refuse(p.message, p.worker, p.flats.Records[place].Header.Queue, telemetry.ReasonOf(why), why)
 }
 
 // folder folds groups of payloads. All but its own goroutine's part belongs to

@@ -116,9 +116,9 @@ func (s *strictFlatSink) IngestFlat(worker string, records []telemetry.Flat, _ f
 	for i := range records {
 		r := telemetry.Record{Header: records[i].Header}
 		if r.Kind == telemetry.KindQueue {
-			r.Queue = records[i].Queue
+			records[i].MergeQueue(&r.Queue)
 		} else {
-			r.Graph = records[i].Graph
+			records[i].MergeGraph(&r.Graph)
 		}
 		if err := s.Ingest(worker, r.Header.Queue, &r, ""); err != nil {
 			s.t.Fatal(err)

@@ -101,12 +101,10 @@ func (k *intake) takeFlat(m *nats.Msg, sender *flow, worker, queue string) bool 
 	if beside == nil {
 		p = k.hand
 	}
-	var ok bool
-	p.records, ok = k.decoder.FlatInto(p.records, m.Data, k.in.cfg.Limits)
-	if !ok || !nameQueues(queue, p.records) {
+	if !k.decoder.Flat(&p.flats, m.Data, k.in.cfg.Limits) || !nameQueues(queue, p.flats.Records) {
 		return false
 	}
-	k.meter.charge(sender, len(p.records))
+	k.meter.charge(sender, len(p.flats.Records))
 	p.message, p.worker = m, worker
 	if beside == nil {
 		p.fold()
