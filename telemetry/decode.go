@@ -17,7 +17,6 @@ type Decoder struct {
 	names  interner
 	tokens tokenCache
 	shapes *shapeTable // from the first call of Flat on
-	flats  []Flat
 }
 
 // Reset starts over with another payload. The Decoder reads from payload until
