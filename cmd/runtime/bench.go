@@ -78,6 +78,16 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 			if err := benchGraph(ctx, &c.graphBenchFlags, &report); err != nil {
 				return err
 			}
+			if deviceErr != nil && len(c.Graph) == 0 {
+				log.Warn("without searches on a device", "error", deviceErr)
+				continue
+			}
+			if deviceErr != nil {
+				return deviceErr
+			}
+			if err := benchGraphDevice(ctx, device, &c.graphBenchFlags, &report); err != nil {
+				return err
+			}
 		case "live":
 			if deviceErr != nil {
 				return deviceErr

@@ -13,9 +13,10 @@ import (
 
 // graphBenchFlags choose what the benchmark of graphs searches.
 type graphBenchFlags struct {
-	Scale   int    `default:"18" help:"Largest scale of the random graphs in the graph benchmark's rows of edge work, 16 to 20; a graph of scale N has 2^N nodes."`
-	Sources int    `default:"16" help:"Sources that a graph is searched from in the graph benchmark."`
-	Dump    string `type:"path" help:"Folder to which the graph benchmark writes its graphs and sources, for bench/cuda/bfs.cu."`
+	Scale   int      `default:"18" help:"Largest scale of the random graphs in the graph benchmark's rows of edge work, 16 to 20; a graph of scale N has 2^N nodes."`
+	Sources int      `default:"16" help:"Sources that a graph is searched from in the graph benchmark."`
+	Graph   []string `sep:"none" help:"A graph that the device searches in the graph benchmark, such as kronecker:20, uniform:18 or grid:512x512; repeat for more."`
+	Dump    string   `type:"path" help:"Folder to which the graph benchmark writes its graphs and sources, for bench/cuda/bfs.cu."`
 }
 
 func (f *graphBenchFlags) check() error {
