@@ -9,7 +9,9 @@
 # Without nvcc the CUDA rows are left out. NVCC and ARCH choose the compiler and
 # its target (nvcc, sm_90). OUT keeps the measured rows, one JSON object a line,
 # GRAPHS the graphs (about 700 MB, deleted unless it is given). Either side checks
-# the depths of every search; a wrong one ends the script with an error.
+# the depths of every search; a wrong one ends the script with an error. SCALE is
+# the largest of the graphs whose edge work is counted (20), SOURCES how many
+# searches a graph gets (16, at most 8 of them timed).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +29,7 @@ if [[ ! -x $binary ]]; then
 	make bin/ringmaster-headless
 	binary=bin/ringmaster-headless
 fi
-"$binary" bench graph --json --scale "${SCALE:-20}" --dump "$graphs" >"$out/graph.jsonl"
+"$binary" bench graph --json --scale "${SCALE:-20}" --sources "${SOURCES:-16}" --dump "$graphs" >"$out/graph.jsonl"
 if command -v "$nvcc" >/dev/null; then
 	"$nvcc" -O3 -std=c++17 -arch="${ARCH:-sm_90}" -o "$work/bfs" bench/cuda/bfs.cu
 	"$work/bfs" "$graphs" >"$out/graph-cuda.jsonl"

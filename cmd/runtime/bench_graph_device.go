@@ -32,7 +32,7 @@ const (
 const (
 	graphSources  = 8
 	graphRuns     = 7
-	graphPatience = 600 * time.Millisecond
+	graphPatience = 200 * time.Millisecond
 )
 
 // benchGraphDevice reports searches on a device: times of the policy's choices
