@@ -5,6 +5,8 @@ package glcompute
 /*
 #cgo noescape shim_map_store
 #cgo nocallback shim_map_store
+#cgo noescape shim_map_stream
+#cgo nocallback shim_map_stream
 #cgo noescape shim_map_load
 #cgo nocallback shim_map_load
 #cgo nocallback shim_map_store_word
@@ -16,6 +18,7 @@ import "C"
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"unsafe"
 )
 
@@ -25,7 +28,17 @@ type mapping struct {
 	mu     sync.RWMutex
 	handle uintptr // of a shim_map, 0 once unmapped
 	size   int
+
+	streams   bool         // a device apart from the host's processors reads it
+	streaming atomic.Int32 // large stores under way
 }
+
+// What is stored in so large a piece goes past the caches, by so many at a
+// time: a core alone is bound by its own misses, many are by the memory.
+const (
+	streamBytes   = 4 << 10
+	streamWriters = 4
+)
 
 // mapBound maps the buffer bound to a target; mapBufferRange is the address of
 // the GL function. It is nil if the driver refuses.
@@ -72,9 +85,17 @@ func (d *Device) StoreMapped(buffer uint32, offset int, data []byte) {
 	m.check(buffer, offset, len(data))
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if m.handle != 0 {
-		C.shim_map_store(C.uintptr_t(m.handle), C.size_t(offset), unsafe.Pointer(&data[0]), C.size_t(len(data)))
+	if m.handle == 0 {
+		return
 	}
+	if m.streams && len(data) >= streamBytes {
+		defer m.streaming.Add(-1)
+		if m.streaming.Add(1) <= streamWriters {
+			C.shim_map_stream(C.uintptr_t(m.handle), C.size_t(offset), unsafe.Pointer(&data[0]), C.size_t(len(data)))
+			return
+		}
+	}
+	C.shim_map_store(C.uintptr_t(m.handle), C.size_t(offset), unsafe.Pointer(&data[0]), C.size_t(len(data)))
 }
 
 // LoadMapped fills dst from a byte offset of a mapped buffer; otherwise like

@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
 #include "map_shim.h"
 
 typedef struct {
@@ -38,6 +42,44 @@ void shim_map_forget(uintptr_t map) { free((shim_map *)map); }
 
 void shim_map_store(uintptr_t map, size_t offset, const void *src, size_t n) {
 	memcpy(((shim_map *)map)->base + offset, src, n);
+	write_fence();
+}
+
+#if defined(__x86_64__)
+// stream copies 64 bytes from each half of a range in turn, past the caches: one
+// core fills memory 1.5 times as fast that way, because it does not read first
+// what it is about to overwrite. dst is a multiple of 16.
+static void stream(unsigned char *dst, const unsigned char *src, size_t n) {
+	size_t half = n / 128 * 64;
+	for (size_t i = 0; i < half; i += 64) {
+		for (size_t part = i;; part += half) {
+			__m128i a = _mm_loadu_si128((const __m128i *)(src + part));
+			__m128i b = _mm_loadu_si128((const __m128i *)(src + part + 16));
+			__m128i c = _mm_loadu_si128((const __m128i *)(src + part + 32));
+			__m128i d = _mm_loadu_si128((const __m128i *)(src + part + 48));
+			_mm_stream_si128((__m128i *)(dst + part), a);
+			_mm_stream_si128((__m128i *)(dst + part + 16), b);
+			_mm_stream_si128((__m128i *)(dst + part + 32), c);
+			_mm_stream_si128((__m128i *)(dst + part + 48), d);
+			if (part >= half) {
+				break;
+			}
+		}
+	}
+	memcpy(dst + 2 * half, src + 2 * half, n - 2 * half);
+}
+#endif
+
+void shim_map_stream(uintptr_t map, size_t offset, const void *src, size_t n) {
+	unsigned char *dst = ((shim_map *)map)->base + offset;
+#if defined(__x86_64__)
+	if ((uintptr_t)dst % 16 == 0) {
+		stream(dst, src, n);
+		write_fence();
+		return;
+	}
+#endif
+	memcpy(dst, src, n);
 	write_fence();
 }
 

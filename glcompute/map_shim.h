@@ -18,6 +18,10 @@ void shim_map_forget(uintptr_t map);
 
 // The callers keep offset and n inside the mapping.
 void shim_map_store(uintptr_t map, size_t offset, const void *src, size_t n);
+
+// shim_map_stream stores past the caches where the processor can.
+void shim_map_stream(uintptr_t map, size_t offset, const void *src, size_t n);
+
 void shim_map_load(uintptr_t map, size_t offset, void *dst, size_t n);
 void shim_map_store_word(uintptr_t map, size_t offset, uint32_t value);
 uint32_t shim_map_load_word(uintptr_t map, size_t offset);

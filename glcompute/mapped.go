@@ -45,6 +45,7 @@ func (d *Device) NewMapped(size int) (uint32, error) {
 		gl.DeleteBuffers(1, &buffer)
 		return 0, fmt.Errorf("glcompute: mapped buffer of %d bytes: %w", size, err)
 	}
+	m.streams = !d.info.Software
 	d.objects.addBuffer(buffer, size)
 	d.objects.setMapping(buffer, m)
 	return buffer, nil

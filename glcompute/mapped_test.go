@@ -5,6 +5,7 @@ package glcompute
 import (
 	"bytes"
 	"encoding/binary"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -206,5 +207,42 @@ func BenchmarkStoreMappedWriters(b *testing.B) {
 			wg.Go(func() { d.StoreMapped(buffer, i*piece, data[i]) })
 		}
 		wg.Wait()
+	}
+}
+
+// TestLargeStoresPastTheCachesAreWhole takes the way that hardware's staging is
+// filled, by more writers than may at a time, at odd places and sizes.
+func TestLargeStoresPastTheCachesAreWhole(t *testing.T) {
+	d := openDevice(t, Config{})
+	const part, writers = 40 << 10, 2 * streamWriters
+	buffer := newMapped(t, d, writers*part)
+	m := d.objects.mapping(buffer)
+	m.streams = true
+	r := rand.New(rand.NewPCG(1, 2))
+	want := make([]byte, writers*part)
+	for i := range want {
+		want[i] = byte(r.Uint32())
+	}
+	for _, step := range []int{part, 16 << 10, streamBytes + 64, streamBytes + 127, streamBytes + 1, streamBytes - 1} {
+		zero := make([]byte, len(want))
+		d.StoreMapped(buffer, 0, zero)
+		var group sync.WaitGroup
+		for w := range writers {
+			group.Go(func() {
+				for at := 0; at < part; at += step {
+					from, to := w*part+at, w*part+min(at+step, part)
+					d.StoreMapped(buffer, from, want[from:to])
+				}
+			})
+		}
+		group.Wait()
+		got := make([]byte, len(want))
+		do(t, d, func() error { d.ReadBuffer(buffer, 0, got); return d.Check() })
+		if !bytes.Equal(got, want) {
+			t.Errorf("stores of %d bytes are not what was stored", step)
+		}
+		if n := m.streaming.Load(); n != 0 {
+			t.Errorf("%d stores under way after all are done", n)
+		}
 	}
 }

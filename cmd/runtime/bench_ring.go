@@ -21,8 +21,10 @@ const (
 var hardwareGeometries = []megakernel.Geometry{
 	{Width: 256, Groups: 1056, Chunk: 2048},
 	{Width: 512, Groups: 512, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 1024}, {Width: 512, Groups: 528, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 4096},
-	{Width: 1024, Groups: 256, Chunk: 2048}, {Width: 1024, Groups: 256, Chunk: 4096},
-	{Width: 1024, Groups: 264, Chunk: 1024}, {Width: 1024, Groups: 264, Chunk: 2048}, {Width: 1024, Groups: 264, Chunk: 4096},
+	{Width: 512, Groups: 512, Chunk: 4096}, {Width: 512, Groups: 1056, Chunk: 4096},
+	{Width: 1024, Groups: 256, Chunk: 1024}, {Width: 1024, Groups: 256, Chunk: 2048}, {Width: 1024, Groups: 256, Chunk: 4096}, {Width: 1024, Groups: 256, Chunk: 8192},
+	{Width: 1024, Groups: 264, Chunk: 1024}, {Width: 1024, Groups: 264, Chunk: 2048}, {Width: 1024, Groups: 264, Chunk: 4096}, {Width: 1024, Groups: 264, Chunk: 8192},
+	{Width: 1024, Groups: 512, Chunk: 4096}, {Width: 1024, Groups: 528, Chunk: 2048}, {Width: 1024, Groups: 528, Chunk: 4096},
 	{Width: 512, Groups: 2048, Chunk: 2048}, {Width: 1024, Groups: 1024, Chunk: 4096},
 }
 
@@ -39,11 +41,9 @@ var smallGeometries = []megakernel.Geometry{
 func benchRing(device *glcompute.Device, slots int, report *benchReport) error {
 	hardware := !device.Info().Software
 	cfg := megakernel.DrainConfig{Slots: slots, Runs: megakernel.DrainRuns, Geometries: megakernel.DrainGeometries(), Words: megakernel.DrainWords}
-	batches := []int{0}
 	if hardware {
 		cfg.Geometries, cfg.Words, cfg.Runs = hardwareGeometries, hardwareWords, 15
 		cfg.Lead = 3
-		batches = []int{1, 2}
 	}
 	if slots == 0 {
 		cfg.Slots = megakernel.DrainSlots
@@ -56,20 +56,18 @@ func benchRing(device *glcompute.Device, slots int, report *benchReport) error {
 	if err := drainRows(device, cfg, "ring/drain", bare, report); err != nil {
 		return err
 	}
-	for _, batch := range batches {
-		cfg.Program, cfg.Batch = megakernel.DrainFused4, batch
-		if err := drainRows(device, cfg, batchName("ring/fused4", batch), bare, report); err != nil {
+	cfg.Program = megakernel.DrainFused4
+	if err := drainRows(device, cfg, "ring/fused4", bare, report); err != nil {
+		return err
+	}
+	if hardware && slots == 0 {
+		small := cfg
+		small.Slots, small.Geometries = hardwareSmall, smallGeometries
+		if err := drainRows(device, small, "ring/fused4-small", bare, report); err != nil {
 			return err
 		}
-		if hardware && slots == 0 {
-			small := cfg
-			small.Slots, small.Geometries = hardwareSmall, smallGeometries
-			if err := drainRows(device, small, batchName("ring/fused4-small", batch), bare, report); err != nil {
-				return err
-			}
-		}
 	}
-	cfg.Program, cfg.Batch = megakernel.DrainFused3, 0
+	cfg.Program = megakernel.DrainFused3
 	if err := drainRows(device, cfg, "ring/fused3", bare, report); err != nil {
 		return err
 	}
@@ -80,13 +78,6 @@ func benchRing(device *glcompute.Device, slots int, report *benchReport) error {
 		cfg.Geometries = []megakernel.Geometry{{Width: 64, Groups: 8, Chunk: 1024}, {Width: 256, Groups: 8, Chunk: 1024}}
 	}
 	return drainRows(device, cfg, "ring/hot", "interpreter of the same 32 opcodes", report)
-}
-
-func batchName(name string, batch int) string {
-	if batch == 0 {
-		return name
-	}
-	return fmt.Sprintf("%s/batch%d", name, batch)
 }
 
 // drainRows reports a drain benchmark: every geometry, and the best of either

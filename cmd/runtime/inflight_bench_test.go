@@ -44,7 +44,7 @@ func drainThroughActors(b *testing.B, depth uint32, pipelined bool) {
 	if err != nil {
 		b.Skip(err)
 	}
-	e, err := newEngine(device, nil, nil, megakernel.ModeWave, rebuilder{log: slog.New(slog.DiscardHandler)}, nil)
+	e, err := newEngine(device, nil, nil, leaseChoice{}, rebuilder{log: slog.New(slog.DiscardHandler)}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
