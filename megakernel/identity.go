@@ -1,6 +1,10 @@
 package megakernel
 
-import "sync"
+import (
+	"strconv"
+	"strings"
+	"sync"
+)
 
 // maxIdentities bounds the identities that are remembered; a queue's hot
 // opcodes, and with them its fused kernels, may change again and again.
@@ -43,4 +47,26 @@ func (n *Identities) Of(k Kernel) [32]byte {
 		n.known[k] = id
 	}
 	return id
+}
+
+// ParseKernel is the inverse of Kernel.String, false for any other text.
+func ParseKernel(name string) (k Kernel, ok bool) {
+	parts := strings.Split(name, "-")
+	number := func(i, base, bits int) (n uint64) {
+		n, err := strconv.ParseUint(parts[i], base, bits)
+		ok = ok && err == nil
+		return n
+	}
+	ok = true
+	switch {
+	case len(parts) == 2 && parts[0] == Interpreter.String():
+		k = Kernel{Kind: Interpreter, Width: uint32(number(1, 10, 32))}
+	case len(parts) == 2 && parts[0] == Lease.String():
+		k = Kernel{Kind: Lease, Width: uint32(number(1, 10, 32))}
+	case len(parts) == 4 && parts[0] == Fused.String():
+		k = Kernel{Kind: Fused, Width: uint32(number(1, 10, 32)), Chunk: uint32(number(2, 10, 32)), Hot: OpcodeSet(number(3, 16, 64))}
+	default:
+		return Kernel{}, false
+	}
+	return k, ok && k.String() == name
 }

@@ -18,3 +18,19 @@ func TestIdentityIsTheSameAtEveryGeometryAndOnlyThere(t *testing.T) {
 		t.Error("different programs have one identity")
 	}
 }
+
+func TestKernelNamesAreRead(t *testing.T) {
+	for _, k := range []Kernel{
+		{Kind: Interpreter, Width: 64}, {Kind: Lease, Width: 256},
+		{Kind: Fused, Width: 32, Chunk: 128, Hot: NewOpcodeSet(OpAdd, OpStore)},
+	} {
+		if got, ok := ParseKernel(k.String()); !ok || got != k {
+			t.Errorf("%s is read as %+v, %v", k, got, ok)
+		}
+	}
+	for _, name := range []string{"", "interpreter", "interpreter-", "interpreter-64-2", "interpreter-0x40", "fused-1-2", "fused-1-2-xyz", "fused-01-2-3", "other-64"} {
+		if k, ok := ParseKernel(name); ok {
+			t.Errorf("%q is read as %+v", name, k)
+		}
+	}
+}

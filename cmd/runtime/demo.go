@@ -24,6 +24,7 @@ type demoCmd struct {
 	opcodeFlags
 	programFlags
 	leaseFlags
+	autotuneFlags
 	Speed      float64       `default:"60" help:"Seconds of the trace in one second."`
 	Limit      time.Duration `placeholder:"DURATION" help:"Stop at this moment of the trace instead of its end."`
 	FaultEvery int           `placeholder:"N" help:"Let every N-th slot of queue decode address outside its window."`
@@ -124,7 +125,7 @@ func (c *demoCmd) start(ctx context.Context, opcodes *opcodeSet, log *slog.Logge
 	}
 	d.node, err = startNode(ctx, nodeConfig{
 		nats: connect("demo runtime"), policy: c.policyFlags.config(), worker: demoWorker, device: device, log: log,
-		decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, lease: c.on(device),
+		decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, lease: c.on(device), tuner: &c.autotuneFlags,
 	})
 	if err != nil {
 		return nil, err

@@ -33,6 +33,7 @@ type nodeConfig struct {
 	work      *natsio.WorkConfig // nil is the default
 
 	decisions decisionLogFlags
+	tuner     *autotuneFlags // nil: tuned, and nothing is kept
 }
 
 // node is the serving part: bus, actors and, if there is a device, its ring.
@@ -45,6 +46,7 @@ type node struct {
 	engine    *engine
 	device    gpu
 	decisions *decisionLog // nil: not logged
+	tuned     *tunerMemory
 
 	service *natsio.Service
 	heap    *natsio.HeapService // nil without a device
@@ -83,6 +85,8 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	if n.decisions != nil {
 		actorCfg.OnDecision = n.decisions.record
 	}
+	actorCfg.Autotuner, n.tuned = cfg.tuner.memory(cfg.log)
+	actorCfg.TunerMemory = n.tuned
 	if n.system, err = actors.New(actorCfg, n.publisher); err != nil {
 		return nil, err
 	}
@@ -125,7 +129,9 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 		MaxInvocationsPerWorkgroup: device.MaxInvocationsPerWorkgroup,
 		SubgroupSize:               device.SubgroupSize,
 	}
-	if err := n.system.AttachEngine(cfg.worker, limits, device.MemoryBudgetBytes, n.engine); err != nil {
+	tuned := newTunedEngine(n.engine, cfg.opcodes, &device)
+	n.tuned.open(tuned.DeviceIdentity())
+	if err := n.system.AttachEngine(cfg.worker, limits, device.MemoryBudgetBytes, tuned); err != nil {
 		return err
 	}
 	n.announcing = announceEvery(announcePeriod, func() { n.publisher.Announce(cfg.worker, &device) })
@@ -167,6 +173,9 @@ func (n *node) close(ctx context.Context) error {
 	}
 	if n.system != nil {
 		n.system.Close()
+	}
+	if n.tuned != nil {
+		errs = append(errs, n.tuned.close(ctx))
 	}
 	if n.decisions != nil {
 		errs = append(errs, n.decisions.close(ctx))

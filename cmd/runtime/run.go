@@ -26,6 +26,7 @@ type runCmd struct {
 	opcodeFlags
 	programFlags
 	leaseFlags
+	autotuneFlags
 	Worker    string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	NoGPU     bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
 	Listen    string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
@@ -101,7 +102,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	}
 	nodeCfg := nodeConfig{
 		nats: cfg, policy: c.policyFlags.config(), worker: c.Worker, log: log,
-		queues: c.Queues, decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
+		queues: c.Queues, decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, tuner: &c.autotuneFlags, rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
 	}
 	if device != nil {
 		nodeCfg.device, nodeCfg.reopen = device, c.reopen(device.Info(), log)

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"log/slog"
+	"path/filepath"
+
+	"ringmaster/megakernel/tuner/reference"
+	"ringmaster/megakernel/tuner/session"
+)
+
+// autotuneFlags say how geometries are tuned and where results are kept.
+type autotuneFlags struct {
+	Autotuner  autotunerMode `default:"on" env:"RINGMASTER_AUTOTUNER" help:"on: tune the whole geometry; natural: the width, by the natural gradient; off: the policy's own."`
+	TunerCache *string       `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory of the tuner's results (default: under the user's cache directory). Empty: none."`
+}
+
+// autotunerMode is a mode as the original spells it. Unlike there, an unset
+// variable is on.
+type autotunerMode string
+
+// Validate refuses a mode that is none, before anything is started.
+func (m autotunerMode) Validate() error {
+	_, err := reference.ParseMode(string(m), true)
+	return err
+}
+
+func (f *autotuneFlags) tuning() session.Mode {
+	mode, err := reference.ParseMode(string(f.Autotuner), f.Autotuner != "")
+	if err != nil {
+		panic(err) // Validate refused it
+	}
+	return mode
+}
+
+// memory is how a node tunes, and what it remembers. Without flags nothing is
+// kept beyond the process.
+func (f *autotuneFlags) memory(log *slog.Logger) (session.Mode, *tunerMemory) {
+	if f == nil {
+		return session.On, newTunerMemory("", nil, log)
+	}
+	return f.tuning(), newTunerMemory(f.dir(), nil, log)
+}
+
+// dir is the directory of the results, "" for none.
+func (f *autotuneFlags) dir() string {
+	if f.TunerCache != nil {
+		return *f.TunerCache
+	}
+	return filepath.Join(cacheDir(), "tuner")
+}

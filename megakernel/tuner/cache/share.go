@@ -1,0 +1,50 @@
+package cache
+
+import "fmt"
+
+// MaxSharedBytes bounds an entry that comes from elsewhere.
+const MaxSharedBytes = 32 << 10
+
+// Shared is an entry as a file of its own, to be sent to others.
+func (e *Entry) Shared(device string) []byte {
+	return format(device, []*stored{{Entry: *e}})
+}
+
+// ReadShared reads what Shared wrote. The bytes may be anybody's: they go
+// through the same checks as a file, and must hold just one sound entry of the
+// device under the key that they were found under.
+func ReadShared(data []byte, device string, key Key) (Entry, error) {
+	if len(data) > MaxSharedBytes {
+		return Entry{}, fmt.Errorf("cache: shared entry of %d bytes, at most %d: %w", len(data), MaxSharedBytes, ErrFile)
+	}
+	entries, bad, err := parse(data, device)
+	switch {
+	case err != nil:
+		return Entry{}, fmt.Errorf("cache: shared entry: %w", err)
+	case len(bad) > 0:
+		return Entry{}, fmt.Errorf("cache: shared entry: %w", bad[0].reason)
+	case len(entries) != 1 || entries[0].Key != key:
+		return Entry{}, fmt.Errorf("cache: shared entry: %d entries, not the one of its key: %w", len(entries), ErrEntry)
+	}
+	return entries[0].Entry, nil
+}
+
+// Merged is the entry with what another one knows beside it: of a geometry that
+// both measured the entry's own measurement holds, and so does its selection,
+// unless it has neither.
+func (e *Entry) Merged(other *Entry) Entry {
+	out := e.clone()
+	if out.Selected == (Geometry{}) && len(out.Measurements) == 0 {
+		out.Selected = other.Selected
+	}
+	known := make(map[Geometry]bool, len(out.Measurements))
+	for i := range out.Measurements {
+		known[out.Measurements[i].Geometry] = true
+	}
+	for _, m := range other.Measurements {
+		if len(out.Measurements) < MaxMeasurements && !known[m.Geometry] {
+			out.Measurements = append(out.Measurements, m)
+		}
+	}
+	return out
+}
