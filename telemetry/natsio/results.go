@@ -1,0 +1,281 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Bounds of the bucket of results.
+const (
+	// MaxResultBytes bounds one result.
+	MaxResultBytes = 32 << 10
+	maxResultStore = 64 << 20         // bytes of the whole bucket
+	maxResultQueue = 256              // results that wait to be stored
+	resultAttempts = 8                // writes of one result while others write it too
+	resultPause    = 30 * time.Second // longest pause between two attempts to reach the bucket
+)
+
+// Results is the bucket in which workers share what their tuners learned, a
+// JetStream key-value bucket, RINGMASTER_TUNER with the default prefix. A key is
+// a device's token, a dot, and the result's own. What a value means is the
+// callers' business.
+//
+// Nothing here waits for the server: a goroutine stores what is shared and
+// others follow what is found. Without JetStream it says so once and tries again
+// from time to time.
+type Results struct {
+	conn   *Conn
+	log    *slog.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	wake   chan struct{}
+
+	mu      sync.Mutex
+	bucket  jetstream.KeyValue // nil: not reached yet
+	said    bool               // that there is none
+	waiting []string           // keys to be stored, oldest first
+	merges  map[string]func(stored []byte) []byte
+}
+
+// NewResults begins to share. Close ends it.
+func (c *Conn) NewResults() *Results {
+	r := &Results{conn: c, log: c.cfg.Logger, wake: make(chan struct{}, 1), merges: make(map[string]func([]byte) []byte)}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	r.work.Go(r.store)
+	return r
+}
+
+// ResultBucket is the name of the bucket.
+func (c *Conn) ResultBucket() string {
+	return strings.TrimSuffix(c.WorkStream(), "WORK") + "TUNER"
+}
+
+// Close ends all of it; what is not stored yet is not.
+func (r *Results) Close() {
+	r.cancel()
+	r.work.Wait()
+}
+
+// Share has a result stored. merge is called with what the bucket has, nil for
+// nothing, and says what to store in its place, nil for nothing; it is called
+// again when another worker was faster, so no write is lost. It runs on a
+// goroutine of its own. Of two results of one key the newer replaces the one
+// that waits. The error is ErrBadName or ErrBacklog.
+func (r *Results) Share(device, key string, merge func(stored []byte) []byte) error {
+	if !validResultKey(device) || !validResultKey(key) {
+		return fmt.Errorf("%w: result %q of device %q", ErrBadName, key, device)
+	}
+	name := device + "." + key
+	r.mu.Lock()
+	_, waits := r.merges[name]
+	if !waits && len(r.waiting) == maxResultQueue {
+		r.mu.Unlock()
+		return fmt.Errorf("%w: %d results wait", ErrBacklog, maxResultQueue)
+	}
+	if !waits {
+		r.waiting = append(r.waiting, name)
+	}
+	r.merges[name] = merge
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// Follow hands over every result of a device, first those that are there, then
+// each that is stored, this connection's own among them. found runs on a
+// goroutine of its own and may keep the value. Values beyond MaxResultBytes are
+// left out. The error is ErrBadName.
+func (r *Results) Follow(device string, found func(key string, value []byte)) error {
+	if !validResultKey(device) {
+		return fmt.Errorf("%w: device %q", ErrBadName, device)
+	}
+	r.work.Go(func() {
+		for attempt := 1; r.ctx.Err() == nil; attempt++ {
+			if bucket := r.reach(); bucket != nil && r.watch(bucket, device, found) {
+				attempt = 0
+			}
+			pause(r.ctx, backoff(r.conn.cfg.ReconnectMin, resultPause, attempt))
+		}
+	})
+	return nil
+}
+
+// watch follows a device until the watch ends, and says whether there was one.
+func (r *Results) watch(bucket jetstream.KeyValue, device string, found func(key string, value []byte)) bool {
+	w, err := bucket.Watch(r.ctx, device+".*", jetstream.IgnoreDeletes())
+	if err != nil {
+		r.lost()
+		return false
+	}
+	defer w.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return true
+		case e, ok := <-w.Updates():
+			if !ok {
+				return true
+			}
+			if e == nil || len(e.Value()) > MaxResultBytes {
+				continue // nil: all that was there has come
+			}
+			found(strings.TrimPrefix(e.Key(), device+"."), e.Value())
+		}
+	}
+}
+
+// store writes what waits, one result after the other.
+func (r *Results) store() {
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-r.wake:
+		}
+		for attempt := 1; ; {
+			name, merge, ok := r.next()
+			if !ok {
+				break
+			}
+			bucket := r.reach()
+			var err error
+			if bucket != nil {
+				if err = r.write(bucket, name, merge); err == nil {
+					attempt = 1
+					continue
+				}
+				r.log.Debug("a tuner's result is not shared yet", "key", name, "reason", err)
+			}
+			r.again(name, merge)
+			if !pause(r.ctx, backoff(r.conn.cfg.ReconnectMin, resultPause, attempt)) {
+				return
+			}
+			attempt++
+		}
+	}
+}
+
+func (r *Results) next() (name string, merge func([]byte) []byte, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.waiting) == 0 {
+		return "", nil, false
+	}
+	name = r.waiting[0]
+	r.waiting = r.waiting[1:]
+	merge = r.merges[name]
+	delete(r.merges, name)
+	return name, merge, true
+}
+
+// again puts a result back that could not be stored, unless a newer one waits.
+func (r *Results) again(name string, merge func([]byte) []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, newer := r.merges[name]; !newer {
+		r.waiting = append(r.waiting, name)
+		r.merges[name] = merge
+	}
+}
+
+// write replaces a value if nobody else has meanwhile, else it merges again.
+func (r *Results) write(bucket jetstream.KeyValue, name string, merge func([]byte) []byte) error {
+	ctx, cancel := context.WithTimeout(r.ctx, apiTimeout)
+	defer cancel()
+	var err error
+	for range resultAttempts {
+		var stored []byte
+		var revision uint64
+		e, lookup := bucket.Get(ctx, name)
+		switch {
+		case lookup == nil:
+			stored, revision = e.Value(), e.Revision()
+			if len(stored) > MaxResultBytes {
+				stored = nil // nobody's result
+			}
+		case !errors.Is(lookup, jetstream.ErrKeyNotFound):
+			r.lost()
+			return fmt.Errorf("natsio: look up result: %w", lookup)
+		}
+		value := merge(stored)
+		switch {
+		case value == nil:
+			return nil
+		case len(value) > MaxResultBytes:
+			r.log.Warn("a tuner's result is too large to be shared", "bytes", len(value), "most", MaxResultBytes)
+			return nil
+		case revision == 0:
+			_, err = bucket.Create(ctx, name, value)
+		default:
+			_, err = bucket.Update(ctx, name, value, revision)
+		}
+		if err == nil || !errors.Is(err, jetstream.ErrKeyExists) && !wrongRevision(err) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("natsio: store result: %w", err)
+	}
+	return nil
+}
+
+// wrongRevision says that somebody else has written a key meanwhile.
+func wrongRevision(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) &&
+		(api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence || api.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// reach opens the bucket, or makes it. It is nil while that fails, which is
+// said once.
+func (r *Results) reach() jetstream.KeyValue {
+	r.mu.Lock()
+	bucket := r.bucket
+	r.mu.Unlock()
+	if bucket != nil {
+		return bucket
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, apiTimeout)
+	defer cancel()
+	name := r.conn.ResultBucket()
+	bucket, err := r.conn.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: name, Description: "what tuners learned, by device and key",
+		MaxValueSize: MaxResultBytes, MaxBytes: maxResultStore, History: 1, Replicas: 1, Storage: jetstream.FileStorage,
+	})
+	if errors.Is(err, jetstream.ErrBucketExists) {
+		bucket, err = r.conn.js.KeyValue(ctx, name)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.bucket = bucket
+		return bucket
+	}
+	if !r.said && r.ctx.Err() == nil {
+		r.said = true
+		r.log.Warn("tuner results are not shared with other workers; tuning goes on without", "bucket", name, "reason", err)
+	}
+	return nil
+}
+
+// lost has the bucket looked up again.
+func (r *Results) lost() {
+	r.mu.Lock()
+	r.bucket = nil
+	r.mu.Unlock()
+}
+
+func validResultKey(s string) bool {
+	return s != "" && len(s) <= 128 && strings.Trim(s, "0123456789abcdefghijklmnopqrstuvwxyz-_") == ""
+}

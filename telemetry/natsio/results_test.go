@@ -1,0 +1,127 @@
+package natsio
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+type found struct{ key, value string }
+
+func sharing(t *testing.T, c *Conn) *Results {
+	t.Helper()
+	r := c.NewResults()
+	t.Cleanup(r.Close)
+	return r
+}
+
+func follow(t *testing.T, r *Results, device string) <-chan found {
+	t.Helper()
+	ch := make(chan found, 100)
+	if err := r.Follow(device, func(key string, value []byte) { ch <- found{key, string(value)} }); err != nil {
+		t.Fatal(err)
+	}
+	return ch
+}
+
+func share(t *testing.T, r *Results, device, key string, merge func([]byte) []byte) {
+	t.Helper()
+	if err := r.Share(device, key, merge); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func always(value string) func([]byte) []byte { return func([]byte) []byte { return []byte(value) } }
+
+func TestResultsReachWorkersWithTheSameDevice(t *testing.T) {
+	s := embedded(t)
+	a, b := sharing(t, dial(t, fastConfig(s.URL()))), sharing(t, dial(t, fastConfig(s.URL())))
+	share(t, a, "d1", "before", always("1"))
+	if got := receive(t, follow(t, b, "d1")); got != (found{"before", "1"}) {
+		t.Errorf("what was there: %v", got)
+	}
+	news := follow(t, b, "d2")
+	share(t, a, "d1", "other", always("2"))
+	share(t, a, "d2", "after", always("3"))
+	if got := receive(t, news); got != (found{"after", "3"}) {
+		t.Errorf("what came later: %v", got)
+	}
+}
+
+// Several workers write one key at once: each merges with what the others
+// stored, and nothing is lost.
+func TestConcurrentResultsAreMerged(t *testing.T) {
+	s := embedded(t)
+	const writers, each = 4, 10
+	var wg sync.WaitGroup
+	for w := range writers {
+		r := sharing(t, dial(t, fastConfig(s.URL())))
+		bucket := r.reach()
+		if bucket == nil {
+			t.Fatal("no bucket")
+		}
+		wg.Go(func() {
+			for i := range each {
+				add := func(old []byte) []byte { return fmt.Appendf(bytes.Clone(old), "<%d.%d>", w, i) }
+				for r.write(bucket, "d.k", add) != nil { // too many others were faster
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got := receive(t, follow(t, sharing(t, dial(t, fastConfig(s.URL()))), "d")).value
+	for w := range writers {
+		for i := range each {
+			if item := fmt.Sprintf("<%d.%d>", w, i); strings.Count(got, item) != 1 {
+				t.Errorf("%s stands %d times", item, strings.Count(got, item))
+			}
+		}
+	}
+}
+
+func TestResultsThatAreTooLargeOrBadlyNamedAreRefused(t *testing.T) {
+	s := embedded(t)
+	c := dial(t, fastConfig(s.URL()))
+	r := sharing(t, c)
+	for _, name := range []string{"", "a.b", "a*", ">", "A", strings.Repeat("a", 129)} {
+		if err := r.Share(name, "k", always("")); !errors.Is(err, ErrBadName) {
+			t.Errorf("device %q: %v", name, err)
+		}
+		if err := r.Share("d", name, always("")); !errors.Is(err, ErrBadName) {
+			t.Errorf("key %q: %v", name, err)
+		}
+	}
+	share(t, r, "d", "huge", always(strings.Repeat("x", MaxResultBytes+1)))
+	share(t, r, "d", "small", always("x"))
+	if got := receive(t, follow(t, r, "d")); got.key != "small" {
+		t.Errorf("%s of %d bytes", got.key, len(got.value))
+	}
+}
+
+func TestWithoutJetStreamResultsStayHereAndThatIsSaidOnce(t *testing.T) {
+	p := startProcess(t)
+	p.kill()
+	p.args = slices.DeleteFunc(p.args, func(arg string) bool { return arg == "-js" })
+	p.start()
+	log, lines := newLog()
+	conn := fastConfig(p.url)
+	conn.Logger = log
+	r := sharing(t, dial(t, conn))
+	if err := r.Follow("d", func(string, []byte) { t.Error("found something") }); err != nil {
+		t.Fatal(err)
+	}
+	share(t, r, "d", "k", always("1"))
+	lines.wait(t, "not shared")
+	for range 20 { // attempts later there is still one line
+		if r.reach() != nil {
+			t.Fatal("a bucket without JetStream")
+		}
+	}
+	if n := len(lines.lines); n != 0 {
+		t.Errorf("%d more lines, the first %q", n, <-lines.lines)
+	}
+}
