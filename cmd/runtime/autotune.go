@@ -16,29 +16,24 @@ type autotuneFlags struct {
 
 // autotunerMode is a mode as the original spells it. Unlike there, an unset
 // variable is on.
-type autotunerMode string
+type autotunerMode struct{ session.Mode }
 
-// Validate refuses a mode that is none, before anything is started.
-func (m autotunerMode) Validate() error {
-	_, err := reference.ParseMode(string(m), true)
+// UnmarshalText refuses a text that names no mode, before anything is started.
+func (m *autotunerMode) UnmarshalText(text []byte) (err error) {
+	m.Mode, err = reference.ParseMode(string(text), true)
 	return err
-}
-
-func (f *autotuneFlags) tuning() session.Mode {
-	mode, err := reference.ParseMode(string(f.Autotuner), f.Autotuner != "")
-	if err != nil {
-		panic(err) // Validate refused it
-	}
-	return mode
 }
 
 // memory is how a node tunes, and what it remembers. Without flags nothing is
 // kept beyond the process.
-func (f *autotuneFlags) memory(log *slog.Logger) (session.Mode, *tunerMemory) {
+func (f *autotuneFlags) memory(shared sharer, log *slog.Logger) (session.Mode, *tunerMemory) {
 	if f == nil {
-		return session.On, newTunerMemory("", nil, log)
+		return session.On, newTunerMemory("", shared, log)
 	}
-	return f.tuning(), newTunerMemory(f.dir(), nil, log)
+	if f.Autotuner.Mode == session.Off {
+		return session.Off, newTunerMemory("", nil, log)
+	}
+	return f.Autotuner.Mode, newTunerMemory(f.dir(), shared, log)
 }
 
 // dir is the directory of the results, "" for none.

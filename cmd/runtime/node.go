@@ -47,6 +47,7 @@ type node struct {
 	device    gpu
 	decisions *decisionLog // nil: not logged
 	tuned     *tunerMemory
+	results   *natsio.Results
 
 	service *natsio.Service
 	heap    *natsio.HeapService // nil without a device
@@ -85,7 +86,8 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	if n.decisions != nil {
 		actorCfg.OnDecision = n.decisions.record
 	}
-	actorCfg.Autotuner, n.tuned = cfg.tuner.memory(cfg.log)
+	n.results = n.conn.NewResults()
+	actorCfg.Autotuner, n.tuned = cfg.tuner.memory(&tunerFleet{results: n.results, log: cfg.log}, cfg.log)
 	actorCfg.TunerMemory = n.tuned
 	if n.system, err = actors.New(actorCfg, n.publisher); err != nil {
 		return nil, err
@@ -173,6 +175,9 @@ func (n *node) close(ctx context.Context) error {
 	}
 	if n.system != nil {
 		n.system.Close()
+	}
+	if n.results != nil {
+		n.results.Close()
 	}
 	if n.tuned != nil {
 		errs = append(errs, n.tuned.close(ctx))

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bytes"
+
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/cache"
+	"ringmaster/megakernel/tuner/session"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+func TestInvalidAutotunerIsWrongUsageWhereverItStands(t *testing.T) {
+	for _, command := range []string{"run", "demo"} {
+		got := ringmaster(t, t.Context(), "", command, "--autotuner", "sometimes")
+		if got.code != 2 || !strings.Contains(got.err, "sometimes") || !strings.Contains(got.err, "natural") {
+			t.Errorf("%s: exit code %d, %q", command, got.code, got.err)
+		}
+		t.Setenv("RINGMASTER_AUTOTUNER", "perhaps")
+		got = ringmaster(t, t.Context(), "", command, "--limit", "1s")
+		if got.code != 2 {
+			t.Errorf("%s by its environment: exit code %d, %q", command, got.code, got.err)
+		}
+		os.Unsetenv("RINGMASTER_AUTOTUNER")
+	}
+}
+
+const aDevice = "Acme; Simulator 1; 1.0"
+
+func learned(key byte, widths ...uint32) cache.Entry {
+	e := cache.Entry{Key: cache.Key{key}, Selected: cache.Geometry{Width: widths[0]}}
+	for i, w := range widths {
+		e.Measurements = append(e.Measurements, cache.Measurement{Geometry: cache.Geometry{Width: w}, Count: 5, Mean: float64(10 + i)})
+	}
+	return e
+}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func TestOwnResultsComeFirstAndThoseOfOthersAfterThem(t *testing.T) {
+	m := newTunerMemory("", nil, quiet())
+	m.open(aDevice)
+	if _, _, ok := m.Recall(aDevice, cache.Key{1}, 0); ok {
+		t.Error("an empty memory knows something")
+	}
+	m.learn(aDevice, learned(1, 64))
+	if e, _, ok := m.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
+		t.Errorf("with nothing else: %+v, %v", e, ok)
+	}
+	m.Remember(aDevice, learned(1, 128))
+	e, moment, ok := m.Recall(aDevice, cache.Key{1}, 0)
+	if !ok || e.Selected.Width != 128 {
+		t.Errorf("own first: %+v, %v", e, ok)
+	}
+	if e, moment, ok = m.Recall(aDevice, cache.Key{1}, moment); !ok || e.Selected.Width != 64 {
+		t.Errorf("then others: %+v, %v", e, ok)
+	}
+	if _, _, ok := m.Recall(aDevice, cache.Key{1}, moment); ok {
+		t.Error("the same once more")
+	}
+	if _, _, ok := m.Recall("another device", cache.Key{1}, 0); ok {
+		t.Error("of another device")
+	}
+}
+
+func TestResultsOutliveTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	m := newTunerMemory(dir, nil, quiet())
+	m.Remember(aDevice, learned(1, 64, 128))
+	if err := m.close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := newTunerMemory(dir, nil, quiet())
+	again.open(aDevice)
+	<-again.devices[aDevice].file.Loaded()
+	if e, _, ok := again.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 || len(e.Measurements) != 2 {
+		t.Errorf("%+v, %v", e, ok)
+	}
+	if err := again.close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A directory that is a file can neither be read nor written, whoever asks.
+func TestTuningGoesOnWhereNothingCanBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	m := newTunerMemory(dir, nil, slog.New(slog.NewTextHandler(&said, nil)))
+	m.Remember(aDevice, learned(1, 64))
+	<-m.devices[aDevice].file.Loaded()
+	if e, _, ok := m.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
+		t.Errorf("%+v, %v", e, ok)
+	}
+	if err := m.close(t.Context()); err == nil || !strings.Contains(said.String(), "not written") {
+		t.Errorf("%v, said %q", err, said.String())
+	}
+}
+
+func TestKindsOfDevicesAreBounded(t *testing.T) {
+	var said bytes.Buffer
+	m := newTunerMemory("", nil, slog.New(slog.NewTextHandler(&said, nil)))
+	for i := range 10 * maxTunedDevices {
+		m.Remember(fmt.Sprint("device ", i), learned(1, 64))
+	}
+	if len(m.devices) != maxTunedDevices || strings.Count(said.String(), "not remembered") != 1 {
+		t.Errorf("%d devices, said %q", len(m.devices), said.String())
+	}
+}
+
+// fleet is a bus with JetStream and workers that share on it.
+type fleet struct {
+	t      *testing.T
+	server *natsio.Server
+}
+
+func newFleet(t *testing.T) *fleet {
+	t.Helper()
+	server, err := startServer("127.0.0.1", -1, t.TempDir(), newLogger(io.Discard, "error", "text"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	return &fleet{t, server}
+}
+
+func (f *fleet) member(log *slog.Logger) (*tunerMemory, *natsio.Results) {
+	f.t.Helper()
+	flags := natsFlags{URL: f.server.URL(), Prefix: telemetry.DefaultPrefix}
+	conn, err := natsio.Connect(flags.config("a worker", log))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(conn.Close)
+	results := conn.NewResults()
+	f.t.Cleanup(results.Close)
+	m := newTunerMemory("", &tunerFleet{results: results, log: log}, log)
+	m.open(aDevice)
+	return m, results
+}
+
+// recalled waits for what others shared.
+func recalled(t *testing.T, m *tunerMemory, key cache.Key) (e cache.Entry) {
+	t.Helper()
+	err := waitUntil(t.Context(), func() (ok bool) { e, _, ok = m.Recall(aDevice, key, 0); return ok })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestSecondRuntimeWithTheSameDeviceStartsWarm(t *testing.T) {
+	f := newFleet(t)
+	first, _ := f.member(quiet())
+	second, _ := f.member(quiet())
+	cfg := policy.Standard()
+	limits := policy.Limits{MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32}
+	env := session.Env{Mode: session.On, Spaces: session.NewSpaces(&cfg), Limits: limits, Device: aDevice, Memory: first}
+	program := session.Program{ID: [32]byte{1}, Mode: session.On}
+	key := session.Key(program, session.BucketOf(4000), limits, aDevice)
+	launch := func(s *session.Session) {
+		t.Helper()
+		rec, _, err := policy.Decide(&cfg, &policy.Request{QueueLen: 4000, Limits: limits, Tuned: s.View().For(4000)}, policy.State{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := policy.Geometry{Width: rec.WorkgroupSizeX, Groups: rec.DispatchGrid[0], Chunk: rec.ClaimChunk, Depth: rec.BatchDepth}
+		ns := 10_000 + 100*uint64(g.Groups) + 4_000_000/uint64(min(g.Width*g.Groups, 1024))
+		if _, err := s.Observe(&env, &session.Report{Program: program.ID, Named: true, Geometry: g, Recommended: g, Slots: 4000, Ns: ns, WallNs: 2 * ns}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var a, b session.Session
+	for known := false; !known; _, _, known = first.Recall(aDevice, key, 0) {
+		launch(&a)
+	}
+	if e := recalled(t, second, key); e.Selected == (cache.Geometry{}) {
+		t.Fatalf("nothing is selected in %+v", e)
+	}
+	env.Memory = second
+	launch(&b)
+	if a.View() != b.View() {
+		t.Errorf("the first runs %+v, the second begins with %+v", a.View(), b.View())
+	}
+}
+
+func TestResultsOfTwoWorkersAreMergedInTheBucket(t *testing.T) {
+	f := newFleet(t)
+	first, _ := f.member(quiet())
+	second, _ := f.member(quiet())
+	first.Remember(aDevice, learned(1, 64, 128))
+	_ = recalled(t, second, cache.Key{1})
+	second.Remember(aDevice, learned(1, 256))
+	third, _ := f.member(quiet())
+	err := waitUntil(t.Context(), func() bool {
+		e, _, _ := third.Recall(aDevice, cache.Key{1}, 0)
+		return len(e.Measurements) == 3 && e.Selected.Width == 256
+	})
+	if err != nil {
+		e, _, _ := third.Recall(aDevice, cache.Key{1}, 0)
+		t.Errorf("%v: %+v", err, e)
+	}
+}
+
+func TestHostileBytesInTheBucketAreLeftOut(t *testing.T) {
+	f := newFleet(t)
+	log := &lockedBuffer{}
+	m, _ := f.member(slog.New(slog.NewTextHandler(log, nil)))
+	other, results := f.member(quiet())
+	good := learned(9, 64)
+	wrong := learned(8, 64) // shared under another key
+	poisoned := learned(3, 64)
+	poisoned.Measurements[0].Mean = -1
+	for name, value := range map[string][]byte{
+		"not-a-key":               []byte("x"),
+		cache.Key{1}.String():     []byte("\x00\xff garbage"),
+		cache.Key{2}.String():     wrong.Shared(aDevice),
+		cache.Key{3}.String():     poisoned.Shared(aDevice),
+		cache.Key{4}.String():     good.Shared("another device"),
+		cache.Key{5}.String():     []byte("schema = 99\ndevice = \"" + aDevice + "\"\n"),
+		cache.Key{7, 7}.String():  bytes.Repeat([]byte("[[entry]]\n"), 3000),
+		cache.Key{10, 1}.String(): bytes.Repeat([]byte("a"), natsio.MaxResultBytes),
+	} {
+		if err := results.Share(deviceToken(aDevice), name, func([]byte) []byte { return value }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other.Remember(aDevice, good)
+	if e := recalled(t, m, good.Key); e.Selected.Width != 64 {
+		t.Errorf("the good one: %+v", e)
+	}
+	for i := range byte(8) {
+		if e, _, ok := m.Recall(aDevice, cache.Key{i}, 0); ok {
+			t.Errorf("key %d: %+v", i, e)
+		}
+	}
+	if n := strings.Count(log.String(), "left out"); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, log.String())
+	}
+}
+
+func TestResultOfANewerVersionIsNotOverwritten(t *testing.T) {
+	f := newFleet(t)
+	m, results := f.member(quiet())
+	newer := []byte("schema = 99\ndevice = \"" + aDevice + "\"\n")
+	key := cache.Key{1}
+	token := deviceToken(aDevice)
+	first := make(chan string, 10)
+	if err := results.Share(token, key.String(), func([]byte) []byte { return newer }); err != nil {
+		t.Fatal(err)
+	}
+	if err := results.Follow(token, func(_ string, value []byte) { first <- string(value) }); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-first; got != string(newer) {
+		t.Fatalf("stored %q", got)
+	}
+	m.Remember(aDevice, learned(1, 64))
+	m.Remember(aDevice, learned(2, 64)) // stored after it
+	if got := <-first; !strings.Contains(got, cache.Key{2}.String()) {
+		t.Errorf("then %q", got)
+	}
+}
