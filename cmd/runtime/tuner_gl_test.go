@@ -1,0 +1,145 @@
+//go:build cgo
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
+	"ringmaster/telemetry"
+)
+
+const tunedBatch = 1000 // slots
+
+// tunedRun is a runtime on a real device whose one queue gets batch after batch.
+type tunedRun struct {
+	t       *testing.T
+	n       *node
+	batches int
+	applied chan telemetry.Launch
+}
+
+func startTunedRun(t *testing.T, f *fleet, dir string) *tunedRun {
+	t.Helper()
+	flags := natsFlags{URL: f.server.URL(), Prefix: telemetry.DefaultPrefix}
+	tuner := &autotuneFlags{Autotuner: autotunerMode{session.On}, TunerCache: &dir}
+	n, err := startNode(t.Context(), nodeConfig{
+		nats: flags.config("runtime", quiet()), policy: policy.Standard(), worker: "w1", log: quiet(),
+		device: openGL(t, &glFlags{GL: "auto"}), tuner: tuner,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &tunedRun{t: t, n: n, applied: make(chan telemetry.Launch, 1<<16)}
+	if _, err := n.conn.SubscribeLaunches("w1", "q", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) { r.applied <- *l }); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.conn.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-n.tuned.devices[n.identity()].file.Loaded()
+	return r
+}
+
+// batch runs one more batch to its end.
+func (r *tunedRun) batch() {
+	r.t.Helper()
+	r.batches++
+	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: fmt.Sprint("b", r.batches), Slots: make([]telemetry.Slot, tunedBatch)}
+	for i := range w.Slots {
+		w.Slots[i] = telemetry.Slot{Opcode: uint32(megakernel.OpAdd), Priority: 2, Args: [12]uint32{1, uint32(i)}, NArgs: 2}
+	}
+	settled := make(chan error, 1)
+	r.n.system.Submit("w1", "q", &w, 0, func(_ telemetry.Outcome, err error) { settled <- err })
+	if err := <-settled; err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// explored says that an exploration has ended and its result is kept.
+func (r *tunedRun) explored() bool { return r.n.tuned.devices[r.n.identity()].file.Len() > 0 }
+
+func (r *tunedRun) recommended() policy.Geometry {
+	r.t.Helper()
+	rec, ok := r.n.system.Latest("w1", "q")
+	if !ok {
+		r.t.Fatal("no recommendation")
+	}
+	return policy.Geometry{Width: rec.WorkgroupSizeX, Groups: rec.Groups, Chunk: rec.ClaimChunk}
+}
+
+// ran runs batches until a launch at a geometry is reported.
+func (r *tunedRun) ran(want policy.Geometry) {
+	r.t.Helper()
+	for range 200 {
+		r.batch()
+		for len(r.applied) > 0 {
+			l := <-r.applied
+			if l.Applied == (telemetry.Geometry{WorkgroupSizeX: want.Width, Groups: want.Groups, ClaimChunk: want.Chunk}) {
+				return
+			}
+		}
+	}
+	r.t.Errorf("no launch at %+v", want)
+}
+
+func (r *tunedRun) close() {
+	r.t.Helper()
+	if err := r.n.close(r.t.Context()); err != nil {
+		r.t.Error(err)
+	}
+}
+
+func TestRunRecommendsAndAppliesWhatItsTunerChose(t *testing.T) {
+	requireGL(t)
+	dir := t.TempDir()
+	f := newFleet(t)
+	r := startTunedRun(t, f, dir)
+	for n := 0; !r.explored(); n++ {
+		if n > 3000 {
+			t.Fatal("the exploration does not end")
+		}
+		r.batch()
+	}
+	r.batch() // at the first decision after it
+	chosen := r.recommended()
+	rec, _ := r.n.system.Latest("w1", "q")
+	tuned := false
+	for _, why := range rec.Reasons {
+		tuned = tuned || why.Rule == policy.RuleTuned.String()
+	}
+	if !tuned {
+		t.Errorf("the recommendation %+v does not say that it is tuned: %+v", chosen, rec.Reasons)
+	}
+	r.ran(chosen)
+	if n := r.n.system.Stats().ReportsUntuned; n != 0 {
+		t.Logf("%d reports refused", n)
+	}
+	r.close()
+	files, err := filepath.Glob(filepath.Join(dir, "*.toml"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	if data, err := os.ReadFile(files[0]); err != nil || len(data) == 0 {
+		t.Fatal(err)
+	}
+
+	again := startTunedRun(t, newFleet(t), dir) // another bus: the file alone knows
+	again.batch()
+	again.batch() // the first report has told which kernel it is
+	again.batch()
+	rec, _ = again.n.system.Latest("w1", "q")
+	warm := false
+	for _, why := range rec.Reasons {
+		warm = warm || why.Rule == policy.RuleTuned.String()
+	}
+	if !warm {
+		t.Errorf("a restart begins with %+v, untuned", again.recommended())
+	}
+	again.close()
+}
