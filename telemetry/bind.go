@@ -44,6 +44,8 @@ func bindKind(kind Kind, r *Record) *binding {
 		return bind(doneSchema, &r.Header, &r.Done)
 	case KindHeap:
 		return bind(heapSchema, &r.Header, &r.Heap)
+	case KindResident:
+		return bind(residentSchema, &r.Header, &r.Resident)
 	}
 	return bind(rejectedSchema, &r.Header, &r.Rejected)
 }

@@ -133,6 +133,8 @@ func (r *Record) reset(kind Kind) {
 		r.Done = Done{Faults: r.Done.Faults[:0], Results: r.Done.Results[:0]}
 	case KindHeap:
 		r.Heap = Heap{Data: r.Heap.Data[:0]}
+	case KindResident:
+		r.Resident = Resident{Data: r.Resident.Data[:0]}
 	default:
 		r.Rejected = Rejected{}
 	}

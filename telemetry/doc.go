@@ -24,6 +24,7 @@
 //	work.<worker>.<queue>          in         work, through a JetStream work queue
 //	done.<worker>.<queue>          out        done
 //	heap.<worker>.<queue>          request    heap, answered with heap
+//	graph.<worker>.<queue>         request    resident, answered with resident
 //	rejected.<worker>.<queue>      out        rejected
 //	rejected.invalid               out        rejected, if worker or queue is unknown
 //
@@ -83,7 +84,7 @@
 // Every record begins with the header.
 //
 //	pos  field                                 type      range          unit         class    note
-//	 0   kind!                                 enum      1..10          -            event
+//	 0   kind!                                 enum      1..11          -            event
 //	 1   minor                                 u32       0..2^32-1      -            event    schema minor version of the sender, now 0
 //	 2   incarnation!                          u64       1..2^64-1      -            event    random, drawn at each publisher start
 //	 3   seq!                                  u64       1..2^64-1      records      event    counts from 1 in an incarnation, for each subject
@@ -92,11 +93,12 @@
 //
 // # Enumerations
 //
-//	kind         1 queue, 2 graph, 3 priority, 4 launch, 5 worker, 6 recommendation, 7 work, 8 done, 9 rejected, 10 heap
+//	kind         1 queue, 2 graph, 3 priority, 4 launch, 5 worker, 6 recommendation, 7 work, 8 done, 9 rejected, 10 heap, 11 resident
 //	status       0 ok, 1 failed
 //	time_source  0 none, 1 query, 2 wall
 //	op           0 read, 1 write
 //	mode         0 wave, 1 lease
+//	ask          0 load, 1 list, 2 drop, 3 run, 4 read
 //
 // # Record queue
 //
@@ -297,4 +299,36 @@
 //	 8   count                                 u32       0..65536       words        event    to read; in an answer, moved
 //	 9   data                                  bytes     0..262144 bytes -           event    little-endian words: to write, or that were read
 //	10   epoch                                 u64       0..2^64-1      -            event    in an answer
+//
+// # Record resident
+//
+// A request about the graphs that the subject's queue has on the worker's
+// device, and its answer, which repeats ask and name. The limits and the
+// refusals are those of heap records; 404 means that there is no such graph or
+// result, 413 that a graph is too large for the worker.
+//
+// load: data is the part of a graph file, in any format of docs/graphs.md, that
+// begins at offset; total is the whole. Parts come in order; one at offset 0
+// begins anew. The answer to the last part comes when the graph is on the
+// device. list: the answer's data is a JSON array of name, nodes, edges,
+// directed, weighted and bytes. drop: frees a graph. run: data is up to 32
+// sources, u64 little-endian, as the file calls them. The answer names a result
+// of total bytes: a JSON object as graph run --json prints it, offset bytes
+// long, and behind it the values, u32 little-endian, in the order of the nodes'
+// names. read: the answer's data is the part of a result that begins at offset,
+// as long as a record bears. A graph keeps the result of its last run.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   ask!                                  enum      0..4           -            event
+//	 7   name                                  text      0..64 bytes    -            event    of the graph; required but for list
+//	 8   offset                                u64       0..2^64-1      bytes        event    load, read: of data; answer of run: length of the object
+//	 9   total                                 u64       0..2^64-1      bytes        event    load: of the file; answer of run: of the result
+//	10   data                                  bytes     0..262144 bytes -           event
+//	11   directed                              bool      true|false     -            event    load
+//	12   algorithm                             text      0..64 bytes    -            event    run: bfs, sssp, cc or reach
+//	13   topology                              text      0..64 bytes    -            event    run: of every level; auto if empty
+//	14   decide_host                           bool      true|false     -            event    run
+//	15   budget_bytes                          u64       0..2^64-1      bytes        event    run: beside the graph; 0 is the worker's
+//	16   hit_capacity                          u32       0..2^32-1      nodes        event    run: 0 is all
+//	17   result                                u64       0..2^64-1      -            event    answer of run; read
 package telemetry

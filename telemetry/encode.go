@@ -98,6 +98,8 @@ func Append(dst []byte, f Form, r *Record) []byte {
 		return AppendRejected(dst, f, &r.Header, &r.Rejected)
 	case KindHeap:
 		return AppendHeap(dst, f, &r.Header, &r.Heap)
+	case KindResident:
+		return AppendResident(dst, f, &r.Header, &r.Resident)
 	}
 	panic(fmt.Sprintf("telemetry: append: %v is not a kind of record", r.Kind))
 }

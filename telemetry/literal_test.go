@@ -164,6 +164,13 @@ var literals = []struct {
 		mapForm:  "8b a4'kind' a4'heap'" + mapHeader + `a2'op' a5'write' a6'offset' cd0100 a5'count' 01 a4'data' c40401020304 a5'epoch' cf0004000000000000`,
 		arrayRow: "9b 0a" + arrayHeader + "01 cd0100 01 c40401020304 cf0004000000000000",
 	},
+	{
+		want: Record{Header: literalHeader(KindResident), Resident: Resident{Ask: ResidentRun, Name: "g", Offset: 1, Total: 2, Data: []byte{9}, Directed: true,
+			Algorithm: "bfs", Topology: "auto", DecideHost: true, Budget: 3, HitCapacity: 4, Result: 5}},
+		mapForm: "de0012 a4'kind' a8'resident'" + mapHeader + `a3'ask' a3'run' a4'name' a1'g' a6'offset' 01 a5'total' 02 a4'data' c40109 a8'directed' c3
+			a9'algorithm' a3'bfs' a8'topology' a4'auto' ab'decide_host' c3 ac'budget_bytes' 03 ac'hit_capacity' 04 a6'result' 05`,
+		arrayRow: "dc0012 0b" + arrayHeader + "03 a1'g' 01 02 c40109 c3 a3'bfs' a4'auto' c3 03 04 05",
+	},
 }
 
 func TestLiteralBytesDecodeAndEncode(t *testing.T) {

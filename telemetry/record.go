@@ -46,12 +46,13 @@ type Record struct {
 	Done           Done
 	Rejected       Rejected
 	Heap           Heap
+	Resident       Resident
 }
 
 var kindNames = []string{
 	KindInvalid: "", KindQueue: "queue", KindGraph: "graph", KindPriority: "priority", KindLaunch: "launch",
 	KindWorker: "worker", KindRecommendation: "recommendation", KindWork: "work", KindDone: "done", KindRejected: "rejected",
-	KindHeap: "heap",
+	KindHeap: "heap", KindResident: "resident",
 }
 
 // String returns the wire name of the kind.

@@ -16,8 +16,9 @@ const (
 	KindDone
 	KindRejected
 	KindHeap
+	KindResident
 
-	lastKind = KindHeap
+	lastKind = KindResident
 )
 
 // Presence has one bit for each field of a record's body, bit i for the

@@ -32,7 +32,7 @@ func TestRefusals(t *testing.T) {
 		{"kind nil", "96 c0 00 01 01 c0 c0", "kind", ReasonMissingField},
 		{"no kind in a map", "82 ab'incarnation' 01 a3'seq' 01", "kind", ReasonMissingField},
 		{"kind 0", "96 00 00 01 01 c0 c0", "kind", ReasonUnknownKind},
-		{"kind 11", "96 0b 00 01 01 c0 c0", "kind", ReasonUnknownKind},
+		{"kind 12", "96 0c 00 01 01 c0 c0", "kind", ReasonUnknownKind},
 		{"kind of an unknown name", "96 a5'quart' 00 01 01 c0 c0", "kind", ReasonUnknownKind},
 		{"kind with an empty name", "96 a0 00 01 01 c0 c0", "kind", ReasonUnknownKind},
 		{"kind with a name too long", "96 d948" + long(72) + "00 01 01 c0 c0", "kind", ReasonUnknownKind},

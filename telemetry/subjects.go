@@ -34,8 +34,9 @@ const (
 	SubjectRejectedInvalid // refused payloads whose worker or queue is unknown
 	SubjectSnapshot
 	SubjectHeap
+	SubjectGraph
 
-	lastClass = SubjectHeap
+	lastClass = SubjectGraph
 )
 
 var classTokens = [...]string{
@@ -49,6 +50,7 @@ var classTokens = [...]string{
 	SubjectRejectedInvalid: "rejected.invalid",
 	SubjectSnapshot:        "snapshot",
 	SubjectHeap:            "heap",
+	SubjectGraph:           "graph",
 }
 
 // String returns the subject tokens of the class.
@@ -77,6 +79,8 @@ func (c SubjectClass) Carries(k Kind) bool {
 		return k == KindRejected
 	case SubjectHeap:
 		return k == KindHeap
+	case SubjectGraph:
+		return k == KindResident
 	}
 	return false
 }
@@ -139,6 +143,11 @@ func (s Subjects) Snapshot(worker, queue string) string {
 // Heap is the request subject of transfers from and to a queue's window.
 func (s Subjects) Heap(worker, queue string) string {
 	return s.prefix() + ".heap." + worker + "." + queue
+}
+
+// Graph is the request subject of the graphs that a queue has on its worker's device.
+func (s Subjects) Graph(worker, queue string) string {
+	return s.prefix() + ".graph." + worker + "." + queue
 }
 
 // SubjectError says why a subject was refused. It does not repeat the subject,

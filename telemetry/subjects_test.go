@@ -27,6 +27,7 @@ func TestSubjectsParseBack(t *testing.T) {
 			{s.RejectedInvalid(), ".rejected.invalid", SubjectRejectedInvalid, "", ""},
 			{s.Snapshot("w1", "q"), ".snapshot.w1.q", SubjectSnapshot, "w1", "q"},
 			{s.Heap("w1", "q"), ".heap.w1.q", SubjectHeap, "w1", "q"},
+			{s.Graph("w1", "q"), ".graph.w1.q", SubjectGraph, "w1", "q"},
 		} {
 			if c.subject != prefix+c.want {
 				t.Errorf("got subject %s, want %s", c.subject, prefix+c.want)
@@ -112,7 +113,7 @@ func TestEverySubjectClassCarriesItsKinds(t *testing.T) {
 		SubjectWorker:    {KindWorker}, SubjectRecommend: {KindRecommendation}, SubjectSnapshot: {KindRecommendation},
 		SubjectWork: {KindWork}, SubjectDone: {KindDone},
 		SubjectRejected: {KindRejected}, SubjectRejectedInvalid: {KindRejected},
-		SubjectHeap: {KindHeap},
+		SubjectHeap: {KindHeap}, SubjectGraph: {KindResident},
 	}
 	for c := SubjectInvalid; c <= lastClass; c++ {
 		carried := make(map[Kind]bool)

@@ -16,6 +16,10 @@ import (
 // graphCmd works on graphs.
 type graphCmd struct {
 	Run     graphRunCmd     `cmd:"" help:"Run an algorithm over a graph on this machine's GPU."`
+	Load    graphLoadCmd    `cmd:"" help:"Put a graph on the device of a running worker."`
+	List    graphListCmd    `cmd:"" help:"List the graphs that a queue has on its worker's device."`
+	Drop    graphDropCmd    `cmd:"" help:"Free a graph on a worker's device."`
+	Query   graphQueryCmd   `cmd:"" help:"Run an algorithm over a graph on a worker's device, and print the report of graph run --json."`
 	Convert graphConvertCmd `cmd:"" help:"Write a graph in the binary format, which is read without parsing."`
 }
 

@@ -52,6 +52,10 @@ type node struct {
 	service *natsio.Service
 	heap    *natsio.HeapService // nil without a device
 
+	graphs   *natsio.GraphService // nil without a device
+	store    *graphStore
+	graphSeq uint64 // graph records of the node's own, sent from the service's goroutine
+
 	announcing func() // stops the announcements
 }
 
@@ -144,6 +148,9 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 	if n.heap, err = n.conn.ServeHeap(cfg.worker, heapPort{n.engine}); err != nil {
 		return err
 	}
+	if err = n.serveGraphs(&cfg, device.MemoryBudgetBytes); err != nil {
+		return err
+	}
 	n.work, err = n.conn.ConsumeWork(ctx, cfg.worker, work, n.system.Submit)
 	return err
 }
@@ -199,6 +206,9 @@ func (n *node) close(ctx context.Context) error {
 	}
 	if n.heap != nil {
 		errs = append(errs, n.heap.Stop(ctx))
+	}
+	if n.graphs != nil {
+		errs = append(errs, n.graphs.Stop(ctx), n.store.close())
 	}
 	if n.engine != nil {
 		errs = append(errs, n.engine.close())

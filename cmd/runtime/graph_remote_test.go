@@ -1,0 +1,68 @@
+//go:build cgo
+
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestGraphsLiveOnAWorkerAndAreSearchedOverNATS(t *testing.T) {
+	requireGL(t)
+	s := serve(t)
+	to := []string{"--nats", s.url, "--worker", "w1", "--queue", "walks"}
+	ask := func(args ...string) outcome {
+		t.Helper()
+		return ringmaster(t, t.Context(), "", append(append([]string{"graph"}, args...), to...)...)
+	}
+	if got := ask("load", "as", caida); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	if got := ask("load", "ego", facebook); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	got := ask("list", "--json")
+	var rows []listedGraph
+	if err := json.Unmarshal([]byte(got.stdout), &rows); err != nil || len(rows) != 2 || rows[0].Name != "as" || rows[1].Edges != 88234 || rows[0].Bytes != 532952 {
+		t.Errorf("list: %s%s, %v", got.stdout, got.err, err)
+	}
+	values := filepath.Join(t.TempDir(), "values")
+	got = ask("query", "bfs", "as", "--source", "0", "--values", values)
+	var report graphReport
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
+		t.Fatal(err, got.stdout, got.err)
+	}
+	if want := []uint64{1, 3, 1137, 12360, 11018, 1847, 101, 1, 1, 1, 1, 1, 1, 1, 1}; !slices.Equal(report.Levels, want) || report.EdgesTraversed != 53381 {
+		t.Errorf("%+v", report)
+	}
+	data, err := os.ReadFile(values)
+	if err != nil || len(data) != 4*26475 || binary.LittleEndian.Uint32(data) != 0 || binary.LittleEndian.Uint32(data[4*3446:]) != 1 {
+		t.Errorf("%d bytes of values, %v", len(data), err)
+	}
+	for args, want := range map[string]string{
+		"query bfs none --source 0":      "no graph none",
+		"query bfs ego --source 99999":   "--source 99999 is no node of the graph",
+		"drop none":                      "no graph none",
+		"load bad ../../go.mod":          "graph: line 1",
+		"query sssp ego --source 1,2":    "sssp takes one --source",
+		"query reach ego --source 99999": "is no node",
+	} {
+		if got := ask(strings.Fields(args)...); got.code != 1 || !strings.Contains(got.err, want) {
+			t.Errorf("%s: exit code %d, %s, want %q", args, got.code, got.err, want)
+		}
+	}
+	if got := ask("drop", "as"); got.code != 0 {
+		t.Error(got.err)
+	}
+	if got := ask("list"); !strings.Contains(got.stdout, "ego") || strings.Contains(got.stdout, "as ") {
+		t.Errorf("after the drop: %s", got.stdout)
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+}

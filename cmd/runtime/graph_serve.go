@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"ringmaster/megakernel"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+func (s *graphStore) list(queue string, r *telemetry.Resident) error {
+	data, err := json.Marshal(s.listed(queue))
+	r.Data = append(r.Data[:0], data...)
+	return err
+}
+
+// run runs what a request asks for and keeps the result for the requests that read it.
+func (s *graphStore) run(ctx context.Context, g *storedGraph, r *telemetry.Resident) error {
+	c, err := graphRunOf(r)
+	if err != nil {
+		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+	}
+	if c.Algorithm == "cc" && g.pair.Directed() {
+		return fmt.Errorf("%w: components are of undirected graphs; load the graph without --directed", natsio.ErrGraphRequest)
+	}
+	sources, err := sourceNodes(g.pair.Out, c.Source)
+	if err != nil {
+		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+	}
+	if s.budget > 0 {
+		used := uint64(0)
+		for _, other := range s.graphs {
+			used += other.pair.Bytes()
+		}
+		if left := max(s.budget-used, 1); c.Budget == 0 || c.Budget > left {
+			c.Budget = left
+		}
+	}
+	if s.longest > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.longest)
+		defer cancel()
+	}
+	var outcome graphOutcome
+	err = s.on(func(dev megakernel.Device) error {
+		if g.resident == nil || s.kernels == nil || s.device != dev || !s.holds(g) {
+			return fmt.Errorf("%w: it was lost with its device; load it again", natsio.ErrNoGraph)
+		}
+		_, outcome.engine, _ = dev.Identity()
+		outcome.Result, err = g.resident.Run(ctx, c.job(g.pair, sources))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	report, err := json.Marshal(newGraphReport(c.Algorithm, g.pair, outcome))
+	if err != nil {
+		return err
+	}
+	s.results++
+	g.number, g.result = s.results, report
+	for _, value := range outcome.Values {
+		g.result = binary.LittleEndian.AppendUint32(g.result, value)
+	}
+	r.Result, r.Offset, r.Total, r.Data = g.number, uint64(len(report)), uint64(len(g.result)), r.Data[:0]
+	return nil
+}
+
+func (s *graphStore) holds(g *storedGraph) bool {
+	for _, other := range s.graphs {
+		if other == g {
+			return true
+		}
+	}
+	return false
+}
+
+// graphRunOf is the command line that a request stands for.
+func graphRunOf(r *telemetry.Resident) (*graphRunCmd, error) {
+	c := &graphRunCmd{Algorithm: r.Algorithm, Topology: r.Topology, Policy: "standard", Budget: r.Budget, HitCapacity: r.HitCapacity}
+	if c.Topology == "" {
+		c.Topology = "auto"
+	}
+	if r.DecideHost {
+		c.Decide = "host"
+	}
+	if _, ok := graphSemirings[c.Algorithm]; !ok {
+		return nil, fmt.Errorf("algorithm %q; want bfs, sssp, cc or reach", c.Algorithm)
+	}
+	if _, ok := graphTopologies[c.Topology]; !ok {
+		return nil, fmt.Errorf("topology %q; want auto, sparse, hybrid, dense, fused or memory-constrained", c.Topology)
+	}
+	if len(r.Data)%8 != 0 || len(r.Data) > 8*telemetry.MaxGraphSources {
+		return nil, fmt.Errorf("%d bytes of sources; want up to %d of 8 bytes", len(r.Data), telemetry.MaxGraphSources)
+	}
+	for b := r.Data; len(b) > 0; b = b[8:] {
+		c.Source = append(c.Source, binary.LittleEndian.Uint64(b))
+	}
+	return c, c.checkSources()
+}
+
+// serveGraphs keeps graphs on the node's device and answers requests about them.
+func (n *node) serveGraphs(cfg *nodeConfig, budget uint64) (err error) {
+	n.store = &graphStore{
+		borrow: n.engine.ring.Borrow, budget: budget, repair: n.engine.repair, longest: cfg.hangAfter / 2, log: cfg.log, graphs: make(map[graphKey]*storedGraph),
+		report: func(queue string, bytes uint64) { n.reportGraphs(cfg.worker, queue, bytes, budget) },
+	}
+	n.graphs, err = n.conn.ServeGraphs(cfg.worker, n.store)
+	return err
+}
+
+// reportGraphs has the queue's decisions know what its graphs take on the device.
+func (n *node) reportGraphs(worker, queue string, bytes, budget uint64) {
+	n.graphSeq++
+	record := telemetry.Record{
+		Header: telemetry.Header{Kind: telemetry.KindGraph, Minor: telemetry.Minor, Incarnation: n.conn.Incarnation(), Seq: n.graphSeq},
+		Graph:  telemetry.Graph{Has: telemetry.HasResidentDeviceBytes, ResidentDeviceBytes: bytes},
+	}
+	if budget > 0 {
+		record.Graph.DeviceMemoryBudgetBytes = budget
+		record.Graph.Has |= telemetry.HasDeviceMemoryBudgetBytes
+	}
+	// A queue that cannot be taken in has no decisions either.
+	_ = n.system.Ingest(worker, queue, &record, "")
+}

@@ -1,0 +1,94 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"ringmaster/telemetry"
+)
+
+// AskGraphs sends one request about the graphs of a queue to its worker and
+// returns the answer. The error wraps ErrNoRuntime if no worker of that name owns a
+// device, ErrNoGraph, ErrGraphTooLarge, ErrGraphRequest or ctx's error.
+func (c *Conn) AskGraphs(ctx context.Context, worker, queue string, request *telemetry.Resident) (*telemetry.Resident, error) {
+	if err := checkNames(worker, queue); err != nil {
+		return nil, err
+	}
+	fail := func(err error) (*telemetry.Resident, error) {
+		return nil, fmt.Errorf("natsio: graphs of %s.%s: %w", worker, queue, err)
+	}
+	h := c.newHeader(1)
+	answer, err := c.nc.RequestWithContext(ctx, c.cfg.Subjects.Graph(worker, queue), telemetry.AppendResident(nil, c.cfg.Form, &h, request))
+	if errors.Is(err, nats.ErrNoResponders) {
+		return fail(ErrNoRuntime)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if code := answer.Header.Get(micro.ErrorCodeHeader); code != "" {
+		return fail(graphError(code, answer.Header.Get(micro.ErrorHeader)))
+	}
+	var d telemetry.Decoder
+	var r telemetry.Record
+	if err := decodeOne(&d, &r, answer.Data, telemetry.DefaultHeapLimits, telemetry.SubjectGraph); err != nil {
+		return fail(err)
+	}
+	if r.Resident.Ask != request.Ask || r.Resident.Name != request.Name {
+		return fail(errors.New("the answer is to another request"))
+	}
+	return &r.Resident, nil
+}
+
+// graphError is the error that an answer without a record stands for.
+func graphError(code, description string) error {
+	switch code {
+	case codeNotFound:
+		return fmt.Errorf("%w: %s", ErrNoGraph, description)
+	case codeTooLarge:
+		return fmt.Errorf("%w: %s", ErrGraphTooLarge, description)
+	case codeBadRequest:
+		return fmt.Errorf("%w: %s", ErrGraphRequest, description)
+	}
+	return fmt.Errorf("code %s: %s", code, description)
+}
+
+// LoadGraph sends a graph file of size bytes to a worker and returns when the
+// graph is on the device; see AskGraphs.
+func (c *Conn) LoadGraph(ctx context.Context, worker, queue, name string, file io.Reader, size uint64, directed bool) error {
+	part := make([]byte, min(size, telemetry.MaxGraphPart))
+	for offset := uint64(0); ; {
+		data := part[:min(size-offset, uint64(len(part)))]
+		if _, err := io.ReadFull(file, data); err != nil {
+			return fmt.Errorf("natsio: graph %s: read at %d: %w", name, offset, err)
+		}
+		request := telemetry.Resident{Ask: telemetry.ResidentLoad, Name: name, Offset: offset, Total: size, Data: data, Directed: directed}
+		if _, err := c.AskGraphs(ctx, worker, queue, &request); err != nil {
+			return err
+		}
+		if offset += uint64(len(data)); offset >= size {
+			return nil
+		}
+	}
+}
+
+// GraphResult fetches the bytes of a run's result from begin to end; see AskGraphs.
+func (c *Conn) GraphResult(ctx context.Context, worker, queue, name string, result, begin, end uint64) ([]byte, error) {
+	var all []byte
+	for begin < end {
+		answer, err := c.AskGraphs(ctx, worker, queue, &telemetry.Resident{Ask: telemetry.ResidentRead, Name: name, Result: result, Offset: begin})
+		if err != nil {
+			return nil, err
+		}
+		if len(answer.Data) == 0 {
+			return nil, fmt.Errorf("natsio: result of graph %s ends at %d, before %d", name, begin, end)
+		}
+		data := answer.Data[:min(uint64(len(answer.Data)), end-begin)]
+		all, begin = append(all, data...), begin+uint64(len(data))
+	}
+	return all, nil
+}
