@@ -14,8 +14,9 @@ var (
 	ErrBatch = errors.New("batch is malformed")
 	// ErrBacklog says that too many slots are pending; later there may be room.
 	ErrBacklog = errors.New("too many slots are pending")
-	// ErrQueues says that every window is taken by another queue.
-	ErrQueues = errors.New("no window is left for another queue")
+	// ErrQueues says that the windows are in use by other queues; later one may
+	// be free.
+	ErrQueues = errors.New("no window is free for another queue")
 )
 
 // Batch is work submitted together. Of its slots the engine reads opcode,
@@ -28,7 +29,7 @@ type Batch struct {
 	Slots       []ring.Slot // belong to the engine from Submit until the batch is reported; an allocation of their own
 	WantResults bool        // ask for the result word of every slot
 	Deadline    time.Time   // slots in no wave by then are dropped; zero: none
-	Epoch       uint64      // Engine.Epoch that it depends on; every slot is dropped with ErrHeapLost if it is another by now; 0: none
+	Epoch       uint64      // of the window that it depends on, as Upload says; every slot is dropped with ErrHeapLost if it is another by now; 0: none
 
 	// Done is called once, when the batch is finished; nil: nothing is called. It
 	// runs on a goroutine of the engine, which it must not hold up, and may call

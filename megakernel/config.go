@@ -13,16 +13,17 @@ import (
 
 // Config sizes an engine. Nothing in it changes after New.
 type Config struct {
-	Pages         int    // pages of ring.PageSlots slots on the device
-	HeapWords     uint32 // words of the heap all windows are cut from
-	WindowWords   uint32 // words of one queue's window
-	MaxQueues     int    // queues; each owns a window
-	MaxPending    int    // slots submitted and not finished, over all queues
-	MaxBatchSlots int    // slots of one batch
-	InFlight      int    // waves started and not settled, 1..MaxInFlight
-	AgeThreshold  uint32 // waves of a queue after which a page that was in none of them is aged
-	LoopBudget    uint32 // loop iterations of one invocation in one dispatch, see DefaultLoopBudget
-	Programs      int    // compiled programs kept
+	Pages         int           // pages of ring.PageSlots slots on the device
+	HeapWords     uint32        // words of the heap all windows are cut from
+	WindowWords   uint32        // words of one queue's window
+	MaxQueues     int           // windows, and so queues that have work or data at a time
+	MaxPending    int           // slots submitted and not finished, over all queues
+	MaxBatchSlots int           // slots of one batch
+	WindowHold    time.Duration // how long after its last use a window is not given to another queue
+	InFlight      int           // waves started and not settled, 1..MaxInFlight
+	AgeThreshold  uint32        // waves of a queue after which a page that was in none of them is aged
+	LoopBudget    uint32        // loop iterations of one invocation in one dispatch, see DefaultLoopBudget
+	Programs      int           // compiled programs kept
 
 	// Beside opens a second context of a device's share group, to build
 	// kernels on while launches run; nil, or an error, means that launches
@@ -65,6 +66,7 @@ func DefaultConfig() Config {
 		MaxQueues:     64,
 		MaxPending:    4 << 20,
 		MaxBatchSlots: 1 << 16,
+		WindowHold:    10 * time.Second,
 		InFlight:      3,
 		AgeThreshold:  policy.Standard().PriorityAgeThreshold,
 		LoopBudget:    DefaultLoopBudget,
@@ -88,6 +90,7 @@ func (c *Config) Validate() error {
 		"HeapWords is %d, too few for %d windows of %d", c.HeapWords, c.MaxQueues, c.WindowWords)
 	refuse(c.MaxBatchSlots < 1, "MaxBatchSlots is %d, want at least 1", c.MaxBatchSlots)
 	refuse(c.MaxPending < c.MaxBatchSlots, "MaxPending is %d, below MaxBatchSlots %d", c.MaxPending, c.MaxBatchSlots)
+	refuse(c.WindowHold < 0, "WindowHold is %v, want 0 or more", c.WindowHold)
 	refuse(c.InFlight < 1 || c.InFlight > MaxInFlight, "InFlight is %d, want 1 to %d", c.InFlight, MaxInFlight)
 	refuse(c.AgeThreshold < 1, "AgeThreshold is 0, want at least 1")
 	refuse(c.LoopBudget < minLoopBudget, "LoopBudget is %d, want at least %d for one slot of any kind", c.LoopBudget, minLoopBudget)

@@ -2,7 +2,6 @@ package megakernel
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,6 +85,7 @@ type Engine struct {
 	closed  bool
 
 	queues    map[string]*queue
+	options   map[string]QueueOptions // of queues that were configured
 	windows   windows
 	batches   []*batch // submitted and not finished, by number
 	free      []uint32 // numbers of batches not in use
@@ -134,6 +134,7 @@ func New(dev Device, cfg Config) (*Engine, error) {
 		owners:   make([]owner, cfg.Pages*ring.PageSlots),
 		pages:    make([]pageInfo, cfg.Pages),
 		queues:   make(map[string]*queue),
+		options:  make(map[string]QueueOptions),
 		windows:  newWindows(cfg.MaxQueues),
 	}
 	if e.catalog == nil {
@@ -237,22 +238,4 @@ func (e *Engine) now() time.Time {
 		return e.cfg.Now()
 	}
 	return time.Now()
-}
-
-// queue finds a queue or creates it. Called with mu held.
-func (e *Engine) queue(name string) (*queue, error) {
-	if q := e.queues[name]; q != nil {
-		return q, nil
-	}
-	window, tenant, ok := e.windows.take()
-	if !ok {
-		return nil, fmt.Errorf("megakernel: queue %q: all %d windows are taken: %w", name, e.cfg.MaxQueues, ErrQueues)
-	}
-	q := &queue{
-		name: name, tenant: tenant, window: window,
-		base: uint32(window) * e.cfg.WindowWords, length: e.cfg.WindowWords,
-		options: e.cfg.Queue, quota: newBucket(e.cfg.Queue, e.now()),
-	}
-	e.queues[name] = q
-	return q, nil
 }

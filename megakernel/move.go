@@ -40,7 +40,10 @@ func (e *Engine) Move(dev Device) error {
 		err = <-done
 	}
 	if err == nil {
-		e.epoch.Add(1)
+		epoch := e.epoch.Add(1)
+		for _, q := range e.queues {
+			q.epoch = epoch
+		}
 		e.restart()
 	}
 	e.moving = false
@@ -54,9 +57,11 @@ func (e *Engine) Move(dev Device) error {
 	return err
 }
 
-// Epoch names what the windows hold: it is another, greater one after every
-// Move and in every engine made later, since what was written before is gone.
-// It is the microsecond of New by Config.Now, Unix time, plus the number of moves.
+// Epoch is the epoch of windows given out now. A window's epoch names what it
+// holds: it is another, greater one after every Move, when the window went to another queue
+// and came back, and in every engine made later, since what was written before is gone.
+// It is the microsecond of New by Config.Now, Unix time, plus the number of moves and of
+// windows taken back.
 func (e *Engine) Epoch() uint64 { return e.epoch.Load() }
 
 // restart begins self-contained batches anew and fails the others. Called with

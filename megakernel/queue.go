@@ -1,6 +1,10 @@
 package megakernel
 
-import "ringmaster/ring"
+import (
+	"time"
+
+	"ringmaster/ring"
+)
 
 // queue is one work queue: its tenant window, its batches that wait for pages,
 // and its pages.
@@ -15,7 +19,9 @@ type queue struct {
 	flights  int    // waves in flight
 	writing  int    // goroutines writing slots of it to staging
 	owned    [ring.Priorities]int
-	released bool // its window goes to another queue once its waves are settled
+	epoch    uint64    // of its window's contents
+	used     time.Time // when a batch or a transfer came last
+	released bool      // its window goes to another queue once its waves are settled
 
 	// waiting are the batches whose open segment has slots of a priority that
 	// are in no page yet, in the order in which the segments were opened.

@@ -198,6 +198,7 @@ func (e *Engine) finish(b *batch) {
 	e.batches[b.number] = nil
 	e.free = append(e.free, b.number)
 	b.queue.finished = append(b.queue.finished, b.result)
+	b.queue.used = e.now()
 	if b.ended {
 		b.queue.ending--
 	}

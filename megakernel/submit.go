@@ -125,7 +125,7 @@ func (e *Engine) accept(q *queue, b *batch) {
 	if !b.Deadline.IsZero() {
 		e.deadlines.push(b)
 	}
-	if b.Epoch != 0 && b.Epoch != e.epoch.Load() {
+	if b.Epoch != 0 && b.Epoch != q.epoch {
 		e.acceptLost(b)
 		return
 	}

@@ -32,47 +32,9 @@ func (o *QueueOptions) Validate() error {
 	return nil
 }
 
-// windowBits are the low bits of a tenant that number its window; those above
-// count how often the window was given out.
-const windowBits = 16
-
-// windows are the parts of the heap that queues own.
-type windows struct {
-	free       []int    // numbers not in use, the next one last
-	generation []uint32 // how often each was given out
-}
-
-func newWindows(n int) windows {
-	w := windows{generation: make([]uint32, n)}
-	for i := n - 1; i >= 0; i-- {
-		w.free = append(w.free, i)
-	}
-	return w
-}
-
-// take gives a window out under a tenant that it never had before, until its
-// generations wrap after 65,536.
-func (w *windows) take() (window int, tenant uint32, ok bool) {
-	n := len(w.free)
-	if n == 0 {
-		return 0, 0, false
-	}
-	window = w.free[n-1]
-	w.free = w.free[:n-1]
-	tenant = w.generation[window]<<windowBits | uint32(window)
-	w.generation[window]++
-	return window, tenant, true
-}
-
-// give takes a window back. It goes out again after those that are free now.
-func (w *windows) give(window int) {
-	w.free = append(w.free, 0)
-	copy(w.free[1:], w.free)
-	w.free[0] = window
-}
-
-// Configure creates a queue, or gives an existing one other options. They hold
-// for batches submitted and waves started from then on.
+// Configure gives a queue, there or still to come, other options. They hold for
+// batches submitted and waves started from then on, also when the queue has lost its
+// window in between.
 func (e *Engine) Configure(name string, options QueueOptions) error {
 	if err := options.Validate(); err != nil {
 		return fmt.Errorf("megakernel: queue %q: %w", name, err)
@@ -82,18 +44,17 @@ func (e *Engine) Configure(name string, options QueueOptions) error {
 	if e.closed {
 		return ErrClosed
 	}
-	q, err := e.queue(name)
-	if err != nil {
-		return err
+	e.options[name] = options
+	if q := e.queues[name]; q != nil {
+		q.options = options
+		q.quota = newBucket(options, e.now())
 	}
-	q.options = options
-	q.quota = newBucket(options, e.now())
 	return nil
 }
 
 // Release ends a queue: slots in no wave are dropped, those in waves finish,
 // and then its window, cleared, is free for another queue under another
-// tenant id. Reports of its waves are still handed out.
+// tenant id and epoch. Options of the name stay. Reports of its waves are still handed out.
 func (e *Engine) Release(name string) error {
 	e.mu.Lock()
 	q := e.queues[name]
@@ -123,21 +84,6 @@ func (e *Engine) Release(name string) error {
 		c.done(&c.result)
 	}
 	return nil
-}
-
-// recycle clears a released queue's window and gives it back. Nothing of the
-// queue is in flight. Called with mu held.
-func (e *Engine) recycle(q *queue) {
-	q.released = false
-	if e.closed {
-		return
-	}
-	done := make(chan error, 1) // nobody asks: a lost device is found by the next wave
-	e.pump.add(job{done: done, fn: func() error {
-		e.dev.ClearBuffer(e.memory.buffers[ring.BindHeap], int(q.base)*ring.WordBytes, int(q.length)*ring.WordBytes)
-		return e.dev.Check()
-	}})
-	e.windows.give(q.window)
 }
 
 // admits refuses a batch that the queue's options do not allow. Called with mu held.

@@ -11,6 +11,13 @@ import (
 // waves started so far and before those started later. It creates the queue
 // if there is none.
 func (e *Engine) Write(name string, offset uint32, words []uint32) error {
+	_, err := e.Upload(name, offset, words)
+	return err
+}
+
+// Upload is Write and says the epoch of the window written to, for batches that
+// depend on it.
+func (e *Engine) Upload(name string, offset uint32, words []uint32) (epoch uint64, err error) {
 	// The copy is an allocation without Go pointers around it, which the
 	// caller's slice need not be and cgo demands.
 	words = slices.Clone(words)
@@ -20,25 +27,30 @@ func (e *Engine) Write(name string, offset uint32, words []uint32) error {
 // Read fetches words of a queue's window from a word offset on, as the waves
 // started so far leave them.
 func (e *Engine) Read(name string, offset uint32, words []uint32) error {
-	fetched := make([]uint32, len(words))
-	err := e.transfer(name, offset, len(words), false, func(at int) { read(e.memory, ring.BindHeap, at, fetched) })
-	if err == nil {
-		copy(words, fetched)
-	}
+	_, err := e.Download(name, offset, words)
 	return err
 }
 
+// Download is Read and says the epoch of the window read from.
+func (e *Engine) Download(name string, offset uint32, words []uint32) (epoch uint64, err error) {
+	fetched := make([]uint32, len(words))
+	epoch, err = e.transfer(name, offset, len(words), false, func(at int) { read(e.memory, ring.BindHeap, at, fetched) })
+	if err == nil {
+		copy(words, fetched)
+	}
+	return epoch, err
+}
+
 // transfer checks a transfer against the window and runs it on the device.
-func (e *Engine) transfer(name string, offset uint32, n int, create bool, move func(at int)) error {
+func (e *Engine) transfer(name string, offset uint32, n int, create bool, move func(at int)) (epoch uint64, err error) {
 	e.mu.Lock()
 	q := e.queues[name]
-	var err error
 	switch {
 	case e.closed:
 		err = fmt.Errorf("megakernel: queue %q: %w", name, ErrClosed)
-	case q == nil && create:
+	case q != nil || create:
 		q, err = e.queue(name)
-	case q == nil:
+	default:
 		err = fmt.Errorf("megakernel: queue %q: %w", name, ErrQueue)
 	}
 	if err == nil && uint64(offset)+uint64(n) > uint64(q.length) {
@@ -46,9 +58,10 @@ func (e *Engine) transfer(name string, offset uint32, n int, create bool, move f
 	}
 	if err != nil {
 		e.mu.Unlock()
-		return err
+		return 0, err
 	}
 	base := q.base
+	epoch = q.epoch
 	// Queued with mu held, so that the window cannot go to another queue before.
 	done := make(chan error, 1)
 	e.pump.add(job{done: done, fn: func() error {
@@ -56,5 +69,5 @@ func (e *Engine) transfer(name string, offset uint32, n int, create bool, move f
 		return e.dev.Check()
 	}})
 	e.mu.Unlock()
-	return <-done
+	return epoch, <-done
 }

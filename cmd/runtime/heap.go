@@ -17,17 +17,16 @@ import (
 type heapPort struct{ engine *engine }
 
 // Read implements natsio.Heap.
-func (h heapPort) Read(queue string, offset uint32, words []uint32) error {
-	return h.outcome(h.engine.ring.Read(queue, offset, words))
+func (h heapPort) Read(queue string, offset uint32, words []uint32) (epoch uint64, err error) {
+	epoch, err = h.engine.ring.Download(queue, offset, words)
+	return epoch, h.outcome(err)
 }
 
 // Write implements natsio.Heap.
-func (h heapPort) Write(queue string, offset uint32, words []uint32) error {
-	return h.outcome(h.engine.ring.Write(queue, offset, words))
+func (h heapPort) Write(queue string, offset uint32, words []uint32) (epoch uint64, err error) {
+	epoch, err = h.engine.ring.Upload(queue, offset, words)
+	return epoch, h.outcome(err)
 }
-
-// Epoch implements natsio.Heap.
-func (h heapPort) Epoch() uint64 { return h.engine.ring.Epoch() }
 
 // outcome has a lost device repaired, for the next transfer. This one fails, so
 // that its sender learns that what the window held is gone.

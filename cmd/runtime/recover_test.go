@@ -84,16 +84,16 @@ func TestTransferLearnsOfALossAndHasTheDeviceRepaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	port, words := heapPort{e}, []uint32{7}
-	if err := port.Write("q", 0, words); err != nil {
+	if _, err := port.Write("q", 0, words); err != nil {
 		t.Fatal(err)
 	}
 	dev.Fail(faultgl.Innocent)
-	err = port.Read("q", 0, words)
+	_, err = port.Read("q", 0, words)
 	if !errors.Is(err, megakernel.ErrHeapLost) || !strings.Contains(err.Error(), "upload it again") {
 		t.Errorf("a read of a lost heap: %v", err)
 	}
 	for err != nil { // until the repair, which nothing else asks for
-		if err = port.Read("q", 0, words); err != nil && !errors.Is(err, megakernel.ErrHeapLost) {
+		if _, err = port.Read("q", 0, words); err != nil && !errors.Is(err, megakernel.ErrHeapLost) {
 			t.Fatal(err)
 		}
 	}

@@ -15,14 +15,13 @@ import (
 // and the queue's name, which the server's permissions guard, is the only way
 // into it. The methods may block; they are called from one goroutine.
 type Heap interface {
-	// Read fetches words of a queue's window from a word offset on. The error
-	// wraps ErrNoWindow or ErrOutsideWindow where one of these is why.
-	Read(queue string, offset uint32, words []uint32) error
+	// Read fetches words of a queue's window from a word offset on. The epoch
+	// names what the window held; it is another, greater one after that was lost.
+	// Not 0. The error wraps ErrNoWindow or ErrOutsideWindow where one of these
+	// is why.
+	Read(queue string, offset uint32, words []uint32) (epoch uint64, err error)
 	// Write stores words. A queue's first write may create its window.
-	Write(queue string, offset uint32, words []uint32) error
-	// Epoch names what the windows hold; it is another, greater one after that
-	// was lost. Not 0. Unlike the others it does not block.
-	Epoch() uint64
+	Write(queue string, offset uint32, words []uint32) (epoch uint64, err error)
 }
 
 // What waits for the heap is bounded. Above it the newest requests are
@@ -107,14 +106,10 @@ func (s *HeapService) handle(m *nats.Msg) {
 		s.refuse(m.Reply, codeBadRequest, err)
 		return
 	}
-	// Taken before the transfer, so that it is not that of a heap which has
-	// taken the place of the one written to.
-	epoch := s.heap.Epoch()
 	if code, err := s.transfer(queue, &s.record.Heap); err != nil {
 		s.refuse(m.Reply, code, err)
 		return
 	}
-	s.record.Heap.Epoch = epoch
 	s.served.Add(1)
 	// A reply subject carries one record, the first of its own sequence.
 	h := s.conn.newHeader(1)
@@ -129,7 +124,7 @@ func (s *HeapService) transfer(queue string, b *telemetry.Heap) (code string, er
 			return codeBadRequest, fmt.Errorf("a write has data, and a count of its words or none; got %d bytes and count %d", len(b.Data), b.Count)
 		}
 		s.words = telemetry.AppendWords(s.words[:0], b.Data)
-		err = s.heap.Write(queue, b.Offset, s.words)
+		b.Epoch, err = s.heap.Write(queue, b.Offset, s.words)
 		b.Data, b.Count = b.Data[:0], uint32(len(s.words))
 		return heapCode(err), err
 	}
@@ -137,7 +132,7 @@ func (s *HeapService) transfer(queue string, b *telemetry.Heap) (code string, er
 		return codeBadRequest, fmt.Errorf("a read has a count of 1 to %d and no data", telemetry.MaxHeapWords)
 	}
 	s.words = append(s.words[:0], make([]uint32, b.Count)...)
-	if err := s.heap.Read(queue, b.Offset, s.words); err != nil {
+	if b.Epoch, err = s.heap.Read(queue, b.Offset, s.words); err != nil {
 		return heapCode(err), err
 	}
 	b.Data = telemetry.AppendBytes(b.Data[:0], s.words)

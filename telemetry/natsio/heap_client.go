@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -111,9 +112,26 @@ func (c *Conn) transfer(ctx context.Context, worker, queue string, request *tele
 func heapError(code, description string) error {
 	switch code {
 	case codeNotFound:
-		return fmt.Errorf("%w: %s", ErrNoWindow, description)
+		return told(ErrNoWindow, description)
 	case codeOutside:
-		return fmt.Errorf("%w: %s", ErrOutsideWindow, description)
+		return told(ErrOutsideWindow, description)
 	}
 	return fmt.Errorf("code %s: %s", code, description)
 }
+
+// told is an error with the worker's words for it, which mostly contain the
+// sentence of the sentinel: it is not said twice.
+func told(sentinel error, description string) error {
+	if strings.Contains(description, sentinel.Error()) {
+		return &toldError{description, sentinel}
+	}
+	return fmt.Errorf("%w: %s", sentinel, description)
+}
+
+type toldError struct {
+	text string
+	is   error
+}
+
+func (e *toldError) Error() string { return e.text }
+func (e *toldError) Unwrap() error { return e.is }

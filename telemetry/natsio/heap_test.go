@@ -36,27 +36,26 @@ func (w *windows) at(queue string, offset uint32, n int) ([]uint32, error) {
 	return w.queues[queue][offset : offset+uint32(n)], nil
 }
 
-func (w *windows) Write(queue string, offset uint32, words []uint32) error {
+func (w *windows) Write(queue string, offset uint32, words []uint32) (epoch uint64, err error) {
 	if w.queues[queue] == nil {
 		w.queues[queue] = make([]uint32, w.size)
 	}
 	to, err := w.at(queue, offset, len(words))
 	copy(to, words)
+	epoch = w.epoch
 	if w.lossy {
 		w.epoch++
 	}
-	return err
+	return epoch, err
 }
 
-func (w *windows) Epoch() uint64 { return w.epoch }
-
-func (w *windows) Read(queue string, offset uint32, words []uint32) error {
+func (w *windows) Read(queue string, offset uint32, words []uint32) (epoch uint64, err error) {
 	if w.queues[queue] == nil {
-		return fmt.Errorf("queue %s: %w", queue, ErrNoWindow)
+		return 0, fmt.Errorf("queue %s: %w", queue, ErrNoWindow)
 	}
 	from, err := w.at(queue, offset, len(words))
 	copy(words, from)
-	return err
+	return w.epoch, err
 }
 
 // upload is Upload for those who do not ask for the epoch.
