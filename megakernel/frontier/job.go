@@ -103,6 +103,9 @@ type Job struct {
 	// MaxLevels ends a job with ErrLevels; 0 means no bound.
 	MaxLevels uint32
 
+	// Discard leaves Result.Values nil and the values on the device.
+	Discard bool
+
 	// Decide, if not nil, is called on the host before every level and chooses
 	// its topology. It may not call the graph.
 	Decide func(View) (policy.Topology, error)

@@ -46,11 +46,7 @@ func (k *Kernels) get(key kernel) (program uint32, fresh bool, err error) {
 	if err != nil {
 		return 0, false, fmt.Errorf("frontier: kernel %s: %w", key, err)
 	}
-	want := key.width
-	if key.kind == kindDirector {
-		want = 1
-	}
-	if size := k.dev.ProgramWorkgroupSize(program); size != [3]uint32{want, 1, 1} {
+	if size := k.dev.ProgramWorkgroupSize(program); size != [3]uint32{key.invocations(), 1, 1} {
 		k.dev.DeleteProgram(program)
 		return 0, false, fmt.Errorf("frontier: kernel %s: the driver built workgroups of %v", key, size)
 	}

@@ -68,6 +68,7 @@ const (
 	ctlPasses     // dispatches of hits on this level
 	ctlDirty      // 1: the third bitmap has to be cleared
 	ctlSweep      // bit 0: clear the third bitmap, bit 1: gather the current one
+	ctlChunkNodes // frontier nodes that a workgroup takes at a time
 	ctlWalkers    // workgroups of a push; those behind them sweep
 	ctlQueueNow   // first word of the current hit buffer
 	ctlQueueNext  // first word of the next one
@@ -87,7 +88,7 @@ var controlNames = slices.Concat(
 		"push_groups", "pull_groups", "pull_blocks", "tile_groups", "hybrid_degree", "resident", "resident_nodes", "resident_edges"},
 	thresholdNames[:],
 	[]string{"state", "decided", "level", "previous", "raw", "topology", "frontier_nodes", "frontier_edges", "unexplored",
-		"queued", "processed", "requeued", "passes", "dirty", "sweep", "walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare",
+		"queued", "processed", "requeued", "passes", "dirty", "sweep", "chunk_nodes", "walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare",
 		"heavy", "logged", "in_resident", "turns"},
 )
 
@@ -165,6 +166,9 @@ const (
 	stagedHits   = 1024   // hits a workgroup holds back
 	probes       = 8      // in-edges an invocation looks at before the workgroup shares the rest
 
+	pushGroupsGoal = 1024 // workgroups that a push of many edges should have at least
+	directorWidth  = 32   // invocations of the director
+
 	residentTurns = 40_000 // iterations after which the resident kernel begins no other level
 )
 
@@ -191,6 +195,7 @@ func prelude(k kernel) string {
 	constant("LOOP_BUDGET", loopBudget)
 	constant("CHUNK_TURNS", chunkTurns)
 	constant("STAGED_HITS", stagedHits)
+	constant("PUSH_GROUPS_GOAL", pushGroupsGoal)
 	constant("RESIDENT_TURNS", residentTurns)
 	constant("PROBES", probes)
 	constant("BLOCK_EDGES", blockEdges(k.width))
@@ -219,45 +224,41 @@ func prelude(k kernel) string {
 	return b.String()
 }
 
-// words declares the control and totals blocks. The resident kernel keeps
-// their words in shared memory and copies them at its begin and end.
+// words declares the control and totals blocks. The director and the resident kernel
+// have their words in shared memory: all invocations copy them at the begin and the end.
 func words(b *strings.Builder, k kernel) {
-	prefix, access := "", "readonly"
-	switch k.kind {
-	case kindDirector:
+	inside := k.kind == kindDirector || k.kind == kindResident
+	block := func(binding int, access, name, array string, names []string) {
+		fmt.Fprintf(b, "layout(std430, binding = %d) %s buffer %s {\n", binding, access, name)
+		if inside {
+			fmt.Fprintf(b, "    uint %s[%d];\n", array, len(names))
+		} else {
+			for _, name := range names {
+				fmt.Fprintf(b, "    uint %s;\n", name)
+			}
+		}
+		b.WriteString("};\n")
+	}
+	access := "readonly"
+	if inside {
 		access = ""
-	case kindResident:
-		prefix, access = "block_", ""
 	}
-	fmt.Fprintf(b, "layout(std430, binding = %d) %s buffer Control {\n", bindControl, access)
-	for _, name := range controlNames {
-		fmt.Fprintf(b, "    uint %s%s;\n", prefix, name)
-	}
-	fmt.Fprintf(b, "};\nlayout(std430, binding = %d) buffer Totals {\n", bindTotals)
-	for _, name := range totalNames {
-		fmt.Fprintf(b, "    uint %s%s;\n", prefix, name)
-	}
-	fmt.Fprintf(b, "};\nlayout(std430, binding = %d) buffer Args {\n", bindArgs)
+	block(bindControl, access, "Control", "control_block", controlNames)
+	block(bindTotals, "", "Totals", "totals_block", totalNames)
+	fmt.Fprintf(b, "layout(std430, binding = %d) buffer Args {\n", bindArgs)
 	for _, name := range argNames {
 		fmt.Fprintf(b, "    uint %s[4];\n", name)
 	}
 	b.WriteString("};\n")
-	if k.kind != kindResident {
+	if !inside {
 		return
 	}
 	names := slices.Concat(controlNames, totalNames)
-	for _, name := range names {
-		fmt.Fprintf(b, "shared uint %s;\n", name)
+	fmt.Fprintf(b, "const uint CONTROL_WORDS = %du;\nconst uint ALL_WORDS = %du;\n", len(controlNames), len(names))
+	b.WriteString("shared uint all_words[ALL_WORDS];\n")
+	for i, name := range names {
+		fmt.Fprintf(b, "#define %s all_words[%d]\n", name, i)
 	}
-	b.WriteString("void load_blocks() {\n")
-	for _, name := range names {
-		fmt.Fprintf(b, "    %s = block_%s;\n", name, name)
-	}
-	b.WriteString("}\nvoid store_blocks() {\n")
-	for _, name := range names {
-		fmt.Fprintf(b, "    block_%s = %s;\n", name, name)
-	}
-	b.WriteString("}\n")
 }
 
 var logNames = []string{"record_level", "record_nodes", "record_edges", "record_unexplored", "record_previous", "record_raw",

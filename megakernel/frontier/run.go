@@ -57,7 +57,7 @@ func (r *Resident) Run(ctx context.Context, job Job) (Result, error) {
 func (x *run) loop(ctx context.Context) error {
 	begin := time.Now()
 	first := true
-	for rounds := firstRounds; ; rounds = min(2*rounds, mostRounds) {
+	for rounds := firstRounds; ; rounds = x.moreRounds(rounds) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("frontier: run: %w", err)
 		}
@@ -89,6 +89,15 @@ func (x *run) loop(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// moreRounds is how many rounds come after some. Idle rounds at the end cost as
+// much as a look at the outcome, so a job that is nearly done gets few.
+func (x *run) moreRounds(rounds int) int {
+	if x.result.Visits == 1 {
+		return firstRounds / 2
+	}
+	return min(2*rounds, mostRounds)
 }
 
 // ask has the host decide the level that waits.
@@ -214,9 +223,12 @@ func (x *run) readValues() error {
 	x.dev.Dispatch(x.programs[kindCount], min((x.shape.nodes-1)/x.geometry.Width+1, 1024))
 	x.dev.CommandBarrier()
 	totals := make([]uint32, totalWords)
-	x.result.Values = make([]uint32, x.shape.nodes)
-	if err := errors.Join(x.scratch.stage.get(x.scratch.buffers[bindTotals].id, 0, totals),
-		x.scratch.stage.get(x.scratch.buffers[bindValues].id, 0, x.result.Values)); err != nil {
+	err := x.scratch.stage.get(x.scratch.buffers[bindTotals].id, 0, totals)
+	if err == nil && !x.job.Discard {
+		x.result.Values = make([]uint32, x.shape.nodes)
+		err = x.scratch.stage.get(x.scratch.buffers[bindValues].id, 0, x.result.Values)
+	}
+	if err != nil {
 		return fmt.Errorf("frontier: values: %w", err)
 	}
 	x.result.Reached, x.result.EdgesTraversed = totals[totReached], uint64(totals[totReachedEdges])

@@ -27,10 +27,10 @@ const (
 var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
-	kindDirector: {"decide.glsl", "director.glsl", "director.comp"},
+	kindDirector: {"blocks.glsl", "decide.glsl", "director.glsl", "director.comp"},
 	kindPush:     {"hits.glsl", "share.glsl", "sweep.glsl", "tiles.glsl", "push.comp"},
 	kindPull:     {"hits.glsl", "share.glsl", "pull.comp"},
-	kindResident: {"decide.glsl", "director.glsl", "hits.glsl", "resident.comp"},
+	kindResident: {"blocks.glsl", "decide.glsl", "director.glsl", "hits.glsl", "resident.comp"},
 	kindCount:    {"count.comp"},
 }
 
@@ -46,6 +46,27 @@ type kernel struct {
 func (k kernel) String() string {
 	name := strings.TrimSuffix(kindFiles[k.kind][len(kindFiles[k.kind])-1], ".comp")
 	return fmt.Sprintf("%s-%s-%d", k.semiring, name, k.width)
+}
+
+// invocations is the kernel's own width.
+func (k kernel) invocations() uint32 {
+	if k.kind == kindDirector {
+		return directorWidth
+	}
+	return k.width
+}
+
+// batch is the number of edges that an invocation follows at a time.
+func (k kernel) batch() uint32 {
+	switch {
+	case k.kind == kindSow || k.kind == kindPull:
+		return 1
+	case k.kind == kindResident && k.subgroups:
+		return 8
+	case k.kind == kindResident || k.subgroups:
+		return 4
+	}
+	return 1
 }
 
 var semiringDefines = [semirings]string{"SEMIRING_BFS", "SEMIRING_SSSP", "SEMIRING_COMPONENTS", "SEMIRING_REACH"}
@@ -65,8 +86,11 @@ func (k kernel) source() string {
 	if k.semiring == BFS {
 		define("FIRST_WINS", 1)
 	}
+	define("BATCH", fmt.Sprintf("%du", k.batch()))
 	if k.kind == kindResident {
 		define("RESIDENT", 1)
+		define("LANE_EDGES", fmt.Sprintf("%du", min(4, k.batch())))
+		define("TEAM", fmt.Sprintf("%du", min(32, k.width)))
 	}
 	if k.kind == kindPull {
 		define("COUNTS_EXAMINED", 1)
@@ -86,6 +110,7 @@ func (k kernel) source() string {
 		fmt.Fprintf(&search, "row += row_end[row + %du] <= e ? %du : 0u; ", step-1, step)
 	}
 	define("ROW_SEARCH", search.String())
+	fmt.Fprintf(&b, "layout(local_size_x = %d) in;\n", k.invocations())
 	b.WriteString(prelude(k))
 	for _, name := range append([]string{"semiring.glsl"}, kindFiles[k.kind]...) {
 		text, err := shaders.ReadFile("shaders/" + name)

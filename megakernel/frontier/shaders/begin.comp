@@ -1,7 +1,5 @@
 // Gives every node the value it begins with and clears the bitmaps.
 
-layout(local_size_x = WIDTH) in;
-
 void main() {
     if (gl_GlobalInvocationID.x < 3u) {
         uint i = gl_GlobalInvocationID.x;

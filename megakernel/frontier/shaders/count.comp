@@ -1,7 +1,5 @@
 // Counts the nodes that have a value, and their out-edges, after the last level.
 
-layout(local_size_x = WIDTH) in;
-
 shared uint counted_nodes, counted_edges;
 
 void main() {

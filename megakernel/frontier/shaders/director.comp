@@ -1,8 +1,6 @@
 // The director: closes the round before, decides the next one, and writes the
 // group counts of its dispatches.
 
-layout(local_size_x = 1) in;
-
 uniform uint offers_resident; // 1: the resident kernel is in this round
 
 // walk orders workgroups that push, and those behind them that clear.
@@ -21,7 +19,10 @@ void gather() {
 void push() {
     state = STATE_PUSH;
     passes++;
-    uint chunks = pieces(queued, WIDTH);
+    // Enough workgroups for the device, and enough edges for a workgroup.
+    uint wanted = clamp(frontier_edges / PUSH_GROUPS_GOAL, 4u * WIDTH, 32u * WIDTH);
+    chunk_nodes = clamp(wanted / max(frontier_edges / frontier_nodes, 1u), 1u, WIDTH);
+    uint chunks = pieces(queued, chunk_nodes);
     // The largest chunk must fit the loop budget as often as a workgroup takes one.
     uint groups = clamp(push_groups, pieces(chunks, 128u), chunks);
     uint most = LOOP_BUDGET / pieces(chunks, groups) - CHUNK_TURNS;
@@ -73,7 +74,7 @@ void complete() {
     next_level(false);
 }
 
-void main() {
+void direct() {
     no_groups();
     switch (state) {
     case STATE_START:
@@ -124,4 +125,13 @@ void main() {
         }
         break;
     }
+}
+
+void main() {
+    load_blocks();
+    if (gl_LocalInvocationIndex == 0u) {
+        direct();
+    }
+    barrier();
+    store_blocks();
 }

@@ -21,19 +21,10 @@ void add_sum(uint which, uint value) {
 #endif
 }
 
-// COUNT_HIT is atomicAdd(counter, 1), by one invocation for the subgroup where there are such.
-#ifdef SUBGROUPS
-#define COUNT_HIT(at, counter) \
-    uint at = 0u; \
-    { \
-        uvec4 hitting = subgroupBallot(true); \
-        if (subgroupElect()) { \
-            at = atomicAdd(counter, subgroupBallotBitCount(hitting)); \
-        } \
-        at = subgroupBroadcastFirst(at) + subgroupBallotExclusiveBitCount(hitting); \
-    }
+#ifdef RESIDENT
+#define HITS hits
 #else
-#define COUNT_HIT(at, counter) uint at = atomicAdd(counter, 1u);
+#define HITS staged
 #endif
 
 uint lane_next = 0u, lane_first = 0u, lane_examined = 0u;
@@ -59,13 +50,26 @@ void write_hit(uint at, uint v) {
     lane_next += out_degree(v);
 }
 
-// hit takes a node that was just marked.
-void hit(uint v) {
+// take_hits makes room for an invocation's hits, of which there are count, and returns
+// where they begin.
+uint take_hits(uint count) {
+#ifdef SUBGROUPS
+    uint all = subgroupAdd(count);
+    uint before = subgroupExclusiveAdd(count);
+    uint at = 0u;
+    if (subgroupElect() && all != 0u) {
+        at = atomicAdd(HITS, all);
+    }
+    return subgroupBroadcastFirst(at) + before;
+#else
+    return count != 0u ? atomicAdd(HITS, count) : 0u;
+#endif
+}
+
+void put_hit(uint at, uint v) {
 #ifdef RESIDENT
-    COUNT_HIT(at, hits)
     write_hit(at, v);
 #else
-    COUNT_HIT(at, staged)
     if (at < STAGED_HITS) {
         staged_hits[at] = v;
     } else {
@@ -74,30 +78,44 @@ void hit(uint v) {
 #endif
 }
 
-// mark_hit takes a node whose value changed from old.
-void mark_hit(uint v, uint old) {
-#ifndef FIRST_WINS
+// mark says whether a node whose value changed from old is new to the next frontier.
+bool mark(uint v, uint old) {
+    uint bit_of = 1u << (v & 31u);
+#ifdef FIRST_WINS
+    atomicOr(bits[bits_next + (v >> 5u)], bit_of);
+    return true;
+#else
     if (old == IDENTITY) {
         lane_first += out_degree(v);
     }
-#endif
-    uint mark = 1u << (v & 31u);
-#ifdef FIRST_WINS
-    atomicOr(bits[bits_next + (v >> 5u)], mark);
-    hit(v);
-#else
-    if ((atomicOr(bits[bits_next + (v >> 5u)], mark) & mark) == 0u) {
-        hit(v);
-    }
+    return (atomicOr(bits[bits_next + (v >> 5u)], bit_of) & bit_of) == 0u;
 #endif
 }
 
-// travel brings a value to a node.
-void travel(uint v, uint arriving) {
-    if (better(values[v], arriving)) {
-        uint old = ATOMIC_JOIN(values[v], arriving);
-        if (better(old, arriving)) {
-            mark_hit(v, old);
+// travel brings values to nodes, several at a time so that the waits for memory
+// overlap. What has no node arrives as IDENTITY, which changes nothing.
+void travel(uint node[BATCH], uint arriving[BATCH]) {
+    uint old[BATCH];
+    bool hit[BATCH];
+    for (uint i = 0u; i < BATCH; i++) {
+        old[i] = arriving[i] != IDENTITY ? values[node[i]] : IDENTITY;
+    }
+    for (uint i = 0u; i < BATCH; i++) {
+        old[i] = better(old[i], arriving[i]) ? ATOMIC_JOIN(values[node[i]], arriving[i]) : arriving[i];
+    }
+    uint count = 0u;
+    for (uint i = 0u; i < BATCH; i++) {
+        hit[i] = false;
+        if (better(old[i], arriving[i])) {
+            hit[i] = mark(node[i], old[i]);
+        }
+        count += uint(hit[i]);
+    }
+    uint at = take_hits(count);
+    for (uint i = 0u; i < BATCH; i++) {
+        if (hit[i]) {
+            put_hit(at, node[i]);
+            at++;
         }
     }
 }

@@ -2,16 +2,14 @@
 // in-edges. Each invocation tries the first few of a node of its own; what they leave
 // the workgroup shares.
 
-layout(local_size_x = WIDTH) in;
-
 shared uint row_value[WIDTH]; // what arrived, or a found mark
 
 bool in_frontier(uint u) { return (bits[bits_now + (u >> 5u)] >> (u & 31u) & 1u) != 0u; }
 
 void settle(uint v, uint arriving) {
     uint old = ATOMIC_JOIN(values[v], arriving);
-    if (better(old, arriving)) {
-        mark_hit(v, old);
+    if (better(old, arriving) && mark(v, old)) {
+        put_hit(take_hits(1u), v);
     }
 }
 

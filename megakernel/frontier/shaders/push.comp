@@ -1,8 +1,6 @@
 // Pushes the values of the frontier along its out-edges. A workgroup takes
 // chunks of frontier nodes; rows of many edges are cut into tiles, which are the next round's work.
 
-layout(local_size_x = WIDTH) in;
-
 shared uint row_value[WIDTH];
 
 void cut(uint u, uint degree) {
@@ -15,12 +13,12 @@ void cut(uint u, uint degree) {
 
 void push_chunks() {
     uint lane = gl_LocalInvocationIndex;
-    uint chunks = queued / WIDTH + uint(queued % WIDTH != 0u);
+    uint chunks = queued / chunk_nodes + uint(queued % chunk_nodes != 0u);
     for (uint chunk = gl_WorkGroupID.x; chunk < chunks; chunk += walkers) {
         uint first = 0u;
         uint degree = 0u;
-        uint at = chunk * WIDTH + lane;
-        if (at < queued) {
+        uint at = chunk * chunk_nodes + lane;
+        if (lane < chunk_nodes && at < queued) {
             uint u = queue[queue_now + at];
             atomicAnd(bits[bits_now + (u >> 5u)], ~(1u << (u & 31u)));
             row_value[lane] = values[u];
@@ -32,10 +30,18 @@ void push_chunks() {
             }
         }
         uint total = share_rows(first, degree);
-        for (uint e = lane; e < total; e += WIDTH) {
-            uint row = row_of(e);
-            uint edge = row_shift[row] + e;
-            travel(out_targets[edge], extend(row_value[row], OUT_WEIGHT(edge)));
+        for (uint e = lane; e < total; e += BATCH * WIDTH) {
+            uint node[BATCH];
+            uint arriving[BATCH];
+            for (uint i = 0u; i < BATCH; i++) {
+                uint at_edge = e + i * WIDTH;
+                bool there = at_edge < total;
+                uint row = row_of(there ? at_edge : e);
+                uint edge = row_shift[row] + (there ? at_edge : e);
+                node[i] = out_targets[edge];
+                arriving[i] = there ? extend(row_value[row], OUT_WEIGHT(edge)) : IDENTITY;
+            }
+            travel(node, arriving);
         }
         flush_hits();
     }

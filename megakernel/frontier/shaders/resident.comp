@@ -1,60 +1,73 @@
 // Runs levels of few nodes one after the other in one workgroup, as long as the rule
 // leaves them to it. The control block's words are in shared memory meanwhile.
 
-layout(local_size_x = WIDTH) in;
-
-const uint LANE_EDGES = 4u;   // rows up to this are pushed by one invocation
-const uint TEAM = 32u;        // longer ones by so many together
-const uint LONG_ROWS = 1024u; // most of them that wait; others are pushed by one invocation all the same
+const uint ROWS = BATCH / LANE_EDGES; // rows that an invocation pushes at a time
+const uint LONG_ROWS = 1024u;         // rows of more edges that wait for a team; others are pushed alone all the same
 
 shared uint long_rows[LONG_ROWS];
 shared uint long_count, long_edges;
 shared uint goes_on;
 
-void push_short(uint first, uint degree, uint value) {
-    uint node[LANE_EDGES];
-    uint old[LANE_EDGES];
-    for (uint i = 0u; i < LANE_EDGES; i++) {
-        node[i] = out_targets[first + min(i, degree - 1u)];
-    }
-    for (uint i = 0u; i < LANE_EDGES; i++) {
-        old[i] = values[node[i]];
-    }
-    for (uint i = 0u; i < LANE_EDGES; i++) {
-        uint arriving = extend(value, OUT_WEIGHT(first + min(i, degree - 1u)));
-        if (i < degree && better(old[i], arriving)) {
-            travel(node[i], arriving);
-        }
-    }
-}
-
 void push_long(uint u, uint from, uint step_size) {
     uint value = values[u];
     uint end = out_offsets[u + 1u];
-    for (uint edge = out_offsets[u] + from; edge < end; edge += step_size) {
-        travel(out_targets[edge], extend(value, OUT_WEIGHT(edge)));
+    for (uint edge = out_offsets[u] + from; edge < end; edge += step_size * BATCH) {
+        uint node[BATCH];
+        uint arriving[BATCH];
+        for (uint i = 0u; i < BATCH; i++) {
+            bool there = edge + i * step_size < end;
+            uint at_edge = there ? edge + i * step_size : edge;
+            node[i] = out_targets[at_edge];
+            arriving[i] = there ? extend(value, OUT_WEIGHT(at_edge)) : IDENTITY;
+        }
+        travel(node, arriving);
+    }
+}
+
+void put_aside(uint u, uint degree) {
+    uint place = atomicAdd(long_count, 1u);
+    atomicAdd(long_edges, degree);
+    if (place < LONG_ROWS) {
+        long_rows[place] = u;
+    } else {
+        push_long(u, 0u, 1u);
     }
 }
 
 void push_level() {
     uint lane = gl_LocalInvocationIndex;
     uint count = queued, from = queue_now, marks = bits_now;
-    for (uint at = lane; at < count; at += WIDTH) {
-        uint u = queue[from + at];
-        atomicAnd(bits[marks + (u >> 5u)], ~(1u << (u & 31u)));
-        uint first = out_offsets[u];
-        uint degree = out_offsets[u + 1u] - first;
-        if (degree > LANE_EDGES) {
-            uint place = atomicAdd(long_count, 1u);
-            atomicAdd(long_edges, degree);
-            if (place < LONG_ROWS) {
-                long_rows[place] = u;
-            } else {
-                push_long(u, 0u, 1u);
-            }
-        } else if (degree > 0u) {
-            push_short(first, degree, values[u]);
+    for (uint at = lane; at < count; at += WIDTH * ROWS) {
+        uint u[ROWS];
+        uint value[ROWS];
+        uint first[ROWS];
+        uint degree[ROWS];
+        for (uint r = 0u; r < ROWS; r++) {
+            u[r] = queue[from + (at + r * WIDTH < count ? at + r * WIDTH : at)];
         }
+        for (uint r = 0u; r < ROWS; r++) {
+            value[r] = values[u[r]];
+            first[r] = out_offsets[u[r]];
+            degree[r] = out_offsets[u[r] + 1u];
+        }
+        for (uint r = 0u; r < ROWS; r++) {
+            degree[r] = at + r * WIDTH < count ? degree[r] - first[r] : 0u;
+            atomicAnd(bits[marks + (u[r] >> 5u)], ~(1u << (u[r] & 31u)));
+            if (degree[r] > LANE_EDGES) {
+                put_aside(u[r], degree[r]);
+                degree[r] = 0u;
+            }
+        }
+        uint node[BATCH];
+        uint arriving[BATCH];
+        for (uint r = 0u; r < ROWS; r++) {
+            for (uint i = 0u; i < LANE_EDGES; i++) {
+                uint edge = i < degree[r] ? first[r] + i : 0u;
+                node[r * LANE_EDGES + i] = out_targets[edge];
+                arriving[r * LANE_EDGES + i] = i < degree[r] ? extend(value[r], OUT_WEIGHT(edge)) : IDENTITY;
+            }
+        }
+        travel(node, arriving);
     }
     barrier();
     uint rows = min(long_count, LONG_ROWS);
@@ -85,11 +98,10 @@ void end_level() {
 
 void main() {
     uint lane = gl_LocalInvocationIndex;
+    load_blocks();
     if (lane == 0u) {
-        load_blocks();
         in_resident = 1u;
         turns = 0u;
-        passes = 1u;
         goes_on = 1u;
     }
     barrier();
@@ -104,14 +116,12 @@ void main() {
         lane_first = 0u;
         push_level();
         end_hits();
-        memoryBarrierBuffer();
+        groupMemoryBarrier(); // all readers are in this workgroup
         barrier();
         if (lane == 0u) {
             end_level();
         }
         barrier();
     }
-    if (lane == 0u) {
-        store_blocks();
-    }
+    store_blocks();
 }
