@@ -29,7 +29,7 @@ const (
 	// last ones.
 	softwareSweep = 5 * time.Second
 	softwareRun   = 4 * time.Second
-	hardwareSweep = 5 * time.Second
+	hardwareSweep = 25 * time.Second
 	hardwareRun   = 20 * time.Second
 )
 

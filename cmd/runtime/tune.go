@@ -29,7 +29,7 @@ type tuneCmd struct {
 	SlotsFile string   `placeholder:"FILE" help:"The same from a file, a SPEC on a line; - is standard input."`
 	Ring      int      `placeholder:"N" help:"Slots of a launch: the workload's slots, repeated or cut to this number."`
 	Window    uint32   `placeholder:"WORDS" default:"1048576" help:"Words of the window that your slots work on."`
-	Strategy  string   `enum:"sweep,search,live" default:"sweep" help:"How to look: sweep (every geometry, from a coarse grid to a fine one), search (the default search of spaces), live (as a running worker does)."`
+	Strategy  string   `enum:"sweep,search,live,joint,natural,gaussian,trees,random,local,annealing,genetic" default:"sweep" help:"How to look: sweep (every geometry, from a coarse grid to a fine one), search (the default search of spaces), live (as a running worker does), joint (a policy over the whole space whose steps the device makes where that is faster), or another search by name: natural, gaussian, trees, random, local, annealing, genetic."`
 	Launches  int      `placeholder:"N" help:"Launches to spend at most; 0: no bound but the time."`
 	Seconds   float64  `default:"60" help:"Seconds to spend at most; 0: no bound but the launches."`
 	Picture   string   `placeholder:"FILE" help:"Draw time over geometry into a .png or .svg file."`
@@ -73,7 +73,7 @@ func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err := r.put(load); err != nil {
 		return err
 	}
-	result, err := c.tune(ctx, r, newScreen(std.err))
+	result, err := c.tune(ctx, r, device, newScreen(std.err))
 	if result == nil {
 		return err
 	}
@@ -196,11 +196,17 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, e
 
 // tune measures. The result is nil if nothing was; with one, an error says
 // why it is no choice.
-func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, to *screen) (*tuned, error) {
+func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, device gpu, to *screen) (*tuned, error) {
+	strategy, side, free, err := strategyNamed(c.Strategy, device, ring.space.Len())
+	if err != nil {
+		return nil, err
+	}
 	run := ring.newRun(c.Launches, time.Duration(c.Seconds*float64(time.Second)))
 	run.progress = tuneProgress(to)
-	strategies := map[string]func(context.Context, *tuneRun) (int, error){strategySweep: sweep, strategySearch: searchRing, strategyLive: liveRing}
-	chosen, whole, err := run.run(ctx, strategies[c.Strategy])
+	chosen, whole, err := run.run(ctx, strategy)
+	if freed := free(); err == nil {
+		err = freed
+	}
 	to.draw("")
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("tune: interrupted after %d launches: %w", run.count, err)
@@ -209,7 +215,7 @@ func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, to *screen) (*tuned,
 		return nil, err
 	}
 	return &tuned{
-		Workload: ring.load.name, Slots: uint32(len(ring.load.slots)), Strategy: c.Strategy,
+		Workload: ring.load.name, Slots: uint32(len(ring.load.slots)), Strategy: c.Strategy, Steps: side,
 		Geometries: ring.space.Len(), Launches: run.count, Complete: whole && err == nil, Rows: run.rows(chosen),
 	}, err
 }

@@ -51,6 +51,7 @@ type tuneRing struct {
 	software bool
 	load     *tuneLoad
 	space    *live.Space
+	start    live.Geometry         // that a model expects to be fast
 	bucket   int                   // of the workload's size
 	clock    megakernel.TimeSource // of the last launch
 	last     time.Time             // its end
@@ -99,6 +100,7 @@ func (r *tuneRing) put(l *tuneLoad) error {
 		return fmt.Errorf("%w: no geometry drains its %d slots within the device's limits and the loop budget of a dispatch; use fewer slots or shorter ones", errWorkload, len(l.slots))
 	}
 	r.load, r.space, r.bucket = l, space, bucket
+	r.start = live.New(live.Config{Space: space}).Next().Geometry
 	return nil
 }
 
@@ -120,8 +122,7 @@ func (r *tuneRing) warm() error {
 	if r.software {
 		span = 0
 	}
-	start := live.New(live.Config{Space: r.space}).Next().Geometry
-	return r.stand.Warm(engineGeometry(start), start.Depth, span)
+	return r.stand.Warm(engineGeometry(r.start), r.start.Depth, span)
 }
 
 func engineGeometry(g live.Geometry) megakernel.Geometry {
@@ -138,7 +139,7 @@ const (
 // launch drains the workload once.
 func (r *tuneRing) launch(g live.Geometry) (live.Report, error) {
 	if !r.software && time.Since(r.last) > idleGap {
-		if err := r.stand.Warm(engineGeometry(g), g.Depth, wakeSpan); err != nil {
+		if err := r.stand.Warm(engineGeometry(r.start), r.start.Depth, wakeSpan); err != nil {
 			return live.Report{}, err
 		}
 	}
