@@ -314,8 +314,8 @@
 // directed, weighted and bytes. drop: frees a graph. run: data is up to 32
 // sources, u64 little-endian, as the file calls them. The answer names a result
 // of total bytes: a JSON object as graph run --json prints it, offset bytes
-// long, and behind it the values, u32 little-endian, in the order of the nodes'
-// names. read: the answer's data is the part of a result that begins at offset,
+// long, behind it the values, u32 little-endian, in the order of the nodes'
+// names, and behind these the names, u64, unless they are 0 to n-1. read: the answer's data is the part of a result that begins at offset,
 // as long as a record bears. A graph keeps the result of its last run.
 //
 //	pos  field                                 type      range          unit         class    note

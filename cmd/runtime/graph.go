@@ -19,7 +19,6 @@ type graphCmd struct {
 	Load    graphLoadCmd    `cmd:"" help:"Put a graph on the device of a running worker."`
 	List    graphListCmd    `cmd:"" help:"List the graphs that a queue has on its worker's device."`
 	Drop    graphDropCmd    `cmd:"" help:"Free a graph on a worker's device."`
-	Query   graphQueryCmd   `cmd:"" help:"Run an algorithm over a graph on a worker's device, and print the report of graph run --json."`
 	Convert graphConvertCmd `cmd:"" help:"Write a graph in the binary format, which is read without parsing."`
 }
 

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
+	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -113,55 +112,61 @@ func (c *graphDropCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 	return nil
 }
 
-// graphQueryCmd runs an algorithm over a graph that is on a worker's device.
-type graphQueryCmd struct {
+// graphQuery runs an algorithm over a graph on a worker's device.
+type graphQuery struct {
 	graphWorkerFlags
-	Algorithm   string   `arg:"" enum:"bfs,sssp,cc,reach" help:"bfs, sssp, cc or reach, as of graph run."`
-	Name        string   `arg:"" help:"Name of the graph."`
-	Source      []uint64 `placeholder:"N" help:"Node to start from, as the file calls it. reach takes up to 32 of them."`
-	Topology    string   `enum:"auto,sparse,hybrid,dense,fused,memory-constrained" default:"auto" help:"Run every level this way; auto: as the policy decides."`
-	Decide      string   `enum:"device,host" default:"device" help:"Where levels are decided."`
-	Budget      uint64   `placeholder:"BYTES" help:"Most device memory beside the graphs."`
-	HitCapacity uint32   `placeholder:"NODES" help:"Room for hits of a pass (default: all nodes)."`
-	Values      string   `placeholder:"FILE" help:"Write the values too: u32 little-endian, in the ascending order of the nodes' names; 4294967295 is unreached."`
+	flags *graphRunCmd
 }
 
-func (c *graphQueryCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	check := graphRunCmd{Algorithm: c.Algorithm, Source: c.Source}
-	if err := check.checkSources(); err != nil {
-		return err
-	}
-	ctx, conn, done, err := c.connect(ctx, "ringmaster graph query", log)
+// run returns the worker's report and, if they are to be written, the values and the nodes' names.
+func (q *graphQuery) run(ctx context.Context, log *slog.Logger) (*graphReport, *graph.Graph, []uint32, error) {
+	fail := func(err error) (*graphReport, *graph.Graph, []uint32, error) { return nil, nil, nil, err }
+	ctx, conn, done, err := q.connect(ctx, "ringmaster graph run", log)
 	if err != nil {
-		return err
+		return fail(err)
 	}
 	defer done()
+	c := q.flags
 	request := telemetry.Resident{
-		Ask: telemetry.ResidentRun, Name: c.Name, Algorithm: c.Algorithm, Topology: c.Topology, DecideHost: c.Decide == "host",
+		Ask: telemetry.ResidentRun, Name: c.File, Algorithm: c.Algorithm, Topology: c.Topology, DecideHost: c.Decide == "host",
 		Budget: c.Budget, HitCapacity: c.HitCapacity,
 	}
 	for _, id := range c.Source {
 		request.Data = binary.LittleEndian.AppendUint64(request.Data, id)
 	}
-	answer, err := conn.AskGraphs(ctx, c.Worker, c.Queue, &request)
+	answer, err := conn.AskGraphs(ctx, q.Worker, q.Queue, &request)
 	if err != nil {
-		return err
+		return fail(err)
 	}
-	report, err := conn.GraphResult(ctx, c.Worker, c.Queue, c.Name, answer.Result, 0, answer.Offset)
+	data, err := conn.GraphResult(ctx, q.Worker, q.Queue, c.File, answer.Result, 0, answer.Offset)
 	if err != nil {
-		return err
+		return fail(err)
 	}
-	if c.Values != "" {
-		values, err := conn.GraphResult(ctx, c.Worker, c.Queue, c.Name, answer.Result, answer.Offset, answer.Total)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(c.Values, values, 0o644); err != nil {
-			return err
-		}
+	var report graphReport
+	if err := json.Unmarshal(data, &report); err != nil {
+		return fail(fmt.Errorf("the worker's report: %w", err))
 	}
-	_, err = fmt.Fprintf(std.out, "%s\n", report)
-	return err
+	if c.Out == "" {
+		return &report, nil, nil, nil
+	}
+	if data, err = conn.GraphResult(ctx, q.Worker, q.Queue, c.File, answer.Result, answer.Offset, answer.Total); err != nil {
+		return fail(err)
+	}
+	g, values, err := graphValues(data, report.Nodes)
+	return &report, g, values, err
+}
+
+// graphValues reads the values of a result, and the names behind them if there are any.
+func graphValues(data []byte, nodes int) (*graph.Graph, []uint32, error) {
+	if nodes < 0 || len(data) != 4*nodes && len(data) != 12*nodes {
+		return nil, nil, fmt.Errorf("the worker's result: %d bytes for %d nodes", len(data), nodes)
+	}
+	values, g := make([]uint32, nodes), &graph.Graph{}
+	for v := range values {
+		values[v] = binary.LittleEndian.Uint32(data[4*v:])
+	}
+	for names := data[4*nodes:]; len(names) > 0; names = names[8:] {
+		g.IDs = append(g.IDs, binary.LittleEndian.Uint64(names))
+	}
+	return g, values, nil
 }

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -32,7 +31,7 @@ func TestGraphsLiveOnAWorkerAndAreSearchedOverNATS(t *testing.T) {
 		t.Errorf("list: %s%s, %v", got.stdout, got.err, err)
 	}
 	values := filepath.Join(t.TempDir(), "values")
-	got = ask("query", "bfs", "as", "--source", "0", "--values", values)
+	got = ask("run", "bfs", "as", "--source", "0", "--out", values, "--json")
 	var report graphReport
 	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
 		t.Fatal(err, got.stdout, got.err)
@@ -41,16 +40,29 @@ func TestGraphsLiveOnAWorkerAndAreSearchedOverNATS(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	data, err := os.ReadFile(values)
-	if err != nil || len(data) != 4*26475 || binary.LittleEndian.Uint32(data) != 0 || binary.LittleEndian.Uint32(data[4*3446:]) != 1 {
-		t.Errorf("%d bytes of values, %v", len(data), err)
+	if lines := strings.Split(string(data), "\n"); err != nil || len(lines) != 26475+1 || lines[0] != "0 0" || lines[3446] != "3446 1" {
+		t.Errorf("%d lines of values, %v", len(lines), err)
+	}
+	gaps := filepath.Join(t.TempDir(), "gaps")
+	if err := os.WriteFile(gaps, []byte("70 5\n900 901\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask("load", "gaps", gaps); got.code != 0 {
+		t.Fatal(got.err)
+	}
+	if got := ask("run", "cc", "gaps", "--out", values); got.code != 0 || !strings.Contains(got.stdout, "4 nodes reached") {
+		t.Errorf("%s%s", got.stdout, got.err)
+	}
+	if data, err := os.ReadFile(values); err != nil || string(data) != "5 5\n70 5\n900 900\n901 900\n" {
+		t.Errorf("%q, %v", data, err)
 	}
 	for args, want := range map[string]string{
-		"query bfs none --source 0":      "no graph none",
-		"query bfs ego --source 99999":   "--source 99999 is no node of the graph",
-		"drop none":                      "no graph none",
-		"load bad ../../go.mod":          "graph: line 1",
-		"query sssp ego --source 1,2":    "sssp takes one --source",
-		"query reach ego --source 99999": "is no node",
+		"run bfs none --source 0":      "no graph none",
+		"run bfs ego --source 99999":   "--source 99999 is no node of the graph",
+		"drop none":                    "no graph none",
+		"load bad ../../go.mod":        "graph: line 1",
+		"run sssp ego --source 1,2":    "sssp takes one --source",
+		"run reach ego --source 99999": "is no node",
 	} {
 		if got := ask(strings.Fields(args)...); got.code != 1 || !strings.Contains(got.err, want) {
 			t.Errorf("%s: exit code %d, %s, want %q", args, got.code, got.err, want)

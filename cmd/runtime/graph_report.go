@@ -32,12 +32,26 @@ type graphReport struct {
 	JobBytes       uint64   `json:"job_bytes"`
 	Visits         uint32   `json:"host_visits"`
 	Verified       bool     `json:"verified"`
+
+	Details []graphLevel `json:"details"`
+}
+
+// graphLevel is what one level did and why.
+type graphLevel struct {
+	Level    uint32  `json:"level"`
+	Topology string  `json:"topology"`
+	Nodes    uint64  `json:"nodes"`
+	Edges    uint64  `json:"edges"`
+	Examined uint64  `json:"examined"`
+	Requeued uint64  `json:"requeued"`
+	Seconds  float64 `json:"seconds"` // 0: not timed
+	Why      string  `json:"why"`
 }
 
 func newGraphReport(algorithm string, p graph.Pair, o graphOutcome) *graphReport {
 	reached := func(v uint32) bool { return graphReached(algorithm, o.Values[v]) }
 	r := &graphReport{
-		Algorithm: algorithm, Engine: o.engine, Nodes: p.Out.Nodes(), Edges: p.Edges(), Levels: []uint64{}, Topologies: []string{},
+		Algorithm: algorithm, Engine: o.engine, Nodes: p.Out.Nodes(), Edges: p.Edges(), Levels: []uint64{}, Topologies: []string{}, Details: []graphLevel{},
 		EdgesTraversed: p.Traversed(reached), EdgesExamined: o.EdgesExamined, Seconds: o.Time.Seconds(),
 		HitCapacity: o.HitCapacity, GraphBytes: p.Bytes(), JobBytes: o.Bytes, Visits: o.Visits,
 	}
@@ -60,6 +74,10 @@ func newGraphReport(algorithm string, p graph.Pair, o graphOutcome) *graphReport
 		}
 		r.Topologies = append(r.Topologies, level.Topology.String())
 		r.Requeued += uint64(level.Requeued)
+		r.Details = append(r.Details, graphLevel{
+			level.Level, level.Topology.String(), uint64(level.FrontierNodes), uint64(level.FrontierEdges),
+			uint64(level.Examined), uint64(level.Requeued), level.Time.Seconds(), graphWhy(level),
+		})
 	}
 	if r.Seconds > 0 {
 		r.EdgesPerSecond = float64(r.EdgesTraversed) / r.Seconds
@@ -83,9 +101,9 @@ func (r *graphReport) json(out io.Writer) error {
 // that ran the same way share a row.
 const shownLevels = 40
 
-func (r *graphReport) table(out io.Writer, what, size string, levels []frontier.Level) error {
-	fmt.Fprintf(out, "%s: %s\n", what, size)
-	if len(levels) > 0 {
+func (r *graphReport) table(out io.Writer, what string) error {
+	fmt.Fprintln(out, what)
+	if levels := r.Details; len(levels) > 0 {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		fmt.Fprintln(w, "LEVEL\tTOPOLOGY\tNODES\tEDGES\tEXAMINED\tREQUEUED\tTIME\tWHY")
 		for i := 0; i < len(levels); {
@@ -109,25 +127,23 @@ func (r *graphReport) table(out io.Writer, what, size string, levels []frontier.
 }
 
 // graphRow is a row of the table for levels that ran the same way.
-func graphRow(levels []frontier.Level) string {
+func graphRow(levels []graphLevel) string {
 	first := &levels[0]
-	var nodes, edges, examined, requeued uint64
-	var took time.Duration
-	for i := range levels {
-		l := &levels[i]
-		nodes, edges, examined = nodes+uint64(l.FrontierNodes), edges+uint64(l.FrontierEdges), examined+uint64(l.Examined)
-		requeued, took = requeued+uint64(l.Requeued), took+l.Time
+	sum := *first
+	for _, l := range levels[1:] {
+		sum.Nodes, sum.Edges, sum.Examined = sum.Nodes+l.Nodes, sum.Edges+l.Edges, sum.Examined+l.Examined
+		sum.Requeued, sum.Seconds = sum.Requeued+l.Requeued, sum.Seconds+l.Seconds
 	}
 	name := strconv.Itoa(int(first.Level))
 	if len(levels) > 1 {
 		name += "–" + strconv.Itoa(int(levels[len(levels)-1].Level))
 	}
-	time := "-"
-	if took > 0 {
-		time = took.String()
+	took := "-"
+	if sum.Seconds > 0 {
+		took = time.Duration(sum.Seconds * 1e9).String()
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, first.Topology, grouped(nodes), grouped(edges),
-		grouped(examined), grouped(requeued), time, graphWhy(first))
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, first.Topology, grouped(sum.Nodes), grouped(sum.Edges),
+		grouped(sum.Examined), grouped(sum.Requeued), took, first.Why)
 }
 
 // graphWhy says why a level ran as it did.

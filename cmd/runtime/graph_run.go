@@ -17,19 +17,23 @@ import (
 // graphRunCmd runs an algorithm over a graph.
 type graphRunCmd struct {
 	glFlags
+	natsFlags
 	Algorithm string `arg:"" enum:"bfs,sssp,cc,reach" help:"bfs: levels from a source. sssp: shortest paths by weights. cc: connected components, whichever way edges lead. reach: which of several sources reach a node."`
 	graphInput
-	Source      []uint64 `placeholder:"N" help:"Node to start from, as the file calls it. reach takes up to 32 of them."`
-	Engine      string   `enum:"device,reference" default:"device" help:"device: the GPU. reference: plain Go, one node after the other."`
-	Topology    string   `enum:"auto,sparse,hybrid,dense,fused,memory-constrained" default:"auto" help:"Run every level this way: sparse, hybrid, dense, fused or memory-constrained; auto: as the policy decides."`
-	Policy      string   `enum:"standard,reference" default:"standard" help:"Policy that decides: standard or reference."`
-	Decide      string   `enum:"device,host" default:"device" help:"Where levels are decided: on the device by its director, or on the host between two levels."`
-	Budget      uint64   `placeholder:"BYTES" help:"Most device memory beside the graph; room for hits shrinks to fit, and what finds none waits for a later pass."`
-	HitCapacity uint32   `placeholder:"NODES" help:"Room for hits of a pass (default: all nodes)."`
-	Timed       bool     `help:"Time each level, where the device has timestamps. It costs some microseconds a level."`
-	Verify      bool     `help:"Compare all values with those of the plain Go algorithm."`
-	Out         string   `placeholder:"FILE" help:"Write a line for each node: its name and its value; -1 is unreached."`
-	JSON        bool     `name:"json" help:"Print one object: reached nodes, levels (nodes of each, from the source on), edges_traversed (of the reached nodes, an undirected edge once), seconds, topologies (of each level), and more."`
+	Source      []uint64      `placeholder:"N" help:"Node to start from, as the file calls it. reach takes up to 32 of them."`
+	Worker      string        `placeholder:"WORKER" help:"Run on this worker, over NATS; FILE is the name that graph load gave."`
+	Queue       string        `placeholder:"QUEUE" help:"Queue that the worker's graph belongs to."`
+	Timeout     time.Duration `default:"5m" help:"Longest wait for a worker."`
+	Engine      string        `enum:"device,reference" default:"device" help:"device: the GPU. reference: plain Go, one node after the other."`
+	Topology    string        `enum:"auto,sparse,hybrid,dense,fused,memory-constrained" default:"auto" help:"Run every level this way: sparse, hybrid, dense, fused or memory-constrained; auto: as the policy decides."`
+	Policy      string        `enum:"standard,reference" default:"standard" help:"Policy that decides: standard or reference."`
+	Decide      string        `enum:"device,host" default:"device" help:"Where levels are decided: on the device by its director, or on the host between two levels."`
+	Budget      uint64        `placeholder:"BYTES" help:"Most device memory beside the graph; room for hits shrinks to fit, and what finds none waits for a later pass."`
+	HitCapacity uint32        `placeholder:"NODES" help:"Room for hits of a pass (default: all nodes)."`
+	Timed       bool          `help:"Time each level, where the device has timestamps. It costs some microseconds a level."`
+	Verify      bool          `help:"Compare all values with those of the plain Go algorithm."`
+	Out         string        `placeholder:"FILE" help:"Write a line for each node: its name and its value; -1 is unreached."`
+	JSON        bool          `name:"json" help:"Print one object: reached nodes, levels (nodes of each, from the source on), edges_traversed (of the reached nodes, an undirected edge once), seconds, topologies (of each level), and more."`
 }
 
 var graphTopologies = map[string]policy.Topology{
@@ -52,6 +56,9 @@ func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) erro
 	defer stop()
 	if err := c.checkSources(); err != nil {
 		return err
+	}
+	if c.Worker != "" {
+		return c.runRemote(ctx, std, log)
 	}
 	p, what, err := c.load(std)
 	if err != nil {
@@ -85,7 +92,31 @@ func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) erro
 	if c.JSON {
 		return report.json(std.out)
 	}
-	return report.table(std.out, what, sizeOf(p), outcome.Levels)
+	return report.table(std.out, what+": "+sizeOf(p))
+}
+
+// runRemote has a worker run the algorithm over a graph on its device.
+func (c *graphRunCmd) runRemote(ctx context.Context, std stdio, log *slog.Logger) error {
+	switch {
+	case c.File == "" || c.Queue == "":
+		return fmt.Errorf("--worker needs --queue, and the graph's name in the place of FILE")
+	case c.Verify || c.Timed || c.Generate != "" || c.Directed || c.Engine != "device" || c.Policy != "standard":
+		return fmt.Errorf("--worker runs what graph load put there: without --verify, --timed, --generate, --directed, --engine and --policy")
+	}
+	q := graphQuery{graphWorkerFlags{c.natsFlags, c.Worker, c.Queue, c.Timeout}, c}
+	report, g, values, err := q.run(ctx, log)
+	if err != nil {
+		return err
+	}
+	if c.Out != "" {
+		if err := c.writeValues(g, values); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return report.json(std.out)
+	}
+	return report.table(std.out, fmt.Sprintf("%s of %s.%s: %s nodes, %s edges", c.File, c.Worker, c.Queue, grouped(report.Nodes), grouped(report.Edges)))
 }
 
 // checkSources tells whether there are as many sources as the algorithm takes.

@@ -65,6 +65,9 @@ func (s *graphStore) run(ctx context.Context, g *storedGraph, r *telemetry.Resid
 	for _, value := range outcome.Values {
 		g.result = binary.LittleEndian.AppendUint32(g.result, value)
 	}
+	for _, id := range g.pair.Out.IDs {
+		g.result = binary.LittleEndian.AppendUint64(g.result, id)
+	}
 	r.Result, r.Offset, r.Total, r.Data = g.number, uint64(len(report)), uint64(len(g.result)), r.Data[:0]
 	return nil
 }
