@@ -148,3 +148,28 @@ func TestOneSlowLaunchIsNoChangeAndHardlyMovesTheMean(t *testing.T) {
 		t.Errorf("%v ns a slot, then %+v", before, after)
 	}
 }
+
+// A load that changes all the time costs less exploration the longer it does.
+func TestLoadThatNeverSettlesIsExploredLessAndLess(t *testing.T) {
+	u, r := settled(t, &simulatedH200, load{65_536, 300, 8}, 1)
+	explored, first, changes := 0, 0, u.Changes()
+	for i := range 3000 {
+		if i%40 == 0 {
+			r.speed = 3.2 - r.speed // between 1 and 2.2
+		}
+		if u.Next().Why == Reexploring {
+			explored++
+			if u.Changes() == changes+1 {
+				first++
+			}
+		}
+		observe(t, u, r.launch(u.Next().Geometry))
+	}
+	noticed := u.Changes() - changes
+	if noticed < 50 {
+		t.Fatalf("%d changes noticed of 75", noticed)
+	}
+	if each := float64(explored-first) / float64(noticed-1); each > float64(first)/2 || each > 4 {
+		t.Errorf("%d launches for the first change, %.1f for each of the others", first, each)
+	}
+}

@@ -16,7 +16,7 @@
 // Afterwards the tuner keeps its choice unless another's gain exceeds the
 // noise, and watches the choice for a change of its cost with a cumulative sum
 // of residuals; the size of a launch is a covariate. A change makes what was
-// measured before it doubtful, and starts a shorter exploration.
+// measured before it doubtful, and starts a shorter exploration, the shorter the less the load settles.
 //
 // Everything is a function of values: no clock, no I/O, no randomness. A copy
 // of a [Tuner] is a snapshot; a tuner is used by one goroutine at a time.

@@ -23,8 +23,13 @@ const (
 	// Of normal differences 1 in 1,000 exceeds three standard errors.
 	switchErrors = 3
 	switchGain   = 0.01 // a smaller gain is not worth a change
-	firstLooks   = 3    // geometries before every axis must have been varied
-	repeats      = 3    // launches of each of the best before one is chosen
+	// A change within so many launches of the exploration before halves the
+	// budget of the next one, down to a bound.
+	settledAfter = 128
+	maxHasty     = 3
+	leastBudget  = 2
+	firstLooks   = 3 // geometries before every axis must have been varied
+	repeats      = 3 // launches of each of the best before one is chosen
 )
 
 // Why says what a suggestion is for.
@@ -69,6 +74,8 @@ type Tuner struct {
 
 	barred [maxBarred]int32 // geometries that do not run here, until the next exploration
 	bars   int
+	quiet  int  // launches since the last exploration
+	hasty  uint // changes in a row that came soon after the one before
 
 	noise   spread
 	grows   slope
@@ -108,6 +115,7 @@ func (t *Tuner) explore(budget int, changed bool) {
 	t.changed = changed
 	t.sums = cusum{}
 	t.bars = 0
+	t.quiet = 0
 }
 
 // Next is the geometry of the next launch. It changes nothing.
@@ -159,6 +167,9 @@ func (t *Tuner) Observe(r Report) error {
 		if before > 0 {
 			t.noise.fold(d*math.Sqrt(weight), before)
 		}
+	}
+	if !exploring {
+		t.quiet++
 	}
 	if config == t.current && !exploring {
 		t.grows.fold(math.Log(float64(r.Slots)), math.Log(float64(r.Ns)))
@@ -238,8 +249,14 @@ func (t *Tuner) change(a *Arm, y float64) {
 		t.arms[i].Stale = true
 	}
 	*a = Arm{Geometry: a.Geometry, Count: 1, Mean: y, config: a.config, seen: t.clock}
+	// A load that never settles is not worth a whole exploration each time.
+	if t.changes > 0 && t.quiet < settledAfter {
+		t.hasty = min(t.hasty+1, maxHasty)
+	} else {
+		t.hasty = 0
+	}
 	t.changes++
-	t.explore((t.budget+1)/2, true)
+	t.explore(max((t.budget+1)/2>>t.hasty, leastBudget), true)
 }
 
 // best is the arm with the lowest mean that is not stale, -1 without any.
