@@ -155,23 +155,6 @@ const (
 	logWords = 12
 )
 
-// Sizes that the kernels share with the host.
-const (
-	logRecords   = 4096   // levels between two looks of the host
-	tileEdges    = 4096   // edges of a tile
-	sparseDegree = 16_384 // out-degree from which a sparse push cuts a row too
-	leastHeavy   = 256    // least out-degree that is ever cut
-	loopBudget   = 50_000 // iterations of a dispatch, with room below the 65,535 of some drivers
-	chunkTurns   = 112    // iterations of a chunk beside those over its edges
-	stagedHits   = 1024   // hits a workgroup holds back
-	probes       = 8      // in-edges an invocation looks at before the workgroup shares the rest
-
-	pushGroupsGoal = 1024 // workgroups that a push of many edges should have at least
-	directorWidth  = 32   // invocations of the director
-
-	residentTurns = 40_000 // iterations after which the resident kernel begins no other level
-)
-
 // prelude declares the constants and the blocks for the kernels.
 func prelude(k kernel) string {
 	var b strings.Builder
@@ -189,16 +172,19 @@ func prelude(k kernel) string {
 		constant("STATE_"+name, i)
 	}
 	constant("LOG_RECORDS", logRecords)
-	constant("TILE_EDGES", tileEdges)
+	constant("TILE_EDGES", k.tileEdges())
+	constant("TILES_A_GROUP", k.tilesAGroup())
 	constant("SPARSE_DEGREE", sparseDegree)
-	constant("LEAST_HEAVY", leastHeavy)
+	constant("LEAST_HEAVY", leastHeavy(k.narrow))
+	constant("NARROW_ROWS", narrowRows)
+	constant("NARROW_MOST", narrowMost)
 	constant("LOOP_BUDGET", loopBudget)
 	constant("CHUNK_TURNS", chunkTurns)
 	constant("STAGED_HITS", stagedHits)
 	constant("PUSH_GROUPS_GOAL", pushGroupsGoal)
 	constant("RESIDENT_TURNS", residentTurns)
 	constant("PROBES", probes)
-	constant("BLOCK_EDGES", blockEdges(k.width))
+	constant("BLOCK_EDGES", k.blockEdges())
 
 	words(&b, k)
 	b.WriteString("struct LevelRecord {\n")

@@ -53,7 +53,8 @@ func Load(dev megakernel.Device, g graph.Pair, o Options) (*Resident, error) {
 	if err := check(dev.StorageBlockLimit(), g); err != nil {
 		return nil, err
 	}
-	r := &Resident{dev: dev, kernels: o.Kernels, pair: g, shape: shapeOf(g), buffers: make(map[int]buffer)}
+	r := &Resident{dev: dev, kernels: o.Kernels, pair: g, buffers: make(map[int]buffer)}
+	r.shape = shapeOf(g, r.machine().narrow)
 	if r.kernels == nil {
 		r.kernels, r.own = NewKernels(dev), true
 	}
@@ -110,13 +111,13 @@ func check(limit int64, g graph.Pair) error {
 	return nil
 }
 
-func shapeOf(g graph.Pair) shape {
+func shapeOf(g graph.Pair, narrow bool) shape {
 	s := shape{nodes: uint32(g.Out.Nodes()), edges: uint32(g.Out.Edges()), weighted: g.Out.Weights != nil, bytes: g.Bytes()}
 	for v := range s.nodes {
 		degree := g.Out.Degree(v)
 		s.steepest = max(s.steepest, degree)
-		if degree >= leastHeavy {
-			s.tiles += (degree + tileEdges - 1) / tileEdges
+		if degree >= leastHeavy(narrow) {
+			s.tiles += (degree-1)/tileEdges(narrow) + 1
 		}
 	}
 	return s

@@ -18,6 +18,7 @@ type plan struct {
 	capacity   uint32   // nodes of a hit buffer
 	blocks     []uint32 // pieces of heavy blocks, four words each
 	pullBlocks uint32
+	pullGroups uint32
 	sizes      [bindings]int // bytes of the job's own buffers
 	bytes      uint64
 }
@@ -57,9 +58,6 @@ const (
 	residentEdges = 32_768
 )
 
-// hybridDegree is the out-degree from which the hybrid topology cuts a row into tiles.
-const hybridDegree = 512
-
 func (r *Resident) plan(job *Job) (*plan, error) {
 	p := &plan{job: job, cfg: job.Config}
 	if p.cfg == nil {
@@ -79,7 +77,7 @@ func (r *Resident) plan(job *Job) (*plan, error) {
 	if err := p.chooseGeometry(&m, r.shape.nodes); err != nil {
 		return nil, err
 	}
-	p.heavyBlocks(r)
+	p.heavyBlocks(&m, r)
 	return p, p.fit(&m, &r.shape)
 }
 
@@ -131,14 +129,27 @@ func (p *plan) chooseGeometry(m *machine, nodes uint32) error {
 	return nil
 }
 
-// heavyBlocks lists the pieces of blocks of nodes with too many in-edges for one workgroup.
-func (p *plan) heavyBlocks(r *Resident) {
-	width, offsets := p.geometry.Width, r.pair.In.Offsets
-	whole := (r.shape.nodes-1)/width + 1
+// heavyBlocks lists the pieces of what has too many in-edges for one workgroup, or
+// for one invocation of a narrow device, and sizes the pull.
+func (p *plan) heavyBlocks(m *machine, r *Resident) {
+	width, offsets, nodes := p.geometry.Width, r.pair.In.Offsets, r.shape.nodes
+	most := kernel{width: width, narrow: m.narrow}.blockEdges()
+	if m.narrow {
+		for v := range nodes {
+			if first, end := offsets[v], offsets[v+1]; end-first >= most {
+				for ; first < end; first += min(narrowPiece, end-first) {
+					p.blocks = append(p.blocks, v, first, min(first+narrowPiece, end), 0)
+				}
+			}
+		}
+		p.pullBlocks = uint32(len(p.blocks) / 4)
+		p.pullGroups = max((nodes-1)/(width*narrowNodes)+1, p.pullBlocks/(width*narrowRows)+1)
+		return
+	}
+	whole := (nodes-1)/width + 1
 	for block := range whole {
 		first := block * width
-		edges := offsets[min(first+width, r.shape.nodes)] - offsets[first]
-		if most := blockEdges(width); edges >= most {
+		if edges := offsets[min(first+width, nodes)] - offsets[first]; edges >= most {
 			parts := edges/most + 1
 			for part := range parts {
 				p.blocks = append(p.blocks, block, part, parts, 0)
@@ -146,6 +157,7 @@ func (p *plan) heavyBlocks(r *Resident) {
 		}
 	}
 	p.pullBlocks = whole + uint32(len(p.blocks)/4)
+	p.pullGroups = min(p.pullBlocks, m.groups)
 }
 
 // fit chooses the hit capacity.
@@ -199,12 +211,15 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 		c[ctlMaxLevels] = 1<<32 - 1
 	}
 	c[ctlPushGroups] = p.geometry.Groups
-	c[ctlPullGroups] = min(p.pullBlocks, m.groups)
+	c[ctlPullGroups] = p.pullGroups
 	c[ctlPullBlocks] = p.pullBlocks
-	turns := tileEdges/p.geometry.Width + stagedHits/p.geometry.Width + 8 // of a tile
-	c[ctlTileGroups] = max(p.geometry.Groups, s.tiles/(loopBudget/turns)+1)
-	c[ctlTileGroups] = min(c[ctlTileGroups], m.groups)
-	c[ctlHybridDegree] = hybridDegree
+	k := kernel{width: p.geometry.Width, narrow: m.narrow}
+	turns := tileEdges(m.narrow)/k.width + stagedHits/k.width + 8 // of a tile
+	if m.narrow {
+		turns = tileEdges(true)/k.width + 1
+	}
+	c[ctlTileGroups] = min(max(p.geometry.Groups, s.tiles/(loopBudget/turns)+1), m.groups)
+	c[ctlHybridDegree] = hybridDegree(m.narrow)
 	if !job.NotResident && !job.Timed {
 		c[ctlResident] = 2 | bit(c[ctlForced] == 0)
 	}

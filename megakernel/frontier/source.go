@@ -34,11 +34,18 @@ var kindFiles = [kinds][]string{
 	kindCount:    {"count.comp"},
 }
 
+var narrowFiles = map[kind][]string{
+	kindSow:  {"hits_narrow.glsl", "sow.comp"},
+	kindPush: {"hits_narrow.glsl", "sweep.glsl", "push_narrow.comp"},
+	kindPull: {"hits_narrow.glsl", "pull_narrow.comp"},
+}
+
 // kernel names a kernel; it determines the source.
 type kernel struct {
 	kind      kind
 	semiring  Semiring
 	weighted  bool
+	narrow    bool   // invocations are lanes of a processor
 	subgroups bool   // GL_KHR_shader_subgroup is there
 	width     uint32 // invocations of a workgroup; the director has one and uses it for those it sizes
 }
@@ -46,6 +53,13 @@ type kernel struct {
 func (k kernel) String() string {
 	name := strings.TrimSuffix(kindFiles[k.kind][len(kindFiles[k.kind])-1], ".comp")
 	return fmt.Sprintf("%s-%s-%d", k.semiring, name, k.width)
+}
+
+func (k kernel) files() []string {
+	if files, ok := narrowFiles[k.kind]; ok && k.narrow {
+		return files
+	}
+	return kindFiles[k.kind]
 }
 
 // invocations is the kernel's own width.
@@ -95,6 +109,9 @@ func (k kernel) source() string {
 	if k.kind == kindPull {
 		define("COUNTS_EXAMINED", 1)
 	}
+	if k.narrow && k.kind != kindResident {
+		define("NARROW", 1)
+	}
 	if k.subgroups {
 		define("SUBGROUPS", 1)
 	}
@@ -112,7 +129,7 @@ func (k kernel) source() string {
 	define("ROW_SEARCH", search.String())
 	fmt.Fprintf(&b, "layout(local_size_x = %d) in;\n", k.invocations())
 	b.WriteString(prelude(k))
-	for _, name := range append([]string{"semiring.glsl"}, kindFiles[k.kind]...) {
+	for _, name := range append([]string{"semiring.glsl"}, k.files()...) {
 		text, err := shaders.ReadFile("shaders/" + name)
 		if err != nil {
 			panic("frontier: shader " + name + " is not embedded")
@@ -122,7 +139,3 @@ func (k kernel) source() string {
 	}
 	return b.String()
 }
-
-// blockEdges is the number of in-edges from which a block of nodes is pulled in
-// pieces, so that an invocation's share of one fits the loop budget beside two others.
-func blockEdges(width uint32) uint32 { return width * (loopBudget / 4) }

@@ -19,6 +19,11 @@ void gather() {
 void push() {
     state = STATE_PUSH;
     passes++;
+#ifdef NARROW
+    uint groups = clamp(push_groups, pieces(queued, WIDTH * NARROW_MOST), pieces(queued, WIDTH * NARROW_ROWS));
+    uint most = LOOP_BUDGET / pieces(queued, groups * WIDTH) - 4u;
+    heavy = min(most, topology == HYBRID ? hybrid_degree : 2u * LEAST_HEAVY);
+#else
     // Enough workgroups for the device, and enough edges for a workgroup.
     uint wanted = clamp(frontier_edges / PUSH_GROUPS_GOAL, 4u * WIDTH, 32u * WIDTH);
     chunk_nodes = clamp(wanted / max(frontier_edges / frontier_nodes, 1u), 1u, WIDTH);
@@ -27,6 +32,7 @@ void push() {
     uint groups = clamp(push_groups, pieces(chunks, 128u), chunks);
     uint most = LOOP_BUDGET / pieces(chunks, groups) - CHUNK_TURNS;
     heavy = min(max(most, LEAST_HEAVY), topology == HYBRID ? hybrid_degree : SPARSE_DEGREE);
+#endif
     tile_count = 0u;
     walk(groups);
 }
@@ -85,7 +91,7 @@ void direct() {
         sweep = 0u;
         if (tile_count != 0u) {
             state = STATE_TILES;
-            walk(min(tile_count, tile_groups));
+            walk(min(pieces(tile_count, TILES_A_GROUP), tile_groups));
             break;
         }
         // fall through

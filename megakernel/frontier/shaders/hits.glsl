@@ -82,7 +82,9 @@ void put_hit(uint at, uint v) {
 bool mark(uint v, uint old) {
     uint bit_of = 1u << (v & 31u);
 #ifdef FIRST_WINS
+#ifndef RESIDENT
     atomicOr(bits[bits_next + (v >> 5u)], bit_of);
+#endif
     return true;
 #else
     if (old == IDENTITY) {

@@ -36,7 +36,7 @@ void pull_block(uint v, bool mine, uint part, uint parts) {
     for (; i < probes; i++) {
         uint u = in_targets[first + i];
         if (in_frontier(u)) {
-            best = join_values(best, extend(values[u], IN_WEIGHT(first + i)));
+            best = join_values(best, extend(FRONTIER_VALUE(u), IN_WEIGHT(first + i)));
 #ifdef FIRST_WINS
             i++;
             break;
@@ -67,7 +67,7 @@ void pull_block(uint v, bool mine, uint part, uint parts) {
         uint u = in_targets[edge];
         lane_examined++;
         if (in_frontier(u)) {
-            ATOMIC_JOIN(row_value[row], extend(values[u], IN_WEIGHT(edge)));
+            ATOMIC_JOIN(row_value[row], extend(FRONTIER_VALUE(u), IN_WEIGHT(edge)));
         }
     }
     barrier();

@@ -21,7 +21,7 @@ void push_chunks() {
         if (lane < chunk_nodes && at < queued) {
             uint u = queue[queue_now + at];
             atomicAnd(bits[bits_now + (u >> 5u)], ~(1u << (u & 31u)));
-            row_value[lane] = values[u];
+            row_value[lane] = FRONTIER_VALUE(u);
             first = out_offsets[u];
             degree = out_offsets[u + 1u] - first;
             if (degree >= heavy) {

@@ -9,7 +9,7 @@ shared uint long_count, long_edges;
 shared uint goes_on;
 
 void push_long(uint u, uint from, uint step_size) {
-    uint value = values[u];
+    uint value = FRONTIER_VALUE(u);
     uint end = out_offsets[u + 1u];
     for (uint edge = out_offsets[u] + from; edge < end; edge += step_size * BATCH) {
         uint node[BATCH];
@@ -36,7 +36,10 @@ void put_aside(uint u, uint degree) {
 
 void push_level() {
     uint lane = gl_LocalInvocationIndex;
-    uint count = queued, from = queue_now, marks = bits_now;
+    uint count = queued, from = queue_now;
+#ifndef FIRST_WINS
+    uint marks = bits_now;
+#endif
     for (uint at = lane; at < count; at += WIDTH * ROWS) {
         uint u[ROWS];
         uint value[ROWS];
@@ -46,13 +49,15 @@ void push_level() {
             u[r] = queue[from + (at + r * WIDTH < count ? at + r * WIDTH : at)];
         }
         for (uint r = 0u; r < ROWS; r++) {
-            value[r] = values[u[r]];
+            value[r] = FRONTIER_VALUE(u[r]);
             first[r] = out_offsets[u[r]];
             degree[r] = out_offsets[u[r] + 1u];
         }
         for (uint r = 0u; r < ROWS; r++) {
             degree[r] = at + r * WIDTH < count ? degree[r] - first[r] : 0u;
+#ifndef FIRST_WINS
             atomicAnd(bits[marks + (u[r] >> 5u)], ~(1u << (u[r] & 31u)));
+#endif
             if (degree[r] > LANE_EDGES) {
                 put_aside(u[r], degree[r]);
                 degree[r] = 0u;
@@ -96,6 +101,22 @@ void end_level() {
     goes_on = uint(!stop);
 }
 
+// mark_frontier sets or clears the marks of the current frontier. Levels of which
+// the first arrival wins need none between, as nothing is a hit twice.
+void mark_frontier(bool set) {
+#ifdef FIRST_WINS
+    for (uint at = gl_LocalInvocationIndex; at < queued; at += WIDTH) {
+        uint u = queue[queue_now + at];
+        uint bit_of = 1u << (u & 31u);
+        if (set) {
+            atomicOr(bits[bits_now + (u >> 5u)], bit_of);
+        } else {
+            atomicAnd(bits[bits_now + (u >> 5u)], ~bit_of);
+        }
+    }
+#endif
+}
+
 void main() {
     uint lane = gl_LocalInvocationIndex;
     load_blocks();
@@ -105,6 +126,7 @@ void main() {
         goes_on = 1u;
     }
     barrier();
+    mark_frontier(false);
     while (goes_on != 0u) {
         if (lane == 0u) {
             passes = 1u;
@@ -123,5 +145,6 @@ void main() {
         }
         barrier();
     }
+    mark_frontier(true);
     store_blocks();
 }

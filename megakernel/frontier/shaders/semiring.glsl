@@ -13,6 +13,13 @@ uint extend(uint value, uint weight) {
 #endif
 }
 
+// FRONTIER_VALUE(u) is the value of a frontier node. Levels know it without looking.
+#if defined(SEMIRING_BFS)
+#define FRONTIER_VALUE(u) level
+#else
+#define FRONTIER_VALUE(u) values[u]
+#endif
+
 #if defined(SEMIRING_REACH)
 const uint IDENTITY = 0u;
 bool better(uint old, uint arriving) { return (arriving & ~old) != 0u; }

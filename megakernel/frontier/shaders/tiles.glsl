@@ -3,7 +3,7 @@
 void push_tiles() {
     for (uint at = gl_WorkGroupID.x; at < tile_count; at += walkers) {
         uint u = tiles[at].x;
-        uint value = values[u];
+        uint value = FRONTIER_VALUE(u);
         uint first = out_offsets[u] + tiles[at].y * TILE_EDGES;
         uint end = min(first + TILE_EDGES, out_offsets[u + 1u]);
         for (uint edge = first + gl_LocalInvocationIndex; edge < end; edge += BATCH * WIDTH) {

@@ -1,0 +1,57 @@
+// Hits where invocations are the lanes of a processor's vectors: a barrier costs more
+// there than a shared buffer saves, so every invocation writes its own.
+
+uint lane_next = 0u, lane_first = 0u, lane_examined = 0u;
+
+uint out_degree(uint v) { return out_offsets[v + 1u] - out_offsets[v]; }
+
+void write_hit(uint at, uint v) {
+    if (at < hit_capacity) {
+        queue[queue_next + at] = v;
+    }
+    lane_next += out_degree(v);
+}
+
+// mark says whether a node whose value changed from old is new to the next frontier.
+bool mark(uint v, uint old) {
+    uint bit_of = 1u << (v & 31u);
+#ifdef FIRST_WINS
+    atomicOr(bits[bits_next + (v >> 5u)], bit_of);
+    return true;
+#else
+    if (old == IDENTITY) {
+        lane_first += out_degree(v);
+    }
+    return (atomicOr(bits[bits_next + (v >> 5u)], bit_of) & bit_of) == 0u;
+#endif
+}
+
+// arrive brings a value to a node and says whether that is a new hit.
+bool arrive(uint v, uint arriving) {
+    if (!better(values[v], arriving)) {
+        return false;
+    }
+    uint old = ATOMIC_JOIN(values[v], arriving);
+    return better(old, arriving) && mark(v, old);
+}
+
+void travel(uint v, uint arriving) {
+    if (arrive(v, arriving)) {
+        write_hit(atomicAdd(hits, 1u), v);
+    }
+}
+
+void end_hits() {
+#ifdef FIRST_WINS
+    lane_first = lane_next;
+#endif
+    if (lane_next != 0u) {
+        atomicAdd(next_edges, lane_next);
+    }
+    if (lane_first != 0u) {
+        atomicAdd(first_edges, lane_first);
+    }
+    if (lane_examined != 0u) {
+        atomicAdd(examined, lane_examined);
+    }
+}

@@ -1,0 +1,69 @@
+package frontier
+
+// Sizes that the kernels share with the host.
+const (
+	logRecords     = 4096   // levels between two looks of the host
+	sparseDegree   = 16_384 // out-degree from which a sparse push cuts a row too
+	loopBudget     = 50_000 // iterations of a dispatch, with room below the 65,535 of some drivers
+	chunkTurns     = 112    // iterations of a chunk beside those over its edges
+	stagedHits     = 1024   // hits a workgroup holds back
+	probes         = 8      // in-edges an invocation looks at before the workgroup shares the rest
+	pushGroupsGoal = 1024   // workgroups that a push of many edges should have at least
+	directorWidth  = 32     // invocations of the director
+	residentTurns  = 40_000 // iterations after which the resident kernel begins no other level
+)
+
+// Where invocations are lanes of a processor's vectors, each takes some rows of a push, as
+// long as there are enough for narrowRows, and up to narrowMost; and so many nodes of a pull,
+// each below narrowBlock in-edges, that they fit the loop budget.
+const (
+	narrowRows  = 8
+	narrowMost  = 128
+	narrowNodes = 12
+	narrowBlock = 4096
+	narrowPiece = 1024 // in-edges of a piece of longer rows
+)
+
+// leastHeavy is the least out-degree that is ever cut.
+func leastHeavy(narrow bool) uint32 {
+	if narrow {
+		return 128
+	}
+	return 256
+}
+
+// tileEdges is the number of edges of a tile.
+func tileEdges(narrow bool) uint32 {
+	if narrow {
+		return 128
+	}
+	return 4096
+}
+
+// hybridDegree is the out-degree from which the hybrid topology cuts a row into tiles.
+func hybridDegree(narrow bool) uint32 {
+	if narrow {
+		return 128
+	}
+	return 512
+}
+
+func (k kernel) tileEdges() uint32 { return tileEdges(k.narrow) }
+
+// tilesAGroup is the number of tiles that one workgroup should take.
+func (k kernel) tilesAGroup() uint32 {
+	if k.narrow {
+		return k.width * narrowRows
+	}
+	return 1
+}
+
+// blockEdges is the number of in-edges from which a node, or a block of as many nodes as
+// a workgroup has invocations, is pulled in pieces, so that an invocation's share of one
+// fits the loop budget beside others.
+func (k kernel) blockEdges() uint32 {
+	if k.narrow {
+		return narrowBlock
+	}
+	return k.width * (loopBudget / 4)
+}
