@@ -7,7 +7,7 @@ const (
 	MaxArms  = 32  // geometries; the one that has not run for the longest is forgotten
 	memory   = 64  // launches: older ones lose weight
 	clipping = 3.5 // standard deviations beyond which a launch counts as if it were there
-	trusted  = 3   // launches of a geometry before one more is clipped
+	trusted  = 3   // launches of a geometry before a much shorter one is clipped too
 )
 
 // Noise of a launch, relative: what is assumed before it was measured, and the
@@ -50,9 +50,12 @@ func (a *Arm) fold(y, weight, noise float64) float64 {
 		return 0
 	}
 	d := y - a.Mean
-	if a.Count >= trusted {
-		d = math.Max(math.Min(d, clipping*noise), -clipping*noise)
+	if limit := clipping * noise; a.Count < trusted && d < -limit {
+		// What disturbs a launch makes it longer: the first ones were.
+		a.Count, a.Mean, a.M2 = weight, y, 0
+		return -limit
 	}
+	d = math.Max(math.Min(d, clipping*noise), -clipping*noise)
 	if a.Count+weight > memory {
 		keep := (memory - weight) / a.Count
 		a.Count *= keep
