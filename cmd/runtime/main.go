@@ -1,7 +1,7 @@
 // Command ringmaster runs the launch-policy runtime: `demo` shows the whole
 // loop on recorded load, `run` serves, `publish`, `watch` and `heap` are its
-// clients, `exec` and `opcodes` try opcodes without it, `replay` decides a
-// recorded log again, `doctor` says what a machine lacks, `bench` measures.
+// clients, `exec` and `opcodes` try opcodes without it, `tune` finds a ring's best
+// geometry, `replay` decides a recorded log again, `doctor` says what a machine lacks, `bench` measures.
 //
 // This package is the wiring: flags, environment, processes and exit codes.
 // What it wires is documented in the packages below it, which can be read in

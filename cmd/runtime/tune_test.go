@@ -208,3 +208,17 @@ func TestTuneRefusesWhatCannotBeMeantBeforeAnythingIsOpened(t *testing.T) {
 		}
 	}
 }
+
+func TestProgressIsDrawnOnATerminalOnly(t *testing.T) {
+	for _, terminal := range []bool{true, false} {
+		var out strings.Builder
+		r := pretended(t, 50)
+		r.progress = tuneProgress(&screen{out: &out, terminal: terminal, width: 200})
+		if _, _, err := r.run(t.Context(), sweep); err != nil {
+			t.Fatal(err)
+		}
+		if drawn := strings.Contains(out.String(), "[") && strings.Contains(out.String(), "1 launches, 1 of "); drawn != terminal {
+			t.Errorf("terminal %v: drew %q", terminal, out.String())
+		}
+	}
+}
