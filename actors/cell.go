@@ -136,7 +136,7 @@ func (c *cell) decided() due {
 	c.taken = 0
 	if c.deciding = c.dirty; c.pacer.paces(len(c.replies)) {
 		c.deciding = true
-		return dueLater
+		return c.pacer.due()
 	}
 	if c.dirty {
 		return dueNow

@@ -13,6 +13,11 @@ const (
 	// pace is the pause after a decision of a paced queue, and so what pacing
 	// adds at most to the age of its newest value.
 	pace = 5 * time.Millisecond
+	// floodedFrom is how many triggers one decision answers in a queue that
+	// rests twice as long: nobody launches in step with records that come
+	// every 80 µs.
+	floodedFrom = 64
+	floodedPace = 2 * pace
 )
 
 // due says when the decision after a published one is made.
@@ -21,18 +26,20 @@ type due uint8
 const (
 	dueOnRecord due = iota // nothing newer has arrived
 	dueNow
-	dueLater // after a pause
+	dueLater     // after pace
+	dueMuchLater // after floodedPace
 )
 
 // pacer is the part of a cell that counts what decisions answer.
 type pacer struct {
 	triggers uint32 // since the last take
 	paced    bool   // the last take had many
+	flooded  bool   // very many
 	pausing  bool   // until paceOver
 }
 
 func (p *pacer) taken() {
-	p.paced = p.triggers >= pacedFrom
+	p.paced, p.flooded = p.triggers >= pacedFrom, p.triggers >= floodedFrom
 	p.triggers = 0
 }
 
@@ -57,12 +64,20 @@ func (c *cell) paceOver() wakes {
 	return 0
 }
 
+// due is when the decision after a pause is made.
+func (p *pacer) due() due {
+	if p.flooded {
+		return dueMuchLater
+	}
+	return dueLater
+}
+
 // decideLater sends the next wake after a pause. A timer that fires for a
 // queue that is parked, stopped or gone by then is like any other wake.
-func (a *policyActor) decideLater() {
+func (a *policyActor) decideLater(pause time.Duration) {
 	if a.pause == nil {
-		a.pause = time.AfterFunc(pace, func() { a.dispatch(a.cell.paceOver()) })
+		a.pause = time.AfterFunc(pause, func() { a.dispatch(a.cell.paceOver()) })
 		return
 	}
-	a.pause.Reset(pace)
+	a.pause.Reset(pause)
 }

@@ -49,6 +49,27 @@ func TestCellIsPacedWhileRecordsOutrunDecisions(t *testing.T) {
 	}
 }
 
+// A queue is paced by what the last decision answered: twice as long in a flood,
+// and never so long that two of its pauses reach the promised 100 ms.
+func TestFloodedQueuePausesTwiceAsLong(t *testing.T) {
+	if 2*floodedPace >= 100*time.Millisecond {
+		t.Errorf("a pause of %v", floodedPace)
+	}
+	var c cell
+	seq := uint64(0)
+	for n, want := range map[int]due{pacedFrom: dueLater, floodedFrom - 1: dueLater, floodedFrom: dueMuchLater} {
+		for range n {
+			seq++
+			mustFold(t, &c, queueRecord(7, seq, 1))
+		}
+		c.take()
+		if got := c.decided(); got != want {
+			t.Errorf("after %d records: %v, want %v", n, got, want)
+		}
+		c.paceOver()
+	}
+}
+
 func TestPauseOfASilentQueueEndsWithoutADecision(t *testing.T) {
 	var c cell
 	for seq := range uint64(pacedFrom) {

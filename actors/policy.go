@@ -86,7 +86,9 @@ func (a *policyActor) finish(d *decision) {
 	case dueNow:
 		a.decideAgain()
 	case dueLater:
-		a.decideLater()
+		a.decideLater(pace)
+	case dueMuchLater:
+		a.decideLater(floodedPace)
 	}
 	if w := a.device.worker.Load(); w != nil {
 		a.system.shell.send(w.self, planned{})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
@@ -197,4 +198,67 @@ func FuzzBatch(f *testing.F) {
 			compareBatch(t, &d, &into, payload, DefaultTelemetryLimits)
 		}
 	})
+}
+
+// The records that a decoder has seen the like of are taken without a look at
+// single values, whatever the order of the queues and wherever the payload ends.
+func TestRecordsLikeTheLastOnesAreTakenByTheirShape(t *testing.T) {
+	h := testHeader()
+	record := func(kind Kind, queue string, seq uint64) []byte {
+		h.Queue, h.Seq = queue, seq
+		if kind == KindGraph {
+			return AppendGraph(nil, FormArray, &h, &Graph{Has: HasAllGraph, NodeCount: 500, FrontierNodes: 300, FrontierDensityBps: 9000})
+		}
+		q := fullQueue()
+		return AppendQueue(nil, FormArray, &h, &q)
+	}
+	queues := []string{"a", "seven-7", "eight-88", "a-name-of-thirty-one-bytes-0000", ""}
+	var d Decoder
+	var into Flats
+	rapid.Check(t, func(t *rapid.T) {
+		var payload []byte
+		if d.shapes == nil { // each queue and kind once, one after the other
+			for _, q := range queues {
+				payload = append(payload, record(KindQueue, q, 1000)...)
+				payload = append(payload, record(KindGraph, q, 1000)...)
+			}
+			compareBatch(t, &d, &into, payload, DefaultTelemetryLimits)
+			payload = nil
+		}
+		for range rapid.IntRange(1, 12).Draw(t, "records") {
+			kind := rapid.SampledFrom([]Kind{KindQueue, KindGraph}).Draw(t, "kind")
+			payload = append(payload, record(kind, rapid.SampledFrom(queues).Draw(t, "queue"), rapid.Uint64Range(256, 65535).Draw(t, "seq"))...)
+		}
+		if !compareBatch(t, &d, &into, payload, DefaultTelemetryLimits) {
+			t.Fatalf("%x: not taken", payload)
+		}
+		for i := range into.Records {
+			if into.Records[i].shape == nil {
+				t.Fatalf("record %d of queue %q was taken value by value", i, into.Records[i].Header.Queue)
+			}
+		}
+	})
+}
+
+// A publisher whose records never look alike must not have a shape made for each.
+func TestShapesCostNoMoreThanWhatWasSent(t *testing.T) {
+	var d Decoder
+	var into Flats
+	h, sent := testHeader(), 0
+	learned := make(map[*shape]bool)
+	for has := range HasAllQueue + 1 {
+		q := fullQueue()
+		q.Has = has
+		payload := AppendQueue(nil, FormArray, &h, &q)
+		sent += len(payload)
+		if !d.Flat(&into, payload, DefaultTelemetryLimits) {
+			t.Fatal("not taken")
+		}
+		for _, s := range d.shapes.shapeSet.known {
+			learned[s] = true
+		}
+	}
+	if size := int(unsafe.Sizeof(shape{})); size > shapeCost || len(learned) > (sent+firstCredit)/shapeCost+1 {
+		t.Errorf("%d shapes of %d bytes were made for %d bytes", len(learned), size, sent)
+	}
 }
