@@ -1,11 +1,9 @@
-// Package tuner chooses the workgroup width of a queue's kernel from what its
-// launches measured.
+// Package tuner holds the workgroup widths of the original's tuner and what
+// launches measured at them.
 //
-// [Samples] folds launch reports into count, mean and variance of the time a
-// slot took, for each width. [Suggest] turns them into the width to use next,
-// out of the [Candidates] a device allows.
+// [Candidates] are the widths a device allows. [Samples] folds launch reports
+// into count, mean and variance of the time a slot took, for each width.
+// Package session chooses among them in the tuner's mode natural.
 //
 // Everything here is a function of values: no clock, no randomness, no I/O.
-// The same samples give the same suggestion, so a decision that used one can
-// be replayed.
 package tuner

@@ -21,14 +21,6 @@ func (s *Stat) Variance() float64 {
 	return s.M2 / float64(s.Count-1)
 }
 
-// meanVariance is the squared standard error of the mean.
-func (s *Stat) meanVariance() float64 {
-	if s.Count == 0 {
-		return 0
-	}
-	return s.Variance() / float64(s.Count)
-}
-
 // Samples are the measurements of one queue. The zero value is empty. It is
 // plain data of fixed size: a copy is a snapshot.
 type Samples struct {
