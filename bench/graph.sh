@@ -64,7 +64,7 @@ for name, row in ours.items():
         continue
     graph = name.split("/")[2]
     line(graph, row["value"], row["yardstick"], row["yardstick_value"])
-    for walk in ("switch", "push", "pull"):
+    for walk in ("plain", "switch", "push", "pull"):
         found = cuda.get(f"cuda/{graph.replace(':', '-')}/{walk}/best")
         if found:
             line(graph, row["value"], f"CUDA {walk}, until the host knows", found["value"])

@@ -1,9 +1,11 @@
 // The yardstick of the graph benchmark on NVIDIA hardware: a breadth-first search
 // by hand in CUDA, as one resident cooperative kernel with a grid barrier a level.
-// A push gives each frontier vertex to a warp, vertices of many edges to a whole
-// block; a pull gives 32 vertices to a warp, which looks at the first edges of
-// each lane's own vertex and then at the rest together. It changes from push to
-// pull and back by the rule and the constants of the GAP benchmark suite.
+// It changes from push to pull and back by the rule and the constants of the GAP
+// benchmark suite. "plain" gives a vertex to a warp, whether it pushes or pulls.
+// The others balance their work: a push gives vertices of many edges to a whole
+// block, and a pull 32 vertices to a warp, which looks at the first edges of each
+// lane's own vertex and then at the rest together; "switch" changes as "plain"
+// does, "push" and "pull" never do.
 //
 // nvcc -O3 -arch=sm_90 -o bfs bfs.cu && ./bfs DIR
 //
@@ -49,7 +51,7 @@ const word FIRST_EDGES = 4;   // looked at by one lane in a pull
 const word ALPHA = 15, BETA = 18;
 const int WARM_RUNS = 2, RUNS = 9;
 
-enum Walk { SWITCH, PUSH, PULL };
+enum Walk { PLAIN, SWITCH, PUSH, PULL };
 
 // Count is what a level found for the next one. Three are used in turn: one is
 // read, one is filled, one is cleared.
@@ -89,6 +91,37 @@ __device__ void append(const Search &s, Count *next, word *queue, word v) {
 __device__ void push_edge(const Search &s, Count *next, word *queue, word depth, word u) {
     if (s.depth[u] == UNREACHED && atomicCAS(&s.depth[u], UNREACHED, depth) == UNREACHED) {
         append(s, next, queue, u);
+    }
+}
+
+// plain_push gives each vertex to a warp, and plain_pull too.
+__device__ void plain_push(const Search &s, const word *frontier, word n, Count *next, word *queue, word depth) {
+    const word warps = gridDim.x * blockDim.x / 32;
+    for (word i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < n; i += warps) {
+        const word v = frontier[i], end = offset(s, v + 1);
+        for (word e = offset(s, v) + threadIdx.x % 32; e < end; e += 32) {
+            push_edge(s, next, queue, depth, target(s, e));
+        }
+    }
+}
+
+__device__ void plain_pull(const Search &s, Count *next, word *queue, word depth) {
+    const word lane = threadIdx.x % 32, warps = gridDim.x * blockDim.x / 32;
+    for (word v = (blockIdx.x * blockDim.x + threadIdx.x) / 32; v < s.nodes; v += warps) {
+        if (s.depth[v] != UNREACHED) {
+            continue;
+        }
+        const word end = offset(s, v + 1);
+        for (word at = offset(s, v); at < end; at += 32) {
+            if (__any_sync(ALL, at + lane < end && s.depth[target(s, at + lane)] == depth - 1)) {
+                if (lane == 0) {
+                    s.depth[v] = depth;
+                    append(s, next, queue, v);
+                }
+                break;
+            }
+        }
+        __syncwarp();
     }
 }
 
@@ -181,7 +214,7 @@ __global__ void __launch_bounds__(1024) search(Search s) {
             break;
         }
         unexplored -= now.edges;
-        if (WALK == SWITCH) {
+        if (WALK == PLAIN || WALK == SWITCH) {
             pulling = pulling ? now.nodes >= before || now.nodes > s.nodes / BETA : now.edges > unexplored / ALPHA;
             before = now.nodes;
         }
@@ -190,7 +223,11 @@ __global__ void __launch_bounds__(1024) search(Search s) {
         if (thread == 0) {
             s.counts[(level + 2) % 3] = {0, 0};
         }
-        if (pulling) {
+        if (WALK == PLAIN && pulling) {
+            plain_pull(s, next, queue, level + 1);
+        } else if (WALK == PLAIN) {
+            plain_push(s, s.queues[level % 2], now.nodes, next, queue, level + 1);
+        } else if (pulling) {
             pull(s, next, queue, level + 1);
         } else {
             push(s, s.queues[level % 2], now.nodes, next, queue, level + 1);
@@ -316,7 +353,7 @@ static void bench(const Graph &g, int processors) {
         const char *name;
         const void *kernel;
         Walk walk;
-    } walks[] = {{"switch", (void *)search<SWITCH>, SWITCH}, {"push", (void *)search<PUSH>, PUSH}, {"pull", (void *)search<PULL>, PULL}};
+    } walks[] = {{"plain", (void *)search<PLAIN>, PLAIN}, {"switch", (void *)search<SWITCH>, SWITCH}, {"push", (void *)search<PUSH>, PUSH}, {"pull", (void *)search<PULL>, PULL}};
     for (const auto &walk : walks) {
         // The clocks are low after the host's searches.
         const auto begin = std::chrono::steady_clock::now();
