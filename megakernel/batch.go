@@ -81,6 +81,7 @@ type batch struct {
 	class       [ring.Priorities]class
 
 	opcodes OpcodeSet // of its slots
+	parts   OpcodeSet // of the parts of its packed slots
 	steps   uint32    // the most loop steps one of them takes
 	moved   bool      // it has run again after a loss
 	serial  uint64    // number among all batches of the engine
@@ -121,6 +122,9 @@ func (b *batch) check(c *Catalog, maxSlots int) error {
 				return fmt.Errorf("megakernel: batch %q: slot %d: %w: %w", b.ID, i, err, ErrBatch)
 			}
 			b.steps = max(b.steps, c.Steps(s))
+			if Opcode(s.Opcode) == OpPacked {
+				b.parts |= partsOf(s)
+			}
 		}
 	}
 	for _, op := range (b.opcodes &^ ownSteps).Opcodes() {

@@ -94,3 +94,12 @@ func packedPart(a *[ring.ArgWords]uint32, i int) (Opcode, int) {
 	pair := a[(2+2*i)/4] >> ((2 + 2*i) % 4 * 8)
 	return Opcode(pair & 0xFF), int(pair >> 8 & 0xFF)
 }
+
+// partsOf is the opcodes of the parts of a packed slot that CheckSlot accepts.
+func partsOf(s *ring.Slot) (set OpcodeSet) {
+	at := func(i uint32) uint32 { return s.Args[i/4] >> (i % 4 * 8) & 0xff }
+	for i := range min(at(0), PackedMax) {
+		set |= 1 << at(2+2*i)
+	}
+	return set
+}

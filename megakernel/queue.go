@@ -20,7 +20,8 @@ type queue struct {
 	writing  int    // goroutines writing slots of it to staging
 	owned    [ring.Priorities]int
 	epoch    uint64    // of its window's contents
-	used     time.Time // when a batch or a transfer came last
+	used     time.Time // when a batch or a transfer came last, or a batch ended
+	moved    time.Time // when a transfer came last
 	released bool      // its window goes to another queue once its waves are settled
 
 	// waiting are the batches whose open segment has slots of a priority that

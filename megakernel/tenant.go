@@ -34,20 +34,33 @@ func (o *QueueOptions) Validate() error {
 
 // Configure gives a queue, there or still to come, other options. They hold for
 // batches submitted and waves started from then on, also when the queue has lost its
-// window in between.
+// window in between. Batches that are pending and hold an opcode which the options
+// forbid are withdrawn with ErrForbidden: their slots in no wave do not run.
 func (e *Engine) Configure(name string, options QueueOptions) error {
 	if err := options.Validate(); err != nil {
 		return fmt.Errorf("megakernel: queue %q: %w", name, err)
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	if e.closed {
+		e.mu.Unlock()
 		return ErrClosed
 	}
 	e.options[name] = options
 	if q := e.queues[name]; q != nil {
 		q.options = options
 		q.quota = newBucket(options, e.now())
+		for _, b := range e.batches {
+			if b != nil && b.queue == q && !b.ended && options.forbids(b) {
+				e.end(b, ErrForbidden)
+			}
+		}
+		e.dropEnded(q)
+		e.madeRoom()
+	}
+	calls := e.takeCalls()
+	e.mu.Unlock()
+	for _, c := range calls {
+		c.done(&c.result)
 	}
 	return nil
 }
@@ -96,10 +109,16 @@ func (q *queue) admits(b *batch) error {
 		return fmt.Errorf("megakernel: batch %q: %d slots of queue %q pending and %d more, its quota is %d: %w",
 			b.ID, q.pending, q.name, len(b.Slots), o.MaxPending, ErrQuota)
 	}
-	if o.Opcodes != 0 && b.opcodes&^o.Opcodes != 0 {
-		return fmt.Errorf("megakernel: batch %q: opcodes %#x, queue %q may use %#x: %w", b.ID, b.opcodes, q.name, o.Opcodes, ErrForbidden)
+	if o.forbids(b) {
+		return fmt.Errorf("megakernel: batch %q: opcodes %#x, queue %q may use %#x: %w", b.ID, b.opcodes|b.parts, q.name, o.Opcodes, ErrForbidden)
 	}
 	return nil
+}
+
+// forbids reports whether a batch holds an opcode, in a slot or packed in one, that is not in
+// the mask.
+func (o *QueueOptions) forbids(b *batch) bool {
+	return o.Opcodes != 0 && (b.opcodes|b.parts)&^o.Opcodes != 0
 }
 
 // bucket is a token bucket: it holds the slots that may be scheduled now.

@@ -357,3 +357,42 @@ func TestHostileSlotsStayInTheirWindow(t *testing.T) {
 		}
 	}
 }
+
+func TestAMaskLooksIntoPackedSlots(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	if err := e.Configure("q", QueueOptions{Opcodes: NewOpcodeSet(OpPacked, OpNop, OpLoad)}); err != nil {
+		t.Fatal(err)
+	}
+	packed := func(parts ...Part) []ring.Slot {
+		args, err := Pack(parts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []ring.Slot{{Opcode: uint32(OpPacked), Args: args}}
+	}
+	if err := e.Submit("q", Batch{ID: "b", Slots: packed(Part{OpNop, nil}, Part{OpStore, []uint32{1, 2}})}); !errors.Is(err, ErrForbidden) {
+		t.Errorf("a packed store: %v", err)
+	}
+	submit(t, e, "q", Batch{ID: "b", Slots: packed(Part{OpNop, nil}, Part{OpLoad, []uint32{2}})})
+}
+
+func TestANarrowerMaskWithdrawsWhatIsPending(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	submit(t, e, "q", Batch{ID: "stores", Slots: []ring.Slot{slot(OpStore, 0, 5, 7), slot(OpStore, 0, 5, 8)}})
+	submit(t, e, "q", Batch{ID: "loads", Slots: []ring.Slot{slot(OpLoad, 0, 7)}, WantResults: true})
+	if err := e.Configure("q", QueueOptions{Opcodes: NewOpcodeSet(OpLoad)}); err != nil {
+		t.Fatal(err)
+	}
+	finished, _ := drainQueue(t, e, Order{Queue: "q", Geometry: testGeometry})
+	for _, b := range finished {
+		switch {
+		case b.ID == "stores" && b.Dropped == 2 && errors.Is(b.Err, ErrForbidden):
+		case b.ID == "loads" && b.Executed == 1 && b.Results[0] == 0:
+		default:
+			t.Errorf("%+v", b)
+		}
+	}
+	if len(finished) != 2 {
+		t.Errorf("%+v", finished)
+	}
+}

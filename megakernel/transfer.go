@@ -60,6 +60,7 @@ func (e *Engine) transfer(name string, offset uint32, n int, create bool, move f
 		e.mu.Unlock()
 		return 0, err
 	}
+	q.moved = q.used
 	base := q.base
 	epoch = q.epoch
 	// Queued with mu held, so that the window cannot go to another queue before.

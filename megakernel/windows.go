@@ -76,23 +76,23 @@ func (e *Engine) queue(name string) (*queue, error) {
 
 // evict ends the queue that was used least recently of those that nobody needs: no
 // batch of theirs is under way or waits to be reported, nothing is allocated in their
-// windows, and their last batch or transfer was Config.WindowHold ago, which
-// leaves who uploads time to submit what reads it. What was in the window is gone: work that names
-// its epoch is dropped as after a loss. Called with mu held.
+// windows, and their last transfer was Config.WindowHold ago, which leaves who uploads
+// time to submit what reads it. What was in the window is gone: work that names its
+// epoch is dropped as after a loss. Called with mu held.
 func (e *Engine) evict(now time.Time) error {
 	var oldest *queue
 	held := 0
 	for _, q := range e.queues {
 		switch {
 		case !q.idle():
-		case now.Sub(q.used) < e.cfg.WindowHold:
+		case now.Sub(q.moved) < e.cfg.WindowHold:
 			held++
 		case oldest == nil || q.used.Before(oldest.used):
 			oldest = q
 		}
 	}
 	if oldest == nil {
-		return fmt.Errorf("of %d windows %d have work, the others were used within %v: %w",
+		return fmt.Errorf("of %d windows %d have work, the others were written or read within %v: %w",
 			e.cfg.MaxQueues, e.cfg.MaxQueues-held, e.cfg.WindowHold, ErrQueues)
 	}
 	delete(e.queues, oldest.name)

@@ -33,7 +33,7 @@ func TestMoreQueuesThanWindowsTakeTurns(t *testing.T) {
 	e := fourWindows(t, &now)
 	for round := range uint32(3) {
 		for i := range uint32(20) {
-			now = now.Add(30 * time.Second)
+			now = now.Add(time.Second)
 			name := fmt.Sprint("q", i)
 			submit(t, e, name, Batch{ID: "b", WantResults: true, Slots: []ring.Slot{slot(OpAdd, 0, 1, 3), slot(OpFence, 0), slot(OpLoad, 0, 3)}})
 			finished, _ := drainQueue(t, e, Order{Queue: name, Geometry: testGeometry})

@@ -16,14 +16,14 @@ import (
 )
 
 // claim is what `run` holds while it serves, so that a second one for the same
-// worker is refused and a second worker on the same GPU is warned about. The locks
+// worker is refused and so is a second worker on the same GPU unless it shares. The locks
 // are files of the user who runs it and end with the process, however it ends.
 type claim struct{ files []*os.File }
 
 // claimWorker takes the claim of a worker on a device. bus tells servers apart, on
 // which workers of the same name have nothing to do with each other; if it is empty
-// there can be no other worker.
-func claimWorker(dir, worker, bus string, info glcompute.Info, log *slog.Logger) (*claim, error) {
+// there can be no other worker. share allows other workers on the device.
+func claimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *slog.Logger) (*claim, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("claim of worker %s: %w", worker, err)
 	}
@@ -51,6 +51,9 @@ func claimWorker(dir, worker, bus string, info glcompute.Info, log *slog.Logger)
 	switch {
 	case err != nil:
 		log.Warn("cannot tell whether another worker uses the device", "error", err)
+	case other != "" && !share:
+		c.release()
+		return nil, fmt.Errorf("another worker uses the same GPU (%s); give this one another --device, as `ringmaster doctor` lists them, or --share-device", other)
 	case other != "":
 		log.Warn("another worker uses the same GPU: each slows the other down and measures it; `ringmaster doctor` lists the devices for --device", "other", other)
 	}

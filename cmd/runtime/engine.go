@@ -35,11 +35,14 @@ type launchOrder struct {
 
 // newEngine makes a ring of some opcodes, nil for the built-in ones, on a
 // device, and closes the device and the binaries with it.
-func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, lease leaseChoice, keeper rebuilder, watchdog *watchdog) (*engine, error) {
+func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, lease leaseChoice, keeper rebuilder, watchdog *watchdog, change ...func(*megakernel.Config)) (*engine, error) {
 	cfg := megakernel.DefaultConfig()
 	cfg.Catalog = opcodes
 	cfg.Beside, cfg.Binaries, cfg.Log = beside, binaries, keeper.log
 	cfg.Lease, cfg.LeaseDuration = lease.mode != megakernel.ModeWave, lease.duration
+	for _, change := range change {
+		change(&cfg)
+	}
 	ring, err := megakernel.New(device, cfg)
 	if err != nil {
 		return nil, err

@@ -13,22 +13,26 @@ import (
 	"ringmaster/glcompute"
 )
 
-func TestSecondProcessForAWorkerIsRefusedAndForADeviceWarned(t *testing.T) {
+func TestSecondProcessForAWorkerOrItsDeviceIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
 	gpu := glcompute.Info{Renderer: "GPU X/9", Capabilities: glcompute.Capabilities{DeviceUUID: "0123456789abcdef0123456789abcdef"}}
-	first, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, log)
+	first, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, false, log)
 	if err != nil || said.Len() > 0 {
 		t.Fatalf("%v, logged %s", err, &said)
 	}
-	if _, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, log); err == nil || !strings.Contains(err.Error(), "worker w1 on GPU X/9, process ") {
+	if _, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, false, log); err == nil || !strings.Contains(err.Error(), "worker w1 on GPU X/9, process ") {
 		t.Errorf("the same worker again: %v", err)
 	}
 	// Another worker, or the same name on another bus, shares the GPU knowingly.
 	for _, other := range [][2]string{{"w2", "nats://a:4222-x.v1"}, {"w1", "nats://b:4222-x.v1"}} {
 		said.Reset()
-		c, err := claimWorker(dir, other[0], other[1], gpu, log)
+		if _, err := claimWorker(dir, other[0], other[1], gpu, false, log); err == nil || !strings.Contains(err.Error(), "worker w1 on GPU X/9") ||
+			!strings.Contains(err.Error(), "--share-device") {
+			t.Errorf("%v, not sharing: %v", other, err)
+		}
+		c, err := claimWorker(dir, other[0], other[1], gpu, true, log)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +44,7 @@ func TestSecondProcessForAWorkerIsRefusedAndForADeviceWarned(t *testing.T) {
 	// A software renderer is nobody's alone.
 	said.Reset()
 	gpu.Software = true
-	c, err := claimWorker(dir, "w3", "", gpu, log)
+	c, err := claimWorker(dir, "w3", "", gpu, false, log)
 	if err != nil || said.Len() > 0 {
 		t.Errorf("on the CPU: %v, logged %s", err, &said)
 	}
@@ -48,7 +52,7 @@ func TestSecondProcessForAWorkerIsRefusedAndForADeviceWarned(t *testing.T) {
 	// An embedded server has one worker.
 	gpu.Software = true
 	for range 2 {
-		c, err := claimWorker(dir, "w1", "", gpu, log)
+		c, err := claimWorker(dir, "w1", "", gpu, false, log)
 		if err != nil || said.Len() > 0 {
 			t.Errorf("beside an embedded server: %v, logged %s", err, &said)
 		}
@@ -56,7 +60,7 @@ func TestSecondProcessForAWorkerIsRefusedAndForADeviceWarned(t *testing.T) {
 	}
 	first.release()
 	gpu.Software = false
-	again, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, log)
+	again, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, false, log)
 	if err != nil || said.Len() > 0 {
 		t.Errorf("after the first ended: %v, logged %s", err, &said)
 	}

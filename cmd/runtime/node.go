@@ -19,13 +19,15 @@ type nodeConfig struct {
 	nats     natsio.Config
 	policy   policy.Config
 	worker   string
-	device   gpu                 // nil: decide only; closed with the node
-	reopen   func() (gpu, error) // opens the device again after a loss; nil: it stays lost
-	opcodes  *megakernel.Catalog // of the ring; nil: the built-in ones
-	lease    leaseChoice         // how launches run
-	programs *programFlags       // where built kernels are kept; nil: nowhere
-	rate     *natsio.RateLimit   // of the telemetry of one worker; nil is the default
-	queues   int                 // most queues; 0 is the default
+	device   gpu                                // nil: decide only; closed with the node
+	reopen   func() (gpu, error)                // opens the device again after a loss; nil: it stays lost
+	opcodes  *megakernel.Catalog                // of the ring; nil: the built-in ones
+	lease    leaseChoice                        // how launches run
+	programs *programFlags                      // where built kernels are kept; nil: nowhere
+	rate     *natsio.RateLimit                  // of the telemetry of one worker; nil is the default
+	queues   int                                // most queues; 0 is the default
+	ring     ringFlags                          // size of the heap; zero is the default
+	limits   map[string]megakernel.QueueOptions // of queues, those of no other under *
 	log      *slog.Logger
 
 	hangAfter time.Duration      // longest launch; 0: no limit
@@ -34,6 +36,12 @@ type nodeConfig struct {
 
 	decisions decisionLogFlags
 	tuner     *autotuneFlags // nil: tuned, and nothing is kept
+}
+
+// size sizes the ring, and bounds the queues that have no limit of their own.
+func (c *nodeConfig) size(ring *megakernel.Config) {
+	c.ring.size(ring)
+	ring.Queue = c.limits["*"]
 }
 
 // node is the serving part: bus, actors and, if there is a device, its ring.
@@ -124,9 +132,14 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 	if cfg.hangAfter > 0 {
 		watch = startWatchdog(cfg.hangAfter, cfg.hung)
 	}
-	if n.engine, err = newEngine(cfg.device, cfg.opcodes, cfg.programs.binaries(cfg.log), cfg.lease, rebuilder{reopen: cfg.reopen, log: cfg.log}, watch); err != nil {
+	if n.engine, err = newEngine(cfg.device, cfg.opcodes, cfg.programs.binaries(cfg.log), cfg.lease, rebuilder{reopen: cfg.reopen, log: cfg.log}, watch, cfg.size); err != nil {
 		watch.stop()
 		return err
+	}
+	for queue, limit := range cfg.limits {
+		if err := n.engine.ring.Configure(queue, limit); err != nil {
+			return err
+		}
 	}
 	device := announcement(cfg.device, cfg.opcodes)
 	limits := policy.Limits{

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -26,16 +28,18 @@ type runCmd struct {
 	opcodeFlags
 	programFlags
 	leaseFlags
+	ringFlags
 	autotuneFlags
-	Worker    string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
-	NoGPU     bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
-	Listen    string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
-	Store     string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
-	Rate      float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records a second of one worker, with bursts of twice as many. What is above is refused."`
-	Queues    int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; a parked one costs about 2 KiB (default: 131072)."`
-	HangAfter time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest launch; when the device takes longer the process ends with exit code 75, for its supervisor to start it again. 0: wait for ever."`
-	Window    bool          `help:"Show the ring live in a window; needs a display and opens the GL context with glfw."`
-	Drain     time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
+	Worker      string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
+	NoGPU       bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
+	Listen      string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
+	Store       string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
+	Rate        float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records a second of one worker, with bursts of twice as many. What is above is refused."`
+	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; a parked one costs about 2 KiB (default: 131072)."`
+	HangAfter   time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest launch; when the device takes longer the process ends with exit code 75, for its supervisor to start it again. 0: wait for ever."`
+	ShareDevice bool          `name:"share-device" help:"Serve although another worker of this host uses the same GPU. Each slows the other down and measures it."`
+	Window      bool          `help:"Show the ring live in a window; needs a display and opens the GL context with glfw."`
+	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 }
 
 // policyFlags choose the policy.
@@ -61,6 +65,10 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	limits, err := c.ringFlags.limits(opcodes)
+	if err != nil {
+		return err
+	}
 	if c.Window {
 		if err := c.forWindow(); err != nil {
 			return err
@@ -81,7 +89,10 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 				device.Close() // else the node has
 			}
 		}()
-		claim, err := claimWorker(filepath.Join(stateDir(), "workers"), c.Worker, c.busName(), device.Info(), log)
+		if err := c.ringFlags.check(device); err != nil {
+			return err
+		}
+		claim, err := claimWorker(filepath.Join(stateDir(), "workers"), c.Worker, c.busName(), device.Info(), c.ShareDevice, log)
 		if err != nil {
 			return err
 		}
@@ -107,6 +118,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if device != nil {
 		nodeCfg.device, nodeCfg.reopen = device, c.reopen(device.Info(), log)
 		nodeCfg.lease = c.on(device)
+		nodeCfg.ring, nodeCfg.limits = c.ringFlags, limits
 		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, endOnHang(log)
 	}
 	node, err := startNode(ctx, nodeCfg)
@@ -121,7 +133,10 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		}
 		defer hide()
 	}
-	fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, cfg.Subjects.Prefix, node.deviceName())
+	waitForNATS(ctx, node.conn, cfg.URL, std)
+	if ctx.Err() == nil {
+		fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, cfg.Subjects.Prefix, node.deviceName())
+	}
 	<-ctx.Done()
 	stop() // a second signal ends the process at once
 	fmt.Fprintf(std.err, "draining, at most %v\n", c.Drain)
@@ -187,4 +202,32 @@ func startServer(host string, port int, store string, log *slog.Logger) (*natsio
 	cfg := natsio.DefaultServerConfig()
 	cfg.Host, cfg.Port, cfg.StoreDir, cfg.Logger = host, port, store, log
 	return natsio.StartServer(cfg)
+}
+
+// waitForNATS returns when there is a connection, or ctx ends. If that takes a while it
+// says what it waits for: until then nobody is served.
+func waitForNATS(ctx context.Context, conn *natsio.Conn, at string, std stdio) {
+	soon, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if conn.WaitState(soon, natsio.StateConnected) == nil || ctx.Err() != nil {
+		return
+	}
+	fmt.Fprintf(std.err, "waiting for NATS at %s\n", withoutPasswords(at))
+	_ = conn.WaitState(ctx, natsio.StateConnected) // else ctx has ended
+}
+
+// withoutPasswords is a list of servers as it may be shown.
+func withoutPasswords(servers string) string {
+	if servers == "" {
+		return "the server of the NATS context"
+	}
+	list := strings.Split(servers, ",")
+	for i, server := range list {
+		if u, err := url.Parse(strings.TrimSpace(server)); err == nil {
+			list[i] = u.Redacted()
+		} else {
+			list[i] = "a server whose address is malformed"
+		}
+	}
+	return strings.Join(list, ",")
 }

@@ -1,0 +1,58 @@
+//go:build cgo
+
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"ringmaster/megakernel"
+	"ringmaster/telemetry"
+)
+
+// More queues than windows have work at the same time: each gets its turn, none is refused.
+func TestMoreQueuesThanWindowsAreServed(t *testing.T) {
+	s := openDoneShop(t)
+	const queues, rounds = 30, 3
+	s.mu.Lock()
+	s.want += queues * rounds
+	s.mu.Unlock()
+	for i := range queues * rounds {
+		s.submit(t, fmt.Sprintf("stores-%d", i%queues), i, func(j int) telemetry.Slot {
+			return telemetry.Slot{Opcode: uint32(megakernel.OpStore), Args: [12]uint32{1, uint32(j)}, NArgs: 2}
+		})
+	}
+	n := s.serve(t, func(cfg *nodeConfig) {
+		cfg.device = newFaultyGPU(t)
+		cfg.ring = ringFlags{Windows: 4, WindowWords: 1 << 14}
+	})
+	s.wait(t)
+	if got := len(n.engine.ring.Stats().Queues); got > 4 {
+		t.Errorf("%d queues have windows", got)
+	}
+	s.close(t, n)
+	s.check(t)
+}
+
+func TestLimitsHoldForWorkOverNATS(t *testing.T) {
+	s := openDoneShop(t)
+	s.mu.Lock()
+	s.want = shopBatches + 1 // the stores; the adds are refused, all before the last of the stores is seen
+	s.mu.Unlock()
+	s.submit(t, "stores", shopBatches, func(j int) telemetry.Slot {
+		return telemetry.Slot{Opcode: uint32(megakernel.OpStore), Args: [12]uint32{1, uint32(j)}, NArgs: 2}
+	})
+	n := s.serve(t, func(cfg *nodeConfig) {
+		cfg.device = newFaultyGPU(t)
+		cfg.limits = map[string]megakernel.QueueOptions{
+			"*":    {MaxPending: 2 * shopSlots},
+			"adds": {Opcodes: megakernel.NewOpcodeSet(megakernel.OpStore)},
+		}
+	})
+	s.wait(t)
+	s.close(t, n)
+	s.check(t)
+	if final := n.work.Stats(); final.Refused != shopBatches {
+		t.Errorf("%d batches refused, want the %d of adds", final.Refused, shopBatches)
+	}
+}
