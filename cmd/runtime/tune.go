@@ -36,7 +36,7 @@ type tuneCmd struct {
 	All       bool     `help:"Print every geometry measured, not the 20 fastest."`
 	JSON      bool     `help:"Print one JSON object instead of the table."`
 	NoStore   bool     `help:"Do not store the result for workers on this device."`
-	CacheDir  string   `placeholder:"DIR" help:"Directory of the tuner's cache (default: the one that run uses)."`
+	CacheDir  string   `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory of the tuner's cache (default: the one that run uses)."`
 }
 
 func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
