@@ -3,6 +3,7 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"ringmaster/megakernel"
 )
@@ -11,13 +12,21 @@ import (
 // them. Graphs of one device may share them; jobs of such graphs must not run at
 // the same time.
 type Kernels struct {
-	dev      megakernel.Device
-	programs map[kernel]uint32
+	dev       megakernel.Device
+	programs  map[kernel]uint32
+	narrow    bool // invocations are lanes of a processor's vectors
+	subgroups bool // GL_KHR_shader_subgroup is worth using
 }
 
 // NewKernels is an empty set of programs of a device.
 func NewKernels(dev megakernel.Device) *Kernels {
-	return &Kernels{dev: dev, programs: make(map[kernel]uint32)}
+	vendor, renderer, _ := dev.Identity()
+	return &Kernels{
+		dev:       dev,
+		programs:  make(map[kernel]uint32),
+		narrow:    strings.Contains(renderer, "llvmpipe"),
+		subgroups: strings.Contains(vendor, "NVIDIA"),
+	}
 }
 
 // Close deletes the programs.
@@ -39,6 +48,7 @@ func (k *Kernels) join(err error) error { return errors.Join(err, k.Close()) }
 
 // get is the program of a kernel. Called on the device's thread.
 func (k *Kernels) get(key kernel) (program uint32, fresh bool, err error) {
+	key = key.plain()
 	if program, ok := k.programs[key]; ok {
 		return program, false, nil
 	}

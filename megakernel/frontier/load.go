@@ -54,10 +54,10 @@ func Load(dev megakernel.Device, g graph.Pair, o Options) (*Resident, error) {
 		return nil, err
 	}
 	r := &Resident{dev: dev, kernels: o.Kernels, pair: g, buffers: make(map[int]buffer)}
-	r.shape = shapeOf(g, r.machine().narrow)
 	if r.kernels == nil {
 		r.kernels, r.own = NewKernels(dev), true
 	}
+	r.shape = shapeOf(g, r.kernels.narrow)
 	if r.shape.nodes == 0 {
 		return r, nil
 	}

@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"fmt"
-	"strings"
 
 	"ringmaster/megakernel/policy"
 )
@@ -25,22 +24,19 @@ type plan struct {
 
 // machine is what a plan needs to know of the device.
 type machine struct {
-	width     uint32 // invocations of a workgroup
-	groups    uint32 // workgroups of a dispatch
-	block     int64  // bytes of a storage block
-	subgroups bool   // GL_KHR_shader_subgroup is worth using
-	narrow    bool   // invocations are lanes of few processors: narrow workgroups
+	width  uint32 // invocations of a workgroup
+	groups uint32 // workgroups of a dispatch
+	block  int64  // bytes of a storage block
+	narrow bool   // see Kernels
 }
 
 func (r *Resident) machine() machine {
 	sizeX, groupsX, invocations := r.dev.WorkgroupLimits()
-	vendor, renderer, _ := r.dev.Identity()
 	return machine{
-		width:     min(sizeX, invocations),
-		groups:    min(groupsX, 1<<20),
-		block:     r.dev.StorageBlockLimit(),
-		subgroups: strings.Contains(vendor, "NVIDIA"),
-		narrow:    strings.Contains(renderer, "llvmpipe"),
+		width:  min(sizeX, invocations),
+		groups: min(groupsX, 1<<20),
+		block:  r.dev.StorageBlockLimit(),
+		narrow: r.kernels.narrow,
 	}
 }
 

@@ -133,7 +133,8 @@ func (x *run) prepare() error {
 		return err
 	}
 	for k := range kind(kinds) {
-		key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted && x.job.Semiring == ShortestPath, narrow: x.m.narrow, subgroups: x.m.subgroups, width: x.geometry.Width}
+		key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted,
+			narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width}
 		if k == kindResident {
 			key.width = x.residentAt
 		}

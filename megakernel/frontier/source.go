@@ -55,6 +55,21 @@ func (k kernel) String() string {
 	return fmt.Sprintf("%s-%s-%d", k.semiring, name, k.width)
 }
 
+// plain is the kernel without what its source does not depend on.
+func (k kernel) plain() kernel {
+	k.weighted = k.weighted && k.semiring == ShortestPath
+	switch {
+	case k.kind == kindDirector:
+		k.semiring, k.weighted = BFS, false
+	case k.kind == kindBegin || k.kind == kindCount:
+		k.weighted = false
+		if k.semiring != Reach {
+			k.semiring = BFS // the identity is the same
+		}
+	}
+	return k
+}
+
 func (k kernel) files() []string {
 	if files, ok := narrowFiles[k.kind]; ok && k.narrow {
 		return files

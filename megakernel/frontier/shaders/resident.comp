@@ -1,7 +1,6 @@
 // Runs levels of few nodes one after the other in one workgroup, as long as the rule
 // leaves them to it. The control block's words are in shared memory meanwhile.
 
-const uint ROWS = BATCH / LANE_EDGES; // rows that an invocation pushes at a time
 const uint LONG_ROWS = 1024u;         // rows of more edges that wait for a team; others are pushed alone all the same
 
 shared uint long_rows[LONG_ROWS];
@@ -34,43 +33,41 @@ void put_aside(uint u, uint degree) {
     }
 }
 
+// push_level gives each of LANE_EDGES neighbouring invocations one edge of a row, so that
+// they read a row, and most of what its edges lead to, together.
 void push_level() {
     uint lane = gl_LocalInvocationIndex;
-    uint count = queued, from = queue_now;
-#ifndef FIRST_WINS
-    uint marks = bits_now;
-#endif
-    for (uint at = lane; at < count; at += WIDTH * ROWS) {
-        uint u[ROWS];
-        uint value[ROWS];
-        uint first[ROWS];
-        uint degree[ROWS];
-        for (uint r = 0u; r < ROWS; r++) {
-            u[r] = queue[from + (at + r * WIDTH < count ? at + r * WIDTH : at)];
-        }
-        for (uint r = 0u; r < ROWS; r++) {
-            value[r] = FRONTIER_VALUE(u[r]);
-            first[r] = out_offsets[u[r]];
-            degree[r] = out_offsets[u[r] + 1u];
-        }
-        for (uint r = 0u; r < ROWS; r++) {
-            degree[r] = at + r * WIDTH < count ? degree[r] - first[r] : 0u;
-#ifndef FIRST_WINS
-            atomicAnd(bits[marks + (u[r] >> 5u)], ~(1u << (u[r] & 31u)));
-#endif
-            if (degree[r] > LANE_EDGES) {
-                put_aside(u[r], degree[r]);
-                degree[r] = 0u;
-            }
-        }
+    uint items = queued * LANE_EDGES, from = queue_now;
+    for (uint begin = lane; begin < items; begin += WIDTH * BATCH) {
+        uint u[BATCH];
+        uint first[BATCH];
+        uint degree[BATCH];
         uint node[BATCH];
         uint arriving[BATCH];
-        for (uint r = 0u; r < ROWS; r++) {
-            for (uint i = 0u; i < LANE_EDGES; i++) {
-                uint edge = i < degree[r] ? first[r] + i : 0u;
-                node[r * LANE_EDGES + i] = out_targets[edge];
-                arriving[r * LANE_EDGES + i] = i < degree[r] ? extend(value[r], OUT_WEIGHT(edge)) : IDENTITY;
+        for (uint i = 0u; i < BATCH; i++) {
+            uint item = begin + i * WIDTH;
+            u[i] = queue[from + (item < items ? item : begin) / LANE_EDGES];
+        }
+        for (uint i = 0u; i < BATCH; i++) {
+            first[i] = out_offsets[u[i]];
+            degree[i] = out_offsets[u[i] + 1u];
+        }
+        for (uint i = 0u; i < BATCH; i++) {
+            uint item = begin + i * WIDTH;
+            uint nth = item % LANE_EDGES;
+            degree[i] = item < items ? degree[i] - first[i] : 0u;
+            if (nth == 0u && item < items) {
+#ifndef FIRST_WINS
+                atomicAnd(bits[bits_now + (u[i] >> 5u)], ~(1u << (u[i] & 31u)));
+#endif
+                if (degree[i] > LANE_EDGES) {
+                    put_aside(u[i], degree[i]);
+                }
             }
+            bool there = degree[i] <= LANE_EDGES && nth < degree[i];
+            uint edge = there ? first[i] + nth : 0u;
+            node[i] = out_targets[edge];
+            arriving[i] = there ? extend(FRONTIER_VALUE(u[i]), OUT_WEIGHT(edge)) : IDENTITY;
         }
         travel(node, arriving);
     }
@@ -83,9 +80,10 @@ void push_level() {
 
 // end_level runs in one invocation.
 void end_level() {
-    turns += 8u + pieces(queued, WIDTH) * 2u + long_count + long_edges / TEAM;
+    // Small loops may be unrolled or not: count them as if not.
+    turns += (pieces(queued * LANE_EDGES, WIDTH * BATCH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
     if (long_count > LONG_ROWS) {
-        turns += long_edges;
+        turns += long_edges * (5u * BATCH + 1u);
     }
     log_level();
     turn_over();

@@ -1,0 +1,193 @@
+//go:build cgo
+
+package frontier
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
+)
+
+func TestHostDecidesEveryLevelAsTheDeviceWould(t *testing.T) {
+	r := load(t, newKernels(t), "kronecker:10")
+	job := Job{Sources: []uint32{3}}
+	device, err := r.Run(context.Background(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := policy.Standard()
+	s := Situation{Nodes: r.Nodes(), Edges: r.Edges()}
+	job.Decide = func(v View) (policy.Topology, error) {
+		c := s.Classify(&cfg, &v)
+		return c.Topology, c.Err
+	}
+	host, err := r.Run(context.Background(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(host.Values, device.Values) || len(host.Levels) != len(device.Levels) {
+		t.Fatalf("host: %d levels, device: %d", len(host.Levels), len(device.Levels))
+	}
+	for i, l := range host.Levels {
+		if d := device.Levels[i]; l.View != d.View || l.Topology != d.Topology {
+			t.Errorf("level %d: %+v on the host, %+v on the device", i, l, d)
+		}
+	}
+}
+
+func TestAHostDecisionThatCannotRunEndsTheJob(t *testing.T) {
+	r := load(t, newKernels(t), "path:5")
+	failed := errors.New("no answer")
+	for _, c := range []struct {
+		topology policy.Topology
+		err      error
+		want     error
+	}{{policy.TopologyEmpty, nil, ErrJob}, {policy.TopologySparse, failed, failed}} {
+		_, err := r.Run(context.Background(), Job{Sources: []uint32{0}, Decide: func(View) (policy.Topology, error) { return c.topology, c.err }})
+		if !errors.Is(err, c.want) {
+			t.Errorf("got %v, want %v", err, c.want)
+		}
+	}
+}
+
+func TestAQuarterOfTheHitBuffersGivesTheSameResultWithinTheBudget(t *testing.T) {
+	r := load(t, newKernels(t), "kronecker:12")
+	for _, s := range []Semiring{BFS, Components} {
+		job := Job{Semiring: s, Sources: []uint32{1}, Topology: policy.TopologyMemoryConstrained}
+		full, err := r.Run(context.Background(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job.Budget = full.Bytes - 6*uint64(full.HitCapacity) // of eight bytes for a node, two stay
+		got, err := r.Run(context.Background(), job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got.Values, full.Values) {
+			t.Errorf("%v: another result", s)
+		}
+		if got.Bytes > job.Budget || got.HitCapacity != full.HitCapacity/4 {
+			t.Errorf("%v: %d bytes of %d, hit capacity %d of %d", s, got.Bytes, job.Budget, got.HitCapacity, full.HitCapacity)
+		}
+		requeued := uint32(0)
+		for _, l := range got.Levels {
+			requeued += l.Requeued
+			if (l.Requeued > 0) != (l.MaxAge > 0) {
+				t.Errorf("%v: level %d: %d requeued, oldest %d", s, l.Level, l.Requeued, l.MaxAge)
+			}
+		}
+		if requeued == 0 {
+			t.Errorf("%v: nothing was requeued", s)
+		}
+	}
+}
+
+func TestJobsThatCannotBeRunAreRefused(t *testing.T) {
+	r := load(t, newKernels(t), "path:5")
+	bad := policy.Standard()
+	bad.SparseNodeDivisor = 0
+	for name, c := range map[string]struct {
+		job  Job
+		want error
+	}{
+		"a source out of range":         {Job{Sources: []uint32{5}}, ErrJob},
+		"seeds of other number":         {Job{Semiring: Reach, Sources: []uint32{1}, Seeds: []uint32{1, 2}}, ErrJob},
+		"levels with seeds":             {Job{Sources: []uint32{1}, Seeds: []uint32{1}}, ErrJob},
+		"an unknown semiring":           {Job{Semiring: semirings}, ErrJob},
+		"an unknown topology":           {Job{Topology: 99}, ErrJob},
+		"a width that is no power":      {Job{Geometry: Geometry{Width: 48}}, ErrJob},
+		"a share above the whole":       {Job{MemoryPressureBps: 10_001}, ErrJob},
+		"a budget below the least":      {Job{Budget: 100}, ErrBudget},
+		"more levels than allowed":      {Job{Sources: []uint32{0}, MaxLevels: 2}, ErrLevels},
+		"a configuration of no meaning": {Job{Config: &bad}, nil},
+	} {
+		_, err := r.Run(context.Background(), c.job)
+		if err == nil || c.want != nil && !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := r.Run(ctx, Job{Sources: []uint32{0}}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	// The graph still runs.
+	if got, err := r.Run(context.Background(), Job{Sources: []uint32{4}}); err != nil || !slices.Equal(got.Values, []uint32{4, 3, 2, 1, 0}) {
+		t.Errorf("after refusals: %v, %v", got.Values, err)
+	}
+}
+
+func TestAnEmptyGraphAndNoSourcesGiveNoLevels(t *testing.T) {
+	k := newKernels(t)
+	empty := loadPair(t, k, graph.Pair{Out: &graph.Graph{}, In: &graph.Graph{}})
+	if got, err := empty.Run(context.Background(), Job{}); err != nil || len(got.Values)+len(got.Levels) != 0 {
+		t.Errorf("empty graph: %+v, %v", got, err)
+	}
+	if _, err := empty.Run(context.Background(), Job{Sources: []uint32{0}}); !errors.Is(err, ErrJob) {
+		t.Errorf("source of an empty graph: %v", err)
+	}
+	got, err := load(t, k, "path:3").Run(context.Background(), Job{})
+	if err != nil || len(got.Levels) != 0 || !slices.Equal(got.Values, []uint32{Unreached, Unreached, Unreached}) {
+		t.Errorf("no sources: %+v, %v", got, err)
+	}
+}
+
+// untouched is a device with a small limit that no test may do anything on.
+type untouched struct{ megakernel.Device }
+
+func (untouched) StorageBlockLimit() int64              { return 40 }
+func (untouched) Identity() (vendor, r, version string) { return "", "", "" }
+
+func TestAGraphThatDoesNotFitIsRefusedBeforeTheDeviceIsTouched(t *testing.T) {
+	edges, err := graph.Generate("star:9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := graph.Build(edges, graph.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(untouched{}, pair, Options{}); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "targets") {
+		t.Errorf("too many edges: %v", err)
+	}
+	broken := graph.Pair{Out: &graph.Graph{Offsets: []uint32{0, 2, 1}, Targets: []uint32{0}}, In: &graph.Graph{}}
+	if _, err := Load(untouched{}, broken, Options{}); !errors.Is(err, graph.ErrMalformed) {
+		t.Errorf("broken rows: %v", err)
+	}
+	if err := Fits(untouched{}, 11, 0); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("too many nodes: %v", err)
+	}
+}
+
+func TestTheDriverHasTheBlocksWhereTheHostWritesThem(t *testing.T) {
+	k := newKernels(t)
+	err := k.dev.Do(func() error {
+		program, _, err := k.get(kernel{kind: kindPush, width: 64})
+		if err != nil {
+			return err
+		}
+		for i, name := range controlNames {
+			// Words that a kernel does not use have no place.
+			if offset, _, err := k.dev.StorageOffset(program, name); err == nil && offset != 4*i {
+				t.Errorf("%s is at %d, want %d", name, offset, 4*i)
+			}
+		}
+		offset, _, err := k.dev.StorageOffset(program, "queue_next")
+		if offset != 4*ctlQueueNext {
+			t.Errorf("queue_next is at %d, want %d", offset, 4*ctlQueueNext)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if len(controlNames) != controlWords || len(totalNames) != totalWords || len(logNames) != logWords {
+		t.Errorf("%d, %d and %d names for %d, %d and %d words", len(controlNames), len(totalNames), len(logNames), controlWords, totalWords, logWords)
+	}
+}
