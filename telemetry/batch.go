@@ -73,7 +73,7 @@ func (f *flatRun) take(b []byte, i, end, last int) (after int, ok bool) {
 		records = records[:len(records)+1]
 		r := &records[len(records)-1]
 		size, n := t.quick((*quickWindow)(b[i:]), r)
-		if size == 0 {
+		if size == 0 || i+size > last { // the zeros behind the payload are no part of it
 			if size, n = f.d.slow(b[:last], i, r, f.into); size == 0 {
 				return i, false
 			}

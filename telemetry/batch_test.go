@@ -191,6 +191,8 @@ func FuzzBatch(f *testing.F) {
 	g := AppendGraph(nil, FormArray, &h, &Graph{Has: HasAllGraph, NodeCount: 5, FrontierNodes: 5})
 	f.Add(g, append(manyQueues(1, 1), g...), uint16(20))
 	f.Add(AppendQueue(nil, FormArray, &h, &Queue{Has: HasQueueLen, QueueLen: 70_000}), g, uint16(30))
+	zeros := AppendQueue(nil, FormArray, &h, &Queue{Has: HasQueueLen | HasRequestedWorkerGroups})
+	f.Add(zeros, zeros[:len(zeros)-1], uint16(len(zeros)-1))
 	f.Fuzz(func(t *testing.T, a, b []byte, cut uint16) {
 		var d Decoder
 		var into Flats
@@ -238,6 +240,28 @@ func TestRecordsLikeTheLastOnesAreTakenByTheirShape(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is behind the end of a payload is no part of its last record, although
+// a decoder that knows the record's shape could read zeros there.
+func TestRecordThatEndsEarlyIsNotTaken(t *testing.T) {
+	h := testHeader()
+	h.Queue = "last"
+	for _, q := range []Queue{fullQueue(), {Has: HasAllQueue &^ (HasMaxWorkgroupSizeX | HasMaxWorkgroupsPerDimension | HasMaxInvocationsPerWorkgroup)}} {
+		whole := AppendQueue(manyQueues(3, 1), FormArray, &h, &q)
+		first := len(manyQueues(3, 1))
+		var d Decoder
+		var into Flats
+		for range 2 {
+			compareBatch(t, &d, &into, whole, DefaultTelemetryLimits)
+		}
+		for end := first + 1; end < len(whole); end++ {
+			if compareBatch(t, &d, &into, whole[:end], DefaultTelemetryLimits) {
+				t.Errorf("%d of %d bytes were taken", end, len(whole))
+			}
+			compareBatch(t, &d, &into, whole, DefaultTelemetryLimits)
+		}
+	}
 }
 
 // A publisher whose records never look alike must not have a shape made for each.
