@@ -62,6 +62,8 @@ type cell struct {
 	requeuesTaken   uint64 // part of requeues that the decision on its way has seen
 
 	graph    telemetry.Graph
+	walk     *Walk // newest, of a job here; nil: none. Constant
+	walked   bool  // a job has walked here
 	priority telemetry.Priority
 
 	seen    SequenceRange // of the last take
@@ -81,6 +83,7 @@ type cell struct {
 type view struct {
 	queue        telemetry.Queue
 	graph        telemetry.Graph
+	walk         *Walk
 	requeues     uint64 // since the last published decision
 	requeueTotal uint64
 	backlog      uint32
@@ -114,7 +117,7 @@ func (c *cell) take() view {
 	c.requeuesTaken = c.requeues
 	c.taken = len(c.replies)
 	v := view{
-		queue: c.queue, graph: c.graph,
+		queue: c.queue, graph: c.graph, walk: c.walk,
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
 		records: c.seen,
@@ -189,7 +192,7 @@ func (c *cell) setBacklog(slots uint32, submitted bool) wakes {
 
 // trigger asks for a decision if the queue is known; c.mu is held.
 func (c *cell) trigger() wakes {
-	if !c.source(telemetry.KindQueue).known && !c.hasBacklog {
+	if !c.source(telemetry.KindQueue).known && !c.hasBacklog && !c.walked {
 		return 0
 	}
 	var w wakes

@@ -11,11 +11,11 @@ import (
 // Ingest folds a queue, graph, priority or launch record of a queue into its
 // cell. reply, if not empty, is answered with the next decision. It never
 // blocks on a decision and copies what it keeps. The error says why the record
-// was refused; an echo of an own launch report is dropped without one.
+// was refused; an echo of an own launch report or walk is dropped without one.
 func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string) error {
 	switch r.Kind {
-	case telemetry.KindQueue, telemetry.KindGraph, telemetry.KindPriority:
-	case telemetry.KindLaunch:
+	case telemetry.KindQueue, telemetry.KindPriority:
+	case telemetry.KindLaunch, telemetry.KindGraph: // an own graph record is the copy of a walk
 		if r.Incarnation == s.cfg.Incarnation {
 			s.echoes.Add(1)
 			return nil
@@ -33,7 +33,7 @@ func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string)
 
 // IngestFlat is Ingest for the records of one payload, which all come from one
 // worker and name their queues. refused is called with the place of each record
-// that is refused. It returns how many were not.
+// that is refused. It returns how many were not, echoes included.
 func (s *System) IngestFlat(worker string, records []telemetry.Flat, refused func(place int, why error)) (taken int) {
 	behind := false
 	for done := 0; done < len(records); {
@@ -74,6 +74,10 @@ func (s *System) foldAll(worker string, records []telemetry.Flat) (folded int, a
 	tick := s.tick.Load()
 	for i := range records {
 		r := &records[i]
+		if r.Kind == telemetry.KindGraph && r.Header.Incarnation == s.cfg.Incarnation {
+			s.echoes.Add(1)
+			continue
+		}
 		place := &s.found[r.Place%telemetry.TokenPlaces]
 		f := place.Load()
 		if f == nil || f.device != d || f.name != r.Header.Queue {

@@ -93,12 +93,18 @@ func (a *policyActor) finish(d *decision) {
 	if w := a.device.worker.Load(); w != nil {
 		a.system.shell.send(w.self, planned{})
 	}
-	if sink := a.system.cfg.OnDecision; sink != nil {
-		sink(DecisionInput{
-			Worker: a.device.name, Queue: a.name, Decision: d.number, Records: d.view.records,
-			Request: d.request, Before: d.before, After: d.after, Plan: d.plan, Err: d.err,
-		})
+	sink := a.system.cfg.OnDecision
+	if sink == nil && d.view.walk == nil {
+		return
 	}
+	input := DecisionInput{
+		Worker: a.device.name, Queue: a.name, Decision: d.number, Records: d.view.records,
+		Request: d.request, Before: d.before, After: d.after, Plan: d.plan, Err: d.err,
+	}
+	if sink != nil {
+		sink(input)
+	}
+	d.view.walk.answer(input)
 }
 
 // count keeps the queue's totals.

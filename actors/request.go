@@ -21,7 +21,7 @@ type deviceView struct {
 // its worker and the tuner's view. A budget of 0 is "none", so the smaller of
 // two given budgets holds.
 func requestOf(v *view, d *deviceView, tuned *session.View) policy.Request {
-	q, g := &v.queue, &v.graph
+	q, g := &v.queue, v.graphs()
 	r := policy.Request{
 		QueueLen:              q.QueueLen,
 		RequestedWorkerGroups: q.RequestedWorkerGroups,
@@ -49,6 +49,7 @@ func requestOf(v *view, d *deviceView, tuned *session.View) policy.Request {
 	if !q.Has.Has(telemetry.HasQueueLen) && v.hasBacklog {
 		r.QueueLen = v.backlog
 	}
+	v.walk.join(&r)
 	if tuned != nil {
 		r.Tuned = tuned.For(r.QueueLen)
 	}

@@ -109,6 +109,10 @@ type Job struct {
 	// Decide, if not nil, is called on the host before every level and chooses
 	// its topology. It may not call the graph.
 	Decide func(View) (policy.Topology, error)
+	// Observe, if not nil, is called whenever the host has looked at the device, with the levels
+	// that are done since it looked before. The device waits meanwhile. It may not
+	// call the graph or keep the slice.
+	Observe func([]Level)
 	// Timed measures each level with timestamps, where the device has them. It costs some
 	// microseconds a level and keeps levels out of the resident kernel.
 	Timed bool

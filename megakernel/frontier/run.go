@@ -56,7 +56,7 @@ func (r *Resident) Run(ctx context.Context, job Job) (Result, error) {
 
 func (x *run) loop(ctx context.Context) error {
 	begin := time.Now()
-	first := true
+	first, seen := true, 0
 	for rounds := firstRounds; ; rounds = x.moreRounds(rounds) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("frontier: run: %w", err)
@@ -78,6 +78,10 @@ func (x *run) loop(ctx context.Context) error {
 		first = false
 		x.result.Visits++
 		x.result.Time = time.Since(begin)
+		if levels := x.result.Levels; x.job.Observe != nil && len(levels) > seen {
+			x.job.Observe(levels[seen:])
+			seen = len(levels)
+		}
 		switch x.control[ctlState] {
 		case stateDone:
 			return nil

@@ -1,0 +1,77 @@
+package actors
+
+import (
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+// Walk is what a worker of this process says of the graphs of one of its queues and of
+// the job that walks one of them. It is folded like a graph record, in
+// the place of the walk before it, and what it says counts more than what publishers
+// of graph records say.
+type Walk struct {
+	// Header is that of the graph record in which others are told the same. The decision
+	// that answers it names its number.
+	Header telemetry.Header
+	// Graph is all that is known; what the walk before said and this one does not is forgotten.
+	Graph telemetry.Graph
+	// Nodes of the frontier are work of the queue, as its slots are; 0 if no job runs.
+	Nodes uint32
+	// HitCapacity is the room for hits that the job could use, in nodes, and MaxWidth the
+	// widest workgroup that its kernels have; 0 is no opinion.
+	HitCapacity, MaxWidth uint32
+	// Requeued is how many frontier nodes had to wait for want of room, since the walk before.
+	Requeued uint64
+	// Answered, if not nil, is called with each decision that has seen this
+	// walk and none after it, by the actor that made it: it must be quick.
+	Answered func(DecisionInput)
+}
+
+// Walk folds a walk into its queue and asks for a decision, which it does not wait for.
+func (s *System) Walk(worker, queue string, w Walk) error {
+	return s.with(worker, queue, func(f *family) error {
+		f.dispatch(f.cell.foldWalk(&w, s.tick.Load()))
+		return nil
+	})
+}
+
+// foldWalk takes a walk over. A queue that a job walked is known from then on.
+func (c *cell) foldWalk(w *Walk, tick uint64) wakes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.walked = c.walked || w.Nodes > 0
+	c.walk = w
+	c.requeues = addSaturating(c.requeues, w.Requeued)
+	c.note(&w.Header)
+	c.accepted++
+	c.touched = tick
+	return c.trigger()
+}
+
+// graphs is what is known of the queue's graphs.
+func (v *view) graphs() telemetry.Graph {
+	g := v.graph
+	if v.walk != nil {
+		g.Merge(&v.walk.Graph)
+	}
+	return g
+}
+
+// join adds to a request what a walk asks for beside its graph.
+func (w *Walk) join(r *policy.Request) {
+	if w == nil || w.Nodes == 0 {
+		return
+	}
+	r.QueueLen = max(r.QueueLen, w.Nodes)
+	if r.RequestedHitCapacity == 0 {
+		r.RequestedHitCapacity = w.HitCapacity
+	}
+	r.Limits = r.Limits.Lower(policy.Limits{MaxWorkgroupSizeX: w.MaxWidth, MaxInvocationsPerWorkgroup: w.MaxWidth})
+}
+
+// answer tells who walks of a decision.
+func (w *Walk) answer(d DecisionInput) {
+	if w != nil && w.Answered != nil {
+		w.Answered(d)
+	}
+}

@@ -1,0 +1,56 @@
+package frontier
+
+import "ringmaster/megakernel/policy"
+
+// Needs is what a job takes of the device beside its graph.
+type Needs struct {
+	// Fixed is the device memory without hit buffers, in bytes.
+	Fixed uint64
+	// Width is the widest workgroup that the kernels run well at.
+	Width uint32
+	// Nodes is the most nodes that a hit buffer can hold.
+	Nodes uint32
+}
+
+// Needs tells what a job would take, whatever its budget; the error is that of a job that cannot run.
+func (r *Resident) Needs(job Job) (Needs, error) {
+	job.Budget, job.HitCapacity, job.Geometry = 0, 0, Geometry{}
+	if r.shape.nodes == 0 {
+		return Needs{}, job.check(0)
+	}
+	p, err := r.plan(&job)
+	if err != nil {
+		return Needs{}, err
+	}
+	return Needs{Fixed: p.bytes - uint64(p.sizes[bindQueue]), Width: p.geometry.Width, Nodes: p.capacity}, nil
+}
+
+// Begin is the view of a job's first level.
+func (r *Resident) Begin(job *Job) View {
+	v := View{Nodes: r.shape.nodes, Edges: r.shape.edges, Previous: job.State.Topology}
+	if job.Semiring == Components {
+		v.FrontierNodes, v.FrontierEdges = v.Nodes, v.Edges
+		return v
+	}
+	seen := make(map[uint32]bool, len(job.Sources))
+	for _, s := range job.Sources {
+		if s < v.Nodes && !seen[s] {
+			seen[s] = true
+			v.FrontierNodes++
+			v.FrontierEdges += r.pair.Out.Degree(s)
+		}
+	}
+	v.UnexploredEdges = v.Edges - v.FrontierEdges
+	return v
+}
+
+// Situation is what the job's decisions have in common, for who makes them again.
+func (r *Resident) Situation(job *Job) Situation {
+	return Situation{Nodes: r.shape.nodes, Edges: r.shape.edges, HotOpcodes: job.HotOpcodes, HotWindows: job.HotWindows,
+		MemoryPressureBps: job.MemoryPressureBps, PressureKnown: job.PressureKnown}
+}
+
+// Ruled tells whether the policy decides the job's levels on the device.
+func (j *Job) Ruled() bool {
+	return j.Decide == nil && (j.Topology == policy.TopologyNone || j.Topology == policy.TopologyEmpty)
+}
