@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/userop"
 )
 
 // Unreached is the value of a node that nothing arrived at, of a breadth-first
@@ -26,11 +27,13 @@ const (
 	Components
 	// Reach: the union of the sources' bits that reach a node, or 0.
 	Reach
+	// User is the Job's own Join.
+	User
 
 	semirings = iota
 )
 
-var semiringNames = [semirings]string{"bfs", "sssp", "components", "reach"}
+var semiringNames = [semirings]string{"bfs", "sssp", "components", "reach", "user"}
 
 func (s Semiring) String() string {
 	if int(s) < len(semiringNames) {
@@ -73,11 +76,14 @@ type Geometry struct {
 // but Sources is usable.
 type Job struct {
 	Semiring Semiring
+	// Join is what travels and how it is joined, with User only. A better value of a
+	// node must not extend to a worse one, or the outcome depends on the order of arrivals.
+	Join *userop.Join
 	// Sources are nodes, in any order; repeats count once. Components ignores
 	// them. Without sources nothing happens.
 	Sources []uint32
 	// Seeds are the sources' values; nil means 0, and for Reach the bit of the
-	// source's position modulo 32.
+	// source's position modulo 32, and for User the join's seed.
 	Seeds []uint32
 
 	// Topology other than none or empty is used on every level instead of the policy's.
@@ -100,7 +106,8 @@ type Job struct {
 	// NotResident keeps every level out of the kernel that runs levels of few nodes one
 	// after the other inside one dispatch.
 	NotResident bool
-	// MaxLevels ends a job with ErrLevels; 0 means no bound.
+	// MaxLevels ends a job with ErrLevels; 0 means no bound, and for User 32 levels a
+	// node: a join around a cycle may go on improving for longer than anyone waits.
 	MaxLevels uint32
 
 	// Discard leaves Result.Values nil and the values on the device.

@@ -82,6 +82,10 @@ func (j *Job) check(nodes uint32) error {
 	switch {
 	case j.Semiring >= semirings:
 		return fmt.Errorf("frontier: %s is unknown: %w", j.Semiring, ErrJob)
+	case (j.Semiring == User) != (j.Join != nil):
+		return fmt.Errorf("frontier: %s: a join belongs to semiring user, and to no other: %w", j.Semiring, ErrJob)
+	case j.Join != nil && j.Join.Check() != nil:
+		return fmt.Errorf("frontier: %w: %w", j.Join.Check(), ErrJob)
 	case j.Topology > policy.TopologyMemoryConstrained:
 		return fmt.Errorf("frontier: topology %d is unknown: %w", j.Topology, ErrJob)
 	case j.State.Topology > policy.TopologyMemoryConstrained:
@@ -203,7 +207,11 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 	}
 	c[ctlHostDecides] = bit(job.Decide != nil)
 	c[ctlMaxLevels] = job.MaxLevels
-	if job.MaxLevels == 0 {
+	switch {
+	case job.MaxLevels != 0:
+	case job.Semiring == User:
+		c[ctlMaxLevels] = saturate(32*uint64(s.nodes) + 1)
+	default:
 		c[ctlMaxLevels] = 1<<32 - 1
 	}
 	c[ctlPushGroups] = p.geometry.Groups
@@ -243,6 +251,8 @@ func (j *Job) seeds() []uint32 {
 			value = j.Seeds[i]
 		case j.Semiring == Reach:
 			value = 1 << (i & 31)
+		case j.Join != nil:
+			value = j.Join.Seed
 		}
 		pairs = append(pairs, s, value)
 	}

@@ -139,6 +139,9 @@ func (x *run) prepare() error {
 	for k := range kind(kinds) {
 		key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted,
 			narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width}
+		if x.job.Join != nil {
+			key.join = *x.job.Join
+		}
 		if k == kindResident {
 			key.width = x.residentAt
 		}

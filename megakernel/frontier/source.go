@@ -4,6 +4,8 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+
+	"ringmaster/megakernel/userop"
 )
 
 //go:embed shaders
@@ -44,6 +46,7 @@ var narrowFiles = map[kind][]string{
 type kernel struct {
 	kind      kind
 	semiring  Semiring
+	join      userop.Join // of User, else zero
 	weighted  bool
 	narrow    bool   // invocations are lanes of a processor
 	subgroups bool   // GL_KHR_shader_subgroup is there
@@ -52,22 +55,35 @@ type kernel struct {
 
 func (k kernel) String() string {
 	name := strings.TrimSuffix(kindFiles[k.kind][len(kindFiles[k.kind])-1], ".comp")
-	return fmt.Sprintf("%s-%s-%d", k.semiring, name, k.width)
+	semiring := k.semiring.String()
+	if k.semiring == User {
+		semiring = k.join.Name
+	}
+	return fmt.Sprintf("%s-%s-%d", semiring, name, k.width)
 }
 
 // plain is the kernel without what its source does not depend on.
 func (k kernel) plain() kernel {
-	k.weighted = k.weighted && k.semiring == ShortestPath
+	k.weighted = k.weighted && (k.semiring == ShortestPath || k.semiring == User)
 	switch {
 	case k.kind == kindDirector:
-		k.semiring, k.weighted = BFS, false
+		k.semiring, k.join, k.weighted = BFS, userop.Join{}, false
 	case k.kind == kindBegin || k.kind == kindCount:
-		k.weighted = false
-		if k.semiring != Reach {
-			k.semiring = BFS // the identity is the same
-		}
+		// Only the identity matters.
+		k.semiring, k.join, k.weighted = map[uint32]Semiring{0: Reach, Unreached: BFS}[k.kindOfJoin().Identity()], userop.Join{}, false
 	}
 	return k
+}
+
+// kindOfJoin is how a node joins what arrives.
+func (k kernel) kindOfJoin() userop.JoinKind {
+	switch k.semiring {
+	case Reach:
+		return userop.JoinOr
+	case User:
+		return k.join.Kind
+	}
+	return userop.JoinMin
 }
 
 func (k kernel) files() []string {
@@ -98,7 +114,7 @@ func (k kernel) batch() uint32 {
 	return 1
 }
 
-var semiringDefines = [semirings]string{"SEMIRING_BFS", "SEMIRING_SSSP", "SEMIRING_COMPONENTS", "SEMIRING_REACH"}
+var semiringDefines = [semirings]string{"SEMIRING_BFS", "SEMIRING_SSSP", "SEMIRING_COMPONENTS", "SEMIRING_REACH", "SEMIRING_USER"}
 
 // source is a kernel as it is compiled.
 func (k kernel) source() string {
@@ -110,8 +126,12 @@ func (k kernel) source() string {
 			fmt.Fprintf(&b, "#extension GL_KHR_shader_subgroup_%s : require\n", name)
 		}
 	}
+	if k.semiring == User {
+		b.WriteString(k.join.Function()) // before any name that it could meet
+	}
 	define("WIDTH", fmt.Sprintf("%du", k.width))
 	define(semiringDefines[k.semiring], 1)
+	define("JOIN_"+strings.ToUpper(k.kindOfJoin().String()), 1)
 	if k.semiring == BFS {
 		define("FIRST_WINS", 1)
 	}

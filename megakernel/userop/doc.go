@@ -9,5 +9,8 @@
 // the header declares. What the header declares is compared with what the body
 // does.
 //
+// A file may also declare a join: what travels along an edge of a graph, and how
+// a node takes over what arrives; see [ParseJoin].
+//
 // The package is pure: it reads an fs.FS and returns values.
 package userop

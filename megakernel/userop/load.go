@@ -19,8 +19,8 @@ const Ext = ".glsl"
 var ErrNone = errors.New("no *" + Ext + " file")
 
 // LoadDir reads the opcodes of a directory, one from each file whose name ends
-// in .glsl, ordered by id. Other files and directories in it are ignored. The
-// error joins everything wrong with every file, each as "file:line: message";
+// in .glsl, ordered by id. Other files, directories and joins in it are
+// ignored. The error joins everything wrong with every file, each as "file:line: message";
 // with an error there are no opcodes.
 func LoadDir(dir fs.FS) ([]Opcode, error) {
 	entries, err := fs.ReadDir(dir, ".")
@@ -36,6 +36,9 @@ func LoadDir(dir fs.FS) ([]Opcode, error) {
 		text, err := readFile(dir, entry.Name())
 		if err != nil {
 			errs = append(errs, err)
+			continue
+		}
+		if IsJoin(text) {
 			continue
 		}
 		op, err := Parse(entry.Name(), text)

@@ -8,6 +8,8 @@ uint extend(uint value, uint weight) {
     uint carry;
     uint sum = uaddCarry(value, weight, carry);
     return carry != 0u ? 0xFFFFFFFFu : sum;
+#elif defined(SEMIRING_USER)
+    return rm_extend(value, weight);
 #else
     return value;
 #endif
@@ -20,11 +22,21 @@ uint extend(uint value, uint weight) {
 #define FRONTIER_VALUE(u) values[u]
 #endif
 
-#if defined(SEMIRING_REACH)
+#if defined(JOIN_OR)
 const uint IDENTITY = 0u;
 bool better(uint old, uint arriving) { return (arriving & ~old) != 0u; }
 uint join_values(uint a, uint b) { return a | b; }
 #define ATOMIC_JOIN atomicOr
+#elif defined(JOIN_AND)
+const uint IDENTITY = 0xFFFFFFFFu;
+bool better(uint old, uint arriving) { return (old & ~arriving) != 0u; }
+uint join_values(uint a, uint b) { return a & b; }
+#define ATOMIC_JOIN atomicAnd
+#elif defined(JOIN_MAX)
+const uint IDENTITY = 0u;
+bool better(uint old, uint arriving) { return arriving > old; }
+uint join_values(uint a, uint b) { return max(a, b); }
+#define ATOMIC_JOIN atomicMax
 #else
 const uint IDENTITY = 0xFFFFFFFFu;
 bool better(uint old, uint arriving) { return arriving < old; }
