@@ -36,10 +36,10 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/live":      {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache"}, // from reports to the next geometry
 	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live",
 		"megakernel/tuner/cache"}, // which tuner, and what is remembered
-	"megakernel/tuner":    {"megakernel/policy"},                                   // tuning speaks in the policy's limits
-	"megakernel/graph":    nil,                                                     // graphs, files and plain algorithms, without a device
+	"megakernel/tuner":    {"megakernel/policy"},                                                        // tuning speaks in the policy's limits
+	"megakernel/graph":    nil,                                                                          // graphs, files and plain algorithms, without a device
 	"megakernel/frontier": {"megakernel", "megakernel/graph", "megakernel/policy", "megakernel/userop"}, // graphs on a device, decided as the policy does
-	"megakernel/userop":   nil,                                                     // opcode files are read without a device
+	"megakernel/userop":   nil,                                                                          // opcode files are read without a device
 	"megakernel": {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
 	"megakernel/fixedpoint":         {"megakernel", "megakernel/tuner/natural"},                     // steps of a policy, as kernels
