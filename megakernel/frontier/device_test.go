@@ -4,34 +4,65 @@ package frontier
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"ringmaster/glcompute"
-	"ringmaster/megakernel"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 )
 
-// openDevice opens a GL device for a test. Without one the test is skipped,
-// or fails if RINGMASTER_REQUIRE lists gl.
-func openDevice(t testing.TB) megakernel.Device {
-	t.Helper()
-	dev, _, err := glcompute.Open(glcompute.Config{})
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
-			t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
+// The device and its programs, which take longest, are shared by all tests.
+var (
+	shared  = make(map[bool]*Kernels) // by Kernels.narrow
+	openDev func() error              // closes it
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if openDev != nil {
+		for _, k := range shared {
+			if err := k.Close(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				code = 1
+			}
 		}
-		t.Skipf("no GL device: %v", err)
+		if err := openDev(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
 	}
-	t.Cleanup(func() {
-		if err := dev.Close(); err != nil {
-			t.Error(err)
+	os.Exit(code)
+}
+
+// newKernels is the programs of the GL device as the device itself wants them. Without a device
+// the test is skipped, or fails if RINGMASTER_REQUIRE lists gl.
+func newKernels(t testing.TB) *Kernels {
+	t.Helper()
+	if len(shared) == 0 {
+		dev, _, err := glcompute.Open(glcompute.Config{})
+		if err != nil {
+			if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
+				t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
+			}
+			t.Skipf("no GL device: %v", err)
 		}
-	})
-	return dev
+		openDev = dev.Close
+		for _, narrow := range []bool{true, false} {
+			shared[narrow] = NewKernels(dev)
+			shared[narrow].narrow = narrow
+		}
+	}
+	return shared[NewKernels(shared[true].dev).narrow]
+}
+
+// kernelsFor is the programs for narrow or for wide devices, on this one.
+func kernelsFor(t testing.TB, narrow bool) *Kernels {
+	newKernels(t)
+	return shared[narrow]
 }
 
 func load(t testing.TB, k *Kernels, spec string) *Resident {
@@ -59,17 +90,6 @@ func loadPair(t testing.TB, k *Kernels, pair graph.Pair) *Resident {
 		}
 	})
 	return r
-}
-
-func newKernels(t testing.TB) *Kernels {
-	t.Helper()
-	k := NewKernels(openDevice(t))
-	t.Cleanup(func() {
-		if err := k.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return k
 }
 
 var topologies = []policy.Topology{policy.TopologyNone, policy.TopologySparse, policy.TopologyHybrid, policy.TopologyDense,

@@ -182,7 +182,7 @@ func prelude(k kernel) string {
 	constant("CHUNK_TURNS", chunkTurns)
 	constant("STAGED_HITS", stagedHits)
 	constant("PUSH_GROUPS_GOAL", pushGroupsGoal)
-	constant("RESIDENT_TURNS", residentTurns)
+	constant("RESIDENT_TURNS", k.residentTurns())
 	constant("PROBES", probes)
 	constant("BLOCK_EDGES", k.blockEdges())
 

@@ -10,7 +10,6 @@ const (
 	probes         = 8      // in-edges an invocation looks at before the workgroup shares the rest
 	pushGroupsGoal = 1024   // workgroups that a push of many edges should have at least
 	directorWidth  = 32     // invocations of the director
-	residentTurns  = 40_000 // iterations after which the resident kernel begins no other level
 )
 
 // Where invocations are lanes of a processor's vectors, each takes some rows of a push, as
@@ -66,4 +65,13 @@ func (k kernel) blockEdges() uint32 {
 		return narrowBlock
 	}
 	return k.width * (loopBudget / 4)
+}
+
+// residentTurns is the number of iterations after which the resident kernel begins no other
+// level. Where there are subgroups there is hardware, which does not count them.
+func (k kernel) residentTurns() uint32 {
+	if k.subgroups {
+		return 1<<32 - 1
+	}
+	return 40_000
 }

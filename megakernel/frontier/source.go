@@ -106,8 +106,6 @@ func (k kernel) batch() uint32 {
 	switch {
 	case k.kind == kindSow || k.kind == kindPull:
 		return 1
-	case k.kind == kindResident && k.subgroups:
-		return 8
 	case k.kind == kindResident || k.subgroups:
 		return 4
 	}
@@ -138,7 +136,6 @@ func (k kernel) source() string {
 	define("BATCH", fmt.Sprintf("%du", k.batch()))
 	if k.kind == kindResident {
 		define("RESIDENT", 1)
-		define("LANE_EDGES", fmt.Sprintf("%du", min(4, k.batch())))
 		define("TEAM", fmt.Sprintf("%du", min(32, k.width)))
 	}
 	if k.kind == kindPull {

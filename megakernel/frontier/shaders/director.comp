@@ -37,29 +37,8 @@ void push() {
     walk(groups);
 }
 
-void run_level() {
-    bool stays = offers_resident != 0u && fits_resident(); // not while a bitmap is being cleared
-    in_resident = 0u;
-    sweep = dirty; // the third bitmap
-    dirty = 0u;
-    if (stays) {
-        state = STATE_RESIDENT;
-        fused_args[0] = 1u;
-    } else if (!pushes(topology)) {
-        state = STATE_PULL;
-        passes = 1u;
-        dirty = 1u;
-        walk(0u);
-        pull_args[0] = pull_groups;
-    } else if (queued == 0u) {
-        gather();
-    } else {
-        push();
-    }
-}
-
-// next_level begins the level that was turned over, if there is one.
-void next_level(bool by_host) {
+// begins says whether the current level can be begun, and decides it.
+bool begins(bool by_host) {
     if (frontier_nodes == 0u) {
         state = STATE_DONE;
     } else if (level >= max_levels) {
@@ -70,66 +49,89 @@ void next_level(bool by_host) {
         state = STATE_ASK;
     } else {
         choose(by_host);
-        run_level();
+        return true;
     }
+    return false;
 }
 
-void complete() {
-    log_level();
-    turn_over();
-    next_level(false);
+// run_level orders the dispatches of a level that was decided, and returns the state of
+// those that are left to order.
+uint run_level() {
+    bool fits = fits_resident(); // not while a bitmap is being cleared
+    in_resident = 0u;
+    sweep = dirty; // the third bitmap
+    dirty = 0u;
+    if (fits && offers_resident != 0u) {
+        state = STATE_RESIDENT;
+        fused_args[0] = 1u;
+    } else if (fits && topology == FUSED) {
+        state = STATE_RESIDENT;
+        in_resident = 2u; // decided, and waits for a round that has the kernel
+    } else if (!pushes(topology)) {
+        state = STATE_PULL;
+        passes = 1u;
+        dirty = 1u;
+        walk(0u);
+        pull_args[0] = pull_groups;
+    } else {
+        return queued == 0u ? STATE_GATHER : STATE_PUSH;
+    }
+    return STATE_DONE;
 }
 
+// One way through, with each step once: what is called twice is compiled twice.
 void direct() {
     no_groups();
-    switch (state) {
-    case STATE_START:
-        turn_over();
-        next_level(false);
-        break;
-    case STATE_PUSH:
+    bool complete = false, turns_over = false, begin = false, run = false, by_host = false;
+    uint left = STATE_DONE;
+    if (state == STATE_START) {
+        turns_over = true;
+    } else if (state == STATE_PUSH || state == STATE_TILES) {
         sweep = 0u;
-        if (tile_count != 0u) {
+        if (state == STATE_PUSH && tile_count != 0u) {
             state = STATE_TILES;
             walk(min(pieces(tile_count, TILES_A_GROUP), tile_groups));
-            break;
-        }
-        // fall through
-    case STATE_TILES:
-        processed += queued;
-        if (processed < frontier_nodes) {
-            requeued += frontier_nodes - processed;
-            sweep = 0u;
-            gather();
         } else {
-            complete();
+            processed += queued;
+            complete = processed >= frontier_nodes;
+            if (!complete) {
+                requeued += frontier_nodes - processed;
+                left = STATE_GATHER;
+            }
         }
-        break;
-    case STATE_GATHER:
+    } else if (state == STATE_GATHER) {
         sweep = 0u;
         queued = min(gathered, hit_capacity);
+        left = STATE_PUSH;
+    } else if (state == STATE_PULL) {
+        complete = true;
+    } else if (state == STATE_RESIDENT) {
+        run = in_resident == 2u; // the kernel, or the round before, decided it
+        begin = !run;
+    } else if (state == STATE_FULL) {
+        begin = true;
+    } else if (state == STATE_ASK) {
+        by_host = decided != 0u;
+        begin = by_host;
+    }
+    if (complete) {
+        log_level();
+    }
+    if (complete || turns_over) {
+        turn_over();
+        begin = true;
+    }
+    if (begin) {
+        run = begins(by_host);
+        decided = 0u;
+    }
+    if (run) {
+        left = run_level();
+    }
+    if (left == STATE_GATHER) {
+        gather();
+    } else if (left == STATE_PUSH) {
         push();
-        break;
-    case STATE_PULL:
-        complete();
-        break;
-    case STATE_RESIDENT:
-        // The resident kernel turned the level over; nothing is decided if it ended for another reason.
-        if (in_resident == 2u) {
-            run_level();
-        } else {
-            next_level(false);
-        }
-        break;
-    case STATE_FULL:
-        next_level(false);
-        break;
-    case STATE_ASK:
-        if (decided != 0u) {
-            next_level(true);
-            decided = 0u;
-        }
-        break;
     }
 }
 

@@ -1,7 +1,7 @@
 // Runs levels of few nodes one after the other in one workgroup, as long as the rule
 // leaves them to it. The control block's words are in shared memory meanwhile.
 
-const uint LONG_ROWS = 1024u;         // rows of more edges that wait for a team; others are pushed alone all the same
+const uint LONG_ROWS = 1024u; // rows of more than BATCH edges that wait for a team; more are pushed alone
 
 shared uint long_rows[LONG_ROWS];
 shared uint long_count, long_edges;
@@ -33,43 +33,32 @@ void put_aside(uint u, uint degree) {
     }
 }
 
-// push_level gives each of LANE_EDGES neighbouring invocations one edge of a row, so that
-// they read a row, and most of what its edges lead to, together.
+void push_short(uint u, uint first, uint degree) {
+    uint node[BATCH];
+    uint arriving[BATCH];
+    for (uint i = 0u; i < BATCH; i++) {
+        uint edge = i < degree ? first + i : 0u;
+        node[i] = out_targets[edge];
+        arriving[i] = i < degree ? extend(FRONTIER_VALUE(u), OUT_WEIGHT(edge)) : IDENTITY;
+    }
+    travel(node, arriving);
+}
+
 void push_level() {
     uint lane = gl_LocalInvocationIndex;
-    uint items = queued * LANE_EDGES, from = queue_now;
-    for (uint begin = lane; begin < items; begin += WIDTH * BATCH) {
-        uint u[BATCH];
-        uint first[BATCH];
-        uint degree[BATCH];
-        uint node[BATCH];
-        uint arriving[BATCH];
-        for (uint i = 0u; i < BATCH; i++) {
-            uint item = begin + i * WIDTH;
-            u[i] = queue[from + (item < items ? item : begin) / LANE_EDGES];
-        }
-        for (uint i = 0u; i < BATCH; i++) {
-            first[i] = out_offsets[u[i]];
-            degree[i] = out_offsets[u[i] + 1u];
-        }
-        for (uint i = 0u; i < BATCH; i++) {
-            uint item = begin + i * WIDTH;
-            uint nth = item % LANE_EDGES;
-            degree[i] = item < items ? degree[i] - first[i] : 0u;
-            if (nth == 0u && item < items) {
+    uint count = queued, from = queue_now;
+    for (uint at = lane; at < count; at += WIDTH) {
+        uint u = queue[from + at];
+        uint first = out_offsets[u];
+        uint degree = out_offsets[u + 1u] - first;
 #ifndef FIRST_WINS
-                atomicAnd(bits[bits_now + (u[i] >> 5u)], ~(1u << (u[i] & 31u)));
+        atomicAnd(bits[bits_now + (u >> 5u)], ~(1u << (u & 31u)));
 #endif
-                if (degree[i] > LANE_EDGES) {
-                    put_aside(u[i], degree[i]);
-                }
-            }
-            bool there = degree[i] <= LANE_EDGES && nth < degree[i];
-            uint edge = there ? first[i] + nth : 0u;
-            node[i] = out_targets[edge];
-            arriving[i] = there ? extend(FRONTIER_VALUE(u[i]), OUT_WEIGHT(edge)) : IDENTITY;
+        if (degree > BATCH) {
+            put_aside(u, degree);
+            degree = 0u;
         }
-        travel(node, arriving);
+        push_short(u, first, degree);
     }
     barrier();
     uint rows = min(long_count, LONG_ROWS);
@@ -81,7 +70,7 @@ void push_level() {
 // end_level runs in one invocation.
 void end_level() {
     // Small loops may be unrolled or not: count them as if not.
-    turns += (pieces(queued * LANE_EDGES, WIDTH * BATCH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
+    turns += (pieces(queued, WIDTH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
     if (long_count > LONG_ROWS) {
         turns += long_edges * (5u * BATCH + 1u);
     }
