@@ -20,8 +20,8 @@
 //	dense               pull: every unfinished node looks for frontier nodes among its
 //	                    in-edges in a bitmap, and for breadth-first levels stops
 //	                    at the first
-//	fused               dense levels as above; levels whose frontier fits one workgroup run one
-//	                    after the other inside one dispatch
+//	fused               levels whose frontier fits one workgroup run one after the other
+//	                    inside one dispatch; others are pulled as dense ones
 //	memory-constrained  push in passes, over no more nodes at a time than the hit
 //	                    buffer holds and with no more workgroups than ordered
 //
@@ -31,9 +31,25 @@
 // one's topology with the thresholds and the hysteresis of package policy
 // ([Thresholds.Decide] is the same in Go; both equal policy.Classify), and writes
 // the group counts of the indirect dispatches that follow: those of the topology
-// chosen, zero for all others. The host enqueues many rounds of them and
-// looks at the outcome seldom. What each level did is in a log on the device,
+// chosen, zero for all others. The host enqueues rounds of director and kernels, eight at first
+// and up to 64, before it looks at the outcome. What each level did is in a log on the device,
 // which becomes [Result.Levels]. With [Job.Decide] the host decides each level.
+//
+// A sparse level that the rule chose may run in the fused kernel too, if its frontier fits one
+// workgroup: a grid has thousands of such levels. Its record says so (Level.Resident); the
+// rule is applied between two such levels as between any others.
+//
+// # Kernels
+//
+// Kernels are assembled from the files under shaders and the constants of this
+// package. Where invocations are lanes of few processors' vectors, as with Mesa's llvmpipe,
+// a barrier costs more than it saves, and kernels of the same meaning without barriers
+// run ([Kernels]). Loops are bounded, because such a driver ends long ones silently; what
+// is too long for one invocation is cut into tiles or pieces.
+//
+// Everything between host and device goes through one staging buffer of 8 MiB in
+// host memory. NVIDIA's driver (580.159) moves buffers that the host itself reads or writes, and an
+// indirect dispatch from one that was moved takes 15 µs of the host's time instead of 1.5.
 //
 // # Hits
 //

@@ -13,13 +13,13 @@ const (
 )
 
 // Where invocations are lanes of a processor's vectors, each takes some rows of a push, as
-// long as there are enough for narrowRows, and up to narrowMost; and so many nodes of a pull,
-// each below narrowBlock in-edges, that they fit the loop budget.
+// long as there are enough for narrowRows, and up to narrowMost; and the nodes of a word
+// of a bitmap in a pull, each below narrowBlock in-edges, so that they fit the loop budget.
 const (
 	narrowRows  = 8
 	narrowMost  = 128
-	narrowNodes = 12
-	narrowBlock = 4096
+	narrowNodes = 32
+	narrowBlock = 1024
 	narrowPiece = 1024 // in-edges of a piece of longer rows
 )
 

@@ -28,11 +28,13 @@ bool is_open(uint value) {
 #endif
 }
 
-void main() {
-    uint lanes = gl_NumWorkGroups.x * WIDTH;
+// pull_word pulls the nodes of one word of the bitmaps and returns those that changed.
+uint pull_word(uint word) {
     uint found = 0u;
-    uint turn = 0u;
-    for (uint v = gl_GlobalInvocationID.x; v < nodes; v += lanes) {
+    uint begin = word * 32u;
+    uint count = min(32u, nodes - begin);
+    for (uint i = 0u; i < count; i++) {
+        uint v = begin + i;
         uint value = values[v];
         if (is_open(value)) {
             uint first = in_offsets[v];
@@ -40,19 +42,32 @@ void main() {
             if (end - first < BLOCK_EDGES) {
                 uint best = look(value, first, end);
                 if (better(value, best)) {
-                    uint old = ATOMIC_JOIN(values[v], best);
-                    found |= uint(mark(v, old)) << turn;
+                    values[v] = best; // nobody else writes it
+                    found |= 1u << i;
+#ifndef FIRST_WINS
+                    if (value == IDENTITY) {
+                        lane_first += out_degree(v);
+                    }
+#endif
                 }
             }
         }
-        turn++;
     }
-    uint count = uint(bitCount(found));
-    if (count != 0u) {
-        uint at = atomicAdd(hits, count);
-        for (; found != 0u; found &= found - 1u) {
-            write_hit(at, gl_GlobalInvocationID.x + uint(findLSB(found)) * lanes);
-            at++;
+    return found;
+}
+
+void main() {
+    uint lanes = gl_NumWorkGroups.x * WIDTH;
+    uint word = gl_GlobalInvocationID.x;
+    if (word < bit_words) {
+        uint found = pull_word(word);
+        if (found != 0u) {
+            atomicOr(bits[bits_next + word], found);
+            uint at = atomicAdd(hits, uint(bitCount(found)));
+            for (; found != 0u; found &= found - 1u) {
+                write_hit(at, word * 32u + uint(findLSB(found)));
+                at++;
+            }
         }
     }
     for (uint at = gl_GlobalInvocationID.x; at < pull_blocks; at += lanes) {
