@@ -225,7 +225,7 @@ func (b *graphBench) time(ctx context.Context, walk graphWalk, want graphReferen
 	if err != nil || time.Since(begin) > graphPatience {
 		return milliseconds(last), last, err
 	}
-	if last, err = run(true); err != nil { // behind the transfer
+	if _, err := run(true); err != nil { // behind the transfer
 		return 0, nil, err
 	}
 	var ms []float64
