@@ -86,3 +86,13 @@ func (t *timing) take(x *run) {
 }
 
 func (t *timing) of(level uint32) time.Duration { return t.levels[level] }
+
+// end deletes the queries. Called on the device's thread.
+func (t *timing) end(x *run) {
+	if t.levels == nil {
+		return
+	}
+	for _, q := range t.queries {
+		x.dev.DeleteQuery(q)
+	}
+}

@@ -48,10 +48,18 @@ func (r *Resident) Run(ctx context.Context, job Job) (Result, error) {
 	if err := r.dev.Do(x.prepare); err != nil {
 		return Result{}, err
 	}
-	if err := x.loop(ctx); err != nil {
+	err = x.loop(ctx)
+	finish := r.dev.Do(func() error {
+		x.timing.end(x)
+		if err != nil {
+			return nil
+		}
+		return x.readValues()
+	})
+	if err = errors.Join(err, finish); err != nil {
 		return Result{}, err
 	}
-	return x.result, r.dev.Do(x.readValues)
+	return x.result, nil
 }
 
 func (x *run) loop(ctx context.Context) error {
