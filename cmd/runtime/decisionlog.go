@@ -80,6 +80,7 @@ type decisionLog struct {
 	closed  bool
 
 	wake    chan struct{} // capacity 1: pending is no longer empty
+	room    chan struct{} // capacity 1: pending was emptied
 	quit    chan struct{}
 	done    chan struct{}
 	ended   error // of closing the sink, valid after done
@@ -94,7 +95,7 @@ type decisionLog struct {
 func newDecisionLog(sink decisionSink, header *telemetry.DecisionHeader, log *slog.Logger) *decisionLog {
 	l := &decisionLog{
 		sink: sink, log: log,
-		wake: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 		batch: telemetry.AppendDecisionHeader(make([]byte, 0, decisionBatch+telemetry.MaxDecisionBytes), header),
 	}
 	l.body = len(l.batch)
@@ -119,18 +120,40 @@ func (l *decisionLog) record(in actors.DecisionInput) {
 }
 
 func (l *decisionLog) add(e *telemetry.DecisionEntry) {
+	if !l.offer(e) {
+		l.dropped.Add(1)
+	}
+}
+
+// addPatiently is add for those who may wait for the sink.
+func (l *decisionLog) addPatiently(e *telemetry.DecisionEntry) {
+	for !l.offer(e) {
+		select {
+		case <-l.room:
+		case <-l.quit:
+			l.dropped.Add(1)
+			return
+		}
+	}
+}
+
+// offer takes an entry if there is room.
+func (l *decisionLog) offer(e *telemetry.DecisionEntry) bool {
 	l.mu.Lock()
 	full := l.closed || len(l.pending) >= maxPendingDecisions
 	if !full {
 		l.pending = append(l.pending, *e)
 	}
 	l.mu.Unlock()
-	if full {
-		l.dropped.Add(1)
-		return
+	if !full {
+		nudge(l.wake)
 	}
+	return !full
+}
+
+func nudge(to chan struct{}) {
 	select {
-	case l.wake <- struct{}{}:
+	case to <- struct{}{}:
 	default:
 	}
 }
@@ -149,6 +172,7 @@ func (l *decisionLog) run() {
 		l.mu.Lock()
 		taken, l.pending = l.pending, taken[:0]
 		l.mu.Unlock()
+		nudge(l.room)
 		l.write(taken)
 		if n := l.dropped.Load(); !l.failing && n > 2*told {
 			told = n

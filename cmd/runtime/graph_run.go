@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os/signal"
@@ -30,6 +31,7 @@ type graphRunCmd struct {
 	Decide      string        `enum:"device,host" default:"device" help:"Where levels are decided: on the device by its director, or on the host between two levels."`
 	Budget      uint64        `placeholder:"BYTES" help:"Most device memory beside the graph; room for hits shrinks to fit, and what finds none waits for a later pass."`
 	HitCapacity uint32        `placeholder:"NODES" help:"Room for hits of a pass (default: all nodes)."`
+	Decisions   string        `placeholder:"FILE" help:"Append every decision to FILE, those of the director included, for ringmaster replay."`
 	Timed       bool          `help:"Time each level, where the device has timestamps. It costs some microseconds a level."`
 	Verify      bool          `help:"Compare all values with those of the plain Go algorithm."`
 	Out         string        `placeholder:"FILE" help:"Write a line for each node: its name and its value; -1 is unreached."`
@@ -100,8 +102,8 @@ func (c *graphRunCmd) runRemote(ctx context.Context, std stdio, log *slog.Logger
 	switch {
 	case c.File == "" || c.Queue == "":
 		return fmt.Errorf("--worker needs --queue, and the graph's name in the place of FILE")
-	case c.Verify || c.Timed || c.Generate != "" || c.Directed || c.Engine != "device" || c.Policy != "standard":
-		return fmt.Errorf("--worker runs what graph load put there: without --verify, --timed, --generate, --directed, --engine and --policy")
+	case c.Verify || c.Timed || c.Generate != "" || c.Directed || c.Engine != "device" || c.Policy != "standard" || c.Decisions != "":
+		return fmt.Errorf("--worker runs what graph load put there: without --verify, --timed, --generate, --directed, --engine, --policy and --decisions; the worker has --decision-log")
 	}
 	q := graphQuery{graphWorkerFlags{c.natsFlags, c.Worker, c.Queue, c.Timeout}, c}
 	report, g, values, err := q.run(ctx, log)
@@ -164,30 +166,33 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, sources []uint3
 		return graphOutcome{}, err
 	}
 	defer resident.Close()
-	result, err := resident.Run(ctx, c.job(p, sources))
-	return graphOutcome{device.Info().Renderer, result}, err
+	advisor, closed, err := newLocalAdvisor(device, *c.policy(), c.Decisions, log)
+	if err != nil {
+		return graphOutcome{}, err
+	}
+	memory := graphMemory{resident: resident.Bytes()}
+	if c.Budget > 0 {
+		memory.budget = memory.resident + c.Budget
+	}
+	result, err := advisor.run(ctx, localQueue, resident, c.job(sources), c.Decide == "host", memory)
+	return graphOutcome{device.Info().Renderer, result}, errors.Join(err, closed(ctx))
 }
 
 // job is what the flags ask of the device.
-func (c *graphRunCmd) job(p graph.Pair, sources []uint32) frontier.Job {
+func (c *graphRunCmd) job(sources []uint32) frontier.Job {
+	return frontier.Job{
+		Semiring: graphSemirings[c.Algorithm], Sources: sources, Topology: graphTopologies[c.Topology],
+		HitCapacity: c.HitCapacity, Budget: c.Budget, Timed: c.Timed,
+	}
+}
+
+// policy is the configuration that the flags ask for.
+func (c *graphRunCmd) policy() *policy.Config {
 	cfg := policy.Standard()
 	if c.Policy == "reference" {
 		cfg = policy.Reference()
 	}
-	job := frontier.Job{
-		Semiring: graphSemirings[c.Algorithm], Sources: sources, Topology: graphTopologies[c.Topology], Config: &cfg,
-		HitCapacity: c.HitCapacity, Budget: c.Budget, Timed: c.Timed,
-	}
-	if c.Decide == "host" {
-		s := frontier.Situation{Nodes: uint32(p.Out.Nodes()), Edges: uint32(p.Out.Edges())}
-		job.Decide = func(v frontier.View) (policy.Topology, error) {
-			if job.Topology != policy.TopologyNone {
-				return job.Topology, nil
-			}
-			return s.Classify(&cfg, &v).Topology, nil
-		}
-	}
-	return job
+	return &cfg
 }
 
 // referenceValues are the values by the plain Go algorithm.

@@ -18,7 +18,7 @@ func (s *graphStore) list(queue string, r *telemetry.Resident) error {
 }
 
 // run runs what a request asks for and keeps the result for the requests that read it.
-func (s *graphStore) run(ctx context.Context, g *storedGraph, r *telemetry.Resident) error {
+func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *telemetry.Resident) error {
 	c, err := graphRunOf(r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
@@ -30,14 +30,8 @@ func (s *graphStore) run(ctx context.Context, g *storedGraph, r *telemetry.Resid
 	if err != nil {
 		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
 	}
-	if s.budget > 0 {
-		used := uint64(0)
-		for _, other := range s.graphs {
-			used += other.pair.Bytes()
-		}
-		if left := max(s.budget-used, 1); c.Budget == 0 || c.Budget > left {
-			c.Budget = left
-		}
+	if left := s.left(); left > 0 && (c.Budget == 0 || c.Budget > left) {
+		c.Budget = left
 	}
 	if s.longest > 0 {
 		var cancel context.CancelFunc
@@ -50,7 +44,7 @@ func (s *graphStore) run(ctx context.Context, g *storedGraph, r *telemetry.Resid
 			return fmt.Errorf("%w: it was lost with its device; load it again", natsio.ErrNoGraph)
 		}
 		_, outcome.engine, _ = dev.Identity()
-		outcome.Result, err = g.resident.Run(ctx, c.job(g.pair, sources))
+		outcome.Result, err = s.advisor.run(ctx, key.queue, g.resident, c.job(sources), c.Decide == "host", s.memory(key.queue, c.Budget))
 		return err
 	})
 	if err != nil {
@@ -109,23 +103,11 @@ func graphRunOf(r *telemetry.Resident) (*graphRunCmd, error) {
 func (n *node) serveGraphs(cfg *nodeConfig, budget uint64) (err error) {
 	n.store = &graphStore{
 		borrow: n.engine.ring.Borrow, budget: budget, repair: n.engine.repair, longest: cfg.hangAfter / 2, log: cfg.log, graphs: make(map[graphKey]*storedGraph),
-		report: func(queue string, bytes uint64) { n.reportGraphs(cfg.worker, queue, bytes, budget) },
+		advisor: &graphAdvisor{system: n.system, policy: &cfg.policy, worker: cfg.worker, log: n.decisions, patience: decisionPatience,
+			publish: func(queue string, g *telemetry.Graph) telemetry.Header {
+				return n.publisher.Graph(cfg.worker, queue, g)
+			}},
 	}
 	n.graphs, err = n.conn.ServeGraphs(cfg.worker, n.store)
 	return err
-}
-
-// reportGraphs has the queue's decisions know what its graphs take on the device.
-func (n *node) reportGraphs(worker, queue string, bytes, budget uint64) {
-	n.graphSeq++
-	record := telemetry.Record{
-		Header: telemetry.Header{Kind: telemetry.KindGraph, Minor: telemetry.Minor, Incarnation: n.conn.Incarnation(), Seq: n.graphSeq},
-		Graph:  telemetry.Graph{Has: telemetry.HasResidentDeviceBytes, ResidentDeviceBytes: bytes},
-	}
-	if budget > 0 {
-		record.Graph.DeviceMemoryBudgetBytes = budget
-		record.Graph.Has |= telemetry.HasDeviceMemoryBudgetBytes
-	}
-	// A queue that cannot be taken in has no decisions either.
-	_ = n.system.Ingest(worker, queue, &record, "")
 }

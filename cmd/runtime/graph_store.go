@@ -22,17 +22,18 @@ import (
 const (
 	maxGraphs     = 64
 	maxGraphFile  = 256 << 20 // bytes of a file that comes over NATS
-	maxGraphEdges = 1 << 26   // edges that it may list, packed as it may be
+	maxGraphText  = 1 << 30   // bytes of it unpacked
+	maxGraphEdges = 1 << 26   // edges and nodes that it may list
 )
 
 // graphStore holds the graphs of a worker's queues on its device. The device is
 // borrowed from the ring for each upload and each run; launches wait meanwhile.
 type graphStore struct {
 	borrow  func(func(megakernel.Device) error) error
-	budget  uint64                           // bytes of device memory for graphs and jobs; 0: no bound
-	report  func(queue string, bytes uint64) // is told what a queue's graphs take
-	repair  func()                           // is called when the device was lost
-	longest time.Duration                    // of a run, less than the watchdog allows a launch that waits for it; 0: no limit
+	budget  uint64        // bytes of device memory for graphs and jobs; 0: no bound
+	advisor *graphAdvisor // is told what a queue's graphs take, and runs jobs
+	repair  func()        // is called when the device was lost
+	longest time.Duration // of a run, less than the watchdog allows a launch that waits for it; 0: no limit
 	log     *slog.Logger
 
 	mu      sync.Mutex // over all: requests come one at a time, and the device is gone only between them
@@ -86,7 +87,7 @@ func (s *graphStore) answer(ctx context.Context, key graphKey, r *telemetry.Resi
 	case telemetry.ResidentDrop:
 		return s.drop(key)
 	case telemetry.ResidentRun:
-		return s.run(ctx, g, r)
+		return s.run(ctx, key, g, r)
 	}
 	if g.number != r.Result || r.Result == 0 || r.Offset > uint64(len(g.result)) {
 		return fmt.Errorf("%w: graph %s has no result %d at %d; a graph keeps that of its last run", natsio.ErrNoGraph, key.name, r.Result, r.Offset)
@@ -117,7 +118,7 @@ func (s *graphStore) take(key graphKey, r *telemetry.Resident) error {
 	}
 	data := p.data
 	s.parts = graphUpload{}
-	pair, _, err := graph.Read(bytes.NewReader(data), graph.Options{Directed: r.Directed}, graph.Limits{Edges: maxGraphEdges})
+	pair, _, err := graph.Read(bytes.NewReader(data), graph.Options{Directed: r.Directed}, graph.Limits{Edges: maxGraphEdges, Nodes: maxGraphEdges, Bytes: maxGraphText})
 	if err != nil {
 		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
 	}
@@ -192,15 +193,33 @@ func (s *graphStore) forget() {
 	}
 }
 
-// tell reports what the graphs of a queue take.
-func (s *graphStore) tell(queue string) {
-	bytes := uint64(0)
+// tell has the queue's decisions know what its graphs take on the device.
+func (s *graphStore) tell(queue string) { s.advisor.rest(queue, s.memory(queue, s.left())) }
+
+// left is what the budget leaves beside all graphs, 0 if there is no budget.
+func (s *graphStore) left() uint64 {
+	if s.budget == 0 {
+		return 0
+	}
+	used := uint64(0)
+	for _, g := range s.graphs {
+		used += g.pair.Bytes()
+	}
+	return max(s.budget, used+1) - used
+}
+
+// memory is that of a queue's graphs, and of jobs within what is left for them; 0 is no bound.
+func (s *graphStore) memory(queue string, left uint64) graphMemory {
+	m := graphMemory{}
 	for key, g := range s.graphs {
 		if key.queue == queue {
-			bytes += g.pair.Bytes()
+			m.resident += g.pair.Bytes()
 		}
 	}
-	s.report(queue, bytes)
+	if left > 0 {
+		m.budget = m.resident + left
+	}
+	return m
 }
 
 // close frees the graphs; the device is still there.

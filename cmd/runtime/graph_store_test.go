@@ -19,7 +19,7 @@ func emptyStore(t *testing.T, budget uint64) *graphStore {
 			t.Error("the device was borrowed")
 			return errors.New("no device")
 		},
-		budget: budget, report: func(string, uint64) {}, repair: func() {}, log: slog.New(slog.DiscardHandler), graphs: make(map[graphKey]*storedGraph),
+		budget: budget, repair: func() {}, log: slog.New(slog.DiscardHandler), graphs: make(map[graphKey]*storedGraph),
 	}
 }
 

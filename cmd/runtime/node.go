@@ -60,9 +60,8 @@ type node struct {
 	service *natsio.Service
 	heap    *natsio.HeapService // nil without a device
 
-	graphs   *natsio.GraphService // nil without a device
-	store    *graphStore
-	graphSeq uint64 // graph records of the node's own, sent from the service's goroutine
+	graphs *natsio.GraphService // nil without a device
+	store  *graphStore
 
 	announcing func() // stops the announcements
 }

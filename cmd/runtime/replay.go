@@ -118,17 +118,26 @@ type queueReplay struct {
 	undecided   uint64
 	missing     uint64 // numbers that the log skips
 	different   uint64
-	first       uint64 // number of the first decision that differs
+	first       string // the first decision that differs
 	fields      []telemetry.DecisionDifference
 
 	last  uint64       // number
 	after policy.State // that the last logged decision left
 	own   policy.State // that the other policy left
+
+	levels bool   // of directors
+	queue  string // whose directors
+	job    uint64 // of the last level
+	level  uint32
 }
 
 // entry replays one decision.
 func (r *replayer) entry(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry) {
-	q := r.queue(h, e)
+	if e.Director {
+		r.level(h, e)
+		return
+	}
+	q := r.queue(h, e.Worker+"."+e.Queue)
 	continues := q.last > 0 && e.Decision == q.last+1 && e.Before == q.after
 	if q.last > 0 && e.Decision > q.last+1 {
 		q.missing += e.Decision - q.last - 1
@@ -143,12 +152,17 @@ func (r *replayer) entry(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry
 	again := decideAgain(cfg, e, before)
 	q.last, q.after, q.own = e.Decision, e.After, again.After
 	r.entries++
-	q.entries++
 	if e.Undecided {
 		q.undecided++
 	}
+	r.settle(q, e, &again, fmt.Sprintf("decision %d", e.Decision))
+}
+
+// settle counts a decision and keeps what differs.
+func (r *replayer) settle(q *queueReplay, e, again *telemetry.DecisionEntry, place string) {
+	q.entries++
 	r.logged = telemetry.AppendDecision(r.logged[:0], e)
-	r.again = telemetry.AppendDecision(r.again[:0], &again)
+	r.again = telemetry.AppendDecision(r.again[:0], again)
 	if string(r.logged) == string(r.again) {
 		return
 	}
@@ -156,17 +170,16 @@ func (r *replayer) entry(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry
 	if q.different > 1 && r.other == nil {
 		return
 	}
-	fields := telemetry.DiffDecisions(e, &again)
+	fields := telemetry.DiffDecisions(e, again)
 	for _, f := range fields {
 		r.fields[f.Field]++
 	}
 	if q.different == 1 {
-		q.first, q.fields = e.Decision, fields
+		q.first, q.fields = place, fields
 	}
 }
 
-func (r *replayer) queue(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry) *queueReplay {
-	name := e.Worker + "." + e.Queue
+func (r *replayer) queue(h *telemetry.DecisionHeader, name string) *queueReplay {
 	q := r.queues[name]
 	if q == nil {
 		q = &queueReplay{name: name}
@@ -206,11 +219,15 @@ func (r *replayer) text(log *logReader, asked string) string {
 	var b strings.Builder
 	names := sortedKeys(r.queues)
 	var rows [][]string
+	queues := uint64(0)
 	for _, name := range names {
 		q := r.queues[name]
+		if !q.levels || r.queues[q.queue] == nil {
+			queues++
+		}
 		rows = append(rows, []string{name, grouped(q.entries), grouped(q.undecided), grouped(q.missing), grouped(q.different)})
 	}
-	fmt.Fprintf(&b, "%s: %s of %s\n", log.name, plural(r.entries, "decision"), plural(uint64(len(r.queues)), "queue"))
+	fmt.Fprintf(&b, "%s: %s of %s\n", log.name, plural(r.entries, "decision"), plural(queues, "queue"))
 	if len(rows) > 0 {
 		b.WriteString(table([]string{"QUEUE", "DECISIONS", "WITHOUT LIMITS", "MISSING", "DIFFERENT"}, rows))
 	}
@@ -256,13 +273,13 @@ func (r *replayer) tally() string {
 const maxFields = 8
 
 // writeFields lists the fields in which a decision has two versions.
-func writeFields(out io.Writer, queue string, decision uint64, fields []telemetry.DecisionDifference, a, b string) {
+func writeFields(out io.Writer, queue, place string, fields []telemetry.DecisionDifference, a, b string) {
 	for i, f := range fields {
 		if i == maxFields {
-			fmt.Fprintf(out, "%s: decision %d: and %s\n", queue, decision, plural(uint64(len(fields)-i), "more field"))
+			fmt.Fprintf(out, "%s: %s: and %s\n", queue, place, plural(uint64(len(fields)-i), "more field"))
 			break
 		}
-		fmt.Fprintf(out, "%s: decision %d: %s: %s %s, %s %s\n", queue, decision, f.Field, a, f.A, b, f.B)
+		fmt.Fprintf(out, "%s: %s: %s: %s %s, %s %s\n", queue, place, f.Field, a, f.A, b, f.B)
 	}
 }
 

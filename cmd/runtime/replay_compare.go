@@ -71,6 +71,9 @@ func (c *comparison) take(side int, e *telemetry.DecisionEntry) {
 	c.entries[side]++
 	e.Records = telemetry.DecisionRecords{}
 	name := e.Worker + "." + e.Queue
+	if e.Director {
+		name = levelsOf(name)
+	}
 	q := c.queues[name]
 	if q == nil {
 		q = &queuePair{}
@@ -109,7 +112,7 @@ func (c *comparison) report(out io.Writer, a, b string) bool {
 	}
 	for _, name := range sortedKeys(c.queues) {
 		q := c.queues[name]
-		writeFields(out, name, q.first.Decision, q.fields, "A", "B")
+		writeFields(out, name, fmt.Sprintf("decision %d", q.first.Decision), q.fields, "A", "B")
 		same = same && q.different == 0
 		if q.different > 1 {
 			differs("%s: %s of %s differ", name, plural(q.different, "decision"), grouped(q.pairs))

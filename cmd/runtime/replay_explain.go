@@ -25,6 +25,9 @@ func explainDecision(out io.Writer, log *logReader, number uint64) error {
 		if err != nil {
 			return err
 		}
+		if e.Director {
+			continue
+		}
 		id := queueID{e.Worker, e.Queue}
 		switch {
 		case e.Decision+1 == number:

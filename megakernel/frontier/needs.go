@@ -54,3 +54,13 @@ func (r *Resident) Situation(job *Job) Situation {
 func (j *Job) Ruled() bool {
 	return j.Decide == nil && (j.Topology == policy.TopologyNone || j.Topology == policy.TopologyEmpty)
 }
+
+// WidthWithin is the widest workgroup of a job that is no wider than asked, or the
+// narrowest there is.
+func WidthWithin(asked uint32) uint32 {
+	width := uint32(leastWidth)
+	for width < mostWidth && 2*width <= asked {
+		width *= 2
+	}
+	return width
+}

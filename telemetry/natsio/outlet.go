@@ -95,6 +95,17 @@ func (p *Outlet) Report(worker, queue string, r *telemetry.Launch) {
 	}
 }
 
+// Graph publishes what is known of the queue's graph on the queue's telemetry subject, and
+// returns the record's header.
+func (p *Outlet) Graph(worker, queue string, r *telemetry.Graph) telemetry.Header {
+	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Telemetry(worker, queue))
+	defer p.news.seal()
+	if l != nil {
+		l.payload = telemetry.AppendGraph(l.payload, p.conn.cfg.Form, &h, r)
+	}
+	return h
+}
+
 // Announce publishes a worker and its device.
 func (p *Outlet) Announce(worker string, r *telemetry.Worker) {
 	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Worker(worker))

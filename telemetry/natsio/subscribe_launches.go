@@ -16,6 +16,21 @@ import (
 // and a queue's name only what is sent on the queue's own subject.
 func (c *Conn) SubscribeLaunches(worker, queue string,
 	fn func(worker, queue string, h *telemetry.Header, l *telemetry.Launch)) (*Subscription, error) {
+	return c.subscribeTelemetry(worker, queue, telemetry.KindLaunch, func(worker, queue string, r *telemetry.Record) {
+		fn(worker, queue, &r.Header, &r.Launch)
+	})
+}
+
+// SubscribeGraphs calls fn for every graph record among the telemetry of a queue; see SubscribeLaunches.
+func (c *Conn) SubscribeGraphs(worker, queue string,
+	fn func(worker, queue string, h *telemetry.Header, g *telemetry.Graph)) (*Subscription, error) {
+	return c.subscribeTelemetry(worker, queue, telemetry.KindGraph, func(worker, queue string, r *telemetry.Record) {
+		fn(worker, queue, &r.Header, &r.Graph)
+	})
+}
+
+func (c *Conn) subscribeTelemetry(worker, queue string, kind telemetry.Kind,
+	fn func(worker, queue string, r *telemetry.Record)) (*Subscription, error) {
 	for _, name := range []string{worker, queue} {
 		if name != "*" && !telemetry.ValidToken(name) {
 			return nil, fmt.Errorf("%w: %q is neither a name nor *", ErrBadName, name)
@@ -40,11 +55,11 @@ func (c *Conn) SubscribeLaunches(worker, queue string,
 			if errors.Is(err, io.EOF) {
 				return
 			}
-			if err != nil || record.Kind != telemetry.KindLaunch {
+			if err != nil || record.Kind != kind {
 				continue // the runtime reports what it refuses
 			}
 			if name, _, err := nameQueue(queue, record.Header.Queue); err == nil {
-				fn(worker, name, &record.Header, &record.Launch)
+				fn(worker, name, &record)
 			}
 		}
 	})

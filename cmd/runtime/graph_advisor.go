@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"ringmaster/actors"
+	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+// decisionPatience is how long a job waits for a decision. One takes some 20 µs, 10 ms
+// while the queue is flooded with records, and never comes while its actors rest after panics.
+const decisionPatience = 5 * time.Second
+
+// graphAdvisor runs graph jobs by the decisions of their queues, and tells the queues,
+// and everybody else, how the jobs get on.
+type graphAdvisor struct {
+	system   *actors.System
+	policy   *policy.Config
+	worker   string
+	publish  func(queue string, g *telemetry.Graph) telemetry.Header // to everybody else; numbers the record
+	log      *decisionLog                                            // nil: not logged
+	patience time.Duration
+
+	mu   sync.Mutex // over post: records are folded in the order of their numbers
+	jobs uint64     // begun so far
+}
+
+// graphMemory is the device memory of a queue's graphs.
+type graphMemory struct {
+	resident uint64 // bytes that they take
+	budget   uint64 // most bytes, jobs included; 0: no bound
+}
+
+// record is what is known of a queue's graphs while no job walks one.
+func (m graphMemory) record() telemetry.Graph {
+	g := telemetry.Graph{Has: telemetry.HasResidentDeviceBytes, ResidentDeviceBytes: m.resident}
+	if m.budget > 0 {
+		g.Has |= telemetry.HasDeviceMemoryBudgetBytes
+		g.DeviceMemoryBudgetBytes = m.budget
+	}
+	return g
+}
+
+// post tells the queue's decisions and everybody else.
+func (a *graphAdvisor) post(queue string, w actors.Walk) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w.Header = a.publish(queue, &w.Graph)
+	return a.system.Walk(a.worker, queue, w)
+}
+
+// rest tells what the queue's graphs take while no job runs.
+func (a *graphAdvisor) rest(queue string, m graphMemory) {
+	_ = a.post(queue, actors.Walk{Graph: m.record()}) // a queue that cannot be taken in has no decisions either
+}
+
+// run runs a job. Its geometry, its room for hits and the state it begins with are those of
+// the queue's decision on its first level. With host, every level's decision is the queue's; without,
+// the director decides the others on the device by the same policy, and
+// the queue hears of them without being waited for.
+func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Resident, job frontier.Job, host bool, m graphMemory) (frontier.Result, error) {
+	job.Config = a.policy
+	if r.Nodes() == 0 {
+		return r.Run(ctx, job)
+	}
+	needs, err := r.Needs(job)
+	if err != nil {
+		return frontier.Result{}, err
+	}
+	rest := m
+	m.resident += needs.Fixed
+	w := &graphWalker{graphAdvisor: a, queue: queue, memory: m, needs: needs, situation: r.Situation(&job), room: job.HitCapacity}
+	if w.room == 0 || w.room > needs.Nodes {
+		w.room = needs.Nodes
+	}
+	a.mu.Lock()
+	a.jobs++
+	w.job = a.jobs
+	a.mu.Unlock()
+	defer func() { a.rest(queue, rest) }()
+	w.first = r.Begin(&job)
+	if w.begun, err = w.ask(ctx, &w.first); err != nil {
+		return frontier.Result{}, err
+	}
+	w.shape(&job)
+	if host && job.Ruled() {
+		job.Decide = func(v frontier.View) (policy.Topology, error) { return w.decide(ctx, v) }
+		job.Observe = w.count
+		result, err := r.Run(ctx, job)
+		for i := range result.Levels {
+			result.Levels[i].Raw, result.Levels[i].Reason = w.decided[i].RawTopology, w.decided[i].Reasons[0]
+		}
+		return result, err
+	}
+	finish := w.stream(&job)
+	result, err := r.Run(ctx, job)
+	finish()
+	if err == nil && job.Ruled() {
+		w.logLevels(&job, result.Levels)
+	}
+	return result, err
+}
+
+// graphWalker is one job on its way.
+type graphWalker struct {
+	*graphAdvisor
+	queue     string
+	job       uint64
+	memory    graphMemory // with the job's own buffers, but those for hits
+	needs     frontier.Needs
+	situation frontier.Situation
+	room      uint32 // hits that the job could use room for
+	first     frontier.View
+	begun     actors.DecisionInput    // the decision on first
+	decided   []policy.Recommendation // level by level, on the host
+
+	mu       sync.Mutex
+	newest   frontier.View // level that was looked at last
+	fresh    bool          // newest was not posted yet
+	requeued uint64        // since the post before
+}
+
+// walk is the record of a level.
+func (w *graphWalker) walk(v *frontier.View, answered func(actors.DecisionInput)) actors.Walk {
+	req := w.situation.Request(v)
+	g := w.memory.record()
+	g.NodeCount, g.EdgeCount, g.FrontierDensityBps = req.GraphNodeCount, req.GraphEdgeCount, req.FrontierDensityBps
+	g.FrontierOutDegreeSum, g.FrontierNodes, g.UnexploredEdges = req.FrontierOutDegreeSum, req.FrontierNodes, req.UnexploredEdges
+	g.Has |= telemetry.HasNodeCount | telemetry.HasEdgeCount | telemetry.HasFrontierDensityBps |
+		telemetry.HasFrontierOutDegreeSum | telemetry.HasFrontierNodes | telemetry.HasUnexploredEdges
+	w.mu.Lock()
+	requeued := w.requeued
+	w.requeued = 0
+	w.mu.Unlock()
+	return actors.Walk{Graph: g, Nodes: v.FrontierNodes, HitCapacity: w.room, MaxWidth: w.needs.Width, Requeued: requeued, Answered: answered}
+}
+
+// ask posts a level and returns the decision that has seen it.
+func (w *graphWalker) ask(ctx context.Context, v *frontier.View) (actors.DecisionInput, error) {
+	answers := make(chan actors.DecisionInput, 1)
+	err := w.post(w.queue, w.walk(v, func(d actors.DecisionInput) {
+		select {
+		case answers <- d:
+		default: // decided again meanwhile
+		}
+	}))
+	if err != nil {
+		return actors.DecisionInput{}, fmt.Errorf("level %d: %w", v.Level, err)
+	}
+	late := time.NewTimer(w.patience)
+	defer late.Stop()
+	select {
+	case d := <-answers:
+		if d.Err != nil {
+			return d, fmt.Errorf("level %d: decision %d of queue %s has no plan: %w", v.Level, d.Decision, w.queue, d.Err)
+		}
+		return d, nil
+	case <-ctx.Done():
+		return actors.DecisionInput{}, fmt.Errorf("level %d: waiting for the decision of queue %s: %w", v.Level, w.queue, ctx.Err())
+	case <-late.C:
+		return actors.DecisionInput{}, fmt.Errorf("level %d: queue %s has not decided within %v; its recommendation says whether it was stopped", v.Level, w.queue, w.patience)
+	}
+}
+
+// shape gives the job what the decision on its first level says.
+func (w *graphWalker) shape(job *frontier.Job) {
+	plan, req := &w.begun.Plan, &w.begun.Request
+	job.State = w.begun.Before.Topology
+	job.Geometry.Width = frontier.WidthWithin(plan.WorkgroupSizeX)
+	job.HitCapacity = plan.HitCapacity
+	job.HotOpcodes, job.HotWindows = req.HotOpcodeCount, req.HotWindowCount
+	job.MemoryPressureBps = plan.MemoryPressureBps
+	job.PressureKnown = plan.MemoryPressureBps != 0 || req.Present&policy.HasMemoryPressure != 0
+	if plan.Topology == policy.TopologyMemoryConstrained {
+		job.Geometry.Groups = plan.WorkerGroups
+	}
+	w.situation.HotOpcodes, w.situation.HotWindows = job.HotOpcodes, job.HotWindows
+	w.situation.MemoryPressureBps, w.situation.PressureKnown = job.MemoryPressureBps, job.PressureKnown
+}
+
+// decide has the queue decide a level.
+func (w *graphWalker) decide(ctx context.Context, v frontier.View) (policy.Topology, error) {
+	d := w.begun
+	if first := w.first; v.Level != 0 || v.FrontierNodes != first.FrontierNodes || v.FrontierEdges != first.FrontierEdges || v.UnexploredEdges != first.UnexploredEdges {
+		var err error
+		if d, err = w.ask(ctx, &v); err != nil {
+			return policy.TopologyNone, err
+		}
+	}
+	w.decided = append(w.decided, d.Plan)
+	return d.Plan.Topology, nil
+}
+
+// count takes over what levels requeued.
+func (w *graphWalker) count(levels []frontier.Level) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range levels {
+		w.requeued += uint64(levels[i].Requeued)
+	}
+	w.newest, w.fresh = levels[len(levels)-1].View, true
+}
+
+// stream has the newest level posted whenever the host looks at the device. What
+// comes while one is posted is folded into the next.
+func (w *graphWalker) stream(job *frontier.Job) (finish func()) {
+	wake, done := make(chan struct{}, 1), make(chan struct{})
+	job.Observe = func(levels []frontier.Level) {
+		w.count(levels)
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	go func() {
+		defer close(done)
+		for range wake {
+			w.mu.Lock()
+			v, fresh := w.newest, w.fresh
+			w.fresh = false
+			w.mu.Unlock()
+			if fresh {
+				_ = w.post(w.queue, w.walk(&v, nil)) // the job goes on without
+			}
+		}
+	}()
+	return func() { close(wake); <-done }
+}

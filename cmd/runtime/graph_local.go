@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"ringmaster/actors"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+)
+
+// Names of the worker and the queue of a graph job without NATS.
+const (
+	localWorker = "local"
+	localQueue  = "graph"
+)
+
+// nowhere publishes for nobody.
+type nowhere struct{}
+
+func (nowhere) Recommend(string, string, *telemetry.Recommendation, []string) {}
+func (nowhere) Report(string, string, *telemetry.Launch)                      {}
+func (nowhere) Done(_, _ string, _ *telemetry.Done, sent func(error))         { sent(nil) }
+
+// newLocalAdvisor decides with actors of its own, without NATS. decisions, if not
+// empty, is a file that takes every decision. Close ends them.
+func newLocalAdvisor(device gpu, cfg policy.Config, decisions string, log *slog.Logger) (_ *graphAdvisor, closed func(context.Context) error, err error) {
+	config := actors.DefaultConfig()
+	config.Policy, config.Incarnation, config.Logger = cfg, telemetry.NewIncarnation(), log
+	a := &graphAdvisor{policy: &cfg, worker: localWorker, patience: decisionPatience}
+	if decisions != "" {
+		file, err := openDecisionFile(decisions, 1<<28)
+		if err != nil {
+			return nil, nil, err
+		}
+		a.log = newDecisionLog(file, &telemetry.DecisionHeader{Incarnation: config.Incarnation, Software: version, Config: cfg}, log)
+		config.OnDecision = a.log.record
+	}
+	closed = func(ctx context.Context) error {
+		if a.system != nil {
+			a.system.Close()
+		}
+		if a.log == nil {
+			return nil
+		}
+		return a.log.close(ctx)
+	}
+	var seq atomic.Uint64
+	a.publish = func(string, *telemetry.Graph) telemetry.Header {
+		return telemetry.Header{Minor: telemetry.Minor, Incarnation: config.Incarnation, Seq: seq.Add(1)}
+	}
+	if a.system, err = actors.New(config, nowhere{}); err == nil {
+		// Announced as another process would: there is no ring here.
+		err = a.system.Announce(localWorker, &telemetry.Record{
+			Header: telemetry.Header{Kind: telemetry.KindWorker, Minor: telemetry.Minor, Incarnation: config.Incarnation + 1, Seq: 1},
+			Worker: announcement(device, nil),
+		})
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, closed(context.Background()))
+	}
+	return a, closed, nil
+}
