@@ -7,28 +7,44 @@ import (
 )
 
 // Cancel withdraws the batches of a queue that have an id: slots that are in
-// no wave are dropped, those in a wave finish. It returns the number of
-// batches. They are reported when nothing of them is in flight any more.
-func (e *Engine) Cancel(name, id string) int {
+// no wave are dropped, those in a wave finish. It returns the number of batches
+// and of slots dropped at once; a wave may leave more of them. The batches are reported when nothing of them is in flight any more.
+func (e *Engine) Cancel(name, id string) (batches, slots int) {
 	e.mu.Lock()
 	q := e.queues[name]
-	n := 0
 	if q != nil {
+		before := q.pending
 		for _, b := range e.batches {
 			if b != nil && b.queue == q && b.ID == id && !b.ended {
 				e.end(b, ErrCanceled)
-				n++
+				batches++
 			}
 		}
 		e.dropEnded(q)
 		e.madeRoom()
+		slots = before - q.pending
 	}
 	calls := e.takeCalls()
 	e.mu.Unlock()
 	for _, c := range calls {
 		c.done(&c.result)
 	}
-	return n
+	return batches, slots
+}
+
+// Finished hands out the batches of a queue that ended outside of any launch,
+// canceled or past their deadline. Those that are not asked for come with the
+// queue's next report.
+func (e *Engine) Finished(name string) []BatchResult {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := e.queues[name]
+	if q == nil {
+		return nil
+	}
+	results := q.finished
+	q.finished = nil
+	return results
 }
 
 // end withdraws a batch: what is behind its open segment, and what of that is

@@ -153,8 +153,8 @@ func TestCanceledBatchOfAFailedWaveIsToldAndMakesRoom(t *testing.T) {
 	tk := start(t, e, Order{Queue: "q", Geometry: testGeometry})
 	// the control block comes back damaged: the wave fails
 	dev.corrupt = func(data []byte) { clear(data) }
-	if n := e.Cancel("q", "b"); n != 1 {
-		t.Fatal(n)
+	if n, slots := e.Cancel("q", "b"); n != 1 || slots != 0 {
+		t.Fatal(n, slots)
 	}
 	waits := make(chan error, 1)
 	go func() { waits <- e.SubmitContext(t.Context(), "q", Batch{Slots: nops(16, 2)}) }()

@@ -178,11 +178,17 @@ func TestCancelDropsWhatIsInNoWave(t *testing.T) {
 	submit(t, e, "q", Batch{ID: "victim", Slots: slots, Done: done})
 	submit(t, e, "q", Batch{ID: "bystander", Slots: nops(700, 2)})
 	ticket := start(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 400})
-	if n := e.Cancel("q", "victim"); n != 1 {
+	n, withdrawn := e.Cancel("q", "victim")
+	if n != 1 {
 		t.Errorf("%d batches canceled", n)
 	}
-	if n := e.Cancel("q", "victim") + e.Cancel("q", "nobody") + e.Cancel("nowhere", "victim"); n != 0 {
-		t.Errorf("%d batches canceled again", n)
+	for _, other := range [][2]string{{"q", "victim"}, {"q", "nobody"}, {"nowhere", "victim"}} {
+		if n, slots := e.Cancel(other[0], other[1]); n != 0 || slots != 0 {
+			t.Errorf("%d batches canceled again, %d slots", n, slots)
+		}
+	}
+	if early := e.Finished("q"); len(early) != 0 {
+		t.Errorf("finished while slots of it are in a wave: %+v", early)
 	}
 	close(dev.hold)
 	finished := wait(t, e, ticket).Finished
@@ -198,6 +204,9 @@ func TestCancelDropsWhatIsInNoWave(t *testing.T) {
 			if !errors.Is(b.Err, ErrCanceled) || b.Executed+b.Dropped != uint32(len(slots)) || b.Executed < 400 || b.Executed > 1000 {
 				t.Errorf("batch %+v", b)
 			}
+			if withdrawn < 500 || b.Dropped < uint32(withdrawn) {
+				t.Errorf("%d slots dropped, Cancel said at least %d", b.Dropped, withdrawn)
+			}
 			if uint32(called.Load()) != b.Dropped {
 				t.Errorf("Done told of %d dropped slots, the report of %d", called.Load(), b.Dropped)
 			}
@@ -212,6 +221,24 @@ func TestCancelDropsWhatIsInNoWave(t *testing.T) {
 	}
 	if e.pool.Free() != e.pool.Pages() || e.first != 0 {
 		t.Errorf("%d pages free of %d", e.pool.Free(), e.pool.Pages())
+	}
+}
+
+func TestABatchThatEndsOutsideALaunchIsHandedOutOnce(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	submit(t, e, "q", Batch{ID: "victim", Slots: nops(300, 2)})
+	if n, slots := e.Cancel("q", "victim"); n != 1 || slots != 300 {
+		t.Errorf("%d batches, %d slots", n, slots)
+	}
+	got := e.Finished("q")
+	if len(got) != 1 || got[0].ID != "victim" || got[0].Dropped != 300 || !errors.Is(got[0].Err, ErrCanceled) {
+		t.Errorf("finished %+v", got)
+	}
+	if more := append(e.Finished("q"), e.Finished("nowhere")...); len(more) != 0 {
+		t.Errorf("again %+v", more)
+	}
+	if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry}); len(r.Finished) != 0 || r.Pending != 0 {
+		t.Errorf("report %+v", r)
 	}
 }
 

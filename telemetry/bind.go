@@ -46,6 +46,8 @@ func bindKind(kind Kind, r *Record) *binding {
 		return bind(heapSchema, &r.Header, &r.Heap)
 	case KindResident:
 		return bind(residentSchema, &r.Header, &r.Resident)
+	case KindCancel:
+		return bind(cancelSchema, &r.Header, &r.Cancel)
 	}
 	return bind(rejectedSchema, &r.Header, &r.Rejected)
 }

@@ -135,6 +135,8 @@ func (r *Record) reset(kind Kind) {
 		r.Heap = Heap{Data: r.Heap.Data[:0]}
 	case KindResident:
 		r.Resident = Resident{Data: r.Resident.Data[:0]}
+	case KindCancel:
+		r.Cancel = Cancel{}
 	default:
 		r.Rejected = Rejected{}
 	}

@@ -25,6 +25,7 @@
 //	done.<worker>.<queue>          out        done
 //	heap.<worker>.<queue>          request    heap, answered with heap
 //	graph.<worker>.<queue>         request    resident, answered with resident
+//	cancel.<worker>.<queue>        request    cancel, answered with cancel
 //	rejected.<worker>.<queue>      out        rejected
 //	rejected.invalid               out        rejected, if worker or queue is unknown
 //
@@ -84,7 +85,7 @@
 // Every record begins with the header.
 //
 //	pos  field                                 type      range          unit         class    note
-//	 0   kind!                                 enum      1..11          -            event
+//	 0   kind!                                 enum      1..12          -            event
 //	 1   minor                                 u32       0..2^32-1      -            event    schema minor version of the sender, now 0
 //	 2   incarnation!                          u64       1..2^64-1      -            event    random, drawn at each publisher start
 //	 3   seq!                                  u64       1..2^64-1      records      event    counts from 1 in an incarnation, for each subject
@@ -93,12 +94,13 @@
 //
 // # Enumerations
 //
-//	kind         1 queue, 2 graph, 3 priority, 4 launch, 5 worker, 6 recommendation, 7 work, 8 done, 9 rejected, 10 heap, 11 resident
+//	kind         1 queue, 2 graph, 3 priority, 4 launch, 5 worker, 6 recommendation, 7 work, 8 done, 9 rejected, 10 heap, 11 resident, 12 cancel
 //	status       0 ok, 1 failed
 //	time_source  0 none, 1 query, 2 wall
 //	op           0 read, 1 write
 //	mode         0 wave, 1 lease
 //	ask          0 load, 1 list, 2 drop, 3 run, 4 read
+//	found        0 unseen, 1 canceled, 2 finished
 //
 // # Record queue
 //
@@ -331,4 +333,22 @@
 //	15   budget_bytes                          u64       0..2^64-1      bytes        event    run: beside the graph; 0 is the worker's
 //	16   hit_capacity                          u32       0..2^32-1      nodes        event    run: 0 is all
 //	17   result                                u64       0..2^64-1      -            event    answer of run; read
+//
+// # Record cancel
+//
+// A request to withdraw a batch of the subject's queue, and its answer, which
+// repeats batch. A payload is one record of up to 1024 bytes. found says what
+// there was. unseen: the worker has not taken the batch; should it come within
+// an hour, it does not run. canceled: slots that no launch had begun are dropped
+// and counted in slots; those that one has begun run or are dropped by its end. finished: there
+// is nothing left to withdraw. In every case a done record says what became of
+// the batch, for unseen ones once they come. A request that is refused is
+// answered as heap records are: 400 it is no such record, 413 it is too large,
+// 429 there are too many, 503 the worker cannot remember more now. A worker that
+// starts anew has forgotten.
+//
+//	pos  field                                 type      range          unit         class    note
+//	 6   batch!                                token     1..64 bytes    -            event
+//	 7   found                                 enum      0..2           -            event    of an answer
+//	 8   slots                                 u32       0..4096        slots        event    of an answer: dropped so far
 package telemetry

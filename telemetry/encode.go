@@ -100,6 +100,8 @@ func Append(dst []byte, f Form, r *Record) []byte {
 		return AppendHeap(dst, f, &r.Header, &r.Heap)
 	case KindResident:
 		return AppendResident(dst, f, &r.Header, &r.Resident)
+	case KindCancel:
+		return AppendCancel(dst, f, &r.Header, &r.Cancel)
 	}
 	panic(fmt.Sprintf("telemetry: append: %v is not a kind of record", r.Kind))
 }

@@ -171,6 +171,11 @@ var literals = []struct {
 			a9'algorithm' a3'bfs' a8'topology' a4'auto' ab'decide_host' c3 ac'budget_bytes' 03 ac'hit_capacity' 04 a6'result' 05`,
 		arrayRow: "dc0012 0b" + arrayHeader + "03 a1'g' 01 02 c40109 c3 a3'bfs' a4'auto' c3 03 04 05",
 	},
+	{
+		want:     Record{Header: literalHeader(KindCancel), Cancel: Cancel{Batch: "b1", Found: CancelWithdrawn, Slots: 300}},
+		mapForm:  "89 a4'kind' a6'cancel'" + mapHeader + "a5'batch' a2'b1' a5'found' a8'canceled' a5'slots' cd012c",
+		arrayRow: "99 0c" + arrayHeader + "a2'b1' 01 cd012c",
+	},
 }
 
 func TestLiteralBytesDecodeAndEncode(t *testing.T) {

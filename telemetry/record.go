@@ -47,12 +47,13 @@ type Record struct {
 	Rejected       Rejected
 	Heap           Heap
 	Resident       Resident
+	Cancel         Cancel
 }
 
 var kindNames = []string{
 	KindInvalid: "", KindQueue: "queue", KindGraph: "graph", KindPriority: "priority", KindLaunch: "launch",
 	KindWorker: "worker", KindRecommendation: "recommendation", KindWork: "work", KindDone: "done", KindRejected: "rejected",
-	KindHeap: "heap", KindResident: "resident",
+	KindHeap: "heap", KindResident: "resident", KindCancel: "cancel",
 }
 
 // String returns the wire name of the kind.

@@ -17,8 +17,9 @@ const (
 	KindRejected
 	KindHeap
 	KindResident
+	KindCancel
 
-	lastKind = KindResident
+	lastKind = KindCancel
 )
 
 // Presence has one bit for each field of a record's body, bit i for the

@@ -32,7 +32,7 @@ func TestRefusals(t *testing.T) {
 		{"kind nil", "96 c0 00 01 01 c0 c0", "kind", ReasonMissingField},
 		{"no kind in a map", "82 ab'incarnation' 01 a3'seq' 01", "kind", ReasonMissingField},
 		{"kind 0", "96 00 00 01 01 c0 c0", "kind", ReasonUnknownKind},
-		{"kind 12", "96 0c 00 01 01 c0 c0", "kind", ReasonUnknownKind},
+		{"kind 13", "96 0d 00 01 01 c0 c0", "kind", ReasonUnknownKind},
 		{"kind of an unknown name", "96 a5'quart' 00 01 01 c0 c0", "kind", ReasonUnknownKind},
 		{"kind with an empty name", "96 a0 00 01 01 c0 c0", "kind", ReasonUnknownKind},
 		{"kind with a name too long", "96 d948" + long(72) + "00 01 01 c0 c0", "kind", ReasonUnknownKind},
@@ -222,5 +222,20 @@ func TestUnknownKindIsDescribedWhereverItStands(t *testing.T) {
 	}
 	if err := d.Next(&r); !errors.Is(err, io.EOF) {
 		t.Errorf("after the refused record: %v", err)
+	}
+}
+
+// A schema made before the header's rows would neither know nor demand them.
+func TestEveryKindDemandsTheHeader(t *testing.T) {
+	for k := KindInvalid + 1; k <= lastKind; k++ {
+		for form, payload := range map[string][]byte{"map": append([]byte("\x81\xa4kind"), byte(k)), "array": {0x91, byte(k)}} {
+			var r Record
+			var d Decoder
+			d.Reset(payload)
+			var re *RecordError
+			if err := d.Next(&r); !errors.As(err, &re) || re.Reason != ReasonMissingField || re.Field != "incarnation" {
+				t.Errorf("%v, %s: %v", k, form, err)
+			}
+		}
 	}
 }

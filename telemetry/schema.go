@@ -25,6 +25,8 @@ const (
 	bodyStart
 )
 
+// The schemas below are made of it, so all of them stand behind it in this
+// file: the compiler does not see that they depend on it.
 var headerFields = []field[Header]{
 	posKind:        enum("kind", event, kindNames, func(h *Header) any { return (*uint8)(&h.Kind) }).from(1).req(),
 	posMinor:       u32("minor", event, "-", func(h *Header) *uint32 { return &h.Minor }),
@@ -177,6 +179,27 @@ var heapSchema = newSchema(KindHeap, nil,
 	u32("count", event, "words", func(h *Heap) *uint32 { return &h.Count }).to(MaxHeapWords),
 	list[Heap]("data", event, typeBytes, "-", 0, MaxHeapWords*wordBytes, func(h *Heap) any { return &h.Data }),
 	u64("epoch", event, "-", func(h *Heap) *uint64 { return &h.Epoch }),
+)
+
+var residentSchema = newSchema(KindResident, nil,
+	enum("ask", event, residentAskNames, func(r *Resident) any { return (*uint8)(&r.Ask) }).req(),
+	text("name", event, func(r *Resident) any { return &r.Name }).to(MaxToken),
+	u64("offset", event, "bytes", func(r *Resident) *uint64 { return &r.Offset }),
+	u64("total", event, "bytes", func(r *Resident) *uint64 { return &r.Total }),
+	list[Resident]("data", event, typeBytes, "-", 0, MaxGraphPart, func(r *Resident) any { return &r.Data }),
+	flag("directed", event, func(r *Resident) any { return &r.Directed }),
+	text("algorithm", event, func(r *Resident) any { return &r.Algorithm }).to(MaxToken),
+	text("topology", event, func(r *Resident) any { return &r.Topology }).to(MaxToken),
+	flag("decide_host", event, func(r *Resident) any { return &r.DecideHost }),
+	u64("budget_bytes", event, "bytes", func(r *Resident) *uint64 { return &r.Budget }),
+	u32("hit_capacity", event, "nodes", func(r *Resident) *uint32 { return &r.HitCapacity }),
+	u64("result", event, "-", func(r *Resident) *uint64 { return &r.Result }),
+)
+
+var cancelSchema = newSchema(KindCancel, nil,
+	token("batch", event, func(c *Cancel) any { return &c.Batch }).req(),
+	enum("found", event, cancelFoundNames, func(c *Cancel) any { return (*uint8)(&c.Found) }),
+	u32("slots", event, "slots", func(c *Cancel) *uint32 { return &c.Slots }).to(MaxBatchSlots),
 )
 
 // The constructors of rows. Integers have typed accessors, which keep the hot

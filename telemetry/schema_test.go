@@ -76,7 +76,7 @@ func rowOf(pos int, s *spec) row {
 func TestPackageCommentListsTheEnumerations(t *testing.T) {
 	section := strings.Join(strings.Fields(commentSections(t)["Enumerations"]), " ")
 	want := ""
-	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source"), specNamed(KindHeap, "op"), specNamed(KindLaunch, "mode"), specNamed(KindResident, "ask")} {
+	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source"), specNamed(KindHeap, "op"), specNamed(KindLaunch, "mode"), specNamed(KindResident, "ask"), specNamed(KindCancel, "found")} {
 		want += " " + e.name
 		for code := e.min; code <= e.max; code++ {
 			want += fmt.Sprintf(" %d %s,", code, e.names[code])

@@ -35,8 +35,9 @@ const (
 	SubjectSnapshot
 	SubjectHeap
 	SubjectGraph
+	SubjectCancel
 
-	lastClass = SubjectGraph
+	lastClass = SubjectCancel
 )
 
 var classTokens = [...]string{
@@ -51,6 +52,7 @@ var classTokens = [...]string{
 	SubjectSnapshot:        "snapshot",
 	SubjectHeap:            "heap",
 	SubjectGraph:           "graph",
+	SubjectCancel:          "cancel",
 }
 
 // String returns the subject tokens of the class.
@@ -81,6 +83,8 @@ func (c SubjectClass) Carries(k Kind) bool {
 		return k == KindHeap
 	case SubjectGraph:
 		return k == KindResident
+	case SubjectCancel:
+		return k == KindCancel
 	}
 	return false
 }
@@ -148,6 +152,11 @@ func (s Subjects) Heap(worker, queue string) string {
 // Graph is the request subject of the graphs that a queue has on its worker's device.
 func (s Subjects) Graph(worker, queue string) string {
 	return s.prefix() + ".graph." + worker + "." + queue
+}
+
+// Cancel is the request subject that withdraws batches of a queue.
+func (s Subjects) Cancel(worker, queue string) string {
+	return s.prefix() + ".cancel." + worker + "." + queue
 }
 
 // SubjectError says why a subject was refused. It does not repeat the subject,

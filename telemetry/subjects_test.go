@@ -28,6 +28,7 @@ func TestSubjectsParseBack(t *testing.T) {
 			{s.Snapshot("w1", "q"), ".snapshot.w1.q", SubjectSnapshot, "w1", "q"},
 			{s.Heap("w1", "q"), ".heap.w1.q", SubjectHeap, "w1", "q"},
 			{s.Graph("w1", "q"), ".graph.w1.q", SubjectGraph, "w1", "q"},
+			{s.Cancel("w1", "q"), ".cancel.w1.q", SubjectCancel, "w1", "q"},
 		} {
 			if c.subject != prefix+c.want {
 				t.Errorf("got subject %s, want %s", c.subject, prefix+c.want)
@@ -113,7 +114,7 @@ func TestEverySubjectClassCarriesItsKinds(t *testing.T) {
 		SubjectWorker:    {KindWorker}, SubjectRecommend: {KindRecommendation}, SubjectSnapshot: {KindRecommendation},
 		SubjectWork: {KindWork}, SubjectDone: {KindDone},
 		SubjectRejected: {KindRejected}, SubjectRejectedInvalid: {KindRejected},
-		SubjectHeap: {KindHeap}, SubjectGraph: {KindResident},
+		SubjectHeap: {KindHeap}, SubjectGraph: {KindResident}, SubjectCancel: {KindCancel},
 	}
 	for c := SubjectInvalid; c <= lastClass; c++ {
 		carried := make(map[Kind]bool)
