@@ -114,7 +114,7 @@ func TestGraphRunRefusesBadInputBeforeItOpensADevice(t *testing.T) {
 		{"bfs --source 0 --generate ring:3", "", "kronecker:SCALE"},
 		{"bfs --source 0 -", "0 1\n0 -1\n", "-: graph: line 2: node \"-1\" is negative"},
 		{"sssp --source 0 -", "0 1 -5\n", "line 1: weight \"-5\" is negative"},
-		{"bfs --source 0 --max-edges 1 -", "0 1\n1 2\n", "more edges than allowed"},
+		{"bfs --source 0 --max-edges 1 -", "0 1\n1 2\n", "larger than allowed: over 1 edges"},
 		{"bfs --source 0 no-such-file", "", "no such file"},
 	} {
 		args := append([]string{"run", "--device", "no-such-device"}, strings.Fields(c.args)...)

@@ -104,7 +104,9 @@ func readBinary(in io.Reader, l Limits) (Pair, error) {
 	case nodes > MaxNodes || edges > MaxEdges:
 		return Pair{}, fmt.Errorf("%w: %d nodes, %d edges", ErrTooLarge, nodes, edges)
 	case edges/2 > l.Edges:
-		return Pair{}, fmt.Errorf("%w: %d, at most %d", ErrLimit, edges/2, l.Edges)
+		return Pair{}, fmt.Errorf("%w: %d edges, at most %d", ErrLimit, edges/2, l.Edges)
+	case nodes > l.Nodes:
+		return Pair{}, fmt.Errorf("%w: %d nodes, at most %d", ErrLimit, nodes, l.Nodes)
 	}
 	g := &Graph{Offsets: r.words(nodes + 1), Targets: r.words(edges)}
 	if flags&flagWeights != 0 {

@@ -31,8 +31,11 @@ func readMatrix(in *bufio.Reader, o Options, l Limits) (Pair, error) {
 	if err != nil {
 		return Pair{}, err
 	}
-	if entries > l.Edges {
-		return Pair{}, &LineError{t.line, fmt.Errorf("%w: %d, at most %d", ErrLimit, entries, l.Edges)}
+	switch {
+	case entries > l.Edges:
+		return Pair{}, &LineError{t.line, fmt.Errorf("%w: %d entries, at most %d", ErrLimit, entries, l.Edges)}
+	case rows > l.Nodes:
+		return Pair{}, &LineError{t.line, fmt.Errorf("%w: %d rows, at most %d", ErrLimit, rows, l.Nodes)}
 	}
 	t.grammar.nodes = rows
 	pieces, err := t.read()

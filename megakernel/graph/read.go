@@ -36,13 +36,19 @@ type Limits struct {
 	// Edges is the most edges that a file may list; 1<<28 by default, for which
 	// reading takes about 4 GB.
 	Edges uint64
+	// Nodes is the most nodes that a file may have; MaxNodes by default. A matrix and a
+	// binary file may have many without edges, and each takes 12 bytes.
+	Nodes uint64
+	// Bytes is the most that a file may hold after unpacking; no bound by default.
+	// Comments and blank lines count, which a few packed bytes can stand for in any number.
+	Bytes uint64
 }
 
 // DefaultEdges is the most edges that Read takes unless Limits says otherwise.
 const DefaultEdges = 1 << 28
 
-// ErrLimit says that a file lists more edges than Limits allows.
-var ErrLimit = errors.New("graph: more edges than allowed")
+// ErrLimit says that a file holds more than Limits allows.
+var ErrLimit = errors.New("graph: larger than allowed")
 
 // LineError is what is wrong with a line of a text file.
 type LineError struct {
@@ -68,13 +74,18 @@ func Read(r io.Reader, o Options, l Limits) (Pair, Format, error) {
 	if l.Edges == 0 {
 		l.Edges = DefaultEdges
 	}
+	if l.Nodes == 0 {
+		l.Nodes = MaxNodes
+	}
 	in := bufio.NewReaderSize(r, block)
 	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1F && magic[1] == 0x8B {
 		unzipped, err := gzip.NewReader(in)
 		if err != nil {
 			return Pair{}, 0, fmt.Errorf("graph: gzip: %w", err)
 		}
-		in = bufio.NewReaderSize(unzipped, block)
+		in = bufio.NewReaderSize(&bounded{unzipped, l.Bytes, l.Bytes}, block)
+	} else if l.Bytes > 0 {
+		in = bufio.NewReaderSize(&bounded{in, l.Bytes, l.Bytes}, block)
 	}
 	start, err := in.Peek(len(matrixMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -92,6 +103,24 @@ func Read(r io.Reader, o Options, l Limits) (Pair, Format, error) {
 	return p, EdgeList, err
 }
 
+// bounded fails where more than most bytes come, if that is not 0.
+type bounded struct {
+	from       io.Reader
+	left, most uint64
+}
+
+func (b *bounded) Read(to []byte) (int, error) {
+	n, err := b.from.Read(to)
+	if b.most == 0 {
+		return n, err
+	}
+	if uint64(n) > b.left {
+		return int(b.left), fmt.Errorf("%w: a file of more than %d bytes, unpacked", ErrLimit, b.most)
+	}
+	b.left -= uint64(n)
+	return n, err
+}
+
 func readEdgeList(in *bufio.Reader, o Options, l Limits) (Pair, error) {
 	if start, _ := in.Peek(3); string(start) == "\xEF\xBB\xBF" {
 		_, _ = in.Discard(3) // a byte order mark; they are buffered
@@ -104,6 +133,9 @@ func readEdgeList(in *bufio.Reader, o Options, l Limits) (Pair, error) {
 	e, err := dense(pieces)
 	if err != nil {
 		return Pair{}, err
+	}
+	if uint64(e.Nodes) > l.Nodes {
+		return Pair{}, fmt.Errorf("%w: %d nodes, at most %d", ErrLimit, e.Nodes, l.Nodes)
 	}
 	return Build(e, o)
 }

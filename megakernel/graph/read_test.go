@@ -185,7 +185,7 @@ func TestBadFilesAreRefusedWithTheLine(t *testing.T) {
 		mm + "pattern general\n3 4 0\n":              "line 2: 3 rows and 4 columns",
 		mm + "pattern general\n4e9 4e9 0\n":          "line 2: \"4e9\" is no whole number",
 		mm + "pattern general\n9000000 9000000 1\n":  "line 2: graph: malformed: 9000000 rows for 1 entries",
-		mm + "pattern general\n9 9 99999999999\n":    "line 2: graph: more edges than allowed",
+		mm + "pattern general\n9 9 99999999999\n":    "line 2: graph: larger than allowed: 99999999999 entries",
 		mm + "pattern general\n% nothing\n":          "line 3: the file ends",
 		mm + "complex general\n":                     "line 1: field \"complex\"",
 		mm + "real skew-symmetric\n":                 "line 1: symmetry",
@@ -203,6 +203,45 @@ func TestFilesOfMoreEdgesThanAllowedAreRefused(t *testing.T) {
 	if !errors.Is(err, ErrLimit) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// A few packed bytes can stand for any number of rows, nodes or comments. What is beyond
+// a limit is refused before memory is taken for it, and whatever stands behind is not read.
+func TestFilesThatUnpackToMoreThanAllowedAreRefused(t *testing.T) {
+	mm := "%%MatrixMarket matrix coordinate pattern general\n"
+	binaryHead := func(nodes byte) string {
+		return binaryMagic + "\x01\x00\x00\x00\x00\x00\x00\x00\x00" + string(nodes) + strings.Repeat("\x00", 14) + strings.Repeat("\x00", 1<<20)
+	}
+	limits := Limits{Edges: 1 << 20, Nodes: 1 << 10, Bytes: 1 << 22}
+	for want, text := range map[string]string{
+		"2000000 rows":              mm + "2000000 2000000 100000\n" + strings.Repeat("1 1\n", 100_000),
+		"8192 nodes":                binaryHead(32),
+		"2000 nodes":                manyNodes(2000),
+		"of more than 4194304 byte": strings.Repeat("#\n", 1<<22),
+	} {
+		for _, file := range []string{text, zipped(text)} {
+			_, _, err := Read(strings.NewReader(file), Options{}, limits)
+			if !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%.60q: got %v, want %s", file, err, want)
+			}
+		}
+	}
+	if _, _, err := Read(strings.NewReader(zipped(manyNodes(1024))), Options{}, limits); err != nil {
+		t.Errorf("as many as allowed: %v", err)
+	}
+	exact := strings.Repeat("0 1\n", 1<<20)
+	if _, _, err := Read(strings.NewReader(zipped(exact)), Options{}, limits); err != nil {
+		t.Errorf("as many bytes as allowed: %v", err)
+	}
+}
+
+// manyNodes is a path of n nodes.
+func manyNodes(n int) string {
+	var b strings.Builder
+	for v := range n - 1 {
+		fmt.Fprintln(&b, v, v+1)
+	}
+	return b.String()
 }
 
 func TestDamagedBinaryFilesAreRefused(t *testing.T) {

@@ -106,7 +106,7 @@ func (t *text) first(pieces []*piece) error {
 		line += p.lines
 		edges += uint64(len(p.ends) / 2)
 		if edges > t.limit {
-			return &LineError{line, fmt.Errorf("%w: more than %d", ErrLimit, t.limit)}
+			return &LineError{line, fmt.Errorf("%w: over %d edges", ErrLimit, t.limit)}
 		}
 	}
 	return nil
