@@ -48,8 +48,8 @@ type graphLevel struct {
 	Why      string  `json:"why"`
 }
 
-func newGraphReport(algorithm string, p graph.Pair, o graphOutcome) *graphReport {
-	reached := func(v uint32) bool { return graphReached(algorithm, o.Values[v]) }
+func newGraphReport(algorithm string, nothing uint32, p graph.Pair, o graphOutcome) *graphReport {
+	reached := func(v uint32) bool { return o.Values[v] != nothing }
 	r := &graphReport{
 		Algorithm: algorithm, Engine: o.engine, Nodes: p.Out.Nodes(), Edges: p.Edges(), Levels: []uint64{}, Topologies: []string{}, Details: []graphLevel{},
 		EdgesTraversed: p.Traversed(reached), EdgesExamined: o.EdgesExamined, Seconds: o.Time.Seconds(),
@@ -83,14 +83,6 @@ func newGraphReport(algorithm string, p graph.Pair, o graphOutcome) *graphReport
 		r.EdgesPerSecond = float64(r.EdgesTraversed) / r.Seconds
 	}
 	return r
-}
-
-// graphReached tells whether a node's value says that something reached it.
-func graphReached(algorithm string, value uint32) bool {
-	if algorithm == "reach" {
-		return value != 0
-	}
-	return value != graph.Unreached
 }
 
 func (r *graphReport) json(out io.Writer) error {
@@ -170,7 +162,7 @@ func (c *graphRunCmd) writeValues(g *graph.Graph, values []uint32) error {
 			switch {
 			case c.Algorithm == "cc":
 				line = strconv.AppendUint(append(line, ' '), g.ID(value), 10)
-			case c.Algorithm != "reach" && value == graph.Unreached:
+			case c.Algorithm != "reach" && value == c.nothing():
 				line = append(line, " -1"...)
 			default:
 				line = strconv.AppendUint(append(line, ' '), uint64(value), 10)

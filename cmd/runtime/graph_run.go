@@ -13,14 +13,17 @@ import (
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/userop"
 )
 
 // graphRunCmd runs an algorithm over a graph.
 type graphRunCmd struct {
 	glFlags
 	natsFlags
-	Algorithm string `arg:"" enum:"bfs,sssp,cc,reach" help:"bfs: levels from a source. sssp: shortest paths by weights. cc: connected components, whichever way edges lead. reach: which of several sources reach a node."`
+	Algorithm string `arg:"" enum:"bfs,sssp,cc,reach,join" help:"bfs: levels from a source. sssp: shortest paths by weights. cc: connected components, whichever way edges lead. reach: which of several sources reach a node. join: what the file of --join says."`
 	graphInput
+	JoinFile    string `name:"join" placeholder:"FILE" help:"What travels along an edge and how a node joins it, in GLSL; see docs/opcodes.md."`
+	join        *userop.Join
 	Source      []uint64      `placeholder:"N" help:"Node to start from, as the file calls it. reach takes up to 32 of them."`
 	Worker      string        `placeholder:"WORKER" help:"Run on this worker, over NATS; FILE is the name that graph load gave."`
 	Queue       string        `placeholder:"QUEUE" help:"Queue that the worker's graph belongs to."`
@@ -45,6 +48,7 @@ var graphTopologies = map[string]policy.Topology{
 
 var graphSemirings = map[string]frontier.Semiring{
 	"bfs": frontier.BFS, "sssp": frontier.ShortestPath, "cc": frontier.Components, "reach": frontier.Reach,
+	"join": frontier.User,
 }
 
 // graphOutcome is what an algorithm left.
@@ -56,7 +60,7 @@ type graphOutcome struct {
 func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := c.checkSources(); err != nil {
+	if err := errors.Join(c.checkSources(), c.readJoin()); err != nil {
 		return err
 	}
 	if c.Worker != "" {
@@ -79,7 +83,7 @@ func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) erro
 	if err != nil {
 		return err
 	}
-	report := newGraphReport(c.Algorithm, p, outcome)
+	report := newGraphReport(c.Algorithm, c.nothing(), p, outcome)
 	if c.Verify {
 		if err := verifyGraph(c.Algorithm, p, sources, outcome.Values); err != nil {
 			return err
@@ -181,7 +185,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, sources []uint3
 // job is what the flags ask of the device.
 func (c *graphRunCmd) job(sources []uint32) frontier.Job {
 	return frontier.Job{
-		Semiring: graphSemirings[c.Algorithm], Sources: sources, Topology: graphTopologies[c.Topology],
+		Semiring: graphSemirings[c.Algorithm], Join: c.join, Sources: sources, Topology: graphTopologies[c.Topology],
 		HitCapacity: c.HitCapacity, Budget: c.Budget, Timed: c.Timed,
 	}
 }

@@ -50,7 +50,7 @@ func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *t
 	if err != nil {
 		return err
 	}
-	report, err := json.Marshal(newGraphReport(c.Algorithm, g.pair, outcome))
+	report, err := json.Marshal(newGraphReport(c.Algorithm, c.nothing(), g.pair, outcome))
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func graphRunOf(r *telemetry.Resident) (*graphRunCmd, error) {
 	if r.DecideHost {
 		c.Decide = "host"
 	}
-	if _, ok := graphSemirings[c.Algorithm]; !ok {
+	if _, ok := graphSemirings[c.Algorithm]; !ok || c.Algorithm == "join" {
 		return nil, fmt.Errorf("algorithm %q; want bfs, sssp, cc or reach", c.Algorithm)
 	}
 	if _, ok := graphTopologies[c.Topology]; !ok {
