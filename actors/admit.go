@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"ringmaster/telemetry"
 )
@@ -22,6 +23,10 @@ func (w *workerActor) admit(b *batch) {
 	l := w.lane(b.family)
 	if open := l.open[b.work.Batch]; open != nil {
 		open.join(b)
+		return
+	}
+	if w.tombstones.take(b.key(), time.Now()) {
+		w.bury(b)
 		return
 	}
 	if b.family.stopped.Load() != nil {
@@ -146,6 +151,8 @@ func (w *workerActor) abandon() {
 			it.settle(telemetry.OutcomeRetry, ErrClosed)
 		case *delivery:
 			w.deliver(it)
+		case *cancellation:
+			it.answer(telemetry.CancelUnseen, 0, ErrClosed)
 		case *drain:
 			close(it.idle)
 		}

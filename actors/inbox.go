@@ -11,7 +11,7 @@ import (
 // it asks for one message, whatever the number of its items.
 type inbox struct {
 	mu     sync.Mutex
-	items  []any // *batch, *landing, *delivery, *pauseOver, *drain
+	items  []any // *batch, *landing, *delivery, *cancellation, *pauseOver, *drain
 	woken  bool
 	closed bool
 }

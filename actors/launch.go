@@ -124,18 +124,8 @@ func (w *workerActor) collect(l *lane, f *flight) {
 	r := f.report
 	settled := int(r.Launch.Executed + r.Launch.Faulted)
 	for i := range r.Done {
-		done := &r.Done[i]
-		settled += int(done.Dropped)
-		b := l.open[done.Batch]
-		if b == nil {
-			w.system.cfg.Logger.Error("engine finished a batch it was not given", "worker", w.device.name, "queue", l.family.name, "batch", done.Batch)
-			continue
-		}
-		delete(l.open, done.Batch)
-		done.WorkSentNs = b.sentNs
-		b.done, b.work.Slots = done, nil
-		w.finished.add(b)
-		w.outbox = append(w.outbox, b)
+		settled += int(r.Done[i].Dropped)
+		w.finish(l, &r.Done[i])
 	}
 	switch {
 	case !f.fed && !f.beside && l.flights == 0:
@@ -147,6 +137,21 @@ func (w *workerActor) collect(l *lane, f *flight) {
 		// already. There is a next launch, and its report says.
 		w.setPending(l, max(l.pending-settled, 1))
 	}
+}
+
+// finish takes a finished batch out of its lane, for its done record to be sent.
+func (w *workerActor) finish(l *lane, done *telemetry.Done) bool {
+	b := l.open[done.Batch]
+	if b == nil {
+		w.system.cfg.Logger.Error("engine finished a batch it was not given", "worker", w.device.name, "queue", l.family.name, "batch", done.Batch)
+		return false
+	}
+	delete(l.open, done.Batch)
+	done.WorkSentNs = b.sentNs
+	b.done, b.work.Slots = done, nil
+	w.finished.add(b)
+	w.outbox = append(w.outbox, b)
+	return true
 }
 
 // rate decides when the lane may launch again. After a launch that failed, or

@@ -31,6 +31,20 @@ type Engine interface {
 	Launch(o Order, settled func(Report))
 }
 
+// Canceler is an Engine that can withdraw batches that it has taken.
+type Canceler interface {
+	// Cancel withdraws a batch of a queue. It does not block on the device; slots
+	// that a launch has begun are reported with it.
+	Cancel(queue, batch string) Canceled
+}
+
+// Canceled is what an engine withdrew.
+type Canceled struct {
+	Found bool             // the batch was there and not withdrawn before
+	Slots int              // dropped by this call
+	Done  []telemetry.Done // batches of the queue that finished outside of any launch
+}
+
 // Moded is an Engine that says how its launches reach the device. What others
 // launch are waves.
 type Moded interface {

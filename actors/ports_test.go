@@ -116,7 +116,11 @@ func (p *recordingPublisher) Report(worker, queue string, l *telemetry.Launch) {
 }
 
 func (p *recordingPublisher) Done(worker, queue string, d *telemetry.Done, sent func(error)) {
-	p.add("done", "%s/%s batch %s executed %d faulted %d sent_ns %d", worker, queue, d.Batch, d.Executed, d.Faulted, d.WorkSentNs)
+	dropped := ""
+	if d.Dropped > 0 {
+		dropped = fmt.Sprintf(" dropped %d: %s", d.Dropped, d.Error)
+	}
+	p.add("done", "%s/%s batch %s executed %d faulted %d sent_ns %d%s", worker, queue, d.Batch, d.Executed, d.Faulted, d.WorkSentNs, dropped)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
@@ -186,6 +190,24 @@ func (e *scriptedEngine) Launch(o Order, settled func(Report)) {
 	e.add("engine", "%s launch %d of %s at decision %d: %dx%dx%d", e.worker, o.Launch, o.Queue, o.Decision,
 		o.Plan.WorkgroupSizeX, o.Plan.DispatchGrid[0], o.Plan.ClaimChunk)
 	e.order, e.settle = o, settled
+}
+
+// Cancel drops a batch at once, unless a launch of its queue is under way: then that has all of it.
+func (e *scriptedEngine) Cancel(queue, batch string) Canceled {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.panics == "cancel" {
+		e.panics = ""
+		panic("scripted: cancel")
+	}
+	slots, found := e.open[batch]
+	e.add("engine", "%s cancels batch %s of %s", e.worker, batch, queue)
+	if !found || e.settle != nil && e.order.Queue == queue {
+		return Canceled{Found: found}
+	}
+	delete(e.open, batch)
+	e.pending[queue] -= slots
+	return Canceled{Found: true, Slots: slots, Done: []telemetry.Done{{Batch: batch, Dropped: uint32(slots), Error: "canceled"}}}
 }
 
 // land reports the launch under way: with an error it ran nothing, else it ran

@@ -183,6 +183,16 @@ func (r *runner) run(line string) {
 		r.check(s.AttachEngine(args.word(0), args.limits(), 0, e))
 	case "work":
 		r.work(s, args)
+	case "cancel":
+		worker, queue := args.target()
+		id := args.named["batch"]
+		s.Cancel(worker, queue, id, func(found telemetry.CancelFound, slots int, err error) {
+			if err != nil {
+				r.add("settled", "cancel %s: %v", id, err)
+				return
+			}
+			r.add("settled", "cancel %s: %v, %d slots", id, found, slots)
+		})
 	case "land":
 		e := r.engines[args.word(0)]
 		if args.named["ns"] != "" {
@@ -287,7 +297,7 @@ func (r *runner) script(verb string, a arguments) {
 		go r.pub.release(nil)
 	case "recommend-panics":
 		r.pub.panics, r.pub.panicsFor = max(1, int(a.number("times"))), a.named["queue"]
-	case "submit-panics", "launch-panics":
+	case "submit-panics", "launch-panics", "cancel-panics":
 		r.engines[a.word(1)].panics = strings.TrimSuffix(a.word(0), "-panics")
 	case "submit-refuses":
 		r.engines[a.word(1)].refuse = errors.New("bad slot")

@@ -20,6 +20,7 @@ type workerActor struct {
 	lanes      map[string]*lane // by queue
 	ready      []*lane          // those with pending slots, longest first
 	finished   *finishedBatches
+	tombstones *tombstones
 	outbox     []*batch  // finished, done record to be sent
 	admitted   uint64    // batches so far
 	undecided  int       // done records on their way to the server
@@ -67,6 +68,8 @@ func (w *workerActor) work() {
 			w.land(it)
 		case *delivery:
 			w.deliver(it)
+		case *cancellation:
+			w.cancel(it)
 		case *pauseOver:
 			it.lane.paused = nil
 		case *drain:
@@ -124,6 +127,9 @@ func (w *workerActor) restarted(lost message) {
 	w.hand, w.sending = nil, nil
 	if b, ok := hand.(*batch); ok && b.waiters != nil {
 		b.settle(telemetry.OutcomeRetry, ErrPanic)
+	}
+	if c, ok := hand.(*cancellation); ok {
+		c.answer(telemetry.CancelUnseen, 0, ErrPanic)
 	}
 	if sending != nil {
 		w.post(&delivery{sending, ErrPanic})

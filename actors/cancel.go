@@ -1,0 +1,88 @@
+package actors
+
+import (
+	"fmt"
+	"time"
+
+	"ringmaster/telemetry"
+)
+
+// cancellation asks for a batch to be withdrawn. answer is called exactly once.
+type cancellation struct {
+	key    batchKey
+	answer func(found telemetry.CancelFound, slots int, err error)
+}
+
+// Cancel withdraws a batch of a queue from the engine of its local worker. answer
+// is called exactly once, from any goroutine, possibly before Cancel returns, with
+// what was found and how many slots are dropped by it so far. A batch that has
+// not come is remembered for an hour and does not run if it comes, unless too
+// many are remembered. What became of the batch is in its done record. A queue that
+// nobody has heard of does not become known by it.
+func (s *System) Cancel(worker, queue, batch string, answer func(found telemetry.CancelFound, slots int, err error)) {
+	if err := s.cancel(worker, queue, batch, answer); err != nil {
+		answer(telemetry.CancelUnseen, 0, err)
+	}
+}
+
+func (s *System) cancel(worker, queue, batch string, answer func(telemetry.CancelFound, int, error)) error {
+	if !telemetry.ValidToken(queue) {
+		return fmt.Errorf("%w: queue %q", ErrName, queue)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	d := s.devices[worker]
+	if d == nil || d.worker.Load() == nil {
+		return fmt.Errorf("%w: %s", ErrNoEngine, worker)
+	}
+	if s.closed.Load() || !d.worker.Load().post(&cancellation{batchKey{queue, batch}, answer}) {
+		return ErrClosed
+	}
+	return nil
+}
+
+// cancel withdraws a batch, or remembers that it is withdrawn.
+func (w *workerActor) cancel(c *cancellation) {
+	if w.finished.get(c.key) != nil {
+		c.answer(telemetry.CancelFinished, 0, nil)
+		return
+	}
+	l := w.lanes[c.key.queue]
+	if l == nil || l.open[c.key.id] == nil {
+		c.answer(telemetry.CancelUnseen, 0, w.tombstones.add(c.key, time.Now()))
+		return
+	}
+	engine, can := w.engine.(Canceler)
+	if !can {
+		c.answer(telemetry.CancelUnseen, 0, ErrNoCancel)
+		return
+	}
+	out := engine.Cancel(c.key.queue, c.key.id)
+	for _, f := range w.flights {
+		f.fed = f.fed || f.lane == l // its count of what is left may be from before
+	}
+	left := l.pending
+	for i := range out.Done {
+		if w.finish(l, &out.Done[i]) {
+			left -= int(out.Done[i].Dropped)
+		}
+	}
+	if len(l.open) > 0 {
+		left = max(left, 1) // a report has to say what is left
+	}
+	w.setPending(l, left)
+	l.family.dispatch(l.family.cell.setBacklog(uint32(l.pending), false))
+	if !out.Found { // it has ended, and a report that says so is on its way
+		c.answer(telemetry.CancelFinished, 0, nil)
+		return
+	}
+	c.answer(telemetry.CancelWithdrawn, out.Slots, nil)
+}
+
+// bury finishes a batch that was canceled before it came.
+func (w *workerActor) bury(b *batch) {
+	b.done = &telemetry.Done{Batch: b.work.Batch, Dropped: uint32(len(b.work.Slots)), Error: "canceled", WorkSentNs: b.sentNs}
+	b.work.Slots = nil
+	w.finished.add(b)
+	w.outbox = append(w.outbox, b)
+}
