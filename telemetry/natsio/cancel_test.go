@@ -1,0 +1,121 @@
+package natsio
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go/micro"
+
+	"ringmaster/telemetry"
+)
+
+// serveCancel serves worker gpu0 with a handler that knows batches by their first
+// letter, and returns the batches that it was asked for.
+func serveCancel(t *testing.T) (asked chan string, s *CancelService, client *Conn) {
+	t.Helper()
+	server := embedded(t)
+	c := dial(t, fastConfig(server.URL()))
+	asked = make(chan string, 2*cancelsAtOnce)
+	s, err := c.ServeCancel("gpu0", func(worker, queue, batch string, answer func(telemetry.CancelFound, int, error)) {
+		asked <- worker + "." + queue + "." + batch
+		switch batch[0] {
+		case 'w':
+			go answer(telemetry.CancelWithdrawn, 4096, nil)
+		case 'f':
+			answer(telemetry.CancelFinished, 0, nil)
+		case 'x':
+			answer(telemetry.CancelUnseen, 0, errors.New("no room"))
+		default:
+			answer(telemetry.CancelUnseen, 0, nil)
+		}
+	})
+	must(t, err)
+	flush(t, c)
+	return asked, s, dial(t, fastConfig(server.URL()))
+}
+
+func TestCancelTellsWhatTheWorkerFound(t *testing.T) {
+	asked, s, c := serveCancel(t)
+	ctx := testContext(t)
+	for batch, want := range map[string]struct {
+		found telemetry.CancelFound
+		slots int
+	}{"w1": {telemetry.CancelWithdrawn, 4096}, "f1": {telemetry.CancelFinished, 0}, "u1": {telemetry.CancelUnseen, 0}} {
+		found, slots, err := c.CancelWork(ctx, "gpu0", "a", batch)
+		if err != nil || found != want.found || slots != want.slots {
+			t.Errorf("%s: %v, %d, %v", batch, found, slots, err)
+		}
+		if got := <-asked; got != "gpu0.a."+batch {
+			t.Errorf("asked for %s", got)
+		}
+	}
+	if _, _, err := c.CancelWork(ctx, "gpu0", "a", "x1"); err == nil || !strings.Contains(err.Error(), "code 503: no room") {
+		t.Errorf("got %v", err)
+	}
+	if _, _, err := c.CancelWork(ctx, "gpu1", "a", "w1"); !errors.Is(err, ErrNoRuntime) {
+		t.Errorf("no such worker: %v", err)
+	}
+	for _, bad := range [][3]string{{"gpu.0", "a", "b"}, {"gpu0", "*", "b"}, {"gpu0", "a", ""}, {"gpu0", "a", "b c"}} {
+		if _, _, err := c.CancelWork(ctx, bad[0], bad[1], bad[2]); !errors.Is(err, ErrBadName) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+	if stats := s.Stats(); stats.Served != 3 || stats.Refused != 1 {
+		t.Errorf("stats %+v", stats)
+	}
+	must(t, s.Stop(ctx))
+	if _, _, err := c.CancelWork(ctx, "gpu0", "a", "w1"); !errors.Is(err, ErrNoRuntime) {
+		t.Errorf("after the stop: %v", err)
+	}
+}
+
+func TestHostileCancelRequestsAreAnsweredAndAskNobody(t *testing.T) {
+	asked, _, c := serveCancel(t)
+	h := telemetry.Header{Incarnation: 1, Seq: 1}
+	good := telemetry.AppendCancel(nil, telemetry.FormArray, &h, &telemetry.Cancel{Batch: "b"})
+	for name, bad := range map[string]struct {
+		subject string
+		payload []byte
+		code    string
+	}{
+		"nothing":        {"a", nil, "400"},
+		"no msgpack":     {"a", []byte("hello"), "400"},
+		"another kind":   {"a", queueRecord(1, ""), "400"},
+		"two records":    {"a", slices.Concat(good, good), "400"},
+		"no batch":       {"a", good[:1], "400"},
+		"a bad token":    {"a", telemetry.AppendCancel(nil, telemetry.FormArray, &h, &telemetry.Cancel{Batch: "a.b"}), "400"},
+		"too many slots": {"a", telemetry.AppendCancel(nil, telemetry.FormArray, &h, &telemetry.Cancel{Batch: "b", Slots: 4097}), "400"},
+		"too large":      {"a", make([]byte, cancelLimits.MaxBytes+1), "413"},
+		"a bad queue":    {"a$b", good, "400"},
+	} {
+		answer, err := c.nc.RequestWithContext(testContext(t), "ringmaster.v1.cancel.gpu0."+bad.subject, bad.payload)
+		must(t, err)
+		if code := answer.Header.Get(micro.ErrorCodeHeader); code != bad.code || answer.Header.Get(micro.ErrorHeader) == "" {
+			t.Errorf("%s: code %q, %q, want %s", name, code, answer.Header.Get(micro.ErrorHeader), bad.code)
+		}
+	}
+	must(t, c.nc.PublishRequest("ringmaster.v1.cancel.gpu0.a", "ringmaster.v1.work.gpu0.a", good)) // no inbox
+	if _, _, err := c.CancelWork(testContext(t), "gpu0", "a", "last"); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-asked; got != "gpu0.a.last" || len(asked) != 0 {
+		t.Errorf("asked for %s and %d more", got, len(asked))
+	}
+}
+
+func TestCancelsAboveTheRateAreRefusedUnread(t *testing.T) {
+	asked, s, c := serveCancel(t)
+	s.limit.SetLimit(0) // what is in the bucket is all there is
+	s.limit.SetBurst(3)
+	for i := range 5 {
+		_, _, err := c.CancelWork(testContext(t), "gpu0", "a", "b")
+		if limited := err != nil && strings.Contains(err.Error(), "code 429"); limited != (i >= 3) {
+			t.Errorf("request %d: %v", i, err)
+		}
+	}
+	if len(asked) != 3 {
+		t.Errorf("%d were asked for", len(asked))
+	}
+}
