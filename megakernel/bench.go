@@ -184,6 +184,9 @@ func (b *drain) sides(g Geometry) (subject, yardstick contestant, err error) {
 	}
 	if b.cfg.Program != DrainInterpreter {
 		k, _ := FusedKernel(g, hot)
+		if b.cfg.Program != DrainHot {
+			k = k.Exact() // as the engine does when all slots are hot
+		}
 		err = b.compile(g.Width, b.catalog.source(k, batch), &subject)
 	}
 	if err == nil && (b.cfg.Program == DrainInterpreter || b.cfg.Program == DrainHot) {

@@ -217,10 +217,25 @@ const packedIterations = 4 * PackedMax
 // userSet is the set of the operator's opcodes.
 func (c *Catalog) userSet() (set OpcodeSet) { return c.all >> firstUser << firstUser }
 
-// compiled are the opcodes a kernel has bodies of.
+// compiled are the opcodes a kernel has bodies of. Those of packed slots come
+// with the bodies of their parts.
 func (k Kernel) compiled(c *Catalog) OpcodeSet {
-	if k.Kind != Fused {
-		return c.all
+	set := k.Hot & c.all
+	switch {
+	case k.Hot == 0:
+		set = c.all
+	case set.Has(OpPacked):
+		set |= packableSet
 	}
-	return k.Hot & c.all
+	return set
 }
+
+// packableSet are the opcodes that parts of packed slots can have.
+var packableSet = func() (set OpcodeSet) {
+	for _, known := range builtins {
+		if _, part := known.op.packable(); part {
+			set |= 1 << known.op
+		}
+	}
+	return set
+}()

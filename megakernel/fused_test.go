@@ -113,6 +113,63 @@ func TestReferenceInterpreterAndFusedAgree(t *testing.T) {
 	}
 }
 
+// TestExactKernelsFaultWhatTheyHaveNotAndElseAgree runs random programs by exact kernels
+// and their reference: first as they are, slots of other opcodes among them, which end in a
+// fault each; then without those, which leaves what the interpreter does.
+func TestExactKernelsFaultWhatTheyHaveNotAndElseAgree(t *testing.T) {
+	r := newRig(t)
+	var histogram Opcode
+	r.catalog, histogram = histogramCatalog(t)
+	var unknown, executed int
+	for i, k := range fusedCases(NewOpcodeSet(histogram)) {
+		has := k.compiled(r.catalog)
+		for seed := range uint64(fusedPrograms) {
+			p := randomProgram(seed + uint64(i)<<32)
+			p.histogram(histogram, seed)
+			p.geometry.Width, p.geometry.Chunk, p.wave.Chunk = k.Width, k.Chunk, k.Chunk
+			p.hot, p.exact = k.Hot, true
+			chunks := (p.wave.Entries<<ring.PageShift + k.Chunk - 1) / k.Chunk
+			p.wave.ClaimBudget = chunks + 1
+			if seed%4 == 0 && chunks >= 2*p.geometry.Groups {
+				p.wave.ClaimBudget = 1 + uint32(seed)%(chunks/p.geometry.Groups)
+			}
+			diff, m, err := r.compare(p)
+			if err != nil || diff != "" {
+				t.Fatalf("%s, seed %d: %s, error %v", k.Exact(), seed, diff, err)
+			}
+			for j, s := range m.Statuses {
+				if s != p.statuses[j] && !has.Has(Opcode(p.slots[j].Opcode)) {
+					if s.State() != ring.Fault {
+						t.Fatalf("%s, seed %d: slot %d of opcode %d is %s", k.Exact(), seed, j, p.slots[j].Opcode, s)
+					}
+					unknown++
+				}
+			}
+			for j := range p.slots {
+				if !has.Has(Opcode(p.slots[j].Opcode)) {
+					p.statuses[j] = ring.NewStatus(ring.Empty)
+				}
+			}
+			got, err := r.run(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.hot = 0
+			interpreted, err := r.interpret(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			executed += int(got.Control.Executed)
+			if diff := difference(got, interpreted); diff != "" {
+				t.Fatalf("%s, seed %d: exact and interpreter differ: %s", k.Exact(), seed, diff)
+			}
+		}
+	}
+	if unknown < 5_000 || executed < 5_000 {
+		t.Errorf("%d slots of other opcodes, %d executed", unknown, executed)
+	}
+}
+
 // forget clears what a control block says about how a wave was divided.
 func forget(c *ring.Control) {
 	c.Ticket, c.Chunks = 0, 0

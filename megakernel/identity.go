@@ -29,11 +29,13 @@ func NewIdentities(c *Catalog) *Identities {
 	return &Identities{catalog: c, known: make(map[Kernel][32]byte)}
 }
 
-// Of is the identity of a kernel, BLAKE3-256.
+// Of is the identity of a kernel, BLAKE3-256. An exact kernel has that of the
+// fused one.
 func (n *Identities) Of(k Kernel) [32]byte {
 	const width = 64
 	k.Width = width
-	if k.Kind == Fused {
+	if k = k.General(); k.Kind == Fused { // what one takes says what the other does
+
 		k.Chunk = width
 	}
 	n.mu.Lock()
@@ -58,13 +60,23 @@ func ParseKernel(name string) (k Kernel, ok bool) {
 		return n
 	}
 	ok = true
+	kinds := map[string]KernelKind{}
+	for _, kind := range [...]KernelKind{Interpreter, Fused, Lease, Exact} {
+		kinds[kind.String()] = kind
+	}
+	kind, known := kinds[parts[0]]
 	switch {
-	case len(parts) == 2 && parts[0] == Interpreter.String():
-		k = Kernel{Kind: Interpreter, Width: uint32(number(1, 10, 32))}
-	case len(parts) == 2 && parts[0] == Lease.String():
-		k = Kernel{Kind: Lease, Width: uint32(number(1, 10, 32))}
-	case len(parts) == 4 && parts[0] == Fused.String():
-		k = Kernel{Kind: Fused, Width: uint32(number(1, 10, 32)), Chunk: uint32(number(2, 10, 32)), Hot: OpcodeSet(number(3, 16, 64))}
+	case !known || len(parts) < 2:
+		return Kernel{}, false
+	case kind == Fused || kind == Exact:
+		if len(parts) != 4 {
+			return Kernel{}, false
+		}
+		k = Kernel{Kind: kind, Width: uint32(number(1, 10, 32)), Chunk: uint32(number(2, 10, 32)), Hot: OpcodeSet(number(3, 16, 64))}
+	case len(parts) == 2:
+		k = Kernel{Kind: kind, Width: uint32(number(1, 10, 32))}
+	case len(parts) == 3 && kind == Lease:
+		k = Kernel{Kind: kind, Width: uint32(number(1, 10, 32)), Hot: OpcodeSet(number(2, 16, 64))}
 	default:
 		return Kernel{}, false
 	}

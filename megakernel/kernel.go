@@ -3,7 +3,6 @@ package megakernel
 import (
 	"fmt"
 	"math/bits"
-	"strings"
 )
 
 // OpcodeSet is a set of opcodes, one bit for each.
@@ -40,6 +39,7 @@ const (
 	Interpreter KernelKind = iota // has the bodies of all opcodes
 	Fused                         // has the bodies of its hot opcodes and leaves other slots on the cold list
 	Lease                         // stays resident and takes slots from a mailbox
+	Exact                         // a fused kernel without a cold list, for waves of its hot opcodes alone
 )
 
 func (k KernelKind) String() string {
@@ -50,6 +50,8 @@ func (k KernelKind) String() string {
 		return "fused"
 	case Lease:
 		return "lease"
+	case Exact:
+		return "exact"
 	}
 	return fmt.Sprintf("kernel(%d)", uint8(k))
 }
@@ -59,8 +61,8 @@ func (k KernelKind) String() string {
 type Kernel struct {
 	Kind  KernelKind
 	Width uint32    // invocations per workgroup
-	Chunk uint32    // Fused: positions of a chunk; else 0
-	Hot   OpcodeSet // Fused: the opcodes it has bodies of; else 0
+	Chunk uint32    // Fused, Exact: positions of a chunk; else 0
+	Hot   OpcodeSet // the opcodes it has bodies of; 0: all. Fused and Exact have some
 }
 
 // MaxFusedRows is the most positions one invocation of a fused kernel takes
@@ -75,9 +77,31 @@ func FusedKernel(g Geometry, hot OpcodeSet) (Kernel, bool) {
 	return k, hot != 0 && g.Width > 0 && g.Chunk > 0 && uint64(g.Chunk) <= uint64(g.Width)*MaxFusedRows
 }
 
-func (k Kernel) String() string {
-	if k.Kind != Fused {
-		return fmt.Sprintf("%s-%d", k.Kind, k.Width)
+// Exact is a fused kernel's companion without a cold list, for waves that
+// have slots of its hot opcodes alone.
+func (k Kernel) Exact() Kernel {
+	if k.Kind == Fused {
+		k.Kind = Exact
 	}
-	return fmt.Sprintf("%s-%d-%d-%s", k.Kind, k.Width, k.Chunk, strings.TrimLeft(fmt.Sprintf("%016x", uint64(k.Hot)), "0"))
+	return k
+}
+
+// General is the kernel that does the same and takes slots of any opcode: the
+// fused one for an exact kernel, else itself.
+func (k Kernel) General() Kernel {
+	if k.Kind == Exact {
+		k.Kind = Fused
+	}
+	return k
+}
+
+func (k Kernel) String() string {
+	name := fmt.Sprintf("%s-%d", k.Kind, k.Width)
+	if k.Kind == Fused || k.Kind == Exact {
+		name += fmt.Sprintf("-%d", k.Chunk)
+	}
+	if k.Hot != 0 || k.Kind == Fused || k.Kind == Exact {
+		name += fmt.Sprintf("-%x", uint64(k.Hot))
+	}
+	return name
 }

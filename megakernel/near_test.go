@@ -70,12 +70,12 @@ func TestNothingIsChainedBehindAFusedKernelOfAllTheSlots(t *testing.T) {
 		return r
 	}
 	for range 200 {
-		if run(OpAdd, 2000).Kernel.Kind == Fused {
+		if run(OpAdd, 2000).Kernel.Kind == Exact {
 			break
 		}
 	}
 	dev.chained.Store(0)
-	if r := run(OpAdd, 100); r.Kernel.Kind != Fused || dev.chained.Load() != 0 {
+	if r := run(OpAdd, 100); r.Kernel.Kind != Exact || dev.chained.Load() != 0 {
 		t.Errorf("%s, %d dispatches behind it", r.Kernel, dev.chained.Load())
 	}
 	if r := run(OpStore, 1); r.Kernel.Kind != Fused || r.Executed != 1 || dev.chained.Load() != 1 {

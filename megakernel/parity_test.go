@@ -65,6 +65,9 @@ func (p *testProgram) each(visit func(Kernel, Wave, Geometry) error) error {
 	if !ok {
 		return fmt.Errorf("no fused kernel %s", fused)
 	}
+	if p.exact {
+		return visit(fused.Exact(), p.wave, p.geometry)
+	}
 	if err := visit(fused, p.wave, p.geometry); err != nil {
 		return err
 	}

@@ -76,12 +76,20 @@ func (ps *Programs) target(main, build Device) (kernelcache.Target[Kernel, *prog
 }
 
 // Pick gives the program of a kernel if it is ready, or else that of a kernel of the
-// same meaning, and says why: the one that ran before, or an interpreter. before is
+// same meaning, and says why: the fused one for an exact one, the one that ran before, or
+// an interpreter. before is
 // the zero Kernel if there is none. What is given is held until Release. The error
 // is that not one kernel can be built, or that the programs are closed.
 func (ps *Programs) Pick(want, before Kernel) (Picked, error) {
 	if !ps.store.Background() {
 		return ps.pickNow(want)
+	}
+	general := want.General()
+	if general != want && !ps.store.Ready(want) {
+		// Asked for first, since it can run any wave.
+		if p, ok := ps.store.Get(general); ok {
+			ps.store.Release(p)
+		}
 	}
 	if p, ok := ps.store.Get(want); ok {
 		return Picked{program: p, Kernel: want}, nil
@@ -90,7 +98,8 @@ func (ps *Programs) Pick(want, before Kernel) (Picked, error) {
 	if err := ps.store.Failing(want); err != nil {
 		reason = "it cannot be built"
 	}
-	for _, k := range [...]Kernel{before, {Kind: Interpreter, Width: want.Width}} {
+	// An exact kernel runs no wave but those it was picked for.
+	for _, k := range [...]Kernel{general, before.General(), {Kind: Interpreter, Width: want.Width}} {
 		if k.Width == 0 || k == want || !ps.store.Ready(k) {
 			continue
 		}
@@ -116,8 +125,10 @@ func (ps *Programs) pickNow(want Kernel) (Picked, error) {
 	if err == nil {
 		return Picked{program: p, Kernel: want}, nil
 	}
-	if want.Kind == Fused {
-		instead := Kernel{Kind: Interpreter, Width: want.Width}
+	for _, instead := range [...]Kernel{want.General(), {Kind: Interpreter, Width: want.Width}} {
+		if instead == want {
+			continue
+		}
 		if p, other := ps.store.Wait(context.Background(), instead); other == nil {
 			return newPicked(p, instead, want, reason), nil
 		}

@@ -29,7 +29,7 @@ func Interpret(image *Image, w Wave, g Geometry) {
 // which is one of the orders a device may choose. An operator's opcode
 // without a Go reference panics.
 func (c *Catalog) Interpret(image *Image, k Kernel, w Wave, g Geometry) {
-	r := reference{Image: image, catalog: c, hot: k.compiled(c), fused: k.Kind == Fused, wave: &w}
+	r := reference{Image: image, catalog: c, hot: k.compiled(c), fused: k.Kind == Fused, exact: k.Kind == Exact, wave: &w}
 	ctl := &image.Control
 	positions, ticket := w.Entries<<ring.PageShift, &ctl.Ticket
 	if w.Cold {
@@ -92,7 +92,8 @@ type reference struct {
 	*Image
 	catalog *Catalog
 	hot     OpcodeSet
-	fused   bool
+	fused   bool // other opcodes go to the cold list
+	exact   bool // other opcodes are faults
 	wave    *Wave
 }
 

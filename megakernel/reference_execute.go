@@ -11,6 +11,9 @@ func (r *reference) execute(s *ring.Slot, status ring.Status) (fault ring.FaultC
 	if s.Tenant != r.wave.Tenant {
 		return ring.FaultForeignTenant, 0
 	}
+	if r.exact && !r.hot.Has(Opcode(s.Opcode)) {
+		return ring.FaultUnknownOpcode, 0
+	}
 	if Opcode(s.Opcode) != OpPacked {
 		return r.part(s, Opcode(s.Opcode), &s.Args, status, true, 0)
 	}

@@ -13,6 +13,9 @@ func (e *Engine) shape(f *flight) error {
 	if f.hot != 0 {
 		if fused, ok := FusedKernel(g, f.hot); ok {
 			want = fused
+			if f.opcodes&^f.hot == 0 {
+				want = fused.Exact()
+			}
 		}
 	}
 	f.report.Wanted = want
@@ -101,8 +104,8 @@ func (e *Engine) unpick(f *flight) {
 func (e *Engine) Prefetch(kernels ...Kernel) { e.programs.Prefetch(kernels...) }
 
 // Candidates are the kernels that launches of some geometries of a queue may want
-// next, for Prefetch: for each the interpreter, and the fused one if the queue has
-// hot opcodes.
+// next, for Prefetch: for each the interpreter, and the fused and the exact one if the
+// queue has hot opcodes.
 func (e *Engine) Candidates(name string, geometries ...Geometry) []Kernel {
 	var hot OpcodeSet
 	e.mu.Lock()
@@ -113,7 +116,7 @@ func (e *Engine) Candidates(name string, geometries ...Geometry) []Kernel {
 	var kernels []Kernel
 	for _, g := range geometries {
 		if k, ok := FusedKernel(g, hot); ok {
-			kernels = append(kernels, k)
+			kernels = append(kernels, k, k.Exact())
 		}
 		if k := (Kernel{Kind: Interpreter, Width: g.Width}); g.Width > 0 {
 			kernels = append(kernels, k)

@@ -35,18 +35,27 @@ const fusedBatch = 1
 func (c *Catalog) source(k Kernel, batch int) string {
 	s := newSource(k.Width)
 	set := k.compiled(c)
-	if k.Kind == Fused {
-		s.define("FUSED", 1)
-		s.define("BATCH", batch)
+	switch k.Kind {
+	case Fused, Exact:
 		s.define("CHUNK", fmt.Sprintf("%du", k.Chunk))
 		s.define("wave_chunk", "CHUNK")
 		s.define("wave_shift", "PAGE_SHIFT")
+	default:
+		s.define("CHAINED", 1) // it may have a cold list in the schedule's place
+	}
+	drain := "drain.comp"
+	switch k.Kind {
+	case Fused:
+		s.define("FUSED", 1)
+		s.define("BATCH", batch)
 		s.define("HOT_LOW", fmt.Sprintf("%#xu", uint32(set)))
 		s.define("HOT_HIGH", fmt.Sprintf("%#xu", uint32(set>>32)))
+	case Exact:
+		drain = "exact.comp"
 	}
 	user := s.opcodes(c, set)
 	s.count(set)
-	s.files("execute.glsl", "attempt.glsl", "drain.comp")
+	s.files("execute.glsl", "attempt.glsl", "totals.glsl", drain)
 	s.bodies(user)
 	return s.String()
 }
@@ -54,8 +63,7 @@ func (c *Catalog) source(k Kernel, batch int) string {
 // opcodes says which opcodes the kernel has and returns the operator's among them.
 func (s *source) opcodes(c *Catalog, set OpcodeSet) []userop.Opcode {
 	for _, known := range builtins {
-		_, part := known.op.packable()
-		if set.Has(known.op) || part && set.Has(OpPacked) {
+		if set.Has(known.op) {
 			s.define("HAS_"+strings.ToUpper(known.name), 1)
 		}
 	}
@@ -181,7 +189,11 @@ func (s *source) count(set OpcodeSet) {
 	if rest {
 		fmt.Fprintf(s, "    if (opcode > %s && opcode < OPCODE_BINS) {\n        atomicAdd(rest_executed[opcode], 1u);\n    }\n", names[len(names)-1])
 	}
-	s.WriteString("}\n\nvoid add_total(uint which, uint n);\n\nvoid add_counts(uint from) {\n")
+	s.WriteString("}\n\nuint counted_done() {\n    uint n = 0u;\n")
+	for i := range counted {
+		fmt.Fprintf(s, "    n += executed_%d.%c;\n", i&^3, "xyzw"[i&3])
+	}
+	s.WriteString("    return n;\n}\n\nvoid add_total(uint which, uint n);\n\nvoid add_counts(uint from) {\n")
 	for i := range counted {
 		fmt.Fprintf(s, "    add_total(from + %du, executed_%d.%c);\n", i, i&^3, "xyzw"[i&3])
 	}

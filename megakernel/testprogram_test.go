@@ -26,6 +26,7 @@ type testProgram struct {
 	coldBudget uint32    // claims of a group in the second dispatch; 0: as many as it needs
 	prints     []uint32  // the print log; nil: testPrints records, none of them written
 	hot        OpcodeSet // for a fused kernel and an interpreter behind it; 0: the interpreter alone
+	exact      bool      // by the exact kernel of hot instead
 }
 
 // Sizes of the buffers that every program runs on.

@@ -1,10 +1,21 @@
 // How a slot is found, run and handed back.
 
 // What this lane did besides the counts of count_done, added up at the end.
+#ifdef COUNTED_REST
 uint executed = 0u;
+#endif
 uint faulted = 0u;
 uint unreached = 0u;
 uint again = 0u;
+
+// all_executed is how many slots this lane has done.
+uint all_executed() {
+#ifdef COUNTED_REST
+    return executed;
+#else
+    return counted_done();
+#endif
+}
 
 // A scheduled slot as it was read. The reads do not depend on one another, so
 // that they are under way at the same time.
@@ -24,7 +35,7 @@ Found find(uint position) {
     uint offset = position & PAGE_MASK;
     bool scheduled = offset < (entry & ENTRY_COUNT_MASK);
     f.slot = (entry >> ENTRY_COUNT_BITS << PAGE_SHIFT) + offset;
-#ifndef FUSED
+#ifdef CHAINED
     f.slot = wave_shift == 0u ? entry : f.slot;
     scheduled = scheduled || wave_shift == 0u;
 #endif
@@ -50,7 +61,9 @@ void attempt(Found f) {
 #else
     faulted += uint(failed);
 #endif
+#ifdef COUNTED_REST
     executed += uint(!failed);
+#endif
     count_done(failed ? ~0u : f.head.x);
     results[f.slot] = outcome.result;
     statuses[f.slot] = finished_status(f.status, outcome.fault);

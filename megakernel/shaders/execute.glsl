@@ -111,11 +111,22 @@ Outcome execute(uint slot, uint opcode, uint tenant, uvec4 a, uint status) {
         uint reads = 0u;  // words read
         uint writes = 0u; // words written
         switch (opcode) {
+#ifdef HAS_NOP
         case OP_NOP:
+            break;
+#endif
+#ifdef HAS_FENCE
         case OP_FENCE:
+            break;
+#endif
+#ifdef HAS_PRINT
         case OP_PRINT:
+            break;
+#endif
+#ifdef HAS_PACKED
         case OP_PACKED:
             break;
+#endif
 #ifdef HAS_STORE
         case OP_STORE:
             writes = 1u;
