@@ -28,9 +28,13 @@ type Walk struct {
 }
 
 // Walk folds a walk into its queue and asks for a decision, which it does not wait for.
+// ErrUnstable says that none will come soon.
 func (s *System) Walk(worker, queue string, w Walk) error {
 	return s.with(worker, queue, func(f *family) error {
 		f.dispatch(f.cell.foldWalk(&w, s.tick.Load()))
+		if f.stopped.Load() != nil {
+			return ErrUnstable
+		}
 		return nil
 	})
 }
