@@ -197,13 +197,13 @@ func (e *Engine) finish(b *batch) {
 	}
 	e.batches[b.number] = nil
 	e.free = append(e.free, b.number)
+	if b.result.Dropped == 0 {
+		b.result.Err = nil // withdrawn when all its slots were in waves
+	}
 	b.queue.finished = append(b.queue.finished, b.result)
 	b.queue.used = e.now()
 	if b.ended {
 		b.queue.ending--
-	}
-	if b.result.Dropped == 0 {
-		b.result.Err = nil // withdrawn when all its slots were in waves
 	}
 	if b.Done != nil {
 		e.calls = append(e.calls, call{b.Done, b.result})

@@ -224,6 +224,20 @@ func TestCancelDropsWhatIsInNoWave(t *testing.T) {
 	}
 }
 
+func TestABatchCanceledWhileAllOfItRunsHasNoError(t *testing.T) {
+	dev := &faultyDevice{Device: openDevice(t), hold: make(chan struct{})}
+	e := newEngine(t, dev, nil)
+	submit(t, e, "q", Batch{ID: "b", Slots: nops(100, 2)})
+	ticket := start(t, e, Order{Queue: "q", Geometry: testGeometry})
+	if n, slots := e.Cancel("q", "b"); n != 1 || slots != 0 {
+		t.Errorf("%d batches, %d slots", n, slots)
+	}
+	close(dev.hold)
+	if got := wait(t, e, ticket).Finished; len(got) != 1 || got[0].Executed != 100 || got[0].Err != nil {
+		t.Errorf("finished %+v", got)
+	}
+}
+
 func TestABatchThatEndsOutsideALaunchIsHandedOutOnce(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
 	submit(t, e, "q", Batch{ID: "victim", Slots: nops(300, 2)})

@@ -59,6 +59,7 @@ type node struct {
 
 	service *natsio.Service
 	heap    *natsio.HeapService // nil without a device
+	cancels *natsio.CancelService
 
 	graphs *natsio.GraphService // nil without a device
 	store  *graphStore
@@ -160,6 +161,9 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 	if n.heap, err = n.conn.ServeHeap(cfg.worker, heapPort{n.engine}); err != nil {
 		return err
 	}
+	if n.cancels, err = n.conn.ServeCancel(cfg.worker, n.system.Cancel); err != nil {
+		return err
+	}
 	if err = n.serveGraphs(&cfg, device.MemoryBudgetBytes); err != nil {
 		return err
 	}
@@ -196,6 +200,9 @@ func (n *node) close(ctx context.Context) error {
 	}
 	if n.service != nil {
 		errs = append(errs, n.service.Stop())
+	}
+	if n.cancels != nil {
+		errs = append(errs, n.cancels.Stop(ctx))
 	}
 	errs = append(errs, n.drain(ctx))
 	if n.ingest != nil {

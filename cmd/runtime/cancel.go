@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"ringmaster/actors"
+	"ringmaster/telemetry"
+)
+
+// cancelCmd withdraws batches from a running worker.
+type cancelCmd struct {
+	natsFlags
+	Worker  string        `default:"${hostname}" help:"Worker that the batches were submitted to."`
+	Queue   string        `required:"" placeholder:"NAME" help:"Queue of the batches."`
+	Timeout time.Duration `default:"10s" help:"Longest wait for all answers."`
+	Batches []string      `arg:"" placeholder:"ID" help:"Batches to withdraw. The exit code is 1 if one of them had ended."`
+}
+
+func (c *cancelCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	conn, err := c.dial(ctx, "ringmaster cancel", log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	late := 0
+	for _, batch := range c.Batches {
+		found, slots, err := conn.CancelWork(ctx, c.Worker, c.Queue, batch)
+		if err != nil {
+			return err
+		}
+		switch found {
+		case telemetry.CancelWithdrawn:
+			fmt.Fprintf(std.out, "%s: canceled, %d slots are dropped; those that a launch has begun end as they do\n", batch, slots)
+		case telemetry.CancelUnseen:
+			fmt.Fprintf(std.out, "%s: has not come yet; it will not run if it comes within an hour\n", batch)
+		default:
+			late++
+			fmt.Fprintf(std.out, "%s: had ended\n", batch)
+		}
+	}
+	if late > 0 {
+		return exitError{1}
+	}
+	return nil
+}
+
+// Cancel implements actors.Canceler.
+func (e *engine) Cancel(queue, batch string) actors.Canceled {
+	batches, slots := e.ring.Cancel(queue, batch)
+	out := actors.Canceled{Found: batches > 0, Slots: slots}
+	for _, b := range e.ring.Finished(queue) {
+		out.Done = append(out.Done, doneRecord(&b))
+	}
+	return out
+}
