@@ -30,6 +30,8 @@ type nodeConfig struct {
 	limits   map[string]megakernel.QueueOptions // of queues, those of no other under *
 	log      *slog.Logger
 
+	memoryBudget uint64 // of the device, bytes; 0: none
+
 	hangAfter time.Duration      // longest launch; 0: no limit
 	hung      func(why string)   // is called when one took longer
 	work      *natsio.WorkConfig // nil is the default
@@ -142,6 +144,7 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 		}
 	}
 	device := announcement(cfg.device, cfg.opcodes)
+	device.MemoryBudgetBytes = cfg.memoryBudget
 	limits := policy.Limits{
 		MaxWorkgroupSizeX:          device.MaxWorkgroupSizeX,
 		MaxWorkgroupsPerDimension:  device.MaxWorkgroupsPerDimension,

@@ -38,6 +38,7 @@ type runCmd struct {
 	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; a parked one costs about 2 KiB (default: 131072)."`
 	HangAfter   time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest launch; when the device takes longer the process ends with exit code 75, for its supervisor to start it again. 0: wait for ever."`
 	ShareDevice bool          `name:"share-device" help:"Serve although another worker of this host uses the same GPU. Each slows the other down and measures it."`
+	Memory      uint64        `name:"memory-budget" placeholder:"BYTES" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers may take; decisions leave room for it. 0: no bound but the device's."`
 	Window      bool          `help:"Show the ring live in a window; needs a display and opens the GL context with glfw."`
 	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 }
@@ -119,6 +120,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		nodeCfg.device, nodeCfg.reopen = device, c.reopen(device.Info(), log)
 		nodeCfg.lease = c.on(device)
 		nodeCfg.ring, nodeCfg.limits = c.ringFlags, limits
+		nodeCfg.memoryBudget = c.Memory
 		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, endOnHang(log)
 	}
 	node, err := startNode(ctx, nodeCfg)
