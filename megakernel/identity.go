@@ -30,10 +30,13 @@ func NewIdentities(c *Catalog) *Identities {
 }
 
 // Of is the identity of a kernel, BLAKE3-256. An exact kernel has that of the
-// fused one.
+// fused one, a lease of few opcodes that of all.
 func (n *Identities) Of(k Kernel) [32]byte {
 	const width = 64
 	k.Width = width
+	if k.Kind == Lease {
+		k.Hot = 0
+	}
 	if k = k.General(); k.Kind == Fused { // what one takes says what the other does
 
 		k.Chunk = width

@@ -78,6 +78,7 @@ type LeaseConfig struct {
 	LoopBudget uint32        // loop iterations of one invocation in one dispatch; 0: DefaultLoopBudget
 	Width      uint32        // of the workgroup; 0: what suits the device
 	Catalog    *Catalog      // nil: BuiltIn
+	Hot        OpcodeSet     // opcodes of a second, smaller kernel, for rounds that have no others; 0: what suits the device
 
 	Binaries *disk.Dir    // keeps the built kernel for the next start; nil keeps none
 	Log      *slog.Logger // gets why a kept kernel was not used; nil: nobody does
@@ -93,7 +94,9 @@ type Window struct {
 // Resident runs small submissions on a kernel that stays on the device between
 // them, which spares them the dispatch and the wait for it. A kernel is
 // dispatched when a round comes and none is there, and ends by itself after a
-// bounded number of turns or when no round comes. While it is there the device's thread is
+// bounded number of turns or when no round comes. There may be two, one with all opcodes
+// and a smaller one for rounds of a few, of which one at a time is resident: a round that
+// the smaller one cannot take ends it, and the other takes them all until it ends itself. While it is there the device's thread is
 // busy with it, so whoever gives that thread other work calls End or Exclusive
 // first. Methods may be called from any goroutine.
 //
@@ -104,14 +107,14 @@ type Window struct {
 type Resident struct {
 	dev     Device
 	catalog *Catalog
-	shape   Kernel
+	shape   Kernel // the one with all opcodes
 	cfg     LeaseConfig
 	support LeaseSupport
-	program leaseProgram
+	whole   leaseProgram // its program
+	small   leaseProgram // that of cfg.Hot; without one if its id is 0
 	mailbox uint32
 
-	fingerprint [32]byte // of the kernel's source
-	print       uint32   // the lease's own print log, 0 if there is none
+	print uint32 // the lease's own print log, 0 if there is none
 
 	// mu lets one round or one end be under way at a time and guards the fields below.
 	mu     sync.Mutex
@@ -119,6 +122,8 @@ type Resident struct {
 	number atomic.Uint32 // of the kernel started last
 	tail   uint32        // of the round put into the mailbox last
 	broken error         // why no kernel is started any more
+	wide   bool          // the kernel, or the one before, got a round that the small one cannot take
+	ran    *leaseProgram // what ran the last round
 	turns  uint32        // loop iterations of a kernel
 	round  uint32        // of them, most of a round
 	idle   uint32        // turns without a round after which a kernel ends
@@ -150,6 +155,9 @@ func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
 	if cfg.Catalog == nil {
 		cfg.Catalog = builtIn
 	}
+	if cfg.Hot == 0 {
+		cfg.Hot = leaseHotFor(dev)
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -176,10 +184,16 @@ func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
 // allocate builds the program and the mailbox.
 func (l *Resident) allocate() error {
 	return l.dev.Do(func() (err error) {
-		source := l.catalog.Source(l.shape)
-		l.fingerprint = Fingerprint(source)
-		if l.program, err = l.build(source); err != nil {
+		if l.whole, err = l.build(l.shape); err != nil {
 			return err
+		}
+		l.ran = &l.whole
+		small := l.shape
+		if small.Hot = l.cfg.Hot; small.Hot != 0 && small.compiled(l.catalog) != l.catalog.all {
+			if l.small, err = l.build(small); err != nil {
+				l.free()
+				return err
+			}
 		}
 		if l.mailbox, err = l.dev.NewMapped(mailBytes); err == nil && l.cfg.Print == 0 {
 			l.cfg.PrintBytes = int(ring.PrintLogWords(1)) * ring.WordBytes
@@ -195,7 +209,11 @@ func (l *Resident) allocate() error {
 
 // free deletes what allocate made. Called on the device's thread.
 func (l *Resident) free() {
-	l.dev.DeleteProgram(l.program.id)
+	for _, p := range []leaseProgram{l.whole, l.small} {
+		if p.id != 0 {
+			l.dev.DeleteProgram(p.id)
+		}
+	}
 	for _, buffer := range []uint32{l.mailbox, l.print} {
 		if buffer != 0 {
 			l.dev.DeleteBuffer(buffer)
@@ -203,8 +221,15 @@ func (l *Resident) free() {
 	}
 }
 
-// bounds are the most loop iterations of a round, and which kernel it is.
+// bounds are the most loop iterations of a round, and the kernel with all opcodes.
 func (l *Resident) bounds() (round uint32, k Kernel) { return l.round, l.shape }
+
+// last is the kernel that ran the last round, and the fingerprint of its source.
+func (l *Resident) last() (k Kernel, fingerprint [32]byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ran.kernel, l.ran.fingerprint
+}
 
 // Support is what the self-test found.
 func (l *Resident) Support() LeaseSupport { return l.support }
@@ -226,13 +251,13 @@ func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, resul
 	defer l.mu.Unlock()
 	first := true
 	for len(slots) > 0 {
-		n, steps, cost, err := l.fit(slots)
+		n, round, err := l.fit(slots)
 		if first && n < len(slots) {
 			err = l.fitEach(slots) // so that no round has run when a later one cannot
 		}
 		first = false
 		if err == nil {
-			err = l.submit(w, slots[:n], statuses[:n], results[:n], steps, cost)
+			err = l.submit(w, slots[:n], statuses[:n], results[:n], round)
 		}
 		if err != nil {
 			return fmt.Errorf("megakernel: lease: %w", err)
@@ -245,31 +270,37 @@ func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, resul
 // fitEach is the error of fit for a slot that no round can take, if there is one.
 func (l *Resident) fitEach(slots []ring.Slot) error {
 	for i := range slots {
-		if _, _, _, err := l.fit(slots[i : i+1]); err != nil {
+		if _, _, err := l.fit(slots[i : i+1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fit is how many of the slots go into a round, the most steps one of them
-// takes and the loop iterations of the round.
-func (l *Resident) fit(slots []ring.Slot) (n int, steps, cost uint32, err error) {
+// leaseRound is what a round takes.
+type leaseRound struct {
+	opcodes OpcodeSet
+	steps   uint32 // most of one of its slots
+	cost    uint32 // loop iterations of the round
+}
+
+// fit is how many of the slots go into a round, and what that takes.
+func (l *Resident) fit(slots []ring.Slot) (n int, r leaseRound, err error) {
 	for n = min(len(slots), LeaseSlots); n > 0; n = fewer(n, int(l.cfg.Width)) {
-		var set OpcodeSet
-		steps = 0
+		r = leaseRound{}
 		for i := range slots[:n] {
-			set |= 1 << slots[i].Opcode
-			steps = max(steps, l.catalog.Steps(&slots[i]))
+			r.opcodes |= 1 << slots[i].Opcode
+			r.steps = max(r.steps, l.catalog.Steps(&slots[i]))
 		}
 		rows := (uint64(n) + uint64(l.cfg.Width) - 1) / uint64(l.cfg.Width)
-		total := rows*uint64(l.catalog.RowCost(l.shape, set, steps)) + 1
+		total := rows*uint64(l.catalog.RowCost(l.shape, r.opcodes, r.steps)) + 1
 		if total <= uint64(l.round) {
-			return n, steps, uint32(total), nil
+			r.cost = uint32(total)
+			return n, r, nil
 		}
 	}
-	return 0, 0, 0, fmt.Errorf("a slot of opcode %s with %d steps: %w",
-		l.catalog.Name(Opcode(slots[0].Opcode)), steps, ErrLeaseSize)
+	return 0, r, fmt.Errorf("a slot of opcode %s with %d steps: %w",
+		l.catalog.Name(Opcode(slots[0].Opcode)), r.steps, ErrLeaseSize)
 }
 
 // fewer is a smaller number of slots, by a row if there are several, which is

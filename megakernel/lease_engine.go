@@ -107,15 +107,14 @@ func (e *Engine) leased(f *flight) bool {
 		return false
 	}
 	n := e.gather(f)
-	q := f.queue
-	most, kernel := l.resident.bounds()
-	f.report.Fingerprint = l.resident.fingerprint
+	q, resident := f.queue, l.resident
+	most, kernel := resident.bounds()
 	cost := uint64(n+int(kernel.Width)-1) / uint64(kernel.Width) * uint64(e.catalog.RowCost(kernel, f.opcodes, f.steps))
 	if f.mode == ModeAuto && cost > uint64(most/autoLeaseCost) {
 		return false
 	}
 	begin := time.Now()
-	err := l.resident.Do(Window{Tenant: q.tenant, Base: q.base, Length: q.length}, l.slots[:n], l.statuses[:n], l.results[:n])
+	err := resident.Do(Window{Tenant: q.tenant, Base: q.base, Length: q.length}, l.slots[:n], l.statuses[:n], l.results[:n])
 	if errors.Is(err, ErrLeaseSize) {
 		return false
 	}
@@ -126,7 +125,9 @@ func (e *Engine) leased(f *flight) bool {
 	}
 	end := time.Now()
 	r := &f.report
-	r.Leased, r.Kernel, r.Wanted = true, kernel, kernel
+	r.Leased = true
+	r.Kernel, r.Fingerprint = resident.last()
+	r.Wanted = r.Kernel
 	r.NotApplied = "the resident kernel ran it"
 	r.ElapsedNs, r.TimeSource = uint64(end.Sub(begin)), TimeFinish
 	if !e.lastEnd.IsZero() {

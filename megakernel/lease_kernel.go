@@ -12,6 +12,7 @@ import (
 // resident is one kernel from its start to the end of its dispatch.
 type resident struct {
 	number   uint32
+	program  *leaseProgram
 	answered uint32        // the tail answered before it
 	poke     chan struct{} // wakes the device's thread when the kernel is about to end
 	gone     chan struct{} // closed when the dispatch is over and all it wrote is visible
@@ -35,15 +36,17 @@ func (k *resident) wake() {
 	}
 }
 
-// start dispatches a kernel. Called with mu held, while none is there.
-func (l *Resident) start() {
+// start dispatches a kernel for a round with a set of opcodes. Called with mu held, while
+// none is there.
+func (l *Resident) start(set OpcodeSet) {
 	k := &resident{
 		number:   l.nextNumber(),
+		program:  l.programFor(set),
 		answered: l.dev.LoadWord(l.mailbox, mailDone*ring.WordBytes),
 		poke:     make(chan struct{}, 1),
 		gone:     make(chan struct{}),
 	}
-	l.kernel = k
+	l.kernel, l.wide = k, false
 	l.counters.starts.Add(1)
 	go l.run(k, leaseLimits{turns: l.turns, round: l.round, idle: l.idle})
 }
@@ -107,11 +110,11 @@ func (l *Resident) dispatch(k *resident, limits leaseLimits) error {
 	dev.BindStorage(ring.BindHeap, cfg.Heap, 0, cfg.HeapBytes)
 	dev.BindStorage(ring.BindPrint, cfg.Print, 0, cfg.PrintBytes)
 	for i, value := range []uint32{k.number, k.answered, limits.turns, limits.round, limits.idle} {
-		if at := l.program.uniforms[i]; at >= 0 {
-			dev.SetUniform(l.program.id, at, value)
+		if at := k.program.uniforms[i]; at >= 0 {
+			dev.SetUniform(k.program.id, at, value)
 		}
 	}
-	dev.Dispatch(l.program.id, 1)
+	dev.Dispatch(k.program.id, 1)
 	dev.CommandBarrier()
 	fence := dev.InsertFence()
 	dev.Flush()
@@ -159,9 +162,14 @@ func (l *Resident) reap() error {
 }
 
 // submit runs one round. Called with mu held.
-func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, results []uint32, steps, cost uint32) error {
+func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, results []uint32, r leaseRound) error {
 	if l.broken != nil {
 		return l.broken
+	}
+	if l.kernel != nil && !l.kernel.program.takes(r.opcodes) {
+		if err := l.end(LeaseEndKernel); err != nil {
+			return err
+		}
 	}
 	tail := nextTail(l.tail, len(slots))
 	if tail < l.tail {
@@ -169,12 +177,14 @@ func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, r
 		l.dev.StoreMapped(l.mailbox, mailRecordsAt, make([]byte, LeaseSlots*leaseRecordWords*ring.WordBytes))
 	}
 	l.tail = tail
-	l.put(w, tail, slots, statuses, steps, cost)
+	l.put(w, tail, slots, statuses, r.steps, r.cost)
 	l.dev.StoreWord(l.mailbox, mailTail*ring.WordBytes, tail)
 	for {
 		if l.kernel == nil {
-			l.start()
+			l.start(r.opcodes)
 		}
+		l.ran = l.kernel.program
+		l.wide = l.wide || !l.small.takes(r.opcodes)
 		if l.await(l.kernel, tail) {
 			break
 		}

@@ -11,25 +11,44 @@ import (
 // leaseUniforms are the shader's names of a resident kernel's parameters.
 var leaseUniforms = [...]string{"lease_number", "lease_answered", "lease_turns", "lease_round", "lease_idle"}
 
-// leaseProgram is the compiled resident kernel.
+// leaseProgram is a compiled resident kernel.
 type leaseProgram struct {
-	id       uint32
-	uniforms [len(leaseUniforms)]int32
+	id          uint32
+	kernel      Kernel
+	fingerprint [32]byte // of its source
+	uniforms    [len(leaseUniforms)]int32
 }
 
-// build makes the resident kernel from the binary that an earlier start left,
+// takes reports whether the program has the bodies for a set of opcodes.
+func (p *leaseProgram) takes(set OpcodeSet) bool {
+	return p.id != 0 && (p.kernel.Hot == 0 || set&^p.kernel.Hot == 0)
+}
+
+// programFor is what to start for a round with a set of opcodes: the small kernel, unless it
+// cannot take it or the one before got a round like that. Mixed submissions thus end a
+// kernel once in a lease and not each time.
+func (l *Resident) programFor(set OpcodeSet) *leaseProgram {
+	if l.small.takes(set) && !l.wide {
+		return &l.small
+	}
+	return &l.whole
+}
+
+// build makes a resident kernel from the binary that an earlier start left,
 // or from source. Called on the device's thread.
-func (l *Resident) build(source string) (p leaseProgram, err error) {
+func (l *Resident) build(k Kernel) (p leaseProgram, err error) {
+	source := l.catalog.Source(k)
+	p.kernel, p.fingerprint = k, Fingerprint(source)
 	stored := l.cfg.Binaries != nil && l.dev.Supports("program-binary")
 	if stored {
-		p.id = l.load(source)
+		p.id = l.load(k, source)
 	}
 	if p.id == 0 {
 		if p.id, err = l.dev.CompileCompute(source); err != nil {
-			return p, fmt.Errorf("megakernel: kernel %s: %w", l.shape, err)
+			return p, fmt.Errorf("megakernel: kernel %s: %w", k, err)
 		}
 		if stored {
-			l.keep(source, p.id)
+			l.keep(k, source, p.id)
 		}
 	}
 	for i, name := range leaseUniforms {
@@ -46,20 +65,20 @@ func (l *Resident) binaryName(source string) disk.Name {
 
 // load is the program of the stored binary, 0 if there is none of use. What
 // cannot be used is reported and removed.
-func (l *Resident) load(source string) (program uint32) {
+func (l *Resident) load(k Kernel, source string) (program uint32) {
 	name := l.binaryName(source)
 	b, err := l.cfg.Binaries.Load(name)
 	if err == nil {
 		program, err = l.dev.LoadProgramBinary(b.Format, b.Data)
 	}
-	if err == nil && l.dev.ProgramWorkgroupSize(program) != [3]uint32{l.shape.Width, 1, 1} {
+	if err == nil && l.dev.ProgramWorkgroupSize(program) != [3]uint32{k.Width, 1, 1} {
 		l.dev.DeleteProgram(program)
 		program, err = 0, errors.New("megakernel: it is another kernel")
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) || Lost(err) {
 		return program
 	}
-	l.cfg.Log.Warn("stored program binary cannot be used and is built again", "kernel", l.shape.String(), "directory", l.cfg.Binaries.Path(), "err", err)
+	l.cfg.Log.Warn("stored program binary cannot be used and is built again", "kernel", k.String(), "directory", l.cfg.Binaries.Path(), "err", err)
 	if err := l.cfg.Binaries.Remove(name); err != nil {
 		l.cfg.Log.Debug("removing a stored program binary", "err", err)
 	}
@@ -68,12 +87,12 @@ func (l *Resident) load(source string) (program uint32) {
 
 // keep stores the program for the next start. What goes wrong costs the next
 // start a compilation.
-func (l *Resident) keep(source string, program uint32) {
+func (l *Resident) keep(k Kernel, source string, program uint32) {
 	format, data, err := l.dev.ProgramBinary(program)
 	if err == nil {
 		err = l.cfg.Binaries.Store(l.binaryName(source), disk.Binary{Format: format, Data: data})
 	}
 	if err != nil {
-		l.cfg.Log.Debug("program binary is not stored", "kernel", l.shape.String(), "err", err)
+		l.cfg.Log.Debug("program binary is not stored", "kernel", k.String(), "err", err)
 	}
 }

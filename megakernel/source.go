@@ -22,7 +22,7 @@ func Source(width uint32) string {
 // Source is a kernel as it is compiled.
 func (c *Catalog) Source(k Kernel) string {
 	if k.Kind == Lease {
-		return c.leaseSource(k.Width)
+		return c.leaseSource(k)
 	}
 	return c.source(k, fusedBatch)
 }
