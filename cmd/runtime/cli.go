@@ -25,6 +25,7 @@ type cli struct {
 	Replay  replayCmd  `cmd:"" help:"Make the decisions of a log again, compare two logs, or explain a decision."`
 	Exec    execCmd    `cmd:"" help:"Run slots on uploaded data on this machine's GPU and print what they leave."`
 	Tune    tuneCmd    `cmd:"" help:"Find the geometry at which this machine's ring drains a workload fastest, and remember it."`
+	Submit  submitCmd  `cmd:"" help:"Send slots to a running worker and print what became of them."`
 	Cancel  cancelCmd  `cmd:"" help:"Withdraw batches from a running worker."`
 	Heap    heapCmd    `cmd:"" help:"Move data to and from the window of a queue on a running worker."`
 	Graph   graphCmd   `cmd:"" help:"Run algorithms over graphs on this machine's GPU, or convert graphs."`

@@ -1,6 +1,6 @@
 // Command ringmaster runs the launch-policy runtime: `demo` shows the whole
-// loop on recorded load, `run` serves, `publish`, `watch` and `heap` are its
-// clients, `exec` and `opcodes` try opcodes without it, `tune` finds a ring's best
+// loop on recorded load, `run` serves, `publish`, `submit`, `cancel`, `watch` and
+// `heap` are its clients, `exec` and `opcodes` try opcodes without it, `tune` finds a ring's best
 // geometry, `replay` decides a recorded log again, `doctor` says what a machine lacks, `bench` measures.
 //
 // This package is the wiring: flags, environment, processes and exit codes.

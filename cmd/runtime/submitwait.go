@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ringmaster/ring"
+	"ringmaster/telemetry"
+)
+
+// wait takes the done records of a group's batches and prints what they say, the
+// results in the order of the slots.
+func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, batches map[string][]ring.Slot) error {
+	outcomes := make(map[string]telemetry.Done)
+	for len(outcomes) < len(order) {
+		select {
+		case d := <-s.done:
+			if _, again := outcomes[d.Batch]; again || batches[d.Batch] == nil {
+				continue // a record may come twice
+			}
+			outcomes[d.Batch] = d
+			s.show(g, &d, batches[d.Batch])
+		case r := <-s.rejected:
+			if err := s.refused(&r, batches); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			for _, id := range order {
+				if _, ended := outcomes[id]; !ended {
+					return s.overdue(ctx, id)
+				}
+			}
+		}
+	}
+	if !s.cmd.Results {
+		return nil
+	}
+	all := download{format: "u32"}
+	var results []uint32
+	for _, id := range order {
+		results = append(results, outcomes[id].Results...)
+	}
+	return all.print(s.std.out, results)
+}
+
+// show prints what became of a batch.
+func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
+	took := ""
+	if d.WorkSentNs > 0 {
+		took = fmt.Sprintf(" after %v", time.Since(time.Unix(0, d.WorkSentNs)).Round(10*time.Microsecond))
+	}
+	fmt.Fprintf(s.std.err, "batch %s: %d slots of %s: %d executed, %d faulted, %d dropped%s\n",
+		d.Batch, len(slots), g.opcode, d.Executed, d.Faulted, d.Dropped, took)
+	for _, f := range d.Faults {
+		if int(f.Index) < len(slots) {
+			fmt.Fprintf(s.std.err, "fault: slot %d, arguments %v: %s\n", f.Index, slots[f.Index].Args, ring.FaultCode(f.Code))
+		}
+	}
+	if more := int(d.Faulted) - len(d.Faults); more > 0 {
+		fmt.Fprintf(s.std.err, "and %d faults more\n", more)
+	}
+	if d.Dropped > 0 {
+		fmt.Fprintf(s.std.err, "dropped: %s\n", d.Error)
+	}
+	s.failed = s.failed || d.Faulted > 0 || d.Dropped > 0
+}
+
+// refused returns an error if a refusal is of one of the batches, and else shows it:
+// it may be of somebody else's.
+func (s *submission) refused(r *telemetry.Rejected, batches map[string][]ring.Slot) error {
+	if r.Subject != s.conn.Subjects().Work(s.cmd.Worker, s.cmd.Queue) {
+		return nil
+	}
+	for id := range batches {
+		if strings.Contains(r.Detail, fmt.Sprintf("batch %q", id)) {
+			return fmt.Errorf("batch %s was refused (%s): %s", id, r.Reason, r.Detail)
+		}
+	}
+	fmt.Fprintf(s.std.err, "refused work of this queue, perhaps another's (%s): %s\n", r.Reason, r.Detail)
+	return nil
+}
+
+// overdue says why a done record may be missing.
+func (s *submission) overdue(ctx context.Context, id string) error {
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("stopped; batch %s is with worker %s, `ringmaster cancel` withdraws it", id, s.cmd.Worker)
+	}
+	why := "the worker serves: `ringmaster watch` says whether it has a plan for the queue and why not, its log whether launches fail"
+	if s.nobodyServes() {
+		why = "nobody serves the worker any more; when it is back the batch runs"
+	}
+	return fmt.Errorf("no done record of batch %s within %v: %s; `ringmaster cancel --worker %s --queue %s %s` withdraws it",
+		id, s.cmd.Timeout, why, s.cmd.Worker, s.cmd.Queue, id)
+}

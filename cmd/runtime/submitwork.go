@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"ringmaster/ring"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// submitCmd sends work to a running worker and shows what became of it.
+type submitCmd struct {
+	natsFlags
+	opcodeFlags
+	Worker    string        `default:"${hostname}" help:"Worker that runs it."`
+	Queue     string        `required:"" placeholder:"NAME" help:"Queue that it is for."`
+	Slots     []string      `sep:"none" placeholder:"SPEC" help:"Slots to run, as exec has them: 'OPCODE operand=VALUE … [xN]'. Repeated: each runs after the one before."`
+	SlotsFile string        `placeholder:"FILE" help:"File with a SPEC on each line, run after --slots; # begins a comment. - is standard input."`
+	Batch     string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new one)."`
+	Priority  string        `enum:"critical,high,normal,low,idle" default:"normal" help:"Priority of all slots: critical, high, normal, low or idle."`
+	Deadline  time.Duration `placeholder:"DURATION" help:"Drop what no launch has begun so long after the worker took it."`
+	Epoch     uint64        `placeholder:"N" help:"Epoch of the upload that the work needs, as heap upload prints it: if that is gone, nothing runs."`
+	Results   bool          `help:"Print the result word of every slot."`
+	Wait      bool          `default:"true" negatable:"" help:"Wait for the worker. Without, one SPEC at a time, and the worker may come later."`
+	Timeout   time.Duration `default:"30s" help:"Longest wait for all of it."`
+}
+
+// priorityNames are the names of slot priorities, by their number.
+var priorityNames = []string{"critical", "high", "normal", "low", "idle"}
+
+func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	groups, err := c.groups(std.in)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	conn, err := c.dial(ctx, "ringmaster submit", log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	s, err := newSubmission(ctx, c, conn, std)
+	if err != nil {
+		return err
+	}
+	for i := range groups {
+		if err := s.run(ctx, &groups[i]); err != nil {
+			return err
+		}
+	}
+	if s.failed {
+		return exitError{1}
+	}
+	return nil
+}
+
+// groups reads and checks what the command line asks for.
+func (c *submitCmd) groups(in io.Reader) ([]slotGroup, error) {
+	switch {
+	case c.Batch != "" && !telemetry.ValidToken(c.Batch):
+		return nil, fmt.Errorf("--batch %q: use 1 to %d letters, digits, _ or -", c.Batch, telemetry.MaxToken)
+	case c.Deadline < 0 || c.Deadline > 0 && c.Deadline < time.Millisecond || c.Deadline > math.MaxUint32*time.Millisecond:
+		return nil, fmt.Errorf("--deadline %v: want 1ms to %v", c.Deadline, math.MaxUint32*time.Millisecond)
+	}
+	set, err := c.opcodeFlags.load()
+	if err != nil {
+		return nil, err
+	}
+	specs := slices.Clone(c.Slots)
+	if c.SlotsFile != "" {
+		if specs, err = appendSpecs(specs, c.SlotsFile, in); err != nil {
+			return nil, fmt.Errorf("--slots-file %s: %w", c.SlotsFile, err)
+		}
+	}
+	if len(specs) == 0 {
+		return nil, errors.New("nothing to submit: give --slots or --slots-file")
+	}
+	if len(specs) > 1 && !c.Wait {
+		return nil, fmt.Errorf("%d SPECs and --no-wait: each runs after the one before, so somebody has to wait; submit one at a time", len(specs))
+	}
+	var groups []slotGroup
+	for _, spec := range specs {
+		g, err := parseSlots(spec, set)
+		for i := 0; err == nil && i < len(g.slots); i++ {
+			g.slots[i].Priority = uint32(slices.Index(priorityNames, c.Priority))
+			if err = set.catalog.CheckSlot(&g.slots[i]); err != nil {
+				err = fmt.Errorf("slot %d: %w", i, err)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("slots %q: %w", spec, err)
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
+// appendSpecs appends the lines of a file that are not empty.
+func appendSpecs(specs []string, name string, in io.Reader) ([]string, error) {
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		if line = strings.TrimSpace(line); line != "" {
+			specs = append(specs, line)
+		}
+	}
+	return specs, lines.Err()
+}
+
+// submission is what a submit command has under way.
+type submission struct {
+	cmd    *submitCmd
+	conn   *natsio.Conn
+	std    stdio
+	header telemetry.Header
+	name   string // of batches
+	sent   int    // batches
+	failed bool   // a slot faulted or was dropped
+
+	done     chan telemetry.Done
+	rejected chan telemetry.Rejected
+}
+
+// newSubmission makes sure that somebody will run the work, unless nobody waits for it.
+func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std stdio) (*submission, error) {
+	s := &submission{
+		cmd: c, conn: conn, std: std, header: telemetry.Header{Incarnation: telemetry.NewIncarnation()}, name: c.Batch,
+		done: make(chan telemetry.Done, 1<<10), rejected: make(chan telemetry.Rejected, 64),
+	}
+	if s.name == "" {
+		s.name = fmt.Sprintf("%x", s.header.Incarnation)
+	}
+	if !c.Wait {
+		return s, conn.EnsureWorkStream(ctx)
+	}
+	if s.nobodyServes() {
+		return nil, fmt.Errorf("nothing was submitted, as nobody serves worker %s: check that `ringmaster run` is up with a GPU and that --worker, --nats and --prefix are its own, or submit with --no-wait for a worker to come", c.Worker)
+	}
+	_, err := conn.SubscribeDone(c.Worker, c.Queue, func(_, _ string, _ *telemetry.Header, d *telemetry.Done) {
+		if d.Batch == s.name || strings.HasPrefix(d.Batch, s.name+"-") {
+			s.done <- doneCopy(d)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = conn.SubscribeRejected(c.Worker, c.Queue, func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) {
+		select {
+		case s.rejected <- *r:
+		default: // it is enough to show some
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, conn.Flush(ctx)
+}
+
+// doneCopy is a record that stays.
+func doneCopy(d *telemetry.Done) telemetry.Done {
+	kept := *d
+	kept.Faults, kept.Results = slices.Clone(d.Faults), slices.Clone(d.Results)
+	return kept
+}
+
+// probePatience bounds the question whether somebody serves a worker.
+const probePatience = 2 * time.Second
+
+// nobodyServes reports whether the server says that no worker of the name has a device.
+func (s *submission) nobodyServes() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
+	defer cancel()
+	err := s.conn.Download(ctx, s.cmd.Worker, s.cmd.Queue, 0, make([]uint32, 1))
+	return errors.Is(err, natsio.ErrNoRuntime)
+}
+
+// run submits the slots of a group and waits for all of them, if it waits.
+func (s *submission) run(ctx context.Context, g *slotGroup) error {
+	batches := make(map[string][]ring.Slot)
+	var order []string
+	for part := range slices.Chunk(g.slots, telemetry.MaxBatchSlots) {
+		s.sent++
+		id := s.name
+		if s.sent > 1 {
+			id = fmt.Sprintf("%s-%d", s.name, s.sent)
+		}
+		if err := s.send(ctx, id, part); err != nil {
+			return err
+		}
+		batches[id] = part
+		order = append(order, id)
+	}
+	if !s.cmd.Wait {
+		for _, id := range order {
+			fmt.Fprintf(s.std.err, "batch %s: %d slots of %s are in the stream\n", id, len(batches[id]), g.opcode)
+		}
+		return nil
+	}
+	return s.wait(ctx, g, order, batches)
+}
+
+// send stores one batch in the stream.
+func (s *submission) send(ctx context.Context, id string, slots []ring.Slot) error {
+	work := telemetry.Work{
+		Has: telemetry.HasBatch | telemetry.HasSlots, Batch: id, WantResults: s.cmd.Results,
+		Epoch: s.cmd.Epoch, DeadlineMs: uint32(s.cmd.Deadline / time.Millisecond),
+	}
+	if work.WantResults {
+		work.Has |= telemetry.HasWantResults
+	}
+	if work.Epoch != 0 {
+		work.Has |= telemetry.HasEpoch
+	}
+	if work.DeadlineMs != 0 {
+		work.Has |= telemetry.HasDeadlineMs
+	}
+	for i := range slots {
+		slot := telemetry.Slot{Opcode: slots[i].Opcode, Priority: slots[i].Priority, Args: slots[i].Args}
+		for n, word := range slot.Args {
+			if word != 0 {
+				slot.NArgs = n + 1
+			}
+		}
+		work.Slots = append(work.Slots, slot)
+	}
+	s.header.Seq++
+	s.header.SentNs = time.Now().UnixNano()
+	known, err := s.conn.PublishWork(ctx, s.cmd.Worker, s.cmd.Queue, s.header, &work, telemetry.FormArray)
+	if err == nil && known {
+		err = fmt.Errorf("batch %s was submitted before and will not run again; give this one another --batch", id)
+	}
+	return err
+}
