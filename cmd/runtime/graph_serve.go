@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/frontier"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -35,7 +37,7 @@ func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *t
 	}
 	if s.longest > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.longest)
+		ctx, cancel = context.WithTimeoutCause(ctx, s.longest, fmt.Errorf("%w: it took longer than the %v that the ring's launches may wait", natsio.ErrGraphRequest, s.longest))
 		defer cancel()
 	}
 	var outcome graphOutcome
@@ -44,11 +46,13 @@ func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *t
 			return fmt.Errorf("%w: it was lost with its device; load it again", natsio.ErrNoGraph)
 		}
 		_, outcome.engine, _ = dev.Identity()
-		outcome.Result, err = s.advisor.run(ctx, key.queue, g.resident, c.job(sources), c.Decide == "host", s.memory(key.queue, c.Budget))
+		job := c.job(sources)
+		job.MaxLevels = maxGraphLevels
+		outcome.Result, err = s.advisor.run(ctx, key.queue, g.resident, job, c.Decide == "host", s.memory(key.queue, c.Budget))
 		return err
 	})
 	if err != nil {
-		return err
+		return refusedRun(ctx, err)
 	}
 	report, err := json.Marshal(newGraphReport(c.Algorithm, c.nothing(), g.pair, outcome))
 	if err != nil {
@@ -64,6 +68,19 @@ func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *t
 	}
 	r.Result, r.Offset, r.Total, r.Data = g.number, uint64(len(report)), uint64(len(g.result)), r.Data[:0]
 	return nil
+}
+
+// refusedRun is why a run did not end, as its requester should know it.
+func refusedRun(ctx context.Context, err error) error {
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		return fmt.Errorf("%w: %w", cause, err)
+	case errors.Is(err, frontier.ErrLevels):
+		return fmt.Errorf("%w: a worker runs at most %d: %w", natsio.ErrGraphRequest, maxGraphLevels, err)
+	case errors.Is(err, frontier.ErrJob), errors.Is(err, frontier.ErrBudget):
+		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+	}
+	return err
 }
 
 func (s *graphStore) holds(g *storedGraph) bool {

@@ -24,6 +24,10 @@ const (
 	maxGraphFile  = 256 << 20 // bytes of a file that comes over NATS
 	maxGraphText  = 1 << 30   // bytes of it unpacked
 	maxGraphEdges = 1 << 26   // edges and nodes that it may list
+
+	// maxGraphLevels of a run: each is a row of its report and an entry of the decision log.
+	// Road networks have some thousands.
+	maxGraphLevels = 1 << 17
 )
 
 // graphStore holds the graphs of a worker's queues on its device. The device is
