@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"ringmaster/megakernel/tuner/cache"
+	"ringmaster/megakernel/tuner/session"
 )
 
 // Bounds of what is remembered beside the files, where there are none.
@@ -14,9 +15,6 @@ const (
 	maxTunedDevices = 16   // kinds of devices
 	maxTunedEntries = 4096 // of one of them
 )
-
-// firstMoment is before anything became known.
-const firstMoment = 1
 
 // sharer passes results to the other workers with the same kind of device.
 type sharer interface {
@@ -50,7 +48,7 @@ type deviceMemory struct {
 }
 
 func newTunerMemory(dir string, shared sharer, log *slog.Logger) *tunerMemory {
-	return &tunerMemory{dir: dir, shared: shared, log: log, devices: make(map[string]*deviceMemory), moment: firstMoment}
+	return &tunerMemory{dir: dir, shared: shared, log: log, devices: make(map[string]*deviceMemory), moment: session.FirstMoment}
 }
 
 // open begins to read what is known of a device, so that it is there when its
@@ -87,7 +85,7 @@ func (m *tunerMemory) device(name string) *deviceMemory {
 }
 
 // Recall implements session.Memory. What was measured here comes first; what
-// others know is a hint for an exploration, or where there is nothing else.
+// others know is a hint for an exploration.
 func (m *tunerMemory) Recall(device string, key cache.Key, after uint64) (e cache.Entry, moment uint64, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,11 +103,11 @@ func (m *tunerMemory) Recall(device string, key cache.Key, after uint64) (e cach
 	}
 	own, known := d.ownEntry(key)
 	foreign, also := d.foreign[key]
-	newest := max(d.read, d.moments[key], firstMoment)
+	newest := max(d.read, d.moments[key], session.FirstMoment+1)
 	switch {
 	case after == 0 && known:
-		// What others know may follow: firstMoment is before all of it.
-		return own, firstMoment, true
+		// What others know may follow: FirstMoment is before all of it.
+		return own, session.FirstMoment, true
 	case newest <= after:
 		return cache.Entry{}, 0, false
 	case also:

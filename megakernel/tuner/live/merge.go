@@ -54,12 +54,24 @@ func (t *Tuner) elsewhere() int32 {
 	return pick
 }
 
-// Merge takes over what others measured while this tuner explores, and reports
+// Merge is Hint for measurements that can be trusted: an exploration that is helped so
+// needs half of its budget.
+func (t *Tuner) Merge(e *cache.Entry) (taken int) {
+	taken = t.Hint(e)
+	if half := (t.budget + 1) / 2; taken > 0 && t.left > half {
+		t.left = half
+		t.search = min(t.search, int(searchShare*float64(half)))
+		t.decide()
+	}
+	return taken
+}
+
+// Hint takes over what others say they measured while this tuner explores, and reports
 // how many geometries it learned of. They count as measured before a change:
 // they say where to look and are never chosen before they ran here. Their level
-// is moved to that of the geometries which both sides measured. An exploration
-// that is helped so needs half of its budget.
-func (t *Tuner) Merge(e *cache.Entry) (taken int) {
+// is moved to that of the geometries which both sides measured; what is then too fast to
+// be believed of a launch is left out.
+func (t *Tuner) Hint(e *cache.Entry) (taken int) {
 	if t.left == 0 || e.Check() != nil {
 		return 0
 	}
@@ -76,10 +88,14 @@ func (t *Tuner) Merge(e *cache.Entry) (taken int) {
 	if shared > 0 {
 		offset /= float64(shared)
 	}
+	least := math.Inf(-1)
+	if best := t.best(); best >= 0 {
+		least = t.arms[best].Mean - math.Log(fasterThanBest)
+	}
 	for i := range e.Measurements {
 		m := &e.Measurements[i]
 		config, ok := t.space.index[Geometry(m.Geometry)]
-		if !ok || t.n == MaxArms || t.find(config) != nil {
+		if !ok || t.n == MaxArms || t.find(config) != nil || math.Log(m.Mean)+offset < least {
 			continue
 		}
 		t.arms[t.n] = Arm{
@@ -88,10 +104,6 @@ func (t *Tuner) Merge(e *cache.Entry) (taken int) {
 		}
 		t.n++
 		taken++
-	}
-	if half := (t.budget + 1) / 2; taken > 0 && t.left > half {
-		t.left = half
-		t.search = min(t.search, int(searchShare*float64(half)))
 	}
 	t.decide()
 	return taken

@@ -40,6 +40,11 @@ type state struct {
 
 func newEntry(env *Env, p Program, bucket int, start live.Geometry) (*entry, error) {
 	e := &entry{program: p, bucket: bucket, limits: env.Limits, device: env.Device, spaces: env.Spaces}
+	known, ok := e.recall(env)
+	hint := ok && e.moment != FirstMoment
+	if hint && known.Selected != (cache.Geometry{}) {
+		start = live.Geometry(known.Selected)
+	}
 	if p.Mode == Natural {
 		e.natural = newNatural(env.Limits)
 	} else {
@@ -49,12 +54,17 @@ func newEntry(env *Env, p Program, bucket int, start live.Geometry) (*entry, err
 		}
 		e.live = live.New(live.Config{Space: space, Start: start})
 	}
-	if known, ok := e.recall(env); ok {
-		if e.live != nil {
-			e.live.Restore(&known)
-		} else {
-			e.natural.restore(&known)
+	switch {
+	case hint:
+		// Where to begin and to look, not what to choose: nobody here has seen it.
+		if e.natural != nil {
+			e.natural.begin(start.Width)
 		}
+		e.moment = 0 // the rest of it is for the exploration
+	case ok && e.live != nil:
+		e.live.Restore(&known)
+	case ok:
+		e.natural.restore(&known)
 	}
 	e.told = e.state()
 	return e, nil
@@ -114,18 +124,20 @@ func (e *entry) observe(env *Env, r *Report) (taught bool, err error) {
 
 // explore is observe for the mode On.
 func (e *entry) explore(env *Env, report *live.Report, r *Report) (taught bool, err error) {
-	if e.exploring() {
-		// Others may have measured meanwhile, or the file was read only now.
-		if known, ok := e.recall(env); ok {
-			e.live.Merge(&known)
-		}
-	}
 	if _, taught = e.space().Find(report.Geometry); taught {
 		if err := e.live.Observe(*report); err != nil {
 			return false, err
 		}
 	} else if err := report.Check(); err != nil {
 		return false, err
+	}
+	if e.exploring() {
+		// Others may have measured meanwhile, or the file was read only now.
+		if known, ok := e.recall(env); ok && e.moment == FirstMoment {
+			e.live.Merge(&known)
+		} else if ok {
+			e.live.Hint(&known)
+		}
 	}
 	e.giveUp(env, report, r)
 	return taught, nil

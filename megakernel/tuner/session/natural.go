@@ -2,6 +2,7 @@ package session
 
 import (
 	"math"
+	"slices"
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner"
@@ -107,6 +108,13 @@ func (n *natural) entry(key cache.Key) cache.Entry {
 		e.Measurements = append(e.Measurements, cache.Measurement{Geometry: cache.Geometry{Width: s.Width}, Count: s.Count, Mean: s.Mean, M2: s.M2})
 	}
 	return e
+}
+
+// begin looks at a width first, if it is one of those that may be chosen.
+func (n *natural) begin(width uint32) {
+	if slices.Contains(n.widths, width) {
+		n.current = width
+	}
 }
 
 // restore repeats what is remembered as so few launches that those of this

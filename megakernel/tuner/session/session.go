@@ -30,10 +30,14 @@ var (
 	ErrBeyondLimits = errors.New("geometry beyond the device's limits")
 )
 
+// FirstMoment is the moment of what was measured here, by this process or one
+// before it. What is recalled at any other is a hint: others may have measured it.
+const FirstMoment = 1
+
 // Memory is what is known beyond the session and its process.
 type Memory interface {
 	// Recall finds an entry that has become known after a moment, 0 being
-	// before any, and the moment at which it became known.
+	// before any, and the moment at which it became known; see FirstMoment.
 	Recall(device string, key cache.Key, after uint64) (e cache.Entry, moment uint64, ok bool)
 	// Remember keeps an entry in place of what was known of its key.
 	Remember(device string, e cache.Entry)

@@ -232,6 +232,54 @@ func TestRestartStartsWarm(t *testing.T) {
 	}
 }
 
+// told is a memory of what somebody else says of every key.
+type told struct{ cache.Entry }
+
+func (m told) Recall(_ string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
+	m.Key = key
+	return m.Entry, FirstMoment + 1, after <= FirstMoment
+}
+
+func (told) Remember(string, cache.Entry) {}
+
+// Whoever can write to the bucket can say anything. A selection that is as slow as it
+// says would never be noticed as a change of cost, so it has to be looked beyond.
+func TestWhatOthersSelectedIsNotChosenUnseen(t *testing.T) {
+	slow := cache.Geometry{Width: 32, Groups: 1, Chunk: 32, Depth: 65_536}
+	honest := cost(policy.Geometry{Width: 32, Groups: 1, Chunk: 32}, 50_000) / 50_000
+	says := func(ns float64, others ...cache.Geometry) told {
+		e := cache.Entry{Selected: slow}
+		for _, g := range append(others, slow) {
+			e.Measurements = append(e.Measurements, cache.Measurement{Geometry: g, Count: 1000, Mean: ns})
+		}
+		return told{e}
+	}
+	for name, memory := range map[string]told{
+		"the truth":           says(honest),
+		"absurdly fast":       says(1e-9, cache.Geometry{Width: 32, Groups: 2, Chunk: 32, Depth: 65_536}, cache.Geometry{Width: 64, Groups: 1, Chunk: 64, Depth: 65_536}),
+		"as fast as the best": says(honest/27, cache.Geometry{Width: 32, Groups: 2, Chunk: 32, Depth: 65_536}),
+	} {
+		r := newRig(t, On)
+		r.env.Memory = memory
+		r.settled()
+		r.launches(5)
+		if ratio := cost(r.env.Given, float64(r.queue)) / r.best(); ratio > 1.5 {
+			t.Errorf("%s: %+v, %.1f times the best", name, r.env.Given, ratio)
+		}
+	}
+	natural := told{cache.Entry{Selected: cache.Geometry{Width: 32}}}
+	for _, width := range []uint32{32, 64, 128, 256, 512, 1024} {
+		natural.Measurements = append(natural.Measurements, cache.Measurement{Geometry: cache.Geometry{Width: width}, Count: 9, Mean: float64(width)})
+	}
+	r, alone := newRig(t, Natural), newRig(t, Natural)
+	r.env.Memory = natural
+	r.settled()
+	alone.settled()
+	if r.env.Given.Width != alone.env.Given.Width {
+		t.Errorf("natural: width %d, alone %d", r.env.Given.Width, alone.env.Given.Width)
+	}
+}
+
 func TestAFileReadLateHelpsAnExplorationUnderWay(t *testing.T) {
 	memory := newMemory()
 	r := newRig(t, On)
