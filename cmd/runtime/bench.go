@@ -19,7 +19,7 @@ import (
 
 // benchCmd measures a part of Ringmaster beside a yardstick in the same run.
 type benchCmd struct {
-	Name []string `arg:"" enum:"policy,decode,ring,stream,soak,tuner,graph,live,natural" help:"What to measure: policy, decode, ring, stream, soak, tuner, graph, live (the tuner on this machine's ring), natural (steps of the natural gradient on the device)."`
+	Name []string `arg:"" enum:"policy,decode,ring,drain,stream,soak,tuner,graph,live,natural" help:"What to measure: policy, decode, ring, drain (of ring, what bench/run.sh repeats), stream, soak, tuner, graph, live (the tuner on this machine's ring), natural (steps of the natural gradient on the device)."`
 	JSON bool     `help:"One JSON object a line; the first names the CPU and the GL renderer."`
 	glFlags
 	tunerFlags
@@ -108,6 +108,13 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 			}
 		case "stream":
 			if err := benchStream(ctx, log, &report); err != nil {
+				return err
+			}
+		case "drain":
+			if deviceErr != nil {
+				return deviceErr
+			}
+			if err := benchDrain(device, c.Slots, &report); err != nil {
 				return err
 			}
 		case "ring":

@@ -24,7 +24,7 @@ var hardwareGeometries = []megakernel.Geometry{
 	{Width: 512, Groups: 512, Chunk: 4096}, {Width: 512, Groups: 1056, Chunk: 4096},
 	{Width: 1024, Groups: 256, Chunk: 1024}, {Width: 1024, Groups: 256, Chunk: 2048}, {Width: 1024, Groups: 256, Chunk: 4096}, {Width: 1024, Groups: 256, Chunk: 8192},
 	{Width: 1024, Groups: 264, Chunk: 1024}, {Width: 1024, Groups: 264, Chunk: 2048}, {Width: 1024, Groups: 264, Chunk: 4096}, {Width: 1024, Groups: 264, Chunk: 8192},
-	{Width: 1024, Groups: 512, Chunk: 4096}, {Width: 1024, Groups: 528, Chunk: 2048}, {Width: 1024, Groups: 528, Chunk: 4096},
+	{Width: 1024, Groups: 512, Chunk: 4096}, {Width: 1024, Groups: 528, Chunk: 1024}, {Width: 1024, Groups: 528, Chunk: 2048}, {Width: 1024, Groups: 528, Chunk: 4096},
 	{Width: 512, Groups: 2048, Chunk: 2048}, {Width: 1024, Groups: 1024, Chunk: 4096},
 }
 
@@ -36,39 +36,72 @@ var smallGeometries = []megakernel.Geometry{
 	{Width: 1024, Groups: 256, Chunk: 1024}, {Width: 1024, Groups: 128, Chunk: 2048},
 }
 
+// repeatedGeometries and repeatedSmall are those of them that were best.
+var (
+	repeatedGeometries = []megakernel.Geometry{
+		{Width: 512, Groups: 512, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 2048}, {Width: 1024, Groups: 256, Chunk: 2048},
+		{Width: 1024, Groups: 256, Chunk: 4096}, {Width: 1024, Groups: 264, Chunk: 2048},
+	}
+	repeatedSmall = []megakernel.Geometry{
+		{Width: 512, Groups: 512, Chunk: 512}, {Width: 512, Groups: 256, Chunk: 1024}, {Width: 1024, Groups: 256, Chunk: 1024}, {Width: 256, Groups: 1024, Chunk: 256},
+	}
+)
+
+const bareKernel = "bare four-opcode kernel, same slots and geometry"
+
+// drainConfig is the benchmark's for a device; 0 slots chooses by it.
+func drainConfig(device *glcompute.Device, slots int) megakernel.DrainConfig {
+	cfg := megakernel.DrainConfig{Slots: slots, Runs: megakernel.DrainRuns, Geometries: megakernel.DrainGeometries(), Words: megakernel.DrainWords}
+	if hardware := !device.Info().Software; hardware {
+		cfg.Geometries, cfg.Words, cfg.Runs = hardwareGeometries, hardwareWords, 15
+		cfg.Lead = 3
+		if slots == 0 {
+			cfg.Slots = hardwareSlots
+		}
+	} else if slots == 0 {
+		cfg.Slots = megakernel.DrainSlots
+	}
+	return cfg
+}
+
+// benchDrain times the kernels that have the same protocol by hand as a yardstick, at few
+// geometries, so that it can be repeated by turns with that.
+func benchDrain(device *glcompute.Device, slots int, report *benchReport) error {
+	cfg := drainConfig(device, slots)
+	cfg.Program = megakernel.DrainFused4
+	if device.Info().Software {
+		return drainRows(device, cfg, "ring/fused4", bareKernel, report)
+	}
+	cfg.Geometries = repeatedGeometries
+	if err := drainRows(device, cfg, "ring/fused4", bareKernel, report); err != nil || slots != 0 {
+		return err
+	}
+	cfg.Slots, cfg.Geometries = hardwareSmall, repeatedSmall
+	return drainRows(device, cfg, "ring/fused4-small", bareKernel, report)
+}
+
 // benchRing times draining a ring of resident slots by several kernels and
 // geometries, each beside a yardstick on the same slots.
 func benchRing(device *glcompute.Device, slots int, report *benchReport) error {
 	hardware := !device.Info().Software
-	cfg := megakernel.DrainConfig{Slots: slots, Runs: megakernel.DrainRuns, Geometries: megakernel.DrainGeometries(), Words: megakernel.DrainWords}
-	if hardware {
-		cfg.Geometries, cfg.Words, cfg.Runs = hardwareGeometries, hardwareWords, 15
-		cfg.Lead = 3
-	}
-	if slots == 0 {
-		cfg.Slots = megakernel.DrainSlots
-		if hardware {
-			cfg.Slots = hardwareSlots
-		}
-	}
-	bare := "bare four-opcode kernel, same slots and geometry"
+	cfg := drainConfig(device, slots)
 	cfg.Program = megakernel.DrainInterpreter
-	if err := drainRows(device, cfg, "ring/drain", bare, report); err != nil {
+	if err := drainRows(device, cfg, "ring/drain", bareKernel, report); err != nil {
 		return err
 	}
 	cfg.Program = megakernel.DrainFused4
-	if err := drainRows(device, cfg, "ring/fused4", bare, report); err != nil {
+	if err := drainRows(device, cfg, "ring/fused4", bareKernel, report); err != nil {
 		return err
 	}
 	if hardware && slots == 0 {
 		small := cfg
 		small.Slots, small.Geometries = hardwareSmall, smallGeometries
-		if err := drainRows(device, small, "ring/fused4-small", bare, report); err != nil {
+		if err := drainRows(device, small, "ring/fused4-small", bareKernel, report); err != nil {
 			return err
 		}
 	}
 	cfg.Program = megakernel.DrainFused3
-	if err := drainRows(device, cfg, "ring/fused3", bare, report); err != nil {
+	if err := drainRows(device, cfg, "ring/fused3", bareKernel, report); err != nil {
 		return err
 	}
 	cfg.Program = megakernel.DrainHot
