@@ -36,7 +36,7 @@ type tuneCmd struct {
 	All       bool     `help:"Print every geometry measured, not the 20 fastest."`
 	JSON      bool     `help:"Print one JSON object instead of the table."`
 	NoStore   bool     `help:"Do not store the result for workers on this device."`
-	CacheDir  string   `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory of the tuner's cache (default: the one that run uses)."`
+	CacheDir  *string  `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory of the tuner's cache (default: the one that run uses). Empty: none, and nothing is stored."`
 }
 
 func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
@@ -241,8 +241,8 @@ func tuneProgress(to *screen) func(float64, *tuneRun) {
 // finish prints, draws and stores. Only a choice is stored.
 func (c *tuneCmd) finish(t *tuned, r *tuneRing, catalog *megakernel.Catalog, device gpu, std stdio, log *slog.Logger, chosen bool) error {
 	var err error
-	if chosen && !c.NoStore {
-		err = storeTuned(t, c.cacheDir(), r, catalog, device, log)
+	if dir := c.cacheDir(); chosen && !c.NoStore && dir != "" {
+		err = storeTuned(t, dir, r, catalog, device, log)
 	}
 	if c.Picture != "" {
 		err = errors.Join(err, writePicture(c.Picture, t))

@@ -17,10 +17,10 @@ import (
 // worker's tuner takes.
 const storedRows = 32
 
-// cacheDir is where the tuner's cache is.
+// cacheDir is where the tuner's cache is, "" for nowhere.
 func (c *tuneCmd) cacheDir() string {
-	if c.CacheDir != "" {
-		return c.CacheDir
+	if c.CacheDir != nil {
+		return *c.CacheDir
 	}
 	return filepath.Join(cacheDir(), "tuner")
 }

@@ -222,3 +222,17 @@ func TestProgressIsDrawnOnATerminalOnly(t *testing.T) {
 		}
 	}
 }
+
+// As for run: an empty directory, or variable, is none.
+func TestTuneStoresWhereRunLooks(t *testing.T) {
+	none := ""
+	for want, c := range map[string]tuneCmd{
+		"":                                 {CacheDir: &none},
+		filepath.Join(cacheDir(), "tuner"): {},
+	} {
+		run := autotuneFlags{TunerCache: c.CacheDir}
+		if got := c.cacheDir(); got != want || run.dir() != want {
+			t.Errorf("%q, run looks in %q, want %q", got, run.dir(), want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -46,15 +47,19 @@ func (c *Conn) AskGraphs(ctx context.Context, worker, queue string, request *tel
 
 // graphError is the error that an answer without a record stands for.
 func graphError(code, description string) error {
+	var known error
 	switch code {
 	case codeNotFound:
-		return fmt.Errorf("%w: %s", ErrNoGraph, description)
+		known = ErrNoGraph
 	case codeTooLarge:
-		return fmt.Errorf("%w: %s", ErrGraphTooLarge, description)
+		known = ErrGraphTooLarge
 	case codeBadRequest:
-		return fmt.Errorf("%w: %s", ErrGraphRequest, description)
+		known = ErrGraphRequest
+	default:
+		return fmt.Errorf("code %s: %s", code, description)
 	}
-	return fmt.Errorf("code %s: %s", code, description)
+	// The worker's error begins with the same words.
+	return fmt.Errorf("%w: %s", known, strings.TrimPrefix(description, known.Error()+": "))
 }
 
 // LoadGraph sends a graph file of size bytes to a worker and returns when the
