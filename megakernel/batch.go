@@ -41,6 +41,7 @@ type Batch struct {
 type BatchResult struct {
 	ID       string
 	Tag      uint64
+	Sequence uint32 // of the first slot, as prints have it; those of the others follow
 	Executed uint32
 	Faulted  uint32
 	Dropped  uint32      // slots that did not run because of Err

@@ -117,7 +117,7 @@ func (e *Engine) accept(q *queue, b *batch) {
 	b.queue = q
 	b.serial = e.serial
 	e.serial++
-	b.sequence = q.sequence
+	b.sequence, b.result.Sequence = q.sequence, q.sequence
 	q.sequence += uint32(len(b.Slots))
 	q.pending += len(b.Slots)
 	q.stats.Submitted += uint64(len(b.Slots))

@@ -130,7 +130,7 @@ func (r *Record) reset(kind Kind) {
 	case KindWork:
 		r.Work = Work{Slots: r.Work.Slots[:0]}
 	case KindDone:
-		r.Done = Done{Faults: r.Done.Faults[:0], Results: r.Done.Results[:0]}
+		r.Done = Done{Faults: r.Done.Faults[:0], Results: r.Done.Results[:0], Prints: r.Done.Prints[:0]}
 	case KindHeap:
 		r.Heap = Heap{Data: r.Heap.Data[:0]}
 	case KindResident:

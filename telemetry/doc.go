@@ -260,7 +260,9 @@
 // never more of them are listed than faulted says. A slot that did not run is
 // neither executed nor faulted but dropped, and error says why: heap lost (the
 // device was lost, and with it the data of the window), canceled, deadline, or
-// device lost.
+// device lost. A print is the place of its slot in the batch and the slot's
+// first four arguments; those of later slots may take the place of earlier ones
+// before the worker has read them.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   batch!                                token     1..64 bytes    -            event
@@ -271,6 +273,8 @@
 //	11   work_sent_ns                          i64       0..2^63-1      ns           event    sent_ns of the batch
 //	12   dropped                               u32       0..4096        slots        event    that did not run
 //	13   error                                 text      0..256 bytes   -            event    why; empty if none was dropped
+//	14   prints                                []u32     0..320         -            event    what slots printed, five words each; the first 64
+//	15   printed                               u32       0..4096        slots        event    that printed and whose words the worker still had
 //
 // # Record rejected
 //

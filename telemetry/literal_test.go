@@ -147,10 +147,11 @@ var literals = []struct {
 	{
 		want: Record{Header: literalHeader(KindDone), Done: Done{
 			Batch: "b-1", Executed: 3, Faulted: 1, Faults: []Fault{{Index: 200, Code: 4}}, Results: []uint32{0, 1}, WorkSentNs: 128,
-			Dropped: 2, Error: "heap lost"}},
-		mapForm: "8e a4'kind' a4'done'" + mapHeader + `a5'batch' a3'b-1' a8'executed' 03 a7'faulted' 01 a6'faults' 91 92 ccc8 04
-			a7'results' 92 00 01 ac'work_sent_ns' cc80 a7'dropped' 02 a5'error' a9'heap lost'`,
-		arrayRow: "9e 08" + arrayHeader + "a3'b-1' 03 01 91 92 ccc8 04 92 00 01 cc80 02 a9'heap lost'",
+			Dropped: 2, Error: "heap lost", Prints: []uint32{2, 7, 0, 0, 256}, Printed: 9}},
+		mapForm: "de0010 a4'kind' a4'done'" + mapHeader + `a5'batch' a3'b-1' a8'executed' 03 a7'faulted' 01 a6'faults' 91 92 ccc8 04
+			a7'results' 92 00 01 ac'work_sent_ns' cc80 a7'dropped' 02 a5'error' a9'heap lost'
+			a6'prints' 95 02 07 00 00 cd0100 a7'printed' 09`,
+		arrayRow: "dc0010 08" + arrayHeader + "a3'b-1' 03 01 91 92 ccc8 04 92 00 01 cc80 02 a9'heap lost' 95 02 07 00 00 cd0100 09",
 	},
 	{
 		want: Record{Header: literalHeader(KindRejected), Rejected: Rejected{

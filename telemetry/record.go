@@ -8,6 +8,8 @@ const (
 	MaxSlotArgs     = 12       // arguments of one slot
 	MaxPriority     = 4        // least urgent slot priority
 	MaxFaults       = 64       // faults listed in one done record
+	MaxPrints       = 64       // prints in one done record
+	PrintWords      = 5        // words of a print: position of the slot in its batch, four arguments
 	MaxReasons      = 16       // reasons of one recommendation
 	MaxOpcodes      = 64       // opcode counts of one launch report
 	MaxCapabilities = 32       // capabilities of one worker

@@ -338,6 +338,8 @@ type Done struct {
 	WorkSentNs int64    // sent_ns of the batch, for latency measurement
 	Dropped    uint32   // slots that did not run
 	Error      string   // why: "heap lost", "canceled", "deadline" or "device lost"; empty if none was dropped
+	Prints     []uint32 // PrintWords for each of the first MaxPrints: position in the batch, arguments
+	Printed    uint32   // print slots whose words the worker still had
 }
 
 // HeapOp is what a heap request does.

@@ -36,6 +36,10 @@ func drawRecord(t *rapid.T) *Record {
 		r.Launch.Error = ""
 	}
 	r.Done.Faulted = max(r.Done.Faulted, uint32(len(r.Done.Faults)))
+	if r.Done.Prints = r.Done.Prints[:len(r.Done.Prints)/PrintWords*PrintWords]; len(r.Done.Prints) == 0 {
+		r.Done.Prints = nil
+	}
+	r.Done.Printed = max(r.Done.Printed, uint32(len(r.Done.Prints)/PrintWords))
 	return r
 }
 

@@ -163,6 +163,8 @@ var doneSchema = newSchema(KindDone, nil,
 	i64("work_sent_ns", event, "ns", func(d *Done) *int64 { return &d.WorkSentNs }),
 	u32("dropped", event, "slots", func(d *Done) *uint32 { return &d.Dropped }).to(MaxBatchSlots),
 	text("error", event, func(d *Done) any { return &d.Error }),
+	list[Done]("prints", event, typeU32s, "-", 0, MaxPrints*PrintWords, func(d *Done) any { return &d.Prints }),
+	u32("printed", event, "slots", func(d *Done) *uint32 { return &d.Printed }).to(MaxBatchSlots),
 )
 
 var rejectedSchema = newSchema(KindRejected, nil,

@@ -44,10 +44,13 @@ func (l *Launch) validate() error {
 	return nil
 }
 
-// validate: the list of faults is a part of those counted.
+// validate: the lists of faults and prints are parts of those counted.
 func (d *Done) validate() error {
 	if len(d.Faults) > int(d.Faulted) {
 		return fmt.Errorf("%d faults listed, %d counted", len(d.Faults), d.Faulted)
+	}
+	if n := len(d.Prints); n%PrintWords != 0 || n/PrintWords > int(d.Printed) {
+		return fmt.Errorf("%d words of prints, %d counted: want %d for each", n, d.Printed, PrintWords)
 	}
 	return nil
 }

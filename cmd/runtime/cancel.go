@@ -59,7 +59,7 @@ func (e *engine) Cancel(queue, batch string) actors.Canceled {
 	batches, slots := e.ring.Cancel(queue, batch)
 	out := actors.Canceled{Found: batches > 0, Slots: slots}
 	for _, b := range e.ring.Finished(queue) {
-		out.Done = append(out.Done, doneRecord(&b))
+		out.Done = append(out.Done, e.doneRecord(queue, &b))
 	}
 	return out
 }

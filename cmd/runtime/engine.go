@@ -24,6 +24,7 @@ type engine struct {
 	repairs  chan struct{} // holds one token if the device may be lost
 	waits    chan megakernel.Ticket
 	landed   chan landing
+	prints   printShelf
 	done     chan struct{}
 	binaries *disk.Dir // nil: none
 }

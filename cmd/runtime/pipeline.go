@@ -74,7 +74,7 @@ func (e *engine) orderOf(o actors.Order) megakernel.Order {
 func (e *engine) launch(o actors.Order) actors.Report {
 	e.watch(o)
 	defer e.watchdog.end()
-	return reportOf(e.keeper.launch(e.ring, e.orderOf(o)))
+	return e.reportOf(e.keeper.launch(e.ring, e.orderOf(o)))
 }
 
 func (e *engine) begin(o launchOrder) begun {
@@ -116,7 +116,7 @@ func (e *engine) wait() {
 // device is rebuilt once for all, and what was lost runs again in its order.
 func (e *engine) land(flights []begun, first landing) (left []begun) {
 	if first.err == nil || !e.keeper.lost(first.err) {
-		flights[0].settled(reportOf(first.report, first.err))
+		flights[0].settled(e.reportOf(first.report, first.err))
 		return flights[1:]
 	}
 	outcomes := []landing{first}
@@ -138,21 +138,22 @@ func (e *engine) land(flights []begun, first landing) (left []begun) {
 			e.watch(b.Order)
 			out.report, out.err = e.ring.Launch(b.order)
 		}
-		b.settled(reportOf(out.report, out.err))
+		b.settled(e.reportOf(out.report, out.err))
 	}
 	return nil
 }
 
 // reportOf is what the worker actor is told of a launch.
-func reportOf(report megakernel.Report, err error) actors.Report {
+func (e *engine) reportOf(report megakernel.Report, err error) actors.Report {
 	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}
 	if err != nil {
 		out.Launch.Status, out.Launch.Error = telemetry.LaunchFailed, err.Error()
 		out.Launch.Has |= telemetry.HasError
 		return out
 	}
+	e.readPrints(&report)
 	for i := range report.Finished {
-		out.Done = append(out.Done, doneRecord(&report.Finished[i]))
+		out.Done = append(out.Done, e.doneRecord(report.Queue, &report.Finished[i]))
 	}
 	return out
 }

@@ -37,6 +37,11 @@ func TestSubmitRunsWorkInOrderAndSaysWhatBecameOfIt(t *testing.T) {
 	if got.code != 1 || !strings.Contains(got.err, "0 executed, 2 faulted, 0 dropped") || !strings.Contains(got.err, "fault: slot 1, arguments [1 1073741824 ") {
 		t.Errorf("faults: exit code %d, %s", got.code, got.err)
 	}
+	got = submit("", "--slots", "print a0=3 a1=1 a3=9 x70", "--slots", "add a0=1 a1=8 x300")
+	if got.code != 0 || !strings.Contains(got.err, "print: slot 0: [3 1 0 9]\n") || !strings.Contains(got.err, "print: slot 63: [3 1 0 9]\nand 6 prints more\n") ||
+		strings.Count(got.err, "print: slot") != telemetry.MaxPrints {
+		t.Errorf("prints: exit code %d, %s", got.code, got.err)
+	}
 	got = submit("", "--slots", "load a0=7", "--epoch", "1")
 	if got.code != 1 || !strings.Contains(got.err, "1 dropped") || !strings.Contains(got.err, "dropped: heap lost") {
 		t.Errorf("another epoch: exit code %d, %s", got.code, got.err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,6 +62,12 @@ func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
 	}
 	if more := int(d.Faulted) - len(d.Faults); more > 0 {
 		fmt.Fprintf(s.std.err, "and %d faults more\n", more)
+	}
+	for print := range slices.Chunk(d.Prints, telemetry.PrintWords) {
+		fmt.Fprintf(s.std.err, "print: slot %d: %d\n", print[0], print[1:])
+	}
+	if more := int(d.Printed) - len(d.Prints)/telemetry.PrintWords; more > 0 {
+		fmt.Fprintf(s.std.err, "and %d prints more\n", more)
 	}
 	if d.Dropped > 0 {
 		fmt.Fprintf(s.std.err, "dropped: %s\n", d.Error)

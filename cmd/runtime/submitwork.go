@@ -182,7 +182,7 @@ func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std std
 // doneCopy is a record that stays.
 func doneCopy(d *telemetry.Done) telemetry.Done {
 	kept := *d
-	kept.Faults, kept.Results = slices.Clone(d.Faults), slices.Clone(d.Results)
+	kept.Faults, kept.Results, kept.Prints = slices.Clone(d.Faults), slices.Clone(d.Results), slices.Clone(d.Prints)
 	return kept
 }
 
