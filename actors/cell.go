@@ -62,8 +62,9 @@ type cell struct {
 	requeuesTaken   uint64 // part of requeues that the decision on its way has seen
 
 	graph    telemetry.Graph
-	walk     *Walk // newest, of a job here; nil: none. Constant
-	walked   bool  // a job has walked here
+	walk     *Walk  // newest, of a job here; nil: none. Constant
+	walked   bool   // a job has walked here
+	crowded  uint64 // last value of the publisher's requeued_hit_count
 	priority telemetry.Priority
 
 	seen    SequenceRange // of the last take

@@ -59,6 +59,7 @@ func (c *cell) foldFlat(r *telemetry.Flat, tick uint64) (w wakes, err error) {
 			r.MergeQueue(&c.queue)
 		} else {
 			r.MergeGraph(&c.graph)
+			c.countHits(fresh)
 		}
 		c.note(&r.Header)
 		w = c.trigger()
@@ -88,12 +89,30 @@ func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue) (wakes, error)
 }
 
 func (c *cell) foldGraph(h *telemetry.Header, g *telemetry.Graph) (wakes, error) {
-	if err := c.accept(h); err != nil {
+	src := c.source(telemetry.KindGraph)
+	fresh, err := src.check(h.Incarnation, h.Seq)
+	if err != nil {
 		return 0, err
 	}
+	if fresh {
+		c.replace(h, src)
+	}
+	src.seq = h.Seq
 	c.graph.Merge(g)
+	c.countHits(fresh)
 	c.note(h)
 	return c.trigger(), nil
+}
+
+// countHits adds what the count of hits that found no room grew by: their nodes are
+// requeued as slots are. A count that went back has begun again.
+func (c *cell) countHits(fresh bool) {
+	n := c.graph.RequeuedHitCount
+	if fresh || n < c.crowded {
+		c.crowded = 0
+	}
+	c.requeues = addSaturating(c.requeues, n-c.crowded)
+	c.crowded = n
 }
 
 // accept puts a record in its order, or refuses it.

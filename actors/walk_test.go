@@ -128,3 +128,31 @@ func TestWhatAWalkSaysOfTheGraphOutweighsPublishers(t *testing.T) {
 		}
 	})
 }
+
+// Nodes that found no room among the hits are requeued work, whoever counts them.
+func TestHitsThatFoundNoRoomCountAsRequeued(t *testing.T) {
+	var c cell
+	r := graphRecord(7, 1, 5000)
+	r.Graph.Has |= telemetry.HasRequeuedHitCount
+	for i, step := range []struct{ incarnation, seq, count, want uint64 }{
+		{7, 1, 5, 5}, {7, 2, 9, 9}, {7, 3, 9, 9}, {7, 4, 2, 11}, // begun again
+		{8, 1, 4, 15}, {8, 2, 6, 17},
+	} {
+		r.Header.Incarnation, r.Header.Seq, r.Graph.RequeuedHitCount = step.incarnation, step.seq, step.count
+		fold := func() error { _, err := c.fold(r, "", 1); return err }
+		if i%2 == 1 {
+			fold = func() error {
+				var flats telemetry.Flats
+				var d telemetry.Decoder
+				if payload := telemetry.AppendGraph(nil, telemetry.FormArray, &r.Header, &r.Graph); !d.Flat(&flats, payload, telemetry.DefaultTelemetryLimits) {
+					t.Fatal("not flat")
+				}
+				_, err := c.foldFlat(&flats.Records[0], 1)
+				return err
+			}
+		}
+		if err := fold(); err != nil || c.requeues != step.want {
+			t.Errorf("record %d: %d requeues, want %d: %v", i, c.requeues, step.want, err)
+		}
+	}
+}

@@ -136,6 +136,8 @@
 //	12   resident_device_bytes                 u64       0..2^64-1      bytes        gauge
 //	13   device_memory_budget_bytes            u64       0..2^64-1      bytes        gauge    0: no budget
 //	14   memory_pressure_bps                   u16       0..10000       bps          gauge
+//	15   hit_count                             u64       0..2^64-1      nodes        counter  nodes that jobs reached
+//	16   requeued_hit_count                    u64       0..2^64-1      nodes        counter  nodes that waited for room among the hits
 //
 // # Record priority
 //

@@ -228,4 +228,6 @@ func (g *Graph) assign(values *flatValues) {
 	g.ResidentDeviceBytes = v[6]
 	g.DeviceMemoryBudgetBytes = v[7]
 	g.MemoryPressureBps = uint16(v[8])
+	g.HitCount = v[9]
+	g.RequeuedHitCount = v[10]
 }

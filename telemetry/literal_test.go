@@ -76,12 +76,12 @@ var literals = []struct {
 	{
 		want: Record{Header: literalHeader(KindGraph), Graph: Graph{
 			Has: HasAllGraph, NodeCount: 4039, EdgeCount: 88234, FrontierDensityBps: 10000, FrontierOutDegreeSum: 1 << 32, FrontierNodes: 77,
-			UnexploredEdges: 128, ResidentDeviceBytes: 1 << 33, DeviceMemoryBudgetBytes: 0, MemoryPressureBps: 127}},
-		mapForm: "8f a4'kind' a5'graph'" + mapHeader + `b0'graph_node_count' cd0fc7 b0'graph_edge_count' ce000158aa
+			UnexploredEdges: 128, ResidentDeviceBytes: 1 << 33, DeviceMemoryBudgetBytes: 0, MemoryPressureBps: 127, HitCount: 77, RequeuedHitCount: 5}},
+		mapForm: "de0011 a4'kind' a5'graph'" + mapHeader + `b0'graph_node_count' cd0fc7 b0'graph_edge_count' ce000158aa
 			b4'frontier_density_bps' cd2710 b7'frontier_out_degree_sum' cf0000000100000000 ae'frontier_nodes' 4d
 			b0'unexplored_edges' cc80 b5'resident_device_bytes' cf0000000200000000 ba'device_memory_budget_bytes' 00
-			b3'memory_pressure_bps' 7f`,
-		arrayRow: "9f 02" + arrayHeader + "cd0fc7 ce000158aa cd2710 cf0000000100000000 4d cc80 cf0000000200000000 00 7f",
+			b3'memory_pressure_bps' 7f a9'hit_count' 4d b2'requeued_hit_count' 05`,
+		arrayRow: "dc0011 02" + arrayHeader + "cd0fc7 ce000158aa cd2710 cf0000000100000000 4d cc80 cf0000000200000000 00 7f 4d 05",
 	},
 	{
 		want: Record{Header: literalHeader(KindPriority), Priority: Priority{

@@ -35,6 +35,8 @@ func (g *Graph) Merge(newer *Graph) {
 	overwrite(h, HasResidentDeviceBytes, &g.ResidentDeviceBytes, newer.ResidentDeviceBytes)
 	overwrite(h, HasDeviceMemoryBudgetBytes, &g.DeviceMemoryBudgetBytes, newer.DeviceMemoryBudgetBytes)
 	overwrite(h, HasMemoryPressureBps, &g.MemoryPressureBps, newer.MemoryPressureBps)
+	overwrite(h, HasHitCount, &g.HitCount, newer.HitCount)
+	overwrite(h, HasRequeuedHitCount, &g.RequeuedHitCount, newer.RequeuedHitCount)
 	g.Has |= h
 }
 

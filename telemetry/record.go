@@ -27,7 +27,7 @@ const Minor uint32 = 0
 // Masks of all fields of a body.
 const (
 	HasAllQueue    = HasExecutedCount<<1 - 1
-	HasAllGraph    = HasMemoryPressureBps<<1 - 1
+	HasAllGraph    = HasRequeuedHitCount<<1 - 1
 	HasAllPriority = HasCoefficient<<1 - 1
 	HasAllLaunch   = HasAppliedDepth<<1 - 1
 	HasAllWorker   = HasOpcodes<<1 - 1

@@ -89,6 +89,8 @@ type Graph struct {
 	ResidentDeviceBytes     uint64 // gauge, bytes
 	DeviceMemoryBudgetBytes uint64 // gauge, bytes; 0 means no budget
 	MemoryPressureBps       uint16 // gauge, 0..10000
+	HitCount                uint64 // counter, nodes that jobs reached
+	RequeuedHitCount        uint64 // counter, nodes that waited for room among the hits
 }
 
 // Presence bits of Graph, in schema order.
@@ -102,6 +104,8 @@ const (
 	HasResidentDeviceBytes
 	HasDeviceMemoryBudgetBytes
 	HasMemoryPressureBps
+	HasHitCount
+	HasRequeuedHitCount
 )
 
 // Priority sets the scheduling priority of one queue among its siblings.

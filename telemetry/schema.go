@@ -61,6 +61,8 @@ var graphSchema = newSchema(KindGraph, func(g *Graph) *Presence { return &g.Has 
 	u64("resident_device_bytes", gauge, "bytes", func(g *Graph) *uint64 { return &g.ResidentDeviceBytes }),
 	u64("device_memory_budget_bytes", gauge, "bytes", func(g *Graph) *uint64 { return &g.DeviceMemoryBudgetBytes }),
 	bps("memory_pressure_bps", gauge, func(g *Graph) *uint16 { return &g.MemoryPressureBps }),
+	u64("hit_count", counter, "nodes", func(g *Graph) *uint64 { return &g.HitCount }),
+	u64("requeued_hit_count", counter, "nodes", func(g *Graph) *uint64 { return &g.RequeuedHitCount }),
 )
 
 var prioritySchema = newSchema(KindPriority, func(p *Priority) *Presence { return &p.Has },

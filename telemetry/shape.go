@@ -104,6 +104,8 @@ func (s *shape) graph(b *bodyWindow, g *Graph) {
 	g.ResidentDeviceBytes = s.value(b, 6)
 	g.DeviceMemoryBudgetBytes = s.value(b, 7)
 	g.MemoryPressureBps = uint16(s.value(b, 8))
+	g.HitCount = s.value(b, 9)
+	g.RequeuedHitCount = s.value(b, 10)
 }
 
 // shapeSet remembers shapes. Publishers decide how many there are, so it is

@@ -26,8 +26,9 @@ type graphAdvisor struct {
 	log      *decisionLog                                            // nil: not logged
 	patience time.Duration
 
-	mu   sync.Mutex // over post: records are folded in the order of their numbers
-	jobs uint64     // begun so far
+	mu   sync.Mutex           // over post: records are folded in the order of their numbers
+	jobs uint64               // begun so far
+	hits map[string]graphHits // of all jobs, by queue
 }
 
 // graphMemory is the device memory of a queue's graphs.
@@ -46,17 +47,29 @@ func (m graphMemory) record() telemetry.Graph {
 	return g
 }
 
-// post tells the queue's decisions and everybody else.
-func (a *graphAdvisor) post(queue string, w actors.Walk) error {
+// graphHits counts nodes that jobs reached and those among them that had to wait for room.
+type graphHits struct{ found, requeued uint64 }
+
+// post tells the queue's decisions and everybody else. The hits are those since the post before.
+func (a *graphAdvisor) post(queue string, w actors.Walk, hits graphHits) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	sum := a.hits[queue]
+	sum.found, sum.requeued = sum.found+hits.found, sum.requeued+hits.requeued
+	if a.hits == nil {
+		a.hits = make(map[string]graphHits)
+	}
+	a.hits[queue] = sum
+	w.Requeued = hits.requeued
+	w.Graph.HitCount, w.Graph.RequeuedHitCount = sum.found, sum.requeued
+	w.Graph.Has |= telemetry.HasHitCount | telemetry.HasRequeuedHitCount
 	w.Header = a.publish(queue, &w.Graph)
 	return a.system.Walk(a.worker, queue, w)
 }
 
 // rest tells what the queue's graphs take while no job runs.
 func (a *graphAdvisor) rest(queue string, m graphMemory) {
-	_ = a.post(queue, actors.Walk{Graph: m.record()}) // a queue that cannot be taken in has no decisions either
+	_ = a.post(queue, actors.Walk{Graph: m.record()}, graphHits{}) // a queue that cannot be taken in has no decisions either
 }
 
 // run runs a job. Its geometry, its room for hits and the state it begins with are those of
@@ -82,7 +95,7 @@ func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Reside
 	a.jobs++
 	w.job = a.jobs
 	a.mu.Unlock()
-	defer func() { a.rest(queue, rest) }()
+	defer func() { _ = a.post(queue, actors.Walk{Graph: rest.record()}, w.take()) }()
 	w.first = r.Begin(&job)
 	if w.begun, err = w.ask(ctx, &w.first); err != nil {
 		return frontier.Result{}, err
@@ -119,10 +132,10 @@ type graphWalker struct {
 	begun     actors.DecisionInput    // the decision on first
 	decided   []policy.Recommendation // level by level, on the host
 
-	mu       sync.Mutex
-	newest   frontier.View // level that was looked at last
-	fresh    bool          // newest was not posted yet
-	requeued uint64        // since the post before
+	mu     sync.Mutex
+	newest frontier.View // level that was looked at last
+	fresh  bool          // newest was not posted yet
+	hits   graphHits     // since the post before
 }
 
 // walk is the record of a level.
@@ -133,11 +146,16 @@ func (w *graphWalker) walk(v *frontier.View, answered func(actors.DecisionInput)
 	g.FrontierOutDegreeSum, g.FrontierNodes, g.UnexploredEdges = req.FrontierOutDegreeSum, req.FrontierNodes, req.UnexploredEdges
 	g.Has |= telemetry.HasNodeCount | telemetry.HasEdgeCount | telemetry.HasFrontierDensityBps |
 		telemetry.HasFrontierOutDegreeSum | telemetry.HasFrontierNodes | telemetry.HasUnexploredEdges
+	return actors.Walk{Graph: g, Nodes: v.FrontierNodes, HitCapacity: w.room, MaxWidth: w.needs.Width, Answered: answered}
+}
+
+// take returns the hits since it was called last.
+func (w *graphWalker) take() graphHits {
 	w.mu.Lock()
-	requeued := w.requeued
-	w.requeued = 0
-	w.mu.Unlock()
-	return actors.Walk{Graph: g, Nodes: v.FrontierNodes, HitCapacity: w.room, MaxWidth: w.needs.Width, Requeued: requeued, Answered: answered}
+	defer w.mu.Unlock()
+	hits := w.hits
+	w.hits = graphHits{}
+	return hits
 }
 
 // ask posts a level and returns the decision that has seen it.
@@ -148,7 +166,7 @@ func (w *graphWalker) ask(ctx context.Context, v *frontier.View) (actors.Decisio
 		case answers <- d:
 		default: // decided again meanwhile
 		}
-	}))
+	}), w.take())
 	if err != nil {
 		return actors.DecisionInput{}, fmt.Errorf("level %d: %w", v.Level, err)
 	}
@@ -196,12 +214,13 @@ func (w *graphWalker) decide(ctx context.Context, v frontier.View) (policy.Topol
 	return d.Plan.Topology, nil
 }
 
-// count takes over what levels requeued.
+// count takes over what levels found.
 func (w *graphWalker) count(levels []frontier.Level) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range levels {
-		w.requeued += uint64(levels[i].Requeued)
+		w.hits.found += uint64(levels[i].Hits)
+		w.hits.requeued += uint64(levels[i].Requeued)
 	}
 	w.newest, w.fresh = levels[len(levels)-1].View, true
 }
@@ -225,7 +244,7 @@ func (w *graphWalker) stream(job *frontier.Job) (finish func()) {
 			w.fresh = false
 			w.mu.Unlock()
 			if fresh {
-				_ = w.post(w.queue, w.walk(&v, nil)) // the job goes on without
+				_ = w.post(w.queue, w.walk(&v, nil), w.take()) // the job goes on without
 			}
 		}
 	}()

@@ -111,8 +111,8 @@ func TestAJobOnTheDeviceWaitsForNoActor(t *testing.T) {
 		job.Observe([]frontier.Level{{View: frontier.View{Level: level, FrontierNodes: 1 + level%100, FrontierEdges: 50}, Requeued: 1}})
 	}
 	finish()
-	if w.fresh || w.requeued != 0 {
-		t.Errorf("the last level is not told: fresh %t, %d requeued", w.fresh, w.requeued)
+	if w.fresh || w.hits != (graphHits{}) || w.graphAdvisor.hits["q"].requeued != 10_000 {
+		t.Errorf("the last level is not told: fresh %t, %+v", w.fresh, w.graphAdvisor.hits)
 	}
 	close(busy.wait)
 	if _, err := w.ask(t.Context(), &frontier.View{FrontierNodes: 1}); err != nil {

@@ -124,6 +124,10 @@ func TestGraphJobsStreamTelemetryAndRecommendations(t *testing.T) {
 		t.Errorf("after the job: %+v", last)
 	}
 
+	if last := records[len(records)-1].Graph; last.HitCount < 26474 || last.RequeuedHitCount != device.Requeued {
+		t.Errorf("counted after the job: %+v", last)
+	}
+
 	host := b.run("bfs", "as", "--source", "0", "--decide", "host")
 	records, answers = b.job()
 	var decided []string
