@@ -71,7 +71,8 @@ func drawFlat(t *rapid.T) []byte {
 	u32 := func() uint32 { return uint32(value(maxU32)) }
 	if rapid.IntRange(0, 3).Draw(t, "kind") == 0 {
 		g := Graph{Has: has & HasAllGraph, NodeCount: u32(), EdgeCount: u32(), FrontierDensityBps: uint16(value(10_000)), FrontierOutDegreeSum: value(maxU64 - 1),
-			FrontierNodes: u32(), UnexploredEdges: value(maxU64 - 1), ResidentDeviceBytes: value(1 << 40), DeviceMemoryBudgetBytes: value(1 << 40), MemoryPressureBps: uint16(value(10_000))}
+			FrontierNodes: u32(), UnexploredEdges: value(maxU64 - 1), ResidentDeviceBytes: value(1 << 40), DeviceMemoryBudgetBytes: value(1 << 40), MemoryPressureBps: uint16(value(10_000)),
+			HitCount: value(maxU64 - 1), RequeuedHitCount: value(maxU64 - 1)}
 		g.FrontierNodes %= max(g.NodeCount, 1)
 		return AppendGraph(nil, FormArray, &h, &g)
 	}

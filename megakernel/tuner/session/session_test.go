@@ -216,89 +216,6 @@ func TestKernelsBeyondTheRoomAreRefusedWhileAllAreInUse(t *testing.T) {
 	}
 }
 
-func TestRestartStartsWarm(t *testing.T) {
-	memory := newMemory()
-	for _, mode := range []Mode{On, Natural} {
-		r := newRig(t, mode)
-		r.env.Memory = memory
-		r.settled()
-		r.launches(10)
-		again := newRig(t, mode)
-		again.env.Memory = memory
-		again.launch()
-		if again.s.tuners[0].exploring() || again.s.View() != r.s.View() {
-			t.Errorf("%v: had %v, begins with %v", mode, r.s.View(), again.s.View())
-		}
-	}
-}
-
-// told is a memory of what somebody else says of every key.
-type told struct{ cache.Entry }
-
-func (m told) Recall(_ string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
-	m.Key = key
-	return m.Entry, FirstMoment + 1, after <= FirstMoment
-}
-
-func (told) Remember(string, cache.Entry) {}
-
-// Whoever can write to the bucket can say anything. A selection that is as slow as it
-// says would never be noticed as a change of cost, so it has to be looked beyond.
-func TestWhatOthersSelectedIsNotChosenUnseen(t *testing.T) {
-	slow := cache.Geometry{Width: 32, Groups: 1, Chunk: 32, Depth: 65_536}
-	honest := cost(policy.Geometry{Width: 32, Groups: 1, Chunk: 32}, 50_000) / 50_000
-	says := func(ns float64, others ...cache.Geometry) told {
-		e := cache.Entry{Selected: slow}
-		for _, g := range append(others, slow) {
-			e.Measurements = append(e.Measurements, cache.Measurement{Geometry: g, Count: 1000, Mean: ns})
-		}
-		return told{e}
-	}
-	for name, memory := range map[string]told{
-		"the truth":           says(honest),
-		"absurdly fast":       says(1e-9, cache.Geometry{Width: 32, Groups: 2, Chunk: 32, Depth: 65_536}, cache.Geometry{Width: 64, Groups: 1, Chunk: 64, Depth: 65_536}),
-		"as fast as the best": says(honest/27, cache.Geometry{Width: 32, Groups: 2, Chunk: 32, Depth: 65_536}),
-	} {
-		r := newRig(t, On)
-		r.env.Memory = memory
-		r.settled()
-		r.launches(5)
-		if ratio := cost(r.env.Given, float64(r.queue)) / r.best(); ratio > 1.5 {
-			t.Errorf("%s: %+v, %.1f times the best", name, r.env.Given, ratio)
-		}
-	}
-	natural := told{cache.Entry{Selected: cache.Geometry{Width: 32}}}
-	for _, width := range []uint32{32, 64, 128, 256, 512, 1024} {
-		natural.Measurements = append(natural.Measurements, cache.Measurement{Geometry: cache.Geometry{Width: width}, Count: 9, Mean: float64(width)})
-	}
-	r, alone := newRig(t, Natural), newRig(t, Natural)
-	r.env.Memory = natural
-	r.settled()
-	alone.settled()
-	if r.env.Given.Width != alone.env.Given.Width {
-		t.Errorf("natural: width %d, alone %d", r.env.Given.Width, alone.env.Given.Width)
-	}
-}
-
-func TestAFileReadLateHelpsAnExplorationUnderWay(t *testing.T) {
-	memory := newMemory()
-	r := newRig(t, On)
-	r.env.Memory = memory
-	r.settled()
-	late := newRig(t, On)
-	late.env.Memory = newMemory()
-	late.launches(3)
-	late.env.Memory = memory
-	n := len(late.ran)
-	late.settled()
-	if helped, alone := len(late.ran)-n, len(r.ran); helped > alone*2/3 {
-		t.Errorf("%d launches with help, %d without", helped, alone)
-	}
-	if ratio := cost(late.env.Given, float64(late.queue)) / late.best(); ratio > 1.15 {
-		t.Errorf("with help: %.3f times the best", ratio)
-	}
-}
-
 func TestCeilingBelowTheSuggestionEndsTheExploration(t *testing.T) {
 	r := newRig(t, On)
 	r.workers = 3
@@ -448,24 +365,6 @@ func TestBucketsCoverAllSizes(t *testing.T) {
 	if BucketSlots(Buckets-1) != 1<<20 {
 		t.Errorf("the last bucket ends at %d", BucketSlots(Buckets-1))
 	}
-}
-
-// memory remembers in a map.
-type memory struct {
-	entries map[cache.Key]cache.Entry
-	stores  int
-}
-
-func newMemory() *memory { return &memory{entries: map[cache.Key]cache.Entry{}} }
-
-func (m *memory) Recall(_ string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
-	e, ok := m.entries[key]
-	return e, 1, ok && after < 1
-}
-
-func (m *memory) Remember(_ string, e cache.Entry) {
-	m.stores++
-	m.entries[e.Key] = e
 }
 
 func BenchmarkReportToView(b *testing.B) {
