@@ -15,9 +15,9 @@ func memoryScarce(cfg *Config, sig *Signals, topology Topology) bool {
 
 // pressureReason says how far the hit capacity is from losing its head room,
 // or from having it back.
-func pressureReason(cfg *Config, sig *Signals, c *Classification, r *Reason) {
-	if cfg.StrictBps && c.Topology == TopologyMemoryConstrained {
-		r.follows(RuleMemoryPressure, &c.Reason)
+func pressureReason(cfg *Config, sig *Signals, topology Topology, walk, r *Reason) {
+	if cfg.StrictBps && topology == TopologyMemoryConstrained {
+		r.follows(RuleMemoryPressure, walk)
 		return
 	}
 	r.crosses(RuleMemoryPressure, uint64(sig.MemoryPressureBps), uint64(cfg.MemoryPressureBps))
@@ -28,26 +28,40 @@ func pressureReason(cfg *Config, sig *Signals, c *Classification, r *Reason) {
 func pressureClass(cfg *Config, req *Request, lanes uint64) Pressure {
 	queue := uint64(req.QueueLen)
 	lanes = max(lanes, 1)
-	switch {
-	case queue == 0:
-		return PressureEmpty
-	case req.RequeueCount > 0 || queue >= lanes*uint64(cfg.SaturatedWaves):
-		return PressureSaturated
-	case queue >= lanes:
-		return PressureBalanced
-	default:
-		return PressureLight
+	class := uint32(PressureLight) + uint32(bit(queue >= lanes))
+	if bit(req.RequeueCount > 0)|bit(queue >= lanes*uint64(cfg.SaturatedWaves)) != 0 {
+		class = uint32(PressureSaturated)
 	}
+	if queue == 0 {
+		class = uint32(PressureEmpty)
+	}
+	return Pressure(class)
 }
 
 // sizeHits fills in the hit capacity and the peak it leads to, and returns
 // the capacity wanted, which is larger if it was reduced. The error is
 // ErrHitCapacity, ErrPeakBytes or an *OutOfMemoryError.
 func sizeHits(cfg *Config, req *Request, scarce bool, rec *Recommendation) (wanted uint64, err error) {
-	wanted, err = wantedHits(cfg, req, scarce)
+	wanted, over := wantedHits(cfg, req, scarce)
+	hits := uint32(min(wanted, math.MaxUint32))
+	peak, carry := peakBytes(cfg, req, hits)
+	budget := req.MemoryBudgetBytes
+	if budget == 0 {
+		budget = math.MaxUint64
+	}
+	if uint64(over)|carry|uint64(bit(peak > budget)) != 0 {
+		return fitHits(cfg, req, wanted, over != 0, rec)
+	}
+	rec.HitCapacity, rec.EstimatedPeakBytes = hits, peak
+	rec.HitCapacityReduced = uint64(hits) < wanted
+	return wanted, nil
+}
+
+// fitHits is sizeHits for a capacity wanted that does not fit.
+func fitHits(cfg *Config, req *Request, wanted uint64, over bool, rec *Recommendation) (uint64, error) {
 	fit := cfg.FitBudget && req.MemoryBudgetBytes != 0
-	if err != nil && !fit {
-		return 0, err
+	if over && !fit {
+		return 0, ErrHitCapacity
 	}
 	hits := uint32(min(wanted, math.MaxUint32))
 	peak, carry := peakBytes(cfg, req, hits)
@@ -55,6 +69,7 @@ func sizeHits(cfg *Config, req *Request, scarce bool, rec *Recommendation) (want
 		if !fit {
 			return 0, overBudget(req, peak, carry)
 		}
+		var err error
 		if hits, err = fittingHits(cfg, req, hits); err != nil {
 			return 0, err
 		}
@@ -67,27 +82,24 @@ func sizeHits(cfg *Config, req *Request, scarce bool, rec *Recommendation) (want
 
 // wantedHits is the requested capacity, or queue * hits per item * head room,
 // at least the minimum; there is no head room where memory is scarce. A
-// requested capacity is taken as it is. The error is ErrHitCapacity; what is
-// wanted, saturated, is returned beside it.
-func wantedHits(cfg *Config, req *Request, scarce bool) (uint64, error) {
+// requested capacity is taken as it is. What is wanted saturates, and over is
+// 1 if it does not fit 32 bits.
+func wantedHits(cfg *Config, req *Request, scarce bool) (wanted uint64, over uint8) {
 	if req.RequestedHitCapacity != 0 {
-		return uint64(req.RequestedHitCapacity), nil
+		return uint64(req.RequestedHitCapacity), 0
 	}
 	hits := uint64(req.QueueLen) * uint64(max(req.ExpectedHitsPerItem, 1))
-	err := error(nil)
-	if hits > math.MaxUint32 {
-		err = ErrHitCapacity // although a head room of 0 would make it fit
+	room := uint64(cfg.HitCapacityMultiplier)
+	if scarce {
+		room = 1
 	}
-	if !scarce {
-		hi, lo := bits.Mul64(hits, uint64(cfg.HitCapacityMultiplier))
-		if hits = lo; hi != 0 {
-			hits = math.MaxUint64
-		}
+	hi, lo := bits.Mul64(hits, room)
+	if hi != 0 {
+		lo = math.MaxUint64
 	}
-	if hits > math.MaxUint32 {
-		err = ErrHitCapacity
-	}
-	return max(hits, uint64(cfg.MinHitCapacity)), err
+	// A head room of 0 does not make fit what does not without it.
+	over = bit(max(hits, lo) > math.MaxUint32)
+	return max(lo, uint64(cfg.MinHitCapacity)), over
 }
 
 // peakBytes estimates resident bytes plus the hit buffer, with a carry out of

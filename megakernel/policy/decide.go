@@ -17,12 +17,14 @@ func Decide(cfg *Config, req *Request, prev State) (rec Recommendation, next Sta
 func DecideInto(cfg *Config, req *Request, state *State, rec *Recommendation) error {
 	var sig Signals
 	sig.observe(cfg, req)
-	var c Classification
-	classify(cfg, req, &sig, &state.Topology, &c)
-	*rec = Recommendation{}
-	if err := plan(cfg, req, &sig, &c, rec, &state.Plan); err != nil {
-		*rec = Recommendation{}
-		return err
+	rec.Reasons = [MaxReasons]Reason{} // the plan writes every other field
+	raw, topology, err := classify(cfg, req, &sig, state.Topology.Topology, &rec.Reasons[0])
+	if err == nil {
+		state.Topology.Topology = topology
+		err = plan(cfg, req, &sig, raw, topology, rec, &state.Plan)
 	}
-	return nil
+	if err != nil {
+		*rec = Recommendation{}
+	}
+	return err
 }

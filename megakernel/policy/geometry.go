@@ -2,29 +2,6 @@ package policy
 
 import "math"
 
-// shape fills in the geometry of a launch for a ceiling of worker groups, 0
-// meaning the one derived from the limits. The error names the first limit
-// that is zero.
-func shape(cfg *Config, req *Request, ceiling uint32, rec *Recommendation) error {
-	if err := req.Limits.check(); err != nil {
-		return err
-	}
-	rec.WorkerGroups = workerGroups(&cfg.Sizing, &req.Limits, ceiling)
-	if cfg.SeparateWidth {
-		tuned := req.Tuned
-		if !cfg.TuneGeometry {
-			tuned = Geometry{Width: tuned.Width}
-		}
-		standardShape(&cfg.Sizing, req, &tuned, rec)
-		if cfg.TuneGeometry && tuned != (Geometry{}) {
-			rec.noteTuned(&tuned)
-		}
-	} else {
-		referenceShape(&cfg.Sizing, req, rec)
-	}
-	return nil
-}
-
 // derivedGroups is the ceiling of worker groups that the limits suggest: one
 // for each OccupancyDivisor groups the device allows, and more on a device
 // with large workgroups. It is 0 only if the device allows no groups.
@@ -65,20 +42,27 @@ func workerGroups(s *Sizing, l *Limits, ceiling uint32) uint32 {
 // Chunk: where slots are short, one width, so that every group gets a claim;
 // where there are more widths of slots than groups, as many widths as each
 // group gets on average, up to MaxClaimWidths, so that tickets stay few.
-func standardShape(s *Sizing, req *Request, tuned *Geometry, rec *Recommendation) {
-	width := s.Width(&req.Limits, tuned.Width)
-	depth := s.BatchDepth
-	if tuned.Depth != 0 {
-		depth = min(tuned.Depth, s.MaxTunedDepth)
+func shape(cfg *Config, req *Request, ceiling uint32, rec *Recommendation) error {
+	s, l := &cfg.Sizing, &req.Limits
+	if min(l.MaxWorkgroupSizeX, l.MaxWorkgroupsPerDimension, l.MaxInvocationsPerWorkgroup) == 0 {
+		return l.check()
+	}
+	ceiling = workerGroups(s, l, ceiling)
+	rec.WorkerGroups, rec.Tuned = ceiling, 0
+	if !cfg.SeparateWidth {
+		referenceShape(s, req, rec)
+		return nil
+	}
+	width, depth := s.DefaultWidth(l), s.BatchDepth
+	tuned := req.Tuned.given()
+	if tuned {
+		width, depth = tunedSize(cfg, l, &req.Tuned)
 	}
 	queued := (max(req.QueueLen, 1)-1)/width + 1 // widths that cover the queue
 	deepest := max(depth/width, 1)               // widths of the deepest launch
 	units := min(queued, deepest)
-	groups := min(rec.WorkerGroups, units, max(s.MaxDispatchWorkgroups, 1))
-	claims := uint32(1)
-	if units-groups >= groups { // spares the common case a division
-		claims = min(units/groups, max(s.MaxClaimWidths, 1))
-	}
+	groups := min(ceiling, units, max(s.MaxDispatchWorkgroups, 1))
+	claims := min(units/groups, max(s.MaxClaimWidths, 1))
 
 	rec.WorkgroupSizeX = width
 	// A queue within one width of 2^32 pads to 2^32-1 slots, which is no
@@ -87,6 +71,23 @@ func standardShape(s *Sizing, req *Request, tuned *Geometry, rec *Recommendation
 	rec.setGrid(groups)
 	rec.ClaimChunk = claims * width // at most BatchDepth, as claims <= units
 	rec.BatchDepth = deepest * width
+	if tuned && cfg.TuneGeometry {
+		tunedClaims(s, &req.Tuned, rec)
+	}
+	return nil
+}
+
+// tunedSize is the width and depth of a launch that the tuner has an opinion of.
+func tunedSize(cfg *Config, l *Limits, tuned *Geometry) (width, depth uint32) {
+	width, depth = cfg.Sizing.Width(l, tuned.Width), cfg.Sizing.BatchDepth
+	if cfg.TuneGeometry && tuned.Depth != 0 {
+		depth = min(tuned.Depth, cfg.Sizing.MaxTunedDepth)
+	}
+	return width, depth
+}
+
+// tunedClaims takes the tuner's groups and chunk.
+func tunedClaims(s *Sizing, tuned *Geometry, rec *Recommendation) {
 	// Shedding wins over tuning: never more groups than the ceiling it left.
 	// They are not cut to what a short queue fills, so that a tuned launch runs
 	// as it was measured.
@@ -96,6 +97,7 @@ func standardShape(s *Sizing, req *Request, tuned *Geometry, rec *Recommendation
 	if tuned.Chunk != 0 {
 		rec.ClaimChunk = min(tuned.Chunk, rec.BatchDepth)
 	}
+	rec.noteTuned(tuned)
 }
 
 // noteTuned says which parts of the geometry are as the tuner wants them. What

@@ -3,35 +3,42 @@ package policy
 // Plan runs the stages shed to age. On an error the recommendation is zero
 // and the state returned is prev.
 func Plan(cfg *Config, o *Observation, c *Classification, prev PlanState) (Recommendation, PlanState, error) {
+	if c.Err != nil {
+		return Recommendation{}, prev, c.Err
+	}
 	var rec Recommendation
-	if err := plan(cfg, &o.Request, &o.Signals, c, &rec, &prev); err != nil {
+	rec.Reasons[0] = c.Reason
+	rec.Reasons[0].Held = c.Topology != c.Raw
+	if err := plan(cfg, &o.Request, &o.Signals, c.Raw, c.Topology, &rec, &prev); err != nil {
 		return Recommendation{}, prev, err
 	}
 	return rec, prev, nil
 }
 
-// plan fills a zero recommendation and moves the state on; after an error the
-// recommendation is undefined and the state untouched.
-func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recommendation, state *PlanState) error {
-	if c.Err != nil {
-		return c.Err
-	}
+// plan fills in a recommendation that has the reason of its topology and no
+// other, and moves the state on; after an error the recommendation is
+// undefined and the state untouched.
+func plan(cfg *Config, req *Request, sig *Signals, raw, topology Topology, rec *Recommendation, state *PlanState) error {
 	ceiling := req.RequestedWorkerGroups
 	if ceiling == 0 && cfg.ShedAutomatic {
 		ceiling = derivedGroups(&cfg.Sizing, &req.Limits)
 	}
-	scheduled, shedRule, err := shed(cfg, req, sig, c.Topology, ceiling)
-	if err != nil {
-		return err
+	scheduled, shedRule := ceiling, RuleNone
+	if topology == TopologyMemoryConstrained || topology == TopologySparse {
+		var err error
+		if scheduled, shedRule, err = shed(cfg, req, sig, topology, ceiling); err != nil {
+			return err
+		}
 	}
 	workers := scheduled
-	if cfg.FullHysteresis {
-		workers = holdWorkers(cfg, state, c.Topology, ceiling, scheduled)
+	// Here, and not in holdWorkers, so that the common case is one branch.
+	if cfg.FullHysteresis && bit(state.Topology == topology)&bit(state.CeilingGroups == ceiling)&bit(state.ScheduledGroups != scheduled) != 0 {
+		workers = holdWorkers(cfg, state, ceiling, scheduled)
 	}
 	if err := shape(cfg, req, workers, rec); err != nil {
 		return err
 	}
-	scarce := memoryScarce(cfg, sig, c.Topology)
+	scarce := memoryScarce(cfg, sig, topology)
 	wanted, err := sizeHits(cfg, req, scarce, rec)
 	if err != nil {
 		return err
@@ -39,21 +46,21 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 
 	rec.InFlight = wavesInFlight(cfg, req.QueueLen, rec.BatchDepth, scarce, state.InFlight)
 	rec.Pressure = pressureClass(cfg, req, uint64(rec.DispatchGrid[0])*uint64(rec.WorkgroupSizeX))
-	rec.Topology = c.Topology
-	rec.PromoteHotOpcodes = sig.PromoteHotOpcodes || cfg.FullHysteresis && state.PromoteHotOpcodes && sig.WarmOpcodes
-	rec.PromoteHotWindows = sig.PromoteHotWindows || cfg.FullHysteresis && state.PromoteHotWindows && sig.WarmWindows
+	rec.Topology, rec.RawTopology = topology, raw
+	opcodes, windows := sig.PromoteHotOpcodes, sig.PromoteHotWindows
+	if cfg.FullHysteresis {
+		opcodes = bit(opcodes)|bit(state.PromoteHotOpcodes)&bit(sig.WarmOpcodes) != 0
+		windows = bit(windows)|bit(state.PromoteHotWindows)&bit(sig.WarmWindows) != 0
+	}
+	rec.PromoteHotOpcodes, rec.PromoteHotWindows = opcodes, windows
 	rec.AgePriorityWork = req.RequeueCount > 0 || req.MaxPriorityAge >= cfg.PriorityAgeThreshold
 	rec.MemoryBudgetBytes = req.MemoryBudgetBytes
-
-	rec.FrontierDensityBps = sig.FrontierDensityBps
-	rec.MemoryPressureBps = sig.MemoryPressureBps
-	rec.RawTopology = c.Raw
+	rec.FrontierDensityBps, rec.MemoryPressureBps = sig.FrontierDensityBps, sig.MemoryPressureBps
 	rec.ScheduledGroups = scheduled
 
-	rec.Reasons[0].follows(c.Reason.Rule, &c.Reason)
 	n := 1
 	if sig.PressureKnown {
-		pressureReason(cfg, sig, c, &rec.Reasons[n])
+		pressureReason(cfg, sig, topology, &rec.Reasons[0], &rec.Reasons[n])
 		n++
 	}
 	if shedRule != RuleNone {
@@ -64,7 +71,7 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 		workersReason(cfg, ceiling, scheduled, workers, &rec.Reasons[n])
 		n++
 	}
-	if req.Tuned != (Geometry{}) && cfg.SeparateWidth && cfg.TuneGeometry {
+	if req.Tuned.given() && cfg.SeparateWidth && cfg.TuneGeometry {
 		rec.Reasons[n].tuned(&cfg.Sizing, req.Tuned.Groups, rec.WorkerGroups)
 		n++
 	}
@@ -72,12 +79,13 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 		rec.Reasons[n].budget(wanted, rec.HitCapacity)
 		n++
 	}
-	rec.Mode = mode(cfg, req, sig, c, rec, state.Mode, &rec.Reasons[n])
+	m := mode(cfg, req, sig, rec, state.Mode, &rec.Reasons[n])
+	rec.Mode = m
 	rec.ReasonCount = uint8(n + 1)
 
-	state.WorkgroupSizeX, state.Groups, state.Mode = rec.WorkgroupSizeX, rec.DispatchGrid[0], rec.Mode
-	state.PromoteHotOpcodes, state.PromoteHotWindows = rec.PromoteHotOpcodes, rec.PromoteHotWindows
-	state.Topology, state.CeilingGroups, state.ScheduledGroups = c.Topology, ceiling, workers
+	state.WorkgroupSizeX, state.Groups, state.Mode = rec.WorkgroupSizeX, rec.DispatchGrid[0], m
+	state.PromoteHotOpcodes, state.PromoteHotWindows = opcodes, windows
+	state.Topology, state.CeilingGroups, state.ScheduledGroups = topology, ceiling, workers
 	state.InFlight = rec.InFlight
 	return nil
 }
@@ -85,7 +93,7 @@ func plan(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 // mode compiles for long queues, for hot code and for fused walks, and
 // interprets otherwise. A queue that has become shorter keeps a compiled
 // kernel within the band.
-func mode(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recommendation, prev Mode, why *Reason) Mode {
+func mode(cfg *Config, req *Request, sig *Signals, rec *Recommendation, prev Mode, why *Reason) Mode {
 	var band, opcodes, windows uint64
 	if cfg.FullHysteresis {
 		band, opcodes, windows = uint64(cfg.JITQueueLenHysteresis), uint64(cfg.HotOpcodeHysteresis), uint64(cfg.HotWindowHysteresis)
@@ -98,8 +106,8 @@ func mode(cfg *Config, req *Request, sig *Signals, c *Classification, rec *Recom
 		why.keeps(RuleModeHotOpcodes, !sig.PromoteHotOpcodes, uint64(req.HotOpcodeCount), sub(uint64(cfg.HotOpcodeThreshold), opcodes))
 	case rec.PromoteHotWindows:
 		why.keeps(RuleModeHotWindows, !sig.PromoteHotWindows, uint64(req.HotWindowCount), sub(uint64(cfg.HotWindowThreshold), windows))
-	case c.Topology == TopologyFused:
-		why.follows(RuleModeFused, &c.Reason)
+	case rec.Topology == TopologyFused:
+		why.follows(RuleModeFused, &rec.Reasons[0])
 	case prev == ModeJIT && queue+band >= threshold:
 		why.keeps(RuleModeQueueLen, true, queue, sub(threshold, band))
 	default:

@@ -103,7 +103,7 @@ func TestDecideIsTheCompositionOfItsParts(t *testing.T) {
 		if rec != rec2 || next != (State{topology, plan}) || fmt.Sprint(err) != fmt.Sprint(err2) {
 			t.Fatalf("whole %+v, %+v, %v\nparts %+v, %+v %+v, %v", rec, next, err, rec2, topology, plan, err2)
 		}
-		into, state := Recommendation{SlotCount: 7, ReasonCount: 3}, prev
+		into, state := dirty(), prev
 		if err3 := DecideInto(&cfg, &req, &state, &into); into != rec || state != next || fmt.Sprint(err) != fmt.Sprint(err3) {
 			t.Fatalf("by value %+v, %+v, %v\nin place %+v, %+v, %v", rec, next, err, into, state, err3)
 		}

@@ -1,49 +1,23 @@
 package policy
 
-// topologyReason fills in why the topology is what it is, unless edges decided
-// it, and the edge at
-// which it is left again. Bounds saturate here: they explain, they do not decide.
-func topologyReason(cfg *Config, sig *Signals, c *Classification) {
-	r := &c.Reason
-	density := uint64(sig.FrontierDensityBps)
-	width := uint64(cfg.FrontierHysteresisBps)
-	switch c.Topology {
-	case TopologyEmpty:
+// otherReason fills in why the topology is what it is, where neither density
+// nor edges decided it: the queue is empty, memory is short, or a counter that
+// has cooled keeps a walk fused. Bounds saturate: they explain, they do not
+// decide.
+func otherReason(cfg *Config, req *Request, sig *Signals, topology Topology, r *Reason) {
+	switch {
+	case topology == TopologyEmpty:
 		r.Rule, r.Threshold, r.Distance = RuleQueueEmpty, 1, 1
-	case TopologyMemoryConstrained:
+	case topology == TopologyMemoryConstrained:
 		r.Rule = RuleConstrained
 		r.leavesBelow(uint64(sig.MemoryPressureBps), sub(uint64(cfg.MemoryPressureBps), uint64(cfg.MemoryHysteresisBps)))
-	case TopologySparse:
-		r.Rule = RuleSparse
-		r.leavesAbove(density, uint64(cfg.SparseFrontierBps)+width)
-	case TopologyHybrid:
-		r.Rule = RuleHybrid
-		lower := sub(uint64(cfg.SparseFrontierBps), width)
-		upper := uint64(cfg.DenseFrontierBps) + width
-		if sub(density+1, lower) <= sub(upper+1, density) {
-			r.leavesBelow(density, lower)
-		} else {
-			r.leavesAbove(density, upper)
-		}
-	case TopologyDense:
-		r.Rule = RuleDense
-		r.leavesBelow(density, sub(uint64(cfg.DenseFrontierBps), width))
-	case TopologyFused:
-		r.Rule = RuleFused
-		r.leavesBelow(density, sub(uint64(cfg.DenseFrontierBps), width))
-	}
-}
-
-// warmReason says how far the counter that keeps a walk fused is from letting
-// go of it.
-func warmReason(cfg *Config, req *Request, sig *Signals, r *Reason) {
-	if sig.WarmOpcodes {
+	case sig.WarmOpcodes:
 		r.Rule = RuleFusedHotOpcodes
 		r.leavesBelow(uint64(req.HotOpcodeCount), sub(uint64(cfg.HotOpcodeThreshold), uint64(cfg.HotOpcodeHysteresis)))
-		return
+	default:
+		r.Rule = RuleFusedHotWindows
+		r.leavesBelow(uint64(req.HotWindowCount), sub(uint64(cfg.HotWindowThreshold), uint64(cfg.HotWindowHysteresis)))
 	}
-	r.Rule = RuleFusedHotWindows
-	r.leavesBelow(uint64(req.HotWindowCount), sub(uint64(cfg.HotWindowThreshold), uint64(cfg.HotWindowHysteresis)))
 }
 
 // The methods below fill a zero Reason in place, field by field: a Reason
@@ -53,11 +27,11 @@ func warmReason(cfg *Config, req *Request, sig *Signals, r *Reason) {
 // crosses explains a rule that applies from its threshold on.
 func (r *Reason) crosses(rule Rule, value, threshold uint64) {
 	r.Rule, r.Value, r.Threshold = rule, value, threshold
-	if value >= threshold {
-		r.Distance = value - threshold + 1
-	} else {
-		r.Distance = threshold - value
+	distance, under := value-threshold+1, threshold-value
+	if value < threshold {
+		distance = under
 	}
+	r.Distance = distance
 }
 
 // leavesBelow explains an outcome that stands while value >= edge.
@@ -93,8 +67,5 @@ func (r *Reason) tuned(s *Sizing, wanted, ceiling uint32) {
 
 // sub is a-b, or 0 if that is negative.
 func sub(a, b uint64) uint64 {
-	if a < b {
-		return 0
-	}
-	return a - b
+	return a - min(a, b)
 }

@@ -61,8 +61,8 @@ func shedSparse(cfg *Config, densityBps uint16, ceiling uint32) uint32 {
 // and from the same ceiling asks for nearly the same: a change of the request,
 // of the limits behind an automatic one, or of the topology, which has a
 // hysteresis of its own, is followed at once.
-func holdWorkers(cfg *Config, held *PlanState, topology Topology, ceiling, wanted uint32) uint32 {
-	if held.Topology != topology || held.CeilingGroups != ceiling || held.ScheduledGroups > ceiling || held.ScheduledGroups == 0 {
+func holdWorkers(cfg *Config, held *PlanState, ceiling, wanted uint32) uint32 {
+	if held.ScheduledGroups > ceiling || held.ScheduledGroups == 0 {
 		return wanted
 	}
 	lo, hi := workerBand(cfg, held.ScheduledGroups)

@@ -1,5 +1,7 @@
 package policy
 
+import "math"
+
 // Classification is the topology of a decision and why.
 type Classification struct {
 	Raw      Topology // what the current values ask for
@@ -12,55 +14,164 @@ type Classification struct {
 // returned is prev.
 func Classify(cfg *Config, o *Observation, prev TopologyState) (Classification, TopologyState) {
 	var c Classification
-	classify(cfg, &o.Request, &o.Signals, &prev, &c)
+	c.Raw, c.Topology, c.Err = classify(cfg, &o.Request, &o.Signals, prev.Topology, &c.Reason)
+	if c.Err == nil {
+		prev.Topology = c.Topology
+	}
 	return c, prev
 }
 
-// classify fills a zero classification and, unless it carries an error, moves
-// the state on.
-func classify(cfg *Config, req *Request, sig *Signals, state *TopologyState, c *Classification) {
+// bit is 1 for true: a flag of the processor, without a branch.
+func bit(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// The topologies as numbers to count with. The processor moves conditionally
+// 32 bits and not 8.
+const (
+	empty  = uint32(TopologyEmpty)
+	sparse = uint32(TopologySparse)
+	hybrid = uint32(TopologyHybrid)
+	dense  = uint32(TopologyDense)
+	fused  = uint32(TopologyFused)
+	memory = uint32(TopologyMemoryConstrained)
+)
+
+// classify returns the walk that the current values ask for and the one after
+// hysteresis, and fills in the reason, a zero one, unless there is an error.
+func classify(cfg *Config, req *Request, sig *Signals, prev Topology, why *Reason) (raw, topology Topology, err error) {
 	if cfg.StrictBps && max(sig.FrontierDensityBps, sig.MemoryPressureBps) > FullBps {
-		c.Err = ErrBps
-		return
+		return TopologyNone, TopologyNone, ErrBps
 	}
-	var b edgeBounds
 	if sig.ByEdges {
-		b = newEdgeBounds(cfg, req)
+		return classifyByEdges(cfg, req, sig, prev, why)
 	}
-	c.Raw = rawTopology(cfg, req, sig, &b)
-	c.Topology, c.Err = stabilise(cfg, req, sig, &b, c.Raw, state.Topology)
-	if c.Err != nil {
-		return
+	h := heatOf(cfg, req, sig)
+	asked, was := askedByDensity(cfg, req, sig, h), uint32(prev)
+
+	// The end of the band that was is left by, and how far inside the value is.
+	value, lo, hi := cfg.band(sig, was)
+	edge, inside := lo, value-lo
+	up := bit(asked > was) & bit(was <= hybrid)
+	if up != 0 {
+		edge, inside = hi, hi-value
 	}
-	state.Topology = c.Topology
-	c.Reason.Held = c.Topology != c.Raw
-	switch {
-	case c.Topology == TopologyFused && !sig.hot():
-		warmReason(cfg, req, sig, &c.Reason)
-	case sig.ByEdges && c.Topology != TopologyEmpty && c.Topology != TopologyMemoryConstrained:
-		b.reason(c.Topology, &c.Reason)
-	default:
-		topologyReason(cfg, sig, c)
+	wasWide := bit(was-dense <= fused-dense)
+	mayHold := bit(asked != was) & bit(asked-sparse <= fused-sparse) & bit(was-sparse <= memory-sparse)
+	mayHold &^= wasWide & bit(asked == sparse)
+	kept := was
+	if cfg.FullHysteresis {
+		again := dense + uint32(h.fusible&(h.hot|bit(was == fused)&h.warm))
+		if wasWide != 0 {
+			kept = again
+		}
+	} else if wasWide != 0 {
+		mayHold &= bit(asked == hybrid)
+		if was == fused && inside >= 0 {
+			// The reference holds a fused walk without asking for a graph.
+			inside = int32(h.hot&bit(req.GraphEdgeCount >= cfg.FusionEdgeThreshold)) - 1
+		}
+	}
+	if mayHold&bit(uint32(edge) > math.MaxUint16) != 0 { // or negative
+		return Topology(asked), Topology(asked), bandError(up)
+	}
+	is := asked
+	if mayHold&bit(inside >= 0) != 0 {
+		is = kept
+	}
+
+	if is == empty || is == fused && h.hot == 0 {
+		otherReason(cfg, req, sig, Topology(is), why)
+	} else {
+		value, lo, hi := cfg.band(sig, is)
+		edge, distance := nearest(is, value, lo, hi)
+		why.Rule = topologyRules[is%8]
+		why.Value, why.Threshold, why.Distance = uint64(uint32(value)), uint64(uint32(edge)), uint64(uint32(distance))
+	}
+	why.Held = is != asked
+	return Topology(asked), Topology(is), nil
+}
+
+func bandError(up uint8) error {
+	if up != 0 {
+		return ErrHysteresisOverflow
+	}
+	return ErrHysteresisUnderflow
+}
+
+// heat says, in bits, what a dense walk may be fused for.
+type heat struct {
+	fusible uint8 // the graph is large enough
+	hot     uint8 // something is promoted
+	warm    uint8 // or was, and is within the band
+}
+
+func heatOf(cfg *Config, req *Request, sig *Signals) heat {
+	return heat{
+		fusible: bit(req.GraphNodeCount != 0) & bit(req.GraphEdgeCount >= cfg.FusionEdgeThreshold),
+		hot:     bit(sig.PromoteHotOpcodes) | bit(sig.PromoteHotWindows),
+		warm:    bit(sig.WarmOpcodes) | bit(sig.WarmWindows),
 	}
 }
 
-// rawTopology is the walk the current values ask for. A request without any
+// askedByDensity is the walk the current values ask for. A request without any
 // density is sparse: nothing says that a wide walk would pay.
-func rawTopology(cfg *Config, req *Request, sig *Signals, b *edgeBounds) Topology {
-	switch {
-	case req.QueueLen == 0:
-		return TopologyEmpty
-	case sig.MemoryPressureBps >= cfg.MemoryPressureBps:
-		return TopologyMemoryConstrained
-	case sig.ByEdges:
-		return b.raw(wide(cfg, req, sig, TopologyNone))
-	case sig.FrontierDensityBps <= cfg.SparseFrontierBps:
-		return TopologySparse
-	case sig.FrontierDensityBps < cfg.DenseFrontierBps:
-		return TopologyHybrid
-	default:
-		return wide(cfg, req, sig, TopologyNone)
+//
+// Branches on values that differ from queue to queue are what a decision would
+// spend most of its time on. So this counts outcomes of comparisons: sparse,
+// hybrid, dense and fused are successive numbers.
+func askedByDensity(cfg *Config, req *Request, sig *Signals, h heat) uint32 {
+	above := bit(sig.FrontierDensityBps > cfg.SparseFrontierBps)
+	wide := above & bit(sig.FrontierDensityBps >= cfg.DenseFrontierBps)
+	asked := sparse + uint32(above+wide+wide&h.fusible&h.hot)
+	if sig.MemoryPressureBps >= cfg.MemoryPressureBps {
+		asked = memory
 	}
+	if req.QueueLen == 0 {
+		asked = empty
+	}
+	return asked
+}
+
+// band is the range of a value in which a topology is kept, both ends
+// included. What is sparse is not left downwards, and what is dense not
+// upwards: there the end means nothing.
+func (c *Config) band(sig *Signals, topology uint32) (value, lo, hi int32) {
+	// Read before the comparisons, or these would become branches.
+	pressure, toMemory, memoryWidth := sig.MemoryPressureBps, c.MemoryPressureBps, c.MemoryHysteresisBps
+	v, least, most, width := sig.FrontierDensityBps, c.SparseFrontierBps, c.DenseFrontierBps, c.FrontierHysteresisBps
+	if topology == sparse {
+		most = c.SparseFrontierBps
+	}
+	if topology >= dense {
+		least = c.DenseFrontierBps
+	}
+	if topology == memory {
+		v, least, width = pressure, toMemory, memoryWidth
+	}
+	return int32(v), int32(least) - int32(width), int32(most) + int32(width)
+}
+
+// nearest is the end of the band that the value is nearer to, and by how much
+// the value must move to leave the topology there.
+func nearest(topology uint32, value, lo, hi int32) (edge, distance int32) {
+	edge = max(lo, 0)
+	distance, up := max(value+1-edge, 0), max(hi+1-value, 0)
+	if bit(topology == sparse)|bit(topology == hybrid)&bit(up < distance) != 0 {
+		edge, distance = hi, up
+	}
+	return edge, distance
+}
+
+var topologyRules = [8]Rule{
+	TopologySparse:            RuleSparse,
+	TopologyHybrid:            RuleHybrid,
+	TopologyDense:             RuleDense,
+	TopologyFused:             RuleFused,
+	TopologyMemoryConstrained: RuleConstrained,
 }
 
 // wide is the walk of a dense frontier: fused on a graph with enough edges and
@@ -73,83 +184,32 @@ func wide(cfg *Config, req *Request, sig *Signals, prev Topology) Topology {
 	return TopologyDense
 }
 
-// stabilise keeps prev while the value that left it is still inside the band
-// around the threshold. An empty queue and memory pressure at the threshold
-// are taken at once; jumps over a whole band are too. Bounds are computed only
-// on the rows that need them, so that only those rows can fail.
-func stabilise(cfg *Config, req *Request, sig *Signals, b *edgeBounds, raw, prev Topology) (Topology, error) {
-	if raw == prev || raw == TopologyEmpty || raw == TopologyMemoryConstrained {
-		return raw, nil
+// classifyByEdges is classify by the out-edges of the frontier.
+func classifyByEdges(cfg *Config, req *Request, sig *Signals, prev Topology, why *Reason) (raw, topology Topology, err error) {
+	b := newEdgeBounds(cfg, req)
+	raw = b.raw(wide(cfg, req, sig, TopologyNone))
+	switch {
+	case req.QueueLen == 0:
+		raw = TopologyEmpty
+	case sig.MemoryPressureBps >= cfg.MemoryPressureBps:
+		raw = TopologyMemoryConstrained
 	}
-	if sig.ByEdges && prev != TopologyMemoryConstrained {
-		return b.stabilise(raw, prev, wide(cfg, req, sig, prev)), nil
-	}
-	density := uint32(sig.FrontierDensityBps)
-	hold := false
-	switch prev {
-	case TopologyMemoryConstrained:
-		lo, err := below(cfg.MemoryPressureBps, cfg.MemoryHysteresisBps)
-		if err != nil {
-			return raw, err
-		}
-		hold = uint32(sig.MemoryPressureBps) >= lo
-
-	case TopologySparse:
-		hi, err := above(cfg.SparseFrontierBps, cfg.FrontierHysteresisBps)
-		if err != nil {
-			return raw, err
-		}
-		hold = density <= hi
-
-	case TopologyHybrid:
-		if raw == TopologySparse {
-			lo, err := below(cfg.SparseFrontierBps, cfg.FrontierHysteresisBps)
-			if err != nil {
-				return raw, err
-			}
-			hold = density >= lo
-			break
-		}
-		hi, err := above(cfg.DenseFrontierBps, cfg.FrontierHysteresisBps)
-		if err != nil {
-			return raw, err
-		}
-		hold = density <= hi
-
-	case TopologyDense, TopologyFused:
-		if raw == TopologySparse || raw != TopologyHybrid && !cfg.FullHysteresis {
-			break
-		}
-		lo, err := below(cfg.DenseFrontierBps, cfg.FrontierHysteresisBps)
-		if err != nil {
-			return raw, err
-		}
-		hold = density >= lo
-		if hold && cfg.FullHysteresis {
-			return wide(cfg, req, sig, prev), nil
-		}
-		if prev == TopologyFused {
-			// The reference holds a fused walk without asking for a graph.
-			hold = hold && req.GraphEdgeCount >= cfg.FusionEdgeThreshold && sig.hot()
+	topology = raw
+	if raw != prev && raw != TopologyEmpty && raw != TopologyMemoryConstrained {
+		if prev != TopologyMemoryConstrained {
+			topology = b.stabilise(raw, prev, wide(cfg, req, sig, prev))
+		} else if cfg.MemoryPressureBps < cfg.MemoryHysteresisBps {
+			return raw, raw, ErrHysteresisUnderflow
+		} else if sig.MemoryPressureBps >= cfg.MemoryPressureBps-cfg.MemoryHysteresisBps {
+			topology = prev
 		}
 	}
-	if hold {
-		return prev, nil
+	why.Held = topology != raw
+	switch {
+	case topology == TopologyFused && !sig.hot() || topology == TopologyEmpty || topology == TopologyMemoryConstrained:
+		otherReason(cfg, req, sig, topology, why)
+	default:
+		b.reason(topology, why)
 	}
-	return raw, nil
-}
-
-func below(threshold, width uint16) (uint32, error) {
-	if threshold < width {
-		return 0, ErrHysteresisUnderflow
-	}
-	return uint32(threshold - width), nil
-}
-
-func above(threshold, width uint16) (uint32, error) {
-	sum := uint32(threshold) + uint32(width)
-	if sum > 0xFFFF {
-		return 0, ErrHysteresisOverflow
-	}
-	return sum, nil
+	return raw, topology, nil
 }

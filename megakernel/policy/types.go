@@ -61,6 +61,9 @@ type Geometry struct {
 	Depth  uint32 // most slots of a launch
 }
 
+// given says whether the tuner has an opinion of any part.
+func (g *Geometry) given() bool { return g.Width|g.Groups|g.Chunk|g.Depth != 0 }
+
 // Request is everything a decision looks at, besides the state before it.
 type Request struct {
 	QueueLen              uint32 // items
