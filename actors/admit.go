@@ -30,22 +30,22 @@ func (w *workerActor) admit(b *batch) {
 		return
 	}
 	if b.family.stopped.Load() != nil {
-		b.settle(telemetry.OutcomeRetry, ErrUnstable)
+		b.settle(telemetry.OutcomeBusy, ErrUnstable)
 		return
 	}
 	if d := b.family.planned.Load(); l.stopped != 0 && d != nil && d.edition == l.stopped {
-		b.settle(telemetry.OutcomeRetry, ErrStopped)
+		b.settle(telemetry.OutcomeBusy, ErrStopped)
 		return
 	}
 	slots := len(b.work.Slots)
 	if l.pending+slots > w.system.cfg.MaxPendingSlots {
-		b.settle(telemetry.OutcomeRetry, ErrBacklog)
+		b.settle(telemetry.OutcomeBusy, ErrBacklog)
 		return
 	}
 	if err := w.engine.Submit(b.family.name, &b.work); err != nil {
 		outcome := telemetry.OutcomeRefused
 		if errors.Is(err, ErrBusy) {
-			outcome = telemetry.OutcomeRetry
+			outcome = telemetry.OutcomeBusy
 		}
 		b.settle(outcome, err)
 		return
@@ -120,7 +120,7 @@ func (w *workerActor) deliver(it *delivery) {
 	b.publishing = false
 	w.undecided--
 	if it.err != nil {
-		b.settle(telemetry.OutcomeRetry, errors.Join(ErrUndelivered, it.err))
+		b.settle(telemetry.OutcomeBusy, errors.Join(ErrUndelivered, it.err))
 		return
 	}
 	if ran := w.finished.get(b.key()); ran != nil && ran.pending == b {

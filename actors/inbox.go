@@ -110,7 +110,7 @@ func (b *batch) settle(outcome telemetry.Outcome, err error) {
 // join lets the deliveries of a second arrival of the batch wait with the first.
 func (b *batch) join(again *batch) {
 	if len(b.waiters)+len(again.waiters) > maxWaiters {
-		again.settle(telemetry.OutcomeRetry, ErrBacklog)
+		again.settle(telemetry.OutcomeBusy, ErrBacklog)
 		return
 	}
 	b.waiters = append(b.waiters, again.waiters...)

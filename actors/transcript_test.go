@@ -335,7 +335,7 @@ func (r *runner) work(s *System, a arguments) {
 	s.Submit(worker, queue, &w, int64(a.number("sent")), func(o telemetry.Outcome, err error) {
 		names := map[telemetry.Outcome]string{
 			telemetry.OutcomeDone: "done", telemetry.OutcomeDuplicate: "duplicate",
-			telemetry.OutcomeRefused: "refused", telemetry.OutcomeRetry: "retry",
+			telemetry.OutcomeRefused: "refused", telemetry.OutcomeRetry: "retry", telemetry.OutcomeBusy: "busy",
 		}
 		if err != nil {
 			r.add("settled", "batch %s %s: %s", id, names[o], strings.ReplaceAll(err.Error(), "\n", "; "))

@@ -9,5 +9,6 @@ const (
 	OutcomeDone      Outcome = iota // executed and its done record is with the server: acknowledge
 	OutcomeDuplicate                // executed before: acknowledge
 	OutcomeRefused                  // will never run: terminate, and say why on the rejected subject
-	OutcomeRetry                    // not run (shutdown, publish failure): let it be delivered again
+	OutcomeRetry                    // not run here (shutdown, a fault of this process): let it be delivered again
+	OutcomeBusy                     // not settled for now, for reasons that are not the batch's: hand it over again later
 )

@@ -36,6 +36,8 @@ type nodeConfig struct {
 	hung      func(why string)   // is called when one took longer
 	work      *natsio.WorkConfig // nil is the default
 
+	deliveries uint64 // of a batch before it is given up; 0: no bound
+
 	decisions decisionLogFlags
 	tuner     *autotuneFlags // nil: tuned, and nothing is kept
 }
@@ -161,6 +163,7 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 	if cfg.work != nil {
 		work = *cfg.work
 	}
+	work.MaxDeliveries, work.GaveUp = cfg.deliveries, n.publisher.Done
 	if n.heap, err = n.conn.ServeHeap(cfg.worker, heapPort{n.engine}); err != nil {
 		return err
 	}

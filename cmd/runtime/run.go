@@ -37,6 +37,7 @@ type runCmd struct {
 	Rate        float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records a second of one worker, with bursts of twice as many. What is above is refused."`
 	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; a parked one costs about 2 KiB (default: 131072)."`
 	HangAfter   time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest launch; when the device takes longer the process ends with exit code 75, for its supervisor to start it again. 0: wait for ever."`
+	Deliveries  uint64        `name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Times a batch is delivered, to this process and those before it, until it is given up: its done record says so. Waiting for room does not count. 0: no bound."`
 	ShareDevice bool          `name:"share-device" help:"Serve although another worker of this host uses the same GPU. Each slows the other down and measures it."`
 	Memory      uint64        `name:"memory-budget" placeholder:"BYTES" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers may take; decisions leave room for it. 0: no bound but the device's."`
 	Window      bool          `help:"Show the ring live in a window; needs a display and opens the GL context with glfw."`
@@ -122,6 +123,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		nodeCfg.ring, nodeCfg.limits = c.ringFlags, limits
 		nodeCfg.memoryBudget = c.Memory
 		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, endOnHang(log)
+		nodeCfg.deliveries = c.Deliveries
 	}
 	node, err := startNode(ctx, nodeCfg)
 	if err != nil {

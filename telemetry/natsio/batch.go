@@ -20,6 +20,8 @@ type batch struct {
 	worker    string
 	queue     string
 	settled   bool
+	attempt   int         // times it was handed over
+	held      *time.Timer // until it is handed over again; nil: it is in the handler's hands
 }
 
 // deliver checks one message and hands it to the handler.
@@ -33,15 +35,94 @@ func (w *WorkConsumer) deliver(m jetstream.Msg) {
 	if !w.admit(b) {
 		return
 	}
-	work, sentNs, err := w.decode(b)
-	if err != nil {
-		w.settle(b, telemetry.OutcomeRefused, err)
+	work, sentNs, err := w.decode(b, m)
+	switch {
+	case err != nil:
+		w.settle(b, 0, telemetry.OutcomeRefused, err)
+	case w.cfg.MaxDeliveries > 0 && meta.NumDelivered > w.cfg.MaxDeliveries:
+		w.giveUp(b, meta.NumDelivered-1, work, sentNs)
+	default:
+		w.delivered.Add(1)
+		w.hand(b, 0, work, sentNs)
+	}
+}
+
+// hand hands a batch over for the attempt-th time, from 0 on.
+func (w *WorkConsumer) hand(b *batch, attempt int, work *telemetry.Work, sentNs int64) {
+	w.handler(b.worker, b.queue, work, sentNs, func(outcome telemetry.Outcome, err error) {
+		w.settle(b, attempt, outcome, err)
+	})
+}
+
+// giveUp ends a batch that was delivered too often.
+func (w *WorkConsumer) giveUp(b *batch, deliveries uint64, work *telemetry.Work, sentNs int64) {
+	why := fmt.Errorf("batch %q was delivered %d times without an outcome", work.Batch, deliveries)
+	refuse := func(sent error) {
+		if sent != nil {
+			w.settle(b, 0, telemetry.OutcomeRetry, sent)
+			return
+		}
+		w.givenUp.Add(1)
+		w.settle(b, 0, telemetry.OutcomeRefused, &telemetry.RecordError{Kind: telemetry.KindWork, Reason: ReasonExhausted, Err: why})
+	}
+	if w.cfg.GaveUp == nil {
+		refuse(nil)
 		return
 	}
-	w.delivered.Add(1)
-	w.handler(b.worker, b.queue, work, sentNs, func(outcome telemetry.Outcome, err error) {
-		w.settle(b, outcome, err)
-	})
+	done := telemetry.Done{
+		Batch: work.Batch, Dropped: uint32(len(work.Slots)), WorkSentNs: sentNs,
+		Error: fmt.Sprintf("given up after %d deliveries", deliveries),
+	}
+	w.cfg.GaveUp(b.worker, b.queue, &done, refuse)
+}
+
+// hold keeps a batch to hand it over again later, or reports that it may not.
+// The server sees signs of life meanwhile and delivers it to nobody else, so that
+// NumDelivered counts what ended without an outcome. Called with mu held.
+func (w *WorkConsumer) hold(b *batch) bool {
+	if w.draining {
+		return false
+	}
+	b.settled, b.since = false, time.Now()
+	b.attempt++
+	b.held = time.AfterFunc(backoff(w.cfg.RetryMin, w.cfg.RetryMax, min(b.attempt, 64)), func() { w.handAgain(b) })
+	w.busy.Add(1)
+	return true
+}
+
+// handAgain hands a held batch over.
+func (w *WorkConsumer) handAgain(b *batch) {
+	w.mu.Lock()
+	released := b.held == nil
+	b.held = nil
+	attempt, m := b.attempt, b.msg
+	w.mu.Unlock()
+	if released {
+		return
+	}
+	work, sentNs, err := w.decode(b, m) // the handler had the last one for its own
+	if err != nil {
+		w.settle(b, attempt, telemetry.OutcomeRefused, err)
+		return
+	}
+	w.hand(b, attempt, work, sentNs)
+}
+
+// releaseHeld begins to drain: no batch is held from now on, and those that are go back.
+func (w *WorkConsumer) releaseHeld() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.draining = true
+	for sequence, b := range w.pending {
+		if b.held != nil {
+			b.held.Stop()
+			b.held, b.settled = nil, true
+			w.note(b.msg.Nak())
+			w.retried.Add(1)
+			delete(w.pending, sequence)
+		}
+	}
+	w.closeIfIdle()
 }
 
 // admit enters a batch into the pending ones. While draining it is given back
@@ -65,21 +146,15 @@ func (w *WorkConsumer) admit(b *batch) bool {
 
 // decode reads the batch. Each batch has memory of its own, because it leaves
 // this goroutine.
-func (w *WorkConsumer) decode(b *batch) (*telemetry.Work, int64, error) {
-	_, worker, queue, err := w.conn.cfg.Subjects.Parse(b.msg.Subject())
+func (w *WorkConsumer) decode(b *batch, m jetstream.Msg) (*telemetry.Work, int64, error) {
+	_, worker, queue, err := w.conn.cfg.Subjects.Parse(m.Subject())
 	if err != nil {
 		return nil, 0, err
 	}
 	b.worker, b.queue = worker, queue
-	if w.cfg.MaxDeliveries > 0 && b.delivered > w.cfg.MaxDeliveries {
-		return nil, 0, &telemetry.RecordError{
-			Kind: telemetry.KindWork, Reason: ReasonExhausted,
-			Err: fmt.Errorf("delivered %d times without an outcome", b.delivered-1),
-		}
-	}
 	var d telemetry.Decoder
 	var r telemetry.Record
-	if err := decodeOne(&d, &r, b.msg.Data(), w.cfg.Limits, telemetry.SubjectWork); err != nil {
+	if err := decodeOne(&d, &r, m.Data(), w.cfg.Limits, telemetry.SubjectWork); err != nil {
 		return nil, 0, err
 	}
 	if _, reason, err := nameQueue(queue, r.Header.Queue); err != nil {
@@ -89,10 +164,10 @@ func (w *WorkConsumer) decode(b *batch) (*telemetry.Work, int64, error) {
 	return &work, r.SentNs, nil
 }
 
-// settle acknowledges a batch by its outcome.
-func (w *WorkConsumer) settle(b *batch, outcome telemetry.Outcome, err error) {
+// settle acknowledges a batch by the outcome of an attempt.
+func (w *WorkConsumer) settle(b *batch, attempt int, outcome telemetry.Outcome, err error) {
 	w.mu.Lock()
-	if b.settled {
+	if b.settled || b.attempt != attempt || outcome == telemetry.OutcomeBusy && w.hold(b) {
 		w.mu.Unlock()
 		return
 	}

@@ -14,10 +14,11 @@ import (
 	"ringmaster/telemetry"
 )
 
-// WorkHandler takes one batch. It must not block. The batch belongs to the
-// handler, which calls settled exactly once, from any goroutine, when the
-// outcome is known; later calls are ignored. err explains OutcomeRefused to
-// the publisher and OutcomeRetry to the log.
+// WorkHandler takes one batch. It must not block, and may be called by several
+// goroutines. The batch belongs to the handler, which calls settled exactly once,
+// from any goroutine, when the outcome is known; later calls are ignored. err explains OutcomeRefused to
+// the publisher, OutcomeRetry and OutcomeBusy to the log. After OutcomeBusy the same
+// delivery is handed over again.
 type WorkHandler func(worker, queue string, w *telemetry.Work, workSentNs int64, settled func(telemetry.Outcome, error))
 
 // WorkConfig bounds the consumption of batches. Start from DefaultWorkConfig.
@@ -32,24 +33,30 @@ type WorkConfig struct {
 	// MaxExecution is how long signs of life go out for one batch. After it
 	// another worker process may get the batch.
 	MaxExecution time.Duration
-	// MaxDeliveries refuses a batch that comes for the so many-th time, which
-	// stops one that ends every process that touches it. Every OutcomeRetry
-	// counts too, so it has to leave room for those. 0 sets no bound.
+	// MaxDeliveries is how often a batch is delivered before it is given up: its
+	// done record says so, and it is refused. That stops one that ends every
+	// process that touches it. A process that ends counts, and so does each
+	// OutcomeRetry, but not OutcomeBusy. 0 sets no bound.
 	MaxDeliveries uint64
-	// RetryMin is the delay of the second delivery after OutcomeRetry. It
-	// doubles with each further one up to RetryMax.
+	// GaveUp sends the done record of a batch that is given up, and tells whether
+	// the server has it. Nil: there is none.
+	GaveUp func(worker, queue string, d *telemetry.Done, sent func(error))
+	// RetryMin is the delay of the second delivery after OutcomeRetry, and of the
+	// second attempt after OutcomeBusy. It doubles with each further one up to
+	// RetryMax.
 	RetryMin, RetryMax time.Duration
 }
 
 // DefaultWorkConfig returns bounds for one GPU.
 func DefaultWorkConfig() WorkConfig {
 	return WorkConfig{
-		Limits:       telemetry.DefaultWorkLimits,
-		MaxPending:   256,
-		AckWait:      30 * time.Second,
-		MaxExecution: 10 * time.Minute,
-		RetryMin:     100 * time.Millisecond,
-		RetryMax:     10 * time.Second,
+		Limits:        telemetry.DefaultWorkLimits,
+		MaxPending:    256,
+		AckWait:       30 * time.Second,
+		MaxExecution:  10 * time.Minute,
+		MaxDeliveries: 20,
+		RetryMin:      100 * time.Millisecond,
+		RetryMax:      10 * time.Second,
 	}
 }
 
@@ -76,6 +83,8 @@ type WorkStats struct {
 	Duplicates uint64 // acknowledged because they had been executed before
 	Refused    uint64 // terminated by the checks or the handler
 	Retried    uint64 // given back
+	Busy       uint64 // times one was kept to be handed over again
+	GivenUp    uint64 // part of Refused: delivered MaxDeliveries times without an outcome
 	Repeated   uint64 // delivered again while still in the handler's hands
 	AckErrors  uint64 // acknowledgements that could not be sent; the batch comes again
 	Restarts   uint64 // times the consumption was set up anew
@@ -104,6 +113,7 @@ type WorkConsumer struct {
 	missed                                    atomic.Int32 // heartbeats missing in a row
 	delivered, done, duplicates               atomic.Uint64
 	refused, retried, repeated, acks, restart atomic.Uint64
+	busy, givenUp                             atomic.Uint64
 }
 
 // ConsumeWork feeds the batches of a worker to handler until ctx ends or Drain
@@ -242,12 +252,7 @@ func (w *WorkConsumer) breaks(err error) bool {
 // be with the server, because it is away: Drain does not wait for its return.
 func (w *WorkConsumer) Drain(ctx context.Context) error {
 	defer w.once.Do(func() { close(w.beating) })
-	w.mu.Lock()
-	if !w.draining {
-		w.draining = true
-		w.closeIfIdle()
-	}
-	w.mu.Unlock()
+	w.releaseHeld()
 	w.cancel()
 	for _, ch := range []<-chan struct{}{w.stopped, w.idle} {
 		select {
@@ -282,6 +287,7 @@ func (w *WorkConsumer) Stats() WorkStats {
 	return WorkStats{
 		Delivered: w.delivered.Load(), Done: w.done.Load(), Duplicates: w.duplicates.Load(),
 		Refused: w.refused.Load(), Retried: w.retried.Load(), Repeated: w.repeated.Load(),
+		Busy: w.busy.Load(), GivenUp: w.givenUp.Load(),
 		AckErrors: w.acks.Load(), Restarts: w.restart.Load(), Pending: pending,
 	}
 }

@@ -297,6 +297,77 @@ func TestPoisonousBatchIsRefusedAfterItsDeliveries(t *testing.T) {
 	}
 }
 
+func TestWaitingForRoomIsNoDelivery(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) { c.MaxDeliveries = 2 })
+	s.submit(t, "b1")
+	for range 6 {
+		d := receive(t, s.batches)
+		if d.work.Batch != "b1" || d.queue != "a" || d.sentNs != 1234 || len(d.work.Slots) != 3 {
+			t.Fatalf("handed over %+v %+v", d, d.work)
+		}
+		d.work.Slots[0].Opcode = 77 // the handler's own
+		d.settled(telemetry.OutcomeBusy, errors.New("no room"))
+		d.settled(telemetry.OutcomeDone, nil) // ignored
+	}
+	d := receive(t, s.batches)
+	if d.work.Slots[0].Opcode != 1 {
+		t.Error("what a handler did to a batch is in the next attempt's")
+	}
+	d.settled(telemetry.OutcomeDone, nil)
+	s.wantStored(t, 0)
+	if got := s.consumer.Stats(); got.Busy != 6 || got.Delivered != 1 || got.Done != 1 || got.GivenUp != 0 || got.Pending != 0 {
+		t.Errorf("stats %+v", got)
+	}
+}
+
+func TestABatchThatIsGivenUpHasADoneRecordFirst(t *testing.T) {
+	told := make(chan telemetry.Done, 10)
+	lost := true
+	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) {
+		c.MaxDeliveries = 2
+		c.GaveUp = func(worker, queue string, d *telemetry.Done, sent func(error)) {
+			if worker != "gpu0" || queue != "a" {
+				t.Errorf("given up for %s.%s", worker, queue)
+			}
+			told <- *d
+			if lost {
+				lost = false
+				sent(errors.New("no server"))
+				return
+			}
+			sent(nil)
+		}
+	})
+	s.submit(t, "b1")
+	for range 2 {
+		receive(t, s.batches).settled(telemetry.OutcomeRetry, nil)
+	}
+	for deliveries := 2; deliveries <= 3; deliveries++ { // the record is lost once
+		want := fmt.Sprintf("given up after %d deliveries", deliveries)
+		if d := receive(t, told); d.Batch != "b1" || d.Dropped != 3 || d.WorkSentNs != 1234 || d.Error != want {
+			t.Errorf("done %+v, want %s", d, want)
+		}
+	}
+	s.wantStored(t, 0)
+	if got := s.consumer.Stats(); got.GivenUp != 1 || got.Refused != 1 || got.Retried != 3 {
+		t.Errorf("stats %+v", got)
+	}
+}
+
+func TestDrainGivesBackWhatWaitsForRoom(t *testing.T) {
+	url := embedded(t).URL()
+	s := openShop(t, url, func(c *WorkConfig) { c.RetryMin, c.RetryMax = time.Hour, time.Hour })
+	s.submit(t, "b1")
+	receive(t, s.batches).settled(telemetry.OutcomeBusy, errors.New("no room"))
+	s.drained(t)
+	if got := s.consumer.Stats(); got.Pending != 0 || got.Retried != 1 {
+		t.Errorf("stats %+v", got)
+	}
+	s.consume(t, DefaultWorkConfig())
+	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
+	s.wantStored(t, 0)
+}
+
 func TestDrainGivesBackWhatNobodyHasSeen(t *testing.T) {
 	url := embedded(t).URL()
 	s := openShop(t, url, nil)

@@ -1,0 +1,85 @@
+//go:build cgo
+
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// A batch that two processes ended with is given up by the third, and whoever waits
+// for it is told.
+func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
+	requireGL(t)
+	server := newRestartable(t)
+	flags := natsFlags{URL: server.server.URL(), Prefix: telemetry.DefaultPrefix}
+	conn, err := flags.dial(t.Context(), "test client", quietLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.EnsureWorkStream(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	finished := make(chan telemetry.Done, 10)
+	if _, err := conn.SubscribeDone("w1", "q", func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { finished <- doneCopy(d) }); err != nil {
+		t.Fatal(err)
+	}
+	work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: "poison", Slots: make([]telemetry.Slot, 7)}
+	if _, err := conn.PublishWork(t.Context(), "w1", "q", telemetry.Header{Incarnation: 7, Seq: 1}, &work, telemetry.FormMap); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		dies(t, flags)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(ctx, []string{"run", "--nats", flags.URL, "--worker", "w1", "--max-deliveries", "2"}, stdio{in: strings.NewReader(""), out: &lockedBuffer{}, err: &lockedBuffer{}})
+	}()
+	select {
+	case d := <-finished:
+		if d.Batch != "poison" || d.Dropped != 7 || d.Error != "given up after 2 deliveries" {
+			t.Errorf("done %+v", d)
+		}
+	case <-time.After(clientPatience):
+		t.Error("no done record")
+	}
+	cancel()
+	if code := <-ended; code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+}
+
+// dies takes the work of worker w1 once and ends without an outcome.
+func dies(t *testing.T, flags natsFlags) {
+	t.Helper()
+	conn, err := flags.dial(t.Context(), "test worker", quietLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	cfg := natsio.DefaultWorkConfig()
+	cfg.AckWait = time.Second
+	taken := make(chan func(telemetry.Outcome, error), 1)
+	c, err := conn.ConsumeWork(t.Context(), "w1", cfg, func(_, _ string, _ *telemetry.Work, _ int64, settled func(telemetry.Outcome, error)) {
+		taken <- settled
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case settled := <-taken:
+		settled(telemetry.OutcomeRetry, nil)
+	case <-time.After(clientPatience):
+		t.Fatal("no work came")
+	}
+	if err := c.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
