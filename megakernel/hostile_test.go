@@ -61,7 +61,7 @@ func hostileSlot(r *rand.Rand, w *Wave) ring.Slot {
 var structural = []ring.FaultCode{ring.FaultUnknownOpcode, ring.FaultCopyTooLong, ring.FaultBadCode, ring.FaultBadOperand, ring.FaultBadPacked}
 
 // TestKernelsRefuseWhatTheHostRefusesAndStayInTheWindow runs 100,000 random slots by the
-// interpreter and by a fused kernel and compares everything outside the window with what it
+// interpreter, by fused kernels and by an exact one and compares everything outside the window with what it
 // was, and what the kernels refuse with what CheckSlot refuses.
 func TestKernelsRefuseWhatTheHostRefusesAndStayInTheWindow(t *testing.T) {
 	ops, err := userop.LoadDir(os.DirFS("../docs/opcodes"))
@@ -77,7 +77,7 @@ func TestKernelsRefuseWhatTheHostRefusesAndStayInTheWindow(t *testing.T) {
 	w := Wave{Entries: hostilePages - 1, StepBudget: hostileSteps, Tenant: 3, WindowBase: 3000, WindowLength: 1000}
 	refused, ran := 0, 0
 	for wave := range hostileWaves {
-		p := &testProgram{wave: w, geometry: Geometry{64, 8, 64}, hot: []OpcodeSet{0, NewOpcodeSet(OpStore, OpPacked, OpCopy) | 1<<16, r.catalog.All()}[wave%3]}
+		p := &testProgram{wave: w, geometry: Geometry{64, 8, 64}, hot: []OpcodeSet{0, NewOpcodeSet(OpStore, OpPacked, OpCopy) | 1<<16, r.catalog.All(), r.catalog.All()}[wave%4], exact: wave%4 == 3}
 		p.wave.Chunk, p.wave.ClaimBudget = 64, 1000
 		for i := range hostilePages {
 			if i != hostilePages/2 { // this page's slots are published, but not scheduled

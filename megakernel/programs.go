@@ -117,6 +117,11 @@ func (ps *Programs) Pick(want, before Kernel) (Picked, error) {
 func (ps *Programs) pickNow(want Kernel) (Picked, error) {
 	const reason = "it cannot be built"
 	if ps.store.Failing(want) != nil {
+		if general := want.General(); general != want {
+			if p, err := ps.store.Wait(context.Background(), general); err == nil {
+				return newPicked(p, general, want, reason), nil
+			}
+		}
 		if p, ok := ps.standIn(want, reason); ok {
 			return p, nil
 		}
