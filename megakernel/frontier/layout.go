@@ -16,7 +16,7 @@ const (
 	bindLog            // a record for each level
 	bindValues         // a word for each node
 	bindQueue          // two hit buffers
-	bindBits           // three bitmaps over the nodes
+	bindBits           // three bitmaps over the nodes; on narrow devices two more, of nodes that a pull leaves out
 	bindTiles          // pieces of heavy rows; the sources, while they are sown
 	bindOutOffsets
 	bindOutTargets

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"ringmaster/megakernel"
@@ -23,6 +24,7 @@ type Resident struct {
 	own     bool // kernels are this graph's alone
 	pair    graph.Pair
 	shape   shape
+	orphans []uint32 // bitmap of the nodes without in-edges, for narrow devices
 
 	mu      sync.Mutex
 	closed  bool
@@ -60,6 +62,9 @@ func Load(dev megakernel.Device, g graph.Pair, o Options) (*Resident, error) {
 	r.shape = shapeOf(g, r.kernels.narrow)
 	if r.shape.nodes == 0 {
 		return r, nil
+	}
+	if r.kernels.narrow {
+		r.orphans = orphans(g.In)
 	}
 	if err := dev.Do(r.upload); err != nil {
 		err = fmt.Errorf("frontier: upload of %d nodes and %d edges: %w", r.shape.nodes, r.shape.edges, err)
@@ -121,6 +126,18 @@ func shapeOf(g graph.Pair, narrow bool) shape {
 		}
 	}
 	return s
+}
+
+// orphans is the bitmap of the nodes that no edge leads to; what is behind the last node counts as such.
+func orphans(in *graph.Graph) []uint32 {
+	nodes := in.Nodes()
+	words := slices.Repeat([]uint32{1<<32 - 1}, (nodes+31)/32)
+	for v := range nodes {
+		if in.Offsets[v+1] > in.Offsets[v] {
+			words[v/32] &^= 1 << (v % 32)
+		}
+	}
+	return words
 }
 
 func (r *Resident) upload() error {

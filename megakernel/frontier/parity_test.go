@@ -69,8 +69,8 @@ func shapes(t *testing.T) map[string]graph.Pair {
 	for v := range uint32(199) {
 		path.From, path.To, path.Weights = append(path.From, v), append(path.To, v+1), append(path.Weights, v%3)
 	}
-	hub := graph.Edges{Nodes: 6000}
-	for v := range uint32(6000) {
+	hub := graph.Edges{Nodes: 1500}
+	for v := range uint32(1500) {
 		hub.From, hub.To = append(hub.From, 7), append(hub.To, v)
 	}
 	return map[string]graph.Pair{
@@ -219,7 +219,7 @@ func TestHeavyBlocksArePulledInPieces(t *testing.T) {
 	k := kernelsFor(t, false)
 	rng := rand.New(rand.NewPCG(5, 6))
 	e := graph.Edges{Nodes: 70}
-	for range 900_000 {
+	for range 110_000 {
 		e.From, e.To = append(e.From, rng.Uint32N(70)), append(e.To, rng.Uint32N(30))
 	}
 	for v := range uint32(69) {
@@ -231,7 +231,7 @@ func TestHeavyBlocksArePulledInPieces(t *testing.T) {
 	}
 	r := loadPair(t, k, pair)
 	for _, s := range []Semiring{BFS, Reach} {
-		job := Job{Semiring: s, Sources: []uint32{60, 3}, Topology: policy.TopologyDense, Geometry: Geometry{Width: 64}}
+		job := Job{Semiring: s, Sources: []uint32{60, 3}, Topology: policy.TopologyDense, Geometry: Geometry{Width: 32}}
 		p, err := r.plan(&job)
 		if err != nil {
 			t.Fatal(err)

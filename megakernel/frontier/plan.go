@@ -169,6 +169,9 @@ func (p *plan) fit(m *machine, s *shape) error {
 	p.sizes[bindLog] = 4 * logWords * logRecords
 	p.sizes[bindValues] = 4 * int(s.nodes)
 	p.sizes[bindBits] = 3 * 4 * bitWords
+	if m.narrow {
+		p.sizes[bindBits] = 5 * 4 * bitWords
+	}
 	p.sizes[bindTiles] = 8 * max(int(s.tiles), 1)
 	p.sizes[bindBlocks] = max(4*len(p.blocks), 16)
 	p.capacity = s.nodes
@@ -224,8 +227,8 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 	}
 	c[ctlTileGroups] = min(max(p.geometry.Groups, s.tiles/(loopBudget/turns)+1), m.groups)
 	c[ctlHybridDegree] = hybridDegree(m.narrow)
-	if !job.NotResident && !job.Timed {
-		c[ctlResident] = 2 | bit(c[ctlForced] == 0)
+	if p.mayResident(m.narrow) {
+		c[ctlResident] = 2 | bit(c[ctlForced] == 0 && !m.narrow)
 	}
 	c[ctlResidentNodes], c[ctlResidentEdges] = residentNodes, residentEdges
 	words := p.thresholds.words()
@@ -236,6 +239,21 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 	c[ctlUnexplored] = s.edges
 	c[ctlBitsNext], c[ctlQueueNext] = 0, 0 // where the sources are sown
 	return c
+}
+
+// mayResident says whether a level of the job may run in the resident kernel. On a narrow device a barrier
+// costs more than a round, so only levels that have to be fused do.
+func (p *plan) mayResident(narrow bool) bool {
+	job := p.job
+	switch {
+	case job.NotResident || job.Timed:
+		return false
+	case job.Decide != nil || !narrow:
+		return true
+	case p.ruled():
+		return p.thresholds.Wide == uint32(policy.TopologyFused) || p.thresholds.Kept == uint32(policy.TopologyFused)
+	}
+	return job.Topology == policy.TopologyFused
 }
 
 // seeds are the pairs of a source and its value.

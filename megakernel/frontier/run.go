@@ -153,6 +153,9 @@ func (x *run) prepare() error {
 		if k == kindResident {
 			key.width = x.residentAt
 		}
+		if k == kindResident && !x.mayResident(x.m.narrow) {
+			continue
+		}
 		program, fresh, err := x.kernels.get(key)
 		if err != nil {
 			return err
@@ -218,7 +221,7 @@ func (x *run) visit(rounds int) error {
 func (x *run) round(i int) {
 	args := x.scratch.buffers[bindArgs].id
 	director := x.programs[kindDirector]
-	resident := i%4 == 0
+	resident := i%4 == 0 && x.programs[kindResident] != 0
 	x.timing.mark(x, 0)
 	x.dev.SetUniform(director, x.offers, bit(resident))
 	x.dev.Dispatch(director, 1)

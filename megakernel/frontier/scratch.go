@@ -66,7 +66,8 @@ func (x *run) allocate() error {
 		return fmt.Errorf("frontier: %d bytes for a job: %w", x.bytes, err)
 	}
 	x.control = newWords(controlWords)
-	return errors.Join(s.stage.put(s.seeds.id, 0, seeds), s.stage.put(s.buffers[bindBlocks].id, 0, x.blocks))
+	return errors.Join(s.stage.put(s.seeds.id, 0, seeds), s.stage.put(s.buffers[bindBlocks].id, 0, x.blocks),
+		s.stage.put(s.buffers[bindBits].id, 16*len(x.orphans), x.orphans))
 }
 
 func newWords(n int) []uint32 { return make([]uint32, n) }

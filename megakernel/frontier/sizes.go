@@ -64,7 +64,7 @@ func (k kernel) blockEdges() uint32 {
 	if k.narrow {
 		return narrowBlock
 	}
-	return k.width * (loopBudget / 4)
+	return k.width * (loopBudget / 16)
 }
 
 // residentTurns is the number of iterations after which the resident kernel begins no other

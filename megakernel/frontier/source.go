@@ -106,7 +106,7 @@ func (k kernel) batch() uint32 {
 	switch {
 	case k.kind == kindSow || k.kind == kindPull:
 		return 1
-	case k.kind == kindResident || k.subgroups:
+	case k.subgroups:
 		return 4
 	}
 	return 1
@@ -143,6 +143,12 @@ func (k kernel) source() string {
 	}
 	if k.narrow && k.kind != kindResident {
 		define("NARROW", 1)
+	}
+	if k.narrow {
+		// Where pulls look for nodes that can still change, they leave out those that cannot.
+		define("CLOSED_MARKS", 1)
+		define("BITS_CLOSED", "(3u * bit_words)")
+		define("BITS_ORPHANS", "(4u * bit_words)")
 	}
 	if k.subgroups {
 		define("SUBGROUPS", 1)

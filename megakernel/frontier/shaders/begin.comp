@@ -15,5 +15,8 @@ void main() {
         bits[word] = all_active == 0u ? 0u : last ? (1u << (nodes & 31u)) - 1u : 0xFFFFFFFFu;
         bits[bit_words + word] = 0u;
         bits[2u * bit_words + word] = 0u;
+#ifdef NARROW
+        bits[BITS_CLOSED + word] = bits[BITS_ORPHANS + word];
+#endif
     }
 }

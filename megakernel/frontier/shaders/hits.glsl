@@ -85,6 +85,9 @@ bool mark(uint v, uint old) {
 #ifndef RESIDENT
     atomicOr(bits[bits_next + (v >> 5u)], bit_of);
 #endif
+#ifdef CLOSED_MARKS
+    atomicOr(bits[BITS_CLOSED + (v >> 5u)], bit_of);
+#endif
     return true;
 #else
     if (old == IDENTITY) {

@@ -17,6 +17,7 @@ bool mark(uint v, uint old) {
     uint bit_of = 1u << (v & 31u);
 #ifdef FIRST_WINS
     atomicOr(bits[bits_next + (v >> 5u)], bit_of);
+    atomicOr(bits[BITS_CLOSED + (v >> 5u)], bit_of);
     return true;
 #else
     if (old == IDENTITY) {

@@ -20,6 +20,60 @@ uint look(uint value, uint first, uint end) {
     return value;
 }
 
+#ifdef FIRST_WINS
+// pull_word looks at the in-edges of those nodes of a word that nothing arrived at, and
+// returns those that have a frontier node among theirs. It is one loop, over nodes and edges, as
+// lanes that wait for others' inner loops would pay for them.
+uint pull_word(uint word) {
+    uint open = ~bits[BITS_CLOSED + word];
+    uint found = 0u, node = 0u, edge = 0u, end = 0u;
+    while (true) {
+        if (edge == end) {
+            if (open == 0u) {
+                break;
+            }
+            node = uint(findLSB(open));
+            open &= open - 1u;
+            edge = in_offsets[word * 32u + node];
+            end = in_offsets[word * 32u + node + 1u];
+            end = end - edge < BLOCK_EDGES ? end : edge;
+        }
+        if (edge < end) {
+            uint u = in_targets[edge];
+            edge++;
+            lane_examined++;
+            if (in_frontier(u)) {
+                found |= 1u << node;
+                edge = end;
+            }
+        }
+    }
+    return found;
+}
+#else
+// pull_word pulls the nodes of one word of the bitmaps that have in-edges and returns
+// those that changed.
+uint pull_word(uint word) {
+    uint found = 0u;
+    for (uint open = ~bits[BITS_ORPHANS + word]; open != 0u; open &= open - 1u) {
+        uint node = uint(findLSB(open));
+        uint v = word * 32u + node;
+        uint value = values[v];
+        uint first = in_offsets[v];
+        uint end = in_offsets[v + 1u];
+        uint best = look(value, first, end - first < BLOCK_EDGES ? end : first);
+        if (better(value, best)) {
+            values[v] = best; // nobody else writes it
+            found |= 1u << node;
+            if (value == IDENTITY) {
+                lane_first += out_degree(v);
+            }
+        }
+    }
+    return found;
+}
+#endif
+
 bool is_open(uint value) {
 #ifdef FIRST_WINS
     return value == IDENTITY;
@@ -28,32 +82,20 @@ bool is_open(uint value) {
 #endif
 }
 
-// pull_word pulls the nodes of one word of the bitmaps and returns those that changed.
-uint pull_word(uint word) {
-    uint found = 0u;
-    uint begin = word * 32u;
-    uint count = min(32u, nodes - begin);
-    for (uint i = 0u; i < count; i++) {
-        uint v = begin + i;
-        uint value = values[v];
-        if (is_open(value)) {
-            uint first = in_offsets[v];
-            uint end = in_offsets[v + 1u];
-            if (end - first < BLOCK_EDGES) {
-                uint best = look(value, first, end);
-                if (better(value, best)) {
-                    values[v] = best; // nobody else writes it
-                    found |= 1u << i;
-#ifndef FIRST_WINS
-                    if (value == IDENTITY) {
-                        lane_first += out_degree(v);
-                    }
+void take(uint word, uint found) {
+    atomicOr(bits[bits_next + word], found);
+#ifdef FIRST_WINS
+    atomicOr(bits[BITS_CLOSED + word], found);
 #endif
-                }
-            }
-        }
+    uint at = atomicAdd(hits, uint(bitCount(found)));
+    for (; found != 0u; found &= found - 1u) {
+        uint v = word * 32u + uint(findLSB(found));
+#ifdef FIRST_WINS
+        values[v] = extend(level, 1u);
+#endif
+        write_hit(at, v);
+        at++;
     }
-    return found;
 }
 
 void main() {
@@ -62,12 +104,7 @@ void main() {
     if (word < bit_words) {
         uint found = pull_word(word);
         if (found != 0u) {
-            atomicOr(bits[bits_next + word], found);
-            uint at = atomicAdd(hits, uint(bitCount(found)));
-            for (; found != 0u; found &= found - 1u) {
-                write_hit(at, word * 32u + uint(findLSB(found)));
-                at++;
-            }
+            take(word, found);
         }
     }
     for (uint at = gl_GlobalInvocationID.x; at < pull_blocks; at += lanes) {
