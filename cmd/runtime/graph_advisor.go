@@ -75,8 +75,8 @@ func (a *graphAdvisor) rest(queue string, m graphMemory) {
 // run runs a job. Its geometry, its room for hits and the state it begins with are those of
 // the queue's decision on its first level. With host, every level's decision is the queue's; without,
 // the director decides the others on the device by the same policy, and
-// the queue hears of them without being waited for.
-func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Resident, job frontier.Job, host bool, m graphMemory) (frontier.Result, error) {
+// the queue hears of them without being waited for. m is the memory without buffers of jobs, rest that after the job.
+func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Resident, job frontier.Job, host bool, m graphMemory, rest func() graphMemory) (frontier.Result, error) {
 	job.Config = a.policy
 	if r.Nodes() == 0 {
 		return r.Run(ctx, job)
@@ -85,7 +85,6 @@ func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Reside
 	if err != nil {
 		return frontier.Result{}, err
 	}
-	rest := m
 	m.resident += needs.Fixed
 	w := &graphWalker{graphAdvisor: a, queue: queue, memory: m, needs: needs, situation: r.Situation(&job), room: job.HitCapacity}
 	if w.room == 0 || w.room > needs.Nodes {
@@ -95,7 +94,7 @@ func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Reside
 	a.jobs++
 	w.job = a.jobs
 	a.mu.Unlock()
-	defer func() { _ = a.post(queue, actors.Walk{Graph: rest.record()}, w.take()) }()
+	defer func() { _ = a.post(queue, actors.Walk{Graph: rest().record()}, w.take()) }()
 	w.first = r.Begin(&job)
 	if w.begun, err = w.ask(ctx, &w.first); err != nil {
 		return frontier.Result{}, err
@@ -103,6 +102,7 @@ func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Reside
 	w.shape(&job)
 	if host && job.Ruled() {
 		job.Decide = func(v frontier.View) (policy.Topology, error) { return w.decide(ctx, v) }
+		job.Groups = w.groups
 		job.Observe = w.count
 		result, err := r.Run(ctx, job)
 		for i := range result.Levels {
@@ -194,9 +194,7 @@ func (w *graphWalker) shape(job *frontier.Job) {
 	job.HotOpcodes, job.HotWindows = req.HotOpcodeCount, req.HotWindowCount
 	job.MemoryPressureBps = plan.MemoryPressureBps
 	job.PressureKnown = plan.MemoryPressureBps != 0 || req.Present&policy.HasMemoryPressure != 0
-	if plan.Topology == policy.TopologyMemoryConstrained {
-		job.Geometry.Groups = plan.WorkerGroups
-	}
+	job.Geometry.Groups = workersOf(plan)
 	w.situation.HotOpcodes, w.situation.HotWindows = job.HotOpcodes, job.HotWindows
 	w.situation.MemoryPressureBps, w.situation.PressureKnown = job.MemoryPressureBps, job.PressureKnown
 }
@@ -212,6 +210,18 @@ func (w *graphWalker) decide(ctx context.Context, v frontier.View) (policy.Topol
 	}
 	w.decided = append(w.decided, d.Plan)
 	return d.Plan.Topology, nil
+}
+
+// groups is the most workgroups of the level that was decided last.
+func (w *graphWalker) groups() uint32 { return workersOf(&w.decided[len(w.decided)-1]) }
+
+// workersOf is the most workgroups that a plan leaves to a level: those that shedding left where
+// memory is constrained, else 0, as many as its frontier fills.
+func workersOf(plan *policy.Recommendation) uint32 {
+	if plan.Topology == policy.TopologyMemoryConstrained {
+		return plan.WorkerGroups
+	}
+	return 0
 }
 
 // count takes over what levels found.

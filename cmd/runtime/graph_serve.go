@@ -48,7 +48,11 @@ func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *t
 		_, outcome.engine, _ = dev.Identity()
 		job := c.job(sources)
 		job.MaxLevels = maxGraphLevels
-		outcome.Result, err = s.advisor.run(ctx, key.queue, g.resident, job, c.Decide == "host", s.memory(key.queue, c.Budget))
+		if err = s.release(g); err != nil {
+			return err
+		}
+		outcome.Result, err = s.advisor.run(ctx, key.queue, g.resident, job, c.Decide == "host", s.memory(key.queue, c.Budget),
+			func() graphMemory { return s.rest(key.queue) })
 		return err
 	})
 	if err != nil {

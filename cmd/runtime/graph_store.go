@@ -153,6 +153,9 @@ func (s *graphStore) load(key graphKey, pair graph.Pair) error {
 				return err
 			}
 		}
+		if err := s.release(nil); err != nil {
+			return err
+		}
 		resident, err := frontier.Load(dev, pair, frontier.Options{Kernels: s.kernels})
 		if err == nil {
 			s.graphs[key] = &storedGraph{pair: pair, resident: resident}
@@ -198,7 +201,33 @@ func (s *graphStore) forget() {
 }
 
 // tell has the queue's decisions know what its graphs take on the device.
-func (s *graphStore) tell(queue string) { s.advisor.rest(queue, s.memory(queue, s.left())) }
+func (s *graphStore) tell(queue string) { s.advisor.rest(queue, s.rest(queue)) }
+
+// rest is the memory of a queue's graphs with what the last job left for the next.
+func (s *graphStore) rest(queue string) graphMemory {
+	m := s.memory(queue, s.left())
+	for key, g := range s.graphs {
+		if key.queue == queue {
+			m.resident += g.resident.Kept()
+		}
+	}
+	return m
+}
+
+// release gives back what jobs on other graphs left for the next, so that there is the room of one job
+// beside the graphs. Called with the device.
+func (s *graphStore) release(but *storedGraph) error {
+	for key, g := range s.graphs {
+		if g == but || g.resident.Kept() == 0 {
+			continue
+		}
+		if err := g.resident.Release(); err != nil {
+			return err
+		}
+		s.tell(key.queue)
+	}
+	return nil
+}
 
 // left is what the budget leaves beside all graphs, 0 if there is no budget.
 func (s *graphStore) left() uint64 {

@@ -116,6 +116,9 @@ type Job struct {
 	// Decide, if not nil, is called on the host before every level and chooses
 	// its topology. It may not call the graph.
 	Decide func(View) (policy.Topology, error)
+	// Groups, if not nil, is called after Decide and is the most workgroups of the level's
+	// pushes; 0 is those of Geometry.
+	Groups func() uint32
 	// Observe, if not nil, is called whenever the host has looked at the device, with the levels
 	// that are done since it looked before. The device waits meanwhile. It may not
 	// call the graph or keep the slice.

@@ -64,3 +64,31 @@ func WidthWithin(asked uint32) uint32 {
 	}
 	return width
 }
+
+// Release gives the device memory back that the last job left for the next.
+func (r *Resident) Release() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.scratch == nil || r.closed {
+		return nil
+	}
+	return r.dev.Do(func() error {
+		r.scratch.delete(r.dev)
+		r.scratch = nil
+		return nil
+	})
+}
+
+// Kept is the device memory that the last job left for the next, in bytes.
+func (r *Resident) Kept() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.scratch == nil || r.closed {
+		return 0
+	}
+	bytes := uint64(r.scratch.seeds.size)
+	for _, b := range r.scratch.buffers {
+		bytes += uint64(b.size)
+	}
+	return bytes
+}

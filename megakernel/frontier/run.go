@@ -122,8 +122,20 @@ func (x *run) ask() error {
 	if topology < policy.TopologySparse || topology > policy.TopologyMemoryConstrained {
 		return fmt.Errorf("frontier: deciding level %d: topology %d cannot run: %w", view.Level, topology, ErrJob)
 	}
+	groups := x.geometry.Groups
+	if x.job.Groups != nil {
+		if asked := x.job.Groups(); asked != 0 {
+			groups = min(asked, x.m.groups)
+		}
+	}
 	return x.dev.Do(func() error {
-		return x.scratch.stage.put(x.scratch.buffers[bindControl].id, 4*ctlDecided, []uint32{uint32(topology)})
+		control := x.scratch.buffers[bindControl].id
+		if groups != x.control[ctlPushGroups] {
+			if err := x.scratch.stage.put(control, 4*ctlPushGroups, []uint32{groups}); err != nil {
+				return err
+			}
+		}
+		return x.scratch.stage.put(control, 4*ctlDecided, []uint32{uint32(topology)})
 	})
 }
 
