@@ -22,14 +22,16 @@
 // The interpreter has the bodies of all opcodes. A fused kernel has those of a
 // queue's hot opcodes alone, which package hotset finds in what its launches
 // executed; it is used for orders with Fuse set, and the interpreter, dispatched
-// indirectly behind it, drains the slots it left. [Programs] builds kernels on a
+// indirectly behind it, drains the slots it left. A wave whose opcodes are all hot
+// gets an exact kernel, which leaves none and has no cold list. [Programs] builds kernels on a
 // second context of the device's share group ([Config].Beside), and a launch whose
 // kernel is not ready runs on another of the same meaning; the report says so.
 //
 // # Lease
 //
 // With Config.Lease, small launches whose Order.Mode allows it go to a kernel that
-// stays on the device ([Resident]) and takes rounds of slots from mapped memory.
+// stays on the device ([Resident]) and takes rounds of slots from mapped memory;
+// on software one of two, the other with a few opcodes only.
 // It ends by itself after a bounded number of turns, and before anything else uses
 // the device's thread.
 //
