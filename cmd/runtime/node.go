@@ -37,6 +37,7 @@ type nodeConfig struct {
 	work      *natsio.WorkConfig // nil is the default
 
 	deliveries uint64 // of a batch before it is given up; 0: no bound
+	doneStream bool   // keep done records in a stream
 
 	decisions decisionLogFlags
 	tuner     *autotuneFlags // nil: tuned, and nothing is kept
@@ -93,7 +94,9 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	if cfg.queues > 0 {
 		actorCfg.MaxQueues = cfg.queues
 	}
-	if n.publisher, err = n.conn.NewOutlet(natsio.DefaultOutletConfig()); err != nil {
+	outlet := natsio.DefaultOutletConfig()
+	outlet.DoneStream = cfg.doneStream
+	if n.publisher, err = n.conn.NewOutlet(outlet); err != nil {
 		return nil, err
 	}
 	if n.decisions, err = cfg.decisions.startLog(n.conn, cfg.policy, cfg.log); err != nil {

@@ -38,6 +38,7 @@ type runCmd struct {
 	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; a parked one costs about 2 KiB (default: 131072)."`
 	HangAfter   time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest launch; when the device takes longer the process ends with exit code 75, for its supervisor to start it again. 0: wait for ever."`
 	Deliveries  uint64        `name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Times a batch is delivered, to this process and those before it, until it is given up: its done record says so. Waiting for room does not count. 0: no bound."`
+	DoneStream  bool          `name:"done-stream" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, up to 256 MiB, and acknowledge work only when its record is there. A stream over the done subjects that exists already is heeded without this."`
 	ShareDevice bool          `name:"share-device" help:"Serve although another worker of this host uses the same GPU. Each slows the other down and measures it."`
 	Memory      uint64        `name:"memory-budget" placeholder:"BYTES" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers may take; decisions leave room for it. 0: no bound but the device's."`
 	Window      bool          `help:"Show the ring live in a window; needs a display and opens the GL context with glfw."`
@@ -123,7 +124,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		nodeCfg.ring, nodeCfg.limits = c.ringFlags, limits
 		nodeCfg.memoryBudget = c.Memory
 		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, endOnHang(log)
-		nodeCfg.deliveries = c.Deliveries
+		nodeCfg.deliveries, nodeCfg.doneStream = c.Deliveries, c.DoneStream
 	}
 	node, err := startNode(ctx, nodeCfg)
 	if err != nil {

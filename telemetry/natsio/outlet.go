@@ -20,6 +20,10 @@ type OutletConfig struct {
 	MaxDone int
 	// ConfirmTimeout is how long the server has to confirm done records.
 	ConfirmTimeout time.Duration
+	// DoneStream makes a stream that keeps done records for a day, up to 256 MiB.
+	// Until it exists none counts as confirmed. Without it, those that a stream of
+	// somebody else captures are confirmed when that has stored them.
+	DoneStream bool
 }
 
 // DefaultOutletConfig returns bounds for one process.
@@ -57,6 +61,8 @@ type Outlet struct {
 	news outbox
 	done outbox
 	wait sync.WaitGroup
+
+	keepers keepers // of writeDone's goroutine
 
 	mu    sync.Mutex
 	stats OutletStats
@@ -182,7 +188,7 @@ func (p *Outlet) write(l *letter) (written, lost int) {
 }
 
 // writeDone writes what is in the outbox and confirms all of it with one round
-// trip. Records that come in meanwhile are the next round's, so the number of
+// trip, or by the answers of the streams that keep it. Records that come in meanwhile are the next round's, so the number of
 // round trips adapts to the load and none waits for more than two.
 func (p *Outlet) writeDone() {
 	for {
@@ -190,12 +196,40 @@ func (p *Outlet) writeDone() {
 		if !ok {
 			return
 		}
-		err := p.confirm(batch.older) // a full outbox refuses, so newer is empty
-		for i := range batch.older {
-			p.settle(batch.older[i].sent, err)
-			batch.older[i].sent = nil
+		letters := batch.older // a full outbox refuses, so newer is empty
+		look := p.look(time.Now())
+		kept, plain := p.split(letters)
+		for _, part := range []struct {
+			letters []letter
+			confirm func([]letter) error
+		}{{kept, p.store}, {plain, p.confirm}} {
+			err := look
+			if err == nil && len(part.letters) > 0 {
+				err = part.confirm(part.letters)
+			}
+			for i := range part.letters {
+				p.settle(part.letters[i].sent, err)
+			}
+		}
+		for i := range letters {
+			letters[i].sent = nil
 		}
 	}
+}
+
+// split tells the letters that a stream keeps from the others.
+func (p *Outlet) split(letters []letter) (kept, plain []letter) {
+	if len(p.keepers.subjects) == 0 {
+		return nil, letters
+	}
+	for i := range letters {
+		if p.keepers.stored(letters[i].subject) {
+			kept = append(kept, letters[i])
+		} else {
+			plain = append(plain, letters[i])
+		}
+	}
+	return kept, plain
 }
 
 // confirm publishes letters and returns nil if the server has all of them. A
