@@ -38,46 +38,37 @@ func pressureClass(cfg *Config, req *Request, lanes uint64) Pressure {
 	return Pressure(class)
 }
 
-// sizeHits fills in the hit capacity and the peak it leads to, and returns
-// the capacity wanted, which is larger if it was reduced. The error is
-// ErrHitCapacity, ErrPeakBytes or an *OutOfMemoryError.
-func sizeHits(cfg *Config, req *Request, scarce bool, rec *Recommendation) (wanted uint64, err error) {
-	wanted, over := wantedHits(cfg, req, scarce)
+// takeHits fills in the hit capacity wanted and the peak it leads to. It
+// returns 1 if that does not fit 64 bits or the budget.
+func (rec *Recommendation) takeHits(cfg *Config, req *Request, wanted uint64) (over uint8) {
 	hits := uint32(min(wanted, math.MaxUint32))
 	peak, carry := peakBytes(cfg, req, hits)
-	budget := req.MemoryBudgetBytes
-	if budget == 0 {
-		budget = math.MaxUint64
-	}
-	if uint64(over)|carry|uint64(bit(peak > budget)) != 0 {
-		return fitHits(cfg, req, wanted, over != 0, rec)
-	}
-	rec.HitCapacity, rec.EstimatedPeakBytes = hits, peak
-	rec.HitCapacityReduced = uint64(hits) < wanted
-	return wanted, nil
+	rec.HitCapacity, rec.EstimatedPeakBytes, rec.HitCapacityReduced = hits, peak, false
+	return uint8(carry) | bit(peak > req.MemoryBudgetBytes)&bit(req.MemoryBudgetBytes != 0)
 }
 
-// fitHits is sizeHits for a capacity wanted that does not fit.
-func fitHits(cfg *Config, req *Request, wanted uint64, over bool, rec *Recommendation) (uint64, error) {
+// fitHits reduces the hit capacity to what fits, where it may. The error is
+// ErrHitCapacity, ErrPeakBytes or an *OutOfMemoryError.
+func fitHits(cfg *Config, req *Request, wanted uint64, over bool, rec *Recommendation) error {
 	fit := cfg.FitBudget && req.MemoryBudgetBytes != 0
 	if over && !fit {
-		return 0, ErrHitCapacity
+		return ErrHitCapacity
 	}
 	hits := uint32(min(wanted, math.MaxUint32))
 	peak, carry := peakBytes(cfg, req, hits)
 	if carry != 0 || req.MemoryBudgetBytes != 0 && peak > req.MemoryBudgetBytes {
 		if !fit {
-			return 0, overBudget(req, peak, carry)
+			return overBudget(req, peak, carry)
 		}
 		var err error
 		if hits, err = fittingHits(cfg, req, hits); err != nil {
-			return 0, err
+			return err
 		}
 		peak, _ = peakBytes(cfg, req, hits)
 	}
 	rec.HitCapacity, rec.EstimatedPeakBytes = hits, peak
 	rec.HitCapacityReduced = uint64(hits) < wanted
-	return wanted, nil
+	return nil
 }
 
 // wantedHits is the requested capacity, or queue * hits per item * head room,

@@ -39,9 +39,11 @@ func plan(cfg *Config, req *Request, sig *Signals, raw, topology Topology, rec *
 		return err
 	}
 	scarce := memoryScarce(cfg, sig, topology)
-	wanted, err := sizeHits(cfg, req, scarce, rec)
-	if err != nil {
-		return err
+	wanted, over := wantedHits(cfg, req, scarce)
+	if over|rec.takeHits(cfg, req, wanted) != 0 {
+		if err := fitHits(cfg, req, wanted, over != 0, rec); err != nil {
+			return err
+		}
 	}
 
 	rec.InFlight = wavesInFlight(cfg, req.QueueLen, rec.BatchDepth, scarce, state.InFlight)
@@ -55,7 +57,10 @@ func plan(cfg *Config, req *Request, sig *Signals, raw, topology Topology, rec *
 	rec.PromoteHotOpcodes, rec.PromoteHotWindows = opcodes, windows
 	rec.AgePriorityWork = req.RequeueCount > 0 || req.MaxPriorityAge >= cfg.PriorityAgeThreshold
 	rec.MemoryBudgetBytes = req.MemoryBudgetBytes
-	rec.FrontierDensityBps, rec.MemoryPressureBps = sig.FrontierDensityBps, sig.MemoryPressureBps
+	// One by one: as a pair they are read as one word, which has to wait until
+	// the two halves, just written, have left the store queue.
+	rec.FrontierDensityBps = sig.FrontierDensityBps
+	rec.MemoryPressureBps = sig.MemoryPressureBps
 	rec.ScheduledGroups = scheduled
 
 	n := 1

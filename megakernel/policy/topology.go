@@ -52,35 +52,37 @@ func classify(cfg *Config, req *Request, sig *Signals, prev Topology, why *Reaso
 	h := heatOf(cfg, req, sig)
 	asked, was := askedByDensity(cfg, req, sig, h), uint32(prev)
 
-	// The end of the band that was is left by, and how far inside the value is.
-	value, lo, hi := cfg.band(sig, was)
-	edge, inside := lo, value-lo
-	up := bit(asked > was) & bit(was <= hybrid)
-	if up != 0 {
-		edge, inside = hi, hi-value
-	}
-	wasWide := bit(was-dense <= fused-dense)
-	mayHold := bit(asked != was) & bit(asked-sparse <= fused-sparse) & bit(was-sparse <= memory-sparse)
-	mayHold &^= wasWide & bit(asked == sparse)
-	kept := was
-	if cfg.FullHysteresis {
-		again := dense + uint32(h.fusible&(h.hot|bit(was == fused)&h.warm))
-		if wasWide != 0 {
-			kept = again
-		}
-	} else if wasWide != 0 {
-		mayHold &= bit(asked == hybrid)
-		if was == fused && inside >= 0 {
-			// The reference holds a fused walk without asking for a graph.
-			inside = int32(h.hot&bit(req.GraphEdgeCount >= cfg.FusionEdgeThreshold)) - 1
-		}
-	}
-	if mayHold&bit(uint32(edge) > math.MaxUint16) != 0 { // or negative
-		return Topology(asked), Topology(asked), bandError(up)
-	}
 	is := asked
-	if mayHold&bit(inside >= 0) != 0 {
-		is = kept
+	if asked != was {
+		// The end of the band that was is left by, and how far inside the value is.
+		value, lo, hi := cfg.band(sig, was)
+		edge, inside := lo, value-lo
+		up := bit(asked > was) & bit(was <= hybrid)
+		if up != 0 {
+			edge, inside = hi, hi-value
+		}
+		wasWide := bit(was-dense <= fused-dense)
+		mayHold := bit(asked-sparse <= fused-sparse) & bit(was-sparse <= memory-sparse)
+		mayHold &^= wasWide & bit(asked == sparse)
+		kept := was
+		if cfg.FullHysteresis {
+			again := dense + uint32(h.fusible&(h.hot|bit(was == fused)&h.warm))
+			if wasWide != 0 {
+				kept = again
+			}
+		} else if wasWide != 0 {
+			mayHold &= bit(asked == hybrid)
+			if was == fused && inside >= 0 {
+				// The reference holds a fused walk without asking for a graph.
+				inside = int32(h.hot&bit(req.GraphEdgeCount >= cfg.FusionEdgeThreshold)) - 1
+			}
+		}
+		if mayHold&bit(uint32(edge) > math.MaxUint16) != 0 { // or negative
+			return Topology(asked), Topology(asked), bandError(up)
+		}
+		if mayHold&bit(inside >= 0) != 0 {
+			is = kept
+		}
 	}
 
 	if is == empty || is == fused && h.hot == 0 {
