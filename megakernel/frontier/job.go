@@ -166,7 +166,7 @@ type Result struct {
 	// Time is from the first dispatch to the last outcome: values are on the device
 	// then, and their transfer is not in it.
 	Time time.Duration
-	// Director is the part of it that the director took, with Job.Timed.
+	// Director is the part of it that the director took, with Job.Timed, less what its timestamps take.
 	Director time.Duration
 	// Visits is how often the host looked at the device meanwhile.
 	Visits uint32

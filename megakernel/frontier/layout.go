@@ -210,8 +210,9 @@ func prelude(k kernel) string {
 	return b.String()
 }
 
-// words declares the control and totals blocks. The director and the resident kernel
-// have their words in shared memory: all invocations copy them at the begin and the end.
+// words declares the control and totals blocks. The director has their words in variables, which
+// leaves a compiler nothing to wait for but the first load. The resident kernel has them in shared
+// memory: all invocations copy them at the begin and the end.
 func words(b *strings.Builder, k kernel) {
 	inside := k.kind == kindDirector || k.kind == kindResident
 	block := func(binding int, access, name, array string, names []string) {
@@ -239,12 +240,36 @@ func words(b *strings.Builder, k kernel) {
 	if !inside {
 		return
 	}
+	if k.kind == kindDirector {
+		variables(b)
+		return
+	}
 	names := slices.Concat(controlNames, totalNames)
 	fmt.Fprintf(b, "const uint CONTROL_WORDS = %du;\nconst uint ALL_WORDS = %du;\n", len(controlNames), len(names))
 	b.WriteString("shared uint all_words[ALL_WORDS];\n")
 	for i, name := range names {
 		fmt.Fprintf(b, "#define %s all_words[%d]\n", name, i)
 	}
+}
+
+// variables declares the words as variables, and how they are loaded and stored: those that
+// only the host writes are not stored, nor those of the last kernel.
+func variables(b *strings.Builder) {
+	var load, store strings.Builder
+	for _, block := range []struct {
+		array    string
+		names    []string
+		from, to int // those that the director writes
+	}{{"control_block", controlNames, ctlState, controlWords}, {"totals_block", totalNames, totHits, totReached}} {
+		for i, name := range block.names {
+			fmt.Fprintf(b, "uint %s;\n", name)
+			fmt.Fprintf(&load, "    %s = %s[%d];\n", name, block.array, i)
+			if i >= block.from && i < block.to {
+				fmt.Fprintf(&store, "    %s[%d] = %s;\n", block.array, i, name)
+			}
+		}
+	}
+	fmt.Fprintf(b, "void load_words() {\n%s}\nvoid store_words() {\n%s}\n", load.String(), store.String())
 }
 
 var logNames = []string{"record_level", "record_nodes", "record_edges", "record_unexplored", "record_previous", "record_raw",

@@ -46,9 +46,10 @@ func (p *plan) ruled() bool {
 	return p.job.Decide == nil && (p.job.Topology == policy.TopologyNone || p.job.Topology == policy.TopologyEmpty)
 }
 
-// timing has the timestamps of a round: before the director, behind it, and at the end.
+// timing has the timestamps of a round: two before the director, whose distance is what a
+// timestamp takes, one behind it, and one at the end.
 type timing struct {
-	queries  [3]uint32
+	queries  [4]uint32
 	levels   map[uint32]time.Duration
 	director time.Duration
 }
@@ -72,7 +73,7 @@ func (t *timing) take(x *run) {
 		return
 	}
 	x.dev.Finish()
-	var at [3]uint64
+	var at [4]uint64
 	for i, q := range t.queries {
 		ns, ready := x.dev.QueryResult(q)
 		if !ready {
@@ -80,8 +81,9 @@ func (t *timing) take(x *run) {
 		}
 		at[i] = ns
 	}
-	t.director += time.Duration(at[1] - at[0])
-	t.levels[x.control[ctlLevel]] += time.Duration(at[2] - at[1])
+	empty := time.Duration(at[1] - at[0])
+	t.director += max(time.Duration(at[2]-at[1])-empty, 0)
+	t.levels[x.control[ctlLevel]] += max(time.Duration(at[3]-at[2])-empty, 0)
 	x.result.Director = t.director
 }
 

@@ -235,17 +235,18 @@ func (x *run) round(i int) {
 	director := x.programs[kindDirector]
 	resident := i%4 == 0 && x.programs[kindResident] != 0
 	x.timing.mark(x, 0)
+	x.timing.mark(x, 1)
 	x.dev.SetUniform(director, x.offers, bit(resident))
 	x.dev.Dispatch(director, 1)
-	x.dev.CommandBarrier()
-	x.timing.mark(x, 1)
+	x.dev.StorageBarrier()
+	x.timing.mark(x, 2)
 	x.dev.DispatchIndirect(x.programs[kindPull], args, 4*argsPull)
 	x.dev.DispatchIndirect(x.programs[kindPush], args, 4*argsPush)
 	if resident {
 		x.dev.DispatchIndirect(x.programs[kindResident], args, 4*argsFused)
 	}
-	x.dev.CommandBarrier()
-	x.timing.mark(x, 2)
+	x.dev.StorageBarrier()
+	x.timing.mark(x, 3)
 }
 
 // readValues takes the values over and counts. Called on the device's thread.

@@ -9,7 +9,7 @@ const (
 	stagedHits     = 1024   // hits a workgroup holds back
 	probes         = 8      // in-edges an invocation looks at before the workgroup shares the rest
 	pushGroupsGoal = 1024   // workgroups that a push of many edges should have at least
-	directorWidth  = 32     // invocations of the director
+	directorWidth  = 1      // invocations of the director
 )
 
 // Where invocations are lanes of a processor's vectors, each takes some rows of a push, as

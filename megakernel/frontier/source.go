@@ -29,7 +29,7 @@ const (
 var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
-	kindDirector: {"blocks.glsl", "decide.glsl", "director.glsl", "director.comp"},
+	kindDirector: {"decide.glsl", "director.glsl", "director.comp"},
 	kindPush:     {"hits.glsl", "share.glsl", "sweep.glsl", "tiles.glsl", "push.comp"},
 	kindPull:     {"hits.glsl", "share.glsl", "pull.comp"},
 	kindResident: {"blocks.glsl", "decide.glsl", "director.glsl", "hits.glsl", "resident.comp"},

@@ -136,10 +136,10 @@ void direct() {
 }
 
 void main() {
-    load_blocks();
-    if (gl_LocalInvocationIndex == 0u) {
+    load_words();
+    // What ended orders nothing any more.
+    if (state < STATE_LEVELS) {
         direct();
+        store_words();
     }
-    barrier();
-    store_blocks();
 }
