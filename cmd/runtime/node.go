@@ -213,6 +213,9 @@ func (n *node) close(ctx context.Context) error {
 	if n.cancels != nil {
 		errs = append(errs, n.cancels.Stop(ctx))
 	}
+	if n.graphs != nil { // before what launches wait for: a job has the device
+		errs = append(errs, n.graphs.Stop(ctx))
+	}
 	errs = append(errs, n.drain(ctx))
 	if n.ingest != nil {
 		errs = append(errs, n.ingest.Stop(ctx))
@@ -236,7 +239,7 @@ func (n *node) close(ctx context.Context) error {
 		errs = append(errs, n.heap.Stop(ctx))
 	}
 	if n.graphs != nil {
-		errs = append(errs, n.graphs.Stop(ctx), n.store.close())
+		errs = append(errs, n.store.close())
 	}
 	if n.engine != nil {
 		errs = append(errs, n.engine.close())
