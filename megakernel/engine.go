@@ -21,7 +21,7 @@ var (
 	// ErrTooLarge says that a ring, a heap or a schedule does not fit the
 	// device's storage blocks; a smaller Config does.
 	ErrTooLarge = errors.New("too large for the device")
-	// ErrMoving says that Move is under way.
+	// ErrMoving says that Move is under way; later there may be a device.
 	ErrMoving = errors.New("engine is moving to another device")
 	// ErrClosed says that the engine has been closed.
 	ErrClosed = errors.New("engine is closed")
@@ -82,7 +82,9 @@ type Engine struct {
 	flying  int       // flights started and not settled
 	landed  sync.Cond // one of them was
 	moving  bool
-	closed  bool
+	// rebuilding is set while Move allocates on the other device.
+	rebuilding bool
+	closed     bool
 
 	queues    map[string]*queue
 	options   map[string]QueueOptions // of queues that were configured

@@ -15,7 +15,8 @@ import (
 // the window, by their opcodes: nop, store, fault, fence, print, yield, and those
 // of the operator that read no word of the window. Such a batch runs again, whole,
 // once. Every other batch fails with ErrHeapLost, and so does one that has run
-// again before. On an error nothing has changed.
+// again before. Meanwhile Submit answers ErrMoving, and what waits for the device
+// waits for the other one. On an error nothing has changed.
 func (e *Engine) Move(dev Device) error {
 	e.mu.Lock()
 	if e.closed || e.moving {
@@ -34,10 +35,16 @@ func (e *Engine) Move(dev Device) error {
 	}
 	err := ErrClosed // while it waited
 	if !e.closed {
-		// Held over the change, so that nobody submits meanwhile.
+		// Drivers may take seconds: nobody who asks for the lock is to wait so long.
+		// Nothing is in flight, and rebuilding keeps everybody off the device's
+		// memory but the pump, whose job is added while it cannot be closed.
+		e.rebuilding = true
 		done := make(chan error, 1)
 		e.pump.add(job{plain: true, fn: func() error { return e.attach(dev) }, done: done})
+		e.mu.Unlock()
 		err = <-done
+		e.mu.Lock()
+		e.rebuilding = false
 	}
 	if err == nil {
 		epoch := e.epoch.Add(1)

@@ -21,7 +21,7 @@ var encoders = sync.Pool{New: func() any { return &encoder{gather: make([]ring.S
 // batch is reported. A queue is created, with a window of zeros, by its first
 // batch. Any number of goroutines may submit at a time; each writes its slots
 // to the device's staging memory itself. An error means that nothing was
-// taken; one that wraps ErrBacklog or ErrQuota, that later there may be room.
+// taken; one that wraps ErrBacklog, ErrQuota or ErrMoving, that later there may be room.
 func (e *Engine) Submit(name string, work Batch) error {
 	b, err := e.newBatch(work)
 	if err != nil {
@@ -53,7 +53,7 @@ func (e *Engine) SubmitContext(ctx context.Context, name string, work Batch) err
 			e.accept(q, b)
 			return nil
 		}
-		if !errors.Is(err, ErrBacklog) && !errors.Is(err, ErrQuota) {
+		if !errors.Is(err, ErrBacklog) && !errors.Is(err, ErrQuota) && !errors.Is(err, ErrMoving) {
 			e.countRefused(name)
 			e.mu.Unlock()
 			return err
@@ -91,6 +91,9 @@ func (e *Engine) newBatch(work Batch) (*batch, error) {
 func (e *Engine) admit(name string, b *batch) (*queue, error) {
 	if e.closed {
 		return nil, fmt.Errorf("megakernel: batch %q: %w", b.ID, ErrClosed)
+	}
+	if e.rebuilding {
+		return nil, fmt.Errorf("megakernel: batch %q: %w", b.ID, ErrMoving)
 	}
 	if e.pending+len(b.Slots) > e.cfg.MaxPending {
 		return nil, fmt.Errorf("megakernel: batch %q: %d slots pending and %d more, the limit is %d: %w",

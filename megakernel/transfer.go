@@ -44,6 +44,9 @@ func (e *Engine) Download(name string, offset uint32, words []uint32) (epoch uin
 // transfer checks a transfer against the window and runs it on the device.
 func (e *Engine) transfer(name string, offset uint32, n int, create bool, move func(at int)) (epoch uint64, err error) {
 	e.mu.Lock()
+	for e.rebuilding {
+		e.freed.Wait() // else it would be told the epoch of what is lost
+	}
 	q := e.queues[name]
 	switch {
 	case e.closed:
