@@ -20,8 +20,8 @@
 //	dense               pull: every unfinished node looks for frontier nodes among its
 //	                    in-edges in a bitmap, and for breadth-first levels stops
 //	                    at the first
-//	fused               levels whose frontier fits one workgroup run one after the other
-//	                    inside one dispatch; others are pulled as dense ones
+//	fused               levels of few frontier nodes run one after the other inside one
+//	                    dispatch; others are pulled as dense ones
 //	memory-constrained  push in passes, over no more nodes at a time than the hit
 //	                    buffer holds and with no more workgroups than ordered
 //
@@ -35,9 +35,12 @@
 // and up to 64, before it looks at the outcome. What each level did is in a log on the device,
 // which becomes [Result.Levels]. With [Job.Decide] the host decides each level.
 //
-// A sparse level that the rule chose may run in the fused kernel too, if its frontier fits one
-// workgroup: a grid has thousands of such levels. Its record says so (Level.Resident); the
-// rule is applied between two such levels as between any others.
+// A sparse level that the rule chose may run in the fused kernel too, if its frontier is as small: a grid has thousands of such levels. Its record says so (Level.Resident); the
+// rule is applied between two such levels as between any others. The kernel is one workgroup,
+// or, on hardware that runs all of them at the same time, a team of several with a barrier
+// between its levels. OpenGL promises no progress to who waits, so the workgroups first find out
+// which of them run, and leave those out that come late; one that waits about a
+// second nevertheless ends the job with [ErrStuck].
 //
 // # Kernels
 //

@@ -62,6 +62,9 @@ var (
 	ErrBudget = errors.New("job does not fit the memory budget")
 	// ErrClosed says that the graph was closed.
 	ErrClosed = errors.New("graph is closed")
+	// ErrStuck says that workgroups which ran at the same time no longer did, which the
+	// device must not do to those that wait for each other.
+	ErrStuck = errors.New("workgroups waited too long for each other")
 	// ErrLevels says that a job was ended at Job.MaxLevels before it was done.
 	ErrLevels = errors.New("job has more levels than allowed")
 )

@@ -14,19 +14,30 @@ import (
 type Kernels struct {
 	dev       megakernel.Device
 	programs  map[kernel]uint32
-	narrow    bool // invocations are lanes of a processor's vectors
-	subgroups bool // GL_KHR_shader_subgroup is worth using
+	narrow    bool   // invocations are lanes of a processor's vectors
+	subgroups bool   // GL_KHR_shader_subgroup is worth using
+	team      uint32 // workgroups of the resident kernel
+	teamWidth uint32 // invocations of each
 }
 
 // NewKernels is an empty set of programs of a device.
 func NewKernels(dev megakernel.Device) *Kernels {
 	vendor, renderer, _ := dev.Identity()
-	return &Kernels{
+	k := &Kernels{
 		dev:       dev,
 		programs:  make(map[kernel]uint32),
 		narrow:    strings.Contains(renderer, "llvmpipe"),
 		subgroups: strings.Contains(vendor, "NVIDIA"),
+		team:      1,
+		teamWidth: mostWidth,
 	}
+	switch {
+	case k.narrow:
+		k.teamWidth = narrowTeamWidth
+	case k.subgroups:
+		k.team, k.teamWidth = teamGroups, teamWidth
+	}
+	return k
 }
 
 // Close deletes the programs.

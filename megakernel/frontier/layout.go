@@ -103,10 +103,11 @@ const (
 	stateFull            // the log is full
 	stateAsk             // the host has to decide the level
 	stateLevels          // ended at the bound of levels
+	stateStuck           // a workgroup of the resident kernel waited too long for another
 	stateDone
 )
 
-var stateNames = []string{"START", "PUSH", "TILES", "GATHER", "PULL", "RESIDENT", "FULL", "ASK", "LEVELS", "DONE"}
+var stateNames = []string{"START", "PUSH", "TILES", "GATHER", "PULL", "RESIDENT", "FULL", "ASK", "LEVELS", "STUCK", "DONE"}
 
 // Words of the totals block.
 const (
@@ -120,6 +121,16 @@ const (
 	totReachedEdges
 
 	totalWords
+)
+
+// Words behind the totals, of the resident kernel's workgroups, and three sets of counts
+// behind them, of four words each. The director clears them; no host looks at them.
+const (
+	teamJoined = iota // workgroups that came, and bit 31 when no more may
+	teamSize          // workgroups that take part; 0 until that is known
+
+	teamWords
+	totalsWords = (totalWords+teamWords+3)/4*4 + 3*4 // of the block
 )
 
 var totalNames = []string{"hits", "next_edges", "first_edges", "examined", "tile_count", "gathered", "reached", "reached_edges"}
@@ -184,6 +195,10 @@ func prelude(k kernel) string {
 	constant("PUSH_GROUPS_GOAL", pushGroupsGoal)
 	constant("RESIDENT_TURNS", k.residentTurns())
 	constant("PROBES", probes)
+	constant("RESIDENT_GROUPS", max(k.team, 1))
+	constant("TOTAL_WORDS", totalWords)
+	constant("TEAM_JOINED", teamJoined)
+	constant("TEAM_SIZE", teamSize)
 	constant("BLOCK_EDGES", k.blockEdges())
 
 	words(&b, k)
@@ -215,23 +230,31 @@ func prelude(k kernel) string {
 // memory: all invocations copy them at the begin and the end.
 func words(b *strings.Builder, k kernel) {
 	inside := k.kind == kindDirector || k.kind == kindResident
-	block := func(binding int, access, name, array string, names []string) {
+	block := func(binding int, access, name, array string, names []string, more uint32, last string) {
 		fmt.Fprintf(b, "layout(std430, binding = %d) %s buffer %s {\n", binding, access, name)
 		if inside {
-			fmt.Fprintf(b, "    uint %s[%d];\n", array, len(names))
+			fmt.Fprintf(b, "    uint %s[%d];\n", array, len(names)+int(more))
 		} else {
 			for _, name := range names {
 				fmt.Fprintf(b, "    uint %s;\n", name)
 			}
 		}
-		b.WriteString("};\n")
+		b.WriteString(last + "};\n")
 	}
 	access := "readonly"
 	if inside {
 		access = ""
 	}
-	block(bindControl, access, "Control", "control_block", controlNames)
-	block(bindTotals, "", "Totals", "totals_block", totalNames)
+	block(bindControl, access, "Control", "control_block", controlNames, 0, "")
+	access = ""
+	if k.kind == kindResident {
+		access = "coherent volatile" // workgroups wait for each other there
+	}
+	sets := ""
+	if inside {
+		sets = "    uvec4 team_counts[3];\n"
+	}
+	block(bindTotals, access, "Totals", "totals_block", totalNames, teamWords, sets)
 	fmt.Fprintf(b, "layout(std430, binding = %d) buffer Args {\n", bindArgs)
 	for _, name := range argNames {
 		fmt.Fprintf(b, "    uint %s[4];\n", name)

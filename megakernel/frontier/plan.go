@@ -28,6 +28,8 @@ type machine struct {
 	groups uint32 // workgroups of a dispatch
 	block  int64  // bytes of a storage block
 	narrow bool   // see Kernels
+
+	teamWidth uint32 // see Kernels
 }
 
 func (r *Resident) machine() machine {
@@ -37,6 +39,8 @@ func (r *Resident) machine() machine {
 		groups: min(groupsX, 1<<20),
 		block:  r.dev.StorageBlockLimit(),
 		narrow: r.kernels.narrow,
+
+		teamWidth: r.kernels.teamWidth,
 	}
 }
 
@@ -105,10 +109,7 @@ func (j *Job) check(nodes uint32) error {
 
 func (p *plan) chooseGeometry(m *machine, nodes uint32) error {
 	g := p.job.Geometry
-	p.residentAt = min(m.width, mostWidth)
-	if m.narrow {
-		p.residentAt = min(p.residentAt, 128)
-	}
+	p.residentAt = min(m.width, m.teamWidth)
 	switch {
 	case g.Width == 0 && m.narrow:
 		g.Width = narrowWidth
@@ -164,7 +165,7 @@ func (p *plan) heavyBlocks(m *machine, r *Resident) {
 func (p *plan) fit(m *machine, s *shape) error {
 	bitWords := (int(s.nodes) + 31) / 32
 	p.sizes[bindControl] = 4 * controlWords
-	p.sizes[bindTotals] = 4 * totalWords
+	p.sizes[bindTotals] = 4 * totalsWords
 	p.sizes[bindArgs] = 4 * argWords
 	p.sizes[bindLog] = 4 * logWords * logRecords
 	p.sizes[bindValues] = 4 * int(s.nodes)

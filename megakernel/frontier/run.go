@@ -95,6 +95,8 @@ func (x *run) loop(ctx context.Context) error {
 			return nil
 		case stateLevels:
 			return fmt.Errorf("frontier: %d levels: %w", x.control[ctlLevel], ErrLevels)
+		case stateStuck:
+			return fmt.Errorf("frontier: level %d: %w", x.control[ctlLevel], ErrStuck)
 		case stateAsk:
 			if err := x.ask(); err != nil {
 				return err
@@ -153,7 +155,8 @@ func (x *run) prepare() error {
 	x.bind()
 	idle := make([]uint32, controlWords)
 	idle[ctlState] = stateDone
-	if err := x.scratch.stage.put(x.scratch.buffers[bindControl].id, 0, idle); err != nil {
+	if err := errors.Join(x.scratch.stage.put(x.scratch.buffers[bindControl].id, 0, idle),
+		x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 0, make([]uint32, totalsWords))); err != nil {
 		return err
 	}
 	for k := range kind(kinds) {
@@ -162,8 +165,11 @@ func (x *run) prepare() error {
 		if x.job.Join != nil {
 			key.join = *x.job.Join
 		}
-		if k == kindResident {
+		switch k {
+		case kindResident:
 			key.width = x.residentAt
+		case kindDirector:
+			key.team = x.kernels.team
 		}
 		if k == kindResident && !x.mayResident(x.m.narrow) {
 			continue

@@ -12,6 +12,14 @@ const (
 	directorWidth  = 1      // invocations of the director
 )
 
+// The resident kernel's workgroups and their invocations. A team of several needs hardware on
+// which all of them run at the same time.
+const (
+	teamGroups      = 32
+	teamWidth       = 256
+	narrowTeamWidth = 64
+)
+
 // Where invocations are lanes of a processor's vectors, each takes some rows of a push, as
 // long as there are enough for narrowRows, and up to narrowMost; and the nodes of a word
 // of a bitmap in a pull, each below narrowBlock in-edges, so that they fit the loop budget.

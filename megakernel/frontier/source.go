@@ -32,7 +32,7 @@ var kindFiles = [kinds][]string{
 	kindDirector: {"decide.glsl", "director.glsl", "director.comp"},
 	kindPush:     {"hits.glsl", "share.glsl", "sweep.glsl", "tiles.glsl", "push.comp"},
 	kindPull:     {"hits.glsl", "share.glsl", "pull.comp"},
-	kindResident: {"blocks.glsl", "decide.glsl", "director.glsl", "hits.glsl", "resident.comp"},
+	kindResident: {"blocks.glsl", "decide.glsl", "director.glsl", "team.glsl", "hits_resident.glsl", "resident.comp"},
 	kindCount:    {"count.comp"},
 }
 
@@ -51,6 +51,7 @@ type kernel struct {
 	narrow    bool   // invocations are lanes of a processor
 	subgroups bool   // GL_KHR_shader_subgroup is there
 	width     uint32 // invocations of a workgroup; the director has one and uses it for those it sizes
+	team      uint32 // workgroups of the resident kernel, in the director; else zero
 }
 
 func (k kernel) String() string {
@@ -135,7 +136,6 @@ func (k kernel) source() string {
 	}
 	define("BATCH", fmt.Sprintf("%du", k.batch()))
 	if k.kind == kindResident {
-		define("RESIDENT", 1)
 		define("TEAM", fmt.Sprintf("%du", min(32, k.width)))
 	}
 	if k.kind == kindPull {

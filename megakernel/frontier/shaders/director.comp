@@ -63,7 +63,12 @@ uint run_level() {
     dirty = 0u;
     if (fits && offers_resident != 0u) {
         state = STATE_RESIDENT;
-        fused_args[0] = 1u;
+        fused_args[0] = RESIDENT_GROUPS;
+        totals_block[TOTAL_WORDS + TEAM_JOINED] = 0u;
+        totals_block[TOTAL_WORDS + TEAM_SIZE] = 0u;
+        for (uint i = 0u; i < 3u; i++) {
+            team_counts[i] = uvec4(0u);
+        }
     } else if (fits && topology == FUSED) {
         state = STATE_RESIDENT;
         in_resident = 2u; // decided, and waits for a round that has the kernel

@@ -2,11 +2,9 @@
 // memory and written to the hit buffer together. What finds the buffer full
 // stays marked in the bitmap, from where a later pass gathers it.
 
-#ifndef RESIDENT
 shared uint staged_hits[STAGED_HITS];
 shared uint staged;
 shared uint staged_at;
-#endif
 shared uint sums[3]; // next_edges, first_edges, examined
 
 // add_sum adds up what the invocations counted. All call it.
@@ -21,21 +19,13 @@ void add_sum(uint which, uint value) {
 #endif
 }
 
-#ifdef RESIDENT
-#define HITS hits
-#else
-#define HITS staged
-#endif
-
 uint lane_next = 0u, lane_first = 0u, lane_examined = 0u;
 
 uint out_degree(uint v) { return out_offsets[v + 1u] - out_offsets[v]; }
 
 void begin_hits() {
     if (gl_LocalInvocationIndex == 0u) {
-#ifndef RESIDENT
         staged = 0u;
-#endif
         sums[0] = 0u;
         sums[1] = 0u;
         sums[2] = 0u;
@@ -58,33 +48,27 @@ uint take_hits(uint count) {
     uint before = subgroupExclusiveAdd(count);
     uint at = 0u;
     if (subgroupElect() && all != 0u) {
-        at = atomicAdd(HITS, all);
+        at = atomicAdd(staged, all);
     }
     return subgroupBroadcastFirst(at) + before;
 #else
-    return count != 0u ? atomicAdd(HITS, count) : 0u;
+    return count != 0u ? atomicAdd(staged, count) : 0u;
 #endif
 }
 
 void put_hit(uint at, uint v) {
-#ifdef RESIDENT
-    write_hit(at, v);
-#else
     if (at < STAGED_HITS) {
         staged_hits[at] = v;
     } else {
         write_hit(atomicAdd(hits, 1u), v);
     }
-#endif
 }
 
 // mark says whether a node whose value changed from old is new to the next frontier.
 bool mark(uint v, uint old) {
     uint bit_of = 1u << (v & 31u);
 #ifdef FIRST_WINS
-#ifndef RESIDENT
     atomicOr(bits[bits_next + (v >> 5u)], bit_of);
-#endif
 #ifdef CLOSED_MARKS
     atomicOr(bits[BITS_CLOSED + (v >> 5u)], bit_of);
 #endif
@@ -125,7 +109,6 @@ void travel(uint node[BATCH], uint arriving[BATCH]) {
     }
 }
 
-#ifndef RESIDENT
 // flush_hits empties the staging. All invocations call it.
 void flush_hits() {
     barrier();
@@ -145,7 +128,6 @@ void flush_hits() {
         barrier();
     }
 }
-#endif
 
 // end_hits adds what the invocations counted to the totals.
 void end_hits() {

@@ -1,11 +1,29 @@
-// Runs levels of few nodes one after the other in one workgroup, as long as the rule
-// leaves them to it. The control block's words are in shared memory meanwhile.
+// Runs levels of few nodes one after the other in a team of workgroups, as long as the
+// rule leaves them to it. Each has the control block's words in shared memory meanwhile, and
+// decides the next level from the same counts, while the others read what it will need.
 
-const uint LONG_ROWS = 1024u; // rows of more than BATCH edges that wait for a team; more are pushed alone
+const uint LONG_ROWS = 1024u; // rows of more than BATCH edges that wait for lanes of a subgroup's width; more are pushed alone
+const uint DECIDER = WIDTH - TEAM; // the invocation that decides; few frontiers are so large that it has a node
 
 shared uint long_rows[LONG_ROWS];
 shared uint long_count, long_edges;
 shared uint goes_on;
+shared uint ahead_count, ahead_from; // the next frontier's nodes, while it is decided upon
+
+// first_place spreads a frontier over the team in pieces of TEAM nodes.
+uint first_place() {
+    uint lane = gl_LocalInvocationIndex;
+    return (lane / TEAM * team_size + team_index) * TEAM + lane % TEAM;
+}
+
+// look_ahead reads the invocation's first node of a frontier.
+Row look_ahead(uint count, uint from) {
+    uint at = first_place();
+    if (at < count) {
+        return read_row(queue[from + at]);
+    }
+    return no_row();
+}
 
 void push_long(uint u, uint from, uint step_size) {
     uint value = FRONTIER_VALUE(u);
@@ -19,7 +37,7 @@ void push_long(uint u, uint from, uint step_size) {
             node[i] = out_targets[at_edge];
             arriving[i] = there ? extend(value, OUT_WEIGHT(at_edge)) : IDENTITY;
         }
-        travel(node, arriving);
+        travel(node, arriving, old_values(node, arriving));
     }
 }
 
@@ -33,50 +51,65 @@ void put_aside(uint u, uint degree) {
     }
 }
 
-void push_short(uint u, uint first, uint degree) {
-    uint node[BATCH];
-    uint arriving[BATCH];
-    for (uint i = 0u; i < BATCH; i++) {
-        uint edge = i < degree ? first + i : 0u;
-        node[i] = out_targets[edge];
-        arriving[i] = i < degree ? extend(FRONTIER_VALUE(u), OUT_WEIGHT(edge)) : IDENTITY;
-    }
-    travel(node, arriving);
-}
-
-void push_level() {
+void push_level(Row row) {
     uint lane = gl_LocalInvocationIndex;
-    uint count = queued, from = queue_now;
-    for (uint at = lane; at < count; at += WIDTH) {
-        uint u = queue[from + at];
-        uint first = out_offsets[u];
-        uint degree = out_offsets[u + 1u] - first;
-#ifndef FIRST_WINS
-        atomicAnd(bits[bits_now + (u >> 5u)], ~(1u << (u & 31u)));
-#endif
-        if (degree > BATCH) {
-            put_aside(u, degree);
-            degree = 0u;
+    uint count = queued, from = queue_now, first_at = first_place();
+    for (uint at = first_at; at < count; at += WIDTH * team_size) {
+        if (at != first_at) {
+            row = read_row(queue[from + at]);
         }
-        push_short(u, first, degree);
+#ifndef FIRST_WINS
+        atomicAnd(bits[bits_now + (row.u >> 5u)], ~(1u << (row.u & 31u)));
+#endif
+        if (row.degree > BATCH) {
+            put_aside(row.u, row.degree);
+        }
+        travel(row.node, row.arriving, row.old);
     }
     barrier();
     uint rows = min(long_count, LONG_ROWS);
-    for (uint row = lane / TEAM; row < rows; row += WIDTH / TEAM) {
-        push_long(long_rows[row], lane % TEAM, TEAM);
+    for (uint at = lane / TEAM; at < rows; at += WIDTH / TEAM) {
+        push_long(long_rows[at], lane % TEAM, TEAM);
     }
+}
+
+// meet waits until the whole team is done with the level, and takes the counts.
+void meet() {
+    memoryBarrierBuffer();
+    barrier();
+    if (gl_LocalInvocationIndex == DECIDER) {
+        uvec4 found = all_arrive(counts);
+        if (found.x < team_size) {
+            state = STATE_STUCK;
+        }
+        hits = found.y;
+        next_edges = found.z;
+#ifdef FIRST_WINS
+        first_edges = found.z;
+#else
+        first_edges = found.w;
+#endif
+        ahead_count = hits;
+        ahead_from = queue_next;
+    }
+    barrier();
 }
 
 // end_level runs in one invocation.
 void end_level() {
+    if (team_index == 0u) {
+        team_counts[(counts + 2u) % 3u] = uvec4(0u); // all have read them before they came to this meeting
+        log_level();
+    } else {
+        logged++;
+    }
     // Small loops may be unrolled or not: count them as if not.
     turns += (pieces(queued, WIDTH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
     if (long_count > LONG_ROWS) {
         turns += long_edges * (5u * BATCH + 1u);
     }
-    log_level();
     turn_over();
-    bool stop = frontier_nodes == 0u || level >= max_levels || logged >= LOG_RECORDS
+    bool stop = state == STATE_STUCK || frontier_nodes == 0u || level >= max_levels || logged >= LOG_RECORDS
         || turns > RESIDENT_TURNS || host_decides != 0u;
     if (!stop) {
         choose(false);
@@ -85,6 +118,9 @@ void end_level() {
             stop = true;
         }
     }
+    passes = uint(!stop);
+    long_count = 0u;
+    long_edges = 0u;
     goes_on = uint(!stop);
 }
 
@@ -92,7 +128,7 @@ void end_level() {
 // the first arrival wins need none between, as nothing is a hit twice.
 void mark_frontier(bool set) {
 #ifdef FIRST_WINS
-    for (uint at = gl_LocalInvocationIndex; at < queued; at += WIDTH) {
+    for (uint at = first_place(); at < queued; at += WIDTH * team_size) {
         uint u = queue[queue_now + at];
         uint bit_of = 1u << (u & 31u);
         if (set) {
@@ -105,33 +141,38 @@ void mark_frontier(bool set) {
 }
 
 void main() {
-    uint lane = gl_LocalInvocationIndex;
+    if (!join_team()) {
+        return;
+    }
     load_blocks();
-    if (lane == 0u) {
+    if (gl_LocalInvocationIndex == DECIDER) {
         in_resident = 1u;
         turns = 0u;
+        passes = 1u;
+        long_count = 0u;
+        long_edges = 0u;
         goes_on = 1u;
     }
     barrier();
     mark_frontier(false);
+    depth = level;
+    Row row = look_ahead(queued, queue_now);
     while (goes_on != 0u) {
-        if (lane == 0u) {
-            passes = 1u;
-            long_count = 0u;
-            long_edges = 0u;
-        }
-        begin_hits();
         lane_next = 0u;
         lane_first = 0u;
-        push_level();
-        end_hits();
-        groupMemoryBarrier(); // all readers are in this workgroup
-        barrier();
-        if (lane == 0u) {
+        push_level(row);
+        add_edges();
+        meet();
+        depth++;
+        row = look_ahead(ahead_count, ahead_from);
+        if (gl_LocalInvocationIndex == DECIDER) {
             end_level();
         }
+        counts = (counts + 1u) % 3u;
         barrier();
     }
     mark_frontier(true);
-    store_blocks();
+    if (team_index == 0u) {
+        store_blocks();
+    }
 }
