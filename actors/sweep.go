@@ -105,9 +105,10 @@ func (s *System) relieveChunk() {
 	s.hand = end
 }
 
-// idle reports whether nobody has spoken of the queue for IdleAfter.
+// idle reports whether nobody has spoken of the queue for IdleAfter and nothing of it is on a
+// device here.
 func (s *System) idle(f *family, now uint64) bool {
-	return now-f.cell.lastTouched() >= s.idleTicks() && !f.atWork()
+	return now-f.cell.lastTouched() >= s.idleTicks() && !f.atWork() && !f.cell.resident()
 }
 
 // forget gives back the memory of queues that are idle and stay so until the

@@ -52,6 +52,14 @@ func (c *cell) foldWalk(w *Walk, tick uint64) wakes {
 	return c.trigger()
 }
 
+// resident reports whether graphs of the queue are on a device here: decisions need to know
+// for as long as they are.
+func (c *cell) resident() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.walk != nil && c.walk.Graph.ResidentDeviceBytes > 0
+}
+
 // graphs is what is known of the queue's graphs.
 func (v *view) graphs() telemetry.Graph {
 	g := v.graph

@@ -3,6 +3,7 @@ package actors
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
@@ -155,4 +156,30 @@ func TestHitsThatFoundNoRoomCountAsRequeued(t *testing.T) {
 			t.Errorf("record %d: %d requeues, want %d: %v", i, c.requeues, step.want, err)
 		}
 	}
+}
+
+// What a graph takes of the device is not forgotten before it is gone.
+func TestAQueueWithAResidentGraphIsNotForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSystem(t, newCountingPublisher())
+		defer s.Close()
+		rest := Walk{Graph: telemetry.Graph{Has: telemetry.HasResidentDeviceBytes, ResidentDeviceBytes: 1000}}
+		if err := s.Walk("gpu0", "q", rest); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * s.cfg.IdleAfter) // of the bubble's clock
+		synctest.Wait()
+		if n := s.Stats().Queues; n != 1 {
+			t.Errorf("%d queues while the graph is there", n)
+		}
+		rest.Graph.ResidentDeviceBytes = 0
+		if err := s.Walk("gpu0", "q", rest); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * s.cfg.IdleAfter)
+		synctest.Wait()
+		if n := s.Stats().Queues; n != 0 {
+			t.Errorf("%d queues after the graph is dropped", n)
+		}
+	})
 }

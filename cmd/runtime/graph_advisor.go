@@ -76,14 +76,16 @@ func (a *graphAdvisor) rest(queue string, m graphMemory) {
 // the queue's decision on its first level. With host, every level's decision is the queue's; without,
 // the director decides the others on the device by the same policy, and
 // the queue hears of them without being waited for. m is the memory without buffers of jobs, rest that after the job.
-func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Resident, job frontier.Job, host bool, m graphMemory, rest func() graphMemory) (frontier.Result, error) {
+// Without an error, log is to be called when the device is given back: it appends what the director decided to the decision log.
+func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Resident, job frontier.Job, host bool, m graphMemory, rest func() graphMemory) (_ frontier.Result, log func(), _ error) {
 	job.Config = a.policy
 	if r.Nodes() == 0 {
-		return r.Run(ctx, job)
+		result, err := r.Run(ctx, job)
+		return result, func() {}, err
 	}
 	needs, err := r.Needs(job)
 	if err != nil {
-		return frontier.Result{}, err
+		return frontier.Result{}, nil, err
 	}
 	m.resident += needs.Fixed
 	w := &graphWalker{graphAdvisor: a, queue: queue, memory: m, needs: needs, situation: r.Situation(&job), room: job.HitCapacity}
@@ -97,7 +99,7 @@ func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Reside
 	defer func() { _ = a.post(queue, actors.Walk{Graph: rest().record()}, w.take()) }()
 	w.first = r.Begin(&job)
 	if w.begun, err = w.ask(ctx, &w.first); err != nil {
-		return frontier.Result{}, err
+		return frontier.Result{}, nil, err
 	}
 	w.shape(&job)
 	if host && job.Ruled() {
@@ -108,15 +110,12 @@ func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Reside
 		for i := range result.Levels {
 			result.Levels[i].Raw, result.Levels[i].Reason = w.decided[i].RawTopology, w.decided[i].Reasons[0]
 		}
-		return result, err
+		return result, func() {}, err
 	}
 	finish := w.stream(&job)
 	result, err := r.Run(ctx, job)
 	finish()
-	if err == nil && job.Ruled() {
-		w.logLevels(&job, result.Levels)
-	}
-	return result, err
+	return result, func() { w.logLevels(&job, result.Levels) }, err
 }
 
 // graphWalker is one job on its way.

@@ -8,7 +8,7 @@ import (
 
 // logLevels writes down what a director decided, so that it can be replayed.
 func (w *graphWalker) logLevels(job *frontier.Job, levels []frontier.Level) {
-	if w.log == nil {
+	if w.log == nil || !job.Ruled() {
 		return
 	}
 	for i := range levels {

@@ -178,9 +178,12 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, sources []uint3
 	if c.Budget > 0 {
 		memory.budget = memory.resident + c.Budget
 	}
-	result, err := advisor.run(ctx, localQueue, resident, c.job(sources), c.Decide == "host", memory, func() graphMemory {
+	result, logLevels, err := advisor.run(ctx, localQueue, resident, c.job(sources), c.Decide == "host", memory, func() graphMemory {
 		return graphMemory{memory.resident + resident.Kept(), memory.budget}
 	})
+	if err == nil {
+		logLevels()
+	}
 	return graphOutcome{device.Info().Renderer, result}, errors.Join(err, closed(ctx))
 }
 

@@ -41,6 +41,7 @@ func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *t
 		defer cancel()
 	}
 	var outcome graphOutcome
+	var logLevels func()
 	err = s.on(func(dev megakernel.Device) error {
 		if g.resident == nil || s.kernels == nil || s.device != dev || !s.holds(g) {
 			return fmt.Errorf("%w: it was lost with its device; load it again", natsio.ErrNoGraph)
@@ -51,13 +52,14 @@ func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *t
 		if err = s.release(g); err != nil {
 			return err
 		}
-		outcome.Result, err = s.advisor.run(ctx, key.queue, g.resident, job, c.Decide == "host", s.memory(key.queue, c.Budget),
+		outcome.Result, logLevels, err = s.advisor.run(ctx, key.queue, g.resident, job, c.Decide == "host", s.memory(key.queue, c.Budget),
 			func() graphMemory { return s.rest(key.queue) })
 		return err
 	})
 	if err != nil {
 		return refusedRun(ctx, err)
 	}
+	logLevels()
 	report, err := json.Marshal(newGraphReport(c.Algorithm, c.nothing(), g.pair, outcome))
 	if err != nil {
 		return err
