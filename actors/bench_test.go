@@ -9,7 +9,7 @@ import (
 
 // BenchmarkFold is the cost of one record in the cell, while nobody decides.
 func BenchmarkFold(b *testing.B) {
-	var c cell
+	c := newCell()
 	r := queueRecord(7, 0, 100)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"sync"
-
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
@@ -37,45 +35,26 @@ const (
 // cell is where the records of one queue are folded. Publishers fold under the
 // lock, actors take from it. It keeps its values when an actor panics.
 type cell struct {
-	// What every queue record reads and writes lies together, up to the first
-	// source: that is four lines of a processor's cache.
-	mu         sync.Mutex
-	pacer      pacer
-	dirty      bool   // something newer than the last take
-	deciding   bool   // a wake is pending or a decision is on its way
-	hasBacklog bool   // backlog is known
-	backlog    uint32 // slots submitted here and not finished
-	folded     uint64
-	accepted   uint64        // records
-	touched    uint64        // tick of the last accepted record or submission
-	records    SequenceRange // triggers since the last take
-
-	requeuesReported uint64 // last value of the publisher's counter
-	executedReported uint64
-	requeues         uint64 // all of them, over all incarnations and launches
-	executed         uint64
-
-	queue   telemetry.Queue
-	sources [4]source // by kind: queue, graph, priority, launch
+	*hot
+	queue   telemetry.Queue // see gauges
+	sources [3]source       // of graph, priority and launch records
 
 	requeuesDecided uint64 // part of requeues that a published decision has seen
 	requeuesTaken   uint64 // part of requeues that the decision on its way has seen
 
 	graph    telemetry.Graph
-	walk     *Walk  // newest, of a job here; nil: none. Constant
-	walked   bool   // a job has walked here
-	crowded  uint64 // last value of the publisher's requeued_hit_count
+	walk     *Walk // newest, of a job here; nil: none. Constant
 	priority telemetry.Priority
 
 	seen    SequenceRange // of the last take
 	replies []string      // waiting for a decision
-	taken   int           // how many of replies are on their way with one
 
 	timings   []session.Report // since the tuner actor looked
 	outcomes  []outcome        // since the policy actor looked
 	reporting bool             // a reported message is pending at the policy actor
 	tuning    bool             // a reported message is pending at the tuner actor
 	ranking   bool             // a prioritized message is pending
+	taken     uint8            // how many of replies are on their way with a decision
 
 	launches launchTotals
 }
@@ -116,9 +95,9 @@ func (c *cell) take() view {
 		c.records = SequenceRange{}
 	}
 	c.requeuesTaken = c.requeues
-	c.taken = len(c.replies)
+	c.taken = uint8(len(c.replies)) // at most maxReplies
 	v := view{
-		queue: c.queue, graph: c.graph, walk: c.walk,
+		queue: *c.gauges(), graph: c.graph, walk: c.walk,
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
 		records: c.seen,
@@ -185,35 +164,26 @@ func (c *cell) setBacklog(slots uint32, submitted bool) wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.backlog, c.hasBacklog = slots, true
-	if !submitted || c.queue.Has.Has(telemetry.HasQueueLen) {
+	if !submitted || c.gauges().Has.Has(telemetry.HasQueueLen) {
 		return 0
 	}
 	return c.trigger()
 }
 
-// trigger asks for a decision if the queue is known; c.mu is held.
-func (c *cell) trigger() wakes {
-	if !c.source(telemetry.KindQueue).known && !c.hasBacklog && !c.walked {
-		return 0
-	}
-	var w wakes
-	if c.dirty {
-		c.folded++
-		if c.folded%yieldEvery == 0 {
-			w = fallenBehind
-		}
-	}
-	c.dirty = true
-	c.pacer.triggers++
-	if c.deciding {
-		return w
-	}
-	c.deciding = true
-	return wakeDecision
+// gauges returns what is known of the queue. A queue record's body is read when
+// somebody wants to know.
+func (c *cell) gauges() *telemetry.Queue {
+	c.late.Settle(&c.queue)
+	return &c.queue
 }
 
 // source returns the ordering of one kind.
-func (c *cell) source(k telemetry.Kind) *source { return &c.sources[k-telemetry.KindQueue] }
+func (c *cell) source(k telemetry.Kind) *source {
+	if k == telemetry.KindQueue {
+		return &c.ordering
+	}
+	return &c.sources[k-telemetry.KindGraph]
+}
 
 // takeTimings appends the launch timings that wait for the tuner actor to dst.
 func (c *cell) takeTimings(dst []session.Report) []session.Report {

@@ -34,17 +34,17 @@ func mustFold(t *testing.T, c *cell, r *telemetry.Record) wakes {
 }
 
 func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
-	var c cell
-	if w := mustFold(t, &c, queueRecord(7, 1, 10)); w != wakeDecision {
+	c := newCell()
+	if w := mustFold(t, c, queueRecord(7, 1, 10)); w != wakeDecision {
 		t.Fatalf("first record: wakes %b", w)
 	}
-	if w := mustFold(t, &c, queueRecord(7, 2, 20)); w != 0 {
+	if w := mustFold(t, c, queueRecord(7, 2, 20)); w != 0 {
 		t.Fatalf("second record before the take: wakes %b", w)
 	}
 	if v := c.take(); v.queue.QueueLen != 20 || v.records != (SequenceRange{Incarnation: 7, First: 1, Last: 2, SentNs: 2}) {
 		t.Fatalf("view %+v", v)
 	}
-	if w := mustFold(t, &c, queueRecord(7, 3, 30)); w != 0 {
+	if w := mustFold(t, c, queueRecord(7, 3, 30)); w != 0 {
 		t.Fatalf("record during the decision: wakes %b", w)
 	}
 	if c.decided() != dueNow {
@@ -62,7 +62,7 @@ func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
 }
 
 func TestCellRevivedAfterAPanicGivesTheSameViewAgain(t *testing.T) {
-	var c cell
+	c := newCell()
 	if _, err := c.fold(queueRecord(7, 5, 10), "inbox.1", 0); err != nil {
 		t.Fatal(err)
 	}
@@ -81,12 +81,12 @@ func TestCellRevivedAfterAPanicGivesTheSameViewAgain(t *testing.T) {
 }
 
 func TestCellCountsRequeuesOncePerDecision(t *testing.T) {
-	var c cell
-	mustFold(t, &c, queueRecord(7, 3, 1))
+	c := newCell()
+	mustFold(t, c, queueRecord(7, 3, 1))
 	if v := c.take(); v.requeues != 3 {
 		t.Fatalf("first decision sees %d requeues, want 3", v.requeues)
 	}
-	mustFold(t, &c, queueRecord(7, 9, 1))
+	mustFold(t, c, queueRecord(7, 9, 1))
 	c.reportLocal(&telemetry.Launch{Requeued: 10})
 	c.decided()
 	if v := c.take(); v.requeues != 16 {
@@ -95,11 +95,11 @@ func TestCellCountsRequeuesOncePerDecision(t *testing.T) {
 }
 
 func TestCellSaturatesCounters(t *testing.T) {
-	var c cell
+	c := newCell()
 	r := queueRecord(7, 1, 1)
 	r.Queue.RequeueCount = 1<<64 - 1
-	mustFold(t, &c, r)
-	mustFold(t, &c, queueRecord(8, 1, 1)) // a new incarnation adds one more
+	mustFold(t, c, r)
+	mustFold(t, c, queueRecord(8, 1, 1)) // a new incarnation adds one more
 	if v := c.take(); v.requeues != 1<<64-1 {
 		t.Fatalf("requeues %d, want the largest number", v.requeues)
 	}
@@ -121,9 +121,9 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 		}(), ErrRewind},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var c cell
-			mustFold(t, &c, queueRecord(7, 9, 70))
-			mustFold(t, &c, queueRecord(8, 5, 80))
+			c := newCell()
+			mustFold(t, c, queueRecord(7, 9, 70))
+			mustFold(t, c, queueRecord(8, 5, 80))
 			c.take()
 			if _, err := c.fold(test.record, "inbox.1", 0); !errors.Is(err, test.want) {
 				t.Fatalf("error %v, want %v", err, test.want)
@@ -139,29 +139,29 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 }
 
 func TestCellForgetsWhatAReplacedPublisherSaid(t *testing.T) {
-	var c cell
-	mustFold(t, &c, graphRecord(7, 1, 100))
-	mustFold(t, &c, queueRecord(7, 2, 10))
+	c := newCell()
+	mustFold(t, c, graphRecord(7, 1, 100))
+	mustFold(t, c, queueRecord(7, 2, 10))
 	r := queueRecord(8, 1, 0)
 	r.Queue = telemetry.Queue{Has: telemetry.HasHotOpcodeCount, HotOpcodeCount: 3}
-	mustFold(t, &c, r)
+	mustFold(t, c, r)
 	if v := c.take(); v.queue.Has != telemetry.HasHotOpcodeCount || v.graph.Has != 0 {
 		t.Fatalf("kept %b of the queue and %b of the graph", v.queue.Has, v.graph.Has)
 	}
 }
 
 func TestCellKeepsTheGraphOfAnotherPublisher(t *testing.T) {
-	var c cell
-	mustFold(t, &c, graphRecord(9, 1, 100))
-	mustFold(t, &c, queueRecord(7, 1, 10))
-	mustFold(t, &c, queueRecord(8, 1, 10))
+	c := newCell()
+	mustFold(t, c, graphRecord(9, 1, 100))
+	mustFold(t, c, queueRecord(7, 1, 10))
+	mustFold(t, c, queueRecord(8, 1, 10))
 	if v := c.take(); v.graph.NodeCount != 100 {
 		t.Fatal("the graph of a publisher that was not replaced is gone")
 	}
 }
 
 func TestCellBoundsWhatWaits(t *testing.T) {
-	var c cell
+	c := newCell()
 	for seq := range uint64(100) {
 		if _, err := c.fold(queueRecord(7, seq+1, 1), fmt.Sprint("inbox.", seq), 0); err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func TestCellBoundsWhatWaits(t *testing.T) {
 			Header: telemetry.Header{Kind: telemetry.KindLaunch, Incarnation: 7, Seq: seq + 1},
 			Launch: telemetry.Launch{Launch: seq, Decision: seq + 1, ElapsedNs: 10, Executed: 5, Applied: telemetry.Geometry{WorkgroupSizeX: uint32(seq + 1)}},
 		}
-		mustFold(t, &c, r)
+		mustFold(t, c, r)
 	}
 	if v := c.take(); len(v.replies) != maxReplies || v.replies[0] != "inbox.0" {
 		t.Errorf("replies %v", v.replies)
@@ -185,7 +185,7 @@ func TestCellBoundsWhatWaits(t *testing.T) {
 }
 
 func TestCellKeepsTimingsOfLaunchesThatRan(t *testing.T) {
-	var c cell
+	c := newCell()
 	for _, l := range []telemetry.Launch{
 		{Executed: 10, ElapsedNs: 100, Applied: telemetry.Geometry{WorkgroupSizeX: 64}},
 		{Executed: 20, Faulted: 1, ElapsedNs: 200, Applied: telemetry.Geometry{WorkgroupSizeX: 64}},
@@ -223,7 +223,7 @@ func TestCellKeepsTimingsOfLaunchesThatRan(t *testing.T) {
 func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 	const publishers, records = 4, 2000
 	var (
-		c        cell
+		c        = newCell()
 		seq      [2]atomic.Uint64
 		accepted atomic.Uint64
 		wakeUps  = make(chan struct{}, 1)
@@ -236,7 +236,7 @@ func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 			t.Error("a second wake is pending")
 		}
 	}
-	mustFold(t, &c, queueRecord(7, seq[0].Add(1), 1))
+	mustFold(t, c, queueRecord(7, seq[0].Add(1), 1))
 	accepted.Add(1)
 	wake()
 
@@ -304,4 +304,11 @@ func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 	if decisions+folded != accepted.Load() {
 		t.Errorf("%d decisions and %d folded records, want %d together", decisions, folded, accepted.Load())
 	}
+}
+
+// newCell is a cell of no family.
+func newCell() *cell {
+	c := new(cell)
+	c.heat(nil, new(sync.Mutex))
+	return c
 }

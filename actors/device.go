@@ -26,6 +26,8 @@ type device struct {
 	families map[string]*family // by queue; guarded by System.mu
 	touched  uint64             // tick of the last announcement; guarded by System.mu
 
+	folding sync.Mutex // of the cells of all queues
+
 	mu     sync.Mutex
 	source source // announcements
 	author uint64 // incarnation whose launches are reported, 0 if none

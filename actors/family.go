@@ -14,7 +14,6 @@ type family struct {
 	system *System
 	device *device
 	name   string // of the queue
-	place  int    // in System.roster; guarded by System.mu
 
 	cell     cell
 	queue    queueActor
@@ -31,6 +30,7 @@ type family struct {
 	kept    []letter             // for the actors, while stopped
 	stopped atomic.Pointer[rest] // nil unless the queue is stopped
 	gone    atomic.Bool          // forgotten; set under life
+	place   int32                // in System.roster; guarded by System.mu
 
 	suggested atomic.Pointer[session.View] // by the tuner actor; nil: no opinion
 
@@ -67,6 +67,7 @@ type tally struct {
 // string is matched without a look at its bytes.
 func newFamily(s *System, d *device, queue string) *family {
 	f := &family{system: s, device: d, name: queue}
+	f.cell.heat(f, &d.folding)
 	f.queue.family, f.topology.family, f.policy.family, f.tuner.family = f, f, f, f
 	return f
 }

@@ -41,35 +41,6 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64) (wakes, erro
 	return w, nil
 }
 
-// foldFlat is fold for the records that come most. What their bodies say goes
-// from the bytes into the cell.
-func (c *cell) foldFlat(r *telemetry.Flat, tick uint64) (w wakes, err error) {
-	c.mu.Lock()
-	src := c.source(r.Kind)
-	fresh, err := src.check(r.Incarnation, r.Seq)
-	if err == nil && r.Kind == telemetry.KindQueue {
-		requeues, executed := r.Counters()
-		err = c.count(r.Has(), requeues, executed, fresh)
-	}
-	if err == nil {
-		if fresh {
-			c.replace(&r.Header, src)
-		}
-		if src.seq = r.Seq; r.Kind == telemetry.KindQueue {
-			r.MergeQueue(&c.queue)
-		} else {
-			r.MergeGraph(&c.graph)
-			c.countHits(fresh)
-		}
-		c.note(&r.Header)
-		w = c.trigger()
-		c.accepted++
-		c.touched = tick
-	}
-	c.mu.Unlock()
-	return w, err
-}
-
 func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue) (wakes, error) {
 	src := c.source(telemetry.KindQueue)
 	fresh, err := src.check(h.Incarnation, h.Seq)
@@ -83,7 +54,7 @@ func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue) (wakes, error)
 		c.replace(h, src)
 	}
 	src.seq = h.Seq
-	c.queue.Merge(q)
+	c.gauges().Merge(q)
 	c.note(h)
 	return c.trigger(), nil
 }
@@ -135,35 +106,13 @@ func (c *cell) replace(h *telemetry.Header, src *source) {
 	src.begin(h.Incarnation)
 }
 
-// count adds what the cumulative counters of a queue record grew by. They
-// start at 0 in every incarnation, so the first value of one counts whole.
-func (c *cell) count(has telemetry.Presence, requeueCount, executedCount uint64, fresh bool) error {
-	requeues, executed := c.requeuesReported, c.executedReported
-	if fresh {
-		requeues, executed = 0, 0
-	}
-	if has.Has(telemetry.HasRequeueCount) && requeueCount < requeues ||
-		has.Has(telemetry.HasExecutedCount) && executedCount < executed {
-		return ErrRewind
-	}
-	if has.Has(telemetry.HasRequeueCount) {
-		c.requeues = addSaturating(c.requeues, requeueCount-requeues)
-		requeues = requeueCount
-	}
-	if has.Has(telemetry.HasExecutedCount) {
-		c.executed = addSaturating(c.executed, executedCount-executed)
-		executed = executedCount
-	}
-	c.requeuesReported, c.executedReported = requeues, executed
-	return nil
-}
-
 // forget drops the gauges of a replaced publisher: those of the kind in which
 // it was replaced, and those of the other kind it had published, because a
 // publisher restarts as a whole. It stays welcome in the other kinds.
 func (c *cell) forget(kind telemetry.Kind, replaced uint64) {
 	if kind == telemetry.KindQueue || kind == telemetry.KindGraph && c.source(telemetry.KindQueue).publishedBy(replaced) {
 		c.queue = telemetry.Queue{}
+		c.late.Drop()
 	}
 	if kind == telemetry.KindGraph || kind == telemetry.KindQueue && c.source(telemetry.KindGraph).publishedBy(replaced) {
 		c.graph = telemetry.Graph{}
@@ -171,14 +120,6 @@ func (c *cell) forget(kind telemetry.Kind, replaced uint64) {
 	if kind == telemetry.KindPriority {
 		c.priority = telemetry.Priority{}
 	}
-}
-
-// note remembers which records the next decision answers.
-func (c *cell) note(h *telemetry.Header) {
-	if c.records.Incarnation != h.Incarnation {
-		c.records = SequenceRange{Incarnation: h.Incarnation, First: h.Seq}
-	}
-	c.records.Last, c.records.SentNs = h.Seq, h.SentNs
 }
 
 // report adds one launch report, of a remote worker with outcome, of the

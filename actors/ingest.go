@@ -24,6 +24,7 @@ func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string)
 		s.refused.Add(1)
 		return fmt.Errorf("%w: %v", ErrKind, r.Kind)
 	}
+	s.payloads.Add(1)
 	err := s.with(worker, queue, func(f *family) error { return f.ingest(r, reply, s.tick.Load()) })
 	if err != nil {
 		s.refused.Add(1)
@@ -35,6 +36,7 @@ func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string)
 // worker and name their queues. refused is called with the place of each record
 // that is refused. It returns how many were not, echoes included.
 func (s *System) IngestFlat(worker string, records []telemetry.Flat, refused func(place int, why error)) (taken int) {
+	s.payloads.Add(1)
 	behind := false
 	for done := 0; done < len(records); {
 		n, w, err := s.foldAll(worker, records[done:])
@@ -72,6 +74,8 @@ func (s *System) foldAll(worker string, records []telemetry.Flat) (folded int, a
 		return 0, 0, errUnknownQueue
 	}
 	tick := s.tick.Load()
+	d.folding.Lock()
+	defer d.folding.Unlock()
 	for i := range records {
 		r := &records[i]
 		if r.Kind == telemetry.KindGraph && r.Header.Incarnation == s.cfg.Incarnation {
@@ -79,19 +83,23 @@ func (s *System) foldAll(worker string, records []telemetry.Flat) (folded int, a
 			continue
 		}
 		place := &s.found[r.Place%telemetry.TokenPlaces]
-		f := place.Load()
-		if f == nil || f.device != d || f.name != r.Header.Queue {
-			if f = d.families[r.Header.Queue]; f == nil {
+		h := place.Load()
+		if h == nil || h.device != d || h.name != r.Header.Queue {
+			f := d.families[r.Header.Queue]
+			if f == nil {
 				return i, all, errUnknownQueue
 			}
-			place.Store(f)
+			h = f.cell.hot
+			place.Store(h)
 		}
-		w, err := f.cell.foldFlat(r, tick)
+		w, err := h.foldFlat(r, tick)
 		if err != nil {
 			return i, all, err
 		}
 		if all |= w; w&^fallenBehind != 0 {
-			f.dispatch(w)
+			d.folding.Unlock() // an actor's lock is taken before a cell's
+			h.family.dispatch(w)
+			d.folding.Lock()
 		}
 	}
 	return len(records), all, nil

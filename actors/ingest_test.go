@@ -43,7 +43,7 @@ func flatAfter(tb fataler, d *telemetry.Decoder, queue string, r *telemetry.Reco
 // stale numbers, rewound counters and publishers that come and go.
 func TestFlatRecordsAreFoldedLikeOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var one, other cell
+		one, other := newCell(), newCell()
 		var warm telemetry.Decoder
 		for tick := range rapid.IntRange(1, 40).Draw(t, "records") {
 			incarnation, seq := rapid.Uint64Range(1, 3).Draw(t, "incarnation"), rapid.Uint64Range(1, 20).Draw(t, "seq")
@@ -60,8 +60,12 @@ func TestFlatRecordsAreFoldedLikeOthers(t *testing.T) {
 			f := flatAfter(t, &warm, "q", r)
 			w1, err1 := one.fold(r, "", uint64(tick))
 			w2, err2 := other.foldFlat(&f, uint64(tick))
-			if w1 != w2 || !errors.Is(err1, err2) || !reflect.DeepEqual(&one, &other) {
-				t.Fatalf("%+v: wakes %b and %b, errors %v and %v\n%+v\n%+v", r.Header, w1, w2, err1, err2, &one, &other)
+			settled, part := *other, *other.hot
+			settled.hot, part.cold = &part, &settled
+			settled.gauges() // of a copy: other goes on with what it has not read
+			settled.late = telemetry.LateQueue{}
+			if w1 != w2 || !errors.Is(err1, err2) || !reflect.DeepEqual(one, &settled) {
+				t.Fatalf("%+v: wakes %b and %b, errors %v and %v\n%+v\n%+v", r.Header, w1, w2, err1, err2, one, &settled)
 			}
 			if rapid.IntRange(0, 4).Draw(t, "decide") == 0 && w1&wakeDecision != 0 {
 				one.take()

@@ -94,11 +94,11 @@ func (q *answered) newest() uint64 {
 // While publishers never stop, every queue still gets its turn: they step back
 // now and then, without any of them waiting for a decision.
 func TestCellSaysWhenItsPublisherIsAhead(t *testing.T) {
-	var c cell
-	mustFold(t, &c, queueRecord(7, 1, 1))
+	c := newCell()
+	mustFold(t, c, queueRecord(7, 1, 1))
 	steps := 0
 	for seq := uint64(2); seq <= 10*yieldEvery+1; seq++ {
-		if mustFold(t, &c, queueRecord(7, seq, 1)) == fallenBehind {
+		if mustFold(t, c, queueRecord(7, seq, 1)) == fallenBehind {
 			steps++
 		}
 	}

@@ -71,13 +71,3 @@ func (p *pacer) due() due {
 	}
 	return dueLater
 }
-
-// decideLater sends the next wake after a pause. A timer that fires for a
-// queue that is parked, stopped or gone by then is like any other wake.
-func (a *policyActor) decideLater(pause time.Duration) {
-	if a.pause == nil {
-		a.pause = time.AfterFunc(pause, func() { a.dispatch(a.cell.paceOver()) })
-		return
-	}
-	a.pause.Reset(pause)
-}

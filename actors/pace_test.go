@@ -11,12 +11,12 @@ import (
 // A queue is paced while its decisions answer many records each, and not
 // longer: then a record is decided on at once again.
 func TestCellIsPacedWhileRecordsOutrunDecisions(t *testing.T) {
-	var c cell
+	c := newCell()
 	seq := uint64(0)
 	fold := func(n int) (w wakes) {
 		for range n {
 			seq++
-			w |= mustFold(t, &c, queueRecord(7, seq, uint32(seq)))
+			w |= mustFold(t, c, queueRecord(7, seq, uint32(seq)))
 		}
 		return w
 	}
@@ -55,12 +55,12 @@ func TestFloodedQueuePausesTwiceAsLong(t *testing.T) {
 	if 2*floodedPace >= 100*time.Millisecond {
 		t.Errorf("a pause of %v", floodedPace)
 	}
-	var c cell
+	c := newCell()
 	seq := uint64(0)
 	for n, want := range map[int]due{pacedFrom: dueLater, floodedFrom - 1: dueLater, floodedFrom: dueMuchLater} {
 		for range n {
 			seq++
-			mustFold(t, &c, queueRecord(7, seq, 1))
+			mustFold(t, c, queueRecord(7, seq, 1))
 		}
 		c.take()
 		if got := c.decided(); got != want {
@@ -71,24 +71,24 @@ func TestFloodedQueuePausesTwiceAsLong(t *testing.T) {
 }
 
 func TestPauseOfASilentQueueEndsWithoutADecision(t *testing.T) {
-	var c cell
+	c := newCell()
 	for seq := range uint64(pacedFrom) {
-		mustFold(t, &c, queueRecord(7, seq+1, 1))
+		mustFold(t, c, queueRecord(7, seq+1, 1))
 	}
 	c.take()
 	if c.decided() != dueLater || c.paceOver() != 0 {
 		t.Fatal("want a pause and no decision after it")
 	}
-	if w := mustFold(t, &c, queueRecord(7, pacedFrom+1, 1)); w != wakeDecision {
+	if w := mustFold(t, c, queueRecord(7, pacedFrom+1, 1)); w != wakeDecision {
 		t.Errorf("wakes %v", w)
 	}
 }
 
 // Who asks with a reply subject waits for no pause.
 func TestRequestIsDecidedWithoutAPause(t *testing.T) {
-	var c cell
+	c := newCell()
 	for seq := range uint64(pacedFrom) {
-		mustFold(t, &c, queueRecord(7, seq+1, 1))
+		mustFold(t, c, queueRecord(7, seq+1, 1))
 	}
 	c.take()
 	if _, err := c.fold(queueRecord(7, pacedFrom+1, 1), "_INBOX.1", 0); err != nil {

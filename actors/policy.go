@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"time"
-
 	"ringmaster/megakernel/policy"
 )
 
@@ -15,7 +13,6 @@ type policyActor struct {
 	owed     bool // a change that no recommendation has announced yet
 	halted   halted
 	outcomes []outcome // reused between looks at the cell
-	pause    *time.Timer
 }
 
 func (a *policyActor) receive(msg message) {
@@ -86,9 +83,9 @@ func (a *policyActor) finish(d *decision) {
 	case dueNow:
 		a.decideAgain()
 	case dueLater:
-		a.decideLater(pace)
+		a.system.decideLater(a.family, pace)
 	case dueMuchLater:
-		a.decideLater(floodedPace)
+		a.system.decideLater(a.family, floodedPace)
 	}
 	if w := a.device.worker.Load(); w != nil {
 		a.system.shell.send(w.self, planned{})

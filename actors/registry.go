@@ -33,8 +33,8 @@ func (s *System) with(worker, queue string, use func(*family) error) error {
 // family returns a known queue, or nil; s.mu is held.
 func (s *System) family(worker, queue string) *family {
 	place := s.found.at(queue)
-	if f := place.Load(); f != nil && f.name == queue && f.device.name == worker {
-		return f
+	if h := place.Load(); h != nil && h.name == queue && h.device.name == worker {
+		return h.family
 	}
 	d := s.devices[worker]
 	if d == nil {
@@ -42,7 +42,7 @@ func (s *System) family(worker, queue string) *family {
 	}
 	f := d.families[queue]
 	if f != nil {
-		place.Store(f)
+		place.Store(f.cell.hot)
 	}
 	return f
 }
@@ -50,16 +50,16 @@ func (s *System) family(worker, queue string) *family {
 // found remembers the family that was last found at each place, which saves
 // most records the way through two maps. A family is at the place of its name
 // or at the one beside it, where a decoder may keep the name.
-type found [telemetry.TokenPlaces]atomic.Pointer[family]
+type found [telemetry.TokenPlaces]atomic.Pointer[hot]
 
 // at returns the place of a queue.
-func (p *found) at(queue string) *atomic.Pointer[family] { return &p[telemetry.TokenPlace(queue)] }
+func (p *found) at(queue string) *atomic.Pointer[hot] { return &p[telemetry.TokenPlace(queue)] }
 
 // forget takes a family out.
 func (p *found) forget(f *family) {
 	place := telemetry.TokenPlace(f.name)
-	p[place].CompareAndSwap(f, nil)
-	p[place^1].CompareAndSwap(f, nil)
+	p[place].CompareAndSwap(f.cell.hot, nil)
+	p[place^1].CompareAndSwap(f.cell.hot, nil)
 }
 
 // introduce makes the family of a queue.
@@ -81,7 +81,7 @@ func (s *System) introduce(worker, queue string) error {
 	}
 	f := newFamily(s, d, queue)
 	f.cell.touch(s.tick.Load())
-	f.place = len(s.roster)
+	f.place = int32(len(s.roster))
 	s.roster = append(s.roster, f)
 	d.families[f.name] = f
 	return nil

@@ -10,10 +10,9 @@ const retiredPublishers = 4
 // source orders the records of one kind of one queue. Publishers count their
 // records from 1 within a random incarnation; the newest incarnation wins.
 type source struct {
-	incarnation uint64
+	incarnation uint64 // 0: nobody has published
 	seq         uint64
 	retired     *retired // nil until a publisher was replaced
-	known       bool
 }
 
 // retired holds the replaced incarnations of a source.
@@ -22,17 +21,25 @@ type retired struct {
 	oldest       int // index of the entry to overwrite next
 }
 
+// known reports whether a record was accepted. Publishers' incarnations are not 0.
+func (s *source) known() bool { return s.incarnation != 0 }
+
 // check says whether a record is newer than everything accepted so far, and
 // whether it starts a new incarnation. It changes nothing.
 func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
-	if !s.known {
+	if incarnation == s.incarnation && seq > s.seq && s.known() {
+		return false, nil
+	}
+	return s.judge(incarnation, seq)
+}
+
+// judge is check of a record that is not simply the next one.
+func (s *source) judge(incarnation, seq uint64) (fresh bool, err error) {
+	if !s.known() {
 		return true, nil
 	}
 	if incarnation == s.incarnation {
-		if seq <= s.seq {
-			return false, ErrStale
-		}
-		return false, nil
+		return false, ErrStale
 	}
 	if s.retired != nil && slices.Contains(s.retired.incarnations[:], incarnation) {
 		return false, ErrRetired
@@ -42,7 +49,7 @@ func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
 
 // accept records an accepted record.
 func (s *source) accept(incarnation, seq uint64) {
-	if !s.known || incarnation != s.incarnation {
+	if !s.known() || incarnation != s.incarnation {
 		s.begin(incarnation)
 	}
 	s.seq = seq
@@ -50,17 +57,17 @@ func (s *source) accept(incarnation, seq uint64) {
 
 // begin starts a new incarnation.
 func (s *source) begin(incarnation uint64) {
-	if s.known {
+	if s.known() {
 		if s.retired == nil {
 			s.retired = new(retired)
 		}
 		s.retired.incarnations[s.retired.oldest] = s.incarnation
 		s.retired.oldest = (s.retired.oldest + 1) % retiredPublishers
 	}
-	s.incarnation, s.known = incarnation, true
+	s.incarnation = incarnation
 }
 
 // publishedBy reports whether the current values came from that incarnation.
 func (s *source) publishedBy(incarnation uint64) bool {
-	return s.known && s.incarnation == incarnation
+	return s.known() && s.incarnation == incarnation
 }

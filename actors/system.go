@@ -28,6 +28,8 @@ type System struct {
 	crowded chan struct{} // a token asks for parking, there are too many live queues
 	hand    int           // where relieve goes on; of the sweeping goroutine
 
+	pauses   pauses
+	payloads atomic.Uint64 // of telemetry, taken or refused
 	tick     atomic.Uint64 // heartbeats since the start
 	launches atomic.Uint64 // launch numbers, unique over all local workers
 	refused  atomic.Uint64

@@ -132,7 +132,7 @@ func TestWhatAWalkSaysOfTheGraphOutweighsPublishers(t *testing.T) {
 
 // Nodes that found no room among the hits are requeued work, whoever counts them.
 func TestHitsThatFoundNoRoomCountAsRequeued(t *testing.T) {
-	var c cell
+	c := newCell()
 	r := graphRecord(7, 1, 5000)
 	r.Graph.Has |= telemetry.HasRequeuedHitCount
 	for i, step := range []struct{ incarnation, seq, count, want uint64 }{

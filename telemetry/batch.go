@@ -17,6 +17,8 @@ type Flat struct {
 // value is ready for Decoder.Flat.
 type Flats struct {
 	Records []Flat
+	// Unnamed says that a record names no queue.
+	Unnamed bool
 	values  []flatValues // of the records that no shape was known for
 	tail    [2 * quickReach]byte
 }
@@ -29,7 +31,7 @@ type Flats struct {
 // used again, the Decoder is not needed for them, and the bytes of the payload
 // must not change meanwhile; strings may be kept.
 func (d *Decoder) Flat(into *Flats, payload []byte, limits CheckLimits) (ok bool) {
-	into.Records, into.values = into.Records[:0], into.values[:0]
+	into.Records, into.values, into.Unnamed = into.Records[:0], into.values[:0], false
 	if len(payload) == 0 || len(payload) > limits.MaxBytes || limits.MaxString < maxFixStr || limits.MaxDepth < 1 {
 		return false
 	}
@@ -77,6 +79,9 @@ func (f *flatRun) take(b []byte, i, end, last int) (after int, ok bool) {
 			if size, n = f.d.slow(b[:last], i, r, f.into); size == 0 {
 				return i, false
 			}
+		}
+		if r.Header.Queue == "" {
+			f.into.Unnamed = true
 		}
 		i += size
 		if f.items += 1 + n; f.items > f.limits.MaxItems {

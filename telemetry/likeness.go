@@ -33,11 +33,11 @@ type headForm struct {
 
 // headForms by the head of the array, in one byte or three, and the bytes that
 // follow the code of seq: 0, 1, 2 or 4.
-var headForms = func() (forms [2][4]headForm) {
+var headForms = func() (forms [8]headForm) {
 	for wide := range 2 {
 		for k, size := range [4]int{0, 1, 2, 4} {
 			kind := 1 + 2*wide // its position
-			f := &forms[wide][k]
+			f := &forms[4*wide+k]
 			seq := kind + 3 + 8
 			f.mask[0] = 1<<(8*(kind+3)) - 1
 			f.second, f.incarnation = uint8(seq), uint8(kind+3)
@@ -54,17 +54,20 @@ var headForms = func() (forms [2][4]headForm) {
 	return forms
 }()
 
-// formOf returns the form of a sound record's head, or nil if it has none.
-func formOf(record []byte) *headForm {
-	wide := 0
+// noForm is the number of no form.
+const noForm = ^uint8(0)
+
+// formOf returns the number of the form of a sound record's head, or noForm.
+func formOf(record []byte) uint8 {
+	wide := uint8(0)
 	if record[0] == codeArray16 {
 		wide = 1
 	}
 	kind := 1 + 2*wide
 	if record[kind+1] > codePosFixMax || record[kind+2] != codeUint64 {
-		return nil
+		return noForm
 	}
-	size := 0
+	size := uint8(0)
 	switch c := record[kind+11]; {
 	case c <= codePosFixMax:
 	case c == codeUint8:
@@ -74,24 +77,25 @@ func formOf(record []byte) *headForm {
 	case c == codeUint32:
 		size = 3
 	default:
-		return nil
+		return noForm
 	}
-	f := &headForms[wide][size]
-	if record[f.sentNs-1] != codeUint64 {
-		return nil
+	form := 4*wide + size
+	if record[headForms[form].sentNs-1] != codeUint64 {
+		return noForm
 	}
-	return f
+	return form
 }
 
 // likeness is what a record of one queue and kind looked like last time. The
-// next one is expected to differ in values only.
+// next one is expected to differ in values only. It has the size of a line of a
+// processor's cache.
 type likeness struct {
-	shape     *shape // nil: nothing is known
-	head      *headForm
+	shape     *shape    // nil: nothing is known
 	want      [2]uint64 // under the masks of head
 	token     uint64    // the first eight bytes of the queue's name with its code
 	tokenMask uint64    // those that it has
 	name      string
+	head      uint8 // number of the headForm
 	size      uint8 // bytes of the name with its code
 	minor     uint8
 	elements  uint8 // of the record
@@ -99,16 +103,25 @@ type likeness struct {
 	next      uint16 // which likeness the record after it had
 }
 
+// likenesses is how many there can be: of both kinds for each place of a token,
+// and for no queue.
+const likenesses = 2*TokenPlaces + 2
+
 // shapeTable remembers the likenesses of records and which came after which.
+// They are numbered in the order in which they came first, so that those of
+// records that follow each other lie one after the other.
 type shapeTable struct {
+	known [1 + likenesses]likeness // the first one is nobody's
+	used  uint16                   // of known
+	last  uint16                   // likeness of the last record
+	// number is where the likeness of a kind and place is, 0 if it has none.
+	number [likenesses]uint16
 	shapeSet
-	last  uint16 // likeness of the last record
-	known [2*TokenPlaces + 2]likeness
 }
 
 func newShapeTable() *shapeTable { return &shapeTable{shapeSet: shapeSet{credit: firstCredit}} }
 
-// likenessOf is the number of the likeness of records of a kind for a queue.
+// likenessOf is which likeness records of a kind for a queue have, see number.
 func likenessOf(kind Kind, queue string, place uint16) uint16 {
 	number := (place % TokenPlaces) * 2
 	if queue == "" {
@@ -138,7 +151,7 @@ func (t *shapeTable) quick(w *quickWindow, r *Flat) (size, elements int) {
 
 // take takes the record at the beginning of w if it has this likeness.
 func (e *likeness) take(w *quickWindow, r *Flat) (size, elements int) {
-	s, h := e.shape, e.head
+	s, h := e.shape, &headForms[e.head%uint8(len(headForms))]
 	if s == nil {
 		return 0, 0
 	}
@@ -161,24 +174,25 @@ func (e *likeness) take(w *quickWindow, r *Flat) (size, elements int) {
 }
 
 // nobody is the number of no likeness.
-const nobody = ^uint16(0)
+const nobody = 0
 
 // find returns the number of the likeness of the queue and kind that the record
 // at the beginning of w seems to have, or nobody.
 func (t *shapeTable) find(w *quickWindow) uint16 {
-	h := formOf(w[:])
-	if h == nil {
+	form := formOf(w[:])
+	if form == noForm {
 		return nobody
 	}
+	h := &headForms[form]
 	kind := Kind(w[h.incarnation-3])
 	c := w[h.token]
 	if c == codeNil {
-		return likenessOf(kind, "", 0)
+		return t.number[likenessOf(kind, "", 0)]
 	}
 	name := w[h.token+1 : h.token+1+c&0x1f]
 	place := uint16(tokenPlace(name))
 	for _, p := range [...]uint16{place, place ^ 1} {
-		if number := likenessOf(kind, "-", p); t.known[number].name == string(name) {
+		if number := t.number[likenessOf(kind, "-", p)]; number != nobody && t.known[number].name == string(name) {
 			return number
 		}
 	}
@@ -187,17 +201,23 @@ func (t *shapeTable) find(w *quickWindow) uint16 {
 
 // remember notes what a record looks like that was decoded value by value.
 func (t *shapeTable) remember(record []byte, body, elements int, r *Flat) {
-	number := likenessOf(r.Kind, r.Header.Queue, r.Place)
+	place := &t.number[likenessOf(r.Kind, r.Header.Queue, r.Place)]
+	if *place == nobody {
+		t.used++
+		*place = t.used
+	}
+	number := *place
 	t.known[t.last].next = number
 	t.last = number
 	e := &t.known[number]
 	*e = likeness{next: e.next}
-	h := formOf(record)
-	if h == nil {
+	form := formOf(record)
+	if form == noForm {
 		return
 	}
+	h := &headForms[form]
 	*e = likeness{
-		head: h, name: r.Header.Queue, place: r.Place, next: e.next,
+		head: form, name: r.Header.Queue, place: r.Place, next: e.next,
 		want: [2]uint64{binary.LittleEndian.Uint64(record), binary.LittleEndian.Uint64(record[h.second:])},
 		size: uint8(body) - h.token, elements: uint8(elements), minor: uint8(r.Minor),
 		shape: t.learn(r.Kind, elements-bodyStart, record[body:]),

@@ -43,12 +43,11 @@ const windowPlaces = 128
 
 // fits reports whether a body has this shape and every value is in its range.
 func (s *shape) fits(w *bodyWindow) bool {
-	var differ uint64
-	i := uint8(bodyMargin)
-	for k := range s.word[:s.words] {
-		x := &s.word[k]
-		differ |= (w.little(i) ^ x.want) & x.mask
-		i += 8
+	// Six words, which full bodies seldom exceed, without a loop; beyond the
+	// body the masks are zero.
+	differ := s.differ(w, 0) | s.differ(w, 1) | s.differ(w, 2) | s.differ(w, 3) | s.differ(w, 4) | s.differ(w, 5)
+	for k := 6; k < int(s.words); k++ {
+		differ |= s.differ(w, k)
 	}
 	if differ != 0 {
 		return false
@@ -59,6 +58,12 @@ func (s *shape) fits(w *bodyWindow) bool {
 		}
 	}
 	return s.kind == KindQueue || frontierFits(s.has, s.value(w, graphNodeCount), s.value(w, graphFrontierNodes))
+}
+
+// differ is what word k of a body differs by from this shape.
+func (s *shape) differ(w *bodyWindow, k int) uint64 {
+	x := &s.word[k]
+	return (w.little(uint8(bodyMargin+8*k)) ^ x.want) & x.mask
 }
 
 func (w *bodyWindow) little(at uint8) uint64 {

@@ -19,6 +19,8 @@ const (
 type buckets[B any] struct {
 	byWorker map[string]*B
 	shared   *B // for unknown names, and for all others while byWorker is full
+	last     *B // of lastName, nil if it is not known
+	lastName string
 	fresh    func() *B
 	// idle says that a bucket is as good as a fresh one and can be forgotten.
 	idle  func(*B, time.Time) bool
@@ -35,11 +37,15 @@ func (t *buckets[B]) of(worker string, now time.Time) *B {
 	if worker == "" {
 		return t.shared
 	}
+	if worker == t.lastName && t.last != nil {
+		return t.last
+	}
 	if b, ok := t.byWorker[worker]; ok {
+		t.last, t.lastName = b, worker
 		return b
 	}
 	if len(t.byWorker) >= maxBuckets && now.Sub(t.swept) >= sweepPause {
-		t.swept = now
+		t.swept, t.last = now, nil
 		maps.DeleteFunc(t.byWorker, func(_ string, b *B) bool { return t.idle(b, now) })
 	}
 	if len(t.byWorker) >= maxBuckets {

@@ -101,7 +101,7 @@ func (k *intake) takeFlat(m *nats.Msg, sender *flow, worker, queue string) bool 
 	if beside == nil {
 		p = k.hand
 	}
-	if !k.decoder.Flat(&p.flats, m.Data, k.in.cfg.Limits) || !nameQueues(queue, p.flats.Records) {
+	if !k.decoder.Flat(&p.flats, m.Data, k.in.cfg.Limits) || !nameQueues(queue, &p.flats) {
 		return false
 	}
 	k.meter.charge(sender, len(p.flats.Records))
@@ -165,15 +165,11 @@ func nameQueue(subject, header string) (queue, reason string, err error) {
 
 // nameQueues puts the names of their queues into records. It reports false if
 // one of them has none or a wrong one, which nameQueue then explains.
-func nameQueues(subject string, records []telemetry.Flat) bool {
+func nameQueues(subject string, flats *telemetry.Flats) bool {
 	if subject == telemetry.BatchQueue {
-		for i := range records {
-			if records[i].Header.Queue == "" {
-				return false
-			}
-		}
-		return true
+		return !flats.Unnamed
 	}
+	records := flats.Records
 	place := uint16(telemetry.TokenPlace(subject))
 	for i := range records {
 		if q := records[i].Header.Queue; q != "" && q != subject {
