@@ -230,10 +230,11 @@ func prelude(k kernel) string {
 // memory: all invocations copy them at the begin and the end.
 func words(b *strings.Builder, k kernel) {
 	inside := k.kind == kindDirector || k.kind == kindResident
-	block := func(binding int, access, name, array string, names []string, more uint32, last string) {
+	// Behind the named words, only the kernels that are inside look.
+	block := func(binding int, access, name, array string, names []string, more int, last string) {
 		fmt.Fprintf(b, "layout(std430, binding = %d) %s buffer %s {\n", binding, access, name)
 		if inside {
-			fmt.Fprintf(b, "    uint %s[%d];\n", array, len(names)+int(more))
+			fmt.Fprintf(b, "    uint %s[%d];\n", array, len(names)+more)
 		} else {
 			for _, name := range names {
 				fmt.Fprintf(b, "    uint %s;\n", name)

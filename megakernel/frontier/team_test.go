@@ -3,6 +3,7 @@
 package frontier
 
 import (
+	"errors"
 	"testing"
 
 	"ringmaster/megakernel/policy"
@@ -17,17 +18,15 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 	}
 	x := &run{Resident: r, plan: p, m: r.machine()}
 	// levels is how many are done after a dispatch of so many workgroups.
-	levels := func(joined, groups uint32) uint32 {
-		if err := x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 4*(totalWords+teamJoined), []uint32{joined, 0}); err != nil {
-			t.Fatal(err)
-		}
+	levels := func(joined, groups uint32) (uint32, error) {
+		put := x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 4*(totalWords+teamJoined), []uint32{joined, 0})
+		x.dev.CommandBarrier()
 		x.dev.Dispatch(x.programs[kindResident], groups)
 		x.dev.CommandBarrier()
-		if err := x.scratch.stage.get(x.scratch.buffers[bindControl].id, 0, x.control); err != nil {
-			t.Fatal(err)
-		}
-		return x.control[ctlLogged]
+		get := x.scratch.stage.get(x.scratch.buffers[bindControl].id, 0, x.control)
+		return x.control[ctlLogged], errors.Join(put, get)
 	}
+	var late, alone uint32
 	err = x.dev.Do(func() error {
 		if err := x.prepare(); err != nil {
 			return err
@@ -38,15 +37,15 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 		x.dev.SetUniform(x.programs[kindDirector], x.offers, 1)
 		x.dev.Dispatch(x.programs[kindDirector], 1)
 		x.dev.CommandBarrier()
-		if late := levels(1<<31|1, 3); late != 0 {
-			t.Errorf("%d levels by workgroups that came when the list was closed", late)
-		}
-		if alone := levels(0, 1); alone != 100 {
-			t.Errorf("%d levels by a team of one, want 100", alone)
-		}
-		return nil
+		var errs [2]error
+		late, errs[0] = levels(1<<31|1, 3)
+		alone, errs[1] = levels(0, 1)
+		return errors.Join(errs[:]...)
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if late != 0 || alone != 100 {
+		t.Errorf("%d levels by workgroups that came when the list was closed, and %d by a team of one, want 0 and 100", late, alone)
 	}
 }
