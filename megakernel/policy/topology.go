@@ -21,7 +21,10 @@ func Classify(cfg *Config, o *Observation, prev TopologyState) (Classification, 
 	return c, prev
 }
 
-// bit is 1 for true: a flag of the processor, without a branch.
+// bit is 1 for true: a flag of the processor, without a branch. Branches on
+// values that differ from queue to queue are mispredicted, and that is what a
+// decision would spend most of its time on; so it counts with comparisons where
+// their outcome is open, and branches where it is nearly always the same.
 func bit(b bool) uint8 {
 	if b {
 		return 1
@@ -54,37 +57,10 @@ func classify(cfg *Config, req *Request, sig *Signals, prev Topology, why *Reaso
 
 	is := asked
 	if asked != was {
-		// The end of the band that was is left by, and how far inside the value is.
-		value, lo, hi := cfg.band(sig, was)
-		edge, inside := lo, value-lo
-		up := bit(asked > was) & bit(was <= hybrid)
-		if up != 0 {
-			edge, inside = hi, hi-value
-		}
-		wasWide := bit(was-dense <= fused-dense)
-		mayHold := bit(asked-sparse <= fused-sparse) & bit(was-sparse <= memory-sparse)
-		mayHold &^= wasWide & bit(asked == sparse)
-		kept := was
-		if cfg.FullHysteresis {
-			again := dense + uint32(h.fusible&(h.hot|bit(was == fused)&h.warm))
-			if wasWide != 0 {
-				kept = again
-			}
-		} else if wasWide != 0 {
-			mayHold &= bit(asked == hybrid)
-			if was == fused && inside >= 0 {
-				// The reference holds a fused walk without asking for a graph.
-				inside = int32(h.hot&bit(req.GraphEdgeCount >= cfg.FusionEdgeThreshold)) - 1
-			}
-		}
-		if mayHold&bit(uint32(edge) > math.MaxUint16) != 0 { // or negative
-			return Topology(asked), Topology(asked), bandError(up)
-		}
-		if mayHold&bit(inside >= 0) != 0 {
-			is = kept
+		if is, err = hold(cfg, req, sig, h, was, asked); err != nil {
+			return Topology(asked), Topology(asked), err
 		}
 	}
-
 	if is == empty || is == fused && h.hot == 0 {
 		otherReason(cfg, req, sig, Topology(is), why)
 	} else {
@@ -97,11 +73,44 @@ func classify(cfg *Config, req *Request, sig *Signals, prev Topology, why *Reaso
 	return Topology(asked), Topology(is), nil
 }
 
-func bandError(up uint8) error {
+// hold keeps what was while the value that left it is still inside the band
+// around the threshold; a dense walk is then fused or not as it would be anew.
+// An empty queue and memory pressure at the threshold are taken at once; jumps
+// over a whole band are too. Only where a band is asked can its ends be errors.
+func hold(cfg *Config, req *Request, sig *Signals, h heat, was, asked uint32) (uint32, error) {
+	// The end of the band that was is left by, and how far inside the value is.
+	value, lo, hi := cfg.band(sig, was)
+	edge, inside := lo, value-lo
+	up := bit(asked > was) & bit(was <= hybrid)
 	if up != 0 {
-		return ErrHysteresisOverflow
+		edge, inside = hi, hi-value
 	}
-	return ErrHysteresisUnderflow
+	wasWide := bit(was-dense <= fused-dense)
+	may := bit(asked-sparse <= fused-sparse) & bit(was-sparse <= memory-sparse) &^ (wasWide & bit(asked == sparse))
+	kept := was
+	if cfg.FullHysteresis {
+		again := dense + uint32(h.fusible&(h.hot|bit(was == fused)&h.warm))
+		if wasWide != 0 {
+			kept = again
+		}
+	} else if wasWide != 0 {
+		may &= bit(asked == hybrid)
+		if was == fused && inside >= 0 {
+			// The reference holds a fused walk without asking for a graph.
+			inside = int32(h.hot&bit(req.GraphEdgeCount >= cfg.FusionEdgeThreshold)) - 1
+		}
+	}
+	switch {
+	case may&bit(uint32(edge) > math.MaxUint16) == 0: // neither negative
+	case up != 0:
+		return asked, ErrHysteresisOverflow
+	default:
+		return asked, ErrHysteresisUnderflow
+	}
+	if may&bit(inside >= 0) != 0 {
+		asked = kept
+	}
+	return asked, nil
 }
 
 // heat says, in bits, what a dense walk may be fused for.
@@ -120,11 +129,8 @@ func heatOf(cfg *Config, req *Request, sig *Signals) heat {
 }
 
 // askedByDensity is the walk the current values ask for. A request without any
-// density is sparse: nothing says that a wide walk would pay.
-//
-// Branches on values that differ from queue to queue are what a decision would
-// spend most of its time on. So this counts outcomes of comparisons: sparse,
-// hybrid, dense and fused are successive numbers.
+// density is sparse: nothing says that a wide walk would pay. Sparse, hybrid,
+// dense and fused are successive numbers, to which comparisons add up.
 func askedByDensity(cfg *Config, req *Request, sig *Signals, h heat) uint32 {
 	above := bit(sig.FrontierDensityBps > cfg.SparseFrontierBps)
 	wide := above & bit(sig.FrontierDensityBps >= cfg.DenseFrontierBps)
