@@ -206,3 +206,32 @@ func TestLevelsReplayFromTheStream(t *testing.T) {
 		t.Errorf("run ended with exit code %d", code)
 	}
 }
+
+// What publishers say of a queue holds for its jobs too: hot opcodes fuse dense levels.
+func TestAQueuesHotOpcodesFuseItsGraphJobs(t *testing.T) {
+	requireGL(t)
+	b := newGraphBus(t)
+	b.graph("walks", "load", "as", caida)
+	got := ringmaster(t, t.Context(), `{"kind":"queue","queue_len":0,"hot_opcode_count":1000}`+"\n", "publish", "--nats", b.served.url, "--worker", "w1", "--queue", "walks")
+	if got.code != 0 {
+		t.Fatal(got.err)
+	}
+	late := time.After(clientPatience)
+	for known := false; !known; {
+		select {
+		case r := <-b.recommendations:
+			known = r.PromoteHotOpcodes
+		case <-late:
+			t.Fatal("nobody has heard of the hot opcodes")
+		}
+	}
+	for _, decide := range []string{"device", "host"} {
+		r := b.run("bfs", "as", "--source", "0", "--decide", decide)
+		if want := []string{"sparse_frontier", "sparse_frontier", "hybrid_frontier", "fused_dense", "fused_dense", "fused_dense", "sparse_frontier"}; !slices.Equal(r.Topologies[:7], want) {
+			t.Errorf("decided on the %s: %v", decide, r.Topologies)
+		}
+	}
+	if code := b.served.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+}
