@@ -22,11 +22,15 @@ func compareBatch(t interface{ Fatalf(string, ...any) }, d *Decoder, into *Flats
 	}
 	var general Decoder
 	general.Reset(payload)
+	unnamed := false
+	var late LateQueue
+	atOnce, deferred := fullQueue(), fullQueue()
 	for i := range records {
 		got, want := records[i], new(Record)
 		if bad := general.record(want); bad != nil {
 			t.Fatalf("%x: record %d taken as %+v, refused by the general path: %v", payload, i, got, general.describe(i, bad))
 		}
+		unnamed = unnamed || got.Header.Queue == ""
 		if got.Header.Queue != "" && got.Place/2 != uint16(TokenPlace(got.Header.Queue))/2 {
 			t.Fatalf("%q is said to be at %d", got.Header.Queue, got.Place)
 		}
@@ -43,6 +47,10 @@ func compareBatch(t interface{ Fatalf(string, ...any) }, d *Decoder, into *Flats
 			merged := [2]Queue{was, was}
 			got.MergeQueue(&merged[0])
 			merged[1].Merge(&want.Queue)
+			atOnce.Merge(&want.Queue)
+			if late.Merge(&got, &deferred); i%3 == 2 {
+				late.Settle(&deferred)
+			}
 			body, wantBody = merged[0], merged[1]
 			if requeues, executed := got.Counters(); requeues != want.Queue.RequeueCount || executed != want.Queue.ExecutedCount || got.Has() != want.Queue.Has {
 				t.Fatalf("%x: record %d: counters %d and %d, has %b, of %+v", payload, i, requeues, executed, got.Has(), want.Queue)
@@ -51,6 +59,12 @@ func compareBatch(t interface{ Fatalf(string, ...any) }, d *Decoder, into *Flats
 		if got.Header != want.Header || !reflect.DeepEqual(body, wantBody) {
 			t.Fatalf("%x: record %d\nhot     %+v %+v\ngeneral %+v %+v", payload, i, got.Header, body, want.Header, wantBody)
 		}
+	}
+	if late.Settle(&deferred); deferred != atOnce {
+		t.Fatalf("%x: read late %+v, at once %+v", payload, deferred, atOnce)
+	}
+	if into.Unnamed != unnamed {
+		t.Fatalf("%x: a record without a queue: %v, said to be %v", payload, unnamed, into.Unnamed)
 	}
 	if general.r.i != len(payload) {
 		t.Fatalf("%x: %d bytes are no part of a record", payload, len(payload)-general.r.i)
@@ -285,5 +299,13 @@ func TestShapesCostNoMoreThanWhatWasSent(t *testing.T) {
 	}
 	if size := int(unsafe.Sizeof(shape{})); size > shapeCost || len(learned) > (sent+firstCredit)/shapeCost+1 {
 		t.Errorf("%d shapes of %d bytes were made for %d bytes", len(learned), size, sent)
+	}
+}
+
+// A likeness that is larger, or not aligned, is two misses of the cache.
+func TestLikenessesAreLinesOfACache(t *testing.T) {
+	var table shapeTable
+	if size, at := unsafe.Sizeof(likeness{}), unsafe.Offsetof(table.known); size != 64 || at%64 != 0 {
+		t.Errorf("%d bytes each, the first one at %d", size, at)
 	}
 }

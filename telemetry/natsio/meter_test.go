@@ -49,6 +49,23 @@ func calmQueue(m *meter) string {
 	}
 }
 
+// A bucket that was forgotten because it was idle must not be charged as the last one.
+func TestForgottenBucketIsNotTheLastOne(t *testing.T) {
+	b := newBuckets(func() *int { return new(int) }, func(*int, time.Time) bool { return true })
+	now := time.Unix(1_700_000_000, 0)
+	first := b.of("w", now)
+	if b.of("w", now) != first {
+		t.Fatal("another bucket for the same name")
+	}
+	for i := range maxBuckets {
+		b.byWorker[fmt.Sprint(i)] = new(int)
+	}
+	b.of("another", now)
+	if b.of("w", now) == first {
+		t.Error("the bucket is forgotten")
+	}
+}
+
 func TestQueueOfAnExhaustedWorkerIsHeardTenTimesASecond(t *testing.T) {
 	m := newMeter(RateLimit{PerSecond: 1000, Burst: 500})
 	calm := calmQueue(m)
