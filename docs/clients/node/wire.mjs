@@ -16,7 +16,8 @@ export const kinds = {
     "hot_opcode_count", "hot_window_count", "max_priority_age", "requeue_count", "executed_count"),
   graph: kind(2,
     "graph_node_count", "graph_edge_count", "frontier_density_bps", "frontier_out_degree_sum", "frontier_nodes",
-    "unexplored_edges", "resident_device_bytes", "device_memory_budget_bytes", "memory_pressure_bps"),
+    "unexplored_edges", "resident_device_bytes", "device_memory_budget_bytes", "memory_pressure_bps",
+    "hit_count", "requeued_hit_count"),
   worker: kind(5,
     "max_workgroup_size_x", "max_compute_workgroups_per_dimension", "max_compute_invocations_per_workgroup",
     "subgroup_size", "vendor", "renderer", "driver", "device_uuid", "device_memory_budget_bytes", "capabilities",
@@ -34,7 +35,7 @@ export const kinds = {
 // The 64-bit fields. They are BigInt on this side, because a Number is exact
 // only up to 2^53.
 export const wide = new Set([
-  "incarnation", "seq", "sent_ns", "requeue_count", "executed_count", "frontier_out_degree_sum",
+  "incarnation", "seq", "sent_ns", "requeue_count", "executed_count", "frontier_out_degree_sum", "hit_count", "requeued_hit_count",
   "unexplored_edges", "resident_device_bytes", "device_memory_budget_bytes", "decision",
   "answered_incarnation", "answered_seq", "answered_sent_ns", "estimated_peak_bytes", "suppressed",
 ]);
