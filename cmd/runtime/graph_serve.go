@@ -37,25 +37,25 @@ func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *t
 	}
 	if s.longest > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, s.longest, fmt.Errorf("%w: it took longer than the %v that the ring's launches may wait", natsio.ErrGraphRequest, s.longest))
+		ctx, cancel = context.WithTimeoutCause(ctx, s.longest, fmt.Errorf("%w: it took longer than the %v that a run may take", natsio.ErrGraphRequest, s.longest))
 		defer cancel()
 	}
 	var outcome graphOutcome
-	var logLevels func()
 	err = s.on(func(dev megakernel.Device) error {
-		if g.resident == nil || s.kernels == nil || s.device != dev || !s.holds(g) {
-			return fmt.Errorf("%w: it was lost with its device; load it again", natsio.ErrNoGraph)
-		}
 		_, outcome.engine, _ = dev.Identity()
-		job := c.job(sources)
-		job.MaxLevels = maxGraphLevels
-		if err = s.release(g); err != nil {
-			return err
+		if !s.holds(g) {
+			return errGraphLost
 		}
-		outcome.Result, logLevels, err = s.advisor.run(ctx, key.queue, g.resident, job, c.Decide == "host", s.memory(key.queue, c.Budget),
-			func() graphMemory { return s.rest(key.queue) })
-		return err
+		return s.release(g)
 	})
+	if err != nil {
+		return err
+	}
+	job := c.job(sources)
+	job.MaxLevels, job.Turn = maxGraphLevels, s.turn
+	var logLevels func()
+	outcome.Result, logLevels, err = s.advisor.run(ctx, key.queue, g.resident, job, c.Decide == "host", s.memory(key.queue, c.Budget),
+		func() graphMemory { return s.rest(key.queue) })
 	if err != nil {
 		return refusedRun(ctx, err)
 	}
@@ -74,6 +74,18 @@ func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *t
 	}
 	r.Result, r.Offset, r.Total, r.Data = g.number, uint64(len(report)), uint64(len(g.result)), r.Data[:0]
 	return nil
+}
+
+var errGraphLost = fmt.Errorf("%w: it was lost with its device; load it again", natsio.ErrNoGraph)
+
+// turn borrows the device for one turn of a job, so that launches go between its turns.
+func (s *graphStore) turn(use func() error) error {
+	return s.borrow(func(dev megakernel.Device) error {
+		if dev != s.device {
+			return errGraphLost
+		}
+		return use()
+	})
 }
 
 // refusedRun is why a run did not end, as its requester should know it.
@@ -125,7 +137,7 @@ func graphRunOf(r *telemetry.Resident) (*graphRunCmd, error) {
 // serveGraphs keeps graphs on the node's device and answers requests about them.
 func (n *node) serveGraphs(cfg *nodeConfig, budget uint64) (err error) {
 	n.store = &graphStore{
-		borrow: n.engine.ring.Borrow, budget: budget, repair: n.engine.repair, longest: cfg.hangAfter / 2, log: cfg.log, graphs: make(map[graphKey]*storedGraph),
+		borrow: n.engine.ring.Borrow, budget: budget, repair: n.engine.repair, longest: maxGraphRun, log: cfg.log, graphs: make(map[graphKey]*storedGraph),
 		advisor: &graphAdvisor{system: n.system, policy: &cfg.policy, worker: cfg.worker, log: n.decisions, patience: decisionPatience,
 			publish: func(queue string, g *telemetry.Graph) telemetry.Header {
 				return n.publisher.Graph(cfg.worker, queue, g)

@@ -25,19 +25,22 @@ const (
 	maxGraphText  = 1 << 30   // bytes of it unpacked
 	maxGraphEdges = 1 << 26   // edges and nodes that it may list
 
+	// maxGraphRun is the longest run. Launches go on beside it, other requests about graphs wait.
+	maxGraphRun = 5 * time.Minute
+
 	// maxGraphLevels of a run: each is a row of its report and an entry of the decision log.
 	// Road networks have some thousands.
 	maxGraphLevels = 1 << 17
 )
 
 // graphStore holds the graphs of a worker's queues on its device. The device is
-// borrowed from the ring for each upload and each run; launches wait meanwhile.
+// borrowed from the ring for each upload and for each turn of a run; launches go on in between.
 type graphStore struct {
 	borrow  func(func(megakernel.Device) error) error
 	budget  uint64        // bytes of device memory for graphs and jobs; 0: no bound
 	advisor *graphAdvisor // is told what a queue's graphs take, and runs jobs
 	repair  func()        // is called when the device was lost
-	longest time.Duration // of a run, less than the watchdog allows a launch that waits for it; 0: no limit
+	longest time.Duration // of a run; 0: no limit
 	log     *slog.Logger
 
 	mu      sync.Mutex // over all: requests come one at a time, and the device is gone only between them

@@ -126,6 +126,10 @@ type Job struct {
 	// that are done since it looked before. The device waits meanwhile. It may not
 	// call the graph or keep the slice.
 	Observe func([]Level)
+	// Turn, if not nil, brackets each use of the device: it calls its argument and returns its
+	// error, or an error of its own without calling it, which ends the job. A job on a device
+	// that others use too lets them have it between its turns.
+	Turn func(use func() error) error
 	// Timed measures each level with timestamps, where the device has them. It costs some
 	// microseconds a level and keeps levels out of the resident kernel.
 	Timed bool

@@ -45,11 +45,11 @@ func (r *Resident) Run(ctx context.Context, job Job) (Result, error) {
 	}
 	x := &run{Resident: r, plan: p, m: r.machine()}
 	x.result.HitCapacity, x.result.Geometry, x.result.Bytes = p.capacity, p.geometry, p.bytes
-	if err := r.dev.Do(x.prepare); err != nil {
+	if err := x.turn(x.prepare); err != nil {
 		return Result{}, err
 	}
 	err = x.loop(ctx)
-	finish := r.dev.Do(func() error {
+	finish := x.turn(func() error {
 		x.timing.end(x)
 		if err != nil {
 			return nil
@@ -62,6 +62,14 @@ func (r *Resident) Run(ctx context.Context, job Job) (Result, error) {
 	return x.result, nil
 }
 
+// turn uses the device for a while.
+func (x *run) turn(fn func() error) error {
+	if x.job.Turn == nil {
+		return x.dev.Do(fn)
+	}
+	return x.job.Turn(func() error { return x.dev.Do(fn) })
+}
+
 func (x *run) loop(ctx context.Context) error {
 	begin := time.Now()
 	first, seen := true, 0
@@ -72,7 +80,7 @@ func (x *run) loop(ctx context.Context) error {
 		if x.job.Timed || x.job.Decide != nil {
 			rounds = 1
 		}
-		err := x.dev.Do(func() error {
+		err := x.turn(func() error {
 			if first {
 				if err := x.start(); err != nil {
 					return err
@@ -130,7 +138,7 @@ func (x *run) ask() error {
 			groups = min(asked, x.m.groups)
 		}
 	}
-	return x.dev.Do(func() error {
+	return x.turn(func() error {
 		control := x.scratch.buffers[bindControl].id
 		if groups != x.control[ctlPushGroups] {
 			if err := x.scratch.stage.put(control, 4*ctlPushGroups, []uint32{groups}); err != nil {
