@@ -245,16 +245,13 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 // mayResident says whether a level of the job may run in the resident kernel. On a narrow device a barrier
 // costs more than a round, so only levels that have to be fused do.
 func (p *plan) mayResident(narrow bool) bool {
-	job := p.job
-	switch {
-	case job.NotResident || job.Timed:
-		return false
-	case job.Decide != nil || !narrow:
-		return true
-	case p.ruled():
-		return p.thresholds.Wide == uint32(policy.TopologyFused) || p.thresholds.Kept == uint32(policy.TopologyFused)
-	}
-	return job.Topology == policy.TopologyFused
+	return !p.job.NotResident && !p.job.Timed && (p.fuses() || !narrow)
+}
+
+// fuses says whether the job can have a fused level.
+func (p *plan) fuses() bool {
+	fused := uint32(policy.TopologyFused)
+	return p.job.Decide != nil || p.job.Topology == policy.TopologyFused || p.ruled() && (p.thresholds.Wide == fused || p.thresholds.Kept == fused)
 }
 
 // seeds are the pairs of a source and its value.

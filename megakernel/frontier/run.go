@@ -13,6 +13,10 @@ import (
 const (
 	firstRounds = 8
 	mostRounds  = 64
+
+	// residentVisits is how often the host looks at a job before sparse levels may run in the resident kernel.
+	// Beginning that kernel takes longer than the few small levels of a graph of small diameter.
+	residentVisits = 2
 )
 
 // run is a job on its way.
@@ -242,12 +246,12 @@ func (x *run) visit(rounds int) error {
 	return nil
 }
 
-// round enqueues the director and the kernels it may choose among; the resident
-// kernel is in every fourth round. Called on the device's thread.
+// round enqueues the director and the kernels it may choose among. The resident
+// kernel is in every fourth round of a job of many levels, or of fused ones. Called on the device's thread.
 func (x *run) round(i int) {
 	args := x.scratch.buffers[bindArgs].id
 	director := x.programs[kindDirector]
-	resident := i%4 == 0 && x.programs[kindResident] != 0
+	resident := i%4 == 0 && x.programs[kindResident] != 0 && (x.fuses() || x.result.Visits >= residentVisits)
 	x.timing.mark(x, 0)
 	x.timing.mark(x, 1)
 	x.dev.SetUniform(director, x.offers, bit(resident))
