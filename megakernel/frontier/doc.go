@@ -35,8 +35,11 @@
 // and up to 64, before it looks at the outcome. What each level did is in a log on the device,
 // which becomes [Result.Levels]. With [Job.Decide] the host decides each level.
 //
-// A sparse level that the rule chose may run in the fused kernel too, if its frontier is as small: a grid has thousands of such levels. Its record says so (Level.Resident); the
-// rule is applied between two such levels as between any others. The kernel is one workgroup,
+// A sparse level that the rule chose may run in the fused kernel too, if its frontier is as small:
+// a grid has thousands of such levels. Its record says so (Level.Resident); the
+// rule is applied between two such levels as between any others. Beginning that kernel takes
+// longer than a few small levels, so the first levels of a job stay out of it, and
+// where a barrier costs more than a dispatch, all do. The kernel is one workgroup,
 // or, on hardware that runs all of them at the same time, a team of several with a barrier
 // between its levels. OpenGL promises no progress to who waits, so the workgroups first find out
 // which of them run, and leave those out that come late; one that waits about a
