@@ -66,11 +66,14 @@ func (t *Tuner) exploit() {
 	t.next = Suggestion{Geometry: now.Geometry, Why: why, NsPerSlot: now.NsPerSlot()}
 }
 
-// propose picks a launch of the exploration: a geometry from which the process
-// expects a gain, then a repeat among the best. It is false when neither is
-// worth a launch.
+// propose picks a launch of the exploration: the geometry to begin with, if the first
+// launches ran elsewhere, then one from which the process expects a gain, then a repeat
+// among the best. It is false when none is worth a launch.
 func (t *Tuner) propose(best int) (int32, bool) {
 	if t.search > 0 {
+		if a := t.find(t.start); !t.changed && (a == nil || a.Stale) && !t.isBarred(t.start) {
+			return t.start, true
+		}
 		if config, gain := t.expectImprovement(best); gain > worthwhile {
 			return config, true
 		}
