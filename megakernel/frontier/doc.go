@@ -32,7 +32,8 @@
 // ([Thresholds.Decide] is the same in Go; both equal policy.Classify), and writes
 // the group counts of the indirect dispatches that follow: those of the topology
 // chosen, zero for all others. The host enqueues rounds of director and kernels, eight at first
-// and up to 64, before it looks at the outcome. What each level did is in a log on the device,
+// and up to 64, before it looks at the outcome; the device is given the first at once and begins
+// while the host enqueues the rest. What each level did is in a log on the device,
 // which becomes [Result.Levels]. With [Job.Decide] the host decides each level.
 //
 // A sparse level that the rule chose may run in the fused kernel too, if its frontier is as small:

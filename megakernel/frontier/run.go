@@ -14,6 +14,10 @@ const (
 	firstRounds = 8
 	mostRounds  = 64
 
+	// flushedRounds are the first rounds of a visit, each given to the device at once: on an H200, one
+	// takes levels of a Kronecker graph of scale 20 from .387 to .374 ms.
+	flushedRounds = 1
+
 	// residentVisits is how often the host looks at a job before sparse levels may run in the resident kernel.
 	// Beginning that kernel takes longer than the few small levels of a graph of small diameter.
 	residentVisits = 2
@@ -226,6 +230,9 @@ func (x *run) visit(rounds int) error {
 	x.bind()
 	for i := range rounds {
 		x.round(i)
+		if i < flushedRounds {
+			x.dev.Flush() // the device begins while the host enqueues the rest
+		}
 	}
 	control := x.scratch.buffers[bindControl].id
 	x.result.Rounds += uint32(rounds)
