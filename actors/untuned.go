@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"context"
+	"log/slog"
 	"sync"
 	"time"
 )
@@ -16,7 +18,8 @@ type complaints struct {
 	suppressed uint64
 }
 
-// untuned counts a launch report that the tuner refused, and warns of it.
+// untuned counts a launch report that the tuner refused, and warns of it. That of a worker
+// of this process is no more than an odd reading of its own clock.
 func (s *System) untuned(f *family, reason error) {
 	s.reportsUntuned.Add(1)
 	c := &s.complaints
@@ -27,7 +30,11 @@ func (s *System) untuned(f *family, reason error) {
 		c.suppressed++
 		return
 	}
-	s.cfg.Logger.Warn("launch report is not used for tuning", "worker", f.device.name, "queue", f.name,
+	level := slog.LevelWarn
+	if f.device.view.Load().local {
+		level = slog.LevelInfo
+	}
+	s.cfg.Logger.Log(context.Background(), level, "launch report is not used for tuning", "worker", f.device.name, "queue", f.name,
 		"reason", reason, "suppressed", c.suppressed)
 	c.next, c.suppressed = now.Add(complaintPause), 0
 }
