@@ -20,7 +20,7 @@ func TestLateBodyKeepsWhatItsSuccessorDoesNotSay(t *testing.T) {
 	for i := range into.Records {
 		late.Merge(&into.Records[i], &q)
 	}
-	clear(payload) // what waits is a copy
+	clear(payload)              // what waits is a copy
 	if q.MaxPriorityAge != 33 { // of a record unlike the one before, which is read at once
 		t.Error("the last body was read before anybody asked")
 	}

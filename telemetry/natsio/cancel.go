@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -30,91 +29,41 @@ var cancelLimits = telemetry.CheckLimits{MaxBytes: 1024, MaxRecords: 1, MaxItems
 
 const codeTooMany = "429"
 
-// CancelStats counts requests since ServeCancel.
-type CancelStats struct {
-	Served  uint64 // answered with what was found
-	Refused uint64 // answered with an error
-}
-
 // CancelService answers requests to withdraw batches of one worker.
 type CancelService struct {
-	conn    *Conn
+	responder
 	handler CancelHandler
 	limit   *rate.Limiter
-	sub     *nats.Subscription
-	decoder telemetry.Decoder
-	record  telemetry.Record
-
-	served, refused atomic.Uint64
 }
 
 // ServeCancel answers requests on the worker's cancel subjects until Stop. A
 // request without an inbox to answer to is not carried out.
 func (c *Conn) ServeCancel(worker string, handler CancelHandler) (*CancelService, error) {
-	if !telemetry.ValidToken(worker) {
-		return nil, fmt.Errorf("%w: worker %q", ErrBadName, worker)
+	s := &CancelService{handler: handler, limit: rate.NewLimiter(cancelsPerSecond, cancelsAtOnce)}
+	s.class, s.limits, s.carry = telemetry.SubjectCancel, cancelLimits, s.carryOut
+	s.admit = func() error {
+		if !s.limit.AllowN(time.Now(), 1) {
+			return fmt.Errorf("more than %d requests a second; ask again later", cancelsPerSecond)
+		}
+		return nil
 	}
-	s := &CancelService{conn: c, handler: handler, limit: rate.NewLimiter(cancelsPerSecond, cancelsAtOnce)}
-	subject := c.cfg.Subjects.Cancel(worker, "*")
-	sub, err := c.nc.Subscribe(subject, s.handle)
-	if err != nil {
-		return nil, fmt.Errorf("natsio: subscribe %s: %w", subject, err)
+	if err := s.serve(c, worker, c.cfg.Subjects.Cancel(worker, "*")); err != nil {
+		return nil, err
 	}
-	s.sub = sub
 	return s, nil
 }
 
-// Stats returns the counts so far.
-func (s *CancelService) Stats() CancelStats {
-	return CancelStats{Served: s.served.Load(), Refused: s.refused.Load()}
-}
-
-// Stop returns when the handler will not be called again.
-func (s *CancelService) Stop(ctx context.Context) error {
-	if err := drain(ctx, s.conn.nc, s.sub); err != nil {
-		_ = s.sub.Unsubscribe() // ctx's error says more
-		return fmt.Errorf("natsio: stop cancel: %w", err)
-	}
-	return nil
-}
-
-func (s *CancelService) handle(m *nats.Msg) {
-	if !s.conn.answerable(m.Reply) {
-		return // nobody waits, or nobody who may be answered
-	}
-	if !s.limit.AllowN(time.Now(), 1) {
-		s.refuse(m.Reply, codeTooMany, fmt.Errorf("more than %d requests a second; ask again later", cancelsPerSecond))
-		return
-	}
-	_, worker, queue, err := s.conn.cfg.Subjects.Parse(m.Subject)
-	if err != nil {
-		s.refuse(m.Reply, codeBadSubject, err)
-		return
-	}
-	if len(m.Data) > cancelLimits.MaxBytes {
-		s.refuse(m.Reply, codeTooLarge, fmt.Errorf("request of %d bytes, at most %d", len(m.Data), cancelLimits.MaxBytes))
-		return
-	}
-	if err := decodeOne(&s.decoder, &s.record, m.Data, cancelLimits, telemetry.SubjectCancel); err != nil {
-		s.refuse(m.Reply, codeBadRequest, err)
-		return
-	}
-	batch, reply := s.record.Cancel.Batch, m.Reply
+func (s *CancelService) carryOut(worker, queue, reply string) {
+	batch := s.record.Cancel.Batch
 	s.handler(worker, queue, batch, func(found telemetry.CancelFound, slots int, err error) {
 		if err != nil {
 			s.refuse(reply, codeUnavailable, err)
 			return
 		}
-		s.served.Add(1)
-		h := s.conn.newHeader(1) // a reply subject carries one record, the first of its own sequence
+		h := s.header()
 		answer := telemetry.Cancel{Batch: batch, Found: found, Slots: uint32(slots)}
-		_ = s.conn.publish(reply, telemetry.AppendCancel(nil, s.conn.cfg.Form, &h, &answer)) // else the requester may ask again
+		s.respond(reply, telemetry.AppendCancel(nil, s.conn.cfg.Form, &h, &answer))
 	})
-}
-
-func (s *CancelService) refuse(reply, code string, err error) {
-	s.refused.Add(1)
-	s.conn.answerError(reply, code, err.Error())
 }
 
 // CancelWork asks a worker to withdraw a batch and returns what it found and how

@@ -1,12 +1,8 @@
 package natsio
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
-
-	"github.com/nats-io/nats.go"
 
 	"ringmaster/telemetry"
 )
@@ -24,97 +20,32 @@ type Heap interface {
 	Write(queue string, offset uint32, words []uint32) (epoch uint64, err error)
 }
 
-// What waits for the heap is bounded. Above it the newest requests are
-// dropped, and their senders time out.
-const (
-	heapPendingMessages = 256
-	heapPendingBytes    = 32 << 20
-)
-
-// HeapStats counts requests since ServeHeap.
-type HeapStats struct {
-	Served  uint64 // transfers that were made
-	Refused uint64 // requests answered with an error
-	Dropped uint64 // requests lost because the heap was too slow
-}
-
 // HeapService answers transfer requests for the queues of one worker.
 type HeapService struct {
-	conn    *Conn
-	heap    Heap
-	sub     *nats.Subscription
-	decoder telemetry.Decoder
-	record  telemetry.Record
-	words   []uint32
-	answer  []byte
-
-	served, refused atomic.Uint64
+	responder
+	heap  Heap
+	words []uint32
 }
 
 // ServeHeap answers requests on the worker's heap subjects until Stop. A
 // request without an inbox to answer to is not carried out.
 func (c *Conn) ServeHeap(worker string, heap Heap) (*HeapService, error) {
-	if !telemetry.ValidToken(worker) {
-		return nil, fmt.Errorf("%w: worker %q", ErrBadName, worker)
-	}
-	s := &HeapService{conn: c, heap: heap}
-	subject := c.cfg.Subjects.Heap(worker, "*")
-	sub, err := c.nc.Subscribe(subject, s.handle)
-	if err == nil {
-		s.sub = sub
-		err = sub.SetPendingLimits(heapPendingMessages, heapPendingBytes)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("natsio: subscribe %s: %w", subject, err)
+	s := &HeapService{heap: heap}
+	s.class, s.limits, s.carry = telemetry.SubjectHeap, telemetry.DefaultHeapLimits, s.carryOut
+	if err := s.serve(c, worker, c.cfg.Subjects.Heap(worker, "*")); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-// Stats returns the counts so far.
-func (s *HeapService) Stats() HeapStats {
-	stats := HeapStats{Served: s.served.Load(), Refused: s.refused.Load()}
-	if n, err := s.sub.Dropped(); err == nil {
-		stats.Dropped = uint64(n)
-	}
-	return stats
-}
-
-// Stop answers what has arrived and returns when the heap will not be called again.
-func (s *HeapService) Stop(ctx context.Context) error {
-	if err := drain(ctx, s.conn.nc, s.sub); err != nil {
-		_ = s.sub.Unsubscribe() // ctx's error says more
-		return fmt.Errorf("natsio: stop heap: %w", err)
-	}
-	return nil
-}
-
-// handle answers one request.
-func (s *HeapService) handle(m *nats.Msg) {
-	if !s.conn.answerable(m.Reply) {
-		return // nobody waits, or nobody who may be answered
-	}
-	_, _, queue, err := s.conn.cfg.Subjects.Parse(m.Subject)
-	if err != nil {
-		s.refuse(m.Reply, codeBadSubject, err)
-		return
-	}
-	if len(m.Data) > telemetry.DefaultHeapLimits.MaxBytes {
-		s.refuse(m.Reply, codeTooLarge, fmt.Errorf("request of %d bytes, at most %d words a transfer", len(m.Data), telemetry.MaxHeapWords))
-		return
-	}
-	if err := decodeOne(&s.decoder, &s.record, m.Data, telemetry.DefaultHeapLimits, telemetry.SubjectHeap); err != nil {
-		s.refuse(m.Reply, codeBadRequest, err)
-		return
-	}
+func (s *HeapService) carryOut(_, queue, reply string) {
 	if code, err := s.transfer(queue, &s.record.Heap); err != nil {
-		s.refuse(m.Reply, code, err)
+		s.refuse(reply, code, err)
 		return
 	}
-	s.served.Add(1)
-	// A reply subject carries one record, the first of its own sequence.
-	h := s.conn.newHeader(1)
+	h := s.header()
 	s.answer = telemetry.AppendHeap(s.answer[:0], s.conn.cfg.Form, &h, &s.record.Heap)
-	_ = s.conn.publish(m.Reply, s.answer) // else the requester times out and may ask again
+	s.respond(reply, s.answer)
 }
 
 // transfer carries a request out and makes the answer of it.
@@ -148,9 +79,4 @@ func heapCode(err error) string {
 		return codeOutside
 	}
 	return codeUnavailable
-}
-
-func (s *HeapService) refuse(reply, code string, err error) {
-	s.refused.Add(1)
-	s.conn.answerError(reply, code, err.Error())
 }
