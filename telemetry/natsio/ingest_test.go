@@ -2,7 +2,6 @@ package natsio
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -317,20 +316,6 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-func TestStopLetsTheSinkFinish(t *testing.T) {
-	d := openDoor(t, nil)
-	for i := range uint32(500) {
-		d.publish(t, "a", queueRecord(i, ""))
-	}
-	flush(t, d.client)
-	if err := d.ingest.Stop(testContext(t)); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(d.sink.calls); n != 500 {
-		t.Errorf("sink had %d records when Stop returned, want 500", n)
-	}
-}
-
 type nullSink struct{}
 
 func (nullSink) Ingest(string, string, *telemetry.Record, string) error { return nil }
@@ -349,67 +334,5 @@ func TestIntakeDoesNotAllocate(t *testing.T) {
 	}
 	if k.in.refused.Load() != 0 {
 		t.Error("the message was refused")
-	}
-}
-
-func TestServeWorksBeforeTheFirstConnection(t *testing.T) {
-	p := startProcess(t)
-	p.kill()
-	c, err := Connect(fastConfig(p.url))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { c.Close(); <-c.Closed() }()
-	if s := c.Status(); s.State != StateDisconnected {
-		t.Errorf("state %v without a server", s.State)
-	}
-	if err := c.PublishTelemetry("gpu0", "a", queueRecord(1, "")); !errors.Is(err, ErrDisconnected) {
-		t.Errorf("publish without a server: %v, want ErrDisconnected", err)
-	}
-	sink := newSink()
-	if _, err := c.Serve(sink, DefaultIngestConfig()); err != nil {
-		t.Fatal(err)
-	}
-	p.start()
-	if err := c.WaitState(testContext(t), StateConnected); err != nil {
-		t.Fatal(err)
-	}
-	flush(t, c)
-	if err := dial(t, fastConfig(p.url)).PublishTelemetry("gpu0", "a", queueRecord(3, "")); err != nil {
-		t.Fatal(err)
-	}
-	if got := receive(t, sink.calls); got.length != 3 {
-		t.Errorf("sink got %+v, want length 3", got)
-	}
-}
-
-func TestWaitStateEndsWithItsContext(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := c.WaitState(ctx, StateDisconnected); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want context.Canceled", err)
-	}
-}
-
-func TestStoppingWithoutAServerDoesNotWait(t *testing.T) {
-	c := unconnected(t)
-	in, err := c.Serve(newSink(), DefaultIngestConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	sub, err := c.SubscribeDone("*", "*", func(_, _ string, _ *telemetry.Header, _ *telemetry.Done) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.NewOutlet(DefaultOutletConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Without a deadline a wait for the server's answer would never end.
-	for name, stop := range map[string]func(context.Context) error{"ingest": in.Stop, "subscription": sub.Stop, "outlet": out.Close} {
-		if err := stop(t.Context()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
 	}
 }

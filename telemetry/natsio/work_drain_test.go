@@ -1,0 +1,63 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"ringmaster/telemetry"
+)
+
+func TestDrainGivesBackWhatWaitsForRoom(t *testing.T) {
+	url := embedded(t).URL()
+	s := openShop(t, url, func(c *WorkConfig) { c.RetryMin, c.RetryMax = time.Hour, time.Hour })
+	s.submit(t, "b1")
+	receive(t, s.batches).settled(telemetry.OutcomeBusy, errors.New("no room"))
+	s.drained(t)
+	if got := s.consumer.Stats(); got.Pending != 0 || got.Retried != 1 {
+		t.Errorf("stats %+v", got)
+	}
+	s.consume(t, DefaultWorkConfig())
+	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
+	s.wantStored(t, 0)
+}
+
+func TestDrainGivesBackWhatNobodyHasSeen(t *testing.T) {
+	url := embedded(t).URL()
+	s := openShop(t, url, nil)
+	s.submit(t, "b1")
+	d := receive(t, s.batches)
+	drained := make(chan error, 1)
+	go func() { drained <- s.consumer.Drain(testContext(t)) }()
+	<-s.consumer.stopped
+	s.submit(t, "b2")
+	select {
+	case err := <-drained:
+		t.Fatalf("drain returned %v before the outcome", err)
+	default:
+	}
+	d.settled(telemetry.OutcomeDone, nil)
+	if err := receive(t, drained); err != nil {
+		t.Fatal(err)
+	}
+	s.wantStored(t, 1)
+	if n := len(s.batches); n != 0 {
+		t.Errorf("%d handed over while draining, want 0", n)
+	}
+	next := openShop(t, url, nil)
+	if d := receive(t, next.batches); d.work.Batch != "b2" {
+		t.Errorf("next consumer got %s, want b2", d.work.Batch)
+	}
+}
+
+func TestDrainEndsWithItsContext(t *testing.T) {
+	s := openShop(t, embedded(t).URL(), nil)
+	s.submit(t, "b1")
+	receive(t, s.batches)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := s.consumer.Drain(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("drain with a batch at work: %v, want context.Canceled", err)
+	}
+}
