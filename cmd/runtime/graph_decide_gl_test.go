@@ -153,7 +153,7 @@ func TestABudgetThatNoLongerFitsConstrainsMemory(t *testing.T) {
 		}
 	}
 	code, _, errs := runGraph("", "run", "bfs", "--source", "0", "--budget", fmt.Sprint(fixed+16*1000), facebook)
-	if code != 1 || !strings.Contains(errs, "level 0: decision 1 of queue graph has no plan: policy: plan needs ") {
+	if code != 1 || !strings.Contains(errs, "is too small: beside the graph the job needs ") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -184,6 +184,9 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, sources []uint3
 	if err == nil {
 		logLevels()
 	}
+	if over := (*policy.OutOfMemoryError)(nil); errors.As(err, &over) {
+		err = fmt.Errorf("--budget %d is too small: beside the graph the job needs %d bytes: %w", c.Budget, over.Requested-resident.Bytes(), err)
+	}
 	return graphOutcome{device.Info().Renderer, result}, errors.Join(err, closed(ctx))
 }
 
