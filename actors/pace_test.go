@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,8 +123,8 @@ func TestFloodIsDecidedOnOnceInAPause(t *testing.T) {
 		}
 		time.Sleep(pace)
 		synctest.Wait()
-		if watch.seq != seq {
-			t.Errorf("record %d answered, %d sent", watch.seq, seq)
+		if watch.seq.Load() != seq {
+			t.Errorf("record %d answered, %d sent", watch.seq.Load(), seq)
 		}
 		if n, most := s.Stats().Decisions, uint64(seconds*time.Second/pace+3); n > most {
 			t.Errorf("%d decisions, want at most %d", n, most)
@@ -131,13 +132,12 @@ func TestFloodIsDecidedOnOnceInAPause(t *testing.T) {
 	})
 }
 
-// lastAnswer keeps the newest sequence number that was answered. It is read
-// while nothing runs.
+// lastAnswer keeps the newest sequence number that was answered.
 type lastAnswer struct {
 	countingPublisher
-	seq uint64
+	seq atomic.Uint64
 }
 
 func (l *lastAnswer) Recommend(_, _ string, r *telemetry.Recommendation, _ []string) {
-	l.seq = max(l.seq, r.AnsweredSeq)
+	l.seq.Store(max(l.seq.Load(), r.AnsweredSeq)) // the policy actor alone calls
 }

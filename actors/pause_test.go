@@ -28,13 +28,13 @@ func TestPausesEndWhenNoRecordsCome(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			synctest.Wait()
 		}
-		if behind := seq - watch.seq; behind < perMs {
+		if behind := seq - watch.seq.Load(); behind < perMs {
 			t.Fatalf("%d records behind in a flood: no pauses", behind)
 		}
 		time.Sleep(2 * pauseTick)
 		synctest.Wait()
-		if watch.seq != seq {
-			t.Errorf("record %d answered, %d sent", watch.seq, seq)
+		if watch.seq.Load() != seq {
+			t.Errorf("record %d answered, %d sent", watch.seq.Load(), seq)
 		}
 		if s.pauses.mu.Lock(); len(s.pauses.resting) > 1 {
 			t.Errorf("%d pauses of one queue", len(s.pauses.resting))
