@@ -14,6 +14,10 @@ type Options struct {
 	// Kernels are programs of the same device that several graphs share; nil
 	// means that the graph has its own.
 	Kernels *Kernels
+	// Turn, if not nil, brackets each use of the device, as Job.Turn does: it calls its argument
+	// and returns its error, or an error of its own without calling it, which ends the upload. A turn
+	// makes one buffer or writes sliceBytes to one.
+	Turn func(use func() error) error
 }
 
 // Resident is a graph on a device. Its methods may be called from any
@@ -66,9 +70,13 @@ func Load(dev megakernel.Device, g graph.Pair, o Options) (*Resident, error) {
 	if r.kernels.narrow {
 		r.orphans = orphans(g.In)
 	}
-	if err := dev.Do(r.upload); err != nil {
+	turn := func(use func() error) error { return dev.Do(use) }
+	if o.Turn != nil {
+		turn = func(use func() error) error { return o.Turn(func() error { return dev.Do(use) }) }
+	}
+	if err := r.upload(turn); err != nil {
 		err = fmt.Errorf("frontier: upload of %d nodes and %d edges: %w", r.shape.nodes, r.shape.edges, err)
-		_ = r.Close() // the upload's error says more
+		_ = r.Close() // in no turn: a deletion is in nobody's way, and the upload's error says more
 		return nil, err
 	}
 	return r, nil
@@ -140,14 +148,33 @@ func orphans(in *graph.Graph) []uint32 {
 	return words
 }
 
-func (r *Resident) upload() error {
+// sliceBytes is what a turn of an upload writes: on an H200 a millisecond, on a processor some.
+const sliceBytes = 8 << 20
+
+// upload makes the graph's buffers and fills them. Each use of the device is a turn of its own.
+func (r *Resident) upload(turn func(func() error) error) error {
 	put := func(binding int, words []uint32) error {
-		id, err := r.dev.NewBuffer(max(4*len(words), 4))
+		b := buffer{size: max(4*len(words), 4)}
+		err := turn(func() (err error) {
+			b.id, err = r.dev.NewBuffer(b.size)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		r.buffers[binding] = buffer{id, max(4*len(words), 4)}
-		r.dev.WriteBuffer(id, 0, bytesOf(words))
+		r.buffers[binding] = b
+		offset := 0
+		for part := range slices.Chunk(bytesOf(words), sliceBytes) {
+			err := turn(func() error {
+				r.dev.WriteBuffer(b.id, offset, part)
+				r.dev.Finish()
+				return r.dev.Check()
+			})
+			if err != nil {
+				return err
+			}
+			offset += len(part)
+		}
 		return nil
 	}
 	for _, side := range []struct {
@@ -170,8 +197,7 @@ func (r *Resident) upload() error {
 			return err
 		}
 	}
-	r.dev.Finish()
-	return r.dev.Check()
+	return nil
 }
 
 // Nodes and Edges are the graph's size; an undirected edge counts twice.

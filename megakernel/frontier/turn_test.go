@@ -58,6 +58,60 @@ func TestATurnThatIsRefusedEndsTheJob(t *testing.T) {
 	}
 }
 
+// Weights and directions make six buffers; the targets are larger than a slice.
+func TestAnUploadTakesATurnForEachBufferAndSlice(t *testing.T) {
+	k := newKernels(t)
+	edges, err := graph.Generate("uniform:17:18")
+	if err != nil {
+		t.Fatal(err)
+	}
+	edges.Weigh(9, 1)
+	pair, err := graph.Build(edges, graph.Options{Directed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slicesOf := func(words int) int { return (4*words-1)/sliceBytes + 1 }
+	if slicesOf(len(pair.Out.Targets)) < 2 {
+		t.Fatalf("%d edges fit one slice", len(pair.Out.Targets))
+	}
+	want := 6 + 2*slicesOf(len(pair.Out.Offsets)) + 4*slicesOf(len(pair.Out.Targets))
+	turns := 0
+	count := func(use func() error) error { turns++; return use() }
+	r, err := Load(k.dev, pair, Options{Kernels: k, Turn: count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if turns != want {
+		t.Errorf("%d turns, want %d", turns, want)
+	}
+	result, err := r.Run(context.Background(), Job{Semiring: ShortestPath, Sources: []uint32{3}})
+	if err != nil || !slices.Equal(result.Values, graph.SSSP(pair.Out, 3)) {
+		t.Errorf("what was uploaded in slices is another graph, error %v", err)
+	}
+}
+
+func TestAnUploadThatIsRefusedATurnLeavesNothing(t *testing.T) {
+	k := newKernels(t)
+	live := k.dev.(interface{ Live() (buffers, programs int) })
+	before, _ := live.Live()
+	gone := errors.New("somebody else has the device")
+	for allowed := range 4 { // two buffers, each made and then written
+		turns := 0
+		pair := graph.Pair{Out: gridOf(t, "grid:20x20")}
+		pair.In = pair.Out
+		_, err := Load(k.dev, pair, Options{Kernels: k, Turn: func(use func() error) error {
+			if turns++; turns > allowed {
+				return gone
+			}
+			return use()
+		}})
+		if after, _ := live.Live(); !errors.Is(err, gone) || after != before {
+			t.Errorf("after %d turns: error %v, %d buffers more", allowed, err, after-before)
+		}
+	}
+}
+
 func gridOf(t *testing.T, spec string) *graph.Graph {
 	t.Helper()
 	edges, err := graph.Generate(spec)
