@@ -1,6 +1,6 @@
 // Package frontier propagates values over graphs that stay on a GL 4.3 compute
-// device: breadth-first levels, shortest paths, connected components and
-// dataflow facts.
+// device: breadth-first levels, shortest paths, connected components, reachability
+// and bit-vector dataflow.
 //
 // [Load] checks a graph against the device's limits and uploads it once, as the
 // rows of its out-edges and those of its in-edges. [Resident.Run] runs a [Job]:

@@ -29,11 +29,14 @@ const (
 	Reach
 	// User is the Job's own Join.
 	User
+	// Flow is bit-vector dataflow joined by or: what leaves a node is its Gen and what
+	// arrived there but for its Kill. Every node is active at first. A node's value is what arrived.
+	Flow
 
 	semirings = iota
 )
 
-var semiringNames = [semirings]string{"bfs", "sssp", "components", "reach", "user"}
+var semiringNames = [semirings]string{"bfs", "sssp", "components", "reach", "user", "flow"}
 
 func (s Semiring) String() string {
 	if int(s) < len(semiringNames) {
@@ -82,11 +85,14 @@ type Job struct {
 	// Join is what travels and how it is joined, with User only. A better value of a
 	// node must not extend to a worse one, or the outcome depends on the order of arrivals.
 	Join *userop.Join
+	// Gen and Kill are the facts that begin and that end at each node, with Flow only; nil means none.
+	Gen, Kill []uint32
 	// Sources are nodes, in any order; repeats count once. Components ignores
-	// them. Without sources nothing happens.
+	// them. Without sources nothing happens, but for Components and Flow.
 	Sources []uint32
 	// Seeds are the sources' values; nil means 0, and for Reach the bit of the
-	// source's position modulo 32, and for User the join's seed.
+	// source's position modulo 32, and for User the join's seed. For Flow they are
+	// facts that arrive from outside.
 	Seeds []uint32
 
 	// Topology other than none or empty is used on every level instead of the policy's.

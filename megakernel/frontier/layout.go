@@ -25,6 +25,7 @@ const (
 	bindInTargets
 	bindInWeights
 	bindBlocks // pieces of blocks of nodes with many in-edges
+	bindFacts  // of a dataflow job: what begins and what ends at each node
 
 	bindings = iota
 )
@@ -36,7 +37,7 @@ const (
 	ctlHitCapacity  // nodes of a hit buffer
 	ctlBitWords     // words of a bitmap
 	ctlSeeds        // sources
-	ctlAllActive    // 1: every node is a source
+	ctlAllActive    // which nodes are active at first, see activeSources
 	ctlForced       // topology of every level, or 0
 	ctlHostDecides  // 1: wait for the host before each level
 	ctlMaxLevels    // levels after which the job ends
@@ -90,6 +91,13 @@ var controlNames = slices.Concat(
 	[]string{"state", "decided", "level", "previous", "raw", "topology", "frontier_nodes", "frontier_edges", "unexplored",
 		"queued", "processed", "requeued", "passes", "dirty", "sweep", "chunk_nodes", "walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare",
 		"heavy", "logged", "in_resident", "turns"},
+)
+
+// Nodes that are active at first, in the control block.
+const (
+	activeSources  = iota // the sources
+	activeNumbered        // all, and each begins with its own number
+	activeEmpty           // all, and each begins with the identity
 )
 
 // States of a job, in the control block.
@@ -179,6 +187,7 @@ func prelude(k kernel) string {
 	constant("DENSE", policy.TopologyDense)
 	constant("FUSED", policy.TopologyFused)
 	constant("CONSTRAINED", policy.TopologyMemoryConstrained)
+	constant("ACTIVE_NUMBERED", activeNumbered)
 	for i, name := range stateNames {
 		constant("STATE_"+name, i)
 	}
@@ -222,6 +231,9 @@ func prelude(k kernel) string {
 	block(bindInTargets, "readonly", "InTargets", "uint", "in_targets")
 	block(bindInWeights, "readonly", "InWeights", "uint", "in_weights")
 	block(bindBlocks, "readonly", "Blocks", "uvec4", "heavy_blocks")
+	if k.semiring == Flow {
+		block(bindFacts, "readonly", "Facts", "uvec2", "facts")
+	}
 	return b.String()
 }
 

@@ -28,7 +28,7 @@ func (r *Resident) Needs(job Job) (Needs, error) {
 // Begin is the view of a job's first level.
 func (r *Resident) Begin(job *Job) View {
 	v := View{Nodes: r.shape.nodes, Edges: r.shape.edges, Previous: job.State.Topology}
-	if job.Semiring == Components {
+	if job.active() != activeSources {
 		v.FrontierNodes, v.FrontierEdges = v.Nodes, v.Edges
 		return v
 	}

@@ -90,6 +90,10 @@ func (j *Job) check(nodes uint32) error {
 		return fmt.Errorf("frontier: %s: a join belongs to semiring user, and to no other: %w", j.Semiring, ErrJob)
 	case j.Join != nil && j.Join.Check() != nil:
 		return fmt.Errorf("frontier: %w: %w", j.Join.Check(), ErrJob)
+	case j.Semiring != Flow && (j.Gen != nil || j.Kill != nil):
+		return fmt.Errorf("frontier: %s: gen and kill belong to semiring flow, and to no other: %w", j.Semiring, ErrJob)
+	case j.Gen != nil && len(j.Gen) != int(nodes), j.Kill != nil && len(j.Kill) != int(nodes):
+		return fmt.Errorf("frontier: gen of %d nodes and kill of %d for a graph of %d: %w", len(j.Gen), len(j.Kill), nodes, ErrJob)
 	case j.Topology > policy.TopologyMemoryConstrained:
 		return fmt.Errorf("frontier: topology %d is unknown: %w", j.Topology, ErrJob)
 	case j.State.Topology > policy.TopologyMemoryConstrained:
@@ -175,6 +179,12 @@ func (p *plan) fit(m *machine, s *shape) error {
 	}
 	p.sizes[bindTiles] = 8 * max(int(s.tiles), 1)
 	p.sizes[bindBlocks] = max(4*len(p.blocks), 16)
+	if p.job.Semiring == Flow {
+		p.sizes[bindFacts] = 8 * int(s.nodes)
+	}
+	if facts := int64(p.sizes[bindFacts]); facts > m.block {
+		return fmt.Errorf("frontier: gen and kill of %d nodes take %d bytes, the device's largest storage block is %d: %w", s.nodes, facts, m.block, ErrTooLarge)
+	}
 	p.capacity = s.nodes
 	if c := p.job.HitCapacity; c != 0 {
 		p.capacity = min(c, s.nodes)
@@ -205,7 +215,7 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 	c[ctlHitCapacity] = p.capacity
 	c[ctlBitWords] = (s.nodes + 31) / 32
 	c[ctlSeeds] = uint32(len(job.Sources))
-	c[ctlAllActive] = bit(job.Semiring == Components)
+	c[ctlAllActive] = job.active()
 	if job.Topology != policy.TopologyEmpty {
 		c[ctlForced] = uint32(job.Topology)
 	}
@@ -252,6 +262,32 @@ func (p *plan) mayResident(narrow bool) bool {
 func (p *plan) fuses() bool {
 	fused := uint32(policy.TopologyFused)
 	return p.job.Decide != nil || p.job.Topology == policy.TopologyFused || p.ruled() && (p.thresholds.Wide == fused || p.thresholds.Kept == fused)
+}
+
+// active is the control block's word for the nodes that are active at first.
+func (j *Job) active() uint32 {
+	switch j.Semiring {
+	case Components:
+		return activeNumbered
+	case Flow:
+		return activeEmpty
+	}
+	return activeSources
+}
+
+// facts are the pairs of what begins and what ends at each node, of Flow.
+func (j *Job) facts(nodes uint32) []uint32 {
+	if j.Semiring != Flow {
+		return nil
+	}
+	pairs := make([]uint32, 2*nodes)
+	for v, gen := range j.Gen {
+		pairs[2*v] = gen
+	}
+	for v, kill := range j.Kill {
+		pairs[2*v+1] = kill
+	}
+	return pairs
 }
 
 // seeds are the pairs of a source and its value.

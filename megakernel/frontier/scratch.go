@@ -67,7 +67,8 @@ func (x *run) allocate() error {
 	}
 	x.control = newWords(controlWords)
 	return errors.Join(s.stage.put(s.seeds.id, 0, seeds), s.stage.put(s.buffers[bindBlocks].id, 0, x.blocks),
-		s.stage.put(s.buffers[bindBits].id, 16*len(x.orphans), x.orphans))
+		s.stage.put(s.buffers[bindBits].id, 16*len(x.orphans), x.orphans),
+		s.stage.put(s.buffers[bindFacts].id, 0, x.job.facts(x.shape.nodes)))
 }
 
 func newWords(n int) []uint32 { return make([]uint32, n) }
@@ -83,6 +84,9 @@ func (x *run) bindOne(binding int) {
 	b := x.scratch.buffers[binding]
 	if b.id == 0 {
 		b = x.buffers[binding]
+	}
+	if b.id == 0 {
+		return // facts, of which most jobs have none
 	}
 	x.dev.BindStorage(uint32(binding), b.id, 0, b.size)
 }

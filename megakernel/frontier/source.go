@@ -69,6 +69,8 @@ func (k kernel) plain() kernel {
 	switch {
 	case k.kind == kindDirector:
 		k.semiring, k.join, k.weighted = BFS, userop.Join{}, false
+	case k.kind == kindSow && k.semiring == Flow:
+		k.semiring = Reach // facts from outside arrive as they are
 	case k.kind == kindBegin || k.kind == kindCount:
 		// Only the identity matters.
 		k.semiring, k.join, k.weighted = map[uint32]Semiring{0: Reach, Unreached: BFS}[k.kindOfJoin().Identity()], userop.Join{}, false
@@ -79,7 +81,7 @@ func (k kernel) plain() kernel {
 // kindOfJoin is how a node joins what arrives.
 func (k kernel) kindOfJoin() userop.JoinKind {
 	switch k.semiring {
-	case Reach:
+	case Reach, Flow:
 		return userop.JoinOr
 	case User:
 		return k.join.Kind
@@ -113,7 +115,7 @@ func (k kernel) batch() uint32 {
 	return 1
 }
 
-var semiringDefines = [semirings]string{"SEMIRING_BFS", "SEMIRING_SSSP", "SEMIRING_COMPONENTS", "SEMIRING_REACH", "SEMIRING_USER"}
+var semiringDefines = [semirings]string{"SEMIRING_BFS", "SEMIRING_SSSP", "SEMIRING_COMPONENTS", "SEMIRING_REACH", "SEMIRING_USER", "SEMIRING_FLOW"}
 
 // source is a kernel as it is compiled.
 func (k kernel) source() string {

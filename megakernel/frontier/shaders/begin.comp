@@ -8,7 +8,7 @@ void main() {
         fused_args[i] = uint(i > 0u);
     }
     for (uint v = gl_GlobalInvocationID.x; v < nodes; v += gl_NumWorkGroups.x * WIDTH) {
-        values[v] = all_active != 0u ? v : IDENTITY;
+        values[v] = all_active == ACTIVE_NUMBERED ? v : IDENTITY;
     }
     for (uint word = gl_GlobalInvocationID.x; word < bit_words; word += gl_NumWorkGroups.x * WIDTH) {
         bool last = word == bit_words - 1u && (nodes & 31u) != 0u;

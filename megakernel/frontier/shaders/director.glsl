@@ -36,7 +36,7 @@ void turn_over() {
     level++;
     frontier_nodes = all_active != 0u && level == 0u ? nodes : hits;
     frontier_edges = all_active != 0u && level == 0u ? edges : next_edges;
-    unexplored -= all_active != 0u && level == 0u ? edges : first_edges;
+    unexplored -= all_active == 0u ? first_edges : level == 0u ? edges : 0u;
     queued = min(hits, hit_capacity);
     uint half_queue = level & 1u;
     queue_now = half_queue * hit_capacity;

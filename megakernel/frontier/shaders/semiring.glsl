@@ -15,9 +15,15 @@ uint extend(uint value, uint weight) {
 #endif
 }
 
-// FRONTIER_VALUE(u) is the value of a frontier node. Levels know it without looking.
+// FRONTIER_VALUE(u) is what leaves a frontier node. Levels know it without looking.
 #if defined(SEMIRING_BFS)
 #define FRONTIER_VALUE(u) level
+#elif defined(SEMIRING_FLOW)
+uint leaves(uint u) {
+    uvec2 of_node = facts[u]; // what begins and what ends there
+    return of_node.x | (values[u] & ~of_node.y);
+}
+#define FRONTIER_VALUE(u) leaves(u)
 #else
 #define FRONTIER_VALUE(u) values[u]
 #endif
