@@ -99,7 +99,7 @@
 //	time_source  0 none, 1 query, 2 wall
 //	op           0 read, 1 write
 //	mode         0 wave, 1 lease
-//	ask          0 load, 1 list, 2 drop, 3 run, 4 read
+//	ask          0 load, 1 list, 2 drop, 3 run, 4 read, 5 cancel
 //	found        0 unseen, 1 canceled, 2 finished
 //
 // # Record queue
@@ -312,22 +312,27 @@
 //
 // A request about the graphs that the subject's queue has on the worker's
 // device, and its answer, which repeats ask and name. The limits and the
-// refusals are those of heap records; 404 means that there is no such graph or
-// result, 413 that a graph is too large for the worker.
+// refusals are those of heap records; 404 means that there is no such graph,
+// result or run, 413 that a graph is too large for the worker, 429 that it has as
+// many requests under way as it takes. Requests are carried out side by side, so
+// an answer may overtake that to an earlier request.
 //
 // load: data is the part of a graph file, in any format of docs/graphs.md, that
-// begins at offset; total is the whole. Parts come in order; one at offset 0
-// begins anew. The answer to the last part comes when the graph is on the
+// begins at offset; total is the whole. Parts come in order, each when the one
+// before was answered; one at offset 0 begins anew, and a file of which no part came for a minute is
+// dropped. The answer to the last part comes when the graph is on the
 // device. list: the answer's data is a JSON array of name, nodes, edges,
 // directed, weighted and bytes. drop: frees a graph. run: data is up to 32
 // sources, u64 little-endian, as the file calls them. The answer names a result
 // of total bytes: a JSON object as graph run --json prints it, offset bytes
 // long, behind it the values, u32 little-endian, in the order of the nodes'
 // names, and behind these the names, u64, unless they are 0 to n-1. read: the answer's data is the part of a result that begins at offset,
-// as long as a record bears. A graph keeps the result of its last run.
+// as long as a record bears. A graph keeps the result of its last run. cancel:
+// ends the run of the queue whose request had the same result, other than 0 and chosen by
+// the requester at random; the run itself is answered with an error.
 //
 //	pos  field                                 type      range          unit         class    note
-//	 6   ask!                                  enum      0..4           -            event
+//	 6   ask!                                  enum      0..5           -            event
 //	 7   name                                  text      0..64 bytes    -            event    of the graph; required but for list
 //	 8   offset                                u64       0..2^64-1      bytes        event    load, read: of data; answer of run: length of the object
 //	 9   total                                 u64       0..2^64-1      bytes        event    load: of the file; answer of run: of the result
@@ -338,7 +343,7 @@
 //	14   decide_host                           bool      true|false     -            event    run
 //	15   budget_bytes                          u64       0..2^64-1      bytes        event    run: beside the graph; 0 is the worker's
 //	16   hit_capacity                          u32       0..2^32-1      nodes        event    run: 0 is all
-//	17   result                                u64       0..2^64-1      -            event    answer of run; read
+//	17   result                                u64       0..2^64-1      -            event    answer of run; read; to cancel by: run, cancel
 //
 // # Record cancel
 //

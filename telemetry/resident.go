@@ -5,14 +5,15 @@ type ResidentAsk uint8
 
 // Requests about resident graphs.
 const (
-	ResidentLoad ResidentAsk = iota // take Data as the part of a graph file that begins at Offset
-	ResidentList                    // answer which graphs are there
-	ResidentDrop                    // free a graph
-	ResidentRun                     // run an algorithm over a graph
-	ResidentRead                    // answer a part of the last run's result
+	ResidentLoad   ResidentAsk = iota // take Data as the part of a graph file that begins at Offset
+	ResidentList                      // answer which graphs are there
+	ResidentDrop                      // free a graph
+	ResidentRun                       // run an algorithm over a graph
+	ResidentRead                      // answer a part of the last run's result
+	ResidentCancel                    // end a run that is under way
 )
 
-var residentAskNames = []string{ResidentLoad: "load", ResidentList: "list", ResidentDrop: "drop", ResidentRun: "run", ResidentRead: "read"}
+var residentAskNames = []string{ResidentLoad: "load", ResidentList: "list", ResidentDrop: "drop", ResidentRun: "run", ResidentRead: "read", ResidentCancel: "cancel"}
 
 // String returns the wire name of the request.
 func (a ResidentAsk) String() string { return nameOf(residentAskNames, uint8(a), "ask") }
@@ -37,7 +38,7 @@ type Resident struct {
 	DecideHost  bool   // run: levels are decided on the host
 	Budget      uint64 // run: most bytes of device memory beside the graph; 0: no bound but the worker's
 	HitCapacity uint32 // run: nodes; 0: all
-	Result      uint64 // of a run, to read it by
+	Result      uint64 // of a run, to read it by; in a request to run, what it can be canceled by
 }
 
 // AppendResident appends a resident record with all its fields.

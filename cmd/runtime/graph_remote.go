@@ -128,13 +128,13 @@ func (q *graphQuery) run(ctx context.Context, log *slog.Logger) (*graphReport, *
 	defer done()
 	c := q.flags
 	request := telemetry.Resident{
-		Ask: telemetry.ResidentRun, Name: c.File, Algorithm: c.Algorithm, Topology: c.Topology, DecideHost: c.Decide == "host",
+		Name: c.File, Algorithm: c.Algorithm, Topology: c.Topology, DecideHost: c.Decide == "host",
 		Budget: c.Budget, HitCapacity: c.HitCapacity,
 	}
 	for _, id := range c.Source {
 		request.Data = binary.LittleEndian.AppendUint64(request.Data, id)
 	}
-	answer, err := conn.AskGraphs(ctx, q.Worker, q.Queue, &request)
+	answer, err := conn.RunGraph(ctx, q.Worker, q.Queue, &request)
 	if err != nil {
 		return fail(err)
 	}

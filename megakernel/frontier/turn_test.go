@@ -93,7 +93,9 @@ func TestAnUploadTakesATurnForEachBufferAndSlice(t *testing.T) {
 
 func TestAnUploadThatIsRefusedATurnLeavesNothing(t *testing.T) {
 	k := newKernels(t)
-	live := k.dev.(interface{ Live() (buffers, programs int) })
+	live := k.dev.(interface {
+		Live() (buffers, programs int)
+	})
 	before, _ := live.Live()
 	gone := errors.New("somebody else has the device")
 	for allowed := range 4 { // two buffers, each made and then written

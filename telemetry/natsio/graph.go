@@ -1,9 +1,11 @@
 package natsio
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"ringmaster/telemetry"
 )
@@ -16,57 +18,153 @@ var (
 	ErrGraphTooLarge = errors.New("natsio: the graph is too large for the worker")
 	// ErrGraphRequest says that a graph or a run was refused for what it is.
 	ErrGraphRequest = errors.New("natsio: refused")
+	// ErrGraphBusy says that the worker has as many requests as it takes; the same request may be
+	// taken later.
+	ErrGraphBusy = errors.New("natsio: the worker is busy with other requests about graphs")
+	// ErrGraphCanceled is the cause for which a run ends that its requester canceled.
+	ErrGraphCanceled = errors.New("natsio: canceled by its requester")
+	// ErrStopping is the cause for which requests end when their service is stopped.
+	ErrStopping = errors.New("natsio: the worker stops")
 )
+
+// maxGraphRequests are carried out at the same time. Above it requests are answered with code 429.
+const maxGraphRequests = 64
 
 // Graphs are the graphs on a worker's device. Answer carries one request of a
 // queue out and makes the answer in its place; the error wraps ErrNoGraph,
-// ErrGraphTooLarge or ErrGraphRequest where one of these is why. It may block and
-// is called from one goroutine.
+// ErrGraphTooLarge, ErrGraphRequest or ErrGraphBusy where one of these is why. It may block and
+// is called from several goroutines at the same time. The cause of ctx's end is ErrGraphCanceled or
+// ErrStopping.
 type Graphs interface {
 	Answer(ctx context.Context, queue string, r *telemetry.Resident) error
 }
 
-// GraphService answers requests about the graphs of one worker.
+// GraphService answers requests about the graphs of one worker, each on a goroutine of its own.
 type GraphService struct {
 	responder
 	graphs Graphs
 	ctx    context.Context
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
+	under  sync.WaitGroup
+	places chan struct{} // one for each request under way
+
+	mu   sync.Mutex
+	runs map[graphRun]context.CancelCauseFunc // those that can be canceled
+}
+
+// graphRun is a run by what cancels it.
+type graphRun struct {
+	queue  string
+	number uint64 // chosen by the requester
 }
 
 // ServeGraphs answers requests on the worker's graph subjects until Stop. A
 // request without an inbox to answer to is not carried out.
 func (c *Conn) ServeGraphs(worker string, graphs Graphs) (*GraphService, error) {
-	s := &GraphService{graphs: graphs}
+	s := &GraphService{graphs: graphs, places: make(chan struct{}, maxGraphRequests), runs: make(map[graphRun]context.CancelCauseFunc)}
 	s.class, s.limits, s.carry = telemetry.SubjectGraph, telemetry.DefaultHeapLimits, s.carryOut
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	if err := s.serve(c, worker, c.cfg.Subjects.Graph(worker, "*")); err != nil {
-		s.cancel()
+		s.cancel(ErrStopping)
 		return nil, err
 	}
 	return s, nil
 }
 
-// Stop ends the request under way, answers what has arrived and returns when
-// the graphs will not be asked again.
+// Stop ends the requests under way, answers what has arrived and returns when
+// the graphs will not be asked again, or ctx ends.
 func (s *GraphService) Stop(ctx context.Context) error {
-	s.cancel()
-	return s.responder.Stop(ctx)
+	s.cancel(ErrStopping)
+	if err := s.responder.Stop(ctx); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	go func() {
+		s.under.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("natsio: stop answering %v requests: %w", s.class, ctx.Err())
+	}
 }
 
+// carryOut has a request carried out, and does not wait for it. Requests to cancel find the runs
+// that came before them.
 func (s *GraphService) carryOut(_, queue, reply string) {
-	r := &s.record.Resident
+	r := s.record.Resident
 	if r.Ask != telemetry.ResidentList && !telemetry.ValidToken(r.Name) {
 		s.refuse(reply, codeBadRequest, fmt.Errorf("graph name is not 1..%d of [A-Za-z0-9_-]", telemetry.MaxToken))
 		return
 	}
-	if err := s.graphs.Answer(s.ctx, queue, r); err != nil {
+	if r.Ask == telemetry.ResidentCancel {
+		s.finish(reply, &r, s.end(graphRun{queue, r.Result}))
+		return
+	}
+	select {
+	case s.places <- struct{}{}:
+	default:
+		s.finish(reply, &r, fmt.Errorf("%w: %d are under way", ErrGraphBusy, cap(s.places)))
+		return
+	}
+	ctx, done, err := s.begin(queue, &r)
+	if err != nil {
+		<-s.places
+		s.finish(reply, &r, err)
+		return
+	}
+	r.Data = bytes.Clone(r.Data)
+	s.under.Go(func() {
+		err := s.graphs.Answer(ctx, queue, &r)
+		done()
+		<-s.places
+		s.finish(reply, &r, err)
+	})
+}
+
+// begin makes the context of a request, by which a run can be canceled until done is called.
+func (s *GraphService) begin(queue string, r *telemetry.Resident) (ctx context.Context, done func(), err error) {
+	run := graphRun{queue, r.Result}
+	if r.Ask != telemetry.ResidentRun || run.number == 0 {
+		return s.ctx, func() {}, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.runs[run] != nil {
+		return nil, nil, fmt.Errorf("%w: a run %d of queue %s is under way", ErrGraphRequest, run.number, queue)
+	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	s.runs[run] = cancel
+	return ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.runs, run)
+		cancel(nil)
+	}, nil
+}
+
+// end cancels a run.
+func (s *GraphService) end(run graphRun) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cancel := s.runs[run]
+	if cancel == nil {
+		return fmt.Errorf("%w: no run %d of queue %s is under way", ErrNoGraph, run.number, run.queue)
+	}
+	cancel(ErrGraphCanceled)
+	return nil
+}
+
+// finish answers a request.
+func (s *GraphService) finish(reply string, r *telemetry.Resident, err error) {
+	if err != nil {
 		s.refuse(reply, graphCode(err), err)
 		return
 	}
 	h := s.header()
-	s.answer = telemetry.AppendResident(s.answer[:0], s.conn.cfg.Form, &h, r)
-	s.respond(reply, s.answer)
+	s.respond(reply, telemetry.AppendResident(nil, s.conn.cfg.Form, &h, r))
 }
 
 // graphCode is the code of an answer that refuses a request.
@@ -78,6 +176,8 @@ func graphCode(err error) string {
 		return codeTooLarge
 	case errors.Is(err, ErrGraphRequest):
 		return codeBadRequest
+	case errors.Is(err, ErrGraphBusy):
+		return codeTooMany
 	}
 	return codeUnavailable
 }

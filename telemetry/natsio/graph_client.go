@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -15,7 +18,7 @@ import (
 
 // AskGraphs sends one request about the graphs of a queue to its worker and
 // returns the answer. The error wraps ErrNoRuntime if no worker of that name owns a
-// device, ErrNoGraph, ErrGraphTooLarge, ErrGraphRequest or ctx's error.
+// device, ErrNoGraph, ErrGraphTooLarge, ErrGraphRequest, ErrGraphBusy or ctx's error.
 func (c *Conn) AskGraphs(ctx context.Context, worker, queue string, request *telemetry.Resident) (*telemetry.Resident, error) {
 	if err := checkNames(worker, queue); err != nil {
 		return nil, err
@@ -55,6 +58,8 @@ func graphError(code, description string) error {
 		known = ErrGraphTooLarge
 	case codeBadRequest:
 		known = ErrGraphRequest
+	case codeTooMany:
+		known = ErrGraphBusy
 	default:
 		return fmt.Errorf("code %s: %s", code, description)
 	}
@@ -79,6 +84,30 @@ func (c *Conn) LoadGraph(ctx context.Context, worker, queue, name string, file i
 			return nil
 		}
 	}
+}
+
+// cancelPatience is how long a requester that gives up waits for its run to be canceled.
+const cancelPatience = 2 * time.Second
+
+// RunGraph asks for a run; see AskGraphs. If ctx ends before the answer comes, the worker is asked
+// to end the run, and the error says whether it does.
+func (c *Conn) RunGraph(ctx context.Context, worker, queue string, request *telemetry.Resident) (*telemetry.Resident, error) {
+	run := *request
+	run.Ask, run.Result = telemetry.ResidentRun, 1+rand.Uint64N(math.MaxUint64)
+	answer, err := c.AskGraphs(ctx, worker, queue, &run)
+	if err == nil || ctx.Err() == nil {
+		return answer, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelPatience)
+	defer cancel()
+	_, failed := c.AskGraphs(ctx, worker, queue, &telemetry.Resident{Ask: telemetry.ResidentCancel, Name: run.Name, Result: run.Result})
+	switch {
+	case failed == nil:
+		return nil, fmt.Errorf("%w; the worker ends the run", err)
+	case errors.Is(failed, ErrNoGraph):
+		return nil, fmt.Errorf("%w; the run has ended", err)
+	}
+	return nil, fmt.Errorf("%w; the run goes on, because it could not be canceled: %w", err, failed)
 }
 
 // GraphResult fetches the bytes of a run's result from begin to end; see AskGraphs.
