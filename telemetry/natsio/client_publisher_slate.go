@@ -216,7 +216,7 @@ func (s *slate) announce(worker string, w *telemetry.Worker, at int64) error {
 		s.coalesced++
 	}
 	a.worker, a.at = *w, at
-	a.worker.Capabilities = slices.Clone(w.Capabilities)
+	a.worker.Capabilities, a.worker.Opcodes = slices.Clone(w.Capabilities), slices.Clone(w.Opcodes)
 	s.mark(a)
 	return nil
 }

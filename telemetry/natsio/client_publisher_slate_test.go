@@ -31,8 +31,20 @@ func TestReportsAreMergedFieldByField(t *testing.T) {
 	}
 }
 
-// A presence bit is its field's position, which ties the merge functions to
-// the schema.
+func TestWhatIsAnnouncedIsACopy(t *testing.T) {
+	s := newSlate(DefaultPublisherConfig())
+	w := telemetry.Worker{Has: telemetry.HasCapabilities | telemetry.HasOpcodes, Capabilities: []string{"a"}, Opcodes: []telemetry.Opcode{{ID: 32, Name: "a"}}}
+	must(t, s.announce("w", &w, 1))
+	w.Capabilities[0], w.Opcodes[0].Name = "b", "b"
+	var p parcel
+	if !s.next(&p, 1<<16) {
+		t.Fatal("nothing is due")
+	}
+	if r := decodeAll(p.payload)[0]; r.Worker.Capabilities[0] != "a" || r.Worker.Opcodes[0].Name != "a" {
+		t.Errorf("sent %+v", r.Worker)
+	}
+}
+
 func TestReportThatTheRuntimeWouldRefuseIsRefusedAtOnce(t *testing.T) {
 	cfg := DefaultPublisherConfig()
 	cfg.MaxQueues = 1

@@ -20,6 +20,7 @@ const (
 	maxResultQueue = 256              // results that wait to be stored
 	resultAttempts = 8                // writes of one result while others write it too
 	resultPause    = 30 * time.Second // longest pause between two attempts to reach the bucket
+	resultLook     = 30 * time.Second // between two looks whether the bucket is still the same
 )
 
 // Results is the bucket in which workers share what their tuners learned, a
@@ -37,6 +38,7 @@ type Results struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	wake   chan struct{}
+	look   time.Duration // see resultLook
 
 	mu      sync.Mutex
 	bucket  jetstream.KeyValue // nil: not reached yet
@@ -47,7 +49,7 @@ type Results struct {
 
 // NewResults begins to share. Close ends it.
 func (c *Conn) NewResults() *Results {
-	r := &Results{conn: c, log: c.cfg.Logger, wake: make(chan struct{}, 1), merges: make(map[string]func([]byte) []byte)}
+	r := &Results{conn: c, log: c.cfg.Logger, wake: make(chan struct{}, 1), look: resultLook, merges: make(map[string]func([]byte) []byte)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.work.Go(r.store)
 	return r
@@ -111,18 +113,32 @@ func (r *Results) Follow(device string, found func(key string, value []byte)) er
 	return nil
 }
 
-// watch follows a device until the watch ends, and says whether there was one.
+// watch follows a device until the watch ends, and says whether there was one. A
+// bucket that was removed and made again counts from 1, and the client goes on where
+// the old one was: it would wait for ever. So the bucket's age is looked at now and then.
 func (r *Results) watch(bucket jetstream.KeyValue, device string, found func(key string, value []byte)) bool {
+	made, err := r.made(bucket)
+	if err != nil {
+		r.lost()
+		return false
+	}
 	w, err := bucket.Watch(r.ctx, device+".*", jetstream.IgnoreDeletes())
 	if err != nil {
 		r.lost()
 		return false
 	}
 	defer w.Stop()
+	look := time.NewTicker(r.look)
+	defer look.Stop()
 	for {
 		select {
 		case <-r.ctx.Done():
 			return true
+		case <-look.C:
+			if now, err := r.made(bucket); errors.Is(err, jetstream.ErrStreamNotFound) || err == nil && !now.Equal(made) {
+				r.lost()
+				return true
+			}
 		case e, ok := <-w.Updates():
 			if !ok {
 				return true
@@ -135,8 +151,24 @@ func (r *Results) watch(bucket jetstream.KeyValue, device string, found func(key
 	}
 }
 
+// made is when the bucket was made.
+func (r *Results) made(bucket jetstream.KeyValue) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(r.ctx, apiTimeout)
+	defer cancel()
+	status, err := bucket.Status(ctx)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("natsio: look at the bucket of results: %w", err)
+	}
+	s, ok := status.(*jetstream.KeyValueBucketStatus)
+	if !ok {
+		return time.Time{}, nil // of another client: it does not say
+	}
+	return s.StreamInfo().Created, nil
+}
+
 // store writes what waits, one result after the other.
 func (r *Results) store() {
+	told := false // that the server refuses to store
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -152,8 +184,14 @@ func (r *Results) store() {
 			var err error
 			if bucket != nil {
 				if err = r.write(bucket, name, merge); err == nil {
-					attempt = 1
+					attempt, told = 1, false
 					continue
+				}
+				var refused *jetstream.APIError
+				if errors.As(err, &refused) && !told {
+					told = true
+					r.log.Warn("tuner results are not shared with other workers: the server does not store them; tried again from time to time. "+
+						"If the bucket is full, remove it: it is made again", "bucket", r.conn.ResultBucket(), "reason", err)
 				}
 				r.log.Debug("a tuner's result is not shared yet", "key", name, "reason", err)
 			}

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 )
 
 type found struct{ key, value string }
@@ -123,5 +126,45 @@ func TestWithoutJetStreamResultsStayHereAndThatIsSaidOnce(t *testing.T) {
 	}
 	if n := len(lines.lines); n != 0 {
 		t.Errorf("%d more lines, the first %q", n, <-lines.lines)
+	}
+}
+
+// Whoever follows hears of a bucket that was removed and made again.
+func TestResultsOfABucketThatWasMadeAgainAreFound(t *testing.T) {
+	s := embedded(t)
+	c := dial(t, fastConfig(s.URL()))
+	a, b := sharing(t, c), sharing(t, dial(t, fastConfig(s.URL())))
+	b.look = 10 * time.Millisecond
+	share(t, a, "d", "before", always("1"))
+	news := follow(t, b, "d")
+	receive(t, news)
+	must(t, c.js.DeleteKeyValue(testContext(t), c.ResultBucket()))
+	share(t, a, "d", "after", always("2"))
+	if got := receive(t, news); got != (found{"after", "2"}) {
+		t.Errorf("found %v", got)
+	}
+}
+
+func TestAFullBucketIsSaidOnce(t *testing.T) {
+	s := embedded(t)
+	other := dial(t, fastConfig(s.URL()))
+	full := jetstream.KeyValueConfig{Bucket: other.ResultBucket(), MaxBytes: 1}
+	if _, err := other.js.CreateKeyValue(testContext(t), full); err != nil {
+		t.Fatal(err)
+	}
+	log, lines := newLog()
+	conn := fastConfig(s.URL())
+	conn.Logger = log
+	r := sharing(t, dial(t, conn))
+	share(t, r, "d", "k", always("x"))
+	if line := lines.wait(t, "level=WARN"); !strings.Contains(line, "maximum bytes exceeded") || !strings.Contains(line, other.ResultBucket()) {
+		t.Error(line)
+	}
+	for range 3 { // attempts later there is still one warning
+		for line := ""; !strings.Contains(line, "not shared yet"); {
+			if line = receive(t, lines.lines); strings.Contains(line, "level=WARN") {
+				t.Error("again:", line)
+			}
+		}
 	}
 }

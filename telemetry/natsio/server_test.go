@@ -329,6 +329,18 @@ func TestServiceIsFoundAndAnswers(t *testing.T) {
 			t.Errorf("%s: %v, want %s", subject, err, want)
 		}
 	}
+	// A reply subject that is no inbox would borrow the runtime's permissions.
+	heard, err := client.nc.SubscribeSync("ringmaster.v1.worker.victim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	must(t, client.nc.PublishRequest("ringmaster.v1.status", heard.Subject, nil))
+	if _, err := client.nc.Request("ringmaster.v1.status", nil, patience); err != nil { // handled in order
+		t.Error(err)
+	}
+	if n, _, err := heard.Pending(); n != 0 || err != nil {
+		t.Errorf("%d answers on a subject of somebody else, %v", n, err)
+	}
 	if svc.ID() == "" {
 		t.Error("no id")
 	}

@@ -36,8 +36,12 @@ func (c *Conn) RegisterService(version string, metadata map[string]string, statu
 	if err != nil {
 		return nil, fmt.Errorf("natsio: register service: %w", err)
 	}
-	err = svc.AddEndpoint("status",
-		micro.HandlerFunc(func(r micro.Request) { _ = r.RespondJSON(status()) }), // else the requester times out
+	answer := func(r micro.Request) {
+		if c.answerable(r.Reply()) { // else somebody borrows this connection's permissions
+			_ = r.RespondJSON(status()) // else the requester times out
+		}
+	}
+	err = svc.AddEndpoint("status", micro.HandlerFunc(answer),
 		micro.WithEndpointSubject(c.prefix()+".status"))
 	if err != nil {
 		_ = svc.Stop() // the first error says more
