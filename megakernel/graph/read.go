@@ -77,15 +77,9 @@ func Read(r io.Reader, o Options, l Limits) (Pair, Format, error) {
 	if l.Nodes == 0 {
 		l.Nodes = MaxNodes
 	}
-	in := bufio.NewReaderSize(r, block)
-	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1F && magic[1] == 0x8B {
-		unzipped, err := gzip.NewReader(in)
-		if err != nil {
-			return Pair{}, 0, fmt.Errorf("graph: gzip: %w", err)
-		}
-		in = bufio.NewReaderSize(&bounded{unzipped, l.Bytes, l.Bytes}, block)
-	} else if l.Bytes > 0 {
-		in = bufio.NewReaderSize(&bounded{in, l.Bytes, l.Bytes}, block)
+	in, err := unpacked(r, l.Bytes)
+	if err != nil {
+		return Pair{}, 0, err
 	}
 	start, err := in.Peek(len(matrixMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -101,6 +95,22 @@ func Read(r io.Reader, o Options, l Limits) (Pair, Format, error) {
 	}
 	p, err := readEdgeList(in, o, l)
 	return p, EdgeList, err
+}
+
+// unpacked reads a file, compressed with gzip or not, of at most so many bytes unpacked; 0 is no bound.
+func unpacked(r io.Reader, most uint64) (*bufio.Reader, error) {
+	in := bufio.NewReaderSize(r, block)
+	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1F && magic[1] == 0x8B {
+		unzipped, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("graph: gzip: %w", err)
+		}
+		return bufio.NewReaderSize(&bounded{unzipped, most, most}, block), nil
+	}
+	if most > 0 {
+		return bufio.NewReaderSize(&bounded{in, most, most}, block), nil
+	}
+	return in, nil
 }
 
 // bounded fails where more than most bytes come, if that is not 0.
