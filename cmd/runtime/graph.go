@@ -27,12 +27,25 @@ type graphInput struct {
 	File     string `arg:"" optional:"" placeholder:"FILE" help:"Graph: an edge list, Matrix Market or binary, with gzip or without; - is standard input."`
 	Generate string `placeholder:"SPEC" help:"Generate the graph instead: ${generators}."`
 	Directed bool   `help:"Each line is an edge from its first node to its second; otherwise both ways."`
+	Reverse  bool   `help:"Turn every edge of a directed graph round, for dataflow problems that run backward."`
+	Loops    bool   `help:"Keep edges from a node to itself, which only flow and some joins notice; flow always does."`
 	Weights  uint32 `placeholder:"MOST" help:"Give the edges of a generated graph weights of 1 to MOST."`
 	MaxEdges uint64 `placeholder:"N" default:"${max_edges}" help:"Refuse files that list more edges."`
 }
 
 // load reads or generates the graph, and says what it is.
 func (c *graphInput) load(std stdio) (graph.Pair, string, error) {
+	p, what, err := c.read(std)
+	switch {
+	case err != nil || !c.Reverse:
+		return p, what, err
+	case !p.Directed():
+		return graph.Pair{}, "", errors.New("--reverse is for directed graphs; an undirected one is its own reverse")
+	}
+	return graph.Pair{Out: p.In, In: p.Out}, what + ", reversed", nil
+}
+
+func (c *graphInput) read(std stdio) (graph.Pair, string, error) {
 	switch {
 	case (c.File == "") == (c.Generate == ""):
 		return graph.Pair{}, "", errors.New("name a FILE or --generate SPEC, one of them")
@@ -50,7 +63,7 @@ func (c *graphInput) load(std stdio) (graph.Pair, string, error) {
 		defer f.Close()
 		in = f
 	}
-	p, format, err := graph.Read(in, graph.Options{Directed: c.Directed}, graph.Limits{Edges: c.MaxEdges})
+	p, format, err := graph.Read(in, c.options(), graph.Limits{Edges: c.MaxEdges})
 	if err == nil && format == graph.Binary && c.Directed && !p.Directed() {
 		err = errors.New("the binary file holds an undirected graph; convert the original with --directed")
 	}
@@ -58,6 +71,10 @@ func (c *graphInput) load(std stdio) (graph.Pair, string, error) {
 		return graph.Pair{}, "", fmt.Errorf("%s: %w", c.File, err)
 	}
 	return p, fmt.Sprintf("%s, %s", c.File, format), nil
+}
+
+func (c *graphInput) options() graph.Options {
+	return graph.Options{Directed: c.Directed, Loops: c.Loops}
 }
 
 func (c *graphInput) generate() (graph.Pair, string, error) {
@@ -68,7 +85,7 @@ func (c *graphInput) generate() (graph.Pair, string, error) {
 	if c.Weights > 0 {
 		edges.Weigh(min(c.Weights, graph.Unreached-1), 1)
 	}
-	p, err := graph.Build(edges, graph.Options{Directed: c.Directed})
+	p, err := graph.Build(edges, c.options())
 	return p, c.Generate, err
 }
 

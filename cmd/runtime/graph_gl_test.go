@@ -3,6 +3,8 @@
 package main
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -43,5 +45,24 @@ func TestGraphRunListsLevelsAndWhy(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
+	}
+}
+
+func TestGraphRunFlowOnTheDeviceIsVerified(t *testing.T) {
+	requireGL(t)
+	rng := rand.New(rand.NewPCG(4, 4))
+	var facts strings.Builder
+	for v := range 4039 {
+		fmt.Fprintf(&facts, "%d gen f%d kill f%d,f%d\n", v, rng.IntN(40), rng.IntN(20), 20+rng.IntN(20))
+	}
+	file := writeFile(t, "in.facts", facts.String())
+	for _, args := range []string{"--directed", "--directed --reverse", "", "--directed --topology fused", "--directed --topology memory-constrained --hit-capacity 64", "--directed --decide host"} {
+		r := graphJSON(t, "", append([]string{"run", "flow", "--facts", file, "--verify", facebook}, strings.Fields(args)...)...)
+		if !r.Verified || r.Facts != 40 || r.Passes != 2 || len(r.Details) == 0 || r.Details[0].Pass != 1 || r.Details[len(r.Details)-1].Pass != 2 {
+			t.Errorf("%s: %+v", args, r)
+		}
+	}
+	if got := flowLines(t, loopEdges, loopFacts, "--directed"); got != flowLines(t, loopEdges, loopFacts, "--directed", "--engine", "reference") {
+		t.Errorf("got\n%s", got)
 	}
 }

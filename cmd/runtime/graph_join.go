@@ -40,7 +40,7 @@ func (c *graphRunCmd) nothing() uint32 {
 	switch {
 	case c.join != nil:
 		return c.join.Kind.Identity()
-	case c.Algorithm == "reach":
+	case c.Algorithm == "reach", c.Algorithm == "flow":
 		return 0
 	}
 	return graph.Unreached

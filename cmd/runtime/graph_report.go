@@ -32,12 +32,15 @@ type graphReport struct {
 	JobBytes       uint64   `json:"job_bytes"`
 	Visits         uint32   `json:"host_visits"`
 	Verified       bool     `json:"verified"`
+	Facts          int      `json:"facts,omitempty"`  // of flow
+	Passes         int      `json:"passes,omitempty"` // of flow
 
 	Details []graphLevel `json:"details"`
 }
 
 // graphLevel is what one level did and why.
 type graphLevel struct {
+	Pass     int     `json:"pass,omitempty"` // of flow, from 1 on; 0: the only one
 	Level    uint32  `json:"level"`
 	Topology string  `json:"topology"`
 	Nodes    uint64  `json:"nodes"`
@@ -75,7 +78,7 @@ func newGraphReport(algorithm string, nothing uint32, p graph.Pair, o graphOutco
 		r.Topologies = append(r.Topologies, level.Topology.String())
 		r.Requeued += uint64(level.Requeued)
 		r.Details = append(r.Details, graphLevel{
-			level.Level, level.Topology.String(), uint64(level.FrontierNodes), uint64(level.FrontierEdges),
+			0, level.Level, level.Topology.String(), uint64(level.FrontierNodes), uint64(level.FrontierEdges),
 			uint64(level.Examined), uint64(level.Requeued), level.Time.Seconds(), graphWhy(level),
 		})
 	}
@@ -100,7 +103,7 @@ func (r *graphReport) table(out io.Writer, what string) error {
 		fmt.Fprintln(w, "LEVEL\tTOPOLOGY\tNODES\tEDGES\tEXAMINED\tREQUEUED\tTIME\tWHY")
 		for i := 0; i < len(levels); {
 			n := 1
-			for len(levels) > shownLevels && i+n < len(levels) && levels[i+n].Topology == levels[i].Topology {
+			for len(levels) > shownLevels && i+n < len(levels) && levels[i+n].Topology == levels[i].Topology && levels[i+n].Pass == levels[i].Pass {
 				n++
 			}
 			fmt.Fprintln(w, graphRow(levels[i:i+n]))
@@ -109,6 +112,13 @@ func (r *graphReport) table(out io.Writer, what string) error {
 		if err := w.Flush(); err != nil {
 			return err
 		}
+	}
+	if r.Passes > 0 {
+		passes := "one pass"
+		if r.Passes > 1 {
+			passes = fmt.Sprintf("%d passes", r.Passes)
+		}
+		fmt.Fprintf(out, "%s facts in %s\n", grouped(uint64(r.Facts)), passes)
 	}
 	fmt.Fprintf(out, "%s: %s nodes reached, %s edges traversed in %v on %s: %s edges/s\n", r.Algorithm, grouped(r.Reached),
 		grouped(r.EdgesTraversed), time.Duration(r.Seconds*1e9).Round(time.Microsecond), r.Engine, grouped(uint64(r.EdgesPerSecond)))
@@ -129,6 +139,9 @@ func graphRow(levels []graphLevel) string {
 	name := strconv.Itoa(int(first.Level))
 	if len(levels) > 1 {
 		name += "–" + strconv.Itoa(int(levels[len(levels)-1].Level))
+	}
+	if first.Pass > 0 {
+		name = fmt.Sprintf("%d: %s", first.Pass, name)
 	}
 	took := "-"
 	if sum.Seconds > 0 {

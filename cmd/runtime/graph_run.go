@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os/signal"
-	"slices"
 	"syscall"
 	"time"
 
@@ -20,10 +19,12 @@ import (
 type graphRunCmd struct {
 	glFlags
 	natsFlags
-	Algorithm string `arg:"" enum:"bfs,sssp,cc,reach,join" help:"bfs: levels from a source. sssp: shortest paths by weights. cc: connected components, whichever way edges lead. reach: which of several sources reach a node. join: what the file of --join says."`
+	Algorithm string `arg:"" enum:"bfs,sssp,cc,reach,flow,join" help:"bfs: levels from a source. sssp: shortest paths by weights. cc: connected components, whichever way edges lead. reach: which of several sources reach a node. flow: which facts of --facts arrive at a node. join: what the file of --join says."`
 	graphInput
 	JoinFile    string `name:"join" placeholder:"FILE" help:"What travels along an edge and how a node joins it, in GLSL; see docs/opcodes.md."`
 	join        *userop.Join
+	FactsFile   string `name:"facts" placeholder:"FILE" help:"Facts that begin and end at each node: lines NODE [entry a,b] [gen c] [kill d]; see docs/graphs.md."`
+	facts       *graph.Facts
 	Source      []uint64      `placeholder:"N" help:"Node to start from, as the file calls it. reach takes up to 32 of them."`
 	Worker      string        `placeholder:"WORKER" help:"Run on this worker, over NATS; FILE is the name that graph load gave."`
 	Queue       string        `placeholder:"QUEUE" help:"Queue that the worker's graph belongs to."`
@@ -48,7 +49,7 @@ var graphTopologies = map[string]policy.Topology{
 
 var graphSemirings = map[string]frontier.Semiring{
 	"bfs": frontier.BFS, "sssp": frontier.ShortestPath, "cc": frontier.Components, "reach": frontier.Reach,
-	"join": frontier.User,
+	"flow": frontier.Flow, "join": frontier.User,
 }
 
 // graphOutcome is what an algorithm left.
@@ -60,12 +61,13 @@ type graphOutcome struct {
 func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := errors.Join(c.checkSources(), c.readJoin()); err != nil {
+	if err := errors.Join(c.checkSources(), c.readJoin(), c.readFacts()); err != nil {
 		return err
 	}
 	if c.Worker != "" {
 		return c.runRemote(ctx, std, log)
 	}
+	c.Loops = c.Loops || c.facts != nil // what begins at a node arrives there along its loop
 	p, what, err := c.load(std)
 	if err != nil {
 		return err
@@ -79,19 +81,27 @@ func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) erro
 			return err
 		}
 	}
-	outcome, err := c.execute(ctx, p, sources, log)
+	passes, err := c.passes(p.Out, sources)
 	if err != nil {
 		return err
 	}
-	report := newGraphReport(c.Algorithm, c.nothing(), p, outcome)
-	if c.Verify {
-		if err := verifyGraph(c.Algorithm, p, sources, outcome.Values); err != nil {
-			return err
-		}
-		report.Verified = true
+	outcomes, err := c.execute(ctx, p, passes, log)
+	if err != nil {
+		return err
 	}
+	report := c.report(p, outcomes)
+	values := make([][]uint32, len(passes))
+	for i := range passes {
+		values[i] = outcomes[i].Values
+		if c.Verify && c.join == nil {
+			if err := c.verify(p, &passes[i], values[i]); err != nil {
+				return err
+			}
+		}
+	}
+	report.Verified = c.Verify
 	if c.Out != "" {
-		if err := c.writeValues(p.Out, outcome.Values); err != nil {
+		if err := c.write(p.Out, passes, values); err != nil {
 			return err
 		}
 	}
@@ -106,8 +116,8 @@ func (c *graphRunCmd) runRemote(ctx context.Context, std stdio, log *slog.Logger
 	switch {
 	case c.File == "" || c.Queue == "":
 		return fmt.Errorf("--worker needs --queue, and the graph's name in the place of FILE")
-	case c.Verify || c.Timed || c.Generate != "" || c.Directed || c.Engine != "device" || c.Policy != "standard" || c.Decisions != "":
-		return fmt.Errorf("--worker runs what graph load put there: without --verify, --timed, --generate, --directed, --engine, --policy and --decisions; the worker has --decision-log")
+	case c.Verify || c.Timed || c.Generate != "" || c.Directed || c.Reverse || c.Loops || c.Engine != "device" || c.Policy != "standard" || c.Decisions != "":
+		return fmt.Errorf("--worker runs what graph load put there: without --verify, --timed, --generate, --directed, --reverse, --loops, --engine, --policy and --decisions; the worker has --decision-log")
 	}
 	q := graphQuery{graphWorkerFlags{c.natsFlags, c.Worker, c.Queue, c.Timeout}, c}
 	report, g, values, err := q.run(ctx, log)
@@ -132,6 +142,8 @@ func (c *graphRunCmd) checkSources() error {
 		return fmt.Errorf("cc labels all nodes and takes no --source")
 	case c.Algorithm == "reach" && (n == 0 || n > 32):
 		return fmt.Errorf("reach takes 1 to 32 --source, one bit each; got %d", n)
+	case c.Algorithm == "flow" && n > 0:
+		return fmt.Errorf("flow takes no --source; entry in the file of --facts says what arrives from outside")
 	case (c.Algorithm == "bfs" || c.Algorithm == "sssp") && n != 1:
 		return fmt.Errorf("%s takes one --source; got %d", c.Algorithm, n)
 	}
@@ -154,31 +166,49 @@ func sourceNodes(g *graph.Graph, names []uint64) ([]uint32, error) {
 	return sources, nil
 }
 
-func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, sources []uint32, log *slog.Logger) (graphOutcome, error) {
+// execute runs the passes, one after the other.
+func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, passes []graphPass, log *slog.Logger) ([]graphOutcome, error) {
 	if c.Engine == "reference" {
-		begin := time.Now()
-		values := referenceValues(c.Algorithm, p, sources)
-		return graphOutcome{"reference", frontier.Result{Values: values, Time: time.Since(begin)}}, nil
+		var outcomes []graphOutcome
+		for i := range passes {
+			begin := time.Now()
+			values := c.reference(p, &passes[i])
+			outcomes = append(outcomes, graphOutcome{"reference", frontier.Result{Values: values, Time: time.Since(begin)}})
+		}
+		return outcomes, nil
 	}
 	device, err := c.open(log)
 	if err != nil {
-		return graphOutcome{}, fmt.Errorf("%w; 'ringmaster doctor' says what is missing, --engine reference runs without a GPU", err)
+		return nil, fmt.Errorf("%w; 'ringmaster doctor' says what is missing, --engine reference runs without a GPU", err)
 	}
 	defer device.Close()
 	resident, err := frontier.Load(device, p, frontier.Options{})
 	if err != nil {
-		return graphOutcome{}, err
+		return nil, err
 	}
 	defer resident.Close()
 	advisor, closed, err := newLocalAdvisor(device, *c.policy(), c.Decisions, log)
 	if err != nil {
-		return graphOutcome{}, err
+		return nil, err
 	}
+	var outcomes []graphOutcome
+	for i := range passes {
+		var result frontier.Result
+		if result, err = c.executePass(ctx, advisor, resident, &passes[i]); err != nil {
+			break
+		}
+		outcomes = append(outcomes, graphOutcome{device.Info().Renderer, result})
+	}
+	return outcomes, errors.Join(err, closed(ctx))
+}
+
+// executePass runs a pass by the decisions of the advisor.
+func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, resident *frontier.Resident, pass *graphPass) (frontier.Result, error) {
 	memory := graphMemory{resident: resident.Bytes()}
 	if c.Budget > 0 {
 		memory.budget = memory.resident + c.Budget
 	}
-	result, logLevels, err := advisor.run(ctx, localQueue, resident, c.job(sources), c.Decide == "host", memory, func() graphMemory {
+	result, logLevels, err := advisor.run(ctx, localQueue, resident, c.passJob(pass), c.Decide == "host", memory, func() graphMemory {
 		return graphMemory{memory.resident + resident.Kept(), memory.budget}
 	})
 	if err == nil {
@@ -187,7 +217,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, sources []uint3
 	if over := (*policy.OutOfMemoryError)(nil); errors.As(err, &over) {
 		err = fmt.Errorf("--budget %d is too small: beside the graph the job needs %d bytes: %w", c.Budget, over.Requested-resident.Bytes(), err)
 	}
-	return graphOutcome{device.Info().Renderer, result}, errors.Join(err, closed(ctx))
+	return result, err
 }
 
 // job is what the flags ask of the device.
@@ -205,34 +235,4 @@ func (c *graphRunCmd) policy() *policy.Config {
 		cfg = policy.Reference()
 	}
 	return &cfg
-}
-
-// referenceValues are the values by the plain Go algorithm.
-func referenceValues(algorithm string, p graph.Pair, sources []uint32) []uint32 {
-	switch algorithm {
-	case "bfs":
-		return graph.BFS(p.Out, sources[0])
-	case "sssp":
-		return graph.SSSP(p.Out, sources[0])
-	case "cc":
-		return graph.Components(p)
-	}
-	return graph.Reach(p.Out, sources)
-}
-
-// verifyGraph compares values with those of the plain Go algorithm.
-func verifyGraph(algorithm string, p graph.Pair, sources, values []uint32) error {
-	want := referenceValues(algorithm, p, sources)
-	if slices.Equal(values, want) {
-		return nil
-	}
-	if len(values) != len(want) {
-		return fmt.Errorf("the device left %d values, the reference %d", len(values), len(want))
-	}
-	for v := range want {
-		if values[v] != want[v] {
-			return fmt.Errorf("the device and the reference differ: node %d has %d, the reference %d", p.Out.ID(uint32(v)), values[v], want[v])
-		}
-	}
-	return nil
 }
