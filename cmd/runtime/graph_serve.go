@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/frontier"
@@ -13,80 +14,213 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
+// Answer implements natsio.Graphs.
+func (s *graphStore) Answer(ctx context.Context, queue string, r *telemetry.Resident) error {
+	key := graphKey{queue, r.Name}
+	switch r.Ask {
+	case telemetry.ResidentLoad:
+		return s.take(ctx, key, r)
+	case telemetry.ResidentList:
+		return s.list(queue, r)
+	case telemetry.ResidentDrop:
+		return s.drop(ctx, key)
+	case telemetry.ResidentRun:
+		return s.run(ctx, key, r)
+	case telemetry.ResidentRead:
+		return s.read(key, r)
+	}
+	return fmt.Errorf("%w: %v is asked of nobody", natsio.ErrGraphRequest, r.Ask)
+}
+
 func (s *graphStore) list(queue string, r *telemetry.Resident) error {
 	data, err := json.Marshal(s.listed(queue))
 	r.Data = append(r.Data[:0], data...)
 	return err
 }
 
+// read answers a part of the last run's result.
+func (s *graphStore) read(key graphKey, r *telemetry.Resident) error {
+	g, err := s.find(key)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	number, result := g.number, g.result
+	s.mu.Unlock()
+	if number != r.Result || r.Result == 0 || r.Offset > uint64(len(result)) {
+		return fmt.Errorf("%w: graph %s has no result %d at %d; a graph keeps that of its last run", natsio.ErrNoGraph, key.name, r.Result, r.Offset)
+	}
+	end := min(r.Offset+telemetry.MaxGraphPart, uint64(len(result)))
+	r.Data = append(r.Data[:0], result[r.Offset:end]...)
+	return nil
+}
+
+// graphRunning is a run that is under way, or waits for its turn.
+type graphRunning struct {
+	key    graphKey
+	stop   context.CancelCauseFunc
+	graph  *storedGraph // nil: it waits
+	room   uint64       // bytes of the device that it may take
+	untold bool         // the queue's graphs changed meanwhile
+}
+
 // run runs what a request asks for and keeps the result for the requests that read it.
-func (s *graphStore) run(ctx context.Context, key graphKey, g *storedGraph, r *telemetry.Resident) error {
+func (s *graphStore) run(ctx context.Context, key graphKey, r *telemetry.Resident) error {
 	c, err := graphRunOf(r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
 	}
-	if c.Algorithm == "cc" && g.pair.Directed() {
-		return fmt.Errorf("%w: components are of undirected graphs; load the graph without --directed", natsio.ErrGraphRequest)
+	if _, err := s.sources(key, c); err != nil {
+		return err // before it waits
 	}
-	sources, err := sourceNodes(g.pair.Out, c.Source)
-	if err != nil {
-		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	me := &graphRunning{key: key, stop: stop}
+	if err := s.await(ctx, me); err != nil {
+		return err
 	}
-	if left := s.left(); left > 0 && (c.Budget == 0 || c.Budget > left) {
-		c.Budget = left
-	}
+	defer s.leave(me)
 	if s.longest > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, s.longest, fmt.Errorf("%w: it took longer than the %v that a run may take", natsio.ErrGraphRequest, s.longest))
 		defer cancel()
 	}
-	var outcome graphOutcome
-	err = s.on(func(dev megakernel.Device) error {
-		_, outcome.engine, _ = dev.Identity()
-		if !s.holds(g) {
-			return errGraphLost
-		}
-		return s.release(g)
-	})
+	sources, err := s.sources(key, c) // of the graph that is there now
 	if err != nil {
 		return err
 	}
-	job := c.job(sources)
-	job.MaxLevels, job.Turn = maxGraphLevels, s.turn
-	var logLevels func()
-	outcome.Result, logLevels, err = s.advisor.run(ctx, key.queue, g.resident, job, c.Decide == "host", s.memory(key.queue, c.Budget),
-		func() graphMemory { return s.rest(key.queue) })
+	outcome, err := s.execute(ctx, me, c, sources)
 	if err != nil {
 		return refusedRun(ctx, err)
 	}
-	logLevels()
-	report, err := json.Marshal(newGraphReport(c.Algorithm, c.nothing(), g.pair, outcome))
+	report, err := json.Marshal(newGraphReport(c.Algorithm, c.nothing(), me.graph.pair, outcome))
 	if err != nil {
 		return err
 	}
-	s.results++
-	g.number, g.result = s.results, report
+	result := slices.Clone(report)
 	for _, value := range outcome.Values {
-		g.result = binary.LittleEndian.AppendUint32(g.result, value)
+		result = binary.LittleEndian.AppendUint32(result, value)
 	}
-	for _, id := range g.pair.Out.IDs {
-		g.result = binary.LittleEndian.AppendUint64(g.result, id)
+	for _, id := range me.graph.pair.Out.IDs {
+		result = binary.LittleEndian.AppendUint64(result, id)
 	}
-	r.Result, r.Offset, r.Total, r.Data = g.number, uint64(len(report)), uint64(len(g.result)), r.Data[:0]
+	s.update(func() {
+		s.results++
+		me.graph.number, me.graph.result = s.results, result
+		r.Result = s.results
+	})
+	r.Offset, r.Total, r.Data = uint64(len(report)), uint64(len(result)), r.Data[:0]
 	return nil
 }
 
-var errGraphLost = fmt.Errorf("%w: it was lost with its device; load it again", natsio.ErrNoGraph)
+// sources are the nodes that a run on a graph starts from.
+func (s *graphStore) sources(key graphKey, c *graphRunCmd) ([]uint32, error) {
+	g, err := s.find(key)
+	if err != nil {
+		return nil, err
+	}
+	if c.Algorithm == "cc" && g.pair.Directed() {
+		return nil, fmt.Errorf("%w: components are of undirected graphs; load the graph without --directed", natsio.ErrGraphRequest)
+	}
+	sources, err := sourceNodes(g.pair.Out, c.Source)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+	}
+	return sources, nil
+}
 
-// turn borrows the device for one turn of a job, so that launches go between its turns.
-func (s *graphStore) turn(use func() error) error {
-	return s.borrow(func(dev megakernel.Device) error {
-		if dev != s.device {
-			return errGraphLost
+// await waits for a run's turn, and holds its graph.
+func (s *graphStore) await(ctx context.Context, me *graphRunning) error {
+	busy := false
+	s.update(func() {
+		if busy = len(s.runs) >= maxGraphRuns; !busy {
+			s.runs = append(s.runs, me)
 		}
-		return use()
+	})
+	if busy {
+		return fmt.Errorf("%w: %d runs are under way or wait; try again when they are done", natsio.ErrGraphBusy, maxGraphRuns)
+	}
+	err := s.when(ctx, func() bool {
+		g := s.graphs[me.key]
+		if s.runs[0] != me || g != nil && g.held {
+			return false
+		}
+		if g != nil && !g.leaving {
+			me.graph, g.held = g, true
+		}
+		return true
+	})
+	if err == nil && me.graph == nil {
+		err = errGraphDropped
+	}
+	if err != nil {
+		s.leave(me)
+	}
+	return err
+}
+
+// leave gives a run's turn to the next.
+func (s *graphStore) leave(me *graphRunning) {
+	s.update(func() {
+		s.runs = slices.DeleteFunc(s.runs, func(r *graphRunning) bool { return r == me })
+		if me.graph != nil {
+			me.graph.held = false
+		}
+		if me.untold {
+			s.inform(me.key.queue)
+		}
 	})
 }
+
+// execute runs a job on the graph that a run holds.
+func (s *graphStore) execute(ctx context.Context, me *graphRunning, c *graphRunCmd, sources []uint32) (outcome graphOutcome, err error) {
+	g, queue := me.graph, me.key.queue
+	err = s.on(func(dev megakernel.Device) error {
+		if dev != g.device {
+			return errGraphLost
+		}
+		_, outcome.engine, _ = dev.Identity()
+		return s.release()
+	})
+	if err != nil {
+		return outcome, err
+	}
+	job := c.job(sources)
+	needs, err := g.resident.Needs(job)
+	if err != nil {
+		return outcome, err
+	}
+	var memory graphMemory
+	s.update(func() {
+		if left := s.left(); left > 0 && (job.Budget == 0 || job.Budget > left) {
+			job.Budget = left
+		}
+		if me.room = needs.Full; job.Budget > 0 {
+			me.room = min(me.room, job.Budget)
+		}
+		memory = s.memory(queue, job.Budget)
+	})
+	job.MaxLevels, job.Turn = maxGraphLevels, func(use func() error) error { return s.turn(g, use) }
+	var logLevels func()
+	outcome.Result, logLevels, err = s.advisor.run(ctx, queue, g.resident, job, c.Decide == "host", memory, func() (m graphMemory) {
+		kept := g.resident.Kept()
+		s.update(func() {
+			g.kept = kept
+			m = s.rest(queue)
+		})
+		return m
+	})
+	if err == nil {
+		logLevels()
+	}
+	return outcome, err
+}
+
+// Why a graph is not there that was.
+var (
+	errGraphLost    = fmt.Errorf("%w: it was lost with its device; load it again", natsio.ErrNoGraph)
+	errGraphDropped = fmt.Errorf("%w: it was dropped or replaced meanwhile", natsio.ErrNoGraph)
+)
 
 // refusedRun is why a run did not end, as its requester should know it.
 func refusedRun(ctx context.Context, err error) error {
@@ -99,15 +233,6 @@ func refusedRun(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
 	}
 	return err
-}
-
-func (s *graphStore) holds(g *storedGraph) bool {
-	for _, other := range s.graphs {
-		if other == g {
-			return true
-		}
-	}
-	return false
 }
 
 // graphRunOf is the command line that a request stands for.
@@ -136,13 +261,13 @@ func graphRunOf(r *telemetry.Resident) (*graphRunCmd, error) {
 
 // serveGraphs keeps graphs on the node's device and answers requests about them.
 func (n *node) serveGraphs(cfg *nodeConfig, budget uint64) (err error) {
-	n.store = &graphStore{
-		borrow: n.engine.ring.Borrow, budget: budget, repair: n.engine.repair, longest: maxGraphRun, log: cfg.log, graphs: make(map[graphKey]*storedGraph),
+	n.store = newGraphStore(&graphStore{
+		borrow: n.engine.ring.Borrow, budget: budget, repair: n.engine.repair, longest: maxGraphRun, log: cfg.log,
 		advisor: &graphAdvisor{system: n.system, policy: &cfg.policy, worker: cfg.worker, log: n.decisions, patience: decisionPatience,
 			publish: func(queue string, g *telemetry.Graph) telemetry.Header {
 				return n.publisher.Graph(cfg.worker, queue, g)
 			}},
-	}
+	})
 	n.graphs, err = n.conn.ServeGraphs(cfg.worker, n.store)
 	return err
 }

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,18 +14,15 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/graph"
-	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
 
 // Bounds of a worker's graphs.
 const (
-	maxGraphs     = 64
-	maxGraphFile  = 256 << 20 // bytes of a file that comes over NATS
-	maxGraphText  = 1 << 30   // bytes of it unpacked
-	maxGraphEdges = 1 << 26   // edges and nodes that it may list
+	maxGraphs    = 64
+	maxGraphRuns = 16 // under way or waiting for their turn
 
-	// maxGraphRun is the longest run. Launches go on beside it, other requests about graphs wait.
+	// maxGraphRun is the longest run. Others wait meanwhile.
 	maxGraphRun = 5 * time.Minute
 
 	// maxGraphLevels of a run: each is a row of its report and an entry of the decision log.
@@ -34,7 +31,9 @@ const (
 )
 
 // graphStore holds the graphs of a worker's queues on its device. The device is
-// borrowed from the ring for each upload and for each turn of a run; launches go on in between.
+// borrowed from the ring for each turn of a run or an upload; launches go on in between. Requests
+// come side by side: one run goes on at a time, because graphs share their kernels, and whoever uses a graph's
+// buffers holds the graph.
 type graphStore struct {
 	borrow  func(func(megakernel.Device) error) error
 	budget  uint64        // bytes of device memory for graphs and jobs; 0: no bound
@@ -42,238 +41,260 @@ type graphStore struct {
 	repair  func()        // is called when the device was lost
 	longest time.Duration // of a run; 0: no limit
 	log     *slog.Logger
+	reading chan struct{} // has the token of who reads a file
 
-	mu      sync.Mutex // over all: requests come one at a time, and the device is gone only between them
+	mu      sync.Mutex // over what follows; nobody waits for the device with it
+	changed chan struct{}
 	device  megakernel.Device
 	kernels *frontier.Kernels
 	graphs  map[graphKey]*storedGraph
-	parts   graphUpload
-	results uint64 // runs so far
+	runs    []*graphRunning // in the order of their turns
+	uploads map[uploadKey]*graphUpload
+	late    map[uploadKey]bool // whose parts were dropped
+	results uint64             // runs so far
+}
+
+// newGraphStore makes a store ready whose settings were given.
+func newGraphStore(s *graphStore) *graphStore {
+	s.reading, s.changed = make(chan struct{}, 1), make(chan struct{})
+	s.graphs, s.uploads, s.late = make(map[graphKey]*storedGraph), make(map[uploadKey]*graphUpload), make(map[uploadKey]bool)
+	return s
 }
 
 type graphKey struct{ queue, name string }
 
+// storedGraph is a graph on the device.
 type storedGraph struct {
 	pair     graph.Pair
+	device   megakernel.Device
 	resident *frontier.Resident
-	result   []byte
-	number   uint64 // of the result
+
+	// The store's mutex is over what follows.
+	held    bool   // by who uses resident
+	leaving bool   // is freed as soon as nobody holds it
+	kept    uint64 // bytes that the last job left for the next
+	result  []byte
+	number  uint64 // of the result
 }
 
-// graphUpload is a file on its way. A worker takes one at a time; another one takes its place.
-type graphUpload struct {
-	key  graphKey
-	data []byte
+// bytes are those of the device that the graph takes; none if there is no graph.
+func (g *storedGraph) bytes() uint64 {
+	if g == nil {
+		return 0
+	}
+	return g.pair.Bytes()
 }
 
-// Answer implements natsio.Graphs.
-func (s *graphStore) Answer(ctx context.Context, queue string, r *telemetry.Resident) error {
+// when waits until ready says that something is, or ctx ends. ready is called with mu held, may change
+// what mu is over when it says yes, and is not called again then.
+func (s *graphStore) when(ctx context.Context, ready func() bool) error {
+	for {
+		s.mu.Lock()
+		if ready() {
+			s.change()
+			s.mu.Unlock()
+			return nil
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// update changes what mu is over.
+func (s *graphStore) update(fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := graphKey{queue, r.Name}
-	err := s.answer(ctx, key, r)
-	if megakernel.Lost(err) {
-		s.forget()
-		s.repair()
-	}
-	return err
+	fn()
+	s.change()
 }
 
-func (s *graphStore) answer(ctx context.Context, key graphKey, r *telemetry.Resident) error {
-	switch r.Ask {
-	case telemetry.ResidentLoad:
-		return s.take(key, r)
-	case telemetry.ResidentList:
-		return s.list(key.queue, r)
-	}
+// change has those look again that wait. Called with mu held.
+func (s *graphStore) change() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// find is the graph of a name.
+func (s *graphStore) find(key graphKey) (*storedGraph, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	g := s.graphs[key]
-	if g == nil {
-		return fmt.Errorf("%w: queue %s has no graph %s on the device", natsio.ErrNoGraph, key.queue, key.name)
+	if g == nil || g.leaving {
+		return nil, fmt.Errorf("%w: queue %s has no graph %s on the device", natsio.ErrNoGraph, key.queue, key.name)
 	}
-	switch r.Ask {
-	case telemetry.ResidentDrop:
-		return s.drop(key)
-	case telemetry.ResidentRun:
-		return s.run(ctx, key, g, r)
-	}
-	if g.number != r.Result || r.Result == 0 || r.Offset > uint64(len(g.result)) {
-		return fmt.Errorf("%w: graph %s has no result %d at %d; a graph keeps that of its last run", natsio.ErrNoGraph, key.name, r.Result, r.Offset)
-	}
-	end := min(r.Offset+telemetry.MaxGraphPart, uint64(len(g.result)))
-	r.Data = append(r.Data[:0], g.result[r.Offset:end]...)
-	return nil
+	return g, nil
 }
 
-// take keeps a part of a file, and loads the graph when it was the last.
-func (s *graphStore) take(key graphKey, r *telemetry.Resident) error {
-	if r.Offset == 0 {
-		s.parts = graphUpload{key: key}
-	}
-	p := &s.parts
-	switch {
-	case r.Total > maxGraphFile:
-		return fmt.Errorf("%w: a file of %d bytes; %d may come over NATS", natsio.ErrGraphTooLarge, r.Total, maxGraphFile)
-	case p.key != key || r.Offset != uint64(len(p.data)):
-		return fmt.Errorf("%w: the part at %d follows nothing; another upload took its place, begin again", natsio.ErrGraphRequest, r.Offset)
-	case uint64(len(p.data)+len(r.Data)) > r.Total:
-		return fmt.Errorf("%w: parts of %d bytes for a file of %d", natsio.ErrGraphRequest, len(p.data)+len(r.Data), r.Total)
-	}
-	p.data = append(p.data, r.Data...)
-	r.Data = r.Data[:0]
-	if uint64(len(p.data)) < r.Total {
-		return nil
-	}
-	data := p.data
-	s.parts = graphUpload{}
-	pair, _, err := graph.Read(bytes.NewReader(data), graph.Options{Directed: r.Directed}, graph.Limits{Edges: maxGraphEdges, Nodes: maxGraphEdges, Bytes: maxGraphText})
+// drop frees a graph. Runs on it end.
+func (s *graphStore) drop(ctx context.Context, key graphKey) error {
+	g, err := s.find(key)
 	if err != nil {
-		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+		return err
 	}
-	return s.load(key, pair)
-}
-
-// load puts a graph on the device, in the place of one of the same name.
-func (s *graphStore) load(key graphKey, pair graph.Pair) error {
-	used, others := uint64(0), 0
-	for other, g := range s.graphs {
-		if other != key {
-			used, others = used+g.pair.Bytes(), others+1
-		}
-	}
-	switch {
-	case others >= maxGraphs:
-		return fmt.Errorf("%w: %d graphs are on the device, drop one", natsio.ErrGraphTooLarge, others)
-	case s.budget > 0 && used+pair.Bytes() > s.budget:
-		return fmt.Errorf("%w: it takes %d bytes, %d are taken and the worker's budget is %d", natsio.ErrGraphTooLarge, pair.Bytes(), used, s.budget)
-	}
-	err := s.on(func(dev megakernel.Device) error {
-		if err := frontier.Fits(dev, uint64(pair.Out.Nodes()), uint64(pair.Out.Edges())); err != nil {
-			return fmt.Errorf("%w: %w", natsio.ErrGraphTooLarge, err)
-		}
-		if old := s.graphs[key]; old != nil {
-			delete(s.graphs, key)
-			if err := old.resident.Close(); err != nil {
-				return err
+	s.update(func() {
+		g.leaving = true
+		for _, r := range s.runs {
+			if r.key == key {
+				r.stop(errGraphDropped)
 			}
 		}
-		if err := s.release(nil); err != nil {
-			return err
+	})
+	return s.remove(ctx, key)
+}
+
+// remove frees a graph as soon as nobody holds it.
+func (s *graphStore) remove(ctx context.Context, key graphKey) error {
+	s.mu.Lock()
+	g := s.graphs[key]
+	if g != nil {
+		g.leaving = true
+	}
+	s.mu.Unlock()
+	mine := false
+	err := s.when(ctx, func() bool {
+		if g == nil || s.graphs[key] != g {
+			return true // gone
 		}
-		resident, err := frontier.Load(dev, pair, frontier.Options{Kernels: s.kernels})
-		if err == nil {
-			s.graphs[key] = &storedGraph{pair: pair, resident: resident}
-		}
+		mine = !g.held
+		g.held = true
+		return mine
+	})
+	if err != nil {
+		s.update(func() { g.leaving = false })
 		return err
+	}
+	if !mine {
+		return nil
+	}
+	err = s.free(g)
+	s.update(func() {
+		if s.graphs[key] == g {
+			delete(s.graphs, key)
+		}
 	})
 	s.tell(key.queue)
 	return err
 }
 
-func (s *graphStore) drop(key graphKey) error {
-	g := s.graphs[key]
-	err := s.on(func(megakernel.Device) error {
-		if s.graphs[key] != g {
+// free gives a graph's memory on the device back.
+func (s *graphStore) free(g *storedGraph) error {
+	return s.on(func(dev megakernel.Device) error {
+		if dev != g.device {
 			return nil // lost with its device
 		}
-		delete(s.graphs, key)
 		return g.resident.Close()
 	})
-	s.tell(key.queue)
-	return err
 }
 
 // on borrows the device. Graphs of another device than this are gone.
 func (s *graphStore) on(fn func(dev megakernel.Device) error) error {
-	return s.borrow(func(dev megakernel.Device) error {
-		if dev != s.device {
-			s.forget()
-			s.device, s.kernels = dev, frontier.NewKernels(dev)
-		}
+	var lent megakernel.Device
+	err := s.borrow(func(dev megakernel.Device) error {
+		lent = dev
+		s.meet(dev)
 		return fn(dev)
+	})
+	if lent != nil && megakernel.Lost(err) {
+		s.lose(lent)
+	}
+	return err
+}
+
+// turn borrows the device for one turn of a run or an upload, so that launches go between its turns.
+func (s *graphStore) turn(g *storedGraph, use func() error) error {
+	return s.on(func(dev megakernel.Device) error {
+		if dev != g.device {
+			return errGraphLost
+		}
+		return use()
 	})
 }
 
-// forget drops what was lost with its device.
+// meet takes note of the device.
+func (s *graphStore) meet(dev megakernel.Device) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if dev != s.device {
+		s.forget()
+		s.device, s.kernels = dev, frontier.NewKernels(dev)
+	}
+}
+
+// lose takes note that a device is lost, and has it repaired.
+func (s *graphStore) lose(dev megakernel.Device) {
+	s.mu.Lock()
+	if dev == s.device {
+		s.forget()
+	}
+	s.mu.Unlock()
+	s.repair()
+}
+
+// forget drops what was lost with its device. Called with mu held.
 func (s *graphStore) forget() {
 	lost := s.graphs
 	s.device, s.kernels, s.graphs = nil, nil, make(map[graphKey]*storedGraph)
 	for key := range lost {
 		s.log.Warn("graph lost with its device; load it again", "queue", key.queue, "graph", key.name)
-		s.tell(key.queue)
+		s.inform(key.queue)
 	}
+	s.change()
 }
 
-// tell has the queue's decisions know what its graphs take on the device.
-func (s *graphStore) tell(queue string) { s.advisor.rest(queue, s.rest(queue)) }
-
-// rest is the memory of a queue's graphs with what the last job left for the next.
-func (s *graphStore) rest(queue string) graphMemory {
-	m := s.memory(queue, s.left())
-	for key, g := range s.graphs {
-		if key.queue == queue {
-			m.resident += g.resident.Kept()
+// release gives back what jobs left for the next on graphs that nobody holds. Called with the device.
+func (s *graphStore) release() error {
+	var idle []*storedGraph
+	queues := make(map[string]bool)
+	s.update(func() {
+		for key, g := range s.graphs {
+			if !g.held && g.kept > 0 {
+				g.held = true
+				idle, queues[key.queue] = append(idle, g), true
+			}
 		}
+	})
+	var errs []error
+	for _, g := range idle {
+		errs = append(errs, g.resident.Release())
 	}
-	return m
-}
-
-// release gives back what jobs on other graphs left for the next, so that there is the room of one job
-// beside the graphs. Called with the device.
-func (s *graphStore) release(but *storedGraph) error {
-	for key, g := range s.graphs {
-		if g == but || g.resident.Kept() == 0 {
-			continue
+	s.update(func() {
+		for _, g := range idle {
+			g.held, g.kept = false, 0
 		}
-		if err := g.resident.Release(); err != nil {
-			return err
+		for queue := range queues {
+			s.inform(queue)
 		}
-		s.tell(key.queue)
-	}
-	return nil
-}
-
-// left is what the budget leaves beside all graphs, 0 if there is no budget.
-func (s *graphStore) left() uint64 {
-	if s.budget == 0 {
-		return 0
-	}
-	used := uint64(0)
-	for _, g := range s.graphs {
-		used += g.pair.Bytes()
-	}
-	return max(s.budget, used+1) - used
-}
-
-// memory is that of a queue's graphs, and of jobs within what is left for them; 0 is no bound.
-func (s *graphStore) memory(queue string, left uint64) graphMemory {
-	m := graphMemory{}
-	for key, g := range s.graphs {
-		if key.queue == queue {
-			m.resident += g.pair.Bytes()
-		}
-	}
-	if left > 0 {
-		m.budget = m.resident + left
-	}
-	return m
+	})
+	return errors.Join(errs...)
 }
 
 // close frees the graphs; the device is still there.
 func (s *graphStore) close() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.device == nil {
+	for key, u := range s.uploads {
+		u.timer.Stop()
+		delete(s.uploads, key)
+	}
+	dev, kernels := s.device, s.kernels
+	graphs := slices.Collect(maps.Values(s.graphs))
+	s.mu.Unlock()
+	if dev == nil {
 		return nil
 	}
-	return s.borrow(func(dev megakernel.Device) error {
-		if dev != s.device {
+	return s.borrow(func(now megakernel.Device) error {
+		if now != dev {
 			return nil
 		}
 		var errs []error
-		for _, g := range s.graphs {
+		for _, g := range graphs {
 			errs = append(errs, g.resident.Close())
 		}
-		return errors.Join(append(errs, s.kernels.Close())...)
+		return errors.Join(append(errs, kernels.Close())...)
 	})
 }
 
@@ -288,9 +309,11 @@ type listedGraph struct {
 }
 
 func (s *graphStore) listed(queue string) []listedGraph {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	rows := []listedGraph{}
 	for key, g := range s.graphs {
-		if key.queue == queue {
+		if key.queue == queue && !g.leaving {
 			rows = append(rows, listedGraph{key.name, g.pair.Out.Nodes(), g.pair.Edges(), g.pair.Directed(), g.pair.Out.Weights != nil, g.pair.Bytes()})
 		}
 	}

@@ -14,13 +14,13 @@ import (
 
 // emptyStore is a store whose device may not be touched.
 func emptyStore(t *testing.T, budget uint64) *graphStore {
-	return &graphStore{
+	return newGraphStore(&graphStore{
 		borrow: func(func(megakernel.Device) error) error {
 			t.Error("the device was borrowed")
 			return errors.New("no device")
 		},
-		budget: budget, repair: func() {}, log: slog.New(slog.DiscardHandler), graphs: make(map[graphKey]*storedGraph),
-	}
+		budget: budget, repair: func() {}, log: slog.New(slog.DiscardHandler),
+	})
 }
 
 func TestGraphsThatCannotBeAreRefusedBeforeTheDeviceIsTouched(t *testing.T) {

@@ -6,6 +6,8 @@ import "ringmaster/megakernel/policy"
 type Needs struct {
 	// Fixed is the device memory without hit buffers, in bytes.
 	Fixed uint64
+	// Full is the device memory with room for hits on all nodes, in bytes.
+	Full uint64
 	// Width is the widest workgroup that the kernels run well at.
 	Width uint32
 	// Nodes is the most nodes that a hit buffer can hold.
@@ -22,7 +24,7 @@ func (r *Resident) Needs(job Job) (Needs, error) {
 	if err != nil {
 		return Needs{}, err
 	}
-	return Needs{Fixed: p.bytes - uint64(p.sizes[bindQueue]), Width: p.geometry.Width, Nodes: p.capacity}, nil
+	return Needs{Fixed: p.bytes - uint64(p.sizes[bindQueue]), Full: p.bytes, Width: p.geometry.Width, Nodes: p.capacity}, nil
 }
 
 // Begin is the view of a job's first level.

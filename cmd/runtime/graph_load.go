@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/graph"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// Bounds of a file that comes over NATS, beside its size.
+const (
+	maxGraphText  = 1 << 30 // bytes of it unpacked
+	maxGraphEdges = 1 << 26 // edges and nodes that it may list
+)
+
+// take keeps a part of a file, and loads the graph when it was the last.
+func (s *graphStore) take(ctx context.Context, key graphKey, r *telemetry.Resident) error {
+	upload := uploadKey{key, "graph"}
+	file, done, err := s.part(ctx, upload, r)
+	r.Data = r.Data[:0]
+	if file == nil {
+		return err
+	}
+	defer done()
+	select { // a file takes many times its size while it is read
+	case s.reading <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	pair, _, err := graph.Read(file, graph.Options{Directed: r.Directed}, graph.Limits{Edges: maxGraphEdges, Nodes: maxGraphEdges, Bytes: maxGraphText})
+	<-s.reading
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+	}
+	return s.load(ctx, upload, pair)
+}
+
+// load puts a graph on the device, in the place of one of the same name.
+func (s *graphStore) load(ctx context.Context, upload uploadKey, pair graph.Pair) error {
+	key := upload.graphKey
+	first, err := s.admit(upload, pair.Bytes())
+	if err != nil {
+		return err
+	}
+	if err := s.fits(pair); err != nil {
+		return err
+	}
+	if first {
+		if err := s.remove(ctx, key); err != nil {
+			return err
+		}
+	}
+	if err := s.when(ctx, func() bool { return s.budget == 0 || s.used()+s.running() <= s.budget }); err != nil {
+		return err
+	}
+	g := &storedGraph{pair: pair}
+	var kernels *frontier.Kernels
+	err = s.on(func(dev megakernel.Device) error {
+		g.device, kernels = dev, s.kernels
+		return s.release()
+	})
+	if err != nil {
+		return err
+	}
+	g.resident, err = frontier.Load(g.device, pair, frontier.Options{Kernels: kernels, Turn: func(use func() error) error {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return s.turn(g, use)
+	}})
+	if err != nil {
+		return err
+	}
+	return s.place(ctx, upload, g)
+}
+
+// admit reserves the graph's room on the device for an upload. first says that
+// what it replaces has to make that room.
+func (s *graphStore) admit(upload uploadKey, bytes uint64) (first bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.uploads[upload]
+	used, others := s.used(), len(s.graphs)
+	for key, other := range s.uploads {
+		if other.bytes > 0 && s.graphs[key.graphKey] == nil {
+			others++
+		}
+	}
+	g := s.graphs[upload.graphKey]
+	old := g.bytes()
+	if g != nil {
+		others--
+	}
+	switch {
+	case others >= maxGraphs:
+		return false, fmt.Errorf("%w: %d graphs are on the device, drop one", natsio.ErrGraphTooLarge, others)
+	case s.budget > 0 && used-old+bytes > s.budget:
+		return false, fmt.Errorf("%w: it takes %d bytes, %d are taken and the worker's budget is %d", natsio.ErrGraphTooLarge, bytes, used-old, s.budget)
+	}
+	u.bytes = bytes
+	return s.budget > 0 && old > 0 && used+bytes > s.budget, nil
+}
+
+// fits tells before anything is uploaded, or made room for, whether the device holds the graph.
+func (s *graphStore) fits(pair graph.Pair) error {
+	return s.on(func(dev megakernel.Device) error {
+		if err := frontier.Fits(dev, uint64(pair.Out.Nodes()), uint64(pair.Out.Edges())); err != nil {
+			return fmt.Errorf("%w: %w", natsio.ErrGraphTooLarge, err)
+		}
+		return nil
+	})
+}
+
+// place takes a graph that is on the device in, and frees what it replaces.
+func (s *graphStore) place(ctx context.Context, upload uploadKey, g *storedGraph) error {
+	key := upload.graphKey
+	var old *storedGraph
+	placed := false
+	err := s.when(ctx, func() bool {
+		if old = s.graphs[key]; old != nil && old.held {
+			return false
+		}
+		if placed = g.device == s.device; placed {
+			s.graphs[key] = g
+			s.uploads[upload].bytes = old.bytes() // until they are free
+		}
+		return true
+	})
+	if err == nil && !placed {
+		err = errGraphLost
+	}
+	if err != nil {
+		return errors.Join(err, s.free(g))
+	}
+	if old != nil {
+		err = s.free(old)
+	}
+	s.tell(key.queue)
+	return err
+}

@@ -1,0 +1,72 @@
+package main
+
+// tell has the queue's decisions know what its graphs take on the device.
+func (s *graphStore) tell(queue string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inform(queue)
+}
+
+// inform is tell with mu held. While a run of the queue is under way, what it tells is news;
+// the rest is told behind it.
+func (s *graphStore) inform(queue string) {
+	if len(s.runs) > 0 && s.runs[0].graph != nil && s.runs[0].key.queue == queue {
+		s.runs[0].untold = true
+		return
+	}
+	s.advisor.rest(queue, s.rest(queue))
+}
+
+// rest is the memory of a queue's graphs with what the last job left for the next. Called with mu held.
+func (s *graphStore) rest(queue string) graphMemory {
+	m := s.memory(queue, s.left())
+	for key, g := range s.graphs {
+		if key.queue == queue {
+			m.resident += g.kept
+		}
+	}
+	return m
+}
+
+// used is the memory of all graphs, those included that are being uploaded. Called with mu held.
+func (s *graphStore) used() uint64 {
+	used := uint64(0)
+	for _, g := range s.graphs {
+		used += g.pair.Bytes()
+	}
+	for _, u := range s.uploads {
+		used += u.bytes
+	}
+	return used
+}
+
+// running is the memory that the run under way may take beside its graph. Called with mu held.
+func (s *graphStore) running() uint64 {
+	if len(s.runs) == 0 || s.runs[0].graph == nil {
+		return 0
+	}
+	return s.runs[0].room
+}
+
+// left is what the budget leaves beside all graphs, 0 if there is no budget. Called with mu held.
+func (s *graphStore) left() uint64 {
+	if s.budget == 0 {
+		return 0
+	}
+	used := s.used()
+	return max(s.budget, used+1) - used
+}
+
+// memory is that of a queue's graphs, and of jobs within what is left for them; 0 is no bound. Called with mu held.
+func (s *graphStore) memory(queue string, left uint64) graphMemory {
+	m := graphMemory{}
+	for key, g := range s.graphs {
+		if key.queue == queue {
+			m.resident += g.pair.Bytes()
+		}
+	}
+	if left > 0 {
+		m.budget = m.resident + left
+	}
+	return m
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// send sends a part of a file for a graph of a queue.
+func send(s *graphStore, queue, name string, offset, total uint64, data string) error {
+	return s.Answer(context.Background(), queue, &telemetry.Resident{Ask: telemetry.ResidentLoad, Name: name, Offset: offset, Total: total, Data: []byte(data)})
+}
+
+func TestAFileWhosePartsStopComingIsDroppedAndItsClientToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer
+		s := emptyStore(t, 0)
+		s.log = slog.New(slog.NewTextHandler(&logged, nil))
+		printed := func() (log string) { // the store logs with its mutex
+			s.update(func() { log = logged.String() })
+			return log
+		}
+		for offset := range uint64(3) { // each within the time of the part before
+			if err := send(s, "q", "slow", offset, 9, "0"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(uploadPatience - time.Nanosecond)
+			synctest.Wait()
+		}
+		if log := printed(); log != "" {
+			t.Errorf("dropped too early: %s", log)
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if log := printed(); strings.Count(log, "\n") != 1 || !strings.Contains(log, "graph=slow") || !strings.Contains(log, "bytes=3 of=9") {
+			t.Errorf("logged: %s", log)
+		}
+		left := 0
+		s.update(func() { left = len(s.uploads) })
+		if left != 0 || len(s.listed("q")) != 0 {
+			t.Errorf("%d uploads are left, listed %v", left, s.listed("q"))
+		}
+		err := send(s, "q", "slow", 3, 9, "0")
+		if !errors.Is(err, natsio.ErrGraphRequest) || !strings.Contains(err.Error(), "too late") || !strings.Contains(err.Error(), "begin again") {
+			t.Errorf("who comes back too late: %v", err)
+		}
+		if err := send(s, "q", "slow", 0, 9, "0"); err != nil { // and does as told
+			t.Error(err)
+		}
+		if err := send(s, "q", "slow", 1, 9, "0"); err != nil {
+			t.Error(err)
+		}
+		if err := send(s, "q", "never", 1, 9, "0"); err == nil || strings.Contains(err.Error(), "too late") {
+			t.Errorf("who never began: %v", err)
+		}
+	})
+}
+
+func TestFilesOnTheirWayAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := emptyStore(t, 0)
+		for i := range maxUploads {
+			if err := send(s, "q", fmt.Sprint("g", i), 0, 9, "0"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := send(s, "p", "g0", 0, 9, "0"); !errors.Is(err, natsio.ErrGraphBusy) {
+			t.Errorf("one file too many: %v", err)
+		}
+		if err := send(s, "q", "g0", 0, 9, "0"); err != nil {
+			t.Errorf("one that begins again: %v", err)
+		}
+		time.Sleep(uploadPatience)
+		synctest.Wait()
+		for _, c := range []struct {
+			name  string
+			total uint64
+			busy  bool
+		}{{"a", maxGraphFile, false}, {"b", maxGraphFile - 1, false}, {"c", 2, true}, {"c", 1, false}, {"d", 1, true}} {
+			if err := send(s, "q", c.name, 0, c.total, ""); errors.Is(err, natsio.ErrGraphBusy) != c.busy || !c.busy && err != nil {
+				t.Errorf("a file %s of %d bytes beside the others: %v", c.name, c.total, err)
+			}
+		}
+		for i := range 3 * maxGraphs { // of as many names as anybody likes
+			time.Sleep(uploadPatience)
+			if err := send(s, "q", fmt.Sprint("h", i), 0, 9, "0"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(s.late) > maxGraphs {
+			t.Errorf("%d dropped files are remembered", len(s.late))
+		}
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
