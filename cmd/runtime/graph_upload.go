@@ -85,7 +85,7 @@ func (s *graphStore) beginUpload(key uploadKey, total uint64) (*graphUpload, err
 		held += other.total
 	}
 	if len(s.uploads) >= maxUploads || held > maxUploadBytes {
-		return nil, fmt.Errorf("%w: %d files of %d bytes are on their way, a worker takes %d of %d bytes together; try again when they are here",
+		return nil, fmt.Errorf("%w: %d files are on their way, of %d bytes; a worker takes %d at a time, of %d bytes; try again when they are here",
 			natsio.ErrGraphBusy, len(s.uploads), held-total, maxUploads, maxUploadBytes)
 	}
 	delete(s.late, key)

@@ -92,6 +92,7 @@ func TestFilesOnTheirWayAreBounded(t *testing.T) {
 		}
 		for i := range 3 * maxGraphs { // of as many names as anybody likes
 			time.Sleep(uploadPatience)
+			synctest.Wait()
 			if err := send(s, "q", fmt.Sprint("h", i), 0, 9, "0"); err != nil {
 				t.Fatal(err)
 			}
