@@ -85,6 +85,10 @@ type Job struct {
 	// Join is what travels and how it is joined, with User only. A better value of a
 	// node must not extend to a worse one, or the outcome depends on the order of arrivals.
 	Join *userop.Join
+	// From, if not nil, are values that leave the nodes in the place of the job's own, with User only. Those
+	// that are not the join's identity travel, for one level: a node's value becomes its seeds joined with what
+	// arrives. Where From is the outcome of the same job, it comes out again if it solves the job's equations.
+	From []uint32
 	// Gen and Kill are the facts that begin and that end at each node, with Flow only; nil means none.
 	Gen, Kill []uint32
 	// Sources are nodes, in any order; repeats count once. Components ignores

@@ -25,7 +25,7 @@ const (
 	bindInTargets
 	bindInWeights
 	bindBlocks // pieces of blocks of nodes with many in-edges
-	bindFacts  // of a dataflow job: what begins and what ends at each node
+	bindFacts  // of a dataflow job: what begins and what ends at each node; of one with Job.From, those
 
 	bindings = iota
 )
@@ -231,8 +231,11 @@ func prelude(k kernel) string {
 	block(bindInTargets, "readonly", "InTargets", "uint", "in_targets")
 	block(bindInWeights, "readonly", "InWeights", "uint", "in_weights")
 	block(bindBlocks, "readonly", "Blocks", "uvec4", "heavy_blocks")
-	if k.semiring == Flow {
+	switch {
+	case k.semiring == Flow:
 		block(bindFacts, "readonly", "Facts", "uvec2", "facts")
+	case k.given:
+		block(bindFacts, "readonly", "Given", "uint", "given")
 	}
 	return b.String()
 }

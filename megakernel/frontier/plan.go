@@ -94,6 +94,8 @@ func (j *Job) check(nodes uint32) error {
 		return fmt.Errorf("frontier: %s: gen and kill belong to semiring flow, and to no other: %w", j.Semiring, ErrJob)
 	case j.Gen != nil && len(j.Gen) != int(nodes), j.Kill != nil && len(j.Kill) != int(nodes):
 		return fmt.Errorf("frontier: gen of %d nodes and kill of %d for a graph of %d: %w", len(j.Gen), len(j.Kill), nodes, ErrJob)
+	case j.From != nil && (j.Semiring != User || len(j.From) != int(nodes)):
+		return fmt.Errorf("frontier: %s: values of %d nodes to begin from belong to semiring user, one for each of %d nodes: %w", j.Semiring, len(j.From), nodes, ErrJob)
 	case j.Topology > policy.TopologyMemoryConstrained:
 		return fmt.Errorf("frontier: topology %d is unknown: %w", j.Topology, ErrJob)
 	case j.State.Topology > policy.TopologyMemoryConstrained:
@@ -179,11 +181,14 @@ func (p *plan) fit(m *machine, s *shape) error {
 	}
 	p.sizes[bindTiles] = 8 * max(int(s.tiles), 1)
 	p.sizes[bindBlocks] = max(4*len(p.blocks), 16)
-	if p.job.Semiring == Flow {
+	switch {
+	case p.job.Semiring == Flow:
 		p.sizes[bindFacts] = 8 * int(s.nodes)
+	case p.job.From != nil:
+		p.sizes[bindFacts] = 4 * int(s.nodes)
 	}
 	if facts := int64(p.sizes[bindFacts]); facts > m.block {
-		return fmt.Errorf("frontier: gen and kill of %d nodes take %d bytes, the device's largest storage block is %d: %w", s.nodes, facts, m.block, ErrTooLarge)
+		return fmt.Errorf("frontier: facts of %d nodes take %d bytes, the device's largest storage block is %d: %w", s.nodes, facts, m.block, ErrTooLarge)
 	}
 	p.capacity = s.nodes
 	if c := p.job.HitCapacity; c != 0 {
@@ -222,6 +227,8 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 	c[ctlHostDecides] = bit(job.Decide != nil)
 	c[ctlMaxLevels] = job.MaxLevels
 	switch {
+	case job.From != nil:
+		c[ctlMaxLevels] = 1
 	case job.MaxLevels != 0:
 	case job.Semiring == User:
 		c[ctlMaxLevels] = saturate(32*uint64(s.nodes) + 1)
@@ -266,19 +273,19 @@ func (p *plan) fuses() bool {
 
 // active is the control block's word for the nodes that are active at first.
 func (j *Job) active() uint32 {
-	switch j.Semiring {
-	case Components:
+	switch {
+	case j.Semiring == Components:
 		return activeNumbered
-	case Flow:
+	case j.Semiring == Flow, j.From != nil:
 		return activeEmpty
 	}
 	return activeSources
 }
 
-// facts are the pairs of what begins and what ends at each node, of Flow.
+// facts are what a job knows of each node: with Flow pairs of what begins and what ends there.
 func (j *Job) facts(nodes uint32) []uint32 {
 	if j.Semiring != Flow {
-		return nil
+		return j.From
 	}
 	pairs := make([]uint32, 2*nodes)
 	for v, gen := range j.Gen {

@@ -110,6 +110,9 @@ func (x *run) loop(ctx context.Context) error {
 		case stateDone:
 			return nil
 		case stateLevels:
+			if x.job.From != nil {
+				return nil
+			}
 			return fmt.Errorf("frontier: %d levels: %w", x.control[ctlLevel], ErrLevels)
 		case stateStuck:
 			return fmt.Errorf("frontier: level %d: %w", x.control[ctlLevel], ErrStuck)
@@ -179,7 +182,7 @@ func (x *run) prepare() error {
 		key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted,
 			narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width}
 		if x.job.Join != nil {
-			key.join = *x.job.Join
+			key.join, key.given = *x.job.Join, x.job.From != nil
 		}
 		switch k {
 		case kindResident:

@@ -47,6 +47,7 @@ type kernel struct {
 	kind      kind
 	semiring  Semiring
 	join      userop.Join // of User, else zero
+	given     bool        // Job.From is what leaves the nodes
 	weighted  bool
 	narrow    bool   // invocations are lanes of a processor
 	subgroups bool   // GL_KHR_shader_subgroup is there
@@ -66,14 +67,15 @@ func (k kernel) String() string {
 // plain is the kernel without what its source does not depend on.
 func (k kernel) plain() kernel {
 	k.weighted = k.weighted && (k.semiring == ShortestPath || k.semiring == User)
+	k.given = k.given && k.kind != kindSow
 	switch {
 	case k.kind == kindDirector:
-		k.semiring, k.join, k.weighted = BFS, userop.Join{}, false
+		k.semiring, k.join, k.given, k.weighted = BFS, userop.Join{}, false, false
 	case k.kind == kindSow && k.semiring == Flow:
 		k.semiring = Reach // facts from outside arrive as they are
 	case k.kind == kindBegin || k.kind == kindCount:
 		// Only the identity matters.
-		k.semiring, k.join, k.weighted = map[uint32]Semiring{0: Reach, Unreached: BFS}[k.kindOfJoin().Identity()], userop.Join{}, false
+		k.semiring, k.join, k.given, k.weighted = map[uint32]Semiring{0: Reach, Unreached: BFS}[k.kindOfJoin().Identity()], userop.Join{}, false, false
 	}
 	return k
 }
@@ -137,6 +139,9 @@ func (k kernel) source() string {
 		define("FIRST_WINS", 1)
 	}
 	define("BATCH", fmt.Sprintf("%du", k.batch()))
+	if k.given {
+		define("GIVEN", 1)
+	}
 	if k.kind == kindResident {
 		define("TEAM", fmt.Sprintf("%du", min(32, k.width)))
 	}

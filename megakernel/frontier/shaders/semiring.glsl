@@ -1,33 +1,6 @@
 // What travels along an edge, and how a node joins what arrives. FIRST_WINS says that
 // nothing that arrives later than the first is better.
 
-uint extend(uint value, uint weight) {
-#if defined(SEMIRING_BFS)
-    return value + 1u;
-#elif defined(SEMIRING_SSSP)
-    uint carry;
-    uint sum = uaddCarry(value, weight, carry);
-    return carry != 0u ? 0xFFFFFFFFu : sum;
-#elif defined(SEMIRING_USER)
-    return rm_extend(value, weight);
-#else
-    return value;
-#endif
-}
-
-// FRONTIER_VALUE(u) is what leaves a frontier node. Levels know it without looking.
-#if defined(SEMIRING_BFS)
-#define FRONTIER_VALUE(u) level
-#elif defined(SEMIRING_FLOW)
-uint leaves(uint u) {
-    uvec2 of_node = facts[u]; // what begins and what ends there
-    return of_node.x | (values[u] & ~of_node.y);
-}
-#define FRONTIER_VALUE(u) leaves(u)
-#else
-#define FRONTIER_VALUE(u) values[u]
-#endif
-
 #if defined(JOIN_OR)
 const uint IDENTITY = 0u;
 bool better(uint old, uint arriving) { return (arriving & ~old) != 0u; }
@@ -48,4 +21,35 @@ const uint IDENTITY = 0xFFFFFFFFu;
 bool better(uint old, uint arriving) { return arriving < old; }
 uint join_values(uint a, uint b) { return min(a, b); }
 #define ATOMIC_JOIN atomicMin
+#endif
+
+uint extend(uint value, uint weight) {
+#if defined(SEMIRING_BFS)
+    return value + 1u;
+#elif defined(SEMIRING_SSSP)
+    uint carry;
+    uint sum = uaddCarry(value, weight, carry);
+    return carry != 0u ? 0xFFFFFFFFu : sum;
+#elif defined(GIVEN)
+    return value != IDENTITY ? rm_extend(value, weight) : IDENTITY; // nothing arrived there
+#elif defined(SEMIRING_USER)
+    return rm_extend(value, weight);
+#else
+    return value;
+#endif
+}
+
+// FRONTIER_VALUE(u) is what leaves a frontier node. Levels know it without looking.
+#if defined(SEMIRING_BFS)
+#define FRONTIER_VALUE(u) level
+#elif defined(SEMIRING_FLOW)
+uint leaves(uint u) {
+    uvec2 of_node = facts[u]; // what begins and what ends there
+    return of_node.x | (values[u] & ~of_node.y);
+}
+#define FRONTIER_VALUE(u) leaves(u)
+#elif defined(GIVEN)
+#define FRONTIER_VALUE(u) given[u]
+#else
+#define FRONTIER_VALUE(u) values[u]
 #endif
