@@ -74,7 +74,8 @@ func (e *engine) orderOf(o actors.Order) megakernel.Order {
 func (e *engine) launch(o actors.Order) actors.Report {
 	e.watch(o)
 	defer e.watchdog.end()
-	return e.reportOf(e.keeper.launch(e.ring, e.orderOf(o)))
+	report, err := e.keeper.launch(e.ring, e.orderOf(o))
+	return e.reportOf(o.Queue, report, err)
 }
 
 func (e *engine) begin(o launchOrder) begun {
@@ -116,7 +117,7 @@ func (e *engine) wait() {
 // device is rebuilt once for all, and what was lost runs again in its order.
 func (e *engine) land(flights []begun, first landing) (left []begun) {
 	if first.err == nil || !e.keeper.lost(first.err) {
-		flights[0].settled(e.reportOf(first.report, first.err))
+		flights[0].settled(e.reportOf(flights[0].Queue, first.report, first.err))
 		return flights[1:]
 	}
 	outcomes := []landing{first}
@@ -138,22 +139,26 @@ func (e *engine) land(flights []begun, first landing) (left []begun) {
 			e.watch(b.Order)
 			out.report, out.err = e.ring.Launch(b.order)
 		}
-		b.settled(e.reportOf(out.report, out.err))
+		b.settled(e.reportOf(b.Queue, out.report, out.err))
 	}
 	return nil
 }
 
-// reportOf is what the worker actor is told of a launch.
-func (e *engine) reportOf(report megakernel.Report, err error) actors.Report {
+// reportOf is what the worker actor is told of a launch of a queue.
+func (e *engine) reportOf(queue string, report megakernel.Report, err error) actors.Report {
 	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}
+	finished := report.Finished
 	if err != nil {
 		out.Launch.Status, out.Launch.Error = telemetry.LaunchFailed, err.Error()
 		out.Launch.Has |= telemetry.HasError
-		return out
+		// A batch may have ended meanwhile, canceled or past its deadline. With nothing
+		// left to run there is no next launch to report it.
+		finished, out.Pending = e.ring.Finished(queue), e.ring.Pending(queue)
+	} else {
+		e.readPrints(&report)
 	}
-	e.readPrints(&report)
-	for i := range report.Finished {
-		out.Done = append(out.Done, e.doneRecord(report.Queue, &report.Finished[i]))
+	for i := range finished {
+		out.Done = append(out.Done, e.doneRecord(queue, &finished[i]))
 	}
 	return out
 }
