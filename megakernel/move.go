@@ -67,8 +67,8 @@ func (e *Engine) Move(dev Device) error {
 // Epoch is the epoch of windows given out now. A window's epoch names what it
 // holds: it is another, greater one after every Move, when the window went to another queue
 // and came back, and in every engine made later, since what was written before is gone.
-// It is the microsecond of New by Config.Now, Unix time, plus the number of moves and of
-// windows taken back.
+// It is the microsecond of New by Config.Now, Unix time, plus one for every move and window
+// taken back, and for every release of a queue in flight.
 func (e *Engine) Epoch() uint64 { return e.epoch.Load() }
 
 // restart begins self-contained batches anew and fails the others. Called with

@@ -89,6 +89,8 @@ func (e *Engine) Release(name string) error {
 	q.released = true
 	if q.flights == 0 {
 		e.recycle(q)
+	} else {
+		e.epoch.Add(1) // the name may have another window before this one is cleared
 	}
 	e.madeRoom()
 	calls := e.takeCalls()

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"ringmaster/ring"
 )
 
 func TestCancelDropsWhatIsInNoWave(t *testing.T) {
@@ -95,6 +97,27 @@ func TestABatchThatEndsOutsideALaunchIsHandedOutOnce(t *testing.T) {
 	}
 	if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry}); len(r.Finished) != 0 || r.Pending != 0 {
 		t.Errorf("report %+v", r)
+	}
+}
+
+func TestWorkThatNamesTheEpochOfAReleasedWindowIsDroppedWhileItsWaveRuns(t *testing.T) {
+	dev := &faultyDevice{Device: openDevice(t), hold: make(chan struct{})}
+	e := newEngine(t, dev, nil)
+	epoch, err := e.Upload("q", 0, []uint32{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit(t, e, "q", Batch{ID: "before", Slots: nops(100, 2)})
+	ticket := start(t, e, Order{Queue: "q", Geometry: testGeometry})
+	if err := e.Release("q"); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, e, "q", Batch{ID: "after", Slots: []ring.Slot{slot(OpLoad, 2, 0)}, Epoch: epoch})
+	close(dev.hold)
+	wait(t, e, ticket)
+	got := launch(t, e, Order{Queue: "q", Geometry: testGeometry}).Finished
+	if len(got) != 1 || got[0].ID != "after" || !errors.Is(got[0].Err, ErrHeapLost) || got[0].Executed != 0 {
+		t.Errorf("finished %+v", got)
 	}
 }
 
