@@ -26,17 +26,17 @@ const autoLeaseCost = 16
 // attachLease opens a lease on the engine's device, if it is wanted. Without
 // one everything runs as waves. The lease before is gone with its device.
 func (e *Engine) attachLease() {
-	l := &e.lease
-	if l.resident, l.err = nil, fmt.Errorf("megakernel: not asked for: %w", ErrNoLease); !e.cfg.Lease {
+	if !e.cfg.Lease {
+		e.setLease(nil, fmt.Errorf("megakernel: not asked for: %w", ErrNoLease))
 		return
 	}
-	m := e.memory
-	l.resident, l.err = OpenLease(e.dev, LeaseConfig{
+	l, m := &e.lease, e.memory
+	e.setLease(OpenLease(e.dev, LeaseConfig{
 		Heap: m.buffers[ring.BindHeap], HeapBytes: m.sizes[ring.BindHeap],
 		Print: m.buffers[ring.BindPrint], PrintBytes: m.sizes[ring.BindPrint],
 		Duration: e.cfg.LeaseDuration, Idle: min(DefaultLeaseIdle, e.cfg.LeaseDuration),
 		LoopBudget: e.cfg.LoopBudget, Catalog: e.catalog, Binaries: e.cfg.Binaries, Log: e.cfg.Log,
-	})
+	}))
 	log := e.cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -50,6 +50,13 @@ func (e *Engine) attachLease() {
 		l.slots, l.statuses = make([]ring.Slot, LeaseSlots), make([]ring.Status, LeaseSlots)
 		l.results, l.places = make([]uint32, LeaseSlots), make([]int, LeaseSlots)
 	}
+}
+
+// setLease changes the lease, which others may be asking about.
+func (e *Engine) setLease(l *Resident, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lease.resident, e.lease.err = l, err
 }
 
 // end makes way on the device's thread.
@@ -140,10 +147,8 @@ func (e *Engine) leased(f *flight) bool {
 
 // giveUpLease goes on without a lease after it failed.
 func (e *Engine) giveUpLease(err error) {
-	e.mu.Lock()
 	l := e.lease.resident
-	e.lease.resident, e.lease.err = nil, err
-	e.mu.Unlock()
+	e.setLease(nil, err)
 	if e.cfg.Log != nil {
 		e.cfg.Log.Warn("the lease is given up, small launches run as waves", "error", err)
 	}
