@@ -134,8 +134,7 @@ func (c *Cache) replace() error {
 	c.mu.Lock()
 	c.merge(entries)
 	c.trim()
-	all := c.byUse()
-	data := format(c.opt.Device, all)
+	all, data := c.cut()
 	for _, e := range all {
 		e.changed = false
 	}
@@ -149,6 +148,23 @@ func (c *Cache) replace() error {
 		return err
 	}
 	return nil
+}
+
+// cut is the file's contents and the entries in it, as many as are read again. What
+// is beyond that, the longest unused, is dropped. Called with mu held.
+func (c *Cache) cut() (all []*stored, data []byte) {
+	all = c.byUse()
+	for {
+		data = format(c.opt.Device, all)
+		if len(data) <= MaxFileBytes || len(all) == 0 {
+			return all, data
+		}
+		over := len(all)*(len(data)-MaxFileBytes)/len(data) + 1
+		for _, e := range all[:over] {
+			delete(c.entries, e.Key)
+		}
+		all = all[over:]
+	}
 }
 
 // keepAside copies the file to the first free of a few names beside it. When

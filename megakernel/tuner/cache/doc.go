@@ -14,7 +14,7 @@
 // nothing is read from it and nothing is stored. Failing writes are reported
 // once and tried again with the next change; tuning goes on in memory.
 //
-// The cache is bounded. Beyond its bound the entry that has not been used for
+// The cache is bounded, and so is its file. Beyond a bound the entry that has not been used for
 // the longest is dropped; use is counted by a clock of its own that is stored
 // with the entries, so the order survives a restart.
 package cache

@@ -13,8 +13,12 @@ import (
 // Schema is the version of the file's form.
 const Schema = 1
 
-// MaxFileBytes bounds a file that is read.
+// MaxFileBytes bounds a file that is read, and so one that is written.
 const MaxFileBytes = 16 << 20
+
+// maxUsed bounds the clock of use that a file sets: it goes on from there and has to
+// stay an integer of TOML.
+const maxUsed = 1 << 62
 
 // Errors of a file.
 var (
@@ -171,7 +175,7 @@ func (h *fileHeader) check(device string) error {
 }
 
 func (f *fileEntry) stored() (stored, error) {
-	s := stored{used: f.Used}
+	s := stored{used: min(f.Used, maxUsed)}
 	if n, err := hex.Decode(s.Key[:], []byte(f.Key[:min(len(f.Key), 64)])); err != nil || n != len(s.Key) || len(f.Key) != 64 {
 		return s, fmt.Errorf("key %.80q is not 64 hexadecimal digits: %w", f.Key, ErrEntry)
 	}
