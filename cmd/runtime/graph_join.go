@@ -20,8 +20,10 @@ func (c *graphRunCmd) readJoin() error {
 		return fmt.Errorf("join takes --join FILE, which says what travels and how it is joined; see docs/opcodes.md")
 	case len(c.Source) == 0:
 		return fmt.Errorf("join takes at least one --source")
-	case c.Worker != "" || c.Engine != "device" || c.Verify:
-		return fmt.Errorf("a join runs on this machine's device, and there is no Go algorithm to compare it with: without --worker, --engine and --verify")
+	case c.Engine != "device":
+		return fmt.Errorf("a join is GLSL and runs on a device only: without --engine")
+	case c.Worker != "":
+		return fmt.Errorf("a join runs on this machine's device: without --worker")
 	}
 	text, err := os.ReadFile(c.JoinFile)
 	if err != nil {

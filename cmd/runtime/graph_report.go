@@ -32,6 +32,7 @@ type graphReport struct {
 	JobBytes       uint64   `json:"job_bytes"`
 	Visits         uint32   `json:"host_visits"`
 	Verified       bool     `json:"verified"`
+	VerifiedBy     string   `json:"verified_by,omitempty"` // reference or equations
 	Facts          int      `json:"facts,omitempty"`  // of flow
 	Passes         int      `json:"passes,omitempty"` // of flow
 
@@ -122,8 +123,11 @@ func (r *graphReport) table(out io.Writer, what string) error {
 	}
 	fmt.Fprintf(out, "%s: %s nodes reached, %s edges traversed in %v on %s: %s edges/s\n", r.Algorithm, grouped(r.Reached),
 		grouped(r.EdgesTraversed), time.Duration(r.Seconds*1e9).Round(time.Microsecond), r.Engine, grouped(uint64(r.EdgesPerSecond)))
-	if r.Verified {
+	switch r.VerifiedBy {
+	case byReference:
 		fmt.Fprintf(out, "verified: all %s values are those of the Go algorithm\n", grouped(uint64(r.Nodes)))
+	case byEquations:
+		fmt.Fprintf(out, "verified: all %s values solve the join's equations, computed on the device: what sources begin with, joined with what arrives\n", grouped(uint64(r.Nodes)))
 	}
 	return nil
 }

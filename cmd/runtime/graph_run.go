@@ -37,7 +37,7 @@ type graphRunCmd struct {
 	HitCapacity uint32        `placeholder:"NODES" help:"Room for hits of a pass (default: all nodes)."`
 	Decisions   string        `placeholder:"FILE" help:"Append every decision to FILE, those of the director included, for ringmaster replay."`
 	Timed       bool          `help:"Time each level, where the device has timestamps. It costs some microseconds a level."`
-	Verify      bool          `help:"Compare all values with those of the plain Go algorithm."`
+	Verify      bool          `help:"Compare all values with those of the plain Go algorithm; of a join: tell whether they solve its equations."`
 	Out         string        `placeholder:"FILE" help:"Write a line for each node: its name and its value; -1 is unreached."`
 	JSON        bool          `name:"json" help:"Print one object: reached nodes, levels (nodes of each, from the source on), edges_traversed (of the reached nodes, an undirected edge once), seconds, topologies (of each level), and more."`
 }
@@ -99,7 +99,9 @@ func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) erro
 			}
 		}
 	}
-	report.Verified = c.Verify
+	if c.Verify {
+		report.Verified, report.VerifiedBy = true, c.verifiedBy()
+	}
 	if c.Out != "" {
 		if err := c.write(p.Out, passes, values); err != nil {
 			return err
@@ -194,7 +196,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, passes []graphP
 	var outcomes []graphOutcome
 	for i := range passes {
 		var result frontier.Result
-		if result, err = c.executePass(ctx, advisor, resident, &passes[i]); err != nil {
+		if result, err = c.executePass(ctx, advisor, resident, p.Out, &passes[i]); err != nil {
 			break
 		}
 		outcomes = append(outcomes, graphOutcome{device.Info().Renderer, result})
@@ -203,7 +205,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, passes []graphP
 }
 
 // executePass runs a pass by the decisions of the advisor.
-func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, resident *frontier.Resident, pass *graphPass) (frontier.Result, error) {
+func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, resident *frontier.Resident, g *graph.Graph, pass *graphPass) (frontier.Result, error) {
 	memory := graphMemory{resident: resident.Bytes()}
 	if c.Budget > 0 {
 		memory.budget = memory.resident + c.Budget
@@ -216,6 +218,9 @@ func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, re
 	}
 	if over := (*policy.OutOfMemoryError)(nil); errors.As(err, &over) {
 		err = fmt.Errorf("--budget %d is too small: beside the graph the job needs %d bytes: %w", c.Budget, over.Requested-resident.Bytes(), err)
+	}
+	if err == nil && c.Verify && c.join != nil {
+		err = c.verifyJoin(ctx, resident, g, pass, result.Values)
 	}
 	return result, err
 }

@@ -1,11 +1,27 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
 )
+
+// What values were compared with.
+const (
+	byReference = "reference" // those of the plain Go algorithm
+	byEquations = "equations" // what the device makes of them in one more step, see verifyJoin
+)
+
+func (c *graphRunCmd) verifiedBy() string {
+	if c.join != nil {
+		return byEquations
+	}
+	return byReference
+}
 
 // reference is the values of a pass by the plain Go algorithm.
 func (c *graphRunCmd) reference(p graph.Pair, pass *graphPass) []uint32 {
@@ -34,6 +50,30 @@ func (c *graphRunCmd) verify(p graph.Pair, pass *graphPass, values []uint32) err
 	for v := range want {
 		if values[v] != want[v] {
 			return fmt.Errorf("the device and the reference differ: node %d has %d, the reference %d", p.Out.ID(uint32(v)), values[v], want[v])
+		}
+	}
+	return nil
+}
+
+// verifyJoin tells whether values solve a join's equations: that each node's is what it begins with as a source,
+// joined with what arrives along all its in-edges from those values. The device computes that in a single level,
+// pulled unless the job itself pulled. What only another implementation of the join could show, it does not: whether the driver
+// computes the body right, and whether smaller values solve the equations too.
+func (c *graphRunCmd) verifyJoin(ctx context.Context, r *frontier.Resident, g *graph.Graph, pass *graphPass, values []uint32) error {
+	job := c.passJob(pass)
+	job.From, job.Topology, job.HitCapacity, job.Budget = values, policy.TopologyDense, 0, 0
+	if c.Topology == "dense" {
+		job.Topology = policy.TopologySparse
+	}
+	again, err := r.Run(ctx, job)
+	if err != nil {
+		return fmt.Errorf("one more step of the join, to verify it: %w", err)
+	}
+	for v, want := range again.Values {
+		if values[v] != want {
+			return fmt.Errorf("the values do not solve the join's equations: node %d has %d, what it begins with and what arrives make %d. "+
+				"Either a better value extends to a worse one, and the outcome depends on the order of arrivals, or the device is wrong",
+				g.ID(uint32(v)), values[v], want)
 		}
 	}
 	return nil
