@@ -64,6 +64,7 @@ func (d *device) announce(h *telemetry.Header, w *telemetry.Worker) (changed boo
 	d.source.accept(h.Incarnation, h.Seq)
 	was := d.view.Load()
 	if was.local {
+		d.system.rival(d.name, h.Incarnation)
 		return false, nil
 	}
 	next := *was

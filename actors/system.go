@@ -37,7 +37,8 @@ type System struct {
 
 	spaces         *session.Spaces // of all queues' tuners
 	reportsUntuned atomic.Uint64   // launch reports that the tuner refused
-	complaints     complaints
+	complaints     complaints      // about launch reports
+	rivals         complaints      // about second processes of local workers
 
 	draining atomic.Bool
 	closed   atomic.Bool

@@ -1,9 +1,11 @@
 package actors
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -176,6 +178,39 @@ func TestUnknownNamesAndKindsAreRefused(t *testing.T) {
 	if st := s.Stats(); st.RecordsRefused != 4 || st.Queues != 0 {
 		t.Errorf("stats %+v", st)
 	}
+}
+
+func TestASecondProcessOfALocalWorkerIsSaidOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		cfg := DefaultConfig()
+		cfg.Incarnation, cfg.Logger = 99, slog.New(slog.NewTextHandler(&log, nil))
+		s, err := New(cfg, newCountingPublisher())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if err := s.AttachEngine("gpu0", testLimits, 0, &promptEngine{}); err != nil {
+			t.Fatal(err)
+		}
+		said := func(worker string, incarnation, seq uint64) int {
+			before := strings.Count(log.String(), "another process announces itself")
+			if err := s.Announce(worker, workerRecord(incarnation, seq)); err != nil {
+				t.Error(err)
+			}
+			return strings.Count(log.String(), "another process announces itself") - before
+		}
+		if own, remote := said("gpu0", 99, 1), said("gpu1", 5, 1); own != 0 || remote != 0 {
+			t.Errorf("of its own announcement it says %d, of another worker's %d", own, remote)
+		}
+		if first, again := said("gpu0", 5, 1), said("gpu0", 6, 1); first != 1 || again != 0 {
+			t.Errorf("said %d times, and %d more at once", first, again)
+		}
+		time.Sleep(rivalPause)
+		if later := said("gpu0", 5+2, 1); later != 1 || !strings.Contains(log.String(), "suppressed=1") {
+			t.Errorf("a minute later %d times: %s", later, log.String())
+		}
+	})
 }
 
 // The input of a decision is all it depended on: replaying it gives the plan
