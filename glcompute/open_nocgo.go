@@ -49,6 +49,7 @@ func (d *Device) Live() (buffers, programs int)                     { unreachabl
 func (d *Device) Info() Info                                        { unreachable(); return Info{} }
 func (d *Device) SelfTest() error                                   { unreachable(); return nil }
 func (d *Device) Identity() (vendor, renderer, version string)      { unreachable(); return "", "", "" }
+func (d *Device) Memory() (m Memory, known bool)                    { unreachable(); return Memory{}, false }
 func (d *Device) WorkgroupLimits() (sizeX, groupsX, total uint32)   { unreachable(); return 0, 0, 0 }
 func (d *Device) StorageBlockLimit() int64                          { unreachable(); return 0 }
 func (d *Device) CompileCompute(string) (uint32, error)             { unreachable(); return 0, nil }

@@ -57,7 +57,7 @@ func execute(ctx context.Context, args []string, std stdio) int {
 		kong.Description("Closes the loop between a GPU's work queue and the shape of its next launch."),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { exited = code }),
-		kong.Vars{"hostname": workerName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges)},
+		kong.Vars{"hostname": workerName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(memoryShare)},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 	)
 	if err != nil {

@@ -46,14 +46,14 @@ func (s *graphStore) take(ctx context.Context, key graphKey, r *telemetry.Reside
 // load puts a graph on the device, in the place of one of the same name.
 func (s *graphStore) load(ctx context.Context, upload uploadKey, pair graph.Pair) error {
 	key := upload.graphKey
-	first, err := s.admit(upload, pair.Bytes())
+	freed, err := s.admit(upload, pair.Bytes())
 	if err != nil {
 		return err
 	}
-	if err := s.fits(pair); err != nil {
+	if err := s.fits(pair, freed); err != nil {
 		return err
 	}
-	if first {
+	if freed > 0 {
 		if err := s.remove(ctx, key); err != nil {
 			return err
 		}
@@ -82,9 +82,9 @@ func (s *graphStore) load(ctx context.Context, upload uploadKey, pair graph.Pair
 	return s.place(ctx, upload, g)
 }
 
-// admit reserves the graph's room on the device for an upload. first says that
-// what it replaces has to make that room.
-func (s *graphStore) admit(upload uploadKey, bytes uint64) (first bool, err error) {
+// admit reserves the graph's room on the device for an upload. freed are the bytes of what it
+// replaces, if that has to go first.
+func (s *graphStore) admit(upload uploadKey, bytes uint64) (freed uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.uploads[upload]
@@ -101,18 +101,30 @@ func (s *graphStore) admit(upload uploadKey, bytes uint64) (first bool, err erro
 	}
 	switch {
 	case others >= maxGraphs:
-		return false, fmt.Errorf("%w: %d graphs are on the device, drop one", natsio.ErrGraphTooLarge, others)
+		return 0, fmt.Errorf("%w: %d graphs are on the device, drop one", natsio.ErrGraphTooLarge, others)
 	case s.budget > 0 && used-old+bytes > s.budget:
-		return false, fmt.Errorf("%w: it takes %d bytes, %d are taken and the worker's budget is %d", natsio.ErrGraphTooLarge, bytes, used-old, s.budget)
+		return 0, fmt.Errorf("%w: it takes %d bytes, %d are taken and the worker's budget is %d", natsio.ErrGraphTooLarge, bytes, used-old, s.budget)
 	}
 	u.bytes = bytes
-	return s.budget > 0 && old > 0 && used+bytes > s.budget, nil
+	if s.budget > 0 && used+bytes > s.budget {
+		return old, nil
+	}
+	return 0, nil
 }
 
-// fits tells before anything is uploaded, or made room for, whether the device holds the graph.
-func (s *graphStore) fits(pair graph.Pair) error {
+// fits tells before anything is uploaded whether the device holds the graph, when some bytes are
+// freed for it.
+func (s *graphStore) fits(pair graph.Pair, freed uint64) error {
 	return s.on(func(dev megakernel.Device) error {
 		if err := frontier.Fits(dev, uint64(pair.Out.Nodes()), uint64(pair.Out.Edges())); err != nil {
+			return fmt.Errorf("%w: %w", natsio.ErrGraphTooLarge, err)
+		}
+		if err := s.release(); err != nil {
+			return err
+		}
+		m, known := memoryOf(dev)
+		m.Available += freed
+		if err := fitsMemory(pair.Bytes(), m, known); err != nil {
 			return fmt.Errorf("%w: %w", natsio.ErrGraphTooLarge, err)
 		}
 		return nil

@@ -184,6 +184,10 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, passes []graphP
 		return nil, fmt.Errorf("%w; 'ringmaster doctor' says what is missing, --engine reference runs without a GPU", err)
 	}
 	defer device.Close()
+	memory, err := c.room(device, p, passes)
+	if err != nil {
+		return nil, err
+	}
 	resident, err := frontier.Load(device, p, frontier.Options{})
 	if err != nil {
 		return nil, err
@@ -196,7 +200,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, passes []graphP
 	var outcomes []graphOutcome
 	for i := range passes {
 		var result frontier.Result
-		if result, err = c.executePass(ctx, advisor, resident, p.Out, &passes[i]); err != nil {
+		if result, err = c.executePass(ctx, advisor, resident, p.Out, &passes[i], memory); err != nil {
 			break
 		}
 		outcomes = append(outcomes, graphOutcome{device.Info().Renderer, result})
@@ -205,18 +209,14 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, passes []graphP
 }
 
 // executePass runs a pass by the decisions of the advisor.
-func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, resident *frontier.Resident, g *graph.Graph, pass *graphPass) (frontier.Result, error) {
-	memory := graphMemory{resident: resident.Bytes()}
-	if c.Budget > 0 {
-		memory.budget = memory.resident + c.Budget
-	}
+func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, resident *frontier.Resident, g *graph.Graph, pass *graphPass, memory graphMemory) (frontier.Result, error) {
 	result, logLevels, err := advisor.run(ctx, localQueue, resident, c.passJob(pass), c.Decide == "host", memory, func() graphMemory {
 		return graphMemory{memory.resident + resident.Kept(), memory.budget}
 	})
 	if err == nil {
 		logLevels()
 	}
-	if over := (*policy.OutOfMemoryError)(nil); errors.As(err, &over) {
+	if over := (*policy.OutOfMemoryError)(nil); errors.As(err, &over) && c.Budget > 0 {
 		err = fmt.Errorf("--budget %d is too small: beside the graph the job needs %d bytes: %w", c.Budget, over.Requested-resident.Bytes(), err)
 	}
 	if err == nil && c.Verify && c.join != nil {

@@ -63,11 +63,7 @@ func newRingStore(t *testing.T, budget uint64) *ringStore {
 // put loads a generated graph.
 func (s *ringStore) put(t *testing.T, queue, name, spec string) error {
 	t.Helper()
-	edges, err := graph.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := graph.Build(edges, graph.Options{})
+	pair, err := graph.Build(edgesOf(t, spec), graph.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +72,15 @@ func (s *ringStore) put(t *testing.T, queue, name, spec string) error {
 		t.Fatal(err)
 	}
 	return s.Answer(t.Context(), queue, &telemetry.Resident{Ask: telemetry.ResidentLoad, Name: name, Total: uint64(file.Len()), Data: file.Bytes()})
+}
+
+func edgesOf(t *testing.T, spec string) graph.Edges {
+	t.Helper()
+	edges, err := graph.Generate(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return edges
 }
 
 // search runs a breadth-first search from node 0.
@@ -213,10 +218,15 @@ func TestRunsWaitForTheirTurnUpToABound(t *testing.T) {
 	}
 }
 
-// fullDevice has no room for buffers beyond some.
+// fullDevice has no room for buffers beyond some, and tells of its memory.
 type fullDevice struct {
 	megakernel.Device
-	left int // buffers
+	left int    // buffers
+	free uint64 // bytes
+}
+
+func (d *fullDevice) Memory() (glcompute.Memory, bool) {
+	return glcompute.Memory{Available: d.free, Source: "GL_ATI_meminfo"}, d.free > 0
 }
 
 func (d *fullDevice) NewBuffer(size int) (uint32, error) {
@@ -266,8 +276,54 @@ func TestADeviceWithoutRoomKeepsTheGraphsThatItHas(t *testing.T) {
 	}
 }
 
+func TestAGraphThatTheDriverHasNoRoomForIsRefusedBeforeItsFirstBuffer(t *testing.T) {
+	s := newRingStore(t, 0)
+	full := &fullDevice{left: 1 << 30, free: gridBytes(20, 20)}
+	s.lend = func(dev megakernel.Device) megakernel.Device {
+		full.Device = dev
+		return full
+	}
+	if err := s.put(t, "q", "g", "grid:20x20"); err != nil {
+		t.Fatal(err)
+	}
+	full.left = 0
+	if err := s.put(t, "q", "h", "grid:20x21"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), "GL_ATI_meminfo") {
+		t.Errorf("a graph that is too large: %v", err)
+	}
+	if full.left != 0 {
+		t.Errorf("%d buffers were asked for", -full.left)
+	}
+
+	pair, err := graph.Build(edgesOf(t, "grid:20x20"), graph.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &graphRunCmd{Algorithm: "bfs"}
+	err = s.on(func(dev megakernel.Device) error {
+		_, err := run.room(dev, pair, []graphPass{{sources: []uint32{0}}})
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "the graph takes 7,684 bytes and the job at least ") || full.left != 0 {
+		t.Errorf("a run beside a graph that leaves it no room: %v", err)
+	}
+	full.free = 1 << 30
+	err = s.on(func(dev megakernel.Device) error {
+		m, err := run.room(dev, pair, []graphPass{{sources: []uint32{0}}})
+		if m.resident != gridBytes(20, 20) || m.budget != full.free {
+			t.Errorf("%+v", m)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// gridBytes is what a grid takes on the device.
+func gridBytes(w, h int) uint64 { return uint64(4 * (w*h + 1 + 2*((w-1)*h+w*(h-1)))) }
+
 func TestGraphsFillTheBudgetAndNoMore(t *testing.T) {
-	one := uint64(4 * (401 + 4*20*19))
+	one := gridBytes(20, 20)
 	s := newRingStore(t, 3*one)
 	for _, name := range []string{"a", "b", "c"} {
 		if err := s.put(t, "q", name, "grid:20x20"); err != nil {

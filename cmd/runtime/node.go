@@ -30,7 +30,7 @@ type nodeConfig struct {
 	limits   map[string]megakernel.QueueOptions // of queues, those of no other under *
 	log      *slog.Logger
 
-	memoryBudget uint64 // of the device, bytes; 0: none
+	memory memoryFlag // most of the device that graphs and their jobs take; zero is no bound
 
 	hangAfter time.Duration      // longest launch; 0: no limit
 	hung      func(why string)   // is called when one took longer
@@ -149,7 +149,11 @@ func (n *node) attach(ctx context.Context, cfg nodeConfig) (err error) {
 		}
 	}
 	device := announcement(cfg.device, cfg.opcodes)
-	device.MemoryBudgetBytes = cfg.memoryBudget
+	memory, known := memoryOf(cfg.device)
+	device.MemoryBudgetBytes = cfg.memory.budget(memory, known)
+	if known {
+		cfg.log.Info("device memory", "free", memory.Available, "total", memory.Total, "budget", device.MemoryBudgetBytes, "source", memory.Source)
+	}
 	limits := policy.Limits{
 		MaxWorkgroupSizeX:          device.MaxWorkgroupSizeX,
 		MaxWorkgroupsPerDimension:  device.MaxWorkgroupsPerDimension,

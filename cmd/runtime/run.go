@@ -40,7 +40,7 @@ type runCmd struct {
 	Deliveries  uint64        `name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Times a batch is delivered, to this process and those before it, until it is given up: its done record says so. Waiting for room does not count. 0: no bound."`
 	DoneStream  bool          `name:"done-stream" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, up to 256 MiB, and acknowledge work only when its record is there. A stream over the done subjects that exists already is heeded without this."`
 	ShareDevice bool          `name:"share-device" help:"Serve although another worker of this host uses the same GPU. Each slows the other down and measures it."`
-	Memory      uint64        `name:"memory-budget" placeholder:"BYTES" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers may take; decisions leave room for it. 0: no bound but the device's."`
+	Memory      memoryFlag    `name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers may take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver tells. none or 0: no bound but the device's."`
 	Window      bool          `help:"Show the ring live in a window; needs a display and opens the GL context with glfw."`
 	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 }
@@ -122,7 +122,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		nodeCfg.device, nodeCfg.reopen = device, c.reopen(device.Info(), log)
 		nodeCfg.lease = c.on(device)
 		nodeCfg.ring, nodeCfg.limits = c.ringFlags, limits
-		nodeCfg.memoryBudget = c.Memory
+		nodeCfg.memory = c.Memory
 		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, endOnHang(log)
 		nodeCfg.deliveries, nodeCfg.doneStream = c.Deliveries, c.DoneStream
 	}

@@ -1,6 +1,10 @@
 package frontier
 
-import "ringmaster/megakernel/policy"
+import (
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
+)
 
 // Needs is what a job takes of the device beside its graph.
 type Needs struct {
@@ -25,6 +29,17 @@ func (r *Resident) Needs(job Job) (Needs, error) {
 		return Needs{}, err
 	}
 	return Needs{Fixed: p.bytes - uint64(p.sizes[bindQueue]), Full: p.bytes, Width: p.geometry.Width, Nodes: p.capacity}, nil
+}
+
+// NeedsOn tells what a job would take beside a graph that is not on the device yet, and nothing is
+// put there; see Needs. An error wraps ErrTooLarge if the graph itself does not fit.
+func NeedsOn(dev megakernel.Device, g graph.Pair, job Job) (Needs, error) {
+	if err := Fits(dev, uint64(g.Out.Nodes()), uint64(g.Out.Edges())); err != nil {
+		return Needs{}, err
+	}
+	kernels := NewKernels(dev)
+	r := &Resident{dev: dev, kernels: kernels, pair: g, shape: shapeOf(g, kernels.narrow)}
+	return r.Needs(job)
 }
 
 // Begin is the view of a job's first level.

@@ -35,6 +35,12 @@ func TestNeedsAreWhatAJobTakes(t *testing.T) {
 	if err != nil || r.Kept() != 0 {
 		t.Fatal(err, r.Kept())
 	}
+	if before, err := NeedsOn(r.dev, r.pair, job); err != nil || before != needs {
+		t.Errorf("before the graph is there: %+v, %v; with it %+v", before, err, needs)
+	}
+	if full := needs.Fixed + 8*uint64(r.shape.nodes); needs.Full < full {
+		t.Errorf("%d bytes with room for %d hits, %d without", needs.Full, r.shape.nodes, needs.Fixed)
+	}
 	got, err := r.Run(context.Background(), job)
 	if err != nil {
 		t.Fatal(err)
