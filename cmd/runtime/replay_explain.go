@@ -53,7 +53,7 @@ func explain(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry, takenBack 
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.%s, decision %d, by the %s policy", e.Worker, e.Queue, e.Decision, policyName(&h.Config))
 	if h.Software != "" {
-		fmt.Fprintf(&b, " of ringmaster %s", h.Software)
+		fmt.Fprintf(&b, " of ringmaster %s", plain(h.Software))
 	}
 	b.WriteByte('\n')
 	if r := e.Records; r.Incarnation != 0 {
@@ -109,7 +109,7 @@ func policyName(cfg *policy.Config) string {
 func outcomeLines(e *telemetry.DecisionEntry) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if e.Error != "" {
-		add("no plan: %s", e.Error)
+		add("no plan: %s", plain(e.Error))
 		if e.Undecided {
 			return lines
 		}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"math"
 	"strings"
 	"testing"
 
 	"ringmaster/megakernel"
+	"ringmaster/telemetry/natsio"
 )
 
 func TestLimitsAreReadAndBadOnesSayWhatToDo(t *testing.T) {
@@ -62,5 +64,16 @@ func TestAHeapThatDoesNotFitIsRefusedBeforeTheStart(t *testing.T) {
 func TestServersAreShownWithoutPasswords(t *testing.T) {
 	if got := withoutPasswords("nats://u:secret@a:4222, nats://b:4222"); got != "nats://u:xxxxx@a:4222,nats://b:4222" {
 		t.Error(got)
+	}
+}
+
+func TestEveryRateHasABurst(t *testing.T) {
+	for rate, burst := range map[float64]int{0.1: 1, 1: 2, 20_000: 40_000, 1e300: math.MaxInt32} {
+		limit := (&runCmd{Rate: rate}).rateLimit()
+		cfg := natsio.DefaultIngestConfig()
+		cfg.Telemetry = *limit
+		if err := cfg.Validate(); err != nil || limit.Burst != burst || limit.PerSecond != rate {
+			t.Errorf("--rate %v: %+v, want a burst of %d, %v", rate, *limit, burst, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/url"
 	"os"
 	"os/signal"
@@ -116,7 +117,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	}
 	nodeCfg := nodeConfig{
 		nats: cfg, policy: c.policyFlags.config(), worker: c.Worker, log: log,
-		queues: c.Queues, decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, tuner: &c.autotuneFlags, rate: &natsio.RateLimit{PerSecond: c.Rate, Burst: int(2 * c.Rate)},
+		queues: c.Queues, decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, tuner: &c.autotuneFlags, rate: c.rateLimit(),
 	}
 	if device != nil {
 		nodeCfg.device, nodeCfg.reopen = device, c.reopen(device.Info(), log)
@@ -163,6 +164,11 @@ func (c *runCmd) check() error {
 		return fmt.Errorf("--rate %v: want more than 0 records a second", c.Rate)
 	}
 	return c.leaseFlags.check()
+}
+
+// rateLimit is --rate with bursts of twice as many.
+func (c *runCmd) rateLimit() *natsio.RateLimit {
+	return &natsio.RateLimit{PerSecond: c.Rate, Burst: int(min(max(2*c.Rate, 1), math.MaxInt32))}
 }
 
 // busName tells the bus that this process serves on from others of the same host.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"golang.org/x/term"
 )
@@ -56,6 +57,16 @@ func (s *screen) draw(block string) {
 func (s *screen) note(format string, args ...any) {
 	fmt.Fprintf(s.out, format+"\n", args...)
 	s.drawn = 0
+}
+
+// plain is text from the bus or a file without what a terminal would obey.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
 }
 
 // table aligns rows of cells in columns.

@@ -3,6 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
+	"unicode"
+
+	"ringmaster/telemetry"
 )
 
 func TestGroupedSeparatesThousands(t *testing.T) {
@@ -42,5 +45,25 @@ func TestScreenPrintsNothingInPlaceWithoutATerminal(t *testing.T) {
 	s.note("two %d", 3)
 	if out.String() != "two 3\n" {
 		t.Errorf("got %q", out.String())
+	}
+}
+
+// Whoever may publish under a worker's name chooses these texts.
+func TestTextsFromTheBusDoNotReachTheTerminalAsCommands(t *testing.T) {
+	const evil = "a\x1b]0;b\x07\u009bc\rd\n"
+	r := telemetry.Recommendation{Error: evil, Topology: evil, ExecutionMode: evil, Pressure: evil}
+	texts := append(planCells("q", &r), describe(&r))
+	r.Error = ""
+	texts = append(append(texts, planCells("q", &r)...), describe(&r))
+	for _, text := range texts {
+		if strings.ContainsFunc(text, unicode.IsControl) {
+			t.Errorf("%q", text)
+		}
+	}
+	var err strings.Builder
+	s := submission{std: stdio{err: &err}}
+	s.show(&slotGroup{opcode: "nop"}, &telemetry.Done{Dropped: 1, Error: evil}, nil)
+	if !strings.Contains(err.String(), "dropped: a\ufffd") || strings.Contains(err.String(), "\x1b") {
+		t.Errorf("%q", err.String())
 	}
 }

@@ -70,7 +70,7 @@ func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
 		fmt.Fprintf(s.std.err, "and %d prints more\n", more)
 	}
 	if d.Dropped > 0 {
-		fmt.Fprintf(s.std.err, "dropped: %s\n", d.Error)
+		fmt.Fprintf(s.std.err, "dropped: %s\n", plain(d.Error))
 	}
 	s.failed = s.failed || d.Faulted > 0 || d.Dropped > 0
 }
@@ -81,12 +81,13 @@ func (s *submission) refused(r *telemetry.Rejected, batches map[string][]ring.Sl
 	if r.Subject != s.conn.Subjects().Work(s.cmd.Worker, s.cmd.Queue) {
 		return nil
 	}
+	reason, detail := plain(r.Reason), plain(r.Detail)
 	for id := range batches {
-		if strings.Contains(r.Detail, fmt.Sprintf("batch %q", id)) {
-			return fmt.Errorf("batch %s was refused (%s): %s", id, r.Reason, r.Detail)
+		if strings.Contains(detail, fmt.Sprintf("batch %q", id)) {
+			return fmt.Errorf("batch %s was refused (%s): %s", id, reason, detail)
 		}
 	}
-	fmt.Fprintf(s.std.err, "refused work of this queue, perhaps another's (%s): %s\n", r.Reason, r.Detail)
+	fmt.Fprintf(s.std.err, "refused work of this queue, perhaps another's (%s): %s\n", reason, detail)
 	return nil
 }
 

@@ -95,14 +95,14 @@ func (v *watchView) take(worker, queue string, h *telemetry.Header, recommendati
 // describe is a recommendation in one line for people.
 func describe(r *telemetry.Recommendation) string {
 	if r.Error != "" {
-		return fmt.Sprintf("decision %d: no plan: %s", r.Decision, r.Error)
+		return fmt.Sprintf("decision %d: no plan: %s", r.Decision, plain(r.Error))
 	}
 	held := ""
 	if r.SwitchHeld {
 		held = " (held)"
 	}
 	return fmt.Sprintf("decision %d: %s%s, %s, %s, %dx%d chunk %d, hits %d, length %d, density %d bps, pressure %d bps",
-		r.Decision, r.Topology, held, r.ExecutionMode, r.Pressure, r.WorkgroupSizeX, r.Groups, r.ClaimChunk,
+		r.Decision, plain(r.Topology), held, plain(r.ExecutionMode), plain(r.Pressure), r.WorkgroupSizeX, r.Groups, r.ClaimChunk,
 		r.HitCapacity, r.QueueLen, r.FrontierDensityBps, r.MemoryPressureBps)
 }
 
@@ -134,14 +134,14 @@ var planHeader = []string{"QUEUE", "LENGTH", "PRESSURE", "TOPOLOGY", "MODE", "WI
 
 func planCells(queue string, r *telemetry.Recommendation) []string {
 	if r.Error != "" {
-		return []string{queue, grouped(r.QueueLen), "-", "-", "-", "-", r.Error}
+		return []string{queue, grouped(r.QueueLen), "-", "-", "-", "-", plain(r.Error)}
 	}
-	topology := r.Topology
+	topology := plain(r.Topology)
 	if r.SwitchHeld {
 		topology += " (held)"
 	}
 	return []string{
-		queue, grouped(r.QueueLen), r.Pressure, topology, r.ExecutionMode,
+		queue, grouped(r.QueueLen), plain(r.Pressure), topology, plain(r.ExecutionMode),
 		fmt.Sprintf("%d×%d", r.WorkgroupSizeX, r.Groups), grouped(r.HitCapacity),
 	}
 }

@@ -169,15 +169,21 @@ func (v *ringView) measure(now time.Time, queues []megakernel.QueueSnapshot) flo
 	first := v.last.IsZero()
 	v.last = now
 	total := 0.0
+	executed, rates := make(map[string]uint64, len(queues)), make(map[string]float64, len(queues))
 	for i := range queues {
 		q := &queues[i]
+		executed[q.Name], rates[q.Name] = q.Executed, v.rates[q.Name]
 		if !first && elapsed > 0 {
-			rate := float64(q.Executed-v.executed[q.Name]) / elapsed
-			v.rates[q.Name] += (rate - v.rates[q.Name]) * min(1, elapsed)
+			before := v.executed[q.Name]
+			if before > q.Executed {
+				before = 0 // its window was another queue's meanwhile
+			}
+			rate := float64(q.Executed-before) / elapsed
+			rates[q.Name] += (rate - v.rates[q.Name]) * min(1, elapsed)
 		}
-		v.executed[q.Name] = q.Executed
-		total += v.rates[q.Name]
+		total += rates[q.Name]
 	}
+	v.executed, v.rates = executed, rates // of those that are there: names come and go
 	return total
 }
 
