@@ -183,11 +183,9 @@ type Result struct {
 	// Time is from the first dispatch to the last outcome: values are on the device
 	// then, and their transfer is not in it.
 	Time time.Duration
-	// Director is the part of it that the director took, with Job.Timed, less what its timestamps take.
-	Director time.Duration
 	// Visits is how often the host looked at the device meanwhile.
 	Visits uint32
-	// Rounds is how often the director was dispatched, idle times included.
+	// Rounds is how many rounds of a decision and its kernels were enqueued, idle ones included.
 	Rounds uint32
 	// HitCapacity and Geometry are what was used, and Bytes the device memory
 	// beside the graph.

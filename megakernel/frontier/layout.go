@@ -1,17 +1,13 @@
 package frontier
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-
-	"ringmaster/megakernel/policy"
 )
 
 // The storage blocks of the kernels, by binding point.
 const (
-	bindControl = iota // what the director decided, and the job's constants; only it and the resident kernel write
-	bindTotals         // what the kernels of a level counted
+	bindControl = iota // the job's constants, and what the director decided
+	bindTotals         // what the kernels of a round counted
 	bindArgs           // the dispatches' group counts
 	bindLog            // a record for each level
 	bindValues         // a word for each node
@@ -52,7 +48,8 @@ const (
 	ctlThresholds
 )
 
-// Words that the director writes.
+// Words that the director writes: a slot of the control block. Where every workgroup of a round decides
+// for itself, there are two, so that one is read while the other is written; elsewhere the first is both.
 const (
 	ctlState    = ctlThresholds + thresholdWords + iota // what the last round did
 	ctlDecided                                          // by the host: the topology of the level it was asked for
@@ -70,7 +67,7 @@ const (
 	ctlDirty      // 1: the third bitmap has to be cleared
 	ctlSweep      // bit 0: clear the third bitmap, bit 1: gather the current one
 	ctlChunkNodes // frontier nodes that a workgroup takes at a time
-	ctlWalkers    // workgroups of a push; those behind them sweep
+	ctlWalkers    // workgroups of a push
 	ctlQueueNow   // first word of the current hit buffer
 	ctlQueueNext  // first word of the next one
 	ctlBitsNow    // first words of the bitmaps
@@ -80,8 +77,10 @@ const (
 	ctlLogged     // records in the log
 	ctlInResident // 1: the current level runs in the resident kernel
 	ctlTurns      // loop iterations that the resident kernel used up in this dispatch
+	ctlCounts     // what rounds of the current level counted so far
 
-	controlWords
+	controlWords = ctlCounts + countWords // with one slot
+	slotWords    = controlWords - ctlState
 )
 
 var controlNames = slices.Concat(
@@ -91,6 +90,7 @@ var controlNames = slices.Concat(
 	[]string{"state", "decided", "level", "previous", "raw", "topology", "frontier_nodes", "frontier_edges", "unexplored",
 		"queued", "processed", "requeued", "passes", "dirty", "sweep", "chunk_nodes", "walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare",
 		"heavy", "logged", "in_resident", "turns"},
+	countNames[:],
 )
 
 // Nodes that are active at first, in the control block.
@@ -117,31 +117,39 @@ const (
 
 var stateNames = []string{"START", "PUSH", "TILES", "GATHER", "PULL", "RESIDENT", "FULL", "ASK", "LEVELS", "STUCK", "DONE"}
 
-// Words of the totals block.
+// What the kernels of a round count, for the director of the next one.
 const (
-	totHits       = iota // nodes of the next frontier
-	totNextEdges         // their out-edges
-	totFirstEdges        // out-edges of those that were reached for the first time
-	totExamined          // edges looked at by a pull
-	totTiles
-	totGathered // nodes that a gather found
-	totReached  // by the last kernel: nodes with another value than the identity
-	totReachedEdges
+	cntHits       = iota // nodes of the next frontier
+	cntNextEdges         // their out-edges
+	cntFirstEdges        // out-edges of those that were reached for the first time
+	cntExamined          // edges looked at by a pull
+	cntTiles
+	cntGathered // nodes that a gather found
 
-	totalWords
+	countWords
 )
 
-// Words behind the totals, of the resident kernel's workgroups, and three sets of counts
-// behind them, of four words each. The director clears them; no host looks at them.
+var countNames = [countWords]string{"hits", "next_edges", "first_edges", "examined", "tile_count", "gathered"}
+
+// Words of the totals block: three sets of counts, of which one is read in a round, one filled and one
+// cleared; where the director has a dispatch of its own, the first is all of it. The resident
+// kernel's workgroups have words behind them, and sets of counts of their own, of four words each.
+const (
+	setWords        = 8
+	totReached      = countWords // in the first set, by the last kernel: nodes with another value than the identity
+	totReachedEdges = countWords + 1
+	totTeam         = 3 * setWords
+
+	totalsWords = totTeam + teamWords + 3*4 // of the block
+)
+
+// Words of the resident kernel's workgroups.
 const (
 	teamJoined = iota // workgroups that came, and bit 31 when no more may
 	teamSize          // workgroups that take part; 0 until that is known
 
-	teamWords
-	totalsWords = (totalWords+teamWords+3)/4*4 + 3*4 // of the block
+	teamWords = 4
 )
-
-var totalNames = []string{"hits", "next_edges", "first_edges", "examined", "tile_count", "gathered", "reached", "reached_edges"}
 
 // Indirect dispatch commands, of three words each and aligned to four. They have
 // a buffer of their own that the host neither writes nor reads: a driver moves what the host
@@ -173,143 +181,6 @@ const (
 
 	logWords = 12
 )
-
-// prelude declares the constants and the blocks for the kernels.
-func prelude(k kernel) string {
-	var b strings.Builder
-	shared := ""
-	if k.kind == kindResident {
-		shared = "coherent" // one level's writes are read by the next inside one dispatch
-	}
-	constant := func(name string, value any) { fmt.Fprintf(&b, "const uint %s = %du;\n", name, value) }
-	constant("SPARSE", policy.TopologySparse)
-	constant("HYBRID", policy.TopologyHybrid)
-	constant("DENSE", policy.TopologyDense)
-	constant("FUSED", policy.TopologyFused)
-	constant("CONSTRAINED", policy.TopologyMemoryConstrained)
-	constant("ACTIVE_NUMBERED", activeNumbered)
-	for i, name := range stateNames {
-		constant("STATE_"+name, i)
-	}
-	constant("LOG_RECORDS", logRecords)
-	constant("TILE_EDGES", k.tileEdges())
-	constant("TILES_A_GROUP", k.tilesAGroup())
-	constant("SPARSE_DEGREE", sparseDegree)
-	constant("LEAST_HEAVY", leastHeavy(k.narrow))
-	constant("NARROW_ROWS", narrowRows)
-	constant("NARROW_MOST", narrowMost)
-	constant("LOOP_BUDGET", loopBudget)
-	constant("CHUNK_TURNS", chunkTurns)
-	constant("STAGED_HITS", stagedHits)
-	constant("PUSH_GROUPS_GOAL", pushGroupsGoal)
-	constant("RESIDENT_TURNS", k.residentTurns())
-	constant("PROBES", probes)
-	constant("RESIDENT_GROUPS", max(k.team, 1))
-	constant("TOTAL_WORDS", totalWords)
-	constant("TEAM_JOINED", teamJoined)
-	constant("TEAM_SIZE", teamSize)
-	constant("BLOCK_EDGES", k.blockEdges())
-
-	words(&b, k)
-	b.WriteString("struct LevelRecord {\n")
-	for _, name := range logNames {
-		fmt.Fprintf(&b, "    uint %s;\n", name)
-	}
-	b.WriteString("};\n")
-	block := func(binding int, access, name, kind, array string) {
-		fmt.Fprintf(&b, "layout(std430, binding = %d) %s buffer %s { %s %s[]; };\n", binding, access, name, kind, array)
-	}
-	block(bindLog, "writeonly", "Log", "LevelRecord", "level_log")
-	block(bindValues, shared, "Values", "uint", "values")
-	block(bindQueue, shared, "Queue", "uint", "queue")
-	block(bindBits, shared, "Bits", "uint", "bits")
-	block(bindTiles, "", "Tiles", "uvec2", "tiles")
-	block(bindOutOffsets, "readonly", "OutOffsets", "uint", "out_offsets")
-	block(bindOutTargets, "readonly", "OutTargets", "uint", "out_targets")
-	block(bindOutWeights, "readonly", "OutWeights", "uint", "out_weights")
-	block(bindInOffsets, "readonly", "InOffsets", "uint", "in_offsets")
-	block(bindInTargets, "readonly", "InTargets", "uint", "in_targets")
-	block(bindInWeights, "readonly", "InWeights", "uint", "in_weights")
-	block(bindBlocks, "readonly", "Blocks", "uvec4", "heavy_blocks")
-	switch {
-	case k.semiring == Flow:
-		block(bindFacts, "readonly", "Facts", "uvec2", "facts")
-	case k.given:
-		block(bindFacts, "readonly", "Given", "uint", "given")
-	}
-	return b.String()
-}
-
-// words declares the control and totals blocks. The director has their words in variables, which
-// leaves a compiler nothing to wait for but the first load. The resident kernel has them in shared
-// memory: all invocations copy them at the begin and the end.
-func words(b *strings.Builder, k kernel) {
-	inside := k.kind == kindDirector || k.kind == kindResident
-	// Behind the named words, only the kernels that are inside look.
-	block := func(binding int, access, name, array string, names []string, more int, last string) {
-		fmt.Fprintf(b, "layout(std430, binding = %d) %s buffer %s {\n", binding, access, name)
-		if inside {
-			fmt.Fprintf(b, "    uint %s[%d];\n", array, len(names)+more)
-		} else {
-			for _, name := range names {
-				fmt.Fprintf(b, "    uint %s;\n", name)
-			}
-		}
-		b.WriteString(last + "};\n")
-	}
-	access := "readonly"
-	if inside {
-		access = ""
-	}
-	block(bindControl, access, "Control", "control_block", controlNames, 0, "")
-	access = ""
-	if k.kind == kindResident {
-		access = "coherent volatile" // workgroups wait for each other there
-	}
-	sets := ""
-	if inside {
-		sets = "    uvec4 team_counts[3];\n"
-	}
-	block(bindTotals, access, "Totals", "totals_block", totalNames, teamWords, sets)
-	fmt.Fprintf(b, "layout(std430, binding = %d) buffer Args {\n", bindArgs)
-	for _, name := range argNames {
-		fmt.Fprintf(b, "    uint %s[4];\n", name)
-	}
-	b.WriteString("};\n")
-	if !inside {
-		return
-	}
-	if k.kind == kindDirector {
-		variables(b)
-		return
-	}
-	names := slices.Concat(controlNames, totalNames)
-	fmt.Fprintf(b, "const uint CONTROL_WORDS = %du;\nconst uint ALL_WORDS = %du;\n", len(controlNames), len(names))
-	b.WriteString("shared uint all_words[ALL_WORDS];\n")
-	for i, name := range names {
-		fmt.Fprintf(b, "#define %s all_words[%d]\n", name, i)
-	}
-}
-
-// variables declares the words as variables, and how they are loaded and stored: those that
-// only the host writes are not stored, nor those of the last kernel.
-func variables(b *strings.Builder) {
-	var load, store strings.Builder
-	for _, block := range []struct {
-		array    string
-		names    []string
-		from, to int // those that the director writes
-	}{{"control_block", controlNames, ctlState, controlWords}, {"totals_block", totalNames, totHits, totReached}} {
-		for i, name := range block.names {
-			fmt.Fprintf(b, "uint %s;\n", name)
-			fmt.Fprintf(&load, "    %s = %s[%d];\n", name, block.array, i)
-			if i >= block.from && i < block.to {
-				fmt.Fprintf(&store, "    %s[%d] = %s;\n", block.array, i, name)
-			}
-		}
-	}
-	fmt.Fprintf(b, "void load_words() {\n%s}\nvoid store_words() {\n%s}\n", load.String(), store.String())
-}
 
 var logNames = []string{"record_level", "record_nodes", "record_edges", "record_unexplored", "record_previous", "record_raw",
 	"record_topology", "record_resident", "record_passes", "record_requeued", "record_hits", "record_examined"}

@@ -18,6 +18,7 @@ type plan struct {
 	blocks     []uint32 // pieces of heavy blocks, four words each
 	pullBlocks uint32
 	pullGroups uint32
+	groups     uint32        // of the level kernel
 	sizes      [bindings]int // bytes of the job's own buffers
 	bytes      uint64
 }
@@ -74,7 +75,7 @@ func (r *Resident) plan(job *Job) (*plan, error) {
 		return nil, err
 	}
 	m := r.machine()
-	if err := p.chooseGeometry(&m, r.shape.nodes); err != nil {
+	if err := p.chooseGeometry(&m); err != nil {
 		return nil, err
 	}
 	p.heavyBlocks(&m, r)
@@ -113,7 +114,7 @@ func (j *Job) check(nodes uint32) error {
 	return nil
 }
 
-func (p *plan) chooseGeometry(m *machine, nodes uint32) error {
+func (p *plan) chooseGeometry(m *machine) error {
 	g := p.job.Geometry
 	p.residentAt = min(m.width, m.teamWidth)
 	switch {
@@ -124,10 +125,6 @@ func (p *plan) chooseGeometry(m *machine, nodes uint32) error {
 	}
 	if g.Width < leastWidth || g.Width > mostWidth || g.Width&(g.Width-1) != 0 || g.Width > m.width {
 		return fmt.Errorf("frontier: width %d: want a power of two from %d to %d: %w", g.Width, leastWidth, min(m.width, mostWidth), ErrJob)
-	}
-	// A workgroup of a pull has at most three blocks, so that they fit the loop budget.
-	for g.Width < mostWidth && (nodes-1)/g.Width+1 > 3*m.groups {
-		g.Width *= 2
 	}
 	if g.Groups == 0 || g.Groups > m.groups {
 		g.Groups = m.groups
@@ -165,12 +162,13 @@ func (p *plan) heavyBlocks(m *machine, r *Resident) {
 	}
 	p.pullBlocks = whole + uint32(len(p.blocks)/4)
 	p.pullGroups = min(p.pullBlocks, m.groups)
+	p.groups = min(max(p.pullBlocks, r.shape.edges/(4*width)), levelGroups)
 }
 
 // fit chooses the hit capacity.
 func (p *plan) fit(m *machine, s *shape) error {
 	bitWords := (int(s.nodes) + 31) / 32
-	p.sizes[bindControl] = 4 * controlWords
+	p.sizes[bindControl] = 4 * (controlWords + slotWords)
 	p.sizes[bindTotals] = 4 * totalsWords
 	p.sizes[bindArgs] = 4 * argWords
 	p.sizes[bindLog] = 4 * logWords * logRecords

@@ -46,12 +46,11 @@ func (p *plan) ruled() bool {
 	return p.job.Decide == nil && (p.job.Topology == policy.TopologyNone || p.job.Topology == policy.TopologyEmpty)
 }
 
-// timing has the timestamps of a round: two before the director, whose distance is what a
-// timestamp takes, one behind it, and one at the end.
+// timing has the timestamps of a round: two before its kernels, whose distance is what a
+// timestamp takes, and one at the end.
 type timing struct {
-	queries  [4]uint32
-	levels   map[uint32]time.Duration
-	director time.Duration
+	queries [3]uint32
+	levels  map[uint32]time.Duration
 }
 
 func (t *timing) mark(x *run, i int) {
@@ -73,7 +72,7 @@ func (t *timing) take(x *run) {
 		return
 	}
 	x.dev.Finish()
-	var at [4]uint64
+	var at [3]uint64
 	for i, q := range t.queries {
 		ns, ready := x.dev.QueryResult(q)
 		if !ready {
@@ -82,9 +81,7 @@ func (t *timing) take(x *run) {
 		at[i] = ns
 	}
 	empty := time.Duration(at[1] - at[0])
-	t.director += max(time.Duration(at[2]-at[1])-empty, 0)
-	t.levels[x.control[ctlLevel]] += max(time.Duration(at[3]-at[2])-empty, 0)
-	x.result.Director = t.director
+	t.levels[x.control[ctlLevel]] += max(time.Duration(at[2]-at[1])-empty, 0)
 }
 
 func (t *timing) of(level uint32) time.Duration { return t.levels[level] }

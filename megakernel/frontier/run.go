@@ -21,6 +21,9 @@ const (
 	// residentVisits is how often the host looks at a job before sparse levels may run in the resident kernel.
 	// Beginning that kernel takes longer than the few small levels of a graph of small diameter.
 	residentVisits = 2
+
+	// lookedRecords are the records of levels that come with each look at the outcome; more take another.
+	lookedRecords = 64
 )
 
 // run is a job on its way.
@@ -29,10 +32,12 @@ type run struct {
 	*plan
 	m        machine
 	programs [kinds]uint32
+	uniforms [kinds][uniforms]int32
 	control  []uint32 // as last read
 	result   Result
 	timing   timing
-	offers   int32 // location of the director's uniform
+	begun    time.Time
+	tape     *tape // of rounds that are recorded or run again, or nil
 }
 
 // Run runs a job to its end. It uses the device in turns and binds what it needs at
@@ -79,7 +84,6 @@ func (x *run) turn(fn func() error) error {
 }
 
 func (x *run) loop(ctx context.Context) error {
-	begin := time.Now()
 	first, seen := true, 0
 	for rounds := firstRounds; ; rounds = x.moreRounds(rounds) {
 		if err := ctx.Err(); err != nil {
@@ -101,7 +105,6 @@ func (x *run) loop(ctx context.Context) error {
 		}
 		first = false
 		x.result.Visits++
-		x.result.Time = time.Since(begin)
 		if levels := x.result.Levels; x.job.Observe != nil && len(levels) > seen {
 			x.job.Observe(levels[seen:])
 			seen = len(levels)
@@ -150,13 +153,13 @@ func (x *run) ask() error {
 		}
 	}
 	return x.turn(func() error {
-		control := x.scratch.buffers[bindControl].id
 		if groups != x.control[ctlPushGroups] {
-			if err := x.scratch.stage.put(control, 4*ctlPushGroups, []uint32{groups}); err != nil {
+			x.control[ctlPushGroups] = groups
+			if err := x.putWord(ctlPushGroups, groups); err != nil {
 				return err
 			}
 		}
-		return x.scratch.stage.put(control, 4*ctlDecided, []uint32{uint32(topology)})
+		return x.putWord(ctlDecided, uint32(topology))
 	})
 }
 
@@ -179,41 +182,51 @@ func (x *run) prepare() error {
 		return err
 	}
 	for k := range kind(kinds) {
-		key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted,
-			narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width}
-		if x.job.Join != nil {
-			key.join, key.given = *x.job.Join, x.job.From != nil
-		}
-		switch k {
-		case kindResident:
-			key.width = x.residentAt
-		case kindDirector:
-			key.team = x.kernels.team
-		}
-		if k == kindResident && !x.mayResident(x.m.narrow) {
+		if !k.of(x.m.narrow) || k == kindResident && !x.mayResident(x.m.narrow) {
 			continue
 		}
-		program, fresh, err := x.kernels.get(key)
+		program, fresh, err := x.kernels.get(x.kernel(k))
 		if err != nil {
 			return err
 		}
 		x.programs[k] = program
+		for i, name := range uniformNames {
+			x.uniforms[k][i] = x.dev.UniformLocation(program, name)
+		}
 		if fresh {
+			x.setRound(k, 0, false)
 			x.dev.Dispatch(program, 1)
 		}
 	}
-	x.offers = x.dev.UniformLocation(x.programs[kindDirector], "offers_resident")
 	x.dev.CommandBarrier()
 	x.dev.Finish()
 	return x.dev.Check()
 }
 
+// kernel is the kernel of a kind that the job needs.
+func (x *run) kernel(k kind) kernel {
+	key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted,
+		narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width, recorded: x.tape.plays()}
+	if x.job.Join != nil {
+		key.join, key.given = *x.job.Join, x.job.From != nil
+	}
+	switch k {
+	case kindResident:
+		key.width = x.residentAt
+	case kindDirector, kindLevel:
+		key.team = x.kernels.team
+	}
+	return key
+}
+
 // start sows the sources. Called on the device's thread.
 func (x *run) start() error {
 	x.bind()
+	x.begun = time.Now()
 	stage := x.scratch.stage
-	if err := errors.Join(stage.put(x.scratch.buffers[bindControl].id, 0, x.plan.control(&x.m, &x.shape)),
-		stage.put(x.scratch.buffers[bindTotals].id, 0, make([]uint32, totalWords))); err != nil {
+	copy(x.control, x.plan.control(&x.m, &x.shape))
+	if err := errors.Join(stage.put(x.scratch.buffers[bindControl].id, 0, x.control),
+		stage.put(x.scratch.buffers[bindTotals].id, 0, make([]uint32, totalsWords))); err != nil {
 		return err
 	}
 	width := x.geometry.Width
@@ -233,48 +246,127 @@ func (x *run) visit(rounds int) error {
 	x.bind()
 	for i := range rounds {
 		x.round(i)
+		x.result.Rounds++
 		if i < flushedRounds {
 			x.dev.Flush() // the device begins while the host enqueues the rest
 		}
 	}
-	control := x.scratch.buffers[bindControl].id
-	x.result.Rounds += uint32(rounds)
-	if err := x.scratch.stage.get(control, 0, x.control); err != nil {
+	records := make([]uint32, logWords*lookedRecords)
+	log := x.scratch.buffers[bindLog].id
+	err := x.scratch.stage.look(x.slot(), span{log, 0, records})
+	x.result.Time = time.Since(x.begun)
+	if err != nil {
 		return fmt.Errorf("frontier: run: %w", err)
 	}
 	x.timing.take(x)
-	if logged := x.control[ctlLogged]; logged > 0 {
-		records := make([]uint32, logWords*min(logged, logRecords))
-		if err := x.scratch.stage.get(x.scratch.buffers[bindLog].id, 0, records); err != nil {
-			return err
-		}
-		if err := x.scratch.stage.put(control, 4*ctlLogged, []uint32{0}); err != nil {
-			return err
-		}
-		return x.record(records)
+	logged := int(min(x.control[ctlLogged], logRecords))
+	if logged == 0 {
+		return nil
 	}
-	return nil
+	if logged > lookedRecords {
+		records = make([]uint32, logWords*logged)
+		if err := x.scratch.stage.get(log, 0, records); err != nil {
+			return err
+		}
+	}
+	if err := x.putWord(ctlLogged, 0); err != nil {
+		return err
+	}
+	return x.record(records[:logWords*logged])
+}
+
+// slotAt is where the words of the control block begin, in words, that the next round reads.
+func (x *run) slotAt() int {
+	if x.m.narrow {
+		return 0
+	}
+	return int(x.result.Rounds&1) * slotWords
+}
+
+// slot is where the director's words lie behind the last round, and what takes them.
+func (x *run) slot() span {
+	if x.tape.plays() {
+		return span{x.tape.control.id, 4 * (x.tape.slot(x.result.Rounds-1) + ctlState), x.control[ctlState:]}
+	}
+	return span{x.scratch.buffers[bindControl].id, 4 * (x.slotAt() + ctlState), x.control[ctlState:]}
+}
+
+// putWord writes a word of the control block for the next round.
+func (x *run) putWord(word int, value uint32) error {
+	if x.tape.plays() {
+		return nil
+	}
+	if word >= ctlState {
+		word += x.slotAt()
+	}
+	return x.scratch.stage.put(x.scratch.buffers[bindControl].id, 4*word, []uint32{value})
 }
 
 // round enqueues the director and the kernels it may choose among. The resident
 // kernel is in every fourth round of a job of many levels, or of fused ones. Called on the device's thread.
 func (x *run) round(i int) {
-	args := x.scratch.buffers[bindArgs].id
-	director := x.programs[kindDirector]
 	resident := i%4 == 0 && x.programs[kindResident] != 0 && (x.fuses() || x.result.Visits >= residentVisits)
+	if x.m.narrow {
+		x.narrowRound(resident)
+		return
+	}
 	x.timing.mark(x, 0)
 	x.timing.mark(x, 1)
-	x.dev.SetUniform(director, x.offers, bit(resident))
-	x.dev.Dispatch(director, 1)
+	args, at := x.scratch.buffers[bindArgs].id, 0
+	if x.tape.plays() {
+		args, at = x.tape.bind(x)
+	}
+	x.setRound(kindLevel, x.result.Rounds, resident)
+	x.dev.Dispatch(x.programs[kindLevel], x.groups)
 	x.dev.StorageBarrier()
-	x.timing.mark(x, 2)
-	x.dev.DispatchIndirect(x.programs[kindPull], args, 4*argsPull)
-	x.dev.DispatchIndirect(x.programs[kindPush], args, 4*argsPush)
+	x.tape.take(x)
 	if resident {
-		x.dev.DispatchIndirect(x.programs[kindResident], args, 4*argsFused)
+		x.setRound(kindResident, x.result.Rounds, true)
+		x.dev.DispatchIndirect(x.programs[kindResident], args, at+4*argsFused)
+		x.dev.StorageBarrier()
+	}
+	x.timing.mark(x, 2)
+}
+
+// narrowRound is a round of a director and the dispatches that it orders.
+func (x *run) narrowRound(resident bool) {
+	args, at := x.scratch.buffers[bindArgs].id, 0
+	if x.tape.plays() {
+		args, at = x.tape.bind(x)
+	} else {
+		x.setRound(kindDirector, x.result.Rounds, resident)
+		x.dev.Dispatch(x.programs[kindDirector], 1)
+		x.dev.StorageBarrier()
+		x.tape.take(x)
+	}
+	x.timing.mark(x, 0)
+	x.timing.mark(x, 1)
+	x.dev.DispatchIndirect(x.programs[kindPull], args, at+4*argsPull)
+	x.dev.DispatchIndirect(x.programs[kindPush], args, at+4*argsPush)
+	if resident {
+		x.dev.DispatchIndirect(x.programs[kindResident], args, at+4*argsFused)
 	}
 	x.dev.StorageBarrier()
-	x.timing.mark(x, 3)
+	x.timing.mark(x, 2)
+}
+
+// Uniforms of the kernels that decide.
+const (
+	uniRound = iota
+	uniOffers
+
+	uniforms
+)
+
+var uniformNames = [uniforms]string{"round_number", "offers_resident"}
+
+// setRound tells a kernel which round it is in, and whether the resident kernel is.
+func (x *run) setRound(k kind, round uint32, resident bool) {
+	for i, value := range [uniforms]uint32{uniRound: round, uniOffers: bit(resident)} {
+		if at := x.uniforms[k][i]; at >= 0 {
+			x.dev.SetUniform(x.programs[k], at, value)
+		}
+	}
 }
 
 // readValues takes the values over and counts. Called on the device's thread.
@@ -282,7 +374,7 @@ func (x *run) readValues() error {
 	x.bind()
 	x.dev.Dispatch(x.programs[kindCount], min((x.shape.nodes-1)/x.geometry.Width+1, 1024))
 	x.dev.CommandBarrier()
-	totals := make([]uint32, totalWords)
+	totals := make([]uint32, setWords)
 	err := x.scratch.stage.get(x.scratch.buffers[bindTotals].id, 0, totals)
 	if err == nil && !x.job.Discard {
 		x.result.Values = make([]uint32, x.shape.nodes)

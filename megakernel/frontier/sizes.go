@@ -5,10 +5,10 @@ const (
 	logRecords     = 4096   // levels between two looks of the host
 	sparseDegree   = 16_384 // out-degree from which a sparse push cuts a row too
 	loopBudget     = 50_000 // iterations of a dispatch, with room below the 65,535 of some drivers
-	chunkTurns     = 112    // iterations of a chunk beside those over its edges
 	stagedHits     = 1024   // hits a workgroup holds back
 	probes         = 8      // in-edges an invocation looks at before the workgroup shares the rest
-	pushGroupsGoal = 1024   // workgroups that a push of many edges should have at least
+	pushGroupsGoal = 1024   // chunks that a push of many edges should have at least
+	levelGroups    = 1024   // most workgroups of the level kernel, about as many as run at the same time
 	directorWidth  = 1      // invocations of the director
 )
 

@@ -3,6 +3,7 @@ package frontier
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ringmaster/megakernel/userop"
@@ -17,7 +18,8 @@ type kind uint8
 const (
 	kindBegin kind = iota
 	kindSow
-	kindDirector
+	kindLevel    // decides and runs a round of a level
+	kindDirector // the same, where invocations are lanes of a processor's vectors
 	kindPush
 	kindPull
 	kindResident
@@ -29,17 +31,23 @@ const (
 var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
-	kindDirector: {"decide.glsl", "director.glsl", "director.comp"},
-	kindPush:     {"hits.glsl", "share.glsl", "sweep.glsl", "tiles.glsl", "push.comp"},
-	kindPull:     {"hits.glsl", "share.glsl", "pull.comp"},
+	kindLevel:    {"blocks.glsl", "decide.glsl", "director.glsl", "direct.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
+	kindDirector: {"decide.glsl", "director.glsl", "direct.glsl", "director.comp"},
+	kindPush:     {"hits_narrow.glsl", "sweep_narrow.glsl", "push_narrow.comp"},
+	kindPull:     {"hits_narrow.glsl", "pull_narrow.comp"},
 	kindResident: {"blocks.glsl", "decide.glsl", "director.glsl", "team.glsl", "hits_resident.glsl", "resident.comp"},
 	kindCount:    {"count.comp"},
 }
 
-var narrowFiles = map[kind][]string{
-	kindSow:  {"hits_narrow.glsl", "sow.comp"},
-	kindPush: {"hits_narrow.glsl", "sweep.glsl", "push_narrow.comp"},
-	kindPull: {"hits_narrow.glsl", "pull_narrow.comp"},
+// of says whether narrow, or wide, devices have a kernel of the kind.
+func (k kind) of(narrow bool) bool {
+	switch k {
+	case kindLevel:
+		return !narrow
+	case kindDirector, kindPush, kindPull:
+		return narrow
+	}
+	return true
 }
 
 // kernel names a kernel; it determines the source.
@@ -51,8 +59,9 @@ type kernel struct {
 	weighted  bool
 	narrow    bool   // invocations are lanes of a processor
 	subgroups bool   // GL_KHR_shader_subgroup is there
+	recorded  bool   // decides nothing: its words were recorded
 	width     uint32 // invocations of a workgroup; the director has one and uses it for those it sizes
-	team      uint32 // workgroups of the resident kernel, in the director; else zero
+	team      uint32 // workgroups of the resident kernel, for who orders it; else zero
 }
 
 func (k kernel) String() string {
@@ -66,6 +75,7 @@ func (k kernel) String() string {
 
 // plain is the kernel without what its source does not depend on.
 func (k kernel) plain() kernel {
+	k.recorded = k.recorded && (k.kind == kindLevel || k.kind == kindResident)
 	k.weighted = k.weighted && (k.semiring == ShortestPath || k.semiring == User)
 	k.given = k.given && k.kind != kindSow
 	switch {
@@ -92,8 +102,11 @@ func (k kernel) kindOfJoin() userop.JoinKind {
 }
 
 func (k kernel) files() []string {
-	if files, ok := narrowFiles[k.kind]; ok && k.narrow {
-		return files
+	if k.kind == kindSow && k.narrow {
+		return []string{"hits_narrow.glsl", "sow.comp"}
+	}
+	if k.kind == kindLevel && k.recorded {
+		return slices.DeleteFunc(slices.Clone(kindFiles[k.kind]), func(name string) bool { return strings.HasPrefix(name, "d") })
 	}
 	return kindFiles[k.kind]
 }
@@ -109,7 +122,7 @@ func (k kernel) invocations() uint32 {
 // batch is the number of edges that an invocation follows at a time.
 func (k kernel) batch() uint32 {
 	switch {
-	case k.kind == kindSow || k.kind == kindPull:
+	case k.kind == kindSow:
 		return 1
 	case k.subgroups:
 		return 4
@@ -145,8 +158,13 @@ func (k kernel) source() string {
 	if k.kind == kindResident {
 		define("TEAM", fmt.Sprintf("%du", min(32, k.width)))
 	}
-	if k.kind == kindPull {
-		define("COUNTS_EXAMINED", 1)
+	switch {
+	case k.recorded:
+		define("RECORDED", 1)
+	case k.kind == kindDirector:
+		define("LOGS", "true")
+	case k.kind == kindLevel:
+		define("LOGS", "(gl_WorkGroupID.x == 0u)")
 	}
 	if k.narrow && k.kind != kindResident {
 		define("NARROW", 1)

@@ -19,11 +19,11 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 	x := &run{Resident: r, plan: p, m: r.machine()}
 	// levels is how many are done after a dispatch of so many workgroups.
 	levels := func(joined, groups uint32) (uint32, error) {
-		put := x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 4*(totalWords+teamJoined), []uint32{joined, 0})
+		put := x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 4*(totTeam+teamJoined), []uint32{joined, 0})
 		x.dev.CommandBarrier()
 		x.dev.Dispatch(x.programs[kindResident], groups)
 		x.dev.CommandBarrier()
-		get := x.scratch.stage.get(x.scratch.buffers[bindControl].id, 0, x.control)
+		get := x.scratch.stage.look(x.slot())
 		return x.control[ctlLogged], errors.Join(put, get)
 	}
 	var late, alone uint32
@@ -34,9 +34,16 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 		if err := x.start(); err != nil {
 			return err
 		}
-		x.dev.SetUniform(x.programs[kindDirector], x.offers, 1)
-		x.dev.Dispatch(x.programs[kindDirector], 1)
+		decider := kindLevel
+		if x.m.narrow {
+			decider = kindDirector
+		}
+		for _, k := range []kind{decider, kindResident} {
+			x.setRound(k, 0, true)
+		}
+		x.dev.Dispatch(x.programs[decider], 1)
 		x.dev.CommandBarrier()
+		x.result.Rounds++
 		var errs [2]error
 		late, errs[0] = levels(1<<31|1, 3)
 		alone, errs[1] = levels(0, 1)

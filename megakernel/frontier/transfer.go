@@ -78,6 +78,38 @@ func (s *stage) get(src uint32, offset int, words []uint32) error {
 	return s.dev.Check()
 }
 
+// span is a part of a buffer and the words that are to take it.
+type span struct {
+	src    uint32
+	offset int // bytes
+	words  []uint32
+}
+
+// look waits once for the dispatches so far and reads several parts, which fit the stage together.
+func (s *stage) look(spans ...span) error {
+	if !s.mapped {
+		for _, p := range spans {
+			s.dev.ReadBuffer(p.src, p.offset, bytesOf(p.words))
+		}
+		return s.dev.Check()
+	}
+	at := 0
+	for _, p := range spans {
+		s.dev.CopyBuffer(p.src, p.offset, s.id, at, 4*len(p.words))
+		at += 4 * len(p.words)
+	}
+	s.dev.CommandBarrier()
+	if err := s.wait(); err != nil {
+		return err
+	}
+	at = 0
+	for _, p := range spans {
+		s.dev.LoadMapped(s.id, at, bytesOf(p.words))
+		at += 4 * len(p.words)
+	}
+	return s.dev.Check()
+}
+
 // patience is how long a wait asks at a time, in nanoseconds.
 const patience = 1 << 30
 

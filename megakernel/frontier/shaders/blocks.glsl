@@ -1,21 +1,19 @@
-// The words of the control and totals blocks, in shared memory for as long as a kernel
-// decides.
+// The words of the control block, in shared memory for as long as a kernel runs.
 
 void load_blocks() {
-    uint step_size = gl_WorkGroupSize.x;
-    for (uint i = gl_LocalInvocationIndex; i < ALL_WORDS; i += step_size) {
-        all_words[i] = i < CONTROL_WORDS ? control_block[i] : totals_block[i - CONTROL_WORDS];
+    for (uint i = gl_LocalInvocationIndex; i < CONTROL_WORDS; i += WIDTH) {
+        uint word = control_block[i < STATE_AT ? i : i + READ_SLOT];
+#ifdef COUNTED_BEFORE
+        if (i >= COUNTS_AT) {
+            word += counted[COUNTED_BEFORE + i - COUNTS_AT];
+        }
+#endif
+        all_words[i] = word;
     }
-    barrier();
 }
 
 void store_blocks() {
-    uint step_size = gl_WorkGroupSize.x;
-    for (uint i = gl_LocalInvocationIndex; i < ALL_WORDS; i += step_size) {
-        if (i < CONTROL_WORDS) {
-            control_block[i] = all_words[i];
-        } else {
-            totals_block[i - CONTROL_WORDS] = all_words[i];
-        }
+    for (uint i = STATE_AT + gl_LocalInvocationIndex; i < CONTROL_WORDS; i += WIDTH) {
+        control_block[i + WRITTEN_SLOT] = all_words[i];
     }
 }

@@ -1,19 +1,11 @@
-// What happens between two levels. Run by one invocation at a time, in the
-// director and in the resident kernel.
-
-void no_groups() {
-    push_args[0] = 0u;
-    pull_args[0] = 0u;
-    fused_args[0] = 0u;
-    walkers = 0u;
-}
+// What happens between two levels. Run by one invocation at a time.
 
 uint pieces(uint count, uint size) { return count / size + uint(count % size != 0u); }
 
 bool pushes(uint kind) { return kind == SPARSE || kind == HYBRID || kind == CONSTRAINED; }
 
-// log_level records the level that is complete.
-void log_level() {
+// log_level counts the level that is complete, and records it.
+void log_level(bool records) {
     LevelRecord r;
     r.record_level = level;
     r.record_nodes = frontier_nodes;
@@ -27,7 +19,9 @@ void log_level() {
     r.record_requeued = requeued;
     r.record_hits = hits;
     r.record_examined = in_resident != 0u || pushes(topology) ? frontier_edges : examined;
-    level_log[logged] = r;
+    if (records) {
+        level_log[logged] = r;
+    }
     logged++;
 }
 

@@ -23,6 +23,7 @@ uint lane_next = 0u, lane_first = 0u, lane_examined = 0u;
 
 uint out_degree(uint v) { return out_offsets[v + 1u] - out_offsets[v]; }
 
+// begin_hits is followed by a barrier.
 void begin_hits() {
     if (gl_LocalInvocationIndex == 0u) {
         staged = 0u;
@@ -30,7 +31,6 @@ void begin_hits() {
         sums[1] = 0u;
         sums[2] = 0u;
     }
-    barrier();
 }
 
 void write_hit(uint at, uint v) {
@@ -60,7 +60,7 @@ void put_hit(uint at, uint v) {
     if (at < STAGED_HITS) {
         staged_hits[at] = v;
     } else {
-        write_hit(atomicAdd(hits, 1u), v);
+        write_hit(hits + atomicAdd(counted_hits, 1u), v);
     }
 }
 
@@ -115,7 +115,7 @@ void flush_hits() {
     uint count = min(staged, STAGED_HITS);
     if (count != 0u) {
         if (gl_LocalInvocationIndex == 0u) {
-            staged_at = atomicAdd(hits, count);
+            staged_at = hits + atomicAdd(counted_hits, count);
         }
         barrier();
         for (uint i = gl_LocalInvocationIndex; i < count; i += WIDTH) {
@@ -135,25 +135,23 @@ void end_hits() {
 #ifndef FIRST_WINS
     add_sum(1u, lane_first);
 #endif
-#ifdef COUNTS_EXAMINED
     add_sum(2u, lane_examined);
-#endif
     barrier();
     if (gl_LocalInvocationIndex == 0u) {
         if (sums[0] != 0u) {
-            atomicAdd(next_edges, sums[0]);
+            atomicAdd(counted_next_edges, sums[0]);
         }
 #ifdef FIRST_WINS
         if (sums[0] != 0u) {
-            atomicAdd(first_edges, sums[0]);
+            atomicAdd(counted_first_edges, sums[0]);
         }
 #else
         if (sums[1] != 0u) {
-            atomicAdd(first_edges, sums[1]);
+            atomicAdd(counted_first_edges, sums[1]);
         }
 #endif
         if (sums[2] != 0u) {
-            atomicAdd(examined, sums[2]);
+            atomicAdd(counted_examined, sums[2]);
         }
     }
 }

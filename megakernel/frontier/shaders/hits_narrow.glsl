@@ -38,7 +38,7 @@ bool arrive(uint v, uint arriving) {
 
 void travel(uint v, uint arriving) {
     if (arrive(v, arriving)) {
-        write_hit(atomicAdd(hits, 1u), v);
+        write_hit(hits + atomicAdd(counted_hits, 1u), v);
     }
 }
 
@@ -47,12 +47,12 @@ void end_hits() {
     lane_first = lane_next;
 #endif
     if (lane_next != 0u) {
-        atomicAdd(next_edges, lane_next);
+        atomicAdd(counted_next_edges, lane_next);
     }
     if (lane_first != 0u) {
-        atomicAdd(first_edges, lane_first);
+        atomicAdd(counted_first_edges, lane_first);
     }
     if (lane_examined != 0u) {
-        atomicAdd(examined, lane_examined);
+        atomicAdd(counted_examined, lane_examined);
     }
 }

@@ -87,7 +87,7 @@ void take(uint word, uint found) {
 #ifdef FIRST_WINS
     atomicOr(bits[BITS_CLOSED + word], found);
 #endif
-    uint at = atomicAdd(hits, uint(bitCount(found)));
+    uint at = hits + atomicAdd(counted_hits, uint(bitCount(found)));
     for (; found != 0u; found &= found - 1u) {
         uint v = word * 32u + uint(findLSB(found));
 #ifdef FIRST_WINS

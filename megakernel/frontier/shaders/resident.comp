@@ -99,16 +99,19 @@ void meet() {
 void end_level() {
     if (team_index == 0u) {
         team_counts[(counts + 2u) % 3u] = uvec4(0u); // all have read them before they came to this meeting
-        log_level();
-    } else {
-        logged++;
     }
+#ifndef RECORDED
+    log_level(team_index == 0u);
+#endif
     // Small loops may be unrolled or not: count them as if not.
     turns += (pieces(queued, WIDTH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
     if (long_count > LONG_ROWS) {
         turns += long_edges * (5u * BATCH + 1u);
     }
     turn_over();
+#ifdef RECORDED
+    bool stop = state == STATE_STUCK || level >= max_levels; // the level at which the recorded team stopped
+#else
     bool stop = state == STATE_STUCK || frontier_nodes == 0u || level >= max_levels || logged >= LOG_RECORDS
         || turns > RESIDENT_TURNS || host_decides != 0u;
     if (!stop) {
@@ -118,6 +121,7 @@ void end_level() {
             stop = true;
         }
     }
+#endif
     passes = uint(!stop);
     long_count = 0u;
     long_edges = 0u;
@@ -145,6 +149,7 @@ void main() {
         return;
     }
     load_blocks();
+    barrier();
     if (gl_LocalInvocationIndex == DECIDER) {
         in_resident = 1u;
         turns = 0u;

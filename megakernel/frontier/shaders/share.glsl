@@ -3,6 +3,7 @@
 
 shared uint row_end[WIDTH];   // degrees up to and with this row
 shared uint row_shift[WIDTH]; // first edge of the row, less the degrees before it
+shared uint row_value[WIDTH]; // of a pushed row what leaves it, of a pulled one what arrived
 
 const uint SCAN_ROW = 16u;
 

@@ -3,6 +3,7 @@
 void main() {
 #ifndef NARROW
     begin_hits();
+    barrier();
 #endif
     for (uint i = gl_GlobalInvocationID.x; i < seeds; i += gl_NumWorkGroups.x * WIDTH) {
 #ifdef NARROW

@@ -7,24 +7,22 @@ const uint TEAM_CLOSED = 0x80000000u;
 const uint JOIN_POLLS = 256u;     // looks of the first at who has come
 const uint MEET_POLLS = 1u << 21; // looks at who has arrived, about a second
 
-#define TEAM_WORD(i) totals_block[TOTAL_WORDS + (i)]
-
 shared uint team_size;
 shared uint team_index; // 0: the first, which writes what there is one of
 
 // join_team says whether this workgroup takes part.
 bool join_team() {
     if (gl_LocalInvocationIndex == 0u) {
-        uint place = atomicAdd(TEAM_WORD(TEAM_JOINED), 1u);
+        uint place = atomicAdd(team_words[TEAM_JOINED], 1u);
         uint size = 0u;
         if (place == 0u) {
-            for (uint i = 0u; i < JOIN_POLLS && TEAM_WORD(TEAM_JOINED) < gl_NumWorkGroups.x; i++) {
+            for (uint i = 0u; i < JOIN_POLLS && team_words[TEAM_JOINED] < gl_NumWorkGroups.x; i++) {
             }
-            size = atomicOr(TEAM_WORD(TEAM_JOINED), TEAM_CLOSED);
-            atomicExchange(TEAM_WORD(TEAM_SIZE), size);
+            size = atomicOr(team_words[TEAM_JOINED], TEAM_CLOSED);
+            atomicExchange(team_words[TEAM_SIZE], size);
         } else if (place < TEAM_CLOSED) {
             for (uint i = 0u; i < MEET_POLLS && size == 0u; i++) {
-                size = TEAM_WORD(TEAM_SIZE);
+                size = team_words[TEAM_SIZE];
             }
         }
         team_size = size;

@@ -1,11 +1,9 @@
-// Pushes the values of the frontier along its out-edges. A workgroup takes
-// chunks of frontier nodes; rows of many edges are cut into tiles, which are the next round's work.
-
-shared uint row_value[WIDTH];
+// Pushes the values of the frontier along its out-edges. A workgroup takes chunks of
+// frontier nodes; rows of many edges are cut into tiles, which are the next round's work.
 
 void cut(uint u, uint degree) {
     uint count = degree / TILE_EDGES + uint(degree % TILE_EDGES != 0u);
-    uint at = atomicAdd(tile_count, count);
+    uint at = atomicAdd(counted_tile_count, count);
     for (uint i = 0u; i < count; i++) {
         tiles[at + i] = uvec2(u, i);
     }
@@ -47,17 +45,22 @@ void push_chunks() {
     }
 }
 
-void main() {
-    // The groups behind those that push look after the bitmaps.
-    if (gl_WorkGroupID.x >= walkers) {
-        sweep_words(gl_WorkGroupID.x - walkers);
-        return;
+void push_tiles() {
+    for (uint at = gl_WorkGroupID.x; at < tile_count; at += walkers) {
+        uint u = tiles[at].x;
+        uint value = FRONTIER_VALUE(u);
+        uint first = out_offsets[u] + tiles[at].y * TILE_EDGES;
+        uint end = min(first + TILE_EDGES, out_offsets[u + 1u]);
+        for (uint edge = first + gl_LocalInvocationIndex; edge < end; edge += BATCH * WIDTH) {
+            uint node[BATCH];
+            uint arriving[BATCH];
+            for (uint i = 0u; i < BATCH; i++) {
+                uint at_edge = edge + i * WIDTH < end ? edge + i * WIDTH : edge;
+                node[i] = out_targets[at_edge];
+                arriving[i] = edge + i * WIDTH < end ? extend(value, OUT_WEIGHT(at_edge)) : IDENTITY;
+            }
+            travel(node, arriving);
+        }
+        flush_hits();
     }
-    begin_hits();
-    if (state == STATE_TILES) {
-        push_tiles();
-    } else {
-        push_chunks();
-    }
-    end_hits();
 }

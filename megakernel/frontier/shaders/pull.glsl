@@ -2,8 +2,6 @@
 // in-edges. Each invocation tries the first few of a node of its own; what they leave
 // the workgroup shares.
 
-shared uint row_value[WIDTH]; // what arrived, or a found mark
-
 bool in_frontier(uint u) { return (bits[bits_now + (u >> 5u)] >> (u & 31u) & 1u) != 0u; }
 
 void settle(uint v, uint arriving) {
@@ -83,8 +81,7 @@ bool left_to_pieces(uint block) {
     return in_offsets[min(first + WIDTH, nodes)] - in_offsets[first] >= BLOCK_EDGES;
 }
 
-void main() {
-    begin_hits();
+void pull() {
     uint whole = nodes / WIDTH + uint(nodes % WIDTH != 0u);
     for (uint at = gl_WorkGroupID.x; at < pull_blocks; at += gl_NumWorkGroups.x) {
         uvec3 piece = at < whole ? uvec3(at, 0u, 1u) : heavy_blocks[at - whole].xyz;
@@ -94,5 +91,4 @@ void main() {
         uint v = piece.x * WIDTH + gl_LocalInvocationIndex;
         pull_block(v, v < nodes, piece.y, piece.z);
     }
-    end_hits();
 }

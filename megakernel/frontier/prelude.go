@@ -1,0 +1,155 @@
+package frontier
+
+import (
+	"fmt"
+	"strings"
+
+	"ringmaster/megakernel/policy"
+)
+
+// prelude declares the constants and the blocks for the kernels.
+func prelude(k kernel) string {
+	var b strings.Builder
+	shared := ""
+	if k.kind == kindResident {
+		shared = "coherent" // one level's writes are read by the next inside one dispatch
+	}
+	constant := func(name string, value any) { fmt.Fprintf(&b, "const uint %s = %du;\n", name, value) }
+	constant("SPARSE", policy.TopologySparse)
+	constant("HYBRID", policy.TopologyHybrid)
+	constant("DENSE", policy.TopologyDense)
+	constant("FUSED", policy.TopologyFused)
+	constant("CONSTRAINED", policy.TopologyMemoryConstrained)
+	constant("ACTIVE_NUMBERED", activeNumbered)
+	for i, name := range stateNames {
+		constant("STATE_"+name, i)
+	}
+	constant("LOG_RECORDS", logRecords)
+	constant("TILE_EDGES", k.tileEdges())
+	constant("TILES_A_GROUP", k.tilesAGroup())
+	constant("SPARSE_DEGREE", sparseDegree)
+	constant("LEAST_HEAVY", leastHeavy(k.narrow))
+	constant("NARROW_ROWS", narrowRows)
+	constant("NARROW_MOST", narrowMost)
+	constant("LOOP_BUDGET", loopBudget)
+	constant("STAGED_HITS", stagedHits)
+	constant("PUSH_GROUPS_GOAL", pushGroupsGoal)
+	constant("RESIDENT_TURNS", k.residentTurns())
+	constant("PROBES", probes)
+	constant("RESIDENT_GROUPS", max(k.team, 1))
+	constant("STATE_AT", ctlState)
+	constant("COUNTS_AT", ctlCounts)
+	constant("CONTROL_WORDS", controlWords)
+	constant("SLOT_WORDS", slotWords)
+	constant("COUNT_WORDS", countWords)
+	constant("SET_WORDS", setWords)
+	constant("TEAM_JOINED", teamJoined)
+	constant("TEAM_SIZE", teamSize)
+	constant("BLOCK_EDGES", k.blockEdges())
+
+	words(&b, k)
+	b.WriteString("struct LevelRecord {\n")
+	for _, name := range logNames {
+		fmt.Fprintf(&b, "    uint %s;\n", name)
+	}
+	b.WriteString("};\n")
+	block := func(binding int, access, name, kind, array string) {
+		fmt.Fprintf(&b, "layout(std430, binding = %d) %s buffer %s { %s %s[]; };\n", binding, access, name, kind, array)
+	}
+	block(bindLog, "writeonly", "Log", "LevelRecord", "level_log")
+	block(bindValues, shared, "Values", "uint", "values")
+	block(bindQueue, shared, "Queue", "uint", "queue")
+	block(bindBits, shared, "Bits", "uint", "bits")
+	block(bindTiles, "", "Tiles", "uvec2", "tiles")
+	block(bindOutOffsets, "readonly", "OutOffsets", "uint", "out_offsets")
+	block(bindOutTargets, "readonly", "OutTargets", "uint", "out_targets")
+	block(bindOutWeights, "readonly", "OutWeights", "uint", "out_weights")
+	block(bindInOffsets, "readonly", "InOffsets", "uint", "in_offsets")
+	block(bindInTargets, "readonly", "InTargets", "uint", "in_targets")
+	block(bindInWeights, "readonly", "InWeights", "uint", "in_weights")
+	block(bindBlocks, "readonly", "Blocks", "uvec4", "heavy_blocks")
+	switch {
+	case k.semiring == Flow:
+		block(bindFacts, "readonly", "Facts", "uvec2", "facts")
+	case k.given:
+		block(bindFacts, "readonly", "Given", "uint", "given")
+	}
+	return b.String()
+}
+
+// words declares the control and totals blocks. The kernels beside the director read the words where
+// they lie. A director of its own has them in variables, which leaves a compiler nothing to wait
+// for but the first load. The level kernel and the resident one have them in shared memory.
+func words(b *strings.Builder, k kernel) {
+	names := controlNames
+	fmt.Fprintf(b, "layout(std430, binding = %d) ", bindControl)
+	switch k.kind {
+	case kindDirector, kindLevel, kindResident:
+		b.WriteString("buffer Control { uint control_block[]; };\n")
+	default:
+		b.WriteString("readonly buffer Control {\n")
+		for _, name := range names {
+			fmt.Fprintf(b, "    uint %s;\n", name)
+		}
+		b.WriteString("};\n")
+	}
+	access := ""
+	if k.kind == kindResident {
+		access = "coherent volatile " // workgroups wait for each other there
+	}
+	fmt.Fprintf(b, "layout(std430, binding = %d) %sbuffer Totals {\n    uint counted[%d];\n    uint team_words[%d];\n    uvec4 team_counts[3];\n};\n",
+		bindTotals, access, totTeam, teamWords)
+	fmt.Fprintf(b, "layout(std430, binding = %d) buffer Args {\n", bindArgs)
+	for _, name := range argNames {
+		fmt.Fprintf(b, "    uint %s[4];\n", name)
+	}
+	b.WriteString("};\n")
+	for i, name := range countNames {
+		fmt.Fprintf(b, "#define counted_%s counted[FILLED + %du]\n", name, i)
+	}
+	fmt.Fprintf(b, "#define reached counted[%d]\n#define reached_edges counted[%d]\n", totReached, totReachedEdges)
+	switch k.kind {
+	case kindDirector:
+		variables(b)
+	case kindLevel, kindResident:
+		b.WriteString("shared uint all_words[CONTROL_WORDS];\n")
+		for i, name := range names {
+			fmt.Fprintf(b, "#define %s all_words[%d]\n", name, i)
+		}
+	}
+	rounds(b, k)
+}
+
+// rounds says which slot and which set of counts a kernel has in a round.
+func rounds(b *strings.Builder, k kernel) {
+	read, written, filled := "0u", "0u", "0u"
+	switch {
+	case k.narrow || k.recorded: // one of each, in their place of the recording if there is one
+	case k.kind == kindLevel:
+		read, written, filled = "(round_number & 1u) * SLOT_WORDS", "(~round_number & 1u) * SLOT_WORDS", "(round_number % 3u * SET_WORDS)"
+		b.WriteString("#define CLEARED ((round_number + 1u) % 3u * SET_WORDS)\n#define COUNTED_BEFORE ((round_number + 2u) % 3u * SET_WORDS)\n")
+	case k.kind == kindResident:
+		read, written = "(~round_number & 1u) * SLOT_WORDS", "(~round_number & 1u) * SLOT_WORDS" // as the level kernel of the round decided
+	case k.kind == kindSow:
+		filled = "(2u * SET_WORDS)" // the round before the first
+	}
+	fmt.Fprintf(b, "#define FILLED %s\n#define READ_SLOT %s\n#define WRITTEN_SLOT %s\nuniform uint round_number;\n", filled, read, written)
+}
+
+// variables declares the words as variables, and how they are loaded and stored: those that
+// only the host writes are not stored.
+func variables(b *strings.Builder) {
+	var load, store strings.Builder
+	for i, name := range controlNames {
+		fmt.Fprintf(b, "uint %s;\n", name)
+		if i >= ctlCounts {
+			fmt.Fprintf(&load, "    %s = control_block[%d] + counted[%d];\n    counted[%d] = 0u;\n", name, i, i-ctlCounts, i-ctlCounts)
+		} else {
+			fmt.Fprintf(&load, "    %s = control_block[%d];\n", name, i)
+		}
+		if i >= ctlState {
+			fmt.Fprintf(&store, "    control_block[%d] = %s;\n", i, name)
+		}
+	}
+	fmt.Fprintf(b, "void load_words() {\n%s}\nvoid store_words() {\n%s}\n", load.String(), store.String())
+}
