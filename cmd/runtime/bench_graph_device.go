@@ -128,7 +128,6 @@ func (b *graphBench) rows(ctx context.Context) error {
 		{"constrained", func() frontier.Job {
 			return frontier.Job{Budget: budget, Topology: policy.TopologyMemoryConstrained}
 		}},
-		{"timed", func() frontier.Job { return frontier.Job{Timed: true} }},
 	}
 	if pulls, err := b.pullWork(); err != nil {
 		return err
@@ -140,24 +139,58 @@ func (b *graphBench) rows(ctx context.Context) error {
 		return err
 	}
 	times := make(map[string][]float64)
-	var rates, shares []float64
+	var rates []float64
 	for _, want := range references {
-		lasts := make(map[string]*frontier.Result)
 		for _, walk := range walks {
-			ms, last, err := b.time(ctx, walk, want)
+			ms, err := b.time(ctx, walk, want)
 			if err != nil {
 				return fmt.Errorf("%s from %d: %w", walk.name, want.source, err)
 			}
 			times[walk.name] = append(times[walk.name], ms)
-			lasts[walk.name] = last
 			if walk.name == "policy" {
 				rates = append(rates, float64(want.edges)/(ms/1e3))
 			}
 		}
-		shares = append(shares, directorShare(lasts["policy"], lasts["timed"]))
+		decided, recorded, err := b.director(ctx, want)
+		if err != nil {
+			return fmt.Errorf("recorded decisions from %d: %w", want.source, err)
+		}
+		times["decided"], times["recorded"] = append(times["decided"], decided), append(times["recorded"], recorded)
 	}
-	b.print(times, rates, shares)
+	b.print(times, rates)
 	return nil
+}
+
+// director runs a search and the same one with recorded decisions by turns, and returns their medians in milliseconds.
+func (b *graphBench) director(ctx context.Context, want graphReference) (decided, recorded float64, err error) {
+	job := frontier.Job{Sources: []uint32{want.source}}
+	recording, err := b.resident.Record(ctx, job)
+	if err != nil {
+		return 0, 0, err
+	}
+	for range 2 { // the first builds the kernels
+		result, err := b.resident.Replay(ctx, recording, false)
+		if err != nil {
+			return 0, 0, err
+		}
+		if !slices.Equal(result.Values, want.depths) {
+			return 0, 0, errors.New("distances differ from those of a plain search")
+		}
+	}
+	job.Discard = true
+	var runs, replays []float64
+	for begin := time.Now(); len(runs) == 0 || len(runs) < 2*graphRuns && time.Since(begin) < 2*graphPatience; {
+		run, err := b.resident.Run(ctx, job)
+		if err != nil {
+			return 0, 0, err
+		}
+		replay, err := b.resident.Replay(ctx, recording, true)
+		if err != nil {
+			return 0, 0, err
+		}
+		runs, replays = append(runs, milliseconds(&run)), append(replays, milliseconds(&replay))
+	}
+	return median(runs), median(replays), nil
 }
 
 // graphReference is a plain search from a source.
@@ -204,9 +237,9 @@ func (b *graphBench) pullWork() (uint64, error) {
 }
 
 // time runs a search several times, checks the distances of the first and of
-// the last run, and returns the median in milliseconds and the last result. The
+// the last run, and returns the median in milliseconds. The
 // first run also builds what the walk needs and is timed only if it is the only one.
-func (b *graphBench) time(ctx context.Context, walk graphWalk, want graphReference) (float64, *frontier.Result, error) {
+func (b *graphBench) time(ctx context.Context, walk graphWalk, want graphReference) (float64, error) {
 	run := func(discard bool) (*frontier.Result, error) {
 		job := walk.job()
 		job.Sources, job.Discard = []uint32{want.source}, discard
@@ -223,20 +256,20 @@ func (b *graphBench) time(ctx context.Context, walk graphWalk, want graphReferen
 	begin := time.Now()
 	last, err := run(false)
 	if err != nil || time.Since(begin) > graphPatience {
-		return milliseconds(last), last, err
+		return milliseconds(last), err
 	}
 	if _, err := run(true); err != nil { // behind the transfer
-		return 0, nil, err
+		return 0, err
 	}
 	var ms []float64
 	for begin := time.Now(); len(ms) == 0 || len(ms) < graphRuns && time.Since(begin) < graphPatience; {
 		if last, err = run(true); err != nil {
-			return 0, nil, err
+			return 0, err
 		}
 		ms = append(ms, milliseconds(last))
 	}
-	last, err = run(false)
-	return median(ms), last, err
+	_, err = run(false)
+	return median(ms), err
 }
 
 func milliseconds(r *frontier.Result) float64 { return float64(r.Time.Nanoseconds()) / 1e6 }
@@ -248,15 +281,7 @@ func (b *graphBench) quarter(ctx context.Context) (uint64, error) {
 	return result.Bytes, err
 }
 
-// directorShare is the director's part of a run: what it takes each time it is
-// dispatched, as a run tells whose levels are timed one by one, as often as the
-// run dispatched it.
-func directorShare(run, timed *frontier.Result) float64 {
-	each := float64(timed.Director) / float64(max(timed.Rounds, 1))
-	return each * float64(run.Rounds) / float64(max(run.Time, 1))
-}
-
-func (b *graphBench) print(times map[string][]float64, rates, shares []float64) {
+func (b *graphBench) print(times map[string][]float64, rates []float64) {
 	row := func(name string, value float64, unit, yardstick string, than float64) {
 		b.report.row(benchRow{Name: "graph/" + name + "/" + b.spec, Value: value, Unit: unit, Yardstick: yardstick, YardstickValue: than})
 	}
@@ -278,7 +303,8 @@ func (b *graphBench) print(times map[string][]float64, rates, shares []float64) 
 	}
 	row("bfs/original", at["original"], "ms", "the policy's choice of every level, by edges", ours)
 	row("bfs/host", at["host"], "ms", "decided on the device", ours)
-	row("director", median(shares), "of run", "the run: the director's time from one whose levels are timed", 1)
+	row("bfs/recorded", at["recorded"], "ms", "decided on the device, by turns", at["decided"])
+	row("director", 1-at["recorded"]/at["decided"], "of run", "the run, by turns with one of recorded decisions", 1)
 	row("memory", at["quarter"], "ms", "without a budget", ours)
 	row("memory/constrained", at["constrained"], "ms", "without a budget", ours)
 }

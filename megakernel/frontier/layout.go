@@ -117,19 +117,12 @@ const (
 
 var stateNames = []string{"START", "PUSH", "TILES", "GATHER", "PULL", "RESIDENT", "FULL", "ASK", "LEVELS", "STUCK", "DONE"}
 
-// What the kernels of a round count, for the director of the next one.
-const (
-	cntHits       = iota // nodes of the next frontier
-	cntNextEdges         // their out-edges
-	cntFirstEdges        // out-edges of those that were reached for the first time
-	cntExamined          // edges looked at by a pull
-	cntTiles
-	cntGathered // nodes that a gather found
+// countNames are what the kernels of a round count, for the director of the next one: the nodes of the next
+// frontier, their out-edges, those of nodes that were reached for the first time, the edges
+// that a pull looked at, tiles, and the nodes that a gather found.
+var countNames = [...]string{"hits", "next_edges", "first_edges", "examined", "tile_count", "gathered"}
 
-	countWords
-)
-
-var countNames = [countWords]string{"hits", "next_edges", "first_edges", "examined", "tile_count", "gathered"}
+const countWords = len(countNames)
 
 // Words of the totals block: three sets of counts, of which one is read in a round, one filled and one
 // cleared; where the director has a dispatch of its own, the first is all of it. The resident

@@ -1,14 +1,151 @@
 package frontier
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
-// tape is what the director left in each round of a job.
-type tape struct {
-	control, totals, args buffer
-	playing               bool
+// Recording is what the director decided in each round of a job, to run the job again without it.
+type Recording struct {
+	job    Job
+	rounds int
+	last   uint32 // level at which the job ended
+	// What the kernels of a round found: the control block with its first slot, the totals block and the
+	// dispatches' group counts.
+	control, totals, args []uint32
 }
 
-func (t *tape) plays() bool               { return t != nil && t.playing }
-func (t *tape) slot(round uint32) int     { panic(fmt.Sprint("x", round)) }
-func (t *tape) bind(x *run) (uint32, int) { panic("x") }
-func (t *tape) take(x *run)               {}
+// Record runs a job and records the decisions of its director. Only breadth-first levels have a next frontier that does
+// not depend on the order of arrivals; another job, or one that is timed or decided on the host, is an
+// error that wraps ErrJob.
+func (r *Resident) Record(ctx context.Context, job Job) (*Recording, error) {
+	if job.Semiring != BFS || job.Decide != nil || job.Timed {
+		return nil, fmt.Errorf("frontier: recording decisions: only breadth-first levels that the device decides can be run again: %w", ErrJob)
+	}
+	job.Discard, job.Observe = true, nil
+	plain, err := r.Run(ctx, job)
+	if err != nil || plain.Rounds == 0 {
+		return &Recording{job: job}, err
+	}
+	rec := &Recording{job: job, rounds: int(plain.Rounds), last: uint32(len(plain.Levels))}
+	rec.control = make([]uint32, rec.rounds*tapeWords)
+	rec.totals = make([]uint32, rec.rounds*tapeWords)
+	rec.args = make([]uint32, rec.rounds*argWords)
+	again, err := r.run(ctx, job, &tape{Recording: rec})
+	if err != nil {
+		return nil, err
+	}
+	if again.Rounds != plain.Rounds {
+		return nil, fmt.Errorf("frontier: recording decisions: %d rounds, and %d when run again", plain.Rounds, again.Rounds)
+	}
+	rec.prepare()
+	return rec, nil
+}
+
+// Replay runs a recorded job again: the same dispatches and visits, and no decision. It has no Levels.
+func (r *Resident) Replay(ctx context.Context, rec *Recording, discard bool) (Result, error) {
+	job := rec.job
+	job.Discard = discard
+	if rec.rounds == 0 {
+		return r.Run(ctx, job)
+	}
+	return r.run(ctx, job, &tape{Recording: rec, playing: true})
+}
+
+// prepare makes a recording what the kernels of a replay read: nothing is counted yet, and the resident kernel
+// ends where it did.
+func (rec *Recording) prepare() {
+	for i := range rec.rounds {
+		clear(rec.totals[i*tapeWords:][:totTeam])
+		control := rec.control[i*tapeWords:]
+		if control[ctlState] != stateResident {
+			continue
+		}
+		control[ctlMaxLevels] = rec.last
+		if i+1 < rec.rounds {
+			control[ctlMaxLevels] = rec.control[(i+1)*tapeWords+ctlLevel]
+		}
+	}
+}
+
+// tapeWords are the words of a block of a round, so many that a round's can be bound: no device
+// asks for more than 256 bytes.
+const tapeWords = (max(controlWords, totalsWords) + 63) / 64 * 64
+
+// tape is a recording on the device.
+type tape struct {
+	*Recording
+	playing               bool
+	control, totals, args buffer
+}
+
+func (t *tape) plays() bool { return t != nil && t.playing }
+
+// load makes the buffers. Called on the device's thread.
+func (t *tape) load(x *run) error {
+	if t == nil {
+		return nil
+	}
+	for _, b := range []struct {
+		buffer *buffer
+		words  []uint32
+	}{{&t.control, t.Recording.control}, {&t.totals, t.Recording.totals}, {&t.args, t.Recording.args}} {
+		id, err := x.dev.NewBuffer(4 * len(b.words))
+		if err != nil {
+			return fmt.Errorf("frontier: %d rounds of decisions: %w", t.rounds, err)
+		}
+		*b.buffer = buffer{id, 4 * len(b.words)}
+		if t.playing {
+			if err := x.scratch.stage.put(id, 0, b.words); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unload takes a recording over and gives the buffers back. Called on the device's thread.
+func (t *tape) unload(x *run) error {
+	if t == nil || x.scratch == nil {
+		return nil
+	}
+	var errs []error
+	if stage := x.scratch.stage; !t.playing && stage != nil && t.args.id != 0 {
+		errs = append(errs, stage.get(t.control.id, 0, t.Recording.control), stage.get(t.totals.id, 0, t.Recording.totals),
+			stage.get(t.args.id, 0, t.Recording.args))
+	}
+	for _, b := range []buffer{t.control, t.totals, t.args} {
+		x.dev.DeleteBuffer(b.id)
+	}
+	return errors.Join(errs...)
+}
+
+// round is where the round's words lie; a job that runs on behind its recording has ended.
+func (t *tape) round(round uint32) int { return min(int(round), t.rounds-1) }
+
+// take records what the director left for the kernels of the current round. Called on the device's thread.
+func (t *tape) take(x *run) {
+	if t == nil || t.playing {
+		return
+	}
+	at, slot := t.round(x.result.Rounds), 0
+	if !x.m.narrow {
+		slot = int(^x.result.Rounds&1) * slotWords // where the level kernel has written
+	}
+	from := &x.scratch.buffers
+	x.dev.CommandBarrier()
+	x.dev.CopyBuffer(from[bindControl].id, 0, t.control.id, 4*at*tapeWords, 4*ctlState)
+	x.dev.CopyBuffer(from[bindControl].id, 4*(ctlState+slot), t.control.id, 4*(at*tapeWords+ctlState), 4*slotWords)
+	x.dev.CopyBuffer(from[bindTotals].id, 0, t.totals.id, 4*at*tapeWords, 4*totalsWords)
+	x.dev.CopyBuffer(from[bindArgs].id, 0, t.args.id, 4*at*argWords, 4*argWords)
+	x.dev.CommandBarrier()
+}
+
+// bind binds what was recorded of the current round, and returns its group counts. Called on the device's thread.
+func (t *tape) bind(x *run) (args uint32, offset int) {
+	at := t.round(x.result.Rounds)
+	x.dev.BindStorage(bindControl, t.control.id, 4*at*tapeWords, 4*controlWords)
+	x.dev.BindStorage(bindTotals, t.totals.id, 4*at*tapeWords, 4*totalsWords)
+	return t.args.id, 4 * at * argWords
+}

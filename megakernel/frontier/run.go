@@ -44,6 +44,10 @@ type run struct {
 // the begin of each; ctx is looked at between them. The levels' topologies are checked against
 // the policy's own decision, and a difference is an error.
 func (r *Resident) Run(ctx context.Context, job Job) (Result, error) {
+	return r.run(ctx, job, nil)
+}
+
+func (r *Resident) run(ctx context.Context, job Job, t *tape) (Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -56,18 +60,19 @@ func (r *Resident) Run(ctx context.Context, job Job) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	x := &run{Resident: r, plan: p, m: r.machine()}
+	x := &run{Resident: r, plan: p, m: r.machine(), tape: t}
 	x.result.HitCapacity, x.result.Geometry, x.result.Bytes = p.capacity, p.geometry, p.bytes
 	if err := x.turn(x.prepare); err != nil {
-		return Result{}, err
+		return Result{}, errors.Join(err, x.turn(func() error { return x.tape.unload(x) }))
 	}
 	err = x.loop(ctx)
 	finish := x.turn(func() error {
 		x.timing.end(x)
+		taken := x.tape.unload(x)
 		if err != nil {
 			return nil
 		}
-		return x.readValues()
+		return errors.Join(taken, x.readValues())
 	})
 	if err = errors.Join(err, finish); err != nil {
 		return Result{}, err
@@ -174,6 +179,9 @@ func (x *run) prepare() error {
 	if err := x.allocate(); err != nil {
 		return err
 	}
+	if err := x.tape.load(x); err != nil {
+		return err
+	}
 	x.bind()
 	idle := make([]uint32, controlWords)
 	idle[ctlState] = stateDone
@@ -258,6 +266,9 @@ func (x *run) visit(rounds int) error {
 	if err != nil {
 		return fmt.Errorf("frontier: run: %w", err)
 	}
+	if x.tape.plays() {
+		return nil
+	}
 	x.timing.take(x)
 	logged := int(min(x.control[ctlLogged], logRecords))
 	if logged == 0 {
@@ -286,16 +297,13 @@ func (x *run) slotAt() int {
 // slot is where the director's words lie behind the last round, and what takes them.
 func (x *run) slot() span {
 	if x.tape.plays() {
-		return span{x.tape.control.id, 4 * (x.tape.slot(x.result.Rounds-1) + ctlState), x.control[ctlState:]}
+		return span{x.tape.control.id, 4 * (x.tape.round(x.result.Rounds-1)*tapeWords + ctlState), x.control[ctlState:]}
 	}
 	return span{x.scratch.buffers[bindControl].id, 4 * (x.slotAt() + ctlState), x.control[ctlState:]}
 }
 
 // putWord writes a word of the control block for the next round.
 func (x *run) putWord(word int, value uint32) error {
-	if x.tape.plays() {
-		return nil
-	}
 	if word >= ctlState {
 		word += x.slotAt()
 	}
