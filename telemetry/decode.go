@@ -134,7 +134,7 @@ func (r *Record) reset(kind Kind) {
 	case KindHeap:
 		r.Heap = Heap{Data: r.Heap.Data[:0]}
 	case KindResident:
-		r.Resident = Resident{Data: r.Resident.Data[:0]}
+		r.Resident = Resident{Data: r.Resident.Data[:0], Join: r.Resident.Join[:0]}
 	case KindCancel:
 		r.Cancel = Cancel{}
 	default:

@@ -99,7 +99,7 @@
 //	time_source  0 none, 1 query, 2 wall
 //	op           0 read, 1 write
 //	mode         0 wave, 1 lease
-//	ask          0 load, 1 list, 2 drop, 3 run, 4 read, 5 cancel
+//	ask          0 load, 1 list, 2 drop, 3 run, 4 read, 5 cancel, 6 facts
 //	found        0 unseen, 1 canceled, 2 finished
 //
 // # Record queue
@@ -331,19 +331,29 @@
 // ends the run of the queue whose request had the same result, other than 0 and chosen by
 // the requester at random; the run itself is answered with an error.
 //
+// flow is run on facts that were sent before. facts: data is the part that begins at offset of up to
+// total bytes, in parts as load; a node of the graph is 20 bytes, in ascending order of the names:
+// its name, u64, and of 32 facts those that arrive there from outside, that begin there
+// and that end there, u32 each, little-endian. The answer to the last part has the number of the facts,
+// which one run takes away. A worker keeps 8 of them, at most 256 MiB, and drops the oldest for others. join is run
+// where the operator allows it (--accept-joins): join is the source, as docs/opcodes.md describes it.
+//
 //	pos  field                                 type      range          unit         class    note
-//	 6   ask!                                  enum      0..5           -            event
+//	 6   ask!                                  enum      0..6           -            event
 //	 7   name                                  text      0..64 bytes    -            event    of the graph; required but for list
-//	 8   offset                                u64       0..2^64-1      bytes        event    load, read: of data; answer of run: length of the object
-//	 9   total                                 u64       0..2^64-1      bytes        event    load: of the file; answer of run: of the result
+//	 8   offset                                u64       0..2^64-1      bytes        event    load, facts, read: of data; answer of run: length of the object
+//	 9   total                                 u64       0..2^64-1      bytes        event    load, facts: of the whole; answer of run: of the result
 //	10   data                                  bytes     0..262144 bytes -           event
 //	11   directed                              bool      true|false     -            event    load
-//	12   algorithm                             text      0..64 bytes    -            event    run: bfs, sssp, cc or reach
+//	12   algorithm                             text      0..64 bytes    -            event    run: bfs, sssp, cc, reach, flow or join
 //	13   topology                              text      0..64 bytes    -            event    run: of every level; auto if empty
 //	14   decide_host                           bool      true|false     -            event    run
 //	15   budget_bytes                          u64       0..2^64-1      bytes        event    run: beside the graph; 0 is the worker's
 //	16   hit_capacity                          u32       0..2^32-1      nodes        event    run: 0 is all
 //	17   result                                u64       0..2^64-1      -            event    answer of run; read; to cancel by: run, cancel
+//	18   join                                  bytes     0..8192 bytes  -            event    run
+//	19   facts                                 u64       0..2^64-1      -            event    answer of facts; run
+//	20   loops                                 bool      true|false     -            event    load: of a list, edges from a node to itself are kept
 //
 // # Record cancel
 //

@@ -11,9 +11,10 @@ const (
 	ResidentRun                       // run an algorithm over a graph
 	ResidentRead                      // answer a part of the last run's result
 	ResidentCancel                    // end a run that is under way
+	ResidentFacts                     // keep Data as the part of a dataflow problem's facts that begins at Offset, for one run
 )
 
-var residentAskNames = []string{ResidentLoad: "load", ResidentList: "list", ResidentDrop: "drop", ResidentRun: "run", ResidentRead: "read", ResidentCancel: "cancel"}
+var residentAskNames = []string{ResidentLoad: "load", ResidentList: "list", ResidentDrop: "drop", ResidentRun: "run", ResidentRead: "read", ResidentCancel: "cancel", ResidentFacts: "facts"}
 
 // String returns the wire name of the request.
 func (a ResidentAsk) String() string { return nameOf(residentAskNames, uint8(a), "ask") }
@@ -22,6 +23,7 @@ func (a ResidentAsk) String() string { return nameOf(residentAskNames, uint8(a),
 const (
 	MaxGraphSources = 32                       // sources of one run
 	MaxGraphPart    = MaxHeapWords * wordBytes // bytes of one part of a file or a result
+	MaxJoinBytes    = 8192                     // bytes of a join's source
 )
 
 // Resident asks for something about the graphs that a queue has on its worker's
@@ -33,12 +35,15 @@ type Resident struct {
 	Total       uint64 // bytes
 	Data        []byte // at most MaxGraphPart
 	Directed    bool   // load: each line of a list is an edge one way
-	Algorithm   string // run: bfs, sssp, cc or reach
+	Algorithm   string // run: bfs, sssp, cc, reach, flow or join
 	Topology    string // run: of every level; "" or auto: as the policy decides
 	DecideHost  bool   // run: levels are decided on the host
 	Budget      uint64 // run: most bytes of device memory beside the graph; 0: no bound but the worker's
 	HitCapacity uint32 // run: nodes; 0: all
 	Result      uint64 // of a run, to read it by; in a request to run, what it can be canceled by
+	Join        []byte // run join: what travels and how it is joined, as in its file; at most MaxJoinBytes
+	Facts       uint64 // of facts that were sent, to run flow by
+	Loops       bool   // load: edges of a list from a node to itself are kept
 }
 
 // AppendResident appends a resident record with all its fields.

@@ -198,6 +198,9 @@ var residentSchema = newSchema(KindResident, nil,
 	u64("budget_bytes", event, "bytes", func(r *Resident) *uint64 { return &r.Budget }),
 	u32("hit_capacity", event, "nodes", func(r *Resident) *uint32 { return &r.HitCapacity }),
 	u64("result", event, "-", func(r *Resident) *uint64 { return &r.Result }),
+	list[Resident]("join", event, typeBytes, "-", 0, MaxJoinBytes, func(r *Resident) any { return &r.Join }),
+	u64("facts", event, "-", func(r *Resident) *uint64 { return &r.Facts }),
+	flag("loops", event, func(r *Resident) any { return &r.Loops }),
 )
 
 var cancelSchema = newSchema(KindCancel, nil,

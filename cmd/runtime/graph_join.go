@@ -7,6 +7,7 @@ import (
 
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/userop"
+	"ringmaster/telemetry"
 )
 
 // readJoin reads the file of a join, and says what does not go with one.
@@ -22,8 +23,6 @@ func (c *graphRunCmd) readJoin() error {
 		return fmt.Errorf("join takes at least one --source")
 	case c.Engine != "device":
 		return fmt.Errorf("a join is GLSL and runs on a device only: without --engine")
-	case c.Worker != "":
-		return fmt.Errorf("a join runs on this machine's device: without --worker")
 	}
 	text, err := os.ReadFile(c.JoinFile)
 	if err != nil {
@@ -33,7 +32,10 @@ func (c *graphRunCmd) readJoin() error {
 	if err != nil {
 		return err
 	}
-	c.join = &join
+	if c.Worker != "" && len(text) > telemetry.MaxJoinBytes {
+		return fmt.Errorf("%s has %d bytes; a join of up to %d may go to a worker", c.JoinFile, len(text), telemetry.MaxJoinBytes)
+	}
+	c.join, c.joinText = &join, text
 	return nil
 }
 
@@ -46,4 +48,21 @@ func (c *graphRunCmd) nothing() uint32 {
 		return 0
 	}
 	return graph.Unreached
+}
+
+// takeJoin reads a join that came over NATS, and says what does not go with one. Its text is checked
+// token by token like an operator's.
+func (c *graphRunCmd) takeJoin(text []byte) error {
+	switch {
+	case c.Algorithm != "join" && len(text) > 0:
+		return fmt.Errorf("a join is for the algorithm join, not %s", c.Algorithm)
+	case c.Algorithm != "join":
+		return nil
+	}
+	join, err := userop.ParseJoin("join", text)
+	if err != nil {
+		return err
+	}
+	c.join = &join
+	return nil
 }

@@ -32,7 +32,7 @@ func (s *graphStore) take(ctx context.Context, key graphKey, r *telemetry.Reside
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	pair, _, err := graph.Read(file, graph.Options{Directed: r.Directed}, graph.Limits{Edges: maxGraphEdges, Nodes: maxGraphEdges, Bytes: maxGraphText})
+	pair, _, err := graph.Read(file, graph.Options{Directed: r.Directed, Loops: r.Loops}, graph.Limits{Edges: maxGraphEdges, Nodes: maxGraphEdges, Bytes: maxGraphText})
 	<-s.reading
 	switch {
 	case err != nil && ctx.Err() != nil:

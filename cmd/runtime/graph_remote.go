@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -34,6 +35,7 @@ type graphLoadCmd struct {
 	Name     string `arg:"" help:"Name of the graph on the worker; one of that name is replaced."`
 	File     string `arg:"" type:"existingfile" help:"Graph: an edge list, Matrix Market or binary, with gzip or without; up to 256 MiB."`
 	Directed bool   `help:"Each line is an edge from its first node to its second; otherwise both ways."`
+	Loops    bool   `help:"Keep edges from a node to itself, which flow needs and some joins notice."`
 }
 
 func (c *graphLoadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
@@ -54,7 +56,7 @@ func (c *graphLoadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 		return err
 	}
 	defer done()
-	if err := conn.LoadGraph(ctx, c.Worker, c.Queue, c.Name, f, uint64(info.Size()), c.Directed); err != nil {
+	if err := conn.LoadGraph(ctx, c.Worker, c.Queue, c.Name, f, uint64(info.Size()), natsio.GraphOptions{Directed: c.Directed, Loops: c.Loops}); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "graph %s of queue %s is on the device of %s\n", c.Name, c.Queue, c.Worker)
@@ -118,18 +120,55 @@ type graphQuery struct {
 	flags *graphRunCmd
 }
 
-// run returns the worker's report and, if they are to be written, the values and the nodes' names.
-func (q *graphQuery) run(ctx context.Context, log *slog.Logger) (*graphReport, *graph.Graph, []uint32, error) {
-	fail := func(err error) (*graphReport, *graph.Graph, []uint32, error) { return nil, nil, nil, err }
+// run returns the worker's report and, of dataflow or if they are to be written, the values of each pass and the nodes' names.
+func (q *graphQuery) run(ctx context.Context, log *slog.Logger) (*graphReport, *graph.Graph, [][]uint32, error) {
 	ctx, conn, done, err := q.connect(ctx, "ringmaster graph run", log)
 	if err != nil {
-		return fail(err)
+		return nil, nil, nil, err
 	}
 	defer done()
 	c := q.flags
+	if c.facts == nil {
+		report, g, values, err := q.pass(ctx, conn, 0, c.Out != "")
+		return report, g, [][]uint32{values}, err
+	}
+	var (
+		first   *graph.Graph
+		reports []*graphReport
+		values  [][]uint32
+	)
+	for pass := range c.facts.Passes() {
+		report, g, arrived, err := q.sendFacts(ctx, conn, pass)
+		switch {
+		case err != nil:
+			return nil, nil, nil, err
+		case pass == 0:
+			first = g
+		case g.Nodes() != first.Nodes() || !slices.Equal(g.IDs, first.IDs):
+			return nil, nil, nil, fmt.Errorf("graph %s was replaced between two passes of facts; run again", c.File)
+		}
+		reports, values = append(reports, report), append(values, arrived)
+	}
+	return flowReport(len(c.facts.Names), reports, values), first, values, nil
+}
+
+// sendFacts sends the facts of a pass and runs it.
+func (q *graphQuery) sendFacts(ctx context.Context, conn *natsio.Conn, pass int) (*graphReport, *graph.Graph, []uint32, error) {
+	c := q.flags
+	number, err := conn.SendFacts(ctx, q.Worker, q.Queue, c.File, graph.AppendFactRows(nil, c.facts.Rows(pass)))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return q.pass(ctx, conn, number, true)
+}
+
+// pass runs a pass, of the facts of that number if it is one of dataflow, and fetches what it left.
+func (q *graphQuery) pass(ctx context.Context, conn *natsio.Conn, facts uint64, withValues bool) (*graphReport, *graph.Graph, []uint32, error) {
+	fail := func(err error) (*graphReport, *graph.Graph, []uint32, error) { return nil, nil, nil, err }
+	c := q.flags
 	request := telemetry.Resident{
 		Name: c.File, Algorithm: c.Algorithm, Topology: c.Topology, DecideHost: c.Decide == "host",
-		Budget: c.Budget, HitCapacity: c.HitCapacity,
+		Budget: c.Budget, HitCapacity: c.HitCapacity, Join: c.joinText, Facts: facts,
 	}
 	for _, id := range c.Source {
 		request.Data = binary.LittleEndian.AppendUint64(request.Data, id)
@@ -146,7 +185,7 @@ func (q *graphQuery) run(ctx context.Context, log *slog.Logger) (*graphReport, *
 	if err := json.Unmarshal(data, &report); err != nil {
 		return fail(fmt.Errorf("the worker's report: %w", err))
 	}
-	if c.Out == "" {
+	if !withValues {
 		return &report, nil, nil, nil
 	}
 	if data, err = conn.GraphResult(ctx, q.Worker, q.Queue, c.File, answer.Result, answer.Offset, answer.Total); err != nil {
@@ -156,12 +195,12 @@ func (q *graphQuery) run(ctx context.Context, log *slog.Logger) (*graphReport, *
 	return &report, g, values, err
 }
 
-// graphValues reads the values of a result, and the names behind them if there are any.
+// graphValues reads the values of a result, and the names behind them if there are any. The graph has the nodes alone.
 func graphValues(data []byte, nodes int) (*graph.Graph, []uint32, error) {
 	if nodes < 0 || len(data) != 4*nodes && len(data) != 12*nodes {
 		return nil, nil, fmt.Errorf("the worker's result: %d bytes for %d nodes", len(data), nodes)
 	}
-	values, g := make([]uint32, nodes), &graph.Graph{}
+	values, g := make([]uint32, nodes), &graph.Graph{Offsets: make([]uint32, nodes+1)}
 	for v := range values {
 		values[v] = binary.LittleEndian.Uint32(data[4*v:])
 	}

@@ -33,8 +33,8 @@ type graphReport struct {
 	Visits         uint32   `json:"host_visits"`
 	Verified       bool     `json:"verified"`
 	VerifiedBy     string   `json:"verified_by,omitempty"` // reference or equations
-	Facts          int      `json:"facts,omitempty"`  // of flow
-	Passes         int      `json:"passes,omitempty"` // of flow
+	Facts          int      `json:"facts,omitempty"`       // of flow
+	Passes         int      `json:"passes,omitempty"`      // of flow
 
 	Details []graphLevel `json:"details"`
 }

@@ -23,23 +23,25 @@ type graphRunCmd struct {
 	graphInput
 	JoinFile    string `name:"join" placeholder:"FILE" help:"What travels along an edge and how a node joins it, in GLSL; see docs/opcodes.md."`
 	join        *userop.Join
+	joinText    []byte
 	FactsFile   string `name:"facts" placeholder:"FILE" help:"Facts that begin and end at each node: lines NODE [entry a,b] [gen c] [kill d]; see docs/graphs.md."`
 	facts       *graph.Facts
-	Source      []uint64      `placeholder:"N" help:"Node to start from, as the file calls it. reach takes up to 32 of them."`
-	Worker      string        `placeholder:"WORKER" help:"Run on this worker, over NATS; FILE is the name that graph load gave."`
-	Queue       string        `placeholder:"QUEUE" help:"Queue that the worker's graph belongs to."`
-	Timeout     time.Duration `default:"5m" help:"Longest wait for a worker."`
-	Engine      string        `enum:"device,reference" default:"device" help:"device: the GPU. reference: plain Go, one node after the other."`
-	Topology    string        `enum:"auto,sparse,hybrid,dense,fused,memory-constrained" default:"auto" help:"Run every level this way: sparse, hybrid, dense, fused or memory-constrained; auto: as the policy decides."`
-	Policy      string        `enum:"standard,reference" default:"standard" help:"Policy that decides: standard or reference."`
-	Decide      string        `enum:"device,host" default:"device" help:"Where levels are decided: on the device by its director, or on the host between two levels."`
-	Budget      uint64        `placeholder:"BYTES" help:"Most device memory beside the graph; room for hits shrinks to fit, and what finds none waits for a later pass."`
-	HitCapacity uint32        `placeholder:"NODES" help:"Room for hits of a pass (default: all nodes)."`
-	Decisions   string        `placeholder:"FILE" help:"Append every decision to FILE, those of the director included, for ringmaster replay."`
-	Timed       bool          `help:"Time each level, where the device has timestamps. It costs some microseconds a level."`
-	Verify      bool          `help:"Compare all values with those of the plain Go algorithm; of a join: tell whether they solve its equations."`
-	Out         string        `placeholder:"FILE" help:"Write a line for each node: its name and its value; -1 is unreached."`
-	JSON        bool          `name:"json" help:"Print one object: reached nodes, levels (nodes of each, from the source on), edges_traversed (of the reached nodes, an undirected edge once), seconds, topologies (of each level), and more."`
+	rows        []graph.FactRow // on a worker, what came of the facts
+	Source      []uint64        `placeholder:"N" help:"Node to start from, as the file calls it. reach takes up to 32 of them."`
+	Worker      string          `placeholder:"WORKER" help:"Run on this worker, over NATS; FILE is the name that graph load gave."`
+	Queue       string          `placeholder:"QUEUE" help:"Queue that the worker's graph belongs to."`
+	Timeout     time.Duration   `default:"5m" help:"Longest wait for a worker."`
+	Engine      string          `enum:"device,reference" default:"device" help:"device: the GPU. reference: plain Go, one node after the other."`
+	Topology    string          `enum:"auto,sparse,hybrid,dense,fused,memory-constrained" default:"auto" help:"Run every level this way: sparse, hybrid, dense, fused or memory-constrained; auto: as the policy decides."`
+	Policy      string          `enum:"standard,reference" default:"standard" help:"Policy that decides: standard or reference."`
+	Decide      string          `enum:"device,host" default:"device" help:"Where levels are decided: on the device by its director, or on the host between two levels."`
+	Budget      uint64          `placeholder:"BYTES" help:"Most device memory beside the graph; room for hits shrinks to fit, and what finds none waits for a later pass."`
+	HitCapacity uint32          `placeholder:"NODES" help:"Room for hits of a pass (default: all nodes)."`
+	Decisions   string          `placeholder:"FILE" help:"Append every decision to FILE, those of the director included, for ringmaster replay."`
+	Timed       bool            `help:"Time each level, where the device has timestamps. It costs some microseconds a level."`
+	Verify      bool            `help:"Compare all values with those of the plain Go algorithm; of a join: tell whether they solve its equations."`
+	Out         string          `placeholder:"FILE" help:"Write a line for each node: its name and its value; -1 is unreached."`
+	JSON        bool            `name:"json" help:"Print one object: reached nodes, levels (nodes of each, from the source on), edges_traversed (of the reached nodes, an undirected edge once), seconds, topologies (of each level), and more."`
 }
 
 var graphTopologies = map[string]policy.Topology{
@@ -127,7 +129,11 @@ func (c *graphRunCmd) runRemote(ctx context.Context, std stdio, log *slog.Logger
 		return err
 	}
 	if c.Out != "" {
-		if err := c.writeValues(g, values); err != nil {
+		passes, err := c.passes(g, nil)
+		if err == nil {
+			err = c.write(g, passes, values)
+		}
+		if err != nil {
 			return err
 		}
 	}

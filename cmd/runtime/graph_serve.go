@@ -10,6 +10,7 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -24,6 +25,8 @@ func (s *graphStore) Answer(ctx context.Context, queue string, r *telemetry.Resi
 		return s.list(queue, r)
 	case telemetry.ResidentDrop:
 		return s.drop(ctx, key)
+	case telemetry.ResidentFacts:
+		return s.takeFacts(ctx, key, r)
 	case telemetry.ResidentRun:
 		return s.run(ctx, key, r)
 	case telemetry.ResidentRead:
@@ -66,12 +69,20 @@ type graphRunning struct {
 
 // run runs what a request asks for and keeps the result for the requests that read it.
 func (s *graphStore) run(ctx context.Context, key graphKey, r *telemetry.Resident) error {
+	if r.Algorithm == "join" && !s.joins {
+		return fmt.Errorf("%w: the worker runs no joins that come over NATS; its operator allows them with ringmaster run --accept-joins", natsio.ErrGraphRequest)
+	}
 	c, err := graphRunOf(r)
 	if err != nil {
 		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
 	}
 	if _, err := s.sources(key, c); err != nil {
 		return err // before it waits
+	}
+	if c.Algorithm == "flow" {
+		if c.rows, err = s.factsOf(key, r.Facts); err != nil {
+			return err
+		}
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -89,7 +100,13 @@ func (s *graphStore) run(ctx context.Context, key graphKey, r *telemetry.Residen
 	if err != nil {
 		return err
 	}
-	outcome, err := s.execute(ctx, me, c, sources)
+	pass := graphPass{sources: sources}
+	if c.Algorithm == "flow" {
+		if pass.facts, err = graph.PassOf(me.graph.pair.Out, c.rows); err != nil {
+			return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+		}
+	}
+	outcome, err := s.execute(ctx, me, c, &pass)
 	if err != nil {
 		return refusedRun(ctx, err)
 	}
@@ -109,7 +126,7 @@ func (s *graphStore) run(ctx context.Context, key graphKey, r *telemetry.Residen
 		me.graph.number, me.graph.result = s.results, result
 		r.Result = s.results
 	})
-	r.Offset, r.Total, r.Data = uint64(len(report)), uint64(len(result)), r.Data[:0]
+	r.Offset, r.Total, r.Data, r.Join = uint64(len(report)), uint64(len(result)), r.Data[:0], nil
 	return nil
 }
 
@@ -173,7 +190,7 @@ func (s *graphStore) leave(me *graphRunning) {
 }
 
 // execute runs a job on the graph that a run holds.
-func (s *graphStore) execute(ctx context.Context, me *graphRunning, c *graphRunCmd, sources []uint32) (outcome graphOutcome, err error) {
+func (s *graphStore) execute(ctx context.Context, me *graphRunning, c *graphRunCmd, pass *graphPass) (outcome graphOutcome, err error) {
 	g, queue := me.graph, me.key.queue
 	err = s.on(func(dev megakernel.Device) error {
 		if dev != g.device {
@@ -185,7 +202,7 @@ func (s *graphStore) execute(ctx context.Context, me *graphRunning, c *graphRunC
 	if err != nil {
 		return outcome, err
 	}
-	job := c.job(sources)
+	job := c.passJob(pass)
 	needs, err := g.resident.Needs(job)
 	if err != nil {
 		return outcome, err
@@ -229,7 +246,7 @@ func refusedRun(ctx context.Context, err error) error {
 		return fmt.Errorf("%w: %w", cause, err)
 	case errors.Is(err, frontier.ErrLevels):
 		return fmt.Errorf("%w: a worker runs at most %d: %w", natsio.ErrGraphRequest, maxGraphLevels, err)
-	case errors.Is(err, frontier.ErrJob), errors.Is(err, frontier.ErrBudget):
+	case errors.Is(err, frontier.ErrJob), errors.Is(err, frontier.ErrJoin), errors.Is(err, frontier.ErrBudget):
 		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
 	}
 	return err
@@ -244,8 +261,14 @@ func graphRunOf(r *telemetry.Resident) (*graphRunCmd, error) {
 	if r.DecideHost {
 		c.Decide = "host"
 	}
-	if _, ok := graphSemirings[c.Algorithm]; !ok || c.Algorithm == "join" {
-		return nil, fmt.Errorf("algorithm %q; want bfs, sssp, cc or reach", c.Algorithm)
+	if _, ok := graphSemirings[c.Algorithm]; !ok {
+		return nil, fmt.Errorf("algorithm %q; want bfs, sssp, cc, reach, flow or join", c.Algorithm)
+	}
+	if c.Algorithm != "flow" && r.Facts != 0 {
+		return nil, fmt.Errorf("facts are for the algorithm flow, not %s", c.Algorithm)
+	}
+	if err := c.takeJoin(r.Join); err != nil {
+		return nil, err
 	}
 	if _, ok := graphTopologies[c.Topology]; !ok {
 		return nil, fmt.Errorf("topology %q; want auto, sparse, hybrid, dense, fused or memory-constrained", c.Topology)
@@ -262,7 +285,7 @@ func graphRunOf(r *telemetry.Resident) (*graphRunCmd, error) {
 // serveGraphs keeps graphs on the node's device and answers requests about them.
 func (n *node) serveGraphs(cfg *nodeConfig, budget uint64) (err error) {
 	n.store = newGraphStore(&graphStore{
-		borrow: n.engine.ring.Borrow, budget: budget, repair: n.engine.repair, longest: maxGraphRun, log: cfg.log,
+		borrow: n.engine.ring.Borrow, joins: cfg.joins, budget: budget, repair: n.engine.repair, longest: maxGraphRun, log: cfg.log,
 		advisor: &graphAdvisor{system: n.system, policy: &cfg.policy, worker: cfg.worker, log: n.decisions, patience: decisionPatience,
 			publish: func(queue string, g *telemetry.Graph) telemetry.Header {
 				return n.publisher.Graph(cfg.worker, queue, g)

@@ -40,6 +40,7 @@ type graphStore struct {
 	advisor *graphAdvisor // is told what a queue's graphs take, and runs jobs
 	repair  func()        // is called when the device was lost
 	longest time.Duration // of a run; 0: no limit
+	joins   bool          // that come over NATS are run
 	log     *slog.Logger
 	reading chan struct{} // has the token of who reads a file
 
@@ -51,7 +52,8 @@ type graphStore struct {
 	runs    []*graphRunning // in the order of their turns
 	uploads map[uploadKey]*graphUpload
 	late    map[uploadKey]bool // whose parts were dropped
-	results uint64             // runs so far
+	results uint64             // runs and facts so far
+	facts   []keptFacts        // in the order in which they came
 }
 
 // newGraphStore makes a store ready whose settings were given.

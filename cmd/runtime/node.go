@@ -31,6 +31,7 @@ type nodeConfig struct {
 	log      *slog.Logger
 
 	memory memoryFlag // most of the device that graphs and their jobs take; zero is no bound
+	joins  bool       // for graphs, that come over NATS, are run
 
 	hangAfter time.Duration      // longest launch; 0: no limit
 	hung      func(why string)   // is called when one took longer

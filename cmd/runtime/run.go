@@ -42,6 +42,7 @@ type runCmd struct {
 	DoneStream  bool          `name:"done-stream" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, up to 256 MiB, and acknowledge work only when its record is there. A stream over the done subjects that exists already is heeded without this."`
 	ShareDevice bool          `name:"share-device" help:"Serve although another worker of this host uses the same GPU. Each slows the other down and measures it."`
 	Memory      memoryFlag    `name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers may take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver tells. none or 0: no bound but the device's."`
+	AcceptJoins bool          `name:"accept-joins" env:"RINGMASTER_ACCEPT_JOINS" help:"Compile and run joins for graphs that come over NATS, which are GLSL. They are checked token by token and reach no memory, but a costly one holds the device up."`
 	Window      bool          `help:"Show the ring live in a window; needs a display and opens the GL context with glfw."`
 	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 }
@@ -123,7 +124,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		nodeCfg.device, nodeCfg.reopen = device, c.reopen(device.Info(), log)
 		nodeCfg.lease = c.on(device)
 		nodeCfg.ring, nodeCfg.limits = c.ringFlags, limits
-		nodeCfg.memory = c.Memory
+		nodeCfg.memory, nodeCfg.joins = c.Memory, c.AcceptJoins
 		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, endOnHang(log)
 		nodeCfg.deliveries, nodeCfg.doneStream = c.Deliveries, c.DoneStream
 	}

@@ -61,6 +61,8 @@ var (
 	ErrTooLarge = errors.New("graph is too large for the device")
 	// ErrJob says that a job asks for what cannot be done.
 	ErrJob = errors.New("job is malformed")
+	// ErrJoin says that the driver refuses the body of a join.
+	ErrJoin = errors.New("join cannot be compiled")
 	// ErrBudget says that no hit buffer fits the job's memory budget.
 	ErrBudget = errors.New("job does not fit the memory budget")
 	// ErrClosed says that the graph was closed.

@@ -153,10 +153,47 @@ func TestABodyThatTheDriverRefusesIsAnErrorOfItsJob(t *testing.T) {
 	k := newKernels(t)
 	r := load(t, k, "path:3")
 	join := parseJoin(t, "halves", "min", "0", "result(value + 1.5);")
-	if _, err := r.Run(context.Background(), Job{Semiring: User, Join: join, Sources: []uint32{0}}); err == nil || !strings.Contains(err.Error(), "halves") {
+	if _, err := r.Run(context.Background(), Job{Semiring: User, Join: join, Sources: []uint32{0}}); !errors.Is(err, ErrJoin) || !strings.Contains(err.Error(), "halves") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := r.Run(context.Background(), Job{Sources: []uint32{0}, Topology: policy.TopologySparse}); err != nil {
 		t.Errorf("a job behind it: %v", err)
+	}
+}
+
+// Joins that come and go leave no programs behind, and those in use stay.
+func TestProgramsOfTheNewestJoinsAreKept(t *testing.T) {
+	k := NewKernels(newKernels(t).dev)
+	t.Cleanup(func() {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r := load(t, k, "path:3")
+	programs := func(name string) (n int) {
+		for key := range k.programs {
+			if key.semiring == User && key.join.Name == name {
+				n++
+			}
+		}
+		return n
+	}
+	run := func(i int) {
+		join := parseJoin(t, "join"+string(rune('a'+i)), "min", "0", "result(value + 1u);")
+		got, err := r.Run(context.Background(), Job{Semiring: User, Join: join, Sources: []uint32{0}, Topology: policy.TopologySparse})
+		if err != nil || !slices.Equal(got.Values, []uint32{0, 1, 2}) {
+			t.Errorf("%v, %v", got.Values, err)
+		}
+	}
+	run(0)
+	each := programs("joina")
+	for i := 1; i <= maxJoins; i++ {
+		run(i)
+		if i == 1 {
+			run(0) // is used again
+		}
+	}
+	if programs("joina") != each || programs("joinb") != 0 || programs("joinc") != each || len(k.joins) != maxJoins {
+		t.Errorf("%d, %d and %d programs of each %d, %d joins", programs("joina"), programs("joinb"), programs("joinc"), each, len(k.joins))
 	}
 }

@@ -3,9 +3,11 @@ package frontier
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/userop"
 )
 
 // Kernels are the compiled programs of a device, built when a job first needs
@@ -14,10 +16,11 @@ import (
 type Kernels struct {
 	dev       megakernel.Device
 	programs  map[kernel]uint32
-	narrow    bool   // invocations are lanes of a processor's vectors
-	subgroups bool   // GL_KHR_shader_subgroup is worth using
-	team      uint32 // workgroups of the resident kernel
-	teamWidth uint32 // invocations of each
+	joins     []userop.Join // that programs are there for, those of the newest jobs last
+	narrow    bool          // invocations are lanes of a processor's vectors
+	subgroups bool          // GL_KHR_shader_subgroup is worth using
+	team      uint32        // workgroups of the resident kernel
+	teamWidth uint32        // invocations of each
 }
 
 // NewKernels is an empty set of programs of a device.
@@ -60,10 +63,16 @@ func (k *Kernels) join(err error) error { return errors.Join(err, k.Close()) }
 // get is the program of a kernel. Called on the device's thread.
 func (k *Kernels) get(key kernel) (program uint32, fresh bool, err error) {
 	key = key.plain()
+	if key.semiring == User {
+		k.use(key.join)
+	}
 	if program, ok := k.programs[key]; ok {
 		return program, false, nil
 	}
 	program, err = k.dev.CompileCompute(key.source())
+	if err != nil && key.semiring == User && !megakernel.Lost(err) {
+		return 0, false, fmt.Errorf("frontier: kernel %s: %w: %w", key, ErrJoin, err)
+	}
 	if err != nil {
 		return 0, false, fmt.Errorf("frontier: kernel %s: %w", key, err)
 	}
@@ -73,4 +82,26 @@ func (k *Kernels) get(key kernel) (program uint32, fresh bool, err error) {
 	}
 	k.programs[key] = program
 	return program, true, nil
+}
+
+// maxJoins is how many joins have programs at a time.
+const maxJoins = 8
+
+// use notes that a job runs by a join, and deletes the programs of the one that was not used for longest if there are too many.
+// Called on the device's thread.
+func (k *Kernels) use(join userop.Join) {
+	if n := len(k.joins); n > 0 && k.joins[n-1] == join {
+		return
+	}
+	k.joins = append(slices.DeleteFunc(k.joins, func(j userop.Join) bool { return j == join }), join)
+	if len(k.joins) <= maxJoins {
+		return
+	}
+	for key, program := range k.programs {
+		if key.semiring == User && key.join == k.joins[0] {
+			k.dev.DeleteProgram(program)
+			delete(k.programs, key)
+		}
+	}
+	k.joins = slices.Delete(k.joins, 0, 1)
 }

@@ -33,9 +33,6 @@ type factRow struct {
 	entry, gen, kills []uint32 // numbers of facts
 }
 
-// FactPass is up to FactsPerPass of the facts, as a word for each node.
-type FactPass struct{ Entry, Gen, Kill []uint32 }
-
 // ReadFacts reads a file of facts, compressed with gzip or not, of at most so many
 // bytes unpacked; 0 is no bound. What is wrong with a line is a *LineError.
 func ReadFacts(r io.Reader, most uint64) (*Facts, error) {
@@ -63,37 +60,6 @@ func ReadFacts(r io.Reader, most uint64) (*Facts, error) {
 
 // Passes is how many passes it takes to have all facts; 1 if there are none.
 func (f *Facts) Passes() int { return max(1, (len(f.Names)+FactsPerPass-1)/FactsPerPass) }
-
-// Pass is a pass over a graph, from 0 on: the facts from pass*FactsPerPass on, bit by bit. The
-// error is a *LineError that names a node which the graph does not have.
-func (f *Facts) Pass(g *Graph, pass int) (FactPass, error) {
-	p := FactPass{filled(g.Nodes(), 0), filled(g.Nodes(), 0), filled(g.Nodes(), 0)}
-	for i := range f.rows {
-		r := &f.rows[i]
-		v, ok := g.Node(r.node)
-		if !ok {
-			return FactPass{}, &LineError{r.line, fmt.Errorf("node %d is no node of the graph", r.node)}
-		}
-		p.Entry[v], p.Gen[v], p.Kill[v] = word32(r.entry, pass), word32(r.gen, pass), word32(r.kills, pass)
-	}
-	return p, nil
-}
-
-// word32 is the bits of those facts that belong to a pass.
-func word32(facts []uint32, pass int) (bits uint32) {
-	for _, fact := range facts {
-		if int(fact/FactsPerPass) == pass {
-			bits |= 1 << (fact % FactsPerPass)
-		}
-	}
-	return bits
-}
-
-// Leaves is what leaves a node at which value arrived.
-func (p *FactPass) Leaves(v, value uint32) uint32 { return p.Gen[v] | value&^p.Kill[v] }
-
-// Values solves the pass with the plain algorithm: what arrives at each node.
-func (p *FactPass) Values(g *Graph) []uint32 { return Flow(g, p.Entry, p.Gen, p.Kill) }
 
 // factParser reads lines.
 type factParser struct {

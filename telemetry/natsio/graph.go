@@ -115,7 +115,7 @@ func (s *GraphService) carryOut(_, queue, reply string) {
 		s.finish(reply, &r, err)
 		return
 	}
-	r.Data = bytes.Clone(r.Data)
+	r.Data, r.Join = bytes.Clone(r.Data), bytes.Clone(r.Join)
 	s.under.Go(func() {
 		err := s.graphs.Answer(ctx, queue, &r)
 		done()

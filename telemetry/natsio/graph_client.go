@@ -1,6 +1,7 @@
 package natsio
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -67,21 +68,43 @@ func graphError(code, description string) error {
 	return fmt.Errorf("%w: %s", known, strings.TrimPrefix(description, known.Error()+": "))
 }
 
+// GraphOptions say what becomes of the lines of a graph file.
+type GraphOptions struct {
+	Directed bool // an edge leads one way
+	Loops    bool // edges from a node to itself are kept
+}
+
 // LoadGraph sends a graph file of size bytes to a worker and returns when the
 // graph is on the device; see AskGraphs.
-func (c *Conn) LoadGraph(ctx context.Context, worker, queue, name string, file io.Reader, size uint64, directed bool) error {
-	part := make([]byte, min(size, telemetry.MaxGraphPart))
-	for offset := uint64(0); ; {
-		data := part[:min(size-offset, uint64(len(part)))]
-		if _, err := io.ReadFull(file, data); err != nil {
-			return fmt.Errorf("natsio: graph %s: read at %d: %w", name, offset, err)
+func (c *Conn) LoadGraph(ctx context.Context, worker, queue, name string, file io.Reader, size uint64, o GraphOptions) error {
+	_, err := c.sendParts(ctx, worker, queue, telemetry.Resident{Ask: telemetry.ResidentLoad, Name: name, Total: size, Directed: o.Directed, Loops: o.Loops}, file)
+	return err
+}
+
+// SendFacts sends a pass of a dataflow problem's facts, in the form that a record of them has, and
+// returns the number by which one run takes them; see AskGraphs.
+func (c *Conn) SendFacts(ctx context.Context, worker, queue, name string, facts []byte) (number uint64, err error) {
+	answer, err := c.sendParts(ctx, worker, queue, telemetry.Resident{Ask: telemetry.ResidentFacts, Name: name, Total: uint64(len(facts))}, bytes.NewReader(facts))
+	if err != nil {
+		return 0, err
+	}
+	return answer.Facts, nil
+}
+
+// sendParts sends request.Total bytes in parts and returns the answer to the last.
+func (c *Conn) sendParts(ctx context.Context, worker, queue string, request telemetry.Resident, file io.Reader) (*telemetry.Resident, error) {
+	part := make([]byte, min(request.Total, telemetry.MaxGraphPart))
+	for {
+		request.Data = part[:min(request.Total-request.Offset, uint64(len(part)))]
+		if _, err := io.ReadFull(file, request.Data); err != nil {
+			return nil, fmt.Errorf("natsio: graph %s: read at %d: %w", request.Name, request.Offset, err)
 		}
-		request := telemetry.Resident{Ask: telemetry.ResidentLoad, Name: name, Offset: offset, Total: size, Data: data, Directed: directed}
-		if _, err := c.AskGraphs(ctx, worker, queue, &request); err != nil {
-			return err
+		answer, err := c.AskGraphs(ctx, worker, queue, &request)
+		if err != nil {
+			return nil, err
 		}
-		if offset += uint64(len(data)); offset >= size {
-			return nil
+		if request.Offset += uint64(len(request.Data)); request.Offset >= request.Total {
+			return answer, nil
 		}
 	}
 }

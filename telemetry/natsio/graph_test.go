@@ -22,11 +22,14 @@ func (s *shelf) Answer(_ context.Context, queue string, r *telemetry.Resident) e
 	switch {
 	case s.fail != nil:
 		return s.fail
-	case r.Ask == telemetry.ResidentLoad:
+	case r.Ask == telemetry.ResidentLoad && !(r.Directed && r.Loops), r.Ask == telemetry.ResidentFacts && (r.Directed || r.Loops):
+		return fmt.Errorf("%w: directed %t, loops %t", ErrGraphRequest, r.Directed, r.Loops)
+	case r.Ask == telemetry.ResidentLoad, r.Ask == telemetry.ResidentFacts:
 		if uint64(len(s.files[at])) != r.Offset {
 			return fmt.Errorf("%w: part at %d", ErrGraphRequest, r.Offset)
 		}
 		s.files[at] = append(s.files[at], r.Data...)
+		r.Facts = uint64(len(s.files[at]))
 	case r.Ask == telemetry.ResidentRead:
 		rest := s.files[at][r.Offset:]
 		r.Data = append(r.Data[:0], rest[:min(len(rest), telemetry.MaxGraphPart)]...)
@@ -46,7 +49,7 @@ func TestGraphFilesAndResultsTravelInParts(t *testing.T) {
 	for i := range file {
 		file[i] = byte(i * i >> 3)
 	}
-	must(t, c.LoadGraph(ctx, "gpu0", "q", "g", bytes.NewReader(file), uint64(len(file)), true))
+	must(t, c.LoadGraph(ctx, "gpu0", "q", "g", bytes.NewReader(file), uint64(len(file)), GraphOptions{Directed: true, Loops: true}))
 	if !bytes.Equal(s.files["q/g"], file) {
 		t.Fatalf("%d of %d bytes arrived, or others", len(s.files["q/g"]), len(file))
 	}
@@ -56,6 +59,9 @@ func TestGraphFilesAndResultsTravelInParts(t *testing.T) {
 	}
 	if _, err := c.GraphResult(ctx, "gpu0", "q", "g", 1, 5, uint64(len(file)+1)); err == nil {
 		t.Error("more came back than there is")
+	}
+	if number, err := c.SendFacts(ctx, "gpu0", "q", "flow", file); err != nil || number != uint64(len(file)) || !bytes.Equal(s.files["q/flow"], file) {
+		t.Errorf("facts %d, %v", number, err)
 	}
 	if stats := service.Stats(); stats.Served < 6 || stats.Refused != 0 {
 		t.Errorf("%+v", stats)
@@ -83,8 +89,8 @@ func TestGraphRequestsThatCannotBeAreRefusedWithAReason(t *testing.T) {
 			_, err := c.AskGraphs(ctx, "gpu0", "q", &telemetry.Resident{Ask: telemetry.ResidentDrop, Name: "a b"})
 			return err
 		}(),
-		"a file that ends early": c.LoadGraph(ctx, "gpu0", "q", "g", strings.NewReader("abc"), 4, false),
-		"a part out of order":    c.LoadGraph(ctx, "gpu0", "q", "g", strings.NewReader("abc"), 3, false),
+		"a file that ends early": c.LoadGraph(ctx, "gpu0", "q", "g", strings.NewReader("abc"), 4, GraphOptions{Directed: true, Loops: true}),
+		"a part out of order":    c.LoadGraph(ctx, "gpu0", "q", "g", strings.NewReader("abc"), 3, GraphOptions{Directed: true, Loops: true}),
 	} {
 		if name == "a part out of order" && err == nil {
 			_, err = c.AskGraphs(ctx, "gpu0", "q", &telemetry.Resident{Ask: telemetry.ResidentLoad, Name: "g", Offset: 9})

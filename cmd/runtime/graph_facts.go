@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"ringmaster/megakernel/graph"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// Bounds of the facts that wait on a worker for their runs.
+const (
+	maxKeptFacts    = 8
+	maxKeptFactRows = maxGraphFile / 20 // of all; a row has 20 bytes on its way
+)
+
+// keptFacts wait for their run.
+type keptFacts struct {
+	key    graphKey
+	number uint64
+	rows   []graph.FactRow
+}
+
+// takeFacts keeps a part of a dataflow problem's facts, and all of them for a run when it was the last.
+func (s *graphStore) takeFacts(ctx context.Context, key graphKey, r *telemetry.Resident) error {
+	if _, err := s.find(key); err != nil {
+		return err
+	}
+	file, done, err := s.part(ctx, uploadKey{key, "facts"}, r)
+	r.Data = r.Data[:0]
+	if file == nil {
+		return err
+	}
+	defer done()
+	data, err := io.ReadAll(file)
+	if err != nil {
+		return err
+	}
+	rows, err := graph.ParseFactRows(data)
+	if err != nil {
+		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+	}
+	s.update(func() {
+		s.results++
+		s.facts = append(s.facts, keptFacts{key, s.results, rows})
+		for total := factRows(s.facts); len(s.facts) > maxKeptFacts || total > maxKeptFactRows; total = factRows(s.facts) {
+			s.facts = slices.Delete(s.facts, 0, 1)
+		}
+		r.Facts = s.results
+	})
+	return nil
+}
+
+func factRows(facts []keptFacts) (n int) {
+	for i := range facts {
+		n += len(facts[i].rows)
+	}
+	return n
+}
+
+// factsOf takes the facts of a number away for a run.
+func (s *graphStore) factsOf(key graphKey, number uint64) ([]graph.FactRow, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.IndexFunc(s.facts, func(f keptFacts) bool { return f.key == key && f.number == number })
+	if at < 0 {
+		return nil, fmt.Errorf("%w: there are no facts %d for graph %s; a run takes its facts away, and a worker keeps the newest %d; send them again", natsio.ErrNoGraph, number, key.name, maxKeptFacts)
+	}
+	rows := s.facts[at].rows
+	s.facts = slices.Delete(s.facts, at, at+1)
+	return rows, nil
+}
