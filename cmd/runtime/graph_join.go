@@ -19,8 +19,6 @@ func (c *graphRunCmd) readJoin() error {
 		return nil
 	case c.JoinFile == "":
 		return fmt.Errorf("join takes --join FILE, which says what travels and how it is joined; see docs/opcodes.md")
-	case len(c.Source) == 0:
-		return fmt.Errorf("join takes at least one --source")
 	case c.Engine != "device":
 		return fmt.Errorf("a join is GLSL and runs on a device only: without --engine")
 	}

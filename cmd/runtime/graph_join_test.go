@@ -19,7 +19,6 @@ func TestGraphRunJoinRefusesBadInputBeforeItOpensADevice(t *testing.T) {
 		{"run join --join " + widestJoin + " -", "at least one --source"},
 		{"run bfs --join " + widestJoin + " --source 0 -", "--join is for the algorithm join"},
 		{"run join --join " + widestJoin + " --source 0 --engine reference -", "on a device only"},
-		{"run join --join " + widestJoin + " --source 0 --worker w1 --queue q name", "without --worker"},
 		{"run join --join " + broken + " --source 0 -", "broken.glsl:5: load: a join has no loops and no memory"},
 		{"run join --join nothing.glsl --source 0 -", "nothing.glsl"},
 	} {

@@ -185,6 +185,7 @@ func (q *graphQuery) pass(ctx context.Context, conn *natsio.Conn, facts uint64, 
 	if err := json.Unmarshal(data, &report); err != nil {
 		return fail(fmt.Errorf("the worker's report: %w", err))
 	}
+	report.plain()
 	if !withValues {
 		return &report, nil, nil, nil
 	}

@@ -89,6 +89,17 @@ func newGraphReport(algorithm string, nothing uint32, p graph.Pair, o graphOutco
 	return r
 }
 
+// plain makes the texts of a worker's report such as a terminal obeys in nothing.
+func (r *graphReport) plain() {
+	r.Algorithm, r.Engine, r.VerifiedBy = plain(r.Algorithm), plain(r.Engine), plain(r.VerifiedBy)
+	for i := range r.Topologies {
+		r.Topologies[i] = plain(r.Topologies[i])
+	}
+	for i := range r.Details {
+		r.Details[i].Topology, r.Details[i].Why = plain(r.Details[i].Topology), plain(r.Details[i].Why)
+	}
+}
+
 func (r *graphReport) json(out io.Writer) error {
 	return json.NewEncoder(out).Encode(r)
 }

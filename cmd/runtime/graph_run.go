@@ -152,6 +152,8 @@ func (c *graphRunCmd) checkSources() error {
 		return fmt.Errorf("reach takes 1 to 32 --source, one bit each; got %d", n)
 	case c.Algorithm == "flow" && n > 0:
 		return fmt.Errorf("flow takes no --source; entry in the file of --facts says what arrives from outside")
+	case c.Algorithm == "join" && n == 0:
+		return fmt.Errorf("join takes at least one --source")
 	case (c.Algorithm == "bfs" || c.Algorithm == "sssp") && n != 1:
 		return fmt.Errorf("%s takes one --source; got %d", c.Algorithm, n)
 	}

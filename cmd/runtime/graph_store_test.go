@@ -38,6 +38,8 @@ func TestGraphsThatCannotBeAreRefusedBeforeTheDeviceIsTouched(t *testing.T) {
 		"a total beyond the cap":       {[]telemetry.Resident{part(0, 1<<40, "0 1")}, natsio.ErrGraphTooLarge, "may come over NATS"},
 		"a line that is no edge":       {[]telemetry.Resident{part(0, 9, "0 1\n"), part(4, 9, "1 -2\n")}, natsio.ErrGraphRequest, "line 2"},
 		"more than the memory budget":  {[]telemetry.Resident{part(0, 3, "0 1")}, natsio.ErrGraphTooLarge, "budget is 10"},
+		"a join that nobody allowed":   {[]telemetry.Resident{{Ask: telemetry.ResidentRun, Name: "g", Algorithm: "join"}}, natsio.ErrGraphRequest, "ringmaster run --accept-joins"},
+		"facts before any load":        {[]telemetry.Resident{{Ask: telemetry.ResidentFacts, Name: "g"}}, natsio.ErrNoGraph, "no graph g"},
 		"an algorithm before any load": {[]telemetry.Resident{{Ask: telemetry.ResidentRun, Name: "g", Algorithm: "cc"}}, natsio.ErrNoGraph, "no graph g"},
 	} {
 		s := emptyStore(t, 10)
@@ -56,11 +58,18 @@ func TestGraphsThatCannotBeAreRefusedBeforeTheDeviceIsTouched(t *testing.T) {
 
 func TestRunRequestsAreCheckedLikeTheCommandLine(t *testing.T) {
 	for want, r := range map[string]telemetry.Resident{
-		"algorithm \"dfs\"":      {Algorithm: "dfs"},
-		"topology \"round\"":     {Algorithm: "cc", Topology: "round"},
-		"bfs takes one --source": {Algorithm: "bfs"},
-		"7 bytes of sources":     {Algorithm: "bfs", Data: make([]byte, 7)},
-		"264 bytes of sources":   {Algorithm: "reach", Data: make([]byte, 264)},
+		"algorithm \"dfs\"":                        {Algorithm: "dfs"},
+		"topology \"round\"":                       {Algorithm: "cc", Topology: "round"},
+		"bfs takes one --source":                   {Algorithm: "bfs"},
+		"7 bytes of sources":                       {Algorithm: "bfs", Data: make([]byte, 7)},
+		"264 bytes of sources":                     {Algorithm: "reach", Data: make([]byte, 264)},
+		"flow takes no --source":                   {Algorithm: "flow", Data: make([]byte, 8)},
+		"facts are for the algorithm flow, not cc": {Algorithm: "cc", Facts: 3},
+		"a join is for the algorithm join, not cc": {Algorithm: "cc", Join: []byte("result(value);")},
+		"the header has no line":                   {Algorithm: "join", Data: make([]byte, 8)},
+		"join:5: load: a join has no loops and no memory": {Algorithm: "join", Data: make([]byte, 8),
+			Join: []byte("//! kind: join\n//! name: peeks\n//! join: min\n//! seed: 0\nresult(load(value));\n")},
+		"join takes at least one --source": {Algorithm: "join", Join: []byte("//! kind: join\n//! name: hops\n//! join: min\n//! seed: 0\nresult(value + 1u);\n")},
 	} {
 		if _, err := graphRunOf(&r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
