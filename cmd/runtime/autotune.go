@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -20,8 +21,10 @@ type autotunerMode struct{ session.Mode }
 
 // UnmarshalText refuses a text that names no mode, before anything is started.
 func (m *autotunerMode) UnmarshalText(text []byte) (err error) {
-	m.Mode, err = reference.ParseMode(string(text), true)
-	return err
+	if m.Mode, err = reference.ParseMode(string(text), true); err != nil {
+		return fmt.Errorf("%q: want on, natural (or ng), or off (or default)", text)
+	}
+	return nil
 }
 
 // memory is how a node tunes, and what it remembers. Without flags nothing is

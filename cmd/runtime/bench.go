@@ -20,7 +20,7 @@ import (
 // benchCmd measures a part of Ringmaster beside a yardstick in the same run.
 type benchCmd struct {
 	Name []string `arg:"" enum:"policy,decode,ring,drain,stream,soak,tuner,graph,live,natural" help:"What to measure: policy, decode, ring, drain (of ring, what bench/run.sh repeats), stream, soak, tuner, graph, live (the tuner on this machine's ring), natural (steps of the natural gradient on the device)."`
-	JSON bool     `help:"One JSON object a line; the first names the CPU and the GL renderer."`
+	JSON bool     `help:"Print one JSON object a line; the first names the CPU and the GL renderer."`
 	glFlags
 	tunerFlags
 	liveFlags
@@ -51,8 +51,11 @@ type benchMachine struct {
 }
 
 func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	device, deviceErr := c.open(log)
-	if deviceErr != nil && c.Device != "" {
+	if deviceErr != nil && (c.Device != "" || c.needsDevice()) {
 		return deviceErr // asked for this one, so others' figures are no answer
 	}
 	machine := benchMachine{CPU: cpuName(), Cores: runtime.NumCPU(), Go: runtime.Version(), Version: version, GLRenderer: "none"}
@@ -78,27 +81,18 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 			if err := benchGraph(ctx, &c.graphBenchFlags, &report); err != nil {
 				return err
 			}
-			if deviceErr != nil && len(c.Graph) == 0 {
+			if deviceErr != nil {
 				log.Warn("without searches on a device", "error", deviceErr)
 				continue
-			}
-			if deviceErr != nil {
-				return deviceErr
 			}
 			if err := benchGraphDevice(ctx, device, &c.graphBenchFlags, &report); err != nil {
 				return err
 			}
 		case "live":
-			if deviceErr != nil {
-				return deviceErr
-			}
 			if err := benchLive(ctx, device, &c.liveFlags, &report); err != nil {
 				return err
 			}
 		case "natural":
-			if deviceErr != nil {
-				return deviceErr
-			}
 			if err := benchNatural(device, &report); err != nil {
 				return err
 			}
@@ -111,16 +105,10 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 				return err
 			}
 		case "drain":
-			if deviceErr != nil {
-				return deviceErr
-			}
 			if err := benchDrain(device, c.Slots, &report); err != nil {
 				return err
 			}
 		case "ring":
-			if deviceErr != nil {
-				return deviceErr
-			}
 			if err := benchRing(device, c.Slots, &report); err != nil {
 				return err
 			}
@@ -135,6 +123,40 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	return nil
 }
 
+// check refuses what cannot be measured, before anything is.
+func (c *benchCmd) check() error {
+	for _, name := range c.Name {
+		var err error
+		switch name {
+		case "graph":
+			err = c.graphBenchFlags.check()
+		case "tuner":
+			err = c.tunerFlags.check()
+		case "live":
+			err = c.liveFlags.check()
+		case "soak":
+			if c.Duration <= 0 {
+				err = fmt.Errorf("bench: --duration %v: a soak takes more than no time", c.Duration)
+			}
+		case "ring", "drain":
+			if c.Slots < 0 {
+				err = fmt.Errorf("bench: --slots %d: at least 1 is needed, or 0 to choose by device", c.Slots)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// needsDevice tells whether something is to be measured that is nothing without a device.
+func (c *benchCmd) needsDevice() bool {
+	return len(c.Graph) > 0 || slices.ContainsFunc(c.Name, func(name string) bool {
+		return slices.Contains([]string{"ring", "drain", "live", "natural"}, name)
+	})
+}
+
 // benchReport prints rows as they are measured.
 type benchReport struct {
 	out  io.Writer
@@ -147,7 +169,7 @@ func (r *benchReport) begin(m benchMachine) {
 		return
 	}
 	fmt.Fprintf(r.out, "%s, %d cores; GL: %s, %s; %s\n", m.CPU, m.Cores, m.GLRenderer, m.GLVersion, m.Go)
-	fmt.Fprintf(r.out, "%-28s %14s %-8s %14s %7s  %s\n", "name", "value", "unit", "yardstick", "ratio", "yardstick is")
+	fmt.Fprintf(r.out, "%-40s %14s %-10s %14s %7s  %s\n", "name", "value", "unit", "yardstick", "ratio", "yardstick is")
 }
 
 func (r *benchReport) row(row benchRow) {
@@ -158,7 +180,7 @@ func (r *benchReport) row(row benchRow) {
 		json.NewEncoder(r.out).Encode(row)
 		return
 	}
-	fmt.Fprintf(r.out, "%-28s %14.4g %-8s %14.4g %7.3f  %s\n", row.Name, row.Value, row.Unit, row.YardstickValue, row.Ratio, row.Yardstick)
+	fmt.Fprintf(r.out, "%-40s %14.4g %-10s %14.4g %7.3f  %s\n", row.Name, row.Value, row.Unit, row.YardstickValue, row.Ratio, row.Yardstick)
 }
 
 // benchPolicy times a decision beside a lookup in a Go map keyed by the whole

@@ -16,7 +16,7 @@ type graphBenchFlags struct {
 	Scale   int      `default:"18" help:"Largest scale of the random graphs in the graph benchmark's rows of edge work, 16 to 20; a graph of scale N has 2^N nodes."`
 	Sources int      `default:"16" help:"Sources that a graph is searched from in the graph benchmark."`
 	Graph   []string `sep:"none" help:"A graph that the device searches in the graph benchmark, such as kronecker:20, uniform:18 or grid:512x512; repeat for more."`
-	Dump    string   `type:"path" help:"Folder to which the graph benchmark writes its graphs and sources, for bench/cuda/bfs.cu."`
+	Dump    string   `type:"path" placeholder:"DIR" help:"Directory to which the graph benchmark writes its graphs and sources, for bench/cuda/bfs.cu."`
 }
 
 func (f *graphBenchFlags) check() error {
@@ -26,14 +26,16 @@ func (f *graphBenchFlags) check() error {
 	case f.Sources < 1:
 		return fmt.Errorf("bench: --sources %d: at least 1 is needed", f.Sources)
 	}
+	for _, spec := range f.Graph {
+		if err := graph.CheckSpec(spec); err != nil {
+			return fmt.Errorf("bench: --graph: %w", err)
+		}
+	}
 	return nil
 }
 
 // benchGraph reports the edge work of the topology rules, which needs no device.
 func benchGraph(ctx context.Context, flags *graphBenchFlags, report *benchReport) error {
-	if err := flags.check(); err != nil {
-		return err
-	}
 	for _, spec := range edgeWorkGraphs(flags.Scale) {
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -18,6 +18,19 @@ type liveFlags struct {
 	LiveRepeats  int      `default:"3" help:"Explorations of the live tuner for each workload."`
 }
 
+// check refuses what cannot be measured.
+func (f *liveFlags) check() error {
+	for _, name := range f.LiveWorkload {
+		if _, found := workload.Find(name); !found {
+			return fmt.Errorf("bench: --live-workload %s: there is no bundled workload of that name; tune --list names them", name)
+		}
+	}
+	if f.LiveRepeats < 1 {
+		return fmt.Errorf("bench: --live-repeats %d: at least 1 is needed", f.LiveRepeats)
+	}
+	return nil
+}
+
 const (
 	liveLaunches = 500 // of a running ring, exploration included
 	// Every so many launches the yardsticks have one too, so that all see the
@@ -101,12 +114,6 @@ func liveWorks(flags *liveFlags) ([]*liveWork, error) {
 			return nil, err
 		}
 		works = append(works, &liveWork{load: load})
-	}
-	if len(works) == 0 || len(flags.LiveWorkload) > len(works) {
-		return nil, fmt.Errorf("bench: --live-workload %v: the bundled workloads are listed by tune --list", flags.LiveWorkload)
-	}
-	if flags.LiveRepeats < 1 {
-		return nil, fmt.Errorf("bench: --live-repeats %d: at least 1 is needed", flags.LiveRepeats)
 	}
 	return works, nil
 }

@@ -39,7 +39,7 @@ func benchNatural(device gpu, report *benchReport) (err error) {
 			if err != nil {
 				return fmt.Errorf("bench: %s: %w", name, err)
 			}
-			report.row(benchRow{Name: name, Value: micros(onDevice), Unit: "us", Yardstick: "the host, one core", YardstickValue: micros(host)})
+			report.row(benchRow{Name: name, Value: micros(onDevice), Unit: "µs", Yardstick: "the host, one core", YardstickValue: micros(host)})
 		}
 	}
 	s, err := fixedpoint.Calibrate(engine, clock)

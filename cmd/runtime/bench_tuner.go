@@ -20,7 +20,7 @@ import (
 type tunerFlags struct {
 	Space   []string `type:"existingfile" sep:"none" help:"A recorded tuning space for the tuner's benchmark, as CSV, plain or gzip; repeat for more."`
 	Repeats int      `default:"60" help:"Searches of the tuner's benchmark per space and strategy, each with its own seed."`
-	Kernel  string   `help:"Take all recorded spaces as recordings of this kernel, whatever they say."`
+	Kernel  string   `placeholder:"NAME" help:"Take all recorded spaces as recordings of this kernel, whatever they say."`
 }
 
 // The budgets at which the searches are compared, in measurements.
@@ -63,13 +63,18 @@ type tunerSpace struct {
 	others []*space.Recording
 }
 
+// check refuses what cannot be replayed.
+func (f *tunerFlags) check() error {
+	switch {
+	case len(f.Space) == 0:
+		return errors.New("bench: the tuner needs recorded spaces: give each with --space FILE")
+	case f.Repeats < 1:
+		return fmt.Errorf("bench: --repeats %d: at least 1 is needed", f.Repeats)
+	}
+	return nil
+}
+
 func loadSpaces(flags *tunerFlags) ([]tunerSpace, error) {
-	if len(flags.Space) == 0 {
-		return nil, errors.New("bench: the tuner needs recorded spaces: give each with --space FILE")
-	}
-	if flags.Repeats < 1 {
-		return nil, fmt.Errorf("bench: --repeats %d: at least 1 is needed", flags.Repeats)
-	}
 	var spaces []tunerSpace
 	for _, path := range flags.Space {
 		r, err := readSpace(path)

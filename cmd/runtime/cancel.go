@@ -22,6 +22,9 @@ type cancelCmd struct {
 	Batches []string      `arg:"" placeholder:"ID" help:"Batches to withdraw. The exit code is 1 if one of them had ended."`
 }
 
+// Validate is called by the command line's parser.
+func (c *cancelCmd) Validate() error { return validNames(c.Worker, c.Queue) }
+
 func (c *cancelCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

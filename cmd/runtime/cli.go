@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"ringmaster/megakernel/graph"
+	"ringmaster/telemetry/natsio"
 )
 
 // cli is the command line: global flags and one field a command.
@@ -28,7 +31,7 @@ type cli struct {
 	Submit  submitCmd  `cmd:"" help:"Send slots to a running worker and print what became of them."`
 	Cancel  cancelCmd  `cmd:"" help:"Withdraw batches from a running worker."`
 	Heap    heapCmd    `cmd:"" help:"Move data to and from the window of a queue on a running worker."`
-	Graph   graphCmd   `cmd:"" help:"Run algorithms over graphs on this machine's GPU, or convert graphs."`
+	Graph   graphCmd   `cmd:"" help:"Run algorithms over graphs, here or on a worker; put graphs there; convert them."`
 	Opcodes opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
 	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
 	Bench   benchCmd   `cmd:"" help:"Measure a part beside its yardstick, in one run."`
@@ -59,17 +62,25 @@ func execute(ctx context.Context, args []string, std stdio) int {
 		kong.Exit(func(code int) { exited = code }),
 		kong.Vars{"hostname": workerName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(memoryShare)},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ValueFormatter(helpOf),
 	)
 	if err != nil {
 		panic(err) // the cli struct is malformed, which is a bug
+	}
+	switch {
+	case len(args) == 0:
+		parser.Stdout = std.err // nothing was asked for
+		_, _ = parser.Parse([]string{"--help"})
+		return 2
+	case args[0] == "help":
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	parsed, err := parser.Parse(args)
 	if exited >= 0 {
 		return exited // --help was printed
 	}
 	if err != nil {
-		fmt.Fprintf(std.err, "ringmaster: %v\n", err)
-		fmt.Fprintln(std.err, "Run 'ringmaster --help' for the commands, 'ringmaster COMMAND --help' for one.")
+		fmt.Fprintf(std.err, "ringmaster: %v\n%s\n", err, whereHelpIs(err))
 		return 2
 	}
 	level := c.LogLevel
@@ -89,8 +100,42 @@ func execute(ctx context.Context, args []string, std stdio) int {
 	case errors.As(err, &exit):
 		return exit.code
 	}
-	fmt.Fprintf(std.err, "ringmaster: %v\n", err)
+	fmt.Fprintf(std.err, "ringmaster: %v%s\n", err, adviceOn(err))
 	return 1
+}
+
+// adviceOn says what to do about an error of which the bus only says that it is one.
+func adviceOn(err error) string {
+	switch {
+	case errors.Is(err, natsio.ErrNoRuntime):
+		return "\nNobody serves that worker: check that `ringmaster run` is up with a GPU and that --worker, --nats and --prefix are its own."
+	case errors.Is(err, natsio.ErrNoDecisions):
+		return "\n`ringmaster run --decision-log stream` keeps one."
+	}
+	return ""
+}
+
+// whereHelpIs points whoever got a usage wrong to the help of the command that was meant.
+func whereHelpIs(err error) string {
+	var wrong *kong.ParseError
+	if errors.As(err, &wrong) {
+		for i := len(wrong.Context.Path) - 1; i >= 0; i-- {
+			if node := wrong.Context.Path[i].Command; node != nil {
+				return fmt.Sprintf("Run 'ringmaster %s --help' for what it takes.", node.Path())
+			}
+		}
+	}
+	return "Run 'ringmaster --help' for the commands, 'ringmaster COMMAND --help' for one."
+}
+
+// helpOf is the help of a flag or an argument, with the default where only the placeholder would be printed.
+func helpOf(value *kong.Value) string {
+	if value.Tag.PlaceHolder == "" || !value.HasDefault || strings.Contains(value.Help, "default") {
+		return kong.DefaultHelpValueFormatter(value)
+	}
+	shown := *value
+	shown.Help = fmt.Sprintf("%s (default: %s).", strings.TrimSuffix(value.Help, "."), value.Default)
+	return kong.DefaultHelpValueFormatter(&shown)
 }
 
 func newLogger(to io.Writer, level, format string) *slog.Logger {

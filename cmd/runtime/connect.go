@@ -59,6 +59,16 @@ func (f *natsFlags) dial(ctx context.Context, name string, log *slog.Logger) (*n
 	return conn, nil
 }
 
+// validNames refuses what cannot be the name of a worker or a queue, and says which flag it came from.
+func validNames(worker, queue string) error {
+	for _, name := range []struct{ flag, value string }{{"--worker", worker}, {"--queue", queue}} {
+		if !telemetry.ValidToken(name.value) {
+			return fmt.Errorf("%s %q: use 1 to 64 letters, digits, _ or -", name.flag, name.value)
+		}
+	}
+	return nil
+}
+
 // dialPatience is how long a client command waits for its server.
 const dialPatience = 5 * time.Second
 

@@ -40,6 +40,9 @@ func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if c.Speed <= 0 {
 		return fmt.Errorf("--speed %v: must be larger than 0", c.Speed)
 	}
+	if c.Limit < 0 {
+		return fmt.Errorf("--limit %v: want a moment of the trace", c.Limit)
+	}
 	if err := c.leaseFlags.check(); err != nil {
 		return err
 	}

@@ -103,6 +103,9 @@ type slotGroup struct {
 
 // job reads the command line and the files it names.
 func (c *execCmd) job(set *opcodeSet, std stdio) (*job, error) {
+	if c.Window < 1 {
+		return nil, fmt.Errorf("--window %d: want at least 1 word", c.Window)
+	}
 	j := &job{before: make([]uint32, c.Window), results: c.Results}
 	if _, err := fmt.Sscanf(c.Geometry, "%dx%dx%d", &j.geometry.Width, &j.geometry.Groups, &j.geometry.Chunk); err != nil {
 		return nil, fmt.Errorf("--geometry %s: want invocations x workgroups x positions, as in 64x64x64", c.Geometry)

@@ -15,7 +15,7 @@ import (
 
 // graphCmd works on graphs.
 type graphCmd struct {
-	Run     graphRunCmd     `cmd:"" help:"Run an algorithm over a graph on this machine's GPU."`
+	Run     graphRunCmd     `cmd:"" help:"Run an algorithm over a graph, on this machine's GPU or a worker's."`
 	Load    graphLoadCmd    `cmd:"" help:"Put a graph on the device of a running worker."`
 	List    graphListCmd    `cmd:"" help:"List the graphs that a queue has on its worker's device."`
 	Drop    graphDropCmd    `cmd:"" help:"Free a graph on a worker's device."`

@@ -24,6 +24,9 @@ type graphWorkerFlags struct {
 	Timeout time.Duration `default:"5m" help:"Longest wait for all of it."`
 }
 
+// Validate is called by the command line's parser.
+func (f *graphWorkerFlags) Validate() error { return validNames(f.Worker, f.Queue) }
+
 func (f *graphWorkerFlags) connect(ctx context.Context, name string, log *slog.Logger) (context.Context, *natsio.Conn, func(), error) {
 	h := heapFlags{natsFlags: f.natsFlags, Worker: f.Worker, Queue: f.Queue, Timeout: f.Timeout}
 	return h.connect(ctx, name, log)

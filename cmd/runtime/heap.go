@@ -64,6 +64,9 @@ type heapFlags struct {
 	Timeout time.Duration `default:"30s" help:"Longest wait for the whole transfer."`
 }
 
+// Validate is called by the command line's parser.
+func (f *heapFlags) Validate() error { return validNames(f.Worker, f.Queue) }
+
 // connect dials, and bounds what follows.
 func (f *heapFlags) connect(ctx context.Context, name string, log *slog.Logger) (context.Context, *natsio.Conn, func(), error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)

@@ -120,7 +120,6 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 		"65530:10":                    "outside the queue's window",
 		"0:1 --queue=nobody":          "has no window yet",
 		"0:1 --worker=elsewhere":      "no runtime answers",
-		"0:1 --queue=not.a.name":      "bad name",
 		"0:1:f64":                     "want OFFSET:COUNT[:FORMAT]",
 		"4294967295:4294967295:bytes": "4294967295 words, at most",
 	} {

@@ -41,7 +41,7 @@ func TestHelpExplainsEveryCommand(t *testing.T) {
 	if top.code != 0 {
 		t.Fatalf("exit code %d: %s", top.code, top.err)
 	}
-	for _, command := range []string{"demo", "run", "publish", "watch", "replay", "exec", "tune", "heap", "opcodes", "doctor", "bench", "version"} {
+	for _, command := range []string{"demo", "run", "publish", "watch", "replay", "exec", "tune", "submit", "cancel", "heap", "graph", "opcodes", "doctor", "bench", "version"} {
 		if !strings.Contains(top.stdout, command) {
 			t.Errorf("--help does not name %s", command)
 		}
@@ -58,6 +58,103 @@ func TestWrongUsageIsExitCodeTwoAndSaysWhereHelpIs(t *testing.T) {
 		if got.code != 2 || !strings.Contains(got.err, "--help") {
 			t.Errorf("%v: exit code %d, %q", args, got.code, got.err)
 		}
+	}
+}
+
+func TestUsageErrorsNameTheHelpOfTheCommandThatWasMeant(t *testing.T) {
+	for args, want := range map[string]string{
+		"graph":             "'ringmaster graph --help'",
+		"graph run nothing": "'ringmaster graph run --help'",
+		"exec":              "'ringmaster exec --help'",
+		"dance":             "'ringmaster COMMAND --help'",
+	} {
+		if got := ringmaster(t, t.Context(), "", strings.Fields(args)...); got.code != 2 || !strings.Contains(got.err, want) {
+			t.Errorf("%s: exit code %d, %q, want %s", args, got.code, got.err, want)
+		}
+	}
+}
+
+func TestHelpCanBeAskedForLikeACommand(t *testing.T) {
+	for args, command := range map[string]string{"help": "--help", "help graph run": "graph run --help"} {
+		got, want := ringmaster(t, t.Context(), "", strings.Fields(args)...), ringmaster(t, t.Context(), "", strings.Fields(command)...)
+		if got != want || got.code != 0 {
+			t.Errorf("%s: %+v, want %+v", args, got, want)
+		}
+	}
+	if got := ringmaster(t, t.Context(), ""); got.code != 2 || !strings.Contains(got.err, "Commands:") || got.stdout != "" {
+		t.Errorf("without arguments: %+v", got)
+	}
+}
+
+func TestHelpPrintsDefaultsBehindPlaceholders(t *testing.T) {
+	words := func(args ...string) string {
+		return strings.Join(strings.Fields(ringmaster(t, t.Context(), "", args...).stdout), " ")
+	}
+	for _, want := range []string{"--rate=N", "(default: 20000) ($RINGMASTER_RATE).", "(default: auto) ($RINGMASTER_MEMORY_BUDGET).", "(default: 131072)."} {
+		if got := words("run", "--help"); !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+	if got := words("graph", "run", "--help"); !strings.Contains(got, "Refuse files that list more edges (default: 268435456).") {
+		t.Error(got)
+	}
+}
+
+func TestBenchRefusesWhatItCannotMeasureBeforeItPrintsAnything(t *testing.T) {
+	for args, want := range map[string]string{
+		"graph --scale 99":             "--scale 99: it is 16 to 20",
+		"policy graph --sources 0":     "--sources 0",
+		"graph --graph grid:7":         "grid:WxH",
+		"tuner":                        "--space FILE",
+		"live --live-workload nothing": "tune --list",
+		"live --live-repeats 0":        "--live-repeats 0",
+		"soak --duration 0s":           "--duration 0s",
+		"drain --slots=-1":             "--slots -1",
+	} {
+		got := ringmaster(t, t.Context(), "", append([]string{"bench"}, strings.Fields(args)...)...)
+		if got.code != 1 || got.stdout != "" || !strings.Contains(got.err, want) {
+			t.Errorf("bench %s: %+v, want %q", args, got, want)
+		}
+	}
+}
+
+func TestAWrongModeOfTheTunerSaysWhichThereAreAndWhereItCameFrom(t *testing.T) {
+	t.Setenv("RINGMASTER_AUTOTUNER", "maybe")
+	got := ringmaster(t, t.Context(), "", "run", "--no-gpu")
+	if got.code != 2 || !strings.Contains(got.err, `--autotuner: "maybe": want on, natural (or ng), or off (or default)`) || !strings.Contains(got.err, `RINGMASTER_AUTOTUNER="maybe"`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNamesThatCannotBeAreRefusedWithTheirFlag(t *testing.T) {
+	for args, want := range map[string]string{
+		"graph list --queue a.b":                    `--queue "a.b"`,
+		"graph load g main.go --queue a.b":          `--queue "a.b"`,
+		"submit --slots nop --queue=":               `--queue ""`,
+		"cancel b --queue q --worker a*":            `--worker "a*"`,
+		"heap download 0:4 --queue q --worker a.b":  `--worker "a.b"`,
+		"graph run bfs g --source 1 --queue walks":  "--worker",
+		"graph run bfs g --source 1 --worker gpu0 ": "--queue",
+	} {
+		if got := ringmaster(t, t.Context(), "", strings.Fields(args)...); got.code == 0 || !strings.Contains(got.err, want) {
+			t.Errorf("%s: exit code %d, %q, want %s", args, got.code, got.err, want)
+		}
+	}
+}
+
+func TestAWorkerThatNobodyServesComesWithAdvice(t *testing.T) {
+	s := serve(t, "--no-gpu")
+	for _, args := range [][]string{{"graph", "list"}, {"graph", "drop", "g"}, {"heap", "download", "0:4"}, {"cancel", "b"}} {
+		got := ringmaster(t, t.Context(), "", append(args, "--nats", s.url, "--worker", "w1", "--queue", "q")...)
+		if got.code != 1 || !strings.Contains(got.err, "is up with a GPU") {
+			t.Errorf("%v: exit code %d, %q", args, got.code, got.err)
+		}
+	}
+	if got := ringmaster(t, t.Context(), "", "replay", "--stream", "--nats", s.url); !strings.Contains(got.err, "run --decision-log stream") {
+		t.Errorf("%+v", got)
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
 	}
 }
 

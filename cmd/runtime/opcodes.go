@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"strings"
+	"syscall"
 	"text/tabwriter"
 
 	"ringmaster/megakernel"
@@ -28,6 +30,9 @@ type opcodeSet struct {
 func (f *opcodeFlags) load() (*opcodeSet, error) {
 	if f.Opcodes == "" {
 		return &opcodeSet{catalog: megakernel.BuiltIn()}, nil
+	}
+	if info, err := os.Stat(f.Opcodes); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("opcodes: %w", cmp.Or(err, error(&os.PathError{Op: "open", Path: f.Opcodes, Err: syscall.ENOTDIR})))
 	}
 	user, err := userop.LoadDir(os.DirFS(f.Opcodes))
 	if err != nil {

@@ -19,7 +19,7 @@ type replayCmd struct {
 	natsFlags
 	Logs    []string `arg:"" optional:"" name:"file" help:"Decision log; - is standard input. FILE.1, if there is one, is read before FILE. Two logs are compared with each other."`
 	Stream  bool     `help:"Read the JetStream stream of decisions."`
-	Policy  string   `enum:"logged,standard,reference" default:"logged" help:"Ask another policy than the logged one: its differences are the result, and the exit code is 0."`
+	Policy  string   `enum:"logged,standard,reference" default:"logged" help:"Ask another policy than the logged one, standard or reference: its differences are the result, and the exit code is 0."`
 	Explain uint64   `placeholder:"DECISION" help:"Print what this decision was made from and why, instead."`
 	Queue   string   `placeholder:"[WORKER.]QUEUE" help:"Only this queue."`
 }

@@ -40,6 +40,9 @@ type submitCmd struct {
 // priorityNames are the names of slot priorities, by their number.
 var priorityNames = []string{"critical", "high", "normal", "low", "idle"}
 
+// Validate is called by the command line's parser.
+func (c *submitCmd) Validate() error { return validNames(c.Worker, c.Queue) }
+
 func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -43,7 +43,7 @@ func TestWhatTuneStoresIsWhereAWorkersTunerBegins(t *testing.T) {
 	requireGL(t)
 	dir := t.TempDir()
 	got := ringmaster(t, t.Context(), "", "tune", "--slots", "add a0=1 a1=0..4096/1", "--ring", "3000",
-		"--strategy", "live", "--seconds", "0", "--launches", "40", "--cache-dir", dir, "--json")
+		"--strategy", "live", "--seconds", "0", "--launches", "40", "--tuner-cache", dir, "--json")
 	var result tuned
 	if err := json.Unmarshal([]byte(got.stdout), &result); err != nil || got.code != 0 {
 		t.Fatalf("exit code %d, %v, %s", got.code, err, got.err)
@@ -85,7 +85,7 @@ func TestTuneSweepsThisMachinesRingAndDrawsIt(t *testing.T) {
 	var pictures [2][]byte
 	for i, name := range []string{"light-256", "heavy-256"} {
 		path := filepath.Join(dir, name+".png")
-		got := ringmaster(t, t.Context(), "", "tune", "--workload", name, "--launches", "60", "--seconds", "0", "--picture", path, "--no-store", "--cache-dir", dir)
+		got := ringmaster(t, t.Context(), "", "tune", "--workload", name, "--launches", "60", "--seconds", "0", "--picture", path, "--no-store", "--tuner-cache", dir)
 		if got.code != 0 || got.err != "" {
 			t.Fatalf("exit code %d, %s", got.code, got.err)
 		}

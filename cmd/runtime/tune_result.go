@@ -105,7 +105,7 @@ func launchTime(ns float64) string {
 	case ns < 1e3:
 		return fmt.Sprintf("%.4g ns", ns)
 	case ns < 1e6:
-		return fmt.Sprintf("%.4g us", ns/1e3)
+		return fmt.Sprintf("%.4g µs", ns/1e3)
 	case ns < 1e9:
 		return fmt.Sprintf("%.4g ms", ns/1e6)
 	}

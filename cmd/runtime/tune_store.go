@@ -19,8 +19,8 @@ const storedRows = 32
 
 // cacheDir is where the tuner's cache is, "" for nowhere.
 func (c *tuneCmd) cacheDir() string {
-	if c.CacheDir != nil {
-		return *c.CacheDir
+	if c.TunerCache != nil {
+		return *c.TunerCache
 	}
 	return filepath.Join(cacheDir(), "tuner")
 }

@@ -227,10 +227,10 @@ func TestProgressIsDrawnOnATerminalOnly(t *testing.T) {
 func TestTuneStoresWhereRunLooks(t *testing.T) {
 	none := ""
 	for want, c := range map[string]tuneCmd{
-		"":                                 {CacheDir: &none},
+		"":                                 {TunerCache: &none},
 		filepath.Join(cacheDir(), "tuner"): {},
 	} {
-		run := autotuneFlags{TunerCache: c.CacheDir}
+		run := autotuneFlags{TunerCache: c.TunerCache}
 		if got := c.cacheDir(); got != want || run.dir() != want {
 			t.Errorf("%q, run looks in %q, want %q", got, run.dir(), want)
 		}

@@ -14,11 +14,11 @@ import (
 // watchCmd prints recommendations.
 type watchCmd struct {
 	natsFlags
-	Worker     string `default:"*" help:"Worker to watch."`
-	Queue      string `default:"*" help:"Queue to watch."`
-	JSON       bool   `help:"One JSON object a recommendation, heartbeats left out."`
+	Worker     string `placeholder:"NAME" default:"*" help:"Worker to watch."`
+	Queue      string `placeholder:"NAME" default:"*" help:"Queue to watch."`
+	JSON       bool   `help:"Print one JSON object a recommendation, heartbeats left out."`
 	Heartbeats bool   `help:"With --json: print heartbeats too."`
-	Count      int    `help:"Stop after this many recommendations; 0 never stops."`
+	Count      int    `placeholder:"N" help:"Stop after this many recommendations; 0 never stops."`
 }
 
 func (c *watchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {

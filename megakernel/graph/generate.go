@@ -158,9 +158,25 @@ const Generators = "kronecker:SCALE[:DEGREE[:SEED]], uniform:SCALE[:DEGREE[:SEED
 // Generate draws the graph that a specification names: see Generators. The
 // degree is 16 and the seed 1 unless it says otherwise.
 func Generate(spec string) (Edges, error) {
+	draw, err := generator(spec)
+	if err != nil {
+		return Edges{}, err
+	}
+	return draw()
+}
+
+// CheckSpec tells whether Generate understands a specification, without drawing anything. A graph
+// may still be too large.
+func CheckSpec(spec string) error {
+	_, err := generator(spec)
+	return err
+}
+
+// generator reads a specification.
+func generator(spec string) (draw func() (Edges, error), err error) {
 	kind, rest, _ := strings.Cut(spec, ":")
-	fail := func(err error) (Edges, error) {
-		return Edges{}, fmt.Errorf("graph: %q: %w; want one of %s", spec, err, Generators)
+	fail := func(err error) (func() (Edges, error), error) {
+		return nil, fmt.Errorf("graph: %q: %w; want one of %s", spec, err, Generators)
 	}
 	switch kind {
 	case "kronecker", "uniform":
@@ -169,24 +185,24 @@ func Generate(spec string) (Edges, error) {
 			return fail(err)
 		}
 		if kind == "uniform" {
-			return Uniform(int(n[0]), int(n[1]), n[2])
+			return func() (Edges, error) { return Uniform(int(n[0]), int(n[1]), n[2]) }, nil
 		}
-		return Kronecker(int(n[0]), int(n[1]), n[2])
+		return func() (Edges, error) { return Kronecker(int(n[0]), int(n[1]), n[2]) }, nil
 	case "grid":
 		n, err := numbers(strings.Split(rest, "x"), 32, 0, 0)
 		if err != nil {
 			return fail(err)
 		}
-		return Grid(uint32(n[0]), uint32(n[1]))
+		return func() (Edges, error) { return Grid(uint32(n[0]), uint32(n[1])) }, nil
 	case "path", "star":
 		n, err := numbers([]string{rest}, 32, 0)
 		if err != nil {
 			return fail(err)
 		}
 		if kind == "path" {
-			return Path(uint32(n[0]))
+			return func() (Edges, error) { return Path(uint32(n[0])) }, nil
 		}
-		return Star(uint32(n[0]))
+		return func() (Edges, error) { return Star(uint32(n[0])) }, nil
 	}
 	return fail(fmt.Errorf("no such generator"))
 }
