@@ -31,6 +31,7 @@ func (w *WorkConsumer) deliver(m jetstream.Msg) {
 	if err != nil {
 		return // not from the stream: somebody wrote into our inbox
 	}
+	w.received.Store(true)
 	b := &batch{msg: m, sequence: meta.Sequence.Stream, delivered: meta.NumDelivered, since: time.Now()}
 	if !w.admit(b) {
 		return

@@ -276,13 +276,16 @@ func wrongRevision(err error) bool {
 }
 
 // reach opens the bucket, or makes it. It is nil while that fails, which is
-// said once.
+// said once of a server that is there.
 func (r *Results) reach() jetstream.KeyValue {
 	r.mu.Lock()
 	bucket := r.bucket
 	r.mu.Unlock()
 	if bucket != nil {
 		return bucket
+	}
+	if !r.conn.nc.IsConnected() {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(r.ctx, apiTimeout)
 	defer cancel()
@@ -300,7 +303,7 @@ func (r *Results) reach() jetstream.KeyValue {
 		r.bucket = bucket
 		return bucket
 	}
-	if !r.said && r.ctx.Err() == nil {
+	if !r.said && r.ctx.Err() == nil && r.conn.nc.IsConnected() {
 		r.said = true
 		r.log.Warn("tuner results are not shared with other workers; tuning goes on without", "bucket", name, "reason", err)
 	}

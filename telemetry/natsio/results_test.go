@@ -168,3 +168,23 @@ func TestAFullBucketIsSaidOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestAServerThatIsAwayIsNotOneWithoutABucket(t *testing.T) {
+	log, lines := newLog()
+	cfg := fastConfig("nats://127.0.0.1:1")
+	cfg.Logger = log
+	c, err := Connect(cfg)
+	must(t, err)
+	t.Cleanup(func() {
+		c.Close()
+		<-c.Closed()
+	})
+	if sharing(t, c).reach() != nil {
+		t.Error("a bucket without a server")
+	}
+	for range len(lines.lines) {
+		if line := <-lines.lines; strings.Contains(line, "not shared") {
+			t.Error(line)
+		}
+	}
+}

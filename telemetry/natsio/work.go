@@ -111,6 +111,7 @@ type WorkConsumer struct {
 	idle     chan struct{}     // closed when pending is empty while draining
 
 	missed                                    atomic.Int32 // heartbeats missing in a row
+	received                                  atomic.Bool  // a message came: there are acknowledgements
 	delivered, done, duplicates               atomic.Uint64
 	refused, retried, repeated, acks, restart atomic.Uint64
 	busy, givenUp                             atomic.Uint64
@@ -260,6 +261,9 @@ func (w *WorkConsumer) Drain(ctx context.Context) error {
 		case <-ctx.Done():
 			return fmt.Errorf("natsio: drain work of %s: %d batches without an outcome: %w", w.worker, w.Stats().Pending, ctx.Err())
 		}
+	}
+	if !w.received.Load() {
+		return nil // a server that was never reached is no reason to fail
 	}
 	if err := w.conn.Flush(ctx); err != nil {
 		return fmt.Errorf("natsio: drain work of %s: acknowledgements: %w", w.worker, err)

@@ -61,3 +61,28 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 		t.Errorf("drain with a batch at work: %v, want context.Canceled", err)
 	}
 }
+
+func TestDrainWithoutAServerFailsOnlyIfOneIsOwedAnything(t *testing.T) {
+	cfg := fastConfig("nats://127.0.0.1:1")
+	c, err := Connect(cfg)
+	must(t, err)
+	t.Cleanup(func() {
+		c.Close()
+		<-c.Closed()
+	})
+	w, err := c.ConsumeWork(testContext(t), "w", DefaultWorkConfig(), func(string, string, *telemetry.Work, int64, func(telemetry.Outcome, error)) {})
+	must(t, err)
+	if err := w.Drain(testContext(t)); err != nil {
+		t.Errorf("nothing ever came: %v", err)
+	}
+	p := startProcess(t)
+	s := openShop(t, p.url, nil)
+	s.submit(t, "b1")
+	d := receive(t, s.batches)
+	p.kill()
+	must(t, s.conn.WaitState(testContext(t), StateDisconnected))
+	d.settled(telemetry.OutcomeDone, nil)
+	if err := s.consumer.Drain(testContext(t)); !errors.Is(err, ErrDisconnected) {
+		t.Errorf("an acknowledgement that cannot have arrived: %v", err)
+	}
+}
