@@ -30,11 +30,11 @@ func (w *workerActor) admit(b *batch) {
 		return
 	}
 	if b.family.stopped.Load() != nil {
-		b.settle(telemetry.OutcomeBusy, ErrUnstable)
+		b.settle(telemetry.OutcomeQueueBusy, ErrUnstable)
 		return
 	}
 	if d := b.family.planned.Load(); l.stopped != 0 && d != nil && d.edition == l.stopped {
-		b.settle(telemetry.OutcomeBusy, ErrStopped)
+		b.settle(telemetry.OutcomeQueueBusy, ErrStopped)
 		return
 	}
 	slots := len(b.work.Slots)
@@ -44,8 +44,11 @@ func (w *workerActor) admit(b *batch) {
 	}
 	if err := w.engine.Submit(b.family.name, &b.work); err != nil {
 		outcome := telemetry.OutcomeRefused
-		if errors.Is(err, ErrBusy) {
+		switch {
+		case errors.Is(err, ErrBusy):
 			outcome = telemetry.OutcomeBusy
+		case errors.Is(err, ErrQuota):
+			outcome = telemetry.OutcomeQueueBusy
 		}
 		b.settle(outcome, err)
 		return

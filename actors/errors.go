@@ -34,6 +34,9 @@ var (
 	// ErrBusy is wrapped by an Engine that has no room for a batch now; the
 	// batch is delivered again later instead of being refused for good.
 	ErrBusy = errors.New("actors: engine has no room")
+	// ErrQuota is wrapped by an Engine for a batch beyond the quota of its queue;
+	// it is delivered again later, unless too many batches of the queue wait.
+	ErrQuota = errors.New("actors: queue is over its quota")
 	// ErrBacklog says that the queue holds as many pending slots as Config allows.
 	ErrBacklog = errors.New("actors: too many pending slots")
 	// ErrStopped says that the launches of a queue failed too often in a row.

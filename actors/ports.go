@@ -22,7 +22,7 @@ type Publisher interface {
 type Engine interface {
 	// Submit takes a batch into the queue's pending slots. An error means
 	// nothing was taken: the batch is refused for good, or, if the error
-	// wraps ErrBusy, delivered again later. The batch may be kept.
+	// wraps ErrBusy or ErrQuota, delivered again later. The batch may be kept.
 	Submit(queue string, w *telemetry.Work) error
 	// Launch starts one launch of what is pending on the order's queue and
 	// calls settled exactly once, from another goroutine. Others may be under

@@ -303,6 +303,8 @@ func (r *runner) script(verb string, a arguments) {
 		r.engines[a.word(1)].refuse = errors.New("bad slot")
 	case "submit-busy":
 		r.engines[a.word(1)].refuse = fmt.Errorf("full: %w", ErrBusy)
+	case "submit-over-quota":
+		r.engines[a.word(1)].refuse = fmt.Errorf("10 pending: %w", ErrQuota)
 	default:
 		r.t.Fatalf("unknown script %q", a.line)
 	}
@@ -335,7 +337,7 @@ func (r *runner) work(s *System, a arguments) {
 	s.Submit(worker, queue, &w, int64(a.number("sent")), func(o telemetry.Outcome, err error) {
 		names := map[telemetry.Outcome]string{
 			telemetry.OutcomeDone: "done", telemetry.OutcomeDuplicate: "duplicate",
-			telemetry.OutcomeRefused: "refused", telemetry.OutcomeRetry: "retry", telemetry.OutcomeBusy: "busy",
+			telemetry.OutcomeRefused: "refused", telemetry.OutcomeRetry: "retry", telemetry.OutcomeBusy: "busy", telemetry.OutcomeQueueBusy: "queue busy",
 		}
 		if err != nil {
 			r.add("settled", "batch %s %s: %s", id, names[o], strings.ReplaceAll(err.Error(), "\n", "; "))

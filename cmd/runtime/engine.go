@@ -99,7 +99,10 @@ func (e *engine) Submit(queue string, w *telemetry.Work) error {
 		batch.Deadline = time.Now().Add(time.Duration(w.DeadlineMs) * time.Millisecond)
 	}
 	err := e.ring.Submit(queue, batch)
-	if errors.Is(err, megakernel.ErrBacklog) || errors.Is(err, megakernel.ErrQuota) || errors.Is(err, megakernel.ErrQueues) || errors.Is(err, megakernel.ErrMoving) {
+	if errors.Is(err, megakernel.ErrQuota) {
+		return fmt.Errorf("%w: %w", actors.ErrQuota, err)
+	}
+	if errors.Is(err, megakernel.ErrBacklog) || errors.Is(err, megakernel.ErrQueues) || errors.Is(err, megakernel.ErrMoving) {
 		return fmt.Errorf("%w: %w", actors.ErrBusy, err)
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 type ringFlags struct {
 	Windows     int      `default:"64" help:"Windows of the heap. Each queue with work or data has one; the one used least recently goes to a queue that needs one."`
 	WindowWords uint32   `name:"window-words" default:"65536" help:"Words of 4 bytes of a window."`
-	Limit       []string `placeholder:"QUEUE:BOUND=VALUE,..." sep:"none" help:"Bound what a queue may do, * standing for all that no other --limit names: pending=N slots submitted and not finished, rate=N slots a second, burst=N of them at once, opcodes=NAME+NAME... . Can be given several times."`
+	Limit       []string `placeholder:"QUEUE:BOUND=VALUE,..." sep:"none" help:"Bound what a queue may do, * standing for all that no other --limit names: pending=N slots submitted and not finished (batches beyond that wait, up to 128 of a queue, and more are refused), rate=N slots a second, burst=N of them at once, opcodes=NAME+NAME... . Can be given several times."`
 }
 
 // limits reads --limit: the bounds of named queues, and those of all others under *.

@@ -4,7 +4,9 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"ringmaster/megakernel"
 	"ringmaster/telemetry"
@@ -54,5 +56,36 @@ func TestLimitsHoldForWorkOverNATS(t *testing.T) {
 	s.check(t)
 	if final := n.work.Stats(); final.Refused != shopBatches {
 		t.Errorf("%d batches refused, want the %d of adds", final.Refused, shopBatches)
+	}
+}
+
+// A queue over its quota, which gets nothing done, does not keep the work of others out.
+func TestAQueueOverItsQuotaLeavesRoomForOthers(t *testing.T) {
+	s := openDoneShop(t)
+	const most = 8
+	s.mu.Lock()
+	s.want = shopBatches + shopBatches - 1 - most/2 // one of adds is with the ring, some wait
+	s.mu.Unlock()
+	n := s.serve(t, func(cfg *nodeConfig) {
+		cfg.device = newFaultyGPU(t)
+		cfg.work.MaxPending, cfg.work.RetryMin, cfg.work.RetryMax = most, time.Hour, time.Hour
+		cfg.limits = map[string]megakernel.QueueOptions{"adds": {MaxPending: shopSlots, Rate: 1e-6, Burst: 1}}
+	})
+	s.wait(t)
+	s.close(t, n)
+	if got := n.work.Stats(); got.Crowded != shopBatches-1-most/2 {
+		t.Errorf("stats %+v", got)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, results := range s.done {
+		d := results[0]
+		if stores := strings.HasPrefix(name, "stores"); len(results) != 1 || stores != (d.Executed == shopSlots) ||
+			!stores && (d.Dropped != shopSlots || !strings.Contains(d.Error, "quota")) {
+			t.Errorf("batch %s: %+v", name, results)
+		}
+	}
+	if said := s.said.String(); strings.Count(said, "work of a queue is refused") != 1 || !strings.Contains(said, "queue=adds") {
+		t.Errorf("the log does not tell of it once: %s", said)
 	}
 }

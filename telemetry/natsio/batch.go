@@ -3,6 +3,7 @@ package natsio
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -33,10 +34,15 @@ func (w *WorkConsumer) deliver(m jetstream.Msg) {
 	}
 	w.received.Store(true)
 	b := &batch{msg: m, sequence: meta.Sequence.Stream, delivered: meta.NumDelivered, since: time.Now()}
+	_, b.worker, b.queue, err = w.conn.cfg.Subjects.Parse(m.Subject())
 	if !w.admit(b) {
 		return
 	}
-	work, sentNs, err := w.decode(b, m)
+	var work *telemetry.Work
+	var sentNs int64
+	if err == nil {
+		work, sentNs, err = w.decode(b, m)
+	}
 	switch {
 	case err != nil:
 		w.settle(b, 0, telemetry.OutcomeRefused, err)
@@ -57,24 +63,29 @@ func (w *WorkConsumer) hand(b *batch, attempt int, work *telemetry.Work, sentNs 
 
 // giveUp ends a batch that was delivered too often.
 func (w *WorkConsumer) giveUp(b *batch, deliveries uint64, work *telemetry.Work, sentNs int64) {
-	why := fmt.Errorf("batch %q was delivered %d times without an outcome", work.Batch, deliveries)
+	w.drop(b, 0, &w.givenUp, ReasonExhausted, fmt.Errorf("batch %q was delivered %d times without an outcome", work.Batch, deliveries),
+		&telemetry.Done{
+			Batch: work.Batch, Dropped: uint32(len(work.Slots)), WorkSentNs: sentNs,
+			Error: fmt.Sprintf("given up after %d deliveries", deliveries),
+		})
+}
+
+// drop refuses a sound batch that will not run, after its done record is out. attempt is
+// the one that it settles.
+func (w *WorkConsumer) drop(b *batch, attempt int, count *atomic.Uint64, reason string, why error, done *telemetry.Done) {
 	refuse := func(sent error) {
 		if sent != nil {
-			w.settle(b, 0, telemetry.OutcomeRetry, sent)
+			w.settle(b, attempt, telemetry.OutcomeRetry, sent)
 			return
 		}
-		w.givenUp.Add(1)
-		w.settle(b, 0, telemetry.OutcomeRefused, &telemetry.RecordError{Kind: telemetry.KindWork, Reason: ReasonExhausted, Err: why})
+		count.Add(1)
+		w.settle(b, attempt, telemetry.OutcomeRefused, &telemetry.RecordError{Kind: telemetry.KindWork, Reason: reason, Err: why})
 	}
 	if w.cfg.GaveUp == nil {
 		refuse(nil)
 		return
 	}
-	done := telemetry.Done{
-		Batch: work.Batch, Dropped: uint32(len(work.Slots)), WorkSentNs: sentNs,
-		Error: fmt.Sprintf("given up after %d deliveries", deliveries),
-	}
-	w.cfg.GaveUp(b.worker, b.queue, &done, refuse)
+	w.cfg.GaveUp(b.worker, b.queue, done, refuse)
 }
 
 // hold keeps a batch to hand it over again later, or reports that it may not.
@@ -85,17 +96,24 @@ func (w *WorkConsumer) hold(b *batch) bool {
 		return false
 	}
 	b.settled, b.since = false, time.Now()
-	b.attempt++
+	w.begin(b)
 	b.held = time.AfterFunc(backoff(w.cfg.RetryMin, w.cfg.RetryMax, min(b.attempt, 64)), func() { w.handAgain(b) })
 	w.busy.Add(1)
 	return true
+}
+
+// begin begins the next attempt: what the handler says of the one before no longer
+// counts. Called with mu held.
+func (w *WorkConsumer) begin(b *batch) (attempt int) {
+	b.attempt++
+	return b.attempt
 }
 
 // handAgain hands a held batch over.
 func (w *WorkConsumer) handAgain(b *batch) {
 	w.mu.Lock()
 	released := b.held == nil
-	b.held = nil
+	b.held, b.since = nil, time.Now()
 	attempt, m := b.attempt, b.msg
 	w.mu.Unlock()
 	if released {
@@ -128,12 +146,13 @@ func (w *WorkConsumer) releaseHeld() {
 
 // admit enters a batch into the pending ones. While draining it is given back
 // instead, and a batch that is pending already just gets the newer delivery to
-// acknowledge: its signs of life did not reach the server in time.
+// acknowledge, and lives on: its signs of life did not reach the server in time, or it
+// has taken for MaxExecution.
 func (w *WorkConsumer) admit(b *batch) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if known, ok := w.pending[b.sequence]; ok {
-		known.msg, known.delivered = b.msg, b.delivered
+		known.msg, known.delivered, known.since = b.msg, b.delivered, b.since
 		w.repeated.Add(1)
 		return false
 	}
@@ -148,17 +167,12 @@ func (w *WorkConsumer) admit(b *batch) bool {
 // decode reads the batch. Each batch has memory of its own, because it leaves
 // this goroutine.
 func (w *WorkConsumer) decode(b *batch, m jetstream.Msg) (*telemetry.Work, int64, error) {
-	_, worker, queue, err := w.conn.cfg.Subjects.Parse(m.Subject())
-	if err != nil {
-		return nil, 0, err
-	}
-	b.worker, b.queue = worker, queue
 	var d telemetry.Decoder
 	var r telemetry.Record
 	if err := decodeOne(&d, &r, m.Data(), w.cfg.Limits, telemetry.SubjectWork); err != nil {
 		return nil, 0, err
 	}
-	if _, reason, err := nameQueue(queue, r.Header.Queue); err != nil {
+	if _, reason, err := nameQueue(b.queue, r.Header.Queue); err != nil {
 		return nil, 0, &telemetry.RecordError{Kind: telemetry.KindWork, Field: "queue", Reason: reason, Err: err}
 	}
 	work := r.Work
@@ -168,7 +182,18 @@ func (w *WorkConsumer) decode(b *batch, m jetstream.Msg) (*telemetry.Work, int64
 // settle acknowledges a batch by the outcome of an attempt.
 func (w *WorkConsumer) settle(b *batch, attempt int, outcome telemetry.Outcome, err error) {
 	w.mu.Lock()
-	if b.settled || b.attempt != attempt || outcome == telemetry.OutcomeBusy && w.hold(b) {
+	if b.settled || b.attempt != attempt {
+		w.mu.Unlock()
+		return
+	}
+	if outcome == telemetry.OutcomeQueueBusy && w.isCrowded(b) {
+		attempt, m := w.begin(b), b.msg
+		warn := w.warns(time.Now())
+		w.mu.Unlock()
+		w.turnAway(b, attempt, m, warn, err)
+		return
+	}
+	if (outcome == telemetry.OutcomeBusy || outcome == telemetry.OutcomeQueueBusy) && w.hold(b) {
 		w.mu.Unlock()
 		return
 	}

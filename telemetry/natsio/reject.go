@@ -15,6 +15,7 @@ import (
 const (
 	ReasonBadReply    = "bad_reply"    // a reply subject that is not an inbox; the record itself was taken
 	ReasonExhausted   = "exhausted"    // a batch that was delivered too often without an outcome
+	ReasonCrowded     = "crowded"      // a batch of a queue over its quota or stopped, of which many wait already
 	ReasonRateLimited = "rate_limited" // a payload of a worker above its rate, dropped unread
 )
 

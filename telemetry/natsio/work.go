@@ -17,15 +17,17 @@ import (
 // WorkHandler takes one batch. It must not block, and may be called by several
 // goroutines. The batch belongs to the handler, which calls settled exactly once,
 // from any goroutine, when the outcome is known; later calls are ignored. err explains OutcomeRefused to
-// the publisher, OutcomeRetry and OutcomeBusy to the log. After OutcomeBusy the same
-// delivery is handed over again.
+// the publisher, OutcomeRetry and OutcomeBusy to the log. After OutcomeBusy, and mostly after
+// OutcomeQueueBusy, the same delivery is handed over again.
 type WorkHandler func(worker, queue string, w *telemetry.Work, workSentNs int64, settled func(telemetry.Outcome, error))
 
 // WorkConfig bounds the consumption of batches. Start from DefaultWorkConfig.
 type WorkConfig struct {
 	// Limits of one batch.
 	Limits telemetry.CheckLimits
-	// MaxPending is how many batches may be without an outcome at a time.
+	// MaxPending is how many batches may be without an outcome at a time. Of one queue
+	// half as many may wait after OutcomeQueueBusy; more of it are refused, because a queue
+	// that gets nothing done would keep those of all others out.
 	MaxPending int
 	// AckWait is how long the server waits for a sign of life of a batch
 	// before it delivers it again. A sign goes out every third of it. At least 1 s.
@@ -38,8 +40,8 @@ type WorkConfig struct {
 	// process that touches it. A process that ends counts, and so does each
 	// OutcomeRetry, but not OutcomeBusy. 0 sets no bound.
 	MaxDeliveries uint64
-	// GaveUp sends the done record of a batch that is given up, and tells whether
-	// the server has it. Nil: there is none.
+	// GaveUp sends the done record of a batch that is given up, or refused because too
+	// many of its queue wait, and tells whether the server has it. Nil: there is none.
 	GaveUp func(worker, queue string, d *telemetry.Done, sent func(error))
 	// RetryMin is the delay of the second delivery after OutcomeRetry, and of the
 	// second attempt after OutcomeBusy. It doubles with each further one up to
@@ -85,6 +87,7 @@ type WorkStats struct {
 	Retried    uint64 // given back
 	Busy       uint64 // times one was kept to be handed over again
 	GivenUp    uint64 // part of Refused: delivered MaxDeliveries times without an outcome
+	Crowded    uint64 // part of Refused: too many of the queue waited already
 	Repeated   uint64 // delivered again while still in the handler's hands
 	AckErrors  uint64 // acknowledgements that could not be sent; the batch comes again
 	Restarts   uint64 // times the consumption was set up anew
@@ -109,12 +112,13 @@ type WorkConsumer struct {
 	draining bool
 	pending  map[uint64]*batch // by stream sequence
 	idle     chan struct{}     // closed when pending is empty while draining
+	warned   time.Time         // of a crowded queue
 
 	missed                                    atomic.Int32 // heartbeats missing in a row
 	received                                  atomic.Bool  // a message came: there are acknowledgements
 	delivered, done, duplicates               atomic.Uint64
 	refused, retried, repeated, acks, restart atomic.Uint64
-	busy, givenUp                             atomic.Uint64
+	busy, givenUp, crowded                    atomic.Uint64
 }
 
 // ConsumeWork feeds the batches of a worker to handler until ctx ends or Drain
@@ -291,7 +295,7 @@ func (w *WorkConsumer) Stats() WorkStats {
 	return WorkStats{
 		Delivered: w.delivered.Load(), Done: w.done.Load(), Duplicates: w.duplicates.Load(),
 		Refused: w.refused.Load(), Retried: w.retried.Load(), Repeated: w.repeated.Load(),
-		Busy: w.busy.Load(), GivenUp: w.givenUp.Load(),
+		Busy: w.busy.Load(), GivenUp: w.givenUp.Load(), Crowded: w.crowded.Load(),
 		AckErrors: w.acks.Load(), Restarts: w.restart.Load(), Pending: pending,
 	}
 }

@@ -1,0 +1,65 @@
+package natsio
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
+)
+
+// The server counts what is held against MaxPending. A queue that gets nothing done, over
+// its quota or stopped, would fill all of it with work that waits, and nobody else's would
+// come. So of one queue no more than half may wait for reasons of its own.
+
+// crowdedPause is the least time between two warnings about that.
+const crowdedPause = 10 * time.Second
+
+// mostHeld is how many batches of one queue wait for reasons of their queue.
+func (c *WorkConfig) mostHeld() int { return max(c.MaxPending/2, 1) }
+
+// isCrowded reports whether one more batch of a queue would be too many. Those that were held
+// before stay. Called with mu held.
+func (w *WorkConsumer) isCrowded(b *batch) bool {
+	if b.attempt > 0 || w.draining {
+		return false
+	}
+	held := 0
+	for _, other := range w.pending {
+		if other.queue == b.queue && (other.held != nil || other.attempt > 0 && b.since.Sub(other.since) < handTime) {
+			held++
+		}
+	}
+	return held >= w.cfg.mostHeld()
+}
+
+// handTime is how long one that was held may be in the handler's hands and counts as held:
+// it mostly comes back at once.
+const handTime = 50 * time.Millisecond
+
+// warns reports whether a warning is due. Called with mu held.
+func (w *WorkConsumer) warns(now time.Time) bool {
+	if !w.warned.IsZero() && now.Sub(w.warned) < crowdedPause {
+		return false
+	}
+	w.warned = now
+	return true
+}
+
+// turnAway refuses a batch of a crowded queue, after its done record is out.
+func (w *WorkConsumer) turnAway(b *batch, attempt int, m jetstream.Msg, warn bool, why error) {
+	if warn {
+		w.conn.cfg.Logger.Warn("nats: work of a queue is refused, because as much of it waits as may without keeping others out",
+			"worker", w.worker, "queue", b.queue, "waiting", w.cfg.mostHeld(), "reason", why, "refused", w.crowded.Load()+1)
+	}
+	work, sentNs, err := w.decode(b, m) // the handler had the last one for its own
+	if err != nil {
+		w.settle(b, attempt, telemetry.OutcomeRefused, err)
+		return
+	}
+	crowd := fmt.Errorf("%d batches of the queue wait already: %w", w.cfg.mostHeld(), why)
+	w.drop(b, attempt, &w.crowded, ReasonCrowded,
+		fmt.Errorf("batch %q: submit it again later, under another id: %w", work.Batch, crowd),
+		&telemetry.Done{Batch: work.Batch, Dropped: uint32(len(work.Slots)), WorkSentNs: sentNs, Error: crowd.Error()})
+}
