@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -67,7 +68,7 @@ func benchGraphDevice(ctx context.Context, device *glcompute.Device, flags *grap
 			return err
 		}
 		b := graphBench{benchGraphData: g, resident: resident, report: report, pulls: pulls}
-		err = b.rows(ctx)
+		err = b.rows(ctx, device)
 		if closed := resident.Close(); err == nil {
 			err = closed
 		}
@@ -84,6 +85,7 @@ type graphBench struct {
 	resident *frontier.Resident
 	report   *benchReport
 	pulls    uint64 // most edges of always pulling
+	actors   map[string]graphRunner
 }
 
 // A graphWalk is a way to run the same search.
@@ -112,7 +114,7 @@ func originalWalk() frontier.Job {
 	return frontier.Job{Config: &cfg}
 }
 
-func (b *graphBench) rows(ctx context.Context) error {
+func (b *graphBench) rows(ctx context.Context, device *glcompute.Device) error {
 	budget, err := b.quarter(ctx)
 	if err != nil {
 		return err
@@ -128,6 +130,14 @@ func (b *graphBench) rows(ctx context.Context) error {
 		{"constrained", func() frontier.Job {
 			return frontier.Job{Budget: budget, Topology: policy.TopologyMemoryConstrained}
 		}},
+	}
+	end, err := b.beginActors(device)
+	if err != nil {
+		return err
+	}
+	defer end()
+	for _, name := range slices.Sorted(maps.Keys(b.actors)) {
+		walks = append(walks, graphWalk{name, func() frontier.Job { return frontier.Job{} }})
 	}
 	if pulls, err := b.pullWork(); err != nil {
 		return err
@@ -243,7 +253,11 @@ func (b *graphBench) time(ctx context.Context, walk graphWalk, want graphReferen
 	run := func(discard bool) (*frontier.Result, error) {
 		job := walk.job()
 		job.Sources, job.Discard = []uint32{want.source}, discard
-		result, err := b.resident.Run(ctx, job)
+		through := b.resident.Run
+		if actors := b.actors[walk.name]; actors != nil {
+			through = actors
+		}
+		result, err := through(ctx, job)
 		switch {
 		case err != nil:
 		case !discard && !slices.Equal(result.Values, want.depths):
@@ -303,6 +317,8 @@ func (b *graphBench) print(times map[string][]float64, rates []float64) {
 	}
 	row("bfs/original", at["original"], "ms", "the policy's choice of every level, by edges", ours)
 	row("bfs/host", at["host"], "ms", "decided on the device", ours)
+	row("bfs/actors", at["actors"], "ms", "without the actors' decision on how to begin", ours)
+	row("bfs/host/actors", at["host/actors"], "ms", "decided on the device; each level waits for its queue's actors", at["actors"])
 	row("bfs/recorded", at["recorded"], "ms", "decided on the device, by turns", at["decided"])
 	row("director", 1-at["recorded"]/at["decided"], "of run", "the run, by turns with one of recorded decisions", 1)
 	row("memory", at["quarter"], "ms", "without a budget", ours)

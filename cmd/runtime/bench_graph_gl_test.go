@@ -1,0 +1,30 @@
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"ringmaster/glcompute"
+)
+
+func TestBenchGraphHasRowsOfTheActorsDecisions(t *testing.T) {
+	requireGL(t)
+	device, _, err := glcompute.Open(glcompute.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	var out bytes.Buffer
+	flags := &graphBenchFlags{Sources: 1, Graph: []string{"grid:9x9"}}
+	if err := benchGraphDevice(t.Context(), device, flags, &benchReport{out: &out, json: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"graph/bfs/grid:9x9", "graph/bfs/host/grid:9x9", "graph/bfs/actors/grid:9x9", "graph/bfs/host/actors/grid:9x9"} {
+		if !strings.Contains(out.String(), `"name":"`+name+`","value":`) {
+			t.Errorf("no row %s in\n%s", name, &out)
+		}
+	}
+}
