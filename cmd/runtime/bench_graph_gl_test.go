@@ -18,11 +18,11 @@ func TestBenchGraphHasRowsOfTheActorsDecisions(t *testing.T) {
 	}
 	defer device.Close()
 	var out bytes.Buffer
-	flags := &graphBenchFlags{Sources: 1, Graph: []string{"grid:9x9"}}
+	flags := &graphBenchFlags{Sources: 1, Graph: []string{"kronecker:13"}}
 	if err := benchGraphDevice(t.Context(), device, flags, &benchReport{out: &out, json: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"graph/bfs/grid:9x9", "graph/bfs/host/grid:9x9", "graph/bfs/actors/grid:9x9", "graph/bfs/host/actors/grid:9x9"} {
+	for _, name := range []string{"graph/bfs/kronecker:13", "graph/bfs/host/kronecker:13", "graph/bfs/actors/kronecker:13", "graph/bfs/host/actors/kronecker:13"} {
 		if !strings.Contains(out.String(), `"name":"`+name+`","value":`) {
 			t.Errorf("no row %s in\n%s", name, &out)
 		}
