@@ -100,7 +100,7 @@ func execute(ctx context.Context, args []string, std stdio) int {
 	case errors.As(err, &exit):
 		return exit.code
 	}
-	fmt.Fprintf(std.err, "ringmaster: %v%s\n", err, adviceOn(err))
+	fmt.Fprintf(std.err, "ringmaster: %s%s\n", plainLines(err.Error()), adviceOn(err))
 	return 1
 }
 

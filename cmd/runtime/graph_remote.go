@@ -82,18 +82,17 @@ func (c *graphListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		_, err := fmt.Fprintf(std.out, "%s\n", answer.Data)
-		return err
-	}
-	var rows []listedGraph
+	rows := []listedGraph{}
 	if err := json.Unmarshal(answer.Data, &rows); err != nil {
 		return fmt.Errorf("the worker's list: %w", err)
+	}
+	if c.JSON {
+		return json.NewEncoder(std.out).Encode(rows)
 	}
 	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "NAME\tNODES\tEDGES\tDIRECTED\tWEIGHTED\tBYTES")
 	for _, g := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%t\t%t\t%s\n", g.Name, grouped(g.Nodes), grouped(g.Edges), g.Directed, g.Weighted, grouped(g.Bytes))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%t\t%t\t%s\n", plain(g.Name), grouped(g.Nodes), grouped(g.Edges), g.Directed, g.Weighted, grouped(g.Bytes))
 	}
 	return w.Flush()
 }

@@ -69,6 +69,16 @@ func plain(text string) string {
 	}, text)
 }
 
+// plainLines is plain, but for the ends of lines and tabs. Compilers' words have both.
+func plainLines(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
 // table aligns rows of cells in columns.
 func table(header []string, rows [][]string) string {
 	var b strings.Builder
