@@ -37,8 +37,8 @@ const demoWorker = "demo"
 func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if c.Speed <= 0 {
-		return fmt.Errorf("--speed %v: must be larger than 0", c.Speed)
+	if err := checkSpeed(c.Speed); err != nil {
+		return err
 	}
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit %v: want a moment of the trace", c.Limit)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ringmaster/glcompute"
+	"ringmaster/telemetry"
 )
 
 func TestSecondProcessForAWorkerOrItsDeviceIsRefused(t *testing.T) {
@@ -91,6 +92,22 @@ func TestSecondRunForAWorkerIsRefused(t *testing.T) {
 	stop()
 	if code := <-first; code != 0 {
 		t.Errorf("the first: exit code %d, %s", code, serving)
+	}
+}
+
+func TestAnEmbeddedServerIsTheBusThatOthersReachByItsAddress(t *testing.T) {
+	bus := func(args runCmd) string {
+		args.Prefix = telemetry.DefaultPrefix
+		return args.busName()
+	}
+	embedded := bus(runCmd{Listen: "127.0.0.1:4222"})
+	if other := bus(runCmd{natsFlags: natsFlags{URL: "nats://127.0.0.1:4222"}}); embedded == "" || embedded != other {
+		t.Errorf("embedded it is %q, by its address %q", embedded, other)
+	}
+	for _, listen := range []string{"127.0.0.1:4223", "127.0.0.1:0", "nonsense"} {
+		if got := bus(runCmd{Listen: listen}); got == embedded {
+			t.Errorf("--listen %s is the same bus", listen)
+		}
 	}
 }
 

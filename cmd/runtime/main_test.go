@@ -172,8 +172,19 @@ func TestBadWorkerNameIsRefusedBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
+func TestATraceIsNotReplayedAtASpeedThatIsNone(t *testing.T) {
+	for _, speed := range []string{"0", "-1", "NaN", "Inf"} {
+		for _, args := range [][]string{{"demo"}, {"publish", "trace", "--nats", "nats://127.0.0.1:1"}} {
+			got := ringmaster(t, t.Context(), "", append(args, "--speed="+speed)...)
+			if got.code != 1 || !strings.Contains(got.err, "--speed") {
+				t.Errorf("%v --speed=%s: exit code %d, %q", args, speed, got.code, got.err)
+			}
+		}
+	}
+}
+
 func TestRunRefusesWhatCannotBeMeantBeforeAnythingStarts(t *testing.T) {
-	for _, flag := range []string{"--hang-after=-3s", "--drain=-1s", "--rate=0", "--rate=NaN", "--lease-duration=0s", "--lease-duration=-1ms", "--lease-duration=1001ms"} {
+	for _, flag := range []string{"--hang-after=-3s", "--drain=-1s", "--rate=0", "--rate=NaN", "--max-queues=-5", "--lease-duration=0s", "--lease-duration=-1ms", "--lease-duration=1001ms"} {
 		got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", t.TempDir(), flag)
 		name, _, _ := strings.Cut(flag, "=")
 		if got.code != 1 || !strings.Contains(got.err, name) || strings.Contains(got.err, "embedded") {

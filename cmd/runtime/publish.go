@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"os/signal"
 	"syscall"
@@ -34,8 +35,8 @@ func (c *publishCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error
 	if !telemetry.ValidToken(c.Worker) {
 		return fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", c.Worker)
 	}
-	if c.Speed <= 0 {
-		return fmt.Errorf("--speed %v: must be larger than 0", c.Speed)
+	if err := checkSpeed(c.Speed); err != nil {
+		return err
 	}
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit %v: want a moment of the trace", c.Limit)
@@ -49,6 +50,14 @@ func (c *publishCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error
 		return c.trace(ctx, conn, std)
 	}
 	return c.lines(ctx, conn, std)
+}
+
+// checkSpeed refuses a --speed at which a trace cannot be replayed.
+func checkSpeed(speed float64) error {
+	if !(speed > 0) || math.IsInf(speed, 1) {
+		return fmt.Errorf("--speed %v: want a number larger than 0", speed)
+	}
+	return nil
 }
 
 func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) error {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -161,6 +163,8 @@ func (c *runCmd) check() error {
 		return fmt.Errorf("--hang-after %v: want a duration, or 0 to wait for ever", c.HangAfter)
 	case c.Drain < 0:
 		return fmt.Errorf("--drain %v: want a duration, or 0 to leave work in flight to the next process", c.Drain)
+	case c.Queues < 0:
+		return fmt.Errorf("--max-queues %d: want a number of queues, or 0 for the default", c.Queues)
 	case !(c.Rate > 0):
 		return fmt.Errorf("--rate %v: want more than 0 records a second", c.Rate)
 	}
@@ -172,13 +176,18 @@ func (c *runCmd) rateLimit() *natsio.RateLimit {
 	return &natsio.RateLimit{PerSecond: c.Rate, Burst: int(min(max(2*c.Rate, 1), math.MaxInt32))}
 }
 
-// busName tells the bus that this process serves on from others of the same host.
-// It is empty for an embedded server, which nobody else has.
+// busName tells the bus that this process serves on from others of the same host. An embedded
+// server has the address that others reach it by; on a free port nobody knows it before.
 func (c *runCmd) busName() string {
+	at := c.Context + c.URL + c.Creds
 	if !c.given() {
-		return ""
+		host, port, err := splitListen(c.Listen)
+		if err != nil || port == 0 {
+			return ""
+		}
+		at = "nats://" + net.JoinHostPort(host, strconv.Itoa(port))
 	}
-	return c.Context + c.URL + c.Creds + "-" + c.Prefix
+	return at + "-" + c.Prefix
 }
 
 // device opens the GL device, or explains what to install and how to go on without.
