@@ -145,6 +145,10 @@ func TestJoinsRunOverNATSWhereTheOperatorAllowsThem(t *testing.T) {
 	if got := s.asked(t, "run", "join", "--join", large, "--source", "0", "as"); got.code != 1 || !strings.Contains(got.err, "a join of up to 8192 may go to a worker") {
 		t.Errorf("exit code %d: %s", got.code, got.err)
 	}
+	many := writeFile(t, "many.glsl", "//! kind: join\n//! name: many\n//! join: min\n//! seed: 0\nresult(value"+strings.Repeat(" + 1u", 200)+");\n")
+	if got := s.asked(t, "run", "join", "--join", many, "--source", "0", "as"); got.code != 1 || !strings.Contains(got.err, "may have 256") {
+		t.Errorf("exit code %d: %s", got.code, got.err)
+	}
 	if got := s.asked(t, "run", "bfs", "as", "--source", "0"); got.code != 0 {
 		t.Error(got.err)
 	}

@@ -10,6 +10,18 @@ import (
 	"ringmaster/telemetry"
 )
 
+// maxJoinTokens is the most tokens of the body of a join that comes over NATS. With so many a body of vector
+// divisions takes a driver about a second to compile; with 2,000 it took minutes.
+const maxJoinTokens = 256
+
+// fitsNATS says whether a join may come over NATS.
+func fitsNATS(j *userop.Join) error {
+	if j.Tokens > maxJoinTokens {
+		return fmt.Errorf("the body of join %s has %d names, numbers and operators; one that goes to a worker over NATS may have %d", j.Name, j.Tokens, maxJoinTokens)
+	}
+	return nil
+}
+
 // readJoin reads the file of a join, and says what does not go with one.
 func (c *graphRunCmd) readJoin() error {
 	switch {
@@ -30,8 +42,13 @@ func (c *graphRunCmd) readJoin() error {
 	if err != nil {
 		return err
 	}
-	if c.Worker != "" && len(text) > telemetry.MaxJoinBytes {
-		return fmt.Errorf("%s has %d bytes; a join of up to %d may go to a worker", c.JoinFile, len(text), telemetry.MaxJoinBytes)
+	if c.Worker != "" {
+		if len(text) > telemetry.MaxJoinBytes {
+			return fmt.Errorf("%s has %d bytes; a join of up to %d may go to a worker", c.JoinFile, len(text), telemetry.MaxJoinBytes)
+		}
+		if err := fitsNATS(&join); err != nil {
+			return err
+		}
 	}
 	c.join, c.joinText = &join, text
 	return nil
@@ -58,6 +75,9 @@ func (c *graphRunCmd) takeJoin(text []byte) error {
 		return nil
 	}
 	join, err := userop.ParseJoin("join", text)
+	if err == nil {
+		err = fitsNATS(&join)
+	}
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,8 @@ func TestRunRequestsAreCheckedLikeTheCommandLine(t *testing.T) {
 		"the header has no line":                   {Algorithm: "join", Data: make([]byte, 8)},
 		"join:5: load: a join has no loops and no memory": {Algorithm: "join", Data: make([]byte, 8),
 			Join: []byte("//! kind: join\n//! name: peeks\n//! join: min\n//! seed: 0\nresult(load(value));\n")},
+		"has 260 names, numbers and operators; one that goes to a worker over NATS may have 256": {Algorithm: "join", Data: make([]byte, 8),
+			Join: []byte("//! kind: join\n//! name: long\n//! join: min\n//! seed: 0\nresult(value" + strings.Repeat(" + 1u", 127) + ");" + " ;")},
 		"join takes at least one --source": {Algorithm: "join", Join: []byte("//! kind: join\n//! name: hops\n//! join: min\n//! seed: 0\nresult(value + 1u);\n")},
 	} {
 		if _, err := graphRunOf(&r); err == nil || !strings.Contains(err.Error(), want) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 
 	"github.com/zeebo/blake3"
 
@@ -19,8 +18,7 @@ import (
 type tunerFleet struct {
 	results *natsio.Results
 	log     *slog.Logger
-	warned  sync.Map    // devices of which something unsound was warned of
-	full    atomic.Bool // that results are not shared was warned of
+	warned  sync.Map // devices of which something unsound was warned of
 }
 
 // deviceToken names a kind of device in the bucket.
@@ -75,8 +73,7 @@ func (f *tunerFleet) share(device string, e cache.Entry) {
 		}
 		return e.Shared(device)
 	})
-	// While there is no bucket, each result after the first few hundred is one more.
-	if err != nil && !f.full.Swap(true) {
-		f.log.Warn("a tuner's result is not shared; more are not reported", "reason", err)
+	if err != nil {
+		f.log.Warn("a tuner's result is not shared", "reason", err)
 	}
 }

@@ -185,26 +185,6 @@ func recalled(t *testing.T, m *tunerMemory, key cache.Key) (e cache.Entry) {
 	return e
 }
 
-func TestThatNoMoreResultsCanBeSharedIsSaidOnce(t *testing.T) {
-	said := &lockedBuffer{}
-	log := newLogger(said, "warn", "text")
-	flags := natsFlags{URL: "nats://127.0.0.1:1", Prefix: telemetry.DefaultPrefix}
-	conn, err := natsio.Connect(flags.config("a worker", log))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	results := conn.NewResults()
-	defer results.Close()
-	f := &tunerFleet{results: results, log: log}
-	for i := range 1000 {
-		f.share(aDevice, cache.Entry{Key: cache.Key{byte(i), byte(i >> 8)}})
-	}
-	if n := strings.Count(said.String(), "is not shared"); n != 1 {
-		t.Errorf("said %d times", n)
-	}
-}
-
 func TestSecondRuntimeWithTheSameDeviceStartsWarm(t *testing.T) {
 	f := newFleet(t)
 	first, _ := f.member(quiet())

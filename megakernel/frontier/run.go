@@ -62,7 +62,7 @@ func (r *Resident) run(ctx context.Context, job Job, t *tape) (Result, error) {
 	}
 	x := &run{Resident: r, plan: p, m: r.machine(), tape: t}
 	x.result.HitCapacity, x.result.Geometry, x.result.Bytes = p.capacity, p.geometry, p.bytes
-	if err := x.turn(x.prepare); err != nil {
+	if err := x.build(ctx); err != nil {
 		return Result{}, errors.Join(err, x.turn(func() error { return x.tape.unload(x) }))
 	}
 	err = x.loop(ctx)
@@ -171,60 +171,6 @@ func (x *run) ask() error {
 func (x *run) view(level, nodes, edges, unexplored, previous uint32) View {
 	return View{Level: level, Nodes: x.shape.nodes, Edges: x.shape.edges, FrontierNodes: nodes, FrontierEdges: edges,
 		UnexploredEdges: unexplored, Previous: policy.Topology(previous)}
-}
-
-// prepare builds what the job needs, and runs each new program once without
-// work, because some drivers compile at the first dispatch. Called on the device's thread.
-func (x *run) prepare() error {
-	if err := x.allocate(); err != nil {
-		return err
-	}
-	if err := x.tape.load(x); err != nil {
-		return err
-	}
-	x.bind()
-	idle := make([]uint32, controlWords)
-	idle[ctlState] = stateDone
-	if err := errors.Join(x.scratch.stage.put(x.scratch.buffers[bindControl].id, 0, idle),
-		x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 0, make([]uint32, totalsWords))); err != nil {
-		return err
-	}
-	for k := range kind(kinds) {
-		if !k.of(x.m.narrow) || k == kindResident && !x.mayResident(x.m.narrow) {
-			continue
-		}
-		program, fresh, err := x.kernels.get(x.kernel(k))
-		if err != nil {
-			return err
-		}
-		x.programs[k] = program
-		for i, name := range uniformNames {
-			x.uniforms[k][i] = x.dev.UniformLocation(program, name)
-		}
-		if fresh {
-			x.setRound(k, 0, false)
-			x.dev.Dispatch(program, 1)
-		}
-	}
-	x.dev.CommandBarrier()
-	x.dev.Finish()
-	return x.dev.Check()
-}
-
-// kernel is the kernel of a kind that the job needs.
-func (x *run) kernel(k kind) kernel {
-	key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted,
-		narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width, recorded: x.tape.plays()}
-	if x.job.Join != nil {
-		key.join, key.given = *x.job.Join, x.job.From != nil
-	}
-	switch k {
-	case kindResident:
-		key.width = x.residentAt
-	case kindDirector, kindLevel:
-		key.team = x.kernels.team
-	}
-	return key
 }
 
 // start sows the sources. Called on the device's thread.

@@ -49,6 +49,43 @@ func TestOthersMayUseTheDeviceBetweenTheTurnsOfAJob(t *testing.T) {
 	}
 }
 
+func TestEachProgramIsBuiltInATurnOfItsOwn(t *testing.T) {
+	k := NewKernels(newKernels(t).dev)
+	t.Cleanup(func() {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	r := load(t, k, "grid:20x20")
+	want := graph.BFS(gridOf(t, "grid:20x20"), 7)
+	run := func() (turns, visits int, built []int) {
+		got, err := r.Run(context.Background(), Job{Sources: []uint32{7}, Turn: func(use func() error) error {
+			turns++
+			before := len(k.programs)
+			err := use()
+			built = append(built, len(k.programs)-before)
+			// Whoever has the device in between leaves nothing bound.
+			return errors.Join(err, k.dev.Do(func() error {
+				for binding := range uint32(bindings) {
+					k.dev.BindStorage(binding, 0, 0, 0)
+				}
+				return nil
+			}))
+		}})
+		if err != nil || !slices.Equal(got.Values, want) {
+			t.Fatalf("wrong levels, %v", err)
+		}
+		return turns, int(got.Visits), built
+	}
+	turns, visits, built := run()
+	if programs := len(k.programs); turns < visits+programs || slices.Max(built) != 1 {
+		t.Errorf("%d turns for %d visits and %d programs, built in turns %v", turns, visits, programs, built)
+	}
+	if turns, visits, _ := run(); turns != visits+2 {
+		t.Errorf("%d turns for %d visits of a job whose programs are there", turns, visits)
+	}
+}
+
 func TestATurnThatIsRefusedEndsTheJob(t *testing.T) {
 	r := load(t, newKernels(t), "path:50")
 	gone := errors.New("the device is gone")

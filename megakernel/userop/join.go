@@ -64,6 +64,7 @@ type Join struct {
 	Body     string
 	File     string
 	BodyLine int // line of the file with which Body begins, from 1
+	Tokens   int // of the body: names, numbers, operators. What it costs to compile and to run grows with them
 }
 
 // joinKeys are the keys of a join's header.
@@ -104,6 +105,7 @@ func ParseJoin(file string, text []byte) (Join, error) {
 	checkCharacters(text, p)
 	body := j.header(string(text), p)
 	tokens, clean := lex(body, j.BodyLine, p)
+	j.Tokens = len(tokens) - 1 // the last one is the end
 	j.Body = strings.TrimRight(clean, " \t\n") + "\n"
 	used := checkBody(tokens, []string{"value", "weight"}, p)
 	for word, line := range used.words {

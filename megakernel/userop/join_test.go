@@ -12,7 +12,7 @@ func TestAJoinHasWhatItsFileDeclares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Name != "widest" || j.Kind != JoinMax || j.Seed != 1<<32-1 || j.BodyLine != 6 || j.Body != "result(min(value, weight));\n" {
+	if j.Name != "widest" || j.Kind != JoinMax || j.Seed != 1<<32-1 || j.BodyLine != 6 || j.Tokens != 10 || j.Body != "result(min(value, weight));\n" {
 		t.Errorf("%+v", j)
 	}
 	if err := j.Check(); err != nil {

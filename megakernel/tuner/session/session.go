@@ -148,8 +148,7 @@ func (r *Report) check(l *policy.Limits) error {
 	case l.MaxWidth() == 0:
 		return fmt.Errorf("session: %w: the device's limits are not known", ErrBeyondLimits)
 	case g.Width == 0 || g.Groups == 0 || g.Chunk == 0 ||
-		g.Width > min(l.MaxWidth(), cache.MaxWidth) || g.Groups > min(l.MaxWorkgroupsPerDimension, cache.MaxGroups) ||
-		g.Chunk > cache.MaxChunk || g.Depth > cache.MaxDepth:
+		g.Width > l.MaxWidth() || g.Groups > l.MaxWorkgroupsPerDimension || g.Chunk > cache.MaxChunk || g.Depth > cache.MaxDepth:
 		return fmt.Errorf("session: %w: %+v", ErrBeyondLimits, *g)
 	case r.Slots > math.MaxUint32:
 		return fmt.Errorf("session: %w: %d slots", live.ErrAbsurd, r.Slots)

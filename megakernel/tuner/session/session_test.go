@@ -196,23 +196,6 @@ func TestRefusedReportsChangeNothing(t *testing.T) {
 	}
 }
 
-// A worker may announce any limits. What the memory would refuse must not get into an entry,
-// of which nothing would be remembered any more.
-func TestAGeometryThatCannotBeRememberedIsRefused(t *testing.T) {
-	for name, spoil := range map[string]func(*Report){
-		"width":  func(b *Report) { b.Geometry.Width = cache.MaxWidth + 1 },
-		"groups": func(b *Report) { b.Geometry.Groups = cache.MaxGroups + 1 },
-	} {
-		r := newRig(t, Natural)
-		report := r.report()
-		r.env.Limits = policy.Limits{MaxWorkgroupSizeX: math.MaxUint32, MaxWorkgroupsPerDimension: math.MaxUint32, MaxInvocationsPerWorkgroup: math.MaxUint32}
-		spoil(&report)
-		if _, err := r.s.Observe(&r.env, &report); !errors.Is(err, ErrBeyondLimits) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 func TestKernelsBeyondTheRoomAreRefusedWhileAllAreInUse(t *testing.T) {
 	r := newRig(t, On)
 	for i := range MaxTuners {

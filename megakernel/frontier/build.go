@@ -1,0 +1,100 @@
+package frontier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// build allocates what the job needs and builds its programs. With Job.Turn each program that is not there
+// yet has a turn of its own: a compiler may take as long as many launches.
+func (x *run) build(ctx context.Context) error {
+	if x.job.Turn == nil {
+		return x.turn(x.prepare)
+	}
+	next := kind(0)
+	err := x.turn(func() (err error) {
+		if err = x.clear(); err == nil {
+			next, err = x.compile(0)
+		}
+		return err
+	})
+	for err == nil && next < kinds {
+		if err = ctx.Err(); err != nil {
+			return fmt.Errorf("frontier: building kernels: %w", err)
+		}
+		err = x.turn(func() (err error) {
+			x.bind()
+			next, err = x.compile(next)
+			return err
+		})
+	}
+	return err
+}
+
+// prepare is build in one turn. Called on the device's thread.
+func (x *run) prepare() error {
+	err := x.clear()
+	for next := kind(0); err == nil && next < kinds; {
+		next, err = x.compile(next)
+	}
+	return err
+}
+
+// clear allocates buffers, with which a program finds nothing to do. Called on the device's thread.
+func (x *run) clear() error {
+	if err := x.allocate(); err != nil {
+		return err
+	}
+	if err := x.tape.load(x); err != nil {
+		return err
+	}
+	x.bind()
+	idle := make([]uint32, controlWords)
+	idle[ctlState] = stateDone
+	return errors.Join(x.scratch.stage.put(x.scratch.buffers[bindControl].id, 0, idle),
+		x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 0, make([]uint32, totalsWords)))
+}
+
+// compile finds the job's programs from a kind on, up to the first that is not there: it builds that
+// and runs it once without work, because some drivers compile at the first dispatch. It returns the
+// kind to go on with. Called on the device's thread.
+func (x *run) compile(k kind) (next kind, err error) {
+	for ; k < kinds; k++ {
+		if !k.of(x.m.narrow) || k == kindResident && !x.mayResident(x.m.narrow) {
+			continue
+		}
+		program, fresh, err := x.kernels.get(x.kernel(k))
+		if err != nil {
+			return k, err
+		}
+		x.programs[k] = program
+		for i, name := range uniformNames {
+			x.uniforms[k][i] = x.dev.UniformLocation(program, name)
+		}
+		if fresh {
+			x.setRound(k, 0, false)
+			x.dev.Dispatch(program, 1)
+			x.dev.CommandBarrier()
+			x.dev.Finish()
+			return k + 1, x.dev.Check()
+		}
+	}
+	return k, nil
+}
+
+// kernel is the kernel of a kind that the job needs.
+func (x *run) kernel(k kind) kernel {
+	key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted,
+		narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width, recorded: x.tape.plays()}
+	if x.job.Join != nil {
+		key.join, key.given = *x.job.Join, x.job.From != nil
+	}
+	switch k {
+	case kindResident:
+		key.width = x.residentAt
+	case kindDirector, kindLevel:
+		key.team = x.kernels.team
+	}
+	return key
+}
