@@ -191,7 +191,7 @@ func TestSteadyLoadKeepsTheRecommendationAndAStepIsNoticed(t *testing.T) {
 		memory := &countingMemory{}
 		l := newLauncher(t, local, func(c *Config) { c.TunerMemory = memory })
 		defer l.s.Close()
-		l.launches(60)
+		l.launches(80)
 		changes, before := 0, l.settled[len(l.settled)-1]
 		for range 1000 {
 			l.launch()

@@ -17,16 +17,23 @@ func (w *liveWork) run(ctx context.Context, r *tuneRing, fixed live.Geometry, re
 	if err := r.warm(); err != nil {
 		return err
 	}
+	if err := w.again(ctx, r); err != nil {
+		return err
+	}
 	if err := w.steady(ctx, r, fixed); err != nil {
 		return err
 	}
 	for range repeats - 1 {
 		t := live.New(live.Config{Space: r.space})
-		for t.Next().Left > 0 {
+		for e := (exploration{}); !e.over(t); {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			report, err := r.launch(t.Next().Geometry)
 			if err != nil {
 				return err
 			}
+			e.add(t.Next(), &report)
 			_ = t.Observe(report) // a refused reading is asked for again
 		}
 		w.chosen = append(w.chosen, t.Next().Geometry)
@@ -34,10 +41,33 @@ func (w *liveWork) run(ctx context.Context, r *tuneRing, fixed live.Geometry, re
 	return w.compare(ctx, r)
 }
 
-// stretch is launches in a row at one geometry.
-type stretch struct {
-	geometry live.Geometry
-	ns       []float64
+// exploration follows a tuner to the end of its exploration, the looks that it holds
+// back for later included: to as many launches as it may explore with, or until it has
+// run so long without use for the rest.
+type exploration struct {
+	launches, explored int
+	span               time.Duration // on the device
+}
+
+const (
+	explorationLaunches = 24
+	explorationRuns     = 300
+	explorationSpan     = 600 * time.Millisecond
+)
+
+func (e *exploration) add(s live.Suggestion, r *live.Report) {
+	e.launches++
+	e.span += time.Duration(r.Ns)
+	if s.Why == live.Exploring || s.Why == live.Reexploring {
+		e.explored++
+	}
+}
+
+func (e *exploration) over(t *live.Tuner) bool {
+	if e.explored >= explorationLaunches {
+		return true
+	}
+	return e.launches > 0 && t.Next().Left == 0 && (e.launches >= explorationRuns || e.span >= explorationSpan)
 }
 
 // steady runs the ring as a worker would, and beside it the best and the fixed
@@ -47,14 +77,10 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 	if r.software {
 		span = softwareRun
 	}
-	fixed.Depth = uint32(len(w.load.slots))
-	if !r.stand.Fits(engineGeometry(fixed), fixed.Depth) {
-		fixed = r.space.At(r.space.Nearest(fixed)) // beyond the loop budget of this one
-	}
+	fixed = w.fit(r, fixed)
 	t := live.New(live.Config{Space: r.space})
-	var explored float64
-	var steady []stretch
-	var best, other []float64
+	var e exploration
+	var c course
 	begin := time.Now()
 	for i := range liveLaunches {
 		if err := ctx.Err(); err != nil {
@@ -65,49 +91,48 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 		if err != nil {
 			return err
 		}
-		w.launches++
+		e.add(next, &report)
+		c.add(next, float64(report.Ns))
 		_ = t.Observe(report) // a refused reading still took its time
-		if len(steady) == 0 && next.Left > 0 {
-			explored += float64(report.Ns)
-			w.explored = i + 1
-			w.worstStep = max(w.worstStep, float64(report.Ns))
-			if t.Next().Left == 0 {
-				w.chosen = append(w.chosen, t.Next().Geometry)
-			}
-		} else if n := len(steady); n > 0 && steady[n-1].geometry == next.Geometry {
-			steady[n-1].ns = append(steady[n-1].ns, float64(report.Ns))
-		} else {
-			steady = append(steady, stretch{next.Geometry, []float64{float64(report.Ns)}})
+		if len(w.chosen) == 0 && e.over(t) {
+			w.chosen = append(w.chosen, t.Next().Geometry)
 		}
 		if i%liveBeside == 0 {
-			if best, err = launchAt(r, w.best, best); err == nil {
-				other, err = launchAt(r, fixed, other)
+			if c.best, err = launchBeside(r, w.best, c.best); err == nil {
+				c.fixed, err = launchBeside(r, fixed, c.fixed)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		if time.Since(begin) > span && len(steady) > 0 && len(steady[len(steady)-1].ns) >= 2*liveBeside {
+		if time.Since(begin) > span && len(w.chosen) > 0 && c.lasts() >= 2*liveBeside {
 			break
 		}
 	}
-	w.switches, w.noise = len(steady)-1, t.Noise()
-	w.total = explored
-	for i, s := range steady {
-		n := len(s.ns)
-		if i == len(steady)-1 {
-			n += liveLaunches - w.launches
-		}
-		w.total += float64(n) * median(s.ns)
+	if len(w.chosen) == 0 {
+		w.chosen = append(w.chosen, t.Next().Geometry)
 	}
-	w.clear, w.fixed = liveLaunches*median(best), liveLaunches*median(other)
-	w.worstStep /= median(best)
+	w.launches, w.explored, w.switches, w.noise = len(c.launches), e.explored, c.switches(), t.Noise()
+	total, other := c.over()
+	w.clear = liveLaunches * median(c.best)
+	w.total, w.fixed = total*w.clear, other*w.clear
+	w.worstStep = c.dearest()
 	return nil
 }
 
 // launchAt appends the time of a launch.
 func launchAt(r *tuneRing, g live.Geometry, to []float64) ([]float64, error) {
 	report, err := r.launch(g)
+	return append(to, float64(report.Ns)), err
+}
+
+// launchBeside is launchAt for a geometry that did not run last. The first of several launches
+// at one takes longer than the others, which shows if they are short.
+func launchBeside(r *tuneRing, g live.Geometry, to []float64) ([]float64, error) {
+	report, err := r.launch(g)
+	if err == nil && report.Ns < liveShort {
+		return launchAt(r, g, to)
+	}
 	return append(to, float64(report.Ns)), err
 }
 
@@ -122,17 +147,9 @@ func (w *liveWork) compare(ctx context.Context, r *tuneRing) error {
 		return x - y
 	})
 	all = slices.Compact(all)
-	times := make(map[live.Geometry][]float64)
-	for range liveRounds {
-		for _, g := range all {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			var err error
-			if times[g], err = launchAt(r, g, times[g]); err != nil {
-				return err
-			}
-		}
+	times, err := inTurn(ctx, r, all, liveRounds)
+	if err != nil {
+		return err
 	}
 	w.bestNs = median(times[w.best])
 	for _, g := range w.chosen {
@@ -149,15 +166,16 @@ func shapeOf(g live.Geometry) string {
 // rows reports a workload.
 func (w *liveWork) rows(report *benchReport) {
 	mean, _ := meanOf(w.chosenNs)
+	worst := slices.Max(w.chosenNs) / w.bestNs
 	n := len(w.load.slots)
 	swept := fmt.Sprintf("best %s of %d geometries swept, of %d", shapeOf(w.best), w.seen, w.space.Len())
 	report.row(benchRow{
 		Name: "live/chosen/" + w.load.name, Value: mean / float64(n), Unit: "ns/slot",
-		Yardstick: fmt.Sprintf("%s; chosen %s after %d launches", swept, shapeOf(w.chosen[0]), w.explored), YardstickValue: w.bestNs / float64(n),
+		Yardstick: fmt.Sprintf("%s; chosen %s, worst %.3f", swept, shapeOf(w.chosen[0]), worst), YardstickValue: w.bestNs / float64(n),
 	})
 	report.row(benchRow{
 		Name: "live/500/" + w.load.name, Value: w.total / 1e6, Unit: "ms",
-		Yardstick:      fmt.Sprintf("clairvoyant; %d launches ran, %d switches, noise %.1f %%, dearest look %.1f x", w.launches, w.switches, 100*w.noise, w.worstStep),
+		Yardstick:      fmt.Sprintf("clairvoyant; %d launches ran, %d to explore, %d changes of choice, noise %.1f %%, dearest look %.1f x", w.launches, w.explored, w.switches, 100*w.noise, w.worstStep),
 		YardstickValue: w.clear / 1e6,
 	})
 	report.row(benchRow{Name: "live/fixed/" + w.load.name, Value: w.total / 1e6, Unit: "ms", Yardstick: "the geometry fixed for all workloads", YardstickValue: w.fixed / 1e6})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"testing"
 
 	"ringmaster/megakernel/policy"
@@ -33,7 +34,7 @@ func TestTheFixedGeometryIsTheBestCompromise(t *testing.T) {
 		swept(t, 4096, live.Geometry{Width: 256, Groups: 16, Chunk: 256}),
 		swept(t, 65536, live.Geometry{Width: 128, Groups: 16, Chunk: 256}),
 	}
-	if got, want := bestFixed(works), (live.Geometry{Width: 128, Groups: 16, Chunk: 256}); got != want {
+	if got, want := likelyFixed(works, 1)[0], (live.Geometry{Width: 128, Groups: 16, Chunk: 256}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	// A geometry that was not measured counts as the nearest that was.
@@ -41,5 +42,45 @@ func TestTheFixedGeometryIsTheBestCompromise(t *testing.T) {
 	works[2].times = map[int]float64{at: 1000}
 	if got := works[2].estimate(live.Geometry{Width: 1024, Groups: 1, Chunk: 4096}); got != 1 {
 		t.Errorf("estimated at %.2f of the best", got)
+	}
+}
+
+// near says that a ratio is what it should be but for rounding.
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
+func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
+	choice, look := live.Geometry{Width: 64}, live.Geometry{Width: 32}
+	var c course
+	for i := range liveLaunches {
+		machine := 1.0
+		if i >= 200 && i < 300 {
+			machine = 1.9 // something else runs
+		}
+		s := live.Suggestion{Geometry: choice, Why: live.Exploiting}
+		ns := 110 * machine
+		switch {
+		case i < 10:
+			s, ns = live.Suggestion{Geometry: look, Why: live.Exploring}, 300*machine
+		case i%50 == 49:
+			ns *= 20 // disturbed
+		}
+		c.add(s, ns)
+		if i%liveBeside == 0 {
+			c.best = append(c.best, 100*machine)
+			c.fixed = append(c.fixed, 120*machine)
+		}
+	}
+	tuner, fixed := c.over()
+	if want := (490*1.1 + 10*3) / 500; !near(tuner, want) || !near(fixed, 1.2) {
+		t.Errorf("%.4f of the best, want %.4f; fixed %.4f", tuner, want, fixed)
+	}
+	if c.switches() != 0 || !near(c.dearest(), 3) || c.lasts() != 490 {
+		t.Errorf("%d changes, dearest look %.2f, %d launches at the choice", c.switches(), c.dearest(), c.lasts())
+	}
+	// What did not run counts as the launches of the last choice.
+	c.launches = c.launches[:100]
+	c.add(live.Suggestion{Geometry: live.Geometry{Width: 128}, Why: live.Held}, 100)
+	if tuner, _ := c.over(); !near(tuner, (10*3+90*1.1+400)/500) || c.switches() != 1 {
+		t.Errorf("%.4f of the best with %d changes", tuner, c.switches())
 	}
 }

@@ -2,6 +2,65 @@ package live
 
 import "math"
 
+// Config of a tuner. Zero fields have the defaults.
+type Config struct {
+	Space  *Space
+	Start  Geometry // run first; zero for the model's choice. Brought to the nearest of the space
+	Budget int      // launches of an exploration, 24; one after a change has half of it
+	// Safety is the bound above which a geometry is not run again, as a
+	// multiple of the best: 1.5.
+	Safety float64
+}
+
+const (
+	defaultBudget = 24
+	defaultSafety = 1.5
+	// Of a budget, this share at least measures the best again, the more the
+	// noisier launches are; the rest proposes new geometries.
+	repeatShare     = 0.2
+	mostRepeatShare = 0.35
+	// Of a budget, this share is held back for later if the exploration was
+	// short and launches were disturbed.
+	heldShare = 1.0 / 3
+	// An expected gain below this fraction ends the search early.
+	worthwhile = 0.004
+	// Of normal differences 1 in 1,000 exceeds three standard errors.
+	switchErrors = 3
+	switchGain   = 0.01 // a smaller gain is not worth a change
+	// A change within so many launches of the exploration before halves the
+	// budget of the next one, down to a bound.
+	settledAfter = 128
+	maxHasty     = 3
+	leastBudget  = 2
+	firstLooks   = 3 // geometries before every axis must have been varied
+	repeats      = 3 // launches of each of the best before one is chosen
+	// Every so many launches of a search one repeats the best, which says how noisy launches are.
+	repeatEvery = 8
+)
+
+// Why says what a suggestion is for.
+type Why uint8
+
+// The reasons of a suggestion.
+const (
+	Exploring   Why = iota // a launch of the exploration's budget
+	Exploiting             // the best that was measured
+	Held                   // another looks better, by less than the noise
+	Reexploring            // as Exploring, after a change of cost
+)
+
+func (w Why) String() string {
+	return [...]string{"exploring", "exploiting", "held", "re-exploring"}[w&3]
+}
+
+// Suggestion is the geometry of the next launch.
+type Suggestion struct {
+	Geometry  Geometry
+	Why       Why
+	NsPerSlot float64 // expected; 0 while nothing was measured
+	Left      int     // launches left of the exploration
+}
+
 // decide makes the next suggestion.
 func (t *Tuner) decide() {
 	best := t.best()
@@ -9,28 +68,54 @@ func (t *Tuner) decide() {
 		t.next = Suggestion{Geometry: t.space.shapes[t.start], Left: t.left}
 		return
 	}
+	if t.left == 0 && t.due() {
+		t.look()
+	}
 	if t.left > 0 {
 		if config, ok := t.propose(best); ok {
-			t.next = Suggestion{Geometry: t.space.shapes[config], Why: Exploring, NsPerSlot: t.arms[best].NsPerSlot(), Left: t.left}
+			t.next = Suggestion{Geometry: t.space.shapes[config], Why: Exploring, NsPerSlot: t.nsPerSlot(&t.arms[best]), Left: t.left}
 			if t.changed {
 				t.next.Why = Reexploring
+			} else if config == t.current && t.round.between {
+				t.next.Why = Exploiting
 			}
 			return
 		}
-		t.left = 0
 		t.settle()
 	}
 	t.exploit()
 }
 
+// answered counts a launch of the exploration.
+func (t *Tuner) answered() {
+	if t.left == 0 {
+		return
+	}
+	t.left--
+	if t.held > 0 && !t.paired() && !t.searching() && !t.passing() {
+		t.left += t.held
+		t.held = 0
+	}
+	if t.left == 0 {
+		t.settle()
+	}
+}
+
 // settle ends an exploration with the best of what was measured enough.
 func (t *Tuner) settle() {
 	noise := t.noise.sd()
+	var p process
+	p.condition(t.space, t.arms[:t.n], noise, t.staleness())
 	pick, least := int32(-1), math.Inf(1)
 	for i := range t.arms[:t.n] {
 		a := &t.arms[i]
-		// A mean of few launches that looks best is partly luck.
-		if v := a.Mean + noise/math.Sqrt(a.Count)/2; !a.Stale && v < least {
+		if a.Stale {
+			continue
+		}
+		// What is like it says something about a geometry of few launches; what looks
+		// best of them is partly luck.
+		mean, _ := p.predict(a.config)
+		if v := mean + noise/math.Sqrt(a.Count)/2; v < least {
 			pick, least = a.config, v
 		}
 	}
@@ -39,9 +124,13 @@ func (t *Tuner) settle() {
 			pick = t.current
 		}
 	}
+	if t.changed {
+		t.unrest = restlessAfter // what has changed may change back
+	}
 	t.current = pick
 	t.sums = cusum{}
-	t.left, t.search = 0, 0
+	t.left = 0
+	t.closeRound()
 }
 
 // margin is the gain that a switch needs.
@@ -63,110 +152,5 @@ func (t *Tuner) exploit() {
 			t.sums = cusum{}
 		}
 	}
-	t.next = Suggestion{Geometry: now.Geometry, Why: why, NsPerSlot: now.NsPerSlot()}
-}
-
-// propose picks a launch of the exploration: the geometry to begin with, if the first
-// launches ran elsewhere, then one from which the process expects a gain, then a repeat
-// among the best. It is false when none is worth a launch.
-func (t *Tuner) propose(best int) (int32, bool) {
-	if t.search > 0 {
-		if a := t.find(t.start); !t.changed && (a == nil || a.Stale) && !t.isBarred(t.start) {
-			return t.start, true
-		}
-		if config, gain := t.expectImprovement(best); gain > worthwhile {
-			return config, true
-		}
-		t.search = 0
-	}
-	return t.repeat(best)
-}
-
-// expectImprovement maximises the expected improvement of the log cost over
-// the geometries that have not run, or not since a change. The model of waves
-// may be wrong about a parameter altogether: one of which only a single value
-// ran after a few launches gets a look whatever the expectation.
-func (t *Tuner) expectImprovement(best int) (pick int32, most float64) {
-	var p process
-	noise := t.noise.sd()
-	p.condition(t.space, t.arms[:t.n], noise)
-	goal := t.arms[best].Mean
-	if t.arms[best].Count < repeats {
-		m, _ := p.predict(t.arms[best].config)
-		goal = math.Max(goal, m)
-	}
-	blind, level := t.unseen()
-	for c := range int32(len(t.space.shapes)) {
-		a := t.find(c)
-		if a != nil && !a.Stale || t.isBarred(c) || blind >= 0 && t.space.levels[c][blind] == level {
-			continue
-		}
-		mean, sd := p.predict(c)
-		gain := improvement(goal, mean, sd)
-		if blind >= 0 {
-			gain += worthwhile * 1.01 // worth a launch as it is
-		}
-		if gain > most {
-			pick, most = c, gain
-		}
-	}
-	return pick, most
-}
-
-// unseen is the first axis of which only one value, level, ran since the last
-// change although there are others, or -1.
-func (t *Tuner) unseen() (axis int, level uint16) {
-	var first [axes]uint16
-	var several [axes]bool
-	ran := 0
-	for i := range t.arms[:t.n] {
-		a := &t.arms[i]
-		if a.Stale {
-			continue
-		}
-		l := &t.space.levels[a.config]
-		if ran == 0 {
-			first = *l
-		}
-		for j := range l {
-			several[j] = several[j] || l[j] != first[j]
-		}
-		ran++
-	}
-	if ran < firstLooks {
-		return -1, 0
-	}
-	for j, seen := range several {
-		if !seen && t.space.side[j] > 1 {
-			return j, first[j]
-		}
-	}
-	return -1, 0
-}
-
-// repeat measures again what could still be the best: of the arms within the
-// noise of the best it takes the one with the largest natural gradient of the
-// softmax policy.
-func (t *Tuner) repeat(best int) (int32, bool) {
-	noise := t.noise.sd()
-	var in [Candidates]Estimate
-	var of [Candidates]int32
-	n := 0
-	goal := t.arms[best].Mean
-	for i := range t.arms[:t.n] {
-		a := &t.arms[i]
-		open := !a.Stale && a.Count < repeats && a.Mean-goal < 2*noise*math.Sqrt(1/a.Count+1/t.arms[best].Count)
-		if !open || t.banned(a, goal, noise) || t.isBarred(a.config) || n == len(in) {
-			continue
-		}
-		in[n] = Estimate{Ns: a.NsPerSlot(), Count: a.Count}
-		of[n] = a.config
-		n++
-	}
-	if n == 0 {
-		return 0, false
-	}
-	var v View
-	v.Update(in[:n], 2*noise)
-	return of[v.Selected], true
+	t.next = Suggestion{Geometry: now.Geometry, Why: why, NsPerSlot: t.nsPerSlot(now)}
 }

@@ -19,7 +19,7 @@ func (t *Tuner) Bar(g Geometry) {
 		return
 	}
 	if t.bars == maxBarred {
-		t.left, t.search = 0, 0
+		t.left = 0
 		if t.best() >= 0 {
 			t.settle()
 		}
@@ -43,12 +43,33 @@ func (t *Tuner) isBarred(config int32) bool {
 	return false
 }
 
-// elsewhere is the geometry that the model thinks best among those not barred.
+// elsewhere is the geometry that the model thinks best among those not barred. What makes
+// another of a geometry makes a smaller one: of those with fewer workgroups and invocations than
+// any barred, if there are such.
 func (t *Tuner) elsewhere() int32 {
+	width, groups := uint32(math.MaxUint32), uint32(math.MaxUint32)
+	for _, b := range t.barred[:t.bars] {
+		g := &t.space.shapes[b]
+		width, groups = min(width, g.Width), min(groups, g.Groups)
+	}
+	rank := func(c int32) (n int) {
+		g := &t.space.shapes[c]
+		if t.isBarred(c) {
+			return 3
+		}
+		if g.Width >= width && width > t.space.shapes[0].Width {
+			n++
+		}
+		if g.Groups >= groups && groups > 1 {
+			n++
+		}
+		return n
+	}
 	pick := t.start
+	best := rank(pick)
 	for i, p := range t.space.prior {
-		if c := int32(i); !t.isBarred(c) && (t.isBarred(pick) || p < t.space.prior[pick]) {
-			pick = c
+		if n := rank(int32(i)); n < best || n == best && p < t.space.prior[pick] {
+			pick, best = int32(i), n
 		}
 	}
 	return pick
@@ -59,8 +80,7 @@ func (t *Tuner) elsewhere() int32 {
 func (t *Tuner) Merge(e *cache.Entry) (taken int) {
 	taken = t.Hint(e)
 	if half := (t.budget + 1) / 2; taken > 0 && t.left > half {
-		t.left = half
-		t.search = min(t.search, int(searchShare*float64(half)))
+		t.left, t.held = half, 0
 		t.decide()
 	}
 	return taken

@@ -86,7 +86,7 @@ func (p *process) kernel(a, b int32) float64 {
 }
 
 // condition factors the covariance of what was measured.
-func (p *process) condition(s *Space, arms []Arm, noise float64) {
+func (p *process) condition(s *Space, arms []Arm, noise, stale float64) {
 	p.space, p.n = s, 0
 	if len(arms) == 0 {
 		return
@@ -100,7 +100,7 @@ func (p *process) condition(s *Space, arms []Arm, noise float64) {
 			if i == j {
 				v += noise*noise/a.Count + 1e-6
 				if a.Stale {
-					v += staleVar
+					v += stale
 				}
 			}
 			for k := range j {

@@ -15,14 +15,16 @@ const (
 	leastGroupsOfGL = 65_535
 )
 
-// rough are the costs of the models of a ring, in units of one row of a GPU's
-// workgroup. Only their ratios matter, and those only roughly.
+// rough are the costs of the model of a GPU, in units of one row of a workgroup. Only
+// their ratios matter, and those only roughly.
 type rough struct{ dispatch, group, claim, row float64 }
 
-var (
-	roughGPU      = rough{dispatch: 8, group: 0.002, claim: 2, row: 1}
-	roughSoftware = rough{dispatch: 20, group: 0.5, claim: 0.3, row: 0.1}
-)
+var roughGPU = rough{dispatch: 8, group: 0.002, claim: 2, row: 1}
+
+// roughCPU are the costs of the model of a software renderer, in microseconds.
+type roughCPU struct{ dispatch, group, invocation, claim, slot float64 }
+
+var roughSoftware = roughCPU{dispatch: 80, group: 2, invocation: 0.12, claim: 0.2, slot: 0.1}
 
 // expected is the log of what a launch costs by a model of waves: workgroups
 // take tickets in rounds, and a ticket is rows of one slot for each invocation.
@@ -42,7 +44,7 @@ func expected(w *Workload, g Geometry) float64 {
 	rounds := math.Ceil(tickets / groups)
 	rows := math.Ceil(float64(g.Chunk) / float64(g.Width))
 	if software {
-		return math.Log(dispatches * roughSoftware.launch(g, rounds, rows, math.Max(groups*float64(g.Width)/lanes, 1)))
+		return math.Log(dispatches * roughSoftware.launch(g, groups, tickets, rows, math.Max(lanes/narrowSubgroup, 1)))
 	}
 	return math.Log(dispatches * roughGPU.spread(g, groups, rounds, rows, lanes))
 }
@@ -57,10 +59,13 @@ func isSoftware(l *policy.Limits) bool {
 	return l.SubgroupSize <= narrowSubgroup
 }
 
-// launch is the model of a device that runs few workgroups at a time, each to its
-// end: those beyond take turns.
-func (r rough) launch(g Geometry, rounds, rows, turns float64) float64 {
-	return r.dispatch + r.group*float64(g.Groups) + rounds*(r.claim+rows*r.row)*turns
+// launch is the model of a device that runs few workgroups at a time, each to its end: its
+// threads share them evenly. Every invocation of a workgroup is set up, and those of a
+// ticket's last row that have no slot take their time too.
+func (r roughCPU) launch(g Geometry, groups, tickets, rows, threads float64) float64 {
+	width := float64(g.Width)
+	work := float64(g.Groups)*(r.group+r.invocation*width) + tickets*(r.claim+rows*width*r.slot)
+	return r.dispatch + work/math.Min(groups, threads)
 }
 
 const (

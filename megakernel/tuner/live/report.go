@@ -51,8 +51,8 @@ func (r *Report) Check() error {
 	return nil
 }
 
-// check is Check, and finds the geometry.
-func (t *Tuner) check(r *Report) (config int32, err error) {
+// admit is Check, and finds the geometry.
+func (t *Tuner) admit(r *Report) (config int32, err error) {
 	config, ok := t.space.index[r.Geometry]
 	if !ok {
 		return 0, fmt.Errorf("live: report of %+v: %w", r.Geometry, ErrGeometry)
@@ -73,5 +73,5 @@ func (t *Tuner) plausible(a *Arm, y float64) error {
 	if t.fast++; t.fast >= convincing {
 		return nil
 	}
-	return fmt.Errorf("live: %.3g ns a slot: %w", math.Exp(y), ErrTooFast)
+	return fmt.Errorf("live: %.3g ns a slot: %w", math.Exp(y+t.level), ErrTooFast)
 }

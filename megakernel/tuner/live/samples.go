@@ -4,10 +4,15 @@ import "math"
 
 // Bounds of what is remembered.
 const (
-	MaxArms  = 32  // geometries; the one that has not run for the longest is forgotten
-	memory   = 64  // launches: older ones lose weight
-	clipping = 3.5 // standard deviations beyond which a launch counts as if it were there
-	trusted  = 3   // launches of a geometry before a much shorter one is clipped too
+	MaxArms     = 32       // geometries; the one that has not run for the longest is forgotten
+	memory      = 64       // launches of the estimate of noise: older ones lose weight
+	steadyAfter = 4096     // launches of a geometry beyond which its mean moves as little as then
+	levelGain   = 1.0 / 32 // share of a launch's difference from the mean that is everybody's
+	roundGain   = 1.0 / 3  // likewise while geometries are compared
+	levelClip   = 2.0      // standard deviations, likewise
+	sizeGain    = 1.0 / 16 // of the usual size
+	clipping    = 3.5      // standard deviations beyond which a launch counts as if it were there
+	trusted     = 3        // launches of a geometry before a much shorter one is clipped too
 )
 
 // Noise of a launch, relative: what is assumed before it was measured, and the
@@ -22,13 +27,14 @@ const (
 // of nanoseconds a slot, brought to the usual size of a launch.
 type Arm struct {
 	Geometry Geometry
-	Count    float64 // launches, decayed, at most 64
+	Count    float64 // launches, decayed, at most 4,096
 	Mean     float64
 	M2       float64 // sum of squared differences from the mean, decayed
 	Stale    bool    // measured before a change of cost
 
-	config int32
-	seen   uint64
+	config  int32
+	seen    uint64
+	doubted bool // stale only until the round of looks is over
 }
 
 // Variance is the sample variance of a launch, or 0 with fewer than two.
@@ -56,8 +62,8 @@ func (a *Arm) fold(y, weight, noise float64) float64 {
 		return -limit
 	}
 	d = math.Max(math.Min(d, clipping*noise), -clipping*noise)
-	if a.Count+weight > memory {
-		keep := (memory - weight) / a.Count
+	if a.Count+weight > steadyAfter {
+		keep := (steadyAfter - weight) / a.Count
 		a.Count *= keep
 		a.M2 *= keep
 	}
@@ -71,15 +77,24 @@ func (a *Arm) fold(y, weight, noise float64) float64 {
 // spread estimates the noise of a launch from all geometries together.
 type spread struct{ n, sum float64 }
 
+// fold takes a launch's difference from a mean of count launches. A difference counts for
+// two standard deviations at most, so that launches which were disturbed say little.
 func (s *spread) fold(d, count float64) {
 	// The difference from a mean of n launches has variance (n+1)/n.
+	limit := robust * s.sd()
+	d = math.Min(math.Abs(d)*math.Sqrt(count/(count+1)), limit)
 	s.n++
-	s.sum += d * d * count / (count + 1)
+	s.sum += d * d / ofRobust
 	if s.n > 4*memory {
 		s.sum *= 4 * memory / s.n
 		s.n = 4 * memory
 	}
 }
+
+const (
+	robust   = 2.0
+	ofRobust = 0.9205 // variance of a normal value that is clipped so
+)
 
 func (s *spread) sd() float64 {
 	v := (s.sum + noiseWeight*noisePrior*noisePrior) / (s.n + noiseWeight)

@@ -14,7 +14,7 @@ const restored = 4
 // is left out. Times are means of the logarithm and stored as nanoseconds.
 func (t *Tuner) Entry(key cache.Key) cache.Entry {
 	e := cache.Entry{Key: key}
-	if now := t.find(t.current); now != nil && t.left == 0 {
+	if now := t.find(t.current); now != nil && (t.left == 0 || t.round.open) {
 		e.Selected = cache.Geometry(now.Geometry)
 	}
 	for i := range t.arms[:t.n] {
@@ -22,7 +22,7 @@ func (t *Tuner) Entry(key cache.Key) cache.Entry {
 		if a.Stale {
 			continue
 		}
-		mean := a.NsPerSlot()
+		mean := t.nsPerSlot(a)
 		e.Measurements = append(e.Measurements, cache.Measurement{
 			Geometry: cache.Geometry(a.Geometry),
 			Count:    max(uint64(math.Round(a.Count)), 1), Mean: mean, M2: a.M2 * mean * mean,
@@ -55,7 +55,7 @@ func (t *Tuner) Restore(e *cache.Entry) (taken int) {
 		t.n++
 		taken++
 		if selected {
-			t.current, t.left, t.search = config, 0, 0
+			t.current, t.left, t.held = config, 0, 0
 		}
 	}
 	t.decide()

@@ -1,59 +1,8 @@
 package live
 
-import "math"
-
-// Config of a tuner. Zero fields have the defaults.
-type Config struct {
-	Space  *Space
-	Start  Geometry // run first; zero for the model's choice. Brought to the nearest of the space
-	Budget int      // launches of an exploration, 24; one after a change has half of it
-	// Safety is the bound above which a geometry is not run again, as a
-	// multiple of the best: 1.5.
-	Safety float64
-}
-
-const (
-	defaultBudget = 24
-	defaultSafety = 1.5
-	// Of a budget, at most this share proposes new geometries; the rest
-	// measures the best ones again.
-	searchShare = 0.8
-	// An expected gain below this fraction ends the search early.
-	worthwhile = 0.004
-	// Of normal differences 1 in 1,000 exceeds three standard errors.
-	switchErrors = 3
-	switchGain   = 0.01 // a smaller gain is not worth a change
-	// A change within so many launches of the exploration before halves the
-	// budget of the next one, down to a bound.
-	settledAfter = 128
-	maxHasty     = 3
-	leastBudget  = 2
-	firstLooks   = 3 // geometries before every axis must have been varied
-	repeats      = 3 // launches of each of the best before one is chosen
+import (
+	"math"
 )
-
-// Why says what a suggestion is for.
-type Why uint8
-
-// The reasons of a suggestion.
-const (
-	Exploring   Why = iota // a launch of the exploration's budget
-	Exploiting             // the best that was measured
-	Held                   // another looks better, by less than the noise
-	Reexploring            // as Exploring, after a change of cost
-)
-
-func (w Why) String() string {
-	return [...]string{"exploring", "exploiting", "held", "re-exploring"}[w&3]
-}
-
-// Suggestion is the geometry of the next launch.
-type Suggestion struct {
-	Geometry  Geometry
-	Why       Why
-	NsPerSlot float64 // expected; 0 while nothing was measured
-	Left      int     // launches left of the exploration
-}
 
 // Tuner is the tuner of one kernel on one device. It is plain data, and a copy
 // is a snapshot. Make one with [New].
@@ -66,20 +15,29 @@ type Tuner struct {
 	arms    [MaxArms]Arm
 	n       int
 	clock   uint64
-	current int32 // geometry in use
-	left    int   // launches left to explore
-	search  int   // of them, launches left to search
-	changed bool  // explores because of a change
+	level   float64 // by how much launches take longer now than the arms say
+	current int32   // geometry in use
 	next    Suggestion
+
+	left    int     // launches left to explore
+	held    int     // launches held back for looks
+	span    float64 // nanoseconds of the exploration so far
+	changed bool    // explores because of a change
+	check   checks
+	round   round
 
 	barred [maxBarred]int32 // geometries that do not run here, until the next exploration
 	bars   int
 	quiet  int  // launches since the last exploration
+	pause  int  // launches before the next look
 	hasty  uint // changes in a row that came soon after the one before
 
 	noise   spread
 	grows   slope
+	off     float64 // log of a launch's size over the usual, as it has been of late
 	sums    cusum
+	spike   bool // the last launch was disturbed, or the cost has changed
+	unrest  int  // launches that were disturbed, since the last look
 	fast    int
 	changes int
 	refused uint64
@@ -110,12 +68,19 @@ func New(c Config) *Tuner {
 }
 
 func (t *Tuner) explore(budget int, changed bool) {
-	t.left = budget
-	t.search = int(searchShare * float64(budget))
+	t.left, t.held = budget, 0
+	if !changed {
+		t.held = int(heldShare * float64(budget))
+		t.left -= t.held
+	}
 	t.changed = changed
 	t.sums = cusum{}
 	t.bars = 0
 	t.quiet = 0
+	t.span = 0
+	t.check, t.round = checks{}, round{}
+	t.pause = firstPause
+	t.unrest = 0
 }
 
 // Next is the geometry of the next launch. It changes nothing.
@@ -130,7 +95,7 @@ func (t *Tuner) Changes() int { return t.changes }
 // Refused counts the reports refused.
 func (t *Tuner) Refused() uint64 { return t.refused }
 
-// Noise is the relative standard deviation of a launch.
+// Noise is the relative standard deviation of a launch that nothing disturbs.
 func (t *Tuner) Noise() float64 { return t.noise.sd() }
 
 // Arms appends what was measured.
@@ -140,72 +105,105 @@ func (t *Tuner) Arms(to []Arm) []Arm { return append(to, t.arms[:t.n]...) }
 // be true is refused with the reason and changes nothing else. Any geometry of
 // the space may be reported, suggested or not.
 func (t *Tuner) Observe(r Report) error {
-	config, err := t.check(&r)
+	config, err := t.admit(&r)
 	if err != nil {
 		t.refused++
 		return err
 	}
 	noise := t.noise.sd()
-	y, doubt := t.normalise(&r, noise)
+	y, doubt, away := t.normalise(&r, noise)
+	y -= t.level
 	a := t.find(config)
 	if err := t.plausible(a, y); err != nil {
 		t.refused++
 		return err
 	}
 	t.clock++
-	exploring := t.left > 0
-	if a == nil || a.Stale {
-		a = t.fresh(a, config)
+	if t.off += sizeGain * away; t.clock == 1 {
+		t.off = math.Log(float64(r.Slots) / float64(t.usual(&r)))
 	}
-	a.seen = t.clock
-	weight := noise * noise / (noise*noise + doubt)
-	if !exploring && config == t.current && a.Count >= trusted && t.moved(a, y, noise, doubt) {
-		t.change(a, y)
+	answers := r.Geometry == t.next.Geometry
+	exploring := t.left > 0
+	if exploring {
+		t.span += float64(r.Ns)
 	} else {
-		before := a.Count
-		d := a.fold(y, weight, noise)
-		if before > 0 {
-			t.noise.fold(d*math.Sqrt(weight), before)
+		t.quiet++
+		if config == t.current {
+			t.grows.fold(math.Log(float64(r.Slots)), math.Log(float64(r.Ns)))
 		}
 	}
-	if !exploring {
-		t.quiet++
-	}
-	if config == t.current && !exploring {
-		t.grows.fold(math.Log(float64(r.Slots)), math.Log(float64(r.Ns)))
-	}
-	// A launch that was on its way before the suggestion measures something,
-	// but does not answer it.
-	if exploring && r.Geometry == t.next.Geometry {
-		t.left--
-		t.search--
-		if t.left == 0 {
-			t.settle()
+	switch {
+	case config == t.current && t.check.open():
+		if t.check.add(y-a.Mean, doubt) {
+			t.checked(a, noise)
+		}
+		if answers && t.round.voids == 0 { // the others cost nothing
+			t.answered()
+		}
+	case config == t.current && !exploring && a != nil && !a.Stale && a.Count >= trusted && t.moved(a, y, noise, doubt):
+		t.alarm()
+	case exploring && answers && t.paired() && config != t.current:
+		t.pair(config, y, doubt)
+	case exploring && answers && t.paired() && t.round.between:
+		t.judge(a, y, doubt, noise)
+	default:
+		t.learn(a, config, y, doubt, noise)
+		// A launch that was on its way before the suggestion measures something,
+		// but does not answer it.
+		if exploring && answers {
+			t.answered()
 		}
 	}
 	t.decide()
 	return nil
 }
 
+// learn folds a launch into what is known of its geometry, and into the level of all.
+func (t *Tuner) learn(a *Arm, config int32, y, doubt, noise float64) {
+	weight := noise * noise / (noise*noise + doubt)
+	if a == nil {
+		a = t.fresh(config)
+	} else if a.Stale {
+		t.recognise(a, y, noise)
+	}
+	a.seen = t.clock
+	before := a.Count
+	if before > 0 {
+		d := y - a.Mean
+		t.disturb(d, noise)
+		d = math.Max(math.Min(d, levelClip*noise), -levelClip*noise)
+		t.level += d * weight * t.follow(before)
+	}
+	d := a.fold(y, weight, noise)
+	if before > 0 {
+		t.noise.fold(d*math.Sqrt(weight), before)
+	}
+}
+
 // normalise is the log time of a slot, brought to the usual size of a launch
-// of this geometry, and the variance that this adds.
-func (t *Tuner) normalise(r *Report, noise float64) (y, doubt float64) {
+// of this geometry, and the variance that this adds to the difference from launches
+// of the sizes that there were.
+func (t *Tuner) normalise(r *Report, noise float64) (y, doubt, away float64) {
 	x := math.Log(float64(r.Slots))
-	usual := t.space.slots
-	if d := r.Geometry.Depth; d != 0 && r.Slots <= d {
-		usual = min(usual, d)
-	}
 	y = math.Log(float64(r.Ns)) - x
-	if r.Slots == usual {
-		return y, 0
-	}
+	off := x - math.Log(float64(t.usual(r)))
 	beta, variance := t.grows.of(noise)
-	off := x - math.Log(float64(usual))
-	doubt = variance * off * off
-	if math.Abs(off) > farSize {
-		doubt += off * off
+	if away = off - t.off; t.clock == 0 {
+		away = 0
 	}
-	return y + (1-beta)*off, doubt
+	doubt = variance * away * away
+	if math.Abs(away) > farSize {
+		doubt += away * away
+	}
+	return y + (1-beta)*off, doubt, away
+}
+
+// usual is the usual size of a launch of a report's geometry.
+func (t *Tuner) usual(r *Report) uint32 {
+	if d := r.Geometry.Depth; d != 0 && r.Slots <= d {
+		return min(t.space.slots, d)
+	}
+	return t.space.slots
 }
 
 func (t *Tuner) find(config int32) *Arm {
@@ -217,9 +215,10 @@ func (t *Tuner) find(config int32) *Arm {
 	return nil
 }
 
-// fresh makes room for a geometry, or empties its stale record.
-func (t *Tuner) fresh(a *Arm, config int32) *Arm {
-	if a == nil && t.n < MaxArms {
+// fresh makes room for a geometry.
+func (t *Tuner) fresh(config int32) *Arm {
+	var a *Arm
+	if t.n < MaxArms {
 		a = &t.arms[t.n]
 		t.n++
 	}
@@ -234,31 +233,6 @@ func (t *Tuner) fresh(a *Arm, config int32) *Arm {
 	return a
 }
 
-// moved feeds the detector with a launch of the current geometry. The mean it
-// is held against is itself uncertain.
-func (t *Tuner) moved(a *Arm, y, noise, doubt float64) bool {
-	return t.sums.add((y - a.Mean) / math.Sqrt(noise*noise*(1+1/a.Count)+doubt))
-}
-
-// change makes what was measured doubtful. The other geometries are moved by
-// as much as the current one, which is the likeliest guess until they run.
-func (t *Tuner) change(a *Arm, y float64) {
-	shift := y - a.Mean
-	for i := range t.arms[:t.n] {
-		t.arms[i].Mean += shift
-		t.arms[i].Stale = true
-	}
-	*a = Arm{Geometry: a.Geometry, Count: 1, Mean: y, config: a.config, seen: t.clock}
-	// A load that never settles is not worth a whole exploration each time.
-	if t.changes > 0 && t.quiet < settledAfter {
-		t.hasty = min(t.hasty+1, maxHasty)
-	} else {
-		t.hasty = 0
-	}
-	t.changes++
-	t.explore(max((t.budget+1)/2>>t.hasty, leastBudget), true)
-}
-
 // best is the arm with the lowest mean that is not stale, -1 without any.
 func (t *Tuner) best() int {
 	best := -1
@@ -270,7 +244,25 @@ func (t *Tuner) best() int {
 	return best
 }
 
+// nsPerSlot is what a geometry is expected to take now.
+func (t *Tuner) nsPerSlot(a *Arm) float64 { return math.Exp(a.Mean + t.level) }
+
 // banned says that a geometry's confidence interval lies above the bound.
 func (t *Tuner) banned(a *Arm, best, noise float64) bool {
 	return !a.Stale && a.Mean-2*noise/math.Sqrt(a.Count) > best+math.Log(t.safety)
+}
+
+// moved feeds the detector with a launch of the current geometry. The mean it
+// is held against is itself uncertain.
+func (t *Tuner) moved(a *Arm, y, noise, doubt float64) bool {
+	return t.sums.add((y - a.Mean) / math.Sqrt(noise*noise*(1+1/a.Count)+doubt))
+}
+
+// follow is how much of a launch's difference from the mean goes to the level.
+func (t *Tuner) follow(count float64) float64 {
+	gain := levelGain
+	if t.round.open {
+		gain = roundGain
+	}
+	return gain * count / (count + 1)
 }

@@ -159,7 +159,7 @@ func (r *Report) check(l *policy.Limits) error {
 // tuner finds the tuner that a report belongs to, or makes it.
 func (s *Session) tuner(env *Env, r *Report) (*entry, error) {
 	p := Program{r.Program, r.Source, env.Mode}
-	bucket := s.bucket(p, r)
+	bucket := s.bucket(env, p, r)
 	for _, e := range s.tuners {
 		if e.program == p && e.bucket == bucket && e.limits == env.Limits && e.device == env.Device {
 			return e, nil
@@ -195,15 +195,19 @@ func (s *Session) tuner(env *Env, r *Report) (*entry, error) {
 }
 
 // bucket is that of the launch's size. A launch that its depth has cut belongs
-// to a longer queue: to the one whose tuner asked for just this.
-func (s *Session) bucket(p Program, r *Report) int {
+// to a longer queue: to the one whose tuner asked for just this, or for what a plan made
+// this of.
+func (s *Session) bucket(env *Env, p Program, r *Report) int {
 	slots := uint32(r.Slots)
 	at := BucketOf(slots)
 	if r.Geometry.Depth == 0 || slots < r.Geometry.Depth {
 		return at
 	}
 	for _, e := range s.tuners {
-		if e.program == p && e.bucket > at && e.next() == measured(r.Geometry, BucketSlots(e.bucket)) {
+		if e.program != p || e.bucket <= at {
+			continue
+		}
+		if next := e.next(); next == measured(r.Geometry, BucketSlots(e.bucket)) || e.ask() == env.Asked && next.Depth == r.Geometry.Depth {
 			at = e.bucket
 		}
 	}

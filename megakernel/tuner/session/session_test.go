@@ -11,7 +11,7 @@ import (
 	"ringmaster/megakernel/tuner/live"
 )
 
-var limits = policy.Limits{MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 8}
+var limits = policy.Limits{MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32}
 
 // rig is a queue whose launches run on a simulated device, with the policy in
 // between as in the real loop.
@@ -217,9 +217,12 @@ func TestKernelsBeyondTheRoomAreRefusedWhileAllAreInUse(t *testing.T) {
 }
 
 func TestCeilingBelowTheSuggestionEndsTheExploration(t *testing.T) {
-	r := newRig(t, On)
-	r.workers = 3
-	r.settled()
+	for _, subgroup := range []uint32{8, 32} { // the models of both expect other geometries to be fast
+		r := newRig(t, On)
+		r.workers = 3
+		r.env.Limits.SubgroupSize = subgroup
+		r.settled()
+	}
 }
 
 func TestSuggestionThatTheEngineDoesNotRunIsGivenUp(t *testing.T) {

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"math"
+	"slices"
+
+	"ringmaster/megakernel/tuner/live"
+)
+
+// course is what a tuner's launches took, and those of the yardsticks beside them.
+type course struct {
+	launches    []courseLaunch
+	best, fixed []float64 // nanoseconds, one in liveBeside launches
+}
+
+type courseLaunch struct {
+	geometry live.Geometry
+	looks    bool // at something else than the choice
+	ns       float64
+}
+
+func (c *course) add(s live.Suggestion, ns float64) {
+	c.launches = append(c.launches, courseLaunch{s.Geometry, s.Why == live.Exploring || s.Why == live.Reexploring, ns})
+}
+
+// levelReach is how many launches of the best before and after one say how fast the
+// machine was then.
+const levelReach = 2
+
+// level is what the best geometry took around a launch of the yardsticks. A machine that has
+// something else to do for a while is slower for all of them.
+func (c *course) level(at int) float64 {
+	at = min(at, len(c.best)-1)
+	return median(slices.Clone(c.best[max(at-levelReach, 0):min(at+levelReach+1, len(c.best))]))
+}
+
+// over is what liveLaunches launches take by the tuner, and by the fixed geometry, over what
+// they take by the best, each launch held against those of the best around it. A geometry
+// that is kept counts by the median of its launches: what disturbs one of them is no choice
+// of the tuner's. Launches that look elsewhere count as they are.
+func (c *course) over() (tuner, fixed float64) {
+	kept := make(map[live.Geometry][]float64)
+	sum := 0.0
+	for i, l := range c.launches {
+		if r := l.ns / c.level(i/liveBeside); l.looks {
+			sum += r
+		} else {
+			kept[l.geometry] = append(kept[l.geometry], r)
+		}
+	}
+	for _, r := range kept {
+		sum += float64(len(r)) * median(r)
+	}
+	if n := len(c.launches); n < liveLaunches {
+		last := c.last()
+		sum += float64(liveLaunches-n) * median(kept[c.launches[last].geometry])
+	}
+	var beside []float64
+	for i, ns := range c.fixed {
+		beside = append(beside, ns/c.level(i))
+	}
+	return sum / liveLaunches, median(beside)
+}
+
+// last is the number of the last launch of the choice.
+func (c *course) last() int {
+	for i := len(c.launches) - 1; i > 0; i-- {
+		if !c.launches[i].looks {
+			return i
+		}
+	}
+	return 0
+}
+
+// lasts counts the launches at the choice of now.
+func (c *course) lasts() (n int) {
+	now := c.launches[c.last()]
+	for _, l := range c.launches {
+		if !l.looks && l.geometry == now.geometry {
+			n++
+		}
+	}
+	return n
+}
+
+// switches counts the changes of the choice.
+func (c *course) switches() (n int) {
+	var now live.Geometry
+	for _, l := range c.launches {
+		if !l.looks {
+			if now != (live.Geometry{}) && now != l.geometry {
+				n++
+			}
+			now = l.geometry
+		}
+	}
+	return n
+}
+
+// dearest is the longest look over the best.
+func (c *course) dearest() float64 {
+	most := math.Inf(-1)
+	for i, l := range c.launches {
+		if l.looks {
+			most = max(most, l.ns/c.level(i/liveBeside))
+		}
+	}
+	return most
+}
