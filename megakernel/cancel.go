@@ -48,11 +48,9 @@ func (e *Engine) Finished(name string) []BatchResult {
 }
 
 // end withdraws a batch: what is behind its open segment, and what of that is
-// in no page. Its slots in pages are dropped by dropEnded. Called with mu held.
+// in no page. Its slots in pages, and itself from those in line, are dropped by dropEnded, which has to follow
+// before anything else: once, for as many batches as end together. Called with mu held.
 func (e *Engine) end(b *batch, why error) {
-	for p := range b.queue.waiting {
-		b.queue.waiting[p].remove(b)
-	}
 	b.outstanding -= b.waiting()
 	b.segmentEnd -= b.waiting()
 	e.dropRest(b, why)
@@ -81,6 +79,9 @@ func (e *Engine) drop(b *batch, n int) {
 func (e *Engine) dropEnded(q *queue) {
 	if q.ending == 0 {
 		return
+	}
+	for p := range q.waiting {
+		q.waiting[p].removeEnded()
 	}
 	empty := false
 	q.pages.Each(func(number uint32) {
@@ -137,6 +138,7 @@ func (d *deadlines) push(b *batch) { heap.Push(d, b) }
 
 // expire withdraws the batches whose deadline has passed. Called with mu held.
 func (e *Engine) expire() {
+	var queues map[*queue]struct{}
 	for len(e.deadlines) > 0 {
 		b := e.deadlines[0]
 		alive := e.batches[b.number] == b && !b.ended
@@ -146,9 +148,17 @@ func (e *Engine) expire() {
 		heap.Pop(&e.deadlines)
 		if alive {
 			e.end(b, ErrDeadline)
-			e.dropEnded(b.queue)
-			e.madeRoom()
+			if queues == nil {
+				queues = make(map[*queue]struct{})
+			}
+			queues[b.queue] = struct{}{}
 		}
+	}
+	for q := range queues {
+		e.dropEnded(q)
+	}
+	if queues != nil {
+		e.madeRoom()
 	}
 	if len(e.calls) > 0 {
 		calls := e.takeCalls() // mu is held, and Done may submit

@@ -74,12 +74,12 @@ func (f *fifo) front() *batch {
 	return f.items[f.head]
 }
 
-// remove takes a batch out, wherever it stands.
-func (f *fifo) remove(b *batch) {
+// removeEnded takes the batches out that were withdrawn, wherever they stand.
+func (f *fifo) removeEnded() {
 	kept := f.items[:f.head]
-	for _, other := range f.items[f.head:] {
-		if other != b {
-			kept = append(kept, other)
+	for _, b := range f.items[f.head:] {
+		if !b.ended {
+			kept = append(kept, b)
 		}
 	}
 	clear(f.items[len(kept):])
