@@ -67,6 +67,8 @@ func flowIs(r *Resident, job Job, want []uint32) error {
 	return nil
 }
 
+func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
 // sparseFacts gives few nodes facts and most an end to some, as programs do.
 func sparseFacts(rng *rand.Rand, nodes uint32) Job {
 	job := Job{Semiring: Flow, Gen: make([]uint32, nodes), Kill: make([]uint32, nodes)}
@@ -85,7 +87,7 @@ func sparseFacts(rng *rand.Rand, nodes uint32) Job {
 
 func TestFlowIsThatOfThePlainAlgorithmOnCornerShapes(t *testing.T) {
 	k := newKernels(t)
-	rng := rand.New(rand.NewPCG(8, 8))
+	rng := newRand(8)
 	for name, pair := range shapes(t) {
 		r := loadPair(t, k, pair)
 		all := slices.Repeat([]uint32{1<<32 - 1}, int(r.Nodes()))
@@ -111,7 +113,7 @@ func TestFlowIsThatOfThePlainAlgorithmOnCornerShapes(t *testing.T) {
 func TestFlowIsThatOfThePlainAlgorithmOnRandomGraphs(t *testing.T) {
 	newKernels(t)
 	rapid.Check(t, func(rt *rapid.T) {
-		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		rng := newRand(rapid.Uint64().Draw(rt, "seed"))
 		k := kernelsFor(t, rapid.Bool().Draw(rt, "narrow"))
 		r, err := Load(k.dev, randomGraph(rng, t), Options{Kernels: k})
 		if err != nil {
@@ -146,10 +148,10 @@ func realGraph(t testing.TB, name string, directed bool) graph.Pair {
 }
 
 func TestFlowIsThatOfThePlainAlgorithmOnRealGraphs(t *testing.T) {
-	rng := rand.New(rand.NewPCG(9, 9))
+	rng := newRand(9)
 	for i, name := range []string{"ego-facebook.el.gz", "as-caida.el.gz"} {
 		for _, directed := range []bool{false, true} {
-			r := loadPair(t, kernelsFor(t, i == 0), realGraph(t, name, directed))
+			r := loadPair(t, newKernels(t), realGraph(t, name, directed))
 			flows(t, fmt.Sprintf("%s, directed %v", name, directed), r, sparseFacts(rng, r.Nodes()), i)
 		}
 	}
