@@ -49,7 +49,7 @@ const (
 	// Seconds a workload may take on a software renderer: to look at its space,
 	// and to run. What is left of the launches then counts as the median of the
 	// last ones.
-	softwareSweep = 4 * time.Second
+	softwareSweep = 3500 * time.Millisecond
 	softwareRun   = 2500 * time.Millisecond
 	hardwareSweep = 25 * time.Second
 	hardwareRun   = 20 * time.Second
@@ -76,12 +76,17 @@ func benchLive(ctx context.Context, device *glcompute.Device, flags *liveFlags, 
 			return fmt.Errorf("bench: %s: %w", w.load.name, err)
 		}
 	}
+	for _, w := range works {
+		if err := w.explore(ctx, r, flags.LiveRepeats-1); err != nil {
+			return fmt.Errorf("bench: %s: %w", w.load.name, err)
+		}
+	}
 	fixed, err := bestFixed(ctx, r, works)
 	if err != nil {
 		return err
 	}
 	for _, w := range works {
-		if err := w.run(ctx, r, fixed, flags.LiveRepeats); err != nil {
+		if err := w.run(ctx, r, fixed); err != nil {
 			return fmt.Errorf("bench: %s: %w", w.load.name, err)
 		}
 		w.rows(report)
@@ -155,10 +160,10 @@ func (w *liveWork) sweep(ctx context.Context, r *tuneRing) error {
 	return w.again(ctx, r)
 }
 
-// again compares the best geometries of the sweep for a while, in turn. It is done twice, at
-// different times: what is best while the machine has something else to do, and fewer
-// processors for a launch, need not be what is best. The one with the least of all medians
-// is the yardstick.
+// again compares the best geometries of the sweep and what explorations chose for a while,
+// in turn. It is done twice, at different times: what is best while the machine has something
+// else to do, and fewer processors for a launch, need not be what is best. The one with the
+// least of all medians is the yardstick.
 func (w *liveWork) again(ctx context.Context, r *tuneRing) error {
 	run := tuneRun{times: make(map[int][]float64)}
 	for c, ns := range w.times {
@@ -168,19 +173,40 @@ func (w *liveWork) again(ctx context.Context, r *tuneRing) error {
 	if best, _ := w.space.Find(w.best); w.times[best] > liveShort {
 		n = finalists
 	}
-	times, err := inTurn(ctx, r, geometries(w.space, run.best(n)), liveLeastRounds)
+	all := different(append(geometries(w.space, run.best(n)), w.chosen...))
+	times, err := inTurn(ctx, r, all, liveLeastRounds)
 	if err != nil {
 		return err
 	}
-	for g, ns := range times {
-		if m := median(ns); w.found[g] == 0 || m < w.found[g] {
+	w.compared(all, times)
+	return nil
+}
+
+// compared takes in a comparison, in which the best of the others may have been beaten.
+func (w *liveWork) compared(all []live.Geometry, times map[live.Geometry][]float64) {
+	for _, g := range all {
+		c, known := w.space.Find(g)
+		if !known {
+			continue // cut to the size of the ring
+		}
+		if m := median(times[g]); w.found[g] == 0 || m < w.found[g] {
 			w.found[g] = m
 		}
+		w.times[c] = w.found[g]
 		if b := w.found[w.best]; b == 0 || w.found[g] < b {
 			w.best = g
 		}
 	}
-	return nil
+}
+
+// different are the geometries without repetition.
+func different(all []live.Geometry) (once []live.Geometry) {
+	for _, g := range all {
+		if !slices.Contains(once, g) {
+			once = append(once, g)
+		}
+	}
+	return once
 }
 
 func geometries(s *live.Space, configs []int) (all []live.Geometry) {
@@ -223,13 +249,14 @@ func bestFixed(ctx context.Context, r *tuneRing, works []*liveWork) (live.Geomet
 		for _, g := range likely {
 			all = append(all, w.fit(r, g))
 		}
-		times, err := inTurn(ctx, r, slices.Compact(slices.Clone(all)), liveLeastRounds)
+		times, err := inTurn(ctx, r, different(all), liveLeastRounds)
 		if err != nil {
 			return live.Geometry{}, fmt.Errorf("bench: %s: %w", w.load.name, err)
 		}
 		for i, g := range all[1:] {
-			sums[i] += math.Log(median(times[g]) / median(times[w.best]))
+			sums[i] += math.Log(median(times[g]) / median(times[all[0]]))
 		}
+		w.compared(all, times)
 	}
 	return likely[slices.Index(sums, slices.Min(sums))], nil
 }

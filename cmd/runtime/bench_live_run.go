@@ -9,21 +9,15 @@ import (
 	"ringmaster/megakernel/tuner/live"
 )
 
-// run has the tuner explore and run, and compares.
-func (w *liveWork) run(ctx context.Context, r *tuneRing, fixed live.Geometry, repeats int) error {
+// explore has the tuner explore from nothing a few times.
+func (w *liveWork) explore(ctx context.Context, r *tuneRing, times int) error {
 	if err := r.put(w.load); err != nil {
 		return err
 	}
 	if err := r.warm(); err != nil {
 		return err
 	}
-	if err := w.again(ctx, r); err != nil {
-		return err
-	}
-	if err := w.steady(ctx, r, fixed); err != nil {
-		return err
-	}
-	for range repeats - 1 {
+	for range times {
 		t := live.New(live.Config{Space: r.space})
 		for e := (exploration{}); !e.over(t); {
 			if err := ctx.Err(); err != nil {
@@ -36,7 +30,21 @@ func (w *liveWork) run(ctx context.Context, r *tuneRing, fixed live.Geometry, re
 			e.add(t.Next(), &report)
 			_ = t.Observe(report) // a refused reading is asked for again
 		}
-		w.chosen = append(w.chosen, t.Next().Geometry)
+		w.chosen = append(w.chosen, t.Choice())
+	}
+	return w.again(ctx, r)
+}
+
+// run has the tuner run the workload from nothing, and compares.
+func (w *liveWork) run(ctx context.Context, r *tuneRing, fixed live.Geometry) error {
+	if err := r.put(w.load); err != nil {
+		return err
+	}
+	if err := r.warm(); err != nil {
+		return err
+	}
+	if err := w.steady(ctx, r, fixed); err != nil {
+		return err
 	}
 	return w.compare(ctx, r)
 }
@@ -81,6 +89,7 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 	t := live.New(live.Config{Space: r.space})
 	var e exploration
 	var c course
+	chosen := false
 	begin := time.Now()
 	for i := range liveLaunches {
 		if err := ctx.Err(); err != nil {
@@ -94,8 +103,8 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 		e.add(next, &report)
 		c.add(next, float64(report.Ns))
 		_ = t.Observe(report) // a refused reading still took its time
-		if len(w.chosen) == 0 && e.over(t) {
-			w.chosen = append(w.chosen, t.Next().Geometry)
+		if !chosen && e.over(t) {
+			w.chosen, chosen = append(w.chosen, t.Choice()), true
 		}
 		if i%liveBeside == 0 {
 			if c.best, err = launchBeside(r, w.best, c.best); err == nil {
@@ -105,12 +114,12 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 				return err
 			}
 		}
-		if time.Since(begin) > span && len(w.chosen) > 0 && c.lasts() >= 2*liveBeside {
+		if time.Since(begin) > span && chosen && c.lasts() >= 2*liveBeside {
 			break
 		}
 	}
-	if len(w.chosen) == 0 {
-		w.chosen = append(w.chosen, t.Next().Geometry)
+	if !chosen {
+		w.chosen = append(w.chosen, t.Choice())
 	}
 	w.launches, w.explored, w.switches, w.noise = len(c.launches), e.explored, c.switches(), t.Noise()
 	total, other := c.over()

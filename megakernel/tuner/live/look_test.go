@@ -41,8 +41,8 @@ func TestAStateThatPassesIsNotChosenFor(t *testing.T) {
 			observe(t, u, p.launch(u.Next().Geometry))
 			p.at++
 		}
-		if cost := w.cost[u.space.shapes[u.current]] / w.cost[w.best]; cost > 1.25 {
-			t.Errorf("seed %d: runs at %+v, %.2f times the best", seed, u.space.shapes[u.current], cost)
+		if cost := w.cost[u.Choice()] / w.cost[w.best]; cost > 1.25 {
+			t.Errorf("seed %d: runs at %+v, %.2f times the best", seed, u.Choice(), cost)
 		}
 	}
 }

@@ -138,7 +138,7 @@ func (w *recorded) play(seed uint64) (o played) {
 		_ = t.Observe(report) // a refused one took its time too
 		p.at++
 		if o.chosen == 0 && (looks == defaultBudget || i == explored) {
-			o.chosen = w.cost[w.space.shapes[t.current]] / w.cost[w.best]
+			o.chosen = w.cost[t.Choice()] / w.cost[w.best]
 		}
 	}
 	o.total = sum / best

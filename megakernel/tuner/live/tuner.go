@@ -86,6 +86,9 @@ func (t *Tuner) explore(budget int, changed bool) {
 // Next is the geometry of the next launch. It changes nothing.
 func (t *Tuner) Next() Suggestion { return t.next }
 
+// Choice is the geometry in use: what runs but for looks at others.
+func (t *Tuner) Choice() Geometry { return t.space.shapes[t.current] }
+
 // Space is what the tuner chooses from.
 func (t *Tuner) Space() *Space { return t.space }
 
