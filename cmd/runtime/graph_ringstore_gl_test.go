@@ -1,0 +1,131 @@
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"log/slog"
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
+	"ringmaster/ring"
+	"ringmaster/telemetry"
+	"strings"
+	"testing"
+)
+
+// ringStore is a store of graphs on the device of a ring, without NATS.
+type ringStore struct {
+	*graphStore
+	ring *megakernel.Engine
+	lend func(dev megakernel.Device) megakernel.Device // may change what the store sees of the device
+	turn func()                                        // is called before each time that the device is borrowed
+}
+
+func newRingStore(t *testing.T, budget uint64) *ringStore {
+	t.Helper()
+	requireGL(t)
+	device, _, err := glcompute.Open(glcompute.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	s := &ringStore{lend: func(dev megakernel.Device) megakernel.Device { return dev }, turn: func() {}}
+	if s.ring, err = megakernel.New(device, megakernel.DefaultConfig()); err != nil {
+		t.Fatal(err)
+	}
+	advisor, closed, err := newLocalAdvisor(device, policy.Standard(), "", log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.graphStore = newGraphStore(&graphStore{
+		borrow: func(use func(megakernel.Device) error) error {
+			s.turn()
+			return s.ring.Borrow(func(dev megakernel.Device) error { return use(s.lend(dev)) })
+		},
+		budget: budget, advisor: advisor, repair: func() { t.Error("the device was lost") }, log: log,
+	})
+	t.Cleanup(func() {
+		if err := errors.Join(s.close(), s.ring.Close(), closed(context.Background()), device.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// put loads a generated graph.
+func (s *ringStore) put(t *testing.T, queue, name, spec string) error {
+	t.Helper()
+	pair, err := graph.Build(edgesOf(t, spec), graph.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := graph.Write(&file, pair); err != nil {
+		t.Fatal(err)
+	}
+	return s.Answer(t.Context(), queue, &telemetry.Resident{Ask: telemetry.ResidentLoad, Name: name, Total: uint64(file.Len()), Data: file.Bytes()})
+}
+
+func edgesOf(t *testing.T, spec string) graph.Edges {
+	t.Helper()
+	edges, err := graph.Generate(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return edges
+}
+
+// search runs a breadth-first search from node 0.
+func (s *ringStore) search(ctx context.Context, queue, name string) error {
+	return s.Answer(ctx, queue, &telemetry.Resident{Ask: telemetry.ResidentRun, Name: name, Algorithm: "bfs", Data: binary.LittleEndian.AppendUint64(nil, 0)})
+}
+
+// launch runs a batch of the ring to its end.
+func (s *ringStore) launch(t *testing.T) {
+	if err := s.ring.Submit("ring", megakernel.Batch{ID: "b", Slots: make([]ring.Slot, 3)}); err != nil {
+		t.Error(err)
+		return
+	}
+	r, err := s.ring.Launch(megakernel.Order{Queue: "ring", Geometry: megakernel.Geometry{Width: 32, Groups: 1, Chunk: 64}})
+	if err != nil || r.Executed != 3 {
+		t.Errorf("a launch ran %d of 3 slots, error %v", r.Executed, err)
+	}
+}
+
+func (s *ringStore) names(queue string) (names string) {
+	for _, row := range s.listed(queue) {
+		names += row.Name + " "
+	}
+	return strings.TrimSpace(names)
+}
+
+// fullDevice has no room for buffers beyond some, and tells of its memory.
+type fullDevice struct {
+	megakernel.Device
+	left int    // buffers
+	free uint64 // bytes
+	loss error
+}
+
+func (d *fullDevice) Do(fn func() error) error {
+	if d.loss != nil {
+		return d.loss
+	}
+	return d.Device.Do(fn)
+}
+
+func (d *fullDevice) Memory() (glcompute.Memory, bool) {
+	return glcompute.Memory{Available: d.free, Source: "GL_ATI_meminfo"}, d.free > 0
+}
+
+func (d *fullDevice) NewBuffer(size int) (uint32, error) {
+	if d.left--; d.left < 0 {
+		return 0, errors.New("glcompute: GL_OUT_OF_MEMORY")
+	}
+	return d.Device.NewBuffer(size)
+}
