@@ -117,6 +117,9 @@ func TestGraphsFillTheBudgetAndNoMore(t *testing.T) {
 	if got := s.names("q"); got != "a b c" || s.used() >= 3*one {
 		t.Errorf("%s take %d bytes of %d", got, s.used(), 3*one)
 	}
+	if err := s.search(t.Context(), "q", "b"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), "--memory-budget") {
+		t.Errorf("a run for which no room is left: %v", err)
+	}
 	if err := s.put(t, "q", "b", "grid:40x40"); !errors.Is(err, natsio.ErrGraphTooLarge) || s.names("q") != "a b c" {
 		t.Errorf("a graph that does not fit in the place of another: %v; %s are left", err, s.names("q"))
 	}

@@ -11,6 +11,7 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -241,9 +242,12 @@ var (
 
 // refusedRun is why a run did not end, as its requester should know it.
 func refusedRun(ctx context.Context, err error) error {
+	var over *policy.OutOfMemoryError
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		return fmt.Errorf("%w: %w", cause, err)
+	case errors.As(err, &over):
+		return fmt.Errorf("%w: drop others, or give the worker a larger --memory-budget: %w", natsio.ErrGraphTooLarge, err)
 	case errors.Is(err, frontier.ErrLevels):
 		return fmt.Errorf("%w: a worker runs at most %d: %w", natsio.ErrGraphRequest, maxGraphLevels, err)
 	case errors.Is(err, frontier.ErrJob), errors.Is(err, frontier.ErrJoin), errors.Is(err, frontier.ErrBudget):

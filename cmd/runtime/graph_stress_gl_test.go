@@ -1,0 +1,69 @@
+//go:build cgo
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"ringmaster/telemetry/natsio"
+)
+
+// Whatever comes together ends, with an error that says why if it could not be, and leaves books that are right.
+func TestRequestsAboutTheSameGraphsThatComeTogetherAllEnd(t *testing.T) {
+	budget := 12 * gridBytes(20, 20)
+	s := newRingStore(t, budget+200_000) // of which a job takes most
+	const clients, requests = 6, 60
+	var all sync.WaitGroup
+	for client := range clients {
+		all.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(client), 0))
+			for range requests {
+				queue, name := fmt.Sprint("q", rng.IntN(2)), fmt.Sprint("g", rng.IntN(3))
+				ctx, cancel := context.WithCancelCause(t.Context())
+				if rng.IntN(4) == 0 {
+					go cancel(natsio.ErrGraphCanceled)
+				}
+				var err error
+				switch rng.IntN(6) {
+				case 0, 1:
+					err = s.put(t, queue, name, []string{"grid:20x20", "path:400", "grid:9x9"}[rng.IntN(3)])
+				case 2:
+					err = s.drop(ctx, graphKey{queue, name})
+				default:
+					err = s.search(ctx, queue, name)
+				}
+				cancel(nil)
+				switch {
+				case err == nil, errors.Is(err, natsio.ErrNoGraph), errors.Is(err, natsio.ErrGraphCanceled), errors.Is(err, natsio.ErrGraphBusy),
+					errors.Is(err, natsio.ErrGraphTooLarge), errors.Is(err, natsio.ErrGraphRequest):
+				default:
+					t.Error(err)
+				}
+				s.update(func() {
+					if used := s.used() + s.running(); used > s.budget {
+						t.Errorf("%d bytes are taken of %d", used, s.budget)
+					}
+				})
+			}
+		})
+	}
+	all.Wait()
+	s.update(func() {
+		if len(s.runs) != 0 || len(s.uploads) != 0 {
+			t.Errorf("%d runs and %d uploads are left", len(s.runs), len(s.uploads))
+		}
+		for key, g := range s.graphs {
+			if g.held || g.leaving {
+				t.Errorf("%v: held %t, leaving %t", key, g.held, g.leaving)
+			}
+		}
+	})
+	if err := errors.Join(s.put(t, "q0", "g0", "grid:20x20"), s.search(t.Context(), "q0", "g0")); err != nil {
+		t.Error(err)
+	}
+}
