@@ -28,7 +28,9 @@
 // Work is at least once: a batch lives in a JetStream stream until it was
 // acknowledged, which happens after its done record is known to be with the
 // server. The stream drops a batch id that it has seen in the last two minutes;
-// older repetitions are the handler's to recognise.
+// older repetitions are the handler's to recognise. What has no room now is held and
+// handed over again, but of a queue that is over its quota or stopped no more than half
+// of what may be held at all.
 //
 // A connection that is lost is no error: it is logged once, visible in
 // Conn.Status, and retried for ever with a growing, jittered pause. What ends
@@ -40,7 +42,9 @@
 // record telemetry.Decoder's ranges. A record is refused alone; those before
 // and after it in the payload go on. Reply subjects are used only if they look
 // like inboxes, so that nobody can make this process publish on a subject that
-// only it may write. Refusals are reported through a token bucket for each
+// only it may write. The exception is a registered Service: the library answers
+// discovery ($SRV.>) wherever the request says, so publishing there is for those who
+// may see the service. Refusals are reported through a token bucket for each
 // worker name, so that one hostile publisher does not hide the mistakes of
 // others.
 //
