@@ -33,6 +33,7 @@ const execQueue = "exec"
 func (c *execCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	std.in = &interruptible{ctx: ctx, in: std.in}
 	set, err := c.opcodeFlags.load()
 	if err != nil {
 		return err

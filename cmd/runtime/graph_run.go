@@ -63,6 +63,7 @@ type graphOutcome struct {
 func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	std.in = &interruptible{ctx: ctx, in: std.in}
 	if err := errors.Join(c.checkSources(), c.readJoin(), c.readFacts()); err != nil {
 		return err
 	}

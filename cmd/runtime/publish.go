@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -84,13 +85,11 @@ func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) er
 // reported with its number and not sent; the others are sent, and the exit code is 1.
 func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) error {
 	out := lineSender{cmd: c, conn: conn, incarnation: telemetry.NewIncarnation(), seq: map[string]uint64{}}
-	scanner := bufio.NewScanner(std.in)
+	scanner := bufio.NewScanner(&interruptible{ctx: ctx, in: std.in})
 	scanner.Buffer(nil, telemetry.DefaultTelemetryLimits.MaxBytes)
-	bad, sent := 0, 0
-	for number := 1; scanner.Scan(); number++ {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	bad, sent, number := 0, 0, 0
+	for scanner.Scan() {
+		number++
 		line := bytes.TrimSpace(scanner.Bytes())
 		if len(line) == 0 {
 			continue
@@ -102,10 +101,14 @@ func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) er
 		}
 		sent++
 	}
-	if err := scanner.Err(); err != nil {
-		return fmt.Errorf("standard input: %w", err)
+	err := scanner.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("line %d is longer than the %d bytes of a record", number+1, telemetry.DefaultTelemetryLimits.MaxBytes)
 	}
-	if err := flush(ctx, conn); err != nil {
+	if err != nil {
+		err = fmt.Errorf("standard input: %w", err)
+	}
+	if err := errors.Join(err, flush(context.WithoutCancel(ctx), conn)); err != nil { // what was sent before counts
 		return err
 	}
 	fmt.Fprintf(std.err, "published %d records, refused %d lines\n", sent, bad)

@@ -46,7 +46,7 @@ func (c *submitCmd) Validate() error { return validNames(c.Worker, c.Queue) }
 func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	groups, err := c.groups(std.in)
+	groups, err := c.groups(&interruptible{ctx: ctx, in: std.in})
 	if err != nil {
 		return err
 	}
