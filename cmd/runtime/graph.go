@@ -96,6 +96,9 @@ type graphConvertCmd struct {
 }
 
 func (c *graphConvertCmd) Run(_ context.Context, std stdio, _ *slog.Logger) error {
+	if err := replaceable(c.Out); err != nil {
+		return err
+	}
 	p, what, err := c.load(std)
 	if err != nil {
 		return err
@@ -117,6 +120,22 @@ func sizeOf(p graph.Pair) string {
 		kind += ", weighted"
 	}
 	return fmt.Sprintf("%s nodes, %s edges, %s", grouped(uint64(p.Out.Nodes())), grouped(p.Edges()), kind)
+}
+
+// replaceable tells, before anything takes its time, whether a file can be put in a place; "" is none.
+func replaceable(name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
+	if err != nil {
+		var path *os.PathError
+		if errors.As(err, &path) {
+			err = path.Err // the path is that of a file nobody asked for
+		}
+		return fmt.Errorf("--out %s: %w", name, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // replaceFile writes a file beside its place and moves it there when it is whole.

@@ -67,6 +67,9 @@ func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) erro
 	if err := errors.Join(c.checkSources(), c.readJoin(), c.readFacts()); err != nil {
 		return err
 	}
+	if err := replaceable(c.Out); err != nil {
+		return err
+	}
 	if c.Worker == "" && c.Queue != "" {
 		return fmt.Errorf("--queue %s is of a worker: name it with --worker, or leave both out to run on this machine", c.Queue)
 	}

@@ -131,3 +131,12 @@ func TestGraphRunWithoutADeviceNamesDoctor(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }
+
+func TestAFileThatCannotBeWrittenIsRefusedBeforeTheRun(t *testing.T) {
+	for _, args := range []string{"run bfs --source 0 --engine reference", "convert"} {
+		code, out, errs := runGraph("no graph at all", append(strings.Fields(args), "-", "--out", "/nowhere/at/all")...)
+		if code != 1 || out != "" || errs != "ringmaster: --out /nowhere/at/all: no such file or directory\n" {
+			t.Errorf("%s: exit code %d, %q", args, code, errs)
+		}
+	}
+}
