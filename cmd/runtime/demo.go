@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"ringmaster/telemetry"
@@ -35,7 +33,7 @@ type demoCmd struct {
 const demoWorker = "demo"
 
 func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	if err := checkSpeed(c.Speed); err != nil {
 		return err

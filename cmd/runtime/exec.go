@@ -4,11 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os/signal"
 	"slices"
-	"syscall"
-
-	"os"
 
 	"ringmaster/megakernel"
 	"ringmaster/ring"
@@ -31,7 +27,7 @@ type execCmd struct {
 const execQueue = "exec"
 
 func (c *execCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	std.in = &interruptible{ctx: ctx, in: std.in}
 	set, err := c.opcodeFlags.load()

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"ringmaster/megakernel/frontier"
@@ -61,7 +59,7 @@ type graphOutcome struct {
 }
 
 func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	std.in = &interruptible{ctx: ctx, in: std.in}
 	if err := errors.Join(c.checkSources(), c.readJoin(), c.readFacts()); err != nil {

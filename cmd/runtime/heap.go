@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"ringmaster/megakernel"
@@ -69,7 +67,7 @@ func (f *heapFlags) Validate() error { return validNames(f.Worker, f.Queue) }
 
 // connect dials, and bounds what follows.
 func (f *heapFlags) connect(ctx context.Context, name string, log *slog.Logger) (context.Context, *natsio.Conn, func(), error) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	conn, err := f.dial(ctx, name, log)
 	if err != nil {

@@ -9,9 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"ringmaster/telemetry"
@@ -31,7 +28,7 @@ type publishCmd struct {
 }
 
 func (c *publishCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	if !telemetry.ValidToken(c.Worker) {
 		return fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", c.Worker)

@@ -8,12 +8,9 @@ import (
 	"math"
 	"net"
 	"net/url"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"ringmaster/glcompute"
@@ -62,7 +59,7 @@ func (f *policyFlags) config() policy.Config {
 }
 
 func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	defer ballast()()
 	if err := c.check(); err != nil {
@@ -147,7 +144,6 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, cfg.Subjects.Prefix, node.deviceName())
 	}
 	<-ctx.Done()
-	stop() // a second signal ends the process at once
 	fmt.Fprintf(std.err, "draining, at most %v\n", c.Drain)
 	drainCtx, cancel := context.WithTimeout(context.Background(), c.Drain)
 	defer cancel()

@@ -9,10 +9,8 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"ringmaster/ring"
@@ -44,7 +42,7 @@ var priorityNames = []string{"critical", "high", "normal", "low", "idle"}
 func (c *submitCmd) Validate() error { return validNames(c.Worker, c.Queue) }
 
 func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	groups, err := c.groups(&interruptible{ctx: ctx, in: std.in})
 	if err != nil {

@@ -9,9 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"ringmaster/megakernel"
@@ -55,7 +53,7 @@ func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(ctx)
 	defer stop()
 	device, err := c.glFlags.open(log)
 	if err != nil {
