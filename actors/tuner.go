@@ -31,17 +31,27 @@ func (a *tunerActor) measure() {
 	env := a.env()
 	changed := false
 	for i := range a.timings {
-		moved, err := a.session.Observe(&env, &a.timings[i])
+		moved, err := a.session.Take(&env, &a.timings[i])
 		if err != nil {
 			a.system.untuned(a.family, err)
 		}
 		changed = changed || moved
 	}
 	if changed {
-		view := a.session.View()
-		a.suggested.Store(&view)
-		a.send(queueStage, tuned{})
+		a.suggest()
 	}
+	// What to look at next may take a while to choose: the decisions of that time have
+	// what is best so far.
+	if a.session.Think(&env) {
+		a.suggest()
+	}
+}
+
+// suggest lets the next decisions ask for the session's view.
+func (a *tunerActor) suggest() {
+	view := a.session.View()
+	a.suggested.Store(&view)
+	a.send(queueStage, tuned{})
 }
 
 // env is what the session needs to know besides the reports: the limits are

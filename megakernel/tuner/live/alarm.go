@@ -68,7 +68,7 @@ func (t *Tuner) checked(a *Arm, noise float64) {
 		}
 	case stays: // a false alarm
 		t.changes--
-		t.left, t.changed = 0, false
+		t.left, t.open, t.changed = 0, false, false
 	default:
 		a.Count = math.Min(a.Count, n)
 		t.round = round{open: true, doubt: math.Min(shift*shift, staleVar)}

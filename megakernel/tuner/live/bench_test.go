@@ -35,6 +35,26 @@ func BenchmarkObserveSteady(b *testing.B) {
 	}
 }
 
+// BenchmarkTakeExploring is a report of an exploration of the largest space, until the suggestion
+// is renewed; what to look at next is chosen afterwards.
+func BenchmarkTakeExploring(b *testing.B) {
+	l := load{1 << 20, 300, 8}
+	r := newRing(&simulatedH200, l, 1)
+	s := simulatedH200.space(l)
+	u := New(Config{Space: s})
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		u.Think()
+		if u.Next().Why != Exploring {
+			u = New(Config{Space: s})
+		}
+		report := r.launch(u.Next().Geometry)
+		b.StartTimer()
+		_ = u.Take(report)
+	}
+}
+
 // BenchmarkObserveExploring is a whole exploration of the largest space, by launch.
 func BenchmarkObserveExploring(b *testing.B) {
 	l := load{1 << 20, 300, 8}

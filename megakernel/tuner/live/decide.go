@@ -61,29 +61,54 @@ type Suggestion struct {
 	Left      int     // launches left of the exploration
 }
 
-// decide makes the next suggestion.
-func (t *Tuner) decide() {
+// decide makes the next suggestion. Where that takes the process, it is what is best so far
+// unless deep.
+func (t *Tuner) decide(deep bool) {
+	t.thinks = false
 	best := t.best()
 	if best < 0 {
 		t.next = Suggestion{Geometry: t.space.shapes[t.start], Left: t.left}
 		return
 	}
-	if t.left == 0 && t.due() {
+	if !t.open && t.due() {
 		t.look()
 	}
-	if t.left > 0 {
-		if config, ok := t.propose(best); ok {
-			t.next = Suggestion{Geometry: t.space.shapes[config], Why: Exploring, NsPerSlot: t.nsPerSlot(&t.arms[best]), Left: t.left}
-			if t.changed {
-				t.next.Why = Reexploring
-			} else if config == t.current && t.round.between {
-				t.next.Why = Exploiting
-			}
+	if !t.open {
+		t.exploit()
+		return
+	}
+	config, ok := t.soon()
+	switch {
+	case ok:
+	case !deep:
+		t.thinks = true
+		if config = t.arms[best].config; t.changed {
+			config = t.current
+		}
+	default:
+		if config, ok = t.propose(best); !ok {
+			t.settle()
+			t.exploit()
 			return
 		}
-		t.settle()
 	}
-	t.exploit()
+	t.next = Suggestion{Geometry: t.space.shapes[config], Why: Exploring, NsPerSlot: t.nsPerSlot(&t.arms[best]), Left: t.left}
+	if t.changed {
+		t.next.Why = Reexploring
+	} else if config == t.current && t.round.between {
+		t.next.Why = Exploiting
+	}
+}
+
+// Think chooses the next look where [Tuner.Take] left that open, which takes up to a
+// millisecond, and reports whether the suggestion is another now.
+func (t *Tuner) Think() (changed bool) {
+	if !t.thinks {
+		return false
+	}
+	before := t.next
+	t.decide(true)
+	return t.next != before
 }
 
 // answered counts a launch of the exploration.
@@ -95,9 +120,6 @@ func (t *Tuner) answered() {
 	if t.held > 0 && !t.paired() && !t.searching() && !t.passing() {
 		t.left += t.held
 		t.held = 0
-	}
-	if t.left == 0 {
-		t.settle()
 	}
 }
 
@@ -129,7 +151,7 @@ func (t *Tuner) settle() {
 	}
 	t.current = pick
 	t.sums = cusum{}
-	t.left = 0
+	t.left, t.open = 0, false
 	t.closeRound()
 }
 

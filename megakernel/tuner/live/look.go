@@ -71,9 +71,11 @@ func (t *Tuner) passing() bool {
 // notices what changes. A restless one may have been in a state in which other geometries
 // were best, and the one in use need not have become slower since.
 func (t *Tuner) due() bool {
-	restless := t.unrest >= restlessAfter || t.noise.sd() > restlessNoise
+	if t.quiet < t.pause || t.spike || t.unrest < restlessAfter && t.noise.sd() <= restlessNoise {
+		return false
+	}
 	now := t.find(t.current)
-	return restless && !t.spike && t.quiet >= t.pause && now != nil && !now.Stale
+	return now != nil && !now.Stale
 }
 
 // look begins a round.
@@ -83,7 +85,7 @@ func (t *Tuner) look() {
 		t.left = min(axes, t.held)
 		t.held -= t.left
 	}
-	t.changed = false
+	t.open, t.changed = true, false
 	t.round = round{open: true}
 	t.doubtAll()
 	t.quiet, t.unrest = 0, 0

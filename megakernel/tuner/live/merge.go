@@ -31,7 +31,7 @@ func (t *Tuner) Bar(g Geometry) {
 		t.start = t.elsewhere()
 		t.current = t.start
 	}
-	t.decide()
+	t.decide(true)
 }
 
 func (t *Tuner) isBarred(config int32) bool {
@@ -81,7 +81,7 @@ func (t *Tuner) Merge(e *cache.Entry) (taken int) {
 	taken = t.Hint(e)
 	if half := (t.budget + 1) / 2; taken > 0 && t.left > half {
 		t.left, t.held = half, 0
-		t.decide()
+		t.decide(true)
 	}
 	return taken
 }
@@ -125,6 +125,6 @@ func (t *Tuner) Hint(e *cache.Entry) (taken int) {
 		t.n++
 		taken++
 	}
-	t.decide()
+	t.decide(true)
 	return taken
 }

@@ -2,25 +2,26 @@ package live
 
 import "math"
 
+// soon is the next launch of an exploration where it takes no thought: a check, the geometry
+// in use between looks, or the next of a round.
+func (t *Tuner) soon() (int32, bool) {
+	switch {
+	case t.check.open() || t.round.between:
+		return t.current, true
+	case t.round.open && t.left > 0:
+		return t.alternative()
+	}
+	return 0, false
+}
+
 // propose picks a launch of the exploration: the geometry to begin with, if the first
 // launches ran elsewhere, then one from which the process expects a gain, then a repeat
 // among the best. It is false when none is worth a launch.
 func (t *Tuner) propose(best int) (int32, bool) {
-	if t.check.open() {
-		return t.current, true
+	if t.left == 0 || t.round.open && t.round.refuted == 0 {
+		return 0, false
 	}
-	if t.round.between {
-		return t.current, true
-	}
-	if t.round.open {
-		if config, ok := t.alternative(); ok {
-			return config, true
-		}
-		if t.round.refuted == 0 {
-			return 0, false
-		}
-		t.round.open = false
-	}
+	t.round.open = false
 	if t.searching() {
 		if a := t.find(t.start); !t.changed && (a == nil || a.Stale) && !t.isBarred(t.start) {
 			return t.start, true

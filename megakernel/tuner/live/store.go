@@ -14,7 +14,7 @@ const restored = 4
 // is left out. Times are means of the logarithm and stored as nanoseconds.
 func (t *Tuner) Entry(key cache.Key) cache.Entry {
 	e := cache.Entry{Key: key}
-	if now := t.find(t.current); now != nil && (t.left == 0 || t.round.open) {
+	if now := t.find(t.current); now != nil && (!t.open || t.round.open) {
 		e.Selected = cache.Geometry(now.Geometry)
 	}
 	for i := range t.arms[:t.n] {
@@ -55,9 +55,9 @@ func (t *Tuner) Restore(e *cache.Entry) (taken int) {
 		t.n++
 		taken++
 		if selected {
-			t.current, t.left, t.held = config, 0, 0
+			t.current, t.left, t.held, t.open = config, 0, 0, false
 		}
 	}
-	t.decide()
+	t.decide(true)
 	return taken
 }

@@ -19,6 +19,8 @@ type Tuner struct {
 	current int32   // geometry in use
 	next    Suggestion
 
+	open    bool    // explores, or has not settled since
+	thinks  bool    // the next suggestion is not thought out
 	left    int     // launches left to explore
 	held    int     // launches held back for looks
 	span    float64 // nanoseconds of the exploration so far
@@ -63,7 +65,7 @@ func New(c Config) *Tuner {
 	}
 	t.current = t.start
 	t.explore(t.budget, false)
-	t.decide()
+	t.decide(true)
 	return t
 }
 
@@ -73,7 +75,7 @@ func (t *Tuner) explore(budget int, changed bool) {
 		t.held = int(heldShare * float64(budget))
 		t.left -= t.held
 	}
-	t.changed = changed
+	t.open, t.changed = true, changed
 	t.sums = cusum{}
 	t.bars = 0
 	t.quiet = 0
@@ -104,10 +106,18 @@ func (t *Tuner) Noise() float64 { return t.noise.sd() }
 // Arms appends what was measured.
 func (t *Tuner) Arms(to []Arm) []Arm { return append(to, t.arms[:t.n]...) }
 
-// Observe folds in a launch and decides on the next one. A report that cannot
-// be true is refused with the reason and changes nothing else. Any geometry of
-// the space may be reported, suggested or not.
+// Observe is [Tuner.Take] and [Tuner.Think].
 func (t *Tuner) Observe(r Report) error {
+	err := t.Take(r)
+	t.Think()
+	return err
+}
+
+// Take folds in a launch and decides on the next one, in about a microsecond. A report that
+// cannot be true is refused with the reason and changes nothing else. Any geometry of the space
+// may be reported, suggested or not. Where the next look takes longer to choose, what is
+// best so far is suggested until [Tuner.Think].
+func (t *Tuner) Take(r Report) error {
 	config, err := t.admit(&r)
 	if err != nil {
 		t.refused++
@@ -125,8 +135,8 @@ func (t *Tuner) Observe(r Report) error {
 	if t.off += sizeGain * away; t.clock == 1 {
 		t.off = math.Log(float64(r.Slots) / float64(t.usual(&r)))
 	}
-	answers := r.Geometry == t.next.Geometry
-	exploring := t.left > 0
+	exploring := t.open
+	answers := r.Geometry == t.next.Geometry && !t.thinks
 	if exploring {
 		t.span += float64(r.Ns)
 	} else {
@@ -157,7 +167,11 @@ func (t *Tuner) Observe(r Report) error {
 			t.answered()
 		}
 	}
-	t.decide()
+	// What is suggested until it is thought about may be something else by now. A suggestion
+	// of the exploration that has no answer stands.
+	if !exploring || answers || t.thinks || !t.open {
+		t.decide(false)
+	}
 	return nil
 }
 

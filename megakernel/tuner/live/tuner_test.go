@@ -220,3 +220,45 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// A report of an exploration is folded in at once; the next look may be chosen later. Meanwhile
+// what is best so far runs, and such launches use up no budget.
+func TestExplorationGoesOnWhereThinkingIsLate(t *testing.T) {
+	l := load{65_536, 300, 8}
+	r := newRing(&simulatedH200, l, 4)
+	u := New(Config{Space: simulatedH200.space(l)})
+	at := map[Geometry]bool{}
+	for n := 0; u.open; n++ {
+		if n > 10*defaultBudget {
+			t.Fatalf("still explores: %+v", u.Next())
+		}
+		left := u.Next().Left
+		if err := u.Take(r.launch(u.Next().Geometry)); err != nil {
+			t.Fatal(err)
+		}
+		at[u.Next().Geometry] = true
+		if !u.thinks {
+			continue
+		}
+		if u.Next().Left < left-1 || u.Next().Why != Exploring {
+			t.Fatalf("%d left, then %+v", left, u.Next())
+		}
+		best := u.arms[u.best()].Geometry
+		for range 2 { // launches that did not wait
+			if u.Next().Geometry != best {
+				t.Fatalf("%+v runs, %+v is best so far", u.Next().Geometry, best)
+			}
+			before := u.Next().Left
+			_ = u.Take(r.launch(best))
+			if u.Next().Left != before {
+				t.Fatal("a launch that was no look counts as one")
+			}
+			best = u.arms[u.best()].Geometry
+		}
+		u.Think()
+		at[u.Next().Geometry] = true
+	}
+	if len(at) < defaultBudget/3 {
+		t.Errorf("only %d geometries ran", len(at))
+	}
+}

@@ -116,16 +116,21 @@ func (e *entry) observe(env *Env, r *Report) (taught bool, err error) {
 	} else if taught, err = e.explore(env, &report, r); err != nil {
 		return false, err
 	}
+	e.tell(env)
+	return taught, nil
+}
+
+// tell has what is new remembered: the end of an exploration, a change, another choice.
+func (e *entry) tell(env *Env) {
 	if now := e.state(); now != e.told && (!now.exploring || now.changes != e.told.changes) {
 		e.remember(env)
 	}
-	return taught, nil
 }
 
 // explore is observe for the mode On.
 func (e *entry) explore(env *Env, report *live.Report, r *Report) (taught bool, err error) {
 	if _, taught = e.space().Find(report.Geometry); taught {
-		if err := e.live.Observe(*report); err != nil {
+		if err := e.live.Take(*report); err != nil {
 			return false, err
 		}
 	} else if err := report.Check(); err != nil {

@@ -109,9 +109,18 @@ func (s *Session) Refused() uint64 { return s.refused }
 // Unused counts the reports that were possible and taught nothing.
 func (s *Session) Unused() uint64 { return s.unused }
 
-// Observe takes a report and says whether the view has changed. The error says
-// why the report was refused.
+// Observe is [Session.Take] and [Session.Think].
 func (s *Session) Observe(env *Env, r *Report) (changed bool, err error) {
+	before := s.view
+	_, err = s.Take(env, r)
+	s.Think(env)
+	return s.view != before, err
+}
+
+// Take takes a report and says whether the view has changed, in a microsecond or two. The
+// error says why the report was refused. While a tuner explores, what it should look at next may
+// be left open until [Session.Think]; the view then has what is best so far.
+func (s *Session) Take(env *Env, r *Report) (changed bool, err error) {
 	if env.Mode == Off {
 		return false, nil
 	}
@@ -137,6 +146,20 @@ func (s *Session) Observe(env *Env, r *Report) (changed bool, err error) {
 	before := s.view
 	s.view[e.bucket] = s.current[e.bucket].ask()
 	return s.view != before, nil
+}
+
+// Think completes the view after reports and says whether it has changed.
+func (s *Session) Think(env *Env) (changed bool) {
+	before := s.view
+	for _, e := range s.tuners {
+		if e.live != nil && e.live.Think() {
+			e.tell(env)
+			if s.current[e.bucket] == e {
+				s.view[e.bucket] = e.ask()
+			}
+		}
+	}
+	return s.view != before
 }
 
 // check refuses what no launch under the limits is.

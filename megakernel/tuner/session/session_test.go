@@ -383,3 +383,23 @@ func BenchmarkReportToView(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkReportToViewExploring is a report of an exploration until the view has what is best
+// so far, or the next look; thinking about that comes after it.
+func BenchmarkReportToViewExploring(b *testing.B) {
+	r := newRig(b, On)
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		r.s.Think(&r.env)
+		if len(r.s.tuners) == 0 || !r.s.tuners[0].exploring() {
+			r.s = Session{}
+			r.launch()
+		}
+		report := r.report()
+		b.StartTimer()
+		if _, err := r.s.Take(&r.env, &report); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
