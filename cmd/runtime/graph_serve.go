@@ -149,14 +149,23 @@ func (s *graphStore) sources(key graphKey, c *graphRunCmd) ([]uint32, error) {
 
 // await waits for a run's turn, and holds its graph.
 func (s *graphStore) await(ctx context.Context, me *graphRunning) error {
-	busy := false
+	var busy error
 	s.update(func() {
-		if busy = len(s.runs) >= maxGraphRuns; !busy {
-			s.runs = append(s.runs, me)
+		own := 0
+		for _, r := range s.runs {
+			if r.key.queue == me.key.queue {
+				own++
+			}
 		}
+		if own >= maxQueueRuns || len(s.runs) >= maxGraphRuns {
+			busy = fmt.Errorf("%w: %d runs are under way or wait, %d of them of queue %s; a worker takes %d, of one queue %d; try again when some are done",
+				natsio.ErrGraphBusy, len(s.runs), own, me.key.queue, maxGraphRuns, maxQueueRuns)
+			return
+		}
+		s.runs = append(s.runs, me)
 	})
-	if busy {
-		return fmt.Errorf("%w: %d runs are under way or wait; try again when they are done", natsio.ErrGraphBusy, maxGraphRuns)
+	if busy != nil {
+		return busy
 	}
 	err := s.when(ctx, func() bool {
 		g := s.graphs[me.key]

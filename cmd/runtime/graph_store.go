@@ -21,6 +21,7 @@ import (
 const (
 	maxGraphs    = 64
 	maxGraphRuns = 16 // under way or waiting for their turn
+	maxQueueRuns = 8  // of one queue among them
 
 	// maxGraphRun is the longest run. Others wait meanwhile.
 	maxGraphRun = 5 * time.Minute

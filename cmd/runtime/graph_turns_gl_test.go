@@ -86,8 +86,10 @@ func TestAnUploadGoesOnBesideARunAndTheGraphOfTheRunIsFreedBehindIt(t *testing.T
 
 func TestRunsWaitForTheirTurnUpToABound(t *testing.T) {
 	s := newRingStore(t, 0)
-	if err := s.put(t, "q", "g", "grid:9x9"); err != nil {
-		t.Fatal(err)
+	for _, queue := range []string{"q", "p", "o"} {
+		if err := s.put(t, queue, "g", "grid:9x9"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ended := make(chan error, maxGraphRuns)
 	stopped, stop := context.WithCancelCause(t.Context())
@@ -97,14 +99,24 @@ func TestRunsWaitForTheirTurnUpToABound(t *testing.T) {
 			return
 		}
 		begun = true
+		queued := func(n int) {
+			for queued := 0; queued < n; {
+				s.update(func() { queued = len(s.runs) })
+			}
+		}
 		go func() { ended <- s.search(stopped, "q", "g") }()
-		for range maxGraphRuns - 2 {
+		for range maxQueueRuns - 2 {
 			go func() { ended <- s.search(t.Context(), "q", "g") }()
 		}
-		for queued := 0; queued < maxGraphRuns; {
-			s.update(func() { queued = len(s.runs) })
-		}
+		queued(maxQueueRuns)
 		if err := s.search(t.Context(), "q", "g"); !errors.Is(err, natsio.ErrGraphBusy) {
+			t.Errorf("one run of a queue too many: %v", err)
+		}
+		for range maxGraphRuns - maxQueueRuns {
+			go func() { ended <- s.search(t.Context(), "p", "g") }()
+		}
+		queued(maxGraphRuns)
+		if err := s.search(t.Context(), "o", "g"); !errors.Is(err, natsio.ErrGraphBusy) {
 			t.Errorf("one run too many: %v", err)
 		}
 		stop(natsio.ErrGraphCanceled)

@@ -16,6 +16,7 @@ import (
 const (
 	maxGraphFile   = 256 << 20 // bytes of one
 	maxUploads     = 8
+	maxQueueFiles  = 4         // of them for one queue
 	maxUploadBytes = 512 << 20 // of all, each counted whole from its first part on
 
 	// uploadPatience is how long the next part of a file may take. A client that lives sends one
@@ -80,13 +81,16 @@ func (s *graphStore) beginUpload(key uploadKey, total uint64) (*graphUpload, err
 		old.timer.Stop()
 		delete(s.uploads, key)
 	}
-	held := total
-	for _, other := range s.uploads {
+	held, own := total, 0
+	for k, other := range s.uploads {
 		held += other.total
+		if k.queue == key.queue {
+			own++
+		}
 	}
-	if len(s.uploads) >= maxUploads || held > maxUploadBytes {
-		return nil, fmt.Errorf("%w: %d files are on their way, of %d bytes; a worker takes %d at a time, of %d bytes; try again when they are here",
-			natsio.ErrGraphBusy, len(s.uploads), held-total, maxUploads, maxUploadBytes)
+	if len(s.uploads) >= maxUploads || own >= maxQueueFiles || held > maxUploadBytes {
+		return nil, fmt.Errorf("%w: %d files of %d bytes are on their way, %d of them of queue %s; a worker takes %d, of one queue %d, of %d bytes; try again when some are here",
+			natsio.ErrGraphBusy, len(s.uploads), held-total, own, key.queue, maxUploads, maxQueueFiles, maxUploadBytes)
 	}
 	delete(s.late, key)
 	u := &graphUpload{total: total}

@@ -68,12 +68,17 @@ func TestAFileWhosePartsStopComingIsDroppedAndItsClientToldSo(t *testing.T) {
 func TestFilesOnTheirWayAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := emptyStore(t, 0)
-		for i := range maxUploads {
-			if err := send(s, "q", fmt.Sprint("g", i), 0, 9, "0"); err != nil {
-				t.Fatal(err)
+		for i, queue := range []string{"q", "p"} {
+			for j := range maxQueueFiles {
+				if err := send(s, queue, fmt.Sprint("g", j), 0, 9, "0"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := send(s, queue, "g", 0, 9, "0"); !errors.Is(err, natsio.ErrGraphBusy) || len(s.uploads) != (i+1)*maxQueueFiles {
+				t.Errorf("one file too many of queue %s: %v", queue, err)
 			}
 		}
-		if err := send(s, "p", "g0", 0, 9, "0"); !errors.Is(err, natsio.ErrGraphBusy) {
+		if err := send(s, "o", "g0", 0, 9, "0"); !errors.Is(err, natsio.ErrGraphBusy) {
 			t.Errorf("one file too many: %v", err)
 		}
 		if err := send(s, "q", "g0", 0, 9, "0"); err != nil {
