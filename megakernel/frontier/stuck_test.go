@@ -1,0 +1,67 @@
+//go:build cgo
+
+package frontier
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
+)
+
+// A resident kernel whose list has a workgroup more than run: as if the device had stopped one of them
+// for good while the others wait for it.
+func TestAWorkgroupThatWaitsTooLongEndsTheJob(t *testing.T) {
+	r := load(t, newKernels(t), "path:100")
+	p, err := r.plan(&Job{Sources: []uint32{0}, Topology: policy.TopologyFused})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &run{Resident: r, plan: p, m: r.machine()}
+	var stuck uint32
+	err = x.dev.Do(func() error {
+		if err := x.prepare(); err != nil {
+			return err
+		}
+		source := x.kernel(kindResident).plain().source()
+		replace := func(old, by string) {
+			if strings.Count(source, old) != 1 {
+				t.Fatalf("the kernel has %q %d times", old, strings.Count(source, old))
+			}
+			source = strings.Replace(source, old, by, 1)
+		}
+		replace("size = atomicOr(", "size = 1u + atomicOr(")
+		if x.m.narrow { // a driver that ends long loops: its team is one workgroup, which waits for nobody
+			replace("MEET_POLLS = 1u << 21", "MEET_POLLS = 30000u")
+		}
+		stuck, err = x.dev.CompileCompute(source)
+		if err != nil {
+			return err
+		}
+		x.programs[kindResident] = stuck
+		for i, name := range uniformNames {
+			x.uniforms[kindResident][i] = x.dev.UniformLocation(stuck, name)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := x.dev.Do(func() error { x.dev.DeleteProgram(stuck); return nil }); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := x.loop(context.Background()); !errors.Is(err, ErrStuck) || !strings.Contains(err.Error(), "level 1:") {
+		t.Errorf("got %v, want ErrStuck at level 1", err)
+	}
+	// The graph and its own programs still serve.
+	got, err := r.Run(context.Background(), Job{Sources: []uint32{0}, Topology: policy.TopologyFused})
+	if err != nil || !slices.Equal(got.Values, graph.BFS(r.pair.Out, 0)) {
+		t.Errorf("a job behind it: %v", err)
+	}
+}
