@@ -335,7 +335,7 @@
 // total bytes, in parts as load; a node of the graph is 20 bytes, in ascending order of the names:
 // its name, u64, and of 32 facts those that arrive there from outside, that begin there
 // and that end there, u32 each, little-endian. The answer to the last part has the number of the facts,
-// which one run takes away. A worker keeps 8 of them, at most 256 MiB, and drops the oldest for others. join is run
+// which one run takes away. A worker keeps 8 of them, at most 256 MiB, and drops the oldest of the queue that has most for others. join is run
 // where the operator allows it (--accept-joins): join is the source, as docs/opcodes.md describes it.
 //
 //	pos  field                                 type      range          unit         class    note

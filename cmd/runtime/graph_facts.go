@@ -46,8 +46,9 @@ func (s *graphStore) takeFacts(ctx context.Context, key graphKey, r *telemetry.R
 	s.update(func() {
 		s.results++
 		s.facts = append(s.facts, keptFacts{key, s.results, rows})
-		for total := factRows(s.facts); len(s.facts) > maxKeptFacts || total > maxKeptFactRows; total = factRows(s.facts) {
-			s.facts = slices.Delete(s.facts, 0, 1)
+		for len(s.facts) > maxKeptFacts || factRows(s.facts) > maxKeptFactRows {
+			at := oldestFacts(s.facts)
+			s.facts = slices.Delete(s.facts, at, at+1)
 		}
 		r.Facts = s.results
 	})
@@ -61,13 +62,27 @@ func factRows(facts []keptFacts) (n int) {
 	return n
 }
 
+// oldestFacts are the oldest of the queue that has the most, so that one queue does not take the places of others.
+func oldestFacts(facts []keptFacts) (oldest int) {
+	of := make(map[string]int)
+	for i := range facts {
+		of[facts[i].key.queue]++
+	}
+	for i := range facts {
+		if of[facts[i].key.queue] > of[facts[oldest].key.queue] {
+			oldest = i
+		}
+	}
+	return oldest
+}
+
 // factsOf takes the facts of a number away for a run.
 func (s *graphStore) factsOf(key graphKey, number uint64) ([]graph.FactRow, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := slices.IndexFunc(s.facts, func(f keptFacts) bool { return f.key == key && f.number == number })
 	if at < 0 {
-		return nil, fmt.Errorf("%w: there are no facts %d for graph %s; a run takes its facts away, and a worker keeps the newest %d; send them again", natsio.ErrNoGraph, number, key.name, maxKeptFacts)
+		return nil, fmt.Errorf("%w: there are no facts %d for graph %s; a run takes its facts away, and a worker keeps %d; send them again", natsio.ErrNoGraph, number, key.name, maxKeptFacts)
 	}
 	rows := s.facts[at].rows
 	s.facts = slices.Delete(s.facts, at, at+1)
