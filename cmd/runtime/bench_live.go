@@ -49,7 +49,7 @@ const (
 	// Seconds a workload may take on a software renderer: to look at its space,
 	// and to run. What is left of the launches then counts as the median of the
 	// last ones.
-	softwareSweep = 3500 * time.Millisecond
+	softwareSweep = 3 * time.Second
 	softwareRun   = 2500 * time.Millisecond
 	hardwareSweep = 25 * time.Second
 	hardwareRun   = 20 * time.Second

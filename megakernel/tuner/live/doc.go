@@ -9,14 +9,17 @@
 // While it explores, a Gaussian process over the logarithms of the parameters,
 // whose mean is a rough model of a ring's cost, says what to measure next; then
 // the natural gradient of the softmax policy over the best few says which of
-// them to measure again. The process only proposes: a geometry is selected by
-// its own measurements. Exploration has a budget, and a geometry whose
-// confidence interval lies above a bound is not run again.
+// them to measure again. The process only proposes: a geometry is selected only
+// if it ran. Exploration has a budget, and a geometry whose confidence interval
+// lies above a bound is not run again.
 //
 // Afterwards the tuner keeps its choice unless another's gain exceeds the
 // noise, and watches the choice for a change of its cost with a cumulative sum
-// of residuals; the size of a launch is a covariate. A change makes what was
-// measured before it doubtful, and starts a shorter exploration, the shorter the less the load settles.
+// of residuals; the size of a launch is a covariate. A few launches more say
+// whether it is a change. It makes what was measured before doubtful until looks
+// at a few geometries, in pairs with the choice, have confirmed it, or a
+// shorter exploration follows, the shorter the less the load settles. Where
+// launches are disturbed, part of an exploration is held back for such looks.
 //
 // Everything is a function of values: no clock, no I/O, no randomness. A copy
 // of a [Tuner] is a snapshot; a tuner is used by one goroutine at a time.

@@ -22,9 +22,10 @@ type rough struct{ dispatch, group, claim, row float64 }
 var roughGPU = rough{dispatch: 8, group: 0.002, claim: 2, row: 1}
 
 // roughCPU are the costs of the model of a software renderer, in microseconds.
-type roughCPU struct{ dispatch, group, invocation, claim, slot float64 }
+// wider is by how much more a slot costs with each doubling of a workgroup's width.
+type roughCPU struct{ dispatch, group, invocation, claim, slot, wider float64 }
 
-var roughSoftware = roughCPU{dispatch: 80, group: 2, invocation: 0.12, claim: 0.2, slot: 0.1}
+var roughSoftware = roughCPU{dispatch: 80, group: 2, invocation: 0.12, claim: 0.2, slot: 0.1, wider: 0.04}
 
 // expected is the log of what a launch costs by a model of waves: workgroups
 // take tickets in rounds, and a ticket is rows of one slot for each invocation.
@@ -61,10 +62,12 @@ func isSoftware(l *policy.Limits) bool {
 
 // launch is the model of a device that runs few workgroups at a time, each to its end: its
 // threads share them evenly. Every invocation of a workgroup is set up, and those of a
-// ticket's last row that have no slot take their time too.
+// ticket's last row that have no slot take their time too. The wider a workgroup, the less of
+// its state is in a cache.
 func (r roughCPU) launch(g Geometry, groups, tickets, rows, threads float64) float64 {
 	width := float64(g.Width)
-	work := float64(g.Groups)*(r.group+r.invocation*width) + tickets*(r.claim+rows*width*r.slot)
+	slot := r.slot * (1 + r.wider*math.Log2(math.Max(width/minWidth, 1)))
+	work := float64(g.Groups)*(r.group+r.invocation*width) + tickets*(r.claim+rows*width*slot)
 	return r.dispatch + work/math.Min(groups, threads)
 }
 
