@@ -162,7 +162,7 @@ func (p *plan) heavyBlocks(m *machine, r *Resident) {
 	}
 	p.pullBlocks = whole + uint32(len(p.blocks)/4)
 	p.pullGroups = min(p.pullBlocks, m.groups)
-	p.groups = min(max(p.pullBlocks, r.shape.edges/(4*width)), levelGroups)
+	p.groups = min(max(p.pullBlocks/4, r.shape.edges/(4*width), 1), levelGroups)
 }
 
 // fit chooses the hit capacity.

@@ -3,7 +3,7 @@ package frontier
 // Sizes that the kernels share with the host.
 const (
 	logRecords     = 4096   // levels between two looks of the host
-	sparseDegree   = 16_384 // out-degree from which a sparse push cuts a row too
+	sparseDegree   = 4096   // out-degree from which a sparse push cuts a row too
 	loopBudget     = 50_000 // iterations of a dispatch, with room below the 65,535 of some drivers
 	stagedHits     = 1024   // hits a workgroup holds back
 	probes         = 8      // in-edges an invocation looks at before the workgroup shares the rest

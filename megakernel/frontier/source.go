@@ -130,6 +130,15 @@ func (k kernel) batch() uint32 {
 	return 1
 }
 
+// rows is the number of nodes that an invocation of a pull looks after at a time. The
+// widest workgroups have no shared memory for more.
+func (k kernel) rows() uint32 {
+	if k.width > mostWidth/2 {
+		return 2
+	}
+	return 4
+}
+
 var semiringDefines = [semirings]string{"SEMIRING_BFS", "SEMIRING_SSSP", "SEMIRING_COMPONENTS", "SEMIRING_REACH", "SEMIRING_USER", "SEMIRING_FLOW"}
 
 // source is a kernel as it is compiled.
@@ -152,6 +161,7 @@ func (k kernel) source() string {
 		define("FIRST_WINS", 1)
 	}
 	define("BATCH", fmt.Sprintf("%du", k.batch()))
+	define("ROWS", fmt.Sprintf("%du", k.rows()))
 	if k.given {
 		define("GIVEN", 1)
 	}

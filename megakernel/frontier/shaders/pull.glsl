@@ -1,57 +1,75 @@
-// Pulls: every node that can still change looks for frontier nodes among its
-// in-edges. Each invocation tries the first few of a node of its own; what they leave
-// the workgroup shares.
+// Pulls: every node that can still change looks for frontier nodes among its in-edges.
+// An invocation tries the first few of several nodes, side by side so that the waits for memory overlap. What they
+// leave the workgroup shares.
+
+shared uint left_node[ROWS * WIDTH]; // nodes of which in-edges are left
+shared uint left_count;
 
 bool in_frontier(uint u) { return (bits[bits_now + (u >> 5u)] >> (u & 31u) & 1u) != 0u; }
 
-void settle(uint v, uint arriving) {
-    uint old = ATOMIC_JOIN(values[v], arriving);
-    if (better(old, arriving) && mark(v, old)) {
-        put_hit(take_hits(1u), v);
+bool is_open(uint value) {
+#ifdef FIRST_WINS
+    return value == IDENTITY;
+#else
+    return true;
+#endif
+}
+
+// mark_row is mark for those nodes of a subgroup's that changed; all its invocations call it.
+bool mark_row(bool changed, uint v, uint old) {
+#if defined(FIRST_WINS) && defined(SUBGROUPS)
+    if (gl_SubgroupSize == 32u) { // its nodes are those of one word
+        uint all = subgroupBallot(changed).x;
+        if (all != 0u && subgroupElect()) {
+            atomicOr(bits[bits_next + (v >> 5u)], all);
+        }
+        return changed;
+    }
+#endif
+    return changed && mark(v, old);
+}
+
+// try_rows looks at the first in-edges of the invocation's nodes.
+void try_rows(uint first[ROWS], uint degree[ROWS], inout uint best[ROWS]) {
+    bool looks[ROWS];
+    for (uint k = 0u; k < ROWS; k++) {
+        looks[k] = degree[k] != 0u;
+    }
+    for (uint i = 0u; i < PROBES; i++) {
+        uint u[ROWS];
+        uint looking = 0u;
+        for (uint k = 0u; k < ROWS; k++) {
+            looks[k] = looks[k] && i < degree[k];
+            u[k] = looks[k] ? in_targets[first[k] + i] : 0u;
+            looking += uint(looks[k]);
+        }
+        if (looking == 0u) {
+            break;
+        }
+        lane_examined += looking;
+        for (uint k = 0u; k < ROWS; k++) {
+            if (looks[k] && in_frontier(u[k])) {
+                best[k] = join_values(best[k], extend(FRONTIER_VALUE(u[k]), IN_WEIGHT(first[k] + i)));
+#ifdef FIRST_WINS
+                looks[k] = false;
+#endif
+            }
+        }
     }
 }
 
-void pull_block(uint v, bool mine, uint part, uint parts) {
+// pull_rows shares the in-edges of some of the nodes left, but for the first few of each, or one of several parts
+// of them, that other workgroups have. They must agree on the parts, so these go by degrees alone.
+void pull_rows(uint from, uint count, uint tried, uint part, uint parts) {
     uint lane = gl_LocalInvocationIndex;
-    uint value = IDENTITY;
-    uint first = 0u, degree = 0u;
-    bool open_node = false;
-    if (mine) {
-        value = values[v];
-#ifdef FIRST_WINS
-        open_node = value == IDENTITY;
-#else
-        open_node = true;
-#endif
-    }
-    if (open_node || mine && parts > 1u) {
-        first = in_offsets[v];
-        degree = in_offsets[v + 1u] - first;
-    }
-    uint best = value;
-    uint probes = open_node && part == 0u ? min(degree, PROBES) : 0u;
-    uint i = 0u;
-    for (; i < probes; i++) {
-        uint u = in_targets[first + i];
-        if (in_frontier(u)) {
-            best = join_values(best, extend(FRONTIER_VALUE(u), IN_WEIGHT(first + i)));
-#ifdef FIRST_WINS
-            i++;
-            break;
-#endif
-        }
-    }
-    lane_examined += i;
-    // What is left to share. Pieces of one block must agree on it, so they go by
-    // degrees alone.
-    uint rest = degree > PROBES ? degree - PROBES : 0u;
-#ifdef FIRST_WINS
-    if (parts == 1u && best != value) {
-        rest = 0u;
-    }
-#endif
-    row_value[lane] = open_node ? best : 0u;
-    uint total = share_rows(first + degree - rest, rest);
+    bool mine = from + lane < count;
+    uint v = mine ? left_node[from + lane] : 0u;
+    uint value = mine ? values[v] : 0u;
+    bool open_node = mine && is_open(value);
+    uint first = mine ? in_offsets[v] + tried : 0u;
+    uint rest = mine ? in_offsets[v + 1u] - first : 0u;
+    row_value[lane] = open_node ? value : 0u;
+    uint total = share_rows(first, rest);
     uint begin = part * (total / parts) + min(part, total % parts);
     uint end = begin + total / parts + uint(part < total % parts);
     for (uint e = begin + lane; e < end; e += WIDTH) {
@@ -70,25 +88,90 @@ void pull_block(uint v, bool mine, uint part, uint parts) {
     }
     barrier();
     if (open_node && better(value, row_value[lane])) {
-        settle(v, row_value[lane]);
+        uint old = ATOMIC_JOIN(values[v], row_value[lane]);
+        if (better(old, row_value[lane]) && mark(v, old)) {
+            put_hit(take_hits(1u), v);
+        }
     }
-    flush_hits();
+    barrier();
 }
 
-// left_to_pieces says whether a block has too many in-edges for one workgroup.
+// left_to_pieces says whether nodes have too many in-edges for one workgroup.
 bool left_to_pieces(uint block) {
     uint first = block * WIDTH;
     return in_offsets[min(first + WIDTH, nodes)] - in_offsets[first] >= BLOCK_EDGES;
 }
 
+// pull_block pulls ROWS * WIDTH nodes.
+void pull_block(uint block, bool pieces) {
+    uint lane = gl_LocalInvocationIndex;
+    uint begin = block * ROWS * WIDTH + lane;
+    uint value[ROWS], first[ROWS], degree[ROWS], best[ROWS];
+    for (uint k = 0u; k < ROWS; k++) {
+        uint v = begin + k * WIDTH;
+        value[k] = v < nodes ? values[v] : 0u;
+    }
+    if (lane == 0u) {
+        left_count = 0u;
+    }
+    barrier();
+    for (uint k = 0u; k < ROWS; k++) {
+        uint v = begin + k * WIDTH;
+        bool open_node = v < nodes && is_open(value[k]) && !(pieces && left_to_pieces(block * ROWS + k));
+        first[k] = open_node ? in_offsets[v] : 0u;
+        degree[k] = open_node ? in_offsets[v + 1u] - first[k] : 0u;
+        best[k] = value[k];
+    }
+    try_rows(first, degree, best);
+    bool hit[ROWS];
+    uint count = 0u;
+    for (uint k = 0u; k < ROWS; k++) {
+        uint v = begin + k * WIDTH;
+        hit[k] = degree[k] != 0u && better(value[k], best[k]);
+        if (hit[k]) {
+            values[v] = best[k]; // nobody else writes it
+        }
+        bool left = degree[k] > PROBES;
+#ifdef FIRST_WINS
+        left = left && !hit[k];
+#endif
+        if (left) {
+            left_node[atomicAdd(left_count, 1u)] = v;
+        }
+        hit[k] = mark_row(hit[k], v, value[k]);
+        count += uint(hit[k]);
+    }
+    uint at = take_hits(count);
+    for (uint k = 0u; k < ROWS; k++) {
+        if (hit[k]) {
+            put_hit(at, begin + k * WIDTH);
+            at++;
+        }
+    }
+    memoryBarrierShared();
+    barrier();
+    for (uint from = 0u; from < left_count; from += WIDTH) {
+        pull_rows(from, left_count, PROBES, 0u, 1u);
+    }
+    flush_hits();
+}
+
+void pull_piece(uvec3 piece) {
+    uint v = piece.x * WIDTH + gl_LocalInvocationIndex;
+    left_node[gl_LocalInvocationIndex] = v;
+    barrier();
+    pull_rows(0u, min(nodes - piece.x * WIDTH, WIDTH), 0u, piece.y, piece.z);
+    flush_hits();
+}
+
 void pull() {
     uint whole = nodes / WIDTH + uint(nodes % WIDTH != 0u);
-    for (uint at = gl_WorkGroupID.x; at < pull_blocks; at += gl_NumWorkGroups.x) {
-        uvec3 piece = at < whole ? uvec3(at, 0u, 1u) : heavy_blocks[at - whole].xyz;
-        if (at < whole && left_to_pieces(at)) {
-            continue;
+    uint blocks = (whole + ROWS - 1u) / ROWS, more = pull_blocks - whole;
+    for (uint at = gl_WorkGroupID.x; at < blocks + more; at += gl_NumWorkGroups.x) {
+        if (at < blocks) {
+            pull_block(at, more != 0u);
+        } else {
+            pull_piece(heavy_blocks[at - blocks].xyz);
         }
-        uint v = piece.x * WIDTH + gl_LocalInvocationIndex;
-        pull_block(v, v < nodes, piece.y, piece.z);
     }
 }

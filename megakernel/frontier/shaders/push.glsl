@@ -1,5 +1,6 @@
-// Pushes the values of the frontier along its out-edges. A workgroup takes chunks of
-// frontier nodes; rows of many edges are cut into tiles, which are the next round's work.
+// Pushes the values of the frontier along its out-edges. A workgroup takes chunks of frontier
+// nodes; rows of many edges are cut into tiles, which are the next round's work. What is one
+// chunk is left whole, and all workgroups share it.
 
 void cut(uint u, uint degree) {
     uint count = degree / TILE_EDGES + uint(degree % TILE_EDGES != 0u);
@@ -9,39 +10,54 @@ void cut(uint u, uint degree) {
     }
 }
 
-void push_chunks() {
+// push_rows pushes from some nodes of the hit buffer, no more than a workgroup has invocations: all of their edges, or of
+// several parts one.
+void push_rows(uint from, uint count, uint part, uint parts) {
     uint lane = gl_LocalInvocationIndex;
+    uint first = 0u;
+    uint degree = 0u;
+    if (lane < count) {
+        uint u = queue[queue_now + from + lane];
+        if (part == 0u) {
+            atomicAnd(bits[bits_now + (u >> 5u)], ~(1u << (u & 31u)));
+        }
+        row_value[lane] = FRONTIER_VALUE(u);
+        first = out_offsets[u];
+        degree = out_offsets[u + 1u] - first;
+        if (degree >= heavy && parts == 1u) {
+            cut(u, degree);
+            degree = 0u;
+        }
+    }
+    uint total = share_rows(first, degree);
+    for (uint e = part * BATCH * WIDTH + lane; e < total; e += parts * BATCH * WIDTH) {
+        uint node[BATCH];
+        uint arriving[BATCH];
+        for (uint i = 0u; i < BATCH; i++) {
+            uint at_edge = e + i * WIDTH;
+            bool there = at_edge < total;
+            uint row = row_of(there ? at_edge : e);
+            uint edge = row_shift[row] + (there ? at_edge : e);
+            node[i] = out_targets[edge];
+            arriving[i] = there ? extend(row_value[row], OUT_WEIGHT(edge)) : IDENTITY;
+        }
+        travel(node, arriving);
+    }
+    flush_hits();
+}
+
+void push_chunks() {
+    if (queued <= WIDTH) {
+        // Few nodes, whose edges are shared by all workgroups that can have some.
+        if (gl_WorkGroupID.x == 0u || gl_WorkGroupID.x * BATCH * WIDTH < frontier_edges) {
+            push_rows(0u, queued, gl_WorkGroupID.x, walkers);
+        }
+        return;
+    }
     uint chunks = queued / chunk_nodes + uint(queued % chunk_nodes != 0u);
     for (uint chunk = gl_WorkGroupID.x; chunk < chunks; chunk += walkers) {
-        uint first = 0u;
-        uint degree = 0u;
-        uint at = chunk * chunk_nodes + lane;
-        if (lane < chunk_nodes && at < queued) {
-            uint u = queue[queue_now + at];
-            atomicAnd(bits[bits_now + (u >> 5u)], ~(1u << (u & 31u)));
-            row_value[lane] = FRONTIER_VALUE(u);
-            first = out_offsets[u];
-            degree = out_offsets[u + 1u] - first;
-            if (degree >= heavy) {
-                cut(u, degree);
-                degree = 0u;
-            }
-        }
-        uint total = share_rows(first, degree);
-        for (uint e = lane; e < total; e += BATCH * WIDTH) {
-            uint node[BATCH];
-            uint arriving[BATCH];
-            for (uint i = 0u; i < BATCH; i++) {
-                uint at_edge = e + i * WIDTH;
-                bool there = at_edge < total;
-                uint row = row_of(there ? at_edge : e);
-                uint edge = row_shift[row] + (there ? at_edge : e);
-                node[i] = out_targets[edge];
-                arriving[i] = there ? extend(row_value[row], OUT_WEIGHT(edge)) : IDENTITY;
-            }
-            travel(node, arriving);
-        }
-        flush_hits();
+        uint from = chunk * chunk_nodes;
+        push_rows(from, min(chunk_nodes, queued - from), 0u, 1u);
     }
 }
 
