@@ -69,12 +69,9 @@ func (x *run) compile(k kind) (next kind, err error) {
 			return k, err
 		}
 		x.programs[k] = program
-		for i, name := range uniformNames {
-			x.uniforms[k][i] = x.dev.UniformLocation(program, name)
-		}
+		x.offers[k] = x.dev.UniformLocation(program, "offers_resident")
 		if fresh {
-			x.setRound(k, 0, false)
-			x.dev.Dispatch(program, 1)
+			x.dev.Dispatch(program, 2) // as in an even round
 			x.dev.CommandBarrier()
 			x.dev.Finish()
 			return k + 1, x.dev.Check()

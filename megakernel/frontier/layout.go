@@ -51,35 +51,35 @@ const (
 // Words that the director writes: a slot of the control block. Where every workgroup of a round decides
 // for itself, there are two, so that one is read while the other is written; elsewhere the first is both.
 const (
-	ctlState    = ctlThresholds + thresholdWords + iota // what the last round did
-	ctlDecided                                          // by the host: the topology of the level it was asked for
-	ctlLevel                                            // the current level
-	ctlPrevious                                         // topology of the level before
-	ctlRaw                                              // of the current level
-	ctlTopology                                         // of the current level
+	ctlState     = ctlThresholds + thresholdWords + iota // what the last round did
+	ctlDecided                                           // by the host: the topology of the level it was asked for
+	ctlQueued                                            // nodes in the current hit buffer
+	ctlProcessed                                         // frontier nodes that are done
+	ctlDirty                                             // 1: the third bitmap has to be cleared
+	ctlSweep                                             // bit 0: clear the third bitmap, bit 1: gather the current one
+	ctlWalkers                                           // workgroups of a push
+	ctlQueueNow                                          // first word of the current hit buffer
+	ctlQueueNext                                         // first word of the next one
+	ctlBitsNow                                           // first words of the bitmaps
+	ctlBitsNext                                          //
+	ctlBitsSpare                                         //
+	ctlHeavy                                             // out-degree from which a push cuts a row into tiles
+	ctlLogged                                            // records in the log
+	ctlTurns                                             // loop iterations that the resident kernel used up in this dispatch
+	ctlLevel                                             // the current level; with the words up to examined its record in the log
 	ctlFrontierNodes
 	ctlFrontierEdges
 	ctlUnexplored
-	ctlQueued     // nodes in the current hit buffer
-	ctlProcessed  // frontier nodes that are done
-	ctlRequeued   // frontier nodes that waited, counted each time
-	ctlPasses     // dispatches of hits on this level
-	ctlDirty      // 1: the third bitmap has to be cleared
-	ctlSweep      // bit 0: clear the third bitmap, bit 1: gather the current one
-	ctlChunkNodes // frontier nodes that a workgroup takes at a time
-	ctlWalkers    // workgroups of a push
-	ctlQueueNow   // first word of the current hit buffer
-	ctlQueueNext  // first word of the next one
-	ctlBitsNow    // first words of the bitmaps
-	ctlBitsNext   //
-	ctlBitsSpare  //
-	ctlHeavy      // out-degree from which a push cuts a row into tiles
-	ctlLogged     // records in the log
+	ctlPrevious   // topology of the level before
+	ctlRaw        // of the current level
+	ctlTopology   // of the current level
 	ctlInResident // 1: the current level runs in the resident kernel
-	ctlTurns      // loop iterations that the resident kernel used up in this dispatch
+	ctlPasses     // dispatches of hits on this level
+	ctlRequeued   // frontier nodes that waited, counted each time
 	ctlCounts     // what rounds of the current level counted so far
 
-	controlWords = ctlCounts + countWords // with one slot
+	ctlSeen      = ctlCounts + countWords    // both sets of counts as they were last read, without names
+	controlWords = ctlSeen + sets*countWords // with one slot
 	slotWords    = controlWords - ctlState
 )
 
@@ -87,9 +87,8 @@ var controlNames = slices.Concat(
 	[]string{"nodes", "edges", "hit_capacity", "bit_words", "seeds", "all_active", "forced", "host_decides", "max_levels",
 		"push_groups", "pull_groups", "pull_blocks", "tile_groups", "hybrid_degree", "resident", "resident_nodes", "resident_edges"},
 	thresholdNames[:],
-	[]string{"state", "decided", "level", "previous", "raw", "topology", "frontier_nodes", "frontier_edges", "unexplored",
-		"queued", "processed", "requeued", "passes", "dirty", "sweep", "chunk_nodes", "walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare",
-		"heavy", "logged", "in_resident", "turns"},
+	[]string{"state", "decided", "queued", "processed", "dirty", "sweep", "walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare",
+		"heavy", "logged", "turns", "level", "frontier_nodes", "frontier_edges", "unexplored", "previous", "raw", "topology", "in_resident", "passes", "requeued"},
 	countNames[:],
 )
 
@@ -118,20 +117,22 @@ const (
 var stateNames = []string{"START", "PUSH", "TILES", "GATHER", "PULL", "RESIDENT", "FULL", "ASK", "LEVELS", "STUCK", "DONE"}
 
 // countNames are what the kernels of a round count, for the director of the next one: the nodes of the next
-// frontier, their out-edges, those of nodes that were reached for the first time, the edges
-// that a pull looked at, tiles, and the nodes that a gather found.
-var countNames = [...]string{"hits", "next_edges", "first_edges", "examined", "tile_count", "gathered"}
+// frontier, the edges that a pull looked at, the out-edges of the next frontier, those of nodes
+// that were reached for the first time, tiles, and the nodes that a gather found.
+var countNames = [...]string{"hits", "examined", "next_edges", "first_edges", "tile_count", "gathered"}
 
 const countWords = len(countNames)
 
-// Words of the totals block: three sets of counts, of which one is read in a round, one filled and one
-// cleared; where the director has a dispatch of its own, the first is all of it. The resident
-// kernel's workgroups have words behind them, and sets of counts of their own, of four words each.
+// Words of the totals block: two sets of counts, of which one is read in a round and the other filled; where the
+// director has a dispatch of its own, the first is all of it. The level kernel's sets are never
+// cleared, as no workgroup of a round knows when the others have read them: what counts is by how much they
+// grew. The resident kernel's workgroups have words behind them, and three sets of counts of their own, of four words each.
 const (
+	sets            = 2
 	setWords        = 8
 	totReached      = countWords // in the first set, by the last kernel: nodes with another value than the identity
 	totReachedEdges = countWords + 1
-	totTeam         = 3 * setWords
+	totTeam         = sets * setWords
 
 	totalsWords = totTeam + teamWords + 3*4 // of the block
 )
@@ -140,6 +141,7 @@ const (
 const (
 	teamJoined = iota // workgroups that came, and bit 31 when no more may
 	teamSize          // workgroups that take part; 0 until that is known
+	teamSlot          // first word of their slot, but for ctlState
 
 	teamWords = 4
 )
@@ -157,7 +159,7 @@ const (
 
 var argNames = []string{"push_args", "pull_args", "fused_args"}
 
-// Words of a log record.
+// Words of a log record, as they are in the control block.
 const (
 	logLevel = iota
 	logNodes
@@ -170,10 +172,7 @@ const (
 	logPasses
 	logRequeued
 	logHits
-	logExamined
+	logExamined // by a pull
 
-	logWords = 12
+	logWords
 )
-
-var logNames = []string{"record_level", "record_nodes", "record_edges", "record_unexplored", "record_previous", "record_raw",
-	"record_topology", "record_resident", "record_passes", "record_requeued", "record_hits", "record_examined"}

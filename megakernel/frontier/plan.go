@@ -18,7 +18,7 @@ type plan struct {
 	blocks     []uint32 // pieces of heavy blocks, four words each
 	pullBlocks uint32
 	pullGroups uint32
-	groups     uint32        // of the level kernel
+	groups     uint32        // of the level kernel in an even round
 	sizes      [bindings]int // bytes of the job's own buffers
 	bytes      uint64
 }
@@ -162,7 +162,7 @@ func (p *plan) heavyBlocks(m *machine, r *Resident) {
 	}
 	p.pullBlocks = whole + uint32(len(p.blocks)/4)
 	p.pullGroups = min(p.pullBlocks, m.groups)
-	p.groups = min(max(p.pullBlocks/4, r.shape.edges/(4*width), 1), levelGroups)
+	p.groups = min(max(p.pullBlocks, r.shape.edges/(4*width), 2), levelGroups) &^ 1
 }
 
 // fit chooses the hit capacity.

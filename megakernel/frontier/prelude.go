@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ringmaster/megakernel/policy"
@@ -39,24 +40,24 @@ func prelude(k kernel) string {
 	constant("RESIDENT_GROUPS", max(k.team, 1))
 	constant("STATE_AT", ctlState)
 	constant("COUNTS_AT", ctlCounts)
+	constant("RECORD_AT", ctlLevel)
+	constant("RECORD_WORDS", logWords)
 	constant("CONTROL_WORDS", controlWords)
 	constant("SLOT_WORDS", slotWords)
 	constant("COUNT_WORDS", countWords)
 	constant("SET_WORDS", setWords)
+	constant("SETS", sets)
+	constant("SEEN_AT", ctlSeen)
+	constant("TEAM_SLOT", teamSlot)
 	constant("TEAM_JOINED", teamJoined)
 	constant("TEAM_SIZE", teamSize)
 	constant("BLOCK_EDGES", k.blockEdges())
 
 	words(&b, k)
-	b.WriteString("struct LevelRecord {\n")
-	for _, name := range logNames {
-		fmt.Fprintf(&b, "    uint %s;\n", name)
-	}
-	b.WriteString("};\n")
 	block := func(binding int, access, name, kind, array string) {
 		fmt.Fprintf(&b, "layout(std430, binding = %d) %s buffer %s { %s %s[]; };\n", binding, access, name, kind, array)
 	}
-	block(bindLog, "writeonly", "Log", "LevelRecord", "level_log")
+	block(bindLog, "writeonly", "Log", "uint", "level_log")
 	block(bindValues, shared, "Values", "uint", "values")
 	block(bindQueue, shared, "Queue", "uint", "queue")
 	block(bindBits, shared, "Bits", "uint", "bits")
@@ -114,26 +115,42 @@ func words(b *strings.Builder, k kernel) {
 	case kindLevel, kindResident:
 		b.WriteString("shared uint all_words[CONTROL_WORDS];\n")
 		for i, name := range names {
+			if k.kind == kindLevel && slices.Contains(placedNames, name) {
+				fmt.Fprintf(b, "uint %s;\n", name)
+				continue
+			}
 			fmt.Fprintf(b, "#define %s all_words[%d]\n", name, i)
 		}
 	}
 	rounds(b, k)
 }
 
-// rounds says which slot and which set of counts a kernel has in a round.
+// placedNames are words that each invocation of the level kernel works out for itself: what one invocation
+// does alone, all others wait for.
+var placedNames = []string{"walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare"}
+
+// rounds says which slot and which set of counts a kernel has in a round. The level kernel knows an odd round by the
+// number of its workgroups: a uniform that changes with each dispatch takes NVIDIA .7 µs.
 func rounds(b *strings.Builder, k kernel) {
 	read, written, filled := "0u", "0u", "0u"
 	switch {
 	case k.narrow || k.recorded: // one of each, in their place of the recording if there is one
 	case k.kind == kindLevel:
-		read, written, filled = "(round_number & 1u) * SLOT_WORDS", "(~round_number & 1u) * SLOT_WORDS", "(round_number % 3u * SET_WORDS)"
-		b.WriteString("#define CLEARED ((round_number + 1u) % 3u * SET_WORDS)\n#define COUNTED_BEFORE ((round_number + 2u) % 3u * SET_WORDS)\n")
+		read, written, filled = "(gl_NumWorkGroups.x & 1u) * SLOT_WORDS", "(~gl_NumWorkGroups.x & 1u) * SLOT_WORDS", "((gl_NumWorkGroups.x & 1u) * SET_WORDS)"
+		b.WriteString("#define READ_SET (~gl_NumWorkGroups.x & 1u)\n")
 	case k.kind == kindResident:
-		read, written = "(~round_number & 1u) * SLOT_WORDS", "(~round_number & 1u) * SLOT_WORDS" // as the level kernel of the round decided
+		read, written = "team_words[TEAM_SLOT]", "team_words[TEAM_SLOT]" // as the level kernel of the round decided
 	case k.kind == kindSow:
-		filled = "(2u * SET_WORDS)" // the round before the first
+		filled = "SET_WORDS" // as in the round before the first
 	}
-	fmt.Fprintf(b, "#define FILLED %s\n#define READ_SLOT %s\n#define WRITTEN_SLOT %s\nuniform uint round_number;\n", filled, read, written)
+	for i, name := range countNames {
+		start := "0u"
+		if filled != "0u" && k.kind == kindLevel {
+			start = fmt.Sprintf("all_words[SEEN_AT + (gl_NumWorkGroups.x & 1u) * COUNT_WORDS + %du]", i)
+		}
+		fmt.Fprintf(b, "#define %s_at_begin %s\n", name, start)
+	}
+	fmt.Fprintf(b, "#define FILLED %s\n#define READ_SLOT %s\n#define WRITTEN_SLOT %s\n", filled, read, written)
 }
 
 // variables declares the words as variables, and how they are loaded and stored: those that

@@ -25,6 +25,9 @@ func (x *run) record(words []uint32) error {
 			Examined: words[logExamined],
 			Time:     x.timing.of(words[logLevel]),
 		}
+		if l.Resident || l.Topology != policy.TopologyDense && l.Topology != policy.TopologyFused {
+			l.Examined = l.FrontierEdges
+		}
 		if l.Requeued > 0 {
 			l.MaxAge = l.Passes - 1
 		}

@@ -32,7 +32,9 @@ type run struct {
 	*plan
 	m        machine
 	programs [kinds]uint32
-	uniforms [kinds][uniforms]int32
+	offers   [kinds]int32 // location of the uniform that offers the resident kernel, or -1
+	told     bool         // the uniform is offered
+	offered  bool
 	control  []uint32 // as last read
 	result   Result
 	timing   timing
@@ -103,13 +105,16 @@ func (x *run) loop(ctx context.Context) error {
 					return err
 				}
 			}
-			return x.visit(rounds)
+			for ; ; rounds = x.moreRounds(rounds) {
+				if err := x.visit(rounds); err != nil || !x.stays() {
+					return err
+				}
+			}
 		})
 		if err != nil {
 			return err
 		}
 		first = false
-		x.result.Visits++
 		if levels := x.result.Levels; x.job.Observe != nil && len(levels) > seen {
 			x.job.Observe(levels[seen:])
 			seen = len(levels)
@@ -130,6 +135,12 @@ func (x *run) loop(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// stays says whether the job looks again in the same turn: a short one whose turns nobody waits for would else
+// wait longer for its own goroutine than for the device.
+func (x *run) stays() bool {
+	return x.job.Turn == nil && x.job.Decide == nil && !x.job.Timed && x.control[ctlState] < stateFull && x.result.Rounds < mostRounds
 }
 
 // moreRounds is how many rounds come after some. Idle rounds at the end cost as
@@ -179,8 +190,7 @@ func (x *run) start() error {
 	x.begun = time.Now()
 	stage := x.scratch.stage
 	copy(x.control, x.plan.control(&x.m, &x.shape))
-	if err := errors.Join(stage.put(x.scratch.buffers[bindControl].id, 0, x.control),
-		stage.put(x.scratch.buffers[bindTotals].id, 0, make([]uint32, totalsWords))); err != nil {
+	if err := stage.put(x.scratch.buffers[bindControl].id, 0, x.control); err != nil {
 		return err
 	}
 	width := x.geometry.Width
@@ -205,6 +215,7 @@ func (x *run) visit(rounds int) error {
 			x.dev.Flush() // the device begins while the host enqueues the rest
 		}
 	}
+	x.result.Visits++
 	records := make([]uint32, logWords*lookedRecords)
 	log := x.scratch.buffers[bindLog].id
 	err := x.scratch.stage.look(x.slot(), span{log, 0, records})
@@ -268,14 +279,13 @@ func (x *run) round(i int) {
 	x.timing.mark(x, 1)
 	args, at := x.scratch.buffers[bindArgs].id, 0
 	if x.tape.plays() {
-		args, at = x.tape.bind(x)
+		args, at = x.tape.bind(x, resident)
 	}
-	x.setRound(kindLevel, x.result.Rounds, resident)
-	x.dev.Dispatch(x.programs[kindLevel], x.groups)
+	x.offer(kindLevel, resident)
+	x.dev.Dispatch(x.programs[kindLevel], x.groups+x.result.Rounds&1)
 	x.dev.StorageBarrier()
 	x.tape.take(x)
 	if resident {
-		x.setRound(kindResident, x.result.Rounds, true)
 		x.dev.DispatchIndirect(x.programs[kindResident], args, at+4*argsFused)
 		x.dev.StorageBarrier()
 	}
@@ -286,9 +296,9 @@ func (x *run) round(i int) {
 func (x *run) narrowRound(resident bool) {
 	args, at := x.scratch.buffers[bindArgs].id, 0
 	if x.tape.plays() {
-		args, at = x.tape.bind(x)
+		args, at = x.tape.bind(x, resident)
 	} else {
-		x.setRound(kindDirector, x.result.Rounds, resident)
+		x.offer(kindDirector, resident)
 		x.dev.Dispatch(x.programs[kindDirector], 1)
 		x.dev.StorageBarrier()
 		x.tape.take(x)
@@ -304,22 +314,11 @@ func (x *run) narrowRound(resident bool) {
 	x.timing.mark(x, 2)
 }
 
-// Uniforms of the kernels that decide.
-const (
-	uniRound = iota
-	uniOffers
-
-	uniforms
-)
-
-var uniformNames = [uniforms]string{"round_number", "offers_resident"}
-
-// setRound tells a kernel which round it is in, and whether the resident kernel is.
-func (x *run) setRound(k kind, round uint32, resident bool) {
-	for i, value := range [uniforms]uint32{uniRound: round, uniOffers: bit(resident)} {
-		if at := x.uniforms[k][i]; at >= 0 {
-			x.dev.SetUniform(x.programs[k], at, value)
-		}
+// offer tells a kernel that decides whether the resident kernel is in its round, where that is news.
+func (x *run) offer(k kind, resident bool) {
+	if at := x.offers[k]; at >= 0 && (!x.told || x.offered != resident) {
+		x.dev.SetUniform(x.programs[k], at, bit(resident))
+		x.told, x.offered = true, resident
 	}
 }
 

@@ -31,11 +31,11 @@ const (
 var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
-	kindLevel:    {"blocks.glsl", "decide.glsl", "director.glsl", "direct.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
-	kindDirector: {"decide.glsl", "director.glsl", "direct.glsl", "director.comp"},
+	kindLevel:    {"place.glsl", "blocks.glsl", "decide.glsl", "director.glsl", "direct.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
+	kindDirector: {"place.glsl", "log.glsl", "decide.glsl", "director.glsl", "direct.glsl", "director.comp"},
 	kindPush:     {"hits_narrow.glsl", "sweep_narrow.glsl", "push_narrow.comp"},
 	kindPull:     {"hits_narrow.glsl", "pull_narrow.comp"},
-	kindResident: {"blocks.glsl", "decide.glsl", "director.glsl", "team.glsl", "hits_resident.glsl", "resident.comp"},
+	kindResident: {"place.glsl", "blocks.glsl", "log.glsl", "decide.glsl", "director.glsl", "team.glsl", "hits_resident.glsl", "resident.comp"},
 	kindCount:    {"count.comp"},
 }
 
@@ -171,10 +171,8 @@ func (k kernel) source() string {
 	switch {
 	case k.recorded:
 		define("RECORDED", 1)
-	case k.kind == kindDirector:
-		define("LOGS", "true")
 	case k.kind == kindLevel:
-		define("LOGS", "(gl_WorkGroupID.x == 0u)")
+		define("ALL_PLACE", 1)
 	}
 	if k.narrow && k.kind != kindResident {
 		define("NARROW", 1)

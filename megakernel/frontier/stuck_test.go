@@ -43,9 +43,6 @@ func TestAWorkgroupThatWaitsTooLongEndsTheJob(t *testing.T) {
 			return err
 		}
 		x.programs[kindResident] = stuck
-		for i, name := range uniformNames {
-			x.uniforms[kindResident][i] = x.dev.UniformLocation(stuck, name)
-		}
 		return nil
 	})
 	if err != nil {

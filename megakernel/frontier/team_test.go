@@ -38,10 +38,12 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 		if x.m.narrow {
 			decider = kindDirector
 		}
-		for _, k := range []kind{decider, kindResident} {
-			x.setRound(k, 0, true)
+		x.offer(decider, true)
+		if x.m.narrow {
+			x.dev.Dispatch(x.programs[decider], 1)
+		} else {
+			x.dev.Dispatch(x.programs[decider], 2)
 		}
-		x.dev.Dispatch(x.programs[decider], 1)
 		x.dev.CommandBarrier()
 		x.result.Rounds++
 		var errs [2]error

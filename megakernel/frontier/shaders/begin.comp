@@ -1,4 +1,4 @@
-// Gives every node the value it begins with and clears the bitmaps.
+// Gives every node the value it begins with and clears the bitmaps and the counts.
 
 void main() {
     if (gl_GlobalInvocationID.x < 3u) {
@@ -6,6 +6,9 @@ void main() {
         push_args[i] = uint(i > 0u);
         pull_args[i] = uint(i > 0u);
         fused_args[i] = uint(i > 0u);
+    }
+    for (uint i = gl_GlobalInvocationID.x; i < SETS * SET_WORDS; i += gl_NumWorkGroups.x * WIDTH) {
+        counted[i] = 0u;
     }
     for (uint v = gl_GlobalInvocationID.x; v < nodes; v += gl_NumWorkGroups.x * WIDTH) {
         values[v] = all_active == ACTIVE_NUMBERED ? v : IDENTITY;

@@ -7,7 +7,9 @@ void gather() {
     state = STATE_GATHER;
     gathered = 0u;
     sweep |= 2u;
+#ifdef NARROW
     walkers = 0u;
+#endif
 }
 
 void push() {
@@ -18,12 +20,6 @@ void push() {
     walkers = clamp(push_groups, pieces(queued, WIDTH * NARROW_MOST), pieces(queued, WIDTH * NARROW_ROWS));
     uint most = LOOP_BUDGET / pieces(queued, walkers * WIDTH) - 4u;
     heavy = min(most, topology == HYBRID ? hybrid_degree : 2u * LEAST_HEAVY);
-#else
-    // Enough chunks for the device, and enough edges for a workgroup.
-    float wanted = float(clamp(frontier_edges / PUSH_GROUPS_GOAL, 4u * WIDTH, 32u * WIDTH));
-    chunk_nodes = uint(clamp(wanted * float(frontier_nodes) / float(max(frontier_edges, 1u)), 1.0, float(WIDTH)));
-    walkers = min(push_groups, gl_NumWorkGroups.x);
-    heavy = topology == HYBRID ? hybrid_degree : SPARSE_DEGREE;
 #endif
 }
 
@@ -46,7 +42,7 @@ bool begins(bool by_host) {
 
 // run_level begins a level that was decided, and returns the state of what is left to begin.
 uint run_level() {
-    bool fits = fits_resident(); // not while a bitmap is being cleared
+    bool fits = (offers_resident != 0u || topology == FUSED) && fits_resident(); // not while a bitmap is being cleared
     in_resident = 0u;
     sweep = dirty; // the third bitmap
     dirty = 0u;
@@ -59,12 +55,16 @@ uint run_level() {
         state = STATE_PULL;
         passes = 1u;
         dirty = 1u;
+#ifdef NARROW
         walkers = 0u;
+#endif
     } else {
         return queued == 0u ? STATE_GATHER : STATE_PUSH;
     }
     return STATE_DONE;
 }
+
+void log_level();
 
 // One way through, with each step once: what is called twice is compiled twice.
 void direct() {
@@ -103,7 +103,7 @@ void direct() {
         begin = by_host;
     }
     if (complete) {
-        log_level(LOGS);
+        log_level();
     }
     if (complete || turns_over) {
         turn_over();
@@ -130,6 +130,7 @@ void order_resident() {
     if (ordered) {
         team_words[TEAM_JOINED] = 0u;
         team_words[TEAM_SIZE] = 0u;
+        team_words[TEAM_SLOT] = WRITTEN_SLOT;
         for (uint i = 0u; i < 3u; i++) {
             team_counts[i] = uvec4(0u);
         }

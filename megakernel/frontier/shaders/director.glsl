@@ -4,27 +4,6 @@ uint pieces(uint count, uint size) { return count / size + uint(count % size != 
 
 bool pushes(uint kind) { return kind == SPARSE || kind == HYBRID || kind == CONSTRAINED; }
 
-// log_level counts the level that is complete, and records it.
-void log_level(bool records) {
-    LevelRecord r;
-    r.record_level = level;
-    r.record_nodes = frontier_nodes;
-    r.record_edges = frontier_edges;
-    r.record_unexplored = unexplored;
-    r.record_previous = previous;
-    r.record_raw = raw;
-    r.record_topology = topology;
-    r.record_resident = in_resident;
-    r.record_passes = passes;
-    r.record_requeued = requeued;
-    r.record_hits = hits;
-    r.record_examined = in_resident != 0u || pushes(topology) ? frontier_edges : examined;
-    if (records) {
-        level_log[logged] = r;
-    }
-    logged++;
-}
-
 // turn_over makes the next frontier the current one.
 void turn_over() {
     level++;
@@ -32,12 +11,9 @@ void turn_over() {
     frontier_edges = all_active != 0u && level == 0u ? edges : next_edges;
     unexplored -= all_active == 0u ? first_edges : level == 0u ? edges : 0u;
     queued = min(hits, hit_capacity);
-    uint half_queue = level & 1u;
-    queue_now = half_queue * hit_capacity;
-    queue_next = (half_queue ^ 1u) * hit_capacity;
-    bits_now = (level % 3u) * bit_words;
-    bits_next = ((level + 1u) % 3u) * bit_words;
-    bits_spare = ((level + 2u) % 3u) * bit_words;
+#ifndef ALL_PLACE
+    place();
+#endif
     processed = 0u;
     requeued = 0u;
     passes = 0u;

@@ -2,24 +2,49 @@
 // itself what the round does, from what the round before left; the first one writes that down for the next. So there
 // is nothing to wait for between the rounds but their barrier.
 
+#ifndef RECORDED
+shared uint completed; // 1: the level before is complete
+
+// log_level leaves the record to the invocations that loaded its words.
+void log_level() {
+    completed = 1u;
+    logged++;
+}
+
+// write_down is what the first workgroup does for the host, and for the next round.
+void write_down() {
+    store_blocks();
+    for (uint k = 0u; k < LOADS; k++) {
+        uint i = k * WIDTH + gl_LocalInvocationIndex;
+        if (completed != 0u && i >= RECORD_AT && i < RECORD_AT + RECORD_WORDS) {
+            level_log[(logged - 1u) * RECORD_WORDS + i - RECORD_AT] = loaded[k];
+        }
+    }
+    if (gl_LocalInvocationIndex == WIDTH - 1u && offers_resident != 0u) {
+        order_resident();
+    }
+}
+#endif
+
 void begin_round() {
     begin_hits();
     load_blocks();
-    barrier();
 #ifndef RECORDED
+    if (gl_LocalInvocationIndex == 0u) {
+        completed = 0u;
+    }
+    barrier();
     // What ended decides nothing any more.
     if (gl_LocalInvocationIndex == 0u && state < STATE_LEVELS) {
         direct();
     }
+#endif
     barrier();
+    place();
+    walkers = min(push_groups, gl_NumWorkGroups.x);
+#ifndef RECORDED
     if (gl_WorkGroupID.x == 0u) {
-        store_blocks();
-        if (gl_LocalInvocationIndex < COUNT_WORDS) {
-            counted[CLEARED + gl_LocalInvocationIndex] = 0u;
-        }
-        if (gl_LocalInvocationIndex == WIDTH - 1u && offers_resident != 0u) {
-            order_resident();
-        }
+        write_down();
     }
 #endif
 }

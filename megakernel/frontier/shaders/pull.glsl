@@ -102,14 +102,14 @@ bool left_to_pieces(uint block) {
     return in_offsets[min(first + WIDTH, nodes)] - in_offsets[first] >= BLOCK_EDGES;
 }
 
-// pull_block pulls ROWS * WIDTH nodes.
-void pull_block(uint block, bool pieces) {
+// pull_block pulls a block of nodes, some for each invocation.
+void pull_block(uint block, uint rows, bool pieces) {
     uint lane = gl_LocalInvocationIndex;
-    uint begin = block * ROWS * WIDTH + lane;
+    uint begin = block * rows * WIDTH + lane;
     uint value[ROWS], first[ROWS], degree[ROWS], best[ROWS];
     for (uint k = 0u; k < ROWS; k++) {
         uint v = begin + k * WIDTH;
-        value[k] = v < nodes ? values[v] : 0u;
+        value[k] = k < rows && v < nodes ? values[v] : 0u;
     }
     if (lane == 0u) {
         left_count = 0u;
@@ -117,7 +117,7 @@ void pull_block(uint block, bool pieces) {
     barrier();
     for (uint k = 0u; k < ROWS; k++) {
         uint v = begin + k * WIDTH;
-        bool open_node = v < nodes && is_open(value[k]) && !(pieces && left_to_pieces(block * ROWS + k));
+        bool open_node = k < rows && v < nodes && is_open(value[k]) && !(pieces && left_to_pieces(block * rows + k));
         first[k] = open_node ? in_offsets[v] : 0u;
         degree[k] = open_node ? in_offsets[v + 1u] - first[k] : 0u;
         best[k] = value[k];
@@ -129,7 +129,11 @@ void pull_block(uint block, bool pieces) {
         uint v = begin + k * WIDTH;
         hit[k] = degree[k] != 0u && better(value[k], best[k]);
         if (hit[k]) {
+#ifdef FIRST_WINS
             values[v] = best[k]; // nobody else writes it
+#else
+            value[k] = ATOMIC_JOIN(values[v], best[k]);
+#endif
         }
         bool left = degree[k] > PROBES;
 #ifdef FIRST_WINS
@@ -166,10 +170,11 @@ void pull_piece(uvec3 piece) {
 
 void pull() {
     uint whole = nodes / WIDTH + uint(nodes % WIDTH != 0u);
-    uint blocks = (whole + ROWS - 1u) / ROWS, more = pull_blocks - whole;
+    uint rows = clamp(whole / gl_NumWorkGroups.x, 1u, ROWS); // every workgroup has a block before an invocation has two nodes
+    uint blocks = (whole + rows - 1u) / rows, more = pull_blocks - whole;
     for (uint at = gl_WorkGroupID.x; at < blocks + more; at += gl_NumWorkGroups.x) {
         if (at < blocks) {
-            pull_block(at, more != 0u);
+            pull_block(at, rows, more != 0u);
         } else {
             pull_piece(heavy_blocks[at - blocks].xyz);
         }

@@ -4,7 +4,7 @@
 
 void cut(uint u, uint degree) {
     uint count = degree / TILE_EDGES + uint(degree % TILE_EDGES != 0u);
-    uint at = atomicAdd(counted_tile_count, count);
+    uint at = atomicAdd(counted_tile_count, count) - tile_count_at_begin;
     for (uint i = 0u; i < count; i++) {
         tiles[at + i] = uvec2(u, i);
     }
@@ -18,13 +18,13 @@ void push_rows(uint from, uint count, uint part, uint parts) {
     uint degree = 0u;
     if (lane < count) {
         uint u = queue[queue_now + from + lane];
+        first = out_offsets[u];
+        degree = out_offsets[u + 1u] - first;
         if (part == 0u) {
             atomicAnd(bits[bits_now + (u >> 5u)], ~(1u << (u & 31u)));
         }
         row_value[lane] = FRONTIER_VALUE(u);
-        first = out_offsets[u];
-        degree = out_offsets[u + 1u] - first;
-        if (degree >= heavy && parts == 1u) {
+        if (parts == 1u && degree >= (topology == HYBRID ? hybrid_degree : SPARSE_DEGREE)) {
             cut(u, degree);
             degree = 0u;
         }
@@ -47,13 +47,16 @@ void push_rows(uint from, uint count, uint part, uint parts) {
 }
 
 void push_chunks() {
-    if (queued <= WIDTH) {
+    if (queued <= WIDTH && walkers > 1u) {
         // Few nodes, whose edges are shared by all workgroups that can have some.
-        if (gl_WorkGroupID.x == 0u || gl_WorkGroupID.x * BATCH * WIDTH < frontier_edges) {
+        if (gl_WorkGroupID.x == 0u || gl_WorkGroupID.x * BATCH * WIDTH <= frontier_edges) {
             push_rows(0u, queued, gl_WorkGroupID.x, walkers);
         }
         return;
     }
+    // Enough chunks for the device, and enough edges for a workgroup.
+    float wanted = float(clamp(frontier_edges / PUSH_GROUPS_GOAL, 4u * WIDTH, 32u * WIDTH));
+    uint chunk_nodes = uint(clamp(wanted * float(frontier_nodes) / float(max(frontier_edges, 1u)), 1.0, float(WIDTH)));
     uint chunks = queued / chunk_nodes + uint(queued % chunk_nodes != 0u);
     for (uint chunk = gl_WorkGroupID.x; chunk < chunks; chunk += walkers) {
         uint from = chunk * chunk_nodes;

@@ -101,7 +101,11 @@ void end_level() {
         team_counts[(counts + 2u) % 3u] = uvec4(0u); // all have read them before they came to this meeting
     }
 #ifndef RECORDED
-    log_level(team_index == 0u);
+    if (team_index == 0u) {
+        log_level();
+    } else {
+        logged++;
+    }
 #endif
     // Small loops may be unrolled or not: count them as if not.
     turns += (pieces(queued, WIDTH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
@@ -151,6 +155,7 @@ void main() {
     load_blocks();
     barrier();
     if (gl_LocalInvocationIndex == DECIDER) {
+        place();
         in_resident = 1u;
         turns = 0u;
         passes = 1u;

@@ -22,7 +22,7 @@ void gather_waiting() {
         uint at = atomicAdd(found, uint(bitCount(waiting)));
         barrier();
         if (lane == 0u && found != 0u) {
-            found_at = atomicAdd(counted_gathered, found);
+            found_at = atomicAdd(counted_gathered, found) - gathered_at_begin;
         }
         barrier();
         at += found_at;
