@@ -16,7 +16,7 @@ const (
 	// The first look after an exploration comes after so many launches, each further one
 	// after as many times more.
 	firstPause = 32
-	pauseGrows = 4
+	pauseGrows = 2
 	maxPause   = 1 << 16
 	// An exploration of less nanoseconds may have seen a state of the machine that passes.
 	brief = 0.25e9
