@@ -19,8 +19,11 @@ type courseLaunch struct {
 	ns       float64
 }
 
-func (c *course) add(s live.Suggestion, ns float64) {
-	c.launches = append(c.launches, courseLaunch{s.Geometry, s.Why == live.Exploring || s.Why == live.Reexploring, ns})
+// add takes a launch while a geometry was the choice. Where an exploration launches that, as it
+// does to check it or to compare others with it, it looks at nothing else.
+func (c *course) add(s live.Suggestion, choice live.Geometry, ns float64) {
+	looks := (s.Why == live.Exploring || s.Why == live.Reexploring) && s.Geometry != choice
+	c.launches = append(c.launches, courseLaunch{s.Geometry, looks, ns})
 }
 
 // levelReach is how many launches of the best before and after one say how fast the

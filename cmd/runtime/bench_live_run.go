@@ -101,7 +101,7 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 			return err
 		}
 		e.add(next, &report)
-		c.add(next, float64(report.Ns))
+		c.add(next, t.Choice(), float64(report.Ns))
 		_ = t.Observe(report) // a refused reading still took its time
 		if !chosen && e.over(t) {
 			w.chosen, chosen = append(w.chosen, t.Choice()), true

@@ -61,10 +61,13 @@ func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
 		switch {
 		case i < 10:
 			s, ns = live.Suggestion{Geometry: look, Why: live.Exploring}, 300*machine
+		case i%70 == 69:
+			s.Why = live.Reexploring // a check of the choice
+			ns *= 5
 		case i%50 == 49:
 			ns *= 20 // disturbed
 		}
-		c.add(s, ns)
+		c.add(s, choice, ns)
 		if i%liveBeside == 0 {
 			c.best = append(c.best, 100*machine)
 			c.fixed = append(c.fixed, 120*machine)
@@ -79,7 +82,7 @@ func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
 	}
 	// What did not run counts as the launches of the last choice.
 	c.launches = c.launches[:100]
-	c.add(live.Suggestion{Geometry: live.Geometry{Width: 128}, Why: live.Held}, 100)
+	c.add(live.Suggestion{Geometry: live.Geometry{Width: 128}, Why: live.Held}, live.Geometry{Width: 128}, 100)
 	if tuner, _ := c.over(); !near(tuner, (10*3+90*1.1+400)/500) || c.switches() != 1 {
 		t.Errorf("%.4f of the best with %d changes", tuner, c.switches())
 	}
