@@ -47,10 +47,10 @@ const (
 	liveMostRounds = 400
 	liveCompare    = 400 * time.Millisecond
 	// Seconds a workload may take on a software renderer: to look at its space,
-	// and to run. What is left of the launches then counts as the median of the
-	// last ones.
+	// and to run. What is left of the launches then counts by a comparison at
+	// the end.
 	softwareSweep = 3 * time.Second
-	softwareRun   = 2500 * time.Millisecond
+	softwareRun   = 2 * time.Second
 	hardwareSweep = 25 * time.Second
 	hardwareRun   = 20 * time.Second
 )

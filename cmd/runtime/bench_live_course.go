@@ -40,8 +40,9 @@ func (c *course) level(at int) float64 {
 // over is what liveLaunches launches take by the tuner, and by the fixed geometry, over what
 // they take by the best, each launch held against those of the best around it. A geometry
 // that is kept counts by the median of its launches: what disturbs one of them is no choice
-// of the tuner's. Launches that look elsewhere count as they are.
-func (c *course) over() (tuner, fixed float64) {
+// of the tuner's. Launches that look elsewhere count as they are. Launches that did not run count
+// as the last choice, rest times the best, and the fixed geometry, restFixed times.
+func (c *course) over(rest, restFixed float64) (tuner, fixed float64) {
 	kept := make(map[live.Geometry][]float64)
 	sum := 0.0
 	for i, l := range c.launches {
@@ -54,15 +55,12 @@ func (c *course) over() (tuner, fixed float64) {
 	for _, r := range kept {
 		sum += float64(len(r)) * median(r)
 	}
-	if n := len(c.launches); n < liveLaunches {
-		last := c.last()
-		sum += float64(liveLaunches-n) * median(kept[c.launches[last].geometry])
-	}
+	left := float64(liveLaunches - len(c.launches))
 	var beside []float64
 	for i, ns := range c.fixed {
 		beside = append(beside, ns/c.level(i))
 	}
-	return sum / liveLaunches, median(beside)
+	return (sum + left*rest) / liveLaunches, (float64(len(c.launches))*median(beside) + left*restFixed) / liveLaunches
 }
 
 // last is the number of the last launch of the choice.

@@ -43,10 +43,20 @@ func (w *liveWork) run(ctx context.Context, r *tuneRing, fixed live.Geometry) er
 	if err := r.warm(); err != nil {
 		return err
 	}
-	if err := w.steady(ctx, r, fixed); err != nil {
+	fixed = w.fit(r, fixed)
+	c, last, err := w.steady(ctx, r, fixed)
+	if err != nil {
 		return err
 	}
-	return w.compare(ctx, r)
+	times, err := w.compare(ctx, r, fixed, last)
+	if err != nil {
+		return err
+	}
+	now := median(times[w.best])
+	total, other := c.over(median(times[last])/now, median(times[fixed])/now)
+	w.clear = liveLaunches * median(c.best)
+	w.total, w.fixed = total*w.clear, other*w.clear
+	return nil
 }
 
 // exploration follows a tuner to the end of its exploration, the looks that it holds
@@ -79,26 +89,24 @@ func (e *exploration) over(t *live.Tuner) bool {
 }
 
 // steady runs the ring as a worker would, and beside it the best and the fixed
-// geometry.
-func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry) error {
+// geometry. last is the choice in the end.
+func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry) (c course, last live.Geometry, err error) {
 	span := hardwareRun
 	if r.software {
 		span = softwareRun
 	}
-	fixed = w.fit(r, fixed)
 	t := live.New(live.Config{Space: r.space})
 	var e exploration
-	var c course
 	chosen := false
 	begin := time.Now()
 	for i := range liveLaunches {
 		if err := ctx.Err(); err != nil {
-			return err
+			return c, last, err
 		}
 		next := t.Next()
 		report, err := r.launch(next.Geometry)
 		if err != nil {
-			return err
+			return c, last, err
 		}
 		e.add(next, &report)
 		c.add(next, t.Choice(), float64(report.Ns))
@@ -111,10 +119,10 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 				c.fixed, err = launchBeside(r, fixed, c.fixed)
 			}
 			if err != nil {
-				return err
+				return c, last, err
 			}
 		}
-		if time.Since(begin) > span && chosen && c.lasts() >= 2*liveBeside {
+		if time.Since(begin) > span && chosen && c.lasts() >= liveBeside {
 			break
 		}
 	}
@@ -122,11 +130,8 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 		w.chosen = append(w.chosen, t.Choice())
 	}
 	w.launches, w.explored, w.switches, w.noise = len(c.launches), e.explored, c.switches(), t.Noise()
-	total, other := c.over()
-	w.clear = liveLaunches * median(c.best)
-	w.total, w.fixed = total*w.clear, other*w.clear
 	w.worstStep = c.dearest()
-	return nil
+	return c, t.Choice(), nil
 }
 
 // launchAt appends the time of a launch.
@@ -148,24 +153,18 @@ func launchBeside(r *tuneRing, g live.Geometry, to []float64) ([]float64, error)
 // compare launches the chosen geometries, the sweep's best and what the tuner
 // found in turn. The least of the medians is the yardstick: what looked best in a
 // sweep of few launches each need not be.
-func (w *liveWork) compare(ctx context.Context, r *tuneRing) error {
-	all := append([]live.Geometry{w.best}, w.chosen...)
-	slices.SortFunc(all, func(a, b live.Geometry) int {
-		x, _ := r.space.Find(a)
-		y, _ := r.space.Find(b)
-		return x - y
-	})
-	all = slices.Compact(all)
+func (w *liveWork) compare(ctx context.Context, r *tuneRing, others ...live.Geometry) (map[live.Geometry][]float64, error) {
+	all := different(append(append([]live.Geometry{w.best}, w.chosen...), others...))
 	times, err := inTurn(ctx, r, all, liveRounds)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	w.bestNs = median(times[w.best])
 	for _, g := range w.chosen {
 		w.chosenNs = append(w.chosenNs, median(times[g]))
 		w.bestNs = min(w.bestNs, median(times[g]))
 	}
-	return nil
+	return times, nil
 }
 
 func shapeOf(g live.Geometry) string {

@@ -73,17 +73,17 @@ func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
 			c.fixed = append(c.fixed, 120*machine)
 		}
 	}
-	tuner, fixed := c.over()
+	tuner, fixed := c.over(0, 0)
 	if want := (490*1.1 + 10*3) / 500; !near(tuner, want) || !near(fixed, 1.2) {
 		t.Errorf("%.4f of the best, want %.4f; fixed %.4f", tuner, want, fixed)
 	}
 	if c.switches() != 0 || !near(c.dearest(), 3) || c.lasts() != 490 {
 		t.Errorf("%d changes, dearest look %.2f, %d launches at the choice", c.switches(), c.dearest(), c.lasts())
 	}
-	// What did not run counts as the launches of the last choice.
+	// What did not run counts as the comparison says.
 	c.launches = c.launches[:100]
 	c.add(live.Suggestion{Geometry: live.Geometry{Width: 128}, Why: live.Held}, live.Geometry{Width: 128}, 100)
-	if tuner, _ := c.over(); !near(tuner, (10*3+90*1.1+400)/500) || c.switches() != 1 {
-		t.Errorf("%.4f of the best with %d changes", tuner, c.switches())
+	if tuner, fixed := c.over(1.3, 1.4); !near(tuner, (10*3+90*1.1+1+399*1.3)/500) || !near(fixed, (101*1.2+399*1.4)/500) || c.switches() != 1 {
+		t.Errorf("%.4f of the best with %d changes, fixed %.4f", tuner, c.switches(), fixed)
 	}
 }
