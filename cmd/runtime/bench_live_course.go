@@ -11,7 +11,13 @@ import (
 type course struct {
 	launches    []courseLaunch
 	best, fixed []float64 // nanoseconds, one in liveBeside launches
+
+	swept map[live.Geometry]float64 // over the best, by the sweep
 }
+
+// disturbedLook is how many times as long as in the sweep a look may take. Beyond that
+// something else ran: a launch of 0.1 ms that is preempted takes some milliseconds.
+const disturbedLook = 2
 
 type courseLaunch struct {
 	geometry live.Geometry
@@ -40,13 +46,16 @@ func (c *course) level(at int) float64 {
 // over is what liveLaunches launches take by the tuner, and by the fixed geometry, over what
 // they take by the best, each launch held against those of the best around it. A geometry
 // that is kept counts by the median of its launches: what disturbs one of them is no choice
-// of the tuner's. Launches that look elsewhere count as they are. Launches that did not run count
+// of the tuner's. Launches that look elsewhere count as they are, up to disturbedLook. Launches that did not run count
 // as the last choice, rest times the best, and the fixed geometry, restFixed times.
 func (c *course) over(rest, restFixed float64) (tuner, fixed float64) {
 	kept := make(map[live.Geometry][]float64)
 	sum := 0.0
 	for i, l := range c.launches {
 		if r := l.ns / c.level(i/liveBeside); l.looks {
+			if usual := c.swept[l.geometry]; usual > 0 {
+				r = min(r, disturbedLook*usual)
+			}
 			sum += r
 		} else {
 			kept[l.geometry] = append(kept[l.geometry], r)

@@ -97,6 +97,11 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 	}
 	t := live.New(live.Config{Space: r.space})
 	var e exploration
+	best, _ := w.space.Find(w.best)
+	c.swept = make(map[live.Geometry]float64)
+	for config, ns := range w.times {
+		c.swept[w.space.At(config)] = ns / w.times[best]
+	}
 	chosen := false
 	begin := time.Now()
 	for i := range liveLaunches {
