@@ -31,13 +31,20 @@ const (
 var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
-	kindLevel:    {"place.glsl", "blocks.glsl", "decide.glsl", "director.glsl", "direct.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
-	kindDirector: {"place.glsl", "log.glsl", "decide.glsl", "director.glsl", "direct.glsl", "director.comp"},
+	kindLevel:    {"blocks.glsl", "decide.glsl", "director.glsl", "direct.glsl", "complete.glsl", sharedWords, "place.glsl", "order.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
+	kindDirector: {"place.glsl", "log.glsl", "decide.glsl", "director.glsl", "direct.glsl", "order.glsl", "director.comp"},
 	kindPush:     {"hits_narrow.glsl", "sweep_narrow.glsl", "push_narrow.comp"},
 	kindPull:     {"hits_narrow.glsl", "pull_narrow.comp"},
 	kindResident: {"place.glsl", "blocks.glsl", "log.glsl", "decide.glsl", "director.glsl", "team.glsl", "hits_resident.glsl", "resident.comp"},
 	kindCount:    {"count.comp"},
 }
+
+// sharedWords stands in a list of files where the control block's words cease to be the variables of the one invocation
+// that decides, and are those in shared memory from there on.
+const sharedWords = ""
+
+// deciding are the files that a recorded level does without.
+var deciding = []string{"decide.glsl", "director.glsl", "direct.glsl", "complete.glsl", "order.glsl"}
 
 // of says whether narrow, or wide, devices have a kernel of the kind.
 func (k kind) of(narrow bool) bool {
@@ -106,7 +113,7 @@ func (k kernel) files() []string {
 		return []string{"hits_narrow.glsl", "sow.comp"}
 	}
 	if k.kind == kindLevel && k.recorded {
-		return slices.DeleteFunc(slices.Clone(kindFiles[k.kind]), func(name string) bool { return strings.HasPrefix(name, "d") })
+		return slices.DeleteFunc(slices.Clone(kindFiles[k.kind]), func(name string) bool { return slices.Contains(deciding, name) })
 	}
 	return kindFiles[k.kind]
 }
@@ -201,6 +208,10 @@ func (k kernel) source() string {
 	fmt.Fprintf(&b, "layout(local_size_x = %d) in;\n", k.invocations())
 	b.WriteString(prelude(k))
 	for _, name := range append([]string{"semiring.glsl"}, k.files()...) {
+		if name == sharedWords {
+			defineWords(&b, k)
+			continue
+		}
 		text, err := shaders.ReadFile("shaders/" + name)
 		if err != nil {
 			panic("frontier: shader " + name + " is not embedded")

@@ -3,14 +3,6 @@
 // is nothing to wait for between the rounds but their barrier.
 
 #ifndef RECORDED
-shared uint completed; // 1: the level before is complete
-
-// log_level leaves the record to the invocations that loaded its words.
-void log_level() {
-    completed = 1u;
-    logged++;
-}
-
 // write_down is what the first workgroup does for the host, and for the next round.
 void write_down() {
     store_blocks();
@@ -36,7 +28,9 @@ void begin_round() {
     barrier();
     // What ended decides nothing any more.
     if (gl_LocalInvocationIndex == 0u && state < STATE_LEVELS) {
+        load_words();
         direct();
+        store_words();
     }
 #endif
     barrier();
