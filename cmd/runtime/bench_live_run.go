@@ -165,9 +165,11 @@ func (w *liveWork) compare(ctx context.Context, r *tuneRing, others ...live.Geom
 		return nil, err
 	}
 	w.bestNs = median(times[w.best])
+	for _, g := range all {
+		w.bestNs = min(w.bestNs, median(times[g]))
+	}
 	for _, g := range w.chosen {
 		w.chosenNs = append(w.chosenNs, median(times[g]))
-		w.bestNs = min(w.bestNs, median(times[g]))
 	}
 	return times, nil
 }
