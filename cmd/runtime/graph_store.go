@@ -276,17 +276,23 @@ func (s *graphStore) release() error {
 	return errors.Join(errs...)
 }
 
-// close frees the graphs; the device is still there.
+// close frees the graphs; the device is still there. What a request that has not ended within the time for a drain still
+// uses goes with the device: that request waits for the device, so nobody who has it may wait for the request.
 func (s *graphStore) close() error {
 	s.mu.Lock()
 	for key, u := range s.uploads {
-		u.timer.Stop()
-		delete(s.uploads, key)
+		if u.timer.Stop(); !u.whole {
+			delete(s.uploads, key)
+		}
 	}
 	dev, kernels := s.device, s.kernels
+	busy := len(s.runs) > 0 || len(s.uploads) > 0
+	for _, g := range s.graphs {
+		busy = busy || g.held
+	}
 	graphs := slices.Collect(maps.Values(s.graphs))
 	s.mu.Unlock()
-	if dev == nil {
+	if dev == nil || busy {
 		return nil
 	}
 	return s.borrow(func(now megakernel.Device) error {

@@ -63,7 +63,7 @@ func (s *graphStore) part(ctx context.Context, key uploadKey, r *telemetry.Resid
 	if u.got+uint64(len(r.Data)) > u.total {
 		return nil, nil, fmt.Errorf("%w: parts of %d bytes for a file of %d", natsio.ErrGraphRequest, u.got+uint64(len(r.Data)), u.total)
 	}
-	u.parts, u.got = append(u.parts, bytes.Clone(r.Data)), u.got+uint64(len(r.Data))
+	u.keep(r.Data)
 	if u.got < u.total {
 		u.deadline = time.Now().Add(uploadPatience)
 		u.timer.Reset(uploadPatience)
@@ -73,6 +73,16 @@ func (s *graphStore) part(ctx context.Context, key uploadKey, r *telemetry.Resid
 	u.whole = true
 	file, u.parts = &uploaded{ctx, u.parts}, nil
 	return file, func() { s.update(func() { delete(s.uploads, key) }) }, nil
+}
+
+// keep appends a part. Small ones are put together: a file that comes byte by byte takes no more memory than another.
+func (u *graphUpload) keep(data []byte) {
+	u.got += uint64(len(data))
+	if last := len(u.parts) - 1; last >= 0 && len(u.parts[last])+len(data) <= telemetry.MaxGraphPart {
+		u.parts[last] = append(u.parts[last], data...)
+		return
+	}
+	u.parts = append(u.parts, bytes.Clone(data))
 }
 
 // beginUpload makes room for a file, in the place of one that was not whole. Called with mu held.

@@ -110,3 +110,39 @@ func TestFilesOnTheirWayAreBounded(t *testing.T) {
 		}
 	})
 }
+
+func TestAFileThatComesByteByByteTakesNoMorePartsThanAnother(t *testing.T) {
+	s := emptyStore(t, 0)
+	const bytes = telemetry.MaxGraphPart + 10
+	for offset := range uint64(bytes) {
+		if err := send(s, "q", "g", offset, bytes+1, "0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 { // and what brings nothing takes nothing
+		if err := send(s, "q", "g", bytes, bytes+1, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.update(func() {
+		u := s.uploads[uploadKey{graphKey{"q", "g"}, "graph"}]
+		u.timer.Stop()
+		if len(u.parts) != 2 || u.got != bytes || len(u.parts[1]) != 10 {
+			t.Errorf("%d bytes in %d parts", u.got, len(u.parts))
+		}
+	})
+}
+
+func TestAFileThatIsReadWhileTheStoreIsClosedIsRefusedAsAnyOther(t *testing.T) {
+	s := emptyStore(t, 10)
+	key := uploadKey{graphKey{"q", "g"}, "graph"}
+	if _, _, err := s.part(context.Background(), key, &telemetry.Resident{Total: 3, Data: []byte("0 1")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.admit(key, 10); err != nil {
+		t.Error(err)
+	}
+}
