@@ -64,7 +64,9 @@ func (s *graphStore) load(ctx context.Context, upload uploadKey, pair graph.Pair
 	g := &storedGraph{pair: pair}
 	var kernels *frontier.Kernels
 	err = s.on(func(dev megakernel.Device) error {
+		s.mu.Lock()
 		g.device, kernels = dev, s.kernels
+		s.mu.Unlock()
 		return s.release()
 	})
 	if err != nil {

@@ -83,7 +83,7 @@ void direct() {
             processed += queued;
             complete = processed >= frontier_nodes;
             if (!complete) {
-                requeued += frontier_nodes - processed;
+                requeued += min(frontier_nodes - processed, ~requeued); // no more than 32 bits: many passes count a node often
                 left = STATE_GATHER;
             }
         }
