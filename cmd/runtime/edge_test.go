@@ -121,6 +121,10 @@ func (e *edge) listen() {
 	if queueErr != nil || invalidErr != nil || adviceErr != nil {
 		e.t.Fatal(queueErr, invalidErr, adviceErr)
 	}
+	// What others publish from here on finds the subscriptions there.
+	if err := e.good.Flush(e.context()); err != nil {
+		e.t.Fatal(err)
+	}
 }
 
 func (e *edge) context() context.Context {
