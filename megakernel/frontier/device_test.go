@@ -65,7 +65,8 @@ func kernelsFor(t testing.TB, narrow bool) *Kernels {
 	return shared[narrow]
 }
 
-func load(t testing.TB, k *Kernels, spec string) *Resident {
+// generated is a graph as --generate makes it.
+func generated(t testing.TB, spec string) graph.Pair {
 	t.Helper()
 	edges, err := graph.Generate(spec)
 	if err != nil {
@@ -75,7 +76,12 @@ func load(t testing.TB, k *Kernels, spec string) *Resident {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return loadPair(t, k, pair)
+	return pair
+}
+
+func load(t testing.TB, k *Kernels, spec string) *Resident {
+	t.Helper()
+	return loadPair(t, k, generated(t, spec))
 }
 
 func loadPair(t testing.TB, k *Kernels, pair graph.Pair) *Resident {

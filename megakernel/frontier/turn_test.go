@@ -38,7 +38,7 @@ func TestOthersMayUseTheDeviceBetweenTheTurnsOfAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := graph.BFS(gridOf(t, "grid:60x60"), 7); !slices.Equal(result.Values, want) {
+	if want := graph.BFS(generated(t, "grid:60x60").Out, 7); !slices.Equal(result.Values, want) {
 		t.Error("the levels are not those of a plain search")
 	}
 	if turns != int(result.Visits)+2 {
@@ -57,7 +57,7 @@ func TestEachProgramIsBuiltInATurnOfItsOwn(t *testing.T) {
 		}
 	})
 	r := load(t, k, "grid:20x20")
-	want := graph.BFS(gridOf(t, "grid:20x20"), 7)
+	want := graph.BFS(generated(t, "grid:20x20").Out, 7)
 	run := func() (turns, visits int, built []int) {
 		got, err := r.Run(context.Background(), Job{Sources: []uint32{7}, Turn: func(use func() error) error {
 			turns++
@@ -137,7 +137,7 @@ func TestAnUploadThatIsRefusedATurnLeavesNothing(t *testing.T) {
 	gone := errors.New("somebody else has the device")
 	for allowed := range 4 { // two buffers, each made and then written
 		turns := 0
-		pair := graph.Pair{Out: gridOf(t, "grid:20x20")}
+		pair := graph.Pair{Out: generated(t, "grid:20x20").Out}
 		pair.In = pair.Out
 		_, err := Load(k.dev, pair, Options{Kernels: k, Turn: func(use func() error) error {
 			if turns++; turns > allowed {
@@ -149,17 +149,4 @@ func TestAnUploadThatIsRefusedATurnLeavesNothing(t *testing.T) {
 			t.Errorf("after %d turns: error %v, %d buffers more", allowed, err, after-before)
 		}
 	}
-}
-
-func gridOf(t *testing.T, spec string) *graph.Graph {
-	t.Helper()
-	edges, err := graph.Generate(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := graph.Build(edges, graph.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pair.Out
 }
