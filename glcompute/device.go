@@ -52,6 +52,9 @@ func newDevice(c context, taken Attempt, o *objects) (*Device, error) {
 		answer:  new(queryAnswer),
 		objects: o,
 	}
+	if err := d.info.Limits.usable(); err != nil {
+		return nil, err
+	}
 	d.resetStatus = resetStatusFunc(d.info)
 	d.barrier = gl.COMMAND_BARRIER_BIT | gl.SHADER_STORAGE_BARRIER_BIT | gl.BUFFER_UPDATE_BARRIER_BIT
 	if d.info.Capabilities.BufferStorage {
@@ -124,7 +127,7 @@ func (d *Device) Identity() (vendor, renderer, version string) {
 }
 
 // WorkgroupLimits are the largest local size along x, number of groups along x,
-// and invocations in a group.
+// and invocations in a group; none is 0.
 func (d *Device) WorkgroupLimits() (sizeX, groupsX, invocations uint32) {
 	l := d.info.Limits
 	return l.WorkgroupSize[0], l.WorkgroupCount[0], l.WorkgroupInvocations

@@ -16,7 +16,8 @@ type Device interface {
 
 	// Identity names the driver: GL_VENDOR, GL_RENDERER, GL_VERSION.
 	Identity() (vendor, renderer, version string)
-	// WorkgroupLimits are the device limits along x and in total.
+	// WorkgroupLimits are the device limits along x and in total. With a 0 among them
+	// nothing can run, and New refuses the device.
 	WorkgroupLimits() (sizeX, groupsX, invocations uint32)
 	// StorageBlockLimit is the largest storage block in bytes.
 	StorageBlockLimit() int64

@@ -110,6 +110,34 @@ func TestRingOrHeapLargerThanTheDeviceAllowsIsAnErrorThatNamesIt(t *testing.T) {
 	}
 }
 
+// limitedDevice is a device whose driver reports limits of its own.
+type limitedDevice struct {
+	Device
+	sizeX, groupsX, invocations uint32
+}
+
+func (d *limitedDevice) WorkgroupLimits() (sizeX, groupsX, invocations uint32) {
+	return d.sizeX, d.groupsX, d.invocations
+}
+
+func TestDeviceThatRunsNoWorkgroupsIsRefusedAtTheStart(t *testing.T) {
+	dev := openDevice(t)
+	e := newEngine(t, dev, nil)
+	for _, bad := range []*limitedDevice{{dev, 0, 65535, 1024}, {dev, 1024, 0, 1024}, {dev, 1024, 65535, 0}} {
+		_, ring := New(bad, DefaultConfig())
+		_, stand := NewStand(bad, StandConfig{Slots: 1, WindowWords: 1})
+		for what, err := range map[string]error{"ring": ring, "stand": stand, "move": e.Move(bad)} {
+			if err == nil || !strings.Contains(err.Error(), "the device says it runs") {
+				t.Errorf("%s on a device of %d, %d, %d: %v", what, bad.sizeX, bad.groupsX, bad.invocations, err)
+			}
+		}
+	}
+	submit(t, e, "q", Batch{ID: "b", Slots: nops(100, 2)})
+	if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry}); r.Executed != 100 {
+		t.Errorf("report %+v", r)
+	}
+}
+
 func TestWindowIsAllocatedInRanges(t *testing.T) {
 	e := newEngine(t, openDevice(t), func(c *Config) { c.WindowWords = 100 })
 	a, err := e.Alloc("q", 60)

@@ -40,9 +40,18 @@ func deviceLimitsOf(dev Device) deviceLimits {
 	return deviceLimits{width: min(sizeX, invocations), groups: groupsX}
 }
 
+// usable refuses limits that no geometry fits.
+func (l deviceLimits) usable() error {
+	if l.width == 0 || l.groups == 0 {
+		return fmt.Errorf("megakernel: the device says it runs %d workgroups of %d invocations; its driver is broken, or this context cannot compute",
+			l.groups, l.width)
+	}
+	return nil
+}
+
 // legal is the nearest geometry to g that fits the device and whose chunk of
 // slots of at most steps loop steps each fits the loop budget, and why it
-// differs from g; the reason is empty if it does not.
+// differs from g; the reason is empty if it does not. The limits are usable.
 func legal(g Geometry, limits deviceLimits, steps, loopBudget uint32) (Geometry, string) {
 	var reasons []string
 	clamp := func(name string, v *uint32, low, high uint32, bound string) {

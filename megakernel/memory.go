@@ -52,9 +52,12 @@ func newMemory(dev Device, pages, heapWords, prints int) (*memory, error) {
 	return newMemoryFor(dev, pages, heapWords, prints, 1)
 }
 
-// newMemoryFor does the same for a number of waves at a time. On an error it
-// leaves nothing behind.
+// newMemoryFor does the same for a number of waves at a time. It refuses a device that
+// nothing can be dispatched on. On an error it leaves nothing behind.
 func newMemoryFor(dev Device, pages, heapWords, prints, waves int) (*memory, error) {
+	if err := deviceLimitsOf(dev).usable(); err != nil {
+		return nil, err
+	}
 	m := &memory{dev: dev, waves: waves, cleared: make([]bool, waves)}
 	m.sizes = [ring.Bindings]int{
 		ring.BindControl:  waves * controlStride,
