@@ -103,8 +103,8 @@ func readBinary(in io.Reader, l Limits) (Pair, error) {
 		return Pair{}, fmt.Errorf("%w: flags %#x are not of version %d", ErrMalformed, flags, binaryVersion)
 	case nodes > MaxNodes || edges > MaxEdges:
 		return Pair{}, fmt.Errorf("%w: %d nodes, %d edges", ErrTooLarge, nodes, edges)
-	case edges/2 > l.Edges:
-		return Pair{}, fmt.Errorf("%w: %d edges, at most %d", ErrLimit, edges/2, l.Edges)
+	case listed(edges, flags) > l.Edges:
+		return Pair{}, fmt.Errorf("%w: %d edges, at most %d", ErrLimit, listed(edges, flags), l.Edges)
 	case nodes > l.Nodes:
 		return Pair{}, fmt.Errorf("%w: %d nodes, at most %d", ErrLimit, nodes, l.Nodes)
 	}
@@ -123,10 +123,21 @@ func readBinary(in io.Reader, l Limits) (Pair, error) {
 	if sum := r.bytes(4); r.err == nil && binary.LittleEndian.Uint32(sum) != want {
 		r.err = fmt.Errorf("%w: the checksum does not fit the file, which is damaged", ErrMalformed)
 	}
+	if r.err == nil {
+		r.end()
+	}
 	if r.err != nil {
 		return Pair{}, r.err
 	}
 	return g.finish(flags&flagDirected != 0)
+}
+
+// listed is the number of edges as a list has them: of an undirected graph each once.
+func listed(edges uint64, flags uint32) uint64 {
+	if flags&flagDirected == 0 {
+		return edges / 2
+	}
+	return edges
 }
 
 // finish checks what a binary file says of a graph, and pairs it with its reverse.
@@ -195,6 +206,16 @@ func (r *binaryReader) bytes(n int) []byte {
 	}
 	_, _ = r.sum.Write(r.buffer[:n]) // a hash never fails
 	return r.buffer[:n]
+}
+
+// end checks that nothing follows; of a file that is compressed, it has the sum of that checked too.
+func (r *binaryReader) end() {
+	switch n, err := io.ReadFull(r.in, r.buffer[:1]); {
+	case n > 0:
+		r.err = fmt.Errorf("%w: bytes follow the graph's end; the header's counts lie, or the file was put together", ErrMalformed)
+	case !errors.Is(err, io.EOF):
+		r.err = fmt.Errorf("graph: read: %w", err)
+	}
 }
 
 // words returns the next n words. They grow with what arrives, whatever n says.

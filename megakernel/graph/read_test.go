@@ -265,6 +265,35 @@ func TestDamagedBinaryFilesAreRefused(t *testing.T) {
 	}
 }
 
+// Two files put together are none, and of a packed file the sum of the packing counts too.
+func TestBinaryFilesWithSomethingBehindAreRefused(t *testing.T) {
+	var b bytes.Buffer
+	if err := Write(&b, read(t, "0 1\n", Options{})); err != nil {
+		t.Fatal(err)
+	}
+	packed := []byte(zipped(b.String()))
+	packed[len(packed)-8] ^= 1 // of the sum
+	for name, file := range map[string]string{"a byte behind": b.String() + "\n", "twice": b.String() + b.String(), "packed, damaged": string(packed)} {
+		if _, _, err := Read(strings.NewReader(file), Options{}, Limits{}); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+func TestBinaryFilesOfMoreEdgesThanAllowedAreRefused(t *testing.T) {
+	for _, directed := range []bool{false, true} {
+		var b bytes.Buffer
+		if err := Write(&b, read(t, "0 1\n1 2\n2 3\n", Options{Directed: directed})); err != nil {
+			t.Fatal(err)
+		}
+		for limit, refused := range map[uint64]bool{2: true, 3: false} {
+			if _, _, err := Read(bytes.NewReader(b.Bytes()), Options{}, Limits{Edges: limit}); errors.Is(err, ErrLimit) != refused || !refused && err != nil {
+				t.Errorf("3 edges, directed %t, at most %d: got %v", directed, limit, err)
+			}
+		}
+	}
+}
+
 // A binary file with sound checksum can still lie: about symmetry, order, weights.
 func TestBinaryFilesThatLieAreRefused(t *testing.T) {
 	for name, p := range map[string]Pair{
