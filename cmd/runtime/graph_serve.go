@@ -80,18 +80,21 @@ func (s *graphStore) run(ctx context.Context, key graphKey, r *telemetry.Residen
 	if _, err := s.sources(key, c); err != nil {
 		return err // before it waits
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	me := &graphRunning{key: key, stop: stop}
+	if err := s.enter(me); err != nil {
+		return err // its facts stay for when it comes again
+	}
+	defer s.leave(me)
 	if c.Algorithm == "flow" {
 		if c.rows, err = s.factsOf(key, r.Facts); err != nil {
 			return err
 		}
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	me := &graphRunning{key: key, stop: stop}
 	if err := s.await(ctx, me); err != nil {
 		return err
 	}
-	defer s.leave(me)
 	if s.longest > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, s.longest, fmt.Errorf("%w: it took longer than the %v that a run may take", natsio.ErrGraphRequest, s.longest))
@@ -147,26 +150,27 @@ func (s *graphStore) sources(key graphKey, c *graphRunCmd) ([]uint32, error) {
 	return sources, nil
 }
 
-// await waits for a run's turn, and holds its graph.
-func (s *graphStore) await(ctx context.Context, me *graphRunning) error {
-	var busy error
-	s.update(func() {
-		own := 0
-		for _, r := range s.runs {
-			if r.key.queue == me.key.queue {
-				own++
-			}
+// enter puts a run behind those that wait for their turn, if there is a place. leave gives it back.
+func (s *graphStore) enter(me *graphRunning) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := 0
+	for _, r := range s.runs {
+		if r.key.queue == me.key.queue {
+			own++
 		}
-		if own >= maxQueueRuns || len(s.runs) >= maxGraphRuns {
-			busy = fmt.Errorf("%w: %d runs are under way or wait, %d of them of queue %s; a worker takes %d, of one queue %d; try again when some are done",
-				natsio.ErrGraphBusy, len(s.runs), own, me.key.queue, maxGraphRuns, maxQueueRuns)
-			return
-		}
-		s.runs = append(s.runs, me)
-	})
-	if busy != nil {
-		return busy
 	}
+	if own >= maxQueueRuns || len(s.runs) >= maxGraphRuns {
+		return fmt.Errorf("%w: %d runs are under way or wait, %d of them of queue %s; a worker takes %d, of one queue %d; try again when some are done",
+			natsio.ErrGraphBusy, len(s.runs), own, me.key.queue, maxGraphRuns, maxQueueRuns)
+	}
+	s.runs = append(s.runs, me)
+	s.change()
+	return nil
+}
+
+// await waits for the turn of a run that has a place, and holds its graph.
+func (s *graphStore) await(ctx context.Context, me *graphRunning) error {
 	err := s.when(ctx, func() bool {
 		g := s.graphs[me.key]
 		if s.runs[0] != me || g != nil && g.held {
@@ -179,9 +183,6 @@ func (s *graphStore) await(ctx context.Context, me *graphRunning) error {
 	})
 	if err == nil && me.graph == nil {
 		err = errGraphDropped
-	}
-	if err != nil {
-		s.leave(me)
 	}
 	return err
 }
