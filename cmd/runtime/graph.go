@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"ringmaster/megakernel/graph"
 )
@@ -120,40 +118,4 @@ func sizeOf(p graph.Pair) string {
 		kind += ", weighted"
 	}
 	return fmt.Sprintf("%s nodes, %s edges, %s", grouped(uint64(p.Out.Nodes())), grouped(p.Edges()), kind)
-}
-
-// replaceable tells, before anything takes its time, whether a file can be put in a place; "" is none.
-func replaceable(name string) error {
-	if name == "" {
-		return nil
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		var path *os.PathError
-		if errors.As(err, &path) {
-			err = path.Err // the path is that of a file nobody asked for
-		}
-		return fmt.Errorf("--out %s: %w", name, err)
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// replaceFile writes a file beside its place and moves it there when it is whole.
-func replaceFile(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already if all went well
-	w := bufio.NewWriterSize(f, 1<<20)
-	if err = write(w); err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

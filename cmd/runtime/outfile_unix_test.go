@@ -1,0 +1,65 @@
+//go:build unix
+
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// A pipe or a device that is named as the place of an output is written to; a command that runs as root
+// would otherwise put a file in the place of /dev/null.
+func TestOutputGoesIntoWhatIsNoFile(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceable(pipe); err != nil {
+		t.Fatal(err)
+	}
+	// Open for both, it does not wait for a writer.
+	f, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := replaceFile(pipe, func(w io.Writer) error { _, err := io.WriteString(w, "text"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		t.Fatalf("the pipe is %v now (%v)", info.Mode(), err)
+	}
+	got := make([]byte, 4)
+	if _, err := io.ReadFull(f, got); err != nil || string(got) != "text" {
+		t.Fatalf("the pipe has %q, %v", got, err)
+	}
+}
+
+func TestOutputGoesBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := os.WriteFile(file, []byte("before"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("file", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := replaceFile(link, func(w io.Writer) error { _, err := io.WriteString(w, "after"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Fatalf("the link is %v now (%v)", info.Mode(), err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "after" {
+		t.Fatalf("behind the link is %q, %v", got, err)
+	}
+}
+
+func TestDirectoryIsNoPlaceForAnOutput(t *testing.T) {
+	if err := replaceable(t.TempDir()); err == nil {
+		t.Fatal("a directory was taken")
+	}
+}
