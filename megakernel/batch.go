@@ -88,6 +88,17 @@ type batch struct {
 	serial  uint64    // number among all batches of the engine
 	due     int       // place in the heap of deadlines, from 1 on; 0: in none
 	ended   bool      // withdrawn: its slots in pages and behind are dropped
+
+	taken    []positions           // where slots of the open segment are or were
+	fewTaken [2]positions          // memory of taken, if it is enough
+	place    [ring.Priorities]link // in the queue's lines
+	namesake link                  // among batches of the same id and queue
+}
+
+// positions are some of a page that follow each other.
+type positions struct {
+	index int // of the pool
+	n     int
 }
 
 // class is what of a segment's order is of one priority and not in a page yet.
@@ -177,6 +188,7 @@ func (b *batch) open(start, end int, count *[ring.Priorities]int) {
 	n := end - start
 	b.segmentEnd = end
 	b.outstanding = n
+	b.taken = b.fewTaken[:0]
 	b.class = [ring.Priorities]class{}
 	first := b.Slots[start].Priority
 	if b.uniform = count[first] == n; b.uniform {

@@ -9,20 +9,24 @@ import (
 // Cancel withdraws the batches of a queue that have an id: slots that are in
 // no wave are dropped, those in a wave finish. It returns the number of batches
 // and of slots dropped at once; a wave may leave more of them. The batches are reported when nothing of them is in flight any more.
+// It takes as long as the batches have slots, however many others are pending.
 func (e *Engine) Cancel(name, id string) (batches, slots int) {
 	e.mu.Lock()
 	q := e.queues[name]
 	if q != nil {
 		before := q.pending
-		for _, b := range e.batches {
-			if b != nil && b.queue == q && b.ID == id && !b.ended {
+		for b := q.named[id]; b != nil; {
+			next := b.namesake.next // ending it takes it off the list
+			if !b.ended {
 				e.end(b, ErrCanceled)
 				batches++
 			}
+			b = next
 		}
-		e.dropEnded(q)
-		e.madeRoom()
 		slots = before - q.pending
+		if slots > 0 {
+			e.madeRoom()
+		}
 	}
 	calls := e.takeCalls()
 	e.mu.Unlock()
@@ -47,13 +51,28 @@ func (e *Engine) Finished(name string) []BatchResult {
 	return results
 }
 
-// end withdraws a batch: what is behind its open segment, and what of that is
-// in no page. Its slots in pages, and itself from those in line, are dropped by dropEnded, which has to follow
-// before anything else: once, for as many batches as end together. Called with mu held.
+// end withdraws a batch: what is behind its open segment, what of that is in no page, and
+// what is in pages that are in no wave. The rest of it is dropped when its waves are settled, or as soon
+// as it is written. Called with mu held.
 func (e *Engine) end(b *batch, why error) {
 	b.outstanding -= b.waiting()
 	b.segmentEnd -= b.waiting()
+	b.queue.leave(b)
 	e.dropRest(b, why)
+	idle := false
+	for _, s := range b.taken {
+		// The status words of a page in a wave are the settler's.
+		if number := uint32(s.index >> ring.PageShift); !e.pool.Flying(number) {
+			e.dropAt(b, s)
+			idle = idle || e.pool.Idle(number)
+		}
+	}
+	if idle {
+		e.closeIdle(b.queue)
+	}
+	if b.outstanding == 0 {
+		e.finish(b)
+	}
 }
 
 // dropRest drops the slots of a batch from segmentEnd on.
@@ -74,41 +93,48 @@ func (e *Engine) drop(b *batch, n int) {
 	e.pending -= n
 }
 
-// dropEnded drops slots of withdrawn batches that are in pages and in no wave,
-// and finishes batches of which nothing is left. Called with mu held.
-func (e *Engine) dropEnded(q *queue) {
-	if q.ending == 0 {
-		return
-	}
-	for p := range q.waiting {
-		q.waiting[p].removeEnded()
-	}
-	empty := false
-	q.pages.Each(func(number uint32) {
-		base := int(number) * ring.PageSlots
-		for i := base; i < base+e.pool.Filled(number); i++ {
-			if e.pool.Status(i).State() != ring.Published {
-				continue
-			}
-			b := e.batches[e.owners[i].batch]
-			if !b.ended || e.pool.Drop(i) != nil {
-				continue
-			}
-			b.outstanding--
-			e.drop(b, 1)
+// dropAt drops what of a withdrawn batch is published at some positions of a page
+// that is in no wave. Positions may have gone to another batch since. Called with mu held.
+func (e *Engine) dropAt(b *batch, s positions) {
+	for i := s.index; i < s.index+s.n; i++ {
+		if e.pool.Status(i).State() == ring.Published && e.owners[i].batch == b.number {
+			e.dropSlot(b, i)
 		}
-		empty = empty || e.pool.Idle(number)
-	})
-	if empty {
-		q.pages.Remove(func(number uint32) bool {
-			return e.pool.Idle(number) && e.closePage(q, number) == nil
-		})
 	}
-	for _, b := range e.batches {
-		if b != nil && b.ended && b.queue == q && b.outstanding == 0 {
+}
+
+// dropPage drops what withdrawn batches have in a page that comes back from a wave, and
+// finishes those of which nothing is left. Called with mu held.
+func (e *Engine) dropPage(number uint32) {
+	base := int(number) * ring.PageSlots
+	for i := base; i < base+e.pool.Filled(number); i++ {
+		if e.pool.Status(i).State() != ring.Published {
+			continue
+		}
+		b := e.batches[e.owners[i].batch]
+		if !b.ended {
+			continue
+		}
+		e.dropSlot(b, i)
+		if b.outstanding == 0 {
 			e.finish(b)
 		}
 	}
+}
+
+// dropSlot drops a published slot of a batch.
+func (e *Engine) dropSlot(b *batch, index int) {
+	if e.pool.Drop(index) == nil {
+		b.outstanding--
+		e.drop(b, 1)
+	}
+}
+
+// closeIdle frees the pages of a queue of which nothing is left. Called with mu held.
+func (e *Engine) closeIdle(q *queue) {
+	q.pages.Remove(func(number uint32) bool {
+		return e.pool.Idle(number) && e.closePage(q, number) == nil
+	})
 }
 
 // deadlines is a heap of batches by deadline.
@@ -138,7 +164,7 @@ func (d *deadlines) push(b *batch) { heap.Push(d, b) }
 
 // expire withdraws the batches whose deadline has passed. Called with mu held.
 func (e *Engine) expire() {
-	var queues map[*queue]struct{}
+	ended := false
 	for len(e.deadlines) > 0 {
 		b := e.deadlines[0]
 		alive := e.batches[b.number] == b && !b.ended
@@ -148,16 +174,10 @@ func (e *Engine) expire() {
 		heap.Pop(&e.deadlines)
 		if alive {
 			e.end(b, ErrDeadline)
-			if queues == nil {
-				queues = make(map[*queue]struct{})
-			}
-			queues[b.queue] = struct{}{}
+			ended = true
 		}
 	}
-	for q := range queues {
-		e.dropEnded(q)
-	}
-	if queues != nil {
+	if ended {
 		e.madeRoom()
 	}
 	if len(e.calls) > 0 {

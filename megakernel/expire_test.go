@@ -74,3 +74,27 @@ func BenchmarkExpire(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20_000, "ns/batch")
 }
+
+// Others that are pending do not make a cancel dearer.
+func BenchmarkCancel(b *testing.B) {
+	for _, others := range []int{1000, 100_000} {
+		b.Run(fmt.Sprint("others=", others), func(b *testing.B) {
+			e := newEngine(b, openDevice(b), func(c *Config) { c.MaxPending = 1 << 24 })
+			submitMany(b, e, "q", "other", others, false)
+			i := 0
+			for b.Loop() {
+				b.StopTimer()
+				id := fmt.Sprint("victim", i)
+				i++
+				if err := e.Submit("q", Batch{ID: id, Slots: nops(100, 2)}); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				if n, _ := e.Cancel("q", id); n != 1 {
+					b.Fatal("not canceled")
+				}
+				e.Finished("q")
+			}
+		})
+	}
+}

@@ -104,7 +104,7 @@ func (e *Engine) restart() {
 // emptyPages frees every page of a queue, whatever is in it.
 func (e *Engine) emptyPages(q *queue) {
 	for p := range q.waiting {
-		q.waiting[p] = fifo{}
+		q.waiting[p] = line{} // who begins anew comes in again
 	}
 	q.pages.Each(func(number uint32) {
 		base := int(number) * ring.PageSlots

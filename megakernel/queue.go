@@ -26,8 +26,9 @@ type queue struct {
 
 	// waiting are the batches whose open segment has slots of a priority that
 	// are in no page yet, in the order in which the segments were opened.
-	waiting [ring.Priorities]fifo
+	waiting [ring.Priorities]line
 	pages   ring.Queue
+	named   map[string]*batch // the first of those with an id that are not finished
 
 	// What ran last, for a wave whose kernel is not ready: the pump's.
 	kernel   Kernel
@@ -36,7 +37,7 @@ type queue struct {
 
 	promotion promotion
 
-	ending   int           // batches withdrawn and not finished
+	ending   int           // batches withdrawn and not finished: slots of theirs are in waves, or being written
 	finished []BatchResult // finished outside a wave, for the next report
 	quota    bucket
 
@@ -49,54 +50,77 @@ type queue struct {
 func (q *queue) open(b *batch) {
 	for p := range b.class {
 		if b.class[p].next < b.class[p].end {
-			q.waiting[p].push(b)
+			q.waiting[p].push(b, p)
 		}
 	}
 }
 
-// fifo is a queue of batches that reuses its memory.
-type fifo struct {
-	items []*batch
-	head  int
-}
-
-func (f *fifo) push(b *batch) {
-	if f.head > 0 && f.head == len(f.items) {
-		f.items, f.head = f.items[:0], 0
-	}
-	f.items = append(f.items, b)
-}
-
-func (f *fifo) front() *batch {
-	if f.head == len(f.items) {
-		return nil
-	}
-	return f.items[f.head]
-}
-
-// removeEnded takes the batches out that were withdrawn, wherever they stand.
-func (f *fifo) removeEnded() {
-	kept := f.items[:f.head]
-	for _, b := range f.items[f.head:] {
-		if !b.ended {
-			kept = append(kept, b)
+// leave takes a batch out of the lines that it is in.
+func (q *queue) leave(b *batch) {
+	for p := range b.class {
+		if b.class[p].next < b.class[p].end {
+			q.waiting[p].remove(b, p)
 		}
 	}
-	clear(f.items[len(kept):])
-	f.items = kept
-	if f.head == len(f.items) {
-		f.items, f.head = f.items[:0], 0
+}
+
+// link is a batch's place between two others.
+type link struct{ prev, next *batch }
+
+// line has the batches that wait for pages of one priority, linked by their places.
+type line struct{ first, last *batch }
+
+func (l *line) push(b *batch, priority int) {
+	b.place[priority] = link{prev: l.last}
+	if l.last == nil {
+		l.first = b
+	} else {
+		l.last.place[priority].next = b
+	}
+	l.last = b
+}
+
+func (l *line) remove(b *batch, priority int) {
+	at := b.place[priority]
+	b.place[priority] = link{}
+	if at.prev == nil {
+		l.first = at.next
+	} else {
+		at.prev.place[priority].next = at.next
+	}
+	if at.next == nil {
+		l.last = at.prev
+	} else {
+		at.next.place[priority].prev = at.prev
 	}
 }
 
-func (f *fifo) pop() {
-	f.items[f.head] = nil
-	f.head++
-	if f.head == len(f.items) {
-		f.items, f.head = f.items[:0], 0
-	} else if f.head > 1024 && f.head > len(f.items)/2 {
-		n := copy(f.items, f.items[f.head:])
-		clear(f.items[n:])
-		f.items, f.head = f.items[:n], 0
+// know makes a batch known by its id.
+func (q *queue) know(b *batch) {
+	if q.named == nil {
+		q.named = make(map[string]*batch)
+	}
+	next := q.named[b.ID]
+	b.namesake = link{next: next}
+	if next != nil {
+		next.namesake.prev = b
+	}
+	q.named[b.ID] = b
+}
+
+// forget undoes that.
+func (q *queue) forget(b *batch) {
+	at := b.namesake
+	b.namesake = link{}
+	if at.next != nil {
+		at.next.namesake.prev = at.prev
+	}
+	switch {
+	case at.prev != nil:
+		at.prev.namesake.next = at.next
+	case at.next != nil:
+		q.named[b.ID] = at.next
+	default:
+		delete(q.named, b.ID)
 	}
 }

@@ -51,7 +51,6 @@ func (e *Engine) load(f *flight) {
 func (e *Engine) putBack(f *flight) {
 	e.mu.Lock()
 	e.putBackPages(f)
-	e.dropEnded(f.queue)
 	f.queue.stats.FailedWaves++
 	f.report.Executed, f.report.Faulted, f.report.Requeued = 0, 0, 0
 	e.madeRoom()
@@ -63,14 +62,27 @@ func (e *Engine) putBack(f *flight) {
 	}
 }
 
-// putBackPages returns a wave's pages to the fronts of their lines. Called with
-// mu held.
+// putBackPages returns a wave's pages to the fronts of their lines, without the slots of
+// batches withdrawn meanwhile. Called with mu held.
 func (e *Engine) putBackPages(f *flight) {
 	for i := len(f.schedule) - 1; i >= 0; i-- {
 		number := f.schedule[i].Page()
 		e.pages[number].resident = false
-		f.queue.pages.Return(e.pool, number, false)
+		_ = e.putBackPage(f.queue, number, false) // without live slots it can be freed
 	}
+}
+
+// putBackPage returns a page from a wave to its line, or frees it if nothing of it is
+// left to run. Called with mu held.
+func (e *Engine) putBackPage(q *queue, number uint32, behind bool) error {
+	if q.ending > 0 {
+		e.dropPage(number)
+	}
+	if e.pool.Live(number) == 0 {
+		return e.closePage(q, number)
+	}
+	q.pages.Return(e.pool, number, behind)
+	return nil
 }
 
 // settle takes over a wave's status words and results, finishes batches, opens
@@ -109,7 +121,6 @@ func (e *Engine) settle(f *flight) {
 	q.promotion.settle(e.promote, &report.Opcodes, f.routes.windows)
 	report.Promotion = q.promotion.decision
 	err := e.returnPages(f)
-	e.dropEnded(q)
 	e.madeRoom()
 	calls := e.takeCalls()
 	e.mu.Unlock()
@@ -195,6 +206,7 @@ func (e *Engine) finish(b *batch) {
 	if b.due > 0 {
 		heap.Remove(&e.deadlines, b.due-1)
 	}
+	b.queue.forget(b)
 	e.batches[b.number] = nil
 	e.free = append(e.free, b.number)
 	if b.result.Dropped == 0 {
@@ -228,12 +240,8 @@ func (e *Engine) returnPages(f *flight) error {
 	q := f.queue
 	// From behind, so that pages put back in front keep their order.
 	for i := len(f.schedule) - 1; i >= 0; i-- {
-		entry := f.schedule[i]
-		if e.pool.Live(entry.Page()) > 0 {
-			q.pages.Return(e.pool, entry.Page(), e.pages[entry.Page()].asked)
-			continue
-		}
-		if err := e.closePage(q, entry.Page()); err != nil {
+		number := f.schedule[i].Page()
+		if err := e.putBackPage(q, number, e.pages[number].asked); err != nil {
 			return err
 		}
 	}

@@ -28,6 +28,7 @@ func (e *Engine) reserve(dst []extent, q *queue, b *batch, priority uint32, limi
 		page.opcodes |= b.opcodes
 		page.results = page.results || b.WantResults
 		dst = append(dst, extent{batch: b, index: index, n: n, from: c.next})
+		b.taken = append(b.taken, positions{index, n})
 		c.next += n
 		limit -= n
 	}
@@ -39,7 +40,7 @@ func (e *Engine) reserve(dst []extent, q *queue, b *batch, priority uint32, limi
 func (e *Engine) reserveWaiting(dst []extent, q *queue, depth int) []extent {
 	for p := range uint32(ring.Priorities) {
 		for room := depth - q.pages.Waiting(e.pool, p); ; {
-			b := q.waiting[p].front()
+			b := q.waiting[p].first
 			if b == nil {
 				break
 			}
@@ -49,7 +50,7 @@ func (e *Engine) reserveWaiting(dst []extent, q *queue, depth int) []extent {
 			if b.class[p].next < b.class[p].end {
 				break
 			}
-			q.waiting[p].pop()
+			q.waiting[p].remove(b, int(p))
 		}
 	}
 	return dst
@@ -138,14 +139,22 @@ func (e *Engine) encode(extents []extent, gather []ring.Slot) {
 	}
 }
 
-// publish makes the slots of encoded extents ready for a wave. Called with mu
-// held.
+// publish makes the slots of encoded extents ready for a wave, and drops those of batches
+// that were withdrawn meanwhile. Called with mu held.
 func (e *Engine) publish(extents []extent) {
 	for i := range extents {
 		x := &extents[i]
+		b := x.batch
 		e.pool.Publish(x.index, x.n)
-		if x.batch.ended {
-			e.dropEnded(x.batch.queue)
+		if !b.ended {
+			continue
+		}
+		e.dropAt(b, positions{x.index, x.n})
+		if e.pool.Idle(uint32(x.index >> ring.PageShift)) {
+			e.closeIdle(b.queue)
+		}
+		if b.outstanding == 0 {
+			e.finish(b)
 		}
 	}
 }

@@ -118,6 +118,7 @@ func (e *Engine) accept(q *queue, b *batch) {
 		e.batches = append(e.batches, b)
 	}
 	b.queue = q
+	q.know(b)
 	b.serial = e.serial
 	e.serial++
 	b.sequence, b.result.Sequence = q.sequence, q.sequence
@@ -136,7 +137,7 @@ func (e *Engine) accept(q *queue, b *batch) {
 	enc := encoders.Get().(*encoder)
 	enc.extents = enc.extents[:0]
 	for p := range uint32(ring.Priorities) {
-		if q.waiting[p].front() == nil {
+		if q.waiting[p].first == nil {
 			enc.extents = e.reserve(enc.extents, q, b, p, len(b.Slots))
 		}
 	}

@@ -54,7 +54,6 @@ func (e *Engine) Configure(name string, options QueueOptions) error {
 				e.end(b, ErrForbidden)
 			}
 		}
-		e.dropEnded(q)
 		e.madeRoom()
 	}
 	calls := e.takeCalls()
@@ -80,11 +79,10 @@ func (e *Engine) Release(name string) error {
 		return fmt.Errorf("megakernel: release of queue %q: %w", name, ErrQueue)
 	}
 	for _, b := range e.batches {
-		if b != nil && b.queue == q {
+		if b != nil && b.queue == q && !b.ended {
 			e.end(b, ErrCanceled)
 		}
 	}
-	e.dropEnded(q)
 	delete(e.queues, name)
 	q.released = true
 	if q.flights == 0 {

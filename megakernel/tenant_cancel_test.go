@@ -144,3 +144,49 @@ func TestDeadlineDropsWhatHasNotRun(t *testing.T) {
 		t.Errorf("Done was told of %d dropped slots", n)
 	}
 }
+
+func TestCancelFindsEveryBatchOfAnIDAndNoOther(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.Pages, c.MaxQueues = 2*ring.Priorities, 2 })
+	for _, q := range []string{"q", "p"} {
+		// The first of them fills the pages that a queue gets; the others stand in line.
+		for _, id := range []string{"first", "twice", "kept", "twice", "last"} {
+			submit(t, e, q, Batch{ID: id, Slots: nops(ring.PageSlots, 2)})
+		}
+	}
+	for _, c := range []struct {
+		id      string
+		batches int
+	}{{"twice", 2}, {"first", 1}, {"twice", 0}, {"last", 1}} {
+		if n, slots := e.Cancel("q", c.id); n != c.batches || slots != n*ring.PageSlots {
+			t.Errorf("%s: %d batches, %d slots", c.id, n, slots)
+		}
+	}
+	submit(t, e, "q", Batch{ID: "twice", Slots: nops(3, 2)})
+	for queue, want := range map[string]uint32{"q": ring.PageSlots + 3, "p": 5 * ring.PageSlots} {
+		ran := uint32(0)
+		for e.Pending(queue) > 0 {
+			ran += launch(t, e, Order{Queue: queue, Geometry: testGeometry}).Executed
+		}
+		if ran != want {
+			t.Errorf("queue %s: %d slots ran, want %d", queue, ran, want)
+		}
+	}
+	if len(e.queues["q"].named)+len(e.queues["p"].named) != 0 || e.pool.Free() != e.pool.Pages() {
+		t.Errorf("left behind: %d pages of %d, names %v, %v", e.pool.Pages()-e.pool.Free(), e.pool.Pages(), e.queues["q"].named, e.queues["p"].named)
+	}
+}
+
+func TestCancelLeavesAloneWhoHasThePagesNow(t *testing.T) {
+	e := newEngine(t, openDevice(t), nil)
+	submit(t, e, "q", Batch{ID: "victim", Slots: nops(2*ring.PageSlots, 2)})
+	if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: ring.PageSlots}); r.Executed != ring.PageSlots {
+		t.Fatalf("report %+v", r)
+	}
+	submit(t, e, "p", Batch{ID: "heir", Slots: nops(ring.PageSlots, 2)})
+	if n, slots := e.Cancel("q", "victim"); n != 1 || slots != ring.PageSlots {
+		t.Errorf("%d batches, %d slots", n, slots)
+	}
+	if r := launch(t, e, Order{Queue: "p", Geometry: testGeometry}); r.Executed != ring.PageSlots || r.Finished[0].Dropped != 0 {
+		t.Errorf("report %+v", r)
+	}
+}

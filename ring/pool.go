@@ -124,6 +124,9 @@ func (p *Pool) Open(number uint32) bool {
 	return pg.inUse && !pg.sealed && pg.filled < PageSlots
 }
 
+// Flying reports whether a page is in a wave.
+func (p *Pool) Flying(number uint32) bool { return p.pages[number].flying }
+
 // Idle reports whether a page has slots and all of them are terminal or dropped.
 func (p *Pool) Idle(number uint32) bool {
 	pg := &p.pages[number]
