@@ -11,8 +11,8 @@ import (
 
 // autotuneFlags say how geometries are tuned and where results are kept.
 type autotuneFlags struct {
-	Autotuner  autotunerMode `default:"on" env:"RINGMASTER_AUTOTUNER" help:"on: tune the whole geometry; natural: the width, by the natural gradient; off: the policy's own."`
-	TunerCache *string       `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory of the tuner's results (default: under the user's cache directory). Empty: none."`
+	Autotuner  autotunerMode `default:"on" env:"RINGMASTER_AUTOTUNER" help:"on: tune the whole geometry. natural: tune the width only, by the natural gradient. off: keep the policy's own geometry."`
+	TunerCache *string       `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory for the tuner's results (default: under the user's cache directory). Empty: keep none."`
 }
 
 // autotunerMode is a mode as the original spells it. Unlike there, an unset

@@ -20,7 +20,7 @@ import (
 // benchCmd measures a part of Ringmaster beside a yardstick in the same run.
 type benchCmd struct {
 	Name []string `arg:"" enum:"policy,decode,ring,drain,stream,soak,tuner,graph,live,natural" help:"What to measure: policy, decode, ring, drain (of ring, what bench/run.sh repeats), stream, soak, tuner, graph, live (the tuner on this machine's ring), natural (steps of the natural gradient on the device)."`
-	JSON bool     `help:"Print one JSON object a line; the first names the CPU and the GL renderer."`
+	JSON bool     `help:"Print one JSON object per line; the first names the CPU and the GL renderer."`
 	glFlags
 	tunerFlags
 	liveFlags

@@ -16,7 +16,7 @@ type cancelCmd struct {
 	Worker  string        `default:"${hostname}" help:"Worker that the batches were submitted to."`
 	Queue   string        `required:"" placeholder:"NAME" help:"Queue of the batches."`
 	Timeout time.Duration `default:"10s" help:"Longest wait for all answers."`
-	Batches []string      `arg:"" placeholder:"ID" help:"Batches to withdraw. The exit code is 1 if one of them had ended."`
+	Batches []string      `arg:"" placeholder:"ID" help:"Batches to withdraw. The exit code is 1 if one of them had already ended."`
 }
 
 // Validate is called by the command line's parser.

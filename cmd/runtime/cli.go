@@ -18,23 +18,23 @@ import (
 
 // cli is the command line: global flags and one field a command.
 type cli struct {
-	LogLevel  string `enum:"auto,debug,info,warn,error" default:"auto" env:"RINGMASTER_LOG_LEVEL" help:"Least level that is logged: debug, info, warn or error; auto is info for run and warn for the others."`
+	LogLevel  string `enum:"auto,debug,info,warn,error" default:"auto" env:"RINGMASTER_LOG_LEVEL" help:"Lowest level that is logged: debug, info, warn or error. auto is info for run and warn for all others."`
 	LogFormat string `enum:"text,json" default:"text" env:"RINGMASTER_LOG_FORMAT" help:"Format of log lines: text or json."`
 
-	Demo    demoCmd    `cmd:"" help:"Run the whole loop on recorded load: server, ring, publisher, subscriber."`
-	Run     runCmd     `cmd:"" help:"Serve: turn telemetry into recommendations and execute submitted work, until SIGTERM."`
-	Publish publishCmd `cmd:"" help:"Publish telemetry: the bundled trace, or JSON lines from standard input."`
+	Demo    demoCmd    `cmd:"" help:"Run the whole loop in one process, on recorded load."`
+	Run     runCmd     `cmd:"" help:"Serve until SIGTERM: decide from telemetry, and execute submitted work."`
+	Publish publishCmd `cmd:"" help:"Publish telemetry: JSON lines from standard input, or the bundled trace."`
 	Watch   watchCmd   `cmd:"" help:"Print recommendations as they arrive, as a table or as JSON lines."`
-	Replay  replayCmd  `cmd:"" help:"Make the decisions of a log again, compare two logs, or explain a decision."`
-	Exec    execCmd    `cmd:"" help:"Run slots on uploaded data on this machine's GPU and print what they leave."`
-	Tune    tuneCmd    `cmd:"" help:"Find the geometry at which this machine's ring drains a workload fastest, and remember it."`
+	Replay  replayCmd  `cmd:"" help:"Make the decisions of a log again, compare two logs, or explain one decision."`
+	Exec    execCmd    `cmd:"" help:"Run slots on this machine's GPU, without NATS, and print what they compute."`
+	Tune    tuneCmd    `cmd:"" help:"Find the geometry at which this machine drains a workload fastest, and store it for workers."`
 	Submit  submitCmd  `cmd:"" help:"Send slots to a running worker and print what became of them."`
 	Cancel  cancelCmd  `cmd:"" help:"Withdraw batches from a running worker."`
 	Heap    heapCmd    `cmd:"" help:"Move data to and from the window of a queue on a running worker."`
 	Graph   graphCmd   `cmd:"" help:"Run algorithms over graphs, here or on a worker; put graphs there; convert them."`
 	Opcodes opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
 	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
-	Bench   benchCmd   `cmd:"" help:"Measure a part beside its yardstick, in one run."`
+	Bench   benchCmd   `cmd:"" help:"Measure a part of the program beside a yardstick, in one run."`
 	Version versionCmd `cmd:"" help:"Print version and build information."`
 }
 

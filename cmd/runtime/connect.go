@@ -16,9 +16,9 @@ import (
 // natsFlags say how to reach NATS.
 type natsFlags struct {
 	URL     string `name:"nats" env:"NATS_URL" placeholder:"URL" help:"NATS server, such as nats://host:4222."`
-	Creds   string `env:"NATS_CREDS" placeholder:"FILE" help:"Credentials file."`
-	Context string `env:"NATS_CONTEXT" placeholder:"NAME" help:"Name of a context of the nats command."`
-	Prefix  string `env:"RINGMASTER_PREFIX" default:"ringmaster.v1" help:"First tokens of every subject."`
+	Creds   string `env:"NATS_CREDS" placeholder:"FILE" help:"NATS credentials file."`
+	Context string `env:"NATS_CONTEXT" placeholder:"NAME" help:"Context of the nats command."`
+	Prefix  string `env:"RINGMASTER_PREFIX" default:"ringmaster.v1" help:"Prefix of every subject."`
 }
 
 func (f *natsFlags) given() bool { return f.URL != "" || f.Creds != "" || f.Context != "" }

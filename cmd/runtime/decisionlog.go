@@ -16,8 +16,8 @@ import (
 
 // decisionLogFlags say where decisions are logged for replay.
 type decisionLogFlags struct {
-	DecisionLog      string `env:"RINGMASTER_DECISION_LOG" placeholder:"FILE" help:"Log every decision to FILE, or with 'stream' to the JetStream stream of decisions, for ringmaster replay."`
-	DecisionLogBytes int64  `default:"268435456" env:"RINGMASTER_DECISION_LOG_BYTES" help:"Most bytes of the decision log; the oldest half goes first (FILE is then renamed to FILE.1)."`
+	DecisionLog      string `env:"RINGMASTER_DECISION_LOG" placeholder:"FILE" help:"Log every decision for ringmaster replay, to FILE, or with 'stream' to a JetStream stream."`
+	DecisionLogBytes int64  `default:"268435456" env:"RINGMASTER_DECISION_LOG_BYTES" help:"Most bytes that the decision log takes. The oldest half is dropped first: FILE is renamed to FILE.1."`
 }
 
 // startLog starts the log of a process, or returns nil if none is wanted.

@@ -23,9 +23,9 @@ type demoCmd struct {
 	programFlags
 	leaseFlags
 	autotuneFlags
-	Speed      float64       `default:"60" help:"Seconds of the trace in one second."`
+	Speed      float64       `default:"60" help:"Seconds of the trace that are replayed per second."`
 	Limit      time.Duration `placeholder:"DURATION" help:"Stop at this moment of the trace instead of its end."`
-	FaultEvery int           `placeholder:"N" help:"Let every N-th slot of queue decode address outside its window."`
+	FaultEvery int           `placeholder:"N" help:"Let every N-th slot of the queue decode address memory outside its window, which is a fault."`
 	Array      bool          `help:"Publish records as msgpack arrays instead of maps."`
 	JSON       bool          `help:"Print the summary as one JSON object."`
 }

@@ -14,13 +14,13 @@ import (
 type execCmd struct {
 	glFlags
 	opcodeFlags
-	Slots    []string `required:"" sep:"none" placeholder:"SPEC" help:"Slots to run: 'OPCODE operand=VALUE … [xN]'. A value is a number (12, 0x1F, -3, 1.5f), a range cut into pieces (FIRST..END/PIECE, one slot for each piece) or len, the length of the slot's piece. Repeated: each runs after the one before."`
-	Upload   []string `sep:"none" placeholder:"OFFSET:FILE[:FORMAT]" help:"Put a file at a word offset before. FORMAT is bytes (as they are; the default) or text with numbers: u32, i32, f32. FILE - is standard input."`
-	Download []string `sep:"none" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Print words after. FORMAT is u32 (the default), i32, hex, f32, or bytes (as they are)."`
+	Slots    []string `required:"" sep:"none" placeholder:"SPEC" help:"Slots to run: 'OPCODE operand=VALUE … [xN]'. A value is a number (12, 0x1F, -3, 1.5f), a range cut into pieces (FIRST..END/PIECE, one slot for each piece), or len, the length of the slot's piece. If repeated, each SPEC runs after the one before."`
+	Upload   []string `sep:"none" placeholder:"OFFSET:FILE[:FORMAT]" help:"Copy a file to a word offset of the window beforehand. FORMAT is bytes (raw; the default), or u32, i32 or f32 for a text of numbers. FILE - is standard input."`
+	Download []string `sep:"none" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Print words of the window afterwards. FORMAT is u32 (the default), i32, hex, f32, or bytes (raw)."`
 	Results  bool     `help:"Print the result word of every slot."`
-	Verify   bool     `help:"Run the same slots by their Go references and compare the window and the results."`
-	Window   uint32   `placeholder:"WORDS" default:"1048576" help:"Words of the window that the data lies in."`
-	Geometry string   `placeholder:"WxGxC" default:"64x64x64" help:"Invocations of a workgroup, workgroups, positions of a claim."`
+	Verify   bool     `help:"Run the same slots with the Go references too, and compare the window and all results."`
+	Window   uint32   `placeholder:"WORDS" default:"1048576" help:"Size of the window that holds the data."`
+	Geometry string   `placeholder:"WxGxC" default:"64x64x64" help:"Width (invocations of a workgroup), workgroups, and chunk (slots of a claim)."`
 }
 
 // execQueue is the only queue of the command's engine.

@@ -10,8 +10,8 @@ import (
 
 // glFlags say which GL context to open.
 type glFlags struct {
-	GL     string `name:"gl" enum:"auto,egl,glfw" default:"auto" env:"RINGMASTER_GL" help:"How to open the GL context: auto, egl (no display needed) or glfw (a window system)."`
-	Device string `env:"RINGMASTER_DEVICE" placeholder:"DEVICE" help:"GPU to use: its index, UUID or DRM node, as doctor lists them (default: the first that is no software)."`
+	GL     string `name:"gl" enum:"auto,egl,glfw" default:"auto" env:"RINGMASTER_GL" help:"How to open the GL context: auto, egl (needs no display) or glfw (needs a window system)."`
+	Device string `env:"RINGMASTER_DEVICE" placeholder:"DEVICE" help:"GPU to use: index, UUID or DRM node, as doctor lists them (default: the first that is not a software renderer)."`
 }
 
 func (f *glFlags) config() glcompute.Config {

@@ -22,12 +22,12 @@ type graphCmd struct {
 
 // graphInput says where a graph comes from.
 type graphInput struct {
-	File     string `arg:"" optional:"" placeholder:"FILE" help:"Graph: an edge list, Matrix Market or binary, with gzip or without; - is standard input."`
+	File     string `arg:"" optional:"" placeholder:"FILE" help:"Graph file: edge list, Matrix Market or binary, with gzip or without; - is standard input."`
 	Generate string `placeholder:"SPEC" help:"Generate the graph instead: ${generators}."`
-	Directed bool   `help:"Each line is an edge from its first node to its second; otherwise both ways."`
-	Reverse  bool   `help:"Turn every edge of a directed graph round, for dataflow problems that run backward."`
-	Loops    bool   `help:"Keep edges from a node to itself, which only flow and some joins notice; flow always does."`
-	Weights  uint32 `placeholder:"MOST" help:"Give the edges of a generated graph weights of 1 to MOST."`
+	Directed bool   `help:"Each line is an edge from its first node to its second only (default: both ways)."`
+	Reverse  bool   `help:"Reverse every edge of a directed graph, for dataflow problems that run backward."`
+	Loops    bool   `help:"Keep edges from a node to itself, which matter to some joins; flow always keeps them."`
+	Weights  uint32 `placeholder:"MOST" help:"Give the edges of a generated graph random weights from 1 to MOST."`
 	MaxEdges uint64 `placeholder:"N" default:"${max_edges}" help:"Refuse files that list more edges."`
 }
 

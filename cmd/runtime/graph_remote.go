@@ -35,10 +35,10 @@ func (f *graphWorkerFlags) connect(ctx context.Context, name string, log *slog.L
 // graphLoadCmd puts a graph on the device of a running worker.
 type graphLoadCmd struct {
 	graphWorkerFlags
-	Name     string `arg:"" help:"Name of the graph on the worker; one of that name is replaced."`
-	File     string `arg:"" type:"existingfile" help:"Graph: an edge list, Matrix Market or binary, with gzip or without; up to 256 MiB."`
-	Directed bool   `help:"Each line is an edge from its first node to its second; otherwise both ways."`
-	Loops    bool   `help:"Keep edges from a node to itself, which flow needs and some joins notice."`
+	Name     string `arg:"" help:"Name of the graph on the worker. It replaces a graph of that name."`
+	File     string `arg:"" type:"existingfile" help:"Graph file: edge list, Matrix Market or binary, with gzip or without; up to 256 MiB."`
+	Directed bool   `help:"Each line is an edge from its first node to its second only (default: both ways)."`
+	Loops    bool   `help:"Keep edges from a node to itself; flow needs them, and some joins depend on them."`
 }
 
 func (c *graphLoadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {

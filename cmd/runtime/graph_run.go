@@ -19,27 +19,27 @@ type graphRunCmd struct {
 	natsFlags
 	Algorithm string `arg:"" enum:"bfs,sssp,cc,reach,flow,join" help:"bfs: levels from a source. sssp: shortest paths by weights. cc: connected components, whichever way edges lead. reach: which of several sources reach a node. flow: which facts of --facts arrive at a node. join: what the file of --join says."`
 	graphInput
-	JoinFile    string `name:"join" placeholder:"FILE" help:"What travels along an edge and how a node joins it, in GLSL; see docs/opcodes.md."`
+	JoinFile    string `name:"join" placeholder:"FILE" help:"GLSL file: what travels along an edge, and how a node combines it; see docs/opcodes.md."`
 	join        *userop.Join
 	joinText    []byte
-	FactsFile   string `name:"facts" placeholder:"FILE" help:"Facts that begin and end at each node: lines NODE [entry a,b] [gen c] [kill d]; see docs/graphs.md."`
+	FactsFile   string `name:"facts" placeholder:"FILE" help:"Facts that each node generates and kills, in lines NODE [entry a,b] [gen c] [kill d]; see docs/graphs.md."`
 	facts       *graph.Facts
 	rows        []graph.FactRow // on a worker, what came of the facts
-	Source      []uint64        `placeholder:"N" help:"Node to start from, as the file calls it. reach takes up to 32 of them."`
-	Worker      string          `placeholder:"WORKER" help:"Run on this worker, over NATS; FILE is the name that graph load gave."`
+	Source      []uint64        `placeholder:"N" help:"Node to start from, as the file calls it; reach takes up to 32."`
+	Worker      string          `placeholder:"WORKER" help:"Run on this worker, over NATS; FILE is then the name given to graph load."`
 	Queue       string          `placeholder:"QUEUE" help:"Queue that the worker's graph belongs to."`
 	Timeout     time.Duration   `default:"5m" help:"Longest wait for a worker."`
-	Engine      string          `enum:"device,reference" default:"device" help:"device: the GPU. reference: plain Go, one node after the other."`
-	Topology    string          `enum:"auto,sparse,hybrid,dense,fused,memory-constrained" default:"auto" help:"Run every level this way: sparse, hybrid, dense, fused or memory-constrained; auto: as the policy decides."`
+	Engine      string          `enum:"device,reference" default:"device" help:"device: run on the GPU. reference: run the plain Go algorithm."`
+	Topology    string          `enum:"auto,sparse,hybrid,dense,fused,memory-constrained" default:"auto" help:"Topology of every level: sparse, hybrid, dense, fused or memory-constrained; auto: as the policy decides."`
 	Policy      string          `enum:"standard,reference" default:"standard" help:"Policy that decides: standard or reference."`
-	Decide      string          `enum:"device,host" default:"device" help:"Where levels are decided: on the device by its director, or on the host between two levels."`
-	Budget      uint64          `placeholder:"BYTES" help:"Most device memory beside the graph; room for hits shrinks to fit, and what finds none waits for a later pass."`
+	Decide      string          `enum:"device,host" default:"device" help:"Where levels are decided: on the device by its director, or on the host between levels."`
+	Budget      uint64          `placeholder:"BYTES" help:"Most device memory that the job takes beside the graph. The room for hits shrinks to fit; nodes that find none wait for a later pass."`
 	HitCapacity uint32          `placeholder:"NODES" help:"Room for hits of a pass (default: all nodes)."`
 	Decisions   string          `placeholder:"FILE" help:"Append every decision to FILE, those of the director included, for ringmaster replay."`
-	Timed       bool            `help:"Time each level, where the device has timestamps. It costs some microseconds a level."`
-	Verify      bool            `help:"Compare all values with those of the plain Go algorithm; of a join: tell whether they solve its equations."`
-	Out         string          `placeholder:"FILE" help:"Write a line for each node: its name and its value; -1 is unreached."`
-	JSON        bool            `name:"json" help:"Print one object: reached nodes, levels (nodes of each, from the source on), edges_traversed (of the reached nodes, an undirected edge once), seconds, topologies (of each level), and more."`
+	Timed       bool            `help:"Time each level, if the device has timestamps, at a cost of some microseconds each."`
+	Verify      bool            `help:"Compare all values with those of the plain Go algorithm; for a join, check that they solve its equations."`
+	Out         string          `placeholder:"FILE" help:"Write a line per node: its name and its value, or -1 if it is unreached."`
+	JSON        bool            `name:"json" help:"Print one JSON object instead of the table; docs/graphs.md lists its fields."`
 }
 
 var graphTopologies = map[string]policy.Topology{

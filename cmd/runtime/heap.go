@@ -50,7 +50,7 @@ func heapError(err error) error {
 
 // heapCmd moves data to and from the window of a queue on its worker.
 type heapCmd struct {
-	Upload   heapUploadCmd   `cmd:"" help:"Put files into a queue's window, before the work that reads them."`
+	Upload   heapUploadCmd   `cmd:"" help:"Copy files into a queue's window, before the work that reads them."`
 	Download heapDownloadCmd `cmd:"" help:"Print words of a queue's window."`
 }
 
@@ -80,7 +80,7 @@ func (f *heapFlags) connect(ctx context.Context, name string, log *slog.Logger) 
 
 type heapUploadCmd struct {
 	heapFlags
-	Files []string `arg:"" placeholder:"OFFSET:FILE[:FORMAT]" help:"File and the word offset it goes to. FORMAT is bytes (as they are; the default) or text with numbers: u32, i32, f32. FILE - is standard input."`
+	Files []string `arg:"" placeholder:"OFFSET:FILE[:FORMAT]" help:"File, and the word offset it goes to. FORMAT is bytes (copied as they are; the default), or u32, i32 or f32 for a text of numbers. FILE - is standard input."`
 }
 
 func (c *heapUploadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
@@ -120,7 +120,7 @@ func (c *heapUploadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) er
 
 type heapDownloadCmd struct {
 	heapFlags
-	Words []string `arg:"" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Words to print. FORMAT is u32 (the default), i32, hex, f32, or bytes (as they are)."`
+	Words []string `arg:"" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Words to print. FORMAT is u32 (the default), i32, hex, f32, or bytes (raw)."`
 }
 
 func (c *heapDownloadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {

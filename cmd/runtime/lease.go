@@ -11,8 +11,8 @@ import (
 
 // leaseFlags say how launches reach the device.
 type leaseFlags struct {
-	Mode          string        `enum:"wave,lease,auto" default:"auto" env:"RINGMASTER_MODE" help:"How launches run: wave (a dispatch each, at the recommended geometry), lease (those of at most 256 slots on a kernel that stays on the device, where its self-test passes), or auto (likewise, if the slots are short besides; on a software renderer, whose resident kernel would take a processor from everything else, as waves)."`
-	LeaseDuration time.Duration `default:"50ms" env:"RINGMASTER_LEASE_DURATION" help:"Longest stay of a resident kernel on the device, more than 0 and at most 1s. It ends sooner when nothing comes or the device is wanted for something else."`
+	Mode          string        `enum:"wave,lease,auto" default:"auto" env:"RINGMASTER_MODE" help:"How launches run. wave: each is a dispatch of its own, at the recommended geometry. lease: those of at most 256 slots go to a kernel that stays on the device, if its self-test passes. auto: as lease for slots without long loops; on a software renderer, as wave."`
+	LeaseDuration time.Duration `default:"50ms" env:"RINGMASTER_LEASE_DURATION" help:"Longest time that a lease's kernel stays on the device, more than 0 and at most 1s. It ends sooner when no work comes or something else needs the device."`
 }
 
 // check refuses what cannot be meant.

@@ -99,14 +99,14 @@ func (s *opcodeSet) names() string {
 
 // opcodesCmd is what there is to do with opcode files.
 type opcodesCmd struct {
-	Check     opcodesCheckCmd     `cmd:"" help:"Check a directory of opcodes: every fault with file and line, or a table of what they declare."`
-	Accessors opcodesAccessorsCmd `cmd:"" help:"Print the accessors a body may use."`
+	Check     opcodesCheckCmd     `cmd:"" help:"Check a directory of opcodes: print every error with file and line, or a table of what they declare."`
+	Accessors opcodesAccessorsCmd `cmd:"" help:"Print the accessors that a body may call."`
 }
 
 type opcodesCheckCmd struct {
 	glFlags
 	Dir  string `arg:"" help:"Directory of *.glsl files."`
-	NoGL bool   `name:"no-gl" help:"Check the files only; do not let a driver compile them."`
+	NoGL bool   `name:"no-gl" help:"Only check the files; do not have a driver compile them."`
 }
 
 func (c *opcodesCheckCmd) Run(_ context.Context, std stdio, log *slog.Logger) error {

@@ -17,8 +17,8 @@ import (
 
 // programFlags say where built GPU programs are kept.
 type programFlags struct {
-	ProgramCache   string `placeholder:"DIR" env:"RINGMASTER_PROGRAM_CACHE" help:"Directory of built GPU programs, this user's alone (default: under the user's cache directory)."`
-	NoProgramCache bool   `env:"RINGMASTER_NO_PROGRAM_CACHE" help:"Keep no built GPU programs: every start compiles."`
+	ProgramCache   string `placeholder:"DIR" env:"RINGMASTER_PROGRAM_CACHE" help:"Directory for compiled GPU programs; only this user may have access (default: under the user's cache directory)."`
+	NoProgramCache bool   `env:"RINGMASTER_NO_PROGRAM_CACHE" help:"Keep no compiled GPU programs; compile them at every start."`
 }
 
 func (f *programFlags) programDir() string {

@@ -18,13 +18,13 @@ import (
 // publishCmd publishes telemetry and announcements, and with --work the trace's work.
 type publishCmd struct {
 	natsFlags
-	Worker string        `default:"${hostname}" help:"Worker the telemetry is about."`
-	Queue  string        `placeholder:"NAME" help:"Queue of lines from standard input that name none."`
-	Source string        `arg:"" optional:"" enum:"trace,-" default:"-" help:"- reads JSON lines from standard input, one record a line, with the wire's field names; a record of kind worker announces the device. trace replays the bundled trace."`
-	Speed  float64       `default:"60" help:"Trace: seconds of it in one second."`
-	Limit  time.Duration `placeholder:"DURATION" help:"Trace: stop at this moment of it."`
-	Work   bool          `help:"Trace: submit its work too; needs a worker with a ring."`
-	Array  bool          `help:"Trace: publish records as msgpack arrays instead of maps."`
+	Worker string        `default:"${hostname}" help:"Worker that the telemetry is about."`
+	Queue  string        `placeholder:"NAME" help:"Queue for lines from standard input that name none."`
+	Source string        `arg:"" optional:"" enum:"trace,-" default:"-" help:"- reads JSON lines from standard input, one record per line, with the field names of the wire; a record of kind worker announces a device. trace replays the bundled trace."`
+	Speed  float64       `default:"60" help:"Of the trace: seconds that are replayed per second."`
+	Limit  time.Duration `placeholder:"DURATION" help:"Of the trace: stop at this moment instead of its end."`
+	Work   bool          `help:"Of the trace: submit its work too; needs a worker with a device."`
+	Array  bool          `help:"Of the trace: publish records as msgpack arrays instead of maps."`
 }
 
 func (c *publishCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {

@@ -17,10 +17,10 @@ import (
 // replayCmd makes the decisions of a log again.
 type replayCmd struct {
 	natsFlags
-	Logs    []string `arg:"" optional:"" name:"file" help:"Decision log; - is standard input. FILE.1, if there is one, is read before FILE. Two logs are compared with each other."`
-	Stream  bool     `help:"Read the JetStream stream of decisions."`
-	Policy  string   `enum:"logged,standard,reference" default:"logged" help:"Ask another policy than the logged one, standard or reference: its differences are the result, and the exit code is 0."`
-	Explain uint64   `placeholder:"DECISION" help:"Print what this decision was made from and why, instead."`
+	Logs    []string `arg:"" optional:"" name:"file" help:"Decision log; - is standard input. FILE.1, if it exists, is read before FILE. Two logs are compared with each other."`
+	Stream  bool     `help:"Read the decision log from its JetStream stream."`
+	Policy  string   `enum:"logged,standard,reference" default:"logged" help:"Ask this policy, standard or reference, instead of the logged one: the differences are the result, and the exit code is 0."`
+	Explain uint64   `placeholder:"DECISION" help:"Instead, print what this decision was made from, and why."`
 	Queue   string   `placeholder:"[WORKER.]QUEUE" help:"Only this queue."`
 }
 

@@ -12,9 +12,9 @@ import (
 
 // ringFlags size the ring's heap and bound what queues may do.
 type ringFlags struct {
-	Windows     int      `default:"64" help:"Windows of the heap. Each queue with work or data has one; the one used least recently goes to a queue that needs one."`
-	WindowWords uint32   `name:"window-words" default:"65536" help:"Words of 4 bytes of a window."`
-	Limit       []string `placeholder:"QUEUE:BOUND=VALUE,..." sep:"none" help:"Bound what a queue may do, * standing for all that no other --limit names: pending=N slots submitted and not finished (batches beyond that wait, up to 128 of a queue, and more are refused), rate=N slots a second, burst=N of them at once, opcodes=NAME+NAME... . Can be given several times."`
+	Windows     int      `default:"64" help:"Windows of the heap. Each queue with work or data has one; when none is free, the least recently used idle one is reassigned."`
+	WindowWords uint32   `name:"window-words" default:"65536" help:"Size of a window in words of 4 bytes."`
+	Limit       []string `placeholder:"QUEUE:BOUND=VALUE,..." sep:"none" help:"Bounds of a queue, or with * of every queue that no other --limit names: pending=N unfinished slots (batches beyond that wait, up to 128 per queue; more are refused), rate=N slots a second, burst=N slots at once, opcodes=NAME+NAME... . May be repeated."`
 }
 
 // limits reads --limit: the bounds of named queues, and those of all others under *.

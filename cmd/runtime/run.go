@@ -34,21 +34,21 @@ type runCmd struct {
 	NoGPU       bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
 	Listen      string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
 	Store       string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
-	Rate        float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records a second of one worker, with bursts of twice as many. What is above is refused."`
-	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; a parked one costs about 2 KiB (default: 131072)."`
-	HangAfter   time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest launch; when the device takes longer the process ends with exit code 75, for its supervisor to start it again. 0: wait for ever."`
-	Deliveries  uint64        `name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Times a batch is delivered, to this process and those before it, until it is given up: its done record says so. Waiting for room does not count. 0: no bound."`
-	DoneStream  bool          `name:"done-stream" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, up to 256 MiB, and acknowledge work only when its record is there. A stream over the done subjects that exists already is heeded without this."`
-	ShareDevice bool          `name:"share-device" help:"Serve although another worker of this host uses the same GPU. Each slows the other down and measures it."`
-	Memory      memoryFlag    `name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers may take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver tells. none or 0: no bound but the device's."`
-	AcceptJoins bool          `name:"accept-joins" env:"RINGMASTER_ACCEPT_JOINS" help:"Compile and run joins for graphs that come over NATS, which are GLSL. They are checked token by token and reach no memory, but a costly one holds the device up."`
-	Window      bool          `help:"Show the ring live in a window; needs a display and opens the GL context with glfw."`
+	Rate        float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records accepted per second and worker name, with bursts of twice as many. More are refused."`
+	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; an idle one costs about 2 KiB (default: 131072)."`
+	HangAfter   time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest time that a launch may take. After that the process ends with exit code 75, for its supervisor to restart it. 0: wait forever."`
+	Deliveries  uint64        `name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Give a batch up after it was delivered this often, to this process or earlier ones, without an outcome; its done record says so. Waiting for room does not count. 0: never."`
+	DoneStream  bool          `name:"done-stream" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, up to 256 MiB, and acknowledge work only when the stream has its record. An existing stream over the done subjects is used without this flag."`
+	ShareDevice bool          `name:"share-device" help:"Serve even if another worker of this host uses the same GPU. The two slow each other down, and their measurements show it."`
+	Memory      memoryFlag    `name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver reports it. none or 0: no bound but the device's."`
+	AcceptJoins bool          `name:"accept-joins" env:"RINGMASTER_ACCEPT_JOINS" help:"Compile and run joins for graphs (GLSL) that arrive over NATS. They are checked token by token and reach no memory, but a costly one can occupy the device for long."`
+	Window      bool          `help:"Show the ring live in a window. Needs a display, and opens the GL context with glfw."`
 	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 }
 
 // policyFlags choose the policy.
 type policyFlags struct {
-	Policy string `enum:"standard,reference" default:"standard" env:"RINGMASTER_POLICY" help:"standard, or reference: the original's rules, number by number."`
+	Policy string `enum:"standard,reference" default:"standard" env:"RINGMASTER_POLICY" help:"Launch policy: standard, or reference, which reproduces vyre 0.6 number by number."`
 }
 
 func (f *policyFlags) config() policy.Config {

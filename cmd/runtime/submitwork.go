@@ -22,16 +22,16 @@ import (
 type submitCmd struct {
 	natsFlags
 	opcodeFlags
-	Worker    string        `default:"${hostname}" help:"Worker that runs it."`
-	Queue     string        `required:"" placeholder:"NAME" help:"Queue that it is for."`
-	Slots     []string      `sep:"none" placeholder:"SPEC" help:"Slots to run, as exec has them: 'OPCODE operand=VALUE … [xN]'. Repeated: each runs after the one before."`
-	SlotsFile string        `placeholder:"FILE" help:"File with a SPEC on each line, run after --slots; # begins a comment. - is standard input."`
-	Batch     string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new one)."`
+	Worker    string        `default:"${hostname}" help:"Worker to submit to."`
+	Queue     string        `required:"" placeholder:"NAME" help:"Queue to submit to."`
+	Slots     []string      `sep:"none" placeholder:"SPEC" help:"Slots to run, written as for exec: 'OPCODE operand=VALUE … [xN]'. If repeated, each SPEC runs after the one before."`
+	SlotsFile string        `placeholder:"FILE" help:"File with one SPEC per line, run after those of --slots; # begins a comment; - is standard input."`
+	Batch     string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new name)."`
 	Priority  string        `enum:"critical,high,normal,low,idle" default:"normal" help:"Priority of all slots: critical, high, normal, low or idle."`
-	Deadline  time.Duration `placeholder:"DURATION" help:"Drop what no launch has begun so long after the worker took it."`
-	Epoch     uint64        `placeholder:"N" help:"Epoch of the upload that the work needs, as heap upload prints it: if that is gone, nothing runs."`
+	Deadline  time.Duration `placeholder:"DURATION" help:"Drop slots that no launch has begun this long after the worker took the batch."`
+	Epoch     uint64        `placeholder:"N" help:"Epoch of the upload that the work needs, as heap upload prints it. If that data is gone, nothing runs."`
 	Results   bool          `help:"Print the result word of every slot."`
-	Wait      bool          `default:"true" negatable:"" help:"Wait for the worker. Without, one SPEC at a time, and the worker may come later."`
+	Wait      bool          `default:"true" negatable:"" help:"Wait for the outcome. With --no-wait, give one SPEC; the worker may start later."`
 	Timeout   time.Duration `default:"30s" help:"Longest wait for all of it."`
 }
 

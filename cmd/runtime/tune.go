@@ -22,19 +22,19 @@ type tuneCmd struct {
 	glFlags
 	opcodeFlags
 	Workload   string   `placeholder:"NAME" help:"A bundled workload; --list names them (default: light-64k)."`
-	List       bool     `help:"List the bundled workloads and end."`
-	Slots      []string `sep:"none" placeholder:"SPEC" help:"Tune for these slots instead: 'OPCODE operand=VALUE … [xN]', as exec takes them. Repeated: the groups are dealt out evenly."`
-	SlotsFile  string   `placeholder:"FILE" help:"The same from a file, a SPEC on a line; - is standard input."`
-	Ring       int      `placeholder:"N" help:"Slots of a launch: the workload's slots, repeated or cut to this number."`
-	Window     uint32   `placeholder:"WORDS" default:"1048576" help:"Words of the window that your slots work on."`
-	Strategy   string   `enum:"sweep,search,live,joint,natural,gaussian,trees,random,local,annealing,genetic" default:"sweep" help:"How to look: sweep (every geometry, from a coarse grid to a fine one), search (the default search of spaces), live (as a running worker does), joint (a policy over the whole space whose steps the device makes where that is faster), or another search by name: natural, gaussian, trees, random, local, annealing, genetic."`
-	Launches   int      `placeholder:"N" help:"Launches to spend at most; 0: no bound but the time."`
-	Seconds    float64  `default:"60" help:"Seconds to spend at most; 0: no bound but the launches."`
-	Picture    string   `placeholder:"FILE" help:"Draw time over geometry into a .png or .svg file."`
-	All        bool     `help:"Print every geometry measured, not the 20 fastest."`
+	List       bool     `help:"List the bundled workloads and exit."`
+	Slots      []string `sep:"none" placeholder:"SPEC" help:"Tune for these slots instead, written as for exec: 'OPCODE operand=VALUE … [xN]'. If repeated, the groups are interleaved evenly."`
+	SlotsFile  string   `placeholder:"FILE" help:"The same from a file, one SPEC per line; - is standard input."`
+	Ring       int      `placeholder:"N" help:"Slots of a launch: those of the workload, repeated or cut to this number."`
+	Window     uint32   `placeholder:"WORDS" default:"1048576" help:"Size of the window that your slots work on."`
+	Strategy   string   `enum:"sweep,search,live,joint,natural,gaussian,trees,random,local,annealing,genetic" default:"sweep" help:"How to search. sweep: every geometry, from a coarse grid to a fine one. search: the default search of bench tuner. live: as a running worker does. joint: a policy over the whole space, whose steps run on the device where that is faster. Or another search by name: natural, gaussian, trees, random, local, annealing, genetic."`
+	Launches   int      `placeholder:"N" help:"Most launches to spend; 0: bounded by the time only."`
+	Seconds    float64  `default:"60" help:"Most seconds to spend; 0: bounded by the launches only."`
+	Picture    string   `placeholder:"FILE" help:"Plot time over geometry into a .png or .svg file."`
+	All        bool     `help:"Print every measured geometry instead of the 20 fastest."`
 	JSON       bool     `help:"Print one JSON object instead of the table."`
 	NoStore    bool     `help:"Do not store the result for workers on this device."`
-	TunerCache *string  `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory of the tuner's results (default: under the user's cache directory, as for run). Empty: none, and nothing is stored."`
+	TunerCache *string  `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory for the tuner's results (default: under the user's cache directory, as for run). Empty: store nothing."`
 }
 
 func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {

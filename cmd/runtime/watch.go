@@ -16,9 +16,9 @@ type watchCmd struct {
 	natsFlags
 	Worker     string `placeholder:"NAME" default:"*" help:"Worker to watch."`
 	Queue      string `placeholder:"NAME" default:"*" help:"Queue to watch."`
-	JSON       bool   `help:"Print one JSON object a recommendation, heartbeats left out."`
+	JSON       bool   `help:"Print one JSON object per recommendation, without heartbeats."`
 	Heartbeats bool   `help:"With --json: print heartbeats too."`
-	Count      int    `placeholder:"N" help:"Stop after this many recommendations; 0 never stops."`
+	Count      int    `placeholder:"N" help:"Stop after this many recommendations; 0: never."`
 }
 
 func (c *watchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
