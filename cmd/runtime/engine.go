@@ -74,6 +74,12 @@ func (e *engine) close() error {
 	return err
 }
 
+// borrow lends the device to what is not the ring's. The watchdog times each turn.
+func (e *engine) borrow(fn func(megakernel.Device) error) error {
+	defer e.watchdog.use("a turn of a graph request")()
+	return e.ring.Borrow(fn)
+}
+
 // repair has a lost device rebuilt before the next launch would. It does not wait.
 func (e *engine) repair() {
 	select {

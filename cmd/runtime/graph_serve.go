@@ -299,7 +299,7 @@ func graphRunOf(r *telemetry.Resident) (*graphRunCmd, error) {
 // serveGraphs keeps graphs on the node's device and answers requests about them.
 func (n *node) serveGraphs(cfg *nodeConfig, budget uint64) (err error) {
 	n.store = newGraphStore(&graphStore{
-		borrow: n.engine.ring.Borrow, joins: cfg.joins, budget: budget, repair: n.engine.repair, longest: maxGraphRun, log: cfg.log,
+		borrow: n.engine.borrow, joins: cfg.joins, budget: budget, repair: n.engine.repair, longest: maxGraphRun, log: cfg.log,
 		advisor: &graphAdvisor{system: n.system, policy: &cfg.policy, worker: cfg.worker, log: n.decisions, patience: decisionPatience,
 			publish: func(queue string, g *telemetry.Graph) telemetry.Header {
 				return n.publisher.Graph(cfg.worker, queue, g)

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 )
 
 // exitHang is the exit code of a process whose device does not come back from a
-// launch. A dispatch cannot be cancelled, so the process ends for its supervisor to
+// launch or a transfer. A dispatch cannot be cancelled, so the process ends for its supervisor to
 // start it again; its work was not acknowledged and is delivered to the next one.
 // 75 is EX_TEMPFAIL: trying again is the right answer.
 const exitHang = 75
@@ -26,31 +27,56 @@ func endOnHang(log *slog.Logger) func(why string) {
 // not waited for its device meanwhile.
 const hangTicks = 10
 
-// watchdog tells when a job has been under way for too long. One goroutine calls
-// begin and end.
+// watchdog tells when the device is at something for too long: at a launch or repair,
+// which one goroutine brackets with begin and end, or at what others use it for
+// meanwhile, see use.
+//
+// A launch has the limit for itself. The others take turns on the device, with launches too, so
+// each end of one, and of a launch, begins their time anew. It stands still while a launch is
+// timed: that waits for what hangs before it.
 type watchdog struct {
-	limit time.Duration
-	hung  func(what string)
-	jobs  chan string // a job's name at its begin, "" at its end
-	quit  chan struct{}
-	done  chan struct{}
+	limit  time.Duration
+	hung   func(what string)
+	events chan deviceEvent
+	quit   chan struct{}
+	done   chan struct{}
 }
 
-// startWatchdog calls hung, once, for a job that takes longer than the limit.
+// deviceEvent says that something begins to use the device or has ended.
+type deviceEvent struct {
+	what   string
+	beside bool // not a launch or a repair
+	ended  bool
+}
+
+// startWatchdog calls hung, once, for what takes longer than the limit.
 func startWatchdog(limit time.Duration, hung func(what string)) *watchdog {
-	w := &watchdog{limit: limit, hung: hung, jobs: make(chan string), quit: make(chan struct{}), done: make(chan struct{})}
+	w := &watchdog{limit: limit, hung: hung, events: make(chan deviceEvent), quit: make(chan struct{}), done: make(chan struct{})}
 	go w.loop()
 	return w
 }
 
-// begin and end bracket a job. They may be called on a nil watchdog.
-func (w *watchdog) begin(what string) {
-	if w != nil {
-		w.jobs <- what
-	}
+// begin and end bracket a launch or a repair. All methods may be called on a nil watchdog.
+func (w *watchdog) begin(what string) { w.tell(deviceEvent{what: what}) }
+
+func (w *watchdog) end() { w.tell(deviceEvent{ended: true}) }
+
+// use times anything else that waits for the device until the returned function is called. It may be
+// called from any goroutine.
+func (w *watchdog) use(what string) (done func()) {
+	w.tell(deviceEvent{what: what, beside: true})
+	return func() { w.tell(deviceEvent{what: what, beside: true, ended: true}) }
 }
 
-func (w *watchdog) end() { w.begin("") }
+func (w *watchdog) tell(e deviceEvent) {
+	if w == nil {
+		return
+	}
+	select {
+	case w.events <- e:
+	case <-w.done: // stopped
+	}
+}
 
 // stop ends the watchdog.
 func (w *watchdog) stop() {
@@ -64,17 +90,34 @@ func (w *watchdog) loop() {
 	defer close(w.done)
 	ticker := time.NewTicker(max(w.limit/hangTicks, time.Millisecond))
 	defer ticker.Stop()
-	job, ticks := "", 0
+	var launch string   // "": none
+	var beside []string // in the order of their begins
+	ticks := 0
 	for {
 		select {
-		case job = <-w.jobs:
-			ticks = 0
+		case e := <-w.events:
+			switch {
+			case !e.beside:
+				launch, ticks = e.what, 0
+			case e.ended:
+				i := slices.Index(beside, e.what)
+				beside = slices.Delete(beside, i, i+1)
+			default:
+				beside = append(beside, e.what)
+			}
+			if e.beside && launch == "" && (e.ended || len(beside) == 1) {
+				ticks = 0
+			}
 		case <-ticker.C:
-			if job == "" {
+			what := launch
+			if launch == "" && len(beside) > 0 {
+				what = beside[0]
+			}
+			if what == "" {
 				continue
 			}
 			if ticks++; ticks == hangTicks {
-				w.hung(fmt.Sprintf("%s has not ended after %v", job, w.limit))
+				w.hung(fmt.Sprintf("%s has not ended after %v", what, w.limit))
 			}
 		case <-w.quit:
 			return

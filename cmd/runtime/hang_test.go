@@ -38,5 +38,46 @@ func TestWatchdogTellsOfAJobThatDoesNotEnd(t *testing.T) {
 	var none *watchdog // no limit
 	none.begin("a job")
 	none.end()
+	none.use("a transfer")()
 	none.stop()
+}
+
+// Whatever uses the device is in line for it, so what ends shows that the device is alive.
+func TestWatchdogTellsOfATransferWithNoLaunchUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hung := make(chan string, 10)
+		w := startWatchdog(10*time.Second, func(what string) { hung <- what })
+		wait := func(d time.Duration) {
+			<-time.After(d)
+			synctest.Wait()
+		}
+		upload := w.use("an upload")
+		for range 5 { // it waits its turn
+			end := w.use("a turn")
+			wait(8 * time.Second)
+			end()
+		}
+		for range 5 {
+			w.begin("a launch")
+			wait(8 * time.Second)
+			w.end()
+		}
+		wait(8 * time.Second)
+		upload()
+		wait(time.Hour)
+		if len(hung) != 0 {
+			t.Errorf("hung: %s", <-hung)
+		}
+		download := w.use("a download")
+		wait(8 * time.Second)
+		if len(hung) != 0 {
+			t.Errorf("before the limit: %s", <-hung)
+		}
+		wait(time.Hour)
+		if n, what := len(hung), <-hung; n != 1 || what != "a download has not ended after 10s" {
+			t.Errorf("%d times: %q", n, what)
+		}
+		w.stop()
+		download() // of a watchdog that has stopped: nobody waits
+	})
 }

@@ -16,12 +16,14 @@ type heapPort struct{ engine *engine }
 
 // Read implements natsio.Heap.
 func (h heapPort) Read(queue string, offset uint32, words []uint32) (epoch uint64, err error) {
+	defer h.engine.watchdog.use("a download from queue " + queue)()
 	epoch, err = h.engine.ring.Download(queue, offset, words)
 	return epoch, h.outcome(err)
 }
 
 // Write implements natsio.Heap.
 func (h heapPort) Write(queue string, offset uint32, words []uint32) (epoch uint64, err error) {
+	defer h.engine.watchdog.use("an upload to queue " + queue)()
 	epoch, err = h.engine.ring.Upload(queue, offset, words)
 	return epoch, h.outcome(err)
 }

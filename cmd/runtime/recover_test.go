@@ -230,6 +230,42 @@ func TestWaitingForALostDeviceEndsWithPatienceOrTheEngine(t *testing.T) {
 	})
 }
 
+func TestTransferThatHangsIsTimedThoughNothingIsLaunched(t *testing.T) {
+	dev := newFaultyGPU(t)
+	log := slog.New(slog.DiscardHandler)
+	hung := make(chan string, 1)
+	watch := startWatchdog(100*time.Millisecond, func(why string) { hung <- why })
+	e, err := newEngine(dev, nil, nil, leaseChoice{}, rebuilder{log: log}, watch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, words := heapPort{e}, []uint32{7}
+	if err := e.ring.Write("q", 0, words); err != nil {
+		t.Fatal(err)
+	}
+	dev.Fail(faultgl.Hang)
+	read := make(chan error, 1)
+	go func() {
+		_, err := port.Read("q", 0, words)
+		read <- err
+	}()
+	select {
+	case why := <-hung:
+		if !strings.Contains(why, "a download from queue q") {
+			t.Errorf("hung: %s", why)
+		}
+	case err := <-read:
+		t.Errorf("the read ended: %v", err)
+	}
+	dev.Release()
+	if err := <-read; err == nil {
+		t.Error("a read of a device that hung is good")
+	}
+	if err := e.close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // hangingWorker is set in the environment of the process that hangs, to the
 // address of its server.
 const hangingWorker = "RINGMASTER_TEST_HANGING_WORKER"
