@@ -15,8 +15,7 @@ type autotuneFlags struct {
 	TunerCache *string       `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory for the tuner's results (default: under the user's cache directory). Empty: keep none."`
 }
 
-// autotunerMode is a mode as the original spells it. Unlike there, an unset
-// variable is on.
+// autotunerMode is a mode, spelled as in vyre. Unlike there, an unset variable means on.
 type autotunerMode struct{ session.Mode }
 
 // UnmarshalText refuses a text that names no mode, before anything is started.

@@ -15,14 +15,14 @@ import (
 	"ringmaster/glcompute"
 )
 
-// claim is what `run` holds while it serves, so that a second one for the same
-// worker is refused and so is a second worker on the same GPU unless it shares. The locks
-// are files of the user who runs it and end with the process, however it ends.
+// claim is what `run` holds while it serves. It keeps a second `run` from serving the
+// same worker, and another worker from using the same GPU unless it shares. It
+// consists of locks on files of the user, which end with the process however it ends.
 type claim struct{ files []*os.File }
 
-// claimWorker takes the claim of a worker on a device. bus tells servers apart, on
-// which workers of the same name have nothing to do with each other; if it is empty
-// there can be no other worker. share allows other workers on the device.
+// claimWorker takes the claim of a worker on a device. Workers of the same name on
+// different buses have nothing to do with each other; if bus is empty, no other
+// process can be on it. share allows other workers on the device.
 func claimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *slog.Logger) (*claim, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("claim of worker %s: %w", worker, err)
@@ -34,7 +34,7 @@ func claimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *
 	}
 	holder := fmt.Sprintf("worker %s on %s, process %d", worker, info.Renderer, os.Getpid())
 	if bus != "" {
-		// Names of servers can be long and hold passwords: their hash will do.
+		// Names of servers can be long and contain passwords, so the file's name has their hash.
 		id := blake3.Sum256([]byte(worker + "\n" + bus + "\n" + device))
 		other, err := c.lock(filepath.Join(dir, fmt.Sprintf("worker-%x.lock", id[:8])), holder)
 		if err != nil {
@@ -60,8 +60,8 @@ func claimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *
 	return c, nil
 }
 
-// lock locks a file and writes the holder into it. If another process has it, other
-// is what that one wrote.
+// lock locks a file and writes the holder into it. If another process holds the lock,
+// other is what that process wrote.
 func (c *claim) lock(path, holder string) (other string, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

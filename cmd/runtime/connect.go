@@ -35,8 +35,8 @@ func (f *natsFlags) config(name string, log *slog.Logger) natsio.Config {
 // one that `ringmaster run` embeds.
 const defaultServer = "nats://127.0.0.1:4222"
 
-// dial connects a client command. A server that is not there is an error now,
-// not a wait: whoever typed the command wants to know.
+// dial connects a client command. If no server answers within dialPatience, that is
+// an error: whoever typed the command wants to know.
 func (f *natsFlags) dial(ctx context.Context, name string, log *slog.Logger) (*natsio.Conn, error) {
 	cfg := f.config(name, log)
 	if !f.given() {
@@ -59,7 +59,7 @@ func (f *natsFlags) dial(ctx context.Context, name string, log *slog.Logger) (*n
 	return conn, nil
 }
 
-// validNames refuses what cannot be the name of a worker or a queue, and says which flag it came from.
+// validNames refuses what cannot be the name of a worker or a queue, and names the flag.
 func validNames(worker, queue string) error {
 	for _, name := range []struct{ flag, value string }{{"--worker", worker}, {"--queue", queue}} {
 		if !telemetry.ValidToken(name.value) {
@@ -75,7 +75,7 @@ const dialPatience = 5 * time.Second
 // roomForGL lets one more goroutine run at a time than there are processors.
 // The GL thread waits for the device inside a C call, and the Go scheduler goes
 // on counting it as running for a while: on two processors that doubles the
-// time from a record to its recommendation. Who sets GOMAXPROCS decides alone.
+// time from a record to its recommendation. A GOMAXPROCS of the user's own is left alone.
 var roomForGL = sync.OnceFunc(func() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1)

@@ -45,10 +45,10 @@ func (f *decisionLogFlags) startLog(conn *natsio.Conn, cfg policy.Config, log *s
 	return newDecisionLog(out, &header, log), nil
 }
 
-// decisionSink stores what a decision log's goroutine hands it.
+// decisionSink stores what the goroutine of a decision log hands it.
 type decisionSink interface {
-	// write stores log[body:], which are whole entries; log[:body] is the
-	// header that goes before them where a reader may begin.
+	// write stores log[body:], which are whole entries. log[:body] is a header, to be
+	// stored before them wherever a reader may begin.
 	write(log []byte, body int) error
 	close() error
 }
@@ -64,13 +64,13 @@ const (
 	// about 600 bytes a decision.
 	maxPendingDecisions = 8192
 	// decisionBatch is the size in bytes from which entries are written out
-	// without waiting for more. With one entry more it fits a message.
+	// without waiting for more. A message has room for this and one more entry.
 	decisionBatch = 256 << 10
 )
 
 // decisionLog takes decisions from the actors that make them and writes them
-// on a goroutine of its own. It never makes an actor wait: what the sink does
-// not keep up with is dropped and counted, and a replay reports the gap.
+// on a goroutine of its own. It never makes an actor wait: if the sink does not
+// keep up, decisions are dropped and counted, and a replay reports the gap.
 type decisionLog struct {
 	sink decisionSink
 	log  *slog.Logger
@@ -125,7 +125,7 @@ func (l *decisionLog) add(e *telemetry.DecisionEntry) {
 	}
 }
 
-// addPatiently is add for those who may wait for the sink.
+// addPatiently adds an entry and may wait for the sink.
 func (l *decisionLog) addPatiently(e *telemetry.DecisionEntry) {
 	for !l.offer(e) {
 		select {
@@ -198,7 +198,7 @@ func (l *decisionLog) write(entries []telemetry.DecisionEntry) {
 	}
 }
 
-// count notes what became of a batch, and says so when that changes.
+// count notes whether a batch was stored, and logs when that changes.
 func (l *decisionLog) count(entries int, err error) {
 	if err == nil {
 		l.written.Add(uint64(entries))
@@ -214,7 +214,7 @@ func (l *decisionLog) count(entries int, err error) {
 	l.failing = err != nil
 }
 
-// closePatience bounds the wait for the sink, which is on its own after it.
+// closePatience bounds how long close waits for the sink.
 const closePatience = 5 * time.Second
 
 // close writes what is pending and ends the log.

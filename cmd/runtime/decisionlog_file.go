@@ -7,13 +7,13 @@ import (
 	"syscall"
 )
 
-// minDecisionLogBytes makes each half hold a batch at least, so that the bound is kept.
+// minDecisionLogBytes makes each half hold at least one batch, so that the bound is kept.
 const minDecisionLogBytes = 1 << 20
 
 // decisionFile is a decision log in a file. It only grows; at half of its
-// bound it is renamed to FILE.1, in place of the one before, and starts anew.
-// Writes are not flushed to the disk: the log survives the end of the process,
-// not that of the machine.
+// bound it is renamed to FILE.1, which replaces the previous one, and a new file begins.
+// Writes are not synced to the disk: the log survives a crash of the process, not
+// one of the machine.
 type decisionFile struct {
 	path   string
 	half   int64
@@ -25,7 +25,7 @@ type decisionFile struct {
 // rotatedName is where the older half of a log is.
 func rotatedName(path string) string { return path + ".1" }
 
-// openDecisionFile opens a log to append to it. One process at a time may.
+// openDecisionFile opens a log to append to it. Only one process at a time can.
 func openDecisionFile(path string, bytes int64) (*decisionFile, error) {
 	if bytes < minDecisionLogBytes {
 		return nil, fmt.Errorf("decision log: a bound of %d bytes is less than %d", bytes, minDecisionLogBytes)
@@ -75,7 +75,7 @@ func (f *decisionFile) write(log []byte, body int) error {
 	}
 	n, err := f.file.Write(log)
 	f.size += int64(n)
-	// After half an entry a reader finds its way by the next header.
+	// After half an entry, a reader resynchronises at the next header.
 	f.header = err != nil
 	if err != nil {
 		return fmt.Errorf("decision log: %w", err)

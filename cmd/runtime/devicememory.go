@@ -10,9 +10,9 @@ import (
 	"ringmaster/megakernel/graph"
 )
 
-// memoryShare is the part of the free device memory, in percent, that a worker takes as its budget
-// unless it is told otherwise. The rest is for the heap of other workers on the device, for kernels, and for what the driver
-// adds to each buffer.
+// memoryShare is the share of the free device memory, in percent, that a worker takes as
+// its budget by default. The rest is for heaps of other workers on the device, for
+// kernels, and for what the driver adds to each buffer.
 const memoryShare = 80
 
 // memoryFlag bounds device memory: auto, none or a number of bytes. Its zero value is none.
@@ -36,7 +36,7 @@ func (f *memoryFlag) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// budget is the bound in bytes where the driver tells of memory, and where it does not; 0 is none.
+// budget is the bound in bytes, 0 for none. known says whether the driver reports its memory, m.
 func (f memoryFlag) budget(m glcompute.Memory, known bool) uint64 {
 	const mib = 1 << 20
 	if !f.auto || !known {
@@ -60,7 +60,8 @@ func memoryOf(dev megakernel.Device) (m glcompute.Memory, known bool) {
 	return m, known && err == nil
 }
 
-// fitsMemory tells whether so many bytes are free on the device; where the driver does not tell, they are.
+// fitsMemory returns an error if fewer bytes are free on the device. Where the driver does
+// not report its memory, everything fits.
 func fitsMemory(bytes uint64, m glcompute.Memory, known bool) error {
 	if !known || bytes <= m.Available {
 		return nil
@@ -68,8 +69,8 @@ func fitsMemory(bytes uint64, m glcompute.Memory, known bool) error {
 	return fmt.Errorf("%s bytes of device memory are needed and %s are free: %v", grouped(bytes), grouped(m.Available), m)
 }
 
-// room is the memory of a graph and of the jobs beside it. What the device cannot hold
-// is an error, before anything is uploaded.
+// room is the memory of a graph and of the jobs beside it. It fails, before anything is
+// uploaded, if the device cannot hold them.
 func (c *graphRunCmd) room(dev megakernel.Device, p graph.Pair, passes []graphPass) (graphMemory, error) {
 	memory := graphMemory{resident: p.Bytes()}
 	if c.Budget > 0 {
@@ -92,7 +93,7 @@ func (c *graphRunCmd) room(dev megakernel.Device, p graph.Pair, passes []graphPa
 	return memory, nil
 }
 
-// memoryState says what doctor prints.
+// memoryState is doctor's line about device memory.
 func memoryState(m glcompute.Memory, known bool) string {
 	if !known {
 		return "memory: the driver does not tell; graphs of run are bounded by --memory-budget alone"

@@ -12,9 +12,9 @@ import (
 	"ringmaster/telemetry"
 )
 
-// engine is the worker actor's port to a ring: it translates between wire
-// records and ring batches, and keeps the device's time off the actor by
-// running launches on a goroutine of its own, which pipeline describes.
+// engine is the worker actor's port to a ring. It translates between wire
+// records and ring batches, and runs launches on goroutines of its own, so that
+// the actor never waits for the device; see pipeline.go.
 type engine struct {
 	ring     *megakernel.Engine
 	mode     megakernel.LaunchMode
@@ -34,8 +34,8 @@ type launchOrder struct {
 	settled func(actors.Report)
 }
 
-// newEngine makes a ring of some opcodes, nil for the built-in ones, on a
-// device, and closes the device and the binaries with it.
+// newEngine makes a ring with the given opcodes (nil: the built-in ones) on a
+// device. Its close also closes the device and the binaries.
 func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, lease leaseChoice, keeper rebuilder, watchdog *watchdog, change ...func(*megakernel.Config)) (*engine, error) {
 	cfg := megakernel.DefaultConfig()
 	cfg.Catalog = opcodes
@@ -61,7 +61,8 @@ func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, leas
 	return e, nil
 }
 
-// close stops the loop, frees the ring and closes its device. The worker actor must have drained.
+// close stops the loop, frees the ring and closes its device. The worker actor must
+// have been drained before.
 func (e *engine) close() error {
 	close(e.keeper.quit)
 	close(e.orders)
@@ -74,13 +75,13 @@ func (e *engine) close() error {
 	return err
 }
 
-// borrow lends the device to what is not the ring's. The watchdog times each turn.
+// borrow lends the device to users other than the ring. The watchdog times each turn.
 func (e *engine) borrow(fn func(megakernel.Device) error) error {
 	defer e.watchdog.use("a turn of a graph request")()
 	return e.ring.Borrow(fn)
 }
 
-// repair has a lost device rebuilt before the next launch would. It does not wait.
+// repair has a lost device rebuilt now instead of at the next launch. It does not wait.
 func (e *engine) repair() {
 	select {
 	case e.repairs <- struct{}{}:
@@ -114,8 +115,8 @@ func (e *engine) Submit(queue string, w *telemetry.Work) error {
 	return err
 }
 
-// Launch implements actors.Engine. The worker actor has fewer launches under way
-// than the channel takes, so it never blocks it.
+// Launch implements actors.Engine. It never blocks the worker actor, which has fewer
+// launches under way than the channel holds.
 func (e *engine) Launch(o actors.Order, settled func(actors.Report)) {
 	e.orders <- launchOrder{o, settled}
 }
@@ -169,7 +170,7 @@ func doneRecord(b *megakernel.BatchResult) telemetry.Done {
 	return d
 }
 
-// droppedBecause is the wire's name of why slots did not run.
+// droppedBecause is what a done record says of why slots did not run.
 func droppedBecause(err error) string {
 	switch {
 	case err == nil:
@@ -186,8 +187,8 @@ func droppedBecause(err error) string {
 	return err.Error()
 }
 
-// announcement describes the device, and the opcodes that it has besides the
-// built-in ones, to everybody else. No catalog stands for the built-in ones.
+// announcement describes the device and the operator's opcodes to everybody else.
+// A nil catalog has the built-in opcodes only.
 func announcement(device gpu, opcodes *megakernel.Catalog) telemetry.Worker {
 	info := device.Info()
 	w := telemetry.Worker{

@@ -10,7 +10,7 @@ import (
 	"ringmaster/ring"
 )
 
-// execCmd runs slots on uploaded data, here and now.
+// execCmd runs slots on uploaded data, on this machine and without NATS.
 type execCmd struct {
 	glFlags
 	opcodeFlags
@@ -72,7 +72,7 @@ func (c *execCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	return nil
 }
 
-// job is what a command line asks for.
+// job is what an exec command line asks for, and what came of it.
 type job struct {
 	before    []uint32 // the window as uploaded
 	groups    []slotGroup
@@ -183,7 +183,8 @@ func (j *job) runGroup(ctx context.Context, e *megakernel.Engine, g *slotGroup) 
 	return nil
 }
 
-// maxIdleLaunches is more than the attempts that a slot may ask for.
+// maxIdleLaunches is how many launches in a row may finish no slot before exec gives
+// up: more than the attempts that a slot may ask for.
 const maxIdleLaunches = 2 * megakernel.MaxAttempts
 
 // drain launches until nothing is pending.

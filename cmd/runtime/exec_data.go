@@ -18,7 +18,7 @@ var (
 	downloadFormats = []string{"u32", "i32", "hex", "f32", "bytes"}
 )
 
-// upload puts the file of OFFSET:FILE[:FORMAT] into a window.
+// upload copies the file of OFFSET:FILE[:FORMAT] into a window.
 func upload(spec string, stdin io.Reader, window []uint32) error {
 	offset, words, err := readUpload(spec, stdin, len(window))
 	if err != nil {
@@ -31,8 +31,8 @@ func upload(spec string, stdin io.Reader, window []uint32) error {
 	return nil
 }
 
-// readUpload reads the file of OFFSET:FILE[:FORMAT], which has at most so many
-// words.
+// readUpload reads the file of OFFSET:FILE[:FORMAT], which may have at most the given
+// number of words.
 func readUpload(spec string, stdin io.Reader, most int) (offset uint32, words []uint32, err error) {
 	at, file, found := strings.Cut(spec, ":")
 	n, err := strconv.ParseUint(at, 0, 32)
@@ -127,7 +127,7 @@ func parseDownload(spec string) (download, error) {
 	return d, nil
 }
 
-// fits refuses a download that leaves a window.
+// fits refuses a download that reaches beyond the window.
 func (d *download) fits(window uint32) error {
 	if end := uint64(d.offset) + uint64(d.count); end > uint64(window) {
 		return fmt.Errorf("words %d to %d of a window of %d; --window makes it larger", d.offset, end, window)

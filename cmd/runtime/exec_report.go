@@ -66,10 +66,10 @@ func (j *job) print(out io.Writer) error {
 // shownWords is how many words that differ are listed.
 const shownWords = 5
 
-// verify runs the slots one after the other by their Go references on the
-// window as it was, and compares what the device left with what they leave.
-// Slots of one group that write what others of it read have no one right
-// outcome; of such the comparison may fail.
+// verify runs the slots one after the other with their Go references, on the
+// window as it was, and compares the result with what the device left. Where slots
+// of one group write what others of it read, there is no single right outcome, and
+// the comparison may fail.
 func (j *job) verify(catalog *megakernel.Catalog) error {
 	window := slices.Clone(j.before)
 	var problems []string

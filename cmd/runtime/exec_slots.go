@@ -79,7 +79,7 @@ func parseSlots(spec string, set *opcodeSet) (slotGroup, error) {
 	return makeSlots(words[0], slot, ranges, lengths, count)
 }
 
-// firstNamed is the first opcode whose operands have names and all have to be given.
+// firstNamed is the first opcode whose operands have names; all of them have to be given.
 const firstNamed = 16
 
 // makeSlots makes a slot for each piece, or count equal ones.
@@ -116,7 +116,7 @@ func makeSlots(opcode string, slot ring.Slot, ranges map[int]pieces, lengths []i
 	return g, nil
 }
 
-// parsePieces reads FIRST..END/PIECE; END is the first that is not in it.
+// parsePieces reads FIRST..END/PIECE; END itself is not in the range.
 func parsePieces(s string) (pieces, error) {
 	bounds, piece, cut := strings.Cut(s, "/")
 	first, end, _ := strings.Cut(bounds, "..")

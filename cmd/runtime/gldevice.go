@@ -21,8 +21,8 @@ func (f *glFlags) config() glcompute.Config {
 	}
 }
 
-// open opens the device. Mesa keeps compiled shaders in a cache of our own,
-// because without a cache directory every start compiles them again.
+// open opens the device. It gives Mesa a cache directory of our own, because without
+// one every start compiles all shaders again.
 func (f *glFlags) open(log *slog.Logger) (*glcompute.Device, error) {
 	if os.Getenv("MESA_SHADER_CACHE_DIR") == "" {
 		dir := cacheDir() + "/mesa"
@@ -40,9 +40,9 @@ func (f *glFlags) open(log *slog.Logger) (*glcompute.Device, error) {
 	return device, err
 }
 
-// defaultWorker names a worker that was given no name: after the host, and with
-// --device after the device too, so that the workers of one host differ. A UUID
-// stays what it is when the driver lists its devices in another order.
+// defaultWorker names a worker that was given no name: after the host and, with
+// --device, after the device too, so that the workers of one host differ. It takes the
+// UUID, which stays the same when the driver lists its devices in another order.
 func (f *glFlags) defaultWorker(device *glcompute.Device) string {
 	host := workerName()
 	if device == nil || f.Device == "" {
@@ -55,8 +55,8 @@ func (f *glFlags) defaultWorker(device *glcompute.Device) string {
 	return host[:min(len(host), max(0, 64-len(suffix)))] + suffix[:min(len(suffix), 64)]
 }
 
-// reopen opens the device again after it was lost: the same one, where it can be
-// named, also if another would answer sooner.
+// reopen opens the device again after it was lost. Where the device can be named, it is
+// the same one, even if another would answer sooner.
 func (f *glFlags) reopen(was glcompute.Info, log *slog.Logger) func() (gpu, error) {
 	again := *f
 	if id := was.Capabilities.DeviceUUID; id != "" && !was.Software && was.Way != string(glcompute.GLFW) {

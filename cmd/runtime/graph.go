@@ -11,7 +11,7 @@ import (
 	"ringmaster/megakernel/graph"
 )
 
-// graphCmd works on graphs.
+// graphCmd has the commands about graphs.
 type graphCmd struct {
 	Run     graphRunCmd     `cmd:"" help:"Run an algorithm over a graph, on this machine's GPU or a worker's."`
 	Load    graphLoadCmd    `cmd:"" help:"Put a graph on the device of a running worker."`

@@ -12,12 +12,13 @@ import (
 	"ringmaster/telemetry"
 )
 
-// decisionPatience is how long a job waits for a decision. One takes some 20 µs, 10 ms
-// while the queue is flooded with records, and never comes while its actors rest after panics.
+// decisionPatience is how long a job waits for a decision. A decision takes some 20 µs, or
+// 10 ms while the queue is flooded with records; it never comes while the queue's actors
+// are stopped after panics.
 const decisionPatience = 5 * time.Second
 
-// graphAdvisor runs graph jobs by the decisions of their queues, and tells the queues,
-// and everybody else, how the jobs get on.
+// graphAdvisor runs graph jobs by the decisions of their queues, and reports the progress
+// of the jobs to the queues and on the bus.
 type graphAdvisor struct {
 	system   *actors.System
 	policy   *policy.Config
@@ -47,10 +48,11 @@ func (m graphMemory) record() telemetry.Graph {
 	return g
 }
 
-// graphHits counts nodes that jobs reached and those among them that had to wait for room.
+// graphHits counts the nodes that jobs reached, and those of them that had to wait for room.
 type graphHits struct{ found, requeued uint64 }
 
-// post tells the queue's decisions and everybody else. The hits are those since the post before.
+// post reports a level to the queue and on the bus. The hits are those since the previous
+// post.
 func (a *graphAdvisor) post(queue string, w actors.Walk, hits graphHits) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,16 +69,19 @@ func (a *graphAdvisor) post(queue string, w actors.Walk, hits graphHits) error {
 	return a.system.Walk(a.worker, queue, w)
 }
 
-// rest tells what the queue's graphs take while no job runs.
+// rest reports the memory of the queue's graphs while no job runs.
 func (a *graphAdvisor) rest(queue string, m graphMemory) {
 	_ = a.post(queue, actors.Walk{Graph: m.record()}, graphHits{}) // a queue that cannot be taken in has no decisions either
 }
 
-// run runs a job. Its geometry, its room for hits and the state it begins with are those of
-// the queue's decision on its first level. With host, every level's decision is the queue's; without,
-// the director decides the others on the device by the same policy, and
-// the queue hears of them without being waited for. m is the memory without buffers of jobs, rest that after the job.
-// Without an error, log is to be called when the device is given back: it appends what the director decided to the decision log.
+// run runs a job. The queue's decision on the first level sets the geometry, the room for
+// hits and the state that the job begins with. With host, the queue decides every level.
+// Otherwise the director decides the other levels on the device, by the same policy, and
+// the queue is told of them without being waited for.
+//
+// m is the memory of the queue's graphs without buffers of jobs, rest that after the job.
+// If there is no error, the caller calls log once it has given the device back; log
+// appends what the director decided to the decision log.
 func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Resident, job frontier.Job, host bool, m graphMemory, rest func() graphMemory) (_ frontier.Result, log func(), _ error) {
 	job.Config = a.policy
 	if r.Nodes() == 0 {
@@ -118,7 +123,7 @@ func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Reside
 	return result, func() { w.logLevels(&job, result.Levels) }, err
 }
 
-// graphWalker is one job on its way.
+// graphWalker is one job that is under way.
 type graphWalker struct {
 	*graphAdvisor
 	queue     string
@@ -157,7 +162,7 @@ func (w *graphWalker) take() graphHits {
 	return hits
 }
 
-// ask posts a level and returns the decision that has seen it.
+// ask posts a level and waits for the decision that has seen it.
 func (w *graphWalker) ask(ctx context.Context, v *frontier.View) (actors.DecisionInput, error) {
 	answers := make(chan actors.DecisionInput, 1)
 	err := w.post(w.queue, w.walk(v, func(d actors.DecisionInput) {
@@ -184,7 +189,7 @@ func (w *graphWalker) ask(ctx context.Context, v *frontier.View) (actors.Decisio
 	}
 }
 
-// shape gives the job what the decision on its first level says.
+// shape applies the decision on the first level to the job.
 func (w *graphWalker) shape(job *frontier.Job) {
 	plan, req := &w.begun.Plan, &w.begun.Request
 	job.State = w.begun.Before.Topology
@@ -211,11 +216,11 @@ func (w *graphWalker) decide(ctx context.Context, v frontier.View) (policy.Topol
 	return d.Plan.Topology, nil
 }
 
-// groups is the most workgroups of the level that was decided last.
+// groups bounds the workgroups of the level that was decided last; 0 is no bound.
 func (w *graphWalker) groups() uint32 { return workersOf(&w.decided[len(w.decided)-1]) }
 
-// workersOf is the most workgroups that a plan leaves to a level: those that shedding left where
-// memory is constrained, else 0, as many as its frontier fills.
+// workersOf bounds the workgroups of a level by a plan: where memory is constrained, those
+// that shedding left; otherwise 0, which is as many as the frontier fills.
 func workersOf(plan *policy.Recommendation) uint32 {
 	if plan.Topology == policy.TopologyMemoryConstrained {
 		return plan.WorkerGroups
@@ -223,7 +228,7 @@ func workersOf(plan *policy.Recommendation) uint32 {
 	return 0
 }
 
-// count takes over what levels found.
+// count adds the hits of levels.
 func (w *graphWalker) count(levels []frontier.Level) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -234,8 +239,8 @@ func (w *graphWalker) count(levels []frontier.Level) {
 	w.newest, w.fresh = levels[len(levels)-1].View, true
 }
 
-// stream has the newest level posted whenever the host looks at the device. What
-// comes while one is posted is folded into the next.
+// stream posts the newest level whenever the host looks at the device. Levels that come
+// while one is being posted are folded into the next.
 func (w *graphWalker) stream(job *frontier.Job) (finish func()) {
 	wake, done := make(chan struct{}, 1), make(chan struct{})
 	job.Observe = func(levels []frontier.Level) {

@@ -6,7 +6,7 @@ import (
 	"ringmaster/telemetry"
 )
 
-// logLevels writes down what a director decided, so that it can be replayed.
+// logLevels appends what a director decided to the decision log, so that it can be replayed.
 func (w *graphWalker) logLevels(job *frontier.Job, levels []frontier.Level) {
 	if w.log == nil || !job.Ruled() {
 		return

@@ -24,7 +24,8 @@ type keptFacts struct {
 	rows   []graph.FactRow
 }
 
-// takeFacts keeps a part of a dataflow problem's facts, and all of them for a run when it was the last.
+// takeFacts keeps a part of a dataflow problem's facts. After the last part it keeps the
+// whole for the run that will use it.
 func (s *graphStore) takeFacts(ctx context.Context, key graphKey, r *telemetry.Resident) error {
 	if _, err := s.find(key); err != nil {
 		return err
@@ -62,7 +63,8 @@ func factRows(facts []keptFacts) (n int) {
 	return n
 }
 
-// oldestFacts are the oldest of the queue that has the most, so that one queue does not take the places of others.
+// oldestFacts is the index of the oldest facts of the queue that has the most of them, so
+// that one queue does not displace the others.
 func oldestFacts(facts []keptFacts) (oldest int) {
 	of := make(map[string]int)
 	for i := range facts {
@@ -76,7 +78,7 @@ func oldestFacts(facts []keptFacts) (oldest int) {
 	return oldest
 }
 
-// factsOf takes the facts of a number away for a run.
+// factsOf removes and returns the facts of a number, for a run.
 func (s *graphStore) factsOf(key graphKey, number uint64) ([]graph.FactRow, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // maxFactsText is the most bytes of a file of facts, unpacked.
 const maxFactsText = 1 << 30
 
-// readFacts reads the facts of a dataflow problem, and says what does not go with them.
+// readFacts reads the facts of a dataflow problem, and refuses flags that contradict them.
 func (c *graphRunCmd) readFacts() error {
 	switch {
 	case c.Algorithm != "flow" && c.FactsFile != "":
@@ -34,14 +34,14 @@ func (c *graphRunCmd) readFacts() error {
 	return nil
 }
 
-// graphPass is one propagation of a run: the whole of it, or of a dataflow problem the facts
-// that have room in a word.
+// graphPass is one propagation over the graph. A run is one pass; a dataflow problem has a
+// pass for each 32 facts, which is what fits a word.
 type graphPass struct {
 	sources []uint32
 	facts   graph.FactPass // of flow
 }
 
-// passes are the propagations that the flags ask for.
+// passes are the passes of the run that the flags ask for.
 func (c *graphRunCmd) passes(g *graph.Graph, sources []uint32) ([]graphPass, error) {
 	if c.facts == nil {
 		return []graphPass{{sources: sources}}, nil
@@ -56,7 +56,7 @@ func (c *graphRunCmd) passes(g *graph.Graph, sources []uint32) ([]graphPass, err
 	return passes, nil
 }
 
-// passJob is what the flags ask of the device in a pass.
+// passJob is the device's job of one pass.
 func (c *graphRunCmd) passJob(pass *graphPass) frontier.Job {
 	job := c.job(pass.sources)
 	if c.Algorithm == "flow" {
@@ -65,7 +65,7 @@ func (c *graphRunCmd) passJob(pass *graphPass) frontier.Job {
 	return job
 }
 
-// giveFacts makes a job that of a pass of facts.
+// giveFacts sets the facts of a pass in its job.
 func giveFacts(job *frontier.Job, facts *graph.FactPass) {
 	job.Gen, job.Kill = facts.Gen, facts.Kill
 	job.Sources, job.Seeds = nil, []uint32{}
@@ -76,7 +76,7 @@ func giveFacts(job *frontier.Job, facts *graph.FactPass) {
 	}
 }
 
-// report is that of all passes.
+// report is the report of all passes.
 func (c *graphRunCmd) report(p graph.Pair, outcomes []graphOutcome) *graphReport {
 	if c.facts == nil {
 		return newGraphReport(c.Algorithm, c.nothing(), p, outcomes[0])
@@ -90,7 +90,7 @@ func (c *graphRunCmd) report(p graph.Pair, outcomes []graphOutcome) *graphReport
 	return flowReport(len(c.facts.Names), reports, values)
 }
 
-// flowReport is the report of a dataflow problem from those of its passes.
+// flowReport combines the reports of the passes of a dataflow problem.
 func flowReport(facts int, passes []*graphReport, values [][]uint32) *graphReport {
 	all := passes[0]
 	for i, pass := range passes {
@@ -115,7 +115,7 @@ func flowReport(facts int, passes []*graphReport, values [][]uint32) *graphRepor
 	return all
 }
 
-// append adds a further pass.
+// append adds the report of a further pass.
 func (r *graphReport) append(next *graphReport) {
 	r.Levels, r.Topologies, r.Details = append(r.Levels, next.Levels...), append(r.Topologies, next.Topologies...), append(r.Details, next.Details...)
 	r.EdgesTraversed, r.EdgesExamined = r.EdgesTraversed+next.EdgesTraversed, r.EdgesExamined+next.EdgesExamined

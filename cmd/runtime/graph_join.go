@@ -10,8 +10,9 @@ import (
 	"ringmaster/telemetry"
 )
 
-// maxJoinTokens is the most tokens of the body of a join that comes over NATS. With so many a body of vector
-// divisions takes a driver about a second to compile; with 2,000 it took minutes.
+// maxJoinTokens is the most tokens in the body of a join that arrives over NATS. A body of
+// so many vector divisions takes a driver about a second to compile; one of 2,000 took
+// minutes.
 const maxJoinTokens = 256
 
 // fitsNATS says whether a join may come over NATS.
@@ -22,7 +23,7 @@ func fitsNATS(j *userop.Join) error {
 	return nil
 }
 
-// readJoin reads the file of a join, and says what does not go with one.
+// readJoin reads the file of a join, and refuses flags that contradict it.
 func (c *graphRunCmd) readJoin() error {
 	switch {
 	case c.Algorithm != "join" && c.JoinFile != "":
@@ -54,7 +55,7 @@ func (c *graphRunCmd) readJoin() error {
 	return nil
 }
 
-// nothing is the value of a node that nothing arrived at.
+// nothing is the value of a node at which nothing arrived.
 func (c *graphRunCmd) nothing() uint32 {
 	switch {
 	case c.join != nil:
@@ -65,8 +66,8 @@ func (c *graphRunCmd) nothing() uint32 {
 	return graph.Unreached
 }
 
-// takeJoin reads a join that came over NATS, and says what does not go with one. Its text is checked
-// token by token like an operator's.
+// takeJoin reads a join that arrived over NATS, and refuses a request that contradicts it.
+// Its text is checked token by token, like an operator's own.
 func (c *graphRunCmd) takeJoin(text []byte) error {
 	switch {
 	case c.Algorithm != "join" && len(text) > 0:

@@ -12,13 +12,13 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-// Bounds of a file that comes over NATS, beside its size.
+// Bounds of a file that arrives over NATS, beside its size.
 const (
 	maxGraphText  = 1 << 30 // bytes of it unpacked
 	maxGraphEdges = 1 << 26 // edges and nodes that it may list
 )
 
-// take keeps a part of a file, and loads the graph when it was the last.
+// take keeps a part of a file. After the last part it loads the graph.
 func (s *graphStore) take(ctx context.Context, key graphKey, r *telemetry.Resident) error {
 	upload := uploadKey{key, "graph"}
 	file, done, err := s.part(ctx, upload, r)
@@ -43,7 +43,7 @@ func (s *graphStore) take(ctx context.Context, key graphKey, r *telemetry.Reside
 	return s.load(ctx, upload, pair)
 }
 
-// load puts a graph on the device, in the place of one of the same name.
+// load puts a graph on the device, where it replaces one of the same name.
 func (s *graphStore) load(ctx context.Context, upload uploadKey, pair graph.Pair) error {
 	key := upload.graphKey
 	freed, err := s.admit(upload, pair.Bytes())
@@ -84,8 +84,8 @@ func (s *graphStore) load(ctx context.Context, upload uploadKey, pair graph.Pair
 	return s.place(ctx, upload, g)
 }
 
-// admit reserves the graph's room on the device for an upload. freed are the bytes of what it
-// replaces, if that has to go first.
+// admit reserves the room of an uploaded graph on the device. freed is the size in bytes of
+// the graph that it replaces, if that has to be freed first, else 0.
 func (s *graphStore) admit(upload uploadKey, bytes uint64) (freed uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +114,8 @@ func (s *graphStore) admit(upload uploadKey, bytes uint64) (freed uint64, err er
 	return 0, nil
 }
 
-// fits tells before anything is uploaded whether the device holds the graph, when some bytes are
-// freed for it.
+// fits returns an error, before anything is uploaded, if the device has no room for the
+// graph even after freed bytes were given back.
 func (s *graphStore) fits(pair graph.Pair, freed uint64) error {
 	return s.on(func(dev megakernel.Device) error {
 		if err := frontier.Fits(dev, uint64(pair.Out.Nodes()), uint64(pair.Out.Edges())); err != nil {
@@ -133,7 +133,7 @@ func (s *graphStore) fits(pair graph.Pair, freed uint64) error {
 	})
 }
 
-// place takes a graph that is on the device in, and frees what it replaces.
+// place registers a graph that was put on the device, and frees the one that it replaces.
 func (s *graphStore) place(ctx context.Context, upload uploadKey, g *storedGraph) error {
 	key := upload.graphKey
 	var old *storedGraph

@@ -17,15 +17,15 @@ const (
 	localQueue  = "graph"
 )
 
-// nowhere publishes for nobody.
+// nowhere is a publisher that discards everything.
 type nowhere struct{}
 
 func (nowhere) Recommend(string, string, *telemetry.Recommendation, []string) {}
 func (nowhere) Report(string, string, *telemetry.Launch)                      {}
 func (nowhere) Done(_, _ string, _ *telemetry.Done, sent func(error))         { sent(nil) }
 
-// newLocalAdvisor decides with actors of its own, without NATS. decisions, if not
-// empty, is a file that takes every decision. Close ends them.
+// newLocalAdvisor decides with actors of its own, without NATS. If decisions is not
+// empty, it names the file to which every decision is appended. Close ends the actors.
 func newLocalAdvisor(device gpu, cfg policy.Config, decisions string, log *slog.Logger) (_ *graphAdvisor, closed func(context.Context) error, err error) {
 	config := actors.DefaultConfig()
 	config.Policy, config.Incarnation, config.Logger = cfg, telemetry.NewIncarnation(), log
@@ -52,7 +52,7 @@ func newLocalAdvisor(device gpu, cfg policy.Config, decisions string, log *slog.
 		return telemetry.Header{Minor: telemetry.Minor, Incarnation: config.Incarnation, Seq: seq.Add(1)}
 	}
 	if a.system, err = actors.New(config, nowhere{}); err == nil {
-		// Announced as another process would: there is no ring here.
+		// There is no ring here, so the device is announced as another process would do it.
 		err = a.system.Announce(localWorker, &telemetry.Record{
 			Header: telemetry.Header{Kind: telemetry.KindWorker, Minor: telemetry.Minor, Incarnation: config.Incarnation + 1, Seq: 1},
 			Worker: announcement(device, nil),

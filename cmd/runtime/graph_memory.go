@@ -1,14 +1,14 @@
 package main
 
-// tell has the queue's decisions know what its graphs take on the device.
+// tell reports to the queue how much device memory its graphs take.
 func (s *graphStore) tell(queue string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inform(queue)
 }
 
-// inform is tell with mu held. While a run of the queue is under way, what it tells is news;
-// the rest is told behind it.
+// inform is tell with mu held. While a run of the queue is under way, the run reports; the
+// memory of the graphs is reported when it ends.
 func (s *graphStore) inform(queue string) {
 	if len(s.runs) > 0 && s.runs[0].graph != nil && s.runs[0].key.queue == queue {
 		s.runs[0].untold = true
@@ -17,7 +17,8 @@ func (s *graphStore) inform(queue string) {
 	s.advisor.rest(queue, s.rest(queue))
 }
 
-// rest is the memory of a queue's graphs with what the last job left for the next. Called with mu held.
+// rest is the memory of a queue's graphs, including the buffers that the last job left for
+// the next one. Called with mu held.
 func (s *graphStore) rest(queue string) graphMemory {
 	m := s.memory(queue, s.left())
 	for key, g := range s.graphs {
@@ -28,7 +29,8 @@ func (s *graphStore) rest(queue string) graphMemory {
 	return m
 }
 
-// used is the memory of all graphs, those included that are being uploaded. Called with mu held.
+// used is the memory of all graphs, including those that are being uploaded. Called with mu
+// held.
 func (s *graphStore) used() uint64 {
 	used := uint64(0)
 	for _, g := range s.graphs {
@@ -40,7 +42,7 @@ func (s *graphStore) used() uint64 {
 	return used
 }
 
-// running is the memory that the run under way may take beside its graph. Called with mu held.
+// running is the memory that the current run may take beside its graph. Called with mu held.
 func (s *graphStore) running() uint64 {
 	if len(s.runs) == 0 || s.runs[0].graph == nil {
 		return 0
@@ -57,7 +59,8 @@ func (s *graphStore) left() uint64 {
 	return max(s.budget, used+1) - used
 }
 
-// memory is that of a queue's graphs, and of jobs within what is left for them; 0 is no bound. Called with mu held.
+// memory is the memory of a queue's graphs, and the bound for graphs and jobs together if left
+// bytes remain for jobs; 0 is no bound. Called with mu held.
 func (s *graphStore) memory(queue string, left uint64) graphMemory {
 	m := graphMemory{}
 	for key, g := range s.graphs {

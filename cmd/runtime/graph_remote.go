@@ -16,7 +16,7 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-// graphWorkerFlags say on whose device graphs are.
+// graphWorkerFlags say on which worker, and of which queue, graphs are.
 type graphWorkerFlags struct {
 	natsFlags
 	Worker  string        `default:"${hostname}" help:"Worker that owns the device."`
@@ -116,13 +116,14 @@ func (c *graphDropCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 	return nil
 }
 
-// graphQuery runs an algorithm over a graph on a worker's device.
+// graphQuery runs an algorithm over a graph that is on a worker's device.
 type graphQuery struct {
 	graphWorkerFlags
 	flags *graphRunCmd
 }
 
-// run returns the worker's report and, of dataflow or if they are to be written, the values of each pass and the nodes' names.
+// run returns the worker's report. For dataflow, or if values are to be written, it also
+// returns the values of each pass and a graph with the nodes' names.
 func (q *graphQuery) run(ctx context.Context, log *slog.Logger) (*graphReport, *graph.Graph, [][]uint32, error) {
 	ctx, conn, done, err := q.connect(ctx, "ringmaster graph run", log)
 	if err != nil {
@@ -164,7 +165,8 @@ func (q *graphQuery) sendFacts(ctx context.Context, conn *natsio.Conn, pass int)
 	return q.pass(ctx, conn, number, true)
 }
 
-// pass runs a pass, of the facts of that number if it is one of dataflow, and fetches what it left.
+// pass runs a pass and fetches its result. facts is the number of the facts of a dataflow
+// problem, otherwise 0.
 func (q *graphQuery) pass(ctx context.Context, conn *natsio.Conn, facts uint64, withValues bool) (*graphReport, *graph.Graph, []uint32, error) {
 	fail := func(err error) (*graphReport, *graph.Graph, []uint32, error) { return nil, nil, nil, err }
 	c := q.flags
@@ -198,7 +200,8 @@ func (q *graphQuery) pass(ctx context.Context, conn *natsio.Conn, facts uint64, 
 	return &report, g, values, err
 }
 
-// graphValues reads the values of a result, and the names behind them if there are any. The graph has the nodes alone.
+// graphValues reads the values of a result, and the names behind them if there are any. The
+// graph that it returns has nodes only.
 func graphValues(data []byte, nodes int) (*graph.Graph, []uint32, error) {
 	if nodes < 0 || len(data) != 4*nodes && len(data) != 12*nodes {
 		return nil, nil, fmt.Errorf("the worker's result: %d bytes for %d nodes", len(data), nodes)

@@ -89,7 +89,8 @@ func newGraphReport(algorithm string, nothing uint32, p graph.Pair, o graphOutco
 	return r
 }
 
-// plain makes the texts of a worker's report such as a terminal obeys in nothing.
+// plain removes control characters, which a terminal would obey, from the texts of a
+// worker's report.
 func (r *graphReport) plain() {
 	r.Algorithm, r.Engine, r.VerifiedBy = plain(r.Algorithm), plain(r.Engine), plain(r.VerifiedBy)
 	for i := range r.Topologies {
@@ -104,8 +105,8 @@ func (r *graphReport) json(out io.Writer) error {
 	return json.NewEncoder(out).Encode(r)
 }
 
-// shownLevels is how many levels the table lists one by one; of more, neighbours
-// that ran the same way share a row.
+// shownLevels is how many levels the table lists one by one. If there are more,
+// consecutive levels that ran the same way share a row.
 const shownLevels = 40
 
 func (r *graphReport) table(out io.Writer, what string) error {

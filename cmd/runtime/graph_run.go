@@ -52,7 +52,7 @@ var graphSemirings = map[string]frontier.Semiring{
 	"flow": frontier.Flow, "join": frontier.User,
 }
 
-// graphOutcome is what an algorithm left.
+// graphOutcome is the result of one pass.
 type graphOutcome struct {
 	engine string
 	frontier.Result
@@ -148,7 +148,7 @@ func (c *graphRunCmd) runRemote(ctx context.Context, std stdio, log *slog.Logger
 	return report.table(std.out, fmt.Sprintf("%s of %s.%s: %s nodes, %s edges", c.File, c.Worker, c.Queue, grouped(report.Nodes), grouped(report.Edges)))
 }
 
-// checkSources tells whether there are as many sources as the algorithm takes.
+// checkSources refuses more or fewer sources than the algorithm takes.
 func (c *graphRunCmd) checkSources() error {
 	switch n := len(c.Source); {
 	case c.Algorithm == "cc" && n > 0:
@@ -165,7 +165,7 @@ func (c *graphRunCmd) checkSources() error {
 	return nil
 }
 
-// sourceNodes finds the nodes that a file calls so.
+// sourceNodes finds the nodes that a file calls by these names.
 func sourceNodes(g *graph.Graph, names []uint64) ([]uint32, error) {
 	var sources []uint32
 	for _, id := range names {
@@ -221,7 +221,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, passes []graphP
 	return outcomes, errors.Join(err, closed(ctx))
 }
 
-// executePass runs a pass by the decisions of the advisor.
+// executePass runs one pass by the decisions of the advisor.
 func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, resident *frontier.Resident, g *graph.Graph, pass *graphPass, memory graphMemory) (frontier.Result, error) {
 	result, logLevels, err := advisor.run(ctx, localQueue, resident, c.passJob(pass), c.Decide == "host", memory, func() graphMemory {
 		return graphMemory{memory.resident + resident.Kept(), memory.budget}
@@ -238,7 +238,7 @@ func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, re
 	return result, err
 }
 
-// job is what the flags ask of the device.
+// job is the device's job as the flags describe it.
 func (c *graphRunCmd) job(sources []uint32) frontier.Job {
 	return frontier.Job{
 		Semiring: graphSemirings[c.Algorithm], Join: c.join, Sources: sources, Topology: graphTopologies[c.Topology],

@@ -59,7 +59,7 @@ func (s *graphStore) read(key graphKey, r *telemetry.Resident) error {
 	return nil
 }
 
-// graphRunning is a run that is under way, or waits for its turn.
+// graphRunning is a run that is under way or waits for its turn.
 type graphRunning struct {
 	key    graphKey
 	stop   context.CancelCauseFunc
@@ -68,7 +68,7 @@ type graphRunning struct {
 	untold bool         // the queue's graphs changed meanwhile
 }
 
-// run runs what a request asks for and keeps the result for the requests that read it.
+// run runs an algorithm and keeps the result for the requests that read it.
 func (s *graphStore) run(ctx context.Context, key graphKey, r *telemetry.Resident) error {
 	if r.Algorithm == "join" && !s.joins {
 		return fmt.Errorf("%w: the worker runs no joins that come over NATS; its operator allows them with ringmaster run --accept-joins", natsio.ErrGraphRequest)
@@ -134,7 +134,7 @@ func (s *graphStore) run(ctx context.Context, key graphKey, r *telemetry.Residen
 	return nil
 }
 
-// sources are the nodes that a run on a graph starts from.
+// sources are the nodes at which a run on a graph starts.
 func (s *graphStore) sources(key graphKey, c *graphRunCmd) ([]uint32, error) {
 	g, err := s.find(key)
 	if err != nil {
@@ -150,7 +150,8 @@ func (s *graphStore) sources(key graphKey, c *graphRunCmd) ([]uint32, error) {
 	return sources, nil
 }
 
-// enter puts a run behind those that wait for their turn, if there is a place. leave gives it back.
+// enter puts a run at the end of those that wait for their turn, if there is a place; leave
+// gives the place back.
 func (s *graphStore) enter(me *graphRunning) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +170,7 @@ func (s *graphStore) enter(me *graphRunning) error {
 	return nil
 }
 
-// await waits for the turn of a run that has a place, and holds its graph.
+// await waits for the turn of a run that has a place, and then holds its graph.
 func (s *graphStore) await(ctx context.Context, me *graphRunning) error {
 	err := s.when(ctx, func() bool {
 		g := s.graphs[me.key]
@@ -187,7 +188,7 @@ func (s *graphStore) await(ctx context.Context, me *graphRunning) error {
 	return err
 }
 
-// leave gives a run's turn to the next.
+// leave gives the turn of a run to the next one.
 func (s *graphStore) leave(me *graphRunning) {
 	s.update(func() {
 		s.runs = slices.DeleteFunc(s.runs, func(r *graphRunning) bool { return r == me })
@@ -244,13 +245,13 @@ func (s *graphStore) execute(ctx context.Context, me *graphRunning, c *graphRunC
 	return outcome, err
 }
 
-// Why a graph is not there that was.
+// Reasons why a graph is gone.
 var (
 	errGraphLost    = fmt.Errorf("%w: it was lost with its device; load it again", natsio.ErrNoGraph)
 	errGraphDropped = fmt.Errorf("%w: it was dropped or replaced meanwhile", natsio.ErrNoGraph)
 )
 
-// refusedRun is why a run did not end, as its requester should know it.
+// refusedRun turns the error of a run into what its requester is told.
 func refusedRun(ctx context.Context, err error) error {
 	var over *policy.OutOfMemoryError
 	switch cause := context.Cause(ctx); {
@@ -266,7 +267,7 @@ func refusedRun(ctx context.Context, err error) error {
 	return err
 }
 
-// graphRunOf is the command line that a request stands for.
+// graphRunOf is the command that a request stands for.
 func graphRunOf(r *telemetry.Resident) (*graphRunCmd, error) {
 	c := &graphRunCmd{Algorithm: r.Algorithm, Topology: r.Topology, Policy: "standard", Budget: r.Budget, HitCapacity: r.HitCapacity}
 	if c.Topology == "" {

@@ -23,18 +23,18 @@ const (
 	maxGraphRuns = 16 // under way or waiting for their turn
 	maxQueueRuns = 8  // of one queue among them
 
-	// maxGraphRun is the longest run. Others wait meanwhile.
+	// maxGraphRun is the longest run. All others wait meanwhile.
 	maxGraphRun = 5 * time.Minute
 
-	// maxGraphLevels of a run: each is a row of its report and an entry of the decision log.
-	// Road networks have some thousands.
+	// maxGraphLevels is the most levels of a run: each is a row of its report and an entry of
+	// the decision log. Road networks have some thousands.
 	maxGraphLevels = 1 << 17
 )
 
-// graphStore holds the graphs of a worker's queues on its device. The device is
-// borrowed from the ring for each turn of a run or an upload; launches go on in between. Requests
-// come side by side: one run goes on at a time, because graphs share their kernels, and whoever uses a graph's
-// buffers holds the graph.
+// graphStore holds the graphs of a worker's queues on its device. The device is borrowed
+// from the ring for each turn of a run or an upload; the ring's launches go on in between.
+// Requests are carried out concurrently, but only one run at a time, because graphs share
+// their kernels. Whoever uses a graph's buffers holds the graph.
 type graphStore struct {
 	borrow  func(func(megakernel.Device) error) error
 	budget  uint64        // bytes of device memory for graphs and jobs; 0: no bound
@@ -57,7 +57,7 @@ type graphStore struct {
 	facts   []keptFacts        // in the order in which they came
 }
 
-// newGraphStore makes a store ready whose settings were given.
+// newGraphStore makes a store ready for use; its settings are set already.
 func newGraphStore(s *graphStore) *graphStore {
 	s.reading, s.changed = make(chan struct{}, 1), make(chan struct{})
 	s.graphs, s.uploads, s.late = make(map[graphKey]*storedGraph), make(map[uploadKey]*graphUpload), make(map[uploadKey]bool)
@@ -72,7 +72,7 @@ type storedGraph struct {
 	device   megakernel.Device
 	resident *frontier.Resident
 
-	// The store's mutex is over what follows.
+	// The store's mutex guards what follows.
 	held    bool   // by who uses resident
 	leaving bool   // is freed as soon as nobody holds it
 	kept    uint64 // bytes that the last job left for the next
@@ -80,7 +80,7 @@ type storedGraph struct {
 	number  uint64 // of the result
 }
 
-// bytes are those of the device that the graph takes; none if there is no graph.
+// bytes is the device memory that the graph takes, 0 for a nil graph.
 func (g *storedGraph) bytes() uint64 {
 	if g == nil {
 		return 0
@@ -88,8 +88,8 @@ func (g *storedGraph) bytes() uint64 {
 	return g.pair.Bytes()
 }
 
-// when waits until ready says that something is, or ctx ends. ready is called with mu held, may change
-// what mu is over when it says yes, and is not called again then.
+// when waits until ready returns true or ctx ends. ready is called with mu held. The call
+// that returns true may change what mu guards, and is the last.
 func (s *graphStore) when(ctx context.Context, ready func() bool) error {
 	for {
 		s.mu.Lock()
@@ -108,7 +108,7 @@ func (s *graphStore) when(ctx context.Context, ready func() bool) error {
 	}
 }
 
-// update changes what mu is over.
+// update changes what mu guards, and wakes those who wait for a change.
 func (s *graphStore) update(fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,13 +116,13 @@ func (s *graphStore) update(fn func()) {
 	s.change()
 }
 
-// change has those look again that wait. Called with mu held.
+// change wakes those who wait for a change. Called with mu held.
 func (s *graphStore) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// find is the graph of a name.
+// find finds a graph by its name.
 func (s *graphStore) find(key graphKey) (*storedGraph, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *graphStore) find(key graphKey) (*storedGraph, error) {
 	return g, nil
 }
 
-// drop frees a graph. Runs on it end.
+// drop frees a graph, and ends the runs on it.
 func (s *graphStore) drop(ctx context.Context, key graphKey) error {
 	g, err := s.find(key)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *graphStore) remove(ctx context.Context, key graphKey) error {
 	return err
 }
 
-// free gives a graph's memory on the device back.
+// free gives the device memory of a graph back.
 func (s *graphStore) free(g *storedGraph) error {
 	return s.on(func(dev megakernel.Device) error {
 		if dev != g.device {
@@ -194,7 +194,7 @@ func (s *graphStore) free(g *storedGraph) error {
 	})
 }
 
-// on borrows the device. Graphs of another device than this are gone.
+// on borrows the device. Graphs that were on another device are gone.
 func (s *graphStore) on(fn func(dev megakernel.Device) error) error {
 	var lent megakernel.Device
 	err := s.borrow(func(dev megakernel.Device) error {
@@ -208,7 +208,8 @@ func (s *graphStore) on(fn func(dev megakernel.Device) error) error {
 	return err
 }
 
-// turn borrows the device for one turn of a run or an upload, so that launches go between its turns.
+// turn borrows the device for one turn of a run or an upload; the ring's launches go
+// between the turns.
 func (s *graphStore) turn(g *storedGraph, use func() error) error {
 	return s.on(func(dev megakernel.Device) error {
 		if dev != g.device {
@@ -218,7 +219,7 @@ func (s *graphStore) turn(g *storedGraph, use func() error) error {
 	})
 }
 
-// meet takes note of the device.
+// meet notices which device is in use.
 func (s *graphStore) meet(dev megakernel.Device) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,7 +229,7 @@ func (s *graphStore) meet(dev megakernel.Device) {
 	}
 }
 
-// lose takes note that a device is lost, and has it repaired.
+// lose notes that a device is lost, and has it repaired.
 func (s *graphStore) lose(dev megakernel.Device) {
 	s.mu.Lock()
 	if dev == s.device {
@@ -238,7 +239,7 @@ func (s *graphStore) lose(dev megakernel.Device) {
 	s.repair()
 }
 
-// forget drops what was lost with its device. Called with mu held.
+// forget drops the graphs that were lost with their device. Called with mu held.
 func (s *graphStore) forget() {
 	lost := s.graphs
 	s.device, s.kernels, s.graphs = nil, nil, make(map[graphKey]*storedGraph)
@@ -249,7 +250,8 @@ func (s *graphStore) forget() {
 	s.change()
 }
 
-// release gives back what jobs left for the next on graphs that nobody holds. Called with the device.
+// release frees the buffers that jobs left for the next one, on graphs that nobody holds.
+// The caller has the device.
 func (s *graphStore) release() error {
 	var idle []*storedGraph
 	queues := make(map[string]bool)
@@ -276,8 +278,9 @@ func (s *graphStore) release() error {
 	return errors.Join(errs...)
 }
 
-// close frees the graphs; the device is still there. What a request that has not ended within the time for a drain still
-// uses goes with the device: that request waits for the device, so nobody who has it may wait for the request.
+// close frees the graphs, while the device is still there. If a request has not ended when
+// the time for draining is over, what it uses is freed with the device: such a request may be
+// waiting for the device, so whoever has the device must not wait for the request.
 func (s *graphStore) close() error {
 	s.mu.Lock()
 	for key, u := range s.uploads {

@@ -12,25 +12,25 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-// Bounds of files on their way to a worker.
+// Bounds of files that are being sent to a worker.
 const (
 	maxGraphFile   = 256 << 20 // bytes of one
 	maxUploads     = 8
 	maxQueueFiles  = 4         // of them for one queue
 	maxUploadBytes = 512 << 20 // of all, each counted whole from its first part on
 
-	// uploadPatience is how long the next part of a file may take. A client that lives sends one
-	// as soon as the one before was answered.
+	// uploadPatience is how long the next part of a file may take. A live client sends it as
+	// soon as the previous one was answered.
 	uploadPatience = time.Minute
 )
 
-// uploadKey names a file on its way: one of each kind for a graph.
+// uploadKey names a file that is being sent: a graph has at most one of each kind.
 type uploadKey struct {
 	graphKey
 	kind string
 }
 
-// graphUpload is a file on its way.
+// graphUpload is a file that is being sent.
 type graphUpload struct {
 	total    uint64
 	parts    net.Buffers // given away with the last one
@@ -41,7 +41,8 @@ type graphUpload struct {
 	timer    *time.Timer
 }
 
-// part keeps a part of a file. With the last one comes the file, and done, to be called when it is where it belongs.
+// part keeps a part of a file. With the last part it returns the whole file, and done, which
+// the caller calls when the file has been used.
 func (s *graphStore) part(ctx context.Context, key uploadKey, r *telemetry.Resident) (file io.Reader, done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +76,8 @@ func (s *graphStore) part(ctx context.Context, key uploadKey, r *telemetry.Resid
 	return file, func() { s.update(func() { delete(s.uploads, key) }) }, nil
 }
 
-// keep appends a part. Small ones are put together: a file that comes byte by byte takes no more memory than another.
+// keep appends a part. Small parts are merged, so that a file that arrives byte by byte takes
+// no more memory than any other.
 func (u *graphUpload) keep(data []byte) {
 	u.got += uint64(len(data))
 	if last := len(u.parts) - 1; last >= 0 && len(u.parts[last])+len(data) <= telemetry.MaxGraphPart {
@@ -85,7 +87,8 @@ func (u *graphUpload) keep(data []byte) {
 	u.parts = append(u.parts, bytes.Clone(data))
 }
 
-// beginUpload makes room for a file, in the place of one that was not whole. Called with mu held.
+// beginUpload makes room for a file; it replaces one that was not complete. Called with mu
+// held.
 func (s *graphStore) beginUpload(key uploadKey, total uint64) (*graphUpload, error) {
 	if old := s.uploads[key]; old != nil {
 		old.timer.Stop()
@@ -109,7 +112,7 @@ func (s *graphStore) beginUpload(key uploadKey, total uint64) (*graphUpload, err
 	return u, nil
 }
 
-// abandon drops the parts of a file whose next one has not come.
+// abandon drops the parts of a file whose next part has not come in time.
 func (s *graphStore) abandon(key uploadKey, u *graphUpload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +127,8 @@ func (s *graphStore) abandon(key uploadKey, u *graphUpload) {
 	s.log.Warn("parts of a file dropped, because no other came", "queue", key.queue, "graph", key.name, "patience", uploadPatience, "bytes", u.got, "of", u.total)
 }
 
-// uploaded reads a file from its parts, and lets each go when it was read. It ends with ctx.
+// uploaded reads a file from its parts, and releases each part once it has been read. It ends
+// with ctx.
 type uploaded struct {
 	ctx   context.Context
 	parts net.Buffers

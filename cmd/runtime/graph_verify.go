@@ -10,7 +10,7 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// What values were compared with.
+// Ways to verify values.
 const (
 	byReference = "reference" // those of the plain Go algorithm
 	byEquations = "equations" // what the device makes of them in one more step, see verifyJoin
@@ -23,7 +23,7 @@ func (c *graphRunCmd) verifiedBy() string {
 	return byReference
 }
 
-// reference is the values of a pass by the plain Go algorithm.
+// reference computes the values of a pass with the plain Go algorithm.
 func (c *graphRunCmd) reference(p graph.Pair, pass *graphPass) []uint32 {
 	switch c.Algorithm {
 	case "bfs":
@@ -55,10 +55,11 @@ func (c *graphRunCmd) verify(p graph.Pair, pass *graphPass, values []uint32) err
 	return nil
 }
 
-// verifyJoin tells whether values solve a join's equations: that each node's is what it begins with as a source,
-// joined with what arrives along all its in-edges from those values. The device computes that in a single level,
-// pulled unless the job itself pulled. What only another implementation of the join could show, it does not: whether the driver
-// computes the body right, and whether smaller values solve the equations too.
+// verifyJoin checks that values solve the equations of a join: each node's value is its seed,
+// if it is a source, joined with what arrives along all its in-edges from the other values.
+// The device computes that in a single level, pulled unless the job itself pulled. Two things
+// it cannot show, because only another implementation of the join could: that the driver
+// computes the body correctly, and that no smaller values solve the equations too.
 func (c *graphRunCmd) verifyJoin(ctx context.Context, r *frontier.Resident, g *graph.Graph, pass *graphPass, values []uint32) error {
 	job := c.passJob(pass)
 	job.From, job.Topology, job.HitCapacity, job.Budget = values, policy.TopologyDense, 0, 0

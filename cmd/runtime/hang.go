@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// exitHang is the exit code of a process whose device does not come back from a
-// launch or a transfer. A dispatch cannot be cancelled, so the process ends for its supervisor to
-// start it again; its work was not acknowledged and is delivered to the next one.
-// 75 is EX_TEMPFAIL: trying again is the right answer.
+// exitHang is the exit code of a process whose device does not return from a launch or a
+// transfer. A dispatch cannot be canceled, so the process ends and its supervisor starts
+// it again; its work was not acknowledged and is delivered to the next process. 75 is
+// EX_TEMPFAIL: trying again is the right answer.
 const exitHang = 75
 
-// endOnHang ends the process without another word to the device.
+// endOnHang ends the process without touching the device again.
 func endOnHang(log *slog.Logger) func(why string) {
 	return func(why string) {
 		log.Error("the device hangs; the process ends, its work goes to the next one", "reason", why, "exit_code", exitHang)
@@ -22,18 +22,19 @@ func endOnHang(log *slog.Logger) func(why string) {
 	}
 }
 
-// hangTicks is how often the watchdog looks before it calls a job hung. It counts
-// looks, not time, because a process that was stopped, or a machine that slept, has
-// not waited for its device meanwhile.
+// hangTicks is how many times the watchdog looks before it calls a job hung. It counts
+// looks instead of time, because a process that was stopped, or whose machine slept,
+// has not been waiting for its device.
 const hangTicks = 10
 
-// watchdog tells when the device is at something for too long: at a launch or repair,
-// which one goroutine brackets with begin and end, or at what others use it for
-// meanwhile, see use.
+// watchdog reports a device that has been busy with one thing for too long: a launch or a
+// repair, which one goroutine brackets with begin and end, or whatever others use the
+// device for meanwhile, see use.
 //
-// A launch has the limit for itself. The others take turns on the device, with launches too, so
-// each end of one, and of a launch, begins their time anew. It stands still while a launch is
-// timed: that waits for what hangs before it.
+// A launch has the limit for itself. Other users take turns on the device, with each other
+// and with launches, so the end of any turn or launch restarts their time. Their time
+// stands still while a launch is timed, because the launch waits for whatever hangs
+// before it.
 type watchdog struct {
 	limit  time.Duration
 	hung   func(what string)

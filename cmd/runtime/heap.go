@@ -28,8 +28,8 @@ func (h heapPort) Write(queue string, offset uint32, words []uint32) (epoch uint
 	return epoch, h.outcome(err)
 }
 
-// outcome has a lost device repaired, for the next transfer. This one fails, so
-// that its sender learns that what the window held is gone.
+// outcome has a lost device repaired, for the sake of the next transfer. This one
+// fails, so that its sender learns that the content of the window is gone.
 func (h heapPort) outcome(err error) error {
 	if megakernel.Lost(err) {
 		h.engine.repair()
@@ -56,7 +56,7 @@ type heapCmd struct {
 	Download heapDownloadCmd `cmd:"" help:"Print words of a queue's window."`
 }
 
-// heapFlags say whose window.
+// heapFlags say whose window is meant.
 type heapFlags struct {
 	natsFlags
 	Worker  string        `default:"${hostname}" help:"Worker that owns the device."`
@@ -67,7 +67,7 @@ type heapFlags struct {
 // Validate is called by the command line's parser.
 func (f *heapFlags) Validate() error { return validNames(f.Worker, f.Queue) }
 
-// connect dials, and bounds what follows.
+// connect dials, and bounds everything that follows by the timeout.
 func (f *heapFlags) connect(ctx context.Context, name string, log *slog.Logger) (context.Context, *natsio.Conn, func(), error) {
 	ctx, stop := untilSignal(ctx)
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)

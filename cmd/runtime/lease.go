@@ -15,7 +15,7 @@ type leaseFlags struct {
 	LeaseDuration time.Duration `default:"50ms" env:"RINGMASTER_LEASE_DURATION" help:"Longest time that a lease's kernel stays on the device, more than 0 and at most 1s. It ends sooner when no work comes or something else needs the device."`
 }
 
-// check refuses what cannot be meant.
+// check refuses a duration that no lease can have.
 func (f *leaseFlags) check() error {
 	if f.LeaseDuration <= 0 || f.LeaseDuration > megakernel.MaxLeaseDuration {
 		return fmt.Errorf("--lease-duration %v: want more than 0 and at most %v; for no resident kernel, --mode wave", f.LeaseDuration, megakernel.MaxLeaseDuration)
@@ -23,7 +23,7 @@ func (f *leaseFlags) check() error {
 	return nil
 }
 
-// on is how launches run on a device, which may be nil.
+// on says how launches run on a device, which may be nil.
 func (f *leaseFlags) on(device gpu) leaseChoice {
 	c := leaseChoice{duration: f.LeaseDuration}
 	switch {
@@ -35,13 +35,13 @@ func (f *leaseFlags) on(device gpu) leaseChoice {
 	return c
 }
 
-// leaseChoice is how an engine's launches run. The zero value is as waves.
+// leaseChoice says how an engine's launches run. The zero value runs them as waves.
 type leaseChoice struct {
 	mode     megakernel.LaunchMode
 	duration time.Duration // of a lease
 }
 
-// leaseState is whether a device can keep a kernel resident, for doctor.
+// leaseState says, for doctor, whether a device can keep a kernel resident.
 func leaseState(device *glcompute.Device) string {
 	const bytes = 1024
 	var heap uint32

@@ -1,13 +1,17 @@
-// Command ringmaster runs the launch-policy runtime: `demo` shows the whole
-// loop on recorded load, `run` serves, `publish`, `submit`, `cancel`, `watch` and
-// `heap` are its clients, `exec` and `opcodes` try opcodes without it, `tune` finds a ring's best
-// geometry, `replay` decides a recorded log again, `doctor` says what a machine lacks, `bench` measures.
+// Command ringmaster is the launch-policy runtime and its tools.
 //
-// This package is the wiring: flags, environment, processes and exit codes.
-// What it wires is documented in the packages below it, which can be read in
-// the order policy, ring, telemetry, actors, megakernel, glcompute. It also has
-// what ends or saves the process: the recovery of a lost device, and the watchdog
-// whose exit code is 75.
+//   - demo shows the whole loop on recorded load.
+//   - run serves; publish, submit, cancel, watch, heap and graph are its clients.
+//   - exec, opcodes and graph run work on this machine without a server.
+//   - tune finds the geometry at which a workload drains fastest.
+//   - replay makes the decisions of a log again.
+//   - doctor says what a machine lacks, and bench measures.
+//
+// This package is the wiring: flags, environment, processes and exit codes. The
+// packages that it wires are best read in the order policy, ring, telemetry,
+// actors, megakernel, glcompute. It also decides about the life of the process:
+// it recovers a lost device, and its watchdog ends a process whose device hangs
+// with exit code 75.
 package main
 
 import (
@@ -18,8 +22,8 @@ import (
 )
 
 func main() {
-	// The window system's calls belong to the main thread, so the command
-	// itself runs on another goroutine.
+	// The main thread is reserved for calls of the window system, so the
+	// command itself runs on another goroutine.
 	os.Exit(glcompute.Main(func() int {
 		return execute(context.Background(), os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	}))

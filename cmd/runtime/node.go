@@ -14,7 +14,7 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-// nodeConfig says what a node consists of.
+// nodeConfig says what a node is made of.
 type nodeConfig struct {
 	nats     natsio.Config
 	policy   policy.Config
@@ -50,7 +50,7 @@ func (c *nodeConfig) size(ring *megakernel.Config) {
 	ring.Queue = c.limits["*"]
 }
 
-// node is the serving part: bus, actors and, if there is a device, its ring.
+// node is the part that serves: the bus, the actors and, if there is a device, its ring.
 type node struct {
 	conn      *natsio.Conn
 	publisher *natsio.Outlet
@@ -73,7 +73,7 @@ type node struct {
 	announcing func() // stops the announcements
 }
 
-// startNode connects, starts the actors, attaches the device and only then
+// startNode connects, starts the actors, attaches the device, and only then
 // takes in telemetry and work.
 func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	if !telemetry.ValidToken(cfg.worker) {
@@ -205,8 +205,8 @@ func (n *node) identity() string {
 // refused counts what the edge refused before the actors saw it.
 func (n *node) refused() uint64 { return n.ingest.Stats().Refused }
 
-// close drains: no new work, what is in flight finishes and is acknowledged,
-// what did not start is delivered again to the next process.
+// close drains: it takes no new work, lets what is in flight finish and be
+// acknowledged, and leaves what has not started to be delivered to the next process.
 func (n *node) close(ctx context.Context) error {
 	var errs []error
 	if n.announcing != nil {
@@ -255,16 +255,18 @@ func (n *node) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// settle lets the subscriptions reach the server, so that whoever is told that
-// the node serves is served. A server that is away is no reason to wait.
+// settle waits until the subscriptions have reached the server, so that a client
+// that is told that the node serves can rely on it. It does not wait for a server
+// that is away.
 func (n *node) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	_ = n.conn.Flush(ctx)
 }
 
-// drain stops taking in work and lets the actors finish what is in flight, both
-// at once: the consumer waits for outcomes that only draining actors give.
+// drain stops taking in work and lets the actors finish what is in flight. The two
+// go on at the same time: the consumer waits for outcomes that only draining actors
+// give.
 func (n *node) drain(ctx context.Context) error {
 	taken := make(chan error, 1)
 	go func() {
@@ -281,8 +283,8 @@ func (n *node) drain(ctx context.Context) error {
 	return errors.Join(<-taken, settled)
 }
 
-// announcePeriod is how long a policy node that starts later, or missed an
-// announcement, is without a worker's limits at most.
+// announcePeriod bounds how long a node that started later, or missed an
+// announcement, does not know a worker's limits.
 const announcePeriod = 5 * time.Second
 
 // announceEvery announces now and then periodically until stopped.

@@ -15,7 +15,7 @@ import (
 	"ringmaster/megakernel/userop"
 )
 
-// opcodeFlags name the directory of an operator's own opcodes.
+// opcodeFlags name the directory of the operator's own opcodes.
 type opcodeFlags struct {
 	Opcodes string `placeholder:"DIR" env:"RINGMASTER_OPCODES" help:"Directory of your own opcodes, one *.glsl file each (docs/opcodes.md)."`
 }
@@ -45,12 +45,12 @@ func (f *opcodeFlags) load() (*opcodeSet, error) {
 	return &opcodeSet{dir: f.Opcodes, catalog: catalog}, nil
 }
 
-// checkWidth is the workgroup width with which opcodes are compiled to see
-// whether they can be; errors do not depend on it.
+// checkWidth is the workgroup width at which opcodes are compiled to see whether they
+// can be; errors do not depend on it.
 const checkWidth = 64
 
-// compile lets the driver judge the opcodes. Its error has the driver's words
-// with the places in the operator's files.
+// compile has the driver compile the opcodes. Its error has the driver's messages, with
+// the lines of the operator's files.
 func (s *opcodeSet) compile(device gpu) error {
 	user := s.catalog.User()
 	if len(user) == 0 {
@@ -67,15 +67,15 @@ func (s *opcodeSet) compile(device gpu) error {
 	})
 }
 
-// log says which opcodes of one's own slots may name.
+// log lists the operator's opcodes in the log.
 func (s *opcodeSet) log(log *slog.Logger) {
 	for _, u := range s.catalog.User() {
 		log.Info("opcode", "id", u.ID, "name", u.Name, "operands", u.Operands, "file", u.File)
 	}
 }
 
-// lookup finds an opcode by name, with the names of its operands; those of a
-// built-in one are a0 to a11.
+// lookup finds an opcode and the names of its operands by name. The operands of a
+// built-in opcode are a0 to a11.
 func (s *opcodeSet) lookup(name string) (op megakernel.Opcode, operands []string, found bool) {
 	op, found = s.catalog.Lookup(name)
 	for _, u := range s.catalog.User() {
@@ -97,7 +97,7 @@ func (s *opcodeSet) names() string {
 	return strings.Join(names, ", ")
 }
 
-// opcodesCmd is what there is to do with opcode files.
+// opcodesCmd has the commands about opcode files.
 type opcodesCmd struct {
 	Check     opcodesCheckCmd     `cmd:"" help:"Check a directory of opcodes: print every error with file and line, or a table of what they declare."`
 	Accessors opcodesAccessorsCmd `cmd:"" help:"Print the accessors that a body may call."`

@@ -10,7 +10,7 @@ import (
 	"ringmaster/telemetry"
 )
 
-// begun is a launch that the ring has begun, or would not.
+// begun is a launch that the ring has begun, or refused to begin.
 type begun struct {
 	launchOrder
 	order  megakernel.Order
@@ -18,16 +18,17 @@ type begun struct {
 	err    error // of Start
 }
 
-// landing is what came back of one.
+// landing is the outcome of a launch.
 type landing struct {
 	report megakernel.Report
 	err    error
 }
 
 // loop is the goroutine that runs launches and repairs the device. A launch whose
-// plan allows no other beside it is run in one call of the ring, which is the
-// quickest way; others are begun at once and waited for one after the other. The
-// watchdog times the oldest, from when it is that: the device runs one at a time.
+// plan allows no other beside it is run by one call of the ring, which is the
+// quickest way. Others are begun at once and waited for one after the other. The
+// watchdog times the oldest launch, from the moment it is the oldest, because the
+// device runs one at a time.
 func (e *engine) loop() {
 	defer close(e.done)
 	defer close(e.waits)
@@ -84,7 +85,7 @@ func (e *engine) begin(o launchOrder) begun {
 	return b
 }
 
-// follow has the oldest launch waited for.
+// follow hands the oldest launch to the waiting goroutine.
 func (e *engine) follow(flights []begun) {
 	switch {
 	case len(flights) == 0:
@@ -112,9 +113,9 @@ func (e *engine) wait() {
 	}
 }
 
-// land tells what came back of the oldest launch and returns the others. After
-// the loss of the device no launch under way is left: those behind fail at once, the
-// device is rebuilt once for all, and what was lost runs again in its order.
+// land reports the outcome of the oldest launch and returns the others. If the device
+// was lost, none is left under way: those behind fail at once, the device is rebuilt
+// once for all of them, and the lost launches run again in their order.
 func (e *engine) land(flights []begun, first landing) (left []begun) {
 	if first.err == nil || !e.keeper.lost(first.err) {
 		flights[0].settled(e.reportOf(flights[0].Queue, first.report, first.err))
@@ -144,7 +145,7 @@ func (e *engine) land(flights []begun, first landing) (left []begun) {
 	return nil
 }
 
-// reportOf is what the worker actor is told of a launch of a queue.
+// reportOf is what the worker actor is told about a launch of a queue.
 func (e *engine) reportOf(queue string, report megakernel.Report, err error) actors.Report {
 	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}
 	finished := report.Finished

@@ -9,8 +9,8 @@ import (
 	"ringmaster/telemetry"
 )
 
-// maxShelf bounds the prints that wait for the ends of their batches. Above it the
-// oldest go.
+// maxShelf bounds the prints that wait for the end of their batch. Beyond it the oldest
+// are dropped.
 const maxShelf = megakernel.PrintRecords
 
 // printShelf holds what slots printed until their batches are finished.
@@ -28,7 +28,8 @@ func (s *printShelf) add(prints []megakernel.Print) {
 	}
 }
 
-// take returns the prints of n slots of a queue from a sequence on, in their order.
+// take removes and returns the prints of n slots of a queue, beginning at a sequence
+// number, in the order of the slots.
 func (s *printShelf) take(queue string, first, n uint32) (taken []megakernel.Print) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +44,7 @@ func (s *printShelf) take(queue string, first, n uint32) (taken []megakernel.Pri
 	return taken
 }
 
-// readPrints fetches what the slots of a launch printed, before its batches are told of.
+// readPrints fetches what the slots of a launch printed, before its batches are reported.
 func (e *engine) readPrints(report *megakernel.Report) {
 	if report.Opcodes[megakernel.OpPrint] == 0 {
 		return

@@ -15,7 +15,7 @@ import (
 	"ringmaster/megakernel/tuner"
 )
 
-// programFlags say where built GPU programs are kept.
+// programFlags say where compiled GPU programs are kept.
 type programFlags struct {
 	ProgramCache   string `placeholder:"DIR" env:"RINGMASTER_PROGRAM_CACHE" help:"Directory for compiled GPU programs; only this user may have access (default: under the user's cache directory)."`
 	NoProgramCache bool   `env:"RINGMASTER_NO_PROGRAM_CACHE" help:"Keep no compiled GPU programs; compile them at every start."`
@@ -28,8 +28,9 @@ func (f *programFlags) programDir() string {
 	return filepath.Join(cacheDir(), "programs")
 }
 
-// binaries opens the directory. Without one everything works, only later, so what is
-// wrong with it is no error. There is none without flags.
+// binaries opens the directory of compiled programs, or returns nil if f is nil. Without
+// a directory everything works, only more slowly, so a problem with it is logged and is
+// no error.
 func (f *programFlags) binaries(log *slog.Logger) *disk.Dir {
 	if f == nil || f.NoProgramCache {
 		return nil
@@ -70,8 +71,8 @@ func candidateKernels(device gpu) []megakernel.Kernel {
 	return kernels
 }
 
-// adjustedBecause is the kind of a reason why a launch was not as recommended: without
-// the name of the kernel, of which there may be many.
+// adjustedBecause reduces the reason why a launch was not as recommended to its kind: it
+// leaves out the name of the kernel, of which there may be many.
 func adjustedBecause(reason string) string {
 	if rest, ok := strings.CutPrefix(reason, "kernel "); ok {
 		if _, why, ok := strings.Cut(rest, ": "); ok {
@@ -81,7 +82,8 @@ func adjustedBecause(reason string) string {
 	return reason
 }
 
-// beside opens a second context for building kernels. Devices of other makes have none.
+// beside opens a second context of the device, for building kernels. Only a real GL
+// device has one; others give nil.
 func beside(dev megakernel.Device) (megakernel.Device, error) {
 	d, ok := dev.(interface {
 		OpenShared() (*glcompute.Device, error)

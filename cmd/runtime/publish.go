@@ -78,7 +78,7 @@ func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) er
 	return nil
 }
 
-// lines publishes one record a line. A line that the runtime would refuse is
+// lines publishes one record per line. A line that the runtime would refuse is
 // reported with its number and not sent; the others are sent, and the exit code is 1.
 func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) error {
 	out := lineSender{cmd: c, conn: conn, incarnation: telemetry.NewIncarnation(), seq: map[string]uint64{}}
@@ -126,8 +126,8 @@ type lineSender struct {
 }
 
 func (s *lineSender) send(ctx context.Context, line []byte) error {
-	// Which subject a line is for, and so its number, is known once it is read:
-	// number it provisionally, and again before it goes out.
+	// The line's subject, and so its number, is known only once it has been read:
+	// number it provisionally now, and again before it is sent.
 	h := telemetry.Header{Incarnation: s.incarnation, Seq: 1, SentNs: time.Now().UnixNano()}
 	payload, err := telemetry.AppendJSON(nil, &h, line)
 	if err != nil {
@@ -149,8 +149,8 @@ func (s *lineSender) send(ctx context.Context, line []byte) error {
 	}
 	s.seq[subject]++
 	if s.record.Kind == telemetry.KindWorker {
-		// The runtime reads each subject by itself and decides again when limits
-		// come late; a round trip's lead mostly spares it the first, empty decision.
+		// The runtime reads each subject independently, and decides again when limits
+		// come late. The lead of one round trip mostly avoids the first, empty decision.
 		return flush(ctx, s.conn)
 	}
 	return nil
@@ -175,7 +175,7 @@ func (s *lineSender) route() (subject string, publish func(payload []byte) error
 	}, nil
 }
 
-// check judges a record as the runtime will.
+// check judges a record as the runtime would.
 func (s *lineSender) check(payload []byte) error {
 	if _, err := telemetry.Check(payload, telemetry.DefaultTelemetryLimits); err != nil {
 		return err

@@ -17,8 +17,8 @@ type gpu interface {
 	Close() error
 }
 
-// rebuilder keeps the ring on a device that works: when a context is lost it opens
-// the device again and moves the ring there. The engine's goroutine alone uses it.
+// rebuilder keeps the ring on a working device: when a context is lost, it opens the
+// device again and moves the ring to it. Only the engine's goroutine uses it.
 type rebuilder struct {
 	reopen   func() (gpu, error) // nil: what is lost stays lost
 	patience time.Duration       // how long a launch waits for the device to be back; 0: until the watchdog ends the process
@@ -38,11 +38,11 @@ const (
 // lossPatience is the patience where no watchdog ends the process.
 const lossPatience = 10 * time.Second
 
-// errNoReopen is why a loss is not recovered from where nobody said how.
+// errNoReopen is why a loss is final if the configuration has no way to open the device again.
 var errNoReopen = errors.New("the device was not opened in a way that can be repeated")
 
-// attend makes the rebuilder ready to wait: until the watchdog ends the process, or
-// for a while if there is none.
+// attend sets how long the rebuilder waits for a lost device: until the watchdog ends
+// the process or, without a watchdog, for lossPatience.
 func (r *rebuilder) attend(w *watchdog) {
 	r.quit = make(chan struct{})
 	if w == nil {
@@ -51,8 +51,8 @@ func (r *rebuilder) attend(w *watchdog) {
 }
 
 // launch runs a launch, and runs it again if the device was lost and could be
-// rebuilt. What becomes of the batches is for Engine.Move to say. A second loss is
-// the caller's to retry, later.
+// rebuilt. Engine.Move decides what becomes of the batches. After a second loss it
+// returns the error; the caller may try again later.
 func (r *rebuilder) launch(ring *megakernel.Engine, order megakernel.Order) (megakernel.Report, error) {
 	report, err := ring.Launch(order)
 	if err == nil || !r.lost(err) {
@@ -64,8 +64,9 @@ func (r *rebuilder) launch(ring *megakernel.Engine, order megakernel.Order) (meg
 	return ring.Launch(order)
 }
 
-// lost tells whether an error means that the context is gone: it says so itself, or
-// the driver does when asked. An answer that is no status is no evidence.
+// lost tells whether an error means that the context is gone: either the error says
+// so, or the driver does when it is asked. A reset status that GL does not define is
+// no evidence.
 func (r *rebuilder) lost(err error) bool {
 	if megakernel.Lost(err) {
 		return true
@@ -85,7 +86,7 @@ func (r *rebuilder) lost(err error) bool {
 }
 
 // rebuild opens the device again and moves the ring to it, as soon as that works.
-// On an error everything is as before, and may be tried again.
+// After an error everything is as before, and rebuild may be called again.
 func (r *rebuilder) rebuild(ring *megakernel.Engine, loss error) error {
 	begin := time.Now()
 	r.log.Warn("the device was lost", "epoch", r.epoch, "error", loss)
@@ -123,7 +124,7 @@ func (r *rebuilder) repair(ring *megakernel.Engine) {
 	}
 }
 
-// attempt is one attempt of rebuild.
+// attempt makes one attempt to rebuild.
 func (r *rebuilder) attempt(ring *megakernel.Engine) error {
 	next, err := r.reopen()
 	if err != nil {
@@ -141,8 +142,8 @@ func (r *rebuilder) attempt(ring *megakernel.Engine) error {
 	return nil
 }
 
-// sameDevice refuses another device in the place of the lost one: its limits were
-// announced, and a GPU that fell off the bus would silently become the CPU.
+// sameDevice refuses another device in place of the lost one: the limits of that one
+// were announced, and a GPU that fell off the bus would silently become the CPU.
 func sameDevice(was, is gpu) error {
 	a, b := was.Info(), is.Info()
 	if a.Renderer != b.Renderer || a.Capabilities.DeviceUUID != b.Capabilities.DeviceUUID {

@@ -110,7 +110,7 @@ type replayer struct {
 	logged, again []byte // encodings, reused
 }
 
-// queueReplay is what the replay of one queue came to.
+// queueReplay is the result of replaying one queue.
 type queueReplay struct {
 	name        string
 	incarnation uint64
@@ -191,7 +191,7 @@ func (r *replayer) queue(h *telemetry.DecisionHeader, name string) *queueReplay 
 	return q
 }
 
-// decideAgain is the entry with the outcome of the same decision made now.
+// decideAgain is the entry with the outcome that the same decision has now.
 func decideAgain(cfg *policy.Config, e *telemetry.DecisionEntry, before policy.State) telemetry.DecisionEntry {
 	again := *e
 	if e.Undecided {
@@ -252,8 +252,8 @@ func (r *replayer) text(log *logReader, asked string) string {
 	return b.String()
 }
 
-// tally says in how many decisions the outcome differs, by field, most
-// frequent first. The reasons follow from the rest and are left out.
+// tally counts the decisions that differ, by field, most frequent first. Reasons
+// follow from the other fields and are left out.
 func (r *replayer) tally() string {
 	names := sortedKeys(r.fields)
 	sort.SliceStable(names, func(i, j int) bool { return r.fields[names[i]] > r.fields[names[j]] })

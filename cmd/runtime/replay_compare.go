@@ -29,8 +29,8 @@ type queuePair struct {
 	fields    []telemetry.DecisionDifference
 }
 
-// compareLogs says at which decision and field two logs differ. What names a
-// particular run is left out: incarnations, sequence numbers and clocks.
+// compareLogs says at which decision and in which field two logs differ. It leaves out
+// what belongs to a run: incarnations, sequence numbers and clocks.
 func compareLogs(out io.Writer, a, b *logReader) error {
 	c := comparison{queues: make(map[string]*queuePair)}
 	logs := [2]*logReader{a, b}
@@ -66,7 +66,7 @@ func compareLogs(out io.Writer, a, b *logReader) error {
 	return nil
 }
 
-// take pairs an entry with the one that waits for it, or makes it wait.
+// take pairs an entry with the entry of the other log that waits for it, or makes it wait.
 func (c *comparison) take(side int, e *telemetry.DecisionEntry) {
 	c.entries[side]++
 	e.Records = telemetry.DecisionRecords{}
@@ -95,7 +95,7 @@ func (c *comparison) take(side int, e *telemetry.DecisionEntry) {
 	q.waiting = q.waiting[1:]
 }
 
-// report prints what differs and tells whether nothing does.
+// report prints what differs and reports whether the logs are equal.
 func (c *comparison) report(out io.Writer, a, b string) bool {
 	same := true
 	differs := func(format string, args ...any) {

@@ -7,7 +7,7 @@ import (
 	"ringmaster/telemetry"
 )
 
-// levelsOf is the row of the levels that a queue's directors decided.
+// levelsOf names the row of the levels that a queue's directors decided.
 func levelsOf(queue string) string { return queue + " levels" }
 
 // level replays one level of a graph job that the director decided on the device.
@@ -37,7 +37,7 @@ func (r *replayer) level(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry
 	r.settle(q, e, &again, fmt.Sprintf("decision %d, job %d, level %d", e.Decision, e.Job, e.Level))
 }
 
-// directAgain is the entry with what the policy decides now.
+// directAgain is the entry with what the policy decides for the level now.
 func directAgain(cfg *policy.Config, e *telemetry.DecisionEntry, before policy.State) telemetry.DecisionEntry {
 	again := *e
 	o := policy.Observe(cfg, &e.Request)

@@ -10,8 +10,8 @@ import (
 	"ringmaster/telemetry"
 )
 
-// explainDecision prints every decision with the number, of which each queue
-// and each start of a process may have one.
+// explainDecision prints every decision that has the number: each queue, and each
+// start of a process, may have one.
 func explainDecision(out io.Writer, log *logReader, number uint64) error {
 	type queueID struct{ worker, queue string }
 	var e telemetry.DecisionEntry
@@ -94,7 +94,7 @@ func explain(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry, takenBack 
 	return b.String()
 }
 
-// policyName recognises the two configurations that have names.
+// policyName is the name of a configuration, if it is one of the two that have names.
 func policyName(cfg *policy.Config) string {
 	switch *cfg {
 	case policy.Standard():
@@ -105,7 +105,7 @@ func policyName(cfg *policy.Config) string {
 	return "configured"
 }
 
-// outcomeLines says in words what became of the queue's state.
+// outcomeLines say in words what the decision changed.
 func outcomeLines(e *telemetry.DecisionEntry) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if e.Error != "" {
@@ -158,7 +158,7 @@ func reasonCells(r *policy.Reason) []string {
 	return []string{r.Rule.String(), grouped(r.Value), grouped(r.Threshold), "a change of " + grouped(r.Distance), held}
 }
 
-// pairs aligns rows of two.
+// pairs aligns rows of two cells.
 func pairs(rows [][]string) string {
 	width := 0
 	for _, r := range rows {

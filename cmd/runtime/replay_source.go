@@ -12,11 +12,11 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-// maxDamage bounds the damage that is listed; the rest is counted.
+// maxDamage is the most damaged places that are listed; the rest is only counted.
 const maxDamage = 10
 
-// logReader reads the parts of one decision log, oldest first. Damage is noted
-// and stepped over: what is whole is read.
+// logReader reads the parts of one decision log, oldest first. Damage is noted and
+// skipped; everything that is whole is read.
 type logReader struct {
 	name  string
 	parts []logPart
@@ -49,8 +49,8 @@ func openLog(path string, stdin io.Reader) *logReader {
 	return newLogReader(path, part(path))
 }
 
-// streamLog reads what the stream holds. A message is a log with a header of
-// its own, so the messages after each other are one.
+// streamLog reads what the stream holds. Each message is a log with a header of its
+// own, so the messages one after the other are a log too.
 func streamLog(ctx context.Context, conn *natsio.Conn) *logReader {
 	name := "stream " + conn.DecisionStream()
 	return newLogReader(name, logPart{name, func() (io.ReadCloser, error) {
@@ -69,7 +69,7 @@ func newLogReader(name string, parts ...logPart) *logReader {
 	return &logReader{name: name, parts: parts, unknown: make(map[string]bool)}
 }
 
-// next reads the next decision of the queue asked for, and io.EOF after the last.
+// next reads the next decision of the selected queue; after the last it returns io.EOF.
 func (l *logReader) next(e *telemetry.DecisionEntry) error {
 	for {
 		if l.reader == nil {
@@ -125,7 +125,7 @@ func (l *logReader) close() {
 
 func (l *logReader) damaged() bool { return l.damages > 0 }
 
-// problems lists what makes the log less than whole.
+// problems lists damage and gaps, and is empty if the log is whole.
 func (l *logReader) problems() string {
 	var b strings.Builder
 	for _, d := range l.damage {

@@ -76,7 +76,7 @@ func setBound(o *megakernel.QueueOptions, bound string, set *opcodeSet) (err err
 	return fmt.Errorf("%q is no bound; there are pending, rate, burst and opcodes", bound)
 }
 
-// check refuses a heap that no ring or not this device can have.
+// check refuses a heap that no ring, or not this device, can have.
 func (f *ringFlags) check(device megakernel.Device) error {
 	cfg := megakernel.DefaultConfig()
 	if most := 1 << 16; f.Windows < 1 || f.Windows > most {
@@ -94,8 +94,8 @@ func (f *ringFlags) check(device megakernel.Device) error {
 	return cfg.Validate()
 }
 
-// size sizes an engine. A ring with more queues has more pages, one for each
-// priority of each queue and as many as ever besides.
+// size sizes an engine. A ring with more queues than the default has more pages: one more
+// for each priority of each additional queue.
 func (f *ringFlags) size(cfg *megakernel.Config) {
 	if f.Windows == 0 {
 		return // not from a command line

@@ -150,7 +150,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	return node.close(drainCtx)
 }
 
-// check refuses what cannot be meant, before anything is started.
+// check refuses values that make no sense, before anything is started.
 func (c *runCmd) check() error {
 	switch {
 	case c.Worker != "" && !telemetry.ValidToken(c.Worker):
@@ -172,8 +172,10 @@ func (c *runCmd) rateLimit() *natsio.RateLimit {
 	return &natsio.RateLimit{PerSecond: c.Rate, Burst: int(min(max(2*c.Rate, 1), math.MaxInt32))}
 }
 
-// busName tells the bus that this process serves on from others of the same host. An embedded
-// server has the address that others reach it by; on a free port nobody knows it before.
+// busName identifies the bus that this process serves on, to tell it from other
+// buses of the same host. The name of an embedded server is the address at which
+// others reach it; it is empty if the port is chosen by the system, because then no
+// other process can know the address in advance.
 func (c *runCmd) busName() string {
 	at := c.Context + c.URL + c.Creds
 	if !c.given() {
@@ -186,7 +188,7 @@ func (c *runCmd) busName() string {
 	return at + "-" + c.Prefix
 }
 
-// device opens the GL device, or explains what to install and how to go on without.
+// device opens the GL device, or explains what to install and how to go on without one.
 func (c *runCmd) device(log *slog.Logger) (*glcompute.Device, error) {
 	if c.NoGPU {
 		return nil, nil
@@ -221,8 +223,8 @@ func startServer(host string, port int, store string, log *slog.Logger) (*natsio
 	return natsio.StartServer(cfg)
 }
 
-// waitForNATS returns when there is a connection, or ctx ends. If that takes a while it
-// says what it waits for: until then nobody is served.
+// waitForNATS returns when there is a connection or ctx ends. If that takes more than a
+// second, it says what it waits for: until then nobody is served.
 func waitForNATS(ctx context.Context, conn *natsio.Conn, at string, std stdio) {
 	soon, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -233,7 +235,7 @@ func waitForNATS(ctx context.Context, conn *natsio.Conn, at string, std stdio) {
 	_ = conn.WaitState(ctx, natsio.StateConnected) // else ctx has ended
 }
 
-// withoutPasswords is a list of servers as it may be shown.
+// withoutPasswords is a list of servers with their passwords masked, for messages.
 func withoutPasswords(servers string) string {
 	if servers == "" {
 		return "the server of the NATS context"

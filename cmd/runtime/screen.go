@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 )
 
-// screen shows a block of lines that is drawn over in place on a terminal.
-// Anywhere else it prints only what is given to note.
+// screen shows a block of lines that is redrawn in place on a terminal. Anywhere
+// else it prints only the lines given to note.
 type screen struct {
 	out      io.Writer
 	terminal bool
@@ -53,13 +53,13 @@ func (s *screen) draw(block string) {
 	s.out.Write(b.Bytes())
 }
 
-// note prints a line that stays, below the block.
+// note prints a line that stays. The next block is drawn below it.
 func (s *screen) note(format string, args ...any) {
 	fmt.Fprintf(s.out, format+"\n", args...)
 	s.drawn = 0
 }
 
-// plain is text from the bus or a file without what a terminal would obey.
+// plain is text from the bus or a file without the control characters that a terminal would obey.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -69,7 +69,7 @@ func plain(text string) string {
 	}, text)
 }
 
-// plainLines is plain, but for the ends of lines and tabs. Compilers' words have both.
+// plainLines is plain, but keeps line feeds and tabs, which compilers' messages contain.
 func plainLines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && unicode.IsControl(r) {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// interruptible is a reader that ends with its context: who types, or a pipe that is idle,
-// would else keep a command from ending when it is told to. Nothing is read before
-// it is asked for.
+// interruptible is a reader that ends with its context. Without it, a person who does
+// not type, or an idle pipe, would keep a command from ending when it is told to.
+// Nothing is read before it is asked for.
 type interruptible struct {
 	ctx   context.Context
 	in    io.Reader

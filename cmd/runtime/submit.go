@@ -1,110 +1,258 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
-	"ringmaster/cmd/runtime/trace"
-	"ringmaster/megakernel"
+	"ringmaster/ring"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
 )
 
-// windowWords is how much of a queue's heap window the trace's slots use. It
-// is no more than the smallest window a worker gives a queue.
-const windowWords = 16_384
+// submitCmd sends work to a running worker and shows what became of it.
+type submitCmd struct {
+	natsFlags
+	opcodeFlags
+	Worker    string        `default:"${hostname}" help:"Worker to submit to."`
+	Queue     string        `required:"" placeholder:"NAME" help:"Queue to submit to."`
+	Slots     []string      `sep:"none" placeholder:"SPEC" help:"Slots to run, written as for exec: 'OPCODE operand=VALUE … [xN]'. If repeated, each SPEC runs after the one before."`
+	SlotsFile string        `placeholder:"FILE" help:"File with one SPEC per line, run after those of --slots; # begins a comment; - is standard input."`
+	Batch     string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new name)."`
+	Priority  string        `enum:"critical,high,normal,low,idle" default:"normal" help:"Priority of all slots: critical, high, normal, low or idle."`
+	Deadline  time.Duration `placeholder:"DURATION" help:"Drop slots that no launch has begun this long after the worker took the batch."`
+	Epoch     uint64        `placeholder:"N" help:"Epoch of the upload that the work needs, as heap upload prints it. If that data is gone, nothing runs."`
+	Results   bool          `help:"Print the result word of every slot."`
+	Wait      bool          `default:"true" negatable:"" help:"Wait for the outcome. With --no-wait, give one SPEC; the worker may start later."`
+	Timeout   time.Duration `default:"30s" help:"Longest wait for all of it."`
+}
 
-// counterWord is where queue decode counts generated tokens: word 0 is left
-// alone by everything else in that queue.
-const counterWord = 0
+// priorityNames are the names of slot priorities, by their number.
+var priorityNames = []string{"critical", "high", "normal", "low", "idle"}
 
-// outsideWord lies beyond any window; a slot that names it faults.
-const outsideWord = 1 << 30
+// Validate is called by the command line's parser.
+func (c *submitCmd) Validate() error { return validNames(c.Worker, c.Queue) }
 
-// The ring's priorities as the trace uses them.
-const (
-	priorityCritical = 0
-	priorityHigh     = 1
-	priorityNormal   = 2
-)
-
-// submitRequest submits an admitted request's prefill and decode work.
-func (p *player) submitRequest(ctx context.Context, r trace.Request) error {
-	q := &p.queues[prefill]
-	p.begin()
-	for range r.PrefillSlots() {
-		p.slot(megakernel.OpStore, priorityHigh, r.Context, q.next())
-	}
-	if err := p.send(ctx, prefill); err != nil {
+func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	ctx, stop := untilSignal(ctx)
+	defer stop()
+	groups, err := c.groups(&interruptible{ctx: ctx, in: std.in})
+	if err != nil {
 		return err
 	}
-	q = &p.queues[decode]
-	p.begin()
-	for range r.DecodeSlots() {
-		address := uint32(counterWord)
-		if p.faults > 0 && (q.submitted.Load()+uint64(len(p.work.Slots))+1)%uint64(p.faults) == 0 {
-			address = outsideWord
-			q.intendedBad++
-		}
-		p.slot(megakernel.OpAdd, priorityCritical, 1, address)
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	conn, err := c.dial(ctx, "ringmaster submit", log)
+	if err != nil {
+		return err
 	}
-	return p.send(ctx, decode)
-}
-
-// submitFrontier submits one slot for every node of a frontier: it counts a
-// visit in the node's word.
-func (p *player) submitFrontier(ctx context.Context, nodes []uint32) error {
-	p.begin()
-	for _, node := range nodes {
-		p.slot(megakernel.OpAdd, priorityNormal, 1, node)
+	defer conn.Close()
+	s, err := newSubmission(ctx, c, conn, std)
+	if err != nil {
+		return err
 	}
-	return p.send(ctx, retrieve)
-}
-
-func (q *queueLoad) next() uint32 {
-	q.window = (q.window + 1) % windowWords
-	return q.window
-}
-
-func (p *player) begin() { p.work.Slots = p.work.Slots[:0] }
-
-func (p *player) slot(opcode megakernel.Opcode, priority, a0, a1 uint32) {
-	p.work.Slots = append(p.work.Slots, telemetry.Slot{
-		Opcode: uint32(opcode), Priority: priority, Args: [12]uint32{a0, a1}, NArgs: 2,
-	})
-}
-
-// send publishes the slots gathered since begin as batches of the queue.
-func (p *player) send(ctx context.Context, queue int) error {
-	if !p.submit {
-		return nil
+	for i := range groups {
+		if err := s.run(ctx, &groups[i]); err != nil {
+			return err
+		}
 	}
-	q := &p.queues[queue]
-	all := p.work.Slots
-	defer func() { p.work.Slots = all }()
-	for rest := all; len(rest) > 0; {
-		n := min(len(rest), telemetry.MaxBatchSlots)
-		p.work.Slots, rest = rest[:n], rest[n:]
-		p.batches++
-		p.work.Batch = fmt.Sprintf("%x-%d", p.incarnation, p.batches)
-		p.work.Has = telemetry.HasBatch | telemetry.HasSlots
-		h := telemetry.Header{Incarnation: p.incarnation, Seq: p.batches, SentNs: time.Now().UnixNano()}
-		q.submitted.Add(uint64(n))
-		q.outstanding.Add(int64(n))
-		q.batches.Add(1)
-		if err := p.stream.Publish(ctx, p.worker, playerQueues[queue], h, &p.work, p.form, p.stored); err != nil {
-			return fmt.Errorf("submit to %s: %w", playerQueues[queue], err)
-		}
-		if failed := p.unstored.Load(); failed != nil {
-			return fmt.Errorf("submit to %s: %w", playerQueues[queue], *failed)
-		}
+	if s.failed {
+		return exitError{1}
 	}
 	return nil
 }
 
-// stored learns what the stream said of a batch.
-func (p *player) stored(_ bool, err error) {
-	if err != nil {
-		p.unstored.CompareAndSwap(nil, &err)
+// groups reads and checks what the command line asks for.
+func (c *submitCmd) groups(in io.Reader) ([]slotGroup, error) {
+	switch {
+	case c.Batch != "" && !telemetry.ValidToken(c.Batch):
+		return nil, fmt.Errorf("--batch %q: use 1 to %d letters, digits, _ or -", c.Batch, telemetry.MaxToken)
+	case c.Deadline < 0 || c.Deadline > 0 && c.Deadline < time.Millisecond || c.Deadline > math.MaxUint32*time.Millisecond:
+		return nil, fmt.Errorf("--deadline %v: want 1ms to %v", c.Deadline, math.MaxUint32*time.Millisecond)
 	}
+	set, err := c.opcodeFlags.load()
+	if err != nil {
+		return nil, err
+	}
+	specs := slices.Clone(c.Slots)
+	if c.SlotsFile != "" {
+		if specs, err = appendSpecs(specs, c.SlotsFile, in); err != nil {
+			return nil, fmt.Errorf("--slots-file %s: %w", c.SlotsFile, err)
+		}
+	}
+	if len(specs) == 0 {
+		return nil, errors.New("nothing to submit: give --slots or --slots-file")
+	}
+	if len(specs) > 1 && !c.Wait {
+		return nil, fmt.Errorf("%d SPECs and --no-wait: each runs after the one before, so somebody has to wait; submit one at a time", len(specs))
+	}
+	var groups []slotGroup
+	for _, spec := range specs {
+		g, err := parseSlots(spec, set)
+		for i := 0; err == nil && i < len(g.slots); i++ {
+			g.slots[i].Priority = uint32(slices.Index(priorityNames, c.Priority))
+			if err = set.catalog.CheckSlot(&g.slots[i]); err != nil {
+				err = fmt.Errorf("slot %d: %w", i, err)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("slots %q: %w", spec, err)
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
+// appendSpecs appends the lines of a file that are not empty.
+func appendSpecs(specs []string, name string, in io.Reader) ([]string, error) {
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		if line = strings.TrimSpace(line); line != "" {
+			specs = append(specs, line)
+		}
+	}
+	return specs, lines.Err()
+}
+
+// submission is what a submit command has under way.
+type submission struct {
+	cmd    *submitCmd
+	conn   *natsio.Conn
+	std    stdio
+	header telemetry.Header
+	name   string // of batches
+	sent   int    // batches
+	failed bool   // a slot faulted or was dropped
+
+	done     chan telemetry.Done
+	rejected chan telemetry.Rejected
+}
+
+// newSubmission checks that a worker is there to run the work, unless the command does
+// not wait for it.
+func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std stdio) (*submission, error) {
+	s := &submission{
+		cmd: c, conn: conn, std: std, header: telemetry.Header{Incarnation: telemetry.NewIncarnation()}, name: c.Batch,
+		done: make(chan telemetry.Done, 1<<10), rejected: make(chan telemetry.Rejected, 64),
+	}
+	if s.name == "" {
+		s.name = fmt.Sprintf("%x", s.header.Incarnation)
+	}
+	if !c.Wait {
+		return s, conn.EnsureWorkStream(ctx)
+	}
+	if s.nobodyServes() {
+		return nil, fmt.Errorf("nothing was submitted, as nobody serves worker %s: check that `ringmaster run` is up with a GPU and that --worker, --nats and --prefix are its own, or submit with --no-wait for a worker to come", c.Worker)
+	}
+	_, err := conn.SubscribeDone(c.Worker, c.Queue, func(_, _ string, _ *telemetry.Header, d *telemetry.Done) {
+		if d.Batch == s.name || strings.HasPrefix(d.Batch, s.name+"-") {
+			s.done <- doneCopy(d)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = conn.SubscribeRejected(c.Worker, c.Queue, func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) {
+		select {
+		case s.rejected <- *r:
+		default: // it is enough to show some
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, conn.Flush(ctx)
+}
+
+// doneCopy is a copy of a record, whose own memory is reused by the next one.
+func doneCopy(d *telemetry.Done) telemetry.Done {
+	kept := *d
+	kept.Faults, kept.Results, kept.Prints = slices.Clone(d.Faults), slices.Clone(d.Results), slices.Clone(d.Prints)
+	return kept
+}
+
+// probePatience bounds how long to wait for an answer to whether somebody serves a worker.
+const probePatience = 2 * time.Second
+
+// nobodyServes reports whether the server says that no worker of this name has a device.
+func (s *submission) nobodyServes() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
+	defer cancel()
+	err := s.conn.Download(ctx, s.cmd.Worker, s.cmd.Queue, 0, make([]uint32, 1))
+	return errors.Is(err, natsio.ErrNoRuntime)
+}
+
+// run submits the slots of a group and waits for all of them, if it waits.
+func (s *submission) run(ctx context.Context, g *slotGroup) error {
+	batches := make(map[string][]ring.Slot)
+	var order []string
+	for part := range slices.Chunk(g.slots, telemetry.MaxBatchSlots) {
+		s.sent++
+		id := s.name
+		if s.sent > 1 {
+			id = fmt.Sprintf("%s-%d", s.name, s.sent)
+		}
+		if err := s.send(ctx, id, part); err != nil {
+			return err
+		}
+		batches[id] = part
+		order = append(order, id)
+	}
+	if !s.cmd.Wait {
+		for _, id := range order {
+			fmt.Fprintf(s.std.err, "batch %s: %d slots of %s are in the stream\n", id, len(batches[id]), g.opcode)
+		}
+		return nil
+	}
+	return s.wait(ctx, g, order, batches)
+}
+
+// send stores one batch in the stream.
+func (s *submission) send(ctx context.Context, id string, slots []ring.Slot) error {
+	work := telemetry.Work{
+		Has: telemetry.HasBatch | telemetry.HasSlots, Batch: id, WantResults: s.cmd.Results,
+		Epoch: s.cmd.Epoch, DeadlineMs: uint32(s.cmd.Deadline / time.Millisecond),
+	}
+	if work.WantResults {
+		work.Has |= telemetry.HasWantResults
+	}
+	if work.Epoch != 0 {
+		work.Has |= telemetry.HasEpoch
+	}
+	if work.DeadlineMs != 0 {
+		work.Has |= telemetry.HasDeadlineMs
+	}
+	for i := range slots {
+		slot := telemetry.Slot{Opcode: slots[i].Opcode, Priority: slots[i].Priority, Args: slots[i].Args}
+		for n, word := range slot.Args {
+			if word != 0 {
+				slot.NArgs = n + 1
+			}
+		}
+		work.Slots = append(work.Slots, slot)
+	}
+	s.header.Seq++
+	s.header.SentNs = time.Now().UnixNano()
+	known, err := s.conn.PublishWork(ctx, s.cmd.Worker, s.cmd.Queue, s.header, &work, telemetry.FormArray)
+	if err == nil && known {
+		err = fmt.Errorf("batch %s was submitted before and will not run again; give this one another --batch", id)
+	}
+	return err
 }

@@ -79,7 +79,7 @@ func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	return errors.Join(err, c.finish(result, r, set.catalog, device, std, log, err == nil))
 }
 
-// check refuses what cannot work before anything is opened.
+// check refuses flags that cannot work, before anything is opened.
 func (c *tuneCmd) check() error {
 	own := len(c.Slots) > 0 || c.SlotsFile != ""
 	switch {
@@ -101,7 +101,7 @@ func (c *tuneCmd) check() error {
 	return nil
 }
 
-// load is the slots that the flags ask for.
+// load makes the slots that the flags ask for.
 func (c *tuneCmd) load(set *opcodeSet, in io.Reader) (*tuneLoad, error) {
 	specs, err := c.specs(in)
 	if err != nil {
@@ -155,8 +155,8 @@ func (c *tuneCmd) specs(in io.Reader) ([]string, error) {
 	return specs, nil
 }
 
-// ownLoad is a ring of slots of some specs, dealt out evenly: of two groups of 30
-// and 10 slots, every fourth is of the second.
+// ownLoad is a ring of slots made from specs, interleaved evenly: of two groups of 30
+// and 10 slots, every fourth slot is of the second.
 func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, error) {
 	var groups [][]ring.Slot
 	var names []string
@@ -178,7 +178,7 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, e
 	l := &tuneLoad{name: strings.Join(names, "+"), slots: make([]ring.Slot, 0, n), window: make([]uint32, window)}
 	taken := make([]int, len(groups))
 	for i := range n {
-		// The group that is the furthest behind its share is next.
+		// The group that is furthest behind its share is next.
 		next, most := 0, -1.0
 		for k, g := range groups {
 			if behind := float64(i+1)*float64(len(g))/float64(total) - float64(taken[k]); behind > most {
@@ -192,8 +192,8 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, e
 	return l, nil
 }
 
-// tune measures. The result is nil if nothing was; with one, an error says
-// why it is no choice.
+// tune measures. The result is nil if nothing was measured. If there are both a result and
+// an error, the error says why no geometry was chosen.
 func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, device gpu, to *screen) (*tuned, error) {
 	strategy, side, free, err := strategyNamed(c.Strategy, device, ring.space.Len())
 	if err != nil {
@@ -236,7 +236,7 @@ func tuneProgress(to *screen) func(float64, *tuneRun) {
 	}
 }
 
-// finish prints, draws and stores. Only a choice is stored.
+// finish prints the result, draws it, and stores it if a geometry was chosen.
 func (c *tuneCmd) finish(t *tuned, r *tuneRing, catalog *megakernel.Catalog, device gpu, std stdio, log *slog.Logger, chosen bool) error {
 	var err error
 	if dir := c.cacheDir(); chosen && !c.NoStore && dir != "" {

@@ -32,7 +32,7 @@ func (a *pictureAxes) plot() *plot.Plot {
 	p.X.Tick.Label.Font.Size, p.Y.Tick.Label.Font.Size = vg.Points(8), vg.Points(8)
 	p.Title.TextStyle.Font.Size = vg.Points(10)
 	p.Add(plotter.NewGrid())
-	// Room for whole dots at the edges.
+	// Leave room for whole dots at the edges.
 	p.X.Min, p.X.Max = a.minX/1.4, a.maxX*1.4
 	p.Y.Min, p.Y.Max = a.minY/1.2, a.maxY*1.2
 	return p
@@ -42,7 +42,7 @@ func (a *pictureAxes) plot() *plot.Plot {
 // powers of ten where those are few.
 type powersOf float64
 
-// maxTicks is how many labels have room on an axis.
+// maxTicks is how many labels fit an axis.
 const maxTicks = 9
 
 // Ticks implements plot.Ticker.

@@ -21,7 +21,7 @@ import (
 	"ringmaster/megakernel/tuner/live"
 )
 
-// errPicture says that a picture can be neither PNG nor SVG, or not written.
+// errPicture says that a picture cannot be written, or is neither PNG nor SVG.
 var errPicture = errors.New("tune: no picture can be written there")
 
 // Size of a panel and of the pictures' dots.
@@ -34,8 +34,8 @@ const (
 	pictureDPI  = 110
 )
 
-// checkPicture refuses a path of a picture before anything is measured for it.
-// It leaves what is there as it is.
+// checkPicture refuses an unusable path before anything is measured for the picture. It does
+// not change an existing file.
 func checkPicture(path string) error {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".png", ".svg":
@@ -89,9 +89,9 @@ type panel struct {
 	plot  *plot.Plot
 }
 
-// picturePanels makes a plot for each width: time of a slot over workgroups, a
-// line for each chunk. All have the same axes. Of the depths that were measured
-// the shortest time stands for a geometry.
+// picturePanels makes a plot for each width: time per slot over workgroups, with a line for
+// each chunk. All plots have the same axes. A geometry that was measured at several depths is
+// shown with its shortest time.
 func picturePanels(t *tuned) []panel {
 	best := make(map[live.Geometry]float64)
 	var widths, chunks []uint32
@@ -130,7 +130,7 @@ func picturePanels(t *tuned) []panel {
 	return panels
 }
 
-// addLine adds the points of a chunk, joined where they are a whole sweep.
+// addLine adds the points of a chunk, connected if they are a whole sweep.
 func addLine(p *plot.Plot, at plotter.XYs, c color.Color, joined bool) {
 	if len(at) == 0 {
 		return
@@ -155,7 +155,7 @@ func addChosen(p *plot.Plot, x, y float64) {
 	}
 }
 
-// boldRing is a ring with a line that is seen among others.
+// boldRing is a ring with a line thick enough to stand out.
 type boldRing struct{}
 
 // DrawGlyph implements draw.GlyphDrawer.

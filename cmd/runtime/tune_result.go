@@ -47,7 +47,7 @@ func (r *tuneRow) geometry() live.Geometry {
 	return live.Geometry{Width: r.Width, Groups: r.Groups, Chunk: r.Chunk, Depth: r.Depth}
 }
 
-// chosen is the row of the chosen geometry, nil if none was.
+// chosen is the row of the chosen geometry, or nil.
 func (t *tuned) chosen() *tuneRow {
 	for i := range t.Rows {
 		if t.Rows[i].Chosen {
@@ -65,10 +65,10 @@ func (t *tuned) pictureTitle() string {
 	return title
 }
 
-// shownRows is how many geometries a table has unless all are asked for.
+// shownRows is how many geometries the table lists without --all.
 const shownRows = 20
 
-// print writes the table, the fastest first; the chosen one is among them.
+// print writes the table, fastest first; the chosen geometry is always in it.
 func (t *tuned) print(out io.Writer, all bool) {
 	fmt.Fprintf(out, "%s, %s slots, on %s: %s, %s launches at %d of %s geometries\n", t.Workload, grouped(t.Slots), t.Device, t.Strategy,
 		grouped(t.Launches), len(t.Rows), grouped(t.Geometries))

@@ -57,7 +57,8 @@ type tuneRing struct {
 	last     time.Time             // its end
 }
 
-// newTuneRing makes a ring with room for some slots and a window. Close its stand.
+// newTuneRing makes a ring with room for the given slots and window. The caller closes its
+// stand.
 func newTuneRing(device *glcompute.Device, catalog *megakernel.Catalog, slots, window int) (*tuneRing, error) {
 	stand, err := megakernel.NewStand(device, megakernel.StandConfig{Catalog: catalog, Slots: slots, WindowWords: window})
 	if err != nil {
@@ -66,14 +67,14 @@ func newTuneRing(device *glcompute.Device, catalog *megakernel.Catalog, slots, w
 	return &tuneRing{stand: stand, limits: limitsOf(device), software: device.Info().Software}, nil
 }
 
-// limitsOf are a device's limits as a queue's tuner knows them.
+// limitsOf are the limits of a device as a queue's tuner knows them.
 func limitsOf(device gpu) policy.Limits {
 	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
 	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
 	return limits
 }
 
-// put puts a workload on the ring and finds the geometries there are for it.
+// put puts a workload on the ring and lists the geometries that it can run at.
 func (r *tuneRing) put(l *tuneLoad) error {
 	if err := r.stand.Load(l.slots, l.window); err != nil {
 		return fmt.Errorf("%w: %w", errWorkload, err)
@@ -129,8 +130,8 @@ func engineGeometry(g live.Geometry) megakernel.Geometry {
 	return megakernel.Geometry{Width: g.Width, Groups: g.Groups, Chunk: g.Chunk}
 }
 
-// A GPU that had nothing to do for idleGap runs the next launches slower, by a
-// fifth if they are short. It is woken first, as the launches of a busy ring would.
+// A GPU that was idle for idleGap runs the next launches slower, by a fifth if they are
+// short. So it is woken before a launch, as the launches of a busy ring would do.
 const (
 	idleGap  = 200 * time.Microsecond
 	wakeSpan = 300 * time.Microsecond

@@ -21,11 +21,11 @@ var (
 )
 
 const (
-	// leastLaunches compare a handful of geometries twice.
+	// leastLaunches are enough to compare a handful of geometries twice.
 	leastLaunches = 8
-	// leastGeometries are what a comparison needs at least.
+	// leastGeometries is the least number that a comparison needs.
 	leastGeometries = 4
-	// finalShare of a budget is kept for comparing the best again.
+	// finalShare of a budget is reserved for comparing the best once more.
 	finalShare  = 0.15
 	finalists   = 4
 	finalRounds = 9
@@ -81,8 +81,8 @@ func (r *tuneRun) spent() float64 {
 	return spent
 }
 
-// run measures by a strategy and then compares the best again, turn by turn. It
-// reports the chosen geometry, and whether the strategy came to its end by itself.
+// run measures by a strategy and then compares the best again, in turn. It returns the
+// chosen geometry, and whether the strategy ended by itself.
 func (r *tuneRun) run(ctx context.Context, strategy func(context.Context, *tuneRun) (chosen int, err error)) (chosen int, whole bool, err error) {
 	if err := r.warm(); err != nil {
 		return unchosen, false, err
@@ -104,8 +104,8 @@ func (r *tuneRun) run(ctx context.Context, strategy func(context.Context, *tuneR
 	return chosen, whole, err
 }
 
-// final compares the best geometries turn by turn, so that all of them see the same
-// machine, and takes the one with the least median of these launches.
+// final compares the best geometries in turn, so that all of them see the machine in the
+// same state, and chooses the one with the least median of these launches.
 func (r *tuneRun) final(ctx context.Context) (int, error) {
 	best := r.best(finalists)
 	again := make(map[int][]float64)
@@ -160,7 +160,7 @@ func (r *tuneRun) rows(chosen int) []tuneRow {
 	return rows
 }
 
-// meanOf is the mean and the sample's standard deviation, 0 for one value.
+// meanOf is the mean and the sample standard deviation, which is 0 for one value.
 func meanOf(of []float64) (mean, deviation float64) {
 	for _, x := range of {
 		mean += x / float64(len(of))

@@ -13,7 +13,7 @@ import (
 	"ringmaster/megakernel/tuner/session"
 )
 
-// storedRows is how many measurements an entry keeps, the fastest: as many as a
+// storedRows is how many measurements an entry keeps, the fastest ones: as many as a
 // worker's tuner takes.
 const storedRows = 32
 
@@ -45,7 +45,7 @@ func tunedEntry(t *tuned, key cache.Key) cache.Entry {
 	return e
 }
 
-// storeTuned keeps a result where the tuner of a worker on this device finds it.
+// storeTuned stores a result where the tuner of a worker on this device finds it.
 func storeTuned(t *tuned, dir string, r *tuneRing, catalog *megakernel.Catalog, device gpu, log *slog.Logger) error {
 	worker := announcement(device, catalog)
 	identity := actors.IdentityOf(&worker)

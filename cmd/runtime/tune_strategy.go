@@ -15,13 +15,13 @@ import (
 	"ringmaster/megakernel/tuner/search"
 )
 
-// unchosen leaves the choice to the comparison of the best.
+// unchosen leaves the choice to the final comparison.
 const unchosen = -1
 
 const (
 	// firstPass is the share of the budget in which a sweep looks at everything.
 	firstPass = 0.6
-	// Geometries within this factor of the best are measured again, so often in all.
+	// Geometries within this factor of the best are measured again, up to this many times in all.
 	sweepClose  = 1.25
 	sweepPasses = 4
 	// climbers are the best geometries whose neighbours are looked at.
@@ -102,8 +102,8 @@ func coarseToFine(s *live.Space) []int {
 	return order
 }
 
-// searchRing lets a search of spaces look for the best geometry. It has no notion
-// of noise, so the best are compared again.
+// searchRing lets a search strategy look for the best geometry. Searches have no notion of
+// noise, so the best are compared again afterwards.
 func searchRing(strategy string, steps natural.Engine) func(context.Context, *tuneRun) (int, error) {
 	return func(ctx context.Context, r *tuneRun) (int, error) {
 		budget := min(r.launches, r.space.Len())
@@ -131,13 +131,13 @@ func searchRing(strategy string, steps natural.Engine) func(context.Context, *tu
 	}
 }
 
-// patience is how often a search may ask for what was measured before it is ended, as
-// a multiple of the space.
+// patience is how often a search may ask for geometries that were measured already, before it is
+// ended, as a multiple of the size of the space.
 const patience = 4
 
-// strategyNamed is a strategy of tune. side says where the integer steps of the
-// joint policy are made for this space; the other strategies have none. free gives
-// back what it took.
+// strategyNamed returns a strategy by name. side says where the integer steps of the joint
+// policy run for this space, and is empty for other strategies. free releases what the
+// strategy holds on the device.
 func strategyNamed(name string, device gpu, candidates int) (run func(context.Context, *tuneRun) (int, error), side string, free func() error, err error) {
 	free = func() error { return nil }
 	switch name {
@@ -162,7 +162,7 @@ func strategyNamed(name string, device gpu, candidates int) (run func(context.Co
 	return searchRing(name, nil), "", free, nil
 }
 
-// sideOf says where a joint policy over some candidates is stepped.
+// sideOf says where the steps of a joint policy over this many candidates run.
 func sideOf(s *fixedpoint.Switch, candidates int) string {
 	name := func(n, from int) string {
 		switch {
@@ -180,8 +180,8 @@ func sideOf(s *fixedpoint.Switch, candidates int) string {
 	return fmt.Sprintf("%s candidates: softmax on %s, preconditioner on %s", grouped(candidates), name(candidates, s.SoftmaxFrom), name(candidates, product))
 }
 
-// liveRing lets the tuner of a running ring explore, as a worker would, and takes
-// its choice.
+// liveRing lets the tuner of a running ring explore, as it does on a worker, and takes its
+// choice.
 func liveRing(ctx context.Context, r *tuneRun) (int, error) {
 	r.share = 1
 	tuner := live.New(live.Config{Space: r.space})
@@ -194,7 +194,7 @@ func liveRing(ctx context.Context, r *tuneRun) (int, error) {
 		if err != nil {
 			return choice(), err
 		}
-		// A reading that the tuner refuses is counted by it; it asks again.
+		// The tuner counts a report that it refuses, and asks again.
 		_ = tuner.Observe(report)
 	}
 	return choice(), nil

@@ -6,9 +6,9 @@ import (
 	"ringmaster/telemetry"
 )
 
-// tunedEngine is the engine as the tuner needs it: its reports name the kernel
-// whatever its geometry and say how deep the launch could be, and it says on
-// what kind of device it runs.
+// tunedEngine is an engine whose reports have what the tuner needs: a name of the kernel that
+// does not depend on its geometry, and how deep the launch could be. It also identifies its
+// kind of device.
 type tunedEngine struct {
 	*engine
 	identities *megakernel.Identities

@@ -12,9 +12,9 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-// tunerFleet shares results with the workers that have the same kind of device,
-// through a bucket on the bus. What comes from there may be anybody's: it goes
-// through the checks of a file, and what does not pass is left alone.
+// tunerFleet shares results with workers that have the same kind of device, through a
+// key-value bucket on the bus. Anybody may have written what is there: it passes the same
+// checks as a file, and what does not pass is left alone.
 type tunerFleet struct {
 	results *natsio.Results
 	log     *slog.Logger
@@ -47,7 +47,7 @@ func (f *tunerFleet) follow(device string, found func(cache.Entry)) {
 	}
 }
 
-// unsound warns of a result of others, once for each kind of device.
+// unsound warns of a damaged result of another worker, once for each kind of device.
 func (f *tunerFleet) unsound(device string, reason error) {
 	if _, again := f.warned.LoadOrStore(device, true); !again {
 		f.log.Warn("a tuner's result of another worker is left out; more are not reported", "device", device, "reason", reason)

@@ -12,8 +12,8 @@ import (
 	"ringmaster/telemetry"
 )
 
-// wait takes the done records of a group's batches and prints what they say, the
-// results in the order of the slots.
+// wait collects the done records of a group's batches and prints what they say, with
+// the results in the order of the slots.
 func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, batches map[string][]ring.Slot) error {
 	outcomes := make(map[string]telemetry.Done)
 	for len(outcomes) < len(order) {
@@ -75,8 +75,8 @@ func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
 	s.failed = s.failed || d.Faulted > 0 || d.Dropped > 0
 }
 
-// refused returns an error if a refusal is of one of the batches, and else shows it:
-// it may be of somebody else's.
+// refused returns an error if one of the batches was refused. A refusal of anything
+// else is only printed: it may concern somebody else.
 func (s *submission) refused(r *telemetry.Rejected, batches map[string][]ring.Slot) error {
 	if r.Subject != s.conn.Subjects().Work(s.cmd.Worker, s.cmd.Queue) {
 		return nil
