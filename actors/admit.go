@@ -64,7 +64,7 @@ func (w *workerActor) admit(b *batch) {
 	b.family.dispatch(b.family.cell.setBacklog(uint32(l.pending), true))
 }
 
-// again answers a delivery of a batch that ran before.
+// again answers another delivery of a batch that ran before.
 func (w *workerActor) again(ran *finishedBatch, b *batch) {
 	first := ran.pending
 	if first == nil {
@@ -90,8 +90,8 @@ func (w *workerActor) lane(f *family) *lane {
 	return l
 }
 
-// drop gives back the lane of a queue that is parked or forgotten. A parked
-// one that got work again meanwhile, or whose failures count, keeps it.
+// drop removes the lane of a queue that is parked or forgotten. A parked queue
+// keeps its lane if it got work meanwhile or has failures that count.
 func (w *workerActor) drop(f *family) {
 	l := w.lanes[f.name]
 	if l != nil && l.family == f && (l.blank() || f.gone.Load()) {
@@ -113,8 +113,9 @@ func (w *workerActor) publish() {
 	}
 }
 
-// deliver settles a batch whose done record is with the server, or asks for
-// the batch again; it will not run again, only its record is sent again.
+// deliver settles a batch whose done record is with the server. If the record was
+// not delivered, it asks for the batch again: the batch will not run again, only
+// its record will be sent again.
 func (w *workerActor) deliver(it *delivery) {
 	b := it.batch
 	if !b.publishing {

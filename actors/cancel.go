@@ -15,10 +15,10 @@ type cancellation struct {
 
 // Cancel withdraws a batch of a queue from the engine of its local worker. answer
 // is called exactly once, from any goroutine, possibly before Cancel returns, with
-// what was found and how many slots are dropped by it so far. A batch that has
-// not come is remembered for an hour and does not run if it comes, unless too
-// many are remembered. What became of the batch is in its done record. A queue that
-// nobody has heard of does not become known by it.
+// what was found and how many slots have been dropped so far. A batch that has
+// not arrived is remembered for an hour, and does not run if it arrives, unless too
+// many are remembered already. The done record of the batch says what became of it.
+// Canceling does not make an unknown queue known.
 func (s *System) Cancel(worker, queue, batch string, answer func(found telemetry.CancelFound, slots int, err error)) {
 	if err := s.cancel(worker, queue, batch, answer); err != nil {
 		answer(telemetry.CancelUnseen, 0, err)

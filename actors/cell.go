@@ -5,12 +5,12 @@ import (
 	"ringmaster/telemetry"
 )
 
-// yieldEvery is after how many folded records of a queue its publisher lets
-// others run. A publisher that never blocks has its processor for a whole time
-// slice at a time, while the three actors of a decision wait one after the
-// other: on two processors a flood of 64 queues is then answered within 1 s,
-// with 256 within 5 ms. Much smaller numbers buy decisions that nobody needs
-// with records.
+// yieldEvery is the number of folded records of a queue after which its publisher
+// lets others run. A publisher that never blocks keeps its processor for a whole
+// time slice, while the three actors of a decision wait one after the other: on two
+// processors a flood of 64 queues is then answered within 1 s, but within 5 ms
+// when the publisher yields every 256 records. Much smaller numbers slow the records
+// down for decisions that nobody needs.
 const yieldEvery = 256
 
 // Bounds of one cell.
@@ -108,9 +108,9 @@ func (c *cell) take() view {
 	return v
 }
 
-// decided ends a decision that is published and says when the next one is due:
-// now if something newer has arrived, later if so much arrives that the queue
-// is paced. The caller sends the next wake, or has paceOver called.
+// decided ends a decision that was published, and says when the next one is due:
+// now if something newer has arrived, later if so much arrives that the queue is
+// paced. The caller sends the next wake, or arranges for paceOver to be called.
 func (c *cell) decided() due {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +147,7 @@ func (c *cell) revive() (w wakes) {
 	return w
 }
 
-// poke asks for a decision on what is already known, because something beside
+// poke asks for a decision on what is already known, because something other than
 // the queue's own records has changed.
 func (c *cell) poke() wakes {
 	c.mu.Lock()
@@ -170,8 +170,8 @@ func (c *cell) setBacklog(slots uint32, submitted bool) wakes {
 	return c.trigger()
 }
 
-// gauges returns what is known of the queue. A queue record's body is read when
-// somebody wants to know.
+// gauges returns what is known of the queue. The body of the last queue record is
+// only now read, if that has not happened before.
 func (c *cell) gauges() *telemetry.Queue {
 	c.late.Settle(&c.queue)
 	return &c.queue

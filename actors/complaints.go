@@ -8,7 +8,7 @@ import (
 )
 
 // complaintPause is the least time between two warnings about launch reports
-// that teach the tuner nothing: whoever sends one sends many.
+// that the tuner refuses: whoever sends one sends many.
 const complaintPause = 10 * time.Second
 
 // rivalPause is the same for warnings about a second process of a worker.
@@ -35,8 +35,8 @@ func (c *complaints) due(pause time.Duration) (suppressed uint64, now bool) {
 	return suppressed, true
 }
 
-// untuned counts a launch report that the tuner refused, and warns of it. That of a worker
-// of this process is no more than an odd reading of its own clock.
+// untuned counts a launch report that the tuner refused, and warns of it, unless it came
+// from a worker of this process: that is no more than an odd reading of its own clock.
 func (s *System) untuned(f *family, reason error) {
 	s.reportsUntuned.Add(1)
 	suppressed, now := s.complaints.due(complaintPause)
@@ -51,8 +51,8 @@ func (s *System) untuned(f *family, reason error) {
 		"reason", reason, "suppressed", suppressed)
 }
 
-// rival warns that another process announces itself as a worker of this one. Nothing
-// here can tell which of them is meant.
+// rival warns that another process announces itself under the name of a worker of this
+// process. Nothing here can tell which of the two is meant to serve.
 func (s *System) rival(worker string, incarnation uint64) {
 	if suppressed, now := s.rivals.due(rivalPause); now {
 		s.cfg.Logger.Error("another process announces itself as this worker: both take its work, its data and its requests; "+

@@ -2,7 +2,7 @@
 // and routes messages, and every number it sends was computed by a pure
 // function of package policy or of the tuner.
 //
-// The way of a record:
+// A record takes this way:
 //
 //	Ingest → the queue's cell (folded under a lock) → one wake, if none is pending
 //	queue actor → topology actor → policy actor → Publisher.Recommend
@@ -55,17 +55,17 @@
 // outcome travels the same line queue → topology → policy as decisions do, so
 // that all stages see launches and decisions in one order: success commits the
 // state the launched decision left behind, failure returns issued to what was
-// committed. If that took anything back, the queue decides once more: the
-// last recommendation is one that no stage stands for any longer, and its
-// subscribers cannot wait for telemetry that may never come. That is the one
-// decision a launch report causes; it starts no launch, which takes pending
-// work and a free device as ever. The tuner's view causes none: it refines
-// plans that are valid without it, and a queue with work has its next decision
-// from whoever reports its length, or from the next batch submitted.
+// committed. If that took anything back, the queue decides once more, because
+// the last recommendation no longer matches the state of any stage, and its
+// subscribers cannot wait for telemetry that may never come. That is the only
+// decision that a launch report causes. It starts no launch: as always, that
+// takes pending work and a free device. The tuner's view causes no decision: it
+// refines plans that are valid without it, and a queue with work gets its next
+// decision from whoever reports its length, or from the next batch submitted.
 //
 // A worker in another process commits on its launch reports; until
 // it has ever reported one, decisions commit on publication and say so.
 //
-// There are no asks and no futures, mailboxes are unbounded and admission is
-// outside of them, and timers are the package's own.
+// There are no asks and no futures. Mailboxes are unbounded; admission is
+// decided before anything is sent to one. Timers are the package's own.
 package actors

@@ -75,8 +75,8 @@ func (c *cell) foldGraph(h *telemetry.Header, g *telemetry.Graph) (wakes, error)
 	return c.trigger(), nil
 }
 
-// countHits adds what the count of hits that found no room grew by: their nodes are
-// requeued as slots are. A count that went back has begun again.
+// countHits adds the growth of requeued_hit_count: nodes that found no room for their
+// hits are requeued, as slots are. A count that went backwards has started anew.
 func (c *cell) countHits(fresh bool) {
 	n := c.graph.RequeuedHitCount
 	if fresh || n < c.crowded {
@@ -86,7 +86,7 @@ func (c *cell) countHits(fresh bool) {
 	c.crowded = n
 }
 
-// accept puts a record in its order, or refuses it.
+// accept checks that a record is in order and notes it as the newest, or refuses it.
 func (c *cell) accept(h *telemetry.Header) error {
 	src := c.source(h.Kind)
 	fresh, err := src.check(h.Incarnation, h.Seq)
@@ -122,8 +122,8 @@ func (c *cell) forget(kind telemetry.Kind, replaced uint64) {
 	}
 }
 
-// report adds one launch report, of a remote worker with outcome, of the
-// local worker without: its outcome travels with its state.
+// report adds one launch report. For a remote worker it also keeps the outcome for the
+// stages; the outcome of a local launch reaches them with its state.
 func (c *cell) report(l *telemetry.Launch, remote bool) wakes {
 	ok := l.Status == telemetry.LaunchOK
 	c.launches.launches++
@@ -163,8 +163,8 @@ func (c *cell) reportLocal(l *telemetry.Launch) wakes {
 	return c.report(l, false)
 }
 
-// timed says that a launch was measured, rightly or not, at a geometry of its
-// own. The resident kernel has one for all launches.
+// timed says whether a launch was measured at a geometry of its own. A launch on a
+// lease was not: the resident kernel has one geometry for all launches.
 func timed(l *telemetry.Launch) bool {
 	measured := l.ElapsedNs > 0 || l.Has.Has(telemetry.HasElapsedNs)
 	if l.Has.Has(telemetry.HasTimeSource) && l.TimeSource == telemetry.TimeNone {
@@ -173,8 +173,7 @@ func timed(l *telemetry.Launch) bool {
 	return measured && l.Mode == telemetry.ModeWave && l.Applied.WorkgroupSizeX > 0 && (l.Executed > 0 || l.Faulted > 0)
 }
 
-// time keeps a launch for the tuner. Where that is far behind it does without
-// the oldest.
+// time keeps a launch for the tuner. If the tuner is far behind, the oldest is dropped.
 func (c *cell) time(l *telemetry.Launch) {
 	if len(c.timings) == maxTimings {
 		c.timings = c.timings[:copy(c.timings, c.timings[1:])]

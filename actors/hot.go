@@ -6,10 +6,10 @@ import (
 	"ringmaster/telemetry"
 )
 
-// hot is the part of a cell that its queue records read and write: four lines
-// of a processor's cache. It is allocated by itself, so that those of queues
-// that came one after the other mostly lie one after the other, and not at the
-// same place of every other page, where they would compete for the same lines.
+// hot is the part of a cell that queue records read and write: four cache lines.
+// It is allocated by itself, so that those of queues created one after the other
+// mostly lie next to each other in memory, and not at the same offset of every
+// other page, where they would compete for the same cache lines.
 type hot struct {
 	family *family // nil for a cell by itself; its device and name are here too
 	device *device
@@ -48,8 +48,8 @@ func (c *cell) heat(f *family, mu *sync.Mutex) {
 	}
 }
 
-// foldFlat is fold for the records that come most; h.mu is held. What their
-// bodies say is read when it is asked for, but for the counters.
+// foldFlat is fold for the most frequent records; h.mu is held. Of their bodies
+// only the counters are read now, the rest when a decision needs it.
 func (h *hot) foldFlat(r *telemetry.Flat, tick uint64) (wakes, error) {
 	if r.Kind != telemetry.KindQueue {
 		return h.cold.foldFlatGraph(r, tick)
@@ -91,8 +91,8 @@ func (c *cell) foldFlatGraph(r *telemetry.Flat, tick uint64) (wakes, error) {
 	return c.trigger(), nil
 }
 
-// count adds what the cumulative counters of a queue record grew by. They
-// start at 0 in every incarnation, so the first value of one counts whole.
+// count adds the growth of the cumulative counters of a queue record. They start
+// at 0 in every incarnation, so its first values count whole.
 func (h *hot) count(has telemetry.Presence, requeueCount, executedCount uint64, fresh bool) error {
 	requeues, executed := h.requeuesReported, h.executedReported
 	if fresh {

@@ -6,9 +6,9 @@ import (
 	"ringmaster/telemetry"
 )
 
-// inbox holds what a worker actor has to handle and must not lose: work with
-// somebody waiting for its outcome, and launches that came back. Like a cell
-// it asks for one message, whatever the number of its items.
+// inbox holds what a worker actor has to handle and must not lose: work whose
+// outcome somebody waits for, and launches that came back. Like a cell it asks
+// for one message, however many items it has.
 type inbox struct {
 	mu     sync.Mutex
 	items  []any // *batch, *landing, *delivery, *cancellation, *pauseOver, *drain

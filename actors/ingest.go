@@ -32,9 +32,9 @@ func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string)
 	return err
 }
 
-// IngestFlat is Ingest for the records of one payload, which all come from one
-// worker and name their queues. refused is called with the place of each record
-// that is refused. It returns how many were not, echoes included.
+// IngestFlat is Ingest for the records of one payload, which all belong to one
+// worker and name their queues. refused is called with the index of each record
+// that is refused. It returns the number of the others, echoes included.
 func (s *System) IngestFlat(worker string, records []telemetry.Flat, refused func(place int, why error)) (taken int) {
 	s.payloads.Add(1)
 	behind := false

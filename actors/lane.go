@@ -23,8 +23,8 @@ type lane struct {
 	stopped  uint64            // edition of the plan that was given up, 0 if none
 }
 
-// candidate is the lane as the choice of the next launch sees it. Without a
-// plan, in a pause and when stopped for launches or panics it has nothing to offer.
+// candidate is the lane as policy.PickQueue sees it. Without a plan, in a pause, or
+// stopped after failed launches or panics, it has nothing to offer.
 func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
 	c := policy.Candidate{Priority: DefaultPriority, Waited: l.waited}
 	if p, ok := priorities[l.family.name]; ok {
@@ -44,8 +44,8 @@ func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
 	return c
 }
 
-// setPending notes how many slots are left, where status rows read it too, and
-// keeps the lane among those with work if there are any.
+// setPending notes how many slots are left, also where status rows read it, and
+// keeps the lane in the list of those with work if there are any.
 func (w *workerActor) setPending(l *lane, slots int) {
 	was := l.pending
 	l.pending = max(slots, 0)

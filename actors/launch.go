@@ -23,8 +23,8 @@ type flight struct {
 	report   *Report       // what came back; nil: nothing yet
 }
 
-// launch starts launches while queues with a plan have work and the device may
-// have more of them.
+// launch starts launches as long as a queue with a plan has work and its plan allows
+// another launch in flight.
 func (w *workerActor) launch() {
 	for !w.stopping && w.launchNext() {
 	}
@@ -53,7 +53,7 @@ func (w *workerActor) launchNext() bool {
 	return true
 }
 
-// start starts a launch of a lane of which no launch under way takes some slots.
+// start starts a launch of a lane that has left slots which no launch under way takes.
 func (w *workerActor) start(l *lane, d *summary, left int) {
 	f := &flight{
 		lane: l, decision: d, launch: w.system.launches.Add(1), depth: len(w.flights) + 1,
@@ -88,8 +88,8 @@ func (w *workerActor) settle() {
 	}
 }
 
-// account accounts for a launch: first in the actor's own books, so that a panic further on
-// loses nothing, then with whoever wants to know.
+// account accounts for a launch: first in the actor's own books, so that a panic
+// later on loses nothing, then with everyone who wants to know.
 func (w *workerActor) account(f *flight) {
 	w.flights = slices.Delete(w.flights, 0, 1)
 	if len(w.flights) == 0 {
@@ -133,8 +133,8 @@ func (w *workerActor) collect(l *lane, f *flight) {
 	case len(l.open) == 0:
 		w.setPending(l, l.pending-settled)
 	default:
-		// Slots of a batch whose end is not here yet may be counted as settled
-		// already. There is a next launch, and its report says.
+		// Slots of a batch whose end has not been reported yet may already be counted as
+		// settled. Another launch follows, and its report tells.
 		w.setPending(l, max(l.pending-settled, 1))
 	}
 }

@@ -24,13 +24,14 @@ func (m *memory[T]) issue(decision uint64, after T, commit bool) {
 	}
 }
 
-// settle records how a launch of a decision ended, state being what that
-// decision left behind. A failure returns issued to committed, unless an earlier
-// failure has taken that decision back already: of several launches in flight the
-// first that fails does so for all that began before it was known, and what was
-// decided since does not build on them. A success commits what ran, taken back or
-// not, and issued follows unless a newer decision stands. reverted reports whether issued is
-// another state than before for a failure.
+// settle records how a launch of a decision ended; state is what that decision left
+// behind.
+//
+// A failure returns issued to committed, unless an earlier failure has taken that
+// decision back already: of several launches in flight, the first that fails does so
+// for all that were decided before the failure was known, and later decisions do not
+// build on them. A success commits what ran, taken back or not, and issued follows
+// unless a newer decision stands. reverted reports whether a failure changed issued.
 func (m *memory[T]) settle(decision uint64, ok bool, state T) (reverted bool) {
 	if !ok {
 		if decision <= m.taken {

@@ -22,7 +22,7 @@ type (
 		drawn    uint64       // number of the last decision that the queue actor sent ahead of this
 		reverted bool         // a stage took back what it had issued
 	}
-	// reverted tells the queue actor that a failed launch took issued state back.
+	// reverted tells the queue actor that a failed launch took back issued state.
 	reverted struct{ drawn uint64 } // of the settled message
 	// reported tells tuner or policy actor that the cell has launch reports.
 	reported struct{}

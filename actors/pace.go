@@ -2,10 +2,10 @@ package actors
 
 import "time"
 
-// Decisions of a queue follow each other as fast as its records, until those
-// come faster than decisions are made. From then on each decision answers
-// several records, and more decisions a second only take processors from the
-// records that are to be decided on. Such a queue is paced.
+// Decisions of a queue follow each other as fast as its records, until records
+// arrive faster than decisions are made. From then on each decision answers several
+// records, and more decisions a second would only take processor time from the
+// records that they are about. Such a queue is paced.
 const (
 	// pacedFrom is how many triggers one decision answers in a queue that is
 	// paced. It is more than a publisher sends of one state of its queue.
@@ -14,7 +14,7 @@ const (
 	// adds at most to the age of its newest value.
 	pace = 5 * time.Millisecond
 	// floodedFrom is how many triggers one decision answers in a queue that
-	// rests twice as long: nobody launches in step with records that come
+	// pauses twice as long: nobody launches in step with records that arrive
 	// every 80 µs.
 	floodedFrom = 64
 	floodedPace = 2 * pace
@@ -43,8 +43,8 @@ func (p *pacer) taken() {
 	p.triggers = 0
 }
 
-// paces reports whether the decision that ends begins a pause. Nobody who has
-// asked for a decision waits for it.
+// paces reports whether a pause follows the decision that ends. There is none while
+// somebody waits for an answer.
 func (p *pacer) paces(waiting int) bool {
 	p.pausing = p.paced && waiting == 0
 	return p.pausing

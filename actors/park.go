@@ -3,9 +3,9 @@ package actors
 // A queue has running actors only while it has something to do. Their structs
 // are their state and belong to the family, so stopping the actors of a quiet
 // queue loses nothing and starting them again is invisible: the same cell, the
-// same hysteresis, the same samples, the same decision numbers. What is gone
-// is their mailboxes and their place in the actor library, which weigh several
-// times as much as all of that.
+// same hysteresis, the same samples, the same decision numbers. Only their
+// mailboxes and their entries in the actor library are gone, which take several
+// times as much memory as all of that.
 
 // awaken starts the actors of a parked queue; f.life is held.
 func (f *family) awaken() {
@@ -64,7 +64,7 @@ func (f *family) close() {
 	}
 }
 
-// shrink gives back the room of what no longer waits in a quiet cell.
+// shrink frees buffers that a quiet cell no longer needs.
 func (c *cell) shrink() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// pauseTick is how often pauses are looked at. A pause ends at the first look
-// when it is over, or when no record at all has come since the look before:
-// after a flood nothing is gained by waiting.
+// pauseTick is how often pauses are looked at. A pause ends at the first look after
+// it is over, or at which no record at all has come since the look before: after a
+// flood nothing is gained by waiting.
 const pauseTick = 2 * time.Millisecond
 
-// pauses are those of all paced queues of a system, with one timer for all:
-// their decisions then come one after the other, which makes each cheaper.
+// pauses are the pauses of all paced queues of a system, with one timer for all.
+// Their decisions then follow one another, which makes each cheaper.
 type pauses struct {
 	mu      sync.Mutex
 	resting []resting
@@ -28,8 +28,8 @@ type resting struct {
 	until  time.Time
 }
 
-// decideLater sends the next wake after a pause. The wake of a queue that is
-// parked, stopped or gone by then is like any other.
+// decideLater sends the next wake after a pause. If the queue is parked, stopped or
+// gone by then, the wake is treated like any other.
 func (s *System) decideLater(f *family, pause time.Duration) {
 	p := &s.pauses
 	p.mu.Lock()

@@ -62,8 +62,8 @@ func (a *policyActor) decide(d *decision) {
 	a.finish(d)
 }
 
-// number gives the plan its edition and reports whether it is another one than
-// the decision before had.
+// number gives the plan its edition and reports whether the plan differs from that of
+// the decision before.
 func (a *policyActor) number(s *summary) (changed bool) {
 	last, planned := a.latest.Load(), a.planned.Load()
 	if planned != nil {
@@ -76,7 +76,7 @@ func (a *policyActor) number(s *summary) (changed bool) {
 	return last == nil || last.number == 0 || last.planned != s.planned
 }
 
-// finish makes room for the next decision, after this one is published.
+// finish makes room for the next decision once this one is published.
 func (a *policyActor) finish(d *decision) {
 	a.panics.row.Store(0)
 	switch a.cell.decided() {
@@ -129,7 +129,7 @@ func (a *policyActor) settle(m *settled) {
 	}
 }
 
-// commit sends the outcomes that a remote worker reported down the line.
+// commit sends the outcomes that a remote worker reported to all stages.
 func (a *policyActor) commit() {
 	a.outcomes = a.cell.takeOutcomes(a.outcomes[:0])
 	for _, o := range a.outcomes {

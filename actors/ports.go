@@ -25,9 +25,9 @@ type Engine interface {
 	// wraps ErrBusy or ErrQuota, delivered again later. The batch may be kept.
 	Submit(queue string, w *telemetry.Work) error
 	// Launch starts one launch of what is pending on the order's queue and
-	// calls settled exactly once, from another goroutine. Others may be under
-	// way, no more than the largest Plan.InFlight of any order, this one
-	// included. It takes none of their slots.
+	// calls settled exactly once, from another goroutine. Other launches may be
+	// under way; together they are no more than the largest Plan.InFlight of any
+	// order. No slot is in two of them.
 	Launch(o Order, settled func(Report))
 }
 
@@ -45,8 +45,8 @@ type Canceled struct {
 	Done  []telemetry.Done // batches of the queue that finished outside of any launch
 }
 
-// Moded is an Engine that says how its launches reach the device. What others
-// launch are waves.
+// Moded is an Engine that says how its launches reach the device. Those of any other
+// Engine are waves.
 type Moded interface {
 	// LaunchMode is "wave", "lease" or "auto", as recommendations have it, and
 	// does not change.

@@ -28,12 +28,11 @@ func (a *queueActor) receive(msg message) {
 	}
 }
 
-// replace decides again after a failed launch took back what was issued: the
-// last recommendation is then one that no stage stands for any more, and
-// perhaps nobody will report on this queue again. It takes one decision, none
-// if one has followed the news of the failure through the stages anyway. It
-// launches nothing by itself and takes nothing back, so it is not followed by
-// another one.
+// replace decides again after a failed launch took back what was issued. The last
+// recommendation then no longer matches the state of any stage, and perhaps nobody
+// will report on this queue again. One decision is enough, and none is needed if
+// another has already followed the news of the failure through the stages. It
+// launches nothing by itself and takes nothing back, so it causes no further one.
 func (a *queueActor) replace(m reverted) {
 	if a.number == m.drawn && a.cell.poke()&wakeDecision != 0 {
 		a.decideAgain()

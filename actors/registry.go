@@ -9,8 +9,8 @@ import (
 	"ringmaster/telemetry"
 )
 
-// with runs use on a queue's family, made on first use, and keeps it from
-// being forgotten meanwhile.
+// with runs use on a queue's family, which it makes if necessary, and keeps the
+// family from being forgotten meanwhile.
 func (s *System) with(worker, queue string, use func(*family) error) error {
 	for {
 		s.mu.RLock()
@@ -47,9 +47,9 @@ func (s *System) family(worker, queue string) *family {
 	return f
 }
 
-// found remembers the family that was last found at each place, which saves
-// most records the way through two maps. A family is at the place of its name
-// or at the one beside it, where a decoder may keep the name.
+// found is a cache of families by a hash of their queue's name. It saves most
+// records the way through two maps. A family is at the place of its name or at the
+// one beside it, where a decoder may keep the name.
 type found [telemetry.TokenPlaces]atomic.Pointer[hot]
 
 // at returns the place of a queue.

@@ -6,13 +6,13 @@ import (
 )
 
 // runners runs the mailboxes on a few goroutines that live as long as the
-// system. The library's own way is a new goroutine each time a mailbox has
-// something: its stack then grows in every decision anew, which costs more
-// than the decision, and the processor wakes another one for it. Here a stage
-// that sends to the next one comes back for it itself.
+// system. The library itself starts a new goroutine each time a mailbox has
+// something. The stack of that goroutine then grows anew in every decision, which
+// costs more than the decision, and another processor is woken for it. Here the
+// goroutine of a stage that sends to the next one goes on to run that one itself.
 //
-// A mailbox may wait for one that is being run, so receivers must not block on
-// each other; none does.
+// A mailbox may have to wait until another has been run, so receivers must not
+// block on each other; none does.
 type runners struct {
 	mu     sync.Mutex
 	more   sync.Cond
@@ -39,8 +39,8 @@ func newRunners() *runners {
 func (r *runners) Throughput() int { return mailboxTurn }
 
 // Schedule implements the library's dispatcher: run is called soon, once, from
-// another goroutine. Another runner is woken only if there is more to run than
-// those that are awake will come for.
+// another goroutine. Another runner is woken only if there is more to run than the
+// runners that are awake will take.
 func (r *runners) Schedule(run func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// shell is the actor library as this package uses it, and this file is the
-// only one that knows which library that is: spawn a supervised group, send,
-// stop. It uses nothing else of it: bounded mailboxes burn a core when full,
-// receive timeouts race, and the back-off strategies do not back off.
+// shell is the actor library as this package uses it: spawn a supervised group,
+// send, stop. Only this file knows which library that is. Nothing else of the
+// library is used: its bounded mailboxes burn a core when they are full, its
+// receive timeouts race, and its back-off strategies do not back off.
 type shell struct {
 	system      *actor.ActorSystem
 	runners     *runners
@@ -57,8 +57,8 @@ func newShell(log *slog.Logger, t tap) *shell {
 	quiet := slog.New(atLeast{slog.LevelWarn, log.Handler()})
 	s.system = actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
-		// The library's dead-letter log keeps a goroutine for this long after
-		// a dead letter; the count below does not need its throttle.
+		// After a dead letter the library's log keeps a goroutine for this long.
+		// The count below needs no throttle.
 		actor.WithDeadLetterThrottleInterval(time.Millisecond),
 	)
 	s.system.EventStream.Subscribe(func(event any) {
@@ -152,8 +152,8 @@ func (a *adapter) handled() {
 	}
 }
 
-// restartAlways restarts a member that panicked, at once and without limit:
-// the state is kept, and what the member does next is paced by its own back-off.
+// restartAlways restarts a member that panicked, at once and without limit: the
+// state is kept, and the member paces itself by its own back-off.
 type restartAlways struct{ shell *shell }
 
 // HandleFailure implements the library's supervision strategy.

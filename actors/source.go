@@ -2,9 +2,9 @@ package actors
 
 import "slices"
 
-// retiredPublishers is how many replaced incarnations a source remembers, so
-// that records of a publisher that was replaced cannot come back late. Older
-// ones are forgotten: they would have to be delayed by that many restarts.
+// retiredPublishers is how many replaced incarnations a source remembers, so that
+// late records of a replaced publisher are refused. Older ones are forgotten: their
+// records would have to be delayed by that many restarts.
 const retiredPublishers = 4
 
 // source orders the records of one kind of one queue. Publishers count their

@@ -28,10 +28,10 @@ type rest struct {
 	reason string
 }
 
-// revive brings the queue back after one of its actors panicked. Wakes are
-// sent again, because the cell still holds what they stood for; news of a
-// launch is in no cell and is handled again itself. The pause grows while the
-// queue keeps panicking; StopPanics panics within StopWindow stop it.
+// revive brings the queue back after one of its actors panicked. Wakes are sent
+// again, because the cell still holds what they were about. News of a launch is in
+// no cell, so the message itself is handled again. The pause grows while the queue
+// keeps panicking; StopPanics panics within StopWindow stop it.
 func (f *family) revive(self stage, lost message) {
 	f.life.Lock()
 	defer f.life.Unlock()

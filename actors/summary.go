@@ -44,7 +44,7 @@ func summaryOf(d *decision) *summary {
 	return s
 }
 
-// because is the same decision with something to say about it.
+// because is the same decision with a reason why it is not carried out.
 func (s *summary) because(reason string) *summary {
 	again := *s
 	again.reason = reason

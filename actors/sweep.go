@@ -2,8 +2,8 @@ package actors
 
 import "time"
 
-// sweepChunk is how many queues a sweep looks at before it lets others have
-// the registry, and, with more queues than that, before it takes a breath.
+// sweepChunk is how many queues a sweep looks at before it releases the registry
+// and, with more queues than that, pauses.
 const sweepChunk = 256
 
 // beat looks at every queue once a heartbeat, on one goroutine for all.
@@ -29,9 +29,10 @@ func (s *System) parkTicks() uint64 { return uint64(s.cfg.ParkAfter / s.cfg.Hear
 func (s *System) idleTicks() uint64 { return uint64(s.cfg.IdleAfter / s.cfg.Heartbeat) }
 
 // sweep repeats the last recommendations, parks what is quiet and forgets what
-// is idle. It goes through the roster from its end: a queue that is forgotten
-// is replaced by one that was looked at, so each has one turn. breathe is
-// called between chunks with their number and ends the sweep with false.
+// is idle. It goes through the roster from its end: the place of a forgotten queue
+// is taken by one that was already looked at, so each has one turn. breathe is
+// called between chunks with the number of chunks, and ends the sweep by returning
+// false.
 func (s *System) sweep(breathe func(chunks int) bool) {
 	s.mu.RLock()
 	end := len(s.roster)
@@ -105,14 +106,14 @@ func (s *System) relieveChunk() {
 	s.hand = end
 }
 
-// idle reports whether nobody has spoken of the queue for IdleAfter and nothing of it is on a
-// device here.
+// idle reports whether nobody has mentioned the queue for IdleAfter and nothing of it is on
+// a device here.
 func (s *System) idle(f *family, now uint64) bool {
 	return now-f.cell.lastTouched() >= s.idleTicks() && !f.atWork() && !f.cell.resident()
 }
 
-// forget gives back the memory of queues that are idle and stay so until the
-// registry is locked: nobody uses a family without holding it.
+// forget frees the queues that are idle, if they still are once the registry is
+// locked: nobody uses a family without holding that lock.
 func (s *System) forget(idle []*family) {
 	if len(idle) == 0 {
 		return
@@ -155,8 +156,8 @@ func (s *System) remove(f *family) {
 	}
 }
 
-// forgetDevices gives back the remote workers without queues that nobody has
-// spoken of for IdleAfter.
+// forgetDevices frees remote workers that have no queues and that nobody has mentioned
+// for IdleAfter.
 func (s *System) forgetDevices() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

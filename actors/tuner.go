@@ -40,8 +40,8 @@ func (a *tunerActor) measure() {
 	if changed {
 		a.suggest()
 	}
-	// What to look at next may take a while to choose: the decisions of that time have
-	// what is best so far.
+	// Choosing what to try next may take a while. Decisions made meanwhile use the
+	// best geometry so far.
 	if a.session.Think(&env) {
 		a.suggest()
 	}
@@ -71,7 +71,7 @@ func (a *tunerActor) env() session.Env {
 	return env
 }
 
-// park gives back what the tuners of a quiet queue take, where it is remembered.
+// park frees the tuners of a quiet queue, if what they learned is remembered.
 func (a *tunerActor) park() {
 	a.timings = nil
 	if a.session != nil {

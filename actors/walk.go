@@ -5,29 +5,30 @@ import (
 	"ringmaster/telemetry"
 )
 
-// Walk is what a worker of this process says of the graphs of one of its queues and of
-// the job that walks one of them. It is folded like a graph record, in
-// the place of the walk before it, and what it says counts more than what publishers
-// of graph records say.
+// Walk is what a worker of this process says about the graphs of one of its queues and
+// about the job that walks one of them. It is folded like a graph record and replaces
+// the walk before it. Where a walk and publishers' graph records disagree, the walk
+// counts.
 type Walk struct {
-	// Header is that of the graph record in which others are told the same. The decision
-	// that answers it names its number.
+	// Header is the header of the graph record that tells others the same. The decision
+	// that answers it names its sequence number.
 	Header telemetry.Header
-	// Graph is all that is known; what the walk before said and this one does not is forgotten.
+	// Graph is all that is known: fields that only the walk before had are forgotten.
 	Graph telemetry.Graph
-	// Nodes of the frontier are work of the queue, as its slots are; 0 if no job runs.
+	// Nodes is the number of frontier nodes, which count as work of the queue like its
+	// slots; 0 if no job runs.
 	Nodes uint32
-	// HitCapacity is the room for hits that the job could use, in nodes, and MaxWidth the
-	// widest workgroup that its kernels have; 0 is no opinion.
+	// HitCapacity is the room for hits that the job could use, in nodes; MaxWidth is the
+	// widest workgroup of its kernels. 0 leaves either open.
 	HitCapacity, MaxWidth uint32
-	// Requeued is how many frontier nodes had to wait for want of room, since the walk before.
+	// Requeued is how many frontier nodes had to wait for room since the walk before.
 	Requeued uint64
 	// Answered, if not nil, is called with each decision that has seen this
 	// walk and none after it, by the actor that made it: it must be quick.
 	Answered func(DecisionInput)
 }
 
-// Walk folds a walk into its queue and asks for a decision, which it does not wait for.
+// Walk folds a walk into its queue and asks for a decision without waiting for it.
 // ErrUnstable says that none will come soon.
 func (s *System) Walk(worker, queue string, w Walk) error {
 	return s.with(worker, queue, func(f *family) error {
@@ -39,7 +40,7 @@ func (s *System) Walk(worker, queue string, w Walk) error {
 	})
 }
 
-// foldWalk takes a walk over. A queue that a job walked is known from then on.
+// foldWalk takes over a walk. A queue whose graph was walked is known from then on.
 func (c *cell) foldWalk(w *Walk, tick uint64) wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +82,7 @@ func (w *Walk) join(r *policy.Request) {
 	r.Limits = r.Limits.Lower(policy.Limits{MaxWorkgroupSizeX: w.MaxWidth, MaxInvocationsPerWorkgroup: w.MaxWidth})
 }
 
-// answer tells who walks of a decision.
+// answer tells the job of a decision.
 func (w *Walk) answer(d DecisionInput) {
 	if w != nil && w.Answered != nil {
 		w.Answered(d)

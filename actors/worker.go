@@ -7,9 +7,10 @@ import (
 	"ringmaster/telemetry"
 )
 
-// workerActor owns the engine of a local worker: it feeds it submitted work,
-// starts a launch whenever work is pending and as many as the plans allow are not
-// under way, and reports what came back, in the order of the starts. No goroutine but its own calls the engine.
+// workerActor owns the engine of a local worker. It feeds the engine submitted work,
+// starts a launch whenever work is pending and the plans allow one more in flight, and
+// reports the launches in the order of their starts. Only its goroutine calls the
+// engine.
 type workerActor struct {
 	system *System
 	device *device
@@ -81,7 +82,7 @@ func (w *workerActor) work() {
 	}
 }
 
-// proceed does what the last message or item made possible.
+// proceed does whatever the last message or item made possible.
 func (w *workerActor) proceed() {
 	w.settle()
 	w.publish()
@@ -98,8 +99,8 @@ func (w *workerActor) post(item any) (ok bool) {
 	return ok
 }
 
-// rest tells those who drain that nothing is under way, and gives back the
-// work that will not run here.
+// rest tells those who drain that nothing is under way, and returns the work that
+// will not run here.
 func (w *workerActor) rest() {
 	if !w.stopping || len(w.flights) > 0 || w.undecided > 0 {
 		return
@@ -111,9 +112,9 @@ func (w *workerActor) rest() {
 	w.draining = nil
 }
 
-// restarted gives back what a panic had in hand. Messages that say only "look"
-// are made up for by looking again, after a pause that grows while the actor
-// keeps panicking.
+// restarted settles what the actor had in hand when it panicked. Messages that only
+// say "look" are made up for by looking again, after a pause that grows while the
+// actor keeps panicking.
 func (w *workerActor) restarted(lost message) {
 	switch m := lost.(type) {
 	case diffused:
