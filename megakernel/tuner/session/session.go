@@ -93,6 +93,7 @@ type Session struct {
 	tuners  []*entry
 	current [Buckets]*entry // whose suggestions the view has
 	others  [Buckets]int    // launches in a row of another kernel
+	lent    [Buckets]bool   // whose view is that of the launches to which longer queues are cut
 	clock   uint64
 	view    View
 	refused uint64
@@ -144,7 +145,7 @@ func (s *Session) Take(env *Env, r *Report) (changed bool, err error) {
 	}
 	s.follow(e)
 	before := s.view
-	s.view[e.bucket] = s.current[e.bucket].ask()
+	s.show(env, e.bucket, s.current[e.bucket].ask())
 	return s.view != before, nil
 }
 
@@ -155,11 +156,26 @@ func (s *Session) Think(env *Env) (changed bool) {
 		if e.live != nil && e.live.Think() {
 			e.tell(env)
 			if s.current[e.bucket] == e {
-				s.view[e.bucket] = e.ask()
+				s.show(env, e.bucket, e.ask())
 			}
 		}
 	}
 	return s.view != before
+}
+
+// show makes a geometry the view of a bucket. Where the policy cuts the launches of longer queues to that
+// size it is theirs too, the depth included, until launches of their own size are seen: no others teach what
+// to ask for with them.
+func (s *Session) show(env *Env, bucket int, g policy.Geometry) {
+	s.view[bucket], s.lent[bucket] = g, false
+	if env.Spaces == nil || bucket != BucketOf(env.Spaces.cfg.Sizing.BatchDepth) {
+		return
+	}
+	for longer := bucket + 1; longer < Buckets; longer++ {
+		if s.lent[longer] || s.view[longer] == (policy.Geometry{}) {
+			s.view[longer], s.lent[longer] = g, true
+		}
+	}
 }
 
 // check refuses what no launch under the limits is.
@@ -212,7 +228,8 @@ func (s *Session) tuner(env *Env, r *Report) (*entry, error) {
 	gone.remember(env)
 	s.tuners[room] = e
 	if s.current[gone.bucket] == gone {
-		s.current[gone.bucket], s.view[gone.bucket] = nil, policy.Geometry{}
+		s.current[gone.bucket] = nil
+		s.show(env, gone.bucket, policy.Geometry{})
 	}
 	return e, nil
 }

@@ -1,0 +1,42 @@
+package session
+
+import (
+	"testing"
+
+	"ringmaster/megakernel/policy"
+)
+
+// A queue that is longer than a launch may be has launches of a shorter size. They are what
+// its tuner knows, and what its decisions have to ask for, the depth included.
+func TestQueuesDeeperThanALaunchAreTuned(t *testing.T) {
+	for _, queue := range []uint32{70_000, 1_000_000, 1 << 30} {
+		r := newRig(t, On)
+		r.queue = queue
+		r.settled()
+		if n := len(r.ran); n > 60 {
+			t.Errorf("queue of %d: settled after %d launches", queue, n)
+		}
+		r.launches(20)
+		perSlot := func(g policy.Geometry) float64 {
+			slots := float64(min(queue, g.Depth))
+			return cost(g, slots) / slots
+		}
+		r.plan()
+		chosen, best := perSlot(r.env.Given), perSlot(r.ran[0])
+		for _, g := range r.ran {
+			best = min(best, perSlot(g))
+		}
+		if ratio := chosen / best; ratio > 1.1 {
+			t.Errorf("queue of %d: %+v takes %.2f times what the best launch took", queue, r.env.Given, ratio)
+		}
+		before := len(r.ran)
+		r.speed = 2
+		for r.s.tuners[0].live.Changes() == 0 {
+			if len(r.ran) > before+12 {
+				t.Errorf("queue of %d: launches take twice as long, and nobody notices", queue)
+				break
+			}
+			r.launch()
+		}
+	}
+}
