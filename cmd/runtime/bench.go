@@ -74,7 +74,7 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 				return err
 			}
 		case "tuner":
-			if err := benchTuner(ctx, &c.tunerFlags, &report); err != nil {
+			if err := benchTuner(ctx, log, &c.tunerFlags, &report); err != nil {
 				return err
 			}
 		case "graph":

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -32,10 +33,15 @@ var (
 // benchTuner replays recorded spaces: the default search and the natural
 // gradient beside the classic searches, and the warm start from the other
 // recordings of a kernel beside rank transfer.
-func benchTuner(ctx context.Context, flags *tunerFlags, report *benchReport) error {
+func benchTuner(ctx context.Context, log *slog.Logger, flags *tunerFlags, report *benchReport) error {
 	spaces, err := loadSpaces(flags)
 	if err != nil {
 		return err
+	}
+	for i := range spaces {
+		if len(spaces[i].others) == 0 {
+			log.Warn("no warm start: no other recording of this kernel is given", "space", spaces[i].name, "kernel", spaces[i].Kernel)
+		}
 	}
 	b := tunerBench{spaces: spaces, repeats: flags.Repeats}
 	cold := []string{search.Default, "natural"}

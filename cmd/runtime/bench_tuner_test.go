@@ -42,6 +42,9 @@ func TestBenchTunerReportsEveryBudgetOverallAndByFile(t *testing.T) {
 	if run.code != 0 {
 		t.Fatalf("exit code %d: %s", run.code, run.err)
 	}
+	if !strings.Contains(run.err, "no warm start") || !strings.Contains(run.err, "space=other kernel=lonely") {
+		t.Errorf("nothing says that one space has no warm start: %s", run.err)
+	}
 	rows := map[string]benchRow{}
 	lines := bufio.NewScanner(strings.NewReader(run.stdout))
 	lines.Scan() // the machine

@@ -1,10 +1,6 @@
 package search
 
-import (
-	"math"
-
-	"ringmaster/megakernel/tuner/space"
-)
+import "math"
 
 // fitting says when and how the parameters of a kernel are fitted.
 type fitting struct {
@@ -18,12 +14,12 @@ type fitting struct {
 
 // coldHyper is where the kernel of scores, which have variance 1, starts: most
 // parameters matter little within their range.
-func coldHyper(s *space.Space) hyper {
-	return newHyper(s, 1.5, .35, .005)
+func coldHyper(g *grid) hyper {
+	return newHyper(g, 1.5, .35, .005)
 }
 
-func newHyper(s *space.Space, length, weight, noise float64) hyper {
-	h := hyper{lengths: make([]float64, len(s.Params())), noise: noise}
+func newHyper(g *grid, length, weight, noise float64) hyper {
+	h := hyper{lengths: make([]float64, len(g.coords)), noise: noise}
 	for j := range h.lengths {
 		h.lengths[j] = length
 	}
@@ -40,7 +36,7 @@ func coldFitting(median hyper) fitting {
 // fit climbs to the maximum of the posterior density of the kernel's
 // parameters by random perturbations of the best so far.
 func (g *gp) fit(y []float64) {
-	t := newTables(g.space)
+	t := newTables(g.grid)
 	best := g.hyper
 	density := g.density(&best, t, y)
 	for try := range g.fitting.tries {
@@ -82,8 +78,8 @@ func (g *gp) perturb(h *hyper, step float64, all bool) hyper {
 
 // density is the logarithm of likelihood times prior.
 func (g *gp) density(h *hyper, t *tables, y []float64) float64 {
-	for j, p := range g.space.Params() {
-		t.fill(j, p.Coords, h.lengths[j])
+	for j, coords := range g.grid.coords {
+		t.fill(j, coords, h.lengths[j])
 	}
 	f := &g.trial
 	f.reset()

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -19,19 +20,44 @@ type model struct {
 	told
 	rng    *rand.Rand
 	fresh  *unseen
+	grid   *grid
 	gp     *gp
+	pool   *pool
+	likely []int // by a prior, the best first
+	redraw int   // measurements at which the pool is drawn anew
 	chance chance
 }
 
-// newModel judges all of a space, or of one that is too large the
-// configurations that come first and random others.
-func newModel(s *space.Space, seed uint64, first []int) *model {
+// newModel judges all of a space, or of one that is too large first the
+// likeliest configurations, if a prior knows any, and random others.
+func newModel(s *space.Space, seed uint64, likely []int) *model {
 	rng := newRand(seed)
-	m := &model{told: newTold(s), rng: rng, fresh: newUnseen(rng, s.Len())}
-	start := coldHyper(s)
-	m.gp = newGP(s, rng, newPool(s, rng, first), start, coldFitting(start), nil)
-	m.chance = newChance(s, m.gp.pool)
+	m := &model{likely: likely, told: newTold(s), rng: rng, fresh: newUnseen(rng, s.Len())}
+	m.grid = newGrid(s)
+	start := coldHyper(m.grid)
+	m.pool = newPool(s, rng, likely)
+	m.redraw = starts
+	m.gp = newGP(m.grid, rng, m.pool, start, coldFitting(start), nil)
+	m.chance = newChance(m.grid, m.pool)
 	return m
+}
+
+// look renews the pool of a space that is too large for one, from time to time
+// as a whole and for each new best by its neighbours, and the chances with it.
+func (m *model) look() {
+	if n := len(m.order); n >= m.redraw && !m.pool.whole() {
+		m.redraw = n + n/3 + 1
+		m.pool.draw(append(m.ranked(), m.likely[:min(len(m.likely), poolSize/4)]...))
+	}
+	m.pool.surround(m.best)
+	m.chance.update()
+}
+
+// ranked are the configurations that ran, the cheapest first.
+func (m *model) ranked() []int {
+	ran := slices.DeleteFunc(slices.Clone(m.order), func(c int) bool { return math.IsInf(m.costs[c], 1) })
+	slices.SortStableFunc(ran, func(a, b int) int { return cmp.Compare(m.costs[a], m.costs[b]) })
+	return ran
 }
 
 func (m *model) Tell(config int, cost float64) {
@@ -51,6 +77,9 @@ func (m *model) start() int {
 	best, most := -1, -1.0
 	for range startsFrom {
 		c := m.fresh.draw(&m.told)
+		if c < 0 {
+			break
+		}
 		if len(m.order) == 0 {
 			return c
 		}
@@ -61,9 +90,6 @@ func (m *model) start() int {
 		}
 		if near > most {
 			best, most = c, near
-		}
-		if m.fresh.next >= len(m.fresh.order) {
-			break
 		}
 	}
 	m.fresh.next = 0 // those that were not taken stay eligible
@@ -86,11 +112,12 @@ func (m *model) improve() int { return m.improveAmong(nil) }
 
 // improveAmong is improve over the configurations that accept takes.
 func (m *model) improveAmong(accept func(config int) bool) int {
+	m.look()
 	y := normalScores(m.gp.costs(m.costs))
 	m.gp.update(y)
 	best := slices.Max(y)
 	at, most := -1, -1.0
-	for i, c := range m.gp.pool {
+	for i, c := range m.pool.configs {
 		if m.known(int(c)) || accept != nil && !accept(int(c)) {
 			continue
 		}
@@ -126,12 +153,19 @@ func (m *model) ask(pick func() int) (int, bool) {
 // chance estimates for every configuration of a pool whether it runs, from
 // the outcomes of those near it.
 type chance struct {
-	space    *space.Space
-	pool     []int32
+	grid     *grid
+	pool     *pool
+	drawn    int // the draw of the pool that the counts belong to
 	tables   *tables
+	outcomes []outcome
+	counted  int       // outcomes that are in the counts
 	ran, all []float32 // kernel-weighted counts by pool
-	runs     float64
-	count    float64
+	runs     int
+}
+
+type outcome struct {
+	config int
+	ran    bool
 }
 
 const (
@@ -139,33 +173,59 @@ const (
 	chancePrior  = .3 // weight of the overall rate
 )
 
-func newChance(s *space.Space, pool []int32) chance {
-	c := chance{space: s, pool: pool, tables: newTables(s), ran: make([]float32, len(pool)), all: make([]float32, len(pool))}
-	for j, p := range s.Params() {
-		c.tables.fill(j, p.Coords, chanceLength)
+func newChance(g *grid, pool *pool) chance {
+	c := chance{grid: g, pool: pool, tables: newTables(g)}
+	for j, coords := range g.coords {
+		c.tables.fill(j, coords, chanceLength)
 	}
 	return c
 }
 
 func (c *chance) observe(config int, ran bool) {
-	c.count++
-	share := float32(0)
+	c.outcomes = append(c.outcomes, outcome{config, ran})
 	if ran {
 		c.runs++
-		share = 1
 	}
-	levels := c.space.Levels(config)
-	for i, p := range c.pool {
-		_, k := c.tables.sums(levels, c.space.Levels(int(p)))
-		c.all[i] += float32(k)
-		c.ran[i] += share * float32(k)
+}
+
+// update brings the counts up to date with pool and outcomes, if any failed.
+func (c *chance) update() {
+	if c.runs == len(c.outcomes) {
+		return
+	}
+	if c.drawn != c.pool.draws {
+		c.drawn, c.counted = c.pool.draws, 0
+		c.all, c.ran = c.all[:0], c.ran[:0]
+	}
+	first, n := len(c.all), len(c.pool.configs)
+	c.all, c.ran = append(c.all, make([]float32, n-first)...), append(c.ran, make([]float32, n-first)...)
+	for i, o := range c.outcomes {
+		if i < c.counted {
+			c.spread(o, first)
+		} else {
+			c.spread(o, 0)
+		}
+	}
+	c.counted = len(c.outcomes)
+}
+
+// spread adds an outcome to the counts of the pool from first on.
+func (c *chance) spread(o outcome, first int) {
+	cells := c.grid.at(o.config)
+	for i, p := range c.pool.configs[first:] {
+		_, k := c.tables.sums(cells, c.grid.at(int(p)))
+		c.all[first+i] += float32(k)
+		if o.ran {
+			c.ran[first+i] += float32(k)
+		}
 	}
 }
 
 func (c *chance) of(i int) float64 {
-	if c.runs == c.count {
+	count := len(c.outcomes)
+	if c.runs == count {
 		return 1
 	}
-	rate := (c.runs + 1) / (c.count + 1)
+	rate := float64(c.runs+1) / float64(count+1)
 	return (float64(c.ran[i]) + chancePrior*rate) / (float64(c.all[i]) + chancePrior)
 }

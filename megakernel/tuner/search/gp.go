@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// poolSize bounds the configurations a model looks at in one suggestion.
-	poolSize = 16_384
 	// maxObserved bounds the measurements of the process: its cost is cubic.
 	maxObserved = 256
 	block       = 1_024
@@ -21,9 +19,10 @@ const (
 // gp is a Gaussian process over the scores of what ran, with the posterior of
 // every configuration of a pool kept up to date.
 type gp struct {
-	space    *space.Space
+	grid     *grid
 	rng      *rand.Rand
-	pool     []int32
+	pool     *pool
+	drawn    int // the draw of the pool that rows belong to
 	hyper    hyper
 	tables   *tables
 	observed []int // configurations that ran
@@ -34,42 +33,18 @@ type gp struct {
 	mean     []float32
 	refitAt  int
 	row      []float64
+	column   []float64
 	fitting  fitting
 	features [][]float32 // by source of a prior and configuration of the space
 }
 
 // newGP returns a process over a pool of configurations, and features of all
 // configurations whose factors a prior is unsure of.
-func newGP(s *space.Space, rng *rand.Rand, pool []int32, start hyper, how fitting, features [][]float32) *gp {
-	g := &gp{space: s, rng: rng, tables: newTables(s), pool: pool, hyper: start, fitting: how, features: features}
+func newGP(grid *grid, rng *rand.Rand, pool *pool, start hyper, how fitting, features [][]float32) *gp {
+	g := &gp{grid: grid, rng: rng, tables: newTables(grid), pool: pool, hyper: start, fitting: how, features: features}
 	g.refitAt = how.first
-	g.mean, g.variance = make([]float32, len(g.pool)), make([]float32, len(g.pool))
 	g.rebuild()
 	return g
-}
-
-// newPool is the whole space, or of one that is too large the configurations
-// that come first and random others.
-func newPool(s *space.Space, rng *rand.Rand, first []int) []int32 {
-	if s.Len() <= poolSize {
-		first = nil
-	}
-	pool := make([]int32, 0, s.Len())
-	taken := make([]bool, s.Len())
-	for _, c := range first {
-		pool, taken[c] = append(pool, int32(c)), true
-	}
-	for c := range taken {
-		if !taken[c] {
-			pool = append(pool, int32(c))
-		}
-	}
-	if len(pool) > poolSize {
-		rest := pool[len(first):]
-		rng.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
-		pool = pool[:poolSize:poolSize]
-	}
-	return pool
 }
 
 // observe adds a configuration that ran; one that is there already stays.
@@ -90,12 +65,28 @@ func (g *gp) costs(all []float64) []float64 {
 
 // rebuild starts the factor anew after a change of the kernel.
 func (g *gp) rebuild() {
-	for j, p := range g.space.Params() {
-		g.tables.fill(j, p.Coords, g.hyper.lengths[j])
+	for j, coords := range g.grid.coords {
+		g.tables.fill(j, coords, g.hyper.lengths[j])
 	}
 	g.factor.reset()
-	for i, c := range g.pool {
-		g.variance[i] = float32(g.own(&g.hyper, int(c)))
+	g.drawn = g.pool.draws
+	g.mean, g.variance = g.mean[:0], g.variance[:0]
+	g.grow()
+}
+
+// grow brings rows, mean and variance up to the size of the pool.
+func (g *gp) grow() {
+	for _, c := range g.pool.configs[len(g.mean):] {
+		column := g.column[:0]
+		variance := g.own(&g.hyper, int(c))
+		for i, l := range g.factor.rows {
+			v := (g.kernel(g.tables, &g.hyper, int(c), g.observed[i]) - dot(l[:i], column)) / l[i]
+			column = append(column, v)
+			variance -= v * v
+			g.rows[i] = append(g.rows[i], float32(v))
+		}
+		g.column = column
+		g.mean, g.variance = append(g.mean, 0), append(g.variance, float32(variance))
 	}
 }
 
@@ -110,8 +101,8 @@ func (g *gp) own(h *hyper, config int) float64 {
 
 // kernel is the prior covariance of two configurations.
 func (g *gp) kernel(t *tables, h *hyper, a, b int) float64 {
-	levels := g.space.Levels(a)
-	sum, product := t.sums(levels, g.space.Levels(b))
+	levels := g.grid.at(a)
+	sum, product := t.sums(levels, g.grid.at(b))
 	k := h.combine(sum, product, 1/float64(len(levels))) + h.offset
 	for s, f := range g.features {
 		k += h.sources[s] * float64(f[a]) * float64(f[b])
@@ -127,6 +118,10 @@ func (g *gp) update(y []float64) {
 		g.fit(y)
 		g.rebuild()
 	}
+	if g.drawn != g.pool.draws {
+		g.rebuild()
+	}
+	g.grow()
 	first := g.factor.n()
 	for _, c := range g.observed[first:] {
 		g.extend(c)
@@ -146,14 +141,15 @@ func (g *gp) extend(config int) {
 	g.row = append(g.row, g.own(&g.hyper, config)+g.hyper.noise)
 	g.factor.extend(g.row, g.hyper.noise/2)
 	if len(g.rows) == n {
-		g.rows = append(g.rows, make([]float32, len(g.pool)))
+		g.rows = append(g.rows, nil)
 	}
+	g.rows[n] = slices.Grow(g.rows[n][:0], len(g.mean))[:len(g.mean)]
 	g.kernelRow(g.rows[n], config)
 }
 
 // kernelRow computes the covariance of one configuration with the pool.
 func (g *gp) kernelRow(to []float32, config int) {
-	levels := g.space.Levels(config)
+	levels := g.grid.at(config)
 	d := len(levels)
 	var slices [space.MaxParams][]float64
 	for j, n := range g.tables.levels {
@@ -161,9 +157,9 @@ func (g *gp) kernelRow(to []float32, config int) {
 		slices[j] = g.tables.pair[j][at : at+n]
 	}
 	per := 1 / float64(d)
-	for i, c := range g.pool {
+	for i, c := range g.pool.configs {
 		sum, product := 0.0, 1.0
-		for j, l := range g.space.Levels(int(c)) {
+		for j, l := range g.grid.at(int(c)) {
 			k := slices[j][l]
 			sum += k
 			product *= k
@@ -172,7 +168,7 @@ func (g *gp) kernelRow(to []float32, config int) {
 	}
 	for s, f := range g.features {
 		factor := float32(g.hyper.sources[s]) * f[config]
-		for i, c := range g.pool {
+		for i, c := range g.pool.configs {
 			to[i] += factor * f[c]
 		}
 	}
@@ -183,8 +179,8 @@ func (g *gp) kernelRow(to []float32, config int) {
 // goes over the pool in blocks that stay in the cache.
 func (g *gp) project(first int, z []float64) {
 	impl := blas32.Implementation()
-	for lo := 0; lo < len(g.pool); lo += block {
-		hi := min(lo+block, len(g.pool))
+	for lo := 0; lo < len(g.mean); lo += block {
+		hi := min(lo+block, len(g.mean))
 		n := hi - lo
 		mean, variance := g.mean[lo:hi], g.variance[lo:hi]
 		clear(mean)

@@ -3,28 +3,26 @@ package search
 import (
 	"math"
 	"slices"
-
-	"ringmaster/megakernel/tuner/space"
 )
 
-// tables holds, for each parameter, the correlation of every pair of levels,
+// tables holds, for each parameter, the correlation of every pair of cells,
 // so that a kernel between configurations is a few look-ups.
 type tables struct {
-	levels []int // number of levels by parameter
+	levels []int // number of cells by parameter
 	pair   [][]float64
 }
 
-func newTables(s *space.Space) *tables {
+func newTables(g *grid) *tables {
 	t := &tables{}
-	for _, p := range s.Params() {
-		n := len(p.Values)
+	for _, coords := range g.coords {
+		n := len(coords)
 		t.levels = append(t.levels, n)
 		t.pair = append(t.pair, make([]float64, n*n))
 	}
 	return t
 }
 
-// fill computes the Matérn-5/2 correlation of one parameter's levels.
+// fill computes the Matérn-5/2 correlation of one parameter's cells.
 func (t *tables) fill(j int, coords []float64, length float64) {
 	n := t.levels[j]
 	for a := range n {

@@ -53,8 +53,9 @@ func TestFactorAgreesWithGonum(t *testing.T) {
 // textbook's matrices give, with and without a prior's sources.
 func TestPosteriorAgreesWithADenseSolution(t *testing.T) {
 	r := hill(t, 0)
+	grid := newGrid(r.Space)
 	for name, features := range map[string][][]float32{"cold": nil, "with a source": {make([]float32, r.Len())}} {
-		start := coldHyper(r.Space)
+		start := coldHyper(grid)
 		for _, f := range features {
 			for c := range f {
 				f[c] = float32(c%7) / 7
@@ -62,7 +63,7 @@ func TestPosteriorAgreesWithADenseSolution(t *testing.T) {
 			start.sources, start.offset = append(start.sources, .5), 2
 		}
 		rng := newRand(2)
-		g := newGP(r.Space, rng, newPool(r.Space, rng, nil), start, coldFitting(start), features)
+		g := newGP(grid, rng, newPool(r.Space, rng, nil), start, coldFitting(start), features)
 		var y []float64
 		for i := range 25 {
 			g.observe(i * 13 % r.Len())
@@ -89,8 +90,8 @@ func checkPosterior(t *testing.T, name string, g *gp, y []float64) {
 	if !c.Factorize(k) {
 		t.Fatal("not positive definite")
 	}
-	for i := 0; i < len(g.pool); i += 17 {
-		at := int(g.pool[i])
+	for i := 0; i < len(g.pool.configs); i += 17 {
+		at := int(g.pool.configs[i])
 		row := mat.NewVecDense(n, nil)
 		for j, o := range g.observed {
 			row.SetVec(j, g.kernel(g.tables, &g.hyper, at, o))
@@ -110,15 +111,16 @@ func checkPosterior(t *testing.T, name string, g *gp, y []float64) {
 func TestFitRaisesTheDensityAndFindsWhatDoesNotMatter(t *testing.T) {
 	r := hill(t, 0)
 	rng := newRand(3)
-	start := coldHyper(r.Space)
-	g := newGP(r.Space, rng, newPool(r.Space, rng, nil), start, coldFitting(start), nil)
+	grid := newGrid(r.Space)
+	start := coldHyper(grid)
+	g := newGP(grid, rng, newPool(r.Space, rng, nil), start, coldFitting(start), nil)
 	var y []float64
 	for i := range 60 {
 		c := i * 31 % r.Len()
 		g.observe(c)
 		y = append(y, 2*r.Space.Params()[0].Coords[r.Levels(c)[0]]-1) // only the first parameter counts
 	}
-	tables := newTables(r.Space)
+	tables := newTables(grid)
 	before := g.density(&g.hyper, tables, y)
 	for range 5 {
 		g.fit(y)
@@ -214,8 +216,9 @@ func TestTransferMatchesOnTheParametersBothHave(t *testing.T) {
 	}
 }
 
-// A space beyond the pool is searched too, and its best by prior is in it.
-func TestAPoolHasWhatComesFirst(t *testing.T) {
+// A space beyond the pool is searched too: its best by prior are in the first
+// pool, and the neighbours of what turned out best in the later ones.
+func TestAPoolHasWhatComesFirstAndWhatIsNearTheBest(t *testing.T) {
 	values := make([]int, 200)
 	for i := range values {
 		values[i] = i
@@ -224,18 +227,26 @@ func TestAPoolHasWhatComesFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := []int{39_999, 5, 20_000}
-	pool := newPool(s, newRand(1), first)
-	seen := map[int32]bool{}
-	for _, c := range pool {
-		seen[c] = true
+	p := newPool(s, newRand(1), []int{39_999, 5, 20_000})
+	if len(p.configs) != poolSize || !p.in[39_999] || !p.in[5] || !p.in[20_000] {
+		t.Errorf("pool of %d", len(p.configs))
 	}
-	if len(pool) != poolSize || len(seen) != poolSize || !seen[39_999] || !seen[5] || !seen[20_000] {
-		t.Errorf("pool of %d with %d different", len(pool), len(seen))
-	}
-	m := newMixture(s, Options{Seed: 1})
-	for range 14 {
+	m := newMixture(s, Options{Seed: 1}).(*mixture)
+	for range 40 {
 		c, _ := m.Ask()
 		m.Tell(c, 1+math.Abs(float64(c-21_000)))
+	}
+	m.look()
+	for _, c := range s.AppendNeighbours(nil, m.best) {
+		if !m.pool.in[c] {
+			t.Fatalf("the neighbour %s of the best is not judged", s.Describe(c))
+		}
+	}
+	seen := map[int32]bool{}
+	for _, c := range m.pool.configs {
+		seen[c] = true
+	}
+	if len(seen) != len(m.pool.configs) || m.pool.draws < 2 {
+		t.Errorf("%d different of %d, %d draws", len(seen), len(m.pool.configs), m.pool.draws)
 	}
 }

@@ -92,6 +92,35 @@ func TestEveryStrategyMeasuresEachConfigurationOnce(t *testing.T) {
 	}
 }
 
+// A space of a few configurations is measured whole, whatever fails.
+func TestTinySpacesAreMeasuredWhole(t *testing.T) {
+	for n := 1; n <= 34; n++ {
+		for _, failing := range []int{2, n + 1} { // every second one, none
+			values, costs := make([]int, n), make([]float64, n)
+			for i := range n {
+				values[i], costs[i] = i, float64(1+i)
+				if i%failing == failing-1 {
+					costs[i] = Failed
+				}
+			}
+			s, err := space.Product([]space.Param{space.Ints("a", values...), space.Ints("constant", 7)}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := space.NewRecording(s, "k", "", costs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, strategy := range Strategies() {
+				search := newSearcher(t, strategy, r, Options{Seed: uint64(n), History: []*space.Recording{r}})
+				if curve := Replay(search, r, 100); len(curve) != n || Fraction(curve, r, 100) != 1 {
+					t.Fatalf("%s ends after %d of %d measurements at %v of the optimum", strategy, len(curve), n, Fraction(curve, r, 100))
+				}
+			}
+		}
+	}
+}
+
 func TestASeedDeterminesTheSearch(t *testing.T) {
 	r := hill(t, 0)
 	for _, strategy := range Strategies() {

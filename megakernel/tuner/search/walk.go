@@ -139,8 +139,8 @@ type annealing struct {
 	*walk
 	rng     *rand.Rand
 	budget  int
-	current int // -1: none
-	near    []int
+	current int   // -1: none
+	near    []int // its neighbours
 }
 
 // hot and cold are the first and the last temperature: differences of the
@@ -161,7 +161,6 @@ func (a *annealing) propose() int {
 	if a.current < 0 {
 		return a.rng.IntN(a.space.Len())
 	}
-	a.near = a.space.AppendNeighbours(a.near[:0], a.current)
 	if len(a.near) == 0 {
 		return a.rng.IntN(a.space.Len())
 	}
@@ -180,5 +179,8 @@ func (a *annealing) absorb(config int, cost float64) {
 			return
 		}
 	}
-	a.current = config
+	if config != a.current {
+		a.current = config
+		a.near = a.space.AppendNeighbours(a.near[:0], config)
+	}
 }

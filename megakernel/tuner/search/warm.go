@@ -49,9 +49,9 @@ func newWarm(s *space.Space, o Options) Searcher {
 	}
 	w.prior = meanOf(w.sources, w.weights, s.Len())
 	likely := byMean(w.prior)
-	w.mixture = &mixture{newWoods(newModel(s, o.Seed, likely[:min(len(likely), poolSize/2)]))}
+	w.mixture = &mixture{newWoods(newModel(s, o.Seed, likely))}
 	features := make([][]float32, len(w.sources))
-	start := newHyper(s, warmLength, 0, warmNoise)
+	start := newHyper(w.grid, warmLength, 0, warmNoise)
 	start.offset = warmOffset
 	start.weights = [3]float64{warmAlone, warmPairs, warmTogether}
 	for i, z := range w.sources {
@@ -64,7 +64,7 @@ func newWarm(s *space.Space, o Options) Searcher {
 		}
 		start.sources = append(start.sources, warmFactor)
 	}
-	w.gp = newGP(s, w.rng, w.model.gp.pool, start, fitting{first: 6, growth: 1.1, plus: 1, tries: 30, median: start, spread: .5}, features)
+	w.gp = newGP(w.grid, w.rng, w.pool, start, fitting{first: 6, growth: 1.1, plus: 1, tries: 30, median: start, spread: .5}, features)
 	w.choosePortfolio()
 	return w
 }
@@ -140,6 +140,7 @@ func (w *warm) byRank() (int, bool) {
 
 // improve maximises the expected improvement of the logarithm.
 func (w *warm) improve() int {
+	w.look()
 	y := w.gp.costs(w.costs)
 	best := math.Inf(-1)
 	low := math.Log(w.costs[w.best])
@@ -158,7 +159,7 @@ func (w *warm) improve() int {
 	}
 	w.gp.update(y)
 	at, most := -1, math.Inf(-1)
-	for i, c := range w.gp.pool {
+	for i, c := range w.pool.configs {
 		if w.known(int(c)) {
 			continue
 		}

@@ -11,11 +11,12 @@
 //	16,1,0,5.90049,5.22035,6.01382,6.21466
 //	16,1,1,,,,
 //
-// Columns called mean_ms, min_ms, median_ms or max_ms are times in
-// milliseconds, of which mean_ms must be there and is the cost; every other
-// column is a parameter. A row whose mean is empty is a configuration that
-// fails to build or run. A parameter whose values are all numbers is ordered by
-// them, any other by its text. Comment lines begin with '#'.
+// Columns called mean_ms, min_ms, median_ms, max_ms or std_ms, in upper or lower
+// case and with another unit of time too, are measurements, of which the mean
+// must be there and is the cost; every other column is a parameter. A row whose
+// mean is empty, or a word such as NaN, inf, failed or InvalidConfig, is a
+// configuration that fails to build or run. A parameter whose values are all numbers is ordered by
+// them, any other by its text. Comment lines begin with '#', a byte order mark is skipped.
 //
 // A recording belongs to a kernel and a device. The first comment of the form
 // "KERNEL on DEVICE", ended by ';' or the line, names them; without one, the

@@ -2,12 +2,14 @@ package space
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -21,9 +23,16 @@ var ErrRecording = errors.New("space: unusable recording")
 
 const costColumn = "mean_ms"
 
-func isTime(column string) bool {
-	return column == costColumn || column == "min_ms" || column == "median_ms" || column == "max_ms"
-}
+// times are the columns that are measurements, in any unit: a search sees
+// only how costs compare.
+var times = regexp.MustCompile(`(?i)^(mean|min|median|max|std)[ _]*\(?(ns|us|µs|ms|s)\)?$`)
+
+// failures are the words that stand for the time of a configuration that does
+// not build or run, beside nothing at all and the names of exceptions
+// ("CompilationFailedConfig").
+var failures = regexp.MustCompile(`(?i)^(|-|n/?a|\+?inf|\+?infinity|nan|null|none|fail|failed|failure|error|timeout|invalid|[a-z]*(failed|invalid|error)config)$`)
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Read loads a recording; name is used in errors and, if the file has no
 // header, to tell kernel and device. Compressed data is recognised by its
@@ -39,6 +48,9 @@ func Read(from io.Reader, name string) (*Recording, error) {
 		in = bufio.NewReaderSize(&limited{z, MaxBytes}, 1<<16)
 	} else {
 		in = bufio.NewReaderSize(&limited{in, MaxBytes}, 1<<16)
+	}
+	if start, _ := in.Peek(len(byteOrderMark)); bytes.Equal(start, byteOrderMark) {
+		_, _ = in.Discard(len(byteOrderMark))
 	}
 	t := table{name: name}
 	t.kernel, t.device = nameParts(name)
@@ -144,21 +156,29 @@ func (t *table) header() error {
 	t.columns, t.cost = append(t.columns, columns...), -1
 	names := map[string]bool{}
 	for i, c := range t.columns {
+		c = strings.TrimSpace(c)
+		t.columns[i] = c
+		time := times.FindStringSubmatch(c)
 		switch {
+		case strings.ContainsAny(c, "\r\n"):
+			return t.errorAt(t.line(i), "column %d: a line break in the name %.40q; lines end with LF or CR LF", i+1, c)
 		case c == "":
 			return t.errorAt(t.line(i), "column %d has no name", i+1)
 		case names[c]:
 			return t.errorAt(t.line(i), "column %q occurs twice", c)
-		case c == costColumn:
+		case time != nil && strings.EqualFold(time[1], "mean"):
+			if t.cost >= 0 {
+				return t.errorAt(t.line(i), "both %s and %s are the cost", t.columns[t.cost], c)
+			}
 			t.cost = i
-		case !isTime(c):
+		case time == nil:
 			t.params = append(t.params, i)
 		}
 		names[c] = true
 	}
 	switch {
 	case t.cost < 0:
-		return t.errorAt(t.line(0), "no column %s; the first line that is no comment names the columns", costColumn)
+		return t.errorAt(t.line(0), "no column %s; the first line that is no comment names the columns, with commas between them: %.60q", costColumn, strings.Join(t.columns, ","))
 	case len(t.params) == 0:
 		return t.errorAt(t.line(0), "no parameter columns")
 	case len(t.params) > MaxParams:
@@ -178,7 +198,7 @@ func (t *table) row(row []string) error {
 	}
 	cost, err := parseCost(row[t.cost])
 	if err != nil {
-		return t.errorAt(t.line(t.cost), "%s: %w", costColumn, err)
+		return t.errorAt(t.line(t.cost), "%s: %w", t.columns[t.cost], err)
 	}
 	for j, column := range t.params {
 		value := strings.TrimSpace(row[column])
@@ -204,13 +224,12 @@ func (t *table) row(row []string) error {
 
 func parseCost(text string) (float64, error) {
 	text = strings.TrimSpace(text)
-	if text == "" {
-		return math.Inf(1), nil
-	}
 	cost, err := strconv.ParseFloat(text, 64)
 	switch {
+	case (err != nil || math.IsNaN(cost) || math.IsInf(cost, 1)) && failures.MatchString(text):
+		return math.Inf(1), nil
 	case err != nil:
-		return 0, fmt.Errorf("%.40q is not a number", text)
+		return 0, fmt.Errorf("%.40q is not a number; leave it empty if the configuration fails", text)
 	case !(cost > 0) || math.IsInf(cost, 0):
 		return 0, fmt.Errorf("%v is not a time; leave it empty if the configuration fails", cost)
 	}

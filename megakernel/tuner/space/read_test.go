@@ -74,26 +74,28 @@ func TestKernelAndDeviceComeFromTheHeaderElseTheName(t *testing.T) {
 
 func TestReadNamesTheLineThatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":             {"", "f: empty"},
-		"comments only":     {"# a on b\n", "f: empty"},
-		"no cost":           {"a,b\n1,2\n", "f:1: no column mean_ms"},
-		"no parameters":     {"mean_ms,min_ms\n1,1\n", "f:1: no parameter"},
-		"column twice":      {"# c\na,a,mean_ms\n", `f:2: column "a" occurs twice`},
-		"unnamed column":    {"a,,mean_ms\n", "f:1: column 2 has no name"},
-		"ragged":            {"# c\na,mean_ms\n1,2\n3\n", "f:4: wrong number of fields"},
-		"not a number":      {"a,mean_ms\n1,fast\n", `f:2: mean_ms: "fast" is not a number`},
-		"zero":              {"a,mean_ms\n1,0\n", "f:2: mean_ms: 0 is not a time"},
-		"negative":          {"a,mean_ms\n1,2\n2,-1\n", "f:3: mean_ms: -1 is not a time"},
-		"not a number, NaN": {"a,mean_ms\n1,NaN\n", "f:2: mean_ms: NaN is not a time"},
-		"infinite":          {"a,mean_ms\n1,Inf\n", "f:2: mean_ms: +Inf is not a time"},
-		"empty value":       {"a,b,mean_ms\n1,,2\n", "f:2: b is empty"},
-		"same twice":        {"# c\na,mean_ms\n1,2\n2,2\n1.0,3\n", "f:5: same configuration as line 3"},
-		"all fail":          {"a,mean_ms\n1,\n2,\n", "f: every configuration fails"},
-		"no rows":           {"a,mean_ms\n", "f: space: impossible space: no valid configuration"},
-		"broken gzip":       {"\x1f\x8bxx", "f: "},
-		"cut gzip":          {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", "f: "},
-		"endless comment":   {"#" + strings.Repeat("x", 1<<17), "f:1: comment line"},
-		"bare quote":        {"a,mean_ms\n1\"2,3\n", "f:2: "},
+		"empty":           {"", "f: empty"},
+		"comments only":   {"# a on b\n", "f: empty"},
+		"no cost":         {"a,b\n1,2\n", "f:1: no column mean_ms"},
+		"no parameters":   {"mean_ms,min_ms\n1,1\n", "f:1: no parameter"},
+		"column twice":    {"# c\na,a,mean_ms\n", `f:2: column "a" occurs twice`},
+		"unnamed column":  {"a,,mean_ms\n", "f:1: column 2 has no name"},
+		"ragged":          {"# c\na,mean_ms\n1,2\n3\n", "f:4: wrong number of fields"},
+		"not a number":    {"a,mean_ms\n1,fast\n", `f:2: mean_ms: "fast" is not a number`},
+		"zero":            {"a,mean_ms\n1,0\n", "f:2: mean_ms: 0 is not a time"},
+		"negative":        {"a,mean_ms\n1,2\n2,-1\n", "f:3: mean_ms: -1 is not a time"},
+		"minus infinity":  {"a,mean_ms\n1,-Inf\n", "f:2: mean_ms: -Inf is not a time"},
+		"two costs":       {"a,mean_ms,mean_us\n1,2,3\n", "f:1: both mean_ms and mean_us are the cost"},
+		"semicolons":      {"a;mean_ms\n1;2\n", `f:1: no column mean_ms; the first line that is no comment names the columns, with commas between them: "a;mean_ms"`},
+		"CR alone":        {"a,mean_ms\r1,2\r", "f:1: column 2: a line break in the name"},
+		"empty value":     {"a,b,mean_ms\n1,,2\n", "f:2: b is empty"},
+		"same twice":      {"# c\na,mean_ms\n1,2\n2,2\n1.0,3\n", "f:5: same configuration as line 3"},
+		"all fail":        {"a,mean_ms\n1,\n2,\n", "f: every configuration fails"},
+		"no rows":         {"a,mean_ms\n", "f: space: impossible space: no valid configuration"},
+		"broken gzip":     {"\x1f\x8bxx", "f: "},
+		"cut gzip":        {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", "f: "},
+		"endless comment": {"#" + strings.Repeat("x", 1<<17), "f:1: comment line"},
+		"bare quote":      {"a,mean_ms\n1\"2,3\n", "f:2: "},
 	} {
 		_, err := Read(strings.NewReader(c.text), "f")
 		if err == nil || !errors.Is(err, ErrRecording) || !strings.Contains(err.Error(), c.want) {
@@ -124,6 +126,25 @@ func manyColumns() string {
 		b.WriteString("p" + strings.Repeat("x", i) + ",")
 	}
 	return b.String() + "mean_ms\n"
+}
+
+// However a table was written down, it is the same table.
+func TestReadTakesOtherSpellings(t *testing.T) {
+	for name, text := range map[string]string{
+		"byte order mark":       "\ufeff" + small,
+		"CR LF":                 strings.ReplaceAll(small, "\n", "\r\n"),
+		"spaces":                strings.ReplaceAll(small, ",", " , "),
+		"no newline at the end": strings.TrimSuffix(small, "\n"),
+		"upper case":            strings.Replace(small, "mean_ms,min_ms", "Mean_ms,MIN_MS", 1),
+		"units":                 strings.Replace(small, "mean_ms,min_ms,median_ms,max_ms", "mean (ms),min_us,std_s,max (ns)", 1),
+		"quotes":                strings.Replace(small, "fast,2.5", `"fast","2.5"`, 1),
+		"NaN":                   strings.Replace(small, "slow,,,,", "slow,NaN,NaN,NaN,NaN", 1),
+		"infinite":              strings.Replace(small, "slow,,,,", "slow,inf,,,", 1),
+		"a word":                strings.Replace(small, "slow,,,,", "slow,failed,,,", 1),
+		"an exception":          strings.Replace(small, "slow,,,,", "slow,CompilationFailedConfig,,,", 1),
+	} {
+		t.Run(name, func(t *testing.T) { checkSmall(t, mustRead(t, text, "x")) })
+	}
 }
 
 type endless struct{}

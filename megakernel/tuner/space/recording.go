@@ -73,10 +73,10 @@ var makers = []struct {
 	maker   string
 	pattern *regexp.Regexp
 }{
-	{"amd", regexp.MustCompile(`\bamd\b|radeon|instinct|\bmi[0-9]{2,3}x?\b|\bw[0-9]{4}x?\b|\brx ?[0-9]{3,4}|\bgfx[0-9]`)},
+	{"amd", regexp.MustCompile(`\bamd\b|radeon|instinct|\bvega|\bmi[0-9]{2,3}[aex]?\b|\bw[0-9]{4}x?\b|\brx ?[0-9]{3,4}|\bgfx[0-9]`)},
 	{"intel", regexp.MustCompile(`\bintel\b|\barc\b|\biris\b|\bmax 1[15]`)},
 	{"mesa", regexp.MustCompile(`llvmpipe|softpipe|lavapipe`)},
-	{"nvidia", regexp.MustCompile(`nvidia|geforce|quadro|tesla|titan|\b[rg]tx|\b[abhlptv][0-9]{1,4}\b|\bgb?[0-9]{3}\b`)},
+	{"nvidia", regexp.MustCompile(`nvidia|geforce|quadro|tesla|titan|\b[rg]tx|\b[abhlptv][0-9]{1,4}[sx]?\b|\bg[bh]?[0-9]{3}\b|\bjetson`)},
 }
 
 // Maker tells who made a device from its name, "" if the name does not say.

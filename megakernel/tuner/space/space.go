@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 )
@@ -109,6 +110,7 @@ type Space struct {
 	levels []uint16 // configuration by configuration
 	index  map[uint64]int32
 	stride []uint64 // weight of each parameter in a configuration's key
+	exact  bool     // no two combinations have the same key
 }
 
 // Product returns the space of all combinations that valid accepts; nil
@@ -157,7 +159,7 @@ func build(params []Param, levels []uint16) (*Space, error) {
 	case len(levels) == 0:
 		return nil, fmt.Errorf("%w: no valid configuration", ErrSpace)
 	}
-	s := &Space{params: params, levels: levels, stride: make([]uint64, len(params))}
+	s := &Space{params: params, levels: levels, stride: make([]uint64, len(params)), exact: true}
 	weight := uint64(1)
 	for j, p := range params {
 		n := uint64(len(p.Values))
@@ -165,20 +167,47 @@ func build(params []Param, levels []uint16) (*Space, error) {
 			return nil, fmt.Errorf("%w: parameter %q has %d values, at most %d are allowed", ErrSpace, p.Name, n, MaxLevels)
 		}
 		s.stride[j] = weight
-		if weight > math.MaxUint64/n {
-			return nil, fmt.Errorf("%w: the product of its parameters does not fit 64 bits", ErrSpace)
-		}
-		weight *= n
+		var high uint64
+		high, weight = bits.Mul64(weight, n)
+		s.exact = s.exact && high == 0
 	}
+	for salt := range uint64(8) {
+		if !s.exact { // too many combinations for a number each
+			for j := range s.stride {
+				s.stride[j] = mix(salt<<32|uint64(j)) | 1
+			}
+		}
+		first, second, ok := s.number()
+		if ok {
+			return s, nil
+		}
+		if s.exact || slices.Equal(s.Levels(first), s.Levels(second)) {
+			return nil, &duplicateError{first, second}
+		}
+	}
+	return nil, fmt.Errorf("%w: its configurations cannot be told apart by keys", ErrSpace)
+}
+
+// number makes the index from key to configuration, or returns two
+// configurations with the same key.
+func (s *Space) number() (first, second int, ok bool) {
 	s.index = make(map[uint64]int32, s.Len())
 	for c := range s.Len() {
 		key := s.key(s.Levels(c))
-		if first, ok := s.index[key]; ok {
-			return nil, &duplicateError{int(first), c}
+		if first, taken := s.index[key]; taken {
+			return int(first), c, false
 		}
 		s.index[key] = int32(c)
 	}
-	return s, nil
+	return 0, 0, true
+}
+
+// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 func (s *Space) key(levels []uint16) (key uint64) {
@@ -208,6 +237,9 @@ func (s *Space) Find(levels []uint16) (config int, ok bool) {
 		}
 	}
 	c, ok := s.index[s.key(levels)]
+	if ok && !s.exact && !slices.Equal(s.Levels(int(c)), levels) {
+		return 0, false
+	}
 	return int(c), ok
 }
 
@@ -222,12 +254,23 @@ func (s *Space) AppendNeighbours(to []int, config int) []int {
 			if l == int(levels[j]) {
 				continue
 			}
-			if c, ok := s.index[rest+uint64(l)*stride]; ok {
+			if c, ok := s.index[rest+uint64(l)*stride]; ok && (s.exact || s.differ(int(c), config) == 1) {
 				to = append(to, int(c))
 			}
 		}
 	}
 	return to
+}
+
+// differ counts the parameters in which two configurations differ.
+func (s *Space) differ(a, b int) (n int) {
+	x, y := s.Levels(a), s.Levels(b)
+	for j := range x {
+		if x[j] != y[j] {
+			n++
+		}
+	}
+	return n
 }
 
 // Describe writes a configuration as name=value pairs.

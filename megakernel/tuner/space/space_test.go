@@ -2,7 +2,9 @@ package space
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -79,6 +81,53 @@ func TestNeighboursDifferInOneParameter(t *testing.T) {
 	})
 }
 
+// A space with more combinations than 64 bits count has neighbours too.
+func TestASpaceOfManyParametersIsNumbered(t *testing.T) {
+	const params = MaxParams
+	var b strings.Builder
+	for j := range params {
+		fmt.Fprintf(&b, "p%d,", j)
+	}
+	b.WriteString("mean_ms\n")
+	row := func(change, to int) {
+		for j := range params {
+			if j == change {
+				fmt.Fprintf(&b, "%d,", to)
+			} else {
+				b.WriteString("0,")
+			}
+		}
+		b.WriteString("1\n")
+	}
+	row(-1, 0)
+	for j := range params {
+		for l := 1; l < 4; l++ {
+			row(j, l)
+		}
+	}
+	r := mustRead(t, b.String(), "x")
+	if n := r.AppendNeighbours(nil, 0); len(n) != 3*params {
+		t.Errorf("the middle has %d neighbours, want %d", len(n), 3*params)
+	}
+	if n := r.AppendNeighbours(nil, 1); len(n) != 3 {
+		t.Errorf("an end has %d neighbours, want the middle and 2 others", len(n))
+	}
+	for c := range r.Len() {
+		if got, ok := r.Find(r.Levels(c)); !ok || got != c {
+			t.Fatalf("configuration %d is found as %d, %v", c, got, ok)
+		}
+	}
+	levels := slices.Clone(r.Levels(1))
+	levels[1] = 1
+	if _, ok := r.Find(levels); ok {
+		t.Error("an invalid configuration was found")
+	}
+	row(-1, 0)
+	if _, err := Read(strings.NewReader(b.String()), "x"); err == nil || !strings.Contains(err.Error(), "same configuration as line 2") {
+		t.Errorf("the same row twice: %v", err)
+	}
+}
+
 func TestCoordinatesRiseFromZeroToOne(t *testing.T) {
 	for _, p := range []Param{Ints("powers", 1, 2, 4, 8, 16), Ints("with zero", 0, 1, 2, 100), Ints("negative", -5, 0, 5), Ints("two", 0, 1)} {
 		if !slices.IsSorted(p.Coords) || p.Coords[0] != 0 || p.Coords[len(p.Coords)-1] != 1 {
@@ -96,7 +145,7 @@ func TestCoordinatesRiseFromZeroToOne(t *testing.T) {
 func TestMakerIsKnownFromTheName(t *testing.T) {
 	for device, want := range map[string]string{
 		"NVIDIA RTX A4000": "nvidia", "a100": "nvidia", "h200": "nvidia", "rtx_3090": "nvidia", "GeForce GTX 1080": "nvidia",
-		"AMD Radeon PRO W7800": "amd", "mi250x": "amd", "w6600": "amd", "gfx90a": "amd",
+		"GH200 480GB": "nvidia", "l40s": "nvidia", "MI300A": "amd", "AMD Radeon PRO W7800": "amd", "mi250x": "amd", "w6600": "amd", "gfx90a": "amd",
 		"Intel Arc A770": "intel", "llvmpipe (LLVM 15.0.6, 256 bits)": "mesa", "": "", "device 7": "",
 	} {
 		if got := Maker(device); got != want {
