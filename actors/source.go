@@ -30,11 +30,11 @@ func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
 	if incarnation == s.incarnation && seq > s.seq && s.known() {
 		return false, nil
 	}
-	return s.judge(incarnation, seq)
+	return s.judge(incarnation)
 }
 
 // judge is check of a record that is not simply the next one.
-func (s *source) judge(incarnation, seq uint64) (fresh bool, err error) {
+func (s *source) judge(incarnation uint64) (fresh bool, err error) {
 	if !s.known() {
 		return true, nil
 	}

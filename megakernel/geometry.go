@@ -54,17 +54,17 @@ func (l deviceLimits) usable() error {
 // differs from g; the reason is empty if it does not. The limits are usable.
 func legal(g Geometry, limits deviceLimits, steps, loopBudget uint32) (Geometry, string) {
 	var reasons []string
-	clamp := func(name string, v *uint32, low, high uint32, bound string) {
-		if to := min(max(*v, low), high); to != *v {
+	bounded := func(name string, v *uint32, most uint32, bound string) {
+		if to := min(max(*v, 1), most); to != *v {
 			reasons = append(reasons, fmt.Sprintf("%s %d: %s %d", name, *v, bound, to))
 			*v = to
 		}
 	}
-	clamp("width", &g.Width, 1, limits.width, "the device's bound is")
-	clamp("groups", &g.Groups, 1, min(limits.groups, maxOverclaim), "the device's bound is")
-	clamp("chunk", &g.Chunk, 1, min(maxChunk, maxOverclaim/g.Groups), "the ticket's bound is")
+	bounded("width", &g.Width, limits.width, "the device's bound is")
+	bounded("groups", &g.Groups, min(limits.groups, maxOverclaim), "the device's bound is")
+	bounded("chunk", &g.Chunk, min(maxChunk, maxOverclaim/g.Groups), "the ticket's bound is")
 	rows := max((loopBudget-1)/(rowIterations+steps), 1)
-	clamp("chunk", &g.Chunk, 1, uint32(min(uint64(rows)*uint64(g.Width), maxChunk)), "the loop budget allows")
+	bounded("chunk", &g.Chunk, uint32(min(uint64(rows)*uint64(g.Width), maxChunk)), "the loop budget allows")
 	return g, strings.Join(reasons, "; ")
 }
 

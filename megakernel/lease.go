@@ -50,15 +50,6 @@ func (r LeaseEnd) String() string {
 	return fmt.Sprintf("reason(%d)", uint8(r))
 }
 
-// LeaseEnds are the reasons in order.
-func LeaseEnds() []LeaseEnd {
-	list := make([]LeaseEnd, leaseEnds)
-	for i := range list {
-		list[i] = LeaseEnd(i)
-	}
-	return list
-}
-
 // Bounds of a lease's duration.
 const (
 	DefaultLeaseDuration = 50 * time.Millisecond

@@ -27,9 +27,9 @@ type page struct {
 }
 
 // Pool is a fixed number of pages and the host's image of their status words.
-// Slot i of page p has index p*PageSlots+i. The slots themselves are none of
-// the pool's business: whoever reserves positions writes them to where the
-// device finds them, and then publishes.
+// Slot i of page p has index p*PageSlots+i. The pool does not hold the slots
+// themselves: whoever reserves positions writes the slots to where the device finds
+// them, and then publishes.
 type Pool struct {
 	status []Status
 	pages  []page
@@ -55,7 +55,7 @@ func NewPool(pages int) (*Pool, error) {
 	return p, nil
 }
 
-// Pages is the number of pages, Free how many of them are free.
+// Pages is the number of pages.
 func (p *Pool) Pages() int { return len(p.pages) }
 
 // Free is the number of free pages.
@@ -149,7 +149,7 @@ func (p *Pool) Status(index int) Status { return p.status[index] }
 func (p *Pool) Collect(index int, device Status) (Status, error) {
 	before := p.status[index]
 	if before.State() == Published && device == before.Attempted().With(Done) {
-		// What mostly happens.
+		// The usual case.
 		p.pages[index>>PageShift].live--
 		p.status[index] = device
 		return device, nil

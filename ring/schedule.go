@@ -53,9 +53,9 @@ func (q *Queue) Return(pool *Pool, number uint32, behind bool) {
 	}
 }
 
-// Undo puts a page of the last plan back as if that had left it out: in front
-// of its priority, and waiting as long as it has. live is the number of slots
-// that the plan counted for it.
+// Undo puts a page of the last plan back as if the plan had left it out: in front of
+// its priority, with the time it has waited unchanged. live is the number of slots that
+// the plan counted for it.
 func (q *Queue) Undo(pool *Pool, number uint32, live int) {
 	pg := &pool.pages[number]
 	pg.flying = false

@@ -135,8 +135,8 @@ func (c *graphRunCmd) write(g *graph.Graph, passes []graphPass, values [][]uint3
 		var line []byte
 		for v := range uint32(g.Nodes()) {
 			line = strconv.AppendUint(line[:0], g.ID(v), 10)
-			line = appendFacts(line, " arrives ", c.facts.Names, passes, func(i int) uint32 { return values[i][v] })
-			line = appendFacts(line, " leaves ", c.facts.Names, passes, func(i int) uint32 { return passes[i].facts.Leaves(v, values[i][v]) })
+			line = appendFacts(line, " arrives ", c.facts.Names, func(i int) uint32 { return values[i][v] })
+			line = appendFacts(line, " leaves ", c.facts.Names, func(i int) uint32 { return passes[i].facts.Leaves(v, values[i][v]) })
 			if _, err := w.Write(append(line, '\n')); err != nil {
 				return err
 			}
@@ -146,7 +146,7 @@ func (c *graphRunCmd) write(g *graph.Graph, passes []graphPass, values [][]uint3
 }
 
 // appendFacts appends the names of facts behind a keyword, and nothing if there are none.
-func appendFacts(line []byte, keyword string, names []string, passes []graphPass, bits func(pass int) uint32) []byte {
+func appendFacts(line []byte, keyword string, names []string, bits func(pass int) uint32) []byte {
 	separator := keyword
 	for i, name := range names {
 		if bits(i/graph.FactsPerPass)>>(i%graph.FactsPerPass)&1 != 0 {

@@ -193,15 +193,6 @@ func (n *node) deviceName() string {
 	return renderer
 }
 
-// identity names the kind of the node's device, "" without one.
-func (n *node) identity() string {
-	if n.device == nil {
-		return ""
-	}
-	device := announcement(n.device, nil)
-	return actors.IdentityOf(&device)
-}
-
 // refused counts what the edge refused before the actors saw it.
 func (n *node) refused() uint64 { return n.ingest.Stats().Refused }
 

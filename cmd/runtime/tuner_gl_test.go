@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ringmaster/actors"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
@@ -59,6 +60,15 @@ func (r *tunedRun) batch() {
 	if err := <-settled; err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+// identity names the kind of the node's device, "" without one.
+func (n *node) identity() string {
+	if n.device == nil {
+		return ""
+	}
+	device := announcement(n.device, nil)
+	return actors.IdentityOf(&device)
 }
 
 // explored says that an exploration has ended and its result is kept.

@@ -58,9 +58,9 @@ type Config struct {
 	SparseNodeDivisor uint16
 	EdgeHysteresisBps uint16
 
-	// Used with FullHysteresis only. What a count gains at the threshold of
-	// the same name it keeps down to so many below it. The number of workers
-	// is kept unless another differs by more than that share of it.
+	// Used with FullHysteresis only. What a count has gained at the threshold of
+	// the same name, it keeps until it is more than this far below it. The number
+	// of workers is kept unless the new one differs by more than that share of it.
 	HotOpcodeHysteresis   uint32
 	HotWindowHysteresis   uint32
 	JITQueueLenHysteresis uint32 // slots
@@ -69,7 +69,7 @@ type Config struct {
 	Sizing Sizing
 
 	// SeparateWidth makes the workgroup width and the number of workgroups
-	// two numbers (see standardShape). Off, the number of groups is also used
+	// two numbers (see shape). Off, the number of groups is also used
 	// as the width, as the reference does: automatic sizing on a device with
 	// 65,535 groups then gives groups 255 wide, and shedding narrows them to
 	// widths such as 51 that are no multiple of a subgroup.
@@ -84,16 +84,15 @@ type Config struct {
 	// a power-law graph with a few per cent of the vertices and half of the
 	// edges sparse, as in the reference.
 	TopologyByEdges bool
-	// FullHysteresis extends hysteresis from the walks to what else can flap:
-	// dense against fused, the promotion flags, the mode, and the number of
-	// workers that shedding leaves (see holdWorkers). Off, these follow every
-	// change, as in the reference.
+	// FullHysteresis extends hysteresis from the walks to everything else that
+	// can flap: dense against fused, the promotion flags, the mode, and the
+	// number of workers that shedding leaves (see holdWorkers). Off, these follow
+	// every change, as in the reference.
 	FullHysteresis bool
 	// FitBudget replaces a plan that exceeds the memory budget by the largest
-	// that does not: the hit capacity, derived or requested, is reduced to
-	// what fits, down to MinHitCapacity or to the requested one if that is
-	// smaller, and the recommendation says so. Off, such a plan is an error,
-	// as in the reference.
+	// one that fits: the hit capacity, derived or requested, is reduced, but not
+	// below MinHitCapacity or a smaller requested capacity, and the
+	// recommendation says so. Off, such a plan is an error, as in the reference.
 	FitBudget bool
 	// StrictBps gives a share one meaning. A frontier density or memory
 	// pressure above 10,000 bps is refused with ErrBps, and the hit capacity
@@ -106,9 +105,9 @@ type Config struct {
 	// where its backlog fills them (see wavesInFlight). Off, there is one, as
 	// in the reference.
 	Pipelined bool
-	// TuneGeometry lets the tuner choose groups, claim chunk and batch depth
-	// besides the width, and has the plan say so. Used with SeparateWidth; off,
-	// the width alone is the tuner's.
+	// TuneGeometry lets the tuner choose groups, claim chunk and batch depth as
+	// well as the width, and has the plan say so. Used with SeparateWidth. Off,
+	// the tuner chooses the width only.
 	TuneGeometry bool
 }
 

@@ -25,8 +25,9 @@ func workerGroups(s *Sizing, l *Limits, ceiling uint32) uint32 {
 	return max(min(ceiling, l.MaxWorkgroupsPerDimension), 1)
 }
 
-// standardShape keeps width and number of groups apart. Each part of the
-// geometry is the tuner's where it has an opinion and the limits allow, else:
+// shape fills in the geometry of a launch. Without SeparateWidth it is that of
+// referenceShape. With it, width and number of groups are two numbers, and each part of
+// the geometry is the tuner's if it has an opinion and the limits allow it; otherwise:
 //
 // Width: Sizing.Width.
 //

@@ -7,9 +7,9 @@ const inFlightBandDivisor = 8
 // wavesInFlight is how many launches of the queue may be under way at a time: one for
 // each depth of slots in its backlog, begun ones included, up to MaxInFlight. A
 // queue that one launch empties gains nothing from a second one: it would find
-// nothing to run. One that several launches take keeps the device busy while the host takes
-// over what the launch before left. Each launch in flight holds its pages, hits and
-// results until it is taken over, so where memory is scarce there is one.
+// nothing to run. A queue that several launches share keeps the device busy while the
+// host takes over the results of the launch before. Each launch in flight holds its
+// pages, hits and results until then, so where memory is scarce there is one.
 //
 // With FullHysteresis, prev being what was allowed before, a backlog about a multiple
 // of the depth does not add and drop a wave with every record.
@@ -36,9 +36,9 @@ func wavesInFlight(cfg *Config, queue, depth uint32, scarce bool, prev uint32) u
 }
 
 // WorkerInFlight is how many launches of all its queues a worker may have under way:
-// as many as that queue may have that may have most. Where every queue is shallow,
-// each launch finds a free device; beside a deep one the others go into its
-// pipeline, for otherwise they would wait for it to run dry, or it for them.
+// the largest number that any of its queues may have. If every queue is shallow, each
+// launch finds a free device. Beside a deep queue, the launches of others join its
+// pipeline; otherwise they would have to wait for it to run dry, or it for them.
 func WorkerInFlight(candidates []Candidate) int {
 	most := 1
 	for i := range candidates {
@@ -47,10 +47,10 @@ func WorkerInFlight(candidates []Candidate) int {
 	return most
 }
 
-// InFlightNow is how many launches of a queue may be under way at a worker, of which
-// the plan allows so many: one while its launches fail. What the failed one took back
-// is then decided anew before more is built on it, and a device that refuses one
-// launch is not given three.
+// InFlightNow is how many launches of a queue may be under way at a worker: as many as
+// the plan allows, but one while launches fail. What a failed launch took back is then
+// decided anew before more is built on it, and a device that refuses one launch is not
+// given three.
 func InFlightNow(allowed uint32, failures int) int {
 	if failures > 0 {
 		return 1

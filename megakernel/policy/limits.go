@@ -2,10 +2,10 @@ package policy
 
 import "math/bits"
 
-// Lower returns the limits with every one that by gives (0: not given) taken
-// where it is smaller. A queue may tell its worker's device to use less, never
-// more, so a limit the worker does not know stays unknown. The subgroup size
-// is the device's and is not a queue's to change.
+// Lower returns the smaller of each limit and the one in by, where by gives it (0: not
+// given). A queue may lower the limits of its worker's device, never raise them, so a
+// limit that the worker does not know stays unknown. A queue cannot change the
+// subgroup size, which is a property of the device.
 func (l Limits) Lower(by Limits) Limits {
 	l.MaxWorkgroupSizeX = lower(l.MaxWorkgroupSizeX, by.MaxWorkgroupSizeX)
 	l.MaxWorkgroupsPerDimension = lower(l.MaxWorkgroupsPerDimension, by.MaxWorkgroupsPerDimension)
@@ -60,9 +60,9 @@ func (s *Sizing) DefaultWidth(l *Limits) uint32 {
 	return 1 << (bits.Len32(most) - 1)
 }
 
-// Width is the width a launch gets for the tuner's opinion: that width when
-// the limits allow it and it is a power of two or a multiple of the subgroup
-// size, else DefaultWidth. The limits must not be zero.
+// Width is the width that a launch gets: the tuner's, if the limits allow it and it is
+// a power of two or a multiple of the subgroup size, else DefaultWidth. The limits must
+// not be zero.
 func (s *Sizing) Width(l *Limits, tuned uint32) uint32 {
 	whole := tuned&(tuned-1) == 0 || tuned&(s.Subgroup(l)-1) == 0
 	if tuned != 0 && tuned <= l.MaxWidth() && whole {

@@ -21,10 +21,10 @@ func Classify(cfg *Config, o *Observation, prev TopologyState) (Classification, 
 	return c, prev
 }
 
-// bit is 1 for true: a flag of the processor, without a branch. Branches on
-// values that differ from queue to queue are mispredicted, and that is what a
-// decision would spend most of its time on; so it counts with comparisons where
-// their outcome is open, and branches where it is nearly always the same.
+// bit is 1 for true: a flag of the processor, without a branch. Branches on values
+// that differ from queue to queue are mispredicted, which would take most of a
+// decision's time. So the decision adds up comparisons where their outcome is open,
+// and branches where it is nearly always the same.
 func bit(b bool) uint8 {
 	if b {
 		return 1
@@ -73,10 +73,11 @@ func classify(cfg *Config, req *Request, sig *Signals, prev Topology, why *Reaso
 	return Topology(asked), Topology(is), nil
 }
 
-// hold keeps what was while the value that left it is still inside the band
-// around the threshold; a dense walk is then fused or not as it would be anew.
-// An empty queue and memory pressure at the threshold are taken at once; jumps
-// over a whole band are too. Only where a band is asked can its ends be errors.
+// hold keeps the previous topology, was, while the value is still inside the band
+// around the threshold that it crossed; a dense walk is then fused or not as a new one
+// would be. An empty queue, memory pressure at the threshold and jumps over a whole
+// band take effect at once. The ends of a band can be errors only if the band is asked
+// for.
 func hold(cfg *Config, req *Request, sig *Signals, h heat, was, asked uint32) (uint32, error) {
 	// The end of the band that was is left by, and how far inside the value is.
 	value, lo, hi := cfg.band(sig, was)
