@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,8 +14,9 @@ import (
 
 // AppendJSON appends the map form of a record that is given as one JSON object
 // with the wire's field names. Kind comes from the object; incarnation, seq,
-// sent_ns and queue are taken from h where the object lacks them. Only the
-// syntax is judged here: Check and Decoder say whether the record is valid.
+// sent_ns and queue are taken from h where the object lacks them. A fingerprint,
+// which the wire has as bytes, is hexadecimal digits here. Only the syntax is judged:
+// Check and Decoder say whether the record is valid.
 func AppendJSON(dst []byte, h *Header, object []byte) ([]byte, error) {
 	fields, err := parseObject(object)
 	if err != nil {
@@ -56,12 +58,23 @@ func parseObject(object []byte) (map[string]any, error) {
 	}
 	for name, value := range fields {
 		converted, err := fromJSON(value)
+		if text, ok := value.(string); ok && name == "fingerprint" {
+			converted, err = fromHex(text)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("field %s: %w", name, err)
 		}
 		fields[name] = converted
 	}
 	return fields, nil
+}
+
+func fromHex(text string) ([]byte, error) {
+	b, err := hex.DecodeString(text)
+	if err != nil {
+		return nil, fmt.Errorf("want hexadecimal digits, two for each byte: %w", err)
+	}
+	return b, nil
 }
 
 // fromJSON turns a number into the narrowest of uint64, int64 and float64 that

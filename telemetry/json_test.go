@@ -78,3 +78,20 @@ func TestRecommendationJSONUsesTheWireNames(t *testing.T) {
 		}
 	}
 }
+
+func TestFingerprintsInJSONAreHexadecimal(t *testing.T) {
+	line := `{"kind":"launch","seq":1,"incarnation":1,"launch":3,"status":"ok","fingerprint":"` + strings.Repeat("0aF1", FingerprintSize/2) + `"}`
+	payload, err := AppendJSON(nil, &Header{}, []byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d Decoder
+	var r Record
+	d.Reset(payload)
+	if err := d.Next(&r); err != nil || string(r.Launch.Fingerprint) != strings.Repeat("\x0a\xf1", FingerprintSize/2) {
+		t.Errorf("%x, %v", r.Launch.Fingerprint, err)
+	}
+	if _, err := AppendJSON(nil, &Header{}, []byte(`{"kind":"launch","fingerprint":"kernel one"}`)); err == nil || !strings.Contains(err.Error(), "hexadecimal") {
+		t.Errorf("got %v", err)
+	}
+}
