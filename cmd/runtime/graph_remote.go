@@ -197,6 +197,9 @@ func (q *graphQuery) pass(ctx context.Context, conn *natsio.Conn, facts uint64, 
 		return fail(err)
 	}
 	g, values, err := graphValues(data, report.Nodes)
+	if c.Algorithm == "cc" && err == nil && slices.ContainsFunc(values, func(v uint32) bool { return int64(v) >= int64(len(values)) }) {
+		err = fmt.Errorf("the worker's result: a component is called by a node that the graph does not have")
+	}
 	return &report, g, values, err
 }
 

@@ -62,6 +62,7 @@ func TestGraphsLiveOnAWorkerAndAreSearchedOverNATS(t *testing.T) {
 		"drop none":                    "no graph none",
 		"load bad ../../go.mod":        "graph: line 1",
 		"run sssp ego --source 1,2":    "sssp takes one --source",
+		"run cc ego --weights 3":       "without --verify, --timed, --generate, --weights",
 		"run reach ego --source 99999": "is no node",
 	} {
 		if got := ask(strings.Fields(args)...); got.code != 1 || !strings.Contains(got.err, want) {

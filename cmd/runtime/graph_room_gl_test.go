@@ -9,6 +9,7 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/graph"
+	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"strings"
 	"testing"
@@ -122,6 +123,20 @@ func TestGraphsFillTheBudgetAndNoMore(t *testing.T) {
 	}
 	if err := s.put(t, "q", "b", "grid:40x40"); !errors.Is(err, natsio.ErrGraphTooLarge) || s.names("q") != "a b c" {
 		t.Errorf("a graph that does not fit in the place of another: %v; %s are left", err, s.names("q"))
+	}
+}
+
+// Whoever asked for too little is told so, and not to have the worker restarted with more.
+func TestABudgetOfARunThatIsTooSmallIsCalledSo(t *testing.T) {
+	for _, budget := range []uint64{0, 1 << 24} {
+		s := newRingStore(t, budget)
+		if err := s.put(t, "q", "g", "grid:20x20"); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Answer(t.Context(), "q", &telemetry.Resident{Ask: telemetry.ResidentRun, Name: "g", Algorithm: "bfs", Budget: 300, Data: make([]byte, 8)})
+		if !errors.Is(err, natsio.ErrGraphRequest) || !strings.Contains(err.Error(), "--budget 300 is too small") || strings.Contains(err.Error(), "--memory-budget") {
+			t.Errorf("budget of the worker %d: %v", budget, err)
+		}
 	}
 }
 

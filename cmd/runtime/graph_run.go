@@ -125,8 +125,8 @@ func (c *graphRunCmd) runRemote(ctx context.Context, std stdio, log *slog.Logger
 	switch {
 	case c.File == "" || c.Queue == "":
 		return fmt.Errorf("--worker needs --queue, and the graph's name in the place of FILE")
-	case c.Verify || c.Timed || c.Generate != "" || c.Directed || c.Reverse || c.Loops || c.Engine != "device" || c.Policy != "standard" || c.Decisions != "":
-		return fmt.Errorf("--worker runs what graph load put there: without --verify, --timed, --generate, --directed, --reverse, --loops, --engine, --policy and --decisions; the worker has --decision-log")
+	case c.Verify || c.Timed || c.Generate != "" || c.Weights > 0 || c.Directed || c.Reverse || c.Loops || c.Engine != "device" || c.Policy != "standard" || c.Decisions != "":
+		return fmt.Errorf("--worker runs what graph load put there: without --verify, --timed, --generate, --weights, --directed, --reverse, --loops, --engine, --policy and --decisions; the worker has --decision-log")
 	}
 	q := graphQuery{graphWorkerFlags{c.natsFlags, c.Worker, c.Queue, c.Timeout}, c}
 	report, g, values, err := q.run(ctx, log)
@@ -229,13 +229,21 @@ func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, re
 	if err == nil {
 		logLevels()
 	}
-	if over := (*policy.OutOfMemoryError)(nil); errors.As(err, &over) && c.Budget > 0 {
-		err = fmt.Errorf("--budget %d is too small: beside the graph the job needs %d bytes: %w", c.Budget, over.Requested-resident.Bytes(), err)
+	if own := c.overBudget(err, resident.Bytes()); own != nil {
+		err = own
 	}
 	if err == nil && c.Verify && c.join != nil {
 		err = c.verifyJoin(ctx, resident, g, pass, result.Values)
 	}
 	return result, err
+}
+
+// overBudget says of a plan without room that --budget is why, or nil. resident are the bytes of the queue's graphs.
+func (c *graphRunCmd) overBudget(err error, resident uint64) error {
+	if over := (*policy.OutOfMemoryError)(nil); errors.As(err, &over) && c.Budget > 0 {
+		return fmt.Errorf("--budget %d is too small: beside the graph the job needs %d bytes: %w", c.Budget, over.Requested-resident, err)
+	}
+	return nil
 }
 
 // job is the device's job as the flags describe it.

@@ -242,6 +242,11 @@ func (s *graphStore) execute(ctx context.Context, me *graphRunning, c *graphRunC
 	if err == nil {
 		logLevels()
 	}
+	if c.Budget > 0 && job.Budget == c.Budget { // no other bound is in the way
+		if own := c.overBudget(err, memory.resident); own != nil {
+			err = fmt.Errorf("%w: %w", natsio.ErrGraphRequest, own)
+		}
+	}
 	return outcome, err
 }
 
@@ -257,6 +262,8 @@ func refusedRun(ctx context.Context, err error) error {
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		return fmt.Errorf("%w: %w", cause, err)
+	case errors.Is(err, natsio.ErrGraphRequest):
+		return err
 	case errors.As(err, &over):
 		return fmt.Errorf("%w: drop others, or give the worker a larger --memory-budget: %w", natsio.ErrGraphTooLarge, err)
 	case errors.Is(err, frontier.ErrLevels):
