@@ -2,8 +2,8 @@ package telemetry
 
 import "slices"
 
-// Flat is a queue or graph record of a payload in array form: the header, and
-// where the values of the body are. What is not asked for is not moved.
+// Flat is a queue or graph record of a payload in array form: the header, and where the
+// values of the body are. Values that nobody asks for are not copied.
 type Flat struct {
 	Header
 	Place uint16 // a place for Header.Queue, as TokenPlace, 0 if that is empty
@@ -23,13 +23,13 @@ type Flats struct {
 	tail    [2 * quickReach]byte
 }
 
-// Flat checks and decodes a whole payload in one pass, if it consists of what
-// comes most: queue and graph records in array form. Its records are then what
-// Check and Next would have returned. It reports false for any other payload
-// and for every one that has something to refuse; the caller goes on with Check
-// and Reset, as if Flat had not been called. The records are valid until into is
-// used again, the Decoder is not needed for them, and the bytes of the payload
-// must not change meanwhile; strings may be kept.
+// Flat checks and decodes a whole payload in one pass, if it consists of the most
+// frequent records: queue and graph records in array form. The records are then what
+// Check and Next would have returned. Flat reports false for any other payload, and for
+// one in which anything is to be refused; the caller goes on with Check and Reset, as if
+// Flat had not been called. The records are valid until into is used again, even if the
+// Decoder is used for something else; the bytes of the payload must not change
+// meanwhile. Strings may be kept.
 func (d *Decoder) Flat(into *Flats, payload []byte, limits CheckLimits) (ok bool) {
 	into.Records, into.values, into.Unnamed = into.Records[:0], into.values[:0], false
 	if len(payload) == 0 || len(payload) > limits.MaxBytes || limits.MaxString < maxFixStr || limits.MaxDepth < 1 {

@@ -87,10 +87,11 @@ type DecisionEntry struct {
 	// Undecided says that the policy was not asked, because the device limits
 	// were not known yet; Before and After are then equal.
 	Undecided bool
-	// Director says that a kernel decided, and only the topology of one level of a graph
-	// job: policy.Classify gives Plan's topologies, signals and first reason
-	// and After's topology, and everything else of them is zero. Decision is then the one that the job began
-	// with, Job tells the jobs of a process apart, and Level counts from 0.
+	// Director says that a kernel decided, and that it decided only the topology of one
+	// level of a graph job: policy.Classify gives Plan's topologies, signals and first
+	// reason and After's topology; everything else in them is zero. Decision is then the
+	// one that the job began with, Job tells the jobs of a process apart, and Level counts
+	// from 0.
 	Director bool
 	Job      uint64
 	Level    uint32

@@ -262,9 +262,9 @@
 // never more of them are listed than faulted says. A slot that did not run is
 // neither executed nor faulted but dropped, and error says why: heap lost (the
 // device was lost, and with it the data of the window), canceled, deadline, or
-// device lost. A print is the place of its slot in the batch and the slot's
-// first four arguments; those of later slots may take the place of earlier ones
-// before the worker has read them.
+// device lost. A print is the index of its slot in the batch and the slot's first
+// four arguments; later prints may have overwritten earlier ones before the worker
+// could read them.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   batch!                                token     1..64 bytes    -            event
@@ -282,7 +282,7 @@
 //
 // A refused payload or record. The codes of reason are the Reason constants of
 // this package and of natsio. A payload that is refused as rate_limited was not
-// read; its sender sends its newest value again, not all it had.
+// read; its sender should send its newest value again, not everything it had sent.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   subject                               text      0..256 bytes   -            event    it came in on
@@ -295,11 +295,11 @@
 //
 // A transfer from or to the window of the subject's queue, and its answer,
 // which repeats op and offset and says in count how many words were moved. A
-// request that is refused is answered without a record, with the headers
-// Nats-Service-Error-Code and Nats-Service-Error: 400 it is no such record, 404
-// the queue has no window yet, 413 it is too large, 416 it leaves the window, 503 the worker
-// cannot now. The epoch of an answer names the contents of the windows: a
-// worker that starts, or goes on after its device was lost, has another one.
+// refused request is answered without a record, with the headers
+// Nats-Service-Error-Code and Nats-Service-Error: 400 not such a record, 404 the
+// queue has no window yet, 413 too large, 416 outside the window, 503 the worker
+// cannot do it now. The epoch of an answer names the content of the windows: it
+// changes when a worker starts, or goes on after its device was lost.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   op!                                   enum      0..1           -            event    of the window
@@ -312,31 +312,41 @@
 //
 // A request about the graphs that the subject's queue has on the worker's
 // device, and its answer, which repeats ask and name. The limits and the
-// refusals are those of heap records; 404 means that there is no such graph,
-// result or run, 413 that a graph is too large for the worker, 429 that it has as
-// many requests under way as it takes. Requests are carried out side by side, so
-// an answer may overtake that to an earlier request.
+// refusals are those of heap records; in addition, 404 means that there is no such
+// graph, result or run, 413 that a graph is too large for the worker, and 429 that
+// the worker has as many requests under way as it takes. Requests are carried out
+// concurrently, so an answer may overtake the answer to an earlier request.
 //
-// load: data is the part of a graph file, in any format of docs/graphs.md, that
-// begins at offset; total is the whole. Parts come in order, each when the one
-// before was answered; one at offset 0 begins anew, and a file of which no part came for a minute is
-// dropped. The answer to the last part comes when the graph is on the
-// device. list: the answer's data is a JSON array of name, nodes, edges,
-// directed, weighted and bytes. drop: frees a graph. run: data is up to 32
-// sources, u64 little-endian, as the file calls them. The answer names a result
-// of total bytes: a JSON object as graph run --json prints it, offset bytes
-// long, behind it the values, u32 little-endian, in the order of the nodes'
-// names, and behind these the names, u64, unless they are 0 to n-1. read: the answer's data is the part of a result that begins at offset,
-// as long as a record bears. A graph keeps the result of its last run. cancel:
-// ends the run of the queue whose request had the same result, other than 0 and chosen by
-// the requester at random; the run itself is answered with an error.
+// The values of ask:
 //
-// flow is run on facts that were sent before. facts: data is the part that begins at offset of up to
-// total bytes, in parts as load; a node of the graph is 20 bytes, in ascending order of the names:
-// its name, u64, and of 32 facts those that arrive there from outside, that begin there
-// and that end there, u32 each, little-endian. The answer to the last part has the number of the facts,
-// which one run takes away. A worker keeps 8 of them, at most 256 MiB, and drops the oldest of the queue that has most for others. join is run
-// where the operator allows it (--accept-joins): join is the source, as docs/opcodes.md describes it.
+//   - load: data is the part of a graph file, in any format of docs/graphs.md, that
+//     begins at offset; total is the size of the whole file. Parts come in order,
+//     each after the one before was answered. A part at offset 0 begins anew; a file
+//     of which no part has come for a minute is dropped. The last part is answered
+//     when the graph is on the device.
+//   - list: the answer's data is a JSON array of objects with name, nodes, edges,
+//     directed, weighted and bytes.
+//   - drop: frees a graph.
+//   - run: data is up to 32 sources, u64 little-endian, as the file calls them. The
+//     answer names a result of total bytes: a JSON object as graph run --json prints
+//     it, offset bytes long; behind it the values, u32 little-endian, in the order of
+//     the nodes' names; and behind these the names, u64, unless they are 0 to n-1. A
+//     graph keeps the result of its last run.
+//   - read: the answer's data is the part of a result that begins at offset, as much
+//     as fits a record.
+//   - cancel: ends the run of this queue whose request had the same value of result,
+//     which the requester chooses at random, other than 0. The run itself is answered
+//     with an error.
+//   - facts: sends the facts that a run of the algorithm flow takes. data is the part
+//     that begins at offset of total bytes, in parts as for load. A node of the graph
+//     has 20 bytes, in ascending order of the names: its name, u64, and then, of 32
+//     facts, those that arrive from outside, those that the node generates and those
+//     that it kills, u32 each, little-endian. The answer to the last part has the
+//     number of the facts, which one run uses up. A worker keeps 8 sets of facts, at
+//     most 256 MiB, and makes room by dropping the oldest of the queue that has most.
+//
+// The algorithm join runs only where the operator allows it (--accept-joins); the
+// field join is its source, as docs/opcodes.md describes it.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   ask!                                  enum      0..6           -            event
@@ -358,15 +368,19 @@
 // # Record cancel
 //
 // A request to withdraw a batch of the subject's queue, and its answer, which
-// repeats batch. A payload is one record of up to 1024 bytes. found says what
-// there was. unseen: the worker has not taken the batch; should it come within
-// an hour, it does not run. canceled: slots that no launch had begun are dropped
-// and counted in slots; those that one has begun run or are dropped by its end. finished: there
-// is nothing left to withdraw. In every case a done record says what became of
-// the batch, for unseen ones once they come. A request that is refused is
-// answered as heap records are: 400 it is no such record, 413 it is too large,
-// 429 there are too many, 503 the worker cannot remember more now. A worker that
-// starts anew has forgotten.
+// repeats batch. A payload is one record of up to 1024 bytes. found says what the
+// worker found:
+//
+//   - unseen: the worker has not taken the batch. If it comes within an hour, it
+//     does not run.
+//   - canceled: slots that no launch had begun are dropped, and counted in slots.
+//     Slots that a launch has begun run, or are dropped when it ends.
+//   - finished: there is nothing left to withdraw.
+//
+// In every case a done record says what became of the batch; for an unseen one, once
+// it comes. A refused request is answered as for heap records: 400 not such a record,
+// 413 too large, 429 too many requests, 503 the worker cannot remember more now. A
+// worker that is restarted has forgotten.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   batch!                                token     1..64 bytes    -            event

@@ -70,8 +70,8 @@ func (w *WorkConsumer) giveUp(b *batch, deliveries uint64, work *telemetry.Work,
 		})
 }
 
-// drop refuses a sound batch that will not run, after its done record is out. attempt is
-// the one that it settles.
+// drop refuses a sound batch that will not run, once its done record is with the server.
+// attempt is the one that this settles.
 func (w *WorkConsumer) drop(b *batch, attempt int, count *atomic.Uint64, reason string, why error, done *telemetry.Done) {
 	refuse := func(sent error) {
 		if sent != nil {
@@ -88,9 +88,10 @@ func (w *WorkConsumer) drop(b *batch, attempt int, count *atomic.Uint64, reason 
 	w.cfg.GaveUp(b.worker, b.queue, done, refuse)
 }
 
-// hold keeps a batch to hand it over again later, or reports that it may not.
-// The server sees signs of life meanwhile and delivers it to nobody else, so that
-// NumDelivered counts what ended without an outcome. Called with mu held.
+// hold keeps a batch in order to hand it over again later, or reports that it may not
+// be held. The server sees signs of life meanwhile and delivers the batch to nobody
+// else, so that NumDelivered counts only deliveries that ended without an outcome.
+// Called with mu held.
 func (w *WorkConsumer) hold(b *batch) bool {
 	if w.draining {
 		return false
@@ -102,7 +103,7 @@ func (w *WorkConsumer) hold(b *batch) bool {
 	return true
 }
 
-// begin begins the next attempt: what the handler says of the one before no longer
+// begin begins the next attempt: what the handler says about the previous one no longer
 // counts. Called with mu held.
 func (w *WorkConsumer) begin(b *batch) (attempt int) {
 	b.attempt++
@@ -144,10 +145,10 @@ func (w *WorkConsumer) releaseHeld() {
 	w.closeIfIdle()
 }
 
-// admit enters a batch into the pending ones. While draining it is given back
-// instead, and a batch that is pending already just gets the newer delivery to
-// acknowledge, and lives on: its signs of life did not reach the server in time, or it
-// has taken for MaxExecution.
+// admit adds a batch to the pending ones. While draining it is given back instead. A
+// batch that is pending already only gets the newer delivery to acknowledge, and goes on:
+// its signs of life did not reach the server in time, or it has taken longer than
+// MaxExecution.
 func (w *WorkConsumer) admit(b *batch) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -236,8 +237,8 @@ func (w *WorkConsumer) refuse(b *batch, m jetstream.Msg, err error) {
 	})
 }
 
-// note counts an acknowledgement that could not be sent. A sign of life that
-// met the outcome on the way is none.
+// note counts an acknowledgement that could not be sent. A sign of life that was too
+// late, because the outcome had been sent already, does not count.
 func (w *WorkConsumer) note(err error) {
 	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 		w.acks.Add(1)

@@ -18,7 +18,7 @@ import (
 // says why nothing was done or remembered.
 type CancelHandler func(worker, queue, batch string, answer func(found telemetry.CancelFound, slots int, err error))
 
-// What one worker is asked to withdraw. Above it requests are answered with code 429.
+// Bounds of the requests to one worker. Above them requests are answered with code 429.
 const (
 	cancelsPerSecond = 2000
 	cancelsAtOnce    = 4000

@@ -117,8 +117,8 @@ func (l *load) encode(dst []byte, form telemetry.Form, h *telemetry.Header, kind
 	}
 }
 
-// keep leaves the record that begins at before in the payload if it fits. A
-// record that is alone stays in any case: the server will say what it thinks.
+// keep leaves the record that begins at before in the payload if it fits. A record that
+// is alone stays in any case: whether it is too long is for the server to say.
 func (p *parcel) keep(before, limit int) bool {
 	if p.records > 0 && (len(p.payload) > limit || p.records == parcelRecords) {
 		p.payload = p.payload[:before]

@@ -69,16 +69,16 @@ type follower struct {
 	latest     Advice
 	seq        uint64 // of the newest live record in this incarnation, 0: none
 	snapshotNs int64  // the runtime's clock at the newest snapshot taken, 0: none
-	// retired are replaced incarnations. While the newest one's advice is valid
-	// nothing of theirs is taken: a runtime that ends late is no news.
+	// retired are replaced incarnations. Nothing from them is taken while the advice
+	// of the newest one is valid: it comes from a runtime that is about to end.
 	retired [4]uint64
 	oldest  int // index in retired to overwrite next
 
 	heartbeats, missed, stale uint64
 }
 
-// live takes a record of the recommend subject. ok is false if nothing changed
-// but perhaps the time until which the advice holds.
+// live takes a record of the recommend subject. ok is false if nothing changed, except
+// perhaps the time until which the advice holds.
 func (f *follower) live(h *telemetry.Header, r *telemetry.Recommendation, now time.Time) (u Update, ok bool) {
 	if !f.known || h.Incarnation != f.latest.Header.Incarnation {
 		if f.known && f.replaced(h.Incarnation, now) {
@@ -164,8 +164,8 @@ func (f *follower) expire(now time.Time) (u Update, ok bool) {
 	return Update{Event: EventExpired, Advice: f.latest}, true
 }
 
-// updates holds what has not been fetched. When it is full the oldest goes and
-// what it told is counted as missed by the next.
+// updates holds updates that have not been fetched. When it is full, the oldest is
+// dropped, and the next one counts what it reported as missed.
 type updates struct {
 	waiting []Update
 	limit   int

@@ -9,14 +9,15 @@ import (
 	"ringmaster/telemetry"
 )
 
-// The server counts what is held against MaxPending. A queue that gets nothing done, over
-// its quota or stopped, would fill all of it with work that waits, and nobody else's would
-// come. So of one queue no more than half may wait for reasons of its own.
+// Held batches count against the server's MaxPending. A queue that makes no progress,
+// because it is over its quota or stopped, would fill all of that with waiting work, and
+// nobody else's work would arrive. So no more than half of it may wait because of one
+// queue.
 
 // crowdedPause is the least time between two warnings about that.
 const crowdedPause = 10 * time.Second
 
-// mostHeld is how many batches of one queue wait for reasons of their queue.
+// mostHeld is how many batches of one queue may wait because of their queue.
 func (c *WorkConfig) mostHeld() int { return max(c.MaxPending/2, 1) }
 
 // isCrowded reports whether one more batch of a queue would be too many. Those that were held
@@ -34,8 +35,8 @@ func (w *WorkConsumer) isCrowded(b *batch) bool {
 	return held >= w.cfg.mostHeld()
 }
 
-// handTime is how long one that was held may be in the handler's hands and counts as held:
-// it mostly comes back at once.
+// handTime is how long a held batch that was handed over again still counts as held: it
+// mostly comes back at once.
 const handTime = 50 * time.Millisecond
 
 // warns reports whether a warning is due. Called with mu held.

@@ -16,8 +16,8 @@
 // # Guarantees
 //
 // Order: the records of one subject reach the sink in the order in which the
-// server had them; there is one goroutine a subscription
-// and, with processors to spare, a second one that folds what it has decoded.
+// server had them. There is one goroutine per subscription and, with processors to
+// spare, a second one that folds what the first has decoded.
 //
 // Telemetry and recommendations are at most once: they describe a state, and
 // the next one replaces what was lost. While the server is away they are
@@ -28,13 +28,13 @@
 // Work is at least once: a batch lives in a JetStream stream until it was
 // acknowledged, which happens after its done record is known to be with the
 // server. The stream drops a batch id that it has seen in the last two minutes;
-// older repetitions are the handler's to recognise. What has no room now is held and
-// handed over again, but of a queue that is over its quota or stopped no more than half
-// of what may be held at all.
+// older repetitions are the handler's to recognise. A batch that finds no room now is
+// held and handed over again. A queue that is over its quota, or stopped, may take no
+// more than half of all that can be held.
 //
-// A connection that is lost is no error: it is logged once, visible in
-// Conn.Status, and retried for ever with a growing, jittered pause. What ends
-// a connection is Close, and a server that ends it for a protocol error.
+// The loss of a connection is not an error: it is logged once, visible in
+// Conn.Status, and retried for ever with a growing, jittered pause. Only Close ends a
+// connection, or a server that closes it for a protocol error.
 //
 // # Hostile input
 //
@@ -43,9 +43,9 @@
 // and after it in the payload go on. Reply subjects are used only if they look
 // like inboxes, so that nobody can make this process publish on a subject that
 // only it may write. The exception is a registered Service: the library answers
-// discovery ($SRV.>) wherever the request says, so publishing there is for those who
-// may see the service. Refusals are reported through a token bucket for each
-// worker name, so that one hostile publisher does not hide the mistakes of
+// discovery ($SRV.>) wherever the request says, so permit publishing there only to
+// those who may see the service. Refusals are reported through a token bucket for
+// each worker name, so that one hostile publisher does not hide the mistakes of
 // others.
 //
 // Another bucket for each worker name bounds what is taken at all. It decides
@@ -55,9 +55,9 @@
 // bucket, those of other names are not touched. While a bucket is empty, each
 // queue of the worker is heard once in 100 ms, so that a publisher that sends
 // no more often keeps its newest value known, whatever its siblings do.
-// Publishers of one queue share that turn; nothing tells them apart before
-// their payloads are read. A publisher that was refused sends its newest value
-// again: the buckets keep nothing to be sent later.
+// Publishers of one queue share that turn, because nothing tells them apart before
+// their payloads are read. A publisher that was refused should send its newest value
+// again: the buckets keep nothing for later.
 //
 // Names are kept for a bounded number of workers. Above it, new names share a
 // bucket until others have been idle.

@@ -16,25 +16,25 @@ var (
 	ErrNoGraph = errors.New("natsio: no such graph")
 	// ErrGraphTooLarge says that a graph does not fit the worker.
 	ErrGraphTooLarge = errors.New("natsio: the graph is too large for the worker")
-	// ErrGraphRequest says that a graph or a run was refused for what it is.
+	// ErrGraphRequest says that a graph or a run is invalid.
 	ErrGraphRequest = errors.New("natsio: refused")
 	// ErrGraphBusy says that the worker has as many requests as it takes; the same request may be
 	// taken later.
 	ErrGraphBusy = errors.New("natsio: the worker is busy with other requests about graphs")
-	// ErrGraphCanceled is the cause for which a run ends that its requester canceled.
+	// ErrGraphCanceled is the cause of the context of a run that its requester canceled.
 	ErrGraphCanceled = errors.New("natsio: canceled by its requester")
-	// ErrStopping is the cause for which requests end when their service is stopped.
+	// ErrStopping is the cause of the context of a request whose service is stopped.
 	ErrStopping = errors.New("natsio: the worker stops")
 )
 
 // maxGraphRequests are carried out at the same time. Above it requests are answered with code 429.
 const maxGraphRequests = 64
 
-// Graphs are the graphs on a worker's device. Answer carries one request of a
-// queue out and makes the answer in its place; the error wraps ErrNoGraph,
-// ErrGraphTooLarge, ErrGraphRequest or ErrGraphBusy where one of these is why. It may block and
-// is called from several goroutines at the same time. The cause of ctx's end is ErrGraphCanceled or
-// ErrStopping.
+// Graphs are the graphs on a worker's device. Answer carries out one request of a queue
+// and overwrites it with the answer. Its error wraps ErrNoGraph, ErrGraphTooLarge,
+// ErrGraphRequest or ErrGraphBusy where one of these is the reason. It may block, and is
+// called from several goroutines at the same time. If ctx ends, its cause is
+// ErrGraphCanceled or ErrStopping.
 type Graphs interface {
 	Answer(ctx context.Context, queue string, r *telemetry.Resident) error
 }
@@ -71,8 +71,8 @@ func (c *Conn) ServeGraphs(worker string, graphs Graphs) (*GraphService, error) 
 	return s, nil
 }
 
-// Stop ends the requests under way, answers what has arrived and returns when
-// the graphs will not be asked again, or ctx ends.
+// Stop ends the requests under way, answers what has arrived, and returns when Answer
+// will not be called again, or ctx ends.
 func (s *GraphService) Stop(ctx context.Context) error {
 	s.cancel(ErrStopping)
 	if err := s.responder.Stop(ctx); err != nil {
@@ -91,8 +91,8 @@ func (s *GraphService) Stop(ctx context.Context) error {
 	}
 }
 
-// carryOut has a request carried out, and does not wait for it. Requests to cancel find the runs
-// that came before them.
+// carryOut starts a request without waiting for it. A request to cancel finds the runs
+// that arrived before it.
 func (s *GraphService) carryOut(_, queue, reply string) {
 	r := s.record.Resident
 	if r.Ask != telemetry.ResidentList && !telemetry.ValidToken(r.Name) {

@@ -48,7 +48,7 @@ func (s *HeapService) carryOut(_, queue, reply string) {
 	s.respond(reply, s.answer)
 }
 
-// transfer carries a request out and makes the answer of it.
+// transfer carries out a request and turns it into the answer.
 func (s *HeapService) transfer(queue string, b *telemetry.Heap) (code string, err error) {
 	if b.Op == telemetry.HeapWrite {
 		if len(b.Data) == 0 || b.Count != 0 && int(b.Count) != len(b.Data)/wordBytes {

@@ -34,11 +34,11 @@ const (
 
 const wordBytes = 4
 
-// Upload stores words in a queue's window on its worker, from a word offset
-// on, and returns when they are there: work submitted after it finds them, and
-// work that names the epoch it returns does so or is dropped. It
-// sends as many requests as the size of one demands; after an error some of
-// them may have been carried out, and doing it again is safe. The error wraps
+// Upload stores words in a queue's window on its worker, from a word offset on, and
+// returns when they are there. Work submitted afterwards finds them; work that names the
+// epoch that Upload returns finds them or is dropped. It sends as many requests as the
+// words need; after an error some of them may have been carried out, and doing it again
+// is safe. The error wraps
 // ErrNoRuntime if no worker of that name owns a device, ErrOutsideWindow,
 // ErrHeapChanged, or ctx's error. Without words it does nothing, and the epoch is 0.
 func (c *Conn) Upload(ctx context.Context, worker, queue string, offset uint32, words []uint32) (epoch uint64, err error) {
@@ -119,8 +119,8 @@ func heapError(code, description string) error {
 	return fmt.Errorf("code %s: %s", code, description)
 }
 
-// told is an error with the worker's words for it, which mostly contain the
-// sentence of the sentinel: it is not said twice.
+// told is an error with the worker's description of it. That mostly contains the
+// sentinel's text, which is then not repeated.
 func told(sentinel error, description string) error {
 	if strings.Contains(description, sentinel.Error()) {
 		return &toldError{description, sentinel}
