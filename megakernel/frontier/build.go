@@ -61,7 +61,7 @@ func (x *run) clear() error {
 // kind to go on with. Called on the device's thread.
 func (x *run) compile(k kind) (next kind, err error) {
 	for ; k < kinds; k++ {
-		if !k.of(x.m.narrow) || k == kindResident && !x.mayResident(x.m.narrow) {
+		if !k.of(x.m.narrow) || k == kindResident && !x.mayResident() {
 			continue
 		}
 		program, fresh, err := x.kernels.get(x.kernel(k))
@@ -90,7 +90,7 @@ func (x *run) kernel(k kind) kernel {
 	switch k {
 	case kindResident:
 		key.width = x.residentAt
-	case kindDirector, kindLevel:
+	case kindLevel:
 		key.team = x.kernels.team
 	}
 	return key

@@ -34,9 +34,10 @@
 // decision for itself from what the round before counted, and the first one writes it down for the next round, orders the
 // resident kernel and logs. On an H200 a dispatch and its barrier take 2.7 µs, and the decision 1.6 to 2 more; a director of its own,
 // and dispatches of as many workgroups as it orders, took 11, and a decision by the workgroup that ends last 3.7 and the
-// indirect dispatch 1.3. Where invocations are lanes of a processor's vectors, each
-// workgroup costs, and dispatches do not: there the director is a kernel of its own, which writes
-// the group counts of the indirect dispatches that follow, zero for what was not chosen.
+// indirect dispatch 1.3. Where invocations are lanes of a processor's vectors, masked
+// code costs as much as code that runs, and deciding in every workgroup would cost more than a dispatch: there the director
+// is a kernel of its own, which writes the group counts of the indirect dispatches that follow, zero for what was not chosen,
+// its own behind the end of the job included.
 //
 // The host enqueues rounds, eight at first and up to 64, before it looks at the outcome; the device
 // is given the first at once and begins while the host enqueues the rest. What each level did is in a log on the device,
@@ -47,18 +48,20 @@
 // A sparse level that the rule chose may run in the fused kernel too, if its frontier is as small:
 // a grid has thousands of such levels. Its record says so (Level.Resident); the
 // rule is applied between two such levels as between any others. Beginning that kernel takes
-// longer than a few small levels, so the first levels of a job stay out of it, and
-// where a barrier costs more than a dispatch, all do. The kernel is one workgroup,
-// or, on hardware that runs all of them at the same time, a team of several with a barrier
+// longer than a few small levels, so the first levels of a job stay out of it. The kernel is one workgroup,
+// or, on hardware which runs all of them at the same time, a team of several with a barrier
 // between its levels. OpenGL promises no progress to who waits, so the workgroups first find out
 // which of them run, and leave those out that come late; one that waits about a
 // second nevertheless ends the job with [ErrStuck].
+//
+// Where invocations are lanes of a processor's vectors, the director runs such levels itself, from the first on. A dispatch
+// takes some 50 µs there, for waking threads up, and the barriers of a workgroup of one vector next to nothing.
 //
 // # Kernels
 //
 // Kernels are assembled from the files under shaders and the constants of this
 // package. Where invocations are lanes of few processors' vectors, as with Mesa's llvmpipe,
-// a barrier costs more than it saves, and kernels of the same meaning without barriers
+// a barrier of more than one vector costs more than it saves, and kernels of the same meaning without such barriers
 // run ([Kernels]). Their loops are bounded, because such a driver ends long ones silently. What
 // is too long for one invocation, or for one workgroup, is cut into tiles or pieces.
 //

@@ -34,10 +34,7 @@ func NewKernels(dev megakernel.Device) *Kernels {
 		team:      1,
 		teamWidth: mostWidth,
 	}
-	switch {
-	case k.narrow:
-		k.teamWidth = narrowTeamWidth
-	case k.subgroups:
+	if k.subgroups {
 		k.team, k.teamWidth = teamGroups, teamWidth
 	}
 	return k

@@ -153,11 +153,13 @@ const (
 	argsPush = 4 * iota
 	argsPull
 	argsFused
+	argsTiles // with the director, where they have dispatches of their own
+	argsDirector
 
 	argWords
 )
 
-var argNames = []string{"push_args", "pull_args", "fused_args"}
+var argNames = []string{"push_args", "pull_args", "fused_args", "tiles_args", "director_args"}
 
 // Words of a log record, as they are in the control block.
 const (

@@ -170,7 +170,7 @@ func TestWideAndNarrowKernelsGiveThePlainMeaningOnRandomGraphs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, narrow := range []bool{true, false} {
 		k := kernelsFor(t, narrow)
-		// Long enough for the resident kernel of a wide device.
+		// Long enough for the resident kernel of a wide device; a director of narrow ones runs it all.
 		path := loadPair(t, k, shapes(t)["a path both ways"])
 		job := Job{Sources: []uint32{0}, Geometry: Geometry{Width: 64}}
 		runs(t, "a path", path, job)
@@ -178,7 +178,7 @@ func TestWideAndNarrowKernelsGiveThePlainMeaningOnRandomGraphs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if last := got.Levels[len(got.Levels)-1]; last.Resident == narrow {
+		if last := got.Levels[len(got.Levels)-1]; !last.Resident {
 			t.Errorf("narrow %v: the last level of a path has resident %v", narrow, last.Resident)
 		}
 		for round := range 6 {

@@ -242,11 +242,17 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 		turns = tileEdges(true)/k.width + 1
 	}
 	c[ctlTileGroups] = min(max(p.geometry.Groups, s.tiles/(loopBudget/turns)+1), m.groups)
+	if s.tiles == 0 {
+		c[ctlTileGroups] = 0
+	}
 	c[ctlHybridDegree] = hybridDegree(m.narrow)
-	if p.mayResident(m.narrow) {
-		c[ctlResident] = 2 | bit(c[ctlForced] == 0 && !m.narrow)
+	if p.mayResident() {
+		c[ctlResident] = 2 | bit(c[ctlForced] == 0)
 	}
 	c[ctlResidentNodes], c[ctlResidentEdges] = residentNodes, residentEdges
+	if m.narrow {
+		c[ctlResidentNodes], c[ctlResidentEdges] = narrowResident, narrowResident
+	}
 	words := p.thresholds.words()
 	copy(c[ctlThresholds:], words[:])
 	c[ctlState] = stateStart
@@ -257,11 +263,8 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 	return c
 }
 
-// mayResident says whether a level of the job may run in the resident kernel. On a narrow device a barrier
-// costs more than a round, so only levels that have to be fused do.
-func (p *plan) mayResident(narrow bool) bool {
-	return !p.job.NotResident && !p.job.Timed && (p.fuses() || !narrow)
-}
+// mayResident says whether a level of the job may run in the resident kernel.
+func (p *plan) mayResident() bool { return !p.job.NotResident && !p.job.Timed }
 
 // fuses says whether the job can have a fused level.
 func (p *plan) fuses() bool {

@@ -12,7 +12,7 @@ import (
 func prelude(k kernel) string {
 	var b strings.Builder
 	shared := ""
-	if k.kind == kindResident {
+	if k.kind == kindResident || k.kind == kindDirector {
 		shared = "coherent" // one level's writes are read by the next inside one dispatch
 	}
 	constant := func(name string, value any) { fmt.Fprintf(&b, "const uint %s = %du;\n", name, value) }
@@ -41,6 +41,7 @@ func prelude(k kernel) string {
 	constant("STATE_AT", ctlState)
 	constant("COUNTS_AT", ctlCounts)
 	constant("RECORD_AT", ctlLevel)
+	constant("LEVEL_AT", ctlLevel)
 	constant("RECORD_WORDS", logWords)
 	constant("CONTROL_WORDS", controlWords)
 	constant("SLOT_WORDS", slotWords)
@@ -61,7 +62,7 @@ func prelude(k kernel) string {
 	block(bindValues, shared, "Values", "uint", "values")
 	block(bindQueue, shared, "Queue", "uint", "queue")
 	block(bindBits, shared, "Bits", "uint", "bits")
-	block(bindTiles, "", "Tiles", "uvec2", "tiles")
+	block(bindTiles, shared, "Tiles", "uvec2", "tiles")
 	block(bindOutOffsets, "readonly", "OutOffsets", "uint", "out_offsets")
 	block(bindOutTargets, "readonly", "OutTargets", "uint", "out_targets")
 	block(bindOutWeights, "readonly", "OutWeights", "uint", "out_weights")
@@ -95,8 +96,11 @@ func words(b *strings.Builder, k kernel) {
 		b.WriteString("};\n")
 	}
 	access := ""
-	if k.kind == kindResident {
+	switch k.kind {
+	case kindResident:
 		access = "coherent volatile " // workgroups wait for each other there
+	case kindDirector:
+		access = "coherent "
 	}
 	fmt.Fprintf(b, "layout(std430, binding = %d) %sbuffer Totals {\n    uint counted[%d];\n    uint team_words[%d];\n    uvec4 team_counts[3];\n};\n",
 		bindTotals, access, totTeam, teamWords)
@@ -109,6 +113,7 @@ func words(b *strings.Builder, k kernel) {
 		fmt.Fprintf(b, "#define counted_%s counted[FILLED + %du]\n", name, i)
 	}
 	fmt.Fprintf(b, "#define reached counted[%d]\n#define reached_edges counted[%d]\n", totReached, totReachedEdges)
+	rounds(b, k)
 	switch k.kind {
 	case kindDirector:
 		variables(b)
@@ -124,7 +129,6 @@ func words(b *strings.Builder, k kernel) {
 		b.WriteString("shared uint all_words[CONTROL_WORDS];\n")
 		defineWords(b, k)
 	}
-	rounds(b, k)
 }
 
 // defineWords gives the names of the control block's words to those in shared memory.
@@ -162,6 +166,8 @@ var placedNames = []string{"walkers", "queue_now", "queue_next", "bits_now", "bi
 func rounds(b *strings.Builder, k kernel) {
 	read, written, filled := "0u", "0u", "0u"
 	switch {
+	case k.kind == kindDirector && k.recorded:
+		read = "SLOT_WORDS" // as the director kept them
 	case k.narrow || k.recorded: // one of each, in their place of the recording if there is one
 	case k.kind == kindLevel:
 		read, written, filled = "(gl_NumWorkGroups.x & 1u) * SLOT_WORDS", "(~gl_NumWorkGroups.x & 1u) * SLOT_WORDS", "((gl_NumWorkGroups.x & 1u) * SET_WORDS)"
@@ -181,20 +187,24 @@ func rounds(b *strings.Builder, k kernel) {
 	fmt.Fprintf(b, "#define FILLED %s\n#define READ_SLOT %s\n#define WRITTEN_SLOT %s\n", filled, read, written)
 }
 
-// variables declares the words as variables, and how they are loaded and stored: those that
-// only the host writes are not stored.
+// variables declares the words as variables, and how they are loaded, stored, and kept in the second slot: those that
+// only the host writes are not stored. What the kernels of a round count is taken by all invocations and then cleared.
 func variables(b *strings.Builder) {
-	var load, store strings.Builder
+	var load, store, keep, take, empty strings.Builder
 	for i, name := range controlNames {
 		fmt.Fprintf(b, "uint %s;\n", name)
-		if i >= ctlCounts {
-			fmt.Fprintf(&load, "    %s = control_block[%d] + counted[%d];\n    counted[%d] = 0u;\n", name, i, i-ctlCounts, i-ctlCounts)
-		} else {
-			fmt.Fprintf(&load, "    %s = control_block[%d];\n", name, i)
-		}
+		slot := ""
 		if i >= ctlState {
+			slot = " + READ_SLOT"
 			fmt.Fprintf(&store, "    control_block[%d] = %s;\n", i, name)
+			fmt.Fprintf(&keep, "    control_block[%d + SLOT_WORDS] = %s;\n", i, name)
+		}
+		fmt.Fprintf(&load, "    %s = control_block[%d%s];\n", name, i, slot)
+		if i >= ctlCounts {
+			fmt.Fprintf(&take, "    %s += counted[%d];\n", name, i-ctlCounts)
+			fmt.Fprintf(&empty, "    counted[%d] = 0u;\n", i-ctlCounts)
 		}
 	}
-	fmt.Fprintf(b, "void load_words() {\n%s}\nvoid store_words() {\n%s}\n", load.String(), store.String())
+	fmt.Fprintf(b, "void load_words() {\n%s}\nvoid store_words() {\n%s}\nvoid keep_words() {\n%s}\n", load.String(), store.String(), keep.String())
+	fmt.Fprintf(b, "void take_counts() {\n%s    barrier();\n%s    memoryBarrierBuffer();\n    barrier();\n}\n", take.String(), empty.String())
 }

@@ -71,7 +71,7 @@ func (rec *Recording) prepare() {
 
 // tapeWords are the words of a block of a round, so many that a round's can be bound: no device
 // asks for more than 256 bytes.
-const tapeWords = (max(controlWords, totalsWords) + 63) / 64 * 64
+const tapeWords = (max(controlWords+slotWords, totalsWords) + 63) / 64 * 64
 
 // tape is a recording on the device.
 type tape struct {
@@ -137,6 +137,9 @@ func (t *tape) take(x *run) {
 	x.dev.CommandBarrier()
 	x.dev.CopyBuffer(from[bindControl].id, 0, t.control.id, 4*at*tapeWords, 4*ctlState)
 	x.dev.CopyBuffer(from[bindControl].id, 4*(ctlState+slot), t.control.id, 4*(at*tapeWords+ctlState), 4*slotWords)
+	if x.m.narrow {
+		x.dev.CopyBuffer(from[bindControl].id, 4*controlWords, t.control.id, 4*(at*tapeWords+controlWords), 4*slotWords) // what a director kept
+	}
 	x.dev.CopyBuffer(from[bindTotals].id, 0, t.totals.id, 4*at*tapeWords, 4*totalsWords)
 	x.dev.CopyBuffer(from[bindArgs].id, 0, t.args.id, 4*at*argWords, 4*argWords)
 	x.dev.CommandBarrier()
@@ -147,7 +150,7 @@ func (t *tape) take(x *run) {
 // on the device's thread.
 func (t *tape) bind(x *run, resident bool) (args uint32, offset int) {
 	at := t.round(x.result.Rounds)
-	x.dev.BindStorage(bindControl, t.control.id, 4*at*tapeWords, 4*controlWords)
+	x.dev.BindStorage(bindControl, t.control.id, 4*at*tapeWords, 4*(controlWords+slotWords))
 	if resident {
 		x.dev.CopyBuffer(t.totals.id, 4*at*tapeWords, x.scratch.buffers[bindTotals].id, 0, 4*totalsWords)
 		x.bindOne(bindTotals)

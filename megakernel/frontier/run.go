@@ -272,7 +272,7 @@ func (x *run) putWord(word int, value uint32) error {
 func (x *run) round(i int) {
 	resident := i%4 == 0 && x.programs[kindResident] != 0 && (x.fuses() || x.result.Visits >= residentVisits)
 	if x.m.narrow {
-		x.narrowRound(resident)
+		x.narrowRound(i)
 		return
 	}
 	x.timing.mark(x, 0)
@@ -293,13 +293,19 @@ func (x *run) round(i int) {
 }
 
 // narrowRound is a round of a director and the dispatches that it orders.
-func (x *run) narrowRound(resident bool) {
+func (x *run) narrowRound(i int) {
 	args, at := x.scratch.buffers[bindArgs].id, 0
-	if x.tape.plays() {
-		args, at = x.tape.bind(x, resident)
-	} else {
-		x.offer(kindDirector, resident)
-		x.dev.Dispatch(x.programs[kindDirector], 1)
+	switch {
+	case x.tape.plays():
+		args, at = x.tape.bind(x, false)
+		x.dev.DispatchIndirect(x.programs[kindDirector], args, at+4*argsFused)
+		x.dev.StorageBarrier()
+	default:
+		if i == 0 || x.tape != nil { // a recording is told of idle rounds too
+			x.dev.Dispatch(x.programs[kindDirector], 1)
+		} else {
+			x.dev.DispatchIndirect(x.programs[kindDirector], args, 4*argsDirector)
+		}
 		x.dev.StorageBarrier()
 		x.tape.take(x)
 	}
@@ -307,9 +313,8 @@ func (x *run) narrowRound(resident bool) {
 	x.timing.mark(x, 1)
 	x.dev.DispatchIndirect(x.programs[kindPull], args, at+4*argsPull)
 	x.dev.DispatchIndirect(x.programs[kindPush], args, at+4*argsPush)
-	if resident {
-		x.dev.DispatchIndirect(x.programs[kindResident], args, at+4*argsFused)
-	}
+	x.dev.StorageBarrier()
+	x.dev.DispatchIndirect(x.programs[kindTiles], args, at+4*argsTiles)
 	x.dev.StorageBarrier()
 	x.timing.mark(x, 2)
 }

@@ -9,15 +9,14 @@ const (
 	probes         = 8      // in-edges an invocation looks at before the workgroup shares the rest
 	pushGroupsGoal = 1024   // chunks that a push of many edges should have at least
 	levelGroups    = 526    // most workgroups of the level kernel in an even round; an H200 runs 528 at the same time
-	directorWidth  = 1      // invocations of the director
+	directorWidth  = 8      // invocations of the director: one vector of 256 bits
 )
 
 // The resident kernel's workgroups and their invocations. A team of several needs hardware on
 // which all of them run at the same time.
 const (
-	teamGroups      = 32
-	teamWidth       = 256
-	narrowTeamWidth = 64
+	teamGroups = 32
+	teamWidth  = 256
 )
 
 // Where invocations are lanes of a processor's vectors, each takes some rows of a push, as
@@ -29,6 +28,8 @@ const (
 	narrowNodes = 32
 	narrowBlock = 1024
 	narrowPiece = 1024 // in-edges of a piece of longer rows
+
+	narrowResident = 4096 // most nodes, and most out-edges, of a frontier that the director's one vector walks itself
 )
 
 // leastHeavy is the least out-degree that is ever cut.
@@ -60,7 +61,7 @@ func (k kernel) tileEdges() uint32 { return tileEdges(k.narrow) }
 // tilesAGroup is the number of tiles that one workgroup should take.
 func (k kernel) tilesAGroup() uint32 {
 	if k.narrow {
-		return k.width * narrowRows
+		return k.width
 	}
 	return 1
 }

@@ -21,6 +21,7 @@ const (
 	kindLevel    // decides and runs a round of a level
 	kindDirector // the same, where invocations are lanes of a processor's vectors
 	kindPush
+	kindTiles
 	kindPull
 	kindResident
 	kindCount
@@ -32,8 +33,9 @@ var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
 	kindLevel:    {"blocks.glsl", "decide.glsl", "director.glsl", "direct.glsl", "complete.glsl", sharedWords, "place.glsl", "order.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
-	kindDirector: {"place.glsl", "log.glsl", "decide.glsl", "director.glsl", "direct.glsl", "order.glsl", "director.comp"},
-	kindPush:     {"hits_narrow.glsl", "sweep_narrow.glsl", "push_narrow.comp"},
+	kindDirector: {"place.glsl", "log.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "direct.glsl", "director.comp"},
+	kindPush:     {"hits_narrow.glsl", "sweep_narrow.glsl", "push_narrow.glsl", "push_narrow.comp"},
+	kindTiles:    {"hits_narrow.glsl", "push_narrow.glsl", "tiles_narrow.comp"},
 	kindPull:     {"hits_narrow.glsl", "pull_narrow.comp"},
 	kindResident: {"place.glsl", "blocks.glsl", "log.glsl", "decide.glsl", "director.glsl", "team.glsl", "hits_resident.glsl", "resident.comp"},
 	kindCount:    {"count.comp"},
@@ -51,8 +53,10 @@ func (k kind) of(narrow bool) bool {
 	switch k {
 	case kindLevel:
 		return !narrow
-	case kindDirector, kindPush, kindPull:
+	case kindDirector, kindPush, kindTiles, kindPull:
 		return narrow
+	case kindResident:
+		return !narrow
 	}
 	return true
 }
@@ -82,12 +86,10 @@ func (k kernel) String() string {
 
 // plain is the kernel without what its source does not depend on.
 func (k kernel) plain() kernel {
-	k.recorded = k.recorded && (k.kind == kindLevel || k.kind == kindResident)
+	k.recorded = k.recorded && (k.kind == kindLevel || k.kind == kindResident || k.kind == kindDirector)
 	k.weighted = k.weighted && (k.semiring == ShortestPath || k.semiring == User)
 	k.given = k.given && k.kind != kindSow
 	switch {
-	case k.kind == kindDirector:
-		k.semiring, k.join, k.given, k.weighted = BFS, userop.Join{}, false, false
 	case k.kind == kindSow && k.semiring == Flow:
 		k.semiring = Reach // facts from outside arrive as they are
 	case k.kind == kindBegin || k.kind == kindCount:
@@ -111,6 +113,9 @@ func (k kernel) kindOfJoin() userop.JoinKind {
 func (k kernel) files() []string {
 	if k.kind == kindSow && k.narrow {
 		return []string{"hits_narrow.glsl", "sow.comp"}
+	}
+	if k.kind == kindDirector && k.recorded {
+		return []string{"place.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "levels_recorded.comp"}
 	}
 	if k.kind == kindLevel && k.recorded {
 		return slices.DeleteFunc(slices.Clone(kindFiles[k.kind]), func(name string) bool { return slices.Contains(deciding, name) })

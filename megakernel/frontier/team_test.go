@@ -10,7 +10,7 @@ import (
 )
 
 func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
-	r := load(t, newKernels(t), "path:100")
+	r := load(t, kernelsFor(t, false), "path:100")
 	job := Job{Sources: []uint32{0}, Topology: policy.TopologyFused}
 	p, err := r.plan(&job)
 	if err != nil {
@@ -34,16 +34,8 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 		if err := x.start(); err != nil {
 			return err
 		}
-		decider := kindLevel
-		if x.m.narrow {
-			decider = kindDirector
-		}
-		x.offer(decider, true)
-		if x.m.narrow {
-			x.dev.Dispatch(x.programs[decider], 1)
-		} else {
-			x.dev.Dispatch(x.programs[decider], 2)
-		}
+		x.offer(kindLevel, true)
+		x.dev.Dispatch(x.programs[kindLevel], 2)
 		x.dev.CommandBarrier()
 		x.result.Rounds++
 		var errs [2]error

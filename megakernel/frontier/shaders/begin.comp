@@ -6,6 +6,8 @@ void main() {
         push_args[i] = uint(i > 0u);
         pull_args[i] = uint(i > 0u);
         fused_args[i] = uint(i > 0u);
+        tiles_args[i] = uint(i > 0u);
+        director_args[i] = uint(i > 0u);
     }
     for (uint i = gl_GlobalInvocationID.x; i < SETS * SET_WORDS; i += gl_NumWorkGroups.x * WIDTH) {
         counted[i] = 0u;

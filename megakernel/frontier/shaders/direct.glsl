@@ -1,7 +1,14 @@
 // What the director does before a round: it closes the round before, and decides what the next one does. Run
 // by one invocation.
 
+#ifdef NARROW
+#define offers_resident uint(turns <= RESIDENT_TURNS)
+#define TILES_WALKED true // in the same round
+bool walks_itself() { return state == STATE_RESIDENT && in_resident == 0u; }
+#else
+#define TILES_WALKED false
 uniform uint offers_resident; // 1: the resident kernel is in this round
+#endif
 
 void gather() {
     state = STATE_GATHER;
@@ -74,11 +81,8 @@ void direct() {
         turns_over = true;
     } else if (state == STATE_PUSH || state == STATE_TILES) {
         sweep = 0u;
-        if (state == STATE_PUSH && tile_count != 0u) {
+        if (state == STATE_PUSH && tile_count != 0u && !TILES_WALKED) {
             state = STATE_TILES;
-#ifdef NARROW
-            walkers = min(pieces(tile_count, TILES_A_GROUP), tile_groups);
-#endif
         } else {
             processed += queued;
             complete = processed >= frontier_nodes;
@@ -95,7 +99,11 @@ void direct() {
         complete = true;
     } else if (state == STATE_RESIDENT) {
         run = in_resident == 2u; // the kernel, or the round before, decided it
+#ifdef NARROW
+        complete = !run;
+#else
         begin = !run;
+#endif
     } else if (state == STATE_FULL) {
         begin = true;
     } else if (state == STATE_ASK) {

@@ -1,21 +1,37 @@
-// The director as a kernel of its own: decides, and writes the group counts of the dispatches that
-// follow, zero for what was not chosen.
+// The director of narrow devices: closes the round before, runs levels of few nodes itself, and writes the group
+// counts of the dispatches that follow, zero for what was not chosen. Its invocations fit a vector of the
+// processor, where a barrier takes next to nothing. Each has all words in variables and decides the same as
+// the others.
 
 void order() {
-    bool walks = state == STATE_PUSH || state == STATE_TILES;
+    bool pushed = state == STATE_PUSH;
     bool pulls = state == STATE_PULL;
     uint cleaners = sweep != 0u ? pieces(bit_words, WIDTH) : 0u;
-    push_args[0] = walks ? walkers + cleaners : pulls || state == STATE_GATHER ? cleaners : 0u;
+    push_args[0] = pushed ? walkers + cleaners : pulls || state == STATE_GATHER ? cleaners : 0u;
+    tiles_args[0] = pushed && frontier_edges >= heavy ? min(pieces(frontier_edges / (TILE_EDGES / 2u), TILES_A_GROUP), tile_groups) : 0u;
     pull_args[0] = pulls ? pull_groups : 0u;
-    order_resident();
+    director_args[0] = uint(state < STATE_FULL);
 }
 
 void main() {
+    bool walked = false;
     load_words();
+    turns = 0u;
+    take_counts();
     // What ended orders nothing any more.
-    if (state < STATE_LEVELS) {
+    while (state < STATE_LEVELS) {
         direct();
-        store_words();
+        if (!walks_itself()) {
+            break;
+        }
+        if (!walked) {
+            keep_words(); // a recorded run begins here
+            walked = true;
+        }
+        walk_level();
+        take_counts();
     }
+    fused_args[0] = uint(walked);
+    store_words();
     order();
 }
