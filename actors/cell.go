@@ -54,7 +54,8 @@ type cell struct {
 	reporting bool             // a reported message is pending at the policy actor
 	tuning    bool             // a reported message is pending at the tuner actor
 	ranking   bool             // a prioritized message is pending
-	taken     uint8            // how many of replies are on their way with a decision
+	lost      bool             // a wake or decision ended in a panic, or with the queue's rest
+	replied   uint32           // of all replies that ever waited, those that are answered; wraps
 
 	launches launchTotals
 }
@@ -69,7 +70,8 @@ type view struct {
 	backlog      uint32
 	hasBacklog   bool
 	records      SequenceRange
-	replies      []string
+	asking       bool   // somebody waits for this decision
+	asked        uint32 // of all that ever waited for one, those that wait for this or are answered
 }
 
 // outcome is a launch report of a remote worker as the policy actor needs it.
@@ -84,39 +86,50 @@ type launchTotals struct {
 }
 
 // take hands the folded view to the queue actor. The cell stays busy until
-// decided or revive.
+// decided, or until lose and revive.
 func (c *cell) take() view {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dirty = false
+	c.dirty, c.lost = false, false
 	c.pacer.taken()
 	if c.records.Last != 0 {
 		c.seen = c.records
 		c.records = SequenceRange{}
 	}
 	c.requeuesTaken = c.requeues
-	c.taken = uint8(len(c.replies)) // at most maxReplies
-	v := view{
+	return view{
 		queue: *c.gauges(), graph: c.graph, walk: c.walk,
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
-		records: c.seen,
+		records: c.seen, asking: len(c.replies) > 0, asked: c.replied + uint32(len(c.replies)),
 	}
-	if c.taken > 0 {
-		v.replies = append([]string(nil), c.replies...)
-	}
-	return v
 }
 
-// decided ends a decision that was published, and says when the next one is due:
-// now if something newer has arrived, later if so much arrives that the queue is
-// paced. The caller sends the next wake, or arranges for paceOver to be called.
-func (c *cell) decided() due {
+// unanswered are the reply subjects that wait for a decision with some view. They wait
+// until decided.
+func (c *cell) unanswered(v *view) []string {
+	if !v.asking {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return append([]string(nil), c.replies[:c.open(v)]...)
+}
+
+// open is how many of those that wait for a decision no other has answered.
+func (c *cell) open(v *view) int { return max(int(int32(v.asked-c.replied)), 0) }
+
+// decided ends a decision with some view that was published, and says when the next one is due:
+// now if something newer has arrived, later if so much arrives that the queue is
+// paced. The caller sends the next wake, or arranges for paceOver to be called.
+func (c *cell) decided(v *view) due {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost = false // what came meanwhile is decided on next
 	c.requeuesDecided = c.requeuesTaken
-	c.replies = c.replies[:copy(c.replies, c.replies[c.taken:])]
-	c.taken = 0
+	n := c.open(v)
+	c.replies = c.replies[:copy(c.replies, c.replies[n:])]
+	c.replied += uint32(n)
 	if c.deciding = c.dirty; c.pacer.paces(len(c.replies)) {
 		c.deciding = true
 		return c.pacer.due()
@@ -127,15 +140,21 @@ func (c *cell) decided() due {
 	return dueOnRecord
 }
 
-// revive puts back what a lost message had taken and asks every actor that
-// may have lost its message to look again.
+// lose notes that a wake or a decision will not come to its end.
+func (c *cell) lose() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lost = true
+}
+
+// revive asks for a decision that was lost, not for one that is on its way: two would
+// count requeues twice. It asks the other actors that may have lost their message to
+// look again, which does no harm.
 func (c *cell) revive() (w wakes) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.taken = 0
-	c.pacer.pausing = false
-	if c.deciding {
-		c.dirty = true
+	if c.lost && c.deciding {
+		c.lost, c.dirty, c.pacer.pausing = false, true, false
 		w |= wakeDecision
 	}
 	if c.tuning {

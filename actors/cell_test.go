@@ -3,6 +3,7 @@ package actors
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -47,13 +48,13 @@ func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
 	if w := mustFold(t, c, queueRecord(7, 3, 30)); w != 0 {
 		t.Fatalf("record during the decision: wakes %b", w)
 	}
-	if c.decided() != dueNow {
+	if c.decided(&view{}) != dueNow {
 		t.Fatal("the record that came during the decision is not looked at")
 	}
 	if v := c.take(); v.queue.QueueLen != 30 {
 		t.Fatalf("view %+v", v)
 	}
-	if c.decided() != dueOnRecord {
+	if c.decided(&view{}) != dueOnRecord {
 		t.Fatal("asks for a decision on nothing new")
 	}
 	if _, folded, _ := c.totals(); folded != 1 {
@@ -67,16 +68,46 @@ func TestCellRevivedAfterAPanicGivesTheSameViewAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := c.take()
+	if c.revive()&wakeDecision != 0 {
+		t.Fatal("a decision on its way is asked for again")
+	}
+	c.lose()
 	if c.revive()&wakeDecision == 0 {
 		t.Fatal("the lost decision is not asked for again")
 	}
+	if c.revive()&wakeDecision != 0 {
+		t.Fatal("the lost decision is asked for twice")
+	}
 	again := c.take()
-	if again.requeues != first.requeues || again.records != first.records || len(again.replies) != 1 {
+	if again.requeues != first.requeues || again.records != first.records || !slices.Equal(c.unanswered(&again), []string{"inbox.1"}) {
 		t.Fatalf("first %+v, again %+v", first, again)
 	}
-	c.decided()
+	c.decided(&again)
 	if c.revive()&wakeDecision != 0 {
 		t.Fatal("revived without a lost decision")
+	}
+}
+
+// Of two decisions on their way each answers who has asked since the other, and nobody twice.
+func TestCellAnswersOnce(t *testing.T) {
+	c := newCell()
+	ask := func(seq uint64, reply string) view {
+		if _, err := c.fold(queueRecord(7, seq, 10), reply, 0); err != nil {
+			t.Fatal(err)
+		}
+		return c.take()
+	}
+	first := ask(1, "inbox.1")
+	second := ask(2, "inbox.2")
+	late := ask(3, "inbox.3")
+	for _, step := range []struct {
+		view *view
+		want []string
+	}{{&second, []string{"inbox.1", "inbox.2"}}, {&first, nil}, {&late, []string{"inbox.3"}}, {&late, nil}} {
+		if got := c.unanswered(step.view); !slices.Equal(got, step.want) {
+			t.Errorf("answers %v, want %v", got, step.want)
+		}
+		c.decided(step.view)
 	}
 }
 
@@ -88,7 +119,7 @@ func TestCellCountsRequeuesOncePerDecision(t *testing.T) {
 	}
 	mustFold(t, c, queueRecord(7, 9, 1))
 	c.reportLocal(&telemetry.Launch{Requeued: 10})
-	c.decided()
+	c.decided(&view{})
 	if v := c.take(); v.requeues != 16 {
 		t.Fatalf("second decision sees %d requeues, want 6 reported and 10 of a launch", v.requeues)
 	}
@@ -128,10 +159,10 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 			if _, err := c.fold(test.record, "inbox.1", 0); !errors.Is(err, test.want) {
 				t.Fatalf("error %v, want %v", err, test.want)
 			}
-			if c.decided() != dueOnRecord {
+			if c.decided(&view{}) != dueOnRecord {
 				t.Fatal("a refused record asks for a decision")
 			}
-			if v := c.take(); v.queue.QueueLen != 80 || v.replies != nil {
+			if v := c.take(); v.queue.QueueLen != 80 || v.asking {
 				t.Fatalf("a refused record left traces: %+v", v)
 			}
 		})
@@ -172,8 +203,9 @@ func TestCellBoundsWhatWaits(t *testing.T) {
 		}
 		mustFold(t, c, r)
 	}
-	if v := c.take(); len(v.replies) != maxReplies || v.replies[0] != "inbox.0" {
-		t.Errorf("replies %v", v.replies)
+	v := c.take()
+	if replies := c.unanswered(&v); len(replies) != maxReplies || replies[0] != "inbox.0" {
+		t.Errorf("replies %v", replies)
 	}
 	if timings := c.takeTimings(nil); len(timings) != maxTimings {
 		t.Errorf("%d timings", len(timings))
@@ -247,7 +279,7 @@ func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 	go func() {
 		defer close(taker)
 		decide := func() {
-			for next := dueNow; next != dueOnRecord; next = c.decided() {
+			for next := dueNow; next != dueOnRecord; next = c.decided(&view{}) {
 				if (next == dueLater || next == dueMuchLater) && c.paceOver() == 0 {
 					break
 				}

@@ -111,11 +111,18 @@ func (f *family) deliver(to stage, m message) {
 	f.send(to, m)
 }
 
-// keep puts a message aside that is in no cell; f.life is held.
+// keep puts a message aside that is in no cell, and has the cell know of a lost decision;
+// f.life is held.
 func (f *family) keep(to stage, m message) {
-	switch m.(type) {
+	switch m := m.(type) {
 	case *settled, *halted, reverted, tuned:
 		f.kept = append(f.kept, letter{to, m})
+	case wake:
+		f.cell.lose()
+	case *decision:
+		if !m.published {
+			f.cell.lose()
+		}
 	}
 }
 
@@ -124,7 +131,9 @@ func (f *family) keep(to stage, m message) {
 func (f *family) decideAgain() {
 	if f.stopped.Load() == nil {
 		f.send(queueStage, wake{})
+		return
 	}
+	f.post(queueStage, wake{})
 }
 
 // dispatch sends the messages that a fold asks for.

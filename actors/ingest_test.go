@@ -70,8 +70,8 @@ func TestFlatRecordsAreFoldedLikeOthers(t *testing.T) {
 			if rapid.IntRange(0, 4).Draw(t, "decide") == 0 && w1&wakeDecision != 0 {
 				one.take()
 				other.take()
-				one.decided()
-				other.decided()
+				one.decided(&view{})
+				other.decided(&view{})
 			}
 		}
 	})

@@ -71,6 +71,7 @@ type decision struct {
 	number          uint64 // drawn by the queue actor, from 1
 	view            view
 	commitOnPublish bool  // the worker has never reported a launch
+	published       bool  // and so nothing is lost with it
 	err             error // why there is no plan
 
 	request     policy.Request

@@ -25,12 +25,12 @@ func TestCellIsPacedWhileRecordsOutrunDecisions(t *testing.T) {
 		t.Fatal("no decision")
 	}
 	c.take()
-	if next := c.decided(); next != dueOnRecord {
+	if next := c.decided(&view{}); next != dueOnRecord {
 		t.Errorf("after %d records: %v", pacedFrom-1, next)
 	}
 	fold(pacedFrom)
 	c.take()
-	if next := c.decided(); next != dueLater {
+	if next := c.decided(&view{}); next != dueLater {
 		t.Fatalf("after %d records: %v", pacedFrom, next)
 	}
 	if w := fold(1); w&wakeDecision != 0 {
@@ -42,7 +42,7 @@ func TestCellIsPacedWhileRecordsOutrunDecisions(t *testing.T) {
 	if v := c.take(); v.queue.QueueLen != uint32(seq) {
 		t.Errorf("the decision saw length %d", v.queue.QueueLen)
 	}
-	if next := c.decided(); next != dueOnRecord {
+	if next := c.decided(&view{}); next != dueOnRecord {
 		t.Errorf("after one record: %v", next)
 	}
 	if w := fold(1); w != wakeDecision {
@@ -64,7 +64,7 @@ func TestFloodedQueuePausesTwiceAsLong(t *testing.T) {
 			mustFold(t, c, queueRecord(7, seq, 1))
 		}
 		c.take()
-		if got := c.decided(); got != want {
+		if got := c.decided(&view{}); got != want {
 			t.Errorf("after %d records: %v, want %v", n, got, want)
 		}
 		c.paceOver()
@@ -77,7 +77,7 @@ func TestPauseOfASilentQueueEndsWithoutADecision(t *testing.T) {
 		mustFold(t, c, queueRecord(7, seq+1, 1))
 	}
 	c.take()
-	if c.decided() != dueLater || c.paceOver() != 0 {
+	if c.decided(&view{}) != dueLater || c.paceOver() != 0 {
 		t.Fatal("want a pause and no decision after it")
 	}
 	if w := mustFold(t, c, queueRecord(7, pacedFrom+1, 1)); w != wakeDecision {
@@ -95,7 +95,7 @@ func TestRequestIsDecidedWithoutAPause(t *testing.T) {
 	if _, err := c.fold(queueRecord(7, pacedFrom+1, 1), "_INBOX.1", 0); err != nil {
 		t.Fatal(err)
 	}
-	if next := c.decided(); next != dueNow {
+	if next := c.decided(&view{}); next != dueNow {
 		t.Errorf("got %v", next)
 	}
 }

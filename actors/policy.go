@@ -57,7 +57,7 @@ func (a *policyActor) decide(d *decision) {
 	if s.planned {
 		a.planned.Store(s)
 	}
-	a.publish(s, a.owed, false, d.view.replies)
+	a.publish(s, a.owed, false, a.cell.unanswered(&d.view))
 	a.owed = false
 	a.finish(d)
 }
@@ -79,7 +79,8 @@ func (a *policyActor) number(s *summary) (changed bool) {
 // finish makes room for the next decision once this one is published.
 func (a *policyActor) finish(d *decision) {
 	a.panics.row.Store(0)
-	switch a.cell.decided() {
+	d.published = true
+	switch a.cell.decided(&d.view) {
 	case dueNow:
 		a.decideAgain()
 	case dueLater:

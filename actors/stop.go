@@ -28,10 +28,11 @@ type rest struct {
 	reason string
 }
 
-// revive brings the queue back after one of its actors panicked. Wakes are sent
-// again, because the cell still holds what they were about. News of a launch is in
-// no cell, so the message itself is handled again. The pause grows while the queue
-// keeps panicking; StopPanics panics within StopWindow stop it.
+// revive brings the queue back after one of its actors panicked. Wakes that may be lost
+// are sent again, because the cell still holds what they were about. News of a launch is in
+// no cell, so the message itself is handled again. A decision that another actor has in
+// hand goes on. The pause grows while the queue keeps panicking; StopPanics panics within
+// StopWindow stop it.
 func (f *family) revive(self stage, lost message) {
 	f.life.Lock()
 	defer f.life.Unlock()
@@ -101,8 +102,9 @@ func (f *family) resume() {
 	f.unstop()
 	f.panics.row.Store(0)
 	f.panics.recent = nil
-	f.cell.poke() // whatever it knew, it has to say that it is back; again sends the wake
+	w := f.cell.poke() // whatever it knew, it has to say that it is back
 	f.again()
+	f.wake(w)
 }
 
 func (f *family) unstop() {
