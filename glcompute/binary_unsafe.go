@@ -42,8 +42,8 @@ func (d *Device) binaryHint() string {
 	return ""
 }
 
-// LoadProgramBinary makes a program of what ProgramBinary gave. A driver refuses
-// what another version, another device or a damaged disk left; compile again then.
+// LoadProgramBinary makes a program from a result of ProgramBinary. A driver refuses one
+// that comes from another version or another device, or is damaged; compile again then.
 func (d *Device) LoadProgramBinary(format uint32, data []byte) (uint32, error) {
 	if !d.info.Capabilities.ProgramBinary {
 		return 0, fmt.Errorf("glcompute: load program binary: the driver has no format for it%s: %w", d.binaryHint(), errors.ErrUnsupported)

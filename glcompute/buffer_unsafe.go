@@ -123,9 +123,9 @@ type storageRange struct {
 // storageBindings are the binding points that are remembered.
 const storageBindings = 16
 
-// rebind remembers what a binding point will have and reports whether that is
-// new. A deleted buffer's name may come back as that of another, so after a
-// deletion anywhere in the share group nothing is known.
+// rebind remembers what will be bound to a binding point, and reports whether that is
+// new. The name of a deleted buffer may be reused for another, so after a deletion
+// anywhere in the share group everything counts as new.
 func (d *Device) rebind(binding uint32, r storageRange) bool {
 	if deleted := d.objects.deleted.Load(); deleted != d.boundSince {
 		d.bound, d.boundSince = [storageBindings]storageRange{}, deleted

@@ -30,8 +30,7 @@ type Config struct {
 
 	// Display and WaylandDisplay are the values of DISPLAY and
 	// WAYLAND_DISPLAY. GLFW reads the environment itself; these tell
-	// whether there is a point in asking it, since its binding panics
-	// where there is none.
+	// whether to try it at all, because its binding panics without a display.
 	Display, WaylandDisplay string
 
 	// EGLLibrary is the file name given to dlopen; empty means
@@ -39,7 +38,7 @@ type Config struct {
 	EGLLibrary string
 }
 
-// Validate reports every field that cannot be meant.
+// Validate reports every field whose value makes no sense.
 func (c Config) Validate() error {
 	var errs []error
 	switch c.Backend {

@@ -17,8 +17,8 @@ func (d *Device) InsertFence() (fence uintptr) {
 }
 
 // WaitFence waits for a fence, at most timeoutNs nanoseconds; 0 only asks. The
-// commands before a fence of this device need no Flush. The error is that of a
-// fence that does not exist or of a lost context; waiting again is then no use.
+// commands before a fence of this device need no Flush. It is an error if the fence
+// does not exist or the context is lost; waiting again is then useless.
 func (d *Device) WaitFence(fence uintptr, timeoutNs uint64) (done bool, err error) {
 	if fence == 0 {
 		return false, errors.New("glcompute: wait for fence 0")

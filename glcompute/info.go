@@ -34,9 +34,9 @@ type Limits struct {
 	UniformComponents    uint32    // uniforms of one compute shader, in words
 }
 
-// usable is an error if a limit is missing without which nothing can be dispatched. OpenGL
-// promises at least 1,024 invocations and 65,535 groups; who computes a geometry
-// divides by what is reported.
+// usable returns an error if a limit is missing without which nothing can be dispatched.
+// OpenGL guarantees at least 1,024 invocations and 65,535 groups, and code that computes
+// geometries divides by what is reported.
 func (l *Limits) usable() error {
 	if l.WorkgroupSize[0] == 0 || l.WorkgroupCount[0] == 0 || l.WorkgroupInvocations == 0 || l.StorageBlockSize <= 0 {
 		return fmt.Errorf("glcompute: the driver reports no usable limits for compute: workgroups of %v and %d invocations, %v of them, storage blocks of %d bytes",

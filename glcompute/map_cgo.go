@@ -33,8 +33,8 @@ type mapping struct {
 	streaming atomic.Int32 // large stores under way
 }
 
-// What is stored in so large a piece goes past the caches, by so many at a
-// time: a core alone is bound by its own misses, many are by the memory.
+// A store of at least this size goes past the caches, if no more than this many are
+// under way: a single core is limited by its own cache misses, many by the memory.
 const (
 	streamBytes   = 4 << 10
 	streamWriters = 4

@@ -45,9 +45,10 @@ func (a *allocations) give(offset uint32) bool {
 
 // Alloc reserves words of a queue's window and returns the offset of the first:
 // the lowest range that is free. It creates the queue if there is none. The
-// words keep what they hold; those never written are zeros. Reservations are
-// between the users of a window: the device and transfers check the window
-// alone. Batches that name words by constant offsets and Alloc do not mix.
+// words keep what they hold; those never written are zeros. Reservations are an
+// agreement among the users of a window: the device and transfers only check the
+// bounds of the window. Do not mix Alloc with batches that name words by constant
+// offsets.
 func (e *Engine) Alloc(name string, words uint32) (offset uint32, err error) {
 	if words == 0 {
 		return 0, fmt.Errorf("megakernel: queue %q: allocation of no words: %w", name, ErrWindow)
@@ -68,8 +69,8 @@ func (e *Engine) Alloc(name string, words uint32) (offset uint32, err error) {
 	return offset, nil
 }
 
-// Free gives back what Alloc reserved at an offset. Slots that address it
-// should have ended: what is there next is for its new owner to read.
+// Free gives back what Alloc reserved at an offset. Slots that address it should have
+// ended, because the words may get a new owner.
 func (e *Engine) Free(name string, offset uint32) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

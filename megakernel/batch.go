@@ -19,10 +19,10 @@ var (
 	ErrQueues = errors.New("no window is free for another queue")
 )
 
-// Batch is work submitted together. Of its slots the engine reads opcode,
-// priority and arguments; tenant and sequence are its own to write. Slots run
-// in any order, those of one priority mostly in theirs, except that a fence
-// keeps apart what stands before and after it.
+// Batch is work submitted together. The engine reads opcode, priority and arguments of
+// its slots, and writes tenant and sequence itself. Slots run in any order, those of
+// one priority mostly in the order of the batch; but what stands after a fence runs
+// after everything before it.
 type Batch struct {
 	ID          string      // names the batch in the report, and for Cancel
 	Tag         uint64      // returned in the report, not looked at
@@ -31,9 +31,9 @@ type Batch struct {
 	Deadline    time.Time   // slots in no wave by then are dropped; zero: none
 	Epoch       uint64      // of the window that it depends on, as Upload says; every slot is dropped with ErrHeapLost if it is another by now; 0: none
 
-	// Done is called once, when the batch is finished; nil: nothing is called. It
-	// runs on a goroutine of the engine, which it must not hold up, and may call
-	// Submit. A batch that a wave finished is told of before its report.
+	// Done, if not nil, is called once, when the batch is finished. It runs on a
+	// goroutine of the engine, which it must not hold up, and may call Submit. It is
+	// called before the report of the wave that finished the batch is handed out.
 	Done func(*BatchResult)
 }
 
@@ -67,8 +67,8 @@ type SlotFault struct {
 	Code  ring.FaultCode
 }
 
-// batch is a batch on its way. Only its current segment, up to and including
-// the next fence, is open: its slots are in pages or wait for one.
+// batch is a batch that is under way. Only its current segment, up to and including
+// the next fence, is open: the slots of that segment are in pages or wait for one.
 type batch struct {
 	Batch
 	queue       *queue
@@ -101,13 +101,13 @@ type positions struct {
 	n     int
 }
 
-// class is what of a segment's order is of one priority and not in a page yet.
+// class is the part of a segment's order that has one priority and is in no page yet.
 type class struct{ next, end int }
 
 // check refuses a batch whose structure the engine cannot represent, notes what
-// waves have to know about it, and opens its first segment. Opcodes and
-// operands are the device's to judge, which answers with a fault, except
-// where a slot holds more than it can do.
+// waves have to know about it, and opens its first segment. Opcodes and operands are
+// checked by the device, which answers with a fault; only slots that ask for more
+// steps or parts than possible are refused here.
 func (b *batch) check(c *Catalog, maxSlots int) error {
 	if len(b.Slots) == 0 || len(b.Slots) > maxSlots {
 		return fmt.Errorf("megakernel: batch %q: %d slots, want 1..%d: %w", b.ID, len(b.Slots), maxSlots, ErrBatch)
@@ -152,8 +152,8 @@ func (b *batch) check(c *Catalog, maxSlots int) error {
 // ownSteps are the opcodes of which each slot has a number of steps of its own.
 const ownSteps OpcodeSet = 1<<OpCopy | 1<<OpPacked | (1<<ring.OpcodeBins - 1<<firstUser)
 
-// checkLong refuses a packed slot that does not fit and an operator's opcode
-// over its budget. What else a slot may be wrong about ends in a fault.
+// checkLong refuses a packed slot that does not fit and an operator's opcode over its
+// budget. Anything else that is wrong with a slot ends in a fault.
 func (c *Catalog) checkLong(s *ring.Slot) error {
 	if Opcode(s.Opcode) == OpCopy || !c.Has(Opcode(s.Opcode)) {
 		return nil

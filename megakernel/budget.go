@@ -6,11 +6,11 @@ import (
 	"ringmaster/ring"
 )
 
-// The loop budget of a dispatch bounds what may stand together in a wave:
-// invocations of a vector run in step, so the loops of different opcodes of
-// operators add up (see Catalog.RowCost). The built-in opcodes always fit. What
-// does not is kept apart: in a batch it is refused, in a page it gets another
-// page, and in a wave it waits for the next one.
+// The loop budget of a dispatch bounds which opcodes may be together in a wave:
+// invocations of a vector run in lockstep, so the loops of different operators'
+// opcodes add up (see Catalog.RowCost). The built-in opcodes always fit. A batch whose
+// opcodes do not fit together is refused; slots that do not fit a page get another
+// one; and pages that do not fit a wave wait for the next.
 
 // fits reports whether slots of some opcodes and steps can be one row of a
 // wave within the loop budget.

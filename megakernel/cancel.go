@@ -37,8 +37,7 @@ func (e *Engine) Cancel(name, id string) (batches, slots int) {
 }
 
 // Finished hands out the batches of a queue that ended outside of any launch,
-// canceled or past their deadline. Those that are not asked for come with the
-// queue's next report.
+// canceled or past their deadline. Otherwise they come with the queue's next report.
 func (e *Engine) Finished(name string) []BatchResult {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -51,9 +50,9 @@ func (e *Engine) Finished(name string) []BatchResult {
 	return results
 }
 
-// end withdraws a batch: what is behind its open segment, what of that is in no page, and
-// what is in pages that are in no wave. The rest of it is dropped when its waves are settled, or as soon
-// as it is written. Called with mu held.
+// end withdraws a batch: the slots behind its open segment, those of the open segment
+// that are in no page, and those in pages that are in no wave. The rest is dropped when
+// its waves are settled, or as soon as it has been written. Called with mu held.
 func (e *Engine) end(b *batch, why error) {
 	b.outstanding -= b.waiting()
 	b.segmentEnd -= b.waiting()
@@ -93,8 +92,8 @@ func (e *Engine) drop(b *batch, n int) {
 	e.pending -= n
 }
 
-// dropAt drops what of a withdrawn batch is published at some positions of a page
-// that is in no wave. Positions may have gone to another batch since. Called with mu held.
+// dropAt drops the published slots of a withdrawn batch at some positions of a page that
+// is in no wave. Some positions may belong to another batch by now. Called with mu held.
 func (e *Engine) dropAt(b *batch, s positions) {
 	for i := s.index; i < s.index+s.n; i++ {
 		if e.pool.Status(i).State() == ring.Published && e.owners[i].batch == b.number {
@@ -103,8 +102,8 @@ func (e *Engine) dropAt(b *batch, s positions) {
 	}
 }
 
-// dropPage drops what withdrawn batches have in a page that comes back from a wave, and
-// finishes those of which nothing is left. Called with mu held.
+// dropPage drops the slots of withdrawn batches in a page that comes back from a wave,
+// and finishes the batches of which nothing is left. Called with mu held.
 func (e *Engine) dropPage(number uint32) {
 	base := int(number) * ring.PageSlots
 	for i := base; i < base+e.pool.Filled(number); i++ {

@@ -16,8 +16,8 @@ var (
 	ErrSlot = errors.New("slot is malformed")
 )
 
-// Catalog is a set of opcodes: the built-in ones and an operator's own. It is
-// what a slot's meaning depends on besides memory, and does not change.
+// Catalog is a set of opcodes: the built-in ones and an operator's own. Together with
+// memory it determines what a slot means. It does not change.
 type Catalog struct {
 	user []userop.Opcode // ascending by number
 	byID [ring.OpcodeBins]*userop.Opcode
@@ -110,10 +110,10 @@ func (c *Catalog) userIn(set OpcodeSet) []userop.Opcode {
 	return list
 }
 
-// CheckSlot refuses a slot that would fault on every window, whatever is in
-// it, so that its submitter hears of it at once: an opcode the catalog does not have, a
-// packed slot that does not fit, an operand outside its opcode's range. The
-// kernels fault on exactly these slots too.
+// CheckSlot refuses a slot that would fault on every window, whatever its content, so
+// that the submitter learns of it at once: an opcode that the catalog does not have, a
+// packed slot that does not fit, an operand outside its opcode's range. These are
+// exactly the slots on which the kernels fault with every window.
 func (c *Catalog) CheckSlot(s *ring.Slot) error {
 	code := ring.FaultNone
 	op := Opcode(s.Opcode)
@@ -186,9 +186,9 @@ func (c *Catalog) Steps(s *ring.Slot) uint32 {
 
 // RowCost is the most loop iterations that one position of the schedule costs
 // an invocation of a kernel, when the scheduled slots have opcodes of a set
-// and take at most steps steps each. Invocations of a vector run in step, so
-// what lanes with different opcodes need adds up; loops that the kernel has
-// and no slot needs are run once by some drivers.
+// and take at most steps steps each. Invocations of a vector run in lockstep, so
+// what lanes with different opcodes need adds up; and some drivers run loops once
+// that the kernel has but no slot needs.
 func (c *Catalog) RowCost(k Kernel, scheduled OpcodeSet, steps uint32) uint32 {
 	compiled := k.compiled(c)
 	cost := uint32(rowIterations)

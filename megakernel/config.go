@@ -25,10 +25,10 @@ type Config struct {
 	LoopBudget    uint32        // loop iterations of one invocation in one dispatch, see DefaultLoopBudget
 	Programs      int           // compiled programs kept
 
-	// Beside opens a second context of a device's share group, to build
-	// kernels on while launches run; nil, or an error, means that launches
-	// wait for the kernels they want. New and Move call it, and the engine closes
-	// what has a method Close() error.
+	// Beside opens a second context of a device's share group, on which kernels
+	// are built while launches run. If it is nil or fails, launches wait for the
+	// kernels they want. New and Move call it, and the engine closes the result if
+	// it has a method Close() error.
 	Beside func(Device) (Device, error)
 	// Lease says that launches whose Order.Mode allows it run on a kernel that
 	// stays resident, if the device passes the self-test of it.
@@ -39,10 +39,10 @@ type Config struct {
 	// Binaries keeps built programs for the next start; nil keeps none. The
 	// engine does not close it.
 	Binaries *disk.Dir
-	// Log gets what kernels cannot be built or loaded, and why; nil: nobody does.
+	// Log is told which kernels cannot be built or loaded, and why; may be nil.
 	Log *slog.Logger
 
-	// Queue bounds queues that nobody configured.
+	// Queue has the bounds of queues that were not configured by Engine.Configure.
 	Queue QueueOptions
 
 	// Catalog is the opcodes that slots may have; nil means the built-in ones.

@@ -8,8 +8,8 @@ import "errors"
 // other method that touches GL must be called from inside Do. Sizes and offsets
 // are bytes.
 //
-// An error that says Lost, see the function of that name, means that the context
-// is gone with everything on it, for good.
+// An error for which Lost holds means that the context is gone for good, with
+// everything on it.
 type Device interface {
 	// Do runs fn on the context's thread and returns its error.
 	Do(fn func() error) error
@@ -63,9 +63,9 @@ type Device interface {
 	// called from any goroutine.
 	Supports(name string) bool
 
-	// ProgramBinary is a program in the driver's own form, which
-	// LoadProgramBinary of the same driver makes a program of; one it refuses
-	// is an error. Without program-binary both wrap errors.ErrUnsupported.
+	// ProgramBinary is a program in the driver's own form, from which
+	// LoadProgramBinary of the same driver makes the program again; it is an error
+	// if the driver refuses. Without program-binary both wrap errors.ErrUnsupported.
 	ProgramBinary(program uint32) (format uint32, data []byte, err error)
 	LoadProgramBinary(format uint32, data []byte) (program uint32, err error)
 

@@ -19,21 +19,22 @@
 //
 // # Kernels
 //
-// The interpreter has the bodies of all opcodes. A fused kernel has those of a
-// queue's hot opcodes alone, which package hotset finds in what its launches
-// executed; it is used for orders with Fuse set, and the interpreter, dispatched
-// indirectly behind it, drains the slots it left. A wave whose opcodes are all hot
-// gets an exact kernel, which leaves none and has no cold list. [Programs] builds kernels on a
-// second context of the device's share group ([Config].Beside), and a launch whose
-// kernel is not ready runs on another of the same meaning; the report says so.
+// The interpreter has the bodies of all opcodes. A fused kernel has only those of a
+// queue's hot opcodes, which package hotset finds in what the queue's launches
+// executed. It is used for orders with Fuse set; the interpreter, dispatched
+// indirectly behind it, drains the slots that it left. A wave whose opcodes are all
+// hot gets an exact kernel, which leaves none and has no cold list. [Programs] builds
+// kernels on a second context of the device's share group ([Config].Beside). A launch
+// whose kernel is not ready runs on another of the same meaning, and the report says
+// so.
 //
 // # Lease
 //
 // With Config.Lease, small launches whose Order.Mode allows it go to a kernel that
-// stays on the device ([Resident]) and takes rounds of slots from mapped memory;
-// on software one of two, the other with a few opcodes only.
-// It ends by itself after a bounded number of turns, and before anything else uses
-// the device's thread.
+// stays on the device ([Resident]) and takes rounds of slots from mapped memory. A
+// software renderer has two such kernels, one of them for a few opcodes only. A
+// resident kernel ends by itself after a bounded number of turns, and before anything
+// else uses the device's thread.
 //
 // # Waves in flight
 //

@@ -28,13 +28,12 @@ var (
 )
 
 // Engine runs batches on one device. All its methods may be called from any
-// goroutine. None but Read, Write, Launch, Wait, Move and Close waits for the
-// device; what they do on it happens in the order of the calls, with that of
-// Start.
+// goroutine. Only Read, Write, Launch, Wait, Move and Close wait for the device; what
+// they and Start do on it happens in the order of the calls.
 //
-// Two goroutines belong to an engine: the pump, which uses the device's thread,
-// and the settler, which takes over what waves left. A Launch with nothing else
-// under way does the work of both itself.
+// Two goroutines belong to an engine: the pump, which uses the device's thread, and
+// the settler, which takes over the results of waves. A Launch with nothing else under
+// way does the work of both itself.
 type Engine struct {
 	cfg     Config
 	catalog *Catalog
@@ -188,7 +187,7 @@ func (e *Engine) attach(dev Device) error {
 }
 
 // Close waits for the waves in flight and frees the engine's memory on the
-// device. Work that is pending is lost. Reports not handed out yet still are.
+// device. Pending work is lost. Reports that were not handed out can still be taken.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {

@@ -18,10 +18,10 @@ type Ticket struct {
 // wave needs of its own: a control block and a schedule on the device, and
 // the host's memory for what comes back. Pages of a flight are in no other.
 //
-// A flight goes from hand to hand: Start fills it, the pump submits it and
-// waits for its fence, the settler takes over what it left, and Poll or Wait
-// hands its report out. Only the one in turn touches it. A Launch with nothing else
-// under way goes all the way by itself.
+// A flight goes from hand to hand: Start fills it, the pump submits it and waits for
+// its fence, the settler takes over its results, and Poll or Wait hands out its
+// report. Only the one whose turn it is touches it. A Launch with nothing else under
+// way does all of this itself.
 type flight struct {
 	index      int
 	generation uint64 // odd while in use
@@ -79,7 +79,7 @@ func newFlight(e *Engine, index int) *flight {
 		control:  make([]ring.Control, 1),
 		encoder:  encoder{gather: make([]ring.Slot, 0, ring.PageSlots)},
 	}
-	// Closures once for all waves, so that a launch allocates none.
+	// The closures are made once for all waves, so that a launch allocates none.
 	f.submit = func() error { return e.submitWave(f) }
 	f.hurry = func() error { return e.hurryWave(f) }
 	f.fetch = func() error { return e.fetchWave(f) }

@@ -22,7 +22,7 @@ func (g Geometry) String() string { return fmt.Sprintf("%dx%dx%d", g.Width, g.Gr
 // end, and on every device the same bound keeps a dispatch short.
 const DefaultLoopBudget = 60_000
 
-// Bounds of a geometry that no device limit gives.
+// Bounds of a geometry beside the device's limits.
 const (
 	maxChunk      = 1 << 20 // positions
 	maxOverclaim  = 1 << 30 // groups times chunk: tickets past the end must not wrap

@@ -3,19 +3,18 @@ package megakernel
 import "time"
 
 // hereWait bounds how long a Launch that runs its wave itself keeps the device's
-// thread; what takes longer is looked after by the pump.
+// thread; after that the pump takes over.
 const hereWait = 200 * time.Microsecond
 
-// takeTurn reports whether the caller shall run a launch itself: one that nothing
-// else stands before, so that the way over the engine's goroutines, which takes
-// longer than a small launch, can be left out. It holds turn then. Called with
-// mu held.
+// takeTurn reports whether the caller shall run a launch itself, because nothing else
+// is before it. That saves the way over the engine's goroutines, which takes longer than
+// a small launch. If it reports true, it holds turn. Called with mu held.
 func (e *Engine) takeTurn() bool {
 	return e.flying == 1 && e.pump.idle() && e.turn.TryLock()
 }
 
-// runHere runs a launch whose turn was taken: on the resident kernel, or as a wave
-// that it hands to the pump if that takes long or somebody else wants the device.
+// runHere runs a launch whose turn was taken: on the resident kernel, or as a wave. It
+// hands the wave to the pump if it takes long or somebody else wants the device.
 func (e *Engine) runHere(f *flight) {
 	if !e.leased(f) {
 		f.fetched = false
@@ -35,8 +34,8 @@ func (e *Engine) runHere(f *flight) {
 	e.takeOver(f)
 }
 
-// hurryWave submits a wave and stays with it until it is done, hereWait is over or
-// there is something else to do. Called on the device's thread.
+// hurryWave submits a wave and waits until it is done, hereWait is over, or there is
+// something else to do. Called on the device's thread.
 func (e *Engine) hurryWave(f *flight) error {
 	if err := e.submitWave(f); err != nil {
 		return err

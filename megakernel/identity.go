@@ -10,11 +10,10 @@ import (
 // opcodes, and with them its fused kernels, may change again and again.
 const maxIdentities = 256
 
-// Identities names the programs that kernels are built from. Width and chunk
-// are constants of a kernel's source, so its fingerprint says them too; the
-// identity is that of the same source at one fixed geometry, and what was
-// measured at one geometry can be held against another. The methods may be
-// called from any goroutine.
+// Identities names the programs that kernels are built from. Width and chunk are
+// constants in a kernel's source, so its fingerprint depends on them. The identity is
+// the fingerprint of the same source at one fixed geometry, so that measurements at
+// different geometries can be compared. The methods may be called from any goroutine.
 type Identities struct {
 	catalog *Catalog
 	mu      sync.Mutex

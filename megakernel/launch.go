@@ -18,10 +18,10 @@ var (
 	ErrTicket = errors.New("no such launch")
 )
 
-// Launch runs one wave of a queue and waits for it. Without pending work
-// nothing is dispatched. On an error nothing is settled, the report says how
-// far the launch came, and the queue's slots stay pending. Where waves are
-// in flight as many as allowed, it waits for one of them to be handed out.
+// Launch runs one wave of a queue and waits for it. Without pending work nothing is
+// dispatched. On an error nothing is settled, the report says how far the launch
+// came, and the queue's slots stay pending. If as many waves as allowed are in flight,
+// it waits until the report of one of them has been handed out.
 func (e *Engine) Launch(order Order) (Report, error) {
 	for {
 		t, err := e.start(&order, true)

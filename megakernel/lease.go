@@ -82,19 +82,21 @@ type Window struct {
 	Length uint32 // words
 }
 
-// Resident runs small submissions on a kernel that stays on the device between
-// them, which spares them the dispatch and the wait for it. A kernel is
-// dispatched when a round comes and none is there, and ends by itself after a
-// bounded number of turns or when no round comes. There may be two, one with all opcodes
-// and a smaller one for rounds of a few, of which one at a time is resident: a round that
-// the smaller one cannot take ends it, and the other takes them all until it ends itself. While it is there the device's thread is
-// busy with it, so whoever gives that thread other work calls End or Exclusive
-// first. Methods may be called from any goroutine.
+// Resident runs small submissions on a kernel that stays on the device between them,
+// which saves the dispatch and the wait for it. A kernel is dispatched when a round
+// comes and none is there, and ends by itself after a bounded number of turns or when
+// no round comes. While it is there, the device's thread is busy with it, so whoever
+// gives that thread other work calls End or Exclusive first. Methods may be called
+// from any goroutine.
 //
-// A round is acknowledged as a whole, after it ran. When a kernel has ended and
-// its dispatch is known to be over, the mailbox says of the round that was put
-// into it whether it was acknowledged or never begun, and in the second case the
-// next kernel finds it there. So every slot runs once, whenever a kernel ends.
+// There may be two kernels, one with all opcodes and a smaller one for rounds of a few.
+// One at a time is resident: a round that the smaller one cannot take ends it, and the
+// other takes all rounds until it ends by itself.
+//
+// A round is acknowledged as a whole, after it ran. When a kernel has ended and its
+// dispatch is known to be over, the mailbox says whether the last round was
+// acknowledged or never begun; in the second case the next kernel finds it there. So
+// every slot runs once, whenever a kernel ends.
 type Resident struct {
 	dev     Device
 	catalog *Catalog
@@ -225,12 +227,11 @@ func (l *Resident) last() (k Kernel, fingerprint [32]byte) {
 // Support is what the self-test found.
 func (l *Resident) Support() LeaseSupport { return l.support }
 
-// Do runs slots on a window and writes what becomes of each to statuses and
-// results, which have an element for each slot; statuses are published ones
-// before. Slots run in any order. Those that a larger submission has beyond
-// LeaseSlots, or that do not fit a round's time, run in further rounds. On an
-// error the slots whose status is still published have not run, except after
-// ErrLeaseBroken and after the loss of the device.
+// Do runs slots on a window. It writes what becomes of each to statuses, which have
+// the state Published before, and to results; both have an element for each slot.
+// Slots run in any order. Slots beyond LeaseSlots, or that do not fit the time of a
+// round, run in further rounds. On an error the slots whose status is still published
+// have not run, except after ErrLeaseBroken and after the loss of the device.
 func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, results []uint32) error {
 	if len(statuses) != len(slots) || len(results) != len(slots) {
 		panic("megakernel: a lease needs a status and a result for each slot")

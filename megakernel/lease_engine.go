@@ -106,8 +106,8 @@ func (e *Engine) leaseEndFor(f *flight) LeaseEnd {
 	return LeaseEndWave
 }
 
-// leased runs a launch on the resident kernel and reports true, or reports
-// false if that is not for it. Called with turn held and no wave in flight.
+// leased runs a launch on the resident kernel and reports true, or reports false if the
+// launch cannot run there. Called with turn held and no wave in flight.
 func (e *Engine) leased(f *flight) bool {
 	l := &e.lease
 	if l.resident == nil || f.mode == ModeWave || f.report.Scheduled > LeaseSlots {
@@ -178,7 +178,7 @@ func (e *Engine) gather(f *flight) (n int) {
 	return n
 }
 
-// scatter puts what the resident kernel left where a wave's would be.
+// scatter copies the results of the resident kernel to where those of a wave would be.
 func (e *Engine) scatter(f *flight, n int) {
 	l := &e.lease
 	clear(f.control)

@@ -17,10 +17,10 @@ const (
 	leaseWidthSoftware = 16
 )
 
-// leaseHotSoftware are the opcodes of a kernel of their own there, for rounds that have
-// no others: software runs all bodies a kernel has for every slot, and a round of 16
-// took 4.6 µs by the kernel of all opcodes and 3.6 by this one. Hardware
-// does not mind.
+// leaseHotSoftware are the opcodes of the second kernel of a software renderer, for
+// rounds that have no others. Software runs all the bodies of a kernel for every slot:
+// a round of 16 took 4.6 µs with the kernel of all opcodes and 3.6 µs with this one.
+// Hardware does not need it.
 var leaseHotSoftware = NewOpcodeSet(OpNop, OpStore, OpAdd, OpLoad)
 
 // leaseReadAhead is how many words each lane reads in a turn on hardware: those

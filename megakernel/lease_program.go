@@ -24,9 +24,9 @@ func (p *leaseProgram) takes(set OpcodeSet) bool {
 	return p.id != 0 && (p.kernel.Hot == 0 || set&^p.kernel.Hot == 0)
 }
 
-// programFor is what to start for a round with a set of opcodes: the small kernel, unless it
-// cannot take it or the one before got a round like that. Mixed submissions thus end a
-// kernel once in a lease and not each time.
+// programFor is the kernel to start for a round with a set of opcodes: the small one,
+// unless it cannot take the round, or the kernel before got a round that it could not
+// have taken. Mixed submissions thus end a kernel once per lease instead of each time.
 func (l *Resident) programFor(set OpcodeSet) *leaseProgram {
 	if l.small.takes(set) && !l.wide {
 		return &l.small

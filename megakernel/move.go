@@ -7,16 +7,16 @@ import (
 	"ringmaster/ring"
 )
 
-// Move goes on with another device after the one before was lost, whose
-// objects are gone with it. It waits for the waves in flight to fail or finish,
-// which a lost device lets them do at once. Windows begin anew as zeros.
+// Move goes on with another device after the present one was lost, with all objects on
+// it. It waits for the waves in flight to fail or finish, which on a lost device they
+// do at once. Windows begin anew as zeros.
 //
 // A batch is self-contained if none of its slots depends on what it finds in
 // the window, by their opcodes: nop, store, fault, fence, print, yield, and those
 // of the operator that read no word of the window. Such a batch runs again, whole,
 // once. Every other batch fails with ErrHeapLost, and so does one that has run
-// again before. Meanwhile Submit answers ErrMoving, and what waits for the device
-// waits for the other one. On an error nothing has changed.
+// again before. Meanwhile Submit returns ErrMoving, and calls that wait for the device
+// wait for the new one. On an error nothing has changed.
 func (e *Engine) Move(dev Device) error {
 	e.mu.Lock()
 	if e.closed || e.moving {
@@ -64,11 +64,11 @@ func (e *Engine) Move(dev Device) error {
 	return err
 }
 
-// Epoch is the epoch of windows given out now. A window's epoch names what it
-// holds: it is another, greater one after every Move, when the window went to another queue
-// and came back, and in every engine made later, since what was written before is gone.
-// It is the microsecond of New by Config.Now, Unix time, plus one for every move and window
-// taken back, and for every release of a queue in flight.
+// Epoch is the epoch of windows given out now. A window's epoch names its content: it is
+// a greater one after every Move, after the window went to another queue and came back,
+// and in every engine made later, because what was written before is gone. It is the
+// time of New by Config.Now in Unix microseconds, plus one for every move, for every
+// window taken back, and for every release of a queue in flight.
 func (e *Engine) Epoch() uint64 { return e.epoch.Load() }
 
 // restart begins self-contained batches anew and fails the others. Called with

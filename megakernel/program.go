@@ -41,8 +41,8 @@ func newProgram(dev Device, width, id uint32) (*program, error) {
 	return p, nil
 }
 
-// set gives the program a wave's parameters: those that differ from the wave
-// before, since a small wave takes no longer than the calls for all of them.
+// set gives the program the parameters of a wave that differ from those of the wave
+// before: setting all of them would take as long as a small wave.
 func (p *program) set(dev Device, w *Wave) {
 	values := w.values()
 	for i, value := range values {

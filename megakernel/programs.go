@@ -75,11 +75,11 @@ func (ps *Programs) target(main, build Device) (kernelcache.Target[Kernel, *prog
 	}, nil
 }
 
-// Pick gives the program of a kernel if it is ready, or else that of a kernel of the
-// same meaning, and says why: the fused one for an exact one, the one that ran before, or
-// an interpreter. before is
-// the zero Kernel if there is none. What is given is held until Release. The error
-// is that not one kernel can be built, or that the programs are closed.
+// Pick gives the program of the wanted kernel if it is ready. Otherwise it gives that of
+// a kernel of the same meaning, and says why: the fused one for an exact one, the one
+// that ran before, or an interpreter. before is the zero Kernel if there is none. The
+// program is held until Release. It is an error if no kernel at all can be built, or if
+// the programs are closed.
 func (ps *Programs) Pick(want, before Kernel) (Picked, error) {
 	if !ps.store.Background() {
 		return ps.pickNow(want)
@@ -170,9 +170,9 @@ func (ps *Programs) Release(p *Picked) {
 	*p = Picked{}
 }
 
-// Prefetch has kernels built ahead, the first first: all that may be wanted next. It
-// returns at once. Without a second context it does nothing, since it would
-// take the device's time for kernels that may never run.
+// Prefetch has the kernels that may be wanted next built ahead, in the given order. It
+// returns at once. Without a second context it does nothing, because it would take the
+// device's time for kernels that may never run.
 func (ps *Programs) Prefetch(kernels ...Kernel) {
 	if ps.store.Background() {
 		ps.store.Prefetch(kernels...)

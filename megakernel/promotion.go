@@ -12,8 +12,8 @@ type promotion struct {
 	decision hotset.Decision
 }
 
-// promotionConfig is the thresholds for a catalog. Fences, which no kernel executes,
-// and faults, which are no work, are not worth a body.
+// promotionConfig has the thresholds for a catalog. Fences, which no kernel executes, and
+// faults, which are not work, are never fused.
 func promotionConfig(c *Catalog) hotset.Config {
 	cfg := hotset.DefaultConfig()
 	cfg.Fusable = uint64(c.All() &^ NewOpcodeSet(OpFence, OpFault))
