@@ -22,12 +22,14 @@ type claim struct{ files []*os.File }
 
 // claimWorker takes the claim of a worker on a device. Workers of the same name on
 // different buses have nothing to do with each other; if bus is empty, no other
-// process can be on it. share allows other workers on the device.
+// process can be on it. share allows other workers on the device. Where no file can be
+// locked, on a disk that is read-only, the worker serves without: the bus tells of two of a name too.
 func claimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *slog.Logger) (*claim, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("claim of worker %s: %w", worker, err)
-	}
 	c := &claim{}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		log.Warn("cannot tell whether another process serves this worker or uses the device; $XDG_STATE_HOME names another directory for locks", "error", err)
+		return c, nil
+	}
 	device := subjectToken(info.Renderer)
 	if id := info.Capabilities.DeviceUUID; id != "" {
 		device = id
@@ -38,7 +40,7 @@ func claimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *
 		id := blake3.Sum256([]byte(worker + "\n" + bus + "\n" + device))
 		other, err := c.lock(filepath.Join(dir, fmt.Sprintf("worker-%x.lock", id[:8])), holder)
 		if err != nil {
-			return nil, fmt.Errorf("claim of worker %s: %w", worker, err)
+			log.Warn("cannot tell whether another process serves this worker", "error", err)
 		}
 		if other != "" {
 			return nil, fmt.Errorf("this worker is served already (%s); stop that process, or give this one another --worker or --device", other)
@@ -60,6 +62,20 @@ func claimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *
 	return c, nil
 }
 
+// claimStore takes the directory of an embedded server's streams. One that cannot be locked is for the server to
+// refuse.
+func claimStore(dir, holder string) (*claim, error) {
+	c := &claim{}
+	if os.MkdirAll(dir, 0o700) != nil {
+		return c, nil
+	}
+	other, err := c.lock(filepath.Join(dir, "ringmaster.lock"), fmt.Sprintf("%s, process %d", holder, os.Getpid()))
+	if err == nil && other != "" {
+		return nil, fmt.Errorf("the streams in %s are in use (%s); name another directory with --store, or connect to that server with --nats", dir, other)
+	}
+	return c, nil
+}
+
 // lock locks a file and writes the holder into it. If another process holds the lock,
 // other is what that process wrote.
 func (c *claim) lock(path, holder string) (other string, err error) {
@@ -75,14 +91,13 @@ func (c *claim) lock(path, holder string) (other string, err error) {
 		}
 		return other, nil
 	}
-	if err == nil {
-		if err = f.Truncate(0); err == nil {
-			_, err = f.WriteString(holder + "\n")
-		}
-	}
 	if err != nil {
 		f.Close()
 		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	// The lock is what counts: on a full disk whoever finds it is not told whose it is.
+	if f.Truncate(0) == nil {
+		_, _ = f.WriteString(holder + "\n")
 	}
 	c.files = append(c.files, f)
 	return "", nil

@@ -68,6 +68,17 @@ func TestSecondProcessForAWorkerOrItsDeviceIsRefused(t *testing.T) {
 	again.release()
 }
 
+// A worker that comes back on a disk that takes nothing serves all the same.
+func TestAWorkerServesWhereNoFileCanBeLocked(t *testing.T) {
+	file := writeFile(t, "file", "")
+	var said bytes.Buffer
+	c, err := claimWorker(file+"/workers", "w1", "nats://a:4222-x.v1", glcompute.Info{Renderer: "GPU X/9"}, false, slog.New(slog.NewTextHandler(&said, nil)))
+	if err != nil || !strings.Contains(said.String(), "cannot tell whether another process serves this worker") {
+		t.Fatalf("%v, logged %s", err, &said)
+	}
+	c.release()
+}
+
 func TestSecondRunForAWorkerIsRefused(t *testing.T) {
 	requireGL(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())

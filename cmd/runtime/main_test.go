@@ -172,6 +172,29 @@ func TestBadWorkerNameIsRefusedBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
+// Two servers that write the same streams would damage them.
+func TestStreamsOfAnotherServerAreLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	other, err := claimStore(dir, "the server at 127.0.0.1:4222")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func() outcome {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // serves no longer than it takes to start
+		return ringmaster(t, ctx, "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", dir)
+	}
+	if got := run(); got.code != 1 || !strings.Contains(got.err, "in use (the server at 127.0.0.1:4222, process ") || !strings.Contains(got.err, "--store") {
+		t.Errorf("exit code %d, %s", got.code, got.err)
+	}
+	other.release()
+	for range 2 { // and gives them back at its end
+		if got := run(); got.code != 0 {
+			t.Errorf("when the other has ended: exit code %d, %s", got.code, got.err)
+		}
+	}
+}
+
 func TestATraceIsNotReplayedAtASpeedThatIsNone(t *testing.T) {
 	for _, speed := range []string{"0", "-1", "NaN", "Inf"} {
 		for _, args := range [][]string{{"demo"}, {"publish", "trace", "--nats", "nats://127.0.0.1:1"}} {

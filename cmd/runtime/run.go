@@ -107,11 +107,11 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		opcodes.log(log)
 	}
 	if !c.given() {
-		server, err := c.embedded(log)
+		server, closed, err := c.embedded(log)
 		if err != nil {
 			return err
 		}
-		defer server.Shutdown()
+		defer closed()
 		cfg.URL = server.URL()
 		fmt.Fprintf(std.err, "embedded NATS server at %s\n", server.URL())
 	}
@@ -201,19 +201,33 @@ func (c *runCmd) device(log *slog.Logger) (*glcompute.Device, error) {
 	return device, err
 }
 
-func (c *runCmd) embedded(log *slog.Logger) (*natsio.Server, error) {
+// embedded starts a NATS server of the process's own. Its streams are nobody else's meanwhile: two servers that
+// write the same files damage them.
+func (c *runCmd) embedded(log *slog.Logger) (_ *natsio.Server, closed func(), err error) {
 	store := c.Store
 	if store == "" {
 		store = stateDir() + "/jetstream"
 	}
 	host, port, err := splitListen(c.Listen)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if port == 0 {
 		port = -1 // any free port, as everywhere else
 	}
-	return startServer(host, port, store, log)
+	lock, err := claimStore(store, "the server at "+c.Listen)
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := startServer(host, port, store, log)
+	if err != nil {
+		lock.release()
+		if !errors.Is(err, natsio.ErrPortTaken) && !errors.Is(err, natsio.ErrNotLoopback) {
+			err = fmt.Errorf("%w\nIts streams are kept in %s; --store names another directory", err, store)
+		}
+		return nil, nil, err
+	}
+	return server, func() { server.Shutdown(); lock.release() }, nil
 }
 
 // startServer starts the embedded NATS server; an empty store is temporary.
