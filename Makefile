@@ -10,6 +10,9 @@ GO ?= go
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -X main.version=$(VERSION)
 
+# Without a compiler go would silently build what has no OpenGL.
+export CGO_ENABLED ?= 1
+
 .PHONY: run build test race fuzz check bench soak-stream packages packages-test clean
 
 run: build
