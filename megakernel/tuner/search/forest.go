@@ -104,12 +104,13 @@ func (f *forest) grow(x [][]float32, y []float64) {
 
 func (f *forest) split(samples []int32) {
 	at := len(f.nodes)
-	sum := 0.0
+	sum, same := 0.0, true
 	for _, s := range samples {
 		sum += f.y[s]
+		same = same && f.y[s] == f.y[samples[0]]
 	}
 	f.nodes = append(f.nodes, node{feature: -1, value: float32(sum / float64(len(samples)))})
-	if len(samples) < smallest {
+	if same || len(samples) < smallest {
 		return
 	}
 	feature, cut := f.bestCut(samples, sum)

@@ -26,6 +26,8 @@ type model struct {
 	likely []int // by a prior, the best first
 	redraw int   // measurements at which the pool is drawn anew
 	chance chance
+
+	finalists finalists // scratch
 }
 
 // newModel judges all of a space, or of one that is too large first the
@@ -38,7 +40,7 @@ func newModel(s *space.Space, seed uint64, likely []int) *model {
 	m.pool = newPool(s, rng, likely)
 	m.redraw = starts
 	m.gp = newGP(m.grid, rng, m.pool, start, coldFitting(start), nil)
-	m.chance = newChance(m.grid, m.pool)
+	m.chance = newChance(m.grid, m.pool, rng)
 	return m
 }
 
@@ -116,16 +118,15 @@ func (m *model) improveAmong(accept func(config int) bool) int {
 	y := normalScores(m.gp.costs(m.costs))
 	m.gp.update(y)
 	best := slices.Max(y)
-	at, most := -1, -1.0
+	m.finalists = m.finalists[:0]
 	for i, c := range m.pool.configs {
 		if m.known(int(c)) || accept != nil && !accept(int(c)) {
 			continue
 		}
-		if ei := expectedImprovement(float64(m.gp.mean[i]), m.gp.sd(i), best) * m.chance.of(i); ei > most {
-			at, most = int(c), ei
-		}
+		ei := expectedImprovement(float64(m.gp.mean[i]), m.gp.sd(i), best)
+		m.finalists.add(finalist{config: int(c), gain: ei, chance: m.chance.of(i)})
 	}
-	return at
+	return m.chance.choose(m.finalists)
 }
 
 // gaussian maximises the expected improvement under a Gaussian process.
@@ -148,84 +149,4 @@ func (m *model) ask(pick func() int) (int, bool) {
 		return c, true
 	}
 	return m.fresh.draw(&m.told), true
-}
-
-// chance estimates for every configuration of a pool whether it runs, from
-// the outcomes of those near it.
-type chance struct {
-	grid     *grid
-	pool     *pool
-	drawn    int // the draw of the pool that the counts belong to
-	tables   *tables
-	outcomes []outcome
-	counted  int       // outcomes that are in the counts
-	ran, all []float32 // kernel-weighted counts by pool
-	runs     int
-}
-
-type outcome struct {
-	config int
-	ran    bool
-}
-
-const (
-	chanceLength = .3 // how far an outcome reaches, in coordinates
-	chancePrior  = .3 // weight of the overall rate
-)
-
-func newChance(g *grid, pool *pool) chance {
-	c := chance{grid: g, pool: pool, tables: newTables(g)}
-	for j, coords := range g.coords {
-		c.tables.fill(j, coords, chanceLength)
-	}
-	return c
-}
-
-func (c *chance) observe(config int, ran bool) {
-	c.outcomes = append(c.outcomes, outcome{config, ran})
-	if ran {
-		c.runs++
-	}
-}
-
-// update brings the counts up to date with pool and outcomes, if any failed.
-func (c *chance) update() {
-	if c.runs == len(c.outcomes) {
-		return
-	}
-	if c.drawn != c.pool.draws {
-		c.drawn, c.counted = c.pool.draws, 0
-		c.all, c.ran = c.all[:0], c.ran[:0]
-	}
-	first, n := len(c.all), len(c.pool.configs)
-	c.all, c.ran = append(c.all, make([]float32, n-first)...), append(c.ran, make([]float32, n-first)...)
-	for i, o := range c.outcomes {
-		if i < c.counted {
-			c.spread(o, first)
-		} else {
-			c.spread(o, 0)
-		}
-	}
-	c.counted = len(c.outcomes)
-}
-
-// spread adds an outcome to the counts of the pool from first on.
-func (c *chance) spread(o outcome, first int) {
-	cells := c.grid.at(o.config)
-	for i, p := range c.pool.configs[first:] {
-		_, k := c.tables.sums(cells, c.grid.at(int(p)))
-		c.all[first+i] += float32(k)
-		if o.ran {
-			c.ran[first+i] += float32(k)
-		}
-	}
-}
-
-func (c *chance) of(i int) float64 {
-	count := len(c.outcomes)
-	if c.runs == count {
-		return 1
-	}
-	rate := float64(c.runs+1) / float64(count+1)
-	return (float64(c.ran[i]) + chancePrior*rate) / (float64(c.all[i]) + chancePrior)
 }

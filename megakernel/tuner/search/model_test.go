@@ -250,3 +250,51 @@ func TestAPoolHasWhatComesFirstAndWhatIsNearTheBest(t *testing.T) {
 		t.Errorf("%d different of %d, %d draws", len(seen), len(m.pool.configs), m.pool.draws)
 	}
 }
+
+// A limit on a product, as of the threads of a workgroup, is found: at a corner
+// that no measurement is near, the rules know better than the neighbourhood.
+func TestRulesFindALimitOnAProduct(t *testing.T) {
+	s, err := space.Product([]space.Param{space.Ints("x", 1, 2, 4, 8, 16, 32, 64, 128), space.Ints("y", 1, 2, 4, 8, 16, 32, 64, 128),
+		space.Ints("z", 1, 2, 3, 4, 5, 6)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := func(c int) bool {
+		l := s.Levels(c)
+		return l[0]+l[1] <= 6
+	}
+	c := newChance(newGrid(s), newPool(s, newRand(1), nil), newRand(1))
+	rng := newRand(5)
+	for range 60 {
+		at := rng.IntN(s.Len())
+		c.observe(at, runs(at))
+	}
+	c.update()
+	c.rules.learn(s, c.outcomes)
+	rules, near := 0.0, 0.0 // probability given to what does not happen
+	for at := range s.Len() {
+		if runs(at) {
+			rules, near = rules+1-c.rules.of(at), near+1-c.of(at)
+		} else {
+			rules, near = rules+c.rules.of(at), near+c.of(at)
+		}
+	}
+	if rules > .7*near {
+		t.Errorf("the rules are wrong by %.3f, the neighbourhood by %.3f", rules/float64(s.Len()), near/float64(s.Len()))
+	}
+}
+
+func TestFinalistsAreTheBestByScore(t *testing.T) {
+	var f finalists
+	rng := newRand(1)
+	best := 0.0
+	for i := range 20 * maxFinalists {
+		gain := rng.Float64()
+		f.add(finalist{i, gain, .5})
+		best = max(best, gain)
+	}
+	f.cut()
+	if len(f) != maxFinalists || f[0].gain != best || f[maxFinalists-1].gain < .9 {
+		t.Errorf("%d finalists from %v to %v, best %v", len(f), f[0], f[len(f)-1], best)
+	}
+}

@@ -158,15 +158,13 @@ func (w *warm) improve() int {
 		y[i] -= mean
 	}
 	w.gp.update(y)
-	at, most := -1, math.Inf(-1)
+	w.finalists = w.finalists[:0]
 	for i, c := range w.pool.configs {
 		if w.known(int(c)) {
 			continue
 		}
 		score := float64(w.gp.mean[i]) + mean - w.prior[c]
-		if ei := expectedImprovement(score, w.gp.sd(i), best) * w.chance.of(i); ei > most {
-			at, most = int(c), ei
-		}
+		w.finalists.add(finalist{config: int(c), gain: expectedImprovement(score, w.gp.sd(i), best), chance: w.chance.of(i)})
 	}
-	return at
+	return w.chance.choose(w.finalists)
 }

@@ -1,0 +1,183 @@
+package search
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"ringmaster/megakernel/tuner/space"
+	"slices"
+)
+
+// chance estimates for every configuration of a pool whether it runs, from
+// the outcomes of those near it, and for a few of them better, by rules.
+type chance struct {
+	grid     *grid
+	pool     *pool
+	drawn    int // the draw of the pool that the counts belong to
+	tables   *tables
+	outcomes []outcome
+	counted  int       // outcomes that are in the counts
+	ran, all []float32 // kernel-weighted counts by pool
+	runs     int
+	rules    rules
+}
+
+type outcome struct {
+	config int
+	ran    bool
+}
+
+const (
+	chanceLength = .3 // how far an outcome reaches, in coordinates
+	chancePrior  = .3 // weight of the overall rate
+)
+
+func newChance(g *grid, pool *pool, rng *rand.Rand) chance {
+	c := chance{grid: g, pool: pool, tables: newTables(g)}
+	c.rules.forest.rng = rng
+	for j, coords := range g.coords {
+		c.tables.fill(j, coords, chanceLength)
+	}
+	return c
+}
+
+func (c *chance) observe(config int, ran bool) {
+	c.outcomes = append(c.outcomes, outcome{config, ran})
+	if ran {
+		c.runs++
+	}
+}
+
+// update brings the counts up to date with pool and outcomes, if any failed.
+func (c *chance) update() {
+	if c.runs == len(c.outcomes) {
+		return
+	}
+	if c.drawn != c.pool.draws {
+		c.drawn, c.counted = c.pool.draws, 0
+		c.all, c.ran = c.all[:0], c.ran[:0]
+	}
+	first, n := len(c.all), len(c.pool.configs)
+	c.all, c.ran = append(c.all, make([]float32, n-first)...), append(c.ran, make([]float32, n-first)...)
+	for i, o := range c.outcomes {
+		if i < c.counted {
+			c.spread(o, first)
+		} else {
+			c.spread(o, 0)
+		}
+	}
+	c.counted = len(c.outcomes)
+}
+
+// spread adds an outcome to the counts of the pool from first on.
+func (c *chance) spread(o outcome, first int) {
+	cells := c.grid.at(o.config)
+	for i, p := range c.pool.configs[first:] {
+		_, k := c.tables.sums(cells, c.grid.at(int(p)))
+		c.all[first+i] += float32(k)
+		if o.ran {
+			c.ran[first+i] += float32(k)
+		}
+	}
+}
+
+func (c *chance) of(i int) float64 {
+	count := len(c.outcomes)
+	if c.runs == count {
+		return 1
+	}
+	rate := float64(c.runs+1) / float64(count+1)
+	return (float64(c.ran[i]) + chancePrior*rate) / (float64(c.all[i]) + chancePrior)
+}
+
+// finalist is a configuration that may be measured next: what it would gain if
+// it runs, and the chance of that by the outcomes near it.
+type finalist struct {
+	config       int
+	gain, chance float64
+}
+
+func (f finalist) score() float64 { return f.gain * f.chance }
+
+// finalists are the best by score, in no order.
+type finalists []finalist
+
+// maxFinalists are judged by the rules, which take longer than all of a pool by
+// the outcomes nearby.
+const maxFinalists = 256
+
+func (f *finalists) add(next finalist) {
+	*f = append(*f, next)
+	if len(*f) == 16*maxFinalists {
+		f.cut()
+	}
+}
+
+// cut leaves the best.
+func (f *finalists) cut() {
+	slices.SortStableFunc(*f, func(a, b finalist) int { return cmp.Compare(b.score(), a.score()) })
+	*f = (*f)[:min(len(*f), maxFinalists)]
+}
+
+// choose returns the configuration with the largest expected gain, -1 of none.
+func (c *chance) choose(among finalists) int {
+	failed := c.runs < len(c.outcomes)
+	if failed {
+		among.cut()
+		c.rules.learn(c.grid.space, c.outcomes)
+	}
+	at, most := -1, -1.0
+	for _, f := range among {
+		if failed {
+			f.chance = (f.chance + c.rules.of(f.config)) / 2
+		}
+		if score := f.score(); score > most {
+			at, most = f.config, score
+		}
+	}
+	return at
+}
+
+// rules tell from what failed which configurations run, by a forest: limits are
+// on products of parameters, such as the threads of a workgroup, and cut a
+// space along a line that no neighbourhood follows.
+type rules struct {
+	features *features
+	forest   forest
+	x        [][]float32 // by feature and outcome
+	ran      []float64
+	row      []float32
+	grown    int // outcomes of the forest
+}
+
+// learn grows the forest anew after a failure, and else when there is a tenth
+// more to learn from.
+func (r *rules) learn(s *space.Space, outcomes []outcome) {
+	if r.features == nil {
+		r.features = newFeatures(s)
+		r.row, r.x = make([]float32, r.features.n()), make([][]float32, r.features.n())
+	}
+	failed := false
+	for _, o := range outcomes[len(r.ran):] {
+		r.features.of(o.config, r.row)
+		for j, v := range r.row {
+			r.x[j] = append(r.x[j], v)
+		}
+		ran := 0.0
+		if o.ran {
+			ran = 1
+		}
+		failed = failed || !o.ran
+		r.ran = append(r.ran, ran)
+	}
+	if n := len(r.ran); failed || n > r.grown+r.grown/10 {
+		r.grown = n
+		r.forest.grow(r.x, r.ran)
+	}
+}
+
+// of is the share of the trees' leaves that ran.
+func (r *rules) of(config int) float64 {
+	r.features.of(config, r.row)
+	share, _ := r.forest.predict(r.row)
+	return share
+}
