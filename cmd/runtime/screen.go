@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -88,6 +90,31 @@ func table(header []string, rows [][]string) string {
 		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	w.Flush()
+	return trailing.ReplaceAllString(b.String(), "\n")
+}
+
+// trailing are the blanks that fill up the last column of a table.
+var trailing = regexp.MustCompile(` +\n`)
+
+// wrap breaks text at blanks, so that no line has more characters than width unless a single
+// word has, and begins every line but the first with indent blanks.
+func wrap(text string, indent, width int) string {
+	var b strings.Builder
+	used := 0
+	for i, word := range strings.Split(text, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case used+1+n > width:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			used = indent
+		default:
+			b.WriteByte(' ')
+			used++
+		}
+		b.WriteString(word)
+		used += n
+	}
 	return b.String()
 }
 

@@ -24,6 +24,25 @@ func TestBarStaysInsideItsCells(t *testing.T) {
 	}
 }
 
+func TestWrapBreaksAtBlanksAndIndents(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                   "",
+		"short":              "short",
+		"a    b 12345 µµµµµ": "a    b\n  12345\n  µµµµµ",
+		"a 1234567890 b":     "a\n  1234567890\n  b",
+	} {
+		if got := wrap(text, 2, 8); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestTablesHaveNoBlanksAtTheEndsOfLines(t *testing.T) {
+	if got, want := table([]string{"A", "MARK"}, [][]string{{"1", ""}, {"22", "<-"}}), "A   MARK\n1\n22  <-\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestScreenDrawsOverItsLastBlock(t *testing.T) {
 	var out strings.Builder
 	s := &screen{out: &out, terminal: true, width: 5}

@@ -95,7 +95,7 @@ func (e *events) mark(err error) time.Duration {
 
 func (e *events) notYetConnected(nc *nats.Conn) {
 	e.mark(nc.LastError())
-	e.log.Warn("nats: no server answers yet, trying on", "servers", len(nc.Servers())) // their URLs may hold passwords
+	e.log.Warn("nats: no server answers yet, still trying", "servers", len(nc.Servers())) // their URLs may hold passwords
 }
 
 func (e *events) connected(nc *nats.Conn) {
