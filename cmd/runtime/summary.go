@@ -100,7 +100,7 @@ func (s *summary) problems() (list []string) {
 func (s *summary) text() string {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
-		fmt.Fprintln(&b, wrap(fmt.Sprintf("%-28s %s", label, fmt.Sprintf(format, args...)), 29, 80))
+		fmt.Fprintln(&b, wrap(fmt.Sprintf("%-25s %s", label, fmt.Sprintf(format, args...)), 26, 80))
 	}
 	fmt.Fprintf(&b, "\n%.1f s on %s\n", s.Seconds, s.Device)
 	line("records", "%s, %s folded into a later one, %s refused", grouped(s.Records), grouped(s.Folded), grouped(s.Refused))
