@@ -166,7 +166,7 @@ func (r *reference) user(u *userop.Opcode, s *ring.Slot, window []uint32) (ring.
 	return ring.FaultNone, slot.Word
 }
 
-// beyond reports whether words of the window from address on leave it.
+// beyond reports whether so many words from address on reach beyond the window.
 func (w *Wave) beyond(address, words uint32) bool {
 	return address > w.WindowLength || words > w.WindowLength-address
 }

@@ -18,7 +18,7 @@ func (e *Engine) runSettler() {
 	}
 }
 
-// takeOver settles a wave whose leavings are loaded, or puts back one that failed.
+// takeOver settles a wave whose results are loaded, or puts back one that failed.
 func (e *Engine) takeOver(f *flight) {
 	if f.err == nil {
 		f.err = e.verify(f)
@@ -110,7 +110,7 @@ func (e *Engine) settle(f *flight) {
 		q.pending -= n
 		e.pending -= n
 	}
-	// In two steps, because a batch may have several tallies.
+	// Two steps, because a batch may have several tallies.
 	for i := range f.tallies {
 		if b := f.tallies[i].batch; b.outstanding == 0 {
 			e.advance(b)

@@ -2,9 +2,9 @@ package megakernel
 
 import "ringmaster/megakernel/kernelcache"
 
-// shape chooses the kernel and the geometry of a wave: the ones that are wanted if
-// the kernel is ready, else what the queue's wave before had, or an interpreter. The
-// report says which and why. Called on the pump's goroutine, not the device's thread.
+// shape chooses the kernel and the geometry of a wave: the wanted ones if the kernel is
+// ready, otherwise those of the queue's wave before, or an interpreter. The report says
+// which and why. Called on the pump's goroutine, not the device's thread.
 func (e *Engine) shape(f *flight) error {
 	q, order := f.queue, f.report.Recommended
 	want := Kernel{Kind: Interpreter, Width: order.Width}
@@ -103,9 +103,9 @@ func (e *Engine) unpick(f *flight) {
 // build them on; see Config.Beside. It does not wait.
 func (e *Engine) Prefetch(kernels ...Kernel) { e.programs.Prefetch(kernels...) }
 
-// Candidates are the kernels that launches of some geometries of a queue may want
-// next, for Prefetch: for each the interpreter, and the fused and the exact one if the
-// queue has hot opcodes.
+// Candidates are the kernels that a queue's launches at some geometries may want next,
+// for Prefetch: for each geometry the interpreter and, if the queue has hot opcodes, the
+// fused and the exact kernel.
 func (e *Engine) Candidates(name string, geometries ...Geometry) []Kernel {
 	var hot OpcodeSet
 	e.mu.Lock()

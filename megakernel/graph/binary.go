@@ -132,7 +132,7 @@ func readBinary(in io.Reader, l Limits) (Pair, error) {
 	return g.finish(flags&flagDirected != 0)
 }
 
-// listed is the number of edges as a list has them: of an undirected graph each once.
+// listed is the number of edges as a list has them: an undirected edge once.
 func listed(edges uint64, flags uint32) uint64 {
 	if flags&flagDirected == 0 {
 		return edges / 2
@@ -208,7 +208,8 @@ func (r *binaryReader) bytes(n int) []byte {
 	return r.buffer[:n]
 }
 
-// end checks that nothing follows; of a file that is compressed, it has the sum of that checked too.
+// end checks that nothing follows. Of a compressed file it has the checksum of the
+// compression checked too.
 func (r *binaryReader) end() {
 	switch n, err := io.ReadFull(r.in, r.buffer[:1]); {
 	case n > 0:

@@ -16,14 +16,14 @@ type Edges struct {
 	IDs      []uint64 // the file's names of the nodes, ascending; nil: their numbers
 }
 
-// Options say what Build makes of a list of edges.
+// Options say how Build treats a list of edges.
 type Options struct {
 	Directed   bool // an edge leads from From to To only; otherwise both ways
 	Loops      bool // keep edges from a node to itself; otherwise they are dropped
 	Duplicates bool // keep edges that are there more than once; otherwise the one of least weight stays
 }
 
-// Build makes a graph and its reverse of a list of edges.
+// Build makes a graph and its reverse from a list of edges.
 func Build(e Edges, o Options) (Pair, error) {
 	if err := e.check(); err != nil {
 		return Pair{}, err
@@ -66,7 +66,7 @@ func (e *Edges) check() error {
 	return nil
 }
 
-// Reverse turns every edge round.
+// Reverse reverses every edge.
 func Reverse(g *Graph) (*Graph, error) {
 	e := Edges{Nodes: uint32(g.Nodes()), From: tails(g), To: g.Targets, Weights: g.Weights, IDs: g.IDs}
 	return e.rows(Options{Directed: true, Loops: true, Duplicates: true}, true)
@@ -228,7 +228,8 @@ func (s *sorter) reduce(keys []uint64, loads []uint32) int {
 	return n
 }
 
-// gather makes offsets of degrees and copies what was kept. kept holds where each bucket's edges begin.
+// gather turns degrees into offsets and copies the edges that were kept. kept says where
+// each bucket's edges begin.
 func (s *sorter) gather(g *Graph, total int) {
 	sum := uint32(0)
 	for v := range g.Offsets {
@@ -253,7 +254,7 @@ func (s *sorter) gather(g *Graph, total int) {
 	})
 }
 
-// workersFor is the number of goroutines that n items are worth.
+// workersFor is the number of goroutines that are worthwhile for n items.
 func workersFor(n int) int {
 	return max(1, min(runtime.GOMAXPROCS(0), 64, n/(1<<12)))
 }

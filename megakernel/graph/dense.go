@@ -38,7 +38,7 @@ func dense(pieces []*piece) (Edges, error) {
 	return e, nil
 }
 
-// join makes one list of the pieces, and lets go of them on the way.
+// join makes one list from the pieces, and releases them as it goes.
 func join(pieces []*piece, index func(uint64) uint32) Edges {
 	starts := make([]int, len(pieces)+1)
 	weighed := false
@@ -93,8 +93,8 @@ func ranked(pieces []*piece, most uint64) ([]uint64, func(uint64) uint32) {
 	}
 }
 
-// hashed numbers any names: sorted, and found again through a table whose places
-// nobody can foresee, so that no file can make them collide.
+// hashed numbers any names. It sorts them and finds them again through a hash table with
+// a random seed, so that no file can make them collide.
 func hashed(pieces []*piece) ([]uint64, func(uint64) uint32) {
 	sorted := make([][]uint64, len(pieces))
 	parallel(len(pieces), func(i int) {

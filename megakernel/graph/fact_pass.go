@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// FactRow is what a node states of up to FactsPerPass facts, bit by bit.
+// FactRow is what the file states for a node about up to FactsPerPass facts, a bit each.
 type FactRow struct {
 	Node             uint64 // as the graph's file calls it
 	Entry, Gen, Kill uint32
@@ -16,8 +16,8 @@ type FactRow struct {
 // FactPass is up to FactsPerPass of the facts, as a word for each node.
 type FactPass struct{ Entry, Gen, Kill []uint32 }
 
-// Rows are what the file states of a pass, from 0 on: of the facts from pass*FactsPerPass on. The
-// nodes are in ascending order.
+// Rows are what the file states about the facts of a pass, counted from 0: those from
+// pass*FactsPerPass on. The nodes are in ascending order.
 func (f *Facts) Rows(pass int) []FactRow {
 	rows := make([]FactRow, 0, len(f.rows))
 	for i := range f.rows {
@@ -40,7 +40,7 @@ func (f *Facts) Pass(g *Graph, pass int) (FactPass, error) {
 
 func errNoNode(id uint64) error { return fmt.Errorf("node %d is no node of the graph", id) }
 
-// PassOf is what rows state over a graph. A node has one row at most.
+// PassOf is the pass that rows state, over a graph. A node has at most one row.
 func PassOf(g *Graph, rows []FactRow) (FactPass, error) {
 	p := FactPass{filled(g.Nodes(), 0), filled(g.Nodes(), 0), filled(g.Nodes(), 0)}
 	for i := range rows {
@@ -53,10 +53,11 @@ func PassOf(g *Graph, rows []FactRow) (FactPass, error) {
 	return p, nil
 }
 
-// factRowBytes is the length of a row in the form that travels.
+// factRowBytes is the length of an encoded row.
 const factRowBytes = 20
 
-// AppendFactRows appends rows in the form that travels: of each, in ascending order of the nodes, Node, Entry, Gen and Kill, little-endian.
+// AppendFactRows appends encoded rows, in ascending order of the nodes: Node, Entry, Gen
+// and Kill of each, little-endian.
 func AppendFactRows(dst []byte, rows []FactRow) []byte {
 	dst = slices.Grow(dst, factRowBytes*len(rows))
 	for i := range rows {
@@ -94,7 +95,7 @@ func word32(facts []uint32, pass int) (bits uint32) {
 	return bits
 }
 
-// Leaves is what leaves a node at which value arrived.
+// Leaves are the facts that leave a node at which value arrived.
 func (p *FactPass) Leaves(v, value uint32) uint32 { return p.Gen[v] | value&^p.Kill[v] }
 
 // Values solves the pass with the plain algorithm: what arrives at each node.

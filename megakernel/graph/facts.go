@@ -19,8 +19,9 @@ const (
 	maxFactName = 64 // bytes
 )
 
-// Facts is a dataflow problem as a file states it: for each node the facts that arrive
-// from outside, that begin there and that end there. docs/graphs.md describes the file.
+// Facts is a dataflow problem as a file states it: for each node the facts that enter
+// there from outside, that it generates and that it kills. docs/graphs.md describes the
+// file.
 type Facts struct {
 	Names []string // of the facts, in the order in which the file mentions them first
 	rows  []factRow
@@ -33,8 +34,8 @@ type factRow struct {
 	entry, gen, kills []uint32 // numbers of facts
 }
 
-// ReadFacts reads a file of facts, compressed with gzip or not, of at most so many
-// bytes unpacked; 0 is no bound. What is wrong with a line is a *LineError.
+// ReadFacts reads a file of facts, compressed with gzip or not, of at most the given
+// number of bytes unpacked; 0 is no bound. An error in a line is a *LineError.
 func ReadFacts(r io.Reader, most uint64) (*Facts, error) {
 	in, err := unpacked(r, most)
 	if err != nil {
@@ -58,7 +59,7 @@ func ReadFacts(r io.Reader, most uint64) (*Facts, error) {
 	return &p.facts, nil
 }
 
-// Passes is how many passes it takes to have all facts; 1 if there are none.
+// Passes is how many passes all facts take; 1 if there are none.
 func (f *Facts) Passes() int { return max(1, (len(f.Names)+FactsPerPass-1)/FactsPerPass) }
 
 // factParser reads lines.

@@ -139,7 +139,7 @@ func (t *text) readLine() (string, error) {
 	return string(line), nil
 }
 
-// mirror adds to each edge the one back.
+// mirror adds the reverse of each edge.
 func (e *Edges) mirror() {
 	n := len(e.From)
 	for i := range n {

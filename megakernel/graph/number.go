@@ -13,7 +13,7 @@ const maxWeight = Unreached - 1
 
 func separates(c byte) bool { return c == ' ' || c == '\t' || c == ',' || c == '\r' }
 
-// skip drops what stands between the numbers of a line.
+// skip skips what separates the numbers of a line.
 func skip(data []byte) []byte {
 	for i, c := range data {
 		if !separates(c) {
@@ -23,7 +23,7 @@ func skip(data []byte) []byte {
 	return nil
 }
 
-// length is how far the word goes that data begins with.
+// length is the length of the word that data begins with.
 func length(data []byte) int {
 	for i, c := range data {
 		if separates(c) || c == '\n' {
@@ -33,7 +33,7 @@ func length(data []byte) int {
 	return len(data)
 }
 
-// word shows the word that data begins with, cut to what a message bears.
+// word quotes the word that data begins with, cut to a length that fits a message.
 func word(data []byte) string {
 	w := data[:length(data)]
 	if len(w) > 40 {

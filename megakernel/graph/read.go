@@ -31,7 +31,7 @@ func (f Format) String() string {
 	return fmt.Sprintf("format(%d)", uint8(f))
 }
 
-// Limits bound what Read takes. Zero fields have their defaults.
+// Limits bound what Read accepts. A zero field means its default.
 type Limits struct {
 	// Edges is the most edges that a file may list; 1<<28 by default, for which
 	// reading takes about 4 GB.
@@ -40,7 +40,8 @@ type Limits struct {
 	// binary file may have many without edges, and each takes 12 bytes.
 	Nodes uint64
 	// Bytes is the most that a file may hold after unpacking; no bound by default.
-	// Comments and blank lines count, which a few packed bytes can stand for in any number.
+	// Comments and blank lines count: a few compressed bytes can stand for any number
+	// of them.
 	Bytes uint64
 }
 
@@ -97,7 +98,8 @@ func Read(r io.Reader, o Options, l Limits) (Pair, Format, error) {
 	return p, EdgeList, err
 }
 
-// unpacked reads a file, compressed with gzip or not, of at most so many bytes unpacked; 0 is no bound.
+// unpacked reads a file, compressed with gzip or not, of at most the given number of bytes
+// unpacked; 0 is no bound.
 func unpacked(r io.Reader, most uint64) (*bufio.Reader, error) {
 	in := bufio.NewReaderSize(r, block)
 	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1F && magic[1] == 0x8B {
@@ -113,7 +115,7 @@ func unpacked(r io.Reader, most uint64) (*bufio.Reader, error) {
 	return in, nil
 }
 
-// bounded fails where more than most bytes come, if that is not 0.
+// bounded fails if more than most bytes arrive, unless most is 0.
 type bounded struct {
 	from       io.Reader
 	left, most uint64

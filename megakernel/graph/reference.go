@@ -10,8 +10,8 @@ func filled(n int, value uint32) []uint32 {
 	return values
 }
 
-// BFS is breadth-first search: the number of edges on a shortest way from source
-// to each node, Unreached where there is none.
+// BFS is breadth-first search: the number of edges on a shortest path from source to
+// each node, Unreached where there is none.
 func BFS(g *Graph, source uint32) []uint32 {
 	levels := filled(g.Nodes(), Unreached)
 	levels[source] = 0
@@ -31,8 +31,8 @@ func BFS(g *Graph, source uint32) []uint32 {
 	return levels
 }
 
-// SSSP is shortest paths by Dijkstra's algorithm: the least sum of weights on a
-// way from source to each node. A sum of Unreached or more is Unreached.
+// SSSP is shortest paths by Dijkstra's algorithm: the least sum of weights on a path
+// from source to each node. A sum of Unreached or more is Unreached.
 func SSSP(g *Graph, source uint32) []uint32 {
 	distance := filled(g.Nodes(), Unreached)
 	distance[source] = 0
@@ -103,7 +103,8 @@ func Reach(g *Graph, sources []uint32) []uint32 {
 	return Flow(g, in, nil, nil)
 }
 
-// Flow is a forward bit-vector dataflow problem joined by or: the least values for which
+// Flow solves a forward bit-vector dataflow problem whose join is a union: the least
+// values for which
 //
 //	value[v] = in[v] | (value[u] &^ kill[u] | gen[u]) for every edge from u to v.
 //

@@ -32,7 +32,7 @@ type piece struct {
 	fault   uint64 // line of err within the block, from 1 on
 }
 
-// read returns the pieces of all lines, in order, or what is wrong with the first bad line.
+// read returns the pieces of all lines, in order, or the error of the first bad line.
 func (t *text) read() ([]*piece, error) {
 	var (
 		pieces []*piece
@@ -90,7 +90,7 @@ func (t *text) fill(to []byte) (n int, err error) {
 	return n, err
 }
 
-// first is what is wrong with the first bad line of all pieces.
+// first is the error of the first bad line of all pieces.
 func (t *text) first(pieces []*piece) error {
 	line, edges, weighed, known := t.line, uint64(0), false, false
 	for _, p := range pieces {

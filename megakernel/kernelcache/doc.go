@@ -1,11 +1,11 @@
-// Package kernelcache has the programs of a device ready before they are asked
-// for, so that a launch never waits for a compiler.
+// Package kernelcache keeps the programs of a device ready before they are needed,
+// so that a launch never waits for a compiler.
 //
-// A [Store] holds programs by a key of the caller. [Store.Get] gives a program
-// that is ready, held until [Store.Release], or nothing at once; what is missing
-// is then built in the background and the caller goes on with what it has.
-// [Store.Prefetch] has programs built ahead, in the order given. [Store.Wait] is
-// for the first program of all, without which nothing can start.
+// A [Store] holds programs by a key of the caller. [Store.Get] returns at once: a program
+// that is ready, held until [Store.Release], or nothing. A missing program is then built
+// in the background, and the caller goes on with what it has. [Store.Prefetch] has
+// programs built ahead, in the order given. [Store.Wait] is for the very first program,
+// without which nothing can start.
 //
 // # Ready
 //

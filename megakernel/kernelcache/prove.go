@@ -21,9 +21,9 @@ const (
 	proofPauses = 8                     // twins of a program: 2.5 s of pauses
 )
 
-// prove waits until a first dispatch of the program is quick, on any context,
-// or until it has waited long enough; warm is the time of the warm dispatch. Only
-// the goroutine calls it, so that it may wait.
+// prove waits until a first dispatch of the program is quick on any context, or until it
+// has waited long enough; warm is the time of the warm dispatch. It may wait, because
+// only the building goroutine calls it.
 func (s *Store[K, V]) prove(target *Target[K, V], key K, source string, binary *disk.Binary, warm time.Duration) {
 	s.mu.Lock()
 	skip := warm < slowWarm || !target.Background || s.unproven

@@ -154,10 +154,10 @@ func (s *Store[K, V]) Wait(ctx context.Context, key K) (*Program[V], error) {
 	}
 }
 
-// Prefetch has programs built ahead, the first first, and keeps those that are
-// ready from being the next to go. It takes as many as the store keeps and one
-// less, so that the program in use stays. It gives the number of keys that are
-// not ready and not going to be.
+// Prefetch has programs built ahead, in the given order, and marks those that are ready
+// as used, so that they are not evicted next. It takes one fewer than the store keeps,
+// so that the program in use stays. It returns the number of keys that are neither ready
+// nor going to be built.
 func (s *Store[K, V]) Prefetch(keys ...K) (dropped int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -313,8 +313,9 @@ func (s *Store[K, V]) ask(key K, u urgency) error {
 	return nil
 }
 
-// press ends what the goroutine waits for before it gives a program out: who waits
-// for this one, or for the next, rather has it now. Called with mu held, before Close.
+// press ends the waiting of the goroutine before it gives out a program (see prove):
+// somebody waits for that program or the next one and needs it now. Called with mu held,
+// before Close.
 func (s *Store[K, V]) press() {
 	select {
 	case s.hurry <- struct{}{}:

@@ -40,7 +40,7 @@ func heavy(name, about string, slots int, words uint32) Workload {
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Parts: []Part{copies(1, words, words)}}
 }
 
-// skewed is light slots, of every so many one is a copy of up to some words.
+// skewed is light slots, of which one in every so many is a copy of up to some words.
 func skewed(name, about string, slots, oneIn int, words uint32, sorted bool) Workload {
 	at := Operand{0, window, 1}
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Sorted: sorted, Parts: []Part{
