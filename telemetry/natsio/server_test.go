@@ -313,42 +313,6 @@ func TestVersionsAreComparedByNumber(t *testing.T) {
 	}
 }
 
-func TestServiceIsFoundAndAnswers(t *testing.T) {
-	url := embedded(t).URL()
-	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
-	svc, err := runtime.RegisterService("v1.2.3", map[string]string{"worker": "gpu0"}, func() any { return map[string]int{"decisions": 7} })
-	if err != nil {
-		t.Fatal(err)
-	}
-	flush(t, runtime)
-	for subject, want := range map[string]string{
-		"$SRV.PING.ringmaster": `"version":"1.2.3"`, "$SRV.STATS.ringmaster": `"decisions":7`, "ringmaster.v1.status": `{"decisions":7}`,
-	} {
-		m, err := client.nc.Request(subject, nil, patience)
-		if err != nil || !strings.Contains(string(m.Data), want) {
-			t.Errorf("%s: %v, want %s", subject, err, want)
-		}
-	}
-	// A reply subject that is no inbox would borrow the runtime's permissions.
-	heard, err := client.nc.SubscribeSync("ringmaster.v1.worker.victim")
-	if err != nil {
-		t.Fatal(err)
-	}
-	must(t, client.nc.PublishRequest("ringmaster.v1.status", heard.Subject, nil))
-	if _, err := client.nc.Request("ringmaster.v1.status", nil, patience); err != nil { // handled in order
-		t.Error(err)
-	}
-	if n, _, err := heard.Pending(); n != 0 || err != nil {
-		t.Errorf("%d answers on a subject of somebody else, %v", n, err)
-	}
-	if svc.ID() == "" {
-		t.Error("no id")
-	}
-	if err := svc.Stop(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestCloseIsVisible(t *testing.T) {
 	c, err := Connect(fastConfig(embedded(t).URL()))
 	if err != nil {
