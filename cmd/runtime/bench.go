@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/glcompute"
 	"ringmaster/megakernel/policy"
 )
 
@@ -66,59 +67,50 @@ func (c *benchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	report := benchReport{out: std.out, json: c.JSON}
 	report.begin(machine)
 	for _, name := range c.Name {
-		switch name {
-		case "policy":
-			benchPolicy(&report)
-		case "soak":
-			if err := benchSoak(ctx, log, c.Duration, &report); err != nil {
-				return err
-			}
-		case "tuner":
-			if err := benchTuner(ctx, log, &c.tunerFlags, &report); err != nil {
-				return err
-			}
-		case "graph":
-			if err := benchGraph(ctx, &c.graphBenchFlags, &report); err != nil {
-				return err
-			}
-			if deviceErr != nil {
-				log.Warn("without searches on a device", "error", deviceErr)
-				continue
-			}
-			if err := benchGraphDevice(ctx, device, &c.graphBenchFlags, &report); err != nil {
-				return err
-			}
-		case "live":
-			if err := benchLive(ctx, device, &c.liveFlags, &report); err != nil {
-				return err
-			}
-		case "natural":
-			if err := benchNatural(device, &report); err != nil {
-				return err
-			}
-		case "decode":
-			if err := benchDecode(&report); err != nil {
-				return err
-			}
-		case "stream":
-			if err := benchStream(ctx, log, &report); err != nil {
-				return err
-			}
-		case "drain":
-			if err := benchDrain(device, c.Slots, &report); err != nil {
-				return err
-			}
-		case "ring":
-			if err := benchRing(device, c.Slots, &report); err != nil {
-				return err
-			}
-			if err := benchFeed(device, &report); err != nil {
-				return err
-			}
-			if err := benchLease(device, &report); err != nil {
-				return err
-			}
+		if err := c.measure(ctx, name, device, deviceErr, &report, log); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// measure runs one benchmark. deviceErr is why there is no device; what needs one is not asked for then.
+func (c *benchCmd) measure(ctx context.Context, name string, device *glcompute.Device, deviceErr error, report *benchReport, log *slog.Logger) error {
+	switch name {
+	case "policy":
+		benchPolicy(report)
+		return nil
+	case "decode":
+		return benchDecode(report)
+	case "stream":
+		return benchStream(ctx, log, report)
+	case "soak":
+		return benchSoak(ctx, log, c.Duration, report)
+	case "tuner":
+		return benchTuner(ctx, log, &c.tunerFlags, report)
+	case "live":
+		return benchLive(ctx, device, &c.liveFlags, report)
+	case "natural":
+		return benchNatural(device, report)
+	case "drain":
+		return benchDrain(device, c.Slots, report)
+	case "ring":
+		if err := benchRing(device, c.Slots, report); err != nil {
+			return err
+		}
+		if err := benchFeed(device, report); err != nil {
+			return err
+		}
+		return benchLease(device, report)
+	case "graph":
+		if err := benchGraph(ctx, &c.graphBenchFlags, report); err != nil {
+			return err
+		}
+		if deviceErr != nil {
+			log.Warn("without searches on a device", "error", deviceErr)
+			return nil
+		}
+		return benchGraphDevice(ctx, device, &c.graphBenchFlags, report)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ringmaster/glcompute"
+	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -85,53 +86,75 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if c.Worker == "" {
 		c.Worker = c.defaultWorker(device)
 	}
-	cfg := c.natsFlags.config("ringmaster run", log)
-	served := false
+	started := false
 	if device != nil {
 		defer func() {
-			if !served {
+			if !started {
 				device.Close() // else the node has
 			}
 		}()
-		if err := c.ringFlags.check(device); err != nil {
-			return err
-		}
-		claim, err := claimWorker(filepath.Join(stateDir(), "workers"), c.Worker, c.busName(), device.Info(), c.ShareDevice, log)
+		claim, err := c.claim(device, opcodes, log)
 		if err != nil {
 			return err
 		}
 		defer claim.release()
-		if err := opcodes.compile(device); err != nil {
-			return err
-		}
-		opcodes.log(log)
 	}
+	bus := c.natsFlags.config("ringmaster run", log)
 	if !c.given() {
 		server, closed, err := c.embedded(log)
 		if err != nil {
 			return err
 		}
 		defer closed()
-		cfg.URL = server.URL()
+		bus.URL = server.URL()
 		fmt.Fprintf(std.err, "embedded NATS server at %s\n", server.URL())
 	}
-	nodeCfg := nodeConfig{
-		nats: cfg, policy: c.policyFlags.config(), worker: c.Worker, log: log,
-		queues: c.Queues, decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, tuner: &c.autotuneFlags, rate: c.rateLimit(),
-	}
-	if device != nil {
-		nodeCfg.device, nodeCfg.reopen = device, c.reopen(device.Info(), log)
-		nodeCfg.lease = c.on(device)
-		nodeCfg.ring, nodeCfg.limits = c.ringFlags, limits
-		nodeCfg.memory, nodeCfg.joins = c.Memory, c.AcceptJoins
-		nodeCfg.hangAfter, nodeCfg.hung = c.HangAfter, endOnHang(log)
-		nodeCfg.deliveries, nodeCfg.doneStream = c.Deliveries, c.DoneStream
-	}
-	node, err := startNode(ctx, nodeCfg)
+	node, err := startNode(ctx, c.nodeConfig(bus, device, opcodes, limits, log))
 	if err != nil {
 		return err
 	}
-	served = true
+	started = true
+	return c.serve(ctx, node, device, bus, std, log)
+}
+
+// claim checks that a device can have the ring that the flags ask for, claims it for this
+// process, and has it compile the operator's opcodes.
+func (c *runCmd) claim(device *glcompute.Device, opcodes *opcodeSet, log *slog.Logger) (*claim, error) {
+	if err := c.ringFlags.check(device); err != nil {
+		return nil, err
+	}
+	claim, err := claimWorker(filepath.Join(stateDir(), "workers"), c.Worker, c.busName(), device.Info(), c.ShareDevice, log)
+	if err != nil {
+		return nil, err
+	}
+	if err := opcodes.compile(device); err != nil {
+		claim.release()
+		return nil, err
+	}
+	opcodes.log(log)
+	return claim, nil
+}
+
+// nodeConfig is the node that the flags ask for, on a device that may be nil.
+func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes *opcodeSet, limits map[string]megakernel.QueueOptions, log *slog.Logger) nodeConfig {
+	cfg := nodeConfig{
+		nats: bus, policy: c.policyFlags.config(), worker: c.Worker, log: log,
+		queues: c.Queues, decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, tuner: &c.autotuneFlags, rate: c.rateLimit(),
+	}
+	if device == nil {
+		return cfg
+	}
+	cfg.device, cfg.reopen = device, c.reopen(device.Info(), log)
+	cfg.lease = c.on(device)
+	cfg.ring, cfg.limits = c.ringFlags, limits
+	cfg.memory, cfg.joins = c.Memory, c.AcceptJoins
+	cfg.hangAfter, cfg.hung = c.HangAfter, endOnHang(log)
+	cfg.deliveries, cfg.doneStream = c.Deliveries, c.DoneStream
+	return cfg
+}
+
+// serve serves until ctx ends, and then drains and closes the node.
+func (c *runCmd) serve(ctx context.Context, node *node, device *glcompute.Device, bus natsio.Config, std stdio, log *slog.Logger) error {
 	if c.Window {
 		hide, err := showRing(device, node, c.Worker, log)
 		if err != nil {
@@ -139,9 +162,9 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		}
 		defer hide()
 	}
-	waitForNATS(ctx, node.conn, cfg.URL, std)
+	waitForNATS(ctx, node.conn, bus.URL, std)
 	if ctx.Err() == nil {
-		fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, cfg.Subjects.Prefix, node.deviceName())
+		fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, bus.Subjects.Prefix, node.deviceName())
 	}
 	<-ctx.Done()
 	fmt.Fprintf(std.err, "draining, at most %v\n", c.Drain)
