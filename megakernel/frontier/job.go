@@ -9,8 +9,8 @@ import (
 	"ringmaster/megakernel/userop"
 )
 
-// Unreached is the value of a node that nothing arrived at, of a breadth-first
-// or shortest-path job.
+// Unreached is the value, in a breadth-first or shortest-path job, of a node at which
+// nothing arrived.
 const Unreached = 1<<32 - 1
 
 // Semiring says what travels along an edge and how a node joins what arrives.
@@ -29,8 +29,9 @@ const (
 	Reach
 	// User is the Job's own Join.
 	User
-	// Flow is bit-vector dataflow joined by or: what leaves a node is its Gen and what
-	// arrived there but for its Kill. Every node is active at first. A node's value is what arrived.
+	// Flow is bit-vector dataflow whose join is a union: what leaves a node is its Gen,
+	// and what arrived there except its Kill. Every node is active at first. The value
+	// of a node is what arrived.
 	Flow
 
 	semirings = iota
@@ -45,21 +46,11 @@ func (s Semiring) String() string {
 	return fmt.Sprintf("semiring(%d)", uint8(s))
 }
 
-// ParseSemiring is the semiring of a name that String gives.
-func ParseSemiring(name string) (Semiring, bool) {
-	for i, known := range semiringNames {
-		if known == name {
-			return Semiring(i), true
-		}
-	}
-	return 0, false
-}
-
 // Errors of jobs.
 var (
 	// ErrTooLarge says that a graph does not fit the device; nothing was uploaded.
 	ErrTooLarge = errors.New("graph is too large for the device")
-	// ErrJob says that a job asks for what cannot be done.
+	// ErrJob says that a job asks for something impossible.
 	ErrJob = errors.New("job is malformed")
 	// ErrJoin says that the driver refuses the body of a join.
 	ErrJoin = errors.New("join cannot be compiled")
@@ -67,8 +58,8 @@ var (
 	ErrBudget = errors.New("job does not fit the memory budget")
 	// ErrClosed says that the graph was closed.
 	ErrClosed = errors.New("graph is closed")
-	// ErrStuck says that workgroups which ran at the same time no longer did, which the
-	// device must not do to those that wait for each other.
+	// ErrStuck says that a workgroup waited too long for others that had been running at
+	// the same time: the device must not suspend any of them.
 	ErrStuck = errors.New("workgroups waited too long for each other")
 	// ErrLevels says that a job was ended at Job.MaxLevels before it was done.
 	ErrLevels = errors.New("job has more levels than allowed")
@@ -80,21 +71,24 @@ type Geometry struct {
 	Groups uint32 // most workgroups of a push dispatch
 }
 
-// Job is one propagation over a resident graph. The zero value of each field
-// but Sources is usable.
+// Job is one propagation over a resident graph. The zero value of every field except
+// Sources is usable.
 type Job struct {
 	Semiring Semiring
-	// Join is what travels and how it is joined, with User only. A better value of a
-	// node must not extend to a worse one, or the outcome depends on the order of arrivals.
+	// Join says what travels and how it is joined; with User only. It must be monotone: a
+	// better value of a node must not give a worse one at the next, or the outcome depends
+	// on the order of arrivals.
 	Join *userop.Join
-	// From, if not nil, are values that leave the nodes in the place of the job's own, with User only. Those
-	// that are not the join's identity travel, for one level: a node's value becomes its seeds joined with what
-	// arrives. Where From is the outcome of the same job, it comes out again if it solves the job's equations.
+	// From, if not nil, are values that leave the nodes instead of the job's own; with User
+	// only. Those that are not the join's identity travel, for one level: a node's value
+	// becomes its seed joined with what arrives. If From is the outcome of the same job and
+	// solves its equations, the result is From again.
 	From []uint32
-	// Gen and Kill are the facts that begin and that end at each node, with Flow only; nil means none.
+	// Gen and Kill are the facts that each node generates and kills; with Flow only, nil
+	// means none.
 	Gen, Kill []uint32
-	// Sources are nodes, in any order; repeats count once. Components ignores
-	// them. Without sources nothing happens, but for Components and Flow.
+	// Sources are nodes, in any order; repeats count once. Components ignores them. Without
+	// sources nothing happens, except for Components and Flow.
 	Sources []uint32
 	// Seeds are the sources' values; nil means 0, and for Reach the bit of the
 	// source's position modulo 32, and for User the join's seed. For Flow they are
@@ -103,7 +97,8 @@ type Job struct {
 
 	// Topology other than none or empty is used on every level instead of the policy's.
 	Topology policy.Topology
-	// Config is the policy's; nil means policy.Standard. State is its state before the first level.
+	// Config is the policy's configuration; nil means policy.Standard. State is the
+	// policy's state before the first level.
 	Config *policy.Config
 	State  policy.TopologyState
 	// HotOpcodes and HotWindows are the counts that promote a dense walk to a fused one.
@@ -121,29 +116,29 @@ type Job struct {
 	// NotResident keeps every level out of the kernel that runs levels of few nodes one
 	// after the other inside one dispatch.
 	NotResident bool
-	// MaxLevels ends a job with ErrLevels; 0 means no bound, and for User 32 levels a
-	// node: a join around a cycle may go on improving for longer than anyone waits.
+	// MaxLevels ends a job with ErrLevels; 0 means no bound, and for User 32 levels per
+	// node, because a join around a cycle may go on improving for longer than anyone waits.
 	MaxLevels uint32
 
 	// Discard leaves Result.Values nil and the values on the device.
 	Discard bool
 
-	// Decide, if not nil, is called on the host before every level and chooses
-	// its topology. It may not call the graph.
+	// Decide, if not nil, is called on the host before every level and chooses its topology.
+	// It must not call methods of the graph.
 	Decide func(View) (policy.Topology, error)
-	// Groups, if not nil, is called after Decide and is the most workgroups of the level's
-	// pushes; 0 is those of Geometry.
+	// Groups, if not nil, is called after Decide and bounds the workgroups of the level's
+	// pushes; 0 means those of Geometry.
 	Groups func() uint32
-	// Observe, if not nil, is called whenever the host has looked at the device, with the levels
-	// that are done since it looked before. The device waits meanwhile. It may not
-	// call the graph or keep the slice.
+	// Observe, if not nil, is called whenever the host has looked at the device, with the
+	// levels that were done since the look before. The device waits meanwhile. It must not
+	// call methods of the graph or keep the slice.
 	Observe func([]Level)
-	// Turn, if not nil, brackets each use of the device: it calls its argument and returns its
-	// error, or an error of its own without calling it, which ends the job. A job on a device
-	// that others use too lets them have it between its turns.
+	// Turn, if not nil, brackets each use of the device. It calls its argument and returns
+	// its error, or returns an error of its own without the call, which ends the job. Between
+	// the turns others can use the device.
 	Turn func(use func() error) error
-	// Timed measures each level with timestamps, where the device has them. It costs some
-	// microseconds a level and keeps levels out of the resident kernel.
+	// Timed measures each level with timestamps, if the device has them. It costs some
+	// microseconds per level and keeps levels out of the resident kernel.
 	Timed bool
 }
 
@@ -182,15 +177,15 @@ type Result struct {
 	// EdgesTraversed are the out-edges of the reached nodes, and EdgesExamined those
 	// looked at, which is fewer when levels pull and more when values are corrected.
 	EdgesTraversed, EdgesExamined uint64
-	// Time is from the first dispatch to the last outcome: values are on the device
-	// then, and their transfer is not in it.
+	// Time is from the first dispatch to the last outcome. The values are then on the
+	// device; their transfer is not included.
 	Time time.Duration
 	// Visits is how often the host looked at the device meanwhile.
 	Visits uint32
 	// Rounds is how many rounds of a decision and its kernels were enqueued, idle ones included.
 	Rounds uint32
-	// HitCapacity and Geometry are what was used, and Bytes the device memory
-	// beside the graph.
+	// HitCapacity and Geometry are what was used; Bytes is the device memory beside the
+	// graph.
 	HitCapacity uint32
 	Geometry    Geometry
 	Bytes       uint64

@@ -14,9 +14,8 @@ type Options struct {
 	// Kernels are programs of the same device that several graphs share; nil
 	// means that the graph has its own.
 	Kernels *Kernels
-	// Turn, if not nil, brackets each use of the device, as Job.Turn does: it calls its argument
-	// and returns its error, or an error of its own without calling it, which ends the upload. A turn
-	// makes one buffer or writes sliceBytes to one.
+	// Turn, if not nil, brackets each use of the device like Job.Turn; an error of its own
+	// ends the upload. A turn makes one buffer or writes sliceBytes to one.
 	Turn func(use func() error) error
 }
 
@@ -36,7 +35,7 @@ type Resident struct {
 	scratch *scratch       // of the last job
 }
 
-// shape is what a job needs to know of the graph.
+// shape is what a job needs to know about the graph.
 type shape struct {
 	nodes, edges uint32
 	weighted     bool
@@ -50,11 +49,10 @@ type buffer struct {
 	size int // bytes
 }
 
-// Load checks a graph and uploads it. The reverse of an undirected graph, Out ==
-// In, is the same arrays. A graph that does not fit the device's largest storage
-// block is an error that wraps ErrTooLarge, one that contradicts itself one that wraps
-// graph.ErrMalformed; neither has touched the device. The graph keeps the
-// offsets, which the caller must not change.
+// Load checks a graph and uploads it. An undirected graph (Out == In) is uploaded once.
+// The error wraps ErrTooLarge if the graph does not fit the device's largest storage
+// block, and graph.ErrMalformed if it contradicts itself; in both cases nothing was done
+// on the device. The graph keeps the offsets, which the caller must not change.
 func Load(dev megakernel.Device, g graph.Pair, o Options) (*Resident, error) {
 	if err := check(dev.StorageBlockLimit(), g); err != nil {
 		return nil, err
@@ -82,8 +80,8 @@ func Load(dev megakernel.Device, g graph.Pair, o Options) (*Resident, error) {
 	return r, nil
 }
 
-// Fits tells whether a graph of so many nodes and edges (as many in-edges) can be
-// loaded on a device and has room for its values; it is an error that wraps ErrTooLarge if not.
+// Fits returns an error that wraps ErrTooLarge if a graph of so many nodes and edges (and
+// as many in-edges) cannot be loaded on a device together with its values.
 func Fits(dev megakernel.Device, nodes, edges uint64) error {
 	return fits(dev.StorageBlockLimit(), nodes, edges)
 }
@@ -136,7 +134,8 @@ func shapeOf(g graph.Pair, narrow bool) shape {
 	return s
 }
 
-// orphans is the bitmap of the nodes that no edge leads to; what is behind the last node counts as such.
+// orphans is the bitmap of the nodes to which no edge leads. The bits behind the last node
+// are set too.
 func orphans(in *graph.Graph) []uint32 {
 	nodes := in.Nodes()
 	words := slices.Repeat([]uint32{1<<32 - 1}, (nodes+31)/32)
@@ -148,7 +147,8 @@ func orphans(in *graph.Graph) []uint32 {
 	return words
 }
 
-// sliceBytes is what a turn of an upload writes: on an H200 a millisecond, on a processor some.
+// sliceBytes is what a turn of an upload writes. That takes a millisecond on an H200 and a
+// few on a software renderer.
 const sliceBytes = 8 << 20
 
 // upload makes the graph's buffers and fills them. Each use of the device is a turn of its own.
@@ -200,17 +200,17 @@ func (r *Resident) upload(turn func(func() error) error) error {
 	return nil
 }
 
-// Nodes and Edges are the graph's size; an undirected edge counts twice.
+// Nodes is the number of nodes.
 func (r *Resident) Nodes() uint32 { return r.shape.nodes }
 
-// Edges is the number of out-edges of all nodes.
+// Edges is the number of out-edges of all nodes; an undirected edge counts twice.
 func (r *Resident) Edges() uint32 { return r.shape.edges }
 
 // Bytes is the device memory that the graph takes.
 func (r *Resident) Bytes() uint64 { return r.shape.bytes }
 
-// Close gives the device memory back, after the job that runs. After a loss of
-// the device it has nothing to do.
+// Close frees the device memory, once a running job has ended. After a loss of the device
+// it does nothing.
 func (r *Resident) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

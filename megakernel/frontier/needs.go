@@ -6,7 +6,7 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// Needs is what a job takes of the device beside its graph.
+// Needs is what a job takes on the device beside its graph.
 type Needs struct {
 	// Fixed is the device memory without hit buffers, in bytes.
 	Fixed uint64
@@ -18,7 +18,7 @@ type Needs struct {
 	Nodes uint32
 }
 
-// Needs tells what a job would take, whatever its budget; the error is that of a job that cannot run.
+// Needs tells what a job would take, whatever its budget. It fails if the job cannot run.
 func (r *Resident) Needs(job Job) (Needs, error) {
 	job.Budget, job.HitCapacity, job.Geometry = 0, 0, Geometry{}
 	if r.shape.nodes == 0 {
@@ -31,8 +31,8 @@ func (r *Resident) Needs(job Job) (Needs, error) {
 	return Needs{Fixed: p.bytes - uint64(p.sizes[bindQueue]), Full: p.bytes, Width: p.geometry.Width, Nodes: p.capacity}, nil
 }
 
-// NeedsOn tells what a job would take beside a graph that is not on the device yet, and nothing is
-// put there; see Needs. An error wraps ErrTooLarge if the graph itself does not fit.
+// NeedsOn is Needs for a graph that is not on the device yet; it uploads nothing. The error
+// wraps ErrTooLarge if the graph itself does not fit.
 func NeedsOn(dev megakernel.Device, g graph.Pair, job Job) (Needs, error) {
 	if err := Fits(dev, uint64(g.Out.Nodes()), uint64(g.Out.Edges())); err != nil {
 		return Needs{}, err
@@ -61,7 +61,7 @@ func (r *Resident) Begin(job *Job) View {
 	return v
 }
 
-// Situation is what the job's decisions have in common, for who makes them again.
+// Situation is what all decisions of the job have in common, for those who make them again.
 func (r *Resident) Situation(job *Job) Situation {
 	return Situation{Nodes: r.shape.nodes, Edges: r.shape.edges, HotOpcodes: job.HotOpcodes, HotWindows: job.HotWindows,
 		MemoryPressureBps: job.MemoryPressureBps, PressureKnown: job.PressureKnown}
@@ -72,8 +72,8 @@ func (j *Job) Ruled() bool {
 	return j.Decide == nil && (j.Topology == policy.TopologyNone || j.Topology == policy.TopologyEmpty)
 }
 
-// WidthWithin is the widest workgroup of a job that is no wider than asked, or the
-// narrowest there is.
+// WidthWithin is the widest workgroup that a job can have and that is no wider than asked,
+// or the narrowest possible one.
 func WidthWithin(asked uint32) uint32 {
 	width := uint32(leastWidth)
 	for width < mostWidth && 2*width <= asked {
@@ -82,7 +82,7 @@ func WidthWithin(asked uint32) uint32 {
 	return width
 }
 
-// Release gives the device memory back that the last job left for the next.
+// Release frees the device memory that the last job left for the next.
 func (r *Resident) Release() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// ErrDiffers says that the device decided a level otherwise than the policy.
+// ErrDiffers says that the device decided a level differently from the policy.
 var ErrDiffers = errors.New("device and policy decided differently")
 
 // record takes over log records.
@@ -49,8 +49,8 @@ func (p *plan) ruled() bool {
 	return p.job.Decide == nil && (p.job.Topology == policy.TopologyNone || p.job.Topology == policy.TopologyEmpty)
 }
 
-// timing has the timestamps of a round: two before its kernels, whose distance is what a
-// timestamp takes, and one at the end.
+// timing has the timestamps of a round: two before its kernels, whose difference is the cost
+// of a timestamp, and one at the end.
 type timing struct {
 	queries [3]uint32
 	levels  map[uint32]time.Duration

@@ -7,10 +7,10 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// Thresholds are the policy's rule for one graph as the director compares it:
-// what does not change from level to level is worked out beforehand, and shares
-// of nodes have become numbers of nodes. Every comparison is of 32-bit numbers and
-// exact, since a level's nodes and edges are at most the graph's.
+// Thresholds are the policy's rule for one graph in the form that the director compares:
+// what does not change from level to level is worked out beforehand, and shares of nodes
+// have become numbers of nodes. Every comparison is of 32-bit numbers and exact, because a
+// level has at most the nodes and edges of the graph.
 type Thresholds struct {
 	ByEdges uint32 // 1: by the frontier's work; 0: by its share of the nodes
 	Pressed uint32 // 1: memory pressure is at its threshold
@@ -152,8 +152,8 @@ func bit(b bool) uint32 {
 	return 0
 }
 
-// Decide is the topology of a level whose frontier is not empty, before and
-// after hysteresis. The director kernel is the same, line by line.
+// Decide is the topology of a level whose frontier is not empty, before and after
+// hysteresis. The director kernel computes the same.
 func (t *Thresholds) Decide(nodes, edges, unexplored uint32, prev policy.Topology) (raw, topology policy.Topology) {
 	work := max(edges, nodes)
 	switch {

@@ -6,9 +6,9 @@ import (
 	"ringmaster/megakernel"
 )
 
-// stage is memory through which everything between host and device goes. A
-// driver may move a buffer that the host reads or writes itself to where kernels reach
-// it slowly. Its methods are called on the device's thread.
+// stage is memory through which everything between host and device passes: a driver may
+// move a buffer that the host reads or writes directly to where kernels reach it only
+// slowly. Its methods are called on the device's thread.
 type stage struct {
 	dev    megakernel.Device
 	id     uint32
@@ -78,7 +78,7 @@ func (s *stage) get(src uint32, offset int, words []uint32) error {
 	return s.dev.Check()
 }
 
-// span is a part of a buffer and the words that are to take it.
+// span is a part of a buffer, and the words that receive it.
 type span struct {
 	src    uint32
 	offset int // bytes
