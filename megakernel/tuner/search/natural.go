@@ -10,7 +10,8 @@ import (
 // factorised samples from a policy that is a product of one categorical
 // distribution per parameter, and moves it along the natural gradient of the
 // expected score. The Fisher information of each parameter's block is learned
-// from the samples.
+// from the samples; of one with very many values only its diagonal, because the
+// inverse costs their cube.
 type factorised struct {
 	told
 	rng    *rand.Rand
@@ -32,25 +33,41 @@ const (
 type policyBlock struct {
 	logits []float64
 	probs  []float64
-	fisher []float64 // learned, levels × levels
+	fisher []float64 // learned, levels × levels, or above maxCells levels the diagonal
 }
+
+func (b *policyBlock) diagonal() bool { return len(b.probs) > maxCells }
 
 func newNatural(s *space.Space, o Options) Searcher {
 	rng := newRand(o.Seed)
 	n := &factorised{told: newTold(s), rng: rng, fresh: newUnseen(rng, s.Len()), levels: make([]uint16, len(s.Params()))}
 	for _, p := range s.Params() {
 		l := len(p.Values)
-		b := policyBlock{logits: make([]float64, l), probs: make([]float64, l), fisher: make([]float64, l*l)}
+		b := policyBlock{logits: make([]float64, l), probs: make([]float64, l)}
 		b.soften()
-		for i := range l { // the Fisher information of the uniform distribution
-			for k := range l {
-				b.fisher[i*l+k] = -b.probs[i] * b.probs[k]
-			}
-			b.fisher[i*l+i] += b.probs[i]
-		}
+		b.begin()
 		n.blocks = append(n.blocks, b)
 	}
 	return n
+}
+
+// begin sets the Fisher information of the uniform distribution.
+func (b *policyBlock) begin() {
+	l := len(b.probs)
+	if b.diagonal() {
+		b.fisher = make([]float64, l)
+		for i, p := range b.probs {
+			b.fisher[i] = p * (1 - p)
+		}
+		return
+	}
+	b.fisher = make([]float64, l*l)
+	for i := range l {
+		for k := range l {
+			b.fisher[i*l+k] = -b.probs[i] * b.probs[k]
+		}
+		b.fisher[i*l+i] += b.probs[i]
+	}
 }
 
 func (b *policyBlock) soften() {
@@ -145,6 +162,10 @@ func (b *policyBlock) learn(s *space.Space, j int, batch []int) {
 		}
 		d[s.Levels(c)[j]]++
 		for i, x := range d {
+			if b.diagonal() {
+				b.fisher[i] += share * x * x
+				continue
+			}
 			for k, y := range d {
 				b.fisher[i*l+k] += share * x * y
 			}
@@ -153,6 +174,21 @@ func (b *policyBlock) learn(s *space.Space, j int, batch []int) {
 }
 
 func (b *policyBlock) move(g []float64) {
+	if b.diagonal() {
+		for i, v := range b.fisher {
+			g[i] /= v + fisherDamp
+		}
+	} else {
+		b.solve(g)
+	}
+	for i := range g {
+		b.logits[i] += naturalRate * min(2, max(-2, g[i]))
+	}
+	b.soften()
+}
+
+// solve replaces g by the damped inverse of the Fisher block times g.
+func (b *policyBlock) solve(g []float64) {
 	l := len(g)
 	var f factor
 	for i := range l {
@@ -163,8 +199,4 @@ func (b *policyBlock) move(g []float64) {
 	}
 	f.forward(g)
 	f.backward(g)
-	for i := range g {
-		b.logits[i] += naturalRate * min(2, max(-2, g[i]))
-	}
-	b.soften()
 }

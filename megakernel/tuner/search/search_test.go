@@ -121,6 +121,35 @@ func TestTinySpacesAreMeasuredWhole(t *testing.T) {
 	}
 }
 
+// A parameter of thousands of values costs neither their square nor their cube.
+func TestAParameterMayHaveThousandsOfValues(t *testing.T) {
+	values := make([]int, space.MaxLevels)
+	costs := make([]float64, 2*len(values))
+	for i := range values {
+		values[i] = i
+		costs[2*i], costs[2*i+1] = 1+math.Abs(float64(i-1_000))/100, 2+math.Abs(float64(i-1_000))/100
+	}
+	s, err := space.Product([]space.Param{space.Ints("a", values...), space.Ints("b", 0, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := space.NewRecording(s, "k", "", costs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := newNatural(s, Options{}).(*factorised); len(n.blocks[0].fisher) != len(values) || len(n.blocks[1].fisher) != 4 {
+		t.Errorf("Fisher blocks of %d and %d numbers", len(n.blocks[0].fisher), len(n.blocks[1].fisher))
+	}
+	if g := newGrid(s); len(g.coords[0]) != maxCells || g.at(2 * 4_095)[0] != maxCells-1 {
+		t.Errorf("%d cells, the last value in %d", len(g.coords[0]), g.at(2 * 4_095)[0])
+	}
+	for strategy, least := range map[string]float64{"natural": .05, Default: .9} {
+		if got := meanFraction(t, strategy, r, 60, 2); got < least {
+			t.Errorf("%s reaches %.3f of the optimum", strategy, got)
+		}
+	}
+}
+
 func TestASeedDeterminesTheSearch(t *testing.T) {
 	r := hill(t, 0)
 	for _, strategy := range Strategies() {
