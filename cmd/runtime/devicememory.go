@@ -73,9 +73,6 @@ func fitsMemory(bytes uint64, m glcompute.Memory, known bool) error {
 // uploaded, if the device cannot hold them.
 func (c *graphRunCmd) room(dev megakernel.Device, p graph.Pair, passes []graphPass) (graphMemory, error) {
 	memory := graphMemory{resident: p.Bytes()}
-	if c.Budget > 0 {
-		memory.budget = memory.resident + c.Budget
-	}
 	m, known := memoryOf(dev)
 	if !known || len(passes) == 0 {
 		return memory, nil
@@ -87,9 +84,7 @@ func (c *graphRunCmd) room(dev megakernel.Device, p graph.Pair, passes []graphPa
 	if err := fitsMemory(memory.resident+needs.Fixed, m, known); err != nil {
 		return memory, fmt.Errorf("the graph takes %s bytes and the job at least %s: %w", grouped(memory.resident), grouped(needs.Fixed), err)
 	}
-	if memory.budget == 0 || memory.budget > m.Available {
-		memory.budget = m.Available
-	}
+	memory.budget = m.Available
 	return memory, nil
 }
 

@@ -138,8 +138,8 @@ func TestATamperedLevelIsNamed(t *testing.T) {
 	}
 }
 
-// The policy sees what the graph and the job take, and what it allows is what runs.
-func TestABudgetThatNoLongerFitsConstrainsMemory(t *testing.T) {
+// A run's own budget leaves less room for hits, and its levels as the policy decides them without it.
+func TestABudgetOfARunBoundsItsHitBuffers(t *testing.T) {
 	requireGL(t)
 	free := graphJSON(t, "", "run", "bfs", "--source", "0", facebook)
 	if free.HitCapacity != 4039 || slices.Contains(free.Topologies, "memory_constrained") {
@@ -147,13 +147,18 @@ func TestABudgetThatNoLongerFitsConstrainsMemory(t *testing.T) {
 	}
 	fixed := free.JobBytes - 8*uint64(free.HitCapacity)
 	for _, decide := range []string{"device", "host"} {
-		tight := graphJSON(t, "", "run", "bfs", "--source", "0", "--verify", "--decide", decide, "--budget", fmt.Sprint(fixed+16*2000), facebook)
-		if slices.ContainsFunc(tight.Topologies, func(s string) bool { return s != "memory_constrained" }) || tight.HitCapacity != 2000 || tight.JobBytes > fixed+16*2000 {
+		tight := graphJSON(t, "", "run", "bfs", "--source", "0", "--verify", "--decide", decide, "--budget", fmt.Sprint(fixed+8*2000), facebook)
+		if !slices.Equal(tight.Topologies, free.Topologies) || tight.HitCapacity != 2000 || tight.JobBytes != fixed+8*2000 {
 			t.Errorf("%s: %+v", decide, tight)
 		}
 	}
-	code, _, errs := runGraph("", "run", "bfs", "--source", "0", "--budget", fmt.Sprint(fixed+16*1000), facebook)
-	if code != 1 || !strings.Contains(errs, "is too small: beside the graph the job needs ") {
+	sparse := []string{"run", "bfs", "--source", "0", "--topology", "sparse", "--budget", fmt.Sprint(fixed + 8*1024), facebook}
+	code, out, errs := runGraph("", sparse...)
+	if want := "room for 1,024 hits at a time: "; code != 0 || !strings.Contains(out, want) {
+		t.Errorf("exit code %d: %s%s, want %q", code, out, errs, want)
+	}
+	code, _, errs = runGraph("", "run", "bfs", "--source", "0", "--budget", fmt.Sprint(fixed+8*1000), facebook)
+	if code != 1 || !strings.Contains(errs, fmt.Sprintf("is too small: frontier: values, bitmaps and two hit buffers of 1024 nodes take %d bytes", fixed+8*1024)) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -135,6 +135,9 @@ func (r *graphReport) table(out io.Writer, what string) error {
 	}
 	fmt.Fprintf(out, "%s: %s nodes reached, %s edges traversed in %v on %s: %s edges/s\n", r.Algorithm, grouped(r.Reached),
 		grouped(r.EdgesTraversed), time.Duration(r.Seconds*1e9).Round(time.Microsecond), r.Engine, grouped(uint64(r.EdgesPerSecond)))
+	if int64(r.HitCapacity) < int64(r.Nodes) && r.JobBytes > 0 {
+		fmt.Fprintf(out, "room for %s hits at a time: %s times a node waited for a later pass\n", grouped(r.HitCapacity), grouped(r.Requeued))
+	}
 	switch r.VerifiedBy {
 	case byReference:
 		fmt.Fprintf(out, "verified: all %s values are those of the Go algorithm\n", grouped(uint64(r.Nodes)))

@@ -223,13 +223,19 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, passes []graphP
 
 // executePass runs one pass by the decisions of the advisor.
 func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, resident *frontier.Resident, g *graph.Graph, pass *graphPass, memory graphMemory) (frontier.Result, error) {
-	result, logLevels, err := advisor.run(ctx, localQueue, resident, c.passJob(pass), c.Decide == "host", memory, func() graphMemory {
+	job := c.passJob(pass)
+	needs, err := resident.Needs(job)
+	if err != nil {
+		return frontier.Result{}, err
+	}
+	c.within(&job, needs)
+	result, logLevels, err := advisor.run(ctx, localQueue, resident, job, c.Decide == "host", memory, func() graphMemory {
 		return graphMemory{memory.resident + resident.Kept(), memory.budget}
 	})
 	if err == nil {
 		logLevels()
 	}
-	if own := c.overBudget(err, resident.Bytes()); own != nil {
+	if own := c.overBudget(err); own != nil {
 		err = own
 	}
 	if err == nil && c.Verify && c.join != nil {
@@ -238,10 +244,26 @@ func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, re
 	return result, err
 }
 
-// overBudget says of a plan without room that --budget is why, or nil. resident are the bytes of the queue's graphs.
-func (c *graphRunCmd) overBudget(err error, resident uint64) error {
-	if over := (*policy.OutOfMemoryError)(nil); errors.As(err, &over) && c.Budget > 0 {
-		return fmt.Errorf("--budget %d is too small: beside the graph the job needs %d bytes: %w", c.Budget, over.Requested-resident, err)
+// within makes room for as many hits as --budget leaves. The budget is the run's own: other than that of a worker's
+// memory it says nothing of what is free, so levels run as without it. One that leaves no room is for the job to refuse.
+func (c *graphRunCmd) within(job *frontier.Job, needs frontier.Needs) {
+	if c.Budget <= needs.Fixed || c.Budget >= needs.Full {
+		return
+	}
+	each := (needs.Full - needs.Fixed) / uint64(needs.Nodes)
+	room := uint32((c.Budget - needs.Fixed) / each)
+	if room < min(needs.Nodes, uint32(c.policy().MinHitCapacity)) {
+		return
+	}
+	if job.HitCapacity == 0 || room < job.HitCapacity {
+		job.HitCapacity = room
+	}
+}
+
+// overBudget says of a job without room that --budget is why, or nil.
+func (c *graphRunCmd) overBudget(err error) error {
+	if c.Budget > 0 && errors.Is(err, frontier.ErrBudget) {
+		return fmt.Errorf("--budget %d is too small: %w", c.Budget, err)
 	}
 	return nil
 }

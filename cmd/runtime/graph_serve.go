@@ -227,8 +227,9 @@ func (s *graphStore) execute(ctx context.Context, me *graphRunning, c *graphRunC
 		if me.room = needs.Full; job.Budget > 0 {
 			me.room = min(me.room, job.Budget)
 		}
-		memory = s.memory(queue, job.Budget)
+		memory = s.memory(queue, s.left())
 	})
+	c.within(&job, needs)
 	job.MaxLevels, job.Turn = maxGraphLevels, func(use func() error) error { return s.turn(g, use) }
 	var logLevels func()
 	outcome.Result, logLevels, err = s.advisor.run(ctx, queue, g.resident, job, c.Decide == "host", memory, func() (m graphMemory) {
@@ -243,7 +244,7 @@ func (s *graphStore) execute(ctx context.Context, me *graphRunning, c *graphRunC
 		logLevels()
 	}
 	if c.Budget > 0 && job.Budget == c.Budget { // no other bound is in the way
-		if own := c.overBudget(err, memory.resident); own != nil {
+		if own := c.overBudget(err); own != nil {
 			err = fmt.Errorf("%w: %w", natsio.ErrGraphRequest, own)
 		}
 	}
