@@ -32,6 +32,7 @@ func prelude(k kernel) string {
 	constant("LEAST_HEAVY", leastHeavy(k.narrow))
 	constant("NARROW_ROWS", narrowRows)
 	constant("NARROW_MOST", narrowMost)
+	constant("MOST_CLEARED", narrowCleared)
 	constant("LOOP_BUDGET", loopBudget)
 	constant("STAGED_HITS", stagedHits)
 	constant("PUSH_GROUPS_GOAL", pushGroupsGoal)

@@ -29,7 +29,8 @@ const (
 	narrowBlock = 1024
 	narrowPiece = 1024 // in-edges of a piece of longer rows
 
-	narrowResident = 4096 // most nodes, and most out-edges, of a frontier that the director's one vector walks itself
+	narrowCleared  = 65_536 // most words of a bitmap that it clears meanwhile
+	narrowResident = 4096   // most nodes, and most out-edges, of a frontier that the director's one vector walks itself
 )
 
 // leastHeavy is the least out-degree that is ever cut.

@@ -189,6 +189,11 @@ func (k kernel) source() string {
 	if k.narrow && k.kind != kindResident {
 		define("NARROW", 1)
 	}
+	clears := "false"
+	if k.kind == kindDirector {
+		clears = "(bit_words <= MOST_CLEARED)"
+	}
+	define("CLEARS_ITSELF", clears)
 	if k.narrow {
 		// Where pulls look for nodes that can still change, they leave out those that cannot.
 		define("CLOSED_MARKS", 1)

@@ -34,7 +34,7 @@ void choose(bool by_host) {
 // fits_resident says whether the current level may run in the resident kernel.
 bool fits_resident() {
     bool allowed = topology == FUSED ? (resident & 2u) != 0u : topology == SPARSE && (resident & 1u) != 0u;
-    return allowed && dirty == 0u && queued == frontier_nodes && processed == 0u
+    return allowed && (dirty == 0u || CLEARS_ITSELF) && queued == frontier_nodes && processed == 0u
         && frontier_nodes <= resident_nodes && frontier_edges <= resident_edges
         && (hit_capacity >= nodes || hit_capacity >= frontier_edges); // no hit is requeued in there
 }
