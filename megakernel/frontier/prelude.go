@@ -188,17 +188,15 @@ func rounds(b *strings.Builder, k kernel) {
 	fmt.Fprintf(b, "#define FILLED %s\n#define READ_SLOT %s\n#define WRITTEN_SLOT %s\n", filled, read, written)
 }
 
-// variables declares the words as variables, and how they are loaded, stored, and kept in the second slot: those that
-// only the host writes are not stored. What the kernels of a round count is taken by all invocations and then cleared.
+// variables declares the words as variables, and how they are loaded, and stored to a slot: those that only the host
+// writes are not stored. What the kernels of a round count is taken by all invocations and then cleared.
 func variables(b *strings.Builder) {
-	var load, store, keep, take, empty strings.Builder
+	var load, take, empty strings.Builder
 	for i, name := range controlNames {
 		fmt.Fprintf(b, "uint %s;\n", name)
 		slot := ""
 		if i >= ctlState {
 			slot = " + READ_SLOT"
-			fmt.Fprintf(&store, "    control_block[%d] = %s;\n", i, name)
-			fmt.Fprintf(&keep, "    control_block[%d + SLOT_WORDS] = %s;\n", i, name)
 		}
 		fmt.Fprintf(&load, "    %s = control_block[%d%s];\n", name, i, slot)
 		if i >= ctlCounts {
@@ -206,6 +204,9 @@ func variables(b *strings.Builder) {
 			fmt.Fprintf(&empty, "    counted[%d] = 0u;\n", i-ctlCounts)
 		}
 	}
-	fmt.Fprintf(b, "void load_words() {\n%s}\nvoid store_words() {\n%s}\nvoid keep_words() {\n%s}\n", load.String(), store.String(), keep.String())
+	stored := controlNames[ctlState:]
+	fmt.Fprintf(b, "void load_words() {\n%s}\n", load.String())
+	fmt.Fprintf(b, "void store_words(uint slot) {\n    uint words[%d] = uint[](%s);\n", len(stored), strings.Join(stored, ", "))
+	fmt.Fprintf(b, "    for (uint i = gl_LocalInvocationIndex; i < %du; i += gl_WorkGroupSize.x) {\n        control_block[STATE_AT + slot + i] = words[i];\n    }\n}\n", len(stored))
 	fmt.Fprintf(b, "void take_counts() {\n%s    barrier();\n%s    memoryBarrierBuffer();\n    barrier();\n}\n", take.String(), empty.String())
 }

@@ -33,7 +33,7 @@ var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
 	kindLevel:    {"blocks.glsl", "decide.glsl", "director.glsl", "direct.glsl", "complete.glsl", sharedWords, "place.glsl", "order.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
-	kindDirector: {"place.glsl", "log.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "direct.glsl", "director.comp"},
+	kindDirector: {"place.glsl", "log_narrow.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "direct.glsl", "director.comp"},
 	kindPush:     {"hits_narrow.glsl", "sweep_narrow.glsl", "push_narrow.glsl", "push_narrow.comp"},
 	kindTiles:    {"hits_narrow.glsl", "push_narrow.glsl", "tiles_narrow.comp"},
 	kindPull:     {"hits_narrow.glsl", "pull_narrow.comp"},
@@ -191,6 +191,7 @@ func (k kernel) source() string {
 	}
 	clears := "false"
 	if k.kind == kindDirector {
+		define("WALKS", 1)
 		clears = "(bit_words <= MOST_CLEARED)"
 	}
 	define("CLEARS_ITSELF", clears)

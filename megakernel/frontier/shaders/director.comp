@@ -25,13 +25,15 @@ void main() {
             break;
         }
         if (!walked) {
-            keep_words(); // a recorded run begins here
+            store_words(SLOT_WORDS); // a recorded run begins here
+            mark_frontier(true, false);
             walked = true;
         }
         walk_level();
         take_counts();
     }
+    mark_frontier(walked, true);
     fused_args[0] = uint(walked);
-    store_words();
+    store_words(0u);
     order();
 }

@@ -9,13 +9,28 @@ void write_hit(uint at, uint v) {
     if (at < hit_capacity) {
         queue[queue_next + at] = v;
     }
+#ifndef WALKS
     lane_next += out_degree(v);
+#endif
+}
+
+// leave takes a node out of the current frontier. Levels of which the first arrival wins need no marks between those
+// that the director walks, but those that keep a pull away.
+void leave(uint u) {
+    uint bit_of = 1u << (u & 31u);
+#if defined(WALKS) && defined(FIRST_WINS)
+    atomicOr(bits[BITS_CLOSED + (u >> 5u)], bit_of);
+#else
+    atomicAnd(bits[bits_now + (u >> 5u)], ~bit_of);
+#endif
 }
 
 // mark says whether a node whose value changed from old is new to the next frontier.
 bool mark(uint v, uint old) {
     uint bit_of = 1u << (v & 31u);
-#ifdef FIRST_WINS
+#if defined(WALKS) && defined(FIRST_WINS)
+    return true;
+#elif defined(FIRST_WINS)
     atomicOr(bits[bits_next + (v >> 5u)], bit_of);
     atomicOr(bits[BITS_CLOSED + (v >> 5u)], bit_of);
     return true;

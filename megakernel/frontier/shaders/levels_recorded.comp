@@ -3,9 +3,11 @@
 void main() {
     uint last = control_block[LEVEL_AT];
     load_words(); // as the director found them before the first
+    mark_frontier(true, false);
     while (level < last) {
         walk_level();
         take_counts();
         turn_over();
     }
+    mark_frontier(true, true);
 }

@@ -5,22 +5,44 @@ void meet() {
     barrier();
 }
 
+// mark_frontier sets or clears the marks of the current frontier, of which walks do without if the first arrival wins.
+void mark_frontier(bool walked, bool set) {
+#ifdef FIRST_WINS
+    uint count = walked ? queued : 0u;
+    for (uint at = gl_LocalInvocationIndex; at < count; at += gl_WorkGroupSize.x) {
+        uint u = queue[queue_now + at];
+        uint bit_of = 1u << (u & 31u);
+        atomicAnd(bits[bits_now + (u >> 5u)], ~bit_of);
+        atomicOr(bits[bits_now + (u >> 5u)], set ? bit_of : 0u);
+        atomicOr(bits[BITS_CLOSED + (u >> 5u)], bit_of);
+    }
+#endif
+}
+
 void walk_level() {
+    uint lane = gl_LocalInvocationIndex, lanes = gl_WorkGroupSize.x;
     in_resident = 1u;
     passes = 1u;
     heavy = LEAST_HEAVY;
     lane_next = 0u;
     lane_first = 0u;
-    push_rows(gl_WorkGroupSize.x);
     uint spare = sweep != 0u ? bit_words : 0u;
-    for (uint word = gl_LocalInvocationIndex; word < spare; word += gl_WorkGroupSize.x) {
+    for (uint word = lane; word < spare; word += lanes) {
         bits[bits_spare + word] = 0u;
     }
     sweep = 0u;
+    cut_rows(lanes);
+    push_rows(lanes);
     meet();
-    uint count = counted_tile_count;
-    push_tiles(count, gl_WorkGroupSize.x);
+    uint cuts = counted_tile_count;
+    push_tiles(cuts, lanes);
+    meet();
+    uint found = counted_hits;
+    for (uint at = lane; at < found; at += lanes) {
+        lane_next += out_degree(queue[queue_next + at]);
+    }
     end_hits();
     meet();
-    turns += 3u * pieces(queued, gl_WorkGroupSize.x) + frontier_edges + 2u * count + pieces(spare, gl_WorkGroupSize.x) + 8u; // or fewer
+    // Each loop has one turn more than it needs, and an inner one of rows as many as the longest.
+    turns += 4u * pieces(queued, lanes) + pieces(found, lanes) + frontier_edges + 2u * cuts + pieces(spare, lanes) + 8u;
 }

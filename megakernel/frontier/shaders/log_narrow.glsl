@@ -1,0 +1,9 @@
+// log_level records the level that is complete, in two stores of the vector.
+void log_level() {
+    uint record[RECORD_WORDS] = uint[](level, frontier_nodes, frontier_edges, unexplored, previous, raw, topology, in_resident,
+        passes, requeued, hits, examined);
+    for (uint i = gl_LocalInvocationIndex; i < RECORD_WORDS; i += gl_WorkGroupSize.x) {
+        level_log[logged * RECORD_WORDS + i] = record[i];
+    }
+    logged++;
+}
