@@ -22,9 +22,9 @@ type LeaseSupport struct {
 func (s LeaseSupport) String() string {
 	limited := ""
 	if s.Limited {
-		limited = ", which is what the device's loops allow"
+		limited = " (the device's loops allow no more)"
 	}
-	return fmt.Sprintf("a round of %d slots in %v, kernels of %d turns, %v%s",
+	return fmt.Sprintf("a round of %d slots takes %v; a kernel stays for %d turns, %v%s",
 		leaseTestSlots, s.Round, s.Turns, s.Duration.Round(time.Millisecond), limited)
 }
 

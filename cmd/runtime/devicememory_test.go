@@ -43,10 +43,10 @@ func TestMemoryBudgetIsAShareOfWhatIsFreeUnlessItIsGiven(t *testing.T) {
 
 func TestDoctorsLineOfMemory(t *testing.T) {
 	h200 := glcompute.Memory{Total: 143771 << 20, Available: 143000 << 20, Source: "GL_NVX_gpu_memory_info"}
-	if got, want := memoryState(h200, true), "memory: 143000 of 143771 MiB free (GL_NVX_gpu_memory_info); run takes 80 % of what is free as --memory-budget, 114400 MiB now"; got != want {
+	if got, want := memoryState(h200, true), "memory: 143000 of 143771 MiB free (GL_NVX_gpu_memory_info); the --memory-budget of run is 80 % of what is free, now 114400 MiB"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := memoryState(glcompute.Memory{}, false); !strings.Contains(got, "does not tell") {
+	if got := memoryState(glcompute.Memory{}, false); !strings.Contains(got, "not reported") {
 		t.Error(got)
 	}
 }

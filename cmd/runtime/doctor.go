@@ -38,7 +38,7 @@ func (c *doctorCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error 
 	if code != 0 {
 		return exitError{code}
 	}
-	say("everything that was asked for is there")
+	say("nothing is missing")
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (c *doctorCmd) listDevices(say func(string, ...any)) {
 		say("  devices: none for --device: %v", err)
 		return
 	}
-	say("  devices, of which --device takes the index, the UUID or a node:")
+	say("  devices (--device takes the index, the UUID or a node):")
 	for _, d := range devices {
 		say("    %v", d)
 	}

@@ -42,9 +42,9 @@
 // record telemetry.Decoder's ranges. A record is refused alone; those before
 // and after it in the payload go on. Reply subjects are used only if they look
 // like inboxes, so that nobody can make this process publish on a subject that
-// only it may write; a registered Service answers discovery ($SRV.>) in the same way. Refusals are reported through a token bucket for
-// each worker name, so that one hostile publisher does not hide the mistakes of
-// others.
+// only it may write; a registered Service answers discovery ($SRV.>) in the same
+// way. Refusals are reported through a token bucket for each worker name, so that
+// one hostile publisher does not hide the mistakes of others.
 //
 // Another bucket for each worker name bounds what is taken at all. It decides
 // from the subject alone, so that a payload above the rate costs less than its
