@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // build allocates what the job needs and builds its programs. With Job.Turn each program that is not there
@@ -71,13 +72,24 @@ func (x *run) compile(k kind) (next kind, err error) {
 		x.programs[k] = program
 		x.offers[k] = x.dev.UniformLocation(program, "offers_resident")
 		if fresh {
-			x.dev.Dispatch(program, 2) // as in an even round
+			x.dev.Dispatch(program, sets) // as in the first round
 			x.dev.CommandBarrier()
 			x.dev.Finish()
 			return k + 1, x.dev.Check()
 		}
 	}
 	return k, nil
+}
+
+// settled says whether the job's words are those that most jobs have.
+func (x *run) settled() bool {
+	words := x.plan.control(&x.m, &x.shape)
+	for name, value := range settled {
+		if words[slices.Index(controlNames, name)] != value {
+			return false
+		}
+	}
+	return true
 }
 
 // kernel is the kernel of a kind that the job needs.
@@ -92,6 +104,7 @@ func (x *run) kernel(k kind) kernel {
 		key.width = x.residentAt
 	case kindLevel:
 		key.team = x.kernels.team
+		key.settled = x.settled()
 	}
 	return key
 }

@@ -16,11 +16,12 @@ import (
 type Kernels struct {
 	dev       megakernel.Device
 	programs  map[kernel]uint32
-	joins     []userop.Join // that programs are there for, those of the newest jobs last
-	narrow    bool          // invocations are lanes of a processor's vectors
-	subgroups bool          // GL_KHR_shader_subgroup is worth using
-	team      uint32        // workgroups of the resident kernel
-	teamWidth uint32        // invocations of each
+	offered   map[uint32]bool // programs that were told last that the resident kernel is in their round
+	joins     []userop.Join   // that programs are there for, those of the newest jobs last
+	narrow    bool            // invocations are lanes of a processor's vectors
+	subgroups bool            // GL_KHR_shader_subgroup is worth using
+	team      uint32          // workgroups of the resident kernel
+	teamWidth uint32          // invocations of each
 }
 
 // NewKernels is an empty set of programs of a device.
@@ -29,6 +30,7 @@ func NewKernels(dev megakernel.Device) *Kernels {
 	k := &Kernels{
 		dev:       dev,
 		programs:  make(map[kernel]uint32),
+		offered:   make(map[uint32]bool),
 		narrow:    strings.Contains(renderer, "llvmpipe"),
 		subgroups: strings.Contains(vendor, "NVIDIA"),
 		team:      1,
@@ -46,6 +48,7 @@ func (k *Kernels) Close() error {
 		for key, program := range k.programs {
 			k.dev.DeleteProgram(program)
 			delete(k.programs, key)
+			delete(k.offered, program)
 		}
 		return nil
 	})
@@ -98,6 +101,7 @@ func (k *Kernels) use(join userop.Join) {
 		if key.semiring == User && key.join == k.joins[0] {
 			k.dev.DeleteProgram(program)
 			delete(k.programs, key)
+			delete(k.offered, program)
 		}
 	}
 	k.joins = slices.Delete(k.joins, 0, 1)

@@ -49,7 +49,7 @@ const (
 )
 
 // Words that the director writes: a slot of the control block. Where every workgroup of a round decides
-// for itself, there are two, so that one is read while the other is written; elsewhere the first is both.
+// for itself, a round reads one and writes the next; elsewhere the first is both.
 const (
 	ctlState     = ctlThresholds + thresholdWords + iota // what the last round did
 	ctlDecided                                           // by the host: the topology of the level it was asked for
@@ -78,9 +78,9 @@ const (
 	ctlRequeued   // frontier nodes that waited, counted each time
 	ctlCounts     // what rounds of the current level counted so far
 
-	ctlSeen      = ctlCounts + countWords    // both sets of counts as they were last read, without names
-	controlWords = ctlSeen + sets*countWords // with one slot
-	slotWords    = controlWords - ctlState
+	namedWords   = ctlCounts + countWords
+	slotWords    = ctlState             // so that as many invocations load the one as the other
+	controlWords = ctlState + slotWords // with one slot
 )
 
 var controlNames = slices.Concat(
@@ -123,12 +123,11 @@ var countNames = [...]string{"hits", "examined", "next_edges", "first_edges", "t
 
 const countWords = len(countNames)
 
-// Words of the totals block: two sets of counts, of which one is read in a round and the other filled; where the
-// director has a dispatch of its own, the first is all of it. The level kernel's sets are never
-// cleared, as no workgroup of a round knows when the others have read them: what counts is by how much they
-// grew. The resident kernel's workgroups have words behind them, and three sets of counts of their own, of four words each.
+// Words of the totals block: three sets of counts, of which one is read in a round, one filled and one cleared; where the
+// director has a dispatch of its own, the first is all of it. The resident kernel's workgroups have words behind them, and three
+// sets of counts of their own, of four words each.
 const (
-	sets            = 2
+	sets            = 3 // and slots
 	setWords        = 8
 	totReached      = countWords // in the first set, by the last kernel: nodes with another value than the identity
 	totReachedEdges = countWords + 1

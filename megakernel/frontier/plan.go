@@ -18,7 +18,7 @@ type plan struct {
 	blocks     []uint32 // pieces of heavy blocks, four words each
 	pullBlocks uint32
 	pullGroups uint32
-	groups     uint32        // of the level kernel in an even round
+	groups     uint32        // of the level kernel in the first round
 	sizes      [bindings]int // bytes of the job's own buffers
 	bytes      uint64
 }
@@ -162,16 +162,16 @@ func (p *plan) heavyBlocks(m *machine, r *Resident) {
 	}
 	p.pullBlocks = whole + uint32(len(p.blocks)/4)
 	p.pullGroups = min(p.pullBlocks, m.groups)
-	p.groups = min(max(p.pullBlocks, r.shape.edges/(4*width), 2), levelGroups) &^ 1
+	p.groups = min(max(p.pullBlocks, r.shape.edges/(4*width), sets), levelGroups) / sets * sets
 }
 
 // fit chooses the hit capacity.
 func (p *plan) fit(m *machine, s *shape) error {
 	bitWords := (int(s.nodes) + 31) / 32
-	p.sizes[bindControl] = 4 * (controlWords + slotWords)
+	p.sizes[bindControl] = 4 * (ctlState + sets*slotWords)
 	p.sizes[bindTotals] = 4 * totalsWords
 	p.sizes[bindArgs] = 4 * argWords
-	p.sizes[bindLog] = 4 * logWords * logRecords
+	p.sizes[bindLog] = 4 * logWords * (logRecords + 1)
 	p.sizes[bindValues] = 4 * int(s.nodes)
 	p.sizes[bindBits] = 3 * 4 * bitWords
 	if m.narrow {

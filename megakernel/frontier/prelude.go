@@ -41,15 +41,14 @@ func prelude(k kernel) string {
 	constant("RESIDENT_GROUPS", max(k.team, 1))
 	constant("STATE_AT", ctlState)
 	constant("COUNTS_AT", ctlCounts)
-	constant("RECORD_AT", ctlLevel)
 	constant("LEVEL_AT", ctlLevel)
+	constant("LOGGED_AT", ctlLogged)
 	constant("RECORD_WORDS", logWords)
-	constant("CONTROL_WORDS", controlWords)
 	constant("SLOT_WORDS", slotWords)
+	constant("CONTROL_WORDS", controlWords)
 	constant("COUNT_WORDS", countWords)
 	constant("SET_WORDS", setWords)
 	constant("SETS", sets)
-	constant("SEEN_AT", ctlSeen)
 	constant("TEAM_SLOT", teamSlot)
 	constant("TEAM_JOINED", teamJoined)
 	constant("TEAM_SIZE", teamSize)
@@ -119,12 +118,12 @@ func words(b *strings.Builder, k kernel) {
 	case kindDirector:
 		variables(b)
 	case kindLevel:
-		b.WriteString("shared uint all_words[CONTROL_WORDS];\n")
 		for _, name := range placedNames {
 			fmt.Fprintf(b, "uint %s;\n", name)
 		}
-		if !k.recorded {
-			privateWords(b)
+		if k.recorded {
+			b.WriteString("shared uint all_words[CONTROL_WORDS];\n")
+			defineWords(b, k)
 		}
 	case kindResident:
 		b.WriteString("shared uint all_words[CONTROL_WORDS];\n")
@@ -132,60 +131,91 @@ func words(b *strings.Builder, k kernel) {
 	}
 }
 
-// defineWords gives the names of the control block's words to those in shared memory.
+// placedNames are words that each invocation of the level kernel works out for itself, keptNames those of the host
+// that all need to know, and sharedNames, fours of them, those that who decides tells the others.
+var (
+	placedNames = []string{"walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare"}
+	keptNames   = []string{"nodes", "pull_blocks", "hybrid_degree"}
+	sharedNames = []string{"state", "sweep", "level", "queued", "frontier_nodes", "frontier_edges", "topology", "hits", "tile_count", "hit_capacity", "bit_words", "push_groups"}
+)
+
+// settled are words that are the same in most jobs, whose kernels are built for them.
+var settled = map[string]uint32{"all_active": 0, "forced": 0, "host_decides": 0, "by_edges": 1, "pressed": 0}
+
+// defineWords gives the names of words to those in shared memory.
 func defineWords(b *strings.Builder, k kernel) {
 	for i, name := range controlNames {
-		if k.kind != kindLevel || !slices.Contains(placedNames, name) {
+		at := slices.Index(sharedNames, name)
+		switch {
+		case k.kind == kindLevel && slices.Contains(placedNames, name):
+		case k.kind != kindLevel || k.recorded:
 			fmt.Fprintf(b, "#define %s all_words[%d]\n", name, i)
+		case at >= 0:
+			fmt.Fprintf(b, "#define %s told[%d].%c\n", name, at/4, "xyzw"[at%4])
+		case slices.Contains(keptNames, name):
+			fmt.Fprintf(b, "#define %s read_words[%d]\n", name, i)
 		}
 	}
 }
 
-// privateWords declares the words as variables, and how they come from shared memory and go back: what
-// one invocation decides alone, it decides in half the time in registers.
-func privateWords(b *strings.Builder) {
-	var load, store strings.Builder
+// decidedWords declares the words as variables of who decides, and how they come to it, go to the other invocations,
+// and to the next round.
+func decidedWords(b *strings.Builder, k kernel) {
+	var load, share, keep strings.Builder
 	for i, name := range controlNames {
 		if slices.Contains(placedNames, name) {
 			continue
 		}
+		if value, ok := settled[name]; ok && k.settled {
+			fmt.Fprintf(b, "const uint %s = %du;\n", name, value)
+			continue
+		}
 		fmt.Fprintf(b, "uint %s;\n", name)
-		fmt.Fprintf(&load, "    %s = all_words[%d];\n", name, i)
+		fmt.Fprintf(&load, "    %s = read_words[%d]", name, i)
+		if i >= ctlCounts {
+			fmt.Fprintf(&load, " + read_words[%d]", controlWords+i-ctlCounts)
+		}
+		load.WriteString(";\n")
 		if i >= ctlState {
-			fmt.Fprintf(&store, "    all_words[%d] = %s;\n", i, name)
+			fmt.Fprintf(&keep, "    next_words[%d].%c = %s;\n", (i-ctlState)/4, "xyzw"[(i-ctlState)%4], name)
 		}
 	}
-	fmt.Fprintf(b, "void load_words() {\n%s}\nvoid store_words() {\n%s}\n", load.String(), store.String())
+	for i := 0; i < len(sharedNames); i += 4 {
+		fmt.Fprintf(&share, "    told[%d] = uvec4(%s);\n", i/4, strings.Join(sharedNames[i:i+4], ", "))
+	}
+	fmt.Fprintf(b, "shared uvec4 told[%d], next_words[SLOT_WORDS / 4u];\n", len(sharedNames)/4)
+	fmt.Fprintf(b, "void load_words() {\n%s}\nvoid share_words() {\n%s}\nvoid keep_words() {\n%s}\n", load.String(), share.String(), keep.String())
 }
 
-// placedNames are words that each invocation of the level kernel works out for itself: what one invocation
-// does alone, all others wait for.
-var placedNames = []string{"walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare"}
-
-// rounds says which slot and which set of counts a kernel has in a round. The level kernel knows an odd round by the
+// rounds says which slot and which set of counts a kernel reads and writes. The level kernel knows the round by the
 // number of its workgroups: a uniform that changes with each dispatch takes NVIDIA .7 µs.
 func rounds(b *strings.Builder, k kernel) {
-	read, written, filled := "0u", "0u", "0u"
+	define := func(name, value string) { fmt.Fprintf(b, "#define %s %s\n", name, value) }
+	if k.kind == kindLevel {
+		define("GROUPS", "(gl_NumWorkGroups.x - 1u)") // that walk
+	}
 	switch {
 	case k.kind == kindDirector && k.recorded:
-		read = "SLOT_WORDS" // as the director kept them
-	case k.narrow || k.recorded: // one of each, in their place of the recording if there is one
-	case k.kind == kindLevel:
-		read, written, filled = "(gl_NumWorkGroups.x & 1u) * SLOT_WORDS", "(~gl_NumWorkGroups.x & 1u) * SLOT_WORDS", "((gl_NumWorkGroups.x & 1u) * SET_WORDS)"
-		b.WriteString("#define READ_SET (~gl_NumWorkGroups.x & 1u)\n")
-	case k.kind == kindResident:
-		read, written = "team_words[TEAM_SLOT]", "team_words[TEAM_SLOT]" // as the level kernel of the round decided
-	case k.kind == kindSow:
-		filled = "SET_WORDS" // as in the round before the first
-	}
-	for i, name := range countNames {
-		start := "0u"
-		if filled != "0u" && k.kind == kindLevel {
-			start = fmt.Sprintf("all_words[SEEN_AT + (gl_NumWorkGroups.x & 1u) * COUNT_WORDS + %du]", i)
+		define("READ_SLOT", "SLOT_WORDS") // as the director kept them
+		define("FILLED", "0u")
+	case k.kind == kindLevel && !k.recorded:
+		of := func(words, behind int) string {
+			return fmt.Sprintf("((gl_NumWorkGroups.x + %du) %% %du * %du)", behind, sets, words)
 		}
-		fmt.Fprintf(b, "#define %s_at_begin %s\n", name, start)
+		define("READ_SLOT", of(slotWords, 0))
+		define("WRITTEN_SLOT", of(slotWords, 1))
+		define("READ_SET", of(setWords, 0))
+		define("FILLED", of(setWords, 1))
+		define("CLEARED", of(setWords, 2))
+	case k.kind == kindResident && !k.narrow && !k.recorded:
+		define("READ_SLOT", "team_words[TEAM_SLOT]") // as the level kernel of the round decided
+		define("WRITTEN_SLOT", "team_words[TEAM_SLOT]")
+		define("FILLED", "0u")
+	default: // one of each, in their place of the recording if there is one
+		define("READ_SLOT", "0u")
+		define("WRITTEN_SLOT", "0u")
+		define("FILLED", "0u")
 	}
-	fmt.Fprintf(b, "#define FILLED %s\n#define READ_SLOT %s\n#define WRITTEN_SLOT %s\n", filled, read, written)
 }
 
 // variables declares the words as variables, and how they are loaded, and stored to a slot: those that only the host

@@ -131,7 +131,7 @@ func (t *tape) take(x *run) {
 	}
 	at, slot := t.round(x.result.Rounds), 0
 	if !x.m.narrow {
-		slot = int(^x.result.Rounds&1) * slotWords // where the level kernel has written
+		slot = int((x.result.Rounds+1)%sets) * slotWords // where the level kernel has written
 	}
 	from := &x.scratch.buffers
 	x.dev.CommandBarrier()

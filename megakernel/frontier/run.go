@@ -33,9 +33,7 @@ type run struct {
 	m        machine
 	programs [kinds]uint32
 	offers   [kinds]int32 // location of the uniform that offers the resident kernel, or -1
-	told     bool         // the uniform is offered
-	offered  bool
-	control  []uint32 // as last read
+	control  []uint32     // as last read
 	result   Result
 	timing   timing
 	begun    time.Time
@@ -248,7 +246,7 @@ func (x *run) slotAt() int {
 	if x.m.narrow {
 		return 0
 	}
-	return int(x.result.Rounds&1) * slotWords
+	return int(x.result.Rounds%sets) * slotWords
 }
 
 // slot is where the director's words lie behind the last round, and what takes them.
@@ -282,7 +280,7 @@ func (x *run) round(i int) {
 		args, at = x.tape.bind(x, resident)
 	}
 	x.offer(kindLevel, resident)
-	x.dev.Dispatch(x.programs[kindLevel], x.groups+x.result.Rounds&1)
+	x.dev.Dispatch(x.programs[kindLevel], x.groups+x.result.Rounds%sets)
 	x.dev.StorageBarrier()
 	x.tape.take(x)
 	if resident {
@@ -319,11 +317,12 @@ func (x *run) narrowRound(i int) {
 	x.timing.mark(x, 2)
 }
 
-// offer tells a kernel that decides whether the resident kernel is in its round, where that is news.
+// offer tells a kernel that decides whether the resident kernel is in its round, where that is news, in whichever job.
 func (x *run) offer(k kind, resident bool) {
-	if at := x.offers[k]; at >= 0 && (!x.told || x.offered != resident) {
-		x.dev.SetUniform(x.programs[k], at, bit(resident))
-		x.told, x.offered = true, resident
+	program := x.programs[k]
+	if at := x.offers[k]; at >= 0 && x.kernels.offered[program] != resident {
+		x.dev.SetUniform(program, at, bit(resident))
+		x.kernels.offered[program] = resident
 	}
 }
 

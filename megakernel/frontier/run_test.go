@@ -187,7 +187,7 @@ func TestTheDriverHasTheBlocksWhereTheHostWritesThem(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if len(controlNames) != ctlSeen {
-		t.Errorf("%d names for %d words", len(controlNames), ctlSeen)
+	if len(controlNames) != namedWords || namedWords > controlWords {
+		t.Errorf("%d names for %d words of %d", len(controlNames), namedWords, controlWords)
 	}
 }

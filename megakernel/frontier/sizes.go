@@ -8,7 +8,7 @@ const (
 	stagedHits     = 1024   // hits a workgroup holds back
 	probes         = 8      // in-edges an invocation looks at before the workgroup shares the rest
 	pushGroupsGoal = 1024   // chunks that a push of many edges should have at least
-	levelGroups    = 526    // most workgroups of the level kernel in an even round; an H200 runs 528 at the same time
+	levelGroups    = 525    // most workgroups of the level kernel, and up to two more that tell rounds apart; an H200 runs 528 at the same time
 	directorWidth  = 8      // invocations of the director: one vector of 256 bits
 )
 

@@ -32,7 +32,7 @@ const (
 var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
-	kindLevel:    {"blocks.glsl", "decide.glsl", "director.glsl", "direct.glsl", "complete.glsl", sharedWords, "place.glsl", "order.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
+	kindLevel:    {"words.glsl", decidedBefore, "decide.glsl", "director.glsl", "direct.glsl", "order.glsl", "write.glsl", sharedBehind, "place.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
 	kindDirector: {"place.glsl", "log_narrow.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "direct.glsl", "director.comp"},
 	kindPush:     {"hits_narrow.glsl", "sweep_narrow.glsl", "push_narrow.glsl", "push_narrow.comp"},
 	kindTiles:    {"hits_narrow.glsl", "push_narrow.glsl", "tiles_narrow.comp"},
@@ -41,12 +41,12 @@ var kindFiles = [kinds][]string{
 	kindCount:    {"count.comp"},
 }
 
-// sharedWords stands in a list of files where the control block's words cease to be the variables of the one invocation
-// that decides, and are those in shared memory from there on.
-const sharedWords = ""
-
-// deciding are the files that a recorded level does without.
-var deciding = []string{"decide.glsl", "director.glsl", "direct.glsl", "complete.glsl", "order.glsl"}
+// In a list of files, the control block's words are variables of who decides from the first of these on, and
+// those in shared memory from the second on.
+const (
+	decidedBefore = "decided words"
+	sharedBehind  = "shared words"
+)
 
 // of says whether narrow, or wide, devices have a kernel of the kind.
 func (k kind) of(narrow bool) bool {
@@ -71,6 +71,7 @@ type kernel struct {
 	narrow    bool   // invocations are lanes of a processor
 	subgroups bool   // GL_KHR_shader_subgroup is there
 	recorded  bool   // decides nothing: its words were recorded
+	settled   bool   // decides for jobs with the words in settled
 	width     uint32 // invocations of a workgroup; the director has one and uses it for those it sizes
 	team      uint32 // workgroups of the resident kernel, for who orders it; else zero
 }
@@ -87,6 +88,7 @@ func (k kernel) String() string {
 // plain is the kernel without what its source does not depend on.
 func (k kernel) plain() kernel {
 	k.recorded = k.recorded && (k.kind == kindLevel || k.kind == kindResident || k.kind == kindDirector)
+	k.settled = k.settled && k.kind == kindLevel && !k.recorded
 	k.weighted = k.weighted && (k.semiring == ShortestPath || k.semiring == User)
 	k.given = k.given && k.kind != kindSow
 	switch {
@@ -118,7 +120,8 @@ func (k kernel) files() []string {
 		return []string{"place.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "levels_recorded.comp"}
 	}
 	if k.kind == kindLevel && k.recorded {
-		return slices.DeleteFunc(slices.Clone(kindFiles[k.kind]), func(name string) bool { return slices.Contains(deciding, name) })
+		files := kindFiles[kindLevel]
+		return append([]string{"blocks.glsl"}, files[slices.Index(files, sharedBehind)+1:]...)
 	}
 	return kindFiles[k.kind]
 }
@@ -219,7 +222,11 @@ func (k kernel) source() string {
 	fmt.Fprintf(&b, "layout(local_size_x = %d) in;\n", k.invocations())
 	b.WriteString(prelude(k))
 	for _, name := range append([]string{"semiring.glsl"}, k.files()...) {
-		if name == sharedWords {
+		switch name {
+		case decidedBefore:
+			decidedWords(&b, k)
+			continue
+		case sharedBehind:
 			defineWords(&b, k)
 			continue
 		}

@@ -1,4 +1,7 @@
-// The topology of the next level: Thresholds.Decide, line by line.
+// The topology of the next level: Thresholds.Decide, line by line. All of it is worked out and the right one picked, as
+// one invocation alone takes longer to branch.
+
+uint pick(bool first, uint a, uint b) { return first ? a : b; }
 
 // product_at_most says whether a * b <= c * d, in 64 bits.
 bool product_at_most(uint a, uint b, uint c, uint d) {
@@ -9,62 +12,39 @@ bool product_at_most(uint a, uint b, uint c, uint d) {
 }
 
 uint decide_by_edges(uint work, uint unexplored_edges) {
-    if (work <= sparse_work) {
-        return SPARSE;
-    }
-    return work <= unexplored_edges && product_at_most(work, work, pull_nodes, unexplored_edges) ? HYBRID : wide;
+    bool less = product_at_most(work, work, pull_nodes, unexplored_edges);
+    return pick(work <= sparse_work, SPARSE, pick(work <= unexplored_edges && less, HYBRID, wide));
 }
 
 uint decide_by_nodes(uint count) {
-    if (count <= sparse_most) {
-        return SPARSE;
-    }
-    return count <= hybrid_most ? HYBRID : wide;
+    return pick(count <= sparse_most, SPARSE, pick(count <= hybrid_most, HYBRID, wide));
 }
 
-uint wide_after(uint prev) { return prev == FUSED ? kept : wide; }
+uint wide_after(uint prev) { return pick(prev == FUSED, kept, wide); }
 
 uint held_by_edges(uint raw_topology, uint prev, uint work) {
-    if (prev == SPARSE && work <= rise_work) {
-        return prev;
-    }
-    if ((prev == DENSE || prev == FUSED) && work > sparse_work) {
-        return wide_after(prev);
-    }
-    return raw_topology;
+    bool stays = prev == SPARSE && work <= rise_work;
+    bool widens = (prev == DENSE || prev == FUSED) && work > sparse_work;
+    return pick(stays, prev, pick(widens, wide_after(prev), raw_topology));
 }
 
 uint held_by_nodes(uint raw_topology, uint prev, uint count) {
-    bool hold = false;
-    if (prev == SPARSE) {
-        hold = count <= sparse_keep;
-    } else if (prev == HYBRID) {
-        hold = raw_topology == SPARSE ? count >= hybrid_low : count <= hybrid_high;
-    } else if (prev == DENSE || prev == FUSED) {
-        bool ends = raw_topology == SPARSE || (raw_topology != HYBRID && full_hysteresis == 0u) || count < dense_keep;
-        if (!ends && full_hysteresis != 0u) {
-            return wide_after(prev);
-        }
-        hold = !ends && (prev == DENSE || wide == FUSED);
-    }
-    return hold ? prev : raw_topology;
+    bool full = full_hysteresis != 0u;
+    bool ends = raw_topology == SPARSE || (raw_topology != HYBRID && !full) || count < dense_keep;
+    bool goes_on = (prev == DENSE || prev == FUSED) && !ends;
+    bool hold = prev == SPARSE && count <= sparse_keep;
+    hold = hold || (prev == HYBRID && raw_topology == SPARSE && count >= hybrid_low);
+    hold = hold || (prev == HYBRID && raw_topology != SPARSE && count <= hybrid_high);
+    hold = hold || (goes_on && (prev == DENSE || wide == FUSED));
+    return pick(goes_on && full, wide_after(prev), pick(hold, prev, raw_topology));
 }
 
 // decide returns the topology before and after hysteresis.
 uvec2 decide(uint count, uint edges_out, uint unexplored_edges, uint prev) {
     uint work = max(edges_out, count);
-    if (pressed != 0u) {
-        return uvec2(CONSTRAINED);
-    }
-    uint raw_topology = by_edges != 0u ? decide_by_edges(work, unexplored_edges) : decide_by_nodes(count);
-    if (raw_topology == prev) {
-        return uvec2(raw_topology);
-    }
-    if (prev == CONSTRAINED) {
-        return uvec2(raw_topology, relaxed == 0u ? prev : raw_topology);
-    }
-    if (by_edges != 0u) {
-        return uvec2(raw_topology, held_by_edges(raw_topology, prev, work));
-    }
-    return uvec2(raw_topology, held_by_nodes(raw_topology, prev, count));
+    uint raw_topology = pick(by_edges != 0u, decide_by_edges(work, unexplored_edges), decide_by_nodes(count));
+    uint held = pick(by_edges != 0u, held_by_edges(raw_topology, prev, work), held_by_nodes(raw_topology, prev, count));
+    held = pick(prev == CONSTRAINED, pick(relaxed == 0u, prev, raw_topology), held);
+    held = pick(raw_topology == prev, prev, held);
+    return uvec2(pick(pressed != 0u, CONSTRAINED, raw_topology), pick(pressed != 0u, CONSTRAINED, held));
 }

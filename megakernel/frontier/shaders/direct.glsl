@@ -1,132 +1,77 @@
 // What the director does before a round: it closes the round before, and decides what the next one does. Run
-// by one invocation.
+// by one invocation, which takes longer to find its way through branches than to work out everything.
 
 #ifdef NARROW
 #define offers_resident uint(turns <= RESIDENT_TURNS)
-#define TILES_WALKED true // in the same round
+const bool WALKS_ITSELF = true; // tiles behind their push, and small levels at once
 bool walks_itself() { return state == STATE_RESIDENT && in_resident == 0u; }
 #else
-#define TILES_WALKED false
+const bool WALKS_ITSELF = false;
 uniform uint offers_resident; // 1: the resident kernel is in this round
 #endif
 
-void gather() {
-    state = STATE_GATHER;
-    gathered = 0u;
-    sweep |= 2u;
+// begins_in is the state of a level that was decided and begins.
+uint begins_in() {
+    bool fits = fits_resident() && (offers_resident != 0u || topology == FUSED); // not while a bitmap is being cleared
+    return pick(fits, STATE_RESIDENT, pick(!pushes(topology), STATE_PULL, pick(queued == 0u, STATE_GATHER, STATE_PUSH)));
+}
+
+// stops_in is the state in which the job waits or ends before the current level, or START if it does not.
+uint stops_in(bool by_host) {
+    uint stop = pick(host_decides != 0u && !by_host, STATE_ASK, STATE_START);
+    stop = pick(logged >= LOG_RECORDS, STATE_FULL, stop);
+    stop = pick(level >= max_levels, STATE_LEVELS, stop);
+    return pick(frontier_nodes == 0u, STATE_DONE, stop);
+}
+
 #ifdef NARROW
-    walkers = 0u;
+// share_out says how many workgroups push, and from which out-degree on they cut.
+void share_out() {
+    uint pushed = clamp(push_groups, pieces(queued, WIDTH * NARROW_MOST), pieces(queued, WIDTH * NARROW_ROWS));
+    walkers = pick(state == STATE_PUSH, pushed, 0u);
+    uint most = LOOP_BUDGET / pieces(max(queued, 1u), max(walkers, 1u) * WIDTH) - 4u;
+    heavy = pick(state == STATE_PUSH, min(most, pick(topology == HYBRID, hybrid_degree, 2u * LEAST_HEAVY)), heavy);
+}
 #endif
-}
 
-void push() {
-    state = STATE_PUSH;
-    passes++;
-    tile_count = 0u;
-#ifdef NARROW
-    walkers = clamp(push_groups, pieces(queued, WIDTH * NARROW_MOST), pieces(queued, WIDTH * NARROW_ROWS));
-    uint most = LOOP_BUDGET / pieces(queued, walkers * WIDTH) - 4u;
-    heavy = min(most, topology == HYBRID ? hybrid_degree : 2u * LEAST_HEAVY);
-#endif
-}
-
-// begins says whether the current level can be begun, and decides it.
-bool begins(bool by_host) {
-    if (frontier_nodes == 0u) {
-        state = STATE_DONE;
-    } else if (level >= max_levels) {
-        state = STATE_LEVELS;
-    } else if (logged >= LOG_RECORDS) {
-        state = STATE_FULL;
-    } else if (host_decides != 0u && !by_host) {
-        state = STATE_ASK;
-    } else {
-        choose(by_host);
-        return true;
-    }
-    return false;
-}
-
-// run_level begins a level that was decided, and returns the state of what is left to begin.
-uint run_level() {
-    bool fits = (offers_resident != 0u || topology == FUSED) && fits_resident(); // not while a bitmap is being cleared
-    in_resident = 0u;
-    sweep = dirty; // the third bitmap
-    dirty = 0u;
-    if (fits && offers_resident != 0u) {
-        state = STATE_RESIDENT;
-    } else if (fits && topology == FUSED) {
-        state = STATE_RESIDENT;
-        in_resident = 2u; // decided, and waits for a round that has the kernel
-    } else if (!pushes(topology)) {
-        state = STATE_PULL;
-        passes = 1u;
-        dirty = 1u;
-#ifdef NARROW
-        walkers = 0u;
-#endif
-    } else {
-        return queued == 0u ? STATE_GATHER : STATE_PUSH;
-    }
-    return STATE_DONE;
-}
-
-void log_level();
-
-// One way through, with each step once: what is called twice is compiled twice.
 void direct() {
-    bool complete = false, turns_over = false, begin = false, run = false, by_host = false;
-    uint left = STATE_DONE;
-    if (state == STATE_START) {
-        turns_over = true;
-    } else if (state == STATE_PUSH || state == STATE_TILES) {
-        sweep = 0u;
-        if (state == STATE_PUSH && tile_count != 0u && !TILES_WALKED) {
-            state = STATE_TILES;
-        } else {
-            processed += queued;
-            complete = processed >= frontier_nodes;
-            if (!complete) {
-                requeued += min(frontier_nodes - processed, ~requeued); // no more than 32 bits: many passes count a node often
-                left = STATE_GATHER;
-            }
-        }
-    } else if (state == STATE_GATHER) {
-        sweep = 0u;
-        queued = min(gathered, hit_capacity);
-        left = STATE_PUSH;
-    } else if (state == STATE_PULL) {
-        complete = true;
-    } else if (state == STATE_RESIDENT) {
-        run = in_resident == 2u; // the kernel, or the round before, decided it
+    // The round before.
+    bool tiles_left = state == STATE_PUSH && tile_count != 0u && !WALKS_ITSELF;
+    bool passed = (state == STATE_PUSH || state == STATE_TILES) && !tiles_left;
+    processed += pick(passed, queued, 0u);
+    bool was_decided = state == STATE_RESIDENT && in_resident == 2u; // by the kernel, or in the round before
+    bool walked = state == STATE_RESIDENT && !was_decided;
+    bool complete = state == STATE_PULL || (passed && processed >= frontier_nodes) || (walked && WALKS_ITSELF);
+    bool some_wait = passed && !complete;
+    requeued += pick(some_wait, min(frontier_nodes - processed, ~requeued), 0u); // no more than 32 bits: many passes count a node often
+    bool was_gathered = state == STATE_GATHER;
+    queued = pick(was_gathered, min(gathered, hit_capacity), queued);
+    logged += uint(complete);
+    turn_over(complete || state == STATE_START);
+
+    // The current level.
+    bool by_host = state == STATE_ASK && decided != 0u;
+    bool asks = complete || by_host || state == STATE_START || state == STATE_FULL || walked;
+    uint stop = stops_in(by_host);
+    bool chosen = asks && stop == STATE_START;
+    choose(chosen, by_host);
+    decided = pick(asks, 0u, decided);
+
+    // The next round.
+    bool begins = chosen || was_decided;
+    uint begun = begins_in();
+    sweep = pick(begins, dirty, 0u); // the third bitmap
+    dirty = pick(begins, uint(begun == STATE_PULL), dirty);
+    bool waits = begun == STATE_RESIDENT && offers_resident == 0u; // decided, for a round that has the kernel
+    in_resident = pick(begins, pick(waits, 2u, 0u), in_resident);
+    uint next = pick(tiles_left, STATE_TILES, pick(some_wait, STATE_GATHER, pick(was_gathered, STATE_PUSH, state)));
+    state = pick(begins, begun, pick(asks, stop, next));
+    bool gathers = state == STATE_GATHER, pushes_now = state == STATE_PUSH;
+    sweep |= pick(gathers, 2u, 0u);
+    gathered = pick(gathers, 0u, gathered);
+    passes = pick(state == STATE_PULL, 1u, passes + uint(pushes_now));
+    tile_count = pick(pushes_now, 0u, tile_count);
 #ifdef NARROW
-        complete = !run;
-#else
-        begin = !run;
+    share_out();
 #endif
-    } else if (state == STATE_FULL) {
-        begin = true;
-    } else if (state == STATE_ASK) {
-        by_host = decided != 0u;
-        begin = by_host;
-    }
-    if (complete) {
-        log_level();
-    }
-    if (complete || turns_over) {
-        turn_over();
-        begin = true;
-    }
-    if (begin) {
-        run = begins(by_host);
-        decided = 0u;
-    }
-    if (run) {
-        left = run_level();
-    }
-    if (left == STATE_GATHER) {
-        gather();
-    } else if (left == STATE_PUSH) {
-        push();
-    }
 }

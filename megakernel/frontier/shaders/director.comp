@@ -20,6 +20,7 @@ void main() {
     take_counts();
     // What ended orders nothing any more.
     while (state < STATE_LEVELS) {
+        log_level();
         direct();
         if (!walks_itself()) {
             break;

@@ -60,7 +60,7 @@ void put_hit(uint at, uint v) {
     if (at < STAGED_HITS) {
         staged_hits[at] = v;
     } else {
-        write_hit(hits - hits_at_begin + atomicAdd(counted_hits, 1u), v);
+        write_hit(hits + atomicAdd(counted_hits, 1u), v);
     }
 }
 
@@ -115,7 +115,7 @@ void flush_hits() {
     uint count = min(staged, STAGED_HITS);
     if (count != 0u) {
         if (gl_LocalInvocationIndex == 0u) {
-            staged_at = hits - hits_at_begin + atomicAdd(counted_hits, count);
+            staged_at = hits + atomicAdd(counted_hits, count);
         }
         barrier();
         for (uint i = gl_LocalInvocationIndex; i < count; i += WIDTH) {

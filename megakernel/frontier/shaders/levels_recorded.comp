@@ -7,7 +7,7 @@ void main() {
     while (level < last) {
         walk_level();
         take_counts();
-        turn_over();
+        turn_over(true);
     }
     mark_frontier(true, true);
 }

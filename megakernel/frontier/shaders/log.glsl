@@ -1,4 +1,4 @@
-// log_level records the level that is complete.
+// log_level writes the record of the current level, which counts once the level is complete.
 void log_level() {
     uint at = logged * RECORD_WORDS;
     level_log[at] = level;
@@ -13,5 +13,4 @@ void log_level() {
     level_log[at + 9u] = requeued;
     level_log[at + 10u] = hits;
     level_log[at + 11u] = examined;
-    logged++;
 }

@@ -170,9 +170,9 @@ void pull_piece(uvec3 piece) {
 
 void pull() {
     uint whole = nodes / WIDTH + uint(nodes % WIDTH != 0u);
-    uint rows = clamp(whole / gl_NumWorkGroups.x, 1u, ROWS); // every workgroup has a block before an invocation has two nodes
+    uint rows = clamp(whole / GROUPS, 1u, ROWS); // every workgroup has a block before an invocation has two nodes
     uint blocks = (whole + rows - 1u) / rows, more = pull_blocks - whole;
-    for (uint at = gl_WorkGroupID.x; at < blocks + more; at += gl_NumWorkGroups.x) {
+    for (uint at = gl_WorkGroupID.x; at < blocks + more; at += GROUPS) {
         if (at < blocks) {
             pull_block(at, rows, more != 0u);
         } else {

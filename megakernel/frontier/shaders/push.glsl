@@ -4,7 +4,7 @@
 
 void cut(uint u, uint degree) {
     uint count = degree / TILE_EDGES + uint(degree % TILE_EDGES != 0u);
-    uint at = atomicAdd(counted_tile_count, count) - tile_count_at_begin;
+    uint at = atomicAdd(counted_tile_count, count);
     for (uint i = 0u; i < count; i++) {
         tiles[at + i] = uvec2(u, i);
     }

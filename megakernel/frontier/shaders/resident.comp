@@ -103,23 +103,22 @@ void end_level() {
 #ifndef RECORDED
     if (team_index == 0u) {
         log_level();
-    } else {
-        logged++;
     }
+    logged++;
 #endif
     // Small loops may be unrolled or not: count them as if not.
     turns += (pieces(queued, WIDTH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
     if (long_count > LONG_ROWS) {
         turns += long_edges * (5u * BATCH + 1u);
     }
-    turn_over();
+    turn_over(true);
 #ifdef RECORDED
     bool stop = state == STATE_STUCK || level >= max_levels; // the level at which the recorded team stopped
 #else
     bool stop = state == STATE_STUCK || frontier_nodes == 0u || level >= max_levels || logged >= LOG_RECORDS
         || turns > RESIDENT_TURNS || host_decides != 0u;
     if (!stop) {
-        choose(false);
+        choose(true, false);
         if (!fits_resident()) {
             in_resident = 2u;
             stop = true;

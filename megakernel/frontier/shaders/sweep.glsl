@@ -5,14 +5,14 @@ shared uint found;
 shared uint found_at;
 
 void clear_spare() {
-    for (uint word = gl_GlobalInvocationID.x; word < bit_words; word += gl_NumWorkGroups.x * WIDTH) {
+    for (uint word = gl_GlobalInvocationID.x; word < bit_words; word += GROUPS * WIDTH) {
         bits[bits_spare + word] = 0u;
     }
 }
 
 void gather_waiting() {
     uint lane = gl_LocalInvocationIndex;
-    for (uint first = gl_WorkGroupID.x * WIDTH; first < bit_words; first += gl_NumWorkGroups.x * WIDTH) {
+    for (uint first = gl_WorkGroupID.x * WIDTH; first < bit_words; first += GROUPS * WIDTH) {
         uint word = first + lane;
         uint waiting = word < bit_words ? bits[bits_now + word] : 0u;
         if (lane == 0u) {
@@ -22,7 +22,7 @@ void gather_waiting() {
         uint at = atomicAdd(found, uint(bitCount(waiting)));
         barrier();
         if (lane == 0u && found != 0u) {
-            found_at = atomicAdd(counted_gathered, found) - gathered_at_begin;
+            found_at = atomicAdd(counted_gathered, found);
         }
         barrier();
         at += found_at;
