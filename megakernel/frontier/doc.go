@@ -31,10 +31,10 @@
 // Before each level the director decides its topology with the thresholds and the hysteresis of
 // package policy ([Thresholds.Decide] is the same in Go; both equal policy.Classify). A round is
 // a dispatch of the level kernel, with the same number of workgroups whatever the level: each of them makes the same
-// decision for itself from what the round before counted, and the first one writes it down for the next round, orders the
-// resident kernel and logs. On an H200 a dispatch and its barrier take 2.7 µs, and the decision 1.6 to 2 more; a director of its own,
-// and dispatches of as many workgroups as it orders, took 11, and a decision by the workgroup that ends last 3.7 and the
-// indirect dispatch 1.3. Where invocations are lanes of a processor's vectors, masked
+// decision for itself from what the round before counted, and the last one, which walks nothing, writes it down for the next round,
+// orders the resident kernel and logs. On an H200 a dispatch and its barrier take 2.7 µs, and the decision about half of one more; a
+// director of its own, and dispatches of as many workgroups as it orders, took 11, and a decision by the workgroup that ends last 3.7
+// and the indirect dispatch 1.3. Where invocations are lanes of a processor's vectors, masked
 // code costs as much as code that runs, and deciding in every workgroup would cost more than a dispatch: there the director
 // is a kernel of its own, which writes the group counts of the indirect dispatches that follow, zero for what was not chosen,
 // its own behind the end of the job included.

@@ -198,12 +198,17 @@ func rounds(b *strings.Builder, k kernel) {
 	case k.kind == kindDirector && k.recorded:
 		define("READ_SLOT", "SLOT_WORDS") // as the director kept them
 		define("FILLED", "0u")
-	case k.kind == kindLevel && !k.recorded:
+	case k.kind == kindLevel:
 		of := func(words, behind int) string {
 			return fmt.Sprintf("((gl_NumWorkGroups.x + %du) %% %du * %du)", behind, sets, words)
 		}
-		define("READ_SLOT", of(slotWords, 0))
-		define("WRITTEN_SLOT", of(slotWords, 1))
+		if k.recorded {
+			define("READ_SLOT", "0u") // of the recording
+			define("WRITTEN_SLOT", "0u")
+		} else {
+			define("READ_SLOT", of(slotWords, 0))
+			define("WRITTEN_SLOT", of(slotWords, 1))
+		}
 		define("READ_SET", of(setWords, 0))
 		define("FILLED", of(setWords, 1))
 		define("CLEARED", of(setWords, 2))

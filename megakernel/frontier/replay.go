@@ -145,16 +145,12 @@ func (t *tape) take(x *run) {
 	x.dev.CommandBarrier()
 }
 
-// bind binds what was recorded of the current round, and returns its group counts. The resident kernel's team meets in
-// the memory that it always meets in, as another may be farther away: on an H200 that is some percent of a level. Called
-// on the device's thread.
-func (t *tape) bind(x *run, resident bool) (args uint32, offset int) {
+// bind binds what was recorded of the current round, and returns its group counts. A level kernel counts where it always
+// does. Called on the device's thread.
+func (t *tape) bind(x *run) (args uint32, offset int) {
 	at := t.round(x.result.Rounds)
 	x.dev.BindStorage(bindControl, t.control.id, 4*at*tapeWords, 4*(controlWords+slotWords))
-	if resident {
-		x.dev.CopyBuffer(t.totals.id, 4*at*tapeWords, x.scratch.buffers[bindTotals].id, 0, 4*totalsWords)
-		x.bindOne(bindTotals)
-	} else {
+	if x.m.narrow {
 		x.dev.BindStorage(bindTotals, t.totals.id, 4*at*tapeWords, 4*totalsWords)
 	}
 	return t.args.id, 4 * at * argWords

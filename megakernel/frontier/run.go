@@ -277,7 +277,7 @@ func (x *run) round(i int) {
 	x.timing.mark(x, 1)
 	args, at := x.scratch.buffers[bindArgs].id, 0
 	if x.tape.plays() {
-		args, at = x.tape.bind(x, resident)
+		args, at = x.tape.bind(x)
 	}
 	x.offer(kindLevel, resident)
 	x.dev.Dispatch(x.programs[kindLevel], x.groups+x.result.Rounds%sets)
@@ -295,7 +295,7 @@ func (x *run) narrowRound(i int) {
 	args, at := x.scratch.buffers[bindArgs].id, 0
 	switch {
 	case x.tape.plays():
-		args, at = x.tape.bind(x, false)
+		args, at = x.tape.bind(x)
 		x.dev.DispatchIndirect(x.programs[kindDirector], args, at+4*argsFused)
 		x.dev.StorageBarrier()
 	default:

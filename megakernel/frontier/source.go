@@ -121,7 +121,7 @@ func (k kernel) files() []string {
 	}
 	if k.kind == kindLevel && k.recorded {
 		files := kindFiles[kindLevel]
-		return append([]string{"blocks.glsl"}, files[slices.Index(files, sharedBehind)+1:]...)
+		return append([]string{"blocks.glsl", "order.glsl"}, files[slices.Index(files, sharedBehind)+1:]...)
 	}
 	return kindFiles[k.kind]
 }

@@ -35,7 +35,7 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 			return err
 		}
 		x.offer(kindLevel, true)
-		x.dev.Dispatch(x.programs[kindLevel], 2)
+		x.dev.Dispatch(x.programs[kindLevel], sets)
 		x.dev.CommandBarrier()
 		x.result.Rounds++
 		var errs [2]error

@@ -1,8 +1,11 @@
 // The words of the control block, in shared memory for as long as a kernel runs.
 
 void load_blocks() {
-    for (uint i = gl_LocalInvocationIndex; i < CONTROL_WORDS; i += WIDTH) {
-        all_words[i] = control_block[i < STATE_AT ? i : i + READ_SLOT];
+    for (uint k = 0u; k < (CONTROL_WORDS + WIDTH - 1u) / WIDTH; k++) {
+        uint i = k * WIDTH + gl_LocalInvocationIndex;
+        if (i < CONTROL_WORDS) {
+            all_words[i] = control_block[i < STATE_AT ? i : i + READ_SLOT];
+        }
     }
 }
 

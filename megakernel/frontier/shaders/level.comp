@@ -22,7 +22,14 @@ void begin_round() {
 
 void main() {
     if (gl_WorkGroupID.x == GROUPS) {
-#ifndef RECORDED
+#ifdef RECORDED
+        if (gl_LocalInvocationIndex < COUNT_WORDS) {
+            counted[CLEARED + gl_LocalInvocationIndex] = 0u;
+        }
+        if (gl_LocalInvocationIndex == 0u) {
+            call_team();
+        }
+#else
         write_down();
 #endif
         return;
