@@ -94,7 +94,7 @@ func (ps *Programs) Pick(want, before Kernel) (Picked, error) {
 	if p, ok := ps.store.Get(want); ok {
 		return Picked{program: p, Kernel: want}, nil
 	}
-	reason := "it is being built"
+	reason := "still being built"
 	if err := ps.store.Failing(want); err != nil {
 		reason = "it cannot be built"
 	}

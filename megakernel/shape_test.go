@@ -57,7 +57,7 @@ func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 	for range 30 {
 		r := run(after)
 		if r.Applied != before || r.Kernel != (Kernel{Kind: Interpreter, Width: 32}) || r.Wanted.Width != 64 ||
-			!strings.Contains(r.NotApplied, "interpreter-64: it is being built") {
+			!strings.Contains(r.NotApplied, "interpreter-64: still being built") {
 			t.Fatalf("while it is built: %+v", r)
 		}
 	}

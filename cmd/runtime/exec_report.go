@@ -21,7 +21,11 @@ func (j *job) summary(out io.Writer, renderer string) {
 	for i := range j.groups {
 		opcodes = append(opcodes, fmt.Sprintf("%s ×%d", j.groups[i].opcode, len(j.groups[i].slots)))
 	}
-	fmt.Fprintf(out, "%s: %d launches, %v on %s\n", strings.Join(opcodes, ", "), j.launches, time.Duration(j.nanos), renderer)
+	launches := "1 launch"
+	if j.launches != 1 {
+		launches = fmt.Sprintf("%d launches", j.launches)
+	}
+	fmt.Fprintf(out, "%s: %s, %v on %s\n", strings.Join(opcodes, ", "), launches, time.Duration(j.nanos), renderer)
 	if j.adjusted != "" {
 		fmt.Fprintf(out, "geometry: %s\n", j.adjusted)
 	}

@@ -76,7 +76,7 @@ func candidateKernels(device gpu) []megakernel.Kernel {
 func adjustedBecause(reason string) string {
 	if rest, ok := strings.CutPrefix(reason, "kernel "); ok {
 		if _, why, ok := strings.Cut(rest, ": "); ok {
-			return "the kernel: " + why
+			return "kernel: " + why
 		}
 	}
 	return reason

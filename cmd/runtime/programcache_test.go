@@ -51,8 +51,8 @@ func TestProgramCacheThatOthersCanWriteToIsNotUsed(t *testing.T) {
 
 func TestReasonsOfManyKernelsAreOne(t *testing.T) {
 	for reason, want := range map[string]string{
-		"kernel fused-64-128-4: it is being built": "the kernel: it is being built",
-		"kernel interpreter-32: it is being built": "the kernel: it is being built",
+		"kernel fused-64-128-4: still being built": "kernel: still being built",
+		"kernel interpreter-32: still being built": "kernel: still being built",
 		"width 9: the device's bound is 8":         "width 9: the device's bound is 8",
 		"":                                         "",
 	} {
