@@ -29,12 +29,13 @@ type pump struct {
 	wake   chan struct{} // holds one token if there may be something to do
 }
 
-// add puts a job behind the others. It reports false after close.
-func (p *pump) add(j job) bool {
+// add puts a job behind the others. Callers hold the engine's lock and have seen that it is not closed,
+// so a job after close is a bug: nobody would ever do it.
+func (p *pump) add(j job) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return false
+		panic("megakernel: a job for a pump that is closed")
 	}
 	if p.head > 0 && len(p.jobs) == cap(p.jobs) {
 		n := copy(p.jobs, p.jobs[p.head:])
@@ -44,7 +45,6 @@ func (p *pump) add(j job) bool {
 	p.jobs = append(p.jobs, j)
 	p.mu.Unlock()
 	p.signal()
-	return true
 }
 
 // take is the next job, if there is one, and whether more may come.
