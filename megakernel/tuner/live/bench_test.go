@@ -46,7 +46,7 @@ func BenchmarkTakeExploring(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		u.Think()
-		if u.Next().Why != Exploring {
+		if u.Next().Left == 0 {
 			u = New(Config{Space: s})
 		}
 		report := r.launch(u.Next().Geometry)
@@ -63,7 +63,7 @@ func BenchmarkObserveExploring(b *testing.B) {
 	u := New(Config{Space: s})
 	b.ReportAllocs()
 	for b.Loop() {
-		if u.Next().Why != Exploring {
+		if u.Next().Left == 0 {
 			u = New(Config{Space: s})
 		}
 		_ = u.Observe(r.launch(u.Next().Geometry))

@@ -82,7 +82,7 @@ func TestSteadyLoadChangesGeometryAtMostOnceInAThousandLaunches(t *testing.T) {
 			for seed := range uint64(20) {
 				r := newRing(m, l, seed)
 				u := New(Config{Space: m.space(l)})
-				for range defaultBudget {
+				for u.Next().Left > 0 {
 					observe(t, u, r.launch(u.Next().Geometry))
 				}
 				own, before := 0, u.Next().Geometry

@@ -82,7 +82,7 @@ func (t *Tuner) decide(deep bool) {
 	case ok:
 	case !deep:
 		t.thinks = true
-		if config = t.arms[best].config; t.changed {
+		if config = t.arms[best].config; t.changed || t.wary.on {
 			config = t.current
 		}
 	default:
@@ -95,7 +95,7 @@ func (t *Tuner) decide(deep bool) {
 	t.next = Suggestion{Geometry: t.space.shapes[config], Why: Exploring, NsPerSlot: t.nsPerSlot(&t.arms[best]), Left: t.left}
 	if t.changed {
 		t.next.Why = Reexploring
-	} else if config == t.current && t.round.between {
+	} else if config == t.current && (t.round.between || t.wary.on || t.proof.due) {
 		t.next.Why = Exploiting
 	}
 }
@@ -125,6 +125,13 @@ func (t *Tuner) answered() {
 
 // settle ends an exploration with the best of what was measured enough.
 func (t *Tuner) settle() {
+	if t.wary.on {
+		t.conclude()
+		t.sums = cusum{}
+		t.left, t.open = 0, false
+		t.closeRound()
+		return
+	}
 	noise := t.noise.sd()
 	var p process
 	p.condition(t.space, t.arms[:t.n], noise, t.staleness())

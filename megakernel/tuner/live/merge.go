@@ -27,11 +27,25 @@ func (t *Tuner) Bar(g Geometry) {
 		t.barred[t.bars] = config
 		t.bars++
 	}
-	if t.best() < 0 { // nothing ran yet: begin elsewhere
+	switch best := t.best(); {
+	case best < 0: // nothing ran yet: begin elsewhere
 		t.start = t.elsewhere()
 		t.current = t.start
+	case config == t.current && t.open:
+		t.leave()
 	}
 	t.decide(true)
+}
+
+// leave keeps another geometry that ran while exploring.
+func (t *Tuner) leave() {
+	t.proof.due, t.wary.rest, t.wary.filled = false, 0, 0
+	least := math.Inf(1)
+	for i := range t.arms[:t.n] {
+		if a := &t.arms[i]; !a.Stale && !t.isBarred(a.config) && a.Mean < least {
+			t.current, least = a.config, a.Mean
+		}
+	}
 }
 
 func (t *Tuner) isBarred(config int32) bool {

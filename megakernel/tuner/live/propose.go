@@ -6,7 +6,7 @@ import "math"
 // in use between looks, or the next of a round.
 func (t *Tuner) soon() (int32, bool) {
 	switch {
-	case t.check.open() || t.round.between:
+	case t.check.open() || t.round.between || t.wary.on && t.wary.rest > 0 || t.proof.due:
 		return t.current, true
 	case t.round.open && t.left > 0:
 		return t.alternative()
@@ -22,6 +22,9 @@ func (t *Tuner) propose(best int) (int32, bool) {
 		return 0, false
 	}
 	t.round.open = false
+	if t.wary.on {
+		return t.challenge()
+	}
 	if t.searching() {
 		if a := t.find(t.start); !t.changed && (a == nil || a.Stale) && !t.isBarred(t.start) {
 			return t.start, true

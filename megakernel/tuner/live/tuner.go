@@ -27,6 +27,8 @@ type Tuner struct {
 	changed bool    // explores because of a change
 	check   checks
 	round   round
+	wary    wary
+	proof   proof
 
 	barred [maxBarred]int32 // geometries that do not run here, until the next exploration
 	bars   int
@@ -80,7 +82,7 @@ func (t *Tuner) explore(budget int, changed bool) {
 	t.bars = 0
 	t.quiet = 0
 	t.span = 0
-	t.check, t.round = checks{}, round{}
+	t.check, t.round, t.wary, t.proof = checks{}, round{}, wary{}, proof{}
 	t.pause = firstPause
 	t.unrest = 0
 }
@@ -155,6 +157,9 @@ func (t *Tuner) Take(r Report) error {
 		}
 	case config == t.current && !exploring && a != nil && !a.Stale && a.Count >= trusted && t.moved(a, y, noise, doubt):
 		t.alarm()
+	case exploring && t.wary.on && (config == t.current || answers && t.wary.rest == 0):
+		t.learn(a, config, y, doubt, noise)
+		t.wander(config, y, doubt)
 	case exploring && answers && t.paired() && config != t.current:
 		t.pair(config, y, doubt)
 	case exploring && answers && t.paired() && t.round.between:
@@ -163,9 +168,15 @@ func (t *Tuner) Take(r Report) error {
 		t.learn(a, config, y, doubt, noise)
 		// A launch that was on its way before the suggestion measures something,
 		// but does not answer it.
-		if exploring && answers {
+		if exploring && answers && !t.proof.due {
 			t.answered()
 		}
+	}
+	if exploring && !t.wary.on && !t.paired() {
+		t.prove(config, y, noise)
+	}
+	if t.careful() {
+		t.beWary()
 	}
 	// What is suggested until it is thought about may be something else by now. A suggestion
 	// of the exploration that has no answer stands.
@@ -185,7 +196,7 @@ func (t *Tuner) learn(a *Arm, config int32, y, doubt, noise float64) {
 	}
 	a.seen = t.clock
 	before := a.Count
-	if before > 0 {
+	if before > 0 && (!t.wary.on || config == t.current) {
 		d := y - a.Mean
 		t.disturb(d, noise)
 		d = math.Max(math.Min(d, levelClip*noise), -levelClip*noise)
@@ -278,7 +289,7 @@ func (t *Tuner) moved(a *Arm, y, noise, doubt float64) bool {
 // follow is how much of a launch's difference from the mean goes to the level.
 func (t *Tuner) follow(count float64) float64 {
 	gain := levelGain
-	if t.round.open {
+	if t.round.open || t.wary.on {
 		gain = roundGain
 	}
 	return gain * count / (count + 1)
