@@ -9,6 +9,10 @@ const (
 	// What disturbs a machine makes it slower: a look from a slower time says less about what is
 	// best without a disturbance. Its variance grows by this times the square of the logarithm.
 	slowWeight = 1.0
+	// A look that took longer by more than this was at a bad geometry, or disturbed: which of them, a second
+	// look says. Its variance grows by this times the square of what is beyond.
+	tail       = 0.2
+	tailWeight = 0.25
 )
 
 // duel is a look at a geometry, held against launches of the kept one beside it.
@@ -38,7 +42,8 @@ func (c *contest) condition(s *Space, duels []duel) {
 	}
 	for i := range c.n {
 		slower := c.duels[i].level - floor
-		c.duels[i].variance += slowWeight * slower * slower
+		longer := math.Max(c.duels[i].d-tail, 0)
+		c.duels[i].variance += slowWeight*slower*slower + tailWeight*longer*longer
 	}
 	c.factor()
 	for i := range c.n {

@@ -159,7 +159,7 @@ func (t *Tuner) challenge() (pick int32, ok bool) {
 	for i := range int32(len(t.space.shapes)) {
 		a := t.find(i)
 		ran := a != nil && !a.Stale
-		if i == t.current || t.isBarred(i) || final && !ran || blind >= 0 && !t.space.beside(i, t.current, blind) {
+		if i == t.current || t.isBarred(i) || final != ran || blind >= 0 && !t.space.beside(i, t.current, blind) {
 			continue
 		}
 		mean, sd := c.predict(i, t.current)
@@ -170,11 +170,22 @@ func (t *Tuner) challenge() (pick int32, ok bool) {
 		if blind >= 0 {
 			gain += worthwhile
 		}
-		if gain > most {
+		// A look more says the less the more there were.
+		if gain /= 1 + t.wary.looks(i); gain > most {
 			pick, most = i, gain
 		}
 	}
 	return pick, most > 0
+}
+
+// looks counts the looks at a geometry.
+func (w *wary) looks(config int32) (n float64) {
+	for i := range w.duels[:w.n] {
+		if w.duels[i].of == config {
+			n++
+		}
+	}
+	return n
 }
 
 // crown keeps the geometry that is best by the differences, of those that ran.
