@@ -163,7 +163,7 @@ func TestTunedLaunchesBecomeTheRecommendation(t *testing.T) {
 		l := newLauncher(t, local, nil)
 		defer l.s.Close()
 		first := l.launch()
-		rec := l.launches(60)
+		rec := l.launches(200)
 		asked := l.session().View().For(tunedSlots)
 		if rec.WorkgroupSizeX != asked.Width || rec.Groups != asked.Groups || rec.ClaimChunk != asked.Chunk {
 			t.Errorf("recommended %dx%dx%d, the tuner asks for %+v", rec.WorkgroupSizeX, rec.Groups, rec.ClaimChunk, asked)
@@ -191,7 +191,7 @@ func TestSteadyLoadKeepsTheRecommendationAndAStepIsNoticed(t *testing.T) {
 		memory := &countingMemory{}
 		l := newLauncher(t, local, func(c *Config) { c.TunerMemory = memory })
 		defer l.s.Close()
-		l.launches(80)
+		l.launches(200)
 		changes, before := 0, l.settled[len(l.settled)-1]
 		for range 1000 {
 			l.launch()
@@ -217,7 +217,7 @@ func TestRestartedSystemBeginsWithWhatWasLearned(t *testing.T) {
 	everyLauncher(t, func(t *testing.T, local bool) {
 		memory := &countingMemory{}
 		l := newLauncher(t, local, func(c *Config) { c.TunerMemory = memory })
-		learned := l.launches(80)
+		learned := l.launches(200)
 		l.s.Close()
 		again := newLauncher(t, local, func(c *Config) { c.TunerMemory = memory })
 		defer again.s.Close()
@@ -267,7 +267,7 @@ func TestParkedQueueGoesOnWithItsTunedGeometry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLauncher(t, false, func(c *Config) { c.TunerMemory = &countingMemory{} })
 		defer l.s.Close()
-		tuned := l.launches(80)
+		tuned := l.launches(200)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if l.s.Stats().QueuesLive != 0 {

@@ -42,6 +42,6 @@ func (t *Tuner) prove(config int32, y, noise float64) {
 		if kept.Count < firstLaunches {
 			every = 1
 		}
-		t.proof.due = y < kept.Mean || t.clock-t.proof.at > every
+		t.proof.due = t.left > 0 && (y < kept.Mean || t.clock-t.proof.at > every)
 	}
 }

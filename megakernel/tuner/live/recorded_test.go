@@ -151,7 +151,8 @@ func TestRecordedRingsAreTunedInNearlyEveryRun(t *testing.T) {
 	const seeds = 40
 	var chosen, total float64
 	slow, wrong, runs := 0, 0, 0
-	for _, w := range readRecorded(t) {
+	all := readRecorded(t)
+	for _, w := range all {
 		var c, s float64
 		for seed := range uint64(seeds) {
 			o := w.play(seed)
@@ -166,14 +167,14 @@ func TestRecordedRingsAreTunedInNearlyEveryRun(t *testing.T) {
 			runs++
 		}
 		t.Logf("%s: chosen %.3f, total %.3f", w.name, c, s)
-		if c > 1.06 || s > 1.06 {
+		if c > 1.05 || s > 1.06 {
 			t.Errorf("%s: chosen %.3f, total %.3f of the best", w.name, c, s)
 		}
-		chosen += c / 8
-		total += s / 8
+		chosen += c / float64(len(all))
+		total += s / float64(len(all))
 	}
 	t.Logf("%d runs: chosen %.4f, total %.4f; %d chose worse than 1.25, %d took more than 1.15", runs, chosen, total, wrong, slow)
-	if chosen > 1.035 || total > 1.045 || wrong > runs/100 || slow > runs/100 {
+	if chosen > 1.025 || total > 1.035 || wrong > runs/300 || slow > runs/100 {
 		t.Errorf("of %d runs %d chose worse than 1.25, %d took more than 1.15; chosen %.3f, total %.3f", runs, wrong, slow, chosen, total)
 	}
 }

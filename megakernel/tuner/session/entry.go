@@ -195,8 +195,8 @@ func (e *entry) exploring() bool {
 	if e.natural != nil {
 		return e.natural.exploring()
 	}
-	why := e.live.Next().Why
-	return why == live.Exploring || why == live.Reexploring
+	next := e.live.Next() // between looks what is kept runs
+	return next.Left > 0 || next.Why == live.Exploring || next.Why == live.Reexploring
 }
 
 func (e *entry) state() state {

@@ -103,6 +103,7 @@ func TestAFileReadLateHelpsAnExplorationUnderWay(t *testing.T) {
 	if helped, alone := len(late.ran)-n, len(r.ran); helped > alone*2/3 {
 		t.Errorf("%d launches with help, %d without", helped, alone)
 	}
+	late.launch() // at the choice
 	if ratio := cost(late.env.Given, float64(late.queue)) / late.best(); ratio > 1.15 {
 		t.Errorf("with help: %.3f times the best", ratio)
 	}
