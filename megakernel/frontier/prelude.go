@@ -33,6 +33,7 @@ func prelude(k kernel) string {
 	constant("NARROW_ROWS", narrowRows)
 	constant("NARROW_MOST", narrowMost)
 	constant("MOST_CLEARED", narrowCleared)
+	constant("LEAST_TILE_GROUPS", narrowTiled)
 	constant("LOOP_BUDGET", loopBudget)
 	constant("STAGED_HITS", stagedHits)
 	constant("PUSH_GROUPS_GOAL", pushGroupsGoal)

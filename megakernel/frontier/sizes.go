@@ -29,6 +29,7 @@ const (
 	narrowBlock = 1024
 	narrowPiece = 1024 // in-edges of a piece of longer rows
 
+	narrowTiled    = 16     // workgroups up to which each takes as few tiles as it has invocations
 	narrowCleared  = 65_536 // most words of a bitmap that it clears meanwhile
 	narrowResident = 4096   // most nodes, and most out-edges, of a frontier that the director's one vector walks itself
 )
@@ -62,7 +63,7 @@ func (k kernel) tileEdges() uint32 { return tileEdges(k.narrow) }
 // tilesAGroup is the number of tiles that one workgroup should take.
 func (k kernel) tilesAGroup() uint32 {
 	if k.narrow {
-		return k.width
+		return k.width * narrowRows
 	}
 	return 1
 }

@@ -8,7 +8,8 @@ void order() {
     bool pulls = state == STATE_PULL;
     uint cleaners = sweep != 0u ? pieces(bit_words, WIDTH) : 0u;
     push_args[0] = pushed ? walkers + cleaners : pulls || state == STATE_GATHER ? cleaners : 0u;
-    tiles_args[0] = pushed && frontier_edges >= heavy ? min(pieces(frontier_edges / (TILE_EDGES / 2u), TILES_A_GROUP), tile_groups) : 0u;
+    uint tiles = pushed && frontier_edges >= heavy ? frontier_edges / (TILE_EDGES / 2u) : 0u; // or fewer
+    tiles_args[0] = min(max(min(pieces(tiles, WIDTH), LEAST_TILE_GROUPS), pieces(tiles, TILES_A_GROUP)), tile_groups);
     pull_args[0] = pulls ? pull_groups : 0u;
     director_args[0] = uint(state < STATE_FULL);
 }

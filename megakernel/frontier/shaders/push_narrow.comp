@@ -5,7 +5,6 @@ void main() {
     if (gl_WorkGroupID.x >= walkers) {
         sweep_words(gl_WorkGroupID.x - walkers);
     } else {
-        cut_rows(walkers * WIDTH);
         push_rows(walkers * WIDTH);
     }
     end_hits();

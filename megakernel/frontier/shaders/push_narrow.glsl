@@ -1,17 +1,10 @@
 // Pushes of narrow devices, an invocation a row or a tile.
 
-// cut_rows cuts the heavy rows of the frontier into tiles. Most frontiers have none, and masked code costs as much as any: so
-// it is a loop of its own.
-void cut_rows(uint lanes) {
-    uint rows = frontier_edges >= heavy && tile_groups != 0u ? queued : 0u;
-    for (uint at = gl_GlobalInvocationID.x; at < rows; at += lanes) {
-        uint u = queue[queue_now + at];
-        uint degree = out_degree(u);
-        uint count = degree >= heavy ? degree / TILE_EDGES + uint(degree % TILE_EDGES != 0u) : 0u;
-        uint first = count != 0u ? atomicAdd(counted_tile_count, count) : 0u;
-        for (uint i = 0u; i < count; i++) {
-            tiles[first + i] = uvec2(u, i);
-        }
+void cut(uint u, uint degree) {
+    uint count = degree / TILE_EDGES + uint(degree % TILE_EDGES != 0u);
+    uint at = atomicAdd(counted_tile_count, count);
+    for (uint i = 0u; i < count; i++) {
+        tiles[at + i] = uvec2(u, i);
     }
 }
 
@@ -27,7 +20,13 @@ void push_rows(uint lanes) {
         leave(u);
         uint first = out_offsets[u];
         uint end = out_offsets[u + 1u];
-        push_edges(FRONTIER_VALUE(u), first, end - first < heavy ? end : first);
+        bool whole = end - first < heavy;
+#ifndef WALKS
+        if (!whole) {
+            cut(u, end - first);
+        }
+#endif
+        push_edges(FRONTIER_VALUE(u), first, whole ? end : first);
     }
 }
 

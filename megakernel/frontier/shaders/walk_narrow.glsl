@@ -19,6 +19,19 @@ void mark_frontier(bool walked, bool set) {
 #endif
 }
 
+// cut_rows cuts the heavy rows of the frontier into tiles. Few small frontiers have one, and masked code costs as much as
+// any: so it is a loop of its own.
+void cut_rows(uint lanes) {
+    uint rows = frontier_edges >= heavy && tile_groups != 0u ? queued : 0u;
+    for (uint at = gl_LocalInvocationIndex; at < rows; at += lanes) {
+        uint u = queue[queue_now + at];
+        uint degree = out_degree(u);
+        if (degree >= heavy) {
+            cut(u, degree);
+        }
+    }
+}
+
 void walk_level() {
     uint lane = gl_LocalInvocationIndex, lanes = gl_WorkGroupSize.x;
     in_resident = 1u;
