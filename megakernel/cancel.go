@@ -6,10 +6,11 @@ import (
 	"ringmaster/ring"
 )
 
-// Cancel withdraws the batches of a queue that have an id: slots that are in
-// no wave are dropped, those in a wave finish. It returns the number of batches
-// and of slots dropped at once; a wave may leave more of them. The batches are reported when nothing of them is in flight any more.
-// It takes as long as the batches have slots, however many others are pending.
+// Cancel withdraws the batches of a queue that have an id: slots that are in no
+// wave are dropped, those in a wave finish. It returns the number of batches and
+// of the slots that were dropped at once; more may follow when a wave ends. The
+// batches are reported once none of their slots is in flight. The time it takes
+// depends on the number of their slots, not on how many others are pending.
 func (e *Engine) Cancel(name, id string) (batches, slots int) {
 	e.mu.Lock()
 	q := e.queues[name]

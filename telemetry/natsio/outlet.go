@@ -188,8 +188,9 @@ func (p *Outlet) write(l *letter) (written, lost int) {
 }
 
 // writeDone writes what is in the outbox and confirms all of it with one round
-// trip, or by the answers of the streams that keep it. Records that come in meanwhile are the next round's, so the number of
-// round trips adapts to the load and none waits for more than two.
+// trip, or by the answers of the streams that keep it. Records that come in
+// meanwhile belong to the next round, so that the number of round trips adapts to
+// the load and no record waits for more than two.
 func (p *Outlet) writeDone() {
 	for {
 		batch, ok := p.done.take()

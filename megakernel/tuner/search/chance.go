@@ -7,8 +7,9 @@ import (
 	"slices"
 )
 
-// chance estimates for every configuration of a pool whether it runs, from
-// the outcomes of those near it, and for a few of them better, by rules.
+// chance estimates the probability that a configuration runs: for every one of
+// a pool from the outcomes of those near it, and for a few of them, more
+// precisely, by rules too.
 type chance struct {
 	grid     *grid
 	pool     *pool
@@ -90,7 +91,7 @@ func (c *chance) of(i int) float64 {
 }
 
 // finalist is a configuration that may be measured next: what it would gain if
-// it runs, and the chance of that by the outcomes near it.
+// it runs, and the chance that it runs, judged by the outcomes near it.
 type finalist struct {
 	config       int
 	gain, chance float64
@@ -98,11 +99,11 @@ type finalist struct {
 
 func (f finalist) score() float64 { return f.gain * f.chance }
 
-// finalists are the best by score, in no order.
+// finalists are the configurations with the best scores, in no order.
 type finalists []finalist
 
-// maxFinalists are judged by the rules, which take longer than all of a pool by
-// the outcomes nearby.
+// maxFinalists is how many configurations the rules judge. Judging these takes
+// longer than judging a whole pool by the outcomes nearby.
 const maxFinalists = 256
 
 func (f *finalists) add(next finalist) {
@@ -112,13 +113,14 @@ func (f *finalists) add(next finalist) {
 	}
 }
 
-// cut leaves the best.
+// cut keeps the best.
 func (f *finalists) cut() {
 	slices.SortStableFunc(*f, func(a, b finalist) int { return cmp.Compare(b.score(), a.score()) })
 	*f = (*f)[:min(len(*f), maxFinalists)]
 }
 
-// choose returns the configuration with the largest expected gain, -1 of none.
+// choose returns the configuration with the largest expected gain, -1 if there
+// are no finalists.
 func (c *chance) choose(among finalists) int {
 	failed := c.runs < len(c.outcomes)
 	if failed {
@@ -137,20 +139,20 @@ func (c *chance) choose(among finalists) int {
 	return at
 }
 
-// rules tell from what failed which configurations run, by a forest: limits are
-// on products of parameters, such as the threads of a workgroup, and cut a
-// space along a line that no neighbourhood follows.
+// rules predict from all outcomes which configurations run, by a forest. Limits
+// are often on products of parameters, such as the threads of a workgroup, and
+// cut a space along a line that no neighbourhood follows.
 type rules struct {
 	features *features
 	forest   forest
 	x        [][]float32 // by feature and outcome
 	ran      []float64
 	row      []float32
-	grown    int // outcomes of the forest
+	grown    int // outcomes that the forest was grown from
 }
 
-// learn grows the forest anew after a failure, and else when there is a tenth
-// more to learn from.
+// learn grows the forest anew after a failure, and otherwise when there is a
+// tenth more to learn from.
 func (r *rules) learn(s *space.Space, outcomes []outcome) {
 	if r.features == nil {
 		r.features = newFeatures(s)
@@ -175,7 +177,7 @@ func (r *rules) learn(s *space.Space, outcomes []outcome) {
 	}
 }
 
-// of is the share of the trees' leaves that ran.
+// of is the mean over the trees of the share that ran in the configuration's leaf.
 func (r *rules) of(config int) float64 {
 	r.features.of(config, r.row)
 	share, _ := r.forest.predict(r.row)

@@ -3,7 +3,7 @@ package search
 import "math"
 
 // factor is the lower Cholesky factor of a symmetric positive definite matrix
-// that grows by a row and column at a time.
+// that grows by one row and column at a time.
 type factor struct {
 	rows [][]float64 // row i has i+1 elements
 }
@@ -12,7 +12,7 @@ func (f *factor) reset() { f.rows = f.rows[:0] }
 
 func (f *factor) n() int { return len(f.rows) }
 
-// extend adds a row: covariance with the rows before, then the own variance.
+// extend adds a row: the covariances with the rows before, then its own variance.
 // A pivot that rounding made too small is raised to least.
 func (f *factor) extend(row []float64, least float64) {
 	n := len(f.rows)
@@ -53,7 +53,7 @@ func (f *factor) backward(b []float64) {
 	}
 }
 
-// logDet is the logarithm of the determinant of the matrix itself.
+// logDet is the logarithm of the determinant of the matrix, not of the factor.
 func (f *factor) logDet() (sum float64) {
 	for i, l := range f.rows {
 		sum += math.Log(l[i])
@@ -61,7 +61,7 @@ func (f *factor) logDet() (sum float64) {
 	return 2 * sum
 }
 
-// dot sums in four strands, so that additions do not wait for each other.
+// dot sums in four strands, so that an addition need not wait for the one before.
 func dot(a, b []float64) float64 {
 	b = b[:len(a)]
 	var s0, s1, s2, s3 float64

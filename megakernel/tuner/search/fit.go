@@ -4,16 +4,17 @@ import "math"
 
 // fitting says when and how the parameters of a kernel are fitted.
 type fitting struct {
-	first  int     // observations from which they are
-	growth float64 // the next fit is due at growth times as many, plus plus
+	first  int     // observations at which the first fit is due
+	growth float64 // the next fit is due at growth times as many observations, and plus more
 	plus   int
 	tries  int
 	median hyper   // of the log-normal priors
 	spread float64 // standard deviation of the logarithms
 }
 
-// coldHyper is where the kernel of scores, which have variance 1, starts: most
-// parameters matter little within their range.
+// coldHyper is where the fit of a kernel of scores, which have variance 1,
+// starts. The lengths are long because most parameters matter little within
+// their range.
 func coldHyper(g *grid) hyper {
 	return newHyper(g, 1.5, .35, .005)
 }
@@ -33,7 +34,7 @@ func coldFitting(median hyper) fitting {
 	return fitting{first: starts, growth: 1.3, plus: 2, tries: 40, median: median, spread: 1}
 }
 
-// fit climbs to the maximum of the posterior density of the kernel's
+// fit climbs towards the maximum of the posterior density of the kernel's
 // parameters by random perturbations of the best so far.
 func (g *gp) fit(y []float64) {
 	t := newTables(g.grid)
@@ -76,7 +77,7 @@ func (g *gp) perturb(h *hyper, step float64, all bool) hyper {
 	return next
 }
 
-// density is the logarithm of likelihood times prior.
+// density is the logarithm of the likelihood times the prior, up to a constant.
 func (g *gp) density(h *hyper, t *tables, y []float64) float64 {
 	for j, coords := range g.grid.coords {
 		t.fill(j, coords, h.lengths[j])

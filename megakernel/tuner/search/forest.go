@@ -7,9 +7,9 @@ import (
 	"ringmaster/megakernel/tuner/space"
 )
 
-// features are the views of a configuration that a tree may split on: the
-// coordinate of each parameter, whether it has a certain value, and the
-// logarithm of the product of each pair of numbers.
+// features are the properties of a configuration on which a tree may split: the
+// coordinate of each parameter, whether a parameter has a certain value, and the
+// logarithm of the product of each pair of numeric parameters.
 type features struct {
 	space *space.Space
 	logs  [][]float32 // by parameter and level; nil if not positive numbers
@@ -17,7 +17,8 @@ type features struct {
 	pairs [][2]int
 }
 
-// maxHots is the number of levels up to which each value is a feature.
+// maxHots is the most values of a numeric parameter of which each is a feature
+// of its own.
 const maxHots = 8
 
 func newFeatures(s *space.Space) *features {
@@ -87,7 +88,7 @@ type forest struct {
 
 const (
 	trees    = 20
-	smallest = 2 // samples of a node that is not split
+	smallest = 2 // nodes of fewer samples are not split
 )
 
 func (f *forest) grow(x [][]float32, y []float64) {

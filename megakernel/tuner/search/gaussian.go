@@ -11,7 +11,7 @@ import (
 
 const (
 	starts     = 8  // configurations measured before a model is asked
-	startsFrom = 30 // random ones from which each start is the farthest
+	startsFrom = 30 // random configurations of which the farthest becomes a start
 )
 
 // model is what the searchers with a model of the cost share: the start, the
@@ -30,8 +30,9 @@ type model struct {
 	finalists finalists // scratch
 }
 
-// newModel judges all of a space, or of one that is too large first the
-// likeliest configurations, if a prior knows any, and random others.
+// newModel returns a model that judges all configurations of a space. Of a space
+// that is too large for that, it first judges the likeliest configurations, if a
+// prior knows any, and random others.
 func newModel(s *space.Space, seed uint64, likely []int) *model {
 	rng := newRand(seed)
 	m := &model{likely: likely, told: newTold(s), rng: rng, fresh: newUnseen(rng, s.Len())}
@@ -44,8 +45,9 @@ func newModel(s *space.Space, seed uint64, likely []int) *model {
 	return m
 }
 
-// look renews the pool of a space that is too large for one, from time to time
-// as a whole and for each new best by its neighbours, and the chances with it.
+// look renews the pool of a space that does not fit into one: from time to time
+// as a whole, and after each new best by its neighbours. It brings the chances up
+// to date too.
 func (m *model) look() {
 	if n := len(m.order); n >= m.redraw && !m.pool.whole() {
 		m.redraw = n + n/3 + 1
@@ -136,8 +138,8 @@ func newGaussian(s *space.Space, o Options) Searcher { return gaussian{newModel(
 
 func (g gaussian) Ask() (int, bool) { return g.ask(g.improve) }
 
-// ask is the frame of every model searcher: starts first, then pick, and what
-// is left at random if pick has nothing.
+// ask is what every model searcher has in common: the starts come first, then
+// what pick returns, and if pick has nothing, a random configuration of those left.
 func (m *model) ask(pick func() int) (int, bool) {
 	if m.full() {
 		return 0, false

@@ -27,7 +27,7 @@ type gp struct {
 	tables   *tables
 	observed []int // configurations that ran
 	factor   factor
-	trial    factor      // of the kernel that is tried
+	trial    factor      // of the kernel that a fit tries
 	rows     [][]float32 // L⁻¹ K(observed, pool), by observation
 	variance []float32   // of the posterior, by pool
 	mean     []float32
@@ -38,8 +38,8 @@ type gp struct {
 	features [][]float32 // by source of a prior and configuration of the space
 }
 
-// newGP returns a process over a pool of configurations, and features of all
-// configurations whose factors a prior is unsure of.
+// newGP returns a process over a pool of configurations. features are those of
+// all configurations by the sources of a prior, which is unsure of their factors.
 func newGP(grid *grid, rng *rand.Rand, pool *pool, start hyper, how fitting, features [][]float32) *gp {
 	g := &gp{grid: grid, rng: rng, tables: newTables(grid), pool: pool, hyper: start, fitting: how, features: features}
 	g.refitAt = how.first
@@ -47,7 +47,8 @@ func newGP(grid *grid, rng *rand.Rand, pool *pool, start hyper, how fitting, fea
 	return g
 }
 
-// observe adds a configuration that ran; one that is there already stays.
+// observe adds a configuration that ran, unless it is there already or the process
+// is full.
 func (g *gp) observe(config int) {
 	if len(g.observed) < maxObserved && !slices.Contains(g.observed, config) {
 		g.observed = append(g.observed, config)

@@ -2,12 +2,12 @@ package search
 
 import "ringmaster/megakernel/tuner/space"
 
-// maxCells bounds the places of a parameter that a kernel tells apart: its
-// table has a correlation for every two of them.
+// maxCells bounds the cells of a parameter that a kernel tells apart: its table
+// has a correlation for every pair of them.
 const maxCells = 256
 
-// grid is how a kernel sees a space: only the parameters that vary, and values
-// of one with very many in cells of about the same coordinate.
+// grid is how a kernel sees a space: only the parameters that vary. The values of
+// a parameter with very many are gathered in cells of about the same coordinate.
 type grid struct {
 	space  *space.Space
 	coords [][]float64 // by parameter and cell

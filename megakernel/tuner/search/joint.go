@@ -9,11 +9,12 @@ import (
 )
 
 // joint samples from one softmax policy over all configurations of the space,
-// moved by the inverse square root of its Fisher matrix, in Q16. What was not
-// measured has the cost that an additive model of the parameters predicts.
-// Unlike [factorised], whose policy is a product over the parameters, its policy
-// can follow the measurements of single configurations; a step costs the size
-// of the space, which is why it may run on a device.
+// moved by the inverse square root of its Fisher matrix, in Q16. The cost of a
+// configuration that was not measured is predicted by an additive model of the
+// parameters. Unlike [factorised], whose policy is a product over the parameters,
+// its policy can follow the measurements of single configurations. The cost of a
+// step is proportional to the size of the space, which is why it may run on a
+// device.
 type joint struct {
 	told
 	rng    *rand.Rand
@@ -27,23 +28,23 @@ type joint struct {
 	samples []float64 // of each configuration
 	near    []float64 // sum of the kernel between each configuration and the measured ones
 	pull    []float64 // the same, weighted with what the additive model missed there
-	pulled  int       // measurements in them
+	pulled  int       // measurements that near and pull include
 	root    natural.Root
-	rooted  int       // measurements the root was made of
-	weights []float64 // the next draw's, accumulated; nil until asked for
+	rooted  int       // measurements that the root was made from
+	weights []float64 // cumulative weights of the next draw; nil until asked for
 }
 
 const (
 	jointStarts   = 8   // drawn from the whole space before the policy begins
 	jointRenew    = 16  // measurements between two roots
 	jointDamp     = .02 // as the live tuner's
-	jointShrink   = 1.5 // measurements of no effect that every level begins with
+	jointShrink   = 1.5 // imaginary measurements of effect 0 with which every level begins
 	jointSweeps   = 6   // of backfitting
 	jointHottest  = .25 // temperature in standard deviations of the logarithm
 	jointCoolest  = .04
 	jointFall     = 1.2 // of the kernel, for each parameter that differs
 	jointNear     = .3
-	jointFailures = 2 // logarithm of how much dearer than the worst a failure counts
+	jointFailures = 2 // logarithm of how many times the worst cost a failure counts as
 )
 
 func newJoint(s *space.Space, o Options) Searcher {
@@ -75,7 +76,7 @@ func (j *joint) Ask() (int, bool) {
 		return j.fresh.draw(&j.told), true
 	}
 	if j.weights == nil && j.step() != nil {
-		return j.fresh.draw(&j.told), true // a device that fails ends no search
+		return j.fresh.draw(&j.told), true // a search goes on when the device fails
 	}
 	total := j.weights[len(j.weights)-1]
 	if total == 0 {
@@ -125,8 +126,8 @@ func (j *joint) step() error {
 	return nil
 }
 
-// predict is the logarithm of every configuration's cost, measured or by the
-// additive model, and the standard deviation of the measured ones.
+// predict returns the logarithm of every configuration's cost, as measured or as
+// the additive model predicts it, and the standard deviation of the measured ones.
 func (j *joint) predict() (costs []float64, spread float64) {
 	logs := j.logarithms()
 	j.fit(logs)
@@ -190,8 +191,8 @@ func (j *joint) logarithms() []float64 {
 	return logs
 }
 
-// fit finds the mean and each level's effect by backfitting, levels that were
-// seen little shrunk towards none.
+// fit finds the mean and each level's effect by backfitting. The effects of
+// levels with few measurements are shrunk towards zero.
 func (j *joint) fit(logs []float64) {
 	j.mean = 0
 	for _, l := range logs {

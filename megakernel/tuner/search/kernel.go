@@ -41,15 +41,15 @@ func matern(r float64) float64 {
 }
 
 // hyper are the parameters of the kernel a·S + b·S² + c·P, in which S is the
-// mean and P the product of the parameters' correlations: main effects,
-// pairs, and everything together.
+// mean and P the product of the parameters' correlations: the terms stand for
+// main effects, effects of pairs, and those of all parameters together.
 //
-// A prior adds what it does not know for sure: an offset common to all
-// configurations and a factor for each of its sources.
+// A prior adds variances for what it does not know exactly: an offset common to
+// all configurations and a factor for each of its sources.
 type hyper struct {
 	lengths []float64
 	weights [3]float64
-	noise   float64   // variance of a measurement beyond what the parameters explain
+	noise   float64   // variance of a measurement that the parameters do not explain
 	offset  float64   // variance of the offset
 	sources []float64 // variance of each source's factor
 }

@@ -6,13 +6,13 @@ import (
 	"ringmaster/megakernel/tuner/space"
 )
 
-// mixture lets three ways to choose take turns: the process, the forest, and
-// later the best-looking neighbour of the best. Where one of them is wrong
-// about a space, the measurements of the others correct it.
+// mixture lets three ways to choose take turns: the Gaussian process, the forest,
+// and later the most promising neighbour of the best. Where one of them is wrong
+// about a space, the measurements that the others chose correct it.
 type mixture struct{ *woods }
 
-// finish is the number of measurements from which the neighbourhood has its
-// turns; before, there is more to learn farther away.
+// finish is the number of measurements after which the neighbourhood gets its
+// turns; before that, there is more to learn farther away.
 const finish = 80
 
 func newMixture(s *space.Space, o Options) Searcher {

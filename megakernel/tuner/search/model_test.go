@@ -49,7 +49,7 @@ func TestFactorAgreesWithGonum(t *testing.T) {
 	}
 }
 
-// The posterior that grows by an observation at a time is the one that the
+// The posterior that grows by one observation at a time equals the one that the
 // textbook's matrices give, with and without a prior's sources.
 func TestPosteriorAgreesWithADenseSolution(t *testing.T) {
 	r := hill(t, 0)
@@ -216,8 +216,8 @@ func TestTransferMatchesOnTheParametersBothHave(t *testing.T) {
 	}
 }
 
-// A space beyond the pool is searched too: its best by prior are in the first
-// pool, and the neighbours of what turned out best in the later ones.
+// A space that is larger than the pool is searched too: the best by the prior are
+// in the first pool, and the neighbours of what turned out best are in later ones.
 func TestAPoolHasWhatComesFirstAndWhatIsNearTheBest(t *testing.T) {
 	values := make([]int, 200)
 	for i := range values {
@@ -251,8 +251,8 @@ func TestAPoolHasWhatComesFirstAndWhatIsNearTheBest(t *testing.T) {
 	}
 }
 
-// A limit on a product, as of the threads of a workgroup, is found: at a corner
-// that no measurement is near, the rules know better than the neighbourhood.
+// A limit on a product, such as that on the threads of a workgroup, is found: at a
+// corner that no measurement is near, the rules know better than the neighbourhood.
 func TestRulesFindALimitOnAProduct(t *testing.T) {
 	s, err := space.Product([]space.Param{space.Ints("x", 1, 2, 4, 8, 16, 32, 64, 128), space.Ints("y", 1, 2, 4, 8, 16, 32, 64, 128),
 		space.Ints("z", 1, 2, 3, 4, 5, 6)}, nil)

@@ -10,8 +10,8 @@ import (
 // factorised samples from a policy that is a product of one categorical
 // distribution per parameter, and moves it along the natural gradient of the
 // expected score. The Fisher information of each parameter's block is learned
-// from the samples; of one with very many values only its diagonal, because the
-// inverse costs their cube.
+// from the samples. Of a parameter with very many values only the diagonal is
+// kept, because the cost of the inverse is the cube of their number.
 type factorised struct {
 	told
 	rng    *rand.Rand
@@ -24,7 +24,7 @@ type factorised struct {
 const (
 	naturalBatch = 10  // samples between two steps
 	naturalRate  = .35 // length of a step
-	naturalFloor = .1  // share of each distribution that stays uniform, times 1/levels
+	naturalFloor = .1  // share of each distribution that stays uniform: .1/levels for each level
 	fisherMemory = .8  // weight of the past in the learned Fisher block
 	fisherDamp   = .05 // added to its diagonal
 )
@@ -33,7 +33,7 @@ const (
 type policyBlock struct {
 	logits []float64
 	probs  []float64
-	fisher []float64 // learned, levels × levels, or above maxCells levels the diagonal
+	fisher []float64 // learned: levels × levels, or only the diagonal above maxCells levels
 }
 
 func (b *policyBlock) diagonal() bool { return len(b.probs) > maxCells }
@@ -121,8 +121,8 @@ func (n *factorised) Tell(config int, cost float64) {
 	}
 }
 
-// step moves every block by rate · F⁻¹ g. The gradient is over all
-// measurements, weighted by score: only the better ones pull.
+// step moves every block by rate · F⁻¹ g. The gradient is over all measurements,
+// weighted by the exponential of their scores, so that the better ones dominate.
 func (n *factorised) step() {
 	costs := make([]float64, len(n.order))
 	for i, c := range n.order {
@@ -148,7 +148,7 @@ func (n *factorised) step() {
 	}
 }
 
-// learn takes the batch into the Fisher block.
+// learn updates the Fisher block from the batch.
 func (b *policyBlock) learn(s *space.Space, j int, batch []int) {
 	l := len(b.probs)
 	for i := range b.fisher {

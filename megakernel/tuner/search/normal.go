@@ -7,8 +7,8 @@ import (
 )
 
 // normalScores replaces costs by the quantiles of the normal distribution at
-// their ranks, the cheapest highest; equal costs share their mean rank. A
-// model of scores is not misled by the scale of the costs.
+// their ranks; the cheapest gets the highest, and equal costs share their mean
+// rank. A model of scores is not misled by the scale of the costs.
 func normalScores(costs []float64) []float64 {
 	n := len(costs)
 	order := make([]int, n)

@@ -7,16 +7,17 @@ import (
 )
 
 const (
-	// wholeSize is the largest space of which a process judges every
+	// wholeSize is the largest space of which a Gaussian process judges every
 	// configuration; of a larger one it judges poolSize at a time.
 	wholeSize = 16_384
 	poolSize  = 8_192
 )
 
-// pool are the configurations that a process judges. Of a space that is too
-// large they change with what is known: half are drawn from the whole space,
-// half lie around the best, and both are drawn again as measurements come in.
-// Between two draws it only grows, by the neighbours of a new best.
+// pool are the configurations that a Gaussian process judges. Where the space is
+// too large for all, they change with what is known: half are drawn from the
+// whole space, half lie around the best, and both are drawn again as
+// measurements come in. Between two draws the pool only grows, by the neighbours
+// of a new best.
 type pool struct {
 	space   *space.Space
 	rng     *rand.Rand
@@ -26,7 +27,8 @@ type pool struct {
 	around  int    // the best whose neighbours are in, -1 for none
 }
 
-// newPool draws a pool with the configurations that come first.
+// newPool makes a pool: the whole space, or if that is too large, a draw given
+// the configurations first; see draw.
 func newPool(s *space.Space, rng *rand.Rand, first []int) *pool {
 	p := &pool{space: s, rng: rng, around: -1}
 	if s.Len() > wholeSize {
@@ -50,8 +52,8 @@ func (p *pool) add(config int) {
 	}
 }
 
-// draw starts anew: up to half of the pool are the configurations given and,
-// nearest first, those that lie around them, the others are random.
+// draw starts anew. Up to half of the pool are the configurations given and,
+// nearest first, those around them; the others are random.
 func (p *pool) draw(given []int) {
 	for _, c := range p.configs {
 		p.in[c] = false
@@ -74,7 +76,7 @@ func (p *pool) draw(given []int) {
 	}
 }
 
-// surround adds the neighbours of the best, once for each.
+// surround adds the neighbours of the best, once for each best.
 func (p *pool) surround(best int) {
 	if p.whole() || best < 0 || best == p.around {
 		return

@@ -36,8 +36,8 @@ func TestARecordedSpaceIsReadWhole(t *testing.T) {
 	}
 }
 
-// What the default reached when its settings were chosen is .91 and .97, and
-// random search .76 and .82.
+// When its settings were chosen, the default reached .91 and .97, and random
+// search .76 and .82.
 func TestTheDefaultNeedsFewMeasurementsOnARecordedSpace(t *testing.T) {
 	r := recorded(t)
 	at50, at100 := 0.0, 0.0

@@ -17,9 +17,9 @@ type Searcher interface {
 	// space; false when every configuration was measured. Asking again
 	// without telling is allowed and may return the same configuration.
 	Ask() (config int, ok bool)
-	// Tell reports a cost, in any unit, above zero, lower being better, or
-	// Failed. A configuration that was not asked for may be told too, and one
-	// that was told before gets the new cost.
+	// Tell reports the cost of a configuration: above zero, in any unit, lower
+	// being better, or Failed. It may be one that was not asked for. One that was
+	// told before gets the new cost.
 	Tell(config int, cost float64)
 }
 
@@ -30,25 +30,25 @@ var Failed = math.Inf(1)
 // with the options.
 var ErrStrategy = errors.New("search: unusable strategy")
 
-// Default is the strategy for a space of which nothing is known.
+// Default is the strategy for a space about which nothing is known.
 const Default = "mixture"
 
 // Options are the inputs of a search beside its measurements.
 type Options struct {
 	Seed uint64
-	// Budget is the number of measurements that will be made. Annealing cools
-	// down over it; the others stop wherever they are. 0: unknown, taken as 100.
+	// Budget is the number of measurements that will be made. annealing and joint
+	// cool down over it; the others ignore it. 0 or less means 100.
 	Budget int
 	// History are recordings of the same kernel on other devices.
 	History []*space.Recording
 	// Device names where the search runs. Recordings from devices of the same
 	// maker count for more.
 	Device string
-	// Steps runs the integer steps of the joint policy; nil: on the host.
+	// Steps runs the integer steps of the joint policy; nil means on the host.
 	Steps natural.Engine
 }
 
-// Classic are the searches that keep no model, the yardsticks of the others.
+// Classic are the searches without a model, the yardsticks for the others.
 var Classic = []string{"random", "local", "annealing", "genetic"}
 
 var strategies = map[string]func(*space.Space, Options) Searcher{
@@ -75,7 +75,7 @@ func Strategies() []string {
 	return names
 }
 
-// New returns a searcher of the named strategy.
+// New returns a searcher of the named strategy. The error wraps ErrStrategy.
 func New(strategy string, s *space.Space, o Options) (Searcher, error) {
 	make, ok := strategies[strategy]
 	if !ok {
@@ -115,7 +115,7 @@ func (t *told) full() bool { return len(t.order) == t.space.Len() }
 // record notes a cost and reports whether the configuration is new.
 func (t *told) record(config int, cost float64) bool {
 	if !(cost > 0) {
-		cost = Failed // NaN and nonsense are no measurement
+		cost = Failed // NaN, zero and below are no measurements
 	}
 	fresh := !t.known(config)
 	t.costs[config] = cost

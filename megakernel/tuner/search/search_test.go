@@ -12,7 +12,7 @@ import (
 )
 
 // hill is a synthetic kernel: block and tile interact, padding shifts the
-// optimum, and large products fail. shape bends it, as another device would.
+// optimum, and large products fail. shape distorts it, as another device would.
 func hill(t testing.TB, shape float64) *space.Recording {
 	t.Helper()
 	s, err := space.Product([]space.Param{
@@ -92,7 +92,7 @@ func TestEveryStrategyMeasuresEachConfigurationOnce(t *testing.T) {
 	}
 }
 
-// A space of a few configurations is measured whole, whatever fails.
+// A space of a few configurations is measured completely, whatever fails.
 func TestTinySpacesAreMeasuredWhole(t *testing.T) {
 	for n := 1; n <= 34; n++ {
 		for _, failing := range []int{2, n + 1} { // every second one, none
@@ -121,7 +121,8 @@ func TestTinySpacesAreMeasuredWhole(t *testing.T) {
 	}
 }
 
-// A parameter of thousands of values costs neither their square nor their cube.
+// The cost of a parameter with thousands of values grows neither with their square
+// nor with their cube.
 func TestAParameterMayHaveThousandsOfValues(t *testing.T) {
 	values := make([]int, space.MaxLevels)
 	costs := make([]float64, 2*len(values))
@@ -171,7 +172,7 @@ func TestASeedDeterminesTheSearch(t *testing.T) {
 	}
 }
 
-// Whatever is told, in whatever order, a searcher goes on asking for valid
+// Whatever a searcher is told, in whatever order, it goes on asking for valid
 // configurations that it does not know.
 func TestAnythingMayBeTold(t *testing.T) {
 	r := hill(t, 0)

@@ -11,13 +11,13 @@ import (
 )
 
 // worstRatio is the logarithm of cost over best beyond which a configuration
-// is as bad as one that fails.
+// counts as one that fails.
 const worstRatio = 2
 
-// transfer maps a recording onto another space: for each configuration
-// min(log(cost/best), worstRatio). Configurations are matched on the parameters
-// both have; where several match, their mean counts, and where none does the
-// result is NaN.
+// transfer maps a recording onto another space: it returns for each configuration
+// min(log(cost/best), worstRatio). Configurations are matched by the parameters
+// that both spaces have; where several match, the result is their mean, and where
+// none does, NaN.
 func transfer(from *space.Recording, to *space.Space) []float64 {
 	own, theirs := common(to, from.Space)
 	sums, counts := map[string]float64{}, map[string]float64{}
@@ -75,8 +75,8 @@ func newRank(s *space.Space, o Options) Searcher {
 	return &rank{told: newTold(s), ranked: byMean(meanOf(sources, nil, s.Len()))}
 }
 
-// meanOf averages over the sources, with weights unless they are nil; what
-// none of the sources has is as bad as can be.
+// meanOf averages over the sources, with weights unless they are nil. A
+// configuration that no source has gets worstRatio.
 func meanOf(sources [][]float64, weights []float64, n int) []float64 {
 	mean := make([]float64, n)
 	for c := range mean {

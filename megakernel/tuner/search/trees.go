@@ -6,17 +6,17 @@ import (
 	"ringmaster/megakernel/tuner/space"
 )
 
-// forestCandidates is the number of random configurations a forest judges,
+// forestCandidates is the number of random configurations that a forest judges
 // beside the neighbours of the best.
 const forestCandidates = 700
 
-// woods suggests by a forest over everything measured.
+// woods suggests configurations by a forest over everything measured.
 type woods struct {
 	*model
 	features *features
 	forest   forest
-	x        [][]float32 // by feature, of the measured in their order
-	seen     int         // measured that x has
+	x        [][]float32 // by feature and measured configuration, in their order
+	seen     int         // measured configurations that x has
 	row      []float32
 	near     []int
 }
@@ -30,7 +30,7 @@ func newWoods(m *model) *woods {
 }
 
 // improve returns the candidate with the largest expected improvement under a
-// forest in which failures are the worst that was measured.
+// forest in which failures share the lowest score.
 func (w *woods) improve() int {
 	for ; w.seen < len(w.order); w.seen++ {
 		w.features.of(w.order[w.seen], w.row)

@@ -7,8 +7,8 @@ import (
 	"ringmaster/megakernel/tuner/space"
 )
 
-// walker is a classic search: it proposes a configuration and takes its cost
-// in before it proposes the next.
+// walker is a classic search: it proposes a configuration and absorbs its cost
+// before it proposes the next.
 type walker interface {
 	propose() int
 	absorb(config int, cost float64)
@@ -18,9 +18,9 @@ type walker interface {
 // cost, before it is given an unmeasured one.
 const repeats = 2_000
 
-// walk runs a walker. What it proposes again is answered from memory: a
-// measurement is only spent on what is unknown, which is to the advantage of
-// the classic searches.
+// walk runs a walker. A configuration that it proposes again is answered from
+// memory, so that measurements are only spent on unknown ones. This favours the
+// classic searches.
 type walk struct {
 	told
 	walker
@@ -71,8 +71,9 @@ func newRandom(s *space.Space, o Options) Searcher {
 func (r random) propose() int        { return max(0, r.fresh.draw(&r.told)) }
 func (r random) absorb(int, float64) {}
 
-// local is greedy iterated local search: it takes the first neighbour that is
-// better, and from a local optimum jumps a few parameters away.
+// local is greedy iterated local search: it moves to the first neighbour that is
+// better; from a local optimum it goes back to the best one and jumps a few
+// parameters away.
 type local struct {
 	*walk
 	rng     *rand.Rand
@@ -143,8 +144,8 @@ type annealing struct {
 	near    []int // its neighbours
 }
 
-// hot and cold are the first and the last temperature: differences of the
-// logarithm of the cost that are accepted one time in e.
+// hot and cold are the first and the last temperature: rises of the logarithm of
+// the cost that are accepted with probability 1/e.
 const (
 	hot  = .5
 	cold = .005

@@ -7,7 +7,7 @@ import (
 	"ringmaster/megakernel/tuner/space"
 )
 
-// The prior is in logarithms of the cost over the best.
+// The unit of the prior is the logarithm of the cost over the best.
 const (
 	warmOffset   = 9    // variance of the unknown optimum
 	warmFactor   = .06  // variance of each source's factor
@@ -16,15 +16,15 @@ const (
 	warmTogether = .063 // and by all together
 	warmLength   = .4   // over which it is correlated
 	warmNoise    = .002 // variance of a measurement
-	portfolio    = 3    // first picks, taken from the history alone
+	portfolio    = 3    // first picks, chosen from the history alone
 	sameMaker    = 3.   // weight of a source on a device of the same maker
-	warmHold     = 12   // measurements before the cold search takes turns,
-	warmPatience = 6    // or if none of so many ran
+	warmHold     = 12   // measurements before the cold search takes turns;
+	warmPatience = 6    // fewer, if none of so many ran
 )
 
-// warm starts from recordings of the same kernel: their mean relative cost is
-// the prior mean of a Gaussian process over the logarithm of the cost, whose
-// kernel leaves each recording's factor, the optimum and a smooth residual open.
+// warm starts from recordings of the same kernel. Their mean relative cost is the
+// prior mean of a Gaussian process over the logarithm of the cost; its kernel
+// leaves open each recording's factor, the optimum and a smooth residual.
 type warm struct {
 	*mixture
 	gp      *gp
@@ -33,7 +33,7 @@ type warm struct {
 	weights []float64   // of the sources
 	picks   []int
 	cold    int  // last suggestion of the cold search
-	left    bool // the cold search found better: the prior is not asked again
+	left    bool // the cold search found a better one: the prior is no longer asked
 }
 
 func newWarm(s *space.Space, o Options) Searcher {
@@ -69,9 +69,10 @@ func newWarm(s *space.Space, o Options) Searcher {
 	return w
 }
 
-// choosePortfolio takes, one after the other, the configuration that adds most
-// to the mean over the sources of the best fraction of the optimum: one that
-// each source likes, rather than one that all of them half like.
+// choosePortfolio takes, one after the other, the configuration that adds most to
+// the weighted sum, over the sources, of the best fraction of the optimum that the
+// picks reach there. It so prefers picks each of which is excellent for some source
+// to picks that are mediocre for all.
 func (w *warm) choosePortfolio() {
 	reached := make([]float64, len(w.sources))
 	for len(w.picks) < portfolio {
@@ -127,7 +128,7 @@ func (w *warm) Ask() (int, bool) {
 	return c, ok
 }
 
-// byRank takes the likeliest while nothing has run.
+// byRank returns the best configuration by the prior, for as long as nothing has run.
 func (w *warm) byRank() (int, bool) {
 	at := -1
 	for c, z := range w.prior {
@@ -149,7 +150,7 @@ func (w *warm) improve() int {
 		best = max(best, -log)
 		y[i] = -log + w.prior[c]
 	}
-	// The offset is only as uncertain as the data: start from their mean.
+	// The prior does not know the offset: start from the mean of the data.
 	mean := 0.0
 	for _, v := range y {
 		mean += v / float64(len(y))
