@@ -95,7 +95,7 @@ func (x *run) settled() bool {
 // kernel is the kernel of a kind that the job needs.
 func (x *run) kernel(k kind) kernel {
 	key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted,
-		narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width, recorded: x.tape.plays()}
+		narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width, recorded: x.tape.plays(), settled: x.settled()}
 	if x.job.Join != nil {
 		key.join, key.given = *x.job.Join, x.job.From != nil
 	}
@@ -104,7 +104,6 @@ func (x *run) kernel(k kind) kernel {
 		key.width = x.residentAt
 	case kindLevel:
 		key.team = x.kernels.team
-		key.settled = x.settled()
 	}
 	return key
 }

@@ -103,8 +103,8 @@ func words(b *strings.Builder, k kernel) {
 	case kindDirector:
 		access = "coherent "
 	}
-	fmt.Fprintf(b, "layout(std430, binding = %d) %sbuffer Totals {\n    uint counted[%d];\n    uint team_words[%d];\n    uvec4 team_counts[3];\n};\n",
-		bindTotals, access, totTeam, teamWords)
+	fmt.Fprintf(b, "layout(std430, binding = %d) %sbuffer Totals {\n    uint team_words[%d];\n    uvec4 team_counts[3];\n    uint counted[%d];\n};\n",
+		bindTotals, access, teamWords, sets*setWords)
 	fmt.Fprintf(b, "layout(std430, binding = %d) buffer Args {\n", bindArgs)
 	for _, name := range argNames {
 		fmt.Fprintf(b, "    uint %s[4];\n", name)
@@ -147,7 +147,12 @@ var settled = map[string]uint32{"all_active": 0, "forced": 0, "host_decides": 0,
 func defineWords(b *strings.Builder, k kernel) {
 	for i, name := range controlNames {
 		at := slices.Index(sharedNames, name)
+		value, same := settled[name]
 		switch {
+		case same && k.settled:
+			if k.kind == kindResident {
+				fmt.Fprintf(b, "#define %s %du\n", name, value)
+			}
 		case k.kind == kindLevel && slices.Contains(placedNames, name):
 		case k.kind != kindLevel || k.recorded:
 			fmt.Fprintf(b, "#define %s all_words[%d]\n", name, i)

@@ -57,7 +57,7 @@ func (r *Resident) Replay(ctx context.Context, rec *Recording, discard bool) (Re
 // ends where it did.
 func (rec *Recording) prepare() {
 	for i := range rec.rounds {
-		clear(rec.totals[i*tapeWords:][:totTeam])
+		clear(rec.totals[i*tapeWords+totCounted:][:sets*setWords])
 		control := rec.control[i*tapeWords:]
 		if control[ctlState] != stateResident {
 			continue

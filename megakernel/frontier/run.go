@@ -332,7 +332,7 @@ func (x *run) readValues() error {
 	x.dev.Dispatch(x.programs[kindCount], min((x.shape.nodes-1)/x.geometry.Width+1, 1024))
 	x.dev.CommandBarrier()
 	totals := make([]uint32, setWords)
-	err := x.scratch.stage.get(x.scratch.buffers[bindTotals].id, 0, totals)
+	err := x.scratch.stage.get(x.scratch.buffers[bindTotals].id, 4*totCounted, totals)
 	if err == nil && !x.job.Discard {
 		x.result.Values = make([]uint32, x.shape.nodes)
 		err = x.scratch.stage.get(x.scratch.buffers[bindValues].id, 0, x.result.Values)

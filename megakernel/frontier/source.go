@@ -88,7 +88,7 @@ func (k kernel) String() string {
 // plain is the kernel without what its source does not depend on.
 func (k kernel) plain() kernel {
 	k.recorded = k.recorded && (k.kind == kindLevel || k.kind == kindResident || k.kind == kindDirector)
-	k.settled = k.settled && k.kind == kindLevel && !k.recorded
+	k.settled = k.settled && (k.kind == kindLevel || k.kind == kindResident) && !k.recorded
 	k.weighted = k.weighted && (k.semiring == ShortestPath || k.semiring == User)
 	k.given = k.given && k.kind != kindSow
 	switch {
