@@ -1,9 +1,9 @@
 // Package tuner holds the workgroup widths of the original's tuner and what
 // launches measured at them.
 //
-// [Candidates] are the widths a device allows. [Samples] folds launch reports
-// into count, mean and variance of the time a slot took, for each width.
-// Package session chooses among them in the tuner's mode natural.
+// [Candidates] are the widths that a device allows. [Samples] folds launch reports
+// into count, mean and variance of the time that a slot took, for each width.
+// Package session chooses among the widths in its mode Natural.
 //
 // Everything here is a function of values: no clock, no randomness, no I/O.
 package tuner

@@ -78,8 +78,8 @@ func (s *Samples) Of(width uint32) Stat {
 	return Stat{Width: width}
 }
 
-// All returns the statistics of every width measured, in the order in which
-// they were first seen, replacements in the place of what they replaced.
+// All returns the statistics of every width measured, in the order in which they
+// were first seen; a width that replaced another one has its place.
 func (s *Samples) All() []Stat {
 	return append([]Stat(nil), s.stats[:s.n]...)
 }

@@ -28,7 +28,7 @@ func TestCandidatesFitTheDevice(t *testing.T) {
 	}
 }
 
-// The policy takes every candidate as it is: none could be suggested for ever
+// The policy takes every candidate as it is, so that none is suggested for ever
 // without being run.
 func TestPolicyAcceptsEveryCandidate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The clock of use goes on from the file's, which anybody may have written.
+// The clock of use goes on from that of the file, which anybody may have written.
 func TestAnEntryUsedInTheFarFutureDoesNotCostThoseAfterIt(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := open(t, dir, 8)

@@ -15,10 +15,10 @@ import (
 
 // Options of a cache.
 type Options struct {
-	Dir    string        // directory of the file, made if need be
+	Dir    string        // directory of the file, made if it does not exist
 	Device string        // identity of the device and its driver; names the file and is checked in it
 	Max    int           // entries kept
-	Delay  time.Duration // from a change to the write that takes it along
+	Delay  time.Duration // from a change to the write that includes it
 	Log    *slog.Logger
 }
 
@@ -29,12 +29,12 @@ const (
 )
 
 // Cache is the tuner's memory of one device. Its methods may be called from
-// any goroutine and never wait for the disk, but for Flush and Close.
+// any goroutine; only Flush and Close wait for the disk.
 type Cache struct {
 	opt    Options
 	path   string
 	loaded chan struct{} // closed when the file was read
-	change chan struct{} // says that something is to be written
+	change chan struct{} // says that something has to be written
 	stop   chan struct{}
 	done   chan struct{}
 
@@ -91,8 +91,8 @@ func (c *Cache) Path() string { return c.path }
 // Loaded is closed when the file has been read, or could not be.
 func (c *Cache) Loaded() <-chan struct{} { return c.loaded }
 
-// Get finds an entry and counts as its use. Until the file has been read
-// nothing of it is found.
+// Get finds an entry and counts as its use. Entries of the file are only found once
+// it has been read.
 func (c *Cache) Get(key Key) (Entry, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,8 +104,8 @@ func (c *Cache) Get(key Key) (Entry, bool) {
 	return s.clone(), true
 }
 
-// Put keeps an entry in place of what was known of its key. An error says why
-// it is refused; what was known stays.
+// Put keeps an entry in place of what was known about its key. An error says why
+// the entry is refused; what was known then stays.
 func (c *Cache) Put(e Entry) error {
 	if err := e.Check(); err != nil {
 		return fmt.Errorf("cache: key %v: %w", e.Key, err)
@@ -159,7 +159,7 @@ func (c *Cache) byUse() []*stored {
 	return all
 }
 
-// run reads the file and then writes behind changes.
+// run reads the file and then writes it after changes.
 func (c *Cache) run() {
 	defer close(c.done)
 	c.load()

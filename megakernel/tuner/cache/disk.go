@@ -15,8 +15,8 @@ import (
 // warnings bounds how many dropped entries are described one by one.
 const warnings = 8
 
-// load reads the file into memory. Whatever is wrong with it is logged, never
-// an error: tuning begins cold.
+// load reads the file into memory. Whatever is wrong with it is logged and never an
+// error: tuning then begins cold.
 func (c *Cache) load() {
 	c.disk.Lock()
 	defer c.disk.Unlock()
@@ -150,8 +150,9 @@ func (c *Cache) replace() error {
 	return nil
 }
 
-// cut is the file's contents and the entries in it, as many as are read again. What
-// is beyond that, the longest unused, is dropped. Called with mu held.
+// cut returns the file's contents and the entries in it. Entries that would make
+// the file too large to be read again are dropped, the longest unused first. Called
+// with mu held.
 func (c *Cache) cut() (all []*stored, data []byte) {
 	all = c.byUse()
 	for {
@@ -167,8 +168,8 @@ func (c *Cache) cut() (all []*stored, data []byte) {
 	}
 }
 
-// keepAside copies the file to the first free of a few names beside it. When
-// all are taken the damage of today is no news, and the last is replaced.
+// keepAside copies the file to the first free of a few names beside it. When all are
+// taken, such damage is nothing new, and the last copy is replaced.
 func (c *Cache) keepAside() error {
 	data, err := os.ReadFile(c.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Limits of what an entry may say. What is beyond them was not measured by a
-// launch of this program.
+// Limits of what an entry may say. No launch of this program measures anything
+// beyond them.
 const (
 	MaxWidth        = 1 << 16 // invocations of a workgroup
 	MaxGroups       = 1 << 31 // workgroups
@@ -27,8 +27,8 @@ type Key [32]byte
 
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// Geometry is a point of the space that is tuned. Zero groups, chunk or depth
-// mean that this axis was not chosen.
+// Geometry is a point of the space that is tuned. A zero in groups, chunk or depth
+// means that it was not chosen.
 type Geometry struct {
 	Width  uint32 `toml:"width"`  // invocations of a workgroup, at least 1
 	Groups uint32 `toml:"groups"` // workgroups

@@ -16,8 +16,8 @@ const Schema = 1
 // MaxFileBytes bounds a file that is read, and so one that is written.
 const MaxFileBytes = 16 << 20
 
-// maxUsed bounds the clock of use that a file sets: it goes on from there and has to
-// stay an integer of TOML.
+// maxUsed bounds the clock of use that a file sets: the clock goes on from there and
+// has to stay an integer of TOML.
 const maxUsed = 1 << 62
 
 // Errors of a file.
@@ -44,8 +44,8 @@ type fileHeader struct {
 }
 
 // fileEntry is an entry as TOML. A row of measured is width, groups, chunk,
-// depth, count, mean and m2, as texts of numbers: rows stay short, and a
-// decoder has one string to read in place of seven values.
+// depth, count, mean and m2, as numbers in a text: rows stay short, and a decoder
+// reads one string instead of seven values.
 type fileEntry struct {
 	Key      string   `toml:"key"`
 	Used     uint64   `toml:"used"`
@@ -142,7 +142,7 @@ func split(data []byte) []piece {
 	return pieces
 }
 
-// unique keeps of entries with the same key the one used last.
+// unique keeps, of entries with the same key, the one that was used last.
 func unique(entries []stored) ([]stored, []damage) {
 	at := make(map[Key]int, len(entries))
 	kept := entries[:0]

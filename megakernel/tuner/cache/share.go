@@ -5,14 +5,14 @@ import "fmt"
 // MaxSharedBytes bounds an entry that comes from elsewhere.
 const MaxSharedBytes = 32 << 10
 
-// Shared is an entry as a file of its own, to be sent to others.
+// Shared is the entry as a file of its own, to be sent to others.
 func (e *Entry) Shared(device string) []byte {
 	return format(device, []*stored{{Entry: *e}})
 }
 
-// ReadShared reads what Shared wrote. The bytes may be anybody's: they go
-// through the same checks as a file, and must hold just one sound entry of the
-// device under the key that they were found under.
+// ReadShared reads what Shared wrote. Anybody may have written the bytes: they go
+// through the same checks as a file, and must hold exactly one sound entry, of the
+// device and with the key under which they were found.
 func ReadShared(data []byte, device string, key Key) (Entry, error) {
 	if len(data) > MaxSharedBytes {
 		return Entry{}, fmt.Errorf("cache: shared entry of %d bytes, at most %d: %w", len(data), MaxSharedBytes, ErrFile)
@@ -29,9 +29,9 @@ func ReadShared(data []byte, device string, key Key) (Entry, error) {
 	return entries[0].Entry, nil
 }
 
-// Merged is the entry with what another one knows beside it: of a geometry that
-// both measured the entry's own measurement holds, and so does its selection,
-// unless it has neither.
+// Merged is the entry with what another one knows besides. If both measured a
+// geometry, the entry's own measurement counts. The selection is the entry's own
+// too, unless it has neither a selection nor measurements.
 func (e *Entry) Merged(other *Entry) Entry {
 	out := e.clone()
 	if out.Selected == (Geometry{}) && len(out.Measurements) == 0 {

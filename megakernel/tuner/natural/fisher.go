@@ -26,7 +26,7 @@ type Fisher struct {
 
 // NewFisher estimates the matrix for a policy in Q16 from the number of samples of
 // each candidate. Without samples the policy's own shares are used. The
-// damping is above 0; it bounds the length of a step along a candidate that was
+// damping must be above 0; it bounds the length of a step towards a candidate that was
 // hardly measured.
 func NewFisher(policy []uint32, samples []float64, damping float64) (*Fisher, error) {
 	n := len(policy)
@@ -58,21 +58,22 @@ func NewFisher(policy []uint32, samples []float64, damping float64) (*Fisher, er
 	return f, nil
 }
 
-// nodes of the quadrature; its error falls as exp(-4·nodes/(hi/lo)^¼) and is
-// below the rounding of Q16 up to a condition of a thousand.
+// nodes of the quadrature. Its error falls as exp(-4·nodes/(hi/lo)^¼) and is below
+// the rounding of Q16 up to a condition number of a thousand.
 const nodes = 12
 
 // Terms is the number of terms a low-rank root has at most, two for each node.
 const Terms = 2 * nodes
 
 // Root is the inverse square root of the matrix: a [Dense] up to MaxDense
-// candidates, a [LowRank] beyond. It takes a time of N² or N.
+// candidates, which takes a time of the order of N², and a [LowRank] beyond, which
+// takes one of the order of N.
 //
 // F^-½ = 2/π ∫₀^∞ (F + t²I)⁻¹ dt. With t = (lo·hi)^¼·tan θ the integrand is
 // periodic and the midpoint rule converges geometrically (Hale, Higham and
 // Trefethen, "Computing A^α, log(A), and related matrix functions by contour
-// integrals", SIAM J. Numer. Anal. 46, 2008); each resolvent is a diagonal
-// and two vectors by the formula of Woodbury.
+// integrals", SIAM J. Numer. Anal. 46, 2008). By Woodbury's formula each resolvent
+// is a diagonal and two vectors.
 func (f *Fisher) Root() Root {
 	diagonal, terms := f.resolvents()
 	if len(diagonal) > MaxDense {
@@ -178,7 +179,7 @@ func roundLowRank(diagonal []float64, terms []term) *LowRank {
 	return l
 }
 
-// toQ16 rounds to Q16 and saturates; what is not a number is 0.
+// toQ16 rounds to Q16 and saturates; NaN becomes 0.
 func toQ16(x float64) int32 {
 	q := math.Round(x * One)
 	if math.IsNaN(q) {

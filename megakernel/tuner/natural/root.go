@@ -9,8 +9,8 @@ import (
 const MaxDense = 4096
 
 // Dense is a symmetric matrix, row by row. Its cells are signed, unlike those of
-// vyre's preconditioner: where the samples' shares differ from the policy, the
-// root of the Fisher matrix has negative cells.
+// vyre's preconditioner: where the shares of the samples differ from the policy,
+// cells of the Fisher matrix's root are negative.
 type Dense struct {
 	N     int
 	Cells []int32 // N*N, Q16

@@ -9,18 +9,18 @@ import (
 // One is 1.0 in Q16.
 const One = 1 << 16
 
-// MaxCandidates bounds what an [Engine] takes: sums of so many products of 48
-// bits stay within 64.
+// MaxCandidates is the most candidates that an [Engine] takes: the sum of so many
+// products of 48 bits still fits in 64 bits.
 const MaxCandidates = 1 << 22
 
 // ErrShape says that vectors and matrices of one step do not fit together.
 var ErrShape = errors.New("sizes do not fit")
 
-// Engine runs the integer functions of a step. Slices of one call have the
-// same length, the number of candidates, and the results are new slices.
+// Engine runs the integer functions of a step. The slices of one call have the
+// same length, the number of candidates; results are new slices.
 type Engine interface {
-	// Softmax divides exponentials in Q16 by their sum: floor(e << 16 / sum),
-	// a sum of zero counting as one.
+	// Softmax divides exponentials in Q16 by their sum: floor((e << 16) / sum),
+	// where a sum of zero counts as one.
 	Softmax(exponentials []uint32) ([]uint32, error)
 	// Precondition multiplies a root by a policy.
 	Precondition(root Root, policy []uint32) ([]uint32, error)
@@ -37,9 +37,9 @@ type Root interface {
 }
 
 // Exponentials is exp((best - cost) / temperature) of each cost in Q16, rounded
-// to nearest, where best is the least cost. The best candidate has 1.0. What
-// has no cost (NaN, infinite) has 0. The temperature has the unit of the costs
-// and is above 0.
+// to nearest, where best is the least cost. The best candidate gets 1.0, and one
+// without a finite cost 0. The temperature has the unit of the costs and must be
+// above 0.
 func Exponentials(costs []float64, temperature float64) []uint32 {
 	best := math.Inf(1)
 	for _, c := range costs {

@@ -11,9 +11,9 @@ const (
 	ColdStartTemperatureNs = 4_096
 )
 
-// EstimateNs is what elements take at a width, in nanoseconds: a price for
-// each workgroup and one for each invocation without an element. The width
-// must not be zero.
+// EstimateNs is the estimated time of elements at a width, in nanoseconds: a cost for
+// each workgroup and one for each invocation without an element. The width must not
+// be zero.
 func EstimateNs(elements, width uint32) uint64 {
 	groups := (uint64(elements) + uint64(width) - 1) / uint64(width)
 	return groups*groupNs + (groups*uint64(width)-uint64(elements))*idleInvocationNs
@@ -31,13 +31,13 @@ func (l *Limits) fits(width uint32) bool {
 	return width != 0 && width <= l.MaxThreads && width <= l.MaxBlock[0]
 }
 
-// ColdStart chooses a width from estimates, in which measured values, sorted
-// ascending by workgroup, take the place of theirs. Measured widths that are
-// no candidates are considered as well. With fewer than two widths to choose
-// from found is false.
+// ColdStart chooses a width from estimates. Measured values, sorted ascending by
+// workgroup, take the place of the estimates of their widths. Measured widths that
+// are not candidates are considered as well. With fewer than two widths to choose
+// from, found is false.
 //
-// Because wider always means fewer groups, without measurements it is in
-// practice the widest that fits.
+// Because a wider workgroup always means fewer of them, the choice without
+// measurements is in practice the widest that fits.
 func ColdStart(limits Limits, declared Workgroup, elements uint32, measured []Measurement) (selected Workgroup, found bool) {
 	samples := coldSamples(&limits, declared, elements, measured)
 	if len(samples) < 2 {

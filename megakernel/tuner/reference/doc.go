@@ -1,9 +1,9 @@
 // Package reference reproduces the tuner, the launch plan and the fixed-point
-// primitives of the original, vyre 0.6, to the last bit, its flaws included.
-// Golden vectors of the original are the test.
+// primitives of the original, vyre 0.6, to the last bit, flaws included. It is
+// tested against golden vectors of the original.
 //
-// It is what the project's own tuner is compared with. Nothing in it runs on
-// the way of a launch unless an operator asks for the original's behaviour.
+// The project's own tuner is compared with it. No launch runs any of it unless an
+// operator asks for the original's behaviour.
 //
 //   - [Mode] and [ParseMode]: what an operator may ask for.
 //   - [Suggest]: latencies to a softmax policy in Q16 and its natural-gradient choice.

@@ -11,10 +11,10 @@ type Feedback struct {
 	measured []Measurement // ascending by workgroup
 }
 
-// Accept takes a measured launch and returns the width to use from now on. It
-// is refused, and nothing changes, outside the natural mode, with a size or a
-// grid of the caller's, without a time, for a program that cannot be tuned, and
-// for a size that is not one-dimensional or does not fit.
+// Accept takes a measured launch and returns the width to use from now on. The
+// launch is refused, and nothing changes, outside the natural mode, if the caller
+// fixed the size or the grid, without a time, for a program that cannot be tuned,
+// and for a size that is not one-dimensional or does not fit.
 func (f *Feedback) Accept(p *Program, w Workgroup, ns uint64) (selected Workgroup, accepted bool) {
 	if p.Mode != Natural || ns == 0 || p.Workgroup != nil || p.Grid != nil ||
 		w[1] != 1 || w[2] != 1 || !p.Limits.fits(w[0]) || !Tunable(p) {

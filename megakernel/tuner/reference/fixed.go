@@ -8,9 +8,9 @@ import (
 // ErrShape says that a matrix and a vector do not belong together.
 var ErrShape = errors.New("matrix and vector do not fit")
 
-// SoftmaxWrapping normalises exponentials in Q16 as the original's device
-// kernel does, in 32 bits that wrap: an input of 1.0 or more loses its integer
-// part, so the best candidate gets nothing. It is kept for comparison.
+// SoftmaxWrapping normalises exponentials in Q16 as the original's device kernel
+// does, in 32 bits that wrap: an input of 1.0 or more loses its integer part, so
+// that the best candidate gets nothing. It is here for comparison.
 func SoftmaxWrapping(exponentials []uint32) []uint32 {
 	sum := uint32(0)
 	for _, e := range exponentials {

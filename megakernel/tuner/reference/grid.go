@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// InferGrid covers elements, at least one, with workgroups: along x alone, or
-// as a square or a cube of elements when the workgroup has two or three axes.
+// InferGrid covers elements, at least one, with workgroups: along x only, or as a
+// square or a cube of elements if the workgroup has two or three axes.
 func InferGrid(elements uint32, w Workgroup) ([3]uint32, error) {
 	if w[0] == 0 || w[1] == 0 || w[2] == 0 {
 		return [3]uint32{}, fmt.Errorf("reference: workgroup %v: %w", w, ErrZeroAxis)
@@ -24,8 +24,8 @@ func InferGrid(elements uint32, w Workgroup) ([3]uint32, error) {
 	return [3]uint32{over(side, w[0]), over(side, w[1]), over((n+side*side-1)/(side*side), w[2])}, nil
 }
 
-// rootCeil is the smallest r with r to the given power, 2 or 3, at least n.
-// n is below 2^32.
+// rootCeil is the smallest r whose power of the given exponent, 2 or 3, is at least
+// n. n is below 2^32.
 func rootCeil(n uint64, power int) uint64 {
 	low, high := uint64(1), uint64(1)<<16
 	for low < high {
@@ -43,8 +43,7 @@ func rootCeil(n uint64, power int) uint64 {
 	return low
 }
 
-// Validate holds a geometry to a device's limits. The checks are in the
-// original's order.
+// Validate checks a geometry against a device's limits, in the original's order.
 func Validate(w Workgroup, grid [3]uint32, l Limits) error {
 	for i := range w {
 		if w[i] == 0 || grid[i] == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/zeebo/blake3"
 )
 
-// preimage gathers the bytes a key is the BLAKE3-256 of.
+// preimage gathers the bytes whose BLAKE3-256 is a key.
 type preimage []byte
 
 func (p preimage) text(s string) preimage { return append(p, s...) }
@@ -24,8 +24,8 @@ func (p preimage) key(prefix string) string {
 	return prefix + hex.EncodeToString(sum[:])
 }
 
-// ProgramKey names a program with its sizes in the tuner's cache. Groups may
-// be nil: the count was not fixed.
+// ProgramKey names a program with its sizes in the tuner's cache. groups is nil if
+// their number was not fixed.
 func ProgramKey(fingerprint [32]byte, workgroup Workgroup, groups *[3]uint32, outputBytes uint64) string {
 	return programPreimage(fingerprint, workgroup, groups, outputBytes).key("v1-")
 }

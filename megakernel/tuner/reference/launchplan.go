@@ -45,14 +45,14 @@ type Binding struct {
 	Alignment uint32 // bytes
 }
 
-// Program is what a plan needs to know of a program.
+// Program is what a plan needs to know about a program.
 type Program struct {
 	Declared       Workgroup
 	Bindings       []Binding
 	HasAtomic      bool // atomics anywhere
 	HasShared      bool // a workgroup-shared buffer
 	NonComposable  bool // marked as not to be split
-	ReadsGroupIDs  bool // reads a local or workgroup id, so its width is part of its meaning
+	ReadsGroupIDs  bool // reads a local or workgroup id, so that its width is part of its meaning
 	OnlyReturns    bool // does nothing
 	Limits         Limits
 	Mode           Mode
@@ -107,10 +107,10 @@ func Prepare(p *Program) (Plan, error) {
 	return plan, nil
 }
 
-// Resolve is the workgroup of a launch: the caller's; outside the natural mode,
-// with a grid of the caller's, or where the width is part of the program's
-// meaning, the declared one; then a selection kept from earlier; then a choice
-// by measurements and estimates; else the declared one.
+// Resolve is the workgroup of a launch, the first of these that applies: the
+// caller's; the declared one outside the natural mode, with a grid of the caller's,
+// or where the width is part of the program's meaning; a selection kept from
+// earlier; a choice by measurements and estimates; the declared one.
 func Resolve(p *Program) Workgroup {
 	switch {
 	case p.Workgroup != nil:
@@ -132,9 +132,9 @@ func Tunable(p *Program) bool {
 		!p.OnlyReturns && !p.NonComposable && !p.ReadsGroupIDs && !p.HasShared
 }
 
-// Elements is how many elements a launch covers, at least one: with a shared
-// binding or atomics those of the largest binding, otherwise those of the
-// largest output, if it has any.
+// Elements is the number of elements that a launch covers, at least one: with a
+// shared binding or atomics those of the largest binding, otherwise those of the
+// largest output, if there is one.
 func Elements(bindings []Binding, hasAtomic bool) uint32 {
 	var all, outputs uint32
 	shared := hasAtomic
@@ -154,8 +154,8 @@ func Elements(bindings []Binding, hasAtomic bool) uint32 {
 	return max(all, 1)
 }
 
-// Words are a launch's parameters: the element count, and at one more than its
-// number the elements of each binding that is not shared.
+// Words are a launch's parameters: the element count at index 0, and at index n+1 the
+// elements of binding n, if it is not shared.
 func Words(bindings []Binding, elements uint32) []uint32 {
 	n := len(bindings) + 1
 	for _, b := range bindings {

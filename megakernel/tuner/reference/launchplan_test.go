@@ -60,7 +60,7 @@ func (v *launchVector) bindings(t *testing.T) []Binding {
 	return out
 }
 
-// result is what the function under test gives, in the form of the vector's out.
+// result is what the function under test returns, in the form of the vector's out.
 func (v *launchVector) result(t *testing.T) (any, error) {
 	limits := Limits{v.In.MaxThreads, v.In.MaxBlock, v.In.MaxGrid}
 	switch v.In.Fn {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// ErrMode says that a text names no mode.
+// ErrMode says that a text does not name a mode.
 var ErrMode = errors.New("not a mode of the tuner")
 
 // Mode says how widths are chosen.
@@ -31,9 +31,9 @@ func (m Mode) String() string {
 }
 
 // ParseMode reads a mode as the original's environment variable spells it:
-// "on"; "natural" or "ng"; "off" or "default". Set says whether the variable
-// is set at all; unset is Natural. The original panics on any other text; here
-// it is an error that lists what is valid.
+// "on"; "natural" or "ng"; "off" or "default". set says whether the variable is set
+// at all; unset means Natural. Any other text makes the original panic; here it is an
+// error that lists what is valid.
 func ParseMode(text string, set bool) (Mode, error) {
 	if !set {
 		return Natural, nil

@@ -83,7 +83,7 @@ func Best(measured []Measurement) int {
 
 // softmax are the weights exp(-(t-best)/temperature) in Q16. Each is rounded
 // half away from zero and limited to what is left of One; the last gets the
-// remainder, rounding errors and all.
+// remainder, with the rounding errors of all.
 func softmax(measured []Measurement, bestNs, temperatureNs uint64) []uint32 {
 	weights := make([]float64, len(measured))
 	sum := 0.0

@@ -6,8 +6,9 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// A queue that is longer than a launch may be has launches of a shorter size. They are what
-// its tuner knows, and what its decisions have to ask for, the depth included.
+// A queue that is longer than a launch may be has launches of a smaller size. Its
+// tuner knows only these, and they are what its decisions have to ask for, the depth
+// included.
 func TestQueuesDeeperThanALaunchAreTuned(t *testing.T) {
 	for _, queue := range []uint32{70_000, 1_000_000, 1 << 30} {
 		r := newRig(t, On)

@@ -6,8 +6,8 @@ import (
 	"ringmaster/megakernel/tuner/live"
 )
 
-// A suggestion that the engine runs as another one is given up after so many
-// launches and so long: building the kernel for it takes a while.
+// A suggestion in whose place the engine runs another geometry is given up after
+// so many launches and so much time: building the kernel for it takes a while.
 const (
 	missedLaunches = 64
 	missedNs       = 3e9
@@ -26,7 +26,7 @@ type entry struct {
 
 	used     uint64 // clock of the session
 	moment   uint64 // of what was recalled last
-	missed   int    // launches that ran otherwise than suggested
+	missed   int    // launches that ran at another geometry than suggested
 	missedNs uint64
 	told     state // what was remembered last
 }
@@ -56,11 +56,11 @@ func newEntry(env *Env, p Program, bucket int, start live.Geometry) (*entry, err
 	}
 	switch {
 	case hint:
-		// Where to begin and to look, not what to choose: nobody here has seen it.
+		// A hint says where to begin and to look, not what to choose: it was not measured here.
 		if e.natural != nil {
 			e.natural.begin(start.Width)
 		}
-		e.moment = 0 // the rest of it is for the exploration
+		e.moment = 0 // its measurements are recalled again in the exploration
 	case ok && e.live != nil:
 		e.live.Restore(&known)
 	case ok:
@@ -72,7 +72,7 @@ func newEntry(env *Env, p Program, bucket int, start live.Geometry) (*entry, err
 
 func (e *entry) key() cache.Key { return Key(e.program, e.bucket, e.limits, e.device) }
 
-// recall asks for what has become known since it asked last.
+// recall asks for what has become known since the last recall.
 func (e *entry) recall(env *Env) (cache.Entry, bool) {
 	if env.Memory == nil || e.device == "" {
 		return cache.Entry{}, false
@@ -84,7 +84,7 @@ func (e *entry) recall(env *Env) (cache.Entry, bool) {
 	return known, ok
 }
 
-// remember has the tuner's knowledge kept, if it has any.
+// remember hands the tuner's knowledge, if it has any, to the memory.
 func (e *entry) remember(env *Env) {
 	e.told = e.state()
 	if env.Memory == nil || e.device == "" {
@@ -101,8 +101,8 @@ func (e *entry) remember(env *Env) {
 	}
 }
 
-// observe folds in a launch. taught is false if it ran at a geometry that the
-// tuner does not choose from.
+// observe folds in a launch. taught is false if it ran at a geometry that is not
+// in the tuner's space.
 func (e *entry) observe(env *Env, r *Report) (taught bool, err error) {
 	report := live.Report{
 		Geometry: measured(r.Geometry, BucketSlots(e.bucket)),
@@ -120,7 +120,7 @@ func (e *entry) observe(env *Env, r *Report) (taught bool, err error) {
 	return taught, nil
 }
 
-// tell has what is new remembered: the end of an exploration, a change, another choice.
+// tell remembers what is new: the end of an exploration, a change, another choice.
 func (e *entry) tell(env *Env) {
 	if now := e.state(); now != e.told && (!now.exploring || now.changes != e.told.changes) {
 		e.remember(env)
@@ -148,7 +148,7 @@ func (e *entry) explore(env *Env, report *live.Report, r *Report) (taught bool, 
 	return taught, nil
 }
 
-// giveUp bars a suggestion that is not run as it is.
+// giveUp bars a suggestion that is not run as suggested.
 func (e *entry) giveUp(env *Env, report *live.Report, r *Report) {
 	next := e.next()
 	asked := e.ask()
@@ -168,7 +168,7 @@ func (e *entry) giveUp(env *Env, report *live.Report, r *Report) {
 	}
 }
 
-// gives says that a plan is what it was asked for.
+// gives reports whether a plan is what it was asked for.
 func gives(plan, asked policy.Geometry) bool {
 	same := func(p, a uint32) bool { return a == 0 || p == a }
 	return same(plan.Width, asked.Width) && same(plan.Groups, asked.Groups) && same(plan.Chunk, asked.Chunk) && same(plan.Depth, asked.Depth)
@@ -183,7 +183,7 @@ func (e *entry) next() live.Geometry {
 	return e.live.Next().Geometry
 }
 
-// ask is the next geometry as the policy is asked for it.
+// ask is the next geometry in the form in which the policy is asked for it.
 func (e *entry) ask() policy.Geometry {
 	if e.natural != nil {
 		return policy.Geometry{Width: e.natural.current}

@@ -28,8 +28,8 @@ const (
 	bucketFactor = 4
 )
 
-// BucketSlots is the upper bound of a bucket: 256, 1 Ki, ... 1 Mi slots. What
-// is larger belongs to the last.
+// BucketSlots is the upper bound of a bucket: 256, 1 Ki, ... 1 Mi slots. Larger
+// launches belong to the last bucket.
 func BucketSlots(bucket int) uint32 {
 	slots := uint32(leastBucket)
 	for range bucket {
@@ -47,18 +47,18 @@ func BucketOf(slots uint32) int {
 	return bucket
 }
 
-// Program is what was measured: a kernel, the clock that measured it, and how
+// Program says what was measured: a kernel, the clock that measured it, and how
 // its geometry is chosen.
 type Program struct {
 	ID     [32]byte // the same at every geometry
-	Source uint8    // clocks that measure different things must differ in it
+	Source uint8    // the clock; different for clocks that measure different things
 	Mode   Mode
 }
 
 // Key names what is remembered of a program at a launch size on a device:
 // BLAKE3-256 over a label, the program, the bucket's slots, the limits and the
-// identity of device and driver, integers little-endian. Nothing of variable
-// length but the identity, which ends it, so no two inputs have one preimage.
+// identity of device and driver, integers little-endian. Only the identity, which
+// comes last, has a variable length, so that no two inputs share a preimage.
 func Key(p Program, bucket int, l policy.Limits, device string) cache.Key {
 	b := append(make([]byte, 0, 128+len(device)), "ringmaster-tuner-v1\x00"...)
 	b = append(b, p.ID[:]...)

@@ -41,7 +41,7 @@ func TestRestartStartsWarm(t *testing.T) {
 	}
 }
 
-// told is a memory of what somebody else says of every key.
+// told is a memory of what somebody else says about every key.
 type told struct{ cache.Entry }
 
 func (m told) Recall(_ string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
@@ -51,8 +51,9 @@ func (m told) Recall(_ string, key cache.Key, after uint64) (cache.Entry, uint64
 
 func (told) Remember(string, cache.Entry) {}
 
-// Whoever can write to the bucket can say anything. A selection that is as slow as it
-// says would never be noticed as a change of cost, so it has to be looked beyond.
+// Whoever can write to the shared bucket can say anything. A selection that really is
+// as slow as it claims would never be noticed as a change of cost, so other geometries
+// have to be looked at too.
 func TestWhatOthersSelectedIsNotChosenUnseen(t *testing.T) {
 	slow := cache.Geometry{Width: 32, Groups: 1, Chunk: 32, Depth: 65_536}
 	honest := cost(policy.Geometry{Width: 32, Groups: 1, Chunk: 32}, 50_000) / 50_000

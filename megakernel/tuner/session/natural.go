@@ -44,9 +44,9 @@ func (n *natural) observe(r *live.Report) error {
 	return nil
 }
 
-// choose takes a width that has not been looked at enough, the current one
-// first, and afterwards the one with the largest natural gradient. The current
-// one stays unless the gain exceeds the noise.
+// choose takes a width that was not measured often enough, the current one first.
+// When there is none it takes the width with the largest natural gradient, unless
+// its gain over the current one is within the noise.
 func (n *natural) choose() {
 	if width, ok := n.look(); ok {
 		n.current = width
@@ -77,8 +77,8 @@ func (n *natural) choose() {
 	}
 }
 
-// look is a width to measure next, false when all were looked at or are out of
-// the question.
+// look is a width to measure next; ok is false when all were measured often enough
+// or are out of the question.
 func (n *natural) look() (width uint32, ok bool) {
 	best := math.Inf(1)
 	for _, w := range n.widths {
@@ -110,15 +110,15 @@ func (n *natural) entry(key cache.Key) cache.Entry {
 	return e
 }
 
-// begin looks at a width first, if it is one of those that may be chosen.
+// begin lets a width be measured first, if it is one of those that may be chosen.
 func (n *natural) begin(width uint32) {
 	if slices.Contains(n.widths, width) {
 		n.current = width
 	}
 }
 
-// restore repeats what is remembered as so few launches that those of this
-// process soon outvote it.
+// restore repeats what is remembered as so few launches that this process's own
+// soon outweigh them.
 func (n *natural) restore(e *cache.Entry) {
 	if e.Check() != nil {
 		return

@@ -15,31 +15,32 @@ import (
 const MaxTuners = 16
 
 const (
-	inUse = 256 // reports since a tuner was used, below which it is in use
-	// convincing is after how many launches of another kernel in a row the
-	// suggestions become those of its tuner: a kernel that stands in for one
-	// that is being built is no change.
+	inUse = 256 // a tuner that was used within so many reports is in use
+	// convincing is the number of launches in a row of another kernel after which
+	// its tuner's suggestions are used: a kernel that only stands in for one that
+	// is being built must not change them.
 	convincing = 8
 )
 
 var (
-	// ErrUnknownKernel says that a report names no kernel, or one more than a
-	// queue's tuners have room for.
+	// ErrUnknownKernel says that a report names no kernel, or one for which the
+	// queue's tuners have no room.
 	ErrUnknownKernel = errors.New("report of an unknown kernel")
 	// ErrBeyondLimits says that no launch on the device has such a geometry.
 	ErrBeyondLimits = errors.New("geometry beyond the device's limits")
 )
 
-// FirstMoment is the moment of what was measured here, by this process or one
-// before it. What is recalled at any other is a hint: others may have measured it.
+// FirstMoment is the moment of what was measured here, by this process or an
+// earlier one. What is recalled with any other moment is a hint: others may have
+// measured it.
 const FirstMoment = 1
 
-// Memory is what is known beyond the session and its process.
+// Memory is what is known outside the session and beyond its process.
 type Memory interface {
-	// Recall finds an entry that has become known after a moment, 0 being
-	// before any, and the moment at which it became known; see FirstMoment.
+	// Recall finds an entry that became known after a moment (0 is before all of
+	// them), and the moment at which it became known; see FirstMoment.
 	Recall(device string, key cache.Key, after uint64) (e cache.Entry, moment uint64, ok bool)
-	// Remember keeps an entry in place of what was known of its key.
+	// Remember keeps an entry in place of what was known about its key.
 	Remember(device string, e cache.Entry)
 }
 
@@ -50,27 +51,28 @@ type Env struct {
 	Limits policy.Limits
 	Device string // identity of device and driver; "" remembers nothing
 	Memory Memory // nil remembers nothing
-	// Asked and Given are what the newest plan was asked for and what it says.
+	// Asked is what the newest plan was asked for, and Given what it says.
 	Asked, Given policy.Geometry
 }
 
-// Report is a launch as a session needs to know it.
+// Report is what a session needs to know about a launch.
 type Report struct {
 	Program     [32]byte // identity of the kernel
 	Named       bool     // Program was given
 	Source      uint8    // what measured Ns
 	Geometry    policy.Geometry
 	Recommended policy.Geometry // without depth
-	Slots       uint64          // that it ran
-	Ns          uint64          // on the device
-	WallNs      uint64          // by the host's clock, 0 if not known
+	Slots       uint64          // that the launch ran
+	Ns          uint64          // time on the device, as Source measures it
+	WallNs      uint64          // time by the host's clock, 0 if not known
 }
 
-// View is what decisions are asked for, by bucket; zero for no opinion.
+// View holds the geometries that decisions are asked for, by bucket; zero for no opinion.
 type View [Buckets]policy.Geometry
 
-// For is what to ask for with a queue of some length. A size that nothing is
-// known of is asked for as the nearest below it, else above, but for the depth.
+// For is the geometry to ask for with a queue of some length. For a size about
+// which nothing is known it is that of the nearest known size, of the smaller one
+// when two are as near, without the depth.
 func (v View) For(queueLen uint32) policy.Geometry {
 	at := BucketOf(queueLen)
 	if v[at] != (policy.Geometry{}) {
@@ -91,23 +93,23 @@ func (v View) For(queueLen uint32) policy.Geometry {
 // Session tunes the launches of one queue. The zero value is ready.
 type Session struct {
 	tuners  []*entry
-	current [Buckets]*entry // whose suggestions the view has
+	current [Buckets]*entry // tuners whose suggestions the view has
 	others  [Buckets]int    // launches in a row of another kernel
-	lent    [Buckets]bool   // whose view is that of the launches to which longer queues are cut
+	lent    [Buckets]bool   // the view is that of the launches to which the policy cuts longer queues
 	clock   uint64
 	view    View
 	refused uint64
 	unused  uint64
 }
 
-// View is what the next decisions are asked for.
+// View holds the geometries that the next decisions are asked for.
 func (s *Session) View() View { return s.view }
 
-// Refused counts the reports that were refused, Unused those of geometries that
-// tuners do not choose from.
+// Refused counts the reports that were refused.
 func (s *Session) Refused() uint64 { return s.refused }
 
-// Unused counts the reports that were possible and taught nothing.
+// Unused counts the reports that were accepted and taught nothing: their geometry
+// is not in the tuner's space.
 func (s *Session) Unused() uint64 { return s.unused }
 
 // Observe is [Session.Take] and [Session.Think].
@@ -118,9 +120,10 @@ func (s *Session) Observe(env *Env, r *Report) (changed bool, err error) {
 	return s.view != before, err
 }
 
-// Take takes a report and says whether the view has changed, in a microsecond or two. The
-// error says why the report was refused. While a tuner explores, what it should look at next may
-// be left open until [Session.Think]; the view then has what is best so far.
+// Take takes a report and says whether the view has changed; it takes a microsecond
+// or two. The error says why the report was refused. While a tuner explores, what to
+// look at next may be left open until [Session.Think]; until then the view has what
+// is best so far.
 func (s *Session) Take(env *Env, r *Report) (changed bool, err error) {
 	if env.Mode == Off {
 		return false, nil
@@ -163,9 +166,10 @@ func (s *Session) Think(env *Env) (changed bool) {
 	return s.view != before
 }
 
-// show makes a geometry the view of a bucket. Where the policy cuts the launches of longer queues to that
-// size it is theirs too, the depth included, until launches of their own size are seen: no others teach what
-// to ask for with them.
+// show makes a geometry the view of a bucket. If the policy cuts the launches of
+// longer queues to the size of this bucket, it becomes their view too, with the
+// depth, until launches of their own size are seen: only launches of this bucket
+// teach what to ask for with such queues.
 func (s *Session) show(env *Env, bucket int, g policy.Geometry) {
 	s.view[bucket], s.lent[bucket] = g, false
 	if env.Spaces == nil || bucket != BucketOf(env.Spaces.cfg.Sizing.BatchDepth) {
@@ -178,7 +182,7 @@ func (s *Session) show(env *Env, bucket int, g policy.Geometry) {
 	}
 }
 
-// check refuses what no launch under the limits is.
+// check refuses what cannot be a launch under the limits.
 func (r *Report) check(l *policy.Limits) error {
 	g := &r.Geometry
 	switch {
@@ -195,7 +199,7 @@ func (r *Report) check(l *policy.Limits) error {
 	return nil
 }
 
-// tuner finds the tuner that a report belongs to, or makes it.
+// tuner finds the tuner to which a report belongs, or makes it.
 func (s *Session) tuner(env *Env, r *Report) (*entry, error) {
 	p := Program{r.Program, r.Source, env.Mode}
 	bucket := s.bucket(env, p, r)
@@ -234,9 +238,9 @@ func (s *Session) tuner(env *Env, r *Report) (*entry, error) {
 	return e, nil
 }
 
-// bucket is that of the launch's size. A launch that its depth has cut belongs
-// to a longer queue: to the one whose tuner asked for just this, or for what a plan made
-// this of.
+// bucket is the bucket of the launch's size. A launch that its depth has cut
+// belongs to a longer queue instead, if that one's tuner asked for exactly this
+// geometry, or for one that a plan turned into this.
 func (s *Session) bucket(env *Env, p Program, r *Report) int {
 	slots := uint32(r.Slots)
 	at := BucketOf(slots)
@@ -254,8 +258,8 @@ func (s *Session) bucket(env *Env, p Program, r *Report) int {
 	return at
 }
 
-// start is where a new tuner begins: at what the same kernel runs best with at
-// the nearest size that was tuned, else wherever it likes.
+// start is the geometry at which a new tuner begins: the best one of the same kernel
+// at the nearest size that was tuned; zero leaves it to the tuner.
 func (s *Session) start(p Program, bucket int) (g live.Geometry) {
 	nearest := Buckets
 	for _, e := range s.tuners {
@@ -281,8 +285,8 @@ func (s *Session) follow(e *entry) {
 	}
 }
 
-// Park gives the tuners' memory back and has everything remembered that would
-// be lost; the view stays. Without a memory nothing is given back.
+// Park frees the tuners after it has remembered what they know; the view stays.
+// Without a memory nothing is freed.
 func (s *Session) Park(env *Env) {
 	if env.Memory == nil || env.Device == "" {
 		return

@@ -12,8 +12,8 @@ import (
 
 var limits = policy.Limits{MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32}
 
-// rig is a queue whose launches run on a simulated device, with the policy in
-// between as in the real loop.
+// rig is a queue whose launches run on a simulated device, with the policy between
+// tuner and device as in the real loop.
 type rig struct {
 	t       testing.TB
 	cfg     policy.Config
@@ -352,8 +352,8 @@ func BenchmarkReportToView(b *testing.B) {
 	}
 }
 
-// BenchmarkReportToViewExploring is a report of an exploration until the view has what is best
-// so far, or the next look; thinking about that comes after it.
+// BenchmarkReportToViewExploring times a report during an exploration until the view has
+// what is best so far, or the next look. Choosing that look comes later and is not timed.
 func BenchmarkReportToViewExploring(b *testing.B) {
 	r := newRig(b, On)
 	b.ReportAllocs()

@@ -10,7 +10,7 @@ import (
 // maxSpaces bounds the spaces that are kept; each takes a few hundred KiB.
 const maxSpaces = 32
 
-// Spaces makes the spaces that tuners choose from and keeps them for all queues
+// Spaces makes the spaces from which tuners choose and keeps them for all queues
 // of a process. Its methods may be called from any goroutine.
 type Spaces struct {
 	cfg  policy.Config
@@ -23,12 +23,13 @@ type spaceOf struct {
 	bucket int
 }
 
-// NewSpaces makes spaces of geometries that a policy would run as they are.
+// NewSpaces returns an empty set of spaces, whose geometries are those that a policy
+// would run as they are.
 func NewSpaces(cfg *policy.Config) *Spaces {
 	return &Spaces{cfg: *cfg, made: make(map[spaceOf]*live.Space)}
 }
 
-// Of is the space of a launch size under a device's limits. The error is
+// Of is the space of a launch size under a device's limits. Its error is
 // live.ErrWorkload.
 func (s *Spaces) Of(limits policy.Limits, bucket int) (*live.Space, error) {
 	s.mu.Lock()
@@ -55,9 +56,9 @@ func (s *Spaces) Of(limits policy.Limits, bucket int) (*live.Space, error) {
 	return space, nil
 }
 
-// ask is what the policy is asked for to run a geometry. A launch that is not
-// split gets no bound of its own where the policy's is not in the way: a queue
-// that has grown since it was measured is then still launched whole.
+// ask is what the policy is asked for so that it runs a geometry. For a launch that
+// is not split no depth is asked for, if the policy's own allows as many slots: a
+// queue that has grown since it was measured is then still launched as a whole.
 func (s *Spaces) ask(g live.Geometry, slots uint32) policy.Geometry {
 	asked := policy.Geometry(g)
 	if g.Depth >= slots && slots <= s.cfg.Sizing.BatchDepth {
@@ -66,7 +67,7 @@ func (s *Spaces) ask(g live.Geometry, slots uint32) policy.Geometry {
 	return asked
 }
 
-// measured is the geometry of the space that a launch ran at.
+// measured is the geometry, as the space has it, at which a launch ran.
 func measured(g policy.Geometry, slots uint32) live.Geometry {
 	if g.Depth == 0 || g.Depth > slots {
 		g.Depth = slots

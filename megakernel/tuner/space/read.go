@@ -23,20 +23,20 @@ var ErrRecording = errors.New("space: unusable recording")
 
 const costColumn = "mean_ms"
 
-// times are the columns that are measurements, in any unit: a search sees
-// only how costs compare.
+// times matches the columns that are measurements, in any unit: a search only
+// compares costs.
 var times = regexp.MustCompile(`(?i)^(mean|min|median|max|std)[ _]*\(?(ns|us|µs|ms|s)\)?$`)
 
-// failures are the words that stand for the time of a configuration that does
-// not build or run, beside nothing at all and the names of exceptions
-// ("CompilationFailedConfig").
+// failures matches what may stand for the time of a configuration that does not
+// build or run: nothing at all, certain words, and the names of exceptions such as
+// "CompilationFailedConfig".
 var failures = regexp.MustCompile(`(?i)^(|-|n/?a|\+?inf|\+?infinity|nan|null|none|fail|failed|failure|error|timeout|invalid|[a-z]*(failed|invalid|error)config)$`)
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// Read loads a recording; name is used in errors and, if the file has no
-// header, to tell kernel and device. Compressed data is recognised by its
-// first bytes, not by the name.
+// Read loads a recording. name is used in errors and, if no comment names kernel
+// and device, to tell these. Compressed data is recognised by its first bytes, not
+// by the name. The error wraps ErrRecording.
 func Read(from io.Reader, name string) (*Recording, error) {
 	in := bufio.NewReaderSize(from, 1<<16)
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
@@ -79,7 +79,7 @@ func Read(from io.Reader, name string) (*Recording, error) {
 
 var errTooLarge = fmt.Errorf("more than %d MiB after decompression", MaxBytes>>20)
 
-// limited fails, instead of ending early, when there is more than left bytes.
+// limited fails, instead of ending early, when there are more than left bytes.
 type limited struct {
 	from io.Reader
 	left int

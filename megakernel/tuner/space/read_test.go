@@ -128,7 +128,7 @@ func manyColumns() string {
 	return b.String() + "mean_ms\n"
 }
 
-// However a table was written down, it is the same table.
+// The same table written down in different ways is the same recording.
 func TestReadTakesOtherSpellings(t *testing.T) {
 	for name, text := range map[string]string{
 		"byte order mark":       "\ufeff" + small,

@@ -17,8 +17,8 @@ type Recording struct {
 	best   float64
 }
 
-// NewRecording returns a recording of costs by configuration, in any unit,
-// +Inf for one that fails. At least one must not.
+// NewRecording returns a recording of costs by configuration, in any unit; +Inf
+// stands for one that fails. At least one must not fail.
 func NewRecording(s *Space, kernel, device string, costs []float64) (*Recording, error) {
 	if len(costs) != s.Len() {
 		return nil, fmt.Errorf("%w: %d costs of %d configurations", ErrRecording, len(costs), s.Len())
@@ -67,8 +67,7 @@ func headerParts(comment string) (kernel, device string, ok bool) {
 	return kernel, device, ok && kernel != "" && !strings.ContainsAny(kernel, " \t,")
 }
 
-// makers are what the names of devices say of who made them; the first that
-// matches counts.
+// makers recognise who made a device by its name; the first that matches counts.
 var makers = []struct {
 	maker   string
 	pattern *regexp.Regexp
@@ -79,8 +78,8 @@ var makers = []struct {
 	{"nvidia", regexp.MustCompile(`nvidia|geforce|quadro|tesla|titan|\b[rg]tx|\b[abhlptv][0-9]{1,4}[sx]?\b|\bg[bh]?[0-9]{3}\b|\bjetson`)},
 }
 
-// Maker tells who made a device from its name, "" if the name does not say.
-// Devices of one maker are more alike.
+// Maker tells from its name who made a device, "" if the name does not say.
+// Devices of one maker are more alike than others.
 func Maker(device string) string {
 	device = strings.NewReplacer("_", " ", "-", " ").Replace(strings.ToLower(device))
 	for _, m := range makers {

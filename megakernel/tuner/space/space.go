@@ -27,9 +27,9 @@ type Param struct {
 	Values []string // by level
 	// Numbers are the values as numbers, ascending; nil if one of them is not a number.
 	Numbers []float64
-	// Coords places each level in 0..1: for numbers the mean of the scaled
-	// level and the scaled logarithm, so that 1, 2, 4, 8 are evenly spaced and
-	// 240 is near 248; else the scaled level.
+	// Coords are the positions of the levels in 0..1. That of a number is the mean
+	// of the scaled level and the scaled logarithm, so that 1, 2, 4, 8 are evenly
+	// spaced and 240 is near 248; that of a text is the scaled level.
 	Coords []float64
 }
 
@@ -43,8 +43,8 @@ func Ints(name string, values ...int) Param {
 	return p
 }
 
-// newParam orders the values and returns, for each of them as given, its level.
-// Values that are the same number are the same level.
+// newParam orders the values and returns the level of each, in the order given.
+// Values that are the same number have the same level.
 func newParam(name string, values []string) (Param, []uint16) {
 	p := Param{Name: name}
 	order := make([]int, len(values))
@@ -113,9 +113,9 @@ type Space struct {
 	exact  bool     // no two combinations have the same key
 }
 
-// Product returns the space of all combinations that valid accepts; nil
-// accepts all. It calls valid with the level of each parameter in a slice that
-// is reused. At most MaxConfigs combinations are tried.
+// Product returns the space of all combinations that valid accepts; nil accepts
+// all. It calls valid with the level of each parameter, in a slice that is reused.
+// More than MaxConfigs combinations are an error that wraps ErrSpace.
 func Product(params []Param, valid func(levels []uint16) bool) (*Space, error) {
 	total := 1
 	for _, p := range params {
@@ -172,7 +172,7 @@ func build(params []Param, levels []uint16) (*Space, error) {
 		s.exact = s.exact && high == 0
 	}
 	for salt := range uint64(8) {
-		if !s.exact { // too many combinations for a number each
+		if !s.exact { // more combinations than a key has values
 			for j := range s.stride {
 				s.stride[j] = mix(salt<<32|uint64(j)) | 1
 			}

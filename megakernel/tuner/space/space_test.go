@@ -81,7 +81,7 @@ func TestNeighboursDifferInOneParameter(t *testing.T) {
 	})
 }
 
-// A space with more combinations than 64 bits count has neighbours too.
+// Neighbours are found in a space with more combinations than 64 bits can count, too.
 func TestASpaceOfManyParametersIsNumbered(t *testing.T) {
 	const params = MaxParams
 	var b strings.Builder

@@ -1,13 +1,13 @@
 package workload
 
-// window is the words of the bundled workloads: 4 MiB, more than a core's caches
-// and less than a GPU's. Copies read below half and write above.
+// window is the number of words of the bundled workloads: 4 MiB, more than a core's
+// caches and less than a GPU's. Copies read the lower half and write the upper one.
 const (
 	window = 1 << 20
 	half   = window / 2
 )
 
-// light is one word of memory traffic a slot.
+// light has slots of one word of memory traffic each.
 func light(name, about string, slots int) Workload {
 	at := Operand{0, window, 1}
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Parts: []Part{
@@ -18,7 +18,7 @@ func light(name, about string, slots int) Workload {
 	}}
 }
 
-// scattered is the same at random addresses.
+// scattered is light at random addresses.
 func scattered(name, about string, slots int) Workload {
 	at := Operand{0, window, 0}
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Parts: []Part{
@@ -27,7 +27,7 @@ func scattered(name, about string, slots int) Workload {
 	}}
 }
 
-// contended is additions that all slots make to a few words.
+// contended has slots that all add to a few words.
 func contended(name, about string, slots int, words uint32) Workload {
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Parts: []Part{
 		{"add", 3, []Operand{Word(1), {0, words, 0}}},
@@ -35,12 +35,12 @@ func contended(name, about string, slots int, words uint32) Workload {
 	}}
 }
 
-// heavy is a copy of some words a slot.
+// heavy has slots that copy some words each.
 func heavy(name, about string, slots int, words uint32) Workload {
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Parts: []Part{copies(1, words, words)}}
 }
 
-// skewed is light slots, of which one in every so many is a copy of up to some words.
+// skewed has light slots, except that one in every oneIn copies up to some words.
 func skewed(name, about string, slots, oneIn int, words uint32, sorted bool) Workload {
 	at := Operand{0, window, 1}
 	return Workload{Name: name, About: about, Slots: slots, Window: window, Sorted: sorted, Parts: []Part{

@@ -23,7 +23,7 @@ type Workload struct {
 	Slots  int    // 1 to MaxSlots
 	Window int    // words, 1 to MaxWindow
 	Parts  []Part // with shares that sum to at least 1
-	Sorted bool   // the slots of a part stand together, in the parts' order; else they are dealt out at random
+	Sorted bool   // the slots of a part stand together, in the order of the parts; else in random order
 }
 
 // Part is the slots of one opcode.
@@ -33,8 +33,8 @@ type Part struct {
 	Operands []Operand
 }
 
-// Operand is a range of values, From to To-1. Slot i of the workload gets From
-// plus i times Step, wrapped to the range; with a Step of 0 a random value. An empty
+// Operand is a range of values, From to To-1. Slot i of the workload gets From plus
+// i times Step, wrapped to the range, or with a Step of 0 a random value. An empty
 // range stands for From alone.
 type Operand struct{ From, To, Step uint32 }
 
@@ -62,8 +62,8 @@ func (w *Workload) Check() error {
 	return nil
 }
 
-// counts are how many slots each part has: its share, rounded so that all of
-// them are there.
+// counts are the numbers of slots of the parts: their shares, rounded so that the sum
+// is the number of slots of the workload.
 func (w *Workload) counts() []int {
 	sum := 0
 	for _, p := range w.Parts {
@@ -79,8 +79,8 @@ func (w *Workload) counts() []int {
 	return counts
 }
 
-// Each calls each for every slot, in order, with its part and its argument
-// words. A workload for which Check has an error must not be asked.
+// Each calls each for every slot, in order, with its part and its argument words. It
+// must not be called on a workload that Check refuses.
 func (w *Workload) Each(each func(i int, part *Part, args [MaxOperands]uint32)) {
 	random := rand.New(rand.NewPCG(1, uint64(w.Slots)))
 	order := make([]uint16, 0, w.Slots)
