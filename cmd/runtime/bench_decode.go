@@ -6,8 +6,8 @@ import (
 	"ringmaster/telemetry"
 )
 
-// benchDecode times the way of a full queue record in array form from bytes to
-// a validated record, beside the msgpack library on the same bytes.
+// benchDecode times a full queue record in array form on its way from bytes to a
+// validated record, beside the msgpack library on the same bytes.
 func benchDecode(report *benchReport) error {
 	h := telemetry.Header{Incarnation: telemetry.NewIncarnation(), Seq: 17, SentNs: 1_700_000_000_000_000_000, Queue: "q0"}
 	q := telemetry.Queue{

@@ -8,22 +8,22 @@ import (
 	"ringmaster/megakernel"
 )
 
-// feedDepths are the waves of the feeding benchmark, slots each: software fills
-// its cores with fewer.
+// The slots of a wave in the feeding benchmark. A software renderer fills its cores
+// with fewer.
 const (
 	feedDepth         = 64 << 10
 	hardwareFeedDepth = 512 << 10
 )
 
-// stagingBytes is what the staging benchmark moves: several times a host's
-// caches on hardware, little enough for a test machine on software.
+// What the staging benchmark moves, in bytes: on hardware several times a host's
+// caches, on a software renderer little enough for a test machine.
 const (
 	stagingBytes         = 64 << 20
 	hardwareStagingBytes = 512 << 20
 )
 
-// benchFeed times the way of slots from their producers to their end, and of
-// bytes from Go's memory to the device's.
+// benchFeed times slots on their way from their producers to their end, and bytes on
+// their way from Go's memory to the device's.
 func benchFeed(device *glcompute.Device, report *benchReport) error {
 	cfg := megakernel.FeedConfig{
 		Geometry: megakernel.Geometry{Width: 256, Groups: 8, Chunk: 1024}, Producers: 2, Batch: 4096, Depth: feedDepth, Waves: 20, Rounds: 5,

@@ -64,7 +64,7 @@ func edgeWorkGraphs(scale int) []string {
 // sourceSeed makes the sources of a graph the same in every run.
 const sourceSeed = 27491095 // the seed of the GAP benchmark suite
 
-// benchGraphData is a generated graph with the sources to search it from.
+// benchGraphData is a generated graph with the sources from which it is searched.
 type benchGraphData struct {
 	spec    string
 	pair    graph.Pair
@@ -93,8 +93,8 @@ func newBenchGraph(spec string, sources int) (*benchGraphData, error) {
 	return g, nil
 }
 
-// edgeWorkRows reports, for each rule, the edges it looks at over those of the
-// oracle, as the mean over the sources of that share.
+// edgeWorkRows reports, for each rule, the edges at which it looks over those of the
+// oracle, as the mean of this ratio over the sources.
 func edgeWorkRows(g *benchGraphData, report *benchReport) error {
 	standard, original := policy.Standard(), policy.Reference()
 	rules := []struct {

@@ -16,15 +16,15 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// Graphs that a device searches. A software renderer gets a smaller grid, for
-// it needs milliseconds a level.
+// Graphs that a device searches. A software renderer gets a smaller grid, because it
+// needs milliseconds per level.
 var (
 	softwareGraphs = []string{"kronecker:16", "kronecker:20", "grid:512x512"}
 	hardwareGraphs = []string{"kronecker:16", "kronecker:20", "kronecker:22", "grid:2048x2048"}
 )
 
-// Edges that always pulling may look at in one search, else that walk is left
-// out: on a grid it looks at every edge hundreds of times.
+// The most edges at which the walk that always pulls may look in one search. If it
+// looks at more it is left out: on a grid it looks at every edge hundreds of times.
 const (
 	softwarePulls = 100_000_000
 	hardwarePulls = 100_000_000_000
@@ -39,10 +39,10 @@ const (
 	graphWarmUp   = time.Second
 )
 
-// benchGraphDevice reports searches on a device: times of the policy's choices
-// beside those of fixed ones, of decisions on the host, and within a quarter of
-// the memory. Before and after it is timed every search is compared with a plain
-// one; a wrong distance is an error.
+// benchGraphDevice reports searches on a device: times with the policy's choices beside
+// those with fixed choices, with decisions on the host, and within a quarter of the
+// memory. Every search is compared with a plain one before and after it is timed; a
+// wrong distance is an error.
 func benchGraphDevice(ctx context.Context, device *glcompute.Device, flags *graphBenchFlags, report *benchReport) error {
 	specs, pulls := hardwareGraphs, uint64(hardwarePulls)
 	if device.Info().Software {
@@ -84,7 +84,7 @@ type graphBench struct {
 	*benchGraphData
 	resident *frontier.Resident
 	report   *benchReport
-	pulls    uint64 // most edges of always pulling
+	pulls    uint64 // most edges of the walk that always pulls
 	actors   map[string]graphRunner
 }
 
@@ -171,7 +171,8 @@ func (b *graphBench) rows(ctx context.Context, device *glcompute.Device) error {
 	return nil
 }
 
-// director runs a search and the same one with recorded decisions by turns, and returns their medians in milliseconds.
+// director runs a search and, by turns, the same one with recorded decisions, and returns
+// the medians of both in milliseconds.
 func (b *graphBench) director(ctx context.Context, want graphReference) (decided, recorded float64, err error) {
 	job := frontier.Job{Sources: []uint32{want.source}}
 	recording, err := b.resident.Record(ctx, job)
@@ -210,8 +211,8 @@ type graphReference struct {
 	edges  uint64 // of the nodes reached, each once
 }
 
-// search searches from every source before anything is timed: a device that
-// idles meanwhile lowers its clocks.
+// search searches on the host from every source, before anything is timed: a device that
+// idled between timings would lower its clocks.
 func (b *graphBench) search() []graphReference {
 	references := make([]graphReference, len(b.sources))
 	var searches sync.WaitGroup
@@ -226,7 +227,7 @@ func (b *graphBench) search() []graphReference {
 	return references
 }
 
-// warmUp keeps the device busy until its clocks are up.
+// warmUp keeps the device busy until its clocks have risen.
 func (b *graphBench) warmUp(ctx context.Context) error {
 	for begin := time.Now(); time.Since(begin) < graphWarmUp; {
 		if _, err := b.resident.Run(ctx, frontier.Job{Sources: b.sources[:1], Discard: true}); err != nil {
@@ -236,7 +237,8 @@ func (b *graphBench) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// pullWork is how many edges always pulling looks at from the first source.
+// pullWork is the number of edges at which the walk that always pulls looks from the
+// first source.
 func (b *graphBench) pullWork() (uint64, error) {
 	rows := edgework.Rows{Offsets: b.pair.Out.Offsets, Targets: b.pair.Out.Targets}
 	levels, _, err := edgework.Search(rows, rows, b.sources[0])
@@ -246,9 +248,9 @@ func (b *graphBench) pullWork() (uint64, error) {
 	return edgework.Work(edgework.GraphOf(rows), levels, edgework.AlwaysPull)
 }
 
-// time runs a search several times, checks the distances of the first and of
-// the last run, and returns the median in milliseconds. The
-// first run also builds what the walk needs and is timed only if it is the only one.
+// time runs a search several times, checks the distances of the first and of the last
+// run, and returns the median in milliseconds. The first run also builds what the walk
+// needs, and is timed only if it is the only one.
 func (b *graphBench) time(ctx context.Context, walk graphWalk, want graphReference) (float64, error) {
 	run := func(discard bool) (*frontier.Result, error) {
 		job := walk.job()
@@ -272,7 +274,7 @@ func (b *graphBench) time(ctx context.Context, walk graphWalk, want graphReferen
 	if err != nil || time.Since(begin) > graphPatience {
 		return milliseconds(last), err
 	}
-	if _, err := run(true); err != nil { // behind the transfer
+	if _, err := run(true); err != nil { // untimed, after the transfer
 		return 0, err
 	}
 	var ms []float64
@@ -288,8 +290,8 @@ func (b *graphBench) time(ctx context.Context, walk graphWalk, want graphReferen
 
 func milliseconds(r *frontier.Result) float64 { return float64(r.Time.Nanoseconds()) / 1e6 }
 
-// quarter is the memory that a search needs whose hit buffers are a quarter of
-// the full ones.
+// quarter is the memory that a search needs if its hit buffers are a quarter of the
+// full ones.
 func (b *graphBench) quarter(ctx context.Context) (uint64, error) {
 	result, err := b.resident.Run(ctx, frontier.Job{Sources: b.sources[:1], HitCapacity: uint32(b.resident.Nodes()) / 4})
 	return result.Bytes, err

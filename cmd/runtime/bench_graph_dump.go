@@ -39,7 +39,7 @@ func (g *benchGraphData) dump(folder string) (err error) {
 	return w.Flush()
 }
 
-// fileName is the specification as a file is called: kronecker-20.graph.
+// fileName is the name of the file for a specification, such as kronecker-20.graph.
 func (g *benchGraphData) fileName() string {
 	return strings.ReplaceAll(g.spec, ":", "-") + ".graph"
 }

@@ -27,8 +27,8 @@ func benchRows(t *testing.T, out []byte) map[string]benchRow {
 	return rows
 }
 
-// The rule's aim of performance: within a tenth of the cheaper walk of every
-// level, on graphs with hubs, without, and of many levels.
+// The performance goal of the rule is to stay within a tenth of the cheaper walk of every
+// level, on graphs with hubs, on graphs without, and on graphs of many levels.
 func TestBenchGraphHoldsTheRuleToTheOracle(t *testing.T) {
 	var out bytes.Buffer
 	report := &benchReport{out: &out, json: true}

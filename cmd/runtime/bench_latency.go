@@ -10,11 +10,12 @@ import (
 	"ringmaster/telemetry"
 )
 
-// latency compares the time from a publish to the recommendation that answers
-// it with the time of a bare request and its reply. Both go at the same pace,
-// about half of what one at a time allows, over the same kind of connection.
-// A recommendation has arrived when the subscriber's function has it, a reply
-// when the request returns: one wake of a goroutine later, in our favour.
+// latency compares the time from a publish to the recommendation that answers it
+// with the time of a bare request and its reply. Both go over the same kind of
+// connection and at the same pace, about half of what is possible with one at a
+// time. A recommendation has arrived when the subscriber's function has it, a reply
+// when the request returns. The latter includes waking one more goroutine, which is
+// in our favour.
 func (b *streamBench) latency(ctx context.Context, report *benchReport) error {
 	answered := hdrhistogram.New(1, int64(10*time.Second), 3)
 	arrived := make(chan int64, 1024)
@@ -41,7 +42,7 @@ func (b *streamBench) latency(ctx context.Context, report *benchReport) error {
 		if err := ask.once(ctx, uint64(i+1)); err != nil {
 			return err
 		}
-		pause(latencyPace) // each begins as cold as the other
+		pause(latencyPace) // so that both sides begin equally cold
 		start := time.Now()
 		if _, err := b.sender.RequestBare("bare.echo", ask.buf, time.Second); err != nil {
 			return err
@@ -88,8 +89,8 @@ func (a *asker) once(ctx context.Context, seq uint64) error {
 	}
 }
 
-// pause waits without giving up the thread for less than a scheduler's tick:
-// a sleep of 200 µs takes a millisecond on some hosts.
+// pause waits for less than a scheduler's tick, and keeps the thread: a sleep of
+// 200 µs takes a millisecond on some hosts.
 func pause(d time.Duration) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 	}

@@ -9,9 +9,9 @@ import (
 	"ringmaster/megakernel/tuner/natural"
 )
 
-// benchNatural times the integer steps of the natural gradient on the device,
-// transfers included and the root resident, beside the host's, and ends with
-// the sizes from which the tuner gives them to the device.
+// benchNatural times the integer steps of the natural gradient on the device beside
+// those on the host; transfers count, but the root is on the device already. It ends
+// with the sizes from which on the tuner gives the steps to the device.
 func benchNatural(device gpu, report *benchReport) (err error) {
 	engine, err := fixedpoint.New(device)
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 const (
 	// overloadRecords is what the overload benchmark sends for each queue.
 	overloadRecords = 4096
-	// overloadAhead bounds what is sent and has not arrived. It keeps the
-	// runtime busy; more would measure how long a record waits on the bus,
-	// before it has arrived.
+	// overloadAhead bounds the records that were sent and have not arrived. It is
+	// enough to keep the runtime busy; with more, the benchmark would measure how long
+	// a record waits on the bus.
 	overloadAhead = 1024
 )
 
-// overload measures how long a value waits at overload: from the time that a
-// record is sent to the arrival of a recommendation that answers it or a newer
-// one. It takes the oldest record that each recommendation covers, so folding
-// hides nothing; both ways over the bus are part of it.
+// overload measures how long a value waits under overload: from the time at which a
+// record is sent to the arrival of a recommendation that answers it or a newer one.
+// It takes the oldest record that each recommendation covers, so that folding hides
+// nothing. The time on the bus, both ways, is included.
 func (b *streamBench) overload(ctx context.Context, report *benchReport) error {
 	w := newAgeWatch()
 	sub, err := b.receiver.SubscribeRecommendations(benchWorker, "*", func(_, queue string, _ *telemetry.Header, r *telemetry.Recommendation) {
@@ -53,7 +53,7 @@ func (b *streamBench) overload(ctx context.Context, report *benchReport) error {
 	return nil
 }
 
-// overflow sends records of all queues as fast as they go, stamped as they are
+// overflow sends records of all queues as fast as possible, stamped when they are
 // sent, and returns when the last one of every queue is answered.
 func (b *streamBench) overflow(ctx context.Context, w *ageWatch) error {
 	taken := b.node.ingest.Stats().Records
@@ -87,7 +87,7 @@ type ageWatch struct {
 
 type queueAges struct {
 	sentNs   [overloadRecords]int64
-	answered uint64 // the newest sequence number that is
+	answered uint64 // the newest sequence number that is answered
 	ages     []int64
 }
 

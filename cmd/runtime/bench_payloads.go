@@ -12,11 +12,11 @@ import (
 type content uint8
 
 const (
-	// fullRecords carry every field of a queue record, as a Publisher sends
-	// them that was told all of it: it repeats what it knows in each record.
+	// fullRecords carry every field of a queue record. A Publisher that was given all
+	// of them sends such records: it repeats what it knows in each record.
 	fullRecords content = iota
-	// deltaRecords carry four fields that change, the least that publishers of
-	// their own send: half the bytes, and as much to decide on.
+	// deltaRecords carry four fields that change, the least that other publishers
+	// send: half the bytes, and as much to decide on.
 	deltaRecords
 )
 
@@ -26,10 +26,10 @@ type payload struct {
 	bytes []byte
 }
 
-// payloads encodes queue records of all queues in array form, in turn, the
-// given number in each payload. It is done before the clock starts: the cost
-// of encoding would make any ratio look better. All share one piece of memory
-// that is used again, so that neither side pays for collecting it.
+// payloads encodes queue records in array form, of all queues in turn and with the
+// given number in each payload. This happens before the clock starts, because the
+// cost of encoding would make any ratio look better. All payloads share one piece of
+// memory that is used again, so that neither side pays for collecting it.
 type payloads struct {
 	list  []payload
 	arena []byte

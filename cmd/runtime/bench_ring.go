@@ -17,7 +17,8 @@ const (
 )
 
 // hardwareGeometries are those among which the best ones for a large ring were
-// found. Groups times chunk of the last ones covers it, so they take no tickets.
+// found. Groups times chunk of the last ones cover the ring, so that they take no
+// tickets.
 var hardwareGeometries = []megakernel.Geometry{
 	{Width: 256, Groups: 1056, Chunk: 2048},
 	{Width: 512, Groups: 512, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 1024}, {Width: 512, Groups: 528, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 4096},
@@ -28,7 +29,7 @@ var hardwareGeometries = []megakernel.Geometry{
 	{Width: 512, Groups: 2048, Chunk: 2048}, {Width: 1024, Groups: 1024, Chunk: 4096},
 }
 
-// smallGeometries likewise, for a small ring.
+// smallGeometries are the same for a small ring.
 var smallGeometries = []megakernel.Geometry{
 	{Width: 256, Groups: 264, Chunk: 1024}, {Width: 256, Groups: 528, Chunk: 256}, {Width: 512, Groups: 264, Chunk: 512},
 	{Width: 1024, Groups: 132, Chunk: 1024}, {Width: 1024, Groups: 264, Chunk: 1024},
@@ -36,7 +37,7 @@ var smallGeometries = []megakernel.Geometry{
 	{Width: 1024, Groups: 256, Chunk: 1024}, {Width: 1024, Groups: 128, Chunk: 2048},
 }
 
-// repeatedGeometries and repeatedSmall are those of them that were best.
+// repeatedGeometries and repeatedSmall are the best of these.
 var (
 	repeatedGeometries = []megakernel.Geometry{
 		{Width: 512, Groups: 512, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 2048}, {Width: 1024, Groups: 256, Chunk: 2048},
@@ -49,7 +50,8 @@ var (
 
 const bareKernel = "bare four-opcode kernel, same slots and geometry"
 
-// drainConfig is the benchmark's for a device; 0 slots chooses by it.
+// drainConfig is the configuration of the drain benchmark for a device, which also
+// chooses the number of slots if that is 0.
 func drainConfig(device *glcompute.Device, slots int) megakernel.DrainConfig {
 	cfg := megakernel.DrainConfig{Slots: slots, Runs: megakernel.DrainRuns, Geometries: megakernel.DrainGeometries(), Words: megakernel.DrainWords}
 	if hardware := !device.Info().Software; hardware {
@@ -64,8 +66,9 @@ func drainConfig(device *glcompute.Device, slots int) megakernel.DrainConfig {
 	return cfg
 }
 
-// benchDrain times the kernels that have the same protocol by hand as a yardstick, at few
-// geometries, so that it can be repeated by turns with that.
+// benchDrain times the kernels for which a hand-written program with the same protocol
+// exists as a yardstick. It uses few geometries, so that it can be repeated by turns with
+// that program.
 func benchDrain(device *glcompute.Device, slots int, report *benchReport) error {
 	cfg := drainConfig(device, slots)
 	cfg.Program = megakernel.DrainFused4
@@ -122,7 +125,7 @@ func drainRows(device *glcompute.Device, cfg megakernel.DrainConfig, name, yards
 	}
 	var best, bestYardstick float64
 	for i := range results {
-		// On two cores that others use too only the best run says something.
+		// On two cores that other processes use too, only the best run is meaningful.
 		drain, yard := results[i].Best()
 		if !device.Info().Software {
 			drain, yard = results[i].Typical()

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// soakTolerance is how much the memory of the last quarter may differ from
-// that of the second one; the first quarter fills caches and pools.
+// soakTolerance is by how much, relatively, the memory in the last quarter may differ
+// from that in the second one; the first quarter fills caches and pools.
 const soakTolerance = 0.05
 
-// malformed is refused after the structure check: a queue length that is a text.
+// malformed is refused after the structure check: its queue length is a text.
 var malformed = []byte("\x83\xa4kind\xa5queue\xabincarnation\x01\xa9queue_len\xa1x")
 
 // benchSoak floods the pipeline for a time, one payload in a hundred malformed,

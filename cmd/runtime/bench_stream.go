@@ -15,10 +15,10 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-// The stream benchmarks run a whole node without a device beside the bare bus:
-// one embedded server, and on it, in turn, a publisher and a subscriber with
-// nothing between, and a publisher with the runtime behind it. Both use
-// connections over loopback TCP and the same payloads.
+// The stream benchmarks compare a whole node without a device with the bare bus. On one
+// embedded server run, in turn, a publisher and a subscriber with nothing between them,
+// and a publisher with the runtime behind it. Both use connections over loopback TCP and
+// the same payloads.
 const (
 	streamQueues   = 64
 	streamRounds   = 5
@@ -117,8 +117,8 @@ func benchStream(ctx context.Context, log *slog.Logger, report *benchReport) err
 	return b.latency(ctx, report)
 }
 
-// ingest compares records a second through the pipeline with records a second
-// that a bare subscriber receives of the same payloads.
+// ingest compares the records per second that go through the pipeline with those that a
+// bare subscriber receives, in the same payloads.
 func (b *streamBench) ingest(ctx context.Context, what content, records int, report *benchReport) error {
 	name := "ingest/single"
 	if records > 1 {
@@ -149,8 +149,9 @@ func (b *streamBench) ingest(ctx context.Context, what content, records int, rep
 	return nil
 }
 
-// flood publishes what was encoded last as fast as the node takes records in, and returns its rates
-// until the newest record of every queue is decided on and recommended.
+// flood publishes the payloads that were encoded last as fast as the node takes records
+// in. It returns the records and the decisions per second until the newest record of
+// every queue is decided on and recommended.
 func (b *streamBench) flood(ctx context.Context, perPayload int) (records, decisions float64, err error) {
 	list := b.payloads.list
 	subjects := b.subjects(list, func(queue string) string { return b.sender.Subjects().Telemetry(benchWorker, queue) })
@@ -162,7 +163,7 @@ func (b *streamBench) flood(ctx context.Context, perPayload int) (records, decis
 		return 0, 0, err
 	}
 	after := b.node.system.Stats()
-	settled := func() bool { // every record is decided on or folded into one that is
+	settled := func() bool { // every record is decided on, or folded into one that is
 		after = b.node.system.Stats()
 		decided := after.Recommendations - before.Recommendations
 		return decided+after.Folded-before.Folded >= streamRecords
@@ -174,7 +175,7 @@ func (b *streamBench) flood(ctx context.Context, perPayload int) (records, decis
 	return streamRecords / took, float64(after.Recommendations-before.Recommendations) / took, nil
 }
 
-// floodBare publishes the same payloads under a name outside the schema, where
+// floodBare publishes the same payloads under a subject outside the schema, to which
 // only a counting subscriber listens.
 func (b *streamBench) floodBare(ctx context.Context, perPayload int) (float64, error) {
 	var received atomic.Uint64
@@ -207,14 +208,14 @@ func (b *streamBench) subjects(list []payload, subject func(queue string) string
 	return all
 }
 
-// aheadRecords bounds what is sent and not yet received, so that neither side
-// measures how fast a client library drops.
+// aheadRecords bounds the records that were sent and not yet received, so that neither
+// side measures how fast a client library drops messages.
 const aheadRecords = 16_384
 
 var errStalled = errors.New("bench: nothing arrives any more")
 
-// pump publishes everything and waits until it arrived. Both sides publish
-// through the same call, so that only what receives differs.
+// pump publishes everything and waits until it has arrived. Both sides publish through
+// the same call, so that only the receivers differ.
 func (b *streamBench) pump(ctx context.Context, list []payload, subjects map[string]string, perPayload int, received func() uint64) error {
 	stride := max(1, aheadRecords/perPayload/8)
 	for n, p := range list {

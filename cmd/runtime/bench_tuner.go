@@ -30,9 +30,9 @@ var (
 	warmBudgets = []int{10, 20}
 )
 
-// benchTuner replays recorded spaces: the default search and the natural
-// gradient beside the classic searches, and the warm start from the other
-// recordings of a kernel beside rank transfer.
+// benchTuner replays recorded spaces: it compares the default search and the natural
+// gradient with the classic searches, and the warm start from the other recordings of a
+// kernel with rank transfer.
 func benchTuner(ctx context.Context, log *slog.Logger, flags *tunerFlags, report *benchReport) error {
 	spaces, err := loadSpaces(flags)
 	if err != nil {
@@ -69,7 +69,7 @@ type tunerSpace struct {
 	others []*space.Recording
 }
 
-// check refuses what cannot be replayed.
+// check refuses flags with which nothing can be replayed.
 func (f *tunerFlags) check() error {
 	switch {
 	case len(f.Space) == 0:
@@ -130,8 +130,8 @@ type tunerBench struct {
 	jobs    []*tunerJob
 }
 
-// plan adds a strategy's jobs. One that needs other recordings of the kernel
-// skips the spaces without.
+// plan adds a strategy's jobs. A strategy that needs other recordings of the kernel
+// skips the spaces without them.
 func (b *tunerBench) plan(strategy string, budgets []int) {
 	for i := range b.spaces {
 		s := &b.spaces[i]
@@ -185,8 +185,9 @@ func (b *tunerBench) run(ctx context.Context) error {
 	return nil
 }
 
-// search runs one search to the largest budget and returns how far it was at
-// each. Annealing is run once for each budget, to which its schedule belongs.
+// search runs one search to the largest budget and returns the fraction of the optimum
+// that it had reached at each budget. Annealing runs once for each budget, because its
+// schedule depends on it.
 func (j *tunerJob) search(seed uint64) (fractions []float64, asks []time.Duration, err error) {
 	var curve []float64
 	for _, budget := range j.budgets {
@@ -221,8 +222,8 @@ func (t *timedSearch) Ask() (int, bool) {
 	return config, ok
 }
 
-// mean is a strategy's fraction of the optimum at a budget, over the spaces
-// that of accepts; n is their number.
+// mean is a strategy's mean fraction of the optimum at a budget, over the spaces that
+// of accepts; n is their number.
 func (b *tunerBench) mean(strategy string, budget int, of func(*tunerSpace) bool) (mean float64, n int) {
 	for _, j := range b.jobs {
 		if i := slices.Index(j.budgets, budget); i >= 0 && j.strategy == strategy && of(j.space) {
@@ -233,8 +234,8 @@ func (b *tunerBench) mean(strategy string, budget int, of func(*tunerSpace) bool
 	return mean / float64(max(n, 1)), n
 }
 
-// compare reports a strategy beside the best of the yardsticks at each budget:
-// over all spaces, then by space.
+// compare reports a strategy beside the best of the yardsticks at each budget: over all
+// spaces and, if asked to, for each space.
 func (b *tunerBench) compare(report *benchReport, name, strategy string, yardsticks []string, budgets []int, bySpace bool) {
 	row := func(title string, budget int, of func(*tunerSpace) bool) {
 		value, n := b.mean(strategy, budget, of)

@@ -4,7 +4,7 @@
 // [natural.Engine], bit for bit as [natural.Host] does: sums are 64-bit integers
 // in two words, so the order of additions does not matter.
 //
-// A transfer to the device and back costs tens of microseconds, which is the
-// host's time for a few thousand candidates and for a matrix of a few hundred.
-// [Calibrate] finds the sizes from which the device is faster.
+// A transfer to the device and back costs tens of microseconds. In that time the
+// host runs the softmax of a few thousand candidates, or multiplies a matrix of a
+// few hundred. [Calibrate] finds the sizes from which on the device is faster.
 package fixedpoint

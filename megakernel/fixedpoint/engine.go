@@ -12,8 +12,8 @@ import (
 // ErrTooLarge says that a step does not fit the device's storage blocks.
 var ErrTooLarge = errors.New("too large for the device")
 
-// Engine runs steps on a device. It is used by one goroutine at a time and keeps
-// the last root on the device, so a root must not change once it was used.
+// Engine runs steps on a device. It is used by one goroutine at a time. It keeps
+// the last root on the device, so that a root must not change once it was used.
 type Engine struct {
 	dev     megakernel.Device
 	sums    kernel
@@ -52,7 +52,7 @@ func New(dev megakernel.Device) (*Engine, error) {
 	return e, nil
 }
 
-// Close frees what the engine has on the device.
+// Close frees the engine's programs and buffers on the device.
 func (e *Engine) Close() error {
 	return e.dev.Do(func() error {
 		e.free()
@@ -194,7 +194,8 @@ func (e *Engine) keep(root natural.Root) error {
 	return nil
 }
 
-// grow makes a binding's buffer at least so large. What was in it is lost.
+// grow makes a binding's buffer at least as large as size. A new buffer does not
+// have the contents of the old one.
 func (e *Engine) grow(binding, size int) error {
 	if size <= e.sizes[binding] {
 		return nil
@@ -215,7 +216,8 @@ func (e *Engine) grow(binding, size int) error {
 	return nil
 }
 
-// sharesOf divides a sum so that every workgroup has a few rounds of work.
+// sharesOf is among how many workgroups a sum is divided: each has a few rounds of
+// work.
 func sharesOf(n, most int) int { return min(max(n/(4*width), 1), most) }
 
 func groupsOf(n int) int { return (n + width - 1) / width }

@@ -36,7 +36,7 @@ func open(t testing.TB) *Engine {
 	return e
 }
 
-// sizes cross the borders of lanes, workgroups and shares.
+// sizes lie on both sides of the bounds of lanes, workgroups and shares.
 var sizes = []int{1, 2, 3, 127, 128, 129, 1000, 4096, 70_001}
 
 func TestSoftmaxOnTheDeviceEqualsTheHostsBitForBit(t *testing.T) {
@@ -138,7 +138,7 @@ func TestStepBeyondTheStorageBlockIsRefusedAndTheNextOneRuns(t *testing.T) {
 	}
 }
 
-// fixed is an engine that advances a clock by a time for each candidate.
+// fixed is an engine that advances a clock by a fixed time per candidate.
 type fixed struct {
 	natural.Host
 	now  *time.Duration

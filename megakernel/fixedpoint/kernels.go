@@ -25,11 +25,12 @@ var dotsSource string
 //go:embed shaders/lowrank.comp
 var lowRankSource string
 
-// width is the workgroup size of all kernels. It is at least natural.MaxTerms
-// and maxShares, whose sums one workgroup reads with a lane each.
+// width is the workgroup size of all kernels. It is at least natural.MaxTerms and
+// maxShares, because one workgroup handles the terms, or reads the shares, with one
+// lane each.
 const width = 128
 
-// maxShares is the most workgroups a sum is divided among.
+// maxShares is the most workgroups among which a sum is divided.
 const maxShares = 64
 
 // Binding points of the kernels.
@@ -41,7 +42,7 @@ const (
 	bindings
 )
 
-// uniforms of a kernel; a kernel has only some of them.
+// uniforms are those of all kernels; a kernel has only some of them.
 type uniforms struct{ count, shares, terms, signsLow, signsHigh uint32 }
 
 type kernel struct {

@@ -37,7 +37,7 @@ func TestJointSearchOnTheDeviceAsksForTheSameConfigurationsAsOnTheHost(t *testin
 	}
 }
 
-// bowl is a space of 3 × 8 levels whose best configuration is in the middle.
+// bowl is a space of 3 × 8 levels whose best configuration lies in the middle.
 func bowl(t *testing.T) *space.Space {
 	t.Helper()
 	levels := []int{0, 1, 2, 3, 4, 5, 6, 7}

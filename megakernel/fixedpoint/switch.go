@@ -8,11 +8,11 @@ import (
 )
 
 // Switch is a [natural.Engine] that runs a step where it is faster: on the host
-// below some numbers of candidates, on the device from there.
+// below certain numbers of candidates, on the device from these on.
 type Switch struct {
 	Device natural.Engine
-	// The least candidates of a softmax, a dense and a low-rank product that
-	// go to the device.
+	// The least numbers of candidates of a softmax, a dense product and a low-rank
+	// product that go to the device.
 	SoftmaxFrom, DenseFrom, LowRankFrom int
 }
 
@@ -36,7 +36,8 @@ func (s *Switch) Precondition(root natural.Root, policy []uint32) ([]uint32, err
 	return s.Device.Precondition(root, policy)
 }
 
-// Timing is what a step took on the host and on the device, root resident.
+// Timing is what a step took on the host and on the device, where the root was
+// already.
 type Timing struct {
 	Candidates   int
 	Host, Device time.Duration
@@ -45,14 +46,15 @@ type Timing struct {
 // Never is a size that no step has: the device was not faster at any size tried.
 const Never = math.MaxInt
 
-// Sizes that Calibrate tries. Beyond the last one of each the trend goes on.
+// Sizes that Calibrate tries. Beyond the largest the device is assumed to stay ahead.
 var (
 	denseSizes  = []int{64, 128, 256, 512, 1024, 2048}
 	vectorSizes = []int{natural.MaxDense + 1, 16_384, 65_536, 262_144}
 )
 
-// Calibrate measures both sides at a few sizes, some 0.3 s, and switches where the
-// device begins to be faster and stays so. clock gives the time since any begin.
+// Calibrate measures both sides at a few sizes, which takes some 0.3 s, and switches
+// at the size from which on the device is faster at all sizes tried. clock gives the
+// time since an arbitrary beginning.
 func Calibrate(device natural.Engine, clock func() time.Duration) (*Switch, error) {
 	s := &Switch{Device: device}
 	for _, c := range []struct {
@@ -84,7 +86,7 @@ func Calibrate(device natural.Engine, clock func() time.Duration) (*Switch, erro
 	return s, nil
 }
 
-// repeats of a timed step; the fastest counts.
+// repeats is how often a step is timed; the fastest counts.
 const repeats = 5
 
 // TimeSoftmax is the least time of a softmax over n candidates on an engine.
@@ -93,8 +95,8 @@ func TimeSoftmax(e natural.Engine, n int, clock func() time.Duration) (time.Dura
 	return fastest(clock, func() error { _, err := e.Softmax(in); return err })
 }
 
-// TimePrecondition is the least time of a product over n candidates on an
-// engine, the root dense up to natural.MaxDense candidates, low rank beyond.
+// TimePrecondition is the least time of a product over n candidates on an engine.
+// The root is dense up to natural.MaxDense candidates and low rank beyond.
 func TimePrecondition(e natural.Engine, n int, clock func() time.Duration) (time.Duration, error) {
 	policy := trial(n)
 	for i := range policy {
@@ -118,7 +120,7 @@ func fastest(clock func() time.Duration, step func() error) (time.Duration, erro
 	return least, nil
 }
 
-// trial is a vector without meaning.
+// trial is a vector of arbitrary numbers.
 func trial(n int) []uint32 {
 	out, x := make([]uint32, n), uint32(1)
 	for i := range out {

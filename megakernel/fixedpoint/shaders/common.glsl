@@ -1,4 +1,4 @@
-// Words of 64 bits are pairs, the low half first.
+// Numbers of 64 bits are pairs of words, the low one first.
 
 uvec2 plus(uvec2 a, uvec2 b) {
     uint carry;
@@ -8,7 +8,7 @@ uvec2 plus(uvec2 a, uvec2 b) {
 
 uvec2 negative(uvec2 a) { return plus(~a, uvec2(1u, 0u)); }
 
-// scaled is a·b >> 16 of two signed words, sign extended.
+// scaled is a·b >> 16 for two signed words, sign-extended to 64 bits.
 uvec2 scaled(int a, int b) {
     int high, low;
     imulExtended(a, b, high, low);
@@ -17,7 +17,7 @@ uvec2 scaled(int a, int b) {
 
 shared uvec2 parts[WIDTH];
 
-// total adds up every invocation's value; all of the workgroup call it.
+// total adds up the values of all invocations of the workgroup; all must call it.
 uvec2 total(uvec2 value) {
     uint lane = gl_LocalInvocationID.x;
     parts[lane] = value;

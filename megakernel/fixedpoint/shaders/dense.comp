@@ -1,4 +1,4 @@
-// Multiplies a row of the root by the policy, one row for each workgroup.
+// Multiplies the root by the policy: one row per workgroup.
 
 layout(binding = 0, std430) readonly buffer Input { uint values[]; };
 layout(binding = 1, std430) readonly buffer Root { int cells[]; };

@@ -1,11 +1,11 @@
-// Multiplies the terms of a low-rank root by the policy: a share of a term's
-// sum for each workgroup.
+// Multiplies the vectors of a low-rank root's terms by the policy: one share of a
+// term's sum per workgroup.
 
 layout(binding = 0, std430) readonly buffer Input { uint values[]; };
 layout(binding = 1, std430) readonly buffer Root { int cells[]; }; // diagonal, terms
 layout(binding = 3, std430) writeonly buffer Parts { uvec2 sums[]; };
 uniform uint count;
-uniform uint shares; // of a term
+uniform uint shares; // of each term
 
 void main() {
     uint term = gl_WorkGroupID.x / shares, share = gl_WorkGroupID.x % shares;

@@ -1,4 +1,4 @@
-// Adds the diagonal's product and the terms', each candidate on its own.
+// Adds up the products of the diagonal and of the terms: one candidate per invocation.
 
 layout(binding = 0, std430) readonly buffer Input { uint values[]; };
 layout(binding = 1, std430) readonly buffer Root { int cells[]; }; // diagonal, terms
@@ -7,7 +7,7 @@ layout(binding = 3, std430) readonly buffer Parts { uvec2 sums[]; };
 uniform uint count;
 uniform uint shares;
 uniform uint terms; // at most WIDTH
-uniform uint signsLow, signsHigh; // a bit for each term that is subtracted
+uniform uint signsLow, signsHigh; // a bit per term: 1 if it is subtracted
 
 shared int products[WIDTH];
 

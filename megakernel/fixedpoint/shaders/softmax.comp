@@ -1,4 +1,4 @@
-// Divides each exponential by the sum of the shares, floor(e << 16 / sum), by
+// Divides each exponential by the sum of the shares, floor((e << 16) / sum), by
 // long division: the quotient has at most 17 bits, because e is part of the sum.
 
 layout(binding = 0, std430) readonly buffer Input { uint values[]; };

@@ -1,4 +1,4 @@
-// Adds up the exponentials, a share for each workgroup.
+// Adds up the exponentials: one share per workgroup.
 
 layout(binding = 0, std430) readonly buffer Input { uint values[]; };
 layout(binding = 3, std430) writeonly buffer Parts { uvec2 sums[]; };

@@ -6,7 +6,7 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// Graph is what a decision is told about the graph itself.
+// Graph is what a decision knows about the graph itself.
 type Graph struct {
 	Vertices uint32
 	Edges    uint32
@@ -38,7 +38,7 @@ func Work(g Graph, levels []Level, rule Rule) (uint64, error) {
 	return work, nil
 }
 
-// Oracle takes the cheaper way at every level. It knows what either costs.
+// Oracle takes the cheaper way at every level. It knows the cost of both.
 func Oracle(_ Graph, levels []Level) ([]bool, error) {
 	pulls := make([]bool, len(levels))
 	for i, l := range levels {
@@ -80,7 +80,7 @@ func GAP(g Graph, levels []Level) ([]bool, error) {
 // Policy decides every level by the policy, from a state without history, and
 // carries its hysteresis from level to level. Dense and fused walks pull, the
 // others push. With a configuration that does not look at edges this is the
-// rule of the original, by the share of vertices in the frontier.
+// original's rule, which decides by the share of vertices in the frontier.
 func Policy(cfg *policy.Config) Rule {
 	return func(g Graph, levels []Level) ([]bool, error) {
 		topologies, err := Topologies(cfg, g, levels)

@@ -50,8 +50,8 @@ func TestWorkAddsUpTheChosenWalks(t *testing.T) {
 	}
 }
 
-// The decisive level of a power-law graph: 2 % of the vertices, 45 % of the
-// edges. Only a rule that is told the edges pulls there.
+// The decisive level of a power-law graph has 2 % of the vertices and 45 % of the
+// edges. Only a rule that knows the edges pulls it.
 func TestOnlyEdgesTellANarrowFrontierOfHeavyVertices(t *testing.T) {
 	g := Graph{Vertices: 1 << 20, Edges: 30 << 20}
 	levels := []Level{
@@ -75,8 +75,8 @@ func TestOnlyEdgesTellANarrowFrontierOfHeavyVertices(t *testing.T) {
 	}
 }
 
-// What a decision before left behind holds the next one: 1.2 times the lower
-// bound is sparse behind a sparse level and dense behind a dense one.
+// A decision depends on the one before: 1.2 times the lower bound is sparse after a
+// sparse level and dense after a dense one.
 func TestDecisionsRememberTheLevelBefore(t *testing.T) {
 	g := Graph{Vertices: 18_000, Edges: 1 << 20}
 	cfg := policy.Standard()

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Unreached is the depth of a vertex that no path from the source leads to.
+// Unreached is the depth of a vertex to which no path leads from the source.
 const Unreached = ^uint32(0)
 
 // ScanVertices is how many vertices one word of a pull's scan covers.
@@ -35,22 +35,22 @@ func (r Rows) degree(v uint32) uint64 { return uint64(r.Offsets[v+1] - r.Offsets
 
 func (r Rows) neighbours(v uint32) []uint32 { return r.Targets[r.Offsets[v]:r.Offsets[v+1]] }
 
-// Level is one level of a search: what its telemetry says before it runs, and
-// what either way to walk it costs.
+// Level is one level of a search: what its telemetry says before it runs, and the
+// cost of both ways to walk it.
 type Level struct {
 	Vertices   uint32 // in the frontier
-	OutEdges   uint64 // that leave the frontier
+	OutEdges   uint64 // edges that leave the frontier
 	Unexplored uint64 // edges that leave vertices neither reached nor in the frontier
 	Push       uint64 // edges looked at by a push, equal to OutEdges
 	Pull       uint64 // edges and words of the scan looked at by a pull
 }
 
-// Search walks a graph from a source, and returns its levels from the source
-// on and the depth of every vertex. Of an undirected graph out and in are the
-// same rows. It takes time linear in vertices and edges, however many levels
-// there are: an edge that enters a vertex of depth d comes from depth d-1 or
-// deeper, so every pull before level d-1 looks at all of them, and the pull at
-// level d-1 ends at the first of depth d-1.
+// Search walks a graph from a source, and returns the levels from the source on and
+// the depth of every vertex. For an undirected graph out and in are the same rows.
+// The time is linear in vertices and edges, however many levels there are: an edge
+// that enters a vertex of depth d comes from depth d-1 or deeper, so that every pull
+// before level d-1 looks at all edges that enter the vertex, and the pull at level
+// d-1 ends at the first from depth d-1.
 //
 // ErrRows and ErrSource are the only errors.
 func Search(out, in Rows, source uint32) ([]Level, []uint32, error) {
@@ -66,7 +66,7 @@ func Search(out, in Rows, source uint32) ([]Level, []uint32, error) {
 	return levels, depth, nil
 }
 
-// push searches and fills everything but the pulls.
+// push searches, and fills in everything except the cost of the pulls.
 func push(out Rows, source uint32) ([]Level, []uint32) {
 	depth := make([]uint32, out.Vertices())
 	for v := range depth {
@@ -97,8 +97,8 @@ func push(out Rows, source uint32) ([]Level, []uint32) {
 
 // countPulls fills in what pulling costs at every level.
 func countPulls(in Rows, levels []Level, depth []uint32) {
-	// ends[d] is what the pull that reaches depth d looks at, and whole[d] the
-	// edges that enter depth d: what each pull before that one looks at.
+	// ends[d] counts the edges into depth d at which the pull that reaches it looks,
+	// whole[d] all edges that enter depth d, at which each earlier pull looks.
 	ends, whole := make([]uint64, len(levels)), make([]uint64, len(levels))
 	var never uint64
 	for v, d := range depth {
