@@ -1,4 +1,4 @@
-// Gives every node the value it begins with and clears the bitmaps and the counts.
+// Gives every node its first value and clears the bitmaps and the counts.
 
 void main() {
     if (gl_GlobalInvocationID.x < 3u) {

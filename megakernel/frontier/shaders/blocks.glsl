@@ -1,4 +1,4 @@
-// The words of the control block, in shared memory for as long as a kernel runs.
+// The words of the control block, which are in shared memory while a kernel runs.
 
 void load_blocks() {
     for (uint k = 0u; k < (CONTROL_WORDS + WIDTH - 1u) / WIDTH; k++) {

@@ -1,5 +1,5 @@
-// The topology of the next level: Thresholds.Decide, line by line. All of it is worked out and the right one picked, as
-// one invocation alone takes longer to branch.
+// The topology of the next level, as Thresholds.Decide computes it. All outcomes are computed and the right one is
+// picked, because a single invocation takes longer to branch.
 
 uint pick(bool first, uint a, uint b) { return first ? a : b; }
 

@@ -1,22 +1,22 @@
-// What the director does before a round: it closes the round before, and decides what the next one does. Run
-// by one invocation, which takes longer to find its way through branches than to work out everything.
+// What the director does before a round: it closes the round before, and decides what the next one does. It is run by
+// one invocation, which takes longer to follow branches than to compute everything and to pick.
 
 #ifdef NARROW
 #define offers_resident uint(turns <= RESIDENT_TURNS)
-const bool WALKS_ITSELF = true; // tiles behind their push, and small levels at once
+const bool WALKS_ITSELF = true; // tiles are pushed right after their push, and small levels at once
 bool walks_itself() { return state == STATE_RESIDENT && in_resident == 0u; }
 #else
 const bool WALKS_ITSELF = false;
 uniform uint offers_resident; // 1: the resident kernel is in this round
 #endif
 
-// begins_in is the state of a level that was decided and begins.
+// begins_in is the state in which a level begins once it was decided.
 uint begins_in() {
-    bool fits = fits_resident() && (offers_resident != 0u || topology == FUSED); // not while a bitmap is being cleared
+    bool fits = fits_resident() && (offers_resident != 0u || topology == FUSED);
     return pick(fits, STATE_RESIDENT, pick(!pushes(topology), STATE_PULL, pick(queued == 0u, STATE_GATHER, STATE_PUSH)));
 }
 
-// stops_in is the state in which the job waits or ends before the current level, or START if it does not.
+// stops_in is the state in which the job waits or ends before the current level, or START if it goes on.
 uint stops_in(bool by_host) {
     uint stop = pick(host_decides != 0u && !by_host, STATE_ASK, STATE_START);
     stop = pick(logged >= LOG_RECORDS, STATE_FULL, stop);
@@ -25,7 +25,7 @@ uint stops_in(bool by_host) {
 }
 
 #ifdef NARROW
-// share_out says how many workgroups push, and from which out-degree on they cut.
+// share_out sets how many workgroups push, and from which out-degree on they cut rows.
 void share_out() {
     uint pushed = clamp(push_groups, pieces(queued, WIDTH * NARROW_MOST), pieces(queued, WIDTH * NARROW_ROWS));
     walkers = pick(state == STATE_PUSH, pushed, 0u);
@@ -39,11 +39,11 @@ void direct() {
     bool tiles_left = state == STATE_PUSH && tile_count != 0u && !WALKS_ITSELF;
     bool passed = (state == STATE_PUSH || state == STATE_TILES) && !tiles_left;
     processed += pick(passed, queued, 0u);
-    bool was_decided = state == STATE_RESIDENT && in_resident == 2u; // by the kernel, or in the round before
+    bool was_decided = state == STATE_RESIDENT && in_resident == 2u; // by the resident kernel, or in the round before
     bool walked = state == STATE_RESIDENT && !was_decided;
     bool complete = state == STATE_PULL || (passed && processed >= frontier_nodes) || (walked && WALKS_ITSELF);
     bool some_wait = passed && !complete;
-    requeued += pick(some_wait, min(frontier_nodes - processed, ~requeued), 0u); // no more than 32 bits: many passes count a node often
+    requeued += pick(some_wait, min(frontier_nodes - processed, ~requeued), 0u); // saturates: every pass counts a waiting node again
     bool was_gathered = state == STATE_GATHER;
     queued = pick(was_gathered, min(gathered, hit_capacity), queued);
     logged += uint(complete);
@@ -62,7 +62,7 @@ void direct() {
     uint begun = begins_in();
     sweep = pick(begins, dirty, 0u); // the third bitmap
     dirty = pick(begins, uint(begun == STATE_PULL), dirty);
-    bool waits = begun == STATE_RESIDENT && offers_resident == 0u; // decided, for a round that has the kernel
+    bool waits = begun == STATE_RESIDENT && offers_resident == 0u; // for a round that has the resident kernel
     in_resident = pick(begins, pick(waits, 2u, 0u), in_resident);
     uint next = pick(tiles_left, STATE_TILES, pick(some_wait, STATE_GATHER, pick(was_gathered, STATE_PUSH, state)));
     state = pick(begins, begun, pick(asks, stop, next));

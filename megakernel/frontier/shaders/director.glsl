@@ -1,4 +1,4 @@
-// What happens between two levels. Run by one invocation at a time.
+// What happens between two levels. It is run by one invocation at a time.
 
 uint pieces(uint count, uint size) { return count / size + uint(count % size != 0u); }
 
@@ -7,7 +7,7 @@ bool pushes(uint kind) { return kind == SPARSE || kind == HYBRID || kind == CONS
 // turn_over makes the next frontier the current one, if the level is over.
 void turn_over(bool over) {
     level += uint(over);
-    bool begins_whole = all_active != 0u && level == 0u; // with all nodes
+    bool begins_whole = all_active != 0u && level == 0u; // the job begins with all nodes
     frontier_nodes = pick(over, pick(begins_whole, nodes, hits), frontier_nodes);
     frontier_edges = pick(over, pick(begins_whole, edges, next_edges), frontier_edges);
     unexplored -= pick(over, pick(all_active == 0u, first_edges, pick(begins_whole, edges, 0u)), 0u);
@@ -24,7 +24,7 @@ void turn_over(bool over) {
     examined = pick(over, 0u, examined);
 }
 
-// choose decides the current level's topology, if it is to be decided.
+// choose decides the current level's topology, if that has to be done now.
 void choose(bool now, bool by_host) {
     uvec2 rule = decide(frontier_nodes, frontier_edges, unexplored, topology);
     uint imposed = pick(forced != 0u, forced, decided);
@@ -39,5 +39,5 @@ bool fits_resident() {
     bool allowed = (topology == FUSED && (resident & 2u) != 0u) || (topology == SPARSE && (resident & 1u) != 0u);
     return allowed && (dirty == 0u || CLEARS_ITSELF) && queued == frontier_nodes && processed == 0u
         && frontier_nodes <= resident_nodes && frontier_edges <= resident_edges
-        && (hit_capacity >= nodes || hit_capacity >= frontier_edges); // no hit is requeued in there
+        && (hit_capacity >= nodes || hit_capacity >= frontier_edges); // the resident kernel requeues no hit
 }

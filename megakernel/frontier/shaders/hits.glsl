@@ -1,13 +1,13 @@
-// Hits of a workgroup: nodes marked for the next frontier are held back in shared
-// memory and written to the hit buffer together. What finds the buffer full
-// stays marked in the bitmap, from where a later pass gathers it.
+// Hits of a workgroup: nodes marked for the next frontier are held back in shared memory and
+// written to the hit buffer together. Hits that find the buffer full stay marked in the
+// bitmap, from which a later pass gathers them.
 
 shared uint staged_hits[STAGED_HITS];
 shared uint staged;
 shared uint staged_at;
 shared uint sums[3]; // next_edges, first_edges, examined
 
-// add_sum adds up what the invocations counted. All call it.
+// add_sum adds up what the invocations counted. All must call it.
 void add_sum(uint which, uint value) {
 #ifdef SUBGROUPS
     value = subgroupAdd(value);
@@ -23,7 +23,7 @@ uint lane_next = 0u, lane_first = 0u, lane_examined = 0u;
 
 uint out_degree(uint v) { return out_offsets[v + 1u] - out_offsets[v]; }
 
-// begin_hits is followed by a barrier.
+// begin_hits must be followed by a barrier.
 void begin_hits() {
     if (gl_LocalInvocationIndex == 0u) {
         staged = 0u;
@@ -40,8 +40,7 @@ void write_hit(uint at, uint v) {
     lane_next += out_degree(v);
 }
 
-// take_hits makes room for an invocation's hits, of which there are count, and returns
-// where they begin.
+// take_hits makes room for count hits of an invocation and returns where they begin.
 uint take_hits(uint count) {
 #ifdef SUBGROUPS
     uint all = subgroupAdd(count);
@@ -81,8 +80,8 @@ bool mark(uint v, uint old) {
 #endif
 }
 
-// travel brings values to nodes, several at a time so that the waits for memory
-// overlap. What has no node arrives as IDENTITY, which changes nothing.
+// travel brings values to nodes, several at a time so that the waits for memory overlap. An
+// unused entry arrives as IDENTITY, which changes nothing.
 void travel(uint node[BATCH], uint arriving[BATCH]) {
     uint old[BATCH];
     bool hit[BATCH];
@@ -109,7 +108,7 @@ void travel(uint node[BATCH], uint arriving[BATCH]) {
     }
 }
 
-// flush_hits empties the staging. All invocations call it.
+// flush_hits writes the staged hits to the hit buffer. All invocations must call it.
 void flush_hits() {
     barrier();
     uint count = min(staged, STAGED_HITS);

@@ -1,5 +1,5 @@
-// Hits where invocations are the lanes of a processor's vectors: a barrier costs more
-// there than a shared buffer saves, so every invocation writes its own.
+// Hits where invocations are the lanes of a processor's vectors. There a barrier costs more
+// than a shared buffer saves, so that every invocation writes its own hits.
 
 uint lane_next = 0u, lane_first = 0u, lane_examined = 0u;
 
@@ -14,8 +14,8 @@ void write_hit(uint at, uint v) {
 #endif
 }
 
-// leave takes a node out of the current frontier. Levels of which the first arrival wins need no marks between those
-// that the director walks, but those that keep a pull away.
+// leave takes a node out of the current frontier. If the first arrival wins, the levels that the director walks need no
+// marks of their frontiers, only those that keep a pull away from the node.
 void leave(uint u) {
     uint bit_of = 1u << (u & 31u);
 #if defined(WALKS) && defined(FIRST_WINS)

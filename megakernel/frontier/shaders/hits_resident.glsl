@@ -1,6 +1,6 @@
-// Rows and hits of the resident kernel. Hits go straight to the hit buffer, which has room
-// for all. The workgroups count them together, in one of three sets of counts: one is read,
-// one filled, and one cleared.
+// Rows and hits of the resident kernel. Hits go directly to the hit buffer, which has room
+// for all. The workgroups count them together, in one of three sets of counts: one set is
+// read, one filled, and one cleared.
 
 uint lane_next = 0u, lane_first = 0u;
 uint counts = 0u; // the set that is filled
@@ -11,8 +11,9 @@ uint depth;       // the current level
 #define FRONTIER_VALUE(u) depth
 #endif
 
-// Row is a frontier node; of one with up to BATCH edges also where they lead, what arrives
-// there and what was there. What has no node arrives as IDENTITY, which changes nothing.
+// Row is a frontier node. If it has up to BATCH edges, it holds also the nodes to which they
+// lead, what arrives there and what was there. An unused entry arrives as IDENTITY, which
+// changes nothing.
 struct Row {
     uint u, degree;
     uint node[BATCH];
@@ -20,7 +21,7 @@ struct Row {
     uint old[BATCH];
 };
 
-// old_values may be overtaken by others' values, which are better then.
+// old_values reads the values of nodes. Other invocations may replace them, by better ones.
 uint[BATCH] old_values(uint node[BATCH], uint arriving[BATCH]) {
     uint old[BATCH];
     for (uint i = 0u; i < BATCH; i++) {
@@ -59,8 +60,7 @@ Row read_row(uint u) {
 
 uint out_degree(uint v) { return out_offsets[v + 1u] - out_offsets[v]; }
 
-// take_hits makes room for an invocation's hits, of which there are count, and returns
-// where they begin.
+// take_hits makes room for count hits of an invocation and returns where they begin.
 uint take_hits(uint count) {
 #ifdef SUBGROUPS
     uint all = subgroupAdd(count);
@@ -75,7 +75,7 @@ uint take_hits(uint count) {
 #endif
 }
 
-// add_edges adds the edges of the hits to the counts. All invocations call it.
+// add_edges adds the edges of the hits to the counts. All invocations must call it.
 void add_edges() {
     uint next = lane_next, first = lane_first;
 #ifdef SUBGROUPS
@@ -93,8 +93,9 @@ void add_edges() {
     }
 }
 
-// mark says whether a node whose value changed is new to the next frontier. Levels of
-// which the first arrival wins need no mark here but that of nodes which a pull leaves out.
+// mark says whether a node whose value changed is new to the next frontier. If the first
+// arrival wins it always is, and the only mark needed is the one by which a pull leaves the
+// node out.
 bool mark(uint v) {
 #ifdef FIRST_WINS
 #ifdef CLOSED_MARKS

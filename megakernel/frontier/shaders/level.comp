@@ -1,12 +1,13 @@
-// A round of a level. A dispatch has as many workgroups whatever the level, and each of them decides for
-// itself what the round does, from what the round before left; the last one writes that down for the next, and
-// walks nothing. So there is nothing to wait for between the rounds but their barrier.
+// A round of a level. A dispatch has the same number of workgroups whatever the level. Each of them decides for itself
+// what the round does, from what the round before left. The last workgroup walks nothing; it writes the decision down
+// for the next round. So only a barrier is needed between two rounds.
 
 void begin_round() {
     begin_hits();
     load_blocks();
 #ifndef RECORDED
-    // A second one runs through it before the words are there, and the first need not wait for the instructions then.
+    // A second invocation, of another subgroup, runs this code before the words have arrived. That loads the
+    // instructions, for which the first one then need not wait.
     if (gl_LocalInvocationIndex % (WIDTH / 2u) == 0u) {
         load_words();
         direct();

@@ -1,8 +1,8 @@
-// Runs the levels again that a director ran itself: no decision, and nothing is written but what the walk writes.
+// Runs again the levels that a director ran itself, without decisions. It writes only what the walks write.
 
 void main() {
     uint last = control_block[LEVEL_AT];
-    load_words(); // as the director found them before the first
+    load_words(); // as they were before the first of these levels
     mark_frontier(true, false);
     while (level < last) {
         walk_level();

@@ -1,4 +1,4 @@
-// log_level writes the record of the current level, which counts once the level is complete.
+// log_level writes the record of the current level. The record is valid once the level is complete.
 void log_level() {
     uint at = logged * RECORD_WORDS;
     level_log[at] = level;

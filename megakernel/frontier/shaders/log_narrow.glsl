@@ -1,4 +1,5 @@
-// log_level writes the record of the current level, in two stores of the vector; it counts once the level is complete.
+// log_level writes the record of the current level, in two stores of the vector. The record is valid once the level is
+// complete.
 void log_level() {
     uint record[RECORD_WORDS] = uint[](level, frontier_nodes, frontier_edges, unexplored, previous, raw, topology, in_resident,
         passes, requeued, hits, examined);

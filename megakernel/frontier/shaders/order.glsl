@@ -1,4 +1,4 @@
-// call_team has the resident kernel's workgroups meet anew.
+// call_team resets the words by which the resident kernel's workgroups find each other.
 void call_team() {
     team_words[TEAM_JOINED] = 0u;
     team_words[TEAM_SIZE] = 0u;

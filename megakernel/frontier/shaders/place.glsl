@@ -1,4 +1,4 @@
-// place finds where the current level and the next one have their nodes.
+// place finds where in the hit buffer and in the bitmaps the nodes of the current level and of the next one are.
 void place() {
     uint half_queue = level & 1u;
     queue_now = half_queue * hit_capacity;

@@ -1,8 +1,7 @@
-// Pulls: every node that can still change looks for frontier nodes among its in-edges.
-// An invocation tries the first few of several nodes, side by side so that the waits for memory overlap. What they
-// leave the workgroup shares.
+// Pulls: every node that can still change looks for frontier nodes among its in-edges. An invocation tries the first few
+// in-edges of several nodes, side by side so that the waits for memory overlap. The workgroup shares the edges left.
 
-shared uint left_node[ROWS * WIDTH]; // nodes of which in-edges are left
+shared uint left_node[ROWS * WIDTH]; // nodes that have in-edges left
 shared uint left_count;
 
 bool in_frontier(uint u) { return (bits[bits_now + (u >> 5u)] >> (u & 31u) & 1u) != 0u; }
@@ -15,10 +14,10 @@ bool is_open(uint value) {
 #endif
 }
 
-// mark_row is mark for those nodes of a subgroup's that changed; all its invocations call it.
+// mark_row is mark for those of a subgroup's nodes that changed. All its invocations must call it.
 bool mark_row(bool changed, uint v, uint old) {
 #if defined(FIRST_WINS) && defined(SUBGROUPS)
-    if (gl_SubgroupSize == 32u) { // its nodes are those of one word
+    if (gl_SubgroupSize == 32u) { // its nodes share one word of the bitmap
         uint all = subgroupBallot(changed).x;
         if (all != 0u && subgroupElect()) {
             atomicOr(bits[bits_next + (v >> 5u)], all);
@@ -58,8 +57,9 @@ void try_rows(uint first[ROWS], uint degree[ROWS], inout uint best[ROWS]) {
     }
 }
 
-// pull_rows shares the in-edges of some of the nodes left, but for the first few of each, or one of several parts
-// of them, that other workgroups have. They must agree on the parts, so these go by degrees alone.
+// pull_rows shares the in-edges of some of the nodes left, without the first few of each that were tried. If there are
+// several parts, it takes one of them, and other workgroups the others; the parts depend on the degrees only, because
+// all workgroups must agree on them.
 void pull_rows(uint from, uint count, uint tried, uint part, uint parts) {
     uint lane = gl_LocalInvocationIndex;
     bool mine = from + lane < count;
@@ -96,7 +96,7 @@ void pull_rows(uint from, uint count, uint tried, uint part, uint parts) {
     barrier();
 }
 
-// left_to_pieces says whether nodes have too many in-edges for one workgroup.
+// left_to_pieces says whether the nodes of a block have too many in-edges for one workgroup.
 bool left_to_pieces(uint block) {
     uint first = block * WIDTH;
     return in_offsets[min(first + WIDTH, nodes)] - in_offsets[first] >= BLOCK_EDGES;
@@ -130,7 +130,7 @@ void pull_block(uint block, uint rows, bool pieces) {
         hit[k] = degree[k] != 0u && better(value[k], best[k]);
         if (hit[k]) {
 #ifdef FIRST_WINS
-            values[v] = best[k]; // nobody else writes it
+            values[v] = best[k]; // no other invocation writes it
 #else
             value[k] = ATOMIC_JOIN(values[v], best[k]);
 #endif
@@ -170,7 +170,7 @@ void pull_piece(uvec3 piece) {
 
 void pull() {
     uint whole = nodes / WIDTH + uint(nodes % WIDTH != 0u);
-    uint rows = clamp(whole / GROUPS, 1u, ROWS); // every workgroup has a block before an invocation has two nodes
+    uint rows = clamp(whole / GROUPS, 1u, ROWS); // an invocation gets two nodes only if every workgroup has a block
     uint blocks = (whole + rows - 1u) / rows, more = pull_blocks - whole;
     for (uint at = gl_WorkGroupID.x; at < blocks + more; at += GROUPS) {
         if (at < blocks) {

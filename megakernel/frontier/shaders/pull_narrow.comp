@@ -1,9 +1,9 @@
-// Pulls as pull.comp does, an invocation a node at a time. Nodes of too many in-edges for
-// that are listed in pieces.
+// Pulls like pull.glsl, but an invocation takes one node at a time. Nodes with too many
+// in-edges for that are listed in pieces.
 
 bool in_frontier(uint u) { return (bits[bits_now + (u >> 5u)] >> (u & 31u) & 1u) != 0u; }
 
-// look joins what arrives along some in-edges to a value.
+// look joins a value with what arrives along some in-edges.
 uint look(uint value, uint first, uint end) {
     uint edge = first;
     for (; edge < end; edge++) {
@@ -21,9 +21,9 @@ uint look(uint value, uint first, uint end) {
 }
 
 #ifdef FIRST_WINS
-// pull_word looks at the in-edges of those nodes of a word that nothing arrived at, and
-// returns those that have a frontier node among theirs. It is one loop, over nodes and edges, as
-// lanes that wait for others' inner loops would pay for them.
+// pull_word looks at the in-edges of those nodes of a word at which nothing has arrived, and
+// returns the nodes that have a frontier node among their in-edges. It is one loop over nodes
+// and edges, because lanes would have to wait for the inner loops of others.
 uint pull_word(uint word) {
     uint open = ~bits[BITS_CLOSED + word];
     uint found = 0u, node = 0u, edge = 0u, end = 0u;
@@ -63,7 +63,7 @@ uint pull_word(uint word) {
         uint end = in_offsets[v + 1u];
         uint best = look(value, first, end - first < BLOCK_EDGES ? end : first);
         if (better(value, best)) {
-            values[v] = best; // nobody else writes it
+            values[v] = best; // no other invocation writes it
             found |= 1u << node;
             if (value == IDENTITY) {
                 lane_first += out_degree(v);

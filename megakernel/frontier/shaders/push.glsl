@@ -1,6 +1,6 @@
 // Pushes the values of the frontier along its out-edges. A workgroup takes chunks of frontier
-// nodes; rows of many edges are cut into tiles, which are the next round's work. What is one
-// chunk is left whole, and all workgroups share it.
+// nodes; rows of many edges are cut into tiles, which are the next round's work. In a frontier
+// of a single chunk no row is cut, and all workgroups share the chunk.
 
 void cut(uint u, uint degree) {
     uint count = degree / TILE_EDGES + uint(degree % TILE_EDGES != 0u);
@@ -10,8 +10,8 @@ void cut(uint u, uint degree) {
     }
 }
 
-// push_rows pushes from some nodes of the hit buffer, no more than a workgroup has invocations: all of their edges, or of
-// several parts one.
+// push_rows pushes from some nodes of the hit buffer, at most as many as a workgroup has invocations: along all of their
+// edges, or along one of several parts of them.
 void push_rows(uint from, uint count, uint part, uint parts) {
     uint lane = gl_LocalInvocationIndex;
     uint first = 0u;
@@ -48,7 +48,7 @@ void push_rows(uint from, uint count, uint part, uint parts) {
 
 void push_chunks() {
     if (queued <= WIDTH && walkers > 1u) {
-        // Few nodes, whose edges are shared by all workgroups that can have some.
+        // Few nodes: their edges are shared by all workgroups, as far as there are edges for them.
         if (gl_WorkGroupID.x == 0u || gl_WorkGroupID.x * BATCH * WIDTH <= frontier_edges) {
             push_rows(0u, queued, gl_WorkGroupID.x, walkers);
         }

@@ -1,7 +1,7 @@
-// Pushes, and looks after the bitmaps.
+// Pushes, clears bitmaps and gathers what waits.
 
 void main() {
-    // The groups behind those that push look after the bitmaps.
+    // The groups behind those that push clear and gather.
     if (gl_WorkGroupID.x >= walkers) {
         sweep_words(gl_WorkGroupID.x - walkers);
     } else {

@@ -1,4 +1,4 @@
-// Pushes of narrow devices, an invocation a row or a tile.
+// Pushes on narrow devices: an invocation takes a row or a tile at a time.
 
 void cut(uint u, uint degree) {
     uint count = degree / TILE_EDGES + uint(degree % TILE_EDGES != 0u);

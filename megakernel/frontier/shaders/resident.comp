@@ -1,14 +1,15 @@
-// Runs levels of few nodes one after the other in a team of workgroups, as long as the
-// rule leaves them to it. Each has the control block's words in shared memory meanwhile, and
-// decides the next level from the same counts, while the others read what it will need.
+// Runs levels of few nodes one after the other in a team of workgroups, as long as the rule
+// allows it. Every workgroup has the words of the control block in shared memory. One of its
+// invocations decides the next level, all from the same counts, while the others already read
+// what that level will need.
 
-const uint LONG_ROWS = 1024u; // rows of more than BATCH edges that wait for lanes of a subgroup's width; more are pushed alone
-const uint DECIDER = WIDTH - TEAM; // the invocation that decides; few frontiers are so large that it has a node
+const uint LONG_ROWS = 1024u; // most rows of more than BATCH edges that wait for TEAM lanes each; others are pushed by one
+const uint DECIDER = WIDTH - TEAM; // the invocation that decides; few frontiers are so large that it has a node of its own
 
 shared uint long_rows[LONG_ROWS];
 shared uint long_count, long_edges;
 shared uint goes_on;
-shared uint ahead_count, ahead_from; // the next frontier's nodes, while it is decided upon
+shared uint ahead_count, ahead_from; // number and place of the next frontier's nodes, while it is being decided
 
 // first_place spreads a frontier over the team in pieces of TEAM nodes.
 uint first_place() {
@@ -73,7 +74,7 @@ void push_level(Row row) {
     }
 }
 
-// meet waits until the whole team is done with the level, and takes the counts.
+// meet waits until the whole team has finished the level, and takes the counts.
 void meet() {
     memoryBarrierBuffer();
     barrier();
@@ -98,7 +99,7 @@ void meet() {
 // end_level runs in one invocation.
 void end_level() {
     if (team_index == 0u) {
-        team_counts[(counts + 2u) % 3u] = uvec4(0u); // all have read them before they came to this meeting
+        team_counts[(counts + 2u) % 3u] = uvec4(0u); // all had read them before this meeting
     }
 #ifndef RECORDED
     if (team_index == 0u) {
@@ -106,7 +107,7 @@ void end_level() {
     }
     logged++;
 #endif
-    // Small loops may be unrolled or not: count them as if not.
+    // A driver may unroll small loops; they are counted as if it did not.
     turns += (pieces(queued, WIDTH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
     if (long_count > LONG_ROWS) {
         turns += long_edges * (5u * BATCH + 1u);
@@ -131,8 +132,8 @@ void end_level() {
     goes_on = uint(!stop);
 }
 
-// mark_frontier sets or clears the marks of the current frontier. Levels of which
-// the first arrival wins need none between, as nothing is a hit twice.
+// mark_frontier sets or clears the marks of the current frontier. If the first arrival wins,
+// the levels between need none, because no node is a hit twice.
 void mark_frontier(bool set) {
 #ifdef FIRST_WINS
     for (uint at = first_place(); at < queued; at += WIDTH * team_size) {

@@ -1,5 +1,5 @@
-// What travels along an edge, and how a node joins what arrives. FIRST_WINS says that
-// nothing that arrives later than the first is better.
+// What travels along an edge, and how a node joins what arrives. FIRST_WINS says that no
+// later arrival is better than the first.
 
 #if defined(JOIN_OR)
 const uint IDENTITY = 0u;
@@ -31,7 +31,7 @@ uint extend(uint value, uint weight) {
     uint sum = uaddCarry(value, weight, carry);
     return carry != 0u ? 0xFFFFFFFFu : sum;
 #elif defined(GIVEN)
-    return value != IDENTITY ? rm_extend(value, weight) : IDENTITY; // nothing arrived there
+    return value != IDENTITY ? rm_extend(value, weight) : IDENTITY; // IDENTITY: nothing arrived there
 #elif defined(SEMIRING_USER)
     return rm_extend(value, weight);
 #else
@@ -39,12 +39,12 @@ uint extend(uint value, uint weight) {
 #endif
 }
 
-// FRONTIER_VALUE(u) is what leaves a frontier node. Levels know it without looking.
+// FRONTIER_VALUE(u) is what leaves a frontier node. In breadth-first jobs the level says it, without a read.
 #if defined(SEMIRING_BFS)
 #define FRONTIER_VALUE(u) level
 #elif defined(SEMIRING_FLOW)
 uint leaves(uint u) {
-    uvec2 of_node = facts[u]; // what begins and what ends there
+    uvec2 of_node = facts[u]; // the facts that the node generates and those that it kills
     return of_node.x | (values[u] & ~of_node.y);
 }
 #define FRONTIER_VALUE(u) leaves(u)

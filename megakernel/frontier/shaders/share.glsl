@@ -1,9 +1,9 @@
-// Sharing the edges of a workgroup's rows: prefix sums over the degrees, and the
-// row of an edge by binary search.
+// Shares the edges of a workgroup's rows: prefix sums over the degrees, and binary search
+// for the row of an edge.
 
-shared uint row_end[WIDTH];   // degrees up to and with this row
-shared uint row_shift[WIDTH]; // first edge of the row, less the degrees before it
-shared uint row_value[WIDTH]; // of a pushed row what leaves it, of a pulled one what arrived
+shared uint row_end[WIDTH];   // sum of the degrees up to and including this row
+shared uint row_shift[WIDTH]; // first edge of the row, minus the sum of the degrees before it
+shared uint row_value[WIDTH]; // what leaves a pushed row, or what arrived at a pulled one
 
 const uint SCAN_ROW = 16u;
 
@@ -32,7 +32,7 @@ uint share_rows(uint first, uint degree) {
     return row_end[WIDTH - 1u];
 }
 
-// row_of is the row of an edge below the number that share_rows returned.
+// row_of is the row of an edge; e is below the number that share_rows returned.
 uint row_of(uint e) {
     uint row = 0u;
     ROW_SEARCH

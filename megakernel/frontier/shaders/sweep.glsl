@@ -1,5 +1,5 @@
-// Clears the third bitmap after a pull, and gathers what waits in the current one into
-// the hit buffer.
+// Clears the third bitmap after a pull, and gathers the nodes that wait in the current one
+// into the hit buffer.
 
 shared uint found;
 shared uint found_at;

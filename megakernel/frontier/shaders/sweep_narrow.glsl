@@ -1,4 +1,4 @@
-// Clears the third bitmap after a pull, and gathers what waits in the current
+// Clears the third bitmap after a pull, and gathers the nodes that wait in the current
 // one into the hit buffer.
 
 void sweep_words(uint group) {

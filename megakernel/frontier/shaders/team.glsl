@@ -1,14 +1,14 @@
-// The workgroups of the resident kernel, and the barrier between them. OpenGL lets a
-// workgroup wait forever for one that has not begun. So those that run say so, the first
-// of them closes the list, and only who is on it takes part and is waited for (Sorensen et al.,
-// "Portable Inter-workgroup Barrier Synchronisation for GPUs", OOPSLA 2016).
+// The workgroups of the resident kernel, and the barrier between them. In OpenGL a
+// workgroup may wait for ever for one that has not begun. So those that run enter a list, the
+// first of them closes it, and only those on the list take part and are waited for (Sorensen
+// et al., "Portable Inter-workgroup Barrier Synchronisation for GPUs", OOPSLA 2016).
 
 const uint TEAM_CLOSED = 0x80000000u;
-const uint JOIN_POLLS = 256u;     // looks of the first at who has come
-const uint MEET_POLLS = 1u << 21; // looks at who has arrived, about a second
+const uint JOIN_POLLS = 256u;     // how often the first looks at the list before it closes it
+const uint MEET_POLLS = 1u << 21; // how often a workgroup looks for the others, about a second
 
 shared uint team_size;
-shared uint team_index; // 0: the first, which writes what there is one of
+shared uint team_index; // 0: the first, which writes on behalf of the team
 
 // join_team says whether this workgroup takes part.
 bool join_team() {

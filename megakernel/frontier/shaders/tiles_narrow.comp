@@ -1,4 +1,4 @@
-// Pushes along the tiles that the push before has cut.
+// Pushes along the tiles that the push before it has cut.
 
 void main() {
     push_tiles(counted_tile_count, gl_NumWorkGroups.x * WIDTH);

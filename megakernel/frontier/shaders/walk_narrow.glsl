@@ -1,11 +1,11 @@
-// A level that the director runs itself, and the bitmap that is to be cleared meanwhile.
+// A level that the director runs itself. It clears the spare bitmap too, if that has to be done.
 
 void meet() {
     memoryBarrierBuffer();
     barrier();
 }
 
-// mark_frontier sets or clears the marks of the current frontier, of which walks do without if the first arrival wins.
+// mark_frontier sets or clears the marks of the current frontier. If the first arrival wins, walks do without them.
 void mark_frontier(bool walked, bool set) {
 #ifdef FIRST_WINS
     uint count = walked ? queued : 0u;
@@ -19,8 +19,8 @@ void mark_frontier(bool walked, bool set) {
 #endif
 }
 
-// cut_rows cuts the heavy rows of the frontier into tiles. Few small frontiers have one, and masked code costs as much as
-// any: so it is a loop of its own.
+// cut_rows cuts the heavy rows of the frontier into tiles. It is a loop of its own because few small frontiers have a
+// heavy row, and masked code costs as much as code that runs.
 void cut_rows(uint lanes) {
     uint rows = frontier_edges >= heavy && tile_groups != 0u ? queued : 0u;
     for (uint at = gl_LocalInvocationIndex; at < rows; at += lanes) {
@@ -56,6 +56,6 @@ void walk_level() {
     }
     end_hits();
     meet();
-    // Each loop has one turn more than it needs, and an inner one of rows as many as the longest.
+    // Every loop takes one turn more than it has work, and the inner loop over rows as many as the longest row has.
     turns += 4u * pieces(queued, lanes) + pieces(found, lanes) + frontier_edges + 2u * cuts + pieces(spare, lanes) + 8u;
 }

@@ -1,6 +1,7 @@
-// The words of the control block as they come to who decides: through shared memory, with a single wait for memory.
+// Brings the words of the control block to the invocation that decides: through shared memory, with a single wait for
+// memory.
 
-shared uint read_words[CONTROL_WORDS + SET_WORDS]; // the words, and behind them what was counted
+shared uint read_words[CONTROL_WORDS + SET_WORDS]; // the words, followed by what was counted
 
 void load_blocks() {
     uint lane = gl_LocalInvocationIndex;
@@ -12,7 +13,7 @@ void load_blocks() {
         read_words[CONTROL_WORDS + lane % SET_WORDS] = now;
     }
 #ifdef SUBGROUPS
-    subgroupMemoryBarrierShared(); // who decides is of the subgroup that loads
+    subgroupMemoryBarrierShared(); // the invocation that decides is in the subgroup that loads
 #else
     barrier();
 #endif

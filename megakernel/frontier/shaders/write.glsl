@@ -1,11 +1,11 @@
-// What the last workgroup does, while the others walk: it decides too, with all that they do without, and writes down the
-// record of the level and the words of the next round.
+// What the last workgroup does while the others walk: it decides too, including what the others do not need, and writes
+// down the record of the level and the words of the next round.
 
 void write_down() {
     load_blocks();
     barrier();
     uint lane = gl_LocalInvocationIndex;
-    if (lane < RECORD_WORDS) { // counts once the level is complete
+    if (lane < RECORD_WORDS) { // the record is valid once the level is complete
         uint i = LEVEL_AT + lane;
         level_log[read_words[LOGGED_AT] * RECORD_WORDS + lane] = read_words[i] + (i < COUNTS_AT ? 0u : read_words[i + CONTROL_WORDS - COUNTS_AT]);
         counted[CLEARED + lane % COUNT_WORDS] = 0u;
