@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// build allocates what the job needs and builds its programs. With Job.Turn each program that is not there
-// yet has a turn of its own: a compiler may take as long as many launches.
+// build allocates what the job needs and builds its programs. With Job.Turn each program that does not exist
+// yet has a turn of its own: compiling it may take as long as many launches.
 func (x *run) build(ctx context.Context) error {
 	if x.job.Turn == nil {
 		return x.turn(x.prepare)
@@ -42,7 +42,7 @@ func (x *run) prepare() error {
 	return err
 }
 
-// clear allocates buffers, with which a program finds nothing to do. Called on the device's thread.
+// clear allocates the buffers and fills them so that a program finds nothing to do. Called on the device's thread.
 func (x *run) clear() error {
 	if err := x.allocate(); err != nil {
 		return err
@@ -57,9 +57,9 @@ func (x *run) clear() error {
 		x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 0, make([]uint32, totalsWords)))
 }
 
-// compile finds the job's programs from a kind on, up to the first that is not there: it builds that
-// and runs it once without work, because some drivers compile at the first dispatch. It returns the
-// kind to go on with. Called on the device's thread.
+// compile finds the job's programs from a kind on, up to the first that does not exist yet. It builds that one
+// and runs it once without work, because some drivers compile at the first dispatch. It returns the kind to go
+// on with. Called on the device's thread.
 func (x *run) compile(k kind) (next kind, err error) {
 	for ; k < kinds; k++ {
 		if !k.of(x.m.narrow) || k == kindResident && !x.mayResident() {
@@ -81,7 +81,7 @@ func (x *run) compile(k kind) (next kind, err error) {
 	return k, nil
 }
 
-// settled says whether the job's words are those that most jobs have.
+// settled says whether the words that are the same in most jobs have these values in this one.
 func (x *run) settled() bool {
 	words := x.plan.control(&x.m, &x.shape)
 	for name, value := range settled {

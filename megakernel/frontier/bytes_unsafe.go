@@ -2,8 +2,8 @@ package frontier
 
 import "unsafe"
 
-// bytesOf is the memory of words, for transfers without a copy. It is valid as
-// long as they are.
+// bytesOf is the memory of words, for transfers without a copy. It is valid as long
+// as the words are.
 func bytesOf(words []uint32) []byte {
 	if len(words) == 0 {
 		return nil

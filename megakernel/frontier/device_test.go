@@ -15,7 +15,7 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// The device and its programs, which take longest, are shared by all tests.
+// The device and its programs are shared by all tests, because making them takes longest.
 var (
 	shared  = make(map[bool]*Kernels) // by Kernels.narrow
 	openDev func() error              // closes it
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newKernels is the programs of the GL device as the device itself wants them. Without a device
-// the test is skipped, or fails if RINGMASTER_REQUIRE lists gl.
+// newKernels returns programs that suit the GL device. Without a device the test is skipped, or fails
+// if RINGMASTER_REQUIRE lists gl.
 func newKernels(t testing.TB) *Kernels {
 	t.Helper()
 	if len(shared) == 0 {
@@ -60,7 +60,7 @@ func newKernels(t testing.TB) *Kernels {
 	return shared[NewKernels(shared[true].dev).narrow]
 }
 
-// kernelsFor is the programs for narrow or for wide devices, on this one.
+// kernelsFor returns the programs for narrow or for wide devices, on this device.
 func kernelsFor(t testing.TB, narrow bool) *Kernels {
 	newKernels(t)
 	return shared[narrow]

@@ -69,7 +69,7 @@ func flowIs(r *Resident, job Job, want []uint32) error {
 
 func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// sparseFacts gives few nodes facts and most an end to some, as programs do.
+// sparseFacts lets few nodes generate facts and most kill some, as in programs.
 func sparseFacts(rng *rand.Rand, nodes uint32) Job {
 	job := Job{Semiring: Flow, Gen: make([]uint32, nodes), Kill: make([]uint32, nodes)}
 	for range 1 + nodes/4 {
@@ -205,7 +205,7 @@ func TestFlowNeedsTheMemoryOfItsFacts(t *testing.T) {
 	if begin, first := r.Begin(&job), got.Levels[0].View; begin != first {
 		t.Errorf("begins with %+v, expected %+v", first, begin)
 	}
-	// A job without facts behind it has none of theirs.
+	// A job without facts that comes after one with facts has none of them.
 	if got, err := r.Run(context.Background(), Job{Semiring: Reach, Sources: []uint32{0}}); err != nil || got.Reached != 100 {
 		t.Errorf("a job behind it: %+v, %v", got, err)
 	}

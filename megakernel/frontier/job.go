@@ -159,7 +159,7 @@ type Level struct {
 	Topology policy.Topology // how it ran
 	Reason   policy.Reason   // of a decision by the policy's rule; zero for a forced topology
 	Resident bool            // inside the kernel of many levels
-	Passes   uint32          // dispatches of hits at least 1; more where hits were requeued
+	Passes   uint32          // over the frontier: at least 1, more where hits were requeued
 	Requeued uint32          // frontier nodes that waited for a later pass, counted each time
 	MaxAge   uint32          // most passes that a frontier node waited
 	Hits     uint32          // nodes of the next frontier

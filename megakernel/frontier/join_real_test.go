@@ -13,7 +13,7 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// restatedJoins say what built-in algorithms do.
+// restatedJoins say the same as built-in algorithms.
 var restatedJoins = []struct {
 	name, kind, seed, body string
 	semiring               Semiring
@@ -38,8 +38,8 @@ func weigh(p graph.Pair) graph.Pair {
 	return p
 }
 
-// A join that restates a built-in algorithm gives what the algorithm gives, which is what plain Go
-// gives, on every bundled graph in every topology, and solves its own equations.
+// A join that restates a built-in algorithm gives the algorithm's result, which is that of plain Go, on
+// every bundled graph in every topology, and solves its own equations.
 func TestJoinsThatRestateAlgorithmsEqualThemOnRealGraphs(t *testing.T) {
 	for _, c := range []struct {
 		file     string
@@ -107,7 +107,7 @@ func TestWhatIsNoOutcomeOfAJoinDoesNotSolveItsEquations(t *testing.T) {
 	}
 }
 
-// Nodes that nothing arrived at send nothing, whatever the body would make of their value.
+// Nodes at which nothing arrived send nothing, whatever the body would make of their value.
 func TestEquationsLeaveOutNodesThatNothingArrivedAt(t *testing.T) {
 	pair, err := graph.Build(graph.Edges{Nodes: 4, From: []uint32{0, 2}, To: []uint32{1, 3}}, graph.Options{Directed: true})
 	if err != nil {
@@ -123,7 +123,7 @@ func TestEquationsLeaveOutNodesThatNothingArrivedAt(t *testing.T) {
 	}
 }
 
-// A join by which a better value extends to a worse one leaves what depends on the order of arrivals.
+// With a join by which a better value extends to a worse one the result depends on the order of arrivals.
 func TestAJoinWhoseOutcomeDependsOnTheOrderDoesNotSolveItsEquations(t *testing.T) {
 	pair, err := graph.Build(graph.Edges{Nodes: 4, From: []uint32{0, 0, 1, 2}, To: []uint32{1, 2, 2, 3}}, graph.Options{Directed: true})
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"ringmaster/megakernel/userop"
 )
 
-// userJoins are joins of an operator, each with its meaning in Go.
+// userJoins are joins of a user, each with its meaning in Go.
 var userJoins = []struct {
 	name, body string
 	kind       userop.JoinKind
@@ -106,7 +106,7 @@ func TestUserJoinsHaveTheirMeaningInEveryTopology(t *testing.T) {
 	}
 }
 
-// A join of its own with the meaning of a built-in one gives the same levels.
+// A user's join with the meaning of a built-in one gives the same levels.
 func TestAUserJoinEqualsTheBuiltInOneOfItsMeaning(t *testing.T) {
 	k := newKernels(t)
 	r := load(t, k, "kronecker:10")
@@ -148,7 +148,7 @@ func TestAJoinBelongsToItsSemiring(t *testing.T) {
 	}
 }
 
-// What a driver refuses in a body is reported with the join's name and the rest runs on.
+// A body that the driver refuses is reported with the join's name, and other jobs still run.
 func TestABodyThatTheDriverRefusesIsAnErrorOfItsJob(t *testing.T) {
 	k := newKernels(t)
 	r := load(t, k, "path:3")

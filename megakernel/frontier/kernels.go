@@ -16,8 +16,8 @@ import (
 type Kernels struct {
 	dev       megakernel.Device
 	programs  map[kernel]uint32
-	offered   map[uint32]bool // programs that were told last that the resident kernel is in their round
-	joins     []userop.Join   // that programs are there for, those of the newest jobs last
+	offered   map[uint32]bool // by program: whether it was last told that the resident kernel is in its round
+	joins     []userop.Join   // joins that have programs, those of the newest jobs last
 	narrow    bool            // invocations are lanes of a processor's vectors
 	subgroups bool            // GL_KHR_shader_subgroup is worth using
 	team      uint32          // workgroups of the resident kernel
@@ -84,11 +84,11 @@ func (k *Kernels) get(key kernel) (program uint32, fresh bool, err error) {
 	return program, true, nil
 }
 
-// maxJoins is how many joins have programs at a time.
+// maxJoins is how many joins may have programs at the same time.
 const maxJoins = 8
 
-// use notes that a job runs by a join, and deletes the programs of the one that was not used for longest if there are too many.
-// Called on the device's thread.
+// use notes that a job uses a join. If too many joins have programs, it deletes those of the one that has not been used
+// for the longest time. Called on the device's thread.
 func (k *Kernels) use(join userop.Join) {
 	if n := len(k.joins); n > 0 && k.joins[n-1] == join {
 		return

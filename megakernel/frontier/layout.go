@@ -13,7 +13,7 @@ const (
 	bindValues         // a word for each node
 	bindQueue          // two hit buffers
 	bindBits           // three bitmaps over the nodes; on narrow devices two more, of nodes that a pull leaves out
-	bindTiles          // pieces of heavy rows; the sources, while they are sown
+	bindTiles          // pieces of heavy rows; at first the sources, until they are sown
 	bindOutOffsets
 	bindOutTargets
 	bindOutWeights
@@ -21,7 +21,7 @@ const (
 	bindInTargets
 	bindInWeights
 	bindBlocks // pieces of blocks of nodes with many in-edges
-	bindFacts  // of a dataflow job: what begins and what ends at each node; of one with Job.From, those
+	bindFacts  // of a dataflow job, what each node generates and kills; of a job with Job.From, those values
 
 	bindings = iota
 )
@@ -48,11 +48,11 @@ const (
 	ctlThresholds
 )
 
-// Words that the director writes: a slot of the control block. Where every workgroup of a round decides
-// for itself, a round reads one and writes the next; elsewhere the first is both.
+// Words that the director writes: a slot of the control block. Where every workgroup of a round decides for
+// itself, a round reads one slot and writes the next; elsewhere the first slot is read and written.
 const (
 	ctlState     = ctlThresholds + thresholdWords + iota // what the last round did
-	ctlDecided                                           // by the host: the topology of the level it was asked for
+	ctlDecided                                           // the topology that the host decided for the level it was asked about
 	ctlQueued                                            // nodes in the current hit buffer
 	ctlProcessed                                         // frontier nodes that are done
 	ctlDirty                                             // 1: the third bitmap has to be cleared
@@ -74,12 +74,12 @@ const (
 	ctlRaw        // of the current level
 	ctlTopology   // of the current level
 	ctlInResident // 1: the current level runs in the resident kernel
-	ctlPasses     // dispatches of hits on this level
+	ctlPasses     // passes over the current level's frontier
 	ctlRequeued   // frontier nodes that waited, counted each time
 	ctlCounts     // what rounds of the current level counted so far
 
 	namedWords   = ctlCounts + countWords
-	slotWords    = ctlState             // so that as many invocations load the one as the other
+	slotWords    = ctlState             // so that each loading invocation takes one of the host's words and one of the slot's
 	controlWords = ctlState + slotWords // with one slot
 )
 
@@ -116,20 +116,20 @@ const (
 
 var stateNames = []string{"START", "PUSH", "TILES", "GATHER", "PULL", "RESIDENT", "FULL", "ASK", "LEVELS", "STUCK", "DONE"}
 
-// countNames are what the kernels of a round count, for the director of the next one: the nodes of the next
-// frontier, the edges that a pull looked at, the out-edges of the next frontier, those of nodes
-// that were reached for the first time, tiles, and the nodes that a gather found.
+// countNames are what the kernels of a round count for the director of the next round: the nodes of the next
+// frontier, the edges at which a pull looked, the out-edges of the next frontier, those of nodes that were
+// reached for the first time, the tiles, and the nodes that a gather found.
 var countNames = [...]string{"hits", "examined", "next_edges", "first_edges", "tile_count", "gathered"}
 
 const countWords = len(countNames)
 
-// Words of the totals block: three sets of counts, of which one is read in a round, one filled and one cleared; where the
-// director has a dispatch of its own, the first is all of it. The resident kernel's workgroups have words before them, and three
-// sets of counts of their own, of four words each, all in one line of a cache.
+// Words of the totals block: three sets of counts, of which a round reads one, fills one and clears one. Where the
+// director has a dispatch of its own only the first set is used. Before them are the words of the resident kernel's
+// workgroups and their own three sets of counts, of four words each, all in one cache line.
 const (
-	sets            = 3 // and slots
+	sets            = 3 // sets of counts, and slots
 	setWords        = 8
-	totReached      = countWords // of the first set, by the last kernel: nodes with another value than the identity
+	totReached      = countWords // in the first set, by the last kernel: nodes whose value is not the identity
 	totReachedEdges = countWords + 1
 	totTeam         = 0
 	totCounted      = teamWords + 3*4
@@ -139,21 +139,21 @@ const (
 
 // Words of the resident kernel's workgroups.
 const (
-	teamJoined = iota // workgroups that came, and bit 31 when no more may
+	teamJoined = iota // workgroups that joined; bit 31 is set when no more may
 	teamSize          // workgroups that take part; 0 until that is known
-	teamSlot          // first word of their slot, but for ctlState
+	teamSlot          // first word of their slot, relative to ctlState
 
 	teamWords = 4
 )
 
-// Indirect dispatch commands, of three words each and aligned to four. They have
-// a buffer of their own that the host neither writes nor reads: a driver moves what the host
-// touches to where it is slow to dispatch from.
+// Indirect dispatch commands, of three words each and aligned to four words. They have a
+// buffer of their own that the host neither writes nor reads: a driver moves what the host
+// touches to memory from which dispatching is slow.
 const (
 	argsPush = 4 * iota
 	argsPull
 	argsFused
-	argsTiles // with the director, where they have dispatches of their own
+	argsTiles // this and the next where tiles and the director have dispatches of their own
 	argsDirector
 
 	argWords
@@ -174,7 +174,7 @@ const (
 	logPasses
 	logRequeued
 	logHits
-	logExamined // by a pull
+	logExamined // edges, by a pull
 
 	logWords
 )

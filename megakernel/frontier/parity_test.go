@@ -56,7 +56,7 @@ func fixpoint(g *graph.Graph, job *Job) []uint32 {
 	return values
 }
 
-// shapes are graphs at the corners.
+// shapes are graphs of extreme shapes.
 func shapes(t *testing.T) map[string]graph.Pair {
 	build := func(e graph.Edges, directed bool) graph.Pair {
 		pair, err := graph.Build(e, graph.Options{Directed: directed, Loops: true, Duplicates: true})
@@ -110,7 +110,7 @@ func randomGraph(rng *rand.Rand, t *testing.T) graph.Pair {
 	return pair
 }
 
-// runs compares every topology with the plain meaning.
+// runs compares every topology with the plain algorithm.
 func runs(t *testing.T, name string, r *Resident, job Job) {
 	t.Helper()
 	want := fixpoint(r.pair.Out, &job)
@@ -164,13 +164,13 @@ func TestEveryTopologyGivesThePlainMeaningOnCornerShapes(t *testing.T) {
 	}
 }
 
-// The kernels for devices of many processors run on any device; a driver's choice of
-// which must not change the meaning.
+// The kernels for wide devices run on any device; which kernels a driver's name selects must
+// not change the meaning.
 func TestWideAndNarrowKernelsGiveThePlainMeaningOnRandomGraphs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, narrow := range []bool{true, false} {
 		k := kernelsFor(t, narrow)
-		// Long enough for the resident kernel of a wide device; a director of narrow ones runs it all.
+		// Long enough for the resident kernel of a wide device; the director of a narrow one runs all of it.
 		path := loadPair(t, k, shapes(t)["a path both ways"])
 		job := Job{Sources: []uint32{0}, Geometry: Geometry{Width: 64}}
 		runs(t, "a path", path, job)

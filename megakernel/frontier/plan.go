@@ -23,7 +23,7 @@ type plan struct {
 	bytes      uint64
 }
 
-// machine is what a plan needs to know of the device.
+// machine is what a plan needs to know about the device.
 type machine struct {
 	width  uint32 // invocations of a workgroup
 	groups uint32 // workgroups of a dispatch
@@ -53,7 +53,7 @@ const (
 	narrowWidth = 64
 )
 
-// Frontiers up to these may run in the resident kernel.
+// Frontiers up to these sizes may run in the resident kernel.
 const (
 	residentNodes = 8192
 	residentEdges = 32_768
@@ -82,7 +82,7 @@ func (r *Resident) plan(job *Job) (*plan, error) {
 	return p, p.fit(&m, &r.shape)
 }
 
-// check refuses what no graph of so many nodes could run.
+// check refuses a job that no graph of so many nodes can run.
 func (j *Job) check(nodes uint32) error {
 	switch {
 	case j.Semiring >= semirings:
@@ -133,8 +133,9 @@ func (p *plan) chooseGeometry(m *machine) error {
 	return nil
 }
 
-// heavyBlocks lists the pieces of what has too many in-edges for one workgroup, or
-// for one invocation of a narrow device, and sizes the pull.
+// heavyBlocks lists the pieces of the blocks that have too many in-edges for one
+// workgroup, or on narrow devices of the nodes that have too many for one invocation, and
+// sizes the pull.
 func (p *plan) heavyBlocks(m *machine, r *Resident) {
 	width, offsets, nodes := p.geometry.Width, r.pair.In.Offsets, r.shape.nodes
 	most := kernel{width: width, narrow: m.narrow}.blockEdges()
@@ -210,7 +211,7 @@ func (p *plan) fit(m *machine, s *shape) error {
 	return nil
 }
 
-// control is the control block as a job begins.
+// control is the control block with which a job begins.
 func (p *plan) control(m *machine, s *shape) []uint32 {
 	job := p.job
 	c := make([]uint32, controlWords)
@@ -259,7 +260,7 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 	c[ctlLevel] = 1<<32 - 1
 	c[ctlTopology] = uint32(job.State.Topology)
 	c[ctlUnexplored] = s.edges
-	c[ctlBitsNext], c[ctlQueueNext] = 0, 0 // where the sources are sown
+	c[ctlBitsNext], c[ctlQueueNext] = 0, 0 // the sources are sown there
 	return c
 }
 
@@ -283,7 +284,7 @@ func (j *Job) active() uint32 {
 	return activeSources
 }
 
-// facts are what a job knows of each node: with Flow pairs of what begins and what ends there.
+// facts are what a job knows about each node: with Flow, pairs of what the node generates and kills.
 func (j *Job) facts(nodes uint32) []uint32 {
 	if j.Semiring != Flow {
 		return j.From

@@ -13,7 +13,7 @@ func prelude(k kernel) string {
 	var b strings.Builder
 	shared := ""
 	if k.kind == kindResident || k.kind == kindDirector {
-		shared = "coherent" // one level's writes are read by the next inside one dispatch
+		shared = "coherent" // a level reads what the one before wrote in the same dispatch
 	}
 	constant := func(name string, value any) { fmt.Fprintf(&b, "const uint %s = %du;\n", name, value) }
 	constant("SPARSE", policy.TopologySparse)
@@ -80,9 +80,9 @@ func prelude(k kernel) string {
 	return b.String()
 }
 
-// words declares the control and totals blocks. The kernels beside the director read the words where
-// they lie. A director of its own has them in variables, which leaves a compiler nothing to wait
-// for but the first load. The level kernel and the resident one have them in shared memory.
+// words declares the control and totals blocks. Most kernels read the words directly from the control
+// block. A director that is a kernel of its own has them in variables, so that it waits only for the first
+// load. The level kernel and the resident kernel have them in shared memory.
 func words(b *strings.Builder, k kernel) {
 	names := controlNames
 	fmt.Fprintf(b, "layout(std430, binding = %d) ", bindControl)
@@ -99,7 +99,7 @@ func words(b *strings.Builder, k kernel) {
 	access := ""
 	switch k.kind {
 	case kindResident:
-		access = "coherent volatile " // workgroups wait for each other there
+		access = "coherent volatile " // workgroups wait for each other by these words
 	case kindDirector:
 		access = "coherent "
 	}
@@ -132,18 +132,19 @@ func words(b *strings.Builder, k kernel) {
 	}
 }
 
-// placedNames are words that each invocation of the level kernel works out for itself, keptNames those of the host
-// that all need to know, and sharedNames, fours of them, those that who decides tells the others.
+// placedNames are words that each invocation of the level kernel computes for itself, keptNames those of the host's
+// words that all invocations need, and sharedNames those that the deciding invocation tells the others, a multiple of
+// four.
 var (
 	placedNames = []string{"walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare"}
 	keptNames   = []string{"nodes", "pull_blocks", "hybrid_degree"}
 	sharedNames = []string{"state", "sweep", "level", "queued", "frontier_nodes", "frontier_edges", "topology", "hits", "tile_count", "hit_capacity", "bit_words", "push_groups"}
 )
 
-// settled are words that are the same in most jobs, whose kernels are built for them.
+// settled are words that are the same in most jobs. Kernels of such jobs have them as constants.
 var settled = map[string]uint32{"all_active": 0, "forced": 0, "host_decides": 0, "by_edges": 1, "pressed": 0}
 
-// defineWords gives the names of words to those in shared memory.
+// defineWords defines the names of the words that are in shared memory.
 func defineWords(b *strings.Builder, k kernel) {
 	for i, name := range controlNames {
 		at := slices.Index(sharedNames, name)
@@ -164,8 +165,8 @@ func defineWords(b *strings.Builder, k kernel) {
 	}
 }
 
-// decidedWords declares the words as variables of who decides, and how they come to it, go to the other invocations,
-// and to the next round.
+// decidedWords declares the words as variables of the invocation that decides, and functions that load them, share
+// them with the other invocations, and keep them for the next round.
 func decidedWords(b *strings.Builder, k kernel) {
 	var load, share, keep strings.Builder
 	for i, name := range controlNames {
@@ -193,16 +194,16 @@ func decidedWords(b *strings.Builder, k kernel) {
 	fmt.Fprintf(b, "void load_words() {\n%s}\nvoid share_words() {\n%s}\nvoid keep_words() {\n%s}\n", load.String(), share.String(), keep.String())
 }
 
-// rounds says which slot and which set of counts a kernel reads and writes. The level kernel knows the round by the
-// number of its workgroups: a uniform that changes with each dispatch takes NVIDIA .7 µs.
+// rounds defines which slot and which set of counts a kernel reads and writes. The level kernel tells the round from
+// the number of its workgroups, because a uniform that changes with each dispatch costs .7 µs on NVIDIA's driver.
 func rounds(b *strings.Builder, k kernel) {
 	define := func(name, value string) { fmt.Fprintf(b, "#define %s %s\n", name, value) }
 	if k.kind == kindLevel {
-		define("GROUPS", "(gl_NumWorkGroups.x - 1u)") // that walk
+		define("GROUPS", "(gl_NumWorkGroups.x - 1u)") // the workgroups that walk
 	}
 	switch {
 	case k.kind == kindDirector && k.recorded:
-		define("READ_SLOT", "SLOT_WORDS") // as the director kept them
+		define("READ_SLOT", "SLOT_WORDS") // the words that the director kept
 		define("FILLED", "0u")
 	case k.kind == kindLevel:
 		of := func(words, behind int) string {
@@ -219,18 +220,18 @@ func rounds(b *strings.Builder, k kernel) {
 		define("FILLED", of(setWords, 1))
 		define("CLEARED", of(setWords, 2))
 	case k.kind == kindResident && !k.narrow && !k.recorded:
-		define("READ_SLOT", "team_words[TEAM_SLOT]") // as the level kernel of the round decided
+		define("READ_SLOT", "team_words[TEAM_SLOT]") // what the level kernel of the round decided
 		define("WRITTEN_SLOT", "team_words[TEAM_SLOT]")
 		define("FILLED", "0u")
-	default: // one of each, in their place of the recording if there is one
+	default: // there is only one of each; in a replay it is that of the recorded round
 		define("READ_SLOT", "0u")
 		define("WRITTEN_SLOT", "0u")
 		define("FILLED", "0u")
 	}
 }
 
-// variables declares the words as variables, and how they are loaded, and stored to a slot: those that only the host
-// writes are not stored. What the kernels of a round count is taken by all invocations and then cleared.
+// variables declares the words as variables, and functions that load them and store them to a slot; words that only
+// the host writes are not stored. All invocations take what the kernels of a round counted; then it is cleared.
 func variables(b *strings.Builder) {
 	var load, take, empty strings.Builder
 	for i, name := range controlNames {

@@ -16,9 +16,9 @@ type Recording struct {
 	control, totals, args []uint32
 }
 
-// Record runs a job and records the decisions of its director. Only breadth-first levels have a next frontier that does
-// not depend on the order of arrivals; another job, or one that is timed or decided on the host, is an
-// error that wraps ErrJob.
+// Record runs a job and records the decisions of its director. Only in breadth-first jobs is the next frontier
+// independent of the order of arrivals; any other job, or one that is timed or decided on the host, is an error that
+// wraps ErrJob.
 func (r *Resident) Record(ctx context.Context, job Job) (*Recording, error) {
 	if job.Semiring != BFS || job.Decide != nil || job.Timed {
 		return nil, fmt.Errorf("frontier: recording decisions: only breadth-first levels that the device decides can be run again: %w", ErrJob)
@@ -43,7 +43,8 @@ func (r *Resident) Record(ctx context.Context, job Job) (*Recording, error) {
 	return rec, nil
 }
 
-// Replay runs a recorded job again: the same dispatches and visits, and no decision. It has no Levels.
+// Replay runs a recorded job again: with the same dispatches and visits, but without decisions. Its result has no
+// Levels.
 func (r *Resident) Replay(ctx context.Context, rec *Recording, discard bool) (Result, error) {
 	job := rec.job
 	job.Discard = discard
@@ -53,8 +54,8 @@ func (r *Resident) Replay(ctx context.Context, rec *Recording, discard bool) (Re
 	return r.run(ctx, job, &tape{Recording: rec, playing: true})
 }
 
-// prepare makes a recording what the kernels of a replay read: nothing is counted yet, and the resident kernel
-// ends where it did.
+// prepare turns a recording into what the kernels of a replay read: nothing is counted yet, and the resident kernel
+// ends at the level at which it ended before.
 func (rec *Recording) prepare() {
 	for i := range rec.rounds {
 		clear(rec.totals[i*tapeWords+totCounted:][:sets*setWords])
@@ -69,8 +70,8 @@ func (rec *Recording) prepare() {
 	}
 }
 
-// tapeWords are the words of a block of a round, so many that a round's can be bound: no device
-// asks for more than 256 bytes.
+// tapeWords are the words of a round in each buffer, rounded up so that a round's words can be bound: no device
+// requires an alignment of more than 256 bytes.
 const tapeWords = (max(controlWords+slotWords, totalsWords) + 63) / 64 * 64
 
 // tape is a recording on the device.
@@ -105,7 +106,7 @@ func (t *tape) load(x *run) error {
 	return nil
 }
 
-// unload takes a recording over and gives the buffers back. Called on the device's thread.
+// unload reads what was recorded and deletes the buffers. Called on the device's thread.
 func (t *tape) unload(x *run) error {
 	if t == nil || x.scratch == nil {
 		return nil
@@ -121,7 +122,7 @@ func (t *tape) unload(x *run) error {
 	return errors.Join(errs...)
 }
 
-// round is where the round's words lie; a job that runs on behind its recording has ended.
+// round is the recorded round of a round; those after the last recorded one repeat it, in which the job has ended.
 func (t *tape) round(round uint32) int { return min(int(round), t.rounds-1) }
 
 // take records what the director left for the kernels of the current round. Called on the device's thread.
@@ -131,22 +132,22 @@ func (t *tape) take(x *run) {
 	}
 	at, slot := t.round(x.result.Rounds), 0
 	if !x.m.narrow {
-		slot = int((x.result.Rounds+1)%sets) * slotWords // where the level kernel has written
+		slot = int((x.result.Rounds+1)%sets) * slotWords // the one that the level kernel has written
 	}
 	from := &x.scratch.buffers
 	x.dev.CommandBarrier()
 	x.dev.CopyBuffer(from[bindControl].id, 0, t.control.id, 4*at*tapeWords, 4*ctlState)
 	x.dev.CopyBuffer(from[bindControl].id, 4*(ctlState+slot), t.control.id, 4*(at*tapeWords+ctlState), 4*slotWords)
 	if x.m.narrow {
-		x.dev.CopyBuffer(from[bindControl].id, 4*controlWords, t.control.id, 4*(at*tapeWords+controlWords), 4*slotWords) // what a director kept
+		x.dev.CopyBuffer(from[bindControl].id, 4*controlWords, t.control.id, 4*(at*tapeWords+controlWords), 4*slotWords) // the words that the director kept
 	}
 	x.dev.CopyBuffer(from[bindTotals].id, 0, t.totals.id, 4*at*tapeWords, 4*totalsWords)
 	x.dev.CopyBuffer(from[bindArgs].id, 0, t.args.id, 4*at*argWords, 4*argWords)
 	x.dev.CommandBarrier()
 }
 
-// bind binds what was recorded of the current round, and returns its group counts. A level kernel counts where it always
-// does. Called on the device's thread.
+// bind binds what was recorded for the current round, and returns its group counts. A level kernel counts in the same
+// buffer as always. Called on the device's thread.
 func (t *tape) bind(x *run) (args uint32, offset int) {
 	at := t.round(x.result.Rounds)
 	x.dev.BindStorage(bindControl, t.control.id, 4*at*tapeWords, 4*(controlWords+slotWords))

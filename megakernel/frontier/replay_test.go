@@ -12,7 +12,7 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// A replay has no director: every level would stay where it is, or be another, if its words were not the recorded ones.
+// A replay has no director: if it did not use the recorded words, the job would stay at its first level or run others.
 func TestARecordedJobRunsAgainWithoutADirector(t *testing.T) {
 	for _, narrow := range []bool{true, false} {
 		k := kernelsFor(t, narrow)
@@ -29,7 +29,7 @@ func TestARecordedJobRunsAgainWithoutADirector(t *testing.T) {
 					t.Fatalf("%s, %v: %v", spec, topology, err)
 				}
 				if _, err := r.Run(context.Background(), Job{Sources: []uint32{9}, Geometry: job.Geometry}); err != nil {
-					t.Fatal(err) // leaves other words behind
+					t.Fatal(err) // this run leaves other words behind
 				}
 				got, err := r.Replay(context.Background(), rec, false)
 				if err != nil || !slices.Equal(got.Values, want) || int(got.Rounds) != rec.rounds {

@@ -10,8 +10,8 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// Many passes count a node often: 2^32 of them take half a minute, so the count is set
-// near its end while a level is under way.
+// Each pass counts a waiting node again. Counting to 2^32 takes half a minute, so that the test
+// sets the count near its end while a level is under way.
 func TestRequeuedSaturates(t *testing.T) {
 	r := load(t, newKernels(t), "kronecker:12")
 	job := Job{Semiring: Components, Topology: policy.TopologyMemoryConstrained}

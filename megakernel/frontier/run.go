@@ -14,19 +14,19 @@ const (
 	firstRounds = 8
 	mostRounds  = 64
 
-	// flushedRounds are the first rounds of a visit, each given to the device at once: on an H200, one
-	// takes levels of a Kronecker graph of scale 20 from .387 to .374 ms.
+	// flushedRounds is how many of the first rounds of a visit are each flushed to the device at once. With one,
+	// breadth-first levels of a Kronecker graph of scale 20 take .374 ms on an H200 instead of .387 ms.
 	flushedRounds = 1
 
 	// residentVisits is how often the host looks at a job before sparse levels may run in the resident kernel.
 	// Beginning that kernel takes longer than the few small levels of a graph of small diameter.
 	residentVisits = 2
 
-	// lookedRecords are the records of levels that come with each look at the outcome; more take another.
+	// lookedRecords is how many records of levels come with each look at the outcome; more take another transfer.
 	lookedRecords = 64
 )
 
-// run is a job on its way.
+// run is a job that is being run.
 type run struct {
 	*Resident
 	*plan
@@ -37,12 +37,12 @@ type run struct {
 	result   Result
 	timing   timing
 	begun    time.Time
-	tape     *tape // of rounds that are recorded or run again, or nil
+	tape     *tape // the rounds that are recorded or run again, or nil
 }
 
-// Run runs a job to its end. It uses the device in turns and binds what it needs at
-// the begin of each; ctx is looked at between them. The levels' topologies are checked against
-// the policy's own decision, and a difference is an error.
+// Run runs a job to its end. It uses the device in turns and binds what it needs at the
+// beginning of each; ctx is checked between turns. The topologies of the levels are compared
+// with the policy's own decisions; a difference is an error that wraps ErrDiffers.
 func (r *Resident) Run(ctx context.Context, job Job) (Result, error) {
 	return r.run(ctx, job, nil)
 }
@@ -135,14 +135,15 @@ func (x *run) loop(ctx context.Context) error {
 	}
 }
 
-// stays says whether the job looks again in the same turn: a short one whose turns nobody waits for would else
+// stays says whether the job goes on in the same turn. If nobody else waits for the device, a short job would otherwise
 // wait longer for its own goroutine than for the device.
 func (x *run) stays() bool {
 	return x.job.Turn == nil && x.job.Decide == nil && !x.job.Timed && x.control[ctlState] < stateFull && x.result.Rounds < mostRounds
 }
 
-// moreRounds is how many rounds come after some. Idle rounds at the end cost as
-// much as a look at the outcome, so a job that is nearly done gets few.
+// moreRounds is how many rounds the next visit enqueues, given those of this one. Idle
+// rounds at the end cost as much as a look at the outcome, so that a job that is probably
+// nearly done gets few.
 func (x *run) moreRounds(rounds int) int {
 	if x.result.Visits == 1 {
 		return firstRounds / 2
@@ -150,7 +151,7 @@ func (x *run) moreRounds(rounds int) int {
 	return min(2*rounds, mostRounds)
 }
 
-// ask has the host decide the level that waits.
+// ask lets the host decide the level that waits.
 func (x *run) ask() error {
 	view := x.view(x.control[ctlLevel], x.control[ctlFrontierNodes], x.control[ctlFrontierEdges], x.control[ctlUnexplored], x.control[ctlTopology])
 	topology, err := x.job.Decide(view)
@@ -241,7 +242,7 @@ func (x *run) visit(rounds int) error {
 	return x.record(records[:logWords*logged])
 }
 
-// slotAt is where the words of the control block begin, in words, that the next round reads.
+// slotAt is where the slot that the next round reads begins, in words after that of slot 0.
 func (x *run) slotAt() int {
 	if x.m.narrow {
 		return 0
@@ -249,7 +250,7 @@ func (x *run) slotAt() int {
 	return int(x.result.Rounds%sets) * slotWords
 }
 
-// slot is where the director's words lie behind the last round, and what takes them.
+// slot is where the director's words are after the last round, and the memory that takes them.
 func (x *run) slot() span {
 	if x.tape.plays() {
 		return span{x.tape.control.id, 4 * (x.tape.round(x.result.Rounds-1)*tapeWords + ctlState), x.control[ctlState:]}
@@ -265,8 +266,8 @@ func (x *run) putWord(word int, value uint32) error {
 	return x.scratch.stage.put(x.scratch.buffers[bindControl].id, 4*word, []uint32{value})
 }
 
-// round enqueues the director and the kernels it may choose among. The resident
-// kernel is in every fourth round of a job of many levels, or of fused ones. Called on the device's thread.
+// round enqueues the kernels of a round. If a job has many levels, or may have fused ones, the resident kernel is in
+// every fourth round. Called on the device's thread.
 func (x *run) round(i int) {
 	resident := i%4 == 0 && x.programs[kindResident] != 0 && (x.fuses() || x.result.Visits >= residentVisits)
 	if x.m.narrow {
@@ -299,7 +300,7 @@ func (x *run) narrowRound(i int) {
 		x.dev.DispatchIndirect(x.programs[kindDirector], args, at+4*argsFused)
 		x.dev.StorageBarrier()
 	default:
-		if i == 0 || x.tape != nil { // a recording is told of idle rounds too
+		if i == 0 || x.tape != nil { // a recording has idle rounds too
 			x.dev.Dispatch(x.programs[kindDirector], 1)
 		} else {
 			x.dev.DispatchIndirect(x.programs[kindDirector], args, 4*argsDirector)
@@ -317,7 +318,8 @@ func (x *run) narrowRound(i int) {
 	x.timing.mark(x, 2)
 }
 
-// offer tells a kernel that decides whether the resident kernel is in its round, where that is news, in whichever job.
+// offer tells a kernel that decides whether the resident kernel is in its round. It sets the uniform only if its program
+// was told otherwise before, by this job or another.
 func (x *run) offer(k kind, resident bool) {
 	program := x.programs[k]
 	if at := x.offers[k]; at >= 0 && x.kernels.offered[program] != resident {
@@ -326,7 +328,7 @@ func (x *run) offer(k kind, resident bool) {
 	}
 }
 
-// readValues takes the values over and counts. Called on the device's thread.
+// readValues counts the nodes that were reached and reads the values. Called on the device's thread.
 func (x *run) readValues() error {
 	x.bind()
 	x.dev.Dispatch(x.programs[kindCount], min((x.shape.nodes-1)/x.geometry.Width+1, 1024))

@@ -138,7 +138,7 @@ func TestAnEmptyGraphAndNoSourcesGiveNoLevels(t *testing.T) {
 	}
 }
 
-// untouched is a device with a small limit that no test may do anything on.
+// untouched is a device with a small limit; anything that is done on it fails the test.
 type untouched struct{ megakernel.Device }
 
 func (untouched) StorageBlockLimit() int64              { return 40 }

@@ -86,7 +86,7 @@ func (x *run) bindOne(binding int) {
 		b = x.buffers[binding]
 	}
 	if b.id == 0 {
-		return // facts, of which most jobs have none
+		return // a buffer that the job does not have, such as the facts
 	}
 	x.dev.BindStorage(uint32(binding), b.id, 0, b.size)
 }

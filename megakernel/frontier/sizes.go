@@ -3,12 +3,12 @@ package frontier
 // Sizes that the kernels share with the host.
 const (
 	logRecords     = 4096   // levels between two looks of the host
-	sparseDegree   = 4096   // out-degree from which a sparse push cuts a row too
-	loopBudget     = 50_000 // iterations of a dispatch, with room below the 65,535 of some drivers
-	stagedHits     = 1024   // hits a workgroup holds back
-	probes         = 8      // in-edges an invocation looks at before the workgroup shares the rest
-	pushGroupsGoal = 1024   // chunks that a push of many edges should have at least
-	levelGroups    = 525    // most workgroups of the level kernel, and up to two more that tell rounds apart; an H200 runs 528 at the same time
+	sparseDegree   = 4096   // out-degree from which a sparse push cuts a row, too
+	loopBudget     = 50_000 // iterations of a dispatch, well below the 65,535 of some drivers
+	stagedHits     = 1024   // hits that a workgroup holds back
+	probes         = 8      // in-edges at which an invocation looks before the workgroup shares the rest
+	pushGroupsGoal = 1024   // least chunks that a push of many edges should have
+	levelGroups    = 525    // most workgroups of the level kernel, without up to two that tell rounds apart; an H200 runs 528 at the same time
 	directorWidth  = 8      // invocations of the director: one vector of 256 bits
 )
 
@@ -19,9 +19,9 @@ const (
 	teamWidth  = 256
 )
 
-// Where invocations are lanes of a processor's vectors, each takes some rows of a push, as
-// long as there are enough for narrowRows, and up to narrowMost; and the nodes of a word
-// of a bitmap in a pull, each below narrowBlock in-edges, so that they fit the loop budget.
+// Where invocations are lanes of a processor's vectors, each takes some rows of a push: at
+// least narrowRows, if there are so many, and at most narrowMost. In a pull it takes the nodes
+// of one word of a bitmap, those below narrowBlock in-edges, so that they fit the loop budget.
 const (
 	narrowRows  = 8
 	narrowMost  = 128
@@ -29,12 +29,12 @@ const (
 	narrowBlock = 1024
 	narrowPiece = 1024 // in-edges of a piece of longer rows
 
-	narrowTiled    = 16     // workgroups up to which each takes as few tiles as it has invocations
-	narrowCleared  = 65_536 // most words of a bitmap that it clears meanwhile
+	narrowTiled    = 16     // up to so many workgroups over tiles, each takes only as many tiles as it has invocations
+	narrowCleared  = 65_536 // most words of a bitmap that the director clears during a level
 	narrowResident = 4096   // most nodes, and most out-edges, of a frontier that the director's one vector walks itself
 )
 
-// leastHeavy is the least out-degree that is ever cut.
+// leastHeavy is the least out-degree of a row that is ever cut.
 func leastHeavy(narrow bool) uint32 {
 	if narrow {
 		return 128
@@ -69,8 +69,8 @@ func (k kernel) tilesAGroup() uint32 {
 }
 
 // blockEdges is the number of in-edges from which a node, or a block of as many nodes as
-// a workgroup has invocations, is pulled in pieces, so that an invocation's share of one
-// fits the loop budget beside others.
+// a workgroup has invocations, is pulled in pieces, so that the shares of several fit an
+// invocation's loop budget.
 func (k kernel) blockEdges() uint32 {
 	if k.narrow {
 		return narrowBlock
@@ -78,8 +78,8 @@ func (k kernel) blockEdges() uint32 {
 	return k.width * (loopBudget / 16)
 }
 
-// residentTurns is the number of iterations after which the resident kernel begins no other
-// level. Where there are subgroups there is hardware, which does not count them.
+// residentTurns is the number of iterations after which the resident kernel, or a narrow
+// director, begins no other level. Hardware, which is where subgroups are, has no such bound.
 func (k kernel) residentTurns() uint32 {
 	if k.subgroups {
 		return 1<<32 - 1

@@ -19,7 +19,7 @@ const (
 	kindBegin kind = iota
 	kindSow
 	kindLevel    // decides and runs a round of a level
-	kindDirector // the same, where invocations are lanes of a processor's vectors
+	kindDirector // decides a round, where invocations are lanes of a processor's vectors
 	kindPush
 	kindTiles
 	kindPull
@@ -41,8 +41,8 @@ var kindFiles = [kinds][]string{
 	kindCount:    {"count.comp"},
 }
 
-// In a list of files, the control block's words are variables of who decides from the first of these on, and
-// those in shared memory from the second on.
+// Marks in a list of files: after the first, the words of the control block are variables of the invocation that
+// decides; after the second, they are those in shared memory.
 const (
 	decidedBefore = "decided words"
 	sharedBehind  = "shared words"
@@ -66,14 +66,14 @@ type kernel struct {
 	kind      kind
 	semiring  Semiring
 	join      userop.Join // of User, else zero
-	given     bool        // Job.From is what leaves the nodes
+	given     bool        // what leaves the nodes is Job.From
 	weighted  bool
 	narrow    bool   // invocations are lanes of a processor
 	subgroups bool   // GL_KHR_shader_subgroup is there
 	recorded  bool   // decides nothing: its words were recorded
 	settled   bool   // decides for jobs with the words in settled
-	width     uint32 // invocations of a workgroup; the director has one and uses it for those it sizes
-	team      uint32 // workgroups of the resident kernel, for who orders it; else zero
+	width     uint32 // invocations of a workgroup; the director needs it to size the other kernels' dispatches
+	team      uint32 // workgroups of the resident kernel, for the kernel that orders it; else zero
 }
 
 func (k kernel) String() string {
@@ -85,7 +85,7 @@ func (k kernel) String() string {
 	return fmt.Sprintf("%s-%s-%d", semiring, name, k.width)
 }
 
-// plain is the kernel without what its source does not depend on.
+// plain is the kernel without the properties on which its source does not depend.
 func (k kernel) plain() kernel {
 	k.recorded = k.recorded && (k.kind == kindLevel || k.kind == kindResident || k.kind == kindDirector)
 	k.settled = k.settled && (k.kind == kindLevel || k.kind == kindResident) && !k.recorded
@@ -167,7 +167,7 @@ func (k kernel) source() string {
 		}
 	}
 	if k.semiring == User {
-		b.WriteString(k.join.Function()) // before any name that it could meet
+		b.WriteString(k.join.Function()) // before any name with which it could clash
 	}
 	define("WIDTH", fmt.Sprintf("%du", k.width))
 	define(semiringDefines[k.semiring], 1)

@@ -13,7 +13,7 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// A resident kernel whose list has a workgroup more than run: as if the device had stopped one of them
+// The list of the resident kernel has one workgroup more than run, as if the device had stopped one of them
 // for good while the others wait for it.
 func TestAWorkgroupThatWaitsTooLongEndsTheJob(t *testing.T) {
 	r := load(t, kernelsFor(t, false), "path:100")
@@ -35,7 +35,7 @@ func TestAWorkgroupThatWaitsTooLongEndsTheJob(t *testing.T) {
 			source = strings.Replace(source, old, by, 1)
 		}
 		replace("size = atomicOr(", "size = 1u + atomicOr(")
-		if !x.kernel(kindResident).subgroups { // a driver that ends long loops: its team is one workgroup, which waits for nobody
+		if !x.kernel(kindResident).subgroups { // a driver may end long loops, and the team is one workgroup, which waits for nobody
 			replace("MEET_POLLS = 1u << 21", "MEET_POLLS = 30000u")
 		}
 		stuck, err = x.dev.CompileCompute(source)

@@ -17,7 +17,7 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := &run{Resident: r, plan: p, m: r.machine()}
-	// levels is how many are done after a dispatch of so many workgroups.
+	// levels is how many levels are done after a dispatch of so many workgroups.
 	levels := func(joined, groups uint32) (uint32, error) {
 		put := x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 4*(totTeam+teamJoined), []uint32{joined, 0})
 		x.dev.CommandBarrier()

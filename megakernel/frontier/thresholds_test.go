@@ -8,8 +8,8 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// What the director computes is the policy's own decision, for any graph, level
-// and previous topology, near the thresholds above all.
+// What the director computes is the policy's own decision, for any graph, level and
+// previous topology, above all near the thresholds.
 func TestThresholdsDecideWhatThePolicyDecides(t *testing.T) {
 	near := func(t *rapid.T, name string, most uint32, marks ...uint64) uint32 {
 		mark := rapid.SampledFrom(append(marks, 0, uint64(most)/2, uint64(most))).Draw(t, name)

@@ -22,7 +22,7 @@ func TestOthersMayUseTheDeviceBetweenTheTurnsOfAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The kernels are there already: building one takes a turn too.
+	// Build the kernels first: building one takes a turn too.
 	if _, err := r.Run(context.Background(), Job{Sources: []uint32{7}, NotResident: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestEachProgramIsBuiltInATurnOfItsOwn(t *testing.T) {
 			before := len(k.programs)
 			err := use()
 			built = append(built, len(k.programs)-before)
-			// Whoever has the device in between leaves nothing bound.
+			// Another user of the device between two turns leaves nothing bound.
 			return errors.Join(err, k.dev.Do(func() error {
 				for binding := range uint32(bindings) {
 					k.dev.BindStorage(binding, 0, 0, 0)
