@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// After an alarm so many launches at the geometry in use say whether its cost has changed.
-	// Fewer follow an alarm soon after another.
+	// After an alarm so many launches at the geometry in use tell whether its cost has changed.
+	// There are fewer when the alarm follows soon after another.
 	maxChecks = 5
-	// Of normal differences 1 in 400 exceeds three standard errors.
+	// Of normally distributed differences 1 in 400 exceeds three standard errors.
 	checkErrors = 3
 )
 
@@ -17,13 +17,13 @@ const (
 // or only those launches were disturbed.
 type checks struct {
 	want, n int
-	doubt   float64 // variance of the times beside that of a launch
+	doubt   float64 // variance of the times in addition to that of a launch
 	times   [maxChecks]float64
 }
 
 func (c *checks) open() bool { return c.n < c.want }
 
-// add takes a difference from the mean and says whether all are there.
+// add takes a difference from the mean and says whether the checks are complete.
 func (c *checks) add(d, doubt float64) bool {
 	c.doubt = math.Max(c.doubt, doubt)
 	c.times[c.n] = d
@@ -51,9 +51,9 @@ func (t *Tuner) alarm() {
 	t.check.want = min(maxChecks, (t.left+1)/2)
 }
 
-// checked draws the conclusion of the checks. All geometries are taken to have moved by as
-// much as the one in use, which is the likeliest guess; a round of looks says whether
-// they have.
+// checked draws the conclusion from the checks. The cost of all geometries is assumed to have
+// moved by as much as that of the one in use, which is the likeliest guess; a round of looks
+// tells whether it has.
 func (t *Tuner) checked(a *Arm, noise float64) {
 	shift, variance := t.check.middle(noise)
 	n := float64(t.check.n)

@@ -35,8 +35,8 @@ func BenchmarkObserveSteady(b *testing.B) {
 	}
 }
 
-// BenchmarkTakeExploring is a report of an exploration of the largest space, until the suggestion
-// is renewed; what to look at next is chosen afterwards.
+// BenchmarkTakeExploring times a report during an exploration of the largest space, until the
+// suggestion is renewed; the next look is chosen afterwards and is not timed.
 func BenchmarkTakeExploring(b *testing.B) {
 	l := load{1 << 20, 300, 8}
 	r := newRing(&simulatedH200, l, 1)
@@ -55,7 +55,7 @@ func BenchmarkTakeExploring(b *testing.B) {
 	}
 }
 
-// BenchmarkObserveExploring is a whole exploration of the largest space, by launch.
+// BenchmarkObserveExploring times the launches of a whole exploration of the largest space.
 func BenchmarkObserveExploring(b *testing.B) {
 	l := load{1 << 20, 300, 8}
 	r := newRing(&simulatedH200, l, 1)

@@ -2,13 +2,13 @@ package live
 
 import "math"
 
-// Constants of the detector, in standard deviations of a launch: with this
-// allowance and bound a false alarm on normal noise is rarer than one in a
-// million launches, and a shift of 3 is noticed after 5.
+// Constants of the detector, in standard deviations of a launch. With this
+// allowance and bound there is less than one false alarm in a million launches of
+// normal noise, and a shift of 3 is noticed after 5 launches.
 const (
 	allowance = 1.0
 	alarm     = 8.0
-	outlier   = 4.0 // one launch alone is never a change
+	outlier   = 4.0 // clips residuals, so that a single launch is never a change
 )
 
 // cusum is Page's two-sided cumulative sum (Biometrika 41, 1954).
@@ -24,7 +24,7 @@ func (c *cusum) add(z float64) bool {
 
 // Constants of the slope.
 const (
-	slopePrior    = 0.75 // between a launch that is all overhead, 0, and none, 1
+	slopePrior    = 0.75 // between 0, a launch that is all overhead, and 1, one without any
 	slopeVariance = 0.06
 	farSize       = 1.5 // natural logarithm: beyond a factor of 4.5 the slope is no guide
 )

@@ -105,8 +105,8 @@ func TestSteadyLoadChangesGeometryAtMostOnceInAThousandLaunches(t *testing.T) {
 	t.Logf("%d launches, %d changes of geometry, %d false alarms", launches, changes, alarms)
 }
 
-// Launches of a third to all of the usual size take different times for each
-// slot. That is no change; a real one among them is noticed.
+// Launches of between a third of the usual size and all of it take different times
+// per slot. That is no change; a real change among them is noticed.
 func TestSizeOfALaunchIsNoChange(t *testing.T) {
 	l := load{65_536, 300, 8}
 	for seed := range uint64(20) {
@@ -149,7 +149,7 @@ func TestOneSlowLaunchIsNoChangeAndHardlyMovesTheMean(t *testing.T) {
 	}
 }
 
-// A load that changes all the time costs less exploration the longer it does.
+// The longer a load goes on changing, the less it is explored.
 func TestLoadThatNeverSettlesIsExploredLessAndLess(t *testing.T) {
 	u, r := settled(t, &simulatedH200, load{65_536, 300, 8}, 1)
 	explored, first, changes := 0, 0, u.Changes()

@@ -4,27 +4,27 @@ import "math"
 
 const (
 	maxDuels = 32
-	// A difference of more standard deviations counts less, as in Huber's estimator.
+	// A difference of more standard deviations than this counts less, as in Huber's estimator.
 	huber = 1.5
-	// What disturbs a machine makes it slower: a look from a slower time says less about what is
+	// What disturbs a machine makes it slower: a look during a slower time says less about what is
 	// best without a disturbance. Its variance grows by this times the square of the logarithm.
 	slowWeight = 1.0
-	// A look that took longer by more than this was at a bad geometry, or disturbed: which of them, a second
-	// look says. Its variance grows by this times the square of what is beyond.
+	// A look that took longer by more than tail was at a bad geometry, or was disturbed; a second look tells
+	// which. Its variance grows by tailWeight times the square of the excess.
 	tail       = 0.2
 	tailWeight = 0.25
 )
 
-// duel is a look at a geometry, held against launches of the kept one beside it.
+// duel is a look at a geometry, compared with launches of the kept geometry around it.
 type duel struct {
 	of, kept int32
 	d        float64 // difference of the logarithms of the times
 	variance float64
-	level    float64 // logarithm of what the kept geometry took, brought to the first one kept
+	level    float64 // logarithm of what the kept geometry took, converted to the first kept geometry
 }
 
-// contest is the process conditioned on differences: what is common to launches of the same time
-// is in none of them.
+// contest is the process conditioned on differences. These do not contain what is common to all
+// launches of the same time.
 type contest struct {
 	space *Space
 	n     int
@@ -33,7 +33,7 @@ type contest struct {
 	alpha [maxDuels]float64
 }
 
-// condition takes in the differences. Those that the others make unlikely count less.
+// condition takes the differences. Those that are unlikely given the others count less.
 func (c *contest) condition(s *Space, duels []duel) {
 	c.space, c.n = s, copy(c.duels[:], duels)
 	floor := math.Inf(1)

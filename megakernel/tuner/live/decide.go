@@ -2,39 +2,39 @@ package live
 
 import "math"
 
-// Config of a tuner. Zero fields have the defaults.
+// Config of a tuner. Zero fields mean the defaults.
 type Config struct {
 	Space  *Space
-	Start  Geometry // run first; zero for the model's choice. Brought to the nearest of the space
-	Budget int      // launches of an exploration, 24; one after a change has half of it
-	// Safety is the bound above which a geometry is not run again, as a
-	// multiple of the best: 1.5.
+	Start  Geometry // run first, or the nearest to it in the space; zero means the model's choice
+	Budget int      // launches of an exploration, by default 24; one after a change has half of them
+	// Safety is the bound above which a geometry is not run again, as a multiple of
+	// the best, by default 1.5.
 	Safety float64
 }
 
 const (
 	defaultBudget = 24
 	defaultSafety = 1.5
-	// Of a budget, this share at least measures the best again, the more the
-	// noisier launches are; the rest proposes new geometries.
+	// At least this share of a budget measures the best again, and more the
+	// noisier launches are; the rest goes to new geometries.
 	repeatShare     = 0.2
 	mostRepeatShare = 0.35
-	// Of a budget, this share is held back for later if the exploration was
-	// short and launches were disturbed.
+	// This share of a budget is held back for later if the exploration was short
+	// and launches were disturbed.
 	heldShare = 1.0 / 3
 	// An expected gain below this fraction ends the search early.
 	worthwhile = 0.004
-	// Of normal differences 1 in 1,000 exceeds three standard errors.
+	// Of normally distributed differences 1 in 1,000 exceeds three standard errors.
 	switchErrors = 3
 	switchGain   = 0.01 // a smaller gain is not worth a change
-	// A change within so many launches of the exploration before halves the
-	// budget of the next one, down to a bound.
+	// A change within so many launches after an exploration halves the budget of the
+	// next one, down to a bound.
 	settledAfter = 128
 	maxHasty     = 3
 	leastBudget  = 2
-	firstLooks   = 3 // geometries before every axis must have been varied
+	firstLooks   = 3 // geometries looked at before every axis must have been varied
 	repeats      = 3 // launches of each of the best before one is chosen
-	// Every so many launches of a search one repeats the best, which says how noisy launches are.
+	// Of so many launches of a search one repeats the best, which tells how noisy launches are.
 	repeatEvery = 8
 )
 
@@ -45,8 +45,8 @@ type Why uint8
 const (
 	Exploring   Why = iota // a launch of the exploration's budget
 	Exploiting             // the best that was measured
-	Held                   // another looks better, by less than the noise
-	Reexploring            // as Exploring, after a change of cost
+	Held                   // the geometry in use: another looks better, but by less than the noise
+	Reexploring            // like Exploring, after a change of cost
 )
 
 func (w Why) String() string {
@@ -61,8 +61,8 @@ type Suggestion struct {
 	Left      int     // launches left of the exploration
 }
 
-// decide makes the next suggestion. Where that takes the process, it is what is best so far
-// unless deep.
+// decide makes the next suggestion. If that needs the process, the suggestion is the best so
+// far, unless deep is set.
 func (t *Tuner) decide(deep bool) {
 	t.thinks = false
 	best := t.best()
@@ -100,8 +100,8 @@ func (t *Tuner) decide(deep bool) {
 	}
 }
 
-// Think chooses the next look where [Tuner.Take] left that open, which takes up to a
-// millisecond, and reports whether the suggestion is another now.
+// Think chooses the next look if [Tuner.Take] left it open, which takes up to a millisecond,
+// and reports whether the suggestion has changed.
 func (t *Tuner) Think() (changed bool) {
 	if !t.thinks {
 		return false
@@ -123,7 +123,7 @@ func (t *Tuner) answered() {
 	}
 }
 
-// settle ends an exploration with the best of what was measured enough.
+// settle ends an exploration with the best of the geometries that were measured enough.
 func (t *Tuner) settle() {
 	if t.wary.on {
 		t.conclude()
@@ -141,8 +141,8 @@ func (t *Tuner) settle() {
 		if a.Stale {
 			continue
 		}
-		// What is like it says something about a geometry of few launches; what looks
-		// best of them is partly luck.
+		// Similar geometries say something about a geometry with few launches; what looks
+		// best of such is partly luck.
 		mean, _ := p.predict(a.config)
 		if v := mean + noise/math.Sqrt(a.Count)/2; v < least {
 			pick, least = a.config, v
@@ -154,7 +154,7 @@ func (t *Tuner) settle() {
 		}
 	}
 	if t.changed {
-		t.unrest = restlessAfter // what has changed may change back
+		t.unrest = restlessAfter // a machine that has changed may change back
 	}
 	t.current = pick
 	t.sums = cusum{}
@@ -162,7 +162,7 @@ func (t *Tuner) settle() {
 	t.closeRound()
 }
 
-// margin is the gain that a switch needs.
+// margin is the gain that a switch of geometry requires.
 func (t *Tuner) margin(now, to *Arm, noise float64) float64 {
 	return math.Max(switchErrors*noise*math.Sqrt(1/now.Count+1/to.Count), switchGain)
 }

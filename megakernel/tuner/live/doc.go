@@ -15,11 +15,12 @@
 //
 // Afterwards the tuner keeps its choice unless another's gain exceeds the
 // noise, and watches the choice for a change of its cost with a cumulative sum
-// of residuals; the size of a launch is a covariate. A few launches more say
-// whether it is a change. It makes what was measured before doubtful until looks
-// at a few geometries, in pairs with the choice, have confirmed it, or a
-// shorter exploration follows, the shorter the less the load settles. Where
-// launches are disturbed, part of an exploration is held back for such looks.
+// of residuals; the size of a launch is a covariate. A few more launches tell
+// whether there was a change. A change makes the earlier measurements doubtful
+// until looks at a few geometries, in pairs with the choice, have confirmed them;
+// if they do not, a shorter exploration follows, which is the shorter the less the
+// load settles. Where launches are disturbed, part of an exploration is held back
+// for such looks.
 //
 // Everything is a function of values: no clock, no I/O, no randomness. A copy
 // of a [Tuner] is a snapshot; a tuner is used by one goroutine at a time.

@@ -7,8 +7,8 @@ type square [Candidates][Candidates]float64
 
 const (
 	maxSweeps = 30
-	// Eigenvalues below this fraction of the largest are raised to it: what is
-	// left of them is rounding.
+	// Eigenvalues below this fraction of the largest are raised to it: they are
+	// nothing but rounding errors.
 	eigenFloor = 1e-9
 )
 
@@ -60,9 +60,9 @@ func rotate(a, v *square, n, p, q int) {
 	}
 }
 
-// inverseRoot is the inverse square root of a symmetric matrix that is
-// positive but for rounding. A matrix that is zero or not finite gives the
-// identity, with which the policy is the original's.
+// inverseRoot is the inverse square root of a symmetric matrix that is positive
+// except for rounding. A matrix that is zero or not finite gives the identity, with
+// which the choice is the original's.
 func inverseRoot(to, m *square, n int) {
 	a, v := *m, square{}
 	eigen(&a, &v, n)

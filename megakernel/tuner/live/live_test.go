@@ -8,7 +8,7 @@ import (
 // outcome of one tuner on one workload, against the exhaustive best.
 type outcome struct {
 	regret float64 // of the geometry in use after at most 24 looks: 0.05 is 5 % slower
-	total  float64 // of 500 launches, 1 is the clairvoyant
+	total  float64 // of 500 launches, over the clairvoyant's
 }
 
 func play(m *machine, l load, seed uint64) outcome {
@@ -39,8 +39,8 @@ func play(m *machine, l load, seed uint64) outcome {
 	return o
 }
 
-// fixed is the total of the best single geometry over all workloads, fitted to
-// each, as a mean over the clairvoyant's. It may be of any workload's space.
+// fixed is the mean, over all workloads, of what the best single geometry takes over
+// the clairvoyant's. It is fitted to each workload and may come from the space of any.
 func fixed(m *machine, all []load) float64 {
 	spaces := make([]*Space, len(all))
 	best := make([]float64, len(all))

@@ -6,35 +6,35 @@ import (
 )
 
 const (
-	// A launch that took longer by so many standard deviations was disturbed: of normal ones
-	// it is one in three million.
+	// A launch that took longer by so many standard deviations was disturbed: of undisturbed
+	// ones only one in three million takes so long.
 	disturbance = 5.0
-	// A machine is restless where so many launches were disturbed, or where launches scatter
-	// by so much.
+	// A machine is restless if so many launches were disturbed, or if launches scatter by so
+	// much.
 	restlessAfter = 2
 	restlessNoise = 0.05
-	// The first look after an exploration comes after so many launches, each further one
-	// after as many times more.
+	// The first look after an exploration comes after firstPause launches; each pause is
+	// pauseGrows times as long as the one before.
 	firstPause = 32
 	pauseGrows = 2
 	maxPause   = 1 << 16
-	// An exploration of less nanoseconds may have seen a state of the machine that passes.
+	// An exploration of fewer nanoseconds may have seen only a passing state of the machine.
 	brief = 0.25e9
 )
 
-// round is a look at geometries beside the one in use, one for each parameter: the best that
-// differs in it. The one in use runs in between, so that all are held against the same
-// state of the machine.
+// round is a series of looks at other geometries than the one in use, one for each parameter:
+// the best that differs in it. The one in use runs in between, so that each look is compared
+// with it in the same state of the machine.
 type round struct {
 	open    bool
 	between bool // the next launch is at the geometry in use
 	axis    int
-	refuted int     // geometries whose cost is not what it was
+	refuted int     // geometries whose cost has changed
 	doubt   float64 // variance of what was measured before
 	looks   [axes]int32
-	n       int // of the looks
+	n       int // number of looks
 	rival   rival
-	voids   int // pairs that say nothing
+	voids   int // pairs that were of no use
 }
 
 // rival is a launch that waits for the next one at the geometry in use.
@@ -43,14 +43,15 @@ type rival struct {
 	y, doubt float64
 }
 
-// order is that of the parameters looked at: what else a machine does matters most to how
-// many workgroups should run.
+// order is the order in which parameters are looked at. The number of workgroups comes first,
+// because it depends most on what else a machine does.
 var order = [axes]int{1, 0, 2, 3}
 
 // paired says that every other launch is at the geometry in use.
 func (t *Tuner) paired() bool { return t.changed || t.round.open }
 
-// disturb counts launches that took longer than noise explains while the next one did not.
+// disturb counts launches that took longer than noise explains and were followed by one that
+// did not.
 func (t *Tuner) disturb(d, noise float64) {
 	noise = math.Max(noise, noisePrior)
 	switch {
@@ -62,14 +63,14 @@ func (t *Tuner) disturb(d, noise float64) {
 	}
 }
 
-// passing says that the exploration may have seen a state of the machine that passes.
+// passing says that the exploration may have seen only a passing state of the machine.
 func (t *Tuner) passing() bool {
 	return t.span < brief && (t.unrest > 0 || t.noise.sd() > restlessNoise)
 }
 
-// due says that it is time for a look. A machine at rest needs none: there the detector
-// notices what changes. A restless one may have been in a state in which other geometries
-// were best, and the one in use need not have become slower since.
+// due says that it is time for a look. A machine at rest needs none, because the detector
+// notices its changes. A restless one may have been in a state in which other geometries were
+// best, and the one in use need not have become slower since.
 func (t *Tuner) due() bool {
 	if t.quiet < t.pause || t.spike || t.unrest < restlessAfter && t.noise.sd() <= restlessNoise {
 		return false
@@ -92,7 +93,7 @@ func (t *Tuner) look() {
 	t.pause = min(t.pause*pauseGrows, maxPause)
 }
 
-// doubtAll makes what was measured doubtful, but of the geometry in use.
+// doubtAll makes all measurements doubtful except those of the geometry in use.
 func (t *Tuner) doubtAll() {
 	for i := range t.arms[:t.n] {
 		if a := &t.arms[i]; a.config != t.current && !a.Stale {
@@ -101,7 +102,7 @@ func (t *Tuner) doubtAll() {
 	}
 }
 
-// closeRound ends a round. What it did not contradict counts again.
+// closeRound ends a round. If no look contradicted the earlier measurements, they count again.
 func (t *Tuner) closeRound() {
 	for i := range t.arms[:t.n] {
 		a := &t.arms[i]
@@ -113,7 +114,7 @@ func (t *Tuner) closeRound() {
 	t.round = round{}
 }
 
-// staleness is the variance of what was measured before a change.
+// staleness is the variance that is added to what was measured before a change.
 func (t *Tuner) staleness() float64 {
 	if t.round.doubt > 0 {
 		return t.round.doubt
@@ -157,8 +158,8 @@ func (t *Tuner) pair(config int32, y, doubt float64) {
 	}
 }
 
-// judge ends a pair. If the launch of the geometry in use was not what it usually is, the
-// pair says nothing, and after two such the level is measured anew.
+// judge ends a pair. If the launch at the geometry in use did not take what it usually takes,
+// the pair is of no use, and after two such pairs the level is measured anew.
 func (t *Tuner) judge(a *Arm, y, doubt, noise float64) {
 	r := &t.round
 	r.between = false
@@ -174,11 +175,11 @@ func (t *Tuner) judge(a *Arm, y, doubt, noise float64) {
 }
 
 // recognise compares a launch of a doubtful geometry with what was measured before. Outside
-// of a round that is forgotten.
+// of a round the earlier measurements are forgotten.
 func (t *Tuner) recognise(a *Arm, y, noise float64) {
 	a.doubted = false
 	limit := checkErrors * noise * math.Sqrt(1+1/a.Count+roundGain)
-	// Without a change, only one that has become faster is news.
+	// If there was no change, only a geometry that has become faster matters.
 	if t.round.open && (math.Abs(y-a.Mean) <= limit || !t.changed && y > a.Mean) {
 		a.Stale = false
 		a.Count = math.Min(a.Count, restored)
@@ -190,7 +191,7 @@ func (t *Tuner) recognise(a *Arm, y, noise float64) {
 	}
 	t.round.refuted++
 	if !t.changed {
-		// What was best when it was explored is not what is best now.
+		// The geometry that was best in the exploration is not the best now.
 		t.changed = true
 		t.changes++
 		if t.held > 0 {

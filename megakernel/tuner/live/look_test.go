@@ -19,8 +19,8 @@ func heavy256(t *testing.T) *recorded {
 	return nil
 }
 
-// While a processor is taken, one workgroup is as fast as several. It is as fast afterwards too:
-// nothing that the geometry in use does says that it is the wrong one by then.
+// While something else takes a processor, one workgroup is as fast as several. Afterwards it is
+// as fast as before, so that its own launches do not tell that it has become the wrong choice.
 func TestAStateThatPassesIsNotChosenFor(t *testing.T) {
 	w := heavy256(t)
 	for seed := range uint64(20) {
@@ -73,8 +73,8 @@ func TestAFewDisturbedLaunchesAreNoChange(t *testing.T) {
 	}
 }
 
-// A change that is the same for all geometries says nothing against the choice: few of them are
-// looked at, and what was measured counts again.
+// A change that is the same for all geometries says nothing against the choice: only a few are
+// looked at, and the earlier measurements count again.
 func TestAChangeOfAllIsSeenThroughSoon(t *testing.T) {
 	for seed := range uint64(20) {
 		u, r := settled(t, &simulatedH200, load{65_536, 300, 8}, seed)

@@ -6,13 +6,13 @@ import (
 	"ringmaster/megakernel/tuner/cache"
 )
 
-// maxBarred bounds the geometries that an exploration gives up; one that has
-// to give up more ends.
+// maxBarred bounds the geometries that an exploration gives up; an exploration
+// that has to give up more ends.
 const maxBarred = 16
 
 // Bar tells the tuner that a geometry it suggested does not run here, because a
-// plan or the engine makes another of it. It is not suggested again until the
-// next exploration begins. A geometry that is not of the space is ignored.
+// plan or the engine turns it into another one. It is not suggested again until
+// the next exploration begins. A geometry that is not in the space is ignored.
 func (t *Tuner) Bar(g Geometry) {
 	config, ok := t.space.index[g]
 	if !ok || t.isBarred(config) {
@@ -57,9 +57,9 @@ func (t *Tuner) isBarred(config int32) bool {
 	return false
 }
 
-// elsewhere is the geometry that the model thinks best among those not barred. What makes
-// another of a geometry makes a smaller one: of those with fewer workgroups and invocations than
-// any barred, if there are such.
+// elsewhere is the best geometry by the model among those not barred. A plan or an engine turns
+// a geometry into a smaller one; therefore it has fewer workgroups and invocations than any
+// barred geometry, if there are such geometries.
 func (t *Tuner) elsewhere() int32 {
 	width, groups := uint32(math.MaxUint32), uint32(math.MaxUint32)
 	for _, b := range t.barred[:t.bars] {
@@ -89,8 +89,8 @@ func (t *Tuner) elsewhere() int32 {
 	return pick
 }
 
-// Merge is Hint for measurements that can be trusted: an exploration that is helped so
-// needs half of its budget.
+// Merge is Hint for measurements that can be trusted: an exploration that gets some needs
+// only half of its budget.
 func (t *Tuner) Merge(e *cache.Entry) (taken int) {
 	taken = t.Hint(e)
 	if half := (t.budget + 1) / 2; taken > 0 && t.left > half {
@@ -101,10 +101,10 @@ func (t *Tuner) Merge(e *cache.Entry) (taken int) {
 }
 
 // Hint takes over what others say they measured while this tuner explores, and reports
-// how many geometries it learned of. They count as measured before a change:
-// they say where to look and are never chosen before they ran here. Their level
-// is moved to that of the geometries which both sides measured; what is then too fast to
-// be believed of a launch is left out.
+// how many geometries it learned about. They count as measured before a change: they say
+// where to look and are never chosen before they ran here. Their level is moved to that
+// of the geometries that both sides measured; what is then implausibly fast for a launch
+// is left out.
 func (t *Tuner) Hint(e *cache.Entry) (taken int) {
 	if t.left == 0 || e.Check() != nil {
 		return 0

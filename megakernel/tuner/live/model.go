@@ -15,7 +15,7 @@ var (
 const (
 	offsetVar = 25.0 // of the unknown constant
 	jointVar  = 0.07 // of effects of all together
-	trustVar  = 0.15 // of the weight of the mean: the model may be off by a factor in the exponent
+	trustVar  = 0.15 // of the weight of the mean: the model's logarithms may be off by a factor
 	staleVar  = 0.04 // added to what was measured before a change
 )
 
@@ -25,7 +25,7 @@ const (
 // over depth) and the lanes (width times groups).
 const derived = 3
 
-// similarity is the Matérn kernel of smoothness 5/2 by the distance in doublings.
+// similarity is the Matérn kernel of smoothness 5/2, by the distance in doublings.
 func similarity(n int, length float64) []float64 {
 	k := make([]float64, n)
 	for i := range k {
@@ -35,7 +35,7 @@ func similarity(n int, length float64) []float64 {
 	return k
 }
 
-// relate places the geometries for the process.
+// relate prepares the similarities of geometries for the process.
 func (s *Space) relate() {
 	for j := range s.kernel {
 		s.kernel[j] = similarity(s.side[j], lengths[j])
@@ -71,12 +71,12 @@ func (s *Space) covariance(a, b int32) float64 {
 	return offsetVar + sum + jointVar*product
 }
 
-// process is a Gaussian process conditioned on the arms. It lives on the stack.
+// process is a Gaussian process conditioned on the arms. It is kept on the stack.
 type process struct {
 	space *Space
 	n     int
 	at    [MaxArms]int32
-	base  float64 // prior of the first arm, so that its weight is about differences
+	base  float64 // prior of the first arm, so that the weight of the mean applies to differences
 	lower [MaxArms][MaxArms]float64
 	alpha [MaxArms]float64
 }

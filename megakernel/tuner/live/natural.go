@@ -2,7 +2,7 @@ package live
 
 import "math"
 
-// Candidates is the most a natural-gradient view holds.
+// Candidates is the most candidates that a View holds.
 const Candidates = 7
 
 // One is 1.0 in Q16.
@@ -34,7 +34,7 @@ type View struct {
 // The block is the empirical one of the softmax policy p: the mean of
 // (e_i - p)(e_i - p)ᵀ over the launches, of which a share went to candidate i
 // (Amari, Neural Computation 10, 1998). Rarely measured candidates have little
-// curvature and so a longer step.
+// curvature and so get a longer step.
 func (v *View) Update(in []Estimate, temperature float64) {
 	n := min(len(in), Candidates)
 	v.N = n
@@ -149,7 +149,7 @@ func unit(i, j int) float64 {
 	return 0
 }
 
-// toQ16 rounds to Q16 in 0..MaxUint32; what is not a number is 0.
+// toQ16 rounds to Q16 in 0..MaxUint32; NaN becomes 0.
 func toQ16(x float64) uint32 {
 	switch q := math.Round(x * One); {
 	case !(q > 0):

@@ -47,7 +47,7 @@ func TestSuggestionIsTheOriginalsForTheSameMatrix(t *testing.T) {
 		got := v.Suggest(in, temperature/best)
 		want := original(t, in, temperature, v.Root[:n*n])
 		for i := range n {
-			// The temperature as a fraction of the best is a rounding away.
+			// The temperature is a fraction of the best, which rounds differently.
 			if d := int64(v.Weights[i]) - int64(want.Weights[i]); d < -1 || d > 1 {
 				t.Fatalf("trial %d: weights %v, want %v", trial, v.Weights[:n], want.Weights)
 			}
@@ -136,7 +136,7 @@ func TestEstimatesNeverOutrankMeasurements(t *testing.T) {
 	if v.Selected != 0 || v.Best != 0 || v.Weights[1] != 0 || v.Weights[3] != 0 {
 		t.Errorf("selected %d, best %d, weights %v", v.Selected, v.Best, v.Weights[:4])
 	}
-	// And a tuner never settles on what it did not run.
+	// A tuner never settles on a geometry that it did not run.
 	l := load{65_536, 300, 8}
 	for seed := range uint64(10) {
 		u, _ := settled(t, &simulatedH200, l, seed)

@@ -6,8 +6,8 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// Lanes assumed of a device that does not say: a GPU has wide subgroups, a
-// software device narrow ones and a few threads.
+// Lanes that are assumed of a device that does not say: a GPU has wide subgroups,
+// a software renderer narrow ones and a few threads.
 const (
 	lanesOfGPU      = 1 << 17
 	lanesOfSoftware = 16
@@ -50,9 +50,9 @@ func expected(w *Workload, g Geometry) float64 {
 	return math.Log(dispatches * roughGPU.spread(g, groups, rounds, rows, lanes))
 }
 
-// isSoftware guesses whether a device runs on the host's processors: it has
-// narrow subgroups, or as Mesa's llvmpipe it does not say and allows no more
-// workgroups than GL demands. A wrong guess costs a few launches.
+// isSoftware guesses whether a device runs on the host's processors: it has narrow
+// subgroups, or like Mesa's llvmpipe it does not say and allows no more workgroups
+// than GL demands. A wrong guess costs a few launches.
 func isSoftware(l *policy.Limits) bool {
 	if l.SubgroupSize == 0 {
 		return l.MaxWorkgroupsPerDimension <= leastGroupsOfGL
@@ -72,9 +72,9 @@ func (r roughCPU) launch(g Geometry, groups, tickets, rows, threads float64) flo
 }
 
 const (
-	unitsOfGPU = 128 // that workgroups are spread over
-	// crowding is how much slower a row is where a unit has as many invocations
-	// as it runs at full speed: they share its ways to memory.
+	unitsOfGPU = 128 // over which workgroups are spread
+	// crowding is how much slower a row is when a unit has as many invocations as it
+	// runs at full speed: they share its paths to memory.
 	crowding = 0
 )
 

@@ -3,22 +3,22 @@ package live
 import "math"
 
 const (
-	// While an exploration trusts the machine, the geometry that is kept runs after so many looks.
+	// While an exploration trusts the machine, the geometry that is kept runs after every so many looks.
 	proofEvery = 4
-	// Until it ran so often it does after each: that says how noisy launches are.
+	// Until it has run so often it runs after each look, which tells how noisy launches are.
 	firstLaunches = 3
 )
 
 // proof is a launch of the geometry that is kept, to see that a machine has not changed.
 type proof struct {
 	due  bool
-	at   uint64  // when it had not
-	jump float64 // by how much it had
+	at   uint64  // when it last had not changed
+	jump float64 // by how much it had changed
 }
 
-// prove sees to it that an exploration which trusts the machine notices when that changes its
-// state: a look that seems to be better than what is kept is held against it before it takes
-// its place, and so is one in a few.
+// prove lets an exploration that trusts the machine notice when the machine changes its state:
+// the kept geometry runs again after a look that seems to be better, before that one takes its
+// place, and after one in a few of the others.
 func (t *Tuner) prove(config int32, y, noise float64) {
 	kept := t.find(t.current)
 	switch {

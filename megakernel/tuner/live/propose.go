@@ -2,8 +2,8 @@ package live
 
 import "math"
 
-// soon is the next launch of an exploration where it takes no thought: a check, the geometry
-// in use between looks, or the next of a round.
+// soon is the next launch of an exploration if it needs no calculation: a check, the geometry
+// in use between looks, or the next look of a round.
 func (t *Tuner) soon() (int32, bool) {
 	switch {
 	case t.check.open() || t.round.between || t.wary.on && t.wary.rest > 0 || t.proof.due:
@@ -14,9 +14,9 @@ func (t *Tuner) soon() (int32, bool) {
 	return 0, false
 }
 
-// propose picks a launch of the exploration: the geometry to begin with, if the first
-// launches ran elsewhere, then one from which the process expects a gain, then a repeat
-// among the best. It is false when none is worth a launch.
+// propose picks a launch of the exploration: the geometry to begin with, if the first launches
+// ran at others, then one from which the process expects a gain, then a repeat among the best.
+// It returns false when none is worth a launch.
 func (t *Tuner) propose(best int) (int32, bool) {
 	if t.left == 0 || t.round.open && t.round.refuted == 0 {
 		return 0, false
@@ -46,9 +46,9 @@ func (t *Tuner) searching() bool {
 }
 
 // expectImprovement maximises the expected improvement of the log cost over
-// the geometries that have not run, or not since a change. The model of waves
-// may be wrong about a parameter altogether: one of which only a single value
-// ran after a few launches gets a look whatever the expectation.
+// the geometries that have not run, or not since a change. The model of waves may
+// be completely wrong about a parameter: if only a single value of it ran after a
+// few launches, another gets a look whatever the expectation.
 func (t *Tuner) expectImprovement(best int) (pick int32, most float64) {
 	var p process
 	noise := t.noise.sd()
@@ -77,11 +77,11 @@ func (t *Tuner) expectImprovement(best int) (pick int32, most float64) {
 	return pick, most
 }
 
-// nearby is how many doublings two geometries may lie apart in the other parameters for
-// their difference to be put down to one.
+// nearby is how many doublings two geometries may lie apart in the other parameters if their
+// difference is to be attributed to one.
 const nearby = 1
 
-// beside says that two geometries differ in a parameter and hardly in others.
+// beside says that two geometries differ in a parameter and hardly in the others.
 func (s *Space) beside(a, b int32, axis int) bool {
 	x, y := &s.levels[a], &s.levels[b]
 	others := 0
@@ -93,8 +93,8 @@ func (s *Space) beside(a, b int32, axis int) bool {
 	return x[axis] != y[axis] && others <= nearby
 }
 
-// unseen is the first axis of which no value but the best's ran beside it since the last
-// change although there are others, or -1.
+// unseen is the first axis of which, since the last change, no other value than that of the
+// best ran beside it, although there are others; -1 if there is none.
 func (t *Tuner) unseen(best int) int {
 	ran := 0
 	var seen [axes]bool

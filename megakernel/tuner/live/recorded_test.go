@@ -24,7 +24,7 @@ type recorded struct {
 	space  *Space
 }
 
-// readRecorded reads the recordings; testdata/llvmpipe.txt.gz says what they are of.
+// readRecorded reads the recordings; testdata/llvmpipe.txt.gz says what was recorded.
 func readRecorded(t testing.TB) (all []*recorded) {
 	t.Helper()
 	file, err := os.Open("testdata/llvmpipe.txt.gz")
@@ -91,8 +91,8 @@ func (w *recorded) from(seed uint64) *playback {
 	return &playback{w, r.IntN(len(w.series)), r}
 }
 
-// A launch of the series that took between shared and beyond as long as usual had a
-// processor less: one workgroup, which uses one, then takes alone times as long.
+// A launch of the series that took between shared and beyond times as long as usual had one
+// processor less. A single workgroup, which uses only one, then takes alone times as long.
 const (
 	shared = 1.5
 	beyond = 2.5
@@ -115,12 +115,12 @@ func (p *playback) launch(g Geometry) Report {
 
 // played is what a run of 500 launches came to.
 type played struct {
-	chosen float64 // once it has explored, over the best: see explored
-	total  float64 // over the best's
+	chosen float64 // time of the choice once it has explored, over the best: see explored
+	total  float64 // time of all launches, over the best's
 }
 
-// explored is how many launches a run may have until its choice counts. An exploration is 24
-// launches, of which some may be held back for that long.
+// explored is after how many launches at the latest a run's choice counts. An exploration is 24
+// launches, some of which may be held back for that long.
 const explored = 300
 
 func (w *recorded) play(seed uint64) (o played) {
@@ -145,8 +145,8 @@ func (w *recorded) play(seed uint64) (o played) {
 	return o
 }
 
-// On recorded launches, which are disturbed, drift and for a twentieth of the time have one
-// processor instead of two, nearly every run meets what is asked of all.
+// Recorded launches are disturbed, drift, and for a twentieth of the time have one processor
+// instead of two. With them nearly every run meets the bounds.
 func TestRecordedRingsAreTunedInNearlyEveryRun(t *testing.T) {
 	const seeds = 40
 	var chosen, total float64

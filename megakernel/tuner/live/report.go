@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Reasons to refuse a report. The tuner is unchanged but for its count of
-// refusals, and goes on.
+// Reasons to refuse a report. Of the tuner only its count of refusals changes; it
+// goes on.
 var (
 	ErrEmpty    = errors.New("launch without slots")
 	ErrZeroTime = errors.New("timer read zero")
@@ -21,8 +21,8 @@ const (
 	maxNs = 60e9 // a dispatch of a minute is beyond every watchdog
 	// wallSlack is how much a device's clock may run ahead of the host's.
 	wallSlack = 1.02
-	// A launch this much faster than its own geometry, or than the best of
-	// all, is a timer's fault, unless the next ones say the same.
+	// A launch that is by this factor faster than its own geometry was, or than the
+	// best of all, is the timer's fault, unless the next ones say the same.
 	fasterThanSelf = 4.0
 	fasterThanBest = 64.0
 	convincing     = 3
@@ -36,7 +36,7 @@ type Report struct {
 	WallNs   uint64 // from submission to completion by the host's clock; 0 if not known
 }
 
-// Check refuses readings that no launch gives, whatever its geometry.
+// Check refuses readings that no launch can give, whatever its geometry.
 func (r *Report) Check() error {
 	switch {
 	case r.Slots == 0:
@@ -51,7 +51,7 @@ func (r *Report) Check() error {
 	return nil
 }
 
-// admit is Check, and finds the geometry.
+// admit does what Check does, and finds the geometry.
 func (t *Tuner) admit(r *Report) (config int32, err error) {
 	config, ok := t.space.index[r.Geometry]
 	if !ok {

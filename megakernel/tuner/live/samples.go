@@ -4,27 +4,27 @@ import "math"
 
 // Bounds of what is remembered.
 const (
-	MaxArms     = 32       // geometries; the one that has not run for the longest is forgotten
+	MaxArms     = 32       // geometries; the one that has not run for the longest time is forgotten
 	memory      = 64       // launches of the estimate of noise: older ones lose weight
-	steadyAfter = 4096     // launches of a geometry beyond which its mean moves as little as then
-	levelGain   = 1.0 / 32 // share of a launch's difference from the mean that is everybody's
-	roundGain   = 1.0 / 3  // likewise while geometries are compared
-	levelClip   = 2.0      // standard deviations, likewise
+	steadyAfter = 4096     // launches of a geometry beyond which its mean moves no more slowly
+	levelGain   = 1.0 / 32 // share of a launch's difference from the mean that goes to the level of all geometries
+	roundGain   = 1.0 / 3  // the same while geometries are compared
+	levelClip   = 2.0      // standard deviations at which that difference is clipped
 	sizeGain    = 1.0 / 16 // of the usual size
-	clipping    = 3.5      // standard deviations beyond which a launch counts as if it were there
-	trusted     = 3        // launches of a geometry before a much shorter one is clipped too
+	clipping    = 3.5      // standard deviations at which a launch's difference is clipped
+	trusted     = 3        // launches of a geometry after which a much shorter one is clipped too
 )
 
-// Noise of a launch, relative: what is assumed before it was measured, and the
-// least that is believed.
+// Relative noise of a launch: what is assumed before it was measured, and the least
+// that is believed.
 const (
 	noisePrior  = 0.03
-	noiseWeight = 4 // launches the assumption counts for
+	noiseWeight = 4 // launches as which the assumption counts
 	noiseFloor  = 0.005
 )
 
 // Arm sums up the launches of one geometry. The unit is the natural logarithm
-// of nanoseconds a slot, brought to the usual size of a launch.
+// of nanoseconds per slot, converted to the usual size of a launch.
 type Arm struct {
 	Geometry Geometry
 	Count    float64 // launches, decayed, at most 4,096
@@ -57,7 +57,7 @@ func (a *Arm) fold(y, weight, noise float64) float64 {
 	}
 	d := y - a.Mean
 	if limit := clipping * noise; a.Count < trusted && d < -limit {
-		// What disturbs a launch makes it longer: the first ones were.
+		// What disturbs a launch makes it longer, so the first ones were disturbed.
 		a.Count, a.Mean, a.M2 = weight, y, 0
 		return -limit
 	}
@@ -77,8 +77,8 @@ func (a *Arm) fold(y, weight, noise float64) float64 {
 // spread estimates the noise of a launch from all geometries together.
 type spread struct{ n, sum float64 }
 
-// fold takes a launch's difference from a mean of count launches. A difference counts for
-// two standard deviations at most, so that launches which were disturbed say little.
+// fold takes a launch's difference from a mean of count launches. A difference counts as at
+// most two standard deviations, so that disturbed launches have little influence.
 func (s *spread) fold(d, count float64) {
 	// The difference from a mean of n launches has variance (n+1)/n.
 	limit := robust * s.sd()

@@ -22,9 +22,9 @@ type machine struct {
 	claim    float64 // of a ticket, in the workgroup
 	atomic   float64 // of a ticket, one at a time over the device
 	barrier  float64 // of a ticket, for each doubling of subgroups in the workgroup
-	bytes    float64 // a nanosecond, past the cache
-	cache    float64 // bytes held close
-	host     float64 // a slot, overlapped but for the first dispatch
+	bytes    float64 // per nanosecond, past the cache
+	cache    float64 // bytes that the cache holds
+	host     float64 // per slot, overlapped except for the first dispatch
 }
 
 var simulatedH200 = machine{

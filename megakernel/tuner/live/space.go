@@ -33,13 +33,13 @@ type Geometry struct {
 	Depth  uint32 // slots of a dispatch
 }
 
-// Workload says for what a geometry is chosen.
+// Workload says what a geometry is chosen for.
 type Workload struct {
 	Limits policy.Limits
 	Slots  uint32 // slots of a usual launch, at least 1
 	Lanes  uint32 // invocations the device holds at once; 0 if not known
-	// Legal says whether the engine runs a geometry as it is; nil accepts all.
-	// It is asked once for each combination.
+	// Legal says whether the engine runs a geometry as it is; nil accepts all. It is
+	// called once for each combination.
 	Legal func(Geometry) bool
 }
 
@@ -137,13 +137,13 @@ func powers(from, to uint32) (out []uint32) {
 // Len is the number of geometries.
 func (s *Space) Len() int { return len(s.shapes) }
 
-// Discrete is the space as searches take it, with the same numbers.
+// Discrete is the space in the form that searches take, with the same numbers.
 func (s *Space) Discrete() *space.Space { return s.space }
 
 // At is a geometry by its number.
 func (s *Space) At(config int) Geometry { return s.shapes[config] }
 
-// Find is the number of a geometry, false if it is not of the space.
+// Find is the number of a geometry; ok is false if it is not in the space.
 func (s *Space) Find(g Geometry) (config int, ok bool) {
 	c, ok := s.index[g]
 	return int(c), ok

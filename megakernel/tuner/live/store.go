@@ -6,12 +6,12 @@ import (
 	"ringmaster/megakernel/tuner/cache"
 )
 
-// restored bounds what a stored measurement counts for: enough to be chosen,
-// little enough to be outvoted by the launches of this process.
+// restored bounds the launches as which a stored measurement counts: enough to be
+// chosen, few enough to be outweighed by the launches of this process.
 const restored = 4
 
-// Entry is what the tuner learned, for the cache. What a change made doubtful
-// is left out. Times are means of the logarithm and stored as nanoseconds.
+// Entry is what the tuner learned, for the cache. Measurements that a change made
+// doubtful are left out. Times are means of logarithms, stored as nanoseconds.
 func (t *Tuner) Entry(key cache.Key) cache.Entry {
 	e := cache.Entry{Key: key}
 	if now := t.find(t.current); now != nil && (!t.open || t.round.open) {
@@ -32,10 +32,10 @@ func (t *Tuner) Entry(key cache.Key) cache.Entry {
 }
 
 // Restore takes over an entry of the cache and reports how many measurements
-// it took; those of geometries beyond this tuner's space are left out. With a
-// selection that was measured the tuner goes on from there without exploring,
-// and the detector sees to it if the device has changed; without one it
-// explores with what is known. A tuner that has observed launches is unchanged.
+// it took; those of geometries outside this tuner's space are left out. With a
+// selection that was measured the tuner goes on from there without exploring, and
+// the detector notices if the device has changed; without one it explores with what
+// is known. A tuner that has observed launches is not changed.
 func (t *Tuner) Restore(e *cache.Entry) (taken int) {
 	if t.clock > 0 || t.n > 0 || e.Check() != nil {
 		return 0

@@ -15,12 +15,12 @@ type Tuner struct {
 	arms    [MaxArms]Arm
 	n       int
 	clock   uint64
-	level   float64 // by how much launches take longer now than the arms say
+	level   float64 // by how much launches now take longer than the arms say, as a logarithm
 	current int32   // geometry in use
 	next    Suggestion
 
 	open    bool    // explores, or has not settled since
-	thinks  bool    // the next suggestion is not thought out
+	thinks  bool    // the next look is still to be chosen by Think
 	left    int     // launches left to explore
 	held    int     // launches held back for looks
 	span    float64 // nanoseconds of the exploration so far
@@ -38,7 +38,7 @@ type Tuner struct {
 
 	noise   spread
 	grows   slope
-	off     float64 // log of a launch's size over the usual, as it has been of late
+	off     float64 // log of the recent size of launches over the usual size
 	sums    cusum
 	spike   bool // the last launch was disturbed, or the cost has changed
 	unrest  int  // launches that were disturbed, since the last look
@@ -90,10 +90,10 @@ func (t *Tuner) explore(budget int, changed bool) {
 // Next is the geometry of the next launch. It changes nothing.
 func (t *Tuner) Next() Suggestion { return t.next }
 
-// Choice is the geometry in use: what runs but for looks at others.
+// Choice is the geometry in use: what runs except for looks at others.
 func (t *Tuner) Choice() Geometry { return t.space.shapes[t.current] }
 
-// Space is what the tuner chooses from.
+// Space holds the geometries from which the tuner chooses.
 func (t *Tuner) Space() *Space { return t.space }
 
 // Changes counts the changes of cost noticed.
@@ -116,9 +116,9 @@ func (t *Tuner) Observe(r Report) error {
 }
 
 // Take folds in a launch and decides on the next one, in about a microsecond. A report that
-// cannot be true is refused with the reason and changes nothing else. Any geometry of the space
-// may be reported, suggested or not. Where the next look takes longer to choose, what is
-// best so far is suggested until [Tuner.Think].
+// cannot be true is refused with the reason and changes nothing but the count of refusals. Any
+// geometry of the space may be reported, suggested or not. If the next look takes longer to
+// choose, the best so far is suggested until [Tuner.Think].
 func (t *Tuner) Take(r Report) error {
 	config, err := t.admit(&r)
 	if err != nil {
@@ -152,7 +152,7 @@ func (t *Tuner) Take(r Report) error {
 		if t.check.add(y-a.Mean, doubt) {
 			t.checked(a, noise)
 		}
-		if answers && t.round.voids == 0 { // the others cost nothing
+		if answers && t.round.voids == 0 { // checks in the middle of a round use up no budget
 			t.answered()
 		}
 	case config == t.current && !exploring && a != nil && !a.Stale && a.Count >= trusted && t.moved(a, y, noise, doubt):
@@ -166,8 +166,8 @@ func (t *Tuner) Take(r Report) error {
 		t.judge(a, y, doubt, noise)
 	default:
 		t.learn(a, config, y, doubt, noise)
-		// A launch that was on its way before the suggestion measures something,
-		// but does not answer it.
+		// A launch that was already under way before the suggestion measures
+		// something, but does not answer it.
 		if exploring && answers && !t.proof.due {
 			t.answered()
 		}
@@ -178,15 +178,15 @@ func (t *Tuner) Take(r Report) error {
 	if t.careful() {
 		t.beWary()
 	}
-	// What is suggested until it is thought about may be something else by now. A suggestion
-	// of the exploration that has no answer stands.
+	// What is suggested until Think has run may have changed by now. A suggestion of the
+	// exploration that was not answered stays.
 	if !exploring || answers || t.thinks || !t.open {
 		t.decide(false)
 	}
 	return nil
 }
 
-// learn folds a launch into what is known of its geometry, and into the level of all.
+// learn folds a launch into what is known about its geometry, and into the level of all.
 func (t *Tuner) learn(a *Arm, config int32, y, doubt, noise float64) {
 	weight := noise * noise / (noise*noise + doubt)
 	if a == nil {
@@ -208,9 +208,9 @@ func (t *Tuner) learn(a *Arm, config int32, y, doubt, noise float64) {
 	}
 }
 
-// normalise is the log time of a slot, brought to the usual size of a launch
-// of this geometry, and the variance that this adds to the difference from launches
-// of the sizes that there were.
+// normalise returns the log time of a slot, converted to the usual size of a launch of
+// this geometry, the variance that this adds to its difference from the recent
+// launches, and by how much its log size differs from theirs.
 func (t *Tuner) normalise(r *Report, noise float64) (y, doubt, away float64) {
 	x := math.Log(float64(r.Slots))
 	y = math.Log(float64(r.Ns)) - x
@@ -280,8 +280,8 @@ func (t *Tuner) banned(a *Arm, best, noise float64) bool {
 	return !a.Stale && a.Mean-2*noise/math.Sqrt(a.Count) > best+math.Log(t.safety)
 }
 
-// moved feeds the detector with a launch of the current geometry. The mean it
-// is held against is itself uncertain.
+// moved feeds the detector with a launch of the current geometry. It allows for the
+// uncertainty of the mean with which the launch is compared.
 func (t *Tuner) moved(a *Arm, y, noise, doubt float64) bool {
 	return t.sums.add((y - a.Mean) / math.Sqrt(noise*noise*(1+1/a.Count)+doubt))
 }

@@ -59,7 +59,7 @@ func TestGeometryBeyondTheSafetyBoundIsNotRunAgain(t *testing.T) {
 	for _, l := range loads(1) {
 		r := newRing(&simulatedH200, l, 7)
 		u := New(Config{Space: simulatedH200.space(l)})
-		// What it began with may be held against a better one.
+		// The geometry with which it began may be compared with a better one.
 		runs := map[Geometry]int{u.Next().Geometry: -1}
 		best := math.Inf(1)
 		for range 500 {
@@ -98,7 +98,7 @@ func TestNoSwitchWithinTheNoise(t *testing.T) {
 	l := load{4096, 60, 0}
 	s := simulatedH200.space(l)
 	for name, c := range map[string]struct {
-		other float64 // time of the other, of the current one's
+		other float64 // time of the other geometry, over the current one's
 		why   Why
 		moved bool
 	}{
@@ -225,8 +225,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// A report of an exploration is folded in at once; the next look may be chosen later. Meanwhile
-// what is best so far runs, and such launches use up no budget.
+// A report during an exploration is folded in at once; the next look may be chosen later.
+// Meanwhile the best so far runs, and such launches use up no budget.
 func TestExplorationGoesOnWhereThinkingIsLate(t *testing.T) {
 	l := load{65_536, 300, 8}
 	r := newRing(&simulatedH200, l, 4)

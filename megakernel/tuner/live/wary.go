@@ -6,37 +6,37 @@ import (
 )
 
 const (
-	// Launches of the kept geometry between two looks of a wary exploration; of the first and the last
-	// of them on both sides of a look, some are what it is held against.
+	// restBetween is the number of launches of the kept geometry between two looks of a wary
+	// exploration. A look is compared with the restBeside launches next to it on both sides.
 	restBetween = 3
 	restBeside  = 3
-	// After so many looks there are twice as many launches between them, then twice as many again, as
-	// long as the exploration is brief.
+	// After every so many looks the launches between them double, up to maxRest, as long as the
+	// exploration is brief.
 	doubled = 8
 	maxRest = 24
-	// Looks before an exploration became wary were not held against launches beside them: a
-	// variance of the logarithm.
+	// Looks before an exploration became wary were not compared with launches beside them; they have
+	// this additional variance of the logarithm.
 	driftVar = 0.02
-	// Of a budget, this share is for looks at geometries that have run.
+	// This share of a budget is for looks at geometries that have run.
 	finals = 0.5
 	// Another geometry is kept if it is better by so many standard errors.
 	crownErrors = 0.25
 )
 
-// wary is an exploration on a machine whose launches scatter or drift. What is kept runs between the
-// looks, so that a look is a difference from its own time; what is looked at and what is chosen
-// follows from these differences alone.
+// wary is an exploration on a machine whose launches scatter or drift. The kept geometry runs between
+// the looks, so that each look measures a difference within the same time. What is looked at and what is
+// chosen follows only from these differences.
 type wary struct {
 	on      bool
 	scatter spread // of launches in a row, without what drifts slowly
 	duels   [maxDuels]duel
 	n       int
 	look    rival
-	rest    int                     // launches of what is kept until the look is over
-	after   int                     // of them, how many there were
-	beside  [2 * restBeside]float64 // the last launches of what is kept, logarithms
+	rest    int                     // launches of the kept geometry until the look is over
+	after   int                     // how many of them there were
+	beside  [2 * restBeside]float64 // the last launches of the kept geometry, as logarithms
 	filled  int
-	offset  float64 // by how much what is kept is slower than what was kept first
+	offset  float64 // by how much the kept geometry is slower than the first one kept
 }
 
 // careful says that the exploration becomes wary.
@@ -44,7 +44,8 @@ func (t *Tuner) careful() bool {
 	return t.open && !t.paired() && !t.wary.on && t.left > 0 && t.passing()
 }
 
-// beWary begins a wary exploration. What was measured before are differences too, of other times.
+// beWary begins a wary exploration. Earlier measurements become differences too, between launches
+// of different times.
 func (t *Tuner) beWary() {
 	w := &t.wary
 	w.on = true
@@ -78,8 +79,8 @@ func (w *wary) add(d duel) {
 	w.n++
 }
 
-// resting is how many launches follow a look: more and more, so that a state of the machine
-// that passes is not there for all of them.
+// resting is how many launches follow a look: more and more, so that a passing state of the
+// machine does not cover all looks.
 func (t *Tuner) resting() int {
 	if t.span > brief {
 		return restBetween
@@ -108,7 +109,7 @@ func (t *Tuner) wander(config int32, y, doubt float64) {
 	}
 }
 
-// keep notes a launch of what is kept.
+// keep notes a launch of the kept geometry.
 func (w *wary) keep(y float64) {
 	if w.filled > 0 {
 		w.scatter.fold(y-w.beside[w.filled-1], 1)
@@ -121,8 +122,8 @@ func (w *wary) keep(y float64) {
 	w.filled++
 }
 
-// fight holds the look against the launches on both sides of it: against their median. Where
-// they differ between the sides, the machine changed with the look or beside it.
+// fight compares the look with the median of the launches on both sides of it. If the two sides
+// differ, the machine changed during the look or next to it.
 func (w *wary) fight(kept int32) {
 	all := w.beside
 	beside := all[:w.filled]
@@ -141,11 +142,11 @@ func (w *wary) fight(kept int32) {
 	w.add(duel{w.look.config, kept, w.look.y - level, v, level - w.offset})
 }
 
-// medianLoss is the variance of the median of normal values over that of their mean.
+// medianLoss is the variance of the median of normally distributed values over that of their mean.
 const medianLoss = math.Pi / 2
 
-// challenge picks the next look of a wary exploration, after what is likely to be the best has
-// become what is kept.
+// challenge picks the next look of a wary exploration, after the geometry that is probably the
+// best has become the kept one.
 func (t *Tuner) challenge() (pick int32, ok bool) {
 	var c contest
 	c.condition(t.space, t.wary.duels[:t.wary.n])
@@ -170,7 +171,7 @@ func (t *Tuner) challenge() (pick int32, ok bool) {
 		if blind >= 0 {
 			gain += worthwhile
 		}
-		// A look more says the less the more there were.
+		// The more looks there were, the less another one says.
 		if gain /= 1 + t.wary.looks(i); gain > most {
 			pick, most = i, gain
 		}
@@ -211,7 +212,8 @@ func (t *Tuner) crown(c *contest) {
 	}
 }
 
-// conclude ends a wary exploration. What was measured becomes what all differences say of it.
+// conclude ends a wary exploration. The estimate of each geometry becomes what all differences
+// say about it.
 func (t *Tuner) conclude() {
 	var c contest
 	c.condition(t.space, t.wary.duels[:t.wary.n])
