@@ -20,7 +20,7 @@ type liveFlags struct {
 	LiveRepeats  int      `default:"3" help:"Explorations of the live tuner for each workload."`
 }
 
-// check refuses what cannot be measured.
+// check refuses flags with which nothing can be measured.
 func (f *liveFlags) check() error {
 	for _, name := range f.LiveWorkload {
 		if _, found := workload.Find(name); !found {
@@ -35,28 +35,28 @@ func (f *liveFlags) check() error {
 
 const (
 	liveLaunches = 500 // of a running ring, exploration included
-	// Every so many launches the yardsticks have one too, so that all see the
-	// same machine.
+	// Every so many launches the yardsticks run too, so that all see the same state
+	// of the machine.
 	liveBeside      = 5
-	liveFinalists   = 12 // of the sweep, that are compared again
+	liveFinalists   = 12 // geometries of the sweep that are compared again
 	liveLeastRounds = 3
 	liveFixed       = 4   // geometries that may be the best fixed one
 	liveShort       = 2e6 // nanoseconds of a launch
-	liveRounds      = 15  // of the comparison of chosen and best geometries, at least
-	// Short launches are compared longer.
+	liveRounds      = 15  // least rounds of the comparison of chosen and best geometries
+	// Short launches are compared for more rounds.
 	liveMostRounds = 400
 	liveCompare    = 400 * time.Millisecond
-	// Seconds a workload may take on a software renderer: to look at its space,
-	// and to run. What is left of the launches then counts by a comparison at
-	// the end.
+	// Time that a workload may take on a software renderer: for the sweep of its
+	// space, and to run. The launches left then count by a comparison at the end.
 	softwareSweep = 3 * time.Second
 	softwareRun   = 2 * time.Second
 	hardwareSweep = 25 * time.Second
 	hardwareRun   = 20 * time.Second
 )
 
-// benchLive lets the live tuner run the bundled workloads on this machine's ring,
-// beside the best geometry of a sweep and the best that is fixed for all of them.
+// benchLive lets the live tuner run the bundled workloads on this machine's ring. It
+// compares it with the best geometry of a sweep, and with the best geometry that is fixed
+// for all workloads.
 func benchLive(ctx context.Context, device *glcompute.Device, flags *liveFlags, report *benchReport) error {
 	works, err := liveWorks(flags)
 	if err != nil {
@@ -95,24 +95,24 @@ func benchLive(ctx context.Context, device *glcompute.Device, flags *liveFlags, 
 	return nil
 }
 
-// liveWork is a workload of the benchmark and what was measured of it.
+// liveWork is a workload of the benchmark and what was measured with it.
 type liveWork struct {
 	load  *tuneLoad
 	space *live.Space
 	times map[int]float64 // median of the sweep, by geometry
-	seen  int             // geometries the sweep looked at
+	seen  int             // geometries at which the sweep looked
 	best  live.Geometry   // of the sweep
 
-	found map[live.Geometry]float64 // of the best of the sweep, compared again: the least median
+	found map[live.Geometry]float64 // least median of the geometries that were compared again
 
 	chosen    []live.Geometry // after each exploration
-	chosenNs  []float64       // in the comparison
-	bestNs    float64         // likewise
+	chosenNs  []float64       // time of these in the comparison
+	bestNs    float64         // time of the best in the comparison
 	explored  int             // launches that looked at something else
-	total     float64         // of liveLaunches, by the tuner
-	clear     float64         // by the best geometry
-	fixed     float64         // by the fixed geometry
-	launches  int             // that really ran
+	total     float64         // time of liveLaunches, by the tuner
+	clear     float64         // the same by the best geometry
+	fixed     float64         // the same by the fixed geometry
+	launches  int             // launches that really ran
 	switches  int             // from one chosen geometry to another
 	noise     float64
 	worstStep float64 // longest launch of the exploration over the best
@@ -161,9 +161,9 @@ func (w *liveWork) sweep(ctx context.Context, r *tuneRing) error {
 }
 
 // again compares the best geometries of the sweep and what explorations chose for a while,
-// in turn. It is done twice, at different times: what is best while the machine has something
-// else to do, and fewer processors for a launch, need not be what is best. The one with the
-// least of all medians is the yardstick.
+// in turn. It is done twice, at different times: the geometry that is best while the machine
+// has something else to do, and fewer processors for a launch, need not be the best at other
+// times. The one with the least of all medians is the yardstick.
 func (w *liveWork) again(ctx context.Context, r *tuneRing) error {
 	run := tuneRun{times: make(map[int][]float64)}
 	for c, ns := range w.times {
@@ -182,12 +182,13 @@ func (w *liveWork) again(ctx context.Context, r *tuneRing) error {
 	return nil
 }
 
-// compared takes in a comparison, in which the best of the others may have been beaten.
+// compared takes the outcome of a comparison, in which another geometry may have turned out
+// better than the best so far.
 func (w *liveWork) compared(all []live.Geometry, times map[live.Geometry][]float64) {
 	for _, g := range all {
 		c, known := w.space.Find(g)
 		if !known {
-			continue // cut to the size of the ring
+			continue // it was cut to the size of the ring
 		}
 		if m := median(times[g]); w.found[g] == 0 || m < w.found[g] {
 			w.found[g] = m
@@ -216,8 +217,8 @@ func geometries(s *live.Space, configs []int) (all []live.Geometry) {
 	return all
 }
 
-// inTurn launches geometries turn by turn, so that all of them see the same machine: for
-// liveCompare, but so many rounds at least.
+// inTurn launches geometries by turns, so that all of them see the same state of the machine:
+// for liveCompare, but for at least so many rounds.
 func inTurn(ctx context.Context, r *tuneRing, all []live.Geometry, rounds int) (times map[live.Geometry][]float64, err error) {
 	times = make(map[live.Geometry][]float64)
 	begin := time.Now()
@@ -234,10 +235,10 @@ func inTurn(ctx context.Context, r *tuneRing, all []live.Geometry, rounds int) (
 	return times, nil
 }
 
-// bestFixed is the width, groups and chunk that are best for all workloads
-// together: with the least mean logarithm of the time over the best one's. In a ring
-// that is shorter than it, a geometry runs as it is, without work for some groups. A sweep
-// looks at some geometries once, so the likeliest are measured again.
+// bestFixed is the width, groups and chunk that are best for all workloads together: with
+// the least mean logarithm of the time over that of each workload's best. A geometry that is
+// too large for a ring runs as it is, without work for some groups. A sweep looks at some
+// geometries only once, so that the likeliest are measured again.
 func bestFixed(ctx context.Context, r *tuneRing, works []*liveWork) (live.Geometry, error) {
 	likely := likelyFixed(works, liveFixed)
 	sums := make([]float64, len(likely))
@@ -265,12 +266,13 @@ func bestFixed(ctx context.Context, r *tuneRing, works []*liveWork) (live.Geomet
 func (w *liveWork) fit(r *tuneRing, g live.Geometry) live.Geometry {
 	g.Depth = uint32(len(w.load.slots))
 	if !r.stand.Fits(engineGeometry(g), g.Depth) {
-		return w.space.At(w.space.Nearest(g)) // beyond the loop budget of this one
+		return w.space.At(w.space.Nearest(g)) // g is beyond the loop budget of this ring
 	}
 	return g
 }
 
-// likelyFixed are the best geometries for all workloads together by the sweeps, at most n.
+// likelyFixed are the geometries that are best for all workloads together by the sweeps, at
+// most n.
 func likelyFixed(works []*liveWork, n int) []live.Geometry {
 	sums := make(map[live.Geometry]float64)
 	for _, from := range works {
@@ -293,8 +295,8 @@ func likelyFixed(works []*liveWork, n int) []live.Geometry {
 	return all[:min(n, len(all))]
 }
 
-// estimate is the time of a geometry at full depth from the sweep's at the nearest
-// geometry that was measured, over the best one's.
+// estimate is the time of a geometry at full depth over that of the best. It is the sweep's
+// time of the nearest geometry that was measured.
 func (w *liveWork) estimate(g live.Geometry) float64 {
 	g.Depth = uint32(len(w.load.slots))
 	at, far := -1, math.Inf(1)

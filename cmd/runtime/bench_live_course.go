@@ -7,33 +7,33 @@ import (
 	"ringmaster/megakernel/tuner/live"
 )
 
-// course is what a tuner's launches took, and those of the yardsticks beside them.
+// course is what a tuner's launches took, and what those of the yardsticks beside them took.
 type course struct {
 	launches    []courseLaunch
-	best, fixed []float64 // nanoseconds, one in liveBeside launches
+	best, fixed []float64 // nanoseconds, for every liveBeside launches
 
-	swept map[live.Geometry]float64 // over the best, by the sweep
+	swept map[live.Geometry]float64 // times in the sweep, over the best
 }
 
-// disturbedLook is how many times as long as in the sweep a look may take. Beyond that
+// disturbedLook is how many times as long as in the sweep a look may take. If it takes longer
 // something else ran: a launch of 0.1 ms that is preempted takes some milliseconds.
 const disturbedLook = 2
 
 type courseLaunch struct {
 	geometry live.Geometry
-	looks    bool // at something else than the choice
+	looks    bool // it looks at something else than the choice
 	ns       float64
 }
 
-// add takes a launch while a geometry was the choice. Where an exploration launches that, as it
-// does to check it or to compare others with it, it looks at nothing else.
+// add takes a launch while a geometry was the choice. If an exploration launches the choice
+// itself, to check it or to compare others with it, that is no look at something else.
 func (c *course) add(s live.Suggestion, choice live.Geometry, ns float64) {
 	looks := (s.Why == live.Exploring || s.Why == live.Reexploring) && s.Geometry != choice
 	c.launches = append(c.launches, courseLaunch{s.Geometry, looks, ns})
 }
 
-// levelReach is how many launches of the best before and after one say how fast the
-// machine was then.
+// levelReach is how many launches of the best before and after one are used to tell how fast
+// the machine was then.
 const levelReach = 2
 
 // level is what the best geometry took around a launch of the yardsticks. A machine that has
@@ -44,10 +44,11 @@ func (c *course) level(at int) float64 {
 }
 
 // over is what liveLaunches launches take by the tuner, and by the fixed geometry, over what
-// they take by the best, each launch held against those of the best around it. A geometry
-// that is kept counts by the median of its launches: what disturbs one of them is no choice
-// of the tuner's. Launches that look elsewhere count as they are, up to disturbedLook. Launches that did not run count
-// as the last choice, rest times the best, and the fixed geometry, restFixed times.
+// they take by the best; each launch is compared with those of the best around it. A geometry
+// that is kept counts by the median of its launches, because the tuner did not choose what
+// disturbs one of them. Launches that look at something else count as they are, up to
+// disturbedLook. Launches that did not run count as the last choice, which takes rest times as
+// long as the best, and as the fixed geometry, which takes restFixed times as long.
 func (c *course) over(rest, restFixed float64) (tuner, fixed float64) {
 	kept := make(map[live.Geometry][]float64)
 	sum := 0.0
@@ -82,7 +83,7 @@ func (c *course) last() int {
 	return 0
 }
 
-// lasts counts the launches at the choice of now.
+// lasts counts the launches at the current choice.
 func (c *course) lasts() (n int) {
 	now := c.launches[c.last()]
 	for _, l := range c.launches {
@@ -107,7 +108,7 @@ func (c *course) switches() (n int) {
 	return n
 }
 
-// dearest is the longest look over the best.
+// dearest is the time of the longest look over that of the best.
 func (c *course) dearest() float64 {
 	most := math.Inf(-1)
 	for i, l := range c.launches {

@@ -27,7 +27,7 @@ func TestTheLiveBenchmarkComparesAndSumsUp(t *testing.T) {
 			t.Errorf("%s: %+v", name, row)
 		}
 	}
-	// Nothing is faster than the least of the medians that it is compared with.
+	// Nothing is faster than the least of the medians with which it is compared.
 	if rows["live/chosen/worst"].Value < 1 {
 		t.Errorf("chosen better than the best: %+v", rows["live/chosen/worst"])
 	}

@@ -9,7 +9,7 @@ import (
 	"ringmaster/megakernel/tuner/live"
 )
 
-// explore has the tuner explore from nothing a few times.
+// explore lets the tuner explore from nothing a few times.
 func (w *liveWork) explore(ctx context.Context, r *tuneRing, times int) error {
 	if err := r.put(w.load); err != nil {
 		return err
@@ -28,14 +28,14 @@ func (w *liveWork) explore(ctx context.Context, r *tuneRing, times int) error {
 				return err
 			}
 			e.add(t.Next(), &report)
-			_ = t.Observe(report) // a refused reading is asked for again
+			_ = t.Observe(report) // after a refused reading the tuner asks again
 		}
 		w.chosen = append(w.chosen, t.Choice())
 	}
 	return w.again(ctx, r)
 }
 
-// run has the tuner run the workload from nothing, and compares.
+// run lets the tuner run the workload from nothing, and compares.
 func (w *liveWork) run(ctx context.Context, r *tuneRing, fixed live.Geometry) error {
 	if err := r.put(w.load); err != nil {
 		return err
@@ -59,9 +59,9 @@ func (w *liveWork) run(ctx context.Context, r *tuneRing, fixed live.Geometry) er
 	return nil
 }
 
-// exploration follows a tuner to the end of its exploration, the looks that it holds
-// back for later included: to as many launches as it may explore with, or until it has
-// run so long without use for the rest.
+// exploration follows a tuner to the end of its exploration, including the looks that it
+// holds back for later: until it has used as many launches as it may explore with, or until
+// it has no look left after explorationRuns launches or explorationSpan on the device.
 type exploration struct {
 	launches, explored int
 	span               time.Duration // on the device
@@ -89,7 +89,7 @@ func (e *exploration) over(t *live.Tuner) bool {
 }
 
 // steady runs the ring as a worker would, and beside it the best and the fixed
-// geometry. last is the choice in the end.
+// geometry. last is the choice at the end.
 func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry) (c course, last live.Geometry, err error) {
 	span := hardwareRun
 	if r.software {
@@ -146,7 +146,7 @@ func launchAt(r *tuneRing, g live.Geometry, to []float64) ([]float64, error) {
 }
 
 // launchBeside is launchAt for a geometry that did not run last. The first of several launches
-// at one takes longer than the others, which shows if they are short.
+// at a geometry takes longer than the others, which matters if they are short.
 func launchBeside(r *tuneRing, g live.Geometry, to []float64) ([]float64, error) {
 	report, err := r.launch(g)
 	if err == nil && report.Ns < liveShort {
@@ -155,9 +155,9 @@ func launchBeside(r *tuneRing, g live.Geometry, to []float64) ([]float64, error)
 	return append(to, float64(report.Ns)), err
 }
 
-// compare launches the chosen geometries, the sweep's best and what the tuner
-// found in turn. The least of the medians is the yardstick: what looked best in a
-// sweep of few launches each need not be.
+// compare launches the chosen geometries, the sweep's best and what the tuner found, by
+// turns. The least of the medians is the yardstick: what looked best in a sweep of few
+// launches each need not be the best.
 func (w *liveWork) compare(ctx context.Context, r *tuneRing, others ...live.Geometry) (map[live.Geometry][]float64, error) {
 	all := different(append(append([]live.Geometry{w.best}, w.chosen...), others...))
 	times, err := inTurn(ctx, r, all, liveRounds)

@@ -9,8 +9,8 @@ import (
 	"ringmaster/ring"
 )
 
-// swept is a workload of a size on a device that is fastest at one geometry and
-// loses a tenth with each doubling from it.
+// swept is a workload of a given size on a device that is fastest at one geometry and
+// a tenth slower with each doubling away from it.
 func swept(t *testing.T, slots uint32, best live.Geometry) *liveWork {
 	t.Helper()
 	best.Depth = slots
@@ -37,7 +37,7 @@ func TestTheFixedGeometryIsTheBestCompromise(t *testing.T) {
 	if got, want := likelyFixed(works, 1)[0], (live.Geometry{Width: 128, Groups: 16, Chunk: 256}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	// A geometry that was not measured counts as the nearest that was.
+	// A geometry that was not measured counts as the nearest one that was.
 	at, _ := works[2].space.Find(works[2].best)
 	works[2].times = map[int]float64{at: 1000}
 	if got := works[2].estimate(live.Geometry{Width: 1024, Groups: 1, Chunk: 4096}); got != 1 {
@@ -45,7 +45,7 @@ func TestTheFixedGeometryIsTheBestCompromise(t *testing.T) {
 	}
 }
 
-// near says that a ratio is what it should be but for rounding.
+// near says that a ratio is what it should be, except for rounding.
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
 func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
@@ -62,7 +62,7 @@ func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
 		case i < 10:
 			s, ns = live.Suggestion{Geometry: look, Why: live.Exploring}, 300*machine
 			if i == 5 {
-				ns *= 20 // disturbed: it counts as twice what it was in the sweep
+				ns *= 20 // disturbed: it counts as twice its time in the sweep
 			}
 		case i%70 == 69:
 			s.Why = live.Reexploring // a check of the choice
@@ -83,7 +83,7 @@ func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
 	if c.switches() != 0 || !near(c.dearest(), 60) || c.lasts() != 490 {
 		t.Errorf("%d changes, dearest look %.2f, %d launches at the choice", c.switches(), c.dearest(), c.lasts())
 	}
-	// What did not run counts as the comparison says.
+	// Launches that did not run count as the comparison says.
 	c.launches = c.launches[:100]
 	c.add(live.Suggestion{Geometry: live.Geometry{Width: 128}, Why: live.Held}, live.Geometry{Width: 128}, 100)
 	if tuner, fixed := c.over(1.3, 1.4); !near(tuner, (9*3+6+90*1.1+1+399*1.3)/500) || !near(fixed, (101*1.2+399*1.4)/500) || c.switches() != 1 {
