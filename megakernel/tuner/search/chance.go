@@ -2,9 +2,11 @@ package search
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
-	"ringmaster/megakernel/tuner/space"
 	"slices"
+
+	"ringmaster/megakernel/tuner/space"
 )
 
 // chance estimates the probability that a configuration runs: for every one of
@@ -99,36 +101,46 @@ type finalist struct {
 
 func (f finalist) score() float64 { return f.gain * f.chance }
 
-// finalists are the configurations with the best scores, in no order.
-type finalists []finalist
-
 // maxFinalists is how many configurations the rules judge. Judging these takes
 // longer than judging a whole pool by the outcomes nearby.
 const maxFinalists = 256
 
+// finalists are the configurations with the best scores, in no order, among
+// some that are not.
+type finalists struct {
+	list  []finalist
+	least float64 // score below which, or at which, nobody gets among the best any more
+}
+
+func (f *finalists) reset() { *f = finalists{list: f.list[:0], least: math.Inf(-1)} }
+
 func (f *finalists) add(next finalist) {
-	*f = append(*f, next)
-	if len(*f) == 16*maxFinalists {
+	if next.score() <= f.least {
+		return
+	}
+	f.list = append(f.list, next)
+	if len(f.list) == 4*maxFinalists {
 		f.cut()
+		f.least = f.list[maxFinalists-1].score()
 	}
 }
 
-// cut keeps the best.
+// cut keeps the best, the best first; of equals those that came first.
 func (f *finalists) cut() {
-	slices.SortStableFunc(*f, func(a, b finalist) int { return cmp.Compare(b.score(), a.score()) })
-	*f = (*f)[:min(len(*f), maxFinalists)]
+	slices.SortStableFunc(f.list, func(a, b finalist) int { return cmp.Compare(b.score(), a.score()) })
+	f.list = f.list[:min(len(f.list), maxFinalists)]
 }
 
 // choose returns the configuration with the largest expected gain, -1 if there
 // are no finalists.
-func (c *chance) choose(among finalists) int {
+func (c *chance) choose(among *finalists) int {
 	failed := c.runs < len(c.outcomes)
 	if failed {
 		among.cut()
 		c.rules.learn(c.grid.space, c.outcomes)
 	}
 	at, most := -1, -1.0
-	for _, f := range among {
+	for _, f := range among.list {
 		if failed {
 			f.chance = (f.chance + c.rules.of(f.config)) / 2
 		}

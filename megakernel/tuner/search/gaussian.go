@@ -120,7 +120,7 @@ func (m *model) improveAmong(accept func(config int) bool) int {
 	y := normalScores(m.gp.costs(m.costs))
 	m.gp.update(y)
 	best := slices.Max(y)
-	m.finalists = m.finalists[:0]
+	m.finalists.reset()
 	for i, c := range m.pool.configs {
 		if m.known(int(c)) || accept != nil && !accept(int(c)) {
 			continue
@@ -128,7 +128,7 @@ func (m *model) improveAmong(accept func(config int) bool) int {
 		ei := expectedImprovement(float64(m.gp.mean[i]), m.gp.sd(i), best)
 		m.finalists.add(finalist{config: int(c), gain: ei, chance: m.chance.of(i)})
 	}
-	return m.chance.choose(m.finalists)
+	return m.chance.choose(&m.finalists)
 }
 
 // gaussian maximises the expected improvement under a Gaussian process.

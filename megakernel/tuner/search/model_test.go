@@ -286,6 +286,7 @@ func TestRulesFindALimitOnAProduct(t *testing.T) {
 
 func TestFinalistsAreTheBestByScore(t *testing.T) {
 	var f finalists
+	f.reset()
 	rng := newRand(1)
 	best := 0.0
 	for i := range 20 * maxFinalists {
@@ -294,7 +295,7 @@ func TestFinalistsAreTheBestByScore(t *testing.T) {
 		best = max(best, gain)
 	}
 	f.cut()
-	if len(f) != maxFinalists || f[0].gain != best || f[maxFinalists-1].gain < .9 {
-		t.Errorf("%d finalists from %v to %v, best %v", len(f), f[0], f[len(f)-1], best)
+	if list := f.list; len(list) != maxFinalists || list[0].gain != best || list[maxFinalists-1].gain < .9 {
+		t.Errorf("%d finalists from %v to %v, best %v", len(list), list[0], list[len(list)-1], best)
 	}
 }

@@ -159,7 +159,7 @@ func (w *warm) improve() int {
 		y[i] -= mean
 	}
 	w.gp.update(y)
-	w.finalists = w.finalists[:0]
+	w.finalists.reset()
 	for i, c := range w.pool.configs {
 		if w.known(int(c)) {
 			continue
@@ -167,5 +167,5 @@ func (w *warm) improve() int {
 		score := float64(w.gp.mean[i]) + mean - w.prior[c]
 		w.finalists.add(finalist{config: int(c), gain: expectedImprovement(score, w.gp.sd(i), best), chance: w.chance.of(i)})
 	}
-	return w.chance.choose(w.finalists)
+	return w.chance.choose(&w.finalists)
 }
