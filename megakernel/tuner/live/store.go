@@ -11,7 +11,9 @@ import (
 const restored = 4
 
 // Entry is what the tuner learned, for the cache. Measurements that a change made
-// doubtful are left out. Times are means of logarithms, stored as nanoseconds.
+// doubtful are left out, and so are those that many changes of the level of all
+// geometries have carried beyond what a launch can take. Times are means of
+// logarithms, stored as nanoseconds.
 func (t *Tuner) Entry(key cache.Key) cache.Entry {
 	e := cache.Entry{Key: key}
 	if now := t.find(t.current); now != nil && (!t.open || t.round.open) {
@@ -19,10 +21,10 @@ func (t *Tuner) Entry(key cache.Key) cache.Entry {
 	}
 	for i := range t.arms[:t.n] {
 		a := &t.arms[i]
-		if a.Stale {
+		mean := t.nsPerSlot(a)
+		if a.Stale || mean*float64(t.space.slots) > maxNs {
 			continue
 		}
-		mean := t.nsPerSlot(a)
 		e.Measurements = append(e.Measurements, cache.Measurement{
 			Geometry: cache.Geometry(a.Geometry),
 			Count:    max(uint64(math.Round(a.Count)), 1), Mean: mean, M2: a.M2 * mean * mean,

@@ -142,6 +142,27 @@ func TestStateSurvivesTheCache(t *testing.T) {
 	}
 }
 
+func TestMeasurementsBeyondAnyLaunchAreNotRemembered(t *testing.T) {
+	u, _ := settled(t, &simulatedH200, load{65_536, 300, 8}, 1)
+	far := &u.arms[0]
+	if far.config == u.current {
+		far = &u.arms[1]
+	}
+	far.Mean += math.Log(1e12) // as after many rises of the level that only the kept geometry followed down
+	e := u.Entry(cache.Key{1})
+	if err := e.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, m := range e.Measurements {
+		if m.Geometry == cache.Geometry(far.Geometry) {
+			t.Errorf("%v ns a slot is remembered", m.Mean)
+		}
+	}
+	if e.Selected != cache.Geometry(u.Choice()) || len(e.Measurements) == 0 {
+		t.Errorf("selected %v of %d measurements", e.Selected, len(e.Measurements))
+	}
+}
+
 func TestRestoreTakesNothingFromAPoisonedEntry(t *testing.T) {
 	s := simulatedH200.space(load{4096, 60, 0})
 	g := cache.Geometry(s.At(3))
