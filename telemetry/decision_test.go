@@ -211,13 +211,17 @@ func TestKeysAreSnakeCase(t *testing.T) {
 }
 
 func TestAppendDecisionDoesNotAllocate(t *testing.T) {
+	most := 0.0
+	if raceDetector {
+		most = 1 // it makes sync.Pool forget encoders at random
+	}
 	e, buf := logEntry(1), make([]byte, 0, MaxDecisionBytes)
-	if n := testing.AllocsPerRun(100, func() { buf = AppendDecision(buf[:0], e) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { buf = AppendDecision(buf[:0], e) }); n > most {
 		t.Errorf("%v allocations", n)
 	}
 	log, entry := sampleLog(200), new(DecisionEntry)
 	d := NewDecisionReader(bytes.NewReader(log))
-	if n := testing.AllocsPerRun(100, func() { _ = d.Next(entry) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { _ = d.Next(entry) }); n > most {
 		t.Errorf("%v allocations to read an entry", n)
 	}
 }
