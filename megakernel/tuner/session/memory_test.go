@@ -1,9 +1,11 @@
 package session
 
 import (
+	"slices"
 	"testing"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner"
 	"ringmaster/megakernel/tuner/cache"
 )
 
@@ -109,3 +111,29 @@ func TestAFileReadLateHelpsAnExplorationUnderWay(t *testing.T) {
 		t.Errorf("with help: %.3f times the best", ratio)
 	}
 }
+
+// The policy runs its own width instead of one that it does not accept, so nothing would ever be
+// measured at such a width that takes it from its place.
+func TestAWidthThatIsNoCandidateIsNotRestored(t *testing.T) {
+	poison := cache.Entry{Selected: cache.Geometry{Width: 999}}
+	for _, w := range append(tuner.Candidates(limits), 999) {
+		poison.Measurements = append(poison.Measurements, cache.Measurement{Geometry: cache.Geometry{Width: w}, Count: 9, Mean: 1 + float64(999-min(w, 999))})
+	}
+	r := newRig(t, Natural)
+	r.env.Memory = own{poison}
+	r.settled()
+	r.launches(10)
+	if width := r.s.View().For(r.queue).Width; !slices.Contains(tuner.Candidates(r.env.Limits), width) {
+		t.Errorf("asks for width %d", width)
+	}
+}
+
+// own is a memory of what this process is said to have measured about every key.
+type own struct{ cache.Entry }
+
+func (m own) Recall(_ string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
+	m.Key = key
+	return m.Entry, FirstMoment, after < FirstMoment
+}
+
+func (own) Remember(string, cache.Entry) {}

@@ -118,7 +118,7 @@ func (n *natural) begin(width uint32) {
 }
 
 // restore repeats what is remembered as so few launches that this process's own
-// soon outweigh them.
+// soon outweigh them. Widths that are no candidates here are left out.
 func (n *natural) restore(e *cache.Entry) {
 	if e.Check() != nil {
 		return
@@ -130,7 +130,7 @@ func (n *natural) restore(e *cache.Entry) {
 		if m.Count > 1 {
 			sd = min(math.Sqrt(m.M2/float64(m.Count-1)), m.Mean/2)
 		}
-		if m.Groups == 0 {
+		if m.Groups == 0 && slices.Contains(n.widths, m.Width) {
 			for _, sign := range [...]float64{-1, 0, 1} {
 				n.samples.Observe(m.Width, scale, uint64(math.Round((m.Mean+sign*sd)*scale)))
 			}
