@@ -111,6 +111,31 @@ func TestTuneSweepsThisMachinesRingAndDrawsIt(t *testing.T) {
 	}
 }
 
+func TestTuneDoesNotClaimToHaveStoredWhatANewerVersionKeepsFromIt(t *testing.T) {
+	requireGL(t)
+	dir := t.TempDir()
+	tune := func() outcome {
+		return ringmaster(t, t.Context(), "", "tune", "--workload", "light-256", "--launches", "8", "--seconds", "0", "--tuner-cache", dir)
+	}
+	if got := tune(); got.code != 0 || !strings.Contains(got.stdout, "stored in") {
+		t.Fatalf("exit code %d, %s, %s", got.code, got.stdout, got.err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*.toml"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(files[0], bytes.Replace(text, []byte("schema = 1"), []byte("schema = 99"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := tune(); got.code != 1 || !strings.Contains(got.err, "not stored") || !strings.Contains(got.err, "newer schema") || strings.Contains(got.stdout, "stored in") {
+		t.Errorf("exit code %d, %s, %s", got.code, got.stdout, got.err)
+	}
+}
+
 func TestTuneSaysWhyAWorkloadCannotBeTunedFor(t *testing.T) {
 	requireGL(t)
 	for slots, want := range map[string]string{

@@ -1,7 +1,8 @@
 package main
 
 import (
-	"errors"
+	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -53,7 +54,10 @@ func storeTuned(t *tuned, dir string, r *tuneRing, catalog *megakernel.Catalog, 
 	c := cache.Open(cache.Options{Dir: dir, Device: identity, Max: cache.DefaultMax, Delay: cache.DefaultDelay, Log: log})
 	<-c.Loaded()
 	err := c.Put(tunedEntry(t, key))
-	if err = errors.Join(err, c.Close()); err != nil {
+	if err == nil {
+		err = c.Flush(context.Background())
+	}
+	if err = cmp.Or(err, c.Close()); err != nil {
 		return fmt.Errorf("tune: the result is not stored: %w", err)
 	}
 	t.Stored, t.Key = c.Path(), key.String()

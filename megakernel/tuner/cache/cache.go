@@ -181,14 +181,23 @@ func (c *Cache) run() {
 	}
 }
 
-// Flush writes what has changed and waits for it.
+// Flush writes what has changed and waits for it. The error is ErrNewer if nothing is
+// ever written, because a newer version of this program wrote the file.
 func (c *Cache) Flush(ctx context.Context) error {
 	select {
 	case <-c.loaded:
 	case <-ctx.Done():
 		return fmt.Errorf("cache: %w", ctx.Err())
 	}
-	return c.write()
+	if err := c.write(); err != nil {
+		return err
+	}
+	c.disk.Lock()
+	defer c.disk.Unlock()
+	if c.bare {
+		return fmt.Errorf("cache: %s: %w", c.path, ErrNewer)
+	}
+	return nil
 }
 
 // Close writes what has changed and ends the background work. The cache stays

@@ -3,6 +3,7 @@ package cache
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -175,6 +176,7 @@ func TestBadEntriesAreDroppedOneByOneAndTheFileIsKeptAside(t *testing.T) {
 		"too large":         func(s string) string { return strings.Replace(s, "[256, 2,", "[99999999, 2,", 1) },
 		"zero width":        func(s string) string { return strings.Replace(s, "\"32 2 ", "\"0 2 ", 1) },
 		"not a number":      func(s string) string { return strings.Replace(s, " 1 3.75 ", " 1 NaN ", 1) },
+		"next to no time":   func(s string) string { return strings.Replace(s, " 1 3.75 ", " 1 1e-300 ", 1) },
 		"no time":           func(s string) string { return strings.Replace(s, " 1 3.75 ", " 1 0 ", 1) },
 		"too many values":   func(s string) string { return strings.Replace(s, " 1 3.75 ", " 1 3.75 1 ", 1) },
 		"geometry repeated": func(s string) string { return strings.Replace(s, "\"64 2 ", "\"32 2 ", 1) },
@@ -202,6 +204,9 @@ func TestBadEntriesAreDroppedOneByOneAndTheFileIsKeptAside(t *testing.T) {
 			}
 			put(t, c, 4)
 			closeCache(t, c)
+			if n := strings.Count(j.String(), "entry dropped"); n != 1 {
+				t.Errorf("one entry is dropped %d times: %s", n, j)
+			}
 			if kept, err := os.ReadFile(path + ".kept-1"); err != nil || string(kept) != damaged {
 				t.Errorf("the damaged file was not kept: %v", err)
 			}
@@ -235,6 +240,9 @@ func TestAFileOfANewerSchemaIsLeftAlone(t *testing.T) {
 		t.Error("an entry of an unknown schema was used")
 	}
 	put(t, c, 2)
+	if err := c.Flush(t.Context()); !errors.Is(err, ErrNewer) {
+		t.Errorf("what is stored nowhere counts as written: %v", err)
+	}
 	closeCache(t, c)
 	if got, _ := os.ReadFile(path); string(got) != text {
 		t.Error("the file was changed")

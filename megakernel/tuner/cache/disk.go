@@ -55,15 +55,26 @@ func (c *Cache) read() ([]stored, error) {
 		c.keep = true
 		return nil, err
 	}
+	if !c.keep { // else it was read before
+		c.complain(bad)
+	}
+	c.keep = c.keep || len(bad) > 0
+	return entries, nil
+}
+
+// complain describes the first of the dropped entries.
+func (c *Cache) complain(bad []damage) {
 	for i, d := range bad {
 		if i == warnings {
 			c.opt.Log.Warn("tuner cache: more entries dropped", "file", c.path, "count", len(bad)-i)
 			break
 		}
-		c.opt.Log.Warn("tuner cache: entry dropped", "file", c.path, "line", d.line, "reason", d.reason)
+		log := c.opt.Log.With("file", c.path)
+		if d.line != 0 {
+			log = log.With("line", d.line)
+		}
+		log.Warn("tuner cache: entry dropped", "reason", d.reason)
 	}
-	c.keep = c.keep || len(bad) > 0
-	return entries, nil
 }
 
 // merge takes over what the file says, except of keys that were put since the

@@ -17,6 +17,7 @@ const (
 	MaxDepth        = 1 << 30 // slots of a launch
 	MaxMeasurements = 256     // geometries of one entry
 	maxMeanNs       = 3.6e12  // an hour for one slot
+	minMeanNs       = 1e-9    // far below any device; its square is still a normal number
 )
 
 // ErrEntry says that an entry contradicts itself or exceeds the limits.
@@ -86,7 +87,7 @@ func (m *Measurement) check() error {
 		return err
 	}
 	// Written so that NaN fails.
-	if m.Count < 1 || !(m.Mean > 0 && m.Mean <= maxMeanNs) || !(m.M2 >= 0 && m.M2 <= math.MaxFloat32) {
+	if m.Count < 1 || !(m.Mean >= minMeanNs && m.Mean <= maxMeanNs) || !(m.M2 >= 0 && m.M2 <= math.MaxFloat32) {
 		return fmt.Errorf("count %d, mean %g ns, m2 %g: %w", m.Count, m.Mean, m.M2, ErrEntry)
 	}
 	return nil
