@@ -198,10 +198,10 @@ func (r *binaryReader) bytes(n int) []byte {
 		return nil
 	}
 	if _, err := io.ReadFull(r.in, r.buffer[:n]); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
 			err = fmt.Errorf("%w: the file ends before the graph does", ErrMalformed)
 		}
-		r.err = fmt.Errorf("graph: read: %w", err)
+		r.err = readError(err)
 		return nil
 	}
 	_, _ = r.sum.Write(r.buffer[:n]) // a hash never fails
@@ -215,7 +215,7 @@ func (r *binaryReader) end() {
 	case n > 0:
 		r.err = fmt.Errorf("%w: bytes follow the graph's end; the header's counts lie, or the file was put together", ErrMalformed)
 	case !errors.Is(err, io.EOF):
-		r.err = fmt.Errorf("graph: read: %w", err)
+		r.err = readError(err)
 	}
 }
 

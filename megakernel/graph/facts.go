@@ -54,7 +54,7 @@ func ReadFacts(r io.Reader, most uint64) (*Facts, error) {
 	case errors.Is(err, bufio.ErrTooLong):
 		return nil, &LineError{p.line + 1, fmt.Errorf("longer than %d bytes", block)}
 	case err != nil:
-		return nil, fmt.Errorf("graph: read: %w", err)
+		return nil, readError(err)
 	}
 	return &p.facts, nil
 }

@@ -134,7 +134,7 @@ func (t *text) readLine() (string, error) {
 	case errors.Is(err, io.EOF) && len(line) == 0:
 		return "", &LineError{t.line, errors.New("the file ends before the numbers of rows, columns and entries")}
 	case err != nil && !errors.Is(err, io.EOF):
-		return "", fmt.Errorf("graph: read: %w", err)
+		return "", readError(err)
 	}
 	return string(line), nil
 }

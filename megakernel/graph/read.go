@@ -84,7 +84,7 @@ func Read(r io.Reader, o Options, l Limits) (Pair, Format, error) {
 	}
 	start, err := in.Peek(len(matrixMagic))
 	if err != nil && !errors.Is(err, io.EOF) {
-		return Pair{}, 0, fmt.Errorf("graph: read: %w", err)
+		return Pair{}, 0, readError(err)
 	}
 	switch {
 	case bytes.HasPrefix(start, []byte(binaryMagic)):
@@ -115,7 +115,8 @@ func unpacked(r io.Reader, most uint64) (*bufio.Reader, error) {
 	return in, nil
 }
 
-// bounded fails if more than most bytes arrive, unless most is 0.
+// bounded fails if more than most bytes arrive, unless most is 0, and says what is wrong with a
+// compressed file that ends too early.
 type bounded struct {
 	from       io.Reader
 	left, most uint64
@@ -123,6 +124,9 @@ type bounded struct {
 
 func (b *bounded) Read(to []byte) (int, error) {
 	n, err := b.from.Read(to)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("%w: the compressed file is cut off", ErrMalformed)
+	}
 	if b.most == 0 {
 		return n, err
 	}
@@ -131,6 +135,14 @@ func (b *bounded) Read(to []byte) (int, error) {
 	}
 	b.left -= uint64(n)
 	return n, err
+}
+
+// readError is an error of the file's reader, or what is wrong with the file itself.
+func readError(err error) error {
+	if errors.Is(err, ErrMalformed) || errors.Is(err, ErrLimit) {
+		return err
+	}
+	return fmt.Errorf("graph: read: %w", err)
 }
 
 func readEdgeList(in *bufio.Reader, o Options, l Limits) (Pair, error) {

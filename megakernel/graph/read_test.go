@@ -140,7 +140,7 @@ func TestBadFilesAreRefusedWithTheLine(t *testing.T) {
 		strings.Repeat("7", block+5): "line 1: longer than",
 		strings.Repeat("0 1\n", block) + "0 1 1\n":   "line 1048577: a third column",
 		strings.Repeat("0 1\n", block) + "1 y\n":     "line 1048577: node \"y\"",
-		zipped("0 1\n1 2\n")[:20]:                    "unexpected EOF",
+		zipped("0 1\n1 2\n")[:20]:                    "malformed: the compressed file is cut off",
 		"\x1f\x8b\x00":                               "gzip",
 		mm + "pattern general\n3 3 2\n1 2\n":         "line 2 claims 2 entries, the file has 1",
 		mm + "pattern general\n3 3 1\n1 2\n2 3\n":    "line 2 claims 1 entries, the file has 2",

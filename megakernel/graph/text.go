@@ -75,7 +75,7 @@ func (t *text) read() ([]*piece, error) {
 		return nil, err
 	}
 	if ended != nil && !errors.Is(ended, io.EOF) {
-		return nil, fmt.Errorf("graph: read: %w", ended)
+		return nil, readError(ended)
 	}
 	return pieces, nil
 }
