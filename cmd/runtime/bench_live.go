@@ -37,15 +37,10 @@ const (
 	liveLaunches = 500 // of a running ring, exploration included
 	// Every so many launches the yardsticks run too, so that all see the same state
 	// of the machine.
-	liveBeside      = 5
-	liveFinalists   = 12 // geometries of the sweep that are compared again
-	liveLeastRounds = 3
-	liveFixed       = 4   // geometries that may be the best fixed one
-	liveShort       = 2e6 // nanoseconds of a launch
-	liveRounds      = 15  // least rounds of the comparison of chosen and best geometries
-	// Short launches are compared for more rounds.
-	liveMostRounds = 400
-	liveCompare    = 400 * time.Millisecond
+	liveBeside    = 5
+	liveFinalists = 12  // geometries of the sweep that are compared again
+	liveFixed     = 4   // geometries that may be the best fixed one
+	liveShort     = 2e6 // nanoseconds of a launch
 	// Time that a workload may take on a software renderer: for the sweep of its
 	// space, and to run. The launches left then count by a comparison at the end.
 	softwareSweep = 3 * time.Second
@@ -89,6 +84,11 @@ func benchLive(ctx context.Context, device *glcompute.Device, flags *liveFlags, 
 		if err := w.run(ctx, r, fixed); err != nil {
 			return fmt.Errorf("bench: %s: %w", w.load.name, err)
 		}
+	}
+	for _, w := range works {
+		if err := w.judge(ctx, r); err != nil {
+			return fmt.Errorf("bench: %s: %w", w.load.name, err)
+		}
 		w.rows(report)
 	}
 	liveSummary(report, works, fixed)
@@ -103,7 +103,11 @@ type liveWork struct {
 	seen  int             // geometries at which the sweep looked
 	best  live.Geometry   // of the sweep
 
-	found map[live.Geometry]float64 // least median of the geometries that were compared again
+	found map[live.Geometry]float64 // least time of the geometries that were compared again
+
+	course       course        // of the launches of run
+	last, single live.Geometry // the choice at its end, and the fixed geometry
+	finals       turns         // all that count, by turns
 
 	chosen    []live.Geometry // after each exploration
 	chosenNs  []float64       // time of these in the comparison
@@ -163,7 +167,7 @@ func (w *liveWork) sweep(ctx context.Context, r *tuneRing) error {
 // again compares the best geometries of the sweep and what explorations chose for a while,
 // in turn. It is done twice, at different times: the geometry that is best while the machine
 // has something else to do, and fewer processors for a launch, need not be the best at other
-// times. The one with the least of all medians is the yardstick.
+// times. The one with the least of all times is the yardstick.
 func (w *liveWork) again(ctx context.Context, r *tuneRing) error {
 	run := tuneRun{times: make(map[int][]float64)}
 	for c, ns := range w.times {
@@ -178,20 +182,20 @@ func (w *liveWork) again(ctx context.Context, r *tuneRing) error {
 	if err != nil {
 		return err
 	}
-	w.compared(all, times)
+	w.compared(times)
 	return nil
 }
 
 // compared takes the outcome of a comparison, in which another geometry may have turned out
 // better than the best so far.
-func (w *liveWork) compared(all []live.Geometry, times map[live.Geometry][]float64) {
-	for _, g := range all {
+func (w *liveWork) compared(times map[live.Geometry]float64) {
+	for _, g := range slices.SortedFunc(maps.Keys(times), byShape) {
 		c, known := w.space.Find(g)
 		if !known {
 			continue // it was cut to the size of the ring
 		}
-		if m := median(times[g]); w.found[g] == 0 || m < w.found[g] {
-			w.found[g] = m
+		if ns := times[g]; w.found[g] == 0 || ns < w.found[g] {
+			w.found[g] = ns
 		}
 		w.times[c] = w.found[g]
 		if b := w.found[w.best]; b == 0 || w.found[g] < b {
@@ -217,24 +221,6 @@ func geometries(s *live.Space, configs []int) (all []live.Geometry) {
 	return all
 }
 
-// inTurn launches geometries by turns, so that all of them see the same state of the machine:
-// for liveCompare, but for at least so many rounds.
-func inTurn(ctx context.Context, r *tuneRing, all []live.Geometry, rounds int) (times map[live.Geometry][]float64, err error) {
-	times = make(map[live.Geometry][]float64)
-	begin := time.Now()
-	for round := 0; round < rounds || round < liveMostRounds && time.Since(begin) < liveCompare; round++ {
-		for _, g := range all {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if times[g], err = launchBeside(r, g, times[g]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return times, nil
-}
-
 // bestFixed is the width, groups and chunk that are best for all workloads together: with
 // the least mean logarithm of the time over that of each workload's best. A geometry that is
 // too large for a ring runs as it is, without work for some groups. A sweep looks at some
@@ -255,9 +241,9 @@ func bestFixed(ctx context.Context, r *tuneRing, works []*liveWork) (live.Geomet
 			return live.Geometry{}, fmt.Errorf("bench: %s: %w", w.load.name, err)
 		}
 		for i, g := range all[1:] {
-			sums[i] += math.Log(median(times[g]) / median(times[all[0]]))
+			sums[i] += math.Log(times[g] / times[all[0]])
 		}
-		w.compared(all, times)
+		w.compared(times)
 	}
 	return likely[slices.Index(sums, slices.Min(sums))], nil
 }
@@ -290,9 +276,13 @@ func likelyFixed(works []*liveWork, n int) []live.Geometry {
 	}
 	all := slices.Collect(maps.Keys(sums))
 	slices.SortFunc(all, func(a, b live.Geometry) int {
-		return cmp.Or(cmp.Compare(sums[a], sums[b]), cmp.Compare(a.Width, b.Width), cmp.Compare(a.Groups, b.Groups), cmp.Compare(a.Chunk, b.Chunk))
+		return cmp.Or(cmp.Compare(sums[a], sums[b]), byShape(a, b))
 	})
 	return all[:min(n, len(all))]
+}
+
+func byShape(a, b live.Geometry) int {
+	return cmp.Or(cmp.Compare(a.Width, b.Width), cmp.Compare(a.Groups, b.Groups), cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Depth, b.Depth))
 }
 
 // estimate is the time of a geometry at full depth over that of the best. It is the sweep's

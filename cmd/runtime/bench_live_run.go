@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -43,19 +44,37 @@ func (w *liveWork) run(ctx context.Context, r *tuneRing, fixed live.Geometry) er
 	if err := r.warm(); err != nil {
 		return err
 	}
-	fixed = w.fit(r, fixed)
-	c, last, err := w.steady(ctx, r, fixed)
-	if err != nil {
+	w.single = w.fit(r, fixed)
+	if err := w.steady(ctx, r); err != nil {
 		return err
 	}
-	times, err := w.compare(ctx, r, fixed, last)
-	if err != nil {
+	all := append(append([]live.Geometry{w.best}, w.chosen...), w.single, w.last)
+	w.finals.all = different(all)
+	return w.finals.run(ctx, r, liveRounds)
+}
+
+// judge compares once more, some time after run, the chosen geometries, the sweep's best and the
+// fixed one. The least time is the yardstick: what looked best in a sweep of few launches each need
+// not be the best.
+func (w *liveWork) judge(ctx context.Context, r *tuneRing) error {
+	if err := r.put(w.load); err != nil {
 		return err
 	}
-	now := median(times[w.best])
-	total, other := c.over(median(times[last])/now, median(times[fixed])/now)
-	w.clear = liveLaunches * median(c.best)
-	w.total, w.fixed = total*w.clear, other*w.clear
+	if err := r.warm(); err != nil {
+		return err
+	}
+	if err := w.finals.run(ctx, r, liveRounds); err != nil {
+		return err
+	}
+	times := w.finals.times()
+	w.bestNs = slices.Min(slices.Collect(maps.Values(times)))
+	for _, g := range w.chosen {
+		w.chosenNs = append(w.chosenNs, times[g])
+	}
+	now := times[w.best]
+	total, fixed := w.course.over(times[w.last]/now, times[w.single]/now)
+	w.clear = liveLaunches * median(w.course.best)
+	w.total, w.fixed = total*w.clear, fixed*w.clear
 	return nil
 }
 
@@ -90,13 +109,14 @@ func (e *exploration) over(t *live.Tuner) bool {
 
 // steady runs the ring as a worker would, and beside it the best and the fixed
 // geometry. last is the choice at the end.
-func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry) (c course, last live.Geometry, err error) {
+func (w *liveWork) steady(ctx context.Context, r *tuneRing) (err error) {
 	span := hardwareRun
 	if r.software {
 		span = softwareRun
 	}
 	t := live.New(live.Config{Space: r.space})
 	var e exploration
+	c := &w.course
 	best, _ := w.space.Find(w.best)
 	c.swept = make(map[live.Geometry]float64)
 	for config, ns := range w.times {
@@ -106,12 +126,12 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 	begin := time.Now()
 	for i := range liveLaunches {
 		if err := ctx.Err(); err != nil {
-			return c, last, err
+			return err
 		}
 		next := t.Next()
 		report, err := r.launch(next.Geometry)
 		if err != nil {
-			return c, last, err
+			return err
 		}
 		e.add(next, &report)
 		c.add(next, t.Choice(), float64(report.Ns))
@@ -121,10 +141,10 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 		}
 		if i%liveBeside == 0 {
 			if c.best, err = launchBeside(r, w.best, c.best); err == nil {
-				c.fixed, err = launchBeside(r, fixed, c.fixed)
+				c.fixed, err = launchBeside(r, w.single, c.fixed)
 			}
 			if err != nil {
-				return c, last, err
+				return err
 			}
 		}
 		if time.Since(begin) > span && chosen && c.lasts() >= liveBeside {
@@ -135,43 +155,8 @@ func (w *liveWork) steady(ctx context.Context, r *tuneRing, fixed live.Geometry)
 		w.chosen = append(w.chosen, t.Choice())
 	}
 	w.launches, w.explored, w.switches, w.noise = len(c.launches), e.explored, c.switches(), t.Noise()
-	w.worstStep = c.dearest()
-	return c, t.Choice(), nil
-}
-
-// launchAt appends the time of a launch.
-func launchAt(r *tuneRing, g live.Geometry, to []float64) ([]float64, error) {
-	report, err := r.launch(g)
-	return append(to, float64(report.Ns)), err
-}
-
-// launchBeside is launchAt for a geometry that did not run last. The first of several launches
-// at a geometry takes longer than the others, which matters if they are short.
-func launchBeside(r *tuneRing, g live.Geometry, to []float64) ([]float64, error) {
-	report, err := r.launch(g)
-	if err == nil && report.Ns < liveShort {
-		return launchAt(r, g, to)
-	}
-	return append(to, float64(report.Ns)), err
-}
-
-// compare launches the chosen geometries, the sweep's best and what the tuner found, by
-// turns. The least of the medians is the yardstick: what looked best in a sweep of few
-// launches each need not be the best.
-func (w *liveWork) compare(ctx context.Context, r *tuneRing, others ...live.Geometry) (map[live.Geometry][]float64, error) {
-	all := different(append(append([]live.Geometry{w.best}, w.chosen...), others...))
-	times, err := inTurn(ctx, r, all, liveRounds)
-	if err != nil {
-		return nil, err
-	}
-	w.bestNs = median(times[w.best])
-	for _, g := range all {
-		w.bestNs = min(w.bestNs, median(times[g]))
-	}
-	for _, g := range w.chosen {
-		w.chosenNs = append(w.chosenNs, median(times[g]))
-	}
-	return times, nil
+	w.worstStep, w.last = c.dearest(), t.Choice()
+	return nil
 }
 
 func shapeOf(g live.Geometry) string {

@@ -90,3 +90,21 @@ func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
 		t.Errorf("%.4f of the best with %d changes, fixed %.4f", tuner, c.switches(), fixed)
 	}
 }
+
+func TestComparisonsCountTheRoundsThatNothingDisturbed(t *testing.T) {
+	one, two := live.Geometry{Width: 32, Groups: 1}, live.Geometry{Width: 32, Groups: 2}
+	compared := turns{all: []live.Geometry{one, two}}
+	for i := range 40 {
+		round := []float64{150, 100 + float64(i%3)}
+		if i%2 == 0 {
+			round[1] *= 1.9 // a processor less, which one workgroup does not notice
+		}
+		if i%5 == 0 {
+			round[0] *= 30 // preempted
+		}
+		compared.rounds = append(compared.rounds, round)
+	}
+	if got := compared.times(); got[one] != 150 || got[two] < 100 || got[two] > 102 {
+		t.Errorf("%v", got)
+	}
+}
