@@ -71,6 +71,7 @@ func (t *Tuner) checked(a *Arm, noise float64) {
 		t.left, t.open, t.changed = 0, false, false
 	default:
 		a.Count = math.Min(a.Count, n)
+		t.own = own{a.config, 0, true}
 		t.round = round{open: true, doubt: math.Min(shift*shift, staleVar)}
 		t.doubtAll()
 	}

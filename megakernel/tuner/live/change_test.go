@@ -173,3 +173,28 @@ func TestLoadThatNeverSettlesIsExploredLessAndLess(t *testing.T) {
 		t.Errorf("%d launches for the first change, %.1f for each of the others", first, each)
 	}
 }
+
+// A load that rises in steps and falls slowly raises the level of all geometries again and
+// again. What is believed of those that are not in use must not drift away from what they take.
+func TestStepsUpAndSlowFallsDoNotCarryEstimatesAway(t *testing.T) {
+	l := load{65_536, 300, 8}
+	for seed := range uint64(5) {
+		u, r := settled(t, &simulatedH200, l, seed)
+		for range 60 {
+			const fall = 300
+			for i := range fall {
+				r.speed = math.Pow(8, 1-float64(i)/fall)
+				_ = u.Observe(r.launch(u.Next().Geometry))
+			}
+		}
+		for i := range u.arms[:u.n] {
+			a := &u.arms[i]
+			if a.Stale {
+				continue
+			}
+			if off := u.nsPerSlot(a) * float64(l.slots) / (r.machine.ns(l, a.Geometry) * r.speed); off > 2 || off < 0.5 {
+				t.Errorf("seed %d: %+v is believed to take %.3g times as long as it does", seed, a.Geometry, off)
+			}
+		}
+	}
+}

@@ -89,6 +89,8 @@ func (t *Tuner) look() {
 	t.open, t.changed = true, false
 	t.round = round{open: true}
 	t.doubtAll()
+	t.level += t.lag // the level follows slowly, and what is looked at must not profit from that
+	t.lag = 0
 	t.quiet, t.unrest = 0, 0
 	t.pause = min(t.pause*pauseGrows, maxPause)
 }
@@ -168,8 +170,10 @@ func (t *Tuner) judge(a *Arm, y, doubt, noise float64) {
 			t.check = checks{want: maxChecks}
 		}
 	} else {
+		level := t.level
 		t.learn(a, t.current, y, doubt, noise)
-		t.learn(t.find(r.rival.config), r.rival.config, r.rival.y, r.rival.doubt, noise)
+		// The level of the two launches is known better now than when the rival ran.
+		t.learn(t.find(r.rival.config), r.rival.config, r.rival.y-(t.level-level), r.rival.doubt, noise)
 	}
 	t.answered()
 }

@@ -9,6 +9,7 @@ const (
 	steadyAfter = 4096     // launches of a geometry beyond which its mean moves no more slowly
 	levelGain   = 1.0 / 32 // share of a launch's difference from the mean that goes to the level of all geometries
 	roundGain   = 1.0 / 3  // the same while geometries are compared
+	lagGain     = 1.0 / 4
 	levelClip   = 2.0      // standard deviations at which that difference is clipped
 	sizeGain    = 1.0 / 16 // of the usual size
 	clipping    = 3.5      // standard deviations at which a launch's difference is clipped

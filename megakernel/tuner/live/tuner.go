@@ -16,6 +16,8 @@ type Tuner struct {
 	n       int
 	clock   uint64
 	level   float64 // by how much launches now take longer than the arms say, as a logarithm
+	own     own
+	lag     float64 // recent difference of the geometry in use from the level
 	current int32   // geometry in use
 	next    Suggestion
 
@@ -126,8 +128,8 @@ func (t *Tuner) Take(r Report) error {
 		return err
 	}
 	noise := t.noise.sd()
-	y, doubt, away := t.normalise(&r, noise)
-	y -= t.level
+	total, doubt, away := t.normalise(&r, noise)
+	y := total - t.level
 	a := t.find(config)
 	if err := t.plausible(a, y); err != nil {
 		t.refused++
@@ -159,7 +161,7 @@ func (t *Tuner) Take(r Report) error {
 		t.alarm()
 	case exploring && t.wary.on && (config == t.current || answers && t.wary.rest == 0):
 		t.learn(a, config, y, doubt, noise)
-		t.wander(config, y, doubt)
+		t.wander(config, total, doubt)
 	case exploring && answers && t.paired() && config != t.current:
 		t.pair(config, y, doubt)
 	case exploring && answers && t.paired() && t.round.between:
@@ -201,10 +203,19 @@ func (t *Tuner) learn(a *Arm, config int32, y, doubt, noise float64) {
 		t.disturb(d, noise)
 		d = math.Max(math.Min(d, levelClip*noise), -levelClip*noise)
 		t.level += d * weight * t.follow(before)
+		if config == t.current {
+			t.lag += (d - t.lag) * lagGain
+		}
 	}
+	mean := a.Mean
 	d := a.fold(y, weight, noise)
 	if before > 0 {
 		t.noise.fold(d*math.Sqrt(weight), before)
+	}
+	if before > 0 && config == t.current {
+		step := a.Mean - mean
+		a.Mean = mean + step*t.own.share(config)
+		t.level += mean + step - a.Mean
 	}
 }
 
@@ -284,6 +295,27 @@ func (t *Tuner) banned(a *Arm, best, noise float64) bool {
 // uncertainty of the mean with which the launch is compared.
 func (t *Tuner) moved(a *Arm, y, noise, doubt float64) bool {
 	return t.sums.add((y - a.Mean) / math.Sqrt(noise*noise*(1+1/a.Count)+doubt))
+}
+
+// own tells what a geometry takes from what the machine does to all of them. Launches of the
+// geometry in use alone cannot: they only say what both are together. What it takes became known
+// when it was compared with others; afterwards its launches say less and less about it, and after
+// a change of cost nothing. The rest goes to the level. Otherwise a load that rises in steps, with
+// which the level rises, and falls slowly, would carry away what is believed of all others.
+type own struct {
+	config int32
+	part   float64
+	known  bool
+}
+
+// share is the part of a step of the mean that is the geometry's own.
+func (o *own) share(config int32) float64 {
+	if !o.known || config != o.config {
+		*o = own{config, 1, true}
+	}
+	now := o.part
+	o.part *= 1 - levelGain
+	return now
 }
 
 // follow is how much of a launch's difference from the mean goes to the level.

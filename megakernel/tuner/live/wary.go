@@ -88,10 +88,9 @@ func (t *Tuner) resting() int {
 	return min(restBetween<<(max(t.budget-t.left, 0)/doubled), maxRest)
 }
 
-// wander takes a launch of a wary exploration.
+// wander takes a launch of a wary exploration; y is with the level.
 func (t *Tuner) wander(config int32, y, doubt float64) {
 	w := &t.wary
-	y += t.level
 	if config != t.current {
 		w.look, w.rest, w.after = rival{config, y, doubt}, t.resting(), 0
 		return
