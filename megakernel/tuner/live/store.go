@@ -36,12 +36,13 @@ func (t *Tuner) Entry(key cache.Key) cache.Entry {
 // Restore takes over an entry of the cache and reports how many measurements
 // it took; those of geometries outside this tuner's space are left out. With a
 // selection that was measured the tuner goes on from there without exploring, and
-// the detector notices if the device has changed; without one it explores with what
-// is known. A tuner that has observed launches is not changed.
+// the detector notices if the device has changed; without one the exploration goes on
+// with what is left of its budget. A tuner that has observed launches is not changed.
 func (t *Tuner) Restore(e *cache.Entry) (taken int) {
 	if t.clock > 0 || t.n > 0 || e.Check() != nil {
 		return 0
 	}
+	spent := 0.0
 	for i := range e.Measurements {
 		m := &e.Measurements[i]
 		config, ok := t.space.index[Geometry(m.Geometry)]
@@ -59,6 +60,10 @@ func (t *Tuner) Restore(e *cache.Entry) (taken int) {
 		if selected {
 			t.current, t.left, t.held, t.open = config, 0, 0, false
 		}
+		spent += count
+	}
+	if t.open && taken > 0 {
+		t.left, t.held = max(t.left+t.held-int(spent), 0), 0
 	}
 	t.decide(true)
 	return taken

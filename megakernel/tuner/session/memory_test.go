@@ -137,3 +137,20 @@ func (m own) Recall(_ string, key cache.Key, after uint64) (cache.Entry, uint64,
 }
 
 func (own) Remember(string, cache.Entry) {}
+
+// A queue with less work between two pauses than an exploration needs would explore for ever.
+func TestAnExplorationEndsHoweverOftenTheQueueIsParked(t *testing.T) {
+	r := newRig(t, On)
+	r.env.Memory = newMemory()
+	for range 12 {
+		r.launches(5)
+		r.s.Park(&r.env)
+	}
+	r.launches(5)
+	if r.s.tuners[0].exploring() {
+		t.Errorf("still exploring after %d launches", len(r.ran))
+	}
+	if ratio := cost(r.env.Given, float64(r.queue)) / r.best(); ratio > 1.25 {
+		t.Errorf("%.3f times the best", ratio)
+	}
+}
