@@ -21,15 +21,9 @@ func (f *glFlags) config() glcompute.Config {
 	}
 }
 
-// open opens the device. It gives Mesa a cache directory of our own, because without
-// one every start compiles all shaders again.
+// open opens the device.
 func (f *glFlags) open(log *slog.Logger) (*glcompute.Device, error) {
-	if os.Getenv("MESA_SHADER_CACHE_DIR") == "" {
-		dir := cacheDir() + "/mesa"
-		if err := os.MkdirAll(dir, 0o700); err == nil {
-			os.Setenv("MESA_SHADER_CACHE_DIR", dir)
-		}
-	}
+	mesaCache(log)
 	device, attempts, err := glcompute.Open(f.config())
 	for _, a := range attempts {
 		log.Debug("gl attempt", "backend", a.Backend, "detail", a.Detail, "error", a.Err)
