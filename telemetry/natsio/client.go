@@ -75,6 +75,9 @@ func (c *Conn) workMessage(worker, queue string, h telemetry.Header, w *telemetr
 	return m, nil
 }
 
+// errSilentStream says that a stream takes batches and confirms none.
+var errSilentStream = errors.New("the stream of batches does not answer; the log of its server says why, for example that its disk is full")
+
 // storeWork publishes until the stream answers.
 func (c *Conn) storeWork(ctx context.Context, m *nats.Msg) (duplicate bool, err error) {
 	var last error // of an attempt that ctx did not cut short
@@ -86,8 +89,11 @@ func (c *Conn) storeWork(ctx context.Context, m *nats.Msg) (duplicate bool, err 
 		if finalAnswer(err) {
 			return false, fmt.Errorf("natsio: publish work: %w", err)
 		}
-		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+		switch {
+		case errors.Is(err, jetstream.ErrNoStreamResponse):
 			err = fmt.Errorf("%w: no stream of batches", ErrNoRuntime)
+		case errors.Is(err, context.DeadlineExceeded):
+			err = errSilentStream
 		}
 		if last == nil || ctx.Err() == nil {
 			last = err

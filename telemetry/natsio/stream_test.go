@@ -67,6 +67,19 @@ func TestWorkWithoutAStreamSaysThatNoRuntimeIsThere(t *testing.T) {
 	}
 }
 
+func TestWorkThatNobodyConfirmsSaysThatTheStreamIsSilent(t *testing.T) {
+	c := dial(t, fastConfig(embedded(t).URL()))
+	if _, err := c.nc.SubscribeSync(c.cfg.Subjects.Work("gpu0", "a")); err != nil { // as a stream that cannot write
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	_, err := c.PublishWork(ctx, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.FormMap)
+	if !errors.Is(err, errSilentStream) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want that the stream is silent and the end of the context", err)
+	}
+}
+
 func TestForeignStreamIsNotTouched(t *testing.T) {
 	c := dial(t, fastConfig(embedded(t).URL()))
 	ctx := testContext(t)
