@@ -223,7 +223,7 @@ func (n *node) close(ctx context.Context) error {
 		n.results.Close()
 	}
 	if n.tuned != nil {
-		errs = append(errs, n.tuned.close(ctx))
+		n.tuned.close(ctx)
 	}
 	if n.decisions != nil {
 		errs = append(errs, n.decisions.close(ctx))

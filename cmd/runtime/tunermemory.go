@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 
@@ -174,8 +173,9 @@ func keep(in map[cache.Key]cache.Entry, e cache.Entry) {
 	in[e.Key] = e
 }
 
-// close writes what has changed.
-func (m *tunerMemory) close(ctx context.Context) error {
+// close writes what has changed. What cannot be written is lost, with a warning: the next
+// process measures it again, so a worker that was told to stop has not failed.
+func (m *tunerMemory) close(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	closed := make(chan error, len(m.devices))
@@ -186,14 +186,16 @@ func (m *tunerMemory) close(ctx context.Context) error {
 			go func() { closed <- d.file.Close() }()
 		}
 	}
-	var errs []error
 	for range n {
+		var err error
 		select {
-		case err := <-closed:
-			errs = append(errs, err)
+		case err = <-closed:
 		case <-ctx.Done():
-			return errors.Join(append(errs, ctx.Err())...)
+			m.log.Warn("what the tuner learned last is lost: it was not written in time", "directory", m.dir)
+			return
+		}
+		if err != nil {
+			m.log.Warn("what the tuner learned last is lost", "directory", m.dir, "reason", err)
 		}
 	}
-	return errors.Join(errs...)
 }

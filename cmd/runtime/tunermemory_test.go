@@ -101,18 +101,14 @@ func TestResultsOutliveTheProcess(t *testing.T) {
 	dir := t.TempDir()
 	m := newTunerMemory(dir, nil, quiet())
 	m.Remember(aDevice, learned(1, 64, 128))
-	if err := m.close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	m.close(t.Context())
 	again := newTunerMemory(dir, nil, quiet())
 	again.open(aDevice)
 	<-again.devices[aDevice].file.Loaded()
 	if e, _, ok := again.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 || len(e.Measurements) != 2 {
 		t.Errorf("%+v, %v", e, ok)
 	}
-	if err := again.close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	again.close(t.Context())
 }
 
 // A directory that is a file can neither be read nor written, whoever asks.
@@ -128,8 +124,8 @@ func TestTuningGoesOnWhereNothingCanBeWritten(t *testing.T) {
 	if e, _, ok := m.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
 		t.Errorf("%+v, %v", e, ok)
 	}
-	if err := m.close(t.Context()); err == nil || !strings.Contains(said.String(), "not written") {
-		t.Errorf("%v, said %q", err, said.String())
+	if m.close(t.Context()); !strings.Contains(said.String(), "not written") || !strings.Contains(said.String(), "lost") {
+		t.Errorf("said %q", said.String())
 	}
 }
 
