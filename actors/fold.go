@@ -21,12 +21,12 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64) (wakes, erro
 	case telemetry.KindGraph:
 		w, err = c.foldGraph(&r.Header, &r.Graph)
 	case telemetry.KindPriority:
-		if err = c.accept(&r.Header); err == nil {
+		if _, err = c.accept(&r.Header); err == nil {
 			c.priority.Merge(&r.Priority)
 			w = c.rank()
 		}
 	case telemetry.KindLaunch:
-		if err = c.accept(&r.Header); err == nil {
+		if _, err = c.accept(&r.Header); err == nil {
 			w = c.report(&r.Launch, true)
 		}
 	}
@@ -42,33 +42,19 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64) (wakes, erro
 }
 
 func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue) (wakes, error) {
-	src := c.source(telemetry.KindQueue)
-	fresh, err := src.check(h.Incarnation, h.Seq)
-	if err == nil {
-		err = c.count(q.Has, q.RequeueCount, q.ExecutedCount, fresh)
-	}
-	if err != nil {
+	if err := c.count(h, q.Has, q.RequeueCount, q.ExecutedCount); err != nil {
 		return 0, err
 	}
-	if fresh {
-		c.replace(h, src)
-	}
-	src.seq = h.Seq
 	c.gauges().Merge(q)
 	c.note(h)
 	return c.trigger(), nil
 }
 
 func (c *cell) foldGraph(h *telemetry.Header, g *telemetry.Graph) (wakes, error) {
-	src := c.source(telemetry.KindGraph)
-	fresh, err := src.check(h.Incarnation, h.Seq)
+	fresh, err := c.accept(h)
 	if err != nil {
 		return 0, err
 	}
-	if fresh {
-		c.replace(h, src)
-	}
-	src.seq = h.Seq
 	c.graph.Merge(g)
 	c.countHits(fresh)
 	c.note(h)
@@ -86,24 +72,19 @@ func (c *cell) countHits(fresh bool) {
 	c.crowded = n
 }
 
-// accept checks that a record is in order and notes it as the newest, or refuses it.
-func (c *cell) accept(h *telemetry.Header) error {
+// accept checks that a record is in order and notes it as the newest, or refuses it. It
+// says whether the record starts a new incarnation.
+func (c *cell) accept(h *telemetry.Header) (fresh bool, err error) {
 	src := c.source(h.Kind)
-	fresh, err := src.check(h.Incarnation, h.Seq)
-	if err != nil {
-		return err
+	if fresh, err = src.check(h.Incarnation, h.Seq); err != nil {
+		return false, err
 	}
 	if fresh {
-		c.replace(h, src)
+		c.forget(h.Kind, src.incarnation)
+		src.begin(h.Incarnation)
 	}
 	src.seq = h.Seq
-	return nil
-}
-
-// replace makes the publisher of a record the one of its source.
-func (c *cell) replace(h *telemetry.Header, src *source) {
-	c.forget(h.Kind, src.incarnation)
-	src.begin(h.Incarnation)
+	return fresh, nil
 }
 
 // forget drops the gauges of a replaced publisher: those of the kind in which

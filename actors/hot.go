@@ -54,18 +54,10 @@ func (h *hot) foldFlat(r *telemetry.Flat, tick uint64) (wakes, error) {
 	if r.Kind != telemetry.KindQueue {
 		return h.cold.foldFlatGraph(r, tick)
 	}
-	fresh, err := h.ordering.check(r.Incarnation, r.Seq)
-	if err != nil {
-		return 0, err
-	}
 	requeues, executed := r.Counters()
-	if err := h.count(r.Has(), requeues, executed, fresh); err != nil {
+	if err := h.count(&r.Header, r.Has(), requeues, executed); err != nil {
 		return 0, err
 	}
-	if fresh {
-		h.cold.replace(&r.Header, &h.ordering)
-	}
-	h.ordering.seq = r.Seq
 	h.late.Merge(r, &h.cold.queue)
 	h.note(&r.Header)
 	h.accepted++
@@ -74,15 +66,10 @@ func (h *hot) foldFlat(r *telemetry.Flat, tick uint64) (wakes, error) {
 }
 
 func (c *cell) foldFlatGraph(r *telemetry.Flat, tick uint64) (wakes, error) {
-	src := c.source(telemetry.KindGraph)
-	fresh, err := src.check(r.Incarnation, r.Seq)
+	fresh, err := c.accept(&r.Header)
 	if err != nil {
 		return 0, err
 	}
-	if fresh {
-		c.replace(&r.Header, src)
-	}
-	src.seq = r.Seq
 	r.MergeGraph(&c.graph)
 	c.countHits(fresh)
 	c.note(&r.Header)
@@ -91,26 +78,28 @@ func (c *cell) foldFlatGraph(r *telemetry.Flat, tick uint64) (wakes, error) {
 	return c.trigger(), nil
 }
 
-// count adds the growth of the cumulative counters of a queue record. They start
-// at 0 in every incarnation, so its first values count whole.
-func (h *hot) count(has telemetry.Presence, requeueCount, executedCount uint64, fresh bool) error {
-	requeues, executed := h.requeuesReported, h.executedReported
-	if fresh {
-		requeues, executed = 0, 0
+// count takes a queue record's place in the order and adds the growth of its cumulative
+// counters. A record that is refused changes nothing.
+func (h *hot) count(r *telemetry.Header, has telemetry.Presence, requeues, executed uint64) error {
+	if !h.ordering.continues(r.Incarnation, r.Seq) {
+		if _, err := h.cold.accept(r); err != nil {
+			return err
+		}
+		h.requeuesReported, h.executedReported = 0, 0 // a new incarnation counts from 0
 	}
-	if has.Has(telemetry.HasRequeueCount) && requeueCount < requeues ||
-		has.Has(telemetry.HasExecutedCount) && executedCount < executed {
+	if !has.Has(telemetry.HasRequeueCount) {
+		requeues = h.requeuesReported
+	}
+	if !has.Has(telemetry.HasExecutedCount) {
+		executed = h.executedReported
+	}
+	if requeues < h.requeuesReported || executed < h.executedReported {
 		return ErrRewind
 	}
-	if has.Has(telemetry.HasRequeueCount) {
-		h.requeues = addSaturating(h.requeues, requeueCount-requeues)
-		requeues = requeueCount
-	}
-	if has.Has(telemetry.HasExecutedCount) {
-		h.executed = addSaturating(h.executed, executedCount-executed)
-		executed = executedCount
-	}
+	h.requeues = addSaturating(h.requeues, requeues-h.requeuesReported)
+	h.executed = addSaturating(h.executed, executed-h.executedReported)
 	h.requeuesReported, h.executedReported = requeues, executed
+	h.ordering.seq = r.Seq
 	return nil
 }
 

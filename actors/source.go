@@ -24,17 +24,18 @@ type retired struct {
 // known reports whether a record was accepted. Publishers' incarnations are not 0.
 func (s *source) known() bool { return s.incarnation != 0 }
 
+// continues reports whether a record is a newer one of the current incarnation, as
+// most are.
+func (s *source) continues(incarnation, seq uint64) bool {
+	return incarnation == s.incarnation && seq > s.seq && s.known()
+}
+
 // check says whether a record is newer than everything accepted so far, and
 // whether it starts a new incarnation. It changes nothing.
 func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
-	if incarnation == s.incarnation && seq > s.seq && s.known() {
+	if s.continues(incarnation, seq) {
 		return false, nil
 	}
-	return s.judge(incarnation)
-}
-
-// judge is check of a record that is not simply the next one.
-func (s *source) judge(incarnation uint64) (fresh bool, err error) {
 	if !s.known() {
 		return true, nil
 	}

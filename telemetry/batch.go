@@ -11,6 +11,8 @@ type Flat struct {
 	shape  *shape
 	body   *bodyWindow
 	values *flatValues
+	// Fields 10 and 11 of the body. The fold of a queue record needs them at once.
+	requeues, executed uint64
 }
 
 // Flats holds the records of one payload. Its memory is used again. The zero
@@ -102,6 +104,7 @@ func (d *Decoder) slow(b []byte, i int, r *Flat, into *Flats) (size, n int) {
 	}
 	n, _ = flatHead(b, i)
 	r.shape, r.body, r.values = nil, nil, v
+	r.requeues, r.executed = v.v[queueRequeues], v.v[queueExecuted]
 	d.shapes.remember(b[i:after], body-i, n, r)
 	return after - i, n
 }
@@ -118,13 +121,7 @@ func (r *Flat) Has() Presence {
 }
 
 // Counters returns the cumulative counters of a queue record, 0 where absent.
-func (r *Flat) Counters() (requeues, executed uint64) {
-	const requeueCount, executedCount = 10, 11
-	if s := r.shape; s != nil {
-		return s.value(r.body, requeueCount), s.value(r.body, executedCount)
-	}
-	return r.values.v[requeueCount], r.values.v[executedCount]
-}
+func (r *Flat) Counters() (requeues, executed uint64) { return r.requeues, r.executed }
 
 // MergeQueue is q.Merge of the body of a queue record.
 func (r *Flat) MergeQueue(q *Queue) {

@@ -109,6 +109,12 @@ const (
 	graphFrontierNodes = 4
 )
 
+// Those of the counters of Queue.
+const (
+	queueRequeues = 10
+	queueExecuted = 11
+)
+
 // frontierFits is Graph.validate.
 func frontierFits(has Presence, nodes, frontier uint64) bool {
 	return !has.Has(HasNodeCount|HasFrontierNodes) || frontier <= nodes

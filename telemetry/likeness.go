@@ -137,14 +137,22 @@ func likenessOf(kind Kind, queue string, place uint16) uint16 {
 func (t *shapeTable) quick(w *quickWindow, r *Flat) (size, elements int) {
 	number := t.known[t.last].next
 	if size, elements = t.known[number].take(w, r); size == 0 {
-		if number = t.find(w); number == nobody {
-			return 0, 0
-		}
-		if size, elements = t.known[number].take(w, r); size == 0 {
-			return 0, 0
-		}
-		t.known[t.last].next = number
+		return t.search(w, r)
 	}
+	t.last = number
+	return size, elements
+}
+
+// search is quick for a record that does not follow the last one as it did before.
+func (t *shapeTable) search(w *quickWindow, r *Flat) (size, elements int) {
+	number := t.find(w)
+	if number == nobody {
+		return 0, 0
+	}
+	if size, elements = t.known[number].take(w, r); size == 0 {
+		return 0, 0
+	}
+	t.known[t.last].next = number
 	t.last = number
 	return size, elements
 }
@@ -170,6 +178,7 @@ func (e *likeness) take(w *quickWindow, r *Flat) (size, elements int) {
 	r.Kind, r.Minor, r.Incarnation, r.Seq, r.SentNs = s.kind, uint32(e.minor), incarnation, seq, int64(w.big(h.sentNs))
 	r.Header.Queue, r.Place = e.name, e.place
 	r.shape, r.body, r.values = s, body, nil
+	r.requeues, r.executed = s.value(body, queueRequeues), s.value(body, queueExecuted)
 	return int(at + s.size), int(e.elements)
 }
 
