@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -28,13 +29,15 @@ type device struct {
 
 	folding sync.Mutex // of the cells of all queues
 
+	room *session.Room // for tuners, while the worker is not local
+
 	mu     sync.Mutex
 	source source // announcements
 	author uint64 // incarnation whose launches are reported, 0 if none
 }
 
 func newDevice(s *System, name string) *device {
-	d := &device{system: s, name: name, families: make(map[string]*family)}
+	d := &device{system: s, name: name, families: make(map[string]*family), room: session.NewRoom(workerTuners, s.room)}
 	d.view.Store(&deviceView{})
 	var addresses []address
 	d.supervisor, addresses = s.shell.group(name, member{name: "diffusion", receiver: &diffusionActor{device: d}})

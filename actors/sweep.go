@@ -135,6 +135,7 @@ func (f *family) leave() bool {
 	if !f.park() {
 		return false
 	}
+	f.tuner.leave()
 	f.gone.Store(true)
 	f.unstop()
 	return true

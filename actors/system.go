@@ -36,6 +36,7 @@ type System struct {
 	echoes   atomic.Uint64
 
 	spaces         *session.Spaces // of all queues' tuners
+	room           *session.Room   // for the tuners of all remote workers' queues
 	reportsUntuned atomic.Uint64   // launch reports that the tuner refused
 	complaints     complaints      // about launch reports
 	rivals         complaints      // about second processes of local workers
@@ -59,7 +60,7 @@ func start(cfg Config, pub Publisher, t tap) (*System, error) {
 	s := &System{
 		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, t),
 		devices: make(map[string]*device), crowded: make(chan struct{}, 1),
-		stop: make(chan struct{}), spaces: session.NewSpaces(&cfg.Policy),
+		stop: make(chan struct{}), spaces: session.NewSpaces(&cfg.Policy), room: session.NewRoom(remoteTuners, nil),
 	}
 	s.ticking.Go(s.beat)
 	return s, nil

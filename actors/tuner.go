@@ -5,6 +5,13 @@ import (
 	"ringmaster/megakernel/tuner/session"
 )
 
+// Bounds of the tuners for launches elsewhere, of one worker and of all; one takes about 6 KiB.
+// Whoever may report launches chooses how many queues and kernels they are of.
+const (
+	workerTuners = 4096
+	remoteTuners = 16_384
+)
+
 // tunerActor holds what a queue's launches taught and tells the queue actor
 // which geometry to ask for next. It never triggers a decision.
 type tunerActor struct {
@@ -63,6 +70,9 @@ func (a *tunerActor) env() session.Env {
 		Mode: a.system.cfg.Autotuner, Spaces: a.system.spaces, Memory: a.system.cfg.TunerMemory,
 		Device: device.identity, Limits: device.limits,
 	}
+	if !device.local {
+		env.Room = a.device.room
+	}
 	if s := a.planned.Load(); s != nil {
 		p := &s.plan
 		env.Limits, env.Asked = s.limits, s.tuned
@@ -77,6 +87,13 @@ func (a *tunerActor) park() {
 	if a.session != nil {
 		env := a.env()
 		a.session.Park(&env)
+	}
+}
+
+// leave frees the tuners that park has left, because nobody remembers what they know.
+func (a *tunerActor) leave() {
+	if a.session != nil {
+		a.session.Close()
 	}
 }
 

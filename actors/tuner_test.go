@@ -2,6 +2,7 @@ package actors
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -297,4 +298,48 @@ func (m *countingMemory) Remember(_ string, e cache.Entry) {
 	}
 	m.entries[e.Key] = e
 	m.stored++
+}
+
+// Whoever can report launches can name any number of queues and kernels.
+func TestTunersForLaunchesElsewhereAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const kernels, queues = session.MaxTuners, workerTuners/session.MaxTuners + 10
+		l := newLauncher(t, false, func(c *Config) { c.IdleAfter = c.ParkAfter })
+		defer l.s.Close()
+		report := func(queue, kernel int) {
+			l.seq++
+			launch := telemetry.Launch{
+				Launch: l.seq, Applied: telemetry.Geometry{WorkgroupSizeX: 64, Groups: 4, ClaimChunk: 64},
+				Executed: 1000, ElapsedNs: 1e6, TimeSource: telemetry.TimeQuery, Has: telemetry.HasElapsedNs | telemetry.HasTimeSource,
+				Fingerprint: bytes.Repeat([]byte{byte(kernel + 1)}, telemetry.FingerprintSize),
+			}
+			r := &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch, Incarnation: 8, Seq: l.seq}, Launch: launch}
+			if err := l.s.Ingest("gpu0", fmt.Sprintf("q%d", queue), r, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for queue := range queues {
+			for kernel := range kernels {
+				report(queue, kernel)
+			}
+			synctest.Wait()
+		}
+		const over = kernels*queues - workerTuners
+		if n := l.s.Stats().ReportsUntuned; n != over {
+			t.Errorf("%d reports found no room, want %d", n, over)
+		}
+		time.Sleep(3 * l.s.cfg.ParkAfter) // the queues are forgotten, and the worker
+		synctest.Wait()
+		if err := l.s.Announce("gpu0", workerRecord(5, 1)); err != nil {
+			t.Fatal(err)
+		}
+		report(0, 0)
+		synctest.Wait()
+		if n := l.s.Stats().ReportsUntuned; n != over {
+			t.Errorf("%d reports found no room after the queues were forgotten", n-over)
+		}
+		if n := l.s.room.Taken(); n != 1 {
+			t.Errorf("%d tuners take room after the queues were forgotten, want 1", n)
+		}
+	})
 }

@@ -23,6 +23,7 @@ type entry struct {
 	live    *live.Tuner // with On
 	natural *natural    // with Natural
 	spaces  *Spaces
+	room    *Room // that it takes
 
 	used     uint64 // clock of the session
 	moment   uint64 // of what was recalled last

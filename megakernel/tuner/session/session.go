@@ -23,8 +23,7 @@ const (
 )
 
 var (
-	// ErrUnknownKernel says that a report names no kernel, or one for which the
-	// queue's tuners have no room.
+	// ErrUnknownKernel says that a report names no kernel.
 	ErrUnknownKernel = errors.New("report of an unknown kernel")
 	// ErrBeyondLimits says that no launch on the device has such a geometry.
 	ErrBeyondLimits = errors.New("geometry beyond the device's limits")
@@ -51,6 +50,7 @@ type Env struct {
 	Limits policy.Limits
 	Device string // identity of device and driver; "" remembers nothing
 	Memory Memory // nil remembers nothing
+	Room   *Room  // for tuners beside those of other sessions; nil: no bound
 	// Asked is what the newest plan was asked for, and Given what it says.
 	Asked, Given policy.Geometry
 }
@@ -208,29 +208,41 @@ func (s *Session) tuner(env *Env, r *Report) (*entry, error) {
 			return e, nil
 		}
 	}
-	room := -1
-	if len(s.tuners) >= MaxTuners {
-		room = 0
-		for i, e := range s.tuners {
-			if e.used < s.tuners[room].used {
-				room = i
-			}
+	if len(s.tuners) < MaxTuners && env.Room.take() {
+		e, err := newEntry(env, p, bucket, s.start(p, bucket))
+		if err != nil {
+			env.Room.give()
+			return nil, err
 		}
-		if s.clock-s.tuners[room].used < inUse {
-			return nil, fmt.Errorf("session: %w: %d are in use", ErrUnknownKernel, MaxTuners)
+		e.room = env.Room
+		s.tuners = append(s.tuners, e)
+		return e, nil
+	}
+	return s.replace(env, p, bucket)
+}
+
+// replace makes a tuner in the place of the one that has not been used for the longest.
+func (s *Session) replace(env *Env, p Program, bucket int) (*entry, error) {
+	if len(s.tuners) == 0 {
+		return nil, fmt.Errorf("session: %w: other queues have them", ErrCrowded)
+	}
+	place := 0
+	for i, e := range s.tuners {
+		if e.used < s.tuners[place].used {
+			place = i
 		}
+	}
+	gone := s.tuners[place]
+	if s.clock-gone.used < inUse {
+		return nil, fmt.Errorf("session: %w: the queue's %d are in use", ErrCrowded, len(s.tuners))
 	}
 	e, err := newEntry(env, p, bucket, s.start(p, bucket))
 	if err != nil {
 		return nil, err
 	}
-	if room < 0 {
-		s.tuners = append(s.tuners, e)
-		return e, nil
-	}
-	gone := s.tuners[room]
 	gone.remember(env)
-	s.tuners[room] = e
+	e.room = gone.room
+	s.tuners[place] = e
 	if s.current[gone.bucket] == gone {
 		s.current[gone.bucket] = nil
 		s.show(env, gone.bucket, policy.Geometry{})
@@ -293,6 +305,14 @@ func (s *Session) Park(env *Env) {
 	}
 	for _, e := range s.tuners {
 		e.remember(env)
+	}
+	s.Close()
+}
+
+// Close frees the tuners, whatever they know; the view stays.
+func (s *Session) Close() {
+	for _, e := range s.tuners {
+		e.room.give()
 	}
 	s.tuners, s.current, s.others = nil, [Buckets]*entry{}, [Buckets]int{}
 }

@@ -203,7 +203,7 @@ func TestKernelsBeyondTheRoomAreRefusedWhileAllAreInUse(t *testing.T) {
 	}
 	r.program = 100
 	report := r.report()
-	if _, err := r.s.Observe(&r.env, &report); !errors.Is(err, ErrUnknownKernel) {
+	if _, err := r.s.Observe(&r.env, &report); !errors.Is(err, ErrCrowded) {
 		t.Errorf("one kernel more: %v", err)
 	}
 	r.program = 1
