@@ -161,7 +161,7 @@ func (r *benchReport) begin(m benchMachine) {
 		return
 	}
 	fmt.Fprintf(r.out, "%s, %d cores; GL: %s, %s; %s\n", m.CPU, m.Cores, m.GLRenderer, m.GLVersion, m.Go)
-	fmt.Fprintf(r.out, "%-40s %14s %-10s %14s %7s  %s\n", "name", "value", "unit", "yardstick", "ratio", "yardstick is")
+	r.line("name", "value", "unit", "yardstick", "ratio", "yardstick is")
 }
 
 func (r *benchReport) row(row benchRow) {
@@ -172,7 +172,30 @@ func (r *benchReport) row(row benchRow) {
 		json.NewEncoder(r.out).Encode(row)
 		return
 	}
-	fmt.Fprintf(r.out, "%-40s %14.4g %-10s %14.4g %7.3f  %s\n", row.Name, row.Value, row.Unit, row.YardstickValue, row.Ratio, row.Yardstick)
+	yardstick, ratio := "-", "-"
+	if row.YardstickValue != 0 {
+		yardstick, ratio = fourDigits(row.YardstickValue), fmt.Sprintf("%.3f", row.Ratio)
+	}
+	r.line(row.Name, fourDigits(row.Value), row.Unit, yardstick, ratio, row.Yardstick)
+}
+
+// line is not a table's, because each row is printed when it is measured.
+func (r *benchReport) line(name, value, unit, yardstick, ratio, is string) {
+	fmt.Fprintf(r.out, "%-34s %9s %-10s %9s %6s  %s\n", name, value, unit, yardstick, ratio, is)
+}
+
+// fourDigits is a number with four digits, in thousands (k), millions (M) or more (G) from
+// 10,000 on.
+func fourDigits(v float64) string {
+	switch {
+	case v >= 1e9:
+		return fmt.Sprintf("%.4g G", v/1e9)
+	case v >= 1e6:
+		return fmt.Sprintf("%.4g M", v/1e6)
+	case v >= 1e4:
+		return fmt.Sprintf("%.4g k", v/1e3)
+	}
+	return fmt.Sprintf("%.4g", v)
 }
 
 // benchPolicy times a decision beside a lookup in a Go map keyed by the whole

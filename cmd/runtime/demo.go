@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -208,19 +209,24 @@ func (d *demo) progress() string {
 		executed += d.player.queues[i].executed.Load()
 	}
 	done := float64(position) / float64(end)
-	return fmt.Sprintf("%s %3.0f%%  %v of %v of the trace, %s slots done", bar(done, 30), 100*min(done, 1),
+	return fmt.Sprintf("%s %3.0f%%  %v of %v of the trace, %s slots done", bar(done, 18), 100*min(done, 1),
 		min(position, end).Round(time.Second), end.Round(time.Second), grouped(executed))
 }
 
+// frame is the live table. It leaves out the pressure, which follows from the length, so
+// that it fits into 80 columns.
 func (d *demo) frame() string {
+	const pressureCell = 2
 	var rows [][]string
 	for _, q := range d.node.system.Queues() {
 		r, known := d.observer.latest(q.Queue)
 		if !known {
 			continue
 		}
-		cells := planCells(q.Queue, &r)
+		r.SwitchHeld = false // the summary counts these
+		cells := slices.Delete(planCells(q.Queue, &r), pressureCell, pressureCell+1)
 		rows = append(rows, append(cells, grouped(q.Launches), grouped(q.SlotsExecuted)))
 	}
-	return table(append(append([]string(nil), planHeader...), "LAUNCHES", "SLOTS DONE"), rows) + d.progress() + "\n"
+	header := slices.Delete(slices.Clone(planHeader), pressureCell, pressureCell+1)
+	return table(append(header, "LAUNCHES", "SLOTS"), rows) + d.progress() + "\n"
 }

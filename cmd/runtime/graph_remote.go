@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"ringmaster/megakernel/graph"
@@ -89,12 +88,12 @@ func (c *graphListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 	if c.JSON {
 		return json.NewEncoder(std.out).Encode(rows)
 	}
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tNODES\tEDGES\tDIRECTED\tWEIGHTED\tBYTES")
-	for _, g := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%t\t%t\t%s\n", plain(g.Name), grouped(g.Nodes), grouped(g.Edges), g.Directed, g.Weighted, grouped(g.Bytes))
+	cells := make([][]string, len(rows))
+	for i, g := range rows {
+		cells[i] = []string{plain(g.Name), grouped(g.Nodes), grouped(g.Edges), yesNo(g.Directed), yesNo(g.Weighted), grouped(g.Bytes)}
 	}
-	return w.Flush()
+	_, err = fmt.Fprint(std.out, table([]string{"NAME", "NODES", "EDGES", "DIRECTED", "WEIGHTED", "BYTES"}, cells))
+	return err
 }
 
 // graphDropCmd frees a graph on a worker.

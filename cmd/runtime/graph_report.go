@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"ringmaster/megakernel/frontier"
@@ -112,19 +111,16 @@ const shownLevels = 40
 func (r *graphReport) table(out io.Writer, what string) error {
 	fmt.Fprintln(out, what)
 	if levels := r.Details; len(levels) > 0 {
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "LEVEL\tTOPOLOGY\tNODES\tEDGES\tEXAMINED\tREQUEUED\tTIME\tWHY")
+		var rows [][]string
 		for i := 0; i < len(levels); {
 			n := 1
 			for len(levels) > shownLevels && i+n < len(levels) && levels[i+n].Topology == levels[i].Topology && levels[i+n].Pass == levels[i].Pass {
 				n++
 			}
-			fmt.Fprintln(w, graphRow(levels[i:i+n]))
+			rows = append(rows, graphRow(levels[i:i+n]))
 			i += n
 		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
+		fmt.Fprint(out, table([]string{"LEVEL", "TOPOLOGY", "NODES", "EDGES", "EXAMINED", "REQUEUED", "TIME", "WHY"}, rows))
 	}
 	if r.Passes > 0 {
 		passes := "one pass"
@@ -148,7 +144,7 @@ func (r *graphReport) table(out io.Writer, what string) error {
 }
 
 // graphRow is a row of the table for levels that ran the same way.
-func graphRow(levels []graphLevel) string {
+func graphRow(levels []graphLevel) []string {
 	first := &levels[0]
 	sum := *first
 	for _, l := range levels[1:] {
@@ -166,8 +162,7 @@ func graphRow(levels []graphLevel) string {
 	if sum.Seconds > 0 {
 		took = time.Duration(sum.Seconds * 1e9).String()
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", name, first.Topology, grouped(sum.Nodes), grouped(sum.Edges),
-		grouped(sum.Examined), grouped(sum.Requeued), took, first.Why)
+	return []string{name, topologyWord(first.Topology), grouped(sum.Nodes), grouped(sum.Edges), grouped(sum.Examined), grouped(sum.Requeued), took, first.Why}
 }
 
 // graphWhy says why a level ran as it did.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/userop"
@@ -133,8 +132,7 @@ func (c *opcodesCheckCmd) Run(_ context.Context, std stdio, log *slog.Logger) er
 
 // table prints what the opcodes declare.
 func (s *opcodeSet) table(out io.Writer) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tNAME\tOPERANDS\tSIDE EFFECTS\tIDEMPOTENT\tMAX STEPS\tREFERENCE\tFILE")
+	var rows [][]string
 	for _, u := range s.catalog.User() {
 		steps := "-"
 		if u.MaxSteps > 0 {
@@ -143,10 +141,12 @@ func (s *opcodeSet) table(out io.Writer) {
 		if u.StepsOperand != userop.NoOperand {
 			steps += ", at most " + u.Operands[u.StepsOperand]
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", u.ID, u.Name, orDash(strings.Join(u.Operands, ", ")),
-			yesNo(u.SideEffects), yesNo(u.Idempotent), steps, orDash(u.Reference), u.File)
+		rows = append(rows, []string{
+			fmt.Sprint(u.ID), u.Name, orDash(strings.Join(u.Operands, ", ")),
+			yesNo(u.SideEffects), yesNo(u.Idempotent), steps, orDash(u.Reference), u.File,
+		})
 	}
-	w.Flush()
+	fmt.Fprint(out, table([]string{"ID", "NAME", "OPERANDS", "SIDE EFFECTS", "IDEMPOTENT", "MAX STEPS", "REFERENCE", "FILE"}, rows))
 }
 
 func orDash(s string) string {
@@ -166,9 +166,10 @@ func yesNo(b bool) string {
 type opcodesAccessorsCmd struct{}
 
 func (opcodesAccessorsCmd) Run(std stdio) error {
-	w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+	var rows [][]string
 	for _, a := range userop.List() {
-		fmt.Fprintf(w, "%s\t%s\n", a.Form, a.Meaning)
+		rows = append(rows, []string{a.Form, a.Meaning})
 	}
-	return w.Flush()
+	_, err := fmt.Fprint(std.out, table([]string{"ACCESSOR", "MEANS"}, rows))
+	return err
 }

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
-	"text/tabwriter"
 	"unicode"
 	"unicode/utf8"
 
@@ -80,21 +78,6 @@ func plainLines(text string) string {
 		return r
 	}, text)
 }
-
-// table aligns rows of cells in columns.
-func table(header []string, rows [][]string) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.Join(header, "\t"))
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	w.Flush()
-	return trailing.ReplaceAllString(b.String(), "\n")
-}
-
-// trailing are the blanks that fill up the last column of a table.
-var trailing = regexp.MustCompile(` +\n`)
 
 // wrap breaks text at blanks, so that no line has more characters than width unless a single
 // word has, and begins every line but the first with indent blanks.

@@ -37,12 +37,6 @@ func TestWrapBreaksAtBlanksAndIndents(t *testing.T) {
 	}
 }
 
-func TestTablesHaveNoBlanksAtTheEndsOfLines(t *testing.T) {
-	if got, want := table([]string{"A", "MARK"}, [][]string{{"1", ""}, {"22", "<-"}}), "A   MARK\n1\n22  <-\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 func TestScreenDrawsOverItsLastBlock(t *testing.T) {
 	var out strings.Builder
 	s := &screen{out: &out, terminal: true, width: 5}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,14 +130,14 @@ func (v *watchView) draw() {
 	v.out.draw(table(append([]string{"WORKER"}, planHeader...), rows))
 }
 
-// planHeader names the cells of planCells.
-var planHeader = []string{"QUEUE", "LENGTH", "PRESSURE", "TOPOLOGY", "MODE", "WIDTH×GROUPS", "HITS"}
+// planHeader names the cells of planCells. The geometry is width × workgroups.
+var planHeader = []string{"QUEUE", "LENGTH", "PRESSURE", "TOPOLOGY", "MODE", "GEOMETRY", "HITS"}
 
 func planCells(queue string, r *telemetry.Recommendation) []string {
 	if r.Error != "" {
 		return []string{queue, grouped(r.QueueLen), "-", "-", "-", "-", plain(r.Error)}
 	}
-	topology := plain(r.Topology)
+	topology := topologyWord(r.Topology)
 	if r.SwitchHeld {
 		topology += " (held)"
 	}
@@ -144,4 +145,11 @@ func planCells(queue string, r *telemetry.Recommendation) []string {
 		queue, grouped(r.QueueLen), plain(r.Pressure), topology, plain(r.ExecutionMode),
 		fmt.Sprintf("%d×%d", r.WorkgroupSizeX, r.Groups), grouped(r.HitCapacity),
 	}
+}
+
+// topologyWord is the word for a topology where columns are narrow: sparse, hybrid, dense,
+// fused, or memory for memory_constrained.
+func topologyWord(topology string) string {
+	word, _, _ := strings.Cut(topology, "_")
+	return plain(word)
 }
