@@ -58,7 +58,8 @@ type Config struct {
 	// Autotuner says how the tuner chooses geometries.
 	Autotuner session.Mode
 	// TunerMemory is what tuners begin from and where they leave what they
-	// learned; nil for nothing. Its methods must not block.
+	// learned; nil for nothing. Its methods must not block. If it is a WorkerMemory,
+	// the tuners of workers elsewhere have memories of their own.
 	TunerMemory session.Memory
 	// Logger receives what people should know. Not nil.
 	Logger *slog.Logger

@@ -29,7 +29,9 @@ type device struct {
 
 	folding sync.Mutex // of the cells of all queues
 
-	room *session.Room // for tuners, while the worker is not local
+	// What the tuners of the worker's queues have while it is not local.
+	room   *session.Room
+	memory session.Memory
 
 	mu     sync.Mutex
 	source source // announcements
@@ -37,7 +39,10 @@ type device struct {
 }
 
 func newDevice(s *System, name string) *device {
-	d := &device{system: s, name: name, families: make(map[string]*family), room: session.NewRoom(workerTuners, s.room)}
+	d := &device{system: s, name: name, families: make(map[string]*family), room: session.NewRoom(workerTuners, s.room), memory: s.cfg.TunerMemory}
+	if m, ok := s.cfg.TunerMemory.(WorkerMemory); ok {
+		d.memory = m.Elsewhere(name)
+	}
 	d.view.Store(&deviceView{})
 	var addresses []address
 	d.supervisor, addresses = s.shell.group(name, member{name: "diffusion", receiver: &diffusionActor{device: d}})
@@ -114,6 +119,14 @@ func (d *device) reports(incarnation uint64) {
 	next := *d.view.Load()
 	next.reporting = true
 	d.view.Store(&next)
+}
+
+// WorkerMemory is a memory that does not mix what this process measured with what workers
+// elsewhere say: their reports are only as good as their names.
+type WorkerMemory interface {
+	session.Memory
+	// Elsewhere is the memory for the tuners of a worker that is not local.
+	Elsewhere(worker string) session.Memory
 }
 
 // Identified is an Engine that says on what kind of device it runs. What its

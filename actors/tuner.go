@@ -71,7 +71,7 @@ func (a *tunerActor) env() session.Env {
 		Device: device.identity, Limits: device.limits,
 	}
 	if !device.local {
-		env.Room = a.device.room
+		env.Room, env.Memory = a.device.room, a.device.memory
 	}
 	if s := a.planned.Load(); s != nil {
 		p := &s.plan

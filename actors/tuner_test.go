@@ -229,6 +229,29 @@ func TestRestartedSystemBeginsWithWhatWasLearned(t *testing.T) {
 	})
 }
 
+// apartMemory has a memory for each worker elsewhere.
+type apartMemory struct {
+	countingMemory
+	elsewhere map[string]*countingMemory
+}
+
+func (m *apartMemory) Elsewhere(worker string) session.Memory {
+	m.elsewhere[worker] = &countingMemory{}
+	return m.elsewhere[worker]
+}
+
+func TestWhatWorkersElsewhereReportIsRememberedApart(t *testing.T) {
+	everyLauncher(t, func(t *testing.T, local bool) {
+		memory := &apartMemory{elsewhere: make(map[string]*countingMemory)}
+		l := newLauncher(t, local, func(c *Config) { c.TunerMemory = memory })
+		l.launches(200)
+		l.s.Close()
+		if here, there := memory.stored, memory.elsewhere["gpu0"].stored; local != (here > 0) || local != (there == 0) {
+			t.Errorf("remembered %d times here and %d times elsewhere", here, there)
+		}
+	})
+}
+
 func TestReportsThatCannotBeAreCountedAndWarnedOfOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

@@ -43,7 +43,7 @@ func startTunedRun(t *testing.T, f *fleet, dir string) *tunedRun {
 	if err := n.conn.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-n.tuned.devices[n.identity()].file.Loaded()
+	<-n.tuned.devices[tunedPlace{kind: n.identity()}].file.Loaded()
 	return r
 }
 
@@ -72,7 +72,7 @@ func (n *node) identity() string {
 }
 
 // explored says that an exploration has ended and its result is kept.
-func (r *tunedRun) explored() bool { return r.n.tuned.devices[r.n.identity()].file.Len() > 0 }
+func (r *tunedRun) explored() bool { return r.n.tuned.devices[tunedPlace{kind: r.n.identity()}].file.Len() > 0 }
 
 func (r *tunedRun) recommended() policy.Geometry {
 	r.t.Helper()

@@ -11,8 +11,9 @@ import (
 
 // Bounds of what is remembered beside the files, where there are none.
 const (
-	maxTunedDevices = 16   // kinds of devices
-	maxTunedEntries = 4096 // of one of them
+	maxTunedPlaces  = 64   // kinds of devices, each here or at a worker elsewhere
+	maxTunedEntries = 4096 // of a kind of device here
+	maxTunedOfOther = 1024 // of a worker elsewhere
 )
 
 // sharer passes results to the other workers with the same kind of device.
@@ -23,8 +24,8 @@ type sharer interface {
 	share(device string, e cache.Entry)
 }
 
-// tunerMemory is what tuners begin from: a file for each kind of device, and
-// what other workers share. It implements session.Memory and never waits for
+// tunerMemory is what tuners begin from: a file for each kind of device here and for each worker
+// elsewhere, and what other workers share. It implements actors.WorkerMemory and never waits for
 // the disk or the server.
 type tunerMemory struct {
 	dir    string // "": no files
@@ -32,13 +33,35 @@ type tunerMemory struct {
 	log    *slog.Logger
 
 	mu      sync.Mutex
-	devices map[string]*deviceMemory
+	devices map[tunedPlace]*deviceMemory
 	moment  uint64 // counts what became known
 	full    bool   // a device more than there is room for was warned of
 }
 
-// deviceMemory is what is known of one kind of device.
+// tunedPlace is a kind of device, and the worker elsewhere that reports on it; "" for this process.
+// Anybody can report launches under a name of his own and say that they were on any device. What a
+// worker says is measurements to its own tuners and a hint to all others.
+type tunedPlace struct{ kind, worker string }
+
+// String names the file.
+func (p tunedPlace) String() string {
+	if p.worker == "" {
+		return p.kind
+	}
+	return p.kind + "; worker " + p.worker
+}
+
+// most is how many entries are kept.
+func (p tunedPlace) most() int {
+	if p.worker == "" {
+		return maxTunedEntries
+	}
+	return maxTunedOfOther
+}
+
+// deviceMemory is what is known of a place.
 type deviceMemory struct {
+	most    int          // entries of own and of foreign
 	file    *cache.Cache // nil: none
 	read    uint64       // moment at which the file was found to be read, 0 before
 	own     map[cache.Key]cache.Entry
@@ -47,48 +70,75 @@ type deviceMemory struct {
 }
 
 func newTunerMemory(dir string, shared sharer, log *slog.Logger) *tunerMemory {
-	return &tunerMemory{dir: dir, shared: shared, log: log, devices: make(map[string]*deviceMemory), moment: session.FirstMoment}
+	return &tunerMemory{dir: dir, shared: shared, log: log, devices: make(map[tunedPlace]*deviceMemory), moment: session.FirstMoment}
 }
 
-// open begins to read what is known of a device, so that it is there when its
+// open begins to read what is known of a device here, so that it is there when its
 // first launch is reported.
 func (m *tunerMemory) open(device string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.device(device)
+	m.device(tunedPlace{kind: device})
 }
 
-// device is the memory of a kind of device, nil if there is no room. m.mu is held.
-func (m *tunerMemory) device(name string) *deviceMemory {
-	if d := m.devices[name]; d != nil || name == "" {
+// device is the memory of a place, nil if there is no room. m.mu is held.
+func (m *tunerMemory) device(at tunedPlace) *deviceMemory {
+	if d := m.devices[at]; d != nil || at.kind == "" {
 		return d
 	}
-	if len(m.devices) == maxTunedDevices {
+	if len(m.devices) == maxTunedPlaces {
 		if !m.full {
-			m.log.Warn("results for more kinds of devices are not remembered", "most", maxTunedDevices, "device", name)
+			m.log.Warn("results for more kinds of devices, or more workers, are not remembered", "most", maxTunedPlaces, "device", at)
 			m.full = true
 		}
 		return nil
 	}
 	d := &deviceMemory{
-		own: make(map[cache.Key]cache.Entry), foreign: make(map[cache.Key]cache.Entry), moments: make(map[cache.Key]uint64),
+		most: at.most(), own: make(map[cache.Key]cache.Entry), foreign: make(map[cache.Key]cache.Entry), moments: make(map[cache.Key]uint64),
 	}
 	if m.dir != "" {
-		d.file = cache.Open(cache.Options{Dir: m.dir, Device: name, Max: cache.DefaultMax, Delay: cache.DefaultDelay, Log: m.log})
+		d.file = cache.Open(cache.Options{Dir: m.dir, Device: at.String(), Max: d.most, Delay: cache.DefaultDelay, Log: m.log})
 	}
-	m.devices[name] = d
+	m.devices[at] = d
 	if m.shared != nil {
-		m.shared.follow(name, func(e cache.Entry) { m.learn(name, e) })
+		m.shared.follow(at.kind, func(e cache.Entry) { m.learn(at, e) })
 	}
 	return d
 }
 
-// Recall implements session.Memory. What was measured here comes first; what
-// others know is a hint for an exploration.
-func (m *tunerMemory) Recall(device string, key cache.Key, after uint64) (e cache.Entry, moment uint64, ok bool) {
+// Recall implements session.Memory for what is measured here.
+func (m *tunerMemory) Recall(device string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
+	return m.recall(tunedPlace{kind: device}, key, after)
+}
+
+// Remember implements session.Memory for what is measured here.
+func (m *tunerMemory) Remember(device string, e cache.Entry) {
+	m.remember(tunedPlace{kind: device}, e)
+}
+
+// Elsewhere implements actors.WorkerMemory.
+func (m *tunerMemory) Elsewhere(worker string) session.Memory { return elsewhere{m, worker} }
+
+// elsewhere is the memory for the tuners of a worker that is not of this process.
+type elsewhere struct {
+	memory *tunerMemory
+	worker string
+}
+
+func (e elsewhere) Recall(device string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
+	return e.memory.recall(tunedPlace{device, e.worker}, key, after)
+}
+
+func (e elsewhere) Remember(device string, known cache.Entry) {
+	e.memory.remember(tunedPlace{device, e.worker}, known)
+}
+
+// recall finds what is known. What was measured at a place comes first there; what others
+// know is a hint for an exploration.
+func (m *tunerMemory) recall(at tunedPlace, key cache.Key, after uint64) (e cache.Entry, moment uint64, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	d := m.device(device)
+	d := m.device(at)
 	if d == nil {
 		return cache.Entry{}, 0, false
 	}
@@ -126,45 +176,52 @@ func (d *deviceMemory) ownEntry(key cache.Key) (cache.Entry, bool) {
 	return e, ok
 }
 
-// Remember implements session.Memory.
-func (m *tunerMemory) Remember(device string, e cache.Entry) {
+// remember keeps what was measured at a place, and tells the other places with the same kind of
+// device.
+func (m *tunerMemory) remember(at tunedPlace, e cache.Entry) {
 	m.mu.Lock()
-	d := m.device(device)
+	d := m.device(at)
 	if d != nil {
 		m.note(d, e.Key)
 		if d.file == nil {
-			keep(d.own, e)
+			d.keep(d.own, e)
 		} else if err := d.file.Put(e); err != nil {
 			m.log.Warn("a tuner's result is not remembered", "reason", err)
+		}
+		for other, beside := range m.devices {
+			if other.kind == at.kind && other != at {
+				m.note(beside, e.Key)
+				beside.keep(beside.foreign, e)
+			}
 		}
 	}
 	m.mu.Unlock()
 	if d != nil && m.shared != nil {
-		m.shared.share(device, e)
+		m.shared.share(at.kind, e)
 	}
 }
 
 // learn takes over what another worker shared. It was checked.
-func (m *tunerMemory) learn(device string, e cache.Entry) {
+func (m *tunerMemory) learn(at tunedPlace, e cache.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if d := m.devices[device]; d != nil {
+	if d := m.devices[at]; d != nil {
 		m.note(d, e.Key)
-		keep(d.foreign, e)
+		d.keep(d.foreign, e)
 	}
 }
 
 func (m *tunerMemory) note(d *deviceMemory, key cache.Key) {
 	m.moment++
-	if len(d.moments) >= 2*maxTunedEntries {
+	if len(d.moments) >= 2*d.most {
 		clear(d.moments) // an entry known before counts as old news
 	}
 	d.moments[key] = m.moment
 }
 
 // keep puts an entry into a bounded map; any other makes room.
-func keep(in map[cache.Key]cache.Entry, e cache.Entry) {
-	if _, known := in[e.Key]; !known && len(in) >= maxTunedEntries {
+func (d *deviceMemory) keep(in map[cache.Key]cache.Entry, e cache.Entry) {
+	if _, known := in[e.Key]; !known && len(in) >= d.most {
 		for k := range in {
 			delete(in, k)
 			break

@@ -77,7 +77,7 @@ func TestOwnResultsComeFirstAndThoseOfOthersAfterThem(t *testing.T) {
 	if _, _, ok := m.Recall(aDevice, cache.Key{1}, 0); ok {
 		t.Error("an empty memory knows something")
 	}
-	m.learn(aDevice, learned(1, 64))
+	m.learn(tunedPlace{kind: aDevice}, learned(1, 64))
 	if e, _, ok := m.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
 		t.Errorf("with nothing else: %+v, %v", e, ok)
 	}
@@ -97,6 +97,40 @@ func TestOwnResultsComeFirstAndThoseOfOthersAfterThem(t *testing.T) {
 	}
 }
 
+// Whoever may report launches of a worker of his own can say that it has the same device.
+func TestWhatAWorkerElsewhereReportsIsAHintHere(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		m := newTunerMemory(dir, nil, quiet())
+		m.open(aDevice)
+		evil := m.Elsewhere("evil")
+		m.Remember(aDevice, learned(1, 64))
+		evil.Remember(aDevice, learned(1, 1024))
+		evil.Remember(aDevice, learned(2, 1024))
+		for at, want := range map[session.Memory]uint32{m: 64, evil: 1024} {
+			if e, moment, ok := at.Recall(aDevice, cache.Key{1}, 0); !ok || moment != session.FirstMoment || e.Selected.Width != want {
+				t.Errorf("%T: %+v at %d, %v; want its own", at, e, moment, ok)
+			}
+		}
+		if e, moment, ok := m.Recall(aDevice, cache.Key{2}, 0); !ok || moment == session.FirstMoment || e.Selected.Width != 1024 {
+			t.Errorf("what only the other knows: %+v at %d, %v; want a hint", e, moment, ok)
+		}
+		m.close(t.Context())
+		if dir == "" {
+			continue
+		}
+		again := newTunerMemory(dir, nil, quiet())
+		again.open(aDevice)
+		<-again.devices[tunedPlace{kind: aDevice}].file.Loaded()
+		if e, _, ok := again.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
+			t.Errorf("in the file: %+v, %v", e, ok)
+		}
+		if e, _, ok := again.Recall(aDevice, cache.Key{2}, 0); ok {
+			t.Errorf("in the file: %+v", e)
+		}
+		again.close(t.Context())
+	}
+}
+
 func TestResultsOutliveTheProcess(t *testing.T) {
 	dir := t.TempDir()
 	m := newTunerMemory(dir, nil, quiet())
@@ -104,7 +138,7 @@ func TestResultsOutliveTheProcess(t *testing.T) {
 	m.close(t.Context())
 	again := newTunerMemory(dir, nil, quiet())
 	again.open(aDevice)
-	<-again.devices[aDevice].file.Loaded()
+	<-again.devices[tunedPlace{kind: aDevice}].file.Loaded()
 	if e, _, ok := again.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 || len(e.Measurements) != 2 {
 		t.Errorf("%+v, %v", e, ok)
 	}
@@ -120,7 +154,7 @@ func TestTuningGoesOnWhereNothingCanBeWritten(t *testing.T) {
 	var said bytes.Buffer
 	m := newTunerMemory(dir, nil, slog.New(slog.NewTextHandler(&said, nil)))
 	m.Remember(aDevice, learned(1, 64))
-	<-m.devices[aDevice].file.Loaded()
+	<-m.devices[tunedPlace{kind: aDevice}].file.Loaded()
 	if e, _, ok := m.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
 		t.Errorf("%+v, %v", e, ok)
 	}
@@ -132,10 +166,10 @@ func TestTuningGoesOnWhereNothingCanBeWritten(t *testing.T) {
 func TestKindsOfDevicesAreBounded(t *testing.T) {
 	var said bytes.Buffer
 	m := newTunerMemory("", nil, slog.New(slog.NewTextHandler(&said, nil)))
-	for i := range 10 * maxTunedDevices {
+	for i := range 10 * maxTunedPlaces {
 		m.Remember(fmt.Sprint("device ", i), learned(1, 64))
 	}
-	if len(m.devices) != maxTunedDevices || strings.Count(said.String(), "not remembered") != 1 {
+	if len(m.devices) != maxTunedPlaces || strings.Count(said.String(), "not remembered") != 1 {
 		t.Errorf("%d devices, said %q", len(m.devices), said.String())
 	}
 }
