@@ -72,7 +72,9 @@ func (n *node) identity() string {
 }
 
 // explored says that an exploration has ended and its result is kept.
-func (r *tunedRun) explored() bool { return r.n.tuned.devices[tunedPlace{kind: r.n.identity()}].file.Len() > 0 }
+func (r *tunedRun) explored() bool {
+	return r.n.tuned.devices[tunedPlace{kind: r.n.identity()}].file.Len() > 0
+}
 
 func (r *tunedRun) recommended() policy.Geometry {
 	r.t.Helper()
