@@ -53,17 +53,28 @@ func packedPartAt(a *[ring.ArgWords]uint32, i int) (opcode Opcode, args [ring.Ar
 // part checks an operation and, if run is set, runs it. result is the slot's
 // result so far.
 func (r *reference) part(s *ring.Slot, opcode Opcode, a *[ring.ArgWords]uint32, status ring.Status, run bool, result uint32) (ring.FaultCode, uint32) {
-	w, fault := r.wave, ring.FaultNone
-	var reads, writes uint32 // words read, words written
+	reads, writes, fault := r.demand(opcode, a, status)
+	outside := reads > 0 && r.wave.beyond(a[0], reads) || writes > 0 && r.wave.beyond(a[1], writes)
+	if fault == ring.FaultNone && outside {
+		fault = ring.FaultOutOfWindow
+	}
+	if fault == ring.FaultNone && max(reads, writes) > r.wave.StepBudget {
+		fault = notReached
+	}
+	if fault != ring.FaultNone || !run {
+		return fault, result
+	}
+	return r.run(s, opcode, a, status, result)
+}
+
+// demand is how many words an operation reads from address a[0] on and writes from a[1]
+// on, and what is wrong with its other arguments.
+func (r *reference) demand(opcode Opcode, a *[ring.ArgWords]uint32, status ring.Status) (reads, writes uint32, fault ring.FaultCode) {
 	switch opcode {
 	case OpNop, OpFence, OpPrint:
-	case OpStore:
+	case OpStore, OpAdd:
 		writes = 1
-	case OpAdd:
-		writes = 1
-	case OpLoad:
-		reads = 1
-	case OpCompareSwap:
+	case OpLoad, OpCompareSwap:
 		reads = 1
 	case OpCopy:
 		reads, writes = a[2], a[2]
@@ -91,19 +102,12 @@ func (r *reference) part(s *ring.Slot, opcode Opcode, a *[ring.ArgWords]uint32, 
 			fault = ring.FaultUnknownOpcode
 		}
 	}
+	return reads, writes, fault
+}
 
-	outside := reads > 0 && w.beyond(a[0], reads) || writes > 0 && w.beyond(a[1], writes)
-	if fault == ring.FaultNone && outside {
-		fault = ring.FaultOutOfWindow
-	}
-	steps := max(reads, writes)
-	if fault == ring.FaultNone && steps > w.StepBudget {
-		fault = notReached
-	}
-	if fault != ring.FaultNone || !run {
-		return fault, result
-	}
-	window := r.Heap[w.WindowBase : w.WindowBase+w.WindowLength]
+// run runs an operation that was checked.
+func (r *reference) run(s *ring.Slot, opcode Opcode, a *[ring.ArgWords]uint32, status ring.Status, result uint32) (ring.FaultCode, uint32) {
+	window := r.Heap[r.wave.WindowBase : r.wave.WindowBase+r.wave.WindowLength]
 	switch opcode {
 	case OpStore:
 		window[a[1]] = a[0]
@@ -127,16 +131,16 @@ func (r *reference) part(s *ring.Slot, opcode Opcode, a *[ring.ArgWords]uint32, 
 		switch {
 		case result == a[1]:
 		case status.Attempts()+1 < a[2]:
-			fault = requeued
+			return requeued, result
 		default:
-			fault = ring.FaultGaveUp
+			return ring.FaultGaveUp, result
 		}
 	default:
 		if u := r.catalog.userOpcode(opcode); u != nil {
 			return r.user(u, s, window)
 		}
 	}
-	return fault, result
+	return ring.FaultNone, result
 }
 
 // user runs an operator's opcode.

@@ -17,7 +17,8 @@ func Plan(cfg *Config, o *Observation, c *Classification, prev PlanState) (Recom
 
 // plan fills in a recommendation that has the reason of its topology and no
 // other, and moves the state on; after an error the recommendation is
-// undefined and the state untouched.
+// undefined and the state untouched. It is one function because a decision
+// took 3 to 12 ns longer, of 64, when parts of it were functions of their own.
 func plan(cfg *Config, req *Request, sig *Signals, raw, topology Topology, rec *Recommendation, state *PlanState) error {
 	ceiling := req.RequestedWorkerGroups
 	if ceiling == 0 && cfg.ShedAutomatic {
