@@ -116,48 +116,40 @@ func decodeList(d *Decoder, s *spec, p any) refusal {
 	case *[3]uint32:
 		return r.words(p[:])
 	case *[]string:
-		*p = resize(*p, n)
-		for i := range *p {
-			b, code := r.str(MaxToken)
-			if code != accepted {
-				return code
-			}
-			if !utf8.Valid(b) {
-				return refuseText
-			}
-			(*p)[i] = d.names.get(b)
-		}
+		return decodeEach(d, p, n, decodeName)
 	case *[]Slot:
-		*p = resize(*p, n)
-		for i := range *p {
-			if code := decodeSlot(r, &(*p)[i]); code != accepted {
-				return code
-			}
-		}
+		return decodeEach(d, p, n, decodeSlot)
 	case *[]Fault:
-		*p = resize(*p, n)
-		for i := range *p {
-			if code := decodeFault(r, &(*p)[i]); code != accepted {
-				return code
-			}
-		}
+		return decodeEach(d, p, n, decodeFault)
 	case *[]Opcode:
-		*p = resize(*p, n)
-		for i := range *p {
-			if code := decodeOpcode(d, &(*p)[i]); code != accepted {
-				return code
-			}
-		}
+		return decodeEach(d, p, n, decodeOpcode)
 	case *[]Reason:
-		*p = resize(*p, n)
-		for i := range *p {
-			if code := decodeReason(d, &(*p)[i]); code != accepted {
-				return code
-			}
-		}
-	default:
-		panic("telemetry: schema: field " + s.name + " has no decoder")
+		return decodeEach(d, p, n, decodeReason)
 	}
+	panic("telemetry: schema: field " + s.name + " has no decoder")
+}
+
+// decodeEach reads the n elements of a list.
+func decodeEach[E any](d *Decoder, list *[]E, n int, one func(*Decoder, *E) refusal) refusal {
+	*list = resize(*list, n)
+	for i := range *list {
+		if code := one(d, &(*list)[i]); code != accepted {
+			return code
+		}
+	}
+	return accepted
+}
+
+// decodeName reads a text that is likely to come again.
+func decodeName(d *Decoder, name *string) refusal {
+	b, code := d.r.str(MaxToken)
+	if code != accepted {
+		return code
+	}
+	if !utf8.Valid(b) {
+		return refuseText
+	}
+	*name = d.names.get(b)
 	return accepted
 }
 
@@ -206,7 +198,8 @@ func (r *reader) rest(n int) refusal {
 
 // decodeSlot reads [opcode, priority, arg0..arg11]. A slot is executed, so
 // unlike everywhere else elements beyond the last known one are refused.
-func decodeSlot(r *reader, s *Slot) refusal {
+func decodeSlot(d *Decoder, s *Slot) refusal {
+	r := &d.r
 	n, code := r.row(2)
 	if code != accepted {
 		return code
@@ -227,7 +220,8 @@ func decodeSlot(r *reader, s *Slot) refusal {
 }
 
 // decodeFault reads [index, code].
-func decodeFault(r *reader, f *Fault) refusal {
+func decodeFault(d *Decoder, f *Fault) refusal {
+	r := &d.r
 	n, code := r.row(2)
 	if code != accepted {
 		return code

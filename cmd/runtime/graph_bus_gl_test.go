@@ -159,7 +159,7 @@ func TestGraphJobsStreamTelemetryAndRecommendations(t *testing.T) {
 		t.Errorf("run ended with exit code %d", code)
 	}
 	got := ringmaster(t, t.Context(), "", "replay", log)
-	if got.code != 0 || !strings.Contains(got.stdout, "w1.walks levels  15 ") || !strings.Contains(got.stdout, "every decision replays") {
+	if got.code != 0 || !strings.Contains(got.stdout, "w1.walks levels         15 ") || !strings.Contains(got.stdout, "every decision replays") {
 		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
 	}
 }
@@ -195,7 +195,7 @@ func TestLevelsReplayFromTheStream(t *testing.T) {
 	b.run("bfs", "as", "--source", "0")
 	for {
 		got := ringmaster(t, t.Context(), "", "replay", "--stream", "--nats", b.served.url)
-		if strings.Contains(got.stdout, "w1.walks levels  15 ") { // written behind the job
+		if strings.Contains(got.stdout, "w1.walks levels         15 ") { // written behind the job
 			if got.code != 0 || !strings.Contains(got.stdout, "every decision replays") {
 				t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
 			}

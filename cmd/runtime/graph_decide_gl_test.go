@@ -95,7 +95,7 @@ func TestGraphRunsReplayLevelByLevel(t *testing.T) {
 		}
 	}
 	got := ringmaster(t, t.Context(), "", "replay", path)
-	if got.code != 0 || levels != 15 || !strings.Contains(got.stdout, "every decision replays byte for byte") || !strings.Contains(got.stdout, "local.graph levels  15 ") {
+	if got.code != 0 || levels != 15 || !strings.Contains(got.stdout, "every decision replays byte for byte") || !strings.Contains(got.stdout, "local.graph levels         15 ") {
 		t.Errorf("%d levels, exit code %d: %s%s", levels, got.code, got.stdout, got.err)
 	}
 	path, entries = loggedGraphRun(t, "host")
@@ -133,7 +133,7 @@ func TestATamperedLevelIsNamed(t *testing.T) {
 		}
 	}
 	missing := slices.Delete(slices.Clone(entries), at(4), at(7))
-	if got := ringmaster(t, t.Context(), "", "replay", writeLog(t, missing...)); !strings.Contains(got.stdout, "local.graph levels  12         0               3        0") {
+	if got := ringmaster(t, t.Context(), "", "replay", writeLog(t, missing...)); !strings.Contains(got.stdout, "local.graph levels         12               0        3          0") {
 		t.Errorf("three levels left out: %s", got.stdout)
 	}
 }

@@ -74,6 +74,11 @@ func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) erro
 	if c.Worker != "" {
 		return c.runRemote(ctx, std, log)
 	}
+	return c.runHere(ctx, std, log)
+}
+
+// runHere runs the algorithm on this machine.
+func (c *graphRunCmd) runHere(ctx context.Context, std stdio, log *slog.Logger) error {
 	c.Loops = c.Loops || c.facts != nil // what begins at a node arrives there along its loop
 	p, what, err := c.load(std)
 	if err != nil {

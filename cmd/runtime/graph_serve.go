@@ -118,20 +118,26 @@ func (s *graphStore) run(ctx context.Context, key graphKey, r *telemetry.Residen
 	if err != nil {
 		return err
 	}
+	s.keep(me.graph, report, outcome.Values, r)
+	return nil
+}
+
+// keep makes a result the graph's last one and answers a request to run with it. It is the
+// report, then the nodes' values, then their ids in the file if it has any.
+func (s *graphStore) keep(g *storedGraph, report []byte, values []uint32, r *telemetry.Resident) {
 	result := slices.Clone(report)
-	for _, value := range outcome.Values {
+	for _, value := range values {
 		result = binary.LittleEndian.AppendUint32(result, value)
 	}
-	for _, id := range me.graph.pair.Out.IDs {
+	for _, id := range g.pair.Out.IDs {
 		result = binary.LittleEndian.AppendUint64(result, id)
 	}
 	s.update(func() {
 		s.results++
-		me.graph.number, me.graph.result = s.results, result
+		g.number, g.result = s.results, result
 		r.Result = s.results
 	})
 	r.Offset, r.Total, r.Data, r.Join = uint64(len(report)), uint64(len(result)), r.Data[:0], nil
-	return nil
 }
 
 // sources are the nodes at which a run on a graph starts.

@@ -167,7 +167,7 @@ func TestOtherPolicyIsAReport(t *testing.T) {
 	other := ringmaster(t, t.Context(), "", "replay", path, "--policy", "reference")
 	if other.code != 0 || !strings.Contains(other.stdout, "the reference policy decides 50 of 50 differently") ||
 		!strings.Contains(other.stdout, "w.q: decision 1: plan.workgroup_size_x: logged 256, reference ") ||
-		!strings.Contains(other.stdout, "after.plan.workgroup_size_x  50\n") {
+		!strings.Contains(other.stdout, "after.plan.workgroup_size_x         50\n") {
 		t.Errorf("exit code %d: %s", other.code, other.stdout)
 	}
 }
