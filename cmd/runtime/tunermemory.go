@@ -11,9 +11,9 @@ import (
 
 // Bounds of what is remembered beside the files, where there are none.
 const (
-	maxTunedPlaces  = 64   // kinds of devices, each here or at a worker elsewhere
+	maxTunedPlaces  = 320  // kinds of devices, each here or at a worker elsewhere: more than there may be workers
 	maxTunedEntries = 4096 // of a kind of device here
-	maxTunedOfOther = 1024 // of a worker elsewhere
+	maxTunedOfOther = 256  // of a worker elsewhere
 )
 
 // sharer passes results to the other workers with the same kind of device.
@@ -99,11 +99,29 @@ func (m *tunerMemory) device(at tunedPlace) *deviceMemory {
 	if m.dir != "" {
 		d.file = cache.Open(cache.Options{Dir: m.dir, Device: at.String(), Max: d.most, Delay: cache.DefaultDelay, Log: m.log})
 	}
+	followed := false
+	for other, beside := range m.devices {
+		if other.kind == at.kind {
+			d.inherit(beside)
+			followed = true
+			break
+		}
+	}
 	m.devices[at] = d
-	if m.shared != nil {
-		m.shared.follow(at.kind, func(e cache.Entry) { m.learn(at, e) })
+	if m.shared != nil && !followed {
+		m.shared.follow(at.kind, func(e cache.Entry) { m.learn(at.kind, e) })
 	}
 	return d
+}
+
+// inherit takes over the hints of another place with the same kind of device.
+func (d *deviceMemory) inherit(from *deviceMemory) {
+	for key, e := range from.foreign {
+		if len(d.foreign) == d.most {
+			return
+		}
+		d.foreign[key], d.moments[key] = e, from.moments[key]
+	}
 }
 
 // Recall implements session.Memory for what is measured here.
@@ -188,12 +206,7 @@ func (m *tunerMemory) remember(at tunedPlace, e cache.Entry) {
 		} else if err := d.file.Put(e); err != nil {
 			m.log.Warn("a tuner's result is not remembered", "reason", err)
 		}
-		for other, beside := range m.devices {
-			if other.kind == at.kind && other != at {
-				m.note(beside, e.Key)
-				beside.keep(beside.foreign, e)
-			}
-		}
+		m.hint(at.kind, e, d)
 	}
 	m.mu.Unlock()
 	if d != nil && m.shared != nil {
@@ -202,12 +215,19 @@ func (m *tunerMemory) remember(at tunedPlace, e cache.Entry) {
 }
 
 // learn takes over what another worker shared. It was checked.
-func (m *tunerMemory) learn(at tunedPlace, e cache.Entry) {
+func (m *tunerMemory) learn(kind string, e cache.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if d := m.devices[at]; d != nil {
-		m.note(d, e.Key)
-		d.keep(d.foreign, e)
+	m.hint(kind, e, nil)
+}
+
+// hint tells all places with a kind of device what somebody else measured. m.mu is held.
+func (m *tunerMemory) hint(kind string, e cache.Entry, except *deviceMemory) {
+	for at, d := range m.devices {
+		if at.kind == kind && d != except {
+			m.note(d, e.Key)
+			d.keep(d.foreign, e)
+		}
 	}
 }
 

@@ -77,7 +77,7 @@ func TestOwnResultsComeFirstAndThoseOfOthersAfterThem(t *testing.T) {
 	if _, _, ok := m.Recall(aDevice, cache.Key{1}, 0); ok {
 		t.Error("an empty memory knows something")
 	}
-	m.learn(tunedPlace{kind: aDevice}, learned(1, 64))
+	m.learn(aDevice, learned(1, 64))
 	if e, _, ok := m.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
 		t.Errorf("with nothing else: %+v, %v", e, ok)
 	}
@@ -128,6 +128,38 @@ func TestWhatAWorkerElsewhereReportsIsAHintHere(t *testing.T) {
 			t.Errorf("in the file: %+v", e)
 		}
 		again.close(t.Context())
+	}
+}
+
+// follows counts who is followed.
+type follows struct {
+	kinds []string
+	found func(cache.Entry)
+}
+
+func (f *follows) follow(kind string, found func(cache.Entry)) {
+	f.kinds, f.found = append(f.kinds, kind), found
+}
+
+func (f *follows) share(string, cache.Entry) {}
+
+func TestAKindOfDeviceIsFollowedOnceForAllWorkersThatHaveIt(t *testing.T) {
+	bus := &follows{}
+	m := newTunerMemory("", bus, quiet())
+	m.open(aDevice)
+	bus.found(learned(1, 64))
+	for i := range 200 {
+		late := m.Elsewhere(fmt.Sprint("w", i))
+		if e, moment, ok := late.Recall(aDevice, cache.Key{1}, 0); !ok || moment == session.FirstMoment || e.Selected.Width != 64 {
+			t.Fatalf("worker %d: %+v at %d, %v; want what was shared before, as a hint", i, e, moment, ok)
+		}
+	}
+	bus.found(learned(2, 128))
+	if e, _, ok := m.Elsewhere("w199").Recall(aDevice, cache.Key{2}, 0); !ok || e.Selected.Width != 128 {
+		t.Errorf("what is shared later: %+v, %v", e, ok)
+	}
+	if len(bus.kinds) != 1 {
+		t.Errorf("%d followers", len(bus.kinds))
 	}
 }
 
