@@ -86,6 +86,7 @@ func (t *Tuner) decide(deep bool) {
 			config = t.current
 		}
 	default:
+		t.belief = t.likeliest()
 		if config, ok = t.propose(best); !ok {
 			t.settle()
 			t.exploit()
@@ -134,7 +135,7 @@ func (t *Tuner) settle() {
 	}
 	noise := t.noise.sd()
 	var p process
-	p.condition(t.space, t.arms[:t.n], noise, t.staleness())
+	p.condition(t.space, t.belief, t.arms[:t.n], noise, t.staleness())
 	pick, least := int32(-1), math.Inf(1)
 	for i := range t.arms[:t.n] {
 		a := &t.arms[i]
@@ -143,7 +144,7 @@ func (t *Tuner) settle() {
 		}
 		// Similar geometries say something about a geometry with few launches; what looks
 		// best of such is partly luck.
-		mean, _ := p.predict(a.config)
+		mean, _ := p.predict(a.config, absolute)
 		if v := mean + noise/math.Sqrt(a.Count)/2; v < least {
 			pick, least = a.config, v
 		}

@@ -81,9 +81,9 @@ func (t *Tuner) elsewhere() int32 {
 	}
 	pick := t.start
 	best := rank(pick)
-	for i, p := range t.space.prior {
-		if n := rank(int32(i)); n < best || n == best && p < t.space.prior[pick] {
-			pick, best = int32(i), n
+	for c := range int32(t.space.Len()) {
+		if n := rank(c); n < best || n == best && t.space.expected(c, t.belief) < t.space.expected(pick, t.belief) {
+			pick, best = c, n
 		}
 	}
 	return pick

@@ -52,10 +52,10 @@ func (t *Tuner) searching() bool {
 func (t *Tuner) expectImprovement(best int) (pick int32, most float64) {
 	var p process
 	noise := t.noise.sd()
-	p.condition(t.space, t.arms[:t.n], noise, t.staleness())
+	p.condition(t.space, t.belief, t.arms[:t.n], noise, t.staleness())
 	goal := t.arms[best].Mean
 	if t.arms[best].Count < repeats {
-		m, _ := p.predict(t.arms[best].config)
+		m, _ := p.predict(t.arms[best].config, absolute)
 		goal = math.Max(goal, m)
 	}
 	blind := t.unseen(best)
@@ -65,7 +65,7 @@ func (t *Tuner) expectImprovement(best int) (pick int32, most float64) {
 		if a != nil && !a.Stale || t.isBarred(c) || blind >= 0 && !t.space.beside(c, home, blind) {
 			continue
 		}
-		mean, sd := p.predict(c)
+		mean, sd := p.predict(c, absolute)
 		gain := improvement(goal, mean, sd)
 		if blind >= 0 {
 			gain += worthwhile * 1.01 // worth a launch as it is

@@ -48,10 +48,13 @@ type Space struct {
 	space  *space.Space
 	shapes []Geometry
 	index  map[Geometry]int32
-	prior  []float64       // log of the cost expected of each, up to a constant
+	waves  []float64       // log of the cost that the model of a GPU expects of each
+	parts  []parts         // of the model of a software renderer; nil on a GPU
 	kernel [axes][]float64 // similarity of two levels by their distance
 	side   [axes]int       // levels of an axis
 	levels [][axes]uint16  // of each geometry
+
+	trustVar, unexplained float64 // of the model
 
 	derived       [][derived]int8 // of each geometry, in doublings
 	derivedKernel [derived][]float64
@@ -111,14 +114,22 @@ func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
 	if err != nil {
 		return nil, fmt.Errorf("live: geometries of %d slots: %w", w.Slots, err)
 	}
-	s := &Space{space: all, slots: w.Slots, index: make(map[Geometry]int32, all.Len())}
+	s := &Space{space: all, slots: w.Slots, index: make(map[Geometry]int32, all.Len()), trustVar: trustVar, unexplained: 1}
+	software := isSoftware(&w.Limits)
+	if software {
+		s.trustVar, s.unexplained = trustVar*softwareShare, softwareShare
+	}
 	for c := range all.Len() {
 		l := all.Levels(c)
 		g := at(l)
 		s.shapes = append(s.shapes, g)
 		s.levels = append(s.levels, [axes]uint16(l))
 		s.index[g] = int32(c)
-		s.prior = append(s.prior, expected(w, g))
+		if software {
+			s.parts = append(s.parts, roughSoftware.parts(w, g))
+		} else {
+			s.waves = append(s.waves, waves(w, g))
+		}
 	}
 	for j := range s.kernel {
 		s.side[j] = len(values[j])

@@ -17,6 +17,7 @@ type Tuner struct {
 	clock   uint64
 	level   float64 // by how much launches now take longer than the arms say, as a logarithm
 	own     own
+	belief  belief
 	lag     float64 // recent difference of the geometry in use from the level
 	current int32   // geometry in use
 	next    Suggestion
@@ -51,7 +52,7 @@ type Tuner struct {
 
 // New returns a tuner that explores.
 func New(c Config) *Tuner {
-	t := &Tuner{space: c.Space, budget: c.Budget, safety: c.Safety}
+	t := &Tuner{space: c.Space, budget: c.Budget, safety: c.Safety, belief: usual}
 	if t.budget <= 0 {
 		t.budget = defaultBudget
 	}
@@ -61,11 +62,7 @@ func New(c Config) *Tuner {
 	if c.Start != (Geometry{}) {
 		t.start = int32(c.Space.Nearest(c.Start))
 	} else {
-		for i, p := range c.Space.prior {
-			if p < c.Space.prior[t.start] {
-				t.start = int32(i)
-			}
-		}
+		t.start = c.Space.best(t.belief)
 	}
 	t.current = t.start
 	t.explore(t.budget, false)

@@ -147,8 +147,8 @@ const medianLoss = math.Pi / 2
 // challenge picks the next look of a wary exploration, after the geometry that is probably the
 // best has become the kept one.
 func (t *Tuner) challenge() (pick int32, ok bool) {
-	var c contest
-	c.condition(t.space, t.wary.duels[:t.wary.n])
+	var c process
+	c.compare(t.space, t.belief, t.wary.duels[:t.wary.n])
 	t.crown(&c)
 	final := t.left <= int(finals*float64(t.budget))
 	blind := -1
@@ -189,7 +189,7 @@ func (w *wary) looks(config int32) (n float64) {
 }
 
 // crown keeps the geometry that is best by the differences, of those that ran.
-func (t *Tuner) crown(c *contest) {
+func (t *Tuner) crown(c *process) {
 	best, least, offset := t.current, 0.0, 0.0
 	if t.isBarred(best) {
 		least = math.Inf(1)
@@ -214,8 +214,8 @@ func (t *Tuner) crown(c *contest) {
 // conclude ends a wary exploration. The estimate of each geometry becomes what all differences
 // say about it.
 func (t *Tuner) conclude() {
-	var c contest
-	c.condition(t.space, t.wary.duels[:t.wary.n])
+	var c process
+	c.compare(t.space, t.belief, t.wary.duels[:t.wary.n])
 	t.crown(&c)
 	now := t.find(t.current)
 	noise := t.noise.sd()

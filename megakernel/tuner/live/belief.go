@@ -1,0 +1,121 @@
+package live
+
+import "math"
+
+// belief is what the model of a software renderer assumes of a workload and a machine: the numbers of
+// a slot's cost and of the threads in their tables.
+type belief struct{ slot, threads int8 }
+
+const (
+	slotCosts   = 21
+	leastSlot   = 0.02 // microseconds
+	slotStep    = 0.35 // of the logarithm, from one cost in the table to the next
+	threadSteps = 6    // 2, 4, 8 ... threads
+	// What is assumed before a launch: a cost of 0.16 microseconds, within a factor of four, and two
+	// threads, within a factor of two; costs of this machine within 40 % of the model's.
+	slotSpread  = 4.0
+	speedVar    = 0.12
+	misfitVar   = 0.01 // of the model's logarithm
+	mostMisfits = 6.0  // beyond so many variances a launch was disturbed
+)
+
+var usual = belief{slot: 6}
+
+// parts are the terms of the model of a software renderer's launch: a device that runs few workgroups
+// at a time, each to its end, and whose threads share them evenly. Every invocation of a workgroup is set
+// up, those of a ticket's last row that have no slot take their time too, and waking other threads costs
+// as much as most of a dispatch.
+type parts struct {
+	dispatches, each, work, slots, groups float64
+}
+
+func (r *roughCPU) parts(w *Workload, g Geometry) parts {
+	depth := math.Min(float64(g.Depth), float64(w.Slots))
+	width, chunk := float64(g.Width), math.Min(float64(g.Chunk), depth)
+	tickets := math.Ceil(depth / chunk)
+	rows := math.Ceil(chunk / width)
+	p := parts{
+		dispatches: math.Ceil(float64(w.Slots) / depth),
+		each:       r.dispatch,
+		work:       float64(g.Groups)*width*r.invocation + tickets*(r.claim+rows*width*r.lane),
+		slots:      depth,
+		groups:     math.Min(float64(g.Groups), tickets),
+	}
+	if g.Groups > 1 {
+		p.each += r.wake
+	}
+	return p
+}
+
+// us is the cost of a launch in microseconds.
+func (p *parts) us(slot, threads float64) float64 {
+	return p.dispatches * (p.each + (p.work+p.slots*slot)/math.Min(p.groups, threads))
+}
+
+func (b belief) values() (slot, threads float64) {
+	return leastSlot * math.Exp(slotStep*float64(b.slot)), float64(int(2) << b.threads)
+}
+
+// expected is the log of the cost that a geometry is expected to have, up to a constant.
+func (s *Space) expected(c int32, b belief) float64 {
+	if s.parts == nil {
+		return s.waves[c]
+	}
+	return math.Log(s.parts[c].us(b.values()))
+}
+
+// best is the geometry that is expected to cost least.
+func (s *Space) best(b belief) (best int32) {
+	for c := range int32(len(s.shapes)) {
+		if s.expected(c, b) < s.expected(best, b) {
+			best = c
+		}
+	}
+	return best
+}
+
+// likeliest is the belief that agrees best with what was measured: with the times of geometries relative
+// to each other, and less with how long they are.
+func (t *Tuner) likeliest() belief {
+	if t.space.parts == nil {
+		return t.belief
+	}
+	best, least := t.belief, math.Inf(1)
+	for slot := range int8(slotCosts) {
+		for threads := range int8(threadSteps) {
+			b := belief{slot, threads}
+			if v := t.unlikely(b); v < least {
+				best, least = b, v
+			}
+		}
+	}
+	return best
+}
+
+// unlikely is twice the negative logarithm of a belief's probability density.
+func (t *Tuner) unlikely(b belief) float64 {
+	noise := t.noise.sd()
+	slots := math.Log(float64(t.space.slots) / 1e3) // from nanoseconds of a slot to microseconds of a launch
+	var off, weight [MaxArms]float64
+	var sum, weights float64
+	n := 0
+	for i := range t.arms[:t.n] {
+		a := &t.arms[i]
+		if a.Stale {
+			continue
+		}
+		off[n] = a.Mean + t.level + slots - t.space.expected(a.config, b)
+		weight[n] = 1 / (misfitVar + noise*noise/a.Count)
+		sum += weight[n] * off[n]
+		weights += weight[n]
+		n++
+	}
+	speed := sum / (weights + 1/speedVar)
+	v := speed * speed / speedVar
+	for i := range n {
+		d := off[i] - speed
+		v += math.Min(d*d*weight[i], mostMisfits)
+	}
+	fromSlot, fromThreads := float64(b.slot-usual.slot)/slotSpread, float64(b.threads-usual.threads)
+	return v + fromSlot*fromSlot + fromThreads*fromThreads
+}
