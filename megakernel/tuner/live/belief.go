@@ -2,9 +2,13 @@ package live
 
 import "math"
 
-// belief is what the model of a software renderer assumes of a workload and a machine: the numbers of
-// a slot's cost and of the threads in their tables.
-type belief struct{ slot, threads int8 }
+// belief is which model is assumed, and for the one of a software renderer what is assumed of a
+// workload and a machine: the numbers of a slot's cost and of the threads in their tables.
+type belief struct {
+	gpu           bool
+	slot, threads int8
+	fails         bool // it does not explain what was measured
+}
 
 const (
 	slotCosts   = 21
@@ -12,12 +16,26 @@ const (
 	slotStep    = 0.35 // of the logarithm, from one cost in the table to the next
 	threadSteps = 6    // 2, 4, 8 ... threads
 	// What is assumed before a launch: a cost of 0.16 microseconds, within a factor of four, and two
-	// threads, within a factor of two; costs of this machine within 40 % of the model's.
-	slotSpread  = 4.0
-	speedVar    = 0.12
-	misfitVar   = 0.01 // of the model's logarithm
-	mostMisfits = 6.0  // beyond so many variances a launch was disturbed
+	// threads, within a factor of two; costs of this machine within a factor of two of the model's.
+	slotSpread = 4.0
+	speedVar   = 0.5
+	// Variance of the models' logarithms. What a launch on a GPU takes is given up to a factor.
+	misfitVar      = 0.01
+	gpuMisfitVar   = 0.06
+	unlikelyGPU    = 3.0 // standard deviations: what seems to be a software renderer mostly is one
+	// A model fails if it misses more than this share of enough geometries by more than two
+	// standard deviations.
+	failingShare   = 1.0 / 3
+	enoughToFailAt = 5
 )
+
+// guess is the belief before anything ran. A GPU that is known to be one has no other.
+func (s *Space) guess() belief {
+	if s.parts == nil {
+		return belief{gpu: true}
+	}
+	return usual
+}
 
 var usual = belief{slot: 6}
 
@@ -58,10 +76,18 @@ func (b belief) values() (slot, threads float64) {
 
 // expected is the log of the cost that a geometry is expected to have, up to a constant.
 func (s *Space) expected(c int32, b belief) float64 {
-	if s.parts == nil {
+	if b.gpu {
 		return s.waves[c]
 	}
 	return math.Log(s.parts[c].us(b.values()))
+}
+
+// unexplained is the part of the variances that a model leaves.
+func (b belief) unexplained() float64 {
+	if b.gpu || b.fails {
+		return 1
+	}
+	return softwareShare
 }
 
 // best is the geometry that is expected to cost least.
@@ -77,25 +103,32 @@ func (s *Space) best(b belief) (best int32) {
 // likeliest is the belief that agrees best with what was measured: with the times of geometries relative
 // to each other, and less with how long they are.
 func (t *Tuner) likeliest() belief {
+	best := belief{gpu: true}
 	if t.space.parts == nil {
-		return t.belief
+		return best
 	}
-	best, least := t.belief, math.Inf(1)
+	least, missed := t.unlikely(best)
 	for slot := range int8(slotCosts) {
 		for threads := range int8(threadSteps) {
-			b := belief{slot, threads}
-			if v := t.unlikely(b); v < least {
-				best, least = b, v
+			b := belief{slot: slot, threads: threads}
+			if v, m := t.unlikely(b); v < least {
+				best, least, missed = b, v, m
 			}
 		}
 	}
+	best.fails = missed > failingShare
 	return best
 }
 
-// unlikely is twice the negative logarithm of a belief's probability density.
-func (t *Tuner) unlikely(b belief) float64 {
+// unlikely is twice the negative logarithm of a belief's probability density, up to a constant, and the
+// share of the geometries that it misses, 0 where few were measured.
+func (t *Tuner) unlikely(b belief) (v, missed float64) {
 	noise := t.noise.sd()
 	slots := math.Log(float64(t.space.slots) / 1e3) // from nanoseconds of a slot to microseconds of a launch
+	model, spread := misfitVar, speedVar
+	if b.gpu {
+		model, spread = gpuMisfitVar, offsetVar
+	}
 	var off, weight [MaxArms]float64
 	var sum, weights float64
 	n := 0
@@ -105,17 +138,34 @@ func (t *Tuner) unlikely(b belief) float64 {
 			continue
 		}
 		off[n] = a.Mean + t.level + slots - t.space.expected(a.config, b)
-		weight[n] = 1 / (misfitVar + noise*noise/a.Count)
+		weight[n] = 1 / (model + noise*noise/a.Count)
 		sum += weight[n] * off[n]
 		weights += weight[n]
 		n++
 	}
-	speed := sum / (weights + 1/speedVar)
-	v := speed * speed / speedVar
+	speed := sum / (weights + 1/spread)
 	for i := range n {
-		d := off[i] - speed
-		v += math.Min(d*d*weight[i], mostMisfits)
+		z := math.Abs(off[i]-speed) * math.Sqrt(weight[i])
+		if z > 2 {
+			missed++
+		}
+		v += loss(z) - math.Log(weight[i])
 	}
 	fromSlot, fromThreads := float64(b.slot-usual.slot)/slotSpread, float64(b.threads-usual.threads)
-	return v + fromSlot*fromSlot + fromThreads*fromThreads
+	if b.gpu {
+		fromSlot, fromThreads = unlikelyGPU, 0
+	}
+	v += speed*speed/spread + fromSlot*fromSlot + fromThreads*fromThreads
+	if n < enoughToFailAt {
+		return v, 0
+	}
+	return v, missed / float64(n)
+}
+
+// loss is a square, and linear beyond two, because launches are sometimes disturbed (Huber).
+func loss(z float64) float64 {
+	if z > 2 {
+		return 4*z - 4
+	}
+	return z * z
 }

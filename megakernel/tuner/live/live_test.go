@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"math"
 	"testing"
 )
@@ -32,7 +33,7 @@ func play(m *machine, l load, seed uint64) outcome {
 			looks++
 		}
 		o.total += m.ns(l, g) / best / 500
-		if err := t.Observe(r.launch(g)); err != nil {
+		if err := t.Observe(r.launch(g)); err != nil && !errors.Is(err, ErrTooFast) {
 			panic(err)
 		}
 	}
@@ -75,6 +76,9 @@ func clamped(g Geometry, l load) Geometry {
 
 func TestChoiceIsNearTheExhaustiveBest(t *testing.T) {
 	const seeds = 20
+	// A GPU that does not say what it is and is taken for a software renderer.
+	silent := simulatedH200
+	silent.name, silent.limits.SubgroupSize, silent.limits.MaxWorkgroupsPerDimension = "silent GPU", 0, 65_535
 	for _, c := range []struct {
 		machine     *machine
 		scale       float64
@@ -82,6 +86,7 @@ func TestChoiceIsNearTheExhaustiveBest(t *testing.T) {
 	}{
 		{&simulatedH200, 1, 0.05, 0.12},
 		{&simulatedLlvmpipe, 0.5, 0.10, 0.25},
+		{&silent, 1, 0.05, 0.25},
 	} {
 		all := loads(c.scale)
 		var mean, worst, total, worstTotal float64 // the worst of single runs
@@ -102,6 +107,9 @@ func TestChoiceIsNearTheExhaustiveBest(t *testing.T) {
 		t.Logf("%s: regret mean %.4f worst %.4f, total mean %.4f worst %.4f, single fixed %.4f", c.machine.name, mean, worst, total, worstTotal, single)
 		if mean > c.mean || worst > c.worst {
 			t.Errorf("%s: regret mean %.3f, worst %.3f; at most %.2f and %.2f", c.machine.name, mean, worst, c.mean, c.worst)
+		}
+		if c.machine == &silent {
+			continue // its first launches have too few workgroups and take very long
 		}
 		if worstTotal > 1.15 || total >= single {
 			t.Errorf("%s: total %.3f of the clairvoyant's, worst %.3f; best single geometry %.3f", c.machine.name, total, worstTotal, single)

@@ -59,8 +59,8 @@ func apart[T uint16 | int8](a, b T) int {
 	return max(d, -d)
 }
 
-// covariance of the costs of two geometries.
-func (s *Space) covariance(a, b int32) float64 {
+// covariance of the costs of two geometries, of whose variances a model left a part.
+func (s *Space) covariance(a, b int32, left float64) float64 {
 	la, lb := &s.levels[a], &s.levels[b]
 	sum, product := 0.0, 1.0
 	for j := range axes {
@@ -72,5 +72,5 @@ func (s *Space) covariance(a, b int32) float64 {
 	for j := range derived {
 		sum += derivedEffects[j] * s.derivedKernel[j][apart(da[j], db[j])]
 	}
-	return offsetVar + s.unexplained*(sum+jointVar*product)
+	return offsetVar + left*(sum+jointVar*product)
 }

@@ -83,13 +83,15 @@ func (v *View) weigh(in []Estimate, temperature float64) {
 	sum := 0.0
 	for i := range in {
 		if in[i].Count > 0 {
-			w[i] = math.Exp(-((in[i].Ns - best) / scale))
+			if w[i] = 1; i != v.Best {
+				w[i] = math.Exp(-((in[i].Ns - best) / scale))
+			}
 			sum += w[i]
 		}
 	}
 	left := uint32(One)
 	for i := range last {
-		q := min(uint32(math.Floor(float64(w[i]/sum*One)+0.5)), left)
+		q := min(uint32(float64(w[i]/sum*One)+0.5), left)
 		v.Weights[i] = q
 		left -= q
 	}

@@ -19,6 +19,7 @@ const absolute = -1
 type process struct {
 	space *Space
 	trust belief
+	left  float64 // part of the variances that the model leaves
 	base  float64 // expected of the first geometry, so that the weight of the mean applies to differences
 	n     int
 	seen  [maxSeen]seen
@@ -28,7 +29,7 @@ type process struct {
 }
 
 // begin forgets everything.
-func (p *process) begin(s *Space, b belief) { p.space, p.trust, p.n = s, b, 0 }
+func (p *process) begin(s *Space, b belief) { p.space, p.trust, p.left, p.n = s, b, b.unexplained(), 0 }
 
 // see adds something that was seen. It counts from the next call of factor.
 func (p *process) see(o seen) {
@@ -64,14 +65,14 @@ func (p *process) expected(of, than int32) float64 {
 // covariance of a quantity of the given expected value and of what was seen.
 func (p *process) covariance(of, than int32, mean float64, i int) float64 {
 	s, o := p.space, &p.seen[i]
-	v := s.covariance(of, o.of) + s.trustVar*mean*p.mean[i]
+	v := s.covariance(of, o.of, p.left) + trustVar*p.left*mean*p.mean[i]
 	if o.than != absolute {
-		v -= s.covariance(of, o.than)
+		v -= s.covariance(of, o.than, p.left)
 	}
 	if than != absolute {
-		v -= s.covariance(than, o.of)
+		v -= s.covariance(than, o.of, p.left)
 		if o.than != absolute {
-			v += s.covariance(than, o.than)
+			v += s.covariance(than, o.than, p.left)
 		}
 	}
 	return v
@@ -79,9 +80,9 @@ func (p *process) covariance(of, than int32, mean float64, i int) float64 {
 
 // variance of a quantity before anything was seen.
 func (p *process) variance(of, than int32, mean float64) float64 {
-	v := p.space.covariance(of, of) + p.space.trustVar*mean*mean
+	v := p.space.covariance(of, of, p.left) + trustVar*p.left*mean*mean
 	if than != absolute {
-		v += p.space.covariance(than, than) - 2*p.space.covariance(of, than)
+		v += p.space.covariance(than, than, p.left) - 2*p.space.covariance(of, than, p.left)
 	}
 	return v
 }

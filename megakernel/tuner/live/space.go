@@ -49,12 +49,10 @@ type Space struct {
 	shapes []Geometry
 	index  map[Geometry]int32
 	waves  []float64       // log of the cost that the model of a GPU expects of each
-	parts  []parts         // of the model of a software renderer; nil on a GPU
+	parts  []parts         // of the model of a software renderer; nil on what is known to be a GPU
 	kernel [axes][]float64 // similarity of two levels by their distance
 	side   [axes]int       // levels of an axis
 	levels [][axes]uint16  // of each geometry
-
-	trustVar, unexplained float64 // of the model
 
 	derived       [][derived]int8 // of each geometry, in doublings
 	derivedKernel [derived][]float64
@@ -114,21 +112,17 @@ func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
 	if err != nil {
 		return nil, fmt.Errorf("live: geometries of %d slots: %w", w.Slots, err)
 	}
-	s := &Space{space: all, slots: w.Slots, index: make(map[Geometry]int32, all.Len()), trustVar: trustVar, unexplained: 1}
+	s := &Space{space: all, slots: w.Slots, index: make(map[Geometry]int32, all.Len())}
 	software := isSoftware(&w.Limits)
-	if software {
-		s.trustVar, s.unexplained = trustVar*softwareShare, softwareShare
-	}
 	for c := range all.Len() {
 		l := all.Levels(c)
 		g := at(l)
 		s.shapes = append(s.shapes, g)
 		s.levels = append(s.levels, [axes]uint16(l))
 		s.index[g] = int32(c)
+		s.waves = append(s.waves, waves(w, g))
 		if software {
 			s.parts = append(s.parts, roughSoftware.parts(w, g))
-		} else {
-			s.waves = append(s.waves, waves(w, g))
 		}
 	}
 	for j := range s.kernel {

@@ -52,7 +52,7 @@ type Tuner struct {
 
 // New returns a tuner that explores.
 func New(c Config) *Tuner {
-	t := &Tuner{space: c.Space, budget: c.Budget, safety: c.Safety, belief: usual}
+	t := &Tuner{space: c.Space, budget: c.Budget, safety: c.Safety, belief: c.Space.guess()}
 	if t.budget <= 0 {
 		t.budget = defaultBudget
 	}
