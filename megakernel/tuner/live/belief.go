@@ -20,9 +20,9 @@ const (
 	slotSpread = 4.0
 	speedVar   = 0.5
 	// Variance of the models' logarithms. What a launch on a GPU takes is given up to a factor.
-	misfitVar      = 0.01
-	gpuMisfitVar   = 0.06
-	unlikelyGPU    = 3.0 // standard deviations: what seems to be a software renderer mostly is one
+	misfitVar    = 0.01
+	gpuMisfitVar = 0.06
+	unlikelyGPU  = 3.0 // standard deviations: what seems to be a software renderer mostly is one
 	// A model fails if it misses more than this share of enough geometries by more than two
 	// standard deviations.
 	failingShare   = 1.0 / 3
@@ -107,11 +107,14 @@ func (t *Tuner) likeliest() belief {
 	if t.space.parts == nil {
 		return best
 	}
-	least, missed := t.unlikely(best)
+	var e evidence
+	e.gather(t, gpuMisfitVar, offsetVar)
+	least, missed := e.unlikely(t.space, best)
+	e.gather(t, misfitVar, speedVar)
 	for slot := range int8(slotCosts) {
 		for threads := range int8(threadSteps) {
 			b := belief{slot: slot, threads: threads}
-			if v, m := t.unlikely(b); v < least {
+			if v, m := e.unlikely(t.space, b); v < least {
 				best, least, missed = b, v, m
 			}
 		}
@@ -120,46 +123,63 @@ func (t *Tuner) likeliest() belief {
 	return best
 }
 
-// unlikely is twice the negative logarithm of a belief's probability density, up to a constant, and the
-// share of the geometries that it misses, 0 where few were measured.
-func (t *Tuner) unlikely(b belief) (v, missed float64) {
+// evidence is what launches took, and how much a model may miss it.
+type evidence struct {
+	n       int
+	config  [MaxArms]int32
+	us      [MaxArms]float64 // of a usual launch, as a logarithm
+	sd      [MaxArms]float64
+	weights float64 // sum of the inverse variances
+	spread  float64 // variance of what all have in common
+	offset  float64 // of twice the negative logarithm of the probability density
+}
+
+func (e *evidence) gather(t *Tuner, misfit, spread float64) {
+	*e = evidence{spread: spread}
 	noise := t.noise.sd()
-	slots := math.Log(float64(t.space.slots) / 1e3) // from nanoseconds of a slot to microseconds of a launch
-	model, spread := misfitVar, speedVar
-	if b.gpu {
-		model, spread = gpuMisfitVar, offsetVar
-	}
-	var off, weight [MaxArms]float64
-	var sum, weights float64
-	n := 0
 	for i := range t.arms[:t.n] {
 		a := &t.arms[i]
 		if a.Stale {
 			continue
 		}
-		off[n] = a.Mean + t.level + slots - t.space.expected(a.config, b)
-		weight[n] = 1 / (model + noise*noise/a.Count)
-		sum += weight[n] * off[n]
-		weights += weight[n]
-		n++
+		v := misfit + noise*noise/a.Count
+		e.config[e.n], e.sd[e.n] = a.config, math.Sqrt(v)
+		// Of a slot in nanoseconds it becomes of a launch in microseconds.
+		e.us[e.n] = a.Mean + t.level + math.Log(float64(t.space.slots)/1e3)
+		e.weights += 1 / v
+		e.offset += math.Log(v)
+		e.n++
 	}
-	speed := sum / (weights + 1/spread)
-	for i := range n {
-		z := math.Abs(off[i]-speed) * math.Sqrt(weight[i])
+}
+
+// unlikely is twice the negative logarithm of a belief's probability density, up to a constant, and the
+// share of the geometries that it misses, 0 where few were measured.
+func (e *evidence) unlikely(s *Space, b belief) (v, missed float64) {
+	var off [MaxArms]float64
+	sum := 0.0
+	for i := range e.n {
+		off[i] = e.us[i] - s.expected(e.config[i], b)
+		sum += off[i] / (e.sd[i] * e.sd[i])
+	}
+	speed := sum / (e.weights + 1/e.spread)
+	v = e.offset + speed*speed/e.spread
+	if b.gpu {
+		v += unlikelyGPU * unlikelyGPU
+	} else {
+		fromSlot, fromThreads := float64(b.slot-usual.slot)/slotSpread, float64(b.threads-usual.threads)
+		v += fromSlot*fromSlot + fromThreads*fromThreads
+	}
+	for i := range e.n {
+		z := math.Abs(off[i]-speed) / e.sd[i]
 		if z > 2 {
 			missed++
 		}
-		v += loss(z) - math.Log(weight[i])
+		v += loss(z)
 	}
-	fromSlot, fromThreads := float64(b.slot-usual.slot)/slotSpread, float64(b.threads-usual.threads)
-	if b.gpu {
-		fromSlot, fromThreads = unlikelyGPU, 0
-	}
-	v += speed*speed/spread + fromSlot*fromSlot + fromThreads*fromThreads
-	if n < enoughToFailAt {
+	if e.n < enoughToFailAt {
 		return v, 0
 	}
-	return v, missed / float64(n)
+	return v, missed / float64(e.n)
 }
 
 // loss is a square, and linear beyond two, because launches are sometimes disturbed (Huber).

@@ -69,3 +69,18 @@ func BenchmarkObserveExploring(b *testing.B) {
 		_ = u.Observe(r.launch(u.Next().Geometry))
 	}
 }
+
+// BenchmarkExploringOnASoftwareRenderer is the same where the model is fitted before each look.
+func BenchmarkExploringOnASoftwareRenderer(b *testing.B) {
+	l := load{1 << 20, 300, 8}
+	r := newRing(&simulatedLlvmpipe, l, 1)
+	s := simulatedLlvmpipe.space(l)
+	u := New(Config{Space: s})
+	b.ReportAllocs()
+	for b.Loop() {
+		if u.Next().Left == 0 {
+			u = New(Config{Space: s})
+		}
+		_ = u.Observe(r.launch(u.Next().Geometry))
+	}
+}
