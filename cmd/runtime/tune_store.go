@@ -29,6 +29,12 @@ func (c *tuneCmd) cacheDir() string {
 // tunedEntry is a result in the form of the tuner's cache.
 func tunedEntry(t *tuned, key cache.Key) cache.Entry {
 	e := cache.Entry{Key: key}
+	// The choice was made with more than these medians. What was faster by luck must not take its place
+	// as soon as a worker reads them.
+	least := 0.0
+	if c := t.chosen(); c != nil {
+		least = c.MedianNs
+	}
 	for i := range t.Rows {
 		r := &t.Rows[i]
 		g := cache.Geometry(r.geometry())
@@ -38,7 +44,7 @@ func tunedEntry(t *tuned, key cache.Key) cache.Entry {
 		if !r.Chosen && len(e.Measurements) >= storedRows-1 {
 			continue
 		}
-		ns := r.MedianNs / float64(t.Slots)
+		ns := max(r.MedianNs, least) / float64(t.Slots)
 		e.Measurements = append(e.Measurements, cache.Measurement{
 			Geometry: g, Count: uint64(r.Launches), Mean: ns, M2: math.Pow(r.Spread*ns, 2) * float64(r.Launches-1),
 		})

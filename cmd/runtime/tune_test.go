@@ -5,11 +5,13 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/live"
 	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/workload"
@@ -234,5 +236,24 @@ func TestTuneStoresWhereRunLooks(t *testing.T) {
 		if got := c.cacheDir(); got != want || run.dir() != want {
 			t.Errorf("%q, run looks in %q, want %q", got, run.dir(), want)
 		}
+	}
+}
+
+func TestWhatWasFasterByLuckIsNotStoredAsFasterThanTheChoice(t *testing.T) {
+	result := &tuned{Slots: 100, Rows: []tuneRow{
+		{Width: 32, Groups: 1, Chunk: 32, Depth: 100, Launches: 4, MedianNs: 600},
+		{Width: 64, Groups: 1, Chunk: 32, Depth: 100, Launches: 9, MedianNs: 1000, Chosen: true},
+		{Width: 128, Groups: 1, Chunk: 32, Depth: 100, Launches: 2, MedianNs: 2000},
+	}}
+	e := tunedEntry(result, cache.Key{1})
+	if err := e.Check(); err != nil {
+		t.Fatal(err)
+	}
+	var means []float64
+	for _, m := range e.Measurements {
+		means = append(means, m.Mean)
+	}
+	if e.Selected.Width != 64 || !slices.Equal(means, []float64{10, 10, 20}) {
+		t.Errorf("selected %+v, means %v", e.Selected, means)
 	}
 }
