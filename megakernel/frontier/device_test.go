@@ -54,7 +54,9 @@ func newKernels(t testing.TB) *Kernels {
 		for _, narrow := range []bool{true, false} {
 			shared[narrow] = NewKernels(dev)
 			shared[narrow].narrow = narrow
-			shared[narrow].teamWidth = min(shared[narrow].teamWidth, 64) // a driver of one processor is slow at wide workgroups
+			if NewKernels(dev).narrow {
+				shared[narrow].teamWidth = min(shared[narrow].teamWidth, 64) // a driver of few processors is slow at wide workgroups
+			}
 		}
 	}
 	return shared[NewKernels(shared[true].dev).narrow]
