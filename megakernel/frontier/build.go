@@ -81,11 +81,10 @@ func (x *run) compile(k kind) (next kind, err error) {
 	return k, nil
 }
 
-// settled says whether the words that are the same in most jobs have these values in this one.
-func (x *run) settled() bool {
-	words := x.plan.control(&x.m, &x.shape)
+// hasSettled says whether the words that are the same in most jobs have these values in a control block.
+func hasSettled(control []uint32) bool {
 	for name, value := range settled {
-		if words[slices.Index(controlNames, name)] != value {
+		if control[slices.Index(controlNames, name)] != value {
 			return false
 		}
 	}
@@ -95,7 +94,7 @@ func (x *run) settled() bool {
 // kernel is the kernel of a kind that the job needs.
 func (x *run) kernel(k kind) kernel {
 	key := kernel{kind: k, semiring: x.job.Semiring, weighted: x.shape.weighted,
-		narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width, recorded: x.tape.plays(), settled: x.settled()}
+		narrow: x.kernels.narrow, subgroups: x.kernels.subgroups, width: x.geometry.Width, recorded: x.tape.plays(), settled: hasSettled(x.plan.control(&x.m, &x.shape))}
 	if x.job.Join != nil {
 		key.join, key.given = *x.job.Join, x.job.From != nil
 	}

@@ -79,8 +79,12 @@ const (
 	ctlCounts     // what rounds of the current level counted so far
 
 	namedWords   = ctlCounts + countWords
-	slotWords    = ctlState             // so that each loading invocation takes one of the host's words and one of the slot's
+	ctlPlan      = (namedWords + 3) / 4 * 4 // what the next round needs in order to decide, see plan.glsl
+	slotWords    = ctlPlan + planWords - ctlState
 	controlWords = ctlState + slotWords // with one slot
+
+	planWords     = 16
+	planCompletes = 2 // in the first word: the round before completes a level
 )
 
 var controlNames = slices.Concat(

@@ -261,7 +261,33 @@ func (p *plan) control(m *machine, s *shape) []uint32 {
 	c[ctlTopology] = uint32(job.State.Topology)
 	c[ctlUnexplored] = s.edges
 	c[ctlBitsNext], c[ctlQueueNext] = 0, 0 // the sources are sown there
+	p.planFirst(c)
 	return c
+}
+
+// planFirst writes the plan of the first round, as write_plan in plan.glsl does for those behind it.
+func (p *plan) planFirst(c []uint32) {
+	t, prev := &p.thresholds, p.job.State.Topology
+	if !hasSettled(c) || t.Wide == uint32(policy.TopologyFused) || prev == policy.TopologyFused || c[ctlMaxLevels] == 0 || p.capacity == 0 {
+		return
+	}
+	option := func(raw policy.Topology, work uint32) uint32 {
+		kind, state := t.held(raw, prev, 0, work), uint32(statePush)
+		if kind == policy.TopologyDense {
+			state = statePull
+		}
+		return uint32(kind) | state<<4
+	}
+	lowMost, most := t.SparseWork, uint32(1<<32-1)
+	if prev == policy.TopologySparse {
+		lowMost = max(lowMost, t.RiseWork)
+	}
+	copy(c[ctlPlan:], []uint32{
+		planCompletes, lowMost, option(policy.TopologySparse, 0) | option(policy.TopologyHybrid, most)<<8 | option(policy.Topology(t.Wide), most)<<16, c[ctlUnexplored],
+		0, 0, t.PullNodes, p.capacity,
+		c[ctlNodes], c[ctlBitWords], c[ctlPushGroups], c[ctlPullBlocks],
+		c[ctlHybridDegree],
+	})
 }
 
 // mayResident says whether a level of the job may run in the resident kernel.

@@ -43,9 +43,10 @@ func prelude(k kernel) string {
 	constant("STATE_AT", ctlState)
 	constant("COUNTS_AT", ctlCounts)
 	constant("LEVEL_AT", ctlLevel)
-	constant("LOGGED_AT", ctlLogged)
 	constant("RECORD_WORDS", logWords)
 	constant("SLOT_WORDS", slotWords)
+	constant("PLAN_AT", ctlPlan)
+	constant("COMPLETES", planCompletes)
 	constant("CONTROL_WORDS", controlWords)
 	constant("COUNT_WORDS", countWords)
 	constant("SET_WORDS", setWords)
@@ -59,7 +60,7 @@ func prelude(k kernel) string {
 	block := func(binding int, access, name, kind, array string) {
 		fmt.Fprintf(&b, "layout(std430, binding = %d) %s buffer %s { %s %s[]; };\n", binding, access, name, kind, array)
 	}
-	block(bindLog, "writeonly", "Log", "uint", "level_log")
+	block(bindLog, "writeonly", "Log", wordType(k), "level_log")
 	block(bindValues, shared, "Values", "uint", "values")
 	block(bindQueue, shared, "Queue", "uint", "queue")
 	block(bindBits, shared, "Bits", "uint", "bits")
@@ -88,7 +89,7 @@ func words(b *strings.Builder, k kernel) {
 	fmt.Fprintf(b, "layout(std430, binding = %d) ", bindControl)
 	switch k.kind {
 	case kindDirector, kindLevel, kindResident:
-		b.WriteString("buffer Control { uint control_block[]; };\n")
+		fmt.Fprintf(b, "buffer Control { %s control_block[]; };\n", wordType(k))
 	default:
 		b.WriteString("readonly buffer Control {\n")
 		for _, name := range names {
@@ -132,13 +133,20 @@ func words(b *strings.Builder, k kernel) {
 	}
 }
 
-// placedNames are words that each invocation of the level kernel computes for itself, keptNames those of the host's
-// words that all invocations need, and sharedNames those that the deciding invocation tells the others, a multiple of
-// four.
+// wordType is how a kernel accesses the control block and the log: the single invocation that decides takes four words
+// at a time.
+func wordType(k kernel) string {
+	if k.kind == kindLevel && !k.recorded {
+		return "uvec4"
+	}
+	return "uint"
+}
+
+// placedNames are words that each invocation of the level kernel computes for itself, and sharedNames those that the
+// deciding invocation tells the others.
 var (
 	placedNames = []string{"walkers", "queue_now", "queue_next", "bits_now", "bits_next", "bits_spare"}
-	keptNames   = []string{"nodes", "pull_blocks", "hybrid_degree"}
-	sharedNames = []string{"state", "sweep", "level", "queued", "frontier_nodes", "frontier_edges", "topology", "hits", "tile_count", "hit_capacity", "bit_words", "push_groups"}
+	sharedNames = []string{"state", "sweep", "level", "queued", "frontier_nodes", "frontier_edges", "topology", "hits", "tile_count", "hit_capacity", "bit_words", "push_groups", "nodes", "pull_blocks", "hybrid_degree"}
 )
 
 // settled are words that are the same in most jobs. Kernels of such jobs have them as constants.
@@ -159,8 +167,6 @@ func defineWords(b *strings.Builder, k kernel) {
 			fmt.Fprintf(b, "#define %s all_words[%d]\n", name, i)
 		case at >= 0:
 			fmt.Fprintf(b, "#define %s told[%d].%c\n", name, at/4, "xyzw"[at%4])
-		case slices.Contains(keptNames, name):
-			fmt.Fprintf(b, "#define %s read_words[%d]\n", name, i)
 		}
 	}
 }
@@ -169,6 +175,10 @@ func defineWords(b *strings.Builder, k kernel) {
 // them with the other invocations, and keep them for the next round.
 func decidedWords(b *strings.Builder, k kernel) {
 	var load, share, keep strings.Builder
+	kept := make([]string, ctlPlan-ctlState)
+	for i := range kept {
+		kept[i] = "0u" // a word that wide devices do not have
+	}
 	for i, name := range controlNames {
 		if slices.Contains(placedNames, name) {
 			continue
@@ -178,19 +188,26 @@ func decidedWords(b *strings.Builder, k kernel) {
 			continue
 		}
 		fmt.Fprintf(b, "uint %s;\n", name)
-		fmt.Fprintf(&load, "    %s = read_words[%d]", name, i)
-		if i >= ctlCounts {
-			fmt.Fprintf(&load, " + read_words[%d]", controlWords+i-ctlCounts)
+		switch {
+		case i < ctlState:
+			fmt.Fprintf(&load, "    %s = control_block[%d].%c;\n", name, i/4, "xyzw"[i%4])
+			continue
+		case i < ctlCounts:
+			fmt.Fprintf(&load, "    %s = control_block[READ_SLOT / 4u + %d].%c;\n", name, i/4, "xyzw"[i%4])
+		default:
+			fmt.Fprintf(&load, "    %s = control_block[READ_SLOT / 4u + %d].%c + counted[READ_SET + %d];\n", name, i/4, "xyzw"[i%4], i-ctlCounts)
 		}
-		load.WriteString(";\n")
-		if i >= ctlState {
-			fmt.Fprintf(&keep, "    next_words[%d].%c = %s;\n", (i-ctlState)/4, "xyzw"[(i-ctlState)%4], name)
+		kept[i-ctlState] = name
+	}
+	fours := func(to *strings.Builder, target string, names []string) {
+		for i := 0; i < len(names); i += 4 {
+			row := append(slices.Clone(names[i:min(i+4, len(names))]), "0u", "0u", "0u")[:4]
+			fmt.Fprintf(to, "    %s%d] = uvec4(%s);\n", target, i/4, strings.Join(row, ", "))
 		}
 	}
-	for i := 0; i < len(sharedNames); i += 4 {
-		fmt.Fprintf(&share, "    told[%d] = uvec4(%s);\n", i/4, strings.Join(sharedNames[i:i+4], ", "))
-	}
-	fmt.Fprintf(b, "shared uvec4 told[%d], next_words[SLOT_WORDS / 4u];\n", len(sharedNames)/4)
+	fours(&share, "told[", sharedNames)
+	fours(&keep, "control_block[(STATE_AT + WRITTEN_SLOT) / 4u + ", kept)
+	fmt.Fprintf(b, "shared uvec4 told[%d];\n", (len(sharedNames)+3)/4)
 	fmt.Fprintf(b, "void load_words() {\n%s}\nvoid share_words() {\n%s}\nvoid keep_words() {\n%s}\n", load.String(), share.String(), keep.String())
 }
 
@@ -199,7 +216,8 @@ func decidedWords(b *strings.Builder, k kernel) {
 func rounds(b *strings.Builder, k kernel) {
 	define := func(name, value string) { fmt.Fprintf(b, "#define %s %s\n", name, value) }
 	if k.kind == kindLevel {
-		define("GROUPS", "(gl_NumWorkGroups.x - 1u)") // the workgroups that walk
+		define("GROUPS", "(gl_NumWorkGroups.x - 1u)") // the workgroups that walk; the first does not
+		define("GROUP", "(gl_WorkGroupID.x - 1u)")
 	}
 	switch {
 	case k.kind == kindDirector && k.recorded:

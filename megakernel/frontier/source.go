@@ -32,7 +32,7 @@ const (
 var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
-	kindLevel:    {"words.glsl", decidedBefore, "decide.glsl", "director.glsl", "direct.glsl", "order.glsl", "write.glsl", sharedBehind, "place.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
+	kindLevel:    {decidedBefore, "decide.glsl", "director.glsl", "direct.glsl", "order.glsl", "plan.glsl", "write.glsl", sharedBehind, "place.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
 	kindDirector: {"place.glsl", "log_narrow.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "direct.glsl", "director.comp"},
 	kindPush:     {"hits_narrow.glsl", "sweep_narrow.glsl", "push_narrow.glsl", "push_narrow.comp"},
 	kindTiles:    {"hits_narrow.glsl", "push_narrow.glsl", "tiles_narrow.comp"},
@@ -88,7 +88,7 @@ func (k kernel) String() string {
 // plain is the kernel without the properties on which its source does not depend.
 func (k kernel) plain() kernel {
 	k.recorded = k.recorded && (k.kind == kindLevel || k.kind == kindResident || k.kind == kindDirector)
-	k.settled = k.settled && (k.kind == kindLevel || k.kind == kindResident) && !k.recorded
+	k.settled = k.settled && (k.kind == kindLevel && !k.recorded || k.kind == kindResident)
 	k.weighted = k.weighted && (k.semiring == ShortestPath || k.semiring == User)
 	k.given = k.given && k.kind != kindSow
 	switch {

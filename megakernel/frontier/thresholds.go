@@ -164,19 +164,22 @@ func (t *Thresholds) Decide(nodes, edges, unexplored uint32, prev policy.Topolog
 	default:
 		raw = t.byNodes(nodes)
 	}
+	return raw, t.held(raw, prev, nodes, work)
+}
+
+// held is the topology after hysteresis.
+func (t *Thresholds) held(raw, prev policy.Topology, nodes, work uint32) policy.Topology {
 	switch {
 	case raw == prev:
-		return raw, raw
+		return raw
+	case prev == policy.TopologyMemoryConstrained && t.Relaxed == 0:
+		return prev
 	case prev == policy.TopologyMemoryConstrained:
-		if t.Relaxed == 0 {
-			return raw, prev
-		}
+		return raw
 	case t.ByEdges != 0:
-		return raw, t.heldByEdges(raw, prev, work)
-	default:
-		return raw, t.heldByNodes(raw, prev, nodes)
+		return t.heldByEdges(raw, prev, work)
 	}
-	return raw, raw
+	return t.heldByNodes(raw, prev, nodes)
 }
 
 func (t *Thresholds) byEdges(work, unexplored uint32) policy.Topology {

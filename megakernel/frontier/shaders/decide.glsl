@@ -39,12 +39,17 @@ uint held_by_nodes(uint raw_topology, uint prev, uint count) {
     return pick(goes_on && full, wide_after(prev), pick(hold, prev, raw_topology));
 }
 
+// hold is the topology after hysteresis, given that before it and that of the level before.
+uint hold(uint raw_topology, uint prev, uint count, uint work) {
+    uint held = pick(by_edges != 0u, held_by_edges(raw_topology, prev, work), held_by_nodes(raw_topology, prev, count));
+    held = pick(prev == CONSTRAINED, pick(relaxed == 0u, prev, raw_topology), held);
+    return pick(raw_topology == prev, prev, held);
+}
+
 // decide returns the topology before and after hysteresis.
 uvec2 decide(uint count, uint edges_out, uint unexplored_edges, uint prev) {
     uint work = max(edges_out, count);
     uint raw_topology = pick(by_edges != 0u, decide_by_edges(work, unexplored_edges), decide_by_nodes(count));
-    uint held = pick(by_edges != 0u, held_by_edges(raw_topology, prev, work), held_by_nodes(raw_topology, prev, count));
-    held = pick(prev == CONSTRAINED, pick(relaxed == 0u, prev, raw_topology), held);
-    held = pick(raw_topology == prev, prev, held);
+    uint held = hold(raw_topology, prev, count, work);
     return uvec2(pick(pressed != 0u, CONSTRAINED, raw_topology), pick(pressed != 0u, CONSTRAINED, held));
 }

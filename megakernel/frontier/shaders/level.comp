@@ -1,17 +1,25 @@
 // A round of a level. A dispatch has the same number of workgroups whatever the level. Each of them decides for itself
-// what the round does, from what the round before left. The last workgroup walks nothing; it writes the decision down
+// what the round does, from what the round before left. The first workgroup walks nothing; it writes the decision down
 // for the next round. So only a barrier is needed between two rounds.
+
+const uint DECIDER = min(32u, WIDTH - 1u); // in another subgroup than the invocation that does what is done once
+const uint AHEAD = (DECIDER + 128u) % WIDTH; // goes ahead without waiting for the plan, so that the instructions are there
 
 void begin_round() {
     begin_hits();
+#ifdef RECORDED
     load_blocks();
-#ifndef RECORDED
-    // A second invocation, of another subgroup, runs this code before the words have arrived. That loads the
-    // instructions, for which the first one then need not wait.
-    if (gl_LocalInvocationIndex % (WIDTH / 2u) == 0u) {
-        load_words();
-        direct();
-        if (gl_LocalInvocationIndex == 0u) {
+#else
+    bool decides = gl_LocalInvocationIndex == DECIDER;
+    if (decides || gl_LocalInvocationIndex == AHEAD) {
+        load_plan(decides);
+        if (decides && !has_plan()) {
+            load_words();
+            direct();
+        } else {
+            follow_plan();
+        }
+        if (decides) {
             share_words();
         }
     }
@@ -22,7 +30,7 @@ void begin_round() {
 }
 
 void main() {
-    if (gl_WorkGroupID.x == GROUPS) {
+    if (gl_WorkGroupID.x == 0u) {
 #ifdef RECORDED
         if (gl_LocalInvocationIndex < COUNT_WORDS) {
             counted[CLEARED + gl_LocalInvocationIndex] = 0u;
@@ -47,7 +55,7 @@ void main() {
         pull();
     } else if (doing == STATE_GATHER) {
         gather_waiting();
-    } else if (gl_WorkGroupID.x < walkers) {
+    } else if (GROUP < walkers) {
         if (doing == STATE_TILES) {
             push_tiles();
         } else {

@@ -172,7 +172,7 @@ void pull() {
     uint whole = nodes / WIDTH + uint(nodes % WIDTH != 0u);
     uint rows = clamp(whole / GROUPS, 1u, ROWS); // an invocation gets two nodes only if every workgroup has a block
     uint blocks = (whole + rows - 1u) / rows, more = pull_blocks - whole;
-    for (uint at = gl_WorkGroupID.x; at < blocks + more; at += GROUPS) {
+    for (uint at = GROUP; at < blocks + more; at += GROUPS) {
         if (at < blocks) {
             pull_block(at, rows, more != 0u);
         } else {

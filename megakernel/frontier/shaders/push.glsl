@@ -49,8 +49,8 @@ void push_rows(uint from, uint count, uint part, uint parts) {
 void push_chunks() {
     if (queued <= WIDTH && walkers > 1u) {
         // Few nodes: their edges are shared by all workgroups, as far as there are edges for them.
-        if (gl_WorkGroupID.x == 0u || gl_WorkGroupID.x * BATCH * WIDTH <= frontier_edges) {
-            push_rows(0u, queued, gl_WorkGroupID.x, walkers);
+        if (GROUP == 0u || GROUP * BATCH * WIDTH <= frontier_edges) {
+            push_rows(0u, queued, GROUP, walkers);
         }
         return;
     }
@@ -58,14 +58,14 @@ void push_chunks() {
     float wanted = float(clamp(frontier_edges / PUSH_GROUPS_GOAL, 4u * WIDTH, 32u * WIDTH));
     uint chunk_nodes = uint(clamp(wanted * float(frontier_nodes) / float(max(frontier_edges, 1u)), 1.0, float(WIDTH)));
     uint chunks = queued / chunk_nodes + uint(queued % chunk_nodes != 0u);
-    for (uint chunk = gl_WorkGroupID.x; chunk < chunks; chunk += walkers) {
+    for (uint chunk = GROUP; chunk < chunks; chunk += walkers) {
         uint from = chunk * chunk_nodes;
         push_rows(from, min(chunk_nodes, queued - from), 0u, 1u);
     }
 }
 
 void push_tiles() {
-    for (uint at = gl_WorkGroupID.x; at < tile_count; at += walkers) {
+    for (uint at = GROUP; at < tile_count; at += walkers) {
         uint u = tiles[at].x;
         uint value = FRONTIER_VALUE(u);
         uint first = out_offsets[u] + tiles[at].y * TILE_EDGES;

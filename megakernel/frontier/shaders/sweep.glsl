@@ -5,14 +5,14 @@ shared uint found;
 shared uint found_at;
 
 void clear_spare() {
-    for (uint word = gl_GlobalInvocationID.x; word < bit_words; word += GROUPS * WIDTH) {
+    for (uint word = GROUP * WIDTH + gl_LocalInvocationIndex; word < bit_words; word += GROUPS * WIDTH) {
         bits[bits_spare + word] = 0u;
     }
 }
 
 void gather_waiting() {
     uint lane = gl_LocalInvocationIndex;
-    for (uint first = gl_WorkGroupID.x * WIDTH; first < bit_words; first += GROUPS * WIDTH) {
+    for (uint first = GROUP * WIDTH; first < bit_words; first += GROUPS * WIDTH) {
         uint word = first + lane;
         uint waiting = word < bit_words ? bits[bits_now + word] : 0u;
         if (lane == 0u) {
