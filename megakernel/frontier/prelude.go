@@ -43,6 +43,7 @@ func prelude(k kernel) string {
 	constant("STATE_AT", ctlState)
 	constant("COUNTS_AT", ctlCounts)
 	constant("LEVEL_AT", ctlLevel)
+	constant("LOGGED_AT", ctlLogged)
 	constant("RECORD_WORDS", logWords)
 	constant("SLOT_WORDS", slotWords)
 	constant("PLAN_AT", ctlPlan)

@@ -37,7 +37,7 @@ var kindFiles = [kinds][]string{
 	kindPush:     {"hits_narrow.glsl", "sweep_narrow.glsl", "push_narrow.glsl", "push_narrow.comp"},
 	kindTiles:    {"hits_narrow.glsl", "push_narrow.glsl", "tiles_narrow.comp"},
 	kindPull:     {"hits_narrow.glsl", "pull_narrow.comp"},
-	kindResident: {"place.glsl", "blocks.glsl", "log.glsl", "decide.glsl", "director.glsl", "team.glsl", "hits_resident.glsl", "resident.comp"},
+	kindResident: {"place.glsl", "blocks.glsl", "log.glsl", "decide_branching.glsl", "director.glsl", "team.glsl", "hits_resident.glsl", "resident.comp"},
 	kindCount:    {"count.comp"},
 }
 
@@ -88,7 +88,7 @@ func (k kernel) String() string {
 // plain is the kernel without the properties on which its source does not depend.
 func (k kernel) plain() kernel {
 	k.recorded = k.recorded && (k.kind == kindLevel || k.kind == kindResident || k.kind == kindDirector)
-	k.settled = k.settled && (k.kind == kindLevel && !k.recorded || k.kind == kindResident)
+	k.settled = k.settled && (k.kind == kindLevel || k.kind == kindResident) && !k.recorded
 	k.weighted = k.weighted && (k.semiring == ShortestPath || k.semiring == User)
 	k.given = k.given && k.kind != kindSow
 	switch {

@@ -96,18 +96,6 @@ void meet() {
     barrier();
 }
 
-// choose_next is choose for a level behind another. Most levels here are sparse ones behind sparse ones, and code that this
-// kernel has run often is not waited for, so that branches are cheaper than to compute everything.
-void choose_next() {
-    bool small = max(frontier_nodes, frontier_edges) <= sparse_work;
-    if (small && topology == SPARSE && by_edges != 0u && pressed == 0u && forced == 0u) {
-        previous = SPARSE;
-        raw = SPARSE;
-    } else {
-        choose(true, false);
-    }
-}
-
 // end_level runs in one invocation.
 void end_level() {
     if (team_index == 0u) {
@@ -119,12 +107,10 @@ void end_level() {
     }
     logged++;
 #endif
-    if (RESIDENT_TURNS != 0xFFFFFFFFu) {
-        // A driver may unroll small loops; they are counted as if it did not.
-        turns += (pieces(queued, WIDTH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
-        if (long_count > LONG_ROWS) {
-            turns += long_edges * (5u * BATCH + 1u);
-        }
+    // A driver may unroll small loops; they are counted as if it did not.
+    turns += (pieces(queued, WIDTH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
+    if (long_count > LONG_ROWS) {
+        turns += long_edges * (5u * BATCH + 1u);
     }
     turn_over(true);
 #ifdef RECORDED
@@ -133,7 +119,7 @@ void end_level() {
     bool stop = state == STATE_STUCK || frontier_nodes == 0u || level >= max_levels || logged >= LOG_RECORDS
         || turns > RESIDENT_TURNS || host_decides != 0u;
     if (!stop) {
-        choose_next();
+        choose(true, false);
         if (!fits_resident()) {
             in_resident = 2u;
             stop = true;

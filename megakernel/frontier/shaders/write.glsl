@@ -2,16 +2,6 @@
 // down the record of the level, the words of the next round and its plan. It begins first because it takes longest when
 // there is little to walk.
 
-const uint SLOT_ROWS = SLOT_WORDS / 4u;
-
-// end_job does what direct does behind the last level.
-void end_job() {
-    logged++;
-    turn_over(true);
-    state = STATE_DONE;
-    sweep = 0u;
-}
-
 void write_round() {
     load_plan(true);
     load_words();
@@ -21,14 +11,10 @@ void write_round() {
     level_log[at + 2u] = uvec4(passes, requeued, hits, examined);
     bool sure = has_plan();
     uvec2 next = planned();
-    if (sure && next.x == STATE_DONE && state != STATE_START) {
-        end_job(); // nobody walks, so that the others wait for this
-    } else {
-        direct();
-        if (sure) { // the record has what the others do
-            state = next.x;
-            topology = next.y;
-        }
+    direct();
+    if (sure) { // the record has what the others do
+        state = next.x;
+        topology = next.y;
     }
     keep_words();
     write_plan();
@@ -37,23 +23,35 @@ void write_round() {
     }
 }
 
-void write_down() {
-    uint lane = gl_LocalInvocationIndex;
-    if (lane < COUNT_WORDS) {
-        counted[CLEARED + lane] = 0u;
-    }
-    uint from = (STATE_AT + READ_SLOT) / 4u, to = (STATE_AT + WRITTEN_SLOT) / 4u;
-    uvec4 row = lane < SLOT_ROWS ? control_block[from + lane] : uvec4(0u);
-    if (control_block[(PLAN_AT + READ_SLOT) / 4u].x != ENDED) {
-        if (lane == 0u) {
-            write_round();
+uint slot_word(uint i) { return control_block[(i + READ_SLOT) / 4u][i % 4u]; }
+
+// keep_ended keeps the words for the next round once the job has ended, or ends because the last level found nothing. Nobody
+// walks then, so that the round is over when this is.
+void keep_ended(bool ends) {
+    for (uint i = STATE_AT + gl_LocalInvocationIndex; i < CONTROL_WORDS; i += WIDTH) {
+        uint word = slot_word(i), at = slot_word(LOGGED_AT) * RECORD_WORDS + i - LEVEL_AT;
+        if (ends && i >= LEVEL_AT && i < LEVEL_AT + RECORD_WORDS) {
+            level_log[at / 4u][at % 4u] = word + (i < COUNTS_AT ? 0u : counted[READ_SET + max(i, COUNTS_AT) - COUNTS_AT]);
         }
-        return;
+        word += uint(ends && (i == LOGGED_AT || i == LEVEL_AT));
+        word = i == STATE_AT && ends ? STATE_DONE : word;
+        control_block[(i + WRITTEN_SLOT) / 4u][i % 4u] = i == PLAN_AT ? ENDED : word;
     }
-    if (lane < SLOT_ROWS) {
-        control_block[to + lane] = row;
-    }
-    if (lane == 0u && offers_resident != 0u) {
+    if (gl_LocalInvocationIndex == 0u && offers_resident != 0u) {
         fused_args[0] = 0u;
+    }
+}
+
+void write_down() {
+    if (gl_LocalInvocationIndex < COUNT_WORDS) {
+        counted[CLEARED + gl_LocalInvocationIndex] = 0u;
+    }
+    uint kind = slot_word(PLAN_AT);
+    bool ends = offers_resident == 0u && kind > uint(counted[READ_SET + 4u] != 0u) && kind != ENDED
+        && slot_word(PLAN_AT + 13u) + counted[READ_SET] == 0u && slot_word(STATE_AT) != STATE_START;
+    if (kind == ENDED || ends) {
+        keep_ended(ends);
+    } else if (gl_LocalInvocationIndex == 0u) {
+        write_round();
     }
 }
