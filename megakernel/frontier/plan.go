@@ -271,19 +271,15 @@ func (p *plan) planFirst(c []uint32) {
 	if !hasSettled(c) || t.Wide == uint32(policy.TopologyFused) || prev == policy.TopologyFused || c[ctlMaxLevels] == 0 || p.capacity == 0 {
 		return
 	}
-	option := func(raw policy.Topology, work uint32) uint32 {
-		kind, state := t.held(raw, prev, 0, work), uint32(statePush)
+	lowMost, low, mid, high := t.options(prev)
+	option := func(kind policy.Topology) uint32 {
 		if kind == policy.TopologyDense {
-			state = statePull
+			return uint32(kind) | statePull<<4
 		}
-		return uint32(kind) | state<<4
-	}
-	lowMost, most := t.SparseWork, uint32(1<<32-1)
-	if prev == policy.TopologySparse {
-		lowMost = max(lowMost, t.RiseWork)
+		return uint32(kind) | statePush<<4
 	}
 	copy(c[ctlPlan:], []uint32{
-		planCompletes, lowMost, option(policy.TopologySparse, 0) | option(policy.TopologyHybrid, most)<<8 | option(policy.Topology(t.Wide), most)<<16, c[ctlUnexplored],
+		planCompletes, lowMost, option(low) | option(mid)<<8 | option(high)<<16, c[ctlUnexplored],
 		0, 0, t.PullNodes, p.capacity,
 		c[ctlNodes], c[ctlBitWords], c[ctlPushGroups], c[ctlPullBlocks],
 		c[ctlHybridDegree],

@@ -182,6 +182,17 @@ func (t *Thresholds) held(raw, prev policy.Topology, nodes, work uint32) policy.
 	return t.heldByNodes(raw, prev, nodes)
 }
 
+// options are the topologies that may follow prev where edges decide: low up to lowMost of work, mid where a push still
+// costs less than a pull, and high.
+func (t *Thresholds) options(prev policy.Topology) (lowMost uint32, low, mid, high policy.Topology) {
+	const most = 1<<32 - 1
+	lowMost = t.SparseWork
+	if prev == policy.TopologySparse {
+		lowMost = max(lowMost, t.RiseWork)
+	}
+	return lowMost, t.held(policy.TopologySparse, prev, 0, 0), t.held(policy.TopologyHybrid, prev, 0, most), t.held(policy.Topology(t.Wide), prev, 0, most)
+}
+
 func (t *Thresholds) byEdges(work, unexplored uint32) policy.Topology {
 	switch {
 	case work <= t.SparseWork:

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -50,4 +51,27 @@ func TestThresholdsDecideWhatThePolicyDecides(t *testing.T) {
 			t.Fatalf("%v, then %v; the policy says %v, then %v (%v)", raw, topology, want.Raw, want.Topology, want.Err)
 		}
 	})
+}
+
+// The first round of a job picks one of the options instead of deciding.
+func TestOptionsAreWhatIsDecided(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	topologies := []policy.Topology{policy.TopologyNone, policy.TopologyEmpty, policy.TopologySparse, policy.TopologyHybrid, policy.TopologyDense, policy.TopologyMemoryConstrained}
+	for range 20_000 {
+		limits := Thresholds{ByEdges: 1, Wide: uint32(policy.TopologyDense), Kept: uint32(policy.TopologyDense), Relaxed: rng.Uint32N(2),
+			SparseWork: rng.Uint32N(40), RiseWork: rng.Uint32N(80), PullNodes: rng.Uint32N(60)}
+		prev, nodes, edges, unexplored := topologies[rng.IntN(len(topologies))], rng.Uint32N(100), rng.Uint32N(100), rng.Uint32N(200)
+		work := max(nodes, edges)
+		lowMost, got, mid, high := limits.options(prev)
+		switch {
+		case work <= lowMost:
+		case work <= unexplored && work*work <= limits.PullNodes*unexplored:
+			got = mid
+		default:
+			got = high
+		}
+		if _, want := limits.Decide(nodes, edges, unexplored, prev); got != want {
+			t.Fatalf("%d nodes, %d edges, %d unexplored after %v: %v, decided is %v (%+v)", nodes, edges, unexplored, prev, got, want, limits)
+		}
+	}
 }
