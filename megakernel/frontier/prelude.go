@@ -11,11 +11,14 @@ import (
 // prelude declares the constants and the blocks for the kernels.
 func prelude(k kernel) string {
 	var b strings.Builder
-	shared := ""
-	if k.kind == kindResident || k.kind == kindDirector {
-		shared = "coherent" // a level reads what the one before wrote in the same dispatch
-	}
-	constant := func(name string, value any) { fmt.Fprintf(&b, "const uint %s = %du;\n", name, value) }
+	constants(&b, k)
+	words(&b, k)
+	blocks(&b, k)
+	return b.String()
+}
+
+func constants(b *strings.Builder, k kernel) {
+	constant := func(name string, value any) { fmt.Fprintf(b, "const uint %s = %du;\n", name, value) }
 	constant("SPARSE", policy.TopologySparse)
 	constant("HYBRID", policy.TopologyHybrid)
 	constant("DENSE", policy.TopologyDense)
@@ -56,10 +59,16 @@ func prelude(k kernel) string {
 	constant("TEAM_JOINED", teamJoined)
 	constant("TEAM_SIZE", teamSize)
 	constant("BLOCK_EDGES", k.blockEdges())
+}
 
-	words(&b, k)
+// blocks declares the other blocks.
+func blocks(b *strings.Builder, k kernel) {
+	shared := ""
+	if k.kind == kindResident || k.kind == kindDirector {
+		shared = "coherent" // a level reads what the one before wrote in the same dispatch
+	}
 	block := func(binding int, access, name, kind, array string) {
-		fmt.Fprintf(&b, "layout(std430, binding = %d) %s buffer %s { %s %s[]; };\n", binding, access, name, kind, array)
+		fmt.Fprintf(b, "layout(std430, binding = %d) %s buffer %s { %s %s[]; };\n", binding, access, name, kind, array)
 	}
 	block(bindLog, "writeonly", "Log", wordType(k), "level_log")
 	block(bindValues, shared, "Values", "uint", "values")
@@ -79,7 +88,6 @@ func prelude(k kernel) string {
 	case k.given:
 		block(bindFacts, "readonly", "Given", "uint", "given")
 	}
-	return b.String()
 }
 
 // words declares the control and totals blocks. Most kernels read the words directly from the control

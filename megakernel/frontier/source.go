@@ -159,7 +159,6 @@ var semiringDefines = [semirings]string{"SEMIRING_BFS", "SEMIRING_SSSP", "SEMIRI
 // source is a kernel as it is compiled.
 func (k kernel) source() string {
 	var b strings.Builder
-	define := func(name string, value any) { fmt.Fprintf(&b, "#define %s %v\n", name, value) }
 	b.WriteString("#version 430 core\n")
 	if k.subgroups {
 		for _, name := range []string{"basic", "arithmetic", "ballot"} {
@@ -169,6 +168,31 @@ func (k kernel) source() string {
 	if k.semiring == User {
 		b.WriteString(k.join.Function()) // before any name with which it could clash
 	}
+	k.defines(&b)
+	fmt.Fprintf(&b, "layout(local_size_x = %d) in;\n", k.invocations())
+	b.WriteString(prelude(k))
+	for _, name := range append([]string{"semiring.glsl"}, k.files()...) {
+		switch name {
+		case decidedBefore:
+			decidedWords(&b, k)
+			continue
+		case sharedBehind:
+			defineWords(&b, k)
+			continue
+		}
+		text, err := shaders.ReadFile("shaders/" + name)
+		if err != nil {
+			panic("frontier: shader " + name + " is not embedded")
+		}
+		b.WriteByte('\n')
+		b.Write(text)
+	}
+	return b.String()
+}
+
+// defines writes what distinguishes the kernel from others made of the same files.
+func (k kernel) defines(b *strings.Builder) {
+	define := func(name string, value any) { fmt.Fprintf(b, "#define %s %v\n", name, value) }
 	define("WIDTH", fmt.Sprintf("%du", k.width))
 	define(semiringDefines[k.semiring], 1)
 	define("JOIN_"+strings.ToUpper(k.kindOfJoin().String()), 1)
@@ -219,23 +243,4 @@ func (k kernel) source() string {
 		fmt.Fprintf(&search, "row += row_end[row + %du] <= e ? %du : 0u; ", step-1, step)
 	}
 	define("ROW_SEARCH", search.String())
-	fmt.Fprintf(&b, "layout(local_size_x = %d) in;\n", k.invocations())
-	b.WriteString(prelude(k))
-	for _, name := range append([]string{"semiring.glsl"}, k.files()...) {
-		switch name {
-		case decidedBefore:
-			decidedWords(&b, k)
-			continue
-		case sharedBehind:
-			defineWords(&b, k)
-			continue
-		}
-		text, err := shaders.ReadFile("shaders/" + name)
-		if err != nil {
-			panic("frontier: shader " + name + " is not embedded")
-		}
-		b.WriteByte('\n')
-		b.Write(text)
-	}
-	return b.String()
 }
