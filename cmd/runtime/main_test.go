@@ -31,7 +31,8 @@ type outcome struct {
 // ringmaster runs a command line in this process.
 func ringmaster(t *testing.T, ctx context.Context, stdin string, args ...string) outcome {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
+	var stdout bytes.Buffer
+	var stderr lockedBuffer // the log is written there too, by any goroutine
 	code := execute(ctx, args, stdio{in: strings.NewReader(stdin), out: &stdout, err: &stderr})
 	return outcome{code, stdout.String(), stderr.String()}
 }
