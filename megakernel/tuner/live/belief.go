@@ -14,19 +14,23 @@ const (
 	slotCosts   = 21
 	leastSlot   = 0.02 // microseconds
 	slotStep    = 0.35 // of the logarithm, from one cost in the table to the next
-	threadSteps = 6    // 2, 4, 8 ... threads
+	threadSteps = 7    // 1, 2, 4 ... threads; 1 if others use all processors but one
 	// What is assumed before a launch: a cost of 0.16 microseconds, within a factor of four, and two
 	// threads, within a factor of two; costs of this machine within a factor of two of the model's.
 	slotSpread = 4.0
 	speedVar   = 0.5
 	// Variance of the models' logarithms. What a launch on a GPU takes is given up to a factor.
-	misfitVar    = 0.01
-	gpuMisfitVar = 0.06
-	unlikelyGPU  = 3.0 // standard deviations: what seems to be a software renderer mostly is one
-	// A model fails if it misses more than this share of enough geometries by more than two
-	// standard deviations.
+	misfitVar     = 0.01
+	gpuMisfitVar  = 0.06
+	unlikelyGPU   = 3.0 // standard deviations: what seems to be a software renderer mostly is one
+	unlikelyAlone = 2.0 // and it mostly has more than one processor
+	// A model fails if it misses more than this share of at least so many geometries by more than
+	// two standard deviations.
 	failingShare   = 1.0 / 3
 	enoughToFailAt = 5
+	// This part of what a model that does not fail expects is added to what was measured before a
+	// geometry is kept.
+	cautious = 0.3
 )
 
 // guess is the belief before anything ran. A GPU that is known to be one has no other.
@@ -37,7 +41,7 @@ func (s *Space) guess() belief {
 	return usual
 }
 
-var usual = belief{slot: 6}
+var usual = belief{slot: 6, threads: 1}
 
 // parts are the terms of the model of a software renderer's launch: a device that runs few workgroups
 // at a time, each to its end, and whose threads share them evenly. Every invocation of a workgroup is set
@@ -71,7 +75,7 @@ func (p *parts) us(slot, threads float64) float64 {
 }
 
 func (b belief) values() (slot, threads float64) {
-	return leastSlot * math.Exp(slotStep*float64(b.slot)), float64(int(2) << b.threads)
+	return leastSlot * math.Exp(slotStep*float64(b.slot)), float64(int(1) << b.threads)
 }
 
 // expected is the log of the cost that a geometry is expected to have, up to a constant.
@@ -88,6 +92,26 @@ func (b belief) unexplained() float64 {
 		return 1
 	}
 	return softwareShare
+}
+
+// caution is added to the cost of a geometry over another's before one is kept. What was measured may
+// be a passing state of the machine, and the model says what the machine usually is. If the launches look
+// as if others used all processors but one, they are converted to two.
+func (t *Tuner) caution(of, than int32) float64 {
+	b := t.belief
+	if b.gpu || b.fails {
+		return 0
+	}
+	measured := 0.0
+	if b.threads == 0 {
+		measured = t.space.expected(of, b) - t.space.expected(than, b)
+		b.threads = usual.threads
+	}
+	expected := t.space.expected(of, b) - t.space.expected(than, b)
+	if measured != 0 {
+		return (1+cautious)*expected - measured
+	}
+	return cautious * expected
 }
 
 // best is the geometry that is expected to cost least.
@@ -168,6 +192,9 @@ func (e *evidence) unlikely(s *Space, b belief) (v, missed float64) {
 	} else {
 		fromSlot, fromThreads := float64(b.slot-usual.slot)/slotSpread, float64(b.threads-usual.threads)
 		v += fromSlot*fromSlot + fromThreads*fromThreads
+		if b.threads == 0 {
+			v += unlikelyAlone * unlikelyAlone
+		}
 	}
 	for i := range e.n {
 		z := math.Abs(off[i]-speed) / e.sd[i]

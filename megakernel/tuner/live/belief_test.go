@@ -21,7 +21,7 @@ func TestTheModelOfASoftwareRendererIsFittedToTheWorkload(t *testing.T) {
 			at, _ := s.Find(g)
 			return c.speed * s.parts[at].us(c.slot, c.threads)
 		}
-		shapes := []Geometry{{32, 1, 512, 4096}, {64, 2, 256, 4096}, {256, 4, 128, 4096}, {128, 16, 64, 2048}, {512, 1, 4096, 4096}, {32, 8, 128, 1024}}
+		shapes := []Geometry{{32, 1, 512, 4096}, {64, 2, 256, 4096}, {256, 4, 128, 4096}, {128, 16, 64, 2048}, {512, 1, 4096, 4096}, {32, 8, 128, 1024}, {32, 2, 64, 4096}, {64, 1, 128, 4096}, {128, 4, 512, 2048}}
 		for i, g := range shapes {
 			ns := 1000 * cost(g)
 			if i == 1 {

@@ -145,7 +145,7 @@ func (t *Tuner) settle() {
 		// Similar geometries say something about a geometry with few launches; what looks
 		// best of such is partly luck.
 		mean, _ := p.predict(a.config, absolute)
-		if v := mean + noise/math.Sqrt(a.Count)/2; v < least {
+		if v := mean + noise/math.Sqrt(a.Count)/2 + t.caution(a.config, t.current); v < least {
 			pick, least = a.config, v
 		}
 	}

@@ -47,6 +47,34 @@ func TestAStateThatPassesIsNotChosenFor(t *testing.T) {
 	}
 }
 
+// An exploration that sees nothing but a state with one processor mostly recognises it, and chooses
+// for two; until the state is over that costs a few percent.
+func TestAStateThatLastsIsMostlyRecognised(t *testing.T) {
+	w := heavy256(t)
+	const seeds = 100
+	wrong := 0
+	for seed := range uint64(seeds) {
+		p := w.from(seed)
+		p.series = make([]float64, 300)
+		for i := range p.series {
+			p.series[i] = 1.87 * (1 + 0.03*p.random.NormFloat64())
+		}
+		p.at = 0
+		u := New(Config{Space: w.space})
+		for range p.series {
+			_ = u.Observe(p.launch(u.Next().Geometry))
+			p.at++
+		}
+		if u.Choice().Groups == 1 {
+			wrong++
+		}
+	}
+	t.Logf("%d of %d choose one workgroup", wrong, seeds)
+	if wrong > seeds/3 {
+		t.Errorf("%d of %d choose one workgroup", wrong, seeds)
+	}
+}
+
 func TestAFewDisturbedLaunchesAreNoChange(t *testing.T) {
 	for seed := range uint64(20) {
 		u, r := settled(t, &simulatedH200, load{65_536, 300, 8}, seed)

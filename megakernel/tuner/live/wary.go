@@ -200,7 +200,7 @@ func (t *Tuner) crown(c *process) {
 			continue
 		}
 		mean, sd := c.predict(a.config, t.current)
-		if v := mean + crownErrors*sd; v < least {
+		if v := mean + crownErrors*sd + t.caution(a.config, t.current); v < least {
 			best, least, offset = a.config, v, mean
 		}
 	}
