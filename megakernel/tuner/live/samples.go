@@ -22,6 +22,7 @@ const (
 	noisePrior  = 0.03
 	noiseWeight = 4 // launches as which the assumption counts
 	noiseFloor  = 0.005
+	mostNoise   = 0.5 // that is believed of what is remembered
 )
 
 // Arm sums up the launches of one geometry. The unit is the natural logarithm
@@ -89,6 +90,16 @@ func (s *spread) fold(d, count float64) {
 	if s.n > 4*memory {
 		s.sum *= 4 * memory / s.n
 		s.n = 4 * memory
+	}
+}
+
+// know takes over a variance that was estimated with some degrees of freedom before.
+func (s *spread) know(variance, freedom float64) {
+	s.n += freedom
+	s.sum += freedom * math.Min(variance, mostNoise*mostNoise)
+	if s.n > memory {
+		s.sum *= memory / s.n
+		s.n = memory
 	}
 }
 

@@ -37,7 +37,8 @@ func (t *Tuner) Entry(key cache.Key) cache.Entry {
 // it took; those of geometries outside this tuner's space are left out. With a
 // selection that was measured the tuner goes on from there without exploring, and
 // the detector notices if the device has changed; without one the exploration goes on
-// with what is left of its budget. A tuner that has observed launches is not changed.
+// with what is left of its budget. How noisy launches are is taken over too: without it, what
+// measured better by luck would at once take the place of the selection. A tuner that has observed launches is not changed.
 func (t *Tuner) Restore(e *cache.Entry) (taken int) {
 	if t.clock > 0 || t.n > 0 || e.Check() != nil {
 		return 0
@@ -54,6 +55,9 @@ func (t *Tuner) Restore(e *cache.Entry) (taken int) {
 		t.arms[t.n] = Arm{
 			Geometry: t.space.shapes[config], config: config, Count: count,
 			Mean: math.Log(m.Mean), M2: m.M2 / (m.Mean * m.Mean) * count / float64(m.Count),
+		}
+		if m.Count > 1 {
+			t.noise.know(m.M2/(m.Mean*m.Mean)/float64(m.Count-1), count-1)
 		}
 		t.n++
 		taken++

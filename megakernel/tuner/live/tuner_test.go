@@ -120,6 +120,25 @@ func TestNoSwitchWithinTheNoise(t *testing.T) {
 	}
 }
 
+// A selection made while launches scattered is not given up for what measured better by luck.
+func TestHowNoisyLaunchesWereIsRestored(t *testing.T) {
+	s := simulatedH200.space(load{4096, 60, 0})
+	mine, other := cache.Geometry(s.At(3)), cache.Geometry(s.At(9))
+	for sd, why := range map[float64]Why{0.01: Exploiting, 0.3: Held, 1e6: Held} {
+		u := New(Config{Space: s})
+		u.Restore(&cache.Entry{Selected: mine, Measurements: []cache.Measurement{
+			{Geometry: mine, Count: 6, Mean: 10, M2: 5 * 100 * sd * sd},
+			{Geometry: other, Count: 6, Mean: 8.5, M2: 5 * 100 * sd * sd},
+		}})
+		if next := u.Next(); next.Why != why || (why == Held) != (next.Geometry == Geometry(mine)) {
+			t.Errorf("scattered by %v: %+v, want %v", sd, next, why)
+		}
+		if noise := u.Noise(); noise < 0.5*sd && noise < 0.3 || noise > mostNoise {
+			t.Errorf("scattered by %v: the noise is %v", sd, noise)
+		}
+	}
+}
+
 func TestStateSurvivesTheCache(t *testing.T) {
 	l := load{65_536, 300, 8}
 	u, r := settled(t, &simulatedH200, l, 5)
