@@ -120,7 +120,7 @@ func (f *family) keep(to stage, m message) {
 	case wake:
 		f.cell.lose()
 	case *decision:
-		if !m.published {
+		if !m.published.Load() {
 			f.cell.lose()
 		}
 	}

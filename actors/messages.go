@@ -2,6 +2,7 @@ package actors
 
 import (
 	"ringmaster/megakernel/policy"
+	"sync/atomic"
 )
 
 // message is what actors send each other. Types outside this file are not
@@ -70,9 +71,9 @@ func (*decision) isMessage()   {}
 type decision struct {
 	number          uint64 // drawn by the queue actor, from 1
 	view            view
-	commitOnPublish bool  // the worker has never reported a launch
-	published       bool  // and so nothing is lost with it
-	err             error // why there is no plan
+	commitOnPublish bool        // the worker has never reported a launch
+	published       atomic.Bool // and so nothing is lost with it; who panicked after passing it on asks too
+	err             error       // why there is no plan
 
 	request     policy.Request
 	observation policy.Observation

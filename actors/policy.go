@@ -79,7 +79,7 @@ func (a *policyActor) number(s *summary) (changed bool) {
 // finish makes room for the next decision once this one is published.
 func (a *policyActor) finish(d *decision) {
 	a.panics.row.Store(0)
-	d.published = true
+	d.published.Store(true)
 	switch a.cell.decided(&d.view) {
 	case dueNow:
 		a.decideAgain()
