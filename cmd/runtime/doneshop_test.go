@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -136,11 +137,12 @@ func (s *doneShop) close(t *testing.T, n *node) {
 	}
 }
 
-// counted is what the adds that ran on the device in use left there.
+// counted is what the adds that ran on the device in use left there: nothing if all of them had
+// run before, so that their queue is not known there.
 func counted(t *testing.T, n *node) uint32 {
 	t.Helper()
 	word := make([]uint32, 1)
-	if err := n.engine.ring.Read("adds", 0, word); err != nil {
+	if err := n.engine.ring.Read("adds", 0, word); err != nil && !errors.Is(err, megakernel.ErrQueue) {
 		t.Fatal(err)
 	}
 	return word[0]
