@@ -32,8 +32,8 @@ const maxGraphRequests = 64
 
 // Graphs are the graphs on a worker's device. Answer carries out one request of a queue
 // and overwrites it with the answer. Its error wraps ErrNoGraph, ErrGraphTooLarge,
-// ErrGraphRequest or ErrGraphBusy where one of these is the reason. It may block, and is
-// called from several goroutines at the same time. If ctx ends, its cause is
+// ErrGraphRequest or ErrGraphBusy where one of these is the reason. It may block, but not for
+// a list, and is called from several goroutines at the same time. If ctx ends, its cause is
 // ErrGraphCanceled or ErrStopping.
 type Graphs interface {
 	Answer(ctx context.Context, queue string, r *telemetry.Resident) error
@@ -92,15 +92,21 @@ func (s *GraphService) Stop(ctx context.Context) error {
 }
 
 // carryOut starts a request without waiting for it. A request to cancel finds the runs
-// that arrived before it.
+// that arrived before it. A list is answered at once, however many requests are under way:
+// by it an operator sees what keeps a worker busy, and a requester that the worker is there.
 func (s *GraphService) carryOut(_, queue, reply string) {
 	r := s.record.Resident
 	if r.Ask != telemetry.ResidentList && !telemetry.ValidToken(r.Name) {
 		s.refuse(reply, codeBadRequest, fmt.Errorf("graph name is not 1..%d of [A-Za-z0-9_-]", telemetry.MaxToken))
 		return
 	}
-	if r.Ask == telemetry.ResidentCancel {
+	switch r.Ask {
+	case telemetry.ResidentCancel:
 		s.finish(reply, &r, s.end(graphRun{queue, r.Result}))
+		return
+	case telemetry.ResidentList:
+		r.Data, r.Join = nil, nil // not where the request lies
+		s.finish(reply, &r, s.graphs.Answer(s.ctx, queue, &r))
 		return
 	}
 	select {

@@ -19,34 +19,46 @@ import (
 
 // AskGraphs sends one request about the graphs of a queue to its worker and
 // returns the answer. The error wraps ErrNoRuntime if no worker of that name owns a
-// device, ErrNoGraph, ErrGraphTooLarge, ErrGraphRequest, ErrGraphBusy or ctx's error.
+// device, ErrNoGraph, ErrGraphTooLarge, ErrGraphRequest, ErrGraphBusy, ErrWorkerGone or
+// ctx's error.
 func (c *Conn) AskGraphs(ctx context.Context, worker, queue string, request *telemetry.Resident) (*telemetry.Resident, error) {
 	if err := checkNames(worker, queue); err != nil {
 		return nil, err
 	}
-	fail := func(err error) (*telemetry.Resident, error) {
+	attended, done := c.attend(ctx, worker, queue)
+	defer done()
+	r, err := c.askGraphs(attended, worker, queue, request)
+	if gone := context.Cause(attended); err != nil && errors.Is(gone, ErrWorkerGone) {
+		err = gone
+	}
+	if err != nil {
 		return nil, fmt.Errorf("natsio: graphs of %s.%s: %w", worker, queue, err)
 	}
+	return &r.Resident, nil
+}
+
+// askGraphs sends one request and returns the record that answers it.
+func (c *Conn) askGraphs(ctx context.Context, worker, queue string, request *telemetry.Resident) (*telemetry.Record, error) {
 	h := c.newHeader(1)
 	answer, err := c.nc.RequestWithContext(ctx, c.cfg.Subjects.Graph(worker, queue), telemetry.AppendResident(nil, c.cfg.Form, &h, request))
 	if errors.Is(err, nats.ErrNoResponders) {
-		return fail(ErrNoRuntime)
+		return nil, ErrNoRuntime
 	}
 	if err != nil {
-		return fail(err)
+		return nil, err
 	}
 	if code := answer.Header.Get(micro.ErrorCodeHeader); code != "" {
-		return fail(graphError(code, answer.Header.Get(micro.ErrorHeader)))
+		return nil, graphError(code, answer.Header.Get(micro.ErrorHeader))
 	}
 	var d telemetry.Decoder
-	var r telemetry.Record
-	if err := decodeOne(&d, &r, answer.Data, telemetry.DefaultHeapLimits, telemetry.SubjectGraph); err != nil {
-		return fail(err)
+	r := new(telemetry.Record)
+	if err := decodeOne(&d, r, answer.Data, telemetry.DefaultHeapLimits, telemetry.SubjectGraph); err != nil {
+		return nil, err
 	}
 	if r.Resident.Ask != request.Ask || r.Resident.Name != request.Name {
-		return fail(errors.New("the answer is to another request"))
+		return nil, errors.New("the answer is to another request")
 	}
-	return &r.Resident, nil
+	return r, nil
 }
 
 // graphError is the error that an answer without a record stands for.
