@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"ringmaster/telemetry"
@@ -22,6 +23,11 @@ const (
 	// uploadPatience is how long the next part of a file may take. A live client sends it as
 	// soon as the previous one was answered.
 	uploadPatience = time.Minute
+
+	// uploadPace is how long uploadStep bytes may take once another file finds no place: the one
+	// that has been slower for longest then loses its own. A client at 50 KB/s keeps it.
+	uploadPace = 5 * time.Second
+	uploadStep = telemetry.MaxGraphPart
 )
 
 // uploadKey names a file that is being sent: a graph has at most one of each kind.
@@ -39,6 +45,7 @@ type graphUpload struct {
 	bytes    uint64      // of the device, that it is going to take
 	deadline time.Time   // of the next part
 	timer    *time.Timer
+	step     time.Time // when the last uploadStep bytes were complete
 }
 
 // part keeps a part of a file. With the last part it returns the whole file, and done, which
@@ -79,7 +86,10 @@ func (s *graphStore) part(ctx context.Context, key uploadKey, r *telemetry.Resid
 // keep appends a part. Small parts are merged, so that a file that arrives byte by byte takes
 // no more memory than any other.
 func (u *graphUpload) keep(data []byte) {
-	u.got += uint64(len(data))
+	steps := u.got / uploadStep
+	if u.got += uint64(len(data)); u.got/uploadStep > steps {
+		u.step = time.Now()
+	}
 	if last := len(u.parts) - 1; last >= 0 && len(u.parts[last])+len(data) <= telemetry.MaxGraphPart {
 		u.parts[last] = append(u.parts[last], data...)
 		return
@@ -87,29 +97,68 @@ func (u *graphUpload) keep(data []byte) {
 	u.parts = append(u.parts, bytes.Clone(data))
 }
 
-// beginUpload makes room for a file; it replaces one that was not complete. Called with mu
-// held.
+// beginUpload makes room for a file; it replaces one of the same name that was not complete, and
+// others that hardly move if there is no room beside them. Called with mu held.
 func (s *graphStore) beginUpload(key uploadKey, total uint64) (*graphUpload, error) {
 	if old := s.uploads[key]; old != nil {
 		old.timer.Stop()
 		delete(s.uploads, key)
 	}
-	held, own := total, 0
-	for k, other := range s.uploads {
-		held += other.total
-		if k.queue == key.queue {
-			own++
-		}
-	}
-	if len(s.uploads) >= maxUploads || own >= maxQueueFiles || held > maxUploadBytes {
+	slow, ok := s.makeWay(key.queue, total)
+	if !ok {
+		held, own := s.onTheirWay(key.queue, nil)
 		return nil, fmt.Errorf("%w: %d files of %d bytes are on their way, %d of them of queue %s; a worker takes %d, of one queue %d, of %d bytes; try again when some are here",
-			natsio.ErrGraphBusy, len(s.uploads), held-total, own, key.queue, maxUploads, maxQueueFiles, maxUploadBytes)
+			natsio.ErrGraphBusy, len(s.uploads), held, own, key.queue, maxUploads, maxQueueFiles, maxUploadBytes)
+	}
+	for _, k := range slow {
+		u := s.uploads[k]
+		u.timer.Stop()
+		delete(s.uploads, k)
+		s.log.Warn("parts of a file dropped, because others wait and hardly any more came", "queue", k.queue, "graph", k.name, "patience", uploadPace, "bytes", u.got, "of", u.total)
 	}
 	delete(s.late, key)
-	u := &graphUpload{total: total}
+	u := &graphUpload{total: total, step: time.Now()}
 	u.timer = time.AfterFunc(uploadPatience, func() { s.abandon(key, u) })
 	s.uploads[key] = u
 	return u, nil
+}
+
+// onTheirWay counts the bytes of all files that are being sent but some, and those of a queue.
+func (s *graphStore) onTheirWay(queue string, but []uploadKey) (bytes uint64, own int) {
+	for k, u := range s.uploads {
+		if slices.Contains(but, k) {
+			continue
+		}
+		bytes += u.total
+		if k.queue == queue {
+			own++
+		}
+	}
+	return bytes, own
+}
+
+// makeWay returns the files that have to go so that another of a queue can be sent, slowest
+// first, or false if those that are slow are not enough. Called with mu held.
+func (s *graphStore) makeWay(queue string, total uint64) (gone []uploadKey, ok bool) {
+	var slow []uploadKey
+	for k, u := range s.uploads {
+		if !u.whole && time.Since(u.step) >= uploadPace {
+			slow = append(slow, k)
+		}
+	}
+	slices.SortFunc(slow, func(a, b uploadKey) int { return s.uploads[a].step.Compare(s.uploads[b].step) })
+	for {
+		held, own := s.onTheirWay(queue, gone)
+		full := own >= maxQueueFiles
+		if !full && len(s.uploads)-len(gone) < maxUploads && held+total <= maxUploadBytes {
+			return gone, true
+		}
+		next := slices.IndexFunc(slow, func(k uploadKey) bool { return !full || k.queue == queue })
+		if next < 0 {
+			return nil, false
+		}
+		gone, slow = append(gone, slow[next]), slices.Delete(slow, next, next+1)
+	}
 }
 
 // abandon drops the parts of a file whose next part has not come in time.

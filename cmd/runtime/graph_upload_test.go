@@ -111,6 +111,59 @@ func TestFilesOnTheirWayAreBounded(t *testing.T) {
 	})
 }
 
+func TestFilesThatHardlyMoveGiveWayToAnotherAndNoOthersDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := emptyStore(t, 0)
+		defer s.close()
+		names := func(queue string) (names string) {
+			s.update(func() {
+				for key := range s.uploads {
+					if key.queue == queue {
+						names += key.name
+					}
+				}
+			})
+			return names
+		}
+		const total = uploadStep + 100
+		for i := range maxUploads {
+			if err := send(s, fmt.Sprint("q", i/maxQueueFiles), fmt.Sprint(i), 0, total, "0"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		time.Sleep(uploadPace - maxUploads*time.Millisecond - time.Nanosecond)
+		if err := send(s, "other", "g", 0, 9, "0"); !errors.Is(err, natsio.ErrGraphBusy) || len(names("q0")) != maxQueueFiles {
+			t.Errorf("before its time: %v", err)
+		}
+		if err := send(s, "q0", "0", 1, total, strings.Repeat("0", uploadStep)); err != nil { // the oldest moves
+			t.Fatal(err)
+		}
+		if err := send(s, "q0", "1", 1, total, "0"); err != nil { // a byte is no pace
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if err := send(s, "other", "g", 0, 9, "0"); err != nil {
+			t.Errorf("beside files that hardly move: %v", err)
+		}
+		if got := names("q0"); len(got) != maxQueueFiles-1 || strings.Contains(got, "1") || len(names("q1")) != maxQueueFiles {
+			t.Errorf("left are %s and %s, want all but 1", got, names("q1"))
+		}
+		if err := send(s, "q0", "1", 2, total, "0"); !errors.Is(err, natsio.ErrGraphRequest) || !strings.Contains(err.Error(), "took its place, begin again") {
+			t.Errorf("who gave way: %v", err)
+		}
+		if err := send(s, "q1", "g", 0, maxUploadBytes, ""); !errors.Is(err, natsio.ErrGraphTooLarge) {
+			t.Error(err)
+		}
+		if err := send(s, "q1", "g", 0, 9, "0"); err != nil { // its own queue is full
+			t.Error(err)
+		}
+		if got := names("q1"); len(got) != maxQueueFiles || !strings.Contains(got, "g") || strings.Contains(got, "4") || len(names("q0")) != maxQueueFiles-1 {
+			t.Errorf("left are %s and %s, want all of the other queue", names("q0"), got)
+		}
+	})
+}
+
 func TestAFileThatComesByteByByteTakesNoMorePartsThanAnother(t *testing.T) {
 	s := emptyStore(t, 0)
 	const bytes = telemetry.MaxGraphPart + 10
