@@ -83,12 +83,15 @@ type Server struct {
 	srv      *server.Server
 	listens  bool
 	scratch  string // directory to remove, or empty
+	mender   *mender
 	shutdown sync.Once
 }
 
 // StartServer starts a server and returns when clients and JetStream are
 // served. The error wraps ErrPortTaken or ErrNotLoopback where that is why.
-func StartServer(cfg ServerConfig) (*Server, error) {
+func StartServer(cfg ServerConfig) (*Server, error) { return startServer(cfg, mendPause) }
+
+func startServer(cfg ServerConfig, pause time.Duration) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -104,11 +107,12 @@ func StartServer(cfg ServerConfig) (*Server, error) {
 		}
 		store, s.scratch = dir, dir
 	}
-	log := &serverLog{log: cfg.Logger, fatal: make(chan string, 1)}
+	log := &serverLog{log: cfg.Logger, fatal: make(chan string, 1), broken: make(chan struct{}, 1)}
 	if err := s.start(cfg, store, log); err != nil {
 		s.Shutdown()
 		return nil, err
 	}
+	s.mender = startMender(s.srv, log, pause)
 	return s, nil
 }
 
@@ -174,6 +178,9 @@ func (s *Server) URL() string {
 // more than once.
 func (s *Server) Shutdown() {
 	s.shutdown.Do(func() {
+		if s.mender != nil {
+			s.mender.stop()
+		}
 		if s.srv != nil {
 			s.srv.Shutdown()
 			s.srv.WaitForShutdown()
@@ -187,15 +194,19 @@ func (s *Server) Shutdown() {
 // serverLog hands the server's own log lines to slog, the routine ones at
 // debug level. The first fatal one is kept: it says why a start failed.
 type serverLog struct {
-	log   *slog.Logger
-	fatal chan string
+	log    *slog.Logger
+	fatal  chan string
+	broken chan struct{} // holds a token once a stream could not write
 }
 
 func (l *serverLog) Noticef(format string, v ...any) { l.write(l.log.Debug, format, v) }
 func (l *serverLog) Warnf(format string, v ...any)   { l.write(l.log.Warn, format, v) }
-func (l *serverLog) Errorf(format string, v ...any)  { l.write(l.log.Error, format, v) }
-func (l *serverLog) Debugf(format string, v ...any)  { l.write(l.log.Debug, format, v) }
-func (l *serverLog) Tracef(format string, v ...any)  { l.write(l.log.Debug, format, v) }
+func (l *serverLog) Errorf(format string, v ...any) {
+	l.write(l.log.Error, format, v)
+	l.notice(format)
+}
+func (l *serverLog) Debugf(format string, v ...any) { l.write(l.log.Debug, format, v) }
+func (l *serverLog) Tracef(format string, v ...any) { l.write(l.log.Debug, format, v) }
 
 func (l *serverLog) Fatalf(format string, v ...any) {
 	select {
