@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/workload"
 	"ringmaster/ring"
 )
@@ -63,6 +64,13 @@ func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err := set.compile(device); err != nil {
 		return err
 	}
+	store, err := c.openTuned(set.catalog, device, log)
+	if err != nil {
+		return err
+	}
+	if store != nil {
+		defer store.Close() // what was put is written already
+	}
 	r, err := newTuneRing(device, set.catalog, len(load.slots), len(load.window))
 	if err != nil {
 		return err
@@ -76,7 +84,7 @@ func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		return err
 	}
 	result.Device = device.Info().Renderer
-	return errors.Join(err, c.finish(result, r, set.catalog, device, std, log, err == nil))
+	return errors.Join(err, c.finish(result, r, set.catalog, device, std, store, err == nil))
 }
 
 // check refuses flags that cannot work, before anything is opened.
@@ -236,11 +244,11 @@ func tuneProgress(to *screen) func(float64, *tuneRun) {
 	}
 }
 
-// finish prints the result, draws it, and stores it if a geometry was chosen.
-func (c *tuneCmd) finish(t *tuned, r *tuneRing, catalog *megakernel.Catalog, device gpu, std stdio, log *slog.Logger, chosen bool) error {
+// finish prints the result, draws it, and stores it if a geometry was chosen and there is a store.
+func (c *tuneCmd) finish(t *tuned, r *tuneRing, catalog *megakernel.Catalog, device gpu, std stdio, store *cache.Cache, chosen bool) error {
 	var err error
-	if dir := c.cacheDir(); chosen && !c.NoStore && dir != "" {
-		err = storeTuned(t, dir, r, catalog, device, log)
+	if chosen && store != nil {
+		err = storeTuned(t, store, r, catalog, device)
 	}
 	if c.Picture != "" {
 		err = errors.Join(err, writePicture(c.Picture, t))

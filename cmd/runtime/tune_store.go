@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -52,21 +52,33 @@ func tunedEntry(t *tuned, key cache.Key) cache.Entry {
 	return e
 }
 
-// storeTuned stores a result where the tuner of a worker on this device finds it.
-func storeTuned(t *tuned, dir string, r *tuneRing, catalog *megakernel.Catalog, device gpu, log *slog.Logger) error {
-	worker := announcement(device, catalog)
-	identity := actors.IdentityOf(&worker)
-	key := tuneKey(r, catalog, identity)
-	c := cache.Open(cache.Options{Dir: dir, Device: identity, Max: cache.DefaultMax, Delay: cache.DefaultDelay, Log: log})
-	<-c.Loaded()
-	err := c.Put(tunedEntry(t, key))
-	if err == nil {
-		err = c.Flush(context.Background())
+// openTuned opens the tuner's cache in which a worker on this device looks. It returns nil if nothing is to
+// be stored. Before anything is measured, the error says why that would not work.
+func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device gpu, log *slog.Logger) (*cache.Cache, error) {
+	dir := c.cacheDir()
+	if c.NoStore || dir == "" {
+		return nil, nil
 	}
-	if err = cmp.Or(err, c.Close()); err != nil {
+	worker := announcement(device, catalog)
+	store := cache.Open(cache.Options{Dir: dir, Device: actors.IdentityOf(&worker), Max: cache.DefaultMax, Delay: cache.DefaultDelay, Log: log})
+	if err := store.Check(); err != nil {
+		return nil, errors.Join(fmt.Errorf("tune: the result could not be stored; name another --tuner-cache, or measure with --no-store: %w", err), store.Close())
+	}
+	return store, nil
+}
+
+// storeTuned stores a result where the tuner of a worker on this device finds it.
+func storeTuned(t *tuned, store *cache.Cache, r *tuneRing, catalog *megakernel.Catalog, device gpu) error {
+	worker := announcement(device, catalog)
+	key := tuneKey(r, catalog, actors.IdentityOf(&worker))
+	err := store.Put(tunedEntry(t, key))
+	if err == nil {
+		err = store.Flush(context.Background())
+	}
+	if err != nil {
 		return fmt.Errorf("tune: the result is not stored: %w", err)
 	}
-	t.Stored, t.Key = c.Path(), key.String()
+	t.Stored, t.Key = store.Path(), key.String()
 	return nil
 }
 

@@ -195,7 +195,7 @@ func (c *Cache) Flush(ctx context.Context) error {
 	c.disk.Lock()
 	defer c.disk.Unlock()
 	if c.bare {
-		return fmt.Errorf("cache: %s: %w", c.path, ErrNewer)
+		return c.newer()
 	}
 	return nil
 }

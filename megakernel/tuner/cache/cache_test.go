@@ -239,6 +239,9 @@ func TestAFileOfANewerSchemaIsLeftAlone(t *testing.T) {
 	if _, found := c.Get(key(1)); found {
 		t.Error("an entry of an unknown schema was used")
 	}
+	if err := c.Check(); !errors.Is(err, ErrNewer) {
+		t.Errorf("before anything is put: %v", err)
+	}
 	put(t, c, 2)
 	if err := c.Flush(t.Context()); !errors.Is(err, ErrNewer) {
 		t.Errorf("what is stored nowhere counts as written: %v", err)
@@ -249,6 +252,27 @@ func TestAFileOfANewerSchemaIsLeftAlone(t *testing.T) {
 	}
 	if !strings.Contains(j.String(), "newer schema") {
 		t.Errorf("logged %q", j)
+	}
+}
+
+func TestWhatCannotBeWrittenIsSaidBeforehand(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	c, _ := open(t, dir, 8)
+	defer closeCache(t, c)
+	if err := c.Check(); err != nil {
+		t.Errorf("a directory that can be made: %v", err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 || !strings.HasSuffix(left[0], ".lock") {
+		t.Errorf("left behind: %v", left)
+	}
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	below, _ := open(t, filepath.Join(file, "below"), 8)
+	defer closeCache(t, below)
+	if err := below.Check(); err == nil || !strings.HasPrefix(err.Error(), "cache: ") {
+		t.Errorf("a directory that cannot be made: %v", err)
 	}
 }
 

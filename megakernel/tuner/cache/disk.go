@@ -94,6 +94,37 @@ func (c *Cache) merge(entries []stored) {
 	}
 }
 
+// probeBytes are written to see whether a file could be.
+const probeBytes = 64 << 10
+
+// Check says beforehand why nothing that is put would be written: ErrNewer, or that the directory
+// or its disk takes nothing. It waits for the disk.
+func (c *Cache) Check() error {
+	<-c.loaded
+	c.disk.Lock()
+	defer c.disk.Unlock()
+	if c.bare {
+		return c.newer()
+	}
+	err := os.MkdirAll(c.opt.Dir, 0o700)
+	if err == nil {
+		err = locked(c.path+".lock", func() error {
+			f, err := renameio.NewPendingFile(c.path)
+			if err != nil {
+				return err
+			}
+			_, err = f.Write(make([]byte, probeBytes))
+			return errors.Join(err, f.Cleanup())
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("cache: %w", err)
+	}
+	return nil
+}
+
+func (c *Cache) newer() error { return fmt.Errorf("cache: %s: %w", c.path, ErrNewer) }
+
 // write replaces the file if something changed. On a failure the change is
 // kept for the next write.
 func (c *Cache) write() error {
