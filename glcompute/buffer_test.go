@@ -178,3 +178,27 @@ func TestAWriteAfterAClearIsNotLost(t *testing.T) {
 		return d.Check()
 	})
 }
+
+func TestWhatGLRefusedToBindIsNotTakenForBound(t *testing.T) {
+	d := openDevice(t, Config{})
+	alignment := d.Info().Limits.StorageAlignment
+	do(t, d, func() error {
+		buffer, err := d.NewBuffer(1024)
+		if err != nil {
+			return err
+		}
+		for round := range 2 {
+			d.BindStorage(0, buffer, 1, 64)
+			if err := d.Check(); err == nil && alignment > 1 {
+				t.Errorf("round %d: a binding at byte 1 was taken, the alignment is %d", round, alignment)
+			}
+		}
+		for round := range 2 {
+			d.Dispatch(1<<20, 1) // no program
+			if err := d.Check(); err == nil {
+				t.Errorf("round %d: a program that does not exist was dispatched", round)
+			}
+		}
+		return nil
+	})
+}

@@ -11,8 +11,17 @@ import (
 )
 
 // CompileCompute builds a program from one compute shader. A refusal is a
-// *CompileError with the driver's log and the source lines that it names.
+// *CompileError with the driver's log and the source lines that it names. On a lost
+// context, which refuses every shader, the error wraps ErrContextLost instead.
 func (d *Device) CompileCompute(source string) (uint32, error) {
+	program, err := d.compileCompute(source)
+	if err != nil && d.GraphicsReset() != ResetNone {
+		return 0, d.lost
+	}
+	return program, err
+}
+
+func (d *Device) compileCompute(source string) (uint32, error) {
 	shader, err := compileStage(gl.COMPUTE_SHADER, source)
 	if err != nil {
 		return 0, err

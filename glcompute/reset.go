@@ -18,8 +18,13 @@ func (d *Device) Check() error {
 	}
 	err := errors.Join(d.pending, takeErrors())
 	d.pending = nil
-	if errors.Is(err, ErrContextLost) {
+	switch {
+	case errors.Is(err, ErrContextLost):
 		d.lose(err, ResetUnknown)
+	case err != nil: // a binding that is remembered, or the program, may be what was refused
+		d.bound = [storageBindings]storageRange{}
+		gl.UseProgram(0)
+		d.current = 0
 	}
 	return err
 }

@@ -72,3 +72,15 @@ func TestFenceOfALostContextIsNotDone(t *testing.T) {
 		return nil
 	})
 }
+
+func TestAShaderRefusedByALostContextIsALoss(t *testing.T) {
+	d := openDevice(t, Config{})
+	do(t, d, func() error {
+		defer answer(d, gl.INNOCENT_CONTEXT_RESET)()
+		var refused *CompileError
+		if _, err := d.CompileCompute("no shader"); !errors.Is(err, ErrContextLost) || errors.As(err, &refused) {
+			t.Errorf("%v", err)
+		}
+		return nil
+	})
+}

@@ -41,7 +41,7 @@ func (p *presence) saw(now time.Time, incarnation uint64, err error) error {
 	case p.unheard.IsZero():
 		p.unheard = now
 	case now.Sub(p.unheard) >= absence:
-		return fmt.Errorf("%w: for %v: %w", ErrWorkerGone, absence, err)
+		return fmt.Errorf("%w: unheard of for %v: %w", ErrWorkerGone, absence, err)
 	}
 	return nil
 }
