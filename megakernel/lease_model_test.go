@@ -24,10 +24,12 @@ type modelDevice struct {
 	unmapped bool        // no persistently mapped buffers
 	returns  bool        // a dispatch returns at once, as with hardware
 	blind    bool        // a running kernel does not see what the host writes
+	late     uint32      // turns of a running kernel for which the host is busy elsewhere before each round
 	stall    atomic.Bool // a kernel ends in the middle of its next round
 	lost     atomic.Bool // the context is lost
 	broken   atomic.Bool // two kernels at a time, or one that took too much
 	running  atomic.Bool
+	turned   atomic.Uint32 // turns of all kernels
 }
 
 const (
@@ -67,6 +69,11 @@ func (d *modelDevice) LoadWord(_ uint32, offset int) uint32 {
 	return atomic.LoadUint32(&d.mailbox[offset/4])
 }
 func (d *modelDevice) StoreWord(_ uint32, offset int, value uint32) {
+	if from := d.turned.Load(); offset == mailTail*ring.WordBytes {
+		for d.running.Load() && d.turned.Load()-from < d.late {
+			runtime.Gosched()
+		}
+	}
 	atomic.StoreUint32(&d.mailbox[offset/4], value)
 }
 func (d *modelDevice) StoreMapped(_ uint32, offset int, data []byte) {
@@ -132,6 +139,7 @@ func (d *modelDevice) kernel(uniform [len(leaseUniforms)]uint32, heap []uint32) 
 	var spent, idle, rounds uint32
 	for cause := causeNone; cause == causeNone; {
 		runtime.Gosched()
+		d.turned.Add(1)
 		tail := load(mailTail)
 		if d.blind {
 			tail = first

@@ -228,6 +228,25 @@ func TestLeaseIsRefusedWithAReason(t *testing.T) {
 	}
 }
 
+func TestABusyHostIsNoDeviceWithoutALease(t *testing.T) {
+	d := newModelDevice(64)
+	d.returns = true
+	l := openModel(t, d, nil)
+	turns := l.round + 100 // as a busy host finds, which measures ten times what a turn takes
+	l.limit(turns, 50)
+	d.late = 1000
+	clear(d.testHeap) // a buffer begins as zeros
+	if err := l.testRounds(l.cfg.LoopBudget / 2); err != nil {
+		t.Error(err)
+	}
+	if l.turns != turns || l.idle != 50 || l.cfg.Duration != DefaultLeaseDuration {
+		t.Errorf("left with %d turns, idle %d, for %v", l.turns, l.idle, l.cfg.Duration)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRoundOfUnknownOutcomeIsAnErrorAndEndsTheLease(t *testing.T) {
 	for _, returns := range []bool{false, true} {
 		d := newModelDevice(64)
