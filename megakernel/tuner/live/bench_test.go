@@ -55,32 +55,22 @@ func BenchmarkTakeExploring(b *testing.B) {
 	}
 }
 
-// BenchmarkObserveExploring times the launches of a whole exploration of the largest space.
+// BenchmarkObserveExploring times the launches of a whole exploration of the largest space. For a software
+// renderer the model is fitted before each look.
 func BenchmarkObserveExploring(b *testing.B) {
-	l := load{1 << 20, 300, 8}
-	r := newRing(&simulatedH200, l, 1)
-	s := simulatedH200.space(l)
-	u := New(Config{Space: s})
-	b.ReportAllocs()
-	for b.Loop() {
-		if u.Next().Left == 0 {
-			u = New(Config{Space: s})
-		}
-		_ = u.Observe(r.launch(u.Next().Geometry))
-	}
-}
-
-// BenchmarkExploringOnASoftwareRenderer is the same where the model is fitted before each look.
-func BenchmarkExploringOnASoftwareRenderer(b *testing.B) {
-	l := load{1 << 20, 300, 8}
-	r := newRing(&simulatedLlvmpipe, l, 1)
-	s := simulatedLlvmpipe.space(l)
-	u := New(Config{Space: s})
-	b.ReportAllocs()
-	for b.Loop() {
-		if u.Next().Left == 0 {
-			u = New(Config{Space: s})
-		}
-		_ = u.Observe(r.launch(u.Next().Geometry))
+	for name, d := range map[string]*machine{"hardware": &simulatedH200, "software": &simulatedLlvmpipe} {
+		b.Run(name, func(b *testing.B) {
+			l := load{1 << 20, 300, 8}
+			r := newRing(d, l, 1)
+			s := d.space(l)
+			u := New(Config{Space: s})
+			b.ReportAllocs()
+			for b.Loop() {
+				if u.Next().Left == 0 {
+					u = New(Config{Space: s})
+				}
+				_ = u.Observe(r.launch(u.Next().Geometry))
+			}
+		})
 	}
 }
