@@ -48,6 +48,9 @@ func (m graphMemory) record() telemetry.Graph {
 	return g
 }
 
+// maxCountedQueues bounds the queues whose hits are counted.
+const maxCountedQueues = 1024
+
 // graphHits counts the nodes that jobs reached, and those of them that had to wait for room.
 type graphHits struct{ found, requeued uint64 }
 
@@ -56,10 +59,10 @@ type graphHits struct{ found, requeued uint64 }
 func (a *graphAdvisor) post(queue string, w actors.Walk, hits graphHits) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	sum := a.hits[queue]
+	sum, known := a.hits[queue]
 	sum.found, sum.requeued = sum.found+hits.found, sum.requeued+hits.requeued
-	if a.hits == nil {
-		a.hits = make(map[string]graphHits)
+	if a.hits == nil || !known && len(a.hits) >= maxCountedQueues {
+		a.hits = make(map[string]graphHits) // a count that begins anew is understood
 	}
 	a.hits[queue] = sum
 	w.Requeued = hits.requeued

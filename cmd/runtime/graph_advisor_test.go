@@ -141,3 +141,30 @@ func TestARefusedRunSaysWhatWasTooMuch(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestHitsAreCountedForABoundedNumberOfQueues(t *testing.T) {
+	w := testWalker(t, nowhere{}, true)
+	sum := uint64(0)
+	w.publish = func(_ string, g *telemetry.Graph) telemetry.Header {
+		sum = g.HitCount
+		return telemetry.Header{Incarnation: 3}
+	}
+	post := func(queue int) {
+		t.Helper()
+		if err := w.post(fmt.Sprint("q", queue), actors.Walk{}, graphHits{found: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for queue := range maxCountedQueues {
+		post(queue)
+	}
+	if post(7); sum != 4 {
+		t.Errorf("%d hits of a queue that is counted, want 4", sum)
+	}
+	for queue := range 2 * maxCountedQueues {
+		post(queue)
+	}
+	if len(w.graphAdvisor.hits) > maxCountedQueues {
+		t.Errorf("%d queues are counted", len(w.graphAdvisor.hits))
+	}
+}
