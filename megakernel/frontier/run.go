@@ -22,6 +22,10 @@ const (
 	// Beginning that kernel takes longer than the few small levels of a graph of small diameter.
 	residentVisits = 2
 
+	// narrowVisitEdges bounds the rounds of a visit on a narrow device by the edges that they may look at together.
+	// llvmpipe on two cores takes 4 to 8 seconds for so many, and nobody else has the device meanwhile.
+	narrowVisitEdges = 128 << 20
+
 	// lookedRecords is how many records of levels come with each look at the outcome; more take another transfer.
 	lookedRecords = 64
 )
@@ -90,7 +94,7 @@ func (x *run) turn(fn func() error) error {
 
 func (x *run) loop(ctx context.Context) error {
 	first, seen := true, 0
-	for rounds := firstRounds; ; rounds = x.moreRounds(rounds) {
+	for rounds := min(firstRounds, x.mostRounds()); ; rounds = x.moreRounds(rounds) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("frontier: run: %w", err)
 		}
@@ -138,7 +142,7 @@ func (x *run) loop(ctx context.Context) error {
 // stays says whether the job goes on in the same turn. If nobody else waits for the device, a short job would otherwise
 // wait longer for its own goroutine than for the device.
 func (x *run) stays() bool {
-	return x.job.Turn == nil && x.job.Decide == nil && !x.job.Timed && x.control[ctlState] < stateFull && x.result.Rounds < mostRounds
+	return x.job.Turn == nil && x.job.Decide == nil && !x.job.Timed && x.control[ctlState] < stateFull && x.result.Rounds < uint32(x.mostRounds())
 }
 
 // moreRounds is how many rounds the next visit enqueues, given those of this one. Idle
@@ -146,9 +150,17 @@ func (x *run) stays() bool {
 // nearly done gets few.
 func (x *run) moreRounds(rounds int) int {
 	if x.result.Visits == 1 {
-		return firstRounds / 2
+		return min(firstRounds/2, x.mostRounds())
 	}
-	return min(2*rounds, mostRounds)
+	return min(2*rounds, x.mostRounds())
+}
+
+// mostRounds is how many rounds a visit may have.
+func (x *run) mostRounds() int {
+	if !x.m.narrow {
+		return mostRounds
+	}
+	return max(1, min(mostRounds, narrowVisitEdges/max(int(x.shape.edges), 1)))
 }
 
 // ask lets the host decide the level that waits.

@@ -191,3 +191,36 @@ func TestTheDriverHasTheBlocksWhereTheHostWritesThem(t *testing.T) {
 		t.Errorf("%d names for %d words of %d", len(controlNames), namedWords, controlWords)
 	}
 }
+
+func TestAVisitOnANarrowDeviceLooksAtABoundedNumberOfEdges(t *testing.T) {
+	for _, c := range []struct {
+		narrow            bool
+		edges             uint32
+		first, then, most int
+	}{
+		{false, 1 << 30, 8, 4, 64},
+		{true, 0, 8, 4, 64},
+		{true, 2 << 20, 8, 4, 64},
+		{true, 4 << 20, 8, 4, 32},
+		{true, 20 << 20, 6, 4, 6},
+		{true, 60 << 20, 2, 2, 2},
+		{true, 1 << 30, 1, 1, 1},
+	} {
+		x := &run{Resident: &Resident{shape: shape{edges: c.edges}}, m: machine{narrow: c.narrow}}
+		if got := min(firstRounds, x.mostRounds()); got != c.first {
+			t.Errorf("%+v: %d rounds at first", c, got)
+		}
+		x.result.Visits = 1
+		rounds := x.moreRounds(c.first)
+		if rounds != c.then {
+			t.Errorf("%+v: then %d rounds", c, rounds)
+		}
+		for x.result.Visits < 10 {
+			x.result.Visits++
+			rounds = x.moreRounds(rounds)
+		}
+		if rounds != c.most {
+			t.Errorf("%+v: %d rounds in the end", c, rounds)
+		}
+	}
+}
