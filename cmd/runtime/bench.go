@@ -39,6 +39,9 @@ type benchRow struct {
 	Yardstick      string  `json:"yardstick"`
 	YardstickValue float64 `json:"yardstick_value"`
 	Ratio          float64 `json:"ratio"`
+	// Low and High, if there, bound Value with a confidence of 95 %.
+	Low  float64 `json:"low,omitempty"`
+	High float64 `json:"high,omitempty"`
 }
 
 // benchMachine is the first line of a report: what the figures were measured on.
@@ -176,7 +179,11 @@ func (r *benchReport) row(row benchRow) {
 	if row.YardstickValue != 0 {
 		yardstick, ratio = fourDigits(row.YardstickValue), fmt.Sprintf("%.3f", row.Ratio)
 	}
-	r.line(row.Name, fourDigits(row.Value), row.Unit, yardstick, ratio, row.Yardstick)
+	is := row.Yardstick
+	if row.Low != 0 || row.High != 0 {
+		is = fmt.Sprintf("%s (95 %%: %s to %s)", is, fourDigits(row.Low), fourDigits(row.High))
+	}
+	r.line(row.Name, fourDigits(row.Value), row.Unit, yardstick, ratio, is)
 }
 
 // line is not a table's, because each row is printed when it is measured.

@@ -53,6 +53,11 @@ func benchGraphDevice(ctx context.Context, device *glcompute.Device, flags *grap
 	}
 	kernels := frontier.NewKernels(device)
 	defer kernels.Close()
+	busy, err := newBusyDevice(device)
+	if err != nil {
+		return err
+	}
+	defer busy.close()
 	for _, spec := range specs {
 		g, err := newBenchGraph(spec, min(flags.Sources, graphSources))
 		if err != nil {
@@ -67,7 +72,7 @@ func benchGraphDevice(ctx context.Context, device *glcompute.Device, flags *grap
 		if err != nil {
 			return err
 		}
-		b := graphBench{benchGraphData: g, resident: resident, report: report, pulls: pulls}
+		b := graphBench{benchGraphData: g, resident: resident, report: report, pulls: pulls, busy: busy}
 		err = b.rows(ctx, device)
 		if closed := resident.Close(); err == nil {
 			err = closed
@@ -86,6 +91,7 @@ type graphBench struct {
 	report   *benchReport
 	pulls    uint64 // most edges of the walk that always pulls
 	actors   map[string]graphRunner
+	busy     *busyDevice
 }
 
 // A graphWalk is a way to run the same search.
@@ -149,7 +155,7 @@ func (b *graphBench) rows(ctx context.Context, device *glcompute.Device) error {
 		return err
 	}
 	times := make(map[string][]float64)
-	var rates []float64
+	var rates, shares []float64
 	for _, want := range references {
 		for _, walk := range walks {
 			ms, err := b.time(ctx, walk, want)
@@ -161,47 +167,15 @@ func (b *graphBench) rows(ctx context.Context, device *glcompute.Device) error {
 				rates = append(rates, float64(want.edges)/(ms/1e3))
 			}
 		}
-		decided, recorded, err := b.director(ctx, want)
+		pairs, err := b.director(ctx, want)
 		if err != nil {
 			return fmt.Errorf("recorded decisions from %d: %w", want.source, err)
 		}
-		times["decided"], times["recorded"] = append(times["decided"], decided), append(times["recorded"], recorded)
+		times["decided"], times["recorded"] = append(times["decided"], median(slices.Clone(pairs.decided))), append(times["recorded"], median(slices.Clone(pairs.recorded)))
+		shares = append(shares, pairs.shares()...)
 	}
-	b.print(times, rates)
+	b.print(times, rates, shares)
 	return nil
-}
-
-// director runs a search and, by turns, the same one with recorded decisions, and returns
-// the medians of both in milliseconds.
-func (b *graphBench) director(ctx context.Context, want graphReference) (decided, recorded float64, err error) {
-	job := frontier.Job{Sources: []uint32{want.source}}
-	recording, err := b.resident.Record(ctx, job)
-	if err != nil {
-		return 0, 0, err
-	}
-	for range 2 { // the first builds the kernels
-		result, err := b.resident.Replay(ctx, recording, false)
-		if err != nil {
-			return 0, 0, err
-		}
-		if !slices.Equal(result.Values, want.depths) {
-			return 0, 0, errors.New("distances differ from those of a plain search")
-		}
-	}
-	job.Discard = true
-	var runs, replays []float64
-	for begin := time.Now(); len(runs) == 0 || len(runs) < 2*graphRuns && time.Since(begin) < 2*graphPatience; {
-		run, err := b.resident.Run(ctx, job)
-		if err != nil {
-			return 0, 0, err
-		}
-		replay, err := b.resident.Replay(ctx, recording, true)
-		if err != nil {
-			return 0, 0, err
-		}
-		runs, replays = append(runs, milliseconds(&run)), append(replays, milliseconds(&replay))
-	}
-	return median(runs), median(replays), nil
 }
 
 // graphReference is a plain search from a source.
@@ -233,6 +207,9 @@ func (b *graphBench) warmUp(ctx context.Context) error {
 		if _, err := b.resident.Run(ctx, frontier.Job{Sources: b.sources[:1], Discard: true}); err != nil {
 			return err
 		}
+		if err := b.busy.run(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -258,6 +235,9 @@ func (b *graphBench) time(ctx context.Context, walk graphWalk, want graphReferen
 		through := b.resident.Run
 		if actors := b.actors[walk.name]; actors != nil {
 			through = actors
+		}
+		if err := b.busy.run(); err != nil {
+			return nil, err
 		}
 		result, err := through(ctx, job)
 		switch {
@@ -297,7 +277,7 @@ func (b *graphBench) quarter(ctx context.Context) (uint64, error) {
 	return result.Bytes, err
 }
 
-func (b *graphBench) print(times map[string][]float64, rates []float64) {
+func (b *graphBench) print(times map[string][]float64, rates, shares []float64) {
 	row := func(name string, value float64, unit, yardstick string, than float64) {
 		b.report.row(benchRow{Name: "graph/" + name + "/" + b.spec, Value: value, Unit: unit, Yardstick: yardstick, YardstickValue: than})
 	}
@@ -321,8 +301,8 @@ func (b *graphBench) print(times map[string][]float64, rates []float64) {
 	row("bfs/host", at["host"], "ms", "decided on the device", ours)
 	row("bfs/actors", at["actors"], "ms", "without the actors' decision on how to begin", ours)
 	row("bfs/host/actors", at["host/actors"], "ms", "decided on the device; each level waits for its queue's actors", at["actors"])
-	row("bfs/recorded", at["recorded"], "ms", "decided on the device, by turns", at["decided"])
-	row("director", 1-at["recorded"]/at["decided"], "of run", "the run, by turns with one of recorded decisions", 1)
+	row("bfs/recorded", at["recorded"], "ms", "decided on the device, by turns, with the same work on the host", at["decided"])
+	b.directorRow(shares)
 	row("memory", at["quarter"], "ms", "without a budget", ours)
 	row("memory/constrained", at["constrained"], "ms", "without a budget", ours)
 }

@@ -54,6 +54,17 @@ func (r *Resident) Replay(ctx context.Context, rec *Recording, discard bool) (Re
 	return r.run(ctx, job, &tape{Recording: rec, playing: true})
 }
 
+// Rerun runs a recorded job again with its director, but with the same work on the host as Replay: what was recorded is
+// uploaded, and a buffer is bound anew before each round. The two differ in the director alone.
+func (r *Resident) Rerun(ctx context.Context, rec *Recording, discard bool) (Result, error) {
+	job := rec.job
+	job.Discard = discard
+	if rec.rounds == 0 {
+		return r.Run(ctx, job)
+	}
+	return r.run(ctx, job, &tape{Recording: rec, idle: true})
+}
+
 // prepare turns a recording into what the kernels of a replay read: nothing is counted yet, and the resident kernel
 // ends at the level at which it ended before.
 func (rec *Recording) prepare() {
@@ -78,6 +89,7 @@ const tapeWords = (max(controlWords+slotWords, totalsWords) + 63) / 64 * 64
 type tape struct {
 	*Recording
 	playing               bool
+	idle                  bool // it is there, but the director decides
 	control, totals, args buffer
 }
 
@@ -97,7 +109,7 @@ func (t *tape) load(x *run) error {
 			return fmt.Errorf("frontier: %d rounds of decisions: %w", t.rounds, err)
 		}
 		*b.buffer = buffer{id, 4 * len(b.words)}
-		if t.playing {
+		if t.playing || t.idle {
 			if err := x.scratch.stage.put(id, 0, b.words); err != nil {
 				return err
 			}
@@ -112,7 +124,7 @@ func (t *tape) unload(x *run) error {
 		return nil
 	}
 	var errs []error
-	if stage := x.scratch.stage; !t.playing && stage != nil && t.args.id != 0 {
+	if stage := x.scratch.stage; !t.playing && !t.idle && stage != nil && t.args.id != 0 {
 		errs = append(errs, stage.get(t.control.id, 0, t.Recording.control), stage.get(t.totals.id, 0, t.Recording.totals),
 			stage.get(t.args.id, 0, t.Recording.args))
 	}
@@ -127,7 +139,7 @@ func (t *tape) round(round uint32) int { return min(int(round), t.rounds-1) }
 
 // take records what the director left for the kernels of the current round. Called on the device's thread.
 func (t *tape) take(x *run) {
-	if t == nil || t.playing {
+	if t == nil || t.playing || t.idle {
 		return
 	}
 	at, slot := t.round(x.result.Rounds), 0
@@ -144,6 +156,15 @@ func (t *tape) take(x *run) {
 	x.dev.CopyBuffer(from[bindTotals].id, 0, t.totals.id, 4*at*tapeWords, 4*totalsWords)
 	x.dev.CopyBuffer(from[bindArgs].id, 0, t.args.id, 4*at*argWords, 4*argWords)
 	x.dev.CommandBarrier()
+}
+
+// bindAnew binds the log for a round of a tape that nobody plays: all of it, or without the record at its end, which is never
+// written. Called on the device's thread.
+func (t *tape) bindAnew(x *run) {
+	if t != nil && t.idle {
+		log := x.scratch.buffers[bindLog]
+		x.dev.BindStorage(bindLog, log.id, 0, log.size-4*logWords*int(x.result.Rounds&1))
+	}
 }
 
 // bind binds what was recorded for the current round, and returns its group counts. A level kernel counts in the same

@@ -35,6 +35,10 @@ func TestARecordedJobRunsAgainWithoutADirector(t *testing.T) {
 				if err != nil || !slices.Equal(got.Values, want) || int(got.Rounds) != rec.rounds {
 					t.Errorf("narrow %v, %s, %v: %d rounds of %d, %v", narrow, spec, topology, got.Rounds, rec.rounds, err)
 				}
+				again, err := r.Rerun(context.Background(), rec, false)
+				if err != nil || !slices.Equal(again.Values, want) || again.Rounds != got.Rounds || len(again.Levels) != int(rec.last) {
+					t.Errorf("narrow %v, %s, %v, with its director: %d rounds of %d, %d levels of %d, %v", narrow, spec, topology, again.Rounds, got.Rounds, len(again.Levels), rec.last, err)
+				}
 			}
 		}
 	}

@@ -292,6 +292,7 @@ func (x *run) round(i int) {
 	if x.tape.plays() {
 		args, at = x.tape.bind(x)
 	}
+	x.tape.bindAnew(x)
 	x.offer(kindLevel, resident)
 	x.dev.Dispatch(x.programs[kindLevel], x.groups+x.result.Rounds%sets)
 	x.dev.StorageBarrier()
@@ -312,7 +313,8 @@ func (x *run) narrowRound(i int) {
 		x.dev.DispatchIndirect(x.programs[kindDirector], args, at+4*argsFused)
 		x.dev.StorageBarrier()
 	default:
-		if i == 0 || x.tape != nil { // a recording has idle rounds too
+		x.tape.bindAnew(x)
+		if i == 0 || x.tape != nil && !x.tape.idle { // a recording has idle rounds too
 			x.dev.Dispatch(x.programs[kindDirector], 1)
 		} else {
 			x.dev.DispatchIndirect(x.programs[kindDirector], args, 4*argsDirector)
