@@ -32,12 +32,12 @@ const (
 var kindFiles = [kinds][]string{
 	kindBegin:    {"begin.comp"},
 	kindSow:      {"hits.glsl", "sow.comp"},
-	kindLevel:    {decidedBefore, "decide.glsl", "director.glsl", "direct.glsl", "order.glsl", "plan.glsl", "write.glsl", sharedBehind, "place.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
-	kindDirector: {"place.glsl", "log_narrow.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "direct.glsl", "director.comp"},
+	kindLevel:    {decidedBefore, "arithmetic.glsl", "decide.glsl", "director.glsl", "direct.glsl", "order.glsl", "plan.glsl", "write.glsl", sharedBehind, "place.glsl", "hits.glsl", "share.glsl", "sweep.glsl", "push.glsl", "pull.glsl", "level.comp"},
+	kindDirector: {"place.glsl", "log_narrow.glsl", "arithmetic.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "direct.glsl", "director.comp"},
 	kindPush:     {"hits_narrow.glsl", "sweep_narrow.glsl", "push_narrow.glsl", "push_narrow.comp"},
 	kindTiles:    {"hits_narrow.glsl", "push_narrow.glsl", "tiles_narrow.comp"},
 	kindPull:     {"hits_narrow.glsl", "pull_narrow.comp"},
-	kindResident: {"place.glsl", "blocks.glsl", "log.glsl", "decide_branching.glsl", "director.glsl", "team.glsl", "hits_resident.glsl", "resident.comp"},
+	kindResident: {"place.glsl", "blocks.glsl", "log.glsl", "arithmetic.glsl", "decide_branching.glsl", "director.glsl", "team.glsl", "hits_resident.glsl", "resident.comp"},
 	kindCount:    {"count.comp"},
 }
 
@@ -117,7 +117,7 @@ func (k kernel) files() []string {
 		return []string{"hits_narrow.glsl", "sow.comp"}
 	}
 	if k.kind == kindDirector && k.recorded {
-		return []string{"place.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "levels_recorded.comp"}
+		return []string{"place.glsl", "arithmetic.glsl", "decide.glsl", "director.glsl", "hits_narrow.glsl", "push_narrow.glsl", "walk_narrow.glsl", "levels_recorded.comp"}
 	}
 	if k.kind == kindLevel && k.recorded {
 		files := kindFiles[kindLevel]

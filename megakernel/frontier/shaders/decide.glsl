@@ -1,16 +1,6 @@
 // The topology of the next level, as Thresholds.Decide computes it. All outcomes are computed and the right one is
 // picked, because a single invocation takes longer to branch.
 
-uint pick(bool first, uint a, uint b) { return first ? a : b; }
-
-// product_at_most says whether a * b <= c * d, in 64 bits.
-bool product_at_most(uint a, uint b, uint c, uint d) {
-    uint high_ab, low_ab, high_cd, low_cd;
-    umulExtended(a, b, high_ab, low_ab);
-    umulExtended(c, d, high_cd, low_cd);
-    return high_ab < high_cd || (high_ab == high_cd && low_ab <= low_cd);
-}
-
 uint decide_by_edges(uint work, uint unexplored_edges) {
     bool less = product_at_most(work, work, pull_nodes, unexplored_edges);
     return pick(work <= sparse_work, SPARSE, pick(work <= unexplored_edges && less, HYBRID, wide));

@@ -2,16 +2,6 @@
 // its instructions are there, and then branches cost less than to compute all outcomes: with those of decide.glsl a level of
 // a grid takes .5 µs longer on an H200.
 
-uint pick(bool first, uint a, uint b) { return first ? a : b; }
-
-// product_at_most says whether a * b <= c * d, in 64 bits.
-bool product_at_most(uint a, uint b, uint c, uint d) {
-    uint high_ab, low_ab, high_cd, low_cd;
-    umulExtended(a, b, high_ab, low_ab);
-    umulExtended(c, d, high_cd, low_cd);
-    return high_ab < high_cd || (high_ab == high_cd && low_ab <= low_cd);
-}
-
 uint decide_by_edges(uint work, uint unexplored_edges) {
     if (work <= sparse_work) {
         return SPARSE;
