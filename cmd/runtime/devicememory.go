@@ -91,7 +91,7 @@ func (c *graphRunCmd) room(dev megakernel.Device, p graph.Pair, passes []graphPa
 // memoryState is doctor's line about device memory.
 func memoryState(m glcompute.Memory, known bool) string {
 	if !known {
-		return "memory: not reported by the driver; only a --memory-budget in bytes bounds graphs"
+		return "memory: not reported by the driver; a --memory-budget in bytes bounds graphs, and so does the host's free memory"
 	}
 	return fmt.Sprintf("memory: %v; the --memory-budget of run is %d %% of what is free, now %d MiB", m, memoryShare, memoryFlag{auto: true}.budget(m, known)>>20)
 }

@@ -129,6 +129,10 @@ func (s *graphStore) fits(pair graph.Pair, freed uint64) error {
 		if err := fitsMemory(pair.Bytes(), m, known); err != nil {
 			return fmt.Errorf("%w: %w", natsio.ErrGraphTooLarge, err)
 		}
+		free, told := s.host()
+		if err := fitsHost(pair.Bytes(), known, free+freed, told); err != nil {
+			return fmt.Errorf("%w: %w", natsio.ErrGraphTooLarge, err)
+		}
 		return nil
 	})
 }

@@ -98,6 +98,24 @@ func TestAGraphThatTheDriverHasNoRoomForIsRefusedBeforeItsFirstBuffer(t *testing
 	}
 }
 
+func TestAGraphThatTheHostHasNoMemoryForIsRefusedBeforeItIsUploaded(t *testing.T) {
+	s := newRingStore(t, 0)
+	full := &fullDevice{left: 1 << 30}
+	s.lend = func(dev megakernel.Device) megakernel.Device {
+		full.Device = dev
+		return full
+	}
+	s.host = func() (uint64, bool) { return 2*gridBytes(20, 20) - 1, true }
+	full.left = 0
+	if err := s.put(t, "q", "g", "grid:20x20"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), "the host's memory") || full.left != 0 {
+		t.Errorf("%v, %d buffers were asked for", err, -full.left)
+	}
+	full.left = 1 << 30
+	if err := s.put(t, "q", "g", "grid:19x20"); err != nil {
+		t.Error(err)
+	}
+}
+
 // gridBytes is what a grid takes on the device.
 func gridBytes(w, h int) uint64 { return uint64(4 * (w*h + 1 + 2*((w-1)*h+w*(h-1)))) }
 

@@ -43,7 +43,8 @@ type graphStore struct {
 	longest time.Duration // of a run; 0: no limit
 	joins   bool          // that come over NATS are run
 	log     *slog.Logger
-	reading chan struct{} // has the token of who reads a file
+	reading chan struct{}                    // has the token of who reads a file
+	host    func() (free uint64, known bool) // memory of the host
 
 	mu      sync.Mutex // over what follows; nobody waits for the device with it
 	changed chan struct{}
@@ -59,7 +60,7 @@ type graphStore struct {
 
 // newGraphStore makes a store ready for use; its settings are set already.
 func newGraphStore(s *graphStore) *graphStore {
-	s.reading, s.changed = make(chan struct{}, 1), make(chan struct{})
+	s.reading, s.changed, s.host = make(chan struct{}, 1), make(chan struct{}), hostMemory
 	s.graphs, s.uploads, s.late = make(map[graphKey]*storedGraph), make(map[uploadKey]*graphUpload), make(map[uploadKey]bool)
 	return s
 }
