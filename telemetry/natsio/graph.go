@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"ringmaster/telemetry"
 )
@@ -122,12 +123,36 @@ func (s *GraphService) carryOut(_, queue, reply string) {
 		return
 	}
 	r.Data, r.Join = bytes.Clone(r.Data), bytes.Clone(r.Join)
+	session := s.conn.session()
 	s.under.Go(func() {
 		err := s.graphs.Answer(ctx, queue, &r)
 		done()
 		<-s.places
 		s.finish(reply, &r, err)
+		if s.back(session) {
+			s.finish(reply, &r, err)
+		}
 	})
+}
+
+// answerAgain is how long a requester's connection may take to come back after the worker's.
+const answerAgain = 3 * time.Second
+
+// back reports whether the connection was lost since a session, and with it perhaps an answer
+// that took long to make, once the requester has had time to come back too.
+func (s *GraphService) back(session uint64) bool {
+	if s.conn.nc.IsConnected() && s.conn.session() == session {
+		return false
+	}
+	if s.conn.WaitState(s.ctx, StateConnected) != nil {
+		return false
+	}
+	select {
+	case <-time.After(answerAgain):
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
 }
 
 // begin makes the context of a request, by which a run can be canceled until done is called.

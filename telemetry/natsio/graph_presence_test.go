@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -77,4 +78,30 @@ func TestARequesterDoesNotWaitForAWorkerThatWasReplaced(t *testing.T) {
 	if err := <-ended; !errors.Is(err, ErrWorkerGone) || !strings.Contains(err.Error(), "graphs of gpu0.q: ") {
 		t.Errorf("%v", err)
 	}
+}
+
+func TestARunThatEndsWhileTheServerIsAwayIsAnsweredWhenItIsBack(t *testing.T) {
+	server := startProcess(t)
+	worker, c := dial(t, fastConfig(server.url)), dial(t, fastConfig(server.url))
+	w := &walks{begun: make(chan string, 1), let: make(chan struct{})}
+	service, err := worker.ServeGraphs("gpu0", w)
+	must(t, err)
+	flush(t, worker)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.RunGraph(testContext(t), "gpu0", "q", &telemetry.Resident{Name: "g"})
+		ended <- err
+	}()
+	<-w.begun
+	server.kill()
+	for _, conn := range []*Conn{worker, c} {
+		must(t, conn.WaitState(testContext(t), StateDisconnected))
+	}
+	w.let <- struct{}{}
+	for service.Stats().Served == 0 { // into the void
+		runtime.Gosched()
+	}
+	server.start()
+	must(t, <-ended)
+	must(t, service.Stop(testContext(t)))
 }
