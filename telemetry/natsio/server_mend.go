@@ -51,21 +51,39 @@ func (m *mender) stop() {
 }
 
 func (m *mender) run() {
+	pace := mendPace{least: m.pause}
 	for {
 		select {
 		case <-m.log.broken:
 		case <-m.quit:
 			return
 		}
-		for mended := false; !mended; {
+		pause := pace.next(time.Now())
+		for mended := false; !mended; pause = m.pause {
 			select {
-			case <-time.After(m.pause):
+			case <-time.After(pause):
 			case <-m.quit:
 				return
 			}
 			mended = m.mend()
 		}
+		pace.mended = time.Now()
 	}
+}
+
+// mendPace is how long streams that fail wait.
+type mendPace struct {
+	least, pause time.Duration
+	mended       time.Time // when they were opened last
+}
+
+// next is the pause after a failure: twice the one before, unless that was long ago.
+func (p *mendPace) next(now time.Time) time.Duration {
+	p.pause = min(max(2*p.pause, p.least), mendLongest)
+	if now.Sub(p.mended) > 2*mendLongest {
+		p.pause = p.least
+	}
+	return p.pause
 }
 
 // mend opens the streams again, if there is room for what comes.

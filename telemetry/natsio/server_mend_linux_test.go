@@ -98,3 +98,18 @@ func TestAnEmbeddedServerOpensAStreamThatCouldNotWriteAgain(t *testing.T) {
 		t.Errorf("%d batches are stored, want the one before and the one after", got)
 	}
 }
+
+func TestStreamsThatGoOnFailingAreOpenedEverLessOften(t *testing.T) {
+	p := mendPace{least: mendPause}
+	now := time.Unix(1e9, 0)
+	for i, want := range []time.Duration{mendPause, 2 * mendPause, 4 * mendPause, 8 * mendPause, 16 * mendPause, 32 * mendPause, mendLongest, mendLongest} {
+		if got := p.next(now); got != want {
+			t.Errorf("failure %d: a pause of %v, want %v", i, got, want)
+		}
+		p.mended = now.Add(p.pause)
+		now = p.mended.Add(time.Second)
+	}
+	if got := p.next(now.Add(2 * mendLongest)); got != mendPause {
+		t.Errorf("long after: a pause of %v", got)
+	}
+}
