@@ -12,11 +12,13 @@ import (
 )
 
 // A stream that could not write once refuses everything until it is opened again, also when the disk has
-// room. An embedded server has nobody who starts it again, so it opens its streams itself, as soon as this
-// many bytes can be written, at the earliest after mendPause.
+// room. An embedded server has nobody who starts it again, so it opens its streams itself, as soon as mendProbe
+// bytes can be written, at the earliest after mendPause. That interrupts all streams for a moment, so for one
+// that goes on failing it happens ever less often, up to mendLongest apart.
 const (
-	mendProbe = 1 << 20
-	mendPause = 5 * time.Second
+	mendProbe   = 1 << 20
+	mendPause   = 5 * time.Second
+	mendLongest = 5 * time.Minute
 )
 
 // writeFailures are parts of what the server's log says when a stream or a consumer stops taking anything.
