@@ -72,7 +72,8 @@ for name, row in ours.items():
 
 print(f"\n{'all rows':44} {'value':>12} {'unit':8} {'ratio':>8}  yardstick")
 for name, row in ours.items():
-    print(f"{name:44} {row['value']:12.5g} {row['unit']:8} {row['ratio']:8.3f}  {row['yardstick']}")
+    between = f" (95 %: {row.get('low', 0):.4f} to {row.get('high', 0):.4f})" if "low" in row or "high" in row else ""
+    print(f"{name:44} {row['value']:12.5g} {row['unit']:8} {row['ratio']:8.3f}  {row['yardstick']}{between}")
 for name, row in cuda.items():
     if name.endswith("/best"):
         print(f"{name:44} {row['value']:12.5g} {row['unit']:8} {'':8}  {row['teps']:.4g} edges/s, the kernel alone {row['device_ms']:.4g} ms")

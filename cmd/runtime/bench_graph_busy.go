@@ -5,7 +5,7 @@ import (
 )
 
 // busyDevice gives a GPU work between timed searches. A GPU that mostly waits for the host lowers its clocks: searches of a
-// tenth of a millisecond kept an H200 at 345 to 1,300 MHz instead of 1,980, and took up to three times as long. A software
+// tenth of a millisecond kept an H200 at 800 to 1,300 MHz instead of 1,980, and took two to three times as long. A software
 // renderer has no such clocks, and its work would only be in the way.
 type busyDevice struct {
 	device          *glcompute.Device
