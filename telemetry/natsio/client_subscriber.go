@@ -133,6 +133,7 @@ func (c *Conn) NewSubscriber(worker, queue string, cfg SubscriberConfig) (*Subsc
 		}
 		return n
 	}
+	c.settle()
 	go s.run(status, c.Closed())
 	return s, nil
 }

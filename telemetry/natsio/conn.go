@@ -169,6 +169,11 @@ func (c *Conn) Flush(ctx context.Context) error {
 	return fmt.Errorf("natsio: flush: %w: %w", ErrUnconfirmed, err)
 }
 
+// settle waits until the server knows of the subscriptions made so far, so that they see what anybody
+// publishes from then on. Without a connection there is nothing to wait for: the next one begins
+// with them.
+func (c *Conn) settle() { _ = c.Flush(context.Background()) }
+
 // Close ends the connection at once. Flush, or close what was built on the
 // connection, before it.
 func (c *Conn) Close() {

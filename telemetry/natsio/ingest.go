@@ -133,6 +133,7 @@ func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
 			return nil, fmt.Errorf("natsio: subscribe %s: %w", to.subject, err)
 		}
 	}
+	c.settle()
 	return in, nil
 }
 

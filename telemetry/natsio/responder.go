@@ -55,6 +55,7 @@ func (s *responder) serve(c *Conn, worker, subject string) error {
 	if err != nil {
 		return fmt.Errorf("natsio: subscribe %s: %w", subject, err)
 	}
+	c.settle()
 	return nil
 }
 

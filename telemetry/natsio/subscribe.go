@@ -104,5 +104,6 @@ func (c *Conn) subscribeTo(subject string, fn func(worker, queue string, r *tele
 		return nil, fmt.Errorf("natsio: subscribe %s: %w", subject, err)
 	}
 	s.sub = sub
+	c.settle()
 	return s, nil
 }

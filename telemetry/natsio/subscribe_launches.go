@@ -67,5 +67,6 @@ func (c *Conn) subscribeTelemetry(worker, queue string, kind telemetry.Kind,
 		return nil, fmt.Errorf("natsio: subscribe %s: %w", subject, err)
 	}
 	s.sub = sub
+	c.settle()
 	return s, nil
 }

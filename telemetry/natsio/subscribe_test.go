@@ -57,3 +57,26 @@ func TestLaunchSubscriptionSkipsABadRecord(t *testing.T) {
 		}
 	}
 }
+
+// The other connection's message leaves at once; the subscription must not be on its way still.
+func TestASubscriptionSeesWhatOthersPublishFromThenOn(t *testing.T) {
+	url := embedded(t).URL()
+	c, other := dial(t, fastConfig(url)), dial(t, fastConfig(url))
+	for i := range 200 {
+		queue := fmt.Sprint("q", i)
+		s, err := c.SubscribeDone("w", queue, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := other.PublishBare(c.Subjects().Done("w", queue), []byte{0xc1}); err != nil {
+			t.Fatal(err)
+		}
+		flush(t, other)
+		if err := s.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s.Malformed() != 1 {
+			t.Fatalf("subscription %d got %d messages, want 1", i, s.Malformed())
+		}
+	}
+}
