@@ -99,7 +99,10 @@ type finalist struct {
 	gain, chance float64
 }
 
-func (f finalist) score() float64 { return f.gain * f.chance }
+// score counts the chance twice. The gains that a process expects where all fail do not shrink as it
+// learns, because failures have no cost to learn from; with the mere product a search went on there
+// while half of its measurements failed.
+func (f finalist) score() float64 { return f.gain * f.chance * f.chance }
 
 // maxFinalists is how many configurations the rules judge. Judging these takes
 // longer than judging a whole pool by the outcomes nearby.
@@ -142,7 +145,7 @@ func (c *chance) choose(among *finalists) int {
 	at, most := -1, -1.0
 	for _, f := range among.list {
 		if failed {
-			f.chance = (f.chance + c.rules.of(f.config)) / 2
+			f.chance *= c.rules.of(f.config)
 		}
 		if score := f.score(); score > most {
 			at, most = f.config, score

@@ -117,7 +117,7 @@ func (m *model) improve() int { return m.improveAmong(nil) }
 // improveAmong is improve over the configurations that accept takes.
 func (m *model) improveAmong(accept func(config int) bool) int {
 	m.look()
-	y := normalScores(m.gp.costs(m.costs))
+	y := scores(m.gp.costs(m.costs))
 	m.gp.update(y)
 	best := slices.Max(y)
 	m.finalists.reset()

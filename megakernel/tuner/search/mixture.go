@@ -11,22 +11,25 @@ import (
 // about a space, the measurements that the others chose correct it.
 type mixture struct{ *woods }
 
-// finish is the number of measurements after which the neighbourhood gets its
-// turns; before that, there is more to learn farther away.
+// finish is the number of measurements after which the neighbourhood gets its turns; before that,
+// there is more to learn farther away.
 const finish = 80
 
 func newMixture(s *space.Space, o Options) Searcher {
 	return &mixture{newWoods(newModel(s, o.Seed, nil))}
 }
 
-func (m *mixture) Ask() (int, bool) { return m.ask(m.turn) }
+func (m *mixture) Ask() (int, bool) {
+	return m.ask(func() int { return m.turn(len(m.order)) })
+}
 
-func (m *mixture) turn() int {
-	c, n := -1, len(m.order)
+// turn picks by the way whose turn the nth is.
+func (m *mixture) turn(n int) int {
+	c := -1
 	switch {
-	case n%3 == 2:
+	case n%5 == 1 || n%5 == 3:
 		c = m.woods.improve()
-	case n%3 == 1 && n >= finish:
+	case n%5 == 2 && len(m.order) >= finish:
 		c = m.nearby()
 	}
 	if c >= 0 {

@@ -31,6 +31,28 @@ func normalScores(costs []float64) []float64 {
 	return scores
 }
 
+// scores are the means of the normal scores and the standardised logarithms of costs, the highest for
+// the cheapest. Ranks alone say nothing of how much better the best is than the next; logarithms
+// alone are governed by the worst.
+func scores(costs []float64) []float64 {
+	y := normalScores(costs)
+	n, sum, squares := float64(len(costs)), 0.0, 0.0
+	for _, c := range costs {
+		l := math.Log(c)
+		sum += l
+		squares += l * l
+	}
+	mean := sum / n
+	variance := squares/n - mean*mean
+	if variance < 1e-12 {
+		return y
+	}
+	for i, c := range costs {
+		y[i] = (y[i] - (math.Log(c)-mean)/math.Sqrt(variance)) / 2
+	}
+	return y
+}
+
 // expectedImprovement is the mean gain over best of a normal variable.
 func expectedImprovement(mean, sd, best float64) float64 {
 	if sd <= 0 {
