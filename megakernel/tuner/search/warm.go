@@ -49,7 +49,7 @@ func newWarm(s *space.Space, o Options) Searcher {
 	}
 	w.prior = meanOf(w.sources, w.weights, s.Len())
 	likely := byMean(w.prior)
-	w.mixture = &mixture{newWoods(newModel(s, o.Seed, likely))}
+	w.mixture = &mixture{woods: newWoods(newModel(s, o.Seed, likely))}
 	features := make([][]float32, len(w.sources))
 	start := newHyper(w.grid, warmLength, 0, warmNoise)
 	start.offset = warmOffset
