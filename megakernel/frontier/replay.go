@@ -46,23 +46,23 @@ func (r *Resident) Record(ctx context.Context, job Job) (*Recording, error) {
 // Replay runs a recorded job again: with the same dispatches and visits, but without decisions. Its result has no
 // Levels.
 func (r *Resident) Replay(ctx context.Context, rec *Recording, discard bool) (Result, error) {
-	job := rec.job
-	job.Discard = discard
-	if rec.rounds == 0 {
-		return r.Run(ctx, job)
-	}
-	return r.run(ctx, job, &tape{Recording: rec, playing: true})
+	return r.repeat(ctx, &tape{Recording: rec, playing: true}, discard)
 }
 
 // Rerun runs a recorded job again with its director, but with the same work on the host as Replay: what was recorded is
 // uploaded, and a buffer is bound anew before each round. The two differ in the director alone.
 func (r *Resident) Rerun(ctx context.Context, rec *Recording, discard bool) (Result, error) {
-	job := rec.job
+	return r.repeat(ctx, &tape{Recording: rec, idle: true}, discard)
+}
+
+// repeat runs the job of a tape. One without rounds has nothing on it.
+func (r *Resident) repeat(ctx context.Context, on *tape, discard bool) (Result, error) {
+	job := on.job
 	job.Discard = discard
-	if rec.rounds == 0 {
+	if on.rounds == 0 {
 		return r.Run(ctx, job)
 	}
-	return r.run(ctx, job, &tape{Recording: rec, idle: true})
+	return r.run(ctx, job, on)
 }
 
 // prepare turns a recording into what the kernels of a replay read: nothing is counted yet, and the resident kernel
