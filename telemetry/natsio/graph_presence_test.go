@@ -61,11 +61,7 @@ func TestARequesterDoesNotWaitForAWorkerThatWasReplaced(t *testing.T) {
 	asked, err := c.nc.SubscribeSync(c.cfg.Subjects.Graph("gpu0", "q"))
 	must(t, err)
 	flush(t, c)
-	ended := make(chan error, 1)
-	go func() {
-		_, err := c.RunGraph(testContext(t), "gpu0", "q", &telemetry.Resident{Name: "g"})
-		ended <- err
-	}()
+	ended := begin(t, c)
 	<-w.begun
 	for range 3 { // the run, and two looks, so that the answer to one has come
 		if _, err := asked.NextMsgWithContext(testContext(t)); err != nil {
@@ -80,6 +76,16 @@ func TestARequesterDoesNotWaitForAWorkerThatWasReplaced(t *testing.T) {
 	}
 }
 
+// begin asks for a run, and returns where its end is told.
+func begin(t *testing.T, c *Conn) <-chan error {
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.RunGraph(testContext(t), "gpu0", "q", &telemetry.Resident{Name: "g"})
+		ended <- err
+	}()
+	return ended
+}
+
 func TestARunThatEndsWhileTheServerIsAwayIsAnsweredWhenItIsBack(t *testing.T) {
 	server := startProcess(t)
 	worker, c := dial(t, fastConfig(server.url)), dial(t, fastConfig(server.url))
@@ -87,11 +93,7 @@ func TestARunThatEndsWhileTheServerIsAwayIsAnsweredWhenItIsBack(t *testing.T) {
 	service, err := worker.ServeGraphs("gpu0", w)
 	must(t, err)
 	flush(t, worker)
-	ended := make(chan error, 1)
-	go func() {
-		_, err := c.RunGraph(testContext(t), "gpu0", "q", &telemetry.Resident{Name: "g"})
-		ended <- err
-	}()
+	ended := begin(t, c)
 	<-w.begun
 	server.kill()
 	for _, conn := range []*Conn{worker, c} {
