@@ -5,23 +5,30 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"testing"
+
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
-	"strings"
-	"testing"
 )
 
-func TestADeviceWithoutRoomKeepsTheGraphsThatItHas(t *testing.T) {
+// newFullStore is a store on a device that has as many buffers left as the test says.
+func newFullStore(t *testing.T) (*ringStore, *fullDevice) {
 	s := newRingStore(t, 0)
 	full := &fullDevice{left: 1 << 30}
 	s.lend = func(dev megakernel.Device) megakernel.Device {
 		full.Device = dev
 		return full
 	}
+	return s, full
+}
+
+func TestADeviceWithoutRoomKeepsTheGraphsThatItHas(t *testing.T) {
+	s, full := newFullStore(t)
 	live := func() (buffers int) {
 		buffers, _ = full.Device.(*glcompute.Device).Live()
 		return buffers
@@ -99,12 +106,7 @@ func TestAGraphThatTheDriverHasNoRoomForIsRefusedBeforeItsFirstBuffer(t *testing
 }
 
 func TestAGraphThatTheHostHasNoMemoryForIsRefusedBeforeItIsUploaded(t *testing.T) {
-	s := newRingStore(t, 0)
-	full := &fullDevice{left: 1 << 30}
-	s.lend = func(dev megakernel.Device) megakernel.Device {
-		full.Device = dev
-		return full
-	}
+	s, full := newFullStore(t)
 	s.host = func() (uint64, bool) { return 2*gridBytes(20, 20) - 1, true }
 	full.left = 0
 	if err := s.put(t, "q", "g", "grid:20x20"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), "the host's memory") || full.left != 0 {
