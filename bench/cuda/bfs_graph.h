@@ -11,18 +11,7 @@
 #include <string>
 #include <vector>
 
-#include <cuda_runtime.h>
-
-#define CHECK(call)                                                                       \
-    do {                                                                                  \
-        cudaError_t error = (call);                                                       \
-        if (error != cudaSuccess) {                                                       \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error)); \
-            exit(1);                                                                      \
-        }                                                                                 \
-    } while (0)
-
-typedef uint32_t word;
+#include "check.h"
 
 const word UNREACHED = 0xFFFFFFFFu;
 

@@ -18,18 +18,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include <cuda_runtime.h>
-
-#define CHECK(call)                                                                       \
-    do {                                                                                  \
-        cudaError_t error = (call);                                                       \
-        if (error != cudaSuccess) {                                                       \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error)); \
-            exit(1);                                                                      \
-        }                                                                                 \
-    } while (0)
-
-typedef uint32_t word;
+#include "check.h"
 
 enum { NOP = 0, STORE = 1, ADD = 2, LOAD = 3, OPCODES = 4 };
 enum { PUBLISHED = 1, DONE = 3, FAULT = 6 };
