@@ -56,10 +56,10 @@ type Program struct {
 	OnlyReturns    bool // does nothing
 	Limits         Limits
 	Mode           Mode
-	Workgroup      *Workgroup // the caller's size, if it insists
-	Grid           *[3]uint32 // the caller's grid, if it insists
-	Measured       []Measurement
-	PersistedWidth uint32 // a selection kept from earlier, 0 for none
+	Workgroup      *Workgroup    // the caller's size, if it insists
+	Grid           *[3]uint32    // the caller's grid, if it insists
+	Measured       []Measurement // of this process, see Feedback
+	PersistedWidth uint32        // a selection kept from an earlier process, 0 for none
 }
 
 // Plan is a launch ready to be made.
@@ -109,19 +109,24 @@ func Prepare(p *Program) (Plan, error) {
 
 // Resolve is the workgroup of a launch, the first of these that applies: the
 // caller's; the declared one outside the natural mode, with a grid of the caller's,
-// or where the width is part of the program's meaning; a selection kept from
-// earlier; a choice by measurements and estimates; the declared one.
+// or where the width is part of the program's meaning; the choice by what this
+// process measured; a selection kept from an earlier process; the choice by
+// estimates; the declared one.
 func Resolve(p *Program) Workgroup {
 	switch {
 	case p.Workgroup != nil:
 		return *p.Workgroup
 	case p.Mode != Natural || p.Grid != nil || !Tunable(p):
 		return p.Declared
+	}
+	chosen, found := ColdStart(p.Limits, p.Declared, Elements(p.Bindings, p.HasAtomic), p.Measured)
+	switch {
+	case found && len(p.Measured) > 0:
+		return chosen
 	case p.Limits.fits(p.PersistedWidth):
 		return Workgroup{p.PersistedWidth, 1, 1}
-	}
-	if w, found := ColdStart(p.Limits, p.Declared, Elements(p.Bindings, p.HasAtomic), p.Measured); found {
-		return w
+	case found:
+		return chosen
 	}
 	return p.Declared
 }

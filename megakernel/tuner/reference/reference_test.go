@@ -227,13 +227,16 @@ func TestSweepTakesTheFirstFastestAndTheFirstErrorEndsIt(t *testing.T) {
 	}
 }
 
-func TestFeedbackKeepsTheLowestTimeAndRefusesWhatTheOriginalRefuses(t *testing.T) {
-	program := func() *Program {
-		return &Program{
-			Declared: Workgroup{64, 1, 1}, Bindings: []Binding{{Role: RoleOutput, Elements: 4096}},
-			Limits: Limits{MaxThreads: 1024, MaxBlock: Workgroup{1024, 1024, 64}, MaxGrid: [3]uint32{65535, 65535, 65535}},
-		}
+// measurable is a program of 4,096 elements whose width may be chosen.
+func measurable() *Program {
+	return &Program{
+		Declared: Workgroup{64, 1, 1}, Bindings: []Binding{{Role: RoleOutput, Elements: 4096}},
+		Limits: Limits{MaxThreads: 1024, MaxBlock: Workgroup{1024, 1024, 64}, MaxGrid: [3]uint32{65535, 65535, 65535}},
 	}
+}
+
+func TestFeedbackKeepsTheLowestTimeAndRefusesWhatTheOriginalRefuses(t *testing.T) {
+	program := measurable
 	var f Feedback
 	if w, ok := f.Accept(program(), Workgroup{256, 1, 1}, 900); !ok || w[0] != 256 {
 		t.Errorf("a measurement far below every estimate: %v, %v", w, ok)
@@ -262,5 +265,29 @@ func TestFeedbackKeepsTheLowestTimeAndRefusesWhatTheOriginalRefuses(t *testing.T
 	}
 	if _, ok := f.Accept(program(), Workgroup{32, 2, 1}, 1); ok {
 		t.Error("a workgroup of two axes: accepted")
+	}
+}
+
+// On a device of 32 invocations there is one width, and so nothing to learn.
+func TestFeedbackRefusesALaunchWhereOnlyOneWidthFits(t *testing.T) {
+	p := measurable()
+	p.Limits.MaxThreads = 32
+	var f Feedback
+	if w, ok := f.Accept(p, Workgroup{32, 1, 1}, 900); ok || w != (Workgroup{}) || len(f.Measured()) != 0 {
+		t.Errorf("%v, %v, kept %v; want nothing", w, ok, f.Measured())
+	}
+}
+
+// The original looks into the cache of the process, which holds the choice by
+// measurements, before it looks for a selection of an earlier process.
+func TestResolvePrefersMeasurementsOfThisProcessToAPersistedSelection(t *testing.T) {
+	p := measurable()
+	p.PersistedWidth = 256
+	if w := Resolve(p); w[0] != 256 {
+		t.Errorf("nothing measured: %v, want the persisted 256", w)
+	}
+	p.Measured = []Measurement{{Workgroup{64, 1, 1}, 900}}
+	if w := Resolve(p); w[0] != 64 {
+		t.Errorf("64 measured as the fastest: %v", w)
 	}
 }
