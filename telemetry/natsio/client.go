@@ -150,6 +150,9 @@ func (p *WorkPublisher) Publish(ctx context.Context, worker, queue string, h tel
 	if err != nil {
 		return err
 	}
+	if ctx.Err() != nil { // else the select below might choose the free credit
+		return fmt.Errorf("natsio: publish work: %w", ctx.Err())
+	}
 	select {
 	case p.credit <- struct{}{}:
 	case <-ctx.Done():

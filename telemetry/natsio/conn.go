@@ -154,6 +154,9 @@ func (c *Conn) WaitState(ctx context.Context, want State) error {
 // if the connection ended meanwhile; or ctx's. A server that is silent for as
 // long as ends the connection ends the wait too, so ctx needs no deadline.
 func (c *Conn) Flush(ctx context.Context) error {
+	if ctx.Err() != nil { // the client's own wait takes either case of its select
+		return fmt.Errorf("natsio: flush: %w", ctx.Err())
+	}
 	if !c.nc.IsConnected() {
 		return fmt.Errorf("natsio: flush: %w", ErrDisconnected)
 	}
