@@ -9,7 +9,7 @@ import (
 
 // BenchmarkFold is the cost of one record in the cell, while nobody decides.
 func BenchmarkFold(b *testing.B) {
-	c := newCell()
+	c := new(cell)
 	r := queueRecord(7, 0, 100)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -114,14 +114,20 @@ func BenchmarkPayload(b *testing.B) {
 	}
 	encode()
 	var d telemetry.Decoder
-	var into telemetry.Flats
+	var r telemetry.Record
 	n := 0
 	for b.Loop() {
-		if !d.Flat(&into, list[n], telemetry.DefaultTelemetryLimits) {
-			b.Fatal("not taken")
+		if _, err := telemetry.Check(list[n], telemetry.DefaultTelemetryLimits); err != nil {
+			b.Fatal(err)
 		}
-		if took := s.IngestFlat("gpu0", into.Records, func(_ int, why error) { b.Fatal(why) }); took != perPayload {
-			b.Fatal(took)
+		d.Reset(list[n])
+		for range perPayload {
+			if err := d.Next(&r); err != nil {
+				b.Fatal(err)
+			}
+			if err := s.Ingest("gpu0", r.Header.Queue, &r, ""); err != nil {
+				b.Fatal(err)
+			}
 		}
 		if n++; n == payloads {
 			b.StopTimer()

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"sync"
+
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
@@ -35,9 +37,28 @@ const (
 // cell is where the records of one queue are folded. Publishers fold under the
 // lock, actors take from it. It keeps its values when an actor panics.
 type cell struct {
-	*hot
-	queue   telemetry.Queue // see gauges
-	sources [3]source       // of graph, priority and launch records
+	mu sync.Mutex
+
+	sources [4]source // of queue, graph, priority and launch records
+	queue   telemetry.Queue
+	records SequenceRange // triggers since the last take
+
+	pacer      pacer
+	dirty      bool   // something newer than the last take
+	deciding   bool   // a wake is pending or a decision is on its way
+	hasBacklog bool   // backlog is known
+	walked     bool   // a job has walked here
+	backlog    uint32 // slots submitted here and not finished
+
+	accepted uint64 // records
+	folded   uint64 // triggers that found an undecided one
+	touched  uint64 // tick of the last accepted record or submission
+
+	requeuesReported uint64 // last value of the publisher's requeue_count
+	executedReported uint64 // last value of the publisher's executed_count
+	lastRequeuedHits uint64 // last value of the publisher's requeued_hit_count
+	requeues         uint64 // all of them, over all incarnations and launches
+	executed         uint64
 
 	requeuesDecided uint64 // part of requeues that a published decision has seen
 	requeuesTaken   uint64 // part of requeues that the decision on its way has seen
@@ -98,7 +119,7 @@ func (c *cell) take() view {
 	}
 	c.requeuesTaken = c.requeues
 	return view{
-		queue: *c.gauges(), graph: c.graph, walk: c.walk,
+		queue: c.queue, graph: c.graph, walk: c.walk,
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
 		records: c.seen, asking: len(c.replies) > 0, asked: c.replied + uint32(len(c.replies)),
@@ -183,25 +204,15 @@ func (c *cell) setBacklog(slots uint32, submitted bool) wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.backlog, c.hasBacklog = slots, true
-	if !submitted || c.gauges().Has.Has(telemetry.HasQueueLen) {
+	if !submitted || c.queue.Has.Has(telemetry.HasQueueLen) {
 		return 0
 	}
 	return c.trigger()
 }
 
-// gauges returns what is known of the queue. The body of the last queue record is
-// only now read, if that has not happened before.
-func (c *cell) gauges() *telemetry.Queue {
-	c.late.Settle(&c.queue)
-	return &c.queue
-}
-
 // source returns the ordering of one kind.
 func (c *cell) source(k telemetry.Kind) *source {
-	if k == telemetry.KindQueue {
-		return &c.ordering
-	}
-	return &c.sources[k-telemetry.KindGraph]
+	return &c.sources[k-telemetry.KindQueue]
 }
 
 // takeTimings appends the launch timings that wait for the tuner actor to dst.

@@ -35,7 +35,7 @@ func mustFold(t *testing.T, c *cell, r *telemetry.Record) wakes {
 }
 
 func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	if w := mustFold(t, c, queueRecord(7, 1, 10)); w != wakeDecision {
 		t.Fatalf("first record: wakes %b", w)
 	}
@@ -63,7 +63,7 @@ func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
 }
 
 func TestCellRevivedAfterAPanicGivesTheSameViewAgain(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	if _, err := c.fold(queueRecord(7, 5, 10), "inbox.1", 0); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestCellRevivedAfterAPanicGivesTheSameViewAgain(t *testing.T) {
 
 // Of two decisions on their way each answers who has asked since the other, and nobody twice.
 func TestCellAnswersOnce(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	ask := func(seq uint64, reply string) view {
 		if _, err := c.fold(queueRecord(7, seq, 10), reply, 0); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestCellAnswersOnce(t *testing.T) {
 }
 
 func TestCellCountsRequeuesOncePerDecision(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	mustFold(t, c, queueRecord(7, 3, 1))
 	if v := c.take(); v.requeues != 3 {
 		t.Fatalf("first decision sees %d requeues, want 3", v.requeues)
@@ -126,7 +126,7 @@ func TestCellCountsRequeuesOncePerDecision(t *testing.T) {
 }
 
 func TestCellSaturatesCounters(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	r := queueRecord(7, 1, 1)
 	r.Queue.RequeueCount = 1<<64 - 1
 	mustFold(t, c, r)
@@ -152,7 +152,7 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 		}(), ErrRewind},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := newCell()
+			c := new(cell)
 			mustFold(t, c, queueRecord(7, 9, 70))
 			mustFold(t, c, queueRecord(8, 5, 80))
 			c.take()
@@ -170,7 +170,7 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 }
 
 func TestCellForgetsWhatAReplacedPublisherSaid(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	mustFold(t, c, graphRecord(7, 1, 100))
 	mustFold(t, c, queueRecord(7, 2, 10))
 	r := queueRecord(8, 1, 0)
@@ -182,7 +182,7 @@ func TestCellForgetsWhatAReplacedPublisherSaid(t *testing.T) {
 }
 
 func TestCellKeepsTheGraphOfAnotherPublisher(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	mustFold(t, c, graphRecord(9, 1, 100))
 	mustFold(t, c, queueRecord(7, 1, 10))
 	mustFold(t, c, queueRecord(8, 1, 10))
@@ -192,7 +192,7 @@ func TestCellKeepsTheGraphOfAnotherPublisher(t *testing.T) {
 }
 
 func TestCellBoundsWhatWaits(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	for seq := range uint64(100) {
 		if _, err := c.fold(queueRecord(7, seq+1, 1), fmt.Sprint("inbox.", seq), 0); err != nil {
 			t.Fatal(err)
@@ -217,7 +217,7 @@ func TestCellBoundsWhatWaits(t *testing.T) {
 }
 
 func TestCellKeepsTimingsOfLaunchesThatRan(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	for _, l := range []telemetry.Launch{
 		{Executed: 10, ElapsedNs: 100, Applied: telemetry.Geometry{WorkgroupSizeX: 64}},
 		{Executed: 20, Faulted: 1, ElapsedNs: 200, Applied: telemetry.Geometry{WorkgroupSizeX: 64}},
@@ -255,7 +255,7 @@ func TestCellKeepsTimingsOfLaunchesThatRan(t *testing.T) {
 func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 	const publishers, records = 4, 2000
 	var (
-		c        = newCell()
+		c        = new(cell)
 		seq      [2]atomic.Uint64
 		accepted atomic.Uint64
 		wakeUps  = make(chan struct{}, 1)
@@ -336,11 +336,4 @@ func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 	if decisions+folded != accepted.Load() {
 		t.Errorf("%d decisions and %d folded records, want %d together", decisions, folded, accepted.Load())
 	}
-}
-
-// newCell is a cell of no family.
-func newCell() *cell {
-	c := new(cell)
-	c.heat(nil, new(sync.Mutex))
-	return c
 }

@@ -27,8 +27,6 @@ type device struct {
 	families map[string]*family // by queue; guarded by System.mu
 	touched  uint64             // tick of the last announcement; guarded by System.mu
 
-	folding sync.Mutex // of the cells of all queues
-
 	// What the tuners of the worker's queues have while it is not local.
 	room   *session.Room
 	memory session.Memory

@@ -63,11 +63,8 @@ type tally struct {
 	switches, held, submitted, stops atomic.Uint64
 }
 
-// newFamily keeps the name as it is: a record that names its queue by the same
-// string is matched without a look at its bytes.
 func newFamily(s *System, d *device, queue string) *family {
 	f := &family{system: s, device: d, name: queue}
-	f.cell.heat(f, &d.folding)
 	f.queue.family, f.topology.family, f.policy.family, f.tuner.family = f, f, f, f
 	return f
 }

@@ -42,12 +42,69 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64) (wakes, erro
 }
 
 func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue) (wakes, error) {
-	if err := c.count(h, q.Has, q.RequeueCount, q.ExecutedCount); err != nil {
+	if err := c.count(h, q); err != nil {
 		return 0, err
 	}
-	c.gauges().Merge(q)
+	c.queue.Merge(q)
 	c.note(h)
 	return c.trigger(), nil
+}
+
+// count takes a queue record's place in the order and adds the growth of its cumulative
+// counters, which a new incarnation counts from 0. A record that is refused changes nothing.
+func (c *cell) count(h *telemetry.Header, q *telemetry.Queue) error {
+	fresh, err := c.source(h.Kind).check(h.Incarnation, h.Seq)
+	if err != nil {
+		return err
+	}
+	requeuesBefore, executedBefore := c.requeuesReported, c.executedReported
+	if fresh {
+		requeuesBefore, executedBefore = 0, 0
+	}
+	requeues, executed := requeuesBefore, executedBefore
+	if q.Has.Has(telemetry.HasRequeueCount) {
+		requeues = q.RequeueCount
+	}
+	if q.Has.Has(telemetry.HasExecutedCount) {
+		executed = q.ExecutedCount
+	}
+	if requeues < requeuesBefore || executed < executedBefore {
+		return ErrRewind
+	}
+	c.advance(h, fresh)
+	c.requeues = addSaturating(c.requeues, requeues-requeuesBefore)
+	c.executed = addSaturating(c.executed, executed-executedBefore)
+	c.requeuesReported, c.executedReported = requeues, executed
+	return nil
+}
+
+// note remembers which records the next decision answers.
+func (c *cell) note(h *telemetry.Header) {
+	if c.records.Incarnation != h.Incarnation {
+		c.records = SequenceRange{Incarnation: h.Incarnation, First: h.Seq}
+	}
+	c.records.Last, c.records.SentNs = h.Seq, h.SentNs
+}
+
+// trigger asks for a decision if the queue is known; c.mu is held.
+func (c *cell) trigger() wakes {
+	if !c.source(telemetry.KindQueue).known() && !c.hasBacklog && !c.walked {
+		return 0
+	}
+	var w wakes
+	if c.dirty {
+		c.folded++
+		if c.folded%yieldEvery == 0 {
+			w = fallenBehind
+		}
+	}
+	c.dirty = true
+	c.pacer.triggers++
+	if c.deciding {
+		return w
+	}
+	c.deciding = true
+	return wakeDecision
 }
 
 func (c *cell) foldGraph(h *telemetry.Header, g *telemetry.Graph) (wakes, error) {
@@ -65,26 +122,30 @@ func (c *cell) foldGraph(h *telemetry.Header, g *telemetry.Graph) (wakes, error)
 // hits are requeued, as slots are. A count that went backwards has started anew.
 func (c *cell) countHits(fresh bool) {
 	n := c.graph.RequeuedHitCount
-	if fresh || n < c.crowded {
-		c.crowded = 0
+	if fresh || n < c.lastRequeuedHits {
+		c.lastRequeuedHits = 0
 	}
-	c.requeues = addSaturating(c.requeues, n-c.crowded)
-	c.crowded = n
+	c.requeues = addSaturating(c.requeues, n-c.lastRequeuedHits)
+	c.lastRequeuedHits = n
 }
 
 // accept checks that a record is in order and notes it as the newest, or refuses it. It
 // says whether the record starts a new incarnation.
 func (c *cell) accept(h *telemetry.Header) (fresh bool, err error) {
-	src := c.source(h.Kind)
-	if fresh, err = src.check(h.Incarnation, h.Seq); err != nil {
-		return false, err
+	if fresh, err = c.source(h.Kind).check(h.Incarnation, h.Seq); err == nil {
+		c.advance(h, fresh)
 	}
+	return fresh, err
+}
+
+// advance notes a record that check found in order as the newest of its kind.
+func (c *cell) advance(h *telemetry.Header, fresh bool) {
+	src := c.source(h.Kind)
 	if fresh {
 		c.forget(h.Kind, src.incarnation)
 		src.begin(h.Incarnation)
 	}
 	src.seq = h.Seq
-	return fresh, nil
 }
 
 // forget drops the gauges of a replaced publisher: those of the kind in which
@@ -93,7 +154,6 @@ func (c *cell) accept(h *telemetry.Header) (fresh bool, err error) {
 func (c *cell) forget(kind telemetry.Kind, replaced uint64) {
 	if kind == telemetry.KindQueue || kind == telemetry.KindGraph && c.source(telemetry.KindQueue).publishedBy(replaced) {
 		c.queue = telemetry.Queue{}
-		c.late.Drop()
 	}
 	if kind == telemetry.KindGraph || kind == telemetry.KindQueue && c.source(telemetry.KindGraph).publishedBy(replaced) {
 		c.graph = telemetry.Graph{}

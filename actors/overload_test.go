@@ -94,7 +94,7 @@ func (q *answered) newest() uint64 {
 // While publishers never stop, every queue still gets its turn: they step back
 // now and then, without any of them waiting for a decision.
 func TestCellSaysWhenItsPublisherIsAhead(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	mustFold(t, c, queueRecord(7, 1, 1))
 	steps := 0
 	for seq := uint64(2); seq <= 10*yieldEvery+1; seq++ {

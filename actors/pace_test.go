@@ -12,7 +12,7 @@ import (
 // A queue is paced while its decisions answer many records each, and not
 // longer: then a record is decided on at once again.
 func TestCellIsPacedWhileRecordsOutrunDecisions(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	seq := uint64(0)
 	fold := func(n int) (w wakes) {
 		for range n {
@@ -56,7 +56,7 @@ func TestFloodedQueuePausesTwiceAsLong(t *testing.T) {
 	if 2*floodedPace >= 100*time.Millisecond {
 		t.Errorf("a pause of %v", floodedPace)
 	}
-	c := newCell()
+	c := new(cell)
 	seq := uint64(0)
 	for n, want := range map[int]due{pacedFrom: dueLater, floodedFrom - 1: dueLater, floodedFrom: dueMuchLater} {
 		for range n {
@@ -72,7 +72,7 @@ func TestFloodedQueuePausesTwiceAsLong(t *testing.T) {
 }
 
 func TestPauseOfASilentQueueEndsWithoutADecision(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	for seq := range uint64(pacedFrom) {
 		mustFold(t, c, queueRecord(7, seq+1, 1))
 	}
@@ -87,7 +87,7 @@ func TestPauseOfASilentQueueEndsWithoutADecision(t *testing.T) {
 
 // Who asks with a reply subject waits for no pause.
 func TestRequestIsDecidedWithoutAPause(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	for seq := range uint64(pacedFrom) {
 		mustFold(t, c, queueRecord(7, seq+1, 1))
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-	"unsafe"
 )
 
 // Silence ends the pauses of a flood: its last records do not wait for them.
@@ -60,12 +59,5 @@ func TestPausesLastWhileRecordsCome(t *testing.T) {
 	}
 	if p.end(now, true); len(p.over) != 1 || p.over[0] != late || len(p.resting) != 0 {
 		t.Errorf("over %v, resting %v", p.over, p.resting)
-	}
-}
-
-// What a queue record reads and writes of a queue is four lines of a cache.
-func TestHotPartOfACellIsFourLines(t *testing.T) {
-	if size := unsafe.Sizeof(hot{}); size > 256 {
-		t.Errorf("%d bytes", size)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync/atomic"
 
 	"ringmaster/telemetry"
 )
@@ -32,34 +31,11 @@ func (s *System) with(worker, queue string, use func(*family) error) error {
 
 // family returns a known queue, or nil; s.mu is held.
 func (s *System) family(worker, queue string) *family {
-	place := s.found.at(queue)
-	if h := place.Load(); h != nil && h.name == queue && h.device.name == worker {
-		return h.family
-	}
 	d := s.devices[worker]
 	if d == nil {
 		return nil
 	}
-	f := d.families[queue]
-	if f != nil {
-		place.Store(f.cell.hot)
-	}
-	return f
-}
-
-// found is a cache of families by a hash of their queue's name. It saves most
-// records the way through two maps. A family is at the place of its name or at the
-// one beside it, where a decoder may keep the name.
-type found [telemetry.TokenPlaces]atomic.Pointer[hot]
-
-// at returns the place of a queue.
-func (p *found) at(queue string) *atomic.Pointer[hot] { return &p[telemetry.TokenPlace(queue)] }
-
-// forget takes a family out.
-func (p *found) forget(f *family) {
-	place := telemetry.TokenPlace(f.name)
-	p[place].CompareAndSwap(f.cell.hot, nil)
-	p[place^1].CompareAndSwap(f.cell.hot, nil)
+	return d.families[queue]
 }
 
 // introduce makes the family of a queue.
@@ -79,7 +55,7 @@ func (s *System) introduce(worker, queue string) error {
 	if err != nil {
 		return err
 	}
-	f := newFamily(s, d, queue)
+	f := newFamily(s, d, strings.Clone(queue))
 	f.cell.touch(s.tick.Load())
 	f.place = int32(len(s.roster))
 	s.roster = append(s.roster, f)

@@ -24,23 +24,17 @@ type retired struct {
 // known reports whether a record was accepted. Publishers' incarnations are not 0.
 func (s *source) known() bool { return s.incarnation != 0 }
 
-// continues reports whether a record is a newer one of the current incarnation, as
-// most are.
-func (s *source) continues(incarnation, seq uint64) bool {
-	return incarnation == s.incarnation && seq > s.seq && s.known()
-}
-
 // check says whether a record is newer than everything accepted so far, and
 // whether it starts a new incarnation. It changes nothing.
 func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
-	if s.continues(incarnation, seq) {
-		return false, nil
-	}
 	if !s.known() {
 		return true, nil
 	}
 	if incarnation == s.incarnation {
-		return false, ErrStale
+		if seq <= s.seq {
+			return false, ErrStale
+		}
+		return false, nil
 	}
 	if s.retired != nil && slices.Contains(s.retired.incarnations[:], incarnation) {
 		return false, ErrRetired

@@ -148,7 +148,6 @@ func (s *System) remove(f *family) {
 	s.roster[len(s.roster)-1] = nil
 	s.roster = s.roster[:len(s.roster)-1]
 	delete(f.device.families, f.name)
-	s.found.forget(f)
 	f.device.touched = s.tick.Load()
 	s.retired.add(f.counts())
 	s.shell.send(f.device.diffusionAddr, forgotten{f})

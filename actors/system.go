@@ -20,7 +20,6 @@ type System struct {
 	mu      sync.RWMutex // devices, roster, retired; held over folds so that a queue in use is not forgotten
 	devices map[string]*device
 	roster  []*family // all queues
-	found   found     // a shortcut to some of them
 	retired Counts    // of forgotten queues
 
 	live    atomic.Int64  // queues whose actors run

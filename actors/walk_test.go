@@ -80,15 +80,8 @@ func TestEchoesOfWalksAreDropped(t *testing.T) {
 		if err := s.Ingest("gpu0", "q", &r, ""); err != nil {
 			t.Error(err)
 		}
-		payload := telemetry.AppendGraph(nil, telemetry.FormArray, &r.Header, &r.Graph)
-		var d telemetry.Decoder
-		var flats telemetry.Flats
-		if !d.Flat(&flats, payload, telemetry.DefaultTelemetryLimits) {
-			t.Fatal("not flat")
-		}
-		s.IngestFlat("gpu0", flats.Records, func(_ int, why error) { t.Error(why) })
 		synctest.Wait()
-		if st := s.Stats(); st.EchoesDropped != 2 || st.Decisions != 1 {
+		if st := s.Stats(); st.EchoesDropped != 1 || st.Decisions != 1 {
 			t.Errorf("%+v", st)
 		}
 	})
@@ -132,7 +125,7 @@ func TestWhatAWalkSaysOfTheGraphOutweighsPublishers(t *testing.T) {
 
 // Nodes that found no room among the hits are requeued work, whoever counts them.
 func TestHitsThatFoundNoRoomCountAsRequeued(t *testing.T) {
-	c := newCell()
+	c := new(cell)
 	r := graphRecord(7, 1, 5000)
 	r.Graph.Has |= telemetry.HasRequeuedHitCount
 	for i, step := range []struct{ incarnation, seq, count, want uint64 }{
@@ -140,19 +133,7 @@ func TestHitsThatFoundNoRoomCountAsRequeued(t *testing.T) {
 		{8, 1, 4, 15}, {8, 2, 6, 17},
 	} {
 		r.Header.Incarnation, r.Header.Seq, r.Graph.RequeuedHitCount = step.incarnation, step.seq, step.count
-		fold := func() error { _, err := c.fold(r, "", 1); return err }
-		if i%2 == 1 {
-			fold = func() error {
-				var flats telemetry.Flats
-				var d telemetry.Decoder
-				if payload := telemetry.AppendGraph(nil, telemetry.FormArray, &r.Header, &r.Graph); !d.Flat(&flats, payload, telemetry.DefaultTelemetryLimits) {
-					t.Fatal("not flat")
-				}
-				_, err := c.foldFlat(&flats.Records[0], 1)
-				return err
-			}
-		}
-		if err := fold(); err != nil || c.requeues != step.want {
+		if _, err := c.fold(r, "", 1); err != nil || c.requeues != step.want {
 			t.Errorf("record %d: %d requeues, want %d: %v", i, c.requeues, step.want, err)
 		}
 	}

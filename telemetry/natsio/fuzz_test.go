@@ -105,28 +105,6 @@ type strictSink struct {
 	seen    []string // what was taken, in order
 }
 
-// strictFlatSink takes whole payloads too.
-type strictFlatSink struct {
-	strictSink
-	flat int // records that came that way
-}
-
-func (s *strictFlatSink) IngestFlat(worker string, records []telemetry.Flat, _ func(int, error)) int {
-	s.flat += len(records)
-	for i := range records {
-		r := telemetry.Record{Header: records[i].Header}
-		if r.Kind == telemetry.KindQueue {
-			records[i].MergeQueue(&r.Queue)
-		} else {
-			records[i].MergeGraph(&r.Graph)
-		}
-		if err := s.Ingest(worker, r.Header.Queue, &r, ""); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-	return len(records)
-}
-
 func (s *strictSink) Ingest(worker, queue string, r *telemetry.Record, reply string) error {
 	if !telemetry.ValidToken(queue) || queue == telemetry.BatchQueue {
 		s.t.Fatalf("queue %q", queue)
@@ -199,42 +177,7 @@ func FuzzIntake(f *testing.F) {
 		if int(k.in.records.Load()) != sink.records || sink.records+refused == 0 {
 			t.Fatalf("%d records taken, %d seen by the sink, %d refused", k.in.records.Load(), sink.records, refused)
 		}
-		whole := &strictFlatSink{strictSink: strictSink{t: t, conn: conn}}
-		k = newIntake(&Ingest{conn: conn, sink: whole, cfg: DefaultIngestConfig()}, unlimited)
-		k.take(&nats.Msg{Subject: subject, Reply: reply, Data: payload})
-		if n := int(k.in.refused.Load()); n != refused || !slices.Equal(whole.seen, sink.seen) || int(k.in.records.Load()) != sink.records {
-			t.Fatalf("a sink of whole payloads saw, with %d refused,\n%q\nanother one, with %d,\n%q", n, whole.seen, refused, sink.seen)
-		}
 	})
-}
-
-// Without this whole payloads could fall out of use unnoticed.
-func TestArraysOfManyQueuesReachTheSinkAsAWhole(t *testing.T) {
-	conn := unconnected(t)
-	sink := &strictFlatSink{strictSink: strictSink{t: t, conn: conn}}
-	k := newIntake(&Ingest{conn: conn, sink: sink, cfg: DefaultIngestConfig()}, unlimited)
-	array := func(seq uint64, queue string) []byte {
-		h := telemetry.Header{Incarnation: 7, Seq: seq, SentNs: 1, Queue: queue}
-		return telemetry.AppendQueue(nil, telemetry.FormArray, &h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: 5})
-	}
-	for _, c := range []struct {
-		subject, reply string
-		payload        []byte
-		flat, records  int
-	}{
-		{"ringmaster.v1.telemetry.gpu0._batch", "", slices.Concat(array(1, "a"), array(2, "b")), 2, 2},
-		{"ringmaster.v1.telemetry.gpu0.a", "", slices.Concat(array(3, ""), array(4, "a")), 2, 2},
-		{"ringmaster.v1.telemetry.gpu0.a", "_INBOX.a.b", array(5, ""), 0, 1},
-		{"ringmaster.v1.telemetry.gpu0._batch", "", slices.Concat(array(6, "a"), array(7, "")), 0, 1},
-		{"ringmaster.v1.telemetry.gpu0.a", "", slices.Concat(array(8, "a"), array(9, "b")), 0, 1},
-		{"ringmaster.v1.telemetry.gpu0.a", "", slices.Concat(array(10, "a"), queueRecord(11, "a")), 0, 2},
-	} {
-		sink.flat, sink.records = 0, 0
-		k.take(&nats.Msg{Subject: c.subject, Reply: c.reply, Data: c.payload})
-		if sink.flat != c.flat || sink.records != c.records {
-			t.Errorf("%s %x: %d records, %d of them as a whole, want %d and %d", c.subject, c.payload, sink.records, sink.flat, c.records, c.flat)
-		}
-	}
 }
 
 // heldMessage is a message of the stream of batches without a server behind

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
@@ -24,15 +23,6 @@ type Sink interface {
 	Announce(worker string, r *telemetry.Record) error
 	// Latest returns the last recommendation for a queue.
 	Latest(worker, queue string) (telemetry.Recommendation, bool)
-}
-
-// FlatSink is a Sink that takes the queue and graph records of a payload
-// together, where all of them are in array form and nothing is wrong with them.
-type FlatSink interface {
-	Sink
-	// IngestFlat is Ingest for the records of one payload. It calls refused for
-	// each that it refuses, with its place, and returns how many it took.
-	IngestFlat(worker string, records []telemetry.Flat, refused func(place int, why error)) (taken int)
 }
 
 // IngestConfig bounds what Serve accepts.
@@ -93,8 +83,6 @@ type Ingest struct {
 	cfg  IngestConfig
 	subs []*nats.Subscription
 
-	folder *folder // of the telemetry, nil if its subscription does everything itself
-
 	messages, records, refused, limited, snapshots atomic.Uint64
 }
 
@@ -107,25 +95,17 @@ func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
 	}
 	in := &Ingest{conn: c, sink: sink, cfg: cfg}
 	s := c.cfg.Subjects
-	telemetry := newIntake(in, cfg.Telemetry)
-	if telemetry.hand != nil && runtime.GOMAXPROCS(0) >= foldersFrom {
-		in.folder = newFolder(in, telemetry.hand.flat)
-		telemetry.folder = in.folder
-	}
-	for i, to := range []struct {
+	for _, to := range []struct {
 		subject string
 		handle  nats.MsgHandler
 	}{
-		{s.Telemetry("*", "*"), telemetry.take},
+		{s.Telemetry("*", "*"), newIntake(in, cfg.Telemetry).take},
 		{s.Worker("*"), newIntake(in, cfg.Announcements).take},
 		{s.Snapshot("*", "*"), in.snapshot},
 	} {
 		sub, err := c.nc.Subscribe(to.subject, to.handle)
 		if err == nil {
 			in.subs = append(in.subs, sub)
-			if i == 0 && in.folder != nil {
-				sub.SetClosedHandler(func(string) { in.folder.close() })
-			}
 			err = sub.SetPendingLimits(cfg.PendingMessages, cfg.PendingBytes)
 		}
 		if err != nil {
@@ -152,15 +132,7 @@ func (in *Ingest) Stop(ctx context.Context) error {
 			return fmt.Errorf("natsio: stop ingest: %w", err)
 		}
 	}
-	if in.folder == nil {
-		return nil
-	}
-	select {
-	case <-in.folder.ended:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("natsio: stop ingest: %w", ctx.Err())
-	}
+	return nil
 }
 
 // drain waits until a subscription has handled what it has received. Without a

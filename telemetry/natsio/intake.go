@@ -16,33 +16,20 @@ import (
 // decoder and record are used again for every message, so the steady state
 // allocates nothing here.
 type intake struct {
-	in       *Ingest
-	meter    *meter
-	subjects subjectCache
-	decoder  telemetry.Decoder
-	record   telemetry.Record
-
-	hand   *decoded // nil if the sink takes no payloads as a whole
-	folder *folder  // nil where there is none
+	in      *Ingest
+	meter   *meter
+	decoder telemetry.Decoder
+	record  telemetry.Record
 }
 
 func newIntake(in *Ingest, limit RateLimit) *intake {
-	k := &intake{in: in, meter: newMeter(limit)}
-	if flat, ok := in.sink.(FlatSink); ok {
-		k.hand = newDecoded(in, flat)
-	}
-	return k
+	return &intake{in: in, meter: newMeter(limit)}
 }
 
 // take handles a message of the subscription.
 func (k *intake) take(m *nats.Msg) {
-	k.handle(m)
-	k.folder.flush(m)
-}
-
-func (k *intake) handle(m *nats.Msg) {
 	k.in.messages.Add(1)
-	class, worker, queue, err := k.subjects.parse(k.in.conn.cfg.Subjects, m.Subject)
+	class, worker, queue, err := k.in.conn.cfg.Subjects.Parse(m.Subject)
 	if err != nil {
 		k.refuse(m, "", "", telemetry.ReasonOf(err), err)
 		return
@@ -54,10 +41,6 @@ func (k *intake) handle(m *nats.Msg) {
 		k.refuse(m, worker, queue, ReasonRateLimited, errRateLimited)
 		return
 	}
-	if class == telemetry.SubjectTelemetry && m.Reply == "" && k.takeFlat(m, sender, worker, queue) {
-		return
-	}
-	k.folder.settle()
 	records, err := telemetry.Check(m.Data, k.in.cfg.Limits)
 	if err != nil {
 		k.refuse(m, worker, queue, telemetry.ReasonOf(err), err)
@@ -88,30 +71,6 @@ func (k *intake) handle(m *nats.Msg) {
 		}
 		k.deliver(m, class, worker, queue, reply)
 	}
-}
-
-// takeFlat takes the records of a message together and reports whether they
-// allow that.
-func (k *intake) takeFlat(m *nats.Msg, sender *flow, worker, queue string) bool {
-	if k.hand == nil {
-		return false
-	}
-	beside := k.folder.next(m)
-	p := beside
-	if beside == nil {
-		p = k.hand
-	}
-	if !k.decoder.Flat(&p.flats, m.Data, k.in.cfg.Limits) || !nameQueues(queue, &p.flats) {
-		return false
-	}
-	k.meter.charge(sender, len(p.flats.Records))
-	p.message, p.worker = m, worker
-	if beside == nil {
-		p.fold()
-	} else {
-		k.folder.group.n++
-	}
-	return true
 }
 
 var (
@@ -161,23 +120,6 @@ func nameQueue(subject, header string) (queue, reason string, err error) {
 		return "", telemetry.ReasonInconsistent, errOtherName
 	}
 	return subject, "", nil
-}
-
-// nameQueues puts the names of their queues into records. It reports false if
-// one of them has none or a wrong one, which nameQueue then explains.
-func nameQueues(subject string, flats *telemetry.Flats) bool {
-	if subject == telemetry.BatchQueue {
-		return !flats.Unnamed
-	}
-	records := flats.Records
-	place := uint16(telemetry.TokenPlace(subject))
-	for i := range records {
-		if q := records[i].Header.Queue; q != "" && q != subject {
-			return false
-		}
-		records[i].Header.Queue, records[i].Place = subject, place
-	}
-	return true
 }
 
 // lastTrigger returns the index of the last valid record of the payload that
