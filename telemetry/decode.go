@@ -10,13 +10,11 @@ import (
 // the fields in the Record it was last given, so use one Decoder and one Record
 // per goroutine again and again; neither may be used by two at once.
 type Decoder struct {
-	r      reader
-	index  int
-	into   *Record
-	bound  [lastKind + 1]*binding // to into
-	names  interner
-	tokens tokenCache
-	shapes *shapeTable // from the first call of Flat on
+	r     reader
+	index int
+	into  *Record
+	bound [lastKind + 1]*binding // to into
+	names interner
 }
 
 // Reset starts over with another payload. The Decoder reads from payload until
@@ -40,9 +38,6 @@ func (d *Decoder) Next(r *Record) error {
 	}
 	index := d.index
 	d.index++
-	if d.flat(r) {
-		return nil
-	}
 	start := d.r.i
 	bad := d.record(r)
 	if bad == nil {

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	stdflag "flag"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -67,16 +68,12 @@ func (m *mutator) pick() []byte { return m.corpus[m.IntN(len(m.corpus))] }
 // TestMutations holds damaged payloads to what the fuzz targets of the same
 // names do, without a guide but a hundred times as fast.
 func TestMutations(t *testing.T) {
-	var warm Decoder
-	var into Flats
 	for seed, target := range []struct {
 		name string
 		hold func(t testing.TB, payload []byte)
 	}{
 		{"FuzzCheck", compareCheck},
 		{"FuzzCheckDecode", checkDecode},
-		{"FuzzFlat", func(t testing.TB, payload []byte) { compareFlat(t, payload) }},
-		{"FuzzBatch", func(t testing.TB, payload []byte) { compareBatch(t, &warm, &into, payload, DefaultTelemetryLimits) }},
 	} {
 		t.Run(target.name, func(t *testing.T) {
 			m := newMutator(t, uint64(seed))
@@ -86,4 +83,16 @@ func TestMutations(t *testing.T) {
 			t.Logf("%d executions", *mutations)
 		})
 	}
+}
+
+// manyQueues is a payload of records that each carry everything.
+func manyQueues(n, turn int) []byte {
+	var payload []byte
+	for i := range n {
+		h := Header{Incarnation: 0x1234567890abcdef, Seq: uint64(1 + turn), SentNs: 1_700_000_000_000_000_000, Queue: fmt.Sprint("q", i)}
+		q := fullQueue()
+		q.QueueLen = uint32(300*i + turn)
+		payload = AppendQueue(payload, FormArray, &h, &q)
+	}
+	return payload
 }

@@ -79,7 +79,9 @@ func decodeString(d *Decoder, s *spec, p *string) refusal {
 	}
 	ok := true
 	if s.typ == typeToken {
-		if *p, _, ok = d.token(b); !ok {
+		if ok = validToken(b) && string(b) != BatchQueue; ok {
+			*p = d.names.get(b)
+		} else {
 			code = refuseToken
 		}
 	} else if utf8.Valid(b) {
