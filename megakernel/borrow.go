@@ -70,7 +70,7 @@ func (e *Engine) lendable() error {
 // turn held.
 func (e *Engine) makeWay() error {
 	for poll := e.newPoll(); len(e.submitted) > 0; {
-		e.lookAfter(poll)
+		e.lookAfter(poll, true)
 	}
 	return e.lease.end(LeaseEndTransfer)
 }

@@ -81,7 +81,7 @@
 // A launch that fails settles nothing, whatever else is in flight: its slots
 // stay pending and the next launch of the queue uploads and runs them again. Work
 // is therefore executed at least once, and exactly once as long as no launch
-// fails after its dispatch began. When the device itself is lost, [Engine.Move] goes on with
+// fails after its dispatch began, or its round of the lease. When the device itself is lost, [Engine.Move] goes on with
 // another one: batches that depend on nothing in their window run again, once,
 // and the others fail with [ErrHeapLost].
 package megakernel

@@ -24,9 +24,9 @@ type Ticket struct {
 // way does all of this itself.
 type flight struct {
 	index      int
-	generation uint64 // odd while in use
-	settled    bool   // report and err are final; guarded by Engine.mu
-	ready      chan struct{}
+	generation uint64        // odd while in use
+	settled    bool          // report and err are final; guarded by Engine.mu
+	ready      chan struct{} // closed when settled; nil if nobody waits; guarded by Engine.mu
 
 	begin    time.Time // of Start
 	queue    *queue
@@ -59,6 +59,7 @@ type flight struct {
 	hurry     func() error // the same, and stays with it
 	fetched   bool         // hurry saw it done
 	fetch     func() error
+	abandon   func() error
 	fence     uintptr
 	queries   [2]uint32
 	submitted time.Time
@@ -74,7 +75,6 @@ type tally struct {
 func newFlight(e *Engine, index int) *flight {
 	f := &flight{
 		index:    index,
-		ready:    make(chan struct{}, 1),
 		schedule: make([]ring.Entry, 0, e.cfg.Pages),
 		control:  make([]ring.Control, 1),
 		encoder:  encoder{gather: make([]ring.Slot, 0, ring.PageSlots)},
@@ -83,6 +83,7 @@ func newFlight(e *Engine, index int) *flight {
 	f.submit = func() error { return e.submitWave(f) }
 	f.hurry = func() error { return e.hurryWave(f) }
 	f.fetch = func() error { return e.fetchWave(f) }
+	f.abandon = func() error { e.abandonWave(f); return nil }
 	return f
 }
 

@@ -50,6 +50,7 @@ func (e *Engine) hurryWave(f *flight) error {
 		done, err := e.dev.WaitFence(f.fence, slice)
 		switch {
 		case err != nil:
+			e.abandonWave(f)
 			return err
 		case done:
 			f.fetched = true

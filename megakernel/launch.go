@@ -171,24 +171,34 @@ func (e *Engine) Poll(t Ticket) (Report, bool, error) {
 }
 
 // Wait waits for a launch and returns its report. If the context ends first,
-// the launch goes on and the ticket stays good. A ticket may be waited for by
-// one goroutine at a time.
+// the launch goes on and the ticket stays good. Of several goroutines that wait for a
+// ticket one gets the report, the others ErrTicket.
 func (e *Engine) Wait(ctx context.Context, t Ticket) (Report, error) {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	f, err := e.flight(t)
-	e.mu.Unlock()
 	if err != nil {
 		return Report{}, err
 	}
-	select {
-	case <-f.ready:
-	case <-ctx.Done():
-		return Report{}, fmt.Errorf("megakernel: wait for a launch: %w", context.Cause(ctx))
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if f, err = e.flight(t); err != nil {
-		return Report{}, err
+	if !f.settled {
+		if f.ready == nil {
+			f.ready = make(chan struct{})
+		}
+		ready := f.ready
+		e.mu.Unlock()
+		select {
+		case <-ready:
+			err = nil
+		case <-ctx.Done():
+			err = fmt.Errorf("megakernel: wait for a launch: %w", context.Cause(ctx))
+		}
+		e.mu.Lock()
+		if err != nil {
+			return Report{}, err
+		}
+		if f, err = e.flight(t); err != nil {
+			return Report{}, err
+		}
 	}
 	return e.handOut(f)
 }
@@ -208,10 +218,6 @@ func (e *Engine) handOut(f *flight) (Report, error) {
 	f.report = Report{}
 	f.generation++
 	f.settled = false
-	select {
-	case <-f.ready:
-	default:
-	}
 	e.idle = append(e.idle, f)
 	e.freed.Broadcast()
 	report.WallNs = uint64(time.Since(f.begin))
@@ -238,7 +244,10 @@ func (e *Engine) land(f *flight, err error) {
 		e.recycle(q)
 	}
 	f.settled = true
-	f.ready <- struct{}{}
+	if f.ready != nil {
+		close(f.ready)
+		f.ready = nil
+	}
 }
 
 // verify compares the control block with the status words: every slot that

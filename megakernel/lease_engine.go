@@ -128,7 +128,9 @@ func (e *Engine) leased(f *flight) bool {
 	f.leased, f.err = true, err
 	if err != nil && !Lost(err) {
 		e.giveUpLease(err)
-		f.err = nil // what ran is settled, the rest runs as waves
+		if !errors.Is(err, ErrLeaseBroken) {
+			f.err = nil // what ran is settled, the rest runs as waves
+		}
 	}
 	end := time.Now()
 	r := &f.report

@@ -114,11 +114,12 @@ func (e *Engine) runPump() {
 // pumpOnce does the next job, or looks after the oldest wave in flight. It
 // reports whether there was something to do, and whether more may come.
 // Called with turn held.
-func (e *Engine) pumpOnce(poll func(*flight) (bool, error)) (found, open bool) {
+func (e *Engine) pumpOnce(poll func(f *flight, wait bool) (bool, error)) (found, open bool) {
 	j, ok, open := e.pump.take()
 	switch {
 	case ok && j.flight != nil:
 		e.launchNext(j.flight)
+		return true, open
 	case ok && j.plain:
 		j.done <- j.fn()
 	case ok:
@@ -127,24 +128,28 @@ func (e *Engine) pumpOnce(poll func(*flight) (bool, error)) (found, open bool) {
 			err = e.dev.Do(j.fn)
 		}
 		j.done <- err
-	case len(e.submitted) > 0:
-		e.lookAfter(poll)
-	default:
+	case len(e.submitted) == 0:
 		return false, open
+	}
+	if len(e.submitted) > 0 {
+		// Also after a transfer, or a stream of them would keep waves from being settled.
+		e.lookAfter(poll, !ok)
 	}
 	return true, open
 }
 
-// lookAfter waits a short time for the oldest wave in flight, and hands it to the
-// settler if it is done or failed. Called with turn held.
-func (e *Engine) lookAfter(poll func(*flight) (bool, error)) {
+// lookAfter asks for the oldest wave in flight, or waits a short time for it, and hands
+// it to the settler if it is done or failed. Called with turn held.
+func (e *Engine) lookAfter(poll func(f *flight, wait bool) (bool, error), wait bool) {
 	f := e.submitted[0]
-	done, err := poll(f)
+	done, err := poll(f, wait)
 	if err == nil && !done {
 		return
 	}
 	if f.err = err; err == nil {
 		f.err = e.dev.Do(f.fetch)
+	} else {
+		_ = e.dev.Do(f.abandon) // the error is known
 	}
 	e.unpick(f)
 	e.submitted = append(e.submitted[:0], e.submitted[1:]...)
@@ -177,8 +182,8 @@ func (e *Engine) bring(f *flight, submit func() error) error {
 	return e.dev.Do(submit)
 }
 
-// newPoll returns a function that waits a short time for a flight's fence.
-func (e *Engine) newPoll() func(f *flight) (done bool, err error) {
+// newPoll returns a function that asks for a flight's fence, or waits a short time for it.
+func (e *Engine) newPoll() func(f *flight, wait bool) (done bool, err error) {
 	var fence uintptr
 	var timeout time.Duration
 	var done bool
@@ -186,9 +191,12 @@ func (e *Engine) newPoll() func(f *flight) (done bool, err error) {
 		done, err = e.dev.WaitFence(fence, uint64(timeout))
 		return err
 	}
-	return func(f *flight) (bool, error) {
-		fence, timeout, done = f.fence, fenceWait, false
-		if time.Since(f.submitted) > 20*fenceWaitLong {
+	return func(f *flight, wait bool) (bool, error) {
+		fence, timeout, done = f.fence, 0, false
+		if wait {
+			timeout = fenceWait
+		}
+		if wait && time.Since(f.submitted) > 20*fenceWaitLong {
 			timeout = fenceWaitLong
 		}
 		err := e.dev.Do(ask)
@@ -234,11 +242,19 @@ func (e *Engine) submitWave(f *flight) error {
 	dev.Flush()
 	m.clearControl(f.index, f.control)
 	if err := dev.Check(); err != nil {
-		dev.DeleteFence(f.fence)
-		m.cleared[f.index] = false
+		e.abandonWave(f)
 		return fmt.Errorf("dispatch: %w", err)
 	}
 	return nil
+}
+
+// abandonWave forgets a wave that was dispatched and cannot be waited for. It may still
+// run, and would write to pages and a control block that the next wave gets, so the device
+// is finished first. Called on the device's thread.
+func (e *Engine) abandonWave(f *flight) {
+	e.dev.DeleteFence(f.fence)
+	e.dev.Finish()
+	e.memory.cleared[f.index] = false
 }
 
 // chain dispatches the interpreter on the cold list that a fused kernel leaves, with
