@@ -15,13 +15,14 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 // restartable is a server that comes back on the same port with the same store.
 type restartable struct {
 	port   int
 	store  string
-	server *natsio.Server
+	server *embedded.Server
 }
 
 func (r *restartable) start(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 // The stream benchmarks compare a whole node without a device with the bare bus. On one
@@ -31,7 +32,7 @@ const (
 
 // streamBench is a running server with a node and two client connections.
 type streamBench struct {
-	server   *natsio.Server
+	server   *embedded.Server
 	node     *node
 	sender   *natsio.Conn
 	receiver *natsio.Conn

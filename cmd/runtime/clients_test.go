@@ -15,6 +15,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 func TestClientsOfTheDocumentation(t *testing.T) {
@@ -126,7 +127,7 @@ var everyField = telemetry.Recommendation{
 // JSON of this program.
 func subscriberReads(t *testing.T, dir string, form telemetry.Form) {
 	t.Helper()
-	server, err := natsio.StartServer(natsio.DefaultServerConfig())
+	server, err := embedded.Start(embedded.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

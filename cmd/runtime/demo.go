@@ -13,6 +13,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 // demoCmd runs every part in one process, each on a connection of its own.
@@ -90,7 +91,7 @@ func (c *demoCmd) report(std stdio, s *summary) error {
 // demo is the running whole: a server, the runtime, a publisher, a subscriber.
 type demo struct {
 	store      string
-	server     *natsio.Server
+	server     *embedded.Server
 	node       *node
 	publisher  *natsio.Conn
 	subscriber *natsio.Conn

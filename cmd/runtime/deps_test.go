@@ -27,6 +27,7 @@ var projectImports = map[string][]string{
 	"glcompute":                  nil,                                                                       // cgo stays a leaf that anyone could use
 	"telemetry":                  {"megakernel/policy"},                                                     // wire records may name policy terms
 	"telemetry/natsio":           {"telemetry"},                                                             // the bus knows records, not actors
+	"telemetry/natsio/embedded":  nil,                                                                       // a server, for processes that have none
 	"megakernel/tuner/space":     nil,                                                                       // what there is to choose from, as data
 	"megakernel/tuner/search":    {"megakernel/tuner/space", "megakernel/tuner/natural"},                    // strategies, for any space
 	"megakernel/tuner/reference": nil,                                                                       // the original, alone
@@ -60,7 +61,8 @@ var externalOwners = []struct {
 	reason string
 }{
 	{"github.com/asynkron/protoactor-go", []string{"actors"}, "the actor library is frozen upstream and must stay replaceable"},
-	{"github.com/nats-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
+	{"github.com/nats-io/nats-server/", []string{"telemetry/natsio/embedded"}, "programs that only connect link no server"},
+	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/embedded"}, "one package talks to the bus"},
 	{"github.com/synadia-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
 	{"github.com/vmihailenco/msgpack", []string{"telemetry"}, "one package knows the encoding"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},

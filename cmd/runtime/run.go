@@ -18,6 +18,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 // runCmd serves until it is told to stop.
@@ -39,7 +40,7 @@ type runCmd struct {
 	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; an idle one costs about 2 KiB (default: 131072)."`
 	HangAfter   time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest time that a launch, a transfer or a turn of a graph request may take. After that the process ends with exit code 75, for its supervisor to restart it. 0: wait forever."`
 	Deliveries  uint64        `name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Give a batch up after it was delivered this often, to this process or earlier ones, without an outcome; its done record says so. Waiting for room does not count. 0: never."`
-	DoneStream  bool          `name:"done-stream" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, up to 256 MiB, and acknowledge work only when the stream has its record. An existing stream over the done subjects is used without this flag."`
+	DoneStream  bool          `name:"done-stream" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, up to 256 MiB, and acknowledge work only when the stream has its record."`
 	ShareDevice bool          `name:"share-device" help:"Serve even if another worker of this host uses the same GPU. The two slow each other down, and their measurements show it."`
 	Memory      memoryFlag    `name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver reports it. none or 0: no bound but the device's."`
 	AcceptJoins bool          `name:"accept-joins" env:"RINGMASTER_ACCEPT_JOINS" help:"Compile and run joins for graphs (GLSL) that arrive over NATS. They are checked token by token and reach no memory, but a costly one can occupy the device for long."`
@@ -226,7 +227,7 @@ func (c *runCmd) device(log *slog.Logger) (*glcompute.Device, error) {
 
 // embedded starts a NATS server of the process's own. Its streams are nobody else's meanwhile: two servers that
 // write the same files damage them.
-func (c *runCmd) embedded(log *slog.Logger) (_ *natsio.Server, closed func(), err error) {
+func (c *runCmd) embedded(log *slog.Logger) (_ *embedded.Server, closed func(), err error) {
 	store := c.Store
 	if store == "" {
 		store = stateDir() + "/jetstream"
@@ -245,7 +246,7 @@ func (c *runCmd) embedded(log *slog.Logger) (_ *natsio.Server, closed func(), er
 	server, err := startServer(host, port, store, log)
 	if err != nil {
 		lock.release()
-		if !errors.Is(err, natsio.ErrPortTaken) && !errors.Is(err, natsio.ErrNotLoopback) {
+		if !errors.Is(err, embedded.ErrPortTaken) && !errors.Is(err, embedded.ErrNotLoopback) {
 			err = fmt.Errorf("%w\nIts streams are kept in %s; --store names another directory", err, store)
 		}
 		return nil, nil, err
@@ -254,10 +255,10 @@ func (c *runCmd) embedded(log *slog.Logger) (_ *natsio.Server, closed func(), er
 }
 
 // startServer starts the embedded NATS server; an empty store is temporary.
-func startServer(host string, port int, store string, log *slog.Logger) (*natsio.Server, error) {
-	cfg := natsio.DefaultServerConfig()
+func startServer(host string, port int, store string, log *slog.Logger) (*embedded.Server, error) {
+	cfg := embedded.DefaultConfig()
 	cfg.Host, cfg.Port, cfg.StoreDir, cfg.Logger = host, port, store, log
-	return natsio.StartServer(cfg)
+	return embedded.Start(cfg)
 }
 
 // waitForNATS returns when there is a connection or ctx ends. If that takes more than a

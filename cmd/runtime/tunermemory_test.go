@@ -16,6 +16,7 @@ import (
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
 
 	"github.com/alecthomas/kong"
 )
@@ -209,7 +210,7 @@ func TestKindsOfDevicesAreBounded(t *testing.T) {
 // fleet is a bus with JetStream and workers that share on it.
 type fleet struct {
 	t      *testing.T
-	server *natsio.Server
+	server *embedded.Server
 }
 
 func newFleet(t *testing.T) *fleet {

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 // The methods that package actors asks of an outlet.
@@ -20,8 +21,8 @@ var _ interface {
 // unlimited is above what any test sends.
 var unlimited = RateLimit{PerSecond: 1e12, Burst: 1 << 40}
 
-func benchServer(b *testing.B) *Server {
-	s, err := StartServer(DefaultServerConfig())
+func benchServer(b *testing.B) *embedded.Server {
+	s, err := embedded.Start(embedded.DefaultConfig())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // letter, and returns the batches that it was asked for.
 func serveCancel(t *testing.T) (asked chan string, s *CancelService, client *Conn) {
 	t.Helper()
-	server := embedded(t)
+	server := newServer(t)
 	c := dial(t, fastConfig(server.URL()))
 	asked = make(chan string, 2*cancelsAtOnce)
 	s, err := c.ServeCancel("gpu0", func(worker, queue, batch string, answer func(telemetry.CancelFound, int, error)) {

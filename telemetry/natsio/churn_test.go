@@ -30,7 +30,7 @@ func churn(k *intake, round int) {
 }
 
 func TestHostileNamesDoNotGrowMemory(t *testing.T) {
-	conn := dial(t, fastConfig(embedded(t).URL()))
+	conn := dial(t, fastConfig(newServer(t).URL()))
 	k := newIntake(&Ingest{conn: conn, sink: nullSink{}, cfg: DefaultIngestConfig()}, DefaultIngestConfig().Telemetry)
 	churn(k, 0)
 	before := heap()

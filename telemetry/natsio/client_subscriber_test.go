@@ -231,7 +231,7 @@ func nextUpdate(t *testing.T, s *Subscriber) Update {
 }
 
 func TestSubscriberGetsTheSnapshotAndThenEveryChange(t *testing.T) {
-	url := embedded(t).URL()
+	url := newServer(t).URL()
 	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
 	serveOneQueue(t, runtime, 41)
 	o := openOutlet(t, runtime, nil)
@@ -305,7 +305,7 @@ func TestDeniedSubscriptionIsToldToTheSubscriber(t *testing.T) {
 }
 
 func TestSubscriberRefusesNames(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	for _, name := range []string{"", "*", "a.b"} {
 		if _, err := c.NewSubscriber("gpu0", name, DefaultSubscriberConfig()); !errors.Is(err, ErrBadName) {
 			t.Errorf("queue %q: %v, want ErrBadName", name, err)

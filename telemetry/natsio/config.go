@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"ringmaster/telemetry"
 )
 
@@ -16,9 +18,9 @@ type Config struct {
 	URL string
 	// Context is the name of a NATS context, or the absolute path of one.
 	Context string
-	// InProcess connects to an embedded server without a socket: lower
-	// latency than loopback, lower throughput.
-	InProcess *Server
+	// InProcess connects to an embedded server (package embedded) without a
+	// socket: lower latency than loopback, lower throughput.
+	InProcess nats.InProcessConnProvider
 	// Creds is the path of a credentials file. Only with URL.
 	Creds string
 	// Name is shown in the server's list of connections.

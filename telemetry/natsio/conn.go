@@ -60,7 +60,7 @@ func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
 func (c *Conn) dial(options []nats.Option) (settings natscontext.Settings, err error) {
 	switch {
 	case c.cfg.InProcess != nil:
-		c.nc, err = nats.Connect("", append(options, nats.InProcessServer(c.cfg.InProcess.srv))...)
+		c.nc, err = nats.Connect("", append(options, nats.InProcessServer(c.cfg.InProcess))...)
 	case c.cfg.Context != "":
 		c.nc, settings, err = natscontext.Connect(c.cfg.Context, options...)
 	default:

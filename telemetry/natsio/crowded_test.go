@@ -13,7 +13,7 @@ import (
 func TestAQueueThatGetsNothingDoneLeavesRoomForOthers(t *testing.T) {
 	const most, crowd = 8, 30
 	refused := make(chan telemetry.Done, crowd)
-	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) {
+	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) {
 		c.MaxPending, c.RetryMin, c.RetryMax = most, time.Hour, time.Hour
 		c.GaveUp = func(_, queue string, d *telemetry.Done, sent func(error)) {
 			if queue != "a" {
@@ -55,7 +55,7 @@ func TestAQueueThatGetsNothingDoneLeavesRoomForOthers(t *testing.T) {
 }
 
 func TestABatchThatWaitsKeepsItsPlaceInACrowd(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) { c.MaxPending = 2 })
+	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) { c.MaxPending = 2 })
 	s.submit(t, "first")
 	for range 5 { // it waits, comes again, and is never too many
 		receive(t, s.batches).settled(telemetry.OutcomeQueueBusy, errors.New("stopped"))

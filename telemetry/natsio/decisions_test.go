@@ -37,7 +37,7 @@ func readDecisions(t *testing.T, c *Conn) (logs []string) {
 }
 
 func TestDecisionLogsComeBackInOrder(t *testing.T) {
-	s := embedded(t)
+	s := newServer(t)
 	c := dial(t, fastConfig(s.URL()))
 	if err := c.ReadDecisions(testContext(t), nil); !errors.Is(err, ErrNoDecisions) {
 		t.Errorf("without a stream: %v", err)
@@ -68,7 +68,7 @@ func TestDecisionLogsComeBackInOrder(t *testing.T) {
 }
 
 func TestDecisionStreamDropsItsOldest(t *testing.T) {
-	s := embedded(t)
+	s := newServer(t)
 	c := dial(t, fastConfig(s.URL()))
 	w := decisionWriter(t, c, func(cfg *DecisionStreamConfig) { cfg.MaxBytes = 1 << 20 })
 	for i := range 8 {
@@ -83,7 +83,7 @@ func TestDecisionStreamDropsItsOldest(t *testing.T) {
 }
 
 func TestDecisionStreamIsMadeAgainWhenItIsGone(t *testing.T) {
-	s := embedded(t)
+	s := newServer(t)
 	c := dial(t, fastConfig(s.URL()))
 	w := decisionWriter(t, c, nil)
 	if err := w.Write(testContext(t), []byte("a")); err != nil {
@@ -104,7 +104,7 @@ func TestDecisionStreamIsMadeAgainWhenItIsGone(t *testing.T) {
 }
 
 func TestDecisionWriterRefusesWhatCannotBeStored(t *testing.T) {
-	s := embedded(t)
+	s := newServer(t)
 	c := dial(t, fastConfig(s.URL()))
 	w := decisionWriter(t, c, nil)
 	if err := w.Write(testContext(t), make([]byte, MaxDecisionMessage+1)); !errors.Is(err, ErrTooLarge) {

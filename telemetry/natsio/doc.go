@@ -42,8 +42,9 @@
 // record telemetry.Decoder's ranges. A record is refused alone; those before
 // and after it in the payload go on. Reply subjects are used only if they look
 // like inboxes, so that nobody can make this process publish on a subject that
-// only it may write; a registered Service answers discovery ($SRV.>) in the same
-// way. Refusals are reported through a token bucket for each worker name, so that
+// only it may write. Discovery ($SRV.>) is the NATS library's and answers anywhere,
+// but only with a description of this process, which a server of version 2.12 or newer
+// takes for no request of its own API. Refusals are reported through a token bucket for each worker name, so that
 // one hostile publisher does not hide the mistakes of others.
 //
 // Another bucket for each worker name bounds what is taken at all. It decides

@@ -33,9 +33,4 @@ var (
 	// what is needed, a work queue or a log over its subjects. Someone has to rename
 	// or remove it.
 	ErrStreamConflict = errors.New("natsio: stream exists with another purpose")
-	// ErrPortTaken says that the embedded server's address is in use.
-	ErrPortTaken = errors.New("natsio: address in use")
-	// ErrNotLoopback says that the embedded server was asked to listen where
-	// other machines can reach it without being told that this is intended.
-	ErrNotLoopback = errors.New("natsio: address is not loopback")
 )

@@ -7,6 +7,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 // runtime stands in for `ringmaster run`: it has one plan for every queue.
@@ -68,7 +69,7 @@ func ExampleConn_Ask() {
 
 // serveExample starts an embedded server with a runtime on it.
 func serveExample(ctx context.Context) (url string, stop func()) {
-	server, err := natsio.StartServer(natsio.DefaultServerConfig())
+	server, err := embedded.Start(embedded.DefaultConfig())
 	if err != nil {
 		panic(err)
 	}

@@ -31,7 +31,7 @@ func (w *walks) Answer(ctx context.Context, _ string, r *telemetry.Resident) err
 // serveWalks is a service of walks and a client of it.
 func serveWalks(t *testing.T) (*walks, *GraphService, *Conn) {
 	t.Helper()
-	server := embedded(t)
+	server := newServer(t)
 	worker := dial(t, fastConfig(server.URL()))
 	w := &walks{begun: make(chan string, maxGraphRequests), let: make(chan struct{})}
 	service, err := worker.ServeGraphs("gpu0", w)

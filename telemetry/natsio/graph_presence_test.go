@@ -50,7 +50,7 @@ func TestAWorkerIsGoneWhenAnotherStartAnswersOrNobodyForLong(t *testing.T) {
 }
 
 func TestARequesterDoesNotWaitForAWorkerThatWasReplaced(t *testing.T) {
-	server := embedded(t)
+	server := newServer(t)
 	first, second := dial(t, fastConfig(server.URL())), dial(t, fastConfig(server.URL()))
 	w := &walks{begun: make(chan string, 1), let: make(chan struct{})}
 	killed, err := first.ServeGraphs("gpu0", w)

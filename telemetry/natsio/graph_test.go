@@ -38,7 +38,7 @@ func (s *shelf) Answer(_ context.Context, queue string, r *telemetry.Resident) e
 }
 
 func TestGraphFilesAndResultsTravelInParts(t *testing.T) {
-	server := embedded(t)
+	server := newServer(t)
 	worker := dial(t, fastConfig(server.URL()))
 	s := &shelf{files: make(map[string][]byte)}
 	service, err := worker.ServeGraphs("gpu0", s)
@@ -70,7 +70,7 @@ func TestGraphFilesAndResultsTravelInParts(t *testing.T) {
 }
 
 func TestGraphRequestsThatCannotBeAreRefusedWithAReason(t *testing.T) {
-	server := embedded(t)
+	server := newServer(t)
 	worker := dial(t, fastConfig(server.URL()))
 	s := &shelf{files: make(map[string][]byte)}
 	_, err := worker.ServeGraphs("gpu0", s)

@@ -67,7 +67,7 @@ func upload(ctx context.Context, c *Conn, worker, queue string, offset uint32, w
 // serveHeap serves windows of size words as worker gpu0 and returns a client.
 func serveHeap(t *testing.T, size uint32) (*windows, *HeapService, *Conn) {
 	t.Helper()
-	server := embedded(t)
+	server := newServer(t)
 	c := dial(t, fastConfig(server.URL()))
 	heap := newWindows(size)
 	s, err := c.ServeHeap("gpu0", heap)

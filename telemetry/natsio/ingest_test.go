@@ -67,7 +67,7 @@ func openDoor(t *testing.T, change func(*Config)) *door {
 
 func openDoorWith(t *testing.T, change func(*Config), limits IngestConfig) *door {
 	t.Helper()
-	url := embedded(t).URL()
+	url := newServer(t).URL()
 	cfg := fastConfig(url)
 	if change != nil {
 		change(&cfg)
@@ -192,7 +192,7 @@ func TestAnnouncementReachesTheSink(t *testing.T) {
 }
 
 func TestAnnouncementThatNobodyWouldTakeIsNotSent(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	if err := c.PublishAnnouncement("gpu.7", workerRecord()); !errors.Is(err, ErrBadName) {
 		t.Errorf("a worker name of two tokens: %v", err)
 	}
@@ -325,7 +325,7 @@ func (nullSink) Latest(string, string) (telemetry.Recommendation, bool) {
 }
 
 func TestIntakeDoesNotAllocate(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	k := newIntake(&Ingest{conn: c, sink: nullSink{}, cfg: DefaultIngestConfig()}, DefaultIngestConfig().Telemetry)
 	m := &nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0._batch", Data: slices.Concat(queueRecord(1, "a"), queueRecord(2, "b"))}
 	k.take(m)

@@ -54,7 +54,7 @@ func TestServeWorksBeforeTheFirstConnection(t *testing.T) {
 }
 
 func TestWaitStateEndsWithItsContext(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := c.WaitState(ctx, StateDisconnected); !errors.Is(err, context.Canceled) {

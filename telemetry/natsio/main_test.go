@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 // patience bounds every wait of the tests. It is no part of what they prove.
@@ -145,9 +146,9 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-func embedded(t *testing.T) *Server {
+func newServer(t *testing.T) *embedded.Server {
 	t.Helper()
-	s, err := StartServer(DefaultServerConfig())
+	s, err := embedded.Start(embedded.DefaultConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ type OutletConfig struct {
 	// ConfirmTimeout is how long the server has to confirm done records.
 	ConfirmTimeout time.Duration
 	// DoneStream makes a stream that keeps done records for a day, up to 256 MiB.
-	// Until it exists none counts as confirmed. Without it, those that a stream of
-	// somebody else captures are confirmed when that has stored them.
+	// A done record then counts as confirmed when the stream has it; without, when
+	// the server has it.
 	DoneStream bool
 }
 
@@ -62,7 +62,7 @@ type Outlet struct {
 	done outbox
 	wait sync.WaitGroup
 
-	keepers keepers // of writeDone's goroutine
+	streamReady bool // the stream of done records exists; of writeDone's goroutine
 
 	mu    sync.Mutex
 	stats OutletStats
@@ -188,49 +188,26 @@ func (p *Outlet) write(l *letter) (written, lost int) {
 }
 
 // writeDone writes what is in the outbox and confirms all of it with one round
-// trip, or by the answers of the streams that keep it. Records that come in
+// trip, or by the answers of the stream that keeps it. Records that come in
 // meanwhile belong to the next round, so that the number of round trips adapts to
 // the load and no record waits for more than two.
 func (p *Outlet) writeDone() {
+	confirm := p.confirm
+	if p.cfg.DoneStream {
+		confirm = p.store
+	}
 	for {
 		batch, ok := p.done.take()
 		if !ok {
 			return
 		}
 		letters := batch.older // a full outbox refuses, so newer is empty
-		look := p.look(time.Now())
-		kept, plain := p.split(letters)
-		for _, part := range []struct {
-			letters []letter
-			confirm func([]letter) error
-		}{{kept, p.store}, {plain, p.confirm}} {
-			err := look
-			if err == nil && len(part.letters) > 0 {
-				err = part.confirm(part.letters)
-			}
-			for i := range part.letters {
-				p.settle(part.letters[i].sent, err)
-			}
-		}
+		err := confirm(letters)
 		for i := range letters {
+			p.settle(letters[i].sent, err)
 			letters[i].sent = nil
 		}
 	}
-}
-
-// split tells the letters that a stream keeps from the others.
-func (p *Outlet) split(letters []letter) (kept, plain []letter) {
-	if len(p.keepers.subjects) == 0 {
-		return nil, letters
-	}
-	for i := range letters {
-		if p.keepers.stored(letters[i].subject) {
-			kept = append(kept, letters[i])
-		} else {
-			plain = append(plain, letters[i])
-		}
-	}
-	return kept, plain
 }
 
 // confirm publishes letters and returns nil if the server has all of them. A

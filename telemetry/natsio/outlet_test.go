@@ -26,7 +26,7 @@ func openOutlet(t *testing.T, c *Conn, change func(*OutletConfig)) *Outlet {
 }
 
 func TestRecommendationsCarryIncarnationAndSequenceOfTheirSubject(t *testing.T) {
-	url := embedded(t).URL()
+	url := newServer(t).URL()
 	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
 	p := openOutlet(t, runtime, nil)
 	type got struct {
@@ -60,7 +60,7 @@ func TestRecommendationsCarryIncarnationAndSequenceOfTheirSubject(t *testing.T) 
 }
 
 func TestReportsAndAnnouncementsComeBackToTheSink(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	sink := newSink()
 	if _, err := c.Serve(sink, DefaultIngestConfig()); err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestReportsAndAnnouncementsComeBackToTheSink(t *testing.T) {
 }
 
 func TestDoneIsConfirmedByTheServer(t *testing.T) {
-	url := embedded(t).URL()
+	url := newServer(t).URL()
 	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
 	p := openOutlet(t, runtime, nil)
 	seen := make(chan telemetry.Done, 1000)
@@ -129,7 +129,7 @@ func TestDoneWithoutAServerFails(t *testing.T) {
 // A flush that succeeds on the next connection must not confirm what was
 // written to the last one.
 func TestDoneIsNotConfirmedAcrossAReconnect(t *testing.T) {
-	server := embedded(t)
+	server := newServer(t)
 	c := dial(t, fastConfig(server.URL()))
 	p := openOutlet(t, c, nil)
 	reconnected := c.nc.StatusChanged()
@@ -152,7 +152,7 @@ func TestDoneIsNotConfirmedAcrossAReconnect(t *testing.T) {
 }
 
 func TestClosedOutletAnswersEveryCall(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	p := openOutlet(t, c, nil)
 	sent := make(chan error, 2)
 	p.Done("gpu0", "a", &telemetry.Done{Batch: "before"}, func(err error) { sent <- err })
@@ -228,7 +228,7 @@ func TestSequencesNeverFallWhenTheTableIsEmptied(t *testing.T) {
 }
 
 func TestRecommendAllocatesSubjectAndHeaderOnly(t *testing.T) {
-	p := &Outlet{conn: dial(t, fastConfig(embedded(t).URL()))} // no writer: its work is not the caller's
+	p := &Outlet{conn: dial(t, fastConfig(newServer(t).URL()))} // no writer: its work is not the caller's
 	p.news.init(4)
 	r := telemetry.Recommendation{Decision: 1, Topology: "dense"}
 	for range 8 {

@@ -14,7 +14,7 @@ import (
 )
 
 // MinServerVersion is the oldest server that Ringmaster is made for.
-const MinServerVersion = "2.11.0"
+const MinServerVersion = "2.12.0"
 
 // Report says what a server offers.
 type Report struct {

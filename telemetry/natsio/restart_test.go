@@ -138,7 +138,7 @@ func TestBatchOfAKilledServerIsDeliveredAgainUntilItIsAcknowledged(t *testing.T)
 }
 
 func TestConsumerIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), nil)
+	s := openShop(t, newServer(t).URL(), nil)
 	if err := s.client.js.DeleteConsumer(testContext(t), s.client.WorkStream(), "gpu0"); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestConsumerIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
 }
 
 func TestStreamIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), nil)
+	s := openShop(t, newServer(t).URL(), nil)
 	if err := s.client.js.DeleteStream(testContext(t), s.client.WorkStream()); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func share(t *testing.T, r *Results, device, key string, merge func([]byte) []by
 func always(value string) func([]byte) []byte { return func([]byte) []byte { return []byte(value) } }
 
 func TestResultsReachWorkersWithTheSameDevice(t *testing.T) {
-	s := embedded(t)
+	s := newServer(t)
 	a, b := sharing(t, dial(t, fastConfig(s.URL()))), sharing(t, dial(t, fastConfig(s.URL())))
 	share(t, a, "d1", "before", always("1"))
 	if got := receive(t, follow(t, b, "d1")); got != (found{"before", "1"}) {
@@ -58,7 +58,7 @@ func TestResultsReachWorkersWithTheSameDevice(t *testing.T) {
 // Several workers write one key at once: each merges with what the others
 // stored, and nothing is lost.
 func TestConcurrentResultsAreMerged(t *testing.T) {
-	s := embedded(t)
+	s := newServer(t)
 	const writers, each = 4, 10
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -87,7 +87,7 @@ func TestConcurrentResultsAreMerged(t *testing.T) {
 }
 
 func TestResultsThatAreTooLargeOrBadlyNamedAreRefused(t *testing.T) {
-	s := embedded(t)
+	s := newServer(t)
 	c := dial(t, fastConfig(s.URL()))
 	r := sharing(t, c)
 	for _, name := range []string{"", "a.b", "a*", ">", "A", strings.Repeat("a", 129)} {
@@ -133,7 +133,7 @@ func TestWithoutJetStreamResultsStayHereAndThatIsSaidOnce(t *testing.T) {
 
 // Whoever follows hears of a bucket that was removed and made again.
 func TestResultsOfABucketThatWasMadeAgainAreFound(t *testing.T) {
-	s := embedded(t)
+	s := newServer(t)
 	c := dial(t, fastConfig(s.URL()))
 	a, b := sharing(t, c), sharing(t, dial(t, fastConfig(s.URL())))
 	b.look = 10 * time.Millisecond
@@ -148,7 +148,7 @@ func TestResultsOfABucketThatWasMadeAgainAreFound(t *testing.T) {
 }
 
 func TestAFullBucketIsSaidOnce(t *testing.T) {
-	s := embedded(t)
+	s := newServer(t)
 	other := dial(t, fastConfig(s.URL()))
 	full := jetstream.KeyValueConfig{Bucket: other.ResultBucket(), MaxBytes: 1}
 	if _, err := other.js.CreateKeyValue(testContext(t), full); err != nil {

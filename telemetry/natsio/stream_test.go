@@ -10,10 +10,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 func TestWorkPublisherStoresInOrderWithoutWaiting(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), nil)
+	s := openShop(t, newServer(t).URL(), nil)
 	p := s.client.NewWorkPublisher(8)
 	stored := make(chan error, 100)
 	for i := range 100 {
@@ -36,7 +37,7 @@ func TestWorkPublisherStoresInOrderWithoutWaiting(t *testing.T) {
 }
 
 func TestWorkThatCannotBeSentIsRefusedAtOnce(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	ctx := testContext(t)
 	for _, bad := range []struct {
 		worker, queue string
@@ -58,7 +59,7 @@ func TestWorkThatCannotBeSentIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestWorkWithoutAStreamSaysThatNoRuntimeIsThere(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	_, err := c.PublishWork(ctx, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.FormMap)
@@ -68,7 +69,7 @@ func TestWorkWithoutAStreamSaysThatNoRuntimeIsThere(t *testing.T) {
 }
 
 func TestWorkThatNobodyConfirmsSaysThatTheStreamIsSilent(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	if _, err := c.nc.SubscribeSync(c.cfg.Subjects.Work("gpu0", "a")); err != nil { // as a stream that cannot write
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func TestWorkThatNobodyConfirmsSaysThatTheStreamIsSilent(t *testing.T) {
 }
 
 func TestForeignStreamIsNotTouched(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	ctx := testContext(t)
 	_, err := c.js.CreateStream(ctx, jetstream.StreamConfig{Name: "RINGMASTER_WORK", Subjects: []string{"other.>"}})
 	if err != nil {
@@ -93,9 +94,9 @@ func TestForeignStreamIsNotTouched(t *testing.T) {
 }
 
 func TestWorkStreamConfiguration(t *testing.T) {
-	cfg := DefaultServerConfig()
+	cfg := embedded.DefaultConfig()
 	cfg.MaxPayload = 4 * maxWorkBytes
-	server, err := StartServer(cfg)
+	server, err := embedded.Start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

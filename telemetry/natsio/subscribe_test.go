@@ -15,7 +15,7 @@ func launchRecord(n uint64, queue string) []byte {
 }
 
 func TestLaunchSubscriptionPicksLaunchReportsAndNamesTheirQueues(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	seen := make(chan string, 10)
 	s, err := c.SubscribeLaunches("gpu0", "*", func(worker, queue string, h *telemetry.Header, l *telemetry.Launch) {
 		seen <- fmt.Sprint(worker, " ", queue, " ", h.Seq, " ", l.Launch, " ", l.OpcodeCounts)
@@ -45,7 +45,7 @@ func TestLaunchSubscriptionPicksLaunchReportsAndNamesTheirQueues(t *testing.T) {
 
 // One bad record must not hide those behind it.
 func TestLaunchSubscriptionSkipsABadRecord(t *testing.T) {
-	c := dial(t, fastConfig(embedded(t).URL()))
+	c := dial(t, fastConfig(newServer(t).URL()))
 	seen := make(chan uint64, 10)
 	_, err := c.SubscribeLaunches("gpu0", "a", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) { seen <- l.Launch })
 	must(t, err)
@@ -60,7 +60,7 @@ func TestLaunchSubscriptionSkipsABadRecord(t *testing.T) {
 
 // The other connection's message leaves at once; the subscription must not be on its way still.
 func TestASubscriptionSeesWhatOthersPublishFromThenOn(t *testing.T) {
-	url := embedded(t).URL()
+	url := newServer(t).URL()
 	c, other := dial(t, fastConfig(url)), dial(t, fastConfig(url))
 	for i := range 200 {
 		queue := fmt.Sprint("q", i)

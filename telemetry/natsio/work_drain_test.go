@@ -10,7 +10,7 @@ import (
 )
 
 func TestDrainGivesBackWhatWaitsForRoom(t *testing.T) {
-	url := embedded(t).URL()
+	url := newServer(t).URL()
 	s := openShop(t, url, func(c *WorkConfig) { c.RetryMin, c.RetryMax = time.Hour, time.Hour })
 	s.submit(t, "b1")
 	receive(t, s.batches).settled(telemetry.OutcomeBusy, errors.New("no room"))
@@ -24,7 +24,7 @@ func TestDrainGivesBackWhatWaitsForRoom(t *testing.T) {
 }
 
 func TestDrainGivesBackWhatNobodyHasSeen(t *testing.T) {
-	url := embedded(t).URL()
+	url := newServer(t).URL()
 	s := openShop(t, url, nil)
 	s.submit(t, "b1")
 	d := receive(t, s.batches)
@@ -52,7 +52,7 @@ func TestDrainGivesBackWhatNobodyHasSeen(t *testing.T) {
 }
 
 func TestDrainEndsWithItsContext(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), nil)
+	s := openShop(t, newServer(t).URL(), nil)
 	s.submit(t, "b1")
 	receive(t, s.batches)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -116,7 +116,7 @@ func (s *shop) drained(t *testing.T) {
 }
 
 func TestBatchStaysInTheStreamUntilItsOutcome(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), nil)
+	s := openShop(t, newServer(t).URL(), nil)
 	s.submit(t, "b1")
 	d := receive(t, s.batches)
 	if d.worker != "gpu0" || d.queue != "a" || d.sentNs != 1234 || d.work.Batch != "b1" ||
@@ -134,7 +134,7 @@ func TestBatchStaysInTheStreamUntilItsOutcome(t *testing.T) {
 }
 
 func TestBatchIdIsStoredOnce(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), nil)
+	s := openShop(t, newServer(t).URL(), nil)
 	if s.submit(t, "b1") {
 		t.Error("the first one is a duplicate")
 	}
@@ -151,7 +151,7 @@ func TestBatchIdIsStoredOnce(t *testing.T) {
 }
 
 func TestBatchesDoNotShareMemory(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), nil)
+	s := openShop(t, newServer(t).URL(), nil)
 	s.submit(t, "b1")
 	s.submit(t, "b2")
 	first, second := receive(t, s.batches), receive(t, s.batches)
@@ -162,7 +162,7 @@ func TestBatchesDoNotShareMemory(t *testing.T) {
 }
 
 func TestRetryDeliversAgain(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), nil)
+	s := openShop(t, newServer(t).URL(), nil)
 	s.submit(t, "b1")
 	receive(t, s.batches).settled(telemetry.OutcomeRetry, errors.New("shutting down"))
 	d := receive(t, s.batches)
@@ -178,7 +178,7 @@ func TestRetryDeliversAgain(t *testing.T) {
 }
 
 func TestRefusedBatchIsRemovedAndReported(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), nil)
+	s := openShop(t, newServer(t).URL(), nil)
 	rejected := make(chan telemetry.Rejected, 10)
 	_, err := s.client.SubscribeRejected("gpu0", "a", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { rejected <- *r })
 	if err != nil {
@@ -194,7 +194,7 @@ func TestRefusedBatchIsRemovedAndReported(t *testing.T) {
 }
 
 func TestBadBatchesNeverReachTheHandler(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), nil)
+	s := openShop(t, newServer(t).URL(), nil)
 	rejected := make(chan telemetry.Rejected, 10)
 	keep := func(r *telemetry.Rejected) { rejected <- *r }
 	if _, err := s.client.SubscribeRejected("*", "*", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { keep(r) }); err != nil {
@@ -236,7 +236,7 @@ func TestBadBatchesNeverReachTheHandler(t *testing.T) {
 }
 
 func TestBatchThatOutlivesItsAckWaitIsNotRunTwice(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) { c.AckWait = time.Second })
+	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) { c.AckWait = time.Second })
 	s.submit(t, "b1")
 	first := receive(t, s.batches)
 	// The server delivers it again, as if no sign of life had arrived.
@@ -262,7 +262,7 @@ func TestBatchThatOutlivesItsAckWaitIsNotRunTwice(t *testing.T) {
 }
 
 func TestSignsOfLifeKeepABatch(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) { c.AckWait = time.Second })
+	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) { c.AckWait = time.Second })
 	beats := make(chan bool, 100)
 	if _, err := s.client.nc.Subscribe("$JS.ACK.>", func(m *nats.Msg) {
 		if string(m.Data) == "+WPI" { // work in progress
@@ -283,7 +283,7 @@ func TestSignsOfLifeKeepABatch(t *testing.T) {
 }
 
 func TestPoisonousBatchIsRefusedAfterItsDeliveries(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) { c.MaxDeliveries = 2 })
+	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) { c.MaxDeliveries = 2 })
 	rejected := make(chan telemetry.Rejected, 10)
 	if _, err := s.client.SubscribeRejected("*", "*", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { rejected <- *r }); err != nil {
 		t.Fatal(err)
@@ -298,7 +298,7 @@ func TestPoisonousBatchIsRefusedAfterItsDeliveries(t *testing.T) {
 }
 
 func TestWaitingForRoomIsNoDelivery(t *testing.T) {
-	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) { c.MaxDeliveries = 2 })
+	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) { c.MaxDeliveries = 2 })
 	s.submit(t, "b1")
 	for range 6 {
 		d := receive(t, s.batches)
@@ -323,7 +323,7 @@ func TestWaitingForRoomIsNoDelivery(t *testing.T) {
 func TestABatchThatIsGivenUpHasADoneRecordFirst(t *testing.T) {
 	told := make(chan telemetry.Done, 10)
 	lost := true
-	s := openShop(t, embedded(t).URL(), func(c *WorkConfig) {
+	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) {
 		c.MaxDeliveries = 2
 		c.GaveUp = func(worker, queue string, d *telemetry.Done, sent func(error)) {
 			if worker != "gpu0" || queue != "a" {

@@ -1,4 +1,4 @@
-package natsio
+package embedded
 
 import (
 	"errors"
@@ -14,8 +14,17 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// ServerConfig describes an embedded server. Start from DefaultServerConfig.
-type ServerConfig struct {
+// Errors of Start.
+var (
+	// ErrPortTaken says that the server's address is in use.
+	ErrPortTaken = errors.New("address in use")
+	// ErrNotLoopback says that the server was asked to listen where other machines
+	// can reach it without being told that this is intended.
+	ErrNotLoopback = errors.New("address is not loopback")
+)
+
+// Config describes an embedded server. Start from DefaultConfig.
+type Config struct {
 	// Host is the address to listen on. It has to be a loopback address
 	// unless AllowRemote is set: the embedded server asks nobody who they are.
 	Host string
@@ -38,9 +47,9 @@ type ServerConfig struct {
 	Logger *slog.Logger
 }
 
-// DefaultServerConfig listens on a free port of the loopback interface.
-func DefaultServerConfig() ServerConfig {
-	return ServerConfig{
+// DefaultConfig listens on a free port of the loopback interface.
+func DefaultConfig() Config {
+	return Config{
 		Host:         "127.0.0.1",
 		Port:         -1,
 		MaxPayload:   1 << 20,
@@ -51,11 +60,11 @@ func DefaultServerConfig() ServerConfig {
 }
 
 // Validate reports every problem of the configuration.
-func (c *ServerConfig) Validate() error {
+func (c *Config) Validate() error {
 	var errs []error
 	demand := func(ok bool, format string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("natsio: server: "+format, args...))
+			errs = append(errs, fmt.Errorf("NATS server: "+format, args...))
 		}
 	}
 	demand(c.Port >= -1 && c.Port <= 65535, "port %d is not -1 (any), 0 (none) or 1..65535", c.Port)
@@ -82,16 +91,16 @@ func isLoopback(host string) bool {
 type Server struct {
 	srv      *server.Server
 	listens  bool
-	scratch  string // directory to remove, or empty
-	mender   *mender
+	scratch  string    // directory to remove, or empty
+	reopener *reopener // nil until the server has started
 	shutdown sync.Once
 }
 
-// StartServer starts a server and returns when clients and JetStream are
+// Start starts a server and returns when clients and JetStream are
 // served. The error wraps ErrPortTaken or ErrNotLoopback where that is why.
-func StartServer(cfg ServerConfig) (*Server, error) { return startServer(cfg, mendPause) }
+func Start(cfg Config) (*Server, error) { return start(cfg, reopenPause) }
 
-func startServer(cfg ServerConfig, pause time.Duration) (*Server, error) {
+func start(cfg Config, pause time.Duration) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -103,7 +112,7 @@ func startServer(cfg ServerConfig, pause time.Duration) (*Server, error) {
 	if store == "" {
 		dir, err := os.MkdirTemp("", "ringmaster-nats-")
 		if err != nil {
-			return nil, fmt.Errorf("natsio: server: %w", err)
+			return nil, fmt.Errorf("NATS server: %w", err)
 		}
 		store, s.scratch = dir, dir
 	}
@@ -112,11 +121,11 @@ func startServer(cfg ServerConfig, pause time.Duration) (*Server, error) {
 		s.Shutdown()
 		return nil, err
 	}
-	s.mender = startMender(s.srv, log, pause)
+	s.reopener = startReopener(s.srv, log, pause)
 	return s, nil
 }
 
-func (s *Server) start(cfg ServerConfig, store string, log *serverLog) error {
+func (s *Server) start(cfg Config, store string, log *serverLog) error {
 	srv, err := server.NewServer(&server.Options{
 		ServerName:             "ringmaster-embedded",
 		Host:                   cfg.Host,
@@ -130,27 +139,27 @@ func (s *Server) start(cfg ServerConfig, store string, log *serverLog) error {
 		DisableJetStreamBanner: true,
 	})
 	if err != nil {
-		return fmt.Errorf("natsio: server: %w", err)
+		return fmt.Errorf("NATS server: %w", err)
 	}
 	s.srv = srv
 	srv.SetLogger(log, false, false)
 	srv.Start() // returns once everything is started or has failed
 	select {
 	case why := <-log.fatal:
-		return fmt.Errorf("natsio: server: %s", why)
+		return fmt.Errorf("NATS server: %s", why)
 	default:
 	}
 	if !srv.ReadyForConnections(cfg.ReadyTimeout) {
-		return fmt.Errorf("natsio: server: not ready after %v", cfg.ReadyTimeout)
+		return fmt.Errorf("NATS server: not ready after %v", cfg.ReadyTimeout)
 	}
 	if !srv.JetStreamEnabled() {
-		return fmt.Errorf("natsio: server: no JetStream in %s; is the directory writable?", store)
+		return fmt.Errorf("NATS server: no JetStream in %s; is the directory writable?", store)
 	}
 	return nil
 }
 
 // probePort finds out early, and in words, that the address cannot be had.
-func probePort(cfg ServerConfig) error {
+func probePort(cfg Config) error {
 	if cfg.Port <= 0 {
 		return nil
 	}
@@ -161,7 +170,7 @@ func probePort(cfg ServerConfig) error {
 			ErrPortTaken, addr, addr)
 	}
 	if err != nil {
-		return fmt.Errorf("natsio: server: %w", err)
+		return fmt.Errorf("NATS server: %w", err)
 	}
 	return l.Close()
 }
@@ -174,12 +183,16 @@ func (s *Server) URL() string {
 	return s.srv.ClientURL()
 }
 
+// InProcessConn opens a connection to the server without a socket, as the client's
+// option for that wants it.
+func (s *Server) InProcessConn() (net.Conn, error) { return s.srv.InProcessConn() }
+
 // Shutdown stops the server and returns when it has stopped. It may be called
 // more than once.
 func (s *Server) Shutdown() {
 	s.shutdown.Do(func() {
-		if s.mender != nil {
-			s.mender.stop()
+		if s.reopener != nil {
+			s.reopener.stop()
 		}
 		if s.srv != nil {
 			s.srv.Shutdown()

@@ -4,131 +4,14 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
-
-	"ringmaster/telemetry"
 )
 
-func TestServerRefusesATakenPort(t *testing.T) {
-	first := embedded(t)
-	u, err := url.Parse(first.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := DefaultServerConfig()
-	if cfg.Port, err = strconv.Atoi(u.Port()); err != nil {
-		t.Fatal(err)
-	}
-	_, err = StartServer(cfg)
-	if !errors.Is(err, ErrPortTaken) || !strings.Contains(err.Error(), "choose another port") {
-		t.Errorf("error %v, want ErrPortTaken and what to do", err)
-	}
-}
-
-func TestServerStaysOnLoopbackUnlessTold(t *testing.T) {
-	for _, host := range []string{"0.0.0.0", "", "::", "192.0.2.1", "example.org"} {
-		cfg := DefaultServerConfig()
-		cfg.Host = host
-		if _, err := StartServer(cfg); !errors.Is(err, ErrNotLoopback) {
-			t.Errorf("host %q: %v, want ErrNotLoopback", host, err)
-		}
-	}
-	cfg := DefaultServerConfig()
-	cfg.Host, cfg.AllowRemote = "0.0.0.0", true
-	if err := cfg.Validate(); err != nil {
-		t.Errorf("allowed: %v", err)
-	}
-}
-
-func TestServerKeepsItsStoreAndRemovesItsScratch(t *testing.T) {
-	cfg := DefaultServerConfig()
-	cfg.StoreDir = t.TempDir()
-	for round := range 2 {
-		s, err := StartServer(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := dial(t, fastConfig(s.URL()))
-		duplicate, err := func() (bool, error) {
-			if err := c.EnsureWorkStream(testContext(t)); err != nil {
-				return false, err
-			}
-			return c.PublishWork(testContext(t), "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 1}, batchOf("b1", 1), telemetry.FormMap)
-		}()
-		if err != nil || duplicate != (round == 1) {
-			t.Errorf("round %d: duplicate %v, %v", round, duplicate, err)
-		}
-		c.Close()
-		s.Shutdown()
-		s.Shutdown()
-	}
-	scratch, err := StartServer(DefaultServerConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := scratch.scratch
-	scratch.Shutdown()
-	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("scratch directory still there: %v", err)
-	}
-}
-
-func TestServerSaysThatItsStoreIsNoDirectory(t *testing.T) {
-	cfg := DefaultServerConfig()
-	cfg.StoreDir = filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(cfg.StoreDir, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := StartServer(cfg); err == nil || !strings.Contains(err.Error(), "JetStream") {
-		t.Errorf("error %v, want one about JetStream's directory", err)
-	}
-}
-
-func TestServerWithoutAPortServesTheProcessOnly(t *testing.T) {
-	cfg := DefaultServerConfig()
-	cfg.Port = 0
-	s, err := StartServer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Shutdown)
-	if s.URL() != "" {
-		t.Errorf("URL %q of a server that does not listen", s.URL())
-	}
-	c := fastConfig("")
-	c.InProcess = s
-	conn := dial(t, c)
-	sink := newSink()
-	if _, err := conn.Serve(sink, DefaultIngestConfig()); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.PublishTelemetry("gpu0", "a", queueRecord(1, "")); err != nil {
-		t.Fatal(err)
-	}
-	receive(t, sink.calls)
-}
-
-func TestServerLogsThroughSlog(t *testing.T) {
-	cfg := DefaultServerConfig()
-	logger, lines := newLog()
-	cfg.Logger = logger
-	s, err := StartServer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Shutdown()
-	if line := lines.wait(t, "Server is ready"); !strings.Contains(line, "level=DEBUG") {
-		t.Errorf("routine line %q is not at debug level", line)
-	}
-}
-
 func TestContextAndCredentials(t *testing.T) {
-	s := embedded(t)
+	s := newServer(t)
 	file := filepath.Join(t.TempDir(), "lab.json")
 	if err := os.WriteFile(file, []byte(`{"url":"`+s.URL()+`"}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -174,7 +57,7 @@ func TestConfigProblemsAreAllReported(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	for _, bad := range []interface{ Validate() error }{&IngestConfig{}, &WorkConfig{}, &OutletConfig{}, &PublisherConfig{}, &ServerConfig{}} {
+	for _, bad := range []interface{ Validate() error }{&IngestConfig{}, &WorkConfig{}, &OutletConfig{}, &PublisherConfig{}} {
 		if bad.Validate() == nil {
 			t.Errorf("zero %T accepted", bad)
 		}
@@ -265,7 +148,7 @@ func TestSlowSinkLosesMessagesVisibly(t *testing.T) {
 
 func TestProbe(t *testing.T) {
 	ctx := testContext(t)
-	s := embedded(t)
+	s := newServer(t)
 	r, err := Probe(ctx, fastConfig(s.URL()))
 	if err != nil || !r.Reachable || !r.JetStream || r.WorkStream || r.RTT <= 0 || r.MaxPayload != 1<<20 || r.ServerVersion == "" || len(r.Missing) != 0 {
 		t.Errorf("report %+v, %v, want nothing missing", r, err)
@@ -314,7 +197,7 @@ func TestVersionsAreComparedByNumber(t *testing.T) {
 }
 
 func TestCloseIsVisible(t *testing.T) {
-	c, err := Connect(fastConfig(embedded(t).URL()))
+	c, err := Connect(fastConfig(newServer(t).URL()))
 	if err != nil {
 		t.Fatal(err)
 	}

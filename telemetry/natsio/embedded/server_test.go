@@ -1,0 +1,167 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+)
+
+// patience bounds every wait of the tests. It is no part of what they prove.
+const patience = 30 * time.Second
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func connect(t *testing.T, url string, options ...nats.Option) jetstream.JetStream {
+	t.Helper()
+	nc, err := nats.Connect(url, options...)
+	must(t, err)
+	t.Cleanup(func() { closeAndWait(nc) })
+	js, err := jetstream.New(nc)
+	must(t, err)
+	return js
+}
+
+func closeAndWait(nc *nats.Conn) {
+	closed := make(chan struct{})
+	nc.SetClosedHandler(func(*nats.Conn) { close(closed) })
+	nc.Close()
+	<-closed
+}
+
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+var work = jetstream.StreamConfig{Name: "WORK", Subjects: []string{"work.>"}, Retention: jetstream.WorkQueuePolicy}
+
+func TestStart(t *testing.T) {
+	t.Run("refuses a taken port and says what to do", func(t *testing.T) {
+		first, err := Start(DefaultConfig())
+		must(t, err)
+		defer first.Shutdown()
+		u, err := url.Parse(first.URL())
+		must(t, err)
+		cfg := DefaultConfig()
+		cfg.Port, err = strconv.Atoi(u.Port())
+		must(t, err)
+		if _, err := Start(cfg); !errors.Is(err, ErrPortTaken) || !strings.Contains(err.Error(), "choose another port") {
+			t.Errorf("%v, want ErrPortTaken and a way out", err)
+		}
+	})
+	t.Run("stays on loopback unless told", func(t *testing.T) {
+		for _, host := range []string{"0.0.0.0", "", "::", "192.0.2.1", "example.org"} {
+			cfg := DefaultConfig()
+			cfg.Host = host
+			if _, err := Start(cfg); !errors.Is(err, ErrNotLoopback) {
+				t.Errorf("host %q: %v, want ErrNotLoopback", host, err)
+			}
+		}
+		cfg := DefaultConfig()
+		cfg.Host, cfg.AllowRemote = "0.0.0.0", true
+		must(t, cfg.Validate())
+	})
+	t.Run("refuses the zero configuration", func(t *testing.T) {
+		if _, err := Start(Config{}); err == nil {
+			t.Error("accepted")
+		}
+	})
+	t.Run("refuses a store that is a file", func(t *testing.T) {
+		cfg := DefaultConfig()
+		cfg.StoreDir = filepath.Join(t.TempDir(), "file")
+		must(t, os.WriteFile(cfg.StoreDir, []byte("x"), 0o600))
+		if _, err := Start(cfg); err == nil || !strings.Contains(err.Error(), "JetStream") {
+			t.Errorf("%v, want an error about JetStream's directory", err)
+		}
+	})
+	t.Run("without a port serves the process only", func(t *testing.T) {
+		cfg := DefaultConfig()
+		cfg.Port = 0
+		s, err := Start(cfg)
+		must(t, err)
+		defer s.Shutdown()
+		if s.URL() != "" {
+			t.Errorf("URL %q of a server that does not listen", s.URL())
+		}
+		nc, err := nats.Connect("", nats.InProcessServer(s))
+		must(t, err)
+		closeAndWait(nc)
+	})
+	t.Run("logs routine lines at debug level", func(t *testing.T) {
+		levels := make(chan slog.Level, 1)
+		cfg := DefaultConfig()
+		cfg.Logger = slog.New(lines(func(level slog.Level, message string) {
+			if strings.Contains(message, "Server is ready") {
+				levels <- level
+			}
+		}))
+		s, err := Start(cfg)
+		must(t, err)
+		s.Shutdown()
+		if level := <-levels; level != slog.LevelDebug {
+			t.Errorf("level %v", level)
+		}
+	})
+}
+
+func TestStreamsOutliveTheServerInItsStoreDirectory(t *testing.T) {
+	cfg := DefaultConfig()
+	cfg.StoreDir = t.TempDir()
+	for round := range 2 {
+		s, err := Start(cfg)
+		must(t, err)
+		nc, err := nats.Connect(s.URL())
+		must(t, err)
+		js, err := jetstream.New(nc)
+		must(t, err)
+		_, err = js.CreateOrUpdateStream(testContext(t), work)
+		must(t, err)
+		ack, err := js.Publish(testContext(t), "work.a", nil, jetstream.WithMsgID("b1"))
+		if err != nil || ack.Duplicate != (round == 1) {
+			t.Errorf("round %d: %+v, %v", round, ack, err)
+		}
+		closeAndWait(nc)
+		s.Shutdown()
+		s.Shutdown()
+	}
+}
+
+func TestShutdownRemovesTheTemporaryStore(t *testing.T) {
+	s, err := Start(DefaultConfig())
+	must(t, err)
+	dir := s.scratch
+	s.Shutdown()
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("still there: %v", err)
+	}
+}
+
+// lines is a log that hands every line to a function.
+type lines func(level slog.Level, message string)
+
+func (l lines) Enabled(context.Context, slog.Level) bool { return true }
+func (l lines) Handle(_ context.Context, r slog.Record) error {
+	l(r.Level, r.Message)
+	return nil
+}
+func (l lines) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l lines) WithGroup(string) slog.Handler      { return l }

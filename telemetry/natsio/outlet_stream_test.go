@@ -1,0 +1,44 @@
+package natsio
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
+)
+
+// storedIn waits for the outcome of n done records of a queue and returns how many
+// messages the stream has then.
+func storedIn(t *testing.T, p *Outlet, c *Conn, queue string, n int, stream string) uint64 {
+	t.Helper()
+	sent := make(chan error, n)
+	for i := range n {
+		p.Done("gpu0", queue, &telemetry.Done{Batch: fmt.Sprintf("b%d", i)}, func(err error) { sent <- err })
+	}
+	for range n {
+		if err := receive(t, sent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := c.js.Stream(testContext(t), stream)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return 0
+	}
+	must(t, err)
+	return info.CachedInfo().State.Msgs
+}
+
+func TestDoneStreamKeepsEveryConfirmedRecord(t *testing.T) {
+	url := newServer(t).URL()
+	c := dial(t, fastConfig(url))
+	p := openOutlet(t, c, func(cfg *OutletConfig) { cfg.DoneStream = true })
+	if n := storedIn(t, p, c, "a", 2000, "RINGMASTER_DONE"); n != 2000 || c.DoneStream() != "RINGMASTER_DONE" {
+		t.Errorf("%d are stored in %s", n, c.DoneStream())
+	}
+	if s := p.Stats(); s.Done != 2000 || s.DoneFailed != 0 {
+		t.Errorf("stats %+v", s)
+	}
+}
