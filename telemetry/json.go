@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -105,6 +106,32 @@ func fromJSON(value any) (any, error) {
 		return nil, errors.New("no field holds an object")
 	}
 	return value, nil
+}
+
+// UnknownFields returns the names in a JSON object that the schema of its kind does not
+// have, in order. A receiver skips them, so a misspelled name would lose its value without
+// a word. The names of an object that is not valid JSON, or of no known kind, are not judged.
+func UnknownFields(object []byte) []string {
+	fields, err := parseObject(object)
+	if err != nil {
+		return nil
+	}
+	kind := slices.Index(kindNames, fmt.Sprint(fields["kind"]))
+	if code, ok := fields["kind"].(uint64); ok && code <= uint64(lastKind) {
+		kind = int(code)
+	}
+	if kind <= int(KindInvalid) {
+		return nil
+	}
+	known := bindKind(Kind(kind), new(Record)).keys
+	var unknown []string
+	for name := range fields {
+		if _, ok := known[name]; !ok {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
 }
 
 // MarshalRecommendationJSON is a recommendation as a JSON object with the

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -93,5 +94,21 @@ func TestFingerprintsInJSONAreHexadecimal(t *testing.T) {
 	}
 	if _, err := AppendJSON(nil, &Header{}, []byte(`{"kind":"launch","fingerprint":"kernel one"}`)); err == nil || !strings.Contains(err.Error(), "hexadecimal") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnknownFieldsOfAJSONObjectAreNamed(t *testing.T) {
+	for object, want := range map[string][]string{
+		`{"kind":"queue","queue_len":1,"seq":2}`:                     nil,
+		`{"kind":"queue","queue_length":1,"launch":2,"queue_len":3}`: {"launch", "queue_length"},
+		`{"kind":1,"queue_length":1}`:                                {"queue_length"},
+		`{"kind":"dance","steps":3}`:                                 nil,
+		`{"kind":0,"steps":3}`:                                       nil,
+		`{"queue_length":1}`:                                         nil,
+		`{"kind":"queue","queue_length":`:                            nil,
+	} {
+		if got := UnknownFields([]byte(object)); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", object, got, want)
+		}
 	}
 }
