@@ -59,8 +59,8 @@ type failure struct {
 	cause error // from Validate
 }
 
-// form is the shape of the record being decoded.
-type form struct {
+// container is the map or array of the record being decoded.
+type container struct {
 	n     int // entries that are left
 	isMap bool
 	seen  uint64 // positions that have been decoded
@@ -75,7 +75,7 @@ func (d *Decoder) record(r *Record) *failure {
 	if code != accepted {
 		return &failure{code: code}
 	}
-	in := form{n: n, isMap: isMap}
+	in := container{n: n, isMap: isMap}
 	kind, code := d.kind(&in)
 	if code != accepted {
 		return &failure{spec: &headerFields[posKind].spec, code: code}
@@ -140,7 +140,7 @@ func (r *Record) reset(kind Kind) {
 // kind finds the record's kind. An array has it first, a map may have it
 // anywhere. Where it is first, which is where encoders put it, the position
 // moves past it; else the position stays and the kind is met again on the way.
-func (d *Decoder) kind(in *form) (Kind, refusal) {
+func (d *Decoder) kind(in *container) (Kind, refusal) {
 	spec := &headerFields[posKind].spec
 	at := d.r
 	if !in.isMap && in.n > 0 && at.left() > 0 {
@@ -184,7 +184,7 @@ func (d *Decoder) kind(in *form) (Kind, refusal) {
 }
 
 // fields decodes the fields after the kind in either form.
-func (d *Decoder) fields(b *binding, in *form) *failure {
+func (d *Decoder) fields(b *binding, in *container) *failure {
 	if in.isMap {
 		return d.entries(b, in)
 	}
@@ -194,14 +194,14 @@ func (d *Decoder) fields(b *binding, in *form) *failure {
 // elements reads an array's elements by their position. Those after the last
 // known one belong to a later minor version. The loop holds the hot case, an
 // unsigned integer in its shortest form with bytes to spare, without a call.
-func (d *Decoder) elements(b *binding, in *form) *failure {
+func (d *Decoder) elements(b *binding, in *container) *failure {
 	first := posKind + 1
 	targets := b.targets[:min(first+in.n, len(b.targets))]
 	seen := in.seen
 	buf, i := d.r.b, d.r.i
 	for pos := first; pos < len(targets); pos++ {
 		t := &targets[pos]
-		if v, after, ok := t.hot(buf, i); ok {
+		if v, after, ok := t.shortUint(buf, i); ok {
 			t.setInt(v)
 			i = after
 			seen |= 1 << pos
@@ -226,7 +226,7 @@ func (d *Decoder) elements(b *binding, in *form) *failure {
 // entries reads the entries of a map in any order. Most senders keep the order
 // of the schema, so the bytes are compared with the key after the last one
 // before anything is looked up.
-func (d *Decoder) entries(b *binding, in *form) *failure {
+func (d *Decoder) entries(b *binding, in *container) *failure {
 	r := &d.r
 	met := in.seen // positions of the keys so far, absent values included
 	next := firstBit(^met)
@@ -253,7 +253,7 @@ func (d *Decoder) entries(b *binding, in *form) *failure {
 		}
 		met |= 1 << pos
 		next = pos + 1
-		if v, after, ok := t.hot(r.b, r.i); ok {
+		if v, after, ok := t.shortUint(r.b, r.i); ok {
 			t.setInt(v)
 			r.i = after
 		} else if r.absent() {
@@ -278,10 +278,10 @@ func (d *Decoder) value(t *target) refusal {
 	return code
 }
 
-// hot reads a value that is an unsigned integer in the field's range, with
-// eight bytes after its code: it loads all eight and drops those that are not
-// part of the value. Anything else is left to value.
-func (t *target) hot(buf []byte, i int) (v uint64, after int, ok bool) {
+// shortUint reads an unsigned integer in the field's range that has eight bytes after
+// its code: it loads all eight and drops those that are not part of the value. It
+// reports false for every other value, which Decoder.value then reads or refuses.
+func (t *target) shortUint(buf []byte, i int) (v uint64, after int, ok bool) {
 	if i >= len(buf)-8 || t.typ > typeI64 {
 		return
 	}

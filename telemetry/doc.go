@@ -5,7 +5,7 @@
 //
 // A receiver calls Check on the payload, then Decoder.Next until io.EOF; a
 // sender appends records to a buffer with the Append functions. This comment is
-// the schema. Whatever it says of a field is also a row in schema.go, and a test
+// the schema. Whatever it says of a field is also a row beside its struct, and a test
 // compares the two.
 //
 // # Subjects

@@ -19,61 +19,6 @@ const (
 	FormArray             // schema order, nil for an absent field, enumerations by code
 )
 
-// AppendQueue appends a queue record to dst and returns it. Like every
-// Append function it takes the kind from its name and not from h, writes the
-// fields whose presence bit is set, cuts texts to their cap, and checks
-// nothing else: a value out of range is refused by the receiver.
-func AppendQueue(dst []byte, f Form, h *Header, q *Queue) []byte {
-	return appendRecord(dst, f, h, queueSchema, q)
-}
-
-// AppendGraph appends a graph record; see AppendQueue.
-func AppendGraph(dst []byte, f Form, h *Header, g *Graph) []byte {
-	return appendRecord(dst, f, h, graphSchema, g)
-}
-
-// AppendPriority appends a priority record; see AppendQueue.
-func AppendPriority(dst []byte, f Form, h *Header, p *Priority) []byte {
-	return appendRecord(dst, f, h, prioritySchema, p)
-}
-
-// AppendLaunch appends a launch report; see AppendQueue.
-func AppendLaunch(dst []byte, f Form, h *Header, l *Launch) []byte {
-	return appendRecord(dst, f, h, launchSchema, l)
-}
-
-// AppendWorker appends a worker announcement; see AppendQueue.
-func AppendWorker(dst []byte, f Form, h *Header, w *Worker) []byte {
-	return appendRecord(dst, f, h, workerSchema, w)
-}
-
-// AppendRecommendation appends a recommendation with all its fields, and at
-// most the first MaxReasons reasons.
-func AppendRecommendation(dst []byte, f Form, h *Header, r *Recommendation) []byte {
-	return appendRecord(dst, f, h, recommendationSchema, r)
-}
-
-// AppendWork appends a batch of slots; see AppendQueue.
-func AppendWork(dst []byte, f Form, h *Header, w *Work) []byte {
-	return appendRecord(dst, f, h, workSchema, w)
-}
-
-// AppendDone appends a done record with all its fields, and at most the first
-// MaxFaults faults.
-func AppendDone(dst []byte, f Form, h *Header, d *Done) []byte {
-	return appendRecord(dst, f, h, doneSchema, d)
-}
-
-// AppendRejected appends a rejected record with all its fields.
-func AppendRejected(dst []byte, f Form, h *Header, r *Rejected) []byte {
-	return appendRecord(dst, f, h, rejectedSchema, r)
-}
-
-// AppendHeap appends a heap record with all its fields.
-func AppendHeap(dst []byte, f Form, h *Header, b *Heap) []byte {
-	return appendRecord(dst, f, h, heapSchema, b)
-}
-
 // Append appends the record with the body that r.Kind names, which must be one
 // of the kinds of this package.
 func Append(dst []byte, f Form, r *Record) []byte {

@@ -21,19 +21,6 @@ const (
 	wordBytes       = 4
 )
 
-// Minor is the schema minor version that this package writes.
-const Minor uint32 = 0
-
-// Masks of all fields of a body.
-const (
-	HasAllQueue    = HasExecutedCount<<1 - 1
-	HasAllGraph    = HasRequeuedHitCount<<1 - 1
-	HasAllPriority = HasCoefficient<<1 - 1
-	HasAllLaunch   = HasAppliedDepth<<1 - 1
-	HasAllWorker   = HasOpcodes<<1 - 1
-	HasAllWork     = HasDeadlineMs<<1 - 1
-)
-
 // Record is one decoded record: the header, and the body that Header.Kind
 // names. The other bodies hold what earlier records left in them.
 type Record struct {
@@ -52,34 +39,23 @@ type Record struct {
 	Cancel         Cancel
 }
 
-var kindNames = []string{
-	KindInvalid: "", KindQueue: "queue", KindGraph: "graph", KindPriority: "priority", KindLaunch: "launch",
-	KindWorker: "worker", KindRecommendation: "recommendation", KindWork: "work", KindDone: "done", KindRejected: "rejected",
-	KindHeap: "heap", KindResident: "resident", KindCancel: "cancel",
+// Validate checks the rules that involve more than one field, or a field and
+// its context. Ranges of single fields are the schema's, and the Decoder has
+// applied both to every record it returns; a publisher may call Validate on
+// what it is about to send. The error is a sentence without a record position.
+func (r *Record) Validate() error {
+	switch r.Kind {
+	case KindGraph:
+		return r.Graph.validate()
+	case KindLaunch:
+		return r.Launch.validate()
+	case KindDone:
+		return r.Done.validate()
+	case KindHeap:
+		return r.Heap.validate()
+	}
+	return nil
 }
-
-// String returns the wire name of the kind.
-func (k Kind) String() string { return nameOf(kindNames, uint8(k), "kind") }
-
-var launchStatusNames = []string{LaunchOK: "ok", LaunchFailed: "failed"}
-
-// String returns the wire name of the status.
-func (s LaunchStatus) String() string { return nameOf(launchStatusNames, uint8(s), "status") }
-
-var launchModeNames = []string{ModeWave: "wave", ModeLease: "lease"}
-
-// String returns the wire name of the mode.
-func (m LaunchMode) String() string { return nameOf(launchModeNames, uint8(m), "mode") }
-
-var heapOpNames = []string{HeapRead: "read", HeapWrite: "write"}
-
-// String returns the wire name of the operation.
-func (o HeapOp) String() string { return nameOf(heapOpNames, uint8(o), "op") }
-
-var timeSourceNames = []string{TimeNone: "none", TimeQuery: "query", TimeWall: "wall"}
-
-// String returns the wire name of the source.
-func (s TimeSource) String() string { return nameOf(timeSourceNames, uint8(s), "source") }
 
 func nameOf(names []string, code uint8, what string) string {
 	if int(code) < len(names) && names[code] != "" {

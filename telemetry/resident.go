@@ -46,6 +46,24 @@ type Resident struct {
 	Loops       bool   // load: edges of a list from a node to itself are kept
 }
 
+var residentSchema = newSchema(KindResident, nil,
+	enum("ask", event, residentAskNames, func(r *Resident) any { return (*uint8)(&r.Ask) }).req(),
+	text("name", event, func(r *Resident) any { return &r.Name }).to(MaxToken),
+	u64("offset", event, "bytes", func(r *Resident) *uint64 { return &r.Offset }),
+	u64("total", event, "bytes", func(r *Resident) *uint64 { return &r.Total }),
+	list[Resident]("data", event, typeBytes, "-", 0, MaxGraphPart, func(r *Resident) any { return &r.Data }),
+	flag("directed", event, func(r *Resident) any { return &r.Directed }),
+	text("algorithm", event, func(r *Resident) any { return &r.Algorithm }).to(MaxToken),
+	text("topology", event, func(r *Resident) any { return &r.Topology }).to(MaxToken),
+	flag("decide_host", event, func(r *Resident) any { return &r.DecideHost }),
+	u64("budget_bytes", event, "bytes", func(r *Resident) *uint64 { return &r.Budget }),
+	u32("hit_capacity", event, "nodes", func(r *Resident) *uint32 { return &r.HitCapacity }),
+	u64("result", event, "-", func(r *Resident) *uint64 { return &r.Result }),
+	list[Resident]("join", event, typeBytes, "-", 0, MaxJoinBytes, func(r *Resident) any { return &r.Join }),
+	u64("facts", event, "-", func(r *Resident) *uint64 { return &r.Facts }),
+	flag("loops", event, func(r *Resident) any { return &r.Loops }),
+)
+
 // AppendResident appends a resident record with all its fields.
 func AppendResident(dst []byte, f Form, h *Header, r *Resident) []byte {
 	return appendRecord(dst, f, h, residentSchema, r)

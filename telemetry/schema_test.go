@@ -99,11 +99,13 @@ func TestPackageCommentListsTheLimits(t *testing.T) {
 	}
 }
 
+// allPresence are the kinds with presence bits.
+var allPresence = map[Kind]Presence{KindQueue: HasAllQueue, KindGraph: HasAllGraph, KindPriority: HasAllPriority,
+	KindLaunch: HasAllLaunch, KindWorker: HasAllWorker, KindWork: HasAllWork}
+
 // TestSchemaMatchesTheStructs holds the rows to the Go fields: order, presence
 // bits and types.
 func TestSchemaMatchesTheStructs(t *testing.T) {
-	masks := map[Kind]Presence{KindQueue: HasAllQueue, KindGraph: HasAllGraph, KindPriority: HasAllPriority,
-		KindLaunch: HasAllLaunch, KindWorker: HasAllWorker, KindWork: HasAllWork}
 	for _, s := range allSchemas() {
 		want := leafTypes(s.body)
 		got := s.specs[bodyStart:]
@@ -116,7 +118,7 @@ func TestSchemaMatchesTheStructs(t *testing.T) {
 				t.Errorf("%v: row %s is %v, its field %s is %v", s.kind, row.name, row.typ, want[i].Name, want[i].Type)
 			}
 		}
-		mask, hasBits := masks[s.kind]
+		mask, hasBits := allPresence[s.kind]
 		if hasBits != s.has {
 			t.Errorf("%v: presence in the schema is %t", s.kind, s.has)
 		}
@@ -131,8 +133,10 @@ func TestSchemaMatchesTheStructs(t *testing.T) {
 
 // TestPresenceBitsFollowTheSchema names every constant beside the row it means.
 func TestPresenceBitsFollowTheSchema(t *testing.T) {
+	named := make(map[Kind]Presence)
 	bit := func(k Kind, name string, p Presence) {
 		t.Helper()
+		named[k] |= p
 		if bits.OnesCount64(uint64(p)) != 1 {
 			t.Errorf("%v.%s: %#x is not one bit", k, name, uint64(p))
 			return
@@ -155,7 +159,7 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 		"graph_node_count": HasNodeCount, "graph_edge_count": HasEdgeCount, "frontier_density_bps": HasFrontierDensityBps,
 		"frontier_out_degree_sum": HasFrontierOutDegreeSum, "frontier_nodes": HasFrontierNodes, "unexplored_edges": HasUnexploredEdges,
 		"resident_device_bytes": HasResidentDeviceBytes, "device_memory_budget_bytes": HasDeviceMemoryBudgetBytes,
-		"memory_pressure_bps": HasMemoryPressureBps,
+		"memory_pressure_bps": HasMemoryPressureBps, "hit_count": HasHitCount, "requeued_hit_count": HasRequeuedHitCount,
 	} {
 		bit(KindGraph, name, p)
 	}
@@ -185,6 +189,11 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 	bit(KindWork, "want_results", HasWantResults)
 	bit(KindWork, "epoch", HasEpoch)
 	bit(KindWork, "deadline_ms", HasDeadlineMs)
+	for k, all := range allPresence {
+		if missing := all &^ named[k]; missing != 0 {
+			t.Errorf("%v: this test does not name the bits %#x", k, uint64(missing))
+		}
+	}
 }
 
 // leafTypes lists the fields of a body in order, those of a Geometry in place
