@@ -310,43 +310,9 @@
 //
 // # Record resident
 //
-// A request about the graphs that the subject's queue has on the worker's
-// device, and its answer, which repeats ask and name. The limits and the
-// refusals are those of heap records; in addition, 404 means that there is no such
-// graph, result or run, 413 that a graph is too large for the worker, and 429 that
-// the worker has as many requests under way as it takes. Requests are carried out
-// concurrently, so an answer may overtake the answer to an earlier request.
-//
-// The values of ask:
-//
-//   - load: data is the part of a graph file, in any format of docs/graphs.md, that
-//     begins at offset; total is the size of the whole file. Parts come in order,
-//     each after the one before was answered. A part at offset 0 begins anew; a file
-//     of which no part has come for a minute is dropped. The last part is answered
-//     when the graph is on the device.
-//   - list: the answer's data is a JSON array of objects with name, nodes, edges,
-//     directed, weighted and bytes.
-//   - drop: frees a graph.
-//   - run: data is up to 32 sources, u64 little-endian, as the file calls them. The
-//     answer names a result of total bytes: a JSON object as graph run --json prints
-//     it, offset bytes long; behind it the values, u32 little-endian, in the order of
-//     the nodes' names; and behind these the names, u64, unless they are 0 to n-1. A
-//     graph keeps the result of its last run.
-//   - read: the answer's data is the part of a result that begins at offset, as much
-//     as fits a record.
-//   - cancel: ends the run of this queue whose request had the same value of result,
-//     which the requester chooses at random, other than 0. The run itself is answered
-//     with an error.
-//   - facts: sends the facts that a run of the algorithm flow takes. data is the part
-//     that begins at offset of total bytes, in parts as for load. A node of the graph
-//     has 20 bytes, in ascending order of the names: its name, u64, and then, of 32
-//     facts, those that arrive from outside, those that the node generates and those
-//     that it kills, u32 each, little-endian. The answer to the last part has the
-//     number of the facts, which one run uses up. A worker keeps 8 sets of facts, at
-//     most 256 MiB, and makes room by dropping the oldest of the queue that has most.
-//
-// The algorithm join runs only where the operator allows it (--accept-joins); the
-// field join is its source, as docs/opcodes.md describes it.
+// A request about the graphs that the subject's queue has on the worker's device,
+// and its answer, which repeats ask and name. docs/graphs.md, "The requests", says
+// which fields belong to which ask. The limits are those of heap records.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   ask!                                  enum      0..6           -            event
