@@ -29,7 +29,7 @@ func TestProgramBinaryRunsLikeTheProgram(t *testing.T) {
 		d.BindStorage(0, buffer, 0, 8)
 		d.SetUniform(loaded, d.UniformLocation(loaded, "step"), 5)
 		d.Dispatch(loaded, 3)
-		d.StorageBarrier()
+		d.Barrier()
 		got := make([]byte, 8)
 		d.ReadBuffer(buffer, 0, got)
 		if w := words(got); w[0] != 3*128 || w[1] != 5*3*128 {
@@ -62,14 +62,14 @@ func TestForeignProgramBinaryIsRefused(t *testing.T) {
 			"garbage": bytes.Repeat([]byte{0xA5}, 100),
 			"short":   slices.Clone(data[:8]),
 		} {
-			if p, err := d.LoadProgramBinary(format, bad); err == nil || p != 0 {
+			if p, err := d.LoadProgramBinary(format, bad); err == nil || p.Program != 0 {
 				t.Errorf("%s: program %d, %v", name, p, err)
 			}
 		}
-		if p, err := d.LoadProgramBinary(0xDEAD, data); err == nil || p != 0 {
+		if p, err := d.LoadProgramBinary(0xDEAD, data); err == nil || p.Program != 0 {
 			t.Errorf("unknown format: program %d, %v", p, err)
 		}
-		if _, _, err := d.ProgramBinary(999_999); err == nil {
+		if _, _, err := d.ProgramBinary(Program{999_999}); err == nil {
 			t.Error("the binary of no program: no error")
 		}
 		if _, programs := d.Live(); programs != 1 {
@@ -89,7 +89,7 @@ func TestWithoutTheCapabilityBinariesAndMappingsAreUnsupported(t *testing.T) {
 				t.Errorf("supports %q", name)
 			}
 		}
-		if _, _, err := d.ProgramBinary(1); !errors.Is(err, errors.ErrUnsupported) {
+		if _, _, err := d.ProgramBinary(Program{1}); !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("binary: %v", err)
 		}
 		if _, err := d.LoadProgramBinary(1, []byte{1}); !errors.Is(err, errors.ErrUnsupported) {

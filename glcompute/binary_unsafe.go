@@ -13,17 +13,17 @@ import (
 // ProgramBinary is a compiled program in the driver's own form, for
 // LoadProgramBinary of the same driver on the same device. Where the driver has
 // no such form (see Supports) the error wraps errors.ErrUnsupported.
-func (d *Device) ProgramBinary(program uint32) (format uint32, data []byte, err error) {
+func (d *Device) ProgramBinary(program Program) (format uint32, data []byte, err error) {
 	if !d.info.Capabilities.ProgramBinary {
 		return 0, nil, fmt.Errorf("glcompute: program binary: the driver has no format for it%s: %w", d.binaryHint(), errors.ErrUnsupported)
 	}
 	var size, length int32
 	err = d.own(func() {
-		if gl.GetProgramiv(program, gl.PROGRAM_BINARY_LENGTH, &size); size <= 0 {
+		if gl.GetProgramiv(program.Program, gl.PROGRAM_BINARY_LENGTH, &size); size <= 0 {
 			return
 		}
 		data = make([]byte, size)
-		gl.GetProgramBinary(program, size, &length, &format, unsafe.Pointer(&data[0]))
+		gl.GetProgramBinary(program.Program, size, &length, &format, unsafe.Pointer(&data[0]))
 	})
 	if err == nil && length <= 0 {
 		err = errors.New("the driver gave none")
@@ -44,25 +44,25 @@ func (d *Device) binaryHint() string {
 
 // LoadProgramBinary makes a program from a result of ProgramBinary. A driver refuses one
 // that comes from another version or another device, or is damaged; compile again then.
-func (d *Device) LoadProgramBinary(format uint32, data []byte) (uint32, error) {
+func (d *Device) LoadProgramBinary(format uint32, data []byte) (Program, error) {
 	if !d.info.Capabilities.ProgramBinary {
-		return 0, fmt.Errorf("glcompute: load program binary: the driver has no format for it%s: %w", d.binaryHint(), errors.ErrUnsupported)
+		return Program{}, fmt.Errorf("glcompute: load program binary: the driver has no format for it%s: %w", d.binaryHint(), errors.ErrUnsupported)
 	}
 	if len(data) == 0 {
-		return 0, errors.New("glcompute: load program binary: it is empty")
+		return Program{}, errors.New("glcompute: load program binary: it is empty")
 	}
-	program := gl.CreateProgram()
+	program := Program{gl.CreateProgram()}
 	var ok int32
 	err := d.own(func() {
-		gl.ProgramBinary(program, format, unsafe.Pointer(&data[0]), int32(len(data)))
-		gl.GetProgramiv(program, gl.LINK_STATUS, &ok)
+		gl.ProgramBinary(program.Program, format, unsafe.Pointer(&data[0]), int32(len(data)))
+		gl.GetProgramiv(program.Program, gl.LINK_STATUS, &ok)
 	})
 	if err == nil && ok == 0 {
 		err = errors.New("the driver refuses it")
 	}
 	if err != nil {
-		gl.DeleteProgram(program)
-		return 0, fmt.Errorf("glcompute: load program binary of format %#x, %d bytes: %w", format, len(data), err)
+		gl.DeleteProgram(program.Program)
+		return Program{}, fmt.Errorf("glcompute: load program binary of format %#x, %d bytes: %w", format, len(data), err)
 	}
 	d.objects.addProgram(program)
 	return program, nil

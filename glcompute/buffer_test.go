@@ -11,7 +11,7 @@ import (
 	"github.com/go-gl/gl/v4.3-core/gl"
 )
 
-func isProgram(program uint32) bool { return gl.IsProgram(program) }
+func isProgram(program Program) bool { return gl.IsProgram(program.Program) }
 
 func TestNewBufferIsZero(t *testing.T) {
 	d := openDevice(t, Config{})
@@ -102,7 +102,7 @@ func TestNewBufferRefusesWhatCannotBe(t *testing.T) {
 	d := openDevice(t, Config{})
 	do(t, d, func() error {
 		for _, size := range []int{0, -1, math.MaxInt - 4095} {
-			if buffer, err := d.NewBuffer(size); err == nil || buffer != 0 {
+			if buffer, err := d.NewBuffer(size); err == nil || buffer.Buffer != 0 {
 				t.Errorf("%d bytes: buffer %d, %v", size, buffer, err)
 			}
 		}
@@ -116,7 +116,7 @@ func TestNewBufferRefusesWhatCannotBe(t *testing.T) {
 func TestDeletedBufferIsGone(t *testing.T) {
 	d := openDevice(t, Config{})
 	do(t, d, func() error {
-		var made []uint32
+		var made []Buffer
 		for range 10 {
 			buffer, err := d.NewBuffer(16)
 			if err != nil {
@@ -130,11 +130,11 @@ func TestDeletedBufferIsGone(t *testing.T) {
 		for _, buffer := range made {
 			d.DeleteBuffer(buffer)
 			d.DeleteBuffer(buffer)
-			if gl.IsBuffer(buffer) {
+			if gl.IsBuffer(buffer.Buffer) {
 				t.Errorf("GL still has buffer %d", buffer)
 			}
 		}
-		d.DeleteBuffer(0)
+		d.DeleteBuffer(Buffer{})
 		if buffers, _ := d.Live(); buffers != 0 {
 			t.Errorf("%d buffers live, want 0", buffers)
 		}
@@ -165,7 +165,7 @@ func TestAWriteAfterAClearIsNotLost(t *testing.T) {
 				d.WriteBuffer(made, 0, data)
 				d.CopyBuffer(made, 0, copied, 0, size)
 				got := make([]byte, size)
-				for name, buffer := range map[string]uint32{"the buffer": made, "a copy": copied} {
+				for name, buffer := range map[string]Buffer{"the buffer": made, "a copy": copied} {
 					d.ReadBuffer(buffer, 0, got)
 					if n := bytes.Count(got, []byte{0}); n != 0 {
 						t.Errorf("round %d, %s: %s lost %d of %d bytes", round, step, name, n, size)
@@ -194,7 +194,7 @@ func TestWhatGLRefusedToBindIsNotTakenForBound(t *testing.T) {
 			}
 		}
 		for round := range 2 {
-			d.Dispatch(1<<20, 1) // no program
+			d.Dispatch(Program{1 << 20}, 1) // no program
 			if err := d.Check(); err == nil {
 				t.Errorf("round %d: a program that does not exist was dispatched", round)
 			}

@@ -14,22 +14,22 @@ import (
 
 // NewBuffer makes a buffer of size bytes, all zero. Sizes from 1 byte up are
 // allowed; what the device cannot give is an error.
-func (d *Device) NewBuffer(size int) (uint32, error) {
+func (d *Device) NewBuffer(size int) (Buffer, error) {
 	if size <= 0 {
-		return 0, fmt.Errorf("glcompute: buffer of %d bytes: want at least 1", size)
+		return Buffer{}, fmt.Errorf("glcompute: buffer of %d bytes: want at least 1", size)
 	}
-	var buffer uint32
+	var buffer Buffer
 	err := d.own(func() {
-		gl.GenBuffers(1, &buffer)
-		gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
+		gl.GenBuffers(1, &buffer.Buffer)
+		gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer.Buffer)
 		gl.BufferData(gl.COPY_WRITE_BUFFER, size, nil, gl.DYNAMIC_COPY)
 	})
 	if err == nil {
 		err = d.own(func() { clearBound(size) })
 	}
 	if err != nil {
-		gl.DeleteBuffers(1, &buffer)
-		return 0, fmt.Errorf("glcompute: buffer of %d bytes: %w", size, err)
+		gl.DeleteBuffers(1, &buffer.Buffer)
+		return Buffer{}, fmt.Errorf("glcompute: buffer of %d bytes: %w", size, err)
 	}
 	d.objects.addBuffer(buffer, size)
 	return buffer, nil
@@ -49,64 +49,64 @@ func clearBound(size int) {
 
 // DeleteBuffer deletes a buffer; 0 and buffers already deleted are ignored. A
 // mapped one is unmapped first, after the copies under way.
-func (d *Device) DeleteBuffer(buffer uint32) {
+func (d *Device) DeleteBuffer(buffer Buffer) {
 	if !d.objects.takeBuffer(buffer) {
 		return
 	}
 	d.unmap(buffer)
-	gl.DeleteBuffers(1, &buffer)
+	gl.DeleteBuffers(1, &buffer.Buffer)
 }
 
 // WriteBuffer copies data to a byte offset of a buffer; the driver has taken its
 // copy on return. A range outside the buffer is GL_INVALID_VALUE from Check.
-func (d *Device) WriteBuffer(buffer uint32, offset int, data []byte) {
+func (d *Device) WriteBuffer(buffer Buffer, offset int, data []byte) {
 	if len(data) == 0 {
 		return
 	}
-	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
+	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer.Buffer)
 	gl.BufferSubData(gl.COPY_WRITE_BUFFER, offset, len(data), unsafe.Pointer(&data[0]))
 }
 
 // ReadBuffer fills dst from a byte offset of a buffer and waits for the
-// dispatches that write it; call StorageBarrier between. A range outside the
+// dispatches that write it; call Barrier between. A range outside the
 // buffer leaves dst as it is and is GL_INVALID_VALUE from Check.
-func (d *Device) ReadBuffer(buffer uint32, offset int, dst []byte) {
+func (d *Device) ReadBuffer(buffer Buffer, offset int, dst []byte) {
 	if len(dst) == 0 {
 		return
 	}
-	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
+	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer.Buffer)
 	gl.GetBufferSubData(gl.COPY_WRITE_BUFFER, offset, len(dst), unsafe.Pointer(&dst[0]))
 }
 
 // BindStorage binds a range of a buffer, in bytes, to a storage-block binding
 // point. The offset must be a multiple of Limits.StorageAlignment. A binding that
 // is there already costs nothing.
-func (d *Device) BindStorage(binding, buffer uint32, offset, size int) {
+func (d *Device) BindStorage(binding uint32, buffer Buffer, offset, size int) {
 	if !d.rebind(binding, storageRange{buffer, offset, size}) {
 		return
 	}
-	gl.BindBufferRange(gl.SHADER_STORAGE_BUFFER, binding, buffer, offset, size)
+	gl.BindBufferRange(gl.SHADER_STORAGE_BUFFER, binding, buffer.Buffer, offset, size)
 }
 
 // CopyBuffer copies size bytes between buffers on the device, or within one if the
 // ranges do not overlap. A range outside a buffer is GL_INVALID_VALUE from Check.
-func (d *Device) CopyBuffer(src uint32, srcOffset int, dst uint32, dstOffset, size int) {
+func (d *Device) CopyBuffer(src Buffer, srcOffset int, dst Buffer, dstOffset, size int) {
 	if size == 0 {
 		return
 	}
-	gl.BindBuffer(gl.COPY_READ_BUFFER, src)
-	gl.BindBuffer(gl.COPY_WRITE_BUFFER, dst)
+	gl.BindBuffer(gl.COPY_READ_BUFFER, src.Buffer)
+	gl.BindBuffer(gl.COPY_WRITE_BUFFER, dst.Buffer)
 	gl.CopyBufferSubData(gl.COPY_READ_BUFFER, gl.COPY_WRITE_BUFFER, srcOffset, dstOffset, size)
 }
 
 // ClearBuffer sets size bytes of a buffer to zero, by words where offset and size
 // are multiples of 4. A range outside the buffer is GL_INVALID_VALUE from Check.
-func (d *Device) ClearBuffer(buffer uint32, offset, size int) {
+func (d *Device) ClearBuffer(buffer Buffer, offset, size int) {
 	if size == 0 {
 		return
 	}
 	defer gl.Finish() // as for clearBound
-	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
+	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer.Buffer)
 	if offset%4 == 0 && size%4 == 0 {
 		gl.ClearBufferSubData(gl.COPY_WRITE_BUFFER, gl.R32UI, offset, size, gl.RED_INTEGER, gl.UNSIGNED_INT, nil)
 	} else {
@@ -116,7 +116,7 @@ func (d *Device) ClearBuffer(buffer uint32, offset, size int) {
 
 // storageRange is what a binding point has.
 type storageRange struct {
-	buffer       uint32
+	buffer       Buffer
 	offset, size int
 }
 

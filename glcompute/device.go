@@ -5,13 +5,14 @@ package glcompute
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-gl/gl/v4.3-core/gl"
 )
 
 // Device is one OpenGL 4.3 compute context on a thread of its own. Do, Close,
-// Info, Identity, WorkgroupLimits, StorageBlockLimit, Supports, OpenShared,
-// StoreMapped, LoadMapped, StoreWord, LoadWord and Live may be called from any
+// Info, Identity, Software, WorkgroupLimits, StorageBlockLimit, StorageBlocks, Supports,
+// OpenShared, StoreMapped, LoadMapped, StoreWord, LoadWord and Live may be called from any
 // goroutine; every other method must be called inside Do.
 type Device struct {
 	thread  *Thread
@@ -20,15 +21,15 @@ type Device struct {
 
 	resetStatus    func() uint32 // nil where the driver cannot tell
 	mapBufferRange uintptr       // address of the GL function
-	barrier        uint32        // the bits of CommandBarrier
+	barrier        uint32        // the bits of Barrier
 	pending        error         // a GL error noticed while looking for another
 	lost           error         // set once by the first sign of a reset
 	lostBy         uint32        // the reset status then, one of the Reset constants
-	current        uint32        // the program in use
+	current        Program       // in use
 	timer          uint32        // the query of BeginTimer, 0 until first used
 	timing         bool
-	queries        map[uint32]struct{} // live queries of NewQuery
-	answer         *queryAnswer        // of QueryResult
+	queries        map[Query]struct{} // live queries of NewQuery
+	answer         *queryAnswer       // of QueryResult
 
 	bound      [storageBindings]storageRange // what BindStorage bound
 	boundSince uint64                        // objects.deleted then
@@ -48,7 +49,7 @@ func newDevice(c context, taken Attempt, o *objects) (*Device, error) {
 	d := &Device{
 		context: c,
 		info:    readInfo(c, taken),
-		queries: map[uint32]struct{}{},
+		queries: map[Query]struct{}{},
 		answer:  new(queryAnswer),
 		objects: o,
 	}
@@ -133,16 +134,26 @@ func (d *Device) WorkgroupLimits() (sizeX, groupsX, invocations uint32) {
 	return l.WorkgroupSize[0], l.WorkgroupCount[0], l.WorkgroupInvocations
 }
 
+// Software tells whether the renderer runs on the CPU.
+func (d *Device) Software() bool { return d.info.Software }
+
+// StorageBlocks is how many storage blocks a compute shader may have, at least 8.
+func (d *Device) StorageBlocks() uint32 { return d.info.Limits.StorageBlocks }
+
 // StorageBlockLimit is the largest storage block in bytes.
 func (d *Device) StorageBlockLimit() int64 { return d.info.Limits.StorageBlockSize }
 
-// Supports tells whether the driver has a capability; see Capabilities.Supports.
-func (d *Device) Supports(name string) bool { return d.info.Capabilities.Supports(name) }
+// Supports tells whether the driver has a capability, see Capabilities.Supports, or a GL
+// extension by its full name.
+func (d *Device) Supports(name string) bool {
+	_, extension := slices.BinarySearch(d.info.Extensions, name)
+	return extension || d.info.Capabilities.Supports(name)
+}
 
 // Dispatch starts a program with groupsX workgroups along x.
-func (d *Device) Dispatch(program, groupsX uint32) {
+func (d *Device) Dispatch(program Program, groupsX uint32) {
 	if d.current != program {
-		gl.UseProgram(program)
+		gl.UseProgram(program.Program)
 		d.current = program
 	}
 	gl.DispatchCompute(groupsX, 1, 1)
@@ -150,24 +161,19 @@ func (d *Device) Dispatch(program, groupsX uint32) {
 
 // DispatchIndirect starts a program with the three group counts that lie at a
 // byte offset of a buffer, a multiple of 4.
-func (d *Device) DispatchIndirect(program, buffer uint32, offset int) {
+func (d *Device) DispatchIndirect(program Program, buffer Buffer, offset int) {
 	if d.current != program {
-		gl.UseProgram(program)
+		gl.UseProgram(program.Program)
 		d.current = program
 	}
-	gl.BindBuffer(gl.DISPATCH_INDIRECT_BUFFER, buffer)
+	gl.BindBuffer(gl.DISPATCH_INDIRECT_BUFFER, buffer.Buffer)
 	gl.DispatchComputeIndirect(offset)
 }
 
-// StorageBarrier orders the writes of shaders before later reads by shaders,
-// by ReadBuffer, and of indirect dispatch commands.
-func (d *Device) StorageBarrier() {
-	gl.MemoryBarrier(gl.SHADER_STORAGE_BARRIER_BIT | gl.BUFFER_UPDATE_BARRIER_BIT | gl.COMMAND_BARRIER_BIT)
-}
-
-// CommandBarrier is StorageBarrier that also orders the writes of shaders before
-// what LoadMapped reads once a fence behind the barrier is done.
-func (d *Device) CommandBarrier() { gl.MemoryBarrier(d.barrier) }
+// Barrier orders the writes of shaders before later reads by shaders, by ReadBuffer and
+// CopyBuffer, of indirect dispatch commands, and by LoadMapped once a fence behind the
+// barrier is done.
+func (d *Device) Barrier() { gl.MemoryBarrier(d.barrier) }
 
 // Finish waits until the device has done all it was given.
 func (d *Device) Finish() { gl.Finish() }

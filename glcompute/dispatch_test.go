@@ -7,7 +7,7 @@ import (
 )
 
 // counter is a device with the program of counter.comp and its buffer.
-func counter(t testing.TB, d *Device) (program, buffer uint32) {
+func counter(t testing.TB, d *Device) (program Program, buffer Buffer) {
 	t.Helper()
 	source := readSource(t, "counter.comp")
 	do(t, d, func() (err error) {
@@ -34,7 +34,7 @@ func TestDispatchRunsEveryInvocationOnce(t *testing.T) {
 		d.WriteBuffer(buffer, 0, []byte{1, 0, 0, 0})
 		for range 2 {
 			d.Dispatch(program, groups)
-			d.StorageBarrier()
+			d.Barrier()
 		}
 		got := make([]byte, 8)
 		d.ReadBuffer(buffer, offset, got)
@@ -104,19 +104,19 @@ func BenchmarkDispatchAndWait(b *testing.B) {
 func TestABindingIsNotTakenForThatOfABufferBefore(t *testing.T) {
 	o := newObjects()
 	d := &Device{objects: o}
-	o.addBuffer(7, 512)
-	r := storageRange{7, 0, 512}
+	o.addBuffer(Buffer{7}, 512)
+	r := storageRange{Buffer{7}, 0, 512}
 	if !d.rebind(3, r) || d.rebind(3, r) || !d.rebind(2, r) {
 		t.Error("a binding is made once")
 	}
-	if !d.rebind(3, storageRange{7, 256, 256}) || !d.rebind(storageBindings, r) || !d.rebind(storageBindings, r) {
+	if !d.rebind(3, storageRange{Buffer{7}, 256, 256}) || !d.rebind(storageBindings, r) || !d.rebind(storageBindings, r) {
 		t.Error("another range, or a binding point that is not remembered, is bound")
 	}
-	o.takeBuffer(9) // none of the group's
+	o.takeBuffer(Buffer{9}) // none of the group's
 	if d.rebind(2, r) {
 		t.Error("nothing was deleted")
 	}
-	o.takeBuffer(7)
+	o.takeBuffer(Buffer{7})
 	if !d.rebind(2, r) || d.rebind(2, r) {
 		t.Error("after a deletion nothing is known")
 	}

@@ -14,9 +14,9 @@ func TestFenceIsDoneAfterTheCommandsBeforeIt(t *testing.T) {
 	do(t, d, func() error {
 		d.BindStorage(0, buffer, 0, 8)
 		d.Dispatch(program, 64)
-		d.CommandBarrier()
+		d.Barrier()
 		fence := d.InsertFence()
-		if fence == 0 {
+		if fence.Fence == 0 {
 			return errors.New("no fence")
 		}
 		for {
@@ -32,8 +32,8 @@ func TestFenceIsDoneAfterTheCommandsBeforeIt(t *testing.T) {
 			}
 		}
 		d.DeleteFence(fence)
-		d.DeleteFence(0)
-		if done, err := d.WaitFence(0, 0); done || err == nil {
+		d.DeleteFence(Fence{})
+		if done, err := d.WaitFence(Fence{}, 0); done || err == nil {
 			t.Errorf("fence 0: %v, %v", done, err)
 		}
 		return nil
@@ -48,8 +48,8 @@ func TestTimestampsEncloseADispatch(t *testing.T) {
 	program, buffer := counter(t, d)
 	do(t, d, func() error {
 		d.BindStorage(0, buffer, 0, 8)
-		queries := []uint32{d.NewQuery(), d.NewQuery()}
-		if queries[0] == queries[1] || slices.Contains(queries, 0) {
+		queries := []Query{d.NewQuery(), d.NewQuery()}
+		if queries[0] == queries[1] || slices.Contains(queries, Query{}) {
 			t.Fatalf("queries %v", queries)
 		}
 		d.Timestamp(queries[0])
@@ -90,11 +90,11 @@ func TestIndirectDispatchTakesItsGroupsFromTheDevice(t *testing.T) {
 		d.BindStorage(0, buffer, 256, 8)
 		d.WriteBuffer(commands, 20, []byte{0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0})
 		d.Dispatch(program, 1)
-		d.CommandBarrier()
+		d.Barrier()
 		d.CopyBuffer(buffer, 256, commands, 20, 4)
 		d.CopyBuffer(buffer, 256, commands, 0, 0)
 		d.DispatchIndirect(program, commands, 20)
-		d.CommandBarrier()
+		d.Barrier()
 		got := make([]byte, 4)
 		d.ReadBuffer(buffer, 256, got)
 		if n := words(got)[0]; n != 128+128*128 {

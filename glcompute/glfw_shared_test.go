@@ -11,7 +11,7 @@ func TestGLFWDeviceOpensASharedOne(t *testing.T) {
 	do(t, first, func() error {
 		first.BindStorage(0, buffer, 0, 8)
 		first.Dispatch(program, 1)
-		first.StorageBarrier()
+		first.Barrier()
 		got := make([]byte, 4)
 		if first.ReadBuffer(buffer, 0, got); words(got)[0] != 128 {
 			t.Errorf("count %d, want 128", words(got)[0])

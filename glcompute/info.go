@@ -17,6 +17,9 @@ type Info struct {
 	// Software tells that the renderer runs on the CPU.
 	Software bool
 
+	// Extensions are the driver's GL extensions, in alphabetical order.
+	Extensions []string
+
 	Limits       Limits
 	Capabilities Capabilities
 }
@@ -53,6 +56,7 @@ type Capabilities struct {
 	BufferStorage  bool   // persistently mapped buffers
 	TimerBits      uint32 // width of the elapsed-time counter, 0 for none
 	TimestampBits  uint32 // width of the timestamp counter, 0 for none
+	Subgroups      bool   // GL_KHR_shader_subgroup_ballot and _arithmetic work in compute shaders
 	SubgroupSize   uint32 // invocations in a subgroup (warp), 0 if unknown
 	ProgramBinary  bool   // compiled programs can be saved
 	DeviceUUID     string // 32 hexadecimal digits, empty if unknown
@@ -61,7 +65,8 @@ type Capabilities struct {
 }
 
 // Supports tells whether the device has a capability by its name: buffer-storage
-// (NewMapped), program-binary, timestamp, or robustness (a reset is reported and
+// (NewMapped), program-binary, timestamp, subgroups (ballot and arithmetic operations in
+// compute shaders), or robustness (a reset is reported and
 // accesses out of bounds stay harmless). It does not know other names.
 func (c Capabilities) Supports(name string) bool {
 	switch name {
@@ -71,6 +76,8 @@ func (c Capabilities) Supports(name string) bool {
 		return c.ProgramBinary
 	case "timestamp":
 		return c.TimestampBits > 0
+	case "subgroups":
+		return c.Subgroups
 	case "robustness":
 		return c.RobustAccess && c.LoseOnReset && c.ResetStatus
 	}

@@ -4,17 +4,23 @@ package glcompute
 
 import (
 	"encoding/hex"
+	"maps"
+	"slices"
 
 	"github.com/go-gl/gl/v4.3-core/gl"
 )
 
 // Names that go-gl's 4.3 package lacks, from the Khronos registry (gl.xml).
 const (
-	glSubgroupSizeKHR   = 0x9532 // GL_KHR_shader_subgroup
-	glWarpSizeNV        = 0x9339 // GL_NV_shader_thread_group
-	glNumDeviceUUIDsEXT = 0x9596 // GL_EXT_memory_object
-	glDeviceUUIDEXT     = 0x9597
-	glDriverUUIDEXT     = 0x9598
+	glSubgroupSizeKHR     = 0x9532 // GL_KHR_shader_subgroup
+	glSubgroupStagesKHR   = 0x9533
+	glSubgroupFeaturesKHR = 0x9534
+	glSubgroupNeeded      = 0x1 | 0x4 | 0x8 // basic, arithmetic, ballot
+	glComputeShaderBit    = 0x20
+	glWarpSizeNV          = 0x9339 // GL_NV_shader_thread_group
+	glNumDeviceUUIDsEXT   = 0x9596 // GL_EXT_memory_object
+	glDeviceUUIDEXT       = 0x9597
+	glDriverUUIDEXT       = 0x9598
 
 	glResetStrategy      = 0x8256 // GL_RESET_NOTIFICATION_STRATEGY
 	glLoseContextOnReset = 0x8252
@@ -33,7 +39,9 @@ func readInfo(c context, taken Attempt) Info {
 		Limits:   readLimits(),
 	}
 	i.Software = software(i.Renderer)
-	i.Capabilities = readCapabilities(c)
+	ext := glExtensions()
+	i.Extensions = slices.Sorted(maps.Keys(ext))
+	i.Capabilities = readCapabilities(c, ext)
 	takeErrors() // names that a driver announces and then refuses
 	return i
 }
@@ -54,8 +62,7 @@ func readLimits() Limits {
 	return l
 }
 
-func readCapabilities(c context) Capabilities {
-	ext := glExtensions()
+func readCapabilities(c context, ext extensions) Capabilities {
 	v45 := atLeast(4, 5)
 	caps := Capabilities{
 		RobustAccess:   get(gl.CONTEXT_FLAGS)&glRobustAccessBit != 0,
@@ -76,6 +83,7 @@ func readCapabilities(c context) Capabilities {
 	switch {
 	case ext["GL_KHR_shader_subgroup"]:
 		caps.SubgroupSize = get(glSubgroupSizeKHR)
+		caps.Subgroups = get(glSubgroupStagesKHR)&glComputeShaderBit != 0 && get(glSubgroupFeaturesKHR)&glSubgroupNeeded == glSubgroupNeeded
 	case ext["GL_NV_shader_thread_group"]:
 		caps.SubgroupSize = get(glWarpSizeNV)
 	}

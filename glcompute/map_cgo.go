@@ -62,13 +62,13 @@ func (m *mapping) close() {
 }
 
 // check panics for a range outside the mapping, as an index outside a slice does.
-func (m *mapping) check(buffer uint32, offset, n int) {
+func (m *mapping) check(buffer Buffer, offset, n int) {
 	if offset < 0 || n > m.size-offset {
 		panic(fmt.Sprintf("glcompute: bytes %d to %d of mapped buffer %d, which has %d", offset, offset+n, buffer, m.size))
 	}
 }
 
-func checkWord(buffer uint32, offset int) {
+func checkWord(buffer Buffer, offset int) {
 	if offset%4 != 0 {
 		panic(fmt.Sprintf("glcompute: word at byte %d of mapped buffer %d: want a multiple of 4", offset, buffer))
 	}
@@ -77,7 +77,7 @@ func checkWord(buffer uint32, offset int) {
 // StoreMapped copies data to a byte offset of a mapped buffer. It may be called
 // from any goroutine, also while a function runs in Do; a buffer that was deleted,
 // or is none of NewMapped, takes nothing. A range outside the buffer panics.
-func (d *Device) StoreMapped(buffer uint32, offset int, data []byte) {
+func (d *Device) StoreMapped(buffer Buffer, offset int, data []byte) {
 	m := d.objects.mapping(buffer)
 	if m == nil || len(data) == 0 {
 		return
@@ -101,7 +101,7 @@ func (d *Device) StoreMapped(buffer uint32, offset int, data []byte) {
 // LoadMapped fills dst from a byte offset of a mapped buffer; otherwise like
 // StoreMapped. What the device wrote is there after CommandBarrier and a fence
 // behind it, or once LoadWord has seen a word that the kernel wrote afterwards.
-func (d *Device) LoadMapped(buffer uint32, offset int, dst []byte) {
+func (d *Device) LoadMapped(buffer Buffer, offset int, dst []byte) {
 	m := d.objects.mapping(buffer)
 	if m == nil || len(dst) == 0 {
 		return
@@ -116,7 +116,7 @@ func (d *Device) LoadMapped(buffer uint32, offset int, dst []byte) {
 
 // StoreWord stores a word at a byte offset, a multiple of 4, after everything that
 // this goroutine stored before. Otherwise like StoreMapped.
-func (d *Device) StoreWord(buffer uint32, offset int, value uint32) {
+func (d *Device) StoreWord(buffer Buffer, offset int, value uint32) {
 	m := d.objects.mapping(buffer)
 	if m == nil {
 		return
@@ -132,7 +132,7 @@ func (d *Device) StoreWord(buffer uint32, offset int, value uint32) {
 
 // LoadWord loads a word before everything that this goroutine loads after it; 0
 // from a buffer that was deleted. Otherwise like StoreMapped.
-func (d *Device) LoadWord(buffer uint32, offset int) uint32 {
+func (d *Device) LoadWord(buffer Buffer, offset int) uint32 {
 	m := d.objects.mapping(buffer)
 	if m == nil {
 		return 0

@@ -18,17 +18,17 @@ const (
 // DeleteBuffer: StoreMapped, LoadMapped, StoreWord and LoadWord reach it from any
 // goroutine while shaders use it. WriteBuffer refuses it. Where the driver cannot
 // do that (see Supports), the error wraps errors.ErrUnsupported.
-func (d *Device) NewMapped(size int) (uint32, error) {
+func (d *Device) NewMapped(size int) (Buffer, error) {
 	if !d.info.Capabilities.BufferStorage {
-		return 0, fmt.Errorf("glcompute: mapped buffer: the driver has no GL_ARB_buffer_storage: %w", errors.ErrUnsupported)
+		return Buffer{}, fmt.Errorf("glcompute: mapped buffer: the driver has no GL_ARB_buffer_storage: %w", errors.ErrUnsupported)
 	}
 	if size <= 0 {
-		return 0, fmt.Errorf("glcompute: mapped buffer of %d bytes: want at least 1", size)
+		return Buffer{}, fmt.Errorf("glcompute: mapped buffer of %d bytes: want at least 1", size)
 	}
-	var buffer uint32
+	var buffer Buffer
 	err := d.own(func() {
-		gl.GenBuffers(1, &buffer)
-		gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
+		gl.GenBuffers(1, &buffer.Buffer)
+		gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer.Buffer)
 		gl.BufferStorage(gl.COPY_WRITE_BUFFER, size, nil, mapAccess)
 	})
 	var m *mapping
@@ -42,8 +42,8 @@ func (d *Device) NewMapped(size int) (uint32, error) {
 		if m != nil {
 			m.close()
 		}
-		gl.DeleteBuffers(1, &buffer)
-		return 0, fmt.Errorf("glcompute: mapped buffer of %d bytes: %w", size, err)
+		gl.DeleteBuffers(1, &buffer.Buffer)
+		return Buffer{}, fmt.Errorf("glcompute: mapped buffer of %d bytes: %w", size, err)
 	}
 	m.streams = !d.info.Software
 	d.objects.addBuffer(buffer, size)
@@ -52,12 +52,12 @@ func (d *Device) NewMapped(size int) (uint32, error) {
 }
 
 // unmap ends a buffer's mapping, if it has one, after the copies under way.
-func (d *Device) unmap(buffer uint32) {
+func (d *Device) unmap(buffer Buffer) {
 	m := d.objects.setMapping(buffer, nil)
 	if m == nil {
 		return
 	}
 	m.close()
-	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer)
+	gl.BindBuffer(gl.COPY_WRITE_BUFFER, buffer.Buffer)
 	gl.UnmapBuffer(gl.COPY_WRITE_BUFFER)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // newMapped makes a mapped buffer, or skips where the driver has none.
-func newMapped(t testing.TB, d *Device, size int) (buffer uint32) {
+func newMapped(t testing.TB, d *Device, size int) (buffer Buffer) {
 	t.Helper()
 	if !d.Supports("buffer-storage") {
 		missing(t, "no mapped buffers")
@@ -44,7 +44,7 @@ func TestMappedBufferIsTheDevicesAndTheHosts(t *testing.T) {
 		d.BindStorage(0, buffer, 256, 8)
 		d.SetUniform(program, d.UniformLocation(program, "step"), 3)
 		d.Dispatch(program, 2)
-		d.CommandBarrier()
+		d.Barrier()
 		fence := d.InsertFence()
 		defer d.DeleteFence(fence)
 		done, err := d.WaitFence(fence, 10e9)
@@ -97,7 +97,7 @@ func TestDeletedMappedBufferTakesNothing(t *testing.T) {
 	if w := d.LoadWord(buffer, 0); w != 0 || got[0] != 9 {
 		t.Errorf("word %d, byte %d of a buffer that is gone", w, got[0])
 	}
-	d.StoreMapped(0, 0, []byte{1}) // no buffer at all
+	d.StoreMapped(Buffer{}, 0, []byte{1}) // no buffer at all
 	if buffers, _ := d.Live(); buffers != 0 {
 		t.Errorf("%d buffers live", buffers)
 	}
@@ -108,7 +108,7 @@ func TestDeletedMappedBufferTakesNothing(t *testing.T) {
 func TestStoresGoOnWhileMappedBuffersAreDeleted(t *testing.T) {
 	d := openDevice(t, Config{})
 	var current atomic.Uint32
-	current.Store(newMapped(t, d, 1<<16))
+	current.Store(newMapped(t, d, 1<<16).Buffer)
 	stop := make(chan struct{})
 	var stores atomic.Int64
 	var writers sync.WaitGroup
@@ -121,7 +121,7 @@ func TestStoresGoOnWhileMappedBuffersAreDeleted(t *testing.T) {
 					return
 				default:
 				}
-				b := current.Load()
+				b := Buffer{current.Load()}
 				d.StoreMapped(b, 0, data)
 				d.StoreWord(b, 1<<15, 2)
 				d.LoadMapped(b, 1<<14, data[:64])
@@ -131,7 +131,7 @@ func TestStoresGoOnWhileMappedBuffersAreDeleted(t *testing.T) {
 	}
 	for range 30 {
 		next := newMapped(t, d, 1<<16)
-		old := current.Swap(next)
+		old := Buffer{current.Swap(next.Buffer)}
 		for at := stores.Load(); stores.Load() < at+8; {
 			d.LoadWord(next, 0)
 		}

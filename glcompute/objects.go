@@ -13,20 +13,20 @@ import (
 type objects struct {
 	mu       sync.Mutex
 	users    int            // contexts that are open
-	buffers  map[uint32]int // live buffers and their sizes in bytes
-	programs map[uint32]struct{}
+	buffers  map[Buffer]int // live buffers and their sizes in bytes
+	programs map[Program]struct{}
 
 	// deleted counts the buffers that were deleted, whose names new ones may get.
 	deleted atomic.Uint64
 
 	// mapped has the mapped ones of the buffers. A store looks its buffer up
 	// without a lock: the map behind the pointer is never changed, only replaced.
-	mapped atomic.Pointer[map[uint32]*mapping]
+	mapped atomic.Pointer[map[Buffer]*mapping]
 }
 
 func newObjects() *objects {
-	o := &objects{buffers: map[uint32]int{}, programs: map[uint32]struct{}{}}
-	o.mapped.Store(&map[uint32]*mapping{})
+	o := &objects{buffers: map[Buffer]int{}, programs: map[Program]struct{}{}}
+	o.mapped.Store(&map[Buffer]*mapping{})
 	return o
 }
 
@@ -45,14 +45,14 @@ func (o *objects) leave() (last bool) {
 	return o.users == 0
 }
 
-func (o *objects) addBuffer(buffer uint32, size int) {
+func (o *objects) addBuffer(buffer Buffer, size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.buffers[buffer] = size
 }
 
 // takeBuffer forgets a buffer and reports whether it was there.
-func (o *objects) takeBuffer(buffer uint32) bool {
+func (o *objects) takeBuffer(buffer Buffer) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, live := o.buffers[buffer]
@@ -63,14 +63,14 @@ func (o *objects) takeBuffer(buffer uint32) bool {
 	return live
 }
 
-func (o *objects) addProgram(program uint32) {
+func (o *objects) addProgram(program Program) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.programs[program] = struct{}{}
 }
 
 // takeProgram forgets a program and reports whether it was there.
-func (o *objects) takeProgram(program uint32) bool {
+func (o *objects) takeProgram(program Program) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	_, live := o.programs[program]
@@ -79,7 +79,7 @@ func (o *objects) takeProgram(program uint32) bool {
 }
 
 // live lists what was made and not deleted.
-func (o *objects) live() (buffers, programs []uint32) {
+func (o *objects) live() (buffers []Buffer, programs []Program) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for buffer := range o.buffers {
@@ -93,7 +93,7 @@ func (o *objects) live() (buffers, programs []uint32) {
 
 // setMapping adds a buffer's mapping, or removes it if m is nil, and returns the
 // one that was there.
-func (o *objects) setMapping(buffer uint32, m *mapping) (before *mapping) {
+func (o *objects) setMapping(buffer Buffer, m *mapping) (before *mapping) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	old := *o.mapped.Load()
@@ -101,7 +101,7 @@ func (o *objects) setMapping(buffer uint32, m *mapping) (before *mapping) {
 	if m == nil && before == nil {
 		return nil
 	}
-	next := make(map[uint32]*mapping, len(old)+1)
+	next := make(map[Buffer]*mapping, len(old)+1)
 	for k, v := range old {
 		next[k] = v
 	}
@@ -115,4 +115,4 @@ func (o *objects) setMapping(buffer uint32, m *mapping) (before *mapping) {
 }
 
 // mapping is that of a mapped buffer, or nil.
-func (o *objects) mapping(buffer uint32) *mapping { return (*o.mapped.Load())[buffer] }
+func (o *objects) mapping(buffer Buffer) *mapping { return (*o.mapped.Load())[buffer] }

@@ -13,18 +13,18 @@ import (
 // CompileCompute builds a program from one compute shader. A refusal is a
 // *CompileError with the driver's log and the source lines that it names. On a lost
 // context, which refuses every shader, the error wraps ErrContextLost instead.
-func (d *Device) CompileCompute(source string) (uint32, error) {
+func (d *Device) CompileCompute(source string) (Program, error) {
 	program, err := d.compileCompute(source)
 	if err != nil && d.GraphicsReset() != ResetNone {
-		return 0, d.lost
+		return Program{}, d.lost
 	}
 	return program, err
 }
 
-func (d *Device) compileCompute(source string) (uint32, error) {
+func (d *Device) compileCompute(source string) (Program, error) {
 	shader, err := compileStage(gl.COMPUTE_SHADER, source)
 	if err != nil {
-		return 0, err
+		return Program{}, err
 	}
 	defer gl.DeleteShader(shader)
 	return d.link(source, shader)
@@ -51,7 +51,7 @@ func compileStage(stage uint32, source string) (uint32, error) {
 }
 
 // link makes a program of shaders. The source is what an error quotes.
-func (d *Device) link(source string, shaders ...uint32) (uint32, error) {
+func (d *Device) link(source string, shaders ...uint32) (Program, error) {
 	program := gl.CreateProgram()
 	if d.info.Capabilities.ProgramBinary {
 		gl.ProgramParameteri(program, gl.PROGRAM_BINARY_RETRIEVABLE_HINT, gl.TRUE)
@@ -67,10 +67,11 @@ func (d *Device) link(source string, shaders ...uint32) (uint32, error) {
 	if gl.GetProgramiv(program, gl.LINK_STATUS, &ok); ok == 0 {
 		log := infoLog(program, gl.GetProgramiv, gl.GetProgramInfoLog)
 		gl.DeleteProgram(program)
-		return 0, compileError("link", source, log)
+		return Program{}, compileError("link", source, log)
 	}
-	d.objects.addProgram(program)
-	return program, nil
+	named := Program{program}
+	d.objects.addProgram(named)
+	return named, nil
 }
 
 func compileError(stage, source, log string) error {
@@ -95,21 +96,21 @@ func infoLog(
 }
 
 // DeleteProgram deletes a program; 0 and programs already deleted are ignored.
-func (d *Device) DeleteProgram(program uint32) {
+func (d *Device) DeleteProgram(program Program) {
 	if !d.objects.takeProgram(program) {
 		return
 	}
 	if d.current == program {
 		gl.UseProgram(0) // a program in use would only be marked
-		d.current = 0
+		d.current = Program{}
 	}
-	gl.DeleteProgram(program)
+	gl.DeleteProgram(program.Program)
 }
 
 // ProgramWorkgroupSize is the local size the driver reports for a program.
-func (d *Device) ProgramWorkgroupSize(program uint32) [3]uint32 {
+func (d *Device) ProgramWorkgroupSize(program Program) [3]uint32 {
 	var size [3]int32
-	gl.GetProgramiv(program, gl.COMPUTE_WORK_GROUP_SIZE, &size[0])
+	gl.GetProgramiv(program.Program, gl.COMPUTE_WORK_GROUP_SIZE, &size[0])
 	return [3]uint32{uint32(size[0]), uint32(size[1]), uint32(size[2])}
 }
 
@@ -118,12 +119,12 @@ func (d *Device) ProgramWorkgroupSize(program uint32) [3]uint32 {
 // "slots[0].opcode", with an instance name "B.slots[0].opcode". Both results are in bytes;
 // stride is that of the variable if it is an array, else that of the block's
 // top-level array around it, else 0.
-func (d *Device) StorageOffset(program uint32, name string) (offset, stride int, err error) {
+func (d *Device) StorageOffset(program Program, name string) (offset, stride int, err error) {
 	if strings.IndexByte(name, 0) >= 0 {
 		return 0, 0, fmt.Errorf("glcompute: storage variable %q: zero byte in the name", name)
 	}
 	cname := append([]byte(name), 0)
-	index := gl.GetProgramResourceIndex(program, gl.BUFFER_VARIABLE, &cname[0])
+	index := gl.GetProgramResourceIndex(program.Program, gl.BUFFER_VARIABLE, &cname[0])
 	if index == gl.INVALID_INDEX {
 		return 0, 0, fmt.Errorf("glcompute: storage variable %q: not active in the program", name)
 	}
@@ -131,7 +132,7 @@ func (d *Device) StorageOffset(program uint32, name string) (offset, stride int,
 	var values [len(properties)]int32
 	var written int32
 	err = d.own(func() {
-		gl.GetProgramResourceiv(program, gl.BUFFER_VARIABLE, index, int32(len(properties)), &properties[0],
+		gl.GetProgramResourceiv(program.Program, gl.BUFFER_VARIABLE, index, int32(len(properties)), &properties[0],
 			int32(len(values)), &written, &values[0])
 	})
 	if err == nil && int(written) != len(values) {
@@ -148,15 +149,15 @@ func (d *Device) StorageOffset(program uint32, name string) (offset, stride int,
 }
 
 // UniformLocation is -1 if the program has no such active uniform.
-func (d *Device) UniformLocation(program uint32, name string) int32 {
+func (d *Device) UniformLocation(program Program, name string) int32 {
 	if strings.IndexByte(name, 0) >= 0 {
 		return -1
 	}
 	cname := append([]byte(name), 0)
-	return gl.GetUniformLocation(program, &cname[0])
+	return gl.GetUniformLocation(program.Program, &cname[0])
 }
 
 // SetUniform sets a uint uniform; location -1 is ignored.
-func (d *Device) SetUniform(program uint32, location int32, value uint32) {
-	gl.ProgramUniform1ui(program, location, value)
+func (d *Device) SetUniform(program Program, location int32, value uint32) {
+	gl.ProgramUniform1ui(program.Program, location, value)
 }

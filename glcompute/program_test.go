@@ -105,7 +105,7 @@ func TestDeletedProgramIsGone(t *testing.T) {
 		}
 		d.DeleteProgram(program)
 		d.DeleteProgram(program)
-		d.DeleteProgram(0)
+		d.DeleteProgram(Program{})
 		if _, programs := d.Live(); programs != 0 || isProgram(program) {
 			t.Errorf("%d programs live, GL has it: %v", programs, isProgram(program))
 		}

@@ -24,7 +24,7 @@ func (d *Device) Check() error {
 	case err != nil: // a binding that is remembered, or the program, may be what was refused
 		d.bound = [storageBindings]storageRange{}
 		gl.UseProgram(0)
-		d.current = 0
+		d.current = Program{}
 	}
 	return err
 }

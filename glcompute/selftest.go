@@ -43,7 +43,7 @@ func (d *Device) runSelfTest() ([]byte, error) {
 	defer d.DeleteBuffer(buffer)
 	d.BindStorage(0, buffer, 0, len(out))
 	d.Dispatch(program, selfTestGroups)
-	d.StorageBarrier()
+	d.Barrier()
 	d.ReadBuffer(buffer, 0, out)
 	return out, d.Check()
 }

@@ -27,7 +27,7 @@ func TestSharedDeviceHasProgramsBuffersAndFences(t *testing.T) {
 	first := openDevice(t, Config{})
 	second := openShared(t, first)
 	program, buffer := counter(t, second)
-	var fence uintptr
+	var fence Fence
 	do(t, second, func() error {
 		second.WriteBuffer(buffer, 0, []byte{7, 0, 0, 0})
 		fence = second.InsertFence()
@@ -41,7 +41,7 @@ func TestSharedDeviceHasProgramsBuffersAndFences(t *testing.T) {
 		first.DeleteFence(fence)
 		first.BindStorage(0, buffer, 0, 8)
 		first.Dispatch(program, 2)
-		first.StorageBarrier()
+		first.Barrier()
 		got := make([]byte, 4)
 		first.ReadBuffer(buffer, 0, got)
 		if n := words(got)[0]; n != 7+2*128 {
@@ -106,7 +106,7 @@ func TestSharedDeviceOutlivesTheFirst(t *testing.T) {
 	do(t, second, func() error {
 		second.BindStorage(0, buffer, 0, 8)
 		second.Dispatch(program, 1)
-		second.StorageBarrier()
+		second.Barrier()
 		got := make([]byte, 4)
 		if second.ReadBuffer(buffer, 0, got); words(got)[0] != 128 {
 			t.Errorf("count %d, want 128", words(got)[0])

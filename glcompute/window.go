@@ -21,8 +21,9 @@ type Window struct {
 	size   image.Point
 	closed atomic.Bool
 
-	program, vertices, texture uint32
-	viewSize                   int32 // uniform location
+	program           Program
+	vertices, texture uint32
+	viewSize          int32 // uniform location
 }
 
 // vertexSource covers the window with one triangle.
@@ -33,15 +34,15 @@ void main() {
 `
 
 // compileView builds the program that draws a frame.
-func (d *Device) compileView(fragment string) (uint32, error) {
+func (d *Device) compileView(fragment string) (Program, error) {
 	vertex, err := compileStage(gl.VERTEX_SHADER, vertexSource)
 	if err != nil {
-		return 0, err
+		return Program{}, err
 	}
 	defer gl.DeleteShader(vertex)
 	shader, err := compileStage(gl.FRAGMENT_SHADER, fragment)
 	if err != nil {
-		return 0, err
+		return Program{}, err
 	}
 	defer gl.DeleteShader(shader)
 	return d.link(fragment, vertex, shader)
@@ -111,8 +112,9 @@ func (w *Window) prepare(fragment string) error {
 
 // StorageRange is a buffer as a storage block of a frame's shader.
 type StorageRange struct {
-	Binding, Buffer uint32
-	Size            int // bytes
+	Binding uint32
+	Buffer  Buffer
+	Size    int // bytes
 }
 
 // Draw shows a frame: the shader's picture from the device's buffers and an
@@ -134,7 +136,7 @@ func (w *Window) Draw(overlay *image.RGBA, storage ...StorageRange) error {
 		for _, s := range storage {
 			w.device.BindStorage(s.Binding, s.Buffer, 0, s.Size)
 		}
-		gl.UseProgram(w.program)
+		gl.UseProgram(w.program.Program)
 		gl.Uniform2i(w.viewSize, int32(w.size.X), int32(w.size.Y))
 		gl.BindVertexArray(w.vertices)
 		gl.DrawArrays(gl.TRIANGLES, 0, 3)

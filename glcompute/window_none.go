@@ -12,8 +12,9 @@ type Window struct{}
 
 // StorageRange is a buffer as a storage block of a frame's shader.
 type StorageRange struct {
-	Binding, Buffer uint32
-	Size            int // bytes
+	Binding uint32
+	Buffer  Buffer
+	Size    int // bytes
 }
 
 // OpenWindow fails in this build.

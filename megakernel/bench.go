@@ -1,17 +1,19 @@
 package megakernel
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
 // DrainBench drains slots resident on the device, turn by turn with a
 // yardstick. Status words are set back between the runs, outside the timed part. A
 // geometry that the device cannot run, or the program's kernel cannot have, is left out.
-func DrainBench(dev Device, cfg DrainConfig) ([]DrainResult, error) {
+func DrainBench(dev gpu.Device, cfg DrainConfig) ([]DrainResult, error) {
 	pages := cfg.Slots / ring.PageSlots
 	if pages < 1 || pages > ring.MaxPages || cfg.Runs < 1 {
 		return nil, fmt.Errorf("megakernel: bench: %d slots, %d runs", cfg.Slots, cfg.Runs)
@@ -50,25 +52,33 @@ const drainHeapWords = 1 << 20
 // loaded, only stored or only added to.
 const drainAddresses = drainHeapWords - 256
 
+// elapsedTimer brackets dispatches with an elapsed-time query. EndTimer waits for the
+// result, in nanoseconds, unchecked.
+type elapsedTimer interface {
+	BeginTimer()
+	EndTimer() uint64
+}
+
 // drain is the benchmark's ring.
 type drain struct {
-	dev      Device
+	dev      gpu.Device
+	timer    elapsedTimer
 	cfg      *DrainConfig
 	catalog  *Catalog
 	memory   *memory
 	pages    int
 	statuses []ring.Status // before a run
 	left     []ring.Status // what a run left
-	pristine uint32        // a buffer of the status words before a run
-	zeros    uint32        // a buffer of an empty control block
+	pristine gpu.Buffer    // a buffer of the status words before a run
+	zeros    gpu.Buffer    // a buffer of an empty control block
 	results  []uint32
 	control  []ring.Control
 }
 
 // delete frees the ring.
 func (b *drain) delete() {
-	for _, buffer := range [...]uint32{b.pristine, b.zeros} {
-		if buffer != 0 {
+	for _, buffer := range [...]gpu.Buffer{b.pristine, b.zeros} {
+		if buffer.Buffer != 0 {
 			b.dev.DeleteBuffer(buffer)
 		}
 	}
@@ -84,8 +94,12 @@ func (b *drain) reset() {
 // initialHeapWord is a word of the heap before the first run.
 func initialHeapWord(i int) uint32 { return uint32(i)*2654435761 + 12345 }
 
-func newDrain(dev Device, cfg *DrainConfig, pages int) (*drain, error) {
+func newDrain(dev gpu.Device, cfg *DrainConfig, pages int) (*drain, error) {
 	b := &drain{dev: dev, cfg: cfg, catalog: BuiltIn(), pages: pages, control: make([]ring.Control, 1)}
+	var ok bool
+	if b.timer, ok = dev.(elapsedTimer); !ok {
+		return nil, fmt.Errorf("megakernel: the device has no timer: %w", errors.ErrUnsupported)
+	}
 	var err error
 	if cfg.Program == DrainHot {
 		if b.catalog, err = benchCatalog(max(cfg.Words, 1)); err != nil {
@@ -266,7 +280,7 @@ func (b *drain) dispatch(g Geometry, side *contestant, wave Wave) {
 	for i, p := range side.kernels {
 		if i > 0 {
 			wave.Cold = true
-			b.dev.CommandBarrier()
+			b.dev.Barrier()
 			b.memory.bindSchedule(true)
 		}
 		p.set(b.dev, &wave)
@@ -284,7 +298,7 @@ func (b *drain) warm(g Geometry, side *contestant) {
 		for range 32 {
 			b.reset()
 			b.dispatch(g, side, b.wave(g))
-			b.dev.CommandBarrier()
+			b.dev.Barrier()
 		}
 		b.dev.Finish()
 	}
@@ -307,17 +321,17 @@ func (b *drain) run(g Geometry, side *contestant) (timing, error) {
 	for range b.cfg.Lead {
 		b.reset()
 		b.dispatch(g, side, wave)
-		b.dev.CommandBarrier()
+		b.dev.Barrier()
 	}
 	b.reset()
 	side.kernels[0].set(b.dev, &wave)
-	b.dev.CommandBarrier()
+	b.dev.Barrier()
 	b.dev.Finish() // the copies of the reset are over, whichever engine makes them
 	t := timing{begin: time.Now()}
-	b.dev.BeginTimer()
+	b.timer.BeginTimer()
 	b.dispatch(g, side, wave)
-	device := b.dev.EndTimer()
-	b.dev.CommandBarrier()
+	device := b.timer.EndTimer()
+	b.dev.Barrier()
 	b.dev.Finish()
 	t.end = time.Now()
 	t.elapsedNs, t.source = elapsed(device, uint64(t.end.Sub(t.begin)))

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -31,7 +32,7 @@ type FeedResult struct {
 // FeedBench measures the whole way of a slot, submit to done, with results
 // taken over, against draining alone. The slots are nop, store, add and load in
 // turn.
-func FeedBench(dev Device, cfg FeedConfig) (FeedResult, error) {
+func FeedBench(dev gpu.Device, cfg FeedConfig) (FeedResult, error) {
 	c := DefaultConfig()
 	c.MaxQueues = 1
 	c.WindowWords = drainHeapWords

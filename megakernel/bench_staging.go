@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -24,7 +25,7 @@ const stagingChunk = 1 << 20
 // while the device copies what they have filled, and by buffer updates on the
 // device's thread. Both runs times in turn, the best of each counts. Where
 // nothing can be mapped, the error wraps errors.ErrUnsupported.
-func StagingBench(dev Device, bytes, writers, runs int) (StagingResult, error) {
+func StagingBench(dev gpu.Device, bytes, writers, runs int) (StagingResult, error) {
 	chunks := bytes / stagingChunk
 	if chunks < 1 || writers < 1 || runs < 1 {
 		return StagingResult{}, fmt.Errorf("megakernel: bench: %d bytes, %d writers, %d runs", bytes, writers, runs)
@@ -61,10 +62,10 @@ func StagingBench(dev Device, bytes, writers, runs int) (StagingResult, error) {
 }
 
 type stagingBench struct {
-	dev             Device
+	dev             gpu.Device
 	data            []byte
 	chunks, writers int
-	staging, target uint32
+	staging, target gpu.Buffer
 }
 
 // chunk is the bytes of one chunk.

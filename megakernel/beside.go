@@ -1,10 +1,14 @@
 package megakernel
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"ringmaster/megakernel/gpu"
+)
 
 // attachPrograms opens the second context beside a device and has the programs
 // built there from now on. On an error nothing has changed.
-func (e *Engine) attachPrograms(dev Device) error {
+func (e *Engine) attachPrograms(dev gpu.Device) error {
 	beside := e.openBeside(dev)
 	var err error
 	if e.programs == nil {
@@ -26,7 +30,7 @@ func (e *Engine) attachPrograms(dev Device) error {
 }
 
 // openBeside opens the second context; nil if there is none to have.
-func (e *Engine) openBeside(dev Device) Device {
+func (e *Engine) openBeside(dev gpu.Device) gpu.Device {
 	if e.cfg.Beside == nil {
 		return nil
 	}
@@ -43,7 +47,7 @@ func (e *Engine) openBeside(dev Device) Device {
 }
 
 // closeBeside closes a second context. What goes wrong there no longer matters.
-func closeBeside(beside Device) {
+func closeBeside(beside gpu.Device) {
 	if c, ok := beside.(interface{ Close() error }); ok {
 		_ = c.Close()
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"ringmaster/megakernel/gpu"
 )
 
 // Borrow lends the engine's device to fn, for kernels that are not the ring's.
@@ -18,8 +20,8 @@ import (
 // keep the device: after a loss the next call lends another one. A GL error that fn
 // leaves pending is its own, not the next wave's. While a Move is under way, or
 // after Close, fn is not called and the error wraps ErrMoving or ErrClosed.
-func (e *Engine) Borrow(fn func(dev Device) error) (err error) {
-	lent, done := make(chan Device, 1), make(chan error, 1)
+func (e *Engine) Borrow(fn func(dev gpu.Device) error) (err error) {
+	lent, done := make(chan gpu.Device, 1), make(chan error, 1)
 	back := make(chan struct{})
 	lend := func() error {
 		if err := e.makeWay(); err != nil {
@@ -44,7 +46,7 @@ func (e *Engine) Borrow(fn func(dev Device) error) (err error) {
 	case dev := <-lent:
 		defer func() { // also when fn panics
 			err = errors.Join(err, dev.Do(func() error {
-				dev.CommandBarrier()
+				dev.Barrier()
 				dev.Finish()
 				return dev.Check()
 			}))

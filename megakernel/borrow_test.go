@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -21,7 +22,7 @@ void main() { word[gl_GlobalInvocationID.x] = 2u * gl_GlobalInvocationID.x; }
 
 // double runs doubler on a lent device, leaves its objects bound, and says what the
 // last word is.
-func double(dev Device) (last uint32, err error) {
+func double(dev gpu.Device) (last uint32, err error) {
 	const words = 256
 	err = dev.Do(func() error {
 		program, err := dev.CompileCompute(doubler)
@@ -36,7 +37,7 @@ func double(dev Device) (last uint32, err error) {
 			dev.BindStorage(binding, buffer, 0, words*ring.WordBytes)
 		}
 		dev.Dispatch(program, words/64)
-		dev.CommandBarrier()
+		dev.Barrier()
 		var got [ring.WordBytes]byte
 		dev.ReadBuffer(buffer, (words-1)*ring.WordBytes, got[:])
 		last = binary.LittleEndian.Uint32(got[:])
@@ -55,7 +56,7 @@ func TestABorrowedDeviceComesBackFitForWaves(t *testing.T) {
 					submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 3), slot(OpAdd, 2, i, 4)}})
 					ticket := start(t, e, Order{Queue: "q", Geometry: testGeometry, Mode: mode})
 					var last uint32
-					err := e.Borrow(func(dev Device) (err error) {
+					err := e.Borrow(func(dev gpu.Device) (err error) {
 						if len(e.submitted) > 0 {
 							t.Error("a wave is in flight while the device is lent")
 						}
@@ -83,11 +84,11 @@ func TestABorrowersFailureIsItsOwn(t *testing.T) {
 	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 3)}})
 
 	mine := errors.New("mine")
-	if err := e.Borrow(func(Device) error { return mine }); !errors.Is(err, mine) {
+	if err := e.Borrow(func(gpu.Device) error { return mine }); !errors.Is(err, mine) {
 		t.Errorf("error %v", err)
 	}
-	err := e.Borrow(func(dev Device) error {
-		return dev.Do(func() error { dev.BindStorage(1<<20, 1, 0, 4); return nil }) // no such binding point
+	err := e.Borrow(func(dev gpu.Device) error {
+		return dev.Do(func() error { dev.BindStorage(1<<20, gpu.Buffer{Buffer: 1}, 0, 4); return nil }) // no such binding point
 	})
 	if err == nil || !strings.Contains(err.Error(), "GL") {
 		t.Errorf("a GL error that the borrower left: %v", err)
@@ -98,7 +99,7 @@ func TestABorrowersFailureIsItsOwn(t *testing.T) {
 				t.Errorf("recovered %v", why)
 			}
 		}()
-		_ = e.Borrow(func(Device) error { panic("at the borrower") })
+		_ = e.Borrow(func(gpu.Device) error { panic("at the borrower") })
 	}()
 	if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry}); r.Executed != 1 {
 		t.Errorf("report %+v", r)
@@ -107,7 +108,7 @@ func TestABorrowersFailureIsItsOwn(t *testing.T) {
 
 func TestAClosedOrMovingEngineLendsNothing(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	lend := func() error { return e.Borrow(func(Device) error { t.Error("lent"); return nil }) }
+	lend := func() error { return e.Borrow(func(gpu.Device) error { t.Error("lent"); return nil }) }
 	e.mu.Lock()
 	e.moving = true
 	e.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
@@ -29,7 +30,7 @@ type Config struct {
 	// are built while launches run. If it is nil or fails, launches wait for the
 	// kernels they want. New and Move call it, and the engine closes the result if
 	// it has a method Close() error.
-	Beside func(Device) (Device, error)
+	Beside func(gpu.Device) (gpu.Device, error)
 	// Lease says that launches whose Order.Mode allows it run on a kernel that
 	// stays resident, if the device passes the self-test of it.
 	Lease bool

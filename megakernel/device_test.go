@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"ringmaster/glcompute"
+	"ringmaster/megakernel/gpu"
 )
 
 // openDevice opens a GL device for a test. Without one the test is skipped,
 // or fails if RINGMASTER_REQUIRE lists gl.
-func openDevice(t testing.TB) Device {
+func openDevice(t testing.TB) gpu.Device {
 	t.Helper()
 	dev, _, err := glcompute.Open(glcompute.Config{})
 	if err != nil {
@@ -30,7 +31,7 @@ func openDevice(t testing.TB) Device {
 	return dev
 }
 
-func newEngine(t testing.TB, dev Device, change func(*Config)) *Engine {
+func newEngine(t testing.TB, dev gpu.Device, change func(*Config)) *Engine {
 	t.Helper()
 	cfg := DefaultConfig()
 	if change != nil {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/ring"
 )
@@ -45,11 +46,11 @@ type Engine struct {
 	watched  atomic.Bool   // somebody looks at it
 
 	// The pump's. Move changes them while nothing is in flight and nobody writes.
-	dev      Device
+	dev      gpu.Device
 	memory   *memory
 	programs *Programs
-	beside   Device    // programs are built on it; nil if there is none
-	lastEnd  time.Time // end of the wave before
+	beside   gpu.Device // programs are built on it; nil if there is none
+	lastEnd  time.Time  // end of the wave before
 	lease    lease
 
 	// turn is held by whoever uses the device, its programs and the lease: the
@@ -114,7 +115,7 @@ type owner struct {
 
 // New allocates the engine's memory on a device. The engine does not own the
 // device: close the engine first, then the device.
-func New(dev Device, cfg Config) (*Engine, error) {
+func New(dev gpu.Device, cfg Config) (*Engine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -159,7 +160,7 @@ func New(dev Device, cfg Config) (*Engine, error) {
 }
 
 // attach allocates the engine's memory on a device.
-func (e *Engine) attach(dev Device) error {
+func (e *Engine) attach(dev gpu.Device) error {
 	var m *memory
 	err := dev.Do(func() (err error) {
 		m, err = newMemoryFor(dev, e.cfg.Pages, int(e.cfg.HeapWords), PrintRecords, e.cfg.InFlight)
@@ -174,13 +175,13 @@ func (e *Engine) attach(dev Device) error {
 	e.dev, e.memory = dev, m
 	e.limits = deviceLimitsOf(dev)
 	e.bytes.Store(m.bytes())
-	e.statuses.Store(m.buffers[ring.BindStatus])
+	e.statuses.Store(m.buffers[ring.BindStatus].Buffer)
 	e.lastEnd = time.Time{}
 	for i := range e.pages {
 		e.pages[i].resident = false
 	}
 	for _, f := range e.flights {
-		f.queries = [2]uint32{}
+		f.queries = [2]gpu.Query{}
 	}
 	e.attachLease()
 	return nil

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -16,7 +17,7 @@ var errInjected = errors.New("injected")
 
 // faultyDevice is a real device whose calls can be made to fail.
 type faultyDevice struct {
-	Device
+	gpu.Device
 	dispatches  int
 	compiles    int
 	deletes     int
@@ -27,7 +28,7 @@ type faultyDevice struct {
 	hold        chan struct{} // waits for fences see nothing done until it is closed; nil: it is
 }
 
-func (d *faultyDevice) WaitFence(fence uintptr, timeoutNs uint64) (bool, error) {
+func (d *faultyDevice) WaitFence(fence gpu.Fence, timeoutNs uint64) (bool, error) {
 	if d.hold != nil {
 		select {
 		case <-d.hold:
@@ -38,7 +39,7 @@ func (d *faultyDevice) WaitFence(fence uintptr, timeoutNs uint64) (bool, error) 
 	return d.Device.WaitFence(fence, timeoutNs)
 }
 
-func (d *faultyDevice) Dispatch(program, groups uint32) {
+func (d *faultyDevice) Dispatch(program gpu.Program, groups uint32) {
 	d.dispatches++
 	if d.failAt != nil && d.failAt(d.dispatches) {
 		d.pending = errInjected
@@ -53,7 +54,7 @@ func (d *faultyDevice) Check() error {
 	return err
 }
 
-func (d *faultyDevice) CompileCompute(source string) (uint32, error) {
+func (d *faultyDevice) CompileCompute(source string) (gpu.Program, error) {
 	d.compiles++
 	if d.failCompile {
 		source = "#version 430 core\nvoid main() { this is no GLSL }\n"
@@ -61,19 +62,19 @@ func (d *faultyDevice) CompileCompute(source string) (uint32, error) {
 	return d.Device.CompileCompute(source)
 }
 
-func (d *faultyDevice) DeleteProgram(program uint32) {
+func (d *faultyDevice) DeleteProgram(program gpu.Program) {
 	d.deletes++
 	d.Device.DeleteProgram(program)
 }
 
-func (d *faultyDevice) LoadMapped(buffer uint32, offset int, dst []byte) {
+func (d *faultyDevice) LoadMapped(buffer gpu.Buffer, offset int, dst []byte) {
 	d.Device.LoadMapped(buffer, offset, dst)
 	if d.corrupt != nil {
 		d.corrupt(dst)
 	}
 }
 
-func (d *faultyDevice) ReadBuffer(buffer uint32, offset int, dst []byte) {
+func (d *faultyDevice) ReadBuffer(buffer gpu.Buffer, offset int, dst []byte) {
 	d.Device.ReadBuffer(buffer, offset, dst)
 	if d.corrupt != nil {
 		d.corrupt(dst)

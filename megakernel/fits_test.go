@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -76,7 +77,7 @@ func TestSlotOverItsBudgetIsRefusedAndOthersStillRun(t *testing.T) {
 
 // smallDevice is a real device that claims small storage blocks.
 type smallDevice struct {
-	Device
+	gpu.Device
 	limit int64
 }
 
@@ -112,7 +113,7 @@ func TestRingOrHeapLargerThanTheDeviceAllowsIsAnErrorThatNamesIt(t *testing.T) {
 
 // limitedDevice is a device whose driver reports limits of its own.
 type limitedDevice struct {
-	Device
+	gpu.Device
 	sizeX, groupsX, invocations uint32
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -60,8 +61,8 @@ type flight struct {
 	fetched   bool         // hurry saw it done
 	fetch     func() error
 	abandon   func() error
-	fence     uintptr
-	queries   [2]uint32
+	fence     gpu.Fence
+	queries   [2]gpu.Query
 	submitted time.Time
 	ended     time.Time
 }

@@ -8,32 +8,27 @@ import (
 	"slices"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
 // otherDevice is a real device that claims to be of another kind, so that the
 // ways of memory that this one would not choose are tested on it.
 type otherDevice struct {
-	Device
+	gpu.Device
 	hardware bool // names no software renderer
 	unmapped bool // cannot map
 }
 
-func (d *otherDevice) Identity() (vendor, renderer, version string) {
-	vendor, renderer, version = d.Device.Identity()
-	if d.hardware {
-		renderer = "some GPU"
-	}
-	return vendor, renderer, version
-}
+func (d *otherDevice) Software() bool { return d.Device.Software() && !d.hardware }
 
 func (d *otherDevice) Supports(name string) bool {
 	return d.Device.Supports(name) && !(d.unmapped && name == "buffer-storage")
 }
 
 // waysOfMemory are devices that make the engine take each way there is.
-func waysOfMemory(dev Device) map[string]Device {
-	return map[string]Device{
+func waysOfMemory(dev gpu.Device) map[string]gpu.Device {
+	return map[string]gpu.Device{
 		"as it is":           dev,
 		"mapped and copied":  &otherDevice{Device: dev, hardware: true},
 		"with updates alone": &otherDevice{Device: dev, unmapped: true},

@@ -3,6 +3,8 @@ package megakernel
 import (
 	"fmt"
 	"strings"
+
+	"ringmaster/megakernel/gpu"
 )
 
 // Geometry is the shape of a dispatch.
@@ -35,7 +37,7 @@ type deviceLimits struct {
 	groups uint32 // workgroups of a dispatch
 }
 
-func deviceLimitsOf(dev Device) deviceLimits {
+func deviceLimitsOf(dev gpu.Device) deviceLimits {
 	sizeX, groupsX, invocations := dev.WorkgroupLimits()
 	return deviceLimits{width: min(sizeX, invocations), groups: groupsX}
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/ring"
 )
@@ -59,10 +60,10 @@ const (
 
 // LeaseConfig says on what a resident kernel works and for how long.
 type LeaseConfig struct {
-	Heap       uint32 // the heap's buffer, which windows are cut from
-	HeapBytes  int    // its size
-	Print      uint32 // the print log's buffer, 0 for one of the lease's own that nobody reads
-	PrintBytes int    // its size, as ring.PrintLogWords says
+	Heap       gpu.Buffer // the heap's buffer, which windows are cut from
+	HeapBytes  int        // its size
+	Print      gpu.Buffer // the print log's buffer, none for one of the lease's own that nobody reads
+	PrintBytes int        // its size, as ring.PrintLogWords says
 
 	Duration   time.Duration // a kernel ends after it; 0: DefaultLeaseDuration; at most MaxLeaseDuration
 	Idle       time.Duration // a kernel without a round for so long ends; 0: DefaultLeaseIdle
@@ -98,16 +99,16 @@ type Window struct {
 // acknowledged or never begun; in the second case the next kernel finds it there. So
 // every slot runs once, whenever a kernel ends.
 type Resident struct {
-	dev     Device
+	dev     gpu.Device
 	catalog *Catalog
 	shape   Kernel // the one with all opcodes
 	cfg     LeaseConfig
 	support LeaseSupport
 	whole   leaseProgram // its program
 	small   leaseProgram // that of cfg.Hot; without one if its id is 0
-	mailbox uint32
+	mailbox gpu.Buffer
 
-	print uint32 // the lease's own print log, 0 if there is none
+	print gpu.Buffer // the lease's own print log, none if there is none
 
 	// mu lets one round or one end be under way at a time and guards the fields below.
 	mu     sync.Mutex
@@ -132,7 +133,7 @@ type Resident struct {
 // OpenLease builds the resident kernel, tests it and measures how many turns a
 // lease may take. The error says why the device has no lease; waves do the
 // same work without one. Close it before the device and before the heap is deleted.
-func OpenLease(dev Device, cfg LeaseConfig) (*Resident, error) {
+func OpenLease(dev gpu.Device, cfg LeaseConfig) (*Resident, error) {
 	if cfg.Duration == 0 {
 		cfg.Duration = DefaultLeaseDuration
 	}
@@ -188,7 +189,7 @@ func (l *Resident) allocate() error {
 				return err
 			}
 		}
-		if l.mailbox, err = l.dev.NewMapped(mailBytes); err == nil && l.cfg.Print == 0 {
+		if l.mailbox, err = l.dev.NewMapped(mailBytes); err == nil && l.cfg.Print.Buffer == 0 {
 			l.cfg.PrintBytes = int(ring.PrintLogWords(1)) * ring.WordBytes
 			l.print, err = l.dev.NewBuffer(l.cfg.PrintBytes)
 			l.cfg.Print = l.print
@@ -203,12 +204,12 @@ func (l *Resident) allocate() error {
 // free deletes what allocate made. Called on the device's thread.
 func (l *Resident) free() {
 	for _, p := range []leaseProgram{l.whole, l.small} {
-		if p.id != 0 {
+		if p.id.Program != 0 {
 			l.dev.DeleteProgram(p.id)
 		}
 	}
-	for _, buffer := range []uint32{l.mailbox, l.print} {
-		if buffer != 0 {
+	for _, buffer := range []gpu.Buffer{l.mailbox, l.print} {
+		if buffer.Buffer != 0 {
 			l.dev.DeleteBuffer(buffer)
 		}
 	}
@@ -340,7 +341,7 @@ func (l *Resident) Close() error {
 	}
 	err := l.end(LeaseEndShutdown)
 	l.broken = ErrClosed
-	if Lost(err) {
+	if gpu.Lost(err) {
 		return err
 	}
 	return errors.Join(err, l.dev.Do(func() error {

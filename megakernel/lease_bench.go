@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -40,9 +41,9 @@ type LeaseTimes struct {
 // LeaseBench times submissions of LeaseBenchSlots slots of four opcodes, one
 // after another, by a lease and by waves, and checks what they did. The error
 // is one of OpenLease if the device has no lease.
-func LeaseBench(dev Device, rounds int) (t LeaseTimes, err error) {
+func LeaseBench(dev gpu.Device, rounds int) (t LeaseTimes, err error) {
 	const words = 1 << 12
-	var heap uint32
+	var heap gpu.Buffer
 	if err = dev.Do(func() (err error) {
 		heap, err = dev.NewBuffer(words * ring.WordBytes)
 		return err
@@ -95,9 +96,9 @@ const leaseWarm = 600 * time.Millisecond
 
 // warmUp returns a function that reports whether a benchmark's rounds count yet:
 // not its first ones, and not before a GPU is at its clock.
-func warmUp(dev Device, first int) func(round int) bool {
+func warmUp(dev gpu.Device, first int) func(round int) bool {
 	warm := leaseWarm
-	if _, renderer, _ := dev.Identity(); hostRenderer(renderer) {
+	if dev.Software() {
 		warm = 0
 	}
 	begin := time.Now()
@@ -142,7 +143,7 @@ func timeLease(l *Resident, w Window, rounds int) (Percentiles, error) {
 }
 
 // timeLaunches times the same submissions as launches of an engine.
-func timeLaunches(dev Device, mode LaunchMode) (p Percentiles, err error) {
+func timeLaunches(dev gpu.Device, mode LaunchMode) (p Percentiles, err error) {
 	cfg := DefaultConfig()
 	cfg.Lease = mode != ModeWave
 	e, err := New(dev, cfg)

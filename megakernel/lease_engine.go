@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -126,7 +127,7 @@ func (e *Engine) leased(f *flight) bool {
 		return false
 	}
 	f.leased, f.err = true, err
-	if err != nil && !Lost(err) {
+	if err != nil && !gpu.Lost(err) {
 		e.giveUpLease(err)
 		if !errors.Is(err, ErrLeaseBroken) {
 			f.err = nil // what ran is settled, the rest runs as waves

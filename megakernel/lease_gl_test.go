@@ -4,10 +4,11 @@ package megakernel
 
 import (
 	"math/rand/v2"
-	"ringmaster/ring"
+	"ringmaster/megakernel/gpu"
 	"testing"
 
 	"go.uber.org/goleak"
+	"ringmaster/ring"
 )
 
 func TestDeviceHasALeaseAndSaysHowLong(t *testing.T) {
@@ -22,7 +23,7 @@ func TestDeviceHasALeaseAndSaysHowLong(t *testing.T) {
 }
 
 // openLease opens a lease on a heap of its own.
-func openLease(t testing.TB, dev Device, heapWords int, change func(*LeaseConfig)) (l *Resident, heap uint32) {
+func openLease(t testing.TB, dev gpu.Device, heapWords int, change func(*LeaseConfig)) (l *Resident, heap gpu.Buffer) {
 	t.Helper()
 	cfg := LeaseConfig{HeapBytes: heapWords * 4}
 	err := dev.Do(func() (err error) {

@@ -115,7 +115,7 @@ func (l *Resident) dispatch(k *resident, limits leaseLimits) error {
 		}
 	}
 	dev.Dispatch(k.program.id, 1)
-	dev.CommandBarrier()
+	dev.Barrier()
 	fence := dev.InsertFence()
 	dev.Flush()
 	defer dev.DeleteFence(fence)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -28,8 +29,8 @@ var leaseHotSoftware = NewOpcodeSet(OpNop, OpStore, OpAdd, OpLoad)
 const leaseReadAhead = 3
 
 // leaseWidthFor is the width for a device. A wrong guess costs time only.
-func leaseWidthFor(dev Device) uint32 {
-	if _, renderer, _ := dev.Identity(); hostRenderer(renderer) {
+func leaseWidthFor(dev gpu.Device) uint32 {
+	if dev.Software() {
 		return leaseWidthSoftware
 	}
 	return leaseWidth
@@ -131,8 +132,8 @@ func nextTail(tail uint32, n int) uint32 {
 }
 
 // leaseHotFor are the opcodes of the small kernel that suits a device.
-func leaseHotFor(dev Device) OpcodeSet {
-	if _, renderer, _ := dev.Identity(); hostRenderer(renderer) {
+func leaseHotFor(dev gpu.Device) OpcodeSet {
+	if dev.Software() {
 		return leaseHotSoftware
 	}
 	return 0

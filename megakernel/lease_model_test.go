@@ -6,18 +6,19 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
 // modelDevice is a device whose only kernel is a Go model of the lease's, with
 // the reference for what a slot does. Of Device it has what a lease uses.
 type modelDevice struct {
-	Device
+	gpu.Device
 	mu       sync.Mutex // one Do at a time
 	mailbox  []uint32
 	heap     []uint32
 	testHeap []uint32 // of the self-test
-	bound    [ring.Bindings]uint32
+	bound    [ring.Bindings]gpu.Buffer
 	uniform  [len(leaseUniforms)]uint32
 	fence    chan struct{} // closed when the kernel dispatched last has ended
 
@@ -32,10 +33,14 @@ type modelDevice struct {
 	turned   atomic.Uint32 // turns of all kernels
 }
 
-const (
-	modelMailbox = 11 // buffer names
-	modelHeap    = 12
-	modelTest    = 13
+const ()
+
+// The model's buffers.
+var (
+	modelMailbox = gpu.Buffer{Buffer: 11}
+	modelHeap    = gpu.Buffer{Buffer: 12}
+	modelTest    = gpu.Buffer{Buffer: 13}
+	modelPrint   = gpu.Buffer{Buffer: 14}
 )
 
 type modelLoss struct{ error }
@@ -52,23 +57,30 @@ func (d *modelDevice) Do(fn func() error) error {
 	return fn()
 }
 
-func (d *modelDevice) Identity() (string, string, string)           { return "", "model", "" }
-func (d *modelDevice) Supports(string) bool                         { return !d.unmapped }
-func (d *modelDevice) CompileCompute(string) (uint32, error)        { return 1, nil }
-func (d *modelDevice) DeleteProgram(uint32)                         {}
-func (d *modelDevice) DeleteBuffer(uint32)                          {}
-func (d *modelDevice) NewMapped(int) (uint32, error)                { return modelMailbox, nil }
-func (d *modelDevice) NewBuffer(int) (uint32, error)                { return modelTest, nil }
-func (d *modelDevice) BindStorage(binding, buffer uint32, _, _ int) { d.bound[binding] = buffer }
-func (d *modelDevice) SetUniform(_ uint32, at int32, value uint32)  { d.uniform[at] = value }
-func (d *modelDevice) CommandBarrier()                              {}
-func (d *modelDevice) Flush()                                       {}
-func (d *modelDevice) InsertFence() uintptr                         { return 1 }
-func (d *modelDevice) DeleteFence(uintptr)                          {}
-func (d *modelDevice) LoadWord(_ uint32, offset int) uint32 {
+func (d *modelDevice) Identity() (string, string, string) { return "", "model", "" }
+func (d *modelDevice) Software() bool                     { return false }
+func (d *modelDevice) Supports(string) bool               { return !d.unmapped }
+func (d *modelDevice) CompileCompute(string) (gpu.Program, error) {
+	return gpu.Program{Program: 1}, nil
+}
+func (d *modelDevice) DeleteProgram(gpu.Program) {}
+func (d *modelDevice) DeleteBuffer(gpu.Buffer)   {}
+func (d *modelDevice) NewMapped(int) (gpu.Buffer, error) {
+	return modelMailbox, nil
+}
+func (d *modelDevice) NewBuffer(int) (gpu.Buffer, error) { return modelTest, nil }
+func (d *modelDevice) BindStorage(binding uint32, buffer gpu.Buffer, _, _ int) {
+	d.bound[binding] = buffer
+}
+func (d *modelDevice) SetUniform(_ gpu.Program, at int32, value uint32) { d.uniform[at] = value }
+func (d *modelDevice) Barrier()                                         {}
+func (d *modelDevice) Flush()                                           {}
+func (d *modelDevice) InsertFence() gpu.Fence                           { return gpu.Fence{Fence: 1} }
+func (d *modelDevice) DeleteFence(gpu.Fence)                            {}
+func (d *modelDevice) LoadWord(_ gpu.Buffer, offset int) uint32 {
 	return atomic.LoadUint32(&d.mailbox[offset/4])
 }
-func (d *modelDevice) StoreWord(_ uint32, offset int, value uint32) {
+func (d *modelDevice) StoreWord(_ gpu.Buffer, offset int, value uint32) {
 	if from := d.turned.Load(); offset == mailTail*ring.WordBytes {
 		for d.running.Load() && d.turned.Load()-from < d.late {
 			runtime.Gosched()
@@ -76,14 +88,14 @@ func (d *modelDevice) StoreWord(_ uint32, offset int, value uint32) {
 	}
 	atomic.StoreUint32(&d.mailbox[offset/4], value)
 }
-func (d *modelDevice) StoreMapped(_ uint32, offset int, data []byte) {
+func (d *modelDevice) StoreMapped(_ gpu.Buffer, offset int, data []byte) {
 	copy(bytesOf(d.mailbox)[offset:], data)
 }
-func (d *modelDevice) LoadMapped(_ uint32, offset int, dst []byte) {
+func (d *modelDevice) LoadMapped(_ gpu.Buffer, offset int, dst []byte) {
 	copy(dst, bytesOf(d.mailbox)[offset:])
 }
 
-func (d *modelDevice) UniformLocation(_ uint32, name string) int32 {
+func (d *modelDevice) UniformLocation(_ gpu.Program, name string) int32 {
 	for i, known := range leaseUniforms {
 		if known == name {
 			return int32(i)
@@ -99,7 +111,7 @@ func (d *modelDevice) Check() error {
 	return nil
 }
 
-func (d *modelDevice) WaitFence(uintptr, uint64) (bool, error) {
+func (d *modelDevice) WaitFence(gpu.Fence, uint64) (bool, error) {
 	select {
 	case <-d.fence:
 		return true, d.Check()
@@ -109,7 +121,7 @@ func (d *modelDevice) WaitFence(uintptr, uint64) (bool, error) {
 	}
 }
 
-func (d *modelDevice) Dispatch(uint32, uint32) {
+func (d *modelDevice) Dispatch(gpu.Program, uint32) {
 	heap := d.heap
 	if d.bound[ring.BindHeap] == modelTest {
 		heap = d.testHeap

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 )
 
@@ -13,7 +14,7 @@ var leaseUniforms = [...]string{"lease_number", "lease_answered", "lease_turns",
 
 // leaseProgram is a compiled resident kernel.
 type leaseProgram struct {
-	id          uint32
+	id          gpu.Program
 	kernel      Kernel
 	fingerprint [32]byte // of its source
 	uniforms    [len(leaseUniforms)]int32
@@ -21,7 +22,7 @@ type leaseProgram struct {
 
 // takes reports whether the program has the bodies for a set of opcodes.
 func (p *leaseProgram) takes(set OpcodeSet) bool {
-	return p.id != 0 && (p.kernel.Hot == 0 || set&^p.kernel.Hot == 0)
+	return p.id.Program != 0 && (p.kernel.Hot == 0 || set&^p.kernel.Hot == 0)
 }
 
 // programFor is the kernel to start for a round with a set of opcodes: the small one,
@@ -43,7 +44,7 @@ func (l *Resident) build(k Kernel) (p leaseProgram, err error) {
 	if stored {
 		p.id = l.load(k, source)
 	}
-	if p.id == 0 {
+	if p.id.Program == 0 {
 		if p.id, err = l.dev.CompileCompute(source); err != nil {
 			return p, fmt.Errorf("megakernel: kernel %s: %w", k, err)
 		}
@@ -65,7 +66,7 @@ func (l *Resident) binaryName(source string) disk.Name {
 
 // load is the program of the stored binary, 0 if there is none of use. What
 // cannot be used is reported and removed.
-func (l *Resident) load(k Kernel, source string) (program uint32) {
+func (l *Resident) load(k Kernel, source string) (program gpu.Program) {
 	name := l.binaryName(source)
 	b, err := l.cfg.Binaries.Load(name)
 	if err == nil {
@@ -73,21 +74,21 @@ func (l *Resident) load(k Kernel, source string) (program uint32) {
 	}
 	if err == nil && l.dev.ProgramWorkgroupSize(program) != [3]uint32{k.Width, 1, 1} {
 		l.dev.DeleteProgram(program)
-		program, err = 0, errors.New("megakernel: it is another kernel")
+		program, err = gpu.Program{}, errors.New("megakernel: it is another kernel")
 	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) || Lost(err) {
+	if err == nil || errors.Is(err, fs.ErrNotExist) || gpu.Lost(err) {
 		return program
 	}
 	l.cfg.Log.Warn("stored program binary cannot be used and is built again", "kernel", k.String(), "directory", l.cfg.Binaries.Path(), "err", err)
 	if err := l.cfg.Binaries.Remove(name); err != nil {
 		l.cfg.Log.Debug("removing a stored program binary", "err", err)
 	}
-	return 0
+	return gpu.Program{}
 }
 
 // keep stores the program for the next start. What goes wrong costs the next
 // start a compilation.
-func (l *Resident) keep(k Kernel, source string, program uint32) {
+func (l *Resident) keep(k Kernel, source string, program gpu.Program) {
 	format, data, err := l.dev.ProgramBinary(program)
 	if err == nil {
 		err = l.cfg.Binaries.Store(l.binaryName(source), disk.Binary{Format: format, Data: data})

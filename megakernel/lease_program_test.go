@@ -10,17 +10,18 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/ring"
 )
 
 // compilingDevice counts what is compiled from source.
 type compilingDevice struct {
-	Device
+	gpu.Device
 	compiled int
 }
 
-func (d *compilingDevice) CompileCompute(source string) (uint32, error) {
+func (d *compilingDevice) CompileCompute(source string) (gpu.Program, error) {
 	d.compiled++
 	return d.Device.CompileCompute(source)
 }

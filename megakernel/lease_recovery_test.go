@@ -9,6 +9,7 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -22,7 +23,7 @@ func TestLeaseIsThereAgainAfterALoss(t *testing.T) {
 		cfg := megakernel.DefaultConfig()
 		cfg.Lease = true
 		e, err := megakernel.New(openFaulty(t, fault), cfg)
-		if megakernel.Lost(err) {
+		if gpu.Lost(err) {
 			losses++
 			continue
 		}
@@ -44,7 +45,7 @@ func TestLeaseIsThereAgainAfterALoss(t *testing.T) {
 			}
 			for e.Pending("q") > 0 {
 				report, err := e.Launch(megakernel.Order{Queue: "q", Geometry: geometry, Mode: mode})
-				if megakernel.Lost(err) {
+				if gpu.Lost(err) {
 					if moved {
 						t.Fatalf("dispatch %d: lost again: %v", dispatch, err)
 					}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -50,7 +51,7 @@ func (l *Resident) selfTest() error {
 		return fmt.Errorf("megakernel: lease: %w", err)
 	}
 	for _, p := range []*leaseProgram{&l.whole, &l.small} {
-		if p.id == 0 {
+		if p.id.Program == 0 {
 			continue
 		}
 		l.wide = p == &l.whole // its first kernel is that one
@@ -118,7 +119,7 @@ func (l *Resident) idleKernel(turns uint32) (took time.Duration, spent uint32, e
 // measured too high, and the next round may be long in coming.
 func (l *Resident) testRounds(budget uint32) error {
 	const words = 256
-	heap, words4 := uint32(0), words*ring.WordBytes
+	heap, words4 := gpu.Buffer{}, words*ring.WordBytes
 	if err := l.dev.Do(func() (err error) {
 		heap, err = l.dev.NewBuffer(words4)
 		return err
@@ -133,7 +134,7 @@ func (l *Resident) testRounds(budget uint32) error {
 		err = endErr
 	}
 	l.cfg, l.turns, l.idle = given, turns, idle
-	if !Lost(err) {
+	if !gpu.Lost(err) {
 		err = errors.Join(err, l.dev.Do(func() error {
 			l.dev.DeleteBuffer(heap)
 			return nil

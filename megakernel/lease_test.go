@@ -12,13 +12,14 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
 // openModel opens a lease on a model device.
 func openModel(t rapid.TB, d *modelDevice, change func(*LeaseConfig)) *Resident {
 	t.Helper()
-	cfg := LeaseConfig{Heap: modelHeap, HeapBytes: len(d.heap) * 4, Print: 14, PrintBytes: 64}
+	cfg := LeaseConfig{Heap: modelHeap, HeapBytes: len(d.heap) * 4, Print: modelPrint, PrintBytes: 64}
 	if change != nil {
 		change(&cfg)
 	}
@@ -283,7 +284,7 @@ func TestLossOfTheDeviceReachesTheCaller(t *testing.T) {
 		for range 3 { // the first may still be answered
 			err = l.Do(Window{Length: 64}, add, published(1), make([]uint32, 1))
 		}
-		if !Lost(err) {
+		if !gpu.Lost(err) {
 			t.Errorf("%v", err)
 		}
 		l.Close()

@@ -3,8 +3,8 @@ package megakernel
 import (
 	"errors"
 	"fmt"
-	"strings"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -20,14 +20,14 @@ import (
 // host's; and through the host's heap with buffer updates, where nothing can
 // be mapped.
 type memory struct {
-	dev     Device
-	buffers [ring.Bindings]uint32
+	dev     gpu.Device
+	buffers [ring.Bindings]gpu.Buffer
 	sizes   [ring.Bindings]int
 	waves   int // control blocks and schedules
 
 	mapped  bool // staging and readback are mapped buffers
 	direct  bool // and the device works on them
-	staged  [ring.Bindings]uint32
+	staged  [ring.Bindings]gpu.Buffer
 	slots   []ring.Slot   // staging where nothing is mapped
 	returns []ring.Status // readback of status words where nothing is mapped, likewise
 	results []uint32
@@ -48,13 +48,13 @@ const controlStride = (ring.ControlWords*ring.WordBytes + blockAlign - 1) / bloc
 
 // newMemory allocates zeroed buffers for pages, a heap and a power of two of
 // print records, and for one wave.
-func newMemory(dev Device, pages, heapWords, prints int) (*memory, error) {
+func newMemory(dev gpu.Device, pages, heapWords, prints int) (*memory, error) {
 	return newMemoryFor(dev, pages, heapWords, prints, 1)
 }
 
 // newMemoryFor does the same for a number of waves at a time. It refuses a device that
 // nothing can be dispatched on. On an error it leaves nothing behind.
-func newMemoryFor(dev Device, pages, heapWords, prints, waves int) (*memory, error) {
+func newMemoryFor(dev gpu.Device, pages, heapWords, prints, waves int) (*memory, error) {
 	if err := deviceLimitsOf(dev).usable(); err != nil {
 		return nil, err
 	}
@@ -95,9 +95,8 @@ func (m *memory) scheduleStride(pages int) int {
 }
 
 func (m *memory) allocate() error {
-	_, renderer, _ := m.dev.Identity()
 	m.mapped = m.dev.Supports("buffer-storage")
-	m.direct = m.mapped && hostRenderer(renderer)
+	m.direct = m.mapped && m.dev.Software()
 	if m.mapped {
 		for _, binding := range stagedBindings {
 			buffer, err := m.dev.NewMapped(m.sizes[binding])
@@ -117,7 +116,7 @@ func (m *memory) allocate() error {
 		m.results = make([]uint32, m.sizes[ring.BindResults]/ring.WordBytes)
 	}
 	for i, size := range m.sizes {
-		if m.direct && m.staged[i] != 0 {
+		if m.direct && m.staged[i].Buffer != 0 {
 			m.buffers[i] = m.staged[i]
 			continue
 		}
@@ -130,23 +129,16 @@ func (m *memory) allocate() error {
 	return m.dev.Check()
 }
 
-// hostRenderer reports whether a driver runs on the host's processors, so
-// that its buffers are host memory whatever they are asked to be.
-func hostRenderer(renderer string) bool {
-	r := strings.ToLower(renderer)
-	return strings.Contains(r, "llvmpipe") || strings.Contains(r, "softpipe") || strings.Contains(r, "swiftshader")
-}
-
 // delete deletes the buffers.
 func (m *memory) delete() {
 	for i := range m.buffers {
-		if m.staged[i] != 0 {
+		if m.staged[i].Buffer != 0 {
 			m.dev.DeleteBuffer(m.staged[i])
 		}
-		if m.buffers[i] != 0 && m.buffers[i] != m.staged[i] {
+		if m.buffers[i].Buffer != 0 && m.buffers[i] != m.staged[i] {
 			m.dev.DeleteBuffer(m.buffers[i])
 		}
-		m.buffers[i], m.staged[i] = 0, 0
+		m.buffers[i], m.staged[i] = gpu.Buffer{}, gpu.Buffer{}
 	}
 }
 
@@ -155,7 +147,7 @@ func (m *memory) bytes() uint64 {
 	total := uint64(0)
 	for i, size := range m.sizes {
 		total += uint64(size)
-		if m.staged[i] != 0 && !m.direct {
+		if m.staged[i].Buffer != 0 && !m.direct {
 			total += uint64(size)
 		}
 	}
@@ -184,8 +176,8 @@ func (m *memory) near(pages int) bool { return m.mapped && !m.direct && pages <=
 
 // block is the buffer of a block that a wave works on. Totals are added up on
 // the device in any case, because additions over the bus are slow.
-func (m *memory) block(binding int, near bool) uint32 {
-	if near && binding != ring.BindControl && m.staged[binding] != 0 {
+func (m *memory) block(binding int, near bool) gpu.Buffer {
+	if near && binding != ring.BindControl && m.staged[binding].Buffer != 0 {
 		return m.staged[binding]
 	}
 	return m.buffers[binding]
@@ -233,7 +225,7 @@ func read[T ~uint32 | ring.Slot | ring.Control](m *memory, binding, element int,
 
 // put writes bytes to a buffer at once; no wave in flight may use them.
 func (m *memory) put(binding, offset int, data []byte) {
-	if m.direct && m.staged[binding] != 0 {
+	if m.direct && m.staged[binding].Buffer != 0 {
 		m.dev.StoreMapped(m.staged[binding], offset, data)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -17,7 +18,7 @@ import (
 // once. Every other batch fails with ErrHeapLost, and so does one that has run
 // again before. Meanwhile Submit returns ErrMoving, and calls that wait for the device
 // wait for the new one. On an error nothing has changed.
-func (e *Engine) Move(dev Device) error {
+func (e *Engine) Move(dev gpu.Device) error {
 	e.mu.Lock()
 	if e.closed || e.moving {
 		defer e.mu.Unlock()

@@ -5,6 +5,8 @@ package megakernel
 import (
 	"sync/atomic"
 	"testing"
+
+	"ringmaster/megakernel/gpu"
 )
 
 // TestWavesOfAllSizesShareTheirPages has slots that yield go through waves that
@@ -45,11 +47,11 @@ func TestWavesOfAllSizesShareTheirPages(t *testing.T) {
 
 // chainedDevice counts the dispatches that drain a cold list.
 type chainedDevice struct {
-	Device
+	gpu.Device
 	chained atomic.Int32
 }
 
-func (d *chainedDevice) DispatchIndirect(program, buffer uint32, offset int) {
+func (d *chainedDevice) DispatchIndirect(program gpu.Program, buffer gpu.Buffer, offset int) {
 	d.chained.Add(1)
 	d.Device.DispatchIndirect(program, buffer, offset)
 }

@@ -10,18 +10,19 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
 // forgetfulDevice is a real device that, while hide is set, shows the done word of the
 // lease's last round as it was before, as if the kernel had ended within the round.
 type forgetfulDevice struct {
-	Device
+	gpu.Device
 	hide atomic.Bool
 	last atomic.Uint32
 }
 
-func (d *forgetfulDevice) LoadWord(buffer uint32, offset int) uint32 {
+func (d *forgetfulDevice) LoadWord(buffer gpu.Buffer, offset int) uint32 {
 	value := d.Device.LoadWord(buffer, offset)
 	if offset != mailDone*ring.WordBytes {
 		return value
@@ -63,7 +64,7 @@ func TestLeaseRoundOfUnknownOutcomeFailsItsLaunch(t *testing.T) {
 // queueingDevice counts the uses of its thread between a wave's fence and the first look
 // at it. Only the pump uses it.
 type queueingDevice struct {
-	Device
+	gpu.Device
 	passed, most int
 	flying       bool
 }
@@ -76,12 +77,12 @@ func (d *queueingDevice) Do(fn func() error) error {
 	return d.Device.Do(fn)
 }
 
-func (d *queueingDevice) InsertFence() uintptr {
+func (d *queueingDevice) InsertFence() gpu.Fence {
 	d.flying, d.passed = true, 0
 	return d.Device.InsertFence()
 }
 
-func (d *queueingDevice) WaitFence(fence uintptr, timeoutNs uint64) (bool, error) {
+func (d *queueingDevice) WaitFence(fence gpu.Fence, timeoutNs uint64) (bool, error) {
 	d.passed = 0
 	done, err := d.Device.WaitFence(fence, timeoutNs)
 	d.flying = d.flying && !done
@@ -124,25 +125,25 @@ func TestTransfersDoNotPassAWaveWithoutBound(t *testing.T) {
 // fencedDevice counts fences, and finishes of the device; waits for fences fail, and Check
 // fails once after a dispatch, when it is told so.
 type fencedDevice struct {
-	Device
+	gpu.Device
 	made, deleted, finished int
 	failWait, failCheck     bool
 	dispatched              bool
 }
 
-func (d *fencedDevice) InsertFence() uintptr { d.made++; return d.Device.InsertFence() }
-func (d *fencedDevice) DeleteFence(fence uintptr) {
+func (d *fencedDevice) InsertFence() gpu.Fence { d.made++; return d.Device.InsertFence() }
+func (d *fencedDevice) DeleteFence(fence gpu.Fence) {
 	d.deleted++
 	d.Device.DeleteFence(fence)
 }
 func (d *fencedDevice) Finish() { d.finished++; d.Device.Finish() }
-func (d *fencedDevice) WaitFence(fence uintptr, timeoutNs uint64) (bool, error) {
+func (d *fencedDevice) WaitFence(fence gpu.Fence, timeoutNs uint64) (bool, error) {
 	if d.failWait {
 		return false, errInjected
 	}
 	return d.Device.WaitFence(fence, timeoutNs)
 }
-func (d *fencedDevice) Dispatch(program, groups uint32) {
+func (d *fencedDevice) Dispatch(program gpu.Program, groups uint32) {
 	d.dispatched = true
 	d.Device.Dispatch(program, groups)
 }

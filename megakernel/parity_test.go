@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -17,7 +18,7 @@ const parityPrograms = 1200
 
 // rig runs programs on a device.
 type rig struct {
-	dev     Device
+	dev     gpu.Device
 	memory  *memory
 	catalog *Catalog
 	kernels map[Kernel]*program
@@ -103,7 +104,7 @@ func (r *rig) run(p *testProgram) (*Image, error) {
 			kernel.set(r.dev, &w)
 			r.memory.bindSchedule(w.Cold)
 			r.dev.Dispatch(kernel.id, g.Groups)
-			r.dev.StorageBarrier()
+			r.dev.Barrier()
 			return nil
 		})
 		if err != nil {

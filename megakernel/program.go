@@ -1,10 +1,14 @@
 package megakernel
 
-import "fmt"
+import (
+	"fmt"
+
+	"ringmaster/megakernel/gpu"
+)
 
 // program is a compiled interpreter of one width.
 type program struct {
-	id          uint32
+	id          gpu.Program
 	width       uint32
 	uniforms    [len(uniformNames)]int32
 	fingerprint [32]byte
@@ -15,7 +19,7 @@ type program struct {
 }
 
 // compile builds a program from source. Called on the device's thread.
-func compile(dev Device, width uint32, source string) (*program, error) {
+func compile(dev gpu.Device, width uint32, source string) (*program, error) {
 	id, err := dev.CompileCompute(source)
 	if err != nil {
 		return nil, fmt.Errorf("megakernel: kernel of width %d: %w", width, err)
@@ -30,7 +34,7 @@ func compile(dev Device, width uint32, source string) (*program, error) {
 }
 
 // newProgram checks a linked program and finds its uniforms. Called on the device's thread.
-func newProgram(dev Device, width, id uint32) (*program, error) {
+func newProgram(dev gpu.Device, width uint32, id gpu.Program) (*program, error) {
 	if size := dev.ProgramWorkgroupSize(id); size != [3]uint32{width, 1, 1} {
 		return nil, fmt.Errorf("megakernel: kernel of width %d: the driver built %v", width, size)
 	}
@@ -43,7 +47,7 @@ func newProgram(dev Device, width, id uint32) (*program, error) {
 
 // set gives the program the parameters of a wave that differ from those of the wave
 // before: setting all of them would take as long as a small wave.
-func (p *program) set(dev Device, w *Wave) {
+func (p *program) set(dev gpu.Device, w *Wave) {
 	values := w.values()
 	for i, value := range values {
 		if p.uniforms[i] >= 0 && (!p.known || value != p.values[i]) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/userop"
@@ -37,7 +38,7 @@ type Programs struct {
 
 // NewPrograms makes a set of programs. build is the second context, or nil; main is
 // the context that launches run on. Close it before the devices.
-func NewPrograms(main, build Device, cfg ProgramsConfig) (*Programs, error) {
+func NewPrograms(main, build gpu.Device, cfg ProgramsConfig) (*Programs, error) {
 	ps := &Programs{catalog: cfg.Catalog}
 	if ps.catalog == nil {
 		ps.catalog = BuiltIn()
@@ -60,7 +61,7 @@ func NewPrograms(main, build Device, cfg ProgramsConfig) (*Programs, error) {
 }
 
 // target makes the place where programs are built, with buffers to warm them on.
-func (ps *Programs) target(main, build Device) (kernelcache.Target[Kernel, *program], error) {
+func (ps *Programs) target(main, build gpu.Device) (kernelcache.Target[Kernel, *program], error) {
 	background := build != nil
 	if !background {
 		build = main
@@ -187,7 +188,7 @@ func (ps *Programs) Stats() kernelcache.Stats { return ps.store.Stats() }
 
 // Move goes on with another device after the one before was lost; see
 // kernelcache.Store.Move. On an error nothing has changed.
-func (ps *Programs) Move(main, build Device) error {
+func (ps *Programs) Move(main, build gpu.Device) error {
 	target, err := ps.target(main, build)
 	if err == nil {
 		ps.store.Move(target)
@@ -204,14 +205,14 @@ func (ps *Programs) Close() error {
 
 // warmer runs new programs once with nothing to do.
 type warmer struct {
-	dev     Device
-	buffers [ring.Bindings]uint32
+	dev     gpu.Device
+	buffers [ring.Bindings]gpu.Buffer
 }
 
 // warmBytes holds whatever a kernel touches without a schedule, the control block above all.
 const warmBytes = max(ring.ControlWords*ring.WordBytes, 256)
 
-func newWarmer(dev Device) (*warmer, error) {
+func newWarmer(dev gpu.Device) (*warmer, error) {
 	w := &warmer{dev: dev}
 	err := dev.Do(func() error {
 		for i := range w.buffers {
@@ -228,9 +229,9 @@ func newWarmer(dev Device) (*warmer, error) {
 
 func (w *warmer) delete() {
 	for i, buffer := range w.buffers {
-		if buffer != 0 {
+		if buffer.Buffer != 0 {
 			w.dev.DeleteBuffer(buffer)
-			w.buffers[i] = 0
+			w.buffers[i] = gpu.Buffer{}
 		}
 	}
 }
@@ -242,7 +243,7 @@ func (w *warmer) close() error {
 // adopt checks a linked program and dispatches it once: drivers translate a
 // kernel at its first dispatch, and that is no part of a launch's time. Called on the
 // device's thread; what was bound there is not any more.
-func (w *warmer) adopt(k Kernel, id uint32) (*program, error) {
+func (w *warmer) adopt(k Kernel, id gpu.Program) (*program, error) {
 	p, err := newProgram(w.dev, k.Width, id)
 	if err != nil {
 		return nil, err
@@ -258,11 +259,11 @@ func (w *warmer) adopt(k Kernel, id uint32) (*program, error) {
 
 // located is a device whose compile errors name the lines of operators' files.
 type located struct {
-	Device
+	gpu.Device
 	catalog *Catalog
 }
 
-func (d located) CompileCompute(source string) (uint32, error) {
+func (d located) CompileCompute(source string) (gpu.Program, error) {
 	id, err := d.Device.CompileCompute(source)
 	if err != nil && len(d.catalog.User()) > 0 {
 		err = &locatedError{text: userop.Locate(err.Error(), d.catalog.User()), err: err}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"ringmaster/megakernel/gpu"
 )
 
 func TestFusedKernelRunsUntilTheExactOneIsReadyAndAnExactOneStandsInForNone(t *testing.T) {
@@ -47,11 +49,11 @@ func TestFusedKernelRunsUntilTheExactOneIsReadyAndAnExactOneStandsInForNone(t *t
 }
 
 // exactRefused is a driver that cannot compile exact kernels.
-type exactRefused struct{ Device }
+type exactRefused struct{ gpu.Device }
 
-func (d exactRefused) CompileCompute(source string) (uint32, error) {
+func (d exactRefused) CompileCompute(source string) (gpu.Program, error) {
 	if strings.Contains(source, "#define CHUNK") && !strings.Contains(source, "#define FUSED") {
-		return 0, errors.New("too many registers")
+		return gpu.Program{}, errors.New("too many registers")
 	}
 	return d.Device.CompileCompute(source)
 }

@@ -10,12 +10,13 @@ import (
 	"testing/fstest"
 
 	"ringmaster/glcompute"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/userop"
 )
 
 // openBeside opens a second context of a device's share group.
-func openBeside(t testing.TB, dev Device) Device {
+func openBeside(t testing.TB, dev gpu.Device) gpu.Device {
 	t.Helper()
 	beside, err := dev.(*glcompute.Device).OpenShared()
 	if err != nil {
@@ -29,7 +30,7 @@ func openBeside(t testing.TB, dev Device) Device {
 	return beside
 }
 
-func newTestPrograms(t testing.TB, main, build Device, cfg ProgramsConfig) *Programs {
+func newTestPrograms(t testing.TB, main, build gpu.Device, cfg ProgramsConfig) *Programs {
 	t.Helper()
 	if cfg.Kept == 0 {
 		cfg.Kept = 8
@@ -92,7 +93,7 @@ func TestKernelThatRanBeforeRunsUntilTheWantedOneIsReady(t *testing.T) {
 
 // gatedDevice compiles nothing while its gate is closed.
 type gatedDevice struct {
-	Device
+	gpu.Device
 	gate chan struct{}
 }
 
@@ -103,7 +104,7 @@ func (d *gatedDevice) close() (open func()) {
 	return func() { close(gate) }
 }
 
-func (d *gatedDevice) CompileCompute(source string) (uint32, error) {
+func (d *gatedDevice) CompileCompute(source string) (gpu.Program, error) {
 	if d.gate != nil {
 		<-d.gate
 	}
@@ -111,11 +112,11 @@ func (d *gatedDevice) CompileCompute(source string) (uint32, error) {
 }
 
 // fusionRefused is a driver that cannot compile fused kernels.
-type fusionRefused struct{ Device }
+type fusionRefused struct{ gpu.Device }
 
-func (d fusionRefused) CompileCompute(source string) (uint32, error) {
+func (d fusionRefused) CompileCompute(source string) (gpu.Program, error) {
 	if strings.Contains(source, "#define FUSED") {
-		return 0, errors.New("too many registers")
+		return gpu.Program{}, errors.New("too many registers")
 	}
 	return d.Device.CompileCompute(source)
 }
@@ -123,9 +124,9 @@ func (d fusionRefused) CompileCompute(source string) (uint32, error) {
 func TestInterpreterStandsInForAKernelThatCannotBeBuilt(t *testing.T) {
 	dev := openDevice(t)
 	fused, _ := FusedKernel(Geometry{Width: 32, Groups: 1, Chunk: 256}, NewOpcodeSet(OpStore))
-	for name, build := range map[string]Device{"background": fusionRefused{openBeside(t, dev)}, "launch": nil} {
+	for name, build := range map[string]gpu.Device{"background": fusionRefused{openBeside(t, dev)}, "launch": nil} {
 		t.Run(name, func(t *testing.T) {
-			var main Device = dev
+			var main gpu.Device = dev
 			if build == nil {
 				main = fusionRefused{dev}
 			}

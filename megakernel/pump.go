@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -184,7 +185,7 @@ func (e *Engine) bring(f *flight, submit func() error) error {
 
 // newPoll returns a function that asks for a flight's fence, or waits a short time for it.
 func (e *Engine) newPoll() func(f *flight, wait bool) (done bool, err error) {
-	var fence uintptr
+	var fence gpu.Fence
 	var timeout time.Duration
 	var done bool
 	ask := func() (err error) {
@@ -227,7 +228,7 @@ func (e *Engine) submitWave(f *flight) error {
 		dev.Timestamp(e.query(f, 0))
 	}
 	dev.Dispatch(p.id, f.geometry.Groups)
-	dev.CommandBarrier()
+	dev.Barrier()
 	if f.chained.program != nil {
 		e.chain(f)
 	}
@@ -265,12 +266,12 @@ func (e *Engine) chain(f *flight) {
 	p.set(e.dev, &f.cold)
 	control, _ := m.place(ring.BindControl, f.index)
 	e.dev.DispatchIndirect(p.id, m.buffers[ring.BindControl], control+ring.ColdDispatchOffset)
-	e.dev.CommandBarrier()
+	e.dev.Barrier()
 }
 
 // query is one of a flight's two timestamp queries, made at its first use.
-func (e *Engine) query(f *flight, i int) uint32 {
-	if f.queries[i] == 0 {
+func (e *Engine) query(f *flight, i int) gpu.Query {
+	if f.queries[i].Query == 0 {
 		f.queries[i] = e.dev.NewQuery()
 	}
 	return f.queries[i]
@@ -305,7 +306,7 @@ func (e *Engine) fetchWave(f *flight) error {
 		f.report.IdleNs = uint64(begin.Sub(e.lastEnd))
 	}
 	device := uint64(0)
-	if f.queries[0] != 0 {
+	if f.queries[0].Query != 0 {
 		t0, ok0 := dev.QueryResult(f.queries[0])
 		t1, ok1 := dev.QueryResult(f.queries[1])
 		if ok0 && ok1 && t1 > t0 {

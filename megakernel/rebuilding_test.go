@@ -8,12 +8,13 @@ import (
 	"sync"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
 // sluggishDevice is one whose driver takes its time to allocate.
 type sluggishDevice struct {
-	Device
+	gpu.Device
 	once        sync.Once
 	began, gate chan struct{}
 }

@@ -14,6 +14,7 @@ import (
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -76,8 +77,8 @@ func (b beside) Close() error {
 }
 
 // openBeside is a Config.Beside; it sends what it opened.
-func openBeside(opened chan<- beside) func(megakernel.Device) (megakernel.Device, error) {
-	return func(dev megakernel.Device) (megakernel.Device, error) {
+func openBeside(opened chan<- beside) func(gpu.Device) (gpu.Device, error) {
+	return func(dev gpu.Device) (gpu.Device, error) {
 		d := dev.(*faultgl.Device)
 		shared, err := d.Device.(*glcompute.Device).OpenShared()
 		if err != nil {
@@ -149,7 +150,7 @@ func (x *trial) run() {
 		}
 	}
 	// A loss may come, or be noticed, only after the last launch.
-	if err := x.engine.Read("stores", 0, make([]uint32, 1)); megakernel.Lost(err) {
+	if err := x.engine.Read("stores", 0, make([]uint32, 1)); gpu.Lost(err) {
 		x.move()
 		clear(x.late)
 	} else if err != nil {
@@ -180,7 +181,7 @@ func (x *trial) round() (lost bool) {
 	}
 	for _, wait := range waits {
 		report, err := wait()
-		if err != nil && !megakernel.Lost(err) {
+		if err != nil && !gpu.Lost(err) {
 			x.t.Fatal(err)
 		}
 		lost = lost || err != nil
@@ -374,7 +375,7 @@ func TestHangHoldsUpWavesButNotSubmitters(t *testing.T) {
 		t.Errorf("%d slots pending, want %d", got, before+batchSlots)
 	}
 	dev.Release()
-	if _, err := x.engine.Wait(t.Context(), ticket); !megakernel.Lost(err) {
+	if _, err := x.engine.Wait(t.Context(), ticket); !gpu.Lost(err) {
 		t.Errorf("after the hang: %v", err)
 	}
 	x.move()

@@ -12,6 +12,7 @@ import (
 	"testing/fstest"
 
 	"ringmaster/glcompute"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/megakernel/userop"
@@ -21,7 +22,7 @@ import (
 // gated makes engines build beside their device, through a gate.
 func gated(t *testing.T, gate *gatedDevice) func(*Config) {
 	return func(c *Config) {
-		c.Beside = func(dev Device) (Device, error) {
+		c.Beside = func(dev gpu.Device) (gpu.Device, error) {
 			gate.Device = openBeside(t, dev)
 			return gate, nil
 		}
@@ -185,11 +186,11 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 
 // countingDevice counts what a second context compiles.
 type countingDevice struct {
-	Device
+	gpu.Device
 	compiles int
 }
 
-func (d *countingDevice) CompileCompute(source string) (uint32, error) {
+func (d *countingDevice) CompileCompute(source string) (gpu.Program, error) {
 	d.compiles++
 	return d.Device.CompileCompute(source)
 }
@@ -207,7 +208,7 @@ func TestSecondProcessLoadsItsKernelsAndADamagedOneIsRebuilt(t *testing.T) {
 		dev := openDevice(t)
 		e := newEngine(t, dev, func(c *Config) {
 			c.Binaries = dir
-			c.Beside = func(dev Device) (Device, error) {
+			c.Beside = func(dev gpu.Device) (gpu.Device, error) {
 				count.Device = openBeside(t, dev)
 				return count, nil
 			}
@@ -245,7 +246,7 @@ func TestSecondProcessLoadsItsKernelsAndADamagedOneIsRebuilt(t *testing.T) {
 func TestKernelsAreBuiltOnTheNewDeviceAfterALoss(t *testing.T) {
 	lost, next := openDevice(t), openDevice(t)
 	e := newEngine(t, lost, func(c *Config) {
-		c.Beside = func(dev Device) (Device, error) { return dev.(*glcompute.Device).OpenShared() }
+		c.Beside = func(dev gpu.Device) (gpu.Device, error) { return dev.(*glcompute.Device).OpenShared() }
 	})
 	run := func(width uint32) {
 		t.Helper()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -28,13 +29,13 @@ type StandConfig struct {
 // what is timed; the window's contents are not. Close frees it. A stand is used by
 // one goroutine at a time.
 type Stand struct {
-	dev      Device
+	dev      gpu.Device
 	cfg      StandConfig
 	limits   deviceLimits
 	memory   *memory
-	pristine uint32 // a buffer of the status words before a launch
-	zeros    uint32 // a buffer of empty control blocks
-	queries  [2]uint32
+	pristine gpu.Buffer // a buffer of the status words before a launch
+	zeros    gpu.Buffer // a buffer of empty control blocks
+	queries  [2]gpu.Query
 	programs map[uint32]*program // by width
 	control  []ring.Control
 
@@ -55,7 +56,7 @@ type StandReport struct {
 }
 
 // NewStand makes a stand without a load. An error leaves nothing behind.
-func NewStand(dev Device, cfg StandConfig) (*Stand, error) {
+func NewStand(dev gpu.Device, cfg StandConfig) (*Stand, error) {
 	if cfg.Catalog == nil {
 		cfg.Catalog = BuiltIn()
 	}
@@ -75,7 +76,7 @@ func NewStand(dev Device, cfg StandConfig) (*Stand, error) {
 			s.zeros, err = dev.NewBuffer(standWaves * controlStride)
 		}
 		if err == nil && dev.Supports("timestamp") && !s.memory.direct {
-			s.queries = [2]uint32{dev.NewQuery(), dev.NewQuery()}
+			s.queries = [2]gpu.Query{dev.NewQuery(), dev.NewQuery()}
 		}
 		dev.Finish() // the zeros of new buffers are there before they are written over
 		if err == nil {
@@ -101,13 +102,13 @@ func (s *Stand) Close() error {
 }
 
 func (s *Stand) delete() {
-	for _, b := range [...]uint32{s.pristine, s.zeros} {
-		if b != 0 {
+	for _, b := range [...]gpu.Buffer{s.pristine, s.zeros} {
+		if b.Buffer != 0 {
 			s.dev.DeleteBuffer(b)
 		}
 	}
 	for _, q := range s.queries {
-		if q != 0 {
+		if q.Query != 0 {
 			s.dev.DeleteQuery(q)
 		}
 	}

@@ -88,7 +88,7 @@ func (s *Stand) program(width uint32) (*program, error) {
 	s.memory.bind()
 	p.set(s.dev, &Wave{Chunk: 1, ClaimBudget: 1, WindowLength: 1})
 	s.dev.Dispatch(p.id, 1)
-	s.dev.CommandBarrier()
+	s.dev.Barrier()
 	s.dev.Finish()
 	return p, s.dev.Check()
 }
@@ -122,11 +122,11 @@ func (s *Stand) drain(p *program, g Geometry, r *StandReport) error {
 		Chunk: g.Chunk, ClaimBudget: claimBudget(g, s.rowSteps(), s.cfg.LoopBudget),
 		StepBudget: s.steps, WindowLength: uint32(s.cfg.WindowWords),
 	}
-	dev.CommandBarrier()
+	dev.Barrier()
 	dev.Finish()
 
 	begin := time.Now()
-	if s.queries[0] != 0 {
+	if s.queries[0].Query != 0 {
 		dev.Timestamp(s.queries[0])
 	}
 	for i, entries := range s.entries {
@@ -137,9 +137,9 @@ func (s *Stand) drain(p *program, g Geometry, r *StandReport) error {
 		wave.Entries = entries
 		p.set(dev, &wave)
 		dev.Dispatch(p.id, g.Groups)
-		dev.CommandBarrier()
+		dev.Barrier()
 	}
-	if s.queries[1] != 0 {
+	if s.queries[1].Query != 0 {
 		dev.Timestamp(s.queries[1])
 	}
 	if err := s.wait(); err != nil {
@@ -147,7 +147,7 @@ func (s *Stand) drain(p *program, g Geometry, r *StandReport) error {
 	}
 	r.WallNs, r.Dispatches = uint64(time.Since(begin)), len(s.entries)
 	device := uint64(0)
-	if s.queries[0] != 0 {
+	if s.queries[0].Query != 0 {
 		t0, ok0 := dev.QueryResult(s.queries[0])
 		t1, ok1 := dev.QueryResult(s.queries[1])
 		if ok0 && ok1 && t1 > t0 {

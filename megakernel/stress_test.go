@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -30,7 +31,7 @@ func TestEveryBatchEndsOnceWhateverHappens(t *testing.T) {
 	}
 }
 
-func stress(t *testing.T, dev Device, seed uint64) {
+func stress(t *testing.T, dev gpu.Device, seed uint64) {
 	fails := rand.New(rand.NewPCG(seed, 1))
 	e := newEngine(t, &faultyDevice{Device: dev, failAt: func(n int) bool { return n > 4 && fails.IntN(15) == 0 }},
 		func(c *Config) {

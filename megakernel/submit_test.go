@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -112,6 +113,9 @@ func TestDriverLaysTheBlocksOutAsTheHost(t *testing.T) {
 		"schedule[0]":                   {0, ring.WordBytes},
 		"heap[0]":                       {0, ring.WordBytes},
 	}
+	driver := dev.(interface {
+		StorageOffset(program gpu.Program, name string) (offset, stride int, err error)
+	})
 	err := dev.Do(func() error {
 		p, err := compile(dev, 64, Source(64))
 		if err != nil {
@@ -119,7 +123,7 @@ func TestDriverLaysTheBlocksOutAsTheHost(t *testing.T) {
 		}
 		defer dev.DeleteProgram(p.id)
 		for name, w := range want {
-			offset, stride, err := dev.StorageOffset(p.id, name)
+			offset, stride, err := driver.StorageOffset(p.id, name)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"image/color"
 	"strings"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -62,7 +63,7 @@ func (v *View) Source() string {
 // Statuses is the device's buffer of status words, a word for each slot of the
 // ring, for a picture of it. It changes with Move. Once somebody has asked for it,
 // all waves work on it, small ones too.
-func (e *Engine) Statuses() (buffer uint32, slots int) {
+func (e *Engine) Statuses() (buffer gpu.Buffer, slots int) {
 	e.watched.Store(true)
-	return e.statuses.Load(), e.cfg.Pages * ring.PageSlots
+	return gpu.Buffer{Buffer: e.statuses.Load()}, e.cfg.Pages * ring.PageSlots
 }

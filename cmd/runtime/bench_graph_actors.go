@@ -14,7 +14,7 @@ type graphRunner func(context.Context, frontier.Job) (frontier.Result, error)
 // beginActors prepares the searches as graph run does them: a decision of a queue's actors
 // shapes the search. The decisions on its levels are made on the device, or on the host,
 // where every level waits for the actors. end ends the actors.
-func (b *graphBench) beginActors(device gpu) (end func(), err error) {
+func (b *graphBench) beginActors(device glDevice) (end func(), err error) {
 	advisor, closed, err := newLocalAdvisor(device, policy.Standard(), "", slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err

@@ -8,8 +8,9 @@ import (
 // tenth of a millisecond kept an H200 at 800 to 1,300 MHz instead of 1,980, and took two to three times as long. A software
 // renderer has no such clocks, and its work would only be in the way.
 type busyDevice struct {
-	device          *glcompute.Device
-	program, buffer uint32
+	device  *glcompute.Device
+	program glcompute.Program
+	buffer  glcompute.Buffer
 }
 
 // busyKernel computes for half a millisecond on an H200.
@@ -45,7 +46,7 @@ func newBusyDevice(device *glcompute.Device) (*busyDevice, error) {
 
 // run keeps the device busy for a while, and waits for it.
 func (b *busyDevice) run() error {
-	if b.program == 0 {
+	if b.program.Program == 0 {
 		return nil
 	}
 	return b.device.Do(func() error {
@@ -57,7 +58,7 @@ func (b *busyDevice) run() error {
 }
 
 func (b *busyDevice) close() error {
-	if b.program == 0 {
+	if b.program.Program == 0 {
 		return nil
 	}
 	return b.device.Do(func() error {

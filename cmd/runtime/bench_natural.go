@@ -12,7 +12,7 @@ import (
 // benchNatural times the integer steps of the natural gradient on the device beside
 // those on the host; transfers count, but the root is on the device already. It ends
 // with the sizes from which on the tuner gives the steps to the device.
-func benchNatural(device gpu, report *benchReport) (err error) {
+func benchNatural(device glDevice, report *benchReport) (err error) {
 	engine, err := fixedpoint.New(device)
 	if err != nil {
 		return err

@@ -37,17 +37,18 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/live":      {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache"}, // from reports to the next geometry
 	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live",
 		"megakernel/tuner/cache"}, // which tuner, and what is remembered
-	"megakernel/tuner":    {"megakernel/policy"},                                                        // tuning speaks in the policy's limits
-	"megakernel/graph":    nil,                                                                          // graphs, files and plain algorithms, without a device
-	"megakernel/frontier": {"megakernel", "megakernel/graph", "megakernel/policy", "megakernel/userop"}, // graphs on a device, decided as the policy does
-	"megakernel/userop":   nil,                                                                          // opcode files are read without a device
-	"megakernel": {"ring", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
+	"megakernel/tuner":    {"megakernel/policy"},                                                            // tuning speaks in the policy's limits
+	"megakernel/graph":    nil,                                                                              // graphs, files and plain algorithms, without a device
+	"megakernel/frontier": {"megakernel/gpu", "megakernel/graph", "megakernel/policy", "megakernel/userop"}, // graphs on a device, decided as the policy does
+	"megakernel/userop":   nil,                                                                              // opcode files are read without a device
+	"megakernel/gpu":      nil,                                                                              // the seam to OpenGL, in standard types
+	"megakernel": {"ring", "megakernel/gpu", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
-	"megakernel/fixedpoint":         {"megakernel", "megakernel/tuner/natural"},                     // steps of a policy, as kernels
-	"megakernel/faultgl":            {"megakernel"},                                                 // a device that fails on purpose
+	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                 // steps of a policy, as kernels
+	"megakernel/faultgl":            {"megakernel/gpu"},                                             // a device that fails on purpose
 	"megakernel/frontier/edgework":  {"megakernel/policy"},                                          // the yardstick of the topology rules, without a device
 	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry"}, // state and routing only
-	"megakernel/kernelcache":        {"megakernel/kernelcache/disk"},                                // programs of any kind, by a key of the caller
+	"megakernel/kernelcache":        {"megakernel/gpu", "megakernel/kernelcache/disk"},              // programs of any kind, by a key of the caller
 	"megakernel/kernelcache/hotset": nil,                                                            // promotion is a function of values
 	"megakernel/kernelcache/disk":   nil,                                                            // files of bytes, whatever made them
 	"cmd/runtime/trace":             nil,                                                            // bundled data and its mapping
@@ -81,6 +82,7 @@ var externalOwners = []struct {
 // standardBans are standard-library packages that a pure package must not use directly.
 var standardBans = map[string][]string{
 	"megakernel/policy":             {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"megakernel/gpu":                {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/kernelcache/hotset": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/frontier/edgework":  {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/space":        {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"ringmaster/glcompute"
-	"ringmaster/megakernel"
 	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 )
 
@@ -46,7 +46,7 @@ func (f memoryFlag) budget(m glcompute.Memory, known bool) uint64 {
 }
 
 // memoryOf asks the driver of a device for its memory.
-func memoryOf(dev megakernel.Device) (m glcompute.Memory, known bool) {
+func memoryOf(dev gpu.Device) (m glcompute.Memory, known bool) {
 	teller, ok := dev.(interface {
 		Memory() (glcompute.Memory, bool)
 	})
@@ -71,7 +71,7 @@ func fitsMemory(bytes uint64, m glcompute.Memory, known bool) error {
 
 // room is the memory of a graph and of the jobs beside it. It fails, before anything is
 // uploaded, if the device cannot hold them.
-func (c *graphRunCmd) room(dev megakernel.Device, p graph.Pair, passes []graphPass) (graphMemory, error) {
+func (c *graphRunCmd) room(dev gpu.Device, p graph.Pair, passes []graphPass) (graphMemory, error) {
 	memory := graphMemory{resident: p.Bytes()}
 	m, known := memoryOf(dev)
 	if !known || len(passes) == 0 {

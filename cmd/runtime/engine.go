@@ -7,6 +7,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
@@ -36,7 +37,7 @@ type launchOrder struct {
 
 // newEngine makes a ring with the given opcodes (nil: the built-in ones) on a
 // device. Its close also closes the device and the binaries.
-func newEngine(device gpu, opcodes *megakernel.Catalog, binaries *disk.Dir, lease leaseChoice, keeper rebuilder, watchdog *watchdog, change ...func(*megakernel.Config)) (*engine, error) {
+func newEngine(device glDevice, opcodes *megakernel.Catalog, binaries *disk.Dir, lease leaseChoice, keeper rebuilder, watchdog *watchdog, change ...func(*megakernel.Config)) (*engine, error) {
 	cfg := megakernel.DefaultConfig()
 	cfg.Catalog = opcodes
 	cfg.Beside, cfg.Binaries, cfg.Log = beside, binaries, keeper.log
@@ -76,7 +77,7 @@ func (e *engine) close() error {
 }
 
 // borrow lends the device to users other than the ring. The watchdog times each turn.
-func (e *engine) borrow(fn func(megakernel.Device) error) error {
+func (e *engine) borrow(fn func(gpu.Device) error) error {
 	defer e.watchdog.use("a turn of a graph request")()
 	return e.ring.Borrow(fn)
 }
@@ -181,7 +182,7 @@ func droppedBecause(err error) string {
 		return "canceled"
 	case errors.Is(err, megakernel.ErrDeadline):
 		return "deadline"
-	case megakernel.Lost(err):
+	case gpu.Lost(err):
 		return "device lost"
 	}
 	return err.Error()
@@ -189,7 +190,7 @@ func droppedBecause(err error) string {
 
 // announcement describes the device and the operator's opcodes to everybody else.
 // A nil catalog has the built-in opcodes only.
-func announcement(device gpu, opcodes *megakernel.Catalog) telemetry.Worker {
+func announcement(device glDevice, opcodes *megakernel.Catalog) telemetry.Worker {
 	info := device.Info()
 	w := telemetry.Worker{
 		Vendor: info.Vendor, Renderer: info.Renderer, Driver: info.Version,

@@ -51,12 +51,12 @@ func (f *glFlags) defaultWorker(device *glcompute.Device) string {
 
 // reopen opens the device again after it was lost. Where the device can be named, it is
 // the same one, even if another would answer sooner.
-func (f *glFlags) reopen(was glcompute.Info, log *slog.Logger) func() (gpu, error) {
+func (f *glFlags) reopen(was glcompute.Info, log *slog.Logger) func() (glDevice, error) {
 	again := *f
 	if id := was.Capabilities.DeviceUUID; id != "" && !was.Software && was.Way != string(glcompute.GLFW) {
 		again.Device = id
 	}
-	return func() (gpu, error) {
+	return func() (glDevice, error) {
 		device, err := again.open(log)
 		if err != nil {
 			return nil, err // and no gpu that holds a nil

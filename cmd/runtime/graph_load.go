@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"ringmaster/megakernel"
 	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -63,7 +63,7 @@ func (s *graphStore) load(ctx context.Context, upload uploadKey, pair graph.Pair
 	}
 	g := &storedGraph{pair: pair}
 	var kernels *frontier.Kernels
-	err = s.on(func(dev megakernel.Device) error {
+	err = s.on(func(dev gpu.Device) error {
 		s.mu.Lock()
 		g.device, kernels = dev, s.kernels
 		s.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *graphStore) admit(upload uploadKey, bytes uint64) (freed uint64, err er
 // fits returns an error, before anything is uploaded, if the device has no room for the
 // graph even after freed bytes were given back.
 func (s *graphStore) fits(pair graph.Pair, freed uint64) error {
-	return s.on(func(dev megakernel.Device) error {
+	return s.on(func(dev gpu.Device) error {
 		if err := frontier.Fits(dev, uint64(pair.Out.Nodes()), uint64(pair.Out.Edges())); err != nil {
 			return fmt.Errorf("%w: %w", natsio.ErrGraphTooLarge, err)
 		}

@@ -26,7 +26,7 @@ func (nowhere) Done(_, _ string, _ *telemetry.Done, sent func(error))         { 
 
 // newLocalAdvisor decides with actors of its own, without NATS. If decisions is not
 // empty, it names the file to which every decision is appended. Close ends the actors.
-func newLocalAdvisor(device gpu, cfg policy.Config, decisions string, log *slog.Logger) (_ *graphAdvisor, closed func(context.Context) error, err error) {
+func newLocalAdvisor(device glDevice, cfg policy.Config, decisions string, log *slog.Logger) (_ *graphAdvisor, closed func(context.Context) error, err error) {
 	config := actors.DefaultConfig()
 	config.Policy, config.Incarnation, config.Logger = cfg, telemetry.NewIncarnation(), log
 	a := &graphAdvisor{policy: &cfg, worker: localWorker, patience: decisionPatience}

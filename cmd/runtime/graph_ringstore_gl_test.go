@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
@@ -22,8 +23,8 @@ import (
 type ringStore struct {
 	*graphStore
 	ring *megakernel.Engine
-	lend func(dev megakernel.Device) megakernel.Device // may change what the store sees of the device
-	turn func()                                        // is called before each time that the device is borrowed
+	lend func(dev gpu.Device) gpu.Device // may change what the store sees of the device
+	turn func()                          // is called before each time that the device is borrowed
 }
 
 func newRingStore(t *testing.T, budget uint64) *ringStore {
@@ -34,7 +35,7 @@ func newRingStore(t *testing.T, budget uint64) *ringStore {
 		t.Fatal(err)
 	}
 	log := slog.New(slog.DiscardHandler)
-	s := &ringStore{lend: func(dev megakernel.Device) megakernel.Device { return dev }, turn: func() {}}
+	s := &ringStore{lend: func(dev gpu.Device) gpu.Device { return dev }, turn: func() {}}
 	if s.ring, err = megakernel.New(device, megakernel.DefaultConfig()); err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +44,9 @@ func newRingStore(t *testing.T, budget uint64) *ringStore {
 		t.Fatal(err)
 	}
 	s.graphStore = newGraphStore(&graphStore{
-		borrow: func(use func(megakernel.Device) error) error {
+		borrow: func(use func(gpu.Device) error) error {
 			s.turn()
-			return s.ring.Borrow(func(dev megakernel.Device) error { return use(s.lend(dev)) })
+			return s.ring.Borrow(func(dev gpu.Device) error { return use(s.lend(dev)) })
 		},
 		budget: budget, advisor: advisor, repair: func() { t.Error("the device was lost") }, log: log,
 	})
@@ -106,7 +107,7 @@ func (s *ringStore) names(queue string) (names string) {
 
 // fullDevice has no room for buffers beyond some, and tells of its memory.
 type fullDevice struct {
-	megakernel.Device
+	gpu.Device
 	left int    // buffers
 	free uint64 // bytes
 	loss error
@@ -123,9 +124,9 @@ func (d *fullDevice) Memory() (glcompute.Memory, bool) {
 	return glcompute.Memory{Available: d.free, Source: "GL_ATI_meminfo"}, d.free > 0
 }
 
-func (d *fullDevice) NewBuffer(size int) (uint32, error) {
+func (d *fullDevice) NewBuffer(size int) (gpu.Buffer, error) {
 	if d.left--; d.left < 0 {
-		return 0, errors.New("glcompute: GL_OUT_OF_MEMORY")
+		return gpu.Buffer{}, errors.New("glcompute: GL_OUT_OF_MEMORY")
 	}
 	return d.Device.NewBuffer(size)
 }

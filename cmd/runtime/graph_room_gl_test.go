@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"ringmaster/glcompute"
-	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -20,7 +20,7 @@ import (
 func newFullStore(t *testing.T) (*ringStore, *fullDevice) {
 	s := newRingStore(t, 0)
 	full := &fullDevice{left: 1 << 30}
-	s.lend = func(dev megakernel.Device) megakernel.Device {
+	s.lend = func(dev gpu.Device) gpu.Device {
 		full.Device = dev
 		return full
 	}
@@ -65,7 +65,7 @@ func TestADeviceWithoutRoomKeepsTheGraphsThatItHas(t *testing.T) {
 func TestAGraphThatTheDriverHasNoRoomForIsRefusedBeforeItsFirstBuffer(t *testing.T) {
 	s := newRingStore(t, 0)
 	full := &fullDevice{left: 1 << 30, free: gridBytes(20, 20)}
-	s.lend = func(dev megakernel.Device) megakernel.Device {
+	s.lend = func(dev gpu.Device) gpu.Device {
 		full.Device = dev
 		return full
 	}
@@ -85,7 +85,7 @@ func TestAGraphThatTheDriverHasNoRoomForIsRefusedBeforeItsFirstBuffer(t *testing
 		t.Fatal(err)
 	}
 	run := &graphRunCmd{Algorithm: "bfs"}
-	err = s.on(func(dev megakernel.Device) error {
+	err = s.on(func(dev gpu.Device) error {
 		_, err := run.room(dev, pair, []graphPass{{sources: []uint32{0}}})
 		return err
 	})
@@ -93,7 +93,7 @@ func TestAGraphThatTheDriverHasNoRoomForIsRefusedBeforeItsFirstBuffer(t *testing
 		t.Errorf("a run beside a graph that leaves it no room: %v", err)
 	}
 	full.free = 1 << 30
-	err = s.on(func(dev megakernel.Device) error {
+	err = s.on(func(dev gpu.Device) error {
 		m, err := run.room(dev, pair, []graphPass{{sources: []uint32{0}}})
 		if m.resident != gridBytes(20, 20) || m.budget != full.free {
 			t.Errorf("%+v", m)
@@ -165,7 +165,7 @@ func TestWhatHappensOnADeviceThatIsLostIsToldAndGoesOnOnTheNext(t *testing.T) {
 	repairs := 0
 	s.repair = func() { repairs++ }
 	current := &fullDevice{left: 1 << 30}
-	s.lend = func(dev megakernel.Device) megakernel.Device {
+	s.lend = func(dev gpu.Device) gpu.Device {
 		current.Device = dev
 		return current
 	}
@@ -198,7 +198,7 @@ func TestWhatHappensOnADeviceThatIsLostIsToldAndGoesOnOnTheNext(t *testing.T) {
 			err := do()
 			told := errors.Is(err, errGraphLost)
 			if name == "lost" {
-				told = megakernel.Lost(err) && repairs > before
+				told = gpu.Lost(err) && repairs > before
 			}
 			if what == "a drop" {
 				told = err == nil // it is gone

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
-	"ringmaster/megakernel"
 	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
@@ -210,7 +210,7 @@ func (s *graphStore) leave(me *graphRunning) {
 // execute runs a job on the graph that a run holds.
 func (s *graphStore) execute(ctx context.Context, me *graphRunning, c *graphRunCmd, pass *graphPass) (outcome graphOutcome, err error) {
 	g, queue := me.graph, me.key.queue
-	err = s.on(func(dev megakernel.Device) error {
+	err = s.on(func(dev gpu.Device) error {
 		if dev != g.device {
 			return errGraphLost
 		}

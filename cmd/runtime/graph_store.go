@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"ringmaster/megakernel"
 	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry/natsio"
 )
@@ -36,7 +36,7 @@ const (
 // Requests are carried out concurrently, but only one run at a time, because graphs share
 // their kernels. Whoever uses a graph's buffers holds the graph.
 type graphStore struct {
-	borrow  func(func(megakernel.Device) error) error
+	borrow  func(func(gpu.Device) error) error
 	budget  uint64        // bytes of device memory for graphs and jobs; 0: no bound
 	advisor *graphAdvisor // is told what a queue's graphs take, and runs jobs
 	repair  func()        // is called when the device was lost
@@ -48,7 +48,7 @@ type graphStore struct {
 
 	mu      sync.Mutex // over what follows; nobody waits for the device with it
 	changed chan struct{}
-	device  megakernel.Device
+	device  gpu.Device
 	kernels *frontier.Kernels
 	graphs  map[graphKey]*storedGraph
 	runs    []*graphRunning // in the order of their turns
@@ -70,7 +70,7 @@ type graphKey struct{ queue, name string }
 // storedGraph is a graph on the device.
 type storedGraph struct {
 	pair     graph.Pair
-	device   megakernel.Device
+	device   gpu.Device
 	resident *frontier.Resident
 
 	// The store's mutex guards what follows.
@@ -187,7 +187,7 @@ func (s *graphStore) remove(ctx context.Context, key graphKey) error {
 
 // free gives the device memory of a graph back.
 func (s *graphStore) free(g *storedGraph) error {
-	return s.on(func(dev megakernel.Device) error {
+	return s.on(func(dev gpu.Device) error {
 		if dev != g.device {
 			return nil // lost with its device
 		}
@@ -196,14 +196,14 @@ func (s *graphStore) free(g *storedGraph) error {
 }
 
 // on borrows the device. Graphs that were on another device are gone.
-func (s *graphStore) on(fn func(dev megakernel.Device) error) error {
-	var lent megakernel.Device
-	err := s.borrow(func(dev megakernel.Device) error {
+func (s *graphStore) on(fn func(dev gpu.Device) error) error {
+	var lent gpu.Device
+	err := s.borrow(func(dev gpu.Device) error {
 		lent = dev
 		s.meet(dev)
 		return fn(dev)
 	})
-	if lent != nil && megakernel.Lost(err) {
+	if lent != nil && gpu.Lost(err) {
 		s.lose(lent)
 	}
 	return err
@@ -212,7 +212,7 @@ func (s *graphStore) on(fn func(dev megakernel.Device) error) error {
 // turn borrows the device for one turn of a run or an upload; the ring's launches go
 // between the turns.
 func (s *graphStore) turn(g *storedGraph, use func() error) error {
-	return s.on(func(dev megakernel.Device) error {
+	return s.on(func(dev gpu.Device) error {
 		if dev != g.device {
 			return errGraphLost
 		}
@@ -221,7 +221,7 @@ func (s *graphStore) turn(g *storedGraph, use func() error) error {
 }
 
 // meet notices which device is in use.
-func (s *graphStore) meet(dev megakernel.Device) {
+func (s *graphStore) meet(dev gpu.Device) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if dev != s.device {
@@ -231,7 +231,7 @@ func (s *graphStore) meet(dev megakernel.Device) {
 }
 
 // lose notes that a device is lost, and has it repaired.
-func (s *graphStore) lose(dev megakernel.Device) {
+func (s *graphStore) lose(dev gpu.Device) {
 	s.mu.Lock()
 	if dev == s.device {
 		s.forget()
@@ -299,7 +299,7 @@ func (s *graphStore) close() error {
 	if dev == nil || busy {
 		return nil
 	}
-	return s.borrow(func(now megakernel.Device) error {
+	return s.borrow(func(now gpu.Device) error {
 		if now != dev {
 			return nil
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -15,7 +15,7 @@ import (
 // emptyStore is a store whose device may not be touched.
 func emptyStore(t *testing.T, budget uint64) *graphStore {
 	return newGraphStore(&graphStore{
-		borrow: func(func(megakernel.Device) error) error {
+		borrow: func(func(gpu.Device) error) error {
 			t.Error("the device was borrowed")
 			return errors.New("no device")
 		},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -31,7 +32,7 @@ func (h heapPort) Write(queue string, offset uint32, words []uint32) (epoch uint
 // outcome has a lost device repaired, for the sake of the next transfer. This one
 // fails, so that its sender learns that the content of the window is gone.
 func (h heapPort) outcome(err error) error {
-	if megakernel.Lost(err) {
+	if gpu.Lost(err) {
 		h.engine.repair()
 	}
 	return heapError(err)
@@ -44,7 +45,7 @@ func heapError(err error) error {
 		return fmt.Errorf("%w: %w", natsio.ErrNoWindow, err)
 	case errors.Is(err, megakernel.ErrWindow):
 		return fmt.Errorf("%w: %w", natsio.ErrOutsideWindow, err)
-	case megakernel.Lost(err):
+	case gpu.Lost(err):
 		return fmt.Errorf("%w; what was uploaded is gone, upload it again: %w", megakernel.ErrHeapLost, err)
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 )
 
 // leaseFlags say how launches reach the device.
@@ -24,7 +25,7 @@ func (f *leaseFlags) check() error {
 }
 
 // on says how launches run on a device, which may be nil.
-func (f *leaseFlags) on(device gpu) leaseChoice {
+func (f *leaseFlags) on(device glDevice) leaseChoice {
 	c := leaseChoice{duration: f.LeaseDuration}
 	switch {
 	case f.Mode == "lease":
@@ -44,7 +45,7 @@ type leaseChoice struct {
 // leaseState says, for doctor, whether a device can keep a kernel resident.
 func leaseState(device *glcompute.Device) string {
 	const bytes = 1024
-	var heap uint32
+	var heap gpu.Buffer
 	err := device.Do(func() (err error) {
 		heap, err = device.NewBuffer(bytes)
 		return err

@@ -19,8 +19,8 @@ type nodeConfig struct {
 	nats     natsio.Config
 	policy   policy.Config
 	worker   string
-	device   gpu                                // nil: decide only; closed with the node
-	reopen   func() (gpu, error)                // opens the device again after a loss; nil: it stays lost
+	device   glDevice                           // nil: decide only; closed with the node
+	reopen   func() (glDevice, error)           // opens the device again after a loss; nil: it stays lost
 	opcodes  *megakernel.Catalog                // of the ring; nil: the built-in ones
 	lease    leaseChoice                        // how launches run
 	programs *programFlags                      // where built kernels are kept; nil: nowhere
@@ -58,7 +58,7 @@ type node struct {
 	ingest    *natsio.Ingest
 	work      *natsio.WorkConsumer
 	engine    *engine
-	device    gpu
+	device    glDevice
 	decisions *decisionLog // nil: not logged
 	tuned     *tunerMemory
 	results   *natsio.Results

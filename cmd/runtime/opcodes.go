@@ -50,7 +50,7 @@ const checkWidth = 64
 
 // compile has the driver compile the opcodes. Its error has the driver's messages, with
 // the lines of the operator's files.
-func (s *opcodeSet) compile(device gpu) error {
+func (s *opcodeSet) compile(device glDevice) error {
 	user := s.catalog.User()
 	if len(user) == 0 {
 		return nil

@@ -12,6 +12,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -25,7 +26,7 @@ type failingGPU struct {
 
 var errWave = errors.New("a wave failed")
 
-func (g *failingGPU) WaitFence(fence uintptr, timeoutNs uint64) (bool, error) {
+func (g *failingGPU) WaitFence(fence gpu.Fence, timeoutNs uint64) (bool, error) {
 	if !g.released.Load() {
 		return false, nil
 	}

@@ -10,6 +10,7 @@ import (
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner"
@@ -61,7 +62,7 @@ func (f *programFlags) programState() string {
 }
 
 // candidateKernels are the kernels of the widths that the tuner tries.
-func candidateKernels(device gpu) []megakernel.Kernel {
+func candidateKernels(device glDevice) []megakernel.Kernel {
 	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
 	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
 	var kernels []megakernel.Kernel
@@ -84,7 +85,7 @@ func adjustedBecause(reason string) string {
 
 // beside opens a second context of the device, for building kernels. Only a real GL
 // device has one; others give nil.
-func beside(dev megakernel.Device) (megakernel.Device, error) {
+func beside(dev gpu.Device) (gpu.Device, error) {
 	d, ok := dev.(interface {
 		OpenShared() (*glcompute.Device, error)
 	})

@@ -8,11 +8,12 @@ import (
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 )
 
-// gpu is an open GL device.
-type gpu interface {
-	megakernel.Device
+// glDevice is an open GL device.
+type glDevice interface {
+	gpu.Device
 	Info() glcompute.Info
 	Close() error
 }
@@ -20,11 +21,11 @@ type gpu interface {
 // rebuilder keeps the ring on a working device: when a context is lost, it opens the
 // device again and moves the ring to it. Only the engine's goroutine uses it.
 type rebuilder struct {
-	reopen   func() (gpu, error) // nil: what is lost stays lost
-	patience time.Duration       // how long a launch waits for the device to be back; 0: until the watchdog ends the process
+	reopen   func() (glDevice, error) // nil: what is lost stays lost
+	patience time.Duration            // how long a launch waits for the device to be back; 0: until the watchdog ends the process
 	log      *slog.Logger
 	quit     chan struct{} // closed when there is nothing to wait for any more
-	device   gpu           // the one in use
+	device   glDevice      // the one in use
 	epoch    uint64
 }
 
@@ -68,7 +69,7 @@ func (r *rebuilder) launch(ring *megakernel.Engine, order megakernel.Order) (meg
 // so, or the driver does when it is asked. A reset status that GL does not define is
 // no evidence.
 func (r *rebuilder) lost(err error) bool {
-	if megakernel.Lost(err) {
+	if gpu.Lost(err) {
 		return true
 	}
 	var status uint32
@@ -76,9 +77,9 @@ func (r *rebuilder) lost(err error) bool {
 		return false
 	}
 	switch status {
-	case megakernel.ResetNone:
+	case gpu.ResetNone:
 		return false
-	case megakernel.ResetGuilty, megakernel.ResetInnocent, megakernel.ResetUnknown:
+	case gpu.ResetGuilty, gpu.ResetInnocent, gpu.ResetUnknown:
 		return true
 	}
 	r.log.Warn("the driver answered a reset status that does not exist; it is ignored", "status", status, "error", err)
@@ -116,7 +117,7 @@ func (r *rebuilder) rebuild(ring *megakernel.Engine, loss error) error {
 // repair rebuilds the device if it is lost, with no launch under way.
 func (r *rebuilder) repair(ring *megakernel.Engine) {
 	loss := r.device.Do(r.device.Check)
-	if !megakernel.Lost(loss) {
+	if !gpu.Lost(loss) {
 		return // repaired already
 	}
 	if err := r.rebuild(ring, loss); err != nil {
@@ -144,7 +145,7 @@ func (r *rebuilder) attempt(ring *megakernel.Engine) error {
 
 // sameDevice refuses another device in place of the lost one: the limits of that one
 // were announced, and a GPU that fell off the bus would silently become the CPU.
-func sameDevice(was, is gpu) error {
+func sameDevice(was, is glDevice) error {
 	a, b := was.Info(), is.Info()
 	if a.Renderer != b.Renderer || a.Capabilities.DeviceUUID != b.Capabilities.DeviceUUID {
 		return fmt.Errorf("%s answers in the place of %s", b.Renderer, a.Renderer)
@@ -152,7 +153,7 @@ func sameDevice(was, is gpu) error {
 	return nil
 }
 
-func (r *rebuilder) discard(device gpu) {
+func (r *rebuilder) discard(device glDevice) {
 	if err := device.Close(); err != nil {
 		r.log.Info("closing a lost device", "error", err)
 	}

@@ -43,7 +43,7 @@ func TestWorkSurvivesResetsOfTheDevice(t *testing.T) {
 				opened, refusals := 0, 2
 				n := s.serve(t, func(cfg *nodeConfig) {
 					cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: kind, Dispatch: dispatch, After: after})
-					cfg.reopen = func() (gpu, error) {
+					cfg.reopen = func() (glDevice, error) {
 						if refusals--; refusals >= 0 { // as while the driver still resets
 							return nil, errors.New("not yet")
 						}
@@ -79,7 +79,7 @@ func TestTransferLearnsOfALossAndHasTheDeviceRepaired(t *testing.T) {
 	dev := newFaultyGPU(t)
 	reopened := newFaultyGPU(t)
 	log := slog.New(slog.DiscardHandler)
-	e, err := newEngine(dev, nil, nil, leaseChoice{}, rebuilder{log: log, reopen: func() (gpu, error) { return reopened, nil }}, nil)
+	e, err := newEngine(dev, nil, nil, leaseChoice{}, rebuilder{log: log, reopen: func() (glDevice, error) { return reopened, nil }}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestTransferLearnsOfALossAndHasTheDeviceRepaired(t *testing.T) {
 	if err := e.close(); err != nil {
 		t.Error(err)
 	}
-	if e.keeper.epoch != 1 || e.keeper.device != gpu(reopened) {
+	if e.keeper.epoch != 1 || e.keeper.device != glDevice(reopened) {
 		t.Errorf("epoch %d", e.keeper.epoch)
 	}
 }
@@ -124,7 +124,7 @@ func TestWorkSurvivesAResetUnderSeveralLaunches(t *testing.T) {
 			n := s.serve(t, func(cfg *nodeConfig) {
 				cfg.policy.Sizing.BatchDepth = 256
 				cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Innocent, Dispatch: dispatch, After: true})
-				cfg.reopen = func() (gpu, error) { opened++; return newFaultyGPU(t), nil }
+				cfg.reopen = func() (glDevice, error) { opened++; return newFaultyGPU(t), nil }
 			})
 			s.wait(t)
 			s.close(t, n)
@@ -143,7 +143,7 @@ func TestGarbageInTheResetStatusIsIgnored(t *testing.T) {
 	s := openDoneShop(t)
 	n := s.serve(t, func(cfg *nodeConfig) {
 		cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Garbage, Dispatch: 2})
-		cfg.reopen = func() (gpu, error) { t.Error("opened again"); return nil, errors.New("no") }
+		cfg.reopen = func() (glDevice, error) { t.Error("opened again"); return nil, errors.New("no") }
 	})
 	s.wait(t)
 	if got := counted(t, n); got != shopBatches*shopSlots {
@@ -185,12 +185,12 @@ func TestAnotherDeviceIsNoReplacement(t *testing.T) {
 	quit := make(chan struct{})
 	close(quit) // one attempt will do
 	r := rebuilder{log: slog.New(slog.DiscardHandler), device: was, quit: quit,
-		reopen: func() (gpu, error) { return renamed{newFaultyGPU(t), closed}, nil }}
+		reopen: func() (glDevice, error) { return renamed{newFaultyGPU(t), closed}, nil }}
 	if err := r.rebuild(ring, faultgl.Loss{}); err == nil || !strings.Contains(err.Error(), "another GPU answers in the place of ") {
 		t.Errorf("%v", err)
 	}
 	<-closed
-	if r.device != gpu(was) || r.epoch != 0 {
+	if r.device != glDevice(was) || r.epoch != 0 {
 		t.Error("the ring moved there nevertheless")
 	}
 	was.Release()
@@ -213,7 +213,7 @@ func TestWaitingForALostDeviceEndsWithPatienceOrTheEngine(t *testing.T) {
 		gone := errors.New("no device")
 		attempts := 0
 		r := rebuilder{log: slog.New(slog.DiscardHandler), quit: make(chan struct{}), patience: lossPatience,
-			reopen: func() (gpu, error) { attempts++; return nil, gone }}
+			reopen: func() (glDevice, error) { attempts++; return nil, gone }}
 		begin := time.Now()
 		if err := r.rebuild(nil, faultgl.Loss{}); !errors.Is(err, gone) {
 			t.Error(err)

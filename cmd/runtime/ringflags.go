@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 )
@@ -77,7 +78,7 @@ func setBound(o *megakernel.QueueOptions, bound string, set *opcodeSet) (err err
 }
 
 // check refuses a heap that no ring, or not this device, can have.
-func (f *ringFlags) check(device megakernel.Device) error {
+func (f *ringFlags) check(device gpu.Device) error {
 	cfg := megakernel.DefaultConfig()
 	if most := 1 << 16; f.Windows < 1 || f.Windows > most {
 		return fmt.Errorf("--windows %d: want 1 to %d", f.Windows, most)

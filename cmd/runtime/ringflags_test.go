@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -36,7 +37,7 @@ func TestLimitsAreReadAndBadOnesSayWhatToDo(t *testing.T) {
 
 // boundDevice is a device with a storage block limit.
 type boundDevice struct {
-	megakernel.Device
+	gpu.Device
 	bytes int64
 }
 

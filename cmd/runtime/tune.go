@@ -202,7 +202,7 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, e
 
 // tune measures. The result is nil if nothing was measured. If there are both a result and
 // an error, the error says why no geometry was chosen.
-func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, device gpu, to *screen) (*tuned, error) {
+func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, device glDevice, to *screen) (*tuned, error) {
 	strategy, side, free, err := strategyNamed(c.Strategy, device, ring.space.Len())
 	if err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func tuneProgress(to *screen) func(float64, *tuneRun) {
 }
 
 // finish prints the result, draws it, and stores it if a geometry was chosen and there is a store.
-func (c *tuneCmd) finish(t *tuned, r *tuneRing, catalog *megakernel.Catalog, device gpu, std stdio, store *cache.Cache, chosen bool) error {
+func (c *tuneCmd) finish(t *tuned, r *tuneRing, catalog *megakernel.Catalog, device glDevice, std stdio, store *cache.Cache, chosen bool) error {
 	var err error
 	if chosen && store != nil {
 		err = storeTuned(t, store, r, catalog, device)

@@ -68,7 +68,7 @@ func newTuneRing(device *glcompute.Device, catalog *megakernel.Catalog, slots, w
 }
 
 // limitsOf are the limits of a device as a queue's tuner knows them.
-func limitsOf(device gpu) policy.Limits {
+func limitsOf(device glDevice) policy.Limits {
 	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
 	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
 	return limits

@@ -54,7 +54,7 @@ func tunedEntry(t *tuned, key cache.Key) cache.Entry {
 
 // openTuned opens the tuner's cache in which a worker on this device looks. It returns nil if nothing is to
 // be stored. Before anything is measured, the error says why that would not work.
-func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device gpu, log *slog.Logger) (*cache.Cache, error) {
+func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device glDevice, log *slog.Logger) (*cache.Cache, error) {
 	dir := c.cacheDir()
 	if c.NoStore || dir == "" {
 		return nil, nil
@@ -68,7 +68,7 @@ func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device gpu, log *slog.L
 }
 
 // storeTuned stores a result where the tuner of a worker on this device finds it.
-func storeTuned(t *tuned, store *cache.Cache, r *tuneRing, catalog *megakernel.Catalog, device gpu) error {
+func storeTuned(t *tuned, store *cache.Cache, r *tuneRing, catalog *megakernel.Catalog, device glDevice) error {
 	worker := announcement(device, catalog)
 	key := tuneKey(r, catalog, actors.IdentityOf(&worker))
 	err := store.Put(tunedEntry(t, key))

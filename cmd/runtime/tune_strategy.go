@@ -138,7 +138,7 @@ const patience = 4
 // strategyNamed returns a strategy by name. side says where the integer steps of the joint
 // policy run for this space, and is empty for other strategies. free releases what the
 // strategy holds on the device.
-func strategyNamed(name string, device gpu, candidates int) (run func(context.Context, *tuneRun) (int, error), side string, free func() error, err error) {
+func strategyNamed(name string, device glDevice, candidates int) (run func(context.Context, *tuneRun) (int, error), side string, free func() error, err error) {
 	free = func() error { return nil }
 	switch name {
 	case strategySweep:

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 )
 
 // Kind is a kind of fault.
@@ -56,7 +56,7 @@ func (l Loss) Lost() bool { return true }
 
 // Device is a device with faults. Calls that it does not name pass through.
 type Device struct {
-	megakernel.Device
+	gpu.Device
 	*group
 	faults []Fault
 	count  int
@@ -74,13 +74,13 @@ type group struct {
 }
 
 // Wrap puts a layer with faults over a device.
-func Wrap(dev megakernel.Device, faults ...Fault) *Device {
+func Wrap(dev gpu.Device, faults ...Fault) *Device {
 	return &Device{Device: dev, faults: faults, group: &group{hung: make(chan struct{}), released: make(chan struct{})}}
 }
 
 // Beside puts the layer over another context of d's share group: what happens to
 // d happens to it, and its own dispatches cause nothing.
-func (d *Device) Beside(dev megakernel.Device) *Device {
+func (d *Device) Beside(dev gpu.Device) *Device {
 	return &Device{Device: dev, group: d.group}
 }
 
@@ -124,11 +124,11 @@ func (g *group) Fail(k Kind) {
 func (g *group) fail(k Kind) {
 	switch k {
 	case Guilty:
-		g.status = megakernel.ResetGuilty
+		g.status = gpu.ResetGuilty
 	case Innocent:
-		g.status = megakernel.ResetInnocent
+		g.status = gpu.ResetInnocent
 	case Unknown:
-		g.status = megakernel.ResetUnknown
+		g.status = gpu.ResetUnknown
 	case Garbage:
 		g.status = GarbageStatus
 		return

@@ -5,39 +5,46 @@ import (
 	"sync"
 	"testing"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
+)
+
+// Some objects; nothing looks at them.
+var (
+	program = gpu.Program{Program: 1}
+	buffer  = gpu.Buffer{Buffer: 2}
+	fence   = gpu.Fence{Fence: 3}
 )
 
 // well is a device that counts what reaches it.
 type well struct {
-	megakernel.Device
+	gpu.Device
 	dispatches, reads int
 }
 
-func (w *well) Dispatch(program, groups uint32)                { w.dispatches++ }
-func (w *well) DispatchIndirect(program, buffer uint32, o int) { w.dispatches++ }
-func (w *well) Finish()                                        {}
-func (w *well) Check() error                                   { return nil }
-func (w *well) GraphicsReset() uint32                          { return megakernel.ResetNone }
-func (w *well) ReadBuffer(uint32, int, []byte)                 { w.reads++ }
-func (w *well) NewBuffer(int) (uint32, error)                  { return 1, nil }
-func (w *well) WaitFence(uintptr, uint64) (bool, error)        { return true, nil }
+func (w *well) Dispatch(gpu.Program, uint32)                  { w.dispatches++ }
+func (w *well) DispatchIndirect(gpu.Program, gpu.Buffer, int) { w.dispatches++ }
+func (w *well) Finish()                                       {}
+func (w *well) Check() error                                  { return nil }
+func (w *well) GraphicsReset() uint32                         { return gpu.ResetNone }
+func (w *well) ReadBuffer(gpu.Buffer, int, []byte)            { w.reads++ }
+func (w *well) NewBuffer(int) (gpu.Buffer, error)             { return gpu.Buffer{Buffer: 1}, nil }
+func (w *well) WaitFence(gpu.Fence, uint64) (bool, error)     { return true, nil }
 
 func TestResetHappensAtItsDispatchAndStays(t *testing.T) {
 	for kind, status := range map[Kind]uint32{
-		Guilty: megakernel.ResetGuilty, Innocent: megakernel.ResetInnocent, Unknown: megakernel.ResetUnknown,
+		Guilty: gpu.ResetGuilty, Innocent: gpu.ResetInnocent, Unknown: gpu.ResetUnknown,
 	} {
 		for _, after := range []bool{false, true} {
 			w := &well{}
 			d := Wrap(w, Fault{Kind: kind, Dispatch: 3, After: after})
-			d.Dispatch(1, 1)
-			d.DispatchIndirect(1, 2, 0)
-			if err := d.Check(); err != nil || d.GraphicsReset() != megakernel.ResetNone {
+			d.Dispatch(program, 1)
+			d.DispatchIndirect(program, buffer, 0)
+			if err := d.Check(); err != nil || d.GraphicsReset() != gpu.ResetNone {
 				t.Errorf("%s: before its dispatch: %v, status %d", kind, err, d.GraphicsReset())
 			}
 			for range 2 {
-				d.Dispatch(1, 1)
-				if err := d.Check(); !megakernel.Lost(err) || !errors.Is(err, Loss{kind}) || d.GraphicsReset() != status {
+				d.Dispatch(program, 1)
+				if err := d.Check(); !gpu.Lost(err) || !errors.Is(err, Loss{kind}) || d.GraphicsReset() != status {
 					t.Errorf("%s: %v, status %d", kind, err, d.GraphicsReset())
 				}
 			}
@@ -48,11 +55,11 @@ func TestResetHappensAtItsDispatchAndStays(t *testing.T) {
 			if w.dispatches != reached || d.Dispatches() != 4 {
 				t.Errorf("%s, after %v: %d of %d dispatches reached the device", kind, after, w.dispatches, d.Dispatches())
 			}
-			d.ReadBuffer(1, 0, nil)
-			if _, err := d.NewBuffer(4); !megakernel.Lost(err) || w.reads != 0 {
+			d.ReadBuffer(buffer, 0, nil)
+			if _, err := d.NewBuffer(4); !gpu.Lost(err) || w.reads != 0 {
 				t.Errorf("%s: a lost device was used: %v, %d reads", kind, err, w.reads)
 			}
-			if done, err := d.WaitFence(1, 0); done || !megakernel.Lost(err) {
+			if done, err := d.WaitFence(fence, 0); done || !gpu.Lost(err) {
 				t.Errorf("%s: fence %v, %v", kind, done, err)
 			}
 		}
@@ -63,27 +70,27 @@ func TestContextsOfAShareGroupAreResetTogether(t *testing.T) {
 	d := Wrap(&well{}, Fault{Kind: Innocent, Dispatch: 1})
 	w := &well{}
 	beside := d.Beside(w)
-	beside.Dispatch(1, 1)
+	beside.Dispatch(program, 1)
 	if err := beside.Check(); err != nil || w.dispatches != 1 {
 		t.Errorf("before: %v, %d dispatches", err, w.dispatches)
 	}
-	d.Dispatch(1, 1)
-	beside.Dispatch(1, 1)
-	if err := beside.Check(); !megakernel.Lost(err) || beside.GraphicsReset() != megakernel.ResetInnocent || w.dispatches != 1 {
+	d.Dispatch(program, 1)
+	beside.Dispatch(program, 1)
+	if err := beside.Check(); !gpu.Lost(err) || beside.GraphicsReset() != gpu.ResetInnocent || w.dispatches != 1 {
 		t.Errorf("after: %v, status %d, %d dispatches", err, beside.GraphicsReset(), w.dispatches)
 	}
 }
 
 func TestArmedFaultCountsFromThen(t *testing.T) {
 	d := Wrap(&well{})
-	d.Dispatch(1, 1)
+	d.Dispatch(program, 1)
 	d.Arm(Fault{Kind: Unknown, Dispatch: 2})
-	d.Dispatch(1, 1)
+	d.Dispatch(program, 1)
 	if err := d.Check(); err != nil {
 		t.Errorf("one dispatch too early: %v", err)
 	}
-	d.Dispatch(1, 1)
-	if err := d.Check(); !megakernel.Lost(err) {
+	d.Dispatch(program, 1)
+	if err := d.Check(); !gpu.Lost(err) {
 		t.Errorf("%v", err)
 	}
 }
@@ -91,7 +98,7 @@ func TestArmedFaultCountsFromThen(t *testing.T) {
 func TestGarbageIsAStatusOfADeviceThatIsWell(t *testing.T) {
 	w := &well{}
 	d := Wrap(w, Fault{Kind: Garbage, Dispatch: 1})
-	d.Dispatch(1, 1)
+	d.Dispatch(program, 1)
 	if err := d.Check(); err != nil || d.GraphicsReset() != GarbageStatus || w.dispatches != 1 {
 		t.Errorf("%v, status %#x, %d dispatches", err, d.GraphicsReset(), w.dispatches)
 	}
@@ -100,17 +107,17 @@ func TestGarbageIsAStatusOfADeviceThatIsWell(t *testing.T) {
 func TestHangBlocksWhoWaitsUntilItIsReleased(t *testing.T) {
 	w := &well{}
 	d := Wrap(w, Fault{Kind: Hang, Dispatch: 1})
-	d.Dispatch(1, 1)
+	d.Dispatch(program, 1)
 	<-d.Hung()
 	for _, timeout := range []uint64{0, 1000} {
-		if done, err := d.WaitFence(1, timeout); done || err != nil {
+		if done, err := d.WaitFence(fence, timeout); done || err != nil {
 			t.Errorf("fence of a hanging device: %v, %v", done, err)
 		}
 	}
 	var waiting sync.WaitGroup
 	finished := make(chan struct{})
 	waiting.Go(func() { d.Finish(); close(finished) })
-	waiting.Go(func() { d.ReadBuffer(1, 0, nil) })
+	waiting.Go(func() { d.ReadBuffer(buffer, 0, nil) })
 	select {
 	case <-finished:
 		t.Error("Finish returned while the device hangs")
@@ -119,7 +126,7 @@ func TestHangBlocksWhoWaitsUntilItIsReleased(t *testing.T) {
 	d.Release()
 	d.Release()
 	waiting.Wait()
-	if err := d.Check(); !megakernel.Lost(err) || w.reads != 0 {
+	if err := d.Check(); !gpu.Lost(err) || w.reads != 0 {
 		t.Errorf("after the release: %v, %d reads", err, w.reads)
 	}
 }

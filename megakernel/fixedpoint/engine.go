@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/tuner/natural"
 )
 
@@ -15,21 +15,21 @@ var ErrTooLarge = errors.New("too large for the device")
 // Engine runs steps on a device. It is used by one goroutine at a time. It keeps
 // the last root on the device, so that a root must not change once it was used.
 type Engine struct {
-	dev     megakernel.Device
+	dev     gpu.Device
 	sums    kernel
 	softmax kernel
 	dense   kernel
 	dots    kernel
 	lowRank kernel
 
-	buffers [bindings]uint32
+	buffers [bindings]gpu.Buffer
 	sizes   [bindings]int
 	root    natural.Root // on the device
 }
 
 // New builds the kernels on a device. Close frees them; an error leaves
 // nothing behind.
-func New(dev megakernel.Device) (*Engine, error) {
+func New(dev gpu.Device) (*Engine, error) {
 	e := &Engine{dev: dev}
 	err := dev.Do(func() (err error) {
 		for _, k := range []struct {
@@ -62,15 +62,15 @@ func (e *Engine) Close() error {
 
 func (e *Engine) free() {
 	for _, k := range []*kernel{&e.sums, &e.softmax, &e.dense, &e.dots, &e.lowRank} {
-		if k.program != 0 {
+		if k.program.Program != 0 {
 			e.dev.DeleteProgram(k.program)
 		}
 	}
 	for i, b := range e.buffers {
-		if b != 0 {
+		if b.Buffer != 0 {
 			e.dev.DeleteBuffer(b)
 		}
-		e.buffers[i], e.sizes[i] = 0, 0
+		e.buffers[i], e.sizes[i] = gpu.Buffer{}, 0
 	}
 }
 
@@ -137,7 +137,7 @@ func (e *Engine) step(input []uint32, parts int, run func()) ([]uint32, error) {
 		}
 		e.dev.WriteBuffer(e.buffers[bindInput], 0, bytes)
 		for binding, b := range e.buffers {
-			if b != 0 {
+			if b.Buffer != 0 {
 				e.dev.BindStorage(uint32(binding), b, 0, e.sizes[binding])
 			}
 		}
@@ -204,9 +204,9 @@ func (e *Engine) grow(binding, size int) error {
 		return fmt.Errorf("%d bytes, a storage block has at most %d: %w", size, limit, ErrTooLarge)
 	}
 	size = int(min(e.dev.StorageBlockLimit(), int64(size+size/2+256))) &^ 7
-	if e.buffers[binding] != 0 {
+	if e.buffers[binding].Buffer != 0 {
 		e.dev.DeleteBuffer(e.buffers[binding])
-		e.buffers[binding], e.sizes[binding] = 0, 0
+		e.buffers[binding], e.sizes[binding] = gpu.Buffer{}, 0
 	}
 	b, err := e.dev.NewBuffer(size)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 )
 
 //go:embed shaders/common.glsl
@@ -46,11 +46,11 @@ const (
 type uniforms struct{ count, shares, terms, signsLow, signsHigh uint32 }
 
 type kernel struct {
-	program   uint32
+	program   gpu.Program
 	locations [5]int32
 }
 
-func buildKernel(dev megakernel.Device, name, body string) (kernel, error) {
+func buildKernel(dev gpu.Device, name, body string) (kernel, error) {
 	source := fmt.Sprintf("#version 430 core\nlayout(local_size_x = %d) in;\n#define WIDTH %du\n%s%s", width, width, common, body)
 	program, err := dev.CompileCompute(source)
 	if err != nil {
@@ -63,12 +63,12 @@ func buildKernel(dev megakernel.Device, name, body string) (kernel, error) {
 	return k, nil
 }
 
-func (k *kernel) dispatch(dev megakernel.Device, u uniforms, groups int) {
+func (k *kernel) dispatch(dev gpu.Device, u uniforms, groups int) {
 	for i, v := range [...]uint32{u.count, u.shares, u.terms, u.signsLow, u.signsHigh} {
 		if k.locations[i] >= 0 {
 			dev.SetUniform(k.program, k.locations[i], v)
 		}
 	}
 	dev.Dispatch(k.program, uint32(groups))
-	dev.StorageBarrier()
+	dev.Barrier()
 }

@@ -73,7 +73,7 @@ func (x *run) compile(k kind) (next kind, err error) {
 		x.offers[k] = x.dev.UniformLocation(program, "offers_resident")
 		if fresh {
 			x.dev.Dispatch(program, sets) // as in the first round
-			x.dev.CommandBarrier()
+			x.dev.Barrier()
 			x.dev.Finish()
 			return k + 1, x.dev.Check()
 		}

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/userop"
 )
 
@@ -14,25 +13,25 @@ import (
 // them. Graphs of one device may share them; jobs of such graphs must not run at
 // the same time.
 type Kernels struct {
-	dev       megakernel.Device
-	programs  map[kernel]uint32
-	offered   map[uint32]bool // by program: whether it was last told that the resident kernel is in its round
-	joins     []userop.Join   // joins that have programs, those of the newest jobs last
-	narrow    bool            // invocations are lanes of a processor's vectors
-	subgroups bool            // GL_KHR_shader_subgroup is worth using
-	team      uint32          // workgroups of the resident kernel
-	teamWidth uint32          // invocations of each
+	dev       gpu.Device
+	programs  map[kernel]gpu.Program
+	offered   map[gpu.Program]bool // by program: whether it was last told that the resident kernel is in its round
+	joins     []userop.Join        // joins that have programs, those of the newest jobs last
+	narrow    bool                 // invocations are lanes of a processor's vectors
+	subgroups bool                 // GL_KHR_shader_subgroup is worth using
+	team      uint32               // workgroups of the resident kernel
+	teamWidth uint32               // invocations of each
 }
 
 // NewKernels is an empty set of programs of a device.
-func NewKernels(dev megakernel.Device) *Kernels {
-	vendor, renderer, _ := dev.Identity()
+func NewKernels(dev gpu.Device) *Kernels {
+	traits := gpu.TraitsOf(dev)
 	k := &Kernels{
 		dev:       dev,
-		programs:  make(map[kernel]uint32),
-		offered:   make(map[uint32]bool),
-		narrow:    strings.Contains(renderer, "llvmpipe"),
-		subgroups: strings.Contains(vendor, "NVIDIA"),
+		programs:  make(map[kernel]gpu.Program),
+		offered:   make(map[gpu.Program]bool),
+		narrow:    traits.Software,
+		subgroups: traits.Subgroups,
 		team:      1,
 		teamWidth: mostWidth,
 	}
@@ -52,7 +51,7 @@ func (k *Kernels) Close() error {
 		}
 		return nil
 	})
-	if megakernel.Lost(err) {
+	if gpu.Lost(err) {
 		return nil
 	}
 	return err
@@ -61,7 +60,7 @@ func (k *Kernels) Close() error {
 func (k *Kernels) join(err error) error { return errors.Join(err, k.Close()) }
 
 // get is the program of a kernel. Called on the device's thread.
-func (k *Kernels) get(key kernel) (program uint32, fresh bool, err error) {
+func (k *Kernels) get(key kernel) (program gpu.Program, fresh bool, err error) {
 	key = key.plain()
 	if key.semiring == User {
 		k.use(key.join)
@@ -70,15 +69,15 @@ func (k *Kernels) get(key kernel) (program uint32, fresh bool, err error) {
 		return program, false, nil
 	}
 	program, err = k.dev.CompileCompute(key.source())
-	if err != nil && key.semiring == User && !megakernel.Lost(err) {
-		return 0, false, fmt.Errorf("frontier: kernel %s: %w: %w", key, ErrJoin, err)
+	if err != nil && key.semiring == User && !gpu.Lost(err) {
+		return gpu.Program{}, false, fmt.Errorf("frontier: kernel %s: %w: %w", key, ErrJoin, err)
 	}
 	if err != nil {
-		return 0, false, fmt.Errorf("frontier: kernel %s: %w", key, err)
+		return gpu.Program{}, false, fmt.Errorf("frontier: kernel %s: %w", key, err)
 	}
 	if size := k.dev.ProgramWorkgroupSize(program); size != [3]uint32{key.invocations(), 1, 1} {
 		k.dev.DeleteProgram(program)
-		return 0, false, fmt.Errorf("frontier: kernel %s: the driver built workgroups of %v", key, size)
+		return gpu.Program{}, false, fmt.Errorf("frontier: kernel %s: the driver built workgroups of %v", key, size)
 	}
 	k.programs[key] = program
 	return program, true, nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 )
 
@@ -22,7 +22,7 @@ type Options struct {
 // Resident is a graph on a device. Its methods may be called from any
 // goroutine; jobs run one at a time.
 type Resident struct {
-	dev     megakernel.Device
+	dev     gpu.Device
 	kernels *Kernels
 	own     bool // kernels are this graph's alone
 	pair    graph.Pair
@@ -45,7 +45,7 @@ type shape struct {
 }
 
 type buffer struct {
-	id   uint32
+	id   gpu.Buffer
 	size int // bytes
 }
 
@@ -53,7 +53,7 @@ type buffer struct {
 // The error wraps ErrTooLarge if the graph does not fit the device's largest storage
 // block, and graph.ErrMalformed if it contradicts itself; in both cases nothing was done
 // on the device. The graph keeps the offsets, which the caller must not change.
-func Load(dev megakernel.Device, g graph.Pair, o Options) (*Resident, error) {
+func Load(dev gpu.Device, g graph.Pair, o Options) (*Resident, error) {
 	if err := check(dev.StorageBlockLimit(), g); err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func Load(dev megakernel.Device, g graph.Pair, o Options) (*Resident, error) {
 
 // Fits returns an error that wraps ErrTooLarge if a graph of so many nodes and edges (and
 // as many in-edges) cannot be loaded on a device together with its values.
-func Fits(dev megakernel.Device, nodes, edges uint64) error {
+func Fits(dev gpu.Device, nodes, edges uint64) error {
 	return fits(dev.StorageBlockLimit(), nodes, edges)
 }
 
@@ -228,7 +228,7 @@ func (r *Resident) Close() error {
 	if r.own {
 		err = r.kernels.join(err)
 	}
-	if megakernel.Lost(err) {
+	if gpu.Lost(err) {
 		return nil
 	}
 	return err

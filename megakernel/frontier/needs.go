@@ -1,7 +1,7 @@
 package frontier
 
 import (
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 )
@@ -33,7 +33,7 @@ func (r *Resident) Needs(job Job) (Needs, error) {
 
 // NeedsOn is Needs for a graph that is not on the device yet; it uploads nothing. The error
 // wraps ErrTooLarge if the graph itself does not fit.
-func NeedsOn(dev megakernel.Device, g graph.Pair, job Job) (Needs, error) {
+func NeedsOn(dev gpu.Device, g graph.Pair, job Job) (Needs, error) {
 	if err := Fits(dev, uint64(g.Out.Nodes()), uint64(g.Out.Edges())); err != nil {
 		return Needs{}, err
 	}

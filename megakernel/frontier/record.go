@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/policy"
 )
 
@@ -52,7 +53,7 @@ func (p *plan) ruled() bool {
 // timing has the timestamps of a round: two before its kernels, whose difference is the cost
 // of a timestamp, and one at the end.
 type timing struct {
-	queries [3]uint32
+	queries [3]gpu.Query
 	levels  map[uint32]time.Duration
 }
 

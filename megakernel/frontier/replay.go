@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"ringmaster/megakernel/gpu"
 )
 
 // Recording is what the director decided in each round of a job, to run the job again without it.
@@ -124,7 +126,7 @@ func (t *tape) unload(x *run) error {
 		return nil
 	}
 	var errs []error
-	if stage := x.scratch.stage; !t.playing && !t.idle && stage != nil && t.args.id != 0 {
+	if stage := x.scratch.stage; !t.playing && !t.idle && stage != nil && t.args.id.Buffer != 0 {
 		errs = append(errs, stage.get(t.control.id, 0, t.Recording.control), stage.get(t.totals.id, 0, t.Recording.totals),
 			stage.get(t.args.id, 0, t.Recording.args))
 	}
@@ -147,7 +149,7 @@ func (t *tape) take(x *run) {
 		slot = int((x.result.Rounds+1)%sets) * slotWords // the one that the level kernel has written
 	}
 	from := &x.scratch.buffers
-	x.dev.CommandBarrier()
+	x.dev.Barrier()
 	x.dev.CopyBuffer(from[bindControl].id, 0, t.control.id, 4*at*tapeWords, 4*ctlState)
 	x.dev.CopyBuffer(from[bindControl].id, 4*(ctlState+slot), t.control.id, 4*(at*tapeWords+ctlState), 4*slotWords)
 	if x.m.narrow {
@@ -155,7 +157,7 @@ func (t *tape) take(x *run) {
 	}
 	x.dev.CopyBuffer(from[bindTotals].id, 0, t.totals.id, 4*at*tapeWords, 4*totalsWords)
 	x.dev.CopyBuffer(from[bindArgs].id, 0, t.args.id, 4*at*argWords, 4*argWords)
-	x.dev.CommandBarrier()
+	x.dev.Barrier()
 }
 
 // bindAnew binds the log for a round of a tape that nobody plays: all of it, or without the record at its end, which is never
@@ -169,7 +171,7 @@ func (t *tape) bindAnew(x *run) {
 
 // bind binds what was recorded for the current round, and returns its group counts. A level kernel counts in the same
 // buffer as always. Called on the device's thread.
-func (t *tape) bind(x *run) (args uint32, offset int) {
+func (t *tape) bind(x *run) (args gpu.Buffer, offset int) {
 	at := t.round(x.result.Rounds)
 	x.dev.BindStorage(bindControl, t.control.id, 4*at*tapeWords, 4*(controlWords+slotWords))
 	if x.m.narrow {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/policy"
 )
 
@@ -35,7 +36,7 @@ type run struct {
 	*Resident
 	*plan
 	m        machine
-	programs [kinds]uint32
+	programs [kinds]gpu.Program
 	offers   [kinds]int32 // location of the uniform that offers the resident kernel, or -1
 	control  []uint32     // as last read
 	result   Result
@@ -206,11 +207,11 @@ func (x *run) start() error {
 	}
 	width := x.geometry.Width
 	x.dev.Dispatch(x.programs[kindBegin], min((x.shape.nodes-1)/width+1, 4096))
-	x.dev.CommandBarrier()
-	if seeds := x.scratch.seeds; seeds.id != 0 {
+	x.dev.Barrier()
+	if seeds := x.scratch.seeds; seeds.id.Buffer != 0 {
 		x.dev.BindStorage(bindTiles, seeds.id, 0, seeds.size)
 		x.dev.Dispatch(x.programs[kindSow], min((uint32(len(x.job.Sources))-1)/width+1, 4096))
-		x.dev.CommandBarrier()
+		x.dev.Barrier()
 		x.bindOne(bindTiles)
 	}
 	return nil
@@ -281,7 +282,7 @@ func (x *run) putWord(word int, value uint32) error {
 // round enqueues the kernels of a round. If a job has many levels, or may have fused ones, the resident kernel is in
 // every fourth round. Called on the device's thread.
 func (x *run) round(i int) {
-	resident := i%4 == 0 && x.programs[kindResident] != 0 && (x.fuses() || x.result.Visits >= residentVisits)
+	resident := i%4 == 0 && x.programs[kindResident].Program != 0 && (x.fuses() || x.result.Visits >= residentVisits)
 	if x.m.narrow {
 		x.narrowRound(i)
 		return
@@ -295,11 +296,11 @@ func (x *run) round(i int) {
 	x.tape.bindAnew(x)
 	x.offer(kindLevel, resident)
 	x.dev.Dispatch(x.programs[kindLevel], x.groups+x.result.Rounds%sets)
-	x.dev.StorageBarrier()
+	x.dev.Barrier()
 	x.tape.take(x)
 	if resident {
 		x.dev.DispatchIndirect(x.programs[kindResident], args, at+4*argsFused)
-		x.dev.StorageBarrier()
+		x.dev.Barrier()
 	}
 	x.timing.mark(x, 2)
 }
@@ -311,7 +312,7 @@ func (x *run) narrowRound(i int) {
 	case x.tape.plays():
 		args, at = x.tape.bind(x)
 		x.dev.DispatchIndirect(x.programs[kindDirector], args, at+4*argsFused)
-		x.dev.StorageBarrier()
+		x.dev.Barrier()
 	default:
 		x.tape.bindAnew(x)
 		if i == 0 || x.tape != nil && !x.tape.idle { // a recording has idle rounds too
@@ -319,16 +320,16 @@ func (x *run) narrowRound(i int) {
 		} else {
 			x.dev.DispatchIndirect(x.programs[kindDirector], args, 4*argsDirector)
 		}
-		x.dev.StorageBarrier()
+		x.dev.Barrier()
 		x.tape.take(x)
 	}
 	x.timing.mark(x, 0)
 	x.timing.mark(x, 1)
 	x.dev.DispatchIndirect(x.programs[kindPull], args, at+4*argsPull)
 	x.dev.DispatchIndirect(x.programs[kindPush], args, at+4*argsPush)
-	x.dev.StorageBarrier()
+	x.dev.Barrier()
 	x.dev.DispatchIndirect(x.programs[kindTiles], args, at+4*argsTiles)
-	x.dev.StorageBarrier()
+	x.dev.Barrier()
 	x.timing.mark(x, 2)
 }
 
@@ -346,7 +347,7 @@ func (x *run) offer(k kind, resident bool) {
 func (x *run) readValues() error {
 	x.bind()
 	x.dev.Dispatch(x.programs[kindCount], min((x.shape.nodes-1)/x.geometry.Width+1, 1024))
-	x.dev.CommandBarrier()
+	x.dev.Barrier()
 	totals := make([]uint32, setWords)
 	err := x.scratch.stage.get(x.scratch.buffers[bindTotals].id, 4*totCounted, totals)
 	if err == nil && !x.job.Discard {

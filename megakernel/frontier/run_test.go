@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 )
@@ -139,10 +139,14 @@ func TestAnEmptyGraphAndNoSourcesGiveNoLevels(t *testing.T) {
 }
 
 // untouched is a device with a small limit; anything that is done on it fails the test.
-type untouched struct{ megakernel.Device }
+type untouched struct{ gpu.Device }
 
-func (untouched) StorageBlockLimit() int64              { return 40 }
-func (untouched) Identity() (vendor, r, version string) { return "", "", "" }
+func (untouched) StorageBlockLimit() int64                              { return 40 }
+func (untouched) StorageBlocks() uint32                                 { return 16 }
+func (untouched) Software() bool                                        { return true }
+func (untouched) Supports(string) bool                                  { return false }
+func (untouched) WorkgroupLimits() (sizeX, groupsX, invocations uint32) { return 1024, 65535, 1024 }
+func (untouched) Identity() (vendor, r, version string)                 { return "", "", "" }
 
 func TestAGraphThatDoesNotFitIsRefusedBeforeTheDeviceIsTouched(t *testing.T) {
 	edges, err := graph.Generate("star:9")
@@ -167,6 +171,9 @@ func TestAGraphThatDoesNotFitIsRefusedBeforeTheDeviceIsTouched(t *testing.T) {
 
 func TestTheDriverHasTheBlocksWhereTheHostWritesThem(t *testing.T) {
 	k := newKernels(t)
+	driver := k.dev.(interface {
+		StorageOffset(program gpu.Program, name string) (offset, stride int, err error)
+	})
 	err := k.dev.Do(func() error {
 		program, _, err := k.get(kernel{kind: kindPush, narrow: true, width: 64})
 		if err != nil {
@@ -174,11 +181,11 @@ func TestTheDriverHasTheBlocksWhereTheHostWritesThem(t *testing.T) {
 		}
 		for i, name := range controlNames {
 			// Words that a kernel does not use have no place.
-			if offset, _, err := k.dev.StorageOffset(program, name); err == nil && offset != 4*i {
+			if offset, _, err := driver.StorageOffset(program, name); err == nil && offset != 4*i {
 				t.Errorf("%s is at %d, want %d", name, offset, 4*i)
 			}
 		}
-		offset, _, err := k.dev.StorageOffset(program, "queue_next")
+		offset, _, err := driver.StorageOffset(program, "queue_next")
 		if offset != 4*ctlQueueNext {
 			t.Errorf("queue_next is at %d, want %d", offset, 4*ctlQueueNext)
 		}

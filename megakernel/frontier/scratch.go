@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 )
 
 // scratch is the device memory of jobs beside the graph.
@@ -14,7 +14,7 @@ type scratch struct {
 	stage   *stage
 }
 
-func (s *scratch) delete(dev megakernel.Device) {
+func (s *scratch) delete(dev gpu.Device) {
 	if s == nil {
 		return
 	}
@@ -82,10 +82,10 @@ func (x *run) bind() {
 
 func (x *run) bindOne(binding int) {
 	b := x.scratch.buffers[binding]
-	if b.id == 0 {
+	if b.id.Buffer == 0 {
 		b = x.buffers[binding]
 	}
-	if b.id == 0 {
+	if b.id.Buffer == 0 {
 		return // a buffer that the job does not have, such as the facts
 	}
 	x.dev.BindStorage(uint32(binding), b.id, 0, b.size)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 )
@@ -22,7 +23,7 @@ func TestAWorkgroupThatWaitsTooLongEndsTheJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := &run{Resident: r, plan: p, m: r.machine()}
-	var stuck uint32
+	var stuck gpu.Program
 	err = x.dev.Do(func() error {
 		if err := x.prepare(); err != nil {
 			return err

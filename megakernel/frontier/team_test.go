@@ -20,9 +20,9 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 	// levels is how many levels are done after a dispatch of so many workgroups.
 	levels := func(joined, groups uint32) (uint32, error) {
 		put := x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 4*(totTeam+teamJoined), []uint32{joined, 0})
-		x.dev.CommandBarrier()
+		x.dev.Barrier()
 		x.dev.Dispatch(x.programs[kindResident], groups)
-		x.dev.CommandBarrier()
+		x.dev.Barrier()
 		get := x.scratch.stage.look(x.slot())
 		return x.control[ctlLogged], errors.Join(put, get)
 	}
@@ -36,7 +36,7 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 		}
 		x.offer(kindLevel, true)
 		x.dev.Dispatch(x.programs[kindLevel], sets)
-		x.dev.CommandBarrier()
+		x.dev.Barrier()
 		x.result.Rounds++
 		var errs [2]error
 		late, errs[0] = levels(1<<31|1, 3)

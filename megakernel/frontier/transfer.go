@@ -3,22 +3,22 @@ package frontier
 import (
 	"fmt"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 )
 
 // stage is memory through which everything between host and device passes: a driver may
 // move a buffer that the host reads or writes directly to where kernels reach it only
 // slowly. Its methods are called on the device's thread.
 type stage struct {
-	dev    megakernel.Device
-	id     uint32
+	dev    gpu.Device
+	id     gpu.Buffer
 	mapped bool
 	used   int // bytes that copies under way may still read
 }
 
 const stageBytes = 8 << 20
 
-func newStage(dev megakernel.Device) (*stage, error) {
+func newStage(dev gpu.Device) (*stage, error) {
 	s := &stage{dev: dev, mapped: dev.Supports("buffer-storage")}
 	var err error
 	if s.mapped {
@@ -36,7 +36,7 @@ func (s *stage) delete() {
 }
 
 // put writes words to a byte offset of a buffer, in order with the dispatches.
-func (s *stage) put(dst uint32, offset int, words []uint32) error {
+func (s *stage) put(dst gpu.Buffer, offset int, words []uint32) error {
 	for data := bytesOf(words); len(data) > 0; {
 		if s.used == stageBytes {
 			if err := s.wait(); err != nil {
@@ -58,13 +58,13 @@ func (s *stage) put(dst uint32, offset int, words []uint32) error {
 }
 
 // get waits for the dispatches so far and reads words from a byte offset of a buffer.
-func (s *stage) get(src uint32, offset int, words []uint32) error {
+func (s *stage) get(src gpu.Buffer, offset int, words []uint32) error {
 	s.used = 0
 	for data := bytesOf(words); len(data) > 0; {
 		n := min(len(data), stageBytes)
 		s.dev.CopyBuffer(src, offset, s.id, 0, n)
 		if s.mapped {
-			s.dev.CommandBarrier()
+			s.dev.Barrier()
 			if err := s.wait(); err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ func (s *stage) get(src uint32, offset int, words []uint32) error {
 
 // span is a part of a buffer, and the words that receive it.
 type span struct {
-	src    uint32
+	src    gpu.Buffer
 	offset int // bytes
 	words  []uint32
 }
@@ -98,7 +98,7 @@ func (s *stage) look(spans ...span) error {
 		s.dev.CopyBuffer(p.src, p.offset, s.id, at, 4*len(p.words))
 		at += 4 * len(p.words)
 	}
-	s.dev.CommandBarrier()
+	s.dev.Barrier()
 	if err := s.wait(); err != nil {
 		return err
 	}

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 )
 
 func TestOthersMayUseTheDeviceBetweenTheTurnsOfAJob(t *testing.T) {
 	k := newKernels(t)
 	r := load(t, k, "grid:60x60")
-	var other uint32
+	var other gpu.Buffer
 	err := k.dev.Do(func() (err error) {
 		other, err = k.dev.NewBuffer(4096)
 		return err
@@ -71,7 +72,7 @@ func TestEachProgramIsBuiltInATurnOfItsOwn(t *testing.T) {
 			// Another user of the device between two turns leaves nothing bound.
 			return errors.Join(err, k.dev.Do(func() error {
 				for binding := range uint32(bindings) {
-					k.dev.BindStorage(binding, 0, 0, 0)
+					k.dev.BindStorage(binding, gpu.Buffer{}, 0, 0)
 				}
 				return nil
 			}))

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 )
 
@@ -76,7 +77,7 @@ func (s *Store[K, V]) settle(key K, p *Program[V], err error, device uint64) {
 	}
 	if err != nil {
 		s.stats.Failed++
-		if s.failures.add(key, err, time.Now(), s.stats.Failed) && !lost(err) {
+		if s.failures.add(key, err, time.Now(), s.stats.Failed) && !gpu.Lost(err) {
 			s.cfg.Log.Warn("kernelcache: kernel cannot be built; launches go on without it", "kernel", s.cfg.Name(key), "err", err)
 		}
 		return
@@ -136,7 +137,7 @@ func (s *Store[K, V]) build(target *Target[K, V], key K) (*Program[V], error) {
 
 // adopt has the caller check and warm a linked program, and waits for that: warm
 // is how long. Called inside Do.
-func adopt[K comparable, V any](target *Target[K, V], key K, id uint32, p *Program[V]) (warm time.Duration, err error) {
+func adopt[K comparable, V any](target *Target[K, V], key K, id gpu.Program, p *Program[V]) (warm time.Duration, err error) {
 	begin := time.Now()
 	value, err := target.Adopt(key, id)
 	if err == nil {
@@ -170,7 +171,7 @@ func (s *Store[K, V]) load(target *Target[K, V], key K, name disk.Name, binary *
 	case err == nil:
 		p.FromDisk, *binary = true, stored
 		return true
-	case errors.Is(err, fs.ErrNotExist), lost(err):
+	case errors.Is(err, fs.ErrNotExist), gpu.Lost(err):
 		return false
 	}
 	s.cfg.Log.Warn("kernelcache: stored program binary cannot be used and is built again",

@@ -1,6 +1,6 @@
 package kernelcache
 
-import "errors"
+import "ringmaster/megakernel/gpu"
 
 // Device is the part of a GL compute context that building programs needs. Do,
 // Identity and Supports may be called from any goroutine, the rest inside Do.
@@ -14,12 +14,12 @@ type Device interface {
 	Supports(capability string) bool
 
 	// CompileCompute builds a program; the error carries the driver's log.
-	CompileCompute(source string) (program uint32, err error)
-	DeleteProgram(program uint32)
+	CompileCompute(source string) (gpu.Program, error)
+	DeleteProgram(program gpu.Program)
 	// ProgramBinary is a program in the driver's own form, LoadProgramBinary
 	// makes a program of that again.
-	ProgramBinary(program uint32) (format uint32, data []byte, err error)
-	LoadProgramBinary(format uint32, data []byte) (program uint32, err error)
+	ProgramBinary(program gpu.Program) (format uint32, data []byte, err error)
+	LoadProgramBinary(format uint32, data []byte) (gpu.Program, error)
 
 	// Finish waits until the device has done all it was given.
 	Finish()
@@ -37,12 +37,5 @@ type Target[K comparable, V any] struct {
 	// Adopt checks a linked program, finds what the caller needs to use it,
 	// and dispatches it once with nothing to do. Called inside Do. After an
 	// error the program is deleted and the key fails.
-	Adopt func(key K, program uint32) (V, error)
-}
-
-// lost tells whether an error says that the context is gone. That is no fault
-// of the kernel that was being built.
-func lost(err error) bool {
-	var l interface{ Lost() bool }
-	return errors.As(err, &l) && l.Lost()
+	Adopt func(key K, program gpu.Program) (V, error)
 }

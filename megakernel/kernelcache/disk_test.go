@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 )
 
@@ -138,7 +139,7 @@ func TestLoadedProgramThatFailsTheCheckIsBuiltAgain(t *testing.T) {
 	w := openWorld(t, dev, false, func(c *Config[string], target *Target[string, string]) {
 		c.Disk = dir
 		adopt := target.Adopt
-		target.Adopt = func(key string, program uint32) (string, error) {
+		target.Adopt = func(key string, program gpu.Program) (string, error) {
 			if len(dev.compiled) == 0 {
 				return "", errors.New("workgroup of another width")
 			}

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 )
 
@@ -26,10 +27,10 @@ type fakeDevice struct {
 	mu       sync.Mutex
 	version  string
 	next     uint32
-	live     map[uint32]string // programs and their sources
+	live     map[gpu.Program]string // programs and their sources
 	compiled []string
 	loaded   int
-	deleted  []uint32
+	deleted  []gpu.Program
 	steps    []string // of the last build
 
 	binaries      bool                      // the driver has program binaries
@@ -46,7 +47,7 @@ type fakeDevice struct {
 }
 
 func newFake() *fakeDevice {
-	return &fakeDevice{version: "1", live: map[uint32]string{}, cached: map[string]bool{}}
+	return &fakeDevice{version: "1", live: map[gpu.Program]string{}, cached: map[string]bool{}}
 }
 
 func (d *fakeDevice) Do(fn func() error) error {
@@ -64,15 +65,16 @@ func (d *fakeDevice) step(name string) {
 	d.steps = append(d.steps, name)
 }
 
-func (d *fakeDevice) make(source string) uint32 {
+func (d *fakeDevice) make(source string) gpu.Program {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.next++
-	d.live[d.next] = source
-	return d.next
+	program := gpu.Program{Program: d.next}
+	d.live[program] = source
+	return program
 }
 
-func (d *fakeDevice) CompileCompute(source string) (uint32, error) {
+func (d *fakeDevice) CompileCompute(source string) (gpu.Program, error) {
 	d.mu.Lock()
 	d.compiled = append(d.compiled, source)
 	d.steps = []string{"compile"}
@@ -83,13 +85,13 @@ func (d *fakeDevice) CompileCompute(source string) (uint32, error) {
 	}
 	if refuse != nil {
 		if err := refuse(source); err != nil {
-			return 0, err
+			return gpu.Program{}, err
 		}
 	}
 	return d.make(source), nil
 }
 
-func (d *fakeDevice) DeleteProgram(program uint32) {
+func (d *fakeDevice) DeleteProgram(program gpu.Program) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, ok := d.live[program]; !ok {
@@ -99,19 +101,19 @@ func (d *fakeDevice) DeleteProgram(program uint32) {
 	d.deleted = append(d.deleted, program)
 }
 
-func (d *fakeDevice) ProgramBinary(program uint32) (uint32, []byte, error) {
+func (d *fakeDevice) ProgramBinary(program gpu.Program) (uint32, []byte, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return 77, []byte("binary of " + d.live[program]), nil
 }
 
-func (d *fakeDevice) LoadProgramBinary(format uint32, data []byte) (uint32, error) {
+func (d *fakeDevice) LoadProgramBinary(format uint32, data []byte) (gpu.Program, error) {
 	if d.refuseBinary != nil {
-		return 0, d.refuseBinary
+		return gpu.Program{}, d.refuseBinary
 	}
 	source, ok := strings.CutPrefix(string(data), "binary of ")
 	if format != 77 || !ok {
-		return 0, errors.New("not a binary of this driver")
+		return gpu.Program{}, errors.New("not a binary of this driver")
 	}
 	d.mu.Lock()
 	d.loaded++
@@ -119,7 +121,7 @@ func (d *fakeDevice) LoadProgramBinary(format uint32, data []byte) (uint32, erro
 	return d.make(source), nil
 }
 
-func (d *fakeDevice) dispatch(program uint32) {
+func (d *fakeDevice) dispatch(program gpu.Program) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.dispatched = d.live[program]
@@ -201,7 +203,7 @@ type world struct {
 type change func(*Config[string], *Target[string, string])
 
 func target(dev *fakeDevice, background bool) Target[string, string] {
-	return Target[string, string]{Device: dev, Background: background, Adopt: func(key string, program uint32) (string, error) {
+	return Target[string, string]{Device: dev, Background: background, Adopt: func(key string, program gpu.Program) (string, error) {
 		dev.step("adopt")
 		dev.dispatch(program)
 		if strings.HasPrefix(key, "misfit") {

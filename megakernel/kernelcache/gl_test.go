@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ringmaster/glcompute"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 )
 
@@ -60,7 +61,7 @@ func (k kernels) source(width uint32) (string, error) {
 // they write nothing.
 func (k kernels) open(t *testing.T, beside *glcompute.Device, dir *disk.Dir, log *syncBuffer) *Store[uint32, int32] {
 	t.Helper()
-	var scratch uint32
+	var scratch gpu.Buffer
 	err := beside.Do(func() (err error) { scratch, err = beside.NewBuffer(64); return err })
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,7 @@ func (k kernels) open(t *testing.T, beside *glcompute.Device, dir *disk.Dir, log
 	cfg.Name = func(width uint32) string { return fmt.Sprintf("test-%d", width) }
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 	cfg.Disk = dir
-	s, err := Open(cfg, Target[uint32, int32]{Device: beside, Background: true, Adopt: func(width, program uint32) (int32, error) {
+	s, err := Open(cfg, Target[uint32, int32]{Device: beside, Background: true, Adopt: func(width uint32, program gpu.Program) (int32, error) {
 		if got := beside.ProgramWorkgroupSize(program); got[0] != width {
 			return 0, fmt.Errorf("width %d, want %d", got[0], width)
 		}
@@ -106,7 +107,7 @@ func launch(t *testing.T, device *glcompute.Device, p *Program[int32]) (width ui
 		device.BindStorage(0, buffer, 0, 64)
 		device.SetUniform(p.ID, p.Value, 0)
 		device.Dispatch(p.ID, 1)
-		device.StorageBarrier()
+		device.Barrier()
 		out := make([]byte, 4)
 		device.ReadBuffer(buffer, 0, out)
 		width = binary.LittleEndian.Uint32(out)

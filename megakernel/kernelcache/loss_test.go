@@ -42,7 +42,7 @@ func TestAfterALossEverythingIsBuiltOnTheNewDevice(t *testing.T) {
 			t.Errorf("deleted on the lost device: %v", old.deleted)
 		}
 		p, _ := w.Get("a")
-		if p == nil || p.ID <= 1000 || p == held {
+		if p == nil || p.ID.Program <= 1000 || p == held {
 			t.Errorf("%+v", p)
 		}
 		w.Release(p)

@@ -3,6 +3,7 @@ package kernelcache
 import (
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 )
 
@@ -56,7 +57,7 @@ func (s *Store[K, V]) prove(target *Target[K, V], key K, source string, binary *
 func twin[K comparable, V any](target *Target[K, V], key K, source string, binary *disk.Binary) (took time.Duration, err error) {
 	dev := target.Device
 	err = dev.Do(func() error {
-		var id uint32
+		var id gpu.Program
 		var err error
 		if binary != nil && len(binary.Data) > 0 {
 			id, err = dev.LoadProgramBinary(binary.Format, binary.Data)

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/zeebo/blake3"
+
+	"ringmaster/megakernel/gpu"
 )
 
 // Program is a program that is ready for use on every context of the device.
 type Program[V any] struct {
-	ID          uint32
+	ID          gpu.Program
 	Value       V        // what Target.Adopt found
 	Fingerprint [32]byte // BLAKE3-256 of the source
 	FromDisk    bool     // made from a stored binary
@@ -41,7 +43,7 @@ type Store[K comparable, V any] struct {
 	queue    queue[K]
 	building *K
 	failures failures[K]
-	dead     []uint32      // programs to delete on the present device
+	dead     []gpu.Program // programs to delete on the present device
 	changed  chan struct{} // closed, and made anew, when a build ended
 	stats    Stats
 	readOnly bool // the disk refused a write
