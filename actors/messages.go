@@ -75,12 +75,11 @@ type decision struct {
 	published       atomic.Bool // and so nothing is lost with it; who panicked after passing it on asks too
 	err             error       // why there is no plan
 
-	request     policy.Request
-	observation policy.Observation
-	class       policy.Classification
-	plan        policy.Recommendation
-	before      policy.State
-	after       policy.State
+	request policy.Request
+	class   policy.Classification
+	plan    policy.Recommendation
+	before  policy.State
+	after   policy.State
 }
 
 // DecisionInput is what one decision depended on: policy.Decide on Request and

@@ -34,7 +34,7 @@ func (a *policyActor) decide(d *decision) {
 	d.before.Plan = a.memory.issued.state
 	d.after.Plan = d.before.Plan
 	if d.err == nil {
-		d.plan, d.after.Plan, d.err = policy.Plan(&a.system.cfg.Policy, &d.observation, &d.class, d.before.Plan)
+		d.plan, d.after, d.err = policy.Decide(&a.system.cfg.Policy, &d.request, d.before)
 		a.memory.issue(d.number, d.after.Plan, d.commitOnPublish)
 	}
 	s := summaryOf(d)

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 )
 
@@ -44,9 +43,7 @@ func (a *queueActor) decide() {
 	a.number++
 	d := &decision{number: a.number, view: a.cell.take(), commitOnPublish: device.known && !device.local && !device.reporting}
 	d.request = requestOf(&d.view, device, a.tuned)
-	if device.known {
-		d.observation = policy.Observe(&a.system.cfg.Policy, &d.request)
-	} else {
+	if !device.known {
 		d.err = a.device.unknown()
 	}
 	a.send(topologyStage, d)

@@ -33,7 +33,7 @@ type summary struct {
 func summaryOf(d *decision) *summary {
 	s := &summary{
 		number: d.number, records: d.view.records, planned: d.err == nil,
-		queueLen: d.request.QueueLen, densityBps: d.observation.FrontierDensityBps, pressureBps: d.observation.MemoryPressureBps,
+		queueLen: d.request.QueueLen, densityBps: d.class.FrontierDensityBps, pressureBps: d.class.MemoryPressureBps,
 		topology: d.class.Topology, raw: d.class.Raw, commitOnPublish: d.commitOnPublish,
 		limits: d.request.Limits, tuned: d.request.Tuned, memoryBudget: d.request.MemoryBudgetBytes,
 		plan: d.plan, after: d.after,

@@ -25,7 +25,10 @@ func (a *topologyActor) classify(d *decision) {
 	d.before.Topology = a.memory.issued.state
 	d.after.Topology = d.before.Topology
 	if d.err == nil {
-		d.class, d.after.Topology = policy.Classify(&a.system.cfg.Policy, &d.observation, d.before.Topology)
+		var err error
+		if d.class, err = policy.Classify(&a.system.cfg.Policy, &d.request, d.before.Topology.Topology); err == nil {
+			d.after.Topology.Topology = d.class.Topology
+		}
 		a.memory.issue(d.number, d.after.Topology, d.commitOnPublish)
 	}
 	a.send(policyStage, d)

@@ -109,8 +109,8 @@ func hostWalk() frontier.Job {
 	cfg := policy.Standard()
 	return frontier.Job{Decide: func(v frontier.View) (policy.Topology, error) {
 		situation := frontier.Situation{Nodes: v.Nodes, Edges: v.Edges}
-		c := situation.Classify(&cfg, &v)
-		return c.Topology, c.Err
+		c, err := situation.Classify(&cfg, &v)
+		return c.Topology, err
 	}}
 }
 

@@ -40,17 +40,17 @@ func (r *replayer) level(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry
 // directAgain is the entry with what the policy decides for the level now.
 func directAgain(cfg *policy.Config, e *telemetry.DecisionEntry, before policy.State) telemetry.DecisionEntry {
 	again := *e
-	o := policy.Observe(cfg, &e.Request)
-	c, after := policy.Classify(cfg, &o, before.Topology)
 	again.Before = before
-	again.After = policy.State{Topology: after}
+	c, err := policy.Classify(cfg, &e.Request, before.Topology.Topology)
+	if err != nil {
+		again.After, again.Plan, again.Error = policy.State{Topology: before.Topology}, policy.Recommendation{}, err.Error()
+		return again
+	}
+	again.After = policy.State{Topology: policy.TopologyState{Topology: c.Topology}}
 	again.Plan = policy.Recommendation{
-		RawTopology: c.Raw, Topology: c.Topology, FrontierDensityBps: o.FrontierDensityBps, MemoryPressureBps: o.MemoryPressureBps, ReasonCount: 1,
+		RawTopology: c.Raw, Topology: c.Topology, FrontierDensityBps: c.FrontierDensityBps, MemoryPressureBps: c.MemoryPressureBps, ReasonCount: 1,
 	}
 	again.Plan.Reasons[0] = c.Reason
 	again.Error = ""
-	if c.Err != nil {
-		again.Plan, again.Error = policy.Recommendation{}, c.Err.Error()
-	}
 	return again
 }

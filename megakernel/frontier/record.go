@@ -33,9 +33,12 @@ func (x *run) record(words []uint32) error {
 			l.MaxAge = l.Passes - 1
 		}
 		if x.plan.ruled() {
-			c := x.situation.Classify(x.cfg, &l.View)
-			if c.Err != nil || c.Raw != l.Raw || c.Topology != l.Topology {
-				return fmt.Errorf("frontier: level %d: %v, then %v; policy says %v, then %v (%w): %w", l.Level, l.Raw, l.Topology, c.Raw, c.Topology, c.Err, ErrDiffers)
+			c, err := x.situation.Classify(x.cfg, &l.View)
+			if err != nil {
+				return fmt.Errorf("frontier: level %d: %w", l.Level, err)
+			}
+			if c.Raw != l.Raw || c.Topology != l.Topology {
+				return fmt.Errorf("frontier: level %d: %v, then %v; policy says %v, then %v: %w", l.Level, l.Raw, l.Topology, c.Raw, c.Topology, ErrDiffers)
 			}
 			l.Reason = c.Reason
 		}

@@ -24,8 +24,8 @@ func TestHostDecidesEveryLevelAsTheDeviceWould(t *testing.T) {
 	cfg := policy.Standard()
 	s := Situation{Nodes: r.Nodes(), Edges: r.Edges()}
 	job.Decide = func(v View) (policy.Topology, error) {
-		c := s.Classify(&cfg, &v)
-		return c.Topology, c.Err
+		c, err := s.Classify(&cfg, &v)
+		return c.Topology, err
 	}
 	host, err := r.Run(context.Background(), job)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// Thresholds are the policy's rule for one graph in the form that the director compares:
-// what does not change from level to level is worked out beforehand, and shares of nodes
-// have become numbers of nodes. Every comparison is of 32-bit numbers and exact, because a
-// level has at most the nodes and edges of the graph.
+// Thresholds are the policy's rule for one graph in the form that the director compares (shaders/decide.glsl): what does
+// not change from level to level is worked out beforehand by package policy, and shares of nodes have become numbers of
+// nodes. Every comparison is of 32-bit numbers and exact, because a level has at most the nodes and edges of the graph.
+// The rule itself is policy.Classify and policy.EdgeRule; there is no other copy of it in Go.
 type Thresholds struct {
 	ByEdges uint32 // 1: by the frontier's work; 0: by its share of the nodes
 	Pressed uint32 // 1: memory pressure is at its threshold
@@ -19,7 +19,7 @@ type Thresholds struct {
 	Kept    uint32 // the same, when it was fused before
 	Full    uint32 // 1: hysteresis also between dense and fused
 
-	// By edges; see policy.Config.
+	// By edges; see policy.EdgeRule.
 	SparseWork uint32 // most work that is sparse
 	RiseWork   uint32 // most work at which a sparse walk is kept
 	PullNodes  uint32 // what a pull looks at, times the work, for each unexplored edge
@@ -83,11 +83,9 @@ func (s *Situation) Request(v *View) policy.Request {
 }
 
 // Classify is the policy's own decision of a level.
-func (s *Situation) Classify(cfg *policy.Config, v *View) policy.Classification {
+func (s *Situation) Classify(cfg *policy.Config, v *View) (policy.Classification, error) {
 	req := s.Request(v)
-	o := policy.Observe(cfg, &req)
-	c, _ := policy.Classify(cfg, &o, policy.TopologyState{Topology: v.Previous})
-	return c
+	return policy.Classify(cfg, &req, v.Previous)
 }
 
 // NewThresholds are the thresholds of a valid configuration; a configuration
@@ -99,27 +97,20 @@ func NewThresholds(cfg *policy.Config, s *Situation) (Thresholds, error) {
 	if s.MemoryPressureBps > policy.FullBps {
 		return Thresholds{}, fmt.Errorf("frontier: memory pressure of %d bps: at most %d: %w", s.MemoryPressureBps, policy.FullBps, ErrJob)
 	}
-	o := policy.Observe(cfg, &policy.Request{HotOpcodeCount: s.HotOpcodes, HotWindowCount: s.HotWindows})
-	hot := o.PromoteHotOpcodes || o.PromoteHotWindows
-	fusible := s.Nodes > 0 && s.Edges >= cfg.FusionEdgeThreshold
-	wide := func(hot bool) uint32 {
-		if hot && fusible {
-			return uint32(policy.TopologyFused)
-		}
-		return uint32(policy.TopologyDense)
-	}
-	sparse := uint64(s.Nodes / uint32(max(cfg.SparseNodeDivisor, 1)))
+	req := policy.Request{HotOpcodeCount: s.HotOpcodes, HotWindowCount: s.HotWindows, GraphNodeCount: s.Nodes, GraphEdgeCount: s.Edges}
+	signals := policy.Observe(cfg, &req)
+	edges := cfg.EdgeRule(s.Nodes)
 	return Thresholds{
 		ByEdges: bit(cfg.TopologyByEdges),
 		Pressed: bit(s.MemoryPressureBps >= cfg.MemoryPressureBps),
 		Relaxed: bit(uint32(s.MemoryPressureBps) < uint32(cfg.MemoryPressureBps-cfg.MemoryHysteresisBps)),
-		Wide:    wide(hot),
-		Kept:    wide(hot || o.WarmOpcodes || o.WarmWindows),
+		Wide:    uint32(policy.DenseOrFused(cfg, &req, &signals, policy.TopologyNone)),
+		Kept:    uint32(policy.DenseOrFused(cfg, &req, &signals, policy.TopologyFused)),
 		Full:    bit(cfg.FullHysteresis),
 
-		SparseWork: uint32(sparse),
-		RiseWork:   saturate(sparse + sparse*uint64(cfg.EdgeHysteresisBps)/policy.FullBps),
-		PullNodes:  cfg.PullNodes(s.Nodes),
+		SparseWork: saturate(edges.SparseMost),
+		RiseWork:   saturate(edges.SparseKeep),
+		PullNodes:  saturate(edges.PullNodes),
 
 		SparseMost: atMost(s.Nodes, int(cfg.SparseFrontierBps)),
 		HybridMost: atMost(s.Nodes, int(cfg.DenseFrontierBps)-1),
@@ -152,107 +143,21 @@ func bit(b bool) uint32 {
 	return 0
 }
 
-// Decide is the topology of a level whose frontier is not empty, before and after
-// hysteresis. The director kernel computes the same.
-func (t *Thresholds) Decide(nodes, edges, unexplored uint32, prev policy.Topology) (raw, topology policy.Topology) {
-	work := max(edges, nodes)
-	switch {
-	case t.Pressed != 0:
-		return policy.TopologyMemoryConstrained, policy.TopologyMemoryConstrained
-	case t.ByEdges != 0:
-		raw = t.byEdges(work, unexplored)
-	default:
-		raw = t.byNodes(nodes)
-	}
-	return raw, t.held(raw, prev, nodes, work)
-}
-
-// held is the topology after hysteresis.
-func (t *Thresholds) held(raw, prev policy.Topology, nodes, work uint32) policy.Topology {
-	switch {
-	case raw == prev:
-		return raw
-	case prev == policy.TopologyMemoryConstrained && t.Relaxed == 0:
-		return prev
-	case prev == policy.TopologyMemoryConstrained:
-		return raw
-	case t.ByEdges != 0:
-		return t.heldByEdges(raw, prev, work)
-	}
-	return t.heldByNodes(raw, prev, nodes)
-}
-
 // options are the topologies that may follow prev where edges decide: low up to lowMost of work, mid where a push still
-// costs less than a pull, and high.
+// costs less than a pull, and high. Nothing that may follow is fused.
 func (t *Thresholds) options(prev policy.Topology) (lowMost uint32, low, mid, high policy.Topology) {
-	const most = 1<<32 - 1
 	lowMost = t.SparseWork
 	if prev == policy.TopologySparse {
 		lowMost = max(lowMost, t.RiseWork)
 	}
-	return lowMost, t.held(policy.TopologySparse, prev, 0, 0), t.held(policy.TopologyHybrid, prev, 0, most), t.held(policy.Topology(t.Wide), prev, 0, most)
+	return lowMost, t.after(policy.TopologySparse, prev, 0), t.after(policy.TopologyHybrid, prev, math.MaxUint32), t.after(policy.TopologyDense, prev, math.MaxUint32)
 }
 
-func (t *Thresholds) byEdges(work, unexplored uint32) policy.Topology {
-	switch {
-	case work <= t.SparseWork:
-		return policy.TopologySparse
-	case work <= unexplored && uint64(work)*uint64(work) <= uint64(t.PullNodes)*uint64(unexplored):
-		return policy.TopologyHybrid
-	}
-	return policy.Topology(t.Wide)
-}
-
-func (t *Thresholds) byNodes(nodes uint32) policy.Topology {
-	switch {
-	case nodes <= t.SparseMost:
-		return policy.TopologySparse
-	case nodes <= t.HybridMost:
-		return policy.TopologyHybrid
-	}
-	return policy.Topology(t.Wide)
-}
-
-// wideAfter is the topology of a dense frontier when prev was before it.
-func (t *Thresholds) wideAfter(prev policy.Topology) policy.Topology {
-	if prev == policy.TopologyFused {
-		return policy.Topology(t.Kept)
-	}
-	return policy.Topology(t.Wide)
-}
-
-func (t *Thresholds) heldByEdges(raw, prev policy.Topology, work uint32) policy.Topology {
-	switch {
-	case prev == policy.TopologySparse && work <= t.RiseWork:
-		return prev
-	case (prev == policy.TopologyDense || prev == policy.TopologyFused) && work > t.SparseWork:
-		return t.wideAfter(prev)
-	}
-	return raw
-}
-
-func (t *Thresholds) heldByNodes(raw, prev policy.Topology, nodes uint32) policy.Topology {
-	hold := false
-	switch prev {
-	case policy.TopologySparse:
-		hold = nodes <= t.SparseKeep
-	case policy.TopologyHybrid:
-		if raw == policy.TopologySparse {
-			hold = nodes >= t.HybridLow
-		} else {
-			hold = nodes <= t.HybridHigh
-		}
-	case policy.TopologyDense, policy.TopologyFused:
-		if raw == policy.TopologySparse || raw != policy.TopologyHybrid && t.Full == 0 || nodes < t.DenseKeep {
-			break
-		}
-		if t.Full != 0 {
-			return t.wideAfter(prev)
-		}
-		hold = prev == policy.TopologyDense || policy.Topology(t.Wide) == policy.TopologyFused
-	}
-	if hold {
+// after is the topology after hysteresis where edges decide.
+func (t *Thresholds) after(raw, prev policy.Topology, work uint64) policy.Topology {
+	if prev == policy.TopologyMemoryConstrained && t.Relaxed == 0 {
 		return prev
 	}
-	return raw
+	rule := policy.EdgeRule{SparseMost: uint64(t.SparseWork), SparseKeep: uint64(t.RiseWork), PullNodes: uint64(t.PullNodes)}
+	return rule.Stabilise(raw, prev, policy.TopologyDense, work)
 }

@@ -9,69 +9,68 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// What the director computes is the policy's own decision, for any graph, level and
-// previous topology, above all near the thresholds.
-func TestThresholdsDecideWhatThePolicyDecides(t *testing.T) {
-	near := func(t *rapid.T, name string, most uint32, marks ...uint64) uint32 {
-		mark := rapid.SampledFrom(append(marks, 0, uint64(most)/2, uint64(most))).Draw(t, name)
-		off := rapid.Int64Range(-2, 2).Draw(t, name+" beside")
-		return uint32(min(max(int64(min(mark, uint64(most)))+off, 0), int64(most)))
-	}
+// The policy compares shares in basis points, the director numbers of nodes.
+func TestNumbersOfNodesAreTheSharesOfThePolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := rapid.SampledFrom([]policy.Config{policy.Standard(), policy.Reference()}).Draw(t, "config")
-		cfg.DenseLookBps = rapid.Uint16Range(1, policy.FullBps).Draw(t, "look")
-		s := Situation{
-			Nodes: rapid.Uint32Range(1, 1<<32-2).Draw(t, "nodes"), Edges: rapid.Uint32Range(0, 1<<32-2).Draw(t, "edges"),
-			HotOpcodes:        rapid.SampledFrom([]uint32{0, 6, 8}).Draw(t, "hot"),
-			MemoryPressureBps: rapid.SampledFrom([]uint16{0, 8_249, 8_250, 8_499, 8_500}).Draw(t, "pressure"), PressureKnown: true,
-		}
+		s := Situation{Nodes: rapid.Uint32Range(1, 1<<32-2).Draw(t, "nodes")}
 		if rapid.Bool().Draw(t, "small") {
-			s.Nodes, s.Edges = s.Nodes%10_000+1, s.Edges%100_000
+			s.Nodes = s.Nodes%10_000 + 1
 		}
 		th, err := NewThresholds(&cfg, &s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		unexplored := rapid.Uint32Range(0, s.Edges).Draw(t, "unexplored")
-		root := uint64(0) // where the square of the work is the product
-		for bit := uint64(1) << 31; bit > 0; bit >>= 1 {
-			if (root+bit)*(root+bit) <= uint64(th.PullNodes)*uint64(unexplored) {
-				root += bit
+		sparse, dense, band := cfg.SparseFrontierBps, cfg.DenseFrontierBps, cfg.FrontierHysteresisBps
+		most := map[uint16]uint32{sparse: th.SparseMost, dense - 1: th.HybridMost, sparse + band: th.SparseKeep, dense + band: th.HybridHigh}
+		least := map[uint16]uint32{sparse - band: th.HybridLow, dense - band: th.DenseKeep}
+		check := func(nodes uint32) {
+			v := View{FrontierNodes: nodes}
+			share := s.Request(&v)
+			for bps, bound := range most {
+				if (share.FrontierDensityBps <= bps) != (nodes <= bound) {
+					t.Fatalf("%d of %d nodes are %d bps: at most %d nodes for %d bps", nodes, s.Nodes, share.FrontierDensityBps, bound, bps)
+				}
+			}
+			for bps, bound := range least {
+				if (share.FrontierDensityBps >= bps) != (nodes >= bound) {
+					t.Fatalf("%d of %d nodes are %d bps: at least %d nodes for %d bps", nodes, s.Nodes, share.FrontierDensityBps, bound, bps)
+				}
 			}
 		}
-		v := View{
-			Nodes: s.Nodes, Edges: s.Edges, UnexploredEdges: unexplored,
-			FrontierNodes: max(near(t, "frontier", s.Nodes, uint64(th.SparseMost), uint64(th.HybridMost), uint64(th.SparseKeep), uint64(th.HybridLow), uint64(th.HybridHigh), uint64(th.DenseKeep)), 1),
-			FrontierEdges: near(t, "out-edges", s.Edges, uint64(th.SparseWork), uint64(th.RiseWork), uint64(unexplored), root),
-			Previous:      rapid.SampledFrom([]policy.Topology{policy.TopologyNone, policy.TopologySparse, policy.TopologyHybrid, policy.TopologyDense, policy.TopologyFused, policy.TopologyMemoryConstrained}).Draw(t, "previous"),
-		}
-		want := s.Classify(&cfg, &v)
-		raw, topology := th.Decide(v.FrontierNodes, v.FrontierEdges, v.UnexploredEdges, v.Previous)
-		if want.Err != nil || raw != want.Raw || topology != want.Topology {
-			t.Fatalf("%v, then %v; the policy says %v, then %v (%v)", raw, topology, want.Raw, want.Topology, want.Err)
+		check(rapid.Uint32Range(0, s.Nodes).Draw(t, "frontier"))
+		for _, bound := range []uint32{th.SparseMost, th.HybridMost, th.SparseKeep, th.HybridLow, th.HybridHigh, th.DenseKeep} {
+			for _, nodes := range []uint32{bound - 1, bound, bound + 1} {
+				check(min(nodes, s.Nodes))
+			}
 		}
 	})
 }
 
 // The first round of a job picks one of the options instead of deciding.
-func TestOptionsAreWhatIsDecided(t *testing.T) {
+func TestOptionsAreWhatThePolicyDecides(t *testing.T) {
+	cfg := policy.Standard()
 	rng := rand.New(rand.NewPCG(7, 8))
 	topologies := []policy.Topology{policy.TopologyNone, policy.TopologyEmpty, policy.TopologySparse, policy.TopologyHybrid, policy.TopologyDense, policy.TopologyMemoryConstrained}
 	for range 20_000 {
-		limits := Thresholds{ByEdges: 1, Wide: uint32(policy.TopologyDense), Kept: uint32(policy.TopologyDense), Relaxed: rng.Uint32N(2),
-			SparseWork: rng.Uint32N(40), RiseWork: rng.Uint32N(80), PullNodes: rng.Uint32N(60)}
-		prev, nodes, edges, unexplored := topologies[rng.IntN(len(topologies))], rng.Uint32N(100), rng.Uint32N(100), rng.Uint32N(200)
-		work := max(nodes, edges)
-		lowMost, got, mid, high := limits.options(prev)
+		s := Situation{Nodes: 1 + rng.Uint32N(2_000), Edges: 1 + rng.Uint32N(2_000), MemoryPressureBps: uint16(8_000 + rng.UintN(500)), PressureKnown: true}
+		limits, err := NewThresholds(&cfg, &s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := View{FrontierNodes: 1 + rng.Uint32N(s.Nodes), FrontierEdges: rng.Uint32N(s.Edges), UnexploredEdges: rng.Uint32N(s.Edges), Previous: topologies[rng.IntN(len(topologies))]}
+		work := max(v.FrontierNodes, v.FrontierEdges)
+		lowMost, got, mid, high := limits.options(v.Previous)
 		switch {
 		case work <= lowMost:
-		case work <= unexplored && work*work <= limits.PullNodes*unexplored:
+		case work <= v.UnexploredEdges && uint64(work)*uint64(work) <= uint64(limits.PullNodes)*uint64(v.UnexploredEdges):
 			got = mid
 		default:
 			got = high
 		}
-		if _, want := limits.Decide(nodes, edges, unexplored, prev); got != want {
-			t.Fatalf("%d nodes, %d edges, %d unexplored after %v: %v, decided is %v (%+v)", nodes, edges, unexplored, prev, got, want, limits)
+		want, err := s.Classify(&cfg, &v)
+		if err != nil || got != want.Topology {
+			t.Fatalf("%+v: %v, the policy decides %v, %v (%+v)", v, got, want.Topology, err, limits)
 		}
 	}
 }

@@ -53,17 +53,6 @@ func BenchmarkDecide(b *testing.B) {
 	for name, cfg := range map[string]Config{"standard": Standard(), "reference": Reference()} {
 		reqs, states := mixedRequests(&cfg, 1024)
 		b.Run(name, func(b *testing.B) {
-			var rec Recommendation
-			b.ReportAllocs()
-			for i := range b.N {
-				state := states[i&1023]
-				if err := DecideInto(&cfg, &reqs[i&1023], &state, &rec); err != nil {
-					b.Fatal(err)
-				}
-				sink += rec.SlotCount + uint32(rec.Mode) + state.Plan.Groups
-			}
-		})
-		b.Run(name+"/by_value", func(b *testing.B) {
 			b.ReportAllocs()
 			// Not b.Loop: it would keep, and so time, a second copy of the result.
 			b.ResetTimer()

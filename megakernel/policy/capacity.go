@@ -5,98 +5,98 @@ import (
 	"math/bits"
 )
 
-// memoryScarce says whether hits must do without head room.
-func memoryScarce(cfg *Config, sig *Signals, topology Topology) bool {
-	if cfg.StrictBps {
-		return topology == TopologyMemoryConstrained
+// pressure compares the queue with the invocations of one launch. Requeued
+// work means that earlier launches could not keep up.
+func pressure(cfg *Config, req *Request, rec *Recommendation) Pressure {
+	queue := uint64(req.QueueLen)
+	lanes := max(uint64(rec.DispatchGrid[0])*uint64(rec.WorkgroupSizeX), 1)
+	switch {
+	case queue == 0:
+		return PressureEmpty
+	case req.RequeueCount > 0 || queue >= lanes*uint64(cfg.SaturatedWaves):
+		return PressureSaturated
+	case queue >= lanes:
+		return PressureBalanced
+	default:
+		return PressureLight
 	}
-	return sig.MemoryPressureBps >= cfg.MemoryPressureBps
 }
 
-// pressureReason says how far the hit capacity is from losing its head room,
-// or from having it back.
-func pressureReason(cfg *Config, sig *Signals, topology Topology, walk, r *Reason) {
-	if cfg.StrictBps && topology == TopologyMemoryConstrained {
-		r.follows(RuleMemoryPressure, walk)
+// memoryScarce says whether hits must do without head room.
+func memoryScarce(cfg *Config, walk *Classification) bool {
+	if cfg.StrictBps {
+		return walk.Topology == TopologyMemoryConstrained
+	}
+	return walk.MemoryPressureBps >= cfg.MemoryPressureBps
+}
+
+// memoryReason says how far the hit capacity is from losing its head room, or
+// from having it back.
+func memoryReason(cfg *Config, walk *Classification, r *Reason) {
+	if cfg.StrictBps && walk.Topology == TopologyMemoryConstrained {
+		r.follows(RuleMemoryPressure, &walk.Reason)
 		return
 	}
-	r.crosses(RuleMemoryPressure, uint64(sig.MemoryPressureBps), uint64(cfg.MemoryPressureBps))
+	r.crosses(RuleMemoryPressure, uint64(walk.MemoryPressureBps), uint64(cfg.MemoryPressureBps))
 }
 
-// pressureClass compares the queue with the invocations of one launch.
-// Requeued work means that earlier launches could not keep up.
-func pressureClass(cfg *Config, req *Request, lanes uint64) Pressure {
-	queue := uint64(req.QueueLen)
-	lanes = max(lanes, 1)
-	class := uint32(PressureLight) + uint32(bit(queue >= lanes))
-	if bit(req.RequeueCount > 0)|bit(queue >= lanes*uint64(cfg.SaturatedWaves)) != 0 {
-		class = uint32(PressureSaturated)
-	}
-	if queue == 0 {
-		class = uint32(PressureEmpty)
-	}
-	return Pressure(class)
-}
-
-// takeHits fills in the hit capacity wanted and the peak it leads to. It
-// returns 1 if that does not fit 64 bits or the budget.
-func (rec *Recommendation) takeHits(cfg *Config, req *Request, wanted uint64) (over uint8) {
-	hits := uint32(min(wanted, math.MaxUint32))
-	peak, carry := peakBytes(cfg, req, hits)
-	rec.HitCapacity, rec.EstimatedPeakBytes, rec.HitCapacityReduced = hits, peak, false
-	return uint8(carry) | bit(peak > req.MemoryBudgetBytes)&bit(req.MemoryBudgetBytes != 0)
-}
-
-// fitHits reduces the hit capacity to what fits, where it may. The error is
+// hits sizes the hit buffer and estimates the peak that it leads to. With
+// FitBudget the capacity is reduced to what the budget allows. The error is
 // ErrHitCapacity, ErrPeakBytes or an *OutOfMemoryError.
-func fitHits(cfg *Config, req *Request, wanted uint64, over bool, rec *Recommendation) error {
+func hits(cfg *Config, req *Request, scarce bool, rec *Recommendation) error {
+	wanted, over := wantedHits(cfg, req, scarce)
 	fit := cfg.FitBudget && req.MemoryBudgetBytes != 0
 	if over && !fit {
 		return ErrHitCapacity
 	}
-	hits := uint32(min(wanted, math.MaxUint32))
-	peak, carry := peakBytes(cfg, req, hits)
-	if carry != 0 || req.MemoryBudgetBytes != 0 && peak > req.MemoryBudgetBytes {
-		if !fit {
-			return overBudget(req, peak, carry)
-		}
+	capacity := uint32(min(wanted, math.MaxUint32))
+	peak, fits := peakBytes(cfg, req, capacity)
+	if !fits && !fit {
+		return overBudget(cfg, req, capacity)
+	}
+	if !fits {
 		var err error
-		if hits, err = fittingHits(cfg, req, hits); err != nil {
+		if capacity, err = fittingHits(cfg, req, capacity); err != nil {
 			return err
 		}
-		peak, _ = peakBytes(cfg, req, hits)
+		peak, _ = peakBytes(cfg, req, capacity)
 	}
-	rec.HitCapacity, rec.EstimatedPeakBytes = hits, peak
-	rec.HitCapacityReduced = uint64(hits) < wanted
+	rec.HitCapacity, rec.EstimatedPeakBytes = capacity, peak
+	if uint64(capacity) < wanted {
+		rec.HitCapacityReduced = true
+		r := rec.addReason()
+		r.Rule, r.Value, r.Threshold, r.Distance = RuleBudget, wanted, uint64(capacity), wanted-uint64(capacity)
+	}
 	return nil
 }
 
 // wantedHits is the requested capacity, or queue * hits per item * head room,
 // at least the minimum; there is no head room where memory is scarce. A
-// requested capacity is taken as it is. What is wanted saturates, and over is
-// 1 if it does not fit 32 bits.
-func wantedHits(cfg *Config, req *Request, scarce bool) (wanted uint64, over uint8) {
+// requested capacity is taken as it is. What is wanted saturates, and over
+// says that it does not fit 32 bits.
+func wantedHits(cfg *Config, req *Request, scarce bool) (wanted uint64, over bool) {
 	if req.RequestedHitCapacity != 0 {
-		return uint64(req.RequestedHitCapacity), 0
+		return uint64(req.RequestedHitCapacity), false
 	}
-	hits := uint64(req.QueueLen) * uint64(max(req.ExpectedHitsPerItem, 1))
+	bare := uint64(req.QueueLen) * uint64(max(req.ExpectedHitsPerItem, 1))
 	room := uint64(cfg.HitCapacityMultiplier)
 	if scarce {
 		room = 1
 	}
-	hi, lo := bits.Mul64(hits, room)
+	hi, wanted := bits.Mul64(bare, room)
 	if hi != 0 {
-		lo = math.MaxUint64
+		wanted = math.MaxUint64
 	}
 	// A head room of 0 does not make fit what does not without it.
-	over = bit(max(hits, lo) > math.MaxUint32)
-	return max(lo, uint64(cfg.MinHitCapacity)), over
+	over = max(bare, wanted) > math.MaxUint32
+	return max(wanted, uint64(cfg.MinHitCapacity)), over
 }
 
-// peakBytes estimates resident bytes plus the hit buffer, with a carry out of
-// 64 bits.
-func peakBytes(cfg *Config, req *Request, hits uint32) (peak, carry uint64) {
-	return bits.Add64(req.ResidentDeviceBytes, uint64(hits)*uint64(cfg.ScratchBytesPerHit), 0)
+// peakBytes estimates resident bytes plus the hit buffer, and says whether
+// that fits 64 bits and the budget, if there is one.
+func peakBytes(cfg *Config, req *Request, hits uint32) (peak uint64, fits bool) {
+	peak, carry := bits.Add64(req.ResidentDeviceBytes, uint64(hits)*uint64(cfg.ScratchBytesPerHit), 0)
+	return peak, carry == 0 && (req.MemoryBudgetBytes == 0 || peak <= req.MemoryBudgetBytes)
 }
 
 // fittingHits is the largest capacity within the budget, which is below
@@ -104,24 +104,54 @@ func peakBytes(cfg *Config, req *Request, hits uint32) (peak, carry uint64) {
 // the error then names what the smallest one needs.
 func fittingHits(cfg *Config, req *Request, wanted uint32) (uint32, error) {
 	least := min(wanted, cfg.MinHitCapacity)
-	peak, carry := peakBytes(cfg, req, least)
-	if carry != 0 || peak > req.MemoryBudgetBytes {
-		return 0, overBudget(req, peak, carry)
+	if _, fits := peakBytes(cfg, req, least); !fits {
+		return 0, overBudget(cfg, req, least)
 	}
 	// Scratch bytes of 0 do not get here: then least costs as much as wanted.
 	room := req.MemoryBudgetBytes - req.ResidentDeviceBytes
 	return uint32(room / uint64(cfg.ScratchBytesPerHit)), nil
 }
 
-func overBudget(req *Request, peak, carry uint64) error {
+// overBudget is the error of a plan with so many hits, which does not fit.
+func overBudget(cfg *Config, req *Request, hits uint32) error {
+	peak, carry := bits.Add64(req.ResidentDeviceBytes, uint64(hits)*uint64(cfg.ScratchBytesPerHit), 0)
 	if carry != 0 {
 		return ErrPeakBytes
 	}
 	return &OutOfMemoryError{Requested: peak, Available: req.MemoryBudgetBytes}
 }
 
-// budget says by how many hits the plan was reduced.
-func (r *Reason) budget(wanted uint64, hits uint32) {
-	r.Rule, r.Value, r.Threshold = RuleBudget, wanted, uint64(hits)
-	r.Distance = wanted - r.Threshold
+// inFlightBandDivisor: a launch that a backlog has gained is lost once the backlog is
+// below the threshold by 1/8 of a launch's depth.
+const inFlightBandDivisor = 8
+
+// inFlight is how many launches of the queue may be under way at a time: one for
+// each depth of slots in its backlog, begun ones included, up to MaxInFlight. A
+// queue that one launch empties gains nothing from a second one: it would find
+// nothing to run. A queue that several launches share keeps the device busy while the
+// host takes over the results of the launch before. Each launch in flight holds its
+// pages, hits and results until then, so where memory is scarce there is one.
+//
+// With FullHysteresis, prev being what was allowed before, a backlog about a multiple
+// of the depth does not add and drop a launch with every record.
+func inFlight(cfg *Config, queue, depth uint32, scarce bool, prev uint32) uint32 {
+	if !cfg.Pipelined || scarce {
+		return 1
+	}
+	band := uint64(0)
+	if cfg.FullHysteresis {
+		band = uint64(depth / inFlightBandDivisor)
+	}
+	n := uint32(1)
+	for n < cfg.Sizing.MaxInFlight {
+		edge := uint64(n) * uint64(depth)
+		if n < prev {
+			edge -= band
+		}
+		if uint64(queue) <= edge {
+			break
+		}
+		n++
+	}
+	return n
 }

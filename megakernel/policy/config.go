@@ -69,7 +69,7 @@ type Config struct {
 	Sizing Sizing
 
 	// SeparateWidth makes the workgroup width and the number of workgroups
-	// two numbers (see shape). Off, the number of groups is also used
+	// two numbers (see geometry.go). Off, the number of groups is also used
 	// as the width, as the reference does: automatic sizing on a device with
 	// 65,535 groups then gives groups 255 wide, and shedding narrows them to
 	// widths such as 51 that are no multiple of a subgroup.
@@ -79,14 +79,14 @@ type Config struct {
 	// device whatever the pressure, as the reference does.
 	ShedAutomatic bool
 	// TopologyByEdges decides the topology by the frontier's out-edges, where
-	// the request carries them and a graph (see edgeBounds). Off, and without
+	// the request carries them and a graph (see EdgeRule). Off, and without
 	// them, it is decided by the share of vertices, which calls the level of
 	// a power-law graph with a few per cent of the vertices and half of the
 	// edges sparse, as in the reference.
 	TopologyByEdges bool
 	// FullHysteresis extends hysteresis from the walks to everything else that
 	// can flap: dense against fused, the promotion flags, the mode, and the
-	// number of workers that shedding leaves (see holdWorkers). Off, these follow
+	// number of workers that shedding leaves (see shed.go). Off, these follow
 	// every change, as in the reference.
 	FullHysteresis bool
 	// FitBudget replaces a plan that exceeds the memory budget by the largest
@@ -102,7 +102,7 @@ type Config struct {
 	// topology and not in its hits, as in the reference.
 	StrictBps bool
 	// Pipelined allows several launches of a queue to be under way at a time
-	// where its backlog fills them (see wavesInFlight). Off, there is one, as
+	// where its backlog fills them (see inFlight in capacity.go). Off, there is one, as
 	// in the reference.
 	Pipelined bool
 	// TuneGeometry lets the tuner choose groups, claim chunk and batch depth as

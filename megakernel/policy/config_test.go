@@ -1,7 +1,8 @@
 package policy
 
 import (
-	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -98,32 +99,27 @@ func TestValidateRejects(t *testing.T) {
 	}
 }
 
-func TestNamesRoundTrip(t *testing.T) {
-	for v := TopologyNone; v <= TopologyMemoryConstrained; v++ {
-		if got, err := ParseTopology(v.String()); got != v || err != nil {
-			t.Errorf("topology %d: %v, %v", v, got, err)
-		}
+// parseTopology is the inverse of Topology.String.
+func parseTopology(s string) (Topology, error) {
+	i := slices.Index(topologyNames[:], s)
+	if i < 0 {
+		return TopologyNone, fmt.Errorf("unknown topology %q", s)
 	}
-	for v := PressureEmpty; v <= PressureSaturated; v++ {
-		if got, err := ParsePressure(v.String()); got != v || err != nil {
-			t.Errorf("pressure %d: %v, %v", v, got, err)
+	return Topology(i), nil
+}
+
+func TestEveryValueHasAnotherName(t *testing.T) {
+	for _, names := range [][]string{topologyNames[:], pressureNames[:], modeNames[:], ruleNames[:]} {
+		seen := map[string]bool{"": true}
+		for i, name := range names {
+			if seen[name] {
+				t.Errorf("value %d: %q is empty or taken", i, name)
+			}
+			seen[name] = true
 		}
-	}
-	for v := ModeInterpreter; v <= ModeJIT; v++ {
-		if got, err := ParseMode(v.String()); got != v || err != nil {
-			t.Errorf("mode %d: %v, %v", v, got, err)
-		}
-	}
-	for v := RuleNone; v <= RuleModeFused; v++ {
-		if got, err := ParseRule(v.String()); got != v || err != nil {
-			t.Errorf("rule %d: %v, %v", v, got, err)
-		}
-	}
-	if _, err := ParseTopology("Empty"); !errors.Is(err, ErrUnknownName) {
-		t.Errorf("got %v, want ErrUnknownName", err)
 	}
 	if got := Topology(99).String(); got != "topology(99)" {
-		t.Errorf("got %q", got)
+		t.Errorf("unknown topology is %q", got)
 	}
 }
 
@@ -142,10 +138,9 @@ func TestLowerNeverRaisesALimit(t *testing.T) {
 func TestPlanCompilesForAFusedTopology(t *testing.T) {
 	cfg := Standard()
 	req := Request{QueueLen: 10, Limits: Limits{256, 65_535, 1_024, 0}}
-	o := Observe(&cfg, &req)
-	c := Classification{Raw: TopologyFused, Topology: TopologyFused, Reason: Reason{Rule: RuleFused, Threshold: 3_750, Value: 4_000, Distance: 251}}
-	rec, _, err := Plan(&cfg, &o, &c, PlanState{})
-	if err != nil {
+	c := Classification{Signals: Observe(&cfg, &req), Raw: TopologyFused, Topology: TopologyFused, Reason: Reason{Rule: RuleFused, Threshold: 3_750, Value: 4_000, Distance: 251}}
+	var rec Recommendation
+	if err := plan(&cfg, &req, &c, &PlanState{}, &rec); err != nil {
 		t.Fatal(err)
 	}
 	want := Reason{Rule: RuleModeFused, Threshold: 3_750, Value: 4_000, Distance: 251}

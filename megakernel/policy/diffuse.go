@@ -13,25 +13,6 @@ const maxMagnitude = 1e300
 // smallest possible degree, 1e-18, where float64 still has all its digits.
 const minCoefficient = 1e-9
 
-// DiffuseDiagonal is the reference's priority step: next = s - damping*r*s for
-// each value alone, repeated. It shrinks each value by its own coefficient and
-// couples nothing; Diffuse is the coupled step. It returns a new slice, or s
-// itself if the lengths differ. Nothing is checked: NaN and Inf pass through.
-func DiffuseDiagonal(s, r []float64, damping float64, iterations uint32) []float64 {
-	if len(s) != len(r) {
-		return s
-	}
-	next := make([]float64, len(s))
-	copy(next, s)
-	for range iterations {
-		for i, v := range next {
-			// The conversions keep the compiler from fusing.
-			next[i] = v - float64(float64(damping*r[i])*v)
-		}
-	}
-	return next
-}
-
 // Diffuse spreads the values x over siblings that all see each other, and
 // writes the result to dst, which may be x.
 //

@@ -10,28 +10,29 @@
 //
 // # Stages
 //
-// A decision runs through these stages, in this order:
+// [Decide] runs these stages, in this order. Each is one function:
 //
-//  1. infer: fill in frontier density and memory pressure that were not given
-//  2. promotion: flag hot opcodes and hot windows
-//  3. raw topology: the walk the current values ask for, first match wins;
-//     by the frontier's out-edges where they are known, else by its density
-//  4. stabilise: keep the previous topology inside its hysteresis band
-//  5. shed: cut the worker groups under memory pressure or on a sparse
-//     frontier, and keep the previous number where the cut is nearly the same
-//  6. geometry: workgroup width, number of groups, padded slots, claim chunk
-//  7. pressure: class the queue length against the invocations of one launch
-//  8. hit capacity: size the hit buffer
-//  9. memory: estimate the peak, and reduce the hits to what the budget allows
-//  10. mode: interpreter or compiled kernel, kept inside its band
-//  11. age: whether waiting work must be aged
+//	stage          function                 decides
+//	infer          Observe                  density and memory pressure that were not given
+//	promotion      Observe                  which counters are hot, or were and are still warm
+//	raw topology   rawTopology              the walk the current values ask for, first match wins
+//	stabilise      stabilise                whether the previous walk is kept inside its band
+//	shed           shed                     how many worker groups memory pressure or a sparse frontier leave
+//	geometry       geometry                 width, number of groups, padded slots, claim chunk, depth
+//	pressure       pressure                 the class of the queue length against one launch
+//	hits, memory   hits                     the hit buffer, the peak, and what the budget allows
+//	in flight      inFlight                 how many launches may be under way at a time
+//	promotion      promote                  which hot code is compiled in, hysteresis included
+//	mode           mode                     interpreter or compiled kernel
+//	age            age                      whether waiting work must be aged
 //
-// Three functions group the stages by who remembers what: [Observe] (1, 2)
-// needs no memory, [Classify] (3, 4) remembers the topology, [Plan] (5 to 11)
-// remembers the plan, promotion included. [Decide] is their composition and is
-// what replay and the golden vectors run; [DecideInto] is the same in place.
-// When several things are wrong at once the error of the earliest stage is
-// returned, except that shares above the whole are refused in stage 3.
+// decide.go has the first two and the composition, topology.go and edges.go the
+// next two, plan.go the order of the others. When several things are wrong at
+// once the error of the earliest stage is returned.
+//
+// The first four stages are [Classify], because a graph job needs no more: it
+// decides the topology of each level, on the device (see [DirectorSource]) or
+// here.
 //
 // # Two configurations
 //
@@ -48,8 +49,7 @@
 //
 // # Beside the decision
 //
-// [Diffuse] spreads priorities over sibling queues and [PickQueue] chooses
-// which of them runs next; [PickWorkgroupSize], [PickHitCapacityMultiplier],
-// [NaturalStep] and [DiffuseDiagonal] are the reference's small numeric
-// helpers, kept to its exact results.
+// [Diffuse] spreads priorities over sibling queues, [PickQueue] chooses which of
+// them runs next, and [WorkerInFlight] and [InFlightNow] how many launches may
+// be under way.
 package policy

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// edgeBounds places the work of pushing a frontier, its out-edges, between two
-// bounds:
+// EdgeRule chooses a walk by the work of pushing the frontier, which is its
+// out-edges, and at least one for each of its vertices. Two bounds part it:
 //
 //	sparse  up to 1/18 of the vertices: push. The other walks look at every
 //	        vertex, which such a frontier is not worth
@@ -34,45 +34,36 @@ import (
 // without having to remember whether the frontier grows.
 //
 // Only the lower bound ends a dense walk, so the upper one cannot make it flap,
-// and sparse is left a band above the lower bound. The unit is edges, and at
-// least one for each vertex of the frontier.
-type edgeBounds struct {
-	work   uint64
-	sparse uint64 // most work that is sparse
-	rise   uint64 // most work at which a sparse walk is kept
-	dense  uint64 // most work that is not dense, at least sparse
+// and sparse is left a band above the lower bound.
+//
+// The rule of a graph is the same for all its levels: a director on a device
+// is given these three numbers. All are numbers of edges.
+type EdgeRule struct {
+	SparseMost uint64 // most work that is sparse
+	SparseKeep uint64 // most work at which a sparse walk is kept
+	PullNodes  uint64 // the factor 4/5·N of HybridMost
 }
 
-func newEdgeBounds(cfg *Config, req *Request) edgeBounds {
-	divisor := max(uint32(cfg.SparseNodeDivisor), 1)
-	sparse := uint64(req.GraphNodeCount / divisor)
-	b := edgeBounds{
-		work:   max(req.FrontierOutDegreeSum, uint64(req.FrontierNodes)),
-		sparse: sparse,
-		rise:   sparse + sparse*uint64(cfg.EdgeHysteresisBps)/FullBps,
-		dense:  sparse,
+// EdgeRule derives the rule for a graph of so many vertices.
+func (c *Config) EdgeRule(vertices uint32) EdgeRule {
+	sparse := uint64(vertices / max(uint32(c.SparseNodeDivisor), 1))
+	return EdgeRule{
+		SparseMost: sparse,
+		SparseKeep: sparse + sparse*uint64(c.EdgeHysteresisBps)/FullBps,
+		PullNodes:  uint64(vertices) * uint64(min(c.DenseLookBps, FullBps)) / FullBps,
 	}
-	if b.work > sparse { // below, nothing asks for it
-		b.dense = max(cfg.pullLooks(req.GraphNodeCount, req.UnexploredEdges), sparse)
-	}
-	return b
 }
 
-// PullNodes is the factor of the unexplored edges in the square of the work
-// from which a walk is dense: the vertices of the graph, scaled by
-// DenseLookBps.
-func (c *Config) PullNodes(vertices uint32) uint32 {
-	return uint32(uint64(vertices) * uint64(min(c.DenseLookBps, FullBps)) / FullBps)
-}
-
-// pullLooks is the work above which a pull looks at fewer edges than a push.
-// Beyond 64 bits the product counts as their largest value.
-func (c *Config) pullLooks(vertices uint32, unexplored uint64) uint64 {
-	hi, lo := bits.Mul64(uint64(c.PullNodes(vertices)), unexplored)
+// HybridMost is the most work that is not dense: the lesser of unexplored and
+// √(PullNodes·unexplored), and at least SparseMost. Beyond 64 bits the product
+// counts as their largest value. Without a root, work is at most that if it is
+// at most unexplored and its square at most the product.
+func (r *EdgeRule) HybridMost(unexplored uint64) uint64 {
+	hi, looks := bits.Mul64(r.PullNodes, unexplored)
 	if hi != 0 {
-		lo = math.MaxUint64
+		looks = math.MaxUint64
 	}
-	return min(unexplored, squareRoot(lo))
+	return max(min(unexplored, squareRoot(looks)), r.SparseMost)
 }
 
 // squareRoot is the largest integer whose square is at most x.
@@ -84,48 +75,48 @@ func squareRoot(x uint64) uint64 {
 	return root
 }
 
-// raw is the walk that the work asks for; wide is dense or fused.
-func (b *edgeBounds) raw(wide Topology) Topology {
+// Raw is the walk that the work asks for. wide is the walk of a dense
+// frontier: dense or fused.
+func (r *EdgeRule) Raw(work, unexplored uint64, wide Topology) Topology {
 	switch {
-	case b.work <= b.sparse:
+	case work <= r.SparseMost:
 		return TopologySparse
-	case b.work <= b.dense:
+	case work <= r.HybridMost(unexplored):
 		return TopologyHybrid
 	default:
 		return wide
 	}
 }
 
-// stabilise keeps a sparse walk inside the band and a dense one above the
-// lower bound.
-func (b *edgeBounds) stabilise(raw, prev, wide Topology) Topology {
+// Stabilise is the walk after hysteresis: it keeps a sparse one inside the
+// band and a dense one above the lower bound. wide is the walk of a dense
+// frontier that was walked as prev before.
+func (r *EdgeRule) Stabilise(raw, prev, wide Topology, work uint64) Topology {
 	switch {
-	case prev == TopologySparse && b.work <= b.rise:
+	case prev == TopologySparse && work <= r.SparseKeep:
 		return TopologySparse
-	case (prev == TopologyDense || prev == TopologyFused) && b.work > b.sparse:
+	case (prev == TopologyDense || prev == TopologyFused) && work > r.SparseMost:
 		return wide
+	default:
+		return raw
 	}
-	return raw
 }
 
 // reason says at which work the topology is left again.
-func (b *edgeBounds) reason(topology Topology, r *Reason) {
+func (r *EdgeRule) reason(topology Topology, work, unexplored uint64, why *Reason) {
 	switch topology {
 	case TopologySparse:
-		r.Rule = RuleSparseEdges
-		r.leavesAbove(b.work, b.rise)
+		why.leavesAbove(RuleSparseEdges, work, r.SparseKeep)
 	case TopologyHybrid:
-		r.Rule = RuleHybridEdges
-		if b.work-b.sparse <= b.dense+1-b.work {
-			r.leavesBelow(b.work, b.sparse+1)
-		} else {
-			r.leavesAbove(b.work, b.dense)
-		}
+		why.leavesRange(RuleHybridEdges, work, r.SparseMost+1, r.HybridMost(unexplored))
 	case TopologyDense:
-		r.Rule = RuleDenseEdges
-		r.leavesBelow(b.work, b.sparse+1)
+		why.leavesBelow(RuleDenseEdges, work, r.SparseMost+1)
 	case TopologyFused:
-		r.Rule = RuleFusedEdges
-		r.leavesBelow(b.work, b.sparse+1)
+		why.leavesBelow(RuleFusedEdges, work, r.SparseMost+1)
 	}
+}
+
+// frontierWork is the work of pushing the frontier.
+func (r *Request) frontierWork() uint64 {
+	return max(r.FrontierOutDegreeSum, uint64(r.FrontierNodes))
 }

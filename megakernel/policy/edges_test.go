@@ -227,9 +227,9 @@ func TestEdgesDoNotFlapInsideTheBand(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req, state := anyEdges.Draw(t, "req"), anyState.Draw(t, "prev")
 		req.FrontierNodes = 0
-		b := newEdgeBounds(&cfg, &req)
-		work := rapid.SliceOfN(rapid.Uint64Range(b.sparse+1, max(b.rise, b.sparse+1)), 2, 50).Draw(t, "work")
-		if b.rise == b.sparse {
+		b := cfg.EdgeRule(req.GraphNodeCount)
+		work := rapid.SliceOfN(rapid.Uint64Range(b.SparseMost+1, max(b.SparseKeep, b.SparseMost+1)), 2, 50).Draw(t, "work")
+		if b.SparseKeep == b.SparseMost {
 			t.Skip("no band among so few vertices")
 		}
 		switches, promoted := 0, false

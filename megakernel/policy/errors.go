@@ -32,14 +32,12 @@ var (
 	ErrPeakBytes = errors.New("policy: estimated peak exceeds 64 bits")
 )
 
-// Errors of the numeric helpers.
+// Errors of Diffuse.
 var (
 	// ErrLength: vectors that must have equal lengths differ.
 	ErrLength = errors.New("policy: lengths differ")
 	// ErrRange: a number is not finite or outside its documented range.
 	ErrRange = errors.New("policy: value out of range")
-	// ErrUnknownName: a name is not one of the enumeration's.
-	ErrUnknownName = errors.New("policy: unknown name")
 )
 
 // OutOfMemoryError is returned when the estimated peak exceeds the budget:

@@ -1,6 +1,30 @@
 package policy
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
+
+// geometry shapes the launch and says what came of the tuner's opinion.
+func geometry(cfg *Config, req *Request, workers uint32, rec *Recommendation) error {
+	if err := shape(cfg, req, workers, rec); err != nil {
+		return err
+	}
+	if req.Tuned.given() && cfg.SeparateWidth && cfg.TuneGeometry {
+		tunedReason(&cfg.Sizing, req.Tuned.Groups, rec.WorkerGroups, rec.addReason())
+	}
+	return nil
+}
+
+// tunedReason says whether the ceiling leaves room for the groups that the tuner wants.
+func tunedReason(s *Sizing, wanted, ceiling uint32, r *Reason) {
+	r.Rule, r.Value, r.Threshold = RuleTuned, uint64(wanted), uint64(min(ceiling, max(s.MaxDispatchWorkgroups, 1)))
+	if r.Value > r.Threshold {
+		r.Distance = r.Value - r.Threshold
+	} else {
+		r.Distance = r.Threshold - r.Value + 1
+	}
+}
 
 // derivedGroups is the ceiling of worker groups that the limits suggest: one
 // for each OccupancyDivisor groups the device allows, and more on a device
@@ -45,8 +69,8 @@ func workerGroups(s *Sizing, l *Limits, ceiling uint32) uint32 {
 // group gets on average, up to MaxClaimWidths, so that tickets stay few.
 func shape(cfg *Config, req *Request, ceiling uint32, rec *Recommendation) error {
 	s, l := &cfg.Sizing, &req.Limits
-	if min(l.MaxWorkgroupSizeX, l.MaxWorkgroupsPerDimension, l.MaxInvocationsPerWorkgroup) == 0 {
-		return l.check()
+	if err := l.check(); err != nil {
+		return err
 	}
 	ceiling = workerGroups(s, l, ceiling)
 	rec.WorkerGroups, rec.Tuned = ceiling, 0
@@ -69,7 +93,7 @@ func shape(cfg *Config, req *Request, ceiling uint32, rec *Recommendation) error
 	// A queue within one width of 2^32 pads to 2^32-1 slots, which is no
 	// multiple of the width but never below the queue.
 	rec.SlotCount = uint32(min(uint64(queued)*uint64(width), math.MaxUint32))
-	rec.setGrid(groups)
+	rec.DispatchGrid = [3]uint32{groups, 1, 1}
 	rec.ClaimChunk = claims * width // at most BatchDepth, as claims <= units
 	rec.BatchDepth = deepest * width
 	if tuned && cfg.TuneGeometry {
@@ -93,7 +117,7 @@ func tunedClaims(s *Sizing, tuned *Geometry, rec *Recommendation) {
 	// They are not cut to what a short queue fills, so that a tuned launch runs
 	// as it was measured.
 	if tuned.Groups != 0 {
-		rec.setGrid(min(tuned.Groups, rec.WorkerGroups, max(s.MaxDispatchWorkgroups, 1)))
+		rec.DispatchGrid = [3]uint32{min(tuned.Groups, rec.WorkerGroups, max(s.MaxDispatchWorkgroups, 1)), 1, 1}
 	}
 	if tuned.Chunk != 0 {
 		rec.ClaimChunk = min(tuned.Chunk, rec.BatchDepth)
@@ -136,7 +160,7 @@ func referenceShape(s *Sizing, req *Request, rec *Recommendation) {
 	slots := paddedSlots(max(req.QueueLen, 1), width)
 	rec.WorkgroupSizeX = width
 	rec.SlotCount = slots
-	rec.setGrid(gridGroups(s, rec.WorkerGroups, slots, width))
+	rec.DispatchGrid = [3]uint32{gridGroups(s, rec.WorkerGroups, slots, width), 1, 1}
 	rec.ClaimChunk = width
 	rec.BatchDepth = max(s.BatchDepth/width, 1) * width
 }
@@ -161,8 +185,71 @@ func coverGroups(slots, width uint32) uint32 {
 	return max(uint32(sum)/width, 1)
 }
 
-// setGrid stores element by element: an array literal would be built apart
-// and copied, which stalls the read that follows.
-func (rec *Recommendation) setGrid(groups uint32) {
-	rec.DispatchGrid[0], rec.DispatchGrid[1], rec.DispatchGrid[2] = groups, 1, 1
+// Lower returns the smaller of each limit and the one in by, where by gives it (0: not
+// given). A queue may lower the limits of its worker's device, never raise them, so a
+// limit that the worker does not know stays unknown. A queue cannot change the
+// subgroup size, which is a property of the device.
+func (l Limits) Lower(by Limits) Limits {
+	l.MaxWorkgroupSizeX = lower(l.MaxWorkgroupSizeX, by.MaxWorkgroupSizeX)
+	l.MaxWorkgroupsPerDimension = lower(l.MaxWorkgroupsPerDimension, by.MaxWorkgroupsPerDimension)
+	l.MaxInvocationsPerWorkgroup = lower(l.MaxInvocationsPerWorkgroup, by.MaxInvocationsPerWorkgroup)
+	return l
+}
+
+func lower(limit, by uint32) uint32 {
+	if by == 0 {
+		return limit
+	}
+	return min(limit, by)
+}
+
+// MaxWidth is the widest workgroup along x that the limits allow.
+func (l *Limits) MaxWidth() uint32 {
+	return min(l.MaxWorkgroupSizeX, l.MaxInvocationsPerWorkgroup)
+}
+
+// check reports the first limit that is zero.
+func (l *Limits) check() error {
+	switch {
+	case l.MaxWorkgroupSizeX == 0:
+		return ErrZeroWorkgroupSize
+	case l.MaxWorkgroupsPerDimension == 0:
+		return ErrZeroWorkgroups
+	case l.MaxInvocationsPerWorkgroup == 0:
+		return ErrZeroInvocations
+	}
+	return nil
+}
+
+// Subgroup is the device's subgroup size, or the default where the device
+// gives none. A size of 1 or one that is no power of two is not a subgroup
+// any hardware has and counts as not given.
+func (s *Sizing) Subgroup(l *Limits) uint32 {
+	if g := l.SubgroupSize; g >= 2 && g&(g-1) == 0 {
+		return g
+	}
+	return s.DefaultSubgroup
+}
+
+// DefaultWidth is the workgroup width without a tuner: the largest multiple
+// of the subgroup size that MaxDefaultWidth and the limits allow. Where they
+// do not allow a single subgroup it is the largest power of two they allow.
+// The limits must not be zero.
+func (s *Sizing) DefaultWidth(l *Limits) uint32 {
+	most := min(l.MaxWidth(), s.MaxDefaultWidth)
+	if g := s.Subgroup(l); most >= g {
+		return most &^ (g - 1) // g is a power of two
+	}
+	return 1 << (bits.Len32(most) - 1)
+}
+
+// Width is the width that a launch gets: the tuner's, if the limits allow it and it is
+// a power of two or a multiple of the subgroup size, else DefaultWidth. The limits must
+// not be zero.
+func (s *Sizing) Width(l *Limits, tuned uint32) uint32 {
+	whole := tuned&(tuned-1) == 0 || tuned&(s.Subgroup(l)-1) == 0
+	if tuned != 0 && tuned <= l.MaxWidth() && whole {
+		return tuned
+	}
+	return s.DefaultWidth(l)
 }

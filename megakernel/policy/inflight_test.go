@@ -47,10 +47,11 @@ func TestWavesInFlightDoNotFlapInsideTheBand(t *testing.T) {
 		changes, last := 0, uint32(0)
 		state := State{Plan: PlanState{InFlight: waves}}
 		for i := range reqs {
-			var rec Recommendation
-			if err := DecideInto(&cfg, &reqs[i], &state, &rec); err != nil {
+			rec, next, err := Decide(&cfg, &reqs[i], state)
+			if err != nil {
 				t.Fatal(err)
 			}
+			state = next
 			changes += count(i > 0 && rec.InFlight != last)
 			last = rec.InFlight
 		}

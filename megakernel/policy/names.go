@@ -63,42 +63,9 @@ func (m Mode) String() string { return name(modeNames[:], uint8(m), "mode") }
 // String returns the snake_case name used on the wire.
 func (r Rule) String() string { return name(ruleNames[:], uint8(r), "rule") }
 
-// ParseTopology is the inverse of Topology.String; the error wraps ErrUnknownName.
-func ParseTopology(s string) (Topology, error) {
-	v, err := parse(topologyNames[:], s, "topology")
-	return Topology(v), err
-}
-
-// ParsePressure is the inverse of Pressure.String; the error wraps ErrUnknownName.
-func ParsePressure(s string) (Pressure, error) {
-	v, err := parse(pressureNames[:], s, "pressure")
-	return Pressure(v), err
-}
-
-// ParseMode is the inverse of Mode.String; the error wraps ErrUnknownName.
-func ParseMode(s string) (Mode, error) {
-	v, err := parse(modeNames[:], s, "mode")
-	return Mode(v), err
-}
-
-// ParseRule is the inverse of Rule.String; the error wraps ErrUnknownName.
-func ParseRule(s string) (Rule, error) {
-	v, err := parse(ruleNames[:], s, "rule")
-	return Rule(v), err
-}
-
 func name(names []string, v uint8, kind string) string {
 	if int(v) < len(names) {
 		return names[v]
 	}
 	return fmt.Sprintf("%s(%d)", kind, v)
-}
-
-func parse(names []string, s, kind string) (uint8, error) {
-	for i, n := range names {
-		if n == s {
-			return uint8(i), nil
-		}
-	}
-	return 0, fmt.Errorf("%w: %s %q", ErrUnknownName, kind, s)
 }

@@ -1,124 +1,85 @@
 package policy
 
-// Plan runs the stages shed to age. On an error the recommendation is zero
-// and the state returned is prev.
-func Plan(cfg *Config, o *Observation, c *Classification, prev PlanState) (Recommendation, PlanState, error) {
-	if c.Err != nil {
-		return Recommendation{}, prev, c.Err
+// plan runs the stages from shed to age, one function each. It fills in rec,
+// which is zero, and moves the state on; after an error rec is undefined and
+// the state untouched.
+func plan(cfg *Config, req *Request, walk *Classification, state *PlanState, rec *Recommendation) error {
+	rec.Topology, rec.RawTopology = walk.Topology, walk.Raw
+	rec.FrontierDensityBps = walk.FrontierDensityBps
+	rec.MemoryPressureBps = walk.MemoryPressureBps
+	rec.MemoryBudgetBytes = req.MemoryBudgetBytes
+	rec.addReason().follows(walk.Reason.Rule, &walk.Reason)
+	if walk.PressureKnown {
+		memoryReason(cfg, walk, rec.addReason())
 	}
-	var rec Recommendation
-	rec.Reasons[0] = c.Reason
-	rec.Reasons[0].Held = c.Topology != c.Raw
-	if err := plan(cfg, &o.Request, &o.Signals, c.Raw, c.Topology, &rec, &prev); err != nil {
-		return Recommendation{}, prev, err
-	}
-	return rec, prev, nil
-}
-
-// plan fills in a recommendation that has the reason of its topology and no
-// other, and moves the state on; after an error the recommendation is
-// undefined and the state untouched. It is one function because a decision
-// took 3 to 12 ns longer, of 64, when parts of it were functions of their own.
-func plan(cfg *Config, req *Request, sig *Signals, raw, topology Topology, rec *Recommendation, state *PlanState) error {
-	ceiling := req.RequestedWorkerGroups
-	if ceiling == 0 && cfg.ShedAutomatic {
-		ceiling = derivedGroups(&cfg.Sizing, &req.Limits)
-	}
-	scheduled, shedRule := ceiling, RuleNone
-	if topology == TopologyMemoryConstrained || topology == TopologySparse {
-		var err error
-		if scheduled, shedRule, err = shed(cfg, req, sig, topology, ceiling); err != nil {
-			return err
-		}
-	}
-	workers := scheduled
-	// Here, and not in holdWorkers, so that the common case is one branch.
-	if cfg.FullHysteresis && bit(state.Topology == topology)&bit(state.CeilingGroups == ceiling)&bit(state.ScheduledGroups != scheduled) != 0 {
-		workers = holdWorkers(cfg, state, ceiling, scheduled)
-	}
-	if err := shape(cfg, req, workers, rec); err != nil {
+	ceiling := ceilingGroups(cfg, req)
+	workers, err := shed(cfg, req, walk, ceiling, state, rec)
+	if err != nil {
 		return err
 	}
-	scarce := memoryScarce(cfg, sig, topology)
-	wanted, over := wantedHits(cfg, req, scarce)
-	if over|rec.takeHits(cfg, req, wanted) != 0 {
-		if err := fitHits(cfg, req, wanted, over != 0, rec); err != nil {
-			return err
-		}
+	if err := geometry(cfg, req, workers, rec); err != nil {
+		return err
 	}
+	rec.Pressure = pressure(cfg, req, rec)
+	scarce := memoryScarce(cfg, walk)
+	if err := hits(cfg, req, scarce, rec); err != nil {
+		return err
+	}
+	rec.InFlight = inFlight(cfg, req.QueueLen, rec.BatchDepth, scarce, state.InFlight)
+	promote(cfg, walk, state, rec)
+	rec.Mode = mode(cfg, req, walk, state.Mode, rec)
+	rec.AgePriorityWork = age(cfg, req)
 
-	rec.InFlight = wavesInFlight(cfg, req.QueueLen, rec.BatchDepth, scarce, state.InFlight)
-	rec.Pressure = pressureClass(cfg, req, uint64(rec.DispatchGrid[0])*uint64(rec.WorkgroupSizeX))
-	rec.Topology, rec.RawTopology = topology, raw
-	opcodes, windows := sig.PromoteHotOpcodes, sig.PromoteHotWindows
-	if cfg.FullHysteresis {
-		opcodes = bit(opcodes)|bit(state.PromoteHotOpcodes)&bit(sig.WarmOpcodes) != 0
-		windows = bit(windows)|bit(state.PromoteHotWindows)&bit(sig.WarmWindows) != 0
-	}
-	rec.PromoteHotOpcodes, rec.PromoteHotWindows = opcodes, windows
-	rec.AgePriorityWork = req.RequeueCount > 0 || req.MaxPriorityAge >= cfg.PriorityAgeThreshold
-	rec.MemoryBudgetBytes = req.MemoryBudgetBytes
-	// One by one: as a pair they are read as one word, which has to wait until
-	// the two halves, just written, have left the store queue.
-	rec.FrontierDensityBps = sig.FrontierDensityBps
-	rec.MemoryPressureBps = sig.MemoryPressureBps
-	rec.ScheduledGroups = scheduled
-
-	n := 1
-	if sig.PressureKnown {
-		pressureReason(cfg, sig, topology, &rec.Reasons[0], &rec.Reasons[n])
-		n++
-	}
-	if shedRule != RuleNone {
-		shedReason(cfg, sig, shedRule, &rec.Reasons[n])
-		n++
-	}
-	if workers != scheduled {
-		workersReason(cfg, ceiling, scheduled, workers, &rec.Reasons[n])
-		n++
-	}
-	if req.Tuned.given() && cfg.SeparateWidth && cfg.TuneGeometry {
-		rec.Reasons[n].tuned(&cfg.Sizing, req.Tuned.Groups, rec.WorkerGroups)
-		n++
-	}
-	if rec.HitCapacityReduced {
-		rec.Reasons[n].budget(wanted, rec.HitCapacity)
-		n++
-	}
-	m := mode(cfg, req, sig, rec, state.Mode, &rec.Reasons[n])
-	rec.Mode = m
-	rec.ReasonCount = uint8(n + 1)
-
-	state.WorkgroupSizeX, state.Groups, state.Mode = rec.WorkgroupSizeX, rec.DispatchGrid[0], m
-	state.PromoteHotOpcodes, state.PromoteHotWindows = opcodes, windows
-	state.Topology, state.CeilingGroups, state.ScheduledGroups = topology, ceiling, workers
+	state.WorkgroupSizeX, state.Groups, state.Mode = rec.WorkgroupSizeX, rec.DispatchGrid[0], rec.Mode
+	state.PromoteHotOpcodes, state.PromoteHotWindows = rec.PromoteHotOpcodes, rec.PromoteHotWindows
+	state.Topology, state.CeilingGroups, state.ScheduledGroups = walk.Topology, ceiling, workers
 	state.InFlight = rec.InFlight
 	return nil
 }
 
-// mode compiles for long queues, for hot code and for fused walks, and
-// interprets otherwise. A queue that has become shorter keeps a compiled
-// kernel within the band.
-func mode(cfg *Config, req *Request, sig *Signals, rec *Recommendation, prev Mode, why *Reason) Mode {
-	var band, opcodes, windows uint64
+// promote flags hot opcodes and windows. With FullHysteresis what is promoted
+// stays so within the band.
+func promote(cfg *Config, sig *Classification, prev *PlanState, rec *Recommendation) {
+	rec.PromoteHotOpcodes, rec.PromoteHotWindows = sig.PromoteHotOpcodes, sig.PromoteHotWindows
 	if cfg.FullHysteresis {
-		band, opcodes, windows = uint64(cfg.JITQueueLenHysteresis), uint64(cfg.HotOpcodeHysteresis), uint64(cfg.HotWindowHysteresis)
+		rec.PromoteHotOpcodes = sig.PromoteHotOpcodes || prev.PromoteHotOpcodes && sig.WarmOpcodes
+		rec.PromoteHotWindows = sig.PromoteHotWindows || prev.PromoteHotWindows && sig.WarmWindows
 	}
+}
+
+// mode compiles for long queues, for hot code and for fused walks, and
+// interprets otherwise. With FullHysteresis a queue that has become shorter
+// keeps a compiled kernel within the band.
+func mode(cfg *Config, req *Request, sig *Classification, prev Mode, rec *Recommendation) Mode {
 	queue, threshold := uint64(req.QueueLen), uint64(cfg.JITQueueLenThreshold)
+	band := uint64(0)
+	if cfg.FullHysteresis {
+		band = uint64(cfg.JITQueueLenHysteresis)
+	}
+	opcodeBand, windowBand := hotBands(cfg)
+	why := rec.addReason()
 	switch {
 	case queue >= threshold:
-		why.keeps(RuleModeQueueLen, false, queue, sub(threshold, band))
+		why.leavesBelow(RuleModeQueueLen, queue, sub(threshold, band))
 	case rec.PromoteHotOpcodes:
-		why.keeps(RuleModeHotOpcodes, !sig.PromoteHotOpcodes, uint64(req.HotOpcodeCount), sub(uint64(cfg.HotOpcodeThreshold), opcodes))
+		why.leavesBelow(RuleModeHotOpcodes, uint64(req.HotOpcodeCount), sub(uint64(cfg.HotOpcodeThreshold), opcodeBand))
+		why.Held = !sig.PromoteHotOpcodes
 	case rec.PromoteHotWindows:
-		why.keeps(RuleModeHotWindows, !sig.PromoteHotWindows, uint64(req.HotWindowCount), sub(uint64(cfg.HotWindowThreshold), windows))
+		why.leavesBelow(RuleModeHotWindows, uint64(req.HotWindowCount), sub(uint64(cfg.HotWindowThreshold), windowBand))
+		why.Held = !sig.PromoteHotWindows
 	case rec.Topology == TopologyFused:
-		why.follows(RuleModeFused, &rec.Reasons[0])
+		why.follows(RuleModeFused, &sig.Reason)
 	case prev == ModeJIT && queue+band >= threshold:
-		why.keeps(RuleModeQueueLen, true, queue, sub(threshold, band))
+		why.leavesBelow(RuleModeQueueLen, queue, sub(threshold, band))
+		why.Held = true
 	default:
 		why.crosses(RuleModeQueueLen, queue, threshold)
 		return ModeInterpreter
 	}
 	return ModeJIT
+}
+
+// age says whether waiting work has to be aged: it came back, or waits long.
+func age(cfg *Config, req *Request) bool {
+	return req.RequeueCount > 0 || req.MaxPriorityAge >= cfg.PriorityAgeThreshold
 }

@@ -217,8 +217,10 @@ func TestTopologyReasonGivesTheDistanceToTheFlip(t *testing.T) {
 		req := anyRequest.Draw(t, "req")
 		req.Present |= HasFrontierDensity | HasMemoryPressure
 		req.FrontierNodes = 0 // so that the out-edges are the work
-		o := Observe(&cfg, &req)
-		c, state := Classify(&cfg, &o, anyState.Draw(t, "prev").Topology)
+		c, err := Classify(&cfg, &req, anyTopology.Draw(t, "prev"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		r := c.Reason
 		if r.Held != (c.Raw != c.Topology) {
 			t.Fatalf("held is %v for raw %v and %v", r.Held, c.Raw, c.Topology)
@@ -246,9 +248,11 @@ func TestTopologyReasonGivesTheDistanceToTheFlip(t *testing.T) {
 			default:
 				next.FrontierDensityBps = uint16(v)
 			}
-			o := Observe(&cfg, &next)
-			c, _ := Classify(&cfg, &o, state)
-			return c.Topology
+			after, err := Classify(&cfg, &next, c.Topology)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return after.Topology
 		}
 		if r.Distance == 0 {
 			t.Fatalf("distance 0: %+v", r)

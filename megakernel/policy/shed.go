@@ -12,23 +12,45 @@ const (
 	sparseFloor = 32
 )
 
-// shed cuts a ceiling of worker groups for the final topology and returns the
-// rule that did, or RuleNone. A ceiling of 0 or 1 is never cut. The error is
-// ErrMemoryThreshold.
-func shed(cfg *Config, req *Request, sig *Signals, topology Topology, ceiling uint32) (uint32, Rule, error) {
-	if ceiling <= 1 {
-		return ceiling, RuleNone, nil
+// ceilingGroups is the number of workers before shedding: what was asked for,
+// 0 being automatic, which ShedAutomatic replaces by what the limits suggest.
+func ceilingGroups(cfg *Config, req *Request) uint32 {
+	if req.RequestedWorkerGroups == 0 && cfg.ShedAutomatic {
+		return derivedGroups(&cfg.Sizing, &req.Limits)
 	}
+	return req.RequestedWorkerGroups
+}
+
+// shed is the number of workers after shedding and, with FullHysteresis, after
+// hysteresis. The error is ErrMemoryThreshold.
+func shed(cfg *Config, req *Request, walk *Classification, ceiling uint32, prev *PlanState, rec *Recommendation) (uint32, error) {
+	scheduled, rule, err := scheduledGroups(cfg, req, walk, ceiling)
+	if err != nil {
+		return 0, err
+	}
+	rec.ScheduledGroups = scheduled
+	if rule != RuleNone {
+		shedReason(cfg, walk, rule, rec.addReason())
+	}
+	workers := heldWorkers(cfg, walk, ceiling, scheduled, prev)
+	if workers != scheduled {
+		workersReason(cfg, ceiling, scheduled, workers, rec.addReason())
+	}
+	return workers, nil
+}
+
+// scheduledGroups cuts a ceiling of worker groups for the topology and returns
+// the rule that did, or RuleNone. A ceiling of 0 or 1 is never cut.
+func scheduledGroups(cfg *Config, req *Request, walk *Classification, ceiling uint32) (uint32, Rule, error) {
 	switch {
-	case topology == TopologyMemoryConstrained && sig.PressureKnown:
-		n, err := shedMemory(cfg, sig.MemoryPressureBps, ceiling)
+	case ceiling <= 1:
+	case walk.Topology == TopologyMemoryConstrained && walk.PressureKnown:
+		n, err := shedMemory(cfg, walk.MemoryPressureBps, ceiling)
 		return n, RuleShedMemory, err
-	case topology == TopologySparse && sig.DensityKnown && req.GraphNodeCount != 0:
-		n := shedSparse(cfg, sig.FrontierDensityBps, ceiling)
-		if n == ceiling {
-			return n, RuleNone, nil
+	case walk.Topology == TopologySparse && walk.DensityKnown && req.GraphNodeCount != 0:
+		if n := shedSparse(cfg, walk.FrontierDensityBps, ceiling); n != ceiling {
+			return n, RuleShedSparse, nil
 		}
-		return n, RuleShedSparse, nil
 	}
 	return ceiling, RuleNone, nil
 }
@@ -57,19 +79,19 @@ func shedSparse(cfg *Config, densityBps uint16, ceiling uint32) uint32 {
 	return max(scaled, min(ceiling, sparseFloor))
 }
 
-// holdWorkers keeps the number of workers while shedding for the same topology
-// and from the same ceiling asks for nearly the same: a change of the request,
-// of the limits behind an automatic one, or of the topology, which has a
-// hysteresis of its own, is followed at once.
-func holdWorkers(cfg *Config, held *PlanState, ceiling, wanted uint32) uint32 {
-	if held.ScheduledGroups > ceiling || held.ScheduledGroups == 0 {
+// heldWorkers keeps the number of workers while shedding for one topology and
+// from one ceiling asks for nearly the same: a change of the request, of the
+// limits behind an automatic one, or of the topology, which has a hysteresis
+// of its own, is followed at once.
+func heldWorkers(cfg *Config, walk *Classification, ceiling, wanted uint32, prev *PlanState) uint32 {
+	held := prev.ScheduledGroups
+	if !cfg.FullHysteresis || prev.Topology != walk.Topology || prev.CeilingGroups != ceiling || held == 0 || held > ceiling {
 		return wanted
 	}
-	lo, hi := workerBand(cfg, held.ScheduledGroups)
-	if wanted < lo || wanted > hi {
+	if lo, hi := workerBand(cfg, held); wanted < lo || wanted > hi {
 		return wanted
 	}
-	return held.ScheduledGroups
+	return held
 }
 
 // workerBand is the range of numbers in which held is kept.
@@ -91,12 +113,11 @@ func workersReason(cfg *Config, ceiling, wanted, held uint32, r *Reason) {
 }
 
 // shedReason says where the shedding by rule would end.
-func shedReason(cfg *Config, sig *Signals, rule Rule, r *Reason) {
-	r.Rule = rule
+func shedReason(cfg *Config, sig *Classification, rule Rule, r *Reason) {
 	if rule == RuleShedMemory {
-		r.leavesBelow(uint64(sig.MemoryPressureBps), sub(uint64(cfg.MemoryPressureBps), uint64(cfg.MemoryHysteresisBps)))
+		r.leavesBelow(rule, uint64(sig.MemoryPressureBps), below(cfg.MemoryPressureBps, cfg.MemoryHysteresisBps))
 		return
 	}
-	r.Value, r.Threshold = uint64(sig.FrontierDensityBps), uint64(cfg.SparseFrontierBps)
+	r.Rule, r.Value, r.Threshold = rule, uint64(sig.FrontierDensityBps), uint64(cfg.SparseFrontierBps)
 	r.Distance = sub(r.Threshold, r.Value)
 }

@@ -149,7 +149,7 @@ func (c *textCase) setField(name, value string) (err error) {
 		}
 		return err
 	case "prev":
-		c.prev.Topology.Topology, err = ParseTopology(value)
+		c.prev.Topology.Topology, err = parseTopology(value)
 		return err
 	case "measured":
 		bits := map[string]Presence{"density": HasFrontierDensity, "pressure": HasMemoryPressure, "edges": HasFrontierEdges}

@@ -208,12 +208,12 @@ type State struct {
 	Plan     PlanState
 }
 
-// TopologyState is the memory of Classify.
+// TopologyState is what the stages up to stabilise remember.
 type TopologyState struct {
 	Topology Topology
 }
 
-// PlanState is the memory of Plan.
+// PlanState is what the stages from shed on remember.
 type PlanState struct {
 	WorkgroupSizeX uint32
 	Groups         uint32

@@ -3,8 +3,6 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"strconv"
 	"testing"
 )
 
@@ -80,82 +78,4 @@ func deref(p any) any {
 		return *p
 	}
 	return p
-}
-
-func TestReferenceReproducesDiagonalDiffusion(t *testing.T) {
-	eachVector(t, "diffusion.jsonl.gz", func(v *vector) error {
-		var in struct {
-			Stalks, Restriction []flt
-			Damping             flt
-			Iterations          uint32
-		}
-		var out struct{ Values []flt }
-		if err := json.Unmarshal(v.In, &in); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(v.Out, &out); err != nil {
-			return err
-		}
-		got := DiffuseDiagonal(floats(in.Stalks), floats(in.Restriction), float64(in.Damping), in.Iterations)
-		return sameFloats(got, floats(out.Values))
-	})
-}
-
-func TestReferenceReproducesPicks(t *testing.T) {
-	counts := map[string]int{}
-	eachVector(t, "autotune_pick.jsonl.gz", func(v *vector) error {
-		var in struct {
-			Fn         string
-			Candidates []uint32
-			CostBits   []string `json:"cost_bits"`
-			Fallback   uint32
-		}
-		var want uint32
-		if err := json.Unmarshal(v.In, &in); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(v.Out, &want); err != nil {
-			return err
-		}
-		costs := make([]float64, len(in.CostBits))
-		for i, s := range in.CostBits {
-			b, err := strconv.ParseUint(s, 16, 64)
-			if err != nil {
-				return err
-			}
-			costs[i] = math.Float64frombits(b)
-		}
-		pick := map[string]func([]uint32, []float64, uint32) uint32{
-			"hit_capacity_multiplier": PickHitCapacityMultiplier,
-			"workgroup_size":          PickWorkgroupSize,
-		}[in.Fn]
-		if pick == nil {
-			return fmt.Errorf("unknown function %q", in.Fn)
-		}
-		counts[in.Fn]++
-		if got := pick(in.Candidates, costs, in.Fallback); got != want {
-			return fmt.Errorf("got %d, want %d", got, want)
-		}
-		return nil
-	})
-	t.Log(counts)
-}
-
-func TestReferenceReproducesNaturalSteps(t *testing.T) {
-	eachVector(t, "natural_step.jsonl.gz", func(v *vector) error {
-		var in struct {
-			M    []flt `json:"m_inv_sqrt"`
-			Grad []flt
-			N    int
-			Rate flt `json:"learning_rate"`
-		}
-		var out struct{ Delta []flt }
-		if err := json.Unmarshal(v.In, &in); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(v.Out, &out); err != nil {
-			return err
-		}
-		return sameFloats(NaturalStep(floats(in.M), floats(in.Grad), in.N, float64(in.Rate)), floats(out.Delta))
-	})
 }

@@ -205,7 +205,7 @@ func TestReferenceReproducesRecommendations(t *testing.T) {
 		}
 		var prev State
 		if in.Prev != nil {
-			topology, err := ParseTopology(*in.Prev)
+			topology, err := parseTopology(*in.Prev)
 			if err != nil {
 				return err
 			}

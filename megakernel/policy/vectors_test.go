@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
-	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,45 +19,11 @@ func (n *num) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// flt is a float64, written as a JSON number or as "NaN" or "[-]Infinity".
-type flt float64
-
-func (f *flt) UnmarshalJSON(b []byte) error {
-	v, err := strconv.ParseFloat(unquote(b), 64)
-	*f = flt(v)
-	return err
-}
-
 func unquote(b []byte) string {
 	if len(b) > 1 && b[0] == '"' {
 		b = b[1 : len(b)-1]
 	}
 	return string(b)
-}
-
-func floats(in []flt) []float64 {
-	out := make([]float64, len(in))
-	for i, f := range in {
-		out[i] = float64(f)
-	}
-	return out
-}
-
-// sameFloats compares bit for bit, except that every NaN equals every other:
-// the vectors do not record NaN payloads of results.
-func sameFloats(got, want []float64) error {
-	if len(got) != len(want) {
-		return fmt.Errorf("got %d values, want %d", len(got), len(want))
-	}
-	for i := range got {
-		if math.IsNaN(got[i]) && math.IsNaN(want[i]) {
-			continue
-		}
-		if math.Float64bits(got[i]) != math.Float64bits(want[i]) {
-			return fmt.Errorf("value %d: got %v, want %v", i, got[i], want[i])
-		}
-	}
-	return nil
 }
 
 // vector is one line of a vector file.

@@ -99,19 +99,18 @@ func Policy(cfg *policy.Config) Rule {
 // another.
 func Topologies(cfg *policy.Config, g Graph, levels []Level) ([]policy.Topology, error) {
 	topologies := make([]policy.Topology, len(levels))
-	var state policy.TopologyState
+	prev := policy.TopologyNone
 	for i, l := range levels {
 		request := policy.Request{
 			QueueLen: l.Vertices, GraphNodeCount: g.Vertices, GraphEdgeCount: g.Edges,
 			FrontierNodes: l.Vertices, FrontierOutDegreeSum: l.OutEdges, UnexploredEdges: l.Unexplored,
 			Present: policy.HasFrontierEdges,
 		}
-		observation := policy.Observe(cfg, &request)
-		var c policy.Classification
-		if c, state = policy.Classify(cfg, &observation, state); c.Err != nil {
-			return nil, fmt.Errorf("edgework: level %d: %w", i, c.Err)
+		c, err := policy.Classify(cfg, &request, prev)
+		if err != nil {
+			return nil, fmt.Errorf("edgework: level %d: %w", i, err)
 		}
-		topologies[i] = c.Topology
+		topologies[i], prev = c.Topology, c.Topology
 	}
 	return topologies, nil
 }

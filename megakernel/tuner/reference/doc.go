@@ -14,6 +14,7 @@
 //   - [Prepare]: element count, workgroup, grid and parameter words of a launch.
 //   - [ProgramKey], [LaunchKey], [AdapterKey]: cache keys by byte layout.
 //   - [SoftmaxQ16], [SoftmaxWrapping], [Precondition]: the device's primitives.
+//   - [DiffuseDiagonal], [PickCheapest], [NaturalStep]: its numeric helpers.
 //
 // Q16 is a fixed-point number with 16 fractional bits: 65,536 is one.
 package reference

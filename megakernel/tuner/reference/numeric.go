@@ -1,22 +1,32 @@
-package policy
+package reference
 
 import "math"
 
-// PickHitCapacityMultiplier returns the candidate with the smallest cost, or
-// fallback if there is none. See PickWorkgroupSize for the order.
-func PickHitCapacityMultiplier(candidates []uint32, costs []float64, fallback uint32) uint32 {
-	return pickCheapest(candidates, costs, fallback)
+// DiffuseDiagonal is the original's priority step: next = s - damping*r*s for
+// each value alone, repeated. It shrinks each value by its own coefficient and
+// couples nothing; policy.Diffuse is the coupled step. It returns a new slice, or
+// s itself if the lengths differ. Nothing is checked: NaN and Inf pass through.
+func DiffuseDiagonal(s, r []float64, damping float64, iterations uint32) []float64 {
+	if len(s) != len(r) {
+		return s
+	}
+	next := make([]float64, len(s))
+	copy(next, s)
+	for range iterations {
+		for i, v := range next {
+			// The conversions keep the compiler from fusing.
+			next[i] = v - float64(float64(damping*r[i])*v)
+		}
+	}
+	return next
 }
 
-// PickWorkgroupSize returns the candidate with the smallest cost, or current
-// if there is none. Costs compare in the IEEE 754 total order (negative NaN,
+// PickCheapest returns the candidate with the smallest cost, or fallback if
+// there is none: the original's pick of a workgroup size and of a hit capacity
+// multiplier. Costs compare in the IEEE 754 total order (negative NaN,
 // -Inf, ..., -0, +0, ..., +Inf, positive NaN), the first minimum wins, and
 // what the longer slice has in surplus is ignored.
-func PickWorkgroupSize(candidates []uint32, costs []float64, current uint32) uint32 {
-	return pickCheapest(candidates, costs, current)
-}
-
-func pickCheapest(candidates []uint32, costs []float64, fallback uint32) uint32 {
+func PickCheapest(candidates []uint32, costs []float64, fallback uint32) uint32 {
 	n := min(len(candidates), len(costs))
 	if n == 0 {
 		return fallback

@@ -60,3 +60,26 @@ func PickQueue(candidates []Candidate) int {
 func (c *Candidate) halved() float64 {
 	return min(max(c.Priority/2, -math.MaxFloat64/2), math.MaxFloat64/2)
 }
+
+// WorkerInFlight is how many launches of all its queues a worker may have under way:
+// the largest number that any of its queues may have. If every queue is shallow, each
+// launch finds a free device. Beside a deep queue, the launches of others join its
+// pipeline; otherwise they would have to wait for it to run dry, or it for them.
+func WorkerInFlight(candidates []Candidate) int {
+	most := 1
+	for i := range candidates {
+		most = max(most, candidates[i].InFlight)
+	}
+	return most
+}
+
+// InFlightNow is how many launches of a queue may be under way at a worker: as many as
+// the plan allows, but one while launches fail. What a failed launch took back is then
+// decided anew before more is built on it, and a device that refuses one launch is not
+// given three.
+func InFlightNow(allowed uint32, failures int) int {
+	if failures > 0 {
+		return 1
+	}
+	return max(int(allowed), 1)
+}
