@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/bench/classic"
 	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/space"
 )
@@ -44,8 +45,8 @@ func benchTuner(ctx context.Context, log *slog.Logger, flags *tunerFlags, report
 		}
 	}
 	b := tunerBench{spaces: spaces, repeats: flags.Repeats}
-	cold := []string{search.Default, "natural"}
-	for _, strategy := range append(cold, search.Classic...) {
+	cold := []string{classic.Cold, "natural"}
+	for _, strategy := range append(cold, classic.Classic...) {
 		b.plan(strategy, coldBudgets)
 	}
 	b.plan("warm", warmBudgets)
@@ -53,10 +54,10 @@ func benchTuner(ctx context.Context, log *slog.Logger, flags *tunerFlags, report
 	if err := b.run(ctx); err != nil {
 		return err
 	}
-	b.compare(report, "cold", search.Default, search.Classic, coldBudgets, true)
-	b.compare(report, "natural", "natural", search.Classic, coldBudgets, false)
+	b.compare(report, "cold", classic.Cold, classic.Classic, coldBudgets, true)
+	b.compare(report, "natural", "natural", classic.Classic, coldBudgets, false)
 	b.compare(report, "warm", "warm", []string{"rank"}, warmBudgets, true)
-	b.suggestions(report, "cold", search.Default)
+	b.suggestions(report, "cold", classic.Cold)
 	b.suggestions(report, "warm", "warm")
 	return nil
 }
@@ -196,22 +197,22 @@ func (j *tunerJob) search(seed uint64) (fractions []float64, asks []time.Duratio
 			if j.strategy == "annealing" {
 				total = budget
 			}
-			searcher, err := search.New(j.strategy, j.space.Space, search.Options{Seed: seed, Budget: total, History: j.space.others, Device: j.space.Device})
+			searcher, err := classic.New(j.strategy, j.space.Space, classic.Options{Options: search.Options{Seed: seed, History: j.space.others, Device: j.space.Device}, Budget: total})
 			if err != nil {
 				return nil, nil, err
 			}
 			timed := &timedSearch{Searcher: searcher}
-			curve = search.Replay(timed, j.space.Recording, total)
+			curve = classic.Replay(timed, j.space.Recording, total)
 			asks = append(asks, timed.asks...)
 		}
-		fractions = append(fractions, search.Fraction(curve, j.space.Recording, budget))
+		fractions = append(fractions, classic.Fraction(curve, j.space.Recording, budget))
 	}
 	return fractions, asks, nil
 }
 
 // timedSearch measures how long a suggestion takes.
 type timedSearch struct {
-	search.Searcher
+	classic.Searcher
 	asks []time.Duration
 }
 

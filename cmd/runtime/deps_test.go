@@ -29,7 +29,8 @@ var projectImports = map[string][]string{
 	"telemetry/natsio":           {"telemetry"},                                                             // the bus knows records, not actors
 	"telemetry/natsio/embedded":  nil,                                                                       // a server, for processes that have none
 	"megakernel/tuner/space":     nil,                                                                       // what there is to choose from, as data
-	"megakernel/tuner/search":    {"megakernel/tuner/space", "megakernel/tuner/natural"},                    // strategies, for any space
+	"megakernel/tuner/gp":        nil,                                                                       // the models' algebra, for any candidates
+	"megakernel/tuner/search":    {"megakernel/tuner/space", "megakernel/tuner/gp"},                         // one search, for any space
 	"megakernel/tuner/reference": nil,                                                                       // the original, alone
 	"megakernel/tuner/cache":     nil,                                                                       // what outlives the process, as a file
 	"megakernel/tuner/natural":   nil,                                                                       // integer steps of a policy, for any candidates
@@ -51,6 +52,7 @@ var projectImports = map[string][]string{
 	"megakernel/kernelcache":        {"megakernel/gpu", "megakernel/kernelcache/disk"},              // programs of any kind, by a key of the caller
 	"megakernel/kernelcache/hotset": nil,                                                            // promotion is a function of values
 	"megakernel/kernelcache/disk":   nil,                                                            // files of bytes, whatever made them
+	"bench/classic":                 {"megakernel/tuner/search", "megakernel/tuner/space"},          // yardsticks of the search
 	"cmd/runtime/trace":             nil,                                                            // bundled data and its mapping
 	"cmd/runtime":                   {"*"},                                                          // wiring
 }
@@ -74,7 +76,7 @@ var externalOwners = []struct {
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
-	{"gonum.org/v1/gonum/blas", []string{"megakernel/tuner/search"}, "vector kernels of the tuner's models"},
+	{"gonum.org/v1/gonum/", []string{"megakernel/tuner/gp", "megakernel/tuner/search", "bench/classic"}, "the algebra of the tuner's models"},
 	{"github.com/HdrHistogram/", []string{"cmd/runtime"}, "client-side latency is the command's report"},
 	{"gonum.org/v1/plot", []string{"cmd/runtime"}, "the tuner's picture is the command's report"},
 }

@@ -28,7 +28,7 @@ type tuneCmd struct {
 	SlotsFile  string   `placeholder:"FILE" help:"The same from a file, one SPEC per line; - is standard input."`
 	Ring       int      `placeholder:"N" help:"Slots of a launch: those of the workload, repeated or cut to this number."`
 	Window     uint32   `placeholder:"WORDS" default:"1048576" help:"Size of the window that your slots work on."`
-	Strategy   string   `enum:"sweep,search,live,joint,natural,gaussian,trees,random,local,annealing,genetic" default:"sweep" help:"How to search. sweep: every geometry, from a coarse grid to a fine one. search: the default search of bench tuner. live: as a running worker does. joint: a policy over the whole space, whose steps run on the device where that is faster. Or another search by name: natural, gaussian, trees, random, local, annealing, genetic."`
+	Strategy   string   `enum:"sweep,search,live" default:"sweep" help:"How to search. sweep: every geometry, from a coarse grid to a fine one. search: as few as possible, by models of what was measured. live: as a running worker does."`
 	Launches   int      `placeholder:"N" help:"Most launches to spend; 0: bounded by the time only."`
 	Seconds    float64  `default:"60" help:"Most seconds to spend; 0: bounded by the launches only."`
 	Picture    string   `placeholder:"FILE" help:"Plot time over geometry into a .png or .svg file."`
@@ -79,7 +79,7 @@ func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err := r.put(load); err != nil {
 		return err
 	}
-	result, err := c.tune(ctx, r, device, newScreen(std.err))
+	result, err := c.tune(ctx, r, newScreen(std.err))
 	if result == nil {
 		return err
 	}
@@ -202,17 +202,10 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, e
 
 // tune measures. The result is nil if nothing was measured. If there are both a result and
 // an error, the error says why no geometry was chosen.
-func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, device glDevice, to *screen) (*tuned, error) {
-	strategy, side, free, err := strategyNamed(c.Strategy, device, ring.space.Len())
-	if err != nil {
-		return nil, err
-	}
+func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, to *screen) (*tuned, error) {
 	run := ring.newRun(c.Launches, time.Duration(c.Seconds*float64(time.Second)))
 	run.progress = tuneProgress(to)
-	chosen, whole, err := run.run(ctx, strategy)
-	if freed := free(); err == nil {
-		err = freed
-	}
+	chosen, whole, err := run.run(ctx, strategies[c.Strategy])
 	to.draw("")
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("tune: interrupted after %d launches: %w", run.count, err)
@@ -221,7 +214,7 @@ func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, device glDevice, to 
 		return nil, err
 	}
 	return &tuned{
-		Workload: ring.load.name, Slots: uint32(len(ring.load.slots)), Strategy: c.Strategy, Steps: side,
+		Workload: ring.load.name, Slots: uint32(len(ring.load.slots)), Strategy: c.Strategy,
 		Geometries: ring.space.Len(), Launches: run.count, Complete: whole && err == nil, Rows: run.rows(chosen),
 	}, err
 }

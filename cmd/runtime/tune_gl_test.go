@@ -176,11 +176,3 @@ func TestTheRingRunsAnyGeometryOfItsSpace(t *testing.T) {
 		t.Error("a geometry beyond the device ran")
 	}
 }
-
-func TestTuneSaysWhereAJointPolicyIsStepped(t *testing.T) {
-	requireGL(t)
-	got := ringmaster(t, t.Context(), "", "tune", "--workload", "light-256", "--strategy", "joint", "--launches", "30", "--no-store")
-	if got.code != 0 || !strings.Contains(got.stdout, "steps over ") || !strings.Contains(got.stdout, "candidates: softmax on the ") || !strings.Contains(got.stdout, "<- chosen") {
-		t.Errorf("exit code %d, %s%s", got.code, got.err, got.stdout)
-	}
-}

@@ -20,8 +20,7 @@ type tuned struct {
 	Slots      uint32    `json:"slots"`
 	Device     string    `json:"device"`
 	Strategy   string    `json:"strategy"`
-	Steps      string    `json:"steps,omitempty"` // where the joint policy is stepped
-	Geometries int       `json:"geometries"`      // of the space
+	Geometries int       `json:"geometries"` // of the space
 	Launches   int       `json:"launches"`
 	Complete   bool      `json:"complete"` // false: the budget or the user ended it before its end
 	Stored     string    `json:"stored,omitempty"`
@@ -72,9 +71,6 @@ const shownRows = 20
 func (t *tuned) print(out io.Writer, all bool) {
 	fmt.Fprintf(out, "%s, %s slots, on %s: %s, %s launches at %d of %s geometries\n", t.Workload, grouped(t.Slots), t.Device, t.Strategy,
 		grouped(t.Launches), len(t.Rows), grouped(t.Geometries))
-	if t.Steps != "" {
-		fmt.Fprintf(out, "steps over %s\n", t.Steps)
-	}
 	var rows [][]string
 	for i := range t.Rows {
 		r := &t.Rows[i]

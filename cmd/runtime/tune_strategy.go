@@ -4,14 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/bits"
 	"slices"
-	"time"
 
-	"ringmaster/megakernel/fixedpoint"
 	"ringmaster/megakernel/tuner/live"
-	"ringmaster/megakernel/tuner/natural"
 	"ringmaster/megakernel/tuner/search"
 )
 
@@ -102,82 +98,26 @@ func coarseToFine(s *live.Space) []int {
 	return order
 }
 
-// searchRing lets a search strategy look for the best geometry. Searches have no notion of
-// noise, so the best are compared again afterwards.
-func searchRing(strategy string, steps natural.Engine) func(context.Context, *tuneRun) (int, error) {
-	return func(ctx context.Context, r *tuneRun) (int, error) {
-		budget := min(r.launches, r.space.Len())
-		searcher, err := search.New(strategy, r.space.Discrete(), search.Options{Seed: 1, Budget: budget, Steps: steps})
+// searchRing lets a search look for the best geometry. It has no notion of noise, so the
+// best are compared again afterwards.
+func searchRing(ctx context.Context, r *tuneRun) (int, error) {
+	searcher := search.New(r.space.Discrete(), search.Options{Seed: 1})
+	for {
+		c, ok := searcher.Ask()
+		if !ok {
+			return unchosen, nil
+		}
+		report, err := r.measure(ctx, c)
 		if err != nil {
 			return unchosen, err
 		}
-		for asked := 0; asked < patience*r.space.Len(); asked++ {
-			c, ok := searcher.Ask()
-			if !ok {
-				break
-			}
-			if len(r.times[c]) > 0 { // the classic searches visit again
-				searcher.Tell(c, median(r.times[c]))
-				continue
-			}
-			asked = 0
-			report, err := r.measure(ctx, c)
-			if err != nil {
-				return unchosen, err
-			}
-			searcher.Tell(c, float64(report.Ns))
-		}
-		return unchosen, nil
+		searcher.Tell(c, float64(report.Ns))
 	}
 }
 
-// patience is how often a search may ask for geometries that were measured already, before it is
-// ended, as a multiple of the size of the space.
-const patience = 4
-
-// strategyNamed returns a strategy by name. side says where the integer steps of the joint
-// policy run for this space, and is empty for other strategies. free releases what the
-// strategy holds on the device.
-func strategyNamed(name string, device glDevice, candidates int) (run func(context.Context, *tuneRun) (int, error), side string, free func() error, err error) {
-	free = func() error { return nil }
-	switch name {
-	case strategySweep:
-		return sweep, "", free, nil
-	case strategyLive:
-		return liveRing, "", free, nil
-	case strategySearch:
-		return searchRing(search.Default, nil), "", free, nil
-	case "joint":
-		engine, err := fixedpoint.New(device)
-		if err != nil {
-			return nil, "", nil, err
-		}
-		begin := time.Now()
-		steps, err := fixedpoint.Calibrate(engine, func() time.Duration { return time.Since(begin) })
-		if err != nil {
-			return nil, "", nil, errors.Join(err, engine.Close())
-		}
-		return searchRing(name, steps), sideOf(steps, candidates), engine.Close, nil
-	}
-	return searchRing(name, nil), "", free, nil
-}
-
-// sideOf says where the steps of a joint policy over this many candidates run.
-func sideOf(s *fixedpoint.Switch, candidates int) string {
-	name := func(n, from int) string {
-		switch {
-		case n >= from:
-			return "the device"
-		case from == fixedpoint.Never:
-			return "the host (the device is slower at any size)"
-		}
-		return fmt.Sprintf("the host (the device from %s)", grouped(from))
-	}
-	product := s.DenseFrom
-	if candidates > natural.MaxDense {
-		product = s.LowRankFrom
-	}
-	return fmt.Sprintf("%s candidates: softmax on %s, preconditioner on %s", grouped(candidates), name(candidates, s.SoftmaxFrom), name(candidates, product))
+// strategies are the ways to search, by name.
+var strategies = map[string]func(context.Context, *tuneRun) (int, error){
+	strategySweep: sweep, strategySearch: searchRing, strategyLive: liveRing,
 }
 
 // liveRing lets the tuner of a running ring explore, as it does on a worker, and takes its

@@ -13,7 +13,6 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/live"
-	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/workload"
 )
 
@@ -47,10 +46,7 @@ func TestEveryStrategyFindsTheBestGeometryOrOneNearIt(t *testing.T) {
 	}{
 		"sweep, all of it":    {sweep, 0, true, 1},
 		"sweep, part of it":   {sweep, 200, false, 1.3},
-		"search":              {searchRing(search.Default, nil), 120, false, 1},
-		"random":              {searchRing("random", nil), 300, false, 1.3},
-		"genetic":             {searchRing("genetic", nil), 300, false, 1.3},
-		"joint":               {searchRing("joint", nil), 200, false, 1.3},
+		"search":              {searchRing, 120, false, 1},
 		"live":                {liveRing, 0, true, 1.2},
 		"live, cut short":     {liveRing, 12, false, 2},
 		"sweep, cut to a bit": {sweep, leastLaunches, false, 5},
@@ -110,7 +106,7 @@ func TestABudgetOfTimeEndsARun(t *testing.T) {
 }
 
 func TestAnInterruptedRunKeepsWhatIsKnownAndChoosesNothing(t *testing.T) {
-	for name, strategy := range map[string]func(context.Context, *tuneRun) (int, error){"sweep": sweep, "search": searchRing("joint", nil), "live": liveRing} {
+	for name, strategy := range map[string]func(context.Context, *tuneRun) (int, error){"sweep": sweep, "search": searchRing, "live": liveRing} {
 		r := pretended(t, 500)
 		ctx, cancel := context.WithCancel(t.Context())
 		r.progress = func(float64, *tuneRun) {

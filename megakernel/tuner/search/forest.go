@@ -87,14 +87,14 @@ type forest struct {
 }
 
 const (
-	trees    = 20
-	smallest = 2 // nodes of fewer samples are not split
+	treeCount = 20
+	smallest  = 2 // nodes of fewer samples are not split
 )
 
 func (f *forest) grow(x [][]float32, y []float64) {
 	f.x, f.y, f.nodes, f.roots = x, y, f.nodes[:0], f.roots[:0]
 	samples := make([]int32, len(y))
-	for range trees {
+	for range treeCount {
 		for i := range samples {
 			samples[i] = int32(i)
 		}
@@ -186,6 +186,6 @@ func (f *forest) predict(x []float32) (mean, sd float64) {
 		sum += v
 		squares += v * v
 	}
-	mean = sum / trees
-	return mean, math.Sqrt(max(0, squares/trees-mean*mean))
+	mean = sum / treeCount
+	return mean, math.Sqrt(max(0, squares/treeCount-mean*mean))
 }

@@ -1,43 +1,62 @@
 package search
 
 import (
-	"math"
 	"slices"
+
+	"ringmaster/megakernel/tuner/gp"
+	"ringmaster/megakernel/tuner/space"
 )
 
-// tables holds, for each parameter, the correlation of every pair of cells,
-// so that a kernel between configurations is a few look-ups.
-type tables struct {
-	levels []int // number of cells by parameter
-	pair   [][]float64
+// cells is how finely a kernel sees a coordinate, which lies in 0 to 1.
+const cells = 256
+
+// grid holds the coordinates of all configurations in cells, of the parameters that
+// vary.
+type grid struct {
+	params []int
+	at     []uint8 // by configuration and parameter
 }
 
-func newTables(g *grid) *tables {
-	t := &tables{}
-	for _, coords := range g.coords {
-		n := len(coords)
-		t.levels = append(t.levels, n)
-		t.pair = append(t.pair, make([]float64, n*n))
-	}
-	return t
-}
-
-// fill computes the Matérn-5/2 correlation of one parameter's cells.
-func (t *tables) fill(j int, coords []float64, length float64) {
-	n := t.levels[j]
-	for a := range n {
-		t.pair[j][a*n+a] = 1
-		for b := range a {
-			k := matern(math.Abs(coords[a]-coords[b]) / length)
-			t.pair[j][a*n+b], t.pair[j][b*n+a] = k, k
+func newGrid(s *space.Space) *grid {
+	g := &grid{}
+	for j, p := range s.Params() {
+		if len(p.Values) > 1 {
+			g.params = append(g.params, j)
 		}
 	}
+	for c := range s.Len() {
+		levels := s.Levels(c)
+		for _, j := range g.params {
+			g.at = append(g.at, uint8(s.Params()[j].Coords[levels[j]]*(cells-1)+.5))
+		}
+	}
+	return g
 }
 
-// matern is the Matérn correlation with smoothness 5/2 at scaled distance r.
-func matern(r float64) float64 {
-	r *= math.Sqrt(5)
-	return (1 + r + r*r/3) * math.Exp(-r)
+// of are the cells of a configuration.
+func (g *grid) of(config int) []uint8 {
+	d := len(g.params)
+	return g.at[config*d : (config+1)*d]
+}
+
+// tables holds the correlation of two cells of each parameter by their distance.
+type tables [][cells]float64
+
+// fill sets a parameter's correlation length, in coordinates.
+func (t tables) fill(j int, length float64) {
+	for d := range cells {
+		t[j][d] = gp.Matern(float64(d) / (cells - 1) / length)
+	}
+}
+
+func (t tables) sums(a, b []uint8) (sum, product float64) {
+	product = 1
+	for j := range t {
+		k := t[j][max(a[j], b[j])-min(a[j], b[j])]
+		sum += k
+		product *= k
+	}
+	return sum, product
 }
 
 // hyper are the parameters of the kernel a·S + b·S² + c·P, in which S is the
@@ -54,6 +73,17 @@ type hyper struct {
 	sources []float64 // variance of each source's factor
 }
 
+func newHyper(params int, length float64, weights [3]float64, noise float64) hyper {
+	return hyper{lengths: slices.Repeat([]float64{length}, params), weights: weights, noise: noise}
+}
+
+// coldHyper is where the fit of a kernel of scores, which have variance 1,
+// starts. The lengths are long because most parameters matter little within
+// their range.
+func coldHyper(params int) hyper {
+	return newHyper(params, 1.5, [3]float64{.35, .35, .35}, .005)
+}
+
 func (h *hyper) clone() hyper {
 	c := *h
 	c.lengths = slices.Clone(h.lengths)
@@ -62,20 +92,10 @@ func (h *hyper) clone() hyper {
 }
 
 // combine turns sum and product of the correlations into the kernel.
-func (h *hyper) combine(sum, product, perParam float64) float64 {
-	s := sum * perParam
+func (h *hyper) combine(sum, product float64) float64 {
+	s := sum / float64(max(len(h.lengths), 1))
 	return h.weights[0]*s + h.weights[1]*s*s + h.weights[2]*product
 }
 
 // variance is the kernel of a configuration with itself, without a prior's part.
 func (h *hyper) variance() float64 { return h.weights[0] + h.weights[1] + h.weights[2] }
-
-func (t *tables) sums(a, b []uint16) (sum, product float64) {
-	product = 1
-	for j, p := range t.pair {
-		k := p[int(a[j])*t.levels[j]+int(b[j])]
-		sum += k
-		product *= k
-	}
-	return sum, product
-}

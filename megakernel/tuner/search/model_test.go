@@ -10,60 +10,21 @@ import (
 	"ringmaster/megakernel/tuner/space"
 )
 
-func TestFactorAgreesWithGonum(t *testing.T) {
-	rng := newRand(1)
-	const n = 30
-	a := mat.NewSymDense(n, nil)
-	x := mat.NewDense(n, n, nil)
-	x.Apply(func(_, _ int, _ float64) float64 { return rng.NormFloat64() }, x)
-	a.SymOuterK(1, x)
-	var f factor
-	for i := range n {
-		row := make([]float64, i+1)
-		for j := range row {
-			row[j] = a.At(i, j)
-		}
-		f.extend(row, 1e-12)
-	}
-	var want mat.Cholesky
-	if !want.Factorize(a) {
-		t.Fatal("not positive definite")
-	}
-	if got := f.logDet(); math.Abs(got-want.LogDet()) > 1e-8 {
-		t.Errorf("log determinant %v, want %v", got, want.LogDet())
-	}
-	b := make([]float64, n)
-	for i := range b {
-		b[i] = rng.NormFloat64()
-	}
-	var solved mat.VecDense
-	if err := want.SolveVecTo(&solved, mat.NewVecDense(n, append([]float64(nil), b...))); err != nil {
-		t.Fatal(err)
-	}
-	f.forward(b)
-	f.backward(b)
-	for i := range b {
-		if math.Abs(b[i]-solved.AtVec(i)) > 1e-6*(1+math.Abs(b[i])) {
-			t.Fatalf("solution %d is %v, want %v", i, b[i], solved.AtVec(i))
-		}
-	}
-}
-
 // The posterior that grows by one observation at a time equals the one that the
 // textbook's matrices give, with and without a prior's sources.
 func TestPosteriorAgreesWithADenseSolution(t *testing.T) {
 	r := hill(t, 0)
 	grid := newGrid(r.Space)
 	for name, features := range map[string][][]float32{"cold": nil, "with a source": {make([]float32, r.Len())}} {
-		start := coldHyper(grid)
+		start := coldHyper(len(grid.params))
 		for _, f := range features {
 			for c := range f {
 				f[c] = float32(c%7) / 7
 			}
 			start.sources, start.offset = append(start.sources, .5), 2
 		}
-		rng := newRand(2)
-		g := newGP(grid, rng, newPool(r.Space, rng, nil), start, coldFitting(start), features)
+		rng := Generator(2)
+		g := newProcess(grid, rng, newPool(r.Space, rng, nil), start, coldFitting(start), features)
 		var y []float64
 		for i := range 25 {
 			g.observe(i * 13 % r.Len())
@@ -76,7 +37,7 @@ func TestPosteriorAgreesWithADenseSolution(t *testing.T) {
 	}
 }
 
-func checkPosterior(t *testing.T, name string, g *gp, y []float64) {
+func checkPosterior(t *testing.T, name string, g *process, y []float64) {
 	t.Helper()
 	n := len(y)
 	k := mat.NewSymDense(n, nil)
@@ -110,17 +71,17 @@ func checkPosterior(t *testing.T, name string, g *gp, y []float64) {
 
 func TestFitRaisesTheDensityAndFindsWhatDoesNotMatter(t *testing.T) {
 	r := hill(t, 0)
-	rng := newRand(3)
+	rng := Generator(3)
 	grid := newGrid(r.Space)
-	start := coldHyper(grid)
-	g := newGP(grid, rng, newPool(r.Space, rng, nil), start, coldFitting(start), nil)
+	start := coldHyper(len(grid.params))
+	g := newProcess(grid, rng, newPool(r.Space, rng, nil), start, coldFitting(start), nil)
 	var y []float64
 	for i := range 60 {
 		c := i * 31 % r.Len()
 		g.observe(c)
 		y = append(y, 2*r.Space.Params()[0].Coords[r.Levels(c)[0]]-1) // only the first parameter counts
 	}
-	tables := newTables(grid)
+	tables := make(tables, len(grid.params))
 	before := g.density(&g.hyper, tables, y)
 	for range 5 {
 		g.fit(y)
@@ -130,24 +91,8 @@ func TestFitRaisesTheDensityAndFindsWhatDoesNotMatter(t *testing.T) {
 	}
 }
 
-func TestExpectedImprovementIsTheIntegral(t *testing.T) {
-	for _, c := range []struct{ mean, sd, best float64 }{{0, 1, 0}, {1, .5, 2}, {-1, 2, 1}, {3, .1, 1}, {0, 1, 4}} {
-		d := distuv.Normal{Mu: c.mean, Sigma: c.sd}
-		want, step := 0.0, c.sd/1_000
-		for x := c.best + step/2; x < c.mean+10*c.sd; x += step {
-			want += (x - c.best) * d.Prob(x) * step
-		}
-		if got := expectedImprovement(c.mean, c.sd, c.best); math.Abs(got-want) > 1e-5 {
-			t.Errorf("%+v: got %v, want %v", c, got, want)
-		}
-	}
-	if got := expectedImprovement(2, 0, 1); got != 1 {
-		t.Errorf("without doubt: %v", got)
-	}
-}
-
 func TestNormalScoresAreQuantilesOfRanks(t *testing.T) {
-	got := normalScores([]float64{30, 10, 20, 10, math.Inf(1)})
+	got := Scores([]float64{30, 10, 20, 10, math.Inf(1)})
 	n := distuv.UnitNormal
 	for i, rank := range []float64{3.5, 1, 2.5, 1, 4.5} {
 		if want := -n.Quantile(rank / 5); math.Abs(got[i]-want) > 1e-9 {
@@ -159,7 +104,7 @@ func TestNormalScoresAreQuantilesOfRanks(t *testing.T) {
 func TestForestLearnsAStep(t *testing.T) {
 	r := hill(t, 0)
 	f := newFeatures(r.Space)
-	rng := newRand(4)
+	rng := Generator(4)
 	forest := forest{rng: rng}
 	x := make([][]float32, f.n())
 	row := make([]float32, f.n())
@@ -211,7 +156,7 @@ func TestTransferMatchesOnTheParametersBothHave(t *testing.T) {
 			t.Errorf("%s: %v, want %v", to.Describe(c), z[c], want)
 		}
 	}
-	if mean := meanOf([][]float64{z}, nil, to.Len()); mean[4] != worstRatio {
+	if mean := meanOf([][]float64{z}, []float64{1}, to.Len()); mean[4] != worstRatio {
 		t.Errorf("what no source has is %v", mean[4])
 	}
 }
@@ -227,17 +172,17 @@ func TestAPoolHasWhatComesFirstAndWhatIsNearTheBest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPool(s, newRand(1), []int{39_999, 5, 20_000})
+	p := newPool(s, Generator(1), []int{39_999, 5, 20_000})
 	if len(p.configs) != poolSize || !p.in[39_999] || !p.in[5] || !p.in[20_000] {
 		t.Errorf("pool of %d", len(p.configs))
 	}
-	m := newMixture(s, Options{Seed: 1}).(*mixture)
+	m := New(s, Options{Seed: 1})
 	for range 40 {
 		c, _ := m.Ask()
 		m.Tell(c, 1+math.Abs(float64(c-21_000)))
 	}
 	m.look()
-	for _, c := range s.AppendNeighbours(nil, m.best) {
+	for _, c := range s.AppendNeighbours(nil, m.Best) {
 		if !m.pool.in[c] {
 			t.Fatalf("the neighbour %s of the best is not judged", s.Describe(c))
 		}
@@ -248,54 +193,5 @@ func TestAPoolHasWhatComesFirstAndWhatIsNearTheBest(t *testing.T) {
 	}
 	if len(seen) != len(m.pool.configs) || m.pool.draws < 2 {
 		t.Errorf("%d different of %d, %d draws", len(seen), len(m.pool.configs), m.pool.draws)
-	}
-}
-
-// A limit on a product, such as that on the threads of a workgroup, is found: at a
-// corner that no measurement is near, the rules know better than the neighbourhood.
-func TestRulesFindALimitOnAProduct(t *testing.T) {
-	s, err := space.Product([]space.Param{space.Ints("x", 1, 2, 4, 8, 16, 32, 64, 128), space.Ints("y", 1, 2, 4, 8, 16, 32, 64, 128),
-		space.Ints("z", 1, 2, 3, 4, 5, 6)}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	runs := func(c int) bool {
-		l := s.Levels(c)
-		return l[0]+l[1] <= 6
-	}
-	c := newChance(newGrid(s), newPool(s, newRand(1), nil), newRand(1))
-	rng := newRand(5)
-	for range 60 {
-		at := rng.IntN(s.Len())
-		c.observe(at, runs(at))
-	}
-	c.update()
-	c.rules.learn(s, c.outcomes)
-	rules, near := 0.0, 0.0 // probability given to what does not happen
-	for at := range s.Len() {
-		if runs(at) {
-			rules, near = rules+1-c.rules.of(at), near+1-c.of(at)
-		} else {
-			rules, near = rules+c.rules.of(at), near+c.of(at)
-		}
-	}
-	if rules > .7*near {
-		t.Errorf("the rules are wrong by %.3f, the neighbourhood by %.3f", rules/float64(s.Len()), near/float64(s.Len()))
-	}
-}
-
-func TestFinalistsAreTheBestByScore(t *testing.T) {
-	var f finalists
-	f.reset()
-	rng := newRand(1)
-	best := 0.0
-	for i := range 20 * maxFinalists {
-		gain := rng.Float64()
-		f.add(finalist{i, gain, .5})
-		best = max(best, gain)
-	}
-	f.cut()
-	if list := f.list; len(list) != maxFinalists || list[0].gain != best || list[maxFinalists-1].gain < .9 {
-		t.Errorf("%d finalists from %v to %v, best %v", len(list), list[0], list[len(list)-1], best)
 	}
 }

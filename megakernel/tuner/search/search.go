@@ -1,168 +1,221 @@
 package search
 
 import (
-	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
 
-	"ringmaster/megakernel/tuner/natural"
+	"ringmaster/megakernel/tuner/gp"
 	"ringmaster/megakernel/tuner/space"
 )
-
-// Searcher proposes configurations and learns from their cost.
-type Searcher interface {
-	// Ask returns the configuration to measure next, by its number in the
-	// space; false when every configuration was measured. Asking again
-	// without telling is allowed and may return the same configuration.
-	Ask() (config int, ok bool)
-	// Tell reports the cost of a configuration: above zero, in any unit, lower
-	// being better, or Failed. It may be one that was not asked for. One that was
-	// told before gets the new cost.
-	Tell(config int, cost float64)
-}
 
 // Failed is the cost of a configuration that does not build or run.
 var Failed = math.Inf(1)
 
-// ErrStrategy says that no strategy has the name given or that it cannot work
-// with the options.
-var ErrStrategy = errors.New("search: unusable strategy")
-
-// Default is the strategy for a space about which nothing is known.
-const Default = "mixture"
-
 // Options are the inputs of a search beside its measurements.
 type Options struct {
 	Seed uint64
-	// Budget is the number of measurements that will be made. annealing and joint
-	// cool down over it; the others ignore it. 0 or less means 100.
-	Budget int
 	// History are recordings of the same kernel on other devices.
 	History []*space.Recording
 	// Device names where the search runs. Recordings from devices of the same
 	// maker count for more.
 	Device string
-	// Steps runs the integer steps of the joint policy; nil means on the host.
-	Steps natural.Engine
 }
 
-// Classic are the searches without a model, the yardsticks for the others.
-var Classic = []string{"random", "local", "annealing", "genetic"}
+const (
+	starts     = 8  // configurations measured before a model is asked
+	startsFrom = 30 // random configurations of which the farthest becomes a start
 
-var strategies = map[string]func(*space.Space, Options) Searcher{
-	"random":    newRandom,
-	"local":     newLocal,
-	"annealing": newAnnealing,
-	"genetic":   newGenetic,
-	"natural":   newNatural,
-	"joint":     newJoint,
-	"gaussian":  newGaussian,
-	"trees":     newTrees,
-	"mixture":   newMixture,
-	"rank":      newRank,
-	"warm":      newWarm,
+	// finish is the number of measurements after which the neighbourhood gets its
+	// turns; before that, there is more to learn farther away.
+	finish = 80
+
+	// After patience measurements without an improvement by a share of improved,
+	// the best may be the end of a wrong path, such as one of two switches that help
+	// only together. From then on until the next improvement, one of strayEvery
+	// measurements is at a random configuration.
+	patience   = 30
+	improved   = .01
+	strayEvery = 8
+)
+
+// Search proposes configurations and learns from their cost.
+type Search struct {
+	Measured
+	rng     *rand.Rand
+	fresh   *Unseen
+	pool    *pool
+	process *process
+	trees   *trees
+	chance  chance
+	prior   *prior // nil without a history
+
+	goal  float64 // cost below which a measurement is an improvement
+	since int     // measurements after the last improvement
+	heard int     // measurements that since knows of
 }
 
-// Strategies are the names that New knows, sorted.
-func Strategies() []string {
-	var names []string
-	for name := range strategies {
-		names = append(names, name)
+// New returns a search that has measured nothing.
+func New(s *space.Space, o Options) *Search {
+	rng := Generator(o.Seed)
+	grid := newGrid(s)
+	m := &Search{Measured: NewMeasured(s), rng: rng, fresh: NewUnseen(rng, s.Len())}
+	if len(o.History) > 0 {
+		m.prior = newPrior(s, o)
 	}
-	slices.Sort(names)
-	return names
+	m.pool = newPool(s, rng, m.prior.likely())
+	start := coldHyper(len(grid.params))
+	m.process = newProcess(grid, rng, m.pool, start, coldFitting(start), nil)
+	seen := newSamples(newFeatures(s))
+	m.chance = newChance(rng, m.pool, seen)
+	m.trees = newTrees(rng, seen)
+	if m.prior != nil {
+		m.prior.begin(grid, rng, m.pool)
+	}
+	return m
 }
 
-// New returns a searcher of the named strategy. The error wraps ErrStrategy.
-func New(strategy string, s *space.Space, o Options) (Searcher, error) {
-	make, ok := strategies[strategy]
-	if !ok {
-		return nil, fmt.Errorf("%w: %q is none of %v", ErrStrategy, strategy, Strategies())
+// Generator returns the random numbers of a seed.
+func Generator(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
+
+// Ask returns the configuration to measure next, by its number in the space;
+// false when every configuration was measured. Asking again without telling is
+// allowed and may return another configuration.
+func (m *Search) Ask() (config int, ok bool) {
+	if m.Full() {
+		return 0, false
 	}
-	if (strategy == "rank" || strategy == "warm") && len(o.History) == 0 {
-		return nil, fmt.Errorf("%w: %s needs recordings of the kernel", ErrStrategy, strategy)
+	n := len(m.Order)
+	if m.prior != nil {
+		if c := m.ofPrior(); c >= 0 {
+			return c, true
+		}
+		n /= 2 // the cold search has every second measurement
 	}
-	if o.Budget <= 0 {
-		o.Budget = 100
+	c := m.cold(n)
+	if m.prior != nil {
+		m.prior.cold = c
 	}
-	return make(s, o), nil
+	return c, true
 }
 
-func newRand(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)) }
-
-// told are the measurements of a search.
-type told struct {
-	space *space.Space
-	costs []float64 // NaN: unknown
-	order []int     // configurations in the order of their first measurement
-	best  int       // cheapest configuration, -1 if none ran
+// Tell reports the cost of a configuration: above zero, in any unit, lower being
+// better, or Failed. It may be one that was not asked for. One that was told before
+// gets the new cost.
+func (m *Search) Tell(config int, cost float64) {
+	m.Record(config, cost)
+	if m.ran(config) {
+		m.process.observe(config)
+	}
+	if m.prior != nil {
+		m.prior.tell(m, config)
+	}
 }
 
-func newTold(s *space.Space) told {
-	t := told{space: s, costs: make([]float64, s.Len()), best: -1}
-	for i := range t.costs {
-		t.costs[i] = math.NaN()
+// cold chooses without a prior: the starts first, and then by whose turn the nth
+// measurement is.
+func (m *Search) cold(n int) int {
+	if len(m.Order) < starts || m.Best < 0 {
+		return m.start()
 	}
-	return t
+	c := -1
+	switch {
+	case m.stuck() && n%strayEvery == 0:
+	case n%5 == 1 || n%5 == 3:
+		c = m.trees.improve(&m.Measured)
+	case n%5 == 2 && len(m.Order) >= finish:
+		near := m.Space.AppendNeighbours(nil, m.Best)
+		if c = m.improve(func(c int) bool { return slices.Contains(near, c) }); c < 0 {
+			c = m.improve(nil)
+		}
+	default:
+		c = m.improve(nil)
+	}
+	if c < 0 {
+		c = m.fresh.Draw(&m.Measured)
+	}
+	return c
 }
 
-func (t *told) known(config int) bool { return !math.IsNaN(t.costs[config]) }
-
-func (t *told) full() bool { return len(t.order) == t.space.Len() }
-
-// record notes a cost and reports whether the configuration is new.
-func (t *told) record(config int, cost float64) bool {
-	if !(cost > 0) {
-		cost = Failed // NaN, zero and below are no measurements
-	}
-	fresh := !t.known(config)
-	t.costs[config] = cost
-	if fresh {
-		t.order = append(t.order, config)
-	}
-	if config == t.best && !fresh { // it may have become dearer
-		t.best = -1
-		for _, c := range t.order {
-			t.better(c)
+// stuck says that there has been no improvement for a while.
+func (m *Search) stuck() bool {
+	for ; m.heard < len(m.Order); m.heard++ {
+		m.since++
+		if c := m.Costs[m.Order[m.heard]]; m.goal == 0 && !math.IsInf(c, 1) || c < m.goal {
+			m.goal, m.since = c*(1-improved), 0
 		}
 	}
-	t.better(config)
-	return fresh
+	return m.since >= patience
 }
 
-func (t *told) better(config int) {
-	if cost := t.costs[config]; !math.IsInf(cost, 1) && (t.best < 0 || cost < t.costs[t.best]) {
-		t.best = config
-	}
-}
-
-// unseen draws configurations that were not measured, each equally likely.
-type unseen struct {
-	rng   *rand.Rand
-	order []int32 // a permutation, shuffled as far as it was drawn
-	next  int
-}
-
-func newUnseen(rng *rand.Rand, n int) *unseen {
-	u := &unseen{rng: rng, order: make([]int32, n)}
-	for i := range u.order {
-		u.order[i] = int32(i)
-	}
-	return u
-}
-
-// draw returns an unmeasured configuration without using it up, or -1.
-func (u *unseen) draw(t *told) int {
-	for u.next < len(u.order) {
-		i := u.next + u.rng.IntN(len(u.order)-u.next)
-		u.order[u.next], u.order[i] = u.order[i], u.order[u.next]
-		c := int(u.order[u.next])
-		if !t.known(c) {
+// start returns the next of the first configurations: each as far as possible
+// from those before.
+func (m *Search) start() int {
+	best, most := -1, -1.0
+	for range startsFrom {
+		c := m.fresh.Draw(&m.Measured)
+		if c < 0 {
+			break
+		}
+		if len(m.Order) == 0 {
 			return c
 		}
-		u.next++
+		m.fresh.next++
+		near := math.Inf(1)
+		for _, o := range m.Order {
+			near = min(near, m.distance(c, o))
+		}
+		if near > most {
+			best, most = c, near
+		}
 	}
-	return -1
+	m.fresh.next = 0 // those that were not taken stay eligible
+	return best
+}
+
+// distance is the squared distance of the coordinates.
+func (m *Search) distance(a, b int) (sum float64) {
+	x, y := m.Space.Levels(a), m.Space.Levels(b)
+	for j, p := range m.Space.Params() {
+		d := p.Coords[x[j]] - p.Coords[y[j]]
+		sum += d * d
+	}
+	return sum
+}
+
+// improve returns the unmeasured configuration of those that accept takes (nil:
+// all) with the largest expected improvement under the process, weighted with the
+// chance that it runs; -1 if there is none in the pool.
+func (m *Search) improve(accept func(config int) bool) int {
+	m.look()
+	y := mixedScores(m.costsOf(m.process.observed))
+	m.process.update(y)
+	best := slices.Max(y)
+	return m.choose(accept, func(i int) float64 {
+		return gp.Improvement(float64(m.process.mean[i])-best, m.process.sd(i))
+	})
+}
+
+// look brings the pool and the chances up to date.
+func (m *Search) look() {
+	m.pool.follow(&m.Measured)
+	m.chance.update(&m.Measured)
+}
+
+// choose returns the unmeasured configuration of the pool with the largest gain,
+// weighted twice with the chance that it runs. The gains that a process expects
+// where all fail do not shrink as it learns, because failures have no cost to learn
+// from: weighted once, half of the measurements fail there.
+func (m *Search) choose(accept func(config int) bool, gain func(i int) float64) int {
+	at, most := -1, -1.0
+	for i, c := range m.pool.configs {
+		if m.Known(int(c)) || accept != nil && !accept(int(c)) {
+			continue
+		}
+		p := m.chance.of(i)
+		if score := gain(i) * p * p; score > most {
+			at, most = int(c), score
+		}
+	}
+	return at
 }

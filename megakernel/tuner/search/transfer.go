@@ -60,35 +60,16 @@ func matchKey(s *space.Space, config int, params []int) string {
 	return b.String()
 }
 
-// rank tries configurations by their mean relative cost in the history.
-type rank struct {
-	told
-	ranked []int
-	next   int
-}
-
-func newRank(s *space.Space, o Options) Searcher {
-	sources := make([][]float64, 0, len(o.History))
-	for _, h := range o.History {
-		sources = append(sources, transfer(h, s))
-	}
-	return &rank{told: newTold(s), ranked: byMean(meanOf(sources, nil, s.Len()))}
-}
-
-// meanOf averages over the sources, with weights unless they are nil. A
-// configuration that no source has gets worstRatio.
+// meanOf is the weighted mean over the sources. A configuration that no source has
+// gets worstRatio.
 func meanOf(sources [][]float64, weights []float64, n int) []float64 {
 	mean := make([]float64, n)
 	for c := range mean {
 		sum, count := 0.0, 0.0
 		for i, z := range sources {
 			if !math.IsNaN(z[c]) {
-				w := 1.0
-				if weights != nil {
-					w = weights[i]
-				}
-				sum += w * z[c]
-				count += w
+				sum += weights[i] * z[c]
+				count += weights[i]
 			}
 		}
 		mean[c] = worstRatio
@@ -108,13 +89,6 @@ func byMean(mean []float64) []int {
 	return order
 }
 
-func (r *rank) Ask() (int, bool) {
-	for ; r.next < len(r.ranked); r.next++ {
-		if c := r.ranked[r.next]; !r.known(c) {
-			return c, true
-		}
-	}
-	return 0, false
-}
-
-func (r *rank) Tell(config int, cost float64) { r.record(config, cost) }
+// Likely are all configurations by their mean relative cost in a history, the best
+// first.
+func Likely(s *space.Space, o Options) []int { return byMean(newPrior(s, o).mean) }

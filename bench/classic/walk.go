@@ -1,9 +1,10 @@
-package search
+package classic
 
 import (
 	"math"
 	"math/rand/v2"
 
+	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/space"
 )
 
@@ -22,40 +23,40 @@ const repeats = 2_000
 // memory, so that measurements are only spent on unknown ones. This favours the
 // classic searches.
 type walk struct {
-	told
+	search.Measured
 	walker
-	fresh   *unseen
+	fresh   *search.Unseen
 	pending int // proposed and not yet told, or -1
 }
 
 func newWalk(s *space.Space, rng *rand.Rand) *walk {
-	return &walk{told: newTold(s), fresh: newUnseen(rng, s.Len()), pending: -1}
+	return &walk{Measured: search.NewMeasured(s), fresh: search.NewUnseen(rng, s.Len()), pending: -1}
 }
 
 func (w *walk) Ask() (int, bool) {
-	if w.full() {
+	if w.Full() {
 		return 0, false
 	}
 	for range repeats {
 		if w.pending < 0 {
 			w.pending = w.propose()
 		}
-		if !w.known(w.pending) {
+		if !w.Known(w.pending) {
 			return w.pending, true
 		}
 		c := w.pending
 		w.pending = -1
-		w.absorb(c, w.costs[c])
+		w.absorb(c, w.Costs[c])
 	}
-	w.pending = w.fresh.draw(&w.told)
+	w.pending = w.fresh.Draw(&w.Measured)
 	return w.pending, true
 }
 
 func (w *walk) Tell(config int, cost float64) {
-	w.record(config, cost)
+	w.Record(config, cost)
 	if config == w.pending {
 		w.pending = -1
-		w.absorb(config, w.costs[config])
+		w.absorb(config, w.Costs[config])
 	}
 }
 
@@ -63,12 +64,12 @@ func (w *walk) Tell(config int, cost float64) {
 type random struct{ *walk }
 
 func newRandom(s *space.Space, o Options) Searcher {
-	w := newWalk(s, newRand(o.Seed))
+	w := newWalk(s, search.Generator(o.Seed))
 	w.walker = random{w}
 	return w
 }
 
-func (r random) propose() int        { return max(0, r.fresh.draw(&r.told)) }
+func (r random) propose() int        { return max(0, r.fresh.Draw(&r.Measured)) }
 func (r random) absorb(int, float64) {}
 
 // local is greedy iterated local search: it moves to the first neighbour that is
@@ -89,7 +90,7 @@ type local struct {
 const kick = 3
 
 func newLocal(s *space.Space, o Options) Searcher {
-	rng := newRand(o.Seed)
+	rng := search.Generator(o.Seed)
 	w := newWalk(s, rng)
 	w.walker = &local{walk: w, rng: rng, cost: math.Inf(1), least: math.Inf(1)}
 	return w
@@ -97,7 +98,7 @@ func newLocal(s *space.Space, o Options) Searcher {
 
 func (l *local) propose() int {
 	if !l.started || math.IsInf(l.cost, 1) {
-		return l.rng.IntN(l.space.Len())
+		return l.rng.IntN(l.Space.Len())
 	}
 	if len(l.around) == 0 {
 		if l.cost < l.least {
@@ -115,9 +116,9 @@ func (l *local) propose() int {
 func (l *local) jump() int {
 	at := l.home
 	for range kick {
-		near := l.space.AppendNeighbours(nil, at)
+		near := l.Space.AppendNeighbours(nil, at)
 		if len(near) == 0 {
-			return l.rng.IntN(l.space.Len())
+			return l.rng.IntN(l.Space.Len())
 		}
 		at = near[l.rng.IntN(len(near))]
 	}
@@ -130,7 +131,7 @@ func (l *local) absorb(config int, cost float64) {
 	}
 	if cost < l.cost {
 		l.started, l.current, l.cost = true, config, cost
-		l.around = l.space.AppendNeighbours(l.around[:0], config)
+		l.around = l.Space.AppendNeighbours(l.around[:0], config)
 	}
 }
 
@@ -152,7 +153,7 @@ const (
 )
 
 func newAnnealing(s *space.Space, o Options) Searcher {
-	rng := newRand(o.Seed)
+	rng := search.Generator(o.Seed)
 	w := newWalk(s, rng)
 	w.walker = &annealing{walk: w, rng: rng, budget: o.Budget, current: -1}
 	return w
@@ -160,10 +161,10 @@ func newAnnealing(s *space.Space, o Options) Searcher {
 
 func (a *annealing) propose() int {
 	if a.current < 0 {
-		return a.rng.IntN(a.space.Len())
+		return a.rng.IntN(a.Space.Len())
 	}
 	if len(a.near) == 0 {
-		return a.rng.IntN(a.space.Len())
+		return a.rng.IntN(a.Space.Len())
 	}
 	return a.near[a.rng.IntN(len(a.near))]
 }
@@ -173,15 +174,15 @@ func (a *annealing) absorb(config int, cost float64) {
 		return
 	}
 	if a.current >= 0 {
-		done := min(1, float64(len(a.order))/float64(a.budget))
+		done := min(1, float64(len(a.Order))/float64(a.budget))
 		temperature := hot * math.Pow(cold/hot, done)
-		rise := math.Log(cost / a.costs[a.current])
+		rise := math.Log(cost / a.Costs[a.current])
 		if a.rng.Float64() >= math.Exp(-rise/temperature) {
 			return
 		}
 	}
 	if config != a.current {
 		a.current = config
-		a.near = a.space.AppendNeighbours(a.near[:0], config)
+		a.near = a.Space.AppendNeighbours(a.near[:0], config)
 	}
 }

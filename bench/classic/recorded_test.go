@@ -1,10 +1,11 @@
-package search
+package classic
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
+	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/space"
 )
 
@@ -47,7 +48,7 @@ func TestTheDefaultNeedsFewMeasurementsOnARecordedSpace(t *testing.T) {
 	at50, at100 := 0.0, 0.0
 	const repeats = 6
 	for seed := range uint64(repeats) {
-		curve := Replay(newSearcher(t, Default, r, Options{Seed: seed}), r, 100)
+		curve := Replay(newSearcher(t, Cold, r, Options{Options: search.Options{Seed: seed}}), r, 100)
 		at50 += Fraction(curve, r, 50) / repeats
 		at100 += Fraction(curve, r, 100) / repeats
 	}
@@ -58,13 +59,13 @@ func TestTheDefaultNeedsFewMeasurementsOnARecordedSpace(t *testing.T) {
 
 func BenchmarkSuggestion(b *testing.B) {
 	r := recorded(b)
-	for _, strategy := range []string{"natural", "gaussian", "trees", "mixture"} {
+	for _, strategy := range []string{"natural", Cold} {
 		b.Run(strategy, func(b *testing.B) {
 			var s Searcher
 			n := 0
 			for b.Loop() {
 				if n%100 == 0 {
-					s = newSearcher(b, strategy, r, Options{Seed: uint64(n)})
+					s = newSearcher(b, strategy, r, Options{Options: search.Options{Seed: uint64(n)}})
 				}
 				c, _ := s.Ask()
 				s.Tell(c, r.Costs[c])
@@ -75,13 +76,13 @@ func BenchmarkSuggestion(b *testing.B) {
 }
 
 // A third of this stencil's configurations need too much shared memory, and the fastest lie beside
-// them. Counting the chance to run only once, from the mean of both opinions, let half of them fail.
+// them. Counting the chance to run only once let half of them fail.
 func TestFewMeasurementsFailWhereTheBestLieBesideFailures(t *testing.T) {
 	const repeats, measurements = 8, 150
-	r := read(t, filepath.Join("..", "..", "..", "bench", "spaces", "stencil-h200.csv.gz"))
+	r := read(t, filepath.Join("..", "spaces", "stencil-h200.csv.gz"))
 	failed := 0
 	for seed := range uint64(repeats) {
-		s := newSearcher(t, Default, r, Options{Seed: seed})
+		s := newSearcher(t, Cold, r, Options{Options: search.Options{Seed: seed}})
 		for range measurements {
 			c, _ := s.Ask()
 			s.Tell(c, r.Costs[c])
@@ -99,9 +100,9 @@ func TestFewMeasurementsFailWhereTheBestLieBesideFailures(t *testing.T) {
 // it is slower than with none. These searches see no good configuration with both at first, and without
 // random configurations in between came to .51 and .69 of the optimum after 200 measurements.
 func TestASearchLeavesAWrongPath(t *testing.T) {
-	r := read(t, filepath.Join("..", "..", "..", "bench", "spaces", "matrix-h200.csv.gz"))
+	r := read(t, filepath.Join("..", "spaces", "matrix-h200.csv.gz"))
 	for _, seed := range []uint64{25, 39} {
-		curve := Replay(newSearcher(t, Default, r, Options{Seed: seed}), r, 200)
+		curve := Replay(newSearcher(t, Cold, r, Options{Options: search.Options{Seed: seed}}), r, 200)
 		if got := Fraction(curve, r, 200); got < .9 {
 			t.Errorf("seed %d: %.3f of the optimum", seed, got)
 		}

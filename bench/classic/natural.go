@@ -1,9 +1,13 @@
-package search
+package classic
 
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
+	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/space"
 )
 
@@ -13,9 +17,9 @@ import (
 // from the samples. Of a parameter with very many values only the diagonal is
 // kept, because the cost of the inverse is the cube of their number.
 type factorised struct {
-	told
+	search.Measured
 	rng    *rand.Rand
-	fresh  *unseen
+	fresh  *search.Unseen
 	blocks []policyBlock
 	batch  []int
 	levels []uint16
@@ -27,20 +31,21 @@ const (
 	naturalFloor = .1  // share of each distribution that stays uniform: .1/levels for each level
 	fisherMemory = .8  // weight of the past in the learned Fisher block
 	fisherDamp   = .05 // added to its diagonal
+	maxBlock     = 256 // levels of a parameter of which a whole block is kept
 )
 
 // policyBlock is the distribution of one parameter.
 type policyBlock struct {
 	logits []float64
 	probs  []float64
-	fisher []float64 // learned: levels × levels, or only the diagonal above maxCells levels
+	fisher []float64 // learned: levels × levels, or only the diagonal above maxBlock levels
 }
 
-func (b *policyBlock) diagonal() bool { return len(b.probs) > maxCells }
+func (b *policyBlock) diagonal() bool { return len(b.probs) > maxBlock }
 
 func newNatural(s *space.Space, o Options) Searcher {
-	rng := newRand(o.Seed)
-	n := &factorised{told: newTold(s), rng: rng, fresh: newUnseen(rng, s.Len()), levels: make([]uint16, len(s.Params()))}
+	rng := search.Generator(o.Seed)
+	n := &factorised{Measured: search.NewMeasured(s), rng: rng, fresh: search.NewUnseen(rng, s.Len()), levels: make([]uint16, len(s.Params()))}
 	for _, p := range s.Params() {
 		l := len(p.Values)
 		b := policyBlock{logits: make([]float64, l), probs: make([]float64, l)}
@@ -86,18 +91,18 @@ func (b *policyBlock) soften() {
 }
 
 func (n *factorised) Ask() (int, bool) {
-	if n.full() {
+	if n.Full() {
 		return 0, false
 	}
 	for range 200 { // a sample may be invalid or measured
 		for j := range n.levels {
 			n.levels[j] = uint16(draw(n.rng, n.blocks[j].probs))
 		}
-		if c, ok := n.space.Find(n.levels); ok && !n.known(c) {
+		if c, ok := n.Space.Find(n.levels); ok && !n.Known(c) {
 			return c, true
 		}
 	}
-	return n.fresh.draw(&n.told), true
+	return n.fresh.Draw(&n.Measured), true
 }
 
 func draw(rng *rand.Rand, probs []float64) int {
@@ -111,7 +116,7 @@ func draw(rng *rand.Rand, probs []float64) int {
 }
 
 func (n *factorised) Tell(config int, cost float64) {
-	if !n.record(config, cost) {
+	if !n.Record(config, cost) {
 		return
 	}
 	n.batch = append(n.batch, config)
@@ -124,11 +129,11 @@ func (n *factorised) Tell(config int, cost float64) {
 // step moves every block by rate · F⁻¹ g. The gradient is over all measurements,
 // weighted by the exponential of their scores, so that the better ones dominate.
 func (n *factorised) step() {
-	costs := make([]float64, len(n.order))
-	for i, c := range n.order {
-		costs[i] = n.costs[c]
+	costs := make([]float64, len(n.Order))
+	for i, c := range n.Order {
+		costs[i] = n.Costs[c]
 	}
-	scores := normalScores(costs)
+	scores := search.Scores(costs)
 	total := 0.0
 	for i := range scores {
 		scores[i] = math.Exp(2.5 * scores[i])
@@ -136,13 +141,13 @@ func (n *factorised) step() {
 	}
 	for j := range n.blocks {
 		b := &n.blocks[j]
-		b.learn(n.space, j, n.batch)
+		b.learn(n.Space, j, n.batch)
 		g := make([]float64, len(b.probs))
 		for i, p := range b.probs {
 			g[i] = -p
 		}
-		for i, c := range n.order {
-			g[n.space.Levels(c)[j]] += scores[i] / total
+		for i, c := range n.Order {
+			g[n.Space.Levels(c)[j]] += scores[i] / total
 		}
 		b.move(g)
 	}
@@ -190,13 +195,14 @@ func (b *policyBlock) move(g []float64) {
 // solve replaces g by the damped inverse of the Fisher block times g.
 func (b *policyBlock) solve(g []float64) {
 	l := len(g)
-	var f factor
+	f := mat.NewSymDense(l, slices.Clone(b.fisher))
 	for i := range l {
-		row := make([]float64, i+1)
-		copy(row, b.fisher[i*l:])
-		row[i] += fisherDamp
-		f.extend(row, fisherDamp/2)
+		f.SetSym(i, i, f.At(i, i)+fisherDamp)
 	}
-	f.forward(g)
-	f.backward(g)
+	var c mat.Cholesky
+	if !c.Factorize(f) {
+		return // rounding; the plain gradient will do
+	}
+	x := mat.NewVecDense(l, g)
+	_ = c.SolveVecTo(x, x) // its error warns of a bad condition, which the damping bounds
 }

@@ -1,10 +1,11 @@
-package search
+package classic
 
 import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
 
+	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/space"
 )
 
@@ -30,7 +31,7 @@ const (
 )
 
 func newGenetic(s *space.Space, o Options) Searcher {
-	rng := newRand(o.Seed)
+	rng := search.Generator(o.Seed)
 	w := newWalk(s, rng)
 	w.walker = &genetic{walk: w, rng: rng, levels: make([]uint16, len(s.Params()))}
 	return w
@@ -38,9 +39,9 @@ func newGenetic(s *space.Space, o Options) Searcher {
 
 func (g *genetic) propose() int {
 	if len(g.population) == 0 {
-		return g.fresh.draw(&g.told)
+		return g.fresh.Draw(&g.Measured)
 	}
-	a, b := g.space.Levels(g.parent()), g.space.Levels(g.parent())
+	a, b := g.Space.Levels(g.parent()), g.Space.Levels(g.parent())
 	for range 20 { // a child may not be a valid configuration
 		for j := range g.levels {
 			g.levels[j] = a[j]
@@ -48,14 +49,14 @@ func (g *genetic) propose() int {
 				g.levels[j] = b[j]
 			}
 			if g.rng.Float64() < mutation {
-				g.levels[j] = uint16(g.rng.IntN(len(g.space.Params()[j].Values)))
+				g.levels[j] = uint16(g.rng.IntN(len(g.Space.Params()[j].Values)))
 			}
 		}
-		if c, ok := g.space.Find(g.levels); ok {
+		if c, ok := g.Space.Find(g.levels); ok {
 			return c
 		}
 	}
-	return g.rng.IntN(g.space.Len())
+	return g.rng.IntN(g.Space.Len())
 }
 
 // parent wins a tournament of two.
@@ -69,7 +70,7 @@ func (g *genetic) parent() int {
 
 func (g *genetic) absorb(config int, cost float64) {
 	g.children = append(g.children, individual{config, cost})
-	if len(g.children) < min(populationSize, g.space.Len()) {
+	if len(g.children) < min(populationSize, g.Space.Len()) {
 		return
 	}
 	all := append(g.population, g.children...)
