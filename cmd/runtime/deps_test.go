@@ -53,6 +53,7 @@ var projectImports = map[string][]string{
 	"megakernel/kernelcache/hotset": nil,                                                            // promotion is a function of values
 	"megakernel/kernelcache/disk":   nil,                                                            // files of bytes, whatever made them
 	"bench/classic":                 {"megakernel/tuner/search", "megakernel/tuner/space"},          // yardsticks of the search
+	"cmd/runtime/text":              nil,                                                            // tables and numbers for people
 	"cmd/runtime/trace":             nil,                                                            // bundled data and its mapping
 	"cmd/runtime":                   {"*"},                                                          // wiring
 }

@@ -283,11 +283,4 @@ func writeFields(out io.Writer, queue, place string, fields []telemetry.Decision
 	}
 }
 
-func plural(n uint64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return grouped(n) + " " + noun
-}
-
 var errNoSuchDecision = errors.New("no such decision")

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"ringmaster/cmd/runtime/text"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -59,48 +58,6 @@ func (s *screen) note(format string, args ...any) {
 	s.drawn = 0
 }
 
-// plain is text from the bus or a file without the control characters that a terminal would obey.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
-}
-
-// plainLines is plain, but keeps line feeds and tabs, which compilers' messages contain.
-func plainLines(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
-}
-
-// wrap breaks text at blanks, so that no line has more characters than width unless a single
-// word has, and begins every line but the first with indent blanks.
-func wrap(text string, indent, width int) string {
-	var b strings.Builder
-	used := 0
-	for i, word := range strings.Split(text, " ") {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case used+1+n > width:
-			b.WriteString("\n" + strings.Repeat(" ", indent))
-			used = indent
-		default:
-			b.WriteByte(' ')
-			used++
-		}
-		b.WriteString(word)
-		used += n
-	}
-	return b.String()
-}
-
 // bar is a progress bar of the given number of cells.
 func bar(done float64, cells int) string {
 	done = min(max(done, 0), 1)
@@ -108,15 +65,13 @@ func bar(done float64, cells int) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", cells-full) + "]"
 }
 
-// grouped prints an integer with thousands separators.
-func grouped[T ~int | ~int64 | ~uint32 | ~uint64](n T) string {
-	digits := fmt.Sprint(n)
-	sign := ""
-	if strings.HasPrefix(digits, "-") {
-		sign, digits = "-", digits[1:]
-	}
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return sign + digits
-}
+// Short names of what most commands print with.
+var (
+	table      = text.Table
+	plain      = text.Plain
+	plainLines = text.PlainLines
+	wrap       = text.Wrap
+	plural     = text.Plural
+)
+
+func grouped[T ~int | ~int64 | ~uint32 | ~uint64](n T) string { return text.Grouped(n) }

@@ -8,31 +8,10 @@ import (
 	"ringmaster/telemetry"
 )
 
-func TestGroupedSeparatesThousands(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567"} {
-		if got := grouped(n); got != want {
-			t.Errorf("grouped(%d) = %q, want %q", n, got, want)
-		}
-	}
-}
-
 func TestBarStaysInsideItsCells(t *testing.T) {
 	for _, done := range []float64{-1, 0, 0.5, 1, 2} {
 		if got := bar(done, 10); len(got) != 12 {
 			t.Errorf("bar(%v) = %q", done, got)
-		}
-	}
-}
-
-func TestWrapBreaksAtBlanksAndIndents(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                   "",
-		"short":              "short",
-		"a    b 12345 µµµµµ": "a    b\n  12345\n  µµµµµ",
-		"a 1234567890 b":     "a\n  1234567890\n  b",
-	} {
-		if got := wrap(text, 2, 8); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }

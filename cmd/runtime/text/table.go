@@ -1,4 +1,4 @@
-package main
+package text
 
 import (
 	"regexp"
@@ -16,9 +16,9 @@ type column struct {
 // place of one, with a unit of one word.
 var number = regexp.MustCompile(`^(-|[-+]?[0-9][0-9,.]*(e[-+][0-9]+)?( ?[%×\pL/]+)?)$`)
 
-// table aligns rows of cells in columns, numbers to the right. A row may have fewer cells
+// Table aligns rows of cells in columns, numbers to the right. A row may have fewer cells
 // than the header.
-func table(header []string, rows [][]string) string {
+func Table(header []string, rows [][]string) string {
 	columns := make([]column, len(header))
 	for i := range columns {
 		columns[i] = columnOf(header[i], rows, i)
