@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"ringmaster/actors"
@@ -63,9 +64,10 @@ type node struct {
 	tuned     *tunerMemory
 	results   *natsio.Results
 
-	service *natsio.Service
-	heap    *natsio.HeapService // nil without a device
-	cancels *natsio.CancelService
+	service  *natsio.Service
+	deciders *natsio.Deciders
+	heap     *natsio.HeapService // nil without a device
+	cancels  *natsio.CancelService
 
 	graphs *natsio.GraphService // nil without a device
 	store  *graphStore
@@ -95,7 +97,11 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	if cfg.queues > 0 {
 		actorCfg.MaxQueues = cfg.queues
 	}
+	if n.deciders, err = n.conn.Claim(claimed(&cfg), processName(cfg.worker)); err != nil {
+		return nil, err
+	}
 	outlet := natsio.DefaultOutletConfig()
+	outlet.Deciders = n.deciders
 	outlet.DoneStream = cfg.doneStream
 	if n.publisher, err = n.conn.NewOutlet(outlet); err != nil {
 		return nil, err
@@ -121,6 +127,7 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	if cfg.rate != nil {
 		ingest.Telemetry = *cfg.rate
 	}
+	ingest.Deciders = n.deciders
 	if n.ingest, err = n.conn.Serve(n.system, ingest); err != nil {
 		return nil, err
 	}
@@ -131,6 +138,21 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	}
 	n.settle(ctx)
 	return n, nil
+}
+
+// claimed is the worker that a node decides for: its own, or without a device all
+// that have no runtime of their own.
+func claimed(cfg *nodeConfig) string {
+	if cfg.device == nil {
+		return natsio.AnyWorker
+	}
+	return cfg.worker
+}
+
+// processName tells people which process this is.
+func processName(worker string) string {
+	host, _ := os.Hostname() // without it the process number has to do
+	return fmt.Sprintf("ringmaster run --worker %s on %s, process %d", worker, host, os.Getpid())
 }
 
 // attach gives the worker actor its ring, announces the device and starts to
@@ -239,6 +261,9 @@ func (n *node) close(ctx context.Context) error {
 	}
 	if n.engine != nil {
 		errs = append(errs, n.engine.close())
+	}
+	if n.deciders != nil {
+		n.deciders.Close()
 	}
 	if n.conn != nil {
 		n.conn.Close()

@@ -24,12 +24,22 @@ type served struct {
 // serve starts `ringmaster run` with an embedded server on a free port.
 func serve(t *testing.T, args ...string) served {
 	t.Helper()
+	return serveWith(t, append([]string{"--listen", "127.0.0.1:0", "--store", t.TempDir(), "--worker", "w1"}, args...)...)
+}
+
+// serveOn starts `ringmaster run` on a server that is there.
+func serveOn(t *testing.T, url string, args ...string) served {
+	t.Helper()
+	return serveWith(t, append([]string{"--nats", url, "--worker", "w1"}, args...)...)
+}
+
+func serveWith(t *testing.T, args ...string) served {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	messages, printed := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		args := append([]string{"run", "--listen", "127.0.0.1:0", "--store", t.TempDir(), "--worker", "w1"}, args...)
-		code <- execute(ctx, args, stdio{in: strings.NewReader(""), out: io.Discard, err: printed})
+		code <- execute(ctx, append([]string{"run"}, args...), stdio{in: strings.NewReader(""), out: io.Discard, err: printed})
 		printed.Close()
 	}()
 	s := served{stop: func() int { cancel(); return <-code }}

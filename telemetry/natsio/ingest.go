@@ -38,6 +38,9 @@ type IngestConfig struct {
 	// package comment for what remains for well-behaved publishers of a worker
 	// that is above its rate.
 	Telemetry, Announcements RateLimit
+	// Deciders says for which workers telemetry is taken and requests are answered.
+	// Nil: for all.
+	Deciders *Deciders
 }
 
 // DefaultIngestConfig returns limits for a busy policy node. An announcement
@@ -72,6 +75,7 @@ type IngestStats struct {
 	Records   uint64 // taken by the sink
 	Refused   uint64 // payloads and records refused
 	Limited   uint64 // payloads among them of workers above their rate
+	Elsewhere uint64 // payloads left to the process that decides for their worker
 	Snapshots uint64 // snapshot requests answered, with a recommendation or without
 	Dropped   uint64 // messages lost because the sink was too slow
 }
@@ -83,7 +87,7 @@ type Ingest struct {
 	cfg  IngestConfig
 	subs []*nats.Subscription
 
-	messages, records, refused, limited, snapshots atomic.Uint64
+	messages, records, refused, limited, elsewhere, snapshots atomic.Uint64
 }
 
 // Serve subscribes the sink to telemetry, worker announcements and snapshot
@@ -169,6 +173,7 @@ func (in *Ingest) Stats() IngestStats {
 		Records:   in.records.Load(),
 		Refused:   in.refused.Load(),
 		Limited:   in.limited.Load(),
+		Elsewhere: in.elsewhere.Load(),
 		Snapshots: in.snapshots.Load(),
 	}
 	for _, sub := range in.subs {

@@ -34,6 +34,16 @@ func (k *intake) take(m *nats.Msg) {
 		k.refuse(m, "", "", telemetry.ReasonOf(err), err)
 		return
 	}
+	if class == telemetry.SubjectTelemetry {
+		switch k.in.cfg.Deciders.Who(worker) {
+		case DecidesAnother:
+			k.in.elsewhere.Add(1)
+			return
+		case DecidesNobody:
+			k.refuse(m, worker, queue, ReasonNoDecider, errNoDecider)
+			return
+		}
+	}
 	now := time.Now()
 	sender := k.meter.admit(worker, queue, now)
 	if sender == nil {
@@ -74,6 +84,7 @@ func (k *intake) take(m *nats.Msg) {
 }
 
 var (
+	errNoDecider = errors.New("nobody decides for this worker; start `ringmaster run --no-gpu`, which decides for every worker without a runtime of its own")
 	errBadReply  = errors.New("the reply subject is not an inbox; the record was taken, nothing is sent there")
 	errNoQueue   = errors.New("no queue named in a record on a _batch subject")
 	errQueueName = errors.New("the record's queue is a reserved name")

@@ -24,6 +24,8 @@ type OutletConfig struct {
 	// A done record then counts as confirmed when the stream has it; without, when
 	// the server has it.
 	DoneStream bool
+	// Deciders says for which workers recommendations are sent. Nil: for all.
+	Deciders *Deciders
 }
 
 // DefaultOutletConfig returns bounds for one process.
@@ -84,6 +86,9 @@ func (c *Conn) NewOutlet(cfg OutletConfig) (*Outlet, error) {
 // Recommend publishes a decision on the queue's recommend subject and sends
 // the same record to every address in replies.
 func (p *Outlet) Recommend(worker, queue string, r *telemetry.Recommendation, replies []string) {
+	if p.cfg.Deciders.Who(worker) != DecidesThis {
+		return // another process does, and has answered
+	}
 	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Recommend(worker, queue))
 	defer p.news.seal()
 	if l != nil {

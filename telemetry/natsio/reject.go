@@ -16,6 +16,7 @@ const (
 	ReasonBadReply    = "bad_reply"    // a reply subject that is not an inbox; the record itself was taken
 	ReasonExhausted   = "exhausted"    // a batch that was delivered too often without an outcome
 	ReasonCrowded     = "crowded"      // a batch of a queue over its quota or stopped, of which many wait already
+	ReasonNoDecider   = "no_decider"   // telemetry of a worker that no runtime on the bus decides for
 	ReasonRateLimited = "rate_limited" // a payload of a worker above its rate, dropped unread
 )
 

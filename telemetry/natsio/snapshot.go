@@ -23,12 +23,15 @@ func (in *Ingest) snapshot(m *nats.Msg) {
 	if !in.conn.answerable(m.Reply) {
 		return // nobody waits, or nobody who may be answered
 	}
-	in.snapshots.Add(1)
 	_, worker, queue, err := in.conn.cfg.Subjects.Parse(m.Subject)
 	if err != nil {
 		in.conn.answerError(m.Reply, codeBadSubject, err.Error())
 		return
 	}
+	if in.cfg.Deciders.Who(worker) == DecidesAnother {
+		return // who answers
+	}
+	in.snapshots.Add(1)
 	r, ok := in.sink.Latest(worker, queue)
 	if !ok {
 		in.conn.answerError(m.Reply, codeNotFound, "no recommendation for this queue yet")
