@@ -15,131 +15,131 @@ const FullBps = 10_000
 // decision itself does not check it.
 type Config struct {
 	// MinHitCapacity is the smallest derived hit capacity, in hits.
-	MinHitCapacity uint32
+	MinHitCapacity uint32 `json:"min_hit_capacity,omitzero"`
 	// HitCapacityMultiplier is the head room of a derived hit capacity; under
 	// memory pressure it is 1.
-	HitCapacityMultiplier uint32
+	HitCapacityMultiplier uint32 `json:"hit_capacity_multiplier,omitzero"`
 	// SaturatedWaves is how many launches' worth of queued slots, one slot
 	// for each invocation, count as saturated.
-	SaturatedWaves uint32
+	SaturatedWaves uint32 `json:"saturated_waves,omitzero"`
 	// HotOpcodeThreshold and HotWindowThreshold are the counts from which hot
 	// opcodes and windows are promoted.
-	HotOpcodeThreshold uint32
-	HotWindowThreshold uint32
+	HotOpcodeThreshold uint32 `json:"hot_opcode_threshold,omitzero"`
+	HotWindowThreshold uint32 `json:"hot_window_threshold,omitzero"`
 	// JITQueueLenThreshold is the queue length, in slots, from which a
 	// compiled kernel pays even without hot opcodes.
-	JITQueueLenThreshold uint32
+	JITQueueLenThreshold uint32 `json:"jit_queue_len_threshold,omitzero"`
 	// PriorityAgeThreshold is the age, in ticks, from which waiting work is aged.
-	PriorityAgeThreshold uint32
+	PriorityAgeThreshold uint32 `json:"priority_age_threshold,omitzero"`
 
 	// SparseFrontierBps: a frontier density at or below it is sparse.
-	SparseFrontierBps uint16
+	SparseFrontierBps uint16 `json:"sparse_frontier_bps,omitzero"`
 	// DenseFrontierBps: a frontier density at or above it is dense.
-	DenseFrontierBps uint16
+	DenseFrontierBps uint16 `json:"dense_frontier_bps,omitzero"`
 	// MemoryPressureBps: a memory pressure at or above it is constrained.
-	MemoryPressureBps uint16
+	MemoryPressureBps uint16 `json:"memory_pressure_bps,omitzero"`
 	// FrontierHysteresisBps and MemoryHysteresisBps are the half widths of the
 	// bands around those thresholds in which the previous topology is kept.
-	FrontierHysteresisBps uint16
-	MemoryHysteresisBps   uint16
+	FrontierHysteresisBps uint16 `json:"frontier_hysteresis_bps,omitzero"`
+	MemoryHysteresisBps   uint16 `json:"memory_hysteresis_bps,omitzero"`
 
 	// FusionEdgeThreshold is the number of edges from which a dense and hot
 	// frontier is fused.
-	FusionEdgeThreshold uint32
+	FusionEdgeThreshold uint32 `json:"fusion_edge_threshold,omitzero"`
 	// ScratchBytesPerHit sizes the hit buffer in the memory estimate.
-	ScratchBytesPerHit uint32
+	ScratchBytesPerHit uint32 `json:"scratch_bytes_per_hit,omitzero"`
 
 	// Used with TopologyByEdges only. A frontier is dense when its out-edges
 	// exceed the unexplored edges, or their square exceeds DenseLookBps of the
 	// product of those with the vertices, and sparse when they are at most
 	// 1/SparseNodeDivisor of the vertices. A sparse one stays so until it
 	// exceeds that by EdgeHysteresisBps of it.
-	DenseLookBps      uint16
-	SparseNodeDivisor uint16
-	EdgeHysteresisBps uint16
+	DenseLookBps      uint16 `json:"dense_look_bps,omitzero"`
+	SparseNodeDivisor uint16 `json:"sparse_node_divisor,omitzero"`
+	EdgeHysteresisBps uint16 `json:"edge_hysteresis_bps,omitzero"`
 
 	// Used with FullHysteresis only. What a count has gained at the threshold of
 	// the same name, it keeps until it is more than this far below it. The number
 	// of workers is kept unless the new one differs by more than that share of it.
-	HotOpcodeHysteresis   uint32
-	HotWindowHysteresis   uint32
-	JITQueueLenHysteresis uint32 // slots
-	WorkerHysteresisBps   uint16
+	HotOpcodeHysteresis   uint32 `json:"hot_opcode_hysteresis,omitzero"`
+	HotWindowHysteresis   uint32 `json:"hot_window_hysteresis,omitzero"`
+	JITQueueLenHysteresis uint32 `json:"jit_queue_len_hysteresis,omitzero"` // slots
+	WorkerHysteresisBps   uint16 `json:"worker_hysteresis_bps,omitzero"`
 
-	Sizing Sizing
+	Sizing Sizing `json:"sizing,omitzero"`
 
 	// SeparateWidth makes the workgroup width and the number of workgroups
 	// two numbers (see geometry.go). Off, the number of groups is also used
 	// as the width, as the reference does: automatic sizing on a device with
 	// 65,535 groups then gives groups 255 wide, and shedding narrows them to
 	// widths such as 51 that are no multiple of a subgroup.
-	SeparateWidth bool
+	SeparateWidth bool `json:"separate_width,omitzero"`
 	// ShedAutomatic sheds an automatic worker request too, starting from the
 	// ceiling derived from the limits. Off, a request of 0 keeps the whole
 	// device whatever the pressure, as the reference does.
-	ShedAutomatic bool
+	ShedAutomatic bool `json:"shed_automatic,omitzero"`
 	// TopologyByEdges decides the topology by the frontier's out-edges, where
 	// the request carries them and a graph (see EdgeRule). Off, and without
 	// them, it is decided by the share of vertices, which calls the level of
 	// a power-law graph with a few per cent of the vertices and half of the
 	// edges sparse, as in the reference.
-	TopologyByEdges bool
+	TopologyByEdges bool `json:"topology_by_edges,omitzero"`
 	// FullHysteresis extends hysteresis from the walks to everything else that
 	// can flap: dense against fused, the promotion flags, the mode, and the
 	// number of workers that shedding leaves (see shed.go). Off, these follow
 	// every change, as in the reference.
-	FullHysteresis bool
+	FullHysteresis bool `json:"full_hysteresis,omitzero"`
 	// FitBudget replaces a plan that exceeds the memory budget by the largest
 	// one that fits: the hit capacity, derived or requested, is reduced, but not
 	// below MinHitCapacity or a smaller requested capacity, and the
 	// recommendation says so. Off, such a plan is an error, as in the reference.
-	FitBudget bool
+	FitBudget bool `json:"fit_budget,omitzero"`
 	// StrictBps gives a share one meaning. A frontier density or memory
 	// pressure above 10,000 bps is refused with ErrBps, and the hit capacity
 	// loses its head room when the topology is memory constrained, hysteresis
 	// included. Off, any 16 bits are a share, and the head room goes with the
 	// pressure alone, so that inside the band a plan is constrained in its
 	// topology and not in its hits, as in the reference.
-	StrictBps bool
+	StrictBps bool `json:"strict_bps,omitzero"`
 	// Pipelined allows several launches of a queue to be under way at a time
 	// where its backlog fills them (see inFlight in capacity.go). Off, there is one, as
 	// in the reference.
-	Pipelined bool
+	Pipelined bool `json:"pipelined,omitzero"`
 	// TuneGeometry lets the tuner choose groups, claim chunk and batch depth as
 	// well as the width, and has the plan say so. Used with SeparateWidth. Off,
 	// the tuner chooses the width only.
-	TuneGeometry bool
+	TuneGeometry bool `json:"tune_geometry,omitzero"`
 }
 
 // Sizing holds the constants of grid and geometry.
 type Sizing struct {
 	// OccupancyDivisor: the derived ceiling is one group for each so many
 	// groups that the device allows along a dimension.
-	OccupancyDivisor uint32
+	OccupancyDivisor uint32 `json:"occupancy_divisor,omitzero"`
 	// MaxDispatchWorkgroups caps the workgroups of one dispatch.
-	MaxDispatchWorkgroups uint32
+	MaxDispatchWorkgroups uint32 `json:"max_dispatch_workgroups,omitzero"`
 	// A device that allows at least PowerfulInvocations invocations in a
 	// workgroup gets a derived ceiling of at least PowerfulMinGroups.
-	PowerfulInvocations uint32
-	PowerfulMinGroups   uint32
+	PowerfulInvocations uint32 `json:"powerful_invocations,omitzero"`
+	PowerfulMinGroups   uint32 `json:"powerful_min_groups,omitzero"`
 
 	// MaxDefaultWidth is the widest workgroup chosen without a tuner, and
 	// DefaultSubgroup the subgroup size assumed when the device does not tell.
 	// Both are used with SeparateWidth only.
-	MaxDefaultWidth uint32
-	DefaultSubgroup uint32
+	MaxDefaultWidth uint32 `json:"max_default_width,omitzero"`
+	DefaultSubgroup uint32 `json:"default_subgroup,omitzero"`
 	// MaxClaimWidths is the largest claim chunk in multiples of the width.
 	// Used with SeparateWidth; off, a chunk is one width.
-	MaxClaimWidths uint32
+	MaxClaimWidths uint32 `json:"max_claim_widths,omitzero"`
 	// BatchDepth is the most slots of one launch, before rounding down to
 	// whole workgroups.
-	BatchDepth uint32
+	BatchDepth uint32 `json:"batch_depth,omitzero"`
 	// MaxInFlight is the most launches of a queue under way at a time. Used
 	// with Pipelined; off, there is one.
-	MaxInFlight uint32
+	MaxInFlight uint32 `json:"max_in_flight,omitzero"`
 	// MaxTunedDepth is the most slots of a launch that the tuner may ask for:
 	// while one runs, the worker's other queues wait. Used with TuneGeometry.
-	MaxTunedDepth uint32
+	MaxTunedDepth uint32 `json:"max_tuned_depth,omitzero"`
 }
 
 // Reference returns the configuration that reproduces the launch policy of

@@ -46,19 +46,19 @@ const (
 
 // Limits are the device limits a plan must respect.
 type Limits struct {
-	MaxWorkgroupSizeX          uint32 // invocations along x
-	MaxWorkgroupsPerDimension  uint32
-	MaxInvocationsPerWorkgroup uint32
-	SubgroupSize               uint32 // 0 if unknown
+	MaxWorkgroupSizeX          uint32 `json:"max_workgroup_size_x,omitzero"` // invocations along x
+	MaxWorkgroupsPerDimension  uint32 `json:"max_workgroups_per_dimension,omitzero"`
+	MaxInvocationsPerWorkgroup uint32 `json:"max_invocations_per_workgroup,omitzero"`
+	SubgroupSize               uint32 `json:"subgroup_size,omitzero"` // 0 if unknown
 }
 
 // Geometry is the tuner's opinion of the shape of a launch. A field of 0 is no
 // opinion; each of the others is taken as far as the limits allow.
 type Geometry struct {
-	Width  uint32 // invocations of a workgroup
-	Groups uint32 // workgroups
-	Chunk  uint32 // slots claimed by one ticket
-	Depth  uint32 // most slots of a launch
+	Width  uint32 `json:"width,omitzero"`  // invocations of a workgroup
+	Groups uint32 `json:"groups,omitzero"` // workgroups
+	Chunk  uint32 `json:"chunk,omitzero"`  // slots claimed by one ticket
+	Depth  uint32 `json:"depth,omitzero"`  // most slots of a launch
 }
 
 // given says whether the tuner has an opinion of any part.
@@ -66,26 +66,26 @@ func (g *Geometry) given() bool { return g.Width|g.Groups|g.Chunk|g.Depth != 0 }
 
 // Request is everything a decision looks at, besides the state before it.
 type Request struct {
-	QueueLen              uint32 // items
-	RequestedWorkerGroups uint32 // ceiling; 0 derives it from the limits
-	Limits                Limits
-	RequestedHitCapacity  uint32 // 0 derives it
-	ExpectedHitsPerItem   uint32 // 0 counts as 1
-	HotOpcodeCount        uint32
-	HotWindowCount        uint32
-	RequeueCount          uint64
-	MaxPriorityAge        uint32 // ticks
-	GraphNodeCount        uint32 // 0: no graph
-	GraphEdgeCount        uint32
-	FrontierDensityBps    uint16
-	MemoryPressureBps     uint16
-	FrontierOutDegreeSum  uint64 // edges leaving the frontier
-	FrontierNodes         uint32
-	UnexploredEdges       uint64
-	ResidentDeviceBytes   uint64
-	MemoryBudgetBytes     uint64 // 0: no budget
-	Tuned                 Geometry
-	Present               Presence
+	QueueLen              uint32   `json:"queue_len,omitzero"`               // items
+	RequestedWorkerGroups uint32   `json:"requested_worker_groups,omitzero"` // ceiling; 0 derives it from the limits
+	Limits                Limits   `json:"limits,omitzero"`
+	RequestedHitCapacity  uint32   `json:"requested_hit_capacity,omitzero"` // 0 derives it
+	ExpectedHitsPerItem   uint32   `json:"expected_hits_per_item,omitzero"` // 0 counts as 1
+	HotOpcodeCount        uint32   `json:"hot_opcode_count,omitzero"`
+	HotWindowCount        uint32   `json:"hot_window_count,omitzero"`
+	RequeueCount          uint64   `json:"requeue_count,omitzero"`
+	MaxPriorityAge        uint32   `json:"max_priority_age,omitzero"` // ticks
+	GraphNodeCount        uint32   `json:"graph_node_count,omitzero"` // 0: no graph
+	GraphEdgeCount        uint32   `json:"graph_edge_count,omitzero"`
+	FrontierDensityBps    uint16   `json:"frontier_density_bps,omitzero"`
+	MemoryPressureBps     uint16   `json:"memory_pressure_bps,omitzero"`
+	FrontierOutDegreeSum  uint64   `json:"frontier_out_degree_sum,omitzero"` // edges leaving the frontier
+	FrontierNodes         uint32   `json:"frontier_nodes,omitzero"`
+	UnexploredEdges       uint64   `json:"unexplored_edges,omitzero"`
+	ResidentDeviceBytes   uint64   `json:"resident_device_bytes,omitzero"`
+	MemoryBudgetBytes     uint64   `json:"memory_budget_bytes,omitzero"` // 0: no budget
+	Tuned                 Geometry `json:"tuned,omitzero"`
+	Present               Presence `json:"present,omitzero"`
 }
 
 // TunedAxes says which parts of a plan's geometry are as the tuner wants them.
@@ -158,13 +158,13 @@ const (
 
 // Reason is the evidence of one rule.
 type Reason struct {
-	Rule      Rule
-	Held      bool // hysteresis kept the previous outcome
-	Threshold uint64
-	Value     uint64
+	Rule      Rule   `json:"rule,omitzero"`
+	Held      bool   `json:"held,omitzero"` // hysteresis kept the previous outcome
+	Threshold uint64 `json:"threshold,omitzero"`
+	Value     uint64 `json:"value,omitzero"`
 	// Distance is the smallest change of Value, all else equal, after which
 	// the rule would decide otherwise in the next decision.
-	Distance uint64
+	Distance uint64 `json:"distance,omitzero"`
 }
 
 // MaxReasons bounds the reasons of one recommendation: topology, memory
@@ -173,57 +173,57 @@ const MaxReasons = 7
 
 // Recommendation is a launch plan.
 type Recommendation struct {
-	WorkgroupSizeX     uint32    // invocations per workgroup
-	SlotCount          uint32    // queue length padded to whole workgroups
-	DispatchGrid       [3]uint32 // workgroups
-	WorkerGroups       uint32    // ceiling the grid was cut from
-	ClaimChunk         uint32    // slots claimed by one ticket; a multiple of WorkgroupSizeX unless it is tuned
-	BatchDepth         uint32    // most slots of one launch, a multiple of WorkgroupSizeX
-	InFlight           uint32    // most launches of the queue under way at a time
-	HitCapacity        uint32    // hits
-	HitCapacityReduced bool      // to fit the memory budget
-	Pressure           Pressure
-	Mode               Mode
-	Topology           Topology
-	PromoteHotOpcodes  bool // hysteresis included
-	PromoteHotWindows  bool // hysteresis included
-	AgePriorityWork    bool
-	EstimatedPeakBytes uint64
-	MemoryBudgetBytes  uint64
+	WorkgroupSizeX     uint32    `json:"workgroup_size_x,omitzero"`     // invocations per workgroup
+	SlotCount          uint32    `json:"slot_count,omitzero"`           // queue length padded to whole workgroups
+	DispatchGrid       [3]uint32 `json:"dispatch_grid,omitzero"`        // workgroups
+	WorkerGroups       uint32    `json:"worker_groups,omitzero"`        // ceiling the grid was cut from
+	ClaimChunk         uint32    `json:"claim_chunk,omitzero"`          // slots claimed by one ticket; a multiple of WorkgroupSizeX unless it is tuned
+	BatchDepth         uint32    `json:"batch_depth,omitzero"`          // most slots of one launch, a multiple of WorkgroupSizeX
+	InFlight           uint32    `json:"in_flight,omitzero"`            // most launches of the queue under way at a time
+	HitCapacity        uint32    `json:"hit_capacity,omitzero"`         // hits
+	HitCapacityReduced bool      `json:"hit_capacity_reduced,omitzero"` // to fit the memory budget
+	Pressure           Pressure  `json:"pressure,omitzero"`
+	Mode               Mode      `json:"mode,omitzero"`
+	Topology           Topology  `json:"topology,omitzero"`
+	PromoteHotOpcodes  bool      `json:"promote_hot_opcodes,omitzero"` // hysteresis included
+	PromoteHotWindows  bool      `json:"promote_hot_windows,omitzero"` // hysteresis included
+	AgePriorityWork    bool      `json:"age_priority_work,omitzero"`
+	EstimatedPeakBytes uint64    `json:"estimated_peak_bytes,omitzero"`
+	MemoryBudgetBytes  uint64    `json:"memory_budget_bytes,omitzero"`
 
 	// Evidence.
-	FrontierDensityBps uint16   // after inference
-	MemoryPressureBps  uint16   // after inference
-	RawTopology        Topology // before hysteresis
-	ScheduledGroups    uint32   // worker request after shedding, before hysteresis; 0: automatic, not shed
-	Tuned              TunedAxes
-	Reasons            [MaxReasons]Reason
-	ReasonCount        uint8
+	FrontierDensityBps uint16             `json:"frontier_density_bps,omitzero"` // after inference
+	MemoryPressureBps  uint16             `json:"memory_pressure_bps,omitzero"`  // after inference
+	RawTopology        Topology           `json:"raw_topology,omitzero"`         // before hysteresis
+	ScheduledGroups    uint32             `json:"scheduled_groups,omitzero"`     // worker request after shedding, before hysteresis; 0: automatic, not shed
+	Tuned              TunedAxes          `json:"tuned,omitzero"`
+	Reasons            [MaxReasons]Reason `json:"reasons,omitzero"`
+	ReasonCount        uint8              `json:"reason_count,omitzero"`
 }
 
 // State is what a decision remembers for the next one. Its parts belong to
 // the stages of the same name; the zero value is "no decision yet".
 type State struct {
-	Topology TopologyState
-	Plan     PlanState
+	Topology TopologyState `json:"topology,omitzero"`
+	Plan     PlanState     `json:"plan,omitzero"`
 }
 
 // TopologyState is what the stages up to stabilise remember.
 type TopologyState struct {
-	Topology Topology
+	Topology Topology `json:"topology,omitzero"`
 }
 
 // PlanState is what the stages from shed on remember.
 type PlanState struct {
-	WorkgroupSizeX uint32
-	Groups         uint32
-	Mode           Mode
+	WorkgroupSizeX uint32 `json:"workgroup_size_x,omitzero"`
+	Groups         uint32 `json:"groups,omitzero"`
+	Mode           Mode   `json:"mode,omitzero"`
 
 	// What FullHysteresis holds.
-	PromoteHotOpcodes bool
-	PromoteHotWindows bool
-	Topology          Topology
-	CeilingGroups     uint32 // worker groups before shedding
-	ScheduledGroups   uint32 // worker groups after shedding and hysteresis
-	InFlight          uint32
+	PromoteHotOpcodes bool     `json:"promote_hot_opcodes,omitzero"`
+	PromoteHotWindows bool     `json:"promote_hot_windows,omitzero"`
+	Topology          Topology `json:"topology,omitzero"`
+	CeilingGroups     uint32   `json:"ceiling_groups,omitzero"`   // worker groups before shedding
+	ScheduledGroups   uint32   `json:"scheduled_groups,omitzero"` // worker groups after shedding and hysteresis
+	InFlight          uint32   `json:"in_flight,omitzero"`
 }
