@@ -9,16 +9,16 @@ import (
 	"ringmaster/megakernel/kernelcache/disk"
 )
 
-// work builds in the background until Close.
-func (s *Store[K, V]) work() {
-	defer close(s.ended)
-	for range s.wake {
-		for s.Background() && s.step() {
+// work builds in the background until Close, or until Move has left the site.
+func (s *Store[K, V]) work(at *site[K, V]) {
+	defer close(at.ended)
+	for range at.wake {
+		for s.step(at) {
 		}
 		s.mu.Lock()
-		closed := s.closed
+		over := s.closed || s.site != at
 		s.mu.Unlock()
-		if closed {
+		if over {
 			return
 		}
 	}
@@ -28,53 +28,50 @@ func (s *Store[K, V]) work() {
 // call it between launches. It says whether there was one to build. A store that
 // builds in the background returns false at once.
 func (s *Store[K, V]) BuildOne() bool {
-	return !s.Background() && s.step()
+	s.mu.Lock()
+	at := s.site
+	s.mu.Unlock()
+	return !at.target.Background && s.step(at)
 }
 
 // step deletes what was evicted and builds one program. It says whether there was
 // one to build.
-func (s *Store[K, V]) step() bool {
-	s.onTurn.Lock()
-	defer s.onTurn.Unlock()
-	defer s.bury()
+func (s *Store[K, V]) step(at *site[K, V]) bool {
+	at.turn.Lock()
+	defer at.turn.Unlock()
+	defer s.bury(at)
 	s.mu.Lock()
+	if s.site != at {
+		s.mu.Unlock()
+		return false
+	}
 	next, ok := s.queue.pop()
 	if !ok {
 		s.mu.Unlock()
 		return false
 	}
 	key := next.key
-	s.building = &key
-	if next.urgency != waited && !s.queue.pressing() {
-		select {
-		case <-s.hurry: // left from a build before
-		default:
-		}
-	}
-	target, device := s.target, s.device
+	at.building = &key
 	s.mu.Unlock()
 
 	begin := time.Now()
-	p, err := s.build(&target, key)
+	p, err := s.build(&at.target, key)
 	if err == nil {
 		s.cfg.Log.Debug("kernelcache: kernel is ready", "kernel", s.cfg.Name(key), "from_disk", p.FromDisk, "took", time.Since(begin))
 	}
-	s.settle(key, p, err, device)
+	s.settle(at, key, p, err)
 	return true
 }
 
 // settle takes in what came of a build.
-func (s *Store[K, V]) settle(key K, p *Program[V], err error, device uint64) {
+func (s *Store[K, V]) settle(at *site[K, V], key K, p *Program[V], err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.notify()
-	s.building = nil
-	if device != s.device { // whatever was made is gone with its device
-		if !s.closed {
-			s.queue.push(key, wanted)
-		}
+	at.building = nil
+	if s.site != at { // whatever was made is gone with its device, and Move asked for it anew
 		return
 	}
+	defer s.notify()
 	if err != nil {
 		s.stats.Failed++
 		if s.failures.add(key, err, time.Now(), s.stats.Failed) && !gpu.Lost(err) {
@@ -88,7 +85,7 @@ func (s *Store[K, V]) settle(key K, p *Program[V], err error, device uint64) {
 	} else {
 		s.stats.Built++
 	}
-	p.device = device
+	p.site = at
 	s.touch(p)
 	s.ready[key] = p
 	s.evict(p)
@@ -101,75 +98,69 @@ func (s *Store[K, V]) build(target *Target[K, V], key K) (*Program[V], error) {
 		return nil, err
 	}
 	p := &Program[V]{Fingerprint: fingerprint(source)}
-	var binary *disk.Binary
-	if target.Device.Supports("program-binary") {
-		binary = &disk.Binary{}
-	}
 	var name disk.Name
-	stored := s.cfg.Disk != nil && binary != nil
+	stored := s.cfg.Disk != nil && target.Device.Supports("program-binary")
 	if stored {
 		vendor, renderer, version := target.Device.Identity()
 		name = disk.NameOf(vendor, renderer, version, source)
-	}
-	var warm time.Duration
-	if !stored || !s.load(target, key, name, binary, p, &warm) {
-		var noBinary error
-		err = target.Device.Do(func() error {
-			id, err := target.Device.CompileCompute(source)
-			if err == nil {
-				warm, err = adopt(target, key, id, p)
-			}
-			if err == nil && binary != nil {
-				binary.Format, binary.Data, noBinary = target.Device.ProgramBinary(id)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if stored {
-			s.keep(name, binary, noBinary)
+		if s.load(target, key, name, p) {
+			return p, nil
 		}
 	}
-	s.prove(target, key, source, binary, warm)
+	var binary disk.Binary
+	var noBinary error
+	err = target.Device.Do(func() error {
+		id, err := target.Device.CompileCompute(source)
+		if err == nil {
+			err = adopt(target, key, id, p)
+		}
+		if err == nil && stored {
+			binary.Format, binary.Data, noBinary = target.Device.ProgramBinary(id)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if stored {
+		s.keep(name, binary, noBinary)
+	}
 	return p, nil
 }
 
-// adopt has the caller check and warm a linked program, and waits for that: warm
-// is how long. Called inside Do.
-func adopt[K comparable, V any](target *Target[K, V], key K, id gpu.Program, p *Program[V]) (warm time.Duration, err error) {
-	begin := time.Now()
+// adopt has the caller check and warm a linked program, and waits for that. Called
+// inside Do.
+func adopt[K comparable, V any](target *Target[K, V], key K, id gpu.Program, p *Program[V]) error {
 	value, err := target.Adopt(key, id)
 	if err == nil {
 		target.Device.Finish()
-		warm = time.Since(begin)
 		err = target.Device.Check()
 	}
 	if err != nil {
 		target.Device.DeleteProgram(id)
-		return 0, err
+		return err
 	}
 	p.ID, p.Value = id, value
-	return warm, nil
+	return nil
 }
 
 // load makes a program from the stored binary and says whether it could. What
 // cannot be used is reported and removed.
-func (s *Store[K, V]) load(target *Target[K, V], key K, name disk.Name, binary *disk.Binary, p *Program[V], warm *time.Duration) bool {
+func (s *Store[K, V]) load(target *Target[K, V], key K, name disk.Name, p *Program[V]) bool {
 	dir := s.cfg.Disk
 	stored, err := dir.Load(name)
 	if err == nil {
 		err = target.Device.Do(func() error {
 			id, err := target.Device.LoadProgramBinary(stored.Format, stored.Data)
 			if err == nil {
-				*warm, err = adopt(target, key, id, p)
+				err = adopt(target, key, id, p)
 			}
 			return err
 		})
 	}
 	switch {
 	case err == nil:
-		p.FromDisk, *binary = true, stored
+		p.FromDisk = true
 		return true
 	case errors.Is(err, fs.ErrNotExist), gpu.Lost(err):
 		return false
@@ -187,7 +178,7 @@ func (s *Store[K, V]) load(target *Target[K, V], key K, name disk.Name, binary *
 
 // keep stores a binary. After a first failure it stores none any more, so that a
 // full disk is not tried again and again.
-func (s *Store[K, V]) keep(name disk.Name, binary *disk.Binary, err error) {
+func (s *Store[K, V]) keep(name disk.Name, binary disk.Binary, err error) {
 	dir := s.cfg.Disk
 	s.mu.Lock()
 	skip := s.readOnly
@@ -196,7 +187,7 @@ func (s *Store[K, V]) keep(name disk.Name, binary *disk.Binary, err error) {
 		return
 	}
 	if err == nil {
-		err = dir.Store(name, *binary)
+		err = dir.Store(name, binary)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,13 +18,13 @@ func (s *Store[K, V]) evict(keep *Program[V]) {
 			continue
 		}
 		delete(s.ready, key)
-		s.dead = append(s.dead, p.ID)
+		s.site.dead = append(s.site.dead, p.ID)
 		s.stats.Evicted++
 		if len(s.ready) <= s.cfg.Programs {
 			break
 		}
 	}
-	s.signal()
+	s.site.signal()
 }
 
 // byUse gives the keys of what is ready, the most recently used first. Called
@@ -38,11 +38,11 @@ func (s *Store[K, V]) byUse() []K {
 	return keys
 }
 
-// bury deletes the programs that were evicted. Called with onTurn held.
-func (s *Store[K, V]) bury() {
+// bury deletes the programs that were evicted. Called with the site's turn held.
+func (s *Store[K, V]) bury(at *site[K, V]) {
 	s.mu.Lock()
-	dead, dev := s.dead, s.target.Device
-	s.dead = nil
+	dead, dev := at.dead, at.target.Device
+	at.dead = nil
 	s.mu.Unlock()
 	if len(dead) == 0 {
 		return

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -39,15 +38,10 @@ type fakeDevice struct {
 	stopCompiling chan struct{} // compiling waits for a receive
 	stopFinishing chan struct{}
 	check         error
-
-	translating time.Duration   // of a first dispatch, if the driver's cache has it not
-	cacheAfter  time.Duration   // from a translation until the cache has it; 0 is never
-	cached      map[string]bool // sources
-	dispatched  string          // source of the last dispatch
 }
 
 func newFake() *fakeDevice {
-	return &fakeDevice{version: "1", live: map[gpu.Program]string{}, cached: map[string]bool{}}
+	return &fakeDevice{version: "1", live: map[gpu.Program]string{}}
 }
 
 func (d *fakeDevice) Do(fn func() error) error {
@@ -121,34 +115,8 @@ func (d *fakeDevice) LoadProgramBinary(format uint32, data []byte) (gpu.Program,
 	return d.make(source), nil
 }
 
-func (d *fakeDevice) dispatch(program gpu.Program) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.dispatched = d.live[program]
-}
-
-// has says whether the driver's cache has the translation of a key's kernel.
-func (d *fakeDevice) has(key string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.cached["source of "+key]
-}
-
 func (d *fakeDevice) Finish() {
 	d.step("finish")
-	d.mu.Lock()
-	source, known := d.dispatched, d.cached[d.dispatched]
-	d.mu.Unlock()
-	if d.translating > 0 && !known {
-		time.Sleep(d.translating)
-		if d.cacheAfter > 0 {
-			time.AfterFunc(d.cacheAfter, func() {
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				d.cached[source] = true
-			})
-		}
-	}
 	if d.stopFinishing != nil {
 		<-d.stopFinishing
 	}
@@ -205,7 +173,6 @@ type change func(*Config[string], *Target[string, string])
 func target(dev *fakeDevice, background bool) Target[string, string] {
 	return Target[string, string]{Device: dev, Background: background, Adopt: func(key string, program gpu.Program) (string, error) {
 		dev.step("adopt")
-		dev.dispatch(program)
 		if strings.HasPrefix(key, "misfit") {
 			return "", errors.New("the driver built another width")
 		}

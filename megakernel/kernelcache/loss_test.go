@@ -51,6 +51,31 @@ func TestAfterALossEverythingIsBuiltOnTheNewDevice(t *testing.T) {
 	})
 }
 
+func TestABuildThatHangsOnALostDeviceHoldsUpNothingOnTheNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old := newFake()
+		w := openWorld(t, old, true)
+		w.wait(t, "a")
+		old.stopCompiling = make(chan struct{})
+		w.Get("hangs")
+		synctest.Wait()
+		for range 2 { // the device that replaces it may be lost too
+			w.dev = newFake()
+			w.Move(target(w.dev, true))
+			for _, key := range []string{"a", "hangs", "new"} {
+				p, err := w.Wait(t.Context(), key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				w.Release(p)
+			}
+		}
+		w.close(t)
+		close(old.stopCompiling) // after Close, which did not wait for it
+		synctest.Wait()
+	})
+}
+
 // TestMoveMayChangeWhoBuilds: a second context need not open on the new device.
 func TestMoveMayChangeWhoBuilds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -58,9 +58,6 @@ func (q *queue[K]) pop() (next item[K], ok bool) {
 	return next, true
 }
 
-// pressing says whether somebody waits for a key in the queue.
-func (q *queue[K]) pressing() bool { return len(q.items) > 0 && q.items[0].urgency == waited }
-
 func (q *queue[K]) find(key K) int {
 	return slices.IndexFunc(q.items, func(i item[K]) bool { return i.key == key })
 }

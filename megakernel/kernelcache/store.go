@@ -19,35 +19,39 @@ type Program[V any] struct {
 	FromDisk    bool     // made from a stored binary
 
 	// The rest belongs to the store.
-	holds  int
-	used   uint64 // the store's count of uses at the last one
-	device uint64 // which of the store's devices it is on
+	holds int
+	used  uint64 // the store's count of uses at the last one
+	site  any    // where it was made
 }
 
 // Store has programs ready by key. Its methods may be called from any
 // goroutine, except from inside the device's Do, and only those that say so wait.
 type Store[K comparable, V any] struct {
-	cfg    Config[K]
-	wake   chan struct{} // has a token if the goroutine may have something to do
-	ended  chan struct{} // closed when the goroutine is gone
-	hurry  chan struct{} // has a token, or is closed, if somebody waits for the build under way
-	onTurn sync.Mutex    // held by whoever builds; taken before mu
+	cfg Config[K]
 
 	mu       sync.Mutex // never held while anything is built, read or written
-	target   Target[K, V]
-	device   uint64 // counts Move
+	site     *site[K, V]
 	closed   bool
-	working  bool // there is a goroutine
-	ready    map[K]*Program[V]
+	ready    map[K]*Program[V] // made at site
 	uses     uint64
 	queue    queue[K]
-	building *K
 	failures failures[K]
-	dead     []gpu.Program // programs to delete on the present device
 	changed  chan struct{} // closed, and made anew, when a build ended
 	stats    Stats
 	readOnly bool // the disk refused a write
-	unproven bool // translations are not kept, see prove
+}
+
+// site is a target and who builds on it. Every Move begins a new one, so that a build
+// that never returns from a lost device holds up nothing.
+type site[K comparable, V any] struct {
+	target Target[K, V]
+	wake   chan struct{} // has a token if the goroutine may have something to do
+	ended  chan struct{} // closed when the goroutine is gone; nil if there is none
+	turn   sync.Mutex    // held by whoever builds here; taken before the store's mu
+
+	// Guarded by the store's mu.
+	building *K
+	dead     []gpu.Program // programs to delete here
 }
 
 // Open makes a store that builds on a target. Close it before the device.
@@ -57,20 +61,23 @@ func Open[K comparable, V any](cfg Config[K], target Target[K, V]) (*Store[K, V]
 	}
 	s := &Store[K, V]{
 		cfg:      cfg,
-		wake:     make(chan struct{}, 1),
-		ended:    make(chan struct{}),
-		hurry:    make(chan struct{}, 1),
-		target:   target,
 		ready:    map[K]*Program[V]{},
 		queue:    queue[K]{limit: cfg.Queue},
 		failures: failures[K]{limit: 4 * cfg.Programs, first: cfg.Retry, most: cfg.RetryMax, failures: map[K]*failure{}},
 		changed:  make(chan struct{}),
 	}
-	if target.Background {
-		s.working = true
-		go s.work()
-	}
+	s.begin(target)
 	return s, nil
+}
+
+// begin builds on a target from now on. Called with mu held, or before anybody else
+// knows the store.
+func (s *Store[K, V]) begin(target Target[K, V]) {
+	s.site = &site[K, V]{target: target, wake: make(chan struct{}, 1)}
+	if target.Background {
+		s.site.ended = make(chan struct{})
+		go s.work(s.site)
+	}
 }
 
 // Get gives a program that is ready, held until Release. Otherwise it has it
@@ -108,7 +115,7 @@ func (s *Store[K, V]) Any(fits func(K) bool) (p *Program[V], key K, ok bool) {
 func (s *Store[K, V]) Background() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.target.Background
+	return s.site.target.Background
 }
 
 // Release ends the use of a program that Get or Wait gave.
@@ -119,7 +126,7 @@ func (s *Store[K, V]) Release(p *Program[V]) {
 		panic("kernelcache: a program is released more often than it was given out")
 	}
 	p.holds--
-	if p.device == s.device {
+	if p.site == any(s.site) {
 		s.evict(nil)
 	}
 }
@@ -140,7 +147,7 @@ func (s *Store[K, V]) Wait(ctx context.Context, key K) (*Program[V], error) {
 		if p == nil {
 			err = s.askFor(key, &before, tried)
 		}
-		changed, background := s.changed, s.target.Background
+		changed, background := s.changed, s.site.target.Background
 		s.mu.Unlock()
 		if p != nil || err != nil {
 			return p, err
@@ -214,7 +221,7 @@ func (s *Store[K, V]) Stats() Stats {
 			st.Held++
 		}
 	}
-	if s.building != nil {
+	if s.site.building != nil {
 		st.Building = 1
 	}
 	return st
@@ -224,21 +231,20 @@ func (s *Store[K, V]) Stats() Stats {
 // programs are gone with it. What was ready is built again, the program used
 // last first, and failures are forgotten. Programs that are held are no longer of
 // use and still have to be released. A build under way on the old device is left to
-// end and its program is not used; it may never end if the device hangs.
+// end, which it may never do if the device hangs, and its key is built again.
 func (s *Store[K, V]) Move(target Target[K, V]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return
 	}
-	s.target = target
-	if target.Background && !s.working {
-		s.working = true
-		go s.work()
-	}
-	s.device++
-	s.dead = nil
+	old := s.site
+	s.begin(target)
 	clear(s.failures.failures)
+	if old.building != nil {
+		s.queue.push(*old.building, wanted)
+	}
+	old.signal() // its goroutine, if it has one, finds that it is not needed
 	for _, key := range s.byUse() {
 		delete(s.ready, key)
 		s.queue.push(key, ahead)
@@ -247,33 +253,31 @@ func (s *Store[K, V]) Move(target Target[K, V]) {
 }
 
 // Close ends the goroutine after the build under way, if there is one, and deletes
-// every program. Programs must not be in use any more. Closing twice is allowed.
+// every program. Programs must not be in use any more. Closing twice is allowed. It does
+// not wait for builds on devices that Move has left.
 func (s *Store[K, V]) Close() {
 	s.mu.Lock()
 	already := s.closed
 	s.closed = true
-	if !already {
-		close(s.hurry)
-	}
 	s.queue.items = nil
 	s.notify()
-	working := s.working
+	at := s.site
 	s.mu.Unlock()
-	if working {
-		<-s.ended
+	if at.ended != nil {
+		<-at.ended
 	}
-	s.onTurn.Lock()
-	defer s.onTurn.Unlock()
+	at.turn.Lock()
+	defer at.turn.Unlock()
 	if already {
 		return
 	}
 	s.mu.Lock()
 	for key, p := range s.ready {
-		s.dead = append(s.dead, p.ID)
+		at.dead = append(at.dead, p.ID)
 		delete(s.ready, key)
 	}
 	s.mu.Unlock()
-	s.bury()
+	s.bury(at)
 }
 
 // hold finds a program and holds it. Called with mu held.
@@ -295,10 +299,7 @@ func (s *Store[K, V]) touch(p *Program[V]) {
 // ask puts a key into the queue. The error says why it is not going to be
 // built. Called with mu held.
 func (s *Store[K, V]) ask(key K, u urgency) error {
-	if u == waited {
-		s.press()
-	}
-	if s.building != nil && *s.building == key {
+	if s.site.building != nil && *s.site.building == key {
 		return nil
 	}
 	if err := s.failures.pending(key, time.Now()); err != nil && u != waited {
@@ -311,21 +312,11 @@ func (s *Store[K, V]) ask(key K, u urgency) error {
 	if !in {
 		return fmt.Errorf("kernelcache: %s: %w", s.cfg.Name(key), ErrQueueFull)
 	}
-	s.signal()
+	s.site.signal()
 	return nil
 }
 
-// press ends the waiting of the goroutine before it gives out a program (see prove):
-// somebody waits for that program or the next one and needs it now. Called with mu held,
-// before Close.
-func (s *Store[K, V]) press() {
-	select {
-	case s.hurry <- struct{}{}:
-	default:
-	}
-}
-
-// askFor does the same for Wait: it fails if the key's build has failed since
+// askFor is ask for Wait: it fails if the key's build has failed since
 // before, which it sets on the first try. Called with mu held.
 func (s *Store[K, V]) askFor(key K, before *uint64, tried bool) error {
 	if !tried {
@@ -337,9 +328,9 @@ func (s *Store[K, V]) askFor(key K, before *uint64, tried bool) error {
 }
 
 // signal wakes the goroutine.
-func (s *Store[K, V]) signal() {
+func (at *site[K, V]) signal() {
 	select {
-	case s.wake <- struct{}{}:
+	case at.wake <- struct{}{}:
 	default:
 	}
 }
@@ -348,7 +339,7 @@ func (s *Store[K, V]) signal() {
 func (s *Store[K, V]) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
-	s.signal()
+	s.site.signal()
 }
 
 // fingerprint is what reports name a kernel by.

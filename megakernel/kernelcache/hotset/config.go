@@ -16,10 +16,6 @@ type Config struct {
 	MaxHot   int    // members of a set; a kernel runs every body it has on every slot of a vector
 	MinDwell uint32 // launches between two changes, and before the first
 
-	WindowSlots  uint32 // slots from which a window is hot
-	Windows      uint32 // hot windows from which their opcodes are wanted, on average
-	WindowsLeave uint32 // hot windows below which they no longer are
-
 	DecayShift uint32 // a launch's counts lose 1/2^DecayShift with each later launch
 	Fusable    uint64 // the opcodes that a fused kernel may have, a bit each
 }
@@ -29,7 +25,6 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		ShareBps: 9500, LeaveBps: 9000, StaleBps: 50, MaxHot: 8, MinDwell: 16,
-		WindowSlots: 4, Windows: 4, WindowsLeave: 3,
 		DecayShift: 4, Fusable: 1<<Opcodes - 1,
 	}
 }
@@ -46,9 +41,6 @@ func (c *Config) Validate() error {
 	refuse(c.LeaveBps >= c.ShareBps, "LeaveBps is %d, want less than ShareBps %d", c.LeaveBps, c.ShareBps)
 	refuse(c.StaleBps > full-c.LeaveBps, "StaleBps is %d, want at most %d, what a set may lose", c.StaleBps, full-c.LeaveBps)
 	refuse(c.MaxHot < 1 || c.MaxHot > Opcodes, "MaxHot is %d, want 1 to %d", c.MaxHot, Opcodes)
-	refuse(c.WindowSlots < 1, "WindowSlots is 0, want at least 1")
-	refuse(c.Windows < 1, "Windows is 0, want at least 1")
-	refuse(c.WindowsLeave >= c.Windows, "WindowsLeave is %d, want less than Windows %d", c.WindowsLeave, c.Windows)
 	refuse(c.DecayShift < 1 || c.DecayShift > 16, "DecayShift is %d, want 1 to 16", c.DecayShift)
 	return errors.Join(errs...)
 }

@@ -14,29 +14,15 @@ func (s Set) Has(opcode int) bool { return s>>opcode&1 == 1 }
 // Len is the number of members.
 func (s Set) Len() int { return bits.OnesCount64(uint64(s)) }
 
-// Window is the slots of one launch that have tenant, ticket and opcode in common.
-type Window struct {
-	Tenant    uint32
-	Ticket    uint32
-	Opcode    uint32
-	Required  uint32 // slots that somebody waits for
-	Lookahead uint32 // slots sent ahead of need
-}
-
-// Observation is what a launch executed.
-type Observation struct {
-	Counts  [Opcodes]uint32 // slots executed, by opcode
-	Windows []Window        // each of them once; the order does not matter
-}
+// Counts are the slots that a launch executed, by opcode.
+type Counts [Opcodes]uint32
 
 // State is what Decide remembers between launches. The zero value is the
 // interpreter, with nothing observed.
 type State struct {
 	Set     Set             // wanted by the decision before; 0 is the interpreter
 	Dwell   uint32          // launches since the last change, saturates
-	Routed  bool            // hot windows were enough, hysteresis included
 	weights [Opcodes]uint64 // executions, times weightOne, decayed
-	windows [Opcodes]uint64 // hot windows, times weightOne, averaged
 }
 
 // weightOne is 1 in the fixed-point numbers of a State. Decay stops losing below
@@ -52,13 +38,12 @@ const (
 	RuleNothing Rule = iota // the launch executed nothing, or none did yet
 	RuleBelow               // no set of MaxHot opcodes has the share: the interpreter
 	RuleShare               // the set has the share
-	RuleWindows             // there are enough hot windows
 	RuleStale               // members without a share were dropped
 	RuleHeld                // the set before is good enough, inside the band
 	RuleDwell               // a change is due, and has to wait for MinDwell
 )
 
-var ruleNames = [...]string{"nothing", "below", "share", "windows", "stale", "held", "dwell"}
+var ruleNames = [...]string{"nothing", "below", "share", "stale", "held", "dwell"}
 
 func (r Rule) String() string {
 	if int(r) < len(ruleNames) {
@@ -69,48 +54,22 @@ func (r Rule) String() string {
 
 // Decision is the wanted set and why.
 type Decision struct {
-	Set          Set    // 0 is the interpreter
-	Changed      bool   // it is another one than before
-	Rule         Rule   // what it followed from
-	Held         bool   // hysteresis or dwell kept it; without them it would be another one
-	CoverBps     uint32 // share of the set in what was executed
-	ThresholdBps uint32 // the share at which the decision flips: enter if Set is 0, else leave
-	HotWindows   uint32 // hot windows of this launch
-	WindowsMean  uint32 // hot windows on average, in 1/256
-	WindowsFlip  uint32 // the average, in 1/256, at which windows flip
-	Dwell        uint32 // launches since the last change, this one included
+	Set      Set    // 0 is the interpreter
+	Changed  bool   // it is another one than before
+	Rule     Rule   // what it followed from
+	Held     bool   // hysteresis or dwell kept it; without them it would be another one
+	CoverBps uint32 // share of the set in what was executed
 }
 
-// Decide takes in a launch and gives the wanted hot set.
-func Decide(cfg Config, s State, o *Observation) (Decision, State) {
-	hot, any := s.observe(&cfg, o)
-	d := Decision{HotWindows: hot}
-	mean := s.meanWindows()
-	flip := uint64(cfg.Windows) * weightOne
-	if s.Routed {
-		flip = uint64(cfg.WindowsLeave) * weightOne
-	}
-	if any {
-		s.Routed = mean >= flip
+// Decide takes in what a launch executed and gives the wanted set, and why.
+func Decide(cfg Config, s State, counts *Counts) (Decision, State) {
+	var d Decision
+	if s.observe(&cfg, counts) {
 		s.Dwell = min(s.Dwell, math.MaxUint32-1) + 1
-	}
-	total := s.total(^Set(0))
-	switch {
-	case total == 0:
-		d.Rule = RuleNothing
-	case !any:
-		d.Rule = RuleNothing
-	default:
-		s.choose(&cfg, total, &d)
+		s.choose(&cfg, s.total(^Set(0)), &d)
 	}
 	d.Set = s.Set
-	d.CoverBps = s.cover(s.Set, total)
-	d.ThresholdBps = cfg.ShareBps
-	if s.Set != 0 {
-		d.ThresholdBps = cfg.LeaveBps
-	}
-	d.WindowsMean, d.WindowsFlip = saturate64(mean), saturate64(flip)
-	d.Dwell = s.Dwell
+	d.CoverBps = s.cover(s.Set, s.total(^Set(0)))
 	if d.Changed {
 		s.Dwell = 0
 	}
@@ -134,13 +93,10 @@ func (s *State) choose(cfg *Config, total uint64, d *Decision) {
 
 // wanted is the best set for what was observed, were it free to change.
 func (s *State) wanted(cfg *Config, total uint64) (Set, Rule) {
-	if rest := s.dropStale(cfg, total); rest != s.Set && !s.misses(cfg, rest) {
+	if rest := s.dropStale(cfg, total); rest != s.Set {
 		return rest, RuleStale
 	}
-	set, rule := Set(0), RuleShare
-	if s.Routed {
-		set, rule = s.busiest(cfg), RuleWindows
-	}
+	var set Set
 	for s.cover(set, total) < cfg.ShareBps && set.Len() < cfg.MaxHot {
 		next := s.heaviest(Set(cfg.Fusable) &^ set)
 		if next < 0 {
@@ -148,40 +104,22 @@ func (s *State) wanted(cfg *Config, total uint64) (Set, Rule) {
 		}
 		set |= 1 << next
 	}
-	if rule == RuleShare && s.cover(set, total) < cfg.ShareBps {
+	if s.cover(set, total) < cfg.ShareBps {
 		return 0, RuleBelow
 	}
-	return set, rule
+	return set, RuleShare
 }
 
 // good says whether the present set may stay although another one is wanted.
 func (s *State) good(cfg *Config, wanted Set, total uint64) bool {
-	if s.Set == 0 || s.misses(cfg, s.Set) || wanted == s.dropStale(cfg, total) {
-		return false
-	}
-	cover := s.cover(s.Set, total)
-	if cover >= cfg.LeaveBps {
-		return true
-	}
-	// Windows keep a set of any share, unless another is clearly better.
-	return s.Routed && s.cover(wanted, total) <= cover+(cfg.ShareBps-cfg.LeaveBps)
-}
-
-// misses says whether a hot window's opcode is not in a set that could have it.
-func (s *State) misses(cfg *Config, set Set) bool {
-	if s.windowed(cfg, weightOne)&^set == 0 {
-		return false
-	}
-	// A set full of opcodes with windows is as good as any other.
-	return set.Len() < cfg.MaxHot || set&^s.windowed(cfg, weightOne/2) != 0
+	return s.Set != 0 && wanted != s.dropStale(cfg, total) && s.cover(s.Set, total) >= cfg.LeaveBps
 }
 
 // dropStale is the present set without members that no longer run, if the others
 // have the share.
 func (s *State) dropStale(cfg *Config, total uint64) Set {
-	keep := s.windowed(cfg, weightOne/2) // half of what makes a window's opcode wanted
 	rest := s.Set
-	for m := s.Set &^ keep; m != 0; m &= m - 1 {
+	for m := s.Set; m != 0; m &= m - 1 {
 		if one := m & -m; s.cover(one, total) < cfg.StaleBps {
 			rest &^= one
 		}
@@ -192,35 +130,49 @@ func (s *State) dropStale(cfg *Config, total uint64) Set {
 	return rest
 }
 
-// windowed are the opcodes with at least so many hot windows on average, times
-// weightOne; none while windows are too few to count.
-func (s *State) windowed(cfg *Config, least uint64) Set {
-	var set Set
-	if s.Routed {
-		for opcode, mean := range s.windows {
-			if mean >= least {
-				set |= 1 << opcode
-			}
-		}
+// observe takes a launch into the weights, and says whether it executed anything.
+func (s *State) observe(cfg *Config, counts *Counts) bool {
+	if *counts == (Counts{}) {
+		return false
 	}
-	return set & Set(cfg.Fusable)
+	for opcode, n := range counts {
+		w := &s.weights[opcode]
+		*w += uint64(n)*weightOne - *w>>cfg.DecayShift
+	}
+	return true
 }
 
-// busiest are the opcodes that hot windows want, at most MaxHot: those with most.
-func (s *State) busiest(cfg *Config) Set {
-	all := s.windowed(cfg, weightOne)
-	if all.Len() <= cfg.MaxHot {
-		return all
-	}
-	var set Set
-	for range cfg.MaxHot {
-		best := -1
-		for opcode, mean := range s.windows {
-			if (all &^ set).Has(opcode) && (best < 0 || mean > s.windows[best]) {
-				best = opcode
-			}
+// total is the weight of a set.
+func (s *State) total(set Set) uint64 {
+	var sum uint64
+	for opcode, w := range s.weights {
+		if set.Has(opcode) {
+			sum += w
 		}
-		set |= 1 << best
 	}
-	return set
+	return sum
+}
+
+// cover is a set's share of the total, in basis points.
+func (s *State) cover(set Set, total uint64) uint32 {
+	if total == 0 {
+		return 0
+	}
+	// total/full has lost at most one part in 2^30 where the product would overflow.
+	if part := s.total(set); part <= math.MaxUint64/full {
+		return uint32(part * full / total)
+	} else {
+		return uint32(min(part/(total/full), full))
+	}
+}
+
+// heaviest is the opcode of a set that ran most, the lowest of equals; -1 if none ran.
+func (s *State) heaviest(set Set) int {
+	best := -1
+	for opcode, w := range s.weights {
+		if set.Has(opcode) && w > 0 && (best < 0 || w > s.weights[best]) {
+			best = opcode
+		}
+	}
+	return best
 }

@@ -8,34 +8,25 @@ import (
 
 func anyConfig(t *rapid.T) Config {
 	cfg := Config{
-		ShareBps:    rapid.Uint32Range(2, full).Draw(t, "share"),
-		MaxHot:      rapid.IntRange(1, Opcodes).Draw(t, "max hot"),
-		MinDwell:    rapid.Uint32Range(0, 20).Draw(t, "dwell"),
-		WindowSlots: rapid.Uint32Range(1, 6).Draw(t, "window slots"),
-		Windows:     rapid.Uint32Range(1, 6).Draw(t, "windows"),
-		DecayShift:  rapid.Uint32Range(1, 16).Draw(t, "decay"),
-		Fusable:     rapid.Uint64().Draw(t, "fusable"),
+		ShareBps:   rapid.Uint32Range(2, full).Draw(t, "share"),
+		MaxHot:     rapid.IntRange(1, Opcodes).Draw(t, "max hot"),
+		MinDwell:   rapid.Uint32Range(0, 20).Draw(t, "dwell"),
+		DecayShift: rapid.Uint32Range(1, 16).Draw(t, "decay"),
+		Fusable:    rapid.Uint64().Draw(t, "fusable"),
 	}
 	cfg.LeaveBps = rapid.Uint32Range(0, cfg.ShareBps-1).Draw(t, "leave")
 	cfg.StaleBps = rapid.Uint32Range(0, full-cfg.LeaveBps).Draw(t, "stale")
-	cfg.WindowsLeave = rapid.Uint32Range(0, cfg.Windows-1).Draw(t, "windows leave")
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	return cfg
 }
 
-func anyObservation(t *rapid.T) *Observation {
-	o := &Observation{}
+func anyObservation(t *rapid.T) *Counts {
+	o := &Counts{}
 	for range rapid.IntRange(0, 12).Draw(t, "opcodes") {
-		o.Counts[rapid.IntRange(0, Opcodes-1).Draw(t, "opcode")] = rapid.OneOf(
+		o[rapid.IntRange(0, Opcodes-1).Draw(t, "opcode")] = rapid.OneOf(
 			rapid.Uint32Range(0, 1000), rapid.Uint32()).Draw(t, "count")
-	}
-	for i := range rapid.IntRange(0, 10).Draw(t, "windows") {
-		o.Windows = append(o.Windows, Window{
-			Ticket: uint32(i), Opcode: rapid.Uint32Range(0, Opcodes).Draw(t, "opcode"),
-			Required: rapid.Uint32Range(0, 8).Draw(t, "required"), Lookahead: rapid.Uint32Range(0, 8).Draw(t, "lookahead"),
-		})
 	}
 	return o
 }
@@ -110,9 +101,9 @@ func TestNoChangeInsideTheBand(t *testing.T) {
 		cfg := DefaultConfig()
 		cfg.MinDwell = rapid.Uint32Range(0, 20).Draw(t, "dwell")
 		var s State
-		var warm Observation
-		warm.Counts[9] = 970
-		warm.Counts[3] = 30
+		var warm Counts
+		warm[9] = 970
+		warm[3] = 30
 		for range 40 {
 			_, s = Decide(cfg, s, &warm)
 		}
@@ -121,28 +112,14 @@ func TestNoChangeInsideTheBand(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 300).Draw(t, "launches") {
 			// 90.1 to 99 % of each launch, the rest on two others.
-			var o Observation
+			var o Counts
 			hot := rapid.Uint32Range(9010, 9900).Draw(t, "hot")
 			part := rapid.Uint32Range(0, 10_000-hot).Draw(t, "part")
-			o.Counts[9], o.Counts[3], o.Counts[4] = hot, part, 10_000-hot-part
+			o[9], o[3], o[4] = hot, part, 10_000-hot-part
 			var d Decision
 			if d, s = Decide(cfg, s, &o); d.Changed {
 				t.Fatalf("changed to %x by %s with a cover of %d", d.Set, d.Rule, d.CoverBps)
 			}
-		}
-	})
-}
-
-// TestOrderOfWindowsDoesNotMatter also checks that the observation is only read.
-func TestOrderOfWindowsDoesNotMatter(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		cfg, o := anyConfig(t), anyObservation(t)
-		other := *o
-		other.Windows = rapid.Permutation(o.Windows).Draw(t, "order")
-		a, sa := Decide(cfg, State{}, o)
-		b, sb := Decide(cfg, State{}, &other)
-		if a != b || sa != sb {
-			t.Fatalf("%+v and %+v", a, b)
 		}
 	})
 }
