@@ -39,7 +39,6 @@ type Engine struct {
 	cfg     Config
 	catalog *Catalog
 	promote hotset.Config
-	routed  OpcodeSet     // of the catalog
 	bytes   atomic.Uint64 // device memory of all buffers
 
 	statuses atomic.Uint32 // the buffer of status words
@@ -143,7 +142,7 @@ func New(dev gpu.Device, cfg Config) (*Engine, error) {
 		e.catalog = BuiltIn()
 	}
 	e.epoch.Store(uint64(e.now().UnixMicro()))
-	e.promote, e.routed = promotionConfig(e.catalog), e.catalog.Routed()
+	e.promote = promotionConfig(e.catalog)
 	e.freed.L, e.written.L, e.landed.L = &e.mu, &e.mu, &e.mu
 	e.submitted = make([]*flight, 0, cfg.InFlight)
 	for i := range cfg.InFlight {

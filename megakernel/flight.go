@@ -42,7 +42,6 @@ type flight struct {
 	geometry Geometry
 	wave     Wave
 	cold     Wave // of the chained dispatch
-	routes   routes
 	report   Report
 	err      error
 
@@ -101,7 +100,6 @@ func (f *flight) reset(begin time.Time, order *Order) {
 	f.results = false
 	f.steps, f.opcodes, f.hot = 0, 0, 0
 	f.mode, f.leased, f.here = order.Mode, false, false
-	f.routes.begin()
 	f.tallies = f.tallies[:0]
 }
 

@@ -128,9 +128,6 @@ func (e *Engine) fill(f *flight, order *Order, waits bool) {
 		f.hot = q.promotion.hot()
 	}
 	f.sort()
-	if e.routed&f.opcodes != 0 {
-		e.route(f)
-	}
 	if f.here = waits && e.takeTurn(); !f.here {
 		e.pump.add(job{flight: f})
 	}

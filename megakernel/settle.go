@@ -118,7 +118,7 @@ func (e *Engine) settle(f *flight) {
 		f.tallies[i] = tally{}
 	}
 	q.stats.add(report)
-	q.promotion.settle(e.promote, &report.Opcodes, f.routes.windows)
+	q.promotion.settle(e.promote, &report.Opcodes)
 	report.Promotion = q.promotion.decision
 	err := e.returnPages(f)
 	e.madeRoom()

@@ -9,13 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/kernelcache/hotset"
-	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
 
@@ -263,40 +261,4 @@ func TestKernelsAreBuiltOnTheNewDeviceAfterALoss(t *testing.T) {
 	}
 	built(t, e, Kernel{Kind: Interpreter, Width: 64})
 	run(64)
-}
-
-func TestRouteTicketsMakeAnOpcodeHot(t *testing.T) {
-	ops, err := userop.LoadDir(fstest.MapFS{"route.glsl": {Data: []byte("//! id: 20\n//! name: route\n//! operands: ticket, lookahead\n" +
-		"//! side-effects: yes\n//! idempotent: no\n\natomic_add(ticket, lookahead + 1u);\n")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalog, err := NewCatalog(ops)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := newEngine(t, openDevice(t), func(c *Config) { c.Catalog = catalog })
-	const op = Opcode(20)
-	var slots []ring.Slot
-	for ticket := range uint32(5) {
-		slots = append(slots, slot(op, 0, ticket, 0), slot(op, 1, ticket, 1), slot(op, 2, ticket, 1), slot(op, 3, ticket, 0))
-	}
-	// Each of many others has as great a share, so the route is not hot by its own.
-	for _, other := range []Opcode{OpNop, OpStore, OpAdd, OpLoad, OpCopy, OpCompareSwap, OpPrint} {
-		for i := range uint32(20) {
-			slots = append(slots, slot(other, i%5, 100, 200, 1))
-		}
-	}
-	var last Report
-	for range 60 {
-		submit(t, e, "q", Batch{ID: "b", Slots: slices.Clone(slots)})
-		last = launch(t, e, Order{Queue: "q", Geometry: testGeometry})
-	}
-	if last.Promotion.HotWindows != 5 || !OpcodeSet(last.Promotion.Set).Has(op) {
-		t.Errorf("promotion %+v", last.Promotion)
-	}
-	words := make([]uint32, 5)
-	if err := e.Read("q", 0, words); err != nil || slices.Max(words) != 60*6 || slices.Min(words) != 60*6 {
-		t.Errorf("words %v, error %v", words, err)
-	}
 }
