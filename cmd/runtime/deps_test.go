@@ -43,7 +43,8 @@ var projectImports = map[string][]string{
 	"megakernel/frontier": {"megakernel/gpu", "megakernel/graph", "megakernel/policy", "megakernel/userop"}, // graphs on a device, decided as the policy does
 	"megakernel/userop":   nil,                                                                              // opcode files are read without a device
 	"megakernel/gpu":      nil,                                                                              // the seam to OpenGL, in standard types
-	"megakernel": {"ring", "megakernel/gpu", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
+	"megakernel/ledger":   {"ring"},                                                                         // the books: values in, values out
+	"megakernel": {"ring", "megakernel/ledger", "megakernel/gpu", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
 	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                 // steps of a policy, as kernels
 	"megakernel/faultgl":            {"megakernel/gpu"},                                             // a device that fails on purpose
@@ -84,6 +85,7 @@ var externalOwners = []struct {
 
 // standardBans are standard-library packages that a pure package must not use directly.
 var standardBans = map[string][]string{
+	"megakernel/ledger":             {"os", "net", "sync", "context", "log/slog", "math/rand", "math/rand/v2"}, // time: instants are arguments
 	"megakernel/policy":             {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/gpu":                {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/kernelcache/hotset": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
