@@ -3,9 +3,9 @@
 # beside a search by hand in CUDA on the same graphs and sources, and prints one
 # table.
 #
-#   bench/graph.sh [BINARY]
+#   bench/graph.sh [PROGRAM]
 #
-# BINARY is bin/ringmaster-headless unless given; it is built if it is not there.
+# PROGRAM is bin/bench unless given, which is built if it is not there.
 # Without nvcc the CUDA rows are left out. NVCC and ARCH choose the compiler and
 # its target (nvcc, sm_90). OUT keeps the measured rows, one JSON object a line,
 # GRAPHS the graphs (about 700 MB, deleted unless it is given). Either side checks
@@ -15,7 +15,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-binary=${1:-bin/ringmaster-headless}
+bench=${1:-bin/bench}
 out=${OUT:-$(mktemp -d)}
 nvcc=${NVCC:-nvcc}
 command -v "$nvcc" >/dev/null || nvcc=/usr/local/cuda/bin/nvcc
@@ -25,11 +25,11 @@ graphs=${GRAPHS:-$work/graphs}
 mkdir -p "$out"
 rm -f "$out"/graph-cuda.jsonl "$out"/graph.jsonl
 
-if [[ ! -x $binary ]]; then
-	make bin/ringmaster-headless
-	binary=bin/ringmaster-headless
+if [[ ! -x $bench ]]; then
+	make bin/bench
+	bench=bin/bench
 fi
-"$binary" bench graph --json --scale "${SCALE:-20}" --sources "${SOURCES:-16}" --dump "$graphs" >"$out/graph.jsonl"
+"$bench" graph --json --scale "${SCALE:-20}" --sources "${SOURCES:-16}" --dump "$graphs" >"$out/graph.jsonl"
 if command -v "$nvcc" >/dev/null; then
 	"$nvcc" -O3 -std=c++17 -arch="${ARCH:-sm_90}" -o "$work/bfs" bench/cuda/bfs.cu
 	"$work/bfs" "$graphs" >"$out/graph-cuda.jsonl"
@@ -72,8 +72,7 @@ for name, row in ours.items():
 
 print(f"\n{'all rows':44} {'value':>12} {'unit':8} {'ratio':>8}  yardstick")
 for name, row in ours.items():
-    between = f" (95 %: {row.get('low', 0):.4f} to {row.get('high', 0):.4f})" if "low" in row or "high" in row else ""
-    print(f"{name:44} {row['value']:12.5g} {row['unit']:8} {row['ratio']:8.3f}  {row['yardstick']}{between}")
+    print(f"{name:44} {row['value']:12.5g} {row['unit']:8} {row['ratio']:8.3f}  {row['yardstick']}")
 for name, row in cuda.items():
     if name.endswith("/best"):
         print(f"{name:44} {row['value']:12.5g} {row['unit']:8} {'':8}  {row['teps']:.4g} edges/s, the kernel alone {row['device_ms']:.4g} ms")

@@ -2,28 +2,28 @@
 # Measures the ring on a machine with a GPU and no display, beside the same
 # protocol by hand in CUDA, and prints one table.
 #
-#   bench/run.sh [BINARY]
+#   bench/run.sh [PROGRAM]
 #
 # CUDA and ours take turns, ROUNDS times (5); a round's figure is on either side the
 # best geometry's median run, and the table says the median of the rounds'
 # ratios. The other rows of the ring are measured once, behind; REST=0 leaves them out.
-# BINARY is bin/ringmaster-headless unless given; it is built if it is not there.
+# PROGRAM is bin/bench unless given, which is built if it is not there.
 # Without nvcc the CUDA rows are left out. NVCC and ARCH choose the compiler and
 # its target (nvcc, sm_90). OUT keeps the measured rows, one JSON object a line.
 # Either side checks its results; a wrong one ends the script with an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-binary=${1:-bin/ringmaster-headless}
+bench=${1:-bin/bench}
 out=${OUT:-$(mktemp -d)}
 nvcc=${NVCC:-nvcc}
 command -v "$nvcc" >/dev/null || nvcc=/usr/local/cuda/bin/nvcc
 mkdir -p "$out"
 rm -f "$out"/cuda-*.jsonl "$out"/ours-*.jsonl "$out"/ring.jsonl
 
-if [[ ! -x $binary ]]; then
-	make bin/ringmaster-headless
-	binary=bin/ringmaster-headless
+if [[ ! -x $bench ]]; then
+	make bin/bench
+	bench=bin/bench
 fi
 cuda=
 if command -v "$nvcc" >/dev/null; then
@@ -37,10 +37,10 @@ fi
 # By turns, because clocks rise and fall.
 for ((round = 1; round <= ${ROUNDS:-5}; round++)); do
 	if [[ $cuda ]]; then "$cuda/ring" >"$out/cuda-$round.jsonl"; fi
-	"$binary" bench drain --json >"$out/ours-$round.jsonl"
+	"$bench" drain --json >"$out/ours-$round.jsonl"
 done
 if [[ ${REST:-1} != 0 ]]; then
-	"$binary" bench ring --json >"$out/ring.jsonl"
+	"$bench" ring --json >"$out/ring.jsonl"
 	if [[ $cuda ]]; then "$cuda/ring" >"$out/cuda-last.jsonl"; fi
 fi
 

@@ -223,14 +223,3 @@ func useUp(t *testing.T, l *Resident, fill func(uint32, []ring.Slot), n int, tur
 		wrong = wrong || Opcode(slots[0].Opcode) == OpCopy && copied != r
 	}
 }
-
-func TestLeaseBenchTimesBothWays(t *testing.T) {
-	times, err := LeaseBench(openDevice(t), 2000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if times.Lease.P50 <= 0 || times.Lease.P99 < times.Lease.P50 || times.Wave.P50 <= 0 || times.Lease.Count != 2000 {
-		t.Errorf("%+v", times)
-	}
-	t.Logf("%+v", times)
-}

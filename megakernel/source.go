@@ -200,10 +200,12 @@ func (s *source) count(set OpcodeSet) {
 	s.WriteString("}\n")
 }
 
-// bareSource is the benchmark's yardstick kernel.
-func bareSource(width uint32) string {
+// SourceOf is a kernel of a width whose body is the caller's: behind the ring's prelude, the opcodes' numbers and the
+// parameters of a wave.
+func SourceOf(width uint32, body string) string {
 	s := newSource(width)
-	s.files("bare.comp")
+	s.WriteByte('\n')
+	s.WriteString(body)
 	return s.String()
 }
 

@@ -21,6 +21,7 @@ type StandConfig struct {
 	Slots       int      // most slots of a load, 1 to ring.MaxPages*ring.PageSlots
 	WindowWords int      // words of the window, at least 1
 	LoopBudget  uint32   // 0: DefaultLoopBudget
+	Lead        int      // untimed drains right before each timed one, so that a GPU is at its full clock
 }
 
 // Stand is a test stand for geometries: it keeps slots resident on a device and
@@ -36,7 +37,7 @@ type Stand struct {
 	pristine gpu.Buffer // a buffer of the status words before a launch
 	zeros    gpu.Buffer // a buffer of empty control blocks
 	queries  [2]gpu.Query
-	programs map[uint32]*program // by width
+	programs map[uint32]*StandProgram // interpreters, by width
 	control  []ring.Control
 
 	slots   int // of the load
@@ -66,7 +67,7 @@ func NewStand(dev gpu.Device, cfg StandConfig) (*Stand, error) {
 	if cfg.Slots < 1 || cfg.Slots > ring.MaxPages*ring.PageSlots || cfg.WindowWords < 1 {
 		return nil, fmt.Errorf("megakernel: stand: %d slots and a window of %d words, want at least 1 of each", cfg.Slots, cfg.WindowWords)
 	}
-	s := &Stand{dev: dev, cfg: cfg, limits: deviceLimitsOf(dev), programs: make(map[uint32]*program), control: make([]ring.Control, 1)}
+	s := &Stand{dev: dev, cfg: cfg, limits: deviceLimitsOf(dev), programs: make(map[uint32]*StandProgram), control: make([]ring.Control, 1)}
 	pages := (cfg.Slots + ring.PageSlots - 1) / ring.PageSlots
 	err := dev.Do(func() (err error) {
 		if s.memory, err = newMemoryFor(dev, pages, cfg.WindowWords, PrintRecords, standWaves); err != nil {
@@ -113,7 +114,7 @@ func (s *Stand) delete() {
 		}
 	}
 	for _, p := range s.programs {
-		s.dev.DeleteProgram(p.id)
+		p.delete(s.dev)
 	}
 	if s.memory != nil {
 		s.memory.delete()

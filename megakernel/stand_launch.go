@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
 
@@ -47,20 +48,53 @@ func (s *Stand) Build(width uint32) error {
 	})
 }
 
-// Launch drains the load once. depth as for Fits, which it has to satisfy.
+// Launch drains the load once by the interpreter. depth as for Fits, which it has to satisfy.
 func (s *Stand) Launch(g Geometry, depth uint32) (r StandReport, err error) {
-	if s.slots == 0 || !s.Fits(g, depth) {
-		return r, fmt.Errorf("megakernel: stand: %d slots at %s, %d a dispatch, are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, depth, ErrStand)
+	if err := s.mustFit(g, depth); err != nil {
+		return r, err
 	}
 	err = s.dev.Do(func() error {
 		p, err := s.program(g.Width)
 		if err != nil {
 			return err
 		}
-		s.schedule(s.pagesOf(depth))
-		return s.drain(p, g, &r)
+		return s.launch(p, g, depth, &r)
 	})
 	return r, err
+}
+
+// LaunchBy drains the load once by kernels that Compile built, in one dispatch of each.
+func (s *Stand) LaunchBy(p *StandProgram, g Geometry) (r StandReport, err error) {
+	if err := s.mustFit(g, 0); err != nil {
+		return r, err
+	}
+	err = s.dev.Do(func() error { return s.launch(p, g, 0, &r) })
+	return r, err
+}
+
+func (s *Stand) mustFit(g Geometry, depth uint32) error {
+	if s.slots == 0 || !s.Fits(g, depth) {
+		return fmt.Errorf("megakernel: stand: %d slots at %s, %d a dispatch, are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, depth, ErrStand)
+	}
+	return nil
+}
+
+func (s *Stand) launch(p *StandProgram, g Geometry, depth uint32, r *StandReport) error {
+	s.schedule(s.pagesOf(depth))
+	for range s.cfg.Lead {
+		s.reset()
+		s.dispatch(p, g)
+	}
+	return s.drain(p, g, r)
+}
+
+// Left reads the status words and the results of the load as the last launch left them. Each slice is as long as the load.
+func (s *Stand) Left(statuses []ring.Status, results []uint32) error {
+	return s.dev.Do(func() error {
+		read(s.memory, ring.BindStatus, 0, statuses)
+		read(s.memory, ring.BindResults, 0, results)
+		return s.dev.Check()
+	})
 }
 
 // Warm keeps the device busy with launches for a time: a GPU's clocks fall while
@@ -74,23 +108,65 @@ func (s *Stand) Warm(g Geometry, depth uint32, span time.Duration) error {
 	return nil
 }
 
-// program is the kernel of a width. Its first dispatch, which some drivers
-// compile at, is over when it is returned.
-func (s *Stand) program(width uint32) (*program, error) {
+// StandProgram is kernels of one width that drain a load together.
+type StandProgram struct {
+	kernels []*program
+	counts  bool
+}
+
+func (p *StandProgram) delete(dev gpu.Device) {
+	for _, k := range p.kernels {
+		dev.DeleteProgram(k.id)
+	}
+}
+
+// Compile builds kernels of a width that run one after the other, each on the list of slots that the
+// kernel before it left cold. counts tells whether they count what they ran; what does not count is not
+// checked. Their first dispatch, which some drivers compile at, is over when they are returned.
+func (s *Stand) Compile(width uint32, counts bool, sources ...string) (p *StandProgram, err error) {
+	err = s.dev.Do(func() error {
+		p, err = s.compile(width, counts, sources...)
+		return err
+	})
+	return p, err
+}
+
+// Delete frees what Compile built.
+func (s *Stand) Delete(p *StandProgram) error {
+	return s.dev.Do(func() error {
+		p.delete(s.dev)
+		return s.dev.Check()
+	})
+}
+
+func (s *Stand) compile(width uint32, counts bool, sources ...string) (*StandProgram, error) {
+	side := &StandProgram{counts: counts}
+	for _, source := range sources {
+		p, err := compile(s.dev, width, source)
+		if err != nil {
+			side.delete(s.dev)
+			return nil, err
+		}
+		side.kernels = append(side.kernels, p)
+		s.memory.bind()
+		p.set(s.dev, &Wave{Chunk: 1, ClaimBudget: 1, WindowLength: 1})
+		s.dev.Dispatch(p.id, 1)
+		s.dev.Barrier()
+		s.dev.Finish()
+	}
+	return side, s.dev.Check()
+}
+
+// program is the interpreter of a width.
+func (s *Stand) program(width uint32) (*StandProgram, error) {
 	if p := s.programs[width]; p != nil {
 		return p, nil
 	}
-	p, err := compile(s.dev, width, s.cfg.Catalog.Source(Kernel{Kind: Interpreter, Width: width}))
-	if err != nil {
-		return nil, err
+	p, err := s.compile(width, true, s.cfg.Catalog.Source(Kernel{Kind: Interpreter, Width: width}))
+	if err == nil {
+		s.programs[width] = p
 	}
-	s.programs[width] = p
-	s.memory.bind()
-	p.set(s.dev, &Wave{Chunk: 1, ClaimBudget: 1, WindowLength: 1})
-	s.dev.Dispatch(p.id, 1)
-	s.dev.Barrier()
-	s.dev.Finish()
-	return p, s.dev.Check()
+	return p, err
 }
 
 // schedule has the device keep schedules for dispatches of some pages.
@@ -111,17 +187,40 @@ func (s *Stand) schedule(pages int) {
 	s.dev.Finish()
 }
 
-// drain runs the dispatches of a launch, times them as the engine times a wave,
-// and checks that they ran every slot.
-func (s *Stand) drain(p *program, g Geometry, r *StandReport) error {
-	m, dev := s.memory, s.dev
-	dev.CopyBuffer(s.pristine, 0, m.buffers[ring.BindStatus], 0, s.pages*ring.PageSlots*ring.WordBytes)
-	dev.CopyBuffer(s.zeros, 0, m.buffers[ring.BindControl], 0, standWaves*controlStride)
+// reset sets status words and control blocks back, by the device itself.
+func (s *Stand) reset() {
+	m := s.memory
+	s.dev.CopyBuffer(s.pristine, 0, m.buffers[ring.BindStatus], 0, s.pages*ring.PageSlots*ring.WordBytes)
+	s.dev.CopyBuffer(s.zeros, 0, m.buffers[ring.BindControl], 0, standWaves*controlStride)
 	m.bind()
+}
+
+// dispatch starts the dispatches of a launch, with a barrier behind each.
+func (s *Stand) dispatch(p *StandProgram, g Geometry) {
+	m, dev := s.memory, s.dev
 	wave := Wave{
 		Chunk: g.Chunk, ClaimBudget: claimBudget(g, s.rowSteps(), s.cfg.LoopBudget),
 		StepBudget: s.steps, WindowLength: uint32(s.cfg.WindowWords),
 	}
+	for i, entries := range s.entries {
+		offset, size := m.place(ring.BindControl, i)
+		dev.BindStorage(uint32(ring.BindControl), m.buffers[ring.BindControl], offset, size)
+		wave.Entries, wave.Cold = entries, false
+		for _, k := range p.kernels {
+			m.bindScheduleOf(i, wave.Cold)
+			k.set(dev, &wave)
+			dev.Dispatch(k.id, g.Groups)
+			dev.Barrier()
+			wave.Cold = true
+		}
+	}
+}
+
+// drain runs the dispatches of a launch, times them as the engine times a wave,
+// and checks that they ran every slot.
+func (s *Stand) drain(p *StandProgram, g Geometry, r *StandReport) error {
+	dev := s.dev
+	s.reset()
 	dev.Barrier()
 	dev.Finish()
 
@@ -129,16 +228,7 @@ func (s *Stand) drain(p *program, g Geometry, r *StandReport) error {
 	if s.queries[0].Query != 0 {
 		dev.Timestamp(s.queries[0])
 	}
-	for i, entries := range s.entries {
-		for _, binding := range [...]int{ring.BindControl, ring.BindSchedule} {
-			offset, size := m.place(binding, i)
-			dev.BindStorage(uint32(binding), m.buffers[binding], offset, size)
-		}
-		wave.Entries = entries
-		p.set(dev, &wave)
-		dev.Dispatch(p.id, g.Groups)
-		dev.Barrier()
-	}
+	s.dispatch(p, g)
 	if s.queries[1].Query != 0 {
 		dev.Timestamp(s.queries[1])
 	}
@@ -155,6 +245,9 @@ func (s *Stand) drain(p *program, g Geometry, r *StandReport) error {
 		}
 	}
 	r.Ns, r.TimeSource = elapsed(device, r.WallNs)
+	if !p.counts {
+		return dev.Check()
+	}
 	return s.check(g)
 }
 

@@ -1,10 +1,7 @@
 package telemetry
 
 import (
-	"bytes"
 	"testing"
-
-	"github.com/vmihailenco/msgpack/v5"
 )
 
 func fullQueue() Queue {
@@ -107,58 +104,6 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-// reflectedMap is a queue record in map form as the library decodes it by default.
-type reflectedMap struct {
-	Kind        string `msgpack:"kind"`
-	Minor       uint32 `msgpack:"minor"`
-	Incarnation uint64 `msgpack:"incarnation"`
-	Seq         uint64 `msgpack:"seq"`
-	SentNs      int64  `msgpack:"sent_ns"`
-	Queue       string `msgpack:"queue"`
-	A           uint32 `msgpack:"queue_len"`
-	B           uint32 `msgpack:"requested_worker_groups"`
-	C           uint32 `msgpack:"max_workgroup_size_x"`
-	D           uint32 `msgpack:"max_compute_workgroups_per_dimension"`
-	E           uint32 `msgpack:"max_compute_invocations_per_workgroup"`
-	F           uint32 `msgpack:"requested_hit_capacity"`
-	G           uint32 `msgpack:"expected_hits_per_item"`
-	H           uint32 `msgpack:"hot_opcode_count"`
-	I           uint32 `msgpack:"hot_window_count"`
-	J           uint32 `msgpack:"max_priority_age"`
-	K           uint64 `msgpack:"requeue_count"`
-	L           uint64 `msgpack:"executed_count"`
-}
-
-// BenchmarkLibraryDecode is the yardstick of BenchmarkDecode/queue: the msgpack
-// library on the same bytes, with a pooled decoder throughout.
-func BenchmarkLibraryDecode(b *testing.B) {
-	h, q := testHeader(), fullQueue()
-	array, asMap := AppendQueue(nil, FormArray, &h, &q), AppendQueue(nil, FormMap, &h, &q)
-	for _, c := range []struct {
-		name string
-		buf  []byte
-		into any
-	}{
-		{"default/array", array, new(reflected)},
-		{"default/map", asMap, new(reflectedMap)},
-		{"custom/array", array, new(custom)},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			b.SetBytes(int64(len(c.buf)))
-			b.ReportAllocs()
-			r := bytes.NewReader(c.buf)
-			d := msgpack.NewDecoder(r)
-			for b.Loop() {
-				r.Reset(c.buf)
-				d.Reset(r)
-				if err := d.Decode(c.into); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
 	}
 }
 

@@ -63,7 +63,7 @@ func submitAdds(t *testing.T, conn *natsio.Conn, first, batches int) {
 }
 
 // waitExecuted asks the node's service until it has executed what it should.
-func waitExecuted(t *testing.T, conn *natsio.Conn, want int) {
+func waitExecuted(t *testing.T, url string, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -72,7 +72,7 @@ func waitExecuted(t *testing.T, conn *natsio.Conn, want int) {
 		if ctx.Err() != nil {
 			t.Fatalf("want %d slots executed, have %+v", want, status)
 		}
-		answer, err := conn.RequestBare("ringmaster.v1.status", nil, time.Second)
+		answer, err := askStatus(url)
 		if err != nil {
 			continue // not reconnected yet
 		}
@@ -109,7 +109,7 @@ func TestWorkGoesOnAfterTheServerWasAway(t *testing.T) {
 	server.server.Shutdown()
 	server.start(t)
 	submitAdds(t, conn, 50, 50)
-	waitExecuted(t, conn, 100*100)
+	waitExecuted(t, server.server.URL(), 100*100)
 
 	counted := make([]uint32, 1)
 	if err := node.engine.ring.Read("q", 0, counted); err != nil {

@@ -34,7 +34,6 @@ type cli struct {
 	Graph   graphCmd   `cmd:"" help:"Run algorithms over graphs, here or on a worker; put graphs there; convert them."`
 	Opcodes opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
 	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
-	Bench   benchCmd   `cmd:"" help:"Measure a part of the program beside a yardstick, in one run."`
 	Version versionCmd `cmd:"" help:"Print version and build information."`
 }
 

@@ -55,8 +55,13 @@ var projectImports = map[string][]string{
 	"megakernel/kernelcache/disk":   nil,                                                            // files of bytes, whatever made them
 	"bench/classic":                 {"megakernel/tuner/search", "megakernel/tuner/space"},          // yardsticks of the search
 	"cmd/runtime/text":              nil,                                                            // tables and numbers for people
-	"cmd/runtime/trace":             nil,                                                            // bundled data and its mapping
-	"cmd/runtime":                   {"*"},                                                          // wiring
+	"megakernel/tuner/trial": {"ring", "megakernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
+		"megakernel/tuner/session", "megakernel/tuner/space", "megakernel/tuner/workload"}, // geometries of this machine's ring, measured
+	"bench": {"bench/classic", "ring", "glcompute", "megakernel/gpu", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "megakernel/fixedpoint", "megakernel/frontier",
+		"megakernel/frontier/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "megakernel/tuner/natural",
+		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
+	"cmd/runtime/trace": nil,   // bundled data and its mapping
+	"cmd/runtime":       {"*"}, // wiring
 }
 
 // externalOwners lists who may import a third-party module, and why.
@@ -67,19 +72,19 @@ var externalOwners = []struct {
 }{
 	{"github.com/asynkron/protoactor-go", []string{"actors"}, "the actor library is frozen upstream and must stay replaceable"},
 	{"github.com/nats-io/nats-server/", []string{"telemetry/natsio/embedded"}, "programs that only connect link no server"},
-	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/embedded"}, "one package talks to the bus"},
+	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/embedded", "bench"}, "one package talks to the bus; bare NATS is a yardstick"},
 	{"github.com/synadia-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
-	{"github.com/vmihailenco/msgpack", []string{"telemetry"}, "one package knows the encoding"},
+	{"github.com/vmihailenco/msgpack", []string{"telemetry", "bench"}, "one package knows the encoding; the library alone is a yardstick"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
 	{"github.com/pelletier/go-toml", []string{"megakernel/tuner/cache"}, "one file of people's size is TOML"},
 	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
 	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime"}, "fingerprints"},
-	{"github.com/alecthomas/kong", []string{"cmd/runtime"}, "flags belong to the command"},
+	{"github.com/alecthomas/kong", []string{"cmd/runtime", "bench"}, "flags belong to commands"},
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
 	{"gonum.org/v1/gonum/", []string{"megakernel/tuner/gp", "megakernel/tuner/search", "bench/classic"}, "the algebra of the tuner's models"},
-	{"github.com/HdrHistogram/", []string{"cmd/runtime"}, "client-side latency is the command's report"},
+	{"github.com/HdrHistogram/", []string{"cmd/runtime", "bench"}, "client-side latency is the command's report"},
 	{"gonum.org/v1/plot", []string{"cmd/runtime"}, "the tuner's picture is the command's report"},
 }
 
@@ -256,7 +261,7 @@ func TestSourceRules(t *testing.T) {
 	})
 	for dir := range packages {
 		want := []string{dir + "/doc.go"}
-		if dir == "cmd/runtime" {
+		if dir == "cmd/runtime" || dir == "bench" {
 			want = []string{dir + "/main.go"}
 		}
 		if got := comments[dir]; !slices.Equal(got, want) {
@@ -268,12 +273,12 @@ func TestSourceRules(t *testing.T) {
 func checkCall(t *testing.T, rel, dir string, sel *ast.SelectorExpr) {
 	t.Helper()
 	pkg, ok := sel.X.(*ast.Ident)
-	if !ok || strings.HasPrefix(dir, "cmd/") {
+	if !ok || strings.HasPrefix(dir, "cmd/") || dir == "bench" {
 		return
 	}
 	switch call := pkg.Name + "." + sel.Sel.Name; call {
 	case "os.Getenv", "os.LookupEnv", "os.Exit", "log.Fatal", "log.Fatalf", "fmt.Print", "fmt.Println", "fmt.Printf":
-		t.Errorf("%s uses %s; only the command reads the environment, prints and exits", rel, call)
+		t.Errorf("%s uses %s; only commands read the environment, print and exit", rel, call)
 	}
 }
 
@@ -284,5 +289,20 @@ func TestModuleHasNoReplaceLines(t *testing.T) {
 	}
 	if bytes.Contains(mod, []byte("\nreplace")) {
 		t.Error("go.mod has a replace line; the module must build for everyone else too")
+	}
+}
+
+// TestLinksNoBenchmarks holds yardsticks out of the program that users run.
+func TestLinksNoBenchmarks(t *testing.T) {
+	list := exec.Command("go", "list", "-deps", "./cmd/runtime")
+	list.Dir = rootDir(t)
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dep := range strings.Lines(string(out)) {
+		if dep = strings.TrimSpace(dep); dep == "testing" || dep == module+"/bench" || strings.HasPrefix(dep, module+"/bench/") {
+			t.Errorf("ringmaster links %s; benchmarks are a program of their own, in bench", dep)
+		}
 	}
 }

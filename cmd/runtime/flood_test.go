@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -23,6 +25,7 @@ const (
 type flooded struct {
 	b          *testing.B
 	calm, loud *natsio.Conn
+	bare       *nats.Conn
 	answers    chan telemetry.Recommendation
 	floods     uint64 // so far; each is an incarnation
 }
@@ -47,6 +50,10 @@ func openFlood(b *testing.B) *flooded {
 		}
 		b.Cleanup((*conn).Close)
 	}
+	if f.bare, err = nats.Connect(server.URL()); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(f.bare.Close)
 	b.Cleanup(func() { n.close(b.Context()) })
 	_, err = f.calm.SubscribeRecommendations("calm", "q", func(_, _ string, _ *telemetry.Header, r *telemetry.Recommendation) {
 		if !r.Heartbeat {
@@ -126,7 +133,7 @@ func BenchmarkFloodOtherQueue(b *testing.B) {
 		}
 	}
 	nowhere := func(f *flooded) func([]byte) error {
-		return func(payload []byte) error { return f.loud.PublishBare("nowhere", payload) }
+		return func(payload []byte) error { return f.bare.Publish("nowhere", payload) }
 	}
 	for _, c := range []struct {
 		name   string

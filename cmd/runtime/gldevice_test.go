@@ -148,7 +148,6 @@ func TestUnknownDeviceIsAnErrorThatListsTheDevices(t *testing.T) {
 	for _, args := range [][]string{
 		{"run", "--device", "77", "--listen", "127.0.0.1:0"},
 		{"demo", "--device", "77"},
-		{"bench", "policy", "--device", "77"},
 		{"doctor", "--device", "77"},
 	} {
 		var out, problems bytes.Buffer

@@ -147,7 +147,7 @@ func TestGraphJobsStreamTelemetryAndRecommendations(t *testing.T) {
 		t.Errorf("%d records; recommended %v, the host ran %v, the device %v", len(records), decided, host.Topologies, device.Topologies)
 	}
 
-	status, err := b.conn.RequestBare("ringmaster.v1.status", nil, clientPatience)
+	status, err := askStatus(b.served.url)
 	var stats struct{ RecordsRefused, EchoesDropped uint64 }
 	if err == nil {
 		err = json.Unmarshal(status, &stats)

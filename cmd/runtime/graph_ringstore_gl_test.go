@@ -8,6 +8,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
+	"strings"
+	"testing"
+
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
@@ -15,8 +18,6 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
-	"strings"
-	"testing"
 )
 
 // ringStore is a store of graphs on the device of a ring, without NATS.

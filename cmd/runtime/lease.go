@@ -68,26 +68,3 @@ func leaseState(device *glcompute.Device) string {
 	}
 	return "lease: " + support.String()
 }
-
-// benchLease times small submissions on a resident kernel and as waves. A
-// device without a lease has no such rows.
-func benchLease(device *glcompute.Device, report *benchReport) error {
-	t, err := megakernel.LeaseBench(device, megakernel.LeaseBenchRounds)
-	if errors.Is(err, megakernel.ErrNoLease) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	micros := func(name string, lease, wave megakernel.Percentiles, pick func(megakernel.Percentiles) float64) {
-		report.row(benchRow{
-			Name: name, Value: pick(lease), Unit: "µs",
-			Yardstick: "wave of the same 16 slots, submission to report", YardstickValue: pick(wave),
-		})
-	}
-	micros("lease/p50", t.Lease, t.Wave, func(p megakernel.Percentiles) float64 { return float64(p.P50.Nanoseconds()) / 1000 })
-	micros("lease/p99", t.Lease, t.Wave, func(p megakernel.Percentiles) float64 { return float64(p.P99.Nanoseconds()) / 1000 })
-	micros("lease/launch/p50", t.Launch, t.Wave, func(p megakernel.Percentiles) float64 { return float64(p.P50.Nanoseconds()) / 1000 })
-	micros("lease/launch/p99", t.Launch, t.Wave, func(p megakernel.Percentiles) float64 { return float64(p.P99.Nanoseconds()) / 1000 })
-	return nil
-}

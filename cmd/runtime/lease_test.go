@@ -3,11 +3,8 @@
 package main
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-
-	"ringmaster/glcompute"
 )
 
 func TestLaunchesOfADemoRunOnTheResidentKernel(t *testing.T) {
@@ -31,32 +28,4 @@ func TestDoctorTellsOfTheLease(t *testing.T) {
 	if got.code != 0 || !strings.Contains(got.stdout, "lease: a round of 16 slots") {
 		t.Errorf("exit code %d, %s", got.code, got.stdout)
 	}
-}
-
-func TestLeaseIsTimedBesideWaves(t *testing.T) {
-	requireGL(t)
-	device, _, err := glcompute.Open(glcompute.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer device.Close()
-	var out strings.Builder
-	report := benchReport{out: &out, json: true}
-	if err := benchLease(device, &report); err != nil {
-		t.Fatal(err)
-	}
-	rows := map[string]benchRow{}
-	for line := range strings.Lines(out.String()) {
-		var r benchRow
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatal(err)
-		}
-		rows[r.Name] = r
-	}
-	for _, name := range []string{"lease/p50", "lease/p99", "lease/launch/p50", "lease/launch/p99"} {
-		if r := rows[name]; r.Value <= 0 || r.YardstickValue <= 0 || r.Unit != "µs" {
-			t.Errorf("%s: %+v", name, r)
-		}
-	}
-	t.Log(out.String())
 }

@@ -5,7 +5,7 @@
 //   - exec, opcodes and graph run work on this machine without a server.
 //   - tune finds the geometry at which a workload drains fastest.
 //   - replay makes the decisions of a log again.
-//   - doctor says what a machine lacks, and bench measures.
+//   - doctor says what a machine lacks.
 //
 // This package is the wiring: flags, environment, processes and exit codes. The
 // packages that it wires are best read in the order policy, ring, telemetry,

@@ -42,7 +42,7 @@ func TestHelpExplainsEveryCommand(t *testing.T) {
 	if top.code != 0 {
 		t.Fatalf("exit code %d: %s", top.code, top.err)
 	}
-	for _, command := range []string{"demo", "run", "publish", "watch", "replay", "exec", "tune", "submit", "cancel", "heap", "graph", "opcodes", "doctor", "bench", "version"} {
+	for _, command := range []string{"demo", "run", "publish", "watch", "replay", "exec", "tune", "submit", "cancel", "heap", "graph", "opcodes", "doctor", "version"} {
 		if !strings.Contains(top.stdout, command) {
 			t.Errorf("--help does not name %s", command)
 		}
@@ -54,7 +54,7 @@ func TestHelpExplainsEveryCommand(t *testing.T) {
 }
 
 func TestWrongUsageIsExitCodeTwoAndSaysWhereHelpIs(t *testing.T) {
-	for _, args := range [][]string{{"dance"}, {"demo", "--speed", "fast"}, {"run", "--gl", "vulkan"}, {"bench", "everything"}} {
+	for _, args := range [][]string{{"dance"}, {"demo", "--speed", "fast"}, {"run", "--gl", "vulkan"}} {
 		got := ringmaster(t, t.Context(), "", args...)
 		if got.code != 2 || !strings.Contains(got.err, "--help") {
 			t.Errorf("%v: exit code %d, %q", args, got.code, got.err)
@@ -98,24 +98,6 @@ func TestHelpPrintsDefaultsBehindPlaceholders(t *testing.T) {
 	}
 	if got := words("graph", "run", "--help"); !strings.Contains(got, "Refuse files that list more edges (default: 268435456).") {
 		t.Error(got)
-	}
-}
-
-func TestBenchRefusesWhatItCannotMeasureBeforeItPrintsAnything(t *testing.T) {
-	for args, want := range map[string]string{
-		"graph --scale 99":             "--scale 99: it is 16 to 20",
-		"policy graph --sources 0":     "--sources 0",
-		"graph --graph grid:7":         "grid:WxH",
-		"tuner":                        "--space FILE",
-		"live --live-workload nothing": "tune --list",
-		"live --live-repeats 0":        "--live-repeats 0",
-		"soak --duration 0s":           "--duration 0s",
-		"drain --slots=-1":             "--slots -1",
-	} {
-		got := ringmaster(t, t.Context(), "", append([]string{"bench"}, strings.Fields(args)...)...)
-		if got.code != 1 || got.stdout != "" || !strings.Contains(got.err, want) {
-			t.Errorf("bench %s: %+v, want %q", args, got, want)
-		}
 	}
 }
 

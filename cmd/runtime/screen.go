@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"ringmaster/cmd/runtime/text"
 	"strings"
+
+	"ringmaster/cmd/runtime/text"
 
 	"golang.org/x/term"
 )

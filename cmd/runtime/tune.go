@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
+	"ringmaster/megakernel/tuner/trial"
 	"ringmaster/megakernel/tuner/workload"
 	"ringmaster/ring"
 )
@@ -71,12 +73,12 @@ func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if store != nil {
 		defer store.Close() // what was put is written already
 	}
-	r, err := newTuneRing(device, set.catalog, len(load.slots), len(load.window))
+	r, err := newTuneRing(device, set.catalog, load)
 	if err != nil {
 		return err
 	}
-	defer r.stand.Close()
-	if err := r.put(load); err != nil {
+	defer r.Close()
+	if err := r.Put(load); err != nil {
 		return err
 	}
 	result, err := c.tune(ctx, r, newScreen(std.err))
@@ -97,8 +99,8 @@ func (c *tuneCmd) check() error {
 		return fmt.Errorf("tune: --ring %d: want 1 to %d slots", c.Ring, workload.MaxSlots)
 	case c.Launches < 0 || !(c.Seconds >= 0):
 		return errors.New("tune: a budget of less than nothing; give --launches or --seconds of 0 for no bound")
-	case c.Launches > 0 && c.Launches < leastLaunches:
-		return fmt.Errorf("%w: --launches %d: at least %d are needed to compare geometries", errBudget, c.Launches, leastLaunches)
+	case c.Launches > 0 && c.Launches < trial.LeastLaunches:
+		return fmt.Errorf("%w: --launches %d: at least %d are needed to compare geometries", trial.ErrBudget, c.Launches, trial.LeastLaunches)
 	case c.Launches == 0 && c.Seconds == 0 && c.Strategy != strategySweep:
 		return fmt.Errorf("tune: the strategy %s needs a bound: give --launches or --seconds", c.Strategy)
 	case c.Window < 1 || c.Window > workload.MaxWindow:
@@ -110,7 +112,7 @@ func (c *tuneCmd) check() error {
 }
 
 // load makes the slots that the flags ask for.
-func (c *tuneCmd) load(set *opcodeSet, in io.Reader) (*tuneLoad, error) {
+func (c *tuneCmd) load(set *opcodeSet, in io.Reader) (*trial.Load, error) {
 	specs, err := c.specs(in)
 	if err != nil {
 		return nil, err
@@ -124,12 +126,12 @@ func (c *tuneCmd) load(set *opcodeSet, in io.Reader) (*tuneLoad, error) {
 	}
 	w, found := workload.Find(name)
 	if !found {
-		return nil, fmt.Errorf("%w: there is no bundled workload %s; tune --list names them", errWorkload, name)
+		return nil, fmt.Errorf("%w: there is no bundled workload %s; tune --list names them", trial.ErrWorkload, name)
 	}
 	if c.Ring > 0 {
 		w.Slots = c.Ring
 	}
-	return newTuneLoad(&w, set)
+	return trial.NewLoad(&w, set.catalog)
 }
 
 // specs are the slots of the flags and of the file.
@@ -158,21 +160,21 @@ func (c *tuneCmd) specs(in io.Reader) ([]string, error) {
 		}
 	}
 	if len(specs) == 0 {
-		return nil, fmt.Errorf("%w: %s names no slots", errWorkload, c.SlotsFile)
+		return nil, fmt.Errorf("%w: %s names no slots", trial.ErrWorkload, c.SlotsFile)
 	}
 	return specs, nil
 }
 
 // ownLoad is a ring of slots made from specs, interleaved evenly: of two groups of 30
 // and 10 slots, every fourth slot is of the second.
-func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, error) {
+func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*trial.Load, error) {
 	var groups [][]ring.Slot
 	var names []string
 	total := 0
 	for _, spec := range specs {
 		g, err := parseSlots(spec, set)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %q: %w", errWorkload, spec, err)
+			return nil, fmt.Errorf("%w: %q: %w", trial.ErrWorkload, spec, err)
 		}
 		groups, names = append(groups, g.slots), append(names, g.opcode)
 		total += len(g.slots)
@@ -181,9 +183,9 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, e
 		n = total
 	}
 	if n > workload.MaxSlots {
-		return nil, fmt.Errorf("%w: %d slots, at most %d; say with --ring how many a launch has", errWorkload, n, workload.MaxSlots)
+		return nil, fmt.Errorf("%w: %d slots, at most %d; say with --ring how many a launch has", trial.ErrWorkload, n, workload.MaxSlots)
 	}
-	l := &tuneLoad{name: strings.Join(names, "+"), slots: make([]ring.Slot, 0, n), window: make([]uint32, window)}
+	l := &trial.Load{Name: strings.Join(names, "+"), Slots: make([]ring.Slot, 0, n), Window: make([]uint32, window)}
 	taken := make([]int, len(groups))
 	for i := range n {
 		// The group that is furthest behind its share is next.
@@ -194,7 +196,7 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, e
 			}
 		}
 		g := groups[next]
-		l.slots = append(l.slots, g[taken[next]%len(g)])
+		l.Slots = append(l.Slots, g[taken[next]%len(g)])
 		taken[next]++
 	}
 	return l, nil
@@ -202,43 +204,43 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*tuneLoad, e
 
 // tune measures. The result is nil if nothing was measured. If there are both a result and
 // an error, the error says why no geometry was chosen.
-func (c *tuneCmd) tune(ctx context.Context, ring *tuneRing, to *screen) (*tuned, error) {
-	run := ring.newRun(c.Launches, time.Duration(c.Seconds*float64(time.Second)))
-	run.progress = tuneProgress(to)
-	chosen, whole, err := run.run(ctx, strategies[c.Strategy])
+func (c *tuneCmd) tune(ctx context.Context, ring *trial.Ring, to *screen) (*tuned, error) {
+	run := ring.NewRun(c.Launches, time.Duration(c.Seconds*float64(time.Second)))
+	run.Progress = tuneProgress(to)
+	chosen, whole, err := run.Measure(ctx, strategies[c.Strategy])
 	to.draw("")
 	if errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("tune: interrupted after %d launches: %w", run.count, err)
+		err = fmt.Errorf("tune: interrupted after %d launches: %w", run.Count, err)
 	}
-	if run.count == 0 {
+	if run.Count == 0 {
 		return nil, err
 	}
 	return &tuned{
-		Workload: ring.load.name, Slots: uint32(len(ring.load.slots)), Strategy: c.Strategy,
-		Geometries: ring.space.Len(), Launches: run.count, Complete: whole && err == nil, Rows: run.rows(chosen),
+		Workload: ring.Load.Name, Slots: uint32(len(ring.Load.Slots)), Strategy: c.Strategy,
+		Geometries: ring.Space.Len(), Launches: run.Count, Complete: whole && err == nil, Rows: run.Rows(chosen),
 	}, err
 }
 
 // tuneProgress draws a bar on a terminal, a few times a second.
-func tuneProgress(to *screen) func(float64, *tuneRun) {
+func tuneProgress(to *screen) func(float64, *trial.Run) {
 	var last time.Time
-	return func(done float64, r *tuneRun) {
+	return func(done float64, r *trial.Run) {
 		if !to.terminal || time.Since(last) < 100*time.Millisecond {
 			return
 		}
 		last = time.Now()
-		if r.launches == 0 && r.span == 0 {
-			done = float64(len(r.times)) / float64(r.space.Len())
+		if r.Launches == 0 && r.Span == 0 {
+			done = float64(len(r.Times)) / float64(r.Space.Len())
 		}
-		best := r.best(1)[0]
-		g := r.space.At(best)
+		best := r.Best(1)[0]
+		g := r.Space.At(best)
 		to.draw(fmt.Sprintf("%s %3.0f %%  %s launches, %s of %s geometries, best %s x %d: %s\n", bar(done, 30), 100*done,
-			grouped(r.count), grouped(len(r.times)), grouped(r.space.Len()), engineGeometry(g), g.Depth, launchTime(median(r.times[best]))))
+			grouped(r.Count), grouped(len(r.Times)), grouped(r.Space.Len()), trial.EngineGeometry(g), g.Depth, launchTime(trial.Median(r.Times[best]))))
 	}
 }
 
 // finish prints the result, draws it, and stores it if a geometry was chosen and there is a store.
-func (c *tuneCmd) finish(t *tuned, r *tuneRing, catalog *megakernel.Catalog, device glDevice, std stdio, store *cache.Cache, chosen bool) error {
+func (c *tuneCmd) finish(t *tuned, r *trial.Ring, catalog *megakernel.Catalog, device glDevice, std stdio, store *cache.Cache, chosen bool) error {
 	var err error
 	if chosen && store != nil {
 		err = storeTuned(t, store, r, catalog, device)
@@ -263,4 +265,18 @@ func listWorkloads(out io.Writer) {
 		rows = append(rows, []string{w.Name, grouped(w.Slots), w.About})
 	}
 	fmt.Fprint(out, table([]string{"WORKLOAD", "SLOTS", "SLOTS ARE"}, rows))
+}
+
+// newTuneRing makes a ring for a load on a device. The caller closes it.
+func newTuneRing(device glDevice, catalog *megakernel.Catalog, load *trial.Load) (*trial.Ring, error) {
+	return trial.NewRing(device, trial.RingConfig{
+		Catalog: catalog, Slots: len(load.Slots), Window: len(load.Window), Limits: limitsOf(device), Software: device.Info().Software,
+	})
+}
+
+// limitsOf are the limits of a device as a queue's tuner knows them.
+func limitsOf(device glDevice) policy.Limits {
+	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
+	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
+	return limits
 }

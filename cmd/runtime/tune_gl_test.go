@@ -158,21 +158,21 @@ func TestTheRingRunsAnyGeometryOfItsSpace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newTuneRing(device, nil, len(load.slots), len(load.window))
+	r, err := newTuneRing(device, nil, load)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.stand.Close()
-	if err := r.put(load); err != nil {
+	defer r.Close()
+	if err := r.Put(load); err != nil {
 		t.Fatal(err)
 	}
-	for i := 0; i < r.space.Len(); i += 7 {
-		report, err := r.launch(r.space.At(i))
-		if err != nil || report.Slots != 700 || report.Ns == 0 || report.Geometry != r.space.At(i) {
-			t.Fatalf("%+v: %+v, %v", r.space.At(i), report, err)
+	for i := 0; i < r.Space.Len(); i += 7 {
+		report, err := r.Launch(r.Space.At(i))
+		if err != nil || report.Slots != 700 || report.Ns == 0 || report.Geometry != r.Space.At(i) {
+			t.Fatalf("%+v: %+v, %v", r.Space.At(i), report, err)
 		}
 	}
-	if _, err := r.launch(live.Geometry{Width: 1 << 20, Groups: 1, Chunk: 32}); err == nil {
+	if _, err := r.Launch(live.Geometry{Width: 1 << 20, Groups: 1, Chunk: 32}); err == nil {
 		t.Error("a geometry beyond the device ran")
 	}
 }

@@ -97,7 +97,7 @@ func picturePanels(t *tuned) []panel {
 	var widths, chunks []uint32
 	axes := newPictureAxes()
 	for _, r := range t.Rows {
-		g := r.geometry()
+		g := r.Geometry()
 		g.Depth = 0
 		if was, ok := best[g]; !ok || r.MedianNs < was {
 			best[g] = r.MedianNs

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"ringmaster/megakernel/tuner/trial"
 )
 
 // pictured is a sweep over two widths with a known best point.
@@ -17,7 +19,7 @@ func pictured() *tuned {
 		for g := uint32(1); g <= 256; g *= 2 {
 			for c := uint32(64); c <= 4096; c *= 4 {
 				ns := 1e6 * (1 + math.Abs(math.Log2(float64(g)/16))) * (1 + float64(c)/4096) * 64 / float64(w)
-				t.Rows = append(t.Rows, tuneRow{Width: w, Groups: g, Chunk: c, Depth: 65536, Launches: 3, MeanNs: ns, MedianNs: ns, VsBest: 1})
+				t.Rows = append(t.Rows, trial.Row{Width: w, Groups: g, Chunk: c, Depth: 65536, Launches: 3, MeanNs: ns, MedianNs: ns, VsBest: 1})
 			}
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"ringmaster/megakernel/tuner/live"
+	"ringmaster/megakernel/tuner/trial"
 )
 
 // Strategies of tune.
@@ -16,38 +16,20 @@ const (
 
 // tuned is what tune found out.
 type tuned struct {
-	Workload   string    `json:"workload"`
-	Slots      uint32    `json:"slots"`
-	Device     string    `json:"device"`
-	Strategy   string    `json:"strategy"`
-	Geometries int       `json:"geometries"` // of the space
-	Launches   int       `json:"launches"`
-	Complete   bool      `json:"complete"` // false: the budget or the user ended it before its end
-	Stored     string    `json:"stored,omitempty"`
-	Key        string    `json:"key,omitempty"`
-	Rows       []tuneRow `json:"rows"`
-}
-
-// tuneRow is what was measured of a geometry.
-type tuneRow struct {
-	Width    uint32  `json:"width"`
-	Groups   uint32  `json:"groups"`
-	Chunk    uint32  `json:"chunk"`
-	Depth    uint32  `json:"depth"`
-	Launches int     `json:"launches"`
-	MeanNs   float64 `json:"mean_ns"`   // of a launch
-	MedianNs float64 `json:"median_ns"` // likewise
-	Spread   float64 `json:"spread"`    // standard deviation over mean
-	VsBest   float64 `json:"vs_best"`   // median over the least median
-	Chosen   bool    `json:"chosen,omitempty"`
-}
-
-func (r *tuneRow) geometry() live.Geometry {
-	return live.Geometry{Width: r.Width, Groups: r.Groups, Chunk: r.Chunk, Depth: r.Depth}
+	Workload   string      `json:"workload"`
+	Slots      uint32      `json:"slots"`
+	Device     string      `json:"device"`
+	Strategy   string      `json:"strategy"`
+	Geometries int         `json:"geometries"` // of the space
+	Launches   int         `json:"launches"`
+	Complete   bool        `json:"complete"` // false: the budget or the user ended it before its end
+	Stored     string      `json:"stored,omitempty"`
+	Key        string      `json:"key,omitempty"`
+	Rows       []trial.Row `json:"rows"`
 }
 
 // chosen is the row of the chosen geometry, or nil.
-func (t *tuned) chosen() *tuneRow {
+func (t *tuned) chosen() *trial.Row {
 	for i := range t.Rows {
 		if t.Rows[i].Chosen {
 			return &t.Rows[i]

@@ -12,6 +12,7 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/session"
+	"ringmaster/megakernel/tuner/trial"
 )
 
 // storedRows is how many measurements an entry keeps, the fastest ones: as many as a
@@ -37,7 +38,7 @@ func tunedEntry(t *tuned, key cache.Key) cache.Entry {
 	}
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		g := cache.Geometry(r.geometry())
+		g := cache.Geometry(r.Geometry())
 		if r.Chosen {
 			e.Selected = g
 		}
@@ -68,7 +69,7 @@ func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device glDevice, log *s
 }
 
 // storeTuned stores a result where the tuner of a worker on this device finds it.
-func storeTuned(t *tuned, store *cache.Cache, r *tuneRing, catalog *megakernel.Catalog, device glDevice) error {
+func storeTuned(t *tuned, store *cache.Cache, r *trial.Ring, catalog *megakernel.Catalog, device glDevice) error {
 	worker := announcement(device, catalog)
 	key := tuneKey(r, catalog, actors.IdentityOf(&worker))
 	err := store.Put(tunedEntry(t, key))
@@ -84,7 +85,7 @@ func storeTuned(t *tuned, store *cache.Cache, r *tuneRing, catalog *megakernel.C
 
 // tuneKey is the key under which a worker's tuner looks for this workload: it knows
 // launches by their kernel, their clock and their size.
-func tuneKey(r *tuneRing, catalog *megakernel.Catalog, identity string) cache.Key {
+func tuneKey(r *trial.Ring, catalog *megakernel.Catalog, identity string) cache.Key {
 	kernel := megakernel.NewIdentities(catalog).Of(megakernel.Kernel{Kind: megakernel.Interpreter})
-	return session.Key(session.Program{ID: kernel, Source: uint8(timeSource(r.clock)), Mode: session.On}, r.bucket, r.limits, identity)
+	return session.Key(session.Program{ID: kernel, Source: uint8(timeSource(r.Clock)), Mode: session.On}, r.Bucket, r.Limits, identity)
 }

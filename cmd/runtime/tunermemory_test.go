@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"time"
 
 	"fmt"
 	"io"
@@ -359,4 +361,18 @@ func TestResultOfANewerVersionIsNotOverwritten(t *testing.T) {
 	if got := <-first; !strings.Contains(got, cache.Key{2}.String()) {
 		t.Errorf("then %q", got)
 	}
+}
+
+// waitUntil returns when something is so, or with an error after ten seconds.
+func waitUntil(ctx context.Context, ok func() bool) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
 }

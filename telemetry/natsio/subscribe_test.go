@@ -68,7 +68,7 @@ func TestASubscriptionSeesWhatOthersPublishFromThenOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := other.PublishBare(c.Subjects().Done("w", queue), []byte{0xc1}); err != nil {
+		if err := other.publish(c.Subjects().Done("w", queue), []byte{0xc1}); err != nil {
 			t.Fatal(err)
 		}
 		flush(t, other)

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ringmaster/megakernel/tuner/live"
+	"ringmaster/megakernel/tuner/trial"
+)
+
+// explore lets the tuner explore from nothing a few times.
+func (w *liveWork) explore(ctx context.Context, r *trial.Ring, times int) error {
+	if err := r.Put(w.load); err != nil {
+		return err
+	}
+	if err := r.Warm(); err != nil {
+		return err
+	}
+	for range times {
+		t := live.New(live.Config{Space: r.Space})
+		for e := (exploration{}); !e.over(t); {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			report, err := r.Launch(t.Next().Geometry)
+			if err != nil {
+				return err
+			}
+			e.add(t.Next(), &report)
+			_ = t.Observe(report) // after a refused reading the tuner asks again
+		}
+		w.chosen = append(w.chosen, t.Choice())
+	}
+	return w.again(ctx, r)
+}
+
+// run lets the tuner run the workload from nothing, and compares.
+func (w *liveWork) run(ctx context.Context, r *trial.Ring, fixed live.Geometry) error {
+	if err := r.Put(w.load); err != nil {
+		return err
+	}
+	if err := r.Warm(); err != nil {
+		return err
+	}
+	w.single = w.fit(r, fixed)
+	if err := w.steady(ctx, r); err != nil {
+		return err
+	}
+	all := append(append([]live.Geometry{w.best}, w.chosen...), w.single, w.last)
+	w.finals.all = different(all)
+	return w.finals.run(ctx, r, liveRounds)
+}
+
+// judge compares once more, some time after run, the chosen geometries, the sweep's best and the
+// fixed one. The least time is the yardstick: what looked best in a sweep of few launches each need
+// not be the best.
+func (w *liveWork) judge(ctx context.Context, r *trial.Ring) error {
+	if err := r.Put(w.load); err != nil {
+		return err
+	}
+	if err := r.Warm(); err != nil {
+		return err
+	}
+	if err := w.finals.run(ctx, r, liveRounds); err != nil {
+		return err
+	}
+	times := w.finals.times()
+	w.bestNs = slices.Min(slices.Collect(maps.Values(times)))
+	for _, g := range w.chosen {
+		w.chosenNs = append(w.chosenNs, times[g])
+	}
+	now := times[w.best]
+	total, fixed := w.course.over(times[w.last]/now, times[w.single]/now)
+	w.clear = liveLaunches * median(w.course.best)
+	w.total, w.fixed = total*w.clear, fixed*w.clear
+	return nil
+}
+
+// exploration follows a tuner to the end of its exploration, including the looks that it
+// holds back for later: until it has used as many launches as it may explore with, or until
+// it has no look left after explorationRuns launches or explorationSpan on the device.
+type exploration struct {
+	launches, explored int
+	span               time.Duration // on the device
+}
+
+const (
+	explorationLaunches = 24
+	explorationRuns     = 300
+	explorationSpan     = 600 * time.Millisecond
+)
+
+func (e *exploration) add(s live.Suggestion, r *live.Report) {
+	e.launches++
+	e.span += time.Duration(r.Ns)
+	if s.Why == live.Exploring || s.Why == live.Reexploring {
+		e.explored++
+	}
+}
+
+func (e *exploration) over(t *live.Tuner) bool {
+	if e.explored >= explorationLaunches {
+		return true
+	}
+	return e.launches > 0 && t.Next().Left == 0 && (e.launches >= explorationRuns || e.span >= explorationSpan)
+}
+
+// steady runs the ring as a worker would, and beside it the best and the fixed
+// geometry. last is the choice at the end.
+func (w *liveWork) steady(ctx context.Context, r *trial.Ring) error {
+	span := hardwareRun
+	if r.Software {
+		span = softwareRun
+	}
+	t := live.New(live.Config{Space: r.Space})
+	var e exploration
+	c := &w.course
+	best, _ := w.space.Find(w.best)
+	c.swept = make(map[live.Geometry]float64)
+	for config, ns := range w.times {
+		c.swept[w.space.At(config)] = ns / w.times[best]
+	}
+	chosen := false
+	begin := time.Now()
+	for i := range liveLaunches {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		next := t.Next()
+		report, err := r.Launch(next.Geometry)
+		if err != nil {
+			return err
+		}
+		e.add(next, &report)
+		c.add(next, t.Choice(), float64(report.Ns))
+		_ = t.Observe(report) // a refused reading still took its time
+		if !chosen && e.over(t) {
+			w.chosen, chosen = append(w.chosen, t.Choice()), true
+		}
+		if i%liveBeside == 0 {
+			best, err := launchAfresh(r, w.best)
+			if err != nil {
+				return err
+			}
+			fixed, err := launchAfresh(r, w.single)
+			if err != nil {
+				return err
+			}
+			c.best, c.fixed = append(c.best, best), append(c.fixed, fixed)
+		}
+		if time.Since(begin) > span && chosen && c.lasts() >= liveBeside {
+			break
+		}
+	}
+	if !chosen {
+		w.chosen = append(w.chosen, t.Choice())
+	}
+	w.launches, w.explored, w.switches, w.noise = len(c.launches), e.explored, c.switches(), t.Noise()
+	w.worstStep, w.last = c.dearest(), t.Choice()
+	return nil
+}
+
+func shapeOf(g live.Geometry) string {
+	return fmt.Sprintf("%dx%dx%dx%d", g.Width, g.Groups, g.Chunk, g.Depth)
+}
+
+// rows reports a workload.
+func (w *liveWork) rows(to *report) {
+	mean, _ := trial.Mean(w.chosenNs)
+	worst := slices.Max(w.chosenNs) / w.bestNs
+	n := len(w.load.Slots)
+	swept := fmt.Sprintf("best %s of %d geometries swept, of %d", shapeOf(w.best), w.seen, w.space.Len())
+	to.row(row{
+		Name: "live/chosen/" + w.load.Name, Value: mean / float64(n), Unit: "ns/slot",
+		Yardstick: fmt.Sprintf("%s; chosen %s, worst %.3f", swept, shapeOf(w.chosen[0]), worst), YardstickValue: w.bestNs / float64(n),
+	})
+	to.row(row{
+		Name: "live/500/" + w.load.Name, Value: w.total / 1e6, Unit: "ms",
+		Yardstick:      fmt.Sprintf("clairvoyant; %d launches ran, %d to explore, %d changes of choice, noise %.1f %%, dearest look %.1f x", w.launches, w.explored, w.switches, 100*w.noise, w.worstStep),
+		YardstickValue: w.clear / 1e6,
+	})
+	to.row(row{Name: "live/fixed/" + w.load.Name, Value: w.total / 1e6, Unit: "ms", Yardstick: "the geometry fixed for all workloads", YardstickValue: w.fixed / 1e6})
+}
+
+// liveSummary reports all workloads together.
+func liveSummary(to *report, works []*liveWork, fixed live.Geometry) {
+	var over, total, beside []float64
+	var sum, clear, sumFixed float64
+	for _, w := range works {
+		for _, ns := range w.chosenNs {
+			over = append(over, ns/w.bestNs)
+		}
+		total, beside = append(total, w.total/w.clear), append(beside, w.total/w.fixed)
+		sum, clear, sumFixed = sum+w.total, clear+w.clear, sumFixed+w.fixed
+	}
+	print := func(name string, value, yard float64, unit, yardstick string) {
+		to.row(row{Name: name, Value: value, Unit: unit, Yardstick: yardstick, YardstickValue: yard})
+	}
+	mean := func(x []float64) float64 { m, _ := trial.Mean(x); return m }
+	print("live/chosen/mean", mean(over), 1, "x", "the exhaustive best")
+	print("live/chosen/worst", slices.Max(over), 1, "x", "the exhaustive best")
+	print("live/500/mean", mean(total), 1, "x", "the clairvoyant")
+	print("live/500/worst", slices.Max(total), 1, "x", "the clairvoyant")
+	print("live/500/sum", sum/1e6, clear/1e6, "ms", "the clairvoyant, all workloads")
+	single := fmt.Sprintf("the best geometry fixed for all, %dx%dx%d", fixed.Width, fixed.Groups, fixed.Chunk)
+	print("live/fixed/mean", mean(beside), 1, "x", single)
+	print("live/fixed/sum", sum/1e6, sumFixed/1e6, "ms", single)
+}
