@@ -29,7 +29,7 @@ func (w *workerActor) admit(b *batch) {
 		w.bury(b)
 		return
 	}
-	if b.family.stopped.Load() != nil {
+	if b.family.quarantine.Load() != nil {
 		b.settle(telemetry.OutcomeQueueBusy, ErrUnstable)
 		return
 	}
@@ -57,7 +57,7 @@ func (w *workerActor) admit(b *batch) {
 	b.number = w.admitted
 	l.open[b.work.Batch] = b
 	for _, f := range w.flights {
-		f.fed = f.fed || f.lane == l
+		f.gotWork = f.gotWork || f.lane == l
 	}
 	w.setPending(l, l.pending+slots)
 	b.family.tally.submitted.Add(uint64(slots))
@@ -90,11 +90,9 @@ func (w *workerActor) lane(f *family) *lane {
 	return l
 }
 
-// drop removes the lane of a queue that is parked or forgotten. A parked queue
-// keeps its lane if it got work meanwhile or has failures that count.
+// drop removes the lane of a queue that is forgotten.
 func (w *workerActor) drop(f *family) {
-	l := w.lanes[f.name]
-	if l != nil && l.family == f && (l.blank() || f.gone.Load()) {
+	if l := w.lanes[f.name]; l != nil && l.family == f {
 		delete(w.lanes, f.name)
 	}
 }

@@ -52,14 +52,9 @@ func (w *workerActor) cancel(c *cancellation) {
 		c.answer(telemetry.CancelUnseen, 0, w.tombstones.add(c.key, time.Now()))
 		return
 	}
-	engine, can := w.engine.(Canceler)
-	if !can {
-		c.answer(telemetry.CancelUnseen, 0, ErrNoCancel)
-		return
-	}
-	out := engine.Cancel(c.key.queue, c.key.id)
+	out := w.engine.Cancel(c.key.queue, c.key.id)
 	for _, f := range w.flights {
-		f.fed = f.fed || f.lane == l // its count of what is left may be from before
+		f.gotWork = f.gotWork || f.lane == l // its count of what is left may be from before
 	}
 	left := l.pending
 	for i := range out.Done {

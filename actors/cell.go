@@ -1,25 +1,19 @@
 package actors
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
-// yieldEvery is the number of folded records of a queue after which its publisher
-// lets others run. A publisher that never blocks keeps its processor for a whole
-// time slice, while the three actors of a decision wait one after the other: on two
-// processors a flood of 64 queues is then answered within 1 s, but within 5 ms
-// when the publisher yields every 256 records. Much smaller numbers slow the records
-// down for decisions that nobody needs.
-const yieldEvery = 256
-
 // Bounds of one cell.
 const (
 	maxReplies  = 8  // reply subjects that wait for one decision
 	maxTimings  = 64 // launches timed between two looks of the tuner
-	maxOutcomes = 64 // launch outcomes of a remote worker that wait for the policy actor
+	maxOutcomes = 64 // launch outcomes of a remote worker that wait for the queue actor
 )
 
 // wakes says which actors a fold asks to look at the cell. A bit is set only
@@ -28,10 +22,9 @@ type wakes uint8
 
 const (
 	wakeDecision wakes = 1 << iota // queue actor
+	wakeOutcomes                   // queue actor: outcomes
 	wakeTuner                      // tuner actor: timings
-	wakeCommit                     // policy actor: outcomes
 	wakePriority                   // diffusion actor of the worker
-	fallenBehind                   // nobody: records come faster than they are decided on
 )
 
 // cell is where the records of one queue are folded. Publishers fold under the
@@ -45,7 +38,8 @@ type cell struct {
 
 	pacer      pacer
 	dirty      bool   // something newer than the last take
-	deciding   bool   // a wake is pending or a decision is on its way
+	deciding   bool   // a wake is pending, a decision is in hand, or the queue pauses
+	taken      bool   // a decision is in hand
 	hasBacklog bool   // backlog is known
 	walked     bool   // a job has walked here
 	backlog    uint32 // slots submitted here and not finished
@@ -71,12 +65,10 @@ type cell struct {
 	replies []string      // waiting for a decision
 
 	timings   []session.Report // since the tuner actor looked
-	outcomes  []outcome        // since the policy actor looked
-	reporting bool             // a reported message is pending at the policy actor
+	outcomes  []outcome        // since the queue actor looked
+	reporting bool             // a reported message is pending at the queue actor
 	tuning    bool             // a reported message is pending at the tuner actor
 	ranking   bool             // a prioritized message is pending
-	lost      bool             // a wake or decision ended in a panic, or with the queue's rest
-	replied   uint32           // of all replies that ever waited, those that are answered; wraps
 
 	launches launchTotals
 }
@@ -91,11 +83,10 @@ type view struct {
 	backlog      uint32
 	hasBacklog   bool
 	records      SequenceRange
-	asking       bool   // somebody waits for this decision
-	asked        uint32 // of all that ever waited for one, those that wait for this or are answered
+	replies      []string // who waits for this decision
 }
 
-// outcome is a launch report of a remote worker as the policy actor needs it.
+// outcome is a launch report of a remote worker as the queue actor needs it.
 type outcome struct {
 	launch, decision uint64
 	ok               bool
@@ -106,13 +97,17 @@ type launchTotals struct {
 	launches, failed, executed, faulted uint64
 }
 
-// take hands the folded view to the queue actor. The cell stays busy until
-// decided, or until lose and revive.
-func (c *cell) take() view {
+// take hands the folded view to the queue actor, if anything has asked for a
+// decision since the last take. The cell stays busy until decided or abandon.
+func (c *cell) take() (v view, asked bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.dirty, c.lost = false, false
-	c.pacer.taken()
+	if !c.dirty {
+		c.deciding = c.pacer.pausing
+		return view{}, false
+	}
+	c.dirty, c.taken = false, true
+	c.pacer = pacer{paced: c.pacer.triggers >= pacedFrom}
 	if c.records.Last != 0 {
 		c.seen = c.records
 		c.records = SequenceRange{}
@@ -122,74 +117,62 @@ func (c *cell) take() view {
 		queue: c.queue, graph: c.graph, walk: c.walk,
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
-		records: c.seen, asking: len(c.replies) > 0, asked: c.replied + uint32(len(c.replies)),
-	}
+		records: c.seen, replies: slices.Clone(c.replies),
+	}, true
 }
 
-// unanswered are the reply subjects that wait for a decision with some view. They wait
-// until decided.
-func (c *cell) unanswered(v *view) []string {
-	if !v.asking {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return append([]string(nil), c.replies[:c.open(v)]...)
-}
-
-// open is how many of those that wait for a decision no other has answered.
-func (c *cell) open(v *view) int { return max(int(int32(v.asked-c.replied)), 0) }
-
-// decided ends a decision with some view that was published, and says when the next one is due:
-// now if something newer has arrived, later if so much arrives that the queue is
-// paced. The caller sends the next wake, or arranges for paceOver to be called.
+// decided ends a decision with some view that was published, and says when the next
+// one is due: now if something newer has arrived, later if so much arrives that the
+// queue is paced. There is no pause while somebody waits for an answer. The caller
+// sends the next wake, or arranges for paceOver to be called.
 func (c *cell) decided(v *view) due {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lost = false // what came meanwhile is decided on next
+	c.taken = false
 	c.requeuesDecided = c.requeuesTaken
-	n := c.open(v)
-	c.replies = c.replies[:copy(c.replies, c.replies[n:])]
-	c.replied += uint32(n)
-	if c.deciding = c.dirty; c.pacer.paces(len(c.replies)) {
-		c.deciding = true
-		return c.pacer.due()
-	}
-	if c.dirty {
+	c.replies = slices.Delete(c.replies, 0, len(v.replies))
+	c.pacer.pausing = c.pacer.paced && len(c.replies) == 0
+	c.deciding = c.dirty || c.pacer.pausing
+	switch {
+	case c.pacer.pausing:
+		return dueLater
+	case c.dirty:
 		return dueNow
+	default:
+		return dueOnRecord
 	}
-	return dueOnRecord
 }
 
-// lose notes that a wake or a decision will not come to its end.
-func (c *cell) lose() {
+// abandon notes that the queue actor has panicked: a decision that it had in hand is
+// to be made again.
+func (c *cell) abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lost = true
+	c.dirty = c.dirty || c.taken
+	c.taken = false
 }
 
-// revive asks for a decision that was lost, not for one that is on its way: two would
-// count requeues twice. It asks the other actors that may have lost their message to
-// look again, which does no harm.
-func (c *cell) revive() (w wakes) {
+// lostWakes asks all actors that may have lost a message to look again. That does no
+// harm if they have not: a wake too many finds nothing to decide.
+func (c *cell) lostWakes() (w wakes) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lost && c.deciding {
-		c.lost, c.dirty, c.pacer.pausing = false, true, false
+	if c.dirty && !c.pacer.pausing {
+		c.deciding = true
 		w |= wakeDecision
 	}
 	if c.tuning {
 		w |= wakeTuner
 	}
 	if c.reporting {
-		w |= wakeCommit
+		w |= wakeOutcomes
 	}
 	return w
 }
 
-// poke asks for a decision on what is already known, because something other than
-// the queue's own records has changed.
-func (c *cell) poke() wakes {
+// requestDecision asks for a decision on what is already known, because something
+// other than the queue's own records has changed.
+func (c *cell) requestDecision() wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dirty {
@@ -225,7 +208,7 @@ func (c *cell) takeTimings(dst []session.Report) []session.Report {
 	return dst
 }
 
-// takeOutcomes appends the outcomes that wait for the policy actor to dst.
+// takeOutcomes appends the outcomes that wait for the queue actor to dst.
 func (c *cell) takeOutcomes(dst []outcome) []outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -262,4 +245,47 @@ func (c *cell) lastTouched() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.touched
+}
+
+// Decisions of a queue follow each other as fast as its records, until records
+// arrive faster than decisions are made. From then on each decision answers several
+// records, and more decisions a second would only take processor time from the
+// records that they are about. Such a queue is paced.
+const (
+	// pacedFrom is how many triggers one decision answers in a queue that is
+	// paced. It is more than a publisher sends of one state of its queue.
+	pacedFrom = 4
+	// pace is the pause after a decision of a paced queue, and so what pacing
+	// adds at most to the age of its newest value.
+	pace = 10 * time.Millisecond
+)
+
+// due says when the decision after a published one is made.
+type due uint8
+
+const (
+	dueOnRecord due = iota // nothing newer has arrived
+	dueNow
+	dueLater // after pace
+)
+
+// pacer is the part of a cell that counts what decisions answer.
+type pacer struct {
+	triggers uint32 // since the last take
+	paced    bool   // the last take had many
+	pausing  bool   // until paceOver
+}
+
+// paceOver ends the pause of a paced queue.
+func (c *cell) paceOver() wakes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.pacer.pausing {
+		return 0
+	}
+	c.pacer.pausing = false
+	if c.deciding = c.dirty; c.dirty {
+		return wakeDecision
+	}
+	return 0
 }

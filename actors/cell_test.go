@@ -42,7 +42,7 @@ func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
 	if w := mustFold(t, c, queueRecord(7, 2, 20)); w != 0 {
 		t.Fatalf("second record before the take: wakes %b", w)
 	}
-	if v := c.take(); v.queue.QueueLen != 20 || v.records != (SequenceRange{Incarnation: 7, First: 1, Last: 2, SentNs: 2}) {
+	if v := taken(t, c); v.queue.QueueLen != 20 || v.records != (SequenceRange{Incarnation: 7, First: 1, Last: 2, SentNs: 2}) {
 		t.Fatalf("view %+v", v)
 	}
 	if w := mustFold(t, c, queueRecord(7, 3, 30)); w != 0 {
@@ -51,7 +51,7 @@ func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
 	if c.decided(&view{}) != dueNow {
 		t.Fatal("the record that came during the decision is not looked at")
 	}
-	if v := c.take(); v.queue.QueueLen != 30 {
+	if v := taken(t, c); v.queue.QueueLen != 30 {
 		t.Fatalf("view %+v", v)
 	}
 	if c.decided(&view{}) != dueOnRecord {
@@ -62,65 +62,72 @@ func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
 	}
 }
 
-func TestCellRevivedAfterAPanicGivesTheSameViewAgain(t *testing.T) {
+func TestCellGivesTheViewOfALostDecisionAgain(t *testing.T) {
 	c := new(cell)
 	if _, err := c.fold(queueRecord(7, 5, 10), "inbox.1", 0); err != nil {
 		t.Fatal(err)
 	}
-	first := c.take()
-	if c.revive()&wakeDecision != 0 {
-		t.Fatal("a decision on its way is asked for again")
+	first := taken(t, c)
+	if c.lostWakes()&wakeDecision != 0 {
+		t.Fatal("a decision in hand is asked for again")
 	}
-	c.lose()
-	if c.revive()&wakeDecision == 0 {
+	c.abandon()
+	if c.lostWakes()&wakeDecision == 0 {
 		t.Fatal("the lost decision is not asked for again")
 	}
-	if c.revive()&wakeDecision != 0 {
-		t.Fatal("the lost decision is asked for twice")
-	}
-	again := c.take()
-	if again.requeues != first.requeues || again.records != first.records || !slices.Equal(c.unanswered(&again), []string{"inbox.1"}) {
+	again := taken(t, c)
+	if again.requeues != first.requeues || again.records != first.records || !slices.Equal(again.replies, []string{"inbox.1"}) {
 		t.Fatalf("first %+v, again %+v", first, again)
 	}
+	if _, asked := c.take(); asked {
+		t.Fatal("a second wake decides on nothing new")
+	}
 	c.decided(&again)
-	if c.revive()&wakeDecision != 0 {
-		t.Fatal("revived without a lost decision")
+	if c.lostWakes()&wakeDecision != 0 {
+		t.Fatal("a decision is asked for although none is lost")
 	}
 }
 
-// Of two decisions on their way each answers who has asked since the other, and nobody twice.
 func TestCellAnswersOnce(t *testing.T) {
 	c := new(cell)
-	ask := func(seq uint64, reply string) view {
+	ask := func(seq uint64, reply string) {
 		if _, err := c.fold(queueRecord(7, seq, 10), reply, 0); err != nil {
 			t.Fatal(err)
 		}
-		return c.take()
 	}
-	first := ask(1, "inbox.1")
-	second := ask(2, "inbox.2")
-	late := ask(3, "inbox.3")
-	for _, step := range []struct {
-		view *view
-		want []string
-	}{{&second, []string{"inbox.1", "inbox.2"}}, {&first, nil}, {&late, []string{"inbox.3"}}, {&late, nil}} {
-		if got := c.unanswered(step.view); !slices.Equal(got, step.want) {
-			t.Errorf("answers %v, want %v", got, step.want)
+	for i, want := range []string{"inbox.1", "inbox.2", "inbox.3"} {
+		if i == 0 {
+			ask(1, want)
 		}
-		c.decided(step.view)
+		v := taken(t, c)
+		if !slices.Equal(v.replies, []string{want}) {
+			t.Errorf("answers %v, want %v", v.replies, want)
+		}
+		ask(uint64(i+2), fmt.Sprint("inbox.", i+2)) // while the decision is in hand
+		c.decided(&v)
 	}
+}
+
+// taken is the view of a decision that was asked for.
+func taken(t *testing.T, c *cell) view {
+	t.Helper()
+	v, asked := c.take()
+	if !asked {
+		t.Fatal("no decision was asked for")
+	}
+	return v
 }
 
 func TestCellCountsRequeuesOncePerDecision(t *testing.T) {
 	c := new(cell)
 	mustFold(t, c, queueRecord(7, 3, 1))
-	if v := c.take(); v.requeues != 3 {
+	if v := taken(t, c); v.requeues != 3 {
 		t.Fatalf("first decision sees %d requeues, want 3", v.requeues)
 	}
 	mustFold(t, c, queueRecord(7, 9, 1))
 	c.reportLocal(&telemetry.Launch{Requeued: 10})
 	c.decided(&view{})
-	if v := c.take(); v.requeues != 16 {
+	if v := taken(t, c); v.requeues != 16 {
 		t.Fatalf("second decision sees %d requeues, want 6 reported and 10 of a launch", v.requeues)
 	}
 }
@@ -131,7 +138,7 @@ func TestCellSaturatesCounters(t *testing.T) {
 	r.Queue.RequeueCount = 1<<64 - 1
 	mustFold(t, c, r)
 	mustFold(t, c, queueRecord(8, 1, 1)) // a new incarnation adds one more
-	if v := c.take(); v.requeues != 1<<64-1 {
+	if v := taken(t, c); v.requeues != 1<<64-1 {
 		t.Fatalf("requeues %d, want the largest number", v.requeues)
 	}
 }
@@ -162,7 +169,8 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 			if c.decided(&view{}) != dueOnRecord {
 				t.Fatal("a refused record asks for a decision")
 			}
-			if v := c.take(); v.queue.QueueLen != 80 || v.asking {
+			c.requestDecision()
+			if v := taken(t, c); v.queue.QueueLen != 80 || len(v.replies) != 0 {
 				t.Fatalf("a refused record left traces: %+v", v)
 			}
 		})
@@ -176,7 +184,7 @@ func TestCellForgetsWhatAReplacedPublisherSaid(t *testing.T) {
 	r := queueRecord(8, 1, 0)
 	r.Queue = telemetry.Queue{Has: telemetry.HasHotOpcodeCount, HotOpcodeCount: 3}
 	mustFold(t, c, r)
-	if v := c.take(); v.queue.Has != telemetry.HasHotOpcodeCount || v.graph.Has != 0 {
+	if v := taken(t, c); v.queue.Has != telemetry.HasHotOpcodeCount || v.graph.Has != 0 {
 		t.Fatalf("kept %b of the queue and %b of the graph", v.queue.Has, v.graph.Has)
 	}
 }
@@ -186,7 +194,7 @@ func TestCellKeepsTheGraphOfAnotherPublisher(t *testing.T) {
 	mustFold(t, c, graphRecord(9, 1, 100))
 	mustFold(t, c, queueRecord(7, 1, 10))
 	mustFold(t, c, queueRecord(8, 1, 10))
-	if v := c.take(); v.graph.NodeCount != 100 {
+	if v := taken(t, c); v.graph.NodeCount != 100 {
 		t.Fatal("the graph of a publisher that was not replaced is gone")
 	}
 }
@@ -203,9 +211,9 @@ func TestCellBoundsWhatWaits(t *testing.T) {
 		}
 		mustFold(t, c, r)
 	}
-	v := c.take()
-	if replies := c.unanswered(&v); len(replies) != maxReplies || replies[0] != "inbox.0" {
-		t.Errorf("replies %v", replies)
+	v := taken(t, c)
+	if len(v.replies) != maxReplies || v.replies[0] != "inbox.0" {
+		t.Errorf("replies %v", v.replies)
 	}
 	if timings := c.takeTimings(nil); len(timings) != maxTimings {
 		t.Errorf("%d timings", len(timings))
@@ -280,10 +288,10 @@ func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 		defer close(taker)
 		decide := func() {
 			for next := dueNow; next != dueOnRecord; next = c.decided(&view{}) {
-				if (next == dueLater || next == dueMuchLater) && c.paceOver() == 0 {
+				if next == dueLater && c.paceOver() == 0 {
 					break
 				}
-				last = c.take()
+				last, _ = c.take()
 				requeues += last.requeues
 				decisions++
 			}

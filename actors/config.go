@@ -20,22 +20,13 @@ type Config struct {
 	// Heartbeat is how often the last recommendation of a queue is repeated.
 	// A recommendation is valid for three heartbeats. 100 ms..1 h.
 	Heartbeat time.Duration
-	// ParkAfter is how long the actors of a queue run without records or work.
-	// They are then stopped; what they know stays, heartbeats go on, and the
-	// next record or work starts them again as if nothing had happened. At
-	// least one heartbeat.
-	ParkAfter time.Duration
 	// IdleAfter is how long a queue is known without records or work; its
 	// memory is then given back and its next record starts it cold. At least
 	// two heartbeats.
 	IdleAfter time.Duration
-	// MaxQueues bounds the known queues, parked ones included, MaxWorkers the
-	// known workers. A parked queue takes up to 2 KiB.
+	// MaxQueues bounds the known queues, MaxWorkers the known workers. A queue
+	// takes up to 12 KiB.
 	MaxQueues, MaxWorkers int
-	// MaxLive is how many queues may have running actors before those with
-	// nothing to do are parked at once. A queue at work is never parked, so
-	// more may be live for a while. A live queue takes about 10 KiB.
-	MaxLive int
 	// MaxPendingSlots bounds the slots of one queue that wait for its engine;
 	// work above it is asked to come again.
 	MaxPendingSlots int
@@ -49,7 +40,7 @@ type Config struct {
 	// RetryMin is the pause after the first failure in a row, doubled with
 	// every further one up to RetryMax. Panics are paced the same way.
 	RetryMin, RetryMax time.Duration
-	// StopPause is how long a queue rests after its actors panicked
+	// StopPause is how long a queue is stopped after its actors panicked
 	// StopPanics times within StopWindow.
 	StopPause time.Duration
 	// OnDecision, if set, receives the input of every decision, on the actor
@@ -58,9 +49,12 @@ type Config struct {
 	// Autotuner says how the tuner chooses geometries.
 	Autotuner session.Mode
 	// TunerMemory is what tuners begin from and where they leave what they
-	// learned; nil for nothing. Its methods must not block. If it is a WorkerMemory,
-	// the tuners of workers elsewhere have memories of their own.
+	// learned; nil for nothing. Its methods must not block.
 	TunerMemory session.Memory
+	// RemoteMemory, if set, makes the memory for the tuners of a worker that is not
+	// local, so that what this process measured does not mix with what workers
+	// elsewhere say: their reports are only as good as their names.
+	RemoteMemory func(worker string) session.Memory
 	// Logger receives what people should know. Not nil.
 	Logger *slog.Logger
 }
@@ -76,10 +70,8 @@ func DefaultConfig() Config {
 	return Config{
 		Policy:              policy.Standard(),
 		Heartbeat:           time.Second,
-		ParkAfter:           5 * time.Second,
 		IdleAfter:           10 * time.Minute,
-		MaxQueues:           1 << 17,
-		MaxLive:             4096,
+		MaxQueues:           1 << 14,
 		MaxWorkers:          256,
 		MaxPendingSlots:     1 << 22,
 		DiffusionEta:        0.5,
@@ -104,8 +96,6 @@ func (c *Config) Validate() error {
 	demand(c.Incarnation != 0, "incarnation is 0")
 	demand(c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Hour, "heartbeat %v is not in 100ms..1h", c.Heartbeat)
 	demand(c.IdleAfter >= 2*c.Heartbeat, "idle time %v is less than two heartbeats of %v", c.IdleAfter, c.Heartbeat)
-	demand(c.ParkAfter >= c.Heartbeat, "parking time %v is less than the heartbeat of %v", c.ParkAfter, c.Heartbeat)
-	demand(c.MaxLive > 0, "live queue limit %d is not positive", c.MaxLive)
 	demand(c.StopPause > 0, "stop pause %v is not positive", c.StopPause)
 	demand(c.MaxQueues > 0, "queue limit %d is not positive", c.MaxQueues)
 	demand(c.MaxWorkers > 0, "worker limit %d is not positive", c.MaxWorkers)

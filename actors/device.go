@@ -38,8 +38,8 @@ type device struct {
 
 func newDevice(s *System, name string) *device {
 	d := &device{system: s, name: name, families: make(map[string]*family), room: session.NewRoom(workerTuners, s.room), memory: s.cfg.TunerMemory}
-	if m, ok := s.cfg.TunerMemory.(WorkerMemory); ok {
-		d.memory = m.Elsewhere(name)
+	if s.cfg.RemoteMemory != nil {
+		d.memory = s.cfg.RemoteMemory(name)
 	}
 	d.view.Store(&deviceView{})
 	var addresses []address
@@ -95,14 +95,10 @@ func (d *device) announce(h *telemetry.Header, w *telemetry.Worker) (changed boo
 func (d *device) attach(limits policy.Limits, memoryBudget uint64, e Engine) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	v := deviceView{limits: limits, memoryBudget: memoryBudget, known: true, local: true}
-	if m, ok := e.(Moded); ok {
-		v.mode = m.LaunchMode()
-	}
-	if i, ok := e.(Identified); ok {
-		v.identity = i.DeviceIdentity()
-	}
-	d.view.Store(&v)
+	d.view.Store(&deviceView{
+		limits: limits, memoryBudget: memoryBudget, known: true, local: true,
+		mode: e.LaunchMode(), identity: e.DeviceIdentity(),
+	})
 }
 
 // reports notes that an incarnation of the remote worker reports its launches,
@@ -117,22 +113,6 @@ func (d *device) reports(incarnation uint64) {
 	next := *d.view.Load()
 	next.reporting = true
 	d.view.Store(&next)
-}
-
-// WorkerMemory is a memory that does not mix what this process measured with what workers
-// elsewhere say: their reports are only as good as their names.
-type WorkerMemory interface {
-	session.Memory
-	// Elsewhere is the memory for the tuners of a worker that is not local.
-	Elsewhere(worker string) session.Memory
-}
-
-// Identified is an Engine that says on what kind of device it runs. What its
-// launches teach is shared with all devices of the kind.
-type Identified interface {
-	// DeviceIdentity names the device and its driver as announcements do, see
-	// IdentityOf. It does not change.
-	DeviceIdentity() string
 }
 
 // IdentityOf names the kind of a device and its driver: two devices of one

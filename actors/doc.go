@@ -5,33 +5,32 @@
 // A record takes this way:
 //
 //	Ingest → the queue's cell (folded under a lock) → one wake, if none is pending
-//	queue actor → topology actor → policy actor → Publisher.Recommend
-//	                                            → worker actor, if the worker is local
+//	queue actor: topology stage → policy stage → Publisher.Recommend
+//	                                           → worker actor, if the worker is local
 //	tuner actor (one per queue), diffusion actor (one per worker): views, sideways
-//	worker actor → Engine.Launch → report → tuner, and queue → topology → policy
+//	worker actor → Engine.Launch → report → tuner actor, and queue actor → both stages
+//
+// A queue has at most one decision at a time, so its stages topology and policy
+// are called in order by the queue actor instead of being sent messages. Each
+// keeps what it issued and what was committed.
 //
 // Messages carry little; the data stays in places that outlive a panic:
 //
-//   - The cell of a queue holds what was folded. A wake says only "look".
-//     From the wake to the published decision the cell is busy, so a queue
-//     has at most one decision on its way; what arrives meanwhile is folded
-//     and looked at by one more wake.
+//   - The cell of a queue holds what was folded. A wake says only "look", and
+//     one that finds nothing new does nothing. From the wake to the published
+//     decision the cell is busy; what arrives meanwhile is folded and looked at
+//     by one more wake.
 //   - The inbox of a worker holds submitted batches and settled launches.
 //   - The struct of an actor is its state. A restart after a panic gets the
 //     same struct, and the queue decides again from its cell. News that is in
-//     neither (how a launch ended, that the worker gave up, that the tuner
-//     has another view) is put aside and handled again.
+//     neither (how a launch ended, that the worker gave up) is put aside and
+//     handled again.
 //
-// Life of a queue: its actors run while it has something to do. After
-// Config.ParkAfter without records or work, or sooner while more than
-// Config.MaxLive queues are live, they are stopped and the queue is parked: it
-// keeps its cell, its structs and its last decision in less than 2 KiB (700
-// bytes more if its launches were measured), its heartbeats go on, and the next
-// record, work or change of limits starts the actors again without a
-// difference that anybody could see. After Config.IdleAfter it is forgotten,
-// and its next record starts it cold. Config.MaxQueues bounds all of them; a
-// record or work for one more is refused with ErrQueueLimit until one is
-// forgotten.
+// Life of a queue: it is known, and its two actors run, from its first record or
+// work until Config.IdleAfter without any; then it is forgotten, and its next
+// record starts it cold. It takes about 6 KiB. Config.MaxQueues bounds the queues;
+// a record or work for one more is refused with ErrQueueLimit until one is
+// forgotten. A queue whose records outrun its decisions pauses between decisions.
 //
 // Panics: every actor restarts with its state, and what it lost is done again
 // after a pause that doubles from Config.RetryMin to Config.RetryMax while it
@@ -40,10 +39,9 @@
 // later (ErrUnstable), and its recommendation says so in Error, at once and in
 // each heartbeat, around the plan it had last. Records are still folded. After
 // Config.StopPause it decides on the newest values, with the state it had, and
-// may be stopped again; forgetting it ends its rest as well. Other queues go
-// on. Stats.QueuesStopped, Counts.Stops and Stats.Restarts count. The actors of
-// a worker are paced the same way and are not stopped: each panic takes the
-// batch or launch in hand with it, so the next one is about something else.
+// may be stopped again. Other queues go on. The actors of a worker are paced the
+// same way and are not stopped: each panic takes the batch or launch in hand with
+// it, so the next one is about something else.
 //
 // A queue record (or a graph record once the queue is known) triggers a
 // decision. Priority and launch records update views. Work submitted for a
@@ -51,9 +49,8 @@
 // pending slots then stand in for the queue length, so submitted work never
 // waits for telemetry that does not come.
 //
-// Hysteresis: stages decide from issued state. When a launch settles, the
-// outcome travels the same line queue → topology → policy as decisions do, so
-// that all stages see launches and decisions in one order: success commits the
+// Hysteresis: stages decide from issued state. When a launch settles, both
+// stages learn it, in one order with the decisions: success commits the
 // state the launched decision left behind, failure returns issued to what was
 // committed. If that took anything back, the queue decides once more, because
 // the last recommendation no longer matches the state of any stage, and its
@@ -68,4 +65,7 @@
 //
 // There are no asks and no futures. Mailboxes are unbounded; admission is
 // decided before anything is sent to one. Timers are the package's own.
+//
+// To read the package: queue.go (the decision), cell.go and fold.go (what it is
+// made from), worker.go and launch.go (what carries it out), then the rest.
 package actors

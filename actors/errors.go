@@ -47,8 +47,6 @@ var (
 	ErrUndelivered = errors.New("actors: done record was not delivered")
 	// ErrCancellations says that a worker remembers as many canceled batches as it may.
 	ErrCancellations = errors.New("actors: too many canceled batches are remembered")
-	// ErrNoCancel says that the worker's engine cannot withdraw what it has taken.
-	ErrNoCancel = errors.New("actors: the engine cannot cancel")
 	// ErrPanic says that the code handling a batch or a launch panicked.
 	ErrPanic = errors.New("actors: handler panicked")
 )

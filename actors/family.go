@@ -3,58 +3,90 @@ package actors
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 )
 
-// family is one queue: its cell, the state of its four actors, and what others
+// message is what actors send each other. A type that is not listed here is no
+// message, so a value sent by mistake does not compile.
+type message interface{ isMessage() }
+
+type (
+	// wake tells the queue actor to take its cell and decide.
+	wake struct{}
+	// settled tells the queue actor how a launch of a decision ended.
+	settled struct {
+		launch   uint64
+		decision uint64
+		ok       bool
+		state    policy.State // what the decision left behind
+	}
+	// reported tells queue or tuner actor that the cell has launch reports.
+	reported struct{}
+	// halted tells the queue actor that the worker gave up on its plan.
+	halted struct {
+		edition uint64 // the plan that failed
+		reason  string
+	}
+	// beat asks the queue actor for a heartbeat.
+	beat struct{}
+	// prioritized tells the diffusion actor that a cell has a new priority.
+	prioritized struct{ family *family }
+	// spread tells the diffusion actor that priorities have changed.
+	spread struct{}
+	// forgotten tells diffusion and worker actor that a queue is no longer known.
+	forgotten struct{ family *family }
+	// diffused carries the priorities of all queues of a worker to its actor.
+	diffused struct{ byQueue map[string]float64 }
+	// planned tells the worker actor that a queue has decided.
+	planned struct{}
+	// arrived tells the worker actor that its inbox has items.
+	arrived struct{}
+)
+
+func (wake) isMessage()        {}
+func (*settled) isMessage()    {}
+func (reported) isMessage()    {}
+func (*halted) isMessage()     {}
+func (beat) isMessage()        {}
+func (prioritized) isMessage() {}
+func (spread) isMessage()      {}
+func (forgotten) isMessage()   {}
+func (diffused) isMessage()    {}
+func (planned) isMessage()     {}
+func (arrived) isMessage()     {}
+
+// family is one queue: its cell, the state of its two actors, and what others
 // may read of it without asking. It is known from its first record until it
-// has been idle for Config.IdleAfter; its actors come and go (see park).
+// has been idle for Config.IdleAfter.
 type family struct {
 	system *System
 	device *device
 	name   string // of the queue
+	place  int32  // in System.roster; guarded by System.mu
 
-	cell     cell
-	queue    queueActor
-	topology topologyActor
-	policy   policyActor
-	tuner    tunerActor
+	cell  cell
+	queue queueActor
+	tuner tunerActor
 
-	life       sync.Mutex // whether the actors run; held while anybody but they sends to them
-	supervisor address    // zero while parked
-	queueAddr, topologyAddr,
-	policyAddr, tunerAddr address
-	busy    atomic.Int64 // messages on their way to the actors or in hand, and restarts that are due
-	panics  panics
-	kept    []letter             // for the actors, while stopped
-	stopped atomic.Pointer[rest] // nil unless the queue is stopped
-	gone    atomic.Bool          // forgotten; set under life
-	place   int32                // in System.roster; guarded by System.mu
+	// Constant once the family is known.
+	supervisor, queueAddr, tunerAddr address
+
+	busy       atomic.Int64               // messages on their way to the actors or in hand, and restarts that are due
+	life       sync.Mutex                 // held while anybody sends to the actors, and over changes of the fields below
+	gone       atomic.Bool                // forgotten
+	quarantine atomic.Pointer[quarantine] // nil unless the queue is stopped
+	panics     panics
+	kept       []message // for the queue actor, in no cell: sent again after a panic or a quarantine
 
 	suggested atomic.Pointer[session.View] // by the tuner actor; nil: no opinion
-
-	latest  atomic.Pointer[summary]
-	planned atomic.Pointer[summary] // the newest with a plan
-	tally   tally
-	waiting atomic.Int64 // deliveries of work that are not settled
-	pending atomic.Int64 // slots submitted and not finished
-}
-
-// stage names an actor of the family.
-type stage uint8
-
-const (
-	queueStage stage = iota
-	topologyStage
-	policyStage
-	tunerStage
-)
-
-// letter is a message that nobody may lose.
-type letter struct {
-	to      stage
-	message message
+	latest    atomic.Pointer[summary]
+	planned   atomic.Pointer[summary] // the newest with a plan
+	tally     tally
+	waiting   atomic.Int64 // deliveries of work that are not settled
+	pending   atomic.Int64 // slots submitted and not finished
 }
 
 // tally counts what happened to one queue.
@@ -65,80 +97,22 @@ type tally struct {
 
 func newFamily(s *System, d *device, queue string) *family {
 	f := &family{system: s, device: d, name: queue}
-	f.queue.family, f.topology.family, f.policy.family, f.tuner.family = f, f, f, f
+	f.queue.family, f.tuner.family = f, f
+	var addresses []address
+	f.supervisor, addresses = s.shell.group(d.name+"."+queue, member{"queue", &f.queue, &f.busy}, member{"tuner", &f.tuner, &f.busy})
+	f.queueAddr, f.tunerAddr = addresses[0], addresses[1]
 	return f
 }
 
-// address returns where a stage is while the family is live.
-func (f *family) address(to stage) address {
-	switch to {
-	case queueStage:
-		return f.queueAddr
-	case topologyStage:
-		return f.topologyAddr
-	case policyStage:
-		return f.policyAddr
-	}
-	return f.tunerAddr
-}
-
-// send is how one actor of the family sends to another: while it handles a
-// message itself, the family is live.
-func (f *family) send(to stage, m message) { f.system.shell.send(f.address(to), m) }
-
-// post sends from outside of the family and makes it live. While the queue is
-// stopped, news of launches is kept for later and everything else is dropped,
-// because the cell still says it.
-func (f *family) post(to stage, m message) {
-	f.life.Lock()
-	defer f.life.Unlock()
-	f.deliver(to, m)
-}
-
-// deliver is post with f.life held.
-func (f *family) deliver(to stage, m message) {
-	if f.gone.Load() || f.system.closed.Load() {
-		return
-	}
-	if f.stopped.Load() != nil {
-		f.keep(to, m)
-		return
-	}
-	f.awaken()
-	f.send(to, m)
-}
-
-// keep puts a message aside that is in no cell, and has the cell know of a lost decision;
-// f.life is held.
-func (f *family) keep(to stage, m message) {
-	switch m := m.(type) {
-	case *settled, *halted, reverted, tuned:
-		f.kept = append(f.kept, letter{to, m})
-	case wake:
-		f.cell.lose()
-	case *decision:
-		if !m.published.Load() {
-			f.cell.lose()
-		}
-	}
-}
-
-// decideAgain is how an actor of the family sends the wake that the cell has
-// asked for. A stopped queue finds it in its cell when its rest is over.
-func (f *family) decideAgain() {
-	if f.stopped.Load() == nil {
-		f.send(queueStage, wake{})
-		return
-	}
-	f.post(queueStage, wake{})
-}
+// atWork reports whether somebody waits for work that the queue has.
+func (f *family) atWork() bool { return f.waiting.Load() != 0 || f.pending.Load() != 0 }
 
 // dispatch sends the messages that a fold asks for.
 func (f *family) dispatch(w wakes) {
 	if w&wakePriority != 0 && !f.gone.Load() && !f.system.closed.Load() {
 		f.system.shell.send(f.device.diffusionAddr, prioritized{f})
 	}
-	if w&(wakeDecision|wakeTuner|wakeCommit) == 0 {
+	if w&(wakeDecision|wakeTuner|wakeOutcomes) == 0 {
 		return
 	}
 	f.life.Lock()
@@ -149,14 +123,47 @@ func (f *family) dispatch(w wakes) {
 // wake sends the wakes of the family's own actors; f.life is held.
 func (f *family) wake(w wakes) {
 	if w&wakeDecision != 0 {
-		f.deliver(queueStage, wake{})
+		f.deliver(f.queueAddr, wake{})
 	}
 	if w&wakeTuner != 0 {
-		f.deliver(tunerStage, reported{})
+		f.deliver(f.tunerAddr, reported{})
 	}
-	if w&wakeCommit != 0 {
-		f.deliver(policyStage, reported{})
+	if w&wakeOutcomes != 0 {
+		f.deliver(f.queueAddr, reported{})
 	}
+}
+
+// post sends a message that is in no cell to the queue actor.
+func (f *family) post(m message) {
+	f.life.Lock()
+	defer f.life.Unlock()
+	f.deliver(f.queueAddr, m)
+}
+
+// deliver sends to one of the family's actors. While the queue is stopped, news of
+// launches is kept for later and everything else is dropped, because the cell still
+// says it. f.life is held.
+func (f *family) deliver(to address, m message) {
+	switch {
+	case f.gone.Load() || f.system.closed.Load():
+	case f.quarantine.Load() != nil:
+		f.keep(m)
+	default:
+		f.system.shell.send(to, m)
+	}
+}
+
+// keep puts a message aside that is in no cell; f.life is held.
+func (f *family) keep(m message) {
+	switch m.(type) {
+	case *settled, *halted:
+		f.kept = append(f.kept, m)
+	}
+}
+
+// decideLater wakes a paced queue after its pause.
+func (f *family) decideLater() {
+	time.AfterFunc(pace, func() { f.dispatch(f.cell.paceOver()) })
 }
 
 // publishOutside publishes from outside of the actors, where a panic of the

@@ -16,6 +16,7 @@ import (
 // depthEngine keeps any number of launches under way until the test lands them, and
 // takes its slots when a launch begins, as a ring does.
 type depthEngine struct {
+	plainEngine
 	mu      sync.Mutex
 	waiting []batchLeft // submitted, in no launch
 	flights []depthFlight

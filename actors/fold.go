@@ -1,12 +1,53 @@
 package actors
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
+
+// Ingest folds a queue, graph, priority or launch record of a queue into its
+// cell. reply, if not empty, is answered with the next decision. It never
+// blocks on a decision and copies what it keeps. The error says why the record
+// was refused; an echo of an own launch report or walk is dropped without one.
+func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string) error {
+	switch r.Kind {
+	case telemetry.KindQueue, telemetry.KindPriority:
+	case telemetry.KindLaunch, telemetry.KindGraph: // an own graph record is the copy of a walk
+		if r.Incarnation == s.cfg.Incarnation {
+			s.echoes.Add(1)
+			return nil
+		}
+	default:
+		s.refused.Add(1)
+		return fmt.Errorf("%w: %v", ErrKind, r.Kind)
+	}
+	err := s.with(worker, queue, func(f *family) error { return f.ingest(r, reply, s.tick.Load()) })
+	if err != nil {
+		s.refused.Add(1)
+	}
+	return err
+}
+
+func (f *family) ingest(r *telemetry.Record, reply string, tick uint64) error {
+	launch := r.Kind == telemetry.KindLaunch
+	if launch && f.device.view.Load().local {
+		return ErrForeignLaunch
+	}
+	w, err := f.cell.fold(r, reply, tick)
+	if err != nil {
+		return err
+	}
+	if launch {
+		f.device.reports(r.Incarnation)
+	}
+	f.dispatch(w)
+	return nil
+}
 
 // fold merges one record and says which actors have to look. A record that is
 // refused changes nothing.
@@ -91,17 +132,13 @@ func (c *cell) trigger() wakes {
 	if !c.source(telemetry.KindQueue).known() && !c.hasBacklog && !c.walked {
 		return 0
 	}
-	var w wakes
 	if c.dirty {
 		c.folded++
-		if c.folded%yieldEvery == 0 {
-			w = fallenBehind
-		}
 	}
 	c.dirty = true
 	c.pacer.triggers++
 	if c.deciding {
-		return w
+		return 0
 	}
 	c.deciding = true
 	return wakeDecision
@@ -176,8 +213,8 @@ func (c *cell) report(l *telemetry.Launch, remote bool) wakes {
 	c.requeues = addSaturating(c.requeues, l.Requeued)
 
 	var w wakes
-	if ok && timed(l) {
-		c.time(l)
+	if ok && hasSample(l) {
+		c.addSample(l)
 		if !c.tuning {
 			c.tuning = true
 			w |= wakeTuner
@@ -191,7 +228,7 @@ func (c *cell) report(l *telemetry.Launch, remote bool) wakes {
 		c.outcomes = append(c.outcomes, outcome{l.Launch, l.Decision, ok})
 		if !c.reporting {
 			c.reporting = true
-			w |= wakeCommit
+			w |= wakeOutcomes
 		}
 	}
 	return w
@@ -204,9 +241,9 @@ func (c *cell) reportLocal(l *telemetry.Launch) wakes {
 	return c.report(l, false)
 }
 
-// timed says whether a launch was measured at a geometry of its own. A launch on a
+// hasSample says whether a launch was measured at a geometry of its own. A launch on a
 // lease was not: the resident kernel has one geometry for all launches.
-func timed(l *telemetry.Launch) bool {
+func hasSample(l *telemetry.Launch) bool {
 	measured := l.ElapsedNs > 0 || l.Has.Has(telemetry.HasElapsedNs)
 	if l.Has.Has(telemetry.HasTimeSource) && l.TimeSource == telemetry.TimeNone {
 		measured = false
@@ -214,8 +251,8 @@ func timed(l *telemetry.Launch) bool {
 	return measured && l.Mode == telemetry.ModeWave && l.Applied.WorkgroupSizeX > 0 && (l.Executed > 0 || l.Faulted > 0)
 }
 
-// time keeps a launch for the tuner. If the tuner is far behind, the oldest is dropped.
-func (c *cell) time(l *telemetry.Launch) {
+// addSample keeps a launch for the tuner. If the tuner is far behind, the oldest is dropped.
+func (c *cell) addSample(l *telemetry.Launch) {
 	if len(c.timings) == maxTimings {
 		c.timings = c.timings[:copy(c.timings, c.timings[1:])]
 		c.folded++
@@ -248,4 +285,69 @@ func addSaturating(a, b uint64) uint64 {
 		return math.MaxUint64
 	}
 	return a + b
+}
+
+// retiredPublishers is how many replaced incarnations a source remembers, so that
+// late records of a replaced publisher are refused. Older ones are forgotten: their
+// records would have to be delayed by that many restarts.
+const retiredPublishers = 4
+
+// source orders the records of one kind of one queue. Publishers count their
+// records from 1 within a random incarnation; the newest incarnation wins.
+type source struct {
+	incarnation uint64 // 0: nobody has published
+	seq         uint64
+	retired     *retired // nil until a publisher was replaced
+}
+
+// retired holds the replaced incarnations of a source.
+type retired struct {
+	incarnations [retiredPublishers]uint64
+	oldest       int // index of the entry to overwrite next
+}
+
+// known reports whether a record was accepted. Publishers' incarnations are not 0.
+func (s *source) known() bool { return s.incarnation != 0 }
+
+// check says whether a record is newer than everything accepted so far, and
+// whether it starts a new incarnation. It changes nothing.
+func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
+	if !s.known() {
+		return true, nil
+	}
+	if incarnation == s.incarnation {
+		if seq <= s.seq {
+			return false, ErrStale
+		}
+		return false, nil
+	}
+	if s.retired != nil && slices.Contains(s.retired.incarnations[:], incarnation) {
+		return false, ErrRetired
+	}
+	return true, nil
+}
+
+// accept records an accepted record.
+func (s *source) accept(incarnation, seq uint64) {
+	if !s.known() || incarnation != s.incarnation {
+		s.begin(incarnation)
+	}
+	s.seq = seq
+}
+
+// begin starts a new incarnation.
+func (s *source) begin(incarnation uint64) {
+	if s.known() {
+		if s.retired == nil {
+			s.retired = new(retired)
+		}
+		s.retired.incarnations[s.retired.oldest] = s.incarnation
+		s.retired.oldest = (s.retired.oldest + 1) % retiredPublishers
+	}
+	s.incarnation = incarnation
+}
+
+// publishedBy reports whether the current values came from that incarnation.
+func (s *source) publishedBy(incarnation uint64) bool {
+	return s.known() && s.incarnation == incarnation
 }

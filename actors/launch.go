@@ -11,16 +11,16 @@ import (
 
 // flight is a launch under way.
 type flight struct {
-	lane     *lane
-	decision *summary
-	launch   uint64
-	idle     time.Duration // of the device before it
-	depth    int           // launches under way when it began, itself included
-	taking   int           // slots that it takes at most, by the lane's books
-	beside   bool          // others of its queue were under way when it began
-	fed      bool          // the queue got more work since
-	starting bool          // the engine has not returned from Launch yet
-	report   *Report       // what came back; nil: nothing yet
+	lane         *lane
+	decision     *summary
+	launch       uint64
+	idle         time.Duration // of the device before it
+	depth        int           // launches under way when it began, itself included
+	claimedSlots int           // slots that it takes at most, by the lane's books
+	concurrent   bool          // others of its queue were under way when it began
+	gotWork      bool          // the queue got more work since
+	starting     bool          // the engine has not returned from Launch yet
+	report       *Report       // what came back; nil: nothing yet
 }
 
 // launch starts launches as long as a queue with a plan has work and its plan allows
@@ -57,21 +57,21 @@ func (w *workerActor) launchNext() bool {
 func (w *workerActor) start(l *lane, d *summary, left int) {
 	f := &flight{
 		lane: l, decision: d, launch: w.system.launches.Add(1), depth: len(w.flights) + 1,
-		taking: min(left, int(d.plan.BatchDepth)), beside: l.flights > 0, starting: true,
+		claimedSlots: min(left, int(d.plan.BatchDepth)), concurrent: l.flights > 0, starting: true,
 	}
 	if len(w.flights) == 0 {
 		f.idle = time.Since(w.freeSince)
 	}
 	w.flights = append(w.flights, f)
 	l.flights++
-	l.taking += f.taking
+	l.claimedSlots += f.claimedSlots
 	order := Order{Launch: f.launch, Decision: d.number, Queue: l.family.name, Plan: d.plan}
-	w.engine.Launch(order, func(r Report) { w.post(&landing{f.launch, r}) })
+	w.engine.Launch(order, func(r Report) { w.post(&launchResult{f.launch, r}) })
 	f.starting = false
 }
 
-// land notes what came back of a launch.
-func (w *workerActor) land(it *landing) {
+// onResult notes what came back of a launch.
+func (w *workerActor) onResult(it *launchResult) {
 	for _, f := range w.flights {
 		if f.launch == it.launch && f.report == nil {
 			f.report = &it.report
@@ -97,7 +97,7 @@ func (w *workerActor) account(f *flight) {
 	}
 	l, report := f.lane, &f.report.Launch
 	l.flights--
-	l.taking -= f.taking
+	l.claimedSlots -= f.claimedSlots
 	report.Launch, report.Decision = f.launch, f.decision.number
 	report.Recommended = geometryOf(&f.decision.plan)
 	report.IdleNs, report.InFlight = uint64(f.idle), uint32(f.depth)
@@ -108,7 +108,7 @@ func (w *workerActor) account(f *flight) {
 	q := l.family
 	q.dispatch(q.cell.reportLocal(report))
 	q.dispatch(q.cell.setBacklog(uint32(l.pending), false))
-	q.post(queueStage, &settled{
+	q.post(&settled{
 		launch: f.launch, decision: f.decision.number,
 		ok: report.Status == telemetry.LaunchOK, state: f.decision.after,
 	})
@@ -128,7 +128,7 @@ func (w *workerActor) collect(l *lane, f *flight) {
 		w.finish(l, &r.Done[i])
 	}
 	switch {
-	case !f.fed && !f.beside && l.flights == 0:
+	case !f.gotWork && !f.concurrent && l.flights == 0:
 		w.setPending(l, r.Pending)
 	case len(l.open) == 0:
 		w.setPending(l, l.pending-settled)
@@ -162,26 +162,26 @@ func (w *workerActor) rate(l *lane, f *flight) {
 	r := &f.report.Launch
 	moved := r.Executed+r.Faulted > 0
 	switch {
-	case f.launch <= l.known:
+	case f.launch <= l.lastFailureSeen:
 		return
 	case r.Status != telemetry.LaunchOK:
-		l.known = w.system.launches.Load()
+		l.lastFailureSeen = w.system.launches.Load()
 		if l.failures++; l.failures >= w.system.cfg.MaxFailures {
 			l.failures = w.system.cfg.MaxFailures - 1 // a changed plan gets one attempt
 			l.stopped = f.decision.edition
 			reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.MaxFailures, r.Error)
-			l.family.post(policyStage, &halted{edition: l.stopped, reason: reason.Error()})
+			l.family.post(&halted{edition: l.stopped, reason: reason.Error()})
 			return
 		}
-	case f.beside && !moved:
+	case f.concurrent && !moved:
 		// What is left may stand behind a fence. Until a launch is full again,
 		// a second one would be as empty.
-		l.failures, l.narrow = 0, true
+		l.failures, l.serialOnly = 0, true
 		return
 	default:
 		l.failures = 0
 		if r.Executed+r.Faulted+r.Requeued >= uint64(f.decision.plan.BatchDepth) {
-			l.narrow = false
+			l.serialOnly = false
 		}
 		if l.pending == 0 || moved {
 			l.stalls = 0
@@ -193,4 +193,55 @@ func (w *workerActor) rate(l *lane, f *flight) {
 		l.paused.Stop()
 	}
 	l.paused = time.AfterFunc(w.system.cfg.pause(max(l.failures, l.stalls)), func() { w.post(&pauseOver{l}) })
+}
+
+// lane is the work of one queue at its worker.
+type lane struct {
+	family          *family
+	open            map[string]*batch // taken by the engine and not finished, by id
+	pending         int               // slots the engine still has to run
+	flights         int               // launches under way
+	claimedSlots    int               // slots that they take at most
+	serialOnly      bool              // a launch found nothing that those before it had left
+	waited          uint64            // launches of the worker while this queue had work
+	failures        int               // launches that failed in a row
+	lastFailureSeen uint64            // the last launch begun before a failure was counted
+	stalls          int               // launches in a row that ran and moved nothing
+	paused          *time.Timer       // until the next attempt, nil if none is due
+	stopped         uint64            // edition of the plan that was given up, 0 if none
+}
+
+// candidate is the lane as policy.PickQueue sees it. Without a plan, in a pause, or
+// stopped after failed launches or panics, it has nothing to offer.
+func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
+	c := policy.Candidate{Priority: DefaultPriority, Waited: l.waited}
+	if p, ok := priorities[l.family.name]; ok {
+		c.Priority = p
+	}
+	plan := l.family.planned.Load()
+	if plan == nil || l.paused != nil || plan.edition == l.stopped || l.family.quarantine.Load() != nil {
+		return c
+	}
+	c.InFlight = policy.InFlightNow(plan.plan.InFlight, l.failures)
+	if l.serialOnly {
+		c.InFlight = 1
+	}
+	if l.flights < c.InFlight {
+		c.Pending = max(l.pending-l.claimedSlots, 0)
+	}
+	return c
+}
+
+// setPending notes how many slots are left, also where status rows read it, and
+// keeps the lane in the list of those with work if there are any.
+func (w *workerActor) setPending(l *lane, slots int) {
+	was := l.pending
+	l.pending = max(slots, 0)
+	l.family.pending.Store(int64(l.pending))
+	switch {
+	case was == 0 && l.pending > 0:
+		w.ready = append(w.ready, l)
+	case was > 0 && l.pending == 0:
+		w.ready = slices.DeleteFunc(w.ready, func(other *lane) bool { return other == l })
+	}
 }

@@ -91,22 +91,6 @@ func (q *answered) newest() uint64 {
 	return q.seq
 }
 
-// While publishers never stop, every queue still gets its turn: they step back
-// now and then, without any of them waiting for a decision.
-func TestCellSaysWhenItsPublisherIsAhead(t *testing.T) {
-	c := new(cell)
-	mustFold(t, c, queueRecord(7, 1, 1))
-	steps := 0
-	for seq := uint64(2); seq <= 10*yieldEvery+1; seq++ {
-		if mustFold(t, c, queueRecord(7, seq, 1)) == fallenBehind {
-			steps++
-		}
-	}
-	if steps != 10 {
-		t.Errorf("a publisher stepped back %d times in %d folds, want 10", steps, 10*yieldEvery)
-	}
-}
-
 // At overload every record is either decided on or folded into a newer one,
 // answers come in order, and the newest record of every queue is answered.
 func TestAFloodIsFoldedInOrderAndWithoutLoss(t *testing.T) {

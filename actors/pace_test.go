@@ -39,7 +39,7 @@ func TestCellIsPacedWhileRecordsOutrunDecisions(t *testing.T) {
 	if w := c.paceOver(); w != wakeDecision {
 		t.Fatalf("wakes %v after the pause, want a decision on the record that came in it", w)
 	}
-	if v := c.take(); v.queue.QueueLen != uint32(seq) {
+	if v := taken(t, c); v.queue.QueueLen != uint32(seq) {
 		t.Errorf("the decision saw length %d", v.queue.QueueLen)
 	}
 	if next := c.decided(&view{}); next != dueOnRecord {
@@ -47,27 +47,6 @@ func TestCellIsPacedWhileRecordsOutrunDecisions(t *testing.T) {
 	}
 	if w := fold(1); w != wakeDecision {
 		t.Errorf("wakes %v for a record after the flood", w)
-	}
-}
-
-// A queue is paced by what the last decision answered: twice as long in a flood,
-// and never so long that two of its pauses reach the promised 100 ms.
-func TestFloodedQueuePausesTwiceAsLong(t *testing.T) {
-	if 2*floodedPace >= 100*time.Millisecond {
-		t.Errorf("a pause of %v", floodedPace)
-	}
-	c := new(cell)
-	seq := uint64(0)
-	for n, want := range map[int]due{pacedFrom: dueLater, floodedFrom - 1: dueLater, floodedFrom: dueMuchLater} {
-		for range n {
-			seq++
-			mustFold(t, c, queueRecord(7, seq, 1))
-		}
-		c.take()
-		if got := c.decided(&view{}); got != want {
-			t.Errorf("after %d records: %v, want %v", n, got, want)
-		}
-		c.paceOver()
 	}
 }
 

@@ -29,13 +29,15 @@ type Engine interface {
 	// under way; together they are no more than the largest Plan.InFlight of any
 	// order. No slot is in two of them.
 	Launch(o Order, settled func(Report))
-}
-
-// Canceler is an Engine that can withdraw batches that it has taken.
-type Canceler interface {
 	// Cancel withdraws a batch of a queue. It does not block on the device; slots
 	// that a launch has begun are reported with it.
 	Cancel(queue, batch string) Canceled
+	// LaunchMode says how launches reach the device: "wave", "lease" or "auto", as
+	// recommendations have it. It does not change.
+	LaunchMode() string
+	// DeviceIdentity names the kind of the device and its driver, see IdentityOf: what
+	// launches teach is shared with all devices of the kind. It does not change.
+	DeviceIdentity() string
 }
 
 // Canceled is what an engine withdrew.
@@ -43,14 +45,6 @@ type Canceled struct {
 	Found bool             // the batch was there and not withdrawn before
 	Slots int              // dropped by this call
 	Done  []telemetry.Done // batches of the queue that finished outside of any launch
-}
-
-// Moded is an Engine that says how its launches reach the device. Those of any other
-// Engine are waves.
-type Moded interface {
-	// LaunchMode is "wave", "lease" or "auto", as recommendations have it, and
-	// does not change.
-	LaunchMode() string
 }
 
 // Order is one launch to run.

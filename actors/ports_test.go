@@ -20,7 +20,7 @@ type recorder struct {
 
 // componentOrder is the order in which a transcript lists them.
 var componentOrder = []string{
-	"refused", "engine", "queue", "topology", "policy", "tuner", "diffusion", "worker",
+	"refused", "engine", "queue", "tuner", "diffusion", "worker",
 	"recommend", "state", "report", "done", "settled",
 }
 
@@ -144,8 +144,16 @@ func (p *recordingPublisher) release(err error) {
 	}
 }
 
+// plainEngine is the part of an engine that most tests do not ask for.
+type plainEngine struct{}
+
+func (plainEngine) Cancel(string, string) Canceled { return Canceled{} }
+func (plainEngine) LaunchMode() string             { return "" }
+func (plainEngine) DeviceIdentity() string         { return "" }
+
 // scriptedEngine takes work and launches, and lets the script say what becomes of them.
 type scriptedEngine struct {
+	plainEngine
 	*recorder
 	worker  string
 	mu      sync.Mutex

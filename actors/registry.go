@@ -121,7 +121,7 @@ func (s *System) Close() {
 		s.closed.Store(true)
 		s.shell.closing.Store(true)
 		for _, f := range s.roster {
-			f.close()
+			s.shell.stop(f.supervisor)
 		}
 		for _, d := range s.devices {
 			s.shell.stop(d.supervisor)
@@ -132,7 +132,7 @@ func (s *System) Close() {
 		s.mu.Unlock()
 		s.shell.wait()
 		for _, f := range s.roster {
-			f.tuner.park() // what is under way is remembered
+			f.tuner.remember()
 		}
 		for _, d := range s.devices {
 			if w := d.worker.Load(); w != nil {

@@ -16,6 +16,7 @@ import (
 // sliceEngine runs at most a few slots a launch, and notes how long each queue
 // with work has waited for its turn.
 type sliceEngine struct {
+	plainEngine
 	pending map[string]int
 	waited  map[string]int // launches of others since the queue had work or ran
 	longest map[string]int

@@ -44,7 +44,6 @@ func (c *Counts) add(o Counts) {
 type Stats struct {
 	Counts
 	Queues         int    // known
-	QueuesLive     int    // part of Queues whose actors run; the others are parked
 	QueuesStopped  int    // part of Queues that rest after repeated panics
 	Workers        int    // known
 	SlotsPending   uint64 // submitted and not finished
@@ -72,7 +71,7 @@ func (s *System) Stats() Stats {
 	s.mu.RUnlock()
 	out := Stats{
 		Counts: retired, Queues: len(families), Workers: workers,
-		QueuesLive: int(s.live.Load()), QueuesStopped: int(s.stopped.Load()),
+		QueuesStopped:  int(s.stopped.Load()),
 		RecordsRefused: s.refused.Load(), EchoesDropped: s.echoes.Load(), ReportsUntuned: s.reportsUntuned.Load(),
 		DeadLetters: s.shell.deadLetters.Load(), Restarts: s.shell.restarts.Load(),
 	}
@@ -92,7 +91,7 @@ func (s *System) Queues() []QueueStatus {
 	for _, f := range families {
 		row := QueueStatus{
 			Worker: f.device.name, Queue: f.name, Counts: f.counts(),
-			SlotsPending: uint64(f.pending.Load()), Stopped: f.stopped.Load() != nil,
+			SlotsPending: uint64(f.pending.Load()), Stopped: f.quarantine.Load() != nil,
 		}
 		if r := f.latest.Load(); r != nil {
 			row.Decided, row.Recommendation = true, *r.recommendation(s.cfg.validForMs())

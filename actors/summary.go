@@ -2,6 +2,7 @@ package actors
 
 import (
 	"cmp"
+	"errors"
 	"sync"
 
 	"ringmaster/megakernel/policy"
@@ -30,22 +31,29 @@ type summary struct {
 	after           policy.State
 }
 
-func summaryOf(d *decision) *summary {
+// summaryOf is the summary of a decision. One without a plan still says how the queue
+// would have been walked, if that is known.
+func summaryOf(d *decision, cfg *policy.Config) *summary {
 	s := &summary{
 		number: d.number, records: d.view.records, planned: d.err == nil,
-		queueLen: d.request.QueueLen, densityBps: d.class.FrontierDensityBps, pressureBps: d.class.MemoryPressureBps,
-		topology: d.class.Topology, raw: d.class.Raw, commitOnPublish: d.commitOnPublish,
+		queueLen: d.request.QueueLen, densityBps: d.plan.FrontierDensityBps, pressureBps: d.plan.MemoryPressureBps,
+		topology: d.plan.Topology, raw: d.plan.RawTopology, commitOnPublish: d.commitOnPublish,
 		limits: d.request.Limits, tuned: d.request.Tuned, memoryBudget: d.request.MemoryBudgetBytes,
 		plan: d.plan, after: d.after,
 	}
-	if d.err != nil {
-		s.reason = d.err.Error()
+	if d.err == nil {
+		return s
+	}
+	s.reason = d.err.Error()
+	if !errors.Is(d.err, ErrNoLimits) {
+		walk, _ := policy.Classify(cfg, &d.request, d.before.Topology.Topology)
+		s.topology, s.raw, s.densityBps, s.pressureBps = walk.Topology, walk.Raw, walk.FrontierDensityBps, walk.MemoryPressureBps
 	}
 	return s
 }
 
-// because is the same decision with a reason why it is not carried out.
-func (s *summary) because(reason string) *summary {
+// withReason is the same decision with a reason why it is not carried out.
+func (s *summary) withReason(reason string) *summary {
 	again := *s
 	again.reason = reason
 	return &again
@@ -91,21 +99,6 @@ func (s *summary) write(r *telemetry.Recommendation, validForMs uint32) {
 	for i := range p.Reasons[:p.ReasonCount] {
 		w := &p.Reasons[i]
 		r.Reasons = append(r.Reasons, telemetry.Reason{Rule: w.Rule.String(), Threshold: w.Threshold, Value: w.Value, Distance: w.Distance, Held: w.Held})
-	}
-}
-
-// publish sends what the queue decided to its subscribers. The publisher has
-// encoded the record when it returns, so one record serves many.
-func (f *family) publish(s *summary, changed, heartbeat bool, replies []string) {
-	r := recommendations.Get().(*telemetry.Recommendation)
-	defer recommendations.Put(r)
-	s.write(r, f.system.cfg.validForMs())
-	r.Changed, r.Heartbeat = changed, heartbeat
-	f.system.publisher.Recommend(f.device.name, f.name, r, replies)
-	if heartbeat {
-		f.tally.heartbeats.Add(1)
-	} else {
-		f.tally.recommendations.Add(1)
 	}
 }
 

@@ -22,13 +22,7 @@ type System struct {
 	roster  []*family // all queues
 	retired Counts    // of forgotten queues
 
-	live    atomic.Int64  // queues whose actors run
-	stopped atomic.Int64  // queues that are stopped after panics
-	crowded chan struct{} // a token asks for parking, there are too many live queues
-	hand    int           // where relieve goes on; of the sweeping goroutine
-
-	pauses   pauses
-	payloads atomic.Uint64 // of telemetry, taken or refused
+	stopped  atomic.Int64  // queues that are stopped after panics
 	tick     atomic.Uint64 // heartbeats since the start
 	launches atomic.Uint64 // launch numbers, unique over all local workers
 	refused  atomic.Uint64
@@ -58,8 +52,8 @@ func start(cfg Config, pub Publisher, t tap) (*System, error) {
 	}
 	s := &System{
 		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, t),
-		devices: make(map[string]*device), crowded: make(chan struct{}, 1),
-		stop: make(chan struct{}), spaces: session.NewSpaces(&cfg.Policy), room: session.NewRoom(remoteTuners, nil),
+		devices: make(map[string]*device),
+		stop:    make(chan struct{}), spaces: session.NewSpaces(&cfg.Policy), room: session.NewRoom(remoteTuners, nil),
 	}
 	s.ticking.Go(s.beat)
 	return s, nil
@@ -82,7 +76,7 @@ func (s *System) Announce(worker string, r *telemetry.Record) error {
 		return err
 	}
 	for _, f := range changed {
-		f.dispatch(f.cell.poke())
+		f.dispatch(f.cell.requestDecision())
 	}
 	return nil
 }
@@ -111,7 +105,7 @@ func (s *System) AttachEngine(worker string, limits policy.Limits, memoryBudget 
 		return err
 	}
 	for _, f := range queues {
-		f.dispatch(wakePriority | f.cell.poke())
+		f.dispatch(wakePriority | f.cell.requestDecision())
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ func (p *countingPublisher) Done(_, _ string, _ *telemetry.Done, sent func(error
 
 // promptEngine runs whatever is pending in one launch, on a goroutine of its own.
 type promptEngine struct {
+	plainEngine
 	mu      sync.Mutex
 	pending map[string][]telemetry.Done
 }

@@ -37,7 +37,7 @@ func TestTranscripts(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got string
-			synctest.Test(t, func(t *testing.T) { got, _ = replay(t, string(text), false) })
+			synctest.Test(t, func(t *testing.T) { got = replay(t, string(text)) })
 			if *update {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -50,11 +50,9 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// replay runs a script and returns it with the outputs it really had, and how
-// often a queue was parked.
-func replay(t *testing.T, text string, park bool) (string, int) {
+// replay runs a script and returns it with the outputs it really had.
+func replay(t *testing.T, text string) string {
 	r := newRunner(t)
-	r.park = park
 	defer r.close()
 	var out strings.Builder
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
@@ -73,7 +71,7 @@ func replay(t *testing.T, text string, park bool) (string, int) {
 		}
 		out.WriteString(r.take())
 	}
-	return out.String(), r.parks
+	return out.String()
 }
 
 type runner struct {
@@ -84,8 +82,6 @@ type runner struct {
 	pub     *recordingPublisher
 	engines map[string]*scriptedEngine
 	quiet   bool            // do not list messages
-	park    bool            // park quiet queues after every command
-	parks   int             // queues parked that way
 	faults  map[string]bool // actors that panic on their next message
 }
 
@@ -140,14 +136,10 @@ func (r *runner) intercept(actor string, m message) {
 
 func messageText(m message) string {
 	switch m := m.(type) {
-	case *decision:
-		return fmt.Sprintf("decision %d", m.number)
 	case *settled:
 		return fmt.Sprintf("settled launch %d decision %d ok=%t", m.launch, m.decision, m.ok)
 	case *halted:
 		return "halted"
-	case parked:
-		return "parked " + m.family.name
 	case prioritized:
 		return "prioritized " + m.family.name
 	case forgotten:
@@ -221,7 +213,6 @@ func (r *runner) run(line string) {
 		s.Close()
 	case "stats":
 		st := s.Stats()
-		st.QueuesLive = 0 // parking is invisible
 		r.add("settled", "stats:%s", nonZero(reflect.ValueOf(st)))
 	case "status":
 		for _, q := range s.Queues() {
@@ -232,18 +223,6 @@ func (r *runner) run(line string) {
 		r.t.Fatalf("unknown command %q", line)
 	}
 	synctest.Wait()
-	if r.park {
-		s.mu.RLock()
-		for _, f := range s.roster {
-			f.life.Lock()
-			if f.supervisor.pid != nil && f.park() {
-				r.parks++
-			}
-			f.life.Unlock()
-		}
-		s.mu.RUnlock()
-		synctest.Wait()
-	}
 }
 
 func (r *runner) configure(a arguments) {

@@ -12,8 +12,8 @@ const (
 	remoteTuners = 16_384
 )
 
-// tunerActor holds what a queue's launches taught and tells the queue actor
-// which geometry to ask for next. It never triggers a decision.
+// tunerActor holds what a queue's launches taught and says which geometry the next
+// decisions should ask for. It never triggers a decision.
 type tunerActor struct {
 	*family
 	session *session.Session // nil before the first measurement
@@ -58,7 +58,6 @@ func (a *tunerActor) measure() {
 func (a *tunerActor) suggest() {
 	view := a.session.View()
 	a.suggested.Store(&view)
-	a.send(queueStage, tuned{})
 }
 
 // env is what the session needs to know besides the reports: the limits are
@@ -81,20 +80,20 @@ func (a *tunerActor) env() session.Env {
 	return env
 }
 
-// park frees the tuners of a quiet queue, if what they learned is remembered.
-func (a *tunerActor) park() {
-	a.timings = nil
+// remember hands what is under way to the memory. The actor must not run.
+func (a *tunerActor) remember() {
 	if a.session != nil {
 		env := a.env()
 		a.session.Park(&env)
 	}
 }
 
-// leave frees the tuners that park has left, because nobody remembers what they know.
+// leave frees the tuners of a queue that is forgotten.
 func (a *tunerActor) leave() {
+	a.remember()
 	if a.session != nil {
 		a.session.Close()
 	}
 }
 
-func (a *tunerActor) restarted(lost message) { a.revive(tunerStage, lost) }
+func (a *tunerActor) restarted(lost message) { a.recover("tuner", lost) }

@@ -140,7 +140,10 @@ func (l *launcher) session() *session.Session {
 
 // heldEngine holds its launches until it is told what came of them, the first
 // first.
-type heldEngine struct{ held []heldLaunch }
+type heldEngine struct {
+	plainEngine
+	held []heldLaunch
+}
 
 type heldLaunch struct {
 	order  Order
@@ -243,7 +246,7 @@ func (m *apartMemory) Elsewhere(worker string) session.Memory {
 func TestWhatWorkersElsewhereReportIsRememberedApart(t *testing.T) {
 	everyLauncher(t, func(t *testing.T, local bool) {
 		memory := &apartMemory{elsewhere: make(map[string]*countingMemory)}
-		l := newLauncher(t, local, func(c *Config) { c.TunerMemory = memory })
+		l := newLauncher(t, local, func(c *Config) { c.TunerMemory, c.RemoteMemory = memory, memory.Elsewhere })
 		l.launches(200)
 		l.s.Close()
 		if here, there := memory.stored, memory.elsewhere["gpu0"].stored; local != (here > 0) || local != (there == 0) {
@@ -287,23 +290,6 @@ func TestAutotunerOffLeavesTheGeometryToThePolicy(t *testing.T) {
 	})
 }
 
-func TestParkedQueueGoesOnWithItsTunedGeometry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLauncher(t, false, func(c *Config) { c.TunerMemory = &countingMemory{} })
-		defer l.s.Close()
-		tuned := l.launches(200)
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if l.s.Stats().QueuesLive != 0 {
-			t.Fatal("the queue is not parked")
-		}
-		l.decide()
-		if rec := l.launches(3); rec.WorkgroupSizeX != tuned.WorkgroupSizeX || rec.Groups != tuned.Groups || rec.ClaimChunk != tuned.ClaimChunk {
-			t.Errorf("had %dx%dx%d, goes on with %dx%dx%d", tuned.WorkgroupSizeX, tuned.Groups, tuned.ClaimChunk, rec.WorkgroupSizeX, rec.Groups, rec.ClaimChunk)
-		}
-	})
-}
-
 // countingMemory remembers in a map. The tests look at it while the actors rest.
 type countingMemory struct {
 	entries map[cache.Key]cache.Entry
@@ -327,7 +313,7 @@ func (m *countingMemory) Remember(_ string, e cache.Entry) {
 func TestTunersForLaunchesElsewhereAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kernels, queues = session.MaxTuners, workerTuners/session.MaxTuners + 10
-		l := newLauncher(t, false, func(c *Config) { c.IdleAfter = c.ParkAfter })
+		l := newLauncher(t, false, func(c *Config) { c.IdleAfter = 5 * c.Heartbeat })
 		defer l.s.Close()
 		report := func(queue, kernel int) {
 			l.seq++
@@ -351,7 +337,7 @@ func TestTunersForLaunchesElsewhereAreBounded(t *testing.T) {
 		if n := l.s.Stats().ReportsUntuned; n != over {
 			t.Errorf("%d reports found no room, want %d", n, over)
 		}
-		time.Sleep(3 * l.s.cfg.ParkAfter) // the queues are forgotten, and the worker
+		time.Sleep(3 * l.s.cfg.IdleAfter) // the queues are forgotten, and the worker
 		synctest.Wait()
 		if err := l.s.Announce("gpu0", workerRecord(5, 1)); err != nil {
 			t.Fatal(err)

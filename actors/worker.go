@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"sync"
 	"time"
 
 	"ringmaster/megakernel/policy"
@@ -45,8 +46,6 @@ func (w *workerActor) receive(msg message) {
 		// a queue may have a new plan: proceed looks at it
 	case diffused:
 		w.priorities = m.byQueue
-	case parked:
-		w.drop(m.family)
 	case forgotten:
 		w.drop(m.family)
 	}
@@ -65,8 +64,8 @@ func (w *workerActor) work() {
 		switch it := item.(type) {
 		case *batch:
 			w.admit(it)
-		case *landing:
-			w.land(it)
+		case *launchResult:
+			w.onResult(it)
 		case *delivery:
 			w.deliver(it)
 		case *cancellation:
@@ -119,8 +118,6 @@ func (w *workerActor) restarted(lost message) {
 	switch m := lost.(type) {
 	case diffused:
 		w.priorities = m.byQueue
-	case parked:
-		w.drop(m.family)
 	case forgotten:
 		w.drop(m.family)
 	}
@@ -137,7 +134,7 @@ func (w *workerActor) restarted(lost message) {
 	}
 	for _, f := range w.flights {
 		if f.starting {
-			w.post(&landing{f.launch, Report{
+			w.post(&launchResult{f.launch, Report{
 				Launch:  telemetry.Launch{Has: telemetry.HasStatus | telemetry.HasError, Status: telemetry.LaunchFailed, Error: ErrPanic.Error()},
 				Pending: f.lane.pending,
 			}})
@@ -149,4 +146,70 @@ func (w *workerActor) restarted(lost message) {
 			w.system.shell.send(w.self, arrived{})
 		}
 	})
+}
+
+// inbox holds what a worker actor has to handle and must not lose: work whose
+// outcome somebody waits for, and launches that came back. Like a cell it asks
+// for one message, however many items it has.
+type inbox struct {
+	mu     sync.Mutex
+	items  []any // *batch, *launchResult, *delivery, *cancellation, *pauseOver, *drain
+	woken  bool
+	closed bool
+}
+
+type (
+	// launchResult is a launch that came back.
+	launchResult struct {
+		launch uint64
+		report Report
+	}
+	// delivery says what became of a batch's done record.
+	delivery struct {
+		batch *batch
+		err   error
+	}
+	// pauseOver ends the pause of a queue after a failed launch.
+	pauseOver struct{ lane *lane }
+	// drain ends the worker's launches; idle is closed when nothing is under way.
+	drain struct{ idle chan struct{} }
+)
+
+// put adds an item. wake asks the caller to send one arrived message; ok is
+// false once the inbox is closed, and the item is then not taken.
+func (b *inbox) put(item any) (wake, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false, false
+	}
+	b.items = append(b.items, item)
+	wake = !b.woken
+	b.woken = true
+	return wake, true
+}
+
+// next takes the oldest item; an empty inbox asks for a wake again.
+func (b *inbox) next() (item any, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.items) == 0 {
+		b.woken = false
+		b.items = nil
+		return nil, false
+	}
+	item = b.items[0]
+	b.items[0] = nil
+	b.items = b.items[1:]
+	return item, true
+}
+
+// close takes what is left; nothing is accepted any more.
+func (b *inbox) close() []any {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	left := b.items
+	b.items = nil
+	return left
 }

@@ -54,7 +54,7 @@ func (c *cancelCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error 
 	return nil
 }
 
-// Cancel implements actors.Canceler.
+// Cancel implements actors.Engine.
 func (e *engine) Cancel(queue, batch string) actors.Canceled {
 	batches, slots := e.ring.Cancel(queue, batch)
 	out := actors.Canceled{Found: batches > 0, Slots: slots}

@@ -90,7 +90,7 @@ func (e *engine) repair() {
 	}
 }
 
-// LaunchMode implements actors.Moded.
+// LaunchMode implements actors.Engine.
 func (e *engine) LaunchMode() string { return e.mode.String() }
 
 // Submit implements actors.Engine.

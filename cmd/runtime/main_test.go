@@ -91,7 +91,7 @@ func TestHelpPrintsDefaultsBehindPlaceholders(t *testing.T) {
 	words := func(args ...string) string {
 		return strings.Join(strings.Fields(ringmaster(t, t.Context(), "", args...).stdout), " ")
 	}
-	for _, want := range []string{"--rate=N", "(default: 20000) ($RINGMASTER_RATE).", "(default: auto) ($RINGMASTER_MEMORY_BUDGET).", "(default: 131072)."} {
+	for _, want := range []string{"--rate=N", "(default: 20000) ($RINGMASTER_RATE).", "(default: auto) ($RINGMASTER_MEMORY_BUDGET).", "(default: 16384)."} {
 		if got := words("run", "--help"); !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
 		}

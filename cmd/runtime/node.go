@@ -114,7 +114,7 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	}
 	n.results = n.conn.NewResults()
 	actorCfg.Autotuner, n.tuned = cfg.tuner.memory(&tunerFleet{results: n.results, log: cfg.log}, cfg.log)
-	actorCfg.TunerMemory = n.tuned
+	actorCfg.TunerMemory, actorCfg.RemoteMemory = n.tuned, n.tuned.Elsewhere
 	if n.system, err = actors.New(actorCfg, n.publisher); err != nil {
 		return nil, err
 	}

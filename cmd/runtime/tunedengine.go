@@ -19,7 +19,7 @@ func newTunedEngine(e *engine, opcodes *megakernel.Catalog, device *telemetry.Wo
 	return &tunedEngine{engine: e, identities: megakernel.NewIdentities(opcodes), identity: actors.IdentityOf(device)}
 }
 
-// DeviceIdentity implements actors.Identified.
+// DeviceIdentity implements actors.Engine.
 func (e *tunedEngine) DeviceIdentity() string { return e.identity }
 
 // Launch implements actors.Engine.

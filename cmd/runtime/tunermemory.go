@@ -25,7 +25,7 @@ type sharer interface {
 }
 
 // tunerMemory is what tuners begin from: a file for each kind of device here and for each worker
-// elsewhere, and what other workers share. It implements actors.WorkerMemory and never waits for
+// elsewhere, and what other workers share. It never waits for
 // the disk or the server.
 type tunerMemory struct {
 	dir    string // "": no files
@@ -134,7 +134,7 @@ func (m *tunerMemory) Remember(device string, e cache.Entry) {
 	m.remember(tunedPlace{kind: device}, e)
 }
 
-// Elsewhere implements actors.WorkerMemory.
+// Elsewhere is the memory for the tuners of a worker that is not local.
 func (m *tunerMemory) Elsewhere(worker string) session.Memory { return elsewhere{m, worker} }
 
 // elsewhere is the memory for the tuners of a worker that is not of this process.

@@ -1,0 +1,160 @@
+package actors
+
+import (
+	"container/list"
+	"fmt"
+	"time"
+
+	"ringmaster/telemetry"
+)
+
+// maxFinished is how many finished batches of a worker are remembered. A
+// delivery that comes again later than that many batches runs again.
+const maxFinished = 1 << 14
+
+// finishedBatches remembers the batches that ran, least recently seen first
+// out, so that a batch delivered twice runs once. A batch whose done record
+// has not reached the server keeps it here for the next delivery.
+type finishedBatches struct {
+	byKey map[batchKey]*list.Element // of *finishedBatch
+	order list.List                  // most recently seen first
+}
+
+type finishedBatch struct {
+	key     batchKey
+	pending *batch // nil once its done record was delivered
+}
+
+func newFinishedBatches() *finishedBatches {
+	return &finishedBatches{byKey: make(map[batchKey]*list.Element)}
+}
+
+// get returns the entry of a batch that ran, or nil.
+func (f *finishedBatches) get(key batchKey) *finishedBatch {
+	e := f.byKey[key]
+	if e == nil {
+		return nil
+	}
+	f.order.MoveToFront(e)
+	return e.Value.(*finishedBatch)
+}
+
+// add remembers a batch that ran.
+func (f *finishedBatches) add(b *batch) {
+	if f.order.Len() == maxFinished {
+		oldest := f.order.Remove(f.order.Back()).(*finishedBatch)
+		delete(f.byKey, oldest.key)
+	}
+	f.byKey[b.key()] = f.order.PushFront(&finishedBatch{key: b.key(), pending: b})
+}
+
+// batch is submitted work from its admission to its settlement.
+type batch struct {
+	family *family
+	work   telemetry.Work
+	sentNs int64
+	// waiters are told the outcome, each exactly once: the first is the
+	// submitter, the others hold further deliveries of the same batch.
+	waiters []func(telemetry.Outcome, error)
+	number  uint64          // order of admission at its worker
+	done    *telemetry.Done // set when the engine has finished it
+	// publishing is set while the done record is on its way to the server.
+	publishing bool
+}
+
+// maxWaiters bounds the deliveries of one batch that wait for its outcome.
+const maxWaiters = 16
+
+type batchKey struct{ queue, id string }
+
+func (b *batch) key() batchKey { return batchKey{b.family.name, b.work.Batch} }
+
+// settle tells everyone who waits. Only the first delivery of a batch that ran
+// is done; the others are duplicates.
+func (b *batch) settle(outcome telemetry.Outcome, err error) {
+	waiters := b.waiters
+	b.waiters = nil
+	for i, tell := range waiters {
+		b.family.waiting.Add(-1)
+		if i > 0 && outcome == telemetry.OutcomeDone {
+			outcome = telemetry.OutcomeDuplicate
+		}
+		tell(outcome, err)
+	}
+}
+
+// join lets the deliveries of a second arrival of the batch wait with the first.
+func (b *batch) join(again *batch) {
+	if len(b.waiters)+len(again.waiters) > maxWaiters {
+		again.settle(telemetry.OutcomeBusy, ErrBacklog)
+		return
+	}
+	b.waiters = append(b.waiters, again.waiters...)
+	again.waiters = nil
+}
+
+// Bounds of what a worker remembers of batches that were canceled before they came.
+const (
+	maxTombstones      = 1 << 14 // of all queues
+	maxQueueTombstones = 1 << 10 // of one queue
+	tombstoneHold      = time.Hour
+)
+
+// tombstones are the batches that will not run if they come. Nobody's cancellation
+// makes room for another's: what does not fit is refused until older ones expire.
+type tombstones struct {
+	byKey   map[batchKey]*list.Element // of tombstone
+	byQueue map[string]int             // how many of a queue
+	order   list.List                  // the next to expire first
+}
+
+type tombstone struct {
+	key   batchKey
+	until time.Time
+}
+
+func newTombstones() *tombstones {
+	return &tombstones{byKey: make(map[batchKey]*list.Element), byQueue: make(map[string]int)}
+}
+
+// add remembers a batch for tombstoneHold from now on.
+func (t *tombstones) add(key batchKey, now time.Time) error {
+	t.expire(now)
+	if e := t.byKey[key]; e != nil {
+		t.remove(e)
+	}
+	if t.byQueue[key.queue] >= maxQueueTombstones || t.order.Len() >= maxTombstones {
+		return fmt.Errorf("%w: %d of the queue, %d of all; each is kept for %v", ErrCancellations, t.byQueue[key.queue], t.order.Len(), tombstoneHold)
+	}
+	t.byKey[key] = t.order.PushBack(tombstone{key, now.Add(tombstoneHold)})
+	t.byQueue[key.queue]++
+	return nil
+}
+
+// take reports whether a batch that has come was canceled, and forgets it.
+func (t *tombstones) take(key batchKey, now time.Time) bool {
+	if t.order.Len() == 0 {
+		return false
+	}
+	t.expire(now)
+	e := t.byKey[key]
+	if e == nil {
+		return false
+	}
+	t.remove(e)
+	return true
+}
+
+func (t *tombstones) expire(now time.Time) {
+	for e := t.order.Front(); e != nil && !now.Before(e.Value.(tombstone).until); e = t.order.Front() {
+		t.remove(e)
+	}
+}
+
+func (t *tombstones) remove(e *list.Element) {
+	key := t.order.Remove(e).(tombstone).key
+	delete(t.byKey, key)
+	if t.byQueue[key.queue]--; t.byQueue[key.queue] == 0 {
+		delete(t.byQueue, key.queue)
+	}
+}

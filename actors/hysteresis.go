@@ -1,0 +1,98 @@
+package actors
+
+import "ringmaster/megakernel/policy"
+
+// hysteresis is what a stage of the decision remembers. Decisions are made from
+// issued, so that several decisions during one flight build on each other and
+// do not flap; committed is what the last successful launch ran with.
+type hysteresis[T comparable] struct {
+	issued, committed mark[T]
+	newest            uint64 // decision issued last
+	taken             uint64 // newest, when a failure last took issued back
+}
+
+// mark is a state and the decision that left it behind; 0 is "before any".
+type mark[T any] struct {
+	state    T
+	decision uint64
+}
+
+// issue records the state after a decision.
+func (m *hysteresis[T]) issue(decision uint64, after T, commit bool) {
+	m.issued = mark[T]{after, decision}
+	m.newest = decision
+	if commit {
+		m.committed = m.issued
+	}
+}
+
+// settle records how a launch of a decision ended; state is what that decision left
+// behind.
+//
+// A failure returns issued to committed, unless an earlier failure has taken that
+// decision back already: of several launches in flight, the first that fails does so
+// for all that were decided before the failure was known, and later decisions do not
+// build on them. A success commits what ran, taken back or not, and issued follows
+// unless a newer decision stands. reverted reports whether a failure changed issued.
+func (m *hysteresis[T]) settle(decision uint64, ok bool, state T) (reverted bool) {
+	if !ok {
+		if decision <= m.taken {
+			return false
+		}
+		reverted = m.issued.state != m.committed.state
+		m.issued, m.taken = m.committed, m.newest
+		return reverted
+	}
+	m.committed = mark[T]{state, decision}
+	if m.issued.decision <= decision {
+		m.issued = m.committed
+	}
+	return false
+}
+
+// maxRecent is how many decisions of a remote worker's queue are remembered.
+const maxRecent = 128
+
+// recentDecisions remembers what the last maxRecent decisions of a remote
+// worker's queue left behind, until its launch reports name them. Consecutive
+// decisions that left the same behind share a run, so a queue in a steady
+// state needs one.
+type recentDecisions struct {
+	runs   []run
+	newest uint64
+}
+
+type run struct {
+	first, last uint64
+	state       policy.State
+}
+
+func (r *recentDecisions) add(decision uint64, after policy.State) {
+	r.newest = decision
+	if n := len(r.runs); n > 0 && r.runs[n-1].last+1 == decision && r.runs[n-1].state == after {
+		r.runs[n-1].last = decision
+		return
+	}
+	old := 0
+	for old < len(r.runs) && !r.recent(r.runs[old].last) {
+		old++
+	}
+	if old > 0 {
+		r.runs = r.runs[:copy(r.runs, r.runs[old:])]
+	}
+	r.runs = append(r.runs, run{decision, decision, after})
+}
+
+func (r *recentDecisions) find(decision uint64) (policy.State, bool) {
+	if !r.recent(decision) {
+		return policy.State{}, false
+	}
+	for i := len(r.runs) - 1; i >= 0; i-- {
+		if r.runs[i].first <= decision && decision <= r.runs[i].last {
+			return r.runs[i].state, true
+		}
+	}
+	return policy.State{}, false
+}
+
+func (r *recentDecisions) recent(decision uint64) bool { return decision+maxRecent > r.newest }

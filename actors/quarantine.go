@@ -1,0 +1,108 @@
+package actors
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// panics counts the panics of a queue's actors; changed under family.life.
+type panics struct {
+	row    atomic.Int32 // since the last decision
+	recent []time.Time  // the last StopPanics of them, oldest first
+}
+
+// add notes a panic and reports whether it is one too many.
+func (p *panics) add(now time.Time) bool {
+	p.row.Add(1)
+	if len(p.recent) == StopPanics {
+		p.recent = p.recent[:copy(p.recent, p.recent[1:])]
+	}
+	p.recent = append(p.recent, now)
+	return len(p.recent) == StopPanics && now.Sub(p.recent[0]) <= StopWindow
+}
+
+// quarantine is the rest of a queue that was stopped after panics.
+type quarantine struct {
+	until  time.Time
+	reason string
+}
+
+// recover brings the queue back after one of its actors panicked. What the cell
+// holds is looked at again; news of a launch is in no cell, so the message itself
+// is handled again. The pause before that grows while the queue keeps panicking;
+// StopPanics panics within StopWindow stop it.
+func (f *family) recover(actor string, lost message) {
+	f.life.Lock()
+	defer f.life.Unlock()
+	f.keep(lost)
+	tooMany := f.panics.add(time.Now())
+	if f.quarantine.Load() != nil {
+		return
+	}
+	if tooMany {
+		f.stop(actor)
+		return
+	}
+	f.busy.Add(1)
+	time.AfterFunc(f.system.cfg.pause(int(f.panics.row.Load())), f.retry)
+}
+
+// retry is the end of a pause after a panic.
+func (f *family) retry() {
+	f.life.Lock()
+	defer f.life.Unlock()
+	f.busy.Add(-1)
+	if f.quarantine.Load() == nil {
+		f.redeliver()
+	}
+}
+
+// redeliver sends what was kept and the wakes that may be lost; f.life is held.
+func (f *family) redeliver() {
+	kept := f.kept
+	f.kept = nil
+	for _, m := range kept {
+		f.deliver(f.queueAddr, m)
+	}
+	f.wake(f.cell.lostWakes())
+}
+
+// stop puts the queue into quarantine: no decisions and no launches until
+// Config.StopPause is over. Records are still folded, so that it comes back to the
+// newest values. Its recommendation says so, now and with every heartbeat. f.life is
+// held.
+func (f *family) stop(actor string) {
+	q := &quarantine{
+		until:  time.Now().Add(f.system.cfg.StopPause),
+		reason: fmt.Sprintf("%v: %d within %v, the last in the %s actor", ErrUnstable, StopPanics, StopWindow, actor),
+	}
+	f.quarantine.Store(q)
+	f.system.stopped.Add(1)
+	f.tally.stops.Add(1)
+	f.system.cfg.Logger.Error("queue stopped after repeated panics", "worker", f.device.name, "queue", f.name, "pause", f.system.cfg.StopPause, "reason", q.reason)
+	s := f.latest.Load()
+	if s == nil {
+		s = new(summary) // it has never decided: decision 0 says only why
+	}
+	s = s.withReason(q.reason)
+	f.latest.Store(s)
+	f.publishOutside(s, false)
+}
+
+// release ends the quarantine. The decision that follows takes the reason out of the
+// recommendation and tells the worker actor to look at the queue's work. f.life is held.
+func (f *family) release() {
+	f.endQuarantine()
+	f.panics.row.Store(0)
+	f.panics.recent = nil
+	w := f.cell.requestDecision() // whatever it knew, it has to say that it is back
+	f.redeliver()
+	f.wake(w)
+}
+
+func (f *family) endQuarantine() {
+	if f.quarantine.Swap(nil) != nil {
+		f.system.stopped.Add(-1)
+	}
+}
