@@ -26,6 +26,7 @@ var projectImports = map[string][]string{
 	"ring":                       nil,                                                                       // the layout stands alone
 	"glcompute":                  nil,                                                                       // cgo stays a leaf that anyone could use
 	"telemetry":                  {"megakernel/policy"},                                                     // wire records may name policy terms
+	"telemetry/decisionlog":      {"telemetry", "megakernel/policy"},                                        // what a decision was made from, as lines
 	"telemetry/natsio":           {"telemetry"},                                                             // the bus knows records, not actors
 	"telemetry/natsio/embedded":  nil,                                                                       // a server, for processes that have none
 	"megakernel/tuner/space":     nil,                                                                       // what there is to choose from, as data
