@@ -128,7 +128,7 @@ func (c *demoCmd) start(ctx context.Context, opcodes *opcodeSet, log *slog.Logge
 	}
 	d.node, err = startNode(ctx, nodeConfig{
 		nats: connect("demo runtime"), policy: c.policyFlags.config(), worker: demoWorker, device: device, log: log,
-		decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, lease: c.on(device), tuner: &c.autotuneFlags,
+		decisions: c.decisionLogFlags.config(), opcodes: opcodes.catalog, programs: &c.programFlags, lease: c.on(device), tuner: &c.autotuneFlags,
 	})
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ var projectImports = map[string][]string{
 	"megakernel/policy":          nil,                                                                       // the decision stands alone
 	"ring":                       nil,                                                                       // the layout stands alone
 	"glcompute":                  nil,                                                                       // cgo stays a leaf that anyone could use
-	"telemetry":                  {"megakernel/policy"},                                                     // wire records may name policy terms
+	"telemetry":                  nil,                                                                       // records, their encoding and the subjects
 	"telemetry/decisionlog":      {"telemetry", "megakernel/policy"},                                        // what a decision was made from, as lines
 	"telemetry/natsio":           {"telemetry"},                                                             // the bus knows records, not actors
 	"telemetry/natsio/embedded":  nil,                                                                       // a server, for processes that have none
@@ -47,15 +47,16 @@ var projectImports = map[string][]string{
 	"megakernel/ledger":   {"ring"},                                                                         // the books: values in, values out
 	"megakernel": {"ring", "megakernel/ledger", "megakernel/gpu", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
-	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                 // steps of a policy, as kernels
-	"megakernel/faultgl":            {"megakernel/gpu"},                                             // a device that fails on purpose
-	"megakernel/frontier/edgework":  {"megakernel/policy"},                                          // the yardstick of the topology rules, without a device
-	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry"}, // state and routing only
-	"megakernel/kernelcache":        {"megakernel/gpu", "megakernel/kernelcache/disk"},              // programs of any kind, by a key of the caller
-	"megakernel/kernelcache/hotset": nil,                                                            // promotion is a function of values
-	"megakernel/kernelcache/disk":   nil,                                                            // files of bytes, whatever made them
-	"bench/classic":                 {"megakernel/tuner/search", "megakernel/tuner/space"},          // yardsticks of the search
-	"cmd/runtime/text":              nil,                                                            // tables and numbers for people
+	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                                                   // steps of a policy, as kernels
+	"megakernel/faultgl":            {"megakernel/gpu"},                                                                               // a device that fails on purpose
+	"megakernel/frontier/edgework":  {"megakernel/policy"},                                                                            // the yardstick of the topology rules, without a device
+	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry"},                                   // state and routing only
+	"megakernel/kernelcache":        {"megakernel/gpu", "megakernel/kernelcache/disk"},                                                // programs of any kind, by a key of the caller
+	"megakernel/kernelcache/hotset": nil,                                                                                              // promotion is a function of values
+	"megakernel/kernelcache/disk":   nil,                                                                                              // files of bytes, whatever made them
+	"bench/classic":                 {"megakernel/tuner/search", "megakernel/tuner/space"},                                            // yardsticks of the search
+	"cmd/runtime/decisions":         {"actors", "cmd/runtime/text", "megakernel/policy", "telemetry/decisionlog", "telemetry/natsio"}, // the log of decisions, and what can be asked of one
+	"cmd/runtime/text":              nil,                                                                                              // tables and numbers for people
 	"megakernel/tuner/trial": {"ring", "megakernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
 		"megakernel/tuner/session", "megakernel/tuner/space", "megakernel/tuner/workload"}, // geometries of this machine's ring, measured
 	"bench": {"bench/classic", "ring", "glcompute", "megakernel/gpu", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "megakernel/fixedpoint", "megakernel/frontier",

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
@@ -24,7 +25,7 @@ type graphAdvisor struct {
 	policy   *policy.Config
 	worker   string
 	publish  func(queue string, g *telemetry.Graph) telemetry.Header // to everybody else; numbers the record
-	log      *decisionLog                                            // nil: not logged
+	log      *decisions.Log                                          // nil: not logged
 	patience time.Duration
 
 	mu   sync.Mutex           // over post: records are folded in the order of their numbers

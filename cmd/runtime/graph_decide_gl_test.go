@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 )
 
 func TestHostAndDeviceDecideEveryLevelAlike(t *testing.T) {
@@ -73,7 +73,7 @@ func TestEveryLevelOfEveryAlgorithmIsThePolicys(t *testing.T) {
 }
 
 // loggedGraphRun is a decision log of a job, and its entries.
-func loggedGraphRun(t *testing.T, decide string) (path string, entries []telemetry.DecisionEntry) {
+func loggedGraphRun(t *testing.T, decide string) (path string, entries []decisionlog.Entry) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "decisions.log")
 	if code, _, errs := runGraph("", "run", "bfs", "--source", "0", "--decide", decide, "--decisions", path, caida); code != 0 {
@@ -99,7 +99,7 @@ func TestGraphRunsReplayLevelByLevel(t *testing.T) {
 		t.Errorf("%d levels, exit code %d: %s%s", levels, got.code, got.stdout, got.err)
 	}
 	path, entries = loggedGraphRun(t, "host")
-	if len(entries) < 15 || slices.ContainsFunc(entries, func(e telemetry.DecisionEntry) bool { return e.Director }) {
+	if len(entries) < 15 || slices.ContainsFunc(entries, func(e decisionlog.Entry) bool { return e.Director }) {
 		t.Errorf("%d decisions of the host", len(entries))
 	}
 	if got := ringmaster(t, t.Context(), "", "replay", path); got.code != 0 {
@@ -111,17 +111,17 @@ func TestATamperedLevelIsNamed(t *testing.T) {
 	requireGL(t)
 	_, entries := loggedGraphRun(t, "device")
 	at := func(level uint32) int {
-		return slices.IndexFunc(entries, func(e telemetry.DecisionEntry) bool { return e.Director && e.Level == level })
+		return slices.IndexFunc(entries, func(e decisionlog.Entry) bool { return e.Director && e.Level == level })
 	}
 	for name, c := range map[string]struct {
-		tamper func(e *telemetry.DecisionEntry)
+		tamper func(e *decisionlog.Entry)
 		want   string
 	}{
-		"topology": {func(e *telemetry.DecisionEntry) { e.Plan.Topology = policy.TopologySparse }, "plan.topology: logged sparse_frontier, replayed dense_frontier"},
-		"state":    {func(e *telemetry.DecisionEntry) { e.After.Topology.Topology = policy.TopologyFused }, "after.topology.topology: logged fused_dense, replayed dense_frontier"},
-		"before":   {func(e *telemetry.DecisionEntry) { e.Before.Topology.Topology = policy.TopologyFused }, "before.topology.topology: logged fused_dense, replayed hybrid_frontier"},
-		"request":  {func(e *telemetry.DecisionEntry) { e.Request.FrontierOutDegreeSum = 2000 }, "plan.raw_topology: logged dense_frontier, replayed hybrid_frontier"},
-		"geometry": {func(e *telemetry.DecisionEntry) { e.Plan.WorkgroupSizeX = 32 }, "plan.workgroup_size_x: logged 32, replayed 0"},
+		"topology": {func(e *decisionlog.Entry) { e.Plan.Topology = policy.TopologySparse }, "plan.topology: logged sparse_frontier, replayed dense_frontier"},
+		"state":    {func(e *decisionlog.Entry) { e.After.Topology.Topology = policy.TopologyFused }, "after.topology.topology: logged fused_dense, replayed dense_frontier"},
+		"before":   {func(e *decisionlog.Entry) { e.Before.Topology.Topology = policy.TopologyFused }, "before.topology.topology: logged fused_dense, replayed hybrid_frontier"},
+		"request":  {func(e *decisionlog.Entry) { e.Request.FrontierOutDegreeSum = 2000 }, "plan.raw_topology: logged dense_frontier, replayed hybrid_frontier"},
+		"geometry": {func(e *decisionlog.Entry) { e.Plan.WorkgroupSizeX = 32 }, "plan.workgroup_size_x: logged 32, replayed nothing"},
 	} {
 		i := at(3)
 		kept := entries[i]

@@ -3,7 +3,7 @@ package main
 import (
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 )
 
 // logLevels appends what a director decided to the decision log, so that it can be replayed.
@@ -13,7 +13,7 @@ func (w *graphWalker) logLevels(job *frontier.Job, levels []frontier.Level) {
 	}
 	for i := range levels {
 		l := &levels[i]
-		e := telemetry.DecisionEntry{
+		e := decisionlog.Entry{
 			Worker: w.worker, Queue: w.queue, Decision: w.begun.Decision, Director: true, Job: w.job, Level: l.Level,
 			Request: w.situation.Request(&l.View),
 			Before:  policy.State{Topology: policy.TopologyState{Topology: l.Previous}},
@@ -23,6 +23,6 @@ func (w *graphWalker) logLevels(job *frontier.Job, levels []frontier.Level) {
 			RawTopology: l.Raw, Topology: l.Topology, FrontierDensityBps: e.Request.FrontierDensityBps, MemoryPressureBps: job.MemoryPressureBps, ReasonCount: 1,
 		}
 		e.Plan.Reasons[0] = l.Reason
-		w.log.addPatiently(&e)
+		w.log.AddWaiting(&e)
 	}
 }

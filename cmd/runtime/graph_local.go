@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -24,19 +25,17 @@ func (nowhere) Recommend(string, string, *telemetry.Recommendation, []string) {}
 func (nowhere) Report(string, string, *telemetry.Launch)                      {}
 func (nowhere) Done(_, _ string, _ *telemetry.Done, sent func(error))         { sent(nil) }
 
-// newLocalAdvisor decides with actors of its own, without NATS. If decisions is not
+// newLocalAdvisor decides with actors of its own, without NATS. If logged is not
 // empty, it names the file to which every decision is appended. Close ends the actors.
-func newLocalAdvisor(device glDevice, cfg policy.Config, decisions string, log *slog.Logger) (_ *graphAdvisor, closed func(context.Context) error, err error) {
+func newLocalAdvisor(device glDevice, cfg policy.Config, logged string, log *slog.Logger) (_ *graphAdvisor, closed func(context.Context) error, err error) {
 	config := actors.DefaultConfig()
 	config.Policy, config.Incarnation, config.Logger = cfg, telemetry.NewIncarnation(), log
 	a := &graphAdvisor{policy: &cfg, worker: localWorker, patience: decisionPatience}
-	if decisions != "" {
-		file, err := openDecisionFile(decisions, 1<<28)
-		if err != nil {
-			return nil, nil, err
-		}
-		a.log = newDecisionLog(file, &telemetry.DecisionHeader{Incarnation: config.Incarnation, Software: version, Config: cfg}, log)
-		config.OnDecision = a.log.record
+	if a.log, err = decisions.Open(decisions.Config{File: logged, MaxBytes: 1 << 28}, nil, decisionHeader(config.Incarnation, cfg), log); err != nil {
+		return nil, nil, err
+	}
+	if a.log != nil {
+		config.OnDecision = a.log.Record
 	}
 	closed = func(ctx context.Context) error {
 		if a.system != nil {
@@ -45,7 +44,7 @@ func newLocalAdvisor(device glDevice, cfg policy.Config, decisions string, log *
 		if a.log == nil {
 			return nil
 		}
-		return a.log.close(ctx)
+		return a.log.Close(ctx)
 	}
 	var seq atomic.Uint64
 	a.publish = func(string, *telemetry.Graph) telemetry.Header {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
@@ -41,7 +42,7 @@ type nodeConfig struct {
 	deliveries uint64 // of a batch before it is given up; 0: no bound
 	doneStream bool   // keep done records in a stream
 
-	decisions decisionLogFlags
+	decisions decisions.Config
 	tuner     *autotuneFlags // nil: tuned, and nothing is kept
 }
 
@@ -60,7 +61,7 @@ type node struct {
 	work      *natsio.WorkConsumer
 	engine    *engine
 	device    glDevice
-	decisions *decisionLog // nil: not logged
+	decisions *decisions.Log // nil: not logged
 	tuned     *tunerMemory
 	results   *natsio.Results
 
@@ -106,11 +107,11 @@ func startNode(ctx context.Context, cfg nodeConfig) (_ *node, err error) {
 	if n.publisher, err = n.conn.NewOutlet(outlet); err != nil {
 		return nil, err
 	}
-	if n.decisions, err = cfg.decisions.startLog(n.conn, cfg.policy, cfg.log); err != nil {
+	if n.decisions, err = decisions.Open(cfg.decisions, n.conn, decisionHeader(n.conn.Incarnation(), cfg.policy), cfg.log); err != nil {
 		return nil, err
 	}
 	if n.decisions != nil {
-		actorCfg.OnDecision = n.decisions.record
+		actorCfg.OnDecision = n.decisions.Record
 	}
 	n.results = n.conn.NewResults()
 	actorCfg.Autotuner, n.tuned = cfg.tuner.memory(&tunerFleet{results: n.results, log: cfg.log}, cfg.log)
@@ -248,7 +249,7 @@ func (n *node) close(ctx context.Context) error {
 		n.tuned.close(ctx)
 	}
 	if n.decisions != nil {
-		errs = append(errs, n.decisions.close(ctx))
+		errs = append(errs, n.decisions.Close(ctx))
 	}
 	if n.publisher != nil {
 		errs = append(errs, n.publisher.Close(ctx))

@@ -1,288 +1,74 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
-	"ringmaster/actors"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 )
 
-// answers is a publisher that tells of each decision.
-type answers chan uint64
-
-func (a answers) Recommend(_, _ string, r *telemetry.Recommendation, _ []string) {
-	if !r.Heartbeat {
-		a <- r.Decision
-	}
-}
-func (answers) Report(string, string, *telemetry.Launch)              {}
-func (answers) Done(_, _ string, _ *telemetry.Done, sent func(error)) { sent(nil) }
-
-var testWorker = telemetry.Worker{Has: telemetry.HasAllWorker, MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 1024,
-	MaxInvocationsPerWorkgroup: 256, SubgroupSize: 32, MemoryBudgetBytes: 1 << 30}
-
-// recordedLog is the log of actors that were told n queue lengths, one after
-// the other: the first before their worker is known, which is why it holds
-// n+1 decisions. change may alter a record.
-func recordedLog(t *testing.T, n int, change func(i int, q *telemetry.Queue)) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "recorded.log")
-	file, err := openDecisionFile(path, 1<<28)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := newDecisionLog(file, testDecisionHeader(), quietLog)
-	cfg := actors.DefaultConfig()
-	cfg.Incarnation, cfg.OnDecision = 7, log.record
-	answered := make(answers, 16)
-	system, err := actors.New(cfg, answered)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decisions := uint64(0)
-	await := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		decisions++
-		if got := <-answered; got != decisions {
-			t.Fatalf("decision %d, want %d", got, decisions)
-		}
-	}
-	for i := range n {
-		r := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindQueue, Incarnation: 9, Seq: uint64(i + 1), SentNs: 1}}
-		r.Queue = telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: uint32(i * i * 37 % 9000)}
-		if change != nil {
-			change(i, &r.Queue)
-		}
-		await(system.Ingest("w", "q", &r, ""))
-		if i == 0 {
-			r := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindWorker, Incarnation: 8, Seq: 1}, Worker: testWorker}
-			await(system.Announce("w", &r))
-		}
-	}
-	system.Close()
-	if err := log.close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func TestRecordedDecisionsReplayByteForByte(t *testing.T) {
-	path := recordedLog(t, 100, nil)
-	entries := readAll(t, path)
-	if len(entries) != 101 || !entries[0].Undecided || entries[1].Undecided || entries[100].Plan.WorkgroupSizeX == 0 {
-		t.Fatalf("%d decisions, the last %+v", len(entries), entries[len(entries)-1])
-	}
-	for _, args := range [][]string{{path}, {"-"}} {
-		log, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := ringmaster(t, t.Context(), string(log), append([]string{"replay"}, args...)...)
-		if got.code != 0 || !strings.Contains(got.stdout, "101 decisions of 1 queue\n") || !strings.Contains(got.stdout, "every decision replays byte for byte") {
-			t.Errorf("%v: exit code %d: %s%s", args, got.code, got.stdout, got.err)
-		}
-		if row := strings.Fields(strings.Split(got.stdout, "\n")[2]); fmt.Sprint(row) != "[w.q 101 1 0 0]" {
-			t.Errorf("%v: row %v", args, row)
-		}
-	}
-}
-
-func TestTamperedDecisionIsNamed(t *testing.T) {
-	quiet := decideMany("w", "quiet", 30)
-	for name, c := range map[string]struct {
-		tamper func(e *telemetry.DecisionEntry)
-		want   string
-	}{
-		"plan":                  {func(e *telemetry.DecisionEntry) { e.Plan.ClaimChunk = 1 }, "plan.claim_chunk: logged 1, replayed 256"},
-		"reason":                {func(e *telemetry.DecisionEntry) { e.Plan.Reasons[0].Held = !e.Plan.Reasons[0].Held }, "plan.reasons[0].held: logged "},
-		"state":                 {func(e *telemetry.DecisionEntry) { e.After.Plan.Mode = policy.ModeJIT }, "after.plan.mode: logged jit, replayed interpreter"},
-		"error":                 {func(e *telemetry.DecisionEntry) { e.Error = "no" }, `error: logged "no", replayed ""`},
-		"input":                 {func(e *telemetry.DecisionEntry) { e.Request.QueueLen++ }, "plan.reasons["},
-		"a plan without limits": {func(e *telemetry.DecisionEntry) { e.Undecided = true }, "plan.workgroup_size_x: logged 256, replayed 0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			entries := decideMany("w", "q", 30)
-			c.tamper(&entries[16])
-			path := writeLog(t, append(entries, quiet...)...)
-			got := ringmaster(t, t.Context(), "", "replay", path)
-			if got.code != 1 || !strings.Contains(got.stdout, "w.q: decision 17: ") || !strings.Contains(got.stdout, c.want) {
-				t.Errorf("exit code %d, want %q in: %s%s", got.code, c.want, got.stdout, got.err)
-			}
-			if strings.Contains(got.stdout, "w.quiet: decision") {
-				t.Errorf("the other queue is accused: %s", got.stdout)
-			}
-		})
-	}
-}
-
-func TestMissingDecisionsAreCounted(t *testing.T) {
-	entries := decideMany("w", "q", 20)
-	again := decideMany("w", "q", 4) // the queue was idle for long, its numbers start over
-	kept := append(append(entries[5:10:10], entries[13:]...), again...)
-	got := ringmaster(t, t.Context(), "", "replay", writeLog(t, kept...))
-	if row := strings.Fields(strings.Split(got.stdout, "\n")[2]); got.code != 0 || fmt.Sprint(row) != "[w.q 16 0 3 0]" {
-		t.Errorf("exit code %d, row %v", got.code, row)
-	}
-}
-
-func TestDamagedLogIsReplayedAsFarAsItIsWhole(t *testing.T) {
-	path := writeLog(t, decideMany("w", "q", 10)...)
-	log, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, log[:len(log)-10], 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got := ringmaster(t, t.Context(), "", "replay", path)
-	if got.code != 1 || !strings.Contains(got.stdout, "9 decisions") || !strings.Contains(got.stdout, "after entry 9, at byte ") {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
-	}
-	for name, content := range map[string][]byte{"empty": nil, "text": []byte("hello")} {
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := ringmaster(t, t.Context(), "", "replay", path); got.code != 1 || !strings.Contains(got.err, "no decisions") {
-			t.Errorf("%s file: exit code %d: %s%s", name, got.code, got.stdout, got.err)
-		}
-	}
-}
-
-func TestOtherPolicyIsAReport(t *testing.T) {
-	path := writeLog(t, decideMany("w", "q", 50)...)
-	same := ringmaster(t, t.Context(), "", "replay", path, "--policy", "standard")
-	if same.code != 0 || !strings.Contains(same.stdout, "the standard policy decides 0 of 50 differently") {
-		t.Errorf("exit code %d: %s", same.code, same.stdout)
-	}
-	other := ringmaster(t, t.Context(), "", "replay", path, "--policy", "reference")
-	if other.code != 0 || !strings.Contains(other.stdout, "the reference policy decides 50 of 50 differently") ||
-		!strings.Contains(other.stdout, "w.q: decision 1: plan.workgroup_size_x: logged 256, reference ") ||
-		!strings.Contains(other.stdout, "after.plan.workgroup_size_x         50\n") {
-		t.Errorf("exit code %d: %s", other.code, other.stdout)
-	}
-}
-
-// The other policy decides from the state it left itself, until the logged
-// state was taken back after a failed launch.
-func TestOtherPolicyKeepsItsOwnState(t *testing.T) {
-	entries := decideMany("w", "q", 4)
-	wide := policy.Standard()
-	wide.FrontierHysteresisBps = 900
-	r := replayer{other: &wide, queues: map[string]*queueReplay{}, fields: map[string]uint64{}}
-	var own policy.State
-	for i := range entries {
-		e := &entries[i]
-		if i == 2 {
-			e.Before = policy.State{} // taken back
-			own = policy.State{}
-		}
-		r.entry(testDecisionHeader(), e)
-		_, own, _ = policy.Decide(&wide, &e.Request, own)
-		if got := r.queues["w.q"].own; got != own {
-			t.Errorf("decision %d leaves %+v, want %+v", i+1, got, own)
-		}
-	}
-}
-
-func TestTwoLogsAreCompared(t *testing.T) {
-	a := recordedLog(t, 40, nil)
-	b := recordedLog(t, 40, nil)
-	if got := ringmaster(t, t.Context(), "", "replay", a, b); got.code != 0 || !strings.Contains(got.stdout, "no decision differs") {
-		t.Errorf("two equal runs: exit code %d: %s%s", got.code, got.stdout, got.err)
-	}
-	c := recordedLog(t, 43, func(i int, q *telemetry.Queue) {
-		if i == 20 { // decision 22: the announcement caused one
-			q.QueueLen = 4242
-		}
-	})
-	got := ringmaster(t, t.Context(), "", "replay", a, c)
-	for _, want := range []string{
-		"A is " + a + ": 41 decisions", "B is " + c + ": 44 decisions",
-		"w.q: decision 22: request.queue_len: A 5800, B 4242",
-		"w.q: 3 decisions only in B, from 42 on",
-	} {
-		if got.code != 1 || !strings.Contains(got.stdout, want) {
-			t.Errorf("exit code %d, want %q in: %s%s", got.code, want, got.stdout, got.err)
-		}
-	}
-}
-
-func TestComparedLogsNameTheirPolicies(t *testing.T) {
-	entries := decideMany("w", "q", 2)
-	a := writeLog(t, entries...)
-	other := testDecisionHeader()
-	other.Incarnation, other.Software, other.Config.SparseFrontierBps = 8, "later", 600
-	log := telemetry.AppendDecisionHeader(nil, other)
-	for i := range entries {
-		log = telemetry.AppendDecision(log, &entries[i])
-	}
-	got := ringmaster(t, t.Context(), string(log), "replay", a, "-")
-	if got.code != 1 || !strings.Contains(got.stdout, "policy: config.sparse_frontier_bps: A 500, B 600\n") || strings.Count(got.stdout, "\n") != 3 {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
-	}
-}
-
-func TestExplainSaysWhatChangedAndWhy(t *testing.T) {
-	entries := decideMany("w", "q", 10)
-	entries[8].Before.Plan.Groups++ // not what decision 8 left
-	path := writeLog(t, append(entries, decideMany("w", "other", 10)...)...)
-	var switched *telemetry.DecisionEntry
-	for i := range entries[1:8] {
-		if e := &entries[i+1]; e.Before.Topology != e.After.Topology {
-			switched = e
-		}
-	}
-	got := ringmaster(t, t.Context(), "", "replay", path, "--explain", fmt.Sprint(switched.Decision), "--queue", "w.q")
-	for _, want := range []string{
-		fmt.Sprintf("w.q, decision %d, by the standard policy of ringmaster test\n", switched.Decision),
-		fmt.Sprintf("answers records %d to %d of publisher 0000000000000009, the last one sent 1970-01-01T00:00:00", switched.Decision, switched.Decision),
-		fmt.Sprintf("topology switched from %v to %v\n", switched.Before.Topology.Topology, switched.After.Topology.Topology),
-		fmt.Sprintf("queue_len                             %d\n", switched.Request.QueueLen),
-		"  RULE ", "  mode_queue_len ",
-	} {
-		if got.code != 0 || !strings.Contains(got.stdout, want) {
-			t.Errorf("exit code %d, want %q in: %s%s", got.code, want, got.stdout, got.err)
-		}
-	}
-	if strings.Contains(got.stdout, "took it back") {
-		t.Errorf("a launch is said to have failed: %s", got.stdout)
-	}
-	both := ringmaster(t, t.Context(), "", "replay", path, "--explain", "9")
-	if strings.Count(both.stdout, ", decision 9, by") != 2 || strings.Count(both.stdout, "took it back") != 1 {
-		t.Errorf("%s", both.stdout)
-	}
-	none := ringmaster(t, t.Context(), "", "replay", path, "--explain", "11")
-	if none.code != 1 || !strings.Contains(none.err, "no such decision") {
-		t.Errorf("exit code %d: %s", none.code, none.err)
-	}
-}
-
-func TestExplainWithoutAPlanSaysWhyThereIsNone(t *testing.T) {
-	path := recordedLog(t, 1, nil)
-	got := ringmaster(t, t.Context(), "", "replay", path, "--explain", "1")
-	if got.code != 0 || !strings.Contains(got.stdout, "no plan: actors: no device limits") || strings.Contains(got.stdout, "topology") {
-		t.Errorf("exit code %d: %s", got.code, got.stdout)
-	}
-}
-
 func TestReplayUsage(t *testing.T) {
-	for _, args := range [][]string{{}, {"a", "b", "c"}, {"a", "b", "--stream"}, {"a", "b", "--explain", "1"}, {"a", "b", "--policy", "reference"}, {"a", "--policy", "best"}} {
+	for _, args := range [][]string{{}, {"a", "b"}, {"a", "--stream"}, {"a", "--explain", "1", "--policy", "reference"}, {"a", "--policy", "best"}} {
 		if got := ringmaster(t, t.Context(), "", append([]string{"replay"}, args...)...); got.code != 2 || got.err == "" {
 			t.Errorf("%v: exit code %d, %q", args, got.code, got.err)
 		}
 	}
 	if got := ringmaster(t, t.Context(), "", "replay", filepath.Join(t.TempDir(), "none")); got.code != 1 || !strings.Contains(got.err, "none") {
 		t.Errorf("a file that is not there: exit code %d, %q", got.code, got.err)
+	}
+}
+
+var quietLog = slog.New(slog.DiscardHandler)
+
+// writeLog writes a decision log file.
+func writeLog(t *testing.T, entries ...decisionlog.Entry) (path string) {
+	t.Helper()
+	section := decisionlog.NewSection(&decisionlog.Header{Incarnation: 7, Config: policy.Standard()})
+	log := section.AppendHeader(nil)
+	for i := range entries {
+		log = section.Append(log, &entries[i])
+	}
+	path = filepath.Join(t.TempDir(), "decisions.log")
+	if err := os.WriteFile(path, log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// readAll reads a log that is whole.
+func readAll(t *testing.T, path string) (entries []decisionlog.Entry) {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for r := decisionlog.NewReader(file); ; {
+		var e decisionlog.Entry
+		if err := r.Next(&e); err == io.EOF {
+			return entries
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+}
+
+func TestRunRefusesADecisionLogThatItCannotWrite(t *testing.T) {
+	got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", t.TempDir(),
+		"--decision-log", filepath.Join(t.TempDir(), "no", "such", "folder"))
+	if got.code != 1 || !strings.Contains(got.err, "decision log") {
+		t.Errorf("exit code %d: %s", got.code, got.err)
 	}
 }
 
@@ -310,6 +96,9 @@ func announce(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 }
+
+var testWorker = telemetry.Worker{Has: telemetry.HasAllWorker, MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 1024,
+	MaxInvocationsPerWorkgroup: 256, SubgroupSize: 32, MemoryBudgetBytes: 1 << 30}
 
 const replayLines = `{"kind":"graph","queue":"q1","graph_node_count":1000,"frontier_density_bps":9000}
 {"kind":"queue","queue":"q1","queue_len":70000}
@@ -363,4 +152,22 @@ func TestRunLogsItsDecisionsToTheStream(t *testing.T) {
 	if code := s.stop(); code != 0 {
 		t.Errorf("run ended with exit code %d", code)
 	}
+}
+
+// lockedBuffer is a buffer that a logger may write to from any goroutine.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }

@@ -140,7 +140,7 @@ func (c *runCmd) claim(device *glcompute.Device, opcodes *opcodeSet, log *slog.L
 func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes *opcodeSet, limits map[string]megakernel.QueueOptions, log *slog.Logger) nodeConfig {
 	cfg := nodeConfig{
 		nats: bus, policy: c.policyFlags.config(), worker: c.Worker, log: log,
-		queues: c.Queues, decisions: c.decisionLogFlags, opcodes: opcodes.catalog, programs: &c.programFlags, tuner: &c.autotuneFlags, rate: c.rateLimit(),
+		queues: c.Queues, decisions: c.decisionLogFlags.config(), opcodes: opcodes.catalog, programs: &c.programFlags, tuner: &c.autotuneFlags, rate: c.rateLimit(),
 	}
 	if device == nil {
 		return cfg

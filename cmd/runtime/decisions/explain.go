@@ -1,21 +1,23 @@
-package main
+package decisions
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 )
 
-// explainDecision prints every decision that has the number: each queue, and each
-// start of a process, may have one.
-func explainDecision(out io.Writer, log *logReader, number uint64) error {
+// Explain prints every decision that has the number: each queue, and each start of a
+// process, may have one.
+func Explain(out io.Writer, log *Source, number uint64) error {
 	type queueID struct{ worker, queue string }
-	var e telemetry.DecisionEntry
-	previous := make(map[queueID]policy.State) // what the decision before left
+	var e decisionlog.Entry
+	previous := make(map[queueID]policy.State) // what the queue's last decision left
 	found := 0
 	for {
 		err := log.next(&e)
@@ -49,19 +51,19 @@ func explainDecision(out io.Writer, log *logReader, number uint64) error {
 }
 
 // explain is a decision in words: what changed, why, and from which values.
-func explain(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry, takenBack bool) string {
+func explain(h *decisionlog.Header, e *decisionlog.Entry, takenBack bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s.%s, decision %d, by the %s policy", e.Worker, e.Queue, e.Decision, policyName(&h.Config))
 	if h.Software != "" {
-		fmt.Fprintf(&b, " of ringmaster %s", plain(h.Software))
+		fmt.Fprintf(&b, " of ringmaster %s", text.Plain(h.Software))
 	}
 	b.WriteByte('\n')
 	if r := e.Records; r.Incarnation != 0 {
 		fmt.Fprintf(&b, "answers records %d to %d of publisher %016x, the last one sent %s\n",
-			r.First, r.Last, r.Incarnation, time.Unix(0, r.SentNs).UTC().Format(time.RFC3339Nano))
+			r.First, r.Last, uint64(r.Incarnation), time.Unix(0, r.SentNs).UTC().Format(time.RFC3339Nano))
 	}
 	if takenBack {
-		b.WriteString("the state before is not what the decision before left: a launch failed and took it back\n")
+		b.WriteString("the state before it is not what the previous decision left: a launch failed and took it back\n")
 	}
 	b.WriteString("\noutcome\n")
 	for _, line := range outcomeLines(e) {
@@ -74,14 +76,14 @@ func explain(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry, takenBack 
 		for i := range reasons {
 			rows = append(rows, reasonCells(&reasons[i]))
 		}
-		b.WriteString(indent(table([]string{"RULE", "VALUE", "THRESHOLD", "FLIPS AFTER", ""}, rows)))
+		b.WriteString(indent(text.Table([]string{"RULE", "VALUE", "THRESHOLD", "FLIPS AFTER", ""}, rows)))
 	}
 	for _, section := range []struct{ title, prefix string }{
 		{"request", "request."}, {"state before", "before."}, {"plan", "plan."}, {"state after", "after."},
 	} {
 		var rows [][]string
 		for _, f := range e.Fields() {
-			name, ok := strings.CutPrefix(f.Field, section.prefix)
+			name, ok := strings.CutPrefix(f.Name, section.prefix)
 			if ok && !strings.HasPrefix(name, "reason") {
 				rows = append(rows, []string{name, f.Value})
 			}
@@ -106,10 +108,10 @@ func policyName(cfg *policy.Config) string {
 }
 
 // outcomeLines say in words what the decision changed.
-func outcomeLines(e *telemetry.DecisionEntry) (lines []string) {
+func outcomeLines(e *decisionlog.Entry) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if e.Error != "" {
-		add("no plan: %s", plain(e.Error))
+		add("no plan: %s", text.Plain(e.Error))
 		if e.Undecided {
 			return lines
 		}
@@ -147,7 +149,7 @@ func outcomeLines(e *telemetry.DecisionEntry) (lines []string) {
 }
 
 func geometryText(p policy.PlanState) string {
-	return fmt.Sprintf("%s of %d", plural(uint64(p.Groups), "group"), p.WorkgroupSizeX)
+	return fmt.Sprintf("%s of %d", text.Plural(uint64(p.Groups), "group"), p.WorkgroupSizeX)
 }
 
 func reasonCells(r *policy.Reason) []string {
@@ -155,7 +157,7 @@ func reasonCells(r *policy.Reason) []string {
 	if r.Held {
 		held = "held by hysteresis"
 	}
-	return []string{r.Rule.String(), grouped(r.Value), grouped(r.Threshold), "a change of " + grouped(r.Distance), held}
+	return []string{r.Rule.String(), text.Grouped(r.Value), text.Grouped(r.Threshold), "a change of " + text.Grouped(r.Distance), held}
 }
 
 // pairs aligns rows of two cells.
@@ -178,3 +180,5 @@ func indent(block string) string {
 	}
 	return b.String()
 }
+
+var errNoSuchDecision = errors.New("no such decision")

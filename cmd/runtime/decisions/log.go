@@ -1,4 +1,4 @@
-package main
+package decisions
 
 import (
 	"context"
@@ -9,44 +9,43 @@ import (
 	"time"
 
 	"ringmaster/actors"
-	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 )
 
-// decisionLogFlags say where decisions are logged for replay.
-type decisionLogFlags struct {
-	DecisionLog      string `env:"RINGMASTER_DECISION_LOG" placeholder:"FILE" help:"Log every decision for ringmaster replay, to FILE, or with 'stream' to a JetStream stream."`
-	DecisionLogBytes int64  `default:"268435456" env:"RINGMASTER_DECISION_LOG_BYTES" help:"Most bytes that the decision log takes. The oldest half is dropped first: FILE is renamed to FILE.1."`
+// Config says where decisions are logged. The zero value is nowhere.
+type Config struct {
+	File   string // is appended to
+	Stream bool   // instead of a file, a JetStream stream
+	// MaxBytes bounds the log; the oldest half of a file, or the oldest messages of a
+	// stream, go first. At least MinBytes.
+	MaxBytes int64
 }
 
-// startLog starts the log of a process, or returns nil if none is wanted.
-func (f *decisionLogFlags) startLog(conn *natsio.Conn, cfg policy.Config, log *slog.Logger) (*decisionLog, error) {
-	var out decisionSink
-	switch f.DecisionLog {
-	case "":
-		return nil, nil
-	case "stream":
+// Open starts a log under a header, or returns nil if none is wanted. conn is needed for a
+// stream only. The error says why there cannot be one.
+func Open(cfg Config, conn *natsio.Conn, header decisionlog.Header, log *slog.Logger) (*Log, error) {
+	switch {
+	case cfg.Stream:
 		stream := natsio.DefaultDecisionStreamConfig()
-		stream.MaxBytes = f.DecisionLogBytes
+		stream.MaxBytes = cfg.MaxBytes
 		w, err := conn.NewDecisionWriter(stream)
 		if err != nil {
 			return nil, err
 		}
-		out = streamSink{w}
-	default:
-		file, err := openDecisionFile(f.DecisionLog, f.DecisionLogBytes)
+		return newLog(streamSink{w}, &header, log), nil
+	case cfg.File != "":
+		file, err := openFile(cfg.File, cfg.MaxBytes)
 		if err != nil {
 			return nil, err
 		}
-		out = file
+		return newLog(file, &header, log), nil
 	}
-	header := telemetry.DecisionHeader{Incarnation: conn.Incarnation(), Software: version, Config: cfg}
-	return newDecisionLog(out, &header, log), nil
+	return nil, nil
 }
 
-// decisionSink stores what the goroutine of a decision log hands it.
-type decisionSink interface {
+// sink stores what the goroutine of a log hands it.
+type sink interface {
 	// write stores log[body:], which are whole entries. log[:body] is a header, to be
 	// stored before them wherever a reader may begin.
 	write(log []byte, body int) error
@@ -60,23 +59,23 @@ func (s streamSink) write(log []byte, _ int) error { return s.w.Write(context.Ba
 func (s streamSink) close() error                  { return nil }
 
 const (
-	// maxPendingDecisions bounds the memory of a log whose sink is slow, at
+	// maxPending bounds the memory of a log whose sink is slow, at
 	// about 600 bytes a decision.
-	maxPendingDecisions = 8192
-	// decisionBatch is the size in bytes from which entries are written out
+	maxPending = 8192
+	// batchBytes is the size from which entries are written out
 	// without waiting for more. A message has room for this and one more entry.
-	decisionBatch = 256 << 10
+	batchBytes = 256 << 10
 )
 
-// decisionLog takes decisions from the actors that make them and writes them
+// Log takes decisions from the actors that make them and writes them
 // on a goroutine of its own. It never makes an actor wait: if the sink does not
 // keep up, decisions are dropped and counted, and a replay reports the gap.
-type decisionLog struct {
-	sink decisionSink
+type Log struct {
+	sink sink
 	log  *slog.Logger
 
 	mu      sync.Mutex
-	pending []telemetry.DecisionEntry
+	pending []decisionlog.Entry
 	closed  bool
 
 	wake    chan struct{} // capacity 1: pending is no longer empty
@@ -87,28 +86,30 @@ type decisionLog struct {
 	written atomic.Uint64
 	dropped atomic.Uint64
 
+	section *decisionlog.Section
 	batch   []byte // header and entries; used by the goroutine only
 	body    int    // where the entries begin
 	failing bool
 }
 
-func newDecisionLog(sink decisionSink, header *telemetry.DecisionHeader, log *slog.Logger) *decisionLog {
-	l := &decisionLog{
+func newLog(sink sink, header *decisionlog.Header, log *slog.Logger) *Log {
+	l := &Log{
 		sink: sink, log: log,
 		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
-		batch: telemetry.AppendDecisionHeader(make([]byte, 0, decisionBatch+telemetry.MaxDecisionBytes), header),
+		section: decisionlog.NewSection(header),
 	}
+	l.batch = l.section.AppendHeader(make([]byte, 0, batchBytes+decisionlog.MaxLine))
 	l.body = len(l.batch)
 	go l.run()
 	return l
 }
 
-// record takes one decision. It runs on the actor that made it.
-func (l *decisionLog) record(in actors.DecisionInput) {
-	e := telemetry.DecisionEntry{
+// Record takes one decision. It runs on the actor that made it.
+func (l *Log) Record(in actors.DecisionInput) {
+	e := decisionlog.Entry{
 		Worker: in.Worker, Queue: in.Queue, Decision: in.Decision,
-		Records: telemetry.DecisionRecords{
-			Incarnation: in.Records.Incarnation, First: in.Records.First, Last: in.Records.Last, SentNs: in.Records.SentNs,
+		Records: decisionlog.Records{
+			Incarnation: decisionlog.ID(in.Records.Incarnation), First: in.Records.First, Last: in.Records.Last, SentNs: in.Records.SentNs,
 		},
 		Request: in.Request, Before: in.Before, Plan: in.Plan, After: in.After,
 	}
@@ -119,14 +120,14 @@ func (l *decisionLog) record(in actors.DecisionInput) {
 	l.add(&e)
 }
 
-func (l *decisionLog) add(e *telemetry.DecisionEntry) {
+func (l *Log) add(e *decisionlog.Entry) {
 	if !l.offer(e) {
 		l.dropped.Add(1)
 	}
 }
 
-// addPatiently adds an entry and may wait for the sink.
-func (l *decisionLog) addPatiently(e *telemetry.DecisionEntry) {
+// AddWaiting adds an entry and waits for the sink if it has to. It must not run on an actor.
+func (l *Log) AddWaiting(e *decisionlog.Entry) {
 	for !l.offer(e) {
 		select {
 		case <-l.room:
@@ -138,9 +139,9 @@ func (l *decisionLog) addPatiently(e *telemetry.DecisionEntry) {
 }
 
 // offer takes an entry if there is room.
-func (l *decisionLog) offer(e *telemetry.DecisionEntry) bool {
+func (l *Log) offer(e *decisionlog.Entry) bool {
 	l.mu.Lock()
-	full := l.closed || len(l.pending) >= maxPendingDecisions
+	full := l.closed || len(l.pending) >= maxPending
 	if !full {
 		l.pending = append(l.pending, *e)
 	}
@@ -159,9 +160,9 @@ func nudge(to chan struct{}) {
 }
 
 // run writes what is pending until the log is closed and empty.
-func (l *decisionLog) run() {
+func (l *Log) run() {
 	defer close(l.done)
-	var taken []telemetry.DecisionEntry
+	var taken []decisionlog.Entry
 	var told uint64 // drops reported last
 	for open := true; open; {
 		select {
@@ -183,12 +184,12 @@ func (l *decisionLog) run() {
 }
 
 // write encodes entries and hands them to the sink in batches.
-func (l *decisionLog) write(entries []telemetry.DecisionEntry) {
+func (l *Log) write(entries []decisionlog.Entry) {
 	inBatch := 0
 	for i := range entries {
-		l.batch = telemetry.AppendDecision(l.batch, &entries[i])
+		l.batch = l.section.Append(l.batch, &entries[i])
 		inBatch++
-		if len(l.batch) < decisionBatch && i < len(entries)-1 {
+		if len(l.batch) < batchBytes && i < len(entries)-1 {
 			continue
 		}
 		err := l.sink.write(l.batch, l.body)
@@ -199,7 +200,7 @@ func (l *decisionLog) write(entries []telemetry.DecisionEntry) {
 }
 
 // count notes whether a batch was stored, and logs when that changes.
-func (l *decisionLog) count(entries int, err error) {
+func (l *Log) count(entries int, err error) {
 	if err == nil {
 		l.written.Add(uint64(entries))
 		if l.failing {
@@ -217,8 +218,8 @@ func (l *decisionLog) count(entries int, err error) {
 // closePatience bounds how long close waits for the sink.
 const closePatience = 5 * time.Second
 
-// close writes what is pending and ends the log.
-func (l *decisionLog) close(ctx context.Context) error {
+// Close writes what is pending and ends the log. It waits 5 s at most.
+func (l *Log) Close(ctx context.Context) error {
 	l.mu.Lock()
 	again := l.closed
 	l.closed = true

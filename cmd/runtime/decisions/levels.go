@@ -1,17 +1,17 @@
-package main
+package decisions
 
 import (
 	"fmt"
 
 	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 )
 
 // levelsOf names the row of the levels that a queue's directors decided.
 func levelsOf(queue string) string { return queue + " levels" }
 
 // level replays one level of a graph job that the director decided on the device.
-func (r *replayer) level(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry) {
+func (r *replayer) level(h *decisionlog.Header, e *decisionlog.Entry) {
 	q := r.queue(h, levelsOf(e.Worker+"."+e.Queue))
 	q.levels, q.queue = true, e.Worker+"."+e.Queue
 	cfg, before := &h.Config, e.Before
@@ -38,7 +38,7 @@ func (r *replayer) level(h *telemetry.DecisionHeader, e *telemetry.DecisionEntry
 }
 
 // directAgain is the entry with what the policy decides for the level now.
-func directAgain(cfg *policy.Config, e *telemetry.DecisionEntry, before policy.State) telemetry.DecisionEntry {
+func directAgain(cfg *policy.Config, e *decisionlog.Entry, before policy.State) decisionlog.Entry {
 	again := *e
 	again.Before = before
 	c, err := policy.Classify(cfg, &e.Request, before.Topology.Topology)

@@ -1,4 +1,4 @@
-package main
+package decisions
 
 import (
 	"errors"
@@ -7,14 +7,14 @@ import (
 	"syscall"
 )
 
-// minDecisionLogBytes makes each half hold at least one batch, so that the bound is kept.
-const minDecisionLogBytes = 1 << 20
+// MinBytes makes each half hold at least one batch, so that the bound is kept.
+const MinBytes = 1 << 20
 
-// decisionFile is a decision log in a file. It only grows; at half of its
+// logFile is a log in a file. It only grows; at half of its
 // bound it is renamed to FILE.1, which replaces the previous one, and a new file begins.
 // Writes are not synced to the disk: the log survives a crash of the process, not
 // one of the machine.
-type decisionFile struct {
+type logFile struct {
 	path   string
 	half   int64
 	file   *os.File
@@ -25,19 +25,19 @@ type decisionFile struct {
 // rotatedName is where the older half of a log is.
 func rotatedName(path string) string { return path + ".1" }
 
-// openDecisionFile opens a log to append to it. Only one process at a time can.
-func openDecisionFile(path string, bytes int64) (*decisionFile, error) {
-	if bytes < minDecisionLogBytes {
-		return nil, fmt.Errorf("decision log: a bound of %d bytes is less than %d", bytes, minDecisionLogBytes)
+// openFile opens a log to append to it. Only one process at a time can.
+func openFile(path string, bytes int64) (*logFile, error) {
+	if bytes < MinBytes {
+		return nil, fmt.Errorf("decision log: a bound of %d bytes is less than %d", bytes, MinBytes)
 	}
-	f := &decisionFile{path: path, half: bytes / 2}
+	f := &logFile{path: path, half: bytes / 2}
 	if err := f.open(); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func (f *decisionFile) open() error {
+func (f *logFile) open() error {
 	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("decision log: %w", err)
@@ -59,7 +59,7 @@ func (f *decisionFile) open() error {
 	return nil
 }
 
-func (f *decisionFile) write(log []byte, body int) error {
+func (f *logFile) write(log []byte, body int) error {
 	if f.file != nil && f.size > 0 && f.size+int64(len(log)) > f.half {
 		if err := f.rotate(); err != nil {
 			return err
@@ -70,12 +70,14 @@ func (f *decisionFile) write(log []byte, body int) error {
 			return err
 		}
 	}
-	if !f.header {
+	switch {
+	case !f.header:
 		log = log[body:]
+	case f.size > 0:
+		log = append([]byte{'\n'}, log...) // the last writer may have ended within a line
 	}
 	n, err := f.file.Write(log)
 	f.size += int64(n)
-	// After half an entry, a reader resynchronises at the next header.
 	f.header = err != nil
 	if err != nil {
 		return fmt.Errorf("decision log: %w", err)
@@ -83,7 +85,7 @@ func (f *decisionFile) write(log []byte, body int) error {
 	return nil
 }
 
-func (f *decisionFile) rotate() error {
+func (f *logFile) rotate() error {
 	if err := f.close(); err != nil {
 		return err
 	}
@@ -93,7 +95,7 @@ func (f *decisionFile) rotate() error {
 	return nil
 }
 
-func (f *decisionFile) close() error {
+func (f *logFile) close() error {
 	if f.file == nil {
 		return nil
 	}

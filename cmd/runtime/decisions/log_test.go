@@ -1,4 +1,4 @@
-package main
+package decisions
 
 import (
 	"bytes"
@@ -14,24 +14,24 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 )
 
 var quietLog = slog.New(slog.DiscardHandler)
 
-func testDecisionHeader() *telemetry.DecisionHeader {
-	return &telemetry.DecisionHeader{Incarnation: 7, Software: "test", Config: policy.Standard()}
+func testHeader() *decisionlog.Header {
+	return &decisionlog.Header{Incarnation: 7, Software: "test", Config: policy.Standard()}
 }
 
 // decideMany makes n decisions of one queue under the standard policy. Their
 // densities wander, so that topologies switch and are held.
-func decideMany(worker, queue string, n int) (entries []telemetry.DecisionEntry) {
+func decideMany(worker, queue string, n int) (entries []decisionlog.Entry) {
 	cfg := policy.Standard()
 	var state policy.State
 	for i := range n {
-		e := telemetry.DecisionEntry{
+		e := decisionlog.Entry{
 			Worker: worker, Queue: queue, Decision: uint64(i + 1), Before: state,
-			Records: telemetry.DecisionRecords{Incarnation: 9, First: uint64(i + 1), Last: uint64(i + 1), SentNs: int64(i + 1)},
+			Records: decisionlog.Records{Incarnation: 9, First: uint64(i + 1), Last: uint64(i + 1), SentNs: int64(i + 1)},
 			Request: policy.Request{
 				QueueLen: uint32(i*37%5000 + 1), GraphNodeCount: 100_000, FrontierDensityBps: uint16(i * 1_234 % 10_000),
 				Limits: policy.Limits{MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 256, SubgroupSize: 32},
@@ -48,11 +48,12 @@ func decideMany(worker, queue string, n int) (entries []telemetry.DecisionEntry)
 }
 
 // writeLog writes a decision log file.
-func writeLog(t *testing.T, entries ...telemetry.DecisionEntry) (path string) {
+func writeLog(t *testing.T, entries ...decisionlog.Entry) (path string) {
 	t.Helper()
-	log := telemetry.AppendDecisionHeader(nil, testDecisionHeader())
+	section := decisionlog.NewSection(testHeader())
+	log := section.AppendHeader(nil)
 	for i := range entries {
-		log = telemetry.AppendDecision(log, &entries[i])
+		log = section.Append(log, &entries[i])
 	}
 	path = filepath.Join(t.TempDir(), "decisions.log")
 	if err := os.WriteFile(path, log, 0o600); err != nil {
@@ -62,12 +63,12 @@ func writeLog(t *testing.T, entries ...telemetry.DecisionEntry) (path string) {
 }
 
 // readAll reads what is whole in a log.
-func readAll(t *testing.T, path string) (entries []telemetry.DecisionEntry) {
+func readAll(t *testing.T, path string) (entries []decisionlog.Entry) {
 	t.Helper()
-	log := openLog(path, nil)
-	defer log.close()
+	log := FromFile(path, nil)
+	defer log.Close()
 	for {
-		var e telemetry.DecisionEntry
+		var e decisionlog.Entry
 		err := log.next(&e)
 		if err == io.EOF {
 			return entries
@@ -107,12 +108,12 @@ func (s *heldSink) close() error { s.closed = true; return nil }
 
 func TestOverloadedDecisionLogDropsAndCounts(t *testing.T) {
 	sink, messages := newHeldSink(), new(lockedBuffer)
-	l := newDecisionLog(sink, testDecisionHeader(), slog.New(slog.NewTextHandler(messages, nil)))
+	l := newLog(sink, testHeader(), slog.New(slog.NewTextHandler(messages, nil)))
 	e := decideMany("w", "q", 1)[0]
 	l.add(&e)
 	<-sink.entered // the goroutine is stuck in the sink from here on
 	const extra = 100
-	for range maxPendingDecisions + extra {
+	for range maxPending + extra {
 		e.Decision++
 		l.add(&e) // would not return if it waited for the sink
 	}
@@ -121,7 +122,7 @@ func TestOverloadedDecisionLogDropsAndCounts(t *testing.T) {
 	}
 	sink.release <- nil
 	closed := make(chan error, 1)
-	go func() { closed <- l.close(context.Background()) }()
+	go func() { closed <- l.Close(context.Background()) }()
 	for open := true; open; {
 		select {
 		case <-sink.entered:
@@ -133,7 +134,7 @@ func TestOverloadedDecisionLogDropsAndCounts(t *testing.T) {
 			open = false
 		}
 	}
-	if l.written.Load() != maxPendingDecisions+1 || !sink.closed {
+	if l.written.Load() != maxPending+1 || !sink.closed {
 		t.Errorf("%d written, sink closed: %t", l.written.Load(), sink.closed)
 	}
 	if !strings.Contains(messages.String(), "dropped=100") {
@@ -147,14 +148,14 @@ func TestOverloadedDecisionLogDropsAndCounts(t *testing.T) {
 
 func TestDecisionLogGoesOnAfterItsSinkFailed(t *testing.T) {
 	sink, messages := newHeldSink(), new(lockedBuffer)
-	l := newDecisionLog(sink, testDecisionHeader(), slog.New(slog.NewTextHandler(messages, nil)))
+	l := newLog(sink, testHeader(), slog.New(slog.NewTextHandler(messages, nil)))
 	for i, result := range []error{errors.New("disk full"), errors.New("disk full"), nil} {
 		e := decideMany("w", "q", i+1)[i]
 		l.add(&e)
 		<-sink.entered
 		sink.release <- result
 	}
-	if err := l.close(context.Background()); err != nil {
+	if err := l.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	if l.written.Load() != 1 || l.dropped.Load() != 2 {
@@ -163,8 +164,8 @@ func TestDecisionLogGoesOnAfterItsSinkFailed(t *testing.T) {
 	if text := messages.String(); strings.Count(text, "disk full") != 1 || !strings.Contains(text, "writing again") {
 		t.Errorf("messages %s", text)
 	}
-	got := new(telemetry.DecisionEntry)
-	if err := telemetry.NewDecisionReader(&sink.log).Next(got); err != nil || got.Decision != 3 {
+	got := new(decisionlog.Entry)
+	if err := decisionlog.NewReader(&sink.log).Next(got); err != nil || got.Decision != 3 {
 		t.Errorf("decision %d: %v", got.Decision, err)
 	}
 }
@@ -189,14 +190,15 @@ func (b *lockedBuffer) String() string {
 
 func TestDecisionFileDropsItsOldestHalf(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "decisions.log")
-	file, err := openDecisionFile(path, minDecisionLogBytes)
+	file, err := openFile(path, MinBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := telemetry.AppendDecisionHeader(nil, testDecisionHeader())
+	section := decisionlog.NewSection(testHeader())
+	header := section.AppendHeader(nil)
 	entries := decideMany("w", "q", 3000)
 	for i := range entries {
-		if err := file.write(telemetry.AppendDecision(bytes.Clone(header), &entries[i]), len(header)); err != nil {
+		if err := file.write(section.Append(bytes.Clone(header), &entries[i]), len(header)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -208,7 +210,7 @@ func TestDecisionFileDropsItsOldestHalf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info.Size() > minDecisionLogBytes/2 || info.Mode().Perm() != 0o600 {
+		if info.Size() > MinBytes/2 || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s has %d bytes, mode %v", part, info.Size(), info.Mode())
 		}
 	}
@@ -221,9 +223,8 @@ func TestDecisionFileDropsItsOldestHalf(t *testing.T) {
 			t.Fatalf("decision %d is in the place of %d", kept[i].Decision, want.Decision)
 		}
 	}
-	got := ringmaster(t, t.Context(), "", "replay", path)
-	if got.code != 0 || !strings.Contains(got.stdout, "every decision replays") {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
+	if got := replayed(t, path, Question{}); got.code != 0 || !strings.Contains(got.stdout, "every decision replays") {
+		t.Errorf("%s", got.stdout)
 	}
 }
 
@@ -238,16 +239,16 @@ func TestDecisionFileIsAppendedToByOneProcessAtATime(t *testing.T) {
 	if err := os.WriteFile(path, whole[:len(whole)-3], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file, err := openDecisionFile(path, 1<<20)
+	file, err := openFile(path, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openDecisionFile(path, 1<<20); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := openFile(path, 1<<20); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second writer: %v", err)
 	}
-	l := newDecisionLog(file, testDecisionHeader(), quietLog)
+	l := newLog(file, testHeader(), quietLog)
 	l.add(&entries[2])
-	if err := l.close(context.Background()); err != nil {
+	if err := l.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	got := readAll(t, path)
@@ -257,23 +258,18 @@ func TestDecisionFileIsAppendedToByOneProcessAtATime(t *testing.T) {
 }
 
 func TestDecisionFileRefusesWhatItCannotAppendTo(t *testing.T) {
-	if _, err := openDecisionFile(filepath.Join(t.TempDir(), "log"), minDecisionLogBytes-1); err == nil {
+	if _, err := openFile(filepath.Join(t.TempDir(), "log"), MinBytes-1); err == nil {
 		t.Error("a bound that does not hold a batch")
 	}
-	if _, err := openDecisionFile("/dev/null", minDecisionLogBytes); err == nil || !strings.Contains(err.Error(), "regular") {
+	if _, err := openFile("/dev/null", MinBytes); err == nil || !strings.Contains(err.Error(), "regular") {
 		t.Errorf("/dev/null: %v", err)
-	}
-	got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", t.TempDir(),
-		"--decision-log", filepath.Join(t.TempDir(), "no", "such", "folder"))
-	if got.code != 1 || !strings.Contains(got.err, "decision log") {
-		t.Errorf("exit code %d: %s", got.code, got.err)
 	}
 }
 
 func TestRecordDoesNotAllocateOnTheActor(t *testing.T) {
-	l := &decisionLog{wake: make(chan struct{}, 1), pending: make([]telemetry.DecisionEntry, 0, 1000)}
+	l := &Log{wake: make(chan struct{}, 1), pending: make([]decisionlog.Entry, 0, 1000)}
 	in := actors.DecisionInput{Worker: "w", Queue: "q", Decision: 1}
-	if n := testing.AllocsPerRun(500, func() { l.record(in) }); n != 0 {
+	if n := testing.AllocsPerRun(500, func() { l.Record(in) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

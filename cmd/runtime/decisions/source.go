@@ -1,29 +1,33 @@
-package main
+package decisions
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
-	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 )
 
 // maxDamage is the most damaged places that are listed; the rest is only counted.
 const maxDamage = 10
 
-// logReader reads the parts of one decision log, oldest first. Damage is noted and
+// Source reads the parts of one log, oldest first. Damage is noted and
 // skipped; everything that is whole is read.
-type logReader struct {
+type Source struct {
+	// Queue selects one queue, as QUEUE or WORKER.QUEUE; empty for all.
+	Queue string
+
 	name  string
 	parts []logPart
-	queue string // only this one, empty for all
 
 	source  io.Closer
-	reader  *telemetry.DecisionReader
+	reader  *decisionlog.Reader
 	damage  []string
 	damages int
 	unknown map[string]bool
@@ -35,25 +39,25 @@ type logPart struct {
 	open func() (io.ReadCloser, error)
 }
 
-// openLog names the parts of a log in files; "-" is stdin. Nothing is opened yet.
-func openLog(path string, stdin io.Reader) *logReader {
+// FromFile is a log in files; "-" is stdin. Nothing is opened yet.
+func FromFile(path string, stdin io.Reader) *Source {
 	if path == "-" {
-		return newLogReader("standard input", logPart{"standard input", func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }})
+		return newSource("standard input", logPart{"standard input", func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }})
 	}
 	part := func(path string) logPart {
 		return logPart{path, func() (io.ReadCloser, error) { return os.Open(path) }}
 	}
 	if _, err := os.Stat(rotatedName(path)); err == nil {
-		return newLogReader(path, part(rotatedName(path)), part(path))
+		return newSource(path, part(rotatedName(path)), part(path))
 	}
-	return newLogReader(path, part(path))
+	return newSource(path, part(path))
 }
 
-// streamLog reads what the stream holds. Each message is a log with a header of its
+// FromStream is what the stream of a connection holds. Each message is a log with a header of its
 // own, so the messages one after the other are a log too.
-func streamLog(ctx context.Context, conn *natsio.Conn) *logReader {
+func FromStream(ctx context.Context, conn *natsio.Conn) *Source {
 	name := "stream " + conn.DecisionStream()
-	return newLogReader(name, logPart{name, func() (io.ReadCloser, error) {
+	return newSource(name, logPart{name, func() (io.ReadCloser, error) {
 		from, to := io.Pipe()
 		go func() {
 			to.CloseWithError(conn.ReadDecisions(ctx, func(log []byte) error {
@@ -65,12 +69,12 @@ func streamLog(ctx context.Context, conn *natsio.Conn) *logReader {
 	}})
 }
 
-func newLogReader(name string, parts ...logPart) *logReader {
-	return &logReader{name: name, parts: parts, unknown: make(map[string]bool)}
+func newSource(name string, parts ...logPart) *Source {
+	return &Source{name: name, parts: parts, unknown: make(map[string]bool)}
 }
 
 // next reads the next decision of the selected queue; after the last it returns io.EOF.
-func (l *logReader) next(e *telemetry.DecisionEntry) error {
+func (l *Source) next(e *decisionlog.Entry) error {
 	for {
 		if l.reader == nil {
 			if err := l.open(); err != nil {
@@ -78,14 +82,14 @@ func (l *logReader) next(e *telemetry.DecisionEntry) error {
 			}
 		}
 		err := l.reader.Next(e)
-		var damage *telemetry.DecisionError
+		var damage *decisionlog.DamageError
 		switch {
 		case err == nil:
-			if l.queue == "" || l.queue == e.Queue || l.queue == e.Worker+"."+e.Queue {
+			if l.Queue == "" || l.Queue == e.Queue || l.Queue == e.Worker+"."+e.Queue {
 				return nil
 			}
 		case err == io.EOF:
-			l.close()
+			l.Close()
 			l.parts = l.parts[1:]
 		case errors.As(err, &damage):
 			if l.damages++; l.damages <= maxDamage {
@@ -97,7 +101,7 @@ func (l *logReader) next(e *telemetry.DecisionEntry) error {
 	}
 }
 
-func (l *logReader) open() error {
+func (l *Source) open() error {
 	if len(l.parts) == 0 {
 		return io.EOF
 	}
@@ -105,14 +109,15 @@ func (l *logReader) open() error {
 	if err != nil {
 		return err
 	}
-	l.source, l.reader = source, telemetry.NewDecisionReader(source)
+	l.source, l.reader = source, decisionlog.NewReader(source)
 	return nil
 }
 
 // header is that of the last decision.
-func (l *logReader) header() *telemetry.DecisionHeader { return l.reader.Header() }
+func (l *Source) header() *decisionlog.Header { return l.reader.Header() }
 
-func (l *logReader) close() {
+// Close ends reading.
+func (l *Source) Close() {
 	if l.reader == nil {
 		return
 	}
@@ -123,10 +128,10 @@ func (l *logReader) close() {
 	l.reader = nil
 }
 
-func (l *logReader) damaged() bool { return l.damages > 0 }
+func (l *Source) damaged() bool { return l.damages > 0 }
 
 // problems lists damage and gaps, and is empty if the log is whole.
-func (l *logReader) problems() string {
+func (l *Source) problems() string {
 	var b strings.Builder
 	for _, d := range l.damage {
 		fmt.Fprintln(&b, d)
@@ -135,7 +140,7 @@ func (l *logReader) problems() string {
 		fmt.Fprintf(&b, "%s: %d more places are damaged\n", l.name, more)
 	}
 	if len(l.unknown) > 0 {
-		fmt.Fprintf(&b, "%s: a newer version wrote fields that this one does not know: %s\n", l.name, strings.Join(sortedKeys(l.unknown), ", "))
+		fmt.Fprintf(&b, "%s: a newer version wrote fields that this one does not know: %s\n", l.name, strings.Join(slices.Sorted(maps.Keys(l.unknown)), ", "))
 	}
 	return b.String()
 }
