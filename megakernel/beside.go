@@ -22,10 +22,10 @@ func (e *Engine) attachPrograms(dev gpu.Device) error {
 		closeBeside(beside)
 		return err
 	}
-	if e.beside != nil {
-		go closeBeside(e.beside) // the driver of a lost device may never return
+	if e.compiler != nil {
+		go closeBeside(e.compiler) // the driver of a lost device may never return
 	}
-	e.beside = beside
+	e.compiler = beside
 	return nil
 }
 

@@ -69,7 +69,7 @@ func (e *Engine) lendable() error {
 }
 
 // makeWay settles the waves in flight and ends the resident kernel. Called with
-// turn held.
+// deviceMu held.
 func (e *Engine) makeWay() error {
 	for poll := e.newPoll(); len(e.submitted) > 0; {
 		e.lookAfter(poll, true)

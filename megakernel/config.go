@@ -8,6 +8,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/ledger"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
@@ -46,6 +47,11 @@ type Config struct {
 	// Queue has the bounds of queues that were not configured by Engine.Configure.
 	Queue QueueOptions
 
+	// Ended, if not nil, is told of queues whose batches ended outside of any launch, by
+	// their deadline or canceled; Finished hands them out. It runs on a goroutine of the
+	// engine: it may call every method but Close, and holds up further deadlines.
+	Ended func(queue string)
+
 	// Catalog is the opcodes that slots may have; nil means the built-in ones.
 	Catalog *Catalog
 
@@ -83,7 +89,7 @@ func (c *Config) Validate() error {
 			problems = append(problems, fmt.Errorf("megakernel: config: "+format, args...))
 		}
 	}
-	refuse(c.MaxQueues < 1 || c.MaxQueues > 1<<windowBits, "MaxQueues is %d, want 1 to %d", c.MaxQueues, 1<<windowBits)
+	refuse(c.MaxQueues < 1 || c.MaxQueues > ledger.MaxWindows, "MaxQueues is %d, want 1 to %d", c.MaxQueues, ledger.MaxWindows)
 	refuse(c.Pages < ring.Priorities*max(c.MaxQueues, 1) || c.Pages > ring.MaxPages,
 		"Pages is %d, want %d (a page for each priority of each queue) to %d", c.Pages, ring.Priorities*max(c.MaxQueues, 1), ring.MaxPages)
 	refuse(c.WindowWords < 1, "WindowWords is 0")

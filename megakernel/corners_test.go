@@ -5,10 +5,8 @@ package megakernel
 import (
 	"errors"
 	"math"
-	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"ringmaster/ring"
 )
@@ -37,25 +35,6 @@ func TestLeaseRunsNoSlotTwiceWhenALaterOneIsTooLong(t *testing.T) {
 	}
 	if _, err := e.LeaseSupport(); err != nil {
 		t.Errorf("the lease was given up: %v", err)
-	}
-}
-
-func TestSubmitterThatWaitsIsWokenByADeadline(t *testing.T) {
-	now := time.Unix(1000, 0)
-	e := newEngine(t, openDevice(t), func(c *Config) {
-		c.Now = func() time.Time { return now }
-		c.Queue.MaxPending = 16
-	})
-	submit(t, e, "q", Batch{Slots: nops(16, 2), Deadline: now.Add(time.Second)})
-	done := make(chan error, 1)
-	go func() { done <- e.SubmitContext(t.Context(), "q", Batch{Slots: nops(16, 2)}) }()
-	for snapshot(t, e, "q").Waits == 0 {
-		runtime.Gosched()
-	}
-	now = now.Add(5 * time.Second)
-	launch(t, e, Order{Queue: "q", Geometry: testGeometry})
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
 
@@ -142,47 +121,6 @@ func TestFaultsOfABatchFromLaunchesSideBySideAreAllKept(t *testing.T) {
 		if len(done) != 1 || len(done[0].Faults) != n {
 			t.Fatalf("round %d: %d batches, %d faults of %d", round, len(done), len(done[0].Faults), n)
 		}
-	}
-}
-
-func TestCanceledBatchOfAFailedWaveIsToldAndMakesRoom(t *testing.T) {
-	dev := &faultyDevice{Device: openDevice(t), hold: make(chan struct{})}
-	e := newEngine(t, dev, func(c *Config) { c.Queue.MaxPending = 16 })
-	told := make(chan BatchResult, 1)
-	submit(t, e, "q", Batch{ID: "b", Slots: nops(16, 2), Done: func(r *BatchResult) { told <- *r }})
-	tk := start(t, e, Order{Queue: "q", Geometry: testGeometry})
-	// the control block comes back damaged: the wave fails
-	dev.corrupt = func(data []byte) { clear(data) }
-	if n, slots := e.Cancel("q", "b"); n != 1 || slots != 0 {
-		t.Fatal(n, slots)
-	}
-	waits := make(chan error, 1)
-	go func() { waits <- e.SubmitContext(t.Context(), "q", Batch{Slots: nops(16, 2)}) }()
-	for snapshot(t, e, "q").Waits == 0 {
-		runtime.Gosched()
-	}
-	close(dev.hold)
-	if _, err := e.Wait(t.Context(), tk); !errors.Is(err, ErrDevice) {
-		t.Fatalf("the wave ended with %v", err)
-	}
-	if r := <-told; r.Dropped != 16 {
-		t.Errorf("told %+v", r)
-	}
-	if err := <-waits; err != nil {
-		t.Error(err)
-	}
-}
-
-func TestFinishedBatchesLeaveTheDeadlineHeap(t *testing.T) {
-	now := time.Unix(1000, 0)
-	e := newEngine(t, openDevice(t), func(c *Config) { c.Now = func() time.Time { return now } })
-	submit(t, e, "slow", Batch{Slots: nops(1, 2), Deadline: now.Add(time.Hour)})
-	for range 200 {
-		submit(t, e, "q", Batch{Slots: nops(16, 2), Deadline: now.Add(2 * time.Hour)})
-		launch(t, e, Order{Queue: "q", Geometry: testGeometry})
-	}
-	if n := len(e.deadlines); n > 10 {
-		t.Errorf("%d batches are kept, 1 is pending", n)
 	}
 }
 

@@ -2,149 +2,115 @@ package megakernel
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/hotset"
+	"ringmaster/megakernel/ledger"
 	"ringmaster/ring"
 )
 
-// Errors of an engine.
-var (
-	// ErrQueue says that nothing was ever submitted or written to a queue.
-	ErrQueue = errors.New("unknown queue")
-	// ErrWindow says that a transfer leaves the queue's window.
-	ErrWindow = errors.New("outside the window")
-	// ErrDevice says that what the device left behind contradicts itself.
-	ErrDevice = errors.New("device memory is inconsistent")
-	// ErrTooLarge says that a ring, a heap or a schedule does not fit the
-	// device's storage blocks; a smaller Config does.
-	ErrTooLarge = errors.New("too large for the device")
-	// ErrMoving says that Move is under way; later there may be a device.
-	ErrMoving = errors.New("engine is moving to another device")
-	// ErrClosed says that the engine has been closed.
-	ErrClosed = errors.New("engine is closed")
-)
-
-// Engine runs batches on one device. All its methods may be called from any
-// goroutine. Only Read, Write, Launch, Wait, Move and Close wait for the device; what
+// Engine runs batches on one device. All its methods may be called from any goroutine.
+// Only Read, Write, Prints, Launch, Wait, Borrow, Move and Close wait for the device; what
 // they and Start do on it happens in the order of the calls.
 //
-// Two goroutines belong to an engine: the pump, which uses the device's thread, and
-// the settler, which takes over the results of waves. A Launch with nothing else under
-// way does the work of both itself.
+// Three goroutines belong to an engine: the pump, which uses the device's thread, the
+// settler, which takes over the results of waves, and the clock, which ends batches at
+// their deadlines. A Launch with nothing else under way does the work of pump and settler
+// itself.
+//
+// Locks, in the order in which they are taken:
+//
+//	deviceMu   the device, its programs and the lease. Held by the pump, or by a Launch that
+//	           runs its wave itself. Never taken with mu held, only tried.
+//	mu         the ledger, the flights' places, and whether the engine moves or is closed.
+//	pump.mu    the list of jobs.
+//
+// Fields without a lock have an owner instead: what belongs to a flight is its holder's
+// (see flight), and a page's words in staging are those of whoever reserved them.
 type Engine struct {
+	// Set by New and never changed.
 	cfg     Config
 	catalog *Catalog
 	promote hotset.Config
-	bytes   atomic.Uint64 // device memory of all buffers
+	flights []*flight
 
 	statuses atomic.Uint32 // the buffer of status words
 	watched  atomic.Bool   // somebody looks at it
 
-	// The pump's. Move changes them while nothing is in flight and nobody writes.
-	dev      gpu.Device
-	memory   *memory
-	programs *Programs
-	beside   gpu.Device // programs are built on it; nil if there is none
-	lastEnd  time.Time  // end of the wave before
-	lease    lease
+	// Guarded by deviceMu. Move changes the first four, also with nothing in flight and
+	// nobody writing: those who write slots read memory without a lock.
+	deviceMu  sync.Mutex
+	dev       gpu.Device
+	memory    *memory
+	programs  *Programs
+	compiler  gpu.Device // programs are built on it; nil if there is none
+	limits    deviceLimits
+	lease     lease
+	lastEnd   time.Time  // end of the last wave
+	submitted []*flight  // on the device, oldest first
+	launched  []launched // what ran last, by the number of its queue's window
 
-	// turn is held by whoever uses the device, its programs and the lease: the
-	// pump, or a Launch that runs its wave itself. It is taken without mu, or
-	// tried with it.
-	turn      sync.Mutex
-	submitted []*flight // on the device, oldest first; guarded by turn
-	// collecting is held while results of batches are written; taken without mu.
-	collecting sync.Mutex
-	pump       pump
-	settling   chan *flight
-	stopped    chan struct{} // closed when the settler has ended
+	pump     pump
+	settling chan *flight  // from the pump to the settler
+	settlers chan struct{} // closed when the settler has ended
+	clock    clock
 
-	// owners has, for each slot of the pool, the batch it came from. It is
-	// written by whoever reserved the slot, before it is published.
-	owners []owner
-
-	mu      sync.Mutex
-	limits  deviceLimits
-	pool    *ring.Pool // status words of pages in flight are the settler's
-	pages   []pageInfo
-	first   int // (queue, priority) pairs that own at least one page
-	flights []*flight
-	idle    []*flight
-	freed   sync.Cond // a flight's report was handed out, or the engine moved or closed
-	writers int       // goroutines writing slots to staging
-	written sync.Cond // one of them is done
-	room    chan struct{}
-	flying  int       // flights started and not settled
-	landed  sync.Cond // one of them was
-	moving  bool
-	// rebuilding is set while Move allocates on the other device.
-	rebuilding bool
+	// Guarded by mu.
+	mu         sync.Mutex
+	ledger     *ledger.Ledger
+	promotions []promotion // by the number of the queue's window
+	uploaded   []bool      // the device has a page's slots; the pump's while the page is in a wave
+	idle       []*flight   // places that are free
+	handedOut  sync.Cond   // a flight's report was, or the engine moved or closed
+	writers    int         // goroutines writing slots to staging
+	written    sync.Cond   // one of them is done
+	inFlight   int         // flights started and not settled
+	settled    sync.Cond   // one of them was
+	moving     bool        // Move is under way
+	rebuilding bool        // and allocates on the other device
 	closed     bool
-
-	queues    map[string]*queue
-	options   map[string]QueueOptions // of queues that were configured
-	windows   windows
-	batches   []*batch // submitted and not finished, by number
-	free      []uint32 // numbers of batches not in use
-	pending   int
-	serial    uint64
-	epoch     atomic.Uint64 // changes with mu held
-	deadlines deadlines
-	calls     []call
 }
 
-// pageInfo is what the engine knows about a page besides the pool.
-type pageInfo struct {
-	steps    uint32    // the most loop steps a slot of it takes
-	opcodes  OpcodeSet // of its slots
-	results  bool      // a slot of it wants its result
-	resident bool      // the device has its slots; the pump's while the page is in flight
-	asked    bool      // a slot of it yielded or was requeued in its last wave
+// launched is what ran a queue's last wave, for one whose kernel is not ready.
+type launched struct {
+	tenant   uint32 // of the queue; another one starts from nothing
+	kernel   Kernel
+	cold     Kernel
+	geometry Geometry
 }
 
-// owner says which slot of which batch a pool slot is.
-type owner struct {
-	batch uint32 // number of the batch
-	index uint32 // position in the batch
-}
-
-// New allocates the engine's memory on a device. The engine does not own the
-// device: close the engine first, then the device.
+// New allocates the engine's memory on a device. The engine does not own the device: close
+// the engine first, then the device. The error wraps ErrTooLarge if the device's blocks are
+// too small.
 func New(dev gpu.Device, cfg Config) (*Engine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
 	if !littleEndian() {
-		return nil, errors.New("megakernel: hosts with big-endian words are not supported")
-	}
-	pool, err := ring.NewPool(cfg.Pages)
-	if err != nil {
-		return nil, err
+		return nil, errors.New("hosts with big-endian words are not supported")
 	}
 	e := &Engine{
-		cfg:      cfg,
-		catalog:  cfg.Catalog,
-		pump:     pump{wake: make(chan struct{}, 1)},
-		settling: make(chan *flight, cfg.InFlight),
-		stopped:  make(chan struct{}),
-		pool:     pool,
-		owners:   make([]owner, cfg.Pages*ring.PageSlots),
-		pages:    make([]pageInfo, cfg.Pages),
-		queues:   make(map[string]*queue),
-		options:  make(map[string]QueueOptions),
-		windows:  newWindows(cfg.MaxQueues),
+		cfg: cfg, catalog: cfg.Catalog,
+		pump: newPump(), clock: newClock(),
+		settling: make(chan *flight, cfg.InFlight), settlers: make(chan struct{}),
+		submitted:  make([]*flight, 0, cfg.InFlight),
+		launched:   make([]launched, cfg.MaxQueues),
+		promotions: make([]promotion, cfg.MaxQueues),
+		uploaded:   make([]bool, cfg.Pages),
 	}
 	if e.catalog == nil {
 		e.catalog = BuiltIn()
 	}
-	e.epoch.Store(uint64(e.now().UnixMicro()))
 	e.promote = promotionConfig(e.catalog)
-	e.freed.L, e.written.L, e.landed.L = &e.mu, &e.mu, &e.mu
-	e.submitted = make([]*flight, 0, cfg.InFlight)
+	var err error
+	if e.ledger, err = ledger.New(e.ledgerConfig()); err != nil {
+		return nil, err
+	}
+	e.handedOut.L, e.written.L, e.settled.L = &e.mu, &e.mu, &e.mu
 	for i := range cfg.InFlight {
 		f := newFlight(e, i)
 		e.flights = append(e.flights, f)
@@ -155,10 +121,11 @@ func New(dev gpu.Device, cfg Config) (*Engine, error) {
 	}
 	go e.runPump()
 	go e.runSettler()
+	go e.runClock()
 	return e, nil
 }
 
-// attach allocates the engine's memory on a device.
+// attach allocates the engine's memory on a device. Nothing is in flight.
 func (e *Engine) attach(dev gpu.Device) error {
 	var m *memory
 	err := dev.Do(func() (err error) {
@@ -173,12 +140,9 @@ func (e *Engine) attach(dev gpu.Device) error {
 	}
 	e.dev, e.memory = dev, m
 	e.limits = deviceLimitsOf(dev)
-	e.bytes.Store(m.bytes())
 	e.statuses.Store(m.buffers[ring.BindStatus].Buffer)
 	e.lastEnd = time.Time{}
-	for i := range e.pages {
-		e.pages[i].resident = false
-	}
+	clear(e.uploaded)
 	for _, f := range e.flights {
 		f.queries = [2]gpu.Query{}
 	}
@@ -186,29 +150,30 @@ func (e *Engine) attach(dev gpu.Device) error {
 	return nil
 }
 
-// Close waits for the waves in flight and frees the engine's memory on the
-// device. Pending work is lost. Reports that were not handed out can still be taken.
+// Close waits for the waves in flight and frees the engine's memory on the device. Pending
+// work is lost. Reports that were not handed out can still be taken. Config.Ended has
+// returned for the last time before Close returns.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
-		<-e.stopped
+		<-e.settlers
 		return nil
 	}
 	e.closed = true
-	e.freed.Broadcast()
-	e.madeRoom()
+	e.handedOut.Broadcast()
 	for e.writers > 0 {
 		e.written.Wait()
 	}
 	e.mu.Unlock()
 	e.pump.close()
-	<-e.stopped
-	e.turn.Lock()
-	defer e.turn.Unlock()
+	<-e.settlers
+	e.clock.close()
+	e.deviceMu.Lock()
+	defer e.deviceMu.Unlock()
 	lease := e.lease.close() // before the device's thread is used
 	programs := e.programs.Close()
-	closeBeside(e.beside)
+	closeBeside(e.compiler)
 	return errors.Join(lease, programs, e.dev.Do(func() error {
 		for _, f := range e.flights {
 			for _, q := range f.queries {
@@ -220,23 +185,88 @@ func (e *Engine) Close() error {
 	}))
 }
 
-// Resident is the bytes of device memory the engine's buffers take.
-func (e *Engine) Resident() uint64 { return e.bytes.Load() }
-
-// Pending is the number of a queue's slots that are submitted and not finished.
-func (e *Engine) Pending(name string) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if q := e.queues[name]; q != nil {
-		return q.pending
-	}
-	return 0
-}
-
 // now is the clock of deadlines and rates.
 func (e *Engine) now() time.Time {
 	if e.cfg.Now != nil {
 		return e.cfg.Now()
 	}
 	return time.Now()
+}
+
+// Pending is the number of a queue's slots that are submitted and not finished.
+func (e *Engine) Pending(queue string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ledger.Pending(queue)
+}
+
+// Finished hands out the batches of a queue that ended outside of any launch, canceled or
+// past their deadline, each once. If nobody asks, they come with the queue's next report.
+func (e *Engine) Finished(queue string) []BatchResult {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ledger.Finished(queue)
+}
+
+// Cancel withdraws the batches of a queue that have an id: slots that are in no wave are
+// dropped, those in a wave finish. It returns the number of batches and of the slots that
+// were dropped at once; more may follow when a wave ends. The batches are reported once
+// none of their slots is in flight.
+func (e *Engine) Cancel(queue, id string) (batches, slots int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	defer e.lookAtClock()
+	return e.ledger.Cancel(e.now(), queue, id)
+}
+
+// Configure gives a queue, there or still to come, other options. They hold for batches
+// submitted and waves started from then on, also when the queue has lost its window in
+// between. Batches that are pending and hold an opcode which the options forbid are
+// withdrawn with ErrForbidden: their slots in no wave do not run. The error is ErrClosed,
+// or says which option cannot work.
+func (e *Engine) Configure(queue string, options QueueOptions) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	defer e.lookAtClock()
+	return e.ledger.Configure(e.now(), queue, options)
+}
+
+// Alloc reserves words of a queue's window and returns the offset of the first: the lowest
+// range that is free. It creates the queue if there is none. The words keep what they
+// hold; those never written are zeros. Reservations are an agreement among the users of a
+// window: the device and transfers only check the bounds of the window. Do not mix Alloc
+// with batches that name words by constant offsets. The error wraps ErrClosed, ErrWindow,
+// ErrMemory or ErrQueues.
+func (e *Engine) Alloc(queue string, words uint32) (offset uint32, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return 0, fmt.Errorf("queue %q: %w", queue, ErrClosed)
+	}
+	defer e.clearReused()
+	return e.ledger.Alloc(e.now(), queue, words)
+}
+
+// Free gives back what Alloc reserved at an offset. Slots that address it should have
+// ended, because the words may get a new owner. The error wraps ErrQueue or ErrWindow.
+func (e *Engine) Free(queue string, offset uint32) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ledger.Free(queue, offset)
+}
+
+// Stats is a snapshot of an engine.
+type Stats struct {
+	InFlight int // waves started whose report was not handed out
+	ledger.Stats
+}
+
+// Stats takes a snapshot.
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return Stats{InFlight: len(e.flights) - len(e.idle), Stats: e.ledger.Stats()}
 }

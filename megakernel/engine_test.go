@@ -172,7 +172,7 @@ func TestFaultsHaveCodesAndWriteNothing(t *testing.T) {
 	faults := r.Finished[0].Faults
 	slices.SortFunc(faults, func(a, b SlotFault) int { return int(a.Index) - int(b.Index) })
 	for i, c := range cases {
-		if faults[i] != (SlotFault{uint32(i), c.code}) {
+		if faults[i] != (SlotFault{Index: uint32(i), Code: c.code}) {
 			t.Errorf("%s %v: %s, want %s", Opcode(c.slot.Opcode), c.slot.Args[:3], faults[i].Code, c.code)
 		}
 	}
@@ -271,8 +271,8 @@ func TestBatchDepthBoundsALaunch(t *testing.T) {
 			t.Errorf("scheduled %d, executed %d, want %d", r.Scheduled, r.Executed, want)
 		}
 	}
-	if e.Pending("q") != 0 || e.pool.Free() != e.pool.Pages() {
-		t.Errorf("%d pending, %d pages free of %d", e.Pending("q"), e.pool.Free(), e.pool.Pages())
+	if e.Pending("q") != 0 || e.Stats().FreePages != e.cfg.Pages {
+		t.Errorf("%d pending, %d pages free of %d", e.Pending("q"), e.Stats().FreePages, e.cfg.Pages)
 	}
 }
 

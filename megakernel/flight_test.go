@@ -82,7 +82,7 @@ func TestSlotsArriveWhateverMemoryTheDeviceHas(t *testing.T) {
 					t.Fatalf("load %d is %d", i, got)
 				}
 			}
-			if f := finished[0].Faults; len(f) != 1 || f[0] != (SlotFault{2*n + 1, ring.FaultUser + 3}) {
+			if f := finished[0].Faults; len(f) != 1 || f[0] != (SlotFault{Index: 2*n + 1, Code: ring.FaultUser + 3}) {
 				t.Errorf("faults %v", f)
 			}
 		})
@@ -149,9 +149,6 @@ func TestTicketIsGoodOnce(t *testing.T) {
 		if _, err := e.Wait(context.Background(), bad); !errors.Is(err, ErrTicket) {
 			t.Errorf("wait: %v", err)
 		}
-		if _, _, err := e.Poll(bad); !errors.Is(err, ErrTicket) {
-			t.Errorf("poll: %v", err)
-		}
 	}
 }
 
@@ -160,8 +157,8 @@ func TestWaitReturnsWhenItsContextEndsAndTheTicketStaysGood(t *testing.T) {
 	e := newEngine(t, dev, nil)
 	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 1)}})
 	ticket := start(t, e, Order{Queue: "q", Geometry: testGeometry})
-	if _, settled, err := e.Poll(ticket); settled || err != nil {
-		t.Errorf("settled %t, error %v", settled, err)
+	if e.Settled(ticket) {
+		t.Error("settled before its fence")
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errInjected)

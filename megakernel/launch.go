@@ -2,174 +2,127 @@ package megakernel
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"ringmaster/ring"
-)
-
-// Errors of Start, Poll and Wait.
-var (
-	// ErrInFlight says that as many waves as allowed are in flight.
-	ErrInFlight = errors.New("enough waves are in flight")
-	// ErrTicket says that a ticket names no launch, or one whose report was
-	// handed out already.
-	ErrTicket = errors.New("no such launch")
 )
 
 // Launch runs one wave of a queue and waits for it. Without pending work nothing is
-// dispatched. On an error nothing is settled, the report says how far the launch
-// came, and the queue's slots stay pending. If as many waves as allowed are in flight,
-// it waits until the report of one of them has been handed out.
+// dispatched. On an error nothing is settled, the report says how far the launch came, and
+// the queue's slots stay pending. If as many waves as allowed are in flight, or the engine
+// moves, it waits. The error wraps ErrClosed, ErrQueue, ErrDevice, the driver's, or that of
+// a lease's round whose outcome is not known.
 func (e *Engine) Launch(order Order) (Report, error) {
-	for {
-		t, err := e.start(&order, true)
-		if err == nil {
-			if f := e.flights[t.index]; f.here {
-				e.runHere(f)
-			}
-			return e.Wait(context.Background(), t)
-		}
-		if !errors.Is(err, ErrInFlight) {
-			return Report{Launch: order.Launch, Decision: order.Decision, Queue: order.Queue, Recommended: order.Geometry}, err
-		}
+	t, err := e.start(&order, true)
+	if err != nil {
+		return Report{Launch: order.Launch, Decision: order.Decision, Queue: order.Queue, Recommended: order.Geometry}, err
 	}
+	if f := e.flights[t.index]; f.inline {
+		e.runInline(f)
+	}
+	return e.Wait(context.Background(), t)
 }
 
-// Start begins one wave of a queue and returns without waiting for the device:
-// it schedules what is pending and in no other wave, and leaves the dispatch
-// and everything behind it to the engine's goroutines. Several waves may be in
-// flight, of one queue or of many; the device runs them in the order of their
-// starts, and each sees what the ones before it wrote. A slot is in at most
-// one wave at a time. ErrInFlight says that Config.InFlight or Order.InFlight
-// waves are in flight; the report of one of them has to be taken first.
+// Start begins one wave of a queue and returns without waiting for the device: it
+// schedules what is pending and in no other wave, and leaves the dispatch and everything
+// behind it to the engine's goroutines. Several waves may be in flight, of one queue or of
+// many; the device runs them in the order of their starts, and each sees what the earlier
+// ones wrote. A slot is in at most one wave at a time. The error wraps ErrInFlight if
+// Config.InFlight or Order.InFlight waves are in flight, whose reports have to be taken
+// first; ErrQueue, ErrMoving or ErrClosed.
 //
-// Every ticket has to be handed to Poll or Wait until its report was returned,
-// or its place stays taken.
+// Every ticket has to be handed to Wait until its report was returned, or its place stays
+// taken.
 func (e *Engine) Start(order Order) (Ticket, error) { return e.start(&order, false) }
 
+// start begins a launch. If its caller waits for it, the flight may be left to the caller
+// to run, see flight.inline.
 func (e *Engine) start(order *Order, wait bool) (Ticket, error) {
 	begin := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	f, q, err := e.place(order, wait)
+	f, err := e.place(order, wait)
+	if err == nil {
+		e.ledger.Tick(e.now()) // what is too late is not started
+		err = e.ledger.Begin(e.now(), &f.wave, order.Queue, int(order.BatchDepth))
+	}
 	if err != nil {
-		return Ticket{}, fmt.Errorf("megakernel: launch %d of queue %q: %w", order.Launch, order.Queue, err)
+		if f != nil {
+			e.idle = append(e.idle, f)
+		}
+		return Ticket{}, fmt.Errorf("launch %d of queue %q: %w", order.Launch, order.Queue, err)
 	}
 	f.reset(begin, order)
-	f.queue = q
-	q.flights++
-	e.flying++
-	e.fill(f, order, wait)
+	e.inFlight++
+	for {
+		f.writer.extents = e.ledger.Reserve(f.writer.extents[:0], &f.wave)
+		e.write(&f.writer)
+		if !e.ledger.Plan(&f.wave) {
+			break
+		}
+		e.written.Wait()
+	}
+	e.dispatch(f, order, wait)
 	return f.ticket(), nil
 }
 
-// place finds the order's queue and a free flight. Called with mu held.
-func (e *Engine) place(order *Order, wait bool) (*flight, *queue, error) {
+// place takes a free flight. Called with mu held.
+func (e *Engine) place(order *Order, wait bool) (*flight, error) {
 	limit := len(e.flights)
 	if order.InFlight > 0 {
 		limit = min(limit, int(order.InFlight))
 	}
 	for {
-		q := e.queues[order.Queue]
+		busy := len(e.flights) - len(e.idle)
 		switch {
 		case e.closed:
-			return nil, nil, ErrClosed
-		case e.moving && !wait:
-			return nil, nil, ErrMoving
-		case q == nil:
-			return nil, nil, ErrQueue
-		}
-		if !e.moving && len(e.flights)-len(e.idle) < limit && len(e.idle) > 0 {
+			return nil, ErrClosed
+		case !e.moving && busy < limit:
 			f := e.idle[len(e.idle)-1]
 			e.idle = e.idle[:len(e.idle)-1]
-			return f, q, nil
+			return f, nil
+		case wait:
+			e.handedOut.Wait()
+		case e.moving:
+			return nil, ErrMoving
+		default:
+			return nil, fmt.Errorf("%d of %d: %w", busy, limit, ErrInFlight)
 		}
-		if !wait {
-			return nil, nil, fmt.Errorf("%d of %d: %w", len(e.flights)-len(e.idle), limit, ErrInFlight)
-		}
-		e.freed.Wait()
 	}
 }
 
-// fill gives a flight its slots and hands it to the pump, or settles it at once
-// if there is nothing to run. A caller that waits may be left to run it itself,
-// see runHere. Called with mu held.
-func (e *Engine) fill(f *flight, order *Order, waits bool) {
-	q, report := f.queue, &f.report
-	e.expire()
-	depth := len(e.owners)
-	if d := int(order.BatchDepth); d > 0 {
-		depth = min(depth, d)
+// dispatch hands a planned flight on, or settles it at once if there is nothing to run.
+// Called with mu held.
+func (e *Engine) dispatch(f *flight, order *Order, wait bool) {
+	report := &f.report
+	report.Scheduled = uint32(f.wave.Slots)
+	if e.closed || f.wave.Slots == 0 {
+		e.ledger.Return(e.now(), &f.wave, false)
 	}
-	allowed := q.allowance(depth, e.now())
-	slots := 0
-	if allowed > 0 {
-		slots = e.plan(f, allowed)
-	}
-	report.Scheduled = uint32(slots)
-	if e.closed {
-		e.putBackPages(f)
+	switch {
+	case e.closed:
 		e.land(f, ErrClosed)
-		return
-	}
-	if slots == 0 {
-		report.NotApplied = "nothing pending"
-		if allowed == 0 && q.pending > 0 {
-			q.stats.QuotaWaits++
-			report.NotApplied = "the queue's rate is used up"
-		}
+	case f.wave.Limited:
+		report.NotApplied = "the queue's rate is used up"
 		e.land(f, nil)
-		return
-	}
-	q.spend(slots)
-	if order.Fuse {
-		f.hot = q.promotion.hot()
-	}
-	f.sort()
-	if f.here = waits && e.takeTurn(); !f.here {
-		e.pump.add(job{flight: f})
-	}
-}
-
-// plan moves waiting slots into pages and schedules the flight's wave. Pages
-// that a submitter is just writing are left to the next wave, unless there is
-// nothing else. Called with mu held, which it releases while it writes.
-func (e *Engine) plan(f *flight, depth int) (slots int) {
-	for {
-		enc := &f.encoder
-		enc.extents = e.reserveWaiting(enc.extents[:0], f.queue, depth)
-		if len(enc.extents) > 0 {
-			e.write(f.queue, enc)
+	case f.wave.Slots == 0:
+		report.NotApplied = "nothing pending"
+		e.land(f, nil)
+	default:
+		if order.Fuse {
+			f.hot = e.promotionOf(f).hot()
 		}
-		f.schedule, slots = f.queue.pages.Plan(f.schedule[:0], e.pool, depth, e.cfg.AgeThreshold)
-		if slots > 0 || f.queue.writing == 0 {
-			return e.trim(f, slots)
+		// Nothing else is under way: saving the hand-overs to the engine's goroutines
+		// and back makes a small launch take half the time.
+		f.inline = wait && e.inFlight == 1 && e.pump.idle() && e.deviceMu.TryLock()
+		if !f.inline {
+			e.pump.add(job{flight: f})
 		}
-		e.written.Wait()
 	}
 }
 
-// Poll returns a launch's report if it is settled, and whether it is. The
-// ticket is used up then.
-func (e *Engine) Poll(t Ticket) (Report, bool, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	f, err := e.flight(t)
-	if err != nil {
-		return Report{}, false, err
-	}
-	if !f.settled {
-		return Report{}, false, nil
-	}
-	report, err := e.handOut(f)
-	return report, true, err
-}
-
-// Wait waits for a launch and returns its report. If the context ends first,
-// the launch goes on and the ticket stays good. Of several goroutines that wait for a
-// ticket one gets the report, the others ErrTicket.
+// Wait waits for a launch and returns its report. If the context ends first, the launch
+// goes on and the ticket stays good. Of several goroutines that wait for a ticket one gets
+// the report, the others ErrTicket.
 func (e *Engine) Wait(ctx context.Context, t Ticket) (Report, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -185,9 +138,8 @@ func (e *Engine) Wait(ctx context.Context, t Ticket) (Report, error) {
 		e.mu.Unlock()
 		select {
 		case <-ready:
-			err = nil
 		case <-ctx.Done():
-			err = fmt.Errorf("megakernel: wait for a launch: %w", context.Cause(ctx))
+			err = fmt.Errorf("wait for a launch: %w", context.Cause(ctx))
 		}
 		e.mu.Lock()
 		if err != nil {
@@ -203,83 +155,39 @@ func (e *Engine) Wait(ctx context.Context, t Ticket) (Report, error) {
 // flight is the flight of a ticket. Called with mu held.
 func (e *Engine) flight(t Ticket) (*flight, error) {
 	if t.generation == 0 || int(t.index) >= len(e.flights) || e.flights[t.index].generation != t.generation {
-		return nil, fmt.Errorf("megakernel: %w", ErrTicket)
+		return nil, ErrTicket
 	}
 	return e.flights[t.index], nil
 }
 
-// handOut returns a settled flight's report and frees its place. Called with
-// mu held.
+// land makes a flight's report final. Its wave has ended in the ledger. Called with mu held.
+func (e *Engine) land(f *flight, err error) {
+	f.err = err
+	f.report.Pending = f.wave.Pending()
+	if err == nil {
+		f.report.Finished = e.ledger.Finished(f.report.Queue)
+	}
+	e.inFlight--
+	e.settled.Broadcast()
+	f.settled = true
+	if f.ready != nil {
+		close(f.ready)
+		f.ready = nil
+	}
+	e.lookAtClock()
+}
+
+// handOut returns a settled flight's report and frees its place. Called with mu held.
 func (e *Engine) handOut(f *flight) (Report, error) {
 	report, err := f.report, f.err
 	f.report = Report{}
 	f.generation++
 	f.settled = false
 	e.idle = append(e.idle, f)
-	e.freed.Broadcast()
+	e.handedOut.Broadcast()
 	report.WallNs = uint64(time.Since(f.begin))
 	if err != nil {
-		return report, fmt.Errorf("megakernel: launch %d of queue %q: %w", report.Launch, report.Queue, err)
+		return report, fmt.Errorf("launch %d of queue %q: %w", report.Launch, report.Queue, err)
 	}
 	return report, nil
-}
-
-// land settles a flight's report. Called with mu held.
-func (e *Engine) land(f *flight, err error) {
-	q := f.queue
-	f.err = err
-	f.report.Pending = q.pending
-	if err == nil {
-		f.report.Finished = append(f.report.Finished, q.finished...)
-		clear(q.finished)
-		q.finished = q.finished[:0]
-	}
-	e.flying--
-	e.landed.Broadcast()
-	q.flights--
-	if q.released && q.flights == 0 {
-		e.recycle(q)
-	}
-	f.settled = true
-	if f.ready != nil {
-		close(f.ready)
-		f.ready = nil
-	}
-}
-
-// verify compares the control block with the status words: every slot that
-// was attempted is accounted for, and nothing else changed. It changes
-// nothing itself.
-func (e *Engine) verify(f *flight) error {
-	c, report := &f.control[0], &f.report
-	var executed, faulted, again uint32
-	for i, entry := range f.entries {
-		base := int(entry.Page()) * ring.PageSlots
-		n := entry.Count()
-		before := e.pool.Statuses(int(entry.Page()), 1)[:n]
-		after := f.statuses[i*ring.PageSlots:][:n]
-		for j, b := range before {
-			from, to := b.State(), after[j].State()
-			switch {
-			case from == to:
-			case from == ring.Published && to == ring.Done:
-				executed++
-			case from == ring.Published && to == ring.Fault:
-				faulted++
-			case from == ring.Published && (to == ring.Yielded || to == ring.Requeued):
-				again++
-			default:
-				return fmt.Errorf("slot %d: %s became %s: %w", base+j, from, to, ErrDevice)
-			}
-		}
-	}
-	if executed != c.Executed || faulted != c.Faulted || again != c.Again {
-		return fmt.Errorf("%d slots are done, %d faulted and %d go round again, the device counted %d, %d and %d: %w",
-			executed, faulted, again, c.Executed, c.Faulted, c.Again, ErrDevice)
-	}
-	report.Applied = Geometry{Width: c.LocalSize, Groups: c.Groups, Chunk: c.Chunk}
-	report.Executed, report.Faulted = executed, faulted
-	report.Requeued = report.Scheduled - executed - faulted
-	report.Opcodes = c.OpcodeCounts
-	return nil
 }

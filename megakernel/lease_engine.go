@@ -2,7 +2,6 @@ package megakernel
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 // lease is an engine's resident kernel and what the pump needs to feed it.
 type lease struct {
 	resident *Resident // nil if there is none
-	err      error     // why not
 	slots    []ring.Slot
 	statuses []ring.Status
 	results  []uint32
@@ -25,25 +23,25 @@ type lease struct {
 const autoLeaseCost = 16
 
 // attachLease opens a lease on the engine's device, if it is wanted. Without
-// one everything runs as waves. The lease before is gone with its device.
+// one everything runs as waves. A lease on another device is gone with it.
 func (e *Engine) attachLease() {
-	if !e.cfg.Lease {
-		e.setLease(nil, fmt.Errorf("megakernel: not asked for: %w", ErrNoLease))
+	l, m := &e.lease, e.memory
+	if l.resident = nil; !e.cfg.Lease {
 		return
 	}
-	l, m := &e.lease, e.memory
-	e.setLease(OpenLease(e.dev, LeaseConfig{
+	var err error
+	l.resident, err = OpenLease(e.dev, LeaseConfig{
 		Heap: m.buffers[ring.BindHeap], HeapBytes: m.sizes[ring.BindHeap],
 		Print: m.buffers[ring.BindPrint], PrintBytes: m.sizes[ring.BindPrint],
 		Duration: e.cfg.LeaseDuration, Idle: min(DefaultLeaseIdle, e.cfg.LeaseDuration),
 		LoopBudget: e.cfg.LoopBudget, Catalog: e.catalog, Binaries: e.cfg.Binaries, Log: e.cfg.Log,
-	}))
+	})
 	log := e.cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	if l.err != nil {
-		log.Warn("no lease, small launches run as waves", "error", l.err)
+	if err != nil {
+		log.Warn("no lease, small launches run as waves", "error", err)
 		return
 	}
 	log.Info("lease", "support", l.resident.Support().String())
@@ -51,13 +49,6 @@ func (e *Engine) attachLease() {
 		l.slots, l.statuses = make([]ring.Slot, LeaseSlots), make([]ring.Status, LeaseSlots)
 		l.results, l.places = make([]uint32, LeaseSlots), make([]int, LeaseSlots)
 	}
-}
-
-// setLease changes the lease, which others may be asking about.
-func (e *Engine) setLease(l *Resident, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.lease.resident, e.lease.err = l, err
 }
 
 // end makes way on the device's thread.
@@ -75,30 +66,9 @@ func (l *lease) close() error {
 	return l.resident.Close()
 }
 
-// LeaseSupport is what the self-test of the engine's lease found, or why there
-// is none.
-func (e *Engine) LeaseSupport() (LeaseSupport, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.lease.resident == nil {
-		return LeaseSupport{}, e.lease.err
-	}
-	return e.lease.resident.Support(), nil
-}
-
-// LeaseStats are the counts of the engine's lease, zero without one.
-func (e *Engine) LeaseStats() LeaseStats {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.lease.resident == nil {
-		return LeaseStats{}
-	}
-	return e.lease.resident.Stats()
-}
-
 // leaseEndFor is why a wave ends the resident kernel.
 func (e *Engine) leaseEndFor(f *flight) LeaseEnd {
-	switch q := f.queue; {
+	switch q := e.launchedOf(f); {
 	case q.geometry != (Geometry{}) && q.geometry != f.report.Recommended:
 		return LeaseEndGeometry
 	case f.hot != q.kernel.Hot:
@@ -108,21 +78,21 @@ func (e *Engine) leaseEndFor(f *flight) LeaseEnd {
 }
 
 // leased runs a launch on the resident kernel and reports true, or reports false if the
-// launch cannot run there. Called with turn held and no wave in flight.
+// launch cannot run there. Called with deviceMu held and no wave in flight.
 func (e *Engine) leased(f *flight) bool {
 	l := &e.lease
-	if l.resident == nil || f.mode == ModeWave || f.report.Scheduled > LeaseSlots {
+	if l.resident == nil || f.mode == ModeWave || f.report.Scheduled > LeaseSlots || e.watched.Load() {
 		return false
 	}
 	n := e.gather(f)
-	q, resident := f.queue, l.resident
+	resident, window := l.resident, f.wave.Window()
 	most, kernel := resident.bounds()
-	cost := uint64(n+int(kernel.Width)-1) / uint64(kernel.Width) * uint64(e.catalog.RowCost(kernel, f.opcodes, f.steps))
+	cost := uint64(n+int(kernel.Width)-1) / uint64(kernel.Width) * uint64(e.catalog.RowCost(kernel, OpcodeSet(f.wave.Opcodes), f.wave.Steps))
 	if f.mode == ModeAuto && cost > uint64(most/autoLeaseCost) {
 		return false
 	}
 	begin := time.Now()
-	err := resident.Do(Window{Tenant: q.tenant, Base: q.base, Length: q.length}, l.slots[:n], l.statuses[:n], l.results[:n])
+	err := resident.Do(Window{Tenant: window.Tenant, Base: window.Base, Length: window.Length}, l.slots[:n], l.statuses[:n], l.results[:n])
 	if errors.Is(err, ErrLeaseSize) {
 		return false
 	}
@@ -151,33 +121,21 @@ func (e *Engine) leased(f *flight) bool {
 // giveUpLease goes on without a lease after it failed.
 func (e *Engine) giveUpLease(err error) {
 	l := e.lease.resident
-	e.setLease(nil, err)
+	e.lease.resident = nil
 	if e.cfg.Log != nil {
 		e.cfg.Log.Warn("the lease is given up, small launches run as waves", "error", err)
 	}
-	_ = l.Close() // says the same again
+	_ = l.Close() // the error is known
 }
 
 // gather copies a launch's slots and returns how many there are.
 func (e *Engine) gather(f *flight) (n int) {
 	l := &e.lease
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for position, entry := range f.entries {
-		base := int(entry.Page()) * ring.PageSlots
-		statuses := e.pool.Statuses(int(entry.Page()), 1)
-		copy(f.statuses[position*ring.PageSlots:], statuses)
-		for i, status := range statuses[:entry.Count()] {
-			if status.State() != ring.Published {
-				continue
-			}
-			o := e.owners[base+i]
-			l.slots[n] = e.batches[o.batch].Slots[o.index]
-			l.statuses[n] = status
-			l.places[n] = position*ring.PageSlots + i
-			n++
-		}
-	}
+	f.wave.CopyStatuses()
+	f.wave.Each(func(at int, s *ring.Slot, status ring.Status) {
+		l.slots[n], l.statuses[n], l.places[n] = *s, status, at
+		n++
+	})
 	return n
 }
 
@@ -188,9 +146,9 @@ func (e *Engine) scatter(f *flight, n int) {
 	c := &f.control[0]
 	for i := range n {
 		status := l.statuses[i]
-		f.statuses[l.places[i]] = status
-		if f.results {
-			f.words[l.places[i]] = l.results[i]
+		f.wave.Statuses[l.places[i]] = status
+		if f.wave.Results {
+			f.wave.Words[l.places[i]] = l.results[i]
 		}
 		switch status.State() {
 		case ring.Done:

@@ -69,7 +69,7 @@ func TestSmallLaunchesRunOnTheResidentKernel(t *testing.T) {
 			if len(c.slots) != len(small) {
 				return
 			}
-			if result.Executed != 6 || result.Faulted != 1 || result.Results[4] != 42 || result.Faults[0] != (SlotFault{5, ring.FaultUser + 5}) {
+			if result.Executed != 6 || result.Faulted != 1 || result.Results[4] != 42 || result.Faults[0] != (SlotFault{Index: 5, Code: ring.FaultUser + 5}) {
 				t.Errorf("%+v", result)
 			}
 			if len(reports) < 3 {

@@ -78,24 +78,3 @@ func TestLeaseIsThereAgainAfterALoss(t *testing.T) {
 		t.Errorf("%d losses", losses)
 	}
 }
-
-// Whoever asks about the lease while the engine moves is told of the one before or
-// the one after.
-func TestTheLeaseCanBeAskedAboutDuringAMove(t *testing.T) {
-	cfg := megakernel.DefaultConfig()
-	cfg.Lease = true
-	e, err := megakernel.New(openFaulty(t), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	moved := make(chan error, 1)
-	go func() { moved <- e.Move(openFaulty(t)) }()
-	for len(moved) == 0 {
-		if _, none := e.LeaseSupport(); none == nil {
-			e.LeaseStats()
-		}
-	}
-	if err := errors.Join(<-moved, e.Close()); err != nil {
-		t.Error(err)
-	}
-}

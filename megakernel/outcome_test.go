@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
@@ -226,4 +227,61 @@ func TestWaitersOfOneTicketTakeNobodyElsesReport(t *testing.T) {
 		t.Errorf("the report was handed out %d times", reports)
 	}
 	wait(t, e, start(t, e, order))
+}
+
+func TestDeadlinesPassWithoutALaunch(t *testing.T) {
+	ended := make(chan string, 1)
+	e := newEngine(t, openDevice(t), func(c *Config) { c.Ended = func(queue string) { ended <- queue } })
+	later := time.Now().Add(time.Hour)
+	submit(t, e, "q", Batch{ID: "later", Slots: nops(10, 2), Deadline: later})
+	submit(t, e, "q", Batch{ID: "soon", Slots: nops(100, 2), Deadline: time.Now().Add(20 * time.Millisecond)})
+	if queue := <-ended; queue != "q" {
+		t.Errorf("told of queue %q", queue)
+	}
+	got := e.Finished("q")
+	if len(got) != 1 || got[0].ID != "soon" || got[0].Dropped != 100 || !errors.Is(got[0].Err, ErrDeadline) || e.Pending("q") != 10 {
+		t.Errorf("finished %+v, %d pending", got, e.Pending("q"))
+	}
+}
+
+func TestBatchCanceledWhileALaunchWritesItIsReported(t *testing.T) {
+	entered, open := make(chan struct{}), make(chan struct{})
+	dev := &gatedStaging{Device: openDevice(t)}
+	e := newEngine(t, dev, func(c *Config) { c.MaxQueues, c.Pages = 1, ring.Priorities })
+	submit(t, e, "q", Batch{ID: "a", Slots: nops(ring.PageSlots, 2)})
+	submit(t, e, "q", Batch{ID: "b", Slots: nops(1, 2)}) // waits for a page
+	order := Order{Queue: "q", Geometry: testGeometry}
+	launch(t, e, order)
+	dev.gate.Store(&gate{entered, open})
+	reported := make(chan Report, 1)
+	go func() {
+		r, err := e.Launch(order)
+		if err != nil {
+			t.Error(err)
+		}
+		reported <- r
+	}()
+	<-entered
+	e.Cancel("q", "b")
+	close(open)
+	finished := append((<-reported).Finished, e.Finished("q")...)
+	if len(finished) != 1 || finished[0].ID != "b" || finished[0].Dropped != 1 {
+		t.Errorf("finished %+v", finished)
+	}
+}
+
+type gate struct{ entered, open chan struct{} }
+
+// gatedStaging is a real device that stops at the next write to staging memory.
+type gatedStaging struct {
+	gpu.Device
+	gate atomic.Pointer[gate]
+}
+
+func (d *gatedStaging) StoreMapped(buffer gpu.Buffer, offset int, data []byte) {
+	if g := d.gate.Swap(nil); g != nil {
+		close(g.entered)
+		<-g.open
+	}
+	d.Device.StoreMapped(buffer, offset, data)
 }

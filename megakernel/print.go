@@ -11,7 +11,7 @@ const PrintRecords = 4096
 
 // Print is what a print slot left.
 type Print struct {
-	Queue string // of the slot; empty if the queue was released since
+	Queue string // of the slot; empty if the queue lost its window since
 	ring.PrintRecord
 }
 
@@ -53,10 +53,7 @@ func (e *Engine) Prints() (prints []Print, overwritten uint32, err error) {
 		e.mu.Unlock()
 		return nil, 0, fmt.Errorf("megakernel: prints: %w", ErrClosed)
 	}
-	names := make(map[uint32]string, len(e.queues))
-	for name, q := range e.queues {
-		names[q.tenant] = name
-	}
+	names := e.ledger.Tenants()
 	e.pump.add(job{done: done, fn: func() (err error) {
 		overwritten, err = e.memory.readPrints()
 		for _, r := range e.memory.printed.records {

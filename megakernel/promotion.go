@@ -5,9 +5,9 @@ import (
 	"ringmaster/ring"
 )
 
-// promotion is what a queue's launches say about the kernel it deserves. The zero value
-// is a queue that has run nothing.
+// promotion is what a queue's launches say about the kernel it deserves.
 type promotion struct {
+	tenant   uint32 // of the queue; another one starts from nothing
 	state    hotset.State
 	decision hotset.Decision
 }
@@ -18,6 +18,16 @@ func promotionConfig(c *Catalog) hotset.Config {
 	cfg := hotset.DefaultConfig()
 	cfg.Fusable = uint64(c.All() &^ NewOpcodeSet(OpFence, OpFault))
 	return cfg
+}
+
+// promotionOf is the promotion of a flight's queue. Called with mu held.
+func (e *Engine) promotionOf(f *flight) *promotion {
+	w := f.wave.Window()
+	p := &e.promotions[w.Number()]
+	if p.tenant != w.Tenant {
+		*p = promotion{tenant: w.Tenant}
+	}
+	return p
 }
 
 // settle takes in what a launch executed.

@@ -1,12 +1,10 @@
 package megakernel
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
 	"ringmaster/megakernel/gpu"
-	"ringmaster/ring"
 )
 
 // job is one thing to do on the device: a wave to submit, or anything else,
@@ -21,7 +19,7 @@ type job struct {
 // pump brings jobs to the device in the order in which they were added, and
 // waits for the fences of the waves in flight. It is the only user of the device's
 // thread, so that nobody else ever waits for it, but for a Launch that has the
-// device to itself; see runHere.
+// device to itself; see runInline.
 type pump struct {
 	mu     sync.Mutex
 	jobs   []job
@@ -29,6 +27,8 @@ type pump struct {
 	closed bool
 	wake   chan struct{} // holds one token if there may be something to do
 }
+
+func newPump() pump { return pump{wake: make(chan struct{}, 1)} }
 
 // add puts a job behind the others. Callers hold the engine's lock and have seen that it is not closed,
 // so a job after close is a bug: nobody would ever do it.
@@ -99,9 +99,9 @@ func (e *Engine) runPump() {
 	defer close(e.settling)
 	poll := e.newPoll()
 	for {
-		e.turn.Lock()
+		e.deviceMu.Lock()
 		found, open := e.pumpOnce(poll)
-		e.turn.Unlock()
+		e.deviceMu.Unlock()
 		switch {
 		case found:
 		case !open:
@@ -114,7 +114,7 @@ func (e *Engine) runPump() {
 
 // pumpOnce does the next job, or looks after the oldest wave in flight. It
 // reports whether there was something to do, and whether more may come.
-// Called with turn held.
+// Called with deviceMu held.
 func (e *Engine) pumpOnce(poll func(f *flight, wait bool) (bool, error)) (found, open bool) {
 	j, ok, open := e.pump.take()
 	switch {
@@ -140,7 +140,7 @@ func (e *Engine) pumpOnce(poll func(f *flight, wait bool) (bool, error)) (found,
 }
 
 // lookAfter asks for the oldest wave in flight, or waits a short time for it, and hands
-// it to the settler if it is done or failed. Called with turn held.
+// it to the settler if it is done or failed. Called with deviceMu held.
 func (e *Engine) lookAfter(poll func(f *flight, wait bool) (bool, error), wait bool) {
 	f := e.submitted[0]
 	done, err := poll(f, wait)
@@ -152,7 +152,7 @@ func (e *Engine) lookAfter(poll func(f *flight, wait bool) (bool, error), wait b
 	} else {
 		_ = e.dev.Do(f.abandon) // the error is known
 	}
-	e.unpick(f)
+	e.releasePrograms(f)
 	e.submitted = append(e.submitted[:0], e.submitted[1:]...)
 	e.settling <- f
 }
@@ -167,12 +167,12 @@ func (e *Engine) launchNext(f *flight) {
 		e.submitted = append(e.submitted, f)
 		return
 	}
-	e.unpick(f)
+	e.releasePrograms(f)
 	e.settling <- f
 }
 
 // bring ends what the resident kernel does, chooses a wave's kernel and runs submit
-// on the device's thread. Called with turn held.
+// on the device's thread. Called with deviceMu held.
 func (e *Engine) bring(f *flight, submit func() error) error {
 	if err := e.lease.end(e.leaseEndFor(f)); err != nil {
 		return err
@@ -203,119 +203,4 @@ func (e *Engine) newPoll() func(f *flight, wait bool) (done bool, err error) {
 		err := e.dev.Do(ask)
 		return done, err
 	}
-}
-
-// submitWave uploads a wave's pages, dispatches it and puts a fence behind what
-// it leaves. Called on the device's thread.
-func (e *Engine) submitWave(f *flight) error {
-	m, dev := e.memory, e.dev
-	near := m.near(len(f.entries)) && !e.watched.Load()
-	m.bindWave(f.index, near)
-	f.runs(func(first, n, _ int) {
-		m.uploadStatuses(first*ring.PageSlots, e.pool.Statuses(first, n), near)
-	})
-	if !near {
-		e.uploadSlots(f)
-	}
-	clear(f.control)
-	m.uploadSchedule(f.index, f.schedule, f.control, near)
-
-	timed := dev.Supports("timestamp") && !m.direct
-	f.submitted = time.Now()
-	p := f.picked.program.Value
-	p.set(dev, &f.wave)
-	if timed {
-		dev.Timestamp(e.query(f, 0))
-	}
-	dev.Dispatch(p.id, f.geometry.Groups)
-	dev.Barrier()
-	if f.chained.program != nil {
-		e.chain(f)
-	}
-	if timed {
-		dev.Timestamp(e.query(f, 1))
-	}
-	if !near {
-		f.runs(func(first, n, _ int) { m.returnWords(first, n, f.results) })
-	}
-	m.returnControl(f.index)
-	f.fence = dev.InsertFence()
-	dev.Flush()
-	m.clearControl(f.index, f.control)
-	if err := dev.Check(); err != nil {
-		e.abandonWave(f)
-		return fmt.Errorf("dispatch: %w", err)
-	}
-	return nil
-}
-
-// abandonWave forgets a wave that was dispatched and cannot be waited for. It may still
-// run, and would write to pages and a control block that the next wave gets, so the device
-// is finished first. Called on the device's thread.
-func (e *Engine) abandonWave(f *flight) {
-	e.dev.DeleteFence(f.fence)
-	e.dev.Finish()
-	e.memory.cleared[f.index] = false
-}
-
-// chain dispatches the interpreter on the cold list that a fused kernel leaves, with
-// as many workgroups as that kernel said. Called on the device's thread.
-func (e *Engine) chain(f *flight) {
-	m, p := e.memory, f.chained.program.Value
-	m.bindScheduleOf(f.index, true)
-	p.set(e.dev, &f.cold)
-	control, _ := m.place(ring.BindControl, f.index)
-	e.dev.DispatchIndirect(p.id, m.buffers[ring.BindControl], control+ring.ColdDispatchOffset)
-	e.dev.Barrier()
-}
-
-// query is one of a flight's two timestamp queries, made at its first use.
-func (e *Engine) query(f *flight, i int) gpu.Query {
-	if f.queries[i].Query == 0 {
-		f.queries[i] = e.dev.NewQuery()
-	}
-	return f.queries[i]
-}
-
-// uploadSlots sends the slots of a wave's pages that the device does not have.
-func (e *Engine) uploadSlots(f *flight) {
-	for i := 0; i < len(f.entries); {
-		first := f.entries[i].Page()
-		n := 0
-		for i+n < len(f.entries) && f.entries[i+n].Page() == first+uint32(n) && !e.pages[first+uint32(n)].resident {
-			e.pages[first+uint32(n)].resident = true
-			n++
-		}
-		if n > 0 {
-			e.memory.uploadSlots(int(first), n)
-		}
-		i += max(n, 1)
-	}
-}
-
-// fetchWave takes the times of a wave whose fence is done, and reads what came
-// back where it does not come by itself. Called on the device's thread.
-func (e *Engine) fetchWave(f *flight) error {
-	dev := e.dev
-	f.ended = time.Now()
-	dev.DeleteFence(f.fence)
-	begin := f.submitted
-	if e.lastEnd.After(begin) {
-		begin = e.lastEnd // it waited behind the wave before
-	} else if !e.lastEnd.IsZero() {
-		f.report.IdleNs = uint64(begin.Sub(e.lastEnd))
-	}
-	device := uint64(0)
-	if f.queries[0].Query != 0 {
-		t0, ok0 := dev.QueryResult(f.queries[0])
-		t1, ok1 := dev.QueryResult(f.queries[1])
-		if ok0 && ok1 && t1 > t0 {
-			device = t1 - t0
-		}
-	}
-	f.report.ElapsedNs, f.report.TimeSource = elapsed(device, uint64(f.ended.Sub(begin)))
-	e.lastEnd = f.ended
-	f.runs(func(first, n, _ int) { e.memory.fetch(first, n, f.results) })
-	e.memory.fetchControl(f.index, f.control)
-	return dev.Check()
 }

@@ -63,7 +63,7 @@ func TestSlotAwaitsAWordOrGivesUp(t *testing.T) {
 		if b.ID != "waits" {
 			continue
 		}
-		if b.Executed != 1 || b.Results[0] != 77 || len(b.Faults) != 1 || b.Faults[0] != (SlotFault{1, ring.FaultGaveUp}) {
+		if b.Executed != 1 || b.Results[0] != 77 || len(b.Faults) != 1 || b.Faults[0] != (SlotFault{Index: 1, Code: ring.FaultGaveUp}) {
 			t.Errorf("%+v", b)
 		}
 		return

@@ -55,8 +55,8 @@ func TestBacklogOfOneQueueKeepsNoOtherFromRunning(t *testing.T) {
 		}
 	}
 	finished, _ := drainQueue(t, e, Order{Queue: "greedy", Geometry: testGeometry})
-	if len(finished) != 1 || finished[0].Executed != uint32(len(slots)) || e.pool.Free() != e.pool.Pages() || e.first != 0 {
-		t.Errorf("finished %+v, %d pages free of %d, %d first pages", finished, e.pool.Free(), e.pool.Pages(), e.first)
+	if len(finished) != 1 || finished[0].Executed != uint32(len(slots)) || e.Stats().FreePages != e.cfg.Pages {
+		t.Errorf("finished %+v, %d pages free of %d", finished, e.Stats().FreePages, e.cfg.Pages)
 	}
 }
 

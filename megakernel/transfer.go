@@ -45,31 +45,22 @@ func (e *Engine) Download(name string, offset uint32, words []uint32) (epoch uin
 func (e *Engine) transfer(name string, offset uint32, n int, create bool, move func(at int)) (epoch uint64, err error) {
 	e.mu.Lock()
 	for e.rebuilding {
-		e.freed.Wait() // else it would be told the epoch of what is lost
+		e.handedOut.Wait() // else it would be told the epoch of what is lost
 	}
-	q := e.queues[name]
-	switch {
-	case e.closed:
-		err = fmt.Errorf("megakernel: queue %q: %w", name, ErrClosed)
-	case q != nil || create:
-		q, err = e.queue(name)
-	default:
-		err = fmt.Errorf("megakernel: queue %q: %w", name, ErrQueue)
+	if e.closed {
+		e.mu.Unlock()
+		return 0, fmt.Errorf("queue %q: %w", name, ErrClosed)
 	}
-	if err == nil && uint64(offset)+uint64(n) > uint64(q.length) {
-		err = fmt.Errorf("megakernel: queue %q: words %d to %d of %d: %w", name, offset, uint64(offset)+uint64(n), q.length, ErrWindow)
-	}
+	window, epoch, err := e.ledger.Transfer(e.now(), name, offset, n, create)
+	e.clearReused()
 	if err != nil {
 		e.mu.Unlock()
 		return 0, err
 	}
-	q.moved = q.used
-	base := q.base
-	epoch = q.epoch
 	// Queued with mu held, so that the window cannot go to another queue before.
 	done := make(chan error, 1)
 	e.pump.add(job{done: done, fn: func() error {
-		move(int(base + offset))
+		move(int(window.Base + offset))
 		return e.dev.Check()
 	}})
 	e.mu.Unlock()

@@ -61,8 +61,8 @@ func (v *View) Source() string {
 }
 
 // Statuses is the device's buffer of status words, a word for each slot of the
-// ring, for a picture of it. It changes with Move. Once somebody has asked for it,
-// all waves work on it, small ones too.
+// ring, for a picture of it. It changes with Move. Once somebody has asked for it, every
+// launch runs as a wave that works on it: small ones too, and none on a lease.
 func (e *Engine) Statuses() (buffer gpu.Buffer, slots int) {
 	e.watched.Store(true)
 	return gpu.Buffer{Buffer: e.statuses.Load()}, e.cfg.Pages * ring.PageSlots

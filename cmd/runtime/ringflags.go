@@ -70,7 +70,7 @@ func setBound(o *megakernel.QueueOptions, bound string, set *opcodeSet) (err err
 			if !found {
 				return fmt.Errorf("there is no opcode %s; there are %s", op, set.names())
 			}
-			o.Opcodes |= megakernel.NewOpcodeSet(id)
+			o.Opcodes |= uint64(megakernel.NewOpcodeSet(id))
 		}
 		return nil
 	}

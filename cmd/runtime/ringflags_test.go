@@ -18,7 +18,7 @@ func TestLimitsAreReadAndBadOnesSayWhatToDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(limits) != 2 || limits["*"] != (megakernel.QueueOptions{MaxPending: 5}) ||
-		limits["q"] != (megakernel.QueueOptions{Rate: 100.5, Burst: 7, Opcodes: megakernel.NewOpcodeSet(megakernel.OpLoad, megakernel.OpNop)}) {
+		limits["q"] != (megakernel.QueueOptions{Rate: 100.5, Burst: 7, Opcodes: uint64(megakernel.NewOpcodeSet(megakernel.OpLoad, megakernel.OpNop))}) {
 		t.Errorf("%+v", limits)
 	}
 	for spec, want := range map[string]string{

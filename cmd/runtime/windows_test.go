@@ -48,7 +48,7 @@ func TestLimitsHoldForWorkOverNATS(t *testing.T) {
 		cfg.device = newFaultyGPU(t)
 		cfg.limits = map[string]megakernel.QueueOptions{
 			"*":    {MaxPending: 2 * shopSlots},
-			"adds": {Opcodes: megakernel.NewOpcodeSet(megakernel.OpStore)},
+			"adds": {Opcodes: uint64(megakernel.NewOpcodeSet(megakernel.OpStore))},
 		}
 	})
 	s.wait(t)

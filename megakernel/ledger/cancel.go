@@ -43,6 +43,14 @@ func (l *Ledger) Tick(now time.Time) (next time.Time) {
 	return time.Time{}
 }
 
+// Due is the next deadline, zero if there is none, and whether Ended has something to tell.
+func (l *Ledger) Due() (next time.Time, ended bool) {
+	if len(l.deadlines) > 0 {
+		next = l.deadlines[0].Deadline
+	}
+	return next, len(l.ended) > 0
+}
+
 // withdraw ends a batch early: the slots behind its open segment, those of the open
 // segment that are in no page, and those in pages that are in no wave are dropped. The
 // rest is dropped when its waves are settled, or as soon as it has been written.

@@ -87,10 +87,22 @@ func (l *Ledger) NewEntry(work Batch, p Profile) (*Entry, error) {
 	if n == 0 || n > l.cfg.MaxBatchSlots {
 		return nil, fmt.Errorf("batch %q: %d slots, want 1..%d: %w", work.ID, n, l.cfg.MaxBatchSlots, ErrBatch)
 	}
+	var count [ring.Priorities]int // of the first segment
+	end := 0
 	for i := range work.Slots {
-		if p := work.Slots[i].Priority; p >= ring.Priorities {
-			return nil, fmt.Errorf("batch %q: slot %d has priority %d, want below %d: %w", work.ID, i, p, ring.Priorities, ErrBatch)
+		s := &work.Slots[i]
+		if s.Priority >= ring.Priorities {
+			return nil, fmt.Errorf("batch %q: slot %d has priority %d, want below %d: %w", work.ID, i, s.Priority, ring.Priorities, ErrBatch)
 		}
+		if end == 0 {
+			count[s.Priority]++
+			if s.Opcode == l.cfg.Fence {
+				end = i + 1
+			}
+		}
+	}
+	if end == 0 {
+		end = n
 	}
 	if !l.cfg.Fits(p.Opcodes, p.Steps) {
 		return nil, fmt.Errorf("batch %q: its opcodes together take more loop iterations a slot than a dispatch has; submit them in batches of their own: %w",
@@ -100,7 +112,7 @@ func (l *Ledger) NewEntry(work Batch, p Profile) (*Entry, error) {
 	if work.WantResults {
 		b.result.Results = make([]uint32, n)
 	}
-	b.openSegment(l.cfg.Fence)
+	b.open(0, end, &count)
 	return b, nil
 }
 

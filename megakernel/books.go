@@ -1,0 +1,116 @@
+package megakernel
+
+import (
+	"errors"
+	"fmt"
+
+	"ringmaster/megakernel/ledger"
+	"ringmaster/ring"
+)
+
+// What the engine's callers need of the ledger.
+type (
+	// Batch is work submitted together.
+	Batch = ledger.Batch
+	// BatchResult is a finished batch.
+	BatchResult = ledger.Result
+	// SlotFault is a slot of a batch that ended in a fault.
+	SlotFault = ledger.SlotFault
+	// QueueOptions bound what a queue may do.
+	QueueOptions = ledger.QueueOptions
+	// QueueStats are totals of one queue since it was created.
+	QueueStats = ledger.QueueStats
+	// QueueSnapshot is one queue of Stats.
+	QueueSnapshot = ledger.QueueSnapshot
+)
+
+// Errors of the ledger; see there.
+var (
+	ErrBatch     = ledger.ErrBatch
+	ErrBacklog   = ledger.ErrBacklog
+	ErrQueues    = ledger.ErrQueues
+	ErrQuota     = ledger.ErrQuota
+	ErrForbidden = ledger.ErrForbidden
+	ErrCanceled  = ledger.ErrCanceled
+	ErrDeadline  = ledger.ErrDeadline
+	ErrHeapLost  = ledger.ErrHeapLost
+	ErrQueue     = ledger.ErrQueue
+	ErrWindow    = ledger.ErrWindow
+	ErrMemory    = ledger.ErrMemory
+	ErrDevice    = ledger.ErrDevice
+)
+
+// Errors of an engine.
+var (
+	// ErrTooLarge says that a ring, a heap or a schedule does not fit the
+	// device's storage blocks; a smaller Config does.
+	ErrTooLarge = errors.New("too large for the device")
+	// ErrMoving says that Move is under way; later there may be a device.
+	ErrMoving = errors.New("engine is moving to another device")
+	// ErrClosed says that the engine has been closed.
+	ErrClosed = errors.New("engine is closed")
+	// ErrInFlight says that as many waves as allowed are in flight.
+	ErrInFlight = errors.New("enough waves are in flight")
+	// ErrTicket says that a ticket names no launch, or one whose report was
+	// handed out already.
+	ErrTicket = errors.New("no such launch")
+)
+
+// ledgerConfig is the ledger's part of the configuration.
+func (e *Engine) ledgerConfig() ledger.Config {
+	c := &e.cfg
+	return ledger.Config{
+		Pages: c.Pages, Windows: c.MaxQueues, WindowWords: c.WindowWords, WindowHold: c.WindowHold,
+		MaxPending: c.MaxPending, MaxBatchSlots: c.MaxBatchSlots, AgeThreshold: c.AgeThreshold, Queue: c.Queue,
+		Fence: uint32(OpFence), Epoch: uint64(e.now().UnixMicro()), Fits: e.fits,
+	}
+}
+
+// fits reports whether slots of some opcodes and steps can be one row of a wave within the
+// loop budget: invocations of a vector run in lockstep, so the loops of different
+// operators' opcodes add up (see Catalog.RowCost). The built-in opcodes always fit.
+func (e *Engine) fits(opcodes uint64, steps uint32) bool {
+	if opcodes>>firstUser == 0 {
+		return true
+	}
+	return e.catalog.RowCost(Kernel{Kind: Interpreter}, OpcodeSet(opcodes), steps) < e.cfg.LoopBudget
+}
+
+// ownSteps are the opcodes of which each slot has a number of steps of its own.
+const ownSteps OpcodeSet = 1<<OpCopy | 1<<OpPacked | (1<<ring.OpcodeBins - 1<<firstUser)
+
+// profile is what the ledger has to know of a batch's slots. It refuses a packed slot that
+// does not fit and an operator's opcode over its budget; anything else that is wrong with
+// a slot ends in a fault.
+func (c *Catalog) profile(work *Batch) (p ledger.Profile, err error) {
+	unknown := false
+	for i := range work.Slots {
+		s := &work.Slots[i]
+		if s.Opcode >= ring.OpcodeBins {
+			unknown = true
+			continue
+		}
+		p.Opcodes |= 1 << s.Opcode
+		if OpcodeSet(1)<<s.Opcode&ownSteps == 0 {
+			continue
+		}
+		if op := Opcode(s.Opcode); op != OpCopy && c.Has(op) {
+			if err := c.CheckSlot(s); err != nil {
+				return p, fmt.Errorf("batch %q: slot %d: %w: %w", work.ID, i, err, ErrBatch)
+			}
+		}
+		p.Steps = max(p.Steps, c.Steps(s))
+		if Opcode(s.Opcode) == OpPacked {
+			p.Parts |= uint64(partsOf(s))
+		}
+	}
+	p.Repeatable = !unknown
+	for _, op := range OpcodeSet(p.Opcodes).Opcodes() {
+		one := [1]ring.Slot{{Opcode: uint32(op)}}
+		if !ownSteps.Has(op) {
+			p.Steps = max(p.Steps, c.Steps(&one[0]))
+		}
+		p.Repeatable = p.Repeatable && c.selfContained(one[:])
+	}
+	return p, nil
+}

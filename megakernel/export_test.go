@@ -1,0 +1,31 @@
+package megakernel
+
+// What tests ask the engine and nobody else does.
+
+// LeaseSupport is what the self-test of the engine's lease found, or ErrNoLease.
+func (e *Engine) LeaseSupport() (LeaseSupport, error) {
+	e.deviceMu.Lock()
+	defer e.deviceMu.Unlock()
+	if e.lease.resident == nil {
+		return LeaseSupport{}, ErrNoLease
+	}
+	return e.lease.resident.Support(), nil
+}
+
+// LeaseStats are the counts of the engine's lease, zero without one.
+func (e *Engine) LeaseStats() LeaseStats {
+	e.deviceMu.Lock()
+	defer e.deviceMu.Unlock()
+	if e.lease.resident == nil {
+		return LeaseStats{}
+	}
+	return e.lease.resident.Stats()
+}
+
+// Settled reports whether a launch's report can be taken.
+func (e *Engine) Settled(t Ticket) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	f, err := e.flight(t)
+	return err == nil && f.settled
+}
