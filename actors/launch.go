@@ -155,8 +155,8 @@ func (w *workerActor) finish(l *lane, done *telemetry.Done) bool {
 }
 
 // rate decides when the lane may launch again. After a launch that failed, or
-// that ran but moved nothing, it waits longer each time; failures in a row
-// stop the queue. Launches that were under way when a failure became known say
+// that ran but moved nothing, it waits longer each time, unless slots only went round
+// (see roundsAtOnce); failures in a row stop the queue. Launches that were under way when a failure became known say
 // nothing about the next attempt, whichever way they end.
 func (w *workerActor) rate(l *lane, f *flight) {
 	r := &f.report.Launch
@@ -188,12 +188,26 @@ func (w *workerActor) rate(l *lane, f *flight) {
 			return
 		}
 		l.stalls++
+		if r.Requeued > 0 && l.stalls <= roundsAtOnce {
+			return
+		}
 	}
 	if l.paused != nil {
 		l.paused.Stop()
 	}
-	l.paused = time.AfterFunc(w.system.cfg.pause(max(l.failures, l.stalls)), func() { w.post(&pauseOver{l}) })
+	waits := l.stalls
+	if r.Requeued > 0 {
+		waits -= roundsAtOnce
+	}
+	l.paused = time.AfterFunc(w.system.cfg.pause(max(l.failures, waits)), func() { w.post(&pauseOver{l}) })
 }
+
+// roundsAtOnce is how many launches of a queue in a row follow one another at once
+// although they only sent slots round again. A slot that yields waits for nothing but
+// its next turn, and may yield 255 times. Other queues have their turns meanwhile, see
+// policy.PickQueue; what goes round more often waits for something else, such as
+// another queue's store, and is looked at less and less often.
+const roundsAtOnce = 1024
 
 // lane is the work of one queue at its worker.
 type lane struct {

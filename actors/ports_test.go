@@ -220,7 +220,7 @@ func (e *scriptedEngine) Cancel(queue, batch string) Canceled {
 
 // land reports the launch under way: with an error it ran nothing, else it ran
 // slots of the queue and finished the named batches.
-func (e *scriptedEngine) land(slots, faulted int, batches []string, failure string) error {
+func (e *scriptedEngine) land(slots, faulted, requeued int, batches []string, failure string) error {
 	e.mu.Lock()
 	settle, o := e.settle, e.order
 	e.settle = nil
@@ -228,7 +228,7 @@ func (e *scriptedEngine) land(slots, faulted int, batches []string, failure stri
 		e.mu.Unlock()
 		return errors.New("no launch under way")
 	}
-	r := Report{Launch: telemetry.Launch{Fingerprint: bytes.Repeat([]byte{1}, 32), Applied: geometryOf(&o.Plan), Executed: uint64(slots - faulted), Faulted: uint64(faulted), ElapsedNs: e.ns * uint64(slots)}}
+	r := Report{Launch: telemetry.Launch{Fingerprint: bytes.Repeat([]byte{1}, 32), Applied: geometryOf(&o.Plan), Executed: uint64(slots - faulted), Faulted: uint64(faulted), Requeued: uint64(requeued), ElapsedNs: e.ns * uint64(slots)}}
 	if failure != "" {
 		r.Launch = telemetry.Launch{Status: telemetry.LaunchFailed, Error: failure}
 		slots, batches = 0, nil

@@ -194,7 +194,13 @@ func (r *runner) run(line string) {
 		if args.named["done"] != "" {
 			batches = strings.Split(args.named["done"], ",")
 		}
-		r.check(e.land(int(args.number("slots")), int(args.number("faulted")), batches, args.named["fail"]))
+		times := max(1, int(args.number("times")))
+		for range times - 1 {
+			r.check(e.land(0, 0, int(args.number("requeued")), nil, ""))
+			synctest.Wait()
+			r.recorder.take() // only the last one is shown
+		}
+		r.check(e.land(int(args.number("slots")), int(args.number("faulted")), int(args.number("requeued")), batches, args.named["fail"]))
 	case "advance":
 		d, err := time.ParseDuration(args.word(0))
 		if err != nil {
