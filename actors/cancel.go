@@ -53,13 +53,36 @@ func (w *workerActor) cancel(c *cancellation) {
 		return
 	}
 	out := w.engine.Cancel(c.key.queue, c.key.id)
+	w.finishOutside(l, out.Done)
+	if !out.Found { // it has ended, and a report that says so is on its way
+		c.answer(telemetry.CancelFinished, 0, nil)
+		return
+	}
+	c.answer(telemetry.CancelWithdrawn, out.Slots, nil)
+}
+
+// ended are batches of a queue that ended at their deadline, outside of any launch.
+type ended struct {
+	queue string
+	done  []telemetry.Done
+}
+
+// end finishes batches that ended on their own.
+func (w *workerActor) end(it *ended) {
+	if l := w.lanes[it.queue]; l != nil {
+		w.finishOutside(l, it.done)
+	} // else the queue was dropped with its batches
+}
+
+// finishOutside takes batches that ended outside of any launch out of their lane.
+func (w *workerActor) finishOutside(l *lane, done []telemetry.Done) {
 	for _, f := range w.flights {
 		f.gotWork = f.gotWork || f.lane == l // its count of what is left may be from before
 	}
 	left := l.pending
-	for i := range out.Done {
-		if w.finish(l, &out.Done[i]) {
-			left -= int(out.Done[i].Dropped)
+	for i := range done {
+		if w.finish(l, &done[i]) {
+			left -= int(done[i].Dropped)
 		}
 	}
 	if len(l.open) > 0 {
@@ -67,11 +90,6 @@ func (w *workerActor) cancel(c *cancellation) {
 	}
 	w.setPending(l, left)
 	l.family.dispatch(l.family.cell.setBacklog(uint32(l.pending), false))
-	if !out.Found { // it has ended, and a report that says so is on its way
-		c.answer(telemetry.CancelFinished, 0, nil)
-		return
-	}
-	c.answer(telemetry.CancelWithdrawn, out.Slots, nil)
 }
 
 // bury finishes a batch that was canceled before it came.

@@ -40,6 +40,14 @@ type Engine interface {
 	DeviceIdentity() string
 }
 
+// Ender is an Engine whose batches may end on their own, at their deadline.
+type Ender interface {
+	// OnEnded has tell called with the batches of a queue that ended outside of any launch
+	// and were not reported otherwise. It is called once, before any work is submitted;
+	// tell may be called from any goroutine.
+	OnEnded(tell func(queue string, done []telemetry.Done))
+}
+
 // Canceled is what an engine withdrew.
 type Canceled struct {
 	Found bool             // the batch was there and not withdrawn before

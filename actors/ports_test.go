@@ -164,6 +164,7 @@ type scriptedEngine struct {
 	ns      uint64 // a slot
 	refuse  error  // for the next Submit
 	panics  string // "submit" or "launch"
+	tell    func(queue string, done []telemetry.Done)
 }
 
 func newScriptedEngine(r *recorder, worker string) *scriptedEngine {
@@ -216,6 +217,20 @@ func (e *scriptedEngine) Cancel(queue, batch string) Canceled {
 	delete(e.open, batch)
 	e.pending[queue] -= slots
 	return Canceled{Found: true, Slots: slots, Done: []telemetry.Done{{Batch: batch, Dropped: uint32(slots), Error: "canceled"}}}
+}
+
+// OnEnded implements Ender.
+func (e *scriptedEngine) OnEnded(tell func(queue string, done []telemetry.Done)) { e.tell = tell }
+
+// expire ends a batch that no launch has at its deadline.
+func (e *scriptedEngine) expire(queue, batch string) {
+	e.mu.Lock()
+	slots := e.open[batch]
+	delete(e.open, batch)
+	e.pending[queue] -= slots
+	e.add("engine", "%s ends batch %s of %s", e.worker, batch, queue)
+	e.mu.Unlock()
+	e.tell(queue, []telemetry.Done{{Batch: batch, Dropped: uint32(slots), Error: "deadline"}})
 }
 
 // land reports the launch under way: with an error it ran nothing, else it ran

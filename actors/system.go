@@ -128,6 +128,9 @@ func (s *System) attach(worker string, limits policy.Limits, memoryBudget uint64
 	var addresses []address
 	d.workerSupervisor, addresses = s.shell.group(worker, member{name: "worker", receiver: w})
 	w.self = addresses[0]
+	if ender, ok := e.(Ender); ok {
+		ender.OnEnded(func(queue string, done []telemetry.Done) { w.post(&ended{queue, done}) })
+	}
 	d.worker.Store(w)
 	return d.queues(), nil
 }

@@ -185,6 +185,9 @@ func (r *runner) run(line string) {
 			}
 			r.add("settled", "cancel %s: %v, %d slots", id, found, slots)
 		})
+	case "expire":
+		worker, queue := args.target()
+		r.engines[worker].expire(queue, args.named["batch"])
 	case "land":
 		e := r.engines[args.word(0)]
 		if args.named["ns"] != "" {

@@ -70,6 +70,8 @@ func (w *workerActor) work() {
 			w.deliver(it)
 		case *cancellation:
 			w.cancel(it)
+		case *ended:
+			w.end(it)
 		case *pauseOver:
 			it.lane.paused = nil
 		case *drain:
@@ -128,6 +130,9 @@ func (w *workerActor) restarted(lost message) {
 	}
 	if c, ok := hand.(*cancellation); ok {
 		c.answer(telemetry.CancelUnseen, 0, ErrPanic)
+	}
+	if it, ok := hand.(*ended); ok {
+		w.post(it) // its batches have no other report
 	}
 	if sending != nil {
 		w.post(&delivery{sending, ErrPanic})
