@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"ringmaster/megakernel/frontier/edgework"
+	"ringmaster/bench/edgework"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 )

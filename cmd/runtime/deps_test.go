@@ -49,7 +49,7 @@ var projectImports = map[string][]string{
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
 	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                                                   // steps of a policy, as kernels
 	"megakernel/faultgl":            {"megakernel/gpu"},                                                                               // a device that fails on purpose
-	"megakernel/frontier/edgework":  {"megakernel/policy"},                                                                            // the yardstick of the topology rules, without a device
+	"bench/edgework":                {"megakernel/policy"},                                                                            // the yardstick of the topology rules, without a device
 	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry"},                                   // state and routing only
 	"megakernel/kernelcache":        {"megakernel/gpu", "megakernel/kernelcache/disk"},                                                // programs of any kind, by a key of the caller
 	"megakernel/kernelcache/hotset": nil,                                                                                              // promotion is a function of values
@@ -60,7 +60,7 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/trial": {"ring", "megakernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
 		"megakernel/tuner/session", "megakernel/tuner/space", "megakernel/tuner/workload"}, // geometries of this machine's ring, measured
 	"bench": {"bench/classic", "ring", "glcompute", "megakernel/gpu", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "megakernel/fixedpoint", "megakernel/frontier",
-		"megakernel/frontier/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "megakernel/tuner/natural",
+		"bench/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "megakernel/tuner/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/trace": nil,   // bundled data and its mapping
 	"cmd/runtime":       {"*"}, // wiring
@@ -96,7 +96,7 @@ var standardBans = map[string][]string{
 	"megakernel/policy":             {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/gpu":                {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/kernelcache/hotset": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
-	"megakernel/frontier/edgework":  {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"bench/edgework":                {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/space":        {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/search":       {"os", "net", "time", "sync", "context", "log/slog", "math/rand"}, // math/rand/v2: generators that a seed alone determines
 	"megakernel/tuner/reference":    {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
