@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/bench/edgework"
 	"ringmaster/megakernel/frontier"
-	"ringmaster/megakernel/frontier/edgework"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 )
@@ -81,7 +81,7 @@ func benchGraphDevice(s *session) error {
 type graphBench struct {
 	*session
 	*searched
-	resident *frontier.Resident
+	resident *frontier.Graph
 	pulls    uint64 // most edges of the walk that always pulls
 	busy     *busyDevice
 }

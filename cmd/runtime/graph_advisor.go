@@ -86,7 +86,7 @@ func (a *graphAdvisor) rest(queue string, m graphMemory) {
 // m is the memory of the queue's graphs without buffers of jobs, rest that after the job.
 // If there is no error, the caller calls log once it has given the device back; log
 // appends what the director decided to the decision log.
-func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Resident, job frontier.Job, host bool, m graphMemory, rest func() graphMemory) (_ frontier.Result, log func(), _ error) {
+func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Graph, job frontier.Job, host bool, m graphMemory, rest func() graphMemory) (_ frontier.Result, log func(), _ error) {
 	job.Config = a.policy
 	if r.Nodes() == 0 {
 		result, err := r.Run(ctx, job)
@@ -124,6 +124,9 @@ func (a *graphAdvisor) run(ctx context.Context, queue string, r *frontier.Reside
 	finish := w.stream(&job)
 	result, err := r.Run(ctx, job)
 	finish()
+	if err == nil && job.Ruled() {
+		err = w.situation.Explain(a.policy, result.Levels)
+	}
 	return result, func() { w.logLevels(&job, result.Levels) }, err
 }
 

@@ -174,8 +174,8 @@ func graphWhy(l *frontier.Level) string {
 			why += ", held"
 		}
 	}
-	if l.Resident {
-		why += "; resident"
+	if l.Persistent {
+		why += "; persistent"
 	}
 	return why
 }

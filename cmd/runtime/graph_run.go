@@ -227,7 +227,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, passes []graphP
 }
 
 // executePass runs one pass by the decisions of the advisor.
-func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, resident *frontier.Resident, g *graph.Graph, pass *graphPass, memory graphMemory) (frontier.Result, error) {
+func (c *graphRunCmd) executePass(ctx context.Context, advisor *graphAdvisor, resident *frontier.Graph, g *graph.Graph, pass *graphPass, memory graphMemory) (frontier.Result, error) {
 	job := c.passJob(pass)
 	needs, err := resident.Needs(job)
 	if err != nil {

@@ -71,7 +71,7 @@ type graphKey struct{ queue, name string }
 type storedGraph struct {
 	pair     graph.Pair
 	device   gpu.Device
-	resident *frontier.Resident
+	resident *frontier.Graph
 
 	// The store's mutex guards what follows.
 	held    bool   // by who uses resident

@@ -60,7 +60,7 @@ func (c *graphRunCmd) verify(p graph.Pair, pass *graphPass, values []uint32) err
 // The device computes that in a single level, pulled unless the job itself pulled. Two things
 // it cannot show, because only another implementation of the join could: that the driver
 // computes the body correctly, and that no smaller values solve the equations too.
-func (c *graphRunCmd) verifyJoin(ctx context.Context, r *frontier.Resident, g *graph.Graph, pass *graphPass, values []uint32) error {
+func (c *graphRunCmd) verifyJoin(ctx context.Context, r *frontier.Graph, g *graph.Graph, pass *graphPass, values []uint32) error {
 	job := c.passJob(pass)
 	job.From, job.Topology, job.HitCapacity, job.Budget = values, policy.TopologyDense, 0, 0
 	if c.Topology == "dense" {

@@ -17,18 +17,16 @@ import (
 
 // The device and its programs are shared by all tests, because making them takes longest.
 var (
-	shared  = make(map[bool]*Kernels) // by Kernels.narrow
-	openDev func() error              // closes it
+	shared  *Kernels
+	openDev func() error // closes it
 )
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if openDev != nil {
-		for _, k := range shared {
-			if err := k.Close(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				code = 1
-			}
+		if err := shared.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
 		}
 		if err := openDev(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -42,7 +40,7 @@ func TestMain(m *testing.M) {
 // if RINGMASTER_REQUIRE lists gl.
 func newKernels(t testing.TB) *Kernels {
 	t.Helper()
-	if len(shared) == 0 {
+	if shared == nil {
 		dev, _, err := glcompute.Open(glcompute.Config{})
 		if err != nil {
 			if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
@@ -50,22 +48,9 @@ func newKernels(t testing.TB) *Kernels {
 			}
 			t.Skipf("no GL device: %v", err)
 		}
-		openDev = dev.Close
-		for _, narrow := range []bool{true, false} {
-			shared[narrow] = NewKernels(dev)
-			shared[narrow].narrow = narrow
-			if NewKernels(dev).narrow {
-				shared[narrow].teamWidth = min(shared[narrow].teamWidth, 64) // a driver of few processors is slow at wide workgroups
-			}
-		}
+		openDev, shared = dev.Close, NewKernels(dev)
 	}
-	return shared[NewKernels(shared[true].dev).narrow]
-}
-
-// kernelsFor returns the programs for narrow or for wide devices, on this device.
-func kernelsFor(t testing.TB, narrow bool) *Kernels {
-	newKernels(t)
-	return shared[narrow]
+	return shared
 }
 
 // generated is a graph as --generate makes it.
@@ -82,12 +67,12 @@ func generated(t testing.TB, spec string) graph.Pair {
 	return pair
 }
 
-func load(t testing.TB, k *Kernels, spec string) *Resident {
+func load(t testing.TB, k *Kernels, spec string) *Graph {
 	t.Helper()
 	return loadPair(t, k, generated(t, spec))
 }
 
-func loadPair(t testing.TB, k *Kernels, pair graph.Pair) *Resident {
+func loadPair(t testing.TB, k *Kernels, pair graph.Pair) *Graph {
 	t.Helper()
 	r, err := Load(k.dev, pair, Options{Kernels: k})
 	if err != nil {
@@ -110,7 +95,7 @@ func TestLevelsOfGeneratedGraphsAreThoseOfPlainSearch(t *testing.T) {
 		r := load(t, k, spec)
 		want := graph.BFS(r.pair.Out, 1)
 		for _, topology := range topologies {
-			got, err := r.Run(context.Background(), Job{Sources: []uint32{1}, Topology: topology})
+			got, err := r.Run(context.Background(), Job{Sources: []uint32{1}, Topology: topology, Verify: true})
 			if err != nil {
 				t.Errorf("%s, %v: %v", spec, topology, err)
 				continue

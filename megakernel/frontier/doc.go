@@ -3,7 +3,7 @@
 // and bit-vector dataflow.
 //
 // [Load] checks a graph against the device's limits and uploads it once, as the
-// rows of its out-edges and those of its in-edges. [Resident.Run] runs a [Job]:
+// rows of its out-edges and those of its in-edges. [Graph.Run] runs a [Job]:
 // it marks the sources and lets their values travel level by level until no
 // value changes any more. The nodes whose values a level changed are the
 // frontier of the next level.
@@ -27,54 +27,37 @@
 //
 // # The director
 //
-// Before each level the director decides its topology with the thresholds and the
-// hysteresis of package policy ([Thresholds.Decide] is the same in Go; both equal
-// policy.Classify). A round is one dispatch of the level kernel, with the same number
-// of workgroups whatever the level. Each workgroup makes the same decision for itself
-// from what the round before counted and from a plan, which has all that the decision
-// needs and that was known before. The first workgroup, which walks nothing, writes the
-// decision and the plan of the next round down, orders the resident kernel and logs. On
-// an H200 a dispatch and its barrier take 2.7 µs, and the decision adds .2 to .5 µs. The
-// alternatives cost more: a director kernel of its own with dispatches of as many
-// workgroups as it orders took 11 µs; deciding in the workgroup that ends last took
-// 3.7 µs, and the indirect dispatch another 1.3 µs.
-//
-// Where invocations are lanes of a processor's vectors, masked code costs as much as
-// code that runs, and deciding in every workgroup would cost more than a dispatch.
-// There the director is a kernel of its own. It writes the group counts of the indirect
-// dispatches that follow: zero for those that were not chosen and, behind the end of
-// the job, for its own.
+// The director decides each level's topology on the device, with the thresholds and the
+// hysteresis of package policy (shaders/decide.glsl; a test compares it with
+// policy.Classify). A round is one dispatch of the level kernel, with the same number of
+// workgroups whatever the level. Each workgroup makes the same decision for itself, from
+// what the round before counted; the first also writes it down for the next round and
+// logs. So nothing but a barrier is needed between two rounds, which on an H200 takes
+// 2.7 µs with the dispatch. A director kernel of its own, with indirect dispatches of as
+// many workgroups as it orders, took 11 µs.
 //
 // The host enqueues several rounds, eight at first and up to 64, before it looks at the
 // outcome. The driver gets the first round at once, so that the device begins while the
 // host enqueues the rest. What each level did is in a log on the device, which becomes
-// [Result.Levels]. With [Job.Decide] the host decides each level. [Resident.Record] and
-// [Resident.Replay] run a job again with the decisions that it made before and without
-// a director, to measure what deciding costs.
+// [Result.Levels]; [Situation.Explain] decides the levels again by the policy and says why.
+// With [Job.Decide] the host decides each level.
 //
-// A sparse level that the rule chose may run in the fused kernel too if its frontier is
-// as small: a job on a grid has thousands of such levels. Level.Resident tells these
-// levels apart; the rule is applied between two of them as between any others.
-// Beginning that kernel takes longer than a few small levels, so the first levels of a
-// job stay out of it. The kernel is one workgroup, or, on hardware that runs all of them
-// at the same time, a team of several with a barrier between its levels. OpenGL does not
-// promise that a workgroup makes progress while another waits for it. The workgroups
-// therefore first find out which of them run, and leave out those that come late; one
-// that nevertheless waits about a second ends the job with [ErrStuck].
-//
-// Where invocations are lanes of a processor's vectors, the director runs such levels
-// itself, from the first level on: a dispatch takes some 50 µs there, because threads
-// have to be woken up, and the barriers of a workgroup of one vector cost next to
-// nothing.
+// A sparse level that the rule chose may run in the persistent kernel, like a fused one, if
+// its frontier is as small: a job on a grid has thousands of such levels. The rule is
+// applied between two of them as between any others. Beginning that kernel takes longer
+// than a few small levels, so the first levels of a job stay out of it. The kernel is one
+// workgroup on a software renderer, and on hardware a team of several with a barrier
+// between its levels. OpenGL does not promise that a workgroup makes progress while another
+// waits for it. The workgroups therefore first find out which of them run, and leave out
+// those that come late; one that nevertheless waits about a second ends the job with
+// [ErrStuck].
 //
 // # Kernels
 //
 // Kernels are assembled from the files under shaders and the constants of this
-// package. Where invocations are lanes of the vectors of a few processors, as with
-// Mesa's llvmpipe, a barrier across more than one vector costs more than it saves, and
-// kernels of the same meaning without such barriers run ([Kernels]). Their loops are
-// bounded, because such a driver ends long loops silently. What is too long for one
-// invocation, or for one workgroup, is cut into tiles or pieces.
+// package; shaders/control.glsl has the blocks, and layout.go the same words in Go. What is
+// too long for one workgroup is cut into tiles or pieces. A software renderer ends long
+// loops silently, so there a dispatch has enough workgroups that no loop is long.
 //
 // Everything between host and device goes through one staging buffer of 8 MiB in host
 // memory. NVIDIA's driver (580.159) moves buffers that the host reads or writes directly,

@@ -29,7 +29,7 @@ func flowWants(g *graph.Graph, job *Job) []uint32 {
 var flowGeometries = []Geometry{{}, {Width: 64, Groups: 2}}
 
 // flows compares every topology with the plain algorithm, one geometry after the other from the given one on.
-func flows(t testing.TB, name string, r *Resident, job Job, geometry int) {
+func flows(t testing.TB, name string, r *Graph, job Job, geometry int) {
 	t.Helper()
 	want := flowWants(r.pair.Out, &job)
 	for i, topology := range topologies {
@@ -41,7 +41,7 @@ func flows(t testing.TB, name string, r *Resident, job Job, geometry int) {
 }
 
 // flowIs runs a job and compares it with the plain algorithm.
-func flowIs(r *Resident, job Job, want []uint32) error {
+func flowIs(r *Graph, job Job, want []uint32) error {
 	got, err := r.Run(context.Background(), job)
 	if err != nil {
 		return err
@@ -111,10 +111,9 @@ func TestFlowIsThatOfThePlainAlgorithmOnCornerShapes(t *testing.T) {
 }
 
 func TestFlowIsThatOfThePlainAlgorithmOnRandomGraphs(t *testing.T) {
-	newKernels(t)
+	k := newKernels(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := newRand(rapid.Uint64().Draw(rt, "seed"))
-		k := kernelsFor(t, rapid.Bool().Draw(rt, "narrow"))
 		r, err := Load(k.dev, randomGraph(rng, t), Options{Kernels: k})
 		if err != nil {
 			rt.Fatal(err)

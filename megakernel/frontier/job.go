@@ -113,9 +113,11 @@ type Job struct {
 	// Budget is the most bytes of device memory that the job may use beside the
 	// graph; 0 means no bound. A hit capacity that does not fit it is reduced.
 	Budget uint64
-	// NotResident keeps every level out of the kernel that runs levels of few nodes one
+	// NotPersistent keeps every level out of the kernel that runs levels of few nodes one
 	// after the other inside one dispatch.
-	NotResident bool
+	NotPersistent bool
+	// Verify compares each level's topology with the policy's own decision.
+	Verify bool
 	// MaxLevels ends a job with ErrLevels; 0 means no bound, and for User 32 levels per
 	// node, because a join around a cycle may go on improving for longer than anyone waits.
 	MaxLevels uint32
@@ -138,7 +140,7 @@ type Job struct {
 	// the turns others can use the device.
 	Turn func(use func() error) error
 	// Timed measures each level with timestamps, if the device has them. It costs some
-	// microseconds per level and keeps levels out of the resident kernel.
+	// microseconds per level and keeps levels out of the persistent kernel.
 	Timed bool
 }
 
@@ -155,16 +157,16 @@ type View struct {
 // Level is what one level did.
 type Level struct {
 	View
-	Raw      policy.Topology // what the rule asks for before hysteresis
-	Topology policy.Topology // how it ran
-	Reason   policy.Reason   // of a decision by the policy's rule; zero for a forced topology
-	Resident bool            // inside the kernel of many levels
-	Passes   uint32          // over the frontier: at least 1, more where hits were requeued
-	Requeued uint32          // frontier nodes that waited for a later pass, counted each time
-	MaxAge   uint32          // most passes that a frontier node waited
-	Hits     uint32          // nodes of the next frontier
-	Examined uint32          // edges looked at
-	Time     time.Duration   // with Job.Timed, else 0
+	Raw        policy.Topology // what the rule asks for before hysteresis
+	Topology   policy.Topology // how it ran
+	Reason     policy.Reason   // of a decision by the policy's rule; zero for a forced topology
+	Persistent bool            // inside the kernel of many levels
+	Passes     uint32          // over the frontier: at least 1, more where hits were requeued
+	Requeued   uint32          // frontier nodes that waited for a later pass, counted each time
+	MaxAge     uint32          // most passes that a frontier node waited
+	Hits       uint32          // nodes of the next frontier
+	Examined   uint32          // edges looked at
+	Time       time.Duration   // with Job.Timed, else 0
 }
 
 // Result is the outcome of a job.

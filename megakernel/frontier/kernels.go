@@ -13,41 +13,28 @@ import (
 // them. Graphs of one device may share them; jobs of such graphs must not run at
 // the same time.
 type Kernels struct {
-	dev       gpu.Device
-	programs  map[kernel]gpu.Program
-	offered   map[gpu.Program]bool // by program: whether it was last told that the resident kernel is in its round
-	joins     []userop.Join        // joins that have programs, those of the newest jobs last
-	narrow    bool                 // invocations are lanes of a processor's vectors
-	subgroups bool                 // GL_KHR_shader_subgroup is worth using
-	team      uint32               // workgroups of the resident kernel
-	teamWidth uint32               // invocations of each
+	dev      gpu.Device
+	traits   gpu.Traits
+	programs map[kernel]*program
+	joins    []userop.Join // joins that have programs, those of the newest jobs last
+}
+
+// program is a kernel on the device, with the locations of its uniforms, or -1.
+type program struct {
+	id            gpu.Program
+	round, offers int32
 }
 
 // NewKernels is an empty set of programs of a device.
 func NewKernels(dev gpu.Device) *Kernels {
-	traits := gpu.TraitsOf(dev)
-	k := &Kernels{
-		dev:       dev,
-		programs:  make(map[kernel]gpu.Program),
-		offered:   make(map[gpu.Program]bool),
-		narrow:    traits.Software,
-		subgroups: traits.Subgroups,
-		team:      1,
-		teamWidth: mostWidth,
-	}
-	if k.subgroups {
-		k.team, k.teamWidth = teamGroups, teamWidth
-	}
-	return k
+	return &Kernels{dev: dev, traits: gpu.TraitsOf(dev), programs: make(map[kernel]*program)}
 }
 
 // Close deletes the programs.
 func (k *Kernels) Close() error {
 	err := k.dev.Do(func() error {
-		for key, program := range k.programs {
-			k.dev.DeleteProgram(program)
-			delete(k.programs, key)
-			delete(k.offered, program)
+		for key := range k.programs {
+			k.delete(key)
 		}
 		return nil
 	})
@@ -57,30 +44,36 @@ func (k *Kernels) Close() error {
 	return err
 }
 
+func (k *Kernels) delete(key kernel) {
+	k.dev.DeleteProgram(k.programs[key].id)
+	delete(k.programs, key)
+}
+
 func (k *Kernels) join(err error) error { return errors.Join(err, k.Close()) }
 
 // get is the program of a kernel. Called on the device's thread.
-func (k *Kernels) get(key kernel) (program gpu.Program, fresh bool, err error) {
+func (k *Kernels) get(key kernel) (p *program, fresh bool, err error) {
 	key = key.plain()
 	if key.semiring == User {
 		k.use(key.join)
 	}
-	if program, ok := k.programs[key]; ok {
-		return program, false, nil
+	if p := k.programs[key]; p != nil {
+		return p, false, nil
 	}
-	program, err = k.dev.CompileCompute(key.source())
+	id, err := k.dev.CompileCompute(key.source())
 	if err != nil && key.semiring == User && !gpu.Lost(err) {
-		return gpu.Program{}, false, fmt.Errorf("frontier: kernel %s: %w: %w", key, ErrJoin, err)
+		return nil, false, fmt.Errorf("frontier: kernel %s: %w: %w", key, ErrJoin, err)
 	}
 	if err != nil {
-		return gpu.Program{}, false, fmt.Errorf("frontier: kernel %s: %w", key, err)
+		return nil, false, fmt.Errorf("frontier: kernel %s: %w", key, err)
 	}
-	if size := k.dev.ProgramWorkgroupSize(program); size != [3]uint32{key.invocations(), 1, 1} {
-		k.dev.DeleteProgram(program)
-		return gpu.Program{}, false, fmt.Errorf("frontier: kernel %s: the driver built workgroups of %v", key, size)
+	if size := k.dev.ProgramWorkgroupSize(id); size != [3]uint32{key.width, 1, 1} {
+		k.dev.DeleteProgram(id)
+		return nil, false, fmt.Errorf("frontier: kernel %s: the driver built workgroups of %v", key, size)
 	}
-	k.programs[key] = program
-	return program, true, nil
+	p = &program{id, k.dev.UniformLocation(id, "round"), k.dev.UniformLocation(id, "offers_persistent")}
+	k.programs[key] = p
+	return p, true, nil
 }
 
 // maxJoins is how many joins may have programs at the same time.
@@ -96,12 +89,21 @@ func (k *Kernels) use(join userop.Join) {
 	if len(k.joins) <= maxJoins {
 		return
 	}
-	for key, program := range k.programs {
+	for key := range k.programs {
 		if key.semiring == User && key.join == k.joins[0] {
-			k.dev.DeleteProgram(program)
-			delete(k.programs, key)
-			delete(k.offered, program)
+			k.delete(key)
 		}
 	}
 	k.joins = slices.Delete(k.joins, 0, 1)
+}
+
+// ErrDevice says that the device lacks what graph jobs need.
+var ErrDevice = errors.New("device cannot run graph jobs")
+
+// serves refuses a device that lacks what graph jobs need.
+func serves(t gpu.Traits) error {
+	if t.StorageBlocks < bindings { // OpenGL 4.3 promises 8
+		return fmt.Errorf("frontier: this driver offers %d storage blocks to a compute shader, graph jobs need %d: %w", t.StorageBlocks, bindings, ErrDevice)
+	}
+	return nil
 }

@@ -19,15 +19,14 @@ type Options struct {
 	Turn func(use func() error) error
 }
 
-// Resident is a graph on a device. Its methods may be called from any
+// Graph is a graph on a device. Its methods may be called from any
 // goroutine; jobs run one at a time.
-type Resident struct {
+type Graph struct {
 	dev     gpu.Device
 	kernels *Kernels
 	own     bool // kernels are this graph's alone
 	pair    graph.Pair
 	shape   shape
-	orphans []uint32 // bitmap of the nodes without in-edges, for narrow devices
 
 	mu      sync.Mutex
 	closed  bool
@@ -53,20 +52,20 @@ type buffer struct {
 // The error wraps ErrTooLarge if the graph does not fit the device's largest storage
 // block, and graph.ErrMalformed if it contradicts itself; in both cases nothing was done
 // on the device. The graph keeps the offsets, which the caller must not change.
-func Load(dev gpu.Device, g graph.Pair, o Options) (*Resident, error) {
+func Load(dev gpu.Device, g graph.Pair, o Options) (*Graph, error) {
 	if err := check(dev.StorageBlockLimit(), g); err != nil {
 		return nil, err
 	}
-	r := &Resident{dev: dev, kernels: o.Kernels, pair: g, buffers: make(map[int]buffer)}
+	r := &Graph{dev: dev, kernels: o.Kernels, pair: g, buffers: make(map[int]buffer)}
 	if r.kernels == nil {
 		r.kernels, r.own = NewKernels(dev), true
 	}
-	r.shape = shapeOf(g, r.kernels.narrow)
+	if err := serves(r.kernels.traits); err != nil {
+		return nil, err
+	}
+	r.shape = shapeOf(g)
 	if r.shape.nodes == 0 {
 		return r, nil
-	}
-	if r.kernels.narrow {
-		r.orphans = orphans(g.In)
 	}
 	turn := func(use func() error) error { return dev.Do(use) }
 	if o.Turn != nil {
@@ -122,29 +121,16 @@ func check(limit int64, g graph.Pair) error {
 	return nil
 }
 
-func shapeOf(g graph.Pair, narrow bool) shape {
+func shapeOf(g graph.Pair) shape {
 	s := shape{nodes: uint32(g.Out.Nodes()), edges: uint32(g.Out.Edges()), weighted: g.Out.Weights != nil, bytes: g.Bytes()}
 	for v := range s.nodes {
 		degree := g.Out.Degree(v)
 		s.steepest = max(s.steepest, degree)
-		if degree >= leastHeavy(narrow) {
-			s.tiles += (degree-1)/tileEdges(narrow) + 1
+		if degree >= leastHeavy {
+			s.tiles += (degree-1)/tileEdges + 1
 		}
 	}
 	return s
-}
-
-// orphans is the bitmap of the nodes to which no edge leads. The bits behind the last node
-// are set too.
-func orphans(in *graph.Graph) []uint32 {
-	nodes := in.Nodes()
-	words := slices.Repeat([]uint32{1<<32 - 1}, (nodes+31)/32)
-	for v := range nodes {
-		if in.Offsets[v+1] > in.Offsets[v] {
-			words[v/32] &^= 1 << (v % 32)
-		}
-	}
-	return words
 }
 
 // sliceBytes is what a turn of an upload writes. That takes a millisecond on an H200 and a
@@ -152,7 +138,7 @@ func orphans(in *graph.Graph) []uint32 {
 const sliceBytes = 8 << 20
 
 // upload makes the graph's buffers and fills them. Each use of the device is a turn of its own.
-func (r *Resident) upload(turn func(func() error) error) error {
+func (r *Graph) upload(turn func(func() error) error) error {
 	put := func(binding int, words []uint32) error {
 		b := buffer{size: max(4*len(words), 4)}
 		err := turn(func() (err error) {
@@ -201,17 +187,17 @@ func (r *Resident) upload(turn func(func() error) error) error {
 }
 
 // Nodes is the number of nodes.
-func (r *Resident) Nodes() uint32 { return r.shape.nodes }
+func (r *Graph) Nodes() uint32 { return r.shape.nodes }
 
 // Edges is the number of out-edges of all nodes; an undirected edge counts twice.
-func (r *Resident) Edges() uint32 { return r.shape.edges }
+func (r *Graph) Edges() uint32 { return r.shape.edges }
 
 // Bytes is the device memory that the graph takes.
-func (r *Resident) Bytes() uint64 { return r.shape.bytes }
+func (r *Graph) Bytes() uint64 { return r.shape.bytes }
 
 // Close frees the device memory, once a running job has ended. After a loss of the device
 // it does nothing.
-func (r *Resident) Close() error {
+func (r *Graph) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {

@@ -19,7 +19,7 @@ type Needs struct {
 }
 
 // Needs tells what a job would take, whatever its budget. It fails if the job cannot run.
-func (r *Resident) Needs(job Job) (Needs, error) {
+func (r *Graph) Needs(job Job) (Needs, error) {
 	job.Budget, job.HitCapacity, job.Geometry = 0, 0, Geometry{}
 	if r.shape.nodes == 0 {
 		return Needs{}, job.check(0)
@@ -37,13 +37,15 @@ func NeedsOn(dev gpu.Device, g graph.Pair, job Job) (Needs, error) {
 	if err := Fits(dev, uint64(g.Out.Nodes()), uint64(g.Out.Edges())); err != nil {
 		return Needs{}, err
 	}
-	kernels := NewKernels(dev)
-	r := &Resident{dev: dev, kernels: kernels, pair: g, shape: shapeOf(g, kernels.narrow)}
+	r := &Graph{dev: dev, kernels: NewKernels(dev), pair: g, shape: shapeOf(g)}
+	if err := serves(r.kernels.traits); err != nil {
+		return Needs{}, err
+	}
 	return r.Needs(job)
 }
 
 // Begin is the view of a job's first level.
-func (r *Resident) Begin(job *Job) View {
+func (r *Graph) Begin(job *Job) View {
 	v := View{Nodes: r.shape.nodes, Edges: r.shape.edges, Previous: job.State.Topology}
 	if job.active() != activeSources {
 		v.FrontierNodes, v.FrontierEdges = v.Nodes, v.Edges
@@ -62,7 +64,7 @@ func (r *Resident) Begin(job *Job) View {
 }
 
 // Situation is what all decisions of the job have in common, for those who make them again.
-func (r *Resident) Situation(job *Job) Situation {
+func (r *Graph) Situation(job *Job) Situation {
 	return Situation{Nodes: r.shape.nodes, Edges: r.shape.edges, HotOpcodes: job.HotOpcodes, HotWindows: job.HotWindows,
 		MemoryPressureBps: job.MemoryPressureBps, PressureKnown: job.PressureKnown}
 }
@@ -83,7 +85,7 @@ func WidthWithin(asked uint32) uint32 {
 }
 
 // Release frees the device memory that the last job left for the next.
-func (r *Resident) Release() error {
+func (r *Graph) Release() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scratch == nil || r.closed {
@@ -97,7 +99,7 @@ func (r *Resident) Release() error {
 }
 
 // Kept is the device memory that the last job left for the next, in bytes.
-func (r *Resident) Kept() uint64 {
+func (r *Graph) Kept() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.scratch == nil || r.closed {

@@ -111,8 +111,9 @@ func randomGraph(rng *rand.Rand, t *testing.T) graph.Pair {
 }
 
 // runs compares every topology with the plain algorithm.
-func runs(t *testing.T, name string, r *Resident, job Job) {
+func runs(t *testing.T, name string, r *Graph, job Job) {
 	t.Helper()
+	job.Verify = true
 	want := fixpoint(r.pair.Out, &job)
 	for _, topology := range topologies {
 		job.Topology = topology
@@ -164,39 +165,32 @@ func TestEveryTopologyGivesThePlainMeaningOnCornerShapes(t *testing.T) {
 	}
 }
 
-// The kernels for wide devices run on any device; which kernels a driver's name selects must
-// not change the meaning.
-func TestWideAndNarrowKernelsGiveThePlainMeaningOnRandomGraphs(t *testing.T) {
+func TestEveryTopologyGivesThePlainMeaningOnRandomGraphs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, narrow := range []bool{true, false} {
-		k := kernelsFor(t, narrow)
-		// Long enough for the resident kernel of a wide device; the director of a narrow one runs all of it.
-		path := loadPair(t, k, shapes(t)["a path both ways"])
-		job := Job{Sources: []uint32{0}, Geometry: Geometry{Width: 64}}
-		runs(t, "a path", path, job)
-		got, err := path.Run(context.Background(), job)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if last := got.Levels[len(got.Levels)-1]; !last.Resident {
-			t.Errorf("narrow %v: the last level of a path has resident %v", narrow, last.Resident)
-		}
-		for round := range 6 {
-			r := loadPair(t, k, randomGraph(rng, t))
-			for _, s := range []Semiring{BFS, ShortestPath, Components, Reach} {
-				if !narrow && s == Components {
-					continue // as Reach, and another set of programs
-				}
-				runs(t, fmt.Sprintf("graph %d, narrow %v", round, narrow), r, randomJob(rng, s, r.Nodes()))
-			}
+	k := newKernels(t)
+	// Long enough for the persistent kernel.
+	path := loadPair(t, k, shapes(t)["a path both ways"])
+	job := Job{Sources: []uint32{0}, Geometry: Geometry{Width: 64}}
+	runs(t, "a path", path, job)
+	got, err := path.Run(context.Background(), job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := got.Levels[len(got.Levels)-1]; !last.Persistent {
+		t.Error("the last level of a path did not run in the persistent kernel")
+	}
+	for round := range 8 {
+		r := loadPair(t, k, randomGraph(rng, t))
+		for _, s := range []Semiring{BFS, ShortestPath, Components, Reach} {
+			runs(t, fmt.Sprintf("graph %d", round), r, randomJob(rng, s, r.Nodes()))
 		}
 	}
 }
 
 func TestWidthsGiveThePlainMeaning(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	for i, width := range []uint32{32, 256} {
-		r := loadPair(t, kernelsFor(t, i == 0), randomGraph(rng, t))
+	for _, width := range []uint32{32, 256} {
+		r := loadPair(t, newKernels(t), randomGraph(rng, t))
 		for groups := range uint32(3) {
 			runs(t, fmt.Sprintf("%d x %d", width, groups), r, Job{Sources: []uint32{r.Nodes() / 2}, Geometry: Geometry{Width: width, Groups: groups}})
 		}
@@ -227,7 +221,7 @@ func randomJob(rng *rand.Rand, s Semiring, nodes uint32) Job {
 // A block of nodes with more in-edges than a workgroup may look at in one dispatch is
 // pulled in pieces.
 func TestHeavyBlocksArePulledInPieces(t *testing.T) {
-	k := kernelsFor(t, false)
+	k := newKernels(t)
 	rng := rand.New(rand.NewPCG(5, 6))
 	e := graph.Edges{Nodes: 70}
 	for range 110_000 {

@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/policy"
 )
 
@@ -13,53 +14,35 @@ type plan struct {
 	situation  Situation
 	thresholds Thresholds
 	geometry   Geometry
-	residentAt uint32   // width of the resident kernel
 	capacity   uint32   // nodes of a hit buffer
 	blocks     []uint32 // pieces of heavy blocks, four words each
 	pullBlocks uint32
-	pullGroups uint32
-	groups     uint32        // of the level kernel in the first round
+	groups     uint32        // of the level kernel
 	sizes      [bindings]int // bytes of the job's own buffers
 	bytes      uint64
 }
 
 // machine is what a plan needs to know about the device.
 type machine struct {
-	width  uint32 // invocations of a workgroup
-	groups uint32 // workgroups of a dispatch
-	block  int64  // bytes of a storage block
-	narrow bool   // see Kernels
-
-	teamWidth uint32 // see Kernels
+	software, subgroups bool
+	width               uint32 // invocations of a workgroup
+	groups              uint32 // workgroups of a dispatch
+	block               int64  // bytes of a storage block
 }
 
-func (r *Resident) machine() machine {
-	sizeX, groupsX, invocations := r.dev.WorkgroupLimits()
-	return machine{
-		width:  min(sizeX, invocations),
-		groups: min(groupsX, 1<<20),
-		block:  r.dev.StorageBlockLimit(),
-		narrow: r.kernels.narrow,
+func machineOf(t gpu.Traits) machine {
+	return machine{t.Software, t.Subgroups, min(t.MaxWidth, t.MaxInvocations), min(t.MaxGroups, 1<<20), t.StorageBlockBytes}
+}
 
-		teamWidth: r.kernels.teamWidth,
+// team is how many workgroups of how many invocations the persistent kernel has.
+func (m *machine) team() (groups, width uint32) {
+	if m.software {
+		return 1, min(m.width, softwareWidth)
 	}
+	return teamGroups, min(m.width, teamWidth)
 }
 
-// Widths of workgroups.
-const (
-	leastWidth  = 32
-	mostWidth   = 1024
-	wideWidth   = 256
-	narrowWidth = 64
-)
-
-// Frontiers up to these sizes may run in the resident kernel.
-const (
-	residentNodes = 8192
-	residentEdges = 32_768
-)
-
-func (r *Resident) plan(job *Job) (*plan, error) {
+func (r *Graph) plan(job *Job) (*plan, error) {
 	p := &plan{job: job, cfg: job.Config}
 	if p.cfg == nil {
 		standard := policy.Standard()
@@ -74,11 +57,11 @@ func (r *Resident) plan(job *Job) (*plan, error) {
 	if err := job.check(r.shape.nodes); err != nil {
 		return nil, err
 	}
-	m := r.machine()
+	m := machineOf(r.kernels.traits)
 	if err := p.chooseGeometry(&m); err != nil {
 		return nil, err
 	}
-	p.heavyBlocks(&m, r)
+	p.share(&m, &r.shape, r.pair.In.Offsets)
 	return p, p.fit(&m, &r.shape)
 }
 
@@ -116,12 +99,11 @@ func (j *Job) check(nodes uint32) error {
 
 func (p *plan) chooseGeometry(m *machine) error {
 	g := p.job.Geometry
-	p.residentAt = min(m.width, m.teamWidth)
 	switch {
-	case g.Width == 0 && m.narrow:
-		g.Width = narrowWidth
+	case g.Width == 0 && m.software:
+		g.Width = softwareWidth
 	case g.Width == 0:
-		g.Width = wideWidth
+		g.Width = hardwareWidth
 	}
 	if g.Width < leastWidth || g.Width > mostWidth || g.Width&(g.Width-1) != 0 || g.Width > m.width {
 		return fmt.Errorf("frontier: width %d: want a power of two from %d to %d: %w", g.Width, leastWidth, min(m.width, mostWidth), ErrJob)
@@ -133,28 +115,13 @@ func (p *plan) chooseGeometry(m *machine) error {
 	return nil
 }
 
-// heavyBlocks lists the pieces of the blocks that have too many in-edges for one
-// workgroup, or on narrow devices of the nodes that have too many for one invocation, and
-// sizes the pull.
-func (p *plan) heavyBlocks(m *machine, r *Resident) {
-	width, offsets, nodes := p.geometry.Width, r.pair.In.Offsets, r.shape.nodes
-	most := kernel{width: width, narrow: m.narrow}.blockEdges()
-	if m.narrow {
-		for v := range nodes {
-			if first, end := offsets[v], offsets[v+1]; end-first >= most {
-				for ; first < end; first += min(narrowPiece, end-first) {
-					p.blocks = append(p.blocks, v, first, min(first+narrowPiece, end), 0)
-				}
-			}
-		}
-		p.pullBlocks = uint32(len(p.blocks) / 4)
-		p.pullGroups = max((nodes-1)/(width*narrowNodes)+1, p.pullBlocks/(width*narrowRows)+1)
-		return
-	}
-	whole := (nodes-1)/width + 1
+// share sizes the dispatches, and lists the pieces of the blocks that have too many in-edges for one workgroup.
+func (p *plan) share(m *machine, s *shape, inOffsets []uint32) {
+	width := p.geometry.Width
+	whole, most := (s.nodes-1)/width+1, blockEdges(width)
 	for block := range whole {
 		first := block * width
-		if edges := offsets[min(first+width, nodes)] - offsets[first]; edges >= most {
+		if edges := inOffsets[min(first+width, s.nodes)] - inOffsets[first]; edges >= most {
 			parts := edges/most + 1
 			for part := range parts {
 				p.blocks = append(p.blocks, block, part, parts, 0)
@@ -162,22 +129,21 @@ func (p *plan) heavyBlocks(m *machine, r *Resident) {
 		}
 	}
 	p.pullBlocks = whole + uint32(len(p.blocks)/4)
-	p.pullGroups = min(p.pullBlocks, m.groups)
-	p.groups = min(max(p.pullBlocks, r.shape.edges/(4*width), sets), levelGroups) / sets * sets
+	p.groups = min(max(p.pullBlocks, s.edges/(4*width)), hardwareGroups, m.groups)
+	if m.software {
+		p.groups = min(max(p.pullBlocks/softwareNodes, s.edges/(softwareEdges*width), 1), softwareGroups, m.groups)
+	}
 }
 
 // fit chooses the hit capacity.
 func (p *plan) fit(m *machine, s *shape) error {
 	bitWords := (int(s.nodes) + 31) / 32
-	p.sizes[bindControl] = 4 * (ctlState + sets*slotWords)
-	p.sizes[bindTotals] = 4 * totalsWords
-	p.sizes[bindArgs] = 4 * argWords
-	p.sizes[bindLog] = 4 * logWords * (logRecords + 1)
+	p.sizes[bindControl] = controlBytes
+	p.sizes[bindTotals] = totalsBytes
+	p.sizes[bindArgs] = argsBytes
+	p.sizes[bindLog] = recordBytes * (logRecords + 1)
 	p.sizes[bindValues] = 4 * int(s.nodes)
 	p.sizes[bindBits] = 3 * 4 * bitWords
-	if m.narrow {
-		p.sizes[bindBits] = 5 * 4 * bitWords
-	}
 	p.sizes[bindTiles] = 8 * max(int(s.tiles), 1)
 	p.sizes[bindBlocks] = max(4*len(p.blocks), 16)
 	switch {
@@ -212,87 +178,55 @@ func (p *plan) fit(m *machine, s *shape) error {
 }
 
 // control is the control block with which a job begins.
-func (p *plan) control(m *machine, s *shape) []uint32 {
+func (p *plan) control(m *machine, s *shape) *controlBlock {
 	job := p.job
-	c := make([]uint32, controlWords)
-	c[ctlNodes], c[ctlEdges] = s.nodes, s.edges
-	c[ctlHitCapacity] = p.capacity
-	c[ctlBitWords] = (s.nodes + 31) / 32
-	c[ctlSeeds] = uint32(len(job.Sources))
-	c[ctlAllActive] = job.active()
+	c := &controlBlock{job: jobWords{
+		nodes: s.nodes, edges: s.edges, hitCapacity: p.capacity, bitWords: (s.nodes + 31) / 32, seeds: uint32(len(job.Sources)),
+		allActive: job.active(), hostDecides: bit(job.Decide != nil), maxLevels: p.maxLevels(s), pushGroups: p.pushGroups(m, p.geometry.Groups),
+		pullBlocks: p.pullBlocks, persistentNodes: persistentNodes, persistentEdges: persistentEdges, persistentTurns: 1<<32 - 1,
+	}}
 	if job.Topology != policy.TopologyEmpty {
-		c[ctlForced] = uint32(job.Topology)
+		c.job.forced = uint32(job.Topology)
 	}
-	c[ctlHostDecides] = bit(job.Decide != nil)
-	c[ctlMaxLevels] = job.MaxLevels
-	switch {
-	case job.From != nil:
-		c[ctlMaxLevels] = 1
-	case job.MaxLevels != 0:
-	case job.Semiring == User:
-		c[ctlMaxLevels] = saturate(32*uint64(s.nodes) + 1)
-	default:
-		c[ctlMaxLevels] = 1<<32 - 1
+	if p.mayPersist() {
+		c.job.persistentGroups, _ = m.team()
 	}
-	c[ctlPushGroups] = p.geometry.Groups
-	c[ctlPullGroups] = p.pullGroups
-	c[ctlPullBlocks] = p.pullBlocks
-	k := kernel{width: p.geometry.Width, narrow: m.narrow}
-	turns := tileEdges(m.narrow)/k.width + stagedHits/k.width + 8 // of a tile
-	if m.narrow {
-		turns = tileEdges(true)/k.width + 1
+	if m.software {
+		c.job.persistentTurns = softwareTurns
 	}
-	c[ctlTileGroups] = min(max(p.geometry.Groups, s.tiles/(loopBudget/turns)+1), m.groups)
-	if s.tiles == 0 {
-		c[ctlTileGroups] = 0
-	}
-	c[ctlHybridDegree] = hybridDegree(m.narrow)
-	if p.mayResident() {
-		c[ctlResident] = 2 | bit(c[ctlForced] == 0)
-	}
-	c[ctlResidentNodes], c[ctlResidentEdges] = residentNodes, residentEdges
-	if m.narrow {
-		c[ctlResidentNodes], c[ctlResidentEdges] = narrowResident, narrowResident
-	}
-	words := p.thresholds.words()
-	copy(c[ctlThresholds:], words[:])
-	c[ctlState] = stateStart
-	c[ctlLevel] = 1<<32 - 1
-	c[ctlTopology] = uint32(job.State.Topology)
-	c[ctlUnexplored] = s.edges
-	c[ctlBitsNext], c[ctlQueueNext] = 0, 0 // the sources are sown there
-	p.planFirst(c)
+	p.thresholds.put(&c.job)
+	c.rounds[0] = roundWords{state: stateStart, level: 1<<32 - 1, topology: uint32(job.State.Topology), unexplored: s.edges}
 	return c
 }
 
-// planFirst writes the plan of the first round, as write_plan in plan.glsl does for those behind it.
-func (p *plan) planFirst(c []uint32) {
-	t, prev := &p.thresholds, p.job.State.Topology
-	if !hasSettled(c) || t.Wide == uint32(policy.TopologyFused) || prev == policy.TopologyFused || c[ctlMaxLevels] == 0 || p.capacity == 0 {
-		return
+// maxLevels is the number of levels after which the job ends.
+func (p *plan) maxLevels(s *shape) uint32 {
+	switch {
+	case p.job.From != nil:
+		return 1
+	case p.job.MaxLevels != 0:
+		return p.job.MaxLevels
+	case p.job.Semiring == User:
+		return saturate(32*uint64(s.nodes) + 1)
 	}
-	lowMost, low, mid, high := t.options(prev)
-	option := func(kind policy.Topology) uint32 {
-		if kind == policy.TopologyDense {
-			return uint32(kind) | statePull<<4
-		}
-		return uint32(kind) | statePush<<4
-	}
-	copy(c[ctlPlan:], []uint32{
-		planCompletes, lowMost, option(low) | option(mid)<<8 | option(high)<<16, c[ctlUnexplored],
-		0, 0, t.PullNodes, p.capacity,
-		c[ctlNodes], c[ctlBitWords], c[ctlPushGroups], c[ctlPullBlocks],
-		c[ctlHybridDegree],
-	})
+	return 1<<32 - 1
 }
 
-// mayResident says whether a level of the job may run in the resident kernel.
-func (p *plan) mayResident() bool { return !p.job.NotResident && !p.job.Timed }
+// pushGroups is the bound on the workgroups of a push, given the one that was ordered.
+func (p *plan) pushGroups(m *machine, ordered uint32) uint32 {
+	if m.software {
+		return softwareGroups // fewer might exceed the loop budget
+	}
+	return ordered
+}
+
+// mayPersist says whether a level of the job may run in the persistent kernel.
+func (p *plan) mayPersist() bool { return !p.job.NotPersistent && !p.job.Timed }
 
 // fuses says whether the job can have a fused level.
 func (p *plan) fuses() bool {
 	fused := uint32(policy.TopologyFused)
-	return p.job.Decide != nil || p.job.Topology == policy.TopologyFused || p.ruled() && (p.thresholds.Wide == fused || p.thresholds.Kept == fused)
+	return p.job.Decide != nil || p.job.Topology == policy.TopologyFused || p.job.Ruled() && (p.thresholds.Wide == fused || p.thresholds.Kept == fused)
 }
 
 // active is the control block's word for the nodes that are active at first.

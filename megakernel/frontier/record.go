@@ -13,44 +13,47 @@ import (
 var ErrDiffers = errors.New("device and policy decided differently")
 
 // record takes over log records.
-func (x *run) record(words []uint32) error {
-	for ; len(words) >= logWords; words = words[logWords:] {
+func (x *run) record(records []levelRecord) error {
+	for i := range records {
+		r := &records[i]
 		l := Level{
-			View:     x.view(words[logLevel], words[logNodes], words[logEdges], words[logUnexplored], words[logPrevious]),
-			Raw:      policy.Topology(words[logRaw]),
-			Topology: policy.Topology(words[logTopology]),
-			Resident: words[logResident] != 0,
-			Passes:   words[logPasses],
-			Requeued: words[logRequeued],
-			Hits:     words[logHits],
-			Examined: words[logExamined],
-			Time:     x.timing.of(words[logLevel]),
+			View:       x.view(r.level, r.frontierNodes, r.frontierEdges, r.unexplored, r.previous),
+			Raw:        policy.Topology(r.raw),
+			Topology:   policy.Topology(r.topology),
+			Persistent: r.persistent != 0,
+			Passes:     r.passes,
+			Requeued:   r.requeued,
+			Hits:       r.hits,
+			Examined:   r.examined,
+			Time:       x.timing.of(r.level),
 		}
-		if l.Resident || l.Topology != policy.TopologyDense && l.Topology != policy.TopologyFused {
+		if l.Persistent || l.Topology != policy.TopologyDense && l.Topology != policy.TopologyFused {
 			l.Examined = l.FrontierEdges
 		}
 		if l.Requeued > 0 {
 			l.MaxAge = l.Passes - 1
 		}
-		if x.plan.ruled() {
-			c, err := x.situation.Classify(x.cfg, &l.View)
-			if err != nil {
-				return fmt.Errorf("frontier: level %d: %w", l.Level, err)
-			}
-			if c.Raw != l.Raw || c.Topology != l.Topology {
-				return fmt.Errorf("frontier: level %d: %v, then %v; policy says %v, then %v: %w", l.Level, l.Raw, l.Topology, c.Raw, c.Topology, ErrDiffers)
-			}
-			l.Reason = c.Reason
-		}
 		x.result.Levels = append(x.result.Levels, l)
 		x.result.EdgesExamined += uint64(l.Examined)
 	}
-	return nil
+	if !x.job.Verify || !x.job.Ruled() {
+		return nil
+	}
+	return x.situation.Explain(x.cfg, x.result.Levels[len(x.result.Levels)-len(records):])
 }
 
-// ruled says whether the policy's rule decides the levels, on the device.
-func (p *plan) ruled() bool {
-	return p.job.Decide == nil && (p.job.Topology == policy.TopologyNone || p.job.Topology == policy.TopologyEmpty)
+// Explain decides levels again by the policy, as the director did on the device, and sets their reasons. A level that ran
+// otherwise is an error that wraps ErrDiffers.
+func (s *Situation) Explain(cfg *policy.Config, levels []Level) error {
+	for i := range levels {
+		l := &levels[i]
+		c, err := s.Classify(cfg, &l.View)
+		if err != nil || c.Raw != l.Raw || c.Topology != l.Topology {
+			return fmt.Errorf("frontier: level %d: %v, then %v; policy says %v, then %v (%w): %w", l.Level, l.Raw, l.Topology, c.Raw, c.Topology, err, ErrDiffers)
+		}
+		l.Reason = c.Reason
+	}
+	return nil
 }
 
 // timing has the timestamps of a round: two before its kernels, whose difference is the cost
@@ -88,7 +91,7 @@ func (t *timing) take(x *run) {
 		at[i] = ns
 	}
 	empty := time.Duration(at[1] - at[0])
-	t.levels[x.control[ctlLevel]] += max(time.Duration(at[2]-at[1])-empty, 0)
+	t.levels[x.now.level] += max(time.Duration(at[2]-at[1])-empty, 0)
 }
 
 func (t *timing) of(level uint32) time.Duration { return t.levels[level] }

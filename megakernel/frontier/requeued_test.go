@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"testing"
+	"unsafe"
 
 	"ringmaster/megakernel/policy"
 )
@@ -25,17 +26,19 @@ func TestRequeuedSaturates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &run{Resident: r, plan: p, m: r.machine()}
+	x := &run{Graph: r, plan: p, m: machineOf(r.kernels.traits)}
 	level := uint32(math.MaxUint32)
 	x.job.Turn = func(fn func() error) error {
 		if err := fn(); err != nil {
 			return err
 		}
-		if x.control[ctlRequeued] == 0 || level != math.MaxUint32 {
+		if x.now.requeued == 0 || level != math.MaxUint32 {
 			return nil
 		}
-		level = x.control[ctlLevel]
-		return r.dev.Do(func() error { return x.putWord(ctlRequeued, math.MaxUint32-1) })
+		level = x.now.level
+		return r.dev.Do(func() error {
+			return x.putWord(x.roundAt()+int(unsafe.Offsetof(roundWords{}.requeued)), math.MaxUint32-1)
+		})
 	}
 	if err := x.build(context.Background()); err != nil {
 		t.Fatal(err)

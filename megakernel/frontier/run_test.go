@@ -141,12 +141,9 @@ func TestAnEmptyGraphAndNoSourcesGiveNoLevels(t *testing.T) {
 // untouched is a device with a small limit; anything that is done on it fails the test.
 type untouched struct{ gpu.Device }
 
-func (untouched) StorageBlockLimit() int64                              { return 40 }
-func (untouched) StorageBlocks() uint32                                 { return 16 }
-func (untouched) Software() bool                                        { return true }
-func (untouched) Supports(string) bool                                  { return false }
-func (untouched) WorkgroupLimits() (sizeX, groupsX, invocations uint32) { return 1024, 65535, 1024 }
-func (untouched) Identity() (vendor, r, version string)                 { return "", "", "" }
+func (untouched) StorageBlockLimit() int64              { return 40 }
+func (untouched) Identity() (vendor, r, version string) { return "", "", "" }
+func (untouched) Supports(string) bool                  { return false }
 
 func TestAGraphThatDoesNotFitIsRefusedBeforeTheDeviceIsTouched(t *testing.T) {
 	edges, err := graph.Generate("star:9")
@@ -169,39 +166,9 @@ func TestAGraphThatDoesNotFitIsRefusedBeforeTheDeviceIsTouched(t *testing.T) {
 	}
 }
 
-func TestTheDriverHasTheBlocksWhereTheHostWritesThem(t *testing.T) {
-	k := newKernels(t)
-	driver := k.dev.(interface {
-		StorageOffset(program gpu.Program, name string) (offset, stride int, err error)
-	})
-	err := k.dev.Do(func() error {
-		program, _, err := k.get(kernel{kind: kindPush, narrow: true, width: 64})
-		if err != nil {
-			return err
-		}
-		for i, name := range controlNames {
-			// Words that a kernel does not use have no place.
-			if offset, _, err := driver.StorageOffset(program, name); err == nil && offset != 4*i {
-				t.Errorf("%s is at %d, want %d", name, offset, 4*i)
-			}
-		}
-		offset, _, err := driver.StorageOffset(program, "queue_next")
-		if offset != 4*ctlQueueNext {
-			t.Errorf("queue_next is at %d, want %d", offset, 4*ctlQueueNext)
-		}
-		return err
-	})
-	if err != nil {
-		t.Error(err)
-	}
-	if len(controlNames) != namedWords || namedWords > controlWords {
-		t.Errorf("%d names for %d words of %d", len(controlNames), namedWords, controlWords)
-	}
-}
-
-func TestAVisitOnANarrowDeviceLooksAtABoundedNumberOfEdges(t *testing.T) {
+func TestAVisitOnASoftwareRendererLooksAtABoundedNumberOfEdges(t *testing.T) {
 	for _, c := range []struct {
-		narrow            bool
+		software          bool
 		edges             uint32
 		first, then, most int
 	}{
@@ -213,7 +180,7 @@ func TestAVisitOnANarrowDeviceLooksAtABoundedNumberOfEdges(t *testing.T) {
 		{true, 60 << 20, 2, 2, 2},
 		{true, 1 << 30, 1, 1, 1},
 	} {
-		x := &run{Resident: &Resident{shape: shape{edges: c.edges}}, m: machine{narrow: c.narrow}}
+		x := &run{Graph: &Graph{shape: shape{edges: c.edges}}, m: machine{software: c.software}}
 		if got := min(firstRounds, x.mostRounds()); got != c.first {
 			t.Errorf("%+v: %d rounds at first", c, got)
 		}

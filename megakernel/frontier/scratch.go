@@ -32,10 +32,10 @@ func (s *scratch) delete(dev gpu.Device) {
 // have the right size, and uploads what does not change during the job. Called on the device's thread.
 func (x *run) allocate() error {
 	if x.scratch == nil {
-		x.Resident.scratch = &scratch{}
+		x.Graph.scratch = &scratch{}
 	}
 	s := x.scratch
-	make := func(b *buffer, size int) error {
+	fit := func(b *buffer, size int) error {
 		if b.size == size {
 			return nil
 		}
@@ -57,21 +57,17 @@ func (x *run) allocate() error {
 		errs = append(errs, err)
 	}
 	for binding, size := range x.sizes {
-		errs = append(errs, make(&s.buffers[binding], size))
+		errs = append(errs, fit(&s.buffers[binding], size))
 	}
 	seeds := x.job.seeds()
-	errs = append(errs, make(&s.seeds, 4*len(seeds)))
+	errs = append(errs, fit(&s.seeds, 4*len(seeds)))
 	if err := errors.Join(errs...); err != nil {
 		s.delete(x.dev)
 		return fmt.Errorf("frontier: %d bytes for a job: %w", x.bytes, err)
 	}
-	x.control = newWords(controlWords)
-	return errors.Join(s.stage.put(s.seeds.id, 0, seeds), s.stage.put(s.buffers[bindBlocks].id, 0, x.blocks),
-		s.stage.put(s.buffers[bindBits].id, 16*len(x.orphans), x.orphans),
-		s.stage.put(s.buffers[bindFacts].id, 0, x.job.facts(x.shape.nodes)))
+	return errors.Join(s.stage.put(s.seeds.id, 0, bytesOf(seeds)), s.stage.put(s.buffers[bindBlocks].id, 0, bytesOf(x.blocks)),
+		s.stage.put(s.buffers[bindFacts].id, 0, bytesOf(x.job.facts(x.shape.nodes))))
 }
-
-func newWords(n int) []uint32 { return make([]uint32, n) }
 
 // bind binds everything. Called on the device's thread.
 func (x *run) bind() {

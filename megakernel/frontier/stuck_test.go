@@ -9,26 +9,25 @@ import (
 	"strings"
 	"testing"
 
-	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 )
 
-// The list of the resident kernel has one workgroup more than run, as if the device had stopped one of them
+// The list of the persistent kernel has one workgroup more than run, as if the device had stopped one of them
 // for good while the others wait for it.
 func TestAWorkgroupThatWaitsTooLongEndsTheJob(t *testing.T) {
-	r := load(t, kernelsFor(t, false), "path:100")
+	r := load(t, newKernels(t), "path:100")
 	p, err := r.plan(&Job{Sources: []uint32{0}, Topology: policy.TopologyFused})
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &run{Resident: r, plan: p, m: r.machine()}
-	var stuck gpu.Program
+	x := &run{Graph: r, plan: p, m: machineOf(r.kernels.traits)}
+	if err := x.build(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	stuck := *x.programs[kindPersistent]
 	err = x.dev.Do(func() error {
-		if err := x.prepare(); err != nil {
-			return err
-		}
-		source := x.kernel(kindResident).plain().source()
+		source := x.kernel(kindPersistent).plain().source()
 		replace := func(old, by string) {
 			if strings.Count(source, old) != 1 {
 				t.Fatalf("the kernel has %q %d times", old, strings.Count(source, old))
@@ -36,21 +35,18 @@ func TestAWorkgroupThatWaitsTooLongEndsTheJob(t *testing.T) {
 			source = strings.Replace(source, old, by, 1)
 		}
 		replace("size = atomicOr(", "size = 1u + atomicOr(")
-		if !x.kernel(kindResident).subgroups { // a driver may end long loops, and the team is one workgroup, which waits for nobody
+		if x.m.software { // a driver may end long loops, and the team is one workgroup, which waits for nobody
 			replace("MEET_POLLS = 1u << 21", "MEET_POLLS = 30000u")
 		}
-		stuck, err = x.dev.CompileCompute(source)
-		if err != nil {
-			return err
-		}
-		x.programs[kindResident] = stuck
-		return nil
+		stuck.id, err = x.dev.CompileCompute(source)
+		x.programs[kindPersistent] = &stuck
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := x.dev.Do(func() error { x.dev.DeleteProgram(stuck); return nil }); err != nil {
+		if err := x.dev.Do(func() error { x.dev.DeleteProgram(stuck.id); return nil }); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -3,6 +3,7 @@
 package frontier
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -10,34 +11,34 @@ import (
 )
 
 func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
-	r := load(t, kernelsFor(t, false), "path:100")
+	g := load(t, newKernels(t), "path:100")
 	job := Job{Sources: []uint32{0}, Topology: policy.TopologyFused}
-	p, err := r.plan(&job)
+	p, err := g.plan(&job)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &run{Resident: r, plan: p, m: r.machine()}
-	// levels is how many levels are done after a dispatch of so many workgroups.
+	x := &run{Graph: g, plan: p, m: machineOf(g.kernels.traits)}
+	if err := x.build(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	// levels is how many levels are done after a dispatch of so many workgroups, if joined were on the list before.
 	levels := func(joined, groups uint32) (uint32, error) {
-		put := x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 4*(totTeam+teamJoined), []uint32{joined, 0})
+		put := x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 0, bytesOf([]uint32{joined, 0}))
 		x.dev.Barrier()
-		x.dev.Dispatch(x.programs[kindResident], groups)
+		x.dev.Dispatch(x.tell(kindPersistent, true), groups)
 		x.dev.Barrier()
-		get := x.scratch.stage.look(x.slot())
-		return x.control[ctlLogged], errors.Join(put, get)
+		x.result.Rounds++
+		get := x.scratch.stage.look(span{x.scratch.buffers[bindControl].id, x.roundAt(), bytesAt(&x.now)})
+		x.result.Rounds--
+		return x.now.logged, errors.Join(put, get)
 	}
 	var late, alone uint32
 	err = x.dev.Do(func() error {
-		if err := x.prepare(); err != nil {
-			return err
-		}
 		if err := x.start(); err != nil {
 			return err
 		}
-		x.offer(kindLevel, true)
-		x.dev.Dispatch(x.programs[kindLevel], sets)
+		x.dev.Dispatch(x.tell(kindLevel, true), 3)
 		x.dev.Barrier()
-		x.result.Rounds++
 		var errs [2]error
 		late, errs[0] = levels(1<<31|1, 3)
 		alone, errs[1] = levels(0, 1)

@@ -33,22 +33,12 @@ type Thresholds struct {
 	DenseKeep  uint32 // least at which a dense walk is kept
 }
 
-// thresholdWords is the number of words of Thresholds in the control block.
-const thresholdWords = 15
-
-func (t *Thresholds) words() [thresholdWords]uint32 {
-	return [...]uint32{
-		t.ByEdges, t.Pressed, t.Relaxed, t.Wide, t.Kept, t.Full,
-		t.SparseWork, t.RiseWork, t.PullNodes,
-		t.SparseMost, t.HybridMost, t.SparseKeep, t.HybridLow, t.HybridHigh, t.DenseKeep,
-	}
-}
-
-// thresholdNames are the words' names in the kernels, in the order of words.
-var thresholdNames = [thresholdWords]string{
-	"by_edges", "pressed", "relaxed", "wide", "kept", "full_hysteresis",
-	"sparse_work", "rise_work", "pull_nodes",
-	"sparse_most", "hybrid_most", "sparse_keep", "hybrid_low", "hybrid_high", "dense_keep",
+// put writes the thresholds into a job's words.
+func (t *Thresholds) put(job *jobWords) {
+	job.byEdges, job.pressed, job.relaxed, job.wide, job.kept, job.full = t.ByEdges, t.Pressed, t.Relaxed, t.Wide, t.Kept, t.Full
+	job.sparseWork, job.riseWork, job.pullNodes = t.SparseWork, t.RiseWork, t.PullNodes
+	job.sparseMost, job.hybridMost, job.sparseKeep = t.SparseMost, t.HybridMost, t.SparseKeep
+	job.hybridLow, job.hybridHigh, job.denseKeep = t.HybridLow, t.HybridHigh, t.DenseKeep
 }
 
 // Situation is what, besides the configuration, a job's decisions have in common.
@@ -141,23 +131,4 @@ func bit(b bool) uint32 {
 		return 1
 	}
 	return 0
-}
-
-// options are the topologies that may follow prev where edges decide: low up to lowMost of work, mid where a push still
-// costs less than a pull, and high. Nothing that may follow is fused.
-func (t *Thresholds) options(prev policy.Topology) (lowMost uint32, low, mid, high policy.Topology) {
-	lowMost = t.SparseWork
-	if prev == policy.TopologySparse {
-		lowMost = max(lowMost, t.RiseWork)
-	}
-	return lowMost, t.after(policy.TopologySparse, prev, 0), t.after(policy.TopologyHybrid, prev, math.MaxUint32), t.after(policy.TopologyDense, prev, math.MaxUint32)
-}
-
-// after is the topology after hysteresis where edges decide.
-func (t *Thresholds) after(raw, prev policy.Topology, work uint64) policy.Topology {
-	if prev == policy.TopologyMemoryConstrained && t.Relaxed == 0 {
-		return prev
-	}
-	rule := policy.EdgeRule{SparseMost: uint64(t.SparseWork), SparseKeep: uint64(t.RiseWork), PullNodes: uint64(t.PullNodes)}
-	return rule.Stabilise(raw, prev, policy.TopologyDense, work)
 }

@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -45,32 +44,4 @@ func TestNumbersOfNodesAreTheSharesOfThePolicy(t *testing.T) {
 			}
 		}
 	})
-}
-
-// The first round of a job picks one of the options instead of deciding.
-func TestOptionsAreWhatThePolicyDecides(t *testing.T) {
-	cfg := policy.Standard()
-	rng := rand.New(rand.NewPCG(7, 8))
-	topologies := []policy.Topology{policy.TopologyNone, policy.TopologyEmpty, policy.TopologySparse, policy.TopologyHybrid, policy.TopologyDense, policy.TopologyMemoryConstrained}
-	for range 20_000 {
-		s := Situation{Nodes: 1 + rng.Uint32N(2_000), Edges: 1 + rng.Uint32N(2_000), MemoryPressureBps: uint16(8_000 + rng.UintN(500)), PressureKnown: true}
-		limits, err := NewThresholds(&cfg, &s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := View{FrontierNodes: 1 + rng.Uint32N(s.Nodes), FrontierEdges: rng.Uint32N(s.Edges), UnexploredEdges: rng.Uint32N(s.Edges), Previous: topologies[rng.IntN(len(topologies))]}
-		work := max(v.FrontierNodes, v.FrontierEdges)
-		lowMost, got, mid, high := limits.options(v.Previous)
-		switch {
-		case work <= lowMost:
-		case work <= v.UnexploredEdges && uint64(work)*uint64(work) <= uint64(limits.PullNodes)*uint64(v.UnexploredEdges):
-			got = mid
-		default:
-			got = high
-		}
-		want, err := s.Classify(&cfg, &v)
-		if err != nil || got != want.Topology {
-			t.Fatalf("%+v: %v, the policy decides %v, %v (%+v)", v, got, want.Topology, err, limits)
-		}
-	}
 }

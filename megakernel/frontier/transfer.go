@@ -35,9 +35,9 @@ func (s *stage) delete() {
 	}
 }
 
-// put writes words to a byte offset of a buffer, in order with the dispatches.
-func (s *stage) put(dst gpu.Buffer, offset int, words []uint32) error {
-	for data := bytesOf(words); len(data) > 0; {
+// put writes bytes to an offset of a buffer, in order with the dispatches.
+func (s *stage) put(dst gpu.Buffer, offset int, data []byte) error {
+	for len(data) > 0 {
 		if s.used == stageBytes {
 			if err := s.wait(); err != nil {
 				return err
@@ -57,10 +57,10 @@ func (s *stage) put(dst gpu.Buffer, offset int, words []uint32) error {
 	return nil
 }
 
-// get waits for the dispatches so far and reads words from a byte offset of a buffer.
-func (s *stage) get(src gpu.Buffer, offset int, words []uint32) error {
+// get waits for the dispatches so far and reads bytes from an offset of a buffer.
+func (s *stage) get(src gpu.Buffer, offset int, data []byte) error {
 	s.used = 0
-	for data := bytesOf(words); len(data) > 0; {
+	for len(data) > 0 {
 		n := min(len(data), stageBytes)
 		s.dev.CopyBuffer(src, offset, s.id, 0, n)
 		if s.mapped {
@@ -78,25 +78,25 @@ func (s *stage) get(src gpu.Buffer, offset int, words []uint32) error {
 	return s.dev.Check()
 }
 
-// span is a part of a buffer, and the words that receive it.
+// span is a part of a buffer, and the memory that receives it.
 type span struct {
 	src    gpu.Buffer
 	offset int // bytes
-	words  []uint32
+	data   []byte
 }
 
 // look waits once for the dispatches so far and reads several parts, which fit the stage together.
 func (s *stage) look(spans ...span) error {
 	if !s.mapped {
 		for _, p := range spans {
-			s.dev.ReadBuffer(p.src, p.offset, bytesOf(p.words))
+			s.dev.ReadBuffer(p.src, p.offset, p.data)
 		}
 		return s.dev.Check()
 	}
 	at := 0
 	for _, p := range spans {
-		s.dev.CopyBuffer(p.src, p.offset, s.id, at, 4*len(p.words))
-		at += 4 * len(p.words)
+		s.dev.CopyBuffer(p.src, p.offset, s.id, at, len(p.data))
+		at += len(p.data)
 	}
 	s.dev.Barrier()
 	if err := s.wait(); err != nil {
@@ -104,8 +104,8 @@ func (s *stage) look(spans ...span) error {
 	}
 	at = 0
 	for _, p := range spans {
-		s.dev.LoadMapped(s.id, at, bytesOf(p.words))
-		at += 4 * len(p.words)
+		s.dev.LoadMapped(s.id, at, p.data)
+		at += len(p.data)
 	}
 	return s.dev.Check()
 }

@@ -24,11 +24,11 @@ func TestOthersMayUseTheDeviceBetweenTheTurnsOfAJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Build the kernels first: building one takes a turn too.
-	if _, err := r.Run(context.Background(), Job{Sources: []uint32{7}, NotResident: true}); err != nil {
+	if _, err := r.Run(context.Background(), Job{Sources: []uint32{7}, NotPersistent: true}); err != nil {
 		t.Fatal(err)
 	}
 	turns := 0
-	result, err := r.Run(context.Background(), Job{Sources: []uint32{7}, NotResident: true, Turn: func(use func() error) error {
+	result, err := r.Run(context.Background(), Job{Sources: []uint32{7}, NotPersistent: true, Turn: func(use func() error) error {
 		turns++
 		if err := use(); err != nil {
 			return err

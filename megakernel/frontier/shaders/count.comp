@@ -3,16 +3,17 @@
 shared uint counted_nodes, counted_edges;
 
 void main() {
+    job = control_job;
     if (gl_LocalInvocationIndex == 0u) {
         counted_nodes = 0u;
         counted_edges = 0u;
     }
     barrier();
     uint n = 0u, m = 0u;
-    for (uint v = gl_GlobalInvocationID.x; v < nodes; v += gl_NumWorkGroups.x * WIDTH) {
+    for (uint v = gl_GlobalInvocationID.x; v < job.nodes; v += gl_NumWorkGroups.x * WIDTH) {
         if (values[v] != IDENTITY) {
             n++;
-            m += out_offsets[v + 1u] - out_offsets[v];
+            m += out_degree(v);
         }
     }
     atomicAdd(counted_nodes, n);

@@ -1,45 +1,70 @@
-// The topology of the next level, as Thresholds.Decide computes it. All outcomes are computed and the right one is
-// picked, because a single invocation takes longer to branch.
+// The topology of the next level, as Thresholds.Decide computes it.
 
-uint decide_by_edges(uint work, uint unexplored_edges) {
-    bool less = product_at_most(work, work, pull_nodes, unexplored_edges);
-    return pick(work <= sparse_work, SPARSE, pick(work <= unexplored_edges && less, HYBRID, wide));
+// product_at_most says whether a * b <= c * d, in 64 bits.
+bool product_at_most(uint a, uint b, uint c, uint d) {
+    uint high_ab, low_ab, high_cd, low_cd;
+    umulExtended(a, b, high_ab, low_ab);
+    umulExtended(c, d, high_cd, low_cd);
+    return high_ab < high_cd || (high_ab == high_cd && low_ab <= low_cd);
+}
+
+uint decide_by_edges(uint work, uint unexplored) {
+    if (work <= job.sparse_work) {
+        return SPARSE;
+    }
+    return work <= unexplored && product_at_most(work, work, job.pull_nodes, unexplored) ? HYBRID : job.wide;
 }
 
 uint decide_by_nodes(uint count) {
-    return pick(count <= sparse_most, SPARSE, pick(count <= hybrid_most, HYBRID, wide));
+    if (count <= job.sparse_most) {
+        return SPARSE;
+    }
+    return count <= job.hybrid_most ? HYBRID : job.wide;
 }
 
-uint wide_after(uint prev) { return pick(prev == FUSED, kept, wide); }
+uint wide_after(uint prev) { return prev == FUSED ? job.kept : job.wide; }
 
-uint held_by_edges(uint raw_topology, uint prev, uint work) {
-    bool stays = prev == SPARSE && work <= rise_work;
-    bool widens = (prev == DENSE || prev == FUSED) && work > sparse_work;
-    return pick(stays, prev, pick(widens, wide_after(prev), raw_topology));
+uint held_by_edges(uint raw, uint prev, uint work) {
+    if (prev == SPARSE && work <= job.rise_work) {
+        return prev;
+    }
+    if ((prev == DENSE || prev == FUSED) && work > job.sparse_work) {
+        return wide_after(prev);
+    }
+    return raw;
 }
 
-uint held_by_nodes(uint raw_topology, uint prev, uint count) {
-    bool full = full_hysteresis != 0u;
-    bool ends = raw_topology == SPARSE || (raw_topology != HYBRID && !full) || count < dense_keep;
-    bool goes_on = (prev == DENSE || prev == FUSED) && !ends;
-    bool hold = prev == SPARSE && count <= sparse_keep;
-    hold = hold || (prev == HYBRID && raw_topology == SPARSE && count >= hybrid_low);
-    hold = hold || (prev == HYBRID && raw_topology != SPARSE && count <= hybrid_high);
-    hold = hold || (goes_on && (prev == DENSE || wide == FUSED));
-    return pick(goes_on && full, wide_after(prev), pick(hold, prev, raw_topology));
-}
-
-// hold is the topology after hysteresis, given that before it and that of the level before.
-uint hold(uint raw_topology, uint prev, uint count, uint work) {
-    uint held = pick(by_edges != 0u, held_by_edges(raw_topology, prev, work), held_by_nodes(raw_topology, prev, count));
-    held = pick(prev == CONSTRAINED, pick(relaxed == 0u, prev, raw_topology), held);
-    return pick(raw_topology == prev, prev, held);
+uint held_by_nodes(uint raw, uint prev, uint count) {
+    bool hold = false;
+    if (prev == SPARSE) {
+        hold = count <= job.sparse_keep;
+    } else if (prev == HYBRID) {
+        hold = raw == SPARSE ? count >= job.hybrid_low : count <= job.hybrid_high;
+    } else if (prev == DENSE || prev == FUSED) {
+        bool ends = raw == SPARSE || (raw != HYBRID && job.full == 0u) || count < job.dense_keep;
+        if (!ends && job.full != 0u) {
+            return wide_after(prev);
+        }
+        hold = !ends && (prev == DENSE || job.wide == FUSED);
+    }
+    return hold ? prev : raw;
 }
 
 // decide returns the topology before and after hysteresis.
-uvec2 decide(uint count, uint edges_out, uint unexplored_edges, uint prev) {
-    uint work = max(edges_out, count);
-    uint raw_topology = pick(by_edges != 0u, decide_by_edges(work, unexplored_edges), decide_by_nodes(count));
-    uint held = hold(raw_topology, prev, count, work);
-    return uvec2(pick(pressed != 0u, CONSTRAINED, raw_topology), pick(pressed != 0u, CONSTRAINED, held));
+uvec2 decide(uint count, uint edges, uint unexplored, uint prev) {
+    uint work = max(edges, count);
+    if (job.pressed != 0u) {
+        return uvec2(CONSTRAINED);
+    }
+    uint raw = job.by_edges != 0u ? decide_by_edges(work, unexplored) : decide_by_nodes(count);
+    if (raw == prev) {
+        return uvec2(raw);
+    }
+    if (prev == CONSTRAINED) {
+        return uvec2(raw, job.relaxed == 0u ? prev : raw);
+    }
+    if (job.by_edges != 0u) {
+        return uvec2(raw, held_by_edges(raw, prev, work));
+    }
+    return uvec2(raw, held_by_nodes(raw, prev, count));
 }

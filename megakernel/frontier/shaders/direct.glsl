@@ -1,77 +1,147 @@
-// What the director does before a round: it closes the round before, and decides what the next one does. It is run by
-// one invocation, which takes longer to follow branches than to compute everything and to pick.
+// What the director does before a round: it closes the round before, and decides what this one does. One invocation of
+// each workgroup runs it, all from the same words. The first workgroup writes on behalf of all.
 
-#ifdef NARROW
-#define offers_resident uint(turns <= RESIDENT_TURNS)
-const bool WALKS_ITSELF = true; // tiles are pushed right after their push, and small levels at once
-bool walks_itself() { return state == STATE_RESIDENT && in_resident == 0u; }
-#else
-const bool WALKS_ITSELF = false;
-uniform uint offers_resident; // 1: the resident kernel is in this round
-#endif
+uniform uint round;
+uniform uint offers_persistent; // 1: the persistent kernel follows in this round
 
-// begins_in is the state in which a level begins once it was decided.
-uint begins_in() {
-    bool fits = fits_resident() && (offers_resident != 0u || topology == FUSED);
-    return pick(fits, STATE_RESIDENT, pick(!pushes(topology), STATE_PULL, pick(queued == 0u, STATE_GATHER, STATE_PUSH)));
+// load_round loads what the round before left, with what its workgroups counted.
+void load_round() {
+    now = rounds[round % 3u];
+    Counts counts = counted[round % 3u];
+    now.hits += counts.hits;
+    now.examined += counts.examined;
+    now.next_edges += counts.next_edges;
+    now.first_edges += counts.first_edges;
+    now.tile_count += counts.tile_count;
+    now.gathered += counts.gathered;
 }
 
-// stops_in is the state in which the job waits or ends before the current level, or START if it goes on.
-uint stops_in(bool by_host) {
-    uint stop = pick(host_decides != 0u && !by_host, STATE_ASK, STATE_START);
-    stop = pick(logged >= LOG_RECORDS, STATE_FULL, stop);
-    stop = pick(level >= max_levels, STATE_LEVELS, stop);
-    return pick(frontier_nodes == 0u, STATE_DONE, stop);
+void begin_pass() {
+    now.state = STATE_PUSH;
+    now.passes++;
+    now.tile_count = 0u;
 }
 
-#ifdef NARROW
-// share_out sets how many workgroups push, and from which out-degree on they cut rows.
-void share_out() {
-    uint pushed = clamp(push_groups, pieces(queued, WIDTH * NARROW_MOST), pieces(queued, WIDTH * NARROW_ROWS));
-    walkers = pick(state == STATE_PUSH, pushed, 0u);
-    uint most = LOOP_BUDGET / pieces(max(queued, 1u), max(walkers, 1u) * WIDTH) - 4u;
-    heavy = pick(state == STATE_PUSH, min(most, pick(topology == HYBRID, hybrid_degree, 2u * LEAST_HEAVY)), heavy);
+void begin_gather() {
+    now.state = STATE_GATHER;
+    now.gathered = 0u;
 }
-#endif
+
+// close_level ends the current level, or the sowing of the sources.
+void close_level() {
+    if (now.state != STATE_START) {
+        if (gl_WorkGroupID.x == 0u) {
+            log_level();
+        }
+        now.logged++;
+    }
+    turn_over();
+}
+
+// close_push says whether a push was the last pass over its frontier. If not, it decides what follows.
+bool close_push() {
+    if (now.state == STATE_PUSH && now.tile_count != 0u) {
+        now.state = STATE_TILES;
+        return false;
+    }
+    now.processed += now.queued;
+    if (now.processed >= now.frontier_nodes) {
+        return true;
+    }
+    now.requeued += min(now.frontier_nodes - now.processed, ~now.requeued); // saturates: every pass counts a waiting node again
+    begin_gather();
+    return false;
+}
+
+// level_waits closes the round before, and says whether a level waits for its topology.
+bool level_waits() {
+    switch (now.state) {
+    case STATE_PUSH:
+    case STATE_TILES:
+        if (!close_push()) {
+            return false;
+        }
+        close_level();
+        return true;
+    case STATE_GATHER:
+        now.queued = min(now.gathered, job.hit_capacity);
+        begin_pass();
+        return false;
+    case STATE_START:
+    case STATE_PULL:
+        close_level();
+        return true;
+    case STATE_PERSISTENT: // it closed its levels itself
+    case STATE_FULL:
+        return true;
+    case STATE_ASK:
+        return now.decided != 0u;
+    }
+    return false; // the job has ended
+}
+
+// stop_before is the state in which the job waits or ends before the current level, or START if it goes on.
+uint stop_before(bool by_host) {
+    if (now.frontier_nodes == 0u) {
+        return STATE_DONE;
+    }
+    if (now.level >= job.max_levels) {
+        return STATE_LEVELS;
+    }
+    if (now.logged >= LOG_RECORDS) {
+        return STATE_FULL;
+    }
+    return job.host_decides != 0u && !by_host ? STATE_ASK : STATE_START;
+}
+
+// begin_level begins the current level, which has its topology.
+void begin_level() {
+    now.clears = now.dirty;
+    now.persistent = ORDERED;
+    if (fits_persistent() && (offers_persistent != 0u || now.topology == FUSED)) {
+        now.state = STATE_PERSISTENT;
+        now.persistent = offers_persistent != 0u ? ORDERED : CHOSEN; // waits for a round that has the kernel
+    } else if (!pushes(now.topology)) {
+        now.state = STATE_PULL;
+        now.passes = 1u;
+    } else if (now.queued == 0u) {
+        begin_gather();
+    } else {
+        begin_pass();
+    }
+    now.dirty = uint(now.state == STATE_PULL);
+}
 
 void direct() {
-    // The round before.
-    bool tiles_left = state == STATE_PUSH && tile_count != 0u && !WALKS_ITSELF;
-    bool passed = (state == STATE_PUSH || state == STATE_TILES) && !tiles_left;
-    processed += pick(passed, queued, 0u);
-    bool was_decided = state == STATE_RESIDENT && in_resident == 2u; // by the resident kernel, or in the round before
-    bool walked = state == STATE_RESIDENT && !was_decided;
-    bool complete = state == STATE_PULL || (passed && processed >= frontier_nodes) || (walked && WALKS_ITSELF);
-    bool some_wait = passed && !complete;
-    requeued += pick(some_wait, min(frontier_nodes - processed, ~requeued), 0u); // saturates: every pass counts a waiting node again
-    bool was_gathered = state == STATE_GATHER;
-    queued = pick(was_gathered, min(gathered, hit_capacity), queued);
-    logged += uint(complete);
-    turn_over(complete || state == STATE_START);
+    now.clears = 0u;
+    if (now.state == STATE_PERSISTENT && now.persistent == CHOSEN) {
+        begin_level();
+        return;
+    }
+    if (!level_waits()) {
+        return;
+    }
+    bool by_host = now.state == STATE_ASK;
+    uint stop = stop_before(by_host);
+    if (stop == STATE_START) {
+        choose(by_host);
+        begin_level();
+    } else {
+        now.state = stop;
+    }
+    now.decided = 0u;
+}
 
-    // The current level.
-    bool by_host = state == STATE_ASK && decided != 0u;
-    bool asks = complete || by_host || state == STATE_START || state == STATE_FULL || walked;
-    uint stop = stops_in(by_host);
-    bool chosen = asks && stop == STATE_START;
-    choose(chosen, by_host);
-    decided = pick(asks, 0u, decided);
-
-    // The next round.
-    bool begins = chosen || was_decided;
-    uint begun = begins_in();
-    sweep = pick(begins, dirty, 0u); // the third bitmap
-    dirty = pick(begins, uint(begun == STATE_PULL), dirty);
-    bool waits = begun == STATE_RESIDENT && offers_resident == 0u; // for a round that has the resident kernel
-    in_resident = pick(begins, pick(waits, 2u, 0u), in_resident);
-    uint next = pick(tiles_left, STATE_TILES, pick(some_wait, STATE_GATHER, pick(was_gathered, STATE_PUSH, state)));
-    state = pick(begins, begun, pick(asks, stop, next));
-    bool gathers = state == STATE_GATHER, pushes_now = state == STATE_PUSH;
-    sweep |= pick(gathers, 2u, 0u);
-    gathered = pick(gathers, 0u, gathered);
-    passes = pick(state == STATE_PULL, 1u, passes + uint(pushes_now));
-    tile_count = pick(pushes_now, 0u, tile_count);
-#ifdef NARROW
-    share_out();
-#endif
+// write_round writes down what this round does, and orders the persistent kernel if it is to run.
+void write_round() {
+    rounds[(round + 1u) % 3u] = now;
+    bool ordered = now.state == STATE_PERSISTENT && now.persistent == ORDERED;
+    persistent_args[0] = ordered ? job.persistent_groups : 0u;
+    if (ordered) {
+        team_joined = 0u;
+        team_agreed = 0u;
+        for (uint i = 0u; i < 3u; i++) {
+            team_counts[i] = uvec4(0u);
+        }
+    }
 }

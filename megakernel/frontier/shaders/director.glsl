@@ -1,43 +1,56 @@
-// What happens between two levels. It is run by one invocation at a time.
+// What happens between two levels. One invocation runs it.
 
 uint pieces(uint count, uint size) { return count / size + uint(count % size != 0u); }
 
 bool pushes(uint kind) { return kind == SPARSE || kind == HYBRID || kind == CONSTRAINED; }
 
-// turn_over makes the next frontier the current one, if the level is over.
-void turn_over(bool over) {
-    level += uint(over);
-    bool begins_whole = all_active != 0u && level == 0u; // the job begins with all nodes
-    frontier_nodes = pick(over, pick(begins_whole, nodes, hits), frontier_nodes);
-    frontier_edges = pick(over, pick(begins_whole, edges, next_edges), frontier_edges);
-    unexplored -= pick(over, pick(all_active == 0u, first_edges, pick(begins_whole, edges, 0u)), 0u);
-    queued = pick(over, min(hits, hit_capacity), queued);
-#ifndef ALL_PLACE
-    place();
-#endif
-    processed = pick(over, 0u, processed);
-    requeued = pick(over, 0u, requeued);
-    passes = pick(over, 0u, passes);
-    hits = pick(over, 0u, hits);
-    next_edges = pick(over, 0u, next_edges);
-    first_edges = pick(over, 0u, first_edges);
-    examined = pick(over, 0u, examined);
+void log_level() {
+    level_log[now.logged] = Record(now.level, now.frontier_nodes, now.frontier_edges, now.unexplored, now.previous, now.raw,
+        now.topology, now.persistent, now.passes, now.requeued, now.hits, now.examined);
 }
 
-// choose decides the current level's topology, if that has to be done now.
-void choose(bool now, bool by_host) {
-    uvec2 rule = decide(frontier_nodes, frontier_edges, unexplored, topology);
-    uint imposed = pick(forced != 0u, forced, decided);
-    bool ruled = forced == 0u && !by_host;
-    previous = pick(now, topology, previous);
-    raw = pick(now, pick(ruled, rule.x, imposed), raw);
-    topology = pick(now, pick(ruled, rule.y, imposed), topology);
+// turn_over makes the next frontier the current one.
+void turn_over() {
+    now.level++;
+    if (job.all_active == 0u) {
+        now.frontier_nodes = now.hits;
+        now.frontier_edges = now.next_edges;
+        now.unexplored -= now.first_edges;
+    } else if (now.level == 0u) { // the job begins with all nodes
+        now.frontier_nodes = job.nodes;
+        now.frontier_edges = job.edges;
+        now.unexplored = 0u;
+    } else {
+        now.frontier_nodes = now.hits;
+        now.frontier_edges = now.next_edges;
+    }
+    now.queued = min(now.hits, job.hit_capacity);
+    now.processed = 0u;
+    now.requeued = 0u;
+    now.passes = 0u;
+    now.hits = 0u;
+    now.next_edges = 0u;
+    now.first_edges = 0u;
+    now.examined = 0u;
 }
 
-// fits_resident says whether the current level may run in the resident kernel.
-bool fits_resident() {
-    bool allowed = (topology == FUSED && (resident & 2u) != 0u) || (topology == SPARSE && (resident & 1u) != 0u);
-    return allowed && (dirty == 0u || CLEARS_ITSELF) && queued == frontier_nodes && processed == 0u
-        && frontier_nodes <= resident_nodes && frontier_edges <= resident_edges
-        && (hit_capacity >= nodes || hit_capacity >= frontier_edges); // the resident kernel requeues no hit
+// choose decides the current level's topology.
+void choose(bool by_host) {
+    uvec2 rule = decide(now.frontier_nodes, now.frontier_edges, now.unexplored, now.topology);
+    if (job.forced != 0u) {
+        rule = uvec2(job.forced);
+    } else if (by_host) {
+        rule = uvec2(now.decided);
+    }
+    now.previous = now.topology;
+    now.raw = rule.x;
+    now.topology = rule.y;
+}
+
+// fits_persistent says whether the current level may run in the persistent kernel, which requeues no hit.
+bool fits_persistent() {
+    return job.persistent_groups != 0u && (now.topology == FUSED || (now.topology == SPARSE && job.forced == 0u))
+        && now.dirty == 0u && now.queued == now.frontier_nodes && now.processed == 0u
+        && now.frontier_nodes <= job.persistent_nodes && now.frontier_edges <= job.persistent_edges
+        && (job.hit_capacity >= job.nodes || job.hit_capacity >= now.frontier_edges);
 }

@@ -20,8 +20,7 @@ void add_sum(uint which, uint value) {
 }
 
 uint lane_next = 0u, lane_first = 0u, lane_examined = 0u;
-
-uint out_degree(uint v) { return out_offsets[v + 1u] - out_offsets[v]; }
+uint filled; // the counts that this round fills
 
 // begin_hits must be followed by a barrier.
 void begin_hits() {
@@ -34,7 +33,7 @@ void begin_hits() {
 }
 
 void write_hit(uint at, uint v) {
-    if (at < hit_capacity) {
+    if (at < job.hit_capacity) {
         queue[queue_next + at] = v;
     }
     lane_next += out_degree(v);
@@ -59,7 +58,7 @@ void put_hit(uint at, uint v) {
     if (at < STAGED_HITS) {
         staged_hits[at] = v;
     } else {
-        write_hit(hits + atomicAdd(counted_hits, 1u), v);
+        write_hit(now.hits + atomicAdd(counted[filled].hits, 1u), v);
     }
 }
 
@@ -68,9 +67,6 @@ bool mark(uint v, uint old) {
     uint bit_of = 1u << (v & 31u);
 #ifdef FIRST_WINS
     atomicOr(bits[bits_next + (v >> 5u)], bit_of);
-#ifdef CLOSED_MARKS
-    atomicOr(bits[BITS_CLOSED + (v >> 5u)], bit_of);
-#endif
     return true;
 #else
     if (old == IDENTITY) {
@@ -114,7 +110,7 @@ void flush_hits() {
     uint count = min(staged, STAGED_HITS);
     if (count != 0u) {
         if (gl_LocalInvocationIndex == 0u) {
-            staged_at = hits + atomicAdd(counted_hits, count);
+            staged_at = now.hits + atomicAdd(counted[filled].hits, count);
         }
         barrier();
         for (uint i = gl_LocalInvocationIndex; i < count; i += WIDTH) {
@@ -138,19 +134,19 @@ void end_hits() {
     barrier();
     if (gl_LocalInvocationIndex == 0u) {
         if (sums[0] != 0u) {
-            atomicAdd(counted_next_edges, sums[0]);
+            atomicAdd(counted[filled].next_edges, sums[0]);
         }
 #ifdef FIRST_WINS
         if (sums[0] != 0u) {
-            atomicAdd(counted_first_edges, sums[0]);
+            atomicAdd(counted[filled].first_edges, sums[0]);
         }
 #else
         if (sums[1] != 0u) {
-            atomicAdd(counted_first_edges, sums[1]);
+            atomicAdd(counted[filled].first_edges, sums[1]);
         }
 #endif
         if (sums[2] != 0u) {
-            atomicAdd(counted_examined, sums[2]);
+            atomicAdd(counted[filled].examined, sums[2]);
         }
     }
 }

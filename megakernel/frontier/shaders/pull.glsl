@@ -99,7 +99,7 @@ void pull_rows(uint from, uint count, uint tried, uint part, uint parts) {
 // left_to_pieces says whether the nodes of a block have too many in-edges for one workgroup.
 bool left_to_pieces(uint block) {
     uint first = block * WIDTH;
-    return in_offsets[min(first + WIDTH, nodes)] - in_offsets[first] >= BLOCK_EDGES;
+    return in_offsets[min(first + WIDTH, job.nodes)] - in_offsets[first] >= BLOCK_EDGES;
 }
 
 // pull_block pulls a block of nodes, some for each invocation.
@@ -109,7 +109,7 @@ void pull_block(uint block, uint rows, bool pieces) {
     uint value[ROWS], first[ROWS], degree[ROWS], best[ROWS];
     for (uint k = 0u; k < ROWS; k++) {
         uint v = begin + k * WIDTH;
-        value[k] = k < rows && v < nodes ? values[v] : 0u;
+        value[k] = k < rows && v < job.nodes ? values[v] : 0u;
     }
     if (lane == 0u) {
         left_count = 0u;
@@ -117,7 +117,7 @@ void pull_block(uint block, uint rows, bool pieces) {
     barrier();
     for (uint k = 0u; k < ROWS; k++) {
         uint v = begin + k * WIDTH;
-        bool open_node = k < rows && v < nodes && is_open(value[k]) && !(pieces && left_to_pieces(block * rows + k));
+        bool open_node = k < rows && v < job.nodes && is_open(value[k]) && !(pieces && left_to_pieces(block * rows + k));
         first[k] = open_node ? in_offsets[v] : 0u;
         degree[k] = open_node ? in_offsets[v + 1u] - first[k] : 0u;
         best[k] = value[k];
@@ -164,15 +164,15 @@ void pull_piece(uvec3 piece) {
     uint v = piece.x * WIDTH + gl_LocalInvocationIndex;
     left_node[gl_LocalInvocationIndex] = v;
     barrier();
-    pull_rows(0u, min(nodes - piece.x * WIDTH, WIDTH), 0u, piece.y, piece.z);
+    pull_rows(0u, min(job.nodes - piece.x * WIDTH, WIDTH), 0u, piece.y, piece.z);
     flush_hits();
 }
 
 void pull() {
-    uint whole = nodes / WIDTH + uint(nodes % WIDTH != 0u);
-    uint rows = clamp(whole / GROUPS, 1u, ROWS); // an invocation gets two nodes only if every workgroup has a block
-    uint blocks = (whole + rows - 1u) / rows, more = pull_blocks - whole;
-    for (uint at = GROUP; at < blocks + more; at += GROUPS) {
+    uint whole = job.nodes / WIDTH + uint(job.nodes % WIDTH != 0u);
+    uint rows = clamp(whole / gl_NumWorkGroups.x, 1u, ROWS); // an invocation gets several nodes only if every workgroup has a block
+    uint blocks = (whole + rows - 1u) / rows, more = job.pull_blocks - whole;
+    for (uint at = gl_WorkGroupID.x; at < blocks + more; at += gl_NumWorkGroups.x) {
         if (at < blocks) {
             pull_block(at, rows, more != 0u);
         } else {

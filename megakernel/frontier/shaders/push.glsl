@@ -4,7 +4,7 @@
 
 void cut(uint u, uint degree) {
     uint count = degree / TILE_EDGES + uint(degree % TILE_EDGES != 0u);
-    uint at = atomicAdd(counted_tile_count, count);
+    uint at = atomicAdd(counted[filled].tile_count, count);
     for (uint i = 0u; i < count; i++) {
         tiles[at + i] = uvec2(u, i);
     }
@@ -24,7 +24,7 @@ void push_rows(uint from, uint count, uint part, uint parts) {
             atomicAnd(bits[bits_now + (u >> 5u)], ~(1u << (u & 31u)));
         }
         row_value[lane] = FRONTIER_VALUE(u);
-        if (parts == 1u && degree >= (topology == HYBRID ? hybrid_degree : SPARSE_DEGREE)) {
+        if (parts == 1u && degree >= (now.topology == HYBRID ? HYBRID_DEGREE : SPARSE_DEGREE)) {
             cut(u, degree);
             degree = 0u;
         }
@@ -46,26 +46,26 @@ void push_rows(uint from, uint count, uint part, uint parts) {
     flush_hits();
 }
 
-void push_chunks() {
-    if (queued <= WIDTH && walkers > 1u) {
+void push_chunks(uint walkers) {
+    if (now.queued <= WIDTH && walkers > 1u) {
         // Few nodes: their edges are shared by all workgroups, as far as there are edges for them.
-        if (GROUP == 0u || GROUP * BATCH * WIDTH <= frontier_edges) {
-            push_rows(0u, queued, GROUP, walkers);
+        if (gl_WorkGroupID.x == 0u || gl_WorkGroupID.x * BATCH * WIDTH <= now.frontier_edges) {
+            push_rows(0u, now.queued, gl_WorkGroupID.x, walkers);
         }
         return;
     }
     // Enough chunks for the device, and enough edges for a workgroup.
-    float wanted = float(clamp(frontier_edges / PUSH_GROUPS_GOAL, 4u * WIDTH, 32u * WIDTH));
-    uint chunk_nodes = uint(clamp(wanted * float(frontier_nodes) / float(max(frontier_edges, 1u)), 1.0, float(WIDTH)));
-    uint chunks = queued / chunk_nodes + uint(queued % chunk_nodes != 0u);
-    for (uint chunk = GROUP; chunk < chunks; chunk += walkers) {
+    float wanted = float(clamp(now.frontier_edges / PUSH_GROUPS_GOAL, 4u * WIDTH, 32u * WIDTH));
+    uint chunk_nodes = uint(clamp(wanted * float(now.frontier_nodes) / float(max(now.frontier_edges, 1u)), 1.0, float(WIDTH)));
+    uint chunks = now.queued / chunk_nodes + uint(now.queued % chunk_nodes != 0u);
+    for (uint chunk = gl_WorkGroupID.x; chunk < chunks; chunk += walkers) {
         uint from = chunk * chunk_nodes;
-        push_rows(from, min(chunk_nodes, queued - from), 0u, 1u);
+        push_rows(from, min(chunk_nodes, now.queued - from), 0u, 1u);
     }
 }
 
-void push_tiles() {
-    for (uint at = GROUP; at < tile_count; at += walkers) {
+void push_tiles(uint walkers) {
+    for (uint at = gl_WorkGroupID.x; at < now.tile_count; at += walkers) {
         uint u = tiles[at].x;
         uint value = FRONTIER_VALUE(u);
         uint first = out_offsets[u] + tiles[at].y * TILE_EDGES;

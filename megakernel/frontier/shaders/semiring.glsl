@@ -41,7 +41,7 @@ uint extend(uint value, uint weight) {
 
 // FRONTIER_VALUE(u) is what leaves a frontier node. In breadth-first jobs the level says it, without a read.
 #if defined(SEMIRING_BFS)
-#define FRONTIER_VALUE(u) level
+#define FRONTIER_VALUE(u) now.level
 #elif defined(SEMIRING_FLOW)
 uint leaves(uint u) {
     uvec2 of_node = facts[u]; // the facts that the node generates and those that it kills

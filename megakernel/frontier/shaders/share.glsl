@@ -35,6 +35,9 @@ uint share_rows(uint first, uint degree) {
 // row_of is the row of an edge; e is below the number that share_rows returned.
 uint row_of(uint e) {
     uint row = 0u;
-    ROW_SEARCH
+    for (uint i = 1u; i <= LOG_WIDTH; i++) {
+        uint step = WIDTH >> i;
+        row += row_end[row + step - 1u] <= e ? step : 0u;
+    }
     return row;
 }

@@ -1,19 +1,17 @@
 // Sows the sources: pairs of a node and its value.
 
 void main() {
-#ifndef NARROW
-    begin_hits();
-    barrier();
-#endif
-    for (uint i = gl_GlobalInvocationID.x; i < seeds; i += gl_NumWorkGroups.x * WIDTH) {
-#ifdef NARROW
-        travel(tiles[i].x, tiles[i].y);
-#else
-        travel(uint[BATCH](tiles[i].x), uint[BATCH](tiles[i].y));
-#endif
+    if (gl_LocalInvocationIndex == 0u) {
+        job = control_job;
+        begin_hits();
     }
-#ifndef NARROW
+    barrier();
+    now = rounds[0];
+    place(now.level);
+    filled = 0u; // what the first round reads
+    for (uint i = gl_GlobalInvocationID.x; i < job.seeds; i += gl_NumWorkGroups.x * WIDTH) {
+        travel(uint[BATCH](tiles[i].x), uint[BATCH](tiles[i].y));
+    }
     flush_hits();
-#endif
     end_hits();
 }

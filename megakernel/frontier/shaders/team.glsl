@@ -1,4 +1,4 @@
-// The workgroups of the resident kernel, and the barrier between them. In OpenGL a
+// The workgroups of the persistent kernel, and the barrier between them. In OpenGL a
 // workgroup may wait for ever for one that has not begun. So those that run enter a list, the
 // first of them closes it, and only those on the list take part and are waited for (Sorensen
 // et al., "Portable Inter-workgroup Barrier Synchronisation for GPUs", OOPSLA 2016).
@@ -13,16 +13,16 @@ shared uint team_index; // 0: the first, which writes on behalf of the team
 // join_team says whether this workgroup takes part.
 bool join_team() {
     if (gl_LocalInvocationIndex == 0u) {
-        uint place = atomicAdd(team_words[TEAM_JOINED], 1u);
+        uint place = atomicAdd(team_joined, 1u);
         uint size = 0u;
         if (place == 0u) {
-            for (uint i = 0u; i < JOIN_POLLS && team_words[TEAM_JOINED] < gl_NumWorkGroups.x; i++) {
+            for (uint i = 0u; i < JOIN_POLLS && team_joined < gl_NumWorkGroups.x; i++) {
             }
-            size = atomicOr(team_words[TEAM_JOINED], TEAM_CLOSED);
-            atomicExchange(team_words[TEAM_SIZE], size);
+            size = atomicOr(team_joined, TEAM_CLOSED);
+            atomicExchange(team_agreed, size);
         } else if (place < TEAM_CLOSED) {
             for (uint i = 0u; i < MEET_POLLS && size == 0u; i++) {
-                size = team_words[TEAM_SIZE];
+                size = team_agreed;
             }
         }
         team_size = size;

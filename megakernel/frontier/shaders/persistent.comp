@@ -1,15 +1,18 @@
 // Runs levels of few nodes one after the other in a team of workgroups, as long as the rule
-// allows it. Every workgroup has the words of the control block in shared memory. One of its
-// invocations decides the next level, all from the same counts, while the others already read
-// what that level will need.
+// allows it. One invocation of each workgroup decides the next level, all from the same counts,
+// while the others already read what that level will need.
 
 const uint LONG_ROWS = 1024u; // most rows of more than BATCH edges that wait for TEAM lanes each; others are pushed by one
 const uint DECIDER = WIDTH - TEAM; // the invocation that decides; few frontiers are so large that it has a node of its own
 
+uniform uint round;
+
 shared uint long_rows[LONG_ROWS];
 shared uint long_count, long_edges;
 shared uint goes_on;
-shared uint ahead_count, ahead_from; // number and place of the next frontier's nodes, while it is being decided
+shared uint next_count; // nodes of the next frontier, while it is being decided
+
+uint turns = 0u; // loop iterations that the deciding invocation has counted
 
 // first_place spreads a frontier over the team in pieces of TEAM nodes.
 uint first_place() {
@@ -17,11 +20,11 @@ uint first_place() {
     return (lane / TEAM * team_size + team_index) * TEAM + lane % TEAM;
 }
 
-// look_ahead reads the invocation's first node of a frontier.
-Row look_ahead(uint count, uint from) {
+// look_ahead reads the invocation's first node of the current frontier.
+Row look_ahead(uint count) {
     uint at = first_place();
     if (at < count) {
-        return read_row(queue[from + at]);
+        return read_row(queue[queue_now + at]);
     }
     return no_row();
 }
@@ -43,21 +46,20 @@ void push_long(uint u, uint from, uint step_size) {
 }
 
 void put_aside(uint u, uint degree) {
-    uint place = atomicAdd(long_count, 1u);
+    uint at = atomicAdd(long_count, 1u);
     atomicAdd(long_edges, degree);
-    if (place < LONG_ROWS) {
-        long_rows[place] = u;
+    if (at < LONG_ROWS) {
+        long_rows[at] = u;
     } else {
         push_long(u, 0u, 1u);
     }
 }
 
-void push_level(Row row) {
-    uint lane = gl_LocalInvocationIndex;
-    uint count = queued, from = queue_now, first_at = first_place();
+void push_level(Row row, uint count) {
+    uint lane = gl_LocalInvocationIndex, first_at = first_place();
     for (uint at = first_at; at < count; at += WIDTH * team_size) {
         if (at != first_at) {
-            row = read_row(queue[from + at]);
+            row = read_row(queue[queue_now + at]);
         }
 #ifndef FIRST_WINS
         atomicAnd(bits[bits_now + (row.u >> 5u)], ~(1u << (row.u & 31u)));
@@ -81,62 +83,53 @@ void meet() {
     if (gl_LocalInvocationIndex == DECIDER) {
         uvec4 found = all_arrive(counts);
         if (found.x < team_size) {
-            state = STATE_STUCK;
+            now.state = STATE_STUCK;
         }
-        hits = found.y;
-        next_edges = found.z;
+        now.hits = found.y;
+        now.next_edges = found.z;
 #ifdef FIRST_WINS
-        first_edges = found.z;
+        now.first_edges = found.z;
 #else
-        first_edges = found.w;
+        now.first_edges = found.w;
 #endif
-        ahead_count = hits;
-        ahead_from = queue_next;
+        next_count = found.y;
     }
     barrier();
 }
 
-// end_level runs in one invocation.
-void end_level() {
+// end_level closes the level and begins the next one, if that one runs here too. One invocation runs it.
+void end_level(uint count) {
     if (team_index == 0u) {
         team_counts[(counts + 2u) % 3u] = uvec4(0u); // all had read them before this meeting
-    }
-#ifndef RECORDED
-    if (team_index == 0u) {
         log_level();
     }
-    logged++;
-#endif
+    now.logged++;
     // A driver may unroll small loops; they are counted as if it did not.
-    turns += (pieces(queued, WIDTH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
+    turns += (pieces(count, WIDTH) + 1u) * (8u * BATCH + 1u) + (long_count + long_edges / TEAM) * (5u * BATCH + 1u);
     if (long_count > LONG_ROWS) {
         turns += long_edges * (5u * BATCH + 1u);
     }
-    turn_over(true);
-#ifdef RECORDED
-    bool stop = state == STATE_STUCK || level >= max_levels; // the level at which the recorded team stopped
-#else
-    bool stop = state == STATE_STUCK || frontier_nodes == 0u || level >= max_levels || logged >= LOG_RECORDS
-        || turns > RESIDENT_TURNS || host_decides != 0u;
+    long_count = 0u;
+    long_edges = 0u;
+    turn_over();
+    bool stop = now.state == STATE_STUCK || now.frontier_nodes == 0u || now.level >= job.max_levels
+        || now.logged >= LOG_RECORDS || turns > job.persistent_turns || job.host_decides != 0u;
     if (!stop) {
-        choose(true, false);
-        if (!fits_resident()) {
-            in_resident = 2u;
+        choose(false);
+        if (!fits_persistent()) {
+            now.persistent = CHOSEN;
             stop = true;
         }
     }
-#endif
-    passes = uint(!stop);
-    long_count = 0u;
-    long_edges = 0u;
+    now.passes = uint(!stop);
     goes_on = uint(!stop);
 }
 
 // mark_frontier sets or clears the marks of the current frontier. If the first arrival wins,
 // the levels between need none, because no node is a hit twice.
-void mark_frontier(bool set) {
+void mark_frontier(bool set, uint count) {
 #ifdef FIRST_WINS
-    for (uint at = first_place(); at < queued; at += WIDTH * team_size) {
+    for (uint at = first_place(); at < count; at += WIDTH * team_size) {
         uint u = queue[queue_now + at];
         uint bit_of = 1u << (u & 31u);
         if (set) {
@@ -152,37 +145,40 @@ void main() {
     if (!join_team()) {
         return;
     }
-    load_blocks();
-    barrier();
+    uint slot = (round + 1u) % 3u; // what the level kernel of this round has written
+    now = rounds[slot];
+    now.persistent = RAN;
+    now.passes = 1u;
     if (gl_LocalInvocationIndex == DECIDER) {
-        place();
-        in_resident = 1u;
-        turns = 0u;
-        passes = 1u;
+        job = control_job;
         long_count = 0u;
         long_edges = 0u;
-        goes_on = 1u;
     }
     barrier();
-    mark_frontier(false);
-    depth = level;
-    Row row = look_ahead(queued, queue_now);
-    while (goes_on != 0u) {
+    depth = now.level;
+    place(depth);
+    uint count = now.queued;
+    mark_frontier(false, count);
+    Row row = look_ahead(count);
+    do {
         lane_next = 0u;
         lane_first = 0u;
-        push_level(row);
+        push_level(row, count);
         add_edges();
         meet();
+        uint before = count;
         depth++;
-        row = look_ahead(ahead_count, ahead_from);
+        place(depth);
+        count = next_count;
+        row = look_ahead(count);
         if (gl_LocalInvocationIndex == DECIDER) {
-            end_level();
+            end_level(before);
         }
         counts = (counts + 1u) % 3u;
         barrier();
-    }
-    mark_frontier(true);
-    if (team_index == 0u) {
-        store_blocks();
+    } while (goes_on != 0u);
+    mark_frontier(true, count);
+    if (team_index == 0u && gl_LocalInvocationIndex == DECIDER) {
+        rounds[slot] = now;
     }
 }

@@ -1,4 +1,4 @@
-// Rows and hits of the resident kernel. Hits go directly to the hit buffer, which has room
+// Rows and hits of the persistent kernel. Hits go directly to the hit buffer, which has room
 // for all. The workgroups count them together, in one of three sets of counts: one set is
 // read, one filled, and one cleared.
 
@@ -58,8 +58,6 @@ Row read_row(uint u) {
     return r;
 }
 
-uint out_degree(uint v) { return out_offsets[v + 1u] - out_offsets[v]; }
-
 // take_hits makes room for count hits of an invocation and returns where they begin.
 uint take_hits(uint count) {
 #ifdef SUBGROUPS
@@ -94,13 +92,9 @@ void add_edges() {
 }
 
 // mark says whether a node whose value changed is new to the next frontier. If the first
-// arrival wins it always is, and the only mark needed is the one by which a pull leaves the
-// node out.
+// arrival wins it always is, and no mark is needed.
 bool mark(uint v) {
 #ifdef FIRST_WINS
-#ifdef CLOSED_MARKS
-    atomicOr(bits[BITS_CLOSED + (v >> 5u)], 1u << (v & 31u));
-#endif
     return true;
 #else
     uint bit_of = 1u << (v & 31u);

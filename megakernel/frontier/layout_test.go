@@ -1,0 +1,73 @@
+//go:build cgo
+
+package frontier
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"unicode"
+
+	"ringmaster/megakernel/gpu"
+)
+
+// The driver tells where each word of the blocks lies that host and device share.
+func TestTheDriverHasTheWordsWhereTheHostHasThem(t *testing.T) {
+	k := newKernels(t)
+	driver := k.dev.(interface {
+		StorageOffset(program gpu.Program, name string) (offset, stride int, err error)
+	})
+	err := k.dev.Do(func() error {
+		p, _, err := k.get(kernel{kind: kindLevel, width: 64})
+		if err != nil {
+			return err
+		}
+		at := func(name string, want uintptr) {
+			offset, _, err := driver.StorageOffset(p.id, name)
+			if err != nil || offset != int(want) {
+				t.Errorf("%s is at %d, want %d (%v)", name, offset, want, err)
+			}
+		}
+		fields := func(prefix string, base uintptr, of reflect.Type) {
+			for i := range of.NumField() {
+				if f := of.Field(i); f.Type.Kind() == reflect.Uint32 {
+					at(prefix+snake(f.Name), base+f.Offset)
+				}
+			}
+		}
+		control, totals := reflect.TypeFor[controlBlock](), reflect.TypeFor[totalsBlock]()
+		fields("control_job.", offsetOf(control, "job"), reflect.TypeFor[jobWords]())
+		array := func(name string, base uintptr, of reflect.Type) {
+			fields(name+"[0].", base, of)
+			if _, stride, err := driver.StorageOffset(p.id, name+"[0]."+snake(of.Field(1).Name)); err != nil || stride != int(of.Size()) {
+				t.Errorf("%s are %d bytes apart, want %d (%v)", name, stride, of.Size(), err)
+			}
+		}
+		array("rounds", offsetOf(control, "rounds"), reflect.TypeFor[roundWords]())
+		array("counted", offsetOf(totals, "counted"), reflect.TypeFor[countWords]())
+		array("level_log", 0, reflect.TypeFor[levelRecord]())
+		fields("", 0, totals)
+		at("team_counts[0]", offsetOf(totals, "teamCounts"))
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func offsetOf(of reflect.Type, field string) uintptr {
+	f, _ := of.FieldByName(field)
+	return f.Offset
+}
+
+// snake is the name of a Go field in GLSL.
+func snake(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsUpper(r) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}

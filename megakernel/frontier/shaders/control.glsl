@@ -1,0 +1,174 @@
+// What host and device tell each other. The structs have the words of those in layout.go, in the same order; a test asks
+// the driver where each word lies.
+
+// Job is what the host says once, before a job.
+struct Job {
+    uint nodes;
+    uint edges;             // out-edges of the graph
+    uint hit_capacity;      // nodes of a hit buffer
+    uint bit_words;         // words of a bitmap
+    uint seeds;             // sources
+    uint all_active;        // which nodes are active at first
+    uint forced;            // topology of every level, or 0
+    uint host_decides;      // 1: wait for the host before each level
+    uint max_levels;        // levels after which the job ends
+    uint push_groups;       // most workgroups of a push
+    uint pull_blocks;       // blocks of a pull: of nodes, and then pieces of heavy ones
+    uint persistent_groups; // workgroups of the persistent kernel; 0: it runs no level
+    uint persistent_nodes;  // the largest frontier that it takes
+    uint persistent_edges;
+    uint persistent_turns; // loop iterations after which it begins no other level
+
+    // The policy's rule; see Thresholds in thresholds.go.
+    uint by_edges;
+    uint pressed;
+    uint relaxed;
+    uint wide;
+    uint kept;
+    uint full;
+    uint sparse_work;
+    uint rise_work;
+    uint pull_nodes;
+    uint sparse_most;
+    uint hybrid_most;
+    uint sparse_keep;
+    uint hybrid_low;
+    uint hybrid_high;
+    uint dense_keep;
+};
+
+// Round is what one round leaves for the next.
+struct Round {
+    uint state;          // what the round did
+    uint decided;        // the topology that the host decided for the level it was asked about
+    uint queued;         // nodes in the current hit buffer
+    uint processed;      // frontier nodes that are done
+    uint dirty;          // 1: the spare bitmap has to be cleared
+    uint clears;         // 1: this round clears it
+    uint logged;         // records in the log
+    uint level;          // the current level
+    uint frontier_nodes;
+    uint frontier_edges; // out-edges of the frontier
+    uint unexplored;     // out-edges of the nodes not reached so far
+    uint previous;       // topology of the level before
+    uint raw;            // of the current level, before hysteresis
+    uint topology;       // of the current level
+    uint persistent;     // whether the current level runs in the persistent kernel, see ORDERED
+    uint passes;         // over the current level's frontier
+    uint requeued;       // frontier nodes that waited, counted each time
+    uint hits;           // what the rounds of the current level counted so far, from here on
+    uint examined;
+    uint next_edges;
+    uint first_edges;
+    uint tile_count;
+    uint gathered;
+};
+
+// Values of Round.persistent.
+const uint ORDERED = 0u; // the level does not run in the persistent kernel, or is ordered but has not begun
+const uint RAN = 1u;     // it ran there; the level that follows has no topology yet
+const uint CHOSEN = 2u;  // the level has its topology, and waits to begin
+
+// Counts are what the workgroups of a round count for the director of the next round.
+struct Counts {
+    uint hits;        // nodes of the next frontier
+    uint examined;    // edges at which a pull looked
+    uint next_edges;  // out-edges of the next frontier
+    uint first_edges; // of those of its nodes that were reached for the first time
+    uint tile_count;  // pieces of rows that were cut
+    uint gathered;    // nodes that a gather found
+};
+
+// Record is what a level did. It is valid once the level is complete.
+struct Record {
+    uint level;
+    uint frontier_nodes;
+    uint frontier_edges;
+    uint unexplored;
+    uint previous;
+    uint raw;
+    uint topology;
+    uint persistent;
+    uint passes;
+    uint requeued;
+    uint hits;
+    uint examined;
+};
+
+// The persistent kernel's workgroups wait for each other by words of the totals, and a level reads what the level before it
+// wrote in the same dispatch.
+#ifdef PERSISTENT
+#define TEAM_ACCESS coherent volatile
+#define LEVEL_ACCESS coherent
+#else
+#define TEAM_ACCESS
+#define LEVEL_ACCESS
+#endif
+
+// Round r reads rounds[r % 3] and counted[r % 3], writes the next of both, and clears the counts behind that.
+layout(std430, binding = BIND_CONTROL) buffer Control {
+    Job control_job;
+    Round rounds[3];
+};
+layout(std430, binding = BIND_TOTALS) TEAM_ACCESS buffer Totals {
+    uint team_joined;    // workgroups on the list of the persistent kernel's; bit 31: the list is closed
+    uint team_agreed;    // workgroups that take part; 0 until that is known
+    uint team_padding[2];
+    uvec4 team_counts[3]; // sets of arrivals, hits, their edges, and those of first hits
+    Counts counted[3];
+    uint reached; // by the last kernel: nodes whose value is not the identity
+    uint reached_edges;
+};
+// The group counts of an indirect dispatch. The host neither writes nor reads them: a driver moves what the host touches to
+// memory from which dispatching is slow.
+layout(std430, binding = BIND_ARGS) buffer Args { uint persistent_args[3]; };
+layout(std430, binding = BIND_LOG) writeonly buffer Log { Record level_log[]; };
+layout(std430, binding = BIND_VALUES) LEVEL_ACCESS buffer Values { uint values[]; };   // a word for each node
+layout(std430, binding = BIND_QUEUE) LEVEL_ACCESS buffer Queue { uint queue[]; };      // two hit buffers
+layout(std430, binding = BIND_BITS) LEVEL_ACCESS buffer Bits { uint bits[]; };         // three bitmaps over the nodes
+layout(std430, binding = BIND_TILES) LEVEL_ACCESS buffer Tiles { uvec2 tiles[]; };     // pieces of rows; at first the sources, until they are sown
+layout(std430, binding = BIND_OUT_OFFSETS) readonly buffer OutOffsets { uint out_offsets[]; };
+layout(std430, binding = BIND_OUT_TARGETS) readonly buffer OutTargets { uint out_targets[]; };
+layout(std430, binding = BIND_OUT_WEIGHTS) readonly buffer OutWeights { uint out_weights[]; };
+layout(std430, binding = BIND_IN_OFFSETS) readonly buffer InOffsets { uint in_offsets[]; };
+layout(std430, binding = BIND_IN_TARGETS) readonly buffer InTargets { uint in_targets[]; };
+layout(std430, binding = BIND_IN_WEIGHTS) readonly buffer InWeights { uint in_weights[]; };
+layout(std430, binding = BIND_BLOCKS) readonly buffer Blocks { uvec4 heavy_blocks[]; }; // pieces of blocks of nodes with many in-edges
+#if defined(SEMIRING_FLOW)
+layout(std430, binding = BIND_FACTS) readonly buffer Facts { uvec2 facts[]; }; // what each node generates and kills
+#elif defined(GIVEN)
+layout(std430, binding = BIND_FACTS) readonly buffer Given { uint given[]; }; // what leaves each node
+#endif
+
+#if defined(WEIGHTED)
+#define OUT_WEIGHT(edge) out_weights[edge]
+#define IN_WEIGHT(edge) in_weights[edge]
+#else
+#define OUT_WEIGHT(edge) 1u
+#define IN_WEIGHT(edge) 1u
+#endif
+
+// The kernels that walk have the job in shared memory; each invocation has the round.
+#ifdef WALKS
+shared Job job;
+#else
+Job job;
+#endif
+Round now;
+
+// Where the hit buffers and bitmaps of the current level and of the next one begin. The spare bitmap is that of the level
+// before.
+uint queue_now, queue_next;
+uint bits_now, bits_next, bits_spare;
+
+// place finds them. The sources are sown in the level before the first.
+void place(uint level) {
+    queue_now = (level & 1u) * job.hit_capacity;
+    queue_next = (~level & 1u) * job.hit_capacity;
+    uint third = (level + 3u) % 3u;
+    bits_now = third * job.bit_words;
+    bits_next = (third == 2u ? 0u : third + 1u) * job.bit_words;
+    bits_spare = (third == 0u ? 2u : third - 1u) * job.bit_words;
+}
+
+uint out_degree(uint v) { return out_offsets[v + 1u] - out_offsets[v]; }
