@@ -5,8 +5,10 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/tuner/reference"
 	"ringmaster/megakernel/tuner/session"
+	"ringmaster/telemetry/natsio"
 )
 
 // autotuneFlags say how geometries are tuned and where results are kept.
@@ -26,16 +28,14 @@ func (m *autotunerMode) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// memory is how a node tunes, and what it remembers. Without flags nothing is
-// kept beyond the process.
-func (f *autotuneFlags) memory(shared sharer, log *slog.Logger) (session.Mode, *tunerMemory) {
-	if f == nil {
-		return session.On, newTunerMemory("", shared, log)
+// tuning is how a node tunes, and what opens what it remembers.
+func (f *autotuneFlags) tuning(log *slog.Logger) (session.Mode, func(*natsio.Results) worker.TunerMemory) {
+	return f.Autotuner.Mode, func(results *natsio.Results) worker.TunerMemory {
+		if f.Autotuner.Mode == session.Off {
+			return newTunerMemory("", nil, log)
+		}
+		return newTunerMemory(f.dir(), &tunerFleet{results: results, log: log}, log)
 	}
-	if f.Autotuner.Mode == session.Off {
-		return session.Off, newTunerMemory("", nil, log)
-	}
-	return f.Autotuner.Mode, newTunerMemory(f.dir(), shared, log)
 }
 
 // dir is the directory of the results, "" for none.

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"ringmaster/actors"
 	"ringmaster/telemetry"
 )
 
@@ -52,14 +51,4 @@ func (c *cancelCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error 
 		return exitError{1}
 	}
 	return nil
-}
-
-// Cancel implements actors.Engine.
-func (e *engine) Cancel(queue, batch string) actors.Canceled {
-	batches, slots := e.ring.Cancel(queue, batch)
-	out := actors.Canceled{Found: batches > 0, Slots: slots}
-	for _, b := range e.ring.Finished(queue) {
-		out.Done = append(out.Done, e.doneRecord(queue, &b))
-	}
-	return out
 }

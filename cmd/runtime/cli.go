@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry/natsio"
 )
@@ -59,7 +60,7 @@ func execute(ctx context.Context, args []string, std stdio) int {
 		kong.Description("Closes the loop between a GPU's work queue and the shape of its next launch."),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { exited = code }),
-		kong.Vars{"hostname": workerName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(memoryShare)},
+		kong.Vars{"hostname": workerName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(worker.MemoryShare)},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ValueFormatter(helpOf),
 	)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/embedded"
@@ -56,7 +57,7 @@ func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	}
 	defer d.close()
 	out := newScreen(std.err)
-	fmt.Fprintf(std.err, "NATS at %s, ring on %s\n", d.server.URL(), d.node.deviceName())
+	fmt.Fprintf(std.err, "NATS at %s, ring on %s\n", d.server.URL(), d.node.DeviceName())
 
 	played := make(chan error, 1)
 	began := time.Now()
@@ -92,7 +93,7 @@ func (c *demoCmd) report(std stdio, s *summary) error {
 type demo struct {
 	store      string
 	server     *embedded.Server
-	node       *node
+	node       *worker.Node
 	publisher  *natsio.Conn
 	subscriber *natsio.Conn
 	player     *player
@@ -126,11 +127,13 @@ func (c *demoCmd) start(ctx context.Context, opcodes *opcodeSet, log *slog.Logge
 	if err := opcodes.compile(device); err != nil {
 		return nil, err
 	}
-	d.node, err = startNode(ctx, nodeConfig{
-		nats: connect("demo runtime"), policy: c.policyFlags.config(), worker: demoWorker, device: device, log: log,
-		decisions: c.decisionLogFlags.config(), opcodes: opcodes.catalog, programs: &c.programFlags, lease: c.on(device), tuner: &c.autotuneFlags,
-	})
-	if err != nil {
+	cfg := worker.Config{
+		NATS: connect("demo runtime"), Policy: c.policyFlags.config(), Name: demoWorker, Log: log, Version: version, Device: device,
+		Decisions: c.decisionLogFlags.config(),
+		Engine:    worker.EngineConfig{Catalog: opcodes.catalog, Binaries: c.binaries(log), Mode: c.launchMode(device), LeaseDuration: c.LeaseDuration},
+	}
+	cfg.Autotuner, cfg.Memory = c.autotuneFlags.tuning(log)
+	if d.node, err = worker.Start(ctx, cfg); err != nil {
 		return nil, err
 	}
 	if d.subscriber, err = natsio.Connect(connect("demo subscriber")); err != nil {
@@ -162,7 +165,7 @@ func (d *demo) close() {
 		d.subscriber.Close()
 	}
 	if d.node != nil {
-		d.node.close(ctx)
+		d.node.Close(ctx)
 	}
 	for _, stop := range d.stops {
 		stop()
@@ -219,7 +222,7 @@ func (d *demo) progress() string {
 func (d *demo) frame() string {
 	const pressureCell = 2
 	var rows [][]string
-	for _, q := range d.node.system.Queues() {
+	for _, q := range d.node.System().Queues() {
 		r, known := d.observer.latest(q.Queue)
 		if !known {
 			continue

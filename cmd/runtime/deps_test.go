@@ -62,6 +62,8 @@ var projectImports = map[string][]string{
 	"bench": {"bench/classic", "ring", "glcompute", "megakernel/gpu", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "megakernel/fixedpoint", "megakernel/frontier",
 		"bench/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "megakernel/tuner/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
+	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/text", "telemetry/decisionlog", "actors", "glcompute", "megakernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
+		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio"}, // what serves, from plain values
 	"cmd/runtime/trace": nil,   // bundled data and its mapping
 	"cmd/runtime":       {"*"}, // wiring
 }
@@ -80,7 +82,7 @@ var externalOwners = []struct {
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
 	{"github.com/pelletier/go-toml", []string{"megakernel/tuner/cache"}, "one file of people's size is TOML"},
 	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
-	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime"}, "fingerprints"},
+	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime", "cmd/runtime/worker"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime", "bench"}, "flags belong to commands"},
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},

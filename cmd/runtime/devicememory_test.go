@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 )
 
@@ -28,11 +29,11 @@ func TestMemoryBudgetIsAShareOfWhatIsFreeUnlessItIsGiven(t *testing.T) {
 		if err := f.UnmarshalText([]byte(c.flag)); err != nil {
 			t.Fatal(err)
 		}
-		if got := f.budget(c.memory, c.known); got != c.want {
+		if got := f.Bytes(c.memory, c.known); got != c.want {
 			t.Errorf("%s of %v: %d bytes, want %d", c.flag, c.memory, got, c.want)
 		}
 	}
-	if got := (memoryFlag{}).budget(h200, true); got != 0 {
+	if got := (memoryFlag{}).Bytes(h200, true); got != 0 {
 		t.Errorf("where nothing is asked for: %d bytes", got)
 	}
 	got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--memory-budget", "80%")
@@ -58,7 +59,7 @@ func TestMoreThanIsFreeDoesNotFit(t *testing.T) {
 		known bool
 		fits  bool
 	}{{1000, true, true}, {1001, true, false}, {1 << 40, false, true}} {
-		if err := fitsMemory(c.bytes, m, c.known); (err == nil) != c.fits {
+		if err := worker.FitsDevice(c.bytes, m, c.known); (err == nil) != c.fits {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

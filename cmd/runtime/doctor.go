@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/telemetry/natsio"
 )
@@ -69,7 +70,7 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 	l := info.Limits
 	say("  limits: workgroup %v, %d invocations, groups %v, shared %d bytes, storage block %d MiB",
 		l.WorkgroupSize, l.WorkgroupInvocations, l.WorkgroupCount, l.SharedMemory, l.StorageBlockSize>>20)
-	say("  %s", memoryState(memoryOf(device)))
+	say("  %s", memoryState(worker.DeviceMemory(device)))
 	for _, line := range info.Capabilities.List() {
 		say("  %s", line)
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 )
 
@@ -51,16 +52,36 @@ func (f *glFlags) defaultWorker(device *glcompute.Device) string {
 
 // reopen opens the device again after it was lost. Where the device can be named, it is
 // the same one, even if another would answer sooner.
-func (f *glFlags) reopen(was glcompute.Info, log *slog.Logger) func() (glDevice, error) {
+func (f *glFlags) reopen(was glcompute.Info, log *slog.Logger) func() (worker.Device, error) {
 	again := *f
 	if id := was.Capabilities.DeviceUUID; id != "" && !was.Software && was.Way != string(glcompute.GLFW) {
 		again.Device = id
 	}
-	return func() (glDevice, error) {
+	return func() (worker.Device, error) {
 		device, err := again.open(log)
 		if err != nil {
 			return nil, err // and no gpu that holds a nil
 		}
 		return device, nil
 	}
+}
+
+// mesaCache gives Mesa a directory of our own for its shader cache, unless the environment names
+// one, because without a cache every start compiles all shaders again. Where the disk has no room for
+// the cache's table, Mesa keeps none.
+func mesaCache(log *slog.Logger) {
+	const named, off = "MESA_SHADER_CACHE_DIR", "MESA_SHADER_CACHE_DISABLE"
+	if os.Getenv(off) != "" {
+		return
+	}
+	dir := os.Getenv(named)
+	if dir == "" {
+		dir = filepath.Join(cacheDir(), "mesa")
+	}
+	if err := worker.ReserveMesaIndex(dir); err != nil {
+		log.Warn("Mesa's shader cache is not used; every start compiles all shaders again", "directory", dir, "error", err)
+		os.Setenv(off, "true")
+		return
+	}
+	os.Setenv(named, dir)
 }

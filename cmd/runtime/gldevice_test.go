@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,76 +16,11 @@ import (
 	"ringmaster/telemetry"
 )
 
-func TestSecondProcessForAWorkerOrItsDeviceIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	var said bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&said, nil))
-	gpu := glcompute.Info{Renderer: "GPU X/9", Capabilities: glcompute.Capabilities{DeviceUUID: "0123456789abcdef0123456789abcdef"}}
-	first, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, false, log)
-	if err != nil || said.Len() > 0 {
-		t.Fatalf("%v, logged %s", err, &said)
-	}
-	if _, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, false, log); err == nil || !strings.Contains(err.Error(), "worker w1 on GPU X/9, process ") {
-		t.Errorf("the same worker again: %v", err)
-	}
-	// Another worker, or the same name on another bus, shares the GPU knowingly.
-	for _, other := range [][2]string{{"w2", "nats://a:4222-x.v1"}, {"w1", "nats://b:4222-x.v1"}} {
-		said.Reset()
-		if _, err := claimWorker(dir, other[0], other[1], gpu, false, log); err == nil || !strings.Contains(err.Error(), "worker w1 on GPU X/9") ||
-			!strings.Contains(err.Error(), "--share-device") {
-			t.Errorf("%v, not sharing: %v", other, err)
-		}
-		c, err := claimWorker(dir, other[0], other[1], gpu, true, log)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(said.String(), "worker w1 on GPU X/9") {
-			t.Errorf("%v: not warned about the first: %s", other, &said)
-		}
-		c.release()
-	}
-	// A software renderer is nobody's alone.
-	said.Reset()
-	gpu.Software = true
-	c, err := claimWorker(dir, "w3", "", gpu, false, log)
-	if err != nil || said.Len() > 0 {
-		t.Errorf("on the CPU: %v, logged %s", err, &said)
-	}
-	c.release()
-	// An embedded server has one worker.
-	gpu.Software = true
-	for range 2 {
-		c, err := claimWorker(dir, "w1", "", gpu, false, log)
-		if err != nil || said.Len() > 0 {
-			t.Errorf("beside an embedded server: %v, logged %s", err, &said)
-		}
-		defer c.release()
-	}
-	first.release()
-	gpu.Software = false
-	again, err := claimWorker(dir, "w1", "nats://a:4222-x.v1", gpu, false, log)
-	if err != nil || said.Len() > 0 {
-		t.Errorf("after the first ended: %v, logged %s", err, &said)
-	}
-	again.release()
-}
-
-// A worker that comes back on a disk that takes nothing serves all the same.
-func TestAWorkerServesWhereNoFileCanBeLocked(t *testing.T) {
-	file := writeFile(t, "file", "")
-	var said bytes.Buffer
-	c, err := claimWorker(file+"/workers", "w1", "nats://a:4222-x.v1", glcompute.Info{Renderer: "GPU X/9"}, false, slog.New(slog.NewTextHandler(&said, nil)))
-	if err != nil || !strings.Contains(said.String(), "cannot tell whether another process serves this worker") {
-		t.Fatalf("%v, logged %s", err, &said)
-	}
-	c.release()
-}
-
 func TestSecondRunForAWorkerIsRefused(t *testing.T) {
 	requireGL(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	server := newRestartable(t)
-	args := []string{"run", "--nats", server.server.URL(), "--worker", "w1"}
+	url := serverOf(t)
+	args := []string{"run", "--nats", url, "--worker", "w1"}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	serving := &lockedBuffer{}
@@ -180,4 +117,19 @@ func openGL(t *testing.T, f *glFlags) *glcompute.Device {
 	}
 	t.Cleanup(func() { device.Close() })
 	return device
+}
+
+func TestWhereMesasTableHasNoPlaceThereIsNoCache(t *testing.T) {
+	t.Setenv("MESA_SHADER_CACHE_DIR", "")
+	t.Setenv("MESA_SHADER_CACHE_DISABLE", "")
+	inTheWay := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", inTheWay)
+	var log strings.Builder
+	mesaCache(slog.New(slog.NewTextHandler(&log, nil)))
+	if os.Getenv("MESA_SHADER_CACHE_DISABLE") != "true" || !strings.Contains(log.String(), "not used") {
+		t.Errorf("the cache is not disabled: %q", log.String())
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
@@ -124,13 +125,13 @@ func (s *graphStore) fits(pair graph.Pair, freed uint64) error {
 		if err := s.release(); err != nil {
 			return err
 		}
-		m, known := memoryOf(dev)
+		m, known := worker.DeviceMemory(dev)
 		m.Available += freed
-		if err := fitsMemory(pair.Bytes(), m, known); err != nil {
+		if err := worker.FitsDevice(pair.Bytes(), m, known); err != nil {
 			return fmt.Errorf("%w: %w", natsio.ErrGraphTooLarge, err)
 		}
 		free, told := s.host()
-		if err := fitsHost(pair.Bytes(), known, free+freed, told); err != nil {
+		if err := worker.FitsHost(pair.Bytes(), known, free+freed, told); err != nil {
 			return fmt.Errorf("%w: %w", natsio.ErrGraphTooLarge, err)
 		}
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/decisions"
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -27,7 +28,7 @@ func (nowhere) Done(_, _ string, _ *telemetry.Done, sent func(error))         { 
 
 // newLocalAdvisor decides with actors of its own, without NATS. If logged is not
 // empty, it names the file to which every decision is appended. Close ends the actors.
-func newLocalAdvisor(device glDevice, cfg policy.Config, logged string, log *slog.Logger) (_ *graphAdvisor, closed func(context.Context) error, err error) {
+func newLocalAdvisor(device worker.Device, cfg policy.Config, logged string, log *slog.Logger) (_ *graphAdvisor, closed func(context.Context) error, err error) {
 	config := actors.DefaultConfig()
 	config.Policy, config.Incarnation, config.Logger = cfg, telemetry.NewIncarnation(), log
 	a := &graphAdvisor{policy: &cfg, worker: localWorker, patience: decisionPatience}
@@ -54,7 +55,7 @@ func newLocalAdvisor(device glDevice, cfg policy.Config, logged string, log *slo
 		// There is no ring here, so the device is announced as another process would do it.
 		err = a.system.Announce(localWorker, &telemetry.Record{
 			Header: telemetry.Header{Kind: telemetry.KindWorker, Minor: telemetry.Minor, Incarnation: config.Incarnation + 1, Seq: 1},
-			Worker: announcement(device, nil),
+			Worker: worker.Announcement(device, nil),
 		})
 	}
 	if err != nil {

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
@@ -311,15 +313,35 @@ func graphRunOf(r *telemetry.Resident) (*graphRunCmd, error) {
 	return c, c.checkSources()
 }
 
+// graphService says what serves graphs on a node.
+type graphService struct {
+	worker string
+	policy policy.Config
+	joins  bool // that come over NATS are run
+	budget uint64
+	log    *slog.Logger
+}
+
+// servedGraphs is the service and what it serves.
+type servedGraphs struct {
+	*natsio.GraphService
+	store *graphStore
+}
+
+func (g servedGraphs) Close() error { return g.store.close() }
+
 // serveGraphs keeps graphs on the node's device and answers requests about them.
-func (n *node) serveGraphs(cfg *nodeConfig, budget uint64) (err error) {
-	n.store = newGraphStore(&graphStore{
-		borrow: n.engine.borrow, joins: cfg.joins, budget: budget, repair: n.engine.repair, longest: maxGraphRun, log: cfg.log,
-		advisor: &graphAdvisor{system: n.system, policy: &cfg.policy, worker: cfg.worker, log: n.decisions, patience: decisionPatience,
+func serveGraphs(n *worker.Node, cfg graphService) (worker.Graphs, error) {
+	store := newGraphStore(&graphStore{
+		borrow: n.Engine().Borrow, joins: cfg.joins, budget: cfg.budget, repair: n.Engine().Repair, longest: maxGraphRun, log: cfg.log,
+		advisor: &graphAdvisor{system: n.System(), policy: &cfg.policy, worker: cfg.worker, log: n.Decisions(), patience: decisionPatience,
 			publish: func(queue string, g *telemetry.Graph) telemetry.Header {
-				return n.publisher.Graph(cfg.worker, queue, g)
+				return n.Outlet().Graph(cfg.worker, queue, g)
 			}},
 	})
-	n.graphs, err = n.conn.ServeGraphs(cfg.worker, n.store)
-	return err
+	service, err := n.Conn().ServeGraphs(cfg.worker, store)
+	if err != nil {
+		return nil, errors.Join(err, store.close())
+	}
+	return servedGraphs{service, store}, nil
 }

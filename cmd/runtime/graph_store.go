@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
@@ -60,7 +61,7 @@ type graphStore struct {
 
 // newGraphStore makes a store ready for use; its settings are set already.
 func newGraphStore(s *graphStore) *graphStore {
-	s.reading, s.changed, s.host = make(chan struct{}, 1), make(chan struct{}), hostMemory
+	s.reading, s.changed, s.host = make(chan struct{}, 1), make(chan struct{}), worker.HostMemory
 	s.graphs, s.uploads, s.late = make(map[graphKey]*storedGraph), make(map[uploadKey]*graphUpload), make(map[uploadKey]bool)
 	return s
 }

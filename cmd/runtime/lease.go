@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
@@ -24,22 +25,15 @@ func (f *leaseFlags) check() error {
 	return nil
 }
 
-// on says how launches run on a device, which may be nil.
-func (f *leaseFlags) on(device glDevice) leaseChoice {
-	c := leaseChoice{duration: f.LeaseDuration}
+// launchMode says how launches run on a device.
+func (f *leaseFlags) launchMode(device worker.Device) megakernel.LaunchMode {
 	switch {
 	case f.Mode == "lease":
-		c.mode = megakernel.ModeLease
-	case f.Mode == "auto" && device != nil && !device.Info().Software:
-		c.mode = megakernel.ModeAuto
+		return megakernel.ModeLease
+	case f.Mode == "auto" && !device.Info().Software:
+		return megakernel.ModeAuto
 	}
-	return c
-}
-
-// leaseChoice says how an engine's launches run. The zero value runs them as waves.
-type leaseChoice struct {
-	mode     megakernel.LaunchMode
-	duration time.Duration // of a lease
+	return megakernel.ModeWave
 }
 
 // leaseState says, for doctor, whether a device can keep a kernel resident.

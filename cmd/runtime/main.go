@@ -9,9 +9,8 @@
 //
 // This package is the wiring: flags, environment, processes and exit codes. The
 // packages that it wires are best read in the order policy, ring, telemetry,
-// actors, megakernel, glcompute. It also decides about the life of the process:
-// it recovers a lost device, and its watchdog ends a process whose device hangs
-// with exit code 75.
+// actors, megakernel, glcompute, worker. It also decides about the life of the process:
+// one whose device hangs ends with exit code 75.
 package main
 
 import (

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 )
 
@@ -158,7 +159,7 @@ func TestBadWorkerNameIsRefusedBeforeAnythingStarts(t *testing.T) {
 // Two servers that write the same streams would damage them.
 func TestStreamsOfAnotherServerAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()
-	other, err := claimStore(dir, "the server at 127.0.0.1:4222")
+	other, err := worker.ClaimStore(dir, "the server at 127.0.0.1:4222")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestStreamsOfAnotherServerAreLeftAlone(t *testing.T) {
 	if got := run(); got.code != 1 || !strings.Contains(got.err, "in use (the server at 127.0.0.1:4222, process ") || !strings.Contains(got.err, "--store") {
 		t.Errorf("exit code %d, %s", got.code, got.err)
 	}
-	other.release()
+	other.Release()
 	for range 2 { // and gives them back at its end
 		if got := run(); got.code != 0 {
 			t.Errorf("when the other has ended: exit code %d, %s", got.code, got.err)

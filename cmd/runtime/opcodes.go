@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/userop"
 )
@@ -50,7 +51,7 @@ const checkWidth = 64
 
 // compile has the driver compile the opcodes. Its error has the driver's messages, with
 // the lines of the operator's files.
-func (s *opcodeSet) compile(device glDevice) error {
+func (s *opcodeSet) compile(device worker.Device) error {
 	user := s.catalog.User()
 	if len(user) == 0 {
 		return nil

@@ -16,8 +16,8 @@ import (
 // for it is told.
 func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 	requireGL(t)
-	server := newRestartable(t)
-	flags := natsFlags{URL: server.server.URL(), Prefix: telemetry.DefaultPrefix}
+	url := serverOf(t)
+	flags := natsFlags{URL: url, Prefix: telemetry.DefaultPrefix}
 	conn, err := flags.dial(t.Context(), "test client", quietLog)
 	if err != nil {
 		t.Fatal(err)

@@ -8,12 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"ringmaster/glcompute"
-	"ringmaster/megakernel"
-	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
-	"ringmaster/megakernel/policy"
-	"ringmaster/megakernel/tuner"
 )
 
 // programFlags say where compiled GPU programs are kept.
@@ -29,11 +24,11 @@ func (f *programFlags) programDir() string {
 	return filepath.Join(cacheDir(), "programs")
 }
 
-// binaries opens the directory of compiled programs, or returns nil if f is nil. Without
+// binaries opens the directory of compiled programs. Without
 // a directory everything works, only more slowly, so a problem with it is logged and is
 // no error.
 func (f *programFlags) binaries(log *slog.Logger) *disk.Dir {
-	if f == nil || f.NoProgramCache {
+	if f.NoProgramCache {
 		return nil
 	}
 	dir, err := disk.Open(disk.DefaultConfig(f.programDir()))
@@ -61,17 +56,6 @@ func (f *programFlags) programState() string {
 	return fmt.Sprintf("program cache: %s, %d programs, %d KiB", f.programDir(), usage.Entries, (usage.Bytes+1023)>>10)
 }
 
-// candidateKernels are the kernels of the widths that the tuner tries.
-func candidateKernels(device glDevice) []megakernel.Kernel {
-	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
-	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
-	var kernels []megakernel.Kernel
-	for _, width := range tuner.Candidates(limits) {
-		kernels = append(kernels, megakernel.Kernel{Kind: megakernel.Interpreter, Width: width})
-	}
-	return kernels
-}
-
 // adjustedBecause reduces the reason why a launch was not as recommended to its kind: it
 // leaves out the name of the kernel, of which there may be many.
 func adjustedBecause(reason string) string {
@@ -81,20 +65,4 @@ func adjustedBecause(reason string) string {
 		}
 	}
 	return reason
-}
-
-// beside opens a second context of the device, for building kernels. Only a real GL
-// device has one; others give nil.
-func beside(dev gpu.Device) (gpu.Device, error) {
-	d, ok := dev.(interface {
-		OpenShared() (*glcompute.Device, error)
-	})
-	if !ok {
-		return nil, errors.New("the device cannot open one")
-	}
-	shared, err := d.OpenShared()
-	if err != nil {
-		return nil, err // and no Device that holds a nil
-	}
-	return shared, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
@@ -79,7 +80,6 @@ func setBound(o *megakernel.QueueOptions, bound string, set *opcodeSet) (err err
 
 // check refuses a heap that no ring, or not this device, can have.
 func (f *ringFlags) check(device gpu.Device) error {
-	cfg := megakernel.DefaultConfig()
 	if most := 1 << 16; f.Windows < 1 || f.Windows > most {
 		return fmt.Errorf("--windows %d: want 1 to %d", f.Windows, most)
 	}
@@ -91,19 +91,6 @@ func (f *ringFlags) check(device gpu.Device) error {
 		return fmt.Errorf("--windows %d of --window-words %d take %d bytes, the device's storage blocks end at %d: at most %d windows of that size, or %d words for so many",
 			f.Windows, f.WindowWords, bytes, limit, limit/ring.WordBytes/int64(f.WindowWords), limit/ring.WordBytes/int64(f.Windows))
 	}
-	f.size(&cfg)
-	return cfg.Validate()
-}
-
-// size sizes an engine. A ring with more queues than the default has more pages: one more
-// for each priority of each additional queue.
-func (f *ringFlags) size(cfg *megakernel.Config) {
-	if f.Windows == 0 {
-		return // not from a command line
-	}
-	if more := f.Windows - cfg.MaxQueues; more > 0 {
-		cfg.Pages = min(cfg.Pages+more*ring.Priorities, ring.MaxPages)
-	}
-	cfg.MaxQueues, cfg.WindowWords = f.Windows, f.WindowWords
-	cfg.HeapWords = uint32(f.Windows) * f.WindowWords
+	ring := worker.EngineConfig{Windows: f.Windows, WindowWords: f.WindowWords}
+	return ring.Validate()
 }

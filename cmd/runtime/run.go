@@ -8,11 +8,13 @@ import (
 	"math"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
@@ -63,7 +65,6 @@ func (f *policyFlags) config() policy.Config {
 func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	defer ballast()()
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -87,18 +88,13 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if c.Worker == "" {
 		c.Worker = c.defaultWorker(device)
 	}
-	started := false
 	if device != nil {
-		defer func() {
-			if !started {
-				device.Close() // else the node has
-			}
-		}()
+		defer device.Close() // which the node does too
 		claim, err := c.claim(device, opcodes, log)
 		if err != nil {
 			return err
 		}
-		defer claim.release()
+		defer claim.Release()
 	}
 	bus := c.natsFlags.config("ringmaster run", log)
 	if !c.given() {
@@ -110,26 +106,25 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		bus.URL = server.URL()
 		fmt.Fprintf(std.err, "embedded NATS server at %s\n", server.URL())
 	}
-	node, err := startNode(ctx, c.nodeConfig(bus, device, opcodes, limits, log))
+	node, err := worker.Start(ctx, c.nodeConfig(bus, device, opcodes, limits, log))
 	if err != nil {
 		return err
 	}
-	started = true
 	return c.serve(ctx, node, device, bus, std, log)
 }
 
 // claim checks that a device can have the ring that the flags ask for, claims it for this
 // process, and has it compile the operator's opcodes.
-func (c *runCmd) claim(device *glcompute.Device, opcodes *opcodeSet, log *slog.Logger) (*claim, error) {
+func (c *runCmd) claim(device *glcompute.Device, opcodes *opcodeSet, log *slog.Logger) (*worker.Claim, error) {
 	if err := c.ringFlags.check(device); err != nil {
 		return nil, err
 	}
-	claim, err := claimWorker(filepath.Join(stateDir(), "workers"), c.Worker, c.busName(), device.Info(), c.ShareDevice, log)
+	claim, err := worker.ClaimWorker(filepath.Join(stateDir(), "workers"), c.Worker, c.busName(), device.Info(), c.ShareDevice, log)
 	if err != nil {
 		return nil, err
 	}
 	if err := opcodes.compile(device); err != nil {
-		claim.release()
+		claim.Release()
 		return nil, err
 	}
 	opcodes.log(log)
@@ -137,41 +132,46 @@ func (c *runCmd) claim(device *glcompute.Device, opcodes *opcodeSet, log *slog.L
 }
 
 // nodeConfig is the node that the flags ask for, on a device that may be nil.
-func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes *opcodeSet, limits map[string]megakernel.QueueOptions, log *slog.Logger) nodeConfig {
-	cfg := nodeConfig{
-		nats: bus, policy: c.policyFlags.config(), worker: c.Worker, log: log,
-		queues: c.Queues, decisions: c.decisionLogFlags.config(), opcodes: opcodes.catalog, programs: &c.programFlags, tuner: &c.autotuneFlags, rate: c.rateLimit(),
+func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes *opcodeSet, limits map[string]megakernel.QueueOptions, log *slog.Logger) worker.Config {
+	cfg := worker.Config{
+		NATS: bus, Policy: c.policyFlags.config(), Name: c.Worker, Log: log, Version: version, MaxQueues: c.Queues, Rate: c.rateLimit(),
+		Decisions: c.decisionLogFlags.config(),
 	}
+	cfg.Autotuner, cfg.Memory = c.autotuneFlags.tuning(log)
 	if device == nil {
 		return cfg
 	}
-	cfg.device, cfg.reopen = device, c.reopen(device.Info(), log)
-	cfg.lease = c.on(device)
-	cfg.ring, cfg.limits = c.ringFlags, limits
-	cfg.memory, cfg.joins = c.Memory, c.AcceptJoins
-	cfg.hangAfter, cfg.hung = c.HangAfter, endOnHang(log)
-	cfg.deliveries, cfg.doneStream = c.Deliveries, c.DoneStream
+	cfg.Device = device
+	cfg.Engine = worker.EngineConfig{
+		Catalog: opcodes.catalog, Binaries: c.binaries(log), Mode: c.launchMode(device), LeaseDuration: c.LeaseDuration,
+		Windows: c.Windows, WindowWords: c.WindowWords, Limits: limits,
+		Reopen: c.reopen(device.Info(), log), HangAfter: c.HangAfter, Hung: endOnHang(log),
+	}
+	cfg.MemoryBudget, cfg.Deliveries, cfg.DoneStream = c.Memory.MemoryBudget, c.Deliveries, c.DoneStream
+	cfg.Graphs = func(n *worker.Node, budget uint64) (worker.Graphs, error) {
+		return serveGraphs(n, graphService{worker: c.Worker, policy: cfg.Policy, joins: c.AcceptJoins, budget: budget, log: log})
+	}
 	return cfg
 }
 
 // serve serves until ctx ends, and then drains and closes the node.
-func (c *runCmd) serve(ctx context.Context, node *node, device *glcompute.Device, bus natsio.Config, std stdio, log *slog.Logger) error {
+func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute.Device, bus natsio.Config, std stdio, log *slog.Logger) error {
 	if c.Window {
 		hide, err := showRing(device, node, c.Worker, log)
 		if err != nil {
-			return errors.Join(err, node.close(ctx))
+			return errors.Join(err, node.Close(ctx))
 		}
 		defer hide()
 	}
-	waitForNATS(ctx, node.conn, bus.URL, std)
+	waitForNATS(ctx, node.Conn(), bus.URL, std)
 	if ctx.Err() == nil {
-		fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, bus.Subjects.Prefix, node.deviceName())
+		fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, bus.Subjects.Prefix, node.DeviceName())
 	}
 	<-ctx.Done()
 	fmt.Fprintf(std.err, "draining, at most %v\n", c.Drain)
 	drainCtx, cancel := context.WithTimeout(context.Background(), c.Drain)
 	defer cancel()
-	return node.close(drainCtx)
+	return node.Close(drainCtx)
 }
 
 // check refuses values that make no sense, before anything is started.
@@ -239,19 +239,19 @@ func (c *runCmd) embedded(log *slog.Logger) (_ *embedded.Server, closed func(), 
 	if port == 0 {
 		port = -1 // any free port, as everywhere else
 	}
-	lock, err := claimStore(store, "the server at "+c.Listen)
+	lock, err := worker.ClaimStore(store, "the server at "+c.Listen)
 	if err != nil {
 		return nil, nil, err
 	}
 	server, err := startServer(host, port, store, log)
 	if err != nil {
-		lock.release()
+		lock.Release()
 		if !errors.Is(err, embedded.ErrPortTaken) && !errors.Is(err, embedded.ErrNotLoopback) {
 			err = fmt.Errorf("%w\nIts streams are kept in %s; --store names another directory", err, store)
 		}
 		return nil, nil, err
 	}
-	return server, func() { server.Shutdown(); lock.release() }, nil
+	return server, func() { server.Shutdown(); lock.Release() }, nil
 }
 
 // startServer starts the embedded NATS server; an empty store is temporary.
@@ -287,4 +287,18 @@ func withoutPasswords(servers string) string {
 		}
 	}
 	return strings.Join(list, ",")
+}
+
+// exitHang is the exit code of a process whose device does not return from a launch or a
+// transfer. A dispatch cannot be canceled, so the process ends and its supervisor starts
+// it again; its work was not acknowledged and is delivered to the next process. 75 is
+// EX_TEMPFAIL: trying again is the right answer.
+const exitHang = 75
+
+// endOnHang ends the process without touching the device again.
+func endOnHang(log *slog.Logger) func(why string) {
+	return func(why string) {
+		log.Error("the device hangs; the process ends, its work goes to the next one", "reason", why, "exit_code", exitHang)
+		os.Exit(exitHang)
+	}
 }

@@ -202,3 +202,14 @@ func askStatus(url string) ([]byte, error) {
 	}
 	return answer.Data, nil
 }
+
+// serverOf starts a NATS server for a test.
+func serverOf(t *testing.T) (url string) {
+	t.Helper()
+	server, err := startServer("127.0.0.1", -1, t.TempDir(), quietLog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+	return server.URL()
+}

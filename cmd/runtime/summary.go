@@ -51,10 +51,10 @@ func quantilesOf(h *hdrhistogram.Histogram) quantiles {
 }
 
 func (d *demo) summarize(took time.Duration) summary {
-	stats := d.node.system.Stats()
+	stats := d.node.System().Stats()
 	s := summary{
-		Seconds: took.Seconds(), Device: d.node.deviceName(),
-		Records: stats.Records, Folded: stats.Folded, Refused: stats.RecordsRefused + d.node.refused(),
+		Seconds: took.Seconds(), Device: d.node.DeviceName(),
+		Records: stats.Records, Folded: stats.Folded, Refused: stats.RecordsRefused + d.node.Refused(),
 		Decisions: stats.Decisions, Launches: stats.Launches, LaunchesFailed: stats.FailedLaunches,
 		TopologySwitches: stats.TopologySwitches, SwitchesHeld: stats.SwitchesHeld,
 	}

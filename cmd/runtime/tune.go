@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
@@ -240,7 +241,7 @@ func tuneProgress(to *screen) func(float64, *trial.Run) {
 }
 
 // finish prints the result, draws it, and stores it if a geometry was chosen and there is a store.
-func (c *tuneCmd) finish(t *tuned, r *trial.Ring, catalog *megakernel.Catalog, device glDevice, std stdio, store *cache.Cache, chosen bool) error {
+func (c *tuneCmd) finish(t *tuned, r *trial.Ring, catalog *megakernel.Catalog, device worker.Device, std stdio, store *cache.Cache, chosen bool) error {
 	var err error
 	if chosen && store != nil {
 		err = storeTuned(t, store, r, catalog, device)
@@ -268,14 +269,14 @@ func listWorkloads(out io.Writer) {
 }
 
 // newTuneRing makes a ring for a load on a device. The caller closes it.
-func newTuneRing(device glDevice, catalog *megakernel.Catalog, load *trial.Load) (*trial.Ring, error) {
+func newTuneRing(device worker.Device, catalog *megakernel.Catalog, load *trial.Load) (*trial.Ring, error) {
 	return trial.NewRing(device, trial.RingConfig{
 		Catalog: catalog, Slots: len(load.Slots), Window: len(load.Window), Limits: limitsOf(device), Software: device.Info().Software,
 	})
 }
 
 // limitsOf are the limits of a device as a queue's tuner knows them.
-func limitsOf(device glDevice) policy.Limits {
+func limitsOf(device worker.Device) policy.Limits {
 	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
 	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
 	return limits

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
@@ -54,7 +55,7 @@ func TestWhatTuneStoresIsWhereAWorkersTunerBegins(t *testing.T) {
 	}
 	// A launch report as a worker with this device has it, at a geometry of its own.
 	device := openGL(t, &glFlags{GL: "auto"})
-	worker := announcement(device, nil)
+	worker := worker.Announcement(device, nil)
 	standard := policy.Standard()
 	env := session.Env{Mode: session.On, Spaces: session.NewSpaces(&standard), Limits: limitsOf(device), Device: actors.IdentityOf(&worker), Memory: remembered{t, dir}}
 	clock := telemetry.TimeWall

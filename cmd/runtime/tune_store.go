@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/session"
@@ -55,12 +56,12 @@ func tunedEntry(t *tuned, key cache.Key) cache.Entry {
 
 // openTuned opens the tuner's cache in which a worker on this device looks. It returns nil if nothing is to
 // be stored. Before anything is measured, the error says why that would not work.
-func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device glDevice, log *slog.Logger) (*cache.Cache, error) {
+func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device worker.Device, log *slog.Logger) (*cache.Cache, error) {
 	dir := c.cacheDir()
 	if c.NoStore || dir == "" {
 		return nil, nil
 	}
-	worker := announcement(device, catalog)
+	worker := worker.Announcement(device, catalog)
 	store := cache.Open(cache.Options{Dir: dir, Device: actors.IdentityOf(&worker), Max: cache.DefaultMax, Delay: cache.DefaultDelay, Log: log})
 	if err := store.Check(); err != nil {
 		return nil, errors.Join(fmt.Errorf("tune: the result could not be stored; name another --tuner-cache, or measure with --no-store: %w", err), store.Close())
@@ -69,8 +70,8 @@ func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device glDevice, log *s
 }
 
 // storeTuned stores a result where the tuner of a worker on this device finds it.
-func storeTuned(t *tuned, store *cache.Cache, r *trial.Ring, catalog *megakernel.Catalog, device glDevice) error {
-	worker := announcement(device, catalog)
+func storeTuned(t *tuned, store *cache.Cache, r *trial.Ring, catalog *megakernel.Catalog, device worker.Device) error {
+	worker := worker.Announcement(device, catalog)
 	key := tuneKey(r, catalog, actors.IdentityOf(&worker))
 	err := store.Put(tunedEntry(t, key))
 	if err == nil {
@@ -87,5 +88,5 @@ func storeTuned(t *tuned, store *cache.Cache, r *trial.Ring, catalog *megakernel
 // launches by their kernel, their clock and their size.
 func tuneKey(r *trial.Ring, catalog *megakernel.Catalog, identity string) cache.Key {
 	kernel := megakernel.NewIdentities(catalog).Of(megakernel.Kernel{Kind: megakernel.Interpreter})
-	return session.Key(session.Program{ID: kernel, Source: uint8(timeSource(r.Clock)), Mode: session.On}, r.Bucket, r.Limits, identity)
+	return session.Key(session.Program{ID: kernel, Source: uint8(worker.TimeSource(r.Clock)), Mode: session.On}, r.Bucket, r.Limits, identity)
 }

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
 )
 
 const tunedBatch = 1000 // slots
@@ -20,7 +22,9 @@ const tunedBatch = 1000 // slots
 // tunedRun is a runtime on a real device whose one queue gets batch after batch.
 type tunedRun struct {
 	t       *testing.T
-	n       *node
+	n       *worker.Node
+	memory  *tunerMemory
+	device  string // its kind
 	batches int
 	applied chan telemetry.Launch
 }
@@ -28,22 +32,28 @@ type tunedRun struct {
 func startTunedRun(t *testing.T, f *fleet, dir string) *tunedRun {
 	t.Helper()
 	flags := natsFlags{URL: f.server.URL(), Prefix: telemetry.DefaultPrefix}
+	r := &tunedRun{t: t, applied: make(chan telemetry.Launch, 1<<16)}
+	device := openGL(t, &glFlags{GL: "auto"})
+	announced := worker.Announcement(device, nil)
+	r.device = actors.IdentityOf(&announced)
 	tuner := &autotuneFlags{Autotuner: autotunerMode{session.On}, TunerCache: &dir}
-	n, err := startNode(t.Context(), nodeConfig{
-		nats: flags.config("runtime", quiet()), policy: policy.Standard(), worker: "w1", log: quiet(),
-		device: openGL(t, &glFlags{GL: "auto"}), tuner: tuner,
-	})
-	if err != nil {
+	cfg := worker.Config{NATS: flags.config("runtime", quiet()), Policy: policy.Standard(), Name: "w1", Log: quiet(), Device: device}
+	mode, open := tuner.tuning(quiet())
+	cfg.Autotuner, cfg.Memory = mode, func(results *natsio.Results) worker.TunerMemory {
+		r.memory = open(results).(*tunerMemory)
+		return r.memory
+	}
+	var err error
+	if r.n, err = worker.Start(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
-	r := &tunedRun{t: t, n: n, applied: make(chan telemetry.Launch, 1<<16)}
-	if _, err := n.conn.SubscribeLaunches("w1", "q", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) { r.applied <- *l }); err != nil {
+	if _, err := r.n.Conn().SubscribeLaunches("w1", "q", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) { r.applied <- *l }); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.conn.Flush(t.Context()); err != nil {
+	if err := r.n.Conn().Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-n.tuned.devices[tunedPlace{kind: n.identity()}].file.Loaded()
+	<-r.memory.devices[tunedPlace{kind: r.device}].file.Loaded()
 	return r
 }
 
@@ -56,29 +66,20 @@ func (r *tunedRun) batch() {
 		w.Slots[i] = telemetry.Slot{Opcode: uint32(megakernel.OpAdd), Priority: 2, Args: [12]uint32{1, uint32(i)}, NArgs: 2}
 	}
 	settled := make(chan error, 1)
-	r.n.system.Submit("w1", "q", &w, 0, func(_ telemetry.Outcome, err error) { settled <- err })
+	r.n.System().Submit("w1", "q", &w, 0, func(_ telemetry.Outcome, err error) { settled <- err })
 	if err := <-settled; err != nil {
 		r.t.Fatal(err)
 	}
 }
 
-// identity names the kind of the node's device, "" without one.
-func (n *node) identity() string {
-	if n.device == nil {
-		return ""
-	}
-	device := announcement(n.device, nil)
-	return actors.IdentityOf(&device)
-}
-
 // explored says that an exploration has ended and its result is kept.
 func (r *tunedRun) explored() bool {
-	return r.n.tuned.devices[tunedPlace{kind: r.n.identity()}].file.Len() > 0
+	return r.memory.devices[tunedPlace{kind: r.device}].file.Len() > 0
 }
 
 func (r *tunedRun) recommended() policy.Geometry {
 	r.t.Helper()
-	rec, ok := r.n.system.Latest("w1", "q")
+	rec, ok := r.n.System().Latest("w1", "q")
 	if !ok {
 		r.t.Fatal("no recommendation")
 	}
@@ -102,7 +103,7 @@ func (r *tunedRun) ran(want policy.Geometry) {
 
 func (r *tunedRun) close() {
 	r.t.Helper()
-	if err := r.n.close(r.t.Context()); err != nil {
+	if err := r.n.Close(r.t.Context()); err != nil {
 		r.t.Error(err)
 	}
 }
@@ -120,7 +121,7 @@ func TestRunRecommendsAndAppliesWhatItsTunerChose(t *testing.T) {
 	}
 	r.batch() // at the first decision after it
 	chosen := r.recommended()
-	rec, _ := r.n.system.Latest("w1", "q")
+	rec, _ := r.n.System().Latest("w1", "q")
 	tuned := false
 	for _, why := range rec.Reasons {
 		tuned = tuned || why.Rule == policy.RuleTuned.String()
@@ -129,7 +130,7 @@ func TestRunRecommendsAndAppliesWhatItsTunerChose(t *testing.T) {
 		t.Errorf("the recommendation %+v does not say that it is tuned: %+v", chosen, rec.Reasons)
 	}
 	r.ran(chosen)
-	if n := r.n.system.Stats().ReportsUntuned; n != 0 {
+	if n := r.n.System().Stats().ReportsUntuned; n != 0 {
 		t.Logf("%d reports refused", n)
 	}
 	r.close()
@@ -145,7 +146,7 @@ func TestRunRecommendsAndAppliesWhatItsTunerChose(t *testing.T) {
 	again.batch()
 	again.batch() // the first report has told which kernel it is
 	again.batch()
-	rec, _ = again.n.system.Latest("w1", "q")
+	rec, _ = again.n.System().Latest("w1", "q")
 	warm := false
 	for _, why := range rec.Reasons {
 		warm = warm || why.Rule == policy.RuleTuned.String()

@@ -73,9 +73,9 @@ func newTunerMemory(dir string, shared sharer, log *slog.Logger) *tunerMemory {
 	return &tunerMemory{dir: dir, shared: shared, log: log, devices: make(map[tunedPlace]*deviceMemory), moment: session.FirstMoment}
 }
 
-// open begins to read what is known of a device here, so that it is there when its
+// Open begins to read what is known of a device here, so that it is there when its
 // first launch is reported.
-func (m *tunerMemory) open(device string) {
+func (m *tunerMemory) Open(device string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.device(tunedPlace{kind: device})
@@ -250,9 +250,9 @@ func (d *deviceMemory) keep(in map[cache.Key]cache.Entry, e cache.Entry) {
 	in[e.Key] = e
 }
 
-// close writes what has changed. What cannot be written is lost, with a warning: the next
+// Close writes what has changed. What cannot be written is lost, with a warning: the next
 // process measures it again, so a worker that was told to stop has not failed.
-func (m *tunerMemory) close(ctx context.Context) {
+func (m *tunerMemory) Close(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	closed := make(chan error, len(m.devices))

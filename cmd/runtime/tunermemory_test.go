@@ -76,7 +76,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func TestOwnResultsComeFirstAndThoseOfOthersAfterThem(t *testing.T) {
 	m := newTunerMemory("", nil, quiet())
-	m.open(aDevice)
+	m.Open(aDevice)
 	if _, _, ok := m.Recall(aDevice, cache.Key{1}, 0); ok {
 		t.Error("an empty memory knows something")
 	}
@@ -104,7 +104,7 @@ func TestOwnResultsComeFirstAndThoseOfOthersAfterThem(t *testing.T) {
 func TestWhatAWorkerElsewhereReportsIsAHintHere(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
 		m := newTunerMemory(dir, nil, quiet())
-		m.open(aDevice)
+		m.Open(aDevice)
 		evil := m.Elsewhere("evil")
 		m.Remember(aDevice, learned(1, 64))
 		evil.Remember(aDevice, learned(1, 1024))
@@ -117,12 +117,12 @@ func TestWhatAWorkerElsewhereReportsIsAHintHere(t *testing.T) {
 		if e, moment, ok := m.Recall(aDevice, cache.Key{2}, 0); !ok || moment == session.FirstMoment || e.Selected.Width != 1024 {
 			t.Errorf("what only the other knows: %+v at %d, %v; want a hint", e, moment, ok)
 		}
-		m.close(t.Context())
+		m.Close(t.Context())
 		if dir == "" {
 			continue
 		}
 		again := newTunerMemory(dir, nil, quiet())
-		again.open(aDevice)
+		again.Open(aDevice)
 		<-again.devices[tunedPlace{kind: aDevice}].file.Loaded()
 		if e, _, ok := again.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
 			t.Errorf("in the file: %+v, %v", e, ok)
@@ -130,7 +130,7 @@ func TestWhatAWorkerElsewhereReportsIsAHintHere(t *testing.T) {
 		if e, _, ok := again.Recall(aDevice, cache.Key{2}, 0); ok {
 			t.Errorf("in the file: %+v", e)
 		}
-		again.close(t.Context())
+		again.Close(t.Context())
 	}
 }
 
@@ -149,7 +149,7 @@ func (f *follows) share(string, cache.Entry) {}
 func TestAKindOfDeviceIsFollowedOnceForAllWorkersThatHaveIt(t *testing.T) {
 	bus := &follows{}
 	m := newTunerMemory("", bus, quiet())
-	m.open(aDevice)
+	m.Open(aDevice)
 	bus.found(learned(1, 64))
 	for i := range 200 {
 		late := m.Elsewhere(fmt.Sprint("w", i))
@@ -170,14 +170,14 @@ func TestResultsOutliveTheProcess(t *testing.T) {
 	dir := t.TempDir()
 	m := newTunerMemory(dir, nil, quiet())
 	m.Remember(aDevice, learned(1, 64, 128))
-	m.close(t.Context())
+	m.Close(t.Context())
 	again := newTunerMemory(dir, nil, quiet())
-	again.open(aDevice)
+	again.Open(aDevice)
 	<-again.devices[tunedPlace{kind: aDevice}].file.Loaded()
 	if e, _, ok := again.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 || len(e.Measurements) != 2 {
 		t.Errorf("%+v, %v", e, ok)
 	}
-	again.close(t.Context())
+	again.Close(t.Context())
 }
 
 // A directory that is a file can neither be read nor written, whoever asks.
@@ -193,7 +193,7 @@ func TestTuningGoesOnWhereNothingCanBeWritten(t *testing.T) {
 	if e, _, ok := m.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
 		t.Errorf("%+v, %v", e, ok)
 	}
-	if m.close(t.Context()); !strings.Contains(said.String(), "not written") || !strings.Contains(said.String(), "lost") {
+	if m.Close(t.Context()); !strings.Contains(said.String(), "not written") || !strings.Contains(said.String(), "lost") {
 		t.Errorf("said %q", said.String())
 	}
 }
@@ -236,7 +236,7 @@ func (f *fleet) member(log *slog.Logger) (*tunerMemory, *natsio.Results) {
 	results := conn.NewResults()
 	f.t.Cleanup(results.Close)
 	m := newTunerMemory("", &tunerFleet{results: results, log: log}, log)
-	m.open(aDevice)
+	m.Open(aDevice)
 	return m, results
 }
 

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/image/math/fixed"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/ring"
@@ -70,8 +71,8 @@ type ringView struct {
 // showRing opens the window and draws until quit is closed, the user closes the
 // window, or it fails, which is logged: the ring goes on without it. The
 // result stops it.
-func showRing(device *glcompute.Device, n *node, worker string, log *slog.Logger) (stop func(), err error) {
-	_, slots := n.engine.ring.Statuses()
+func showRing(device *glcompute.Device, n *worker.Node, worker string, log *slog.Logger) (stop func(), err error) {
+	_, slots := n.Engine().Ring().Statuses()
 	picture := megakernel.View{Area: image.Rect(0, panelHeight, windowWidth, windowHeight), Slots: slots}
 	size := image.Pt(windowWidth, windowHeight)
 	w, err := glcompute.OpenWindow(device, "ringmaster: "+worker, size, picture.Source())
@@ -79,7 +80,7 @@ func showRing(device *glcompute.Device, n *node, worker string, log *slog.Logger
 		return nil, err
 	}
 	v := &ringView{
-		window: w, ring: n.engine.ring, system: n.system, title: worker + " on " + n.deviceName(),
+		window: w, ring: n.Engine().Ring(), system: n.System(), title: worker + " on " + n.DeviceName(),
 		panel: image.NewRGBA(image.Rectangle{Max: size}), executed: map[string]uint64{}, rates: map[string]float64{},
 	}
 	quit, done := make(chan struct{}), make(chan struct{})

@@ -1,26 +1,10 @@
-package main
+package worker
 
 import (
 	"fmt"
-	"log/slog"
-	"os"
 	"slices"
 	"time"
 )
-
-// exitHang is the exit code of a process whose device does not return from a launch or a
-// transfer. A dispatch cannot be canceled, so the process ends and its supervisor starts
-// it again; its work was not acknowledged and is delivered to the next process. 75 is
-// EX_TEMPFAIL: trying again is the right answer.
-const exitHang = 75
-
-// endOnHang ends the process without touching the device again.
-func endOnHang(log *slog.Logger) func(why string) {
-	return func(why string) {
-		log.Error("the device hangs; the process ends, its work goes to the next one", "reason", why, "exit_code", exitHang)
-		os.Exit(exitHang)
-	}
-}
 
 // hangTicks is how many times the watchdog looks before it calls a job hung. It counts
 // looks instead of time, because a process that was stopped, or whose machine slept,

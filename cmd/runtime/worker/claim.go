@@ -1,4 +1,4 @@
-package main
+package worker
 
 import (
 	"errors"
@@ -15,22 +15,22 @@ import (
 	"ringmaster/glcompute"
 )
 
-// claim is what `run` holds while it serves. It keeps a second `run` from serving the
+// Claim is what `run` holds while it serves. It keeps a second `run` from serving the
 // same worker, and another worker from using the same GPU unless it shares. It
 // consists of locks on files of the user, which end with the process however it ends.
-type claim struct{ files []*os.File }
+type Claim struct{ files []*os.File }
 
-// claimWorker takes the claim of a worker on a device. Workers of the same name on
+// ClaimWorker takes the claim of a worker on a device. Workers of the same name on
 // different buses have nothing to do with each other; if bus is empty, no other
 // process can be on it. share allows other workers on the device. Where no file can be
 // locked, on a disk that is read-only, the worker serves without: the bus tells of two of a name too.
-func claimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *slog.Logger) (*claim, error) {
-	c := &claim{}
+func ClaimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *slog.Logger) (*Claim, error) {
+	c := &Claim{}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		log.Warn("cannot tell whether another process serves this worker or uses the device; $XDG_STATE_HOME names another directory for locks", "error", err)
 		return c, nil
 	}
-	device := subjectToken(info.Renderer)
+	device := token(info.Renderer)
 	if id := info.Capabilities.DeviceUUID; id != "" {
 		device = id
 	}
@@ -54,7 +54,7 @@ func claimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *
 	case err != nil:
 		log.Warn("cannot tell whether another worker uses the device", "error", err)
 	case other != "" && !share:
-		c.release()
+		c.Release()
 		return nil, fmt.Errorf("another worker uses the same GPU (%s); give this one another --device, as `ringmaster doctor` lists them, or --share-device", other)
 	case other != "":
 		log.Warn("another worker uses the same GPU: each slows the other down and measures it; `ringmaster doctor` lists the devices for --device", "other", other)
@@ -62,10 +62,10 @@ func claimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *
 	return c, nil
 }
 
-// claimStore takes the directory of an embedded server's streams. One that cannot be locked is for the server to
+// ClaimStore takes the directory of an embedded server's streams. One that cannot be locked is for the server to
 // refuse.
-func claimStore(dir, holder string) (*claim, error) {
-	c := &claim{}
+func ClaimStore(dir, holder string) (*Claim, error) {
+	c := &Claim{}
 	if os.MkdirAll(dir, 0o700) != nil {
 		return c, nil
 	}
@@ -78,7 +78,7 @@ func claimStore(dir, holder string) (*claim, error) {
 
 // lock locks a file and writes the holder into it. If another process holds the lock,
 // other is what that process wrote.
-func (c *claim) lock(path, holder string) (other string, err error) {
+func (c *Claim) lock(path, holder string) (other string, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return "", err
@@ -103,9 +103,20 @@ func (c *claim) lock(path, holder string) (other string, err error) {
 	return "", nil
 }
 
-// release gives the claim back.
-func (c *claim) release() {
+// Release gives the claim back.
+func (c *Claim) Release() {
 	for _, f := range c.files {
 		f.Close()
 	}
+}
+
+// token replaces what the name of a file should not have.
+func token(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '-'
+	}, s)
 }

@@ -1,4 +1,4 @@
-package main
+package worker
 
 import "testing"
 
@@ -40,7 +40,7 @@ func TestAGraphLeavesTheHostSomeMemory(t *testing.T) {
 		{1 << 30, hostReserve, true, true, true},
 		{1 << 62, 0, false, false, true},
 	} {
-		if err := fitsHost(c.graph, c.apart, c.free, c.known); (err == nil) != c.fits {
+		if err := FitsHost(c.graph, c.apart, c.free, c.known); (err == nil) != c.fits {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

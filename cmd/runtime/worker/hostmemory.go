@@ -1,19 +1,21 @@
-package main
+package worker
 
 import (
 	"bytes"
 	"fmt"
 	"os"
 	"strconv"
+
+	"ringmaster/cmd/runtime/text"
 )
 
 // hostReserve is the most host memory that a graph has to leave to everybody else. One that is
 // smaller leaves as much as it takes.
 const hostReserve = 256 << 20
 
-// hostMemory is how many bytes of memory this process can still take: what the system says is
+// HostMemory is how many bytes of memory this process can still take: what the system says is
 // available, or less if its control group has a limit. It is unknown where neither can be read.
-func hostMemory() (bytes uint64, known bool) {
+func HostMemory() (bytes uint64, known bool) {
 	read := func(name string) []byte {
 		data, err := os.ReadFile(name)
 		if err != nil {
@@ -43,9 +45,9 @@ func freeMemory(meminfo, limit, current []byte) (free uint64, known bool) {
 	return free, known
 }
 
-// fitsHost returns an error if the host has too little memory for a graph, of which it is about
+// FitsHost returns an error if the host has too little memory for a graph, of which it is about
 // to take a further copy unless the device has memory of its own.
-func fitsHost(graph uint64, apart bool, free uint64, known bool) error {
+func FitsHost(graph uint64, apart bool, free uint64, known bool) error {
 	needed := min(graph, hostReserve)
 	if !apart {
 		needed += graph
@@ -53,5 +55,5 @@ func fitsHost(graph uint64, apart bool, free uint64, known bool) error {
 	if !known || needed <= free {
 		return nil
 	}
-	return fmt.Errorf("the graph takes %s bytes: %s bytes of the host's memory have to be free, and %s are", grouped(graph), grouped(needed), grouped(free))
+	return fmt.Errorf("the graph takes %s bytes: %s bytes of the host's memory have to be free, and %s are", text.Grouped(graph), text.Grouped(needed), text.Grouped(free))
 }

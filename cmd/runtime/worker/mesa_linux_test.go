@@ -1,11 +1,9 @@
-package main
+package worker
 
 import (
 	"bytes"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -23,8 +21,6 @@ func TestMesasTableHasNoHoles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			t.Setenv("MESA_SHADER_CACHE_DIR", dir)
-			t.Setenv("MESA_SHADER_CACHE_DISABLE", "")
 			index := filepath.Join(dir, "mesa_shader_cache", "index")
 			if err := os.Mkdir(filepath.Dir(index), 0o700); err != nil {
 				t.Fatal(err)
@@ -33,7 +29,9 @@ func TestMesasTableHasNoHoles(t *testing.T) {
 				t.Fatal(err)
 			}
 			had, _ := os.ReadFile(index)
-			mesaCache(slog.New(slog.DiscardHandler))
+			if err := ReserveMesaIndex(dir); err != nil {
+				t.Fatal(err)
+			}
 			var stat syscall.Stat_t
 			if err := syscall.Stat(index, &stat); err != nil {
 				t.Fatal(err)
@@ -44,24 +42,6 @@ func TestMesasTableHasNoHoles(t *testing.T) {
 			if has, err := os.ReadFile(index); err != nil || !bytes.HasPrefix(has, had) {
 				t.Errorf("what was there has changed: %v", err)
 			}
-			if off := os.Getenv("MESA_SHADER_CACHE_DISABLE"); off != "" {
-				t.Errorf("the cache is disabled: %s", off)
-			}
 		})
-	}
-}
-
-func TestWhereMesasTableHasNoPlaceThereIsNoCache(t *testing.T) {
-	t.Setenv("MESA_SHADER_CACHE_DIR", "")
-	t.Setenv("MESA_SHADER_CACHE_DISABLE", "")
-	inTheWay := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(inTheWay, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("XDG_CACHE_HOME", inTheWay)
-	var log strings.Builder
-	mesaCache(slog.New(slog.NewTextHandler(&log, nil)))
-	if os.Getenv("MESA_SHADER_CACHE_DISABLE") != "true" || !strings.Contains(log.String(), "not used") {
-		t.Errorf("the cache is not disabled: %q", log.String())
 	}
 }

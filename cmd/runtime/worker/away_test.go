@@ -1,12 +1,12 @@
 //go:build cgo
 
-package main
+package worker
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
+	"log/slog"
 	"net"
 	"testing"
 	"time"
@@ -28,7 +28,7 @@ type restartable struct {
 func (r *restartable) start(t *testing.T) {
 	t.Helper()
 	var err error
-	if r.server, err = startServer("127.0.0.1", r.port, r.store, newLogger(io.Discard, "error", "text")); err != nil {
+	if r.server, err = startServer(r.port, r.store); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -86,24 +86,14 @@ func waitExecuted(t *testing.T, url string, want int) {
 }
 
 func TestWorkGoesOnAfterTheServerWasAway(t *testing.T) {
-	requireGL(t)
-	log := newLogger(io.Discard, "error", "text")
-	device, err := (&glFlags{GL: "auto"}).open(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer device.Close()
+	device := openGL(t)
 	server := newRestartable(t)
-	flags := natsFlags{URL: server.server.URL(), Prefix: telemetry.DefaultPrefix}
-	node, err := startNode(t.Context(), nodeConfig{nats: flags.config("test node", log), policy: policy.Standard(), worker: "w1", device: device, log: log})
+	log := slog.New(slog.DiscardHandler)
+	node, err := Start(t.Context(), Config{NATS: bus(server.server.URL(), "test node", log), Policy: policy.Standard(), Name: "w1", Device: device, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := flags.dial(t.Context(), "test client", log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := dial(t, server.server.URL(), log)
 
 	submitAdds(t, conn, 0, 50)
 	server.server.Shutdown()
@@ -120,7 +110,7 @@ func TestWorkGoesOnAfterTheServerWasAway(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := node.close(ctx); err != nil {
+	if err := node.Close(ctx); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package main
+package worker
 
 import (
 	"errors"
@@ -28,7 +28,7 @@ type faultyGPU struct {
 
 func newFaultyGPU(t *testing.T, faults ...faultgl.Fault) faultyGPU {
 	t.Helper()
-	real := openGL(t, &glFlags{GL: "auto"})
+	real := openGL(t)
 	return faultyGPU{faultgl.Wrap(real, faults...), real}
 }
 
@@ -41,9 +41,9 @@ func TestWorkSurvivesResetsOfTheDevice(t *testing.T) {
 			t.Run(fmt.Sprintf("%s at dispatch %d", kind, dispatch), func(t *testing.T) {
 				s := openDoneShop(t)
 				opened, refusals := 0, 2
-				n := s.serve(t, func(cfg *nodeConfig) {
-					cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: kind, Dispatch: dispatch, After: after})
-					cfg.reopen = func() (glDevice, error) {
+				n := s.serve(t, func(cfg *Config) {
+					cfg.Device = newFaultyGPU(t, faultgl.Fault{Kind: kind, Dispatch: dispatch, After: after})
+					cfg.Engine.Reopen = func() (Device, error) {
 						if refusals--; refusals >= 0 { // as while the driver still resets
 							return nil, errors.New("not yet")
 						}
@@ -79,7 +79,7 @@ func TestTransferLearnsOfALossAndHasTheDeviceRepaired(t *testing.T) {
 	dev := newFaultyGPU(t)
 	reopened := newFaultyGPU(t)
 	log := slog.New(slog.DiscardHandler)
-	e, err := newEngine(dev, nil, nil, leaseChoice{}, rebuilder{log: log, reopen: func() (glDevice, error) { return reopened, nil }}, nil)
+	e, err := newEngine(dev, EngineConfig{Reopen: func() (Device, error) { return reopened, nil }}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +100,10 @@ func TestTransferLearnsOfALossAndHasTheDeviceRepaired(t *testing.T) {
 	if words[0] != 0 {
 		t.Errorf("word 0 of the new heap is %d", words[0])
 	}
-	if err := e.close(); err != nil {
+	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	if e.keeper.epoch != 1 || e.keeper.device != glDevice(reopened) {
+	if e.keeper.epoch != 1 || e.keeper.device != Device(reopened) {
 		t.Errorf("epoch %d", e.keeper.epoch)
 	}
 }
@@ -121,10 +121,10 @@ func TestWorkSurvivesAResetUnderSeveralLaunches(t *testing.T) {
 				t.Fatal(err)
 			}
 			opened := 0
-			n := s.serve(t, func(cfg *nodeConfig) {
-				cfg.policy.Sizing.BatchDepth = 256
-				cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Innocent, Dispatch: dispatch, After: true})
-				cfg.reopen = func() (glDevice, error) { opened++; return newFaultyGPU(t), nil }
+			n := s.serve(t, func(cfg *Config) {
+				cfg.Policy.Sizing.BatchDepth = 256
+				cfg.Device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Innocent, Dispatch: dispatch, After: true})
+				cfg.Engine.Reopen = func() (Device, error) { opened++; return newFaultyGPU(t), nil }
 			})
 			s.wait(t)
 			s.close(t, n)
@@ -141,9 +141,9 @@ func TestWorkSurvivesAResetUnderSeveralLaunches(t *testing.T) {
 
 func TestGarbageInTheResetStatusIsIgnored(t *testing.T) {
 	s := openDoneShop(t)
-	n := s.serve(t, func(cfg *nodeConfig) {
-		cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Garbage, Dispatch: 2})
-		cfg.reopen = func() (glDevice, error) { t.Error("opened again"); return nil, errors.New("no") }
+	n := s.serve(t, func(cfg *Config) {
+		cfg.Device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Garbage, Dispatch: 2})
+		cfg.Engine.Reopen = func() (Device, error) { t.Error("opened again"); return nil, errors.New("no") }
 	})
 	s.wait(t)
 	if got := counted(t, n); got != shopBatches*shopSlots {
@@ -185,12 +185,12 @@ func TestAnotherDeviceIsNoReplacement(t *testing.T) {
 	quit := make(chan struct{})
 	close(quit) // one attempt will do
 	r := rebuilder{log: slog.New(slog.DiscardHandler), device: was, quit: quit,
-		reopen: func() (glDevice, error) { return renamed{newFaultyGPU(t), closed}, nil }}
+		reopen: func() (Device, error) { return renamed{newFaultyGPU(t), closed}, nil }}
 	if err := r.rebuild(ring, faultgl.Loss{}); err == nil || !strings.Contains(err.Error(), "another GPU answers in the place of ") {
 		t.Errorf("%v", err)
 	}
 	<-closed
-	if r.device != glDevice(was) || r.epoch != 0 {
+	if r.device != Device(was) || r.epoch != 0 {
 		t.Error("the ring moved there nevertheless")
 	}
 	was.Release()
@@ -213,7 +213,7 @@ func TestWaitingForALostDeviceEndsWithPatienceOrTheEngine(t *testing.T) {
 		gone := errors.New("no device")
 		attempts := 0
 		r := rebuilder{log: slog.New(slog.DiscardHandler), quit: make(chan struct{}), patience: lossPatience,
-			reopen: func() (glDevice, error) { attempts++; return nil, gone }}
+			reopen: func() (Device, error) { attempts++; return nil, gone }}
 		begin := time.Now()
 		if err := r.rebuild(nil, faultgl.Loss{}); !errors.Is(err, gone) {
 			t.Error(err)
@@ -234,8 +234,7 @@ func TestTransferThatHangsIsTimedThoughNothingIsLaunched(t *testing.T) {
 	dev := newFaultyGPU(t)
 	log := slog.New(slog.DiscardHandler)
 	hung := make(chan string, 1)
-	watch := startWatchdog(100*time.Millisecond, func(why string) { hung <- why })
-	e, err := newEngine(dev, nil, nil, leaseChoice{}, rebuilder{log: log}, watch)
+	e, err := newEngine(dev, EngineConfig{HangAfter: 100 * time.Millisecond, Hung: func(why string) { hung <- why }}, log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +260,7 @@ func TestTransferThatHangsIsTimedThoughNothingIsLaunched(t *testing.T) {
 	if err := <-read; err == nil {
 		t.Error("a read of a device that hung is good")
 	}
-	if err := e.close(); err != nil {
+	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -270,18 +269,20 @@ func TestTransferThatHangsIsTimedThoughNothingIsLaunched(t *testing.T) {
 // address of its server.
 const hangingWorker = "RINGMASTER_TEST_HANGING_WORKER"
 
+// hangCode is the exit code of that process.
+const hangCode = 75
+
 func TestHangEndsTheProcessAndItsWorkIsDeliveredAgain(t *testing.T) {
 	if url := os.Getenv(hangingWorker); url != "" {
 		beTheHangingWorker(t, url)
 		return
 	}
-	requireGL(t)
 	s := openDoneShop(t)
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
-	child.Env = append(os.Environ(), hangingWorker+"="+s.flags.URL)
+	child.Env = append(os.Environ(), hangingWorker+"="+s.url)
 	out, err := child.CombinedOutput()
-	if child.ProcessState == nil || child.ProcessState.ExitCode() != exitHang {
-		t.Fatalf("the process ended with %v, want exit code %d: %s", err, exitHang, out)
+	if child.ProcessState == nil || child.ProcessState.ExitCode() != hangCode {
+		t.Fatalf("the process ended with %v, want exit code %d: %s", err, hangCode, out)
 	}
 	if !strings.Contains(string(out), "the device hangs") || !strings.Contains(string(out), "launch ") {
 		t.Errorf("the process did not say why: %s", out)
@@ -289,7 +290,7 @@ func TestHangEndsTheProcessAndItsWorkIsDeliveredAgain(t *testing.T) {
 	s.mu.Lock()
 	first := len(s.done)
 	s.mu.Unlock()
-	n := s.serve(t, func(cfg *nodeConfig) { cfg.device = newFaultyGPU(t) })
+	n := s.serve(t, func(cfg *Config) { cfg.Device = newFaultyGPU(t) })
 	s.wait(t)
 	if got := counted(t, n); got > shopBatches*shopSlots || got%shopSlots != 0 {
 		t.Errorf("%d adds counted of %d batches of %d", got, shopBatches, shopSlots)
@@ -306,11 +307,14 @@ func TestHangEndsTheProcessAndItsWorkIsDeliveredAgain(t *testing.T) {
 
 // beTheHangingWorker serves until the watchdog ends the process.
 func beTheHangingWorker(t *testing.T, url string) {
-	log := newLogger(os.Stderr, "info", "text")
-	s := &doneShop{flags: natsFlags{URL: url, Prefix: telemetry.DefaultPrefix}, log: log}
-	s.serve(t, func(cfg *nodeConfig) {
-		cfg.device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Hang, Dispatch: 3})
-		cfg.hangAfter, cfg.hung = 500*time.Millisecond, endOnHang(log)
+	log := newLogger(os.Stderr)
+	s := &doneShop{url: url, log: log}
+	s.serve(t, func(cfg *Config) {
+		cfg.Device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Hang, Dispatch: 3})
+		cfg.Engine.HangAfter, cfg.Engine.Hung = 500*time.Millisecond, func(why string) {
+			log.Error("the device hangs", "reason", why)
+			os.Exit(hangCode)
+		}
 	})
 	<-t.Context().Done()
 }

@@ -1,4 +1,4 @@
-package main
+package worker
 
 import (
 	"slices"
@@ -12,7 +12,7 @@ func TestPrintsWaitForTheEndOfTheirBatch(t *testing.T) {
 	print := func(queue string, sequence uint32) megakernel.Print {
 		return megakernel.Print{Queue: queue, PrintRecord: ring.PrintRecord{Sequence: sequence, Args: [4]uint32{sequence}}}
 	}
-	e := &engine{}
+	e := &Engine{}
 	wrapped := ^uint32(0) - 1 // the batch's third slot has sequence 0
 	e.prints.add([]megakernel.Print{print("q", 0), print("q", wrapped), print("other", wrapped), print("q", 1)})
 	d := e.doneRecord("q", &megakernel.BatchResult{ID: "b", Sequence: wrapped, Executed: 2, Dropped: 1})

@@ -1,4 +1,4 @@
-package main
+package worker
 
 import (
 	"errors"
@@ -6,26 +6,18 @@ import (
 	"log/slog"
 	"time"
 
-	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
 )
 
-// glDevice is an open GL device.
-type glDevice interface {
-	gpu.Device
-	Info() glcompute.Info
-	Close() error
-}
-
 // rebuilder keeps the ring on a working device: when a context is lost, it opens the
 // device again and moves the ring to it. Only the engine's goroutine uses it.
 type rebuilder struct {
-	reopen   func() (glDevice, error) // nil: what is lost stays lost
-	patience time.Duration            // how long a launch waits for the device to be back; 0: until the watchdog ends the process
+	reopen   func() (Device, error) // nil: what is lost stays lost
+	patience time.Duration          // how long a launch waits for the device to be back; 0: until the watchdog ends the process
 	log      *slog.Logger
 	quit     chan struct{} // closed when there is nothing to wait for any more
-	device   glDevice      // the one in use
+	device   Device        // the one in use
 	epoch    uint64
 }
 
@@ -145,7 +137,7 @@ func (r *rebuilder) attempt(ring *megakernel.Engine) error {
 
 // sameDevice refuses another device in place of the lost one: the limits of that one
 // were announced, and a GPU that fell off the bus would silently become the CPU.
-func sameDevice(was, is glDevice) error {
+func sameDevice(was, is Device) error {
 	a, b := was.Info(), is.Info()
 	if a.Renderer != b.Renderer || a.Capabilities.DeviceUUID != b.Capabilities.DeviceUUID {
 		return fmt.Errorf("%s answers in the place of %s", b.Renderer, a.Renderer)
@@ -153,7 +145,7 @@ func sameDevice(was, is glDevice) error {
 	return nil
 }
 
-func (r *rebuilder) discard(device glDevice) {
+func (r *rebuilder) discard(device Device) {
 	if err := device.Close(); err != nil {
 		r.log.Info("closing a lost device", "error", err)
 	}

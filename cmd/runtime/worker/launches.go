@@ -1,4 +1,4 @@
-package main
+package worker
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type landing struct {
 // quickest way. Others are begun at once and waited for one after the other. The
 // watchdog times the oldest launch, from the moment it is the oldest, because the
 // device runs one at a time.
-func (e *engine) loop() {
+func (e *Engine) loop() {
 	defer close(e.done)
 	defer close(e.waits)
 	orders := e.orders
@@ -63,7 +63,7 @@ func (e *engine) loop() {
 }
 
 // orderOf is the ring's form of an order.
-func (e *engine) orderOf(o actors.Order) megakernel.Order {
+func (e *Engine) orderOf(o actors.Order) megakernel.Order {
 	return megakernel.Order{
 		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue, BatchDepth: o.Plan.BatchDepth,
 		Fuse: o.Plan.Mode == policy.ModeJIT, Mode: e.mode,
@@ -72,21 +72,21 @@ func (e *engine) orderOf(o actors.Order) megakernel.Order {
 }
 
 // launch runs a launch that has the device to itself.
-func (e *engine) launch(o actors.Order) actors.Report {
+func (e *Engine) launch(o actors.Order) actors.Report {
 	e.watch(o)
 	defer e.watchdog.end()
 	report, err := e.keeper.launch(e.ring, e.orderOf(o))
-	return e.reportOf(o.Queue, report, err)
+	return e.reportOf(&o, report, err)
 }
 
-func (e *engine) begin(o launchOrder) begun {
+func (e *Engine) begin(o launchOrder) begun {
 	b := begun{launchOrder: o, order: e.orderOf(o.Order)}
 	b.ticket, b.err = e.ring.Start(b.order)
 	return b
 }
 
 // follow hands the oldest launch to the waiting goroutine.
-func (e *engine) follow(flights []begun) {
+func (e *Engine) follow(flights []begun) {
 	switch {
 	case len(flights) == 0:
 		e.watchdog.end()
@@ -99,14 +99,14 @@ func (e *engine) follow(flights []begun) {
 	}
 }
 
-func (e *engine) watch(o actors.Order) {
+func (e *Engine) watch(o actors.Order) {
 	if e.watchdog != nil {
 		e.watchdog.begin(fmt.Sprintf("launch %d of queue %s", o.Launch, o.Queue))
 	}
 }
 
 // wait is the goroutine that waits for launches, one at a time.
-func (e *engine) wait() {
+func (e *Engine) wait() {
 	for t := range e.waits {
 		report, err := e.ring.Wait(context.Background(), t)
 		e.landed <- landing{report, err}
@@ -116,9 +116,9 @@ func (e *engine) wait() {
 // land reports the outcome of the oldest launch and returns the others. If the device
 // was lost, none is left under way: those behind fail at once, the device is rebuilt
 // once for all of them, and the lost launches run again in their order.
-func (e *engine) land(flights []begun, first landing) (left []begun) {
+func (e *Engine) land(flights []begun, first landing) (left []begun) {
 	if first.err == nil || !e.keeper.lost(first.err) {
-		flights[0].settled(e.reportOf(flights[0].Queue, first.report, first.err))
+		flights[0].settled(e.reportOf(&flights[0].Order, first.report, first.err))
 		return flights[1:]
 	}
 	outcomes := []landing{first}
@@ -140,26 +140,32 @@ func (e *engine) land(flights []begun, first landing) (left []begun) {
 			e.watch(b.Order)
 			out.report, out.err = e.ring.Launch(b.order)
 		}
-		b.settled(e.reportOf(b.Queue, out.report, out.err))
+		b.settled(e.reportOf(&b.Order, out.report, out.err))
 	}
 	return nil
 }
 
-// reportOf is what the worker actor is told about a launch of a queue.
-func (e *engine) reportOf(queue string, report megakernel.Report, err error) actors.Report {
+// reportOf is what the worker actor is told about a launch.
+func (e *Engine) reportOf(o *actors.Order, report megakernel.Report, err error) actors.Report {
 	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}
+	out.Launch.AppliedDepth = o.Plan.BatchDepth // how deep the launch could be
+	out.Launch.Has |= telemetry.HasAppliedDepth
+	if report.TimeSource != megakernel.TimeNone {
+		id := e.identities.Of(report.Kernel) // the tuner knows a kernel by a name that does not depend on its geometry
+		out.Launch.Fingerprint = id[:]
+	}
 	finished := report.Finished
 	if err != nil {
 		out.Launch.Status, out.Launch.Error = telemetry.LaunchFailed, err.Error()
 		out.Launch.Has |= telemetry.HasError
 		// A batch may have ended meanwhile, canceled or past its deadline. With nothing
 		// left to run there is no next launch to report it.
-		finished, out.Pending = e.ring.Finished(queue), e.ring.Pending(queue)
+		finished, out.Pending = e.ring.Finished(o.Queue), e.ring.Pending(o.Queue)
 	} else {
 		e.readPrints(&report)
 	}
 	for i := range finished {
-		out.Done = append(out.Done, e.doneRecord(queue, &finished[i]))
+		out.Done = append(out.Done, e.doneRecord(o.Queue, &finished[i]))
 	}
 	return out
 }

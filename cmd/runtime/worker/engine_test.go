@@ -1,6 +1,6 @@
 //go:build cgo
 
-package main
+package worker
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ func TestSlotsThatDoNotRunAreDroppedForAReason(t *testing.T) {
 }
 
 func TestBatchOverItsDeadlineRunsNoSlot(t *testing.T) {
-	e, err := newEngine(newFaultyGPU(t), nil, nil, leaseChoice{}, rebuilder{log: slog.New(slog.DiscardHandler)}, nil)
+	e, err := newEngine(newFaultyGPU(t), EngineConfig{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestBatchOverItsDeadlineRunsNoSlot(t *testing.T) {
 			t.Errorf("%+v", d)
 		}
 	}
-	if err := e.close(); err != nil {
+	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
 }

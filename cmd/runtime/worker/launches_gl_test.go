@@ -1,6 +1,6 @@
 //go:build cgo
 
-package main
+package worker
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func (g *failingGPU) WaitFence(fence gpu.Fence, timeoutNs uint64) (bool, error) 
 func TestABatchThatEndsWhileItsLaunchFailsIsReportedWithIt(t *testing.T) {
 	dev := &failingGPU{faultyGPU: newFaultyGPU(t)}
 	var later atomic.Int64
-	e, err := newEngine(dev, nil, nil, leaseChoice{}, rebuilder{log: slog.New(slog.DiscardHandler)}, nil, func(c *megakernel.Config) {
+	e, err := newEngine(dev, EngineConfig{}, slog.New(slog.DiscardHandler), func(c *megakernel.Config) {
 		c.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func TestABatchThatEndsWhileItsLaunchFailsIsReportedWithIt(t *testing.T) {
 	if len(other.Done) != 1 || other.Done[0].Executed != 3 {
 		t.Errorf("the launch beside it: %+v", other)
 	}
-	if err := e.close(); err != nil {
+	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
 }

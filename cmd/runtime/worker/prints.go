@@ -1,4 +1,4 @@
-package main
+package worker
 
 import (
 	"cmp"
@@ -45,7 +45,7 @@ func (s *printShelf) take(queue string, first, n uint32) (taken []megakernel.Pri
 }
 
 // readPrints fetches what the slots of a launch printed, before its batches are reported.
-func (e *engine) readPrints(report *megakernel.Report) {
+func (e *Engine) readPrints(report *megakernel.Report) {
 	if report.Opcodes[megakernel.OpPrint] == 0 {
 		return
 	}
@@ -64,7 +64,7 @@ func (e *engine) readPrints(report *megakernel.Report) {
 }
 
 // doneRecord is a finished batch on the wire, with what its slots printed.
-func (e *engine) doneRecord(queue string, b *megakernel.BatchResult) telemetry.Done {
+func (e *Engine) doneRecord(queue string, b *megakernel.BatchResult) telemetry.Done {
 	d := doneRecord(b)
 	prints := e.prints.take(queue, b.Sequence, b.Executed+b.Faulted+b.Dropped)
 	d.Printed = uint32(min(len(prints), telemetry.MaxBatchSlots))

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package main
+package worker
 
 import (
 	"context"
@@ -14,16 +14,17 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
 
 // doneShop is a server with work in its stream and a list of what came of it.
 type doneShop struct {
-	flags natsFlags
-	conn  *natsio.Conn
-	log   *slog.Logger
-	said  *lockedBuffer
+	url  string
+	conn *natsio.Conn
+	log  *slog.Logger
+	said *lockedBuffer
 
 	mu   sync.Mutex
 	done map[string][]telemetry.Done
@@ -42,15 +43,11 @@ const (
 func openDoneShop(t *testing.T) *doneShop {
 	t.Helper()
 	said := &lockedBuffer{}
-	log := newLogger(said, "info", "text")
+	log := newLogger(said)
 	server := newRestartable(t)
-	s := &doneShop{flags: natsFlags{URL: server.server.URL(), Prefix: telemetry.DefaultPrefix}, log: log, said: said,
+	s := &doneShop{url: server.server.URL(), log: log, said: said,
 		done: map[string][]telemetry.Done{}, want: 2 * shopBatches, all: make(chan struct{})}
-	var err error
-	if s.conn, err = s.flags.dial(t.Context(), "test client", log); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.conn.Close)
+	s.conn = dial(t, s.url, log)
 	if _, err := s.conn.SubscribeDone("w1", "*", s.collect); err != nil {
 		t.Fatal(err)
 	}
@@ -99,13 +96,13 @@ func (s *doneShop) collect(_, _ string, _ *telemetry.Header, d *telemetry.Done) 
 }
 
 // serve starts a node of the shop.
-func (s *doneShop) serve(t *testing.T, change func(*nodeConfig)) *node {
+func (s *doneShop) serve(t *testing.T, change func(*Config)) *Node {
 	t.Helper()
 	work := natsio.DefaultWorkConfig()
 	work.AckWait = time.Second
-	cfg := nodeConfig{nats: s.flags.config("test node", s.log), policy: policy.Standard(), worker: "w1", log: s.log, work: &work}
+	cfg := Config{NATS: bus(s.url, "test node", s.log), Policy: policy.Standard(), Name: "w1", Log: s.log, Work: &work, Autotuner: session.On}
 	change(&cfg)
-	n, err := startNode(t.Context(), cfg)
+	n, err := Start(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,11 +122,11 @@ func (s *doneShop) wait(t *testing.T) {
 }
 
 // close closes the node, after which nothing can be done a second time.
-func (s *doneShop) close(t *testing.T, n *node) {
+func (s *doneShop) close(t *testing.T, n *Node) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if err := n.close(ctx); err != nil {
+	if err := n.Close(ctx); err != nil {
 		t.Error(err)
 	}
 	if err := s.conn.Flush(ctx); err != nil {
@@ -139,7 +136,7 @@ func (s *doneShop) close(t *testing.T, n *node) {
 
 // counted is what the adds that ran on the device in use left there: nothing if all of them had
 // run before, so that their queue is not known there.
-func counted(t *testing.T, n *node) uint32 {
+func counted(t *testing.T, n *Node) uint32 {
 	t.Helper()
 	word := make([]uint32, 1)
 	if err := n.engine.ring.Read("adds", 0, word); err != nil && !errors.Is(err, megakernel.ErrQueue) {

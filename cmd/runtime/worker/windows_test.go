@@ -1,6 +1,6 @@
 //go:build cgo
 
-package main
+package worker
 
 import (
 	"fmt"
@@ -24,9 +24,9 @@ func TestMoreQueuesThanWindowsAreServed(t *testing.T) {
 			return telemetry.Slot{Opcode: uint32(megakernel.OpStore), Args: [12]uint32{1, uint32(j)}, NArgs: 2}
 		})
 	}
-	n := s.serve(t, func(cfg *nodeConfig) {
-		cfg.device = newFaultyGPU(t)
-		cfg.ring = ringFlags{Windows: 4, WindowWords: 1 << 14}
+	n := s.serve(t, func(cfg *Config) {
+		cfg.Device = newFaultyGPU(t)
+		cfg.Engine.Windows, cfg.Engine.WindowWords = 4, 1<<14
 	})
 	s.wait(t)
 	if got := len(n.engine.ring.Stats().Queues); got > 4 {
@@ -44,9 +44,9 @@ func TestLimitsHoldForWorkOverNATS(t *testing.T) {
 	s.submit(t, "stores", shopBatches, func(j int) telemetry.Slot {
 		return telemetry.Slot{Opcode: uint32(megakernel.OpStore), Args: [12]uint32{1, uint32(j)}, NArgs: 2}
 	})
-	n := s.serve(t, func(cfg *nodeConfig) {
-		cfg.device = newFaultyGPU(t)
-		cfg.limits = map[string]megakernel.QueueOptions{
+	n := s.serve(t, func(cfg *Config) {
+		cfg.Device = newFaultyGPU(t)
+		cfg.Engine.Limits = map[string]megakernel.QueueOptions{
 			"*":    {MaxPending: 2 * shopSlots},
 			"adds": {Opcodes: uint64(megakernel.NewOpcodeSet(megakernel.OpStore))},
 		}
@@ -66,10 +66,10 @@ func TestAQueueOverItsQuotaLeavesRoomForOthers(t *testing.T) {
 	s.mu.Lock()
 	s.want = shopBatches + shopBatches - 1 - most/2 // one of adds is with the ring, some wait
 	s.mu.Unlock()
-	n := s.serve(t, func(cfg *nodeConfig) {
-		cfg.device = newFaultyGPU(t)
-		cfg.work.MaxPending, cfg.work.RetryMin, cfg.work.RetryMax = most, time.Hour, time.Hour
-		cfg.limits = map[string]megakernel.QueueOptions{"adds": {MaxPending: shopSlots, Rate: 1e-6, Burst: 1}}
+	n := s.serve(t, func(cfg *Config) {
+		cfg.Device = newFaultyGPU(t)
+		cfg.Work.MaxPending, cfg.Work.RetryMin, cfg.Work.RetryMax = most, time.Hour, time.Hour
+		cfg.Engine.Limits = map[string]megakernel.QueueOptions{"adds": {MaxPending: shopSlots, Rate: 1e-6, Burst: 1}}
 	})
 	s.wait(t)
 	s.close(t, n)

@@ -1,0 +1,113 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"ringmaster/cmd/runtime/decisions"
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
+	"ringmaster/ring"
+	"ringmaster/telemetry/natsio"
+)
+
+// Device is an open GL device.
+type Device interface {
+	gpu.Device
+	Info() glcompute.Info
+	Close() error
+}
+
+// Config says what a node is made of.
+type Config struct {
+	NATS   natsio.Config
+	Policy policy.Config
+	Name   string // of the worker: 1 to 64 letters, digits, _ or -
+	Log    *slog.Logger
+
+	Version   string            // of the program, for whoever asks the service
+	MaxQueues int               // 0: the actors' default
+	Rate      *natsio.RateLimit // of the telemetry of one worker; nil: the default
+
+	// Autotuner says how geometries are tuned. Memory opens what tuners begin from, with what workers
+	// share on the bus; nil: nothing is remembered.
+	Autotuner session.Mode
+	Memory    func(*natsio.Results) TunerMemory
+
+	Decisions decisions.Config // where they are logged
+
+	Device Device // nil: the node decides only. It is closed with the node
+	Engine EngineConfig
+
+	MemoryBudget MemoryBudget // of graphs and their jobs on the device
+	// Graphs starts what answers requests about graphs; nil: nobody does.
+	Graphs func(n *Node, memoryBudget uint64) (Graphs, error)
+
+	Work       *natsio.WorkConfig // nil: the default
+	Deliveries uint64             // of a batch before it is given up; 0: no bound
+	DoneStream bool               // keep done records in a stream
+}
+
+// EngineConfig says how a worker's launches run.
+type EngineConfig struct {
+	Catalog  *megakernel.Catalog // of opcodes; nil: the built-in ones
+	Binaries *disk.Dir           // where built kernels are kept, closed with the engine; nil: nowhere
+
+	Mode          megakernel.LaunchMode
+	LeaseDuration time.Duration // of a resident kernel; only with a mode that has one
+
+	Windows     int    // of the heap; 0: the ring's default, and WindowWords too
+	WindowWords uint32 // size of a window in words of 4 bytes
+
+	// Limits bound what queues may have waiting and running, those of no other name under "*".
+	Limits map[string]megakernel.QueueOptions
+
+	Reopen    func() (Device, error) // opens the device again after a loss; nil: it stays lost
+	HangAfter time.Duration          // longest launch; 0: no limit
+	Hung      func(why string)       // is called once, when a launch or a transfer took longer
+}
+
+// size sizes a ring, and bounds the queues that have no limit of their own. A ring with more queues than
+// the default has more pages: one more for each priority of each additional queue.
+func (c *EngineConfig) size(cfg *megakernel.Config) {
+	cfg.Queue = c.Limits["*"]
+	if c.Windows == 0 {
+		return
+	}
+	if more := c.Windows - cfg.MaxQueues; more > 0 {
+		cfg.Pages = min(cfg.Pages+more*ring.Priorities, ring.MaxPages)
+	}
+	cfg.MaxQueues, cfg.WindowWords = c.Windows, c.WindowWords
+	cfg.HeapWords = uint32(c.Windows) * c.WindowWords
+}
+
+// Validate reports a ring that cannot be: too many windows, or windows of no size.
+func (c *EngineConfig) Validate() error {
+	cfg := megakernel.DefaultConfig()
+	c.size(&cfg)
+	return cfg.Validate()
+}
+
+// TunerMemory is what tuners begin from and what they leave.
+type TunerMemory interface {
+	session.Memory
+	// Elsewhere is the memory for the tuners of a worker that runs elsewhere.
+	Elsewhere(worker string) session.Memory
+	// Open begins to read what is known of a kind of device, so that it is there when its first
+	// launch is reported.
+	Open(device string)
+	// Close writes what was learned, for as long as ctx allows.
+	Close(ctx context.Context)
+}
+
+// Graphs answers requests about graphs on a node's device. Stop ends its jobs, before the node
+// drains; Close frees what it has on the device, after.
+type Graphs interface {
+	Stop(ctx context.Context) error
+	Close() error
+}

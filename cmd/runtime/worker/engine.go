@@ -1,0 +1,184 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"ringmaster/actors"
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner"
+	"ringmaster/ring"
+	"ringmaster/telemetry"
+)
+
+// Engine is the worker actor's port to a ring. It translates between wire
+// records and ring batches, and runs launches on goroutines of its own, so that
+// the actor never waits for the device; see launches.go.
+type Engine struct {
+	ring       *megakernel.Engine
+	mode       megakernel.LaunchMode
+	identities *megakernel.Identities // of kernels, whatever their geometry
+	identity   string                 // of this kind of device
+	binaries   *disk.Dir              // nil: none
+	watchdog   *watchdog              // nil: launches may take as long as they like
+
+	keeper rebuilder // the loop's
+	prints printShelf
+
+	orders  chan launchOrder
+	repairs chan struct{} // holds one token if the device may be lost
+	waits   chan megakernel.Ticket
+	landed  chan landing
+	done    chan struct{} // closed when the loop has ended
+}
+
+type launchOrder struct {
+	actors.Order
+	settled func(actors.Report)
+}
+
+// newEngine makes a ring on a device. Its Close also closes the device and the binaries. On an error both
+// are the caller's.
+func newEngine(device Device, cfg EngineConfig, log *slog.Logger, change ...func(*megakernel.Config)) (*Engine, error) {
+	ringCfg := megakernel.DefaultConfig()
+	ringCfg.Catalog, ringCfg.Binaries, ringCfg.Log = cfg.Catalog, cfg.Binaries, log
+	ringCfg.Beside = openBuilderContext
+	ringCfg.Lease, ringCfg.LeaseDuration = cfg.Mode != megakernel.ModeWave, cfg.LeaseDuration
+	cfg.size(&ringCfg)
+	for _, change := range change {
+		change(&ringCfg)
+	}
+	ring, err := megakernel.New(device, ringCfg)
+	if err != nil {
+		return nil, err
+	}
+	for queue, limit := range cfg.Limits {
+		if err := ring.Configure(queue, limit); err != nil {
+			return nil, errors.Join(err, ring.Close())
+		}
+	}
+	ring.Prefetch(candidateKernels(device)...)
+	announced := Announcement(device, cfg.Catalog)
+	e := &Engine{
+		ring: ring, mode: cfg.Mode, binaries: cfg.Binaries, keeper: rebuilder{device: device, reopen: cfg.Reopen, log: log},
+		identities: megakernel.NewIdentities(cfg.Catalog), identity: actors.IdentityOf(&announced),
+		orders: make(chan launchOrder, megakernel.MaxInFlight), repairs: make(chan struct{}, 1), done: make(chan struct{}),
+		waits: make(chan megakernel.Ticket, 1), landed: make(chan landing, 1),
+	}
+	if cfg.HangAfter > 0 {
+		e.watchdog = startWatchdog(cfg.HangAfter, cfg.Hung)
+	}
+	e.keeper.attend(e.watchdog)
+	go e.wait()
+	go e.loop()
+	return e, nil
+}
+
+// Close stops the loop, frees the ring and closes its device. The worker actor must
+// have been drained before.
+func (e *Engine) Close() error {
+	close(e.keeper.quit)
+	close(e.orders)
+	<-e.done
+	e.watchdog.stop()
+	err := errors.Join(e.ring.Close(), e.keeper.close())
+	if e.binaries != nil {
+		err = errors.Join(err, e.binaries.Close())
+	}
+	return err
+}
+
+// Ring is the engine's ring, to look at.
+func (e *Engine) Ring() *megakernel.Engine { return e.ring }
+
+// Borrow lends the device to users other than the ring. The watchdog times each turn.
+func (e *Engine) Borrow(fn func(gpu.Device) error) error {
+	defer e.watchdog.use("a turn of a graph request")()
+	return e.ring.Borrow(fn)
+}
+
+// Repair has a lost device rebuilt now instead of at the next launch. It does not wait.
+func (e *Engine) Repair() {
+	select {
+	case e.repairs <- struct{}{}:
+	default:
+	}
+}
+
+// LaunchMode implements actors.Engine.
+func (e *Engine) LaunchMode() string { return e.mode.String() }
+
+// DeviceIdentity implements actors.Engine.
+func (e *Engine) DeviceIdentity() string { return e.identity }
+
+// Submit implements actors.Engine.
+func (e *Engine) Submit(queue string, w *telemetry.Work) error {
+	batch := megakernel.Batch{ID: w.Batch, WantResults: w.WantResults, Slots: make([]ring.Slot, len(w.Slots))}
+	for i := range w.Slots {
+		s := &w.Slots[i]
+		batch.Slots[i] = ring.Slot{Opcode: s.Opcode, Priority: s.Priority, Args: s.Args}
+	}
+	if w.Has.Has(telemetry.HasEpoch) {
+		batch.Epoch = w.Epoch
+	}
+	if w.Has.Has(telemetry.HasDeadlineMs) && w.DeadlineMs > 0 {
+		batch.Deadline = time.Now().Add(time.Duration(w.DeadlineMs) * time.Millisecond)
+	}
+	err := e.ring.Submit(queue, batch)
+	if errors.Is(err, megakernel.ErrQuota) {
+		return fmt.Errorf("%w: %w", actors.ErrQuota, err)
+	}
+	if errors.Is(err, megakernel.ErrBacklog) || errors.Is(err, megakernel.ErrQueues) || errors.Is(err, megakernel.ErrMoving) {
+		return fmt.Errorf("%w: %w", actors.ErrBusy, err)
+	}
+	return err
+}
+
+// Launch implements actors.Engine. It never blocks the worker actor, which has fewer
+// launches under way than the channel holds.
+func (e *Engine) Launch(o actors.Order, settled func(actors.Report)) {
+	e.orders <- launchOrder{o, settled}
+}
+
+// candidateKernels are the kernels of the widths that the tuner tries.
+func candidateKernels(device Device) []megakernel.Kernel {
+	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
+	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
+	var kernels []megakernel.Kernel
+	for _, width := range tuner.Candidates(limits) {
+		kernels = append(kernels, megakernel.Kernel{Kind: megakernel.Interpreter, Width: width})
+	}
+	return kernels
+}
+
+// openBuilderContext opens a second context of the device, for building kernels. Only a real GL
+// device has one; others give nil.
+func openBuilderContext(dev gpu.Device) (gpu.Device, error) {
+	d, ok := dev.(interface {
+		OpenShared() (*glcompute.Device, error)
+	})
+	if !ok {
+		return nil, errors.New("the device cannot open one")
+	}
+	shared, err := d.OpenShared()
+	if err != nil {
+		return nil, err // and no Device that holds a nil
+	}
+	return shared, nil
+}
+
+// Cancel implements actors.Engine.
+func (e *Engine) Cancel(queue, batch string) actors.Canceled {
+	batches, slots := e.ring.Cancel(queue, batch)
+	out := actors.Canceled{Found: batches > 0, Slots: slots}
+	for _, b := range e.ring.Finished(queue) {
+		out.Done = append(out.Done, e.doneRecord(queue, &b))
+	}
+	return out
+}

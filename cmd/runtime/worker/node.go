@@ -1,0 +1,320 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"ringmaster/actors"
+	"ringmaster/cmd/runtime/decisions"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
+	"ringmaster/telemetry/natsio"
+)
+
+// Node is the part that serves: the bus, the actors and, if there is a device, its ring.
+type Node struct {
+	conn     *natsio.Conn
+	deciders *natsio.Deciders
+	outlet   *natsio.Outlet
+	system   *actors.System
+	ingest   *natsio.Ingest
+	results  *natsio.Results
+	service  *natsio.Service
+
+	decisions *decisions.Log // nil: not logged
+	memory    TunerMemory    // nil: nothing is remembered
+
+	// Nil without a device.
+	device  Device
+	engine  *Engine
+	work    *natsio.WorkConsumer
+	heap    *natsio.HeapService
+	cancels *natsio.CancelService
+	graphs  Graphs
+
+	announcing func() // stops the announcements
+
+	ballast []byte // ballastBytes that nobody touches
+}
+
+// ballastBytes is address space that the collector counts but nobody touches, so it costs no memory. A node
+// keeps little and makes garbage with every message. Without the ballast the collector runs some ten times a
+// second while one queue is flooded, and each run delays the answers to the others: their 99th percentile was
+// five times that of a quiet bus instead of 1.2 times. A larger GOGC would do the same for a small heap, but
+// would multiply a large one.
+const ballastBytes = 64 << 20
+
+// Start connects, starts the actors, attaches the device, and only then takes in telemetry and
+// work. On an error the device and the binaries are closed.
+func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
+	n := &Node{device: cfg.Device, ballast: make([]byte, ballastBytes)}
+	defer func() {
+		if err != nil {
+			_ = n.Close(ctx)
+			if n.engine == nil && cfg.Engine.Binaries != nil {
+				_ = cfg.Engine.Binaries.Close()
+			}
+		}
+	}()
+	if !telemetry.ValidToken(cfg.Name) {
+		return nil, fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", cfg.Name)
+	}
+	if n.conn, err = natsio.Connect(cfg.NATS); err != nil {
+		return nil, err
+	}
+	if err = n.startActors(&cfg); err != nil {
+		return nil, err
+	}
+	if cfg.Device != nil {
+		if err = n.attach(ctx, &cfg); err != nil {
+			return nil, err
+		}
+	}
+	ingest := natsio.DefaultIngestConfig()
+	if cfg.Rate != nil {
+		ingest.Telemetry = *cfg.Rate
+	}
+	ingest.Deciders = n.deciders
+	if n.ingest, err = n.conn.Serve(n.system, ingest); err != nil {
+		return nil, err
+	}
+	n.service, err = n.conn.RegisterService(cfg.Version, map[string]string{"worker": cfg.Name, "device": n.DeviceName()},
+		func() any { return n.system.Stats() })
+	if err != nil {
+		return nil, err
+	}
+	n.settle(ctx)
+	return n, nil
+}
+
+// startActors starts what decides, and what decisions leave by.
+func (n *Node) startActors(cfg *Config) (err error) {
+	actorCfg := actors.DefaultConfig()
+	actorCfg.Policy, actorCfg.Incarnation, actorCfg.Logger = cfg.Policy, n.conn.Incarnation(), cfg.Log
+	actorCfg.Autotuner = cfg.Autotuner
+	if cfg.MaxQueues > 0 {
+		actorCfg.MaxQueues = cfg.MaxQueues
+	}
+	if n.deciders, err = n.conn.Claim(claimed(cfg), processName(cfg.Name)); err != nil {
+		return err
+	}
+	outlet := natsio.DefaultOutletConfig()
+	outlet.Deciders, outlet.DoneStream = n.deciders, cfg.DoneStream
+	if n.outlet, err = n.conn.NewOutlet(outlet); err != nil {
+		return err
+	}
+	header := decisionlog.Header{Incarnation: decisionlog.ID(n.conn.Incarnation()), Software: cfg.Version, Config: cfg.Policy}
+	if n.decisions, err = decisions.Open(cfg.Decisions, n.conn, header, cfg.Log); err != nil {
+		return err
+	}
+	if n.decisions != nil {
+		actorCfg.OnDecision = n.decisions.Record
+	}
+	n.results = n.conn.NewResults()
+	if cfg.Memory != nil {
+		n.memory = cfg.Memory(n.results)
+		actorCfg.TunerMemory, actorCfg.RemoteMemory = n.memory, n.memory.Elsewhere
+	}
+	n.system, err = actors.New(actorCfg, n.outlet)
+	return err
+}
+
+// claimed is the worker that a node decides for: its own, or without a device all
+// that have no runtime of their own.
+func claimed(cfg *Config) string {
+	if cfg.Device == nil {
+		return natsio.AnyWorker
+	}
+	return cfg.Name
+}
+
+// processName tells people which process this is.
+func processName(worker string) string {
+	host, _ := os.Hostname() // without it the process number has to do
+	return fmt.Sprintf("ringmaster run --worker %s on %s, process %d", worker, host, os.Getpid())
+}
+
+// attach gives the worker actor its ring, announces the device and starts to
+// consume the worker's work.
+func (n *Node) attach(ctx context.Context, cfg *Config) (err error) {
+	if n.engine, err = newEngine(cfg.Device, cfg.Engine, cfg.Log); err != nil {
+		return err
+	}
+	device := Announcement(cfg.Device, cfg.Engine.Catalog)
+	memory, known := DeviceMemory(cfg.Device)
+	device.MemoryBudgetBytes = cfg.MemoryBudget.Bytes(memory, known)
+	if known {
+		cfg.Log.Info("device memory", "free", memory.Available, "total", memory.Total, "budget", device.MemoryBudgetBytes, "source", memory.Source)
+	}
+	limits := policy.Limits{
+		MaxWorkgroupSizeX:          device.MaxWorkgroupSizeX,
+		MaxWorkgroupsPerDimension:  device.MaxWorkgroupsPerDimension,
+		MaxInvocationsPerWorkgroup: device.MaxInvocationsPerWorkgroup,
+		SubgroupSize:               device.SubgroupSize,
+	}
+	if n.memory != nil {
+		n.memory.Open(n.engine.DeviceIdentity())
+	}
+	if err := n.system.AttachEngine(cfg.Name, limits, device.MemoryBudgetBytes, n.engine); err != nil {
+		return err
+	}
+	n.announcing = announceEvery(announcePeriod, func() { n.outlet.Announce(cfg.Name, &device) })
+	if n.heap, err = n.conn.ServeHeap(cfg.Name, heapPort{n.engine}); err != nil {
+		return err
+	}
+	if n.cancels, err = n.conn.ServeCancel(cfg.Name, n.system.Cancel); err != nil {
+		return err
+	}
+	if cfg.Graphs != nil {
+		if n.graphs, err = cfg.Graphs(n, device.MemoryBudgetBytes); err != nil {
+			return err
+		}
+	}
+	work := natsio.DefaultWorkConfig()
+	if cfg.Work != nil {
+		work = *cfg.Work
+	}
+	work.MaxDeliveries, work.GaveUp = cfg.Deliveries, n.outlet.Done
+	n.work, err = n.conn.ConsumeWork(ctx, cfg.Name, work, n.system.Submit)
+	return err
+}
+
+// Conn is the node's connection.
+func (n *Node) Conn() *natsio.Conn { return n.conn }
+
+// Outlet is what the node publishes by.
+func (n *Node) Outlet() *natsio.Outlet { return n.outlet }
+
+// System is the node's actors.
+func (n *Node) System() *actors.System { return n.system }
+
+// Decisions is the log of the node's decisions, nil if they are not logged.
+func (n *Node) Decisions() *decisions.Log { return n.decisions }
+
+// Engine is the node's engine, nil without a device.
+func (n *Node) Engine() *Engine { return n.engine }
+
+// DeviceName names the device for people.
+func (n *Node) DeviceName() string {
+	if n.device == nil {
+		return "no device (decides only)"
+	}
+	_, renderer, _ := n.device.Identity()
+	return renderer
+}
+
+// Refused counts the records that the edge refused before the actors saw them.
+func (n *Node) Refused() uint64 { return n.ingest.Stats().Refused }
+
+// Close drains: it takes no new work, lets what is in flight finish and be
+// acknowledged, and leaves what has not started to be delivered to the next process.
+func (n *Node) Close(ctx context.Context) error {
+	var errs []error
+	if n.announcing != nil {
+		n.announcing()
+	}
+	if n.service != nil {
+		errs = append(errs, n.service.Stop())
+	}
+	if n.cancels != nil {
+		errs = append(errs, n.cancels.Stop(ctx))
+	}
+	if n.graphs != nil { // before what launches wait for: a job has the device
+		errs = append(errs, n.graphs.Stop(ctx))
+	}
+	errs = append(errs, n.drain(ctx))
+	if n.ingest != nil {
+		errs = append(errs, n.ingest.Stop(ctx))
+	}
+	if n.system != nil {
+		n.system.Close()
+	}
+	if n.results != nil {
+		n.results.Close()
+	}
+	if n.memory != nil {
+		n.memory.Close(ctx)
+	}
+	if n.decisions != nil {
+		errs = append(errs, n.decisions.Close(ctx))
+	}
+	if n.outlet != nil {
+		errs = append(errs, n.outlet.Close(ctx))
+	}
+	if n.heap != nil {
+		errs = append(errs, n.heap.Stop(ctx))
+	}
+	if n.graphs != nil {
+		errs = append(errs, n.graphs.Close())
+	}
+	switch {
+	case n.engine != nil:
+		errs = append(errs, n.engine.Close())
+	case n.device != nil:
+		errs = append(errs, n.device.Close())
+	}
+	if n.deciders != nil {
+		n.deciders.Close()
+	}
+	if n.conn != nil {
+		n.conn.Close()
+	}
+	runtime.KeepAlive(n.ballast)
+	return errors.Join(errs...)
+}
+
+// settle waits until the subscriptions have reached the server, so that a client
+// that is told that the node serves can rely on it. It does not wait for a server
+// that is away.
+func (n *Node) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = n.conn.Flush(ctx)
+}
+
+// drain stops taking in work and lets the actors finish what is in flight. The two
+// go on at the same time: the consumer waits for outcomes that only draining actors
+// give.
+func (n *Node) drain(ctx context.Context) error {
+	taken := make(chan error, 1)
+	go func() {
+		if n.work == nil {
+			taken <- nil
+			return
+		}
+		taken <- n.work.Drain(ctx)
+	}()
+	var settled error
+	if n.system != nil {
+		settled = n.system.Drain(ctx)
+	}
+	return errors.Join(<-taken, settled)
+}
+
+// announcePeriod bounds how long a node that started later, or missed an
+// announcement, does not know a worker's limits.
+const announcePeriod = 5 * time.Second
+
+// announceEvery announces now and then periodically until stopped.
+func announceEvery(period time.Duration, announce func()) (stop func()) {
+	announce()
+	ticker, quit, done := time.NewTicker(period), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-ticker.C:
+				announce()
+			case <-quit:
+				ticker.Stop()
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}

@@ -1,0 +1,97 @@
+package worker
+
+import (
+	"errors"
+
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
+	"ringmaster/telemetry"
+)
+
+// launchRecord is the wire form of a report.
+func launchRecord(r *megakernel.Report) telemetry.Launch {
+	l := telemetry.Launch{
+		Launch: r.Launch, Decision: r.Decision, Status: telemetry.LaunchOK,
+		Applied: geometryRecord(r.Applied), Recommended: geometryRecord(r.Recommended), NotApplied: r.NotApplied,
+		ElapsedNs: r.ElapsedNs, TimeSource: TimeSource(r.TimeSource), IdleNs: r.IdleNs, WallNs: r.WallNs,
+		Executed: uint64(r.Executed), Faulted: uint64(r.Faulted), Requeued: uint64(r.Requeued),
+		OpcodeCounts: r.Opcodes[:], Fingerprint: r.Fingerprint[:],
+	}
+	if r.Leased {
+		l.Mode = telemetry.ModeLease
+	}
+	l.Has = telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasStatus |
+		telemetry.HasAppliedWorkgroupSizeX | telemetry.HasAppliedGroups | telemetry.HasAppliedClaimChunk |
+		telemetry.HasRecommendedWorkgroupSizeX | telemetry.HasRecommendedGroups | telemetry.HasRecommendedClaimChunk |
+		telemetry.HasElapsedNs | telemetry.HasTimeSource | telemetry.HasIdleNs | telemetry.HasWallNs |
+		telemetry.HasExecuted | telemetry.HasFaulted | telemetry.HasRequeued | telemetry.HasOpcodeCounts | telemetry.HasFingerprint
+	if l.NotApplied != "" {
+		l.Has |= telemetry.HasNotApplied
+	}
+	if r.TimeSource != megakernel.TimeNone { // else nothing ran
+		l.Kernel = r.Kernel.String()
+		l.Has |= telemetry.HasMode | telemetry.HasKernel
+	}
+	return l
+}
+
+func geometryRecord(g megakernel.Geometry) telemetry.Geometry {
+	return telemetry.Geometry{WorkgroupSizeX: g.Width, Groups: g.Groups, ClaimChunk: g.Chunk}
+}
+
+// TimeSource is the wire form of the clock of a launch.
+func TimeSource(t megakernel.TimeSource) telemetry.TimeSource {
+	switch t {
+	case megakernel.TimeDevice:
+		return telemetry.TimeQuery
+	case megakernel.TimeFinish:
+		return telemetry.TimeWall
+	}
+	return telemetry.TimeNone
+}
+
+func doneRecord(b *megakernel.BatchResult) telemetry.Done {
+	d := telemetry.Done{Batch: b.ID, Executed: b.Executed, Faulted: b.Faulted, Results: b.Results, Dropped: b.Dropped, Error: droppedBecause(b.Err)}
+	for _, f := range b.Faults[:min(len(b.Faults), telemetry.MaxFaults)] {
+		d.Faults = append(d.Faults, telemetry.Fault{Index: f.Index, Code: uint32(f.Code)})
+	}
+	return d
+}
+
+// droppedBecause is what a done record says of why slots did not run.
+func droppedBecause(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, megakernel.ErrHeapLost):
+		return "heap lost"
+	case errors.Is(err, megakernel.ErrCanceled):
+		return "canceled"
+	case errors.Is(err, megakernel.ErrDeadline):
+		return "deadline"
+	case gpu.Lost(err):
+		return "device lost"
+	}
+	return err.Error()
+}
+
+// Announcement describes the device and the operator's opcodes to everybody else.
+// A nil catalog has the built-in opcodes only.
+func Announcement(device Device, opcodes *megakernel.Catalog) telemetry.Worker {
+	info := device.Info()
+	w := telemetry.Worker{
+		Vendor: info.Vendor, Renderer: info.Renderer, Driver: info.Version,
+		DeviceUUID: info.Capabilities.DeviceUUID, SubgroupSize: info.Capabilities.SubgroupSize,
+		Capabilities: info.Capabilities.List(),
+	}
+	w.MaxWorkgroupSizeX, w.MaxWorkgroupsPerDimension, w.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
+	w.Has = telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension | telemetry.HasWorkerMaxInvocationsPerWorkgroup |
+		telemetry.HasSubgroupSize | telemetry.HasVendor | telemetry.HasRenderer | telemetry.HasDriver |
+		telemetry.HasDeviceUUID | telemetry.HasMemoryBudgetBytes | telemetry.HasCapabilities | telemetry.HasOpcodes
+	if opcodes != nil {
+		for _, op := range opcodes.User() {
+			w.Opcodes = append(w.Opcodes, telemetry.Opcode{ID: op.ID, Name: op.Name})
+		}
+	}
+	return w
+}

@@ -1,0 +1,101 @@
+package worker
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"ringmaster/glcompute"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
+)
+
+// TestMain serves main-thread calls, as the command's main function does.
+func TestMain(m *testing.M) { os.Exit(glcompute.Main(m.Run)) }
+
+const priorityNormal = 2
+
+// openGL opens a device for a test, or skips where there is none and none is required.
+func openGL(t testing.TB) *glcompute.Device {
+	t.Helper()
+	device, _, err := glcompute.Open(glcompute.Config{})
+	if err != nil {
+		if strings.Contains(os.Getenv("RINGMASTER_REQUIRE"), "gl") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	t.Cleanup(func() { device.Close() })
+	return device
+}
+
+func newLogger(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }
+
+// bus is how a test connects to a server.
+func bus(url, name string, log *slog.Logger) natsio.Config {
+	cfg := natsio.DefaultConfig()
+	cfg.URL, cfg.Name, cfg.Logger = url, name, log
+	cfg.Subjects = telemetry.Subjects{Prefix: telemetry.DefaultPrefix}
+	return cfg
+}
+
+// dial connects to a server.
+func dial(t *testing.T, url string, log *slog.Logger) *natsio.Conn {
+	t.Helper()
+	conn, err := natsio.Connect(bus(url, "test client", log))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	if err := conn.WaitState(t.Context(), natsio.StateConnected); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// startServer starts an embedded NATS server.
+func startServer(port int, store string) (*embedded.Server, error) {
+	cfg := embedded.DefaultConfig()
+	cfg.Port, cfg.StoreDir = port, store
+	return embedded.Start(cfg)
+}
+
+// askStatus asks the runtimes of a server how they are, and returns the first answer.
+func askStatus(url string) ([]byte, error) {
+	conn, err := nats.Connect(url)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	answer, err := conn.Request("ringmaster.v1.status", nil, 5*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	return answer.Data, nil
+}
+
+// lockedBuffer is a buffer that a logger may write to from any goroutine.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
