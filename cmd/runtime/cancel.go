@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // cancelCmd withdraws batches from a running worker.
@@ -33,7 +34,7 @@ func (c *cancelCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error 
 	defer conn.Close()
 	late := 0
 	for _, batch := range c.Batches {
-		found, slots, err := conn.CancelWork(ctx, c.Worker, c.Queue, batch)
+		found, slots, err := client.Cancel(ctx, conn, c.Worker, c.Queue, batch)
 		if err != nil {
 			return err
 		}

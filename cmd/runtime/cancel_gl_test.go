@@ -11,6 +11,7 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // A batch that comes after its cancellation does not run, one that has ended says
@@ -73,7 +74,7 @@ func TestCanceledWorkDoesNotRunAndSaysSo(t *testing.T) {
 	}
 	for i := range many {
 		submit(fmt.Sprint("b", i))
-		if _, _, err := conn.CancelWork(t.Context(), "w1", "q", fmt.Sprint("b", i-i%3)); err != nil {
+		if _, _, err := client.Cancel(t.Context(), conn, "w1", "q", fmt.Sprint("b", i-i%3)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +87,7 @@ func TestCanceledWorkDoesNotRunAndSaysSo(t *testing.T) {
 		}
 	}
 	word := make([]uint32, 1)
-	if err := conn.Download(t.Context(), "w1", "q", 0, word); err != nil || word[0] != ran {
+	if err := client.Download(t.Context(), conn, "w1", "q", 0, word); err != nil || word[0] != ran {
 		t.Errorf("%d slots ran by the device's count, %d by the records; %v", word[0], ran, err)
 	}
 	if got := ringmaster(t, t.Context(), "", "cancel", "x", "--nats", s.url, "--worker", "nobody", "--queue", "q"); got.code != 1 || !strings.Contains(got.err, "no runtime answers") {

@@ -63,17 +63,17 @@ func nodeClients(t *testing.T) string {
 }
 
 // client is a program of docs/clients/node that runs.
-type client struct {
+type nodeClient struct {
 	t           *testing.T
 	command     *exec.Cmd
 	out, errors <-chan string // lines; closed when the program has ended
 }
 
 // startClient starts a program; it is ended with the test.
-func startClient(t *testing.T, dir, program string, args ...string) *client {
+func startClient(t *testing.T, dir, program string, args ...string) *nodeClient {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), clientPatience)
-	c := &client{t: t, command: exec.CommandContext(ctx, "node", append([]string{program}, args...)...)}
+	c := &nodeClient{t: t, command: exec.CommandContext(ctx, "node", append([]string{program}, args...)...)}
 	c.command.Dir = dir
 	out, outErr := c.command.StdoutPipe()
 	errors, errorsErr := c.command.StderrPipe()
@@ -103,7 +103,7 @@ func readLines(r io.Reader) <-chan string {
 }
 
 // line returns the next line that contains text.
-func (c *client) line(lines <-chan string, text string) string {
+func (c *nodeClient) line(lines <-chan string, text string) string {
 	c.t.Helper()
 	for line := range lines {
 		if strings.Contains(line, text) {
@@ -115,7 +115,7 @@ func (c *client) line(lines <-chan string, text string) string {
 }
 
 // object decodes the next line of the output that contains text.
-func (c *client) object(text string) map[string]any {
+func (c *nodeClient) object(text string) map[string]any {
 	c.t.Helper()
 	line := c.line(c.out, text)
 	var object map[string]any
@@ -126,7 +126,7 @@ func (c *client) object(text string) map[string]any {
 }
 
 // ended waits for the end of the program and returns its exit code.
-func (c *client) ended() int {
+func (c *nodeClient) ended() int {
 	for range c.out {
 	}
 	for range c.errors {
@@ -136,7 +136,7 @@ func (c *client) ended() int {
 }
 
 // terminate ends the program as a supervisor does, which is no failure.
-func (c *client) terminate() {
+func (c *nodeClient) terminate() {
 	c.t.Helper()
 	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
 		c.t.Fatal(err)

@@ -96,7 +96,7 @@ func publisherIsAnswered(t *testing.T, dir, url, queue string, l load, topology 
 }
 
 // answer returns the plan that answers what a publisher printed.
-func answer(t *testing.T, subscriber *client, sent map[string]any) map[string]any {
+func answer(t *testing.T, subscriber *nodeClient, sent map[string]any) map[string]any {
 	t.Helper()
 	for {
 		r := subscriber.object(`"recommendation"`)

@@ -28,6 +28,7 @@ var projectImports = map[string][]string{
 	"telemetry":                  nil,                                                                       // records, their encoding and the subjects
 	"telemetry/decisionlog":      {"telemetry", "megakernel/policy"},                                        // what a decision was made from, as lines
 	"telemetry/natsio":           {"telemetry"},                                                             // the bus knows records, not actors
+	"telemetry/natsio/client":    {"telemetry", "telemetry/natsio"},                                         // what programs use, without the server
 	"telemetry/natsio/embedded":  nil,                                                                       // a server, for processes that have none
 	"megakernel/tuner/space":     nil,                                                                       // what there is to choose from, as data
 	"megakernel/tuner/gp":        nil,                                                                       // the models' algebra, for any candidates
@@ -76,7 +77,7 @@ var externalOwners = []struct {
 }{
 	{"github.com/asynkron/protoactor-go", []string{"actors"}, "the actor library is frozen upstream and must stay replaceable"},
 	{"github.com/nats-io/nats-server/", []string{"telemetry/natsio/embedded"}, "programs that only connect link no server"},
-	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/embedded", "bench"}, "one package talks to the bus; bare NATS is a yardstick"},
+	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded", "bench"}, "one package talks to the bus; bare NATS is a yardstick"},
 	{"github.com/synadia-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
 	{"github.com/vmihailenco/msgpack", []string{"telemetry", "bench"}, "one package knows the encoding; the library alone is a yardstick"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},

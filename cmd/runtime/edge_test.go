@@ -12,6 +12,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // byHand is a client that speaks the NATS protocol itself, so that nothing
@@ -276,7 +277,7 @@ func TestNobodyReplaysOrRewindsTheSequenceOfAnother(t *testing.T) {
 	}
 	latest := func(want uint32) {
 		t.Helper()
-		if _, r, err := e.good.Snapshot(e.context(), "w2", "good"); err != nil || r.QueueLen != want {
+		if _, r, err := client.Snapshot(e.context(), e.good, "w2", "good"); err != nil || r.QueueLen != want {
 			t.Errorf("the queue is known with %d items, want %d (%v)", r.QueueLen, want, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // heapCmd moves data to and from the window of a queue on its worker.
@@ -64,7 +65,7 @@ func (c *heapUploadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) er
 	defer done()
 	var first uint64
 	for _, p := range pieces {
-		epoch, err := conn.Upload(ctx, c.Worker, c.Queue, p.offset, p.words)
+		epoch, err := client.Upload(ctx, conn, c.Worker, c.Queue, p.offset, p.words)
 		if err != nil {
 			return err
 		}
@@ -103,7 +104,7 @@ func (c *heapDownloadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) 
 	defer done()
 	for _, d := range list {
 		words := make([]uint32, d.count)
-		if err := conn.Download(ctx, c.Worker, c.Queue, d.offset, words); err != nil {
+		if err := client.Download(ctx, conn, c.Worker, c.Queue, d.offset, words); err != nil {
 			return err
 		}
 		if err := d.print(std.out, words); err != nil {

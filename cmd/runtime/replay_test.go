@@ -15,6 +15,7 @@ import (
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 func TestReplayUsage(t *testing.T) {
@@ -85,7 +86,7 @@ func announce(t *testing.T, url string) {
 	if err := conn.WaitState(t.Context(), natsio.StateConnected); err != nil {
 		t.Fatal(err)
 	}
-	publisher, err := conn.NewPublisher(natsio.DefaultPublisherConfig())
+	publisher, err := client.NewPublisher(conn, client.DefaultPublisherConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

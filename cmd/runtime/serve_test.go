@@ -15,6 +15,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // served is a `ringmaster run` in this process.
@@ -128,11 +129,11 @@ func firstPlan(t *testing.T, url, worker, queue string) func() telemetry.Recomme
 	}
 	t.Cleanup(conn.Close)
 	for !errors.Is(err, natsio.ErrNoRecommendation) { // the runtime has subscribed when it says so
-		if _, _, err = conn.Snapshot(ctx, worker, queue); ctx.Err() != nil {
+		if _, _, err = client.Snapshot(ctx, conn, worker, queue); ctx.Err() != nil {
 			t.Fatal(err)
 		}
 	}
-	subscriber, err := conn.NewSubscriber(worker, queue, natsio.DefaultSubscriberConfig())
+	subscriber, err := client.NewSubscriber(conn, worker, queue, client.DefaultSubscriberConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

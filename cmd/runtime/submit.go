@@ -16,6 +16,7 @@ import (
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // submitCmd sends work to a running worker and shows what became of it.
@@ -195,7 +196,7 @@ const probePatience = 2 * time.Second
 func (s *submission) nobodyServes() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
 	defer cancel()
-	err := s.conn.Download(ctx, s.cmd.Worker, s.cmd.Queue, 0, make([]uint32, 1))
+	err := client.Download(ctx, s.conn, s.cmd.Worker, s.cmd.Queue, 0, make([]uint32, 1))
 	return errors.Is(err, natsio.ErrNoRuntime)
 }
 

@@ -200,6 +200,34 @@ func (c *Conn) publish(subject string, payload []byte) error {
 	return nil
 }
 
+// PublishRequest sends one payload and has it answered at reply, unless that is
+// empty. While the connection is away it fails at once with ErrDisconnected.
+func (c *Conn) PublishRequest(subject, reply string, payload []byte) error {
+	if !c.nc.IsConnected() {
+		return ErrDisconnected
+	}
+	if reply == "" {
+		return c.nc.Publish(subject, payload)
+	}
+	return c.nc.PublishRequest(subject, reply, payload)
+}
+
+// NATS is the connection of the client library, for the packages beside this one.
+func (c *Conn) NATS() *nats.Conn { return c.nc }
+
+// Session changes with every new connection to a server.
+func (c *Conn) Session() uint64 { return c.nc.Stats().Reconnects }
+
+// Form is the encoding of the records sent.
+func (c *Conn) Form() telemetry.Form { return c.cfg.Form }
+
+// Header is that of the next record on a subject, sent now.
+func (c *Conn) Header(subject string) telemetry.Header { return c.header(subject) }
+
+// AnswerHeader is that of a request or an answer: its subject carries one record, the
+// first of its own sequence.
+func (c *Conn) AnswerHeader() telemetry.Header { return c.newHeader(1) }
+
 // header starts the header of a record that is about to be sent on subject.
 func (c *Conn) header(subject string) telemetry.Header {
 	return c.newHeader(c.seqs.next(subject))
@@ -214,8 +242,8 @@ func (c *Conn) newHeader(seq uint64) telemetry.Header {
 	}
 }
 
-// checkNames refuses names that cannot stand in a subject.
-func checkNames(worker, queue string) error {
+// CheckNames refuses names that cannot stand in a subject.
+func CheckNames(worker, queue string) error {
 	if !telemetry.ValidToken(worker) {
 		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
 	}

@@ -57,7 +57,7 @@ func TestConfigProblemsAreAllReported(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	for _, bad := range []interface{ Validate() error }{&IngestConfig{}, &WorkConfig{}, &OutletConfig{}, &PublisherConfig{}} {
+	for _, bad := range []interface{ Validate() error }{&IngestConfig{}, &WorkConfig{}, &OutletConfig{}} {
 		if bad.Validate() == nil {
 			t.Errorf("zero %T accepted", bad)
 		}

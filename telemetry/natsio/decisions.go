@@ -11,9 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrNoDecisions says that the server has no stream of decision logs.
-var ErrNoDecisions = errors.New("natsio: no decision log")
-
 // DecisionStreamConfig bounds the stream of decision logs. It matters when
 // the stream is created; one that exists keeps its own bounds.
 type DecisionStreamConfig struct {

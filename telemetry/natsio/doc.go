@@ -7,11 +7,7 @@
 //	Outlet                   → recommend, telemetry (reports), worker, done
 //	whatever was refused     → rejected.<worker>.<queue> or rejected.invalid
 //
-// Those are a runtime's. A Go program that owns queues uses the other side:
-//
-//	Publisher                → telemetry.<worker>._batch, worker.<worker>
-//	WorkPublisher            → work.<worker>.<queue>
-//	Subscriber               ← snapshot.<worker>.<queue>, recommend.<worker>.<queue>
+// Those are a runtime's. What a program does that owns queues is in package client.
 //
 // # Guarantees
 //
@@ -22,7 +18,7 @@
 // Telemetry and recommendations are at most once: they describe a state, and
 // the next one replaces what was lost. While the server is away they are
 // dropped and counted, so that it does not get a burst of old news afterwards.
-// A Publisher instead keeps the newest state of each of its queues and tells it
+// A client.Publisher instead keeps the newest state of each of its queues and tells it
 // when the server is back.
 //
 // Work is at least once: a batch lives in a JetStream stream until it was

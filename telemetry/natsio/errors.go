@@ -33,4 +33,33 @@ var (
 	// what is needed, a work queue or a log over its subjects. Someone has to rename
 	// or remove it.
 	ErrStreamConflict = errors.New("natsio: stream exists with another purpose")
+	// ErrRequest says that a request is not one of its kind.
+	ErrRequest = errors.New("bad request")
+	// ErrRefused says that the runtime did not take a telemetry record, and why.
+	ErrRefused = errors.New("refused")
+	// ErrTooMany says that the other side has as many requests as it takes; the same
+	// request may be taken later.
+	ErrTooMany = errors.New("too many requests")
+	// ErrNoWindow says that nothing was ever written or submitted to the queue.
+	ErrNoWindow = errors.New("the queue has no data yet")
+	// ErrOutsideWindow says that a transfer leaves the queue's window.
+	ErrOutsideWindow = errors.New("outside the queue's window")
+	// ErrHeapChanged says that the worker's heap was lost between two requests
+	// of one transfer; doing it again makes it whole.
+	ErrHeapChanged = errors.New("the worker's heap was lost meanwhile")
+	// ErrNoDecisions says that the server has no stream of decision logs.
+	ErrNoDecisions = errors.New("no decision log")
+	// ErrNoGraph says that the worker has no graph or result of that name.
+	ErrNoGraph = errors.New("no such graph")
+	// ErrGraphTooLarge says that a graph does not fit the worker.
+	ErrGraphTooLarge = errors.New("the graph is too large for the worker")
+	// ErrGraphRequest says that a graph or a run is invalid.
+	ErrGraphRequest = errors.New("refused")
+	// ErrGraphBusy says that the worker has as many requests as it takes; the same request may be
+	// taken later.
+	ErrGraphBusy = errors.New("the worker is busy with other requests about graphs")
+	// ErrGraphCanceled is the cause of the context of a run that its requester canceled.
+	ErrGraphCanceled = errors.New("canceled by its requester")
+	// ErrStopping is the cause of the context of a request whose service is stopped.
+	ErrStopping = errors.New("the worker stops")
 )

@@ -68,6 +68,8 @@ type events struct {
 	since          time.Time
 	lastErr        error
 	lastPermission error
+	deniedBy       error // newest permission error seen by Denied, and what that returns
+	denied         error
 	denials        map[*func(string, error)]struct{}
 }
 
@@ -155,9 +157,10 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	e.log.Warn("nats: asynchronous error", "error", err, "subject", subject, "not_logged", e.muted.Swap(0))
 }
 
-// onDenied has told called with every subject that the server refuses to
+// OnDenied has told called with every subject that the server refuses to
 // publish or subscribe for this connection, until ignore is called.
-func (e *events) onDenied(told func(subject string, err error)) (ignore func()) {
+func (c *Conn) OnDenied(told func(subject string, err error)) (ignore func()) {
+	e := &c.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.denials == nil {
@@ -169,6 +172,20 @@ func (e *events) onDenied(told func(subject string, err error)) (ignore func()) 
 		defer e.mu.Unlock()
 		delete(e.denials, &told)
 	}
+}
+
+// Denied returns the newest subject that the server refused to this connection, and why,
+// or nil. After a Flush it covers everything that was published before. Two refusals
+// have different errors.
+func (c *Conn) Denied() (subject string, err error) {
+	e, last := &c.events, c.nc.LastError()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if errors.Is(last, nats.ErrPermissionViolation) && last != e.deniedBy {
+		e.deniedBy = last
+		e.denied = fmt.Errorf("%w: %s", ErrNotPermitted, deniedSubject(last.Error()))
+	}
+	return deniedSubject(fmt.Sprint(e.deniedBy)), e.denied
 }
 
 func (e *events) tellDenied(err error) {

@@ -3,29 +3,11 @@ package natsio
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"ringmaster/telemetry"
-)
-
-// Errors of requests about graphs.
-var (
-	// ErrNoGraph says that the worker has no graph or result of that name.
-	ErrNoGraph = errors.New("natsio: no such graph")
-	// ErrGraphTooLarge says that a graph does not fit the worker.
-	ErrGraphTooLarge = errors.New("natsio: the graph is too large for the worker")
-	// ErrGraphRequest says that a graph or a run is invalid.
-	ErrGraphRequest = errors.New("natsio: refused")
-	// ErrGraphBusy says that the worker has as many requests as it takes; the same request may be
-	// taken later.
-	ErrGraphBusy = errors.New("natsio: the worker is busy with other requests about graphs")
-	// ErrGraphCanceled is the cause of the context of a run that its requester canceled.
-	ErrGraphCanceled = errors.New("natsio: canceled by its requester")
-	// ErrStopping is the cause of the context of a request whose service is stopped.
-	ErrStopping = errors.New("natsio: the worker stops")
 )
 
 // maxGraphRequests are carried out at the same time. Above it requests are answered with code 429.
@@ -98,7 +80,7 @@ func (s *GraphService) Stop(ctx context.Context) error {
 func (s *GraphService) carryOut(_, queue, reply string) {
 	r := s.record.Resident
 	if r.Ask != telemetry.ResidentList && !telemetry.ValidToken(r.Name) {
-		s.refuse(reply, codeBadRequest, fmt.Errorf("graph name is not 1..%d of [A-Za-z0-9_-]", telemetry.MaxToken))
+		s.refuse(reply, fmt.Errorf("%w: graph name is not 1..%d of [A-Za-z0-9_-]", ErrGraphRequest, telemetry.MaxToken))
 		return
 	}
 	switch r.Ask {
@@ -123,7 +105,7 @@ func (s *GraphService) carryOut(_, queue, reply string) {
 		return
 	}
 	r.Data, r.Join = bytes.Clone(r.Data), bytes.Clone(r.Join)
-	session := s.conn.session()
+	session := s.conn.Session()
 	s.under.Go(func() {
 		err := s.graphs.Answer(ctx, queue, &r)
 		done()
@@ -141,7 +123,7 @@ const answerAgain = 3 * time.Second
 // back reports whether the connection was lost since a session, and with it perhaps an answer
 // that took long to make, once the requester has had time to come back too.
 func (s *GraphService) back(session uint64) bool {
-	if s.conn.nc.IsConnected() && s.conn.session() == session {
+	if s.conn.nc.IsConnected() && s.conn.Session() == session {
 		return false
 	}
 	if s.conn.WaitState(s.ctx, StateConnected) != nil {
@@ -191,24 +173,9 @@ func (s *GraphService) end(run graphRun) error {
 // finish answers a request.
 func (s *GraphService) finish(reply string, r *telemetry.Resident, err error) {
 	if err != nil {
-		s.refuse(reply, graphCode(err), err)
+		s.refuse(reply, err)
 		return
 	}
 	h := s.header()
 	s.respond(reply, telemetry.AppendResident(nil, s.conn.cfg.Form, &h, r))
-}
-
-// graphCode is the code of an answer that refuses a request.
-func graphCode(err error) string {
-	switch {
-	case errors.Is(err, ErrNoGraph):
-		return codeNotFound
-	case errors.Is(err, ErrGraphTooLarge):
-		return codeTooLarge
-	case errors.Is(err, ErrGraphRequest):
-		return codeBadRequest
-	case errors.Is(err, ErrGraphBusy):
-		return codeTooMany
-	}
-	return codeUnavailable
 }

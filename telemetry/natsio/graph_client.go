@@ -8,11 +8,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 
 	"ringmaster/telemetry"
 )
@@ -22,7 +18,7 @@ import (
 // device, ErrNoGraph, ErrGraphTooLarge, ErrGraphRequest, ErrGraphBusy, ErrWorkerGone or
 // ctx's error.
 func (c *Conn) AskGraphs(ctx context.Context, worker, queue string, request *telemetry.Resident) (*telemetry.Resident, error) {
-	if err := checkNames(worker, queue); err != nil {
+	if err := CheckNames(worker, queue); err != nil {
 		return nil, err
 	}
 	attended, done := c.attend(ctx, worker, queue)
@@ -39,45 +35,15 @@ func (c *Conn) AskGraphs(ctx context.Context, worker, queue string, request *tel
 
 // askGraphs sends one request and returns the record that answers it.
 func (c *Conn) askGraphs(ctx context.Context, worker, queue string, request *telemetry.Resident) (*telemetry.Record, error) {
-	h := c.newHeader(1)
-	answer, err := c.nc.RequestWithContext(ctx, c.cfg.Subjects.Graph(worker, queue), telemetry.AppendResident(nil, c.cfg.Form, &h, request))
-	if errors.Is(err, nats.ErrNoResponders) {
-		return nil, ErrNoRuntime
-	}
+	h := c.AnswerHeader()
+	r, err := c.Ask(ctx, c.cfg.Subjects.Graph(worker, queue), telemetry.AppendResident(nil, c.cfg.Form, &h, request), telemetry.DefaultHeapLimits, telemetry.SubjectGraph)
 	if err != nil {
-		return nil, err
-	}
-	if code := answer.Header.Get(micro.ErrorCodeHeader); code != "" {
-		return nil, graphError(code, answer.Header.Get(micro.ErrorHeader))
-	}
-	var d telemetry.Decoder
-	r := new(telemetry.Record)
-	if err := decodeOne(&d, r, answer.Data, telemetry.DefaultHeapLimits, telemetry.SubjectGraph); err != nil {
 		return nil, err
 	}
 	if r.Resident.Ask != request.Ask || r.Resident.Name != request.Name {
 		return nil, errors.New("the answer is to another request")
 	}
 	return r, nil
-}
-
-// graphError is the error that an answer without a record stands for.
-func graphError(code, description string) error {
-	var known error
-	switch code {
-	case codeNotFound:
-		known = ErrNoGraph
-	case codeTooLarge:
-		known = ErrGraphTooLarge
-	case codeBadRequest:
-		known = ErrGraphRequest
-	case codeTooMany:
-		known = ErrGraphBusy
-	default:
-		return fmt.Errorf("code %s: %s", code, description)
-	}
-	// The worker's error begins with the same words.
-	return fmt.Errorf("%w: %s", known, strings.TrimPrefix(description, known.Error()+": "))
 }
 
 // GraphOptions say what becomes of the lines of a graph file.

@@ -1,7 +1,6 @@
 package natsio
 
 import (
-	"errors"
 	"fmt"
 
 	"ringmaster/telemetry"
@@ -39,8 +38,8 @@ func (c *Conn) ServeHeap(worker string, heap Heap) (*HeapService, error) {
 }
 
 func (s *HeapService) carryOut(_, queue, reply string) {
-	if code, err := s.transfer(queue, &s.record.Heap); err != nil {
-		s.refuse(reply, code, err)
+	if err := s.transfer(queue, &s.record.Heap); err != nil {
+		s.refuse(reply, err)
 		return
 	}
 	h := s.header()
@@ -49,34 +48,23 @@ func (s *HeapService) carryOut(_, queue, reply string) {
 }
 
 // transfer carries out a request and turns it into the answer.
-func (s *HeapService) transfer(queue string, b *telemetry.Heap) (code string, err error) {
+func (s *HeapService) transfer(queue string, b *telemetry.Heap) (err error) {
 	if b.Op == telemetry.HeapWrite {
-		if len(b.Data) == 0 || b.Count != 0 && int(b.Count) != len(b.Data)/wordBytes {
-			return codeBadRequest, fmt.Errorf("a write has data, and a count of its words or none; got %d bytes and count %d", len(b.Data), b.Count)
+		if len(b.Data) == 0 || b.Count != 0 && int(b.Count) != len(b.Data)/4 {
+			return fmt.Errorf("%w: a write has data, and a count of its words or none; got %d bytes and count %d", ErrRequest, len(b.Data), b.Count)
 		}
 		s.words = telemetry.AppendWords(s.words[:0], b.Data)
 		b.Epoch, err = s.heap.Write(queue, b.Offset, s.words)
 		b.Data, b.Count = b.Data[:0], uint32(len(s.words))
-		return heapCode(err), err
+		return err
 	}
 	if b.Count == 0 || len(b.Data) != 0 {
-		return codeBadRequest, fmt.Errorf("a read has a count of 1 to %d and no data", telemetry.MaxHeapWords)
+		return fmt.Errorf("%w: a read has a count of 1 to %d and no data", ErrRequest, telemetry.MaxHeapWords)
 	}
 	s.words = append(s.words[:0], make([]uint32, b.Count)...)
 	if b.Epoch, err = s.heap.Read(queue, b.Offset, s.words); err != nil {
-		return heapCode(err), err
+		return err
 	}
 	b.Data = telemetry.AppendBytes(b.Data[:0], s.words)
-	return "", nil
-}
-
-// heapCode is the code of an answer that refuses a transfer.
-func heapCode(err error) string {
-	switch {
-	case errors.Is(err, ErrNoWindow):
-		return codeNotFound
-	case errors.Is(err, ErrOutsideWindow):
-		return codeOutside
-	}
-	return codeUnavailable
+	return nil
 }

@@ -268,7 +268,7 @@ func TestReplyGoesWithTheLastRecordThatDecides(t *testing.T) {
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		_, r, err := d.client.Ask(testContext(t), "gpu0", "a",
+		_, r, err := askFor(testContext(t), d.client, "gpu0", "a",
 			slices.Concat(queueRecord(1, ""), queueRecord(2, ""), priorityRecord()))
 		answers <- answer{r, err}
 	}()
@@ -300,18 +300,18 @@ func TestSnapshot(t *testing.T) {
 	d := openDoor(t, nil)
 	d.sink.latest = map[string]telemetry.Recommendation{"a": {Decision: 42, Topology: "dense", LaunchMode: "wave"}}
 	ctx := testContext(t)
-	h, r, err := d.client.Snapshot(ctx, "gpu0", "a")
+	h, r, err := snapshotOf(ctx, d.client, "gpu0", "a")
 	if err != nil || r.Decision != 42 || r.Topology != "dense" || h.Incarnation != d.runtime.Incarnation() {
 		t.Errorf("snapshot %+v %+v, %v, want decision 42", h, r, err)
 	}
-	if _, _, err := d.client.Snapshot(ctx, "gpu0", "b"); !errors.Is(err, ErrNoRecommendation) {
+	if _, _, err := snapshotOf(ctx, d.client, "gpu0", "b"); !errors.Is(err, ErrNoRecommendation) {
 		t.Errorf("snapshot of an unknown queue: %v, want ErrNoRecommendation", err)
 	}
 	if err := d.ingest.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
 	flush(t, d.runtime)
-	if _, _, err := d.client.Snapshot(ctx, "gpu0", "a"); !errors.Is(err, ErrNoRuntime) {
+	if _, _, err := snapshotOf(ctx, d.client, "gpu0", "a"); !errors.Is(err, ErrNoRuntime) {
 		t.Errorf("snapshot without a runtime: %v, want ErrNoRuntime", err)
 	}
 }

@@ -157,8 +157,12 @@ func (k *intake) refuse(m *nats.Msg, worker, queue, reason string, err error) {
 // refuse may be called by several goroutines.
 func (in *Ingest) refuse(m *nats.Msg, worker, queue, reason string, err error) {
 	in.refused.Add(1)
+	reply := ""
+	if in.conn.answerable(m.Reply) {
+		reply = m.Reply
+	}
 	in.conn.reject.report(refusal{
-		worker: worker, queue: queue, subject: m.Subject,
+		worker: worker, queue: queue, subject: m.Subject, reply: reply,
 		reason: reason, cause: err, size: len(m.Data),
 	})
 }

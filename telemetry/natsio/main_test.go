@@ -189,6 +189,31 @@ func flush(t *testing.T, c *Conn) {
 	}
 }
 
+// askFor publishes records and waits for the recommendation that takes them into account.
+func askFor(ctx context.Context, c *Conn, worker, queue string, payload []byte) (telemetry.Header, telemetry.Recommendation, error) {
+	r, err := c.Ask(ctx, c.cfg.Subjects.Telemetry(worker, queue), payload, telemetry.DefaultTelemetryLimits, telemetry.SubjectSnapshot)
+	if err != nil {
+		return telemetry.Header{}, telemetry.Recommendation{}, err
+	}
+	return r.Header, r.Recommendation, nil
+}
+
+// snapshotOf asks for the last recommendation for a queue.
+func snapshotOf(ctx context.Context, c *Conn, worker, queue string) (telemetry.Header, telemetry.Recommendation, error) {
+	r, err := c.Ask(ctx, c.cfg.Subjects.Snapshot(worker, queue), nil, telemetry.DefaultTelemetryLimits, telemetry.SubjectSnapshot)
+	if err != nil {
+		return telemetry.Header{}, telemetry.Recommendation{}, err
+	}
+	return r.Header, r.Recommendation, nil
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // receive waits for a value.
 func receive[T any](t *testing.T, ch <-chan T) T {
 	t.Helper()

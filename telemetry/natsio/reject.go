@@ -1,6 +1,7 @@
 package natsio
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ type Refusals struct {
 type refusal struct {
 	worker, queue string // both valid names, or the report goes to rejected.invalid
 	subject       string // where it came from, hostile text
+	reply         string // inbox of who sent it, or empty
 	reason        string
 	cause         error // its text never contains payload text
 	size          int   // bytes of the payload
@@ -91,6 +93,9 @@ func (j *rejecter) report(r refusal) {
 	}
 	b.suppressed = 0
 	j.counts.Reported++
+	if r.reply != "" {
+		j.conn.refuse(r.reply, telemetry.SubjectTelemetry, fmt.Errorf("%w: %s: %w", ErrRefused, r.reason, r.cause))
+	}
 }
 
 func (j *rejecter) publish(r refusal, suppressed uint64) error {

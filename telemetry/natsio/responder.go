@@ -83,21 +83,21 @@ func (s *responder) handle(m *nats.Msg) {
 	}
 	if s.admit != nil {
 		if err := s.admit(); err != nil {
-			s.refuse(m.Reply, codeTooMany, err)
+			s.refuse(m.Reply, err)
 			return
 		}
 	}
 	_, worker, queue, err := s.conn.cfg.Subjects.Parse(m.Subject)
 	if err != nil {
-		s.refuse(m.Reply, codeBadSubject, err)
+		s.refuse(m.Reply, fmt.Errorf("%w: %w", ErrRequest, err))
 		return
 	}
 	if len(m.Data) > s.limits.MaxBytes {
-		s.refuse(m.Reply, codeTooLarge, fmt.Errorf("request of %d bytes, at most %d", len(m.Data), s.limits.MaxBytes))
+		s.refuse(m.Reply, fmt.Errorf("%w: request of %d bytes, at most %d", ErrTooLarge, len(m.Data), s.limits.MaxBytes))
 		return
 	}
 	if err := decodeOne(&s.decoder, &s.record, m.Data, s.limits, s.class); err != nil {
-		s.refuse(m.Reply, codeBadRequest, err)
+		s.refuse(m.Reply, fmt.Errorf("%w: %w", ErrRequest, err))
 		return
 	}
 	s.carry(worker, queue, m.Reply)
@@ -112,7 +112,7 @@ func (s *responder) respond(to string, answer []byte) {
 	_ = s.conn.publish(to, answer)
 }
 
-func (s *responder) refuse(reply, code string, err error) {
+func (s *responder) refuse(reply string, err error) {
 	s.refused.Add(1)
-	s.conn.answerError(reply, code, err.Error())
+	s.conn.refuse(reply, s.class, err)
 }

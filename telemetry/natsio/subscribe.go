@@ -2,7 +2,9 @@ package natsio
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
@@ -45,24 +47,22 @@ func (s *Subscription) Malformed() uint64 { return s.malformed.Load() }
 // goroutine.
 func (c *Conn) SubscribeRecommendations(worker, queue string,
 	fn func(worker, queue string, h *telemetry.Header, r *telemetry.Recommendation)) (*Subscription, error) {
-	return c.subscribe(c.cfg.Subjects.Recommend, worker, queue, func(worker, queue string, r *telemetry.Record) {
+	return c.subscribe(c.cfg.Subjects.Recommend, worker, queue, telemetry.KindRecommendation, func(worker, queue string, r *telemetry.Record) {
 		fn(worker, queue, &r.Header, &r.Recommendation)
 	})
 }
 
 // SubscribeDone calls fn for every finished batch; see SubscribeRecommendations.
-func (c *Conn) SubscribeDone(worker, queue string,
-	fn func(worker, queue string, h *telemetry.Header, d *telemetry.Done)) (*Subscription, error) {
-	return c.subscribe(c.cfg.Subjects.Done, worker, queue, func(worker, queue string, r *telemetry.Record) {
+func (c *Conn) SubscribeDone(worker, queue string, fn func(worker, queue string, h *telemetry.Header, d *telemetry.Done)) (*Subscription, error) {
+	return c.subscribe(c.cfg.Subjects.Done, worker, queue, telemetry.KindDone, func(worker, queue string, r *telemetry.Record) {
 		fn(worker, queue, &r.Header, &r.Done)
 	})
 }
 
 // SubscribeRejected calls fn for every refusal that names a queue; see
 // SubscribeRecommendations.
-func (c *Conn) SubscribeRejected(worker, queue string,
-	fn func(worker, queue string, h *telemetry.Header, r *telemetry.Rejected)) (*Subscription, error) {
-	return c.subscribe(c.cfg.Subjects.Rejected, worker, queue, func(worker, queue string, r *telemetry.Record) {
+func (c *Conn) SubscribeRejected(worker, queue string, fn func(worker, queue string, h *telemetry.Header, r *telemetry.Rejected)) (*Subscription, error) {
+	return c.subscribe(c.cfg.Subjects.Rejected, worker, queue, telemetry.KindRejected, func(worker, queue string, r *telemetry.Record) {
 		fn(worker, queue, &r.Header, &r.Rejected)
 	})
 }
@@ -70,38 +70,71 @@ func (c *Conn) SubscribeRejected(worker, queue string,
 // SubscribeRejectedInvalid calls fn for every refusal whose worker or queue is
 // unknown.
 func (c *Conn) SubscribeRejectedInvalid(fn func(h *telemetry.Header, r *telemetry.Rejected)) (*Subscription, error) {
-	return c.subscribeTo(c.cfg.Subjects.RejectedInvalid(), func(_, _ string, r *telemetry.Record) {
-		fn(&r.Header, &r.Rejected)
+	return c.subscribe(func(_, _ string) string { return c.cfg.Subjects.RejectedInvalid() }, "*", "*", telemetry.KindRejected,
+		func(_, _ string, r *telemetry.Record) { fn(&r.Header, &r.Rejected) })
+}
+
+// SubscribeLaunches calls fn for every launch report among the telemetry of a
+// queue; see SubscribeRecommendations. Other records are passed over. Reports of
+// a Publisher that shares payloads come on _batch subjects: "*" hears those too,
+// and a queue's name only what is sent on the queue's own subject.
+func (c *Conn) SubscribeLaunches(worker, queue string, fn func(worker, queue string, h *telemetry.Header, l *telemetry.Launch)) (*Subscription, error) {
+	return c.subscribe(c.cfg.Subjects.Telemetry, worker, queue, telemetry.KindLaunch, func(worker, queue string, r *telemetry.Record) {
+		fn(worker, queue, &r.Header, &r.Launch)
 	})
 }
 
-func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queue string,
+// SubscribeGraphs calls fn for every graph record among the telemetry of a queue; see SubscribeLaunches.
+func (c *Conn) SubscribeGraphs(worker, queue string, fn func(worker, queue string, h *telemetry.Header, g *telemetry.Graph)) (*Subscription, error) {
+	return c.subscribe(c.cfg.Subjects.Telemetry, worker, queue, telemetry.KindGraph, func(worker, queue string, r *telemetry.Record) {
+		fn(worker, queue, &r.Header, &r.Graph)
+	})
+}
+
+// subscribe calls fn for every record of a kind. A record that is damaged or does not
+// belong is passed over: on telemetry subjects the runtime reports what it refuses.
+func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queue string, kind telemetry.Kind,
 	fn func(worker, queue string, r *telemetry.Record)) (*Subscription, error) {
 	for _, name := range []string{worker, queue} {
 		if name != "*" && !telemetry.ValidToken(name) {
 			return nil, fmt.Errorf("%w: %q is neither a name nor *", ErrBadName, name)
 		}
 	}
-	return c.subscribeTo(subject(worker, queue), fn)
-}
-
-func (c *Conn) subscribeTo(subject string, fn func(worker, queue string, r *telemetry.Record)) (*Subscription, error) {
-	s := &Subscription{nc: c.nc}
+	s, to := &Subscription{nc: c.nc}, subject(worker, queue)
 	var decoder telemetry.Decoder
 	var record telemetry.Record
-	sub, err := c.nc.Subscribe(subject, func(m *nats.Msg) {
+	sub, err := c.nc.Subscribe(to, func(m *nats.Msg) {
 		class, worker, queue, err := c.cfg.Subjects.Parse(m.Subject)
 		if err == nil {
-			err = decodeOne(&decoder, &record, m.Data, telemetry.DefaultTelemetryLimits, class)
+			_, err = telemetry.Check(m.Data, telemetry.DefaultTelemetryLimits)
 		}
-		if err != nil {
+		if err != nil || !class.Carries(kind) {
 			s.malformed.Add(1)
 			return
 		}
-		fn(worker, queue, &record)
+		decoder.Reset(m.Data)
+		for {
+			err := decoder.Next(&record)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil || record.Kind != kind {
+				if class != telemetry.SubjectTelemetry {
+					s.malformed.Add(1)
+				}
+				continue
+			}
+			named := queue
+			if class == telemetry.SubjectTelemetry {
+				if named, _, err = nameQueue(queue, record.Header.Queue); err != nil {
+					continue
+				}
+			}
+			fn(worker, named, &record)
+		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("natsio: subscribe %s: %w", subject, err)
+		return nil, fmt.Errorf("subscribe %s: %w", to, err)
 	}
 	s.sub = sub
 	c.settle()

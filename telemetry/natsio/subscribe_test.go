@@ -80,3 +80,8 @@ func TestASubscriptionSeesWhatOthersPublishFromThenOn(t *testing.T) {
 		}
 	}
 }
+
+func launchReportOf(n uint64) *telemetry.Launch {
+	return &telemetry.Launch{Has: telemetry.HasAllLaunch &^ telemetry.HasError, Launch: n,
+		OpcodeCounts: []uint32{1, uint32(n)}, Fingerprint: make([]byte, telemetry.FingerprintSize)}
+}

@@ -1,4 +1,4 @@
-package natsio_test
+package client_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 	"ringmaster/telemetry/natsio/embedded"
 )
 
@@ -30,7 +31,7 @@ func (r runtime) Ingest(worker, queue string, record *telemetry.Record, reply st
 
 // A client reports the load of a queue and waits for the plan that takes it
 // into account.
-func ExampleConn_Ask() {
+func ExampleAsk() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	server, stop := serveExample(ctx)
@@ -54,7 +55,7 @@ func ExampleConn_Ask() {
 	payload := telemetry.AppendQueue(nil, telemetry.FormMap, &h, &telemetry.Queue{
 		Has: telemetry.HasQueueLen, QueueLen: 70_000,
 	})
-	_, plan, err := conn.Ask(ctx, "gpu0", "frontier", payload)
+	_, plan, err := client.Ask(ctx, conn, "gpu0", "frontier", payload)
 	switch {
 	case err != nil:
 		fmt.Println(err)

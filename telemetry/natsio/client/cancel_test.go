@@ -1,4 +1,4 @@
-package natsio
+package client
 
 import (
 	"errors"
@@ -9,15 +9,16 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
 )
 
 // serveCancel serves worker gpu0 with a handler that knows batches by their first
 // letter, and returns the batches that it was asked for.
-func serveCancel(t *testing.T) (asked chan string, s *CancelService, client *Conn) {
+func serveCancel(t *testing.T) (asked chan string, s *natsio.CancelService, client *natsio.Conn) {
 	t.Helper()
 	server := newServer(t)
-	c := dial(t, fastConfig(server.URL()))
-	asked = make(chan string, 2*cancelsAtOnce)
+	c := dial(t, server.URL())
+	asked = make(chan string, 8000)
 	s, err := c.ServeCancel("gpu0", func(worker, queue, batch string, answer func(telemetry.CancelFound, int, error)) {
 		asked <- worker + "." + queue + "." + batch
 		switch batch[0] {
@@ -32,8 +33,8 @@ func serveCancel(t *testing.T) (asked chan string, s *CancelService, client *Con
 		}
 	})
 	must(t, err)
-	flush(t, c)
-	return asked, s, dial(t, fastConfig(server.URL()))
+	must(t, c.Flush(testContext(t)))
+	return asked, s, dial(t, server.URL())
 }
 
 func TestCancelTellsWhatTheWorkerFound(t *testing.T) {
@@ -43,7 +44,7 @@ func TestCancelTellsWhatTheWorkerFound(t *testing.T) {
 		found telemetry.CancelFound
 		slots int
 	}{"w1": {telemetry.CancelWithdrawn, 4096}, "f1": {telemetry.CancelFinished, 0}, "u1": {telemetry.CancelUnseen, 0}} {
-		found, slots, err := c.CancelWork(ctx, "gpu0", "a", batch)
+		found, slots, err := Cancel(ctx, c, "gpu0", "a", batch)
 		if err != nil || found != want.found || slots != want.slots {
 			t.Errorf("%s: %v, %d, %v", batch, found, slots, err)
 		}
@@ -51,14 +52,14 @@ func TestCancelTellsWhatTheWorkerFound(t *testing.T) {
 			t.Errorf("asked for %s", got)
 		}
 	}
-	if _, _, err := c.CancelWork(ctx, "gpu0", "a", "x1"); err == nil || !strings.Contains(err.Error(), "code 503: no room") {
+	if _, _, err := Cancel(ctx, c, "gpu0", "a", "x1"); err == nil || !strings.Contains(err.Error(), "code 503: no room") {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err := c.CancelWork(ctx, "gpu1", "a", "w1"); !errors.Is(err, ErrNoRuntime) {
+	if _, _, err := Cancel(ctx, c, "gpu1", "a", "w1"); !errors.Is(err, natsio.ErrNoRuntime) {
 		t.Errorf("no such worker: %v", err)
 	}
 	for _, bad := range [][3]string{{"gpu.0", "a", "b"}, {"gpu0", "*", "b"}, {"gpu0", "a", ""}, {"gpu0", "a", "b c"}} {
-		if _, _, err := c.CancelWork(ctx, bad[0], bad[1], bad[2]); !errors.Is(err, ErrBadName) {
+		if _, _, err := Cancel(ctx, c, bad[0], bad[1], bad[2]); !errors.Is(err, natsio.ErrBadName) {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}
@@ -66,7 +67,7 @@ func TestCancelTellsWhatTheWorkerFound(t *testing.T) {
 		t.Errorf("stats %+v", stats)
 	}
 	must(t, s.Stop(ctx))
-	if _, _, err := c.CancelWork(ctx, "gpu0", "a", "w1"); !errors.Is(err, ErrNoRuntime) {
+	if _, _, err := Cancel(ctx, c, "gpu0", "a", "w1"); !errors.Is(err, natsio.ErrNoRuntime) {
 		t.Errorf("after the stop: %v", err)
 	}
 }
@@ -82,40 +83,25 @@ func TestHostileCancelRequestsAreAnsweredAndAskNobody(t *testing.T) {
 	}{
 		"nothing":        {"a", nil, "400"},
 		"no msgpack":     {"a", []byte("hello"), "400"},
-		"another kind":   {"a", queueRecord(1, ""), "400"},
+		"another kind":   {"a", telemetry.AppendQueue(nil, telemetry.FormMap, &h, length(1)), "400"},
 		"two records":    {"a", slices.Concat(good, good), "400"},
 		"no batch":       {"a", good[:1], "400"},
 		"a bad token":    {"a", telemetry.AppendCancel(nil, telemetry.FormArray, &h, &telemetry.Cancel{Batch: "a.b"}), "400"},
 		"too many slots": {"a", telemetry.AppendCancel(nil, telemetry.FormArray, &h, &telemetry.Cancel{Batch: "b", Slots: 4097}), "400"},
-		"too large":      {"a", make([]byte, cancelLimits.MaxBytes+1), "413"},
+		"too large":      {"a", make([]byte, natsio.CancelLimits.MaxBytes+1), "413"},
 		"a bad queue":    {"a$b", good, "400"},
 	} {
-		answer, err := c.nc.RequestWithContext(testContext(t), "ringmaster.v1.cancel.gpu0."+bad.subject, bad.payload)
+		answer, err := c.NATS().RequestWithContext(testContext(t), "ringmaster.v1.cancel.gpu0."+bad.subject, bad.payload)
 		must(t, err)
 		if code := answer.Header.Get(micro.ErrorCodeHeader); code != bad.code || answer.Header.Get(micro.ErrorHeader) == "" {
 			t.Errorf("%s: code %q, %q, want %s", name, code, answer.Header.Get(micro.ErrorHeader), bad.code)
 		}
 	}
-	must(t, c.nc.PublishRequest("ringmaster.v1.cancel.gpu0.a", "ringmaster.v1.work.gpu0.a", good)) // no inbox
-	if _, _, err := c.CancelWork(testContext(t), "gpu0", "a", "last"); err != nil {
+	must(t, c.NATS().PublishRequest("ringmaster.v1.cancel.gpu0.a", "ringmaster.v1.work.gpu0.a", good)) // no inbox
+	if _, _, err := Cancel(testContext(t), c, "gpu0", "a", "last"); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-asked; got != "gpu0.a.last" || len(asked) != 0 {
 		t.Errorf("asked for %s and %d more", got, len(asked))
-	}
-}
-
-func TestCancelsAboveTheRateAreRefusedUnread(t *testing.T) {
-	asked, s, c := serveCancel(t)
-	s.limit.SetLimit(0) // what is in the bucket is all there is
-	s.limit.SetBurst(3)
-	for i := range 5 {
-		_, _, err := c.CancelWork(testContext(t), "gpu0", "a", "b")
-		if limited := err != nil && strings.Contains(err.Error(), "code 429"); limited != (i >= 3) {
-			t.Errorf("request %d: %v", i, err)
-		}
-	}
-	if len(asked) != 3 {
-		t.Errorf("%d were asked for", len(asked))
 	}
 }

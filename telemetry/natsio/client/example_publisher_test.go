@@ -1,4 +1,4 @@
-package natsio_test
+package client_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // A program that owns a GPU queue reports its load whenever it changes and
@@ -26,13 +27,13 @@ func ExamplePublisher() {
 	}
 	defer conn.Close()
 
-	subscriber, err := conn.NewSubscriber("gpu0", "frontier", natsio.DefaultSubscriberConfig())
+	subscriber, err := client.NewSubscriber(conn, "gpu0", "frontier", client.DefaultSubscriberConfig())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer subscriber.Close()
-	publisher, err := conn.NewPublisher(natsio.DefaultPublisherConfig())
+	publisher, err := client.NewPublisher(conn, client.DefaultPublisherConfig())
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -55,7 +56,7 @@ func ExamplePublisher() {
 	}
 	fmt.Println(update.Event, update.Recommendation.Topology, update.Usable())
 	// Before each launch:
-	if advice, ok := subscriber.Latest(); ok && advice.Usable() {
+	if advice, ok := subscriber.Latest("gpu0", "frontier"); ok && advice.Usable() {
 		fmt.Printf("launch %d groups of %d\n", advice.Recommendation.Groups, advice.Recommendation.WorkgroupSizeX)
 	}
 	// Output:

@@ -1,4 +1,4 @@
-package natsio
+package client
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/micro"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
 )
 
 // windows is a heap in memory: a window of words for each queue written to.
@@ -31,7 +32,7 @@ func (w *windows) at(queue string, offset uint32, n int) ([]uint32, error) {
 		return nil, w.broken
 	}
 	if uint64(offset)+uint64(n) > uint64(w.size) {
-		return nil, fmt.Errorf("words %d to %d of %d: %w", offset, uint64(offset)+uint64(n), w.size, ErrOutsideWindow)
+		return nil, fmt.Errorf("words %d to %d of %d: %w", offset, uint64(offset)+uint64(n), w.size, natsio.ErrOutsideWindow)
 	}
 	return w.queues[queue][offset : offset+uint32(n)], nil
 }
@@ -51,7 +52,7 @@ func (w *windows) Write(queue string, offset uint32, words []uint32) (epoch uint
 
 func (w *windows) Read(queue string, offset uint32, words []uint32) (epoch uint64, err error) {
 	if w.queues[queue] == nil {
-		return 0, fmt.Errorf("queue %s: %w", queue, ErrNoWindow)
+		return 0, fmt.Errorf("queue %s: %w", queue, natsio.ErrNoWindow)
 	}
 	from, err := w.at(queue, offset, len(words))
 	copy(words, from)
@@ -59,21 +60,21 @@ func (w *windows) Read(queue string, offset uint32, words []uint32) (epoch uint6
 }
 
 // upload is Upload for those who do not ask for the epoch.
-func upload(ctx context.Context, c *Conn, worker, queue string, offset uint32, words []uint32) error {
-	_, err := c.Upload(ctx, worker, queue, offset, words)
+func upload(ctx context.Context, c *natsio.Conn, worker, queue string, offset uint32, words []uint32) error {
+	_, err := Upload(ctx, c, worker, queue, offset, words)
 	return err
 }
 
 // serveHeap serves windows of size words as worker gpu0 and returns a client.
-func serveHeap(t *testing.T, size uint32) (*windows, *HeapService, *Conn) {
+func serveHeap(t *testing.T, size uint32) (*windows, *natsio.HeapService, *natsio.Conn) {
 	t.Helper()
 	server := newServer(t)
-	c := dial(t, fastConfig(server.URL()))
+	c := dial(t, server.URL())
 	heap := newWindows(size)
 	s, err := c.ServeHeap("gpu0", heap)
 	must(t, err)
-	flush(t, c)
-	return heap, s, dial(t, fastConfig(server.URL()))
+	must(t, c.Flush(testContext(t)))
+	return heap, s, dial(t, server.URL())
 }
 
 func TestWordsComeBackFromTheWindowTheyWentTo(t *testing.T) {
@@ -87,7 +88,7 @@ func TestWordsComeBackFromTheWindowTheyWentTo(t *testing.T) {
 	must(t, upload(ctx, c, "gpu0", "a", 7, words))
 	must(t, upload(ctx, c, "gpu0", "b", 0, []uint32{1}))
 	got := make([]uint32, len(words))
-	must(t, c.Download(ctx, "gpu0", "a", 7, got))
+	must(t, Download(ctx, c, "gpu0", "a", 7, got))
 	if !slices.Equal(got, words) {
 		t.Error("other words came back")
 	}
@@ -98,8 +99,8 @@ func TestWordsComeBackFromTheWindowTheyWentTo(t *testing.T) {
 		t.Errorf("stats %+v", stats)
 	}
 	must(t, s.Stop(ctx))
-	if err := upload(ctx, c, "gpu0", "a", 0, words[:1]); !errors.Is(err, ErrNoRuntime) {
-		t.Errorf("after the stop: %v, want ErrNoRuntime", err)
+	if err := upload(ctx, c, "gpu0", "a", 0, words[:1]); !errors.Is(err, natsio.ErrNoRuntime) {
+		t.Errorf("after the stop: %v, want natsio.ErrNoRuntime", err)
 	}
 }
 
@@ -107,14 +108,14 @@ func TestUploadNamesTheEpochOfTheHeapThatHasAllOfIt(t *testing.T) {
 	heap, s, c := serveHeap(t, 2*telemetry.MaxHeapWords)
 	ctx := testContext(t)
 	words := make([]uint32, telemetry.MaxHeapWords+1) // two requests
-	if epoch, err := c.Upload(ctx, "gpu0", "a", 0, words); err != nil || epoch != 41 {
+	if epoch, err := Upload(ctx, c, "gpu0", "a", 0, words); err != nil || epoch != 41 {
 		t.Errorf("epoch %d, %v", epoch, err)
 	}
 	heap.lossy = true
-	if epoch, err := c.Upload(ctx, "gpu0", "a", 0, words[:1]); err != nil || epoch != 41 {
+	if epoch, err := Upload(ctx, c, "gpu0", "a", 0, words[:1]); err != nil || epoch != 41 {
 		t.Errorf("a heap lost after the write: epoch %d, %v", epoch, err)
 	}
-	if epoch, err := c.Upload(ctx, "gpu0", "a", 0, words); !errors.Is(err, ErrHeapChanged) || epoch != 0 {
+	if epoch, err := Upload(ctx, c, "gpu0", "a", 0, words); !errors.Is(err, natsio.ErrHeapChanged) || epoch != 0 {
 		t.Errorf("a heap lost between two writes: epoch %d, %v", epoch, err)
 	}
 	must(t, s.Stop(ctx))
@@ -126,12 +127,12 @@ func TestTransfersThatCannotBeAreRefusedWithAReason(t *testing.T) {
 	must(t, upload(ctx, c, "gpu0", "a", 0, []uint32{5}))
 	one := make([]uint32, 1)
 	for name, c := range map[string]struct{ err, want error }{
-		"write beyond":   {upload(ctx, c, "gpu0", "a", 100, one), ErrOutsideWindow},
-		"read beyond":    {c.Download(ctx, "gpu0", "a", 99, make([]uint32, 2)), ErrOutsideWindow},
-		"address wraps":  {upload(ctx, c, "gpu0", "a", 1<<32-1, make([]uint32, 2)), ErrOutsideWindow},
-		"no window":      {c.Download(ctx, "gpu0", "other", 0, one), ErrNoWindow},
-		"no such worker": {upload(ctx, c, "gpu1", "a", 0, one), ErrNoRuntime},
-		"bad queue":      {upload(ctx, c, "gpu0", "a.b", 0, one), ErrBadName},
+		"write beyond":   {upload(ctx, c, "gpu0", "a", 100, one), natsio.ErrOutsideWindow},
+		"read beyond":    {Download(ctx, c, "gpu0", "a", 99, make([]uint32, 2)), natsio.ErrOutsideWindow},
+		"address wraps":  {upload(ctx, c, "gpu0", "a", 1<<32-1, make([]uint32, 2)), natsio.ErrOutsideWindow},
+		"no window":      {Download(ctx, c, "gpu0", "other", 0, one), natsio.ErrNoWindow},
+		"no such worker": {upload(ctx, c, "gpu1", "a", 0, one), natsio.ErrNoRuntime},
+		"bad queue":      {upload(ctx, c, "gpu0", "a.b", 0, one), natsio.ErrBadName},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, want %v", name, c.err, c.want)
@@ -161,7 +162,7 @@ func TestHostileHeapRequestsAreAnsweredAndChangeNothing(t *testing.T) {
 	}{
 		"nothing":              {nil, "400"},
 		"no msgpack":           {[]byte("hello"), "400"},
-		"another kind":         {queueRecord(1, ""), "400"},
+		"another kind":         {telemetry.AppendQueue(nil, telemetry.FormMap, &h, length(1)), "400"},
 		"two records":          {slices.Concat(request(telemetry.Heap{Op: telemetry.HeapWrite, Data: word}), request(telemetry.Heap{Op: telemetry.HeapWrite, Data: word})), "400"},
 		"a write of nothing":   {request(telemetry.Heap{Op: telemetry.HeapWrite}), "400"},
 		"a count that lies":    {request(telemetry.Heap{Op: telemetry.HeapWrite, Count: 2, Data: word}), "400"},
@@ -173,7 +174,7 @@ func TestHostileHeapRequestsAreAnsweredAndChangeNothing(t *testing.T) {
 		"more than a transfer": {make([]byte, telemetry.DefaultHeapLimits.MaxBytes+1), "413"},
 		"offset at the end":    {request(telemetry.Heap{Op: telemetry.HeapWrite, Offset: 1<<32 - 1, Data: word}), "416"},
 	} {
-		answer, err := c.nc.RequestWithContext(testContext(t), "ringmaster.v1.heap.gpu0.a", bad.payload)
+		answer, err := c.NATS().RequestWithContext(testContext(t), "ringmaster.v1.heap.gpu0.a", bad.payload)
 		must(t, err)
 		if code := answer.Header.Get(micro.ErrorCodeHeader); code != bad.code || answer.Header.Get(micro.ErrorHeader) == "" {
 			t.Errorf("%s: code %q, %q, want %s", name, code, answer.Header.Get(micro.ErrorHeader), bad.code)

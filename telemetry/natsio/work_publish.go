@@ -17,7 +17,7 @@ import (
 // away it fails with ErrDisconnected: telemetry is news, and the next record
 // replaces it.
 func (c *Conn) PublishTelemetry(worker, queue string, payload []byte) error {
-	if err := checkNames(worker, queue); err != nil {
+	if err := CheckNames(worker, queue); err != nil {
 		return err
 	}
 	return c.publishRecords(c.cfg.Subjects.Telemetry(worker, queue), payload)
@@ -57,7 +57,7 @@ func (c *Conn) PublishWork(ctx context.Context, worker, queue string, h telemetr
 
 // workMessage encodes a batch. Its message id is what the stream knows it by.
 func (c *Conn) workMessage(worker, queue string, h telemetry.Header, w *telemetry.Work, form telemetry.Form) (*nats.Msg, error) {
-	if err := checkNames(worker, queue); err != nil {
+	if err := CheckNames(worker, queue); err != nil {
 		return nil, err
 	}
 	if queue == telemetry.BatchQueue {

@@ -1,0 +1,10 @@
+// Package client is what a Go program uses that owns queues, launches or work:
+//
+//	Publisher   reports load, device limits and launches
+//	Subscriber  follows the recommendations
+//	Work        submits batches and waits for what became of them
+//	Snapshot, Ask, Upload, Download, Cancel   single requests to a runtime
+//
+// All of them work on a natsio.Conn, which reconnects by itself. A program that imports
+// this package links neither the NATS server nor anything of the device.
+package client

@@ -1,0 +1,131 @@
+package client
+
+import (
+	"context"
+	"net/url"
+	"strconv"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
+)
+
+// patience bounds every wait of the tests. It is no part of what they prove.
+const patience = 10 * time.Second
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func receive[T any](t testing.TB, ch <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-ch:
+	case <-time.After(patience):
+		t.Fatal("nothing arrived")
+	}
+	return v
+}
+
+// server is an embedded server that can go and come back on the same port and store.
+type server struct {
+	t   testing.TB
+	cfg embedded.Config
+	*embedded.Server
+}
+
+func newServer(t testing.TB) *server {
+	t.Helper()
+	s := &server{t: t, cfg: embedded.DefaultConfig()}
+	s.cfg.StoreDir = t.TempDir()
+	s.start()
+	t.Cleanup(func() { s.Shutdown() })
+	u, err := url.Parse(s.URL())
+	must(t, err)
+	s.cfg.Port, err = strconv.Atoi(u.Port())
+	must(t, err)
+	return s
+}
+
+func (s *server) start() {
+	s.t.Helper()
+	var err error
+	s.Server, err = embedded.Start(s.cfg)
+	must(s.t, err)
+}
+
+func config(url string) natsio.Config {
+	cfg := natsio.DefaultConfig()
+	cfg.URL = url
+	cfg.ReconnectMin, cfg.ReconnectMax = time.Millisecond, 20*time.Millisecond
+	return cfg
+}
+
+func dial(t testing.TB, url string) *natsio.Conn {
+	t.Helper()
+	c, err := natsio.Connect(config(url))
+	must(t, err)
+	t.Cleanup(func() {
+		c.Close()
+		<-c.Closed()
+	})
+	must(t, c.WaitState(testContext(t), natsio.StateConnected))
+	return c
+}
+
+// taken is a record that a sink has got.
+type taken struct {
+	worker, queue string
+	kind          telemetry.Kind
+	length        uint32
+	launch        uint64
+}
+
+// sink takes records as a runtime does, and refuses those of the queue "refused".
+type sink struct {
+	calls  chan taken
+	latest func(queue string) (telemetry.Recommendation, bool)
+}
+
+func newSink() *sink {
+	return &sink{make(chan taken, 100_000), func(string) (telemetry.Recommendation, bool) { return telemetry.Recommendation{}, false }}
+}
+
+func (s *sink) Ingest(worker, queue string, r *telemetry.Record, _ string) error {
+	if queue == "refused" {
+		return &telemetry.RecordError{Kind: r.Kind, Reason: telemetry.ReasonInconsistent, Err: context.Canceled}
+	}
+	s.calls <- taken{worker, queue, r.Kind, r.Queue.QueueLen, r.Launch.Launch}
+	return nil
+}
+
+func (s *sink) Announce(worker string, r *telemetry.Record) error {
+	s.calls <- taken{worker, "", r.Kind, 0, 0}
+	return nil
+}
+
+func (s *sink) Latest(_, queue string) (telemetry.Recommendation, bool) { return s.latest(queue) }
+
+// serve has a sink serve on a connection.
+func serve(t testing.TB, c *natsio.Conn, s natsio.Sink) *natsio.Ingest {
+	t.Helper()
+	in, err := c.Serve(s, natsio.DefaultIngestConfig())
+	must(t, err)
+	must(t, c.Flush(testContext(t)))
+	return in
+}

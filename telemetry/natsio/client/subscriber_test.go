@@ -1,0 +1,210 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+func plan(decision uint64) *telemetry.Recommendation {
+	return &telemetry.Recommendation{Decision: decision, Topology: "dense_frontier", ValidForMs: 60_000,
+		Reasons: []telemetry.Reason{{Rule: "tuned_geometry", Value: decision}}}
+}
+
+func subscribe(t testing.TB, c *natsio.Conn, queue string) *Subscriber {
+	t.Helper()
+	s, err := NewSubscriber(c, "gpu0", queue, DefaultSubscriberConfig())
+	must(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func nextUpdate(t testing.TB, s *Subscriber) Update {
+	t.Helper()
+	u, err := s.Next(testContext(t))
+	must(t, err)
+	return u
+}
+
+func openOutlet(t testing.TB, c *natsio.Conn) *natsio.Outlet {
+	t.Helper()
+	o, err := c.NewOutlet(natsio.DefaultOutletConfig())
+	must(t, err)
+	t.Cleanup(func() { o.Close(testContext(t)) })
+	return o
+}
+
+func TestSubscriber(t *testing.T) {
+	t.Run("gets the snapshot and then every change", func(t *testing.T) {
+		url := newServer(t).URL()
+		runtime := dial(t, url)
+		sink := newSink()
+		sink.latest = func(queue string) (telemetry.Recommendation, bool) { return *plan(41), queue == "a" }
+		serve(t, runtime, sink)
+		o, s := openOutlet(t, runtime), subscribe(t, dial(t, url), "a")
+		if u := nextUpdate(t, s); u.Recommendation.Decision != 41 || !u.Usable() || len(u.Recommendation.Reasons) != 1 {
+			t.Errorf("first update %+v, want the snapshot", u)
+		}
+		for i := range uint64(200) {
+			o.Recommend("gpu0", "a", plan(42+i), nil)
+			o.Recommend("gpu0", "b", plan(900), nil)
+			if u := nextUpdate(t, s); u.Event != EventDecision || u.Recommendation.Decision != 42+i || u.Missed != 0 || u.Recommendation.Reasons[0].Value != 42+i {
+				t.Fatalf("update %+v, want decision %d", u, 42+i)
+			}
+		}
+		if a, ok := s.Latest("gpu0", "a"); !ok || a.Recommendation.Decision != 241 || a.Header.Incarnation != runtime.Incarnation() {
+			t.Errorf("latest %+v", a)
+		}
+		if _, ok := s.Latest("gpu0", "b"); ok {
+			t.Error("another queue is followed too")
+		}
+	})
+	t.Run("follows all queues", func(t *testing.T) {
+		url := newServer(t).URL()
+		o, s := openOutlet(t, dial(t, url)), subscribe(t, dial(t, url), Any)
+		o.Recommend("gpu0", "a", plan(1), nil)
+		o.Recommend("gpu0", "b", plan(2), nil)
+		for _, want := range []string{"a", "b"} {
+			if u := nextUpdate(t, s); u.Queue != want {
+				t.Errorf("update %+v, want queue %s", u, want)
+			}
+		}
+		if n := len(s.All()); n != 2 {
+			t.Errorf("%d queues", n)
+		}
+	})
+	t.Run("counts what was not fetched as missed", func(t *testing.T) {
+		c := dial(t, newServer(t).URL())
+		s, err := NewSubscriber(c, "gpu0", Any, SubscriberConfig{MaxUpdates: 2, MaxQueues: 1})
+		must(t, err)
+		defer s.Close()
+		h := telemetry.Header{Incarnation: 1}
+		s.take("gpu0", "a", &h, plan(1))
+		nextUpdate(t, s)
+		for i := range uint64(5) {
+			s.take("gpu0", "a", &h, plan(2+i))
+		}
+		if u := nextUpdate(t, s); u.Recommendation.Decision != 5 || u.Missed != 3 {
+			t.Errorf("update %+v, want decision 5 and 3 missed", u)
+		}
+		s.take("gpu0", "other", &h, plan(1))
+		if n := s.Stats(); n.Ignored != 1 {
+			t.Errorf("stats %+v, want the record of a second queue ignored", n)
+		}
+	})
+	t.Run("reports nothing older, and says when advice expires", func(t *testing.T) {
+		s := subscribe(t, dial(t, newServer(t).URL()), "a")
+		brief := plan(3)
+		brief.ValidForMs = 1
+		s.take("gpu0", "a", &telemetry.Header{Incarnation: 1, SentNs: 100}, plan(3))
+		s.take("gpu0", "a", &telemetry.Header{Incarnation: 1, SentNs: 90}, plan(2))  // overtaken
+		s.take("gpu0", "a", &telemetry.Header{Incarnation: 2, SentNs: 110}, plan(1)) // a new runtime
+		s.take("gpu0", "a", &telemetry.Header{Incarnation: 1, SentNs: 120}, plan(4)) // the old one, ending
+		s.take("gpu0", "a", &telemetry.Header{Incarnation: 2, SentNs: 130}, plan(9))
+		s.take("gpu0", "a", &telemetry.Header{Incarnation: 2, SentNs: 140}, brief) // forgotten and begun again
+		for _, want := range []struct {
+			event    Event
+			decision uint64
+		}{{EventDecision, 3}, {EventDecision, 1}, {EventDecision, 9}, {EventDecision, 3}, {EventExpired, 3}} {
+			if u := nextUpdate(t, s); u.Event != want.event || u.Recommendation.Decision != want.decision {
+				t.Errorf("update %v of decision %d, want %+v", u.Event, u.Recommendation.Decision, want)
+			}
+		}
+		if a, _ := s.Latest("gpu0", "a"); a.Usable() {
+			t.Error("expired advice is usable")
+		}
+		s.take("gpu0", "a", &telemetry.Header{Incarnation: 2, SentNs: 150}, plan(3))
+		if u := nextUpdate(t, s); u.Event != EventRenewed || !u.Usable() {
+			t.Errorf("update %+v, want the renewal", u)
+		}
+		if n := s.Stats(); n.Stale != 2 || n.Decisions != 4 || n.Heartbeats != 1 {
+			t.Errorf("stats %+v", n)
+		}
+	})
+	t.Run("ends", func(t *testing.T) {
+		c := dial(t, newServer(t).URL())
+		s := subscribe(t, c, "a")
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.Next(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("an ended context: %v", err)
+		}
+		s.take("gpu0", "a", &telemetry.Header{Incarnation: 1}, plan(1))
+		s.Close()
+		nextUpdate(t, s) // what was there is still fetched
+		if _, err := s.Next(testContext(t)); !errors.Is(err, natsio.ErrClosed) {
+			t.Errorf("a closed subscriber: %v", err)
+		}
+		if _, err := NewSubscriber(c, "gpu0", "a.b", DefaultSubscriberConfig()); !errors.Is(err, natsio.ErrBadName) {
+			t.Errorf("a bad name: %v", err)
+		}
+		if _, err := NewSubscriber(c, "gpu0", "a", SubscriberConfig{}); err == nil {
+			t.Error("the zero configuration was accepted")
+		}
+	})
+}
+
+func TestSubscriberLearnsWhatItMissedWhileTheServerWasAway(t *testing.T) {
+	server := newServer(t)
+	runtime, client := dial(t, server.URL()), dial(t, server.URL())
+	decision := make(chan uint64, 1)
+	decision <- 5
+	sink := newSink()
+	sink.latest = func(string) (telemetry.Recommendation, bool) {
+		d := <-decision
+		decision <- d
+		return *plan(d), true
+	}
+	serve(t, runtime, sink)
+	s := subscribe(t, client, "a")
+	if u := nextUpdate(t, s); u.Recommendation.Decision != 5 {
+		t.Fatalf("first update %+v", u)
+	}
+	server.Shutdown()
+	for _, c := range []*natsio.Conn{runtime, client} {
+		must(t, c.WaitState(testContext(t), natsio.StateDisconnected))
+	}
+	<-decision
+	decision <- 9
+	server.start()
+	must(t, runtime.WaitState(testContext(t), natsio.StateConnected))
+	must(t, runtime.Flush(testContext(t)))
+	must(t, client.WaitState(testContext(t), natsio.StateConnected))
+	must(t, client.NATS().ForceReconnect()) // it may have asked before the runtime was back
+	if u := nextUpdate(t, s); u.Recommendation.Decision != 9 || u.Missed != 3 {
+		t.Errorf("update %+v, want decision 9 and 3 missed", u)
+	}
+}
+
+// BenchmarkRoundTrip is a report without linger, decided in place, and the update of a subscriber.
+func BenchmarkRoundTrip(b *testing.B) {
+	url := newServer(b).URL()
+	runtime, client := dial(b, url), dial(b, url)
+	d := &decider{sink: newSink(), o: openOutlet(b, runtime), r: *plan(0)}
+	cfg := natsio.DefaultIngestConfig()
+	cfg.Telemetry = natsio.RateLimit{PerSecond: 1e12, Burst: 1 << 40}
+	_, err := runtime.Serve(d, cfg)
+	must(b, err)
+	p := openPublisher(b, client, func(c *PublisherConfig) { c.Linger = 0 })
+	s := subscribe(b, client, "a")
+	for n := uint32(0); b.Loop(); n++ {
+		must(b, p.ReportQueue("gpu0", "a", length(n)))
+		nextUpdate(b, s)
+	}
+}
+
+// decider publishes a new decision for every record.
+type decider struct {
+	*sink
+	o *natsio.Outlet
+	r telemetry.Recommendation
+}
+
+func (d *decider) Ingest(worker, queue string, _ *telemetry.Record, _ string) error {
+	d.r.Decision++
+	d.o.Recommend(worker, queue, &d.r, nil)
+	return nil
+}

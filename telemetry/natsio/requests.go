@@ -1,0 +1,108 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/micro"
+
+	"ringmaster/telemetry"
+)
+
+// codes are how a request is refused: in the header that NATS services use for it,
+// without a record. A code means one error of the request's class, and back.
+var codes = []struct {
+	class telemetry.SubjectClass
+	code  string
+	err   error
+}{
+	{telemetry.SubjectSnapshot, "404", ErrNoRecommendation},
+	{telemetry.SubjectHeap, "404", ErrNoWindow},
+	{telemetry.SubjectHeap, "416", ErrOutsideWindow},
+	{telemetry.SubjectGraph, "404", ErrNoGraph},
+	{telemetry.SubjectGraph, "413", ErrGraphTooLarge},
+	{telemetry.SubjectGraph, "400", ErrGraphRequest},
+	{telemetry.SubjectGraph, "429", ErrGraphBusy},
+	{telemetry.SubjectInvalid, "400", ErrRequest}, // of every class, as those below
+	{telemetry.SubjectInvalid, "409", ErrRefused},
+	{telemetry.SubjectInvalid, "413", ErrTooLarge},
+	{telemetry.SubjectInvalid, "429", ErrTooMany},
+}
+
+// codeUnavailable stands for every other error.
+const codeUnavailable = "503"
+
+func codeOf(class telemetry.SubjectClass, err error) string {
+	for _, c := range codes {
+		if (c.class == class || c.class == telemetry.SubjectInvalid) && errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	return codeUnavailable
+}
+
+// errorOf is the error that an answer without a record stands for.
+func errorOf(class telemetry.SubjectClass, code, description string) error {
+	for _, c := range codes {
+		if (c.class == class || c.class == telemetry.SubjectInvalid) && code == c.code {
+			return &answered{description, c.err}
+		}
+	}
+	return fmt.Errorf("code %s: %s", code, description)
+}
+
+// answered is an error of the other side, in its words.
+type answered struct {
+	text string
+	is   error
+}
+
+func (e *answered) Error() string {
+	if e.text == "" || strings.Contains(e.text, e.is.Error()) {
+		return e.text
+	}
+	return e.is.Error() + ": " + e.text
+}
+func (e *answered) Unwrap() error { return e.is }
+
+// Ask sends a payload and returns the record that answers it, which is of a kind that
+// belongs on subjects of the class. The error wraps ErrNoRuntime if nobody listens, what
+// the answer says, or ctx's error.
+func (c *Conn) Ask(ctx context.Context, subject string, payload []byte, limits telemetry.CheckLimits, class telemetry.SubjectClass) (*telemetry.Record, error) {
+	answer, err := c.nc.RequestWithContext(ctx, subject, payload)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return nil, ErrNoRuntime
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := AnswerError(class, answer); err != nil {
+		return nil, err
+	}
+	var d telemetry.Decoder
+	r := new(telemetry.Record)
+	if err := decodeOne(&d, r, answer.Data, limits, class); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// AnswerError is the error that an answer without a record carries, to a request of a
+// class, or nil.
+func AnswerError(class telemetry.SubjectClass, m *nats.Msg) error {
+	if code := m.Header.Get(micro.ErrorCodeHeader); code != "" {
+		return errorOf(class, code, m.Header.Get(micro.ErrorHeader))
+	}
+	return nil
+}
+
+// refuse answers a request with an error. If that is lost the requester times out.
+func (c *Conn) refuse(reply string, class telemetry.SubjectClass, err error) {
+	m := nats.NewMsg(reply)
+	m.Header.Set(micro.ErrorCodeHeader, codeOf(class, err))
+	m.Header.Set(micro.ErrorHeader, clip(err.Error(), telemetry.MaxDetail))
+	_ = c.nc.PublishMsg(m)
+}
