@@ -151,7 +151,7 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 	}{
 		{"duplicate", queueRecord(8, 5, 1), ErrStale},
 		{"older", queueRecord(8, 4, 1), ErrStale},
-		{"replaced publisher", queueRecord(7, 100, 1), ErrRetired},
+		{"another publisher", queueRecord(7, 100, 1), ErrLive},
 		{"rewound counter", func() *telemetry.Record {
 			r := queueRecord(8, 6, 1)
 			r.Queue.RequeueCount = 4
@@ -160,7 +160,7 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := new(cell)
-			mustFold(t, c, queueRecord(7, 9, 70))
+			mustFold(t, c, queueRecord(8, 4, 70))
 			mustFold(t, c, queueRecord(8, 5, 80))
 			c.take()
 			if _, err := c.fold(test.record, "inbox.1", 0); !errors.Is(err, test.want) {

@@ -32,7 +32,7 @@ type device struct {
 	memory session.Memory
 
 	mu     sync.Mutex
-	source source // announcements
+	source announcer
 	author uint64 // incarnation whose launches are reported, 0 if none
 }
 
@@ -63,11 +63,10 @@ func (d *device) unknown() error {
 func (d *device) announce(h *telemetry.Header, w *telemetry.Worker) (changed bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	fresh, err := d.source.check(h.Incarnation, h.Seq)
+	fresh, err := d.source.accept(h)
 	if err != nil {
 		return false, err
 	}
-	d.source.accept(h.Incarnation, h.Seq)
 	was := d.view.Load()
 	if was.local {
 		d.system.rival(d.name, h.Incarnation)

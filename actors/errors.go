@@ -15,7 +15,10 @@ var (
 	ErrWorkerLimit = errors.New("actors: too many workers")
 	// ErrStale says that a record is not newer than what its publisher already sent.
 	ErrStale = errors.New("actors: stale sequence number")
-	// ErrRetired says that a newer publisher has replaced the record's incarnation.
+	// ErrLive says that another publisher reports the queue: the record's incarnation
+	// may follow when that one is silent, or at once with take_over in the record.
+	ErrLive = errors.New("actors: another publisher reports this queue")
+	// ErrRetired says that a newer announcement has replaced the worker's incarnation.
 	ErrRetired = errors.New("actors: retired incarnation")
 	// ErrRewind says that a cumulative counter went backwards within an incarnation.
 	ErrRewind = errors.New("actors: counter went backwards")

@@ -3,7 +3,7 @@ package actors
 import (
 	"fmt"
 	"math"
-	"slices"
+	"time"
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
@@ -62,12 +62,12 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64) (wakes, erro
 	case telemetry.KindGraph:
 		w, err = c.foldGraph(&r.Header, &r.Graph)
 	case telemetry.KindPriority:
-		if _, err = c.accept(&r.Header); err == nil {
+		if _, err = c.accept(&r.Header, r.Priority.TakeOver); err == nil {
 			c.priority.Merge(&r.Priority)
 			w = c.rank()
 		}
 	case telemetry.KindLaunch:
-		if _, err = c.accept(&r.Header); err == nil {
+		if _, err = c.accept(&r.Header, false); err == nil {
 			w = c.report(&r.Launch, true)
 		}
 	}
@@ -94,7 +94,8 @@ func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue) (wakes, error)
 // count takes a queue record's place in the order and adds the growth of its cumulative
 // counters, which a new incarnation counts from 0. A record that is refused changes nothing.
 func (c *cell) count(h *telemetry.Header, q *telemetry.Queue) error {
-	fresh, err := c.source(h.Kind).check(h.Incarnation, h.Seq)
+	now := time.Now()
+	fresh, err := c.source(h.Kind).check(h, q.TakeOver, now)
 	if err != nil {
 		return err
 	}
@@ -112,7 +113,7 @@ func (c *cell) count(h *telemetry.Header, q *telemetry.Queue) error {
 	if requeues < requeuesBefore || executed < executedBefore {
 		return ErrRewind
 	}
-	c.advance(h, fresh)
+	c.advance(h, fresh, now)
 	c.requeues = addSaturating(c.requeues, requeues-requeuesBefore)
 	c.executed = addSaturating(c.executed, executed-executedBefore)
 	c.requeuesReported, c.executedReported = requeues, executed
@@ -145,7 +146,7 @@ func (c *cell) trigger() wakes {
 }
 
 func (c *cell) foldGraph(h *telemetry.Header, g *telemetry.Graph) (wakes, error) {
-	fresh, err := c.accept(h)
+	fresh, err := c.accept(h, g.TakeOver)
 	if err != nil {
 		return 0, err
 	}
@@ -168,21 +169,21 @@ func (c *cell) countHits(fresh bool) {
 
 // accept checks that a record is in order and notes it as the newest, or refuses it. It
 // says whether the record starts a new incarnation.
-func (c *cell) accept(h *telemetry.Header) (fresh bool, err error) {
-	if fresh, err = c.source(h.Kind).check(h.Incarnation, h.Seq); err == nil {
-		c.advance(h, fresh)
+func (c *cell) accept(h *telemetry.Header, takeOver bool) (fresh bool, err error) {
+	now := time.Now()
+	if fresh, err = c.source(h.Kind).check(h, takeOver, now); err == nil {
+		c.advance(h, fresh, now)
 	}
 	return fresh, err
 }
 
 // advance notes a record that check found in order as the newest of its kind.
-func (c *cell) advance(h *telemetry.Header, fresh bool) {
+func (c *cell) advance(h *telemetry.Header, fresh bool, now time.Time) {
 	src := c.source(h.Kind)
 	if fresh {
 		c.forget(h.Kind, src.incarnation)
-		src.begin(h.Incarnation)
 	}
-	src.seq = h.Seq
+	src.accept(h, now)
 }
 
 // forget drops the gauges of a replaced publisher: those of the kind in which
@@ -285,69 +286,4 @@ func addSaturating(a, b uint64) uint64 {
 		return math.MaxUint64
 	}
 	return a + b
-}
-
-// retiredPublishers is how many replaced incarnations a source remembers, so that
-// late records of a replaced publisher are refused. Older ones are forgotten: their
-// records would have to be delayed by that many restarts.
-const retiredPublishers = 4
-
-// source orders the records of one kind of one queue. Publishers count their
-// records from 1 within a random incarnation; the newest incarnation wins.
-type source struct {
-	incarnation uint64 // 0: nobody has published
-	seq         uint64
-	retired     *retired // nil until a publisher was replaced
-}
-
-// retired holds the replaced incarnations of a source.
-type retired struct {
-	incarnations [retiredPublishers]uint64
-	oldest       int // index of the entry to overwrite next
-}
-
-// known reports whether a record was accepted. Publishers' incarnations are not 0.
-func (s *source) known() bool { return s.incarnation != 0 }
-
-// check says whether a record is newer than everything accepted so far, and
-// whether it starts a new incarnation. It changes nothing.
-func (s *source) check(incarnation, seq uint64) (fresh bool, err error) {
-	if !s.known() {
-		return true, nil
-	}
-	if incarnation == s.incarnation {
-		if seq <= s.seq {
-			return false, ErrStale
-		}
-		return false, nil
-	}
-	if s.retired != nil && slices.Contains(s.retired.incarnations[:], incarnation) {
-		return false, ErrRetired
-	}
-	return true, nil
-}
-
-// accept records an accepted record.
-func (s *source) accept(incarnation, seq uint64) {
-	if !s.known() || incarnation != s.incarnation {
-		s.begin(incarnation)
-	}
-	s.seq = seq
-}
-
-// begin starts a new incarnation.
-func (s *source) begin(incarnation uint64) {
-	if s.known() {
-		if s.retired == nil {
-			s.retired = new(retired)
-		}
-		s.retired.incarnations[s.retired.oldest] = s.incarnation
-		s.retired.oldest = (s.retired.oldest + 1) % retiredPublishers
-	}
-	s.incarnation = incarnation
-}
-
-// publishedBy reports whether the current values came from that incarnation.
-func (s *source) publishedBy(incarnation uint64) bool {
-	return s.known() && s.incarnation == incarnation
 }

@@ -25,6 +25,7 @@ func (r *runner) record(s *System, verb string, a arguments) {
 	case "queue":
 		rec.Kind = telemetry.KindQueue
 		rec.Queue = a.queue()
+		rec.Queue.TakeOver = a.named["take_over"] != ""
 	case "graph":
 		rec.Kind = telemetry.KindGraph
 		rec.Graph = a.graph()

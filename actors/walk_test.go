@@ -133,6 +133,7 @@ func TestHitsThatFoundNoRoomCountAsRequeued(t *testing.T) {
 		{8, 1, 4, 15}, {8, 2, 6, 17},
 	} {
 		r.Header.Incarnation, r.Header.Seq, r.Graph.RequeuedHitCount = step.incarnation, step.seq, step.count
+		r.Graph.TakeOver = step.incarnation == 8 && step.seq == 1
 		if _, err := c.fold(r, "", 1); err != nil || c.requeues != step.want {
 			t.Errorf("record %d: %d requeues, want %d: %v", i, c.requeues, step.want, err)
 		}

@@ -80,6 +80,10 @@ func drawOther(t *rapid.T) (wire []byte, float *float64) {
 // drawSample draws a value for a number field: mostly integers, some nil, some
 // of another type. Where it is an integer it is what the range says of it.
 func drawSample(t *rapid.T, s *spec) sample {
+	if s.typ == typeBool {
+		v := rapid.Bool().Draw(t, "bool")
+		return sample{wire: libraryBytes(t, func(e *msgpack.Encoder) error { return e.EncodeBool(v) }), want: v}
+	}
 	switch rapid.IntRange(0, 11).Draw(t, "shape") {
 	case 0:
 		return sample{wire: []byte{codeNil}}
@@ -252,6 +256,8 @@ func (t *target) read(pos int, has Presence) any {
 	case *uint8:
 		return t.spec.names[*p]
 	case *float64:
+		return *p
+	case *bool:
 		return *p
 	}
 	return t.int()

@@ -102,6 +102,16 @@
 //	ask          0 load, 1 list, 2 drop, 3 run, 4 read, 5 cancel, 6 facts
 //	found        0 unseen, 1 canceled, 2 finished
 //
+// # Publishers of a queue
+//
+// One incarnation at a time reports a queue, in each of the kinds queue, graph,
+// priority and launch by itself. It is live once two of its records were accepted,
+// until it has been silent for three of its own intervals (the longest time of late
+// between two of its records), at least 1 s and at most 10 s. A record of another
+// incarnation is refused while it is live; the reason names the live one and how
+// long ago it reported. Otherwise the other incarnation replaces it, and what the
+// replaced one said is forgotten. A record with take_over true replaces it at once.
+//
 // # Record queue
 //
 // The load of one queue. The three device limits can only lower those that the
@@ -120,6 +130,7 @@
 //	15   max_priority_age                      u32       0..2^32-1      ticks        gauge    of the oldest waiting item
 //	16   requeue_count                         u64       0..2^64-1      slots        counter
 //	17   executed_count                        u64       0..2^64-1      slots        counter
+//	18   take_over                             bool      true|false     -            event    see Publishers of a queue
 //
 // # Record graph
 //
@@ -138,6 +149,7 @@
 //	14   memory_pressure_bps                   u16       0..10000       bps          gauge
 //	15   hit_count                             u64       0..2^64-1      nodes        counter  nodes that jobs reached
 //	16   requeued_hit_count                    u64       0..2^64-1      nodes        counter  nodes that waited for room among the hits
+//	17   take_over                             bool      true|false     -            event    see Publishers of a queue
 //
 // # Record priority
 //
@@ -146,6 +158,7 @@
 //	pos  field                                 type      range          unit         class    note
 //	 6   priority                              f64       0..1000000000  -            gauge    larger is sooner
 //	 7   coefficient                           f64       0..1           -            gauge    how freely it shares with its siblings
+//	 8   take_over                             bool      true|false     -            event    see Publishers of a queue
 //
 // # Record launch
 //

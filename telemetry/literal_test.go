@@ -65,29 +65,29 @@ var literals = []struct {
 		want: Record{Header: literalHeader(KindQueue), Queue: Queue{
 			Has: HasAllQueue, QueueLen: 4096, RequestedWorkerGroups: 32, MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535,
 			MaxInvocationsPerWorkgroup: 1024, RequestedHitCapacity: 0, ExpectedHitsPerItem: 2, HotOpcodeCount: 3, HotWindowCount: 70000,
-			MaxPriorityAge: 255, RequeueCount: 1 << 40, ExecutedCount: 99}},
-		mapForm: "de0012 a4'kind' a5'queue'" + mapHeader + `a9'queue_len' cd1000 b7'requested_worker_groups' 20
+			MaxPriorityAge: 255, RequeueCount: 1 << 40, ExecutedCount: 99, TakeOver: true}},
+		mapForm: "de0013 a4'kind' a5'queue'" + mapHeader + `a9'queue_len' cd1000 b7'requested_worker_groups' 20
 			b4'max_workgroup_size_x' cd0400 d924'max_compute_workgroups_per_dimension' cdffff
 			d925'max_compute_invocations_per_workgroup' cd0400 b6'requested_hit_capacity' 00 b6'expected_hits_per_item' 02
 			b0'hot_opcode_count' 03 b0'hot_window_count' ce00011170 b0'max_priority_age' ccff
-			ad'requeue_count' cf0000010000000000 ae'executed_count' 63`,
-		arrayRow: "dc0012 01" + arrayHeader + "cd1000 20 cd0400 cdffff cd0400 00 02 03 ce00011170 ccff cf0000010000000000 63",
+			ad'requeue_count' cf0000010000000000 ae'executed_count' 63 a9'take_over' c3`,
+		arrayRow: "dc0013 01" + arrayHeader + "cd1000 20 cd0400 cdffff cd0400 00 02 03 ce00011170 ccff cf0000010000000000 63 c3",
 	},
 	{
 		want: Record{Header: literalHeader(KindGraph), Graph: Graph{
 			Has: HasAllGraph, NodeCount: 4039, EdgeCount: 88234, FrontierDensityBps: 10000, FrontierOutDegreeSum: 1 << 32, FrontierNodes: 77,
-			UnexploredEdges: 128, ResidentDeviceBytes: 1 << 33, DeviceMemoryBudgetBytes: 0, MemoryPressureBps: 127, HitCount: 77, RequeuedHitCount: 5}},
-		mapForm: "de0011 a4'kind' a5'graph'" + mapHeader + `b0'graph_node_count' cd0fc7 b0'graph_edge_count' ce000158aa
+			UnexploredEdges: 128, ResidentDeviceBytes: 1 << 33, DeviceMemoryBudgetBytes: 0, MemoryPressureBps: 127, HitCount: 77, RequeuedHitCount: 5, TakeOver: true}},
+		mapForm: "de0012 a4'kind' a5'graph'" + mapHeader + `b0'graph_node_count' cd0fc7 b0'graph_edge_count' ce000158aa
 			b4'frontier_density_bps' cd2710 b7'frontier_out_degree_sum' cf0000000100000000 ae'frontier_nodes' 4d
 			b0'unexplored_edges' cc80 b5'resident_device_bytes' cf0000000200000000 ba'device_memory_budget_bytes' 00
-			b3'memory_pressure_bps' 7f a9'hit_count' 4d b2'requeued_hit_count' 05`,
-		arrayRow: "dc0011 02" + arrayHeader + "cd0fc7 ce000158aa cd2710 cf0000000100000000 4d cc80 cf0000000200000000 00 7f 4d 05",
+			b3'memory_pressure_bps' 7f a9'hit_count' 4d b2'requeued_hit_count' 05 a9'take_over' c3`,
+		arrayRow: "dc0012 02" + arrayHeader + "cd0fc7 ce000158aa cd2710 cf0000000100000000 4d cc80 cf0000000200000000 00 7f 4d 05 c3",
 	},
 	{
 		want: Record{Header: literalHeader(KindPriority), Priority: Priority{
-			Has: HasAllPriority, Priority: 2.5, Coefficient: 0.5}},
-		mapForm:  "88 a4'kind' a8'priority'" + mapHeader + "a8'priority' cb4004000000000000 ab'coefficient' cb3fe0000000000000",
-		arrayRow: "98 03" + arrayHeader + "cb4004000000000000 cb3fe0000000000000",
+			Has: HasAllPriority, Priority: 2.5, Coefficient: 0.5, TakeOver: true}},
+		mapForm:  "89 a4'kind' a8'priority'" + mapHeader + "a8'priority' cb4004000000000000 ab'coefficient' cb3fe0000000000000 a9'take_over' c3",
+		arrayRow: "99 03" + arrayHeader + "cb4004000000000000 cb3fe0000000000000 c3",
 	},
 	{
 		want: Record{Header: literalHeader(KindLaunch), Launch: Launch{

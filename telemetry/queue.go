@@ -20,6 +20,7 @@ type Queue struct {
 	MaxPriorityAge             uint32 // gauge, ticks
 	RequeueCount               uint64 // counter, slots
 	ExecutedCount              uint64 // counter, slots
+	TakeOver                   bool   // event: replaces a publisher that is live
 }
 
 // Presence bits of Queue, in schema order.
@@ -36,6 +37,7 @@ const (
 	HasMaxPriorityAge
 	HasRequeueCount
 	HasExecutedCount
+	HasQueueTakeOver
 	endQueue
 )
 
@@ -55,6 +57,7 @@ var queueSchema = newSchema(KindQueue, func(q *Queue) *Presence { return &q.Has 
 	u32("max_priority_age", gauge, "ticks", func(q *Queue) *uint32 { return &q.MaxPriorityAge }),
 	u64("requeue_count", counter, "slots", func(q *Queue) *uint64 { return &q.RequeueCount }),
 	u64("executed_count", counter, "slots", func(q *Queue) *uint64 { return &q.ExecutedCount }),
+	flag("take_over", event, func(q *Queue) any { return &q.TakeOver }),
 )
 
 // Merge overwrites what newer carries and keeps the rest: the state of a
@@ -84,6 +87,7 @@ type Graph struct {
 	MemoryPressureBps       uint16 // gauge, 0..10000
 	HitCount                uint64 // counter, nodes that jobs reached
 	RequeuedHitCount        uint64 // counter, nodes that waited for room among the hits
+	TakeOver                bool   // event: replaces a publisher that is live
 }
 
 // Presence bits of Graph, in schema order.
@@ -99,6 +103,7 @@ const (
 	HasMemoryPressureBps
 	HasHitCount
 	HasRequeuedHitCount
+	HasGraphTakeOver
 	endGraph
 )
 
@@ -117,6 +122,7 @@ var graphSchema = newSchema(KindGraph, func(g *Graph) *Presence { return &g.Has 
 	bps("memory_pressure_bps", gauge, func(g *Graph) *uint16 { return &g.MemoryPressureBps }),
 	u64("hit_count", counter, "nodes", func(g *Graph) *uint64 { return &g.HitCount }),
 	u64("requeued_hit_count", counter, "nodes", func(g *Graph) *uint64 { return &g.RequeuedHitCount }),
+	flag("take_over", event, func(g *Graph) any { return &g.TakeOver }),
 )
 
 // Merge overwrites what newer carries and keeps the rest.
@@ -141,12 +147,14 @@ type Priority struct {
 
 	Priority    float64 // gauge, finite, 0..1e9; larger is sooner
 	Coefficient float64 // gauge, 0..1: how freely the queue shares with its siblings
+	TakeOver    bool    // event: replaces a publisher that is live
 }
 
 // Presence bits of Priority, in schema order.
 const (
 	HasPriority Presence = 1 << iota
 	HasCoefficient
+	HasPriorityTakeOver
 	endPriority
 )
 
@@ -156,6 +164,7 @@ const HasAllPriority = endPriority - 1
 var prioritySchema = newSchema(KindPriority, func(p *Priority) *Presence { return &p.Has },
 	f64("priority", gauge, "-", 1e9, func(p *Priority) any { return &p.Priority }),
 	f64("coefficient", gauge, "-", 1, func(p *Priority) any { return &p.Coefficient }),
+	flag("take_over", event, func(p *Priority) any { return &p.TakeOver }),
 )
 
 // Merge overwrites what newer carries and keeps the rest.

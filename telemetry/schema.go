@@ -118,6 +118,7 @@ type schema[T any] struct {
 	fields   []field[T]
 	keys     map[string]int // array position by key, header included
 	required uint64         // bit i: array position i must be present
+	lasting  Presence       // the body's fields that are no events
 	has      func(*T) *Presence
 }
 
@@ -137,6 +138,9 @@ func newSchema[T any](kind Kind, has func(*T) *Presence, fields ...field[T]) *sc
 	}
 	for i := range fields {
 		add(bodyStart+i, &fields[i].spec)
+		if fields[i].class != event {
+			s.lasting |= 1 << i
+		}
 	}
 	return s
 }
@@ -149,10 +153,12 @@ func (s *schema[T]) specAt(pos int) *spec {
 	return &s.fields[pos-bodyStart].spec
 }
 
-// merge overwrites what newer carries and keeps the rest of dst. Its fields are numbers.
+// merge overwrites what newer carries and keeps the rest of dst. Events belong to newer
+// alone and are left out; the other fields are numbers.
 func merge[T any](s *schema[T], dst, newer *T) {
-	has := *s.has(newer)
-	if has == 1<<len(s.fields)-1 {
+	all := *s.has(newer)
+	has := all & s.lasting
+	if has == s.lasting && all == has {
 		*dst = *newer
 		return
 	}

@@ -151,7 +151,7 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 		"max_workgroup_size_x": HasMaxWorkgroupSizeX, "max_compute_workgroups_per_dimension": HasMaxWorkgroupsPerDimension,
 		"max_compute_invocations_per_workgroup": HasMaxInvocationsPerWorkgroup, "requested_hit_capacity": HasRequestedHitCapacity,
 		"expected_hits_per_item": HasExpectedHitsPerItem, "hot_opcode_count": HasHotOpcodeCount, "hot_window_count": HasHotWindowCount,
-		"max_priority_age": HasMaxPriorityAge, "requeue_count": HasRequeueCount, "executed_count": HasExecutedCount,
+		"max_priority_age": HasMaxPriorityAge, "requeue_count": HasRequeueCount, "executed_count": HasExecutedCount, "take_over": HasQueueTakeOver,
 	} {
 		bit(KindQueue, name, p)
 	}
@@ -159,12 +159,13 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 		"graph_node_count": HasNodeCount, "graph_edge_count": HasEdgeCount, "frontier_density_bps": HasFrontierDensityBps,
 		"frontier_out_degree_sum": HasFrontierOutDegreeSum, "frontier_nodes": HasFrontierNodes, "unexplored_edges": HasUnexploredEdges,
 		"resident_device_bytes": HasResidentDeviceBytes, "device_memory_budget_bytes": HasDeviceMemoryBudgetBytes,
-		"memory_pressure_bps": HasMemoryPressureBps, "hit_count": HasHitCount, "requeued_hit_count": HasRequeuedHitCount,
+		"memory_pressure_bps": HasMemoryPressureBps, "hit_count": HasHitCount, "requeued_hit_count": HasRequeuedHitCount, "take_over": HasGraphTakeOver,
 	} {
 		bit(KindGraph, name, p)
 	}
 	bit(KindPriority, "priority", HasPriority)
 	bit(KindPriority, "coefficient", HasCoefficient)
+	bit(KindPriority, "take_over", HasPriorityTakeOver)
 	for name, p := range map[string]Presence{
 		"launch": HasLaunch, "decision": HasDecision, "status": HasStatus, "error": HasError,
 		"applied_workgroup_size_x": HasAppliedWorkgroupSizeX, "applied_groups": HasAppliedGroups, "applied_claim_chunk": HasAppliedClaimChunk,
