@@ -22,23 +22,24 @@ const module = "ringmaster"
 // non-test code may import. A package that is missing here fails the test, so
 // a new package has to state its place.
 var projectImports = map[string][]string{
-	"megakernel/policy":          nil,                                                                       // the decision stands alone
-	"ring":                       nil,                                                                       // the layout stands alone
-	"glcompute":                  nil,                                                                       // cgo stays a leaf that anyone could use
-	"telemetry":                  nil,                                                                       // records, their encoding and the subjects
-	"telemetry/decisionlog":      {"telemetry", "megakernel/policy"},                                        // what a decision was made from, as lines
-	"telemetry/natsio":           {"telemetry"},                                                             // the bus knows records, not actors
-	"telemetry/natsio/client":    {"telemetry", "telemetry/natsio"},                                         // what programs use, without the server
-	"telemetry/natsio/embedded":  nil,                                                                       // a server, for processes that have none
-	"megakernel/tuner/space":     nil,                                                                       // what there is to choose from, as data
-	"megakernel/tuner/gp":        nil,                                                                       // the models' algebra, for any candidates
-	"megakernel/tuner/search":    {"megakernel/tuner/space", "megakernel/tuner/gp"},                         // one search, for any space
-	"megakernel/tuner/reference": nil,                                                                       // the original, alone
-	"megakernel/tuner/cache":     nil,                                                                       // what outlives the process, as a file
-	"megakernel/tuner/natural":   nil,                                                                       // integer steps of a policy, for any candidates
-	"megakernel/tuner/workload":  nil,                                                                       // descriptions, for any catalog
-	"megakernel/tuner/live":      {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache"}, // from reports to the next geometry
-	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live",
+	"megakernel/policy":          nil,                                               // the decision stands alone
+	"ring":                       nil,                                               // the layout stands alone
+	"glcompute":                  nil,                                               // cgo stays a leaf that anyone could use
+	"telemetry":                  nil,                                               // records, their encoding and the subjects
+	"telemetry/decisionlog":      {"telemetry", "megakernel/policy"},                // what a decision was made from, as lines
+	"telemetry/natsio":           {"telemetry"},                                     // the bus knows records, not actors
+	"telemetry/natsio/client":    {"telemetry", "telemetry/natsio"},                 // what programs use, without the server
+	"telemetry/natsio/embedded":  nil,                                               // a server, for processes that have none
+	"megakernel/tuner/space":     nil,                                               // what there is to choose from, as data
+	"megakernel/tuner/gp":        nil,                                               // the models' algebra, for any candidates
+	"megakernel/tuner/search":    {"megakernel/tuner/space", "megakernel/tuner/gp"}, // one search, for any space
+	"megakernel/tuner/reference": nil,                                               // the original, alone
+	"megakernel/tuner/cache":     nil,                                               // what outlives the process, as a file
+	"megakernel/tuner/natural":   nil,                                               // integer steps of a policy, for any candidates
+	"megakernel/tuner/workload":  nil,                                               // descriptions, for any catalog
+	"megakernel/tuner/live": {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache",
+		"megakernel/tuner/gp"}, // from reports to the next geometry
+	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live", "megakernel/tuner/natural",
 		"megakernel/tuner/cache"}, // which tuner, and what is remembered
 	"megakernel/tuner":    {"megakernel/policy"},                                                            // tuning speaks in the policy's limits
 	"megakernel/graph":    nil,                                                                              // graphs, files and plain algorithms, without a device
@@ -88,7 +89,7 @@ var externalOwners = []struct {
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
-	{"gonum.org/v1/gonum/", []string{"megakernel/tuner/gp", "megakernel/tuner/search", "bench/classic"}, "the algebra of the tuner's models"},
+	{"gonum.org/v1/gonum/", []string{"megakernel/tuner/gp", "megakernel/tuner/live", "megakernel/tuner/search", "bench/classic"}, "the algebra of the tuner's models"},
 	{"github.com/HdrHistogram/", []string{"cmd/runtime", "bench"}, "client-side latency is the command's report"},
 	{"gonum.org/v1/plot", []string{"cmd/runtime"}, "the tuner's picture is the command's report"},
 }

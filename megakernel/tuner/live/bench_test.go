@@ -2,25 +2,6 @@ package live
 
 import "testing"
 
-func BenchmarkSuggestSeven(b *testing.B) {
-	var v View
-	in := []Estimate{{100, 3}, {103, 9}, {110, 3}, {99, 20}, {140, 1}, {101, 5}, {120, 2}}
-	v.Update(in, 0.1)
-	b.ReportAllocs()
-	for b.Loop() {
-		v.Suggest(in, 0.1)
-	}
-}
-
-func BenchmarkUpdateSeven(b *testing.B) {
-	var v View
-	in := []Estimate{{100, 3}, {103, 9}, {110, 3}, {99, 20}, {140, 1}, {101, 5}, {120, 2}}
-	b.ReportAllocs()
-	for b.Loop() {
-		v.Update(in, 0.1)
-	}
-}
-
 func BenchmarkObserveSteady(b *testing.B) {
 	l := load{65_536, 300, 8}
 	r := newRing(&simulatedH200, l, 1)

@@ -1,26 +1,9 @@
 package live
 
-import "math"
+import (
+	"math"
 
-// Hyperparameters of the process over the log of the cost, with the model of
-// waves as its mean. Lengths are in doublings of a parameter.
-var (
-	lengths = [axes]float64{1.2, 3, 3, 2.5}
-	effects = [axes]float64{0.30, 0.30, 0.30, 0.30} // variance of each parameter's own effect
-
-	derivedLengths = [derived]float64{2, 2, 2}
-	derivedEffects = [derived]float64{0.1, 0.1, 0.1}
-)
-
-const (
-	offsetVar = 25.0 // of the unknown constant
-	jointVar  = 0.07 // of effects of all together
-	trustVar  = 0.15 // of the weight of the mean: the model's logarithms may be off by a factor
-	staleVar  = 0.04 // added to what was measured before a change
-
-	// The model of a software renderer is fitted to each workload and explains more: this part
-	// of the variances is left.
-	softwareShare = 0.1
+	"ringmaster/megakernel/tuner/gp"
 )
 
 // derived is the number of quantities that are products and quotients of the
@@ -29,12 +12,14 @@ const (
 // over depth) and the lanes (width times groups).
 const derived = 3
 
-// similarity is the Matérn kernel of smoothness 5/2, by the distance in doublings.
+// maxApart is the most doublings by which two values of a derived quantity differ.
+const maxApart = 128
+
+// similarity is the correlation by the distance in doublings.
 func similarity(n int, length float64) []float64 {
 	k := make([]float64, n)
 	for i := range k {
-		d := math.Sqrt(5) * float64(i) / length
-		k[i] = (1 + d + d*d/3) * math.Exp(-d)
+		k[i] = gp.Matern(float64(i) / length)
 	}
 	return k
 }
@@ -45,7 +30,7 @@ func (s *Space) relate() {
 		s.kernel[j] = similarity(s.side[j], lengths[j])
 	}
 	for j := range s.derivedKernel {
-		s.derivedKernel[j] = similarity(128, derivedLengths[j])
+		s.derivedKernel[j] = similarity(maxApart, derivedLengths[j])
 	}
 	s.derived = make([][derived]int8, len(s.levels))
 	for c, l := range s.levels {
@@ -59,8 +44,14 @@ func apart[T uint16 | int8](a, b T) int {
 	return max(d, -d)
 }
 
-// covariance of the costs of two geometries, of whose variances a model left a part.
-func (s *Space) covariance(a, b int32, left float64) float64 {
+// covariance of the differences of two pairs of geometries.
+func (s *Space) covariance(a, b, c, d int32) float64 {
+	v := trustVar * s.expected(a, b) * s.expected(c, d)
+	return v + s.alike(a, c) - s.alike(a, d) - s.alike(b, c) + s.alike(b, d)
+}
+
+// alike is the covariance of the costs of two geometries, up to a constant.
+func (s *Space) alike(a, b int32) float64 {
 	la, lb := &s.levels[a], &s.levels[b]
 	sum, product := 0.0, 1.0
 	for j := range axes {
@@ -72,5 +63,45 @@ func (s *Space) covariance(a, b int32, left float64) float64 {
 	for j := range derived {
 		sum += derivedEffects[j] * s.derivedKernel[j][apart(da[j], db[j])]
 	}
-	return offsetVar + left*(sum+jointVar*product)
+	return sum + jointVar*product
+}
+
+// expected is by how much the model expects a geometry to cost more than another.
+func (s *Space) expected(of, than int32) float64 { return s.model[of] - s.model[than] }
+
+// device is what the model assumes of a device: units that run workgroups
+// independently, and invocations that all of them hold at once.
+type device struct{ units, lanes float64 }
+
+// deviceOf guesses what a device is. A software renderer has narrow subgroups, or like
+// Mesa's llvmpipe it does not say and allows no more workgroups than GL demands. A
+// wrong guess costs a few looks.
+func deviceOf(w *Workload) device {
+	l := &w.Limits
+	software := l.SubgroupSize != 0 && l.SubgroupSize <= narrowSubgroup ||
+		l.SubgroupSize == 0 && l.MaxWorkgroupsPerDimension <= leastGroupsOfGL
+	d := device{gpuUnits, gpuLanes}
+	if software {
+		d = device{softwareUnits, softwareLanes}
+	}
+	if w.Lanes > 0 {
+		d.lanes = float64(w.Lanes)
+	}
+	return d
+}
+
+// cost is the logarithm of what a launch costs by the model: workgroups take tickets in
+// rounds, and a ticket is rows of one slot for each invocation. The first ticket of each
+// workgroup costs no claim. Workgroups on one unit slow each other down.
+func (d device) cost(w *Workload, g Geometry) float64 {
+	depth := math.Min(float64(g.Depth), float64(w.Slots))
+	dispatches := math.Ceil(float64(w.Slots) / depth)
+	tickets := math.Ceil(depth / float64(g.Chunk))
+	groups := math.Min(float64(g.Groups), tickets)
+	rounds := math.Ceil(tickets / groups)
+	rows := math.Ceil(float64(g.Chunk) / float64(g.Width))
+	active := math.Min(float64(g.Width), float64(g.Chunk))
+	load := active * math.Max(groups/d.units, 1) * d.units / d.lanes
+	row := waves.row * math.Max(load, 1)
+	return math.Log(dispatches * (waves.dispatch + waves.group*float64(g.Groups) + (rounds-1)*waves.claim + rounds*rows*row))
 }

@@ -17,17 +17,6 @@ var (
 	ErrGeometry = errors.New("geometry beyond the limits of this tuner")
 )
 
-const (
-	maxNs = 60e9 // a dispatch of a minute is beyond every watchdog
-	// wallSlack is how much a device's clock may run ahead of the host's.
-	wallSlack = 1.02
-	// A launch that is by this factor faster than its own geometry was, or than the
-	// best of all, is the timer's fault, unless the next ones say the same.
-	fasterThanSelf = 4.0
-	fasterThanBest = 64.0
-	convincing     = 3
-)
-
 // Report is what a launch measured.
 type Report struct {
 	Geometry Geometry
@@ -60,18 +49,19 @@ func (t *Tuner) admit(r *Report) (config int32, err error) {
 	return config, r.Check()
 }
 
-// plausible refuses a time y far below what was measured. Several of them in a
-// row are believed: the device has become faster.
-func (t *Tuner) plausible(a *Arm, y float64) error {
-	best := t.best()
-	self := a != nil && a.Count >= trusted && y < a.Mean-math.Log(fasterThanSelf)
-	all := best >= 0 && y < t.arms[best].Mean-math.Log(fasterThanBest)
-	if !self && !all {
+// plausible refuses a time far below what was measured. Several of them in a row are
+// believed: the device has become faster.
+func (t *Tuner) plausible(config int32, l launch) error {
+	least := fasterThanBest
+	if config == t.current && t.left == 0 {
+		least = fasterThanSelf
+	}
+	if !t.before.ran || l.y >= t.level()-math.Log(least) {
 		t.fast = 0
 		return nil
 	}
 	if t.fast++; t.fast >= convincing {
 		return nil
 	}
-	return fmt.Errorf("live: %.3g ns a slot: %w", math.Exp(y+t.level), ErrTooFast)
+	return fmt.Errorf("%.3g ns a slot: %w", math.Exp(l.y), ErrTooFast)
 }

@@ -48,8 +48,8 @@ type Space struct {
 	space  *space.Space
 	shapes []Geometry
 	index  map[Geometry]int32
-	waves  []float64       // log of the cost that the model of a GPU expects of each
-	parts  []parts         // of the model of a software renderer; nil on what is known to be a GPU
+	model  []float64       // log of the cost that the model expects of each
+	start  int32           // where it is least
 	kernel [axes][]float64 // similarity of two levels by their distance
 	side   [axes]int       // levels of an axis
 	levels [][axes]uint16  // of each geometry
@@ -113,16 +113,16 @@ func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
 		return nil, fmt.Errorf("live: geometries of %d slots: %w", w.Slots, err)
 	}
 	s := &Space{space: all, slots: w.Slots, index: make(map[Geometry]int32, all.Len())}
-	software := isSoftware(&w.Limits)
+	device := deviceOf(w)
 	for c := range all.Len() {
 		l := all.Levels(c)
 		g := at(l)
 		s.shapes = append(s.shapes, g)
 		s.levels = append(s.levels, [axes]uint16(l))
 		s.index[g] = int32(c)
-		s.waves = append(s.waves, waves(w, g))
-		if software {
-			s.parts = append(s.parts, roughSoftware.parts(w, g))
+		s.model = append(s.model, device.cost(w, g))
+		if s.model[c] < s.model[s.start] {
+			s.start = int32(c)
 		}
 	}
 	for j := range s.kernel {

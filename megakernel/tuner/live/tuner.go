@@ -1,95 +1,123 @@
 package live
 
-import (
-	"math"
-)
+import "math"
+
+// Config of a tuner. Zero fields mean the defaults.
+type Config struct {
+	Space  *Space
+	Start  Geometry // the first incumbent, or the nearest to it in the space; zero means the model's choice
+	Budget int      // looks of an exploration, by default 24; one after a change has half of them
+}
 
 // Tuner is the tuner of one kernel on one device. It is plain data, and a copy
 // is a snapshot. Make one with [New].
 type Tuner struct {
-	space  *Space
-	budget int
-	safety float64
-	start  int32
-
-	arms    [MaxArms]Arm
-	n       int
-	clock   uint64
-	level   float64 // by how much launches now take longer than the arms say, as a logarithm
-	own     own
-	belief  belief
-	lag     float64 // recent difference of the geometry in use from the level
-	current int32   // geometry in use
+	space   *Space
+	budget  int
+	current int32 // the incumbent
 	next    Suggestion
+	thinks  bool // the next look is still to be chosen by Think
 
-	open    bool    // explores, or has not settled since
-	thinks  bool    // the next look is still to be chosen by Think
-	left    int     // launches left to explore
-	held    int     // launches held back for looks
-	span    float64 // nanoseconds of the exploration so far
-	changed bool    // explores because of a change
-	check   checks
-	round   round
-	wary    wary
-	proof   proof
+	left    int  // looks of the exploration, with the one under way; 0: the incumbent is kept
+	changed bool // it explores because of a change
+	look    look
+	before  launch // the last launch of the incumbent
+
+	pairs  [maxPairs]pair
+	n      int
+	recent int // pairs of the exploration under way
 
 	barred [maxBarred]int32 // geometries that do not run here, until the next exploration
 	bars   int
-	quiet  int  // launches since the last exploration
-	pause  int  // launches before the next look
-	hasty  uint // changes in a row that came soon after the one before
 
 	noise   spread
-	grows   slope
-	off     float64 // log of the recent size of launches over the usual size
-	sums    cusum
-	spike   bool // the last launch was disturbed, or the cost has changed
-	unrest  int  // launches that were disturbed, since the last look
-	fast    int
+	size    slope
+	watch   watch
 	changes int
+	hasty   int // changes in a row that came soon after an exploration
+	clock   uint64
+	fast    int
 	refused uint64
+}
+
+// launch is a launch of a geometry: the logarithm of the time of a slot, converted to
+// the usual size, and by how much its own size is off, as a logarithm. The zero value
+// is none.
+type launch struct {
+	ran    bool
+	raw    float64 // logarithm of its time
+	y, off float64
+}
+
+// look is the geometry that is compared with the incumbent; of launches under way
+// several may be at it.
+type look struct {
+	config int32
+	open   bool
+	n      float64
+	y, off float64 // means of its launches
 }
 
 // New returns a tuner that explores.
 func New(c Config) *Tuner {
-	t := &Tuner{space: c.Space, budget: c.Budget, safety: c.Safety, belief: c.Space.guess()}
+	t := &Tuner{space: c.Space, budget: c.Budget}
 	if t.budget <= 0 {
 		t.budget = defaultBudget
 	}
-	if t.safety <= 1 {
-		t.safety = defaultSafety
-	}
+	t.current = c.Space.start
 	if c.Start != (Geometry{}) {
-		t.start = int32(c.Space.Nearest(c.Start))
-	} else {
-		t.start = c.Space.best(t.belief)
+		t.current = int32(c.Space.Nearest(c.Start))
 	}
-	t.current = t.start
-	t.explore(t.budget, false)
-	t.decide(true)
+	t.left = t.budget
+	t.suggest(t.current)
 	return t
 }
 
-func (t *Tuner) explore(budget int, changed bool) {
-	t.left, t.held = budget, 0
-	if !changed {
-		t.held = int(heldShare * float64(budget))
-		t.left -= t.held
+// Why says what a suggestion is for.
+type Why uint8
+
+// The reasons of a suggestion.
+const (
+	Exploring   Why = iota // a look of the exploration's budget
+	Exploiting             // the incumbent
+	Reexploring            // like Exploring, after a change of cost
+)
+
+func (w Why) String() string { return [...]string{"exploring", "exploiting", "re-exploring"}[w] }
+
+// Suggestion is the geometry of the next launch.
+type Suggestion struct {
+	Geometry  Geometry
+	Why       Why
+	NsPerSlot float64 // that the incumbent takes; 0 while nothing was measured
+	Left      int     // looks left of the exploration, 0 if there is none
+}
+
+func (t *Tuner) suggest(config int32) {
+	t.next = Suggestion{Geometry: t.space.shapes[config], Why: Exploiting, Left: t.left}
+	if config != t.current {
+		t.next.Why = Exploring
+		if t.changed {
+			t.next.Why = Reexploring
+		}
 	}
-	t.open, t.changed = true, changed
-	t.sums = cusum{}
-	t.bars = 0
-	t.quiet = 0
-	t.span = 0
-	t.check, t.round, t.wary, t.proof = checks{}, round{}, wary{}, proof{}
-	t.pause = firstPause
-	t.unrest = 0
+	if t.before.ran {
+		t.next.NsPerSlot = math.Exp(t.level())
+	}
+}
+
+// level is the logarithm of what a slot takes at the incumbent.
+func (t *Tuner) level() float64 {
+	if t.left == 0 && t.watch.n > 0 {
+		return t.watch.level
+	}
+	return t.before.y
 }
 
 // Next is the geometry of the next launch. It changes nothing.
 func (t *Tuner) Next() Suggestion { return t.next }
 
-// Choice is the geometry in use: what runs except for looks at others.
+// Choice is the incumbent: what runs except for looks at others.
 func (t *Tuner) Choice() Geometry { return t.space.shapes[t.current] }
 
 // Space holds the geometries from which the tuner chooses.
@@ -101,11 +129,8 @@ func (t *Tuner) Changes() int { return t.changes }
 // Refused counts the reports refused.
 func (t *Tuner) Refused() uint64 { return t.refused }
 
-// Noise is the relative standard deviation of a launch that nothing disturbs.
+// Noise is the relative standard deviation of a launch.
 func (t *Tuner) Noise() float64 { return t.noise.sd() }
-
-// Arms appends what was measured.
-func (t *Tuner) Arms(to []Arm) []Arm { return append(to, t.arms[:t.n]...) }
 
 // Observe is [Tuner.Take] and [Tuner.Think].
 func (t *Tuner) Observe(r Report) error {
@@ -114,212 +139,113 @@ func (t *Tuner) Observe(r Report) error {
 	return err
 }
 
-// Take folds in a launch and decides on the next one, in about a microsecond. A report that
-// cannot be true is refused with the reason and changes nothing but the count of refusals. Any
-// geometry of the space may be reported, suggested or not. If the next look takes longer to
-// choose, the best so far is suggested until [Tuner.Think].
+// Take folds in a launch and decides on the next one, in less than a microsecond. A
+// report that cannot be true is refused with the reason and changes nothing but the
+// count of refusals. Launches of geometries that are neither the incumbent nor the
+// look teach nothing: nothing ran beside them. If the next look is to be chosen, the
+// incumbent is suggested until [Tuner.Think].
 func (t *Tuner) Take(r Report) error {
 	config, err := t.admit(&r)
 	if err != nil {
 		t.refused++
 		return err
 	}
-	noise := t.noise.sd()
-	total, doubt, away := t.normalise(&r, noise)
-	y := total - t.level
-	a := t.find(config)
-	if err := t.plausible(a, y); err != nil {
+	l := t.normalise(&r)
+	if err := t.plausible(config, l); err != nil {
 		t.refused++
 		return err
 	}
 	t.clock++
-	if t.off += sizeGain * away; t.clock == 1 {
-		t.off = math.Log(float64(r.Slots) / float64(t.usual(&r)))
-	}
-	exploring := t.open
-	answers := r.Geometry == t.next.Geometry && !t.thinks
-	if exploring {
-		t.span += float64(r.Ns)
-	} else {
-		t.quiet++
-		if config == t.current {
-			t.grows.fold(math.Log(float64(r.Slots)), math.Log(float64(r.Ns)))
+	switch {
+	case config != t.current:
+		if t.look.open && t.look.config == config {
+			t.look.add(l)
 		}
+	case t.left == 0:
+		t.kept(l)
+	default:
+		t.beside(l)
+	}
+	if t.look.open && t.look.n == 0 {
+		t.suggest(t.look.config)
+	} else {
+		t.suggest(t.current)
+	}
+	return nil
+}
+
+// add takes a launch at the look.
+func (k *look) add(l launch) {
+	k.n++
+	k.y += (l.y - k.y) / k.n
+	k.off += (l.off - k.off) / k.n
+}
+
+// beside takes a launch of the incumbent during an exploration. It ends the pair if
+// the look has run.
+func (t *Tuner) beside(l launch) {
+	if t.look.n > 0 {
+		t.keepPair(t.compare(l))
+		t.look = look{}
+		t.left--
+	} else if t.before.ran {
+		t.noise.fold(l.y - t.before.y)
+	}
+	t.thinks = !t.look.open
+	t.before = l
+}
+
+// Think chooses the next look if [Tuner.Take] left it open, which takes about a
+// millisecond, and reports whether the suggestion has changed.
+func (t *Tuner) Think() (changed bool) {
+	if !t.thinks {
+		return false
+	}
+	t.thinks = false
+	before := t.next
+	var p process
+	p.condition(t.space, t.pairs[:t.n])
+	if t.changed && t.recent == confirming && t.agree() {
+		for i := range t.pairs[:t.n] {
+			t.pairs[i].stale = false
+		}
+		t.left = 0
+	}
+	t.replace(&p)
+	config, ok := int32(0), false
+	if t.left > 0 {
+		config, ok = t.choose(&p)
 	}
 	switch {
-	case config == t.current && t.check.open():
-		if t.check.add(y-a.Mean, doubt) {
-			t.checked(a, noise)
-		}
-		if answers && t.round.voids == 0 { // checks in the middle of a round use up no budget
-			t.answered()
-		}
-	case config == t.current && !exploring && a != nil && !a.Stale && a.Count >= trusted && t.moved(a, y, noise, doubt):
-		t.alarm()
-	case exploring && t.wary.on && (config == t.current || answers && t.wary.rest == 0):
-		t.learn(a, config, y, doubt, noise)
-		t.wander(config, total, doubt)
-	case exploring && answers && t.paired() && config != t.current:
-		t.pair(config, y, doubt)
-	case exploring && answers && t.paired() && t.round.between:
-		t.judge(a, y, doubt, noise)
-	default:
-		t.learn(a, config, y, doubt, noise)
-		// A launch that was already under way before the suggestion measures
-		// something, but does not answer it.
-		if exploring && answers && !t.proof.due {
-			t.answered()
-		}
+	case !ok:
+		t.settle()
+	case t.before.ran:
+		t.look = look{config: config, open: true}
+		t.suggest(config)
+	default: // the new incumbent has to run before a look
+		t.suggest(t.current)
 	}
-	if exploring && !t.wary.on && !t.paired() {
-		t.prove(config, y, noise)
-	}
-	if t.careful() {
-		t.beWary()
-	}
-	// What is suggested until Think has run may have changed by now. A suggestion of the
-	// exploration that was not answered stays.
-	if !exploring || answers || t.thinks || !t.open {
-		t.decide(false)
-	}
-	return nil
+	return t.next != before
 }
 
-// learn folds a launch into what is known about its geometry, and into the level of all.
-func (t *Tuner) learn(a *Arm, config int32, y, doubt, noise float64) {
-	weight := noise * noise / (noise*noise + doubt)
-	if a == nil {
-		a = t.fresh(config)
-	} else if a.Stale {
-		t.recognise(a, y, noise)
-	}
-	a.seen = t.clock
-	before := a.Count
-	if before > 0 && (!t.wary.on || config == t.current) {
-		d := y - a.Mean
-		t.disturb(d, noise)
-		d = math.Max(math.Min(d, levelClip*noise), -levelClip*noise)
-		t.level += d * weight * t.follow(before)
-		if config == t.current {
-			t.lag += (d - t.lag) * lagGain
-		}
-	}
-	mean := a.Mean
-	d := a.fold(y, weight, noise)
-	if before > 0 {
-		t.noise.fold(d*math.Sqrt(weight), before)
-	}
-	if before > 0 && config == t.current {
-		step := a.Mean - mean
-		a.Mean = mean + step*t.own.share(config)
-		t.level += mean + step - a.Mean
-	}
+// settle ends an exploration.
+func (t *Tuner) settle() {
+	t.left, t.changed, t.thinks, t.look = 0, false, false, look{}
+	t.watch = watch{}
+	t.suggest(t.current)
 }
 
-// normalise returns the log time of a slot, converted to the usual size of a launch of
-// this geometry, the variance that this adds to its difference from the recent
-// launches, and by how much its log size differs from theirs.
-func (t *Tuner) normalise(r *Report, noise float64) (y, doubt, away float64) {
-	x := math.Log(float64(r.Slots))
-	y = math.Log(float64(r.Ns)) - x
-	off := x - math.Log(float64(t.usual(r)))
-	beta, variance := t.grows.of(noise)
-	if away = off - t.off; t.clock == 0 {
-		away = 0
+// explore begins an exploration after a change.
+func (t *Tuner) explore() {
+	if t.changes > 0 && t.watch.quiet < settledAfter {
+		t.hasty = min(t.hasty+1, maxHasty)
+	} else {
+		t.hasty = 0
 	}
-	doubt = variance * away * away
-	if math.Abs(away) > farSize {
-		doubt += away * away
+	t.changes++
+	for i := range t.pairs[:t.n] {
+		t.pairs[i].stale = true
 	}
-	return y + (1-beta)*off, doubt, away
-}
-
-// usual is the usual size of a launch of a report's geometry.
-func (t *Tuner) usual(r *Report) uint32 {
-	if d := r.Geometry.Depth; d != 0 && r.Slots <= d {
-		return min(t.space.slots, d)
-	}
-	return t.space.slots
-}
-
-func (t *Tuner) find(config int32) *Arm {
-	for i := range t.arms[:t.n] {
-		if t.arms[i].config == config {
-			return &t.arms[i]
-		}
-	}
-	return nil
-}
-
-// fresh makes room for a geometry.
-func (t *Tuner) fresh(config int32) *Arm {
-	var a *Arm
-	if t.n < MaxArms {
-		a = &t.arms[t.n]
-		t.n++
-	}
-	if a == nil {
-		for i := range t.arms[:t.n] {
-			if b := &t.arms[i]; b.config != t.current && (a == nil || b.seen < a.seen) {
-				a = b
-			}
-		}
-	}
-	*a = Arm{Geometry: t.space.shapes[config], config: config}
-	return a
-}
-
-// best is the arm with the lowest mean that is not stale, -1 without any.
-func (t *Tuner) best() int {
-	best := -1
-	for i := range t.arms[:t.n] {
-		if a := &t.arms[i]; !a.Stale && (best < 0 || a.Mean < t.arms[best].Mean) {
-			best = i
-		}
-	}
-	return best
-}
-
-// nsPerSlot is what a geometry is expected to take now.
-func (t *Tuner) nsPerSlot(a *Arm) float64 { return math.Exp(a.Mean + t.level) }
-
-// banned says that a geometry's confidence interval lies above the bound.
-func (t *Tuner) banned(a *Arm, best, noise float64) bool {
-	return !a.Stale && a.Mean-2*noise/math.Sqrt(a.Count) > best+math.Log(t.safety)
-}
-
-// moved feeds the detector with a launch of the current geometry. It allows for the
-// uncertainty of the mean with which the launch is compared.
-func (t *Tuner) moved(a *Arm, y, noise, doubt float64) bool {
-	return t.sums.add((y - a.Mean) / math.Sqrt(noise*noise*(1+1/a.Count)+doubt))
-}
-
-// own tells what a geometry takes from what the machine does to all of them. Launches of the
-// geometry in use alone cannot: they only say what both are together. What it takes became known
-// when it was compared with others; afterwards its launches say less and less about it, and after
-// a change of cost nothing. The rest goes to the level. Otherwise a load that rises in steps, with
-// which the level rises, and falls slowly, would carry away what is believed of all others.
-type own struct {
-	config int32
-	part   float64
-	known  bool
-}
-
-// share is the part of a step of the mean that is the geometry's own.
-func (o *own) share(config int32) float64 {
-	if !o.known || config != o.config {
-		*o = own{config, 1, true}
-	}
-	now := o.part
-	o.part *= 1 - levelGain
-	return now
-}
-
-// follow is how much of a launch's difference from the mean goes to the level.
-func (t *Tuner) follow(count float64) float64 {
-	gain := levelGain
-	if t.round.open || t.wary.on {
-		gain = roundGain
-	}
-	return gain * count / (count + 1)
+	t.left, t.changed, t.recent, t.bars = max((t.budget+1)/2>>t.hasty, leastBudget), true, 0, 0
+	t.thinks = true
 }

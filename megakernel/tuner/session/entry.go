@@ -196,8 +196,7 @@ func (e *entry) exploring() bool {
 	if e.natural != nil {
 		return e.natural.exploring()
 	}
-	next := e.live.Next() // between looks what is kept runs
-	return next.Left > 0 || next.Why == live.Exploring || next.Why == live.Reexploring
+	return e.live.Next().Left > 0
 }
 
 func (e *entry) state() state {

@@ -8,6 +8,7 @@ import (
 	"ringmaster/megakernel/tuner"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/live"
+	gradient "ringmaster/megakernel/tuner/natural"
 )
 
 const (
@@ -52,24 +53,22 @@ func (n *natural) choose() {
 		n.current = width
 		return
 	}
-	in := make([]live.Estimate, 0, live.Candidates)
-	of := make([]tuner.Stat, 0, live.Candidates)
-	noise := leastNoise
+	var costs, counts []float64
+	var of []tuner.Stat
+	noise, least := leastNoise, math.Inf(1)
 	for _, w := range n.widths {
 		s := n.samples.Of(w)
-		if s.Count < looks || len(in) == live.Candidates {
+		if s.Count < looks {
 			continue
 		}
-		in = append(in, live.Estimate{Ns: s.Mean, Count: float64(s.Count)})
-		of = append(of, s)
-		noise = max(noise, math.Sqrt(s.Variance())/s.Mean)
+		costs, counts, of = append(costs, s.Mean), append(counts, float64(s.Count)), append(of, s)
+		noise, least = max(noise, math.Sqrt(s.Variance())/s.Mean), min(least, s.Mean)
 	}
-	if len(in) == 0 {
-		return
+	selected, err := gradient.Choose(costs, counts, 2*noise*least)
+	if err != nil {
+		return // nothing was measured
 	}
-	var v live.View
-	v.Update(in, 2*noise)
-	now, to := n.samples.Of(n.current), of[v.Selected]
+	now, to := n.samples.Of(n.current), of[selected]
 	gain := now.Mean - to.Mean
 	doubt := switchErrors * math.Sqrt(now.Variance()/float64(max(now.Count, 1))+to.Variance()/float64(to.Count))
 	if now.Count < looks || gain > doubt {
