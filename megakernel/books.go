@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/ledger"
 	"ringmaster/ring"
 )
@@ -70,19 +71,16 @@ func (e *Engine) ledgerConfig() ledger.Config {
 // loop budget: invocations of a vector run in lockstep, so the loops of different
 // operators' opcodes add up (see Catalog.RowCost). The built-in opcodes always fit.
 func (e *Engine) fits(opcodes uint64, steps uint32) bool {
-	if opcodes>>firstUser == 0 {
+	if opcodes>>kernel.FirstUser == 0 {
 		return true
 	}
 	return e.catalog.RowCost(Kernel{Kind: Interpreter}, OpcodeSet(opcodes), steps) < e.cfg.LoopBudget
 }
 
-// ownSteps are the opcodes of which each slot has a number of steps of its own.
-const ownSteps OpcodeSet = 1<<OpCopy | 1<<OpPacked | (1<<ring.OpcodeBins - 1<<firstUser)
-
 // profile is what the ledger has to know of a batch's slots. It refuses a packed slot that
 // does not fit and an operator's opcode over its budget; anything else that is wrong with
 // a slot ends in a fault.
-func (c *Catalog) profile(work *Batch) (p ledger.Profile, err error) {
+func profile(c *Catalog, work *Batch) (p ledger.Profile, err error) {
 	unknown := false
 	for i := range work.Slots {
 		s := &work.Slots[i]
@@ -91,7 +89,7 @@ func (c *Catalog) profile(work *Batch) (p ledger.Profile, err error) {
 			continue
 		}
 		p.Opcodes |= 1 << s.Opcode
-		if OpcodeSet(1)<<s.Opcode&ownSteps == 0 {
+		if OpcodeSet(1)<<s.Opcode&kernel.Varying == 0 {
 			continue
 		}
 		if op := Opcode(s.Opcode); op != OpCopy && c.Has(op) {
@@ -101,16 +99,16 @@ func (c *Catalog) profile(work *Batch) (p ledger.Profile, err error) {
 		}
 		p.Steps = max(p.Steps, c.Steps(s))
 		if Opcode(s.Opcode) == OpPacked {
-			p.Parts |= uint64(partsOf(s))
+			p.Parts |= uint64(kernel.PartsOf(s))
 		}
 	}
 	p.Repeatable = !unknown
 	for _, op := range OpcodeSet(p.Opcodes).Opcodes() {
 		one := [1]ring.Slot{{Opcode: uint32(op)}}
-		if !ownSteps.Has(op) {
+		if !kernel.Varying.Has(op) {
 			p.Steps = max(p.Steps, c.Steps(&one[0]))
 		}
-		p.Repeatable = p.Repeatable && c.selfContained(one[:])
+		p.Repeatable = p.Repeatable && c.SelfContained(one[:])
 	}
 	return p, nil
 }

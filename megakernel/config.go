@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/ledger"
 	"ringmaster/megakernel/policy"
@@ -100,7 +101,7 @@ func (c *Config) Validate() error {
 	refuse(c.WindowHold < 0, "WindowHold is %v, want 0 or more", c.WindowHold)
 	refuse(c.InFlight < 1 || c.InFlight > MaxInFlight, "InFlight is %d, want 1 to %d", c.InFlight, MaxInFlight)
 	refuse(c.AgeThreshold < 1, "AgeThreshold is 0, want at least 1")
-	refuse(c.LoopBudget < minLoopBudget, "LoopBudget is %d, want at least %d for one slot of any kind", c.LoopBudget, minLoopBudget)
+	refuse(c.LoopBudget < kernel.MinLoopBudget, "LoopBudget is %d, want at least %d for one slot of any kind", c.LoopBudget, kernel.MinLoopBudget)
 	refuse(c.LeaseDuration < 0 || c.LeaseDuration > MaxLeaseDuration, "LeaseDuration is %v, want at most %v", c.LeaseDuration, MaxLeaseDuration)
 	refuse(c.Programs < 1, "Programs is %d, want at least 1", c.Programs)
 	if err := c.Queue.Validate(); err != nil {
@@ -108,6 +109,3 @@ func (c *Config) Validate() error {
 	}
 	return errors.Join(problems...)
 }
-
-// minLoopBudget lets a workgroup claim one row of the longest copies.
-const minLoopBudget = 1 + rowIterations + packedIterations + CopyCap

@@ -18,18 +18,3 @@ func TestConfigReportsEveryProblem(t *testing.T) {
 		}
 	}
 }
-
-func TestSourceContainsEveryConstantOnce(t *testing.T) {
-	source := Source(64)
-	if !strings.HasPrefix(source, "#version 430 core\n#define WIDTH 64\n") {
-		t.Errorf("source begins with %q", source[:60])
-	}
-	for _, known := range builtins {
-		if n := strings.Count(source, "const uint OP_"+strings.ToUpper(known.name)+" ="); n != 1 {
-			t.Errorf("%s is defined %d times", known.op, n)
-		}
-	}
-	if Fingerprint(source) == Fingerprint(Source(65)) {
-		t.Error("two widths have one fingerprint")
-	}
-}

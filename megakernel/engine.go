@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/megakernel/ledger"
 	"ringmaster/ring"
@@ -48,7 +49,7 @@ type Engine struct {
 	memory    *memory
 	programs  *Programs
 	compiler  gpu.Device // programs are built on it; nil if there is none
-	limits    deviceLimits
+	limits    kernel.Limits
 	lease     lease
 	lastEnd   time.Time  // end of the last wave
 	submitted []*flight  // on the device, oldest first
@@ -90,7 +91,7 @@ func New(dev gpu.Device, cfg Config) (*Engine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if !littleEndian() {
+	if !gpu.LittleEndian() {
 		return nil, errors.New("hosts with big-endian words are not supported")
 	}
 	e := &Engine{
@@ -139,7 +140,7 @@ func (e *Engine) attach(dev gpu.Device) error {
 		return errors.Join(err, dev.Do(func() error { m.delete(); return nil }))
 	}
 	e.dev, e.memory = dev, m
-	e.limits = deviceLimitsOf(dev)
+	e.limits = kernel.LimitsOf(dev)
 	e.statuses.Store(m.buffers[ring.BindStatus].Buffer)
 	e.lastEnd = time.Time{}
 	clear(e.uploaded)

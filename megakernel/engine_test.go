@@ -80,7 +80,7 @@ func TestFenceAtTheEndNeedsNoLaunchOfItsOwn(t *testing.T) {
 
 func TestDeviceRunsExactlyTheOrderedGeometry(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	for _, g := range []Geometry{{1, 1, 1}, {32, 7, 32}, {51, 51, 51}, {64, 4, 256}, {256, 64, 1000}, {1024, 3, 4096}} {
+	for _, g := range []Geometry{{Width: 1, Groups: 1, Chunk: 1}, {Width: 32, Groups: 7, Chunk: 32}, {Width: 51, Groups: 51, Chunk: 51}, {Width: 64, Groups: 4, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 1000}, {Width: 1024, Groups: 3, Chunk: 4096}} {
 		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 0)}})
 		r := launch(t, e, Order{Launch: 3, Decision: 4, Queue: "q", Geometry: g})
 		if r.Applied != g || r.Recommended != g || r.NotApplied != "" {
@@ -101,7 +101,7 @@ func TestGeometryBeyondTheDeviceRunsAsTheNearestAndSaysWhy(t *testing.T) {
 	order := Geometry{Width: 1 << 20, Groups: 2, Chunk: 0}
 	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
 	r := launch(t, e, Order{Queue: "q", Geometry: order})
-	want := Geometry{Width: e.limits.width, Groups: 2, Chunk: 1}
+	want := Geometry{Width: e.limits.Width, Groups: 2, Chunk: 1}
 	if r.Applied != want || r.Recommended != order || !strings.Contains(r.NotApplied, "width 1048576") || !strings.Contains(r.NotApplied, "chunk 0") {
 		t.Errorf("applied %s, want %s: %q", r.Applied, want, r.NotApplied)
 	}
@@ -223,7 +223,7 @@ func TestRacingAddsAllCount(t *testing.T) {
 		want[w] += uint32(i)
 	}
 	submit(t, e, "q", Batch{ID: "b", Slots: slots})
-	drainQueue(t, e, Order{Queue: "q", Geometry: Geometry{256, 16, 512}})
+	drainQueue(t, e, Order{Queue: "q", Geometry: Geometry{Width: 256, Groups: 16, Chunk: 512}})
 	got := make([]uint32, words)
 	if err := e.Read("q", 0, got); err != nil || !slices.Equal(got, want[:]) {
 		t.Errorf("sums %v, want %v, error %v", got, want, err)

@@ -215,7 +215,7 @@ func TestProgramsAreCompiledOnceAndTheLeastRecentGoes(t *testing.T) {
 		compiles, delete int
 	}{{8, 1, 0}, {16, 2, 0}, {8, 2, 0}, {32, 3, 1}, {8, 3, 1}, {16, 4, 2}} {
 		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
-		launch(t, e, Order{Queue: "q", Geometry: Geometry{step.width, 1, 8}})
+		launch(t, e, Order{Queue: "q", Geometry: Geometry{Width: step.width, Groups: 1, Chunk: 8}})
 		if dev.compiles != step.compiles || dev.deletes != step.delete {
 			t.Errorf("step %d: %d compiled, %d deleted, want %d and %d", i, dev.compiles, dev.deletes, step.compiles, step.delete)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -40,7 +41,7 @@ func TestOpcodesThatExceedTheLoopBudgetTogetherAreKeptApart(t *testing.T) {
 	const times = 25_000
 	var all []ring.Slot
 	for i := range uint32(3) {
-		s := slot(firstUser+Opcode(i), ring.PriorityNormal, i, times)
+		s := slot(kernel.FirstUser+Opcode(i), ring.PriorityNormal, i, times)
 		all = append(all, s)
 		submit(t, e, "q", Batch{Tag: uint64(i), Slots: []ring.Slot{s}})
 	}
@@ -49,7 +50,7 @@ func TestOpcodesThatExceedTheLoopBudgetTogetherAreKeptApart(t *testing.T) {
 	}
 	var executed []uint32
 	for e.Pending("q") > 0 {
-		r := launch(t, e, Order{Queue: "q", Geometry: Geometry{8, 1, 8}})
+		r := launch(t, e, Order{Queue: "q", Geometry: Geometry{Width: 8, Groups: 1, Chunk: 8}})
 		if r.Faulted > 0 || r.Executed == 0 {
 			t.Fatalf("report %+v", r)
 		}
@@ -66,8 +67,8 @@ func TestOpcodesThatExceedTheLoopBudgetTogetherAreKeptApart(t *testing.T) {
 
 func TestSlotOverItsBudgetIsRefusedAndOthersStillRun(t *testing.T) {
 	e := newEngine(t, openDevice(t), func(c *Config) { c.Catalog = longOpcodes(t) })
-	submit(t, e, "q", Batch{ID: "fine", Slots: []ring.Slot{slot(firstUser, 2, 0, 10)}})
-	if err := e.Submit("q", Batch{ID: "over", Slots: []ring.Slot{slot(firstUser, 2, 0, 25_001)}}); !errors.Is(err, ErrBatch) || !errors.Is(err, ErrSlot) {
+	submit(t, e, "q", Batch{ID: "fine", Slots: []ring.Slot{slot(kernel.FirstUser, 2, 0, 10)}})
+	if err := e.Submit("q", Batch{ID: "over", Slots: []ring.Slot{slot(kernel.FirstUser, 2, 0, 25_001)}}); !errors.Is(err, ErrBatch) || !errors.Is(err, ErrSlot) {
 		t.Errorf("error %v", err)
 	}
 	if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry}); r.Executed != 1 {

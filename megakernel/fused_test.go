@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -31,7 +32,7 @@ func fusedCases(user OpcodeSet) []Kernel {
 		BuiltIn().All() | user,
 	}
 	geometries := []Geometry{
-		{1, 3, 7}, {8, 2, 256}, {32, 5, 32}, {51, 3, 100}, {64, 4, 2048}, {100, 1, 1000}, {128, 9, 64}, {256, 2, 512}, {256, 1, 1},
+		{Width: 1, Groups: 3, Chunk: 7}, {Width: 8, Groups: 2, Chunk: 256}, {Width: 32, Groups: 5, Chunk: 32}, {Width: 51, Groups: 3, Chunk: 100}, {Width: 64, Groups: 4, Chunk: 2048}, {Width: 100, Groups: 1, Chunk: 1000}, {Width: 128, Groups: 9, Chunk: 64}, {Width: 256, Groups: 2, Chunk: 512}, {Width: 256, Groups: 1, Chunk: 1},
 	}
 	var kernels []Kernel
 	for i, set := range sets {
@@ -122,7 +123,7 @@ func TestExactKernelsFaultWhatTheyHaveNotAndElseAgree(t *testing.T) {
 	r.catalog, histogram = histogramCatalog(t)
 	var unknown, executed int
 	for i, k := range fusedCases(NewOpcodeSet(histogram)) {
-		has := k.compiled(r.catalog)
+		has := r.catalog.Compiled(k)
 		for seed := range uint64(fusedPrograms) {
 			p := randomProgram(seed + uint64(i)<<32)
 			p.histogram(histogram, seed)
@@ -197,7 +198,7 @@ func TestChainedDispatchTakesItsGroupsFromTheDevice(t *testing.T) {
 	for _, c := range []struct {
 		cold, chunk, groups, want uint32
 	}{{0, 64, 4, 0}, {1, 64, 4, 1}, {64, 64, 4, 1}, {65, 64, 4, 2}, {1000, 64, 4, 4}} {
-		p := &testProgram{geometry: Geometry{64, c.groups, c.chunk}, hot: NewOpcodeSet(OpNop),
+		p := &testProgram{geometry: Geometry{Width: 64, Groups: c.groups, Chunk: c.chunk}, hot: NewOpcodeSet(OpNop),
 			slots: make([]ring.Slot, testSlots), statuses: make([]ring.Status, testSlots)}
 		for i := range uint32(4) {
 			p.schedule = append(p.schedule, ring.NewEntry(i, ring.PageSlots))
@@ -228,14 +229,14 @@ func TestWholeBudgetHoldsForMixedVectors(t *testing.T) {
 	r := newRig(t)
 	var histogram Opcode
 	r.catalog, histogram = histogramCatalog(t)
-	packed, err := Pack(slices.Repeat([]Part{{OpAdd, []uint32{1, 3}}}, PackedMax)...)
+	packed, err := Pack(slices.Repeat([]Part{{Opcode: OpAdd, Args: []uint32{1, 3}}}, PackedMax)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	set := NewOpcodeSet(OpCopy, OpPacked, histogram)
 	for _, hot := range []OpcodeSet{0, set, NewOpcodeSet(OpPacked)} {
 		for _, steps := range []uint32{1, 30, 500} {
-			g := Geometry{8, 1, 64}
+			g := Geometry{Width: 8, Groups: 1, Chunk: 64}
 			p := &testProgram{geometry: g, hot: hot}
 			for i := range testSlots {
 				s := slot(OpCopy, 0, 0, 4096, steps)
@@ -257,8 +258,8 @@ func TestWholeBudgetHoldsForMixedVectors(t *testing.T) {
 			}
 			cost := r.catalog.RowCost(k, set, steps)
 			p.wave = Wave{Entries: testPages, Chunk: g.Chunk, StepBudget: steps, WindowLength: testHeapWords,
-				ClaimBudget: claimBudget(g, cost-rowIterations, DefaultLoopBudget)}
-			p.coldBudget = claimBudget(g, r.catalog.RowCost(Kernel{Kind: Interpreter, Width: g.Width}, set, steps)-rowIterations, DefaultLoopBudget)
+				ClaimBudget: kernel.ClaimBudget(g, cost-kernel.RowIterations, DefaultLoopBudget)}
+			p.coldBudget = kernel.ClaimBudget(g, r.catalog.RowCost(Kernel{Kind: Interpreter, Width: g.Width}, set, steps)-kernel.RowIterations, DefaultLoopBudget)
 			m, err := r.run(p)
 			if err != nil {
 				t.Fatal(err)

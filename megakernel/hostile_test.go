@@ -48,7 +48,7 @@ func hostileSlot(r *rand.Rand, w *Wave) ring.Slot {
 	}
 	if Opcode(s.Opcode) == OpPacked && r.IntN(4) > 0 {
 		n := 1 + r.Uint32N(PackedMax+1)
-		head := uint32(packedHead(int(n)))
+		head := (2*n + 5) / 4 // words of counts, opcodes and offsets
 		s.Args[0] = n | (ring.ArgWords-min(head, ring.ArgWords)+r.Uint32N(2))<<8 | r.Uint32N(6)<<16 | r.Uint32N(6)<<24
 		for i := uint32(1); i < head && i < ring.ArgWords; i++ {
 			s.Args[i] = r.Uint32N(6) | r.Uint32N(8)<<8 | r.Uint32N(6)<<16 | r.Uint32N(8)<<24
@@ -77,7 +77,7 @@ func TestKernelsRefuseWhatTheHostRefusesAndStayInTheWindow(t *testing.T) {
 	w := Wave{Entries: hostilePages - 1, StepBudget: hostileSteps, Tenant: 3, WindowBase: 3000, WindowLength: 1000}
 	refused, ran := 0, 0
 	for wave := range hostileWaves {
-		p := &testProgram{wave: w, geometry: Geometry{64, 8, 64}, hot: []OpcodeSet{0, NewOpcodeSet(OpStore, OpPacked, OpCopy) | 1<<16, r.catalog.All(), r.catalog.All()}[wave%4], exact: wave%4 == 3}
+		p := &testProgram{wave: w, geometry: Geometry{Width: 64, Groups: 8, Chunk: 64}, hot: []OpcodeSet{0, NewOpcodeSet(OpStore, OpPacked, OpCopy) | 1<<16, r.catalog.All(), r.catalog.All()}[wave%4], exact: wave%4 == 3}
 		p.wave.Chunk, p.wave.ClaimBudget = 64, 1000
 		for i := range hostilePages {
 			if i != hostilePages/2 { // this page's slots are published, but not scheduled
@@ -152,14 +152,14 @@ func TestKernelsRefuseWhatTheHostRefusesAndStayInTheWindow(t *testing.T) {
 func TestRacingSlotsLoseNothing(t *testing.T) {
 	r := newRig(t)
 	const words = 3
-	p := &testProgram{geometry: Geometry{64, 7, 128}, hot: NewOpcodeSet(OpAdd), wave: Wave{Entries: testPages, Chunk: 128, ClaimBudget: 100, StepBudget: 1, WindowLength: 100}}
+	p := &testProgram{geometry: Geometry{Width: 64, Groups: 7, Chunk: 128}, hot: NewOpcodeSet(OpAdd), wave: Wave{Entries: testPages, Chunk: 128, ClaimBudget: 100, StepBudget: 1, WindowLength: 100}}
 	var sum, swaps [words]uint32
 	for i := range uint32(testSlots) {
 		word := i % words
 		s := slot(OpAdd, 0, i, word)
 		switch i % 4 {
 		case 1: // the same by a part of a packed slot, which is cold
-			args, err := Pack(Part{OpAdd, []uint32{i, word}}, Part{OpNop, nil})
+			args, err := Pack(Part{Opcode: OpAdd, Args: []uint32{i, word}}, Part{Opcode: OpNop, Args: nil})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +209,7 @@ func TestPrintsSurviveAWrapOfTheLog(t *testing.T) {
 	log := make([]uint32, ring.PrintLogWords(records))
 	total := uint32(0)
 	for round := range 3 {
-		p := &testProgram{geometry: Geometry{64, 5, 64}, wave: Wave{Entries: testPages, Chunk: 64, ClaimBudget: 100, Tenant: 9}, prints: log}
+		p := &testProgram{geometry: Geometry{Width: 64, Groups: 5, Chunk: 64}, wave: Wave{Entries: testPages, Chunk: 64, ClaimBudget: 100, Tenant: 9}, prints: log}
 		for i := range uint32(testSlots) {
 			s := slot(OpPrint, 0, i, ^i, uint32(round), i*i)
 			s.Tenant, s.Sequence = 9, i

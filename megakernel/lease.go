@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/ring"
 )
@@ -70,7 +71,6 @@ type LeaseConfig struct {
 	LoopBudget uint32        // loop iterations of one invocation in one dispatch; 0: DefaultLoopBudget
 	Width      uint32        // of the workgroup; 0: what suits the device
 	Catalog    *Catalog      // nil: BuiltIn
-	Hot        OpcodeSet     // opcodes of a second, smaller kernel, for rounds that have no others; 0: what suits the device
 
 	Binaries *disk.Dir    // keeps the built kernel for the next start; nil keeps none
 	Log      *slog.Logger // gets why a kept kernel was not used; nil: nobody does
@@ -90,10 +90,6 @@ type Window struct {
 // gives that thread other work calls End or Exclusive first. Methods may be called
 // from any goroutine.
 //
-// There may be two kernels, one with all opcodes and a smaller one for rounds of a few.
-// One at a time is resident: a round that the smaller one cannot take ends it, and the
-// other takes all rounds until it ends by itself.
-//
 // A round is acknowledged as a whole, after it ran. When a kernel has ended and its
 // dispatch is known to be over, the mailbox says whether the last round was
 // acknowledged or never begun; in the second case the next kernel finds it there. So
@@ -101,11 +97,10 @@ type Window struct {
 type Resident struct {
 	dev     gpu.Device
 	catalog *Catalog
-	shape   Kernel // the one with all opcodes
+	shape   Kernel
 	cfg     LeaseConfig
 	support LeaseSupport
-	whole   leaseProgram // its program
-	small   leaseProgram // that of cfg.Hot; without one if its id is 0
+	program leaseProgram
 	mailbox gpu.Buffer
 
 	print gpu.Buffer // the lease's own print log, none if there is none
@@ -116,15 +111,13 @@ type Resident struct {
 	number atomic.Uint32 // of the kernel started last
 	tail   uint32        // of the round put into the mailbox last
 	broken error         // why no kernel is started any more
-	wide   bool          // the kernel, or the one before, got a round that the small one cannot take
-	ran    *leaseProgram // what ran the last round
 	turns  uint32        // loop iterations of a kernel
 	round  uint32        // of them, most of a round
 	idle   uint32        // turns without a round after which a kernel ends
 
 	slots    []ring.Slot // what the driver copies from and to
-	records  []leaseRecord
-	outcomes []leaseOutcome
+	records  []kernel.MailRecord
+	outcomes []kernel.MailOutcome
 	head     []uint32
 
 	counters leaseCounters
@@ -144,13 +137,10 @@ func OpenLease(dev gpu.Device, cfg LeaseConfig) (*Resident, error) {
 		cfg.LoopBudget = DefaultLoopBudget
 	}
 	if cfg.Width == 0 {
-		cfg.Width = leaseWidthFor(dev)
+		cfg.Width = kernel.LeaseWidthFor(dev)
 	}
 	if cfg.Catalog == nil {
-		cfg.Catalog = builtIn
-	}
-	if cfg.Hot == 0 {
-		cfg.Hot = leaseHotFor(dev)
+		cfg.Catalog = kernel.BuiltIn()
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -162,8 +152,8 @@ func OpenLease(dev gpu.Device, cfg LeaseConfig) (*Resident, error) {
 		return nil, fmt.Errorf("megakernel: the driver has no persistently mapped buffers (GL_ARB_buffer_storage): %w", ErrNoLease)
 	}
 	l := &Resident{dev: dev, catalog: cfg.Catalog, shape: Kernel{Kind: Lease, Width: cfg.Width}, cfg: cfg,
-		slots: make([]ring.Slot, LeaseSlots), records: make([]leaseRecord, LeaseSlots),
-		outcomes: make([]leaseOutcome, LeaseSlots), head: make([]uint32, mailCheck-mailTenant+1)}
+		slots: make([]ring.Slot, kernel.MailSlots), records: make([]kernel.MailRecord, kernel.MailSlots),
+		outcomes: make([]kernel.MailOutcome, kernel.MailSlots), head: make([]uint32, kernel.MailCheck-kernel.MailTenant+1)}
 	if err := l.allocate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLease, err)
 	}
@@ -178,18 +168,10 @@ func OpenLease(dev gpu.Device, cfg LeaseConfig) (*Resident, error) {
 // allocate builds the program and the mailbox.
 func (l *Resident) allocate() error {
 	return l.dev.Do(func() (err error) {
-		if l.whole, err = l.build(l.shape); err != nil {
+		if l.program, err = l.build(l.shape); err != nil {
 			return err
 		}
-		l.ran = &l.whole
-		small := l.shape
-		if small.Hot = l.cfg.Hot; small.Hot != 0 && small.compiled(l.catalog) != l.catalog.all {
-			if l.small, err = l.build(small); err != nil {
-				l.free()
-				return err
-			}
-		}
-		if l.mailbox, err = l.dev.NewMapped(mailBytes); err == nil && l.cfg.Print.Buffer == 0 {
+		if l.mailbox, err = l.dev.NewMapped(kernel.MailBytes); err == nil && l.cfg.Print.Buffer == 0 {
 			l.cfg.PrintBytes = int(ring.PrintLogWords(1)) * ring.WordBytes
 			l.print, err = l.dev.NewBuffer(l.cfg.PrintBytes)
 			l.cfg.Print = l.print
@@ -203,11 +185,7 @@ func (l *Resident) allocate() error {
 
 // free deletes what allocate made. Called on the device's thread.
 func (l *Resident) free() {
-	for _, p := range []leaseProgram{l.whole, l.small} {
-		if p.id.Program != 0 {
-			l.dev.DeleteProgram(p.id)
-		}
-	}
+	l.dev.DeleteProgram(l.program.id)
 	for _, buffer := range []gpu.Buffer{l.mailbox, l.print} {
 		if buffer.Buffer != 0 {
 			l.dev.DeleteBuffer(buffer)
@@ -215,22 +193,18 @@ func (l *Resident) free() {
 	}
 }
 
-// bounds are the most loop iterations of a round, and the kernel with all opcodes.
+// bounds are the most loop iterations of a round, and the kernel.
 func (l *Resident) bounds() (round uint32, k Kernel) { return l.round, l.shape }
 
-// last is the kernel that ran the last round, and the fingerprint of its source.
-func (l *Resident) last() (k Kernel, fingerprint [32]byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ran.kernel, l.ran.fingerprint
-}
+// ran is the kernel, and the fingerprint of its source.
+func (l *Resident) ran() (k Kernel, fingerprint [32]byte) { return l.shape, l.program.fingerprint }
 
 // Support is what the self-test found.
 func (l *Resident) Support() LeaseSupport { return l.support }
 
 // Do runs slots on a window. It writes what becomes of each to statuses, which have
 // the state Published before, and to results; both have an element for each slot.
-// Slots run in any order. Slots beyond LeaseSlots, or that do not fit the time of a
+// Slots run in any order. Slots beyond kernel.MailSlots, or that do not fit the time of a
 // round, run in further rounds. On an error the slots whose status is still published
 // have not run, except after ErrLeaseBroken and after the loss of the device.
 func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, results []uint32) error {
@@ -279,7 +253,7 @@ type leaseRound struct {
 
 // fit is how many of the slots go into a round, and what that takes.
 func (l *Resident) fit(slots []ring.Slot) (n int, r leaseRound, err error) {
-	for n = min(len(slots), LeaseSlots); n > 0; n = fewer(n, int(l.cfg.Width)) {
+	for n = min(len(slots), kernel.MailSlots); n > 0; n = fewer(n, int(l.cfg.Width)) {
 		r = leaseRound{}
 		for i := range slots[:n] {
 			r.opcodes |= 1 << slots[i].Opcode

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -46,8 +47,8 @@ func (e *Engine) attachLease() {
 	}
 	log.Info("lease", "support", l.resident.Support().String())
 	if l.slots == nil {
-		l.slots, l.statuses = make([]ring.Slot, LeaseSlots), make([]ring.Status, LeaseSlots)
-		l.results, l.places = make([]uint32, LeaseSlots), make([]int, LeaseSlots)
+		l.slots, l.statuses = make([]ring.Slot, kernel.MailSlots), make([]ring.Status, kernel.MailSlots)
+		l.results, l.places = make([]uint32, kernel.MailSlots), make([]int, kernel.MailSlots)
 	}
 }
 
@@ -81,7 +82,7 @@ func (e *Engine) leaseEndFor(f *flight) LeaseEnd {
 // launch cannot run there. Called with deviceMu held and no wave in flight.
 func (e *Engine) leased(f *flight) bool {
 	l := &e.lease
-	if l.resident == nil || f.mode == ModeWave || f.report.Scheduled > LeaseSlots || e.watched.Load() {
+	if l.resident == nil || f.mode == ModeWave || f.report.Scheduled > kernel.MailSlots || e.watched.Load() {
 		return false
 	}
 	n := e.gather(f)
@@ -106,7 +107,7 @@ func (e *Engine) leased(f *flight) bool {
 	end := time.Now()
 	r := &f.report
 	r.Leased = true
-	r.Kernel, r.Fingerprint = resident.last()
+	r.Kernel, r.Fingerprint = resident.ran()
 	r.Wanted = r.Kernel
 	r.NotApplied = "the resident kernel ran it"
 	r.ElapsedNs, r.TimeSource = uint64(end.Sub(begin)), TimeFinish

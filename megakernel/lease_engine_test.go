@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -44,7 +45,7 @@ func TestSmallLaunchesRunOnTheResidentKernel(t *testing.T) {
 	for i := range long {
 		long[i] = slot(OpCopy, 0, 0, CopyCap, CopyCap)
 	}
-	big := make([]ring.Slot, LeaseSlots+1)
+	big := make([]ring.Slot, kernel.MailSlots+1)
 	for _, c := range []struct {
 		name  string
 		mode  LaunchMode
@@ -104,7 +105,7 @@ func TestLeaseAndWavesAndTransfersMix(t *testing.T) {
 	}
 	for range 300 {
 		q := queues[r.IntN(len(queues))]
-		slots := make([]ring.Slot, []int{1, 16, 100, LeaseSlots, 1000}[r.IntN(5)])
+		slots := make([]ring.Slot, []int{1, 16, 100, kernel.MailSlots, 1000}[r.IntN(5)])
 		for i := range slots {
 			slots[i] = slot(OpAdd, r.Uint32N(ring.Priorities), 1, 100)
 		}

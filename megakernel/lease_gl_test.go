@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -64,11 +65,11 @@ func TestEverySlotRunsOnceOnTheDeviceWheneverAKernelEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if used, err = countedSlots(l, seed, 120, LeaseSlots, words); err != nil {
+		if used, err = countedSlots(l, seed, 120, kernel.MailSlots, words); err != nil {
 			t.Fatal(err)
 		}
 		err = l.Exclusive(LeaseEndTransfer, func() error {
-			return dev.Do(func() error { dev.ReadBuffer(heap, 0, bytesOf(counts)); return dev.Check() })
+			return dev.Do(func() error { dev.ReadBuffer(heap, 0, gpu.Bytes(counts)); return dev.Check() })
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +98,7 @@ func TestLeaseDoesWhatTheReferenceDoes(t *testing.T) {
 		p.wave.StepBudget = CopyCap // a lease takes what its slots need
 		image := p.image()
 		err := l.Exclusive(LeaseEndTransfer, func() error {
-			return dev.Do(func() error { dev.WriteBuffer(heap, 0, bytesOf(image.Heap)); return nil })
+			return dev.Do(func() error { dev.WriteBuffer(heap, 0, gpu.Bytes(image.Heap)); return nil })
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +111,7 @@ func TestLeaseDoesWhatTheReferenceDoes(t *testing.T) {
 			}
 		}
 		for at := 0; at < len(slots); {
-			n := min(1+r.IntN(2*LeaseSlots), len(slots)-at)
+			n := min(1+r.IntN(2*kernel.MailSlots), len(slots)-at)
 			part := slots[at : at+n]
 			at += n
 			statuses, results := published(n), make([]uint32, n)
@@ -131,7 +132,7 @@ func TestLeaseDoesWhatTheReferenceDoes(t *testing.T) {
 		}
 		got := make([]uint32, testHeapWords)
 		err = l.Exclusive(LeaseEndTransfer, func() error {
-			return dev.Do(func() error { dev.ReadBuffer(heap, 0, bytesOf(got)); return dev.Check() })
+			return dev.Do(func() error { dev.ReadBuffer(heap, 0, gpu.Bytes(got)); return dev.Check() })
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -158,14 +159,14 @@ var roundKinds = []struct {
 		for i := range slots {
 			slots[i] = slot(OpCopy, 0, 0, 2048, CopyCap)
 		}
-	}, LeaseSlots},
+	}, kernel.MailSlots},
 	{"one copy", func(r uint32, slots []ring.Slot) { slots[0] = slot(OpCopy, 0, 0, 2048, CopyCap) }, 1},
 	{"packed", func(r uint32, slots []ring.Slot) {
 		for i := range slots {
 			args, _ := Pack(Part{Opcode: OpNop}, Part{Opcode: OpStore, Args: []uint32{1, 5}}, Part{Opcode: OpNop}, Part{Opcode: OpNop})
 			slots[i] = slot(OpPacked, 0, args[:]...)
 		}
-	}, LeaseSlots},
+	}, kernel.MailSlots},
 	{"one nop", func(uint32, []ring.Slot) {}, 1},
 }
 
@@ -216,8 +217,8 @@ func useUp(t *testing.T, l *Resident, fill func(uint32, []ring.Slot), n int, tur
 		do(slot(OpStore, 0, r, CopyCap-1))
 		fill(r, slots)
 		do(slots...)
-		if l.Stats().Starts > first { // mailSpent is the first one's until the second ends
-			return wrong, l.word(mailSpent)
+		if l.Stats().Starts > first { // kernel.MailSpent is the first one's until the second ends
+			return wrong, l.word(kernel.MailSpent)
 		}
 		copied := do(slot(OpLoad, 0, 2048+CopyCap-1))[0]
 		wrong = wrong || Opcode(slots[0].Opcode) == OpCopy && copied != r

@@ -6,13 +6,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
 // resident is one kernel from its start to the end of its dispatch.
 type resident struct {
 	number   uint32
-	program  *leaseProgram
 	answered uint32        // the tail answered before it
 	poke     chan struct{} // wakes the device's thread when the kernel is about to end
 	gone     chan struct{} // closed when the dispatch is over and all it wrote is visible
@@ -25,7 +26,7 @@ type resident struct {
 // times, until the lease is closed.
 func (k *resident) stop(l *Resident, reason LeaseEnd) {
 	k.reason.CompareAndSwap(0, 1+uint32(reason))
-	l.dev.StoreWord(l.mailbox, mailStop*ring.WordBytes, k.number)
+	l.dev.StoreWord(l.mailbox, kernel.MailStop*ring.WordBytes, k.number)
 	k.wake()
 }
 
@@ -36,17 +37,16 @@ func (k *resident) wake() {
 	}
 }
 
-// start dispatches a kernel for a round with a set of opcodes. Called with mu held, while
+// start dispatches a kernel. Called with mu held, while
 // none is there.
-func (l *Resident) start(set OpcodeSet) {
+func (l *Resident) start() {
 	k := &resident{
 		number:   l.nextNumber(),
-		program:  l.programFor(set),
-		answered: l.dev.LoadWord(l.mailbox, mailDone*ring.WordBytes),
+		answered: l.dev.LoadWord(l.mailbox, kernel.MailDone*ring.WordBytes),
 		poke:     make(chan struct{}, 1),
 		gone:     make(chan struct{}),
 	}
-	l.kernel, l.wide = k, false
+	l.kernel = k
 	l.counters.starts.Add(1)
 	go l.run(k, leaseLimits{turns: l.turns, round: l.round, idle: l.idle})
 }
@@ -89,10 +89,10 @@ func (l *Resident) cause(k *resident) LeaseEnd {
 	if k.err != nil {
 		return LeaseEndLost
 	}
-	switch cause := leaseCause(l.word(mailCause)); {
-	case cause == causeIdle:
+	switch cause := kernel.Cause(l.word(kernel.MailCause)); {
+	case cause == kernel.CauseIdle:
 		return LeaseEndIdle
-	case cause == causeStop && k.reason.Load() > 0:
+	case cause == kernel.CauseStop && k.reason.Load() > 0:
 		return LeaseEnd(k.reason.Load() - 1)
 	}
 	return LeaseEndTurns
@@ -105,16 +105,16 @@ const fencePoll = 500 * time.Microsecond
 // dispatch runs a kernel and waits for its end. Called on the device's thread.
 func (l *Resident) dispatch(k *resident, limits leaseLimits) error {
 	dev, cfg := l.dev, &l.cfg
-	dev.BindStorage(ring.BindControl, l.mailbox, 0, mailSlotsAt)
-	dev.BindStorage(ring.BindSlots, l.mailbox, mailSlotsAt, LeaseSlots*ring.SlotBytes)
+	dev.BindStorage(ring.BindControl, l.mailbox, 0, kernel.MailSlotsAt)
+	dev.BindStorage(ring.BindSlots, l.mailbox, kernel.MailSlotsAt, kernel.MailSlots*ring.SlotBytes)
 	dev.BindStorage(ring.BindHeap, cfg.Heap, 0, cfg.HeapBytes)
 	dev.BindStorage(ring.BindPrint, cfg.Print, 0, cfg.PrintBytes)
 	for i, value := range []uint32{k.number, k.answered, limits.turns, limits.round, limits.idle} {
-		if at := k.program.uniforms[i]; at >= 0 {
-			dev.SetUniform(k.program.id, at, value)
+		if at := l.program.uniforms[i]; at >= 0 {
+			dev.SetUniform(l.program.id, at, value)
 		}
 	}
-	dev.Dispatch(k.program.id, 1)
+	dev.Dispatch(l.program.id, 1)
 	dev.Barrier()
 	fence := dev.InsertFence()
 	dev.Flush()
@@ -123,7 +123,7 @@ func (l *Resident) dispatch(k *resident, limits leaseLimits) error {
 	defer timer.Stop()
 	for {
 		timeout := uint64(0)
-		if l.word(mailEnded) == k.number {
+		if l.word(kernel.MailEnded) == k.number {
 			timeout = uint64(fencePoll) // it is only a matter of the fence
 		}
 		switch done, err := dev.WaitFence(fence, timeout); {
@@ -166,34 +166,27 @@ func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, r
 	if l.broken != nil {
 		return l.broken
 	}
-	if l.kernel != nil && !l.kernel.program.takes(r.opcodes) {
-		if err := l.end(LeaseEndKernel); err != nil {
-			return err
-		}
-	}
-	tail := nextTail(l.tail, len(slots))
+	tail := kernel.NextTail(l.tail, len(slots))
 	if tail < l.tail {
 		// Round numbers begin anew: no record may look like one of those to come.
-		l.dev.StoreMapped(l.mailbox, mailRecordsAt, make([]byte, LeaseSlots*leaseRecordWords*ring.WordBytes))
+		l.dev.StoreMapped(l.mailbox, kernel.MailRecordsAt, make([]byte, kernel.MailSlots*kernel.MailRecordWords*ring.WordBytes))
 	}
 	l.tail = tail
 	l.put(w, tail, slots, statuses, r.steps, r.cost)
-	l.dev.StoreWord(l.mailbox, mailTail*ring.WordBytes, tail)
+	l.dev.StoreWord(l.mailbox, kernel.MailTail*ring.WordBytes, tail)
 	for {
 		if l.kernel == nil {
-			l.start(r.opcodes)
+			l.start()
 		}
-		l.ran = l.kernel.program
-		l.wide = l.wide || !l.small.takes(r.opcodes)
 		if l.await(l.kernel, tail) {
 			break
 		}
 		// The kernel is gone, and its round either answered or not begun.
-		begun := l.word(mailBegun) == tail
+		begun := l.word(kernel.MailBegun) == tail
 		if err := l.reap(); err != nil {
 			return err
 		}
-		if l.word(mailDone) == tail {
+		if l.word(kernel.MailDone) == tail {
 			break
 		}
 		if begun {
@@ -216,32 +209,26 @@ func (l *Resident) put(w Window, tail uint32, slots []ring.Slot, statuses []ring
 	for i := range slots {
 		s := &slots[i]
 		r := &l.records[i]
-		*r = leaseRecord{opcode: s.Opcode, tenant: s.Tenant, status: statuses[i], args: [4]uint32(s.Args[:4])}
-		r.check = r.sum(tail)
-		whole = whole || readsSlot(s.Opcode)
+		*r = kernel.MailRecord{Opcode: s.Opcode, Tenant: s.Tenant, Status: statuses[i], Args: [kernel.RecordArgs]uint32(s.Args[:])}
+		r.Check = r.Sum(tail)
+		whole = whole || kernel.WholeSlot.Has(Opcode(s.Opcode))
 	}
 	if whole {
 		copy(l.slots[:n], slots)
-		l.dev.StoreMapped(l.mailbox, mailSlotsAt, bytesOf(l.slots[:n]))
+		l.dev.StoreMapped(l.mailbox, kernel.MailSlotsAt, gpu.Bytes(l.slots[:n]))
 	}
-	l.dev.StoreMapped(l.mailbox, mailRecordsAt, bytesOf(l.records[:n]))
+	l.dev.StoreMapped(l.mailbox, kernel.MailRecordsAt, gpu.Bytes(l.records[:n]))
 	copy(l.head, []uint32{w.Tenant, w.Base, w.Length, steps, cost})
-	l.head[5] = leaseCheck(tail, l.head[:5]...)
-	l.dev.StoreMapped(l.mailbox, mailTenant*ring.WordBytes, bytesOf(l.head))
-}
-
-// readsSlot reports whether a kernel reads more of a slot of an opcode than
-// its record.
-func readsSlot(opcode uint32) bool {
-	return Opcode(opcode) == OpPrint || Opcode(opcode) == OpPacked || opcode >= uint32(firstUser)
+	l.head[5] = kernel.MailSum(tail, l.head[:5]...)
+	l.dev.StoreMapped(l.mailbox, kernel.MailTenant*ring.WordBytes, gpu.Bytes(l.head))
 }
 
 // collect reads what an answered round left in the mailbox.
 func (l *Resident) collect(statuses []ring.Status, results []uint32) {
 	outcomes := l.outcomes[:len(statuses)]
-	l.dev.LoadMapped(l.mailbox, mailOutcomesAt, bytesOf(outcomes))
+	l.dev.LoadMapped(l.mailbox, kernel.MailOutcomesAt, gpu.Bytes(outcomes))
 	for i := range outcomes {
-		statuses[i], results[i] = outcomes[i].status, outcomes[i].result
+		statuses[i], results[i] = outcomes[i].Status, outcomes[i].Result
 	}
 }
 
@@ -257,12 +244,12 @@ const (
 // await waits until a round is answered or the kernel is gone, and reports
 // which. Called with mu held.
 func (l *Resident) await(k *resident, tail uint32) bool {
-	for look := 0; l.word(mailDone) != tail; look++ {
+	for look := 0; l.word(kernel.MailDone) != tail; look++ {
 		switch {
-		case look&7 == 7 && (k.over.Load() || l.word(mailEnded) == k.number):
+		case look&7 == 7 && (k.over.Load() || l.word(kernel.MailEnded) == k.number):
 			k.wake()
 			<-k.gone
-			return l.word(mailDone) == tail
+			return l.word(kernel.MailDone) == tail
 		case look > leaseYields:
 			select {
 			case <-k.gone:

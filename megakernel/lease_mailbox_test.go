@@ -5,25 +5,27 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
 func TestRecordOfAnotherRoundOrPartlyOldIsNoticed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.Uint32(), 7, 7).Draw(t, "words")
-		tail := rapid.Uint32Min(1<<tailCountBits).Draw(t, "tail")
-		sum := leaseCheck(tail, words...)
-		if other := rapid.Uint32().Draw(t, "other"); other != tail && leaseCheck(other, words...) == sum {
+		tail := rapid.Uint32Min(1<<kernel.TailCountBits).Draw(t, "tail")
+		sum := kernel.MailSum(tail, words...)
+		if other := rapid.Uint32().Draw(t, "other"); other != tail && kernel.MailSum(other, words...) == sum {
 			t.Fatalf("tails %#x and %#x have check %#x", tail, other, sum)
 		}
 		at := rapid.IntRange(0, len(words)-1).Draw(t, "at")
 		if old := rapid.Uint32().Draw(t, "old"); old != words[at] {
 			words[at] = old
-			if leaseCheck(tail, words...) == sum {
+			if kernel.MailSum(tail, words...) == sum {
 				t.Fatalf("word %d as %#x has check %#x too", at, old, sum)
 			}
 		}
-		if leaseCheck(tail, make([]uint32, 7)...) == 0 {
+		if kernel.MailSum(tail, make([]uint32, 7)...) == 0 {
 			t.Fatalf("a cleared record is one of tail %#x", tail)
 		}
 	})
@@ -42,21 +44,21 @@ func TestRecordsAreClearedWhenRoundNumbersBeginAnew(t *testing.T) {
 	if err := l.End(LeaseEndWave); err != nil {
 		t.Fatal(err)
 	}
-	l.tail = (tailRounds - 1) << tailCountBits
+	l.tail = (kernel.TailRounds - 1) << kernel.TailCountBits
 	run(5)
-	load := func() leaseRecord {
-		records := make([]leaseRecord, 1)
-		d.LoadMapped(modelMailbox, mailRecordsAt+4*leaseRecordWords*ring.WordBytes, bytesOf(records))
+	load := func() kernel.MailRecord {
+		records := make([]kernel.MailRecord, 1)
+		d.LoadMapped(modelMailbox, kernel.MailRecordsAt+4*kernel.MailRecordWords*ring.WordBytes, gpu.Bytes(records))
 		return records[0]
 	}
-	if fifth := load(); fifth.check != fifth.sum(l.tail) {
+	if fifth := load(); fifth.Check != fifth.Sum(l.tail) {
 		t.Fatalf("%+v is no record of %#x", fifth, l.tail)
 	}
 	run(1)
-	if l.tail != 1<<tailCountBits|1 {
+	if l.tail != 1<<kernel.TailCountBits|1 {
 		t.Errorf("tail %#x, want the first round's", l.tail)
 	}
-	if r := load(); r != (leaseRecord{}) {
+	if r := load(); r != (kernel.MailRecord{}) {
 		t.Errorf("%+v is left", r)
 	}
 	if err := l.Close(); err != nil {

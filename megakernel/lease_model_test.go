@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -48,7 +49,7 @@ type modelLoss struct{ error }
 func (modelLoss) Lost() bool { return true }
 
 func newModelDevice(heapWords int) *modelDevice {
-	return &modelDevice{mailbox: make([]uint32, mailBytes/ring.WordBytes), heap: make([]uint32, heapWords), testHeap: make([]uint32, 256)}
+	return &modelDevice{mailbox: make([]uint32, kernel.MailBytes/ring.WordBytes), heap: make([]uint32, heapWords), testHeap: make([]uint32, 256)}
 }
 
 func (d *modelDevice) Do(fn func() error) error {
@@ -81,7 +82,7 @@ func (d *modelDevice) LoadWord(_ gpu.Buffer, offset int) uint32 {
 	return atomic.LoadUint32(&d.mailbox[offset/4])
 }
 func (d *modelDevice) StoreWord(_ gpu.Buffer, offset int, value uint32) {
-	if from := d.turned.Load(); offset == mailTail*ring.WordBytes {
+	if from := d.turned.Load(); offset == kernel.MailTail*ring.WordBytes {
 		for d.running.Load() && d.turned.Load()-from < d.late {
 			runtime.Gosched()
 		}
@@ -89,10 +90,10 @@ func (d *modelDevice) StoreWord(_ gpu.Buffer, offset int, value uint32) {
 	atomic.StoreUint32(&d.mailbox[offset/4], value)
 }
 func (d *modelDevice) StoreMapped(_ gpu.Buffer, offset int, data []byte) {
-	copy(bytesOf(d.mailbox)[offset:], data)
+	copy(gpu.Bytes(d.mailbox)[offset:], data)
 }
 func (d *modelDevice) LoadMapped(_ gpu.Buffer, offset int, dst []byte) {
-	copy(dst, bytesOf(d.mailbox)[offset:])
+	copy(dst, gpu.Bytes(d.mailbox)[offset:])
 }
 
 func (d *modelDevice) UniformLocation(_ gpu.Program, name string) int32 {
@@ -147,86 +148,86 @@ func (d *modelDevice) kernel(uniform [len(leaseUniforms)]uint32, heap []uint32) 
 	number, answered, turns, most, longest := uniform[0], uniform[1], uniform[2], uniform[3], uniform[4]
 	load := func(word int) uint32 { return atomic.LoadUint32(&d.mailbox[word]) }
 	store := func(word int, value uint32) { atomic.StoreUint32(&d.mailbox[word], value) }
-	first := load(mailTail)
+	first := load(kernel.MailTail)
 	var spent, idle, rounds uint32
-	for cause := causeNone; cause == causeNone; {
+	for cause := kernel.CauseNone; cause == kernel.CauseNone; {
 		runtime.Gosched()
 		d.turned.Add(1)
-		tail := load(mailTail)
+		tail := load(kernel.MailTail)
 		if d.blind {
 			tail = first
 		}
 		switch {
 		case d.lost.Load():
 			return
-		case load(mailStop) == number:
-			cause = causeStop
+		case load(kernel.MailStop) == number:
+			cause = kernel.CauseStop
 		case spent+most > turns:
-			cause = causeTurns
+			cause = kernel.CauseTurns
 		case idle >= longest:
-			cause = causeIdle
+			cause = kernel.CauseIdle
 		}
 		spent++
 		idle++
-		if cause != causeNone {
-			store(mailCause, uint32(cause))
+		if cause != kernel.CauseNone {
+			store(kernel.MailCause, uint32(cause))
 			break
 		}
 		if tail == answered {
 			continue
 		}
-		store(mailBegun, tail)
+		store(kernel.MailBegun, tail)
 		if d.stall.Load() {
 			return
 		}
-		d.round(int(tail&tailCountMask), heap)
-		if cost := d.mailbox[mailCost]; cost > most {
+		d.round(int(tail&kernel.TailCountMask), heap)
+		if cost := d.mailbox[kernel.MailCost]; cost > most {
 			d.broken.Store(true)
 		} else {
 			spent += cost
 		}
 		idle, answered = 0, tail
 		rounds++
-		store(mailDone, tail)
+		store(kernel.MailDone, tail)
 	}
 	if spent > turns+1 {
 		d.broken.Store(true)
 	}
-	store(mailSpent, spent)
-	store(mailRounds, rounds)
-	store(mailEnded, number)
+	store(kernel.MailSpent, spent)
+	store(kernel.MailRounds, rounds)
+	store(kernel.MailEnded, number)
 }
 
 // round runs the mailbox's slots by the reference.
 func (d *modelDevice) round(n int, heap []uint32) {
 	at := func(offset int) []uint32 { return d.mailbox[offset/4:] }
 	image := &Image{
-		Slots: make([]ring.Slot, LeaseSlots), Statuses: make([]ring.Status, LeaseSlots),
-		Results: make([]uint32, LeaseSlots), Schedule: []ring.Entry{ring.NewEntry(0, n)},
+		Slots: make([]ring.Slot, kernel.MailSlots), Statuses: make([]ring.Status, kernel.MailSlots),
+		Results: make([]uint32, kernel.MailSlots), Schedule: []ring.Entry{ring.NewEntry(0, n)},
 		Heap: heap, Print: make([]uint32, ring.PrintLogWords(1)),
 	}
-	var records [LeaseSlots]leaseRecord
-	copy(bytesOf(records[:n]), bytesOf(at(mailRecordsAt)[:n*leaseRecordWords]))
-	copy(bytesOf(image.Slots), bytesOf(at(mailSlotsAt)[:LeaseSlots*ring.SlotWords]))
+	var records [kernel.MailSlots]kernel.MailRecord
+	copy(gpu.Bytes(records[:n]), gpu.Bytes(at(kernel.MailRecordsAt)[:n*kernel.MailRecordWords]))
+	copy(gpu.Bytes(image.Slots), gpu.Bytes(at(kernel.MailSlotsAt)[:kernel.MailSlots*ring.SlotWords]))
 	for i, r := range records[:n] {
-		if tail := d.mailbox[mailTail]; r.check != r.sum(tail) || d.mailbox[mailCheck] != leaseCheck(tail, d.mailbox[mailTenant:mailCheck]...) {
+		if tail := d.mailbox[kernel.MailTail]; r.Check != r.Sum(tail) || d.mailbox[kernel.MailCheck] != kernel.MailSum(tail, d.mailbox[kernel.MailTenant:kernel.MailCheck]...) {
 			d.broken.Store(true)
 		}
 		s := &image.Slots[i]
-		if !readsSlot(r.opcode) {
+		if !kernel.WholeSlot.Has(Opcode(r.Opcode)) {
 			*s = ring.Slot{}
 		}
-		s.Opcode, s.Tenant = r.opcode, r.tenant
-		copy(s.Args[:], r.args[:])
-		image.Statuses[i] = r.status
+		s.Opcode, s.Tenant = r.Opcode, r.Tenant
+		copy(s.Args[:], r.Args[:])
+		image.Statuses[i] = r.Status
 	}
 	head := d.mailbox
-	wave := Wave{Entries: 1, Chunk: LeaseSlots, ClaimBudget: 2, StepBudget: head[mailSteps],
-		Tenant: head[mailTenant], WindowBase: head[mailBase], WindowLength: head[mailLength]}
-	Interpret(image, wave, Geometry{Width: leaseWidth, Groups: 1, Chunk: LeaseSlots})
-	outcomes := make([]leaseOutcome, n)
+	wave := Wave{Entries: 1, Chunk: kernel.MailSlots, ClaimBudget: 2, StepBudget: head[kernel.MailSteps],
+		Tenant: head[kernel.MailTenant], WindowBase: head[kernel.MailBase], WindowLength: head[kernel.MailLength]}
+	Interpret(image, wave, Geometry{Width: kernel.LeaseWidth, Groups: 1, Chunk: kernel.MailSlots})
+	outcomes := make([]kernel.MailOutcome, n)
 	for i := range outcomes {
-		outcomes[i] = leaseOutcome{image.Statuses[i], image.Results[i]}
+		outcomes[i] = kernel.MailOutcome{Status: image.Statuses[i], Result: image.Results[i]}
 	}
-	copy(bytesOf(at(mailOutcomesAt)[:2*n]), bytesOf(outcomes))
+	copy(gpu.Bytes(at(kernel.MailOutcomesAt)[:2*n]), gpu.Bytes(outcomes))
 }

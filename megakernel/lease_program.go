@@ -15,31 +15,15 @@ var leaseUniforms = [...]string{"lease_number", "lease_answered", "lease_turns",
 // leaseProgram is a compiled resident kernel.
 type leaseProgram struct {
 	id          gpu.Program
-	kernel      Kernel
 	fingerprint [32]byte // of its source
 	uniforms    [len(leaseUniforms)]int32
-}
-
-// takes reports whether the program has the bodies for a set of opcodes.
-func (p *leaseProgram) takes(set OpcodeSet) bool {
-	return p.id.Program != 0 && (p.kernel.Hot == 0 || set&^p.kernel.Hot == 0)
-}
-
-// programFor is the kernel to start for a round with a set of opcodes: the small one,
-// unless it cannot take the round, or the kernel before got a round that it could not
-// have taken. Mixed submissions thus end a kernel once per lease instead of each time.
-func (l *Resident) programFor(set OpcodeSet) *leaseProgram {
-	if l.small.takes(set) && !l.wide {
-		return &l.small
-	}
-	return &l.whole
 }
 
 // build makes a resident kernel from the binary that an earlier start left,
 // or from source. Called on the device's thread.
 func (l *Resident) build(k Kernel) (p leaseProgram, err error) {
 	source := l.catalog.Source(k)
-	p.kernel, p.fingerprint = k, Fingerprint(source)
+	p.fingerprint = Fingerprint(source)
 	stored := l.cfg.Binaries != nil && l.dev.Supports("program-binary")
 	if stored {
 		p.id = l.load(k, source)

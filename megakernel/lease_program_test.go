@@ -54,10 +54,7 @@ func TestLeasesKernelIsKeptForTheNextStart(t *testing.T) {
 		}
 		return dev.compiled, log.String()
 	}
-	kernels := 1
-	if leaseHotFor(dev) != 0 {
-		kernels = 2
-	}
+	const kernels = 1
 	if n, said := open(); n != kernels || said != "" {
 		t.Errorf("first start: compiled %d, logged %q", n, said)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -50,16 +51,9 @@ func (l *Resident) selfTest() error {
 	if err := l.calibrate(budget); err != nil {
 		return fmt.Errorf("megakernel: lease: %w", err)
 	}
-	for _, p := range []*leaseProgram{&l.whole, &l.small} {
-		if p.id.Program == 0 {
-			continue
-		}
-		l.wide = p == &l.whole // its first kernel is that one
-		if err := l.testRounds(budget); err != nil {
-			return fmt.Errorf("megakernel: lease: self-test of kernel %s: %w", p.kernel, err)
-		}
+	if err := l.testRounds(budget); err != nil {
+		return fmt.Errorf("megakernel: lease: self-test: %w", err)
 	}
-	l.wide = false
 	return nil
 }
 
@@ -100,17 +94,17 @@ func (l *Resident) calibrate(budget uint32) error {
 
 // idleKernel runs a kernel of some turns without a round.
 func (l *Resident) idleKernel(turns uint32) (took time.Duration, spent uint32, err error) {
-	k := &resident{number: l.nextNumber(), program: &l.whole, answered: l.tail, poke: make(chan struct{}, 1)}
+	k := &resident{number: l.nextNumber(), answered: l.tail, poke: make(chan struct{}, 1)}
 	err = l.dev.Do(func() error {
 		begin := time.Now()
 		err := l.dispatch(k, leaseLimits{turns: turns, round: 1, idle: ^uint32(0)})
 		took = time.Since(begin)
 		return err
 	})
-	if err == nil && l.word(mailEnded) != k.number {
+	if err == nil && l.word(kernel.MailEnded) != k.number {
 		err = errors.New("a kernel left no mark in mapped memory")
 	}
-	return took, l.word(mailSpent), err
+	return took, l.word(kernel.MailSpent), err
 }
 
 // testRounds runs rounds whose slots read what other lanes wrote in the round

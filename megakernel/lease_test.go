@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -39,7 +40,7 @@ func (l *Resident) limit(turns, idle uint32) {
 
 // interrupt stops whatever kernel runs, in the middle of a round or not.
 func (l *Resident) interrupt() {
-	l.dev.StoreWord(l.mailbox, mailStop*ring.WordBytes, l.number.Load())
+	l.dev.StoreWord(l.mailbox, kernel.MailStop*ring.WordBytes, l.number.Load())
 }
 
 // published are n statuses of slots to run.
@@ -162,7 +163,7 @@ func TestEverySlotRunsOnceWheneverAKernelEnds(t *testing.T) {
 func TestLeaseSplitsWhatDoesNotFitARound(t *testing.T) {
 	d := newModelDevice(1 << 14)
 	l := openModel(t, d, nil)
-	const n = 3*LeaseSlots + 7
+	const n = 3*kernel.MailSlots + 7
 	slots, statuses, results := make([]ring.Slot, n), published(n), make([]uint32, n)
 	for i := range slots {
 		slots[i] = slot(OpStore, 0, uint32(i), uint32(i))
@@ -175,11 +176,11 @@ func TestLeaseSplitsWhatDoesNotFitARound(t *testing.T) {
 	}
 	// A round may take l.round iterations, which four rows of copies do not fit.
 	l.round = 2 * CopyCap
-	copies := slots[:LeaseSlots]
+	copies := slots[:kernel.MailSlots]
 	for i := range copies {
 		copies[i] = slot(OpCopy, 0, 0, uint32(CopyCap*(1+i%3)), CopyCap)
 	}
-	if err := l.Do(Window{Length: 1 << 14}, copies, published(LeaseSlots), results[:LeaseSlots]); err != nil {
+	if err := l.Do(Window{Length: 1 << 14}, copies, published(kernel.MailSlots), results[:kernel.MailSlots]); err != nil {
 		t.Fatal(err)
 	}
 	if s := l.Stats(); s.Rounds != 8 {
@@ -361,14 +362,14 @@ func TestIdleKernelEndsByItself(t *testing.T) {
 func TestTailsFollowEachOtherAndAreNeverZero(t *testing.T) {
 	tail := uint32(0)
 	for range 5 {
-		if next := nextTail(tail, LeaseSlots); next == tail || next>>tailCountBits == 0 || next&tailCountMask != LeaseSlots {
+		if next := kernel.NextTail(tail, kernel.MailSlots); next == tail || next>>kernel.TailCountBits == 0 || next&kernel.TailCountMask != kernel.MailSlots {
 			t.Errorf("%#x follows %#x", next, tail)
 		} else {
 			tail = next
 		}
 	}
-	last := uint32(tailRounds)<<tailCountBits | 1
-	if next := nextTail(last, 1); next != 1<<tailCountBits|1 {
+	last := uint32(kernel.TailRounds)<<kernel.TailCountBits | 1
+	if next := kernel.NextTail(last, 1); next != 1<<kernel.TailCountBits|1 {
 		t.Errorf("%#x follows the last", next)
 	}
 }

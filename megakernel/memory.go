@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -55,7 +56,7 @@ func newMemory(dev gpu.Device, pages, heapWords, prints int) (*memory, error) {
 // newMemoryFor does the same for a number of waves at a time. It refuses a device that
 // nothing can be dispatched on. On an error it leaves nothing behind.
 func newMemoryFor(dev gpu.Device, pages, heapWords, prints, waves int) (*memory, error) {
-	if err := deviceLimitsOf(dev).usable(); err != nil {
+	if err := kernel.LimitsOf(dev).Usable(); err != nil {
 		return nil, err
 	}
 	m := &memory{dev: dev, waves: waves, cleared: make([]bool, waves)}
@@ -210,7 +211,7 @@ func (m *memory) bindScheduleOf(wave int, cold bool) {
 // write uploads words or slots to a buffer from an element offset on.
 func write[T ~uint32 | ring.Slot | ring.Control](m *memory, binding, element int, src []T) {
 	if len(src) > 0 {
-		data := bytesOf(src)
+		data := gpu.Bytes(src)
 		m.put(binding, element*(len(data)/len(src)), data)
 	}
 }
@@ -218,7 +219,7 @@ func write[T ~uint32 | ring.Slot | ring.Control](m *memory, binding, element int
 // read downloads from a buffer from an element offset on.
 func read[T ~uint32 | ring.Slot | ring.Control](m *memory, binding, element int, dst []T) {
 	if len(dst) > 0 {
-		data := bytesOf(dst)
+		data := gpu.Bytes(dst)
 		m.dev.ReadBuffer(m.buffers[binding], element*(len(data)/len(dst)), data)
 	}
 }
@@ -236,7 +237,7 @@ func (m *memory) put(binding, offset int, data []byte) {
 // called from any goroutine; the page of the slots is in no wave.
 func (m *memory) store(index int, slots []ring.Slot) {
 	if m.mapped {
-		m.dev.StoreMapped(m.staged[ring.BindSlots], index*ring.SlotBytes, bytesOf(slots))
+		m.dev.StoreMapped(m.staged[ring.BindSlots], index*ring.SlotBytes, gpu.Bytes(slots))
 		return
 	}
 	copy(m.slots[index:], slots)
@@ -257,7 +258,7 @@ func (m *memory) uploadSlots(first, n int) {
 // uploadStatuses sends status words to where a wave works on them, from an index on.
 func (m *memory) uploadStatuses(index int, statuses []ring.Status, near bool) {
 	if m.mapped {
-		m.dev.StoreMapped(m.staged[ring.BindStatus], index*ring.WordBytes, bytesOf(statuses))
+		m.dev.StoreMapped(m.staged[ring.BindStatus], index*ring.WordBytes, gpu.Bytes(statuses))
 		if !m.direct && !near {
 			m.copyWords(ring.BindStatus, true, index, len(statuses))
 		}
@@ -279,12 +280,12 @@ func (m *memory) copyWords(binding int, up bool, index, n int) {
 func (m *memory) uploadSchedule(wave int, schedule []ring.Entry, zero []ring.Control, near bool) {
 	offset, _ := m.place(ring.BindSchedule, wave)
 	if near {
-		m.dev.StoreMapped(m.staged[ring.BindSchedule], offset, bytesOf(schedule))
+		m.dev.StoreMapped(m.staged[ring.BindSchedule], offset, gpu.Bytes(schedule))
 	} else {
-		m.put(ring.BindSchedule, offset, bytesOf(schedule))
+		m.put(ring.BindSchedule, offset, gpu.Bytes(schedule))
 	}
 	if !m.cleared[wave] {
-		m.put(ring.BindControl, wave*controlStride, bytesOf(zero))
+		m.put(ring.BindControl, wave*controlStride, gpu.Bytes(zero))
 	}
 	m.cleared[wave] = false
 }
@@ -293,7 +294,7 @@ func (m *memory) uploadSchedule(wave int, schedule []ring.Entry, zero []ring.Con
 // behind the way back of what this one left there, so that no wave waits for it.
 func (m *memory) clearControl(wave int, zero []ring.Control) {
 	if m.mapped && !m.direct {
-		m.put(ring.BindControl, wave*controlStride, bytesOf(zero))
+		m.put(ring.BindControl, wave*controlStride, gpu.Bytes(zero))
 		m.cleared[wave] = true
 	}
 }
@@ -330,7 +331,7 @@ func (m *memory) fetch(first, n int, results bool) {
 // fetchControl does the same for a wave's control block.
 func (m *memory) fetchControl(wave int, control []ring.Control) {
 	if !m.mapped {
-		m.dev.ReadBuffer(m.buffers[ring.BindControl], wave*controlStride, bytesOf(control))
+		m.dev.ReadBuffer(m.buffers[ring.BindControl], wave*controlStride, gpu.Bytes(control))
 	}
 }
 
@@ -338,7 +339,7 @@ func (m *memory) fetchControl(wave int, control []ring.Control) {
 // called from any goroutine.
 func (m *memory) loadControl(wave int, control []ring.Control) {
 	if m.mapped {
-		m.dev.LoadMapped(m.staged[ring.BindControl], wave*controlStride, bytesOf(control))
+		m.dev.LoadMapped(m.staged[ring.BindControl], wave*controlStride, gpu.Bytes(control))
 	}
 }
 
@@ -351,8 +352,8 @@ func (m *memory) loadPages(first, n int, statuses []ring.Status, results []uint3
 		copy(results, m.results[at:at+size])
 		return
 	}
-	m.dev.LoadMapped(m.staged[ring.BindStatus], at*ring.WordBytes, bytesOf(statuses[:size]))
+	m.dev.LoadMapped(m.staged[ring.BindStatus], at*ring.WordBytes, gpu.Bytes(statuses[:size]))
 	if results != nil {
-		m.dev.LoadMapped(m.staged[ring.BindResults], at*ring.WordBytes, bytesOf(results[:size]))
+		m.dev.LoadMapped(m.staged[ring.BindResults], at*ring.WordBytes, gpu.Bytes(results[:size]))
 	}
 }

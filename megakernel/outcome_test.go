@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -25,7 +26,7 @@ type forgetfulDevice struct {
 
 func (d *forgetfulDevice) LoadWord(buffer gpu.Buffer, offset int) uint32 {
 	value := d.Device.LoadWord(buffer, offset)
-	if offset != mailDone*ring.WordBytes {
+	if offset != kernel.MailDone*ring.WordBytes {
 		return value
 	}
 	if d.hide.Load() {

@@ -241,9 +241,9 @@ func TestKernelAndReferenceAgreeOnRandomPrograms(t *testing.T) {
 	}
 	// Programs that run nothing would agree too.
 	t.Logf("executed %d, faulted %d, unreached %d, by opcode %v", ran.Executed, ran.Faulted, ran.Unreached, ran.OpcodeCounts[:16])
-	for _, known := range builtins {
-		if known.op != OpFault && ran.OpcodeCounts[known.op] < parityPrograms {
-			t.Errorf("%s ran %d times only", known.op, ran.OpcodeCounts[known.op])
+	for _, op := range BuiltIn().All().Opcodes() {
+		if op != OpFault && ran.OpcodeCounts[op] < parityPrograms {
+			t.Errorf("%s ran %d times only", op, ran.OpcodeCounts[op])
 		}
 	}
 	if ran.Faulted < parityPrograms || ran.Unreached < parityPrograms || ran.Again < parityPrograms {
@@ -257,7 +257,7 @@ func TestSameWorkUnderOtherGeometriesLeavesTheSameMemory(t *testing.T) {
 	r := newRig(t)
 	for seed := range uint64(20) {
 		var first *Image
-		for _, g := range []Geometry{{1, 1, 4096}, {8, 3, 7}, {64, 4, 64}, {256, 2, 512}} {
+		for _, g := range []Geometry{{Width: 1, Groups: 1, Chunk: 4096}, {Width: 8, Groups: 3, Chunk: 7}, {Width: 64, Groups: 4, Chunk: 64}, {Width: 256, Groups: 2, Chunk: 512}} {
 			p := randomProgram(seed)
 			p.geometry, p.wave.Chunk, p.wave.ClaimBudget = g, g.Chunk, 1<<12
 			got, err := r.run(p)

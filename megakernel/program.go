@@ -4,17 +4,18 @@ import (
 	"fmt"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 )
 
 // program is a compiled interpreter of one width.
 type program struct {
 	id          gpu.Program
 	width       uint32
-	uniforms    [len(uniformNames)]int32
+	uniforms    [len(kernel.UniformNames)]int32
 	fingerprint [32]byte
 
 	// What the uniforms are, once set has said so.
-	values [len(uniformNames)]uint32
+	values [len(kernel.UniformNames)]uint32
 	known  bool
 }
 
@@ -39,7 +40,7 @@ func newProgram(dev gpu.Device, width uint32, id gpu.Program) (*program, error) 
 		return nil, fmt.Errorf("megakernel: kernel of width %d: the driver built %v", width, size)
 	}
 	p := &program{id: id, width: width}
-	for i, name := range uniformNames {
+	for i, name := range kernel.UniformNames {
 		p.uniforms[i] = dev.UniformLocation(id, name)
 	}
 	return p, nil
@@ -48,7 +49,7 @@ func newProgram(dev gpu.Device, width uint32, id gpu.Program) (*program, error) 
 // set gives the program the parameters of a wave that differ from those of the wave
 // before: setting all of them would take as long as a small wave.
 func (p *program) set(dev gpu.Device, w *Wave) {
-	values := w.values()
+	values := w.Values()
 	for i, value := range values {
 		if p.uniforms[i] >= 0 && (!p.known || value != p.values[i]) {
 			dev.SetUniform(p.id, p.uniforms[i], value)

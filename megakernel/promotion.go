@@ -1,6 +1,7 @@
 package megakernel
 
 import (
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/ring"
 )
@@ -16,7 +17,7 @@ type promotion struct {
 // faults, which are not work, are never fused.
 func promotionConfig(c *Catalog) hotset.Config {
 	cfg := hotset.DefaultConfig()
-	cfg.Fusable = uint64(c.All() &^ NewOpcodeSet(OpFence, OpFault))
+	cfg.Fusable = uint64(c.All() & kernel.Fusable)
 	return cfg
 }
 

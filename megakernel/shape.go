@@ -1,5 +1,7 @@
 package megakernel
 
+import "ringmaster/megakernel/kernel"
+
 // shape chooses the kernel and the geometry of a wave: the wanted ones if the kernel is
 // ready, otherwise those of the queue's wave before, or an interpreter. The report says
 // which and why. Called on the pump's goroutine, not the device's thread.
@@ -71,7 +73,7 @@ func (e *Engine) standIn(f *flight, k Kernel, g Geometry) Geometry {
 // fit is the nearest geometry that a kernel can run a wave's slots at, and why it
 // is another.
 func (e *Engine) fit(f *flight, k Kernel, g Geometry) (Geometry, string) {
-	return legal(g, e.limits, e.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps)-rowIterations, e.cfg.LoopBudget)
+	return kernel.Fit(g, e.limits, e.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, e.cfg.LoopBudget)
 }
 
 // waveOf are the parameters of a wave.
@@ -80,7 +82,7 @@ func (e *Engine) waveOf(f *flight, k Kernel, g Geometry) Wave {
 	return Wave{
 		Entries:      uint32(len(f.wave.Schedule)),
 		Chunk:        g.Chunk,
-		ClaimBudget:  claimBudget(g, e.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps)-rowIterations, e.cfg.LoopBudget),
+		ClaimBudget:  kernel.ClaimBudget(g, e.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, e.cfg.LoopBudget),
 		StepBudget:   f.wave.Steps,
 		Tenant:       window.Tenant,
 		WindowBase:   window.Base,

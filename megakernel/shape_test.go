@@ -48,7 +48,7 @@ func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 		}
 		return r
 	}
-	before, after := Geometry{32, 2, 128}, Geometry{64, 4, 256}
+	before, after := Geometry{Width: 32, Groups: 2, Chunk: 128}, Geometry{Width: 64, Groups: 4, Chunk: 256}
 	if r := run(before); r.Applied != before || r.NotApplied != "" {
 		t.Fatalf("the first launch: %+v", r)
 	}
@@ -74,7 +74,7 @@ func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 func TestPrefetchedKernelsAreAppliedAtOnce(t *testing.T) {
 	gate := &gatedDevice{}
 	e := newEngine(t, openDevice(t), gated(t, gate))
-	geometries := []Geometry{{32, 2, 128}, {64, 2, 128}, {128, 2, 128}}
+	geometries := []Geometry{{Width: 32, Groups: 2, Chunk: 128}, {Width: 64, Groups: 2, Chunk: 128}, {Width: 128, Groups: 2, Chunk: 128}}
 	var kernels []Kernel
 	for _, g := range geometries {
 		kernels = append(kernels, Kernel{Kind: Interpreter, Width: g.Width})
@@ -122,7 +122,7 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 	dev := openDevice(t)
 	gate := &gatedDevice{}
 	fusing, plain := newEngine(t, dev, gated(t, gate)), newEngine(t, dev, nil)
-	g := Geometry{64, 3, 256}
+	g := Geometry{Width: 64, Groups: 3, Chunk: 256}
 	hot := NewOpcodeSet(OpAdd, OpStore, OpLoad)
 	fused, _ := FusedKernel(g, hot)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -252,7 +252,7 @@ func TestKernelsAreBuiltOnTheNewDeviceAfterALoss(t *testing.T) {
 	run := func(width uint32) {
 		t.Helper()
 		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
-		if r := launch(t, e, Order{Queue: "q", Geometry: Geometry{width, 1, width}}); r.Executed != 1 || r.Applied.Width != width {
+		if r := launch(t, e, Order{Queue: "q", Geometry: Geometry{Width: width, Groups: 1, Chunk: width}}); r.Executed != 1 || r.Applied.Width != width {
 			t.Errorf("report %+v", r)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -32,7 +33,7 @@ type StandConfig struct {
 type Stand struct {
 	dev      gpu.Device
 	cfg      StandConfig
-	limits   deviceLimits
+	limits   kernel.Limits
 	memory   *memory
 	pristine gpu.Buffer // a buffer of the status words before a launch
 	zeros    gpu.Buffer // a buffer of empty control blocks
@@ -67,7 +68,7 @@ func NewStand(dev gpu.Device, cfg StandConfig) (*Stand, error) {
 	if cfg.Slots < 1 || cfg.Slots > ring.MaxPages*ring.PageSlots || cfg.WindowWords < 1 {
 		return nil, fmt.Errorf("megakernel: stand: %d slots and a window of %d words, want at least 1 of each", cfg.Slots, cfg.WindowWords)
 	}
-	s := &Stand{dev: dev, cfg: cfg, limits: deviceLimitsOf(dev), programs: make(map[uint32]*StandProgram), control: make([]ring.Control, 1)}
+	s := &Stand{dev: dev, cfg: cfg, limits: kernel.LimitsOf(dev), programs: make(map[uint32]*StandProgram), control: make([]ring.Control, 1)}
 	pages := (cfg.Slots + ring.PageSlots - 1) / ring.PageSlots
 	err := dev.Do(func() (err error) {
 		if s.memory, err = newMemoryFor(dev, pages, cfg.WindowWords, PrintRecords, standWaves); err != nil {
@@ -133,7 +134,7 @@ func (s *Stand) Load(slots []ring.Slot, window []uint32) error {
 		if err := s.cfg.Catalog.CheckSlot(&slots[i]); err != nil {
 			return fmt.Errorf("megakernel: stand: slot %d: %w", i, err)
 		}
-		if op == OpFence || op == OpYield || op == OpAwait || op == OpFault {
+		if !kernel.Once.Has(op) {
 			return fmt.Errorf("megakernel: stand: slot %d: %s: %w", i, s.cfg.Catalog.Name(op), ErrStand)
 		}
 		s.steps = max(s.steps, s.cfg.Catalog.Steps(&slots[i]))
@@ -155,7 +156,7 @@ func (s *Stand) Load(slots []ring.Slot, window []uint32) error {
 		for i := range own {
 			statuses[i] = ring.NewStatus(ring.Published)
 		}
-		s.dev.WriteBuffer(s.pristine, 0, bytesOf(statuses))
+		s.dev.WriteBuffer(s.pristine, 0, gpu.Bytes(statuses))
 		s.dev.Finish()
 		return s.dev.Check()
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -13,17 +14,17 @@ import (
 // within the loop budget of a dispatch.
 func (s *Stand) Fits(g Geometry, depth uint32) bool {
 	steps := s.rowSteps()
-	if fit, _ := legal(g, s.limits, steps, s.cfg.LoopBudget); fit != g {
+	if fit, _ := kernel.Fit(g, s.limits, steps, s.cfg.LoopBudget); fit != g {
 		return false
 	}
 	positions := uint64(s.pagesOf(depth)) * ring.PageSlots
-	return uint64(claimBudget(g, steps, s.cfg.LoopBudget))*uint64(g.Groups)*uint64(g.Chunk) >= positions &&
+	return uint64(kernel.ClaimBudget(g, steps, s.cfg.LoopBudget))*uint64(g.Groups)*uint64(g.Chunk) >= positions &&
 		s.pagesOf(depth)*standWaves >= s.pages
 }
 
 // rowSteps is what a row of the load costs besides its own iterations.
 func (s *Stand) rowSteps() uint32 {
-	return s.cfg.Catalog.RowCost(Kernel{Kind: Interpreter}, s.opcodes, s.steps) - rowIterations
+	return s.cfg.Catalog.RowCost(Kernel{Kind: Interpreter}, s.opcodes, s.steps) - kernel.RowIterations
 }
 
 // pagesOf is the pages of a dispatch of depth slots.
@@ -199,7 +200,7 @@ func (s *Stand) reset() {
 func (s *Stand) dispatch(p *StandProgram, g Geometry) {
 	m, dev := s.memory, s.dev
 	wave := Wave{
-		Chunk: g.Chunk, ClaimBudget: claimBudget(g, s.rowSteps(), s.cfg.LoopBudget),
+		Chunk: g.Chunk, ClaimBudget: kernel.ClaimBudget(g, s.rowSteps(), s.cfg.LoopBudget),
 		StepBudget: s.steps, WindowLength: uint32(s.cfg.WindowWords),
 	}
 	for i, entries := range s.entries {
@@ -271,7 +272,7 @@ func (s *Stand) wait() error {
 func (s *Stand) check(g Geometry) error {
 	var executed, faulted, unreached, again uint32
 	for i := range s.entries {
-		s.dev.ReadBuffer(s.memory.buffers[ring.BindControl], i*controlStride, bytesOf(s.control))
+		s.dev.ReadBuffer(s.memory.buffers[ring.BindControl], i*controlStride, gpu.Bytes(s.control))
 		c := &s.control[0]
 		executed, faulted, unreached, again = executed+c.Executed, faulted+c.Faulted, unreached+c.Unreached, again+c.Again
 	}

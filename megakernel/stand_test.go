@@ -49,7 +49,7 @@ func newStand(t *testing.T) (*Stand, []ring.Slot, []uint32) {
 func TestAStandDrainsItsLoadAgainAndAgainAtAnyGeometry(t *testing.T) {
 	s, _, window := newStand(t)
 	launches := uint32(0)
-	for _, g := range []Geometry{{32, 1, 32}, {64, 5, 256}, {256, 64, 64}, {64, 2, 4096}} {
+	for _, g := range []Geometry{{Width: 32, Groups: 1, Chunk: 32}, {Width: 64, Groups: 5, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 64}, {Width: 64, Groups: 2, Chunk: 4096}} {
 		for depth, dispatches := range map[uint32]int{0: 1, standSlots: 1, 1500: 2, 256: 12} {
 			if !s.Fits(g, depth) {
 				t.Fatalf("%s in dispatches of %d does not fit", g, depth)
@@ -83,11 +83,11 @@ func TestAStandKnowsWhichGeometriesDrainItsLoadInOneGo(t *testing.T) {
 		depth uint32
 		want  bool
 	}{
-		{Geometry{64, 8, 256}, 0, true},
-		{Geometry{0, 8, 256}, 0, false},
-		{Geometry{width * 2, 8, 256}, 0, false},
-		{Geometry{64, 0, 256}, 0, false},
-		{Geometry{64, 8, 1 << 30}, 0, false},
+		{Geometry{Width: 64, Groups: 8, Chunk: 256}, 0, true},
+		{Geometry{Width: 0, Groups: 8, Chunk: 256}, 0, false},
+		{Geometry{Width: width * 2, Groups: 8, Chunk: 256}, 0, false},
+		{Geometry{Width: 64, Groups: 0, Chunk: 256}, 0, false},
+		{Geometry{Width: 64, Groups: 8, Chunk: 1 << 30}, 0, false},
 	} {
 		if s.Fits(c.g, c.depth) != c.want {
 			t.Errorf("%s, depth %d: fits is %v", c.g, c.depth, !c.want)
@@ -130,7 +130,7 @@ func TestAStandRefusesLoadsThatALaunchDoesNotFinish(t *testing.T) {
 	if err := s.Load([]ring.Slot{slot(OpNop, ring.PriorityNormal), slot(OpLoad, ring.PriorityNormal, 1<<14)}, window); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Launch(Geometry{32, 1, 32}, 0); !errors.Is(err, ErrStand) {
+	if _, err := s.Launch(Geometry{Width: 32, Groups: 1, Chunk: 32}, 0); !errors.Is(err, ErrStand) {
 		t.Errorf("a slot that faults: %v", err)
 	}
 }

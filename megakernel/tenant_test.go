@@ -84,7 +84,7 @@ func TestHostileSlotsStayInTheirWindow(t *testing.T) {
 		if launches > 100_000 {
 			t.Fatalf("%d slots never end", e.Pending("q"))
 		}
-		report := launch(t, e, Order{Queue: "q", Geometry: Geometry{256, 8, 1024}})
+		report := launch(t, e, Order{Queue: "q", Geometry: Geometry{Width: 256, Groups: 8, Chunk: 1024}})
 		ended += report.Executed + report.Faulted
 	}
 	if int(ended) != accepted || refused == 0 {
@@ -110,8 +110,8 @@ func TestAMaskLooksIntoPackedSlots(t *testing.T) {
 		}
 		return []ring.Slot{{Opcode: uint32(OpPacked), Args: args}}
 	}
-	if err := e.Submit("q", Batch{ID: "b", Slots: packed(Part{OpNop, nil}, Part{OpStore, []uint32{1, 2}})}); !errors.Is(err, ErrForbidden) {
+	if err := e.Submit("q", Batch{ID: "b", Slots: packed(Part{Opcode: OpNop, Args: nil}, Part{Opcode: OpStore, Args: []uint32{1, 2}})}); !errors.Is(err, ErrForbidden) {
 		t.Errorf("a packed store: %v", err)
 	}
-	submit(t, e, "q", Batch{ID: "b", Slots: packed(Part{OpNop, nil}, Part{OpLoad, []uint32{2}})})
+	submit(t, e, "q", Batch{ID: "b", Slots: packed(Part{Opcode: OpNop, Args: nil}, Part{Opcode: OpLoad, Args: []uint32{2}})})
 }

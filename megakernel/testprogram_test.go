@@ -205,23 +205,23 @@ func (g *programGenerator) packed(s *ring.Slot) {
 		var part Part
 		switch g.IntN(6) {
 		case 0:
-			part = Part{OpNop, nil}
+			part = Part{Opcode: OpNop, Args: nil}
 		case 1:
-			part = Part{OpLoad, []uint32{g.Uint32N(eighth)}}
+			part = Part{Opcode: OpLoad, Args: []uint32{g.Uint32N(eighth)}}
 		case 2:
-			part = Part{OpAdd, []uint32{g.Uint32N(3), eighth + g.Uint32N(3)}}
+			part = Part{Opcode: OpAdd, Args: []uint32{g.Uint32N(3), eighth + g.Uint32N(3)}}
 		case 3:
 			if g.free < g.wave.WindowLength {
-				part = Part{OpStore, []uint32{g.Uint32(), g.free}}
+				part = Part{Opcode: OpStore, Args: []uint32{g.Uint32(), g.free}}
 				g.free++
 			}
 		case 4:
 			if g.free < g.wave.WindowLength {
-				part = Part{OpCompareSwap, g.swap()}
+				part = Part{Opcode: OpCompareSwap, Args: g.swap()}
 			}
 		case 5:
 			if g.IntN(4) == 0 {
-				part = Part{OpStore, []uint32{1, g.wave.WindowLength}}
+				part = Part{Opcode: OpStore, Args: []uint32{1, g.wave.WindowLength}}
 			}
 		}
 		args, err := Pack(append(parts, part)...)
@@ -238,7 +238,7 @@ func (g *programGenerator) packed(s *ring.Slot) {
 func (g *programGenerator) damaged(s *ring.Slot) {
 	s.Opcode = uint32(OpPacked)
 	eighth := g.wave.WindowLength / 8
-	s.Args, _ = Pack(Part{OpLoad, []uint32{g.Uint32N(eighth)}}, Part{OpNop, nil}, Part{OpLoad, []uint32{g.Uint32N(eighth)}})
+	s.Args, _ = Pack(Part{Opcode: OpLoad, Args: []uint32{g.Uint32N(eighth)}}, Part{Opcode: OpNop, Args: nil}, Part{Opcode: OpLoad, Args: []uint32{g.Uint32N(eighth)}})
 	at, wrong := g.IntN(8), []uint32{0, 9, 40, 255, 3, 5, 11}
 	if at == 0 {
 		wrong = wrong[:4]

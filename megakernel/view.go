@@ -1,6 +1,7 @@
 package megakernel
 
 import (
+	_ "embed"
 	"fmt"
 	"image"
 	"image/color"
@@ -9,6 +10,9 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/ring"
 )
+
+//go:embed view.frag
+var viewShader string
 
 // stateColours are the colours of a slot by its state, in the order of the states.
 var stateColours = [...]color.RGBA{
@@ -52,11 +56,7 @@ func (v *View) Source() string {
 		fmt.Fprintf(&b, "vec3(%d.0, %d.0, %d.0) / 255.0", c.R, c.G, c.B)
 	}
 	b.WriteString(");\n")
-	text, err := shaders.ReadFile("shaders/view.frag")
-	if err != nil {
-		panic("megakernel: shader view.frag is not embedded")
-	}
-	b.Write(text)
+	b.WriteString(viewShader)
 	return b.String()
 }
 

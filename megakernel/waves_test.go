@@ -5,6 +5,7 @@ package megakernel
 import (
 	"testing"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -27,7 +28,7 @@ func TestLongCopiesFinishOverSeveralWaves(t *testing.T) {
 	var executed, oldest uint32
 	launches := 0
 	for e.Pending("q") > 0 {
-		r := launch(t, e, Order{Queue: "q", Geometry: Geometry{32, 1, 128}})
+		r := launch(t, e, Order{Queue: "q", Geometry: Geometry{Width: 32, Groups: 1, Chunk: 128}})
 		if r.Executed == 0 || r.Requeued != r.Scheduled-r.Executed || r.Faulted != 0 || r.NotApplied != "" {
 			t.Fatalf("report %+v", r)
 		}
@@ -56,7 +57,7 @@ func TestLongCopiesFinishOverSeveralWaves(t *testing.T) {
 // with slots of the longest loops: whatever a ticket claimed has run.
 func TestWholeBudgetLosesNoClaimedSlot(t *testing.T) {
 	r := newRig(t)
-	for _, g := range []Geometry{{8, 1, 8}, {8, 1, 160}, {16, 2, 96}, {64, 1, 64}} {
+	for _, g := range []Geometry{{Width: 8, Groups: 1, Chunk: 8}, {Width: 8, Groups: 1, Chunk: 160}, {Width: 16, Groups: 2, Chunk: 96}, {Width: 64, Groups: 1, Chunk: 64}} {
 		for _, steps := range []uint32{0, 1, 200, CopyCap} {
 			p := &testProgram{geometry: g, slots: make([]ring.Slot, testSlots), statuses: make([]ring.Status, testSlots)}
 			for i := range p.slots {
@@ -67,7 +68,7 @@ func TestWholeBudgetLosesNoClaimedSlot(t *testing.T) {
 				p.schedule = append(p.schedule, ring.NewEntry(page, ring.PageSlots))
 			}
 			p.wave = Wave{Entries: testPages, Chunk: g.Chunk, StepBudget: steps, WindowLength: testHeapWords,
-				ClaimBudget: claimBudget(g, steps, DefaultLoopBudget)}
+				ClaimBudget: kernel.ClaimBudget(g, steps, DefaultLoopBudget)}
 			got, err := r.run(p)
 			if err != nil {
 				t.Fatal(err)

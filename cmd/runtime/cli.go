@@ -34,6 +34,7 @@ type cli struct {
 	Heap    heapCmd    `cmd:"" help:"Move data to and from the window of a queue on a running worker."`
 	Graph   graphCmd   `cmd:"" help:"Run algorithms over graphs, here or on a worker; put graphs there; convert them."`
 	Opcodes opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
+	Kernel  kernelCmd  `cmd:"" help:"List the kernels, or print the source of one."`
 	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
 	Version versionCmd `cmd:"" help:"Print version and build information."`
 }

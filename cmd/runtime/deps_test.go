@@ -41,13 +41,15 @@ var projectImports = map[string][]string{
 		"megakernel/tuner/gp"}, // from reports to the next geometry
 	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live", "megakernel/tuner/natural",
 		"megakernel/tuner/cache"}, // which tuner, and what is remembered
-	"megakernel/tuner":    {"megakernel/policy"},                                                            // tuning speaks in the policy's limits
-	"megakernel/graph":    nil,                                                                              // graphs, files and plain algorithms, without a device
-	"megakernel/frontier": {"megakernel/gpu", "megakernel/graph", "megakernel/policy", "megakernel/userop"}, // graphs on a device, decided as the policy does
-	"megakernel/userop":   nil,                                                                              // opcode files are read without a device
-	"megakernel/gpu":      nil,                                                                              // the seam to OpenGL, in standard types
-	"megakernel/ledger":   {"ring"},                                                                         // the books: values in, values out
-	"megakernel": {"ring", "megakernel/ledger", "megakernel/gpu", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
+	"megakernel/tuner":             {"megakernel/policy"},                                                            // tuning speaks in the policy's limits
+	"megakernel/graph":             nil,                                                                              // graphs, files and plain algorithms, without a device
+	"megakernel/frontier":          {"megakernel/gpu", "megakernel/graph", "megakernel/policy", "megakernel/userop"}, // graphs on a device, decided as the policy does
+	"megakernel/userop":            nil,                                                                              // opcode files are read without a device
+	"megakernel/gpu":               nil,                                                                              // the seam to OpenGL, in standard types
+	"megakernel/ledger":            {"ring"},                                                                         // the books: values in, values out
+	"megakernel/kernel":            {"ring", "megakernel/gpu", "megakernel/userop"},                                  // what a slot does, without a device
+	"megakernel/kernel/sourcetest": nil,                                                                              // for tests: committed sources
+	"megakernel": {"ring", "megakernel/ledger", "megakernel/gpu", "megakernel/kernel", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
 	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                                                   // steps of a policy, as kernels
 	"megakernel/faultgl":            {"megakernel/gpu"},                                                                               // a device that fails on purpose
@@ -84,7 +86,7 @@ var externalOwners = []struct {
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
 	{"github.com/pelletier/go-toml", []string{"megakernel/tuner/cache"}, "one file of people's size is TOML"},
 	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
-	{"github.com/zeebo/blake3", []string{"megakernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime", "cmd/runtime/worker"}, "fingerprints"},
+	{"github.com/zeebo/blake3", []string{"megakernel/kernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime", "cmd/runtime/worker"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime", "bench"}, "flags belong to commands"},
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
@@ -98,6 +100,7 @@ var externalOwners = []struct {
 var standardBans = map[string][]string{
 	"megakernel/ledger":             {"os", "net", "sync", "context", "log/slog", "math/rand", "math/rand/v2"}, // time: instants are arguments
 	"megakernel/policy":             {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"megakernel/kernel":             {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"}, // sync: identities are shared
 	"megakernel/gpu":                {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/kernelcache/hotset": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"bench/edgework":                {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},

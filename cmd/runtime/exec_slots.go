@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -32,14 +33,15 @@ func parseSlots(spec string, set *opcodeSet) (slotGroup, error) {
 	if len(words) == 0 {
 		return slotGroup{}, fmt.Errorf("want an opcode and its operands")
 	}
-	op, operands, found := set.lookup(words[0])
+	op, found := set.lookup(words[0])
 	if !found {
 		return slotGroup{}, fmt.Errorf("there is no opcode %s; there are %s", words[0], set.names())
 	}
 	slot := ring.Slot{Opcode: uint32(op), Priority: ring.PriorityNormal}
 	ranges := make(map[int]pieces)
 	var lengths []int // operands that are the piece's length
-	given := make([]bool, len(operands))
+	operands := set.catalog.Operands(op)
+	given := make([]bool, ring.ArgWords)
 	count := 0
 	for _, word := range words[1:] {
 		name, value, assigned := strings.Cut(word, "=")
@@ -51,7 +53,7 @@ func parseSlots(spec string, set *opcodeSet) (slotGroup, error) {
 			count = int(c)
 			continue
 		}
-		i := slices.Index(operands, name)
+		i := set.operand(op, name)
 		switch {
 		case !assigned:
 			return slotGroup{}, fmt.Errorf("%q: want operand=VALUE or xN", word)
@@ -73,14 +75,11 @@ func parseSlots(spec string, set *opcodeSet) (slotGroup, error) {
 			return slotGroup{}, fmt.Errorf("operand %s: %w", name, err)
 		}
 	}
-	if missing := slices.Index(given, false); missing >= 0 && op >= firstNamed {
+	if missing := slices.Index(given[:len(operands)], false); missing >= 0 && op >= kernel.FirstUser {
 		return slotGroup{}, fmt.Errorf("operand %s is not given", operands[missing])
 	}
 	return makeSlots(words[0], slot, ranges, lengths, count)
 }
-
-// firstNamed is the first opcode whose operands have names; all of them have to be given.
-const firstNamed = 16
 
 // makeSlots makes a slot for each piece, or count equal ones.
 func makeSlots(opcode string, slot ring.Slot, ranges map[int]pieces, lengths []int, count int) (slotGroup, error) {

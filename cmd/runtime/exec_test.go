@@ -50,6 +50,16 @@ func TestValuesOfOperands(t *testing.T) {
 	}
 }
 
+func TestOperandsOfBuiltInOpcodesHaveNamesAndPlaces(t *testing.T) {
+	set := exampleSet(t)
+	for _, spec := range []string{"add value=7 address=9", "add a0=7 a1=9", "add address=9 a0=7"} {
+		g, err := parseSlots(spec, set)
+		if err != nil || len(g.slots) != 1 || g.slots[0].Args[0] != 7 || g.slots[0].Args[1] != 9 {
+			t.Errorf("%s: %v, %v", spec, g.slots, err)
+		}
+	}
+}
+
 func TestSlotsThatCannotBeMadeAreRefusedWithAReason(t *testing.T) {
 	set := exampleSet(t)
 	for spec, want := range map[string]string{
@@ -68,6 +78,8 @@ func TestSlotsThatCannotBeMadeAreRefusedWithAReason(t *testing.T) {
 		"saxpy a=0 x=0..9/3 y=0..9/2 count=len":       "the ranges have 3 and 5 pieces",
 		"saxpy a=0..4294967295/1 x=0 y=0 count=0":     "slots, at most",
 		"add a0=1.5":        "is no 32-bit number",
+		"add value=1 a0=2":  "operand a0 is given twice",
+		"add words=1":       "add has no operand words; it has value, address",
 		"add a0=4294967296": "is no 32-bit number",
 		"add a0=xf":         "is no 32-bit float",
 		"add a0=1 x0":       "want x and a number of slots",

@@ -7,11 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/userop"
 )
 
@@ -74,19 +76,19 @@ func (s *opcodeSet) log(log *slog.Logger) {
 	}
 }
 
-// lookup finds an opcode and the names of its operands by name. The operands of a
-// built-in opcode are a0 to a11.
-func (s *opcodeSet) lookup(name string) (op megakernel.Opcode, operands []string, found bool) {
-	op, found = s.catalog.Lookup(name)
-	for _, u := range s.catalog.User() {
-		if u.ID == uint32(op) {
-			return op, u.Operands, found
-		}
-	}
-	return op, builtinOperands[:], found
+// lookup finds an opcode by its name.
+func (s *opcodeSet) lookup(name string) (op megakernel.Opcode, found bool) {
+	return s.catalog.Lookup(name)
 }
 
-var builtinOperands = [...]string{"a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "a8", "a9", "a10", "a11"}
+// operand is the place of an operand by its name, -1 if the opcode has none of that name. Built-in opcodes know the
+// places themselves too, a0 to a11.
+func (s *opcodeSet) operand(op megakernel.Opcode, name string) int {
+	if i := slices.Index(s.catalog.Operands(op), name); i >= 0 || op >= kernel.FirstUser {
+		return i
+	}
+	return slices.Index(kernel.ArgNames[:], name)
+}
 
 // names are the names of all opcodes, for messages.
 func (s *opcodeSet) names() string {

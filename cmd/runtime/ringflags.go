@@ -67,7 +67,7 @@ func setBound(o *megakernel.QueueOptions, bound string, set *opcodeSet) (err err
 		return nil
 	case "opcodes":
 		for op := range strings.SplitSeq(value, "+") {
-			id, _, found := set.lookup(op)
+			id, found := set.lookup(op)
 			if !found {
 				return fmt.Errorf("there is no opcode %s; there are %s", op, set.names())
 			}

@@ -1,4 +1,4 @@
-package megakernel
+package kernel
 
 import "testing"
 

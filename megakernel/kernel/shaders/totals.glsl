@@ -60,7 +60,7 @@ void report(uint chunks) {
             atomicAdd(control.again, n);
             break;
         default:
-            if (which < 4u + COUNTS) {
+            if (which < 4u + uint(COUNTS)) {
                 atomicAdd(control.opcode_counts[COUNTED[which - 4u]], n);
             }
         }

@@ -1,4 +1,4 @@
-package megakernel
+package kernel
 
 import (
 	"ringmaster/megakernel/userop"
@@ -29,7 +29,7 @@ func Interpret(image *Image, w Wave, g Geometry) {
 // which is one of the orders a device may choose. An operator's opcode
 // without a Go reference panics.
 func (c *Catalog) Interpret(image *Image, k Kernel, w Wave, g Geometry) {
-	r := reference{Image: image, catalog: c, hot: k.compiled(c), fused: k.Kind == Fused, exact: k.Kind == Exact, wave: &w}
+	r := reference{Image: image, catalog: c, hot: c.Compiled(k), fused: k.Kind == Fused, exact: k.Kind == Exact, wave: &w}
 	ctl := &image.Control
 	positions, ticket := w.Entries<<ring.PageShift, &ctl.Ticket
 	if w.Cold {
@@ -135,8 +135,8 @@ func (r *reference) find(position uint32) (index uint32, live bool) {
 // What stands in place of a fault code for a slot without a final state.
 const (
 	notReached = ^ring.FaultCode(0)     // stays published
-	yielded    = ^ring.FaultCode(0) - 1 // goes round again
-	requeued   = ^ring.FaultCode(0) - 2 // likewise
+	yielded    = ^ring.FaultCode(0) - 1 // goes round again, having given way
+	requeued   = ^ring.FaultCode(0) - 2 // goes round again, having waited in vain
 )
 
 // attempt runs a slot that was found.

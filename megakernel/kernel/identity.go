@@ -1,4 +1,4 @@
-package megakernel
+package kernel
 
 import (
 	"strconv"
@@ -28,16 +28,12 @@ func NewIdentities(c *Catalog) *Identities {
 	return &Identities{catalog: c, known: make(map[Kernel][32]byte)}
 }
 
-// Of is the identity of a kernel, BLAKE3-256. An exact kernel has that of the
-// fused one, a lease of few opcodes that of all.
+// Of is the identity of a kernel, BLAKE3-256. An exact kernel has that of the fused
+// one, because measurements of either speak of both.
 func (n *Identities) Of(k Kernel) [32]byte {
 	const width = 64
 	k.Width = width
-	if k.Kind == Lease {
-		k.Hot = 0
-	}
-	if k = k.General(); k.Kind == Fused { // what one takes says what the other does
-
+	if k = k.General(); k.Kind == Fused {
 		k.Chunk = width
 	}
 	n.mu.Lock()

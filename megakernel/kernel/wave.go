@@ -1,4 +1,4 @@
-package megakernel
+package kernel
 
 import (
 	"fmt"
@@ -23,14 +23,14 @@ type Wave struct {
 	Cold bool
 }
 
-// uniformNames are the kernel's names of the fields of a Wave, in field order.
-var uniformNames = [...]string{
+// UniformNames are the kernel's names of the fields of a Wave, in field order.
+var UniformNames = [...]string{
 	"wave_entries", "wave_chunk", "claim_budget", "step_budget", "wave_tenant", "window_base", "window_length",
 	"wave_shift",
 }
 
-// values are the fields of a wave in the order of uniformNames.
-func (w *Wave) values() [len(uniformNames)]uint32 {
+// Values are the fields of a wave in the order of UniformNames.
+func (w *Wave) Values() [len(UniformNames)]uint32 {
 	shift := uint32(ring.PageShift) // log2 of the positions of a schedule entry
 	if w.Cold {
 		shift = 0
@@ -41,7 +41,7 @@ func (w *Wave) values() [len(uniformNames)]uint32 {
 // waveUniforms declares the uniforms as GLSL.
 func waveUniforms() string {
 	var b strings.Builder
-	for _, name := range uniformNames {
+	for _, name := range UniformNames {
 		fmt.Fprintf(&b, "uniform uint %s;\n", name)
 	}
 	return b.String()

@@ -1,4 +1,4 @@
-package megakernel
+package kernel
 
 import (
 	"slices"
@@ -16,7 +16,7 @@ func TestOnlyBatchesThatDoNotReadTheHeapAreSelfContained(t *testing.T) {
 		return slots
 	}
 	blind := []Opcode{OpNop, OpStore, OpFault, OpFence, OpPrint, OpYield}
-	if !BuiltIn().selfContained(of(blind...)) || !BuiltIn().selfContained(nil) {
+	if !BuiltIn().SelfContained(of(blind...)) || !BuiltIn().SelfContained(nil) {
 		t.Errorf("%v reads no heap", blind)
 	}
 	// Every other number does, or has a meaning that only a catalog knows.
@@ -24,7 +24,7 @@ func TestOnlyBatchesThatDoNotReadTheHeapAreSelfContained(t *testing.T) {
 		if slices.Contains(blind, op) {
 			continue
 		}
-		if BuiltIn().selfContained(of(OpStore, op, OpNop)) {
+		if BuiltIn().SelfContained(of(OpStore, op, OpNop)) {
 			t.Errorf("a batch with opcode %d counts as self-contained", op)
 		}
 	}
@@ -32,10 +32,10 @@ func TestOnlyBatchesThatDoNotReadTheHeapAreSelfContained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !catalog.selfContained(of(OpStore, 20)) || catalog.selfContained(of(20, 21)) {
+	if !catalog.SelfContained(of(OpStore, 20)) || catalog.SelfContained(of(20, 21)) {
 		t.Error("an operator's opcode counts by something else than whether it reads")
 	}
-	if BuiltIn().selfContained(of(1 << 31)) {
+	if BuiltIn().SelfContained(of(1 << 31)) {
 		t.Error("a batch with an opcode that does not exist counts as self-contained")
 	}
 }

@@ -1,4 +1,4 @@
-package megakernel
+package kernel
 
 import (
 	"errors"
@@ -40,21 +40,21 @@ func BuiltIn() *Catalog { return builtIn }
 func NewCatalog(user []userop.Opcode) (*Catalog, error) {
 	c := &Catalog{user: append([]userop.Opcode(nil), user...)}
 	names := make(map[string]bool)
-	for _, known := range builtins {
-		c.all |= 1 << known.op
-		names[known.name] = true
+	for i := range rows {
+		c.all |= 1 << rows[i].op
+		names[rows[i].name] = true
 	}
 	for i := range c.user {
 		u := &c.user[i]
 		switch {
 		case u.ID < userop.MinID || u.ID > userop.MaxID:
-			return nil, fmt.Errorf("megakernel: opcode %q has number %d, want %d..%d: %w", u.Name, u.ID, userop.MinID, userop.MaxID, ErrOpcode)
+			return nil, fmt.Errorf("opcode %q has number %d, want %d..%d: %w", u.Name, u.ID, userop.MinID, userop.MaxID, ErrOpcode)
 		case c.all.Has(Opcode(u.ID)):
-			return nil, fmt.Errorf("megakernel: opcode %q: number %d is that of %q: %w", u.Name, u.ID, c.Name(Opcode(u.ID)), ErrOpcode)
+			return nil, fmt.Errorf("opcode %q: number %d is that of %q: %w", u.Name, u.ID, c.Name(Opcode(u.ID)), ErrOpcode)
 		case i > 0 && u.ID < c.user[i-1].ID:
-			return nil, fmt.Errorf("megakernel: opcode %q stands behind a greater number: %w", u.Name, ErrOpcode)
+			return nil, fmt.Errorf("opcode %q stands behind a greater number: %w", u.Name, ErrOpcode)
 		case names[u.Name]:
-			return nil, fmt.Errorf("megakernel: opcode %d: the name %q is taken: %w", u.ID, u.Name, ErrOpcode)
+			return nil, fmt.Errorf("opcode %d: the name %q is taken: %w", u.ID, u.Name, ErrOpcode)
 		}
 		names[u.Name] = true
 		c.byID[u.ID] = u
@@ -123,119 +123,78 @@ func (c *Catalog) CheckSlot(s *ring.Slot) error {
 		if u.StepsOperand != userop.NoOperand && s.Args[u.StepsOperand] > u.MaxSteps {
 			code = ring.FaultTooManySteps
 		}
-	} else {
-		code = operandFault(op, &s.Args)
+	} else if r := op.row(); r.fault != nil {
+		code = r.fault(&s.Args)
 	}
 	if code != ring.FaultNone {
-		return fmt.Errorf("megakernel: slot of opcode %s: %s: %w", c.Name(op), code, ErrSlot)
+		return fmt.Errorf("slot of opcode %s: %s: %w", c.Name(op), code, ErrSlot)
 	}
 	return nil
-}
-
-// operandFault is the fault that a built-in opcode's operands deserve on any window.
-func operandFault(op Opcode, a *[ring.ArgWords]uint32) ring.FaultCode {
-	switch op {
-	case OpCopy:
-		if a[2] > CopyCap {
-			return ring.FaultCopyTooLong
-		}
-	case OpFault:
-		if a[0] >= ring.UserFaults {
-			return ring.FaultBadCode
-		}
-	case OpPacked:
-		if _, ok := packedParts(a); !ok {
-			return ring.FaultBadPacked
-		}
-	case OpYield:
-		if a[0] > MaxAttempts {
-			return ring.FaultBadOperand
-		}
-	case OpAwait:
-		if a[2] < 1 || a[2] > MaxAttempts {
-			return ring.FaultBadOperand
-		}
-	}
-	return ring.FaultNone
 }
 
 // Steps is what a slot takes of the step budget of a wave: a wave with a
 // smaller one leaves it published. It is 0 for slots that fault.
 func (c *Catalog) Steps(s *ring.Slot) uint32 {
-	switch op := Opcode(s.Opcode); op {
-	case OpStore, OpAdd, OpLoad, OpCompareSwap, OpAwait:
-		return 1
-	case OpCopy:
-		if s.Args[2] <= CopyCap {
-			return s.Args[2]
-		}
-	case OpPacked:
-		n, _ := packedParts(&s.Args)
-		for i := range n {
-			if part, _ := packedPart(&s.Args, i); part != OpNop {
-				return 1
-			}
-		}
-	default:
+	op := Opcode(s.Opcode)
+	r := op.row()
+	switch {
+	case op == OpPacked:
+		return packedSteps(&s.Args)
+	case r == nil:
 		if u := c.userOpcode(op); u != nil {
 			return u.Steps(&s.Args)
 		}
+		return 0
+	case r.varies && r.fault(&s.Args) != ring.FaultNone:
+		return 0
 	}
-	return 0
+	return r.steps(&s.Args)
 }
 
-// RowCost is the most loop iterations that one position of the schedule costs
-// an invocation of a kernel, when the scheduled slots have opcodes of a set
-// and take at most steps steps each. Invocations of a vector run in lockstep, so
-// what lanes with different opcodes need adds up; and some drivers run loops once
-// that the kernel has but no slot needs.
-func (c *Catalog) RowCost(k Kernel, scheduled OpcodeSet, steps uint32) uint32 {
-	compiled := k.compiled(c)
-	cost := uint32(rowIterations)
-	if scheduled&^c.userSet() != 0 {
-		cost += steps // the loop of moves
-	}
-	if compiled.Has(OpPacked) && scheduled.Has(OpPacked) {
-		cost += packedIterations
-	}
-	for i := range c.user {
-		u := &c.user[i]
-		if compiled.Has(Opcode(u.ID)) {
-			cost += uint32(u.Loops)
+// SelfContained tells whether running slots again, on a heap of zeros, does what it
+// would have done: whether none of them reads the heap. Then they can run again as a
+// whole after the device's memory was lost; otherwise what they read, or would have
+// read, is gone with the memory.
+//
+// The rule goes by opcodes only. Slots that read only words which they wrote themselves
+// before a fence would be self-contained too, but count as dependent: their submitter can
+// handle a failure, but not a result computed from other contents. A packed slot counts
+// as a reader, whatever its parts, and so does an operator's opcode whose body uses an
+// accessor that returns a word of the window.
+func (c *Catalog) SelfContained(slots []ring.Slot) bool {
+	for i := range slots {
+		op := Opcode(slots[i].Opcode)
+		if forgets.Has(op) {
+			continue
 		}
-		if compiled.Has(Opcode(u.ID)) && scheduled.Has(Opcode(u.ID)) {
-			cost += u.VectorSteps(min(steps, u.MaxSteps))
+		if u := c.userOpcode(op); u == nil || u.Reads {
+			return false
 		}
 	}
-	return cost
+	return true
 }
 
-// packedIterations is the turns of the loop over parts: each part is checked
-// and then run, with one turn of the loop of moves in either.
-const packedIterations = 4 * PackedMax
+// Operands are the names of an opcode's operands, in the order of the slot's
+// arguments.
+func (c *Catalog) Operands(op Opcode) []string {
+	if u := c.userOpcode(op); u != nil {
+		return u.Operands
+	}
+	if r := op.row(); r != nil {
+		return r.operands
+	}
+	return nil
+}
 
-// userSet is the set of the operator's opcodes.
-func (c *Catalog) userSet() (set OpcodeSet) { return c.all >> firstUser << firstUser }
-
-// compiled are the opcodes a kernel has bodies of. Those of packed slots come
+// Compiled are the opcodes a kernel has bodies of. Those of packed slots come
 // with the bodies of their parts.
-func (k Kernel) compiled(c *Catalog) OpcodeSet {
+func (c *Catalog) Compiled(k Kernel) OpcodeSet {
 	set := k.Hot & c.all
 	switch {
 	case k.Hot == 0:
 		set = c.all
 	case set.Has(OpPacked):
-		set |= packableSet
+		set |= packable
 	}
 	return set
 }
-
-// packableSet are the opcodes that parts of packed slots can have.
-var packableSet = func() (set OpcodeSet) {
-	for _, known := range builtins {
-		if _, part := known.op.packable(); part {
-			set |= 1 << known.op
-		}
-	}
-	return set
-}()

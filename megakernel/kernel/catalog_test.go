@@ -1,4 +1,4 @@
-package megakernel
+package kernel
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func TestCatalogRefusesOpcodesThatCannotStandTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := c.Lookup("last"); !ok || got != 63 || c.Name(16) != "first" || !c.Has(63) || c.Has(12) || c.All().Len() != len(builtins)+2 {
+	if got, ok := c.Lookup("last"); !ok || got != 63 || c.Name(16) != "first" || !c.Has(63) || c.Has(12) || c.All().Len() != len(rows)+2 {
 		t.Errorf("last is %d, %v; %v", got, ok, c.All().Opcodes())
 	}
 	if _, ok := c.Lookup("none"); ok || c.Has(64) || c.Has(^Opcode(0)) {
@@ -185,7 +185,7 @@ func TestFusedSourceHasNoColdBodies(t *testing.T) {
 		}
 	}
 	interpreter := c.Source(Kernel{Kind: Interpreter, Width: 64})
-	for _, known := range builtins {
+	for _, known := range rows {
 		if !strings.Contains(interpreter, "#define HAS_"+strings.ToUpper(known.name)+" 1\n") {
 			t.Errorf("the interpreter has no %s", known.name)
 		}
@@ -205,14 +205,32 @@ func TestOpcodeSet(t *testing.T) {
 	}
 }
 
-func TestEveryBuiltInOpcodeIsDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/ring.md")
+func TestEveryBuiltInOpcodeIsDocumentedWithItsOperands(t *testing.T) {
+	text, err := os.ReadFile("../../docs/ring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, known := range builtins {
-		if row := fmt.Sprintf("\n| %d | %s |", known.op, known.name); !strings.Contains(string(text), row) {
+	for _, known := range rows {
+		operands := strings.Join(known.operands, ", ")
+		if len(known.operands) == ring.ArgWords {
+			operands = "a0 … a11"
+		}
+		if operands != "" {
+			operands += " "
+		}
+		if row := fmt.Sprintf("\n| %d | %s | %s| ", known.op, known.name, operands); !strings.Contains(string(text), row) {
 			t.Errorf("docs/ring.md has no row %q", row)
+		}
+	}
+}
+
+func TestRowsStandAtTheirNumbers(t *testing.T) {
+	for i, known := range rows {
+		if int(known.op) != i || known.name == "" {
+			t.Errorf("row %d is that of %d, %q", i, known.op, known.name)
+		}
+		if known.packable && (len(known.operands) > 3 || known.again || known.varies || known.fault != nil) {
+			t.Errorf("%s cannot be part of a packed slot", known.name)
 		}
 	}
 }

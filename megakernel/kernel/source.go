@@ -1,4 +1,4 @@
-package megakernel
+package kernel
 
 import (
 	"embed"
@@ -34,7 +34,7 @@ const fusedBatch = 1
 
 func (c *Catalog) source(k Kernel, batch int) string {
 	s := newSource(k.Width)
-	set := k.compiled(c)
+	set := c.Compiled(k)
 	switch k.Kind {
 	case Fused, Exact:
 		s.define("CHUNK", fmt.Sprintf("%du", k.Chunk))
@@ -62,9 +62,9 @@ func (c *Catalog) source(k Kernel, batch int) string {
 
 // opcodes says which opcodes the kernel has and returns the operator's among them.
 func (s *source) opcodes(c *Catalog, set OpcodeSet) []userop.Opcode {
-	for _, known := range builtins {
-		if set.Has(known.op) {
-			s.define("HAS_"+strings.ToUpper(known.name), 1)
+	for i := range rows {
+		if set.Has(rows[i].op) {
+			s.define("HAS_"+strings.ToUpper(rows[i].name), 1)
 		}
 	}
 	user := c.userIn(set)
@@ -117,7 +117,7 @@ func (s *source) files(names ...string) {
 	for _, name := range names {
 		text, err := shaders.ReadFile("shaders/" + name)
 		if err != nil {
-			panic("megakernel: shader " + name + " is not embedded")
+			panic("kernel: shader " + name + " is not embedded")
 		}
 		s.WriteByte('\n')
 		s.Write(text)
@@ -127,77 +127,53 @@ func (s *source) files(names ...string) {
 // callUser defines the dispatch over operators' opcodes.
 func (s *source) callUser(user []userop.Opcode) {
 	var set OpcodeSet
+	var cases strings.Builder
 	for i := range user {
 		set |= 1 << user[i].ID
-	}
-	fmt.Fprintf(s, "\nbool has_user_opcode(uint opcode) {\n    uint word = opcode < 32u ? %#xu : %#xu;\n", uint32(set), uint32(set>>32))
-	s.WriteString("    return opcode < 64u && (word >> (opcode & 31u) & 1u) != 0u;\n}\n")
-	s.WriteString("\nvoid run_user_opcode(uint slot, uint opcode, uvec4 a) {\n")
-	s.WriteString("    rm_begin(window_base, window_length, slots[slot].head.w);\n    switch (opcode) {\n")
-	for i := range user {
 		args := [...]string{"a", "uvec4(0u)", "uvec4(0u)"}
 		for word := 1; word <= (len(user[i].Operands)-1)/4; word++ {
 			args[word] = fmt.Sprintf("slots[slot].args[%d]", word)
 		}
-		fmt.Fprintf(s, "    case %du:\n        %s(%s);\n        break;\n", user[i].ID, user[i].Function(), strings.Join(args[:], ", "))
+		fmt.Fprintf(&cases, "case %du: %s(%s); break; ", user[i].ID, user[i].Function(), strings.Join(args[:], ", "))
 	}
-	s.WriteString("    }\n}\n")
+	s.define("USER_LOW", fmt.Sprintf("%#xu", uint32(set)))
+	s.define("USER_HIGH", fmt.Sprintf("%#xu", uint32(set>>32)))
+	s.define("USER_CASES", cases.String())
+	s.files("user.glsl")
 }
 
-// laneCounts is how many opcodes each invocation counts in registers. Others
-// are counted in memory that the workgroup shares.
+// laneCounts is how many opcodes each invocation counts in registers: those of
+// count.glsl.
 const laneCounts = 8
 
 // count defines how slots that are done are counted by opcode.
 func (s *source) count(set OpcodeSet) {
-	list := set.Opcodes()
 	var counted []Opcode
+	list := set.Opcodes()
 	for _, op := range list {
 		// A fault opcode is never done.
 		if op != OpFault && len(counted) < laneCounts {
 			counted = append(counted, op)
 		}
 	}
-	name := func(i int) string {
+	for i := range laneCounts {
+		number := "~1u" // of no slot that is done
 		if i < len(counted) {
-			return fmt.Sprintf("%du", counted[i])
+			number = fmt.Sprintf("%du", counted[i])
 		}
-		return "~1u"
+		s.define(fmt.Sprintf("COUNTED_%d", i), number)
 	}
-	var names []string
-	for i := range counted {
-		names = append(names, name(i))
-	}
-	if len(names) == 0 {
-		names = []string{"0u"}
-	}
-	fmt.Fprintf(s, "\nconst uint COUNTED[] = uint[](%s);\n", strings.Join(names, ", "))
-	fmt.Fprintf(s, "const uint COUNTS = %du;\n", len(counted))
+	s.define("COUNTS", len(counted))
 	s.define("TOTALS", fmt.Sprintf("%du", (4+len(counted))|1)) // odd, so that copies begin in different banks
-	rest := len(list) > len(counted)
-	if rest {
+	if len(list) > len(counted) {
 		s.define("COUNTED_REST", 1)
-		s.WriteString("shared uint rest_executed[OPCODE_BINS];\n")
+		last := Opcode(0)
+		if len(counted) > 0 {
+			last = counted[len(counted)-1]
+		}
+		s.define("LAST_COUNTED", fmt.Sprintf("%du", last))
 	}
-	for i := 0; i < len(counted); i += 4 {
-		fmt.Fprintf(s, "uvec4 executed_%d = uvec4(0u);\n", i)
-	}
-	s.WriteString("void count_done(uint opcode) {\n")
-	for i := 0; i < len(counted); i += 4 {
-		fmt.Fprintf(s, "    executed_%d += uvec4(equal(uvec4(opcode), uvec4(%s, %s, %s, %s)));\n", i, name(i), name(i+1), name(i+2), name(i+3))
-	}
-	if rest {
-		fmt.Fprintf(s, "    if (opcode > %s && opcode < OPCODE_BINS) {\n        atomicAdd(rest_executed[opcode], 1u);\n    }\n", names[len(names)-1])
-	}
-	s.WriteString("}\n\nuint counted_done() {\n    uint n = 0u;\n")
-	for i := range counted {
-		fmt.Fprintf(s, "    n += executed_%d.%c;\n", i&^3, "xyzw"[i&3])
-	}
-	s.WriteString("    return n;\n}\n\nvoid add_total(uint which, uint n);\n\nvoid add_counts(uint from) {\n")
-	for i := range counted {
-		fmt.Fprintf(s, "    add_total(from + %du, executed_%d.%c);\n", i, i&^3, "xyzw"[i&3])
-	}
-	s.WriteString("}\n")
+	s.files("count.glsl")
 }
 
 // SourceOf is a kernel of a width whose body is the caller's: behind the ring's prelude, the opcodes' numbers and the

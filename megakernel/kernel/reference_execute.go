@@ -1,4 +1,4 @@
-package megakernel
+package kernel
 
 import (
 	"ringmaster/megakernel/userop"
@@ -70,39 +70,24 @@ func (r *reference) part(s *ring.Slot, opcode Opcode, a *[ring.ArgWords]uint32, 
 // demand is how many words an operation reads from address a[0] on and writes from a[1]
 // on, and what is wrong with its other arguments.
 func (r *reference) demand(opcode Opcode, a *[ring.ArgWords]uint32, status ring.Status) (reads, writes uint32, fault ring.FaultCode) {
-	switch opcode {
-	case OpNop, OpFence, OpPrint:
-	case OpStore, OpAdd:
-		writes = 1
-	case OpLoad, OpCompareSwap:
-		reads = 1
-	case OpCopy:
-		reads, writes = a[2], a[2]
-		if a[2] > CopyCap {
-			fault = ring.FaultCopyTooLong
-		}
-	case OpFault:
-		fault = ring.FaultBadCode
-		if a[0] < ring.UserFaults {
-			fault = ring.FaultUser + ring.FaultCode(a[0])
-		}
-	case OpYield:
-		if a[0] > MaxAttempts {
-			fault = ring.FaultBadOperand
-		} else if status.Attempts() < a[0] {
-			fault = yielded
-		}
-	case OpAwait:
-		reads = 1
-		if a[2] < 1 || a[2] > MaxAttempts {
-			fault = ring.FaultBadOperand
-		}
-	default:
+	row := opcode.row()
+	if row == nil {
 		if r.catalog.userOpcode(opcode) == nil {
 			fault = ring.FaultUnknownOpcode
 		}
+		return 0, 0, fault
 	}
-	return reads, writes, fault
+	if row.fault != nil {
+		fault = row.fault(a)
+	}
+	switch {
+	case fault != ring.FaultNone:
+	case opcode == OpFault:
+		fault = ring.FaultUser + ring.FaultCode(a[0])
+	case opcode == OpYield && status.Attempts() < a[0]:
+		fault = yielded
+	}
+	return row.reads.of(a), row.writes.of(a), fault
 }
 
 // run runs an operation that was checked.
@@ -154,7 +139,7 @@ func (r *reference) user(u *userop.Opcode, s *ring.Slot, window []uint32) (ring.
 	}
 	slot := userop.Slot{Args: s.Args, Sequence: s.Sequence, Window: window, Steps: steps}
 	if !u.Run(&slot) {
-		panic("megakernel: opcode " + u.Name + " has no Go reference")
+		panic("kernel: opcode " + u.Name + " has no Go reference")
 	}
 	switch slot.Violation {
 	case userop.OutsideWindow:

@@ -1,4 +1,4 @@
-package megakernel
+package kernel
 
 import (
 	"errors"
@@ -31,14 +31,14 @@ type Part struct {
 // are the same words share them.
 func Pack(parts ...Part) (args [ring.ArgWords]uint32, err error) {
 	if len(parts) < 1 || len(parts) > PackedMax {
-		return args, fmt.Errorf("megakernel: %d parts, want 1..%d: %w", len(parts), PackedMax, ErrPacked)
+		return args, fmt.Errorf("%d parts, want 1..%d: %w", len(parts), PackedMax, ErrPacked)
 	}
 	var words []uint32
 	var offsets []int
 	for i, part := range parts {
 		n, ok := part.Opcode.packable()
 		if !ok || n != len(part.Args) {
-			return args, fmt.Errorf("megakernel: part %d is %s with %d arguments: %w", i, part.Opcode, len(part.Args), ErrPacked)
+			return args, fmt.Errorf("part %d is %s with %d arguments: %w", i, part.Opcode, len(part.Args), ErrPacked)
 		}
 		at := place(words, part.Args)
 		words = append(words, part.Args[min(len(words)-at, n):]...)
@@ -46,7 +46,7 @@ func Pack(parts ...Part) (args [ring.ArgWords]uint32, err error) {
 	}
 	head := packedHead(len(parts))
 	if head+len(words) > ring.ArgWords {
-		return args, fmt.Errorf("megakernel: %d parts take %d words, a slot has %d: %w", len(parts), head+len(words), ring.ArgWords, ErrPacked)
+		return args, fmt.Errorf("%d parts take %d words, a slot has %d: %w", len(parts), head+len(words), ring.ArgWords, ErrPacked)
 	}
 	set := func(at int, value uint32) { args[at/4] |= value << (at % 4 * 8) }
 	set(0, uint32(len(parts)))
@@ -95,11 +95,40 @@ func packedPart(a *[ring.ArgWords]uint32, i int) (Opcode, int) {
 	return Opcode(pair & 0xFF), int(pair >> 8 & 0xFF)
 }
 
-// partsOf is the opcodes of the parts of a packed slot that CheckSlot accepts.
-func partsOf(s *ring.Slot) (set OpcodeSet) {
-	at := func(i uint32) uint32 { return s.Args[i/4] >> (i % 4 * 8) & 0xff }
-	for i := range min(at(0), PackedMax) {
-		set |= 1 << at(2+2*i)
+// A packed slot is checked by the rows of its parts, which its own row cannot refer to.
+func init() {
+	rows[OpPacked].fault = func(a *args) ring.FaultCode {
+		_, ok := packedParts(a)
+		return faultIf(!ok, ring.FaultBadPacked)
+	}
+}
+
+// PartsOf is the opcodes of the parts of a packed slot that CheckSlot accepts.
+func PartsOf(s *ring.Slot) (set OpcodeSet) {
+	parts, _ := packedParts(&s.Args)
+	for i := range parts {
+		op, _ := packedPart(&s.Args, i)
+		set |= 1 << op
 	}
 	return set
+}
+
+// packedSteps is what a packed slot takes of the step budget.
+func packedSteps(a *args) uint32 {
+	parts, _ := packedParts(a)
+	for i := range parts {
+		if op, _ := packedPart(a, i); op.row().steps(a) > 0 {
+			return 1
+		}
+	}
+	return 0
+}
+
+// packable is how many arguments an opcode reads as a part of a packed slot, and whether
+// it may be one.
+func (o Opcode) packable() (args int, ok bool) {
+	if packable.Has(o) {
+		return len(o.row().operands), true
+	}
+	return 0, false
 }

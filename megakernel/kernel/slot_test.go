@@ -1,0 +1,10 @@
+package kernel
+
+import "ringmaster/ring"
+
+// slot is a slot of an opcode.
+func slot(op Opcode, priority uint32, args ...uint32) ring.Slot {
+	s := ring.Slot{Opcode: uint32(op), Priority: priority}
+	copy(s.Args[:], args)
+	return s
+}
