@@ -191,32 +191,30 @@ func TestDamageAtAnyByteIsLocatedAndCostsItsLineOrItsSection(t *testing.T) {
 			begin += len(lines[line])
 			line++
 		}
-		for _, flip := range []byte{1, 0x20, 0x80, whole[at] ^ '\n'} {
-			if flip == 0 {
-				continue
+		log := bytes.Clone(whole)
+		switch at % 3 {
+		case 0:
+			log[at] ^= 1
+		case 1:
+			log[at] ^= 0x80
+		case 2:
+			if log[at] = '\n'; whole[at] == '\n' {
+				log[at] = ' '
 			}
-			log := bytes.Clone(whole)
-			log[at] ^= flip
-			got, damage, _ := read(t, log)
-			var want []uint64
-			newline := whole[at] == '\n' && line < 7
-			for n := range uint64(6) {
-				if !slices.Contains(lost[line], n+1) && !(newline && slices.Contains(lost[line+1], n+1)) {
-					want = append(want, n+1)
-				}
+		}
+		got, damage, _ := read(t, log)
+		var want []uint64
+		newline := whole[at] == '\n' && line < 7
+		for n := range uint64(6) {
+			if !slices.Contains(lost[line], n+1) && !(newline && slices.Contains(lost[line+1], n+1)) {
+				want = append(want, n+1)
 			}
-			if len(got) == 6 && len(damage) == 0 {
-				if flip != 0x20 { // a key in another case is the same key
-					t.Fatalf("byte %d (%q) ^ %#x: nobody noticed", at, whole[at], flip)
-				}
-				continue
-			}
-			if len(damage) == 0 || !slices.Equal(got, want) {
-				t.Fatalf("byte %d (%q) of line %d ^ %#x: read %v, want %v; %v", at, whole[at], line+1, flip, got, want, damage)
-			}
-			if d := damage[0]; d.Line != line+1 && d.Line != line+2 || d.Offset > int64(at)+1 {
-				t.Fatalf("byte %d of line %d: %v", at, line+1, d)
-			}
+		}
+		if len(damage) == 0 || !slices.Equal(got, want) {
+			t.Fatalf("byte %d (%q) of line %d became %q: read %v, want %v; %v", at, whole[at], line+1, log[at], got, want, damage)
+		}
+		if d := damage[0]; d.Line != line+1 && d.Line != line+2 || d.Offset > int64(at)+1 {
+			t.Fatalf("byte %d of line %d: %v", at, line+1, d)
 		}
 	}
 }
