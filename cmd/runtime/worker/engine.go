@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"ringmaster/actors"
@@ -36,6 +37,8 @@ type Engine struct {
 	waits   chan megakernel.Ticket
 	landed  chan landing
 	done    chan struct{} // closed when the loop has ended
+
+	tell atomic.Pointer[func(queue string, done []telemetry.Done)] // see OnEnded
 }
 
 type launchOrder struct {
@@ -46,7 +49,9 @@ type launchOrder struct {
 // newEngine makes a ring on a device. Its Close also closes the device and the binaries. On an error both
 // are the caller's.
 func newEngine(device Device, cfg EngineConfig, log *slog.Logger, change ...func(*megakernel.Config)) (*Engine, error) {
+	e := &Engine{}
 	ringCfg := megakernel.DefaultConfig()
+	ringCfg.Ended = e.ended
 	ringCfg.Catalog, ringCfg.Binaries, ringCfg.Log = cfg.Catalog, cfg.Binaries, log
 	ringCfg.Beside = openBuilderContext
 	ringCfg.Lease, ringCfg.LeaseDuration = cfg.Mode != megakernel.ModeWave, cfg.LeaseDuration
@@ -65,12 +70,11 @@ func newEngine(device Device, cfg EngineConfig, log *slog.Logger, change ...func
 	}
 	ring.Prefetch(candidateKernels(device)...)
 	announced := Announcement(device, cfg.Catalog)
-	e := &Engine{
-		ring: ring, mode: cfg.Mode, binaries: cfg.Binaries, keeper: rebuilder{device: device, reopen: cfg.Reopen, log: log},
-		identities: megakernel.NewIdentities(cfg.Catalog), identity: actors.IdentityOf(&announced),
-		orders: make(chan launchOrder, megakernel.MaxInFlight), repairs: make(chan struct{}, 1), done: make(chan struct{}),
-		waits: make(chan megakernel.Ticket, 1), landed: make(chan landing, 1),
-	}
+	e.ring, e.mode, e.binaries = ring, cfg.Mode, cfg.Binaries
+	e.keeper = rebuilder{device: device, reopen: cfg.Reopen, log: log}
+	e.identities, e.identity = megakernel.NewIdentities(cfg.Catalog), actors.IdentityOf(&announced)
+	e.orders, e.repairs, e.done = make(chan launchOrder, megakernel.MaxInFlight), make(chan struct{}, 1), make(chan struct{})
+	e.waits, e.landed = make(chan megakernel.Ticket, 1), make(chan landing, 1)
 	if cfg.HangAfter > 0 {
 		e.watchdog = startWatchdog(cfg.HangAfter, cfg.Hung)
 	}
@@ -173,12 +177,31 @@ func openBuilderContext(dev gpu.Device) (gpu.Device, error) {
 	return shared, nil
 }
 
+// OnEnded implements actors.Ender.
+func (e *Engine) OnEnded(tell func(queue string, done []telemetry.Done)) { e.tell.Store(&tell) }
+
+// ended passes on what ended outside of any launch. Without anybody to tell, it comes with
+// the queue's next report.
+func (e *Engine) ended(queue string) {
+	tell := e.tell.Load()
+	if tell == nil {
+		return
+	}
+	if done := e.finished(queue); len(done) > 0 {
+		(*tell)(queue, done)
+	}
+}
+
+// finished are the done records of batches that ended outside of any launch.
+func (e *Engine) finished(queue string) (done []telemetry.Done) {
+	for _, b := range e.ring.Finished(queue) {
+		done = append(done, e.doneRecord(queue, &b))
+	}
+	return done
+}
+
 // Cancel implements actors.Engine.
 func (e *Engine) Cancel(queue, batch string) actors.Canceled {
 	batches, slots := e.ring.Cancel(queue, batch)
-	out := actors.Canceled{Found: batches > 0, Slots: slots}
-	for _, b := range e.ring.Finished(queue) {
-		out.Done = append(out.Done, e.doneRecord(queue, &b))
-	}
-	return out
+	return actors.Canceled{Found: batches > 0, Slots: slots, Done: e.finished(queue)}
 }
