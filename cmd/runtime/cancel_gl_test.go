@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel"
+	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
@@ -44,7 +45,7 @@ func TestCanceledWorkDoesNotRunAndSaysSo(t *testing.T) {
 	submit := func(id string) {
 		work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: id}
 		for range slots {
-			work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(megakernel.OpAdd), Priority: priorityNormal, Args: [12]uint32{1, 0}, NArgs: 2})
+			work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(megakernel.OpAdd), Priority: ring.PriorityNormal, Args: [12]uint32{1, 0}, NArgs: 2})
 		}
 		header.Seq++
 		if _, err := conn.PublishWork(t.Context(), "w1", "q", header, &work, telemetry.FormMap); err != nil {

@@ -68,8 +68,9 @@ var projectImports = map[string][]string{
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/text", "telemetry/decisionlog", "actors", "glcompute", "megakernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio"}, // what serves, from plain values
-	"cmd/runtime/trace": nil,   // bundled data and its mapping
-	"cmd/runtime":       {"*"}, // wiring
+	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "ring", "telemetry", "telemetry/natsio"}, // recorded load, on a worker
+	"cmd/runtime/demo/trace": nil,                                                                                                                                   // bundled data and its mapping
+	"cmd/runtime":            {"*"},                                                                                                                                 // wiring
 }
 
 // externalOwners lists who may import a third-party module, and why.
@@ -92,7 +93,7 @@ var externalOwners = []struct {
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
 	{"gonum.org/v1/gonum/", []string{"megakernel/tuner/gp", "megakernel/tuner/live", "megakernel/tuner/search", "bench/classic"}, "the algebra of the tuner's models"},
-	{"github.com/HdrHistogram/", []string{"cmd/runtime", "bench"}, "client-side latency is the command's report"},
+	{"github.com/HdrHistogram/", []string{"cmd/runtime/demo", "bench"}, "client-side latency is the command's report"},
 	{"gonum.org/v1/plot", []string{"cmd/runtime"}, "the tuner's picture is the command's report"},
 }
 

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"ringmaster/megakernel/kernelcache/disk"
 )
@@ -54,15 +53,4 @@ func (f *programFlags) programState() string {
 		return fmt.Sprintf("program cache: not readable: %v", err)
 	}
 	return fmt.Sprintf("program cache: %s, %d programs, %d KiB", f.programDir(), usage.Entries, (usage.Bytes+1023)>>10)
-}
-
-// adjustedBecause reduces the reason why a launch was not as recommended to its kind: it
-// leaves out the name of the kernel, of which there may be many.
-func adjustedBecause(reason string) string {
-	if rest, ok := strings.CutPrefix(reason, "kernel "); ok {
-		if _, why, ok := strings.Cut(rest, ": "); ok {
-			return "kernel: " + why
-		}
-	}
-	return reason
 }

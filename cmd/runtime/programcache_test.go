@@ -49,19 +49,6 @@ func TestProgramCacheThatOthersCanWriteToIsNotUsed(t *testing.T) {
 	}
 }
 
-func TestReasonsOfManyKernelsAreOne(t *testing.T) {
-	for reason, want := range map[string]string{
-		"kernel fused-64-128-4: still being built": "kernel: still being built",
-		"kernel interpreter-32: still being built": "kernel: still being built",
-		"width 9: the device's bound is 8":         "width 9: the device's bound is 8",
-		"":                                         "",
-	} {
-		if got := adjustedBecause(reason); got != want {
-			t.Errorf("%q: %q, want %q", reason, got, want)
-		}
-	}
-}
-
 func TestProgramCacheIsUnderTheUsersCacheDirectory(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", "/somewhere")
 	if got := (&programFlags{}).programDir(); got != "/somewhere/ringmaster/programs" {

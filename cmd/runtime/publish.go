@@ -11,6 +11,7 @@ import (
 	"math"
 	"time"
 
+	"ringmaster/cmd/runtime/demo"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -59,22 +60,22 @@ func checkSpeed(speed float64) error {
 }
 
 func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) error {
-	p, err := newPlayer(conn, c.Worker, c.Speed)
+	cfg := demo.PlayerConfig{Worker: c.Worker, Speed: c.Speed, Limit: c.Limit, Submit: c.Work}
+	if c.Array {
+		cfg.Form = telemetry.FormArray
+	}
+	p, err := demo.NewPlayer(conn, cfg)
 	if err != nil {
 		return err
 	}
-	p.limit, p.submit = c.Limit, c.Work
-	if c.Array {
-		p.form = telemetry.FormArray
-	}
-	if err := p.play(ctx); err != nil {
+	if err := p.Play(ctx); err != nil {
 		return err
 	}
 	if err := flush(ctx, conn); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.err, "published %s records and %s batches; %s records were not sent while NATS was away\n",
-		grouped(p.records.Load()), grouped(p.batches), grouped(p.unsent.Load()))
+	records, unsent, batches := p.Sent()
+	fmt.Fprintf(std.err, "published %s records and %s batches; %s records were not sent while NATS was away\n", grouped(records), grouped(batches), grouped(unsent))
 	return nil
 }
 

@@ -1,7 +1,8 @@
-package main
+package demo
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,4 +98,15 @@ func (o *observer) latest(queue string) (telemetry.Recommendation, bool) {
 // sinceMicros is the age of a timestamp of this machine's clock, at least 1 µs.
 func sinceMicros(sentNs int64) int64 {
 	return max(1, (time.Now().UnixNano()-sentNs)/1000)
+}
+
+// adjustedBecause reduces the reason why a launch was not as recommended to its kind: it
+// leaves out the name of the kernel, of which there may be many.
+func adjustedBecause(reason string) string {
+	if rest, ok := strings.CutPrefix(reason, "kernel "); ok {
+		if _, why, ok := strings.Cut(rest, ": "); ok {
+			return "kernel: " + why
+		}
+	}
+	return reason
 }

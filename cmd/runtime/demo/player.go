@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"ringmaster/cmd/runtime/trace"
+	"ringmaster/cmd/runtime/demo/trace"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -26,18 +26,23 @@ var playerQueues = [...]string{prefill: "prefill", decode: "decode", retrieve: "
 // ring, so that their density is queue length over ring size.
 const occupancySlots = 16_384
 
-// player replays the trace on one NATS connection: it submits work and
+// PlayerConfig says what a Player replays, and how.
+type PlayerConfig struct {
+	Worker string
+	Speed  float64 // seconds of the trace per second, more than 0
+	Form   telemetry.Form
+	Submit bool          // submit the trace's work, not only telemetry
+	Limit  time.Duration // trace time to stop at; 0: the whole trace
+	Faults int           // every so many-th slot of decode addresses outside its window; 0: none
+}
+
+// Player replays the trace on one NATS connection: it submits work and
 // publishes the telemetry that goes with it. Queue length counts what waits
 // for admission and what was submitted and not yet reported done, so it needs
 // the done records on the same connection.
-type player struct {
-	conn   *natsio.Conn
-	worker string
-	speed  float64
-	form   telemetry.Form
-	submit bool          // submit work, not only telemetry
-	limit  time.Duration // trace time to stop at; 0: the whole trace
-	faults int           // every n-th slot of decode addresses outside its window; 0: none
+type Player struct {
+	PlayerConfig
+	conn *natsio.Conn
 
 	replay      *trace.Replay
 	graph       *trace.Graph
@@ -71,7 +76,8 @@ type queueLoad struct {
 	window      uint32 // rotates through the queue's heap words
 }
 
-func newPlayer(conn *natsio.Conn, worker string, speed float64) (*player, error) {
+// NewPlayer prepares a replay on a connection, which stays the caller's.
+func NewPlayer(conn *natsio.Conn, cfg PlayerConfig) (*Player, error) {
 	requests, err := trace.Requests()
 	if err != nil {
 		return nil, err
@@ -80,8 +86,8 @@ func newPlayer(conn *natsio.Conn, worker string, speed float64) (*player, error)
 	if err != nil {
 		return nil, err
 	}
-	return &player{
-		conn: conn, worker: worker, speed: speed, submit: true,
+	return &Player{
+		PlayerConfig: cfg, conn: conn,
 		replay: trace.NewReplay(requests), graph: graph, walk: trace.NewWalk(graph),
 		incarnation: telemetry.NewIncarnation(), length: requests[len(requests)-1].At,
 		seq: make(map[string]uint64), stream: conn.NewWorkPublisher(batchesUnderWay),
@@ -95,10 +101,10 @@ const batchesUnderWay = 256
 // round trip.
 const tick = 10 * time.Millisecond
 
-// play runs until the trace ends, the limit is reached or ctx is done, and
+// Play runs until the trace ends, the limit is reached or ctx is done, and
 // then, if work was submitted, until all of it is reported done.
-func (p *player) play(ctx context.Context) error {
-	if _, err := p.conn.SubscribeDone(p.worker, "*", p.onDone); err != nil {
+func (p *Player) Play(ctx context.Context) error {
+	if _, err := p.conn.SubscribeDone(p.Worker, "*", p.onDone); err != nil {
 		return err
 	}
 	if err := p.publishPriorities(); err != nil {
@@ -108,13 +114,13 @@ func (p *player) play(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
-		at := time.Duration(float64(time.Since(start)) * p.speed)
+		at := time.Duration(float64(time.Since(start)) * p.Speed)
 		p.position.Store(int64(at))
 		step := p.replay.Advance(at)
 		if err := p.step(ctx, step); err != nil {
 			return err
 		}
-		if step.Ended || p.limit > 0 && at >= p.limit {
+		if step.Ended || p.Limit > 0 && at >= p.Limit {
 			break
 		}
 		select {
@@ -127,7 +133,7 @@ func (p *player) play(ctx context.Context) error {
 }
 
 // settle goes on reporting until every submitted batch is done.
-func (p *player) settle(ctx context.Context, ticks <-chan time.Time) error {
+func (p *Player) settle(ctx context.Context, ticks <-chan time.Time) error {
 	const patience = 30 * time.Second
 	deadline := time.Now().Add(patience)
 	for p.pendingBatches() > 0 {
@@ -149,13 +155,13 @@ func (p *player) settle(ctx context.Context, ticks <-chan time.Time) error {
 	return p.report(0)
 }
 
-func (p *player) nothingWaits() {
+func (p *Player) nothingWaits() {
 	for i := range p.queues {
 		p.queues[i].waiting = 0
 	}
 }
 
-func (p *player) pendingBatches() (n int64) {
+func (p *Player) pendingBatches() (n int64) {
 	for i := range p.queues {
 		n += p.queues[i].batches.Load()
 	}
@@ -164,7 +170,7 @@ func (p *player) pendingBatches() (n int64) {
 
 // step reports the load, this step's work included, and then submits the work:
 // a recommendation for it is under way before the work is.
-func (p *player) step(ctx context.Context, step *trace.Step) error {
+func (p *Player) step(ctx context.Context, step *trace.Step) error {
 	p.queues[prefill].waiting = step.WaitingPrefill
 	p.queues[decode].waiting = step.WaitingDecode
 	p.queues[retrieve].waiting = 0
@@ -199,7 +205,7 @@ func (p *player) step(ctx context.Context, step *trace.Step) error {
 }
 
 // report publishes a queue record and a graph record for every queue.
-func (p *player) report(resident uint64) error {
+func (p *Player) report(resident uint64) error {
 	for i := range p.queues {
 		q := &p.queues[i]
 		length := uint32(max(q.outstanding.Load(), 0)) + uint32(q.waiting)
@@ -212,7 +218,7 @@ func (p *player) report(resident uint64) error {
 			graph = p.frontierRecord(q)
 		}
 		if err := p.publish(playerQueues[i], func(b []byte, h *telemetry.Header) []byte {
-			return telemetry.AppendGraph(b, p.form, h, &graph)
+			return telemetry.AppendGraph(b, p.Form, h, &graph)
 		}); err != nil {
 			return err
 		}
@@ -221,7 +227,7 @@ func (p *player) report(resident uint64) error {
 			QueueLen: length, ExpectedHitsPerItem: 1, ExecutedCount: q.executed.Load(),
 		}
 		if err := p.publish(playerQueues[i], func(b []byte, h *telemetry.Header) []byte {
-			return telemetry.AppendQueue(b, p.form, h, &queue)
+			return telemetry.AppendQueue(b, p.Form, h, &queue)
 		}); err != nil {
 			return err
 		}
@@ -231,11 +237,11 @@ func (p *player) report(resident uint64) error {
 
 // publishPriorities says once how the worker should choose between the queues:
 // answers under way first, then prompts, then retrieval.
-func (p *player) publishPriorities() error {
+func (p *Player) publishPriorities() error {
 	for i, priority := range [...]float64{prefill: 2, decode: 3, retrieve: 1} {
 		record := telemetry.Priority{Has: telemetry.HasPriority | telemetry.HasCoefficient, Priority: priority, Coefficient: 0.5}
 		if err := p.publish(playerQueues[i], func(b []byte, h *telemetry.Header) []byte {
-			return telemetry.AppendPriority(b, p.form, h, &record)
+			return telemetry.AppendPriority(b, p.Form, h, &record)
 		}); err != nil {
 			return err
 		}
@@ -243,7 +249,7 @@ func (p *player) publishPriorities() error {
 	return nil
 }
 
-func (p *player) frontierRecord(q *queueLoad) telemetry.Graph {
+func (p *Player) frontierRecord(q *queueLoad) telemetry.Graph {
 	nodes := p.graph.Nodes()
 	return telemetry.Graph{
 		Has: telemetry.HasNodeCount | telemetry.HasEdgeCount | telemetry.HasFrontierDensityBps | telemetry.HasFrontierOutDegreeSum |
@@ -255,11 +261,11 @@ func (p *player) frontierRecord(q *queueLoad) telemetry.Graph {
 	}
 }
 
-func (p *player) publish(queue string, encode func([]byte, *telemetry.Header) []byte) error {
+func (p *Player) publish(queue string, encode func([]byte, *telemetry.Header) []byte) error {
 	p.seq[queue]++
 	h := telemetry.Header{Incarnation: p.incarnation, Seq: p.seq[queue], SentNs: time.Now().UnixNano()}
 	p.buf = encode(p.buf[:0], &h)
-	err := p.conn.PublishTelemetry(p.worker, queue, p.buf)
+	err := p.conn.PublishTelemetry(p.Worker, queue, p.buf)
 	if errors.Is(err, natsio.ErrDisconnected) {
 		p.unsent.Add(1) // telemetry is news: the next record replaces this one
 		return nil
@@ -269,7 +275,7 @@ func (p *player) publish(queue string, encode func([]byte, *telemetry.Header) []
 }
 
 // onDone runs on the subscription's goroutine.
-func (p *player) onDone(_, queue string, _ *telemetry.Header, d *telemetry.Done) {
+func (p *Player) onDone(_, queue string, _ *telemetry.Header, d *telemetry.Done) {
 	for i, name := range playerQueues {
 		if name != queue {
 			continue
@@ -280,4 +286,23 @@ func (p *player) onDone(_, queue string, _ *telemetry.Header, d *telemetry.Done)
 		q.outstanding.Add(-int64(d.Executed) - int64(d.Faulted) - int64(d.Dropped))
 		q.batches.Add(-1)
 	}
+}
+
+// Sent counts the records that were published, those that were not because NATS was away, and the batches that were
+// submitted.
+func (p *Player) Sent() (records, unsent, batches uint64) {
+	return p.records.Load(), p.unsent.Load(), p.batches
+}
+
+// Progress is how far the replay is and where it ends, in trace time, and the slots that were reported done. Any
+// goroutine may ask.
+func (p *Player) Progress() (position, end time.Duration, done uint64) {
+	end = p.length
+	if p.Limit > 0 {
+		end = min(end, p.Limit)
+	}
+	for i := range p.queues {
+		done += p.queues[i].executed.Load()
+	}
+	return time.Duration(p.position.Load()), end, done
 }

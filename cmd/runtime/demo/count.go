@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -7,15 +7,16 @@ import (
 	"time"
 
 	"ringmaster/megakernel"
+	"ringmaster/ring"
 	"ringmaster/telemetry"
 )
 
-// verify asks the ring itself how many tokens it counted: a batch with one
+// count asks the ring itself how many tokens it counted: a batch with one
 // load of the counter word, whose result comes back in its done record.
-func (d *demo) verify(ctx context.Context, s *summary) error {
+func (d *Demo) count(ctx context.Context) (uint64, error) {
 	const batch = "verify-count"
 	result := make(chan uint32, 1)
-	_, err := d.subscriber.SubscribeDone(demoWorker, playerQueues[decode], func(_, _ string, _ *telemetry.Header, done *telemetry.Done) {
+	_, err := d.subscriber.SubscribeDone(Worker, playerQueues[decode], func(_, _ string, _ *telemetry.Header, done *telemetry.Done) {
 		if done.Batch != batch {
 			return
 		}
@@ -26,27 +27,26 @@ func (d *demo) verify(ctx context.Context, s *summary) error {
 		}
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	work := telemetry.Work{
 		Has:   telemetry.HasBatch | telemetry.HasSlots | telemetry.HasWantResults,
 		Batch: batch, WantResults: true,
-		Slots: []telemetry.Slot{{Opcode: uint32(megakernel.OpLoad), Priority: priorityCritical, Args: [12]uint32{counterWord}, NArgs: 1}},
+		Slots: []telemetry.Slot{{Opcode: uint32(megakernel.OpLoad), Priority: ring.PriorityCritical, Args: [12]uint32{counterWord}, NArgs: 1}},
 	}
 	h := telemetry.Header{Incarnation: d.player.incarnation, Seq: d.player.batches + 1, SentNs: time.Now().UnixNano()}
-	if _, err := d.publisher.PublishWork(ctx, demoWorker, playerQueues[decode], h, &work, d.player.form); err != nil {
-		return err
+	if _, err := d.publisher.PublishWork(ctx, Worker, playerQueues[decode], h, &work, d.player.Form); err != nil {
+		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a busy machine's backlog took six seconds
 	defer cancel()
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("the ring's token counter did not come back: %w", ctx.Err())
+		return 0, fmt.Errorf("the ring's token counter did not come back: %w", ctx.Err())
 	case count, ok := <-result:
 		if !ok {
-			return errors.New("the ring's token counter came back without a value")
+			return 0, errors.New("the ring's token counter came back without a value")
 		}
-		s.TokensCounted = uint64(count)
-		return nil
+		return uint64(count), nil
 	}
 }

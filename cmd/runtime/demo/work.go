@@ -1,12 +1,13 @@
-package main
+package demo
 
 import (
 	"context"
 	"fmt"
 	"time"
 
-	"ringmaster/cmd/runtime/trace"
+	"ringmaster/cmd/runtime/demo/trace"
 	"ringmaster/megakernel"
+	"ringmaster/ring"
 	"ringmaster/telemetry"
 )
 
@@ -21,19 +22,12 @@ const counterWord = 0
 // outsideWord lies beyond any window; a slot that names it faults.
 const outsideWord = 1 << 30
 
-// The ring's priorities as the trace uses them.
-const (
-	priorityCritical = 0
-	priorityHigh     = 1
-	priorityNormal   = 2
-)
-
 // submitRequest submits an admitted request's prefill and decode work.
-func (p *player) submitRequest(ctx context.Context, r trace.Request) error {
+func (p *Player) submitRequest(ctx context.Context, r trace.Request) error {
 	q := &p.queues[prefill]
 	p.begin()
 	for range r.PrefillSlots() {
-		p.slot(megakernel.OpStore, priorityHigh, r.Context, q.next())
+		p.slot(megakernel.OpStore, ring.PriorityHigh, r.Context, q.next())
 	}
 	if err := p.send(ctx, prefill); err != nil {
 		return err
@@ -42,21 +36,21 @@ func (p *player) submitRequest(ctx context.Context, r trace.Request) error {
 	p.begin()
 	for range r.DecodeSlots() {
 		address := uint32(counterWord)
-		if p.faults > 0 && (q.submitted.Load()+uint64(len(p.work.Slots))+1)%uint64(p.faults) == 0 {
+		if p.Faults > 0 && (q.submitted.Load()+uint64(len(p.work.Slots))+1)%uint64(p.Faults) == 0 {
 			address = outsideWord
 			q.intendedBad++
 		}
-		p.slot(megakernel.OpAdd, priorityCritical, 1, address)
+		p.slot(megakernel.OpAdd, ring.PriorityCritical, 1, address)
 	}
 	return p.send(ctx, decode)
 }
 
 // submitFrontier submits one slot for every node of a frontier: it counts a
 // visit in the node's word.
-func (p *player) submitFrontier(ctx context.Context, nodes []uint32) error {
+func (p *Player) submitFrontier(ctx context.Context, nodes []uint32) error {
 	p.begin()
 	for _, node := range nodes {
-		p.slot(megakernel.OpAdd, priorityNormal, 1, node)
+		p.slot(megakernel.OpAdd, ring.PriorityNormal, 1, node)
 	}
 	return p.send(ctx, retrieve)
 }
@@ -66,17 +60,17 @@ func (q *queueLoad) next() uint32 {
 	return q.window
 }
 
-func (p *player) begin() { p.work.Slots = p.work.Slots[:0] }
+func (p *Player) begin() { p.work.Slots = p.work.Slots[:0] }
 
-func (p *player) slot(opcode megakernel.Opcode, priority, a0, a1 uint32) {
+func (p *Player) slot(opcode megakernel.Opcode, priority, a0, a1 uint32) {
 	p.work.Slots = append(p.work.Slots, telemetry.Slot{
 		Opcode: uint32(opcode), Priority: priority, Args: [12]uint32{a0, a1}, NArgs: 2,
 	})
 }
 
 // send publishes the slots gathered since begin as batches of the queue.
-func (p *player) send(ctx context.Context, queue int) error {
-	if !p.submit {
+func (p *Player) send(ctx context.Context, queue int) error {
+	if !p.Submit {
 		return nil
 	}
 	q := &p.queues[queue]
@@ -92,7 +86,7 @@ func (p *player) send(ctx context.Context, queue int) error {
 		q.submitted.Add(uint64(n))
 		q.outstanding.Add(int64(n))
 		q.batches.Add(1)
-		if err := p.stream.Publish(ctx, p.worker, playerQueues[queue], h, &p.work, p.form, p.stored); err != nil {
+		if err := p.stream.Publish(ctx, p.Worker, playerQueues[queue], h, &p.work, p.Form, p.stored); err != nil {
 			return fmt.Errorf("submit to %s: %w", playerQueues[queue], err)
 		}
 		if failed := p.unstored.Load(); failed != nil {
@@ -103,7 +97,7 @@ func (p *player) send(ctx context.Context, queue int) error {
 }
 
 // stored learns what the stream said of a batch.
-func (p *player) stored(_ bool, err error) {
+func (p *Player) stored(_ bool, err error) {
 	if err != nil {
 		p.unstored.CompareAndSwap(nil, &err)
 	}

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"fmt"
@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/text"
+
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// summary is what the demo reports. Latencies are in microseconds and come
+// Summary is what the demo reports. Latencies are in microseconds and come
 // from the subscriber; counts of slots come from the publisher.
-type summary struct {
+type Summary struct {
 	Seconds          float64           `json:"seconds"`
 	Device           string            `json:"device"`
 	Records          uint64            `json:"records"`
@@ -32,27 +34,28 @@ type summary struct {
 	TopologyCounts   map[string]uint64 `json:"topology_counts"`
 	TopologySwitches uint64            `json:"topology_switches"`
 	SwitchesHeld     uint64            `json:"switches_held"`
-	Publish          quantiles         `json:"publish_to_recommendation_us"`
-	Submit           quantiles         `json:"submit_to_done_us"`
+	Publish          Quantiles         `json:"publish_to_recommendation_us"`
+	Submit           Quantiles         `json:"submit_to_done_us"`
 	Geometries       map[string]uint64 `json:"geometries"`
 	TokensGenerated  uint64            `json:"tokens_generated"`
 	TokensCounted    uint64            `json:"tokens_counted_on_device"`
 }
 
-// quantiles of a latency distribution, microseconds.
-type quantiles struct {
+// Quantiles of a latency distribution, microseconds.
+type Quantiles struct {
 	P50 int64 `json:"p50"`
 	P99 int64 `json:"p99"`
 	Max int64 `json:"max"`
 }
 
-func quantilesOf(h *hdrhistogram.Histogram) quantiles {
-	return quantiles{P50: h.ValueAtQuantile(50), P99: h.ValueAtQuantile(99), Max: h.Max()}
+func quantilesOf(h *hdrhistogram.Histogram) Quantiles {
+	return Quantiles{P50: h.ValueAtQuantile(50), P99: h.ValueAtQuantile(99), Max: h.Max()}
 }
 
-func (d *demo) summarize(took time.Duration) summary {
+// summarize adds up what the parts counted.
+func (d *Demo) summarize(took time.Duration) Summary {
 	stats := d.node.System().Stats()
-	s := summary{
+	s := Summary{
 		Seconds: took.Seconds(), Device: d.node.DeviceName(),
 		Records: stats.Records, Folded: stats.Folded, Refused: stats.RecordsRefused + d.node.Refused(),
 		Decisions: stats.Decisions, Launches: stats.Launches, LaunchesFailed: stats.FailedLaunches,
@@ -80,8 +83,8 @@ func (d *demo) summarize(took time.Duration) summary {
 // that a signal does not move.
 const wantTopologies = 3
 
-// problems lists what does not add up.
-func (s *summary) problems() (list []string) {
+// Problems lists what does not add up.
+func (s *Summary) Problems() (list []string) {
 	if s.SlotsSubmitted != s.SlotsExecuted+s.SlotsFaulted {
 		list = append(list, fmt.Sprintf("%d slots submitted, but %d executed + %d faulted", s.SlotsSubmitted, s.SlotsExecuted, s.SlotsFaulted))
 	}
@@ -97,22 +100,23 @@ func (s *summary) problems() (list []string) {
 	return list
 }
 
-func (s *summary) text() string {
+// Text is the summary for people.
+func (s *Summary) Text() string {
 	var b strings.Builder
 	line := func(label, format string, args ...any) {
-		fmt.Fprintln(&b, wrap(fmt.Sprintf("%-25s %s", label, fmt.Sprintf(format, args...)), 26, 80))
+		fmt.Fprintln(&b, text.Wrap(fmt.Sprintf("%-25s %s", label, fmt.Sprintf(format, args...)), 26, 80))
 	}
 	fmt.Fprintf(&b, "\n%.1f s on %s\n", s.Seconds, s.Device)
-	line("records", "%s, %s folded into a later one, %s refused", grouped(s.Records), grouped(s.Folded), grouped(s.Refused))
-	line("decisions", "%s, %s recommendations received", grouped(s.Decisions), grouped(s.Recommendations))
-	line("launches", "%s, %s failed; %s seen at exactly the recommended geometry, %s adjusted%s", grouped(s.Launches), grouped(s.LaunchesFailed),
-		grouped(s.LaunchesExact), grouped(total(s.LaunchesAdjusted)), reasons(s.LaunchesAdjusted))
-	line("slots", "%s submitted = %s executed + %s faulted", grouped(s.SlotsSubmitted), grouped(s.SlotsExecuted), grouped(s.SlotsFaulted))
-	line("tokens", "%s generated, %s counted on the device", grouped(s.TokensGenerated), grouped(s.TokensCounted))
+	line("records", "%s, %s folded into a later one, %s refused", text.Grouped(s.Records), text.Grouped(s.Folded), text.Grouped(s.Refused))
+	line("decisions", "%s, %s recommendations received", text.Grouped(s.Decisions), text.Grouped(s.Recommendations))
+	line("launches", "%s, %s failed; %s seen at exactly the recommended geometry, %s adjusted%s", text.Grouped(s.Launches), text.Grouped(s.LaunchesFailed),
+		text.Grouped(s.LaunchesExact), text.Grouped(total(s.LaunchesAdjusted)), reasons(s.LaunchesAdjusted))
+	line("slots", "%s submitted = %s executed + %s faulted", text.Grouped(s.SlotsSubmitted), text.Grouped(s.SlotsExecuted), text.Grouped(s.SlotsFaulted))
+	line("tokens", "%s generated, %s counted on the device", text.Grouped(s.TokensGenerated), text.Grouped(s.TokensCounted))
 	line("topologies", "%s", counts(s.TopologyCounts, len(s.TopologyCounts)))
-	line("topology switches", "%s taken, %s held by hysteresis", grouped(s.TopologySwitches), grouped(s.SwitchesHeld))
-	line("publish → recommendation", "p50 %s µs, p99 %s µs", grouped(s.Publish.P50), grouped(s.Publish.P99))
-	line("submit → done", "p50 %s µs, p99 %s µs", grouped(s.Submit.P50), grouped(s.Submit.P99))
+	line("topology switches", "%s taken, %s held by hysteresis", text.Grouped(s.TopologySwitches), text.Grouped(s.SwitchesHeld))
+	line("publish → recommendation", "p50 %s µs, p99 %s µs", text.Grouped(s.Publish.P50), text.Grouped(s.Publish.P99))
+	line("submit → done", "p50 %s µs, p99 %s µs", text.Grouped(s.Submit.P50), text.Grouped(s.Submit.P99))
 	line("width × groups × chunk", "%s", counts(s.Geometries, 6))
 	return b.String()
 }
