@@ -94,7 +94,6 @@ var externalOwners = []struct {
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
 	{"gonum.org/v1/gonum/", []string{"megakernel/tuner/gp", "megakernel/tuner/live", "megakernel/tuner/search", "bench/classic"}, "the algebra of the tuner's models"},
 	{"github.com/HdrHistogram/", []string{"cmd/runtime/demo", "bench"}, "client-side latency is the command's report"},
-	{"gonum.org/v1/plot", []string{"cmd/runtime"}, "the tuner's picture is the command's report"},
 }
 
 // standardBans are standard-library packages that a pure package must not use directly.

@@ -31,10 +31,9 @@ type tuneCmd struct {
 	SlotsFile  string   `placeholder:"FILE" help:"The same from a file, one SPEC per line; - is standard input."`
 	Ring       int      `placeholder:"N" help:"Slots of a launch: those of the workload, repeated or cut to this number."`
 	Window     uint32   `placeholder:"WORDS" default:"1048576" help:"Size of the window that your slots work on."`
-	Strategy   string   `enum:"sweep,search,live" default:"sweep" help:"How to search. sweep: every geometry, from a coarse grid to a fine one. search: as few as possible, by models of what was measured. live: as a running worker does."`
+	Strategy   string   `enum:"sweep,search" default:"sweep" help:"How to search. sweep: every geometry, from a coarse grid to a fine one. search: as few as possible, by models of what was measured."`
 	Launches   int      `placeholder:"N" help:"Most launches to spend; 0: bounded by the time only."`
 	Seconds    float64  `default:"60" help:"Most seconds to spend; 0: bounded by the launches only."`
-	Picture    string   `placeholder:"FILE" help:"Plot time over geometry into a .png or .svg file."`
 	All        bool     `help:"Print every measured geometry instead of the 20 fastest."`
 	JSON       bool     `help:"Print one JSON object instead of the table."`
 	NoStore    bool     `help:"Do not store the result for workers on this device."`
@@ -106,8 +105,6 @@ func (c *tuneCmd) check() error {
 		return fmt.Errorf("tune: the strategy %s needs a bound: give --launches or --seconds", c.Strategy)
 	case c.Window < 1 || c.Window > workload.MaxWindow:
 		return fmt.Errorf("tune: --window %d: want 1 to %d words", c.Window, workload.MaxWindow)
-	case c.Picture != "":
-		return checkPicture(c.Picture)
 	}
 	return nil
 }
@@ -240,14 +237,11 @@ func tuneProgress(to *screen) func(float64, *trial.Run) {
 	}
 }
 
-// finish prints the result, draws it, and stores it if a geometry was chosen and there is a store.
+// finish prints the result and stores it if a geometry was chosen and there is a store.
 func (c *tuneCmd) finish(t *tuned, r *trial.Ring, catalog *megakernel.Catalog, device worker.Device, std stdio, store *cache.Cache, chosen bool) error {
 	var err error
 	if chosen && store != nil {
 		err = storeTuned(t, store, r, catalog, device)
-	}
-	if c.Picture != "" {
-		err = errors.Join(err, writePicture(c.Picture, t))
 	}
 	if c.JSON {
 		return errors.Join(err, json.NewEncoder(std.out).Encode(t))

@@ -11,7 +11,6 @@ import (
 const (
 	strategySweep  = "sweep"
 	strategySearch = "search"
-	strategyLive   = "live"
 )
 
 // tuned is what tune found out.
@@ -36,14 +35,6 @@ func (t *tuned) chosen() *trial.Row {
 		}
 	}
 	return nil
-}
-
-func (t *tuned) pictureTitle() string {
-	title := fmt.Sprintf("%s, %d slots, on %s", t.Workload, t.Slots, t.Device)
-	if c := t.chosen(); c != nil {
-		title += fmt.Sprintf("\nchosen: width %d, %d workgroups, chunk %d, depth %d: %.4g ns a slot", c.Width, c.Groups, c.Chunk, c.Depth, c.MedianNs/float64(t.Slots))
-	}
-	return title
 }
 
 // shownRows is how many geometries the table lists without --all.

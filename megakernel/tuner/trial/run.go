@@ -32,11 +32,10 @@ const (
 	finalRounds = 9
 )
 
-// A Strategy measures geometries of a run until its budget is spent or it knows enough. It returns the
-// number of the geometry it chose, or Unchosen for the best of a last comparison.
-type Strategy func(ctx context.Context, r *Run) (chosen int, err error)
+// A Strategy measures geometries of a run until its budget is spent or it knows enough.
+type Strategy func(ctx context.Context, r *Run) error
 
-// Unchosen leaves the choice to the final comparison.
+// Unchosen is what a run that failed has chosen.
 const Unchosen = -1
 
 // Run measures geometries of a space within a budget and keeps the times.
@@ -95,16 +94,13 @@ func (r *Run) Measure(ctx context.Context, strategy Strategy) (chosen int, whole
 		return Unchosen, false, err
 	}
 	r.Times, r.begin, r.share = make(map[int][]float64), r.Now(), 1-finalShare
-	chosen, err = strategy(ctx, r)
+	err = strategy(ctx, r)
 	whole = err == nil
 	if err != nil && !errors.Is(err, errSpent) {
 		return Unchosen, false, err
 	}
 	if len(r.Times) < min(leastGeometries, r.Space.Len()) {
 		return Unchosen, false, fmt.Errorf("%w: it allowed %d launches at %d geometries, %d are needed at least; give more --launches or --seconds", ErrBudget, r.Count, len(r.Times), leastGeometries)
-	}
-	if chosen >= 0 {
-		return chosen, whole, nil
 	}
 	r.share = 1
 	chosen, err = r.final(ctx)

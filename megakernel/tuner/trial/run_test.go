@@ -43,8 +43,6 @@ func TestEveryStrategyFindsTheBestGeometryOrOneNearIt(t *testing.T) {
 		"sweep, all of it":    {Sweep, 0, true, 1},
 		"sweep, part of it":   {Sweep, 200, false, 1.3},
 		"search":              {Search, 120, false, 1},
-		"live":                {Live, 0, true, 1.2},
-		"live, cut short":     {Live, 12, false, 2},
 		"sweep, cut to a bit": {Sweep, LeastLaunches, false, 5},
 	} {
 		r := pretended(t, c.launches)
@@ -102,7 +100,7 @@ func TestABudgetOfTimeEndsARun(t *testing.T) {
 }
 
 func TestAnInterruptedRunKeepsWhatIsKnownAndChoosesNothing(t *testing.T) {
-	for name, strategy := range map[string]Strategy{"sweep": Sweep, "search": Search, "live": Live} {
+	for name, strategy := range map[string]Strategy{"sweep": Sweep, "search": Search} {
 		r := pretended(t, 500)
 		ctx, cancel := context.WithCancel(t.Context())
 		r.Progress = func(float64, *Run) {

@@ -24,7 +24,7 @@ const (
 // Sweep measures every geometry once, from a coarse grid to a fine one. If the
 // budget does not allow all, it goes on from the best of the grid to their
 // neighbours. Then it measures those near the best again.
-func Sweep(ctx context.Context, r *Run) (int, error) {
+func Sweep(ctx context.Context, r *Run) error {
 	order := coarseToFine(r.Space)
 	all := r.share
 	r.share = firstPass * all
@@ -32,19 +32,19 @@ func Sweep(ctx context.Context, r *Run) (int, error) {
 	r.share = all
 	if errors.Is(whole, errSpent) {
 		if err := climb(ctx, r); err != nil {
-			return Unchosen, err
+			return err
 		}
 	} else if whole != nil {
-		return Unchosen, whole
+		return whole
 	}
 	for range sweepPasses - 1 {
 		bound := sweepClose * Median(r.Times[r.Best(1)[0]])
 		near := slices.DeleteFunc(r.Best(len(r.Times)), func(c int) bool { return Median(r.Times[c]) > bound })
 		if err := r.each(ctx, near); err != nil {
-			return Unchosen, err
+			return err
 		}
 	}
-	return Unchosen, whole
+	return whole
 }
 
 // each measures geometries in their order.
@@ -97,37 +97,17 @@ func coarseToFine(s *live.Space) []int {
 
 // Search lets a search look for the best geometry. It has no notion of noise, so the best are compared
 // again afterwards.
-func Search(ctx context.Context, r *Run) (int, error) {
+func Search(ctx context.Context, r *Run) error {
 	searcher := search.New(r.Space.Discrete(), search.Options{Seed: 1})
 	for {
 		c, ok := searcher.Ask()
 		if !ok {
-			return Unchosen, nil
+			return nil
 		}
 		report, err := r.measure(ctx, c)
 		if err != nil {
-			return Unchosen, err
+			return err
 		}
 		searcher.Tell(c, float64(report.Ns))
 	}
-}
-
-// Live lets the tuner of a running ring explore, as it does on a worker, and takes its
-// choice.
-func Live(ctx context.Context, r *Run) (int, error) {
-	r.share = 1
-	tuner := live.New(live.Config{Space: r.Space})
-	choice := func() int {
-		c, _ := r.Space.Find(tuner.Next().Geometry)
-		return c
-	}
-	for tuner.Next().Left > 0 {
-		report, err := r.measure(ctx, choice())
-		if err != nil {
-			return choice(), err
-		}
-		// The tuner counts a report that it refuses, and asks again.
-		_ = tuner.Observe(report)
-	}
-	return choice(), nil
 }
