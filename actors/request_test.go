@@ -22,6 +22,9 @@ func TestEveryFieldOfARecordReachesTheRequest(t *testing.T) {
 		fields := reflect.ValueOf(record).Elem()
 		for i := 1; i < fields.NumField(); i++ {
 			name := fields.Type().Field(i).Name
+			if name == "TakeOver" { // an event about the publisher
+				continue
+			}
 			fields.SetZero()
 			fields.Field(0).SetUint(1 << (i - 1)) // Has
 			fields.Field(i).SetUint(7)
