@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io"
 	"io/fs"
 	"os"
@@ -70,7 +71,11 @@ var projectImports = map[string][]string{
 		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio"}, // what serves, from plain values
 	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "ring", "telemetry", "telemetry/natsio"}, // recorded load, on a worker
 	"cmd/runtime/demo/trace": nil,                                                                                                                                   // bundled data and its mapping
-	"cmd/runtime":            {"*"},                                                                                                                                 // wiring
+	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/text", "cmd/runtime/worker", "glcompute", "megakernel",
+		"megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/kernelcache/disk", "megakernel/policy",
+		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/reference", "megakernel/tuner/session", "megakernel/tuner/trial",
+		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/client",
+		"telemetry/natsio/embedded"}, // flags of all of them become their configurations
 }
 
 // externalOwners lists who may import a third-party module, and why.
@@ -172,7 +177,7 @@ func TestPackagesImportOnlyWhatTheArchitectureAllows(t *testing.T) {
 func checkImport(t *testing.T, name, imp string, allowed []string) {
 	t.Helper()
 	if own, ok := strings.CutPrefix(imp, module+"/"); ok {
-		if !slices.Contains(allowed, own) && !slices.Contains(allowed, "*") {
+		if !slices.Contains(allowed, own) {
 			t.Errorf("%s imports %s; allowed are %v", name, own, allowed)
 		}
 		return
@@ -299,6 +304,105 @@ func TestModuleHasNoReplaceLines(t *testing.T) {
 	if bytes.Contains(mod, []byte("\nreplace")) {
 		t.Error("go.mod has a replace line; the module must build for everyone else too")
 	}
+}
+
+// mostFiles is how many files, tests aside, a package may have: what has more is several ideas.
+const mostFiles = 25
+
+// tooLarge lists the packages that have more, and how many. The numbers may only shrink.
+var tooLarge = map[string]int{
+	"actors": 27, "cmd/runtime": 55, "glcompute": 36, "megakernel": 33, "telemetry/natsio": 34,
+}
+
+func TestPackageSizeIsBounded(t *testing.T) {
+	files := map[string]int{}
+	sourceFiles(t, func(rel string, _ *ast.File, _ *token.FileSet) {
+		if !strings.HasSuffix(rel, "_test.go") {
+			files[filepath.ToSlash(filepath.Dir(rel))]++
+		}
+	})
+	for dir, n := range files {
+		if most := max(mostFiles, tooLarge[dir]); n > most {
+			t.Errorf("%s has %d files, %d are the limit; a package has one idea, and what serves another is a package beside it", dir, n, most)
+		}
+	}
+	for dir := range tooLarge {
+		if files[dir] == 0 {
+			t.Errorf("%s is listed as too large and does not exist", dir)
+		}
+	}
+}
+
+// services lists the types of the command's package that serve: they hold a lock, a channel or an atomic, and
+// are neither a command nor flags. Each is to become part of a package with a Config; the list may only shrink.
+var services = []string{"graphAdvisor", "graphStore", "graphWalker", "tunerFleet", "tunerMemory"}
+
+// TestCommandOnly holds package main to commands, flags, and plain values that they read or print. A command has a
+// name that ends in Cmd, and what a run of it needs stands in its file; flags have tags for the parser or read a
+// flag's text themselves.
+func TestCommandOnly(t *testing.T) {
+	reads := map[string]bool{} // types that read a flag's text
+	found := map[string]string{}
+	sourceFiles(t, func(rel string, f *ast.File, _ *token.FileSet) {
+		if strings.HasSuffix(rel, "_test.go") || filepath.ToSlash(filepath.Dir(rel)) != "cmd/runtime" {
+			return
+		}
+		var here []string // what serves, in this file
+		command := false
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv != nil && fn.Name.Name == "UnmarshalText" {
+				reads[strings.TrimPrefix(types.ExprString(fn.Recv.List[0].Type), "*")] = true
+			}
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
+				for _, spec := range g.Specs {
+					s := spec.(*ast.TypeSpec)
+					command = command || strings.HasSuffix(s.Name.Name, "Cmd")
+					if serves(s) {
+						here = append(here, s.Name.Name)
+					}
+				}
+			}
+		}
+		for _, name := range here {
+			if !command {
+				found[name] = rel
+			}
+		}
+	})
+	for name, rel := range found {
+		if !reads[name] && !slices.Contains(services, name) {
+			t.Errorf("%s: %s holds a lock, a channel or an atomic and is neither a command nor flags; what serves has a package with a Config", rel, name)
+		}
+	}
+	for _, name := range services {
+		if found[name] == "" {
+			t.Errorf("%s serves no more: take it off the list", name)
+		}
+	}
+}
+
+// serves tells whether a type holds what several goroutines use, and is neither a command nor flags.
+func serves(spec *ast.TypeSpec) (shared bool) {
+	s, ok := spec.Type.(*ast.StructType)
+	if !ok || strings.HasSuffix(spec.Name.Name, "Cmd") {
+		return false
+	}
+	for _, field := range s.Fields.List {
+		if field.Tag != nil && (strings.Contains(field.Tag.Value, `help:"`) || strings.Contains(field.Tag.Value, `cmd:"`)) {
+			return false
+		}
+		ast.Inspect(field.Type, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ChanType:
+				shared = true
+			case *ast.SelectorExpr:
+				pkg, ok := n.X.(*ast.Ident)
+				shared = shared || ok && (pkg.Name == "sync" || pkg.Name == "atomic")
+			}
+			return true
+		})
+	}
+	return shared
 }
 
 // TestLinksNoBenchmarks holds yardsticks out of the program that users run.

@@ -29,7 +29,7 @@ const execQueue = "exec"
 func (c *execCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	std.in = &interruptible{ctx: ctx, in: std.in}
+	std.in = interruptible(ctx, std.in)
 	set, err := c.opcodeFlags.load()
 	if err != nil {
 		return err

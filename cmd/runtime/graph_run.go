@@ -61,7 +61,7 @@ type graphOutcome struct {
 func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	std.in = &interruptible{ctx: ctx, in: std.in}
+	std.in = interruptible(ctx, std.in)
 	if err := errors.Join(c.checkSources(), c.readJoin(), c.readFacts()); err != nil {
 		return err
 	}

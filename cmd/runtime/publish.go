@@ -83,7 +83,7 @@ func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) er
 // reported with its number and not sent; the others are sent, and the exit code is 1.
 func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) error {
 	out := lineSender{cmd: c, conn: conn, incarnation: telemetry.NewIncarnation(), seq: map[string]uint64{}}
-	scanner := bufio.NewScanner(&interruptible{ctx: ctx, in: std.in})
+	scanner := bufio.NewScanner(interruptible(ctx, std.in))
 	scanner.Buffer(nil, telemetry.DefaultTelemetryLimits.MaxBytes)
 	bad, sent, number := 0, 0, 0
 	for scanner.Scan() {

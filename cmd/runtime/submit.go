@@ -45,7 +45,7 @@ func (c *submitCmd) Validate() error { return validNames(c.Worker, c.Queue) }
 func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := untilSignal(ctx)
 	defer stop()
-	groups, err := c.groups(&interruptible{ctx: ctx, in: std.in})
+	groups, err := c.groups(interruptible(ctx, std.in))
 	if err != nil {
 		return err
 	}
