@@ -107,23 +107,23 @@ type liveWork struct {
 	space *live.Space
 	times map[int]float64 // median of the sweep, by geometry
 	seen  int             // geometries at which the sweep looked
-	best  live.Geometry   // of the sweep
+	best  policy.Geometry // of the sweep
 
-	found map[live.Geometry]float64 // least time of the geometries that were compared again
+	found map[policy.Geometry]float64 // least time of the geometries that were compared again
 
-	course       course        // of the launches of run
-	last, single live.Geometry // the choice at its end, and the fixed geometry
-	finals       comparison    // all that count, by turns
+	course       course          // of the launches of run
+	last, single policy.Geometry // the choice at its end, and the fixed geometry
+	finals       comparison      // all that count, by turns
 
-	chosen    []live.Geometry // after each exploration
-	chosenNs  []float64       // time of these in the comparison
-	bestNs    float64         // time of the best in the comparison
-	explored  int             // launches that looked at something else
-	total     float64         // time of liveLaunches, by the tuner
-	clear     float64         // the same by the best geometry
-	fixed     float64         // the same by the fixed geometry
-	launches  int             // launches that really ran
-	switches  int             // from one chosen geometry to another
+	chosen    []policy.Geometry // after each exploration
+	chosenNs  []float64         // time of these in the comparison
+	bestNs    float64           // time of the best in the comparison
+	explored  int               // launches that looked at something else
+	total     float64           // time of liveLaunches, by the tuner
+	clear     float64           // the same by the best geometry
+	fixed     float64           // the same by the fixed geometry
+	launches  int               // launches that really ran
+	switches  int               // from one chosen geometry to another
 	noise     float64
 	worstStep float64 // longest launch of the exploration over the best
 }
@@ -162,7 +162,7 @@ func (w *liveWork) sweep(ctx context.Context, r *trial.Ring) error {
 	for c, times := range run.Times {
 		w.times[c] = median(times)
 	}
-	w.found = make(map[live.Geometry]float64)
+	w.found = make(map[policy.Geometry]float64)
 	return w.again(ctx, r)
 }
 
@@ -190,7 +190,7 @@ func (w *liveWork) again(ctx context.Context, r *trial.Ring) error {
 
 // compared takes the outcome of a comparison, in which another geometry may have turned out
 // better than the best so far.
-func (w *liveWork) compared(times map[live.Geometry]float64) {
+func (w *liveWork) compared(times map[policy.Geometry]float64) {
 	for _, g := range slices.SortedFunc(maps.Keys(times), byShape) {
 		c, known := w.space.Find(g)
 		if !known {
@@ -207,7 +207,7 @@ func (w *liveWork) compared(times map[live.Geometry]float64) {
 }
 
 // different are the geometries without repetition.
-func different(all []live.Geometry) (once []live.Geometry) {
+func different(all []policy.Geometry) (once []policy.Geometry) {
 	for _, g := range all {
 		if !slices.Contains(once, g) {
 			once = append(once, g)
@@ -216,7 +216,7 @@ func different(all []live.Geometry) (once []live.Geometry) {
 	return once
 }
 
-func geometries(s *live.Space, configs []int) (all []live.Geometry) {
+func geometries(s *live.Space, configs []int) (all []policy.Geometry) {
 	for _, c := range configs {
 		all = append(all, s.At(c))
 	}
@@ -227,20 +227,20 @@ func geometries(s *live.Space, configs []int) (all []live.Geometry) {
 // the least mean logarithm of the time over that of each workload's best. A geometry that is
 // too large for a ring runs as it is, without work for some groups. A sweep looks at some
 // geometries only once, so that the likeliest are measured again.
-func bestFixed(ctx context.Context, r *trial.Ring, works []*liveWork) (live.Geometry, error) {
+func bestFixed(ctx context.Context, r *trial.Ring, works []*liveWork) (policy.Geometry, error) {
 	likely := likelyFixed(works, liveFixed)
 	sums := make([]float64, len(likely))
 	for _, w := range works {
 		if err := r.Put(w.load); err != nil {
-			return live.Geometry{}, err
+			return policy.Geometry{}, err
 		}
-		all := []live.Geometry{w.best}
+		all := []policy.Geometry{w.best}
 		for _, g := range likely {
 			all = append(all, w.fit(r, g))
 		}
 		times, err := inTurn(ctx, r, different(all), liveLeastRounds)
 		if err != nil {
-			return live.Geometry{}, fmt.Errorf("%s: %w", w.load.Name, err)
+			return policy.Geometry{}, fmt.Errorf("%s: %w", w.load.Name, err)
 		}
 		for i, g := range all[1:] {
 			sums[i] += math.Log(times[g] / times[all[0]])
@@ -251,7 +251,7 @@ func bestFixed(ctx context.Context, r *trial.Ring, works []*liveWork) (live.Geom
 }
 
 // fit is a fixed geometry as it runs for a workload.
-func (w *liveWork) fit(r *trial.Ring, g live.Geometry) live.Geometry {
+func (w *liveWork) fit(r *trial.Ring, g policy.Geometry) policy.Geometry {
 	g.Depth = uint32(len(w.load.Slots))
 	if !r.Fits(g) {
 		return w.space.At(w.space.Nearest(g)) // g is beyond the loop budget of this ring
@@ -261,8 +261,8 @@ func (w *liveWork) fit(r *trial.Ring, g live.Geometry) live.Geometry {
 
 // likelyFixed are the geometries that are best for all workloads together by the sweeps, at
 // most n.
-func likelyFixed(works []*liveWork, n int) []live.Geometry {
-	sums := make(map[live.Geometry]float64)
+func likelyFixed(works []*liveWork, n int) []policy.Geometry {
+	sums := make(map[policy.Geometry]float64)
 	for _, from := range works {
 		for c := range from.times {
 			g := from.space.At(c)
@@ -277,19 +277,19 @@ func likelyFixed(works []*liveWork, n int) []live.Geometry {
 		}
 	}
 	all := slices.Collect(maps.Keys(sums))
-	slices.SortFunc(all, func(a, b live.Geometry) int {
+	slices.SortFunc(all, func(a, b policy.Geometry) int {
 		return cmp.Or(cmp.Compare(sums[a], sums[b]), byShape(a, b))
 	})
 	return all[:min(n, len(all))]
 }
 
-func byShape(a, b live.Geometry) int {
+func byShape(a, b policy.Geometry) int {
 	return cmp.Or(cmp.Compare(a.Width, b.Width), cmp.Compare(a.Groups, b.Groups), cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Depth, b.Depth))
 }
 
 // estimate is the time of a geometry at full depth over that of the best. It is the sweep's
 // time of the nearest geometry that was measured.
-func (w *liveWork) estimate(g live.Geometry) float64 {
+func (w *liveWork) estimate(g policy.Geometry) float64 {
 	g.Depth = uint32(len(w.load.Slots))
 	at, far := -1, math.Inf(1)
 	if c := w.space.Nearest(g); w.times[c] > 0 {
@@ -306,7 +306,7 @@ func (w *liveWork) estimate(g live.Geometry) float64 {
 }
 
 // distance counts the doublings between two geometries.
-func distance(a, b live.Geometry) float64 {
+func distance(a, b policy.Geometry) float64 {
 	d := 0.0
 	for _, p := range [...][2]uint32{{a.Width, b.Width}, {a.Groups, b.Groups}, {a.Chunk, b.Chunk}, {a.Depth, b.Depth}} {
 		d += math.Abs(math.Log2(float64(p[0]) / float64(p[1])))

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"ringmaster/megakernel/tuner/live"
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/trial"
 )
 
@@ -18,7 +18,7 @@ const (
 
 // comparison is geometries that were launched by turns.
 type comparison struct {
-	all    []live.Geometry
+	all    []policy.Geometry
 	rounds rounds // nanoseconds, one of each geometry
 }
 
@@ -34,8 +34,8 @@ func (c *comparison) run(ctx context.Context, r *trial.Ring, least int) error {
 }
 
 // times is what each geometry takes while nothing else runs: the median over the calm half of the rounds.
-func (c *comparison) times() map[live.Geometry]float64 {
-	of := make(map[live.Geometry]float64)
+func (c *comparison) times() map[policy.Geometry]float64 {
+	of := make(map[policy.Geometry]float64)
 	for i, g := range c.all {
 		of[g] = c.rounds.calm().median(i)
 	}
@@ -43,7 +43,7 @@ func (c *comparison) times() map[live.Geometry]float64 {
 }
 
 // inTurn is what geometries take when they are launched by turns.
-func inTurn(ctx context.Context, r *trial.Ring, all []live.Geometry, least int) (map[live.Geometry]float64, error) {
+func inTurn(ctx context.Context, r *trial.Ring, all []policy.Geometry, least int) (map[policy.Geometry]float64, error) {
 	c := comparison{all: all}
 	if err := c.run(ctx, r, least); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func inTurn(ctx context.Context, r *trial.Ring, all []live.Geometry, least int) 
 
 // launchAfresh is the nanoseconds of a launch at a geometry that did not run last. The first of several launches
 // at a geometry takes longer than the others, which matters if they are short.
-func launchAfresh(r *trial.Ring, g live.Geometry) (float64, error) {
+func launchAfresh(r *trial.Ring, g policy.Geometry) (float64, error) {
 	report, err := r.Launch(g)
 	if err == nil && report.Ns < liveShort {
 		report, err = r.Launch(g)

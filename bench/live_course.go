@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/live"
 )
 
@@ -12,7 +13,7 @@ type course struct {
 	launches    []courseLaunch
 	best, fixed []float64 // nanoseconds, for every liveBeside launches
 
-	swept map[live.Geometry]float64 // times in the sweep, over the best
+	swept map[policy.Geometry]float64 // times in the sweep, over the best
 }
 
 // disturbedLook is how many times as long as in the sweep a look may take. If it takes longer
@@ -20,14 +21,14 @@ type course struct {
 const disturbedLook = 2
 
 type courseLaunch struct {
-	geometry live.Geometry
+	geometry policy.Geometry
 	looks    bool // it looks at something else than the choice
 	ns       float64
 }
 
 // add takes a launch while a geometry was the choice. If an exploration launches the choice
 // itself, to check it or to compare others with it, that is no look at something else.
-func (c *course) add(s live.Suggestion, choice live.Geometry, ns float64) {
+func (c *course) add(s live.Suggestion, choice policy.Geometry, ns float64) {
 	looks := (s.Why == live.Exploring || s.Why == live.Reexploring) && s.Geometry != choice
 	c.launches = append(c.launches, courseLaunch{s.Geometry, looks, ns})
 }
@@ -50,7 +51,7 @@ func (c *course) level(at int) float64 {
 // disturbedLook. Launches that did not run count as the last choice, which takes rest times as
 // long as the best, and as the fixed geometry, which takes restFixed times as long.
 func (c *course) over(rest, restFixed float64) (tuner, fixed float64) {
-	kept := make(map[live.Geometry][]float64)
+	kept := make(map[policy.Geometry][]float64)
 	sum := 0.0
 	for i, l := range c.launches {
 		if r := l.ns / c.level(i/liveBeside); l.looks {
@@ -96,10 +97,10 @@ func (c *course) lasts() (n int) {
 
 // switches counts the changes of the choice.
 func (c *course) switches() (n int) {
-	var now live.Geometry
+	var now policy.Geometry
 	for _, l := range c.launches {
 		if !l.looks {
-			if now != (live.Geometry{}) && now != l.geometry {
+			if now != (policy.Geometry{}) && now != l.geometry {
 				n++
 			}
 			now = l.geometry

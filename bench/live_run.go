@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/live"
 	"ringmaster/megakernel/tuner/trial"
 )
@@ -38,7 +39,7 @@ func (w *liveWork) explore(ctx context.Context, r *trial.Ring, times int) error 
 }
 
 // run lets the tuner run the workload from nothing, and compares.
-func (w *liveWork) run(ctx context.Context, r *trial.Ring, fixed live.Geometry) error {
+func (w *liveWork) run(ctx context.Context, r *trial.Ring, fixed policy.Geometry) error {
 	if err := r.Put(w.load); err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (w *liveWork) run(ctx context.Context, r *trial.Ring, fixed live.Geometry) 
 	if err := w.steady(ctx, r); err != nil {
 		return err
 	}
-	all := append(append([]live.Geometry{w.best}, w.chosen...), w.single, w.last)
+	all := append(append([]policy.Geometry{w.best}, w.chosen...), w.single, w.last)
 	w.finals.all = different(all)
 	return w.finals.run(ctx, r, liveRounds)
 }
@@ -119,7 +120,7 @@ func (w *liveWork) steady(ctx context.Context, r *trial.Ring) error {
 	var e exploration
 	c := &w.course
 	best, _ := w.space.Find(w.best)
-	c.swept = make(map[live.Geometry]float64)
+	c.swept = make(map[policy.Geometry]float64)
 	for config, ns := range w.times {
 		c.swept[w.space.At(config)] = ns / w.times[best]
 	}
@@ -163,7 +164,7 @@ func (w *liveWork) steady(ctx context.Context, r *trial.Ring) error {
 	return nil
 }
 
-func shapeOf(g live.Geometry) string {
+func shapeOf(g policy.Geometry) string {
 	return fmt.Sprintf("%dx%dx%dx%d", g.Width, g.Groups, g.Chunk, g.Depth)
 }
 
@@ -186,7 +187,7 @@ func (w *liveWork) rows(to *report) {
 }
 
 // liveSummary reports all workloads together.
-func liveSummary(to *report, works []*liveWork, fixed live.Geometry) {
+func liveSummary(to *report, works []*liveWork, fixed policy.Geometry) {
 	var over, total, beside []float64
 	var sum, clear, sumFixed float64
 	for _, w := range works {

@@ -12,7 +12,7 @@ import (
 
 // swept is a workload of a given size on a device that is fastest at one geometry and
 // a tenth slower with each doubling away from it.
-func swept(t *testing.T, slots uint32, best live.Geometry) *liveWork {
+func swept(t *testing.T, slots uint32, best policy.Geometry) *liveWork {
 	t.Helper()
 	best.Depth = slots
 	space, err := live.NewSpace(live.Workload{
@@ -31,17 +31,17 @@ func swept(t *testing.T, slots uint32, best live.Geometry) *liveWork {
 
 func TestTheFixedGeometryIsTheBestCompromise(t *testing.T) {
 	works := []*liveWork{
-		swept(t, 4096, live.Geometry{Width: 64, Groups: 16, Chunk: 256}),
-		swept(t, 4096, live.Geometry{Width: 256, Groups: 16, Chunk: 256}),
-		swept(t, 65536, live.Geometry{Width: 128, Groups: 16, Chunk: 256}),
+		swept(t, 4096, policy.Geometry{Width: 64, Groups: 16, Chunk: 256}),
+		swept(t, 4096, policy.Geometry{Width: 256, Groups: 16, Chunk: 256}),
+		swept(t, 65536, policy.Geometry{Width: 128, Groups: 16, Chunk: 256}),
 	}
-	if got, want := likelyFixed(works, 1)[0], (live.Geometry{Width: 128, Groups: 16, Chunk: 256}); got != want {
+	if got, want := likelyFixed(works, 1)[0], (policy.Geometry{Width: 128, Groups: 16, Chunk: 256}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	// A geometry that was not measured counts as the nearest one that was.
 	at, _ := works[2].space.Find(works[2].best)
 	works[2].times = map[int]float64{at: 1000}
-	if got := works[2].estimate(live.Geometry{Width: 1024, Groups: 1, Chunk: 4096}); got != 1 {
+	if got := works[2].estimate(policy.Geometry{Width: 1024, Groups: 1, Chunk: 4096}); got != 1 {
 		t.Errorf("estimated at %.2f of the best", got)
 	}
 }
@@ -50,8 +50,8 @@ func TestTheFixedGeometryIsTheBestCompromise(t *testing.T) {
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
 func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
-	choice, look := live.Geometry{Width: 64}, live.Geometry{Width: 32}
-	c := course{swept: map[live.Geometry]float64{look: 3}}
+	choice, look := policy.Geometry{Width: 64}, policy.Geometry{Width: 32}
+	c := course{swept: map[policy.Geometry]float64{look: 3}}
 	for i := range liveLaunches {
 		machine := 1.0
 		if i >= 200 && i < 300 {
@@ -86,15 +86,15 @@ func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
 	}
 	// Launches that did not run count as the comparison says.
 	c.launches = c.launches[:100]
-	c.add(live.Suggestion{Geometry: live.Geometry{Width: 128}, Why: live.Exploiting}, live.Geometry{Width: 128}, 100)
+	c.add(live.Suggestion{Geometry: policy.Geometry{Width: 128}, Why: live.Exploiting}, policy.Geometry{Width: 128}, 100)
 	if tuner, fixed := c.over(1.3, 1.4); !near(tuner, (9*3+6+90*1.1+1+399*1.3)/500) || !near(fixed, (101*1.2+399*1.4)/500) || c.switches() != 1 {
 		t.Errorf("%.4f of the best with %d changes, fixed %.4f", tuner, c.switches(), fixed)
 	}
 }
 
 func TestComparisonsCountTheRoundsThatNothingDisturbed(t *testing.T) {
-	one, two := live.Geometry{Width: 32, Groups: 1}, live.Geometry{Width: 32, Groups: 2}
-	compared := comparison{all: []live.Geometry{one, two}}
+	one, two := policy.Geometry{Width: 32, Groups: 1}, policy.Geometry{Width: 32, Groups: 2}
+	compared := comparison{all: []policy.Geometry{one, two}}
 	for i := range 40 {
 		round := []float64{150, 100 + float64(i%3)}
 		if i%2 == 0 {

@@ -35,7 +35,7 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/gp":        nil,                                               // the models' algebra, for any candidates
 	"megakernel/tuner/search":    {"megakernel/tuner/space", "megakernel/tuner/gp"}, // one search, for any space
 	"megakernel/tuner/reference": nil,                                               // the original, alone
-	"megakernel/tuner/cache":     nil,                                               // what outlives the process, as a file
+	"megakernel/tuner/cache":     {"megakernel/policy"},                             // what outlives the process, as a file
 	"megakernel/tuner/natural":   nil,                                               // integer steps of a policy, for any candidates
 	"megakernel/tuner/workload":  nil,                                               // descriptions, for any catalog
 	"megakernel/tuner/live": {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache",

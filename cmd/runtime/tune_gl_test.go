@@ -16,7 +16,6 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
-	"ringmaster/megakernel/tuner/live"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
@@ -159,7 +158,7 @@ func TestTheRingRunsAnyGeometryOfItsSpace(t *testing.T) {
 			t.Fatalf("%+v: %+v, %v", r.Space.At(i), report, err)
 		}
 	}
-	if _, err := r.Launch(live.Geometry{Width: 1 << 20, Groups: 1, Chunk: 32}); err == nil {
+	if _, err := r.Launch(policy.Geometry{Width: 1 << 20, Groups: 1, Chunk: 32}); err == nil {
 		t.Error("a geometry beyond the device ran")
 	}
 }

@@ -39,7 +39,7 @@ func tunedEntry(t *tuned, key cache.Key) cache.Entry {
 	}
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		g := cache.Geometry(r.Geometry())
+		g := r.Geometry()
 		if r.Chosen {
 			e.Selected = g
 		}

@@ -65,9 +65,9 @@ func TestEmptyTunerCacheKeepsNoFiles(t *testing.T) {
 const aDevice = "Acme; Simulator 1; 1.0"
 
 func learned(key byte, widths ...uint32) cache.Entry {
-	e := cache.Entry{Key: cache.Key{key}, Selected: cache.Geometry{Width: widths[0]}}
+	e := cache.Entry{Key: cache.Key{key}, Selected: policy.Geometry{Width: widths[0]}}
 	for i, w := range widths {
-		e.Measurements = append(e.Measurements, cache.Measurement{Geometry: cache.Geometry{Width: w}, Count: 5, Mean: float64(10 + i)})
+		e.Measurements = append(e.Measurements, cache.Measurement{Geometry: policy.Geometry{Width: w}, Count: 5, Mean: float64(10 + i)})
 	}
 	return e
 }
@@ -275,7 +275,7 @@ func TestSecondRuntimeWithTheSameDeviceStartsWarm(t *testing.T) {
 	for known := false; !known; _, _, known = first.Recall(aDevice, key, 0) {
 		launch(&a)
 	}
-	if e := recalled(t, second, key); e.Selected == (cache.Geometry{}) {
+	if e := recalled(t, second, key); e.Selected == (policy.Geometry{}) {
 		t.Fatalf("nothing is selected in %+v", e)
 	}
 	env.Memory = second

@@ -52,8 +52,9 @@ type Limits struct {
 	SubgroupSize               uint32 `json:"subgroup_size,omitzero"` // 0 if unknown
 }
 
-// Geometry is the tuner's opinion of the shape of a launch. A field of 0 is no
-// opinion; each of the others is taken as far as the limits allow.
+// Geometry is the shape of a launch: what the tuner measures, remembers and asks for.
+// In a request a field of 0 is no opinion; each of the others is taken as far as the
+// limits allow.
 type Geometry struct {
 	Width  uint32 `json:"width,omitzero"`  // invocations of a workgroup
 	Groups uint32 `json:"groups,omitzero"` // workgroups

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"testing"
+
+	"ringmaster/megakernel/policy"
 )
 
 // The clock of use goes on from that of the file, which anybody may have written.
@@ -35,7 +37,7 @@ func TestTheFileIsNeverLargerThanWhatIsRead(t *testing.T) {
 	c, _ := open(t, dir, DefaultMax)
 	e := Entry{}
 	for i := range MaxMeasurements {
-		e.Measurements = append(e.Measurements, Measurement{Geometry{1024, 65535, 1 << 20, uint32(1<<30 - i)}, 1 << 40, 1.0 / 3, 1.0 / 7})
+		e.Measurements = append(e.Measurements, Measurement{policy.Geometry{Width: 1024, Groups: 65535, Chunk: 1 << 20, Depth: uint32(1<<30 - i)}, 1 << 40, 1.0 / 3, 1.0 / 7})
 	}
 	const entries = 1200
 	c.mu.Lock()

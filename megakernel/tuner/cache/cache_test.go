@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ringmaster/megakernel/policy"
 )
 
 const device = "Mesa/X.org llvmpipe (LLVM 15.0.6, 256 bits) \"quoted\" ../../etc\n"
@@ -47,9 +49,9 @@ func open(t *testing.T, dir string, max int) (*Cache, *journal) {
 func key(n int) Key { return Key{byte(n), byte(n >> 8), 1} }
 
 func entry(n int) Entry {
-	e := Entry{Key: key(n), Selected: Geometry{256, uint32(n), 1024, 0}}
+	e := Entry{Key: key(n), Selected: policy.Geometry{Width: 256, Groups: uint32(n), Chunk: 1024}}
 	for i := range 7 {
-		e.Measurements = append(e.Measurements, Measurement{Geometry{32 << i, uint32(n), 1024, 4096}, uint64(i + 1), 1.25 * float64(n+1), 0.1 * float64(i)})
+		e.Measurements = append(e.Measurements, Measurement{policy.Geometry{Width: 32 << i, Groups: uint32(n), Chunk: 1024, Depth: 4096}, uint64(i + 1), 1.25 * float64(n+1), 0.1 * float64(i)})
 	}
 	return e
 }

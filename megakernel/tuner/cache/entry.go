@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"ringmaster/megakernel/policy"
 )
 
 // Limits of what an entry may say. No launch of this program measures anything
@@ -28,34 +30,25 @@ type Key [32]byte
 
 func (k Key) String() string { return hex.EncodeToString(k[:]) }
 
-// Geometry is a point of the space that is tuned. A zero in groups, chunk or depth
-// means that it was not chosen.
-type Geometry struct {
-	Width  uint32 `toml:"width"`  // invocations of a workgroup, at least 1
-	Groups uint32 `toml:"groups"` // workgroups
-	Chunk  uint32 `toml:"chunk"`  // slots one ticket claims
-	Depth  uint32 `toml:"depth"`  // slots of a launch
-}
-
 // Measurement sums up the launches at one geometry.
 type Measurement struct {
-	Geometry
-	Count uint64  // launches, at least 1
-	Mean  float64 // nanoseconds a slot
-	M2    float64 // sum of squared differences from the mean
+	policy.Geometry         // a zero in groups, chunk or depth means that it was not chosen
+	Count           uint64  // launches, at least 1
+	Mean            float64 // nanoseconds a slot
+	M2              float64 // sum of squared differences from the mean
 }
 
 // Entry is what is known about one key.
 type Entry struct {
 	Key          Key
-	Selected     Geometry // zero if nothing is selected yet
+	Selected     policy.Geometry // zero if nothing is selected yet
 	Measurements []Measurement
 }
 
 // Check reports why an entry cannot be used.
 func (e *Entry) Check() error {
-	if e.Selected != (Geometry{}) {
-		if err := e.Selected.check(); err != nil {
+	if e.Selected != (policy.Geometry{}) {
+		if err := checkGeometry(e.Selected); err != nil {
 			return fmt.Errorf("selected: %w", err)
 		}
 	}
@@ -75,7 +68,7 @@ func (e *Entry) Check() error {
 	return nil
 }
 
-func (g Geometry) check() error {
+func checkGeometry(g policy.Geometry) error {
 	if g.Width < 1 || g.Width > MaxWidth || g.Groups > MaxGroups || g.Chunk > MaxChunk || g.Depth > MaxDepth {
 		return fmt.Errorf("geometry %+v: %w", g, ErrEntry)
 	}
@@ -83,7 +76,7 @@ func (g Geometry) check() error {
 }
 
 func (m *Measurement) check() error {
-	if err := m.Geometry.check(); err != nil {
+	if err := checkGeometry(m.Geometry); err != nil {
 		return err
 	}
 	// Written so that NaN fails.

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"ringmaster/megakernel/policy"
 )
 
 // Schema is the version of the file's form.
@@ -183,7 +185,7 @@ func (f *fileEntry) stored() (stored, error) {
 		if len(f.Selected) != 4 {
 			return s, fmt.Errorf("selected has %d numbers, want 4: %w", len(f.Selected), ErrEntry)
 		}
-		s.Selected = Geometry{f.Selected[0], f.Selected[1], f.Selected[2], f.Selected[3]}
+		s.Selected = policy.Geometry{Width: f.Selected[0], Groups: f.Selected[1], Chunk: f.Selected[2], Depth: f.Selected[3]}
 	}
 	if len(f.Measured) > MaxMeasurements {
 		return s, fmt.Errorf("%d measurements, at most %d: %w", len(f.Measured), MaxMeasurements, ErrEntry)
@@ -229,7 +231,7 @@ func (m *Measurement) read(row string) error {
 		err = errors.Join(err, e)
 		return v
 	}
-	m.Geometry = Geometry{word(fields[0]), word(fields[1]), word(fields[2]), word(fields[3])}
+	m.Geometry = policy.Geometry{Width: word(fields[0]), Groups: word(fields[1]), Chunk: word(fields[2]), Depth: word(fields[3])}
 	count, e := strconv.ParseUint(fields[4], 10, 64)
 	m.Count, m.Mean, m.M2 = count, float(fields[5]), float(fields[6])
 	if err = errors.Join(err, e); err != nil {
@@ -247,7 +249,7 @@ func format(device string, entries []*stored) []byte {
 		b = append(b, "\n\n[[entry]]\nkey = \""...)
 		b = hex.AppendEncode(b, e.Key[:])
 		b = fmt.Appendf(b, "\"\nused = %d\n", e.used)
-		if g := e.Selected; g != (Geometry{}) {
+		if g := e.Selected; g != (policy.Geometry{}) {
 			b = fmt.Appendf(b, "selected = [%d, %d, %d, %d]\n", g.Width, g.Groups, g.Chunk, g.Depth)
 		}
 		b = append(b, "measured = ["...)

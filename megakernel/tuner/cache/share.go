@@ -1,6 +1,10 @@
 package cache
 
-import "fmt"
+import (
+	"fmt"
+
+	"ringmaster/megakernel/policy"
+)
 
 // MaxSharedBytes bounds an entry that comes from elsewhere.
 const MaxSharedBytes = 32 << 10
@@ -34,10 +38,10 @@ func ReadShared(data []byte, device string, key Key) (Entry, error) {
 // too, unless it has neither a selection nor measurements.
 func (e *Entry) Merged(other *Entry) Entry {
 	out := e.clone()
-	if out.Selected == (Geometry{}) && len(out.Measurements) == 0 {
+	if out.Selected == (policy.Geometry{}) && len(out.Measurements) == 0 {
 		out.Selected = other.Selected
 	}
-	known := make(map[Geometry]bool, len(out.Measurements))
+	known := make(map[policy.Geometry]bool, len(out.Measurements))
 	for i := range out.Measurements {
 		known[out.Measurements[i].Geometry] = true
 	}

@@ -1,6 +1,10 @@
 package live
 
-import "math"
+import (
+	"math"
+
+	"ringmaster/megakernel/policy"
+)
 
 // maxBarred bounds the geometries that an exploration gives up; an exploration
 // that has to give up more ends.
@@ -9,7 +13,7 @@ const maxBarred = 16
 // Bar tells the tuner that a geometry it suggested does not run here, because a
 // plan or the engine turns it into another one. It is not suggested again until
 // the next exploration begins. A geometry that is not in the space is ignored.
-func (t *Tuner) Bar(g Geometry) {
+func (t *Tuner) Bar(g policy.Geometry) {
 	config, ok := t.space.index[g]
 	if !ok || t.isBarred(config) {
 		return

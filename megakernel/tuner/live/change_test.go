@@ -190,7 +190,7 @@ func TestStepsUpAndSlowFallsDoNotCarryEstimatesAway(t *testing.T) {
 			}
 		}
 		for _, m := range u.Entry(cache.Key{}).Measurements {
-			if off := m.Mean * float64(l.slots) / (r.machine.ns(l, Geometry(m.Geometry)) * r.speed); off > 2 || off < 0.5 {
+			if off := m.Mean * float64(l.slots) / (r.machine.ns(l, m.Geometry) * r.speed); off > 2 || off < 0.5 {
 				t.Errorf("seed %d: %+v is believed to take %.3g times as long as it does", seed, m.Geometry, off)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"testing"
+
+	"ringmaster/megakernel/policy"
 )
 
 // outcome of one tuner on one workload, against the exhaustive best.
@@ -67,7 +69,7 @@ func fixed(m *machine, all []load) float64 {
 
 // clamped fits a geometry to a launch as the engine does: depth and chunk to
 // its slots, groups to its tickets.
-func clamped(g Geometry, l load) Geometry {
+func clamped(g policy.Geometry, l load) policy.Geometry {
 	g.Depth = min(g.Depth, l.slots)
 	g.Chunk = min(g.Chunk, g.Depth)
 	g.Groups = min(g.Groups, (g.Depth+g.Chunk-1)/g.Chunk)

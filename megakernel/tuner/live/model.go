@@ -3,6 +3,7 @@ package live
 import (
 	"math"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/gp"
 )
 
@@ -93,7 +94,7 @@ func deviceOf(w *Workload) device {
 // cost is the logarithm of what a launch costs by the model: workgroups take tickets in
 // rounds, and a ticket is rows of one slot for each invocation. The first ticket of each
 // workgroup costs no claim. Workgroups on one unit slow each other down.
-func (d device) cost(w *Workload, g Geometry) float64 {
+func (d device) cost(w *Workload, g policy.Geometry) float64 {
 	depth := math.Min(float64(g.Depth), float64(w.Slots))
 	dispatches := math.Ceil(float64(w.Slots) / depth)
 	tickets := math.Ceil(depth / float64(g.Chunk))

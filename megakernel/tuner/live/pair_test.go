@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
 )
 
@@ -82,7 +83,7 @@ func TestExplorationGoesOnWhereThinkingIsLate(t *testing.T) {
 	l := load{65_536, 300, 8}
 	r := newRing(&simulatedH200, l, 4)
 	u := New(Config{Space: simulatedH200.space(l)})
-	looks := map[Geometry]bool{}
+	looks := map[policy.Geometry]bool{}
 	for n := 0; u.Next().Left > 0; n++ {
 		if n > 10*defaultBudget {
 			t.Fatalf("still explores: %+v", u.Next())
@@ -118,7 +119,7 @@ func TestExplorationEndsWithLaunchesInFlight(t *testing.T) {
 	l := load{65_536, 300, 8}
 	r := newRing(&simulatedH200, l, 4)
 	u := New(Config{Space: simulatedH200.space(l)})
-	var flying []Geometry
+	var flying []policy.Geometry
 	n := 0
 	for ; u.Next().Left > 0 && n < 1000; n++ {
 		flying = append(flying, u.Next().Geometry)
@@ -136,11 +137,11 @@ func TestHintIsNeverKeptBeforeItRan(t *testing.T) {
 	l := load{4096, 60, 0}
 	r := newRing(&simulatedH200, l, 1)
 	u := New(Config{Space: simulatedH200.space(l)})
-	ran := map[Geometry]bool{}
+	ran := map[policy.Geometry]bool{}
 	var e cache.Entry
 	for c := range u.Space().Len() {
 		if len(e.Measurements) < 12 {
-			e.Measurements = append(e.Measurements, cache.Measurement{Geometry: cache.Geometry(u.Space().At(c)), Count: 9, Mean: 1 + float64(c)/100})
+			e.Measurements = append(e.Measurements, cache.Measurement{Geometry: u.Space().At(c), Count: 9, Mean: 1 + float64(c)/100})
 		}
 	}
 	if u.Hint(&e) != 12 {
@@ -151,7 +152,7 @@ func TestHintIsNeverKeptBeforeItRan(t *testing.T) {
 			t.Fatalf("launch %d: %+v is kept and never ran", i, u.Choice())
 		}
 		for _, m := range u.Entry(cache.Key{}).Measurements {
-			if !ran[Geometry(m.Geometry)] {
+			if !ran[m.Geometry] {
 				t.Fatalf("launch %d: %+v is remembered and never ran", i, m.Geometry)
 			}
 		}
@@ -164,14 +165,14 @@ func TestHintIsNeverKeptBeforeItRan(t *testing.T) {
 // pairs, and the means of launches at different times were not.
 func TestRestoreKeepsTheSelectionAndTheNoise(t *testing.T) {
 	s := simulatedH200.space(load{4096, 60, 0})
-	mine, other := cache.Geometry(s.At(3)), cache.Geometry(s.At(9))
+	mine, other := s.At(3), s.At(9)
 	for _, sd := range []float64{.01, .3, 1e6} {
 		u := New(Config{Space: s})
 		u.Restore(&cache.Entry{Selected: mine, Measurements: []cache.Measurement{
 			{Geometry: mine, Count: 6, Mean: 10, M2: 5 * 100 * sd * sd},
 			{Geometry: other, Count: 6, Mean: 8.5, M2: 5 * 100 * sd * sd},
 		}})
-		if next := u.Next(); next.Why != Exploiting || next.Left != 0 || next.Geometry != Geometry(mine) {
+		if next := u.Next(); next.Why != Exploiting || next.Left != 0 || next.Geometry != mine {
 			t.Errorf("scattered by %v: %+v", sd, next)
 		}
 		if noise := u.Noise(); noise < .5*sd && noise < .3 || noise > mostNoise {

@@ -18,9 +18,9 @@ import (
 type recorded struct {
 	name   string
 	slots  uint32
-	cost   map[Geometry]float64 // nanoseconds
-	series []float64            // launches in a row, over the usual
-	best   Geometry
+	cost   map[policy.Geometry]float64 // nanoseconds
+	series []float64                   // launches in a row, over the usual
+	best   policy.Geometry
 	space  *Space
 }
 
@@ -44,7 +44,7 @@ func readRecorded(t testing.TB) (all []*recorded) {
 		switch word, rest, _ := strings.Cut(line, " "); word {
 		case "#":
 		case "work":
-			now = &recorded{cost: make(map[Geometry]float64)}
+			now = &recorded{cost: make(map[policy.Geometry]float64)}
 			_, err = fmt.Sscan(rest, &now.name, &now.slots)
 			all = append(all, now)
 		case "series":
@@ -54,7 +54,7 @@ func readRecorded(t testing.TB) (all []*recorded) {
 				now.series = append(now.series, x/1000)
 			}
 		default:
-			var g Geometry
+			var g policy.Geometry
 			var ns float64
 			_, err = fmt.Sscan(line, &g.Width, &g.Groups, &g.Chunk, &g.Depth, &ns)
 			now.cost[g] = ns
@@ -71,7 +71,7 @@ func readRecorded(t testing.TB) (all []*recorded) {
 	}
 	limits := policy.Limits{MaxWorkgroupSizeX: 1024, MaxInvocationsPerWorkgroup: 1024, MaxWorkgroupsPerDimension: 65535}
 	for _, w := range all {
-		w.space, err = NewSpace(Workload{Limits: limits, Slots: w.slots, Legal: func(g Geometry) bool { return w.cost[g] > 0 }})
+		w.space, err = NewSpace(Workload{Limits: limits, Slots: w.slots, Legal: func(g policy.Geometry) bool { return w.cost[g] > 0 }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ const (
 )
 
 // usual is what a geometry takes now.
-func (p *playback) usual(g Geometry) float64 {
+func (p *playback) usual(g policy.Geometry) float64 {
 	x := p.series[p.at%len(p.series)]
 	if g.Groups == 1 && x > shared && x < beyond {
 		x *= alone
@@ -108,7 +108,7 @@ func (p *playback) usual(g Geometry) float64 {
 	return p.cost[g] * x
 }
 
-func (p *playback) launch(g Geometry) Report {
+func (p *playback) launch(g policy.Geometry) Report {
 	ns := p.usual(g) * math.Exp(0.01*p.random.NormFloat64())
 	return Report{Geometry: g, Slots: p.slots, Ns: uint64(ns)}
 }

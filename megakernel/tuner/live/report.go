@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"ringmaster/megakernel/policy"
 )
 
 // Reasons to refuse a report. Of the tuner only its count of refusals changes; it
@@ -19,7 +21,7 @@ var (
 
 // Report is what a launch measured.
 type Report struct {
-	Geometry Geometry
+	Geometry policy.Geometry
 	Slots    uint32 // slots it ran
 	Ns       uint64 // time on the device
 	WallNs   uint64 // from submission to completion by the host's clock; 0 if not known

@@ -58,7 +58,7 @@ func loads(scale float64) (out []load) {
 }
 
 // ns is the time to drain the ring once, without noise.
-func (m *machine) ns(l load, g Geometry) float64 {
+func (m *machine) ns(l load, g policy.Geometry) float64 {
 	total := 0.0
 	for left := float64(l.slots); left > 0; left -= float64(g.Depth) {
 		total += m.dispatchNs(l, g, math.Min(left, float64(g.Depth)))
@@ -67,7 +67,7 @@ func (m *machine) ns(l load, g Geometry) float64 {
 	return math.Max(total, m.host*float64(l.slots)) + m.host*first
 }
 
-func (m *machine) dispatchNs(l load, g Geometry, slots float64) float64 {
+func (m *machine) dispatchNs(l load, g policy.Geometry, slots float64) float64 {
 	width, groups, chunk := float64(g.Width), float64(g.Groups), float64(g.Chunk)
 	tickets := math.Ceil(slots / chunk)
 	perUnit := math.Max(math.Min(m.slots, math.Floor(m.resident/width)), 1)
@@ -114,7 +114,7 @@ func newRing(m *machine, l load, seed uint64) *ring {
 	return &ring{m, l, 0.03, 1, rand.New(rand.NewPCG(seed, uint64(l.slots)))}
 }
 
-func (r *ring) launch(g Geometry) Report {
+func (r *ring) launch(g policy.Geometry) Report {
 	ns := r.machine.ns(r.load, g) * r.speed * math.Exp(r.noise*r.random.NormFloat64())
 	return Report{Geometry: g, Slots: r.load.slots, Ns: uint64(ns), WallNs: uint64(ns) + 10_000}
 }

@@ -25,14 +25,6 @@ const (
 	axes      = 4
 )
 
-// Geometry is the shape of a launch.
-type Geometry struct {
-	Width  uint32 // invocations of a workgroup
-	Groups uint32 // workgroups
-	Chunk  uint32 // slots one ticket claims
-	Depth  uint32 // slots of a dispatch
-}
-
 // Workload says what a geometry is chosen for.
 type Workload struct {
 	Limits policy.Limits
@@ -40,14 +32,14 @@ type Workload struct {
 	Lanes  uint32 // invocations the device holds at once; 0 if not known
 	// Legal says whether the engine runs a geometry as it is; nil accepts all. It is
 	// called once for each combination.
-	Legal func(Geometry) bool
+	Legal func(policy.Geometry) bool
 }
 
 // Space are the geometries of a workload. It is immutable and may be shared.
 type Space struct {
 	space  *space.Space
-	shapes []Geometry
-	index  map[Geometry]int32
+	shapes []policy.Geometry
+	index  map[policy.Geometry]int32
 	model  []float64       // log of the cost that the model expects of each
 	start  int32           // where it is least
 	kernel [axes][]float64 // similarity of two levels by their distance
@@ -92,8 +84,8 @@ func NewSpace(w Workload) (*Space, error) {
 }
 
 func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
-	at := func(l []uint16) Geometry {
-		return Geometry{values[0][l[0]], values[1][l[1]], values[2][l[2]], values[3][l[3]]}
+	at := func(l []uint16) policy.Geometry {
+		return policy.Geometry{Width: values[0][l[0]], Groups: values[1][l[1]], Chunk: values[2][l[2]], Depth: values[3][l[3]]}
 	}
 	params := make([]space.Param, axes)
 	for j, name := range [axes]string{"width", "groups", "chunk", "depth"} {
@@ -112,7 +104,7 @@ func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
 	if err != nil {
 		return nil, fmt.Errorf("live: geometries of %d slots: %w", w.Slots, err)
 	}
-	s := &Space{space: all, slots: w.Slots, index: make(map[Geometry]int32, all.Len())}
+	s := &Space{space: all, slots: w.Slots, index: make(map[policy.Geometry]int32, all.Len())}
 	device := deviceOf(w)
 	for c := range all.Len() {
 		l := all.Levels(c)
@@ -146,16 +138,16 @@ func (s *Space) Len() int { return len(s.shapes) }
 func (s *Space) Discrete() *space.Space { return s.space }
 
 // At is a geometry by its number.
-func (s *Space) At(config int) Geometry { return s.shapes[config] }
+func (s *Space) At(config int) policy.Geometry { return s.shapes[config] }
 
 // Find is the number of a geometry; ok is false if it is not in the space.
-func (s *Space) Find(g Geometry) (config int, ok bool) {
+func (s *Space) Find(g policy.Geometry) (config int, ok bool) {
 	c, ok := s.index[g]
 	return int(c), ok
 }
 
 // Nearest is the number of the geometry with the fewest doublings to g.
-func (s *Space) Nearest(g Geometry) int {
+func (s *Space) Nearest(g policy.Geometry) int {
 	if c, ok := s.index[g]; ok {
 		return int(c)
 	}

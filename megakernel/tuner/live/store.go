@@ -18,7 +18,7 @@ func (t *Tuner) Entry(key cache.Key) cache.Entry {
 	noise := t.noise.sd()
 	p.condition(t.space, t.pairs[:t.n])
 	if t.left == 0 {
-		e.Selected = cache.Geometry(t.Choice())
+		e.Selected = t.Choice()
 	}
 	for _, c := range append(t.everRan(), t.current) {
 		if c != t.current && !t.fresh(c) || len(e.Measurements) == maxArms-1 && c != t.current {
@@ -31,7 +31,7 @@ func (t *Tuner) Entry(key cache.Key) cache.Entry {
 		}
 		count := 1 + t.looks(c)
 		e.Measurements = append(e.Measurements, cache.Measurement{
-			Geometry: cache.Geometry(t.space.shapes[c]), Count: uint64(count), Mean: mean, M2: float64(count-1) * noise * noise * mean * mean,
+			Geometry: t.space.shapes[c], Count: uint64(count), Mean: mean, M2: float64(count-1) * noise * noise * mean * mean,
 		})
 	}
 	return e
@@ -56,7 +56,7 @@ func (t *Tuner) Restore(e *cache.Entry) (taken int) {
 		return 0
 	}
 	t.current = home
-	if t.left = max(t.left-spent, 0); t.space.shapes[home] == Geometry(e.Selected) || t.left == 0 {
+	if t.left = max(t.left-spent, 0); t.space.shapes[home] == e.Selected || t.left == 0 {
 		t.settle()
 	}
 	t.suggest(t.current)
@@ -69,7 +69,7 @@ func (t *Tuner) learn(e *cache.Entry, like pair) (home int32, taken, spent int) 
 	var than *cache.Measurement
 	for i := range e.Measurements {
 		m := &e.Measurements[i]
-		if c, ok := t.space.index[Geometry(m.Geometry)]; ok && (than == nil || than.Geometry != e.Selected && (m.Geometry == e.Selected || m.Mean < than.Mean)) {
+		if c, ok := t.space.index[m.Geometry]; ok && (than == nil || than.Geometry != e.Selected && (m.Geometry == e.Selected || m.Mean < than.Mean)) {
 			home, than = c, m
 		}
 	}
@@ -80,7 +80,7 @@ func (t *Tuner) learn(e *cache.Entry, like pair) (home int32, taken, spent int) 
 	noise := t.noise.sd()
 	for i := range e.Measurements {
 		m := &e.Measurements[i]
-		c, ok := t.space.index[Geometry(m.Geometry)]
+		c, ok := t.space.index[m.Geometry]
 		if !ok || m == than || taken == maxArms {
 			continue
 		}

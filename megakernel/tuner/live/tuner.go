@@ -1,12 +1,16 @@
 package live
 
-import "math"
+import (
+	"math"
+
+	"ringmaster/megakernel/policy"
+)
 
 // Config of a tuner. Zero fields mean the defaults.
 type Config struct {
 	Space  *Space
-	Start  Geometry // the first incumbent, or the nearest to it in the space; zero means the model's choice
-	Budget int      // looks of an exploration, by default 24; one after a change has half of them
+	Start  policy.Geometry // the first incumbent, or the nearest to it in the space; zero means the model's choice
+	Budget int             // looks of an exploration, by default 24; one after a change has half of them
 }
 
 // Tuner is the tuner of one kernel on one device. It is plain data, and a copy
@@ -65,7 +69,7 @@ func New(c Config) *Tuner {
 		t.budget = defaultBudget
 	}
 	t.current = c.Space.start
-	if c.Start != (Geometry{}) {
+	if c.Start != (policy.Geometry{}) {
 		t.current = int32(c.Space.Nearest(c.Start))
 	}
 	t.left = t.budget
@@ -87,7 +91,7 @@ func (w Why) String() string { return [...]string{"exploring", "exploiting", "re
 
 // Suggestion is the geometry of the next launch.
 type Suggestion struct {
-	Geometry  Geometry
+	Geometry  policy.Geometry
 	Why       Why
 	NsPerSlot float64 // that the incumbent takes; 0 while nothing was measured
 	Left      int     // looks left of the exploration, 0 if there is none
@@ -118,7 +122,7 @@ func (t *Tuner) level() float64 {
 func (t *Tuner) Next() Suggestion { return t.next }
 
 // Choice is the incumbent: what runs except for looks at others.
-func (t *Tuner) Choice() Geometry { return t.space.shapes[t.current] }
+func (t *Tuner) Choice() policy.Geometry { return t.space.shapes[t.current] }
 
 // Space holds the geometries from which the tuner chooses.
 func (t *Tuner) Space() *Space { return t.space }

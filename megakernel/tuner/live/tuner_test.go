@@ -23,7 +23,7 @@ func TestImplausibleReportsAreRefusedAndChangeNothing(t *testing.T) {
 		"longer than wall":    {func(r *Report) { r.WallNs = r.Ns / 2 }, ErrWall},
 		"too fast":            {func(r *Report) { r.Ns /= 20 }, ErrTooFast},
 		"beyond the limits":   {func(r *Report) { r.Geometry.Width = 4096 }, ErrGeometry},
-		"zero geometry":       {func(r *Report) { r.Geometry = Geometry{} }, ErrGeometry},
+		"zero geometry":       {func(r *Report) { r.Geometry = policy.Geometry{} }, ErrGeometry},
 	} {
 		bad := good
 		c.spoil(&bad)
@@ -59,7 +59,7 @@ func TestGeometryBeyondTheSafetyBoundIsNotRunAgain(t *testing.T) {
 	for _, l := range loads(1) {
 		r := newRing(&simulatedH200, l, 7)
 		u := New(Config{Space: simulatedH200.space(l)})
-		runs := map[Geometry]int{} // looks; the incumbent runs until a better one is found
+		runs := map[policy.Geometry]int{} // looks; the incumbent runs until a better one is found
 		best := math.Inf(1)
 		for range 500 {
 			g := u.Next().Geometry
@@ -119,11 +119,11 @@ func TestStateSurvivesTheCache(t *testing.T) {
 
 func TestRestoreTakesNothingFromAPoisonedEntry(t *testing.T) {
 	s := simulatedH200.space(load{4096, 60, 0})
-	g := cache.Geometry(s.At(3))
+	g := s.At(3)
 	for name, e := range map[string]cache.Entry{
 		"not a number":  {Measurements: []cache.Measurement{{Geometry: g, Count: 1, Mean: math.NaN()}}},
 		"no launches":   {Measurements: []cache.Measurement{{Geometry: g, Mean: 1}}},
-		"other space":   {Measurements: []cache.Measurement{{Geometry: cache.Geometry{Width: 7}, Count: 1, Mean: 1}}},
+		"other space":   {Measurements: []cache.Measurement{{Geometry: policy.Geometry{Width: 7}, Count: 1, Mean: 1}}},
 		"only selected": {Selected: g},
 	} {
 		u := New(Config{Space: s})
@@ -138,7 +138,7 @@ func TestSpaceFitsTheDevice(t *testing.T) {
 	for _, w := range []Workload{
 		{Limits: policy.Limits{MaxWorkgroupSizeX: 1024, MaxInvocationsPerWorkgroup: 256, MaxWorkgroupsPerDimension: 64, SubgroupSize: 64}, Slots: 100_000},
 		{Limits: policy.Limits{MaxWorkgroupSizeX: 20, MaxInvocationsPerWorkgroup: 20, MaxWorkgroupsPerDimension: 1}, Slots: 1},
-		{Limits: simulatedH200.limits, Slots: 1 << 30, Legal: func(g Geometry) bool { return g.Chunk <= 256*g.Width }},
+		{Limits: simulatedH200.limits, Slots: 1 << 30, Legal: func(g policy.Geometry) bool { return g.Chunk <= 256*g.Width }},
 	} {
 		s, err := NewSpace(w)
 		if err != nil {

@@ -36,15 +36,15 @@ type entry struct {
 type state struct {
 	exploring bool
 	changes   int
-	next      live.Geometry
+	next      policy.Geometry
 }
 
-func newEntry(env *Env, p Program, bucket int, start live.Geometry) (*entry, error) {
+func newEntry(env *Env, p Program, bucket int, start policy.Geometry) (*entry, error) {
 	e := &entry{program: p, bucket: bucket, limits: env.Limits, device: env.Device, spaces: env.Spaces}
 	known, ok := e.recall(env)
 	hint := ok && e.moment != FirstMoment
-	if hint && known.Selected != (cache.Geometry{}) {
-		start = live.Geometry(known.Selected)
+	if hint && known.Selected != (policy.Geometry{}) {
+		start = known.Selected
 	}
 	if p.Mode == Natural {
 		e.natural = newNatural(env.Limits)
@@ -177,9 +177,9 @@ func gives(plan, asked policy.Geometry) bool {
 
 func (e *entry) space() *live.Space { return e.live.Space() }
 
-func (e *entry) next() live.Geometry {
+func (e *entry) next() policy.Geometry {
 	if e.natural != nil {
-		return live.Geometry{Width: e.natural.current}
+		return policy.Geometry{Width: e.natural.current}
 	}
 	return e.live.Next().Geometry
 }

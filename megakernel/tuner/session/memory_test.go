@@ -57,9 +57,9 @@ func (told) Remember(string, cache.Entry) {}
 // as slow as it claims would never be noticed as a change of cost, so other geometries
 // have to be looked at too.
 func TestWhatOthersSelectedIsNotChosenUnseen(t *testing.T) {
-	slow := cache.Geometry{Width: 32, Groups: 1, Chunk: 32, Depth: 65_536}
+	slow := policy.Geometry{Width: 32, Groups: 1, Chunk: 32, Depth: 65_536}
 	honest := cost(policy.Geometry{Width: 32, Groups: 1, Chunk: 32}, 50_000) / 50_000
-	says := func(ns float64, others ...cache.Geometry) told {
+	says := func(ns float64, others ...policy.Geometry) told {
 		e := cache.Entry{Selected: slow}
 		for _, g := range append(others, slow) {
 			e.Measurements = append(e.Measurements, cache.Measurement{Geometry: g, Count: 1000, Mean: ns})
@@ -68,8 +68,8 @@ func TestWhatOthersSelectedIsNotChosenUnseen(t *testing.T) {
 	}
 	for name, memory := range map[string]told{
 		"the truth":           says(honest),
-		"absurdly fast":       says(1e-9, cache.Geometry{Width: 32, Groups: 2, Chunk: 32, Depth: 65_536}, cache.Geometry{Width: 64, Groups: 1, Chunk: 64, Depth: 65_536}),
-		"as fast as the best": says(honest/27, cache.Geometry{Width: 32, Groups: 2, Chunk: 32, Depth: 65_536}),
+		"absurdly fast":       says(1e-9, policy.Geometry{Width: 32, Groups: 2, Chunk: 32, Depth: 65_536}, policy.Geometry{Width: 64, Groups: 1, Chunk: 64, Depth: 65_536}),
+		"as fast as the best": says(honest/27, policy.Geometry{Width: 32, Groups: 2, Chunk: 32, Depth: 65_536}),
 	} {
 		r := newRig(t, On)
 		r.env.Memory = memory
@@ -79,9 +79,9 @@ func TestWhatOthersSelectedIsNotChosenUnseen(t *testing.T) {
 			t.Errorf("%s: %+v, %.1f times the best", name, r.env.Given, ratio)
 		}
 	}
-	natural := told{cache.Entry{Selected: cache.Geometry{Width: 32}}}
+	natural := told{cache.Entry{Selected: policy.Geometry{Width: 32}}}
 	for _, width := range []uint32{32, 64, 128, 256, 512, 1024} {
-		natural.Measurements = append(natural.Measurements, cache.Measurement{Geometry: cache.Geometry{Width: width}, Count: 9, Mean: float64(width)})
+		natural.Measurements = append(natural.Measurements, cache.Measurement{Geometry: policy.Geometry{Width: width}, Count: 9, Mean: float64(width)})
 	}
 	r, alone := newRig(t, Natural), newRig(t, Natural)
 	r.env.Memory = natural
@@ -115,9 +115,9 @@ func TestAFileReadLateHelpsAnExplorationUnderWay(t *testing.T) {
 // The policy runs its own width instead of one that it does not accept, so nothing would ever be
 // measured at such a width that takes it from its place.
 func TestAWidthThatIsNoCandidateIsNotRestored(t *testing.T) {
-	poison := cache.Entry{Selected: cache.Geometry{Width: 999}}
+	poison := cache.Entry{Selected: policy.Geometry{Width: 999}}
 	for _, w := range append(tuner.Candidates(limits), 999) {
-		poison.Measurements = append(poison.Measurements, cache.Measurement{Geometry: cache.Geometry{Width: w}, Count: 9, Mean: 1 + float64(999-min(w, 999))})
+		poison.Measurements = append(poison.Measurements, cache.Measurement{Geometry: policy.Geometry{Width: w}, Count: 9, Mean: 1 + float64(999-min(w, 999))})
 	}
 	r := newRig(t, Natural)
 	r.env.Memory = own{poison}

@@ -101,10 +101,10 @@ func (n *natural) exploring() bool {
 func (n *natural) entry(key cache.Key) cache.Entry {
 	e := cache.Entry{Key: key}
 	if !n.exploring() {
-		e.Selected = cache.Geometry{Width: n.current}
+		e.Selected = policy.Geometry{Width: n.current}
 	}
 	for _, s := range n.samples.All() {
-		e.Measurements = append(e.Measurements, cache.Measurement{Geometry: cache.Geometry{Width: s.Width}, Count: s.Count, Mean: s.Mean, M2: s.M2})
+		e.Measurements = append(e.Measurements, cache.Measurement{Geometry: policy.Geometry{Width: s.Width}, Count: s.Count, Mean: s.Mean, M2: s.M2})
 	}
 	return e
 }

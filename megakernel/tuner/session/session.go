@@ -272,7 +272,7 @@ func (s *Session) bucket(env *Env, p Program, r *Report) int {
 
 // start is the geometry at which a new tuner begins: the best one of the same kernel
 // at the nearest size that was tuned; zero leaves it to the tuner.
-func (s *Session) start(p Program, bucket int) (g live.Geometry) {
+func (s *Session) start(p Program, bucket int) (g policy.Geometry) {
 	nearest := Buckets
 	for _, e := range s.tuners {
 		if d := max(e.bucket-bucket, bucket-e.bucket); e.program == p && d < nearest && !e.exploring() {

@@ -39,7 +39,7 @@ func (s *Spaces) Of(limits policy.Limits, bucket int) (*live.Space, error) {
 		return space, nil
 	}
 	slots := BucketSlots(bucket)
-	space, err := live.NewSpace(live.Workload{Limits: limits, Slots: slots, Legal: func(g live.Geometry) bool {
+	space, err := live.NewSpace(live.Workload{Limits: limits, Slots: slots, Legal: func(g policy.Geometry) bool {
 		asked := s.ask(g, slots)
 		if asked.Depth == 0 {
 			asked.Depth = s.cfg.Sizing.BatchDepth
@@ -59,18 +59,17 @@ func (s *Spaces) Of(limits policy.Limits, bucket int) (*live.Space, error) {
 // ask is what the policy is asked for so that it runs a geometry. For a launch that
 // is not split no depth is asked for, if the policy's own allows as many slots: a
 // queue that has grown since it was measured is then still launched as a whole.
-func (s *Spaces) ask(g live.Geometry, slots uint32) policy.Geometry {
-	asked := policy.Geometry(g)
+func (s *Spaces) ask(g policy.Geometry, slots uint32) policy.Geometry {
 	if g.Depth >= slots && slots <= s.cfg.Sizing.BatchDepth {
-		asked.Depth = 0
+		g.Depth = 0
 	}
-	return asked
+	return g
 }
 
 // measured is the geometry, as the space has it, at which a launch ran.
-func measured(g policy.Geometry, slots uint32) live.Geometry {
+func measured(g policy.Geometry, slots uint32) policy.Geometry {
 	if g.Depth == 0 || g.Depth > slots {
 		g.Depth = slots
 	}
-	return live.Geometry(g)
+	return g
 }

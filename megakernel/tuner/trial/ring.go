@@ -72,8 +72,8 @@ type Ring struct {
 	Clock  megakernel.TimeSource // of the last launch
 
 	stand *megakernel.Stand
-	start live.Geometry // that a model expects to be fast
-	last  time.Time     // end of the last launch
+	start policy.Geometry // that a model expects to be fast
+	last  time.Time       // end of the last launch
 }
 
 // NewRing makes a ring without a load.
@@ -89,7 +89,7 @@ func NewRing(device gpu.Device, cfg RingConfig) (*Ring, error) {
 func (r *Ring) Close() error { return r.stand.Close() }
 
 // Fits reports whether a launch drains the whole load at exactly this geometry.
-func (r *Ring) Fits(g live.Geometry) bool { return r.stand.Fits(EngineGeometry(g), g.Depth) }
+func (r *Ring) Fits(g policy.Geometry) bool { return r.stand.Fits(EngineGeometry(g), g.Depth) }
 
 // Put puts a load on the ring and lists the geometries that it can run at.
 func (r *Ring) Put(l *Load) error {
@@ -106,7 +106,7 @@ func (r *Ring) Put(l *Load) error {
 	}
 	space, err := live.NewSpace(live.Workload{
 		Limits: r.Limits, Slots: session.BucketSlots(bucket),
-		Legal: func(g live.Geometry) bool {
+		Legal: func(g policy.Geometry) bool {
 			_, known := all.Find(g)
 			return known && r.Fits(g)
 		},
@@ -144,7 +144,7 @@ func (r *Ring) Warm() error {
 }
 
 // EngineGeometry is a geometry without its depth, which an order of the engine carries by itself.
-func EngineGeometry(g live.Geometry) megakernel.Geometry {
+func EngineGeometry(g policy.Geometry) megakernel.Geometry {
 	return megakernel.Geometry{Width: g.Width, Groups: g.Groups, Chunk: g.Chunk}
 }
 
@@ -156,7 +156,7 @@ const (
 )
 
 // Launch drains the workload once.
-func (r *Ring) Launch(g live.Geometry) (live.Report, error) {
+func (r *Ring) Launch(g policy.Geometry) (live.Report, error) {
 	if !r.Software && time.Since(r.last) > idleGap {
 		if err := r.stand.Warm(EngineGeometry(r.start), r.start.Depth, wakeSpan); err != nil {
 			return live.Report{}, err

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/live"
 )
 
@@ -41,7 +42,7 @@ const Unchosen = -1
 // Run measures geometries of a space within a budget and keeps the times.
 type Run struct {
 	Space    *live.Space
-	Launch   func(live.Geometry) (live.Report, error)
+	Launch   func(policy.Geometry) (live.Report, error)
 	Warm     func() error  // before the first launch
 	Launches int           // most launches; 0: no bound
 	Span     time.Duration // most time; 0: no bound
@@ -195,6 +196,6 @@ type Row struct {
 }
 
 // Geometry is the geometry that the row is of.
-func (r *Row) Geometry() live.Geometry {
-	return live.Geometry{Width: r.Width, Groups: r.Groups, Chunk: r.Chunk, Depth: r.Depth}
+func (r *Row) Geometry() policy.Geometry {
+	return policy.Geometry{Width: r.Width, Groups: r.Groups, Chunk: r.Chunk, Depth: r.Depth}
 }

@@ -26,7 +26,7 @@ func pretended(t *testing.T, launches int) *Run {
 	off := func(v, best uint32) float64 { return math.Abs(math.Log2(float64(v) / float64(best))) }
 	return &Run{
 		Space: space, Launches: launches, Warm: func() error { return nil }, Now: time.Now,
-		Launch: func(g live.Geometry) (live.Report, error) {
+		Launch: func(g policy.Geometry) (live.Report, error) {
 			ns := 1e5 * (1 + off(g.Width, 128)/4 + off(g.Groups, 64)/4 + off(g.Chunk, 256)/8 + off(g.Depth, 16<<10)/3)
 			return live.Report{Geometry: g, Slots: 16 << 10, Ns: uint64(ns), WallNs: uint64(ns) + 1000}, nil
 		},
@@ -89,7 +89,7 @@ func TestABudgetOfTimeEndsARun(t *testing.T) {
 	r.Now = func() time.Time { return clock }
 	step := 10 * time.Millisecond
 	launch := r.Launch
-	r.Launch = func(g live.Geometry) (live.Report, error) { clock = clock.Add(step); return launch(g) }
+	r.Launch = func(g policy.Geometry) (live.Report, error) { clock = clock.Add(step); return launch(g) }
 	if _, whole, err := r.Measure(t.Context(), Sweep); err != nil || whole || r.Count > 100 || r.Count < 95 {
 		t.Errorf("%d launches, whole %v: %v", r.Count, whole, err)
 	}
