@@ -134,7 +134,7 @@ func (l *Ledger) dropSlot(b *Entry, index int) {
 }
 
 // closeIdle frees the pages of a queue of which nothing is left.
-func (l *Ledger) closeIdle(q *Queue) {
+func (l *Ledger) closeIdle(q *queue) {
 	q.pages.Remove(func(number uint32) bool {
 		return l.pool.Idle(number) && l.closePage(q, number) == nil
 	})

@@ -51,7 +51,7 @@ type Profile struct {
 type Entry struct {
 	Batch
 	profile     Profile
-	queue       *Queue
+	queue       *queue
 	result      Result
 	number      uint32 // index in the ledger's table of entries
 	serial      uint64 // number among all batches, in the order of their submission

@@ -72,7 +72,7 @@ type Ledger struct {
 	owners []owner // of each slot of the pool; written by whoever reserved it
 	first  int     // (queue, priority) pairs that own at least one page
 
-	queues     map[string]*Queue
+	queues     map[string]*queue
 	options    map[string]QueueOptions // of queues that were configured
 	generation []uint32                // how often each window was given out
 	given      int                     // windows below have been given out
@@ -85,7 +85,7 @@ type Ledger struct {
 	pending   int
 	deadlines deadlines
 	ended     []string // queues whose batches ended outside Settle, see Ended
-	settling  *Queue   // the queue of the wave that Settle is at
+	settling  *queue   // the queue of the wave that Settle is at
 }
 
 // page is what the ledger knows about a page besides the pool.
@@ -116,7 +116,7 @@ func New(cfg Config) (*Ledger, error) {
 		pool:       pool,
 		pages:      make([]page, cfg.Pages),
 		owners:     make([]owner, cfg.Pages*ring.PageSlots),
-		queues:     make(map[string]*Queue),
+		queues:     make(map[string]*queue),
 		options:    make(map[string]QueueOptions),
 		generation: make([]uint32, cfg.Windows),
 		epoch:      cfg.Epoch,

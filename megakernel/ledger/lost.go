@@ -44,7 +44,7 @@ func (l *Ledger) Lost(now time.Time) {
 }
 
 // emptyPages frees every page of a queue, whatever is in it.
-func (l *Ledger) emptyPages(q *Queue) {
+func (l *Ledger) emptyPages(q *queue) {
 	for p := range q.waiting {
 		q.waiting[p] = line{} // a batch that is repeated comes in again
 	}

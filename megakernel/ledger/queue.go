@@ -6,8 +6,8 @@ import (
 	"ringmaster/ring"
 )
 
-// Queue is one work queue: its window, its batches that wait for pages, and its pages.
-type Queue struct {
+// queue is one work queue: its window, its batches that wait for pages, and its pages.
+type queue struct {
 	name     string
 	window   Window
 	epoch    uint64 // of the window's contents
@@ -35,12 +35,12 @@ type Queue struct {
 }
 
 // idle reports whether nothing of a queue would be lost with it but what its window holds.
-func (q *Queue) idle() bool {
+func (q *queue) idle() bool {
 	return q.pending == 0 && q.waves == 0 && q.writing == 0 && q.ending == 0 && len(q.finished) == 0 && len(q.allocated) == 0
 }
 
 // enqueue puts the slots of b's open segment in line.
-func (q *Queue) enqueue(b *Entry) {
+func (q *queue) enqueue(b *Entry) {
 	for p := range b.class {
 		if b.class[p].next < b.class[p].end {
 			q.waiting[p].push(b, p)
@@ -49,7 +49,7 @@ func (q *Queue) enqueue(b *Entry) {
 }
 
 // dequeue takes a batch out of the lines that it is in.
-func (q *Queue) dequeue(b *Entry) {
+func (q *queue) dequeue(b *Entry) {
 	for p := range b.class {
 		if b.class[p].next < b.class[p].end {
 			q.waiting[p].remove(b, p)
@@ -90,7 +90,7 @@ func (l *line) remove(b *Entry, priority int) {
 }
 
 // know makes a batch known by its id.
-func (q *Queue) know(b *Entry) {
+func (q *queue) know(b *Entry) {
 	if q.named == nil {
 		q.named = make(map[string]*Entry)
 	}
@@ -103,7 +103,7 @@ func (q *Queue) know(b *Entry) {
 }
 
 // forget makes a batch unknown by its id.
-func (q *Queue) forget(b *Entry) {
+func (q *queue) forget(b *Entry) {
 	at := b.namesake
 	b.namesake = link{}
 	if at.next != nil {

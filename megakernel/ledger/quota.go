@@ -48,7 +48,7 @@ func (l *Ledger) Configure(now time.Time, name string, options QueueOptions) err
 }
 
 // admits refuses a batch that the queue's options do not allow.
-func (q *Queue) admits(b *Entry) error {
+func (q *queue) admits(b *Entry) error {
 	o := &q.options
 	if o.MaxPending > 0 && q.pending+len(b.Slots) > o.MaxPending {
 		if len(b.Slots) > o.MaxPending {

@@ -62,7 +62,7 @@ func (l *Ledger) Return(now time.Time, w *Wave, failed bool) {
 
 // putBack returns a page from a wave to its line, or frees it if nothing of it is left to
 // run.
-func (l *Ledger) putBack(now time.Time, q *Queue, number uint32, behind bool) error {
+func (l *Ledger) putBack(now time.Time, q *queue, number uint32, behind bool) error {
 	if q.ending > 0 {
 		l.dropPage(now, number)
 	}

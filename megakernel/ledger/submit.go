@@ -52,7 +52,7 @@ func (l *Ledger) Submit(now time.Time, dst []Extent, name string, b *Entry) ([]E
 }
 
 // admit decides whether a batch is taken and for which queue.
-func (l *Ledger) admit(now time.Time, name string, b *Entry) (*Queue, error) {
+func (l *Ledger) admit(now time.Time, name string, b *Entry) (*queue, error) {
 	if l.pending+len(b.Slots) > l.cfg.MaxPending {
 		return nil, fmt.Errorf("batch %q: %d slots pending and %d more, the limit is %d: %w",
 			b.ID, l.pending, len(b.Slots), l.cfg.MaxPending, ErrBacklog)
@@ -65,7 +65,7 @@ func (l *Ledger) admit(now time.Time, name string, b *Entry) (*Queue, error) {
 }
 
 // register enters an admitted batch in the books.
-func (l *Ledger) register(q *Queue, b *Entry) {
+func (l *Ledger) register(q *queue, b *Entry) {
 	if n := len(l.free); n > 0 {
 		b.number = l.free[n-1]
 		l.free = l.free[:n-1]
@@ -116,7 +116,7 @@ func (l *Ledger) Reserve(dst []Extent, w *Wave) []Extent {
 
 // reserve finds positions for at most limit of a batch's slots of a priority that are in no
 // page, as far as there are pages.
-func (l *Ledger) reserve(dst []Extent, q *Queue, b *Entry, priority uint32, limit int) []Extent {
+func (l *Ledger) reserve(dst []Extent, q *queue, b *Entry, priority uint32, limit int) []Extent {
 	c := &b.class[priority]
 	for limit > 0 && c.next < c.end {
 		number, ok := l.openPage(q, priority, b)
@@ -139,7 +139,7 @@ func (l *Ledger) reserve(dst []Extent, q *Queue, b *Entry, priority uint32, limi
 // openPage is a page of a priority that takes slots of a batch. A queue is always given
 // its first page of a priority, and more only from what is left when every queue there can
 // be has had its first ones, so no queue's backlog keeps another from running.
-func (l *Ledger) openPage(q *Queue, priority uint32, b *Entry) (uint32, bool) {
+func (l *Ledger) openPage(q *queue, priority uint32, b *Entry) (uint32, bool) {
 	if number, ok := q.pages.Last(priority); ok && l.pool.Open(number) && l.joins(b, number) {
 		return number, true
 	}
@@ -168,7 +168,7 @@ func (l *Ledger) joins(b *Entry, number uint32) bool {
 }
 
 // closePage frees a page without live slots that is in no queue.
-func (l *Ledger) closePage(q *Queue, number uint32) error {
+func (l *Ledger) closePage(q *queue, number uint32) error {
 	priority := l.pool.Priority(number)
 	if err := l.pool.Release(number); err != nil {
 		return err

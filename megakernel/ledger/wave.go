@@ -30,7 +30,7 @@ type Wave struct {
 	OldestAge uint32 // waves the longest waiting of those that go round again has been in, at most 255
 
 	ledger  *Ledger
-	queue   *Queue
+	queue   *queue
 	depth   int      // most slots
 	entries []*Entry // of the ledger, as it was when the wave was planned: those of slots in a wave do not change
 	tallies []tally

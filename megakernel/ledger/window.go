@@ -24,7 +24,7 @@ func (w Window) Number() int { return int(w.Tenant & (MaxWindows - 1)) }
 
 // open finds a queue or creates it, with a window that no other queue needs, and notes
 // that it is used.
-func (l *Ledger) open(now time.Time, name string) (*Queue, error) {
+func (l *Ledger) open(now time.Time, name string) (*queue, error) {
 	if q := l.queues[name]; q != nil {
 		q.used = now
 		return q, nil
@@ -50,7 +50,7 @@ func (l *Ledger) open(now time.Time, name string) (*Queue, error) {
 	if !ok {
 		options = l.cfg.Queue
 	}
-	q := &Queue{name: name, window: w, epoch: l.epoch, used: now, options: options, bucket: newBucket(options, now)}
+	q := &queue{name: name, window: w, epoch: l.epoch, used: now, options: options, bucket: newBucket(options, now)}
 	l.queues[name] = q
 	return q, nil
 }
@@ -61,7 +61,7 @@ func (l *Ledger) open(now time.Time, name string) (*Queue, error) {
 // Config.WindowHold ago, which leaves who uploads time to submit what reads it. What was
 // in the window is gone: work that names its epoch is dropped as after a loss.
 func (l *Ledger) evict(now time.Time) (number int, err error) {
-	var oldest *Queue
+	var oldest *queue
 	held := 0
 	for _, q := range l.queues {
 		switch {
