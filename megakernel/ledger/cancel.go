@@ -51,9 +51,10 @@ func (l *Ledger) Due() (next time.Time, ended bool) {
 	return next, len(l.ended) > 0
 }
 
-// withdraw ends a batch early: the slots behind its open segment, those of the open
-// segment that are in no page, and those in pages that are in no wave are dropped. The
-// rest is dropped when its waves are settled, or as soon as it has been written.
+// withdraw ends a batch early, for whatever reason, once. The slots behind its open
+// segment, those of the open segment that are in no page, and those in pages that are in no
+// wave are dropped now. The rest is dropped when its waves are settled (putBack), or as
+// soon as it has been written (Publish).
 func (l *Ledger) withdraw(now time.Time, b *Entry, why error) {
 	if b.due > 0 {
 		heap.Remove(&l.deadlines, b.due-1)

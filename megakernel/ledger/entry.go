@@ -46,8 +46,14 @@ type Profile struct {
 	Repeatable bool   // it may run again on a heap of zeros, because it reads nothing there
 }
 
-// Entry is a batch in the books. Only its current segment, up to and including the next
-// fence, is open: the slots of that segment are in pages or wait for one.
+// Entry is a batch in the books.
+//
+// Only one segment of it is open, which ends with the next fence: slots before the segment
+// are terminal, slots behind segmentEnd are in no page. Of the open segment's slots each is
+// terminal, in a page (taken says where), or waits for one (class says which), and
+// outstanding counts those that are not terminal. So a batch is finished when outstanding
+// is 0 and segmentEnd is its end, and a fence needs nothing on the device but that the next
+// segment is opened after the last slot of this one has been settled.
 type Entry struct {
 	Batch
 	profile     Profile
@@ -138,7 +144,8 @@ func (b *Entry) openSegment(fence uint32) bool {
 }
 
 // open makes a range of slots the open segment and sorts it by priority, keeping its
-// order. count has its slots by priority.
+// order. count has its slots by priority. A segment of one priority, which most are, needs
+// no order: its slots are written to staging straight from the batch.
 func (b *Entry) open(start, end int, count *[ring.Priorities]int) {
 	n := end - start
 	b.segmentEnd = end

@@ -59,7 +59,8 @@ func (l *Ledger) emptyPages(q *queue) {
 	q.pages.Remove(func(number uint32) bool { return l.closePage(q, number) == nil })
 }
 
-// repeat begins a batch anew.
+// repeat begins a batch anew: what it did before is undone in the counts, and what it
+// wrote is gone with the heap.
 func (l *Ledger) repeat(b *Entry) {
 	r := &b.result
 	done := int(r.Executed + r.Faulted)

@@ -61,7 +61,9 @@ func (l *Ledger) Return(now time.Time, w *Wave, failed bool) {
 }
 
 // putBack returns a page from a wave to its line, or frees it if nothing of it is left to
-// run.
+// run. Slots of batches that were withdrawn while the wave had the page are dropped now: no
+// one could touch their status words before. A page goes behind the others if a slot of it
+// asked for another wave, so that slots which yield for ever hold up nobody.
 func (l *Ledger) putBack(now time.Time, q *queue, number uint32, behind bool) error {
 	if q.ending > 0 {
 		l.dropPage(now, number)
@@ -86,7 +88,8 @@ func (l *Ledger) advance(now time.Time, b *Entry) {
 	l.finish(now, b)
 }
 
-// finish takes a batch without slots under way off the books.
+// finish takes a batch without slots under way off the books and leaves its result to be
+// handed out. It is the only place that does, and every way of a batch ends in it.
 func (l *Ledger) finish(now time.Time, b *Entry) {
 	if b.due > 0 {
 		heap.Remove(&l.deadlines, b.due-1)

@@ -64,7 +64,8 @@ func (l *Ledger) admit(now time.Time, name string, b *Entry) (*queue, error) {
 	return q, q.admits(b)
 }
 
-// register enters an admitted batch in the books.
+// register enters an admitted batch in the books: from here on it is reported once. Its
+// slots get the next sequence numbers of the queue, which prints name.
 func (l *Ledger) register(q *queue, b *Entry) {
 	if n := len(l.free); n > 0 {
 		b.number = l.free[n-1]
@@ -115,7 +116,9 @@ func (l *Ledger) Reserve(dst []Extent, w *Wave) []Extent {
 }
 
 // reserve finds positions for at most limit of a batch's slots of a priority that are in no
-// page, as far as there are pages.
+// page, as far as there are pages. The batch remembers them, so that Cancel finds its slots
+// without looking at others. The page remembers what a wave has to know of its slots: their
+// opcodes, the most steps, and whether one wants its result.
 func (l *Ledger) reserve(dst []Extent, q *queue, b *Entry, priority uint32, limit int) []Extent {
 	c := &b.class[priority]
 	for limit > 0 && c.next < c.end {
@@ -136,9 +139,13 @@ func (l *Ledger) reserve(dst []Extent, q *queue, b *Entry, priority uint32, limi
 	return dst
 }
 
-// openPage is a page of a priority that takes slots of a batch. A queue is always given
-// its first page of a priority, and more only from what is left when every queue there can
-// be has had its first ones, so no queue's backlog keeps another from running.
+// openPage is a page of a priority that takes slots of a batch: the queue's youngest, if it
+// has room and was in no wave yet, or a new one.
+//
+// Whatever the others do, a queue is given its first page of a priority: more than that
+// come only from what is left when every queue there can be has had a page of each. With
+// Config.Pages of at least a page for each (queue, priority) pair, no queue's backlog keeps
+// another from running.
 func (l *Ledger) openPage(q *queue, priority uint32, b *Entry) (uint32, bool) {
 	if number, ok := q.pages.Last(priority); ok && l.pool.Open(number) && l.joins(b, number) {
 		return number, true

@@ -98,8 +98,9 @@ func (l *Ledger) Plan(w *Wave) (later bool) {
 	return false
 }
 
-// trim takes the pages out of a planned wave that do not fit beside those before them,
-// and puts them back in front.
+// trim takes the pages out of a planned wave that do not fit beside those ahead of them in
+// the schedule, and puts them back in front, as if the plan had left them out. At least the
+// first page stays: its slots were checked to fit together when they joined it.
 func (l *Ledger) trim(w *Wave) {
 	var back []ring.Entry
 	kept := w.Schedule[:0]
@@ -167,7 +168,9 @@ func (w *Wave) Collect(c *ring.Control) error {
 }
 
 // verify compares the control block with the status words: every slot that was attempted
-// is accounted for, and nothing else changed.
+// is accounted for, and nothing else changed. Both come from the device by different ways,
+// so that a copy which is stale, torn or from another wave does not agree by chance. It
+// changes nothing: after an error the wave is as if it had not run.
 func (w *Wave) verify(c *ring.Control) error {
 	var executed, faulted, again uint32
 	for i, entry := range w.Pages {
@@ -197,7 +200,9 @@ func (w *Wave) verify(c *ring.Control) error {
 	return nil
 }
 
-// collectPage takes in the status words of one page.
+// collectPage takes in the status words of one page: states go to the pool, results to
+// their places in the batch, and counts and faults to the wave's tallies, because another
+// wave of the same batch may be collected at the same time. Settle adds the tallies up.
 func (w *Wave) collectPage(position int, entry ring.Entry) {
 	l := w.ledger
 	at := position * ring.PageSlots
