@@ -90,7 +90,7 @@ func (c *Config) Validate() error {
 	var errs []error
 	demand := func(ok bool, format string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("actors: "+format, args...))
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
 	demand(c.Incarnation != 0, "incarnation is 0")

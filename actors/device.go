@@ -2,6 +2,7 @@ package actors
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -69,7 +70,8 @@ func (d *device) announce(h *telemetry.Header, w *telemetry.Worker) (changed boo
 	}
 	was := d.view.Load()
 	if was.local {
-		d.system.rival(d.name, h.Incarnation)
+		d.system.complain.Say(slog.LevelError, "another process announces itself as this worker: both take its work, its data and its requests; "+
+			"stop one of them or give it another name", d.name, "", "incarnation", h.Incarnation)
 		return false, nil
 	}
 	next := *was

@@ -5,51 +5,51 @@ import "errors"
 // Reasons for a refusal.
 var (
 	// ErrClosed says that the system no longer takes records or work.
-	ErrClosed = errors.New("actors: closed")
+	ErrClosed = errors.New("this runtime is closing")
 	// ErrDraining says that the worker is finishing what it has and takes no new work.
-	ErrDraining = errors.New("actors: draining")
+	ErrDraining = errors.New("this worker is draining")
 	// ErrQueueLimit says that Config.MaxQueues queues are known; there is room
 	// again when one of them has been idle for Config.IdleAfter.
-	ErrQueueLimit = errors.New("actors: too many queues")
+	ErrQueueLimit = errors.New("too many queues")
 	// ErrWorkerLimit says that Config.MaxWorkers workers are known.
-	ErrWorkerLimit = errors.New("actors: too many workers")
+	ErrWorkerLimit = errors.New("too many workers")
 	// ErrStale says that a record is not newer than what its publisher already sent.
-	ErrStale = errors.New("actors: stale sequence number")
+	ErrStale = errors.New("stale sequence number")
 	// ErrLive says that another publisher reports the queue: the record's incarnation
 	// may follow when that one is silent, or at once with take_over in the record.
-	ErrLive = errors.New("actors: another publisher reports this queue")
+	ErrLive = errors.New("another publisher reports this queue")
 	// ErrRetired says that a newer announcement has replaced the worker's incarnation.
-	ErrRetired = errors.New("actors: retired incarnation")
+	ErrRetired = errors.New("retired incarnation")
 	// ErrRewind says that a cumulative counter went backwards within an incarnation.
-	ErrRewind = errors.New("actors: counter went backwards")
+	ErrRewind = errors.New("counter went backwards")
 	// ErrName says that a worker or queue name is not 1..64 of [A-Za-z0-9_-].
-	ErrName = errors.New("actors: invalid worker or queue name")
+	ErrName = errors.New("invalid worker or queue name")
 	// ErrKind says that a record of this kind does not belong here.
-	ErrKind = errors.New("actors: unexpected kind of record")
+	ErrKind = errors.New("unexpected kind of record")
 	// ErrForeignLaunch says that a launch report names a worker whose engine runs in this process.
-	ErrForeignLaunch = errors.New("actors: launches of a local worker are reported by its own engine")
+	ErrForeignLaunch = errors.New("launches of a local worker are reported by its own engine")
 	// ErrAttached says that the worker already has an engine.
-	ErrAttached = errors.New("actors: worker already has an engine")
+	ErrAttached = errors.New("worker already has an engine")
 	// ErrNoEngine says that no engine in this process executes work for the worker.
-	ErrNoEngine = errors.New("actors: no engine for this worker")
+	ErrNoEngine = errors.New("no engine for this worker")
 	// ErrNoLimits is why a queue has no plan before its worker is known.
-	ErrNoLimits = errors.New("actors: no device limits")
+	ErrNoLimits = errors.New("no device limits")
 	// ErrBusy is wrapped by an Engine that has no room for a batch now; the
 	// batch is delivered again later instead of being refused for good.
-	ErrBusy = errors.New("actors: engine has no room")
+	ErrBusy = errors.New("engine has no room")
 	// ErrQuota is wrapped by an Engine for a batch beyond the quota of its queue;
 	// it is delivered again later, unless too many batches of the queue wait.
-	ErrQuota = errors.New("actors: queue is over its quota")
+	ErrQuota = errors.New("queue is over its quota")
 	// ErrBacklog says that the queue holds as many pending slots as Config allows.
-	ErrBacklog = errors.New("actors: too many pending slots")
+	ErrBacklog = errors.New("too many pending slots")
 	// ErrStopped says that the launches of a queue failed too often in a row.
-	ErrStopped = errors.New("actors: queue stopped after failed launches")
+	ErrStopped = errors.New("queue stopped after failed launches")
 	// ErrUnstable says that the actors of a queue panicked too often and rest for Config.StopPause.
-	ErrUnstable = errors.New("actors: queue stopped after repeated panics")
+	ErrUnstable = errors.New("queue stopped after repeated panics")
 	// ErrUndelivered says that a batch ran but its done record did not reach the server.
-	ErrUndelivered = errors.New("actors: done record was not delivered")
+	ErrUndelivered = errors.New("done record was not delivered")
 	// ErrCancellations says that a worker remembers as many canceled batches as it may.
-	ErrCancellations = errors.New("actors: too many canceled batches are remembered")
+	ErrCancellations = errors.New("too many canceled batches are remembered")
 	// ErrPanic says that the code handling a batch or a launch panicked.
-	ErrPanic = errors.New("actors: handler panicked")
+	ErrPanic = errors.New("handler panicked")
 )

@@ -92,7 +92,7 @@ type family struct {
 // tally counts what happened to one queue.
 type tally struct {
 	decisions, recommendations, heartbeats,
-	switches, held, submitted, stops atomic.Uint64
+	switches, held, submitted, stops, halts atomic.Uint64
 }
 
 func newFamily(s *System, d *device, queue string) *family {

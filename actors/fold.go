@@ -23,14 +23,12 @@ func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string)
 			return nil
 		}
 	default:
-		s.refused.Add(1)
-		return fmt.Errorf("%w: %v", ErrKind, r.Kind)
+		return s.refuse(worker, queue, r, fmt.Errorf("%w: %v", ErrKind, r.Kind))
 	}
-	err := s.with(worker, queue, func(f *family) error { return f.ingest(r, reply, s.tick.Load()) })
-	if err != nil {
-		s.refused.Add(1)
+	if err := s.with(worker, queue, func(f *family) error { return f.ingest(r, reply, s.tick.Load()) }); err != nil {
+		return s.refuse(worker, queue, r, err)
 	}
-	return err
+	return nil
 }
 
 func (f *family) ingest(r *telemetry.Record, reply string, tick uint64) error {
@@ -44,6 +42,7 @@ func (f *family) ingest(r *telemetry.Record, reply string, tick uint64) error {
 	}
 	if launch {
 		f.device.reports(r.Incarnation)
+		f.tellLaunch(&r.Launch)
 	}
 	f.dispatch(w)
 	return nil

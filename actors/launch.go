@@ -106,6 +106,7 @@ func (w *workerActor) account(f *flight) {
 	w.rate(l, f)
 
 	q := l.family
+	q.tellLaunch(report)
 	q.dispatch(q.cell.reportLocal(report))
 	q.dispatch(q.cell.setBacklog(uint32(l.pending), false))
 	q.post(&settled{
@@ -156,8 +157,8 @@ func (w *workerActor) finish(l *lane, done *telemetry.Done) bool {
 
 // rate decides when the lane may launch again. After a launch that failed, or
 // that ran but moved nothing, it waits longer each time, unless slots only went round
-// (see roundsAtOnce); failures in a row stop the queue. Launches that were under way when a failure became known say
-// nothing about the next attempt, whichever way they end.
+// (see roundsAtOnce); failures in a row stop the queue. Launches that were under way
+// when a failure became known say nothing about the next attempt, whichever way they end.
 func (w *workerActor) rate(l *lane, f *flight) {
 	r := &f.report.Launch
 	moved := r.Executed+r.Faulted > 0
@@ -171,6 +172,9 @@ func (w *workerActor) rate(l *lane, f *flight) {
 			l.stopped = f.decision.edition
 			reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.MaxFailures, r.Error)
 			l.family.post(&halted{edition: l.stopped, reason: reason.Error()})
+			l.family.tally.halts.Add(1)
+			w.system.complain.Warn("queue stopped after failed launches until its plan changes", w.device.name, l.family.name,
+				"failures", w.system.cfg.MaxFailures, "last", r.Error)
 			return
 		}
 	case f.concurrent && !moved:

@@ -21,7 +21,7 @@ type recorder struct {
 // componentOrder is the order in which a transcript lists them.
 var componentOrder = []string{
 	"refused", "engine", "queue", "tuner", "diffusion", "worker",
-	"recommend", "state", "report", "done", "settled",
+	"recommend", "state", "report", "done", "settled", "log",
 }
 
 func (r *recorder) add(component, format string, args ...any) {
@@ -40,7 +40,7 @@ func (r *recorder) take() string {
 	var b strings.Builder
 	for _, component := range componentOrder {
 		switch component {
-		case "recommend", "state": // queues are concurrent
+		case "recommend", "state", "log": // queues are concurrent
 			slices.SortStableFunc(r.lines[component], func(a, b string) int {
 				qa, _, _ := strings.Cut(a, " ")
 				qb, _, _ := strings.Cut(b, " ")

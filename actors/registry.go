@@ -103,7 +103,7 @@ func (s *System) Drain(ctx context.Context) error {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return fmt.Errorf("actors: drain: %w", ctx.Err())
+			return fmt.Errorf("drain: %w", ctx.Err())
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ func TestEveryFieldOfARecordReachesTheRequest(t *testing.T) {
 	counted := []string{
 		"RequeueCount", "ExecutedCount", // Queue: differences are summed in the cell
 		"HitCount", "RequeuedHitCount", // Graph: differences are summed in the cell
+		"TakeOver", // says whose records count
 	}
 	var empty view
 	d := deviceView{limits: policy.Limits{MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 1024, MaxInvocationsPerWorkgroup: 1024}}
@@ -27,7 +28,11 @@ func TestEveryFieldOfARecordReachesTheRequest(t *testing.T) {
 			}
 			fields.SetZero()
 			fields.Field(0).SetUint(1 << (i - 1)) // Has
-			fields.Field(i).SetUint(7)
+			if f := fields.Field(i); f.Kind() == reflect.Bool {
+				f.SetBool(true)
+			} else {
+				f.SetUint(7)
+			}
 			var v view
 			switch r := record.(type) {
 			case *telemetry.Queue:

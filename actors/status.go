@@ -2,6 +2,9 @@ package actors
 
 import (
 	"cmp"
+	"errors"
+	"log/slog"
+	"maps"
 	"slices"
 
 	"ringmaster/telemetry"
@@ -22,6 +25,7 @@ type Counts struct {
 	TopologySwitches uint64 // decisions that changed the topology
 	SwitchesHeld     uint64 // decisions in which hysteresis kept the topology
 	Stops            uint64 // times a queue was stopped after repeated panics
+	Halts            uint64 // times a queue was stopped after launches that failed in a row
 }
 
 func (c *Counts) add(o Counts) {
@@ -38,20 +42,22 @@ func (c *Counts) add(o Counts) {
 	c.TopologySwitches += o.TopologySwitches
 	c.SwitchesHeld += o.SwitchesHeld
 	c.Stops += o.Stops
+	c.Halts += o.Halts
 }
 
 // Stats describes the whole system. Counts include forgotten queues.
 type Stats struct {
 	Counts
-	Queues         int    // known
-	QueuesStopped  int    // part of Queues that rest after repeated panics
-	Workers        int    // known
-	SlotsPending   uint64 // submitted and not finished
-	RecordsRefused uint64 // with an error
-	ReportsUntuned uint64 // launch reports that the tuner refused
-	EchoesDropped  uint64 // own launch reports and announcements that came back
-	DeadLetters    uint64 // messages to actors that were gone
-	Restarts       uint64 // actors restarted after a panic
+	Queues         int               // known
+	QueuesStopped  int               // part of Queues that rest after repeated panics
+	Workers        int               // known
+	SlotsPending   uint64            // submitted and not finished
+	RecordsRefused uint64            // with an error
+	Refusals       map[string]uint64 // part of RecordsRefused by reason
+	ReportsUntuned uint64            // launch reports that the tuner refused
+	EchoesDropped  uint64            // own launch reports and announcements that came back
+	DeadLetters    uint64            // messages to actors that were gone
+	Restarts       uint64            // actors restarted after a panic
 }
 
 // QueueStatus is one known queue.
@@ -71,10 +77,11 @@ func (s *System) Stats() Stats {
 	s.mu.RUnlock()
 	out := Stats{
 		Counts: retired, Queues: len(families), Workers: workers,
-		QueuesStopped:  int(s.stopped.Load()),
-		RecordsRefused: s.refused.Load(), EchoesDropped: s.echoes.Load(), ReportsUntuned: s.reportsUntuned.Load(),
+		QueuesStopped: int(s.stopped.Load()),
+		EchoesDropped: s.echoes.Load(), ReportsUntuned: s.reportsUntuned.Load(),
 		DeadLetters: s.shell.deadLetters.Load(), Restarts: s.shell.restarts.Load(),
 	}
+	out.RecordsRefused, out.Refusals = s.refusalCounts()
 	for _, f := range families {
 		out.Counts.add(f.counts())
 		out.SlotsPending += uint64(f.pending.Load())
@@ -112,6 +119,55 @@ func (f *family) counts() Counts {
 		Decisions: t.decisions.Load(), Recommendations: t.recommendations.Load(), Heartbeats: t.heartbeats.Load(),
 		Launches: launches.launches, FailedLaunches: launches.failed,
 		SlotsSubmitted: t.submitted.Load(), SlotsExecuted: launches.executed, SlotsFaulted: launches.faulted,
-		TopologySwitches: t.switches.Load(), SwitchesHeld: t.held.Load(), Stops: t.stops.Load(),
+		TopologySwitches: t.switches.Load(), SwitchesHeld: t.held.Load(), Stops: t.stops.Load(), Halts: t.halts.Load(),
 	}
+}
+
+// refuse counts a record that was refused, and logs it.
+func (s *System) refuse(worker, queue string, r *telemetry.Record, err error) error {
+	reason := err
+	for next := errors.Unwrap(reason); next != nil; next = errors.Unwrap(reason) {
+		reason = next
+	}
+	s.refusalsMu.Lock()
+	s.refusals[reason.Error()]++
+	s.refusalsMu.Unlock()
+	if !telemetry.ValidToken(worker) || queue != "" && !telemetry.ValidToken(queue) {
+		worker, queue = "", "" // not a name
+	}
+	s.complain.Warn("record refused: "+reason.Error(), worker, queue, "kind", r.Kind, "incarnation", r.Incarnation, "reason", err)
+	return err
+}
+
+func (s *System) refusalCounts() (all uint64, by map[string]uint64) {
+	s.refusalsMu.Lock()
+	defer s.refusalsMu.Unlock()
+	for _, n := range s.refusals {
+		all += n
+	}
+	if all > 0 {
+		by = maps.Clone(s.refusals)
+	}
+	return all, by
+}
+
+// tellLaunch logs what a launch report says went wrong.
+func (f *family) tellLaunch(l *telemetry.Launch) {
+	if l.Status != telemetry.LaunchOK {
+		f.system.complain.Warn("launch failed", f.device.name, f.name, "launch", l.Launch, "reason", l.Error)
+	}
+	if l.Faulted > 0 {
+		f.system.complain.Warn("slots faulted; their done records say which and why", f.device.name, f.name, "launch", l.Launch, "slots", l.Faulted)
+	}
+}
+
+// untuned counts a launch report that the tuner refused, and logs it. Of a worker of this
+// process that is no more than an odd reading of its own clock.
+func (f *family) untuned(reason error) {
+	f.system.reportsUntuned.Add(1)
+	level := slog.LevelWarn
+	if f.device.view.Load().local {
+		level = slog.LevelInfo
+	}
+	f.system.complain.Say(level, "launch report is not used for tuning", f.device.name, f.name, "reason", reason)
 }

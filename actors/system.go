@@ -9,6 +9,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/complaint"
 )
 
 // System is all queues and workers of one process.
@@ -25,14 +26,14 @@ type System struct {
 	stopped  atomic.Int64  // queues that are stopped after panics
 	tick     atomic.Uint64 // heartbeats since the start
 	launches atomic.Uint64 // launch numbers, unique over all local workers
-	refused  atomic.Uint64
 	echoes   atomic.Uint64
 
 	spaces         *session.Spaces // of all queues' tuners
 	room           *session.Room   // for the tuners of all remote workers' queues
-	reportsUntuned atomic.Uint64   // launch reports that the tuner refused
-	complaints     complaints      // about launch reports
-	rivals         complaints      // about second processes of local workers
+	refusalsMu     sync.Mutex
+	refusals       map[string]uint64 // records, by reason
+	reportsUntuned atomic.Uint64     // launch reports that the tuner refused
+	complain       *complaint.Log
 
 	draining atomic.Bool
 	closed   atomic.Bool
@@ -52,8 +53,9 @@ func start(cfg Config, pub Publisher, t tap) (*System, error) {
 	}
 	s := &System{
 		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, t),
-		devices: make(map[string]*device),
-		stop:    make(chan struct{}), spaces: session.NewSpaces(&cfg.Policy), room: session.NewRoom(remoteTuners, nil),
+		devices:  make(map[string]*device),
+		complain: complaint.New(cfg.Logger), refusals: make(map[string]uint64),
+		stop: make(chan struct{}), spaces: session.NewSpaces(&cfg.Policy), room: session.NewRoom(remoteTuners, nil),
 	}
 	s.ticking.Go(s.beat)
 	return s, nil
@@ -63,8 +65,7 @@ func start(cfg Config, pub Publisher, t tap) (*System, error) {
 // decide again if that changes their limits. The limits of a local engine win.
 func (s *System) Announce(worker string, r *telemetry.Record) error {
 	if r.Kind != telemetry.KindWorker {
-		s.refused.Add(1)
-		return fmt.Errorf("%w: %v", ErrKind, r.Kind)
+		return s.refuse(worker, "", r, fmt.Errorf("%w: %v", ErrKind, r.Kind))
 	}
 	if r.Incarnation == s.cfg.Incarnation {
 		s.echoes.Add(1)
@@ -72,8 +73,7 @@ func (s *System) Announce(worker string, r *telemetry.Record) error {
 	}
 	changed, err := s.announce(worker, r)
 	if err != nil {
-		s.refused.Add(1)
-		return err
+		return s.refuse(worker, "", r, err)
 	}
 	for _, f := range changed {
 		f.dispatch(f.cell.requestDecision())

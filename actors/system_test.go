@@ -17,6 +17,7 @@ import (
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/complaint"
 )
 
 // countingPublisher counts, and confirms every done record.
@@ -207,7 +208,7 @@ func TestASecondProcessOfALocalWorkerIsSaidOnceAMinute(t *testing.T) {
 		if first, again := said("gpu0", 5, 1), said("gpu0", 6, 1); first != 1 || again != 0 {
 			t.Errorf("said %d times, and %d more at once", first, again)
 		}
-		time.Sleep(rivalPause)
+		time.Sleep(complaint.Pause)
 		if later := said("gpu0", 5+2, 1); later != 1 || !strings.Contains(log.String(), "suppressed=1") {
 			t.Errorf("a minute later %d times: %s", later, log.String())
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -91,12 +92,28 @@ func newRunner(t *testing.T) *runner {
 	r.cfg = DefaultConfig()
 	r.cfg.Incarnation = 99
 	r.cfg.Autotuner = session.Off
+	r.cfg.Logger = slog.New(slog.NewTextHandler(logLines{&r.recorder}, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
 	r.cfg.OnDecision = func(d DecisionInput) {
 		if d.Err == nil {
 			r.add("state", "%s/%s decision %d: %s -> %s", d.Worker, d.Queue, d.Decision, stateText(d.Before), stateText(d.After))
 		}
 	}
 	return r
+}
+
+// logLines shows the warnings of a log. Errors name the panics that a script asks for.
+type logLines struct{ *recorder }
+
+func (l logLines) Write(line []byte) (int, error) {
+	if warning, ok := strings.CutPrefix(strings.TrimSpace(string(line)), "level=WARN "); ok {
+		l.add("log", "%s", warning)
+	}
+	return len(line), nil
 }
 
 func stateText(s policy.State) string {

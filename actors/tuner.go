@@ -40,7 +40,7 @@ func (a *tunerActor) measure() {
 	for i := range a.timings {
 		moved, err := a.session.Take(&env, &a.timings[i])
 		if err != nil {
-			a.system.untuned(a.family, err)
+			a.untuned(err)
 		}
 		changed = changed || moved
 	}

@@ -15,6 +15,7 @@ import (
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/complaint"
 )
 
 var tunedLimits = policy.Limits{MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 8}
@@ -269,7 +270,7 @@ func TestReportsThatCannotBeAreCountedAndWarnedOfOnce(t *testing.T) {
 		if n := strings.Count(log.String(), "not used for tuning"); n != 1 {
 			t.Errorf("%d warnings for 20 reports:\n%s", n, log.String())
 		}
-		time.Sleep(complaintPause)
+		time.Sleep(complaint.Pause)
 		l.launch()
 		if !strings.Contains(log.String(), "suppressed=19") {
 			t.Errorf("the second warning does not count what was suppressed:\n%s", log.String())

@@ -27,6 +27,7 @@ var projectImports = map[string][]string{
 	"ring":                       nil,                                               // the layout stands alone
 	"glcompute":                  nil,                                               // cgo stays a leaf that anyone could use
 	"telemetry":                  nil,                                               // records, their encoding and the subjects
+	"telemetry/complaint":        nil,                                               // what goes wrong is logged once a minute, by whoever faces records
 	"telemetry/decisionlog":      {"telemetry", "megakernel/policy"},                // what a decision was made from, as lines
 	"telemetry/natsio":           {"telemetry"},                                     // the bus knows records, not actors
 	"telemetry/natsio/client":    {"telemetry", "telemetry/natsio"},                 // what programs use, without the server
@@ -55,7 +56,7 @@ var projectImports = map[string][]string{
 	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                                                   // steps of a policy, as kernels
 	"megakernel/faultgl":            {"megakernel/gpu"},                                                                               // a device that fails on purpose
 	"bench/edgework":                {"megakernel/policy"},                                                                            // the yardstick of the topology rules, without a device
-	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry"},                                   // state and routing only
+	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry", "telemetry/complaint"},            // state and routing only
 	"megakernel/kernelcache":        {"megakernel/gpu", "megakernel/kernelcache/disk"},                                                // programs of any kind, by a key of the caller
 	"megakernel/kernelcache/hotset": nil,                                                                                              // promotion is a function of values
 	"megakernel/kernelcache/disk":   nil,                                                                                              // files of bytes, whatever made them

@@ -79,7 +79,7 @@ func TestALevelWithoutADecisionSaysWhy(t *testing.T) {
 	}
 	w = testWalker(t, nowhere{}, true)
 	w.memory = graphMemory{resident: 1000, budget: 999}
-	if _, err := w.ask(t.Context(), &view); err == nil || !strings.Contains(err.Error(), "has no plan: policy: plan needs") {
+	if _, err := w.ask(t.Context(), &view); err == nil || !strings.Contains(err.Error(), "has no plan: plan needs") {
 		t.Errorf("no room: %v", err)
 	}
 	busy := stuck{wait: make(chan struct{})}

@@ -222,13 +222,13 @@ func (c *Config) validateFrontier() error {
 	s, d, h := int(c.SparseFrontierBps), int(c.DenseFrontierBps), int(c.FrontierHysteresisBps)
 	var errs []error
 	if s-h <= 0 {
-		errs = append(errs, fmt.Errorf("policy: sparse frontier %d bps does not exceed its hysteresis of %d bps", s, h))
+		errs = append(errs, fmt.Errorf("sparse frontier %d bps does not exceed its hysteresis of %d bps", s, h))
 	}
 	if s+h >= d-h {
-		errs = append(errs, fmt.Errorf("policy: sparse frontier %d bps and dense frontier %d bps overlap within a hysteresis of %d bps each", s, d, h))
+		errs = append(errs, fmt.Errorf("sparse frontier %d bps and dense frontier %d bps overlap within a hysteresis of %d bps each", s, d, h))
 	}
 	if d+h >= FullBps {
-		errs = append(errs, fmt.Errorf("policy: dense frontier %d bps plus hysteresis of %d bps is not below %d", d, h, FullBps))
+		errs = append(errs, fmt.Errorf("dense frontier %d bps plus hysteresis of %d bps is not below %d", d, h, FullBps))
 	}
 	return errors.Join(errs...)
 }
@@ -239,10 +239,10 @@ func (c *Config) validateEdges() error {
 		atLeastOne("sparse node divisor", uint32(c.SparseNodeDivisor)),
 	}
 	if c.DenseLookBps > FullBps {
-		errs = append(errs, fmt.Errorf("policy: dense look of %d bps is above %d", c.DenseLookBps, FullBps))
+		errs = append(errs, fmt.Errorf("dense look of %d bps is above %d", c.DenseLookBps, FullBps))
 	}
 	if c.EdgeHysteresisBps > FullBps {
-		errs = append(errs, fmt.Errorf("policy: edge hysteresis of %d bps is above %d", c.EdgeHysteresisBps, FullBps))
+		errs = append(errs, fmt.Errorf("edge hysteresis of %d bps is above %d", c.EdgeHysteresisBps, FullBps))
 	}
 	return errors.Join(errs...)
 }
@@ -251,10 +251,10 @@ func (c *Config) validateMemory() error {
 	t, h := int(c.MemoryPressureBps), int(c.MemoryHysteresisBps)
 	var errs []error
 	if t > FullBps {
-		errs = append(errs, fmt.Errorf("policy: memory pressure threshold %d bps is above %d", t, FullBps))
+		errs = append(errs, fmt.Errorf("memory pressure threshold %d bps is above %d", t, FullBps))
 	}
 	if t-h <= 0 {
-		errs = append(errs, fmt.Errorf("policy: memory pressure threshold %d bps does not exceed its hysteresis of %d bps", t, h))
+		errs = append(errs, fmt.Errorf("memory pressure threshold %d bps does not exceed its hysteresis of %d bps", t, h))
 	}
 	return errors.Join(errs...)
 }
@@ -271,11 +271,11 @@ func (c *Config) validateCounters() error {
 		{"jit queue length", c.JITQueueLenThreshold, c.JITQueueLenHysteresis},
 	} {
 		if b.width != 0 && b.width >= b.threshold {
-			errs = append(errs, fmt.Errorf("policy: %s threshold %d does not exceed its hysteresis of %d", b.name, b.threshold, b.width))
+			errs = append(errs, fmt.Errorf("%s threshold %d does not exceed its hysteresis of %d", b.name, b.threshold, b.width))
 		}
 	}
 	if c.WorkerHysteresisBps >= FullBps {
-		errs = append(errs, fmt.Errorf("policy: worker hysteresis of %d bps is not below %d", c.WorkerHysteresisBps, FullBps))
+		errs = append(errs, fmt.Errorf("worker hysteresis of %d bps is not below %d", c.WorkerHysteresisBps, FullBps))
 	}
 	return errors.Join(errs...)
 }
@@ -291,17 +291,17 @@ func (s *Sizing) validate() error {
 		atLeastOne("max tuned depth", s.MaxTunedDepth),
 	}
 	if bits.OnesCount32(s.DefaultSubgroup) != 1 || s.DefaultSubgroup < 2 {
-		errs = append(errs, fmt.Errorf("policy: default subgroup %d is not a power of two of at least 2", s.DefaultSubgroup))
+		errs = append(errs, fmt.Errorf("default subgroup %d is not a power of two of at least 2", s.DefaultSubgroup))
 	}
 	if s.MaxDefaultWidth < s.DefaultSubgroup {
-		errs = append(errs, fmt.Errorf("policy: max default width %d is below the default subgroup %d", s.MaxDefaultWidth, s.DefaultSubgroup))
+		errs = append(errs, fmt.Errorf("max default width %d is below the default subgroup %d", s.MaxDefaultWidth, s.DefaultSubgroup))
 	}
 	return errors.Join(errs...)
 }
 
 func atLeastOne(name string, v uint32) error {
 	if v == 0 {
-		return fmt.Errorf("policy: %s is 0, want at least 1", name)
+		return fmt.Errorf("%s is 0, want at least 1", name)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func TestValidateReportsEveryProblemWithItsValue(t *testing.T) {
 			t.Errorf("missing %q in:\n%v", want, err)
 		}
 	}
-	if n := strings.Count(err.Error(), "policy: "); n != 6 {
+	if n := strings.Count(err.Error(), "\n") + 1; n != 6 {
 		t.Errorf("%d problems, want 6:\n%v", n, err)
 	}
 }

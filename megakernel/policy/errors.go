@@ -9,35 +9,35 @@ import (
 var (
 	// ErrBps: a frontier density or memory pressure is above 10,000 bps. Only
 	// Config.StrictBps refuses it.
-	ErrBps = errors.New("policy: share above 10000 bps")
+	ErrBps = errors.New("share above 10000 bps")
 	// ErrHysteresisUnderflow: a hysteresis width exceeds the threshold it is
 	// subtracted from, on a row of the table that needs the lower bound. A
 	// validated Config never causes it.
-	ErrHysteresisUnderflow = errors.New("policy: hysteresis exceeds its threshold")
+	ErrHysteresisUnderflow = errors.New("hysteresis exceeds its threshold")
 	// ErrHysteresisOverflow: threshold plus hysteresis exceeds 65,535 bps, on
 	// a row that needs the upper bound. A validated Config never causes it.
-	ErrHysteresisOverflow = errors.New("policy: threshold plus hysteresis exceeds 65535 bps")
+	ErrHysteresisOverflow = errors.New("threshold plus hysteresis exceeds 65535 bps")
 	// ErrMemoryThreshold: shedding needs a memory pressure threshold of at
 	// most 10,000 bps. A validated Config never causes it.
-	ErrMemoryThreshold = errors.New("policy: memory pressure threshold above 10000 bps")
+	ErrMemoryThreshold = errors.New("memory pressure threshold above 10000 bps")
 	// ErrZeroWorkgroupSize: the device limit on the workgroup size is 0 or unknown.
-	ErrZeroWorkgroupSize = errors.New("policy: maximum workgroup size is zero")
+	ErrZeroWorkgroupSize = errors.New("maximum workgroup size is zero")
 	// ErrZeroWorkgroups: the device limit on workgroups in a dimension is 0 or unknown.
-	ErrZeroWorkgroups = errors.New("policy: maximum workgroups per dimension is zero")
+	ErrZeroWorkgroups = errors.New("maximum workgroups per dimension is zero")
 	// ErrZeroInvocations: the device limit on invocations in a workgroup is 0 or unknown.
-	ErrZeroInvocations = errors.New("policy: maximum invocations per workgroup is zero")
+	ErrZeroInvocations = errors.New("maximum invocations per workgroup is zero")
 	// ErrHitCapacity: queue length times hits per item times head room does not fit 32 bits.
-	ErrHitCapacity = errors.New("policy: hit capacity exceeds 32 bits")
+	ErrHitCapacity = errors.New("hit capacity exceeds 32 bits")
 	// ErrPeakBytes: resident bytes plus hit buffer do not fit 64 bits.
-	ErrPeakBytes = errors.New("policy: estimated peak exceeds 64 bits")
+	ErrPeakBytes = errors.New("estimated peak exceeds 64 bits")
 )
 
 // Errors of Diffuse.
 var (
 	// ErrLength: vectors that must have equal lengths differ.
-	ErrLength = errors.New("policy: lengths differ")
+	ErrLength = errors.New("lengths differ")
 	// ErrRange: a number is not finite or outside its documented range.
-	ErrRange = errors.New("policy: value out of range")
+	ErrRange = errors.New("value out of range")
 )
 
 // OutOfMemoryError is returned when the estimated peak exceeds the budget:
@@ -48,5 +48,5 @@ type OutOfMemoryError struct {
 }
 
 func (e *OutOfMemoryError) Error() string {
-	return fmt.Sprintf("policy: plan needs %d bytes of %d", e.Requested, e.Available)
+	return fmt.Sprintf("plan needs %d bytes of %d", e.Requested, e.Available)
 }

@@ -271,7 +271,7 @@ func TestExplainSaysWhatChangedAndWhy(t *testing.T) {
 func TestExplainWithoutAPlanSaysWhyThereIsNone(t *testing.T) {
 	path := recordedLog(t, 1, nil)
 	got := explained(t, path, "", 1)
-	if got.code != 0 || !strings.Contains(got.stdout, "no plan: actors: no device limits") || strings.Contains(got.stdout, "topology") {
+	if got.code != 0 || !strings.Contains(got.stdout, "no plan: no device limits") || strings.Contains(got.stdout, "topology") {
 		t.Errorf("exit code %d: %s", got.code, got.stdout)
 	}
 }

@@ -1,0 +1,96 @@
+package complaint
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Pause is the least time between two lines of one complaint about one subject.
+const Pause = time.Minute
+
+// maxSubjects bounds what a Log remembers. Beyond it all other subjects share one
+// line a minute, because whoever sends records may name any number of queues.
+const maxSubjects = 4096
+
+// Log writes complaints. Its methods may be called by several goroutines.
+type Log struct {
+	log *slog.Logger
+
+	mu    sync.Mutex
+	lines map[subject]*line
+}
+
+type subject struct{ what, worker, queue string }
+
+// line is one complaint about one subject.
+type line struct {
+	next       time.Time // when it may be written again
+	suppressed uint64    // since it was written
+}
+
+// New returns a Log that writes to log.
+func New(log *slog.Logger) *Log { return &Log{log: log, lines: make(map[subject]*line)} }
+
+// Warn logs what happened to a worker's queue, which may be empty, at WARN. what is
+// the message; with attrs, which are as slog has them, it is one complaint, whatever
+// the values of attrs are.
+func (l *Log) Warn(what, worker, queue string, attrs ...any) {
+	l.Say(slog.LevelWarn, what, worker, queue, attrs...)
+}
+
+// Say is Warn at another level.
+func (l *Log) Say(level slog.Level, what, worker, queue string, attrs ...any) {
+	suppressed, due := l.due(subject{what, worker, queue}, time.Now())
+	if !due {
+		return
+	}
+	all := make([]any, 0, 6+len(attrs))
+	if worker != "" {
+		all = append(all, "worker", worker)
+	}
+	if queue != "" {
+		all = append(all, "queue", queue)
+	}
+	all = append(all, attrs...)
+	if suppressed > 0 {
+		all = append(all, "suppressed", suppressed)
+	}
+	l.log.Log(context.Background(), level, what, all...)
+}
+
+// due says whether to write a line now, and how many were left out before it.
+func (l *Log) due(s subject, now time.Time) (suppressed uint64, due bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.lines[s]
+	if at == nil {
+		if len(l.lines) >= maxSubjects {
+			l.forget(now)
+		}
+		if len(l.lines) >= maxSubjects {
+			s = subject{what: s.what}
+		}
+		if at = l.lines[s]; at == nil {
+			at = new(line)
+			l.lines[s] = at
+		}
+	}
+	if now.Before(at.next) {
+		at.suppressed++
+		return 0, false
+	}
+	suppressed = at.suppressed
+	at.next, at.suppressed = now.Add(Pause), 0
+	return suppressed, true
+}
+
+// forget drops the subjects that are quiet and of which nothing was left out.
+func (l *Log) forget(now time.Time) {
+	for s, at := range l.lines {
+		if at.suppressed == 0 && !now.Before(at.next) {
+			delete(l.lines, s)
+		}
+	}
+}

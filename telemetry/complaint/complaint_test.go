@@ -1,0 +1,62 @@
+package complaint
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// lines is a log without times.
+func lines() (*Log, *strings.Builder) {
+	var out strings.Builder
+	drop := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	return New(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: drop}))), &out
+}
+
+func TestComplaintIsWrittenOnceAMinuteAndQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, out := lines()
+		for i := range 3 {
+			l.Warn("record refused", "w", "a", "reason", fmt.Sprint("no ", i))
+			l.Warn("record refused", "w", "b")
+		}
+		l.Warn("launch failed", "w", "a")
+		time.Sleep(Pause - 1)
+		l.Warn("record refused", "w", "a")
+		time.Sleep(1)
+		l.Warn("record refused", "w", "a")
+		want := `level=WARN msg="record refused" worker=w queue=a reason="no 0"
+level=WARN msg="record refused" worker=w queue=b
+level=WARN msg="launch failed" worker=w queue=a
+level=WARN msg="record refused" worker=w queue=a suppressed=3
+`
+		if out.String() != want {
+			t.Errorf("got\n%swant\n%s", out, want)
+		}
+	})
+}
+
+func TestManySubjectsShareOneLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, out := lines()
+		for i := range 2 * maxSubjects {
+			l.Warn("record refused", "w", fmt.Sprint(i))
+		}
+		if n := strings.Count(out.String(), "\n"); n != maxSubjects+1 {
+			t.Errorf("%d lines, want %d", n, maxSubjects+1)
+		}
+		time.Sleep(Pause)
+		l.Warn("record refused", "w", "new")
+		if n := len(l.lines); n > 3 {
+			t.Errorf("%d subjects are remembered after a quiet minute", n)
+		}
+	})
+}
