@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -132,6 +133,11 @@ func UnknownFields(object []byte) []string {
 	}
 	slices.Sort(unknown)
 	return unknown
+}
+
+// FieldNames returns the names that the schema of a kind has, in order.
+func FieldNames(kind Kind) []string {
+	return slices.Sorted(maps.Keys(bindKind(kind, new(Record)).keys))
 }
 
 // MarshalRecommendationJSON is a recommendation as a JSON object with the

@@ -285,26 +285,28 @@ func TestNobodyReplaysOrRewindsTheSequenceOfAnother(t *testing.T) {
 	attack(lengthRecord(goodIncarnation, 3, "", 9), "stale")
 	latest(300)
 
-	// The publisher starts again. What its last run sent is history now, and
-	// so is whatever claims to continue it.
+	// The publisher starts again and takes its queue over. While it reports, what its
+	// last run sent is refused, and so is whatever claims to continue it.
 	const second = goodIncarnation + 1
 	counted := func(seq, requeues uint64) []byte {
 		h := telemetry.Header{Incarnation: second, Seq: seq}
 		return telemetry.AppendQueue(nil, telemetry.FormMap, &h, &telemetry.Queue{
-			Has: telemetry.HasQueueLen | telemetry.HasRequeueCount, QueueLen: 400, RequeueCount: requeues})
+			Has: telemetry.HasQueueLen | telemetry.HasRequeueCount | telemetry.HasQueueTakeOver, QueueLen: 400, RequeueCount: requeues, TakeOver: true})
 	}
-	if err := e.good.PublishTelemetry("w2", "good", counted(1, 50)); err != nil {
-		t.Fatal(err)
+	for seq := range uint64(2) {
+		if err := e.good.PublishTelemetry("w2", "good", counted(seq+1, 50)); err != nil {
+			t.Fatal(err)
+		}
+		e.answered(second, seq+1)
 	}
-	e.answered(second, 1)
-	attack(lengthRecord(goodIncarnation, 3, "", 300), "retired")
-	attack(lengthRecord(goodIncarnation, 1<<60, "", 9), "retired")
-	attack(counted(2, 49), "backwards")
+	attack(lengthRecord(goodIncarnation, 3, "", 300), "another publisher")
+	attack(lengthRecord(goodIncarnation, 1<<60, "", 9), "another publisher")
+	attack(counted(3, 49), "backwards")
 	latest(400)
-	if err := e.good.PublishTelemetry("w2", "good", counted(2, 51)); err != nil {
+	if err := e.good.PublishTelemetry("w2", "good", counted(3, 51)); err != nil {
 		t.Fatal(err)
 	}
-	if r := e.answered(second, 2); r.QueueLen != 400 {
+	if r := e.answered(second, 3); r.QueueLen != 400 {
 		t.Errorf("answered with %+v", r)
 	}
 }

@@ -3,17 +3,21 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"ringmaster/cmd/runtime/demo"
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // publishCmd publishes telemetry and announcements, and with --work the trace's work.
@@ -26,6 +30,9 @@ type publishCmd struct {
 	Limit  time.Duration `placeholder:"DURATION" help:"Of the trace: stop at this moment instead of its end."`
 	Work   bool          `help:"Of the trace: submit its work too; needs a worker with a device."`
 	Array  bool          `help:"Of the trace: publish records as msgpack arrays instead of maps."`
+	Lax    bool          `help:"Of lines: accept field names that no record has, and leave them out."`
+
+	TakeOver bool `help:"Of lines: report the queues although another publisher does, which is then refused."`
 }
 
 func (c *publishCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
@@ -80,116 +87,182 @@ func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) er
 }
 
 // lines publishes one record per line. A line that the runtime would refuse is
-// reported with its number and not sent; the others are sent, and the exit code is 1.
+// reported with its number and not sent; the others are sent. The exit code is 1 if
+// a line was not sent or not taken.
 func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) error {
-	out := lineSender{cmd: c, conn: conn, incarnation: telemetry.NewIncarnation(), seq: map[string]uint64{}}
-	scanner := bufio.NewScanner(interruptible(ctx, std.in))
-	scanner.Buffer(nil, telemetry.DefaultTelemetryLimits.MaxBytes)
-	bad, sent, number := 0, 0, 0
-	for scanner.Scan() {
-		number++
-		line := bytes.TrimSpace(scanner.Bytes())
-		if len(line) == 0 {
-			continue
+	l := lineSender{cmd: c, err: std.err, answers: make(chan error, 1<<16)}
+	cfg := client.DefaultPublisherConfig()
+	cfg.PerQueue, cfg.TakeOver, cfg.OnAnswer = true, c.TakeOver, func(err error) {
+		select {
+		case l.answers <- err:
+		default: // enough are told
 		}
-		if err := out.send(ctx, line); err != nil {
-			fmt.Fprintf(std.err, "ringmaster: line %d: %v\n", number, err)
-			bad++
-			continue
-		}
-		sent++
 	}
-	err := scanner.Err()
-	if errors.Is(err, bufio.ErrTooLong) {
-		err = fmt.Errorf("line %d is longer than the %d bytes of a record", number+1, telemetry.DefaultTelemetryLimits.MaxBytes)
-	}
-	if err != nil {
-		err = fmt.Errorf("standard input: %w", err)
-	}
-	if err := errors.Join(err, flush(context.WithoutCancel(ctx), conn)); err != nil { // what was sent before counts
+	var err error
+	if l.publisher, err = client.NewPublisher(conn, cfg); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.err, "published %d records, refused %d lines\n", sent, bad)
-	if bad > 0 {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	defer l.publisher.Close(ended) // every line was flushed
+	scanner := bufio.NewScanner(interruptible(ctx, std.in))
+	scanner.Buffer(nil, telemetry.DefaultTelemetryLimits.MaxBytes)
+	for scanner.Scan() {
+		l.number++
+		if line := bytes.TrimSpace(scanner.Bytes()); len(line) > 0 {
+			l.count(l.send(line))
+		}
+		l.told()
+	}
+	err = scanner.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		err = fmt.Errorf("line %d is longer than the %d bytes of a record", l.number+1, telemetry.DefaultTelemetryLimits.MaxBytes)
+	}
+	if err != nil {
+		return fmt.Errorf("standard input: %w", err)
+	}
+	l.wait()
+	fmt.Fprintf(std.err, "published %d records, refused %d lines\n", l.sent-l.refused, l.bad+l.refused)
+	if l.bad+l.refused > 0 {
 		return exitError{1}
 	}
 	return nil
 }
 
-// lineSender turns lines into records of one incarnation.
+// lineSender turns lines into records.
 type lineSender struct {
-	cmd         *publishCmd
-	conn        *natsio.Conn
-	incarnation uint64
-	seq         map[string]uint64 // of records published, by subject
-	decoder     telemetry.Decoder
-	record      telemetry.Record
+	cmd       *publishCmd
+	err       io.Writer
+	publisher *client.Publisher
+	decoder   telemetry.Decoder
+	record    telemetry.Record
+
+	number, sent, bad int // lines read, sent, and not sent
+	asked             int // lines sent that have the runtime decide, and answer
+	answers           chan error
+	answered, refused int
 }
 
-func (s *lineSender) send(ctx context.Context, line []byte) error {
-	// The line's subject, and so its number, is known only once it has been read:
-	// number it provisionally now, and again before it is sent.
-	h := telemetry.Header{Incarnation: s.incarnation, Seq: 1, SentNs: time.Now().UnixNano()}
-	payload, err := telemetry.AppendJSON(nil, &h, line)
+// answerPatience is how long publish waits for what the runtime says to its last lines.
+const answerPatience = 300 * time.Millisecond
+
+// wait waits until the lines that are answered have been.
+func (l *lineSender) wait() {
+	patience := time.After(answerPatience)
+	for l.sent > 0 && (l.answered < l.asked || l.asked == 0) {
+		select {
+		case err := <-l.answers:
+			l.answer(err)
+		case <-patience:
+			return
+		}
+	}
+}
+
+// told handles the answers that are there.
+func (l *lineSender) told() {
+	for {
+		select {
+		case err := <-l.answers:
+			l.answer(err)
+		default:
+			return
+		}
+	}
+}
+
+func (l *lineSender) answer(err error) {
+	l.answered++
 	if err != nil {
+		l.refused++
+		fmt.Fprintf(l.err, "ringmaster: the runtime did not take a record: %s\n", text.Plain(err.Error()))
+	}
+}
+
+func (l *lineSender) count(err error) {
+	if err == nil {
+		l.sent++
+		return
+	}
+	l.bad++
+	fmt.Fprintf(l.err, "ringmaster: line %d: %s\n", l.number, text.PlainLines(err.Error()))
+}
+
+// send reports a line's record and waits until the server has it: the next line may
+// depend on it, and what is not permitted is then known.
+func (l *lineSender) send(line []byte) error {
+	if err := l.parse(line); err != nil {
 		return err
 	}
-	if err := s.check(payload); err != nil {
+	queue := l.record.Header.Queue
+	if queue == "" {
+		queue = l.cmd.Queue
+	}
+	if queue == "" && l.record.Kind != telemetry.KindWorker {
+		return errors.New("the record names no queue, and --queue gives none")
+	}
+	if err := l.publisher.Report(l.cmd.Worker, queue, &l.record); err != nil {
 		return err
 	}
-	subject, publish, err := s.route()
-	if err != nil {
-		return err
+	ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
+	defer cancel()
+	if err := l.publisher.Flush(ctx); err != nil {
+		return fmt.Errorf("not published: %w", err)
 	}
-	h.Seq = s.seq[subject] + 1
-	if payload, err = telemetry.AppendJSON(payload[:0], &h, line); err != nil {
-		return err
-	}
-	if err := publish(payload); err != nil {
-		return err
-	}
-	s.seq[subject]++
-	if s.record.Kind == telemetry.KindWorker {
-		// The runtime reads each subject independently, and decides again when limits
-		// come late. The lead of one round trip mostly avoids the first, empty decision.
-		return flush(ctx, s.conn)
+	if l.record.Kind == telemetry.KindQueue || l.record.Kind == telemetry.KindGraph {
+		l.asked++
 	}
 	return nil
 }
 
-// route says where the record that was checked goes, and how.
-func (s *lineSender) route() (subject string, publish func(payload []byte) error, err error) {
-	worker, queue := s.cmd.Worker, s.record.Header.Queue
-	if s.record.Kind == telemetry.KindWorker {
-		return s.conn.Subjects().Worker(worker), func(payload []byte) error {
-			return s.conn.PublishAnnouncement(worker, payload)
-		}, nil
+// parse reads a line into the record, and judges it as the runtime would.
+func (l *lineSender) parse(line []byte) error {
+	h := telemetry.Header{Incarnation: l.publisher.Incarnation(), Seq: 1, SentNs: time.Now().UnixNano()}
+	payload, err := telemetry.AppendJSON(nil, &h, line)
+	if err != nil {
+		return err
 	}
-	if queue == "" {
-		queue = s.cmd.Queue
-	}
-	if queue == "" {
-		return "", nil, fmt.Errorf("the record names no queue, and --queue gives none")
-	}
-	return s.conn.Subjects().Telemetry(worker, queue), func(payload []byte) error {
-		return s.conn.PublishTelemetry(worker, queue, payload)
-	}, nil
-}
-
-// check judges a record as the runtime would.
-func (s *lineSender) check(payload []byte) error {
 	if _, err := telemetry.Check(payload, telemetry.DefaultTelemetryLimits); err != nil {
 		return err
 	}
-	s.decoder.Reset(payload)
-	err := s.decoder.Next(&s.record)
-	if err == io.EOF {
-		return fmt.Errorf("no record")
+	l.decoder.Reset(payload)
+	switch err := l.decoder.Next(&l.record); {
+	case errors.Is(err, io.EOF):
+		return errors.New("no record")
+	case err != nil:
+		return err
 	}
-	if kind := s.record.Kind; err == nil && !telemetry.SubjectTelemetry.Carries(kind) && !telemetry.SubjectWorker.Carries(kind) {
-		return fmt.Errorf("a %v record is not for publishers; queue, graph, priority, launch and worker are", kind)
+	if unknown := telemetry.UnknownFields(line); len(unknown) > 0 && !l.cmd.Lax {
+		return fmt.Errorf("%v records have no field %q; did you mean %q? (--lax accepts unknown names)",
+			l.record.Kind, unknown[0], nearest(unknown[0], telemetry.FieldNames(l.record.Kind)))
 	}
-	return err
+	return nil
+}
+
+// nearest is the name that needs the fewest edits to become another.
+func nearest(name string, names []string) string {
+	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(edits(name, a), edits(name, b)) })
+}
+
+// edits counts the letters that have to be added, dropped or replaced to make b of a.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		above := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := above
+			if a[i] != b[j] {
+				replaced++
+			}
+			above = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, above+1)
+		}
+	}
+	return row[len(b)]
 }
 
 // flush waits until the server has everything that was published.

@@ -65,7 +65,7 @@ func serveWith(t *testing.T, args ...string) served {
 func publishUntilWatched(t *testing.T, url, lines string, watched chan outcome) outcome {
 	t.Helper()
 	for {
-		published := ringmaster(t, t.Context(), lines, "publish", "--nats", url, "--worker", "w1")
+		published := ringmaster(t, t.Context(), lines, "publish", "--nats", url, "--worker", "w1", "--take-over")
 		if len(watched) == cap(watched) || published.code == 2 {
 			return published
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 )
@@ -71,6 +72,10 @@ func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
 	}
 	if d.Dropped > 0 {
 		fmt.Fprintf(s.std.err, "dropped: %s\n", plain(d.Error))
+	}
+	if n := uint64(d.Executed) + uint64(d.Faulted) + uint64(d.Dropped); n != uint64(len(slots)) {
+		fmt.Fprintf(s.std.err, "batch %s: the worker speaks of %d slots, %d were sent: do not trust it\n", text.Plain(d.Batch), n, len(slots))
+		s.failed = true
 	}
 	s.failed = s.failed || d.Faulted > 0 || d.Dropped > 0
 }

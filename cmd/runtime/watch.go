@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // watchCmd prints recommendations.
@@ -23,74 +27,146 @@ type watchCmd struct {
 }
 
 func (c *watchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	view := watchView{cmd: c, out: newScreen(std.out)}
+	view.table = view.out.terminal && !c.JSON
+	if view.table {
+		log = newLogger(&view, levelOf(log), "text") // lines of its own would be drawn over
+	}
 	conn, err := c.dial(ctx, "ringmaster watch", log)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	view := watchView{cmd: c, rows: map[string]watchRow{}, out: newScreen(std.out), enough: cancel}
-	if _, err := conn.SubscribeRecommendations(c.Worker, c.Queue, view.take); err != nil {
+	cfg := client.DefaultSubscriberConfig()
+	cfg.Heartbeats = c.JSON && c.Heartbeats
+	s, err := client.NewSubscriber(conn, c.Worker, c.Queue, cfg)
+	if err != nil {
 		return err
 	}
-	for refresh := time.NewTicker(200 * time.Millisecond); ; {
-		select {
-		case <-ctx.Done():
-			refresh.Stop()
-			return nil
-		case <-refresh.C:
-			view.draw()
-		}
+	defer s.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if view.table {
+		go view.refresh(ctx, s)
 	}
+	for c.Count == 0 || view.taken < c.Count {
+		u, err := s.Next(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return errors.Join(err, s.Err())
+		}
+		view.update(&u)
+	}
+	return nil
 }
 
-// watchView holds the newest recommendation of every queue seen.
+// levelOf is the lowest level that a log writes.
+func levelOf(log *slog.Logger) string {
+	for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn} {
+		if log.Enabled(context.Background(), level) {
+			return level.String()
+		}
+	}
+	return slog.LevelError.String()
+}
+
+// watchView shows the newest recommendation of every queue: a table on a terminal, with
+// the last lines of the log below it, and lines elsewhere.
 type watchView struct {
-	cmd    *watchCmd
-	out    *screen
-	enough func()
+	cmd   *watchCmd
+	out   *screen
+	table bool
+	taken int // of Run's goroutine
 
 	mu    sync.Mutex
-	rows  map[string]watchRow
-	taken int
+	notes []string // the newest lines of the log
 }
 
-type watchRow struct {
-	worker, queue string
-	r             telemetry.Recommendation
-	at            time.Time
-}
+// maxNotes is how many lines of the log stay below the table.
+const maxNotes = 5
 
-// take runs on the subscription's goroutine.
-func (v *watchView) take(worker, queue string, h *telemetry.Header, recommendation *telemetry.Recommendation) {
+// Write takes a line of the log.
+func (v *watchView) Write(line []byte) (int, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	r := *recommendation
-	r.Reasons = append([]telemetry.Reason(nil), r.Reasons...)
-	name := worker + "." + queue
-	_, known := v.rows[name]
-	v.rows[name] = watchRow{worker: worker, queue: queue, r: r, at: time.Now()}
-	if r.Heartbeat && (known || v.cmd.JSON) && !v.cmd.Heartbeats {
-		return
-	}
-	if v.cmd.Count > 0 && v.taken >= v.cmd.Count {
-		return
-	}
-	v.taken++
+	v.notes = append(v.notes, text.Plain(strings.TrimSuffix(string(line), "\n")))
+	v.notes = v.notes[max(0, len(v.notes)-maxNotes):]
+	return len(line), nil
+}
+
+// update prints a change, unless a table shows it.
+func (v *watchView) update(u *client.Update) {
+	r := &u.Recommendation
 	switch {
+	case u.Event == client.EventExpired:
+		if !v.cmd.JSON && !v.table {
+			v.out.note("%s.%s: expired: nobody has decided for %v", u.Worker, u.Queue, time.Since(u.At).Round(time.Second))
+		}
+		return
+	case v.cmd.JSON && r.Heartbeat && !v.cmd.Heartbeats:
+		return
 	case v.cmd.JSON:
-		h.Queue = queue
-		line, err := telemetry.MarshalRecommendationJSON(worker, h, &r)
-		if err == nil {
+		h := u.Header
+		h.Queue = u.Queue
+		for _, s := range []*string{&r.Topology, &r.ExecutionMode, &r.Pressure, &r.Error} {
+			*s = text.Plain(*s) // JSON leaves some control characters as they are
+		}
+		if line, err := telemetry.MarshalRecommendationJSON(u.Worker, &h, r); err == nil {
 			v.out.note("%s", line)
 		}
-	case !v.out.terminal:
-		v.out.note("%s: %s", name, describe(&r))
+	case !v.table:
+		v.out.note("%s.%s: %s", u.Worker, u.Queue, describe(r))
 	}
-	if v.taken == v.cmd.Count {
-		v.enough()
+	v.taken++
+}
+
+// refresh draws the table until ctx ends.
+func (v *watchView) refresh(ctx context.Context, s *client.Subscriber) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		v.out.draw(v.frame(s.All(), time.Now()))
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 	}
+}
+
+// frame is the table and the notes below it.
+func (v *watchView) frame(all []client.Advice, now time.Time) string {
+	slices.SortFunc(all, func(a, b client.Advice) int {
+		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Queue, b.Queue))
+	})
+	rows := make([][]string, 0, len(all))
+	for i := range all {
+		a := &all[i]
+		if a.Header.Incarnation != 0 {
+			rows = append(rows, append([]string{a.Worker, age(a, now)}, planCells(a.Queue, &a.Recommendation)...))
+		}
+	}
+	frame := "waiting for recommendations\n"
+	if len(rows) > 0 {
+		frame = text.Table(append([]string{"WORKER", "AGE"}, planHeader...), rows)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, note := range v.notes {
+		frame += note + "\n"
+	}
+	return frame
+}
+
+// age says how old an advice is and how long it holds, or that nobody decides any more.
+func age(a *client.Advice, now time.Time) string {
+	old := now.Sub(a.At).Round(time.Second)
+	if !a.Valid {
+		return fmt.Sprintf("EXPIRED, %v", old)
+	}
+	return fmt.Sprintf("%v of %v", old, time.Duration(a.Recommendation.ValidForMs)*time.Millisecond)
 }
 
 // describe is a recommendation in one line for people.
@@ -105,29 +181,6 @@ func describe(r *telemetry.Recommendation) string {
 	return fmt.Sprintf("decision %d: %s%s, %s, %s, %dx%d chunk %d, hits %d, length %d, density %d bps, pressure %d bps",
 		r.Decision, plain(r.Topology), held, plain(r.ExecutionMode), plain(r.Pressure), r.WorkgroupSizeX, r.Groups, r.ClaimChunk,
 		r.HitCapacity, r.QueueLen, r.FrontierDensityBps, r.MemoryPressureBps)
-}
-
-func (v *watchView) draw() {
-	if v.cmd.JSON || !v.out.terminal {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	names := make([]string, 0, len(v.rows))
-	for name := range v.rows {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	rows := make([][]string, 0, len(names))
-	for _, name := range names {
-		row := v.rows[name]
-		rows = append(rows, append([]string{row.worker}, planCells(row.queue, &row.r)...))
-	}
-	if len(rows) == 0 {
-		v.out.draw("waiting for recommendations\n")
-		return
-	}
-	v.out.draw(table(append([]string{"WORKER"}, planHeader...), rows))
 }
 
 // planHeader names the cells of planCells. The geometry is width × workgroups.

@@ -94,7 +94,11 @@ func (j *rejecter) report(r refusal) {
 	b.suppressed = 0
 	j.counts.Reported++
 	if r.reply != "" {
-		j.conn.refuse(r.reply, telemetry.SubjectTelemetry, fmt.Errorf("%w: %s: %w", ErrRefused, r.reason, r.cause))
+		why := r.cause
+		if r.reason != telemetry.ReasonRefused {
+			why = fmt.Errorf("%s: %w", r.reason, r.cause)
+		}
+		j.conn.refuse(r.reply, telemetry.SubjectTelemetry, fmt.Errorf("%w: %w", ErrRefused, why))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/micro"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -31,9 +30,13 @@ type PublisherConfig struct {
 	// PerQueue sends the records of each queue on the queue's own subject, for
 	// publishers that may not write to _batch. Queues then share no payloads.
 	PerQueue bool
-	// OnRefused, if not nil, is told why a runtime refused a record, from a goroutine
-	// of the connection. The error wraps natsio.ErrRefused. It must not block.
-	OnRefused func(error)
+	// TakeOver has a queue's records replace another publisher that is live. Without
+	// it a runtime refuses them until that one has been silent for a while.
+	TakeOver bool
+	// OnAnswer, if not nil, has every payload answered: it is called with nil for a
+	// recommendation, and with why a runtime refused a record, which wraps
+	// natsio.ErrRefused. It must not block.
+	OnAnswer func(error)
 }
 
 // DefaultPublisherConfig returns bounds for one program.
@@ -87,7 +90,7 @@ type PublisherStats struct {
 type Publisher struct {
 	cfg    PublisherConfig
 	conn   *natsio.Conn
-	inbox  string        // where refusals are told, or empty
+	inbox  string        // where answers are told, or empty
 	wake   chan struct{} // something is due
 	urgent chan struct{} // and does not linger
 	quit   chan struct{}
@@ -132,11 +135,11 @@ func NewPublisher(conn *natsio.Conn, cfg PublisherConfig) (*Publisher, error) {
 		cfg: cfg, conn: conn, wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 		kept: make(map[key]*pending), subjects: make(map[string]bool), session: conn.Session(),
 	}
-	var refusals *nats.Subscription
-	if cfg.OnRefused != nil {
+	var answers *nats.Subscription
+	if cfg.OnAnswer != nil {
 		p.inbox = nc.NewInbox()
 		var err error
-		if refusals, err = nc.Subscribe(p.inbox, p.refused); err != nil {
+		if answers, err = nc.Subscribe(p.inbox, p.answered); err != nil {
 			return nil, fmt.Errorf("subscribe %s: %w", p.inbox, err)
 		}
 	}
@@ -144,8 +147,8 @@ func NewPublisher(conn *natsio.Conn, cfg PublisherConfig) (*Publisher, error) {
 	p.detach = func() {
 		ignore()
 		nc.RemoveStatusListener(status)
-		if refusals != nil {
-			_ = refusals.Unsubscribe() // fails only if the connection is closed, which unsubscribes too
+		if answers != nil {
+			_ = answers.Unsubscribe() // fails only if the connection is closed, which unsubscribes too
 		}
 	}
 	go p.run(status)
@@ -258,6 +261,7 @@ func keep[T any](p *Publisher, k key, body *T, encode encoder[T], merge func(dst
 		}
 	}
 	merge(whole, body)
+	takeOver(whole, body, p.cfg.TakeOver)
 	if err := judge(encode, whole); err != nil {
 		return err
 	}
@@ -279,6 +283,25 @@ func keep[T any](p *Publisher, k key, body *T, encode encoder[T], merge func(dst
 	}
 	p.mark(r)
 	return nil
+}
+
+// takeOver sets the event of that name, which merging leaves out, in what is kept of a
+// queue if the publisher or the report has it.
+func takeOver(whole, body any, always bool) {
+	switch w := whole.(type) {
+	case *telemetry.Queue:
+		if always || body.(*telemetry.Queue).TakeOver {
+			w.TakeOver, w.Has = true, w.Has|telemetry.HasQueueTakeOver
+		}
+	case *telemetry.Graph:
+		if always || body.(*telemetry.Graph).TakeOver {
+			w.TakeOver, w.Has = true, w.Has|telemetry.HasGraphTakeOver
+		}
+	case *telemetry.Priority:
+		if always || body.(*telemetry.Priority).TakeOver {
+			w.TakeOver, w.Has = true, w.Has|telemetry.HasPriorityTakeOver
+		}
+	}
 }
 
 // newPending checks the names of a record and finds its subject.
@@ -347,10 +370,10 @@ func (p *Publisher) denied(subject string, err error) {
 	}
 }
 
-// refused handles what a runtime answers. A recommendation is not a refusal.
-func (p *Publisher) refused(m *nats.Msg) {
-	if m.Header.Get(micro.ErrorCodeHeader) != "" {
-		p.cfg.OnRefused(natsio.AnswerError(telemetry.SubjectTelemetry, m))
+// answered handles what a runtime answers.
+func (p *Publisher) answered(m *nats.Msg) {
+	if m.Header.Get("Status") == "" { // else nobody listens
+		p.cfg.OnAnswer(natsio.AnswerError(telemetry.SubjectTelemetry, m))
 	}
 }
 

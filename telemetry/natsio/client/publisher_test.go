@@ -178,7 +178,7 @@ func TestPublisher(t *testing.T) {
 		url := newServer(t).URL()
 		serve(t, dial(t, url), newSink())
 		told := make(chan error, 10)
-		p := openPublisher(t, dial(t, url), func(c *PublisherConfig) { c.OnRefused = func(err error) { told <- err } })
+		p := openPublisher(t, dial(t, url), func(c *PublisherConfig) { c.OnAnswer = func(err error) { told <- err } })
 		must(t, p.ReportQueue("gpu0", "refused", length(1)))
 		if err := receive(t, told); !errors.Is(err, natsio.ErrRefused) || !strings.Contains(err.Error(), "inconsistent") {
 			t.Errorf("told %v", err)

@@ -24,6 +24,8 @@ type SubscriberConfig struct {
 	// MaxQueues bounds the queues that are followed where Any is subscribed. When it is
 	// reached, queues whose advice has expired make room; until some have, new ones are ignored.
 	MaxQueues int
+	// Heartbeats makes an update, EventRenewed, of every repetition of a decision.
+	Heartbeats bool
 }
 
 // DefaultSubscriberConfig returns bounds for a page of queues.
@@ -210,7 +212,8 @@ func (s *Subscriber) take(worker, queue string, h *telemetry.Header, r *telemetr
 		s.stats.Heartbeats++
 		expired := !last.Valid
 		s.renew(f, r, now)
-		if expired && last.Valid {
+		if expired && last.Valid || s.cfg.Heartbeats {
+			last.Recommendation.Heartbeat = r.Heartbeat
 			s.emit(Update{Event: EventRenewed, Advice: *last})
 		}
 		return

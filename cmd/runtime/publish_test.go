@@ -1,0 +1,69 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"ringmaster/telemetry/natsio"
+)
+
+func TestPublishLines(t *testing.T) {
+	s := serve(t, "--no-gpu")
+	publish := func(lines string, args ...string) outcome {
+		t.Helper()
+		return ringmaster(t, t.Context(), lines, append([]string{"publish", "--nats", s.url, "--worker", "w5"}, args...)...)
+	}
+	t.Run("an unknown name is refused with the nearest one", func(t *testing.T) {
+		const line = `{"kind":"queue","queue":"typo","queue_lenn":5}` + "\n"
+		got := publish(line)
+		if got.code != 1 || !strings.Contains(got.err, `line 1: queue records have no field "queue_lenn"; did you mean "queue_len"?`) {
+			t.Errorf("exit code %d: %s", got.code, got.err)
+		}
+		if got = publish(line, "--lax"); got.code != 0 || !strings.Contains(got.err, "published 1 records, refused 0 lines") {
+			t.Errorf("--lax: exit code %d: %s", got.code, got.err)
+		}
+	})
+	t.Run("a queue that another publisher reports is left to it", func(t *testing.T) {
+		conn, err := natsio.Connect(natsConfig(s.url))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.WaitState(t.Context(), natsio.StateConnected); err != nil {
+			t.Fatal(err)
+		}
+		for seq := range uint64(3) {
+			if err := conn.PublishTelemetry("w5", "busy", lengthRecord(7, seq+1, "", 70_000)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := conn.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		const line = `{"kind":"queue","queue":"busy","queue_len":5}` + "\n"
+		if got := publish(line); got.code != 1 || !strings.Contains(got.err, "did not take a record") || !strings.Contains(got.err, "published 0 records, refused 1 lines") {
+			t.Errorf("exit code %d: %s", got.code, got.err)
+		}
+		if got := publish(line, "--take-over"); got.code != 0 {
+			t.Errorf("--take-over: exit code %d: %s", got.code, got.err)
+		}
+	})
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+}
+
+func natsConfig(url string) natsio.Config {
+	cfg := natsio.DefaultConfig()
+	cfg.URL = url
+	return cfg
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"queue_len", "executed_count", "requeue_count", "incarnation"}
+	for name, want := range map[string]string{"queue_lenn": "queue_len", "queuelen": "queue_len", "exec_count": "executed_count", "requeues_count": "requeue_count"} {
+		if got := nearest(name, names); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
