@@ -1,4 +1,5 @@
 # make run    builds and runs the whole loop on recorded load (about a minute)
+# make install  puts ringmaster into PREFIX/bin (/usr/local)
 # make test   runs every test; a skipped test is a failure
 # make race   the same under the race detector
 # make fuzz   damaged payloads, a million and more
@@ -13,7 +14,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # Without a compiler go would silently build what has no OpenGL.
 export CGO_ENABLED ?= 1
 
-.PHONY: run build test race fuzz check bench soak-stream packages packages-test clean
+.PHONY: run build install test race fuzz check bench soak-stream packages packages-test clean
 
 run: build
 	bin/ringmaster demo
@@ -27,6 +28,11 @@ bin/ringmaster:
 # No window backend: needs libc only to start, finds libEGL when it runs.
 bin/ringmaster-headless:
 	$(GO) build -tags noglfw,egl -ldflags '$(LDFLAGS)' -o $@ ./cmd/runtime
+
+PREFIX ?= /usr/local
+
+install: build
+	install -D -m 755 bin/ringmaster $(DESTDIR)$(PREFIX)/bin/ringmaster
 
 test: packages-test
 	RINGMASTER_REQUIRE=gl,nats,node .ci/test ./...

@@ -37,6 +37,8 @@ type cli struct {
 	Kernel  kernelCmd  `cmd:"" help:"List the kernels, or print the source of one."`
 	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
 	Version versionCmd `cmd:"" help:"Print version and build information."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
 // stdio is the command's connection to the person or program that called it.
@@ -61,7 +63,7 @@ func execute(ctx context.Context, args []string, std stdio) int {
 		kong.Description("Closes the loop between a GPU's work queue and the shape of its next launch."),
 		kong.Writers(std.out, std.err),
 		kong.Exit(func(code int) { exited = code }),
-		kong.Vars{"hostname": workerName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(worker.MemoryShare)},
+		kong.Vars{"version": versionLine(), "hostname": workerName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(worker.MemoryShare)},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ValueFormatter(helpOf),
 	)

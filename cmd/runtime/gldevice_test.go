@@ -26,7 +26,7 @@ func TestSecondRunForAWorkerIsRefused(t *testing.T) {
 	serving := &lockedBuffer{}
 	first := make(chan int, 1)
 	go func() { first <- execute(ctx, args, stdio{in: strings.NewReader(""), out: serving, err: serving}) }()
-	for !strings.Contains(serving.String(), "serving on") {
+	for !strings.Contains(serving.String(), "serving") {
 		select {
 		case code := <-first:
 			t.Fatalf("run ended with exit code %d: %s", code, serving)

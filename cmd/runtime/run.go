@@ -104,13 +104,13 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		}
 		defer closed()
 		bus.URL = server.URL()
-		fmt.Fprintf(std.err, "embedded NATS server at %s\n", server.URL())
+		log.Info("embedded NATS server", "url", server.URL(), "store", c.store())
 	}
 	node, err := worker.Start(ctx, c.nodeConfig(bus, device, opcodes, limits, log))
 	if err != nil {
 		return err
 	}
-	return c.serve(ctx, node, device, bus, std, log)
+	return c.serve(ctx, node, device, bus, log)
 }
 
 // claim checks that a device can have the ring that the flags ask for, claims it for this
@@ -155,7 +155,7 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 }
 
 // serve serves until ctx ends, and then drains and closes the node.
-func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute.Device, bus natsio.Config, std stdio, log *slog.Logger) error {
+func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute.Device, bus natsio.Config, log *slog.Logger) error {
 	if c.Window {
 		hide, err := showRing(device, node, c.Worker, log)
 		if err != nil {
@@ -163,15 +163,32 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 		}
 		defer hide()
 	}
-	waitForNATS(ctx, node.Conn(), bus.URL, std)
+	waitForNATS(ctx, node.Conn(), bus.URL, log)
 	if ctx.Err() == nil {
-		fmt.Fprintf(std.err, "worker %s serving on %s with %s; stop with SIGTERM\n", c.Worker, bus.Subjects.Prefix, node.DeviceName())
+		c.logStart(node, device, bus, log)
 	}
 	<-ctx.Done()
-	fmt.Fprintf(std.err, "draining, at most %v\n", c.Drain)
+	log.Info("draining", "at_most", c.Drain)
+	begin := time.Now()
 	drainCtx, cancel := context.WithTimeout(context.Background(), c.Drain)
 	defer cancel()
-	return node.Close(drainCtx)
+	err := node.Close(drainCtx)
+	log.Info("stopped", "took", time.Since(begin).Round(time.Millisecond))
+	return err
+}
+
+// logStart tells in one event what serves, and how.
+func (c *runCmd) logStart(node *worker.Node, device *glcompute.Device, bus natsio.Config, log *slog.Logger) {
+	event := log.With("version", version, "pid", os.Getpid(), "worker", c.Worker, "prefix", bus.Subjects.Prefix, "nats", withoutPasswords(bus.URL),
+		"device", node.DeviceName(), "policy", c.Policy, "autotuner", c.Autotuner.Mode, "decision_log", c.DecisionLog)
+	if device == nil {
+		event.Info("serving: decides, executes nothing; stop with SIGTERM")
+		return
+	}
+	event.Info("serving; stop with SIGTERM", "software", device.Info().Software, "mode", c.Mode, "windows", c.Windows)
+	if device.Info().Software && c.Device == "" {
+		log.Warn("no GPU was found: a software renderer runs the ring on this machine's processors; `ringmaster doctor` says what was tried, --no-gpu decides only", "device", node.DeviceName())
+	}
 }
 
 // check refuses values that make no sense, before anything is started.
@@ -225,13 +242,18 @@ func (c *runCmd) device(log *slog.Logger) (*glcompute.Device, error) {
 	return device, err
 }
 
+// store is the directory of the embedded server's streams.
+func (c *runCmd) store() string {
+	if c.Store != "" {
+		return c.Store
+	}
+	return filepath.Join(stateDir(), "jetstream")
+}
+
 // embedded starts a NATS server of the process's own. Its streams are nobody else's meanwhile: two servers that
 // write the same files damage them.
 func (c *runCmd) embedded(log *slog.Logger) (_ *embedded.Server, closed func(), err error) {
-	store := c.Store
-	if store == "" {
-		store = stateDir() + "/jetstream"
-	}
+	store := c.store()
 	host, port, err := splitListen(c.Listen)
 	if err != nil {
 		return nil, nil, err
@@ -263,13 +285,13 @@ func startServer(host string, port int, store string, log *slog.Logger) (*embedd
 
 // waitForNATS returns when there is a connection or ctx ends. If that takes more than a
 // second, it says what it waits for: until then nobody is served.
-func waitForNATS(ctx context.Context, conn *natsio.Conn, at string, std stdio) {
+func waitForNATS(ctx context.Context, conn *natsio.Conn, at string, log *slog.Logger) {
 	soon, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	if conn.WaitState(soon, natsio.StateConnected) == nil || ctx.Err() != nil {
 		return
 	}
-	fmt.Fprintf(std.err, "waiting for NATS at %s\n", withoutPasswords(at))
+	log.Info("nobody is served before NATS answers", "nats", withoutPasswords(at))
 	_ = conn.WaitState(ctx, natsio.StateConnected) // else ctx has ended
 }
 

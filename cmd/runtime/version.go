@@ -13,7 +13,7 @@ var version = "dev"
 type versionCmd struct{}
 
 func (versionCmd) Run(std stdio) error {
-	fmt.Fprintf(std.out, "ringmaster %s, %s, %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintln(std.out, versionLine())
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return nil
@@ -25,4 +25,9 @@ func (versionCmd) Run(std stdio) error {
 		}
 	}
 	return nil
+}
+
+// versionLine names the program and what it was built for.
+func versionLine() string {
+	return fmt.Sprintf("ringmaster %s, %s, %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
