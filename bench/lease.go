@@ -8,6 +8,7 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/lease"
 	"ringmaster/ring"
 )
 
@@ -30,8 +31,8 @@ func percentilesOf(times []time.Duration) percentiles {
 // benchLease times small submissions of four opcodes, one after another, on a resident kernel by itself, by
 // launches on it, and by launches as waves, and checks what they did. A device without a lease has no such rows.
 func benchLease(s *session) error {
-	lease, err := leaseTimes(s, leaseRounds)
-	if errors.Is(err, megakernel.ErrNoLease) {
+	resident, err := leaseTimes(s, leaseRounds)
+	if errors.Is(err, lease.ErrUnavailable) {
 		return nil
 	}
 	if err != nil {
@@ -49,7 +50,7 @@ func benchLease(s *session) error {
 		name        string
 		value, wave float64
 	}{
-		{"lease/p50", lease.p50, wave.p50}, {"lease/p99", lease.p99, wave.p99},
+		{"lease/p50", resident.p50, wave.p50}, {"lease/p99", resident.p99, wave.p99},
 		{"lease/launch/p50", launch.p50, wave.p50}, {"lease/launch/p99", launch.p99, wave.p99},
 	} {
 		s.row(row{Name: r.name, Value: r.value, Unit: "µs", Yardstick: "wave of the same 16 slots, submission to report", YardstickValue: r.wave})
@@ -72,7 +73,7 @@ func leaseTimes(s *session, n int) (p percentiles, err error) {
 			return nil
 		}))
 	}()
-	l, err := megakernel.OpenLease(s.device, megakernel.LeaseConfig{Heap: heap, HeapBytes: leaseWords * ring.WordBytes})
+	l, err := lease.Open(s.device, lease.Config{Heap: heap, HeapBytes: leaseWords * ring.WordBytes})
 	if err != nil {
 		return p, err
 	}
@@ -111,8 +112,8 @@ func warmUp(s *session, first int) func(round int) bool {
 }
 
 // timeLease times rounds; the first tenth is not counted.
-func timeLease(s *session, l *megakernel.Resident, n int) (percentiles, error) {
-	w := megakernel.Window{Tenant: 1, Length: leaseWords}
+func timeLease(s *session, l *lease.Lease, n int) (percentiles, error) {
+	w := lease.Window{Tenant: 1, Length: leaseWords}
 	slots := make([]ring.Slot, leaseSlots)
 	statuses := make([]ring.Status, leaseSlots)
 	results := make([]uint32, leaseSlots)

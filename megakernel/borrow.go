@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/lease"
 )
 
 // Borrow lends the engine's device to fn, for kernels that are not the ring's.
@@ -74,5 +75,5 @@ func (e *Engine) makeWay() error {
 	for poll := e.newPoll(); len(e.submitted) > 0; {
 		e.lookAfter(poll, true)
 	}
-	return e.lease.end(LeaseEndTransfer)
+	return e.lease.end(lease.EndTransfer)
 }

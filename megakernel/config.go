@@ -9,6 +9,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/lease"
 	"ringmaster/megakernel/ledger"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
@@ -36,8 +37,8 @@ type Config struct {
 	// Lease says that launches whose Order.Mode allows it run on a kernel that
 	// stays resident, if the device passes the self-test of it.
 	Lease bool
-	// LeaseDuration bounds a resident kernel; 0 means DefaultLeaseDuration, and
-	// MaxLeaseDuration is the most.
+	// LeaseDuration bounds a resident kernel; 0 means lease.DefaultDuration, and
+	// lease.MaxDuration is the most.
 	LeaseDuration time.Duration
 	// Binaries keeps built programs for the next start; nil keeps none. The
 	// engine does not close it.
@@ -102,7 +103,7 @@ func (c *Config) Validate() error {
 	refuse(c.InFlight < 1 || c.InFlight > MaxInFlight, "InFlight is %d, want 1 to %d", c.InFlight, MaxInFlight)
 	refuse(c.AgeThreshold < 1, "AgeThreshold is 0, want at least 1")
 	refuse(c.LoopBudget < kernel.MinLoopBudget, "LoopBudget is %d, want at least %d for one slot of any kind", c.LoopBudget, kernel.MinLoopBudget)
-	refuse(c.LeaseDuration < 0 || c.LeaseDuration > MaxLeaseDuration, "LeaseDuration is %v, want at most %v", c.LeaseDuration, MaxLeaseDuration)
+	refuse(c.LeaseDuration < 0 || c.LeaseDuration > lease.MaxDuration, "LeaseDuration is %v, want at most %v", c.LeaseDuration, lease.MaxDuration)
 	refuse(c.Programs < 1, "Programs is %d, want at least 1", c.Programs)
 	if err := c.Queue.Validate(); err != nil {
 		refuse(true, "Queue: %w", err)

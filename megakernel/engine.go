@@ -50,7 +50,7 @@ type Engine struct {
 	programs  *Programs
 	compiler  gpu.Device // programs are built on it; nil if there is none
 	limits    kernel.Limits
-	lease     lease
+	lease     leasing
 	lastEnd   time.Time  // end of the last wave
 	submitted []*flight  // on the device, oldest first
 	launched  []launched // what ran last, by the number of its queue's window
@@ -173,6 +173,7 @@ func (e *Engine) Close() error {
 	e.deviceMu.Lock()
 	defer e.deviceMu.Unlock()
 	lease := e.lease.close() // before the device's thread is used
+	e.programs.Release(&e.lease.program)
 	programs := e.programs.Close()
 	closeBeside(e.compiler)
 	return errors.Join(lease, programs, e.dev.Do(func() error {

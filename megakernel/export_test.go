@@ -1,23 +1,25 @@
 package megakernel
 
+import "ringmaster/megakernel/lease"
+
 // What tests ask the engine and nobody else does.
 
-// LeaseSupport is what the self-test of the engine's lease found, or ErrNoLease.
-func (e *Engine) LeaseSupport() (LeaseSupport, error) {
+// LeaseSupport is what the self-test of the engine's lease found, or lease.ErrUnavailable.
+func (e *Engine) LeaseSupport() (lease.Support, error) {
 	e.deviceMu.Lock()
 	defer e.deviceMu.Unlock()
 	if e.lease.resident == nil {
-		return LeaseSupport{}, ErrNoLease
+		return lease.Support{}, lease.ErrUnavailable
 	}
 	return e.lease.resident.Support(), nil
 }
 
 // LeaseStats are the counts of the engine's lease, zero without one.
-func (e *Engine) LeaseStats() LeaseStats {
+func (e *Engine) LeaseStats() lease.Stats {
 	e.deviceMu.Lock()
 	defer e.deviceMu.Unlock()
 	if e.lease.resident == nil {
-		return LeaseStats{}
+		return lease.Stats{}
 	}
 	return e.lease.resident.Stats()
 }

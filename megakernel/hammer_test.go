@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/lease"
 	"ringmaster/ring"
 )
 
@@ -178,7 +179,7 @@ func launches(t *testing.T, e *Engine, o *oracle, r *rand.Rand, stop chan struct
 		}
 		o.report(report.Finished)
 		if err != nil && !errors.Is(err, errInjected) && !errors.Is(err, ErrQueue) && !errors.Is(err, ErrInFlight) &&
-			!errors.Is(err, ErrMoving) && !errors.Is(err, ErrLeaseBroken) {
+			!errors.Is(err, ErrMoving) && !errors.Is(err, lease.ErrBroken) {
 			t.Error(err)
 			return
 		}

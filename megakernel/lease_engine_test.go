@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/lease"
 	"ringmaster/ring"
 )
 
@@ -144,7 +145,7 @@ func TestLeaseAndWavesAndTransfersMix(t *testing.T) {
 	}
 	s := e.LeaseStats()
 	t.Logf("%+v", s)
-	if s.Rounds == 0 || s.Ends[LeaseEndWave] == 0 || s.Ends[LeaseEndTransfer] == 0 {
+	if s.Rounds == 0 || s.Ends[lease.EndWave] == 0 || s.Ends[lease.EndTransfer] == 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -191,7 +192,7 @@ func TestLaunchesFromManyGoroutinesShareTheDevice(t *testing.T) {
 		producers.Go(func() { producer(i, 150) })
 	}
 	producers.Wait()
-	if s := e.LeaseStats(); s.Rounds == 0 || s.Ends[LeaseEndWave] == 0 || s.Ends[LeaseEndTransfer] == 0 {
+	if s := e.LeaseStats(); s.Rounds == 0 || s.Ends[lease.EndWave] == 0 || s.Ends[lease.EndTransfer] == 0 {
 		t.Errorf("%+v", s)
 	}
 	for i := range ran {

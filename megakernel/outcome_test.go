@@ -13,6 +13,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/lease"
 	"ringmaster/ring"
 )
 
@@ -48,7 +49,7 @@ func TestLeaseRoundOfUnknownOutcomeFailsItsLaunch(t *testing.T) {
 	dev.hide.Store(true)
 	failed := 0
 	for range 5 {
-		if _, err := e.Launch(order); errors.Is(err, ErrLeaseBroken) {
+		if _, err := e.Launch(order); errors.Is(err, lease.ErrBroken) {
 			failed++
 		} else if err != nil {
 			t.Fatal(err)

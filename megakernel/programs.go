@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/userop"
@@ -165,9 +166,21 @@ type Picked struct {
 	program *kernelcache.Program[*program]
 }
 
-// Release ends the use of a program, and makes p none.
+// Hold gives the program of a kernel that no other can stand in for, and waits for it to
+// be built. It is held until Release.
+func (ps *Programs) Hold(k Kernel) (Picked, error) {
+	p, err := ps.store.Wait(context.Background(), k)
+	if err != nil {
+		return Picked{}, err
+	}
+	return Picked{program: p, Kernel: k}, nil
+}
+
+// Release ends the use of a program, if it is one, and makes p none.
 func (ps *Programs) Release(p *Picked) {
-	ps.store.Release(p.program)
+	if p.program != nil {
+		ps.store.Release(p.program)
+	}
 	*p = Picked{}
 }
 
@@ -209,8 +222,9 @@ type warmer struct {
 	buffers [ring.Bindings]gpu.Buffer
 }
 
-// warmBytes holds whatever a kernel touches without a schedule, the control block above all.
-const warmBytes = max(ring.ControlWords*ring.WordBytes, 256)
+// warmBytes holds whatever a kernel touches without a schedule: the control block above
+// all, in whose place a lease's kernel has its mailbox.
+const warmBytes = kernel.MailSlotsAt
 
 func newWarmer(dev gpu.Device) (*warmer, error) {
 	w := &warmer{dev: dev}

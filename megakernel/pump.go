@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/lease"
 )
 
 // job is one thing to do on the device: a wave to submit, or anything else,
@@ -124,7 +125,7 @@ func (e *Engine) pumpOnce(poll func(f *flight, wait bool) (bool, error)) (found,
 	case ok && j.plain:
 		j.done <- j.fn()
 	case ok:
-		err := e.lease.end(LeaseEndTransfer)
+		err := e.lease.end(lease.EndTransfer)
 		if err == nil {
 			err = e.dev.Do(j.fn)
 		}

@@ -51,7 +51,8 @@ var projectImports = map[string][]string{
 	"megakernel/ledger":            {"ring"},                                                                         // the books: values in, values out
 	"megakernel/kernel":            {"ring", "megakernel/gpu", "megakernel/userop"},                                  // what a slot does, without a device
 	"megakernel/kernel/sourcetest": nil,                                                                              // for tests: committed sources
-	"megakernel": {"ring", "megakernel/ledger", "megakernel/gpu", "megakernel/kernel", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
+	"megakernel/lease":             {"ring", "megakernel/gpu", "megakernel/kernel"},                                  // small submissions on a kernel that stays
+	"megakernel": {"ring", "megakernel/ledger", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
 	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                                                   // steps of a policy, as kernels
 	"megakernel/faultgl":            {"megakernel/gpu"},                                                                               // a device that fails on purpose
@@ -65,7 +66,7 @@ var projectImports = map[string][]string{
 	"cmd/runtime/text":              nil,                                                                                              // tables and numbers for people
 	"megakernel/tuner/trial": {"ring", "megakernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
 		"megakernel/tuner/session", "megakernel/tuner/space", "megakernel/tuner/workload"}, // geometries of this machine's ring, measured
-	"bench": {"bench/classic", "ring", "glcompute", "megakernel/gpu", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "megakernel/fixedpoint", "megakernel/frontier",
+	"bench": {"bench/classic", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "megakernel/fixedpoint", "megakernel/frontier",
 		"bench/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "megakernel/tuner/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/text", "telemetry/decisionlog", "actors", "glcompute", "megakernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
@@ -73,7 +74,7 @@ var projectImports = map[string][]string{
 	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "ring", "telemetry", "telemetry/natsio"}, // recorded load, on a worker
 	"cmd/runtime/demo/trace": nil,                                                                                                                                   // bundled data and its mapping
 	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/text", "cmd/runtime/worker", "glcompute", "megakernel",
-		"megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/kernelcache/disk", "megakernel/policy",
+		"megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/reference", "megakernel/tuner/session", "megakernel/tuner/trial",
 		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/client",
 		"telemetry/natsio/embedded"}, // flags of all of them become their configurations

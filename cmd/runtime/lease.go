@@ -9,6 +9,7 @@ import (
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/lease"
 )
 
 // leaseFlags say how launches reach the device.
@@ -19,8 +20,8 @@ type leaseFlags struct {
 
 // check refuses a duration that no lease can have.
 func (f *leaseFlags) check() error {
-	if f.LeaseDuration <= 0 || f.LeaseDuration > megakernel.MaxLeaseDuration {
-		return fmt.Errorf("--lease-duration %v: want more than 0 and at most %v; for no resident kernel, --mode wave", f.LeaseDuration, megakernel.MaxLeaseDuration)
+	if f.LeaseDuration <= 0 || f.LeaseDuration > lease.MaxDuration {
+		return fmt.Errorf("--lease-duration %v: want more than 0 and at most %v; for no resident kernel, --mode wave", f.LeaseDuration, lease.MaxDuration)
 	}
 	return nil
 }
@@ -47,11 +48,11 @@ func leaseState(device *glcompute.Device) string {
 	if err != nil {
 		return "lease: not tried: " + err.Error()
 	}
-	lease, err := megakernel.OpenLease(device, megakernel.LeaseConfig{Heap: heap, HeapBytes: bytes})
-	var support megakernel.LeaseSupport
+	l, err := lease.Open(device, lease.Config{Heap: heap, HeapBytes: bytes})
+	var support lease.Support
 	if err == nil {
-		support = lease.Support()
-		err = lease.Close()
+		support = l.Support()
+		err = l.Close()
 	}
 	err = errors.Join(err, device.Do(func() error {
 		device.DeleteBuffer(heap)

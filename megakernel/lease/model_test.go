@@ -1,4 +1,4 @@
-package megakernel
+package lease
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ type modelDevice struct {
 	heap     []uint32
 	testHeap []uint32 // of the self-test
 	bound    [ring.Bindings]gpu.Buffer
-	uniform  [len(leaseUniforms)]uint32
+	uniform  [len(uniformNames)]uint32
 	fence    chan struct{} // closed when the kernel dispatched last has ended
 
 	unmapped bool        // no persistently mapped buffers
@@ -69,7 +69,10 @@ func (d *modelDevice) DeleteBuffer(gpu.Buffer)   {}
 func (d *modelDevice) NewMapped(int) (gpu.Buffer, error) {
 	return modelMailbox, nil
 }
-func (d *modelDevice) NewBuffer(int) (gpu.Buffer, error) { return modelTest, nil }
+func (d *modelDevice) NewBuffer(int) (gpu.Buffer, error) {
+	clear(d.testHeap)
+	return modelTest, nil
+}
 func (d *modelDevice) BindStorage(binding uint32, buffer gpu.Buffer, _, _ int) {
 	d.bound[binding] = buffer
 }
@@ -97,7 +100,7 @@ func (d *modelDevice) LoadMapped(_ gpu.Buffer, offset int, dst []byte) {
 }
 
 func (d *modelDevice) UniformLocation(_ gpu.Program, name string) int32 {
-	for i, known := range leaseUniforms {
+	for i, known := range uniformNames {
 		if known == name {
 			return int32(i)
 		}
@@ -144,7 +147,7 @@ func (d *modelDevice) Dispatch(gpu.Program, uint32) {
 }
 
 // kernel is lease.comp.
-func (d *modelDevice) kernel(uniform [len(leaseUniforms)]uint32, heap []uint32) {
+func (d *modelDevice) kernel(uniform [len(uniformNames)]uint32, heap []uint32) {
 	number, answered, turns, most, longest := uniform[0], uniform[1], uniform[2], uniform[3], uniform[4]
 	load := func(word int) uint32 { return atomic.LoadUint32(&d.mailbox[word]) }
 	store := func(word int, value uint32) { atomic.StoreUint32(&d.mailbox[word], value) }
@@ -201,7 +204,7 @@ func (d *modelDevice) kernel(uniform [len(leaseUniforms)]uint32, heap []uint32) 
 // round runs the mailbox's slots by the reference.
 func (d *modelDevice) round(n int, heap []uint32) {
 	at := func(offset int) []uint32 { return d.mailbox[offset/4:] }
-	image := &Image{
+	image := &kernel.Image{
 		Slots: make([]ring.Slot, kernel.MailSlots), Statuses: make([]ring.Status, kernel.MailSlots),
 		Results: make([]uint32, kernel.MailSlots), Schedule: []ring.Entry{ring.NewEntry(0, n)},
 		Heap: heap, Print: make([]uint32, ring.PrintLogWords(1)),
@@ -214,7 +217,7 @@ func (d *modelDevice) round(n int, heap []uint32) {
 			d.broken.Store(true)
 		}
 		s := &image.Slots[i]
-		if !kernel.WholeSlot.Has(Opcode(r.Opcode)) {
+		if !kernel.WholeSlot.Has(kernel.Opcode(r.Opcode)) {
 			*s = ring.Slot{}
 		}
 		s.Opcode, s.Tenant = r.Opcode, r.Tenant
@@ -222,9 +225,9 @@ func (d *modelDevice) round(n int, heap []uint32) {
 		image.Statuses[i] = r.Status
 	}
 	head := d.mailbox
-	wave := Wave{Entries: 1, Chunk: kernel.MailSlots, ClaimBudget: 2, StepBudget: head[kernel.MailSteps],
+	wave := kernel.Wave{Entries: 1, Chunk: kernel.MailSlots, ClaimBudget: 2, StepBudget: head[kernel.MailSteps],
 		Tenant: head[kernel.MailTenant], WindowBase: head[kernel.MailBase], WindowLength: head[kernel.MailLength]}
-	Interpret(image, wave, Geometry{Width: kernel.LeaseWidth, Groups: 1, Chunk: kernel.MailSlots})
+	kernel.Interpret(image, wave, kernel.Geometry{Width: kernel.LeaseWidth, Groups: 1, Chunk: kernel.MailSlots})
 	outcomes := make([]kernel.MailOutcome, n)
 	for i := range outcomes {
 		outcomes[i] = kernel.MailOutcome{Status: image.Statuses[i], Result: image.Results[i]}

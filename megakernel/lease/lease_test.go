@@ -1,4 +1,4 @@
-package megakernel
+package lease
 
 import (
 	"errors"
@@ -18,13 +18,13 @@ import (
 )
 
 // openModel opens a lease on a model device.
-func openModel(t rapid.TB, d *modelDevice, change func(*LeaseConfig)) *Resident {
+func openModel(t rapid.TB, d *modelDevice, change func(*Config)) *Lease {
 	t.Helper()
-	cfg := LeaseConfig{Heap: modelHeap, HeapBytes: len(d.heap) * 4, Print: modelPrint, PrintBytes: 64}
+	cfg := Config{Heap: modelHeap, HeapBytes: len(d.heap) * 4, Print: modelPrint, PrintBytes: 64}
 	if change != nil {
 		change(&cfg)
 	}
-	l, err := OpenLease(d, cfg)
+	l, err := Open(d, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +32,14 @@ func openModel(t rapid.TB, d *modelDevice, change func(*LeaseConfig)) *Resident 
 }
 
 // limit changes the bounds of the kernels to come.
-func (l *Resident) limit(turns, idle uint32) {
+func (l *Lease) limit(turns, idle uint32) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.turns, l.idle = turns, idle
 }
 
 // interrupt stops whatever kernel runs, in the middle of a round or not.
-func (l *Resident) interrupt() {
+func (l *Lease) interrupt() {
 	l.dev.StoreWord(l.mailbox, kernel.MailStop*ring.WordBytes, l.number.Load())
 }
 
@@ -55,7 +55,7 @@ func published(n int) []ring.Status {
 // countedSlots runs submissions of slots that each add 1 to a word of their
 // own, from several producers, while somebody ends kernels at random moments.
 // It returns how many words were used.
-func countedSlots(l *Resident, seed uint64, submissions, most int, length uint32) (used uint32, err error) {
+func countedSlots(l *Lease, seed uint64, submissions, most int, length uint32) (used uint32, err error) {
 	var (
 		mu        sync.Mutex
 		producers sync.WaitGroup
@@ -81,7 +81,7 @@ func countedSlots(l *Resident, seed uint64, submissions, most int, length uint32
 			slots := make([]ring.Slot, n)
 			statuses, results := published(n), make([]uint32, n)
 			for i := range slots {
-				slots[i] = ring.Slot{Opcode: uint32(OpAdd), Tenant: 3, Args: [ring.ArgWords]uint32{1, first + uint32(i)}}
+				slots[i] = ring.Slot{Opcode: uint32(kernel.OpAdd), Tenant: 3, Args: [ring.ArgWords]uint32{1, first + uint32(i)}}
 			}
 			err := l.Do(Window{Tenant: 3, Length: length}, slots, statuses, results)
 			for i, s := range statuses {
@@ -112,7 +112,7 @@ func countedSlots(l *Resident, seed uint64, submissions, most int, length uint32
 			}
 			switch r.IntN(4) {
 			case 0:
-				if err := l.End(LeaseEnd(3 + r.IntN(int(leaseEnds)-3))); err != nil {
+				if err := l.End(Reason(3 + r.IntN(int(reasons)-3))); err != nil {
 					mu.Lock()
 					problems = append(problems, err)
 					mu.Unlock()
@@ -134,7 +134,7 @@ func TestEverySlotRunsOnceWheneverAKernelEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newModelDevice(1 << 13)
 		d.returns = rapid.Bool().Draw(t, "returns")
-		l := openModel(t, d, func(c *LeaseConfig) { c.LoopBudget, c.Duration = 2000, time.Millisecond })
+		l := openModel(t, d, func(c *Config) { c.LoopBudget, c.Duration = 2000, time.Millisecond })
 		l.limit(l.round+rapid.Uint32Range(0, 2000).Draw(t, "turns"), rapid.Uint32Range(1, 500).Draw(t, "idle"))
 		used, err := countedSlots(l, rapid.Uint64().Draw(t, "seed"), 60, 100, 1<<13)
 		if err := errors.Join(err, l.Close()); err != nil {
@@ -166,7 +166,7 @@ func TestLeaseSplitsWhatDoesNotFitARound(t *testing.T) {
 	const n = 3*kernel.MailSlots + 7
 	slots, statuses, results := make([]ring.Slot, n), published(n), make([]uint32, n)
 	for i := range slots {
-		slots[i] = slot(OpStore, 0, uint32(i), uint32(i))
+		slots[i] = slot(kernel.OpStore, 0, uint32(i), uint32(i))
 	}
 	if err := l.Do(Window{Length: 1 << 14}, slots, statuses, results); err != nil {
 		t.Fatal(err)
@@ -175,10 +175,10 @@ func TestLeaseSplitsWhatDoesNotFitARound(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	// A round may take l.round iterations, which four rows of copies do not fit.
-	l.round = 2 * CopyCap
+	l.round = 2 * kernel.CopyCap
 	copies := slots[:kernel.MailSlots]
 	for i := range copies {
-		copies[i] = slot(OpCopy, 0, 0, uint32(CopyCap*(1+i%3)), CopyCap)
+		copies[i] = slot(kernel.OpCopy, 0, 0, uint32(kernel.CopyCap*(1+i%3)), kernel.CopyCap)
 	}
 	if err := l.Do(Window{Length: 1 << 14}, copies, published(kernel.MailSlots), results[:kernel.MailSlots]); err != nil {
 		t.Fatal(err)
@@ -186,8 +186,8 @@ func TestLeaseSplitsWhatDoesNotFitARound(t *testing.T) {
 	if s := l.Stats(); s.Rounds != 8 {
 		t.Errorf("%+v, want a round for each row", s)
 	}
-	l.round = CopyCap
-	if err := l.Do(Window{Length: 1 << 14}, copies[:1], published(1), results[:1]); !errors.Is(err, ErrLeaseSize) {
+	l.round = kernel.CopyCap
+	if err := l.Do(Window{Length: 1 << 14}, copies[:1], published(1), results[:1]); !errors.Is(err, ErrSize) {
 		t.Errorf("a slot that no round can take: %v", err)
 	}
 	if err := l.Close(); err != nil {
@@ -202,15 +202,15 @@ func TestLeaseIsRefusedWithAReason(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		device func(*modelDevice)
-		config func(*LeaseConfig)
+		config func(*Config)
 		want   string
 	}{
 		{"no mapping", func(d *modelDevice) { d.unmapped = true }, nil, "GL_ARB_buffer_storage"},
 		{"blind kernel", func(d *modelDevice) { d.blind = true }, nil, "does not see what the host writes"},
 		{"kernel that dies", func(d *modelDevice) { d.stall.Store(true) }, nil, "ended within a round"},
 		{"lost device", func(d *modelDevice) { d.lost.Store(true) }, nil, "context lost"},
-		{"long lease", nil, func(c *LeaseConfig) { c.Duration = MaxLeaseDuration + 1 }, "at most 1s"},
-		{"small budget", nil, func(c *LeaseConfig) { c.LoopBudget = 10 }, "LoopBudget"},
+		{"long lease", nil, func(c *Config) { c.Duration = MaxDuration + 1 }, "at most 1s"},
+		{"small budget", nil, func(c *Config) { c.LoopBudget = 10 }, "LoopBudget"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
@@ -218,12 +218,12 @@ func TestLeaseIsRefusedWithAReason(t *testing.T) {
 			if c.device != nil {
 				c.device(d)
 			}
-			cfg := LeaseConfig{Heap: modelHeap, HeapBytes: 256}
+			cfg := Config{Heap: modelHeap, HeapBytes: 256}
 			if c.config != nil {
 				c.config(&cfg)
 			}
-			l, err := OpenLease(d, cfg)
-			if l != nil || !errors.Is(err, ErrNoLease) || !strings.Contains(err.Error(), c.want) {
+			l, err := Open(d, cfg)
+			if l != nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, %v; want %q", l, err, c.want)
 			}
 		})
@@ -241,7 +241,7 @@ func TestABusyHostIsNoDeviceWithoutALease(t *testing.T) {
 	if err := l.testRounds(l.cfg.LoopBudget / 2); err != nil {
 		t.Error(err)
 	}
-	if l.turns != turns || l.idle != 50 || l.cfg.Duration != DefaultLeaseDuration {
+	if l.turns != turns || l.idle != 50 || l.cfg.Duration != DefaultDuration {
 		t.Errorf("left with %d turns, idle %d, for %v", l.turns, l.idle, l.cfg.Duration)
 	}
 	if err := l.Close(); err != nil {
@@ -255,9 +255,9 @@ func TestRoundOfUnknownOutcomeIsAnErrorAndEndsTheLease(t *testing.T) {
 		d.returns = returns
 		l := openModel(t, d, nil)
 		d.stall.Store(true)
-		add := []ring.Slot{slot(OpAdd, 0, 1, 0)}
+		add := []ring.Slot{slot(kernel.OpAdd, 0, 1, 0)}
 		for range 2 {
-			if err := l.Do(Window{Length: 64}, add, published(1), make([]uint32, 1)); !errors.Is(err, ErrLeaseBroken) {
+			if err := l.Do(Window{Length: 64}, add, published(1), make([]uint32, 1)); !errors.Is(err, ErrBroken) {
 				t.Errorf("%v", err)
 			}
 		}
@@ -276,7 +276,7 @@ func TestLossOfTheDeviceReachesTheCaller(t *testing.T) {
 		d := newModelDevice(64)
 		d.returns = returns
 		l := openModel(t, d, nil)
-		add := []ring.Slot{slot(OpAdd, 0, 1, 0)}
+		add := []ring.Slot{slot(kernel.OpAdd, 0, 1, 0)}
 		if err := l.Do(Window{Length: 64}, add, published(1), make([]uint32, 1)); err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +289,7 @@ func TestLossOfTheDeviceReachesTheCaller(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		l.Close()
-		if s := l.Stats(); s.Ends[LeaseEndLost] != 1 {
+		if s := l.Stats(); s.Ends[EndLost] != 1 {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -304,14 +304,14 @@ func TestExclusiveUserHasTheDeviceToItself(t *testing.T) {
 	for i := range uint32(2) {
 		users.Go(func() {
 			for n := range uint32(50) {
-				if err := l.Do(Window{Length: 1 << 12}, []ring.Slot{slot(OpAdd, 0, 1, i<<8|n)}, published(1), make([]uint32, 1)); err != nil {
+				if err := l.Do(Window{Length: 1 << 12}, []ring.Slot{slot(kernel.OpAdd, 0, 1, i<<8|n)}, published(1), make([]uint32, 1)); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	for range 20 {
-		err := l.Exclusive(LeaseEndTransfer, func() error {
+		err := l.Exclusive(EndTransfer, func() error {
 			return d.Do(func() error {
 				if d.running.Load() {
 					t.Error("a kernel runs")
@@ -328,13 +328,13 @@ func TestExclusiveUserHasTheDeviceToItself(t *testing.T) {
 		t.Error(err)
 	}
 	s := l.Stats()
-	if s.Ends[LeaseEndTransfer]+s.Ends[LeaseEndShutdown]+s.Ends[LeaseEndTime] != s.Starts || s.Rounds != 100 {
+	if s.Ends[EndTransfer]+s.Ends[EndShutdown]+s.Ends[EndTime] != s.Starts || s.Rounds != 100 {
 		t.Errorf("%+v", s)
 	}
-	if err := l.Do(Window{Base: 1, Length: 1 << 12}, []ring.Slot{slot(OpNop, 0)}, published(1), make([]uint32, 1)); !errors.Is(err, ErrWindow) {
+	if err := l.Do(Window{Base: 1, Length: 1 << 12}, []ring.Slot{slot(kernel.OpNop, 0)}, published(1), make([]uint32, 1)); !errors.Is(err, ErrWindow) {
 		t.Errorf("a window beyond the heap: %v", err)
 	}
-	if err := l.Do(Window{}, []ring.Slot{slot(OpNop, 0)}, published(1), make([]uint32, 1)); !errors.Is(err, ErrClosed) {
+	if err := l.Do(Window{}, []ring.Slot{slot(kernel.OpNop, 0)}, published(1), make([]uint32, 1)); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -344,14 +344,14 @@ func TestIdleKernelEndsByItself(t *testing.T) {
 	d := newModelDevice(64)
 	l := openModel(t, d, nil)
 	l.limit(1<<30, 100)
-	if err := l.Do(Window{Length: 64}, []ring.Slot{slot(OpNop, 0)}, published(1), make([]uint32, 1)); err != nil {
+	if err := l.Do(Window{Length: 64}, []ring.Slot{slot(kernel.OpNop, 0)}, published(1), make([]uint32, 1)); err != nil {
 		t.Fatal(err)
 	}
 	l.mu.Lock()
 	gone := l.kernel.gone
 	l.mu.Unlock()
 	<-gone
-	if s := l.Stats(); s.Ends[LeaseEndIdle] != 1 {
+	if s := l.Stats(); s.Ends[EndIdle] != 1 {
 		t.Errorf("%+v", s)
 	}
 	if err := l.Close(); err != nil {

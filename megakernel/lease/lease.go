@@ -1,79 +1,82 @@
-package megakernel
+package lease
 
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
-	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/ring"
 )
 
 // Errors of a lease.
 var (
-	// ErrNoLease says that the device cannot keep a kernel resident: the
+	// ErrUnavailable says that the device cannot keep a kernel resident: the
 	// driver lacks what that needs, or the self-test failed.
-	ErrNoLease = errors.New("no lease on this device")
-	// ErrLeaseSize says that a slot takes longer than a round of a lease may.
-	ErrLeaseSize = errors.New("too much for a round of a lease")
-	// ErrLeaseBroken says that a kernel ended in the middle of a round, so
+	ErrUnavailable = errors.New("no lease on this device")
+	// ErrSize says that a slot takes longer than a round of a lease may.
+	ErrSize = errors.New("too much for a round of a lease")
+	// ErrBroken says that a kernel ended in the middle of a round, so
 	// that it is not known which of its slots ran. No kernel is started after that.
-	ErrLeaseBroken = errors.New("a resident kernel ended within a round")
+	ErrBroken = errors.New("a resident kernel ended within a round")
+	// ErrWindow says that a window is not within the heap.
+	ErrWindow = errors.New("outside the heap")
+	// ErrClosed says that the lease was closed.
+	ErrClosed = errors.New("the lease is closed")
 )
 
-// LeaseEnd is why a resident kernel ended.
-type LeaseEnd uint8
+// Reason is why a resident kernel ended.
+type Reason uint8
 
 // Reasons to end a resident kernel. The first three are its own.
 const (
-	LeaseEndTurns    LeaseEnd = iota // it used its loop iterations up
-	LeaseEndIdle                     // no round came for LeaseConfig.Idle
-	LeaseEndLost                     // the device failed
-	LeaseEndTime                     // it had run for LeaseConfig.Duration
-	LeaseEndWave                     // a wave is next
-	LeaseEndGeometry                 // a new geometry or topology is next
-	LeaseEndKernel                   // a new kernel is next
-	LeaseEndTransfer                 // an upload or download is next
-	LeaseEndShutdown                 // nothing is next
-	leaseEnds
+	EndTurns    Reason = iota // it used its loop iterations up
+	EndIdle                   // no round came for Config.Idle
+	EndLost                   // the device failed
+	EndTime                   // it had run for Config.Duration
+	EndWave                   // a wave is next
+	EndGeometry               // a new geometry or topology is next
+	EndKernel                 // a new kernel is next
+	EndTransfer               // an upload or download is next
+	EndShutdown               // nothing is next
+	reasons
 )
 
-var leaseEndNames = [leaseEnds]string{"turns", "idle", "lost", "time", "wave", "geometry", "kernel", "transfer", "shutdown"}
+var reasonNames = [reasons]string{"turns", "idle", "lost", "time", "wave", "geometry", "kernel", "transfer", "shutdown"}
 
-func (r LeaseEnd) String() string {
-	if r < leaseEnds {
-		return leaseEndNames[r]
+func (r Reason) String() string {
+	if r < reasons {
+		return reasonNames[r]
 	}
 	return fmt.Sprintf("reason(%d)", uint8(r))
 }
 
 // Bounds of a lease's duration.
 const (
-	DefaultLeaseDuration = 50 * time.Millisecond
-	MaxLeaseDuration     = time.Second
-	DefaultLeaseIdle     = 5 * time.Millisecond
+	DefaultDuration = 50 * time.Millisecond
+	MaxDuration     = time.Second
+	DefaultIdle     = 5 * time.Millisecond
 )
 
-// LeaseConfig says on what a resident kernel works and for how long.
-type LeaseConfig struct {
+// Config says on what a resident kernel works and for how long.
+type Config struct {
 	Heap       gpu.Buffer // the heap's buffer, which windows are cut from
 	HeapBytes  int        // its size
 	Print      gpu.Buffer // the print log's buffer, none for one of the lease's own that nobody reads
 	PrintBytes int        // its size, as ring.PrintLogWords says
 
-	Duration   time.Duration // a kernel ends after it; 0: DefaultLeaseDuration; at most MaxLeaseDuration
-	Idle       time.Duration // a kernel without a round for so long ends; 0: DefaultLeaseIdle
-	LoopBudget uint32        // loop iterations of one invocation in one dispatch; 0: DefaultLoopBudget
-	Width      uint32        // of the workgroup; 0: what suits the device
-	Catalog    *Catalog      // nil: BuiltIn
+	Duration   time.Duration   // a kernel ends after it; 0: DefaultDuration; at most MaxDuration
+	Idle       time.Duration   // a kernel without a round for so long ends; 0: DefaultIdle
+	LoopBudget uint32          // loop iterations of one invocation in one dispatch; 0: kernel.DefaultLoopBudget
+	Width      uint32          // of the workgroup; 0: what suits the device
+	Catalog    *kernel.Catalog // nil: kernel.BuiltIn
 
-	Binaries *disk.Dir    // keeps the built kernel for the next start; nil keeps none
-	Log      *slog.Logger // gets why a kept kernel was not used; nil: nobody does
+	// Program gives the linked program of a kernel, which stays until the lease is closed,
+	// and the fingerprint of its source. nil: the lease compiles one for itself.
+	Program func(kernel.Kernel) (gpu.Program, [32]byte, error)
 }
 
 // Window is a tenant's part of the heap.
@@ -83,7 +86,7 @@ type Window struct {
 	Length uint32 // words
 }
 
-// Resident runs small submissions on a kernel that stays on the device between them,
+// Lease runs small submissions on a kernel that stays on the device between them,
 // which saves the dispatch and the wait for it. A kernel is dispatched when a round
 // comes and none is there, and ends by itself after a bounded number of turns or when
 // no round comes. While it is there, the device's thread is busy with it, so whoever
@@ -94,14 +97,16 @@ type Window struct {
 // dispatch is known to be over, the mailbox says whether the last round was
 // acknowledged or never begun; in the second case the next kernel finds it there. So
 // every slot runs once, whenever a kernel ends.
-type Resident struct {
-	dev     gpu.Device
-	catalog *Catalog
-	shape   Kernel
-	cfg     LeaseConfig
-	support LeaseSupport
-	program leaseProgram
-	mailbox gpu.Buffer
+type Lease struct {
+	dev         gpu.Device
+	catalog     *kernel.Catalog
+	shape       kernel.Kernel
+	cfg         Config
+	support     Support
+	program     gpu.Program
+	fingerprint [32]byte // of its source
+	uniforms    [len(uniformNames)]int32
+	mailbox     gpu.Buffer
 
 	print gpu.Buffer // the lease's own print log, none if there is none
 
@@ -120,21 +125,21 @@ type Resident struct {
 	outcomes []kernel.MailOutcome
 	head     []uint32
 
-	counters leaseCounters
+	counters counters
 }
 
-// OpenLease builds the resident kernel, tests it and measures how many turns a
+// Open builds the resident kernel, tests it and measures how many turns a
 // lease may take. The error says why the device has no lease; waves do the
 // same work without one. Close it before the device and before the heap is deleted.
-func OpenLease(dev gpu.Device, cfg LeaseConfig) (*Resident, error) {
+func Open(dev gpu.Device, cfg Config) (*Lease, error) {
 	if cfg.Duration == 0 {
-		cfg.Duration = DefaultLeaseDuration
+		cfg.Duration = DefaultDuration
 	}
 	if cfg.Idle == 0 {
-		cfg.Idle = DefaultLeaseIdle
+		cfg.Idle = DefaultIdle
 	}
 	if cfg.LoopBudget == 0 {
-		cfg.LoopBudget = DefaultLoopBudget
+		cfg.LoopBudget = kernel.DefaultLoopBudget
 	}
 	if cfg.Width == 0 {
 		cfg.Width = kernel.LeaseWidthFor(dev)
@@ -142,34 +147,44 @@ func OpenLease(dev gpu.Device, cfg LeaseConfig) (*Resident, error) {
 	if cfg.Catalog == nil {
 		cfg.Catalog = kernel.BuiltIn()
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Duration < 0 || cfg.Duration > MaxLeaseDuration || cfg.Idle < 0 {
-		return nil, fmt.Errorf("megakernel: lease of %v, idle %v: want at most %v: %w", cfg.Duration, cfg.Idle, MaxLeaseDuration, ErrNoLease)
+	if cfg.Duration < 0 || cfg.Duration > MaxDuration || cfg.Idle < 0 {
+		return nil, fmt.Errorf("lease of %v, idle %v: want at most %v: %w", cfg.Duration, cfg.Idle, MaxDuration, ErrUnavailable)
 	}
 	if !dev.Supports("buffer-storage") {
-		return nil, fmt.Errorf("megakernel: the driver has no persistently mapped buffers (GL_ARB_buffer_storage): %w", ErrNoLease)
+		return nil, fmt.Errorf("lease: the driver has no persistently mapped buffers (GL_ARB_buffer_storage): %w", ErrUnavailable)
 	}
-	l := &Resident{dev: dev, catalog: cfg.Catalog, shape: Kernel{Kind: Lease, Width: cfg.Width}, cfg: cfg,
+	l := &Lease{dev: dev, catalog: cfg.Catalog, shape: kernel.Kernel{Kind: kernel.Lease, Width: cfg.Width}, cfg: cfg,
 		slots: make([]ring.Slot, kernel.MailSlots), records: make([]kernel.MailRecord, kernel.MailSlots),
 		outcomes: make([]kernel.MailOutcome, kernel.MailSlots), head: make([]uint32, kernel.MailCheck-kernel.MailTenant+1)}
 	if err := l.allocate(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoLease, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if err := l.selfTest(); err != nil {
 		l.Close()
-		return nil, fmt.Errorf("%w: %w", ErrNoLease, err)
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	l.counters.reset()
 	return l, nil
 }
 
-// allocate builds the program and the mailbox.
-func (l *Resident) allocate() error {
-	return l.dev.Do(func() (err error) {
-		if l.program, err = l.build(l.shape); err != nil {
+// allocate makes the program and the mailbox.
+func (l *Lease) allocate() error {
+	if given := l.cfg.Program; given != nil {
+		var err error
+		if l.program, l.fingerprint, err = given(l.shape); err != nil {
 			return err
+		}
+	}
+	return l.dev.Do(func() (err error) {
+		if l.cfg.Program == nil {
+			source := l.catalog.Source(l.shape)
+			l.fingerprint = kernel.Fingerprint(source)
+			if l.program, err = l.dev.CompileCompute(source); err != nil {
+				return fmt.Errorf("lease: kernel %s: %w", l.shape, err)
+			}
+		}
+		for i, name := range uniformNames {
+			l.uniforms[i] = l.dev.UniformLocation(l.program, name)
 		}
 		if l.mailbox, err = l.dev.NewMapped(kernel.MailBytes); err == nil && l.cfg.Print.Buffer == 0 {
 			l.cfg.PrintBytes = int(ring.PrintLogWords(1)) * ring.WordBytes
@@ -184,8 +199,10 @@ func (l *Resident) allocate() error {
 }
 
 // free deletes what allocate made. Called on the device's thread.
-func (l *Resident) free() {
-	l.dev.DeleteProgram(l.program.id)
+func (l *Lease) free() {
+	if l.cfg.Program == nil {
+		l.dev.DeleteProgram(l.program)
+	}
 	for _, buffer := range []gpu.Buffer{l.mailbox, l.print} {
 		if buffer.Buffer != 0 {
 			l.dev.DeleteBuffer(buffer)
@@ -193,26 +210,29 @@ func (l *Resident) free() {
 	}
 }
 
-// bounds are the most loop iterations of a round, and the kernel.
-func (l *Resident) bounds() (round uint32, k Kernel) { return l.round, l.shape }
+// uniformNames are the shader's names of a resident kernel's parameters.
+var uniformNames = [...]string{"lease_number", "lease_answered", "lease_turns", "lease_round", "lease_idle"}
 
-// ran is the kernel, and the fingerprint of its source.
-func (l *Resident) ran() (k Kernel, fingerprint [32]byte) { return l.shape, l.program.fingerprint }
+// RoundCost is the most loop iterations of a round.
+func (l *Lease) RoundCost() uint32 { return l.round }
+
+// Kernel is the kernel that runs the rounds, and the fingerprint of its source.
+func (l *Lease) Kernel() (k kernel.Kernel, fingerprint [32]byte) { return l.shape, l.fingerprint }
 
 // Support is what the self-test found.
-func (l *Resident) Support() LeaseSupport { return l.support }
+func (l *Lease) Support() Support { return l.support }
 
 // Do runs slots on a window. It writes what becomes of each to statuses, which have
 // the state Published before, and to results; both have an element for each slot.
 // Slots run in any order. Slots beyond kernel.MailSlots, or that do not fit the time of a
 // round, run in further rounds. On an error the slots whose status is still published
-// have not run, except after ErrLeaseBroken and after the loss of the device.
-func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, results []uint32) error {
+// have not run, except after ErrBroken and after the loss of the device.
+func (l *Lease) Do(w Window, slots []ring.Slot, statuses []ring.Status, results []uint32) error {
 	if len(statuses) != len(slots) || len(results) != len(slots) {
-		panic("megakernel: a lease needs a status and a result for each slot")
+		panic("lease: a lease needs a status and a result for each slot")
 	}
 	if end := uint64(w.Base) + uint64(w.Length); end > uint64(l.cfg.HeapBytes)/ring.WordBytes {
-		return fmt.Errorf("megakernel: lease: a window up to word %d of a heap of %d bytes: %w", end, l.cfg.HeapBytes, ErrWindow)
+		return fmt.Errorf("lease: a window up to word %d of a heap of %d bytes: %w", end, l.cfg.HeapBytes, ErrWindow)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,7 +247,7 @@ func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, resul
 			err = l.submit(w, slots[:n], statuses[:n], results[:n], round)
 		}
 		if err != nil {
-			return fmt.Errorf("megakernel: lease: %w", err)
+			return fmt.Errorf("lease: %w", err)
 		}
 		slots, statuses, results = slots[n:], statuses[n:], results[n:]
 	}
@@ -235,7 +255,7 @@ func (l *Resident) Do(w Window, slots []ring.Slot, statuses []ring.Status, resul
 }
 
 // fitEach is the error of fit for a slot that no round can take, if there is one.
-func (l *Resident) fitEach(slots []ring.Slot) error {
+func (l *Lease) fitEach(slots []ring.Slot) error {
 	for i := range slots {
 		if _, _, err := l.fit(slots[i : i+1]); err != nil {
 			return err
@@ -244,17 +264,17 @@ func (l *Resident) fitEach(slots []ring.Slot) error {
 	return nil
 }
 
-// leaseRound is what a round takes.
-type leaseRound struct {
-	opcodes OpcodeSet
+// round is what a round takes.
+type round struct {
+	opcodes kernel.OpcodeSet
 	steps   uint32 // most of one of its slots
 	cost    uint32 // loop iterations of the round
 }
 
 // fit is how many of the slots go into a round, and what that takes.
-func (l *Resident) fit(slots []ring.Slot) (n int, r leaseRound, err error) {
+func (l *Lease) fit(slots []ring.Slot) (n int, r round, err error) {
 	for n = min(len(slots), kernel.MailSlots); n > 0; n = fewer(n, int(l.cfg.Width)) {
-		r = leaseRound{}
+		r = round{}
 		for i := range slots[:n] {
 			r.opcodes |= 1 << slots[i].Opcode
 			r.steps = max(r.steps, l.catalog.Steps(&slots[i]))
@@ -267,7 +287,7 @@ func (l *Resident) fit(slots []ring.Slot) (n int, r leaseRound, err error) {
 		}
 	}
 	return 0, r, fmt.Errorf("a slot of opcode %s with %d steps: %w",
-		l.catalog.Name(Opcode(slots[0].Opcode)), r.steps, ErrLeaseSize)
+		l.catalog.Name(kernel.Opcode(slots[0].Opcode)), r.steps, ErrSize)
 }
 
 // fewer is a smaller number of slots, by a row if there are several, which is
@@ -281,14 +301,14 @@ func fewer(n, width int) int {
 
 // End makes the resident kernel end, if there is one, and waits for that. The
 // device's thread is free then, until the next Do. The error is the device's.
-func (l *Resident) End(reason LeaseEnd) error {
+func (l *Lease) End(reason Reason) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.end(reason)
 }
 
 // Exclusive runs fn while no kernel is resident and none can be started.
-func (l *Resident) Exclusive(reason LeaseEnd, fn func() error) error {
+func (l *Lease) Exclusive(reason Reason, fn func() error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.end(reason); err != nil {
@@ -297,7 +317,7 @@ func (l *Resident) Exclusive(reason LeaseEnd, fn func() error) error {
 	return fn()
 }
 
-func (l *Resident) end(reason LeaseEnd) error {
+func (l *Lease) end(reason Reason) error {
 	k := l.kernel
 	if k == nil {
 		return nil
@@ -307,13 +327,13 @@ func (l *Resident) end(reason LeaseEnd) error {
 }
 
 // Close ends the kernel and frees the lease's memory.
-func (l *Resident) Close() error {
+func (l *Lease) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if errors.Is(l.broken, ErrClosed) {
 		return nil
 	}
-	err := l.end(LeaseEndShutdown)
+	err := l.end(EndShutdown)
 	l.broken = ErrClosed
 	if gpu.Lost(err) {
 		return err

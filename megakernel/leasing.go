@@ -7,12 +7,14 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/lease"
 	"ringmaster/ring"
 )
 
-// lease is an engine's resident kernel and what the pump needs to feed it.
-type lease struct {
-	resident *Resident // nil if there is none
+// leasing is an engine's lease and what the pump needs to feed it. Guarded by deviceMu.
+type leasing struct {
+	resident *lease.Lease // nil if there is none
+	program  Picked       // its kernel's; none without a lease
 	slots    []ring.Slot
 	statuses []ring.Status
 	results  []uint32
@@ -27,21 +29,23 @@ const autoLeaseCost = 16
 // one everything runs as waves. A lease on another device is gone with it.
 func (e *Engine) attachLease() {
 	l, m := &e.lease, e.memory
+	e.programs.Release(&l.program)
 	if l.resident = nil; !e.cfg.Lease {
 		return
 	}
 	var err error
-	l.resident, err = OpenLease(e.dev, LeaseConfig{
+	l.resident, err = lease.Open(e.dev, lease.Config{
 		Heap: m.buffers[ring.BindHeap], HeapBytes: m.sizes[ring.BindHeap],
 		Print: m.buffers[ring.BindPrint], PrintBytes: m.sizes[ring.BindPrint],
-		Duration: e.cfg.LeaseDuration, Idle: min(DefaultLeaseIdle, e.cfg.LeaseDuration),
-		LoopBudget: e.cfg.LoopBudget, Catalog: e.catalog, Binaries: e.cfg.Binaries, Log: e.cfg.Log,
+		Duration: e.cfg.LeaseDuration, Idle: min(lease.DefaultIdle, e.cfg.LeaseDuration),
+		LoopBudget: e.cfg.LoopBudget, Catalog: e.catalog, Program: e.leaseProgram,
 	})
 	log := e.cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	if err != nil {
+		e.programs.Release(&l.program)
 		log.Warn("no lease, small launches run as waves", "error", err)
 		return
 	}
@@ -52,15 +56,25 @@ func (e *Engine) attachLease() {
 	}
 }
 
+// leaseProgram has the lease's kernel built and holds it. Called while a lease is opened.
+func (e *Engine) leaseProgram(k kernel.Kernel) (gpu.Program, [32]byte, error) {
+	p, err := e.programs.Hold(k)
+	if err != nil {
+		return gpu.Program{}, [32]byte{}, err
+	}
+	e.lease.program = p
+	return p.program.ID, p.program.Fingerprint, nil
+}
+
 // end makes way on the device's thread.
-func (l *lease) end(reason LeaseEnd) error {
+func (l *leasing) end(reason lease.Reason) error {
 	if l.resident == nil {
 		return nil
 	}
 	return l.resident.End(reason)
 }
 
-func (l *lease) close() error {
+func (l *leasing) close() error {
 	if l.resident == nil {
 		return nil
 	}
@@ -68,14 +82,14 @@ func (l *lease) close() error {
 }
 
 // leaseEndFor is why a wave ends the resident kernel.
-func (e *Engine) leaseEndFor(f *flight) LeaseEnd {
+func (e *Engine) leaseEndFor(f *flight) lease.Reason {
 	switch q := e.launchedOf(f); {
 	case q.geometry != (Geometry{}) && q.geometry != f.report.Recommended:
-		return LeaseEndGeometry
+		return lease.EndGeometry
 	case f.hot != q.kernel.Hot:
-		return LeaseEndKernel
+		return lease.EndKernel
 	}
-	return LeaseEndWave
+	return lease.EndWave
 }
 
 // leased runs a launch on the resident kernel and reports true, or reports false if the
@@ -87,27 +101,27 @@ func (e *Engine) leased(f *flight) bool {
 	}
 	n := e.gather(f)
 	resident, window := l.resident, f.wave.Window()
-	most, kernel := resident.bounds()
-	cost := uint64(n+int(kernel.Width)-1) / uint64(kernel.Width) * uint64(e.catalog.RowCost(kernel, OpcodeSet(f.wave.Opcodes), f.wave.Steps))
-	if f.mode == ModeAuto && cost > uint64(most/autoLeaseCost) {
+	k, fingerprint := resident.Kernel()
+	cost := uint64(n+int(k.Width)-1) / uint64(k.Width) * uint64(e.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps))
+	if f.mode == ModeAuto && cost > uint64(resident.RoundCost()/autoLeaseCost) {
 		return false
 	}
 	begin := time.Now()
-	err := resident.Do(Window{Tenant: window.Tenant, Base: window.Base, Length: window.Length}, l.slots[:n], l.statuses[:n], l.results[:n])
-	if errors.Is(err, ErrLeaseSize) {
+	err := resident.Do(lease.Window{Tenant: window.Tenant, Base: window.Base, Length: window.Length}, l.slots[:n], l.statuses[:n], l.results[:n])
+	if errors.Is(err, lease.ErrSize) {
 		return false
 	}
 	f.leased, f.err = true, err
 	if err != nil && !gpu.Lost(err) {
 		e.giveUpLease(err)
-		if !errors.Is(err, ErrLeaseBroken) {
+		if !errors.Is(err, lease.ErrBroken) {
 			f.err = nil // what ran is settled, the rest runs as waves
 		}
 	}
 	end := time.Now()
 	r := &f.report
 	r.Leased = true
-	r.Kernel, r.Fingerprint = resident.ran()
+	r.Kernel, r.Fingerprint = k, fingerprint
 	r.Wanted = r.Kernel
 	r.NotApplied = "the resident kernel ran it"
 	r.ElapsedNs, r.TimeSource = uint64(end.Sub(begin)), TimeFinish
@@ -127,6 +141,7 @@ func (e *Engine) giveUpLease(err error) {
 		e.cfg.Log.Warn("the lease is given up, small launches run as waves", "error", err)
 	}
 	_ = l.Close() // the error is known
+	e.programs.Release(&e.lease.program)
 }
 
 // gather copies a launch's slots and returns how many there are.

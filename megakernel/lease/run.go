@@ -1,4 +1,4 @@
-package megakernel
+package lease
 
 import (
 	"runtime"
@@ -18,13 +18,13 @@ type resident struct {
 	poke     chan struct{} // wakes the device's thread when the kernel is about to end
 	gone     chan struct{} // closed when the dispatch is over and all it wrote is visible
 	over     atomic.Bool   // likewise
-	reason   atomic.Uint32 // 1 + the LeaseEnd of whoever stopped it first
+	reason   atomic.Uint32 // 1 + the Reason of whoever stopped it first
 	err      error         // the device's, valid once gone
 }
 
 // stop asks the kernel to end at its next turn. It may be called any number of
 // times, until the lease is closed.
-func (k *resident) stop(l *Resident, reason LeaseEnd) {
+func (k *resident) stop(l *Lease, reason Reason) {
 	k.reason.CompareAndSwap(0, 1+uint32(reason))
 	l.dev.StoreWord(l.mailbox, kernel.MailStop*ring.WordBytes, k.number)
 	k.wake()
@@ -39,7 +39,7 @@ func (k *resident) wake() {
 
 // start dispatches a kernel. Called with mu held, while
 // none is there.
-func (l *Resident) start() {
+func (l *Lease) start() {
 	k := &resident{
 		number:   l.nextNumber(),
 		answered: l.dev.LoadWord(l.mailbox, kernel.MailDone*ring.WordBytes),
@@ -48,23 +48,23 @@ func (l *Resident) start() {
 	}
 	l.kernel = k
 	l.counters.starts.Add(1)
-	go l.run(k, leaseLimits{turns: l.turns, round: l.round, idle: l.idle})
+	go l.run(k, limits{turns: l.turns, round: l.round, idle: l.idle})
 }
 
 // nextNumber is a number for a kernel, never 0.
-func (l *Resident) nextNumber() uint32 {
+func (l *Lease) nextNumber() uint32 {
 	if l.number.Add(1) == 0 {
 		l.number.Add(1)
 	}
 	return l.number.Load()
 }
 
-// leaseLimits bound a kernel by its own count.
-type leaseLimits struct{ turns, round, idle uint32 }
+// limits bound a kernel by its own count.
+type limits struct{ turns, round, idle uint32 }
 
 // run is a kernel's life. It has a goroutine of its own, because some drivers
 // return from a dispatch only when the kernel has ended.
-func (l *Resident) run(k *resident, limits leaseLimits) {
+func (l *Lease) run(k *resident, limits limits) {
 	var watch sync.WaitGroup
 	ended := make(chan struct{})
 	watch.Go(func() { // a count of turns is a measure of time only while the device is idle
@@ -72,7 +72,7 @@ func (l *Resident) run(k *resident, limits leaseLimits) {
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			k.stop(l, LeaseEndTime)
+			k.stop(l, EndTime)
 		case <-ended:
 		}
 	})
@@ -85,17 +85,17 @@ func (l *Resident) run(k *resident, limits leaseLimits) {
 }
 
 // cause is why a kernel ended. Called when it has.
-func (l *Resident) cause(k *resident) LeaseEnd {
+func (l *Lease) cause(k *resident) Reason {
 	if k.err != nil {
-		return LeaseEndLost
+		return EndLost
 	}
 	switch cause := kernel.Cause(l.word(kernel.MailCause)); {
 	case cause == kernel.CauseIdle:
-		return LeaseEndIdle
+		return EndIdle
 	case cause == kernel.CauseStop && k.reason.Load() > 0:
-		return LeaseEnd(k.reason.Load() - 1)
+		return Reason(k.reason.Load() - 1)
 	}
-	return LeaseEndTurns
+	return EndTurns
 }
 
 // fencePoll is how often the device's thread looks whether a kernel has ended
@@ -103,18 +103,18 @@ func (l *Resident) cause(k *resident) LeaseEnd {
 const fencePoll = 500 * time.Microsecond
 
 // dispatch runs a kernel and waits for its end. Called on the device's thread.
-func (l *Resident) dispatch(k *resident, limits leaseLimits) error {
+func (l *Lease) dispatch(k *resident, limits limits) error {
 	dev, cfg := l.dev, &l.cfg
 	dev.BindStorage(ring.BindControl, l.mailbox, 0, kernel.MailSlotsAt)
 	dev.BindStorage(ring.BindSlots, l.mailbox, kernel.MailSlotsAt, kernel.MailSlots*ring.SlotBytes)
 	dev.BindStorage(ring.BindHeap, cfg.Heap, 0, cfg.HeapBytes)
 	dev.BindStorage(ring.BindPrint, cfg.Print, 0, cfg.PrintBytes)
 	for i, value := range []uint32{k.number, k.answered, limits.turns, limits.round, limits.idle} {
-		if at := l.program.uniforms[i]; at >= 0 {
-			dev.SetUniform(l.program.id, at, value)
+		if at := l.uniforms[i]; at >= 0 {
+			dev.SetUniform(l.program, at, value)
 		}
 	}
-	dev.Dispatch(l.program.id, 1)
+	dev.Dispatch(l.program, 1)
 	dev.Barrier()
 	fence := dev.InsertFence()
 	dev.Flush()
@@ -147,10 +147,10 @@ func (l *Resident) dispatch(k *resident, limits leaseLimits) error {
 }
 
 // word is a word of the mailbox.
-func (l *Resident) word(index int) uint32 { return l.dev.LoadWord(l.mailbox, index*ring.WordBytes) }
+func (l *Lease) word(index int) uint32 { return l.dev.LoadWord(l.mailbox, index*ring.WordBytes) }
 
 // reap waits for the end of the kernel. Called with mu held and a kernel there.
-func (l *Resident) reap() error {
+func (l *Lease) reap() error {
 	k := l.kernel
 	k.wake()
 	<-k.gone
@@ -162,7 +162,7 @@ func (l *Resident) reap() error {
 }
 
 // submit runs one round. Called with mu held.
-func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, results []uint32, r leaseRound) error {
+func (l *Lease) submit(w Window, slots []ring.Slot, statuses []ring.Status, results []uint32, r round) error {
 	if l.broken != nil {
 		return l.broken
 	}
@@ -190,7 +190,7 @@ func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, r
 			break
 		}
 		if begun {
-			l.broken = ErrLeaseBroken
+			l.broken = ErrBroken
 			return l.broken
 		}
 		l.counters.resubmitted.Add(1)
@@ -203,7 +203,7 @@ func (l *Resident) submit(w Window, slots []ring.Slot, statuses []ring.Status, r
 
 // put writes a round into the mailbox, all but its tail. What the driver reads
 // is allocated apart from anything that holds Go pointers, as cgo demands.
-func (l *Resident) put(w Window, tail uint32, slots []ring.Slot, statuses []ring.Status, steps, cost uint32) {
+func (l *Lease) put(w Window, tail uint32, slots []ring.Slot, statuses []ring.Status, steps, cost uint32) {
 	n := len(slots)
 	whole := false
 	for i := range slots {
@@ -211,7 +211,7 @@ func (l *Resident) put(w Window, tail uint32, slots []ring.Slot, statuses []ring
 		r := &l.records[i]
 		*r = kernel.MailRecord{Opcode: s.Opcode, Tenant: s.Tenant, Status: statuses[i], Args: [kernel.RecordArgs]uint32(s.Args[:])}
 		r.Check = r.Sum(tail)
-		whole = whole || kernel.WholeSlot.Has(Opcode(s.Opcode))
+		whole = whole || kernel.WholeSlot.Has(kernel.Opcode(s.Opcode))
 	}
 	if whole {
 		copy(l.slots[:n], slots)
@@ -224,7 +224,7 @@ func (l *Resident) put(w Window, tail uint32, slots []ring.Slot, statuses []ring
 }
 
 // collect reads what an answered round left in the mailbox.
-func (l *Resident) collect(statuses []ring.Status, results []uint32) {
+func (l *Lease) collect(statuses []ring.Status, results []uint32) {
 	outcomes := l.outcomes[:len(statuses)]
 	l.dev.LoadMapped(l.mailbox, kernel.MailOutcomesAt, gpu.Bytes(outcomes))
 	for i := range outcomes {
@@ -236,26 +236,26 @@ func (l *Resident) collect(statuses []ring.Status, results []uint32) {
 // before it only looks from time to time: a round takes microseconds, but the
 // device's thread may have other work to finish before it dispatches the kernel.
 const (
-	leaseSpins  = 200
-	leaseYields = 600
-	leaseNap    = 50 * time.Microsecond
+	spins  = 200
+	yields = 600
+	nap    = 50 * time.Microsecond
 )
 
 // await waits until a round is answered or the kernel is gone, and reports
 // which. Called with mu held.
-func (l *Resident) await(k *resident, tail uint32) bool {
+func (l *Lease) await(k *resident, tail uint32) bool {
 	for look := 0; l.word(kernel.MailDone) != tail; look++ {
 		switch {
 		case look&7 == 7 && (k.over.Load() || l.word(kernel.MailEnded) == k.number):
 			k.wake()
 			<-k.gone
 			return l.word(kernel.MailDone) == tail
-		case look > leaseYields:
+		case look > yields:
 			select {
 			case <-k.gone:
-			case <-time.After(leaseNap):
+			case <-time.After(nap):
 			}
-		case look > leaseSpins:
+		case look > spins:
 			runtime.Gosched()
 		}
 	}

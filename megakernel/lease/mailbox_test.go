@@ -1,4 +1,4 @@
-package megakernel
+package lease
 
 import (
 	"testing"
@@ -41,7 +41,7 @@ func TestRecordsAreClearedWhenRoundNumbersBeginAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.End(LeaseEndWave); err != nil {
+	if err := l.End(EndWave); err != nil {
 		t.Fatal(err)
 	}
 	l.tail = (kernel.TailRounds - 1) << kernel.TailCountBits

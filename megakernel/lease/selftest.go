@@ -1,4 +1,4 @@
-package megakernel
+package lease
 
 import (
 	"errors"
@@ -11,58 +11,66 @@ import (
 	"ringmaster/ring"
 )
 
-// LeaseSupport is what the self-test of a lease found.
-type LeaseSupport struct {
+// Support is what the self-test of a lease found.
+type Support struct {
 	Turn     time.Duration // one turn of a kernel without a round
 	Round    time.Duration // median of the test's rounds, from their submission to their results
 	Kernels  int           // kernels the test's rounds took
-	Turns    uint32        // loop iterations after which a kernel ends, so that it lasts about LeaseConfig.Duration
-	Limited  bool          // the device allows no more than LeaseConfig.LoopBudget, so it lasts shorter
+	Turns    uint32        // loop iterations after which a kernel ends, so that it lasts about Config.Duration
+	Limited  bool          // the device allows no more than Config.LoopBudget, so it lasts shorter
 	Duration time.Duration // how long a kernel without a round would last by its turns
 }
 
-func (s LeaseSupport) String() string {
+func (s Support) String() string {
 	limited := ""
 	if s.Limited {
 		limited = " (the device's loops allow no more)"
 	}
 	return fmt.Sprintf("a round of %d slots takes %v; a kernel stays for %d turns, %v%s",
-		leaseTestSlots, s.Round, s.Turns, s.Duration.Round(time.Millisecond), limited)
+		testSlots, s.Round, s.Turns, s.Duration.Round(time.Millisecond), limited)
 }
 
 // Sizes of the self-test. It takes as long as its rounds, or as
-// leaseTestKernels kernels last whose rounds nobody answers.
+// testKernels kernels last whose rounds nobody answers.
 const (
-	leaseTestRounds  = 64
-	leaseTestSlots   = 16
-	leaseTestKernels = 8
-	leaseTestTurns   = 4096
+	testRounds  = 64
+	testSlots   = 16
+	testKernels = 8
+	testTurns   = 4096
 )
+
+var errBlind = errors.New("a running kernel does not see what the host writes")
 
 // selfTest measures a turn, from which the bounds of a kernel follow, and runs
 // rounds on a heap of its own.
-func (l *Resident) selfTest() error {
+func (l *Lease) selfTest() error {
 	reserve := l.catalog.RowCost(l.shape, 0, 0) + 2 // at a kernel's end
 	if l.cfg.LoopBudget < 16*reserve {
-		return fmt.Errorf("megakernel: lease: LoopBudget is %d, want at least %d", l.cfg.LoopBudget, 16*reserve)
+		return fmt.Errorf("lease: LoopBudget is %d, want at least %d", l.cfg.LoopBudget, 16*reserve)
 	}
 	budget := l.cfg.LoopBudget - reserve
 	l.round = budget / 4
 	if err := l.calibrate(budget); err != nil {
-		return fmt.Errorf("megakernel: lease: %w", err)
+		return fmt.Errorf("lease: %w", err)
 	}
-	if err := l.testRounds(budget); err != nil {
-		return fmt.Errorf("megakernel: lease: self-test: %w", err)
+	// A busy host may be away for longer than a kernel stays, round after round, so one test
+	// of three has to pass.
+	err := l.testRounds(budget)
+	for again := 0; again < 2 && errors.Is(err, errBlind); again++ {
+		err = l.testRounds(budget)
+	}
+	if err != nil {
+		return fmt.Errorf("lease: self-test: %w", err)
 	}
 	return nil
 }
 
 // calibrate times kernels without rounds and believes the fastest. The first is
 // not counted, because drivers translate a kernel at its first dispatch.
-func (l *Resident) calibrate(budget uint32) error {
+func (l *Lease) calibrate(budget uint32) error {
 	took := time.Duration(0)
 	for i := range 4 {
-		t, _, err := l.idleKernel(min(leaseTestTurns, budget))
+		t, _, err := l.idleKernel(min(testTurns, budget))
 		if err != nil {
 			return err
 		}
@@ -71,7 +79,7 @@ func (l *Resident) calibrate(budget uint32) error {
 		}
 	}
 	s := &l.support
-	s.Turn = max(took/time.Duration(min(leaseTestTurns, budget)), 1)
+	s.Turn = max(took/time.Duration(min(testTurns, budget)), 1)
 	wanted := uint32(l.cfg.Duration/s.Turn) + l.round
 	l.turns = min(wanted, budget)
 	if wanted > budget {
@@ -93,11 +101,11 @@ func (l *Resident) calibrate(budget uint32) error {
 }
 
 // idleKernel runs a kernel of some turns without a round.
-func (l *Resident) idleKernel(turns uint32) (took time.Duration, spent uint32, err error) {
+func (l *Lease) idleKernel(turns uint32) (took time.Duration, spent uint32, err error) {
 	k := &resident{number: l.nextNumber(), answered: l.tail, poke: make(chan struct{}, 1)}
 	err = l.dev.Do(func() error {
 		begin := time.Now()
-		err := l.dispatch(k, leaseLimits{turns: turns, round: 1, idle: ^uint32(0)})
+		err := l.dispatch(k, limits{turns: turns, round: 1, idle: ^uint32(0)})
 		took = time.Since(begin)
 		return err
 	})
@@ -111,7 +119,7 @@ func (l *Resident) idleKernel(turns uint32) (took time.Duration, spent uint32, e
 // before, so that it shows whether a running kernel sees the host's words and
 // its own. Kernels stay for budget turns meanwhile: on a busy host, what a turn takes was
 // measured too high, and the next round may be long in coming.
-func (l *Resident) testRounds(budget uint32) error {
+func (l *Lease) testRounds(budget uint32) error {
 	const words = 256
 	heap, words4 := gpu.Buffer{}, words*ring.WordBytes
 	if err := l.dev.Do(func() (err error) {
@@ -121,10 +129,10 @@ func (l *Resident) testRounds(budget uint32) error {
 		return err
 	}
 	given, turns, idle := l.cfg, l.turns, l.idle
-	l.cfg.Heap, l.cfg.HeapBytes, l.cfg.Duration = heap, words4, MaxLeaseDuration
+	l.cfg.Heap, l.cfg.HeapBytes, l.cfg.Duration = heap, words4, MaxDuration
 	l.turns, l.idle = max(l.turns, budget), ^uint32(0)
 	took, err := l.timeRounds(Window{Tenant: 7, Base: 64, Length: words - 64})
-	if endErr := l.end(LeaseEndWave); err == nil {
+	if endErr := l.end(EndWave); err == nil {
 		err = endErr
 	}
 	l.cfg, l.turns, l.idle = given, turns, idle
@@ -144,17 +152,17 @@ func (l *Resident) testRounds(budget uint32) error {
 }
 
 // timeRounds runs the rounds of the self-test and times each.
-func (l *Resident) timeRounds(w Window) (took []time.Duration, err error) {
-	slots := make([]ring.Slot, leaseTestSlots)
-	statuses := make([]ring.Status, leaseTestSlots)
-	results := make([]uint32, leaseTestSlots)
-	const half = leaseTestSlots / 2
+func (l *Lease) timeRounds(w Window) (took []time.Duration, err error) {
+	slots := make([]ring.Slot, testSlots)
+	statuses := make([]ring.Status, testSlots)
+	results := make([]uint32, testSlots)
+	const half = testSlots / 2
 	before, seen := l.counters.starts.Load(), uint64(0)
-	for round := range uint32(leaseTestRounds) {
+	for round := range uint32(testRounds) {
 		for i := range uint32(half) {
 			// Slot i stores what slot half + i, mirrored, loads in the next round.
-			slots[i] = ring.Slot{Opcode: uint32(OpStore), Tenant: w.Tenant, Args: [ring.ArgWords]uint32{round<<8 | i, round&1<<5 | i}}
-			slots[half+i] = ring.Slot{Opcode: uint32(OpLoad), Tenant: w.Tenant, Args: [ring.ArgWords]uint32{(round+1)&1<<5 | half - 1 - i}}
+			slots[i] = ring.Slot{Opcode: uint32(kernel.OpStore), Tenant: w.Tenant, Args: [ring.ArgWords]uint32{round<<8 | i, round&1<<5 | i}}
+			slots[half+i] = ring.Slot{Opcode: uint32(kernel.OpLoad), Tenant: w.Tenant, Args: [ring.ArgWords]uint32{(round+1)&1<<5 | half - 1 - i}}
 		}
 		for i := range statuses {
 			statuses[i] = ring.NewStatus(ring.Published)
@@ -167,7 +175,7 @@ func (l *Resident) timeRounds(w Window) (took []time.Duration, err error) {
 		for i, status := range statuses {
 			want := uint32(0)
 			if i >= half && round > 0 {
-				want = (round-1)<<8 | uint32(leaseTestSlots-1-i)
+				want = (round-1)<<8 | uint32(testSlots-1-i)
 			}
 			if status.State() != ring.Done || results[i] != want {
 				return nil, fmt.Errorf("round %d, slot %d: %s, result %#x, want %#x", round, i, status, results[i], want)
@@ -176,8 +184,8 @@ func (l *Resident) timeRounds(w Window) (took []time.Duration, err error) {
 		if l.counters.starts.Load() == starts {
 			seen++ // by a kernel that was there before
 		}
-		if n := l.counters.starts.Load() - before; n > leaseTestKernels && n > leaseTestKernels*seen {
-			return nil, fmt.Errorf("%d kernels for %d rounds: a running kernel does not see what the host writes", n, round+1)
+		if n := l.counters.starts.Load() - before; n > testKernels && n > testKernels*seen {
+			return nil, fmt.Errorf("%d kernels for %d rounds: %w", n, round+1, errBlind)
 		}
 	}
 	return took, nil

@@ -1,9 +1,8 @@
 //go:build cgo
 
-package megakernel
+package lease
 
 import (
-	"math/rand/v2"
 	"ringmaster/megakernel/gpu"
 	"testing"
 
@@ -24,9 +23,9 @@ func TestDeviceHasALeaseAndSaysHowLong(t *testing.T) {
 }
 
 // openLease opens a lease on a heap of its own.
-func openLease(t testing.TB, dev gpu.Device, heapWords int, change func(*LeaseConfig)) (l *Resident, heap gpu.Buffer) {
+func openLease(t testing.TB, dev gpu.Device, heapWords int, change func(*Config)) (l *Lease, heap gpu.Buffer) {
 	t.Helper()
-	cfg := LeaseConfig{HeapBytes: heapWords * 4}
+	cfg := Config{HeapBytes: heapWords * 4}
 	err := dev.Do(func() (err error) {
 		heap, err = dev.NewBuffer(cfg.HeapBytes)
 		return err
@@ -38,7 +37,7 @@ func openLease(t testing.TB, dev gpu.Device, heapWords int, change func(*LeaseCo
 	if change != nil {
 		change(&cfg)
 	}
-	l, err = OpenLease(dev, cfg)
+	l, err = Open(dev, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +67,7 @@ func TestEverySlotRunsOnceOnTheDeviceWheneverAKernelEnds(t *testing.T) {
 		if used, err = countedSlots(l, seed, 120, kernel.MailSlots, words); err != nil {
 			t.Fatal(err)
 		}
-		err = l.Exclusive(LeaseEndTransfer, func() error {
+		err = l.Exclusive(EndTransfer, func() error {
 			return dev.Do(func() error { dev.ReadBuffer(heap, 0, gpu.Bytes(counts)); return dev.Check() })
 		})
 		if err != nil {
@@ -82,69 +81,8 @@ func TestEverySlotRunsOnceOnTheDeviceWheneverAKernelEnds(t *testing.T) {
 	}
 	s := l.Stats()
 	t.Logf("%+v", s)
-	if s.Resubmitted == 0 || s.Ends[LeaseEndTurns] == 0 || s.Ends[LeaseEndIdle] == 0 {
+	if s.Resubmitted == 0 || s.Ends[EndTurns] == 0 || s.Ends[EndIdle] == 0 {
 		t.Errorf("%+v: not every end was met", s)
-	}
-}
-
-// TestLeaseDoesWhatTheReferenceDoes runs random programs in rounds of random
-// sizes and compares statuses, results and the whole heap.
-func TestLeaseDoesWhatTheReferenceDoes(t *testing.T) {
-	dev := openDevice(t)
-	l, heap := openLease(t, dev, testHeapWords, nil)
-	for seed := range uint64(60) {
-		p := randomProgram(seed)
-		r := rand.New(rand.NewPCG(seed, 7))
-		p.wave.StepBudget = CopyCap // a lease takes what its slots need
-		image := p.image()
-		err := l.Exclusive(LeaseEndTransfer, func() error {
-			return dev.Do(func() error { dev.WriteBuffer(heap, 0, gpu.Bytes(image.Heap)); return nil })
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := Window{Tenant: p.wave.Tenant, Base: p.wave.WindowBase, Length: p.wave.WindowLength}
-		var slots []ring.Slot
-		for i, s := range p.slots {
-			if p.statuses[i].State() == ring.Published {
-				slots = append(slots, s)
-			}
-		}
-		for at := 0; at < len(slots); {
-			n := min(1+r.IntN(2*kernel.MailSlots), len(slots)-at)
-			part := slots[at : at+n]
-			at += n
-			statuses, results := published(n), make([]uint32, n)
-			if err := l.Do(w, part, statuses, results); err != nil {
-				t.Fatal(err)
-			}
-			for i := range part {
-				one := Image{Slots: part[i : i+1], Statuses: published(1), Results: make([]uint32, 1),
-					Schedule: []ring.Entry{ring.NewEntry(0, 1)}, Heap: image.Heap, Print: image.Print}
-				wave := p.wave
-				wave.Entries, wave.Chunk, wave.ClaimBudget = 1, 1, 1
-				Interpret(&one, wave, Geometry{Width: 1, Groups: 1, Chunk: 1})
-				if statuses[i] != one.Statuses[0] || results[i] != one.Results[0] {
-					t.Fatalf("seed %d: %s %v: %s, result %#x; want %s, %#x", seed, Opcode(part[i].Opcode), part[i].Args[:3],
-						statuses[i], results[i], one.Statuses[0], one.Results[0])
-				}
-			}
-		}
-		got := make([]uint32, testHeapWords)
-		err = l.Exclusive(LeaseEndTransfer, func() error {
-			return dev.Do(func() error { dev.ReadBuffer(heap, 0, gpu.Bytes(got)); return dev.Check() })
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range got {
-			if got[i] != image.Heap[i] {
-				t.Fatalf("seed %d: heap[%d] is %#x, want %#x", seed, i, got[i], image.Heap[i])
-			}
-		}
-	}
-	if s := l.Stats(); s.Rounds/2 < s.Starts {
-		t.Errorf("%+v: hardly a round met a running kernel", s)
 	}
 }
 
@@ -157,14 +95,14 @@ var roundKinds = []struct {
 }{
 	{"copies", func(r uint32, slots []ring.Slot) {
 		for i := range slots {
-			slots[i] = slot(OpCopy, 0, 0, 2048, CopyCap)
+			slots[i] = slot(kernel.OpCopy, 0, 0, 2048, kernel.CopyCap)
 		}
 	}, kernel.MailSlots},
-	{"one copy", func(r uint32, slots []ring.Slot) { slots[0] = slot(OpCopy, 0, 0, 2048, CopyCap) }, 1},
+	{"one copy", func(r uint32, slots []ring.Slot) { slots[0] = slot(kernel.OpCopy, 0, 0, 2048, kernel.CopyCap) }, 1},
 	{"packed", func(r uint32, slots []ring.Slot) {
 		for i := range slots {
-			args, _ := Pack(Part{Opcode: OpNop}, Part{Opcode: OpStore, Args: []uint32{1, 5}}, Part{Opcode: OpNop}, Part{Opcode: OpNop})
-			slots[i] = slot(OpPacked, 0, args[:]...)
+			args, _ := kernel.Pack(kernel.Part{Opcode: kernel.OpNop}, kernel.Part{Opcode: kernel.OpStore, Args: []uint32{1, 5}}, kernel.Part{Opcode: kernel.OpNop}, kernel.Part{Opcode: kernel.OpNop})
+			slots[i] = slot(kernel.OpPacked, 0, args[:]...)
 		}
 	}, kernel.MailSlots},
 	{"one nop", func(uint32, []ring.Slot) {}, 1},
@@ -177,22 +115,22 @@ var roundKinds = []struct {
 // does not, the kernel ends by its count or its time and every round is whole.
 func TestLeaseEndsBeforeLoopsAreCutShort(t *testing.T) {
 	dev := openDevice(t)
-	l, _ := openLease(t, dev, 1<<13, func(c *LeaseConfig) { c.Duration = MaxLeaseDuration })
+	l, _ := openLease(t, dev, 1<<13, func(c *Config) { c.Duration = MaxDuration })
 	for _, kind := range roundKinds {
 		t.Run(kind.name, func(t *testing.T) {
 			for range 3 {
-				if wrong, spent := useUp(t, l, kind.fill, kind.n, min(l.support.Turns, DefaultLoopBudget-64)); wrong || spent > DefaultLoopBudget-63 {
+				if wrong, spent := useUp(t, l, kind.fill, kind.n, min(l.support.Turns, kernel.DefaultLoopBudget-64)); wrong || spent > kernel.DefaultLoopBudget-63 {
 					t.Fatalf("wrong: %v, after %d iterations", wrong, spent)
 				}
 			}
-			wrong, spent := useUp(t, l, kind.fill, kind.n, 4*DefaultLoopBudget)
-			if l.support.Limited && (spent < DefaultLoopBudget || spent > 3*DefaultLoopBudget) {
+			wrong, spent := useUp(t, l, kind.fill, kind.n, 4*kernel.DefaultLoopBudget)
+			if l.support.Limited && (spent < kernel.DefaultLoopBudget || spent > 3*kernel.DefaultLoopBudget) {
 				t.Errorf("cut short after %d iterations by its own count", spent)
 			}
 			if !l.support.Limited && wrong {
 				t.Errorf("a round fell short within %d iterations, though the device has no limit", spent)
 			}
-			t.Logf("allowed %d iterations, took %d, wrong: %v", 4*DefaultLoopBudget, spent, wrong)
+			t.Logf("allowed %d iterations, took %d, wrong: %v", 4*kernel.DefaultLoopBudget, spent, wrong)
 		})
 	}
 	t.Logf("%s; %+v", l.support, l.Stats())
@@ -200,9 +138,9 @@ func TestLeaseEndsBeforeLoopsAreCutShort(t *testing.T) {
 
 // useUp runs rounds until the kernel that ran the first has ended. It returns
 // whether a copy among them fell short, and how many iterations that kernel counted.
-func useUp(t *testing.T, l *Resident, fill func(uint32, []ring.Slot), n int, turns uint32) (wrong bool, spent uint32) {
+func useUp(t *testing.T, l *Lease, fill func(uint32, []ring.Slot), n int, turns uint32) (wrong bool, spent uint32) {
 	l.limit(turns, 1<<30)
-	if err := l.End(LeaseEndWave); err != nil {
+	if err := l.End(EndWave); err != nil {
 		t.Fatal(err)
 	}
 	do := func(slots ...ring.Slot) []uint32 {
@@ -214,13 +152,13 @@ func useUp(t *testing.T, l *Resident, fill func(uint32, []ring.Slot), n int, tur
 	}
 	slots := make([]ring.Slot, n)
 	for r, first := uint32(1), l.Stats().Starts+1; ; r++ {
-		do(slot(OpStore, 0, r, CopyCap-1))
+		do(slot(kernel.OpStore, 0, r, kernel.CopyCap-1))
 		fill(r, slots)
 		do(slots...)
 		if l.Stats().Starts > first { // kernel.MailSpent is the first one's until the second ends
 			return wrong, l.word(kernel.MailSpent)
 		}
-		copied := do(slot(OpLoad, 0, 2048+CopyCap-1))[0]
-		wrong = wrong || Opcode(slots[0].Opcode) == OpCopy && copied != r
+		copied := do(slot(kernel.OpLoad, 0, 2048+kernel.CopyCap-1))[0]
+		wrong = wrong || kernel.Opcode(slots[0].Opcode) == kernel.OpCopy && copied != r
 	}
 }

@@ -1,0 +1,88 @@
+//go:build cgo
+
+package megakernel
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/lease"
+	"ringmaster/ring"
+)
+
+// TestLeaseDoesWhatTheReferenceDoes runs random programs in rounds of random
+// sizes and compares statuses, results and the whole heap.
+func TestLeaseDoesWhatTheReferenceDoes(t *testing.T) {
+	dev := openDevice(t)
+	var heap gpu.Buffer
+	if err := dev.Do(func() (err error) { heap, err = dev.NewBuffer(testHeapWords * ring.WordBytes); return err }); err != nil {
+		t.Fatal(err)
+	}
+	l, err := lease.Open(dev, lease.Config{Heap: heap, HeapBytes: testHeapWords * ring.WordBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	published := func(n int) []ring.Status { return slices.Repeat([]ring.Status{ring.NewStatus(ring.Published)}, n) }
+	for seed := range uint64(60) {
+		p := randomProgram(seed)
+		r := rand.New(rand.NewPCG(seed, 7))
+		p.wave.StepBudget = kernel.CopyCap // a lease takes what its slots need
+		image := p.image()
+		err := l.Exclusive(lease.EndTransfer, func() error {
+			return dev.Do(func() error { dev.WriteBuffer(heap, 0, gpu.Bytes(image.Heap)); return nil })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := lease.Window{Tenant: p.wave.Tenant, Base: p.wave.WindowBase, Length: p.wave.WindowLength}
+		var slots []ring.Slot
+		for i, s := range p.slots {
+			if p.statuses[i].State() == ring.Published {
+				slots = append(slots, s)
+			}
+		}
+		for at := 0; at < len(slots); {
+			n := min(1+r.IntN(2*kernel.MailSlots), len(slots)-at)
+			part := slots[at : at+n]
+			at += n
+			statuses, results := published(n), make([]uint32, n)
+			if err := l.Do(w, part, statuses, results); err != nil {
+				t.Fatal(err)
+			}
+			for i := range part {
+				one := kernel.Image{Slots: part[i : i+1], Statuses: published(1), Results: make([]uint32, 1),
+					Schedule: []ring.Entry{ring.NewEntry(0, 1)}, Heap: image.Heap, Print: image.Print}
+				wave := p.wave
+				wave.Entries, wave.Chunk, wave.ClaimBudget = 1, 1, 1
+				kernel.Interpret(&one, wave, kernel.Geometry{Width: 1, Groups: 1, Chunk: 1})
+				if statuses[i] != one.Statuses[0] || results[i] != one.Results[0] {
+					t.Fatalf("seed %d: %s %v: %s, result %#x; want %s, %#x", seed, kernel.Opcode(part[i].Opcode), part[i].Args[:3],
+						statuses[i], results[i], one.Statuses[0], one.Results[0])
+				}
+			}
+		}
+		got := make([]uint32, testHeapWords)
+		err = l.Exclusive(lease.EndTransfer, func() error {
+			return dev.Do(func() error { dev.ReadBuffer(heap, 0, gpu.Bytes(got)); return dev.Check() })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if got[i] != image.Heap[i] {
+				t.Fatalf("seed %d: heap[%d] is %#x, want %#x", seed, i, got[i], image.Heap[i])
+			}
+		}
+	}
+	if s := l.Stats(); s.Rounds/2 < s.Starts {
+		t.Errorf("%+v: hardly a round met a running kernel", s)
+	}
+}
