@@ -38,13 +38,9 @@ type Engine interface {
 	// DeviceIdentity names the kind of the device and its driver, see IdentityOf: what
 	// launches teach is shared with all devices of the kind. It does not change.
 	DeviceIdentity() string
-}
-
-// Ender is an Engine whose batches may end on their own, at their deadline.
-type Ender interface {
-	// OnEnded has tell called with the batches of a queue that ended outside of any launch
-	// and were not reported otherwise. It is called once, before any work is submitted;
-	// tell may be called from any goroutine.
+	// OnEnded has tell called with the batches of a queue that ended outside of any launch,
+	// at their deadline, and were not reported otherwise. It is called once, before any work
+	// is submitted; tell may be called from any goroutine.
 	OnEnded(tell func(queue string, done []telemetry.Done))
 }
 

@@ -147,9 +147,10 @@ func (p *recordingPublisher) release(err error) {
 // plainEngine is the part of an engine that most tests do not ask for.
 type plainEngine struct{}
 
-func (plainEngine) Cancel(string, string) Canceled { return Canceled{} }
-func (plainEngine) LaunchMode() string             { return "" }
-func (plainEngine) DeviceIdentity() string         { return "" }
+func (plainEngine) OnEnded(func(string, []telemetry.Done)) {}
+func (plainEngine) Cancel(string, string) Canceled         { return Canceled{} }
+func (plainEngine) LaunchMode() string                     { return "" }
+func (plainEngine) DeviceIdentity() string                 { return "" }
 
 // scriptedEngine takes work and launches, and lets the script say what becomes of them.
 type scriptedEngine struct {
@@ -219,7 +220,6 @@ func (e *scriptedEngine) Cancel(queue, batch string) Canceled {
 	return Canceled{Found: true, Slots: slots, Done: []telemetry.Done{{Batch: batch, Dropped: uint32(slots), Error: "canceled"}}}
 }
 
-// OnEnded implements Ender.
 func (e *scriptedEngine) OnEnded(tell func(queue string, done []telemetry.Done)) { e.tell = tell }
 
 // expire ends a batch that no launch has at its deadline.

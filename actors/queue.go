@@ -97,12 +97,12 @@ func (a *queueActor) decide() {
 	} else {
 		d.err = a.device.unknown()
 	}
-	a.announce(d, device)
+	a.publishDecision(d, device)
 	a.finish(d)
 }
 
-// announce publishes a decision and shows it to the worker actor.
-func (a *queueActor) announce(d *decision, device *deviceView) {
+// publishDecision publishes a decision and keeps what outlives it.
+func (a *queueActor) publishDecision(d *decision, device *deviceView) {
 	s := summaryOf(d, &a.system.cfg.Policy)
 	s.mode = device.mode
 	a.policy.unannounced = a.assignEdition(s) || a.policy.unannounced

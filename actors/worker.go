@@ -88,7 +88,7 @@ func (w *workerActor) proceed() {
 	w.settle()
 	w.publish()
 	w.launch()
-	w.rest()
+	w.endDrain()
 }
 
 // post puts an item into the inbox from any goroutine.
@@ -100,9 +100,9 @@ func (w *workerActor) post(item any) (ok bool) {
 	return ok
 }
 
-// rest tells those who drain that nothing is under way, and returns the work that
+// endDrain tells those who drain that nothing is under way, and returns the work that
 // will not run here.
-func (w *workerActor) rest() {
+func (w *workerActor) endDrain() {
 	if !w.stopping || len(w.flights) > 0 || w.undecided > 0 {
 		return
 	}

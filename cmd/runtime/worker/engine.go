@@ -177,7 +177,7 @@ func openBuilderContext(dev gpu.Device) (gpu.Device, error) {
 	return shared, nil
 }
 
-// OnEnded implements actors.Ender.
+// OnEnded implements actors.Engine.
 func (e *Engine) OnEnded(tell func(queue string, done []telemetry.Done)) { e.tell.Store(&tell) }
 
 // ended passes on what ended outside of any launch. Without anybody to tell, it comes with
