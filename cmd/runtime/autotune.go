@@ -5,10 +5,9 @@ import (
 	"log/slog"
 	"path/filepath"
 
-	"ringmaster/cmd/runtime/worker"
+	"ringmaster/cmd/runtime/tuned"
 	"ringmaster/megakernel/tuner/reference"
 	"ringmaster/megakernel/tuner/session"
-	"ringmaster/telemetry/natsio"
 )
 
 // autotuneFlags say how geometries are tuned and where results are kept.
@@ -28,14 +27,12 @@ func (m *autotunerMode) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// tuning is how a node tunes, and what opens what it remembers.
-func (f *autotuneFlags) tuning(log *slog.Logger) (session.Mode, func(*natsio.Results) worker.TunerMemory) {
-	return f.Autotuner.Mode, func(results *natsio.Results) worker.TunerMemory {
-		if f.Autotuner.Mode == session.Off {
-			return newTunerMemory("", nil, log)
-		}
-		return newTunerMemory(f.dir(), &tunerFleet{results: results, log: log}, log)
+// tuning is how a node tunes and what its tuners begin from, nil for nothing.
+func (f *autotuneFlags) tuning(log *slog.Logger) (session.Mode, *tuned.Memory) {
+	if f.Autotuner.Mode == session.Off {
+		return session.Off, nil
 	}
+	return f.Autotuner.Mode, tuned.New(tuned.Config{Dir: f.dir(), Log: log})
 }
 
 // dir is the directory of the results, "" for none.

@@ -69,11 +69,12 @@ var projectImports = map[string][]string{
 	"bench": {"bench/classic", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "megakernel/fixedpoint", "megakernel/frontier",
 		"bench/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "megakernel/tuner/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
-	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/text", "telemetry/decisionlog", "actors", "glcompute", "megakernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
+	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
+	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "telemetry/decisionlog", "actors", "glcompute", "megakernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio"}, // what serves, from plain values
 	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "ring", "telemetry", "telemetry/natsio"}, // recorded load, on a worker
 	"cmd/runtime/demo/trace": nil,                                                                                                                                   // bundled data and its mapping
-	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/text", "cmd/runtime/worker", "glcompute", "megakernel",
+	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/reference", "megakernel/tuner/session", "megakernel/tuner/trial",
 		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/client",
@@ -94,7 +95,7 @@ var externalOwners = []struct {
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
 	{"github.com/pelletier/go-toml", []string{"megakernel/tuner/cache"}, "one file of people's size is TOML"},
 	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
-	{"github.com/zeebo/blake3", []string{"megakernel/kernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime", "cmd/runtime/worker"}, "fingerprints"},
+	{"github.com/zeebo/blake3", []string{"megakernel/kernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime/tuned", "cmd/runtime/worker"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime", "bench"}, "flags belong to commands"},
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
@@ -337,7 +338,7 @@ func TestPackageSizeIsBounded(t *testing.T) {
 
 // services lists the types of the command's package that serve: they hold a lock, a channel or an atomic, and
 // are neither a command nor flags. Each is to become part of a package with a Config; the list may only shrink.
-var services = []string{"graphAdvisor", "graphStore", "graphWalker", "tunerFleet", "tunerMemory"}
+var services = []string{"graphAdvisor", "graphStore", "graphWalker"}
 
 // TestCommandOnly holds package main to commands, flags, and plain values that they read or print. A command has a
 // name that ends in Cmd, and what a run of it needs stands in its file; flags have tags for the parser or read a

@@ -202,7 +202,7 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*trial.Load,
 
 // tune measures. The result is nil if nothing was measured. If there are both a result and
 // an error, the error says why no geometry was chosen.
-func (c *tuneCmd) tune(ctx context.Context, ring *trial.Ring, to *screen) (*tuned, error) {
+func (c *tuneCmd) tune(ctx context.Context, ring *trial.Ring, to *screen) (*tuneResult, error) {
 	run := ring.NewRun(c.Launches, time.Duration(c.Seconds*float64(time.Second)))
 	run.Progress = tuneProgress(to)
 	chosen, whole, err := run.Measure(ctx, strategies[c.Strategy])
@@ -213,7 +213,7 @@ func (c *tuneCmd) tune(ctx context.Context, ring *trial.Ring, to *screen) (*tune
 	if run.Count == 0 {
 		return nil, err
 	}
-	return &tuned{
+	return &tuneResult{
 		Workload: ring.Load.Name, Slots: uint32(len(ring.Load.Slots)), Strategy: c.Strategy,
 		Geometries: ring.Space.Len(), Launches: run.Count, Complete: whole && err == nil, Rows: run.Rows(chosen),
 	}, err
@@ -238,7 +238,7 @@ func tuneProgress(to *screen) func(float64, *trial.Run) {
 }
 
 // finish prints the result and stores it if a geometry was chosen and there is a store.
-func (c *tuneCmd) finish(t *tuned, r *trial.Ring, catalog *megakernel.Catalog, device worker.Device, std stdio, store *cache.Cache, chosen bool) error {
+func (c *tuneCmd) finish(t *tuneResult, r *trial.Ring, catalog *megakernel.Catalog, device worker.Device, std stdio, store *cache.Cache, chosen bool) error {
 	var err error
 	if chosen && store != nil {
 		err = storeTuned(t, store, r, catalog, device)

@@ -43,7 +43,7 @@ func TestWhatTuneStoresIsWhereAWorkersTunerBegins(t *testing.T) {
 	dir := t.TempDir()
 	got := ringmaster(t, t.Context(), "", "tune", "--slots", "add a0=1 a1=0..4096/1", "--ring", "3000",
 		"--strategy", "search", "--seconds", "0", "--launches", "40", "--tuner-cache", dir, "--json")
-	var result tuned
+	var result tuneResult
 	if err := json.Unmarshal([]byte(got.stdout), &result); err != nil || got.code != 0 {
 		t.Fatalf("exit code %d, %v, %s", got.code, err, got.err)
 	}

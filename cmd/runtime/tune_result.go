@@ -13,8 +13,8 @@ const (
 	strategySearch = "search"
 )
 
-// tuned is what tune found out.
-type tuned struct {
+// tuneResult is what tune found out.
+type tuneResult struct {
 	Workload   string      `json:"workload"`
 	Slots      uint32      `json:"slots"`
 	Device     string      `json:"device"`
@@ -28,7 +28,7 @@ type tuned struct {
 }
 
 // chosen is the row of the chosen geometry, or nil.
-func (t *tuned) chosen() *trial.Row {
+func (t *tuneResult) chosen() *trial.Row {
 	for i := range t.Rows {
 		if t.Rows[i].Chosen {
 			return &t.Rows[i]
@@ -41,7 +41,7 @@ func (t *tuned) chosen() *trial.Row {
 const shownRows = 20
 
 // print writes the table, fastest first; the chosen geometry is always in it.
-func (t *tuned) print(out io.Writer, all bool) {
+func (t *tuneResult) print(out io.Writer, all bool) {
 	fmt.Fprintf(out, "%s, %s slots, on %s: %s, %s launches at %d of %s geometries\n", t.Workload, grouped(t.Slots), t.Device, t.Strategy,
 		grouped(t.Launches), len(t.Rows), grouped(t.Geometries))
 	var rows [][]string

@@ -29,7 +29,7 @@ func (c *tuneCmd) cacheDir() string {
 }
 
 // tunedEntry is a result in the form of the tuner's cache.
-func tunedEntry(t *tuned, key cache.Key) cache.Entry {
+func tunedEntry(t *tuneResult, key cache.Key) cache.Entry {
 	e := cache.Entry{Key: key}
 	// The choice was made with more than these medians. What was faster by luck must not take its place
 	// as soon as a worker reads them.
@@ -70,7 +70,7 @@ func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device worker.Device, l
 }
 
 // storeTuned stores a result where the tuner of a worker on this device finds it.
-func storeTuned(t *tuned, store *cache.Cache, r *trial.Ring, catalog *megakernel.Catalog, device worker.Device) error {
+func storeTuned(t *tuneResult, store *cache.Cache, r *trial.Ring, catalog *megakernel.Catalog, device worker.Device) error {
 	worker := worker.Announcement(device, catalog)
 	key := tuneKey(r, catalog, actors.IdentityOf(&worker))
 	err := store.Put(tunedEntry(t, key))

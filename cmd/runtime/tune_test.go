@@ -102,7 +102,7 @@ func TestTuneStoresWhereRunLooks(t *testing.T) {
 }
 
 func TestWhatWasFasterByLuckIsNotStoredAsFasterThanTheChoice(t *testing.T) {
-	result := &tuned{Slots: 100, Rows: []trial.Row{
+	result := &tuneResult{Slots: 100, Rows: []trial.Row{
 		{Width: 32, Groups: 1, Chunk: 32, Depth: 100, Launches: 4, MedianNs: 600},
 		{Width: 64, Groups: 1, Chunk: 32, Depth: 100, Launches: 9, MedianNs: 1000, Chosen: true},
 		{Width: 128, Groups: 1, Chunk: 32, Depth: 100, Launches: 2, MedianNs: 2000},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/decisions"
+	"ringmaster/cmd/runtime/tuned"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
@@ -34,10 +35,10 @@ type Config struct {
 	MaxQueues int               // 0: the actors' default
 	Rate      *natsio.RateLimit // of the telemetry of one worker; nil: the default
 
-	// Autotuner says how geometries are tuned. Memory opens what tuners begin from, with what workers
-	// share on the bus; nil: nothing is remembered.
+	// Autotuner says how geometries are tuned, and Memory what tuners begin from; the node shares it on
+	// the bus and closes it. nil: nothing is remembered.
 	Autotuner session.Mode
-	Memory    func(*natsio.Results) TunerMemory
+	Memory    *tuned.Memory
 
 	Decisions decisions.Config // where they are logged
 
@@ -91,18 +92,6 @@ func (c *EngineConfig) Validate() error {
 	cfg := megakernel.DefaultConfig()
 	c.size(&cfg)
 	return cfg.Validate()
-}
-
-// TunerMemory is what tuners begin from and what they leave.
-type TunerMemory interface {
-	session.Memory
-	// Elsewhere is the memory for the tuners of a worker that runs elsewhere.
-	Elsewhere(worker string) session.Memory
-	// Open begins to read what is known of a kind of device, so that it is there when its first
-	// launch is reported.
-	Open(device string)
-	// Close writes what was learned, for as long as ctx allows.
-	Close(ctx context.Context)
 }
 
 // Graphs answers requests about graphs on a node's device. Stop ends its jobs, before the node

@@ -10,6 +10,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/decisions"
+	"ringmaster/cmd/runtime/tuned"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/decisionlog"
@@ -27,7 +28,7 @@ type Node struct {
 	service  *natsio.Service
 
 	decisions *decisions.Log // nil: not logged
-	memory    TunerMemory    // nil: nothing is remembered
+	memory    *tuned.Memory  // nil: nothing is remembered
 
 	// Nil without a device.
 	device  Device
@@ -117,7 +118,8 @@ func (n *Node) startActors(cfg *Config) (err error) {
 	}
 	n.results = n.conn.NewResults()
 	if cfg.Memory != nil {
-		n.memory = cfg.Memory(n.results)
+		n.memory = cfg.Memory
+		n.memory.Share(n.results)
 		actorCfg.TunerMemory, actorCfg.RemoteMemory = n.memory, n.memory.Elsewhere
 	}
 	n.system, err = actors.New(actorCfg, n.outlet)

@@ -1,4 +1,4 @@
-package main
+package tuned
 
 import (
 	"context"
@@ -11,40 +11,44 @@ import (
 
 // Bounds of what is remembered beside the files, where there are none.
 const (
-	maxTunedPlaces  = 320  // kinds of devices, each here or at a worker elsewhere: more than there may be workers
-	maxTunedEntries = 4096 // of a kind of device here
-	maxTunedOfOther = 256  // of a worker elsewhere
+	maxPlaces   = 320  // kinds of devices, each here or at a worker elsewhere: more than there may be workers
+	maxEntries  = 4096 // of a kind of device here
+	maxOfWorker = 256  // of a worker elsewhere
 )
 
-// sharer passes results to the other workers with the same kind of device.
-type sharer interface {
-	// follow begins to hand over what others share for a device.
-	follow(device string, found func(cache.Entry))
-	// share sends an entry. It does not wait for the server.
-	share(device string, e cache.Entry)
+// Config says where results are kept.
+type Config struct {
+	Dir string // of a file for each kind of device; "": nothing outlives the process
+	Log *slog.Logger
 }
 
-// tunerMemory is what tuners begin from: a file for each kind of device here and for each worker
-// elsewhere, and what other workers share. It never waits for
-// the disk or the server.
-type tunerMemory struct {
-	dir    string // "": no files
-	shared sharer // nil: nobody to share with
+// Memory is what tuners begin from: a file for each kind of device here and for each
+// worker elsewhere, and what other workers share. It never waits for the disk or the
+// server. Its methods may be called from any goroutine.
+type Memory struct {
+	dir    string
 	log    *slog.Logger
+	bucket Bucket   // nil: nobody to share with
+	warned sync.Map // kinds of devices of which something unsound in the bucket was warned of
 
 	mu      sync.Mutex
-	devices map[tunedPlace]*deviceMemory
+	devices map[place]*deviceMemory
 	moment  uint64 // counts what became known
 	full    bool   // a device more than there is room for was warned of
 }
 
-// tunedPlace is a kind of device, and the worker elsewhere that reports on it; "" for this process.
+// New returns a memory that knows nothing yet.
+func New(c Config) *Memory {
+	return &Memory{dir: c.Dir, log: c.Log, devices: make(map[place]*deviceMemory), moment: session.FirstMoment}
+}
+
+// place is a kind of device, and the worker elsewhere that reports on it; "" for this process.
 // Anybody can report launches under a name of his own and say that they were on any device. What a
 // worker says is measurements to its own tuners and a hint to all others.
-type tunedPlace struct{ kind, worker string }
+type place struct{ kind, worker string }
 
 // String names the file.
-func (p tunedPlace) String() string {
+func (p place) String() string {
 	if p.worker == "" {
 		return p.kind
 	}
@@ -52,11 +56,11 @@ func (p tunedPlace) String() string {
 }
 
 // most is how many entries are kept.
-func (p tunedPlace) most() int {
+func (p place) most() int {
 	if p.worker == "" {
-		return maxTunedEntries
+		return maxEntries
 	}
-	return maxTunedOfOther
+	return maxOfWorker
 }
 
 // deviceMemory is what is known of a place.
@@ -69,26 +73,22 @@ type deviceMemory struct {
 	moments map[cache.Key]uint64
 }
 
-func newTunerMemory(dir string, shared sharer, log *slog.Logger) *tunerMemory {
-	return &tunerMemory{dir: dir, shared: shared, log: log, devices: make(map[tunedPlace]*deviceMemory), moment: session.FirstMoment}
-}
-
 // Open begins to read what is known of a device here, so that it is there when its
 // first launch is reported.
-func (m *tunerMemory) Open(device string) {
+func (m *Memory) Open(device string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.device(tunedPlace{kind: device})
+	m.device(place{kind: device})
 }
 
 // device is the memory of a place, nil if there is no room. m.mu is held.
-func (m *tunerMemory) device(at tunedPlace) *deviceMemory {
+func (m *Memory) device(at place) *deviceMemory {
 	if d := m.devices[at]; d != nil || at.kind == "" {
 		return d
 	}
-	if len(m.devices) == maxTunedPlaces {
+	if len(m.devices) == maxPlaces {
 		if !m.full {
-			m.log.Warn("results for more kinds of devices, or more workers, are not remembered", "most", maxTunedPlaces, "device", at)
+			m.log.Warn("results for more kinds of devices, or more workers, are not remembered", "most", maxPlaces, "device", at)
 			m.full = true
 		}
 		return nil
@@ -108,8 +108,8 @@ func (m *tunerMemory) device(at tunedPlace) *deviceMemory {
 		}
 	}
 	m.devices[at] = d
-	if m.shared != nil && !followed {
-		m.shared.follow(at.kind, func(e cache.Entry) { m.learn(at.kind, e) })
+	if m.bucket != nil && !followed {
+		m.follow(at.kind)
 	}
 	return d
 }
@@ -125,35 +125,35 @@ func (d *deviceMemory) inherit(from *deviceMemory) {
 }
 
 // Recall implements session.Memory for what is measured here.
-func (m *tunerMemory) Recall(device string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
-	return m.recall(tunedPlace{kind: device}, key, after)
+func (m *Memory) Recall(device string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
+	return m.recall(place{kind: device}, key, after)
 }
 
 // Remember implements session.Memory for what is measured here.
-func (m *tunerMemory) Remember(device string, e cache.Entry) {
-	m.remember(tunedPlace{kind: device}, e)
+func (m *Memory) Remember(device string, e cache.Entry) {
+	m.remember(place{kind: device}, e)
 }
 
 // Elsewhere is the memory for the tuners of a worker that is not local.
-func (m *tunerMemory) Elsewhere(worker string) session.Memory { return elsewhere{m, worker} }
+func (m *Memory) Elsewhere(worker string) session.Memory { return elsewhere{m, worker} }
 
 // elsewhere is the memory for the tuners of a worker that is not of this process.
 type elsewhere struct {
-	memory *tunerMemory
+	memory *Memory
 	worker string
 }
 
 func (e elsewhere) Recall(device string, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
-	return e.memory.recall(tunedPlace{device, e.worker}, key, after)
+	return e.memory.recall(place{device, e.worker}, key, after)
 }
 
 func (e elsewhere) Remember(device string, known cache.Entry) {
-	e.memory.remember(tunedPlace{device, e.worker}, known)
+	e.memory.remember(place{device, e.worker}, known)
 }
 
 // recall finds what is known. What was measured at a place comes first there; what others
 // know is a hint for an exploration.
-func (m *tunerMemory) recall(at tunedPlace, key cache.Key, after uint64) (e cache.Entry, moment uint64, ok bool) {
+func (m *Memory) recall(at place, key cache.Key, after uint64) (e cache.Entry, moment uint64, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d := m.device(at)
@@ -196,7 +196,7 @@ func (d *deviceMemory) ownEntry(key cache.Key) (cache.Entry, bool) {
 
 // remember keeps what was measured at a place, and tells the other places with the same kind of
 // device.
-func (m *tunerMemory) remember(at tunedPlace, e cache.Entry) {
+func (m *Memory) remember(at place, e cache.Entry) {
 	m.mu.Lock()
 	d := m.device(at)
 	if d != nil {
@@ -208,21 +208,22 @@ func (m *tunerMemory) remember(at tunedPlace, e cache.Entry) {
 		}
 		m.hint(at.kind, e, d)
 	}
+	bucket := m.bucket
 	m.mu.Unlock()
-	if d != nil && m.shared != nil {
-		m.shared.share(at.kind, e)
+	if d != nil && bucket != nil {
+		m.share(bucket, at.kind, e)
 	}
 }
 
 // learn takes over what another worker shared. It was checked.
-func (m *tunerMemory) learn(kind string, e cache.Entry) {
+func (m *Memory) learn(kind string, e cache.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hint(kind, e, nil)
 }
 
 // hint tells all places with a kind of device what somebody else measured. m.mu is held.
-func (m *tunerMemory) hint(kind string, e cache.Entry, except *deviceMemory) {
+func (m *Memory) hint(kind string, e cache.Entry, except *deviceMemory) {
 	for at, d := range m.devices {
 		if at.kind == kind && d != except {
 			m.note(d, e.Key)
@@ -231,7 +232,7 @@ func (m *tunerMemory) hint(kind string, e cache.Entry, except *deviceMemory) {
 	}
 }
 
-func (m *tunerMemory) note(d *deviceMemory, key cache.Key) {
+func (m *Memory) note(d *deviceMemory, key cache.Key) {
 	m.moment++
 	if len(d.moments) >= 2*d.most {
 		clear(d.moments) // an entry known before counts as old news
@@ -252,7 +253,7 @@ func (d *deviceMemory) keep(in map[cache.Key]cache.Entry, e cache.Entry) {
 
 // Close writes what has changed. What cannot be written is lost, with a warning: the next
 // process measures it again, so a worker that was told to stop has not failed.
-func (m *tunerMemory) Close(ctx context.Context) {
+func (m *Memory) Close(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	closed := make(chan error, len(m.devices))

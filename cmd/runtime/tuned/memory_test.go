@@ -1,12 +1,12 @@
-package main
+package tuned
 
 import (
 	"bytes"
 	"context"
+	"sync"
 	"time"
 
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,51 +16,9 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/session"
-	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/embedded"
-
-	"github.com/alecthomas/kong"
 )
-
-func TestInvalidAutotunerIsWrongUsageWhereverItStands(t *testing.T) {
-	for _, command := range []string{"run", "demo"} {
-		got := ringmaster(t, t.Context(), "", command, "--autotuner", "sometimes")
-		if got.code != 2 || !strings.Contains(got.err, "sometimes") || !strings.Contains(got.err, "natural") {
-			t.Errorf("%s: exit code %d, %q", command, got.code, got.err)
-		}
-		t.Setenv("RINGMASTER_AUTOTUNER", "perhaps")
-		got = ringmaster(t, t.Context(), "", command, "--limit", "1s")
-		if got.code != 2 {
-			t.Errorf("%s by its environment: exit code %d, %q", command, got.code, got.err)
-		}
-		os.Unsetenv("RINGMASTER_AUTOTUNER")
-	}
-}
-
-func TestEmptyTunerCacheKeepsNoFiles(t *testing.T) {
-	for _, c := range []struct{ env, want string }{{"", ""}, {"/somewhere", "/somewhere"}} {
-		t.Setenv("RINGMASTER_TUNER_CACHE", c.env)
-		var f struct{ autotuneFlags }
-		if _, err := kong.Must(&f).Parse(nil); err != nil {
-			t.Fatal(err)
-		}
-		if got := f.dir(); got != c.want || f.Autotuner.Mode != session.On {
-			t.Errorf("%q: directory %q, mode %v", c.env, got, f.Autotuner.Mode)
-		}
-	}
-	os.Unsetenv("RINGMASTER_TUNER_CACHE")
-	var f struct{ autotuneFlags }
-	if _, err := kong.Must(&f).Parse(nil); err != nil {
-		t.Fatal(err)
-	}
-	if f.dir() != filepath.Join(cacheDir(), "tuner") {
-		t.Errorf("by default %q", f.dir())
-	}
-	if _, err := kong.Must(&f).Parse([]string{"--tuner-cache="}); err != nil || f.dir() != "" {
-		t.Errorf("--tuner-cache= is %q, %v", f.dir(), err)
-	}
-}
 
 const aDevice = "Acme; Simulator 1; 1.0"
 
@@ -75,7 +33,7 @@ func learned(key byte, widths ...uint32) cache.Entry {
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func TestOwnResultsComeFirstAndThoseOfOthersAfterThem(t *testing.T) {
-	m := newTunerMemory("", nil, quiet())
+	m := New(Config{Log: quiet()})
 	m.Open(aDevice)
 	if _, _, ok := m.Recall(aDevice, cache.Key{1}, 0); ok {
 		t.Error("an empty memory knows something")
@@ -103,7 +61,7 @@ func TestOwnResultsComeFirstAndThoseOfOthersAfterThem(t *testing.T) {
 // Whoever may report launches of a worker of his own can say that it has the same device.
 func TestWhatAWorkerElsewhereReportsIsAHintHere(t *testing.T) {
 	for _, dir := range []string{"", t.TempDir()} {
-		m := newTunerMemory(dir, nil, quiet())
+		m := New(Config{Dir: dir, Log: quiet()})
 		m.Open(aDevice)
 		evil := m.Elsewhere("evil")
 		m.Remember(aDevice, learned(1, 64))
@@ -121,9 +79,9 @@ func TestWhatAWorkerElsewhereReportsIsAHintHere(t *testing.T) {
 		if dir == "" {
 			continue
 		}
-		again := newTunerMemory(dir, nil, quiet())
+		again := New(Config{Dir: dir, Log: quiet()})
 		again.Open(aDevice)
-		<-again.devices[tunedPlace{kind: aDevice}].file.Loaded()
+		<-again.devices[place{kind: aDevice}].file.Loaded()
 		if e, _, ok := again.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
 			t.Errorf("in the file: %+v, %v", e, ok)
 		}
@@ -134,30 +92,35 @@ func TestWhatAWorkerElsewhereReportsIsAHintHere(t *testing.T) {
 	}
 }
 
-// follows counts who is followed.
+// follows is a bucket that counts who is followed.
 type follows struct {
 	kinds []string
-	found func(cache.Entry)
+	found func(key string, value []byte)
 }
 
-func (f *follows) follow(kind string, found func(cache.Entry)) {
+func (f *follows) Follow(kind string, found func(string, []byte)) error {
 	f.kinds, f.found = append(f.kinds, kind), found
+	return nil
 }
 
-func (f *follows) share(string, cache.Entry) {}
+func (f *follows) Share(string, string, func([]byte) []byte) error { return nil }
+
+// hand hands over what somebody shared.
+func (f *follows) hand(e cache.Entry) { f.found(e.Key.String(), e.Shared(aDevice)) }
 
 func TestAKindOfDeviceIsFollowedOnceForAllWorkersThatHaveIt(t *testing.T) {
 	bus := &follows{}
-	m := newTunerMemory("", bus, quiet())
+	m := New(Config{Log: quiet()})
+	m.Share(bus)
 	m.Open(aDevice)
-	bus.found(learned(1, 64))
+	bus.hand(learned(1, 64))
 	for i := range 200 {
 		late := m.Elsewhere(fmt.Sprint("w", i))
 		if e, moment, ok := late.Recall(aDevice, cache.Key{1}, 0); !ok || moment == session.FirstMoment || e.Selected.Width != 64 {
 			t.Fatalf("worker %d: %+v at %d, %v; want what was shared before, as a hint", i, e, moment, ok)
 		}
 	}
-	bus.found(learned(2, 128))
+	bus.hand(learned(2, 128))
 	if e, _, ok := m.Elsewhere("w199").Recall(aDevice, cache.Key{2}, 0); !ok || e.Selected.Width != 128 {
 		t.Errorf("what is shared later: %+v, %v", e, ok)
 	}
@@ -168,12 +131,12 @@ func TestAKindOfDeviceIsFollowedOnceForAllWorkersThatHaveIt(t *testing.T) {
 
 func TestResultsOutliveTheProcess(t *testing.T) {
 	dir := t.TempDir()
-	m := newTunerMemory(dir, nil, quiet())
+	m := New(Config{Dir: dir, Log: quiet()})
 	m.Remember(aDevice, learned(1, 64, 128))
 	m.Close(t.Context())
-	again := newTunerMemory(dir, nil, quiet())
+	again := New(Config{Dir: dir, Log: quiet()})
 	again.Open(aDevice)
-	<-again.devices[tunedPlace{kind: aDevice}].file.Loaded()
+	<-again.devices[place{kind: aDevice}].file.Loaded()
 	if e, _, ok := again.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 || len(e.Measurements) != 2 {
 		t.Errorf("%+v, %v", e, ok)
 	}
@@ -187,9 +150,9 @@ func TestTuningGoesOnWhereNothingCanBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said bytes.Buffer
-	m := newTunerMemory(dir, nil, slog.New(slog.NewTextHandler(&said, nil)))
+	m := New(Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	m.Remember(aDevice, learned(1, 64))
-	<-m.devices[tunedPlace{kind: aDevice}].file.Loaded()
+	<-m.devices[place{kind: aDevice}].file.Loaded()
 	if e, _, ok := m.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
 		t.Errorf("%+v, %v", e, ok)
 	}
@@ -200,11 +163,11 @@ func TestTuningGoesOnWhereNothingCanBeWritten(t *testing.T) {
 
 func TestKindsOfDevicesAreBounded(t *testing.T) {
 	var said bytes.Buffer
-	m := newTunerMemory("", nil, slog.New(slog.NewTextHandler(&said, nil)))
-	for i := range 10 * maxTunedPlaces {
+	m := New(Config{Log: slog.New(slog.NewTextHandler(&said, nil))})
+	for i := range 10 * maxPlaces {
 		m.Remember(fmt.Sprint("device ", i), learned(1, 64))
 	}
-	if len(m.devices) != maxTunedPlaces || strings.Count(said.String(), "not remembered") != 1 {
+	if len(m.devices) != maxPlaces || strings.Count(said.String(), "not remembered") != 1 {
 		t.Errorf("%d devices, said %q", len(m.devices), said.String())
 	}
 }
@@ -217,7 +180,9 @@ type fleet struct {
 
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	server, err := startServer("127.0.0.1", -1, t.TempDir(), newLogger(io.Discard, "error", "text"))
+	cfg := embedded.DefaultConfig()
+	cfg.Port, cfg.StoreDir = -1, t.TempDir()
+	server, err := embedded.Start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,23 +190,25 @@ func newFleet(t *testing.T) *fleet {
 	return &fleet{t, server}
 }
 
-func (f *fleet) member(log *slog.Logger) (*tunerMemory, *natsio.Results) {
+func (f *fleet) member(log *slog.Logger) (*Memory, *natsio.Results) {
 	f.t.Helper()
-	flags := natsFlags{URL: f.server.URL(), Prefix: telemetry.DefaultPrefix}
-	conn, err := natsio.Connect(flags.config("a worker", log))
+	cfg := natsio.DefaultConfig()
+	cfg.URL, cfg.Name, cfg.Logger = f.server.URL(), "a worker", log
+	conn, err := natsio.Connect(cfg)
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(conn.Close)
 	results := conn.NewResults()
 	f.t.Cleanup(results.Close)
-	m := newTunerMemory("", &tunerFleet{results: results, log: log}, log)
+	m := New(Config{Log: log})
+	m.Share(results)
 	m.Open(aDevice)
 	return m, results
 }
 
 // recalled waits for what others shared.
-func recalled(t *testing.T, m *tunerMemory, key cache.Key) (e cache.Entry) {
+func recalled(t *testing.T, m *Memory, key cache.Key) (e cache.Entry) {
 	t.Helper()
 	err := waitUntil(t.Context(), func() (ok bool) { e, _, ok = m.Recall(aDevice, key, 0); return ok })
 	if err != nil {
@@ -375,4 +342,22 @@ func waitUntil(ctx context.Context, ok func() bool) error {
 		}
 	}
 	return nil
+}
+
+// lockedBuffer is a buffer that a logger may write to from any goroutine.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }

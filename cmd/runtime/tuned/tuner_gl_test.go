@@ -1,49 +1,74 @@
 //go:build cgo
 
-package main
+package tuned_test
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/tuned"
 	"ringmaster/cmd/runtime/worker"
+	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 const tunedBatch = 1000 // slots
+
+// TestMain serves main-thread calls, as the command's main function does.
+func TestMain(m *testing.M) { os.Exit(glcompute.Main(m.Run)) }
+
+// openGL opens a device for a test, or skips where there is none and none is required.
+func openGL(t *testing.T) *glcompute.Device {
+	t.Helper()
+	device, _, err := glcompute.Open(glcompute.Config{})
+	if err != nil {
+		if strings.Contains(os.Getenv("RINGMASTER_REQUIRE"), "gl") {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	t.Cleanup(func() { device.Close() })
+	return device
+}
 
 // tunedRun is a runtime on a real device whose one queue gets batch after batch.
 type tunedRun struct {
 	t       *testing.T
 	n       *worker.Node
-	memory  *tunerMemory
+	memory  *tuned.Memory
 	device  string // its kind
 	batches int
 	applied chan telemetry.Launch
 }
 
-func startTunedRun(t *testing.T, f *fleet, dir string) *tunedRun {
+func startTunedRun(t *testing.T, dir string) *tunedRun {
 	t.Helper()
-	flags := natsFlags{URL: f.server.URL(), Prefix: telemetry.DefaultPrefix}
+	server := embedded.DefaultConfig()
+	server.Port, server.StoreDir = -1, t.TempDir()
+	at, err := embedded.Start(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(at.Shutdown)
 	r := &tunedRun{t: t, applied: make(chan telemetry.Launch, 1<<16)}
-	device := openGL(t, &glFlags{GL: "auto"})
+	device := openGL(t)
 	announced := worker.Announcement(device, nil)
 	r.device = actors.IdentityOf(&announced)
-	tuner := &autotuneFlags{Autotuner: autotunerMode{session.On}, TunerCache: &dir}
-	cfg := worker.Config{NATS: flags.config("runtime", quiet()), Policy: policy.Standard(), Name: "w1", Log: quiet(), Device: device}
-	mode, open := tuner.tuning(quiet())
-	cfg.Autotuner, cfg.Memory = mode, func(results *natsio.Results) worker.TunerMemory {
-		r.memory = open(results).(*tunerMemory)
-		return r.memory
-	}
-	var err error
+	log := slog.New(slog.DiscardHandler)
+	bus := natsio.DefaultConfig()
+	bus.URL, bus.Name, bus.Logger = at.URL(), "runtime", log
+	r.memory = tuned.New(tuned.Config{Dir: dir, Log: log})
+	cfg := worker.Config{NATS: bus, Policy: policy.Standard(), Name: "w1", Log: log, Device: device, Autotuner: session.On, Memory: r.memory}
 	if r.n, err = worker.Start(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +78,7 @@ func startTunedRun(t *testing.T, f *fleet, dir string) *tunedRun {
 	if err := r.n.Conn().Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-r.memory.devices[tunedPlace{kind: r.device}].file.Loaded()
+	<-r.memory.Loaded(r.device)
 	return r
 }
 
@@ -74,7 +99,7 @@ func (r *tunedRun) batch() {
 
 // explored says that an exploration has ended and its result is kept.
 func (r *tunedRun) explored() bool {
-	return r.memory.devices[tunedPlace{kind: r.device}].file.Len() > 0
+	return r.memory.Len(r.device) > 0
 }
 
 func (r *tunedRun) recommended() policy.Geometry {
@@ -109,10 +134,8 @@ func (r *tunedRun) close() {
 }
 
 func TestRunRecommendsAndAppliesWhatItsTunerChose(t *testing.T) {
-	requireGL(t)
 	dir := t.TempDir()
-	f := newFleet(t)
-	r := startTunedRun(t, f, dir)
+	r := startTunedRun(t, dir)
 	for n := 0; !r.explored(); n++ {
 		if n > 3000 {
 			t.Fatal("the exploration does not end")
@@ -122,11 +145,11 @@ func TestRunRecommendsAndAppliesWhatItsTunerChose(t *testing.T) {
 	r.batch() // at the first decision after it
 	chosen := r.recommended()
 	rec, _ := r.n.System().Latest("w1", "q")
-	tuned := false
+	asked := false
 	for _, why := range rec.Reasons {
-		tuned = tuned || why.Rule == policy.RuleTuned.String()
+		asked = asked || why.Rule == policy.RuleTuned.String()
 	}
-	if !tuned {
+	if !asked {
 		t.Errorf("the recommendation %+v does not say that it is tuned: %+v", chosen, rec.Reasons)
 	}
 	r.ran(chosen)
@@ -142,7 +165,7 @@ func TestRunRecommendsAndAppliesWhatItsTunerChose(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	again := startTunedRun(t, newFleet(t), dir) // another bus: the file alone knows
+	again := startTunedRun(t, dir) // another bus: the file alone knows
 	again.batch()
 	again.batch() // the first report has told which kernel it is
 	again.batch()
