@@ -31,6 +31,9 @@ func benchFeed(s *session) error {
 		f.geometry = megakernel.Geometry{Width: 512, Groups: 528, Chunk: 2048}
 		f.producers, f.batch, f.depth = 8, 32<<10, 512<<10
 	}
+	if s.flags.Slots > 0 {
+		f.depth, f.batch = s.flags.Slots, min(f.batch, s.flags.Slots)
+	}
 	c := megakernel.DefaultConfig()
 	c.MaxQueues, c.WindowWords, c.HeapWords = 1, drainHeapWords, drainHeapWords
 	c.MaxBatchSlots = max(f.batch, f.depth)

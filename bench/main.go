@@ -49,7 +49,7 @@ type command struct {
 	graphFlags
 
 	Duration time.Duration `default:"10m" help:"Length of a soak."`
-	Slots    int           `default:"0" help:"Slots of a ring drain; 0 chooses by device (1 Mi on a software renderer, 4 Mi otherwise)."`
+	Slots    int           `default:"0" help:"Slots of a ring drain, or of a wave of feed; 0 chooses by device (drains: 1 Mi on a software renderer, 4 Mi otherwise)."`
 }
 
 // session is what benchmarks run in.
@@ -78,7 +78,7 @@ var benchmarks = []benchmark{
 	{"decode", false, unchecked, benchDecode},
 	{"ring", true, checkSlots, benchRing},
 	{"drain", true, checkSlots, benchDrain},
-	{"feed", true, unchecked, benchFeed},
+	{"feed", true, checkSlots, benchFeed},
 	{"staging", true, unchecked, benchStaging},
 	{"lease", true, unchecked, benchLease},
 	{"stream", false, unchecked, benchStream},

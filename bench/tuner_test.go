@@ -38,7 +38,7 @@ func TestBenchTunerReportsEveryBudgetOverallAndByFile(t *testing.T) {
 	a := writeSpace(t, "bowl-a.csv", "# a space", 0)
 	b := writeSpace(t, "bowl-b.csv", "# a space", 1)
 	alone := writeSpace(t, "other.csv", "# lonely on a device", 1)
-	run := bench(t, "tuner", "--json", "--repeats", "2", "--space", a, "--space", b, "--space", alone)
+	run := bench(t, "tuner", "--json", "--repeats", "1", "--space", a, "--space", b, "--space", alone)
 	if run.code != 0 {
 		t.Fatalf("exit code %d: %s", run.code, run.err)
 	}
