@@ -70,8 +70,8 @@ func (o *QueueOptions) forbids(b *Entry) bool {
 	return o.Opcodes != 0 && (b.profile.Opcodes|b.profile.Parts)&^o.Opcodes != 0
 }
 
-// bucket is a token bucket: it holds the slots that may be scheduled now. It is empty or
-// below after a wave as large as it, fills at the rate, and never holds more than its size.
+// bucket is a token bucket: it holds the slots that may be scheduled now, at most its size,
+// and fills at the rate.
 type bucket struct {
 	rate, size float64
 	tokens     float64
