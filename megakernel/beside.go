@@ -8,35 +8,35 @@ import (
 
 // attachPrograms opens the second context beside a device and has the programs
 // built there from now on. On an error nothing has changed.
-func (e *Engine) attachPrograms(dev gpu.Device) error {
-	beside := e.openBeside(dev)
+func (x *executor) attachPrograms(dev gpu.Device) error {
+	beside := x.openBeside(dev)
 	var err error
-	if e.programs == nil {
-		e.programs, err = NewPrograms(dev, beside, ProgramsConfig{
-			Catalog: e.catalog, Kept: e.cfg.Programs, Disk: e.cfg.Binaries, Log: e.cfg.Log,
+	if x.programs == nil {
+		x.programs, err = NewPrograms(dev, beside, ProgramsConfig{
+			Catalog: x.catalog, Kept: x.cfg.Programs, Disk: x.cfg.Binaries, Log: x.cfg.Log,
 		})
 	} else {
-		err = e.programs.Move(dev, beside)
+		err = x.programs.Move(dev, beside)
 	}
 	if err != nil {
 		closeBeside(beside)
 		return err
 	}
-	if e.compiler != nil {
-		go closeBeside(e.compiler) // the driver of a lost device may never return
+	if x.compiler != nil {
+		go closeBeside(x.compiler) // the driver of a lost device may never return
 	}
-	e.compiler = beside
+	x.compiler = beside
 	return nil
 }
 
 // openBeside opens the second context; nil if there is none to have.
-func (e *Engine) openBeside(dev gpu.Device) gpu.Device {
-	if e.cfg.Beside == nil {
+func (x *executor) openBeside(dev gpu.Device) gpu.Device {
+	if x.cfg.Beside == nil {
 		return nil
 	}
-	beside, err := e.cfg.Beside(dev)
+	beside, err := x.cfg.Beside(dev)
 	if err != nil {
-		log := e.cfg.Log
+		log := x.cfg.Log
 		if log == nil {
 			log = slog.New(slog.DiscardHandler)
 		}

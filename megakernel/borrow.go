@@ -28,10 +28,10 @@ func (e *Engine) Borrow(fn func(dev gpu.Device) error) (err error) {
 		if err := e.makeWay(); err != nil {
 			return err
 		}
-		lent <- e.dev
+		lent <- e.exec.dev
 		<-back
 		// Not idle: the device was at work for somebody else.
-		e.lastEnd = time.Now()
+		e.exec.lastEnd = time.Now()
 		return nil
 	}
 	e.mu.Lock()
@@ -72,8 +72,8 @@ func (e *Engine) lendable() error {
 // makeWay settles the waves in flight and ends the resident kernel. Called with
 // deviceMu held.
 func (e *Engine) makeWay() error {
-	for poll := e.newPoll(); len(e.submitted) > 0; {
+	for poll := e.exec.newPoll(); len(e.submitted) > 0; {
 		e.lookAfter(poll, true)
 	}
-	return e.lease.end(lease.EndTransfer)
+	return e.exec.lease.end(lease.EndTransfer)
 }

@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"ringmaster/megakernel/gpu"
-	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/megakernel/ledger"
-	"ringmaster/ring"
 )
 
 // Engine runs batches on one device. All its methods may be called from any goroutine.
@@ -25,8 +22,8 @@ import (
 //
 // Locks, in the order in which they are taken:
 //
-//	deviceMu   the device, its programs and the lease. Held by the pump, or by a Launch that
-//	           runs its wave itself. Never taken with mu held, only tried.
+//	deviceMu   the executor: the device, its programs and the lease. Held by the pump, or by
+//	           a Launch that runs its wave itself. Never taken with mu held, only tried.
 //	mu         the ledger, the flights' places, and whether the engine moves or is closed.
 //	pump.mu    the list of jobs.
 //
@@ -39,21 +36,10 @@ type Engine struct {
 	promote hotset.Config
 	flights []*flight
 
-	statuses atomic.Uint32 // the buffer of status words
-	watched  atomic.Bool   // somebody looks at it
-
-	// Guarded by deviceMu. Move changes the first four, also with nothing in flight and
-	// nobody writing: those who write slots read memory without a lock.
+	// Guarded by deviceMu.
 	deviceMu  sync.Mutex
-	dev       gpu.Device
-	memory    *memory
-	programs  *Programs
-	compiler  gpu.Device // programs are built on it; nil if there is none
-	limits    kernel.Limits
-	lease     leasing
-	lastEnd   time.Time  // end of the last wave
-	submitted []*flight  // on the device, oldest first
-	launched  []launched // what ran last, by the number of its queue's window
+	exec      *executor
+	submitted []*flight // on the device, oldest first
 
 	pump     pump
 	settling chan *flight  // from the pump to the settler
@@ -64,7 +50,6 @@ type Engine struct {
 	mu         sync.Mutex
 	ledger     *ledger.Ledger
 	promotions []promotion // by the number of the queue's window
-	uploaded   []bool      // the device has a page's slots; the pump's while the page is in a wave
 	idle       []*flight   // places that are free
 	handedOut  sync.Cond   // a flight's report was, or the engine moved or closed
 	writers    int         // goroutines writing slots to staging
@@ -74,14 +59,6 @@ type Engine struct {
 	moving     bool        // Move is under way
 	rebuilding bool        // and allocates on the other device
 	closed     bool
-}
-
-// launched is what ran a queue's last wave, for one whose kernel is not ready.
-type launched struct {
-	tenant   uint32 // of the queue; another one starts from nothing
-	kernel   Kernel
-	cold     Kernel
-	geometry Geometry
 }
 
 // New allocates the engine's memory on a device. The engine does not own the device: close
@@ -94,17 +71,15 @@ func New(dev gpu.Device, cfg Config) (*Engine, error) {
 	if !gpu.LittleEndian() {
 		return nil, errors.New("hosts with big-endian words are not supported")
 	}
+	if cfg.Catalog == nil {
+		cfg.Catalog = BuiltIn()
+	}
 	e := &Engine{
 		cfg: cfg, catalog: cfg.Catalog,
 		pump: newPump(), clock: newClock(),
 		settling: make(chan *flight, cfg.InFlight), settlers: make(chan struct{}),
 		submitted:  make([]*flight, 0, cfg.InFlight),
-		launched:   make([]launched, cfg.MaxQueues),
 		promotions: make([]promotion, cfg.MaxQueues),
-		uploaded:   make([]bool, cfg.Pages),
-	}
-	if e.catalog == nil {
-		e.catalog = BuiltIn()
 	}
 	e.promote = promotionConfig(e.catalog)
 	var err error
@@ -117,38 +92,14 @@ func New(dev gpu.Device, cfg Config) (*Engine, error) {
 		e.flights = append(e.flights, f)
 		e.idle = append(e.idle, f)
 	}
-	if err := e.attach(dev); err != nil {
+	e.exec = newExecutor(e)
+	if err := e.exec.attach(dev); err != nil {
 		return nil, err
 	}
 	go e.runPump()
 	go e.runSettler()
 	go e.runClock()
 	return e, nil
-}
-
-// attach allocates the engine's memory on a device. Nothing is in flight.
-func (e *Engine) attach(dev gpu.Device) error {
-	var m *memory
-	err := dev.Do(func() (err error) {
-		m, err = newMemoryFor(dev, e.cfg.Pages, int(e.cfg.HeapWords), PrintRecords, e.cfg.InFlight)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := e.attachPrograms(dev); err != nil {
-		return errors.Join(err, dev.Do(func() error { m.delete(); return nil }))
-	}
-	e.dev, e.memory = dev, m
-	e.limits = kernel.LimitsOf(dev)
-	e.statuses.Store(m.buffers[ring.BindStatus].Buffer)
-	e.lastEnd = time.Time{}
-	clear(e.uploaded)
-	for _, f := range e.flights {
-		f.queries = [2]gpu.Query{}
-	}
-	e.attachLease()
-	return nil
 }
 
 // Close waits for the waves in flight and frees the engine's memory on the device. Pending
@@ -172,19 +123,7 @@ func (e *Engine) Close() error {
 	e.clock.close()
 	e.deviceMu.Lock()
 	defer e.deviceMu.Unlock()
-	lease := e.lease.close() // before the device's thread is used
-	e.programs.Release(&e.lease.program)
-	programs := e.programs.Close()
-	closeBeside(e.compiler)
-	return errors.Join(lease, programs, e.dev.Do(func() error {
-		for _, f := range e.flights {
-			for _, q := range f.queries {
-				e.dev.DeleteQuery(q)
-			}
-		}
-		e.memory.delete()
-		return nil
-	}))
+	return e.exec.close()
 }
 
 // now is the clock of deadlines and rates.

@@ -101,7 +101,7 @@ func TestGeometryBeyondTheDeviceRunsAsTheNearestAndSaysWhy(t *testing.T) {
 	order := Geometry{Width: 1 << 20, Groups: 2, Chunk: 0}
 	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
 	r := launch(t, e, Order{Queue: "q", Geometry: order})
-	want := Geometry{Width: e.limits.Width, Groups: 2, Chunk: 1}
+	want := Geometry{Width: e.exec.limits.Width, Groups: 2, Chunk: 1}
 	if r.Applied != want || r.Recommended != order || !strings.Contains(r.NotApplied, "width 1048576") || !strings.Contains(r.NotApplied, "chunk 0") {
 		t.Errorf("applied %s, want %s: %q", r.Applied, want, r.NotApplied)
 	}

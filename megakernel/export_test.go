@@ -8,20 +8,20 @@ import "ringmaster/megakernel/lease"
 func (e *Engine) LeaseSupport() (lease.Support, error) {
 	e.deviceMu.Lock()
 	defer e.deviceMu.Unlock()
-	if e.lease.resident == nil {
+	if e.exec.lease.resident == nil {
 		return lease.Support{}, lease.ErrUnavailable
 	}
-	return e.lease.resident.Support(), nil
+	return e.exec.lease.resident.Support(), nil
 }
 
 // LeaseStats are the counts of the engine's lease, zero without one.
 func (e *Engine) LeaseStats() lease.Stats {
 	e.deviceMu.Lock()
 	defer e.deviceMu.Unlock()
-	if e.lease.resident == nil {
+	if e.exec.lease.resident == nil {
 		return lease.Stats{}
 	}
-	return e.lease.resident.Stats()
+	return e.exec.lease.resident.Stats()
 }
 
 // Settled reports whether a launch's report can be taken.

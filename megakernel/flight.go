@@ -58,10 +58,10 @@ type flight struct {
 
 func newFlight(e *Engine, index int) *flight {
 	f := &flight{index: index, control: make([]ring.Control, 1), writer: newWriter()}
-	f.submit = func() error { return e.submitWave(f) }
-	f.submitAndSpin = func() error { return e.submitAndSpin(f) }
-	f.fetch = func() error { return e.fetchWave(f) }
-	f.abandon = func() error { e.abandonWave(f); return nil }
+	f.submit = func() error { return e.exec.submitWave(f) }
+	f.submitAndSpin = func() error { return e.exec.submitAndSpin(f) }
+	f.fetch = func() error { return e.exec.fetchWave(f) }
+	f.abandon = func() error { e.exec.abandonWave(f); return nil }
 	return f
 }
 

@@ -9,19 +9,19 @@ const inlineWait = 200 * time.Microsecond
 // runInline runs a launch whose caller holds deviceMu: on the resident kernel, or as a
 // wave. It hands the wave to the pump if it takes long or somebody else wants the device.
 func (e *Engine) runInline(f *flight) {
-	if !e.leased(f) {
+	if !e.exec.leased(f) {
 		f.fetched = false
-		f.err = e.bring(f, f.submitAndSpin)
+		f.err = e.exec.bring(f, f.submitAndSpin)
 		if f.err == nil && !f.fetched {
 			e.submitted = append(e.submitted, f)
 			e.deviceMu.Unlock()
 			e.pump.signal()
 			return
 		}
-		e.releasePrograms(f)
+		e.exec.releasePrograms(f)
 	}
 	if f.err == nil {
-		e.load(f) // before Close or Move may have the device and free the memory
+		e.exec.load(f) // before Close or Move may have the device and free the memory
 	}
 	e.deviceMu.Unlock()
 	e.settle(f)
@@ -29,26 +29,26 @@ func (e *Engine) runInline(f *flight) {
 
 // submitAndSpin submits a wave and waits until it is done, inlineWait is over, or there is
 // something else to do. Called on the device's thread.
-func (e *Engine) submitAndSpin(f *flight) error {
-	if err := e.submitWave(f); err != nil {
+func (x *executor) submitAndSpin(f *flight) error {
+	if err := x.submitWave(f); err != nil {
 		return err
 	}
 	// A driver that waits may sleep for longer than a small wave takes, so the
 	// fence is polled, except where that takes the processor from the wave.
 	slice := uint64(0)
-	if e.memory.direct {
+	if x.memory.direct {
 		slice = uint64(fenceWait)
 	}
 	for {
-		done, err := e.dev.WaitFence(f.fence, slice)
+		done, err := x.dev.WaitFence(f.fence, slice)
 		switch {
 		case err != nil:
-			e.abandonWave(f)
+			x.abandonWave(f)
 			return err
 		case done:
 			f.fetched = true
-			return e.fetchWave(f)
-		case !e.pump.idle() || time.Since(f.submitted) > inlineWait:
+			return x.fetchWave(f)
+		case !x.jobs.idle() || time.Since(f.submitted) > inlineWait:
 			return nil
 		}
 	}

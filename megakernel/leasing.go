@@ -27,25 +27,25 @@ const autoLeaseCost = 16
 
 // attachLease opens a lease on the engine's device, if it is wanted. Without
 // one everything runs as waves. A lease on another device is gone with it.
-func (e *Engine) attachLease() {
-	l, m := &e.lease, e.memory
-	e.programs.Release(&l.program)
-	if l.resident = nil; !e.cfg.Lease {
+func (x *executor) attachLease() {
+	l, m := &x.lease, x.memory
+	x.programs.Release(&l.program)
+	if l.resident = nil; !x.cfg.Lease {
 		return
 	}
 	var err error
-	l.resident, err = lease.Open(e.dev, lease.Config{
+	l.resident, err = lease.Open(x.dev, lease.Config{
 		Heap: m.buffers[ring.BindHeap], HeapBytes: m.sizes[ring.BindHeap],
 		Print: m.buffers[ring.BindPrint], PrintBytes: m.sizes[ring.BindPrint],
-		Duration: e.cfg.LeaseDuration, Idle: min(lease.DefaultIdle, e.cfg.LeaseDuration),
-		LoopBudget: e.cfg.LoopBudget, Catalog: e.catalog, Program: e.leaseProgram,
+		Duration: x.cfg.LeaseDuration, Idle: min(lease.DefaultIdle, x.cfg.LeaseDuration),
+		LoopBudget: x.cfg.LoopBudget, Catalog: x.catalog, Program: x.leaseProgram,
 	})
-	log := e.cfg.Log
+	log := x.cfg.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	if err != nil {
-		e.programs.Release(&l.program)
+		x.programs.Release(&l.program)
 		log.Warn("no lease, small launches run as waves", "error", err)
 		return
 	}
@@ -57,16 +57,16 @@ func (e *Engine) attachLease() {
 }
 
 // leaseProgram has the lease's kernel built and holds it. Called while a lease is opened.
-func (e *Engine) leaseProgram(k kernel.Kernel) (gpu.Program, [32]byte, error) {
-	p, err := e.programs.Hold(k)
+func (x *executor) leaseProgram(k kernel.Kernel) (gpu.Program, [32]byte, error) {
+	p, err := x.programs.Hold(k)
 	if err != nil {
 		return gpu.Program{}, [32]byte{}, err
 	}
-	e.lease.program = p
+	x.lease.program = p
 	return p.program.ID, p.program.Fingerprint, nil
 }
 
-// end makes way on the device's thread.
+// end frees the device's thread from the resident kernel.
 func (l *leasing) end(reason lease.Reason) error {
 	if l.resident == nil {
 		return nil
@@ -82,8 +82,8 @@ func (l *leasing) close() error {
 }
 
 // leaseEndFor is why a wave ends the resident kernel.
-func (e *Engine) leaseEndFor(f *flight) lease.Reason {
-	switch q := e.launchedOf(f); {
+func (x *executor) leaseEndFor(f *flight) lease.Reason {
+	switch q := x.launchedOf(f); {
 	case q.geometry != (Geometry{}) && q.geometry != f.report.Recommended:
 		return lease.EndGeometry
 	case f.hot != q.kernel.Hot:
@@ -94,15 +94,15 @@ func (e *Engine) leaseEndFor(f *flight) lease.Reason {
 
 // leased runs a launch on the resident kernel and reports true, or reports false if the
 // launch cannot run there. Called with deviceMu held and no wave in flight.
-func (e *Engine) leased(f *flight) bool {
-	l := &e.lease
-	if l.resident == nil || f.mode == ModeWave || f.report.Scheduled > kernel.MailSlots || e.watched.Load() {
+func (x *executor) leased(f *flight) bool {
+	l := &x.lease
+	if l.resident == nil || f.mode == ModeWave || f.report.Scheduled > kernel.MailSlots || x.watched.Load() {
 		return false
 	}
-	n := e.gather(f)
+	n := x.gather(f)
 	resident, window := l.resident, f.wave.Window()
 	k, fingerprint := resident.Kernel()
-	cost := uint64(n+int(k.Width)-1) / uint64(k.Width) * uint64(e.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps))
+	cost := uint64(n+int(k.Width)-1) / uint64(k.Width) * uint64(x.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps))
 	if f.mode == ModeAuto && cost > uint64(resident.RoundCost()/autoLeaseCost) {
 		return false
 	}
@@ -113,7 +113,7 @@ func (e *Engine) leased(f *flight) bool {
 	}
 	f.leased, f.err = true, err
 	if err != nil && !gpu.Lost(err) {
-		e.giveUpLease(err)
+		x.giveUpLease(err)
 		if !errors.Is(err, lease.ErrBroken) {
 			f.err = nil // what ran is settled, the rest runs as waves
 		}
@@ -125,28 +125,28 @@ func (e *Engine) leased(f *flight) bool {
 	r.Wanted = r.Kernel
 	r.NotApplied = "the resident kernel ran it"
 	r.ElapsedNs, r.TimeSource = uint64(end.Sub(begin)), TimeFinish
-	if !e.lastEnd.IsZero() {
-		r.IdleNs = uint64(begin.Sub(e.lastEnd))
+	if !x.lastEnd.IsZero() {
+		r.IdleNs = uint64(begin.Sub(x.lastEnd))
 	}
-	e.lastEnd = end
-	e.scatter(f, n)
+	x.lastEnd = end
+	x.scatter(f, n)
 	return true
 }
 
 // giveUpLease goes on without a lease after it failed.
-func (e *Engine) giveUpLease(err error) {
-	l := e.lease.resident
-	e.lease.resident = nil
-	if e.cfg.Log != nil {
-		e.cfg.Log.Warn("the lease is given up, small launches run as waves", "error", err)
+func (x *executor) giveUpLease(err error) {
+	l := x.lease.resident
+	x.lease.resident = nil
+	if x.cfg.Log != nil {
+		x.cfg.Log.Warn("the lease is given up, small launches run as waves", "error", err)
 	}
 	_ = l.Close() // the error is known
-	e.programs.Release(&e.lease.program)
+	x.programs.Release(&x.lease.program)
 }
 
 // gather copies a launch's slots and returns how many there are.
-func (e *Engine) gather(f *flight) (n int) {
-	l := &e.lease
+func (x *executor) gather(f *flight) (n int) {
+	l := &x.lease
 	f.wave.CopyStatuses()
 	f.wave.Each(func(at int, s *ring.Slot, status ring.Status) {
 		l.slots[n], l.statuses[n], l.places[n] = *s, status, at
@@ -156,8 +156,8 @@ func (e *Engine) gather(f *flight) (n int) {
 }
 
 // scatter copies the results of the resident kernel to where those of a wave would be.
-func (e *Engine) scatter(f *flight, n int) {
-	l := &e.lease
+func (x *executor) scatter(f *flight, n int) {
+	l := &x.lease
 	clear(f.control)
 	c := &f.control[0]
 	for i := range n {

@@ -143,18 +143,6 @@ func (m *memory) delete() {
 	}
 }
 
-// bytes is the size of all buffers, staging included.
-func (m *memory) bytes() uint64 {
-	total := uint64(0)
-	for i, size := range m.sizes {
-		total += uint64(size)
-		if m.staged[i].Buffer != 0 && !m.direct {
-			total += uint64(size)
-		}
-	}
-	return total
-}
-
 // bind binds every buffer to its binding point, for the first wave.
 func (m *memory) bind() { m.bindWave(0, false) }
 

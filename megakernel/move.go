@@ -35,7 +35,7 @@ func (e *Engine) Move(dev gpu.Device) error {
 		// memory but the pump, whose job is added while it cannot be closed.
 		e.rebuilding = true
 		done := make(chan error, 1)
-		e.pump.add(job{plain: true, fn: func() error { return e.attach(dev) }, done: done})
+		e.pump.add(job{plain: true, fn: func() error { return e.exec.attach(dev) }, done: done})
 		e.mu.Unlock()
 		err = <-done
 		e.mu.Lock()

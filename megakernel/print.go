@@ -55,8 +55,8 @@ func (e *Engine) Prints() (prints []Print, overwritten uint32, err error) {
 	}
 	names := e.ledger.Tenants()
 	e.pump.add(job{done: done, fn: func() (err error) {
-		overwritten, err = e.memory.readPrints()
-		for _, r := range e.memory.printed.records {
+		overwritten, err = e.exec.memory.readPrints()
+		for _, r := range e.exec.memory.printed.records {
 			prints = append(prints, Print{Queue: names[r.Tenant], PrintRecord: r})
 		}
 		return err

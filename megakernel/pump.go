@@ -98,7 +98,7 @@ func (p *pump) idle() bool {
 // Close, when no wave is in flight.
 func (e *Engine) runPump() {
 	defer close(e.settling)
-	poll := e.newPoll()
+	poll := e.exec.newPoll()
 	for {
 		e.deviceMu.Lock()
 		found, open := e.pumpOnce(poll)
@@ -125,9 +125,9 @@ func (e *Engine) pumpOnce(poll func(f *flight, wait bool) (bool, error)) (found,
 	case ok && j.plain:
 		j.done <- j.fn()
 	case ok:
-		err := e.lease.end(lease.EndTransfer)
+		err := e.exec.lease.end(lease.EndTransfer)
 		if err == nil {
-			err = e.dev.Do(j.fn)
+			err = e.exec.dev.Do(j.fn)
 		}
 		j.done <- err
 	case len(e.submitted) == 0:
@@ -149,48 +149,48 @@ func (e *Engine) lookAfter(poll func(f *flight, wait bool) (bool, error), wait b
 		return
 	}
 	if f.err = err; err == nil {
-		f.err = e.dev.Do(f.fetch)
+		f.err = e.exec.dev.Do(f.fetch)
 	} else {
-		_ = e.dev.Do(f.abandon) // the error is known
+		_ = e.exec.dev.Do(f.abandon) // the error is known
 	}
-	e.releasePrograms(f)
+	e.exec.releasePrograms(f)
 	e.submitted = append(e.submitted[:0], e.submitted[1:]...)
 	e.settling <- f
 }
 
 // launchNext brings a flight to the device, or runs it on the resident kernel.
 func (e *Engine) launchNext(f *flight) {
-	if len(e.submitted) == 0 && e.leased(f) {
+	if len(e.submitted) == 0 && e.exec.leased(f) {
 		e.settling <- f
 		return
 	}
-	if f.err = e.bring(f, f.submit); f.err == nil {
+	if f.err = e.exec.bring(f, f.submit); f.err == nil {
 		e.submitted = append(e.submitted, f)
 		return
 	}
-	e.releasePrograms(f)
+	e.exec.releasePrograms(f)
 	e.settling <- f
 }
 
 // bring ends what the resident kernel does, chooses a wave's kernel and runs submit
 // on the device's thread. Called with deviceMu held.
-func (e *Engine) bring(f *flight, submit func() error) error {
-	if err := e.lease.end(e.leaseEndFor(f)); err != nil {
+func (x *executor) bring(f *flight, submit func() error) error {
+	if err := x.lease.end(x.leaseEndFor(f)); err != nil {
 		return err
 	}
-	if err := e.shape(f); err != nil {
+	if err := x.shape(f); err != nil {
 		return err
 	}
-	return e.dev.Do(submit)
+	return x.dev.Do(submit)
 }
 
 // newPoll returns a function that asks for a flight's fence, or waits a short time for it.
-func (e *Engine) newPoll() func(f *flight, wait bool) (done bool, err error) {
+func (x *executor) newPoll() func(f *flight, wait bool) (done bool, err error) {
 	var fence gpu.Fence
 	var timeout time.Duration
 	var done bool
 	ask := func() (err error) {
-		done, err = e.dev.WaitFence(fence, uint64(timeout))
+		done, err = x.dev.WaitFence(fence, uint64(timeout))
 		return err
 	}
 	return func(f *flight, wait bool) (bool, error) {
@@ -201,7 +201,7 @@ func (e *Engine) newPoll() func(f *flight, wait bool) (done bool, err error) {
 		if wait && time.Since(f.submitted) > 20*fenceWaitLong {
 			timeout = fenceWaitLong
 		}
-		err := e.dev.Do(ask)
+		err := x.dev.Do(ask)
 		return done, err
 	}
 }

@@ -8,25 +8,25 @@ func (e *Engine) runSettler() {
 	defer close(e.settlers)
 	for f := range e.settling {
 		if f.err == nil {
-			e.load(f)
+			e.exec.load(f)
 		}
 		e.settle(f)
 	}
 }
 
 // load copies what the device left to the flight's memory.
-func (e *Engine) load(f *flight) {
+func (x *executor) load(f *flight) {
 	if f.leased {
 		return // it is there already
 	}
-	e.memory.loadControl(f.index, f.control)
+	x.memory.loadControl(f.index, f.control)
 	f.runs(func(first, n, position int) {
 		at := position * ring.PageSlots
 		var words []uint32
 		if f.wave.Results {
 			words = f.wave.Words[at:]
 		}
-		e.memory.loadPages(first, n, f.wave.Statuses[at:], words)
+		x.memory.loadPages(first, n, f.wave.Statuses[at:], words)
 	})
 }
 
@@ -41,7 +41,7 @@ func (e *Engine) settle(f *flight) {
 	defer e.mu.Unlock()
 	if f.err != nil {
 		for _, entry := range f.wave.Pages {
-			e.uploaded[entry.Page()] = false
+			e.exec.uploaded[entry.Page()] = false
 		}
 		e.ledger.Return(e.now(), &f.wave, true)
 		e.land(f, f.err)

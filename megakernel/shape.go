@@ -5,10 +5,10 @@ import "ringmaster/megakernel/kernel"
 // shape chooses the kernel and the geometry of a wave: the wanted ones if the kernel is
 // ready, otherwise those of the queue's wave before, or an interpreter. The report says
 // which and why. Called on the pump's goroutine, not the device's thread.
-func (e *Engine) shape(f *flight) error {
-	q, order := e.launchedOf(f), f.report.Recommended
+func (x *executor) shape(f *flight) error {
+	q, order := x.launchedOf(f), f.report.Recommended
 	want := Kernel{Kind: Interpreter, Width: order.Width}
-	g, reason := e.fit(f, want, order)
+	g, reason := x.fit(f, want, order)
 	want.Width = g.Width
 	if f.hot != 0 {
 		if fused, ok := FusedKernel(g, f.hot); ok {
@@ -20,69 +20,69 @@ func (e *Engine) shape(f *flight) error {
 	}
 	f.report.Wanted = want
 
-	p, err := e.programs.Pick(want, q.kernel)
+	p, err := x.programs.Pick(want, q.kernel)
 	if err != nil {
 		return err
 	}
 	f.program = p
 	if p.Kernel != want {
-		g, reason = e.standIn(f, p.Kernel, g), p.Reason
+		g, reason = x.standIn(f, p.Kernel, g), p.Reason
 		if p.Kernel.Kind == Fused && g.Chunk != p.Kernel.Chunk {
 			// The wave has slots that take more steps than its chunk allows.
-			e.programs.Release(&f.program)
-			if f.program, err = e.programs.Pick(Kernel{Kind: Interpreter, Width: p.Kernel.Width}, Kernel{}); err != nil {
+			x.programs.Release(&f.program)
+			if f.program, err = x.programs.Pick(Kernel{Kind: Interpreter, Width: p.Kernel.Width}, Kernel{}); err != nil {
 				return err
 			}
-			g = e.standIn(f, f.program.Kernel, g)
+			g = x.standIn(f, f.program.Kernel, g)
 		}
 	}
 	f.report.NotApplied = reason
 	f.report.Kernel = f.program.Kernel
 	f.report.Fingerprint = f.program.program.Fingerprint
-	f.geometry, f.params = g, e.waveOf(f, f.program.Kernel, g)
+	f.geometry, f.params = g, x.waveOf(f, f.program.Kernel, g)
 	q.kernel, q.geometry = f.program.Kernel, g
 	if f.program.Kernel.Kind != Fused || OpcodeSet(f.wave.Opcodes)&^f.program.Kernel.Hot == 0 {
 		return nil // no slot of the wave can be left to anybody
 	}
 	// What is not hot is drained by an interpreter, of any width that is ready.
-	f.coldProgram, err = e.programs.Pick(Kernel{Kind: Interpreter, Width: g.Width}, q.cold)
+	f.coldProgram, err = x.programs.Pick(Kernel{Kind: Interpreter, Width: g.Width}, q.cold)
 	if err != nil {
 		return err
 	}
 	q.cold = f.coldProgram.Kernel
-	cold, _ := e.fit(f, f.coldProgram.Kernel, Geometry{Width: f.coldProgram.Kernel.Width, Groups: g.Groups, Chunk: g.Chunk})
-	f.coldParams = e.waveOf(f, f.coldProgram.Kernel, cold)
+	cold, _ := x.fit(f, f.coldProgram.Kernel, Geometry{Width: f.coldProgram.Kernel.Width, Groups: g.Groups, Chunk: g.Chunk})
+	f.coldParams = x.waveOf(f, f.coldProgram.Kernel, cold)
 	f.coldParams.Cold = true
 	return nil
 }
 
 // standIn is the geometry for a kernel that is not the wanted one: that of the
 // queue's wave before if it is its kernel, else what was ordered at the kernel's width.
-func (e *Engine) standIn(f *flight, k Kernel, g Geometry) Geometry {
-	if q := e.launchedOf(f); q.kernel == k && q.geometry.Width == k.Width {
+func (x *executor) standIn(f *flight, k Kernel, g Geometry) Geometry {
+	if q := x.launchedOf(f); q.kernel == k && q.geometry.Width == k.Width {
 		g = q.geometry
 	}
 	g.Width = k.Width
 	if k.Kind == Fused {
 		g.Chunk = k.Chunk
 	}
-	g, _ = e.fit(f, k, g)
+	g, _ = x.fit(f, k, g)
 	return g
 }
 
 // fit is the nearest geometry that a kernel can run a wave's slots at, and why it
 // is another.
-func (e *Engine) fit(f *flight, k Kernel, g Geometry) (Geometry, string) {
-	return kernel.Fit(g, e.limits, e.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, e.cfg.LoopBudget)
+func (x *executor) fit(f *flight, k Kernel, g Geometry) (Geometry, string) {
+	return kernel.Fit(g, x.limits, x.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, x.cfg.LoopBudget)
 }
 
 // waveOf are the parameters of a wave.
-func (e *Engine) waveOf(f *flight, k Kernel, g Geometry) Wave {
+func (x *executor) waveOf(f *flight, k Kernel, g Geometry) Wave {
 	window := f.wave.Window()
 	return Wave{
 		Entries:      uint32(len(f.wave.Schedule)),
 		Chunk:        g.Chunk,
-		ClaimBudget:  kernel.ClaimBudget(g, e.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, e.cfg.LoopBudget),
+		ClaimBudget:  kernel.ClaimBudget(g, x.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, x.cfg.LoopBudget),
 		StepBudget:   f.wave.Steps,
 		Tenant:       window.Tenant,
 		WindowBase:   window.Base,
@@ -91,22 +91,22 @@ func (e *Engine) waveOf(f *flight, k Kernel, g Geometry) Wave {
 }
 
 // releasePrograms gives a flight's programs back.
-func (e *Engine) releasePrograms(f *flight) {
+func (x *executor) releasePrograms(f *flight) {
 	for _, p := range [...]*Picked{&f.program, &f.coldProgram} {
 		if p.program != nil {
-			e.programs.Release(p)
+			x.programs.Release(p)
 		}
 	}
 }
 
 // Prefetch has kernels built ahead, the first first, if there is a second context to
 // build them on; see Config.Beside. It does not wait.
-func (e *Engine) Prefetch(kernels ...Kernel) { e.programs.Prefetch(kernels...) }
+func (e *Engine) Prefetch(kernels ...Kernel) { e.exec.programs.Prefetch(kernels...) }
 
 // launchedOf is what ran the last wave of a flight's queue. Called with deviceMu held.
-func (e *Engine) launchedOf(f *flight) *launched {
+func (x *executor) launchedOf(f *flight) *launched {
 	w := f.wave.Window()
-	l := &e.launched[w.Number()]
+	l := &x.launched[w.Number()]
 	if l.tenant != w.Tenant {
 		*l = launched{tenant: w.Tenant}
 	}

@@ -30,11 +30,11 @@ func gated(t *testing.T, gate *gatedDevice) func(*Config) {
 // built waits until a kernel is ready.
 func built(t *testing.T, e *Engine, k Kernel) {
 	t.Helper()
-	p, err := e.programs.store.Wait(t.Context(), k)
+	p, err := e.exec.programs.store.Wait(t.Context(), k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.programs.store.Release(p)
+	e.exec.programs.store.Release(p)
 }
 
 func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {

@@ -60,13 +60,13 @@ func (e *Engine) write(w *writer) {
 		return
 	}
 	for i := range w.extents {
-		e.uploaded[w.extents[i].Page()] = false
+		e.exec.uploaded[w.extents[i].Page()] = false
 	}
 	e.writers++
 	e.mu.Unlock()
 	for i := range w.extents {
 		x := &w.extents[i]
-		e.memory.store(x.Index, e.ledger.Slots(x, w.gather))
+		e.exec.memory.store(x.Index, e.ledger.Slots(x, w.gather))
 	}
 	e.mu.Lock()
 	e.ledger.Publish(e.now(), w.extents)
@@ -84,8 +84,8 @@ func (e *Engine) clearReused() {
 		}
 		done := make(chan error, 1) // nobody asks: a lost device is found by the next wave
 		e.pump.add(job{done: done, fn: func() error {
-			e.dev.ClearBuffer(e.memory.buffers[ring.BindHeap], int(w.Base)*ring.WordBytes, int(w.Length)*ring.WordBytes)
-			return e.dev.Check()
+			e.exec.dev.ClearBuffer(e.exec.memory.buffers[ring.BindHeap], int(w.Base)*ring.WordBytes, int(w.Length)*ring.WordBytes)
+			return e.exec.dev.Check()
 		}})
 	}
 }

@@ -15,18 +15,6 @@ func nops(n int, priority uint32) []ring.Slot {
 	return slices.Repeat([]ring.Slot{slot(OpNop, priority)}, n)
 }
 
-// snapshot is the statistics of one queue.
-func snapshot(t *testing.T, e *Engine, name string) QueueSnapshot {
-	t.Helper()
-	for _, q := range e.Stats().Queues {
-		if q.Name == name {
-			return q
-		}
-	}
-	t.Fatalf("no statistics of queue %q", name)
-	return QueueSnapshot{}
-}
-
 func TestSlotThatHoldsTooMuchIsRefusedAtSubmit(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
 	full := slot(OpPacked, 0, ^uint32(0), ^uint32(0))

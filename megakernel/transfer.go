@@ -21,7 +21,7 @@ func (e *Engine) Upload(name string, offset uint32, words []uint32) (epoch uint6
 	// The copy is an allocation without Go pointers around it, which the
 	// caller's slice need not be and cgo demands.
 	words = slices.Clone(words)
-	return e.transfer(name, offset, len(words), true, func(at int) { write(e.memory, ring.BindHeap, at, words) })
+	return e.transfer(name, offset, len(words), true, func(at int) { write(e.exec.memory, ring.BindHeap, at, words) })
 }
 
 // Read fetches words of a queue's window from a word offset on, as the waves
@@ -34,7 +34,7 @@ func (e *Engine) Read(name string, offset uint32, words []uint32) error {
 // Download is Read and says the epoch of the window read from.
 func (e *Engine) Download(name string, offset uint32, words []uint32) (epoch uint64, err error) {
 	fetched := make([]uint32, len(words))
-	epoch, err = e.transfer(name, offset, len(words), false, func(at int) { read(e.memory, ring.BindHeap, at, fetched) })
+	epoch, err = e.transfer(name, offset, len(words), false, func(at int) { read(e.exec.memory, ring.BindHeap, at, fetched) })
 	if err == nil {
 		copy(words, fetched)
 	}
@@ -61,7 +61,7 @@ func (e *Engine) transfer(name string, offset uint32, n int, create bool, move f
 	done := make(chan error, 1)
 	e.pump.add(job{done: done, fn: func() error {
 		move(int(window.Base + offset))
-		return e.dev.Check()
+		return e.exec.dev.Check()
 	}})
 	e.mu.Unlock()
 	return epoch, <-done

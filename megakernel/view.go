@@ -64,6 +64,6 @@ func (v *View) Source() string {
 // ring, for a picture of it. It changes with Move. Once somebody has asked for it, every
 // launch runs as a wave that works on it: small ones too, and none on a lease.
 func (e *Engine) Statuses() (buffer gpu.Buffer, slots int) {
-	e.watched.Store(true)
-	return gpu.Buffer{Buffer: e.statuses.Load()}, e.cfg.Pages * ring.PageSlots
+	e.exec.watched.Store(true)
+	return gpu.Buffer{Buffer: e.exec.statuses.Load()}, e.cfg.Pages * ring.PageSlots
 }
