@@ -12,20 +12,20 @@ import (
 
 // Counts counts what happened since the start.
 type Counts struct {
-	Records          uint64 // accepted
-	Folded           uint64 // triggers that a newer one joined before anyone looked
-	Decisions        uint64
-	Recommendations  uint64 // published, without heartbeats
-	Heartbeats       uint64
-	Launches         uint64 // reported, by local and remote workers
-	FailedLaunches   uint64 // part of Launches
-	SlotsSubmitted   uint64 // taken by a local engine
-	SlotsExecuted    uint64
-	SlotsFaulted     uint64
-	TopologySwitches uint64 // decisions that changed the topology
-	SwitchesHeld     uint64 // decisions in which hysteresis kept the topology
-	Stops            uint64 // times a queue was stopped after repeated panics
-	Halts            uint64 // times a queue was stopped after launches that failed in a row
+	Records          uint64 `json:"records"` // accepted
+	Folded           uint64 `json:"folded"`  // triggers that a newer one joined before anyone looked
+	Decisions        uint64 `json:"decisions"`
+	Recommendations  uint64 `json:"recommendations"` // published, without heartbeats
+	Heartbeats       uint64 `json:"heartbeats"`
+	Launches         uint64 `json:"launches"`        // reported, by local and remote workers
+	FailedLaunches   uint64 `json:"failed_launches"` // part of Launches
+	SlotsSubmitted   uint64 `json:"slots_submitted"` // taken by a local engine
+	SlotsExecuted    uint64 `json:"slots_executed"`
+	SlotsFaulted     uint64 `json:"slots_faulted"`
+	TopologySwitches uint64 `json:"topology_switches"` // decisions that changed the topology
+	SwitchesHeld     uint64 `json:"switches_held"`     // decisions in which hysteresis kept the topology
+	Stops            uint64 `json:"stops"`             // times a queue was stopped after repeated panics
+	Halts            uint64 `json:"halts"`             // times a queue was stopped after launches that failed in a row
 }
 
 func (c *Counts) add(o Counts) {
@@ -48,16 +48,16 @@ func (c *Counts) add(o Counts) {
 // Stats describes the whole system. Counts include forgotten queues.
 type Stats struct {
 	Counts
-	Queues         int               // known
-	QueuesStopped  int               // part of Queues that rest after repeated panics
-	Workers        int               // known
-	SlotsPending   uint64            // submitted and not finished
-	RecordsRefused uint64            // with an error
-	Refusals       map[string]uint64 // part of RecordsRefused by reason
-	ReportsUntuned uint64            // launch reports that the tuner refused
-	EchoesDropped  uint64            // own launch reports and announcements that came back
-	DeadLetters    uint64            // messages to actors that were gone
-	Restarts       uint64            // actors restarted after a panic
+	Queues         int               `json:"queues"`          // known
+	QueuesStopped  int               `json:"queues_stopped"`  // part of Queues that rest after repeated panics
+	Workers        int               `json:"workers"`         // known
+	SlotsPending   uint64            `json:"slots_pending"`   // submitted and not finished
+	RecordsRefused uint64            `json:"records_refused"` // with an error
+	Refusals       map[string]uint64 `json:"refusals"`        // part of RecordsRefused by reason
+	ReportsUntuned uint64            `json:"reports_untuned"` // launch reports that the tuner refused
+	EchoesDropped  uint64            `json:"echoes_dropped"`  // own launch reports and announcements that came back
+	DeadLetters    uint64            `json:"dead_letters"`    // messages to actors that were gone
+	Restarts       uint64            `json:"restarts"`        // actors restarted after a panic
 }
 
 // QueueStatus is one known queue.

@@ -29,7 +29,7 @@ var projectImports = map[string][]string{
 	"telemetry":                  nil,                                               // records, their encoding and the subjects
 	"telemetry/complaint":        nil,                                               // what goes wrong is logged once a minute, by whoever faces records
 	"telemetry/decisionlog":      {"telemetry", "megakernel/policy"},                // what a decision was made from, as lines
-	"telemetry/natsio":           {"telemetry"},                                     // the bus knows records, not actors
+	"telemetry/natsio":           {"telemetry", "telemetry/complaint"},              // the bus knows records, not actors
 	"telemetry/natsio/client":    {"telemetry", "telemetry/natsio"},                 // what programs use, without the server
 	"telemetry/natsio/embedded":  nil,                                               // a server, for processes that have none
 	"megakernel/tuner/space":     nil,                                               // what there is to choose from, as data

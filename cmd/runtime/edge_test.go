@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"strings"
@@ -321,5 +322,21 @@ func TestPublisherAboveTheRateOfTheCommandIsToldSo(t *testing.T) {
 	}
 	if r := e.publish(); r.Error != "" {
 		t.Errorf("the publisher of another worker is answered with %+v", r)
+	}
+	e.hostile.publish("ringmaster.v1.telemetry.w2.good", "", []byte{0xc1}) // no msgpack
+	e.refused("ringmaster.v1.telemetry.w2.good")
+	answer, err := e.good.NATS().Request("ringmaster.v1.status", nil, clientPatience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status struct {
+		Refused  uint64            `json:"records_refused"`
+		ByReason map[string]uint64 `json:"refused_by_reason"`
+	}
+	if err := json.Unmarshal(answer.Data, &status); err != nil {
+		t.Fatal(err)
+	}
+	if limited := status.ByReason[natsio.ReasonRateLimited]; limited < 700 || status.ByReason[telemetry.ReasonMalformed] != 1 || status.Refused != limited+1 {
+		t.Errorf("status %s, want what the edge refused", answer.Data)
 	}
 }

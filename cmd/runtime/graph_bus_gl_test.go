@@ -148,7 +148,10 @@ func TestGraphJobsStreamTelemetryAndRecommendations(t *testing.T) {
 	}
 
 	status, err := askStatus(b.served.url)
-	var stats struct{ RecordsRefused, EchoesDropped uint64 }
+	var stats struct {
+		RecordsRefused uint64 `json:"records_refused"`
+		EchoesDropped  uint64 `json:"echoes_dropped"`
+	}
 	if err == nil {
 		err = json.Unmarshal(status, &stats)
 	}

@@ -170,7 +170,7 @@ func TestRunIsAVisibleService(t *testing.T) {
 		t.Fatal(err)
 	}
 	var status map[string]any
-	if err := json.Unmarshal(answer, &status); err != nil || status["Decisions"] == nil {
+	if err := json.Unmarshal(answer, &status); err != nil || status["decisions"] == nil || status["connection"] == nil || status["deciders"] == nil {
 		t.Errorf("status %s: %v", answer, err)
 	}
 	if code := s.stop(); code != 0 {

@@ -189,9 +189,8 @@ func (w *WorkConsumer) settle(b *batch, attempt int, outcome telemetry.Outcome, 
 	}
 	if outcome == telemetry.OutcomeQueueBusy && w.isCrowded(b) {
 		attempt, m := w.begin(b), b.msg
-		warn := w.warns(time.Now())
 		w.mu.Unlock()
-		w.turnAway(b, attempt, m, warn, err)
+		w.turnAway(b, attempt, m, err)
 		return
 	}
 	if (outcome == telemetry.OutcomeBusy || outcome == telemetry.OutcomeQueueBusy) && w.hold(b) {

@@ -11,6 +11,7 @@ import (
 	"github.com/synadia-io/orbit.go/natscontext"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/complaint"
 )
 
 // reconnectBuffer holds what is sent by acknowledgements and pull requests
@@ -26,6 +27,8 @@ type Conn struct {
 	events events
 	seqs   sequences
 	reject rejecter
+
+	complaints *complaint.Log
 }
 
 // Connect opens a connection and returns at once, also if no server answers:
@@ -39,7 +42,7 @@ func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Conn{cfg: cfg}
+	c := &Conn{cfg: cfg, complaints: complaint.New(cfg.Logger)}
 	c.events.init(cfg.Logger)
 	c.reject.init(c)
 	options := append(c.options(), extra...)

@@ -14,9 +14,6 @@ import (
 // nobody else's work would arrive. So no more than half of it may wait because of one
 // queue.
 
-// crowdedPause is the least time between two warnings about that.
-const crowdedPause = 10 * time.Second
-
 // mostHeld is how many batches of one queue may wait because of their queue.
 func (c *WorkConfig) mostHeld() int { return max(c.MaxPending/2, 1) }
 
@@ -39,21 +36,10 @@ func (w *WorkConsumer) isCrowded(b *batch) bool {
 // mostly comes back at once.
 const handTime = 50 * time.Millisecond
 
-// warns reports whether a warning is due. Called with mu held.
-func (w *WorkConsumer) warns(now time.Time) bool {
-	if !w.warned.IsZero() && now.Sub(w.warned) < crowdedPause {
-		return false
-	}
-	w.warned = now
-	return true
-}
-
 // turnAway refuses a batch of a crowded queue, after its done record is out.
-func (w *WorkConsumer) turnAway(b *batch, attempt int, m jetstream.Msg, warn bool, why error) {
-	if warn {
-		w.conn.cfg.Logger.Warn("nats: work of a queue is refused, because as much of it waits as may without keeping others out",
-			"worker", w.worker, "queue", b.queue, "waiting", w.cfg.mostHeld(), "reason", why, "refused", w.crowded.Load()+1)
-	}
+func (w *WorkConsumer) turnAway(b *batch, attempt int, m jetstream.Msg, why error) {
+	w.conn.complaints.Warn("work is refused, because as much of its queue waits as may without keeping others out",
+		w.worker, b.queue, "waiting", w.cfg.mostHeld(), "reason", why)
 	work, sentNs, err := w.decode(b, m) // the handler had the last one for its own
 	if err != nil {
 		w.settle(b, attempt, telemetry.OutcomeRefused, err)

@@ -67,16 +67,6 @@ func TestABatchThatWaitsKeepsItsPlaceInACrowd(t *testing.T) {
 	}
 }
 
-func TestWarningsOfCrowdsArePaced(t *testing.T) {
-	var w WorkConsumer
-	now := time.Unix(1000, 0)
-	for after, want := range []bool{true, false, true} {
-		if got := w.warns(now.Add(time.Duration(after) * crowdedPause / 2)); got != want {
-			t.Errorf("after %d halves of the pause: %v", after, got)
-		}
-	}
-}
-
 // A batch that takes longer than MaxExecution is delivered again; that it is still
 // at work here then counts as a sign of life, so that its deliveries do not pile up.
 func TestADeliveryOfWhatIsAtWorkRenewsIt(t *testing.T) {

@@ -71,13 +71,13 @@ func (c *IngestConfig) Validate() error {
 
 // IngestStats counts what came in since Serve.
 type IngestStats struct {
-	Messages  uint64 // telemetry and worker payloads
-	Records   uint64 // taken by the sink
-	Refused   uint64 // payloads and records refused
-	Limited   uint64 // payloads among them of workers above their rate
-	Elsewhere uint64 // payloads left to the process that decides for their worker
-	Snapshots uint64 // snapshot requests answered, with a recommendation or without
-	Dropped   uint64 // messages lost because the sink was too slow
+	Messages  uint64 `json:"messages"`  // telemetry and worker payloads
+	Records   uint64 `json:"records"`   // taken by the sink
+	Refused   uint64 `json:"refused"`   // payloads and records refused
+	Limited   uint64 `json:"limited"`   // payloads among them of workers above their rate
+	Elsewhere uint64 `json:"elsewhere"` // payloads left to the process that decides for their worker
+	Snapshots uint64 `json:"snapshots"` // snapshot requests answered, with a recommendation or without
+	Dropped   uint64 `json:"dropped"`   // messages lost because the sink was too slow
 }
 
 // Ingest is a running subscription of a sink.

@@ -47,11 +47,11 @@ func (c *OutletConfig) Validate() error {
 
 // OutletStats counts what an outlet sent.
 type OutletStats struct {
-	News        uint64 // recommendations, reports and announcements, replies included, that were written
-	NewsDropped uint64 // not written: no connection, or more than MaxNews waiting
-	Done        uint64 // done records that the server confirmed
-	DoneFailed  uint64 // done records reported as failed
-	Confirms    uint64 // round trips that confirmed them
+	News        uint64 `json:"news"`         // recommendations, reports and announcements, replies included, that were written
+	NewsDropped uint64 `json:"news_dropped"` // not written: no connection, or more than MaxNews waiting
+	Done        uint64 `json:"done"`         // done records that the server confirmed
+	DoneFailed  uint64 `json:"done_failed"`  // done records reported as failed
+	Confirms    uint64 `json:"confirms"`     // round trips that confirmed them
 }
 
 // Outlet sends the records of one runtime. Its methods never block on the

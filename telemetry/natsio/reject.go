@@ -28,9 +28,9 @@ const limitedRate = 1
 
 // Refusals counts what a connection refused since it was opened.
 type Refusals struct {
-	ByReason   map[string]uint64 // key: a Reason constant
-	Reported   uint64            // rejected records published
-	Suppressed uint64            // not published because of the rate limit or a lost connection
+	ByReason   map[string]uint64 `json:"by_reason"`  // key: a Reason constant
+	Reported   uint64            `json:"reported"`   // rejected records published
+	Suppressed uint64            `json:"suppressed"` // not published because of the rate limit or a lost connection
 }
 
 // refusal is one payload or record that is not taken.
@@ -76,8 +76,12 @@ func newReports(perSecond float64, burst int) buckets[bucket] {
 		})
 }
 
-// report counts a refusal and publishes it if its bucket allows.
+// report counts a refusal, logs it and publishes it if its bucket allows. What the sink
+// refuses for a reason of its own is logged there.
 func (j *rejecter) report(r refusal) {
+	if r.reason != telemetry.ReasonRefused {
+		j.conn.complaints.Warn("refused: "+r.reason, r.worker, r.queue, "subject", clip(r.subject, telemetry.MaxText), "error", r.cause)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.counts.ByReason[r.reason]++

@@ -12,9 +12,9 @@ import (
 
 // ResponderStats counts the requests of one kind since it began.
 type ResponderStats struct {
-	Served  uint64 // carried out and answered
-	Refused uint64 // answered with an error
-	Dropped uint64 // lost because too many waited; their senders time out
+	Served  uint64 `json:"served"`  // carried out and answered
+	Refused uint64 `json:"refused"` // answered with an error
+	Dropped uint64 `json:"dropped"` // lost because too many waited; their senders time out
 }
 
 // What waits for those who may block is bounded. Above it the newest requests are

@@ -80,18 +80,18 @@ func (c *WorkConfig) Validate() error {
 
 // WorkStats counts what became of the batches since ConsumeWork.
 type WorkStats struct {
-	Delivered  uint64 // handed to the handler
-	Done       uint64 // acknowledged after execution
-	Duplicates uint64 // acknowledged because they had been executed before
-	Refused    uint64 // terminated by the checks or the handler
-	Retried    uint64 // given back
-	Busy       uint64 // times one was kept to be handed over again
-	GivenUp    uint64 // part of Refused: delivered MaxDeliveries times without an outcome
-	Crowded    uint64 // part of Refused: too many of the queue waited already
-	Repeated   uint64 // delivered again while still in the handler's hands
-	AckErrors  uint64 // acknowledgements that could not be sent; the batch comes again
-	Restarts   uint64 // times the consumption was set up anew
-	Pending    int    // in the handler's hands now
+	Delivered  uint64 `json:"delivered"`  // handed to the handler
+	Done       uint64 `json:"done"`       // acknowledged after execution
+	Duplicates uint64 `json:"duplicates"` // acknowledged because they had been executed before
+	Refused    uint64 `json:"refused"`    // terminated by the checks or the handler
+	Retried    uint64 `json:"retried"`    // given back
+	Busy       uint64 `json:"busy"`       // times one was kept to be handed over again
+	GivenUp    uint64 `json:"given_up"`   // part of Refused: delivered MaxDeliveries times without an outcome
+	Crowded    uint64 `json:"crowded"`    // part of Refused: too many of the queue waited already
+	Repeated   uint64 `json:"repeated"`   // delivered again while still in the handler's hands
+	AckErrors  uint64 `json:"ack_errors"` // acknowledgements that could not be sent; the batch comes again
+	Restarts   uint64 `json:"restarts"`   // times the consumption was set up anew
+	Pending    int    `json:"pending"`    // in the handler's hands now
 }
 
 // WorkConsumer feeds the batches of one worker to a handler.
@@ -112,7 +112,6 @@ type WorkConsumer struct {
 	draining bool
 	pending  map[uint64]*batch // by stream sequence
 	idle     chan struct{}     // closed when pending is empty while draining
-	warned   time.Time         // of a crowded queue
 
 	missed                                    atomic.Int32 // heartbeats missing in a row
 	received                                  atomic.Bool  // a message came: there are acknowledgements

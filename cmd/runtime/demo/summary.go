@@ -57,7 +57,7 @@ func (d *Demo) summarize(took time.Duration) Summary {
 	stats := d.node.System().Stats()
 	s := Summary{
 		Seconds: took.Seconds(), Device: d.node.DeviceName(),
-		Records: stats.Records, Folded: stats.Folded, Refused: stats.RecordsRefused + d.node.Refused(),
+		Records: stats.Records, Folded: stats.Folded, Refused: d.node.Refused(),
 		Decisions: stats.Decisions, Launches: stats.Launches, LaunchesFailed: stats.FailedLaunches,
 		TopologySwitches: stats.TopologySwitches, SwitchesHeld: stats.SwitchesHeld,
 	}

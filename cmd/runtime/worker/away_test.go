@@ -67,7 +67,11 @@ func waitExecuted(t *testing.T, url string, want int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	var status struct{ SlotsExecuted, SlotsSubmitted, SlotsPending int }
+	var status struct {
+		SlotsExecuted  int `json:"slots_executed"`
+		SlotsSubmitted int `json:"slots_submitted"`
+		SlotsPending   int `json:"slots_pending"`
+	}
 	for status.SlotsExecuted < want {
 		if ctx.Err() != nil {
 			t.Fatalf("want %d slots executed, have %+v", want, status)

@@ -85,7 +85,7 @@ func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	n.service, err = n.conn.RegisterService(cfg.Version, map[string]string{"worker": cfg.Name, "device": n.DeviceName()},
-		func() any { return n.system.Stats() })
+		func() any { return n.Status() })
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (n *Node) DeviceName() string {
 	return renderer
 }
 
-// Refused counts the records that the edge refused before the actors saw them.
+// Refused counts the telemetry that was refused, by the edge or by the actors.
 func (n *Node) Refused() uint64 { return n.ingest.Stats().Refused }
 
 // Close drains: it takes no new work, lets what is in flight finish and be

@@ -1,0 +1,63 @@
+package worker
+
+import (
+	"time"
+
+	"ringmaster/actors"
+	"ringmaster/telemetry/natsio"
+)
+
+// Status is what the subject <prefix>.status answers with, as JSON: what the actors
+// count, and beside it what happened on the way to them and from them.
+type Status struct {
+	actors.Stats
+	// RecordsRefused is every record and batch that was refused, by the edge before
+	// the actors saw it, or by the actors.
+	RecordsRefused  uint64            `json:"records_refused"`
+	RefusedByReason map[string]uint64 `json:"refused_by_reason"`
+
+	Ingest     natsio.IngestStats     `json:"ingest"`
+	Outlet     natsio.OutletStats     `json:"outlet"`
+	Work       *natsio.WorkStats      `json:"work,omitempty"`    // with a device
+	Heap       *natsio.ResponderStats `json:"heap,omitempty"`    // with a device
+	Cancels    *natsio.ResponderStats `json:"cancels,omitempty"` // with a device
+	Connection Connection             `json:"connection"`
+	Deciders   []natsio.Claim         `json:"deciders"` // this process's claim, then those of others
+}
+
+// Connection is the connection to NATS as the status shows it.
+type Connection struct {
+	State            string    `json:"state"`
+	Since            time.Time `json:"since"` // when it came or went
+	Server           string    `json:"server"`
+	ServerVersion    string    `json:"server_version"`
+	Reconnects       uint64    `json:"reconnects"`
+	SlowConsumers    uint64    `json:"slow_consumers"` // times a subscription dropped messages
+	PermissionErrors uint64    `json:"permission_errors"`
+	OtherErrors      uint64    `json:"other_errors"`
+	LastError        string    `json:"last_error"`
+}
+
+// Status is the node's status now.
+func (n *Node) Status() Status {
+	refusals, c := n.conn.Refusals(), n.conn.Status()
+	s := Status{
+		Stats: n.system.Stats(), RefusedByReason: refusals.ByReason,
+		Ingest: n.ingest.Stats(), Outlet: n.outlet.Stats(), Deciders: n.deciders.Claims(),
+		Connection: Connection{
+			State: c.State.String(), Since: c.Since, Server: c.URL, ServerVersion: c.ServerVersion, Reconnects: c.Reconnects,
+			SlowConsumers: c.SlowConsumers, PermissionErrors: c.PermissionErrors, OtherErrors: c.OtherErrors,
+		},
+	}
+	for _, count := range refusals.ByReason {
+		s.RecordsRefused += count
+	}
+	if c.LastError != nil {
+		s.Connection.LastError = c.LastError.Error()
+	}
+	if n.work != nil {
+		work, heap, cancels := n.work.Stats(), n.heap.Stats(), n.cancels.Stats()
+		s.Work, s.Heap, s.Cancels = &work, &heap, &cancels
+	}
+	return s
+}
