@@ -41,3 +41,30 @@ func TestQueuesDeeperThanALaunchAreTuned(t *testing.T) {
 		}
 	}
 }
+
+// With launches in flight the reports of the incumbent come while a look is asked for
+// already. Where a depth cuts them, they still belong to the queue's tuner and to no tuner
+// of launches of their size.
+func TestDeepQueueWithLaunchesInFlightIsExploredByOneTuner(t *testing.T) {
+	r := newRig(t, On)
+	r.queue = 1 << 20
+	var flying []Report
+	n := 0
+	for ; len(r.s.tuners) == 0 || r.s.tuners[0].exploring(); n++ {
+		if n > 400 {
+			t.Fatal("still exploring")
+		}
+		flying = append(flying, r.report())
+		if len(flying) > 3 {
+			if _, err := r.s.Observe(&r.env, &flying[0]); err != nil {
+				t.Fatal(err)
+			}
+			flying = flying[1:]
+		}
+	}
+	for _, e := range r.s.tuners {
+		if e.bucket != r.s.tuners[0].bucket {
+			t.Errorf("a tuner of launches of %d slots, beside that of %d", BucketSlots(e.bucket), BucketSlots(r.s.tuners[0].bucket))
+		}
+	}
+}

@@ -184,6 +184,14 @@ func (e *entry) next() policy.Geometry {
 	return e.live.Next().Geometry
 }
 
+// asked says that a launch at a geometry may be one that the tuner asked for.
+func (e *entry) asked(g policy.Geometry) bool {
+	if e.natural != nil {
+		return g == e.next()
+	}
+	return e.live.Asked(g)
+}
+
 // ask is the next geometry in the form in which the policy is asked for it.
 func (e *entry) ask() policy.Geometry {
 	if e.natural != nil {

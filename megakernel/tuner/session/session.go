@@ -187,14 +187,14 @@ func (r *Report) check(l *policy.Limits) error {
 	g := &r.Geometry
 	switch {
 	case !r.Named:
-		return fmt.Errorf("session: %w: it has no fingerprint", ErrUnknownKernel)
+		return fmt.Errorf("%w: it has no fingerprint", ErrUnknownKernel)
 	case l.MaxWidth() == 0:
-		return fmt.Errorf("session: %w: the device's limits are not known", ErrBeyondLimits)
+		return fmt.Errorf("%w: the device's limits are not known", ErrBeyondLimits)
 	case g.Width == 0 || g.Groups == 0 || g.Chunk == 0 ||
 		g.Width > l.MaxWidth() || g.Groups > l.MaxWorkgroupsPerDimension || g.Chunk > cache.MaxChunk || g.Depth > cache.MaxDepth:
-		return fmt.Errorf("session: %w: %+v", ErrBeyondLimits, *g)
+		return fmt.Errorf("%w: %+v", ErrBeyondLimits, *g)
 	case r.Slots > math.MaxUint32:
-		return fmt.Errorf("session: %w: %d slots", live.ErrAbsurd, r.Slots)
+		return fmt.Errorf("%w: %d slots", live.ErrAbsurd, r.Slots)
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func (s *Session) tuner(env *Env, r *Report) (*entry, error) {
 // replace makes a tuner in the place of the one that has not been used for the longest.
 func (s *Session) replace(env *Env, p Program, bucket int) (*entry, error) {
 	if len(s.tuners) == 0 {
-		return nil, fmt.Errorf("session: %w: other queues have them", ErrCrowded)
+		return nil, fmt.Errorf("%w: other queues have them", ErrCrowded)
 	}
 	place := 0
 	for i, e := range s.tuners {
@@ -234,7 +234,7 @@ func (s *Session) replace(env *Env, p Program, bucket int) (*entry, error) {
 	}
 	gone := s.tuners[place]
 	if s.clock-gone.used < inUse {
-		return nil, fmt.Errorf("session: %w: the queue's %d are in use", ErrCrowded, len(s.tuners))
+		return nil, fmt.Errorf("%w: the queue's %d are in use", ErrCrowded, len(s.tuners))
 	}
 	e, err := newEntry(env, p, bucket, s.start(p, bucket))
 	if err != nil {
@@ -263,7 +263,7 @@ func (s *Session) bucket(env *Env, p Program, r *Report) int {
 		if e.program != p || e.bucket <= at {
 			continue
 		}
-		if next := e.next(); next == measured(r.Geometry, BucketSlots(e.bucket)) || e.ask() == env.Asked && next.Depth == r.Geometry.Depth {
+		if e.asked(measured(r.Geometry, BucketSlots(e.bucket))) || e.ask() == env.Asked && e.next().Depth == r.Geometry.Depth {
 			at = e.bucket
 		}
 	}
