@@ -108,7 +108,7 @@ func (c *Cache) Get(key Key) (Entry, bool) {
 // the entry is refused; what was known then stays.
 func (c *Cache) Put(e Entry) error {
 	if err := e.Check(); err != nil {
-		return fmt.Errorf("cache: key %v: %w", e.Key, err)
+		return fmt.Errorf("key %v: %w", e.Key, err)
 	}
 	e = e.clone()
 	c.mu.Lock()
@@ -187,7 +187,7 @@ func (c *Cache) Flush(ctx context.Context) error {
 	select {
 	case <-c.loaded:
 	case <-ctx.Done():
-		return fmt.Errorf("cache: %w", ctx.Err())
+		return ctx.Err()
 	}
 	if err := c.write(); err != nil {
 		return err

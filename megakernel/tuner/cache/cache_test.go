@@ -273,7 +273,7 @@ func TestWhatCannotBeWrittenIsSaidBeforehand(t *testing.T) {
 	}
 	below, _ := open(t, filepath.Join(file, "below"), 8)
 	defer closeCache(t, below)
-	if err := below.Check(); err == nil || !strings.HasPrefix(err.Error(), "cache: ") {
+	if err := below.Check(); err == nil || !strings.HasPrefix(err.Error(), "tuner cache: ") {
 		t.Errorf("a directory that cannot be made: %v", err)
 	}
 }

@@ -118,12 +118,12 @@ func (c *Cache) Check() error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("cache: %w", err)
+		return fmt.Errorf("tuner cache: %w", err)
 	}
 	return nil
 }
 
-func (c *Cache) newer() error { return fmt.Errorf("cache: %s: %w", c.path, ErrNewer) }
+func (c *Cache) newer() error { return fmt.Errorf("%s: %w", c.path, ErrNewer) }
 
 // write replaces the file if something changed. On a failure the change is
 // kept for the next write.
@@ -152,7 +152,7 @@ func (c *Cache) write() error {
 	}
 	c.failed = err != nil
 	if err != nil {
-		return fmt.Errorf("cache: %w", err)
+		return fmt.Errorf("tuner cache: %w", err)
 	}
 	return nil
 }

@@ -31,13 +31,13 @@ type Report struct {
 func (r *Report) Check() error {
 	switch {
 	case r.Slots == 0:
-		return fmt.Errorf("live: report of %+v: %w", r.Geometry, ErrEmpty)
+		return fmt.Errorf("report of %+v: %w", r.Geometry, ErrEmpty)
 	case r.Ns == 0:
-		return fmt.Errorf("live: report of %d slots: %w", r.Slots, ErrZeroTime)
+		return fmt.Errorf("report of %d slots: %w", r.Slots, ErrZeroTime)
 	case r.Ns > maxNs:
-		return fmt.Errorf("live: report of %d ns: %w", r.Ns, ErrAbsurd)
+		return fmt.Errorf("report of %d ns: %w", r.Ns, ErrAbsurd)
 	case r.WallNs != 0 && float64(r.Ns) > wallSlack*float64(r.WallNs):
-		return fmt.Errorf("live: report of %d ns in %d ns: %w", r.Ns, r.WallNs, ErrWall)
+		return fmt.Errorf("report of %d ns in %d ns: %w", r.Ns, r.WallNs, ErrWall)
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (r *Report) Check() error {
 func (t *Tuner) admit(r *Report) (config int32, err error) {
 	config, ok := t.space.index[r.Geometry]
 	if !ok {
-		return 0, fmt.Errorf("live: report of %+v: %w", r.Geometry, ErrGeometry)
+		return 0, fmt.Errorf("report of %+v: %w", r.Geometry, ErrGeometry)
 	}
 	return config, r.Check()
 }

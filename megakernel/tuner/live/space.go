@@ -11,7 +11,7 @@ import (
 )
 
 // ErrWorkload says that a workload's description is impossible.
-var ErrWorkload = errors.New("live: impossible workload")
+var ErrWorkload = errors.New("impossible workload")
 
 // Bounds of the axes of a space.
 const (
@@ -102,7 +102,7 @@ func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
 		return useful && 4*g.Chunk >= g.Width && (w.Legal == nil || w.Legal(g))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("live: geometries of %d slots: %w", w.Slots, err)
+		return nil, fmt.Errorf("geometries of %d slots: %w", w.Slots, err)
 	}
 	s := &Space{space: all, slots: w.Slots, index: make(map[policy.Geometry]int32, all.Len())}
 	device := deviceOf(w)

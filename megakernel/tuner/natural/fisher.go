@@ -34,12 +34,12 @@ func NewFisher(policy []uint32, samples []float64, damping float64) (*Fisher, er
 		return nil, err
 	}
 	if len(samples) != n || !(damping > 0) || math.IsInf(damping, 1) {
-		return nil, fmt.Errorf("natural: %d sample counts for %d candidates, damping %v: %w", len(samples), n, damping, ErrFisher)
+		return nil, fmt.Errorf("%d sample counts for %d candidates, damping %v: %w", len(samples), n, damping, ErrFisher)
 	}
 	mass, total := 0.0, 0.0
 	for i, s := range samples {
 		if !(s >= 0) || math.IsInf(s, 1) {
-			return nil, fmt.Errorf("natural: %v samples of candidate %d: %w", s, i, ErrFisher)
+			return nil, fmt.Errorf("%v samples of candidate %d: %w", s, i, ErrFisher)
 		}
 		mass, total = mass+float64(policy[i]), total+s
 	}

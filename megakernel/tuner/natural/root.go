@@ -22,7 +22,7 @@ func (d *Dense) Len() int { return d.N }
 // Check implements [Root].
 func (d *Dense) Check() error {
 	if d.N < 1 || d.N > MaxDense || len(d.Cells) != d.N*d.N {
-		return fmt.Errorf("natural: %d cells for a dense root of %d candidates, want 1 to %d candidates: %w", len(d.Cells), d.N, MaxDense, ErrShape)
+		return fmt.Errorf("%d cells for a dense root of %d candidates, want 1 to %d candidates: %w", len(d.Cells), d.N, MaxDense, ErrShape)
 	}
 	return nil
 }
@@ -61,11 +61,11 @@ func (l *LowRank) Len() int { return len(l.Diagonal) }
 // Check implements [Root].
 func (l *LowRank) Check() error {
 	if len(l.Terms) > MaxTerms {
-		return fmt.Errorf("natural: %d terms of a root, want at most %d: %w", len(l.Terms), MaxTerms, ErrShape)
+		return fmt.Errorf("%d terms of a root, want at most %d: %w", len(l.Terms), MaxTerms, ErrShape)
 	}
 	for k := range l.Terms {
 		if len(l.Terms[k].Vector) != len(l.Diagonal) {
-			return fmt.Errorf("natural: term %d has %d values for %d candidates: %w", k, len(l.Terms[k].Vector), len(l.Diagonal), ErrShape)
+			return fmt.Errorf("term %d has %d values for %d candidates: %w", k, len(l.Terms[k].Vector), len(l.Diagonal), ErrShape)
 		}
 	}
 	return nil

@@ -93,11 +93,11 @@ func CheckStep(root Root, policy []uint32) error {
 		return err
 	}
 	if root.Len() != len(policy) {
-		return fmt.Errorf("natural: a root of %d candidates for a policy of %d: %w", root.Len(), len(policy), ErrShape)
+		return fmt.Errorf("a root of %d candidates for a policy of %d: %w", root.Len(), len(policy), ErrShape)
 	}
 	for i, p := range policy {
 		if p > One {
-			return fmt.Errorf("natural: candidate %d of the policy is %d, above 1.0 in Q16 (%d): %w", i, p, One, ErrShape)
+			return fmt.Errorf("candidate %d of the policy is %d, above 1.0 in Q16 (%d): %w", i, p, One, ErrShape)
 		}
 	}
 	return root.Check()
@@ -105,7 +105,7 @@ func CheckStep(root Root, policy []uint32) error {
 
 func checkLen(n int) error {
 	if n < 1 || n > MaxCandidates {
-		return fmt.Errorf("natural: %d candidates, want 1 to %d: %w", n, MaxCandidates, ErrShape)
+		return fmt.Errorf("%d candidates, want 1 to %d: %w", n, MaxCandidates, ErrShape)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func SoftmaxQ16(exponentials []uint32) []uint32 {
 func Precondition(matrix, gradient []uint32) ([]uint32, error) {
 	n := len(gradient)
 	if len(matrix) != n*n {
-		return nil, fmt.Errorf("reference: precondition: %d cells for %d values: %w", len(matrix), n, ErrShape)
+		return nil, fmt.Errorf("precondition: %d cells for %d values: %w", len(matrix), n, ErrShape)
 	}
 	out := make([]uint32, n)
 	for r := range out {

@@ -9,7 +9,7 @@ import (
 // square or a cube of elements if the workgroup has two or three axes.
 func InferGrid(elements uint32, w Workgroup) ([3]uint32, error) {
 	if w[0] == 0 || w[1] == 0 || w[2] == 0 {
-		return [3]uint32{}, fmt.Errorf("reference: workgroup %v: %w", w, ErrZeroAxis)
+		return [3]uint32{}, fmt.Errorf("workgroup %v: %w", w, ErrZeroAxis)
 	}
 	n := uint64(max(elements, 1))
 	over := func(a uint64, b uint32) uint32 { return uint32((a + uint64(b) - 1) / uint64(b)) }
@@ -47,7 +47,7 @@ func rootCeil(n uint64, power int) uint64 {
 func Validate(w Workgroup, grid [3]uint32, l Limits) error {
 	for i := range w {
 		if w[i] == 0 || grid[i] == 0 {
-			return fmt.Errorf("reference: workgroup %v, grid %v: %w", w, grid, ErrZeroAxis)
+			return fmt.Errorf("workgroup %v, grid %v: %w", w, grid, ErrZeroAxis)
 		}
 	}
 	// Two axes fit 64 bits; a third does only if they fit 32.
@@ -56,19 +56,19 @@ func Validate(w Workgroup, grid [3]uint32, l Limits) error {
 		threads *= uint64(w[2])
 	}
 	if threads > math.MaxUint32 {
-		return fmt.Errorf("reference: workgroup %v: %w", w, ErrThreadsOverflow)
+		return fmt.Errorf("workgroup %v: %w", w, ErrThreadsOverflow)
 	}
 	if threads > uint64(l.MaxThreads) {
-		return fmt.Errorf("reference: workgroup %v has %d invocations, at most %d: %w", w, threads, l.MaxThreads, ErrThreads)
+		return fmt.Errorf("workgroup %v has %d invocations, at most %d: %w", w, threads, l.MaxThreads, ErrThreads)
 	}
 	for i := range w {
 		if w[i] > l.MaxBlock[i] {
-			return fmt.Errorf("reference: workgroup %v, limits %v: %w", w, l.MaxBlock, ErrBlockAxis)
+			return fmt.Errorf("workgroup %v, limits %v: %w", w, l.MaxBlock, ErrBlockAxis)
 		}
 	}
 	for i := range grid {
 		if grid[i] > l.MaxGrid[i] {
-			return fmt.Errorf("reference: grid %v, limits %v: %w", grid, l.MaxGrid, ErrGridAxis)
+			return fmt.Errorf("grid %v, limits %v: %w", grid, l.MaxGrid, ErrGridAxis)
 		}
 	}
 	return nil

@@ -82,16 +82,16 @@ func Prepare(p *Program) (Plan, error) {
 		plan.Grid = *p.Grid
 		elements := uint64(p.Grid[0]) * uint64(plan.Workgroup[0])
 		if elements == 0 {
-			return Plan{}, fmt.Errorf("reference: grid %v: %w", plan.Grid, ErrZeroAxis)
+			return Plan{}, fmt.Errorf("grid %v: %w", plan.Grid, ErrZeroAxis)
 		}
 		if elements > math.MaxUint32 {
-			return Plan{}, fmt.Errorf("reference: grid of %d x %d: %w", p.Grid[0], plan.Workgroup[0], ErrElements)
+			return Plan{}, fmt.Errorf("grid of %d x %d: %w", p.Grid[0], plan.Workgroup[0], ErrElements)
 		}
 		plan.Elements = uint32(elements)
 	} else {
 		plan.Elements = Elements(p.Bindings, p.HasAtomic)
 		if plan.Workgroup[1] != 1 || plan.Workgroup[2] != 1 {
-			return Plan{}, fmt.Errorf("reference: workgroup %v: %w", plan.Workgroup, ErrGridRequired)
+			return Plan{}, fmt.Errorf("workgroup %v: %w", plan.Workgroup, ErrGridRequired)
 		}
 		if plan.Grid, err = InferGrid(plan.Elements, plan.Workgroup); err != nil {
 			return Plan{}, err

@@ -46,5 +46,5 @@ func ParseMode(text string, set bool) (Mode, error) {
 	case "off", "default":
 		return Off, nil
 	}
-	return Natural, fmt.Errorf("reference: mode %q, want on, natural, ng, off or default: %w", text, ErrMode)
+	return Natural, fmt.Errorf("mode %q, want on, natural, ng, off or default: %w", text, ErrMode)
 }

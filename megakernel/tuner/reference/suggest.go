@@ -48,11 +48,11 @@ func Suggest(temperatureNs uint64, measured []Measurement, fisher []uint32) (Sug
 	n := len(measured)
 	switch {
 	case n == 0:
-		return Suggestion{}, fmt.Errorf("reference: suggest: %w", ErrNoMeasurements)
+		return Suggestion{}, fmt.Errorf("suggest: %w", ErrNoMeasurements)
 	case temperatureNs == 0:
-		return Suggestion{}, fmt.Errorf("reference: suggest: %w", ErrTemperature)
+		return Suggestion{}, fmt.Errorf("suggest: %w", ErrTemperature)
 	case len(fisher) != n*n:
-		return Suggestion{}, fmt.Errorf("reference: suggest: %d cells for %d measurements: %w", len(fisher), n, ErrFisherShape)
+		return Suggestion{}, fmt.Errorf("suggest: %d cells for %d measurements: %w", len(fisher), n, ErrFisherShape)
 	}
 	best := Best(measured)
 	s := Suggestion{

@@ -26,7 +26,7 @@ func Sweep(candidates []Workgroup, measure func(Workgroup) (ns uint64, err error
 	for _, w := range candidates {
 		ns, err := measure(w)
 		if err != nil {
-			return Measurement{}, false, fmt.Errorf("reference: measure %d x %d x %d: %w", w[0], w[1], w[2], err)
+			return Measurement{}, false, fmt.Errorf("measure %d x %d x %d: %w", w[0], w[1], w[2], err)
 		}
 		if !found || ns < best.Ns {
 			best, found = Measurement{w, ns}, true

@@ -19,7 +19,7 @@ const MaxBytes = 256 << 20
 
 // ErrRecording says that a recording cannot be used; the text names file, line
 // and what is wrong there.
-var ErrRecording = errors.New("space: unusable recording")
+var ErrRecording = errors.New("unusable recording")
 
 const costColumn = "mean_ms"
 

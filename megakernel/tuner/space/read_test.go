@@ -91,7 +91,7 @@ func TestReadNamesTheLineThatIsWrong(t *testing.T) {
 		"empty value":     {"a,b,mean_ms\n1,,2\n", "f:2: b is empty"},
 		"same twice":      {"# c\na,mean_ms\n1,2\n2,2\n1.0,3\n", "f:5: same configuration as line 3"},
 		"all fail":        {"a,mean_ms\n1,\n2,\n", "f: every configuration fails"},
-		"no rows":         {"a,mean_ms\n", "f: space: impossible space: no valid configuration"},
+		"no rows":         {"a,mean_ms\n", "f: impossible space: no valid configuration"},
 		"broken gzip":     {"\x1f\x8bxx", "f: "},
 		"cut gzip":        {"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", "f: "},
 		"endless comment": {"#" + strings.Repeat("x", 1<<17), "f:1: comment line"},

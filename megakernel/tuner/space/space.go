@@ -19,7 +19,7 @@ const (
 
 // ErrSpace says that a space's description is impossible: no parameters, too
 // many values, or two configurations that are the same.
-var ErrSpace = errors.New("space: impossible space")
+var ErrSpace = errors.New("impossible space")
 
 // Param is one parameter and the values it can take.
 type Param struct {
@@ -146,7 +146,7 @@ func Product(params []Param, valid func(levels []uint16) bool) (*Space, error) {
 type duplicateError struct{ first, second int }
 
 func (e *duplicateError) Error() string {
-	return fmt.Sprintf("space: configurations %d and %d are the same", e.first, e.second)
+	return fmt.Sprintf("configurations %d and %d are the same", e.first, e.second)
 }
 func (e *duplicateError) Unwrap() error { return ErrSpace }
 

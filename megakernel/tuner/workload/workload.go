@@ -7,7 +7,7 @@ import (
 )
 
 // ErrImpossible says that a description has no slots, or none that could run.
-var ErrImpossible = errors.New("workload: impossible")
+var ErrImpossible = errors.New("impossible")
 
 // Bounds of a description.
 const (
