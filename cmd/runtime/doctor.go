@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"time"
 
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
+	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/lease"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -156,4 +160,56 @@ func presence(there bool, otherwise string) string {
 		return "there"
 	}
 	return otherwise
+}
+
+// leaseState says, for doctor, whether a device can keep a kernel resident.
+func leaseState(device *glcompute.Device) string {
+	const bytes = 1024
+	var heap gpu.Buffer
+	err := device.Do(func() (err error) {
+		heap, err = device.NewBuffer(bytes)
+		return err
+	})
+	if err != nil {
+		return "lease: not tried: " + err.Error()
+	}
+	l, err := lease.Open(device, lease.Config{Heap: heap, HeapBytes: bytes})
+	var support lease.Support
+	if err == nil {
+		support = l.Support()
+		err = l.Close()
+	}
+	err = errors.Join(err, device.Do(func() error {
+		device.DeleteBuffer(heap)
+		return nil
+	}))
+	if err != nil {
+		return "lease: none, small launches run as waves: " + err.Error()
+	}
+	return "lease: " + support.String()
+}
+
+// programState is doctor's line about the directory.
+func (f *programFlags) programState() string {
+	if f.NoProgramCache {
+		return "program cache: off"
+	}
+	usage, err := disk.Inspect(f.programDir())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Sprintf("program cache: %s, made on first use", f.programDir())
+	case errors.Is(err, disk.ErrUnsafe):
+		return fmt.Sprintf("program cache: not used: %v", err)
+	case err != nil:
+		return fmt.Sprintf("program cache: not readable: %v", err)
+	}
+	return fmt.Sprintf("program cache: %s, %d programs, %d KiB", f.programDir(), usage.Entries, (usage.Bytes+1023)>>10)
+}
+
+// memoryState is doctor's line about device memory.
+func memoryState(m glcompute.Memory, known bool) string {
+	if !known {
+		return "memory: not reported by the driver; a --memory-budget in bytes bounds graphs, and so does the host's free memory"
+	}
+	return fmt.Sprintf("memory: %v; the --memory-budget of run is %d %% of what is free, now %d MiB", m, worker.MemoryShare, worker.MemoryBudget{Auto: true}.Bytes(m, known)>>20)
 }

@@ -1,5 +1,14 @@
 package main
 
+import (
+	"fmt"
+
+	"ringmaster/cmd/runtime/worker"
+	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/graph"
+)
+
 // tell reports to the queue how much device memory its graphs take.
 func (s *graphStore) tell(queue string) {
 	s.mu.Lock()
@@ -72,4 +81,23 @@ func (s *graphStore) memory(queue string, left uint64) graphMemory {
 		m.budget = m.resident + left
 	}
 	return m
+}
+
+// room is the memory of a graph and of the jobs beside it. It fails, before anything is
+// uploaded, if the device cannot hold them.
+func (c *graphRunCmd) room(dev gpu.Device, p graph.Pair, passes []graphPass) (graphMemory, error) {
+	memory := graphMemory{resident: p.Bytes()}
+	m, known := worker.DeviceMemory(dev)
+	if !known || len(passes) == 0 {
+		return memory, nil
+	}
+	needs, err := frontier.NeedsOn(dev, p, c.passJob(&passes[0]))
+	if err != nil {
+		return memory, err
+	}
+	if err := worker.FitsDevice(memory.resident+needs.Fixed, m, known); err != nil {
+		return memory, fmt.Errorf("the graph takes %s bytes and the job at least %s: %w", grouped(memory.resident), grouped(needs.Fixed), err)
+	}
+	memory.budget = m.Available
+	return memory, nil
 }

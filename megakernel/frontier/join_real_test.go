@@ -41,6 +41,7 @@ func weigh(p graph.Pair) graph.Pair {
 // A join that restates a built-in algorithm gives the algorithm's result, which is that of plain Go, on
 // every bundled graph in every topology, and solves its own equations.
 func TestJoinsThatRestateAlgorithmsEqualThemOnRealGraphs(t *testing.T) {
+	k := newKernels(t)
 	for _, c := range []struct {
 		file     string
 		directed bool
@@ -51,8 +52,8 @@ func TestJoinsThatRestateAlgorithmsEqualThemOnRealGraphs(t *testing.T) {
 		{"as-caida.el.gz", true, []uint32{5, 26000}},
 		{"as-caida.el.gz", false, []uint32{0, 3446, 26474}},
 	} {
-		r := loadPair(t, newKernels(t), weigh(realGraph(t, c.file, c.directed)))
-		for _, j := range restatedJoins {
+		r := loadPair(t, k, weigh(realGraph(t, c.file, c.directed)))
+		for i, j := range restatedJoins {
 			sources, seeds := c.sources, []uint32(nil)
 			if j.semiring == Reach {
 				for i := range sources {
@@ -63,7 +64,10 @@ func TestJoinsThatRestateAlgorithmsEqualThemOnRealGraphs(t *testing.T) {
 			}
 			want := j.want(r.pair, sources)
 			join := parseJoin(t, j.name, j.kind, j.seed, j.body)
-			for _, topology := range topologies {
+			for n, topology := range topologies {
+				if (i+n)%2 == 0 == c.directed {
+					continue // on each file every join runs in every topology, in one of its two directions
+				}
 				name := fmt.Sprintf("%s, directed %v, %s, %v", c.file, c.directed, j.name, topology)
 				builtIn, err := r.Run(context.Background(), Job{Semiring: j.semiring, Sources: sources, Topology: topology})
 				if err != nil || !slices.Equal(builtIn.Values, want) {

@@ -49,6 +49,9 @@ func TestEveryAlgorithmIsThatOfPlainGoOnRealGraphs(t *testing.T) {
 			{flow, graph.Flow(out, reached, flow.Gen, flow.Kill)},
 		} {
 			for j, topology := range topologies {
+				if (i+j)%2 == 0 == c.directed {
+					continue // on each file every algorithm runs in every topology, in one of its two directions
+				}
 				job := a.job
 				job.Topology = topology
 				shape := shapes[(i+j)%len(shapes)]
