@@ -1,8 +1,11 @@
 package glcompute
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 )
 
 // Backend names the library that makes the context.
@@ -56,3 +59,57 @@ func (c Config) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Listed is a device of EGL's device platform, as Devices found it.
+type Listed struct {
+	Index    int      // its place in the driver's list, which can change with a reboot
+	Nodes    []string // its DRM nodes, such as /dev/dri/renderD128
+	Software bool     // it computes on the CPU
+	UUID     string   // 32 hexadecimal digits, the same in every API and at every start; empty if unknown
+	Vendor   string
+	Renderer string
+	Version  string
+	Err      error // why it opens no OpenGL 4.3 context; vendor, renderer and version are empty then
+}
+
+// String names the device in one line, with what Config.Device takes in front.
+func (l Listed) String() string {
+	parts := []string{fmt.Sprintf("%d: %s", l.Index, l.Renderer)}
+	if l.Err != nil {
+		parts[0] = fmt.Sprintf("%d: %v", l.Index, l.Err)
+	}
+	if l.UUID != "" {
+		parts = append(parts, "UUID "+l.UUID)
+	}
+	parts = append(parts, l.Nodes...)
+	if l.Software {
+		parts = append(parts, "software")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// selector is what Config.Device asks for; one of its fields is set.
+type selector struct {
+	index int // -1 if another field is
+	uuid  string
+	node  string
+}
+
+// parseSelector reads the forms of Config.Device.
+func parseSelector(s string) (selector, error) {
+	if strings.HasPrefix(s, "/") {
+		return selector{index: -1, node: s}, nil
+	}
+	if i, err := strconv.ParseUint(s, 10, 16); err == nil {
+		return selector{index: int(i)}, nil
+	}
+	// NVIDIA's tools write GPU-01234567-89ab-cdef-0123-456789abcdef.
+	digits := strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(s), "gpu-"), "-", "")
+	if id, err := hex.DecodeString(digits); err == nil && len(id) == uuidBytes {
+		return selector{index: -1, uuid: digits}, nil
+	}
+	return selector{}, fmt.Errorf("glcompute: device %q: want an index from 0, a UUID of 32 hexadecimal digits, or the path of a DRM node", s)
+}
+
+// uuidBytes is the size of a device's UUID.
+const uuidBytes = 16

@@ -3,6 +3,8 @@
 package glcompute
 
 import (
+	_ "embed"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,15 +21,13 @@ type Device struct {
 	context context
 	info    Info
 
-	resetStatus    func() uint32 // nil where the driver cannot tell
-	mapBufferRange uintptr       // address of the GL function
-	barrier        uint32        // the bits of Barrier
-	pending        error         // a GL error noticed while looking for another
-	lost           error         // set once by the first sign of a reset
-	lostBy         uint32        // the reset status then, one of the Reset constants
-	current        Program       // in use
-	timer          uint32        // the query of BeginTimer, 0 until first used
-	timing         bool
+	resetStatus    func() uint32      // nil where the driver cannot tell
+	mapBufferRange uintptr            // address of the GL function
+	barrier        uint32             // the bits of Barrier
+	pending        error              // a GL error noticed while looking for another
+	lost           error              // set once by the first sign of a reset
+	lostBy         uint32             // the reset status then, one of the Reset constants
+	current        Program            // in use
 	queries        map[Query]struct{} // live queries of NewQuery
 	answer         *queryAnswer       // of QueryResult
 
@@ -96,10 +96,6 @@ func (d *Device) Close() error {
 func (d *Device) deleteOwn() {
 	for q := range d.queries {
 		d.DeleteQuery(q)
-	}
-	if d.timer != 0 {
-		gl.DeleteQueries(1, &d.timer)
-		d.timer = 0
 	}
 }
 
@@ -178,29 +174,6 @@ func (d *Device) Barrier() { gl.MemoryBarrier(d.barrier) }
 // Finish waits until the device has done all it was given.
 func (d *Device) Finish() { gl.Finish() }
 
-// BeginTimer starts measuring the device's time. Timers do not nest.
-func (d *Device) BeginTimer() {
-	if d.timer == 0 {
-		gl.GenQueries(1, &d.timer)
-	}
-	gl.BeginQuery(gl.TIME_ELAPSED, d.timer)
-	d.timing = true
-}
-
-// EndTimer waits for what was dispatched since BeginTimer and returns its time
-// in nanoseconds as the driver reports it; llvmpipe reports 0 or 1 for compute.
-// Without a BeginTimer it returns 0.
-func (d *Device) EndTimer() uint64 {
-	if !d.timing {
-		return 0
-	}
-	d.timing = false
-	gl.EndQuery(gl.TIME_ELAPSED)
-	var ns uint64
-	gl.GetQueryObjectui64v(d.timer, gl.QUERY_RESULT, &ns)
-	return ns
-}
-
 // takeErrors drains GL's error flags. A driver may hold one flag per stage;
 // the bound ends the loop on a lost context, where every call reports one.
 func takeErrors() error {
@@ -242,4 +215,61 @@ func errorName(code uint32) string {
 		return "GL_OUT_OF_MEMORY"
 	}
 	return fmt.Sprintf("GL error %#x", code)
+}
+
+//go:embed shaders/selftest.comp
+var selfTestSource string
+
+const (
+	selfTestWidth  = 64 // local_size_x in the shader
+	selfTestGroups = 16
+)
+
+// SelfTest compiles and runs a small kernel and compares every number it wrote
+// with the one computed here. Unlike the other methods that touch GL it calls
+// Do itself. It leaves nothing on the device.
+func (d *Device) SelfTest() error {
+	return d.Do(func() error {
+		got, err := d.runSelfTest()
+		if err != nil {
+			return fmt.Errorf("glcompute: self-test: %w", err)
+		}
+		return checkSelfTest(got)
+	})
+}
+
+func (d *Device) runSelfTest() ([]byte, error) {
+	program, err := d.CompileCompute(selfTestSource)
+	if err != nil {
+		return nil, err
+	}
+	defer d.DeleteProgram(program)
+	out := make([]byte, 4*(1+selfTestWidth*selfTestGroups))
+	buffer, err := d.NewBuffer(len(out))
+	if err != nil {
+		return nil, err
+	}
+	defer d.DeleteBuffer(buffer)
+	d.BindStorage(0, buffer, 0, len(out))
+	d.Dispatch(program, selfTestGroups)
+	d.Barrier()
+	d.ReadBuffer(buffer, 0, out)
+	return out, d.Check()
+}
+
+// checkSelfTest repeats the shader's arithmetic.
+func checkSelfTest(got []byte) error {
+	const n = selfTestWidth * selfTestGroups
+	if count := binary.LittleEndian.Uint32(got); count != n {
+		return fmt.Errorf("glcompute: self-test: %d of %d invocations counted", count, n)
+	}
+	for i := range uint32(n) {
+		first := i / selfTestWidth * selfTestWidth
+		sum := first*selfTestWidth + selfTestWidth*(selfTestWidth-1)/2
+		want := i*2654435761 ^ sum
+		if v := binary.LittleEndian.Uint32(got[4+4*i:]); v != want {
+			return fmt.Errorf("glcompute: self-test: invocation %d wrote %#x, want %#x", i, v, want)
+		}
+	}
+	return nil
 }

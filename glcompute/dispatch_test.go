@@ -45,40 +45,6 @@ func TestDispatchRunsEveryInvocationOnce(t *testing.T) {
 	})
 }
 
-func TestTimerMeasuresOrReportsNothing(t *testing.T) {
-	d := openDevice(t, Config{})
-	program, buffer := counter(t, d)
-	do(t, d, func() error {
-		if ns := d.EndTimer(); ns != 0 {
-			t.Errorf("EndTimer without BeginTimer: %d ns", ns)
-		}
-		d.BindStorage(0, buffer, 0, 8)
-		for range 2 { // the query is used again
-			d.BeginTimer()
-			d.Dispatch(program, 64)
-			ns := d.EndTimer()
-			t.Logf("%s: %d ns", d.Info().Renderer, ns)
-			if ns == 0 && !d.Info().Software {
-				t.Error("a GPU reports no time")
-			}
-		}
-		return nil
-	})
-}
-
-func TestNestedTimerIsAnError(t *testing.T) {
-	d := openDevice(t, Config{})
-	do(t, d, func() error {
-		d.BeginTimer()
-		d.BeginTimer()
-		if err := d.Check(); err == nil {
-			t.Error("no error")
-		}
-		d.EndTimer()
-		return nil
-	})
-}
-
 // BenchmarkDispatchAndWait is one small dispatch from another goroutine, waited for.
 func BenchmarkDispatchAndWait(b *testing.B) {
 	d := openDevice(b, Config{})

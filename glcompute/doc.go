@@ -87,8 +87,7 @@
 // # Facts about drivers
 //
 // The first dispatch of a program compiles it on Mesa's llvmpipe: 150 to 220 ms,
-// which linking does not do ahead. GL_TIME_ELAPSED reads 0 or 1 ns for compute
-// there, so [Device.EndTimer] needs a check by the caller. Entry points of
+// which linking does not do ahead. Entry points of
 // extensions exist as stubs in the vendor-neutral dispatch library even where the
 // driver lacks them; they are called only after the extension string said so.
 //

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-gl/gl/v4.3-core/gl"
 )
@@ -154,4 +155,39 @@ func getIndexed(name, index uint32) uint32 {
 	var v int32
 	gl.GetIntegeri_v(name, index, &v)
 	return uint32(v)
+}
+
+// Names that go-gl's 4.3 package lacks, from the Khronos registry (gl.xml).
+const (
+	glDedicatedMemoryNVX        = 0x9047 // GL_GPU_MEMORY_INFO_DEDICATED_VIDMEM_NVX
+	glCurrentAvailableMemoryNVX = 0x9049 // GL_GPU_MEMORY_INFO_CURRENT_AVAILABLE_VIDMEM_NVX
+	glBufferFreeMemoryATI       = 0x87FB // GL_VBO_FREE_MEMORY_ATI, four numbers
+)
+
+// Memory asks the driver for the device's memory, where it has GL_NVX_gpu_memory_info or
+// GL_ATI_meminfo.
+func (d *Device) Memory() (m Memory, known bool) {
+	err := d.own(func() {
+		m, known = memoryOf(glExtensions(), func() (dedicated, available int32) {
+			gl.GetIntegerv(glDedicatedMemoryNVX, &dedicated)
+			gl.GetIntegerv(glCurrentAvailableMemoryNVX, &available)
+			return dedicated, available
+		}, func() int32 {
+			var free [4]int32 // of the pool, its largest block, and the same of the auxiliary one
+			gl.GetIntegerv(glBufferFreeMemoryATI, &free[0])
+			return free[0]
+		})
+	})
+	return m, known && err == nil
+}
+
+// software tells whether a GL_RENDERER string names a rasteriser on the CPU.
+func software(renderer string) bool {
+	r := strings.ToLower(renderer)
+	for _, name := range []string{"llvmpipe", "softpipe", "swrast", "swiftshader", "software rasterizer"} {
+		if strings.Contains(r, name) {
+			return true
+		}
+	}
+	return false
 }

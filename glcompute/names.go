@@ -8,3 +8,18 @@ type (
 	Query   = struct{ Query uint32 }
 	Fence   = struct{ Fence uintptr }
 )
+
+// The answers of Device.GraphicsReset.
+const (
+	ResetNone     uint32 = iota // no reset
+	ResetGuilty                 // caused by this context
+	ResetInnocent               // caused by another context
+	ResetUnknown                // cause unknown
+)
+
+// StorageRange is a buffer as a storage block of a frame's shader.
+type StorageRange struct {
+	Binding uint32
+	Buffer  Buffer
+	Size    int // bytes
+}

@@ -67,8 +67,6 @@ func (d *Device) ReadBuffer(Buffer, int, []byte)                  { unreachable(
 func (d *Device) BindStorage(uint32, Buffer, int, int)            { unreachable() }
 func (d *Device) Dispatch(Program, uint32)                        { unreachable() }
 func (d *Device) Finish()                                         { unreachable() }
-func (d *Device) BeginTimer()                                     { unreachable() }
-func (d *Device) EndTimer() uint64                                { unreachable(); return 0 }
 func (d *Device) Check() error                                    { unreachable(); return nil }
 func (d *Device) Supports(string) bool                            { unreachable(); return false }
 func (d *Device) OpenShared() (*Device, error)                    { unreachable(); return nil, nil }

@@ -234,8 +234,7 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 				return err
 			}
 			_, err := d.CompileCompute(selfTestSource)
-			d.BeginTimer()
-			d.EndTimer()
+			d.NewQuery()
 			return err
 		})
 		for range 2 {
@@ -243,8 +242,8 @@ func TestCloseLeavesNothingBehind(t *testing.T) {
 				t.Errorf("close: %v", err)
 			}
 		}
-		if buffers, programs := d.Live(); buffers != 0 || programs != 0 || d.timer != 0 {
-			t.Errorf("after Close %d buffers, %d programs and query %d live", buffers, programs, d.timer)
+		if buffers, programs := d.Live(); buffers != 0 || programs != 0 || len(d.queries) != 0 {
+			t.Errorf("after Close %d buffers, %d programs and %d queries live", buffers, programs, len(d.queries))
 		}
 		if err := d.Do(func() error { return nil }); !errors.Is(err, ErrClosed) {
 			t.Errorf("Do after Close: %v", err)

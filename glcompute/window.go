@@ -110,13 +110,6 @@ func (w *Window) prepare(fragment string) error {
 	return w.device.Check()
 }
 
-// StorageRange is a buffer as a storage block of a frame's shader.
-type StorageRange struct {
-	Binding uint32
-	Buffer  Buffer
-	Size    int // bytes
-}
-
 // Draw shows a frame: the shader's picture from the device's buffers and an
 // overlay of the window's size. It waits for the display as the window system
 // asks it to. The buffers may change meanwhile; a frame then shows some of both.

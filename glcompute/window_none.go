@@ -10,13 +10,6 @@ import (
 // Window is a visible window; this build has none.
 type Window struct{}
 
-// StorageRange is a buffer as a storage block of a frame's shader.
-type StorageRange struct {
-	Binding uint32
-	Buffer  Buffer
-	Size    int // bytes
-}
-
 // OpenWindow fails in this build.
 func OpenWindow(*Device, string, image.Point, string) (*Window, error) {
 	return nil, errors.New("glcompute: window: built without GLFW (tag noglfw, no cgo, or not Linux)")

@@ -70,10 +70,13 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 	defer device.Close()
 	info := device.Info()
 	say("  chosen: %s (%s)", info.Renderer, info.Way)
+	if info.Software && c.Device == "" {
+		say("  warning: no GPU was found; this is a software renderer, which runs the ring on this machine's processors")
+	}
 	say("  vendor %s, OpenGL %s, GLSL %s", info.Vendor, info.Version, info.GLSL)
 	l := info.Limits
-	say("  limits: workgroup %v, %d invocations, groups %v, shared %d bytes, storage block %d MiB",
-		l.WorkgroupSize, l.WorkgroupInvocations, l.WorkgroupCount, l.SharedMemory, l.StorageBlockSize>>20)
+	say("  limits: workgroup %v, %d invocations, groups %v, shared %d bytes, %d storage blocks of %d MiB",
+		l.WorkgroupSize, l.WorkgroupInvocations, l.WorkgroupCount, l.SharedMemory, l.StorageBlocks, l.StorageBlockSize>>20)
 	say("  %s", memoryState(worker.DeviceMemory(device)))
 	for _, line := range info.Capabilities.List() {
 		say("  %s", line)
