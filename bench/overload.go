@@ -61,6 +61,9 @@ func (b *stream) overflow(w *ageWatch) error {
 			h := telemetry.Header{Incarnation: w.incarnation, Seq: uint64(n + 1), SentNs: time.Now().UnixNano()}
 			w.sent(queue, n, h.SentNs)
 			q := benchRecord(fullRecords, n*streamQueues+i)
+			if n == 0 {
+				takeOver(&q)
+			}
 			buf = telemetry.AppendQueue(buf[:0], telemetry.FormArray, &h, &q)
 			if err := b.sender.Publish(b.subjects.Telemetry(benchWorker, queue), buf); err != nil {
 				return err

@@ -60,6 +60,9 @@ func (p *payloads) encode(of kind, perPayload int) {
 				next.queue = queue
 			}
 			q := benchRecord(of.content, record)
+			if record < streamQueues {
+				takeOver(&q)
+			}
 			p.arena = telemetry.AppendQueue(p.arena, of.form, &h, &q)
 			record++
 		}
@@ -70,6 +73,12 @@ func (p *payloads) encode(of kind, perPayload int) {
 
 // meanBytes is the size of a record of the last encode.
 func (p *payloads) meanBytes() int { return (len(p.arena) + streamRecords/2) / streamRecords }
+
+// takeOver has the record replace the publisher of an earlier round, which is still live.
+func takeOver(q *telemetry.Queue) {
+	q.Has |= telemetry.HasQueueTakeOver
+	q.TakeOver = true
+}
 
 // benchRecord is what a queue reports in its turn: lengths go up and down,
 // counters grow.
