@@ -88,7 +88,7 @@ func (c *Config) Validate() error {
 	var problems []error
 	refuse := func(broken bool, format string, args ...any) {
 		if broken {
-			problems = append(problems, fmt.Errorf("megakernel: config: "+format, args...))
+			problems = append(problems, fmt.Errorf("config: "+format, args...))
 		}
 	}
 	refuse(c.MaxQueues < 1 || c.MaxQueues > ledger.MaxWindows, "MaxQueues is %d, want 1 to %d", c.MaxQueues, ledger.MaxWindows)

@@ -123,3 +123,30 @@ func (x *executor) fetchWave(f *flight) error {
 	x.memory.fetchControl(f.index, f.control)
 	return dev.Check()
 }
+
+// submitAndSpin submits a wave and waits until it is done, inlineWait is over, or there is
+// something else to do. Called on the device's thread.
+func (x *executor) submitAndSpin(f *flight) error {
+	if err := x.submitWave(f); err != nil {
+		return err
+	}
+	// A driver that waits may sleep for longer than a small wave takes, so the
+	// fence is polled, except where that takes the processor from the wave.
+	slice := uint64(0)
+	if x.memory.direct {
+		slice = uint64(fenceWait)
+	}
+	for {
+		done, err := x.dev.WaitFence(f.fence, slice)
+		switch {
+		case err != nil:
+			x.abandonWave(f)
+			return err
+		case done:
+			f.fetched = true
+			return x.fetchWave(f)
+		case !x.jobs.idle() || time.Since(f.submitted) > inlineWait:
+			return nil
+		}
+	}
+}

@@ -73,7 +73,7 @@ func newMemoryFor(dev gpu.Device, pages, heapWords, prints, waves int) (*memory,
 	limit := dev.StorageBlockLimit()
 	for i, what := range blockNames {
 		if int64(m.sizes[i]) > limit {
-			return nil, fmt.Errorf("megakernel: %s take %d bytes, the device's storage blocks end at %d: %w", what, m.sizes[i], limit, ErrTooLarge)
+			return nil, fmt.Errorf("%s take %d bytes, the device's storage blocks end at %d: %w", what, m.sizes[i], limit, ErrTooLarge)
 		}
 	}
 	if err := m.allocate(); err != nil {
@@ -106,7 +106,7 @@ func (m *memory) allocate() error {
 				break
 			}
 			if err != nil {
-				return fmt.Errorf("megakernel: %s, %d bytes of mapped memory: %w", blockNames[binding], m.sizes[binding], err)
+				return fmt.Errorf("%s, %d bytes of mapped memory: %w", blockNames[binding], m.sizes[binding], err)
 			}
 			m.staged[binding] = buffer
 		}
@@ -123,7 +123,7 @@ func (m *memory) allocate() error {
 		}
 		buffer, err := m.dev.NewBuffer(size)
 		if err != nil {
-			return fmt.Errorf("megakernel: %s, %d bytes: %w", blockNames[i], size, err)
+			return fmt.Errorf("%s, %d bytes: %w", blockNames[i], size, err)
 		}
 		m.buffers[i] = buffer
 	}

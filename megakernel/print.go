@@ -51,7 +51,7 @@ func (e *Engine) Prints() (prints []Print, overwritten uint32, err error) {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
-		return nil, 0, fmt.Errorf("megakernel: prints: %w", ErrClosed)
+		return nil, 0, fmt.Errorf("prints: %w", ErrClosed)
 	}
 	names := e.ledger.Tenants()
 	e.pump.add(job{done: done, fn: func() (err error) {
@@ -63,7 +63,7 @@ func (e *Engine) Prints() (prints []Print, overwritten uint32, err error) {
 	}})
 	e.mu.Unlock()
 	if err := <-done; err != nil {
-		return nil, 0, fmt.Errorf("megakernel: prints: %w", err)
+		return nil, 0, fmt.Errorf("prints: %w", err)
 	}
 	return prints, overwritten, nil
 }

@@ -23,7 +23,7 @@ type program struct {
 func compile(dev gpu.Device, width uint32, source string) (*program, error) {
 	id, err := dev.CompileCompute(source)
 	if err != nil {
-		return nil, fmt.Errorf("megakernel: kernel of width %d: %w", width, err)
+		return nil, fmt.Errorf("kernel of width %d: %w", width, err)
 	}
 	p, err := newProgram(dev, width, id)
 	if err != nil {
@@ -37,7 +37,7 @@ func compile(dev gpu.Device, width uint32, source string) (*program, error) {
 // newProgram checks a linked program and finds its uniforms. Called on the device's thread.
 func newProgram(dev gpu.Device, width uint32, id gpu.Program) (*program, error) {
 	if size := dev.ProgramWorkgroupSize(id); size != [3]uint32{width, 1, 1} {
-		return nil, fmt.Errorf("megakernel: kernel of width %d: the driver built %v", width, size)
+		return nil, fmt.Errorf("kernel of width %d: the driver built %v", width, size)
 	}
 	p := &program{id: id, width: width}
 	for i, name := range kernel.UniformNames {

@@ -143,7 +143,7 @@ func (ps *Programs) pickNow(want Kernel) (Picked, error) {
 	if p, ok := ps.standIn(want, reason); ok {
 		return p, nil
 	}
-	return Picked{}, fmt.Errorf("megakernel: kernel %s: %w", want, err)
+	return Picked{}, fmt.Errorf("kernel %s: %w", want, err)
 }
 
 // standIn is the interpreter that was used last; false if none is ready.
@@ -233,7 +233,7 @@ func newWarmer(dev gpu.Device) (*warmer, error) {
 			var err error
 			if w.buffers[i], err = dev.NewBuffer(warmBytes); err != nil {
 				w.delete()
-				return fmt.Errorf("megakernel: buffer of %d bytes: %w", warmBytes, err)
+				return fmt.Errorf("buffer of %d bytes: %w", warmBytes, err)
 			}
 		}
 		return dev.Check()

@@ -205,3 +205,28 @@ func (x *executor) newPoll() func(f *flight, wait bool) (done bool, err error) {
 		return done, err
 	}
 }
+
+// inlineWait bounds how long a Launch that runs its wave itself keeps the device's thread;
+// after that the pump takes over.
+const inlineWait = 200 * time.Microsecond
+
+// runInline runs a launch whose caller holds deviceMu: on the resident kernel, or as a
+// wave. It hands the wave to the pump if it takes long or somebody else wants the device.
+func (e *Engine) runInline(f *flight) {
+	if !e.exec.leased(f) {
+		f.fetched = false
+		f.err = e.exec.bring(f, f.submitAndSpin)
+		if f.err == nil && !f.fetched {
+			e.submitted = append(e.submitted, f)
+			e.deviceMu.Unlock()
+			e.pump.signal()
+			return
+		}
+		e.exec.releasePrograms(f)
+	}
+	if f.err == nil {
+		e.exec.load(f) // before Close or Move may have the device and free the memory
+	}
+	e.deviceMu.Unlock()
+	e.settle(f)
+}

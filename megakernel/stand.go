@@ -66,7 +66,7 @@ func NewStand(dev gpu.Device, cfg StandConfig) (*Stand, error) {
 		cfg.LoopBudget = DefaultLoopBudget
 	}
 	if cfg.Slots < 1 || cfg.Slots > ring.MaxPages*ring.PageSlots || cfg.WindowWords < 1 {
-		return nil, fmt.Errorf("megakernel: stand: %d slots and a window of %d words, want at least 1 of each", cfg.Slots, cfg.WindowWords)
+		return nil, fmt.Errorf("stand: %d slots and a window of %d words, want at least 1 of each", cfg.Slots, cfg.WindowWords)
 	}
 	s := &Stand{dev: dev, cfg: cfg, limits: kernel.LimitsOf(dev), programs: make(map[uint32]*StandProgram), control: make([]ring.Control, 1)}
 	pages := (cfg.Slots + ring.PageSlots - 1) / ring.PageSlots
@@ -90,7 +90,7 @@ func NewStand(dev gpu.Device, cfg StandConfig) (*Stand, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("megakernel: stand of %d slots: %w", cfg.Slots, err)
+		return nil, fmt.Errorf("stand of %d slots: %w", cfg.Slots, err)
 	}
 	return s, nil
 }
@@ -126,22 +126,22 @@ func (s *Stand) delete() {
 // what was there. It refuses slots that a launch would not finish.
 func (s *Stand) Load(slots []ring.Slot, window []uint32) error {
 	if len(slots) < 1 || len(slots) > s.cfg.Slots || len(window) > s.cfg.WindowWords {
-		return fmt.Errorf("megakernel: stand: %d slots and %d words, room is for 1 to %d and %d: %w", len(slots), len(window), s.cfg.Slots, s.cfg.WindowWords, ErrStand)
+		return fmt.Errorf("stand: %d slots and %d words, room is for 1 to %d and %d: %w", len(slots), len(window), s.cfg.Slots, s.cfg.WindowWords, ErrStand)
 	}
 	s.steps, s.opcodes = 0, 0
 	for i := range slots {
 		op := Opcode(slots[i].Opcode)
 		if err := s.cfg.Catalog.CheckSlot(&slots[i]); err != nil {
-			return fmt.Errorf("megakernel: stand: slot %d: %w", i, err)
+			return fmt.Errorf("stand: slot %d: %w", i, err)
 		}
 		if !kernel.Once.Has(op) {
-			return fmt.Errorf("megakernel: stand: slot %d: %s: %w", i, s.cfg.Catalog.Name(op), ErrStand)
+			return fmt.Errorf("stand: slot %d: %s: %w", i, s.cfg.Catalog.Name(op), ErrStand)
 		}
 		s.steps = max(s.steps, s.cfg.Catalog.Steps(&slots[i]))
 		s.opcodes |= 1 << op
 	}
 	if cost := s.cfg.Catalog.RowCost(Kernel{Kind: Interpreter}, s.opcodes, s.steps); cost >= s.cfg.LoopBudget {
-		return fmt.Errorf("megakernel: stand: the opcodes together take up to %d loop iterations a slot, a dispatch has %d: %w", cost, s.cfg.LoopBudget, ErrStand)
+		return fmt.Errorf("stand: the opcodes together take up to %d loop iterations a slot, a dispatch has %d: %w", cost, s.cfg.LoopBudget, ErrStand)
 	}
 	own := make([]ring.Slot, len(slots)) // the caller's may lie beside Go pointers
 	copy(own, slots)

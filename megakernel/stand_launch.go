@@ -75,7 +75,7 @@ func (s *Stand) LaunchBy(p *StandProgram, g Geometry) (r StandReport, err error)
 
 func (s *Stand) mustFit(g Geometry, depth uint32) error {
 	if s.slots == 0 || !s.Fits(g, depth) {
-		return fmt.Errorf("megakernel: stand: %d slots at %s, %d a dispatch, are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, depth, ErrStand)
+		return fmt.Errorf("stand: %d slots at %s, %d a dispatch, are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, depth, ErrStand)
 	}
 	return nil
 }
@@ -283,7 +283,7 @@ func (s *Stand) check(g Geometry) error {
 		return nil
 	}
 	if faulted > 0 || again > 0 {
-		return fmt.Errorf("megakernel: stand: %d of %d slots fault, %d ask to run again: %w", faulted, s.slots, again, ErrStand)
+		return fmt.Errorf("stand: %d of %d slots fault, %d ask to run again: %w", faulted, s.slots, again, ErrStand)
 	}
-	return fmt.Errorf("megakernel: stand: %d of %d slots ran at %s, %d unreached: %w", executed, s.slots, g, unreached, ErrDevice)
+	return fmt.Errorf("stand: %d of %d slots ran at %s, %d unreached: %w", executed, s.slots, g, unreached, ErrDevice)
 }
