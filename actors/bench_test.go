@@ -105,7 +105,7 @@ func BenchmarkPayload(b *testing.B) {
 					Has: telemetry.HasAllQueue, QueueLen: uint32(1000 + seq%50_000), RequestedWorkerGroups: 256,
 					MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024,
 					RequestedHitCapacity: 65_536, ExpectedHitsPerItem: 1, HotOpcodeCount: 3, HotWindowCount: 2, MaxPriorityAge: 5,
-					RequeueCount: 40*turn + uint64(seq%7), ExecutedCount: 4096 * turn,
+					RequeueCount: 40*turn + uint64(seq%7), ExecutedCount: 4096 * turn, TakeOver: turn == 0,
 				}
 				list[i] = telemetry.AppendQueue(list[i], telemetry.FormArray, &h, &q)
 				seq++
