@@ -11,7 +11,8 @@ import "ringmaster/megakernel/gpu"
 // of the operator that read no word of the window. Such a batch runs again, whole,
 // once. Every other batch fails with ErrHeapLost, and so does one that has run
 // again before. Meanwhile Submit returns ErrMoving, and calls that wait for the device
-// wait for the new one. On an error nothing has changed.
+// wait for the new one. On an error nothing has changed: it wraps ErrClosed, ErrMoving,
+// ErrTooLarge or the driver's.
 func (e *Engine) Move(dev gpu.Device) error {
 	e.mu.Lock()
 	if e.closed || e.moving {

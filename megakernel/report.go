@@ -8,12 +8,12 @@ import (
 // Order is one launch to run.
 type Order struct {
 	Launch     uint64 // launch number, returned in the report
-	Decision   uint64 // the decision it comes from, likewise
+	Decision   uint64 // the decision it comes from, returned in the report
 	Queue      string
-	Geometry   Geometry
-	BatchDepth uint32 // most slots of the launch; 0: as many as there are
-	InFlight   uint32 // most waves in flight with this one; 0: Config.InFlight
-	Fuse       bool   // a fused kernel may run it, if the queue has hot opcodes
+	Geometry   Geometry // wanted; what the device or the loop budget does not allow becomes the nearest that they do
+	BatchDepth uint32   // most slots of the launch; 0: as many as there are
+	InFlight   uint32   // most waves in flight with this one; 0: Config.InFlight
+	Fuse       bool     // a fused kernel may run it, if the queue has hot opcodes
 	Mode       LaunchMode
 }
 
@@ -25,7 +25,7 @@ type LaunchMode uint8
 const (
 	ModeWave  LaunchMode = iota // a wave
 	ModeLease                   // the resident kernel if a round of it has room for the slots
-	ModeAuto                    // likewise, if the slots are short besides
+	ModeAuto                    // the resident kernel if a round has room and the slots are short besides
 )
 
 func (m LaunchMode) String() string {
@@ -68,17 +68,17 @@ type Report struct {
 	NotApplied  string   // why Applied differs from Recommended, or Kernel from Wanted; empty if nothing does
 	ElapsedNs   uint64   // time of the dispatch; by the host's clock, without the time behind waves before it
 	TimeSource  TimeSource
-	IdleNs      uint64 // from the end of the dispatch before to this one's begin, 0 for the first and behind another
-	WallNs      uint64 // host time from Start until the report was handed out
-	Scheduled   uint32 // slots in the launch's schedule that were not finished before
-	Executed    uint32 // of them, slots that reached done
-	Faulted     uint32 // of them, slots that ended in a fault
-	Requeued    uint32 // of them, slots that go round again: not reached, yielded or requeued
-	OldestAge   uint32 // launches the longest waiting of those has been in, at most 255
-	Opcodes     [ring.OpcodeBins]uint32
-	Finished    []BatchResult
-	Pending     int      // slots of the queue still to run
-	Fingerprint [32]byte // BLAKE3-256 of the kernel source; zero if none was compiled
+	IdleNs      uint64                  // from the end of the dispatch before to this one's begin, 0 for the first and behind another
+	WallNs      uint64                  // host time from Start until the report was handed out
+	Scheduled   uint32                  // slots in the launch's schedule that were not finished before
+	Executed    uint32                  // of them, slots that reached done
+	Faulted     uint32                  // of them, slots that ended in a fault
+	Requeued    uint32                  // of them, slots that go round again: not reached, yielded or requeued
+	OldestAge   uint32                  // launches the longest waiting of those has been in, at most 255
+	Opcodes     [ring.OpcodeBins]uint32 // slots executed, by opcode
+	Finished    []BatchResult           // batches of the queue that ended with this launch, or outside of any since the last report
+	Pending     int                     // slots of the queue still to run
+	Fingerprint [32]byte                // BLAKE3-256 of the kernel source; zero if none was compiled
 
 	Leased    bool            // the resident kernel ran it
 	Wanted    Kernel          // the kernel that Recommended and the hot opcodes ask for

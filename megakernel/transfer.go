@@ -11,9 +11,9 @@ import (
 	"ringmaster/ring"
 )
 
-// Write stores words in a queue's window from a word offset on, behind the
-// waves started so far and before those started later. It creates the queue
-// if there is none.
+// Write stores words in a queue's window from a word offset on, behind the waves started so
+// far and before those started later. It creates the queue if there is none. The error
+// wraps ErrWindow, ErrQueues, ErrClosed or the driver's. While Move rebuilds, it waits.
 func (e *Engine) Write(name string, offset uint32, words []uint32) error {
 	_, err := e.Upload(name, offset, words)
 	return err
@@ -28,8 +28,8 @@ func (e *Engine) Upload(name string, offset uint32, words []uint32) (epoch uint6
 	return e.transfer(name, offset, len(words), true, func(at int) { write(e.exec.memory, ring.BindHeap, at, words) })
 }
 
-// Read fetches words of a queue's window from a word offset on, as the waves
-// started so far leave them.
+// Read fetches words of a queue's window from a word offset on, as the waves started so far
+// leave them. The error wraps ErrQueue, ErrWindow, ErrClosed or the driver's.
 func (e *Engine) Read(name string, offset uint32, words []uint32) error {
 	_, err := e.Download(name, offset, words)
 	return err
