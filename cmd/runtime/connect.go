@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -49,14 +50,25 @@ func (f *natsFlags) dial(ctx context.Context, name string, log *slog.Logger) (*n
 	begin := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
-	if err := conn.WaitState(ctx, natsio.StateConnected); err != nil {
-		conn.Close()
-		if f.given() {
-			return nil, fmt.Errorf("no NATS server answers within %v; `ringmaster doctor` with the same flags says why", time.Since(begin).Round(time.Second))
+	for ctx.Err() == nil {
+		soon, cancel := context.WithTimeout(ctx, dialPatience/20)
+		err = conn.WaitState(soon, natsio.StateConnected)
+		cancel()
+		if err == nil {
+			return conn, nil
 		}
-		return nil, fmt.Errorf("no NATS server answers at %s; start `ringmaster run`, or name a server with --nats or --context", defaultServer)
+		if err = conn.LoginRefused(); err != nil { // waiting will not change that
+			break
+		}
 	}
-	return conn, nil
+	conn.Close()
+	switch {
+	case errors.Is(err, natsio.ErrLogin):
+		return nil, err
+	case f.given():
+		return nil, fmt.Errorf("no NATS server answers within %v; `ringmaster doctor` with the same flags says why", time.Since(begin).Round(time.Second))
+	}
+	return nil, fmt.Errorf("no NATS server answers at %s; start `ringmaster run`, or name a server with --nats or --context", defaultServer)
 }
 
 // validNames refuses what cannot be the name of a worker or a queue, and names the flag.

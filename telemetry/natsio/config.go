@@ -102,7 +102,7 @@ func (c *Config) Validate() error {
 	var errs []error
 	demand := func(ok bool, format string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("natsio: "+format, args...))
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
 	servers := 0

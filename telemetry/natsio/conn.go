@@ -48,11 +48,11 @@ func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
 	options := append(c.options(), extra...)
 	settings, err := c.dial(options)
 	if err != nil {
-		return nil, fmt.Errorf("natsio: connect: %w", err)
+		return nil, fmt.Errorf("connect: %w", err)
 	}
 	if c.js, err = newJetStream(c.nc, settings); err != nil {
 		c.nc.Close()
-		return nil, fmt.Errorf("natsio: jetstream: %w", err)
+		return nil, fmt.Errorf("jetstream: %w", err)
 	}
 	if !c.nc.IsConnected() {
 		c.events.notYetConnected(c.nc)
@@ -99,6 +99,7 @@ func (c *Conn) options() []nats.Option {
 		nats.ConnectHandler(c.events.connected),
 		nats.DisconnectErrHandler(c.events.disconnected),
 		nats.ReconnectHandler(c.events.reconnected),
+		nats.ReconnectErrHandler(c.attemptFailed),
 		nats.ClosedHandler(c.events.closedByServerOrUs),
 		nats.ErrorHandler(c.events.asyncError),
 	}
@@ -147,7 +148,7 @@ func (c *Conn) WaitState(ctx context.Context, want State) error {
 		select {
 		case <-ch:
 		case <-ctx.Done():
-			return fmt.Errorf("natsio: wait until %v: %w", want, ctx.Err())
+			return fmt.Errorf("wait until %v: %w", want, ctx.Err())
 		}
 	}
 }
@@ -158,10 +159,10 @@ func (c *Conn) WaitState(ctx context.Context, want State) error {
 // long as ends the connection ends the wait too, so ctx needs no deadline.
 func (c *Conn) Flush(ctx context.Context) error {
 	if ctx.Err() != nil { // the client's own wait takes either case of its select
-		return fmt.Errorf("natsio: flush: %w", ctx.Err())
+		return fmt.Errorf("flush: %w", ctx.Err())
 	}
 	if !c.nc.IsConnected() {
-		return fmt.Errorf("natsio: flush: %w", ErrDisconnected)
+		return fmt.Errorf("flush: %w", ErrDisconnected)
 	}
 	bounded, cancel := context.WithTimeout(ctx, c.cfg.PingInterval*time.Duration(c.cfg.MaxPings+2))
 	defer cancel()
@@ -170,9 +171,9 @@ func (c *Conn) Flush(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return fmt.Errorf("natsio: flush: %w", ctx.Err())
+		return fmt.Errorf("flush: %w", ctx.Err())
 	}
-	return fmt.Errorf("natsio: flush: %w: %w", ErrUnconfirmed, err)
+	return fmt.Errorf("flush: %w: %w", ErrUnconfirmed, err)
 }
 
 // settle waits until the server knows of the subscriptions made so far, so that they see what anybody
@@ -198,7 +199,7 @@ func (c *Conn) publish(subject string, payload []byte) error {
 		return ErrDisconnected
 	}
 	if err := c.nc.Publish(subject, payload); err != nil {
-		return fmt.Errorf("natsio: publish: %w", err)
+		return fmt.Errorf("publish: %w", err)
 	}
 	return nil
 }

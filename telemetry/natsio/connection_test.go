@@ -213,3 +213,22 @@ func TestCloseIsVisible(t *testing.T) {
 		t.Error("a closed connection took a payload")
 	}
 }
+
+func TestARefusedLoginIsNamed(t *testing.T) {
+	server := startProcess(t)
+	server.kill()
+	conf := filepath.Join(t.TempDir(), "nats.conf")
+	must(t, os.WriteFile(conf, []byte(`authorization { users = [ { user: w, password: w } ] }`), 0o600))
+	server.args = append(server.args, "-c", conf)
+	server.start()
+	logger, lines := newLog()
+	cfg := fastConfig(strings.Replace(server.url, "//", "//w:wrong@", 1))
+	cfg.Logger = logger
+	c, err := Connect(cfg)
+	must(t, err)
+	t.Cleanup(func() { c.Close(); <-c.Closed() })
+	lines.wait(t, "refuses this login")
+	if err := c.LoginRefused(); !errors.Is(err, ErrLogin) {
+		t.Errorf("%v, want ErrLogin", err)
+	}
+}

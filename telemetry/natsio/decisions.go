@@ -34,7 +34,7 @@ func (c *DecisionStreamConfig) Validate() error {
 	var errs []error
 	demand := func(ok bool, format string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("natsio: decisions: "+format, args...))
+			errs = append(errs, fmt.Errorf("decisions: "+format, args...))
 		}
 	}
 	demand(c.MaxBytes >= 1<<20, "stream of %d bytes is less than 1 MiB", c.MaxBytes)
@@ -116,7 +116,7 @@ func (w *DecisionWriter) Write(ctx context.Context, log []byte) error {
 	m.Data = log
 	if _, err := w.conn.js.PublishMsg(ctx, m, jetstream.WithExpectStream(w.conn.DecisionStream())); err != nil {
 		w.ready = false // it may have been removed
-		return fmt.Errorf("natsio: store decisions: %w", err)
+		return fmt.Errorf("store decisions: %w", err)
 	}
 	return nil
 }
@@ -130,7 +130,7 @@ func (c *Conn) ReadDecisions(ctx context.Context, visit func(log []byte) error) 
 		return fmt.Errorf("%w: no stream %s", ErrNoDecisions, c.DecisionStream())
 	}
 	if err != nil {
-		return fmt.Errorf("natsio: look up stream %s: %w", c.DecisionStream(), err)
+		return fmt.Errorf("look up stream %s: %w", c.DecisionStream(), err)
 	}
 	state := stream.CachedInfo().State
 	if state.Msgs == 0 {
@@ -138,21 +138,21 @@ func (c *Conn) ReadDecisions(ctx context.Context, visit func(log []byte) error) 
 	}
 	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
 	if err != nil {
-		return fmt.Errorf("natsio: read decisions: %w", err)
+		return fmt.Errorf("read decisions: %w", err)
 	}
 	messages, err := consumer.Messages()
 	if err != nil {
-		return fmt.Errorf("natsio: read decisions: %w", err)
+		return fmt.Errorf("read decisions: %w", err)
 	}
 	defer messages.Stop()
 	for {
 		m, err := messages.Next(jetstream.NextContext(ctx))
 		if err != nil {
-			return fmt.Errorf("natsio: read decisions: %w", err)
+			return fmt.Errorf("read decisions: %w", err)
 		}
 		meta, err := m.Metadata()
 		if err != nil {
-			return fmt.Errorf("natsio: read decisions: %w", err)
+			return fmt.Errorf("read decisions: %w", err)
 		}
 		// A message beyond the last one of before may come first if the
 		// bounds of the stream have removed the others meanwhile.

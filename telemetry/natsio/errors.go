@@ -7,32 +7,34 @@ import "errors"
 var (
 	// ErrDisconnected says that there is no connection to a server right now;
 	// nothing was sent. The connection keeps trying.
-	ErrDisconnected = errors.New("natsio: not connected")
+	ErrDisconnected = errors.New("not connected to NATS")
 	// ErrClosed says that the object was closed; nothing was sent.
-	ErrClosed = errors.New("natsio: closed")
+	ErrClosed = errors.New("closed")
 	// ErrUnconfirmed says that something was written to a connection that ended,
 	// or fell silent, before the server confirmed it. It may or may not have
 	// arrived.
-	ErrUnconfirmed = errors.New("natsio: connection lost before the server confirmed")
+	ErrUnconfirmed = errors.New("connection lost before the server confirmed")
 	// ErrBacklog says that a bounded outbox is full; the record was not taken.
-	ErrBacklog = errors.New("natsio: outbox full")
+	ErrBacklog = errors.New("outbox full")
 	// ErrNotPermitted says that the server does not let this user publish or
 	// subscribe a subject.
-	ErrNotPermitted = errors.New("natsio: not permitted")
+	ErrNotPermitted = errors.New("not permitted")
+	// ErrLogin says that a server answers and does not let this user in.
+	ErrLogin = errors.New("NATS refuses this login")
 	// ErrBadName says that a worker, queue or batch name is not 1 to 64 bytes
 	// of [A-Za-z0-9_-], or is reserved.
-	ErrBadName = errors.New("natsio: bad name")
+	ErrBadName = errors.New("bad name")
 	// ErrTooLarge says that a payload exceeds what the receiver accepts.
-	ErrTooLarge = errors.New("natsio: payload too large")
+	ErrTooLarge = errors.New("payload too large")
 	// ErrNoRecommendation says that the runtime answered and has nothing for
 	// the queue yet.
-	ErrNoRecommendation = errors.New("natsio: no recommendation yet")
+	ErrNoRecommendation = errors.New("no recommendation yet")
 	// ErrNoRuntime says that the server is there but no runtime listens.
-	ErrNoRuntime = errors.New("natsio: no runtime answers")
+	ErrNoRuntime = errors.New("no runtime answers")
 	// ErrStreamConflict says that a stream of the needed name exists and is not
 	// what is needed, a work queue or a log over its subjects. Someone has to rename
 	// or remove it.
-	ErrStreamConflict = errors.New("natsio: stream exists with another purpose")
+	ErrStreamConflict = errors.New("stream exists with another purpose")
 	// ErrRequest says that a request is not one of its kind.
 	ErrRequest = errors.New("bad request")
 	// ErrRefused says that the runtime did not take a telemetry record, and why.

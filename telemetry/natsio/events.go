@@ -60,7 +60,8 @@ type events struct {
 	muted  atomic.Uint64 // lines not written since the last one
 	closed chan struct{}
 
-	closing atomic.Bool // Close was called
+	closing atomic.Bool           // Close was called
+	login   atomic.Pointer[error] // why the server does not let us in, until it does
 
 	slow, permission, other atomic.Uint64
 
@@ -100,8 +101,32 @@ func (e *events) notYetConnected(nc *nats.Conn) {
 	e.log.Warn("nats: no server answers yet, still trying", "servers", len(nc.Servers())) // their URLs may hold passwords
 }
 
+// refusesLogin reports whether a server answers and does not know the user.
+func refusesLogin(err error) bool {
+	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked)
+}
+
+// LoginRefused returns why the server does not let this user in, which wraps ErrLogin,
+// or nil. The connection keeps trying, because credentials may be rotated meanwhile.
+func (c *Conn) LoginRefused() error {
+	if err := c.events.login.Load(); err != nil && !c.nc.IsConnected() {
+		return fmt.Errorf("%w (%w): check the user, the password or the credentials file", ErrLogin, *err)
+	}
+	return nil
+}
+
+// attemptFailed hears of every attempt to connect that failed. A server that is away is
+// told of elsewhere.
+func (c *Conn) attemptFailed(nc *nats.Conn, err error) {
+	if refusesLogin(err) {
+		c.events.login.Store(&err)
+		c.complaints.Warn("nats: the server refuses this login: check the user, the password or the credentials file; trying again", "", "", "error", err)
+	}
+}
+
 func (e *events) connected(nc *nats.Conn) {
 	e.mark(nil)
+	e.login.Store(nil)
 	e.log.Info("nats: connected", "server", nc.ConnectedUrlRedacted(), "version", nc.ConnectedServerVersion())
 }
 
@@ -115,6 +140,7 @@ func (e *events) disconnected(nc *nats.Conn, err error) {
 
 func (e *events) reconnected(nc *nats.Conn) {
 	away := e.mark(nil)
+	e.login.Store(nil)
 	e.log.Info("nats: reconnected", "server", nc.ConnectedUrlRedacted(), "away", away.Round(time.Millisecond))
 }
 

@@ -70,7 +70,7 @@ func (s *GraphService) Stop(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("natsio: stop answering %v requests: %w", s.class, ctx.Err())
+		return fmt.Errorf("stop answering %v requests: %w", s.class, ctx.Err())
 	}
 }
 

@@ -28,7 +28,7 @@ func (c *Conn) AskGraphs(ctx context.Context, worker, queue string, request *tel
 		err = gone
 	}
 	if err != nil {
-		return nil, fmt.Errorf("natsio: graphs of %s.%s: %w", worker, queue, err)
+		return nil, fmt.Errorf("graphs of %s.%s: %w", worker, queue, err)
 	}
 	return &r.Resident, nil
 }
@@ -75,7 +75,7 @@ func (c *Conn) sendParts(ctx context.Context, worker, queue string, request tele
 	for {
 		request.Data = part[:min(request.Total-request.Offset, uint64(len(part)))]
 		if _, err := io.ReadFull(file, request.Data); err != nil {
-			return nil, fmt.Errorf("natsio: graph %s: read at %d: %w", request.Name, request.Offset, err)
+			return nil, fmt.Errorf("graph %s: read at %d: %w", request.Name, request.Offset, err)
 		}
 		answer, err := c.AskGraphs(ctx, worker, queue, &request)
 		if err != nil {
@@ -120,7 +120,7 @@ func (c *Conn) GraphResult(ctx context.Context, worker, queue, name string, resu
 			return nil, err
 		}
 		if len(answer.Data) == 0 {
-			return nil, fmt.Errorf("natsio: result of graph %s ends at %d, before %d", name, begin, end)
+			return nil, fmt.Errorf("result of graph %s ends at %d, before %d", name, begin, end)
 		}
 		data := answer.Data[:min(uint64(len(answer.Data)), end-begin)]
 		all, begin = append(all, data...), begin+uint64(len(data))

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrWorkerGone says that the worker that took a request ended before it answered: nobody will.
-var ErrWorkerGone = errors.New("natsio: the worker ended before it answered")
+var ErrWorkerGone = errors.New("the worker ended before it answered")
 
 // While a requester waits, it asks ever less often whether its worker is still there. One that
 // nobody has heard of for absence is gone; a connection that came back would be there by then.

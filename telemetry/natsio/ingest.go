@@ -59,10 +59,10 @@ func DefaultIngestConfig() IngestConfig {
 func (c *IngestConfig) Validate() error {
 	var errs []error
 	if l := c.Limits; l.MaxBytes <= 0 || l.MaxRecords <= 0 || l.MaxItems <= 0 || l.MaxString <= 0 || l.MaxDepth <= 0 {
-		errs = append(errs, fmt.Errorf("natsio: payload limits %+v are not all above 0", l))
+		errs = append(errs, fmt.Errorf("payload limits %+v are not all above 0", l))
 	}
 	if c.PendingMessages <= 0 || c.PendingBytes <= 0 {
-		errs = append(errs, fmt.Errorf("natsio: pending limits of %d messages and %d bytes are not above 0",
+		errs = append(errs, fmt.Errorf("pending limits of %d messages and %d bytes are not above 0",
 			c.PendingMessages, c.PendingBytes))
 	}
 	errs = append(errs, c.Telemetry.validate("telemetry"), c.Announcements.validate("announcement"))
@@ -114,7 +114,7 @@ func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
 		}
 		if err != nil {
 			in.unsubscribe()
-			return nil, fmt.Errorf("natsio: subscribe %s: %w", to.subject, err)
+			return nil, fmt.Errorf("subscribe %s: %w", to.subject, err)
 		}
 	}
 	c.settle()
@@ -133,7 +133,7 @@ func (in *Ingest) Stop(ctx context.Context) error {
 	for _, sub := range in.subs {
 		if err := drain(ctx, in.conn.nc, sub); err != nil {
 			in.unsubscribe()
-			return fmt.Errorf("natsio: stop ingest: %w", err)
+			return fmt.Errorf("stop ingest: %w", err)
 		}
 	}
 	return nil

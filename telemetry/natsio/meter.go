@@ -15,7 +15,7 @@ type RateLimit struct {
 
 func (l RateLimit) validate(what string) error {
 	if !(l.PerSecond > 0) || l.Burst < 1 {
-		return fmt.Errorf("natsio: %s limit of %v records/s with a burst of %d is not above 0", what, l.PerSecond, l.Burst)
+		return fmt.Errorf("%s limit of %v records/s with a burst of %d is not above 0", what, l.PerSecond, l.Burst)
 	}
 	return nil
 }

@@ -37,10 +37,10 @@ func DefaultOutletConfig() OutletConfig {
 func (c *OutletConfig) Validate() error {
 	var errs []error
 	if c.MaxNews <= 0 || c.MaxDone <= 0 {
-		errs = append(errs, fmt.Errorf("natsio: outlet bounds of %d news and %d done records are not above 0", c.MaxNews, c.MaxDone))
+		errs = append(errs, fmt.Errorf("outlet bounds of %d news and %d done records are not above 0", c.MaxNews, c.MaxDone))
 	}
 	if c.ConfirmTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("natsio: confirm timeout %v is not above 0", c.ConfirmTimeout))
+		errs = append(errs, fmt.Errorf("confirm timeout %v is not above 0", c.ConfirmTimeout))
 	}
 	return errors.Join(errs...)
 }
@@ -268,7 +268,7 @@ func (p *Outlet) Close(ctx context.Context) error {
 	select {
 	case <-finished:
 	case <-ctx.Done():
-		return fmt.Errorf("natsio: close outlet: %w", ctx.Err())
+		return fmt.Errorf("close outlet: %w", ctx.Err())
 	}
 	// Without a connection there is nothing left to flush: each done record was
 	// told so, and the news is old.

@@ -64,7 +64,7 @@ func (p *Outlet) storePart(part []letter) error {
 	for i := range part {
 		f, err := p.conn.js.PublishMsgAsync(&nats.Msg{Subject: part[i].subject, Data: part[i].payload}, ownRetries)
 		if err != nil {
-			return fmt.Errorf("natsio: store done record: %w", err)
+			return fmt.Errorf("store done record: %w", err)
 		}
 		futures = append(futures, f)
 	}

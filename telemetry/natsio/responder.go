@@ -53,7 +53,7 @@ func (s *responder) serve(c *Conn, worker, subject string) error {
 		err = sub.SetPendingLimits(pendingRequests, pendingRequestBytes)
 	}
 	if err != nil {
-		return fmt.Errorf("natsio: subscribe %s: %w", subject, err)
+		return fmt.Errorf("subscribe %s: %w", subject, err)
 	}
 	c.settle()
 	return nil
@@ -72,7 +72,7 @@ func (s *responder) Stats() ResponderStats {
 func (s *responder) Stop(ctx context.Context) error {
 	if err := drain(ctx, s.conn.nc, s.sub); err != nil {
 		_ = s.sub.Unsubscribe() // ctx's error says more
-		return fmt.Errorf("natsio: stop answering %v requests: %w", s.class, err)
+		return fmt.Errorf("stop answering %v requests: %w", s.class, err)
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func (r *Results) made(bucket jetstream.KeyValue) (time.Time, error) {
 	defer cancel()
 	status, err := bucket.Status(ctx)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("natsio: look at the bucket of results: %w", err)
+		return time.Time{}, fmt.Errorf("look at the bucket of results: %w", err)
 	}
 	s, ok := status.(*jetstream.KeyValueBucketStatus)
 	if !ok {
@@ -244,7 +244,7 @@ func (r *Results) write(bucket jetstream.KeyValue, name string, merge func([]byt
 			}
 		case !errors.Is(lookup, jetstream.ErrKeyNotFound):
 			r.lost()
-			return fmt.Errorf("natsio: look up result: %w", lookup)
+			return fmt.Errorf("look up result: %w", lookup)
 		}
 		value := merge(stored)
 		switch {
@@ -263,7 +263,7 @@ func (r *Results) write(bucket jetstream.KeyValue, name string, merge func([]byt
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("natsio: store result: %w", err)
+		return fmt.Errorf("store result: %w", err)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (c *Conn) RegisterService(version string, metadata map[string]string, statu
 		StatsHandler: func(*micro.Endpoint) any { return status() },
 	})
 	if err != nil {
-		return nil, fmt.Errorf("natsio: register service: %w", err)
+		return nil, fmt.Errorf("register service: %w", err)
 	}
 	answer := micro.HandlerFunc(func(r micro.Request) {
 		if c.answerable(r.Reply()) {
@@ -40,7 +40,7 @@ func (c *Conn) RegisterService(version string, metadata map[string]string, statu
 		}
 	})
 	if err := service.AddEndpoint("status", answer, micro.WithEndpointSubject(c.prefix()+".status")); err != nil {
-		return nil, errors.Join(fmt.Errorf("natsio: register service: %w", err), service.Stop())
+		return nil, errors.Join(fmt.Errorf("register service: %w", err), service.Stop())
 	}
 	return &Service{service}, nil
 }
@@ -51,7 +51,7 @@ func (s *Service) ID() string { return s.service.Info().ID }
 // Stop takes the registration back. What has arrived is still answered.
 func (s *Service) Stop() error {
 	if err := s.service.Stop(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
-		return fmt.Errorf("natsio: stop service: %w", err)
+		return fmt.Errorf("stop service: %w", err)
 	}
 	return nil
 }

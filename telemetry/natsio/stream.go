@@ -82,11 +82,11 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) er
 		return nil
 	}
 	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-		return fmt.Errorf("natsio: create stream %s: %w", want.Name, err)
+		return fmt.Errorf("create stream %s: %w", want.Name, err)
 	}
 	stream, err := c.js.Stream(ctx, want.Name)
 	if err != nil {
-		return fmt.Errorf("natsio: look up stream %s: %w", want.Name, err)
+		return fmt.Errorf("look up stream %s: %w", want.Name, err)
 	}
 	have := stream.CachedInfo().Config
 	if have.Retention != want.Retention || len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0] {

@@ -24,7 +24,7 @@ type Subscription struct {
 func (s *Subscription) Stop(ctx context.Context) error {
 	if err := drain(ctx, s.nc, s.sub); err != nil {
 		_ = s.sub.Unsubscribe() // ctx's error says more
-		return fmt.Errorf("natsio: stop subscription: %w", err)
+		return fmt.Errorf("stop subscription: %w", err)
 	}
 	return nil
 }

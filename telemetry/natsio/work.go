@@ -67,7 +67,7 @@ func (c *WorkConfig) Validate() error {
 	var errs []error
 	demand := func(ok bool, format string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("natsio: work: "+format, args...))
+			errs = append(errs, fmt.Errorf("work: "+format, args...))
 		}
 	}
 	demand(c.Limits.MaxBytes > 0, "payload limit %d is not above 0", c.Limits.MaxBytes)
@@ -184,7 +184,7 @@ func (w *WorkConsumer) consume(ctx context.Context) (started bool, err error) {
 		MaxDeliver:    -1,
 	})
 	if err != nil {
-		return false, fmt.Errorf("natsio: create consumer %s: %w", w.worker, err)
+		return false, fmt.Errorf("create consumer %s: %w", w.worker, err)
 	}
 	broken := make(chan error, 1)
 	w.missed.Store(0)
@@ -201,7 +201,7 @@ func (w *WorkConsumer) consume(ctx context.Context) (started bool, err error) {
 			}
 		}))
 	if err != nil {
-		return false, fmt.Errorf("natsio: consume: %w", err)
+		return false, fmt.Errorf("consume: %w", err)
 	}
 	w.isReady.Do(func() { close(w.ready) })
 	closed := flow.Closed()
@@ -209,7 +209,7 @@ func (w *WorkConsumer) consume(ctx context.Context) (started bool, err error) {
 	case <-ctx.Done():
 	case err = <-broken:
 	case <-closed:
-		return true, errors.New("natsio: consume: ended")
+		return true, errors.New("consume: ended")
 	}
 	w.finish(flow, closed)
 	return true, err
@@ -262,14 +262,14 @@ func (w *WorkConsumer) Drain(ctx context.Context) error {
 		select {
 		case <-ch:
 		case <-ctx.Done():
-			return fmt.Errorf("natsio: drain work of %s: %d batches without an outcome: %w", w.worker, w.Stats().Pending, ctx.Err())
+			return fmt.Errorf("drain work of %s: %d batches without an outcome: %w", w.worker, w.Stats().Pending, ctx.Err())
 		}
 	}
 	if !w.received.Load() {
 		return nil // a server that was never reached is no reason to fail
 	}
 	if err := w.conn.Flush(ctx); err != nil {
-		return fmt.Errorf("natsio: drain work of %s: acknowledgements: %w", w.worker, err)
+		return fmt.Errorf("drain work of %s: acknowledgements: %w", w.worker, err)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (c *Conn) storeWork(ctx context.Context, m *nats.Msg) (duplicate bool, err 
 			return ack.Duplicate, nil
 		}
 		if finalAnswer(err) {
-			return false, fmt.Errorf("natsio: publish work: %w", err)
+			return false, fmt.Errorf("publish work: %w", err)
 		}
 		switch {
 		case errors.Is(err, jetstream.ErrNoStreamResponse):
@@ -99,7 +99,7 @@ func (c *Conn) storeWork(ctx context.Context, m *nats.Msg) (duplicate bool, err 
 			last = err
 		}
 		if !pause(ctx, backoff(c.cfg.ReconnectMin, c.cfg.ReconnectMax, attempt)) {
-			return false, fmt.Errorf("natsio: publish work: %w (%w)", last, ctx.Err())
+			return false, fmt.Errorf("publish work: %w (%w)", last, ctx.Err())
 		}
 	}
 }
@@ -151,12 +151,12 @@ func (p *WorkPublisher) Publish(ctx context.Context, worker, queue string, h tel
 		return err
 	}
 	if ctx.Err() != nil { // else the select below might choose the free credit
-		return fmt.Errorf("natsio: publish work: %w", ctx.Err())
+		return fmt.Errorf("publish work: %w", ctx.Err())
 	}
 	select {
 	case p.credit <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("natsio: publish work: %w", ctx.Err())
+		return fmt.Errorf("publish work: %w", ctx.Err())
 	}
 	var future jetstream.PubAckFuture
 	if p.conn.nc.IsConnected() {
@@ -180,7 +180,7 @@ func (p *WorkPublisher) await(ctx context.Context, m *nats.Msg, first jetstream.
 			return ack.Duplicate, nil
 		case err := <-first.Err():
 			if finalAnswer(err) {
-				return false, fmt.Errorf("natsio: publish work: %w", err)
+				return false, fmt.Errorf("publish work: %w", err)
 			}
 		case <-patience.C:
 		case <-ctx.Done():
