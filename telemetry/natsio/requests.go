@@ -106,3 +106,48 @@ func (c *Conn) refuse(reply string, class telemetry.SubjectClass, err error) {
 	m.Header.Set(micro.ErrorHeader, clip(err.Error(), telemetry.MaxDetail))
 	_ = c.nc.PublishMsg(m)
 }
+
+// decodeOne reads a payload that holds exactly one record of a kind that
+// belongs on subjects of the class.
+func decodeOne(d *telemetry.Decoder, r *telemetry.Record, payload []byte,
+	limits telemetry.CheckLimits, class telemetry.SubjectClass) error {
+	limits.MaxRecords = 1
+	if _, err := telemetry.Check(payload, limits); err != nil {
+		return err
+	}
+	d.Reset(payload)
+	if err := d.Next(r); err != nil {
+		return err
+	}
+	if !class.Carries(r.Kind) {
+		return &telemetry.RecordError{
+			Kind: r.Kind, Reason: telemetry.ReasonWrongKind,
+			Err: fmt.Errorf("kind %v on a %v subject", r.Kind, class),
+		}
+	}
+	return nil
+}
+
+// snapshot answers a request with the last recommendation for its queue.
+func (in *Ingest) snapshot(m *nats.Msg) {
+	if !in.conn.answerable(m.Reply) {
+		return // nobody waits, or nobody who may be answered
+	}
+	_, worker, queue, err := in.conn.cfg.Subjects.Parse(m.Subject)
+	if err != nil {
+		in.conn.refuse(m.Reply, telemetry.SubjectSnapshot, fmt.Errorf("%w: %w", ErrRequest, err))
+		return
+	}
+	if in.cfg.Deciders.Who(worker) == DecidesAnother {
+		return // who answers
+	}
+	in.snapshots.Add(1)
+	r, ok := in.sink.Latest(worker, queue)
+	if !ok {
+		in.conn.refuse(m.Reply, telemetry.SubjectSnapshot, ErrNoRecommendation)
+		return
+	}
+	// A reply subject carries one record, the first of its own sequence.
+	h := in.conn.newHeader(1)
+	_ = in.conn.publish(m.Reply, telemetry.AppendRecommendation(nil, in.conn.cfg.Form, &h, &r))
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -11,6 +12,104 @@ import (
 
 	"ringmaster/telemetry"
 )
+
+const (
+	// dedupWindow is how long the stream remembers batch ids.
+	dedupWindow = 2 * time.Minute
+	// maxWorkBytes is the largest message that the stream takes.
+	maxWorkBytes = 1 << 20
+	// apiTimeout bounds one request to the JetStream API.
+	apiTimeout = 3 * time.Second
+)
+
+// workStreamName derives the stream's name from the subject prefix, since
+// stream names hold no dots. Version 1 is not part of the name, so that the
+// default prefix gives RINGMASTER_WORK.
+func workStreamName(prefix string) string {
+	name := strings.TrimSuffix(prefix, ".v1")
+	return strings.ToUpper(strings.ReplaceAll(name, ".", "_")) + "_WORK"
+}
+
+// WorkStream returns the name of the stream of batches.
+func (c *Conn) WorkStream() string { return workStreamName(c.prefix()) }
+
+// workStream is the configuration of the stream. What it leaves out is off:
+// message headers can neither replace, schedule, expire nor count anything.
+func (c *Conn) workStream() jetstream.StreamConfig {
+	storage := jetstream.FileStorage
+	if c.cfg.WorkStream.Memory {
+		storage = jetstream.MemoryStorage
+	}
+	return jetstream.StreamConfig{
+		Name:        c.WorkStream(),
+		Description: "batches of slots, removed when their done record is out",
+		Subjects:    []string{c.prefix() + ".work.>"},
+		Retention:   jetstream.WorkQueuePolicy,
+		Discard:     jetstream.DiscardNew, // refuse the publisher rather than lose what was accepted
+		Storage:     storage,
+		Replicas:    c.cfg.WorkStream.Replicas,
+		MaxBytes:    c.cfg.WorkStream.MaxBytes,
+		MaxMsgSize:  maxWorkBytes,
+		Duplicates:  dedupWindow,
+		DenyDelete:  true,
+	}
+}
+
+// EnsureWorkStream creates the stream of batches unless it exists. While there
+// is no connection or no JetStream it tries again until ctx ends, whose error
+// then comes with the last one seen. It wraps ErrStreamConflict, and gives up
+// at once, if a stream of this name serves another purpose.
+func (c *Conn) EnsureWorkStream(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		err := c.ensureWorkStream(ctx)
+		if err == nil || errors.Is(err, ErrStreamConflict) {
+			return err
+		}
+		if !pause(ctx, backoff(c.cfg.ReconnectMin, c.cfg.ReconnectMax, attempt)) {
+			return fmt.Errorf("%w (%w)", err, ctx.Err())
+		}
+	}
+}
+
+func (c *Conn) ensureWorkStream(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	return c.ensureStream(ctx, c.workStream())
+}
+
+// ensureStream creates a stream unless it exists. The error wraps
+// ErrStreamConflict if a stream of this name serves another purpose.
+func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) error {
+	_, err := c.js.CreateStream(ctx, want)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return fmt.Errorf("create stream %s: %w", want.Name, err)
+	}
+	stream, err := c.js.Stream(ctx, want.Name)
+	if err != nil {
+		return fmt.Errorf("look up stream %s: %w", want.Name, err)
+	}
+	have := stream.CachedInfo().Config
+	if have.Retention != want.Retention || len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0] {
+		return fmt.Errorf("%w: %s is a %v stream over %v, want a %v stream over %v",
+			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Retention, want.Subjects)
+	}
+	return nil
+}
+
+// pause waits and reports whether ctx allowed it.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
 
 // PublishTelemetry sends records to the runtime. queue may be
 // telemetry.BatchQueue if every record names its own. While the connection is
