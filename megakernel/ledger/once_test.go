@@ -227,13 +227,21 @@ func (h *hammered) end() error {
 }
 
 func (h *hammered) lose() error {
+	if err := h.settle(); err != nil {
+		return err
+	}
+	h.l.Lost(h.now)
+	return nil
+}
+
+// settle publishes what is written and ends what is under way.
+func (h *hammered) settle() error {
 	h.publish()
 	for len(h.waves) > 0 {
 		if err := h.end(); err != nil {
 			return err
 		}
 	}
-	h.l.Lost(h.now)
 	return nil
 }
 
@@ -255,7 +263,7 @@ func (h *hammered) collect(name string) error {
 
 // finish runs what is left and looks at what remains.
 func (h *hammered) finish() error {
-	if err := h.lose(); err != nil {
+	if err := h.settle(); err != nil { // not a loss, which would end what was forgotten
 		return err
 	}
 	for i := range 6 {

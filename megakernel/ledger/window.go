@@ -68,7 +68,7 @@ func (l *Ledger) evict(now time.Time) (number int, err error) {
 		case !q.idle():
 		case now.Sub(q.moved) < l.cfg.WindowHold:
 			held++
-		case oldest == nil || q.used.Before(oldest.used):
+		case oldest == nil || q.olderThan(oldest):
 			oldest = q
 		}
 	}
@@ -79,6 +79,15 @@ func (l *Ledger) evict(now time.Time) (number int, err error) {
 	delete(l.queues, oldest.name)
 	l.epoch++
 	return oldest.window.Number(), nil
+}
+
+// olderThan says which of two queues loses its window first: the books decide by values
+// alone, not by the order of a map.
+func (q *queue) olderThan(other *queue) bool {
+	if q.used.Equal(other.used) {
+		return q.window.Number() < other.window.Number()
+	}
+	return q.used.Before(other.used)
 }
 
 // Reused hands out a window that was given to another queue. It has to be cleared before
