@@ -102,7 +102,8 @@ func (t *Tuner) replace(p *process) {
 // of those that did, the one with the largest expected gain over the incumbent. It
 // returns false when none is worth its launches.
 func (t *Tuner) choose(p *process) (pick int32, ok bool) {
-	if t.left > int(finalShare*float64(t.budget)) || t.changed {
+	final := math.Min(finalShare+finalNoise*math.Max(t.noise.sd()-noisePrior, 0), mostFinal)
+	if t.left > int(final*float64(t.budget)) || t.changed {
 		if pick, ok := t.chooseNew(p); ok {
 			return pick, true
 		}

@@ -5,6 +5,8 @@ const (
 	// What an exploration may cost.
 	defaultBudget = 24    // looks, each with a launch of the incumbent: an H200-like device comes within 1 % of the best with them
 	finalShare    = .2    // of the looks are at geometries that ran: what looks best is partly luck
+	finalNoise    = 2.    // and more of them where launches are noisier than noisePrior,
+	mostFinal     = .5    // up to this share
 	worthwhile    = .004  // an expected gain below this ends the search for new geometries
 	worthwhileRan = .0005 // and below this the looks at geometries that ran
 	safety        = .4    // a geometry that surely takes half as long again is not looked at again

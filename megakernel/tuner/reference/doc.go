@@ -2,8 +2,8 @@
 // primitives of the original, vyre 0.6, to the last bit, flaws included. It is
 // tested against golden vectors of the original.
 //
-// The project's own tuner is compared with it. No launch runs any of it unless an
-// operator asks for the original's behaviour.
+// It is the reference that the project's own tuner is compared with: of all this, the
+// command uses the names of the modes, and no launch runs the rest.
 //
 //   - [Mode] and [ParseMode]: what an operator may ask for.
 //   - [Suggest]: latencies to a softmax policy in Q16 and its natural-gradient choice.
