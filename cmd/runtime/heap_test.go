@@ -119,7 +119,7 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 	for args, message := range map[string]string{
 		"4294967295:1":                "outside the queue's window",
 		"65530:10":                    "outside the queue's window",
-		"0:1 --queue=nobody":          "has no window yet",
+		"0:1 --queue=nobody":          "has no data yet",
 		"0:1 --worker=elsewhere":      "no runtime answers",
 		"0:1:f64":                     "want OFFSET:COUNT[:FORMAT]",
 		"4294967295:4294967295:bytes": "4294967295 words, at most",

@@ -71,8 +71,6 @@ var (
 	table      = text.Table
 	plain      = text.Plain
 	plainLines = text.PlainLines
-	wrap       = text.Wrap
-	plural     = text.Plural
 )
 
 func grouped[T ~int | ~int64 | ~uint32 | ~uint64](n T) string { return text.Grouped(n) }
