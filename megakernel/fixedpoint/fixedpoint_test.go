@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/tuner/natural"
@@ -135,40 +134,5 @@ func TestStepBeyondTheStorageBlockIsRefusedAndTheNextOneRuns(t *testing.T) {
 	}
 	if _, err := e.Softmax([]uint32{1, 2}); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// fixed is an engine that advances a clock by a fixed time per candidate.
-type fixed struct {
-	natural.Host
-	now  *time.Duration
-	each time.Duration
-	base time.Duration
-}
-
-func (f fixed) Softmax(in []uint32) ([]uint32, error) {
-	*f.now += f.base + time.Duration(len(in))*f.each
-	return nil, nil
-}
-
-func (f fixed) Precondition(r natural.Root, p []uint32) ([]uint32, error) { return f.Softmax(p) }
-
-func TestStepsGoToTheDeviceFromTheSizeWhereItIsFaster(t *testing.T) {
-	var now time.Duration
-	clock := func() time.Duration { now += time.Microsecond; return now } // a host step takes 1 µs
-	for name, c := range map[string]struct {
-		device fixed
-		want   int
-	}{
-		"always slower": {fixed{now: &now, base: time.Second}, Never},
-		"always faster": {fixed{now: &now, base: -time.Microsecond}, denseSizes[0]},
-	} {
-		s, err := Calibrate(c.device, clock)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if s.DenseFrom != c.want {
-			t.Errorf("%s: dense products go to the device from %d, want %d", name, s.DenseFrom, c.want)
-		}
 	}
 }
