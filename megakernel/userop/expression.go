@@ -3,13 +3,11 @@ package userop
 import "strings"
 
 // expression reads tokens up to one of the single characters in ends that
-// stands outside parentheses, and leaves that. It checks names and the places
-// of parentheses and operands; the rest of the grammar and the types are the
-// compiler's. The text cannot mean more than an expression, because no token of
-// a statement is let through.
+// stands outside parentheses, and leaves that. It checks names and parentheses;
+// the rest of the grammar and the types are the compiler's. The text cannot mean
+// more than an expression, because no token of a statement is let through.
 func (c *checker) expression(ends, what string) {
 	depth, questions := 0, 0
-	operand := false // the last token ended an operand
 	for first := true; !c.broken; first = false {
 		t := c.peek()
 		switch {
@@ -20,27 +18,22 @@ func (c *checker) expression(ends, what string) {
 				c.fail("expected %s", what)
 			}
 			return
-		case t.kind != tokenPunctuation && operand:
-			c.fail("expected an operator or the end of %s", what)
 		case t.kind == tokenNumber:
 			c.take()
-			operand = true
 		case t.kind == tokenIdentifier:
-			operand = c.word(t)
+			c.word(t)
 		default:
-			c.punctuation(t, &depth, &questions, &operand, what)
+			c.punctuation(t, &depth, &questions, what)
 		}
 	}
 }
 
 // punctuation takes a token of an expression that is neither name nor number.
-func (c *checker) punctuation(t token, depth, questions *int, operand *bool, what string) {
+func (c *checker) punctuation(t token, depth, questions *int, what string) {
 	switch t.text {
 	case "(":
 		if *depth++; *depth > maxNesting {
 			c.fail("more than %d parentheses within one another", maxNesting)
-		} else if *operand {
-			c.fail("expected an operator or the end of %s", what)
 		}
 	case ")":
 		*depth--
@@ -61,7 +54,6 @@ func (c *checker) punctuation(t token, depth, questions *int, operand *bool, wha
 		c.fail("%s is not finished", what)
 		return
 	}
-	*operand = t.text == ")" || t.text == "." || *operand && (t.text == "++" || t.text == "--")
 	c.take()
 }
 
@@ -75,8 +67,8 @@ func (c *checker) swizzled() bool {
 }
 
 // word takes a name within an expression, which has to be known and used as
-// what it is. It reports whether the name is an operand, not a callee.
-func (c *checker) word(t token) bool {
+// what it is.
+func (c *checker) word(t token) {
 	c.take()
 	called := c.is("(")
 	_, accessor := Accessors[t.text]
@@ -96,7 +88,6 @@ func (c *checker) word(t token) bool {
 			c.problems.add(t.line, "%s is no function", t.text)
 		}
 	case t.text == "true", t.text == "false":
-		return true
 	case statements[t.text]:
 		c.next--
 		c.fail("a statement begins within an expression")
@@ -105,5 +96,4 @@ func (c *checker) word(t token) bool {
 		// After a keyword of GLSL nothing can be understood.
 		c.broken = c.broken || reserved[t.text]
 	}
-	return !called
 }

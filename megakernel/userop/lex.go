@@ -102,8 +102,8 @@ func lexToken(s string, line int, p *problems) (token, int) {
 		return token{kind: tokenIdentifier, text: s[:n], line: line}, n
 	case isDigit(c), c == '.' && len(s) > 1 && isDigit(s[1]):
 		n := numberLength(s)
-		if !isNumber(s[:n]) {
-			p.add(line, "%q is no number; write 12u, 0x1Fu, -3 or 1.5", s[:n])
+		if strings.ContainsFunc(s[:n], func(r rune) bool { return !strings.ContainsRune(numerals, r) }) {
+			p.add(line, "%q is no number of 32 bits; write 12u, 0x1Fu, -3 or 1.5", s[:n])
 		}
 		return token{kind: tokenNumber, text: s[:n], line: line}, n
 	case c == '#':
@@ -121,6 +121,9 @@ func lexToken(s string, line int, p *problems) (token, int) {
 	p.add(line, "character %q is not part of the language", s[0])
 	return token{}, 1
 }
+
+// numerals are the characters of literals of int, uint and float. That a literal is well formed is for the compiler to see.
+const numerals = "0123456789abcdefABCDEFxXuU.+-"
 
 func isLetter(c byte) bool { return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
