@@ -44,8 +44,8 @@ func bindKind(kind Kind, r *Record) *binding {
 		return bind(doneSchema, &r.Header, &r.Done)
 	case KindHeap:
 		return bind(heapSchema, &r.Header, &r.Heap)
-	case KindResident:
-		return bind(residentSchema, &r.Header, &r.Resident)
+	case KindGraphRequest:
+		return bind(graphRequestSchema, &r.Header, &r.GraphRequest)
 	case KindCancel:
 		return bind(cancelSchema, &r.Header, &r.Cancel)
 	}

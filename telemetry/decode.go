@@ -128,8 +128,8 @@ func (r *Record) reset(kind Kind) {
 		r.Done = Done{Faults: r.Done.Faults[:0], Results: r.Done.Results[:0], Prints: r.Done.Prints[:0]}
 	case KindHeap:
 		r.Heap = Heap{Data: r.Heap.Data[:0]}
-	case KindResident:
-		r.Resident = Resident{Data: r.Resident.Data[:0], Join: r.Resident.Join[:0]}
+	case KindGraphRequest:
+		r.GraphRequest = GraphRequest{Data: r.GraphRequest.Data[:0]}
 	case KindCancel:
 		r.Cancel = Cancel{}
 	default:

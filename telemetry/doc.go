@@ -24,7 +24,7 @@
 //	work.<worker>.<queue>          in         work, through a JetStream work queue
 //	done.<worker>.<queue>          out        done
 //	heap.<worker>.<queue>          request    heap, answered with heap
-//	graph.<worker>.<queue>         request    resident, answered with resident
+//	graph.<worker>.<queue>         request    graph_request, answered with the same
 //	cancel.<worker>.<queue>        request    cancel, answered with cancel
 //	rejected.<worker>.<queue>      out        rejected
 //	rejected.invalid               out        rejected, if worker or queue is unknown
@@ -94,12 +94,12 @@
 //
 // # Enumerations
 //
-//	kind         1 queue, 2 graph, 3 priority, 4 launch, 5 worker, 6 recommendation, 7 work, 8 done, 9 rejected, 10 heap, 11 resident, 12 cancel
+//	kind         1 queue, 2 graph, 3 priority, 4 launch, 5 worker, 6 recommendation, 7 work, 8 done, 9 rejected, 10 heap, 11 graph_request, 12 cancel
 //	status       0 ok, 1 failed
 //	time_source  0 none, 1 query, 2 wall
 //	op           0 read, 1 write
 //	mode         0 wave, 1 lease
-//	ask          0 load, 1 list, 2 drop, 3 run, 4 read, 5 cancel, 6 facts
+//	ask          0 load, 1 list, 2 drop, 3 run, 4 read, 5 cancel
 //	found        0 unseen, 1 canceled, 2 finished
 //
 // # Publishers of a queue
@@ -321,28 +321,27 @@
 //	 9   data                                  bytes     0..262144 bytes -           event    little-endian words: to write, or that were read
 //	10   epoch                                 u64       0..2^64-1      -            event    in an answer
 //
-// # Record resident
+// # Record graph_request
 //
 // A request about the graphs that the subject's queue has on the worker's device,
 // and its answer, which repeats ask and name. docs/graphs.md, "The requests", says
 // which fields belong to which ask. The limits are those of heap records.
 //
 //	pos  field                                 type      range          unit         class    note
-//	 6   ask!                                  enum      0..6           -            event
+//	 6   ask!                                  enum      0..5           -            event
 //	 7   name                                  text      0..64 bytes    -            event    of the graph; required but for list
-//	 8   offset                                u64       0..2^64-1      bytes        event    load, facts, read: of data; answer of run: length of the object
-//	 9   total                                 u64       0..2^64-1      bytes        event    load, facts: of the whole; answer of run: of the result
+//	 8   offset                                u64       0..2^64-1      bytes        event    read: of data; answer of run: length of the report
+//	 9   total                                 u64       0..2^64-1      bytes        event    answer of run: of the result
 //	10   data                                  bytes     0..262144 bytes -           event
 //	11   directed                              bool      true|false     -            event    load
-//	12   algorithm                             text      0..64 bytes    -            event    run: bfs, sssp, cc, reach, flow or join
+//	12   algorithm                             text      0..64 bytes    -            event    run: bfs, sssp, cc or reach
 //	13   topology                              text      0..64 bytes    -            event    run: of every level; auto if empty
 //	14   decide_host                           bool      true|false     -            event    run
 //	15   budget_bytes                          u64       0..2^64-1      bytes        event    run: beside the graph; 0 is the worker's
 //	16   hit_capacity                          u32       0..2^32-1      nodes        event    run: 0 is all
 //	17   result                                u64       0..2^64-1      -            event    answer of run; read; to cancel by: run, cancel
-//	18   join                                  bytes     0..8192 bytes  -            event    run
-//	19   facts                                 u64       0..2^64-1      -            event    answer of facts; run
-//	20   loops                                 bool      true|false     -            event    load: of a list, edges from a node to itself are kept
+//	18   object                                text      0..64 bytes    -            event    load: name of the file in the object store
+//	19   loops                                 bool      true|false     -            event    load: of a list, edges from a node to itself are kept
 //
 // # Record cancel
 //

@@ -43,8 +43,8 @@ func Append(dst []byte, f Form, r *Record) []byte {
 		return AppendRejected(dst, f, &r.Header, &r.Rejected)
 	case KindHeap:
 		return AppendHeap(dst, f, &r.Header, &r.Heap)
-	case KindResident:
-		return AppendResident(dst, f, &r.Header, &r.Resident)
+	case KindGraphRequest:
+		return AppendGraphRequest(dst, f, &r.Header, &r.GraphRequest)
 	case KindCancel:
 		return AppendCancel(dst, f, &r.Header, &r.Cancel)
 	}

@@ -21,7 +21,7 @@ const (
 	KindDone
 	KindRejected
 	KindHeap
-	KindResident
+	KindGraphRequest
 	KindCancel
 
 	lastKind = KindCancel
@@ -30,7 +30,7 @@ const (
 var kindNames = []string{
 	KindInvalid: "", KindQueue: "queue", KindGraph: "graph", KindPriority: "priority", KindLaunch: "launch",
 	KindWorker: "worker", KindRecommendation: "recommendation", KindWork: "work", KindDone: "done", KindRejected: "rejected",
-	KindHeap: "heap", KindResident: "resident", KindCancel: "cancel",
+	KindHeap: "heap", KindGraphRequest: "graph_request", KindCancel: "cancel",
 }
 
 // String returns the wire name of the kind.

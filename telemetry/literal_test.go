@@ -166,13 +166,12 @@ var literals = []struct {
 		arrayRow: "9b 0a" + arrayHeader + "01 cd0100 01 c40401020304 cf0004000000000000",
 	},
 	{
-		want: Record{Header: literalHeader(KindResident), Resident: Resident{Ask: ResidentRun, Name: "g", Offset: 1, Total: 2, Data: []byte{9}, Directed: true,
-			Algorithm: "bfs", Topology: "auto", DecideHost: true, Budget: 3, HitCapacity: 4, Result: 5,
-			Join: []byte{10, 11}, Facts: 6, Loops: true}},
-		mapForm: "de0015 a4'kind' a8'resident'" + mapHeader + `a3'ask' a3'run' a4'name' a1'g' a6'offset' 01 a5'total' 02 a4'data' c40109 a8'directed' c3
+		want: Record{Header: literalHeader(KindGraphRequest), GraphRequest: GraphRequest{Ask: GraphRun, Name: "g", Offset: 1, Total: 2, Data: []byte{9}, Directed: true,
+			Algorithm: "bfs", Topology: "auto", DecideHost: true, Budget: 3, HitCapacity: 4, Result: 5, Object: "o", Loops: true}},
+		mapForm: "de0014 a4'kind' ad'graph_request'" + mapHeader + `a3'ask' a3'run' a4'name' a1'g' a6'offset' 01 a5'total' 02 a4'data' c40109 a8'directed' c3
 			a9'algorithm' a3'bfs' a8'topology' a4'auto' ab'decide_host' c3 ac'budget_bytes' 03 ac'hit_capacity' 04 a6'result' 05
-			a4'join' c4020a0b a5'facts' 06 a5'loops' c3`,
-		arrayRow: "dc0015 0b" + arrayHeader + "03 a1'g' 01 02 c40109 c3 a3'bfs' a4'auto' c3 03 04 05 c4020a0b 06 c3",
+			a6'object' a1'o' a5'loops' c3`,
+		arrayRow: "dc0014 0b" + arrayHeader + "03 a1'g' 01 02 c40109 c3 a3'bfs' a4'auto' c3 03 04 05 a1'o' c3",
 	},
 	{
 		want:     Record{Header: literalHeader(KindCancel), Cancel: Cancel{Batch: "b1", Found: CancelWithdrawn, Slots: 300}},

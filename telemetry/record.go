@@ -35,7 +35,7 @@ type Record struct {
 	Done           Done
 	Rejected       Rejected
 	Heap           Heap
-	Resident       Resident
+	GraphRequest   GraphRequest
 	Cancel         Cancel
 }
 

@@ -36,7 +36,9 @@ func allSchemas() []kindSchema {
 		for i := range b.targets {
 			s.specs = append(s.specs, b.targets[i].spec)
 		}
-		field, _ := reflect.TypeFor[Record]().FieldByName(strings.ToUpper(k.String()[:1]) + k.String()[1:])
+		field, _ := reflect.TypeFor[Record]().FieldByNameFunc(func(name string) bool {
+			return strings.EqualFold(name, strings.ReplaceAll(k.String(), "_", ""))
+		})
 		s.body = field.Type
 		out = append(out, s)
 	}
@@ -76,7 +78,7 @@ func rowOf(pos int, s *spec) row {
 func TestPackageCommentListsTheEnumerations(t *testing.T) {
 	section := strings.Join(strings.Fields(commentSections(t)["Enumerations"]), " ")
 	want := ""
-	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source"), specNamed(KindHeap, "op"), specNamed(KindLaunch, "mode"), specNamed(KindResident, "ask"), specNamed(KindCancel, "found")} {
+	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source"), specNamed(KindHeap, "op"), specNamed(KindLaunch, "mode"), specNamed(KindGraphRequest, "ask"), specNamed(KindCancel, "found")} {
 		want += " " + e.name
 		for code := e.min; code <= e.max; code++ {
 			want += fmt.Sprintf(" %d %s,", code, e.names[code])

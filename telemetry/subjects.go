@@ -82,7 +82,7 @@ func (c SubjectClass) Carries(k Kind) bool {
 	case SubjectHeap:
 		return k == KindHeap
 	case SubjectGraph:
-		return k == KindResident
+		return k == KindGraphRequest
 	case SubjectCancel:
 		return k == KindCancel
 	}

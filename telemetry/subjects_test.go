@@ -114,7 +114,7 @@ func TestEverySubjectClassCarriesItsKinds(t *testing.T) {
 		SubjectWorker:    {KindWorker}, SubjectRecommend: {KindRecommendation}, SubjectSnapshot: {KindRecommendation},
 		SubjectWork: {KindWork}, SubjectDone: {KindDone},
 		SubjectRejected: {KindRejected}, SubjectRejectedInvalid: {KindRejected},
-		SubjectHeap: {KindHeap}, SubjectGraph: {KindResident}, SubjectCancel: {KindCancel},
+		SubjectHeap: {KindHeap}, SubjectGraph: {KindGraphRequest}, SubjectCancel: {KindCancel},
 	}
 	for c := SubjectInvalid; c <= lastClass; c++ {
 		carried := make(map[Kind]bool)

@@ -54,16 +54,17 @@ var projectImports = map[string][]string{
 	"megakernel/lease":             {"ring", "megakernel/gpu", "megakernel/kernel"},                                  // small submissions on a kernel that stays
 	"megakernel": {"ring", "megakernel/ledger", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
-	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                                                   // steps of a policy, as kernels
-	"megakernel/faultgl":            {"megakernel/gpu"},                                                                               // a device that fails on purpose
-	"bench/edgework":                {"megakernel/policy"},                                                                            // the yardstick of the topology rules, without a device
-	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry", "telemetry/complaint"},            // state and routing only
-	"megakernel/kernelcache":        {"megakernel/gpu", "megakernel/kernelcache/disk"},                                                // programs of any kind, by a key of the caller
-	"megakernel/kernelcache/hotset": nil,                                                                                              // promotion is a function of values
-	"megakernel/kernelcache/disk":   nil,                                                                                              // files of bytes, whatever made them
-	"bench/classic":                 {"megakernel/tuner/search", "megakernel/tuner/space"},                                            // yardsticks of the search
-	"cmd/runtime/decisions":         {"actors", "cmd/runtime/text", "megakernel/policy", "telemetry/decisionlog", "telemetry/natsio"}, // the log of decisions, and what can be asked of one
-	"cmd/runtime/text":              nil,                                                                                              // tables and numbers for people
+	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                                                                                                                                                                                                 // steps of a policy, as kernels
+	"megakernel/faultgl":            {"megakernel/gpu"},                                                                                                                                                                                                                             // a device that fails on purpose
+	"bench/edgework":                {"megakernel/policy"},                                                                                                                                                                                                                          // the yardstick of the topology rules, without a device
+	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry", "telemetry/complaint"},                                                                                                                                                          // state and routing only
+	"megakernel/kernelcache":        {"megakernel/gpu", "megakernel/kernelcache/disk"},                                                                                                                                                                                              // programs of any kind, by a key of the caller
+	"megakernel/kernelcache/hotset": nil,                                                                                                                                                                                                                                            // promotion is a function of values
+	"megakernel/kernelcache/disk":   nil,                                                                                                                                                                                                                                            // files of bytes, whatever made them
+	"bench/classic":                 {"megakernel/tuner/search", "megakernel/tuner/space"},                                                                                                                                                                                          // yardsticks of the search
+	"cmd/runtime/decisions":         {"actors", "cmd/runtime/text", "megakernel/policy", "telemetry/decisionlog", "telemetry/natsio"},                                                                                                                                               // the log of decisions, and what can be asked of one
+	"cmd/runtime/graphs":            {"actors", "cmd/runtime/decisions", "cmd/runtime/text", "cmd/runtime/worker", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/policy", "megakernel/userop", "telemetry", "telemetry/decisionlog", "telemetry/natsio"}, // jobs over graphs, from plain values
+	"cmd/runtime/text":              nil,                                                                                                                                                                                                                                            // tables and numbers for people
 	"megakernel/tuner/trial": {"ring", "megakernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
 		"megakernel/tuner/session", "megakernel/tuner/space", "megakernel/tuner/workload"}, // geometries of this machine's ring, measured
 	"bench": {"bench/classic", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "megakernel/fixedpoint", "megakernel/frontier",
@@ -74,7 +75,7 @@ var projectImports = map[string][]string{
 		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio"}, // what serves, from plain values
 	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "ring", "telemetry", "telemetry/natsio"}, // recorded load, on a worker
 	"cmd/runtime/demo/trace": nil,                                                                                                                                   // bundled data and its mapping
-	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
+	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/reference", "megakernel/tuner/session", "megakernel/tuner/trial",
 		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/client",
@@ -336,10 +337,6 @@ func TestPackageSizeIsBounded(t *testing.T) {
 	}
 }
 
-// services lists the types of the command's package that serve: they hold a lock, a channel or an atomic, and
-// are neither a command nor flags. Each is to become part of a package with a Config; the list may only shrink.
-var services = []string{"graphAdvisor", "graphStore", "graphWalker"}
-
 // TestCommandOnly holds package main to commands, flags, and plain values that they read or print. A command has a
 // name that ends in Cmd, and what a run of it needs stands in its file; flags have tags for the parser or read a
 // flag's text themselves.
@@ -373,13 +370,8 @@ func TestCommandOnly(t *testing.T) {
 		}
 	})
 	for name, rel := range found {
-		if !reads[name] && !slices.Contains(services, name) {
+		if !reads[name] {
 			t.Errorf("%s: %s holds a lock, a channel or an atomic and is neither a command nor flags; what serves has a package with a Config", rel, name)
-		}
-	}
-	for _, name := range services {
-		if found[name] == "" {
-			t.Errorf("%s serves no more: take it off the list", name)
 		}
 	}
 }

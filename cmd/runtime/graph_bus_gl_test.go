@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/graphs"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -63,7 +64,7 @@ func (b *graphBus) graph(queue string, args ...string) outcome {
 	return got
 }
 
-func (b *graphBus) run(args ...string) (r graphReport) {
+func (b *graphBus) run(args ...string) (r graphs.Report) {
 	b.t.Helper()
 	got := b.graph("walks", append([]string{"run", "--json"}, args...)...)
 	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {

@@ -31,7 +31,7 @@ func TestHostAndDeviceDecideEveryLevelAlike(t *testing.T) {
 			r := graphJSON(t, "", append([]string{"run", "--decide", decide, "--verify"}, strings.Fields(args)...)...)
 			var levels []string
 			for _, l := range r.Details {
-				why, _, _ := strings.Cut(l.Why, ";") // what runs in the resident kernel depends on the host's visits
+				why, _, _ := strings.Cut(l.Why, ";") // what runs in the persistent kernel depends on the host's visits
 				levels = append(levels, fmt.Sprintf("%s %d %d: %s", l.Topology, l.Nodes, l.Edges, why))
 			}
 			return levels

@@ -14,8 +14,8 @@ import (
 // painter is a worker that would write on its clients' terminals.
 type painter struct{}
 
-func (painter) Answer(_ context.Context, _ string, r *telemetry.Resident) error {
-	if r.Ask == telemetry.ResidentList {
+func (painter) Answer(_ context.Context, _ string, r *telemetry.GraphRequest) error {
+	if r.Ask == telemetry.GraphList {
 		r.Data = []byte(`[{"name":"\u001b[2Jgraph","nodes":1}]`)
 		return nil
 	}

@@ -10,9 +10,11 @@ import (
 	"slices"
 	"time"
 
+	"ringmaster/cmd/runtime/graphs"
 	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // graphWorkerFlags say on which worker, and of which queue, graphs are.
@@ -37,7 +39,7 @@ type graphLoadCmd struct {
 	Name     string `arg:"" help:"Name of the graph on the worker. It replaces a graph of that name."`
 	File     string `arg:"" type:"existingfile" help:"Graph file: edge list, Matrix Market or binary, with gzip or without; up to 256 MiB."`
 	Directed bool   `help:"Each line is an edge from its first node to its second only (default: both ways)."`
-	Loops    bool   `help:"Keep edges from a node to itself; flow needs them, and some joins depend on them."`
+	Loops    bool   `help:"Keep edges from a node to itself."`
 }
 
 func (c *graphLoadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
@@ -50,15 +52,15 @@ func (c *graphLoadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 	if err != nil {
 		return err
 	}
-	if size := info.Size(); size > maxGraphFile {
-		return fmt.Errorf("%s has %d bytes, %d may come over NATS; convert it, or pack it with gzip", c.File, size, maxGraphFile)
+	if size := info.Size(); size > natsio.MaxGraphFile {
+		return fmt.Errorf("%s has %d bytes, %d may go to a worker; convert it, or pack it with gzip", c.File, size, natsio.MaxGraphFile)
 	}
 	ctx, conn, done, err := c.connect(ctx, "ringmaster graph load", log)
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := conn.LoadGraph(ctx, c.Worker, c.Queue, c.Name, f, uint64(info.Size()), natsio.GraphOptions{Directed: c.Directed, Loops: c.Loops}); err != nil {
+	if err := client.LoadGraph(ctx, conn, c.Worker, c.Queue, c.Name, f, client.GraphOptions{Directed: c.Directed, Loops: c.Loops}); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "graph %s of queue %s is on the device of %s\n", c.Name, c.Queue, c.Worker)
@@ -77,11 +79,11 @@ func (c *graphListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 		return err
 	}
 	defer done()
-	answer, err := conn.AskGraphs(ctx, c.Worker, c.Queue, &telemetry.Resident{Ask: telemetry.ResidentList})
+	answer, err := client.AskGraphs(ctx, conn, c.Worker, c.Queue, &telemetry.GraphRequest{Ask: telemetry.GraphList})
 	if err != nil {
 		return err
 	}
-	rows := []listedGraph{}
+	rows := []graphs.Listed{}
 	if err := json.Unmarshal(answer.Data, &rows); err != nil {
 		return fmt.Errorf("the worker's list: %w", err)
 	}
@@ -108,7 +110,7 @@ func (c *graphDropCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 		return err
 	}
 	defer done()
-	if _, err := conn.AskGraphs(ctx, c.Worker, c.Queue, &telemetry.Resident{Ask: telemetry.ResidentDrop, Name: c.Name}); err != nil {
+	if _, err := client.AskGraphs(ctx, conn, c.Worker, c.Queue, &telemetry.GraphRequest{Ask: telemetry.GraphDrop, Name: c.Name}); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "graph %s of queue %s is dropped\n", c.Name, c.Queue)
@@ -118,85 +120,45 @@ func (c *graphDropCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 // graphQuery runs an algorithm over a graph that is on a worker's device.
 type graphQuery struct {
 	graphWorkerFlags
-	flags *graphRunCmd
+	name string // of the graph
 }
 
-// run returns the worker's report. For dataflow, or if values are to be written, it also
-// returns the values of each pass and a graph with the nodes' names.
-func (q *graphQuery) run(ctx context.Context, log *slog.Logger) (*graphReport, *graph.Graph, [][]uint32, error) {
+// run returns the worker's report. If values are wanted, it also returns those and a graph
+// with the nodes' names.
+func (q *graphQuery) run(ctx context.Context, spec *graphs.Spec, wanted bool, log *slog.Logger) (*graphs.Report, *graph.Graph, []uint32, error) {
+	fail := func(err error) (*graphs.Report, *graph.Graph, []uint32, error) { return nil, nil, nil, err }
 	ctx, conn, done, err := q.connect(ctx, "ringmaster graph run", log)
 	if err != nil {
-		return nil, nil, nil, err
+		return fail(err)
 	}
 	defer done()
-	c := q.flags
-	if c.facts == nil {
-		report, g, values, err := q.pass(ctx, conn, 0, c.Out != "")
-		return report, g, [][]uint32{values}, err
+	request := telemetry.GraphRequest{
+		Name: q.name, Algorithm: spec.Algorithm, Topology: spec.Topology, DecideHost: spec.DecideHost, Budget: spec.Budget, HitCapacity: spec.HitCapacity,
 	}
-	var (
-		first   *graph.Graph
-		reports []*graphReport
-		values  [][]uint32
-	)
-	for pass := range c.facts.Passes() {
-		report, g, arrived, err := q.sendFacts(ctx, conn, pass)
-		switch {
-		case err != nil:
-			return nil, nil, nil, err
-		case pass == 0:
-			first = g
-		case g.Nodes() != first.Nodes() || !slices.Equal(g.IDs, first.IDs):
-			return nil, nil, nil, fmt.Errorf("graph %s was replaced between two passes of facts; run again", c.File)
-		}
-		reports, values = append(reports, report), append(values, arrived)
-	}
-	return flowReport(len(c.facts.Names), reports, values), first, values, nil
-}
-
-// sendFacts sends the facts of a pass and runs it.
-func (q *graphQuery) sendFacts(ctx context.Context, conn *natsio.Conn, pass int) (*graphReport, *graph.Graph, []uint32, error) {
-	c := q.flags
-	number, err := conn.SendFacts(ctx, q.Worker, q.Queue, c.File, graph.AppendFactRows(nil, c.facts.Rows(pass)))
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	return q.pass(ctx, conn, number, true)
-}
-
-// pass runs a pass and fetches its result. facts is the number of the facts of a dataflow
-// problem, otherwise 0.
-func (q *graphQuery) pass(ctx context.Context, conn *natsio.Conn, facts uint64, withValues bool) (*graphReport, *graph.Graph, []uint32, error) {
-	fail := func(err error) (*graphReport, *graph.Graph, []uint32, error) { return nil, nil, nil, err }
-	c := q.flags
-	request := telemetry.Resident{
-		Name: c.File, Algorithm: c.Algorithm, Topology: c.Topology, DecideHost: c.Decide == "host",
-		Budget: c.Budget, HitCapacity: c.HitCapacity, Join: c.joinText, Facts: facts,
-	}
-	for _, id := range c.Source {
+	for _, id := range spec.Sources {
 		request.Data = binary.LittleEndian.AppendUint64(request.Data, id)
 	}
-	answer, err := conn.RunGraph(ctx, q.Worker, q.Queue, &request)
+	answer, err := client.RunGraph(ctx, conn, q.Worker, q.Queue, &request)
 	if err != nil {
 		return fail(err)
 	}
-	data, err := conn.GraphResult(ctx, q.Worker, q.Queue, c.File, answer.Result, 0, answer.Offset)
+	data, err := client.GraphResult(ctx, conn, q.Worker, q.Queue, q.name, answer.Result, 0, answer.Offset)
 	if err != nil {
 		return fail(err)
 	}
-	var report graphReport
+	var report graphs.Report
 	if err := json.Unmarshal(data, &report); err != nil {
 		return fail(fmt.Errorf("the worker's report: %w", err))
 	}
-	report.plain()
-	if !withValues {
+	report.Plain()
+	if !wanted {
 		return &report, nil, nil, nil
 	}
-	if data, err = conn.GraphResult(ctx, q.Worker, q.Queue, c.File, answer.Result, answer.Offset, answer.Total); err != nil {
+	if data, err = client.GraphResult(ctx, conn, q.Worker, q.Queue, q.name, answer.Result, answer.Offset, answer.Total); err != nil {
 		return fail(err)
 	}
 	g, values, err := graphValues(data, report.Nodes)
-	if c.Algorithm == "cc" && err == nil && slices.ContainsFunc(values, func(v uint32) bool { return int64(v) >= int64(len(values)) }) {
+	if spec.Algorithm == "cc" && err == nil && slices.ContainsFunc(values, func(v uint32) bool { return int64(v) >= int64(len(values)) }) {
 		err = fmt.Errorf("the worker's result: a component is called by a node that the graph does not have")
 	}
 	return &report, g, values, err

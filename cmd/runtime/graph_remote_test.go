@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ringmaster/cmd/runtime/graphs"
 )
 
 func TestGraphsLiveOnAWorkerAndAreSearchedOverNATS(t *testing.T) {
@@ -26,13 +28,13 @@ func TestGraphsLiveOnAWorkerAndAreSearchedOverNATS(t *testing.T) {
 		t.Fatal(got.err)
 	}
 	got := ask("list", "--json")
-	var rows []listedGraph
+	var rows []graphs.Listed
 	if err := json.Unmarshal([]byte(got.stdout), &rows); err != nil || len(rows) != 2 || rows[0].Name != "as" || rows[1].Edges != 88234 || rows[0].Bytes != 532952 {
 		t.Errorf("list: %s%s, %v", got.stdout, got.err, err)
 	}
 	values := filepath.Join(t.TempDir(), "values")
 	got = ask("run", "bfs", "as", "--source", "0", "--out", values, "--json")
-	var report graphReport
+	var report graphs.Report
 	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
 		t.Fatal(err, got.stdout, got.err)
 	}

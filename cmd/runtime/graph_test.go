@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ringmaster/cmd/runtime/graphs"
 )
 
 const (
@@ -23,13 +25,13 @@ func runGraph(in string, args ...string) (code int, out, errs string) {
 	return code, stdout.String(), stderr.String()
 }
 
-func graphJSON(t *testing.T, in string, args ...string) graphReport {
+func graphJSON(t *testing.T, in string, args ...string) graphs.Report {
 	t.Helper()
 	code, out, errs := runGraph(in, append(args, "--json")...)
 	if code != 0 {
 		t.Fatalf("%v: exit code %d: %s", args, code, errs)
 	}
-	var r graphReport
+	var r graphs.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v: %v in %s", args, err, out)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/graphs"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
@@ -45,7 +46,6 @@ type runCmd struct {
 	DoneStream  bool          `name:"done-stream" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, up to 256 MiB, and acknowledge work only when the stream has its record."`
 	ShareDevice bool          `name:"share-device" help:"Serve even if another worker of this host uses the same GPU. The two slow each other down, and their measurements show it."`
 	Memory      memoryFlag    `name:"memory-budget" placeholder:"BYTES" default:"auto" env:"RINGMASTER_MEMORY_BUDGET" help:"Most device memory that graphs, their jobs and hit buffers take; decisions leave room for it. auto: ${memory_share} % of what is free when the worker starts, if the driver reports it. none or 0: no bound but the device's."`
-	AcceptJoins bool          `name:"accept-joins" env:"RINGMASTER_ACCEPT_JOINS" help:"Compile and run joins for graphs (GLSL) that arrive over NATS. They are checked token by token and reach no memory, but a costly one can occupy the device for long."`
 	Window      bool          `help:"Show the ring live in a window. Needs a display, and opens the GL context with glfw."`
 	Drain       time.Duration `default:"10s" help:"Longest wait for work in flight after SIGTERM."`
 }
@@ -149,7 +149,15 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 	}
 	cfg.MemoryBudget, cfg.Deliveries, cfg.DoneStream = c.Memory.MemoryBudget, c.Deliveries, c.DoneStream
 	cfg.Graphs = func(n *worker.Node, budget uint64) (worker.Graphs, error) {
-		return serveGraphs(n, graphService{worker: c.Worker, policy: cfg.Policy, joins: c.AcceptJoins, budget: budget, log: log})
+		service, err := graphs.Serve(n.Conn(), graphs.Config{
+			Worker: c.Worker, Policy: &cfg.Policy, System: n.System(), Log: log, Decisions: n.Decisions(), Budget: budget, Files: n.Conn(),
+			Borrow: n.Engine().Borrow, Repair: n.Engine().Repair,
+			Publish: func(queue string, g *telemetry.Graph) telemetry.Header { return n.Outlet().Graph(c.Worker, queue, g) },
+		})
+		if err != nil {
+			return nil, err
+		}
+		return service, nil
 	}
 	return cfg
 }

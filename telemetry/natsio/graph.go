@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"ringmaster/telemetry"
 )
@@ -19,7 +18,7 @@ const maxGraphRequests = 64
 // a list, and is called from several goroutines at the same time. If ctx ends, its cause is
 // ErrGraphCanceled or ErrStopping.
 type Graphs interface {
-	Answer(ctx context.Context, queue string, r *telemetry.Resident) error
+	Answer(ctx context.Context, queue string, r *telemetry.GraphRequest) error
 }
 
 // GraphService answers requests about the graphs of one worker, each on a goroutine of its own.
@@ -78,17 +77,17 @@ func (s *GraphService) Stop(ctx context.Context) error {
 // that arrived before it. A list is answered at once, however many requests are under way:
 // by it an operator sees what keeps a worker busy, and a requester that the worker is there.
 func (s *GraphService) carryOut(_, queue, reply string) {
-	r := s.record.Resident
-	if r.Ask != telemetry.ResidentList && !telemetry.ValidToken(r.Name) {
+	r := s.record.GraphRequest
+	if r.Ask != telemetry.GraphList && !telemetry.ValidToken(r.Name) {
 		s.refuse(reply, fmt.Errorf("%w: graph name is not 1..%d of [A-Za-z0-9_-]", ErrGraphRequest, telemetry.MaxToken))
 		return
 	}
 	switch r.Ask {
-	case telemetry.ResidentCancel:
+	case telemetry.GraphCancel:
 		s.finish(reply, &r, s.end(graphRun{queue, r.Result}))
 		return
-	case telemetry.ResidentList:
-		r.Data, r.Join = nil, nil // not where the request lies
+	case telemetry.GraphList:
+		r.Data = nil // not where the request lies
 		s.finish(reply, &r, s.graphs.Answer(s.ctx, queue, &r))
 		return
 	}
@@ -104,43 +103,19 @@ func (s *GraphService) carryOut(_, queue, reply string) {
 		s.finish(reply, &r, err)
 		return
 	}
-	r.Data, r.Join = bytes.Clone(r.Data), bytes.Clone(r.Join)
-	session := s.conn.Session()
+	r.Data = bytes.Clone(r.Data)
 	s.under.Go(func() {
 		err := s.graphs.Answer(ctx, queue, &r)
 		done()
 		<-s.places
 		s.finish(reply, &r, err)
-		if s.back(session) {
-			s.finish(reply, &r, err)
-		}
 	})
 }
 
-// answerAgain is how long a requester's connection may take to come back after the worker's.
-const answerAgain = 3 * time.Second
-
-// back reports whether the connection was lost since a session, and with it perhaps an answer
-// that took long to make, once the requester has had time to come back too.
-func (s *GraphService) back(session uint64) bool {
-	if s.conn.nc.IsConnected() && s.conn.Session() == session {
-		return false
-	}
-	if s.conn.WaitState(s.ctx, StateConnected) != nil {
-		return false
-	}
-	select {
-	case <-time.After(answerAgain):
-		return true
-	case <-s.ctx.Done():
-		return false
-	}
-}
-
 // begin makes the context of a request, by which a run can be canceled until done is called.
-func (s *GraphService) begin(queue string, r *telemetry.Resident) (ctx context.Context, done func(), err error) {
+func (s *GraphService) begin(queue string, r *telemetry.GraphRequest) (ctx context.Context, done func(), err error) {
 	run := graphRun{queue, r.Result}
-	if r.Ask != telemetry.ResidentRun || run.number == 0 {
+	if r.Ask != telemetry.GraphRun || run.number == 0 {
 		return s.ctx, func() {}, nil
 	}
 	s.mu.Lock()
@@ -171,11 +146,11 @@ func (s *GraphService) end(run graphRun) error {
 }
 
 // finish answers a request.
-func (s *GraphService) finish(reply string, r *telemetry.Resident, err error) {
+func (s *GraphService) finish(reply string, r *telemetry.GraphRequest, err error) {
 	if err != nil {
 		s.refuse(reply, err)
 		return
 	}
 	h := s.header()
-	s.respond(reply, telemetry.AppendResident(nil, s.conn.cfg.Form, &h, r))
+	s.respond(reply, telemetry.AppendGraphRequest(nil, s.conn.cfg.Form, &h, r))
 }

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package main
+package graphs
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func TestLaunchesRunBetweenTheSlicesOfAnUpload(t *testing.T) {
 		s.launch(t)
 		launched++
 	}
-	if err := s.put(t, "q", "g", "uniform:18:16"); err != nil {
+	if err := s.load(t, "q", "g", "uniform:18:16"); err != nil {
 		t.Fatal(err)
 	}
 	if launched < 6 { // 34 MB of targets
@@ -38,7 +38,7 @@ func TestLaunchesRunBetweenTheSlicesOfAnUpload(t *testing.T) {
 func TestAnUploadGoesOnBesideARunAndTheGraphOfTheRunIsFreedBehindIt(t *testing.T) {
 	s := newRingStore(t, 0)
 	for _, name := range []string{"long", "other"} {
-		if err := s.put(t, "q", name, "path:3000"); err != nil {
+		if err := s.load(t, "q", name, "path:3000"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -49,7 +49,7 @@ func TestAnUploadGoesOnBesideARunAndTheGraphOfTheRunIsFreedBehindIt(t *testing.T
 			return
 		}
 		s.turn = func() {}
-		if err := s.put(t, "q", "new", "grid:9x9"); err != nil {
+		if err := s.load(t, "q", "new", "grid:9x9"); err != nil {
 			t.Error(err)
 		}
 		if err := s.drop(t.Context(), graphKey{"q", "other"}); err != nil {
@@ -87,7 +87,7 @@ func TestAnUploadGoesOnBesideARunAndTheGraphOfTheRunIsFreedBehindIt(t *testing.T
 func TestRunsWaitForTheirTurnUpToABound(t *testing.T) {
 	s := newRingStore(t, 0)
 	for _, queue := range []string{"q", "p", "o"} {
-		if err := s.put(t, queue, "g", "grid:9x9"); err != nil {
+		if err := s.load(t, queue, "g", "grid:9x9"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package main
+package graphs
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -33,14 +34,14 @@ func TestADeviceWithoutRoomKeepsTheGraphsThatItHas(t *testing.T) {
 		buffers, _ = full.Device.(*glcompute.Device).Live()
 		return buffers
 	}
-	if err := s.put(t, "q", "old", "grid:9x9"); err != nil {
+	if err := s.load(t, "q", "old", "grid:9x9"); err != nil {
 		t.Fatal(err)
 	}
 	before := live()
 	for left := range 3 {
 		for _, name := range []string{"new", "old"} {
 			full.left = left
-			if err := s.put(t, "q", name, "grid:20x20"); err == nil || !strings.Contains(err.Error(), "GL_OUT_OF_MEMORY") {
+			if err := s.load(t, "q", name, "grid:20x20"); err == nil || !strings.Contains(err.Error(), "GL_OUT_OF_MEMORY") {
 				t.Errorf("room for %d buffers, graph %s: %v", left, name, err)
 			}
 		}
@@ -69,11 +70,11 @@ func TestAGraphThatTheDriverHasNoRoomForIsRefusedBeforeItsFirstBuffer(t *testing
 		full.Device = dev
 		return full
 	}
-	if err := s.put(t, "q", "g", "grid:20x20"); err != nil {
+	if err := s.load(t, "q", "g", "grid:20x20"); err != nil {
 		t.Fatal(err)
 	}
 	full.left = 0
-	if err := s.put(t, "q", "h", "grid:20x21"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), "GL_ATI_meminfo") {
+	if err := s.load(t, "q", "h", "grid:20x21"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), "GL_ATI_meminfo") {
 		t.Errorf("a graph that is too large: %v", err)
 	}
 	if full.left != 0 {
@@ -84,9 +85,9 @@ func TestAGraphThatTheDriverHasNoRoomForIsRefusedBeforeItsFirstBuffer(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := &graphRunCmd{Algorithm: "bfs"}
+	run := &Spec{Algorithm: "bfs", Sources: []uint64{0}, Policy: policy.Standard()}
 	err = s.on(func(dev gpu.Device) error {
-		_, err := run.room(dev, pair, []graphPass{{sources: []uint32{0}}})
+		_, err := room(dev, pair, run, []Pass{{Sources: []uint32{0}}})
 		return err
 	})
 	if err == nil || !strings.Contains(err.Error(), "the graph takes 7,684 bytes and the job at least ") || full.left != 0 {
@@ -94,7 +95,7 @@ func TestAGraphThatTheDriverHasNoRoomForIsRefusedBeforeItsFirstBuffer(t *testing
 	}
 	full.free = 1 << 30
 	err = s.on(func(dev gpu.Device) error {
-		m, err := run.room(dev, pair, []graphPass{{sources: []uint32{0}}})
+		m, err := room(dev, pair, run, []Pass{{Sources: []uint32{0}}})
 		if m.resident != gridBytes(20, 20) || m.budget != full.free {
 			t.Errorf("%+v", m)
 		}
@@ -109,11 +110,11 @@ func TestAGraphThatTheHostHasNoMemoryForIsRefusedBeforeItIsUploaded(t *testing.T
 	s, full := newFullStore(t)
 	s.host = func() (uint64, bool) { return 2*gridBytes(20, 20) - 1, true }
 	full.left = 0
-	if err := s.put(t, "q", "g", "grid:20x20"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), "the host's memory") || full.left != 0 {
+	if err := s.load(t, "q", "g", "grid:20x20"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), "the host's memory") || full.left != 0 {
 		t.Errorf("%v, %d buffers were asked for", err, -full.left)
 	}
 	full.left = 1 << 30
-	if err := s.put(t, "q", "g", "grid:19x20"); err != nil {
+	if err := s.load(t, "q", "g", "grid:19x20"); err != nil {
 		t.Error(err)
 	}
 }
@@ -125,14 +126,14 @@ func TestGraphsFillTheBudgetAndNoMore(t *testing.T) {
 	one := gridBytes(20, 20)
 	s := newRingStore(t, 3*one)
 	for _, name := range []string{"a", "b", "c"} {
-		if err := s.put(t, "q", name, "grid:20x20"); err != nil {
+		if err := s.load(t, "q", name, "grid:20x20"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.put(t, "q", "d", "grid:20x20"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), fmt.Sprint(3*one)) {
+	if err := s.load(t, "q", "d", "grid:20x20"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), fmt.Sprint(3*one)) {
 		t.Errorf("a fourth graph: %v", err)
 	}
-	if err := s.put(t, "q", "b", "grid:19x20"); err != nil { // makes its own room
+	if err := s.load(t, "q", "b", "grid:19x20"); err != nil { // makes its own room
 		t.Error(err)
 	}
 	if got := s.names("q"); got != "a b c" || s.used() >= 3*one {
@@ -141,7 +142,7 @@ func TestGraphsFillTheBudgetAndNoMore(t *testing.T) {
 	if err := s.search(t.Context(), "q", "b"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), "--memory-budget") {
 		t.Errorf("a run for which no room is left: %v", err)
 	}
-	if err := s.put(t, "q", "b", "grid:40x40"); !errors.Is(err, natsio.ErrGraphTooLarge) || s.names("q") != "a b c" {
+	if err := s.load(t, "q", "b", "grid:40x40"); !errors.Is(err, natsio.ErrGraphTooLarge) || s.names("q") != "a b c" {
 		t.Errorf("a graph that does not fit in the place of another: %v; %s are left", err, s.names("q"))
 	}
 }
@@ -150,10 +151,10 @@ func TestGraphsFillTheBudgetAndNoMore(t *testing.T) {
 func TestABudgetOfARunThatIsTooSmallIsCalledSo(t *testing.T) {
 	for _, budget := range []uint64{0, 1 << 24} {
 		s := newRingStore(t, budget)
-		if err := s.put(t, "q", "g", "grid:20x20"); err != nil {
+		if err := s.load(t, "q", "g", "grid:20x20"); err != nil {
 			t.Fatal(err)
 		}
-		err := s.Answer(t.Context(), "q", &telemetry.Resident{Ask: telemetry.ResidentRun, Name: "g", Algorithm: "bfs", Budget: 300, Data: make([]byte, 8)})
+		err := s.Answer(t.Context(), "q", &telemetry.GraphRequest{Ask: telemetry.GraphRun, Name: "g", Algorithm: "bfs", Budget: 300, Data: make([]byte, 8)})
 		if !errors.Is(err, natsio.ErrGraphRequest) || !strings.Contains(err.Error(), "--budget 300 is too small") || strings.Contains(err.Error(), "--memory-budget") {
 			t.Errorf("budget of the worker %d: %v", budget, err)
 		}
@@ -163,7 +164,7 @@ func TestABudgetOfARunThatIsTooSmallIsCalledSo(t *testing.T) {
 func TestWhatHappensOnADeviceThatIsLostIsToldAndGoesOnOnTheNext(t *testing.T) {
 	s := newRingStore(t, 0)
 	repairs := 0
-	s.repair = func() { repairs++ }
+	s.Repair = func() { repairs++ }
 	current := &fullDevice{left: 1 << 30}
 	s.lend = func(dev gpu.Device) gpu.Device {
 		current.Device = dev
@@ -182,11 +183,11 @@ func TestWhatHappensOnADeviceThatIsLostIsToldAndGoesOnOnTheNext(t *testing.T) {
 	for name, happen := range map[string]func(){"moved": moved, "lost": lost} {
 		for what, do := range map[string]func() error{
 			"a run":     func() error { return s.search(t.Context(), "q", "g") },
-			"an upload": func() error { return s.put(t, "q", "h", "grid:9x9") },
+			"an upload": func() error { return s.load(t, "q", "h", "grid:9x9") },
 			"a drop":    func() error { return s.drop(t.Context(), graphKey{"q", "g"}) },
 		} {
 			after(0, nil)
-			if err := s.put(t, "q", "g", "path:3000"); err != nil {
+			if err := s.load(t, "q", "g", "path:3000"); err != nil {
 				t.Fatal(err)
 			}
 			before := repairs
@@ -213,7 +214,7 @@ func TestWhatHappensOnADeviceThatIsLostIsToldAndGoesOnOnTheNext(t *testing.T) {
 		}
 	}
 	s.turn = func() {}
-	if err := errors.Join(s.put(t, "q", "g", "path:30"), s.search(t.Context(), "q", "g")); err != nil {
+	if err := errors.Join(s.load(t, "q", "g", "path:30"), s.search(t.Context(), "q", "g")); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,16 +1,7 @@
-package main
-
-import (
-	"fmt"
-
-	"ringmaster/cmd/runtime/worker"
-	"ringmaster/megakernel/frontier"
-	"ringmaster/megakernel/gpu"
-	"ringmaster/megakernel/graph"
-)
+package graphs
 
 // tell reports to the queue how much device memory its graphs take.
-func (s *graphStore) tell(queue string) {
+func (s *Store) tell(queue string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inform(queue)
@@ -18,7 +9,7 @@ func (s *graphStore) tell(queue string) {
 
 // inform is tell with mu held. While a run of the queue is under way, the run reports; the
 // memory of the graphs is reported when it ends.
-func (s *graphStore) inform(queue string) {
+func (s *Store) inform(queue string) {
 	if len(s.runs) > 0 && s.runs[0].graph != nil && s.runs[0].key.queue == queue {
 		s.runs[0].untold = true
 		return
@@ -28,7 +19,7 @@ func (s *graphStore) inform(queue string) {
 
 // rest is the memory of a queue's graphs, including the buffers that the last job left for
 // the next one. Called with mu held.
-func (s *graphStore) rest(queue string) graphMemory {
+func (s *Store) rest(queue string) Memory {
 	m := s.memory(queue, s.left())
 	for key, g := range s.graphs {
 		if key.queue == queue {
@@ -40,19 +31,19 @@ func (s *graphStore) rest(queue string) graphMemory {
 
 // used is the memory of all graphs, including those that are being uploaded. Called with mu
 // held.
-func (s *graphStore) used() uint64 {
+func (s *Store) used() uint64 {
 	used := uint64(0)
 	for _, g := range s.graphs {
 		used += g.pair.Bytes()
 	}
-	for _, u := range s.uploads {
-		used += u.bytes
+	for _, bytes := range s.loading {
+		used += bytes
 	}
 	return used
 }
 
 // running is the memory that the current run may take beside its graph. Called with mu held.
-func (s *graphStore) running() uint64 {
+func (s *Store) running() uint64 {
 	if len(s.runs) == 0 || s.runs[0].graph == nil {
 		return 0
 	}
@@ -60,18 +51,18 @@ func (s *graphStore) running() uint64 {
 }
 
 // left is what the budget leaves beside all graphs, 0 if there is no budget. Called with mu held.
-func (s *graphStore) left() uint64 {
-	if s.budget == 0 {
+func (s *Store) left() uint64 {
+	if s.Budget == 0 {
 		return 0
 	}
 	used := s.used()
-	return max(s.budget, used+1) - used
+	return max(s.Budget, used+1) - used
 }
 
 // memory is the memory of a queue's graphs, and the bound for graphs and jobs together if left
 // bytes remain for jobs; 0 is no bound. Called with mu held.
-func (s *graphStore) memory(queue string, left uint64) graphMemory {
-	m := graphMemory{}
+func (s *Store) memory(queue string, left uint64) Memory {
+	m := Memory{}
 	for key, g := range s.graphs {
 		if key.queue == queue {
 			m.resident += g.pair.Bytes()
@@ -81,23 +72,4 @@ func (s *graphStore) memory(queue string, left uint64) graphMemory {
 		m.budget = m.resident + left
 	}
 	return m
-}
-
-// room is the memory of a graph and of the jobs beside it. It fails, before anything is
-// uploaded, if the device cannot hold them.
-func (c *graphRunCmd) room(dev gpu.Device, p graph.Pair, passes []graphPass) (graphMemory, error) {
-	memory := graphMemory{resident: p.Bytes()}
-	m, known := worker.DeviceMemory(dev)
-	if !known || len(passes) == 0 {
-		return memory, nil
-	}
-	needs, err := frontier.NeedsOn(dev, p, c.passJob(&passes[0]))
-	if err != nil {
-		return memory, err
-	}
-	if err := worker.FitsDevice(memory.resident+needs.Fixed, m, known); err != nil {
-		return memory, fmt.Errorf("the graph takes %s bytes and the job at least %s: %w", grouped(memory.resident), grouped(needs.Fixed), err)
-	}
-	memory.budget = m.Available
-	return memory, nil
 }

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package main
+package graphs
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 // A drain may end before a run does: with --drain 0 at once.
 func TestAStoreIsClosedWhileARunWaitsForTheDevice(t *testing.T) {
 	s := newRingStore(t, 0)
-	if err := s.put(t, "q", "g", "grid:30x30"); err != nil {
+	if err := s.load(t, "q", "g", "grid:30x30"); err != nil {
 		t.Fatal(err)
 	}
 	turns, closed := 0, false
@@ -20,11 +20,11 @@ func TestAStoreIsClosedWhileARunWaitsForTheDevice(t *testing.T) {
 		}
 		s.turn = func() {}
 		done := make(chan error, 1)
-		go func() { done <- s.close() }()
+		go func() { done <- s.Close() }()
 		select {
 		case err := <-done:
 			closed = err == nil
-		case <-time.After(clientPatience):
+		case <-time.After(patience):
 			t.Error("close waits for the run, which waits for the device")
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package graphs
 
 import (
 	"context"
@@ -16,31 +16,32 @@ const (
 	byEquations = "equations" // what the device makes of them in one more step, see verifyJoin
 )
 
-func (c *graphRunCmd) verifiedBy() string {
-	if c.join != nil {
+// VerifiedBy is how values are verified.
+func (s *Spec) VerifiedBy() string {
+	if s.Join != nil {
 		return byEquations
 	}
 	return byReference
 }
 
 // reference computes the values of a pass with the plain Go algorithm.
-func (c *graphRunCmd) reference(p graph.Pair, pass *graphPass) []uint32 {
-	switch c.Algorithm {
+func (s *Spec) reference(p graph.Pair, pass *Pass) []uint32 {
+	switch s.Algorithm {
 	case "bfs":
-		return graph.BFS(p.Out, pass.sources[0])
+		return graph.BFS(p.Out, pass.Sources[0])
 	case "sssp":
-		return graph.SSSP(p.Out, pass.sources[0])
+		return graph.SSSP(p.Out, pass.Sources[0])
 	case "cc":
 		return graph.Components(p)
 	case "flow":
-		return pass.facts.Values(p.Out)
+		return pass.Facts.Values(p.Out)
 	}
-	return graph.Reach(p.Out, pass.sources)
+	return graph.Reach(p.Out, pass.Sources)
 }
 
-// verify compares values with those of the plain Go algorithm.
-func (c *graphRunCmd) verify(p graph.Pair, pass *graphPass, values []uint32) error {
-	want := c.reference(p, pass)
+// VerifyValues compares values with those of the plain Go algorithm.
+func (s *Spec) VerifyValues(p graph.Pair, pass *Pass, values []uint32) error {
+	want := s.reference(p, pass)
 	if slices.Equal(values, want) {
 		return nil
 	}
@@ -60,10 +61,10 @@ func (c *graphRunCmd) verify(p graph.Pair, pass *graphPass, values []uint32) err
 // The device computes that in a single level, pulled unless the job itself pulled. Two things
 // it cannot show, because only another implementation of the join could: that the driver
 // computes the body correctly, and that no smaller values solve the equations too.
-func (c *graphRunCmd) verifyJoin(ctx context.Context, r *frontier.Graph, g *graph.Graph, pass *graphPass, values []uint32) error {
-	job := c.passJob(pass)
+func (s *Spec) verifyJoin(ctx context.Context, r *frontier.Graph, g *graph.Graph, pass *Pass, values []uint32) error {
+	job := s.job(pass)
 	job.From, job.Topology, job.HitCapacity, job.Budget = values, policy.TopologyDense, 0, 0
-	if c.Topology == "dense" {
+	if s.Topology == "dense" {
 		job.Topology = policy.TopologySparse
 	}
 	again, err := r.Run(ctx, job)

@@ -1,6 +1,6 @@
 //go:build cgo
 
-package main
+package graphs
 
 import (
 	"context"
@@ -31,7 +31,7 @@ func TestRequestsAboutTheSameGraphsThatComeTogetherAllEnd(t *testing.T) {
 				var err error
 				switch rng.IntN(6) {
 				case 0, 1:
-					err = s.put(t, queue, name, []string{"grid:20x20", "path:400", "grid:9x9"}[rng.IntN(3)])
+					err = s.load(t, queue, name, []string{"grid:20x20", "path:400", "grid:9x9"}[rng.IntN(3)])
 				case 2:
 					err = s.drop(ctx, graphKey{queue, name})
 				default:
@@ -45,8 +45,8 @@ func TestRequestsAboutTheSameGraphsThatComeTogetherAllEnd(t *testing.T) {
 					t.Error(err)
 				}
 				s.update(func() {
-					if used := s.used() + s.running(); used > s.budget {
-						t.Errorf("%d bytes are taken of %d", used, s.budget)
+					if used := s.used() + s.running(); used > s.Budget {
+						t.Errorf("%d bytes are taken of %d", used, s.Budget)
 					}
 				})
 			}
@@ -54,8 +54,8 @@ func TestRequestsAboutTheSameGraphsThatComeTogetherAllEnd(t *testing.T) {
 	}
 	all.Wait()
 	s.update(func() {
-		if len(s.runs) != 0 || len(s.uploads) != 0 {
-			t.Errorf("%d runs and %d uploads are left", len(s.runs), len(s.uploads))
+		if len(s.runs) != 0 || len(s.loading) != 0 {
+			t.Errorf("%d runs are left, and %d graphs being loaded", len(s.runs), len(s.loading))
 		}
 		for key, g := range s.graphs {
 			if g.held || g.leaving {
@@ -63,7 +63,7 @@ func TestRequestsAboutTheSameGraphsThatComeTogetherAllEnd(t *testing.T) {
 			}
 		}
 	})
-	if err := errors.Join(s.put(t, "q0", "g0", "grid:20x20"), s.search(t.Context(), "q0", "g0")); err != nil {
+	if err := errors.Join(s.load(t, "q0", "g0", "grid:20x20"), s.search(t.Context(), "q0", "g0")); err != nil {
 		t.Error(err)
 	}
 }

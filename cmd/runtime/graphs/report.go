@@ -1,19 +1,21 @@
-package main
+package graphs
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 )
 
-// graphReport is what `graph run --json` prints; docs/graphs.md describes it.
-type graphReport struct {
+// Report is what `graph run --json` prints; docs/graphs.md describes it.
+type Report struct {
 	Algorithm      string   `json:"algorithm"`
 	Engine         string   `json:"engine"`
 	Nodes          int      `json:"nodes"`
@@ -35,11 +37,11 @@ type graphReport struct {
 	Facts          int      `json:"facts,omitempty"`       // of flow
 	Passes         int      `json:"passes,omitempty"`      // of flow
 
-	Details []graphLevel `json:"details"`
+	Details []ReportLevel `json:"details"`
 }
 
-// graphLevel is what one level did and why.
-type graphLevel struct {
+// ReportLevel is what one level did and why.
+type ReportLevel struct {
 	Pass     int     `json:"pass,omitempty"` // of flow, from 1 on; 0: the only one
 	Level    uint32  `json:"level"`
 	Topology string  `json:"topology"`
@@ -51,10 +53,10 @@ type graphLevel struct {
 	Why      string  `json:"why"`
 }
 
-func newGraphReport(algorithm string, nothing uint32, p graph.Pair, o graphOutcome) *graphReport {
-	reached := func(v uint32) bool { return o.Values[v] != nothing }
-	r := &graphReport{
-		Algorithm: algorithm, Engine: o.engine, Nodes: p.Out.Nodes(), Edges: p.Edges(), Levels: []uint64{}, Topologies: []string{}, Details: []graphLevel{},
+func newReport(s *Spec, p graph.Pair, o Outcome) *Report {
+	reached := func(v uint32) bool { return o.Values[v] != s.Nothing() }
+	r := &Report{
+		Algorithm: s.Algorithm, Engine: o.Engine, Nodes: p.Out.Nodes(), Edges: p.Edges(), Levels: []uint64{}, Topologies: []string{}, Details: []ReportLevel{},
 		EdgesTraversed: p.Traversed(reached), EdgesExamined: o.EdgesExamined, Seconds: o.Time.Seconds(),
 		HitCapacity: o.HitCapacity, GraphBytes: p.Bytes(), JobBytes: o.Bytes, Visits: o.Visits,
 	}
@@ -63,7 +65,7 @@ func newGraphReport(algorithm string, nothing uint32, p graph.Pair, o graphOutco
 			continue
 		}
 		r.Reached++
-		if level := int(o.Values[v]); algorithm == "bfs" {
+		if level := int(o.Values[v]); s.Algorithm == "bfs" {
 			for len(r.Levels) <= level {
 				r.Levels = append(r.Levels, 0)
 			}
@@ -72,14 +74,14 @@ func newGraphReport(algorithm string, nothing uint32, p graph.Pair, o graphOutco
 	}
 	for i := range o.Levels {
 		level := &o.Levels[i]
-		if algorithm != "bfs" {
+		if s.Algorithm != "bfs" {
 			r.Levels = append(r.Levels, uint64(level.FrontierNodes))
 		}
 		r.Topologies = append(r.Topologies, level.Topology.String())
 		r.Requeued += uint64(level.Requeued)
-		r.Details = append(r.Details, graphLevel{
+		r.Details = append(r.Details, ReportLevel{
 			0, level.Level, level.Topology.String(), uint64(level.FrontierNodes), uint64(level.FrontierEdges),
-			uint64(level.Examined), uint64(level.Requeued), level.Time.Seconds(), graphWhy(level),
+			uint64(level.Examined), uint64(level.Requeued), level.Time.Seconds(), why(level),
 		})
 	}
 	if r.Seconds > 0 {
@@ -90,17 +92,17 @@ func newGraphReport(algorithm string, nothing uint32, p graph.Pair, o graphOutco
 
 // plain removes control characters, which a terminal would obey, from the texts of a
 // worker's report.
-func (r *graphReport) plain() {
-	r.Algorithm, r.Engine, r.VerifiedBy = plain(r.Algorithm), plain(r.Engine), plain(r.VerifiedBy)
+func (r *Report) Plain() {
+	r.Algorithm, r.Engine, r.VerifiedBy = text.Plain(r.Algorithm), text.Plain(r.Engine), text.Plain(r.VerifiedBy)
 	for i := range r.Topologies {
-		r.Topologies[i] = plain(r.Topologies[i])
+		r.Topologies[i] = text.Plain(r.Topologies[i])
 	}
 	for i := range r.Details {
-		r.Details[i].Topology, r.Details[i].Why = plain(r.Details[i].Topology), plain(r.Details[i].Why)
+		r.Details[i].Topology, r.Details[i].Why = text.Plain(r.Details[i].Topology), text.Plain(r.Details[i].Why)
 	}
 }
 
-func (r *graphReport) json(out io.Writer) error {
+func (r *Report) JSON(out io.Writer) error {
 	return json.NewEncoder(out).Encode(r)
 }
 
@@ -108,7 +110,7 @@ func (r *graphReport) json(out io.Writer) error {
 // consecutive levels that ran the same way share a row.
 const shownLevels = 40
 
-func (r *graphReport) table(out io.Writer, what string) error {
+func (r *Report) Table(out io.Writer, what string) error {
 	fmt.Fprintln(out, what)
 	if levels := r.Details; len(levels) > 0 {
 		var rows [][]string
@@ -117,34 +119,34 @@ func (r *graphReport) table(out io.Writer, what string) error {
 			for len(levels) > shownLevels && i+n < len(levels) && levels[i+n].Topology == levels[i].Topology && levels[i+n].Pass == levels[i].Pass {
 				n++
 			}
-			rows = append(rows, graphRow(levels[i:i+n]))
+			rows = append(rows, tableRow(levels[i:i+n]))
 			i += n
 		}
-		fmt.Fprint(out, table([]string{"LEVEL", "TOPOLOGY", "NODES", "EDGES", "EXAMINED", "REQUEUED", "TIME", "WHY"}, rows))
+		fmt.Fprint(out, text.Table([]string{"LEVEL", "TOPOLOGY", "NODES", "EDGES", "EXAMINED", "REQUEUED", "TIME", "WHY"}, rows))
 	}
 	if r.Passes > 0 {
 		passes := "one pass"
 		if r.Passes > 1 {
 			passes = fmt.Sprintf("%d passes", r.Passes)
 		}
-		fmt.Fprintf(out, "%s facts in %s\n", grouped(uint64(r.Facts)), passes)
+		fmt.Fprintf(out, "%s facts in %s\n", text.Grouped(uint64(r.Facts)), passes)
 	}
-	fmt.Fprintf(out, "%s: %s nodes reached, %s edges traversed in %v on %s: %s edges/s\n", r.Algorithm, grouped(r.Reached),
-		grouped(r.EdgesTraversed), time.Duration(r.Seconds*1e9).Round(time.Microsecond), r.Engine, grouped(uint64(r.EdgesPerSecond)))
+	fmt.Fprintf(out, "%s: %s nodes reached, %s edges traversed in %v on %s: %s edges/s\n", r.Algorithm, text.Grouped(r.Reached),
+		text.Grouped(r.EdgesTraversed), time.Duration(r.Seconds*1e9).Round(time.Microsecond), r.Engine, text.Grouped(uint64(r.EdgesPerSecond)))
 	if int64(r.HitCapacity) < int64(r.Nodes) && r.JobBytes > 0 {
-		fmt.Fprintf(out, "room for %s hits at a time: %s times a node waited for a later pass\n", grouped(r.HitCapacity), grouped(r.Requeued))
+		fmt.Fprintf(out, "room for %s hits at a time: %s times a node waited for a later pass\n", text.Grouped(r.HitCapacity), text.Grouped(r.Requeued))
 	}
 	switch r.VerifiedBy {
 	case byReference:
-		fmt.Fprintf(out, "verified: all %s values are those of the Go algorithm\n", grouped(uint64(r.Nodes)))
+		fmt.Fprintf(out, "verified: all %s values are those of the Go algorithm\n", text.Grouped(uint64(r.Nodes)))
 	case byEquations:
-		fmt.Fprintf(out, "verified: all %s values solve the join's equations, computed on the device: what sources begin with, joined with what arrives\n", grouped(uint64(r.Nodes)))
+		fmt.Fprintf(out, "verified: all %s values solve the join's equations, computed on the device: what sources begin with, joined with what arrives\n", text.Grouped(uint64(r.Nodes)))
 	}
 	return nil
 }
 
-// graphRow is a row of the table for levels that ran the same way.
-func graphRow(levels []graphLevel) []string {
+// tableRow is a row of the table for levels that ran the same way.
+func tableRow(levels []ReportLevel) []string {
 	first := &levels[0]
 	sum := *first
 	for _, l := range levels[1:] {
@@ -162,14 +164,15 @@ func graphRow(levels []graphLevel) []string {
 	if sum.Seconds > 0 {
 		took = time.Duration(sum.Seconds * 1e9).String()
 	}
-	return []string{name, topologyWord(first.Topology), grouped(sum.Nodes), grouped(sum.Edges), grouped(sum.Examined), grouped(sum.Requeued), took, first.Why}
+	word, _, _ := strings.Cut(first.Topology, "_")
+	return []string{name, word, text.Grouped(sum.Nodes), text.Grouped(sum.Edges), text.Grouped(sum.Examined), text.Grouped(sum.Requeued), took, first.Why}
 }
 
-// graphWhy says why a level ran as it did.
-func graphWhy(l *frontier.Level) string {
+// why says why a level ran as it did.
+func why(l *frontier.Level) string {
 	why := "asked for"
 	if l.Reason != (policy.Reason{}) {
-		why = fmt.Sprintf("%s: %s against %s", l.Reason.Rule, grouped(l.Reason.Value), grouped(l.Reason.Threshold))
+		why = fmt.Sprintf("%s: %s against %s", l.Reason.Rule, text.Grouped(l.Reason.Value), text.Grouped(l.Reason.Threshold))
 		if l.Reason.Held {
 			why += ", held"
 		}
@@ -178,26 +181,4 @@ func graphWhy(l *frontier.Level) string {
 		why += "; persistent"
 	}
 	return why
-}
-
-// writeValues writes a line for each node.
-func (c *graphRunCmd) writeValues(g *graph.Graph, values []uint32) error {
-	return replaceFile(c.Out, func(w io.Writer) error {
-		var line []byte
-		for v, value := range values {
-			line = strconv.AppendUint(line[:0], g.ID(uint32(v)), 10)
-			switch {
-			case c.Algorithm == "cc":
-				line = strconv.AppendUint(append(line, ' '), g.ID(value), 10)
-			case c.Algorithm != "reach" && value == c.nothing():
-				line = append(line, " -1"...)
-			default:
-				line = strconv.AppendUint(append(line, ' '), uint64(value), 10)
-			}
-			if _, err := w.Write(append(line, '\n')); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

@@ -1,9 +1,10 @@
-package main
+package graphs
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -11,10 +12,14 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/actors"
+	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -32,18 +37,38 @@ const (
 	maxGraphLevels = 1 << 17
 )
 
-// graphStore holds the graphs of a worker's queues on its device. The device is borrowed
+// Config says what a store works with.
+type Config struct {
+	Worker  string
+	Policy  *policy.Config
+	System  *actors.System                                          // whose queues decide
+	Publish func(queue string, g *telemetry.Graph) telemetry.Header // tells everybody of a queue's graphs; numbers the record
+	Log     *slog.Logger
+	// Decisions is the log of decisions, nil for none.
+	Decisions *decisions.Log
+	// Borrow lends the device for a turn. Repair is called when it was lost.
+	Borrow func(func(gpu.Device) error) error
+	Repair func()
+	// Budget is the most bytes of device memory for graphs and jobs; 0 is no bound.
+	Budget uint64
+	// Files has the graph files that clients send.
+	Files Files
+}
+
+// Files are graph files on their way to a worker, by names that their senders chose.
+type Files interface {
+	Graph(ctx context.Context, object string) (io.ReadCloser, error)
+	DropGraph(ctx context.Context, object string) error
+}
+
+// Store holds the graphs of a worker's queues on its device. The device is borrowed
 // from the ring for each turn of a run or an upload; the ring's launches go on in between.
 // Requests are carried out concurrently, but only one run at a time, because graphs share
 // their kernels. Whoever uses a graph's buffers holds the graph.
-type graphStore struct {
-	borrow  func(func(gpu.Device) error) error
-	budget  uint64        // bytes of device memory for graphs and jobs; 0: no bound
-	advisor *graphAdvisor // is told what a queue's graphs take, and runs jobs
-	repair  func()        // is called when the device was lost
-	longest time.Duration // of a run; 0: no limit
-	joins   bool          // that come over NATS are run
-	log     *slog.Logger
+type Store struct {
+	Config
+	advisor *advisor // is told what a queue's graphs take, and has jobs decided
+	longest time.Duration
 	reading chan struct{}                    // has the token of who reads a file
 	host    func() (free uint64, known bool) // memory of the host
 
@@ -52,30 +77,31 @@ type graphStore struct {
 	device  gpu.Device
 	kernels *frontier.Kernels
 	graphs  map[graphKey]*storedGraph
-	runs    []*graphRunning // in the order of their turns
-	uploads map[uploadKey]*graphUpload
-	late    map[uploadKey]bool // whose parts were dropped
-	results uint64             // runs and facts so far
-	facts   []keptFacts        // in the order in which they came
+	runs    []*running          // in the order of their turns
+	loading map[graphKey]uint64 // bytes that graphs take which are being loaded
+	results uint64              // runs so far
 }
 
-// newGraphStore makes a store ready for use; its settings are set already.
-func newGraphStore(s *graphStore) *graphStore {
-	s.reading, s.changed, s.host = make(chan struct{}, 1), make(chan struct{}), worker.HostMemory
-	s.graphs, s.uploads, s.late = make(map[graphKey]*storedGraph), make(map[uploadKey]*graphUpload), make(map[uploadKey]bool)
-	return s
+// NewStore is a store without graphs.
+func NewStore(cfg Config) *Store {
+	return &Store{
+		Config:  cfg,
+		advisor: &advisor{system: cfg.System, worker: cfg.Worker, log: cfg.Decisions, patience: decisionPatience, publish: cfg.Publish},
+		longest: maxGraphRun, reading: make(chan struct{}, 1), changed: make(chan struct{}), host: worker.HostMemory,
+		graphs: make(map[graphKey]*storedGraph), loading: make(map[graphKey]uint64),
+	}
 }
 
 type graphKey struct{ queue, name string }
 
 // storedGraph is a graph on the device.
 type storedGraph struct {
-	pair     graph.Pair
-	device   gpu.Device
-	resident *frontier.Graph
+	pair   graph.Pair
+	device gpu.Device
+	graph  *frontier.Graph
 
 	// The store's mutex guards what follows.
-	held    bool   // by who uses resident
+	held    bool   // by who uses graph
 	leaving bool   // is freed as soon as nobody holds it
 	kept    uint64 // bytes that the last job left for the next
 	result  []byte
@@ -92,7 +118,7 @@ func (g *storedGraph) bytes() uint64 {
 
 // when waits until ready returns true or ctx ends. ready is called with mu held. The call
 // that returns true may change what mu guards, and is the last.
-func (s *graphStore) when(ctx context.Context, ready func() bool) error {
+func (s *Store) when(ctx context.Context, ready func() bool) error {
 	for {
 		s.mu.Lock()
 		if ready() {
@@ -111,7 +137,7 @@ func (s *graphStore) when(ctx context.Context, ready func() bool) error {
 }
 
 // update changes what mu guards, and wakes those who wait for a change.
-func (s *graphStore) update(fn func()) {
+func (s *Store) update(fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fn()
@@ -119,13 +145,13 @@ func (s *graphStore) update(fn func()) {
 }
 
 // change wakes those who wait for a change. Called with mu held.
-func (s *graphStore) change() {
+func (s *Store) change() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
 // find finds a graph by its name.
-func (s *graphStore) find(key graphKey) (*storedGraph, error) {
+func (s *Store) find(key graphKey) (*storedGraph, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.graphs[key]
@@ -136,7 +162,7 @@ func (s *graphStore) find(key graphKey) (*storedGraph, error) {
 }
 
 // drop frees a graph, and ends the runs on it.
-func (s *graphStore) drop(ctx context.Context, key graphKey) error {
+func (s *Store) drop(ctx context.Context, key graphKey) error {
 	g, err := s.find(key)
 	if err != nil {
 		return err
@@ -153,7 +179,7 @@ func (s *graphStore) drop(ctx context.Context, key graphKey) error {
 }
 
 // remove frees a graph as soon as nobody holds it.
-func (s *graphStore) remove(ctx context.Context, key graphKey) error {
+func (s *Store) remove(ctx context.Context, key graphKey) error {
 	s.mu.Lock()
 	g := s.graphs[key]
 	if g != nil {
@@ -187,19 +213,19 @@ func (s *graphStore) remove(ctx context.Context, key graphKey) error {
 }
 
 // free gives the device memory of a graph back.
-func (s *graphStore) free(g *storedGraph) error {
+func (s *Store) free(g *storedGraph) error {
 	return s.on(func(dev gpu.Device) error {
 		if dev != g.device {
 			return nil // lost with its device
 		}
-		return g.resident.Close()
+		return g.graph.Close()
 	})
 }
 
 // on borrows the device. Graphs that were on another device are gone.
-func (s *graphStore) on(fn func(dev gpu.Device) error) error {
+func (s *Store) on(fn func(dev gpu.Device) error) error {
 	var lent gpu.Device
-	err := s.borrow(func(dev gpu.Device) error {
+	err := s.Borrow(func(dev gpu.Device) error {
 		lent = dev
 		s.meet(dev)
 		return fn(dev)
@@ -212,7 +238,7 @@ func (s *graphStore) on(fn func(dev gpu.Device) error) error {
 
 // turn borrows the device for one turn of a run or an upload; the ring's launches go
 // between the turns.
-func (s *graphStore) turn(g *storedGraph, use func() error) error {
+func (s *Store) turn(g *storedGraph, use func() error) error {
 	return s.on(func(dev gpu.Device) error {
 		if dev != g.device {
 			return errGraphLost
@@ -222,7 +248,7 @@ func (s *graphStore) turn(g *storedGraph, use func() error) error {
 }
 
 // meet notices which device is in use.
-func (s *graphStore) meet(dev gpu.Device) {
+func (s *Store) meet(dev gpu.Device) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if dev != s.device {
@@ -232,21 +258,21 @@ func (s *graphStore) meet(dev gpu.Device) {
 }
 
 // lose notes that a device is lost, and has it repaired.
-func (s *graphStore) lose(dev gpu.Device) {
+func (s *Store) lose(dev gpu.Device) {
 	s.mu.Lock()
 	if dev == s.device {
 		s.forget()
 	}
 	s.mu.Unlock()
-	s.repair()
+	s.Repair()
 }
 
 // forget drops the graphs that were lost with their device. Called with mu held.
-func (s *graphStore) forget() {
+func (s *Store) forget() {
 	lost := s.graphs
 	s.device, s.kernels, s.graphs = nil, nil, make(map[graphKey]*storedGraph)
 	for key := range lost {
-		s.log.Warn("graph lost with its device; load it again", "queue", key.queue, "graph", key.name)
+		s.Log.Warn("graph lost with its device; load it again", "queue", key.queue, "graph", key.name)
 		s.inform(key.queue)
 	}
 	s.change()
@@ -254,7 +280,7 @@ func (s *graphStore) forget() {
 
 // release frees the buffers that jobs left for the next one, on graphs that nobody holds.
 // The caller has the device.
-func (s *graphStore) release() error {
+func (s *Store) release() error {
 	var idle []*storedGraph
 	queues := make(map[string]bool)
 	s.update(func() {
@@ -267,7 +293,7 @@ func (s *graphStore) release() error {
 	})
 	var errs []error
 	for _, g := range idle {
-		errs = append(errs, g.resident.Release())
+		errs = append(errs, g.graph.Release())
 	}
 	s.update(func() {
 		for _, g := range idle {
@@ -280,18 +306,13 @@ func (s *graphStore) release() error {
 	return errors.Join(errs...)
 }
 
-// close frees the graphs, while the device is still there. If a request has not ended when
+// Close frees the graphs, while the device is still there. If a request has not ended when
 // the time for draining is over, what it uses is freed with the device: such a request may be
 // waiting for the device, so whoever has the device must not wait for the request.
-func (s *graphStore) close() error {
+func (s *Store) Close() error {
 	s.mu.Lock()
-	for key, u := range s.uploads {
-		if u.timer.Stop(); !u.whole {
-			delete(s.uploads, key)
-		}
-	}
 	dev, kernels := s.device, s.kernels
-	busy := len(s.runs) > 0 || len(s.uploads) > 0
+	busy := len(s.runs) > 0 || len(s.loading) > 0
 	for _, g := range s.graphs {
 		busy = busy || g.held
 	}
@@ -300,20 +321,20 @@ func (s *graphStore) close() error {
 	if dev == nil || busy {
 		return nil
 	}
-	return s.borrow(func(now gpu.Device) error {
+	return s.Borrow(func(now gpu.Device) error {
 		if now != dev {
 			return nil
 		}
 		var errs []error
 		for _, g := range graphs {
-			errs = append(errs, g.resident.Close())
+			errs = append(errs, g.graph.Close())
 		}
 		return errors.Join(append(errs, kernels.Close())...)
 	})
 }
 
-// listedGraph is a row of the answer to a list.
-type listedGraph struct {
+// Listed is a row of the answer to a list.
+type Listed struct {
 	Name     string `json:"name"`
 	Nodes    int    `json:"nodes"`
 	Edges    uint64 `json:"edges"`
@@ -322,15 +343,15 @@ type listedGraph struct {
 	Bytes    uint64 `json:"bytes"`
 }
 
-func (s *graphStore) listed(queue string) []listedGraph {
+func (s *Store) listed(queue string) []Listed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rows := []listedGraph{}
+	rows := []Listed{}
 	for key, g := range s.graphs {
 		if key.queue == queue && !g.leaving {
-			rows = append(rows, listedGraph{key.name, g.pair.Out.Nodes(), g.pair.Edges(), g.pair.Directed(), g.pair.Out.Weights != nil, g.pair.Bytes()})
+			rows = append(rows, Listed{key.name, g.pair.Out.Nodes(), g.pair.Edges(), g.pair.Directed(), g.pair.Out.Weights != nil, g.pair.Bytes()})
 		}
 	}
-	slices.SortFunc(rows, func(a, b listedGraph) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(rows, func(a, b Listed) int { return strings.Compare(a.Name, b.Name) })
 	return rows
 }

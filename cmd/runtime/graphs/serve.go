@@ -1,0 +1,297 @@
+package graphs
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ringmaster/megakernel/frontier"
+	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// Answer implements natsio.Graphs.
+func (s *Store) Answer(ctx context.Context, queue string, r *telemetry.GraphRequest) error {
+	key := graphKey{queue, r.Name}
+	switch r.Ask {
+	case telemetry.GraphLoad:
+		return s.load(ctx, key, r)
+	case telemetry.GraphList:
+		return s.list(queue, r)
+	case telemetry.GraphDrop:
+		return s.drop(ctx, key)
+	case telemetry.GraphRun:
+		return s.run(ctx, key, r)
+	case telemetry.GraphRead:
+		return s.result(key, r)
+	}
+	return fmt.Errorf("%w: %v is asked of nobody", natsio.ErrGraphRequest, r.Ask)
+}
+
+// remote are the algorithms that run over NATS: joins and dataflow problems bring text of their own, and stay local.
+var remote = []string{"bfs", "sssp", "cc", "reach"}
+
+// specOf is what a request asks for.
+func specOf(r *telemetry.GraphRequest, cfg *policy.Config) (*Spec, error) {
+	spec := &Spec{Algorithm: r.Algorithm, Topology: r.Topology, DecideHost: r.DecideHost, Budget: r.Budget, HitCapacity: r.HitCapacity, Policy: *cfg}
+	if !slices.Contains(remote, r.Algorithm) {
+		return nil, fmt.Errorf("algorithm %q; a worker runs bfs, sssp, cc and reach", r.Algorithm)
+	}
+	if len(r.Data)%8 != 0 || len(r.Data) > 8*telemetry.MaxGraphSources {
+		return nil, fmt.Errorf("%d bytes of sources; want up to %d of 8 bytes", len(r.Data), telemetry.MaxGraphSources)
+	}
+	for b := r.Data; len(b) > 0; b = b[8:] {
+		spec.Sources = append(spec.Sources, binary.LittleEndian.Uint64(b))
+	}
+	return spec, spec.Check()
+}
+
+func (s *Store) list(queue string, r *telemetry.GraphRequest) error {
+	data, err := json.Marshal(s.listed(queue))
+	r.Data = append(r.Data[:0], data...)
+	return err
+}
+
+// result answers a part of the last run's result.
+func (s *Store) result(key graphKey, r *telemetry.GraphRequest) error {
+	g, err := s.find(key)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	number, data := g.number, g.result
+	s.mu.Unlock()
+	if number != r.Result || r.Result == 0 || r.Offset > uint64(len(data)) {
+		return fmt.Errorf("%w: graph %s has no result %d at %d; a graph keeps that of its last run", natsio.ErrNoGraph, key.name, r.Result, r.Offset)
+	}
+	end := min(r.Offset+telemetry.MaxGraphPart, uint64(len(data)))
+	r.Data = append(r.Data[:0], data[r.Offset:end]...)
+	return nil
+}
+
+// running is a run that is under way or waits for its turn.
+type running struct {
+	key    graphKey
+	stop   context.CancelCauseFunc
+	graph  *storedGraph // nil: it waits
+	room   uint64       // bytes of the device that it may take
+	untold bool         // the queue's graphs changed meanwhile
+}
+
+// run runs an algorithm and keeps the result for the requests that read it.
+func (s *Store) run(ctx context.Context, key graphKey, r *telemetry.GraphRequest) error {
+	spec, err := specOf(r, s.Policy)
+	if err != nil {
+		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+	}
+	if _, err := s.passes(key, spec); err != nil {
+		return err // before it waits
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	me := &running{key: key, stop: stop}
+	if err := s.enter(me); err != nil {
+		return err
+	}
+	defer s.leave(me)
+	if err := s.await(ctx, me); err != nil {
+		return err
+	}
+	if s.longest > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.longest, fmt.Errorf("%w: it took longer than the %v that a run may take", natsio.ErrGraphRequest, s.longest))
+		defer cancel()
+	}
+	passes, err := s.passes(key, spec) // of the graph that is there now
+	if err != nil {
+		return err
+	}
+	outcome, err := s.execute(ctx, me, spec, &passes[0])
+	if err != nil {
+		return refusedRun(ctx, err)
+	}
+	report, err := json.Marshal(newReport(spec, me.graph.pair, outcome))
+	if err != nil {
+		return err
+	}
+	s.keep(me.graph, report, outcome.Values, r)
+	return nil
+}
+
+// keep makes a result the graph's last one and answers a request to run with it. It is the
+// report, then the nodes' values, then their ids in the file if it has any.
+func (s *Store) keep(g *storedGraph, report []byte, values []uint32, r *telemetry.GraphRequest) {
+	result := slices.Clone(report)
+	for _, value := range values {
+		result = binary.LittleEndian.AppendUint32(result, value)
+	}
+	for _, id := range g.pair.Out.IDs {
+		result = binary.LittleEndian.AppendUint64(result, id)
+	}
+	s.update(func() {
+		s.results++
+		g.number, g.result = s.results, result
+		r.Result = s.results
+	})
+	r.Offset, r.Total, r.Data = uint64(len(report)), uint64(len(result)), r.Data[:0]
+}
+
+// passes are those of a run on a graph.
+func (s *Store) passes(key graphKey, spec *Spec) ([]Pass, error) {
+	g, err := s.find(key)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Algorithm == "cc" && g.pair.Directed() {
+		return nil, fmt.Errorf("%w: components are of undirected graphs; load the graph without --directed", natsio.ErrGraphRequest)
+	}
+	passes, err := spec.Passes(g.pair.Out)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+	}
+	return passes, nil
+}
+
+// enter puts a run at the end of those that wait for their turn, if there is a place; leave
+// gives the place back.
+func (s *Store) enter(me *running) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := 0
+	for _, r := range s.runs {
+		if r.key.queue == me.key.queue {
+			own++
+		}
+	}
+	if own >= maxQueueRuns || len(s.runs) >= maxGraphRuns {
+		return fmt.Errorf("%w: %d runs are under way or wait, %d of them of queue %s; a worker takes %d, of one queue %d; try again when some are done",
+			natsio.ErrGraphBusy, len(s.runs), own, me.key.queue, maxGraphRuns, maxQueueRuns)
+	}
+	s.runs = append(s.runs, me)
+	s.change()
+	return nil
+}
+
+// await waits for the turn of a run that has a place, and then holds its graph.
+func (s *Store) await(ctx context.Context, me *running) error {
+	err := s.when(ctx, func() bool {
+		g := s.graphs[me.key]
+		if s.runs[0] != me || g != nil && g.held {
+			return false
+		}
+		if g != nil && !g.leaving {
+			me.graph, g.held = g, true
+		}
+		return true
+	})
+	if err == nil && me.graph == nil {
+		err = errGraphDropped
+	}
+	return err
+}
+
+// leave gives the turn of a run to the next one.
+func (s *Store) leave(me *running) {
+	s.update(func() {
+		s.runs = slices.DeleteFunc(s.runs, func(r *running) bool { return r == me })
+		if me.graph != nil {
+			me.graph.held = false
+		}
+		if me.untold {
+			s.inform(me.key.queue)
+		}
+	})
+}
+
+// execute runs a job on the graph that a run holds.
+func (s *Store) execute(ctx context.Context, me *running, spec *Spec, pass *Pass) (outcome Outcome, err error) {
+	g, queue := me.graph, me.key.queue
+	err = s.on(func(dev gpu.Device) error {
+		if dev != g.device {
+			return errGraphLost
+		}
+		_, outcome.Engine, _ = dev.Identity()
+		return s.release()
+	})
+	if err != nil {
+		return outcome, err
+	}
+	job := spec.job(pass)
+	needs, err := g.graph.Needs(job)
+	if err != nil {
+		return outcome, err
+	}
+	var memory Memory
+	s.update(func() {
+		if left := s.left(); left > 0 && (job.Budget == 0 || job.Budget > left) {
+			job.Budget = left
+		}
+		if me.room = needs.Full; job.Budget > 0 {
+			me.room = min(me.room, job.Budget)
+		}
+		memory = s.memory(queue, s.left())
+	})
+	spec.fit(&job, needs)
+	job.MaxLevels, job.Turn = maxGraphLevels, func(use func() error) error { return s.turn(g, use) }
+	var log func()
+	outcome.Result, log, err = walk(ctx, s.advisor.desk(queue), g.graph, job, needs, spec.DecideHost, memory, func() (m Memory) {
+		kept := g.graph.Kept()
+		s.update(func() {
+			g.kept = kept
+			m = s.rest(queue)
+		})
+		return m
+	})
+	if err == nil {
+		log()
+	}
+	if spec.Budget > 0 && job.Budget == spec.Budget && errors.Is(err, frontier.ErrBudget) { // no other bound is in the way
+		err = fmt.Errorf("%w: --budget %d is too small: %w", natsio.ErrGraphRequest, spec.Budget, err)
+	}
+	return outcome, err
+}
+
+// Reasons why a graph is gone.
+var (
+	errGraphLost    = fmt.Errorf("%w: it was lost with its device; load it again", natsio.ErrNoGraph)
+	errGraphDropped = fmt.Errorf("%w: it was dropped or replaced meanwhile", natsio.ErrNoGraph)
+)
+
+// refusedRun turns the error of a run into what its requester is told.
+func refusedRun(ctx context.Context, err error) error {
+	var over *policy.OutOfMemoryError
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		return fmt.Errorf("%w: %w", cause, err)
+	case errors.Is(err, natsio.ErrGraphRequest):
+		return err
+	case errors.As(err, &over):
+		return fmt.Errorf("%w: drop others, or give the worker a larger --memory-budget: %w", natsio.ErrGraphTooLarge, err)
+	case errors.Is(err, frontier.ErrLevels):
+		return fmt.Errorf("%w: a worker runs at most %d: %w", natsio.ErrGraphRequest, maxGraphLevels, err)
+	case errors.Is(err, frontier.ErrJob), errors.Is(err, frontier.ErrJoin), errors.Is(err, frontier.ErrBudget):
+		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
+	}
+	return err
+}
+
+// Service answers requests about graphs until Stop; then Close frees the graphs.
+type Service struct {
+	*natsio.GraphService
+	store *Store
+}
+
+// Close frees the graphs; see Store.Close.
+func (s Service) Close() error { return s.store.Close() }
+
+// Serve answers requests about a worker's graphs from a new store.
+func Serve(conn *natsio.Conn, cfg Config) (Service, error) {
+	store := NewStore(cfg)
+	service, err := conn.ServeGraphs(cfg.Worker, store)
+	return Service{service, store}, err
+}

@@ -1,0 +1,83 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// MaxGraphFile is the most bytes of a graph file that goes to a worker.
+const MaxGraphFile = 256 << 20
+
+// Graph files on their way lie in a bucket of JetStream's object store, which checks their digests. A worker deletes the file
+// that it has read; what nobody deletes expires.
+const (
+	graphBucketBytes = 2 * MaxGraphFile
+	graphObjectLife  = time.Hour
+)
+
+// GraphBucket is the name of the bucket of graph files, RINGMASTER_GRAPHS with the default prefix.
+func (c *Conn) GraphBucket() string { return strings.TrimSuffix(c.WorkStream(), "WORK") + "GRAPHS" }
+
+// PutGraph puts a graph file of up to MaxGraphFile bytes into the object store, from which a worker loads it.
+func (c *Conn) PutGraph(ctx context.Context, object string, file io.Reader) error {
+	store, err := c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+		Bucket: c.GraphBucket(), Description: "graph files on their way to a worker", TTL: graphObjectLife, MaxBytes: graphBucketBytes,
+	})
+	if err != nil {
+		return fmt.Errorf("graph files travel through JetStream's object store, bucket %s: %w", c.GraphBucket(), err)
+	}
+	counted := &io.LimitedReader{R: file, N: MaxGraphFile + 1}
+	if _, err = store.Put(ctx, jetstream.ObjectMeta{Name: object}, counted); err == nil && counted.N == 0 {
+		err = errors.Join(fmt.Errorf("%w: more than %d bytes", ErrGraphTooLarge, MaxGraphFile), store.Delete(ctx, object))
+	}
+	if err != nil {
+		return fmt.Errorf("graph file to the object store: %w", err)
+	}
+	return nil
+}
+
+// Graph opens a graph file of the object store. Reading it to its end fails if it is not what was put there. The error wraps
+// ErrNoGraph or ErrGraphTooLarge.
+func (c *Conn) Graph(ctx context.Context, object string) (io.ReadCloser, error) {
+	store, err := c.js.ObjectStore(ctx, c.GraphBucket())
+	if err == nil {
+		var file jetstream.ObjectResult
+		if file, err = store.Get(ctx, object); err == nil {
+			return sized(file)
+		}
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrNameRequired) {
+		return nil, fmt.Errorf("%w: the object store has no file %q", ErrNoGraph, object)
+	}
+	return nil, fmt.Errorf("graph file %q of the object store: %w", object, err)
+}
+
+// sized refuses a file that is too large.
+func sized(file jetstream.ObjectResult) (io.ReadCloser, error) {
+	info, err := file.Info()
+	if err == nil && info.Size > MaxGraphFile {
+		err = fmt.Errorf("%w: a file of %d bytes; %d may come over NATS", ErrGraphTooLarge, info.Size, MaxGraphFile)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
+}
+
+// DropGraph deletes a graph file from the object store, if it is there.
+func (c *Conn) DropGraph(ctx context.Context, object string) error {
+	store, err := c.js.ObjectStore(ctx, c.GraphBucket())
+	if err == nil {
+		err = store.Delete(ctx, object)
+	}
+	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil
+	}
+	return err
+}
