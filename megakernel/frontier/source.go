@@ -93,9 +93,13 @@ func (k kernel) batch() uint32 {
 }
 
 // rows is the number of nodes that an invocation of a pull looks after at a time. The
-// widest workgroups have no shared memory for more.
+// widest workgroups have no shared memory for more, and a software renderer gains nothing
+// by it and compiles for longer.
 func (k kernel) rows() uint32 {
-	if k.width > mostWidth/2 {
+	switch {
+	case !k.subgroups:
+		return 1
+	case k.width > mostWidth/2:
 		return 2
 	}
 	return 4

@@ -102,7 +102,7 @@ bool left_to_pieces(uint block) {
     return in_offsets[min(first + WIDTH, job.nodes)] - in_offsets[first] >= BLOCK_EDGES;
 }
 
-// pull_block pulls a block of nodes, some for each invocation.
+// pull_block tries the first in-edges of a block of nodes, some for each invocation, and lists the nodes that are left.
 void pull_block(uint block, uint rows, bool pieces) {
     uint lane = gl_LocalInvocationIndex;
     uint begin = block * rows * WIDTH + lane;
@@ -152,20 +152,14 @@ void pull_block(uint block, uint rows, bool pieces) {
             at++;
         }
     }
-    memoryBarrierShared();
-    barrier();
-    for (uint from = 0u; from < left_count; from += WIDTH) {
-        pull_rows(from, left_count, PROBES, 0u, 1u);
-    }
-    flush_hits();
 }
 
-void pull_piece(uvec3 piece) {
-    uint v = piece.x * WIDTH + gl_LocalInvocationIndex;
-    left_node[gl_LocalInvocationIndex] = v;
-    barrier();
-    pull_rows(0u, min(job.nodes - piece.x * WIDTH, WIDTH), 0u, piece.y, piece.z);
-    flush_hits();
+// list_block leaves all nodes of a block to the workgroup.
+void list_block(uint block) {
+    left_node[gl_LocalInvocationIndex] = block * WIDTH + gl_LocalInvocationIndex;
+    if (gl_LocalInvocationIndex == 0u) {
+        left_count = min(job.nodes - block * WIDTH, WIDTH);
+    }
 }
 
 void pull() {
@@ -173,10 +167,18 @@ void pull() {
     uint rows = clamp(whole / gl_NumWorkGroups.x, 1u, ROWS); // an invocation gets several nodes only if every workgroup has a block
     uint blocks = (whole + rows - 1u) / rows, more = job.pull_blocks - whole;
     for (uint at = gl_WorkGroupID.x; at < blocks + more; at += gl_NumWorkGroups.x) {
+        uvec3 piece = uvec3(0u, 0u, 1u); // the block, which part of it, and of how many
         if (at < blocks) {
             pull_block(at, rows, more != 0u);
         } else {
-            pull_piece(heavy_blocks[at - blocks].xyz);
+            piece = heavy_blocks[at - blocks].xyz;
+            list_block(piece.x);
         }
+        memoryBarrierShared();
+        barrier();
+        for (uint from = 0u; from < left_count; from += WIDTH) {
+            pull_rows(from, left_count, at < blocks ? PROBES : 0u, piece.y, piece.z);
+        }
+        flush_hits();
     }
 }

@@ -47,20 +47,18 @@ void push_rows(uint from, uint count, uint part, uint parts) {
 }
 
 void push_chunks(uint walkers) {
-    if (now.queued <= WIDTH && walkers > 1u) {
-        // Few nodes: their edges are shared by all workgroups, as far as there are edges for them.
-        if (gl_WorkGroupID.x == 0u || gl_WorkGroupID.x * BATCH * WIDTH <= now.frontier_edges) {
-            push_rows(0u, now.queued, gl_WorkGroupID.x, walkers);
-        }
+    // Few nodes: their edges are shared by all workgroups, as far as there are edges for them.
+    bool few = now.queued <= WIDTH && walkers > 1u;
+    uint part = few ? gl_WorkGroupID.x : 0u;
+    if (part != 0u && part * BATCH * WIDTH > now.frontier_edges) {
         return;
     }
-    // Enough chunks for the device, and enough edges for a workgroup.
+    // Others: enough chunks for the device, and enough edges for a workgroup.
     float wanted = float(clamp(now.frontier_edges / PUSH_GROUPS_GOAL, 4u * WIDTH, 32u * WIDTH));
     uint chunk_nodes = uint(clamp(wanted * float(now.frontier_nodes) / float(max(now.frontier_edges, 1u)), 1.0, float(WIDTH)));
-    uint chunks = now.queued / chunk_nodes + uint(now.queued % chunk_nodes != 0u);
-    for (uint chunk = gl_WorkGroupID.x; chunk < chunks; chunk += walkers) {
-        uint from = chunk * chunk_nodes;
-        push_rows(from, min(chunk_nodes, now.queued - from), 0u, 1u);
+    chunk_nodes = few ? WIDTH : chunk_nodes;
+    for (uint from = few ? 0u : gl_WorkGroupID.x * chunk_nodes; from < now.queued; from += walkers * chunk_nodes) {
+        push_rows(from, min(chunk_nodes, now.queued - from), part, few ? walkers : 1u);
     }
 }
 
