@@ -15,7 +15,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"runtime"
+	"runtime/debug"
 
 	"ringmaster/glcompute"
 )
@@ -26,4 +29,30 @@ func main() {
 	os.Exit(glcompute.Main(func() int {
 		return execute(context.Background(), os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
 	}))
+}
+
+// version is set by the linker; a plain `go build` leaves it as it is.
+var version = "dev"
+
+// versionCmd prints what was built and how.
+type versionCmd struct{}
+
+func (versionCmd) Run(std stdio) error {
+	fmt.Fprintln(std.out, versionLine())
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision", "vcs.time", "vcs.modified", "-tags", "CGO_ENABLED":
+			fmt.Fprintf(std.out, "  %s: %s\n", s.Key, s.Value)
+		}
+	}
+	return nil
+}
+
+// versionLine names the program and what it was built for.
+func versionLine() string {
+	return fmt.Sprintf("ringmaster %s, %s, %s/%s", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

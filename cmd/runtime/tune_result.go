@@ -80,3 +80,6 @@ func launchTime(ns float64) string {
 	}
 	return fmt.Sprintf("%.4g s", ns/1e9)
 }
+
+// strategies are the ways to search, by name.
+var strategies = map[string]trial.Strategy{strategySweep: trial.Sweep, strategySearch: trial.Search}
