@@ -1,4 +1,4 @@
-// Package natsio is everything of Ringmaster that touches NATS. It carries
+// Package natsio is the connection to NATS and a runtime's side of it. It carries
 // records between subjects and the interfaces it declares, and decides nothing.
 //
 //	telemetry.*.*, worker.*  → Conn.Serve       → Sink.Ingest, Sink.Announce
@@ -6,14 +6,16 @@
 //	work.<worker>.>          → Conn.ConsumeWork → WorkHandler → acknowledgement
 //	Outlet                   → recommend, telemetry (reports), worker, done
 //	whatever was refused     → rejected.<worker>.<queue> or rejected.invalid
+//	decider                  ↔ Conn.Claim       : which runtime decides for which worker
 //
 // Those are a runtime's. What a program does that owns queues is in package client.
 //
 // # Guarantees
 //
 // Order: the records of one subject reach the sink in the order in which the
-// server had them. There is one goroutine per subscription and, with processors to
-// spare, a second one that folds what the first has decoded.
+// server had them: there is one goroutine per subscription.
+//
+// Of several runtimes on a bus one answers for a worker; see Deciders.
 //
 // Telemetry and recommendations are at most once: they describe a state, and
 // the next one replaces what was lost. While the server is away they are
@@ -40,8 +42,11 @@
 // like inboxes, so that nobody can make this process publish on a subject that
 // only it may write. Discovery ($SRV.>) is the NATS library's and answers anywhere,
 // but only with a description of this process, which a server of version 2.12 or newer
-// takes for no request of its own API. Refusals are reported through a token bucket for each worker name, so that
-// one hostile publisher does not hide the mistakes of others.
+// takes for no request of its own API.
+//
+// Refusals are reported through a token bucket for each worker name, so that one
+// hostile publisher does not hide the mistakes of others; a record that came as a request
+// is answered with its refusal under the same bound.
 //
 // Another bucket for each worker name bounds what is taken at all. It decides
 // from the subject alone, so that a payload above the rate costs less than its
