@@ -85,7 +85,7 @@ func TestAQueueOverItsQuotaLeavesRoomForOthers(t *testing.T) {
 			t.Errorf("batch %s: %+v", name, results)
 		}
 	}
-	if said := s.said.String(); strings.Count(said, "work of a queue is refused") != 1 || !strings.Contains(said, "queue=adds") {
+	if said := s.said.String(); strings.Count(said, "work is refused, because as much of its queue waits") != 1 || !strings.Contains(said, "queue=adds") {
 		t.Errorf("the log does not tell of it once: %s", said)
 	}
 }
