@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/kernel"
 )
 
@@ -18,7 +19,10 @@ func (c *kernelListCmd) Run(std stdio) error {
 	for _, k := range kernel.Examples() {
 		fmt.Fprintln(std.out, k)
 	}
-	_, err := fmt.Fprintln(std.out, "any other width, chunk and set of opcodes too: interpreter-WIDTH, lease-WIDTH, and fused- or exact-WIDTH-CHUNK-SET,\nwhere SET has a hexadecimal bit for the number of each opcode")
+	for _, name := range frontier.Examples() {
+		fmt.Fprintln(std.out, name)
+	}
+	_, err := fmt.Fprintln(std.out, "any other width, chunk and set of opcodes too: interpreter-WIDTH, lease-WIDTH, and fused- or exact-WIDTH-CHUNK-SET,\nwhere SET has a hexadecimal bit for the number of each opcode; and of graphs ALGORITHM-KIND-WIDTH")
 	return err
 }
 
@@ -28,6 +32,10 @@ type kernelPrintCmd struct {
 }
 
 func (c *kernelPrintCmd) Run(std stdio) error {
+	if source, ok := frontier.Source(c.Name); ok {
+		_, err := fmt.Fprint(std.out, source)
+		return err
+	}
 	opcodes, err := c.load()
 	if err != nil {
 		return err

@@ -20,6 +20,13 @@ func TestKernelPrintShowsTheCommittedSource(t *testing.T) {
 			t.Errorf("kernel print %s: exit code %d, %d bytes, %s", name, got.code, len(got.stdout), got.err)
 		}
 	}
+	want, err := os.ReadFile("../../megakernel/frontier/generated/bfs-level-256.comp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ringmaster(t, t.Context(), "", "kernel", "print", "bfs-level-256"); got.code != 0 || got.stdout != string(want) || !strings.Contains(list.stdout, "bfs-level-256\n") {
+		t.Errorf("kernel print bfs-level-256: exit code %d, %d bytes, %s", got.code, len(got.stdout), got.err)
+	}
 	for name, reason := range map[string]string{"interpreter": "there is no kernel", "fused-64-256-10000": "no opcode 16"} {
 		if got := ringmaster(t, t.Context(), "", "kernel", "print", name); got.code != 1 || !strings.Contains(got.err, reason) {
 			t.Errorf("kernel print %s: exit code %d, %s", name, got.code, got.err)
