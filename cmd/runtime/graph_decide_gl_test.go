@@ -158,7 +158,7 @@ func TestABudgetOfARunBoundsItsHitBuffers(t *testing.T) {
 		t.Errorf("exit code %d: %s%s, want %q", code, out, errs, want)
 	}
 	code, _, errs = runGraph("", "run", "bfs", "--source", "0", "--budget", fmt.Sprint(fixed+8*1000), facebook)
-	if code != 1 || !strings.Contains(errs, fmt.Sprintf("is too small: frontier: values, bitmaps and two hit buffers of 1024 nodes take %d bytes", fixed+8*1024)) {
+	if code != 1 || !strings.Contains(errs, fmt.Sprintf("is too small: values, bitmaps and two hit buffers of 1024 nodes take %d bytes", fixed+8*1024)) {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -18,7 +18,7 @@ func (x *run) build(ctx context.Context) error {
 	})
 	for err == nil && next < kinds {
 		if err = ctx.Err(); err != nil {
-			return fmt.Errorf("frontier: building kernels: %w", err)
+			return fmt.Errorf("building kernels: %w", err)
 		}
 		err = x.turn(func() (err error) {
 			x.bind()

@@ -62,14 +62,14 @@ func (k *Kernels) get(key kernel) (p *program, fresh bool, err error) {
 	}
 	id, err := k.dev.CompileCompute(key.source())
 	if err != nil && key.semiring == User && !gpu.Lost(err) {
-		return nil, false, fmt.Errorf("frontier: kernel %s: %w: %w", key, ErrJoin, err)
+		return nil, false, fmt.Errorf("kernel %s: %w: %w", key, ErrJoin, err)
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("frontier: kernel %s: %w", key, err)
+		return nil, false, fmt.Errorf("kernel %s: %w", key, err)
 	}
 	if size := k.dev.ProgramWorkgroupSize(id); size != [3]uint32{key.width, 1, 1} {
 		k.dev.DeleteProgram(id)
-		return nil, false, fmt.Errorf("frontier: kernel %s: the driver built workgroups of %v", key, size)
+		return nil, false, fmt.Errorf("kernel %s: the driver built workgroups of %v", key, size)
 	}
 	p = &program{id, k.dev.UniformLocation(id, "round"), k.dev.UniformLocation(id, "offers_persistent")}
 	k.programs[key] = p
@@ -103,7 +103,7 @@ var ErrDevice = errors.New("device cannot run graph jobs")
 // serves refuses a device that lacks what graph jobs need.
 func serves(t gpu.Traits) error {
 	if t.StorageBlocks < bindings { // OpenGL 4.3 promises 8
-		return fmt.Errorf("frontier: this driver offers %d storage blocks to a compute shader, graph jobs need %d: %w", t.StorageBlocks, bindings, ErrDevice)
+		return fmt.Errorf("this driver offers %d storage blocks to a compute shader, graph jobs need %d: %w", t.StorageBlocks, bindings, ErrDevice)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func Load(dev gpu.Device, g graph.Pair, o Options) (*Graph, error) {
 		turn = func(use func() error) error { return o.Turn(func() error { return dev.Do(use) }) }
 	}
 	if err := r.upload(turn); err != nil {
-		err = fmt.Errorf("frontier: upload of %d nodes and %d edges: %w", r.shape.nodes, r.shape.edges, err)
+		err = fmt.Errorf("upload of %d nodes and %d edges: %w", r.shape.nodes, r.shape.edges, err)
 		_ = r.Close() // in no turn: a deletion is in nobody's way, and the upload's error says more
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func fits(limit int64, nodes, edges uint64) error {
 		words uint64
 	}{{"offsets", nodes + 1}, {"targets", edges}, {"values", nodes}} {
 		if block.words > uint64(limit)/4 {
-			return fmt.Errorf("frontier: %s of a graph of %d nodes and %d edges take %d bytes, the device's largest storage block is %d: %w",
+			return fmt.Errorf("%s of a graph of %d nodes and %d edges take %d bytes, the device's largest storage block is %d: %w",
 				block.what, nodes, edges, 4*block.words, limit, ErrTooLarge)
 		}
 	}
@@ -100,22 +100,22 @@ func fits(limit int64, nodes, edges uint64) error {
 
 func check(limit int64, g graph.Pair) error {
 	if g.Out == nil || g.In == nil {
-		return fmt.Errorf("frontier: a graph needs its out-edges and its in-edges: %w", graph.ErrMalformed)
+		return fmt.Errorf("a graph needs its out-edges and its in-edges: %w", graph.ErrMalformed)
 	}
 	if err := fits(limit, uint64(g.Out.Nodes()), uint64(g.Out.Edges())); err != nil {
 		return err
 	}
 	if err := g.Out.Check(); err != nil {
-		return fmt.Errorf("frontier: out-edges: %w", err)
+		return fmt.Errorf("out-edges: %w", err)
 	}
 	if !g.Directed() {
 		return nil
 	}
 	if err := g.In.Check(); err != nil {
-		return fmt.Errorf("frontier: in-edges: %w", err)
+		return fmt.Errorf("in-edges: %w", err)
 	}
 	if g.In.Nodes() != g.Out.Nodes() || g.In.Edges() != g.Out.Edges() || (g.In.Weights == nil) != (g.Out.Weights == nil) {
-		return fmt.Errorf("frontier: %d nodes and %d edges forward, %d and %d backward: %w",
+		return fmt.Errorf("%d nodes and %d edges forward, %d and %d backward: %w",
 			g.Out.Nodes(), g.Out.Edges(), g.In.Nodes(), g.In.Edges(), graph.ErrMalformed)
 	}
 	return nil

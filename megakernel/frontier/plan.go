@@ -69,29 +69,29 @@ func (r *Graph) plan(job *Job) (*plan, error) {
 func (j *Job) check(nodes uint32) error {
 	switch {
 	case j.Semiring >= semirings:
-		return fmt.Errorf("frontier: %s is unknown: %w", j.Semiring, ErrJob)
+		return fmt.Errorf("%s is unknown: %w", j.Semiring, ErrJob)
 	case (j.Semiring == User) != (j.Join != nil):
-		return fmt.Errorf("frontier: %s: a join belongs to semiring user, and to no other: %w", j.Semiring, ErrJob)
+		return fmt.Errorf("%s: a join belongs to semiring user, and to no other: %w", j.Semiring, ErrJob)
 	case j.Join != nil && j.Join.Check() != nil:
-		return fmt.Errorf("frontier: %w: %w", j.Join.Check(), ErrJob)
+		return fmt.Errorf("%w: %w", j.Join.Check(), ErrJob)
 	case j.Semiring != Flow && (j.Gen != nil || j.Kill != nil):
-		return fmt.Errorf("frontier: %s: gen and kill belong to semiring flow, and to no other: %w", j.Semiring, ErrJob)
+		return fmt.Errorf("%s: gen and kill belong to semiring flow, and to no other: %w", j.Semiring, ErrJob)
 	case j.Gen != nil && len(j.Gen) != int(nodes), j.Kill != nil && len(j.Kill) != int(nodes):
-		return fmt.Errorf("frontier: gen of %d nodes and kill of %d for a graph of %d: %w", len(j.Gen), len(j.Kill), nodes, ErrJob)
+		return fmt.Errorf("gen of %d nodes and kill of %d for a graph of %d: %w", len(j.Gen), len(j.Kill), nodes, ErrJob)
 	case j.From != nil && (j.Semiring != User || len(j.From) != int(nodes)):
-		return fmt.Errorf("frontier: %s: values of %d nodes to begin from belong to semiring user, one for each of %d nodes: %w", j.Semiring, len(j.From), nodes, ErrJob)
+		return fmt.Errorf("%s: values of %d nodes to begin from belong to semiring user, one for each of %d nodes: %w", j.Semiring, len(j.From), nodes, ErrJob)
 	case j.Topology > policy.TopologyMemoryConstrained:
-		return fmt.Errorf("frontier: topology %d is unknown: %w", j.Topology, ErrJob)
+		return fmt.Errorf("topology %d is unknown: %w", j.Topology, ErrJob)
 	case j.State.Topology > policy.TopologyMemoryConstrained:
-		return fmt.Errorf("frontier: topology %d in the state before is unknown: %w", j.State.Topology, ErrJob)
+		return fmt.Errorf("topology %d in the state before is unknown: %w", j.State.Topology, ErrJob)
 	case j.Seeds != nil && len(j.Seeds) != len(j.Sources):
-		return fmt.Errorf("frontier: %d values for %d sources: %w", len(j.Seeds), len(j.Sources), ErrJob)
+		return fmt.Errorf("%d values for %d sources: %w", len(j.Seeds), len(j.Sources), ErrJob)
 	case j.Seeds != nil && j.Semiring == BFS:
-		return fmt.Errorf("frontier: levels begin with 0 at every source and take no seeds: %w", ErrJob)
+		return fmt.Errorf("levels begin with 0 at every source and take no seeds: %w", ErrJob)
 	}
 	for _, s := range j.Sources {
 		if s >= nodes && j.Semiring != Components {
-			return fmt.Errorf("frontier: source %d: the graph has nodes 0 to %d: %w", s, int64(nodes)-1, ErrJob)
+			return fmt.Errorf("source %d: the graph has nodes 0 to %d: %w", s, int64(nodes)-1, ErrJob)
 		}
 	}
 	return nil
@@ -106,7 +106,7 @@ func (p *plan) chooseGeometry(m *machine) error {
 		g.Width = hardwareWidth
 	}
 	if g.Width < leastWidth || g.Width > mostWidth || g.Width&(g.Width-1) != 0 || g.Width > m.width {
-		return fmt.Errorf("frontier: width %d: want a power of two from %d to %d: %w", g.Width, leastWidth, min(m.width, mostWidth), ErrJob)
+		return fmt.Errorf("width %d: want a power of two from %d to %d: %w", g.Width, leastWidth, min(m.width, mostWidth), ErrJob)
 	}
 	if g.Groups == 0 || g.Groups > m.groups {
 		g.Groups = m.groups
@@ -153,7 +153,7 @@ func (p *plan) fit(m *machine, s *shape) error {
 		p.sizes[bindFacts] = 4 * int(s.nodes)
 	}
 	if facts := int64(p.sizes[bindFacts]); facts > m.block {
-		return fmt.Errorf("frontier: facts of %d nodes take %d bytes, the device's largest storage block is %d: %w", s.nodes, facts, m.block, ErrTooLarge)
+		return fmt.Errorf("facts of %d nodes take %d bytes, the device's largest storage block is %d: %w", s.nodes, facts, m.block, ErrTooLarge)
 	}
 	p.capacity = s.nodes
 	if c := p.job.HitCapacity; c != 0 {
@@ -167,7 +167,7 @@ func (p *plan) fit(m *machine, s *shape) error {
 	if b := p.job.Budget; b != 0 {
 		least := min(p.capacity, uint32(p.cfg.MinHitCapacity))
 		if b < fixed+8*uint64(least) {
-			return fmt.Errorf("frontier: values, bitmaps and two hit buffers of %d nodes take %d bytes, the budget is %d: %w", least, fixed+8*uint64(least), b, ErrBudget)
+			return fmt.Errorf("values, bitmaps and two hit buffers of %d nodes take %d bytes, the budget is %d: %w", least, fixed+8*uint64(least), b, ErrBudget)
 		}
 		p.capacity = uint32(min(uint64(p.capacity), (b-fixed)/8))
 	}

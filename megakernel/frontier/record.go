@@ -49,7 +49,7 @@ func (s *Situation) Explain(cfg *policy.Config, levels []Level) error {
 		l := &levels[i]
 		c, err := s.Classify(cfg, &l.View)
 		if err != nil || c.Raw != l.Raw || c.Topology != l.Topology {
-			return fmt.Errorf("frontier: level %d: %v, then %v; policy says %v, then %v (%w): %w", l.Level, l.Raw, l.Topology, c.Raw, c.Topology, err, ErrDiffers)
+			return fmt.Errorf("level %d: %v, then %v; policy says %v, then %v (%w): %w", l.Level, l.Raw, l.Topology, c.Raw, c.Topology, err, ErrDiffers)
 		}
 		l.Reason = c.Reason
 	}

@@ -46,7 +46,7 @@ func (r *Graph) Run(ctx context.Context, job Job) (Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return Result{}, fmt.Errorf("frontier: run: %w", ErrClosed)
+		return Result{}, fmt.Errorf("run: %w", ErrClosed)
 	}
 	if r.shape.nodes == 0 {
 		return Result{}, job.check(0)
@@ -86,7 +86,7 @@ func (x *run) loop(ctx context.Context) error {
 	first, seen := true, 0
 	for rounds := min(firstRounds, x.mostRounds()); ; rounds = x.moreRounds(rounds) {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("frontier: run: %w", err)
+			return fmt.Errorf("run: %w", err)
 		}
 		if x.job.Timed || x.job.Decide != nil {
 			rounds = 1
@@ -118,9 +118,9 @@ func (x *run) loop(ctx context.Context) error {
 			if x.job.From != nil {
 				return nil
 			}
-			return fmt.Errorf("frontier: %d levels: %w", x.now.level, ErrLevels)
+			return fmt.Errorf("%d levels: %w", x.now.level, ErrLevels)
 		case stateStuck:
-			return fmt.Errorf("frontier: level %d: %w", x.now.level, ErrStuck)
+			return fmt.Errorf("level %d: %w", x.now.level, ErrStuck)
 		case stateAsk:
 			if err := x.ask(); err != nil {
 				return err
@@ -158,10 +158,10 @@ func (x *run) ask() error {
 	view := x.view(x.now.level, x.now.frontierNodes, x.now.frontierEdges, x.now.unexplored, x.now.topology)
 	topology, err := x.job.Decide(view)
 	if err != nil {
-		return fmt.Errorf("frontier: deciding level %d: %w", view.Level, err)
+		return fmt.Errorf("deciding level %d: %w", view.Level, err)
 	}
 	if topology < policy.TopologySparse || topology > policy.TopologyMemoryConstrained {
-		return fmt.Errorf("frontier: deciding level %d: topology %d cannot run: %w", view.Level, topology, ErrJob)
+		return fmt.Errorf("deciding level %d: topology %d cannot run: %w", view.Level, topology, ErrJob)
 	}
 	groups := x.geometry.Groups
 	if x.job.Groups != nil {
@@ -215,7 +215,7 @@ func (x *run) visit(rounds int) error {
 	err := x.scratch.stage.look(span{x.scratch.buffers[bindControl].id, x.roundAt(), bytesAt(&x.now)}, span{log, 0, bytesOf(records)})
 	x.result.Time = time.Since(x.begun)
 	if err != nil {
-		return fmt.Errorf("frontier: run: %w", err)
+		return fmt.Errorf("run: %w", err)
 	}
 	x.timing.take(x)
 	logged := int(min(x.now.logged, logRecords))
@@ -280,7 +280,7 @@ func (x *run) readValues() error {
 		err = x.scratch.stage.get(x.scratch.buffers[bindValues].id, 0, bytesOf(x.result.Values))
 	}
 	if err != nil {
-		return fmt.Errorf("frontier: values: %w", err)
+		return fmt.Errorf("values: %w", err)
 	}
 	x.result.Reached, x.result.EdgesTraversed = reached[0], uint64(reached[1])
 	return x.dev.Check()

@@ -63,7 +63,7 @@ func (x *run) allocate() error {
 	errs = append(errs, fit(&s.seeds, 4*len(seeds)))
 	if err := errors.Join(errs...); err != nil {
 		s.delete(x.dev)
-		return fmt.Errorf("frontier: %d bytes for a job: %w", x.bytes, err)
+		return fmt.Errorf("%d bytes for a job: %w", x.bytes, err)
 	}
 	return errors.Join(s.stage.put(s.seeds.id, 0, bytesOf(seeds)), s.stage.put(s.buffers[bindBlocks].id, 0, bytesOf(x.blocks)),
 		s.stage.put(s.buffers[bindFacts].id, 0, bytesOf(x.job.facts(x.shape.nodes))))

@@ -82,10 +82,10 @@ func (s *Situation) Classify(cfg *policy.Config, v *View) (policy.Classification
 // that is not is an error.
 func NewThresholds(cfg *policy.Config, s *Situation) (Thresholds, error) {
 	if err := cfg.Validate(); err != nil {
-		return Thresholds{}, fmt.Errorf("frontier: %w", err)
+		return Thresholds{}, err
 	}
 	if s.MemoryPressureBps > policy.FullBps {
-		return Thresholds{}, fmt.Errorf("frontier: memory pressure of %d bps: at most %d: %w", s.MemoryPressureBps, policy.FullBps, ErrJob)
+		return Thresholds{}, fmt.Errorf("memory pressure of %d bps: at most %d: %w", s.MemoryPressureBps, policy.FullBps, ErrJob)
 	}
 	req := policy.Request{HotOpcodeCount: s.HotOpcodes, HotWindowCount: s.HotWindows, GraphNodeCount: s.Nodes, GraphEdgeCount: s.Edges}
 	signals := policy.Observe(cfg, &req)

@@ -121,7 +121,7 @@ func (s *stage) wait() error {
 	for {
 		done, err := s.dev.WaitFence(fence, patience)
 		if err != nil {
-			return fmt.Errorf("frontier: waiting for the device: %w", err)
+			return fmt.Errorf("waiting for the device: %w", err)
 		}
 		if done {
 			s.used = 0
