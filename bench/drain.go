@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -33,7 +34,7 @@ type drainConfig struct {
 	program    drainProgram
 	slots      int // rounded down to whole pages
 	runs       int // timed runs of either side for each geometry
-	geometries []megakernel.Geometry
+	geometries []kernel.Geometry
 	lead       int // untimed drains right before each timed one, so that a GPU is at its full clock
 	words      int // drainHot: words that each of the further opcodes holds in registers
 }
@@ -51,13 +52,13 @@ const drainAddresses = drainHeapWords - 256
 type drain struct {
 	*session
 	drainConfig
-	catalog *megakernel.Catalog
+	catalog *kernel.Catalog
 	stand   *megakernel.Stand
 }
 
 // newDrain puts the slots of a program on the device. The caller closes the stand.
 func newDrain(s *session, cfg drainConfig) (*drain, error) {
-	b := &drain{session: s, drainConfig: cfg, catalog: megakernel.BuiltIn()}
+	b := &drain{session: s, drainConfig: cfg, catalog: kernel.BuiltIn()}
 	b.slots = cfg.slots / ring.PageSlots * ring.PageSlots
 	var err error
 	if cfg.program == drainHot {
@@ -88,14 +89,14 @@ func newDrain(s *session, cfg drainConfig) (*drain, error) {
 func initialHeapWord(i int) uint32 { return uint32(i)*2654435761 + 12345 }
 
 // opcode is that of slot i.
-func (b *drain) opcode(i int) megakernel.Opcode {
-	four := [...]megakernel.Opcode{megakernel.OpNop, megakernel.OpStore, megakernel.OpAdd, megakernel.OpLoad}
+func (b *drain) opcode(i int) kernel.Opcode {
+	four := [...]kernel.Opcode{kernel.OpNop, kernel.OpStore, kernel.OpAdd, kernel.OpLoad}
 	switch b.program {
 	case drainFused3:
 		return four[1+i%3]
 	case drainHot:
 		if i%33 == 32 {
-			return firstUserOpcode + megakernel.Opcode(i/33%userOpcodes)
+			return firstUserOpcode + kernel.Opcode(i/33%userOpcodes)
 		}
 		return four[1+i%3]
 	}
@@ -108,21 +109,21 @@ func (b *drain) opcode(i int) megakernel.Opcode {
 var bareSource string
 
 // sides compiles the kernels of a geometry. The caller deletes them.
-func (b *drain) sides(g megakernel.Geometry) (subject, yardstick *megakernel.StandProgram, err error) {
-	interpreter := b.catalog.Source(megakernel.Kernel{Kind: megakernel.Interpreter, Width: g.Width})
+func (b *drain) sides(g kernel.Geometry) (subject, yardstick *megakernel.StandProgram, err error) {
+	interpreter := b.catalog.Source(kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width})
 	var sources []string
 	if b.program != drainInterpreter {
-		hot := megakernel.NewOpcodeSet(megakernel.OpStore, megakernel.OpAdd, megakernel.OpLoad)
+		hot := kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd, kernel.OpLoad)
 		if b.program == drainFused4 {
-			hot |= 1 << megakernel.OpNop
+			hot |= 1 << kernel.OpNop
 		}
-		k, _ := megakernel.FusedKernel(g, hot)
+		k, _ := kernel.FusedKernel(g, hot)
 		if b.program != drainHot {
 			k = k.Exact() // as the engine does when all slots are hot
 		}
 		sources = append(sources, b.catalog.Source(k))
 	}
-	beside, counts := megakernel.SourceOf(g.Width, bareSource), false
+	beside, counts := kernel.SourceOf(g.Width, bareSource), false
 	if b.program == drainInterpreter || b.program == drainHot {
 		sources = append(sources, interpreter)
 	}
@@ -149,7 +150,7 @@ func (b *drain) verify() error {
 		if status != done {
 			return fmt.Errorf("slot %d is %s", i, status)
 		}
-		if want := initialHeapWord(i % drainAddresses); b.opcode(i) == megakernel.OpLoad && results[i] != want {
+		if want := initialHeapWord(i % drainAddresses); b.opcode(i) == kernel.OpLoad && results[i] != want {
 			return fmt.Errorf("slot %d loaded %d, want %d", i, results[i], want)
 		}
 	}
@@ -162,7 +163,7 @@ const drainWarm = 150 * time.Millisecond
 
 // measure runs both sides of a geometry by turns and checks what the subject's first run left. Its rounds are
 // nanoseconds: the subject's, and the yardstick's.
-func (b *drain) measure(g megakernel.Geometry) (rounds, error) {
+func (b *drain) measure(g kernel.Geometry) (rounds, error) {
 	subject, yardstick, err := b.sides(g)
 	if err != nil {
 		return nil, err
@@ -201,7 +202,7 @@ func drainRows(s *session, cfg drainConfig, name, yardstick string) error {
 	defer b.stand.Close()
 	var best, bestYardstick float64
 	for _, g := range cfg.geometries {
-		if _, fusible := megakernel.FusedKernel(g, 1); !b.stand.Fits(g, 0) || !fusible && cfg.program != drainInterpreter {
+		if _, fusible := kernel.FusedKernel(g, 1); !b.stand.Fits(g, 0) || !fusible && cfg.program != drainInterpreter {
 			continue
 		}
 		r, err := b.measure(g)
@@ -221,16 +222,16 @@ func drainRows(s *session, cfg drainConfig, name, yardstick string) error {
 }
 
 // userOpcodes is how many opcodes a drain adds to the built-in ones, to make a program of 32.
-var userOpcodes = 32 - len(megakernel.BuiltIn().All().Opcodes())
+var userOpcodes = 32 - len(kernel.BuiltIn().All().Opcodes())
 
 // firstUserOpcode is the first of the opcodes that a drain adds.
-const firstUserOpcode = megakernel.Opcode(userop.MinID)
+const firstUserOpcode = kernel.Opcode(userop.MinID)
 
 // opcodeCatalog is the built-in opcodes and as many generated ones as make 32.
 // Each of these reads words words of the window, keeps them all alive through
 // rounds of mixing and adds them to its result, so that it needs about as many
 // registers as words.
-func opcodeCatalog(words int) (*megakernel.Catalog, error) {
+func opcodeCatalog(words int) (*kernel.Catalog, error) {
 	var ops []userop.Opcode
 	for i := range userOpcodes {
 		op, err := userop.Parse(fmt.Sprintf("bench%d.glsl", i), []byte(opcodeFile(userop.MinID+i, words)))
@@ -239,7 +240,7 @@ func opcodeCatalog(words int) (*megakernel.Catalog, error) {
 		}
 		ops = append(ops, op)
 	}
-	return megakernel.NewCatalog(ops)
+	return kernel.NewCatalog(ops)
 }
 
 // opcodeFile is the file of a generated opcode.

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
 // feed is slots on their way from their producers to their end.
 type feed struct {
 	*session
-	geometry  megakernel.Geometry
+	geometry  kernel.Geometry
 	producers int // goroutines that submit
 	batch     int // slots of a batch
 	depth     int // most slots of a wave
@@ -26,9 +27,9 @@ const feedQueue = "bench"
 // benchFeed compares the rate at which continuous producers get slots done with the rate at which the device
 // drains waves of the same depth whose slots it has already. A software renderer fills its cores with fewer.
 func benchFeed(s *session) error {
-	f := feed{session: s, geometry: megakernel.Geometry{Width: 256, Groups: 8, Chunk: 1024}, producers: 2, batch: 4096, depth: 64 << 10, waves: 20}
+	f := feed{session: s, geometry: kernel.Geometry{Width: 256, Groups: 8, Chunk: 1024}, producers: 2, batch: 4096, depth: 64 << 10, waves: 20}
 	if !s.device.Info().Software {
-		f.geometry = megakernel.Geometry{Width: 512, Groups: 528, Chunk: 2048}
+		f.geometry = kernel.Geometry{Width: 512, Groups: 528, Chunk: 2048}
 		f.producers, f.batch, f.depth = 8, 32<<10, 512<<10
 	}
 	if s.flags.Slots > 0 {
@@ -60,7 +61,7 @@ func benchFeed(s *session) error {
 
 // slots is a batch of nop, store, add and load in turn.
 func (f *feed) slots(n, from int) []ring.Slot {
-	mix := [...]megakernel.Opcode{megakernel.OpNop, megakernel.OpStore, megakernel.OpAdd, megakernel.OpLoad}
+	mix := [...]kernel.Opcode{kernel.OpNop, kernel.OpStore, kernel.OpAdd, kernel.OpLoad}
 	slots := make([]ring.Slot, n)
 	for i := range slots {
 		word := uint32((from + i) % drainHeapWords)

@@ -8,6 +8,7 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/lease"
 	"ringmaster/ring"
 )
@@ -83,7 +84,7 @@ func leaseTimes(s *session, n int) (p percentiles, err error) {
 
 // leaseSlot is slot i of a submission: nop, store, add and load in turn.
 func leaseSlot(i uint32) ring.Slot {
-	s := ring.Slot{Opcode: uint32([]megakernel.Opcode{megakernel.OpNop, megakernel.OpStore, megakernel.OpAdd, megakernel.OpLoad}[i&3])}
+	s := ring.Slot{Opcode: uint32([]kernel.Opcode{kernel.OpNop, kernel.OpStore, kernel.OpAdd, kernel.OpLoad}[i&3])}
 	switch i & 3 {
 	case 1:
 		s.Args[0], s.Args[1] = i, i
@@ -165,7 +166,7 @@ func launchTimes(s *session, mode megakernel.LaunchMode) (p percentiles, err err
 		if err = e.Submit("bench", megakernel.Batch{Slots: slots, WantResults: true}); err != nil {
 			return p, err
 		}
-		report, err := e.Launch(megakernel.Order{Queue: "bench", Geometry: megakernel.Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: mode})
+		report, err := e.Launch(megakernel.Order{Queue: "bench", Geometry: kernel.Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: mode})
 		if err != nil {
 			return p, err
 		}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/live"
 	"ringmaster/megakernel/tuner/trial"
@@ -134,7 +134,7 @@ func liveWorks(flags *liveFlags) ([]*liveWork, error) {
 		if len(flags.LiveWorkload) > 0 && !slices.Contains(flags.LiveWorkload, w.Name) {
 			continue
 		}
-		load, err := trial.NewLoad(&w, megakernel.BuiltIn())
+		load, err := trial.NewLoad(&w, kernel.BuiltIn())
 		if err != nil {
 			return nil, err
 		}

@@ -63,7 +63,7 @@ func (e *Engine) ledgerConfig() ledger.Config {
 	return ledger.Config{
 		Pages: c.Pages, Windows: c.MaxQueues, WindowWords: c.WindowWords, WindowHold: c.WindowHold,
 		MaxPending: c.MaxPending, MaxBatchSlots: c.MaxBatchSlots, AgeThreshold: c.AgeThreshold, Queue: c.Queue,
-		Fence: uint32(OpFence), Epoch: uint64(e.now().UnixMicro()), Fits: e.fits,
+		Fence: uint32(kernel.OpFence), Epoch: uint64(e.now().UnixMicro()), Fits: e.fits,
 	}
 }
 
@@ -74,13 +74,13 @@ func (e *Engine) fits(opcodes uint64, steps uint32) bool {
 	if opcodes>>kernel.FirstUser == 0 {
 		return true
 	}
-	return e.catalog.RowCost(Kernel{Kind: Interpreter}, OpcodeSet(opcodes), steps) < e.cfg.LoopBudget
+	return e.catalog.RowCost(kernel.Kernel{Kind: kernel.Interpreter}, kernel.OpcodeSet(opcodes), steps) < e.cfg.LoopBudget
 }
 
 // profile is what the ledger has to know of a batch's slots. It refuses a packed slot that
 // does not fit and an operator's opcode over its budget; anything else that is wrong with
 // a slot ends in a fault.
-func profile(c *Catalog, work *Batch) (p ledger.Profile, err error) {
+func profile(c *kernel.Catalog, work *Batch) (p ledger.Profile, err error) {
 	unknown := false
 	for i := range work.Slots {
 		s := &work.Slots[i]
@@ -89,21 +89,21 @@ func profile(c *Catalog, work *Batch) (p ledger.Profile, err error) {
 			continue
 		}
 		p.Opcodes |= 1 << s.Opcode
-		if OpcodeSet(1)<<s.Opcode&kernel.Varying == 0 {
+		if kernel.OpcodeSet(1)<<s.Opcode&kernel.Varying == 0 {
 			continue
 		}
-		if op := Opcode(s.Opcode); op != OpCopy && c.Has(op) {
+		if op := kernel.Opcode(s.Opcode); op != kernel.OpCopy && c.Has(op) {
 			if err := c.CheckSlot(s); err != nil {
 				return p, fmt.Errorf("batch %q: slot %d: %w: %w", work.ID, i, err, ErrBatch)
 			}
 		}
 		p.Steps = max(p.Steps, c.Steps(s))
-		if Opcode(s.Opcode) == OpPacked {
+		if kernel.Opcode(s.Opcode) == kernel.OpPacked {
 			p.Parts |= uint64(kernel.PartsOf(s))
 		}
 	}
 	p.Repeatable = !unknown
-	for _, op := range OpcodeSet(p.Opcodes).Opcodes() {
+	for _, op := range kernel.OpcodeSet(p.Opcodes).Opcodes() {
 		one := [1]ring.Slot{{Opcode: uint32(op)}}
 		if !kernel.Varying.Has(op) {
 			p.Steps = max(p.Steps, c.Steps(&one[0]))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -53,7 +54,7 @@ func TestABorrowedDeviceComesBackFitForWaves(t *testing.T) {
 				e := newEngine(t, dev, func(c *Config) { c.Lease = mode == ModeLease })
 				const rounds = 8
 				for i := range uint32(rounds) {
-					submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 3), slot(OpAdd, 2, i, 4)}})
+					submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpAdd, 0, 1, 3), slot(kernel.OpAdd, 2, i, 4)}})
 					ticket := start(t, e, Order{Queue: "q", Geometry: testGeometry, Mode: mode})
 					var last uint32
 					err := e.Borrow(func(dev gpu.Device) (err error) {
@@ -81,7 +82,7 @@ func TestABorrowedDeviceComesBackFitForWaves(t *testing.T) {
 
 func TestABorrowersFailureIsItsOwn(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 3)}})
+	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpAdd, 0, 1, 3)}})
 
 	mine := errors.New("mine")
 	if err := e.Borrow(func(gpu.Device) error { return mine }); !errors.Is(err, mine) {

@@ -55,7 +55,7 @@ type Config struct {
 	Ended func(queue string)
 
 	// Catalog is the opcodes that slots may have; nil means the built-in ones.
-	Catalog *Catalog
+	Catalog *kernel.Catalog
 
 	// Now is the clock of deadlines and rates; nil means time.Now.
 	Now func() time.Time
@@ -78,7 +78,7 @@ func DefaultConfig() Config {
 		WindowHold:    10 * time.Second,
 		InFlight:      3,
 		AgeThreshold:  policy.Standard().PriorityAgeThreshold,
-		LoopBudget:    DefaultLoopBudget,
+		LoopBudget:    kernel.DefaultLoopBudget,
 		Programs:      32,
 	}
 }

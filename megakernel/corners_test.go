@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -20,7 +21,7 @@ func TestLeaseRunsNoSlotTwiceWhenALaterOneIsTooLong(t *testing.T) {
 	}
 	var slots []ring.Slot
 	for range 64 {
-		slots = append(slots, slot(OpAdd, 0, 1, 7))
+		slots = append(slots, slot(kernel.OpAdd, 0, 1, 7))
 	}
 	slots = append(slots, slot(opSpin, 0, 20000))
 	submit(t, e, "q", Batch{ID: "b", Slots: slots})
@@ -97,7 +98,7 @@ func TestFaultsOfABatchFromLaunchesSideBySideAreAllKept(t *testing.T) {
 	for round := range 20 {
 		var slots []ring.Slot
 		for range n {
-			slots = append(slots, slot(OpFault, 0, 1))
+			slots = append(slots, slot(kernel.OpFault, 0, 1))
 		}
 		submit(t, e, "q", Batch{ID: "b", Slots: slots})
 		var wg sync.WaitGroup
@@ -153,11 +154,11 @@ func TestErrorBetweenRoundsOfALeaseRunsNothingTwice(t *testing.T) {
 		round := func(copies int) []ring.Slot {
 			var slots []ring.Slot
 			for range 16 {
-				slots = append(slots, slot(OpAdd, 0, 1, 7))
+				slots = append(slots, slot(kernel.OpAdd, 0, 1, 7))
 				adds++
 			}
 			for i := range copies {
-				slots = append(slots, slot(OpCopy, 0, 4096, 8192+uint32(i), 1024))
+				slots = append(slots, slot(kernel.OpCopy, 0, 4096, 8192+uint32(i), 1024))
 			}
 			return slots
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/megakernel/ledger"
 )
@@ -32,7 +33,7 @@ import (
 type Engine struct {
 	// Set by New and never changed.
 	cfg     Config
-	catalog *Catalog
+	catalog *kernel.Catalog
 	promote hotset.Config
 	flights []*flight
 
@@ -72,7 +73,7 @@ func New(dev gpu.Device, cfg Config) (*Engine, error) {
 		return nil, errors.New("hosts with big-endian words are not supported")
 	}
 	if cfg.Catalog == nil {
-		cfg.Catalog = BuiltIn()
+		cfg.Catalog = kernel.BuiltIn()
 	}
 	e := &Engine{
 		cfg: cfg, catalog: cfg.Catalog,

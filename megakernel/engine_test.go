@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
-var testGeometry = Geometry{Width: 64, Groups: 4, Chunk: 256}
+var testGeometry = kernel.Geometry{Width: 64, Groups: 4, Chunk: 256}
 
 func submit(t *testing.T, e *Engine, queue string, b Batch) {
 	t.Helper()
@@ -52,9 +53,9 @@ func TestFenceOrdersWhatStandsAroundIt(t *testing.T) {
 	var slots []ring.Slot
 	const links = 20
 	for i := range uint32(links) {
-		slots = append(slots, slot(OpAdd, i%5, 1, i), slot(OpFence, 0), slot(OpCopy, (i+3)%5, i, i+1, 1), slot(OpFence, 4))
+		slots = append(slots, slot(kernel.OpAdd, i%5, 1, i), slot(kernel.OpFence, 0), slot(kernel.OpCopy, (i+3)%5, i, i+1, 1), slot(kernel.OpFence, 4))
 	}
-	slots = append(slots, slot(OpLoad, 0, links))
+	slots = append(slots, slot(kernel.OpLoad, 0, links))
 	submit(t, e, "q", Batch{ID: "chain", Tag: 7, Slots: slots, WantResults: true})
 	finished, launches := drainQueue(t, e, Order{Queue: "q", Geometry: testGeometry})
 	if len(finished) != 1 {
@@ -71,22 +72,22 @@ func TestFenceOrdersWhatStandsAroundIt(t *testing.T) {
 
 func TestFenceAtTheEndNeedsNoLaunchOfItsOwn(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0), slot(OpFence, 4)}})
+	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0), slot(kernel.OpFence, 4)}})
 	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry})
-	if len(r.Finished) != 1 || r.Opcodes[OpNop] != 1 || r.Opcodes[OpFence] != 1 || r.Pending != 0 {
+	if len(r.Finished) != 1 || r.Opcodes[kernel.OpNop] != 1 || r.Opcodes[kernel.OpFence] != 1 || r.Pending != 0 {
 		t.Errorf("report %+v", r)
 	}
 }
 
 func TestDeviceRunsExactlyTheOrderedGeometry(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	for _, g := range []Geometry{{Width: 1, Groups: 1, Chunk: 1}, {Width: 32, Groups: 7, Chunk: 32}, {Width: 51, Groups: 51, Chunk: 51}, {Width: 64, Groups: 4, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 1000}, {Width: 1024, Groups: 3, Chunk: 4096}} {
-		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 0)}})
+	for _, g := range []kernel.Geometry{{Width: 1, Groups: 1, Chunk: 1}, {Width: 32, Groups: 7, Chunk: 32}, {Width: 51, Groups: 51, Chunk: 51}, {Width: 64, Groups: 4, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 1000}, {Width: 1024, Groups: 3, Chunk: 4096}} {
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpAdd, 0, 1, 0)}})
 		r := launch(t, e, Order{Launch: 3, Decision: 4, Queue: "q", Geometry: g})
 		if r.Applied != g || r.Recommended != g || r.NotApplied != "" {
 			t.Errorf("ordered %s, applied %s: %q", g, r.Applied, r.NotApplied)
 		}
-		if r.Launch != 3 || r.Decision != 4 || r.Queue != "q" || r.Executed != 1 || r.Fingerprint != Fingerprint(Source(g.Width)) {
+		if r.Launch != 3 || r.Decision != 4 || r.Queue != "q" || r.Executed != 1 || r.Fingerprint != kernel.Fingerprint(kernel.Source(g.Width)) {
 			t.Errorf("report %+v", r)
 		}
 		if r.ElapsedNs == 0 || r.ElapsedNs > r.WallNs || r.TimeSource == TimeNone {
@@ -98,10 +99,10 @@ func TestDeviceRunsExactlyTheOrderedGeometry(t *testing.T) {
 func TestGeometryBeyondTheDeviceRunsAsTheNearestAndSaysWhy(t *testing.T) {
 	dev := openDevice(t)
 	e := newEngine(t, dev, nil)
-	order := Geometry{Width: 1 << 20, Groups: 2, Chunk: 0}
-	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
+	order := kernel.Geometry{Width: 1 << 20, Groups: 2, Chunk: 0}
+	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0)}})
 	r := launch(t, e, Order{Queue: "q", Geometry: order})
-	want := Geometry{Width: e.exec.limits.Width, Groups: 2, Chunk: 1}
+	want := kernel.Geometry{Width: e.exec.limits.Width, Groups: 2, Chunk: 1}
 	if r.Applied != want || r.Recommended != order || !strings.Contains(r.NotApplied, "width 1048576") || !strings.Contains(r.NotApplied, "chunk 0") {
 		t.Errorf("applied %s, want %s: %q", r.Applied, want, r.NotApplied)
 	}
@@ -120,7 +121,7 @@ func TestLaunchWithoutWorkDispatchesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry})
-	if r.NotApplied == "" || r.Applied != (Geometry{}) || r.TimeSource != TimeNone || dev.dispatches != 0 {
+	if r.NotApplied == "" || r.Applied != (kernel.Geometry{}) || r.TimeSource != TimeNone || dev.dispatches != 0 {
 		t.Errorf("report %+v, %d dispatches", r, dev.dispatches)
 	}
 }
@@ -141,21 +142,21 @@ func TestFaultsHaveCodesAndWriteNothing(t *testing.T) {
 		slot ring.Slot
 		code ring.FaultCode
 	}{
-		{slot(OpStore, 0, 1, 256), ring.FaultOutOfWindow},
-		{slot(OpStore, 1, 1, ^uint32(0)), ring.FaultOutOfWindow},
-		{slot(OpAdd, 2, 1, 256), ring.FaultOutOfWindow},
-		{slot(OpLoad, 3, 256), ring.FaultOutOfWindow},
-		{slot(OpCopy, 4, 0, 255, 2), ring.FaultOutOfWindow},
-		{slot(OpCopy, 0, 255, 0, 2), ring.FaultOutOfWindow},
-		{slot(OpCopy, 0, 0, ^uint32(0), 2), ring.FaultOutOfWindow},
-		{slot(OpCopy, 0, 0, 0, CopyCap+1), ring.FaultCopyTooLong},
-		{slot(OpCopy, 0, 0, 1, ^uint32(0)), ring.FaultCopyTooLong},
+		{slot(kernel.OpStore, 0, 1, 256), ring.FaultOutOfWindow},
+		{slot(kernel.OpStore, 1, 1, ^uint32(0)), ring.FaultOutOfWindow},
+		{slot(kernel.OpAdd, 2, 1, 256), ring.FaultOutOfWindow},
+		{slot(kernel.OpLoad, 3, 256), ring.FaultOutOfWindow},
+		{slot(kernel.OpCopy, 4, 0, 255, 2), ring.FaultOutOfWindow},
+		{slot(kernel.OpCopy, 0, 255, 0, 2), ring.FaultOutOfWindow},
+		{slot(kernel.OpCopy, 0, 0, ^uint32(0), 2), ring.FaultOutOfWindow},
+		{slot(kernel.OpCopy, 0, 0, 0, kernel.CopyCap+1), ring.FaultCopyTooLong},
+		{slot(kernel.OpCopy, 0, 0, 1, ^uint32(0)), ring.FaultCopyTooLong},
 		{slot(12, 0, 0, 1, 2), ring.FaultUnknownOpcode},
 		{slot(99, 0, 0, 1, 2), ring.FaultUnknownOpcode},
-		{slot(^Opcode(0), 0, 0, 1, 2), ring.FaultUnknownOpcode},
-		{slot(OpFault, 0, 0), ring.FaultUser},
-		{slot(OpFault, 0, ring.UserFaults-1), ring.FaultUser + ring.FaultCode(ring.UserFaults) - 1},
-		{slot(OpFault, 0, ring.UserFaults), ring.FaultBadCode},
+		{slot(^kernel.Opcode(0), 0, 0, 1, 2), ring.FaultUnknownOpcode},
+		{slot(kernel.OpFault, 0, 0), ring.FaultUser},
+		{slot(kernel.OpFault, 0, ring.UserFaults-1), ring.FaultUser + ring.FaultCode(ring.UserFaults) - 1},
+		{slot(kernel.OpFault, 0, ring.UserFaults), ring.FaultBadCode},
 	}
 	b := Batch{ID: "b", WantResults: true}
 	for _, c := range cases {
@@ -173,7 +174,7 @@ func TestFaultsHaveCodesAndWriteNothing(t *testing.T) {
 	slices.SortFunc(faults, func(a, b SlotFault) int { return int(a.Index) - int(b.Index) })
 	for i, c := range cases {
 		if faults[i] != (SlotFault{Index: uint32(i), Code: c.code}) {
-			t.Errorf("%s %v: %s, want %s", Opcode(c.slot.Opcode), c.slot.Args[:3], faults[i].Code, c.code)
+			t.Errorf("%s %v: %s, want %s", kernel.Opcode(c.slot.Opcode), c.slot.Args[:3], faults[i].Code, c.code)
 		}
 	}
 	for _, q := range []string{"below", "q", "above"} {
@@ -219,11 +220,11 @@ func TestRacingAddsAllCount(t *testing.T) {
 	var want [words]uint32
 	for i := range slots {
 		w := uint32(i*i) % words
-		slots[i] = slot(OpAdd, uint32(i%5), uint32(i), w)
+		slots[i] = slot(kernel.OpAdd, uint32(i%5), uint32(i), w)
 		want[w] += uint32(i)
 	}
 	submit(t, e, "q", Batch{ID: "b", Slots: slots})
-	drainQueue(t, e, Order{Queue: "q", Geometry: Geometry{Width: 256, Groups: 16, Chunk: 512}})
+	drainQueue(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: 256, Groups: 16, Chunk: 512}})
 	got := make([]uint32, words)
 	if err := e.Read("q", 0, got); err != nil || !slices.Equal(got, want[:]) {
 		t.Errorf("sums %v, want %v, error %v", got, want, err)
@@ -236,7 +237,7 @@ func TestQueuesShareADeviceAndNothingElse(t *testing.T) {
 		q := fmt.Sprint("q", i)
 		var slots []ring.Slot
 		for a := range uint32(1000) {
-			slots = append(slots, slot(OpStore, a%5, 1000*i+a, a))
+			slots = append(slots, slot(kernel.OpStore, a%5, 1000*i+a, a))
 		}
 		submit(t, e, q, Batch{ID: q, Slots: slots})
 	}
@@ -264,7 +265,7 @@ func TestQueuesShareADeviceAndNothingElse(t *testing.T) {
 
 func TestBatchDepthBoundsALaunch(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(OpAdd, 2, 1, 0)}, 1000)})
+	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpAdd, 2, 1, 0)}, 1000)})
 	for _, want := range []uint32{300, 300, 300, 100} {
 		r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 300})
 		if r.Scheduled != want || r.Executed != want {
@@ -278,9 +279,9 @@ func TestBatchDepthBoundsALaunch(t *testing.T) {
 
 func TestUrgentSlotsRunBeforeAnOlderBacklog(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	submit(t, e, "q", Batch{ID: "backlog", Slots: slices.Repeat([]ring.Slot{slot(OpNop, ring.PriorityIdle)}, 20_000)})
+	submit(t, e, "q", Batch{ID: "backlog", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpNop, ring.PriorityIdle)}, 20_000)})
 	launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 1000})
-	submit(t, e, "q", Batch{ID: "urgent", Slots: slices.Repeat([]ring.Slot{slot(OpNop, ring.PriorityCritical)}, 500)})
+	submit(t, e, "q", Batch{ID: "urgent", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpNop, ring.PriorityCritical)}, 500)})
 	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 1000})
 	if len(r.Finished) != 1 || r.Finished[0].ID != "urgent" || r.Executed != 1000 {
 		t.Errorf("finished %+v, executed %d", r.Finished, r.Executed)

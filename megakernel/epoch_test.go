@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -26,12 +27,12 @@ func TestBatchThatNamesALostHeapRunsNoSlot(t *testing.T) {
 		t.Helper()
 		b := megakernel.Batch{ID: id, Epoch: epoch}
 		for i := range slots { // these would run again after a loss
-			b.Slots = append(b.Slots, ring.Slot{Opcode: uint32(megakernel.OpStore), Args: [12]uint32{9, uint32(i)}})
+			b.Slots = append(b.Slots, ring.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{9, uint32(i)}})
 		}
 		if err := e.Submit("q", b); err != nil {
 			t.Fatal(err)
 		}
-		report, err := e.Launch(megakernel.Order{Queue: "q", Geometry: megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
+		report, err := e.Launch(megakernel.Order{Queue: "q", Geometry: kernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
 		if err != nil || len(report.Finished) != 1 || report.Pending != 0 || report.Finished[0].ID != id {
 			t.Fatalf("%s: report %+v, %v", id, report, err)
 		}

@@ -18,7 +18,7 @@ import (
 // wave's.
 type executor struct {
 	cfg     *Config
-	catalog *Catalog
+	catalog *kernel.Catalog
 	ledger  *ledger.Ledger // for the status words of pages that are in a wave
 	jobs    *pump          // to see whether somebody waits
 	flights []*flight
@@ -43,9 +43,9 @@ type executor struct {
 // launched is what ran a queue's last wave, for one whose kernel is not ready.
 type launched struct {
 	tenant   uint32 // of the queue; another one starts from nothing
-	kernel   Kernel
-	cold     Kernel
-	geometry Geometry
+	kernel   kernel.Kernel
+	cold     kernel.Kernel
+	geometry kernel.Geometry
 }
 
 func newExecutor(e *Engine) *executor {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -89,9 +90,9 @@ func TestNothingIsLostWhenDispatchesFail(t *testing.T) {
 	for i := range uint32(batches) {
 		var slots []ring.Slot
 		for a := range uint32(each) {
-			slots = append(slots, slot(OpAdd, a%5, 1, i*each+a))
+			slots = append(slots, slot(kernel.OpAdd, a%5, 1, i*each+a))
 			if a == each/2 {
-				slots = append(slots, slot(OpFence, 0))
+				slots = append(slots, slot(kernel.OpFence, 0))
 			}
 		}
 		submit(t, e, "q", Batch{ID: "b", Tag: uint64(i), Slots: slots})
@@ -132,7 +133,7 @@ func TestNothingIsLostWhenDispatchesFail(t *testing.T) {
 func TestBatchWaitsWhileTheKernelDoesNotCompile(t *testing.T) {
 	dev := &faultyDevice{Device: openDevice(t), failCompile: true}
 	e := newEngine(t, dev, nil)
-	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
+	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0)}})
 	for range 2 {
 		if r, err := e.Launch(Order{Queue: "q", Geometry: testGeometry}); err == nil || r.Pending != 1 || r.Fingerprint != [32]byte{} {
 			t.Errorf("error %v, report %+v", err, r)
@@ -149,7 +150,7 @@ func TestPendingWorkMovesToAnotherDevice(t *testing.T) {
 	e := newEngine(t, lost, nil)
 	var slots []ring.Slot
 	for i := range uint32(2000) {
-		slots = append(slots, slot(OpStore, i%5, i, i))
+		slots = append(slots, slot(kernel.OpStore, i%5, i, i))
 	}
 	submit(t, e, "q", Batch{ID: "b", Slots: slots})
 	launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 500})
@@ -182,7 +183,7 @@ func TestPendingWorkMovesToAnotherDevice(t *testing.T) {
 func TestInconsistentMemoryFailsTheLaunchAndSettlesNothing(t *testing.T) {
 	dev := &faultyDevice{Device: openDevice(t)}
 	e := newEngine(t, dev, nil)
-	slots := slices.Repeat([]ring.Slot{slot(OpNop, 0)}, ring.PageSlots)
+	slots := slices.Repeat([]ring.Slot{slot(kernel.OpNop, 0)}, ring.PageSlots)
 	submit(t, e, "q", Batch{ID: "b", Slots: slots})
 	for name, corrupt := range map[string]func([]byte){
 		"a done slot looks unreached": func(data []byte) {
@@ -214,8 +215,8 @@ func TestProgramsAreCompiledOnceAndTheLeastRecentGoes(t *testing.T) {
 		width            uint32
 		compiles, delete int
 	}{{8, 1, 0}, {16, 2, 0}, {8, 2, 0}, {32, 3, 1}, {8, 3, 1}, {16, 4, 2}} {
-		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
-		launch(t, e, Order{Queue: "q", Geometry: Geometry{Width: step.width, Groups: 1, Chunk: 8}})
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0)}})
+		launch(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: step.width, Groups: 1, Chunk: 8}})
 		if dev.compiles != step.compiles || dev.deletes != step.delete {
 			t.Errorf("step %d: %d compiled, %d deleted, want %d and %d", i, dev.compiles, dev.deletes, step.compiles, step.delete)
 		}
@@ -232,7 +233,7 @@ func TestSubmitWhileLaunching(t *testing.T) {
 	for p := range producers {
 		producing.Go(func() {
 			for range batches {
-				slots := slices.Repeat([]ring.Slot{slot(OpAdd, uint32(p), 1, 0)}, each)
+				slots := slices.Repeat([]ring.Slot{slot(kernel.OpAdd, uint32(p), 1, 0)}, each)
 				if err := e.Submit("q", Batch{ID: "b", Slots: slots}); err != nil {
 					t.Error(err)
 				}

@@ -17,7 +17,7 @@ import (
 
 // longOpcodes is a catalog with three opcodes of which any two fit a wave and
 // all three do not: each adds 1 to window[at] as often as it is told.
-func longOpcodes(t *testing.T) *Catalog {
+func longOpcodes(t *testing.T) *kernel.Catalog {
 	t.Helper()
 	var ops []userop.Opcode
 	for i := range 3 {
@@ -29,7 +29,7 @@ func longOpcodes(t *testing.T) *Catalog {
 		}
 		ops = append(ops, op)
 	}
-	c, err := NewCatalog(ops)
+	c, err := kernel.NewCatalog(ops)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestOpcodesThatExceedTheLoopBudgetTogetherAreKeptApart(t *testing.T) {
 	const times = 25_000
 	var all []ring.Slot
 	for i := range uint32(3) {
-		s := slot(kernel.FirstUser+Opcode(i), ring.PriorityNormal, i, times)
+		s := slot(kernel.FirstUser+kernel.Opcode(i), ring.PriorityNormal, i, times)
 		all = append(all, s)
 		submit(t, e, "q", Batch{Tag: uint64(i), Slots: []ring.Slot{s}})
 	}
@@ -50,7 +50,7 @@ func TestOpcodesThatExceedTheLoopBudgetTogetherAreKeptApart(t *testing.T) {
 	}
 	var executed []uint32
 	for e.Pending("q") > 0 {
-		r := launch(t, e, Order{Queue: "q", Geometry: Geometry{Width: 8, Groups: 1, Chunk: 8}})
+		r := launch(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: 8, Groups: 1, Chunk: 8}})
 		if r.Faulted > 0 || r.Executed == 0 {
 			t.Fatalf("report %+v", r)
 		}
@@ -68,7 +68,7 @@ func TestOpcodesThatExceedTheLoopBudgetTogetherAreKeptApart(t *testing.T) {
 func TestSlotOverItsBudgetIsRefusedAndOthersStillRun(t *testing.T) {
 	e := newEngine(t, openDevice(t), func(c *Config) { c.Catalog = longOpcodes(t) })
 	submit(t, e, "q", Batch{ID: "fine", Slots: []ring.Slot{slot(kernel.FirstUser, 2, 0, 10)}})
-	if err := e.Submit("q", Batch{ID: "over", Slots: []ring.Slot{slot(kernel.FirstUser, 2, 0, 25_001)}}); !errors.Is(err, ErrBatch) || !errors.Is(err, ErrSlot) {
+	if err := e.Submit("q", Batch{ID: "over", Slots: []ring.Slot{slot(kernel.FirstUser, 2, 0, 25_001)}}); !errors.Is(err, ErrBatch) || !errors.Is(err, kernel.ErrSlot) {
 		t.Errorf("error %v", err)
 	}
 	if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry}); r.Executed != 1 {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/ledger"
 	"ringmaster/ring"
 )
@@ -33,15 +34,15 @@ type flight struct {
 	wave   ledger.Wave // its slots
 	writer writer      // for what Start moves into pages
 	mode   LaunchMode
-	hot    OpcodeSet // those that a fused kernel may have; 0: the interpreter runs it
-	inline bool      // its Launch runs it, with deviceMu held, not the pump
-	leased bool      // the resident kernel ran it
+	hot    kernel.OpcodeSet // those that a fused kernel may have; 0: the interpreter runs it
+	inline bool             // its Launch runs it, with deviceMu held, not the pump
+	leased bool             // the resident kernel ran it
 
 	program     Picked
 	coldProgram Picked // the interpreter behind a fused kernel
-	geometry    Geometry
-	params      Wave
-	coldParams  Wave // of the chained dispatch
+	geometry    kernel.Geometry
+	params      kernel.Wave
+	coldParams  kernel.Wave // of the chained dispatch
 	control     []ring.Control
 	report      Report
 	err         error

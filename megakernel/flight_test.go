@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -62,13 +63,13 @@ func TestSlotsArriveWhateverMemoryTheDeviceHas(t *testing.T) {
 			const n = 3000
 			b := Batch{ID: "b", WantResults: true}
 			for i := range uint32(n) {
-				b.Slots = append(b.Slots, slot(OpStore, i%5, i*7, i))
+				b.Slots = append(b.Slots, slot(kernel.OpStore, i%5, i*7, i))
 			}
-			b.Slots = append(b.Slots, slot(OpFence, 1))
+			b.Slots = append(b.Slots, slot(kernel.OpFence, 1))
 			for i := range uint32(n) {
-				b.Slots = append(b.Slots, slot(OpLoad, (i+1)%5, i))
+				b.Slots = append(b.Slots, slot(kernel.OpLoad, (i+1)%5, i))
 			}
-			b.Slots = append(b.Slots, slot(OpFault, 0, 3))
+			b.Slots = append(b.Slots, slot(kernel.OpFault, 0, 3))
 			submit(t, e, "q", b)
 			var finished []BatchResult
 			for depth := uint32(500); e.Pending("q") > 0; depth += 100 {
@@ -96,7 +97,7 @@ func TestWavesInFlightHoldDisjointPages(t *testing.T) {
 			const n = 4 * 1024
 			b := Batch{ID: "b"}
 			for i := range uint32(n) {
-				b.Slots = append(b.Slots, slot(OpAdd, 2, 1, i))
+				b.Slots = append(b.Slots, slot(kernel.OpAdd, 2, 1, i))
 			}
 			submit(t, e, "q", b)
 			var tickets []Ticket
@@ -130,7 +131,7 @@ func TestWavesInFlightHoldDisjointPages(t *testing.T) {
 
 func TestOrderBoundsWhatIsInFlight(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(OpNop, 1)}, 600)})
+	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpNop, 1)}, 600)})
 	order := Order{Queue: "q", Geometry: testGeometry, BatchDepth: 256, InFlight: 1}
 	ticket := start(t, e, order)
 	if _, err := e.Start(order); !errors.Is(err, ErrInFlight) {
@@ -142,7 +143,7 @@ func TestOrderBoundsWhatIsInFlight(t *testing.T) {
 
 func TestTicketIsGoodOnce(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 1)}})
+	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 1)}})
 	ticket := start(t, e, Order{Queue: "q", Geometry: testGeometry})
 	wait(t, e, ticket)
 	for _, bad := range []Ticket{ticket, {}, {index: 99, generation: 1}} {
@@ -155,7 +156,7 @@ func TestTicketIsGoodOnce(t *testing.T) {
 func TestWaitReturnsWhenItsContextEndsAndTheTicketStaysGood(t *testing.T) {
 	dev := &faultyDevice{Device: openDevice(t), hold: make(chan struct{})}
 	e := newEngine(t, dev, nil)
-	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 1)}})
+	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 1)}})
 	ticket := start(t, e, Order{Queue: "q", Geometry: testGeometry})
 	if e.Settled(ticket) {
 		t.Error("settled before its fence")
@@ -177,10 +178,10 @@ func TestFailedWaveLeavesThoseBesideItAlone(t *testing.T) {
 	const n = 3 * 512
 	b := Batch{ID: "b"}
 	for i := range uint32(n) {
-		b.Slots = append(b.Slots, slot(OpAdd, 2, 1, i))
+		b.Slots = append(b.Slots, slot(kernel.OpAdd, 2, 1, i))
 	}
 	// The first dispatch warms the program up.
-	submit(t, e, "q", Batch{ID: "first", Slots: []ring.Slot{slot(OpNop, 0)}})
+	submit(t, e, "q", Batch{ID: "first", Slots: []ring.Slot{slot(kernel.OpNop, 0)}})
 	dev.dispatches = -2
 	launch(t, e, Order{Queue: "q", Geometry: testGeometry})
 	submit(t, e, "q", b)
@@ -210,7 +211,7 @@ func TestCloseWaitsForWavesAndTheirReportsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(OpNop, 1)}, 5000)})
+	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpNop, 1)}, 5000)})
 	ticket := start(t, e, Order{Queue: "q", Geometry: testGeometry})
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
@@ -221,7 +222,7 @@ func TestCloseWaitsForWavesAndTheirReportsStay(t *testing.T) {
 	if _, err := e.Start(Order{Queue: "q", Geometry: testGeometry}); !errors.Is(err, ErrClosed) {
 		t.Errorf("start: %v", err)
 	}
-	if err := e.Submit("q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 1)}}); !errors.Is(err, ErrClosed) {
+	if err := e.Submit("q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 1)}}); !errors.Is(err, ErrClosed) {
 		t.Errorf("submit: %v", err)
 	}
 	if err := e.Write("q", 0, []uint32{1}); !errors.Is(err, ErrClosed) {

@@ -19,26 +19,26 @@ const fusedPrograms = 24
 
 // fusedCases are kernels of many widths, chunks and hot sets, with user added
 // to the last ones.
-func fusedCases(user OpcodeSet) []Kernel {
-	sets := []OpcodeSet{
-		NewOpcodeSet(OpStore, OpAdd, OpLoad),
-		NewOpcodeSet(OpNop),
-		NewOpcodeSet(OpPacked),
-		NewOpcodeSet(OpCopy, OpPrint, OpCompareSwap),
-		NewOpcodeSet(OpYield, OpAwait, OpFault, OpFence),
-		BuiltIn().All(),
-		NewOpcodeSet(OpAdd, OpLoad) | user,
+func fusedCases(user kernel.OpcodeSet) []kernel.Kernel {
+	sets := []kernel.OpcodeSet{
+		kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd, kernel.OpLoad),
+		kernel.NewOpcodeSet(kernel.OpNop),
+		kernel.NewOpcodeSet(kernel.OpPacked),
+		kernel.NewOpcodeSet(kernel.OpCopy, kernel.OpPrint, kernel.OpCompareSwap),
+		kernel.NewOpcodeSet(kernel.OpYield, kernel.OpAwait, kernel.OpFault, kernel.OpFence),
+		kernel.BuiltIn().All(),
+		kernel.NewOpcodeSet(kernel.OpAdd, kernel.OpLoad) | user,
 		user,
-		BuiltIn().All() | user,
+		kernel.BuiltIn().All() | user,
 	}
-	geometries := []Geometry{
+	geometries := []kernel.Geometry{
 		{Width: 1, Groups: 3, Chunk: 7}, {Width: 8, Groups: 2, Chunk: 256}, {Width: 32, Groups: 5, Chunk: 32}, {Width: 51, Groups: 3, Chunk: 100}, {Width: 64, Groups: 4, Chunk: 2048}, {Width: 100, Groups: 1, Chunk: 1000}, {Width: 128, Groups: 9, Chunk: 64}, {Width: 256, Groups: 2, Chunk: 512}, {Width: 256, Groups: 1, Chunk: 1},
 	}
-	var kernels []Kernel
+	var kernels []kernel.Kernel
 	for i, set := range sets {
 		for j := range 2 {
 			g := geometries[(i+j*4)%len(geometries)]
-			if k, ok := FusedKernel(g, set); ok {
+			if k, ok := kernel.FusedKernel(g, set); ok {
 				kernels = append(kernels, k)
 			}
 		}
@@ -47,13 +47,13 @@ func fusedCases(user OpcodeSet) []Kernel {
 }
 
 // histogramCatalog is the built-in opcodes and a histogram.
-func histogramCatalog(t *testing.T) (*Catalog, Opcode) {
+func histogramCatalog(t *testing.T) (*kernel.Catalog, kernel.Opcode) {
 	ops, err := userop.LoadDir(os.DirFS("../docs/opcodes"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ops = slices.DeleteFunc(ops, func(o userop.Opcode) bool { return o.Name != "histogram" })
-	c, err := NewCatalog(ops)
+	c, err := kernel.NewCatalog(ops)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,10 +69,10 @@ func histogramCatalog(t *testing.T) (*Catalog, Opcode) {
 // it leaves to the interpreter, and by those two on the device.
 func TestReferenceInterpreterAndFusedAgree(t *testing.T) {
 	r := newRig(t)
-	var histogram Opcode
+	var histogram kernel.Opcode
 	r.catalog, histogram = histogramCatalog(t)
 	var ran ring.Control
-	for i, k := range fusedCases(NewOpcodeSet(histogram)) {
+	for i, k := range fusedCases(kernel.NewOpcodeSet(histogram)) {
 		for seed := range uint64(fusedPrograms) {
 			p := randomProgram(seed + uint64(i)<<32)
 			p.histogram(histogram, seed)
@@ -119,10 +119,10 @@ func TestReferenceInterpreterAndFusedAgree(t *testing.T) {
 // fault each; then without those, which leaves what the interpreter does.
 func TestExactKernelsFaultWhatTheyHaveNotAndElseAgree(t *testing.T) {
 	r := newRig(t)
-	var histogram Opcode
+	var histogram kernel.Opcode
 	r.catalog, histogram = histogramCatalog(t)
 	var unknown, executed int
-	for i, k := range fusedCases(NewOpcodeSet(histogram)) {
+	for i, k := range fusedCases(kernel.NewOpcodeSet(histogram)) {
 		has := r.catalog.Compiled(k)
 		for seed := range uint64(fusedPrograms) {
 			p := randomProgram(seed + uint64(i)<<32)
@@ -139,7 +139,7 @@ func TestExactKernelsFaultWhatTheyHaveNotAndElseAgree(t *testing.T) {
 				t.Fatalf("%s, seed %d: %s, error %v", k.Exact(), seed, diff, err)
 			}
 			for j, s := range m.Statuses {
-				if s != p.statuses[j] && !has.Has(Opcode(p.slots[j].Opcode)) {
+				if s != p.statuses[j] && !has.Has(kernel.Opcode(p.slots[j].Opcode)) {
 					if s.State() != ring.Fault {
 						t.Fatalf("%s, seed %d: slot %d of opcode %d is %s", k.Exact(), seed, j, p.slots[j].Opcode, s)
 					}
@@ -147,7 +147,7 @@ func TestExactKernelsFaultWhatTheyHaveNotAndElseAgree(t *testing.T) {
 				}
 			}
 			for j := range p.slots {
-				if !has.Has(Opcode(p.slots[j].Opcode)) {
+				if !has.Has(kernel.Opcode(p.slots[j].Opcode)) {
 					p.statuses[j] = ring.NewStatus(ring.Empty)
 				}
 			}
@@ -179,11 +179,11 @@ func forget(c *ring.Control) {
 
 // histogram turns some of the program's nops into histograms of words that
 // are only read, into words that are only added to.
-func (p *testProgram) histogram(op Opcode, seed uint64) {
+func (p *testProgram) histogram(op kernel.Opcode, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 16))
 	eighth := p.wave.WindowLength / 8
 	for i := range p.slots {
-		if s := &p.slots[i]; Opcode(s.Opcode) == OpNop {
+		if s := &p.slots[i]; kernel.Opcode(s.Opcode) == kernel.OpNop {
 			s.Opcode = uint32(op)
 			clear(s.Args[:])
 			s.Args[0], s.Args[1], s.Args[2] = r.Uint32N(eighth-200)*4, r.Uint32N(140), eighth+r.Uint32N(eighth-256)
@@ -198,14 +198,14 @@ func TestChainedDispatchTakesItsGroupsFromTheDevice(t *testing.T) {
 	for _, c := range []struct {
 		cold, chunk, groups, want uint32
 	}{{0, 64, 4, 0}, {1, 64, 4, 1}, {64, 64, 4, 1}, {65, 64, 4, 2}, {1000, 64, 4, 4}} {
-		p := &testProgram{geometry: Geometry{Width: 64, Groups: c.groups, Chunk: c.chunk}, hot: NewOpcodeSet(OpNop),
+		p := &testProgram{geometry: kernel.Geometry{Width: 64, Groups: c.groups, Chunk: c.chunk}, hot: kernel.NewOpcodeSet(kernel.OpNop),
 			slots: make([]ring.Slot, testSlots), statuses: make([]ring.Status, testSlots)}
 		for i := range uint32(4) {
 			p.schedule = append(p.schedule, ring.NewEntry(i, ring.PageSlots))
 		}
-		p.wave = Wave{Entries: 4, Chunk: c.chunk, ClaimBudget: 100}
+		p.wave = kernel.Wave{Entries: 4, Chunk: c.chunk, ClaimBudget: 100}
 		for i := range c.cold {
-			p.slots[i*1024/max(c.cold, 1)].Opcode = uint32(OpFence)
+			p.slots[i*1024/max(c.cold, 1)].Opcode = uint32(kernel.OpFence)
 		}
 		for i := range p.statuses {
 			p.statuses[i] = ring.NewStatus(ring.Published)
@@ -215,7 +215,7 @@ func TestChainedDispatchTakesItsGroupsFromTheDevice(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m.Control.Cold != c.cold || m.Control.ColdDispatch != [3]uint32{c.want, 1, 1} || m.Control.OpcodeCounts[OpFence] != c.cold {
+			if m.Control.Cold != c.cold || m.Control.ColdDispatch != [3]uint32{c.want, 1, 1} || m.Control.OpcodeCounts[kernel.OpFence] != c.cold {
 				t.Errorf("%+v", m.Control)
 			}
 		})
@@ -227,22 +227,22 @@ func TestChainedDispatchTakesItsGroupsFromTheDevice(t *testing.T) {
 // ends loops early would lose slots that were claimed.
 func TestWholeBudgetHoldsForMixedVectors(t *testing.T) {
 	r := newRig(t)
-	var histogram Opcode
+	var histogram kernel.Opcode
 	r.catalog, histogram = histogramCatalog(t)
-	packed, err := Pack(slices.Repeat([]Part{{Opcode: OpAdd, Args: []uint32{1, 3}}}, PackedMax)...)
+	packed, err := kernel.Pack(slices.Repeat([]kernel.Part{{Opcode: kernel.OpAdd, Args: []uint32{1, 3}}}, kernel.PackedMax)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := NewOpcodeSet(OpCopy, OpPacked, histogram)
-	for _, hot := range []OpcodeSet{0, set, NewOpcodeSet(OpPacked)} {
+	set := kernel.NewOpcodeSet(kernel.OpCopy, kernel.OpPacked, histogram)
+	for _, hot := range []kernel.OpcodeSet{0, set, kernel.NewOpcodeSet(kernel.OpPacked)} {
 		for _, steps := range []uint32{1, 30, 500} {
-			g := Geometry{Width: 8, Groups: 1, Chunk: 64}
+			g := kernel.Geometry{Width: 8, Groups: 1, Chunk: 64}
 			p := &testProgram{geometry: g, hot: hot}
 			for i := range testSlots {
-				s := slot(OpCopy, 0, 0, 4096, steps)
+				s := slot(kernel.OpCopy, 0, 0, 4096, steps)
 				switch i % 3 {
 				case 1:
-					s = ring.Slot{Opcode: uint32(OpPacked), Args: packed}
+					s = ring.Slot{Opcode: uint32(kernel.OpPacked), Args: packed}
 				case 2:
 					s = slot(histogram, 0, 0, steps, 6000)
 				}
@@ -252,14 +252,14 @@ func TestWholeBudgetHoldsForMixedVectors(t *testing.T) {
 			for page := range uint32(testPages) {
 				p.schedule = append(p.schedule, ring.NewEntry(page, ring.PageSlots))
 			}
-			k := Kernel{Kind: Interpreter, Width: g.Width}
+			k := kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width}
 			if hot != 0 {
-				k, _ = FusedKernel(g, hot)
+				k, _ = kernel.FusedKernel(g, hot)
 			}
 			cost := r.catalog.RowCost(k, set, steps)
-			p.wave = Wave{Entries: testPages, Chunk: g.Chunk, StepBudget: steps, WindowLength: testHeapWords,
-				ClaimBudget: kernel.ClaimBudget(g, cost-kernel.RowIterations, DefaultLoopBudget)}
-			p.coldBudget = kernel.ClaimBudget(g, r.catalog.RowCost(Kernel{Kind: Interpreter, Width: g.Width}, set, steps)-kernel.RowIterations, DefaultLoopBudget)
+			p.wave = kernel.Wave{Entries: testPages, Chunk: g.Chunk, StepBudget: steps, WindowLength: testHeapWords,
+				ClaimBudget: kernel.ClaimBudget(g, cost-kernel.RowIterations, kernel.DefaultLoopBudget)}
+			p.coldBudget = kernel.ClaimBudget(g, r.catalog.RowCost(kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width}, set, steps)-kernel.RowIterations, kernel.DefaultLoopBudget)
 			m, err := r.run(p)
 			if err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/lease"
 	"ringmaster/ring"
 )
@@ -218,9 +219,9 @@ func disturb(t *testing.T, e *Engine, faulty func() gpu.Device, r *rand.Rand, st
 func randomBatch(r *rand.Rand, id string) Batch {
 	b := Batch{ID: id, WantResults: r.IntN(2) == 0}
 	for range 1 + r.IntN(1200) {
-		op := []Opcode{OpNop, OpStore, OpAdd, OpLoad, OpFault, OpYield}[r.IntN(6)]
+		op := []kernel.Opcode{kernel.OpNop, kernel.OpStore, kernel.OpAdd, kernel.OpLoad, kernel.OpFault, kernel.OpYield}[r.IntN(6)]
 		if r.IntN(300) == 0 {
-			op = OpFence
+			op = kernel.OpFence
 		}
 		b.Slots = append(b.Slots, slot(op, r.Uint32N(ring.Priorities), r.Uint32N(3), r.Uint32N(100)))
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -22,7 +23,7 @@ const (
 
 // hostileSlot is random in every way: opcodes that exist and that do not,
 // operands at and beyond every edge, packed slots with damaged heads.
-func hostileSlot(r *rand.Rand, w *Wave) ring.Slot {
+func hostileSlot(r *rand.Rand, w *kernel.Wave) ring.Slot {
 	s := ring.Slot{Opcode: r.Uint32N(20), Tenant: w.Tenant, Priority: r.Uint32(), Sequence: r.Uint32()}
 	if r.IntN(20) == 0 {
 		s.Opcode = r.Uint32()
@@ -46,8 +47,8 @@ func hostileSlot(r *rand.Rand, w *Wave) ring.Slot {
 			s.Args[i] = r.Uint32N(w.WindowLength)
 		}
 	}
-	if Opcode(s.Opcode) == OpPacked && r.IntN(4) > 0 {
-		n := 1 + r.Uint32N(PackedMax+1)
+	if kernel.Opcode(s.Opcode) == kernel.OpPacked && r.IntN(4) > 0 {
+		n := 1 + r.Uint32N(kernel.PackedMax+1)
 		head := (2*n + 5) / 4 // words of counts, opcodes and offsets
 		s.Args[0] = n | (ring.ArgWords-min(head, ring.ArgWords)+r.Uint32N(2))<<8 | r.Uint32N(6)<<16 | r.Uint32N(6)<<24
 		for i := uint32(1); i < head && i < ring.ArgWords; i++ {
@@ -69,15 +70,15 @@ func TestKernelsRefuseWhatTheHostRefusesAndStayInTheWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRig(t)
-	if r.catalog, err = NewCatalog(ops); err != nil {
+	if r.catalog, err = kernel.NewCatalog(ops); err != nil {
 		t.Fatal(err)
 	}
 	r.resize(t, hostilePages, testPrints)
 	random := rand.New(rand.NewPCG(4, 2))
-	w := Wave{Entries: hostilePages - 1, StepBudget: hostileSteps, Tenant: 3, WindowBase: 3000, WindowLength: 1000}
+	w := kernel.Wave{Entries: hostilePages - 1, StepBudget: hostileSteps, Tenant: 3, WindowBase: 3000, WindowLength: 1000}
 	refused, ran := 0, 0
 	for wave := range hostileWaves {
-		p := &testProgram{wave: w, geometry: Geometry{Width: 64, Groups: 8, Chunk: 64}, hot: []OpcodeSet{0, NewOpcodeSet(OpStore, OpPacked, OpCopy) | 1<<16, r.catalog.All(), r.catalog.All()}[wave%4], exact: wave%4 == 3}
+		p := &testProgram{wave: w, geometry: kernel.Geometry{Width: 64, Groups: 8, Chunk: 64}, hot: []kernel.OpcodeSet{0, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpPacked, kernel.OpCopy) | 1<<16, r.catalog.All(), r.catalog.All()}[wave%4], exact: wave%4 == 3}
 		p.wave.Chunk, p.wave.ClaimBudget = 64, 1000
 		for i := range hostilePages {
 			if i != hostilePages/2 { // this page's slots are published, but not scheduled
@@ -152,20 +153,20 @@ func TestKernelsRefuseWhatTheHostRefusesAndStayInTheWindow(t *testing.T) {
 func TestRacingSlotsLoseNothing(t *testing.T) {
 	r := newRig(t)
 	const words = 3
-	p := &testProgram{geometry: Geometry{Width: 64, Groups: 7, Chunk: 128}, hot: NewOpcodeSet(OpAdd), wave: Wave{Entries: testPages, Chunk: 128, ClaimBudget: 100, StepBudget: 1, WindowLength: 100}}
+	p := &testProgram{geometry: kernel.Geometry{Width: 64, Groups: 7, Chunk: 128}, hot: kernel.NewOpcodeSet(kernel.OpAdd), wave: kernel.Wave{Entries: testPages, Chunk: 128, ClaimBudget: 100, StepBudget: 1, WindowLength: 100}}
 	var sum, swaps [words]uint32
 	for i := range uint32(testSlots) {
 		word := i % words
-		s := slot(OpAdd, 0, i, word)
+		s := slot(kernel.OpAdd, 0, i, word)
 		switch i % 4 {
 		case 1: // the same by a part of a packed slot, which is cold
-			args, err := Pack(Part{Opcode: OpAdd, Args: []uint32{i, word}}, Part{Opcode: OpNop, Args: nil})
+			args, err := kernel.Pack(kernel.Part{Opcode: kernel.OpAdd, Args: []uint32{i, word}}, kernel.Part{Opcode: kernel.OpNop, Args: nil})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Opcode, s.Args = uint32(OpPacked), args
+			s.Opcode, s.Args = uint32(kernel.OpPacked), args
 		case 2: // of these only one can succeed
-			s = slot(OpCompareSwap, 0, 10+word, initialWord(10+word), i)
+			s = slot(kernel.OpCompareSwap, 0, 10+word, initialWord(10+word), i)
 			swaps[word]++
 		}
 		if i%4 != 2 {
@@ -187,7 +188,7 @@ func TestRacingSlotsLoseNothing(t *testing.T) {
 		}
 		won := 0
 		for i := range p.slots {
-			if s := &p.slots[i]; Opcode(s.Opcode) == OpCompareSwap && s.Args[0] == 10+word && m.Results[i] == s.Args[1] {
+			if s := &p.slots[i]; kernel.Opcode(s.Opcode) == kernel.OpCompareSwap && s.Args[0] == 10+word && m.Results[i] == s.Args[1] {
 				won++
 				if m.Heap[10+word] != s.Args[2] {
 					t.Errorf("slot %d swapped word %d, which is %d", i, 10+word, m.Heap[10+word])
@@ -209,9 +210,9 @@ func TestPrintsSurviveAWrapOfTheLog(t *testing.T) {
 	log := make([]uint32, ring.PrintLogWords(records))
 	total := uint32(0)
 	for round := range 3 {
-		p := &testProgram{geometry: Geometry{Width: 64, Groups: 5, Chunk: 64}, wave: Wave{Entries: testPages, Chunk: 64, ClaimBudget: 100, Tenant: 9}, prints: log}
+		p := &testProgram{geometry: kernel.Geometry{Width: 64, Groups: 5, Chunk: 64}, wave: kernel.Wave{Entries: testPages, Chunk: 64, ClaimBudget: 100, Tenant: 9}, prints: log}
 		for i := range uint32(testSlots) {
-			s := slot(OpPrint, 0, i, ^i, uint32(round), i*i)
+			s := slot(kernel.OpPrint, 0, i, ^i, uint32(round), i*i)
 			s.Tenant, s.Sequence = 9, i
 			p.slots = append(p.slots, s)
 			p.statuses = append(p.statuses, ring.NewStatus(ring.Published))

@@ -22,7 +22,7 @@ func submitAndLaunch(t *testing.T, e *Engine, queue string, mode LaunchMode, slo
 		t.Fatal(err)
 	}
 	for {
-		r, err := e.Launch(Order{Queue: queue, Geometry: Geometry{Width: 64, Groups: 2, Chunk: 64}, Mode: mode})
+		r, err := e.Launch(Order{Queue: queue, Geometry: kernel.Geometry{Width: 64, Groups: 2, Chunk: 64}, Mode: mode})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,10 +41,10 @@ func TestSmallLaunchesRunOnTheResidentKernel(t *testing.T) {
 	if _, err := e.LeaseSupport(); err != nil {
 		t.Fatal(err)
 	}
-	small := []ring.Slot{slot(OpStore, 0, 41, 7), slot(OpFence, 0), slot(OpAdd, 1, 1, 7), slot(OpFence, 0), slot(OpLoad, 2, 7), slot(OpFault, 3, 5), slot(OpYield, 0, 1)}
+	small := []ring.Slot{slot(kernel.OpStore, 0, 41, 7), slot(kernel.OpFence, 0), slot(kernel.OpAdd, 1, 1, 7), slot(kernel.OpFence, 0), slot(kernel.OpLoad, 2, 7), slot(kernel.OpFault, 3, 5), slot(kernel.OpYield, 0, 1)}
 	long := make([]ring.Slot, 200)
 	for i := range long {
-		long[i] = slot(OpCopy, 0, 0, CopyCap, CopyCap)
+		long[i] = slot(kernel.OpCopy, 0, 0, kernel.CopyCap, kernel.CopyCap)
 	}
 	big := make([]ring.Slot, kernel.MailSlots+1)
 	for _, c := range []struct {
@@ -64,7 +64,7 @@ func TestSmallLaunchesRunOnTheResidentKernel(t *testing.T) {
 			slots := slices.Clone(c.slots)
 			reports, result := submitAndLaunch(t, e, "q", c.mode, slots...)
 			for _, r := range reports {
-				if r.Leased != c.want || r.Leased != (r.Kernel.Kind == Lease) || r.Leased == (r.Applied.Width > 0) || r.ElapsedNs == 0 {
+				if r.Leased != c.want || r.Leased != (r.Kernel.Kind == kernel.Lease) || r.Leased == (r.Applied.Width > 0) || r.ElapsedNs == 0 {
 					t.Errorf("%+v", r)
 				}
 			}
@@ -86,7 +86,7 @@ func TestWithoutALeaseLaunchesRunAsWaves(t *testing.T) {
 	if _, err := e.LeaseSupport(); err == nil {
 		t.Error("there is a lease that nobody asked for")
 	}
-	reports, result := submitAndLaunch(t, e, "q", ModeLease, slot(OpStore, 0, 1, 1))
+	reports, result := submitAndLaunch(t, e, "q", ModeLease, slot(kernel.OpStore, 0, 1, 1))
 	if reports[0].Leased || result.Executed != 1 {
 		t.Errorf("%+v", reports)
 	}
@@ -108,7 +108,7 @@ func TestLeaseAndWavesAndTransfersMix(t *testing.T) {
 		q := queues[r.IntN(len(queues))]
 		slots := make([]ring.Slot, []int{1, 16, 100, kernel.MailSlots, 1000}[r.IntN(5)])
 		for i := range slots {
-			slots[i] = slot(OpAdd, r.Uint32N(ring.Priorities), 1, 100)
+			slots[i] = slot(kernel.OpAdd, r.Uint32N(ring.Priorities), 1, 100)
 		}
 		want[q] += uint32(len(slots))
 		if err := e.Submit(q, Batch{ID: "b", Slots: slots}); err != nil {
@@ -116,7 +116,7 @@ func TestLeaseAndWavesAndTransfersMix(t *testing.T) {
 		}
 		var tickets []Ticket
 		for range 1 + r.IntN(3) {
-			ticket, err := e.Start(Order{Queue: q, Geometry: Geometry{Width: 64, Groups: 1, Chunk: 64}, BatchDepth: []uint32{0, 7, 300}[r.IntN(3)], Mode: LaunchMode(r.IntN(3))})
+			ticket, err := e.Start(Order{Queue: q, Geometry: kernel.Geometry{Width: 64, Groups: 1, Chunk: 64}, BatchDepth: []uint32{0, 7, 300}[r.IntN(3)], Mode: LaunchMode(r.IntN(3))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestLeaseAndWavesAndTransfersMix(t *testing.T) {
 			continue
 		}
 		for e.Pending(q) > 0 {
-			if _, err := e.Launch(Order{Queue: q, Geometry: Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: ModeAuto}); err != nil {
+			if _, err := e.Launch(Order{Queue: q, Geometry: kernel.Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: ModeAuto}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -164,11 +164,11 @@ func TestLaunchesFromManyGoroutinesShareTheDevice(t *testing.T) {
 		for range rounds {
 			slots := make([]ring.Slot, []int{1, 16, 64, 600}[r.IntN(4)])
 			for j := range slots {
-				slots[j] = slot(OpAdd, 0, 1, 9)
+				slots[j] = slot(kernel.OpAdd, 0, 1, 9)
 			}
 			err := e.Submit(q, Batch{ID: "b", Slots: slots})
 			for err == nil && e.Pending(q) > 0 {
-				_, err = e.Launch(Order{Queue: q, Geometry: Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: ModeLease})
+				_, err = e.Launch(Order{Queue: q, Geometry: kernel.Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: ModeLease})
 			}
 			if errors.Is(err, ErrClosed) && rounds == closing {
 				return

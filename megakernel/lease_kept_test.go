@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/ring"
 )
@@ -40,7 +41,7 @@ func TestLeasesKernelIsKeptForTheNextStart(t *testing.T) {
 	for start, want := range []int32{1, 0} {
 		dev.compiled.Store(0)
 		e := newEngine(t, dev, func(c *Config) { c.Lease, c.Binaries = true, binaries })
-		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpStore, 0, 5, 5)}})
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpStore, 0, 5, 5)}})
 		if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, Mode: ModeLease}); !r.Leased || r.Executed != 1 {
 			t.Errorf("start %d: %+v", start, r)
 		}

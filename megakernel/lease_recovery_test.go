@@ -10,13 +10,14 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
 // TestLeaseIsThereAgainAfterALoss resets the device at every dispatch from the
 // lease's own tests on, in kernels with and without a round.
 func TestLeaseIsThereAgainAfterALoss(t *testing.T) {
-	geometry := megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}
+	geometry := kernel.Geometry{Width: 32, Groups: 2, Chunk: 64}
 	losses := 0
 	for dispatch := 4; dispatch <= 12; dispatch++ {
 		fault := faultgl.Fault{Kind: faultgl.Guilty, Dispatch: dispatch, After: dispatch%2 == 0}
@@ -34,7 +35,7 @@ func TestLeaseIsThereAgainAfterALoss(t *testing.T) {
 		for i := range 24 {
 			slots := make([]ring.Slot, 16)
 			for j := range slots {
-				slots[j] = ring.Slot{Opcode: uint32(megakernel.OpStore), Args: [ring.ArgWords]uint32{uint32(i), uint32(j)}}
+				slots[j] = ring.Slot{Opcode: uint32(kernel.OpStore), Args: [ring.ArgWords]uint32{uint32(i), uint32(j)}}
 			}
 			if err := e.Submit("q", megakernel.Batch{ID: fmt.Sprint(i), Slots: slots}); err != nil {
 				t.Fatal(err)

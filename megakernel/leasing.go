@@ -84,7 +84,7 @@ func (l *leasing) close() error {
 // leaseEndFor is why a wave ends the resident kernel.
 func (x *executor) leaseEndFor(f *flight) lease.Reason {
 	switch q := x.launchedOf(f); {
-	case q.geometry != (Geometry{}) && q.geometry != f.report.Recommended:
+	case q.geometry != (kernel.Geometry{}) && q.geometry != f.report.Recommended:
 		return lease.EndGeometry
 	case f.hot != q.kernel.Hot:
 		return lease.EndKernel
@@ -102,7 +102,7 @@ func (x *executor) leased(f *flight) bool {
 	n := x.gather(f)
 	resident, window := l.resident, f.wave.Window()
 	k, fingerprint := resident.Kernel()
-	cost := uint64(n+int(k.Width)-1) / uint64(k.Width) * uint64(x.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps))
+	cost := uint64(n+int(k.Width)-1) / uint64(k.Width) * uint64(x.catalog.RowCost(k, kernel.OpcodeSet(f.wave.Opcodes), f.wave.Steps))
 	if f.mode == ModeAuto && cost > uint64(resident.RoundCost()/autoLeaseCost) {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 )
 
 // TestWavesOfAllSizesShareTheirPages has slots that yield go through waves that
@@ -18,7 +19,7 @@ func TestWavesOfAllSizesShareTheirPages(t *testing.T) {
 			const n = 900
 			b := Batch{ID: "b", WantResults: true}
 			for i := range uint32(n) {
-				b.Slots = append(b.Slots, slot(OpAdd, 2, i+1, i), slot(OpYield, 2, i%4), slot(OpCompareSwap, 2, i+n, 0, i))
+				b.Slots = append(b.Slots, slot(kernel.OpAdd, 2, i+1, i), slot(kernel.OpYield, 2, i%4), slot(kernel.OpCompareSwap, 2, i+n, 0, i))
 			}
 			submit(t, e, "q", b)
 			var finished []BatchResult
@@ -60,7 +61,7 @@ func TestNothingIsChainedBehindAFusedKernelOfAllTheSlots(t *testing.T) {
 	dev := &chainedDevice{Device: openDevice(t)}
 	e := newEngine(t, dev, nil)
 	order := Order{Queue: "q", Geometry: testGeometry, Fuse: true}
-	run := func(op Opcode, n int) (r Report) {
+	run := func(op kernel.Opcode, n int) (r Report) {
 		b := Batch{ID: "b"}
 		for i := range uint32(n) {
 			b.Slots = append(b.Slots, slot(op, 2, 1, i))
@@ -72,15 +73,15 @@ func TestNothingIsChainedBehindAFusedKernelOfAllTheSlots(t *testing.T) {
 		return r
 	}
 	for range 200 {
-		if run(OpAdd, 2000).Kernel.Kind == Exact {
+		if run(kernel.OpAdd, 2000).Kernel.Kind == kernel.Exact {
 			break
 		}
 	}
 	dev.chained.Store(0)
-	if r := run(OpAdd, 100); r.Kernel.Kind != Exact || dev.chained.Load() != 0 {
+	if r := run(kernel.OpAdd, 100); r.Kernel.Kind != kernel.Exact || dev.chained.Load() != 0 {
 		t.Errorf("%s, %d dispatches behind it", r.Kernel, dev.chained.Load())
 	}
-	if r := run(OpStore, 1); r.Kernel.Kind != Fused || r.Executed != 1 || dev.chained.Load() != 1 {
+	if r := run(kernel.OpStore, 1); r.Kernel.Kind != kernel.Fused || r.Executed != 1 || dev.chained.Load() != 1 {
 		t.Errorf("%s executed %d, %d dispatches behind it", r.Kernel, r.Executed, dev.chained.Load())
 	}
 }

@@ -45,7 +45,7 @@ func TestLeaseRoundOfUnknownOutcomeFailsItsLaunch(t *testing.T) {
 	if r := launch(t, e, order); !r.Leased {
 		t.Fatalf("no lease: %+v", r)
 	}
-	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 9)}})
+	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpAdd, 0, 1, 9)}})
 	dev.hide.Store(true)
 	failed := 0
 	for range 5 {
@@ -113,7 +113,7 @@ func TestTransfersDoNotPassAWaveWithoutBound(t *testing.T) {
 		})
 	}
 	for range 50 {
-		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 9)}})
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpAdd, 0, 1, 9)}})
 		if r := wait(t, e, start(t, e, Order{Queue: "q", Geometry: testGeometry})); r.Executed != 1 {
 			t.Errorf("report %+v", r)
 		}
@@ -205,7 +205,7 @@ func TestFailedWavesLeaveNoFenceAndNothingRunning(t *testing.T) {
 func TestWaitersOfOneTicketTakeNobodyElsesReport(t *testing.T) {
 	dev := &faultyDevice{Device: openDevice(t), hold: make(chan struct{})}
 	e := newEngine(t, dev, func(c *Config) { c.InFlight = 1 })
-	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(OpNop, 1)}, 2)})
+	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpNop, 1)}, 2)})
 	order := Order{Queue: "q", Geometry: testGeometry, BatchDepth: 1}
 	first := start(t, e, order)
 	got := make(chan error, 3)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -20,12 +21,12 @@ const parityPrograms = 1200
 type rig struct {
 	dev     gpu.Device
 	memory  *memory
-	catalog *Catalog
-	kernels map[Kernel]*program
+	catalog *kernel.Catalog
+	kernels map[kernel.Kernel]*program
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{dev: openDevice(t), catalog: BuiltIn(), kernels: make(map[Kernel]*program)}
+	r := &rig{dev: openDevice(t), catalog: kernel.BuiltIn(), kernels: make(map[kernel.Kernel]*program)}
 	r.resize(t, testPages, testPrints)
 	return r
 }
@@ -45,7 +46,7 @@ func (r *rig) resize(t *testing.T, pages, prints int) {
 }
 
 // kernel is a compiled kernel. Called on the device's thread.
-func (r *rig) kernel(k Kernel) (*program, error) {
+func (r *rig) kernel(k kernel.Kernel) (*program, error) {
 	if p := r.kernels[k]; p != nil {
 		return p, nil
 	}
@@ -57,12 +58,12 @@ func (r *rig) kernel(k Kernel) (*program, error) {
 }
 
 // each calls visit with the kernel, wave and geometry of each dispatch of a program.
-func (p *testProgram) each(visit func(Kernel, Wave, Geometry) error) error {
-	k := Kernel{Kind: Interpreter, Width: p.geometry.Width}
+func (p *testProgram) each(visit func(kernel.Kernel, kernel.Wave, kernel.Geometry) error) error {
+	k := kernel.Kernel{Kind: kernel.Interpreter, Width: p.geometry.Width}
 	if p.hot == 0 {
 		return visit(k, p.wave, p.geometry)
 	}
-	fused, ok := FusedKernel(p.geometry, p.hot)
+	fused, ok := kernel.FusedKernel(p.geometry, p.hot)
 	if !ok {
 		return fmt.Errorf("no fused kernel %s", fused)
 	}
@@ -83,7 +84,7 @@ func (p *testProgram) each(visit func(Kernel, Wave, Geometry) error) error {
 }
 
 // run runs the program on the device and returns its whole memory afterwards.
-func (r *rig) run(p *testProgram) (*Image, error) {
+func (r *rig) run(p *testProgram) (*kernel.Image, error) {
 	m := p.image()
 	control := make([]ring.Control, 1)
 	return m, r.dev.Do(func() error {
@@ -96,7 +97,7 @@ func (r *rig) run(p *testProgram) (*Image, error) {
 		write(r.memory, ring.BindHeap, 0, m.Heap)
 		write(r.memory, ring.BindCold, 0, m.Cold)
 		write(r.memory, ring.BindPrint, 0, m.Print)
-		err := p.each(func(k Kernel, w Wave, g Geometry) error {
+		err := p.each(func(k kernel.Kernel, w kernel.Wave, g kernel.Geometry) error {
 			kernel, err := r.kernel(k)
 			if err != nil {
 				return err
@@ -125,22 +126,22 @@ func (r *rig) run(p *testProgram) (*Image, error) {
 }
 
 // interpret runs the program in Go.
-func (r *rig) interpret(p *testProgram) (*Image, error) {
+func (r *rig) interpret(p *testProgram) (*kernel.Image, error) {
 	m := p.image()
-	return m, p.each(func(k Kernel, w Wave, g Geometry) error {
+	return m, p.each(func(k kernel.Kernel, w kernel.Wave, g kernel.Geometry) error {
 		r.catalog.Interpret(m, k, w, g)
 		return nil
 	})
 }
 
 // unordered describes where memories differ that are filled in any order.
-func unordered(got, want *Image) string {
+func unordered(got, want *kernel.Image) string {
 	slices.Sort(got.Cold[:got.Control.Cold])
 	slices.Sort(want.Cold[:want.Control.Cold])
 	if !slices.Equal(got.Cold, want.Cold) {
 		return "the cold lists differ"
 	}
-	prints := func(m *Image) []ring.PrintRecord {
+	prints := func(m *kernel.Image) []ring.PrintRecord {
 		var reader ring.PrintReader
 		records, _, err := reader.Read(nil, m.Print)
 		if err != nil {
@@ -156,7 +157,7 @@ func unordered(got, want *Image) string {
 }
 
 // difference describes the first place where two memories differ.
-func difference(got, want *Image) string {
+func difference(got, want *kernel.Image) string {
 	if got.Control != want.Control {
 		return fmt.Sprintf("control is %+v, want %+v", got.Control, want.Control)
 	}
@@ -185,7 +186,7 @@ func difference(got, want *Image) string {
 
 // compare runs a program on both and returns where they differ, and what the
 // reference left.
-func (r *rig) compare(p *testProgram) (string, *Image, error) {
+func (r *rig) compare(p *testProgram) (string, *kernel.Image, error) {
 	want, err := r.interpret(p)
 	if err != nil {
 		return "", nil, err
@@ -241,8 +242,8 @@ func TestKernelAndReferenceAgreeOnRandomPrograms(t *testing.T) {
 	}
 	// Programs that run nothing would agree too.
 	t.Logf("executed %d, faulted %d, unreached %d, by opcode %v", ran.Executed, ran.Faulted, ran.Unreached, ran.OpcodeCounts[:16])
-	for _, op := range BuiltIn().All().Opcodes() {
-		if op != OpFault && ran.OpcodeCounts[op] < parityPrograms {
+	for _, op := range kernel.BuiltIn().All().Opcodes() {
+		if op != kernel.OpFault && ran.OpcodeCounts[op] < parityPrograms {
 			t.Errorf("%s ran %d times only", op, ran.OpcodeCounts[op])
 		}
 	}
@@ -256,8 +257,8 @@ func TestKernelAndReferenceAgreeOnRandomPrograms(t *testing.T) {
 func TestSameWorkUnderOtherGeometriesLeavesTheSameMemory(t *testing.T) {
 	r := newRig(t)
 	for seed := range uint64(20) {
-		var first *Image
-		for _, g := range []Geometry{{Width: 1, Groups: 1, Chunk: 4096}, {Width: 8, Groups: 3, Chunk: 7}, {Width: 64, Groups: 4, Chunk: 64}, {Width: 256, Groups: 2, Chunk: 512}} {
+		var first *kernel.Image
+		for _, g := range []kernel.Geometry{{Width: 1, Groups: 1, Chunk: 4096}, {Width: 8, Groups: 3, Chunk: 7}, {Width: 64, Groups: 4, Chunk: 64}, {Width: 256, Groups: 2, Chunk: 512}} {
 			p := randomProgram(seed)
 			p.geometry, p.wave.Chunk, p.wave.ClaimBudget = g, g.Chunk, 1<<12
 			got, err := r.run(p)

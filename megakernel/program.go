@@ -30,7 +30,7 @@ func compile(dev gpu.Device, width uint32, source string) (*program, error) {
 		dev.DeleteProgram(id)
 		return nil, err
 	}
-	p.fingerprint = Fingerprint(source)
+	p.fingerprint = kernel.Fingerprint(source)
 	return p, nil
 }
 
@@ -48,7 +48,7 @@ func newProgram(dev gpu.Device, width uint32, id gpu.Program) (*program, error) 
 
 // set gives the program the parameters of a wave that differ from those of the wave
 // before: setting all of them would take as long as a small wave.
-func (p *program) set(dev gpu.Device, w *Wave) {
+func (p *program) set(dev gpu.Device, w *kernel.Wave) {
 	values := w.Values()
 	for i, value := range values {
 		if p.uniforms[i] >= 0 && (!p.known || value != p.values[i]) {

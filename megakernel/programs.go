@@ -16,10 +16,10 @@ import (
 
 // ProgramsConfig sizes a set of programs.
 type ProgramsConfig struct {
-	Catalog *Catalog     // nil: the built-in opcodes
-	Kept    int          // programs kept in memory, at least 1
-	Disk    *disk.Dir    // binaries of programs; nil: none. Programs do not close it
-	Log     *slog.Logger // nil: nothing is logged
+	Catalog *kernel.Catalog // nil: the built-in opcodes
+	Kept    int             // programs kept in memory, at least 1
+	Disk    *disk.Dir       // binaries of programs; nil: none. Programs do not close it
+	Log     *slog.Logger    // nil: nothing is logged
 }
 
 // Programs has the kernels of a catalog ready on a device, so that launches
@@ -32,8 +32,8 @@ type ProgramsConfig struct {
 //
 // Its methods may be called from any goroutine, but not from inside the device's Do.
 type Programs struct {
-	catalog *Catalog
-	store   *kernelcache.Store[Kernel, *program]
+	catalog *kernel.Catalog
+	store   *kernelcache.Store[kernel.Kernel, *program]
 	warmer  *warmer
 }
 
@@ -42,15 +42,15 @@ type Programs struct {
 func NewPrograms(main, build gpu.Device, cfg ProgramsConfig) (*Programs, error) {
 	ps := &Programs{catalog: cfg.Catalog}
 	if ps.catalog == nil {
-		ps.catalog = BuiltIn()
+		ps.catalog = kernel.BuiltIn()
 	}
 	target, err := ps.target(main, build)
 	if err != nil {
 		return nil, err
 	}
-	store := kernelcache.DefaultConfig[Kernel]()
-	store.Source = func(k Kernel) (string, error) { return ps.catalog.Source(k), nil }
-	store.Name = Kernel.String
+	store := kernelcache.DefaultConfig[kernel.Kernel]()
+	store.Source = func(k kernel.Kernel) (string, error) { return ps.catalog.Source(k), nil }
+	store.Name = kernel.Kernel.String
 	store.Programs, store.Disk, store.Log = cfg.Kept, cfg.Disk, cfg.Log
 	if store.Log == nil {
 		store.Log = slog.New(slog.DiscardHandler)
@@ -62,17 +62,17 @@ func NewPrograms(main, build gpu.Device, cfg ProgramsConfig) (*Programs, error) 
 }
 
 // target makes the place where programs are built, with buffers to warm them on.
-func (ps *Programs) target(main, build gpu.Device) (kernelcache.Target[Kernel, *program], error) {
+func (ps *Programs) target(main, build gpu.Device) (kernelcache.Target[kernel.Kernel, *program], error) {
 	background := build != nil
 	if !background {
 		build = main
 	}
 	w, err := newWarmer(build)
 	if err != nil {
-		return kernelcache.Target[Kernel, *program]{}, err
+		return kernelcache.Target[kernel.Kernel, *program]{}, err
 	}
 	ps.warmer = w
-	return kernelcache.Target[Kernel, *program]{
+	return kernelcache.Target[kernel.Kernel, *program]{
 		Device: located{build, ps.catalog}, Background: background, Adopt: w.adopt,
 	}, nil
 }
@@ -82,7 +82,7 @@ func (ps *Programs) target(main, build gpu.Device) (kernelcache.Target[Kernel, *
 // that ran before, or an interpreter. before is the zero Kernel if there is none. The
 // program is held until Release. It is an error if no kernel at all can be built, or if
 // the programs are closed.
-func (ps *Programs) Pick(want, before Kernel) (Picked, error) {
+func (ps *Programs) Pick(want, before kernel.Kernel) (Picked, error) {
 	if !ps.store.Background() {
 		return ps.pickNow(want)
 	}
@@ -101,7 +101,7 @@ func (ps *Programs) Pick(want, before Kernel) (Picked, error) {
 		reason = "it cannot be built"
 	}
 	// An exact kernel runs no wave but those it was picked for.
-	for _, k := range [...]Kernel{general, before.General(), {Kind: Interpreter, Width: want.Width}} {
+	for _, k := range [...]kernel.Kernel{general, before.General(), {Kind: kernel.Interpreter, Width: want.Width}} {
 		if k.Width == 0 || k == want || !ps.store.Ready(k) {
 			continue
 		}
@@ -116,7 +116,7 @@ func (ps *Programs) Pick(want, before Kernel) (Picked, error) {
 }
 
 // pickNow waits for a kernel, and takes an interpreter if it cannot be built.
-func (ps *Programs) pickNow(want Kernel) (Picked, error) {
+func (ps *Programs) pickNow(want kernel.Kernel) (Picked, error) {
 	const reason = "it cannot be built"
 	if ps.store.Failing(want) != nil {
 		if general := want.General(); general != want {
@@ -132,7 +132,7 @@ func (ps *Programs) pickNow(want Kernel) (Picked, error) {
 	if err == nil {
 		return Picked{program: p, Kernel: want}, nil
 	}
-	for _, instead := range [...]Kernel{want.General(), {Kind: Interpreter, Width: want.Width}} {
+	for _, instead := range [...]kernel.Kernel{want.General(), {Kind: kernel.Interpreter, Width: want.Width}} {
 		if instead == want {
 			continue
 		}
@@ -147,28 +147,28 @@ func (ps *Programs) pickNow(want Kernel) (Picked, error) {
 }
 
 // standIn is the interpreter that was used last; false if none is ready.
-func (ps *Programs) standIn(want Kernel, reason string) (Picked, bool) {
-	p, k, ok := ps.store.Any(func(k Kernel) bool { return k.Kind == Interpreter })
+func (ps *Programs) standIn(want kernel.Kernel, reason string) (Picked, bool) {
+	p, k, ok := ps.store.Any(func(k kernel.Kernel) bool { return k.Kind == kernel.Interpreter })
 	if !ok {
 		return Picked{}, false
 	}
 	return newPicked(p, k, want, reason), true
 }
 
-func newPicked(p *kernelcache.Program[*program], k, want Kernel, reason string) Picked {
+func newPicked(p *kernelcache.Program[*program], k, want kernel.Kernel, reason string) Picked {
 	return Picked{program: p, Kernel: k, Reason: fmt.Sprintf("kernel %s: %s", want, reason)}
 }
 
 // Picked is a program in use by a launch. The zero value is none.
 type Picked struct {
-	Kernel  Kernel // the one that is given
-	Reason  string // why it is not the wanted one; empty if it is
+	Kernel  kernel.Kernel // the one that is given
+	Reason  string        // why it is not the wanted one; empty if it is
 	program *kernelcache.Program[*program]
 }
 
 // Hold gives the program of a kernel that no other can stand in for, and waits for it to
 // be built. It is held until Release.
-func (ps *Programs) Hold(k Kernel) (Picked, error) {
+func (ps *Programs) Hold(k kernel.Kernel) (Picked, error) {
 	p, err := ps.store.Wait(context.Background(), k)
 	if err != nil {
 		return Picked{}, err
@@ -187,14 +187,14 @@ func (ps *Programs) Release(p *Picked) {
 // Prefetch has the kernels that may be wanted next built ahead, in the given order. It
 // returns at once. Without a second context it does nothing, because it would take the
 // device's time for kernels that may never run.
-func (ps *Programs) Prefetch(kernels ...Kernel) {
+func (ps *Programs) Prefetch(kernels ...kernel.Kernel) {
 	if ps.store.Background() {
 		ps.store.Prefetch(kernels...)
 	}
 }
 
 // Err is why a kernel could not be built; nil if it was, or was not tried.
-func (ps *Programs) Err(k Kernel) error { return ps.store.Err(k) }
+func (ps *Programs) Err(k kernel.Kernel) error { return ps.store.Err(k) }
 
 // Stats is a snapshot of what was built, loaded and refused.
 func (ps *Programs) Stats() kernelcache.Stats { return ps.store.Stats() }
@@ -257,7 +257,7 @@ func (w *warmer) close() error {
 // adopt checks a linked program and dispatches it once: drivers translate a
 // kernel at its first dispatch, and that is no part of a launch's time. Called on the
 // device's thread; what was bound there is not any more.
-func (w *warmer) adopt(k Kernel, id gpu.Program) (*program, error) {
+func (w *warmer) adopt(k kernel.Kernel, id gpu.Program) (*program, error) {
 	p, err := newProgram(w.dev, k.Width, id)
 	if err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func (w *warmer) adopt(k Kernel, id gpu.Program) (*program, error) {
 	for i, buffer := range w.buffers {
 		w.dev.BindStorage(uint32(i), buffer, 0, warmBytes)
 	}
-	p.set(w.dev, &Wave{Chunk: max(k.Chunk, k.Width), ClaimBudget: 1})
+	p.set(w.dev, &kernel.Wave{Chunk: max(k.Chunk, k.Width), ClaimBudget: 1})
 	w.dev.Dispatch(id, 1)
 	p.known = false // another context's waves are next
 	return p, nil
@@ -274,7 +274,7 @@ func (w *warmer) adopt(k Kernel, id gpu.Program) (*program, error) {
 // located is a device whose compile errors name the lines of operators' files.
 type located struct {
 	gpu.Device
-	catalog *Catalog
+	catalog *kernel.Catalog
 }
 
 func (d located) CompileCompute(source string) (gpu.Program, error) {

@@ -8,16 +8,17 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 )
 
 func TestFusedKernelRunsUntilTheExactOneIsReadyAndAnExactOneStandsInForNone(t *testing.T) {
 	dev := openDevice(t)
 	gate := &gatedDevice{Device: openBeside(t, dev)}
 	ps := newTestPrograms(t, dev, gate, ProgramsConfig{})
-	narrow := Kernel{Kind: Interpreter, Width: 32}
-	fused, _ := FusedKernel(Geometry{Width: 32, Groups: 1, Chunk: 256}, NewOpcodeSet(OpStore, OpAdd))
-	other, _ := FusedKernel(Geometry{Width: 32, Groups: 1, Chunk: 256}, NewOpcodeSet(OpStore, OpAdd, OpLoad))
-	ready := func(k Kernel) {
+	narrow := kernel.Kernel{Kind: kernel.Interpreter, Width: 32}
+	fused, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd))
+	other, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd, kernel.OpLoad))
+	ready := func(k kernel.Kernel) {
 		t.Helper()
 		p, err := ps.store.Wait(t.Context(), k)
 		if err != nil {
@@ -25,7 +26,7 @@ func TestFusedKernelRunsUntilTheExactOneIsReadyAndAnExactOneStandsInForNone(t *t
 		}
 		ps.store.Release(p)
 	}
-	given := func(want, before, expected Kernel) {
+	given := func(want, before, expected kernel.Kernel) {
 		t.Helper()
 		p := pick(t, ps, want, before)
 		if p.Kernel != expected || (p.Reason == "") != (want == expected) {
@@ -60,12 +61,12 @@ func (d exactRefused) CompileCompute(source string) (gpu.Program, error) {
 
 func TestFusedKernelStandsInForAnExactOneThatCannotBeBuilt(t *testing.T) {
 	dev := openDevice(t)
-	fused, _ := FusedKernel(Geometry{Width: 32, Groups: 1, Chunk: 256}, NewOpcodeSet(OpStore))
+	fused, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore))
 	ps := newTestPrograms(t, exactRefused{dev}, nil, ProgramsConfig{})
-	interpreter := pick(t, ps, Kernel{Kind: Interpreter, Width: 32}, Kernel{}) // one more that could
+	interpreter := pick(t, ps, kernel.Kernel{Kind: kernel.Interpreter, Width: 32}, kernel.Kernel{}) // one more that could
 	ps.Release(&interpreter)
 	for range 3 {
-		p := pick(t, ps, fused.Exact(), Kernel{})
+		p := pick(t, ps, fused.Exact(), kernel.Kernel{})
 		if p.Kernel != fused || !strings.Contains(p.Reason, "cannot be built") {
 			t.Errorf("%+v", p)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/userop"
 )
@@ -47,7 +48,7 @@ func newTestPrograms(t testing.TB, main, build gpu.Device, cfg ProgramsConfig) *
 	return ps
 }
 
-func pick(t testing.TB, ps *Programs, want, before Kernel) Picked {
+func pick(t testing.TB, ps *Programs, want, before kernel.Kernel) Picked {
 	t.Helper()
 	p, err := ps.Pick(want, before)
 	if err != nil {
@@ -60,15 +61,15 @@ func TestKernelThatRanBeforeRunsUntilTheWantedOneIsReady(t *testing.T) {
 	dev := openDevice(t)
 	gate := &gatedDevice{Device: openBeside(t, dev)}
 	ps := newTestPrograms(t, dev, gate, ProgramsConfig{})
-	narrow, wide := Kernel{Kind: Interpreter, Width: 32}, Kernel{Kind: Interpreter, Width: 64}
-	fused, _ := FusedKernel(Geometry{Width: 32, Groups: 1, Chunk: 256}, NewOpcodeSet(OpStore, OpAdd))
+	narrow, wide := kernel.Kernel{Kind: kernel.Interpreter, Width: 32}, kernel.Kernel{Kind: kernel.Interpreter, Width: 64}
+	fused, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd))
 
-	first := pick(t, ps, narrow, Kernel{})
+	first := pick(t, ps, narrow, kernel.Kernel{})
 	if first.Kernel != narrow || first.Reason != "" {
 		t.Fatalf("the first: %+v", first)
 	}
 	ps.Release(&first)
-	for _, want := range []Kernel{wide, fused} {
+	for _, want := range []kernel.Kernel{wide, fused} {
 		open := gate.close()
 		for range 20 {
 			p := pick(t, ps, want, narrow)
@@ -123,7 +124,7 @@ func (d fusionRefused) CompileCompute(source string) (gpu.Program, error) {
 
 func TestInterpreterStandsInForAKernelThatCannotBeBuilt(t *testing.T) {
 	dev := openDevice(t)
-	fused, _ := FusedKernel(Geometry{Width: 32, Groups: 1, Chunk: 256}, NewOpcodeSet(OpStore))
+	fused, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore))
 	for name, build := range map[string]gpu.Device{"background": fusionRefused{openBeside(t, dev)}, "launch": nil} {
 		t.Run(name, func(t *testing.T) {
 			var main gpu.Device = dev
@@ -131,13 +132,13 @@ func TestInterpreterStandsInForAKernelThatCannotBeBuilt(t *testing.T) {
 				main = fusionRefused{dev}
 			}
 			ps := newTestPrograms(t, main, build, ProgramsConfig{})
-			p := pick(t, ps, fused, Kernel{})
-			if p.Kernel != (Kernel{Kind: Interpreter, Width: 32}) || !strings.Contains(p.Reason, "cannot be built") {
+			p := pick(t, ps, fused, kernel.Kernel{})
+			if p.Kernel != (kernel.Kernel{Kind: kernel.Interpreter, Width: 32}) || !strings.Contains(p.Reason, "cannot be built") {
 				t.Errorf("%+v", p)
 			}
 			ps.Release(&p)
-			p = pick(t, ps, fused, Kernel{})
-			if p.Kernel.Kind != Interpreter || !strings.Contains(p.Reason, "cannot be built") {
+			p = pick(t, ps, fused, kernel.Kernel{})
+			if p.Kernel.Kind != kernel.Interpreter || !strings.Contains(p.Reason, "cannot be built") {
 				t.Errorf("again: %+v", p)
 			}
 			ps.Release(&p)
@@ -152,14 +153,14 @@ func TestWithoutASecondContextALaunchGetsWhatItWants(t *testing.T) {
 	dev := openDevice(t)
 	ps := newTestPrograms(t, dev, nil, ProgramsConfig{})
 	for _, width := range []uint32{32, 64, 32} {
-		want := Kernel{Kind: Interpreter, Width: width}
-		p := pick(t, ps, want, Kernel{Kind: Interpreter, Width: 32})
+		want := kernel.Kernel{Kind: kernel.Interpreter, Width: width}
+		p := pick(t, ps, want, kernel.Kernel{Kind: kernel.Interpreter, Width: 32})
 		if p.Kernel != want || p.Reason != "" {
 			t.Errorf("%+v", p)
 		}
 		ps.Release(&p)
 	}
-	ps.Prefetch(Kernel{Kind: Interpreter, Width: 128})
+	ps.Prefetch(kernel.Kernel{Kind: kernel.Interpreter, Width: 128})
 	if st := ps.Stats(); st.Built != 2 || st.Waiting != 0 {
 		t.Errorf("%+v", st)
 	}
@@ -176,8 +177,8 @@ func TestSecondStartCompilesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	fused, _ := FusedKernel(Geometry{Width: 32, Groups: 1, Chunk: 256}, NewOpcodeSet(OpStore, OpCopy))
-	kernels := []Kernel{{Kind: Interpreter, Width: 32}, {Kind: Interpreter, Width: 64}, fused}
+	fused, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpCopy))
+	kernels := []kernel.Kernel{{Kind: kernel.Interpreter, Width: 32}, {Kind: kernel.Interpreter, Width: 64}, fused}
 	for i, want := range []struct{ built, loaded uint64 }{{3, 0}, {0, 3}} {
 		ps := newTestPrograms(t, dev, beside, ProgramsConfig{Disk: dir})
 		ps.Prefetch(kernels...)
@@ -186,7 +187,7 @@ func TestSecondStartCompilesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Fingerprint != Fingerprint(BuiltIn().Source(k)) {
+			if p.Fingerprint != kernel.Fingerprint(kernel.BuiltIn().Source(k)) {
 				t.Errorf("%s: the fingerprint is not the source's", k)
 			}
 			ps.store.Release(p)
@@ -208,12 +209,12 @@ func TestCompileErrorNamesTheOperatorsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog, err := NewCatalog(ops)
+	catalog, err := kernel.NewCatalog(ops)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ps := newTestPrograms(t, openDevice(t), nil, ProgramsConfig{Catalog: catalog})
-	_, err = ps.Pick(Kernel{Kind: Interpreter, Width: 32}, Kernel{})
+	_, err = ps.Pick(kernel.Kernel{Kind: kernel.Interpreter, Width: 32}, kernel.Kernel{})
 	if err == nil || !strings.Contains(err.Error(), "twice.glsl:7") {
 		t.Errorf("%v, want it to name twice.glsl:7", err)
 	}
@@ -228,7 +229,7 @@ func TestProgramsLeaveNothingOnTheDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, width := range []uint32{32, 64, 128} {
-		p, err := ps.store.Wait(t.Context(), Kernel{Kind: Interpreter, Width: width})
+		p, err := ps.store.Wait(t.Context(), kernel.Kernel{Kind: kernel.Interpreter, Width: width})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -33,7 +34,7 @@ func TestARebuildHoldsUpOnlyWhatNeedsTheDevice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reads := []ring.Slot{slot(OpLoad, 2, 0)}
+	reads := []ring.Slot{slot(kernel.OpLoad, 2, 0)}
 	submit(t, e, "q", Batch{ID: "victim", Slots: nops(100, 2)})
 	submit(t, e, "q", Batch{ID: "reads", Slots: reads})
 	moved, waited, uploaded := make(chan error, 1), make(chan error, 1), make(chan uint64, 1)

@@ -15,6 +15,7 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -107,20 +108,20 @@ func newTrial(t *testing.T, change func(*megakernel.Config), devices ...*faultgl
 		}
 	})
 	x := &trial{t: t, engine: e, next: devices[1:], finished: map[string]megakernel.BatchResult{}, late: map[string]bool{},
-		order: megakernel.Order{Geometry: megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}, BatchDepth: 500}}
+		order: megakernel.Order{Geometry: kernel.Geometry{Width: 32, Groups: 2, Chunk: 64}, BatchDepth: 500}}
 	for i := range batchStores {
 		x.submit("stores", i, func(j int) ring.Slot {
-			s := ring.Slot{Opcode: uint32(megakernel.OpStore), Priority: uint32(j % ring.Priorities)}
+			s := ring.Slot{Opcode: uint32(kernel.OpStore), Priority: uint32(j % ring.Priorities)}
 			s.Args[0], s.Args[1] = uint32(i+1), uint32(i*batchSlots+j)
 			if j == batchSlots/2 {
-				s.Opcode = uint32(megakernel.OpFence)
+				s.Opcode = uint32(kernel.OpFence)
 			}
 			return s
 		})
 	}
 	for i := range batchAdds {
 		x.submit("adds", i, func(j int) ring.Slot {
-			s := ring.Slot{Opcode: uint32(megakernel.OpAdd)}
+			s := ring.Slot{Opcode: uint32(kernel.OpAdd)}
 			s.Args[0], s.Args[1] = 1, uint32(i)
 			return s
 		})
@@ -336,9 +337,9 @@ func TestBatchRunsAgainOnceAndNotForEver(t *testing.T) {
 	}
 	// The engine is none the worse for it.
 	x.submit("stores", 0, func(j int) ring.Slot {
-		return ring.Slot{Opcode: uint32(megakernel.OpStore), Args: [12]uint32{7, uint32(j)}}
+		return ring.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{7, uint32(j)}}
 	})
-	report, err := x.engine.Launch(megakernel.Order{Queue: "stores", Geometry: megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
+	report, err := x.engine.Launch(megakernel.Order{Queue: "stores", Geometry: kernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
 	if err != nil || len(report.Finished) != 1 || report.Finished[0].Executed != batchSlots {
 		t.Errorf("%v, %+v", err, report)
 	}
@@ -356,7 +357,7 @@ func TestGarbageInTheStatusChangesNothing(t *testing.T) {
 func TestHangHoldsUpWavesButNotSubmitters(t *testing.T) {
 	dev := openFaulty(t, faultgl.Fault{Kind: faultgl.Hang, Dispatch: 2})
 	x := newTrial(t, nil, dev, openFaulty(t))
-	ticket, err := x.engine.Start(megakernel.Order{Queue: "stores", Geometry: megakernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
+	ticket, err := x.engine.Start(megakernel.Order{Queue: "stores", Geometry: kernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +371,7 @@ func TestHangHoldsUpWavesButNotSubmitters(t *testing.T) {
 		t.Error("a wave that hangs is settled")
 	}
 	before := x.engine.Pending("adds")
-	x.submit("adds", 0, func(int) ring.Slot { return ring.Slot{Opcode: uint32(megakernel.OpAdd), Args: [12]uint32{1}} })
+	x.submit("adds", 0, func(int) ring.Slot { return ring.Slot{Opcode: uint32(kernel.OpAdd), Args: [12]uint32{1}} })
 	if got := x.engine.Pending("adds"); got != before+batchSlots {
 		t.Errorf("%d slots pending, want %d", got, before+batchSlots)
 	}

@@ -1,6 +1,7 @@
 package megakernel
 
 import (
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/ring"
 )
@@ -10,10 +11,10 @@ type Order struct {
 	Launch     uint64 // launch number, returned in the report
 	Decision   uint64 // the decision it comes from, returned in the report
 	Queue      string
-	Geometry   Geometry // wanted; what the device or the loop budget does not allow becomes the nearest that they do
-	BatchDepth uint32   // most slots of the launch; 0: as many as there are
-	InFlight   uint32   // most waves in flight with this one; 0: Config.InFlight
-	Fuse       bool     // a fused kernel may run it, if the queue has hot opcodes
+	Geometry   kernel.Geometry // wanted; what the device or the loop budget does not allow becomes the nearest that they do
+	BatchDepth uint32          // most slots of the launch; 0: as many as there are
+	InFlight   uint32          // most waves in flight with this one; 0: Config.InFlight
+	Fuse       bool            // a fused kernel may run it, if the queue has hot opcodes
 	Mode       LaunchMode
 }
 
@@ -63,10 +64,10 @@ type Report struct {
 	Launch      uint64
 	Decision    uint64
 	Queue       string
-	Recommended Geometry // what the order asked for
-	Applied     Geometry // what the device says it ran; zero if no wave was dispatched
-	NotApplied  string   // why Applied differs from Recommended, or Kernel from Wanted; empty if nothing does
-	ElapsedNs   uint64   // time of the dispatch; by the host's clock, without the time behind waves before it
+	Recommended kernel.Geometry // what the order asked for
+	Applied     kernel.Geometry // what the device says it ran; zero if no wave was dispatched
+	NotApplied  string          // why Applied differs from Recommended, or Kernel from Wanted; empty if nothing does
+	ElapsedNs   uint64          // time of the dispatch; by the host's clock, without the time behind waves before it
 	TimeSource  TimeSource
 	IdleNs      uint64                  // from the end of the dispatch before to this one's begin, 0 for the first and behind another
 	WallNs      uint64                  // host time from Start until the report was handed out
@@ -81,8 +82,8 @@ type Report struct {
 	Fingerprint [32]byte                // BLAKE3-256 of the kernel source; zero if none was compiled
 
 	Leased    bool            // the resident kernel ran it
-	Wanted    Kernel          // the kernel that Recommended and the hot opcodes ask for
-	Kernel    Kernel          // the one that ran; NotApplied says why if it is another
+	Wanted    kernel.Kernel   // the kernel that Recommended and the hot opcodes ask for
+	Kernel    kernel.Kernel   // the one that ran; NotApplied says why if it is another
 	Promotion hotset.Decision // what the queue's launches, this one included, make hot, and why
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -15,7 +16,7 @@ func TestPrintsReachTheHostWithTheirQueue(t *testing.T) {
 		t.Errorf("%v, %d, %v before anything ran", prints, lost, err)
 	}
 	for _, queue := range []string{"a", "b"} {
-		submit(t, e, queue, Batch{ID: queue, Slots: []ring.Slot{slot(OpNop, 0), slot(OpPrint, 0, 1, 2, 3, 4)}})
+		submit(t, e, queue, Batch{ID: queue, Slots: []ring.Slot{slot(kernel.OpNop, 0), slot(kernel.OpPrint, 0, 1, 2, 3, 4)}})
 		launch(t, e, Order{Queue: queue, Geometry: testGeometry})
 	}
 	prints, lost, err := e.Prints()
@@ -27,7 +28,7 @@ func TestPrintsReachTheHostWithTheirQueue(t *testing.T) {
 			t.Errorf("%+v", p)
 		}
 	}
-	submit(t, e, "a", Batch{ID: "many", Slots: slices.Repeat([]ring.Slot{slot(OpPrint, 2, 7)}, PrintRecords+100)})
+	submit(t, e, "a", Batch{ID: "many", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpPrint, 2, 7)}, PrintRecords+100)})
 	launch(t, e, Order{Queue: "a", Geometry: testGeometry})
 	prints, lost, err = e.Prints()
 	if err != nil || len(prints)+int(lost) != PrintRecords+100 || lost < 100 || len(prints) == 0 {
@@ -37,7 +38,7 @@ func TestPrintsReachTheHostWithTheirQueue(t *testing.T) {
 
 func TestSlotThatYieldsGoesRoundAgain(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	submit(t, e, "q", Batch{ID: "b", WantResults: true, Slots: []ring.Slot{slot(OpYield, 0, 3), slot(OpYield, 4, 1), slot(OpYield, 1, 0)}})
+	submit(t, e, "q", Batch{ID: "b", WantResults: true, Slots: []ring.Slot{slot(kernel.OpYield, 0, 3), slot(kernel.OpYield, 4, 1), slot(kernel.OpYield, 1, 0)}})
 	for round, want := range []struct{ executed, pending int }{{1, 2}, {1, 1}, {0, 1}, {1, 0}} {
 		r := launch(t, e, Order{Queue: "q", Geometry: testGeometry})
 		if int(r.Executed) != want.executed || r.Pending != want.pending || r.Faulted != 0 {
@@ -51,13 +52,13 @@ func TestSlotThatYieldsGoesRoundAgain(t *testing.T) {
 
 func TestSlotAwaitsAWordOrGivesUp(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	submit(t, e, "q", Batch{ID: "waits", WantResults: true, Slots: []ring.Slot{slot(OpAwait, 0, 5, 77, 200), slot(OpAwait, 0, 6, 1, 3)}})
+	submit(t, e, "q", Batch{ID: "waits", WantResults: true, Slots: []ring.Slot{slot(kernel.OpAwait, 0, 5, 77, 200), slot(kernel.OpAwait, 0, 6, 1, 3)}})
 	for range 2 {
 		if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry}); r.Pending != 2 || r.Requeued != 2 {
 			t.Fatalf("%+v", r)
 		}
 	}
-	submit(t, e, "q", Batch{ID: "stores", Slots: []ring.Slot{slot(OpStore, 4, 77, 5)}})
+	submit(t, e, "q", Batch{ID: "stores", Slots: []ring.Slot{slot(kernel.OpStore, 4, 77, 5)}})
 	finished, _ := drainQueue(t, e, Order{Queue: "q", Geometry: testGeometry})
 	for _, b := range finished {
 		if b.ID != "waits" {

@@ -1,6 +1,9 @@
 package megakernel
 
-import "ringmaster/ring"
+import (
+	"ringmaster/megakernel/kernel"
+	"ringmaster/ring"
+)
 
 // runSettler is the goroutine that takes over what waves left, one wave at a time, while
 // the device runs the next.
@@ -47,7 +50,7 @@ func (e *Engine) settle(f *flight) {
 		e.land(f, f.err)
 		return
 	}
-	report.Applied = Geometry{Width: c.LocalSize, Groups: c.Groups, Chunk: c.Chunk}
+	report.Applied = kernel.Geometry{Width: c.LocalSize, Groups: c.Groups, Chunk: c.Chunk}
 	report.Executed, report.Faulted = f.wave.Executed, f.wave.Faulted
 	report.Requeued = report.Scheduled - report.Executed - report.Faulted
 	report.OldestAge = f.wave.OldestAge

@@ -11,13 +11,13 @@ import (
 // which and why. Called on the pump's goroutine, not the device's thread.
 func (x *executor) shape(f *flight) error {
 	q, order := x.launchedOf(f), f.report.Recommended
-	want := Kernel{Kind: Interpreter, Width: order.Width}
+	want := kernel.Kernel{Kind: kernel.Interpreter, Width: order.Width}
 	g, reason := x.fit(f, want, order)
 	want.Width = g.Width
 	if f.hot != 0 {
-		if fused, ok := FusedKernel(g, f.hot); ok {
+		if fused, ok := kernel.FusedKernel(g, f.hot); ok {
 			want = fused
-			if OpcodeSet(f.wave.Opcodes)&^f.hot == 0 {
+			if kernel.OpcodeSet(f.wave.Opcodes)&^f.hot == 0 {
 				want = fused.Exact()
 			}
 		}
@@ -31,10 +31,10 @@ func (x *executor) shape(f *flight) error {
 	f.program = p
 	if p.Kernel != want {
 		g, reason = x.standIn(f, p.Kernel, g), p.Reason
-		if p.Kernel.Kind == Fused && g.Chunk != p.Kernel.Chunk {
+		if p.Kernel.Kind == kernel.Fused && g.Chunk != p.Kernel.Chunk {
 			// The wave has slots that take more steps than its chunk allows.
 			x.programs.Release(&f.program)
-			if f.program, err = x.programs.Pick(Kernel{Kind: Interpreter, Width: p.Kernel.Width}, Kernel{}); err != nil {
+			if f.program, err = x.programs.Pick(kernel.Kernel{Kind: kernel.Interpreter, Width: p.Kernel.Width}, kernel.Kernel{}); err != nil {
 				return err
 			}
 			g = x.standIn(f, f.program.Kernel, g)
@@ -45,16 +45,16 @@ func (x *executor) shape(f *flight) error {
 	f.report.Fingerprint = f.program.program.Fingerprint
 	f.geometry, f.params = g, x.waveOf(f, f.program.Kernel, g)
 	q.kernel, q.geometry = f.program.Kernel, g
-	if f.program.Kernel.Kind != Fused || OpcodeSet(f.wave.Opcodes)&^f.program.Kernel.Hot == 0 {
+	if f.program.Kernel.Kind != kernel.Fused || kernel.OpcodeSet(f.wave.Opcodes)&^f.program.Kernel.Hot == 0 {
 		return nil // no slot of the wave can be left to anybody
 	}
 	// What is not hot is drained by an interpreter, of any width that is ready.
-	f.coldProgram, err = x.programs.Pick(Kernel{Kind: Interpreter, Width: g.Width}, q.cold)
+	f.coldProgram, err = x.programs.Pick(kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width}, q.cold)
 	if err != nil {
 		return err
 	}
 	q.cold = f.coldProgram.Kernel
-	cold, _ := x.fit(f, f.coldProgram.Kernel, Geometry{Width: f.coldProgram.Kernel.Width, Groups: g.Groups, Chunk: g.Chunk})
+	cold, _ := x.fit(f, f.coldProgram.Kernel, kernel.Geometry{Width: f.coldProgram.Kernel.Width, Groups: g.Groups, Chunk: g.Chunk})
 	f.coldParams = x.waveOf(f, f.coldProgram.Kernel, cold)
 	f.coldParams.Cold = true
 	return nil
@@ -62,12 +62,12 @@ func (x *executor) shape(f *flight) error {
 
 // standIn is the geometry for a kernel that is not the wanted one: that of the
 // queue's wave before if it is its kernel, else what was ordered at the kernel's width.
-func (x *executor) standIn(f *flight, k Kernel, g Geometry) Geometry {
+func (x *executor) standIn(f *flight, k kernel.Kernel, g kernel.Geometry) kernel.Geometry {
 	if q := x.launchedOf(f); q.kernel == k && q.geometry.Width == k.Width {
 		g = q.geometry
 	}
 	g.Width = k.Width
-	if k.Kind == Fused {
+	if k.Kind == kernel.Fused {
 		g.Chunk = k.Chunk
 	}
 	g, _ = x.fit(f, k, g)
@@ -76,17 +76,17 @@ func (x *executor) standIn(f *flight, k Kernel, g Geometry) Geometry {
 
 // fit is the nearest geometry that a kernel can run a wave's slots at, and why it
 // is another.
-func (x *executor) fit(f *flight, k Kernel, g Geometry) (Geometry, string) {
-	return kernel.Fit(g, x.limits, x.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, x.cfg.LoopBudget)
+func (x *executor) fit(f *flight, k kernel.Kernel, g kernel.Geometry) (kernel.Geometry, string) {
+	return kernel.Fit(g, x.limits, x.catalog.RowCost(k, kernel.OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, x.cfg.LoopBudget)
 }
 
 // waveOf are the parameters of a wave.
-func (x *executor) waveOf(f *flight, k Kernel, g Geometry) Wave {
+func (x *executor) waveOf(f *flight, k kernel.Kernel, g kernel.Geometry) kernel.Wave {
 	window := f.wave.Window()
-	return Wave{
+	return kernel.Wave{
 		Entries:      uint32(len(f.wave.Schedule)),
 		Chunk:        g.Chunk,
-		ClaimBudget:  kernel.ClaimBudget(g, x.catalog.RowCost(k, OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, x.cfg.LoopBudget),
+		ClaimBudget:  kernel.ClaimBudget(g, x.catalog.RowCost(k, kernel.OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, x.cfg.LoopBudget),
 		StepBudget:   f.wave.Steps,
 		Tenant:       window.Tenant,
 		WindowBase:   window.Base,
@@ -105,7 +105,7 @@ func (x *executor) releasePrograms(f *flight) {
 
 // Prefetch has kernels built ahead, the first first, if there is a second context to
 // build them on; see Config.Beside. It does not wait.
-func (e *Engine) Prefetch(kernels ...Kernel) { e.exec.programs.Prefetch(kernels...) }
+func (e *Engine) Prefetch(kernels ...kernel.Kernel) { e.exec.programs.Prefetch(kernels...) }
 
 // launchedOf is what ran the last wave of a flight's queue. Called with deviceMu held.
 func (x *executor) launchedOf(f *flight) *launched {
@@ -126,7 +126,7 @@ type promotion struct {
 
 // promotionConfig has the thresholds for a catalog. Fences, which no kernel executes, and
 // faults, which are not work, are never fused.
-func promotionConfig(c *Catalog) hotset.Config {
+func promotionConfig(c *kernel.Catalog) hotset.Config {
 	cfg := hotset.DefaultConfig()
 	cfg.Fusable = uint64(c.All() & kernel.Fusable)
 	return cfg
@@ -148,4 +148,4 @@ func (p *promotion) settle(cfg hotset.Config, counts *[ring.OpcodeBins]uint32) {
 }
 
 // hot are the opcodes that deserve a fused kernel; none if the interpreter does.
-func (p *promotion) hot() OpcodeSet { return OpcodeSet(p.decision.Set) }
+func (p *promotion) hot() kernel.OpcodeSet { return kernel.OpcodeSet(p.decision.Set) }

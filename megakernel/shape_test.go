@@ -12,6 +12,7 @@ import (
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/ring"
@@ -28,7 +29,7 @@ func gated(t *testing.T, gate *gatedDevice) func(*Config) {
 }
 
 // built waits until a kernel is ready.
-func built(t *testing.T, e *Engine, k Kernel) {
+func built(t *testing.T, e *Engine, k kernel.Kernel) {
 	t.Helper()
 	p, err := e.exec.programs.store.Wait(t.Context(), k)
 	if err != nil {
@@ -40,29 +41,29 @@ func built(t *testing.T, e *Engine, k Kernel) {
 func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 	gate := &gatedDevice{}
 	e := newEngine(t, openDevice(t), gated(t, gate))
-	run := func(g Geometry) Report {
-		submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(OpAdd, 0, 1, 0)}, 1000)})
+	run := func(g kernel.Geometry) Report {
+		submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpAdd, 0, 1, 0)}, 1000)})
 		r := launch(t, e, Order{Queue: "q", Geometry: g})
 		if r.Executed != 1000 || r.Recommended != g {
 			t.Fatalf("report %+v", r)
 		}
 		return r
 	}
-	before, after := Geometry{Width: 32, Groups: 2, Chunk: 128}, Geometry{Width: 64, Groups: 4, Chunk: 256}
+	before, after := kernel.Geometry{Width: 32, Groups: 2, Chunk: 128}, kernel.Geometry{Width: 64, Groups: 4, Chunk: 256}
 	if r := run(before); r.Applied != before || r.NotApplied != "" {
 		t.Fatalf("the first launch: %+v", r)
 	}
 	open := gate.close()
 	for range 30 {
 		r := run(after)
-		if r.Applied != before || r.Kernel != (Kernel{Kind: Interpreter, Width: 32}) || r.Wanted.Width != 64 ||
+		if r.Applied != before || r.Kernel != (kernel.Kernel{Kind: kernel.Interpreter, Width: 32}) || r.Wanted.Width != 64 ||
 			!strings.Contains(r.NotApplied, "interpreter-64: still being built") {
 			t.Fatalf("while it is built: %+v", r)
 		}
 	}
 	open()
-	built(t, e, Kernel{Kind: Interpreter, Width: 64})
-	if r := run(after); r.Applied != after || r.NotApplied != "" || r.Kernel != r.Wanted || r.Fingerprint != Fingerprint(Source(64)) {
+	built(t, e, kernel.Kernel{Kind: kernel.Interpreter, Width: 64})
+	if r := run(after); r.Applied != after || r.NotApplied != "" || r.Kernel != r.Wanted || r.Fingerprint != kernel.Fingerprint(kernel.Source(64)) {
 		t.Errorf("when it is built: %+v", r)
 	}
 	sum := make([]uint32, 1)
@@ -74,10 +75,10 @@ func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 func TestPrefetchedKernelsAreAppliedAtOnce(t *testing.T) {
 	gate := &gatedDevice{}
 	e := newEngine(t, openDevice(t), gated(t, gate))
-	geometries := []Geometry{{Width: 32, Groups: 2, Chunk: 128}, {Width: 64, Groups: 2, Chunk: 128}, {Width: 128, Groups: 2, Chunk: 128}}
-	var kernels []Kernel
+	geometries := []kernel.Geometry{{Width: 32, Groups: 2, Chunk: 128}, {Width: 64, Groups: 2, Chunk: 128}, {Width: 128, Groups: 2, Chunk: 128}}
+	var kernels []kernel.Kernel
 	for _, g := range geometries {
-		kernels = append(kernels, Kernel{Kind: Interpreter, Width: g.Width})
+		kernels = append(kernels, kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width})
 	}
 	e.Prefetch(kernels...)
 	for _, k := range kernels {
@@ -85,7 +86,7 @@ func TestPrefetchedKernelsAreAppliedAtOnce(t *testing.T) {
 	}
 	defer gate.close()() // nothing is compiled any more
 	for _, g := range geometries {
-		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0)}})
 		if r := launch(t, e, Order{Queue: "q", Geometry: g}); r.Applied != g || r.NotApplied != "" {
 			t.Errorf("%+v", r)
 		}
@@ -100,17 +101,17 @@ func mixedSlots(r *rand.Rand, n int) []ring.Slot {
 		word := uint32(i)
 		switch p := r.IntN(100); {
 		case p < 50:
-			slots[i] = slot(OpAdd, word%5, r.Uint32(), word)
+			slots[i] = slot(kernel.OpAdd, word%5, r.Uint32(), word)
 		case p < 80:
-			slots[i] = slot(OpStore, word%5, r.Uint32(), 10_000+word)
+			slots[i] = slot(kernel.OpStore, word%5, r.Uint32(), 10_000+word)
 		case p < 97:
-			slots[i] = slot(OpLoad, word%5, 60_000)
+			slots[i] = slot(kernel.OpLoad, word%5, 60_000)
 		case p < 98:
-			slots[i] = slot(OpCopy, word%5, 50_000, 20_000+8*word, 8)
+			slots[i] = slot(kernel.OpCopy, word%5, 50_000, 20_000+8*word, 8)
 		case p < 99:
-			slots[i] = slot(OpCompareSwap, word%5, 10_000+word, 0, 7)
+			slots[i] = slot(kernel.OpCompareSwap, word%5, 10_000+word, 0, 7)
 		default:
-			slots[i] = slot(OpFault, word%5, 3)
+			slots[i] = slot(kernel.OpFault, word%5, 3)
 		}
 	}
 	return slots
@@ -122,13 +123,13 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 	dev := openDevice(t)
 	gate := &gatedDevice{}
 	fusing, plain := newEngine(t, dev, gated(t, gate)), newEngine(t, dev, nil)
-	g := Geometry{Width: 64, Groups: 3, Chunk: 256}
-	hot := NewOpcodeSet(OpAdd, OpStore, OpLoad)
-	fused, _ := FusedKernel(g, hot)
+	g := kernel.Geometry{Width: 64, Groups: 3, Chunk: 256}
+	hot := kernel.NewOpcodeSet(kernel.OpAdd, kernel.OpStore, kernel.OpLoad)
+	fused, _ := kernel.FusedKernel(g, hot)
 	r := rand.New(rand.NewPCG(3, 4))
 	const n = 2000
 	var open func()
-	ran := map[KernelKind]int{}
+	ran := map[kernel.KernelKind]int{}
 	var chainedSlots uint32
 	for i := range 60 {
 		slots := mixedSlots(r, n)
@@ -147,7 +148,7 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 			t.Fatalf("launch %d by %s: %d done, %d faulted, and by %s: %d, %d", i, a.Kernel, a.Executed, a.Faulted, b.Kernel, b.Executed, b.Faulted)
 		}
 		ran[a.Kernel.Kind]++
-		if b.Kernel.Kind != Interpreter || b.Wanted.Kind != Interpreter {
+		if b.Kernel.Kind != kernel.Interpreter || b.Wanted.Kind != kernel.Interpreter {
 			t.Fatalf("without fusing: %s, wanted %s", b.Kernel, b.Wanted)
 		}
 		switch {
@@ -155,13 +156,13 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 			if a.NotApplied != "" || a.Applied != g {
 				t.Errorf("launch %d: %+v", i, a)
 			}
-			chainedSlots += a.Opcodes[OpCopy] + a.Opcodes[OpCompareSwap]
+			chainedSlots += a.Opcodes[kernel.OpCopy] + a.Opcodes[kernel.OpCompareSwap]
 		case a.Wanted == fused && !strings.Contains(a.NotApplied, fused.String()):
 			t.Errorf("launch %d: %s instead of %s, and why is %q", i, a.Kernel, a.Wanted, a.NotApplied)
 		}
 		switch {
 		case open == nil && a.Promotion.Set != 0:
-			if OpcodeSet(a.Promotion.Set) != hot || a.Promotion.Rule != hotset.RuleShare {
+			if kernel.OpcodeSet(a.Promotion.Set) != hot || a.Promotion.Rule != hotset.RuleShare {
 				t.Fatalf("promoted %+v, want %x", a.Promotion, hot)
 			}
 			open = gate.close()
@@ -170,7 +171,7 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 			built(t, fusing, fused)
 		}
 	}
-	if ran[Interpreter] < 20 || ran[Fused] < 25 || chainedSlots == 0 {
+	if ran[kernel.Interpreter] < 20 || ran[kernel.Fused] < 25 || chainedSlots == 0 {
 		t.Errorf("%v launches, %d slots in chained dispatches", ran, chainedSlots)
 	}
 	var windows [2][]uint32
@@ -214,11 +215,11 @@ func TestSecondProcessLoadsItsKernelsAndADamagedOneIsRebuilt(t *testing.T) {
 				return count, nil
 			}
 		})
-		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpAdd, 0, 1, 0)}})
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpAdd, 0, 1, 0)}})
 		if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry}); r.Executed != 1 || r.Applied != testGeometry {
 			t.Errorf("report %+v", r)
 		}
-		built(t, e, Kernel{Kind: Interpreter, Width: 128})
+		built(t, e, kernel.Kernel{Kind: kernel.Interpreter, Width: 128})
 		if err := e.Close(); err != nil {
 			t.Error(err)
 		}
@@ -251,17 +252,17 @@ func TestKernelsAreBuiltOnTheNewDeviceAfterALoss(t *testing.T) {
 	})
 	run := func(width uint32) {
 		t.Helper()
-		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0)}})
-		if r := launch(t, e, Order{Queue: "q", Geometry: Geometry{Width: width, Groups: 1, Chunk: width}}); r.Executed != 1 || r.Applied.Width != width {
+		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0)}})
+		if r := launch(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: width, Groups: 1, Chunk: width}}); r.Executed != 1 || r.Applied.Width != width {
 			t.Errorf("report %+v", r)
 		}
 	}
 	run(32)
-	built(t, e, Kernel{Kind: Interpreter, Width: 64})
+	built(t, e, kernel.Kernel{Kind: kernel.Interpreter, Width: 64})
 	run(64)
 	if err := e.Move(next); err != nil {
 		t.Fatal(err)
 	}
-	built(t, e, Kernel{Kind: Interpreter, Width: 64})
+	built(t, e, kernel.Kernel{Kind: kernel.Interpreter, Width: 64})
 	run(64)
 }

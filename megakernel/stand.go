@@ -18,11 +18,11 @@ const standWaves = 16
 
 // StandConfig sizes a stand.
 type StandConfig struct {
-	Catalog     *Catalog // nil: the built-in opcodes
-	Slots       int      // most slots of a load, 1 to ring.MaxPages*ring.PageSlots
-	WindowWords int      // words of the window, at least 1
-	LoopBudget  uint32   // 0: DefaultLoopBudget
-	Lead        int      // untimed drains right before each timed one, so that a GPU is at its full clock
+	Catalog     *kernel.Catalog // nil: the built-in opcodes
+	Slots       int             // most slots of a load, 1 to ring.MaxPages*ring.PageSlots
+	WindowWords int             // words of the window, at least 1
+	LoopBudget  uint32          // 0: DefaultLoopBudget
+	Lead        int             // untimed drains right before each timed one, so that a GPU is at its full clock
 }
 
 // Stand is a test stand for geometries: it keeps slots resident on a device and
@@ -44,7 +44,7 @@ type Stand struct {
 	slots   int // of the load
 	pages   int
 	steps   uint32
-	opcodes OpcodeSet
+	opcodes kernel.OpcodeSet
 	depth   int      // pages of a dispatch the schedules on the device are for; 0: none
 	entries []uint32 // of each dispatch
 }
@@ -60,10 +60,10 @@ type StandReport struct {
 // NewStand makes a stand without a load. An error leaves nothing behind.
 func NewStand(dev gpu.Device, cfg StandConfig) (*Stand, error) {
 	if cfg.Catalog == nil {
-		cfg.Catalog = BuiltIn()
+		cfg.Catalog = kernel.BuiltIn()
 	}
 	if cfg.LoopBudget == 0 {
-		cfg.LoopBudget = DefaultLoopBudget
+		cfg.LoopBudget = kernel.DefaultLoopBudget
 	}
 	if cfg.Slots < 1 || cfg.Slots > ring.MaxPages*ring.PageSlots || cfg.WindowWords < 1 {
 		return nil, fmt.Errorf("stand: %d slots and a window of %d words, want at least 1 of each", cfg.Slots, cfg.WindowWords)
@@ -130,7 +130,7 @@ func (s *Stand) Load(slots []ring.Slot, window []uint32) error {
 	}
 	s.steps, s.opcodes = 0, 0
 	for i := range slots {
-		op := Opcode(slots[i].Opcode)
+		op := kernel.Opcode(slots[i].Opcode)
 		if err := s.cfg.Catalog.CheckSlot(&slots[i]); err != nil {
 			return fmt.Errorf("stand: slot %d: %w", i, err)
 		}
@@ -140,7 +140,7 @@ func (s *Stand) Load(slots []ring.Slot, window []uint32) error {
 		s.steps = max(s.steps, s.cfg.Catalog.Steps(&slots[i]))
 		s.opcodes |= 1 << op
 	}
-	if cost := s.cfg.Catalog.RowCost(Kernel{Kind: Interpreter}, s.opcodes, s.steps); cost >= s.cfg.LoopBudget {
+	if cost := s.cfg.Catalog.RowCost(kernel.Kernel{Kind: kernel.Interpreter}, s.opcodes, s.steps); cost >= s.cfg.LoopBudget {
 		return fmt.Errorf("stand: the opcodes together take up to %d loop iterations a slot, a dispatch has %d: %w", cost, s.cfg.LoopBudget, ErrStand)
 	}
 	own := make([]ring.Slot, len(slots)) // the caller's may lie beside Go pointers

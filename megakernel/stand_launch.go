@@ -12,7 +12,7 @@ import (
 // Fits reports whether a launch of the load drains it at exactly this geometry,
 // in dispatches of depth slots, 0 for one dispatch: within the device's limits and
 // within the loop budget of a dispatch.
-func (s *Stand) Fits(g Geometry, depth uint32) bool {
+func (s *Stand) Fits(g kernel.Geometry, depth uint32) bool {
 	steps := s.rowSteps()
 	if fit, _ := kernel.Fit(g, s.limits, steps, s.cfg.LoopBudget); fit != g {
 		return false
@@ -24,7 +24,7 @@ func (s *Stand) Fits(g Geometry, depth uint32) bool {
 
 // rowSteps is what a row of the load costs besides its own iterations.
 func (s *Stand) rowSteps() uint32 {
-	return s.cfg.Catalog.RowCost(Kernel{Kind: Interpreter}, s.opcodes, s.steps) - kernel.RowIterations
+	return s.cfg.Catalog.RowCost(kernel.Kernel{Kind: kernel.Interpreter}, s.opcodes, s.steps) - kernel.RowIterations
 }
 
 // pagesOf is the pages of a dispatch of depth slots.
@@ -38,7 +38,7 @@ func (s *Stand) pagesOf(depth uint32) int {
 
 // Fingerprint is that of the kernel of a width, as reports of launches name it.
 func (s *Stand) Fingerprint(width uint32) [32]byte {
-	return Fingerprint(s.cfg.Catalog.Source(Kernel{Kind: Interpreter, Width: width}))
+	return kernel.Fingerprint(s.cfg.Catalog.Source(kernel.Kernel{Kind: kernel.Interpreter, Width: width}))
 }
 
 // Build compiles the kernel of a width now, so that no launch waits for it.
@@ -50,7 +50,7 @@ func (s *Stand) Build(width uint32) error {
 }
 
 // Launch drains the load once by the interpreter. depth as for Fits, which it has to satisfy.
-func (s *Stand) Launch(g Geometry, depth uint32) (r StandReport, err error) {
+func (s *Stand) Launch(g kernel.Geometry, depth uint32) (r StandReport, err error) {
 	if err := s.mustFit(g, depth); err != nil {
 		return r, err
 	}
@@ -65,7 +65,7 @@ func (s *Stand) Launch(g Geometry, depth uint32) (r StandReport, err error) {
 }
 
 // LaunchBy drains the load once by kernels that Compile built, in one dispatch of each.
-func (s *Stand) LaunchBy(p *StandProgram, g Geometry) (r StandReport, err error) {
+func (s *Stand) LaunchBy(p *StandProgram, g kernel.Geometry) (r StandReport, err error) {
 	if err := s.mustFit(g, 0); err != nil {
 		return r, err
 	}
@@ -73,14 +73,14 @@ func (s *Stand) LaunchBy(p *StandProgram, g Geometry) (r StandReport, err error)
 	return r, err
 }
 
-func (s *Stand) mustFit(g Geometry, depth uint32) error {
+func (s *Stand) mustFit(g kernel.Geometry, depth uint32) error {
 	if s.slots == 0 || !s.Fits(g, depth) {
 		return fmt.Errorf("stand: %d slots at %s, %d a dispatch, are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, depth, ErrStand)
 	}
 	return nil
 }
 
-func (s *Stand) launch(p *StandProgram, g Geometry, depth uint32, r *StandReport) error {
+func (s *Stand) launch(p *StandProgram, g kernel.Geometry, depth uint32, r *StandReport) error {
 	s.schedule(s.pagesOf(depth))
 	for range s.cfg.Lead {
 		s.reset()
@@ -100,7 +100,7 @@ func (s *Stand) Left(statuses []ring.Status, results []uint32) error {
 
 // Warm keeps the device busy with launches for a time: a GPU's clocks fall while
 // kernels are compiled, and take their time to rise. Arguments as for Launch.
-func (s *Stand) Warm(g Geometry, depth uint32, span time.Duration) error {
+func (s *Stand) Warm(g kernel.Geometry, depth uint32, span time.Duration) error {
 	for begin := time.Now(); time.Since(begin) < span; {
 		if _, err := s.Launch(g, depth); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (s *Stand) compile(width uint32, counts bool, sources ...string) (*StandPro
 		}
 		side.kernels = append(side.kernels, p)
 		s.memory.bind()
-		p.set(s.dev, &Wave{Chunk: 1, ClaimBudget: 1, WindowLength: 1})
+		p.set(s.dev, &kernel.Wave{Chunk: 1, ClaimBudget: 1, WindowLength: 1})
 		s.dev.Dispatch(p.id, 1)
 		s.dev.Barrier()
 		s.dev.Finish()
@@ -163,7 +163,7 @@ func (s *Stand) program(width uint32) (*StandProgram, error) {
 	if p := s.programs[width]; p != nil {
 		return p, nil
 	}
-	p, err := s.compile(width, true, s.cfg.Catalog.Source(Kernel{Kind: Interpreter, Width: width}))
+	p, err := s.compile(width, true, s.cfg.Catalog.Source(kernel.Kernel{Kind: kernel.Interpreter, Width: width}))
 	if err == nil {
 		s.programs[width] = p
 	}
@@ -197,9 +197,9 @@ func (s *Stand) reset() {
 }
 
 // dispatch starts the dispatches of a launch, with a barrier behind each.
-func (s *Stand) dispatch(p *StandProgram, g Geometry) {
+func (s *Stand) dispatch(p *StandProgram, g kernel.Geometry) {
 	m, dev := s.memory, s.dev
-	wave := Wave{
+	wave := kernel.Wave{
 		Chunk: g.Chunk, ClaimBudget: kernel.ClaimBudget(g, s.rowSteps(), s.cfg.LoopBudget),
 		StepBudget: s.steps, WindowLength: uint32(s.cfg.WindowWords),
 	}
@@ -219,7 +219,7 @@ func (s *Stand) dispatch(p *StandProgram, g Geometry) {
 
 // drain runs the dispatches of a launch, times them as the engine times a wave,
 // and checks that they ran every slot.
-func (s *Stand) drain(p *StandProgram, g Geometry, r *StandReport) error {
+func (s *Stand) drain(p *StandProgram, g kernel.Geometry, r *StandReport) error {
 	dev := s.dev
 	s.reset()
 	dev.Barrier()
@@ -269,7 +269,7 @@ func (s *Stand) wait() error {
 }
 
 // check adds up what the dispatches counted.
-func (s *Stand) check(g Geometry) error {
+func (s *Stand) check(g kernel.Geometry) error {
 	var executed, faulted, unreached, again uint32
 	for i := range s.entries {
 		s.dev.ReadBuffer(s.memory.buffers[ring.BindControl], i*controlStride, gpu.Bytes(s.control))

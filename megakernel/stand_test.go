@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -30,11 +31,11 @@ func newStand(t *testing.T) (*Stand, []ring.Slot, []uint32) {
 	for i := range slots {
 		switch at := uint32(i); i % 3 {
 		case 0:
-			slots[i] = slot(OpStore, ring.PriorityNormal, at*7, at)
+			slots[i] = slot(kernel.OpStore, ring.PriorityNormal, at*7, at)
 		case 1:
-			slots[i] = slot(OpAdd, ring.PriorityNormal, 1, 1<<13)
+			slots[i] = slot(kernel.OpAdd, ring.PriorityNormal, 1, 1<<13)
 		case 2:
-			slots[i] = slot(OpCopy, ring.PriorityNormal, 1<<12, 5000, at%9)
+			slots[i] = slot(kernel.OpCopy, ring.PriorityNormal, 1<<12, 5000, at%9)
 		}
 	}
 	for i := range window {
@@ -49,7 +50,7 @@ func newStand(t *testing.T) (*Stand, []ring.Slot, []uint32) {
 func TestAStandDrainsItsLoadAgainAndAgainAtAnyGeometry(t *testing.T) {
 	s, _, window := newStand(t)
 	launches := uint32(0)
-	for _, g := range []Geometry{{Width: 32, Groups: 1, Chunk: 32}, {Width: 64, Groups: 5, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 64}, {Width: 64, Groups: 2, Chunk: 4096}} {
+	for _, g := range []kernel.Geometry{{Width: 32, Groups: 1, Chunk: 32}, {Width: 64, Groups: 5, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 64}, {Width: 64, Groups: 2, Chunk: 4096}} {
 		for depth, dispatches := range map[uint32]int{0: 1, standSlots: 1, 1500: 2, 256: 12} {
 			if !s.Fits(g, depth) {
 				t.Fatalf("%s in dispatches of %d does not fit", g, depth)
@@ -79,26 +80,26 @@ func TestAStandKnowsWhichGeometriesDrainItsLoadInOneGo(t *testing.T) {
 	s, slots, window := newStand(t)
 	width, _, _ := s.dev.WorkgroupLimits()
 	for _, c := range []struct {
-		g     Geometry
+		g     kernel.Geometry
 		depth uint32
 		want  bool
 	}{
-		{Geometry{Width: 64, Groups: 8, Chunk: 256}, 0, true},
-		{Geometry{Width: 0, Groups: 8, Chunk: 256}, 0, false},
-		{Geometry{Width: width * 2, Groups: 8, Chunk: 256}, 0, false},
-		{Geometry{Width: 64, Groups: 0, Chunk: 256}, 0, false},
-		{Geometry{Width: 64, Groups: 8, Chunk: 1 << 30}, 0, false},
+		{kernel.Geometry{Width: 64, Groups: 8, Chunk: 256}, 0, true},
+		{kernel.Geometry{Width: 0, Groups: 8, Chunk: 256}, 0, false},
+		{kernel.Geometry{Width: width * 2, Groups: 8, Chunk: 256}, 0, false},
+		{kernel.Geometry{Width: 64, Groups: 0, Chunk: 256}, 0, false},
+		{kernel.Geometry{Width: 64, Groups: 8, Chunk: 1 << 30}, 0, false},
 	} {
 		if s.Fits(c.g, c.depth) != c.want {
 			t.Errorf("%s, depth %d: fits is %v", c.g, c.depth, !c.want)
 		}
 	}
 	long := slices.Clone(slots)
-	long[7] = slot(OpCopy, ring.PriorityNormal, 0, 4096, CopyCap)
+	long[7] = slot(kernel.OpCopy, ring.PriorityNormal, 0, 4096, kernel.CopyCap)
 	if err := s.Load(long, window); err != nil {
 		t.Fatal(err)
 	}
-	g := Geometry{Width: 32, Groups: 1, Chunk: 32}
+	g := kernel.Geometry{Width: 32, Groups: 1, Chunk: 32}
 	if s.Fits(g, 0) || !s.Fits(g, 1500) {
 		t.Errorf("fits as a whole: %v, in halves: %v", s.Fits(g, 0), s.Fits(g, 1500))
 	}
@@ -115,22 +116,22 @@ func TestAStandRefusesLoadsThatALaunchDoesNotFinish(t *testing.T) {
 	for name, load := range map[string][]ring.Slot{
 		"none":     {},
 		"too many": make([]ring.Slot, 2*standSlots+1),
-		"fence":    {slot(OpFence, ring.PriorityNormal)},
-		"yield":    {slot(OpYield, ring.PriorityNormal, 2)},
-		"await":    {slot(OpAwait, ring.PriorityNormal, 1, 2, 3)},
-		"fault":    {slot(OpFault, ring.PriorityNormal, 1)},
+		"fence":    {slot(kernel.OpFence, ring.PriorityNormal)},
+		"yield":    {slot(kernel.OpYield, ring.PriorityNormal, 2)},
+		"await":    {slot(kernel.OpAwait, ring.PriorityNormal, 1, 2, 3)},
+		"fault":    {slot(kernel.OpFault, ring.PriorityNormal, 1)},
 	} {
 		if err := s.Load(load, window); !errors.Is(err, ErrStand) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := s.Load([]ring.Slot{slot(40, ring.PriorityNormal)}, nil); !errors.Is(err, ErrSlot) {
+	if err := s.Load([]ring.Slot{slot(40, ring.PriorityNormal)}, nil); !errors.Is(err, kernel.ErrSlot) {
 		t.Errorf("an unknown opcode: %v", err)
 	}
-	if err := s.Load([]ring.Slot{slot(OpNop, ring.PriorityNormal), slot(OpLoad, ring.PriorityNormal, 1<<14)}, window); err != nil {
+	if err := s.Load([]ring.Slot{slot(kernel.OpNop, ring.PriorityNormal), slot(kernel.OpLoad, ring.PriorityNormal, 1<<14)}, window); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Launch(Geometry{Width: 32, Groups: 1, Chunk: 32}, 0); !errors.Is(err, ErrStand) {
+	if _, err := s.Launch(kernel.Geometry{Width: 32, Groups: 1, Chunk: 32}, 0); !errors.Is(err, ErrStand) {
 		t.Errorf("a slot that faults: %v", err)
 	}
 }

@@ -10,14 +10,15 @@ import (
 	"unsafe"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
 func TestSubmitRefusesWhatCanNeverRun(t *testing.T) {
 	e := newEngine(t, openDevice(t), func(c *Config) { c.MaxBatchSlots, c.MaxPending, c.MaxQueues = 100, 250, 2 })
-	nops := func(n int) []ring.Slot { return slices.Repeat([]ring.Slot{slot(OpNop, 0)}, n) }
+	nops := func(n int) []ring.Slot { return slices.Repeat([]ring.Slot{slot(kernel.OpNop, 0)}, n) }
 	for name, slots := range map[string][]ring.Slot{
-		"empty": nil, "too long": nops(101), "bad priority": {slot(OpNop, 0), slot(OpNop, ring.Priorities)},
+		"empty": nil, "too long": nops(101), "bad priority": {slot(kernel.OpNop, 0), slot(kernel.OpNop, ring.Priorities)},
 	} {
 		if err := e.Submit("q", Batch{ID: "b", Slots: slots}); !errors.Is(err, ErrBatch) {
 			t.Errorf("%s: error %v", name, err)
@@ -40,14 +41,14 @@ func TestBacklogOfOneQueueKeepsNoOtherFromRunning(t *testing.T) {
 	e := newEngine(t, openDevice(t), func(c *Config) { c.MaxQueues, c.Pages = 3, 3*ring.Priorities+2 })
 	slots := make([]ring.Slot, 30*ring.PageSlots)
 	for i := range slots {
-		slots[i] = slot(OpAdd, uint32(i%2), 1, uint32(i%1000))
+		slots[i] = slot(kernel.OpAdd, uint32(i%2), 1, uint32(i%1000))
 	}
 	submit(t, e, "greedy", Batch{ID: "b", Slots: slots})
 	launch(t, e, Order{Queue: "greedy", Geometry: testGeometry, BatchDepth: 1})
 	for _, q := range []string{"p", "q"} {
 		var batch []ring.Slot
 		for p := range uint32(ring.Priorities) {
-			batch = append(batch, slot(OpNop, p))
+			batch = append(batch, slot(kernel.OpNop, p))
 		}
 		submit(t, e, q, Batch{ID: q, Slots: batch})
 		if r := launch(t, e, Order{Queue: q, Geometry: testGeometry}); len(r.Finished) != 1 {
@@ -63,7 +64,7 @@ func TestBacklogOfOneQueueKeepsNoOtherFromRunning(t *testing.T) {
 func TestSteadyLaunchesAllocateNothingPerSlot(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
 	const n = 20_000
-	slots := slices.Repeat([]ring.Slot{slot(OpAdd, 2, 1, 0)}, n)
+	slots := slices.Repeat([]ring.Slot{slot(kernel.OpAdd, 2, 1, 0)}, n)
 	allocations := testing.AllocsPerRun(10, func() {
 		submit(t, e, "q", Batch{ID: "b", Slots: slots})
 		launch(t, e, Order{Queue: "q", Geometry: testGeometry})
@@ -75,7 +76,7 @@ func TestSteadyLaunchesAllocateNothingPerSlot(t *testing.T) {
 
 func TestSteadyLaunchAllocatesNothing(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(OpAdd, 2, 1, 0)}, 1<<15)})
+	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpAdd, 2, 1, 0)}, 1<<15)})
 	order := Order{Queue: "q", Geometry: testGeometry, BatchDepth: 256}
 	allocations := testing.AllocsPerRun(100, func() {
 		if r, err := e.Launch(order); err != nil || r.Executed != 256 {
@@ -117,7 +118,7 @@ func TestDriverLaysTheBlocksOutAsTheHost(t *testing.T) {
 		StorageOffset(program gpu.Program, name string) (offset, stride int, err error)
 	})
 	err := dev.Do(func() error {
-		p, err := compile(dev, 64, Source(64))
+		p, err := compile(dev, 64, kernel.Source(64))
 		if err != nil {
 			return err
 		}

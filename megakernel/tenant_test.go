@@ -8,17 +8,18 @@ import (
 	"slices"
 	"testing"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
 func nops(n int, priority uint32) []ring.Slot {
-	return slices.Repeat([]ring.Slot{slot(OpNop, priority)}, n)
+	return slices.Repeat([]ring.Slot{slot(kernel.OpNop, priority)}, n)
 }
 
 func TestSlotThatHoldsTooMuchIsRefusedAtSubmit(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	full := slot(OpPacked, 0, ^uint32(0), ^uint32(0))
-	if err := e.Submit("q", Batch{ID: "b", Slots: []ring.Slot{slot(OpNop, 0), full}}); !errors.Is(err, ErrBatch) || !errors.Is(err, ErrSlot) {
+	full := slot(kernel.OpPacked, 0, ^uint32(0), ^uint32(0))
+	if err := e.Submit("q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0), full}}); !errors.Is(err, ErrBatch) || !errors.Is(err, kernel.ErrSlot) {
 		t.Errorf("error %v", err)
 	}
 	if e.Pending("q") != 0 {
@@ -55,7 +56,7 @@ func TestHostileSlotsStayInTheirWindow(t *testing.T) {
 					s.Args[i] = edges[r.IntN(len(edges))]
 				}
 			}
-			if BuiltIn().Has(Opcode(s.Opcode)) && Opcode(s.Opcode) == OpPacked && BuiltIn().CheckSlot(&s) != nil {
+			if kernel.BuiltIn().Has(kernel.Opcode(s.Opcode)) && kernel.Opcode(s.Opcode) == kernel.OpPacked && kernel.BuiltIn().CheckSlot(&s) != nil {
 				if err := e.Submit("q", Batch{Slots: []ring.Slot{s}}); err == nil {
 					t.Fatalf("slot %v was taken", s)
 				}
@@ -72,7 +73,7 @@ func TestHostileSlotsStayInTheirWindow(t *testing.T) {
 		if launches > 100_000 {
 			t.Fatalf("%d slots never end", e.Pending("q"))
 		}
-		report := launch(t, e, Order{Queue: "q", Geometry: Geometry{Width: 256, Groups: 8, Chunk: 1024}})
+		report := launch(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: 256, Groups: 8, Chunk: 1024}})
 		ended += report.Executed + report.Faulted
 	}
 	if int(ended) != accepted || refused == 0 {
@@ -88,18 +89,18 @@ func TestHostileSlotsStayInTheirWindow(t *testing.T) {
 
 func TestAMaskLooksIntoPackedSlots(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	if err := e.Configure("q", QueueOptions{Opcodes: uint64(NewOpcodeSet(OpPacked, OpNop, OpLoad))}); err != nil {
+	if err := e.Configure("q", QueueOptions{Opcodes: uint64(kernel.NewOpcodeSet(kernel.OpPacked, kernel.OpNop, kernel.OpLoad))}); err != nil {
 		t.Fatal(err)
 	}
-	packed := func(parts ...Part) []ring.Slot {
-		args, err := Pack(parts...)
+	packed := func(parts ...kernel.Part) []ring.Slot {
+		args, err := kernel.Pack(parts...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []ring.Slot{{Opcode: uint32(OpPacked), Args: args}}
+		return []ring.Slot{{Opcode: uint32(kernel.OpPacked), Args: args}}
 	}
-	if err := e.Submit("q", Batch{ID: "b", Slots: packed(Part{Opcode: OpNop, Args: nil}, Part{Opcode: OpStore, Args: []uint32{1, 2}})}); !errors.Is(err, ErrForbidden) {
+	if err := e.Submit("q", Batch{ID: "b", Slots: packed(kernel.Part{Opcode: kernel.OpNop, Args: nil}, kernel.Part{Opcode: kernel.OpStore, Args: []uint32{1, 2}})}); !errors.Is(err, ErrForbidden) {
 		t.Errorf("a packed store: %v", err)
 	}
-	submit(t, e, "q", Batch{ID: "b", Slots: packed(Part{Opcode: OpNop, Args: nil}, Part{Opcode: OpLoad, Args: []uint32{2}})})
+	submit(t, e, "q", Batch{ID: "b", Slots: packed(kernel.Part{Opcode: kernel.OpNop, Args: nil}, kernel.Part{Opcode: kernel.OpLoad, Args: []uint32{2}})})
 }

@@ -12,21 +12,22 @@ import (
 
 	"github.com/zeebo/blake3"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
 // A testProgram is one wave on small buffers: everything a kernel reads,
 // except the heap's words, which are a fixed function of their index.
 type testProgram struct {
-	geometry   Geometry
-	wave       Wave
+	geometry   kernel.Geometry
+	wave       kernel.Wave
 	schedule   []ring.Entry
 	slots      []ring.Slot // testPages pages
 	statuses   []ring.Status
-	coldBudget uint32    // claims of a group in the second dispatch; 0: as many as it needs
-	prints     []uint32  // the print log; nil: testPrints records, none of them written
-	hot        OpcodeSet // for a fused kernel and an interpreter behind it; 0: the interpreter alone
-	exact      bool      // by the exact kernel of hot instead
+	coldBudget uint32           // claims of a group in the second dispatch; 0: as many as it needs
+	prints     []uint32         // the print log; nil: testPrints records, none of them written
+	hot        kernel.OpcodeSet // for a fused kernel and an interpreter behind it; 0: the interpreter alone
+	exact      bool             // by the exact kernel of hot instead
 }
 
 // Sizes of the buffers that every program runs on.
@@ -39,8 +40,8 @@ const (
 
 // image is the program's memory before the wave. Results start as a pattern,
 // so that a kernel that writes one it should not is noticed.
-func (p *testProgram) image() *Image {
-	m := &Image{
+func (p *testProgram) image() *kernel.Image {
+	m := &kernel.Image{
 		Slots:    append([]ring.Slot(nil), p.slots...),
 		Statuses: append([]ring.Status(nil), p.statuses...),
 		Results:  make([]uint32, len(p.slots)),
@@ -74,7 +75,7 @@ func randomProgram(seed uint64) *testProgram {
 	p.wave.Tenant = r.Uint32N(1000)
 	p.wave.WindowBase = r.Uint32N(500)
 	p.wave.WindowLength = 3000 + r.Uint32N(testHeapWords-3500-500)
-	p.wave.StepBudget = []uint32{CopyCap, CopyCap, 64, 1, 0}[r.IntN(5)]
+	p.wave.StepBudget = []uint32{kernel.CopyCap, kernel.CopyCap, 64, 1, 0}[r.IntN(5)]
 	for _, page := range r.Perm(testPages)[:1+r.IntN(testPages)] {
 		p.schedule = append(p.schedule, ring.NewEntry(uint32(page), 1+r.IntN(ring.PageSlots)))
 	}
@@ -96,7 +97,7 @@ func randomProgram(seed uint64) *testProgram {
 		p.statuses[i] = status
 	}
 
-	p.geometry = Geometry{
+	p.geometry = kernel.Geometry{
 		Width:  []uint32{1, 8, 32, 51, 64, 128, 256}[r.IntN(7)],
 		Groups: 1 + r.Uint32N(9),
 		Chunk:  []uint32{1, 7, 32, 64, 100, 256, 1000, 4096}[r.IntN(8)],
@@ -117,7 +118,7 @@ func randomProgram(seed uint64) *testProgram {
 // second is added to, words from free on are written.
 type programGenerator struct {
 	*rand.Rand
-	wave *Wave
+	wave *kernel.Wave
 	free uint32
 }
 
@@ -125,7 +126,7 @@ func (g *programGenerator) slot(sequence uint32) ring.Slot {
 	w := g.wave
 	eighth := w.WindowLength / 8
 	s := ring.Slot{Tenant: w.Tenant, Priority: g.Uint32N(ring.Priorities), Sequence: sequence}
-	set := func(op Opcode, args ...uint32) {
+	set := func(op kernel.Opcode, args ...uint32) {
 		s.Opcode = uint32(op)
 		copy(s.Args[:], args)
 	}
@@ -139,48 +140,48 @@ func (g *programGenerator) slot(sequence uint32) ring.Slot {
 	}
 	switch k := g.IntN(26); {
 	case k < 2:
-		set(OpNop)
+		set(kernel.OpNop)
 	case k < 6 && g.free < w.WindowLength:
-		set(OpStore, g.Uint32(), g.free)
+		set(kernel.OpStore, g.Uint32(), g.free)
 		g.free++
 	case k < 9:
-		set(OpAdd, g.Uint32(), eighth+g.Uint32N(eighth))
+		set(kernel.OpAdd, g.Uint32(), eighth+g.Uint32N(eighth))
 	case k < 12:
-		set(OpLoad, g.Uint32N(eighth))
+		set(kernel.OpLoad, g.Uint32N(eighth))
 	case k < 14:
 		n := min([]uint32{0, 1, 2, 33}[g.IntN(4)], w.WindowLength-g.free)
-		set(OpCopy, g.Uint32N(eighth-33), g.free, n)
+		set(kernel.OpCopy, g.Uint32N(eighth-33), g.free, n)
 		g.free += n
 	case k < 15:
-		set(OpFault, []uint32{0, 1, ring.UserFaults - 1, ring.UserFaults, ^uint32(0)}[g.IntN(5)])
+		set(kernel.OpFault, []uint32{0, 1, ring.UserFaults - 1, ring.UserFaults, ^uint32(0)}[g.IntN(5)])
 	case k < 16:
-		set(OpFence)
+		set(kernel.OpFence)
 	case k < 17:
 		s.Opcode = []uint32{12, 15, 16, 63, 64, 0x80000001, ^uint32(0)}[g.IntN(6)]
 	case k < 18:
-		set([]Opcode{OpStore, OpAdd}[g.IntN(2)], g.Uint32(), outside(1))
+		set([]kernel.Opcode{kernel.OpStore, kernel.OpAdd}[g.IntN(2)], g.Uint32(), outside(1))
 	case k < 19:
-		n := 1 + g.Uint32N(CopyCap+1)
+		n := 1 + g.Uint32N(kernel.CopyCap+1)
 		switch g.IntN(3) {
 		case 0:
-			set(OpLoad, outside(1))
+			set(kernel.OpLoad, outside(1))
 		case 1:
-			set(OpCopy, outside(n), g.Uint32N(eighth), n)
+			set(kernel.OpCopy, outside(n), g.Uint32N(eighth), n)
 		case 2:
-			set(OpCopy, g.Uint32N(eighth), outside(n), n)
+			set(kernel.OpCopy, g.Uint32N(eighth), outside(n), n)
 		}
 	case k < 20:
-		set(OpStore, g.Uint32(), eighth)
+		set(kernel.OpStore, g.Uint32(), eighth)
 		s.Tenant++
 	case k < 21 && g.free < w.WindowLength:
-		set(OpCompareSwap, g.swap()...)
+		set(kernel.OpCompareSwap, g.swap()...)
 	case k < 22:
-		set(OpPrint)
+		set(kernel.OpPrint)
 	case k < 23:
-		set(OpYield, []uint32{0, 1, 2, 255, 256, ^uint32(0)}[g.IntN(6)])
+		set(kernel.OpYield, []uint32{0, 1, 2, 255, 256, ^uint32(0)}[g.IntN(6)])
 	case k < 24:
 		at := g.Uint32N(eighth)
-		set(OpAwait, at, initialWord(w.WindowBase+at)+g.Uint32N(2), []uint32{0, 1, 2, 3, 255, 256}[g.IntN(6)])
+		set(kernel.OpAwait, at, initialWord(w.WindowBase+at)+g.Uint32N(2), []uint32{0, 1, 2, 3, 255, 256}[g.IntN(6)])
 	case k < 25:
 		g.damaged(&s)
 	default:
@@ -198,33 +199,33 @@ func (g *programGenerator) swap() []uint32 {
 
 // packed makes s a packed slot whose parts fit; some leave the window.
 func (g *programGenerator) packed(s *ring.Slot) {
-	s.Opcode = uint32(OpPacked)
+	s.Opcode = uint32(kernel.OpPacked)
 	eighth := g.wave.WindowLength / 8
-	var parts []Part
-	for range 1 + g.IntN(PackedMax) {
-		var part Part
+	var parts []kernel.Part
+	for range 1 + g.IntN(kernel.PackedMax) {
+		var part kernel.Part
 		switch g.IntN(6) {
 		case 0:
-			part = Part{Opcode: OpNop, Args: nil}
+			part = kernel.Part{Opcode: kernel.OpNop, Args: nil}
 		case 1:
-			part = Part{Opcode: OpLoad, Args: []uint32{g.Uint32N(eighth)}}
+			part = kernel.Part{Opcode: kernel.OpLoad, Args: []uint32{g.Uint32N(eighth)}}
 		case 2:
-			part = Part{Opcode: OpAdd, Args: []uint32{g.Uint32N(3), eighth + g.Uint32N(3)}}
+			part = kernel.Part{Opcode: kernel.OpAdd, Args: []uint32{g.Uint32N(3), eighth + g.Uint32N(3)}}
 		case 3:
 			if g.free < g.wave.WindowLength {
-				part = Part{Opcode: OpStore, Args: []uint32{g.Uint32(), g.free}}
+				part = kernel.Part{Opcode: kernel.OpStore, Args: []uint32{g.Uint32(), g.free}}
 				g.free++
 			}
 		case 4:
 			if g.free < g.wave.WindowLength {
-				part = Part{Opcode: OpCompareSwap, Args: g.swap()}
+				part = kernel.Part{Opcode: kernel.OpCompareSwap, Args: g.swap()}
 			}
 		case 5:
 			if g.IntN(4) == 0 {
-				part = Part{Opcode: OpStore, Args: []uint32{1, g.wave.WindowLength}}
+				part = kernel.Part{Opcode: kernel.OpStore, Args: []uint32{1, g.wave.WindowLength}}
 			}
 		}
-		args, err := Pack(append(parts, part)...)
+		args, err := kernel.Pack(append(parts, part)...)
 		if err != nil {
 			return
 		}
@@ -236,9 +237,9 @@ func (g *programGenerator) packed(s *ring.Slot) {
 // damaged makes s a packed slot with a wrong byte. Words that a part could
 // write without a conflict are not there for such slots, so it has none.
 func (g *programGenerator) damaged(s *ring.Slot) {
-	s.Opcode = uint32(OpPacked)
+	s.Opcode = uint32(kernel.OpPacked)
 	eighth := g.wave.WindowLength / 8
-	s.Args, _ = Pack(Part{Opcode: OpLoad, Args: []uint32{g.Uint32N(eighth)}}, Part{Opcode: OpNop, Args: nil}, Part{Opcode: OpLoad, Args: []uint32{g.Uint32N(eighth)}})
+	s.Args, _ = kernel.Pack(kernel.Part{Opcode: kernel.OpLoad, Args: []uint32{g.Uint32N(eighth)}}, kernel.Part{Opcode: kernel.OpNop, Args: nil}, kernel.Part{Opcode: kernel.OpLoad, Args: []uint32{g.Uint32N(eighth)}})
 	at, wrong := g.IntN(8), []uint32{0, 9, 40, 255, 3, 5, 11}
 	if at == 0 {
 		wrong = wrong[:4]
@@ -316,7 +317,7 @@ func (p *testProgram) save() (path string, err error) {
 }
 
 // slot is a slot with the given operands.
-func slot(op Opcode, priority uint32, args ...uint32) ring.Slot {
+func slot(op kernel.Opcode, priority uint32, args ...uint32) ring.Slot {
 	s := ring.Slot{Opcode: uint32(op), Priority: priority}
 	copy(s.Args[:], args)
 	return s

@@ -9,13 +9,14 @@ import (
 	"slices"
 	"testing"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
 
 // testOpcodes is a catalog with the opcodes of testdata, whose references are
 // below.
-func testOpcodes(t *testing.T) *Catalog {
+func testOpcodes(t *testing.T) *kernel.Catalog {
 	t.Helper()
 	for name, reference := range map[string]func(*userop.Slot){"mix": mixReference, "poke": pokeReference, "spin": spinReference} {
 		userop.References[name] = reference
@@ -25,7 +26,7 @@ func testOpcodes(t *testing.T) *Catalog {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog, err := NewCatalog(ops)
+	catalog, err := kernel.NewCatalog(ops)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func drainAll(t *testing.T, e *Engine, order Order, slots []ring.Slot, counted f
 	if err := e.Submit(order.Queue, Batch{ID: "b", Slots: slices.Clone(slots), WantResults: true}); err != nil {
 		t.Fatal(err)
 	}
-	order.Geometry = Geometry{Width: 64, Groups: 4, Chunk: 128}
+	order.Geometry = kernel.Geometry{Width: 64, Groups: 4, Chunk: 128}
 	n := 0
 	for range 10_000 {
 		order.Launch++
@@ -171,8 +172,8 @@ func TestOperatorsOpcodesDoOnTheDeviceWhatTheirReferencesDo(t *testing.T) {
 		order   Order
 		counted func(*Report) bool
 	}{
-		"interpreter": {Order{}, func(r *Report) bool { return r.Kernel.Kind == Interpreter }},
-		"fused":       {Order{Fuse: true, BatchDepth: 24}, func(r *Report) bool { return r.Kernel.Kind == Fused && r.Kernel.Hot.Has(opMix) }},
+		"interpreter": {Order{}, func(r *Report) bool { return r.Kernel.Kind == kernel.Interpreter }},
+		"fused":       {Order{Fuse: true, BatchDepth: 24}, func(r *Report) bool { return r.Kernel.Kind == kernel.Fused && r.Kernel.Hot.Has(opMix) }},
 		"lease":       {Order{Mode: ModeLease, BatchDepth: 200}, func(r *Report) bool { return r.Leased }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +183,7 @@ func TestOperatorsOpcodesDoOnTheDeviceWhatTheirReferencesDo(t *testing.T) {
 	}
 }
 
-func doWhatTheirReferencesDo(t *testing.T, catalog *Catalog, order Order, counted func(*Report) bool) {
+func doWhatTheirReferencesDo(t *testing.T, catalog *kernel.Catalog, order Order, counted func(*Report) bool) {
 	const regions = 2048
 	e := newEngine(t, openDevice(t), func(c *Config) {
 		c.Catalog, c.WindowWords, c.MaxQueues, c.Lease = catalog, 8*regions, 2, order.Mode == ModeLease
@@ -214,7 +215,7 @@ func doWhatTheirReferencesDo(t *testing.T, catalog *Catalog, order Order, counte
 			}
 		}
 	}
-	slots[regions-1].Opcode = uint32(OpNop) // the window's last words belong to slots that leave it
+	slots[regions-1].Opcode = uint32(kernel.OpNop) // the window's last words belong to slots that leave it
 	result, launches := drainAll(t, e, order, slots, counted)
 	if launches == 0 {
 		t.Error("no launch ran on the kernel that this is about")
@@ -307,11 +308,11 @@ func TestHostileSlotsOfOperatorsOpcodesStayInTheirWindow(t *testing.T) {
 func TestOperatorsOpcodesCompileInEveryKindOfKernel(t *testing.T) {
 	catalog := testOpcodes(t)
 	dev := openDevice(t)
-	fused, ok := FusedKernel(Geometry{Width: 64, Groups: 1, Chunk: 128}, NewOpcodeSet(OpAdd, opMix, opSpin, opNames))
+	fused, ok := kernel.FusedKernel(kernel.Geometry{Width: 64, Groups: 1, Chunk: 128}, kernel.NewOpcodeSet(kernel.OpAdd, opMix, opSpin, opNames))
 	if !ok {
 		t.Fatal("no fused kernel")
 	}
-	for _, kernel := range []Kernel{{Kind: Interpreter, Width: 64}, fused, {Kind: Lease, Width: 64}} {
+	for _, kernel := range []kernel.Kernel{{Kind: kernel.Interpreter, Width: 64}, fused, {Kind: kernel.Lease, Width: 64}} {
 		err := dev.Do(func() error {
 			program, err := dev.CompileCompute(catalog.Source(kernel))
 			dev.DeleteProgram(program)

@@ -19,16 +19,16 @@ func TestLongCopiesFinishOverSeveralWaves(t *testing.T) {
 	slots := make([]ring.Slot, n)
 	for i := range uint32(n) {
 		if i%2 == 0 {
-			slots[i] = slot(OpCopy, i%5, 10_000, 20_000+i, CopyCap)
+			slots[i] = slot(kernel.OpCopy, i%5, 10_000, 20_000+i, kernel.CopyCap)
 		} else {
-			slots[i] = slot(OpAdd, i%5, 1, i)
+			slots[i] = slot(kernel.OpAdd, i%5, 1, i)
 		}
 	}
 	submit(t, e, "q", Batch{ID: "b", Slots: slots})
 	var executed, oldest uint32
 	launches := 0
 	for e.Pending("q") > 0 {
-		r := launch(t, e, Order{Queue: "q", Geometry: Geometry{Width: 32, Groups: 1, Chunk: 128}})
+		r := launch(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: 32, Groups: 1, Chunk: 128}})
 		if r.Executed == 0 || r.Requeued != r.Scheduled-r.Executed || r.Faulted != 0 || r.NotApplied != "" {
 			t.Fatalf("report %+v", r)
 		}
@@ -57,18 +57,18 @@ func TestLongCopiesFinishOverSeveralWaves(t *testing.T) {
 // with slots of the longest loops: whatever a ticket claimed has run.
 func TestWholeBudgetLosesNoClaimedSlot(t *testing.T) {
 	r := newRig(t)
-	for _, g := range []Geometry{{Width: 8, Groups: 1, Chunk: 8}, {Width: 8, Groups: 1, Chunk: 160}, {Width: 16, Groups: 2, Chunk: 96}, {Width: 64, Groups: 1, Chunk: 64}} {
-		for _, steps := range []uint32{0, 1, 200, CopyCap} {
+	for _, g := range []kernel.Geometry{{Width: 8, Groups: 1, Chunk: 8}, {Width: 8, Groups: 1, Chunk: 160}, {Width: 16, Groups: 2, Chunk: 96}, {Width: 64, Groups: 1, Chunk: 64}} {
+		for _, steps := range []uint32{0, 1, 200, kernel.CopyCap} {
 			p := &testProgram{geometry: g, slots: make([]ring.Slot, testSlots), statuses: make([]ring.Status, testSlots)}
 			for i := range p.slots {
-				p.slots[i] = slot(OpCopy, 0, 0, 4096, steps)
+				p.slots[i] = slot(kernel.OpCopy, 0, 0, 4096, steps)
 				p.statuses[i] = ring.NewStatus(ring.Published)
 			}
 			for page := range uint32(testPages) {
 				p.schedule = append(p.schedule, ring.NewEntry(page, ring.PageSlots))
 			}
-			p.wave = Wave{Entries: testPages, Chunk: g.Chunk, StepBudget: steps, WindowLength: testHeapWords,
-				ClaimBudget: kernel.ClaimBudget(g, steps, DefaultLoopBudget)}
+			p.wave = kernel.Wave{Entries: testPages, Chunk: g.Chunk, StepBudget: steps, WindowLength: testHeapWords,
+				ClaimBudget: kernel.ClaimBudget(g, steps, kernel.DefaultLoopBudget)}
 			got, err := r.run(p)
 			if err != nil {
 				t.Fatal(err)

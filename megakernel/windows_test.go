@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -25,7 +26,7 @@ func TestMoreQueuesThanWindowsTakeTurns(t *testing.T) {
 		for i := range uint32(20) {
 			now = now.Add(time.Second)
 			name := fmt.Sprint("q", i)
-			submit(t, e, name, Batch{ID: "b", WantResults: true, Slots: []ring.Slot{slot(OpAdd, 0, 1, 3), slot(OpFence, 0), slot(OpLoad, 0, 3)}})
+			submit(t, e, name, Batch{ID: "b", WantResults: true, Slots: []ring.Slot{slot(kernel.OpAdd, 0, 1, 3), slot(kernel.OpFence, 0), slot(kernel.OpLoad, 0, 3)}})
 			finished, _ := drainQueue(t, e, Order{Queue: name, Geometry: testGeometry})
 			if len(finished) != 1 || finished[0].Results[2] != 1 {
 				t.Fatalf("round %d, queue %s: %+v; its window was another's before", round, name, finished)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -45,7 +45,7 @@ func TestCanceledWorkDoesNotRunAndSaysSo(t *testing.T) {
 	submit := func(id string) {
 		work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: id}
 		for range slots {
-			work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(megakernel.OpAdd), Priority: ring.PriorityNormal, Args: [12]uint32{1, 0}, NArgs: 2})
+			work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: ring.PriorityNormal, Args: [12]uint32{1, 0}, NArgs: 2})
 		}
 		header.Seq++
 		if _, err := conn.PublishWork(t.Context(), "w1", "q", header, &work, telemetry.FormMap); err != nil {

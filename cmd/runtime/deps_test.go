@@ -65,16 +65,16 @@ var projectImports = map[string][]string{
 	"cmd/runtime/decisions":         {"actors", "cmd/runtime/text", "megakernel/policy", "telemetry/decisionlog", "telemetry/natsio"},                                                                                                                                               // the log of decisions, and what can be asked of one
 	"cmd/runtime/graphs":            {"actors", "cmd/runtime/decisions", "cmd/runtime/text", "cmd/runtime/worker", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/policy", "megakernel/userop", "telemetry", "telemetry/decisionlog", "telemetry/natsio"}, // jobs over graphs, from plain values
 	"cmd/runtime/text":              nil,                                                                                                                                                                                                                                            // tables and numbers for people
-	"megakernel/tuner/trial": {"ring", "megakernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
+	"megakernel/tuner/trial": {"ring", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
 		"megakernel/tuner/session", "megakernel/tuner/space", "megakernel/tuner/workload"}, // geometries of this machine's ring, measured
 	"bench": {"bench/classic", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "megakernel/fixedpoint", "megakernel/frontier",
 		"bench/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "megakernel/tuner/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
-	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "telemetry/decisionlog", "actors", "glcompute", "megakernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
+	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "telemetry/decisionlog", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio"}, // what serves, from plain values
-	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "ring", "telemetry", "telemetry/natsio"}, // recorded load, on a worker
-	"cmd/runtime/demo/trace": nil,                                                                                                                                   // bundled data and its mapping
+	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/kernel", "ring", "telemetry", "telemetry/natsio"}, // recorded load, on a worker
+	"cmd/runtime/demo/trace": nil,                                                                                                                                                        // bundled data and its mapping
 	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/reference", "megakernel/tuner/session", "megakernel/tuner/trial",

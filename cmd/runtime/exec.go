@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
 
@@ -82,7 +83,7 @@ type job struct {
 	groups    []slotGroup
 	downloads []download
 	results   bool
-	geometry  megakernel.Geometry
+	geometry  kernel.Geometry
 
 	after    []uint32 // the window when all is done
 	launches int
@@ -189,7 +190,7 @@ func (j *job) runGroup(ctx context.Context, e *megakernel.Engine, g *slotGroup) 
 
 // maxIdleLaunches is how many launches in a row may finish no slot before exec gives
 // up: more than the attempts that a slot may ask for.
-const maxIdleLaunches = 2 * megakernel.MaxAttempts
+const maxIdleLaunches = 2 * kernel.MaxAttempts
 
 // drain launches until nothing is pending.
 func (j *job) drain(ctx context.Context, e *megakernel.Engine, g *slotGroup, first uint32) error {
@@ -287,7 +288,7 @@ const shownWords = 5
 // window as it was, and compares the result with what the device left. Where slots
 // of one group write what others of it read, there is no single right outcome, and
 // the comparison may fail.
-func (j *job) verify(catalog *megakernel.Catalog) error {
+func (j *job) verify(catalog *kernel.Catalog) error {
 	window := slices.Clone(j.before)
 	var problems []string
 	note := func(format string, args ...any) {

@@ -14,6 +14,7 @@ import (
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/lease"
 	"ringmaster/megakernel/tuner/reference"
@@ -139,7 +140,7 @@ func setBound(o *megakernel.QueueOptions, bound string, set *opcodeSet) (err err
 			if !found {
 				return fmt.Errorf("there is no opcode %s; there are %s", op, set.names())
 			}
-			o.Opcodes |= uint64(megakernel.NewOpcodeSet(id))
+			o.Opcodes |= uint64(kernel.NewOpcodeSet(id))
 		}
 		return nil
 	}

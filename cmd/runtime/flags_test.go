@@ -7,18 +7,19 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/telemetry/natsio"
 )
 
 func TestLimitsAreReadAndBadOnesSayWhatToDo(t *testing.T) {
-	set := &opcodeSet{catalog: megakernel.BuiltIn()}
+	set := &opcodeSet{catalog: kernel.BuiltIn()}
 	f := ringFlags{Limit: []string{"*:pending=5", "q:rate=100.5,burst=7,opcodes=load+nop"}}
 	limits, err := f.limits(set)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(limits) != 2 || limits["*"] != (megakernel.QueueOptions{MaxPending: 5}) ||
-		limits["q"] != (megakernel.QueueOptions{Rate: 100.5, Burst: 7, Opcodes: uint64(megakernel.NewOpcodeSet(megakernel.OpLoad, megakernel.OpNop))}) {
+		limits["q"] != (megakernel.QueueOptions{Rate: 100.5, Burst: 7, Opcodes: uint64(kernel.NewOpcodeSet(kernel.OpLoad, kernel.OpNop))}) {
 		t.Errorf("%+v", limits)
 	}
 	for spec, want := range map[string]string{

@@ -12,7 +12,6 @@ import (
 	"syscall"
 
 	"ringmaster/cmd/runtime/worker"
-	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/userop"
 )
@@ -25,13 +24,13 @@ type opcodeFlags struct {
 // opcodeSet is the opcodes a command works with.
 type opcodeSet struct {
 	dir     string // empty: the built-in ones alone
-	catalog *megakernel.Catalog
+	catalog *kernel.Catalog
 }
 
 // load reads the directory. Its error names every fault as "DIR/file:line: …".
 func (f *opcodeFlags) load() (*opcodeSet, error) {
 	if f.Opcodes == "" {
-		return &opcodeSet{catalog: megakernel.BuiltIn()}, nil
+		return &opcodeSet{catalog: kernel.BuiltIn()}, nil
 	}
 	if info, err := os.Stat(f.Opcodes); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("opcodes: %w", cmp.Or(err, error(&os.PathError{Op: "open", Path: f.Opcodes, Err: syscall.ENOTDIR})))
@@ -40,7 +39,7 @@ func (f *opcodeFlags) load() (*opcodeSet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opcodes of %s:\n%w", f.Opcodes, err)
 	}
-	catalog, err := megakernel.NewCatalog(user)
+	catalog, err := kernel.NewCatalog(user)
 	if err != nil {
 		return nil, fmt.Errorf("opcodes of %s: %w", f.Opcodes, err)
 	}
@@ -58,7 +57,7 @@ func (s *opcodeSet) compile(device worker.Device) error {
 	if len(user) == 0 {
 		return nil
 	}
-	source := s.catalog.Source(megakernel.Kernel{Kind: megakernel.Interpreter, Width: checkWidth})
+	source := s.catalog.Source(kernel.Kernel{Kind: kernel.Interpreter, Width: checkWidth})
 	return device.Do(func() error {
 		program, err := device.CompileCompute(source)
 		if err != nil {
@@ -77,13 +76,13 @@ func (s *opcodeSet) log(log *slog.Logger) {
 }
 
 // lookup finds an opcode by its name.
-func (s *opcodeSet) lookup(name string) (op megakernel.Opcode, found bool) {
+func (s *opcodeSet) lookup(name string) (op kernel.Opcode, found bool) {
 	return s.catalog.Lookup(name)
 }
 
 // operand is the place of an operand by its name, -1 if the opcode has none of that name. Built-in opcodes know the
 // places themselves too, a0 to a11.
-func (s *opcodeSet) operand(op megakernel.Opcode, name string) int {
+func (s *opcodeSet) operand(op kernel.Opcode, name string) int {
 	if i := slices.Index(s.catalog.Operands(op), name); i >= 0 || op >= kernel.FirstUser {
 		return i
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/worker"
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/trial"
@@ -238,7 +238,7 @@ func tuneProgress(to *screen) func(float64, *trial.Run) {
 }
 
 // finish prints the result and stores it if a geometry was chosen and there is a store.
-func (c *tuneCmd) finish(t *tuneResult, r *trial.Ring, catalog *megakernel.Catalog, device worker.Device, std stdio, store *cache.Cache, chosen bool) error {
+func (c *tuneCmd) finish(t *tuneResult, r *trial.Ring, catalog *kernel.Catalog, device worker.Device, std stdio, store *cache.Cache, chosen bool) error {
 	var err error
 	if chosen && store != nil {
 		err = storeTuned(t, store, r, catalog, device)
@@ -263,7 +263,7 @@ func listWorkloads(out io.Writer) {
 }
 
 // newTuneRing makes a ring for a load on a device. The caller closes it.
-func newTuneRing(device worker.Device, catalog *megakernel.Catalog, load *trial.Load) (*trial.Ring, error) {
+func newTuneRing(device worker.Device, catalog *kernel.Catalog, load *trial.Load) (*trial.Ring, error) {
 	return trial.NewRing(device, trial.RingConfig{
 		Catalog: catalog, Slots: len(load.Slots), Window: len(load.Window), Limits: limitsOf(device), Software: device.Info().Software,
 	})

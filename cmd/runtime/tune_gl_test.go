@@ -13,7 +13,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/worker"
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/session"
@@ -61,7 +61,7 @@ func TestWhatTuneStoresIsWhereAWorkersTunerBegins(t *testing.T) {
 		clock = telemetry.TimeQuery
 	}
 	report := session.Report{
-		Program: megakernel.NewIdentities(nil).Of(megakernel.Kernel{Kind: megakernel.Interpreter, Width: 256}), Named: true, Source: uint8(clock),
+		Program: kernel.NewIdentities(nil).Of(kernel.Kernel{Kind: kernel.Interpreter, Width: 256}), Named: true, Source: uint8(clock),
 		Geometry: policy.Geometry{Width: 256, Groups: 8, Chunk: 256}, Slots: 2500, Ns: 1_000_000, WallNs: 1_100_000,
 	}
 	var s session.Session

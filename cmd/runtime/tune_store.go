@@ -10,7 +10,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/worker"
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/megakernel/tuner/trial"
@@ -56,7 +56,7 @@ func tunedEntry(t *tuneResult, key cache.Key) cache.Entry {
 
 // openTuned opens the tuner's cache in which a worker on this device looks. It returns nil if nothing is to
 // be stored. Before anything is measured, the error says why that would not work.
-func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device worker.Device, log *slog.Logger) (*cache.Cache, error) {
+func (c *tuneCmd) openTuned(catalog *kernel.Catalog, device worker.Device, log *slog.Logger) (*cache.Cache, error) {
 	dir := c.cacheDir()
 	if c.NoStore || dir == "" {
 		return nil, nil
@@ -70,7 +70,7 @@ func (c *tuneCmd) openTuned(catalog *megakernel.Catalog, device worker.Device, l
 }
 
 // storeTuned stores a result where the tuner of a worker on this device finds it.
-func storeTuned(t *tuneResult, store *cache.Cache, r *trial.Ring, catalog *megakernel.Catalog, device worker.Device) error {
+func storeTuned(t *tuneResult, store *cache.Cache, r *trial.Ring, catalog *kernel.Catalog, device worker.Device) error {
 	worker := worker.Announcement(device, catalog)
 	key := tuneKey(r, catalog, actors.IdentityOf(&worker))
 	err := store.Put(tunedEntry(t, key))
@@ -86,7 +86,7 @@ func storeTuned(t *tuneResult, store *cache.Cache, r *trial.Ring, catalog *megak
 
 // tuneKey is the key under which a worker's tuner looks for this workload: it knows
 // launches by their kernel, their clock and their size.
-func tuneKey(r *trial.Ring, catalog *megakernel.Catalog, identity string) cache.Key {
-	kernel := megakernel.NewIdentities(catalog).Of(megakernel.Kernel{Kind: megakernel.Interpreter})
+func tuneKey(r *trial.Ring, catalog *kernel.Catalog, identity string) cache.Key {
+	kernel := kernel.NewIdentities(catalog).Of(kernel.Kernel{Kind: kernel.Interpreter})
 	return session.Key(session.Program{ID: kernel, Source: uint8(worker.TimeSource(r.Clock)), Mode: session.On}, r.Bucket, r.Limits, identity)
 }

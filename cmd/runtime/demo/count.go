@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 )
@@ -32,7 +32,7 @@ func (d *Demo) count(ctx context.Context) (uint64, error) {
 	work := telemetry.Work{
 		Has:   telemetry.HasBatch | telemetry.HasSlots | telemetry.HasWantResults,
 		Batch: batch, WantResults: true,
-		Slots: []telemetry.Slot{{Opcode: uint32(megakernel.OpLoad), Priority: ring.PriorityCritical, Args: [12]uint32{counterWord}, NArgs: 1}},
+		Slots: []telemetry.Slot{{Opcode: uint32(kernel.OpLoad), Priority: ring.PriorityCritical, Args: [12]uint32{counterWord}, NArgs: 1}},
 	}
 	h := telemetry.Header{Incarnation: d.player.incarnation, Seq: d.player.batches + 1, SentNs: time.Now().UnixNano()}
 	if _, err := d.publisher.PublishWork(ctx, Worker, playerQueues[decode], h, &work, d.player.Form); err != nil {

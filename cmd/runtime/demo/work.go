@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/demo/trace"
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 )
@@ -27,7 +27,7 @@ func (p *Player) submitRequest(ctx context.Context, r trace.Request) error {
 	q := &p.queues[prefill]
 	p.begin()
 	for range r.PrefillSlots() {
-		p.slot(megakernel.OpStore, ring.PriorityHigh, r.Context, q.next())
+		p.slot(kernel.OpStore, ring.PriorityHigh, r.Context, q.next())
 	}
 	if err := p.send(ctx, prefill); err != nil {
 		return err
@@ -40,7 +40,7 @@ func (p *Player) submitRequest(ctx context.Context, r trace.Request) error {
 			address = outsideWord
 			q.intendedBad++
 		}
-		p.slot(megakernel.OpAdd, ring.PriorityCritical, 1, address)
+		p.slot(kernel.OpAdd, ring.PriorityCritical, 1, address)
 	}
 	return p.send(ctx, decode)
 }
@@ -50,7 +50,7 @@ func (p *Player) submitRequest(ctx context.Context, r trace.Request) error {
 func (p *Player) submitFrontier(ctx context.Context, nodes []uint32) error {
 	p.begin()
 	for _, node := range nodes {
-		p.slot(megakernel.OpAdd, ring.PriorityNormal, 1, node)
+		p.slot(kernel.OpAdd, ring.PriorityNormal, 1, node)
 	}
 	return p.send(ctx, retrieve)
 }
@@ -62,7 +62,7 @@ func (q *queueLoad) next() uint32 {
 
 func (p *Player) begin() { p.work.Slots = p.work.Slots[:0] }
 
-func (p *Player) slot(opcode megakernel.Opcode, priority, a0, a1 uint32) {
+func (p *Player) slot(opcode kernel.Opcode, priority, a0, a1 uint32) {
 	p.work.Slots = append(p.work.Slots, telemetry.Slot{
 		Opcode: uint32(opcode), Priority: priority, Args: [12]uint32{a0, a1}, NArgs: 2,
 	})

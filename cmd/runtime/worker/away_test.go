@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -51,7 +51,7 @@ func submitAdds(t *testing.T, conn *natsio.Conn, first, batches int) {
 	t.Helper()
 	work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots}
 	for range 100 {
-		work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(megakernel.OpAdd), Priority: priorityNormal, Args: [12]uint32{1, 0}, NArgs: 2})
+		work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: priorityNormal, Args: [12]uint32{1, 0}, NArgs: 2})
 	}
 	for i := range batches {
 		work.Batch = fmt.Sprintf("b%d", first+i)

@@ -10,6 +10,7 @@ import (
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
@@ -56,8 +57,8 @@ type Config struct {
 
 // EngineConfig says how a worker's launches run.
 type EngineConfig struct {
-	Catalog  *megakernel.Catalog // of opcodes; nil: the built-in ones
-	Binaries *disk.Dir           // where built kernels are kept, closed with the engine; nil: nowhere
+	Catalog  *kernel.Catalog // of opcodes; nil: the built-in ones
+	Binaries *disk.Dir       // where built kernels are kept, closed with the engine; nil: nowhere
 
 	Mode          megakernel.LaunchMode
 	LeaseDuration time.Duration // of a resident kernel; only with a mode that has one

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
@@ -56,7 +57,7 @@ func openDoneShop(t *testing.T) *doneShop {
 	}
 	for i := range shopBatches {
 		s.submit(t, "stores", i, func(j int) telemetry.Slot {
-			return telemetry.Slot{Opcode: uint32(megakernel.OpStore), Args: [12]uint32{uint32(i + 1), uint32(i*shopSlots + j)}, NArgs: 2}
+			return telemetry.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{uint32(i + 1), uint32(i*shopSlots + j)}, NArgs: 2}
 		})
 		s.submitAdds(t, i)
 	}
@@ -66,7 +67,7 @@ func openDoneShop(t *testing.T) *doneShop {
 func (s *doneShop) submitAdds(t *testing.T, i int) {
 	t.Helper()
 	s.submit(t, "adds", i, func(int) telemetry.Slot {
-		return telemetry.Slot{Opcode: uint32(megakernel.OpAdd), Args: [12]uint32{1, 0}, NArgs: 2}
+		return telemetry.Slot{Opcode: uint32(kernel.OpAdd), Args: [12]uint32{1, 0}, NArgs: 2}
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner"
@@ -24,10 +25,10 @@ import (
 type Engine struct {
 	ring       *megakernel.Engine
 	mode       megakernel.LaunchMode
-	identities *megakernel.Identities // of kernels, whatever their geometry
-	identity   string                 // of this kind of device
-	binaries   *disk.Dir              // nil: none
-	watchdog   *watchdog              // nil: launches may take as long as they like
+	identities *kernel.Identities // of kernels, whatever their geometry
+	identity   string             // of this kind of device
+	binaries   *disk.Dir          // nil: none
+	watchdog   *watchdog          // nil: launches may take as long as they like
 
 	keeper rebuilder // the loop's
 	prints printShelf
@@ -72,7 +73,7 @@ func newEngine(device Device, cfg EngineConfig, log *slog.Logger, change ...func
 	announced := Announcement(device, cfg.Catalog)
 	e.ring, e.mode, e.binaries = ring, cfg.Mode, cfg.Binaries
 	e.keeper = rebuilder{device: device, reopen: cfg.Reopen, log: log}
-	e.identities, e.identity = megakernel.NewIdentities(cfg.Catalog), actors.IdentityOf(&announced)
+	e.identities, e.identity = kernel.NewIdentities(cfg.Catalog), actors.IdentityOf(&announced)
 	e.orders, e.repairs, e.done = make(chan launchOrder, megakernel.MaxInFlight), make(chan struct{}, 1), make(chan struct{})
 	e.waits, e.landed = make(chan megakernel.Ticket, 1), make(chan landing, 1)
 	if cfg.HangAfter > 0 {
@@ -151,12 +152,12 @@ func (e *Engine) Launch(o actors.Order, settled func(actors.Report)) {
 }
 
 // candidateKernels are the kernels of the widths that the tuner tries.
-func candidateKernels(device Device) []megakernel.Kernel {
+func candidateKernels(device Device) []kernel.Kernel {
 	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
 	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
-	var kernels []megakernel.Kernel
+	var kernels []kernel.Kernel
 	for _, width := range tuner.Candidates(limits) {
-		kernels = append(kernels, megakernel.Kernel{Kind: megakernel.Interpreter, Width: width})
+		kernels = append(kernels, kernel.Kernel{Kind: kernel.Interpreter, Width: width})
 	}
 	return kernels
 }

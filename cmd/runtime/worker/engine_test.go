@@ -11,6 +11,7 @@ import (
 	"ringmaster/actors"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -71,9 +72,9 @@ func TestBatchOverItsDeadlineRunsNoSlot(t *testing.T) {
 func TestLaunchReportNamesModeAndKernelOfWhatRan(t *testing.T) {
 	for mode, want := range map[megakernel.LaunchMode]struct {
 		mode   telemetry.LaunchMode
-		kernel megakernel.KernelKind
-	}{megakernel.ModeWave: {telemetry.ModeWave, megakernel.Interpreter}, megakernel.ModeLease: {telemetry.ModeLease, megakernel.Lease}} {
-		r := launchRecord(&megakernel.Report{TimeSource: megakernel.TimeFinish, Leased: mode == megakernel.ModeLease, Kernel: megakernel.Kernel{Kind: want.kernel, Width: 64}})
+		kernel kernel.KernelKind
+	}{megakernel.ModeWave: {telemetry.ModeWave, kernel.Interpreter}, megakernel.ModeLease: {telemetry.ModeLease, kernel.Lease}} {
+		r := launchRecord(&megakernel.Report{TimeSource: megakernel.TimeFinish, Leased: mode == megakernel.ModeLease, Kernel: kernel.Kernel{Kind: want.kernel, Width: 64}})
 		if !r.Has.Has(telemetry.HasMode|telemetry.HasKernel) || r.Mode != want.mode || r.Kernel != want.kernel.String()+"-64" {
 			t.Errorf("%v: mode %v, kernel %q", mode, r.Mode, r.Kernel)
 		}

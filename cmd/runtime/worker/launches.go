@@ -6,6 +6,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -67,7 +68,7 @@ func (e *Engine) orderOf(o actors.Order) megakernel.Order {
 	return megakernel.Order{
 		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue, BatchDepth: o.Plan.BatchDepth,
 		Fuse: o.Plan.Mode == policy.ModeJIT, Mode: e.mode,
-		Geometry: megakernel.Geometry{Width: o.Plan.WorkgroupSizeX, Groups: o.Plan.DispatchGrid[0], Chunk: o.Plan.ClaimChunk},
+		Geometry: kernel.Geometry{Width: o.Plan.WorkgroupSizeX, Groups: o.Plan.DispatchGrid[0], Chunk: o.Plan.ClaimChunk},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/telemetry"
 )
 
@@ -46,7 +47,7 @@ func (s *printShelf) take(queue string, first, n uint32) (taken []megakernel.Pri
 
 // readPrints fetches what the slots of a launch printed, before its batches are reported.
 func (e *Engine) readPrints(report *megakernel.Report) {
-	if report.Opcodes[megakernel.OpPrint] == 0 {
+	if report.Opcodes[kernel.OpPrint] == 0 {
 		return
 	}
 	prints, overwritten, err := e.ring.Prints()

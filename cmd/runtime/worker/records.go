@@ -5,6 +5,7 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/telemetry"
 )
 
@@ -35,7 +36,7 @@ func launchRecord(r *megakernel.Report) telemetry.Launch {
 	return l
 }
 
-func geometryRecord(g megakernel.Geometry) telemetry.Geometry {
+func geometryRecord(g kernel.Geometry) telemetry.Geometry {
 	return telemetry.Geometry{WorkgroupSizeX: g.Width, Groups: g.Groups, ClaimChunk: g.Chunk}
 }
 
@@ -77,7 +78,7 @@ func droppedBecause(err error) string {
 
 // Announcement describes the device and the operator's opcodes to everybody else.
 // A nil catalog has the built-in opcodes only.
-func Announcement(device Device, opcodes *megakernel.Catalog) telemetry.Worker {
+func Announcement(device Device, opcodes *kernel.Catalog) telemetry.Worker {
 	info := device.Info()
 	w := telemetry.Worker{
 		Vendor: info.Vendor, Renderer: info.Renderer, Driver: info.Version,

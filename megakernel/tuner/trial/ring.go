@@ -8,6 +8,7 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/live"
 	"ringmaster/megakernel/tuner/session"
@@ -26,11 +27,11 @@ type Load struct {
 }
 
 // NewLoad makes slots of a description. Its error wraps ErrWorkload.
-func NewLoad(w *workload.Workload, catalog *megakernel.Catalog) (*Load, error) {
+func NewLoad(w *workload.Workload, catalog *kernel.Catalog) (*Load, error) {
 	if err := w.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrWorkload, err)
 	}
-	numbers := make(map[string]megakernel.Opcode)
+	numbers := make(map[string]kernel.Opcode)
 	for _, p := range w.Parts {
 		op, found := catalog.Lookup(p.Opcode)
 		if !found {
@@ -46,7 +47,7 @@ func NewLoad(w *workload.Workload, catalog *megakernel.Catalog) (*Load, error) {
 }
 
 // names are the names of a catalog's opcodes, for messages.
-func names(catalog *megakernel.Catalog) string {
+func names(catalog *kernel.Catalog) string {
 	var names []string
 	for _, op := range catalog.All().Opcodes() {
 		names = append(names, catalog.Name(op))
@@ -56,11 +57,11 @@ func names(catalog *megakernel.Catalog) string {
 
 // RingConfig sizes a ring.
 type RingConfig struct {
-	Catalog  *megakernel.Catalog // nil: the built-in opcodes
-	Slots    int                 // most slots of a load
-	Window   int                 // words
-	Limits   policy.Limits       // of the device, as a queue's tuner knows them
-	Software bool                // the device is a software renderer: it has no clocks that fall
+	Catalog  *kernel.Catalog // nil: the built-in opcodes
+	Slots    int             // most slots of a load
+	Window   int             // words
+	Limits   policy.Limits   // of the device, as a queue's tuner knows them
+	Software bool            // the device is a software renderer: it has no clocks that fall
 }
 
 // Ring is the ring of a device with a workload on it.
@@ -144,8 +145,8 @@ func (r *Ring) Warm() error {
 }
 
 // EngineGeometry is a geometry without its depth, which an order of the engine carries by itself.
-func EngineGeometry(g policy.Geometry) megakernel.Geometry {
-	return megakernel.Geometry{Width: g.Width, Groups: g.Groups, Chunk: g.Chunk}
+func EngineGeometry(g policy.Geometry) kernel.Geometry {
+	return kernel.Geometry{Width: g.Width, Groups: g.Groups, Chunk: g.Chunk}
 }
 
 // A GPU that was idle for idleGap runs the next launches slower, by a fifth if they are
