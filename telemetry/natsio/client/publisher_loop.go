@@ -30,7 +30,8 @@ func (p *Publisher) run(status <-chan nats.Status) {
 		defer ticker.Stop()
 		announce = ticker.C
 	}
-	linger := time.NewTimer(0)
+	linger, lingers := time.NewTimer(time.Hour), false
+	linger.Stop()
 	defer linger.Stop()
 	for {
 		select {
@@ -39,7 +40,10 @@ func (p *Publisher) run(status <-chan nats.Status) {
 		case <-p.conn.Closed():
 			return
 		case <-p.wake:
-			linger.Reset(p.cfg.Linger)
+			if !lingers { // once for each wait, else steady reports would put it off for ever
+				lingers = true
+				linger.Reset(p.cfg.Linger)
+			}
 			continue
 		case <-announce:
 			p.dueAgain(func(r *pending) bool { return r.kind == telemetry.KindWorker })
@@ -47,7 +51,8 @@ func (p *Publisher) run(status <-chan nats.Status) {
 		case <-p.urgent:
 		case <-status:
 		}
-		if !p.write() {
+		lingers = !p.write()
+		if lingers {
 			linger.Reset(retryPause)
 		}
 	}

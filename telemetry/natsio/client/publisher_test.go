@@ -82,6 +82,18 @@ func TestPublisher(t *testing.T) {
 			}
 		}
 	})
+	t.Run("steady reports do not put off what is due", func(t *testing.T) {
+		url := newServer(t).URL()
+		s := newSink()
+		serve(t, dial(t, url), s)
+		p := openPublisher(t, dial(t, url), func(c *PublisherConfig) { c.Linger = 20 * time.Millisecond })
+		for ctx, n := testContext(t), uint32(0); len(s.calls) < 3; n++ {
+			if ctx.Err() != nil {
+				t.Fatal("nothing is sent while reports come in")
+			}
+			must(t, p.ReportQueue("gpu0", "a", length(n)))
+		}
+	})
 	t.Run("fields left out keep what was reported before", func(t *testing.T) {
 		url := newServer(t).URL()
 		s := newSink()
