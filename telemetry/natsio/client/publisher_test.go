@@ -86,7 +86,7 @@ func TestPublisher(t *testing.T) {
 		url := newServer(t).URL()
 		s := newSink()
 		serve(t, dial(t, url), s)
-		p := openPublisher(t, dial(t, url), func(c *PublisherConfig) { c.Linger = 20 * time.Millisecond })
+		p := openPublisher(t, dial(t, url), func(c *PublisherConfig) { c.Linger, c.AnnounceEvery = 20*time.Millisecond, 0 })
 		for ctx, n := testContext(t), uint32(0); len(s.calls) < 3; n++ {
 			if ctx.Err() != nil {
 				t.Fatal("nothing is sent while reports come in")
