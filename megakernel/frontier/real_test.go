@@ -15,7 +15,7 @@ import (
 // shape of the dispatches and the room for hits.
 func TestEveryAlgorithmIsThatOfPlainGoOnRealGraphs(t *testing.T) {
 	k := newKernels(t)
-	shapes := []Job{{}, {Geometry: Geometry{Width: 32, Groups: 3}}, {Geometry: Geometry{Width: 128}, HitCapacity: 200}}
+	shapes := []Job{{}, {Geometry: Geometry{Width: 32, Groups: 3}}, {Geometry: Geometry{Groups: 5}, HitCapacity: 200}}
 	for _, c := range []struct {
 		file     string
 		directed bool
