@@ -96,7 +96,7 @@ func TestReferenceMeaningOfEachOpcode(t *testing.T) {
 		{"copy past the end", slot(OpCopy, 0, 0, 6, 3), ring.NewStatus(0).WithFault(ring.FaultOutOfWindow), 0, nil},
 		{"fault", slot(OpFault, 0, 3), ring.NewStatus(0).WithFault(ring.FaultUser + 3), 0, nil},
 		{"fence", slot(OpFence, 0), ring.NewStatus(ring.Done), 0, nil},
-		{"unknown", slot(12, 0), ring.NewStatus(0).WithFault(ring.FaultUnknownOpcode), 0, nil},
+		{"unknown", slot(15, 0), ring.NewStatus(0).WithFault(ring.FaultUnknownOpcode), 0, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			image := &Image{Slots: []ring.Slot{c.slot}, Results: []uint32{77}, Heap: slices.Clone(heap),

@@ -53,7 +53,7 @@ func TestCheckSlotNamesWhatCanNeverRun(t *testing.T) {
 		{slot(OpCopy, 0, 0, 0, CopyCap), ""},
 		{slot(OpCopy, 0, 0, 0, CopyCap+1), "copy too long"},
 		{slot(OpFault, 0, ring.UserFaults), "bad fault code"},
-		{slot(12, 0), "unknown opcode"},
+		{slot(15, 0), "unknown opcode"},
 		{slot(1<<31, 0), "unknown opcode"},
 		{slot(OpYield, 0, MaxAttempts), ""},
 		{slot(OpYield, 0, MaxAttempts+1), "bad operand"},

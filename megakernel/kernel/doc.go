@@ -10,6 +10,10 @@
 // reference_execute.go and in shaders/execute.glsl. Tests run both on the same memory
 // and compare all of it.
 //
+// A new opcode takes three places: its number and row, its case in the reference, its
+// case and body in GLSL. Tests then ask for a row in docs/ring.md, for slots of it among
+// the random programs of the engine's parity tests, and for go test -update here.
+//
 // # Kernels
 //
 // A [Kernel] names one of four: the interpreter, which has the bodies of all opcodes; a
