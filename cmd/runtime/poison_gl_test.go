@@ -15,6 +15,7 @@ import (
 // A batch that two processes ended with is given up by the third, and whoever waits
 // for it is told.
 func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
+	t.Parallel() // it waits for deliveries most of its time
 	requireGL(t)
 	url := serverOf(t)
 	flags := natsFlags{URL: url, Prefix: telemetry.DefaultPrefix}
