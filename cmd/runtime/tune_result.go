@@ -1,9 +1,19 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"math"
+	"path/filepath"
 
+	"ringmaster/actors"
+	"ringmaster/cmd/runtime/worker"
+	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/tuner/cache"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/megakernel/tuner/trial"
 )
 
@@ -83,3 +93,78 @@ func launchTime(ns float64) string {
 
 // strategies are the ways to search, by name.
 var strategies = map[string]trial.Strategy{strategySweep: trial.Sweep, strategySearch: trial.Search}
+
+// storedRows is how many measurements an entry keeps, the fastest ones: as many as a
+// worker's tuner takes.
+const storedRows = 32
+
+// cacheDir is where the tuner's cache is, "" for nowhere.
+func (c *tuneCmd) cacheDir() string {
+	if c.TunerCache != nil {
+		return *c.TunerCache
+	}
+	return filepath.Join(cacheDir(), "tuner")
+}
+
+// tunedEntry is a result in the form of the tuner's cache.
+func tunedEntry(t *tuneResult, key cache.Key) cache.Entry {
+	e := cache.Entry{Key: key}
+	// The choice was made with more than these medians. What was faster by luck must not take its place
+	// as soon as a worker reads them.
+	least := 0.0
+	if c := t.chosen(); c != nil {
+		least = c.MedianNs
+	}
+	for i := range t.Rows {
+		r := &t.Rows[i]
+		g := r.Geometry()
+		if r.Chosen {
+			e.Selected = g
+		}
+		if !r.Chosen && len(e.Measurements) >= storedRows-1 {
+			continue
+		}
+		ns := max(r.MedianNs, least) / float64(t.Slots)
+		e.Measurements = append(e.Measurements, cache.Measurement{
+			Geometry: g, Count: uint64(r.Launches), Mean: ns, M2: math.Pow(r.Spread*ns, 2) * float64(r.Launches-1),
+		})
+	}
+	return e
+}
+
+// openTuned opens the tuner's cache in which a worker on this device looks. It returns nil if nothing is to
+// be stored. Before anything is measured, the error says why that would not work.
+func (c *tuneCmd) openTuned(catalog *kernel.Catalog, device worker.Device, log *slog.Logger) (*cache.Cache, error) {
+	dir := c.cacheDir()
+	if c.NoStore || dir == "" {
+		return nil, nil
+	}
+	worker := worker.Announcement(device, catalog)
+	store := cache.Open(cache.Options{Dir: dir, Device: actors.IdentityOf(&worker), Max: cache.DefaultMax, Delay: cache.DefaultDelay, Log: log})
+	if err := store.Check(); err != nil {
+		return nil, errors.Join(fmt.Errorf("tune: the result could not be stored; name another --tuner-cache, or measure with --no-store: %w", err), store.Close())
+	}
+	return store, nil
+}
+
+// storeTuned stores a result where the tuner of a worker on this device finds it.
+func storeTuned(t *tuneResult, store *cache.Cache, r *trial.Ring, catalog *kernel.Catalog, device worker.Device) error {
+	worker := worker.Announcement(device, catalog)
+	key := tuneKey(r, catalog, actors.IdentityOf(&worker))
+	err := store.Put(tunedEntry(t, key))
+	if err == nil {
+		err = store.Flush(context.Background())
+	}
+	if err != nil {
+		return fmt.Errorf("tune: the result is not stored: %w", err)
+	}
+	t.Stored, t.Key = store.Path(), key.String()
+	return nil
+}
+
+// tuneKey is the key under which a worker's tuner looks for this workload: it knows
+// launches by their kernel, their clock and their size.
+func tuneKey(r *trial.Ring, catalog *kernel.Catalog, identity string) cache.Key {
+	kernel := kernel.NewIdentities(catalog).Of(kernel.Kernel{Kind: kernel.Interpreter})
+	return session.Key(session.Program{ID: kernel, Source: uint8(worker.TimeSource(r.Clock)), Mode: session.On}, r.Bucket, r.Limits, identity)
+}
