@@ -91,13 +91,12 @@ func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) er
 // a line was not sent or not taken.
 func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) error {
 	l := lineSender{cmd: c, err: std.err, answers: make(chan error, 1<<16)}
-	cfg := client.DefaultPublisherConfig()
-	cfg.PerQueue, cfg.TakeOver, cfg.OnAnswer = true, c.TakeOver, func(err error) {
+	cfg := client.PublisherConfig{PerQueue: true, TakeOver: c.TakeOver, OnAnswer: func(err error) {
 		select {
 		case l.answers <- err:
 		default: // enough are told
 		}
-	}
+	}}
 	var err error
 	if l.publisher, err = client.NewPublisher(conn, cfg); err != nil {
 		return err

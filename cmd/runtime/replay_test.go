@@ -86,7 +86,7 @@ func announce(t *testing.T, url string) {
 	if err := conn.WaitState(t.Context(), natsio.StateConnected); err != nil {
 		t.Fatal(err)
 	}
-	publisher, err := client.NewPublisher(conn, client.DefaultPublisherConfig())
+	publisher, err := client.NewPublisher(conn, client.PublisherConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,7 +133,7 @@ func firstPlan(t *testing.T, url, worker, queue string) func() telemetry.Recomme
 			t.Fatal(err)
 		}
 	}
-	subscriber, err := client.NewSubscriber(conn, worker, queue, client.DefaultSubscriberConfig())
+	subscriber, err := client.NewSubscriber(conn, worker, queue, client.SubscriberConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,9 +37,7 @@ func (c *watchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		return err
 	}
 	defer conn.Close()
-	cfg := client.DefaultSubscriberConfig()
-	cfg.Heartbeats = c.JSON && c.Heartbeats
-	s, err := client.NewSubscriber(conn, c.Worker, c.Queue, cfg)
+	s, err := client.NewSubscriber(conn, c.Worker, c.Queue, client.SubscriberConfig{Heartbeats: c.JSON && c.Heartbeats})
 	if err != nil {
 		return err
 	}

@@ -27,13 +27,13 @@ func ExamplePublisher() {
 	}
 	defer conn.Close()
 
-	subscriber, err := client.NewSubscriber(conn, "gpu0", "frontier", client.DefaultSubscriberConfig())
+	subscriber, err := client.NewSubscriber(conn, "gpu0", "frontier", client.SubscriberConfig{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer subscriber.Close()
-	publisher, err := client.NewPublisher(conn, client.DefaultPublisherConfig())
+	publisher, err := client.NewPublisher(conn, client.PublisherConfig{})
 	if err != nil {
 		fmt.Println(err)
 		return

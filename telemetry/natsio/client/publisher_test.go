@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
@@ -14,12 +13,8 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-func openPublisher(t testing.TB, c *natsio.Conn, change func(*PublisherConfig)) *Publisher {
+func openPublisher(t testing.TB, c *natsio.Conn, cfg PublisherConfig) *Publisher {
 	t.Helper()
-	cfg := DefaultPublisherConfig()
-	if change != nil {
-		change(&cfg)
-	}
 	p, err := NewPublisher(c, cfg)
 	must(t, err)
 	t.Cleanup(func() {
@@ -50,11 +45,13 @@ func TestPublisher(t *testing.T) {
 		url := newServer(t).URL()
 		s := newSink()
 		in := serve(t, dial(t, url), s)
-		p := openPublisher(t, dial(t, url), func(c *PublisherConfig) { c.Linger = time.Second })
+		p := openPublisher(t, dial(t, url), PublisherConfig{})
+		p.writing.Lock() // all of it is due before anything is written
 		for i := range 64 {
 			must(t, p.ReportQueue("gpu0", fmt.Sprint("q", i), length(uint32(i))))
 			must(t, p.ReportGraph("gpu0", fmt.Sprint("q", i), &telemetry.Graph{Has: telemetry.HasNodeCount, NodeCount: 9}))
 		}
+		p.writing.Unlock()
 		must(t, p.Flush(testContext(t)))
 		for _, kind := range []telemetry.Kind{telemetry.KindGraph, telemetry.KindQueue} {
 			for i := range 64 {
@@ -63,30 +60,28 @@ func TestPublisher(t *testing.T) {
 				}
 			}
 		}
-		if n := p.Stats(); n.Sent != 128 || n.Payloads > 2 || n.Waiting != 0 {
-			t.Errorf("stats %+v, want 128 records in two payloads at most", n)
+		if n := p.Stats(); n.Sent != 128 || n.Waiting != 0 {
+			t.Errorf("stats %+v, want 128 records", n)
 		}
 		if n := in.Stats(); n.Messages > 2 || n.Refused != 0 {
-			t.Errorf("ingest %+v", n)
+			t.Errorf("ingest %+v, want two payloads at most", n)
 		}
 	})
 	t.Run("reports are sent after the linger without a flush", func(t *testing.T) {
 		url := newServer(t).URL()
 		s := newSink()
 		serve(t, dial(t, url), s)
-		for _, linger := range []time.Duration{0, time.Millisecond} {
-			p := openPublisher(t, dial(t, url), func(c *PublisherConfig) { c.Linger = linger })
-			must(t, p.ReportQueue("gpu0", "a", length(7)))
-			if got := receive(t, s.calls); got.length != 7 || got.queue != "a" {
-				t.Errorf("linger %v: got %+v", linger, got)
-			}
+		p := openPublisher(t, dial(t, url), PublisherConfig{})
+		must(t, p.ReportQueue("gpu0", "a", length(7)))
+		if got := receive(t, s.calls); got.length != 7 || got.queue != "a" {
+			t.Errorf("got %+v", got)
 		}
 	})
 	t.Run("steady reports do not put off what is due", func(t *testing.T) {
 		url := newServer(t).URL()
 		s := newSink()
 		serve(t, dial(t, url), s)
-		p := openPublisher(t, dial(t, url), func(c *PublisherConfig) { c.Linger, c.AnnounceEvery = 20*time.Millisecond, 0 })
+		p := openPublisher(t, dial(t, url), PublisherConfig{})
 		for ctx, n := testContext(t), uint32(0); len(s.calls) < 3; n++ {
 			if ctx.Err() != nil {
 				t.Fatal("nothing is sent while reports come in")
@@ -98,7 +93,7 @@ func TestPublisher(t *testing.T) {
 		url := newServer(t).URL()
 		s := newSink()
 		serve(t, dial(t, url), s)
-		p := openPublisher(t, dial(t, url), nil)
+		p := openPublisher(t, dial(t, url), PublisherConfig{})
 		must(t, p.ReportQueue("gpu0", "a", length(7)))
 		must(t, p.ReportQueue("gpu0", "a", &telemetry.Queue{Has: telemetry.HasExecutedCount, ExecutedCount: 5}))
 		must(t, p.Flush(testContext(t)))
@@ -121,7 +116,7 @@ func TestPublisher(t *testing.T) {
 			seen <- fmt.Sprint(queue, l.Launch, "#", h.Seq)
 		})
 		must(t, err)
-		p := openPublisher(t, c, func(c *PublisherConfig) { c.PerQueue = true })
+		p := openPublisher(t, c, PublisherConfig{PerQueue: true})
 		for i := range uint64(3) {
 			must(t, p.ReportLaunch("gpu0", "a", launchReport(i+1)))
 			must(t, p.ReportLaunch("gpu0", "b", launchReport(i+1)))
@@ -137,22 +132,22 @@ func TestPublisher(t *testing.T) {
 		s := newSink()
 		runtime, client := dial(t, server.URL()), dial(t, server.URL())
 		serve(t, runtime, s)
-		p := openPublisher(t, client, func(c *PublisherConfig) { c.MaxLaunches = 1000 })
+		p := openPublisher(t, client, PublisherConfig{})
 		server.Shutdown()
 		must(t, client.WaitState(testContext(t), natsio.StateDisconnected))
-		for i := range uint64(1200) {
+		for i := range uint64(maxLaunches + 200) {
 			must(t, p.ReportLaunch("gpu0", "a", launchReport(i+1)))
 		}
-		if n := p.Stats(); n.Dropped != 200 || n.Waiting != 1000 {
+		if n := p.Stats(); n.Dropped != 200 || n.Waiting != maxLaunches {
 			t.Errorf("stats %+v", n)
 		}
 		server.start()
 		must(t, runtime.WaitState(testContext(t), natsio.StateConnected))
 		must(t, runtime.Flush(testContext(t)))
 		must(t, p.Flush(testContext(t)))
-		must(t, p.ReportLaunch("gpu0", "a", launchReport(2000)))
+		must(t, p.ReportLaunch("gpu0", "a", launchReport(2*maxLaunches)))
 		last := uint64(200)
-		for last != 2000 {
+		for last != 2*maxLaunches {
 			got := receive(t, s.calls)
 			if got.launch <= last {
 				t.Fatalf("report %d after %d", got.launch, last)
@@ -161,19 +156,19 @@ func TestPublisher(t *testing.T) {
 		}
 	})
 	t.Run("bounds the queues", func(t *testing.T) {
-		p := openPublisher(t, dial(t, newServer(t).URL()), func(c *PublisherConfig) { c.MaxQueues = 1 })
+		p := openPublisher(t, dial(t, newServer(t).URL()), PublisherConfig{})
 		var err error
-		for i := range 5 {
+		for i := range maxKept + 1 {
 			err = p.ReportQueue("gpu0", fmt.Sprint("q", i), length(1))
 		}
 		if !errors.Is(err, natsio.ErrBacklog) {
 			t.Errorf("%v, want ErrBacklog", err)
 		}
 		p.Forget("gpu0", "q0")
-		must(t, p.ReportQueue("gpu0", "q9", length(1)))
+		must(t, p.ReportQueue("gpu0", "another", length(1)))
 	})
 	t.Run("refuses what the runtime would refuse", func(t *testing.T) {
-		p := openPublisher(t, dial(t, newServer(t).URL()), nil)
+		p := openPublisher(t, dial(t, newServer(t).URL()), PublisherConfig{})
 		if err := p.ReportGraph("gpu0", "a", &telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: 10001}); telemetry.ReasonOf(err) == "" {
 			t.Errorf("a density above 100 %%: %v", err)
 		}
@@ -182,15 +177,12 @@ func TestPublisher(t *testing.T) {
 				t.Errorf("%v: %v, want ErrBadName", name, err)
 			}
 		}
-		if _, err := NewPublisher(dial(t, newServer(t).URL()), PublisherConfig{}); err == nil {
-			t.Error("the zero configuration was accepted")
-		}
 	})
 	t.Run("hears why a runtime refused", func(t *testing.T) {
 		url := newServer(t).URL()
 		serve(t, dial(t, url), newSink())
 		told := make(chan error, 10)
-		p := openPublisher(t, dial(t, url), func(c *PublisherConfig) { c.OnAnswer = func(err error) { told <- err } })
+		p := openPublisher(t, dial(t, url), PublisherConfig{OnAnswer: func(err error) { told <- err }})
 		must(t, p.ReportQueue("gpu0", "refused", length(1)))
 		if err := receive(t, told); !errors.Is(err, natsio.ErrRefused) || !strings.Contains(err.Error(), "inconsistent") {
 			t.Errorf("told %v", err)
@@ -201,7 +193,7 @@ func TestPublisher(t *testing.T) {
 		s := newSink()
 		serve(t, dial(t, url), s)
 		client := dial(t, url)
-		p := openPublisher(t, client, func(c *PublisherConfig) { c.Linger = time.Second })
+		p := openPublisher(t, client, PublisherConfig{})
 		must(t, p.ReportQueue("gpu0", "a", length(4)))
 		must(t, p.Close(testContext(t)))
 		if got := receive(t, s.calls); got.length != 4 {
@@ -211,7 +203,7 @@ func TestPublisher(t *testing.T) {
 			t.Errorf("report after close: %v", err)
 		}
 		must(t, p.Close(testContext(t)))
-		late := openPublisher(t, client, nil)
+		late := openPublisher(t, client, PublisherConfig{})
 		client.Close()
 		<-late.ended
 		if err := late.Close(testContext(t)); !errors.Is(err, natsio.ErrClosed) {
@@ -227,7 +219,7 @@ func TestNewestRecordSurvivesALostServer(t *testing.T) {
 	runtime, client := dial(t, server.URL()), dial(t, server.URL())
 	s := newSink()
 	serve(t, runtime, s)
-	p := openPublisher(t, client, func(c *PublisherConfig) { c.AnnounceEvery = 0 })
+	p := openPublisher(t, client, PublisherConfig{})
 	must(t, p.Announce("gpu0", limits(256)))
 	must(t, p.ReportQueue("gpu0", "quiet", length(5)))
 	must(t, p.ReportQueue("gpu0", "busy", length(0)))
@@ -276,7 +268,7 @@ func TestPublisherAndSubscriberAreToldWhatTheServerDoesNotPermit(t *testing.T) {
 		t.Fatal("not ready")
 	}
 	c := dial(t, strings.Replace(srv.ClientURL(), "//", "//w:w@", 1))
-	allowed, denied := openPublisher(t, c, nil), openPublisher(t, c, nil)
+	allowed, denied := openPublisher(t, c, PublisherConfig{}), openPublisher(t, c, PublisherConfig{})
 	must(t, allowed.ReportQueue("gpu0", "a", length(1)))
 	must(t, allowed.Flush(testContext(t)))
 	for range 3 { // each refusal is told anew
@@ -294,7 +286,7 @@ func TestPublisherAndSubscriberAreToldWhatTheServerDoesNotPermit(t *testing.T) {
 	if err := allowed.Err(); err != nil {
 		t.Errorf("a publisher of another subject has the error %v", err)
 	}
-	s, err := NewSubscriber(c, "gpu0", "a", DefaultSubscriberConfig())
+	s, err := NewSubscriber(c, "gpu0", "a", SubscriberConfig{})
 	must(t, err)
 	defer s.Close()
 	for ctx := testContext(t); s.Err() == nil && ctx.Err() == nil; {

@@ -16,29 +16,20 @@ import (
 // Any stands for every worker, or every queue, of a Subscriber.
 const Any = "*"
 
-// SubscriberConfig bounds a Subscriber. Start from DefaultSubscriberConfig.
-type SubscriberConfig struct {
-	// MaxUpdates bounds the updates that wait for Next. Beyond it the oldest go, and
-	// count as missed.
-	MaxUpdates int
-	// MaxQueues bounds the queues that are followed where Any is subscribed. When it is
+const (
+	// maxUpdates bounds the updates that wait for Next. Beyond it the oldest go.
+	maxUpdates = 1024
+	// maxFollowed bounds the queues that are followed where Any is subscribed. When it is
 	// reached, queues whose advice has expired make room; until some have, new ones are ignored.
-	MaxQueues int
+	maxFollowed = 4096
+	// snapshotPatience bounds the wait for the answer to a snapshot request.
+	snapshotPatience = 2 * time.Second
+)
+
+// SubscriberConfig says what a Subscriber tells. The zero value suits most programs.
+type SubscriberConfig struct {
 	// Heartbeats makes an update, EventRenewed, of every repetition of a decision.
 	Heartbeats bool
-}
-
-// DefaultSubscriberConfig returns bounds for a page of queues.
-func DefaultSubscriberConfig() SubscriberConfig {
-	return SubscriberConfig{MaxUpdates: 1024, MaxQueues: 4096}
-}
-
-// Validate reports a bound that is not above 0.
-func (c *SubscriberConfig) Validate() error {
-	if c.MaxUpdates <= 0 || c.MaxQueues <= 0 {
-		return fmt.Errorf("subscriber: bounds of %d updates and %d queues are not above 0", c.MaxUpdates, c.MaxQueues)
-	}
-	return nil
 }
 
 // Advice is a recommendation and how long it holds.
@@ -71,23 +62,11 @@ func (e Event) String() string {
 }
 
 // Update is one change of what is known of a queue, as it was then: ask Latest whether
-// the advice still holds. Its Reasons are shared and must not be changed.
+// the advice still holds. Its Reasons are shared and must not be changed. Decisions are
+// numbered: a gap is what was lost with a connection, or given up because it was not fetched.
 type Update struct {
 	Event Event
 	Advice
-	// Missed is how many decisions of the queue were made since its last fetched update and
-	// are not reported: lost with a connection, or given up because they were not fetched.
-	Missed uint64
-}
-
-// SubscriberStats counts what a subscriber received.
-type SubscriberStats struct {
-	Decisions  uint64 // updates made of decisions
-	Heartbeats uint64 // repetitions of the newest decision
-	Stale      uint64 // records ignored because a newer one was there
-	Ignored    uint64 // records ignored because MaxQueues are followed
-	Malformed  uint64 // messages ignored because they hold no recommendation
-	Dropped    uint64 // messages that the client dropped because too many waited
 }
 
 // Subscriber follows the recommendations for one queue, or for all: first the last one,
@@ -109,7 +88,6 @@ type Subscriber struct {
 
 	mu     sync.Mutex
 	queues map[queueName]*followed
-	stats  SubscriberStats
 	err    error
 	errIn  uint64 // the session of err
 	closed bool
@@ -122,17 +100,13 @@ type followed struct {
 	latest   Advice
 	expiry   *time.Timer
 	replaced uint64 // incarnation before the one of latest
-	fetched  Advice // of the update that Next returned last
 }
 
 // NewSubscriber follows a queue; worker and queue may be Any. It works without a connection
 // too, and begins when there is one.
 func NewSubscriber(conn *natsio.Conn, worker, queue string, cfg SubscriberConfig) (*Subscriber, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	s := &Subscriber{
-		cfg: cfg, conn: conn, updates: make(chan Update, cfg.MaxUpdates), quit: make(chan struct{}), ended: make(chan struct{}),
+		cfg: cfg, conn: conn, updates: make(chan Update, maxUpdates), quit: make(chan struct{}), ended: make(chan struct{}),
 		queues: make(map[queueName]*followed),
 	}
 	status := conn.NATS().StatusChanged(nats.CONNECTED)
@@ -157,9 +131,6 @@ func NewSubscriber(conn *natsio.Conn, worker, queue string, cfg SubscriberConfig
 	go s.run(worker, queue, status)
 	return s, nil
 }
-
-// snapshotPatience bounds the wait for the answer to a snapshot request.
-const snapshotPatience = 2 * time.Second
 
 // run asks for a snapshot with every connection, until the subscriber is closed.
 func (s *Subscriber) run(worker, queue string, status <-chan nats.Status) {
@@ -202,14 +173,12 @@ func (s *Subscriber) take(worker, queue string, h *telemetry.Header, r *telemetr
 	defer s.mu.Unlock()
 	f := s.queue(queueName{worker, queue})
 	if f == nil || s.closed {
-		s.stats.Ignored++
 		return
 	}
 	last := &f.latest
 	known, same := last.Header.Incarnation != 0, last.Header.Incarnation == h.Incarnation
 	switch {
 	case known && same && r.Decision == last.Recommendation.Decision:
-		s.stats.Heartbeats++
 		expired := !last.Valid
 		s.renew(f, r, now)
 		if expired && last.Valid || s.cfg.Heartbeats {
@@ -219,7 +188,6 @@ func (s *Subscriber) take(worker, queue string, h *telemetry.Header, r *telemetr
 		return
 	case known && same && r.Decision < last.Recommendation.Decision && h.SentNs <= last.Header.SentNs,
 		known && !same && h.Incarnation == f.replaced && now.Before(last.Until):
-		s.stats.Stale++
 		return
 	case known && !same:
 		f.replaced = last.Header.Incarnation
@@ -227,7 +195,6 @@ func (s *Subscriber) take(worker, queue string, h *telemetry.Header, r *telemetr
 	last.Header, last.Recommendation = *h, *r
 	last.Recommendation.Reasons = slices.Clone(r.Reasons)
 	s.renew(f, r, now)
-	s.stats.Decisions++
 	s.emit(Update{Event: EventDecision, Advice: *last})
 }
 
@@ -237,14 +204,14 @@ func (s *Subscriber) queue(name queueName) *followed {
 	if f != nil {
 		return f
 	}
-	if len(s.queues) >= s.cfg.MaxQueues {
+	if len(s.queues) >= maxFollowed {
 		for other, f := range s.queues {
 			if !f.latest.Valid {
 				f.expiry.Stop()
 				delete(s.queues, other)
 			}
 		}
-		if len(s.queues) >= s.cfg.MaxQueues {
+		if len(s.queues) >= maxFollowed {
 			return nil
 		}
 	}
@@ -317,33 +284,17 @@ func (a Advice) now() Advice {
 func (s *Subscriber) Next(ctx context.Context) (Update, error) {
 	select {
 	case u := <-s.updates:
-		return s.fetch(u), nil
+		return u, nil
 	default:
 	}
 	select {
 	case u := <-s.updates:
-		return s.fetch(u), nil
+		return u, nil
 	case <-ctx.Done():
 		return Update{}, fmt.Errorf("next update: %w", ctx.Err())
 	case <-s.ended:
 		return Update{}, fmt.Errorf("next update: %w", natsio.ErrClosed)
 	}
-}
-
-// fetch counts what was missed before an update.
-func (s *Subscriber) fetch(u Update) Update {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.queues[queueName{u.Worker, u.Queue}]
-	if f == nil {
-		return u
-	}
-	last := &f.fetched
-	if last.Header.Incarnation == u.Header.Incarnation && u.Recommendation.Decision > last.Recommendation.Decision+1 {
-		u.Missed = u.Recommendation.Decision - last.Recommendation.Decision - 1
-	}
-	f.fetched = u.Advice
-	return u
 }
 
 // Err returns why the server gives nothing, which wraps natsio.ErrNotPermitted and names
@@ -355,15 +306,6 @@ func (s *Subscriber) Err() error {
 		return nil
 	}
 	return s.err
-}
-
-// Stats returns what was received so far.
-func (s *Subscriber) Stats() SubscriberStats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.stats
-	n.Malformed, n.Dropped = s.sub.Malformed(), s.sub.Dropped()
-	return n
 }
 
 // Close ends the subscriber. What it knew stays, and expires.
