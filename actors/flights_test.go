@@ -81,7 +81,7 @@ func (e *depthEngine) report(f depthFlight, fail bool) Report {
 		e.waiting = append(slices.Clone(f.taken), e.waiting...)
 		return Report{Launch: telemetry.Launch{Status: telemetry.LaunchFailed, Error: "lost"}, Pending: e.pending()}
 	}
-	r := Report{Launch: telemetry.Launch{Applied: geometryOf(&f.order.Plan), ElapsedNs: 1000}}
+	r := Report{Launch: telemetry.Launch{Applied: WireGeometry(f.order.Plan.Geometry()), ElapsedNs: 1000}}
 	for _, b := range f.taken {
 		r.Launch.Executed += uint64(b.slots)
 		if !e.holds(b.id) {

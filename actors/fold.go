@@ -259,16 +259,12 @@ func (c *cell) addSample(l *telemetry.Launch) {
 	}
 	r := session.Report{
 		Named: len(l.Fingerprint) == telemetry.FingerprintSize, Source: uint8(l.TimeSource),
-		Geometry:    tunedGeometry(&l.Applied, l.AppliedDepth),
-		Recommended: tunedGeometry(&l.Recommended, 0),
+		Geometry:    ranGeometry(l),
+		Recommended: policy.Geometry{Width: l.Recommended.WorkgroupSizeX, Groups: l.Recommended.Groups, Chunk: l.Recommended.ClaimChunk},
 		Slots:       addSaturating(l.Executed, l.Faulted), Ns: l.ElapsedNs, WallNs: l.WallNs,
 	}
 	copy(r.Program[:], l.Fingerprint)
 	c.timings = append(c.timings, r)
-}
-
-func tunedGeometry(g *telemetry.Geometry, depth uint32) policy.Geometry {
-	return policy.Geometry{Width: g.WorkgroupSizeX, Groups: g.Groups, Chunk: g.ClaimChunk, Depth: depth}
 }
 
 // rank asks the diffusion actor to look.

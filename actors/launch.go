@@ -99,7 +99,7 @@ func (w *workerActor) account(f *flight) {
 	l.flights--
 	l.claimedSlots -= f.claimedSlots
 	report.Launch, report.Decision = f.launch, f.decision.number
-	report.Recommended = geometryOf(&f.decision.plan)
+	report.Recommended = WireGeometry(f.decision.plan.Geometry())
 	report.IdleNs, report.InFlight = uint64(f.idle), uint32(f.depth)
 	report.Has |= telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasIdleNs | telemetry.HasInFlight | hasRecommended
 	w.collect(l, f)

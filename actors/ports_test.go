@@ -243,7 +243,7 @@ func (e *scriptedEngine) land(slots, faulted, requeued int, batches []string, fa
 		e.mu.Unlock()
 		return errors.New("no launch under way")
 	}
-	r := Report{Launch: telemetry.Launch{Fingerprint: bytes.Repeat([]byte{1}, 32), Applied: geometryOf(&o.Plan), Executed: uint64(slots - faulted), Faulted: uint64(faulted), Requeued: uint64(requeued), ElapsedNs: e.ns * uint64(slots)}}
+	r := Report{Launch: telemetry.Launch{Fingerprint: bytes.Repeat([]byte{1}, 32), Applied: WireGeometry(o.Plan.Geometry()), Executed: uint64(slots - faulted), Faulted: uint64(faulted), Requeued: uint64(requeued), ElapsedNs: e.ns * uint64(slots)}}
 	if failure != "" {
 		r.Launch = telemetry.Launch{Status: telemetry.LaunchFailed, Error: failure}
 		slots, batches = 0, nil

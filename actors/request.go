@@ -68,9 +68,15 @@ func requestOf(v *view, d *deviceView, tuned *session.View) policy.Request {
 	return r
 }
 
-// geometryOf is the geometry of a plan as launch reports carry it.
-func geometryOf(p *policy.Recommendation) telemetry.Geometry {
-	return telemetry.Geometry{WorkgroupSizeX: p.WorkgroupSizeX, Groups: p.DispatchGrid[0], ClaimChunk: p.ClaimChunk}
+// WireGeometry is a geometry as launch reports carry it. They carry the depth of what ran
+// in a field of its own, and none of what was recommended.
+func WireGeometry(g policy.Geometry) telemetry.Geometry {
+	return telemetry.Geometry{WorkgroupSizeX: g.Width, Groups: g.Groups, ClaimChunk: g.Chunk}
+}
+
+// ranGeometry is the geometry that a report says its launch ran at.
+func ranGeometry(l *telemetry.Launch) policy.Geometry {
+	return policy.Geometry{Width: l.Applied.WorkgroupSizeX, Groups: l.Applied.Groups, Chunk: l.Applied.ClaimChunk, Depth: l.AppliedDepth}
 }
 
 // samePlan reports whether two decisions ask for the same launch. What they

@@ -49,7 +49,7 @@ func (e *sliceEngine) land(slots int, fail bool) {
 	}
 	slots = min(slots, e.pending[ran])
 	e.pending[ran] -= slots
-	settle(Report{Launch: telemetry.Launch{Executed: uint64(slots), Applied: geometryOf(&o.Plan)}, Pending: e.pending[ran]})
+	settle(Report{Launch: telemetry.Launch{Executed: uint64(slots), Applied: WireGeometry(o.Plan.Geometry())}, Pending: e.pending[ran]})
 }
 
 // withoutDeadline hides what synctest does not let a property test call.

@@ -61,7 +61,7 @@ func (e *promptEngine) Submit(queue string, w *telemetry.Work) error {
 func (e *promptEngine) Launch(o Order, settled func(Report)) {
 	go func() {
 		e.mu.Lock()
-		r := Report{Done: e.pending[o.Queue], Launch: telemetry.Launch{Applied: geometryOf(&o.Plan), ElapsedNs: 1000}}
+		r := Report{Done: e.pending[o.Queue], Launch: telemetry.Launch{Applied: WireGeometry(o.Plan.Geometry()), ElapsedNs: 1000}}
 		e.pending[o.Queue] = nil
 		e.mu.Unlock()
 		for _, d := range r.Done {

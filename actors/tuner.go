@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 )
 
@@ -73,9 +72,7 @@ func (a *tunerActor) env() session.Env {
 		env.Room, env.Memory = a.device.room, a.device.memory
 	}
 	if s := a.planned.Load(); s != nil {
-		p := &s.plan
-		env.Limits, env.Asked = s.limits, s.tuned
-		env.Given = policy.Geometry{Width: p.WorkgroupSizeX, Groups: p.DispatchGrid[0], Chunk: p.ClaimChunk, Depth: p.BatchDepth}
+		env.Limits, env.Asked, env.Given = s.limits, s.tuned, s.plan.Geometry()
 	}
 	return env
 }

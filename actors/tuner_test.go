@@ -98,7 +98,7 @@ func (l *launcher) launch() telemetry.Recommendation {
 	rec, _ := l.s.Latest("gpu0", "q")
 	g := telemetry.Geometry{WorkgroupSizeX: rec.WorkgroupSizeX, Groups: rec.Groups, ClaimChunk: rec.ClaimChunk}
 	if l.engine != nil {
-		g = geometryOf(&l.engine.held[0].order.Plan)
+		g = WireGeometry(l.engine.held[0].order.Plan.Geometry())
 	}
 	ns := uint64(simulatedNs(g) * l.speed * math.Exp(0.03*l.random.NormFloat64()))
 	launch := telemetry.Launch{

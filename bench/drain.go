@@ -8,6 +8,7 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -34,7 +35,7 @@ type drainConfig struct {
 	program    drainProgram
 	slots      int // rounded down to whole pages
 	runs       int // timed runs of either side for each geometry
-	geometries []kernel.Geometry
+	geometries []policy.Geometry
 	lead       int // untimed drains right before each timed one, so that a GPU is at its full clock
 	words      int // drainHot: words that each of the further opcodes holds in registers
 }
@@ -109,7 +110,7 @@ func (b *drain) opcode(i int) kernel.Opcode {
 var bareSource string
 
 // sides compiles the kernels of a geometry. The caller deletes them.
-func (b *drain) sides(g kernel.Geometry) (subject, yardstick *megakernel.StandProgram, err error) {
+func (b *drain) sides(g policy.Geometry) (subject, yardstick *megakernel.StandProgram, err error) {
 	interpreter := b.catalog.Source(kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width})
 	var sources []string
 	if b.program != drainInterpreter {
@@ -163,7 +164,7 @@ const drainWarm = 150 * time.Millisecond
 
 // measure runs both sides of a geometry by turns and checks what the subject's first run left. Its rounds are
 // nanoseconds: the subject's, and the yardstick's.
-func (b *drain) measure(g kernel.Geometry) (rounds, error) {
+func (b *drain) measure(g policy.Geometry) (rounds, error) {
 	subject, yardstick, err := b.sides(g)
 	if err != nil {
 		return nil, err
@@ -202,7 +203,7 @@ func drainRows(s *session, cfg drainConfig, name, yardstick string) error {
 	defer b.stand.Close()
 	var best, bestYardstick float64
 	for _, g := range cfg.geometries {
-		if _, fusible := kernel.FusedKernel(g, 1); !b.stand.Fits(g, 0) || !fusible && cfg.program != drainInterpreter {
+		if _, fusible := kernel.FusedKernel(g, 1); !b.stand.Fits(g) || !fusible && cfg.program != drainInterpreter {
 			continue
 		}
 		r, err := b.measure(g)

@@ -8,13 +8,14 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
 // feed is slots on their way from their producers to their end.
 type feed struct {
 	*session
-	geometry  kernel.Geometry
+	geometry  policy.Geometry
 	producers int // goroutines that submit
 	batch     int // slots of a batch
 	depth     int // most slots of a wave
@@ -27,9 +28,9 @@ const feedQueue = "bench"
 // benchFeed compares the rate at which continuous producers get slots done with the rate at which the device
 // drains waves of the same depth whose slots it has already. A software renderer fills its cores with fewer.
 func benchFeed(s *session) error {
-	f := feed{session: s, geometry: kernel.Geometry{Width: 256, Groups: 8, Chunk: 1024}, producers: 2, batch: 4096, depth: 64 << 10, waves: 20}
+	f := feed{session: s, geometry: policy.Geometry{Width: 256, Groups: 8, Chunk: 1024}, producers: 2, batch: 4096, depth: 64 << 10, waves: 20}
 	if !s.device.Info().Software {
-		f.geometry = kernel.Geometry{Width: 512, Groups: 528, Chunk: 2048}
+		f.geometry = policy.Geometry{Width: 512, Groups: 528, Chunk: 2048}
 		f.producers, f.batch, f.depth = 8, 32<<10, 512<<10
 	}
 	if s.flags.Slots > 0 {
@@ -117,6 +118,8 @@ func (f *feed) feed() (float64, error) {
 // drainAll keeps waves in flight until n slots have run.
 func (f *feed) drainAll(n int, failed <-chan error) (ran int, err error) {
 	var inFlight []megakernel.Ticket
+	bounded := f.geometry
+	bounded.Depth = uint32(f.depth)
 	for ran < n {
 		select {
 		case err := <-failed:
@@ -124,7 +127,7 @@ func (f *feed) drainAll(n int, failed <-chan error) (ran int, err error) {
 		default:
 		}
 		for len(inFlight) == 0 || f.engine.Pending(feedQueue) >= len(inFlight)*f.depth+f.depth/2 { // no small waves while one runs
-			t, err := f.engine.Start(megakernel.Order{Queue: feedQueue, Geometry: f.geometry, BatchDepth: uint32(f.depth)})
+			t, err := f.engine.Start(megakernel.Order{Queue: feedQueue, Geometry: bounded})
 			if err != nil {
 				break // nothing is submitted yet, or as many as may be are in flight
 			}

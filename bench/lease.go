@@ -10,6 +10,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/lease"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -166,7 +167,7 @@ func launchTimes(s *session, mode megakernel.LaunchMode) (p percentiles, err err
 		if err = e.Submit("bench", megakernel.Batch{Slots: slots, WantResults: true}); err != nil {
 			return p, err
 		}
-		report, err := e.Launch(megakernel.Order{Queue: "bench", Geometry: kernel.Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: mode})
+		report, err := e.Launch(megakernel.Order{Queue: "bench", Geometry: policy.Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: mode})
 		if err != nil {
 			return p, err
 		}

@@ -164,19 +164,15 @@ func (w *liveWork) steady(ctx context.Context, r *trial.Ring) error {
 	return nil
 }
 
-func shapeOf(g policy.Geometry) string {
-	return fmt.Sprintf("%dx%dx%dx%d", g.Width, g.Groups, g.Chunk, g.Depth)
-}
-
 // rows reports a workload.
 func (w *liveWork) rows(to *report) {
 	mean, _ := trial.Mean(w.chosenNs)
 	worst := slices.Max(w.chosenNs) / w.bestNs
 	n := len(w.load.Slots)
-	swept := fmt.Sprintf("best %s of %d geometries swept, of %d", shapeOf(w.best), w.seen, w.space.Len())
+	swept := fmt.Sprintf("best %s of %d geometries swept, of %d", w.best, w.seen, w.space.Len())
 	to.row(row{
 		Name: "live/chosen/" + w.load.Name, Value: mean / float64(n), Unit: "ns/slot",
-		Yardstick: fmt.Sprintf("%s; chosen %s, worst %.3f", swept, shapeOf(w.chosen[0]), worst), YardstickValue: w.bestNs / float64(n),
+		Yardstick: fmt.Sprintf("%s; chosen %s, worst %.3f", swept, w.chosen[0], worst), YardstickValue: w.bestNs / float64(n),
 	})
 	to.row(row{
 		Name: "live/500/" + w.load.Name, Value: w.total / 1e6, Unit: "ms",

@@ -1,8 +1,6 @@
 package main
 
-import (
-	"ringmaster/megakernel/kernel"
-)
+import "ringmaster/megakernel/policy"
 
 // hardwareSlots and hardwareGeometries suit a GPU: 4 Mi slots of 64 bytes are
 // several times its cache, and it takes thousands of workgroups to fill it.
@@ -17,7 +15,7 @@ const (
 // hardwareGeometries are those among which the best ones for a large ring were
 // found. Groups times chunk of the last ones cover the ring, so that they take no
 // tickets.
-var hardwareGeometries = []kernel.Geometry{
+var hardwareGeometries = []policy.Geometry{
 	{Width: 256, Groups: 1056, Chunk: 2048},
 	{Width: 512, Groups: 512, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 1024}, {Width: 512, Groups: 528, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 4096},
 	{Width: 512, Groups: 512, Chunk: 4096}, {Width: 512, Groups: 1056, Chunk: 4096},
@@ -28,7 +26,7 @@ var hardwareGeometries = []kernel.Geometry{
 }
 
 // smallGeometries are the same for a small ring.
-var smallGeometries = []kernel.Geometry{
+var smallGeometries = []policy.Geometry{
 	{Width: 256, Groups: 264, Chunk: 1024}, {Width: 256, Groups: 528, Chunk: 256}, {Width: 512, Groups: 264, Chunk: 512},
 	{Width: 1024, Groups: 132, Chunk: 1024}, {Width: 1024, Groups: 264, Chunk: 1024},
 	{Width: 256, Groups: 1024, Chunk: 256}, {Width: 512, Groups: 512, Chunk: 512}, {Width: 512, Groups: 256, Chunk: 1024},
@@ -37,18 +35,18 @@ var smallGeometries = []kernel.Geometry{
 
 // repeatedGeometries and repeatedSmall are the best of these.
 var (
-	repeatedGeometries = []kernel.Geometry{
+	repeatedGeometries = []policy.Geometry{
 		{Width: 512, Groups: 512, Chunk: 2048}, {Width: 512, Groups: 528, Chunk: 2048}, {Width: 1024, Groups: 256, Chunk: 2048},
 		{Width: 1024, Groups: 256, Chunk: 4096}, {Width: 1024, Groups: 264, Chunk: 2048},
 	}
-	repeatedSmall = []kernel.Geometry{
+	repeatedSmall = []policy.Geometry{
 		{Width: 512, Groups: 512, Chunk: 512}, {Width: 512, Groups: 256, Chunk: 1024}, {Width: 1024, Groups: 256, Chunk: 1024}, {Width: 256, Groups: 1024, Chunk: 256},
 	}
 )
 
 // softwareGeometries are a small product of widths, groups and chunks that shows
 // the slope in each direction.
-var softwareGeometries = []kernel.Geometry{
+var softwareGeometries = []policy.Geometry{
 	{Width: 64, Groups: 8, Chunk: 256}, {Width: 64, Groups: 8, Chunk: 1024}, {Width: 256, Groups: 8, Chunk: 1024},
 	{Width: 256, Groups: 32, Chunk: 1024}, {Width: 512, Groups: 8, Chunk: 4096}, {Width: 1024, Groups: 8, Chunk: 4096},
 }
@@ -93,9 +91,9 @@ func benchRing(s *session) error {
 	small := drainOf(s, drainFused4)
 	small.slots, small.geometries = hardwareSmall, smallGeometries
 	hot := drainOf(s, drainHot)
-	hot.geometries = []kernel.Geometry{{Width: 256, Groups: 528, Chunk: 1024}, {Width: 256, Groups: 1056, Chunk: 1024}, {Width: 512, Groups: 264, Chunk: 2048}}
+	hot.geometries = []policy.Geometry{{Width: 256, Groups: 528, Chunk: 1024}, {Width: 256, Groups: 1056, Chunk: 1024}, {Width: 512, Groups: 264, Chunk: 2048}}
 	if s.device.Info().Software {
-		hot.geometries = []kernel.Geometry{{Width: 64, Groups: 8, Chunk: 1024}, {Width: 256, Groups: 8, Chunk: 1024}}
+		hot.geometries = []policy.Geometry{{Width: 64, Groups: 8, Chunk: 1024}, {Width: 256, Groups: 8, Chunk: 1024}}
 	}
 	for _, d := range []struct {
 		cfg             drainConfig

@@ -107,7 +107,7 @@ func TestFaultsOfABatchFromLaunchesSideBySideAreAllKept(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for e.Pending("q") > 0 {
-					r, err := e.Launch(Order{Queue: "q", Geometry: testGeometry, BatchDepth: 256, Mode: ModeLease})
+					r, err := e.Launch(Order{Queue: "q", Geometry: testGeometryAt(256), Mode: ModeLease})
 					if err != nil {
 						t.Error(err)
 						return

@@ -10,10 +10,18 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
-var testGeometry = kernel.Geometry{Width: 64, Groups: 4, Chunk: 256}
+var testGeometry = policy.Geometry{Width: 64, Groups: 4, Chunk: 256}
+
+// testGeometryAt is testGeometry with a bound of the launch's slots.
+func testGeometryAt(depth uint32) policy.Geometry {
+	g := testGeometry
+	g.Depth = depth
+	return g
+}
 
 func submit(t *testing.T, e *Engine, queue string, b Batch) {
 	t.Helper()
@@ -81,7 +89,7 @@ func TestFenceAtTheEndNeedsNoLaunchOfItsOwn(t *testing.T) {
 
 func TestDeviceRunsExactlyTheOrderedGeometry(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	for _, g := range []kernel.Geometry{{Width: 1, Groups: 1, Chunk: 1}, {Width: 32, Groups: 7, Chunk: 32}, {Width: 51, Groups: 51, Chunk: 51}, {Width: 64, Groups: 4, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 1000}, {Width: 1024, Groups: 3, Chunk: 4096}} {
+	for _, g := range []policy.Geometry{{Width: 1, Groups: 1, Chunk: 1}, {Width: 32, Groups: 7, Chunk: 32}, {Width: 51, Groups: 51, Chunk: 51}, {Width: 64, Groups: 4, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 1000}, {Width: 1024, Groups: 3, Chunk: 4096}} {
 		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpAdd, 0, 1, 0)}})
 		r := launch(t, e, Order{Launch: 3, Decision: 4, Queue: "q", Geometry: g})
 		if r.Applied != g || r.Recommended != g || r.NotApplied != "" {
@@ -99,10 +107,10 @@ func TestDeviceRunsExactlyTheOrderedGeometry(t *testing.T) {
 func TestGeometryBeyondTheDeviceRunsAsTheNearestAndSaysWhy(t *testing.T) {
 	dev := openDevice(t)
 	e := newEngine(t, dev, nil)
-	order := kernel.Geometry{Width: 1 << 20, Groups: 2, Chunk: 0}
+	order := policy.Geometry{Width: 1 << 20, Groups: 2, Chunk: 0}
 	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0)}})
 	r := launch(t, e, Order{Queue: "q", Geometry: order})
-	want := kernel.Geometry{Width: e.exec.limits.Width, Groups: 2, Chunk: 1}
+	want := policy.Geometry{Width: e.exec.limits.Width, Groups: 2, Chunk: 1}
 	if r.Applied != want || r.Recommended != order || !strings.Contains(r.NotApplied, "width 1048576") || !strings.Contains(r.NotApplied, "chunk 0") {
 		t.Errorf("applied %s, want %s: %q", r.Applied, want, r.NotApplied)
 	}
@@ -121,7 +129,7 @@ func TestLaunchWithoutWorkDispatchesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry})
-	if r.NotApplied == "" || r.Applied != (kernel.Geometry{}) || r.TimeSource != TimeNone || dev.dispatches != 0 {
+	if r.NotApplied == "" || r.Applied != (policy.Geometry{}) || r.TimeSource != TimeNone || dev.dispatches != 0 {
 		t.Errorf("report %+v, %d dispatches", r, dev.dispatches)
 	}
 }
@@ -224,7 +232,7 @@ func TestRacingAddsAllCount(t *testing.T) {
 		want[w] += uint32(i)
 	}
 	submit(t, e, "q", Batch{ID: "b", Slots: slots})
-	drainQueue(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: 256, Groups: 16, Chunk: 512}})
+	drainQueue(t, e, Order{Queue: "q", Geometry: policy.Geometry{Width: 256, Groups: 16, Chunk: 512}})
 	got := make([]uint32, words)
 	if err := e.Read("q", 0, got); err != nil || !slices.Equal(got, want[:]) {
 		t.Errorf("sums %v, want %v, error %v", got, want, err)
@@ -267,7 +275,7 @@ func TestBatchDepthBoundsALaunch(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
 	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpAdd, 2, 1, 0)}, 1000)})
 	for _, want := range []uint32{300, 300, 300, 100} {
-		r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 300})
+		r := launch(t, e, Order{Queue: "q", Geometry: testGeometryAt(300)})
 		if r.Scheduled != want || r.Executed != want {
 			t.Errorf("scheduled %d, executed %d, want %d", r.Scheduled, r.Executed, want)
 		}
@@ -280,9 +288,9 @@ func TestBatchDepthBoundsALaunch(t *testing.T) {
 func TestUrgentSlotsRunBeforeAnOlderBacklog(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
 	submit(t, e, "q", Batch{ID: "backlog", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpNop, ring.PriorityIdle)}, 20_000)})
-	launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 1000})
+	launch(t, e, Order{Queue: "q", Geometry: testGeometryAt(1000)})
 	submit(t, e, "q", Batch{ID: "urgent", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpNop, ring.PriorityCritical)}, 500)})
-	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 1000})
+	r := launch(t, e, Order{Queue: "q", Geometry: testGeometryAt(1000)})
 	if len(r.Finished) != 1 || r.Finished[0].ID != "urgent" || r.Executed != 1000 {
 		t.Errorf("finished %+v, executed %d", r.Finished, r.Executed)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -32,7 +33,7 @@ func TestBatchThatNamesALostHeapRunsNoSlot(t *testing.T) {
 		if err := e.Submit("q", b); err != nil {
 			t.Fatal(err)
 		}
-		report, err := e.Launch(megakernel.Order{Queue: "q", Geometry: kernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
+		report, err := e.Launch(megakernel.Order{Queue: "q", Geometry: policy.Geometry{Width: 32, Groups: 2, Chunk: 64}})
 		if err != nil || len(report.Finished) != 1 || report.Pending != 0 || report.Finished[0].ID != id {
 			t.Fatalf("%s: report %+v, %v", id, report, err)
 		}

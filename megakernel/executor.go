@@ -9,6 +9,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/ledger"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -45,7 +46,7 @@ type launched struct {
 	tenant   uint32 // of the queue; another one starts from nothing
 	kernel   kernel.Kernel
 	cold     kernel.Kernel
-	geometry kernel.Geometry
+	geometry policy.Geometry
 }
 
 func newExecutor(e *Engine) *executor {

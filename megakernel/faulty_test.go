@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -100,7 +101,7 @@ func TestNothingIsLostWhenDispatchesFail(t *testing.T) {
 	var tags []uint64
 	failed := 0
 	for e.Pending("q") > 0 {
-		report, err := e.Launch(Order{Queue: "q", Geometry: testGeometry, BatchDepth: 700})
+		report, err := e.Launch(Order{Queue: "q", Geometry: testGeometryAt(700)})
 		if err != nil {
 			failed++
 			if !errors.Is(err, errInjected) || len(report.Finished) > 0 || report.Executed > 0 {
@@ -153,9 +154,9 @@ func TestPendingWorkMovesToAnotherDevice(t *testing.T) {
 		slots = append(slots, slot(kernel.OpStore, i%5, i, i))
 	}
 	submit(t, e, "q", Batch{ID: "b", Slots: slots})
-	launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 500})
+	launch(t, e, Order{Queue: "q", Geometry: testGeometryAt(500)})
 	lost.failAt = func(int) bool { return true }
-	if _, err := e.Launch(Order{Queue: "q", Geometry: testGeometry, BatchDepth: 500}); err == nil {
+	if _, err := e.Launch(Order{Queue: "q", Geometry: testGeometryAt(500)}); err == nil {
 		t.Fatal("a launch on the lost device succeeded")
 	}
 	if err := e.Move(next); err != nil {
@@ -216,7 +217,7 @@ func TestProgramsAreCompiledOnceAndTheLeastRecentGoes(t *testing.T) {
 		compiles, delete int
 	}{{8, 1, 0}, {16, 2, 0}, {8, 2, 0}, {32, 3, 1}, {8, 3, 1}, {16, 4, 2}} {
 		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0)}})
-		launch(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: step.width, Groups: 1, Chunk: 8}})
+		launch(t, e, Order{Queue: "q", Geometry: policy.Geometry{Width: step.width, Groups: 1, Chunk: 8}})
 		if dev.compiles != step.compiles || dev.deletes != step.delete {
 			t.Errorf("step %d: %d compiled, %d deleted, want %d and %d", i, dev.compiles, dev.deletes, step.compiles, step.delete)
 		}

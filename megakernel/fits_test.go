@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -50,7 +51,7 @@ func TestOpcodesThatExceedTheLoopBudgetTogetherAreKeptApart(t *testing.T) {
 	}
 	var executed []uint32
 	for e.Pending("q") > 0 {
-		r := launch(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: 8, Groups: 1, Chunk: 8}})
+		r := launch(t, e, Order{Queue: "q", Geometry: policy.Geometry{Width: 8, Groups: 1, Chunk: 8}})
 		if r.Faulted > 0 || r.Executed == 0 {
 			t.Fatalf("report %+v", r)
 		}

@@ -6,6 +6,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/ledger"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -40,7 +41,7 @@ type flight struct {
 
 	program     Picked
 	coldProgram Picked // the interpreter behind a fused kernel
-	geometry    kernel.Geometry
+	geometry    policy.Geometry
 	params      kernel.Wave
 	coldParams  kernel.Wave // of the chained dispatch
 	control     []ring.Control

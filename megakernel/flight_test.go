@@ -73,7 +73,7 @@ func TestSlotsArriveWhateverMemoryTheDeviceHas(t *testing.T) {
 			submit(t, e, "q", b)
 			var finished []BatchResult
 			for depth := uint32(500); e.Pending("q") > 0; depth += 100 {
-				finished = append(finished, launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: depth}).Finished...)
+				finished = append(finished, launch(t, e, Order{Queue: "q", Geometry: testGeometryAt(depth)}).Finished...)
 			}
 			if len(finished) != 1 || finished[0].Executed != 2*n+1 || finished[0].Faulted != 1 {
 				t.Fatalf("finished %+v", finished)
@@ -102,7 +102,7 @@ func TestWavesInFlightHoldDisjointPages(t *testing.T) {
 			submit(t, e, "q", b)
 			var tickets []Ticket
 			for i := range uint64(4) {
-				tickets = append(tickets, start(t, e, Order{Launch: i, Queue: "q", Geometry: testGeometry, BatchDepth: 1024}))
+				tickets = append(tickets, start(t, e, Order{Launch: i, Queue: "q", Geometry: testGeometryAt(1024)}))
 			}
 			if _, err := e.Start(Order{Queue: "q", Geometry: testGeometry}); !errors.Is(err, ErrInFlight) {
 				t.Errorf("fifth wave: %v", err)
@@ -132,7 +132,7 @@ func TestWavesInFlightHoldDisjointPages(t *testing.T) {
 func TestOrderBoundsWhatIsInFlight(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
 	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpNop, 1)}, 600)})
-	order := Order{Queue: "q", Geometry: testGeometry, BatchDepth: 256, InFlight: 1}
+	order := Order{Queue: "q", Geometry: testGeometryAt(256), InFlight: 1}
 	ticket := start(t, e, order)
 	if _, err := e.Start(order); !errors.Is(err, ErrInFlight) {
 		t.Errorf("second wave: %v", err)
@@ -187,7 +187,7 @@ func TestFailedWaveLeavesThoseBesideItAlone(t *testing.T) {
 	submit(t, e, "q", b)
 	var tickets []Ticket
 	for range 3 {
-		tickets = append(tickets, start(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 512}))
+		tickets = append(tickets, start(t, e, Order{Queue: "q", Geometry: testGeometryAt(512)}))
 	}
 	for i, ticket := range tickets {
 		r, err := e.Wait(context.Background(), ticket)

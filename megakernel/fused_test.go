@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -31,7 +32,7 @@ func fusedCases(user kernel.OpcodeSet) []kernel.Kernel {
 		user,
 		kernel.BuiltIn().All() | user,
 	}
-	geometries := []kernel.Geometry{
+	geometries := []policy.Geometry{
 		{Width: 1, Groups: 3, Chunk: 7}, {Width: 8, Groups: 2, Chunk: 256}, {Width: 32, Groups: 5, Chunk: 32}, {Width: 51, Groups: 3, Chunk: 100}, {Width: 64, Groups: 4, Chunk: 2048}, {Width: 100, Groups: 1, Chunk: 1000}, {Width: 128, Groups: 9, Chunk: 64}, {Width: 256, Groups: 2, Chunk: 512}, {Width: 256, Groups: 1, Chunk: 1},
 	}
 	var kernels []kernel.Kernel
@@ -198,7 +199,7 @@ func TestChainedDispatchTakesItsGroupsFromTheDevice(t *testing.T) {
 	for _, c := range []struct {
 		cold, chunk, groups, want uint32
 	}{{0, 64, 4, 0}, {1, 64, 4, 1}, {64, 64, 4, 1}, {65, 64, 4, 2}, {1000, 64, 4, 4}} {
-		p := &testProgram{geometry: kernel.Geometry{Width: 64, Groups: c.groups, Chunk: c.chunk}, hot: kernel.NewOpcodeSet(kernel.OpNop),
+		p := &testProgram{geometry: policy.Geometry{Width: 64, Groups: c.groups, Chunk: c.chunk}, hot: kernel.NewOpcodeSet(kernel.OpNop),
 			slots: make([]ring.Slot, testSlots), statuses: make([]ring.Status, testSlots)}
 		for i := range uint32(4) {
 			p.schedule = append(p.schedule, ring.NewEntry(i, ring.PageSlots))
@@ -236,7 +237,7 @@ func TestWholeBudgetHoldsForMixedVectors(t *testing.T) {
 	set := kernel.NewOpcodeSet(kernel.OpCopy, kernel.OpPacked, histogram)
 	for _, hot := range []kernel.OpcodeSet{0, set, kernel.NewOpcodeSet(kernel.OpPacked)} {
 		for _, steps := range []uint32{1, 30, 500} {
-			g := kernel.Geometry{Width: 8, Groups: 1, Chunk: 64}
+			g := policy.Geometry{Width: 8, Groups: 1, Chunk: 64}
 			p := &testProgram{geometry: g, hot: hot}
 			for i := range testSlots {
 				s := slot(kernel.OpCopy, 0, 0, 4096, steps)

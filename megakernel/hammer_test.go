@@ -165,7 +165,7 @@ func launches(t *testing.T, e *Engine, o *oracle, r *rand.Rand, stop chan struct
 		default:
 		}
 		order := Order{
-			Queue: fmt.Sprint("q", r.IntN(6)), Geometry: testGeometry, BatchDepth: uint32(r.IntN(3) * 300),
+			Queue: fmt.Sprint("q", r.IntN(6)), Geometry: testGeometryAt(uint32(r.IntN(3) * 300)),
 			Mode: LaunchMode(r.IntN(3)), Fuse: r.IntN(2) == 0,
 		}
 		var report Report

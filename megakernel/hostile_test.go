@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -78,7 +79,7 @@ func TestKernelsRefuseWhatTheHostRefusesAndStayInTheWindow(t *testing.T) {
 	w := kernel.Wave{Entries: hostilePages - 1, StepBudget: hostileSteps, Tenant: 3, WindowBase: 3000, WindowLength: 1000}
 	refused, ran := 0, 0
 	for wave := range hostileWaves {
-		p := &testProgram{wave: w, geometry: kernel.Geometry{Width: 64, Groups: 8, Chunk: 64}, hot: []kernel.OpcodeSet{0, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpPacked, kernel.OpCopy) | 1<<16, r.catalog.All(), r.catalog.All()}[wave%4], exact: wave%4 == 3}
+		p := &testProgram{wave: w, geometry: policy.Geometry{Width: 64, Groups: 8, Chunk: 64}, hot: []kernel.OpcodeSet{0, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpPacked, kernel.OpCopy) | 1<<16, r.catalog.All(), r.catalog.All()}[wave%4], exact: wave%4 == 3}
 		p.wave.Chunk, p.wave.ClaimBudget = 64, 1000
 		for i := range hostilePages {
 			if i != hostilePages/2 { // this page's slots are published, but not scheduled
@@ -153,7 +154,7 @@ func TestKernelsRefuseWhatTheHostRefusesAndStayInTheWindow(t *testing.T) {
 func TestRacingSlotsLoseNothing(t *testing.T) {
 	r := newRig(t)
 	const words = 3
-	p := &testProgram{geometry: kernel.Geometry{Width: 64, Groups: 7, Chunk: 128}, hot: kernel.NewOpcodeSet(kernel.OpAdd), wave: kernel.Wave{Entries: testPages, Chunk: 128, ClaimBudget: 100, StepBudget: 1, WindowLength: 100}}
+	p := &testProgram{geometry: policy.Geometry{Width: 64, Groups: 7, Chunk: 128}, hot: kernel.NewOpcodeSet(kernel.OpAdd), wave: kernel.Wave{Entries: testPages, Chunk: 128, ClaimBudget: 100, StepBudget: 1, WindowLength: 100}}
 	var sum, swaps [words]uint32
 	for i := range uint32(testSlots) {
 		word := i % words
@@ -210,7 +211,7 @@ func TestPrintsSurviveAWrapOfTheLog(t *testing.T) {
 	log := make([]uint32, ring.PrintLogWords(records))
 	total := uint32(0)
 	for round := range 3 {
-		p := &testProgram{geometry: kernel.Geometry{Width: 64, Groups: 5, Chunk: 64}, wave: kernel.Wave{Entries: testPages, Chunk: 64, ClaimBudget: 100, Tenant: 9}, prints: log}
+		p := &testProgram{geometry: policy.Geometry{Width: 64, Groups: 5, Chunk: 64}, wave: kernel.Wave{Entries: testPages, Chunk: 64, ClaimBudget: 100, Tenant: 9}, prints: log}
 		for i := range uint32(testSlots) {
 			s := slot(kernel.OpPrint, 0, i, ^i, uint32(round), i*i)
 			s.Tenant, s.Sequence = 9, i

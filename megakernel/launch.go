@@ -43,7 +43,7 @@ func (e *Engine) start(order *Order, wait bool) (Ticket, error) {
 	f, err := e.place(order, wait)
 	if err == nil {
 		e.ledger.Tick(e.now()) // what is too late is not started
-		err = e.ledger.Begin(e.now(), &f.wave, order.Queue, int(order.BatchDepth))
+		err = e.ledger.Begin(e.now(), &f.wave, order.Queue, int(order.Geometry.Depth))
 	}
 	if err != nil {
 		if f != nil {

@@ -12,6 +12,7 @@ import (
 
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/lease"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -22,7 +23,7 @@ func submitAndLaunch(t *testing.T, e *Engine, queue string, mode LaunchMode, slo
 		t.Fatal(err)
 	}
 	for {
-		r, err := e.Launch(Order{Queue: queue, Geometry: kernel.Geometry{Width: 64, Groups: 2, Chunk: 64}, Mode: mode})
+		r, err := e.Launch(Order{Queue: queue, Geometry: policy.Geometry{Width: 64, Groups: 2, Chunk: 64}, Mode: mode})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,7 @@ func TestLeaseAndWavesAndTransfersMix(t *testing.T) {
 		}
 		var tickets []Ticket
 		for range 1 + r.IntN(3) {
-			ticket, err := e.Start(Order{Queue: q, Geometry: kernel.Geometry{Width: 64, Groups: 1, Chunk: 64}, BatchDepth: []uint32{0, 7, 300}[r.IntN(3)], Mode: LaunchMode(r.IntN(3))})
+			ticket, err := e.Start(Order{Queue: q, Geometry: policy.Geometry{Width: 64, Groups: 1, Chunk: 64, Depth: []uint32{0, 7, 300}[r.IntN(3)]}, Mode: LaunchMode(r.IntN(3))})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +132,7 @@ func TestLeaseAndWavesAndTransfersMix(t *testing.T) {
 			continue
 		}
 		for e.Pending(q) > 0 {
-			if _, err := e.Launch(Order{Queue: q, Geometry: kernel.Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: ModeAuto}); err != nil {
+			if _, err := e.Launch(Order{Queue: q, Geometry: policy.Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: ModeAuto}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -168,7 +169,7 @@ func TestLaunchesFromManyGoroutinesShareTheDevice(t *testing.T) {
 			}
 			err := e.Submit(q, Batch{ID: "b", Slots: slots})
 			for err == nil && e.Pending(q) > 0 {
-				_, err = e.Launch(Order{Queue: q, Geometry: kernel.Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: ModeLease})
+				_, err = e.Launch(Order{Queue: q, Geometry: policy.Geometry{Width: 64, Groups: 1, Chunk: 64}, Mode: ModeLease})
 			}
 			if errors.Is(err, ErrClosed) && rounds == closing {
 				return

@@ -11,13 +11,14 @@ import (
 	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
 // TestLeaseIsThereAgainAfterALoss resets the device at every dispatch from the
 // lease's own tests on, in kernels with and without a round.
 func TestLeaseIsThereAgainAfterALoss(t *testing.T) {
-	geometry := kernel.Geometry{Width: 32, Groups: 2, Chunk: 64}
+	geometry := policy.Geometry{Width: 32, Groups: 2, Chunk: 64}
 	losses := 0
 	for dispatch := 4; dispatch <= 12; dispatch++ {
 		fault := faultgl.Fault{Kind: faultgl.Guilty, Dispatch: dispatch, After: dispatch%2 == 0}

@@ -8,6 +8,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/lease"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -84,7 +85,7 @@ func (l *leasing) close() error {
 // leaseEndFor is why a wave ends the resident kernel.
 func (x *executor) leaseEndFor(f *flight) lease.Reason {
 	switch q := x.launchedOf(f); {
-	case q.geometry != (kernel.Geometry{}) && q.geometry != f.report.Recommended:
+	case q.geometry != (policy.Geometry{}) && q.geometry != f.report.Recommended:
 		return lease.EndGeometry
 	case f.hot != q.kernel.Hot:
 		return lease.EndKernel

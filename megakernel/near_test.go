@@ -27,7 +27,7 @@ func TestWavesOfAllSizesShareTheirPages(t *testing.T) {
 				if i == 20 {
 					e.Statuses() // from now on a picture is drawn
 				}
-				r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: []uint32{10, 256, 1000, 3}[i%4]})
+				r := launch(t, e, Order{Queue: "q", Geometry: testGeometryAt([]uint32{10, 256, 1000, 3}[i%4])})
 				finished = append(finished, r.Finished...)
 			}
 			if len(finished) != 1 || finished[0].Executed != 3*n {

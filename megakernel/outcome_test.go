@@ -206,7 +206,7 @@ func TestWaitersOfOneTicketTakeNobodyElsesReport(t *testing.T) {
 	dev := &faultyDevice{Device: openDevice(t), hold: make(chan struct{})}
 	e := newEngine(t, dev, func(c *Config) { c.InFlight = 1 })
 	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpNop, 1)}, 2)})
-	order := Order{Queue: "q", Geometry: testGeometry, BatchDepth: 1}
+	order := Order{Queue: "q", Geometry: testGeometryAt(1)}
 	first := start(t, e, order)
 	got := make(chan error, 3)
 	for range 3 {

@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -58,7 +59,7 @@ func (r *rig) kernel(k kernel.Kernel) (*program, error) {
 }
 
 // each calls visit with the kernel, wave and geometry of each dispatch of a program.
-func (p *testProgram) each(visit func(kernel.Kernel, kernel.Wave, kernel.Geometry) error) error {
+func (p *testProgram) each(visit func(kernel.Kernel, kernel.Wave, policy.Geometry) error) error {
 	k := kernel.Kernel{Kind: kernel.Interpreter, Width: p.geometry.Width}
 	if p.hot == 0 {
 		return visit(k, p.wave, p.geometry)
@@ -97,7 +98,7 @@ func (r *rig) run(p *testProgram) (*kernel.Image, error) {
 		write(r.memory, ring.BindHeap, 0, m.Heap)
 		write(r.memory, ring.BindCold, 0, m.Cold)
 		write(r.memory, ring.BindPrint, 0, m.Print)
-		err := p.each(func(k kernel.Kernel, w kernel.Wave, g kernel.Geometry) error {
+		err := p.each(func(k kernel.Kernel, w kernel.Wave, g policy.Geometry) error {
 			kernel, err := r.kernel(k)
 			if err != nil {
 				return err
@@ -128,7 +129,7 @@ func (r *rig) run(p *testProgram) (*kernel.Image, error) {
 // interpret runs the program in Go.
 func (r *rig) interpret(p *testProgram) (*kernel.Image, error) {
 	m := p.image()
-	return m, p.each(func(k kernel.Kernel, w kernel.Wave, g kernel.Geometry) error {
+	return m, p.each(func(k kernel.Kernel, w kernel.Wave, g policy.Geometry) error {
 		r.catalog.Interpret(m, k, w, g)
 		return nil
 	})
@@ -258,7 +259,7 @@ func TestSameWorkUnderOtherGeometriesLeavesTheSameMemory(t *testing.T) {
 	r := newRig(t)
 	for seed := range uint64(20) {
 		var first *kernel.Image
-		for _, g := range []kernel.Geometry{{Width: 1, Groups: 1, Chunk: 4096}, {Width: 8, Groups: 3, Chunk: 7}, {Width: 64, Groups: 4, Chunk: 64}, {Width: 256, Groups: 2, Chunk: 512}} {
+		for _, g := range []policy.Geometry{{Width: 1, Groups: 1, Chunk: 4096}, {Width: 8, Groups: 3, Chunk: 7}, {Width: 64, Groups: 4, Chunk: 64}, {Width: 256, Groups: 2, Chunk: 512}} {
 			p := randomProgram(seed)
 			p.geometry, p.wave.Chunk, p.wave.ClaimBudget = g, g.Chunk, 1<<12
 			got, err := r.run(p)

@@ -9,6 +9,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 )
 
 func TestFusedKernelRunsUntilTheExactOneIsReadyAndAnExactOneStandsInForNone(t *testing.T) {
@@ -16,8 +17,8 @@ func TestFusedKernelRunsUntilTheExactOneIsReadyAndAnExactOneStandsInForNone(t *t
 	gate := &gatedDevice{Device: openBeside(t, dev)}
 	ps := newTestPrograms(t, dev, gate, ProgramsConfig{})
 	narrow := kernel.Kernel{Kind: kernel.Interpreter, Width: 32}
-	fused, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd))
-	other, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd, kernel.OpLoad))
+	fused, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd))
+	other, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd, kernel.OpLoad))
 	ready := func(k kernel.Kernel) {
 		t.Helper()
 		p, err := ps.store.Wait(t.Context(), k)
@@ -61,7 +62,7 @@ func (d exactRefused) CompileCompute(source string) (gpu.Program, error) {
 
 func TestFusedKernelStandsInForAnExactOneThatCannotBeBuilt(t *testing.T) {
 	dev := openDevice(t)
-	fused, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore))
+	fused, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore))
 	ps := newTestPrograms(t, exactRefused{dev}, nil, ProgramsConfig{})
 	interpreter := pick(t, ps, kernel.Kernel{Kind: kernel.Interpreter, Width: 32}, kernel.Kernel{}) // one more that could
 	ps.Release(&interpreter)

@@ -13,6 +13,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 )
 
@@ -62,7 +63,7 @@ func TestKernelThatRanBeforeRunsUntilTheWantedOneIsReady(t *testing.T) {
 	gate := &gatedDevice{Device: openBeside(t, dev)}
 	ps := newTestPrograms(t, dev, gate, ProgramsConfig{})
 	narrow, wide := kernel.Kernel{Kind: kernel.Interpreter, Width: 32}, kernel.Kernel{Kind: kernel.Interpreter, Width: 64}
-	fused, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd))
+	fused, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd))
 
 	first := pick(t, ps, narrow, kernel.Kernel{})
 	if first.Kernel != narrow || first.Reason != "" {
@@ -124,7 +125,7 @@ func (d fusionRefused) CompileCompute(source string) (gpu.Program, error) {
 
 func TestInterpreterStandsInForAKernelThatCannotBeBuilt(t *testing.T) {
 	dev := openDevice(t)
-	fused, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore))
+	fused, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore))
 	for name, build := range map[string]gpu.Device{"background": fusionRefused{openBeside(t, dev)}, "launch": nil} {
 		t.Run(name, func(t *testing.T) {
 			var main gpu.Device = dev
@@ -177,7 +178,7 @@ func TestSecondStartCompilesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	fused, _ := kernel.FusedKernel(kernel.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpCopy))
+	fused, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpCopy))
 	kernels := []kernel.Kernel{{Kind: kernel.Interpreter, Width: 32}, {Kind: kernel.Interpreter, Width: 64}, fused}
 	for i, want := range []struct{ built, loaded uint64 }{{3, 0}, {0, 3}} {
 		ps := newTestPrograms(t, dev, beside, ProgramsConfig{Disk: dir})

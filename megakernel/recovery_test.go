@@ -16,6 +16,7 @@ import (
 	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -108,7 +109,7 @@ func newTrial(t *testing.T, change func(*megakernel.Config), devices ...*faultgl
 		}
 	})
 	x := &trial{t: t, engine: e, next: devices[1:], finished: map[string]megakernel.BatchResult{}, late: map[string]bool{},
-		order: megakernel.Order{Geometry: kernel.Geometry{Width: 32, Groups: 2, Chunk: 64}, BatchDepth: 500}}
+		order: megakernel.Order{Geometry: policy.Geometry{Width: 32, Groups: 2, Chunk: 64, Depth: 500}}}
 	for i := range batchStores {
 		x.submit("stores", i, func(j int) ring.Slot {
 			s := ring.Slot{Opcode: uint32(kernel.OpStore), Priority: uint32(j % ring.Priorities)}
@@ -318,7 +319,7 @@ func TestNothingIsLostOrDoneTwiceAtTheResetOfAResidentKernel(t *testing.T) {
 				if _, err := x.engine.LeaseSupport(); err != nil {
 					missingGL(t, err)
 				}
-				x.order.Mode, x.order.BatchDepth, x.single = megakernel.ModeLease, 200, single
+				x.order.Mode, x.order.Geometry.Depth, x.single = megakernel.ModeLease, 200, single
 				reset(x, dev)
 				x.run()
 				x.check(isAdds)
@@ -339,7 +340,7 @@ func TestBatchRunsAgainOnceAndNotForEver(t *testing.T) {
 	x.submit("stores", 0, func(j int) ring.Slot {
 		return ring.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{7, uint32(j)}}
 	})
-	report, err := x.engine.Launch(megakernel.Order{Queue: "stores", Geometry: kernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
+	report, err := x.engine.Launch(megakernel.Order{Queue: "stores", Geometry: policy.Geometry{Width: 32, Groups: 2, Chunk: 64}})
 	if err != nil || len(report.Finished) != 1 || report.Finished[0].Executed != batchSlots {
 		t.Errorf("%v, %+v", err, report)
 	}
@@ -357,7 +358,7 @@ func TestGarbageInTheStatusChangesNothing(t *testing.T) {
 func TestHangHoldsUpWavesButNotSubmitters(t *testing.T) {
 	dev := openFaulty(t, faultgl.Fault{Kind: faultgl.Hang, Dispatch: 2})
 	x := newTrial(t, nil, dev, openFaulty(t))
-	ticket, err := x.engine.Start(megakernel.Order{Queue: "stores", Geometry: kernel.Geometry{Width: 32, Groups: 2, Chunk: 64}})
+	ticket, err := x.engine.Start(megakernel.Order{Queue: "stores", Geometry: policy.Geometry{Width: 32, Groups: 2, Chunk: 64}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,19 +3,19 @@ package megakernel
 import (
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/hotset"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
 // Order is one launch to run.
 type Order struct {
-	Launch     uint64 // launch number, returned in the report
-	Decision   uint64 // the decision it comes from, returned in the report
-	Queue      string
-	Geometry   kernel.Geometry // wanted; what the device or the loop budget does not allow becomes the nearest that they do
-	BatchDepth uint32          // most slots of the launch; 0: as many as there are
-	InFlight   uint32          // most waves in flight with this one; 0: Config.InFlight
-	Fuse       bool            // a fused kernel may run it, if the queue has hot opcodes
-	Mode       LaunchMode
+	Launch   uint64 // launch number, returned in the report
+	Decision uint64 // the decision it comes from, returned in the report
+	Queue    string
+	Geometry policy.Geometry // wanted; what the device or the loop budget does not allow becomes the nearest that they do
+	InFlight uint32          // most waves in flight with this one; 0: Config.InFlight
+	Fuse     bool            // a fused kernel may run it, if the queue has hot opcodes
+	Mode     LaunchMode
 }
 
 // LaunchMode says whether a wave runs a launch or the resident kernel, where
@@ -64,8 +64,8 @@ type Report struct {
 	Launch      uint64
 	Decision    uint64
 	Queue       string
-	Recommended kernel.Geometry // what the order asked for
-	Applied     kernel.Geometry // what the device says it ran; zero if no wave was dispatched
+	Recommended policy.Geometry // what the order asked for
+	Applied     policy.Geometry // what the device says it ran, at the depth ordered; zero if no wave was dispatched
 	NotApplied  string          // why Applied differs from Recommended, or Kernel from Wanted; empty if nothing does
 	ElapsedNs   uint64          // time of the dispatch; by the host's clock, without the time behind waves before it
 	TimeSource  TimeSource

@@ -1,7 +1,7 @@
 package megakernel
 
 import (
-	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -50,7 +50,7 @@ func (e *Engine) settle(f *flight) {
 		e.land(f, f.err)
 		return
 	}
-	report.Applied = kernel.Geometry{Width: c.LocalSize, Groups: c.Groups, Chunk: c.Chunk}
+	report.Applied = policy.Geometry{Width: c.LocalSize, Groups: c.Groups, Chunk: c.Chunk, Depth: report.Recommended.Depth}
 	report.Executed, report.Faulted = f.wave.Executed, f.wave.Faulted
 	report.Requeued = report.Scheduled - report.Executed - report.Faulted
 	report.OldestAge = f.wave.OldestAge

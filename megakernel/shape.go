@@ -3,6 +3,7 @@ package megakernel
 import (
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/hotset"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -54,7 +55,7 @@ func (x *executor) shape(f *flight) error {
 		return err
 	}
 	q.cold = f.coldProgram.Kernel
-	cold, _ := x.fit(f, f.coldProgram.Kernel, kernel.Geometry{Width: f.coldProgram.Kernel.Width, Groups: g.Groups, Chunk: g.Chunk})
+	cold, _ := x.fit(f, f.coldProgram.Kernel, policy.Geometry{Width: f.coldProgram.Kernel.Width, Groups: g.Groups, Chunk: g.Chunk})
 	f.coldParams = x.waveOf(f, f.coldProgram.Kernel, cold)
 	f.coldParams.Cold = true
 	return nil
@@ -62,9 +63,9 @@ func (x *executor) shape(f *flight) error {
 
 // standIn is the geometry for a kernel that is not the wanted one: that of the
 // queue's wave before if it is its kernel, else what was ordered at the kernel's width.
-func (x *executor) standIn(f *flight, k kernel.Kernel, g kernel.Geometry) kernel.Geometry {
+func (x *executor) standIn(f *flight, k kernel.Kernel, g policy.Geometry) policy.Geometry {
 	if q := x.launchedOf(f); q.kernel == k && q.geometry.Width == k.Width {
-		g = q.geometry
+		g.Groups, g.Chunk = q.geometry.Groups, q.geometry.Chunk
 	}
 	g.Width = k.Width
 	if k.Kind == kernel.Fused {
@@ -76,12 +77,12 @@ func (x *executor) standIn(f *flight, k kernel.Kernel, g kernel.Geometry) kernel
 
 // fit is the nearest geometry that a kernel can run a wave's slots at, and why it
 // is another.
-func (x *executor) fit(f *flight, k kernel.Kernel, g kernel.Geometry) (kernel.Geometry, string) {
+func (x *executor) fit(f *flight, k kernel.Kernel, g policy.Geometry) (policy.Geometry, string) {
 	return kernel.Fit(g, x.limits, x.catalog.RowCost(k, kernel.OpcodeSet(f.wave.Opcodes), f.wave.Steps)-kernel.RowIterations, x.cfg.LoopBudget)
 }
 
 // waveOf are the parameters of a wave.
-func (x *executor) waveOf(f *flight, k kernel.Kernel, g kernel.Geometry) kernel.Wave {
+func (x *executor) waveOf(f *flight, k kernel.Kernel, g policy.Geometry) kernel.Wave {
 	window := f.wave.Window()
 	return kernel.Wave{
 		Entries:      uint32(len(f.wave.Schedule)),

@@ -15,6 +15,7 @@ import (
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/kernelcache/hotset"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -41,7 +42,7 @@ func built(t *testing.T, e *Engine, k kernel.Kernel) {
 func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 	gate := &gatedDevice{}
 	e := newEngine(t, openDevice(t), gated(t, gate))
-	run := func(g kernel.Geometry) Report {
+	run := func(g policy.Geometry) Report {
 		submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpAdd, 0, 1, 0)}, 1000)})
 		r := launch(t, e, Order{Queue: "q", Geometry: g})
 		if r.Executed != 1000 || r.Recommended != g {
@@ -49,7 +50,7 @@ func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 		}
 		return r
 	}
-	before, after := kernel.Geometry{Width: 32, Groups: 2, Chunk: 128}, kernel.Geometry{Width: 64, Groups: 4, Chunk: 256}
+	before, after := policy.Geometry{Width: 32, Groups: 2, Chunk: 128}, policy.Geometry{Width: 64, Groups: 4, Chunk: 256}
 	if r := run(before); r.Applied != before || r.NotApplied != "" {
 		t.Fatalf("the first launch: %+v", r)
 	}
@@ -75,7 +76,7 @@ func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 func TestPrefetchedKernelsAreAppliedAtOnce(t *testing.T) {
 	gate := &gatedDevice{}
 	e := newEngine(t, openDevice(t), gated(t, gate))
-	geometries := []kernel.Geometry{{Width: 32, Groups: 2, Chunk: 128}, {Width: 64, Groups: 2, Chunk: 128}, {Width: 128, Groups: 2, Chunk: 128}}
+	geometries := []policy.Geometry{{Width: 32, Groups: 2, Chunk: 128}, {Width: 64, Groups: 2, Chunk: 128}, {Width: 128, Groups: 2, Chunk: 128}}
 	var kernels []kernel.Kernel
 	for _, g := range geometries {
 		kernels = append(kernels, kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width})
@@ -123,7 +124,7 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 	dev := openDevice(t)
 	gate := &gatedDevice{}
 	fusing, plain := newEngine(t, dev, gated(t, gate)), newEngine(t, dev, nil)
-	g := kernel.Geometry{Width: 64, Groups: 3, Chunk: 256}
+	g := policy.Geometry{Width: 64, Groups: 3, Chunk: 256}
 	hot := kernel.NewOpcodeSet(kernel.OpAdd, kernel.OpStore, kernel.OpLoad)
 	fused, _ := kernel.FusedKernel(g, hot)
 	r := rand.New(rand.NewPCG(3, 4))
@@ -253,7 +254,7 @@ func TestKernelsAreBuiltOnTheNewDeviceAfterALoss(t *testing.T) {
 	run := func(width uint32) {
 		t.Helper()
 		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0)}})
-		if r := launch(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: width, Groups: 1, Chunk: width}}); r.Executed != 1 || r.Applied.Width != width {
+		if r := launch(t, e, Order{Queue: "q", Geometry: policy.Geometry{Width: width, Groups: 1, Chunk: width}}); r.Executed != 1 || r.Applied.Width != width {
 			t.Errorf("report %+v", r)
 		}
 	}

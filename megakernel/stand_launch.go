@@ -6,20 +6,21 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
 // Fits reports whether a launch of the load drains it at exactly this geometry,
-// in dispatches of depth slots, 0 for one dispatch: within the device's limits and
+// in dispatches of its depth, 0 for one dispatch: within the device's limits and
 // within the loop budget of a dispatch.
-func (s *Stand) Fits(g kernel.Geometry, depth uint32) bool {
+func (s *Stand) Fits(g policy.Geometry) bool {
 	steps := s.rowSteps()
 	if fit, _ := kernel.Fit(g, s.limits, steps, s.cfg.LoopBudget); fit != g {
 		return false
 	}
-	positions := uint64(s.pagesOf(depth)) * ring.PageSlots
+	positions := uint64(s.pagesOf(g.Depth)) * ring.PageSlots
 	return uint64(kernel.ClaimBudget(g, steps, s.cfg.LoopBudget))*uint64(g.Groups)*uint64(g.Chunk) >= positions &&
-		s.pagesOf(depth)*standWaves >= s.pages
+		s.pagesOf(g.Depth)*standWaves >= s.pages
 }
 
 // rowSteps is what a row of the load costs besides its own iterations.
@@ -49,9 +50,9 @@ func (s *Stand) Build(width uint32) error {
 	})
 }
 
-// Launch drains the load once by the interpreter. depth as for Fits, which it has to satisfy.
-func (s *Stand) Launch(g kernel.Geometry, depth uint32) (r StandReport, err error) {
-	if err := s.mustFit(g, depth); err != nil {
+// Launch drains the load once by the interpreter, at a geometry that satisfies Fits.
+func (s *Stand) Launch(g policy.Geometry) (r StandReport, err error) {
+	if err := s.mustFit(g); err != nil {
 		return r, err
 	}
 	err = s.dev.Do(func() error {
@@ -59,29 +60,30 @@ func (s *Stand) Launch(g kernel.Geometry, depth uint32) (r StandReport, err erro
 		if err != nil {
 			return err
 		}
-		return s.launch(p, g, depth, &r)
+		return s.launch(p, g, &r)
 	})
 	return r, err
 }
 
 // LaunchBy drains the load once by kernels that Compile built, in one dispatch of each.
-func (s *Stand) LaunchBy(p *StandProgram, g kernel.Geometry) (r StandReport, err error) {
-	if err := s.mustFit(g, 0); err != nil {
+func (s *Stand) LaunchBy(p *StandProgram, g policy.Geometry) (r StandReport, err error) {
+	g.Depth = 0
+	if err := s.mustFit(g); err != nil {
 		return r, err
 	}
-	err = s.dev.Do(func() error { return s.launch(p, g, 0, &r) })
+	err = s.dev.Do(func() error { return s.launch(p, g, &r) })
 	return r, err
 }
 
-func (s *Stand) mustFit(g kernel.Geometry, depth uint32) error {
-	if s.slots == 0 || !s.Fits(g, depth) {
-		return fmt.Errorf("stand: %d slots at %s, %d a dispatch, are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, depth, ErrStand)
+func (s *Stand) mustFit(g policy.Geometry) error {
+	if s.slots == 0 || !s.Fits(g) {
+		return fmt.Errorf("stand: %d slots at %s are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, ErrStand)
 	}
 	return nil
 }
 
-func (s *Stand) launch(p *StandProgram, g kernel.Geometry, depth uint32, r *StandReport) error {
-	s.schedule(s.pagesOf(depth))
+func (s *Stand) launch(p *StandProgram, g policy.Geometry, r *StandReport) error {
+	s.schedule(s.pagesOf(g.Depth))
 	for range s.cfg.Lead {
 		s.reset()
 		s.dispatch(p, g)
@@ -100,9 +102,9 @@ func (s *Stand) Left(statuses []ring.Status, results []uint32) error {
 
 // Warm keeps the device busy with launches for a time: a GPU's clocks fall while
 // kernels are compiled, and take their time to rise. Arguments as for Launch.
-func (s *Stand) Warm(g kernel.Geometry, depth uint32, span time.Duration) error {
+func (s *Stand) Warm(g policy.Geometry, span time.Duration) error {
 	for begin := time.Now(); time.Since(begin) < span; {
-		if _, err := s.Launch(g, depth); err != nil {
+		if _, err := s.Launch(g); err != nil {
 			return err
 		}
 	}
@@ -197,7 +199,7 @@ func (s *Stand) reset() {
 }
 
 // dispatch starts the dispatches of a launch, with a barrier behind each.
-func (s *Stand) dispatch(p *StandProgram, g kernel.Geometry) {
+func (s *Stand) dispatch(p *StandProgram, g policy.Geometry) {
 	m, dev := s.memory, s.dev
 	wave := kernel.Wave{
 		Chunk: g.Chunk, ClaimBudget: kernel.ClaimBudget(g, s.rowSteps(), s.cfg.LoopBudget),
@@ -219,7 +221,7 @@ func (s *Stand) dispatch(p *StandProgram, g kernel.Geometry) {
 
 // drain runs the dispatches of a launch, times them as the engine times a wave,
 // and checks that they ran every slot.
-func (s *Stand) drain(p *StandProgram, g kernel.Geometry, r *StandReport) error {
+func (s *Stand) drain(p *StandProgram, g policy.Geometry, r *StandReport) error {
 	dev := s.dev
 	s.reset()
 	dev.Barrier()
@@ -269,7 +271,7 @@ func (s *Stand) wait() error {
 }
 
 // check adds up what the dispatches counted.
-func (s *Stand) check(g kernel.Geometry) error {
+func (s *Stand) check(g policy.Geometry) error {
 	var executed, faulted, unreached, again uint32
 	for i := range s.entries {
 		s.dev.ReadBuffer(s.memory.buffers[ring.BindControl], i*controlStride, gpu.Bytes(s.control))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -50,18 +51,19 @@ func newStand(t *testing.T) (*Stand, []ring.Slot, []uint32) {
 func TestAStandDrainsItsLoadAgainAndAgainAtAnyGeometry(t *testing.T) {
 	s, _, window := newStand(t)
 	launches := uint32(0)
-	for _, g := range []kernel.Geometry{{Width: 32, Groups: 1, Chunk: 32}, {Width: 64, Groups: 5, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 64}, {Width: 64, Groups: 2, Chunk: 4096}} {
+	for _, g := range []policy.Geometry{{Width: 32, Groups: 1, Chunk: 32}, {Width: 64, Groups: 5, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 64}, {Width: 64, Groups: 2, Chunk: 4096}} {
 		for depth, dispatches := range map[uint32]int{0: 1, standSlots: 1, 1500: 2, 256: 12} {
-			if !s.Fits(g, depth) {
-				t.Fatalf("%s in dispatches of %d does not fit", g, depth)
+			g.Depth = depth
+			if !s.Fits(g) {
+				t.Fatalf("%s does not fit", g)
 			}
-			r, err := s.Launch(g, depth)
+			r, err := s.Launch(g)
 			launches++
 			if err != nil {
 				t.Fatal(err)
 			}
 			if r.Dispatches != dispatches || r.Ns == 0 || r.Ns > r.WallNs || r.TimeSource == TimeNone {
-				t.Errorf("%s, depth %d: %+v", g, depth, r)
+				t.Errorf("%s: %+v", g, r)
 			}
 		}
 	}
@@ -80,18 +82,17 @@ func TestAStandKnowsWhichGeometriesDrainItsLoadInOneGo(t *testing.T) {
 	s, slots, window := newStand(t)
 	width, _, _ := s.dev.WorkgroupLimits()
 	for _, c := range []struct {
-		g     kernel.Geometry
-		depth uint32
-		want  bool
+		g    policy.Geometry
+		want bool
 	}{
-		{kernel.Geometry{Width: 64, Groups: 8, Chunk: 256}, 0, true},
-		{kernel.Geometry{Width: 0, Groups: 8, Chunk: 256}, 0, false},
-		{kernel.Geometry{Width: width * 2, Groups: 8, Chunk: 256}, 0, false},
-		{kernel.Geometry{Width: 64, Groups: 0, Chunk: 256}, 0, false},
-		{kernel.Geometry{Width: 64, Groups: 8, Chunk: 1 << 30}, 0, false},
+		{policy.Geometry{Width: 64, Groups: 8, Chunk: 256}, true},
+		{policy.Geometry{Width: 0, Groups: 8, Chunk: 256}, false},
+		{policy.Geometry{Width: width * 2, Groups: 8, Chunk: 256}, false},
+		{policy.Geometry{Width: 64, Groups: 0, Chunk: 256}, false},
+		{policy.Geometry{Width: 64, Groups: 8, Chunk: 1 << 30}, false},
 	} {
-		if s.Fits(c.g, c.depth) != c.want {
-			t.Errorf("%s, depth %d: fits is %v", c.g, c.depth, !c.want)
+		if s.Fits(c.g) != c.want {
+			t.Errorf("%s: fits is %v", c.g, !c.want)
 		}
 	}
 	long := slices.Clone(slots)
@@ -99,14 +100,16 @@ func TestAStandKnowsWhichGeometriesDrainItsLoadInOneGo(t *testing.T) {
 	if err := s.Load(long, window); err != nil {
 		t.Fatal(err)
 	}
-	g := kernel.Geometry{Width: 32, Groups: 1, Chunk: 32}
-	if s.Fits(g, 0) || !s.Fits(g, 1500) {
-		t.Errorf("fits as a whole: %v, in halves: %v", s.Fits(g, 0), s.Fits(g, 1500))
+	g := policy.Geometry{Width: 32, Groups: 1, Chunk: 32}
+	halves := g
+	halves.Depth = 1500
+	if s.Fits(g) || !s.Fits(halves) {
+		t.Errorf("fits as a whole: %v, in halves: %v", s.Fits(g), s.Fits(halves))
 	}
-	if _, err := s.Launch(g, 0); !errors.Is(err, ErrStand) {
+	if _, err := s.Launch(g); !errors.Is(err, ErrStand) {
 		t.Errorf("beyond the loop budget: %v", err)
 	}
-	if _, err := s.Launch(g, 1500); err != nil {
+	if _, err := s.Launch(halves); err != nil {
 		t.Error(err)
 	}
 }
@@ -131,7 +134,7 @@ func TestAStandRefusesLoadsThatALaunchDoesNotFinish(t *testing.T) {
 	if err := s.Load([]ring.Slot{slot(kernel.OpNop, ring.PriorityNormal), slot(kernel.OpLoad, ring.PriorityNormal, 1<<14)}, window); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Launch(kernel.Geometry{Width: 32, Groups: 1, Chunk: 32}, 0); !errors.Is(err, ErrStand) {
+	if _, err := s.Launch(policy.Geometry{Width: 32, Groups: 1, Chunk: 32}); !errors.Is(err, ErrStand) {
 		t.Errorf("a slot that faults: %v", err)
 	}
 }

@@ -44,7 +44,7 @@ func TestBacklogOfOneQueueKeepsNoOtherFromRunning(t *testing.T) {
 		slots[i] = slot(kernel.OpAdd, uint32(i%2), 1, uint32(i%1000))
 	}
 	submit(t, e, "greedy", Batch{ID: "b", Slots: slots})
-	launch(t, e, Order{Queue: "greedy", Geometry: testGeometry, BatchDepth: 1})
+	launch(t, e, Order{Queue: "greedy", Geometry: testGeometryAt(1)})
 	for _, q := range []string{"p", "q"} {
 		var batch []ring.Slot
 		for p := range uint32(ring.Priorities) {
@@ -77,7 +77,7 @@ func TestSteadyLaunchesAllocateNothingPerSlot(t *testing.T) {
 func TestSteadyLaunchAllocatesNothing(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
 	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpAdd, 2, 1, 0)}, 1<<15)})
-	order := Order{Queue: "q", Geometry: testGeometry, BatchDepth: 256}
+	order := Order{Queue: "q", Geometry: testGeometryAt(256)}
 	allocations := testing.AllocsPerRun(100, func() {
 		if r, err := e.Launch(order); err != nil || r.Executed != 256 {
 			t.Fatal(r, err)

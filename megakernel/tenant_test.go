@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -73,7 +74,7 @@ func TestHostileSlotsStayInTheirWindow(t *testing.T) {
 		if launches > 100_000 {
 			t.Fatalf("%d slots never end", e.Pending("q"))
 		}
-		report := launch(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: 256, Groups: 8, Chunk: 1024}})
+		report := launch(t, e, Order{Queue: "q", Geometry: policy.Geometry{Width: 256, Groups: 8, Chunk: 1024}})
 		ended += report.Executed + report.Faulted
 	}
 	if int(ended) != accepted || refused == 0 {

@@ -13,13 +13,14 @@ import (
 	"github.com/zeebo/blake3"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
 // A testProgram is one wave on small buffers: everything a kernel reads,
 // except the heap's words, which are a fixed function of their index.
 type testProgram struct {
-	geometry   kernel.Geometry
+	geometry   policy.Geometry
 	wave       kernel.Wave
 	schedule   []ring.Entry
 	slots      []ring.Slot // testPages pages
@@ -97,7 +98,7 @@ func randomProgram(seed uint64) *testProgram {
 		p.statuses[i] = status
 	}
 
-	p.geometry = kernel.Geometry{
+	p.geometry = policy.Geometry{
 		Width:  []uint32{1, 8, 32, 51, 64, 128, 256}[r.IntN(7)],
 		Groups: 1 + r.Uint32N(9),
 		Chunk:  []uint32{1, 7, 32, 64, 100, 256, 1000, 4096}[r.IntN(8)],

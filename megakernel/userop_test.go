@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -136,7 +137,7 @@ func drainAll(t *testing.T, e *Engine, order Order, slots []ring.Slot, counted f
 	if err := e.Submit(order.Queue, Batch{ID: "b", Slots: slices.Clone(slots), WantResults: true}); err != nil {
 		t.Fatal(err)
 	}
-	order.Geometry = kernel.Geometry{Width: 64, Groups: 4, Chunk: 128}
+	order.Geometry.Width, order.Geometry.Groups, order.Geometry.Chunk = 64, 4, 128
 	n := 0
 	for range 10_000 {
 		order.Launch++
@@ -173,8 +174,8 @@ func TestOperatorsOpcodesDoOnTheDeviceWhatTheirReferencesDo(t *testing.T) {
 		counted func(*Report) bool
 	}{
 		"interpreter": {Order{}, func(r *Report) bool { return r.Kernel.Kind == kernel.Interpreter }},
-		"fused":       {Order{Fuse: true, BatchDepth: 24}, func(r *Report) bool { return r.Kernel.Kind == kernel.Fused && r.Kernel.Hot.Has(opMix) }},
-		"lease":       {Order{Mode: ModeLease, BatchDepth: 200}, func(r *Report) bool { return r.Leased }},
+		"fused":       {Order{Fuse: true, Geometry: policy.Geometry{Depth: 24}}, func(r *Report) bool { return r.Kernel.Kind == kernel.Fused && r.Kernel.Hot.Has(opMix) }},
+		"lease":       {Order{Mode: ModeLease, Geometry: policy.Geometry{Depth: 200}}, func(r *Report) bool { return r.Leased }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.order.Queue = "q"
@@ -308,7 +309,7 @@ func TestHostileSlotsOfOperatorsOpcodesStayInTheirWindow(t *testing.T) {
 func TestOperatorsOpcodesCompileInEveryKindOfKernel(t *testing.T) {
 	catalog := testOpcodes(t)
 	dev := openDevice(t)
-	fused, ok := kernel.FusedKernel(kernel.Geometry{Width: 64, Groups: 1, Chunk: 128}, kernel.NewOpcodeSet(kernel.OpAdd, opMix, opSpin, opNames))
+	fused, ok := kernel.FusedKernel(policy.Geometry{Width: 64, Groups: 1, Chunk: 128}, kernel.NewOpcodeSet(kernel.OpAdd, opMix, opSpin, opNames))
 	if !ok {
 		t.Fatal("no fused kernel")
 	}

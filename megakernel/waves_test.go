@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -28,7 +29,7 @@ func TestLongCopiesFinishOverSeveralWaves(t *testing.T) {
 	var executed, oldest uint32
 	launches := 0
 	for e.Pending("q") > 0 {
-		r := launch(t, e, Order{Queue: "q", Geometry: kernel.Geometry{Width: 32, Groups: 1, Chunk: 128}})
+		r := launch(t, e, Order{Queue: "q", Geometry: policy.Geometry{Width: 32, Groups: 1, Chunk: 128}})
 		if r.Executed == 0 || r.Requeued != r.Scheduled-r.Executed || r.Faulted != 0 || r.NotApplied != "" {
 			t.Fatalf("report %+v", r)
 		}
@@ -57,7 +58,7 @@ func TestLongCopiesFinishOverSeveralWaves(t *testing.T) {
 // with slots of the longest loops: whatever a ticket claimed has run.
 func TestWholeBudgetLosesNoClaimedSlot(t *testing.T) {
 	r := newRig(t)
-	for _, g := range []kernel.Geometry{{Width: 8, Groups: 1, Chunk: 8}, {Width: 8, Groups: 1, Chunk: 160}, {Width: 16, Groups: 2, Chunk: 96}, {Width: 64, Groups: 1, Chunk: 64}} {
+	for _, g := range []policy.Geometry{{Width: 8, Groups: 1, Chunk: 8}, {Width: 8, Groups: 1, Chunk: 160}, {Width: 16, Groups: 2, Chunk: 96}, {Width: 64, Groups: 1, Chunk: 64}} {
 		for _, steps := range []uint32{0, 1, 200, kernel.CopyCap} {
 			p := &testProgram{geometry: g, slots: make([]ring.Slot, testSlots), statuses: make([]ring.Status, testSlots)}
 			for i := range p.slots {
@@ -90,7 +91,7 @@ func TestNothingStarvesOnTheDevice(t *testing.T) {
 		for p := range uint32(ring.PriorityIdle) {
 			submit(t, e, "q", Batch{ID: "flood", Slots: nops(128, p)})
 		}
-		r := launch(t, e, Order{Queue: "q", Geometry: testGeometry, BatchDepth: 128})
+		r := launch(t, e, Order{Queue: "q", Geometry: testGeometryAt(128)})
 		for _, b := range r.Finished {
 			if b.ID == "idle" {
 				if wave > 5+ring.Priorities {

@@ -12,6 +12,7 @@ import (
 
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
@@ -83,7 +84,7 @@ type job struct {
 	groups    []slotGroup
 	downloads []download
 	results   bool
-	geometry  kernel.Geometry
+	geometry  policy.Geometry
 
 	after    []uint32 // the window when all is done
 	launches int

@@ -232,8 +232,8 @@ func tuneProgress(to *screen) func(float64, *trial.Run) {
 		}
 		best := r.Best(1)[0]
 		g := r.Space.At(best)
-		to.draw(fmt.Sprintf("%s %3.0f %%  %s launches, %s of %s geometries, best %s x %d: %s\n", bar(done, 30), 100*done,
-			grouped(r.Count), grouped(len(r.Times)), grouped(r.Space.Len()), trial.EngineGeometry(g), g.Depth, launchTime(trial.Median(r.Times[best]))))
+		to.draw(fmt.Sprintf("%s %3.0f %%  %s launches, %s of %s geometries, best %s: %s\n", bar(done, 30), 100*done,
+			grouped(r.Count), grouped(len(r.Times)), grouped(r.Space.Len()), g, launchTime(trial.Median(r.Times[best]))))
 	}
 }
 

@@ -26,7 +26,7 @@ func flowWants(g *graph.Graph, job *Job) []uint32 {
 	return graph.Flow(g, in, job.Gen, job.Kill)
 }
 
-var flowGeometries = []Geometry{{}, {Width: 64, Groups: 2}}
+var flowGeometries = []policy.Geometry{{}, {Width: 64, Groups: 2}}
 
 // flows compares every topology with the plain algorithm, one geometry after the other from the given one on.
 func flows(t testing.TB, name string, r *Graph, job Job, geometry int) {

@@ -65,12 +65,6 @@ var (
 	ErrLevels = errors.New("job has more levels than allowed")
 )
 
-// Geometry is the shape of a job's dispatches; zero fields are chosen by Run.
-type Geometry struct {
-	Width  uint32 // invocations per workgroup: a power of two from 32 to 1,024
-	Groups uint32 // most workgroups of a push dispatch
-}
-
 // Job is one propagation over a resident graph. The zero value of every field except
 // Sources is usable.
 type Job struct {
@@ -107,7 +101,9 @@ type Job struct {
 	MemoryPressureBps uint16
 	PressureKnown     bool
 
-	Geometry Geometry
+	// Geometry has the width of all dispatches, a power of two from 32 to 1,024, and the most
+	// workgroups of a push; Run chooses what is zero. A job has neither chunk nor depth.
+	Geometry policy.Geometry
 	// HitCapacity is the size of a hit buffer in nodes; 0 means one for every node.
 	HitCapacity uint32
 	// Budget is the most bytes of device memory that the job may use beside the
@@ -189,6 +185,6 @@ type Result struct {
 	// HitCapacity and Geometry are what was used; Bytes is the device memory beside the
 	// graph.
 	HitCapacity uint32
-	Geometry    Geometry
+	Geometry    policy.Geometry
 	Bytes       uint64
 }

@@ -90,7 +90,7 @@ func TestUserJoinsHaveTheirMeaningInEveryTopology(t *testing.T) {
 			for i, topology := range slices.Concat(topologies, topologies) {
 				job := Job{Semiring: User, Join: join, Sources: sources, Topology: topology}
 				if i >= len(topologies) {
-					job.Geometry, job.HitCapacity = Geometry{Groups: 2}, 5
+					job.Geometry, job.HitCapacity = policy.Geometry{Groups: 2}, 5
 				}
 				got, err := r.Run(context.Background(), job)
 				if err != nil {
@@ -111,7 +111,7 @@ func TestAUserJoinEqualsTheBuiltInOneOfItsMeaning(t *testing.T) {
 	k := newKernels(t)
 	r := load(t, k, "kronecker:10")
 	join := parseJoin(t, "hops", "min", "0", "result(value + 1u);")
-	for _, geometry := range []Geometry{{}, {Width: 32, Groups: 3}} {
+	for _, geometry := range []policy.Geometry{{}, {Width: 32, Groups: 3}} {
 		want, err := r.Run(context.Background(), Job{Sources: []uint32{5}, Geometry: geometry})
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ type Needs struct {
 
 // Needs tells what a job would take, whatever its budget. It fails if the job cannot run.
 func (r *Graph) Needs(job Job) (Needs, error) {
-	job.Budget, job.HitCapacity, job.Geometry = 0, 0, Geometry{}
+	job.Budget, job.HitCapacity, job.Geometry = 0, 0, policy.Geometry{}
 	if r.shape.nodes == 0 {
 		return Needs{}, job.check(0)
 	}

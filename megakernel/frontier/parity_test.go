@@ -170,7 +170,7 @@ func TestEveryTopologyGivesThePlainMeaningOnRandomGraphs(t *testing.T) {
 	k := newKernels(t)
 	// Long enough for the persistent kernel.
 	path := loadPair(t, k, shapes(t)["a path both ways"])
-	job := Job{Sources: []uint32{0}, Geometry: Geometry{Width: 64}}
+	job := Job{Sources: []uint32{0}, Geometry: policy.Geometry{Width: 64}}
 	runs(t, "a path", path, job)
 	got, err := path.Run(context.Background(), job)
 	if err != nil {
@@ -192,13 +192,13 @@ func TestWidthsGiveThePlainMeaning(t *testing.T) {
 	for _, width := range []uint32{32, 256} {
 		r := loadPair(t, newKernels(t), randomGraph(rng, t))
 		for groups := range uint32(3) {
-			runs(t, fmt.Sprintf("%d x %d", width, groups), r, Job{Sources: []uint32{r.Nodes() / 2}, Geometry: Geometry{Width: width, Groups: groups}})
+			runs(t, fmt.Sprintf("%d x %d", width, groups), r, Job{Sources: []uint32{r.Nodes() / 2}, Geometry: policy.Geometry{Width: width, Groups: groups}})
 		}
 	}
 }
 
 func randomJob(rng *rand.Rand, s Semiring, nodes uint32) Job {
-	job := Job{Semiring: s, Geometry: Geometry{Width: 64, Groups: rng.Uint32N(4)}}
+	job := Job{Semiring: s, Geometry: policy.Geometry{Width: 64, Groups: rng.Uint32N(4)}}
 	for range 1 + rng.IntN(3) {
 		job.Sources = append(job.Sources, rng.Uint32N(nodes))
 	}
@@ -236,7 +236,7 @@ func TestHeavyBlocksArePulledInPieces(t *testing.T) {
 	}
 	r := loadPair(t, k, pair)
 	for _, s := range []Semiring{BFS, Reach} {
-		job := Job{Semiring: s, Sources: []uint32{60, 3}, Topology: policy.TopologyDense, Geometry: Geometry{Width: 32}}
+		job := Job{Semiring: s, Sources: []uint32{60, 3}, Topology: policy.TopologyDense, Geometry: policy.Geometry{Width: 32}}
 		p, err := r.plan(&job)
 		if err != nil {
 			t.Fatal(err)

@@ -13,7 +13,7 @@ type plan struct {
 	cfg        *policy.Config
 	situation  Situation
 	thresholds Thresholds
-	geometry   Geometry
+	geometry   policy.Geometry
 	capacity   uint32   // nodes of a hit buffer
 	blocks     []uint32 // pieces of heavy blocks, four words each
 	pullBlocks uint32

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/policy"
 )
 
 // Every algorithm gives what plain Go gives on every bundled graph, whatever the topology, the
 // shape of the dispatches and the room for hits.
 func TestEveryAlgorithmIsThatOfPlainGoOnRealGraphs(t *testing.T) {
 	k := newKernels(t)
-	shapes := []Job{{}, {Geometry: Geometry{Width: 32, Groups: 3}}, {Geometry: Geometry{Groups: 5}, HitCapacity: 200}}
+	shapes := []Job{{}, {Geometry: policy.Geometry{Width: 32, Groups: 3}}, {Geometry: policy.Geometry{Groups: 5}, HitCapacity: 200}}
 	for _, c := range []struct {
 		file     string
 		directed bool

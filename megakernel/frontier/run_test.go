@@ -101,7 +101,7 @@ func TestJobsThatCannotBeRunAreRefused(t *testing.T) {
 		"levels with seeds":             {Job{Sources: []uint32{1}, Seeds: []uint32{1}}, ErrJob},
 		"an unknown semiring":           {Job{Semiring: semirings}, ErrJob},
 		"an unknown topology":           {Job{Topology: 99}, ErrJob},
-		"a width that is no power":      {Job{Geometry: Geometry{Width: 48}}, ErrJob},
+		"a width that is no power":      {Job{Geometry: policy.Geometry{Width: 48}}, ErrJob},
 		"a share above the whole":       {Job{MemoryPressureBps: 10_001}, ErrJob},
 		"a budget below the least":      {Job{Budget: 100}, ErrBudget},
 		"more levels than allowed":      {Job{Sources: []uint32{0}, MaxLevels: 2}, ErrLevels},

@@ -5,16 +5,8 @@ import (
 	"strings"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/policy"
 )
-
-// Geometry is the shape of a dispatch.
-type Geometry struct {
-	Width  uint32 // invocations per workgroup
-	Groups uint32 // workgroups
-	Chunk  uint32 // positions one ticket claims
-}
-
-func (g Geometry) String() string { return fmt.Sprintf("%dx%dx%d", g.Width, g.Groups, g.Chunk) }
 
 // DefaultLoopBudget is the most loop iterations one invocation may run in one dispatch.
 const DefaultLoopBudget = gpu.LoopIterations
@@ -49,8 +41,9 @@ func (l Limits) Usable() error {
 
 // Fit is the nearest geometry to g that fits the device and whose chunk of
 // slots of at most steps loop steps each fits the loop budget, and why it
-// differs from g; the reason is empty if it does not. The limits are usable.
-func Fit(g Geometry, limits Limits, steps, loopBudget uint32) (Geometry, string) {
+// differs from g; the reason is empty if it does not. The limits are usable. A depth
+// is kept: which slots a launch takes is not the dispatch's matter.
+func Fit(g policy.Geometry, limits Limits, steps, loopBudget uint32) (policy.Geometry, string) {
 	var reasons []string
 	bounded := func(name string, v *uint32, most uint32, bound string) {
 		if to := min(max(*v, 1), most); to != *v {
@@ -68,7 +61,7 @@ func Fit(g Geometry, limits Limits, steps, loopBudget uint32) (Geometry, string)
 
 // ClaimBudget is how many tickets a workgroup may take within the loop budget
 // when a slot takes at most steps loop steps. It is at least 1.
-func ClaimBudget(g Geometry, steps, loopBudget uint32) uint32 {
+func ClaimBudget(g policy.Geometry, steps, loopBudget uint32) uint32 {
 	rows := (uint64(g.Chunk) + uint64(g.Width) - 1) / uint64(g.Width)
 	return uint32(max(uint64(loopBudget)/(1+rows*uint64(RowIterations+steps)), 1))
 }

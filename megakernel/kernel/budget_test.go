@@ -6,13 +6,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
 func TestClaimBudgetKeepsTheLoopBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limits := Limits{Width: 1024, Groups: 65535}
-		order := Geometry{rapid.Uint32().Draw(t, "width"), rapid.Uint32().Draw(t, "groups"), rapid.Uint32().Draw(t, "chunk")}
+		order := policy.Geometry{Width: rapid.Uint32().Draw(t, "width"), Groups: rapid.Uint32().Draw(t, "groups"), Chunk: rapid.Uint32().Draw(t, "chunk")}
 		steps := rapid.Uint32Range(0, CopyCap).Draw(t, "steps")
 		budget := rapid.Uint32Range(MinLoopBudget, 1<<24).Draw(t, "budget")
 		g, reason := Fit(order, limits, steps, budget)
@@ -37,7 +38,9 @@ func TestClaimBudgetKeepsTheLoopBudget(t *testing.T) {
 }
 
 func TestLegalGeometryIsKept(t *testing.T) {
-	for _, g := range []Geometry{{1, 1, 1}, {51, 51, 51}, {1024, 65535, 1024}, {256, 64, 65536}} {
+	for _, g := range []policy.Geometry{
+		{Width: 1, Groups: 1, Chunk: 1}, {Width: 51, Groups: 51, Chunk: 51}, {Width: 1024, Groups: 65535, Chunk: 1024}, {Width: 256, Groups: 64, Chunk: 65536},
+	} {
 		if got, reason := Fit(g, Limits{Width: 1024, Groups: 65535}, 1, DefaultLoopBudget); got != g || reason != "" {
 			t.Errorf("%s became %s: %s", g, got, reason)
 		}
@@ -63,13 +66,13 @@ func TestStepsBoundWhatTheReferenceDoes(t *testing.T) {
 		if c.want > 0 {
 			short := w
 			short.StepBudget--
-			Interpret(image, short, Geometry{1, 1, 256})
+			Interpret(image, short, policy.Geometry{Width: 1, Groups: 1, Chunk: 256})
 			if image.Control.Unreached != 1 || image.Statuses[0] != ring.NewStatus(ring.Published) {
 				t.Errorf("%s ran with %d steps", Opcode(c.slot.Opcode), short.StepBudget)
 			}
 			image.Control = ring.Control{}
 		}
-		Interpret(image, w, Geometry{1, 1, 256})
+		Interpret(image, w, policy.Geometry{Width: 1, Groups: 1, Chunk: 256})
 		if !image.Statuses[0].State().Terminal() {
 			t.Errorf("%s did not run with %d steps", Opcode(c.slot.Opcode), c.want)
 		}
@@ -101,7 +104,7 @@ func TestReferenceMeaningOfEachOpcode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			image := &Image{Slots: []ring.Slot{c.slot}, Results: []uint32{77}, Heap: slices.Clone(heap),
 				Statuses: []ring.Status{ring.NewStatus(ring.Published)}, Schedule: []ring.Entry{ring.NewEntry(0, 1)}}
-			Interpret(image, Wave{Entries: 1, Chunk: 64, ClaimBudget: 9, StepBudget: 9, WindowBase: base, WindowLength: length}, Geometry{64, 1, 64})
+			Interpret(image, Wave{Entries: 1, Chunk: 64, ClaimBudget: 9, StepBudget: 9, WindowBase: base, WindowLength: length}, policy.Geometry{Width: 64, Groups: 1, Chunk: 64})
 			want := slices.Clone(heap)
 			for i, v := range c.change {
 				want[i] = v

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -149,17 +150,17 @@ func TestPackTakesWhatFitsAndRefusesTheRest(t *testing.T) {
 
 func TestFusedKernelExistsWithinItsRows(t *testing.T) {
 	for _, c := range []struct {
-		g   Geometry
+		g   policy.Geometry
 		hot OpcodeSet
 		ok  bool
 	}{
-		{Geometry{64, 1, 64}, 1, true},
-		{Geometry{64, 1, 64 * MaxFusedRows}, 1, true},
-		{Geometry{64, 1, 64*MaxFusedRows + 1}, 1, false},
-		{Geometry{1, 1, 1}, 1, true},
-		{Geometry{64, 1, 64}, 0, false},
-		{Geometry{0, 1, 64}, 1, false},
-		{Geometry{64, 1, 0}, 1, false},
+		{policy.Geometry{Width: 64, Groups: 1, Chunk: 64}, 1, true},
+		{policy.Geometry{Width: 64, Groups: 1, Chunk: 64 * MaxFusedRows}, 1, true},
+		{policy.Geometry{Width: 64, Groups: 1, Chunk: 64*MaxFusedRows + 1}, 1, false},
+		{policy.Geometry{Width: 1, Groups: 1, Chunk: 1}, 1, true},
+		{policy.Geometry{Width: 64, Groups: 1, Chunk: 64}, 0, false},
+		{policy.Geometry{Width: 0, Groups: 1, Chunk: 64}, 1, false},
+		{policy.Geometry{Width: 64, Groups: 1, Chunk: 0}, 1, false},
 	} {
 		if k, ok := FusedKernel(c.g, c.hot); ok != c.ok {
 			t.Errorf("%s: %v", k, ok)
@@ -172,7 +173,7 @@ func TestFusedSourceHasNoColdBodies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, _ := FusedKernel(Geometry{64, 4, 256}, NewOpcodeSet(OpAdd, 16))
+	k, _ := FusedKernel(policy.Geometry{Width: 64, Groups: 4, Chunk: 256}, NewOpcodeSet(OpAdd, 16))
 	source := c.Source(k)
 	for _, text := range []string{"#define HAS_ADD 1\n", "rm_op_16(", "#define CHUNK 256u\n", "#define HOT_LOW 0x10004u\n"} {
 		if !strings.Contains(source, text) {

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math/bits"
+	"ringmaster/megakernel/policy"
 )
 
 // OpcodeSet is a set of opcodes, one bit for each.
@@ -72,7 +73,7 @@ const MaxFusedRows = 32
 // FusedKernel is the fused kernel for a geometry, or false if no such kernel
 // can be made: without opcodes, or with a chunk of more than MaxFusedRows
 // times the width.
-func FusedKernel(g Geometry, hot OpcodeSet) (Kernel, bool) {
+func FusedKernel(g policy.Geometry, hot OpcodeSet) (Kernel, bool) {
 	k := Kernel{Kind: Fused, Width: g.Width, Chunk: g.Chunk, Hot: hot}
 	return k, hot != 0 && g.Width > 0 && g.Chunk > 0 && uint64(g.Chunk) <= uint64(g.Width)*MaxFusedRows
 }

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
 )
@@ -18,7 +19,7 @@ type Image struct {
 }
 
 // Interpret runs one wave of built-in opcodes on an image, see Catalog.Interpret.
-func Interpret(image *Image, w Wave, g Geometry) {
+func Interpret(image *Image, w Wave, g policy.Geometry) {
 	builtIn.Interpret(image, Kernel{Kind: Interpreter, Width: g.Width}, w, g)
 }
 
@@ -28,7 +29,7 @@ func Interpret(image *Image, w Wave, g Geometry) {
 // fast path and no launch uses it. Workgroups take their chunks in turn,
 // which is one of the orders a device may choose. An operator's opcode
 // without a Go reference panics.
-func (c *Catalog) Interpret(image *Image, k Kernel, w Wave, g Geometry) {
+func (c *Catalog) Interpret(image *Image, k Kernel, w Wave, g policy.Geometry) {
 	r := reference{Image: image, catalog: c, hot: c.Compiled(k), fused: k.Kind == Fused, exact: k.Kind == Exact, wave: &w}
 	ctl := &image.Control
 	positions, ticket := w.Entries<<ring.PageShift, &ctl.Ticket

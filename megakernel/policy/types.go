@@ -1,5 +1,7 @@
 package policy
 
+import "fmt"
+
 // Topology is the way a launch walks its work.
 type Topology uint8
 
@@ -54,12 +56,22 @@ type Limits struct {
 
 // Geometry is the shape of a launch: what the tuner measures, remembers and asks for.
 // In a request a field of 0 is no opinion; each of the others is taken as far as the
-// limits allow.
+// limits allow. In an order and in the report of a launch it says what is to run and what
+// ran, and only the depth may be 0: as many slots as there are.
 type Geometry struct {
 	Width  uint32 `json:"width,omitzero"`  // invocations of a workgroup
 	Groups uint32 `json:"groups,omitzero"` // workgroups
 	Chunk  uint32 `json:"chunk,omitzero"`  // slots claimed by one ticket
 	Depth  uint32 `json:"depth,omitzero"`  // most slots of a launch
+}
+
+// String is width x groups x chunk, and x depth if that is bounded.
+func (g Geometry) String() string {
+	s := fmt.Sprintf("%dx%dx%d", g.Width, g.Groups, g.Chunk)
+	if g.Depth != 0 {
+		s += fmt.Sprintf("x%d", g.Depth)
+	}
+	return s
 }
 
 // given says whether the tuner has an opinion of any part.
@@ -200,6 +212,11 @@ type Recommendation struct {
 	Tuned              TunedAxes          `json:"tuned,omitzero"`
 	Reasons            [MaxReasons]Reason `json:"reasons,omitzero"`
 	ReasonCount        uint8              `json:"reason_count,omitzero"`
+}
+
+// Geometry is the shape of the planned launch.
+func (rec *Recommendation) Geometry() Geometry {
+	return Geometry{Width: rec.WorkgroupSizeX, Groups: rec.DispatchGrid[0], Chunk: rec.ClaimChunk, Depth: rec.BatchDepth}
 }
 
 // State is what a decision remembers for the next one. Its parts belong to

@@ -72,7 +72,7 @@ func TestAJobTakesItsShapeFromTheDecisionOnItsFirstLevel(t *testing.T) {
 	}
 	var job frontier.Job
 	w.shape(&job)
-	if job.Geometry != (frontier.Geometry{Width: 64}) || job.HitCapacity != 1000 || job.State.Topology != policy.TopologyNone || w.begun.plan.Topology != policy.TopologySparse {
+	if job.Geometry != (policy.Geometry{Width: 64}) || job.HitCapacity != 1000 || job.State.Topology != policy.TopologyNone || w.begun.plan.Topology != policy.TopologySparse {
 		t.Errorf("%+v", job)
 	}
 	// The next job begins in the state that this decision left, where memory is short with the workers that are left.

@@ -17,7 +17,6 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
-	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
@@ -96,7 +95,7 @@ func (s *ringStore) launch(t *testing.T) {
 		t.Error(err)
 		return
 	}
-	r, err := s.ring.Launch(megakernel.Order{Queue: "ring", Geometry: kernel.Geometry{Width: 32, Groups: 1, Chunk: 64}})
+	r, err := s.ring.Launch(megakernel.Order{Queue: "ring", Geometry: policy.Geometry{Width: 32, Groups: 1, Chunk: 64}})
 	if err != nil || r.Executed != 3 {
 		t.Errorf("a launch ran %d of 3 slots, error %v", r.Executed, err)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/megakernel"
-	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -66,9 +65,9 @@ func (e *Engine) loop() {
 // orderOf is the ring's form of an order.
 func (e *Engine) orderOf(o actors.Order) megakernel.Order {
 	return megakernel.Order{
-		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue, BatchDepth: o.Plan.BatchDepth,
+		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue,
 		Fuse: o.Plan.Mode == policy.ModeJIT, Mode: e.mode,
-		Geometry: kernel.Geometry{Width: o.Plan.WorkgroupSizeX, Groups: o.Plan.DispatchGrid[0], Chunk: o.Plan.ClaimChunk},
+		Geometry: o.Plan.Geometry(),
 	}
 }
 
@@ -149,8 +148,6 @@ func (e *Engine) land(flights []begun, first landing) (left []begun) {
 // reportOf is what the worker actor is told about a launch.
 func (e *Engine) reportOf(o *actors.Order, report megakernel.Report, err error) actors.Report {
 	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}
-	out.Launch.AppliedDepth = o.Plan.BatchDepth // how deep the launch could be
-	out.Launch.Has |= telemetry.HasAppliedDepth
 	if report.TimeSource != megakernel.TimeNone {
 		id := e.identities.Of(report.Kernel) // the tuner knows a kernel by a name that does not depend on its geometry
 		out.Launch.Fingerprint = id[:]

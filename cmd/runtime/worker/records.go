@@ -3,6 +3,7 @@ package worker
 import (
 	"errors"
 
+	"ringmaster/actors"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
@@ -13,7 +14,8 @@ import (
 func launchRecord(r *megakernel.Report) telemetry.Launch {
 	l := telemetry.Launch{
 		Launch: r.Launch, Decision: r.Decision, Status: telemetry.LaunchOK,
-		Applied: geometryRecord(r.Applied), Recommended: geometryRecord(r.Recommended), NotApplied: r.NotApplied,
+		Applied: actors.WireGeometry(r.Applied), AppliedDepth: r.Applied.Depth,
+		Recommended: actors.WireGeometry(r.Recommended), NotApplied: r.NotApplied,
 		ElapsedNs: r.ElapsedNs, TimeSource: TimeSource(r.TimeSource), IdleNs: r.IdleNs, WallNs: r.WallNs,
 		Executed: uint64(r.Executed), Faulted: uint64(r.Faulted), Requeued: uint64(r.Requeued),
 		OpcodeCounts: r.Opcodes[:], Fingerprint: r.Fingerprint[:],
@@ -22,7 +24,7 @@ func launchRecord(r *megakernel.Report) telemetry.Launch {
 		l.Mode = telemetry.ModeLease
 	}
 	l.Has = telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasStatus |
-		telemetry.HasAppliedWorkgroupSizeX | telemetry.HasAppliedGroups | telemetry.HasAppliedClaimChunk |
+		telemetry.HasAppliedWorkgroupSizeX | telemetry.HasAppliedGroups | telemetry.HasAppliedClaimChunk | telemetry.HasAppliedDepth |
 		telemetry.HasRecommendedWorkgroupSizeX | telemetry.HasRecommendedGroups | telemetry.HasRecommendedClaimChunk |
 		telemetry.HasElapsedNs | telemetry.HasTimeSource | telemetry.HasIdleNs | telemetry.HasWallNs |
 		telemetry.HasExecuted | telemetry.HasFaulted | telemetry.HasRequeued | telemetry.HasOpcodeCounts | telemetry.HasFingerprint
@@ -34,10 +36,6 @@ func launchRecord(r *megakernel.Report) telemetry.Launch {
 		l.Has |= telemetry.HasMode | telemetry.HasKernel
 	}
 	return l
-}
-
-func geometryRecord(g kernel.Geometry) telemetry.Geometry {
-	return telemetry.Geometry{WorkgroupSizeX: g.Width, Groups: g.Groups, ClaimChunk: g.Chunk}
 }
 
 // TimeSource is the wire form of the clock of a launch.

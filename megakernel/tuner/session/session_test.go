@@ -54,7 +54,7 @@ func (r *rig) plan() policy.Recommendation {
 		r.t.Fatal(err)
 	}
 	r.env.Asked = req.Tuned
-	r.env.Given = policy.Geometry{Width: rec.WorkgroupSizeX, Groups: rec.DispatchGrid[0], Chunk: rec.ClaimChunk, Depth: rec.BatchDepth}
+	r.env.Given = rec.Geometry()
 	return rec
 }
 

@@ -90,7 +90,7 @@ func NewRing(device gpu.Device, cfg RingConfig) (*Ring, error) {
 func (r *Ring) Close() error { return r.stand.Close() }
 
 // Fits reports whether a launch drains the whole load at exactly this geometry.
-func (r *Ring) Fits(g policy.Geometry) bool { return r.stand.Fits(EngineGeometry(g), g.Depth) }
+func (r *Ring) Fits(g policy.Geometry) bool { return r.stand.Fits(g) }
 
 // Put puts a load on the ring and lists the geometries that it can run at.
 func (r *Ring) Put(l *Load) error {
@@ -141,12 +141,7 @@ func (r *Ring) Warm() error {
 	if r.Software {
 		span = 0
 	}
-	return r.stand.Warm(EngineGeometry(r.start), r.start.Depth, span)
-}
-
-// EngineGeometry is a geometry without its depth, which an order of the engine carries by itself.
-func EngineGeometry(g policy.Geometry) kernel.Geometry {
-	return kernel.Geometry{Width: g.Width, Groups: g.Groups, Chunk: g.Chunk}
+	return r.stand.Warm(r.start, span)
 }
 
 // A GPU that was idle for idleGap runs the next launches slower, by a fifth if they are
@@ -159,11 +154,11 @@ const (
 // Launch drains the workload once.
 func (r *Ring) Launch(g policy.Geometry) (live.Report, error) {
 	if !r.Software && time.Since(r.last) > idleGap {
-		if err := r.stand.Warm(EngineGeometry(r.start), r.start.Depth, wakeSpan); err != nil {
+		if err := r.stand.Warm(r.start, wakeSpan); err != nil {
 			return live.Report{}, err
 		}
 	}
-	report, err := r.stand.Launch(EngineGeometry(g), g.Depth)
+	report, err := r.stand.Launch(g)
 	r.last = time.Now()
 	if errors.Is(err, megakernel.ErrStand) {
 		err = fmt.Errorf("%w: %w", ErrWorkload, err)
