@@ -144,7 +144,7 @@ func subscriberReads(t *testing.T, dir string, form telemetry.Form) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), clientPatience)
 	defer cancel()
-	if err := flush(ctx, conn); err != nil {
+	if err := conn.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
 	c := startClient(t, dir, "subscriber.mjs", "--server", server.URL(), "--worker", "w", "--queue", "q")

@@ -43,7 +43,11 @@ const defaultServer = "nats://127.0.0.1:4222"
 // dial connects a client command. If no server answers within dialPatience, that is
 // an error: whoever typed the command wants to know.
 func (f *natsFlags) dial(ctx context.Context, name string, log *slog.Logger) (*natsio.Conn, error) {
-	cfg := f.config(name, log)
+	return f.connect(ctx, f.config(name, log))
+}
+
+// connect is dial with a configuration that a command has added to.
+func (f *natsFlags) connect(ctx context.Context, cfg natsio.Config) (*natsio.Conn, error) {
 	if !f.given() {
 		cfg.URL = defaultServer
 	}

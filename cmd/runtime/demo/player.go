@@ -11,6 +11,7 @@ import (
 	"ringmaster/cmd/runtime/demo/trace"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // The trace's queues, in the order of playerQueues.
@@ -29,8 +30,7 @@ const occupancySlots = 16_384
 // PlayerConfig says what a Player replays, and how.
 type PlayerConfig struct {
 	Worker string
-	Speed  float64 // seconds of the trace per second, more than 0
-	Form   telemetry.Form
+	Speed  float64       // seconds of the trace per second, more than 0
 	Submit bool          // submit the trace's work, not only telemetry
 	Limit  time.Duration // trace time to stop at; 0: the whole trace
 	Faults int           // every so many-th slot of decode addresses outside its window; 0: none
@@ -44,23 +44,19 @@ type Player struct {
 	PlayerConfig
 	conn *natsio.Conn
 
-	replay      *trace.Replay
-	graph       *trace.Graph
-	walk        *trace.Walk
-	incarnation uint64
-	length      time.Duration // trace time of the last arrival
+	replay *trace.Replay
+	graph  *trace.Graph
+	walk   *trace.Walk
+	length time.Duration // trace time of the last arrival
 
-	seq      map[string]uint64
-	batches  uint64
-	buf      []byte
-	work     telemetry.Work
-	stream   *natsio.WorkPublisher
-	levels   [][]uint32 // frontiers of this step
-	queues   [len(playerQueues)]queueLoad
-	records  atomic.Uint64         // published
-	unsent   atomic.Uint64         // not published, because NATS was away
-	position atomic.Int64          // trace time, nanoseconds
-	unstored atomic.Pointer[error] // the first batch that the stream refused
+	publisher *client.Publisher
+	batches   uint64
+	work      telemetry.Work
+	stream    *natsio.WorkPublisher
+	levels    [][]uint32 // frontiers of this step
+	queues    [len(playerQueues)]queueLoad
+	position  atomic.Int64          // trace time, nanoseconds
+	unstored  atomic.Pointer[error] // the first batch that the stream refused
 }
 
 // queueLoad is what the player knows of one queue's work.
@@ -86,11 +82,14 @@ func NewPlayer(conn *natsio.Conn, cfg PlayerConfig) (*Player, error) {
 	if err != nil {
 		return nil, err
 	}
+	publisher, err := client.NewPublisher(conn, client.PublisherConfig{})
+	if err != nil {
+		return nil, err
+	}
 	return &Player{
 		PlayerConfig: cfg, conn: conn,
-		replay: trace.NewReplay(requests), graph: graph, walk: trace.NewWalk(graph),
-		incarnation: telemetry.NewIncarnation(), length: requests[len(requests)-1].At,
-		seq: make(map[string]uint64), stream: conn.NewWorkPublisher(batchesUnderWay),
+		replay: trace.NewReplay(requests), graph: graph, walk: trace.NewWalk(graph), length: requests[len(requests)-1].At,
+		publisher: publisher, stream: conn.NewWorkPublisher(batchesUnderWay),
 	}, nil
 }
 
@@ -101,9 +100,19 @@ const batchesUnderWay = 256
 // round trip.
 const tick = 10 * time.Millisecond
 
+// closePatience bounds the wait for a server at the end of a replay.
+const closePatience = 10 * time.Second
+
 // Play runs until the trace ends, the limit is reached or ctx is done, and
-// then, if work was submitted, until all of it is reported done.
-func (p *Player) Play(ctx context.Context) error {
+// then, if work was submitted, until all of it is reported done. A player plays once.
+func (p *Player) Play(ctx context.Context) (err error) {
+	defer func() {
+		ctx, cancel := context.WithTimeout(ctx, closePatience)
+		defer cancel()
+		if unsent := p.publisher.Close(ctx); err == nil {
+			err = unsent
+		}
+	}()
 	if _, err := p.conn.SubscribeDone(p.Worker, "*", p.onDone); err != nil {
 		return err
 	}
@@ -188,9 +197,9 @@ func (p *Player) step(ctx context.Context, step *trace.Step) error {
 	if err := p.report(step.ResidentBytes); err != nil {
 		return err
 	}
-	// Work is large: what is written behind it on the connection waits for it.
-	// If NATS is away there is nothing to keep in order, so an error is none.
-	_ = p.conn.Flush(ctx)
+	if err := p.flush(ctx); err != nil {
+		return err
+	}
 	for _, nodes := range p.levels {
 		if err := p.submitFrontier(ctx, nodes); err != nil {
 			return err
@@ -203,6 +212,20 @@ func (p *Player) step(ctx context.Context, step *trace.Step) error {
 	}
 	return nil
 }
+
+// flush has the server take the load before the work, which is large: what is written
+// behind it on the connection waits for it. If NATS is away there is nothing to keep in order.
+func (p *Player) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, flushPatience)
+	defer cancel()
+	if err := p.publisher.Flush(ctx); errors.Is(err, natsio.ErrNotPermitted) {
+		return err
+	}
+	return nil
+}
+
+// flushPatience is short, because a replay without NATS goes on.
+const flushPatience = 100 * time.Millisecond
 
 // report publishes a queue record and a graph record for every queue.
 func (p *Player) report(resident uint64) error {
@@ -217,18 +240,14 @@ func (p *Player) report(resident uint64) error {
 		if i == retrieve {
 			graph = p.frontierRecord(q)
 		}
-		if err := p.publish(playerQueues[i], func(b []byte, h *telemetry.Header) []byte {
-			return telemetry.AppendGraph(b, p.Form, h, &graph)
-		}); err != nil {
+		if err := p.publisher.ReportGraph(p.Worker, playerQueues[i], &graph); err != nil {
 			return err
 		}
 		queue := telemetry.Queue{
 			Has:      telemetry.HasQueueLen | telemetry.HasExpectedHitsPerItem | telemetry.HasExecutedCount,
 			QueueLen: length, ExpectedHitsPerItem: 1, ExecutedCount: q.executed.Load(),
 		}
-		if err := p.publish(playerQueues[i], func(b []byte, h *telemetry.Header) []byte {
-			return telemetry.AppendQueue(b, p.Form, h, &queue)
-		}); err != nil {
+		if err := p.publisher.ReportQueue(p.Worker, playerQueues[i], &queue); err != nil {
 			return err
 		}
 	}
@@ -240,9 +259,7 @@ func (p *Player) report(resident uint64) error {
 func (p *Player) publishPriorities() error {
 	for i, priority := range [...]float64{prefill: 2, decode: 3, retrieve: 1} {
 		record := telemetry.Priority{Has: telemetry.HasPriority | telemetry.HasCoefficient, Priority: priority, Coefficient: 0.5}
-		if err := p.publish(playerQueues[i], func(b []byte, h *telemetry.Header) []byte {
-			return telemetry.AppendPriority(b, p.Form, h, &record)
-		}); err != nil {
+		if err := p.publisher.ReportPriority(p.Worker, playerQueues[i], &record); err != nil {
 			return err
 		}
 	}
@@ -261,19 +278,6 @@ func (p *Player) frontierRecord(q *queueLoad) telemetry.Graph {
 	}
 }
 
-func (p *Player) publish(queue string, encode func([]byte, *telemetry.Header) []byte) error {
-	p.seq[queue]++
-	h := telemetry.Header{Incarnation: p.incarnation, Seq: p.seq[queue], SentNs: time.Now().UnixNano()}
-	p.buf = encode(p.buf[:0], &h)
-	err := p.conn.PublishTelemetry(p.Worker, queue, p.buf)
-	if errors.Is(err, natsio.ErrDisconnected) {
-		p.unsent.Add(1) // telemetry is news: the next record replaces this one
-		return nil
-	}
-	p.records.Add(1)
-	return err
-}
-
 // onDone runs on the subscription's goroutine.
 func (p *Player) onDone(_, queue string, _ *telemetry.Header, d *telemetry.Done) {
 	for i, name := range playerQueues {
@@ -288,11 +292,8 @@ func (p *Player) onDone(_, queue string, _ *telemetry.Header, d *telemetry.Done)
 	}
 }
 
-// Sent counts the records that were published, those that were not because NATS was away, and the batches that were
-// submitted.
-func (p *Player) Sent() (records, unsent, batches uint64) {
-	return p.records.Load(), p.unsent.Load(), p.batches
-}
+// Sent counts the records that were published and the batches that were submitted.
+func (p *Player) Sent() (records, batches uint64) { return p.publisher.Stats().Sent, p.batches }
 
 // Progress is how far the replay is and where it ends, in trace time, and the slots that were reported done. Any
 // goroutine may ask.

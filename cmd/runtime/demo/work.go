@@ -80,13 +80,13 @@ func (p *Player) send(ctx context.Context, queue int) error {
 		n := min(len(rest), telemetry.MaxBatchSlots)
 		p.work.Slots, rest = rest[:n], rest[n:]
 		p.batches++
-		p.work.Batch = fmt.Sprintf("%x-%d", p.incarnation, p.batches)
+		p.work.Batch = fmt.Sprintf("%x-%d", p.conn.Incarnation(), p.batches)
 		p.work.Has = telemetry.HasBatch | telemetry.HasSlots
-		h := telemetry.Header{Incarnation: p.incarnation, Seq: p.batches, SentNs: time.Now().UnixNano()}
+		h := telemetry.Header{Incarnation: p.conn.Incarnation(), Seq: p.batches, SentNs: time.Now().UnixNano()}
 		q.submitted.Add(uint64(n))
 		q.outstanding.Add(int64(n))
 		q.batches.Add(1)
-		if err := p.stream.Publish(ctx, p.Worker, playerQueues[queue], h, &p.work, p.Form, p.stored); err != nil {
+		if err := p.stream.Publish(ctx, p.Worker, playerQueues[queue], h, &p.work, p.conn.Form(), p.stored); err != nil {
 			return fmt.Errorf("submit to %s: %w", playerQueues[queue], err)
 		}
 		if failed := p.unstored.Load(); failed != nil {
