@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"ringmaster/telemetry"
 )
@@ -10,11 +11,11 @@ import (
 // BenchmarkFold is the cost of one record in the cell, while nobody decides.
 func BenchmarkFold(b *testing.B) {
 	c := new(cell)
-	r := queueRecord(7, 0, 100)
+	r, at := queueRecord(7, 0, 100), time.Now()
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Seq++
-		if _, err := c.fold(r, "", 0); err != nil {
+		if _, err := c.fold(r, "", 0, at); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -31,7 +32,7 @@ func BenchmarkIngest(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Seq++
-		if err := s.Ingest("gpu0", "q", r, ""); err != nil {
+		if err := s.Ingest("gpu0", "q", r, time.Now(), ""); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -49,7 +50,7 @@ func BenchmarkWakeToRecommendation(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Seq++
-		if err := s.Ingest("gpu0", "q", r, ""); err != nil {
+		if err := s.Ingest("gpu0", "q", r, time.Now(), ""); err != nil {
 			b.Fatal(err)
 		}
 		<-pub.changed
@@ -64,7 +65,7 @@ func BenchmarkQueues(b *testing.B) {
 	name := []byte("q000")
 	for i := range 1000 {
 		name[1], name[2], name[3] = byte('0'+i/100), byte('0'+i/10%10), byte('0'+i%10)
-		if err := s.Ingest("gpu0", string(name), queueRecord(7, 1, 100), ""); err != nil {
+		if err := s.Ingest("gpu0", string(name), queueRecord(7, 1, 100), time.Now(), ""); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -121,11 +122,12 @@ func BenchmarkPayload(b *testing.B) {
 			b.Fatal(err)
 		}
 		d.Reset(list[n])
+		at := time.Now()
 		for range perPayload {
 			if err := d.Next(&r); err != nil {
 				b.Fatal(err)
 			}
-			if err := s.Ingest("gpu0", r.Header.Queue, &r, ""); err != nil {
+			if err := s.Ingest("gpu0", r.Header.Queue, &r, at, ""); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ringmaster/telemetry"
 )
@@ -27,7 +28,7 @@ func graphRecord(incarnation, seq uint64, nodes uint32) *telemetry.Record {
 
 func mustFold(t *testing.T, c *cell, r *telemetry.Record) wakes {
 	t.Helper()
-	w, err := c.fold(r, "", 0)
+	w, err := c.fold(r, "", 0, time.Now())
 	if err != nil {
 		t.Fatalf("fold %v %d/%d: %v", r.Kind, r.Incarnation, r.Seq, err)
 	}
@@ -64,7 +65,7 @@ func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
 
 func TestCellGivesTheViewOfALostDecisionAgain(t *testing.T) {
 	c := new(cell)
-	if _, err := c.fold(queueRecord(7, 5, 10), "inbox.1", 0); err != nil {
+	if _, err := c.fold(queueRecord(7, 5, 10), "inbox.1", 0, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	first := taken(t, c)
@@ -91,7 +92,7 @@ func TestCellGivesTheViewOfALostDecisionAgain(t *testing.T) {
 func TestCellAnswersOnce(t *testing.T) {
 	c := new(cell)
 	ask := func(seq uint64, reply string) {
-		if _, err := c.fold(queueRecord(7, seq, 10), reply, 0); err != nil {
+		if _, err := c.fold(queueRecord(7, seq, 10), reply, 0, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +164,7 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 			mustFold(t, c, queueRecord(8, 4, 70))
 			mustFold(t, c, queueRecord(8, 5, 80))
 			c.take()
-			if _, err := c.fold(test.record, "inbox.1", 0); !errors.Is(err, test.want) {
+			if _, err := c.fold(test.record, "inbox.1", 0, time.Now()); !errors.Is(err, test.want) {
 				t.Fatalf("error %v, want %v", err, test.want)
 			}
 			if c.decided(&view{}) != dueOnRecord {
@@ -202,7 +203,7 @@ func TestCellKeepsTheGraphOfAnotherPublisher(t *testing.T) {
 func TestCellBoundsWhatWaits(t *testing.T) {
 	c := new(cell)
 	for seq := range uint64(100) {
-		if _, err := c.fold(queueRecord(7, seq+1, 1), fmt.Sprint("inbox.", seq), 0); err != nil {
+		if _, err := c.fold(queueRecord(7, seq+1, 1), fmt.Sprint("inbox.", seq), 0, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		r := &telemetry.Record{
@@ -319,7 +320,7 @@ func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 				if kind == 1 {
 					r = graphRecord(7, n, uint32(n))
 				}
-				w, err := c.fold(r, "", 0)
+				w, err := c.fold(r, "", 0, time.Now())
 				if err != nil {
 					continue // a later record of the same publisher was faster
 				}

@@ -10,11 +10,12 @@ import (
 	"ringmaster/telemetry"
 )
 
-// Ingest folds a queue, graph, priority or launch record of a queue into its
-// cell. reply, if not empty, is answered with the next decision. It never
+// Ingest folds a queue, graph, priority or launch record of a queue, which came at a
+// time by the clock here, into its cell. reply, if not empty, is answered with the next
+// decision. It never
 // blocks on a decision and copies what it keeps. The error says why the record
 // was refused; an echo of an own launch report or walk is dropped without one.
-func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string) error {
+func (s *System) Ingest(worker, queue string, r *telemetry.Record, at time.Time, reply string) error {
 	switch r.Kind {
 	case telemetry.KindQueue, telemetry.KindPriority:
 	case telemetry.KindLaunch, telemetry.KindGraph: // an own graph record is the copy of a walk
@@ -25,18 +26,18 @@ func (s *System) Ingest(worker, queue string, r *telemetry.Record, reply string)
 	default:
 		return s.refuse(worker, queue, r, fmt.Errorf("%w: %v", ErrKind, r.Kind))
 	}
-	if err := s.with(worker, queue, func(f *family) error { return f.ingest(r, reply, s.tick.Load()) }); err != nil {
+	if err := s.with(worker, queue, func(f *family) error { return f.ingest(r, at, reply, s.tick.Load()) }); err != nil {
 		return s.refuse(worker, queue, r, err)
 	}
 	return nil
 }
 
-func (f *family) ingest(r *telemetry.Record, reply string, tick uint64) error {
+func (f *family) ingest(r *telemetry.Record, at time.Time, reply string, tick uint64) error {
 	launch := r.Kind == telemetry.KindLaunch
 	if launch && f.device.view.Load().local {
 		return ErrForeignLaunch
 	}
-	w, err := f.cell.fold(r, reply, tick)
+	w, err := f.cell.fold(r, reply, tick, at)
 	if err != nil {
 		return err
 	}
@@ -50,23 +51,23 @@ func (f *family) ingest(r *telemetry.Record, reply string, tick uint64) error {
 
 // fold merges one record and says which actors have to look. A record that is
 // refused changes nothing.
-func (c *cell) fold(r *telemetry.Record, reply string, tick uint64) (wakes, error) {
+func (c *cell) fold(r *telemetry.Record, reply string, tick uint64, at time.Time) (wakes, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var w wakes
 	var err error
 	switch r.Kind {
 	case telemetry.KindQueue:
-		w, err = c.foldQueue(&r.Header, &r.Queue)
+		w, err = c.foldQueue(&r.Header, &r.Queue, at)
 	case telemetry.KindGraph:
-		w, err = c.foldGraph(&r.Header, &r.Graph)
+		w, err = c.foldGraph(&r.Header, &r.Graph, at)
 	case telemetry.KindPriority:
-		if _, err = c.accept(&r.Header, r.Priority.TakeOver); err == nil {
+		if _, err = c.accept(&r.Header, r.Priority.TakeOver, at); err == nil {
 			c.priority.Merge(&r.Priority)
 			w = c.rank()
 		}
 	case telemetry.KindLaunch:
-		if _, err = c.accept(&r.Header, false); err == nil {
+		if _, err = c.accept(&r.Header, false, at); err == nil {
 			w = c.report(&r.Launch, true)
 		}
 	}
@@ -81,8 +82,8 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64) (wakes, erro
 	return w, nil
 }
 
-func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue) (wakes, error) {
-	if err := c.count(h, q); err != nil {
+func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue, at time.Time) (wakes, error) {
+	if err := c.count(h, q, at); err != nil {
 		return 0, err
 	}
 	c.queue.Merge(q)
@@ -92,9 +93,8 @@ func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue) (wakes, error)
 
 // count takes a queue record's place in the order and adds the growth of its cumulative
 // counters, which a new incarnation counts from 0. A record that is refused changes nothing.
-func (c *cell) count(h *telemetry.Header, q *telemetry.Queue) error {
-	now := time.Now()
-	fresh, err := c.source(h.Kind).check(h, q.TakeOver, now)
+func (c *cell) count(h *telemetry.Header, q *telemetry.Queue, at time.Time) error {
+	fresh, err := c.source(h.Kind).check(h, q.TakeOver, at)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (c *cell) count(h *telemetry.Header, q *telemetry.Queue) error {
 	if requeues < requeuesBefore || executed < executedBefore {
 		return ErrRewind
 	}
-	c.advance(h, fresh, now)
+	c.advance(h, fresh, at)
 	c.requeues = addSaturating(c.requeues, requeues-requeuesBefore)
 	c.executed = addSaturating(c.executed, executed-executedBefore)
 	c.requeuesReported, c.executedReported = requeues, executed
@@ -144,8 +144,8 @@ func (c *cell) trigger() wakes {
 	return wakeDecision
 }
 
-func (c *cell) foldGraph(h *telemetry.Header, g *telemetry.Graph) (wakes, error) {
-	fresh, err := c.accept(h, g.TakeOver)
+func (c *cell) foldGraph(h *telemetry.Header, g *telemetry.Graph, at time.Time) (wakes, error) {
+	fresh, err := c.accept(h, g.TakeOver, at)
 	if err != nil {
 		return 0, err
 	}
@@ -168,21 +168,20 @@ func (c *cell) countHits(fresh bool) {
 
 // accept checks that a record is in order and notes it as the newest, or refuses it. It
 // says whether the record starts a new incarnation.
-func (c *cell) accept(h *telemetry.Header, takeOver bool) (fresh bool, err error) {
-	now := time.Now()
-	if fresh, err = c.source(h.Kind).check(h, takeOver, now); err == nil {
-		c.advance(h, fresh, now)
+func (c *cell) accept(h *telemetry.Header, takeOver bool, at time.Time) (fresh bool, err error) {
+	if fresh, err = c.source(h.Kind).check(h, takeOver, at); err == nil {
+		c.advance(h, fresh, at)
 	}
 	return fresh, err
 }
 
 // advance notes a record that check found in order as the newest of its kind.
-func (c *cell) advance(h *telemetry.Header, fresh bool, now time.Time) {
+func (c *cell) advance(h *telemetry.Header, fresh bool, at time.Time) {
 	src := c.source(h.Kind)
 	if fresh {
 		c.forget(h.Kind, src.incarnation)
 	}
-	src.accept(h, now)
+	src.accept(h, at)
 }
 
 // forget drops the gauges of a replaced publisher: those of the kind in which

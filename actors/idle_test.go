@@ -34,7 +34,7 @@ func TestIdleQueuesAreCheap(t *testing.T) {
 	}
 	before := memoryInUse()
 	for i := range queues {
-		if err := s.Ingest("gpu0", fmt.Sprintf("queue-%06d", i), queueRecord(7, 1, 300), ""); err != nil {
+		if err := s.Ingest("gpu0", fmt.Sprintf("queue-%06d", i), queueRecord(7, 1, 300), time.Now(), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,7 +61,7 @@ func TestEveryQueueHasEveryHeartbeat(t *testing.T) {
 		s := newSystem(t, pub)
 		defer s.Close()
 		for i := range queues {
-			if err := s.Ingest("gpu0", fmt.Sprint("q", i), queueRecord(7, 1, 300), ""); err != nil {
+			if err := s.Ingest("gpu0", fmt.Sprint("q", i), queueRecord(7, 1, 300), time.Now(), ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -97,7 +97,7 @@ func TestAStoppedQueueWithoutADecisionSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		if err := s.Ingest("gpu0", "q", queueRecord(7, 1, 300), ""); err != nil {
+		if err := s.Ingest("gpu0", "q", queueRecord(7, 1, 300), time.Now(), ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -107,7 +107,7 @@ func TestAStoppedQueueWithoutADecisionSaysSo(t *testing.T) {
 			t.Fatalf("latest %+v %t, stats %+v", r, ok, st)
 		}
 		broken = false
-		if err := s.Ingest("gpu0", "q", queueRecord(7, 2, 400), ""); err != nil {
+		if err := s.Ingest("gpu0", "q", queueRecord(7, 2, 400), time.Now(), ""); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(cfg.StopPause)

@@ -69,7 +69,7 @@ func flood(tb testing.TB, rounds int) (*System, *floodWatch) {
 				for i := p; i < floodQueues; i += floodPublishers {
 					r := queueRecord(7, uint64(n+1), uint32((n*37+i)%9000))
 					r.SentNs = time.Now().UnixNano()
-					if err := s.Ingest("gpu0", names[i], r, ""); err != nil {
+					if err := s.Ingest("gpu0", names[i], r, time.Now(), ""); err != nil {
 						tb.Error(err)
 					}
 				}

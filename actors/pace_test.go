@@ -71,7 +71,7 @@ func TestRequestIsDecidedWithoutAPause(t *testing.T) {
 		mustFold(t, c, queueRecord(7, seq+1, 1))
 	}
 	c.take()
-	if _, err := c.fold(queueRecord(7, pacedFrom+1, 1), "_INBOX.1", 0); err != nil {
+	if _, err := c.fold(queueRecord(7, pacedFrom+1, 1), "_INBOX.1", 0, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if next := c.decided(&view{}); next != dueNow {
@@ -94,7 +94,7 @@ func TestFloodIsDecidedOnOnceInAPause(t *testing.T) {
 		for range seconds * 1000 {
 			for range perMs {
 				seq++
-				if err := s.Ingest("gpu0", "q", queueRecord(7, seq, uint32(seq)), ""); err != nil {
+				if err := s.Ingest("gpu0", "q", queueRecord(7, seq, uint32(seq)), time.Now(), ""); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"strconv"
+	"time"
 
 	"ringmaster/telemetry"
 )
@@ -46,7 +47,7 @@ func (r *runner) record(s *System, verb string, a arguments) {
 		}
 	}
 	worker, queue := a.target()
-	r.check(s.Ingest(worker, queue, &rec, a.named["reply"]))
+	r.check(s.Ingest(worker, queue, &rec, time.Now(), a.named["reply"]))
 }
 
 // decision is the decision that a launch report names: a number, or the last one.

@@ -91,7 +91,7 @@ func simulateWorker(t *rapid.T) {
 				Coefficient: rapid.Float64Range(0, 1).Draw(t, "coefficient"),
 			},
 		}
-		if err := s.Ingest("gpu0", fmt.Sprint("q", q), r, ""); err != nil {
+		if err := s.Ingest("gpu0", fmt.Sprint("q", q), r, time.Now(), ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -26,7 +27,7 @@ func recommended(t *testing.T, e Engine, memoryBudget uint64, hits uint32) telem
 	r := queueRecord(7, 1, 1000)
 	r.Queue.RequestedHitCapacity = hits
 	r.Queue.Has |= telemetry.HasRequestedHitCapacity
-	if err := s.Ingest("gpu0", "q", r, ""); err != nil {
+	if err := s.Ingest("gpu0", "q", r, time.Now(), ""); err != nil {
 		t.Fatal(err)
 	}
 	for {

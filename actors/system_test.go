@@ -103,7 +103,7 @@ func TestEveryBatchIsSettledOnce(t *testing.T) {
 			work := telemetry.Work{Slots: make([]telemetry.Slot, slots)}
 			name := fmt.Sprint("q", q)
 			for b := range batches {
-				if err := s.Ingest("gpu0", name, queueRecord(7, uint64(b+1), uint32(b)), ""); err != nil {
+				if err := s.Ingest("gpu0", name, queueRecord(7, uint64(b+1), uint32(b)), time.Now(), ""); err != nil {
 					t.Error(err)
 				}
 				work.Batch = fmt.Sprint("b", b)
@@ -145,13 +145,13 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	s := newSystem(t, newCountingPublisher())
 	for i := range 50 {
-		if err := s.Ingest(fmt.Sprint("gpu", i%5), fmt.Sprint("q", i), queueRecord(7, 1, 10), ""); err != nil {
+		if err := s.Ingest(fmt.Sprint("gpu", i%5), fmt.Sprint("q", i), queueRecord(7, 1, 10), time.Now(), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.Close()
 	s.Close() // a second time does nothing
-	if err := s.Ingest("gpu0", "q0", queueRecord(7, 2, 10), ""); !errors.Is(err, ErrClosed) {
+	if err := s.Ingest("gpu0", "q0", queueRecord(7, 2, 10), time.Now(), ""); !errors.Is(err, ErrClosed) {
 		t.Errorf("record after Close: %v", err)
 	}
 }
@@ -159,13 +159,13 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 func TestUnknownNamesAndKindsAreRefused(t *testing.T) {
 	s := newSystem(t, newCountingPublisher())
 	defer s.Close()
-	if err := s.Ingest("gpu 0", "q", queueRecord(7, 1, 10), ""); !errors.Is(err, ErrName) {
+	if err := s.Ingest("gpu 0", "q", queueRecord(7, 1, 10), time.Now(), ""); !errors.Is(err, ErrName) {
 		t.Errorf("worker with a space: %v", err)
 	}
-	if err := s.Ingest("gpu0", "a.b", queueRecord(7, 1, 10), ""); !errors.Is(err, ErrName) {
+	if err := s.Ingest("gpu0", "a.b", queueRecord(7, 1, 10), time.Now(), ""); !errors.Is(err, ErrName) {
 		t.Errorf("queue with a dot: %v", err)
 	}
-	if err := s.Ingest("gpu0", "q", &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindDone}}, ""); !errors.Is(err, ErrKind) {
+	if err := s.Ingest("gpu0", "q", &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindDone}}, time.Now(), ""); !errors.Is(err, ErrKind) {
 		t.Errorf("done record: %v", err)
 	}
 	if err := s.Announce("gpu0", queueRecord(7, 1, 10)); !errors.Is(err, ErrKind) {
@@ -238,7 +238,7 @@ func TestDecisionInputReplays(t *testing.T) {
 				r.Graph.Has |= telemetry.HasFrontierDensityBps
 				r.Graph.FrontierDensityBps = uint16(seq * 1234 % 10000)
 			}
-			if err := s.Ingest("gpu0", "q", r, ""); err != nil {
+			if err := s.Ingest("gpu0", "q", r, time.Now(), ""); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -265,7 +265,7 @@ func TestRecommendationsSayHowLongTheyHold(t *testing.T) {
 		if _, ok := s.Latest("gpu0", "q"); ok {
 			t.Error("a recommendation for an unknown queue")
 		}
-		if err := s.Ingest("gpu0", "q", queueRecord(7, 1, 10), ""); err != nil {
+		if err := s.Ingest("gpu0", "q", queueRecord(7, 1, 10), time.Now(), ""); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -86,7 +86,7 @@ func (l *launcher) decide() {
 		Header: telemetry.Header{Kind: telemetry.KindQueue, Incarnation: 7, Seq: l.seq},
 		Queue:  telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: tunedSlots},
 	}
-	if err := l.s.Ingest("gpu0", "q", r, ""); err != nil {
+	if err := l.s.Ingest("gpu0", "q", r, time.Now(), ""); err != nil {
 		l.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -117,7 +117,7 @@ func (l *launcher) launch() telemetry.Recommendation {
 		settle(Report{Launch: launch, Pending: tunedSlots})
 	} else {
 		r := &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch, Incarnation: 8, Seq: l.seq}, Launch: launch}
-		if err := l.s.Ingest("gpu0", "q", r, ""); err != nil {
+		if err := l.s.Ingest("gpu0", "q", r, time.Now(), ""); err != nil {
 			l.t.Fatal(err)
 		}
 	}
@@ -324,7 +324,7 @@ func TestTunersForLaunchesElsewhereAreBounded(t *testing.T) {
 				Fingerprint: bytes.Repeat([]byte{byte(kernel + 1)}, telemetry.FingerprintSize),
 			}
 			r := &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch, Incarnation: 8, Seq: l.seq}, Launch: launch}
-			if err := l.s.Ingest("gpu0", fmt.Sprintf("q%d", queue), r, ""); err != nil {
+			if err := l.s.Ingest("gpu0", fmt.Sprintf("q%d", queue), r, time.Now(), ""); err != nil {
 				t.Fatal(err)
 			}
 		}

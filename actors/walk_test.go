@@ -77,7 +77,7 @@ func TestEchoesOfWalksAreDropped(t *testing.T) {
 		synctest.Wait()
 		r := telemetry.Record{Header: w.Header, Graph: w.Graph}
 		r.Header.Queue = "q"
-		if err := s.Ingest("gpu0", "q", &r, ""); err != nil {
+		if err := s.Ingest("gpu0", "q", &r, time.Now(), ""); err != nil {
 			t.Error(err)
 		}
 		synctest.Wait()
@@ -105,7 +105,7 @@ func TestWhatAWalkSaysOfTheGraphOutweighsPublishers(t *testing.T) {
 			t.Errorf("%d requeues", last.Request.RequeueCount)
 		}
 		for seq, r := range []*telemetry.Record{graphRecord(7, 1, 5000), queueRecord(7, 2, 0)} {
-			if err := s.Ingest("gpu0", "q", r, ""); err != nil {
+			if err := s.Ingest("gpu0", "q", r, time.Now(), ""); err != nil {
 				t.Fatal(err)
 			}
 			synctest.Wait()
@@ -134,7 +134,7 @@ func TestHitsThatFoundNoRoomCountAsRequeued(t *testing.T) {
 	} {
 		r.Header.Incarnation, r.Header.Seq, r.Graph.RequeuedHitCount = step.incarnation, step.seq, step.count
 		r.Graph.TakeOver = step.incarnation == 8 && step.seq == 1
-		if _, err := c.fold(r, "", 1); err != nil || c.requeues != step.want {
+		if _, err := c.fold(r, "", 1, time.Now()); err != nil || c.requeues != step.want {
 			t.Errorf("record %d: %d requeues, want %d: %v", i, c.requeues, step.want, err)
 		}
 	}

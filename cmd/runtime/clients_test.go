@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -109,9 +110,9 @@ func answer(t *testing.T, subscriber *nodeClient, sent map[string]any) map[strin
 // shown is a runtime that only answers snapshots.
 type shown struct{ last telemetry.Recommendation }
 
-func (s shown) Ingest(string, string, *telemetry.Record, string) error       { return nil }
-func (s shown) Announce(string, *telemetry.Record) error                     { return nil }
-func (s shown) Latest(worker, queue string) (telemetry.Recommendation, bool) { return s.last, true }
+func (s shown) Ingest(string, string, *telemetry.Record, time.Time, string) error { return nil }
+func (s shown) Announce(string, *telemetry.Record) error                          { return nil }
+func (s shown) Latest(worker, queue string) (telemetry.Recommendation, bool)      { return s.last, true }
 
 // everyField has a value of its own in every field.
 var everyField = telemetry.Recommendation{

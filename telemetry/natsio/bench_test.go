@@ -68,7 +68,7 @@ type countingSink struct {
 	done chan bool
 }
 
-func (s *countingSink) Ingest(string, string, *telemetry.Record, string) error {
+func (s *countingSink) Ingest(string, string, *telemetry.Record, time.Time, string) error {
 	if s.left--; s.left == 0 {
 		s.done <- true
 	}
@@ -107,7 +107,7 @@ type answeringSink struct {
 	r telemetry.Recommendation
 }
 
-func (s *answeringSink) Ingest(worker, queue string, _ *telemetry.Record, _ string) error {
+func (s *answeringSink) Ingest(worker, queue string, _ *telemetry.Record, _ time.Time, _ string) error {
 	s.p.Recommend(worker, queue, &s.r, nil)
 	return nil
 }

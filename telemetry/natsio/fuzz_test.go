@@ -105,7 +105,7 @@ type strictSink struct {
 	seen    []string // what was taken, in order
 }
 
-func (s *strictSink) Ingest(worker, queue string, r *telemetry.Record, reply string) error {
+func (s *strictSink) Ingest(worker, queue string, r *telemetry.Record, _ time.Time, reply string) error {
 	if !telemetry.ValidToken(queue) || queue == telemetry.BatchQueue {
 		s.t.Fatalf("queue %q", queue)
 	}

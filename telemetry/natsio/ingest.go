@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -16,9 +17,10 @@ import (
 // and copy what they keep of a record. An error refuses the record and is
 // reported to its sender.
 type Sink interface {
-	// Ingest takes a queue, graph, priority or launch record. reply, if not
-	// empty, is where the next recommendation for the queue should also go.
-	Ingest(worker, queue string, r *telemetry.Record, reply string) error
+	// Ingest takes a queue, graph, priority or launch record that came at a time
+	// by the clock here, one for all records of a payload. reply, if not empty, is
+	// where the next recommendation for the queue should also go.
+	Ingest(worker, queue string, r *telemetry.Record, at time.Time, reply string) error
 	// Announce takes a worker record.
 	Announce(worker string, r *telemetry.Record) error
 	// Latest returns the last recommendation for a queue.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"golang.org/x/time/rate"
@@ -30,7 +31,7 @@ type testSink struct {
 
 func newSink() *testSink { return &testSink{calls: make(chan taken, 4096)} }
 
-func (s *testSink) Ingest(worker, queue string, r *telemetry.Record, reply string) error {
+func (s *testSink) Ingest(worker, queue string, r *telemetry.Record, _ time.Time, reply string) error {
 	if s.refuse != nil {
 		if err := s.refuse(queue); err != nil {
 			return err
@@ -318,8 +319,8 @@ func TestSnapshot(t *testing.T) {
 
 type nullSink struct{}
 
-func (nullSink) Ingest(string, string, *telemetry.Record, string) error { return nil }
-func (nullSink) Announce(string, *telemetry.Record) error               { return nil }
+func (nullSink) Ingest(string, string, *telemetry.Record, time.Time, string) error { return nil }
+func (nullSink) Announce(string, *telemetry.Record) error                          { return nil }
 func (nullSink) Latest(string, string) (telemetry.Recommendation, bool) {
 	return telemetry.Recommendation{}, false
 }

@@ -79,7 +79,7 @@ func (k *intake) take(m *nats.Msg) {
 		if i == answering {
 			reply = m.Reply
 		}
-		k.deliver(m, class, worker, queue, reply)
+		k.deliver(m, class, worker, queue, now, reply)
 	}
 }
 
@@ -92,7 +92,7 @@ var (
 )
 
 // deliver hands the decoded record to the sink, or refuses it.
-func (k *intake) deliver(m *nats.Msg, class telemetry.SubjectClass, worker, queue, reply string) {
+func (k *intake) deliver(m *nats.Msg, class telemetry.SubjectClass, worker, queue string, at time.Time, reply string) {
 	if !class.Carries(k.record.Kind) {
 		k.refuse(m, worker, queue, telemetry.ReasonWrongKind,
 			fmt.Errorf("kind %v on a %v subject", k.record.Kind, class))
@@ -108,7 +108,7 @@ func (k *intake) deliver(m *nats.Msg, class telemetry.SubjectClass, worker, queu
 			return
 		}
 		queue = named
-		err = k.in.sink.Ingest(worker, queue, &k.record, reply)
+		err = k.in.sink.Ingest(worker, queue, &k.record, at, reply)
 	}
 	if err != nil {
 		k.refuse(m, worker, queue, telemetry.ReasonOf(err), err)

@@ -11,6 +11,7 @@ import (
 	"ringmaster/telemetry/decisionlog"
 	"strings"
 	"testing"
+	"time"
 )
 
 // answers is a publisher that tells of each decision.
@@ -62,7 +63,7 @@ func recordedLog(t *testing.T, n int, change func(i int, q *telemetry.Queue)) (p
 		if change != nil {
 			change(i, &r.Queue)
 		}
-		await(system.Ingest("w", "q", &r, ""))
+		await(system.Ingest("w", "q", &r, time.Now(), ""))
 		if i == 0 {
 			r := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindWorker, Incarnation: 8, Seq: 1}, Worker: testWorker}
 			await(system.Announce("w", &r))

@@ -20,7 +20,7 @@ func (r runtime) Latest(string, string) (telemetry.Recommendation, bool) {
 	return telemetry.Recommendation{}, false
 }
 
-func (r runtime) Ingest(worker, queue string, record *telemetry.Record, reply string) error {
+func (r runtime) Ingest(worker, queue string, record *telemetry.Record, _ time.Time, reply string) error {
 	plan := telemetry.Recommendation{
 		Decision: 1, AnsweredIncarnation: record.Incarnation, AnsweredSeq: record.Seq,
 		Topology: "dense_frontier", WorkgroupSizeX: 256, Groups: 255, ValidForMs: 3000,

@@ -106,7 +106,7 @@ func newSink() *sink {
 	return &sink{make(chan taken, 100_000), func(string) (telemetry.Recommendation, bool) { return telemetry.Recommendation{}, false }}
 }
 
-func (s *sink) Ingest(worker, queue string, r *telemetry.Record, _ string) error {
+func (s *sink) Ingest(worker, queue string, r *telemetry.Record, _ time.Time, _ string) error {
 	if queue == "refused" {
 		return &telemetry.RecordError{Kind: r.Kind, Reason: telemetry.ReasonInconsistent, Err: context.Canceled}
 	}

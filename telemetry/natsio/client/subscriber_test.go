@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -196,7 +197,7 @@ type decider struct {
 	r telemetry.Recommendation
 }
 
-func (d *decider) Ingest(worker, queue string, _ *telemetry.Record, _ string) error {
+func (d *decider) Ingest(worker, queue string, _ *telemetry.Record, _ time.Time, _ string) error {
 	d.r.Decision++
 	d.o.Recommend(worker, queue, &d.r, nil)
 	return nil
