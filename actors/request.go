@@ -88,7 +88,7 @@ func samePlan(a, b policy.Recommendation) bool {
 func withoutEvidence(p policy.Recommendation) policy.Recommendation {
 	p.FrontierDensityBps, p.MemoryPressureBps = 0, 0
 	p.RawTopology, p.ScheduledGroups, p.Tuned = 0, 0, 0
-	p.Reasons, p.ReasonCount = [policy.MaxReasons]policy.Reason{}, 0
+	p.Reasons, p.ReasonCount = policy.Reasons{}, 0
 	return p
 }
 

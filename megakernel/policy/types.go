@@ -1,6 +1,9 @@
 package policy
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Topology is the way a launch walks its work.
 type Topology uint8
@@ -184,6 +187,18 @@ type Reason struct {
 // pressure, shedding, workers, geometry, budget, mode.
 const MaxReasons = 7
 
+// Reasons are the reasons of one recommendation, in the order of the rules.
+type Reasons [MaxReasons]Reason
+
+// MarshalJSON leaves out the places after the last reason. A reader takes them as zero.
+func (r Reasons) MarshalJSON() ([]byte, error) {
+	n := len(r)
+	for n > 0 && r[n-1] == (Reason{}) {
+		n--
+	}
+	return json.Marshal(r[:n])
+}
+
 // Recommendation is a launch plan.
 type Recommendation struct {
 	WorkgroupSizeX     uint32    `json:"workgroup_size_x,omitzero"`     // invocations per workgroup
@@ -205,13 +220,13 @@ type Recommendation struct {
 	MemoryBudgetBytes  uint64    `json:"memory_budget_bytes,omitzero"`
 
 	// Evidence.
-	FrontierDensityBps uint16             `json:"frontier_density_bps,omitzero"` // after inference
-	MemoryPressureBps  uint16             `json:"memory_pressure_bps,omitzero"`  // after inference
-	RawTopology        Topology           `json:"raw_topology,omitzero"`         // before hysteresis
-	ScheduledGroups    uint32             `json:"scheduled_groups,omitzero"`     // worker request after shedding, before hysteresis; 0: automatic, not shed
-	Tuned              TunedAxes          `json:"tuned,omitzero"`
-	Reasons            [MaxReasons]Reason `json:"reasons,omitzero"`
-	ReasonCount        uint8              `json:"reason_count,omitzero"`
+	FrontierDensityBps uint16    `json:"frontier_density_bps,omitzero"` // after inference
+	MemoryPressureBps  uint16    `json:"memory_pressure_bps,omitzero"`  // after inference
+	RawTopology        Topology  `json:"raw_topology,omitzero"`         // before hysteresis
+	ScheduledGroups    uint32    `json:"scheduled_groups,omitzero"`     // worker request after shedding, before hysteresis; 0: automatic, not shed
+	Tuned              TunedAxes `json:"tuned,omitzero"`
+	Reasons            Reasons   `json:"reasons,omitzero"`
+	ReasonCount        uint8     `json:"reason_count,omitzero"`
 }
 
 // Geometry is the shape of the planned launch.

@@ -286,6 +286,14 @@ func TestReadErrorsAreNotDamage(t *testing.T) {
 	}
 }
 
+func TestPlacesAfterTheLastReasonAreNotWritten(t *testing.T) {
+	e := entryNo(1)
+	e.Plan.Reasons[1].Held = true
+	if got := string(mustMarshal(&e.Plan)); got != `{"reasons":[{},{"held":true}]}` {
+		t.Error(got)
+	}
+}
+
 func TestLongTextsAreCut(t *testing.T) {
 	s := NewSection(&Header{Config: policy.Standard(), Software: strings.Repeat("ä", MaxText)})
 	e := entryNo(1)
