@@ -126,6 +126,17 @@ func (l *Log) add(e *decisionlog.Entry) {
 	}
 }
 
+// Stats counts the decisions that a log was given.
+type Stats struct {
+	Written uint64 `json:"written"`
+	Dropped uint64 `json:"dropped"` // came faster than they could be written, or could not be stored
+}
+
+// Stats returns what has become of the decisions so far.
+func (l *Log) Stats() Stats {
+	return Stats{Written: l.written.Load(), Dropped: l.dropped.Load()}
+}
+
 // AddWaiting adds an entry and waits for the sink if it has to. It must not run on an actor.
 func (l *Log) AddWaiting(e *decisionlog.Entry) {
 	for !l.offer(e) {

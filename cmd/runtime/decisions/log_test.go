@@ -158,8 +158,8 @@ func TestDecisionLogGoesOnAfterItsSinkFailed(t *testing.T) {
 	if err := l.Close(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if l.written.Load() != 1 || l.dropped.Load() != 2 {
-		t.Errorf("%d written, %d dropped", l.written.Load(), l.dropped.Load())
+	if got, want := l.Stats(), (Stats{Written: 1, Dropped: 2}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 	if text := messages.String(); strings.Count(text, "disk full") != 1 || !strings.Contains(text, "writing again") {
 		t.Errorf("messages %s", text)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -18,9 +19,10 @@ type Status struct {
 
 	Ingest     natsio.IngestStats     `json:"ingest"`
 	Outlet     natsio.OutletStats     `json:"outlet"`
-	Work       *natsio.WorkStats      `json:"work,omitempty"`    // with a device
-	Heap       *natsio.ResponderStats `json:"heap,omitempty"`    // with a device
-	Cancels    *natsio.ResponderStats `json:"cancels,omitempty"` // with a device
+	Work       *natsio.WorkStats      `json:"work,omitempty"`         // with a device
+	Heap       *natsio.ResponderStats `json:"heap,omitempty"`         // with a device
+	Cancels    *natsio.ResponderStats `json:"cancels,omitempty"`      // with a device
+	Decisions  *decisions.Stats       `json:"decision_log,omitempty"` // where there is one
 	Connection Connection             `json:"connection"`
 	Deciders   []natsio.Claim         `json:"deciders"` // this process's claim, then those of others
 }
@@ -54,6 +56,10 @@ func (n *Node) Status() Status {
 	}
 	if c.LastError != nil {
 		s.Connection.LastError = c.LastError.Error()
+	}
+	if n.decisions != nil {
+		logged := n.decisions.Stats()
+		s.Decisions = &logged
 	}
 	if n.work != nil {
 		work, heap, cancels := n.work.Stats(), n.heap.Stats(), n.cancels.Stats()
