@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
@@ -68,7 +67,7 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64, at time.Time
 		}
 	case telemetry.KindLaunch:
 		if _, err = c.accept(&r.Header, false, at); err == nil {
-			w = c.report(&r.Launch, true)
+			w = c.report(&r.Launch, nil)
 		}
 	}
 	if err != nil {
@@ -199,9 +198,9 @@ func (c *cell) forget(kind telemetry.Kind, replaced uint64) {
 	}
 }
 
-// report adds one launch report. For a remote worker it also keeps the outcome for the
-// stages; the outcome of a local launch reaches them with its state.
-func (c *cell) report(l *telemetry.Launch, remote bool) wakes {
+// report adds one launch report. For a remote worker, whose plan is not known here, it also
+// keeps the outcome for the stages; the outcome of a local launch reaches them with its state.
+func (c *cell) report(l *telemetry.Launch, p *session.Plan) wakes {
 	ok := l.Status == telemetry.LaunchOK
 	c.launches.launches++
 	if !ok {
@@ -213,13 +212,13 @@ func (c *cell) report(l *telemetry.Launch, remote bool) wakes {
 
 	var w wakes
 	if ok && hasSample(l) {
-		c.addSample(l)
+		c.addSample(l, p)
 		if !c.tuning {
 			c.tuning = true
 			w |= wakeTuner
 		}
 	}
-	if remote && l.Decision != 0 {
+	if p == nil && l.Decision != 0 {
 		if len(c.outcomes) == maxOutcomes {
 			c.outcomes = c.outcomes[:copy(c.outcomes, c.outcomes[1:])]
 			c.folded++
@@ -233,11 +232,11 @@ func (c *cell) report(l *telemetry.Launch, remote bool) wakes {
 	return w
 }
 
-// reportLocal adds a report of the worker's own engine.
-func (c *cell) reportLocal(l *telemetry.Launch) wakes {
+// reportLocal adds a report of the worker's own engine, of a launch by a plan.
+func (c *cell) reportLocal(l *telemetry.Launch, p *session.Plan) wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.report(l, false)
+	return c.report(l, p)
 }
 
 // hasSample says whether a launch was measured at a geometry of its own. A launch on a
@@ -251,16 +250,17 @@ func hasSample(l *telemetry.Launch) bool {
 }
 
 // addSample keeps a launch for the tuner. If the tuner is far behind, the oldest is dropped.
-func (c *cell) addSample(l *telemetry.Launch) {
+func (c *cell) addSample(l *telemetry.Launch, p *session.Plan) {
 	if len(c.timings) == maxTimings {
 		c.timings = c.timings[:copy(c.timings, c.timings[1:])]
 		c.folded++
 	}
 	r := session.Report{
-		Named: len(l.Fingerprint) == telemetry.FingerprintSize, Source: uint8(l.TimeSource),
-		Geometry:    ranGeometry(l),
-		Recommended: policy.Geometry{Width: l.Recommended.WorkgroupSizeX, Groups: l.Recommended.Groups, Chunk: l.Recommended.ClaimChunk},
-		Slots:       addSaturating(l.Executed, l.Faulted), Ns: l.ElapsedNs, WallNs: l.WallNs,
+		Named: len(l.Fingerprint) == telemetry.FingerprintSize, Source: uint8(l.TimeSource), Geometry: ranGeometry(l),
+		Slots: addSaturating(l.Executed, l.Faulted), Ns: l.ElapsedNs, WallNs: l.WallNs,
+	}
+	if p != nil {
+		r.Plan = *p
 	}
 	copy(r.Program[:], l.Fingerprint)
 	c.timings = append(c.timings, r)

@@ -107,7 +107,7 @@ func (w *workerActor) account(f *flight) {
 
 	q := l.family
 	q.tellLaunch(report)
-	q.dispatch(q.cell.reportLocal(report))
+	q.dispatch(q.cell.reportLocal(report, f.decision.forTuner()))
 	q.dispatch(q.cell.setBacklog(uint32(l.pending), false))
 	q.post(&settled{
 		launch: f.launch, decision: f.decision.number,

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -50,6 +51,11 @@ func summaryOf(d *decision, cfg *policy.Config) *summary {
 		s.topology, s.raw, s.densityBps, s.pressureBps = walk.Topology, walk.Raw, walk.FrontierDensityBps, walk.MemoryPressureBps
 	}
 	return s
+}
+
+// forTuner is what the tuner needs to know of the plan behind a launch.
+func (s *summary) forTuner() *session.Plan {
+	return &session.Plan{Asked: s.tuned, Given: s.plan.Geometry(), QueueLen: s.queueLen}
 }
 
 // withReason is the same decision with a reason why it is not carried out.

@@ -35,9 +35,14 @@ func (a *tunerActor) measure() {
 		a.session = new(session.Session)
 	}
 	env := a.env()
+	plan := a.planned.Load()
 	changed := false
 	for i := range a.timings {
-		moved, err := a.session.Take(&env, &a.timings[i])
+		r := &a.timings[i]
+		if plan != nil && r.Plan == (session.Plan{}) {
+			r.Plan = *plan.forTuner() // a launch elsewhere
+		}
+		moved, err := a.session.Take(&env, r)
 		if err != nil {
 			a.untuned(err)
 		}
@@ -60,8 +65,7 @@ func (a *tunerActor) suggest() {
 }
 
 // env is what the session needs to know besides the reports: the limits are
-// the queue's own, which may be lower than the device's, and the newest plan
-// shows what came of the last suggestion.
+// the queue's own, which may be lower than the device's.
 func (a *tunerActor) env() session.Env {
 	device := a.device.view.Load()
 	env := session.Env{
@@ -72,7 +76,7 @@ func (a *tunerActor) env() session.Env {
 		env.Room, env.Memory = a.device.room, a.device.memory
 	}
 	if s := a.planned.Load(); s != nil {
-		env.Limits, env.Asked, env.Given = s.limits, s.tuned, s.plan.Geometry()
+		env.Limits = s.limits
 	}
 	return env
 }

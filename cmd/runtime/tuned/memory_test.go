@@ -234,7 +234,7 @@ func TestSecondRuntimeWithTheSameDeviceStartsWarm(t *testing.T) {
 		}
 		g := rec.Geometry()
 		ns := 10_000 + 100*uint64(g.Groups) + 4_000_000/uint64(min(g.Width*g.Groups, 1024))
-		if _, err := s.Observe(&env, &session.Report{Program: program.ID, Named: true, Geometry: g, Recommended: g, Slots: 4000, Ns: ns, WallNs: 2 * ns}); err != nil {
+		if _, err := s.Observe(&env, &session.Report{Program: program.ID, Named: true, Geometry: g, Slots: 4000, Ns: ns, WallNs: 2 * ns}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -124,12 +124,6 @@ func (t *Tuner) Next() Suggestion { return t.next }
 // Choice is the incumbent: what runs except for looks at others.
 func (t *Tuner) Choice() policy.Geometry { return t.space.shapes[t.current] }
 
-// Asked says that the tuner asks for a geometry, or did so last: it is the incumbent or the
-// look, of either of which launches may still be under way.
-func (t *Tuner) Asked(g policy.Geometry) bool {
-	return g == t.Choice() || t.look.open && g == t.space.shapes[t.look.config]
-}
-
 // Space holds the geometries from which the tuner chooses.
 func (t *Tuner) Space() *Space { return t.space }
 

@@ -23,12 +23,12 @@ func TestQueuesDeeperThanALaunchAreTuned(t *testing.T) {
 			return cost(g, slots) / slots
 		}
 		r.plan()
-		chosen, best := perSlot(r.env.Given), perSlot(r.ran[0])
+		chosen, best := perSlot(r.by.Given), perSlot(r.ran[0])
 		for _, g := range r.ran {
 			best = min(best, perSlot(g))
 		}
 		if ratio := chosen / best; ratio > 1.1 {
-			t.Errorf("queue of %d: %+v takes %.2f times what the best launch took", queue, r.env.Given, ratio)
+			t.Errorf("queue of %d: %+v takes %.2f times what the best launch took", queue, r.by.Given, ratio)
 		}
 		before := len(r.ran)
 		r.speed = 2

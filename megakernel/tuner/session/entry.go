@@ -145,28 +145,29 @@ func (e *entry) explore(env *Env, report *live.Report, r *Report) (taught bool, 
 			e.live.Hint(&known)
 		}
 	}
-	e.giveUp(env, report, r)
+	e.giveUp(r, report.Geometry == e.next())
 	return taught, nil
 }
 
-// giveUp bars a suggestion that is not run as suggested.
-func (e *entry) giveUp(env *Env, report *live.Report, r *Report) {
-	next := e.next()
-	asked := e.ask()
+// giveUp bars a suggestion that is not run as suggested: at once if the plan that was
+// asked for it says otherwise, else when launches of such plans keep running at others.
+func (e *entry) giveUp(r *Report, ran bool) {
+	plan := &r.Plan
 	switch {
-	case !e.exploring() || report.Geometry == next:
-		e.missed, e.missedNs = 0, 0
-	case env.Asked == asked && !gives(env.Given, asked):
-		e.live.Bar(next)
-		e.missed, e.missedNs = 0, 0
-	case r.Recommended.Width == asked.Width && r.Recommended.Groups == asked.Groups && r.Recommended.Chunk == asked.Chunk:
+	case !e.exploring() || ran:
+	case plan.Asked != e.ask():
+		return // a launch of another suggestion
+	case gives(plan.Given, plan.Asked):
 		e.missed++
 		e.missedNs += r.WallNs
-		if e.missed >= missedLaunches && e.missedNs >= missedNs {
-			e.live.Bar(next)
-			e.missed, e.missedNs = 0, 0
+		if e.missed < missedLaunches || e.missedNs < missedNs {
+			return
 		}
+		e.live.Bar(e.next())
+	default:
+		e.live.Bar(e.next())
 	}
+	e.missed, e.missedNs = 0, 0
 }
 
 // gives reports whether a plan is what it was asked for.
@@ -182,14 +183,6 @@ func (e *entry) next() policy.Geometry {
 		return policy.Geometry{Width: e.natural.current}
 	}
 	return e.live.Next().Geometry
-}
-
-// asked says that a launch at a geometry may be one that the tuner asked for.
-func (e *entry) asked(g policy.Geometry) bool {
-	if e.natural != nil {
-		return g == e.next()
-	}
-	return e.live.Asked(g)
 }
 
 // ask is the next geometry in the form in which the policy is asked for it.

@@ -75,8 +75,8 @@ func TestWhatOthersSelectedIsNotChosenUnseen(t *testing.T) {
 		r.env.Memory = memory
 		r.settled()
 		r.launches(5)
-		if ratio := cost(r.env.Given, float64(r.queue)) / r.best(); ratio > 1.5 {
-			t.Errorf("%s: %+v, %.1f times the best", name, r.env.Given, ratio)
+		if ratio := cost(r.by.Given, float64(r.queue)) / r.best(); ratio > 1.5 {
+			t.Errorf("%s: %+v, %.1f times the best", name, r.by.Given, ratio)
 		}
 	}
 	natural := told{cache.Entry{Selected: policy.Geometry{Width: 32}}}
@@ -87,8 +87,8 @@ func TestWhatOthersSelectedIsNotChosenUnseen(t *testing.T) {
 	r.env.Memory = natural
 	r.settled()
 	alone.settled()
-	if r.env.Given.Width != alone.env.Given.Width {
-		t.Errorf("natural: width %d, alone %d", r.env.Given.Width, alone.env.Given.Width)
+	if r.by.Given.Width != alone.by.Given.Width {
+		t.Errorf("natural: width %d, alone %d", r.by.Given.Width, alone.by.Given.Width)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestAFileReadLateHelpsAnExplorationUnderWay(t *testing.T) {
 		t.Errorf("%d launches with help, %d without", helped, alone)
 	}
 	late.launch() // at the choice
-	if ratio := cost(late.env.Given, float64(late.queue)) / late.best(); ratio > 1.15 {
+	if ratio := cost(late.by.Given, float64(late.queue)) / late.best(); ratio > 1.15 {
 		t.Errorf("with help: %.3f times the best", ratio)
 	}
 }
@@ -150,7 +150,7 @@ func TestAnExplorationEndsHoweverOftenTheQueueIsParked(t *testing.T) {
 	if r.s.tuners[0].exploring() {
 		t.Errorf("still exploring after %d launches", len(r.ran))
 	}
-	if ratio := cost(r.env.Given, float64(r.queue)) / r.best(); ratio > 1.25 {
+	if ratio := cost(r.by.Given, float64(r.queue)) / r.best(); ratio > 1.25 {
 		t.Errorf("%.3f times the best", ratio)
 	}
 }

@@ -51,20 +51,25 @@ type Env struct {
 	Device string // identity of device and driver; "" remembers nothing
 	Memory Memory // nil remembers nothing
 	Room   *Room  // for tuners beside those of other sessions; nil: no bound
-	// Asked is what the newest plan was asked for, and Given what it says.
-	Asked, Given policy.Geometry
+}
+
+// Plan is what a launch was planned by.
+type Plan struct {
+	Asked    policy.Geometry // what the decision was asked for, of a session's view
+	Given    policy.Geometry // what the plan says
+	QueueLen uint32          // slots that the decision saw queued
 }
 
 // Report is what a session needs to know about a launch.
 type Report struct {
-	Program     [32]byte // identity of the kernel
-	Named       bool     // Program was given
-	Source      uint8    // what measured Ns
-	Geometry    policy.Geometry
-	Recommended policy.Geometry // without depth
-	Slots       uint64          // that the launch ran
-	Ns          uint64          // time on the device, as Source measures it
-	WallNs      uint64          // time by the host's clock, 0 if not known
+	Program  [32]byte // identity of the kernel
+	Named    bool     // Program was given
+	Source   uint8    // what measured Ns
+	Geometry policy.Geometry
+	Plan     Plan
+	Slots    uint64 // that the launch ran
+	Ns       uint64 // time on the device, as Source measures it
+	WallNs   uint64 // time by the host's clock, 0 if not known
 }
 
 // View holds the geometries that decisions are asked for, by bucket; zero for no opinion.
@@ -172,7 +177,7 @@ func (s *Session) Think(env *Env) (changed bool) {
 // teach what to ask for with such queues.
 func (s *Session) show(env *Env, bucket int, g policy.Geometry) {
 	s.view[bucket], s.lent[bucket] = g, false
-	if env.Spaces == nil || bucket != BucketOf(env.Spaces.cfg.Sizing.BatchDepth) {
+	if env.Spaces == nil || bucket != env.Spaces.lender() {
 		return
 	}
 	for longer := bucket + 1; longer < Buckets; longer++ {
@@ -202,7 +207,7 @@ func (r *Report) check(l *policy.Limits) error {
 // tuner finds the tuner to which a report belongs, or makes it.
 func (s *Session) tuner(env *Env, r *Report) (*entry, error) {
 	p := Program{r.Program, r.Source, env.Mode}
-	bucket := s.bucket(env, p, r)
+	bucket := s.bucket(env, r)
 	for _, e := range s.tuners {
 		if e.program == p && e.bucket == bucket && e.limits == env.Limits && e.device == env.Device {
 			return e, nil
@@ -250,24 +255,19 @@ func (s *Session) replace(env *Env, p Program, bucket int) (*entry, error) {
 	return e, nil
 }
 
-// bucket is the bucket of the launch's size. A launch that its depth has cut
-// belongs to a longer queue instead, if that one's tuner asked for exactly this
-// geometry, or for one that a plan turned into this.
-func (s *Session) bucket(env *Env, p Program, r *Report) int {
-	slots := uint32(r.Slots)
+// bucket is the bucket of the launch's size. A launch that was cut at the depth that its
+// plan was asked for belongs to the tuner that asked, which is that of a longer queue.
+func (s *Session) bucket(env *Env, r *Report) int {
+	slots, depth := uint32(r.Slots), r.Geometry.Depth
 	at := BucketOf(slots)
-	if r.Geometry.Depth == 0 || slots < r.Geometry.Depth {
+	if depth == 0 || slots < depth || depth != r.Plan.Asked.Depth {
 		return at
 	}
-	for _, e := range s.tuners {
-		if e.program != p || e.bucket <= at {
-			continue
-		}
-		if e.asked(measured(r.Geometry, BucketSlots(e.bucket))) || e.ask() == env.Asked && e.next().Depth == r.Geometry.Depth {
-			at = e.bucket
-		}
+	asking := BucketOf(r.Plan.QueueLen)
+	if s.lent[asking] {
+		asking = env.Spaces.lender()
 	}
-	return at
+	return max(asking, at)
 }
 
 // start is the geometry at which a new tuner begins: the best one of the same kernel

@@ -25,6 +25,7 @@ type rig struct {
 	speed   float64
 	noise   float64
 	random  *rand.Rand
+	by      Plan                                  // of the last launch
 	engine  func(policy.Geometry) policy.Geometry // what it makes of a plan
 	ran     []policy.Geometry
 }
@@ -53,19 +54,18 @@ func (r *rig) plan() policy.Recommendation {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.env.Asked = req.Tuned
-	r.env.Given = rec.Geometry()
+	r.by = Plan{Asked: req.Tuned, Given: rec.Geometry(), QueueLen: r.queue}
 	return rec
 }
 
 func (r *rig) report() Report {
 	r.plan()
-	g := r.engine(r.env.Given)
+	g := r.engine(r.by.Given)
 	slots := float64(min(r.queue, g.Depth))
 	ns := uint64(cost(g, slots) * r.speed * math.Exp(r.noise*r.random.NormFloat64()))
 	r.ran = append(r.ran, g)
 	return Report{
-		Program: [32]byte{r.program}, Named: true, Geometry: g, Recommended: r.env.Given,
+		Program: [32]byte{r.program}, Named: true, Geometry: g, Plan: r.by,
 		Slots: uint64(slots), Ns: ns, WallNs: ns + 1000,
 	}
 }
@@ -124,8 +124,8 @@ func TestLoopSettlesOnAGeometryThatThePolicyThenPlans(t *testing.T) {
 	if want := policy.TunedWidth | policy.TunedGroups | policy.TunedChunk; plan.Tuned&want != want {
 		t.Errorf("the plan is not the tuner's: %+v", plan)
 	}
-	if ratio := cost(r.env.Given, float64(r.queue)) / r.best(); ratio > 1.1 {
-		t.Errorf("%+v takes %.3f times the best", r.env.Given, ratio)
+	if ratio := cost(r.by.Given, float64(r.queue)) / r.best(); ratio > 1.1 {
+		t.Errorf("%+v takes %.3f times the best", r.by.Given, ratio)
 	}
 }
 
@@ -234,6 +234,30 @@ func TestSuggestionThatTheEngineDoesNotRunIsGivenUp(t *testing.T) {
 	r.settled()
 	if g := r.s.View().For(r.queue); g.Width > 64 {
 		t.Errorf("settled on %+v, which does not run", g)
+	}
+}
+
+func TestOnlyThePlanOfASuggestionGivesItUp(t *testing.T) {
+	r := newRig(t, On)
+	r.launches(3)
+	e := r.s.tuners[0]
+	report := r.report()
+	report.Geometry.Chunk++ // which no tuner asks for
+	report.WallNs = 1e9
+	next := e.next()
+	report.Plan.Asked.Width = next.Width / 2
+	for range 2 * missedLaunches {
+		if _, err := r.s.Observe(&r.env, &report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e.next() != next {
+		t.Errorf("given up by launches of another suggestion: %v, then %v", next, e.next())
+	}
+	report.Plan.Asked = e.ask()
+	report.Plan.Given.Width = next.Width / 2
+	if _, err := r.s.Observe(&r.env, &report); err != nil || e.next() == next {
+		t.Errorf("its plan does not give %v, and it is still asked for: %v", next, err)
 	}
 }
 

@@ -56,6 +56,9 @@ func (s *Spaces) Of(limits policy.Limits, bucket int) (*live.Space, error) {
 	return space, nil
 }
 
+// lender is the bucket of the launches to which the policy cuts longer queues.
+func (s *Spaces) lender() int { return BucketOf(s.cfg.Sizing.BatchDepth) }
+
 // ask is what the policy is asked for so that it runs a geometry. For a launch that
 // is not split no depth is asked for, if the policy's own allows as many slots: a
 // queue that has grown since it was measured is then still launched as a whole.
