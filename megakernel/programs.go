@@ -143,7 +143,7 @@ func (ps *Programs) pickNow(want kernel.Kernel) (Picked, error) {
 	if p, ok := ps.standIn(want, reason); ok {
 		return p, nil
 	}
-	return Picked{}, fmt.Errorf("kernel %s: %w", want, err)
+	return Picked{}, err
 }
 
 // standIn is the interpreter that was used last; false if none is ready.

@@ -75,7 +75,7 @@ func (s *Store[K, V]) settle(at *site[K, V], key K, p *Program[V], err error) {
 	if err != nil {
 		s.stats.Failed++
 		if s.failures.add(key, err, time.Now(), s.stats.Failed) && !gpu.Lost(err) {
-			s.cfg.Log.Warn("kernelcache: kernel cannot be built; launches go on without it", "kernel", s.cfg.Name(key), "err", err)
+			s.cfg.Log.Warn("kernelcache: kernel cannot be built", "kernel", s.cfg.Name(key), "err", err)
 		}
 		return
 	}

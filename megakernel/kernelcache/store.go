@@ -158,7 +158,7 @@ func (s *Store[K, V]) Wait(ctx context.Context, key K) (*Program[V], error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("kernelcache: %s: %w", s.cfg.Name(key), ctx.Err())
+			return nil, fmt.Errorf("kernel %s: %w", s.cfg.Name(key), ctx.Err())
 		}
 	}
 }
@@ -303,14 +303,14 @@ func (s *Store[K, V]) ask(key K, u urgency) error {
 		return nil
 	}
 	if err := s.failures.pending(key, time.Now()); err != nil && u != waited {
-		return fmt.Errorf("kernelcache: %s: %w", s.cfg.Name(key), err)
+		return fmt.Errorf("kernel %s: %w", s.cfg.Name(key), err)
 	}
 	in, displaced := s.queue.push(key, u)
 	if !in || displaced {
 		s.stats.Dropped++
 	}
 	if !in {
-		return fmt.Errorf("kernelcache: %s: %w", s.cfg.Name(key), ErrQueueFull)
+		return fmt.Errorf("kernel %s: %w", s.cfg.Name(key), ErrQueueFull)
 	}
 	s.site.signal()
 	return nil
@@ -322,7 +322,7 @@ func (s *Store[K, V]) askFor(key K, before *uint64, tried bool) error {
 	if !tried {
 		*before = s.stats.Failed
 	} else if known := s.failures.failures[key]; known != nil && known.serial > *before {
-		return fmt.Errorf("kernelcache: %s: %w", s.cfg.Name(key), known.err)
+		return fmt.Errorf("kernel %s: %w", s.cfg.Name(key), known.err)
 	}
 	return s.ask(key, waited)
 }
