@@ -48,7 +48,7 @@ func benchGraphDevice(s *session) error {
 	if len(s.flags.Graph) > 0 {
 		specs = s.flags.Graph
 	}
-	kernels := frontier.NewKernels(s.device)
+	kernels := frontier.NewKernels(s.device, frontier.KernelsConfig{})
 	defer kernels.Close()
 	busy, err := newBusyDevice(s.device)
 	if err != nil {

@@ -83,14 +83,18 @@ func (e *Engine) transfer(name string, offset uint32, n int, create bool, move f
 // keep the device: after a loss the next call lends another one. A GL error that fn
 // leaves pending is its own, not the next wave's. While a Move is under way, or
 // after Close, fn is not called and the error wraps ErrMoving or ErrClosed.
-func (e *Engine) Borrow(fn func(dev gpu.Device) error) (err error) {
-	lent, done := make(chan gpu.Device, 1), make(chan error, 1)
+//
+// builder is the context beside the device on which the engine builds its programs, nil if
+// there is none. fn may keep it for building programs of its own. Move and Close end it,
+// and its Do returns an error then.
+func (e *Engine) Borrow(fn func(dev, builder gpu.Device) error) (err error) {
+	lent, done := make(chan [2]gpu.Device, 1), make(chan error, 1)
 	back := make(chan struct{})
 	lend := func() error {
 		if err := e.makeWay(); err != nil {
 			return err
 		}
-		lent <- e.exec.dev
+		lent <- [2]gpu.Device{e.exec.dev, e.exec.compiler}
 		<-back
 		// Not idle: the device was at work for somebody else.
 		e.exec.lastEnd = time.Now()
@@ -106,7 +110,8 @@ func (e *Engine) Borrow(fn func(dev gpu.Device) error) (err error) {
 	select {
 	case err := <-done:
 		return fmt.Errorf("borrow the device: %w", err)
-	case dev := <-lent:
+	case both := <-lent:
+		dev, builder := both[0], both[1]
 		defer func() { // also when fn panics
 			err = errors.Join(err, dev.Do(func() error {
 				dev.Barrier()
@@ -116,7 +121,7 @@ func (e *Engine) Borrow(fn func(dev gpu.Device) error) (err error) {
 			close(back)
 			<-done
 		}()
-		return fn(dev)
+		return fn(dev, builder)
 	}
 }
 

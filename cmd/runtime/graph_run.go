@@ -24,6 +24,7 @@ type graphRunCmd struct {
 	natsFlags
 	Algorithm string `arg:"" enum:"bfs,sssp,cc,reach,flow,join" help:"bfs: levels from a source. sssp: shortest paths by weights. cc: connected components, whichever way edges lead. reach: which of several sources reach a node. flow: which facts of --facts arrive at a node. join: what the file of --join says."`
 	graphInput
+	programFlags
 	Join        string        `placeholder:"FILE" help:"GLSL file: what travels along an edge, and how a node combines it; see docs/opcodes.md."`
 	Facts       string        `placeholder:"FILE" help:"Facts that each node generates and kills, in lines NODE [entry a,b] [gen c] [kill d]; see docs/graphs.md."`
 	Source      []uint64      `placeholder:"N" help:"Node to start from, as the file calls it; reach takes up to 32."`
@@ -179,7 +180,11 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, spec *graphs.Sp
 	if err != nil {
 		return nil, err
 	}
-	outcomes, err := graphs.Run(ctx, device, p, spec, passes, decided)
+	binaries := c.binaries(log)
+	if binaries != nil {
+		defer binaries.Close()
+	}
+	outcomes, err := graphs.Run(ctx, device, p, spec, passes, binaries, decided)
 	if decided != nil {
 		err = errors.Join(err, decided.Close(ctx))
 	}

@@ -6,64 +6,34 @@ import (
 	"fmt"
 )
 
-// build allocates what the job needs and finds its programs. Each program that does not exist yet has a turn of its
-// own: compiling it may take as long as many launches.
+// build waits for the programs that the job needs, and then allocates its buffers, which
+// takes the job's first turn. The programs are held until release.
 func (x *run) build(ctx context.Context) error {
-	next := kind(0)
-	err := x.turn(func() (err error) {
-		if err = x.clear(); err == nil {
-			next, err = x.compile(0)
-		}
-		return err
-	})
-	for err == nil && next < kinds {
-		if err = ctx.Err(); err != nil {
-			return fmt.Errorf("building kernels: %w", err)
-		}
-		err = x.turn(func() (err error) {
-			x.bind()
-			next, err = x.compile(next)
-			return err
-		})
-	}
-	return err
-}
-
-// clear allocates the buffers and fills them so that a program finds nothing to do. Called on the device's thread.
-func (x *run) clear() error {
-	if err := x.allocate(); err != nil {
-		return err
-	}
-	x.bind()
-	var idle controlBlock
-	for i := range idle.rounds {
-		idle.rounds[i].state = stateDone
-	}
-	return errors.Join(x.scratch.stage.put(x.scratch.buffers[bindControl].id, 0, bytesAt(&idle)),
-		x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 0, bytesAt(&totalsBlock{})))
-}
-
-// compile finds the job's programs from a kind on, up to the first that does not exist yet. It builds that one
-// and runs it once without work, because some drivers compile at the first dispatch. It returns the kind to go
-// on with. Called on the device's thread.
-func (x *run) compile(k kind) (next kind, err error) {
-	for ; k < kinds; k++ {
+	for k := range kind(kinds) {
 		if k == kindPersistent && !x.mayPersist() {
 			continue
 		}
-		program, fresh, err := x.kernels.get(x.kernel(k))
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("building kernels: %w", err)
+		}
+		p, err := x.kernels.get(ctx, x.kernel(k))
 		if err != nil {
-			return k, err
+			return err
 		}
-		x.programs[k] = program
-		if fresh {
-			x.dev.Dispatch(program.id, 1)
-			x.dev.Barrier()
-			x.dev.Finish()
-			return k + 1, x.dev.Check()
-		}
+		x.held = append(x.held, p)
+		x.programs[k] = p.Value
 	}
-	return k, nil
+	return x.turn(func() error {
+		return errors.Join(x.allocate(), x.dev.Check())
+	})
+}
+
+// release ends the use of the job's programs.
+func (x *run) release() {
+	for _, p := range x.held {
+		x.kernels.store.Release(p)
+	}
+	x.held, x.programs = nil, [kinds]*program{}
 }
 
 // kernel is the kernel of a kind that the job needs.

@@ -17,7 +17,7 @@ import (
 
 // The device and its programs are shared by all tests, because making them takes longest.
 var (
-	shared  *Kernels
+	shared  *testKernels
 	openDev func() error // closes it
 )
 
@@ -36,9 +36,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// testKernels are programs and their device.
+type testKernels struct {
+	*Kernels
+	dev *glcompute.Device
+}
+
 // newKernels returns programs that suit the GL device. Without a device the test is skipped, or fails
 // if RINGMASTER_REQUIRE lists gl.
-func newKernels(t testing.TB) *Kernels {
+func newKernels(t testing.TB) *testKernels {
 	t.Helper()
 	if shared == nil {
 		dev, _, err := glcompute.Open(glcompute.Config{})
@@ -48,7 +54,7 @@ func newKernels(t testing.TB) *Kernels {
 			}
 			t.Skipf("no GL device: %v", err)
 		}
-		openDev, shared = dev.Close, NewKernels(dev)
+		openDev, shared = dev.Close, &testKernels{NewKernels(dev, KernelsConfig{}), dev}
 	}
 	return shared
 }
@@ -67,14 +73,14 @@ func generated(t testing.TB, spec string) graph.Pair {
 	return pair
 }
 
-func load(t testing.TB, k *Kernels, spec string) *Graph {
+func load(t testing.TB, k *testKernels, spec string) *Graph {
 	t.Helper()
 	return loadPair(t, k, generated(t, spec))
 }
 
-func loadPair(t testing.TB, k *Kernels, pair graph.Pair) *Graph {
+func loadPair(t testing.TB, k *testKernels, pair graph.Pair) *Graph {
 	t.Helper()
-	r, err := Load(k.dev, pair, Options{Kernels: k})
+	r, err := Load(k.dev, pair, Options{Kernels: k.Kernels})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,23 +7,19 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"ringmaster/megakernel/gpu"
 )
 
 // The driver tells where each word of the blocks lies that host and device share.
 func TestTheDriverHasTheWordsWhereTheHostHasThem(t *testing.T) {
 	k := newKernels(t)
-	driver := k.dev.(interface {
-		StorageOffset(program gpu.Program, name string) (offset, stride int, err error)
-	})
-	err := k.dev.Do(func() error {
-		p, _, err := k.get(kernel{kind: kindLevel, width: 64})
-		if err != nil {
-			return err
-		}
+	p, err := k.get(t.Context(), kernel{kind: kindLevel, width: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.store.Release(p)
+	err = k.dev.Do(func() error {
 		at := func(name string, want uintptr) {
-			offset, _, err := driver.StorageOffset(p.id, name)
+			offset, _, err := k.dev.StorageOffset(p.ID, name)
 			if err != nil || offset != int(want) {
 				t.Errorf("%s is at %d, want %d (%v)", name, offset, want, err)
 			}
@@ -39,7 +35,7 @@ func TestTheDriverHasTheWordsWhereTheHostHasThem(t *testing.T) {
 		fields("control_job.", offsetOf(control, "job"), reflect.TypeFor[jobWords]())
 		array := func(name string, base uintptr, of reflect.Type) {
 			fields(name+"[0].", base, of)
-			if _, stride, err := driver.StorageOffset(p.id, name+"[0]."+snake(of.Field(1).Name)); err != nil || stride != int(of.Size()) {
+			if _, stride, err := k.dev.StorageOffset(p.ID, name+"[0]."+snake(of.Field(1).Name)); err != nil || stride != int(of.Size()) {
 				t.Errorf("%s are %d bytes apart, want %d (%v)", name, stride, of.Size(), err)
 			}
 		}

@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -23,6 +24,7 @@ type Options struct {
 // goroutine; jobs run one at a time.
 type Graph struct {
 	dev     gpu.Device
+	traits  gpu.Traits
 	kernels *Kernels
 	own     bool // kernels are this graph's alone
 	pair    graph.Pair
@@ -56,12 +58,12 @@ func Load(dev gpu.Device, g graph.Pair, o Options) (*Graph, error) {
 	if err := check(dev.StorageBlockLimit(), g); err != nil {
 		return nil, err
 	}
-	r := &Graph{dev: dev, kernels: o.Kernels, pair: g, buffers: make(map[int]buffer)}
-	if r.kernels == nil {
-		r.kernels, r.own = NewKernels(dev), true
-	}
-	if err := serves(r.kernels.traits); err != nil {
+	r := &Graph{dev: dev, traits: gpu.TraitsOf(dev), kernels: o.Kernels, pair: g, buffers: make(map[int]buffer)}
+	if err := serves(r.traits); err != nil {
 		return nil, err
+	}
+	if r.kernels == nil {
+		r.kernels, r.own = NewKernels(dev, KernelsConfig{Turn: o.Turn}), true
 	}
 	r.shape = shapeOf(g)
 	if r.shape.nodes == 0 {
@@ -212,7 +214,7 @@ func (r *Graph) Close() error {
 		return nil
 	})
 	if r.own {
-		err = r.kernels.join(err)
+		err = errors.Join(err, r.kernels.Close())
 	}
 	if gpu.Lost(err) {
 		return nil

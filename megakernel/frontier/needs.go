@@ -37,8 +37,8 @@ func NeedsOn(dev gpu.Device, g graph.Pair, job Job) (Needs, error) {
 	if err := Fits(dev, uint64(g.Out.Nodes()), uint64(g.Out.Edges())); err != nil {
 		return Needs{}, err
 	}
-	r := &Graph{dev: dev, kernels: NewKernels(dev), pair: g, shape: shapeOf(g)}
-	if err := serves(r.kernels.traits); err != nil {
+	r := &Graph{dev: dev, traits: gpu.TraitsOf(dev), pair: g, shape: shapeOf(g)}
+	if err := serves(r.traits); err != nil {
 		return Needs{}, err
 	}
 	return r.Needs(job)

@@ -57,7 +57,7 @@ func (r *Graph) plan(job *Job) (*plan, error) {
 	if err := job.check(r.shape.nodes); err != nil {
 		return nil, err
 	}
-	m := machineOf(r.kernels.traits)
+	m := machineOf(r.traits)
 	if err := p.chooseGeometry(&m); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func TestRequeuedSaturates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &run{Graph: r, plan: p, m: machineOf(r.kernels.traits)}
+	x := &run{Graph: r, plan: p, m: machineOf(r.traits)}
 	level := uint32(math.MaxUint32)
 	x.job.Turn = func(fn func() error) error {
 		if err := fn(); err != nil {

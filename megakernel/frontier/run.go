@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/policy"
 )
 
@@ -32,8 +33,9 @@ type run struct {
 	*Graph
 	*plan
 	m        machine
-	programs [kinds]*program
-	now      roundWords // as last read
+	held     []*kernelcache.Program[*program]
+	programs [kinds]*program // of what is held
+	now      roundWords      // as last read
 	result   Result
 	timing   timing
 	begun    time.Time
@@ -55,7 +57,8 @@ func (r *Graph) Run(ctx context.Context, job Job) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	x := &run{Graph: r, plan: p, m: machineOf(r.kernels.traits)}
+	x := &run{Graph: r, plan: p, m: machineOf(r.traits)}
+	defer x.release()
 	x.result.HitCapacity, x.result.Geometry, x.result.Bytes = p.capacity, p.geometry, p.bytes
 	if err := x.build(ctx); err != nil {
 		return Result{}, err

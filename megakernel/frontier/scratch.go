@@ -65,7 +65,8 @@ func (x *run) allocate() error {
 		s.delete(x.dev)
 		return fmt.Errorf("%d bytes for a job: %w", x.bytes, err)
 	}
-	return errors.Join(s.stage.put(s.seeds.id, 0, bytesOf(seeds)), s.stage.put(s.buffers[bindBlocks].id, 0, bytesOf(x.blocks)),
+	return errors.Join(s.stage.put(s.buffers[bindTotals].id, 0, bytesAt(&totalsBlock{})),
+		s.stage.put(s.seeds.id, 0, bytesOf(seeds)), s.stage.put(s.buffers[bindBlocks].id, 0, bytesOf(x.blocks)),
 		s.stage.put(s.buffers[bindFacts].id, 0, bytesOf(x.job.facts(x.shape.nodes))))
 }
 

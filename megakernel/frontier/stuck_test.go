@@ -21,7 +21,7 @@ func TestAWorkgroupThatWaitsTooLongEndsTheJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &run{Graph: r, plan: p, m: machineOf(r.kernels.traits)}
+	x := &run{Graph: r, plan: p, m: machineOf(r.traits)}
 	if err := x.build(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &run{Graph: g, plan: p, m: machineOf(g.kernels.traits)}
+	x := &run{Graph: g, plan: p, m: machineOf(g.traits)}
 	if err := x.build(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -23,10 +23,6 @@ func TestOthersMayUseTheDeviceBetweenTheTurnsOfAJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Build the kernels first: building one takes a turn too.
-	if _, err := r.Run(context.Background(), Job{Sources: []uint32{7}, NotPersistent: true}); err != nil {
-		t.Fatal(err)
-	}
 	turns := 0
 	result, err := r.Run(context.Background(), Job{Sources: []uint32{7}, NotPersistent: true, Turn: func(use func() error) error {
 		turns++
@@ -55,7 +51,27 @@ func TestOthersMayUseTheDeviceBetweenTheTurnsOfAJob(t *testing.T) {
 }
 
 func TestEachProgramIsBuiltInATurnOfItsOwn(t *testing.T) {
-	k := NewKernels(newKernels(t).dev)
+	dev := newKernels(t).dev
+	live := func() int { _, programs := dev.Live(); return programs }
+	turns, built := 0, 0
+	turn := func(use func() error) error {
+		turns++
+		before := live()
+		err := use()
+		if fresh := live() - before; fresh > 1 {
+			t.Errorf("turn %d built %d programs", turns, fresh)
+		} else {
+			built += fresh
+		}
+		// Another user of the device between two turns leaves nothing bound.
+		return errors.Join(err, dev.Do(func() error {
+			for binding := range uint32(bindings) {
+				dev.BindStorage(binding, gpu.Buffer{}, 0, 0)
+			}
+			return nil
+		}))
+	}
+	k := &testKernels{NewKernels(dev, KernelsConfig{Turn: turn}), dev}
 	t.Cleanup(func() {
 		if err := k.Close(); err != nil {
 			t.Error(err)
@@ -63,31 +79,19 @@ func TestEachProgramIsBuiltInATurnOfItsOwn(t *testing.T) {
 	})
 	r := load(t, k, "grid:20x20")
 	want := graph.BFS(generated(t, "grid:20x20").Out, 7)
-	run := func() (turns, visits int, built []int) {
-		got, err := r.Run(context.Background(), Job{Sources: []uint32{7}, Turn: func(use func() error) error {
-			turns++
-			before := len(k.programs)
-			err := use()
-			built = append(built, len(k.programs)-before)
-			// Another user of the device between two turns leaves nothing bound.
-			return errors.Join(err, k.dev.Do(func() error {
-				for binding := range uint32(bindings) {
-					k.dev.BindStorage(binding, gpu.Buffer{}, 0, 0)
-				}
-				return nil
-			}))
-		}})
+	run := func() (taken, visits int) {
+		turns = 0
+		got, err := r.Run(context.Background(), Job{Sources: []uint32{7}, Turn: turn})
 		if err != nil || !slices.Equal(got.Values, want) {
 			t.Fatalf("wrong levels, %v", err)
 		}
-		return turns, int(got.Visits), built
+		return turns, int(got.Visits)
 	}
-	turns, visits, built := run()
-	if programs := len(k.programs); turns < visits+programs || slices.Max(built) != 1 {
-		t.Errorf("%d turns for %d visits and %d programs, built in turns %v", turns, visits, programs, built)
+	if taken, visits := run(); built != kinds || taken != visits+kinds+2 {
+		t.Errorf("%d turns for %d visits and %d programs, want %d programs", taken, visits, built, kinds)
 	}
-	if turns, visits, _ := run(); turns != visits+2 {
-		t.Errorf("%d turns for %d visits of a job whose programs are there", turns, visits)
+	if taken, visits := run(); taken != visits+2 {
+		t.Errorf("%d turns for %d visits of a job whose programs are there", taken, visits)
 	}
 }
 
@@ -119,7 +123,7 @@ func TestAnUploadTakesATurnForEachBufferAndSlice(t *testing.T) {
 	want := 6 + 2*slicesOf(len(pair.Out.Offsets)) + 4*slicesOf(len(pair.Out.Targets))
 	turns := 0
 	count := func(use func() error) error { turns++; return use() }
-	r, err := Load(k.dev, pair, Options{Kernels: k, Turn: count})
+	r, err := Load(k.dev, pair, Options{Kernels: k.Kernels, Turn: count})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,22 +139,19 @@ func TestAnUploadTakesATurnForEachBufferAndSlice(t *testing.T) {
 
 func TestAnUploadThatIsRefusedATurnLeavesNothing(t *testing.T) {
 	k := newKernels(t)
-	live := k.dev.(interface {
-		Live() (buffers, programs int)
-	})
-	before, _ := live.Live()
+	before, _ := k.dev.Live()
 	gone := errors.New("somebody else has the device")
 	for allowed := range 4 { // two buffers, each made and then written
 		turns := 0
 		pair := graph.Pair{Out: generated(t, "grid:20x20").Out}
 		pair.In = pair.Out
-		_, err := Load(k.dev, pair, Options{Kernels: k, Turn: func(use func() error) error {
+		_, err := Load(k.dev, pair, Options{Kernels: k.Kernels, Turn: func(use func() error) error {
 			if turns++; turns > allowed {
 				return gone
 			}
 			return use()
 		}})
-		if after, _ := live.Live(); !errors.Is(err, gone) || after != before {
+		if after, _ := k.dev.Live(); !errors.Is(err, gone) || after != before {
 			t.Errorf("after %d turns: error %v, %d buffers more", allowed, err, after-before)
 		}
 	}

@@ -31,7 +31,7 @@ type ringStore struct {
 	turn  func()                          // is called before each time that the device is borrowed
 }
 
-func newRingStore(t *testing.T, budget uint64) *ringStore {
+func newRingStore(t *testing.T, budget uint64, change ...func(*megakernel.Config)) *ringStore {
 	t.Helper()
 	device, _, err := glcompute.Open(glcompute.Config{})
 	if err != nil {
@@ -41,15 +41,19 @@ func newRingStore(t *testing.T, budget uint64) *ringStore {
 		t.Skipf("no GL device: %v", err)
 	}
 	s := &ringStore{files: newShelf(), lend: func(dev gpu.Device) gpu.Device { return dev }, turn: func() {}}
-	if s.ring, err = megakernel.New(device, megakernel.DefaultConfig()); err != nil {
+	cfg := megakernel.DefaultConfig()
+	for _, c := range change {
+		c(&cfg)
+	}
+	if s.ring, err = megakernel.New(device, cfg); err != nil {
 		t.Fatal(err)
 	}
 	standard := policy.Standard()
 	s.Store = NewStore(Config{
 		Worker: "w", Policy: &standard, System: newSystem(t, nowhere{}, true), Publish: numbered(), Log: slog.New(slog.DiscardHandler),
-		Borrow: func(use func(gpu.Device) error) error {
+		Borrow: func(use func(dev, builder gpu.Device) error) error {
 			s.turn()
-			return s.ring.Borrow(func(dev gpu.Device) error { return use(s.lend(dev)) })
+			return s.ring.Borrow(func(dev, builder gpu.Device) error { return use(s.lend(dev), builder) })
 		},
 		Budget: budget, Repair: func() { t.Error("the device was lost") }, Files: s.files,
 	})

@@ -250,10 +250,24 @@ func (s *Store) execute(ctx context.Context, me *running, spec *Spec, pass *Pass
 	if err == nil {
 		log()
 	}
+	if errors.Is(err, frontier.ErrKernels) {
+		err = s.unbuilt(g, err)
+	}
 	if spec.Budget > 0 && job.Budget == spec.Budget && errors.Is(err, frontier.ErrBudget) { // no other bound is in the way
 		err = fmt.Errorf("%w: --budget %d is too small: %w", natsio.ErrGraphRequest, spec.Budget, err)
 	}
 	return outcome, err
+}
+
+// unbuilt is why a run has no kernels: what built them says, unless the device was lost
+// meanwhile, which whoever waits without the device does not notice.
+func (s *Store) unbuilt(g *storedGraph, err error) error {
+	if gpu.Lost(err) {
+		s.lose(g.device)
+	} else if gone := s.turn(g, func() error { return nil }); errors.Is(gone, errGraphLost) {
+		return gone
+	}
+	return err
 }
 
 // Reasons why a graph is gone.

@@ -18,6 +18,7 @@ import (
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -46,9 +47,13 @@ type Config struct {
 	Log     *slog.Logger
 	// Decisions is the log of decisions, nil for none.
 	Decisions *decisions.Log
-	// Borrow lends the device for a turn. Repair is called when it was lost.
-	Borrow func(func(gpu.Device) error) error
+	// Borrow lends the device for a turn, with the context beside it on which programs are
+	// built, or nil. Repair is called when the device was lost.
+	Borrow func(func(dev, builder gpu.Device) error) error
 	Repair func()
+	// Binaries keeps built programs for the next start; nil keeps none. The store does not
+	// close it.
+	Binaries *disk.Dir
 	// Budget is the most bytes of device memory for graphs and jobs; 0 is no bound.
 	Budget uint64
 	// Files has the graph files that clients send.
@@ -75,7 +80,7 @@ type Store struct {
 	mu      sync.Mutex // over what follows; nobody waits for the device with it
 	changed chan struct{}
 	device  gpu.Device
-	kernels *frontier.Kernels
+	kernels *frontier.Kernels // of the newest device; nil before the first
 	graphs  map[graphKey]*storedGraph
 	runs    []*running          // in the order of their turns
 	loading map[graphKey]uint64 // bytes that graphs take which are being loaded
@@ -225,9 +230,9 @@ func (s *Store) free(g *storedGraph) error {
 // on borrows the device. Graphs that were on another device are gone.
 func (s *Store) on(fn func(dev gpu.Device) error) error {
 	var lent gpu.Device
-	err := s.Borrow(func(dev gpu.Device) error {
+	err := s.Borrow(func(dev, builder gpu.Device) error {
 		lent = dev
-		s.meet(dev)
+		s.meet(dev, builder)
 		return fn(dev)
 	})
 	if lent != nil && gpu.Lost(err) {
@@ -247,14 +252,23 @@ func (s *Store) turn(g *storedGraph, use func() error) error {
 	})
 }
 
-// meet notices which device is in use.
-func (s *Store) meet(dev gpu.Device) {
+// meet notices which device is in use. The programs of jobs go on with a new one.
+func (s *Store) meet(dev, builder gpu.Device) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if dev != s.device {
-		s.forget()
-		s.device, s.kernels = dev, frontier.NewKernels(dev)
+	if dev == s.device {
+		return
 	}
+	s.forget()
+	s.device = dev
+	if s.kernels != nil {
+		s.kernels.Move(dev, builder)
+		return
+	}
+	s.kernels = frontier.NewKernels(dev, frontier.KernelsConfig{
+		Builder: builder, Disk: s.Binaries, Log: s.Log,
+		Turn: func(use func() error) error { return s.on(func(gpu.Device) error { return use() }) },
+	})
 }
 
 // lose notes that a device is lost, and has it repaired.
@@ -270,7 +284,7 @@ func (s *Store) lose(dev gpu.Device) {
 // forget drops the graphs that were lost with their device. Called with mu held.
 func (s *Store) forget() {
 	lost := s.graphs
-	s.device, s.kernels, s.graphs = nil, nil, make(map[graphKey]*storedGraph)
+	s.device, s.graphs = nil, make(map[graphKey]*storedGraph)
 	for key := range lost {
 		s.Log.Warn("graph lost with its device; load it again", "queue", key.queue, "graph", key.name)
 		s.inform(key.queue)
@@ -318,10 +332,10 @@ func (s *Store) Close() error {
 	}
 	graphs := slices.Collect(maps.Values(s.graphs))
 	s.mu.Unlock()
-	if dev == nil || busy {
+	if kernels == nil || busy {
 		return nil
 	}
-	return s.Borrow(func(now gpu.Device) error {
+	err := s.Borrow(func(now, _ gpu.Device) error {
 		if now != dev {
 			return nil
 		}
@@ -329,8 +343,9 @@ func (s *Store) Close() error {
 		for _, g := range graphs {
 			errs = append(errs, g.graph.Close())
 		}
-		return errors.Join(append(errs, kernels.Close())...)
+		return errors.Join(errs...)
 	})
+	return errors.Join(err, kernels.Close())
 }
 
 // Listed is a row of the answer to a list.

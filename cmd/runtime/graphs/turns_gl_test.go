@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -31,6 +34,50 @@ func TestLaunchesRunBetweenTheSlicesOfAnUpload(t *testing.T) {
 	}
 	s.turn = func() {}
 	if err := s.search(t.Context(), "q", "g"); err != nil {
+		t.Error(err)
+	}
+}
+
+// The context beside the device is real; it only waits before it compiles, as a slow driver would.
+type slowBuilder struct {
+	*glcompute.Device
+	compiling chan struct{} // has a token for each kernel of a graph job that is compiled
+	wait      chan struct{} // closed when compiling may go on
+}
+
+func (b *slowBuilder) CompileCompute(source string) (gpu.Program, error) {
+	if strings.Contains(source, "BIND_OUT_OFFSETS") {
+		b.compiling <- struct{}{}
+		<-b.wait
+	}
+	return b.Device.CompileCompute(source)
+}
+
+func TestLaunchesRunWhileTheKernelsOfARunAreBuilt(t *testing.T) {
+	builder := &slowBuilder{compiling: make(chan struct{}, 64), wait: make(chan struct{})}
+	s := newRingStore(t, 0, func(cfg *megakernel.Config) {
+		cfg.Beside = func(dev gpu.Device) (_ gpu.Device, err error) {
+			builder.Device, err = dev.(*glcompute.Device).OpenShared()
+			return builder, err
+		}
+	})
+	if err := s.load(t, "q", "g", "grid:9x9"); err != nil {
+		t.Fatal(err)
+	}
+	s.launch(t) // has its kernel from now on
+	ran := make(chan error, 1)
+	go func() { ran <- s.search(t.Context(), "q", "g") }()
+	<-builder.compiling
+	for range 3 {
+		s.launch(t)
+	}
+	select {
+	case err := <-ran:
+		t.Errorf("the run ended without its kernels: %v", err)
+	default:
+	}
+	close(builder.wait)
+	if err := <-ran; err != nil {
 		t.Error(err)
 	}
 }
