@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/telemetry"
 )
 
@@ -110,32 +110,79 @@ func TestTransferLearnsOfALossAndHasTheDeviceRepaired(t *testing.T) {
 
 // The device is lost with several launches in flight: all of them run again, or their
 // batches are told that the heap is lost, and the device is opened once.
+//
+// A busy host has the work come more slowly than the device runs it, so that there is
+// never enough of it for three launches. So the device waits with the fatal dispatch until
+// they are under way.
 func TestWorkSurvivesAResetUnderSeveralLaunches(t *testing.T) {
 	for _, dispatch := range []int{2, 4, 9} {
 		t.Run(fmt.Sprintf("at dispatch %d", dispatch), func(t *testing.T) {
 			s := openDoneShop(t)
-			var deepest atomic.Uint32
+			depths := make(chan uint32, 1<<10)
 			if _, err := s.conn.SubscribeLaunches("w1", "*", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) {
-				deepest.Store(max(deepest.Load(), l.InFlight))
+				depths <- l.InFlight
 			}); err != nil {
 				t.Fatal(err)
 			}
-			opened := 0
+			opened, node := 0, make(chan *Node, 1)
 			n := s.serve(t, func(cfg *Config) {
 				cfg.Policy.Sizing.BatchDepth = 256
-				cfg.Device = newFaultyGPU(t, faultgl.Fault{Kind: faultgl.Innocent, Dispatch: dispatch, After: true})
+				fault := faultgl.Fault{Kind: faultgl.Innocent, Dispatch: dispatch, After: true}
+				cfg.Device = &waitingGPU{newFaultyGPU(t, fault), dispatch, func() { waitForLaunches(t, <-node, 3) }}
 				cfg.Engine.Reopen = func() (Device, error) { opened++; return newFaultyGPU(t), nil }
 			})
+			node <- n
 			s.wait(t)
 			s.close(t, n)
 			lost := s.check(t)
 			if opened != 1 || n.engine.keeper.epoch != 1 {
 				t.Errorf("opened %d times again, epoch %d, %d batches lost", opened, n.engine.keeper.epoch, lost)
 			}
-			if deepest.Load() != 3 {
-				t.Errorf("%d launches in flight at most", deepest.Load())
+			for end, deepest := time.After(time.Minute), uint32(0); deepest != 3; {
+				select {
+				case depth := <-depths: // delivered on a goroutine of its own, maybe after the results
+					deepest = max(deepest, depth)
+				case <-end:
+					t.Fatalf("%d launches in flight at most", deepest)
+				}
 			}
 		})
+	}
+}
+
+// waitingGPU calls wait before one of its dispatches, on the device's thread.
+type waitingGPU struct {
+	faultyGPU
+	dispatch int
+	wait     func()
+}
+
+func (g *waitingGPU) Dispatch(program gpu.Program, groups uint32) {
+	if g.Dispatches()+1 == g.dispatch {
+		g.wait()
+	}
+	g.faultyGPU.Dispatch(program, groups)
+}
+
+func (g *waitingGPU) DispatchIndirect(program gpu.Program, buffer gpu.Buffer, offset int) {
+	if g.Dispatches()+1 == g.dispatch {
+		g.wait()
+	}
+	g.faultyGPU.DispatchIndirect(program, buffer, offset)
+}
+
+// waitForLaunches returns when so many launches of a node are under way: with its ring, or
+// ordered and about to be.
+func waitForLaunches(t *testing.T, n *Node, launches int) {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for end := time.After(time.Minute); n.engine.ring.Stats().InFlight+len(n.engine.orders) < launches; {
+		select {
+		case <-look.C:
+		case <-end:
+			t.Errorf("%d launches are with the ring, %d wait for it", n.engine.ring.Stats().InFlight, len(n.engine.orders))
+			return
+		}
 	}
 }
 
