@@ -5,6 +5,7 @@ package megakernel_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"testing"
 
 	"ringmaster/megakernel"
@@ -24,6 +25,7 @@ func TestLeaseIsThereAgainAfterALoss(t *testing.T) {
 		fault := faultgl.Fault{Kind: faultgl.Guilty, Dispatch: dispatch, After: dispatch%2 == 0}
 		cfg := megakernel.DefaultConfig()
 		cfg.Lease = true
+		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), nil)) // says why a device has no lease
 		e, err := megakernel.New(openFaulty(t, fault), cfg)
 		if gpu.Lost(err) {
 			losses++

@@ -207,6 +207,8 @@ func TestLeaseIsRefusedWithAReason(t *testing.T) {
 	}{
 		{"no mapping", func(d *modelDevice) { d.unmapped = true }, nil, "GL_ARB_buffer_storage"},
 		{"blind kernel", func(d *modelDevice) { d.blind = true }, nil, "does not see what the host writes"},
+		{"kernel that sees every other round", func(d *modelDevice) { d.fades = 2 }, nil, "does not see what the host writes"},
+		{"host that is always late", func(d *modelDevice) { d.late = 1 << 30 }, func(c *Config) { c.LoopBudget, c.Duration = 4096, time.Millisecond }, "no round reached a kernel while it ran"},
 		{"kernel that dies", func(d *modelDevice) { d.stall.Store(true) }, nil, "ended within a round"},
 		{"lost device", func(d *modelDevice) { d.lost.Store(true) }, nil, "context lost"},
 		{"long lease", nil, func(c *Config) { c.Duration = MaxDuration + 1 }, "at most 1s"},

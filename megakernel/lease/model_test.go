@@ -27,6 +27,7 @@ type modelDevice struct {
 	unmapped bool        // no persistently mapped buffers
 	returns  bool        // a dispatch returns at once, as with hardware
 	blind    bool        // a running kernel does not see what the host writes
+	fades    uint32      // rounds after which it sees no more, 0: it always does
 	late     uint32      // turns of a running kernel for which the host is busy elsewhere before each round
 	stall    atomic.Bool // a kernel ends in the middle of its next round
 	lost     atomic.Bool // the context is lost
@@ -34,8 +35,6 @@ type modelDevice struct {
 	running  atomic.Bool
 	turned   atomic.Uint32 // turns of all kernels
 }
-
-const ()
 
 // The model's buffers.
 var (
@@ -160,6 +159,9 @@ func (d *modelDevice) kernel(uniform [len(uniformNames)]uint32, heap []uint32) {
 		tail := load(kernel.MailTail)
 		if d.blind {
 			tail = first
+		}
+		if d.fades > 0 && rounds >= d.fades {
+			tail = answered
 		}
 		switch {
 		case d.lost.Load():

@@ -174,6 +174,10 @@ func (l *Lease) submit(w Window, slots []ring.Slot, statuses []ring.Status, resu
 	l.tail = tail
 	l.put(w, tail, slots, statuses, r.steps, r.cost)
 	l.dev.StoreWord(l.mailbox, kernel.MailTail*ring.WordBytes, tail)
+	var present *resident // a kernel that may see the round: it had not ended when the round was there
+	if k := l.kernel; k != nil && l.word(kernel.MailEnded) != k.number {
+		present = k
+	}
 	for {
 		if l.kernel == nil {
 			l.start()
@@ -182,7 +186,7 @@ func (l *Lease) submit(w Window, slots []ring.Slot, statuses []ring.Status, resu
 			break
 		}
 		// The kernel is gone, and its round either answered or not begun.
-		begun := l.word(kernel.MailBegun) == tail
+		k, begun := l.kernel, l.word(kernel.MailBegun) == tail
 		if err := l.reap(); err != nil {
 			return err
 		}
@@ -194,6 +198,9 @@ func (l *Lease) submit(w Window, slots []ring.Slot, statuses []ring.Status, resu
 			return l.broken
 		}
 		l.counters.resubmitted.Add(1)
+		if k == present && l.cause(k) == EndTurns {
+			l.counters.missed.Add(1)
+		}
 	}
 	l.collect(statuses, results)
 	l.counters.rounds.Add(1)

@@ -30,16 +30,21 @@ func (s Support) String() string {
 		testSlots, s.Round, s.Turns, s.Duration.Round(time.Millisecond), limited)
 }
 
-// Sizes of the self-test. It takes as long as its rounds, or as
-// testKernels kernels last whose rounds nobody answers.
+// Sizes of the self-test. It takes as long as its rounds, or as the kernels last that
+// miss testMisses of them; if no round meets a kernel, as testRounds kernels last.
 const (
-	testRounds  = 64
-	testSlots   = 16
-	testKernels = 8
-	testTurns   = 4096
+	testRounds = 64
+	testSlots  = 16
+	testMisses = 4
+	testTurns  = 4096
 )
 
-var errBlind = errors.New("a running kernel does not see what the host writes")
+// Why a device has no lease though its kernels run. The second is also said of a host
+// that was never there in time.
+var (
+	errBlind = errors.New("a running kernel does not see what the host writes")
+	errUnmet = errors.New("no round reached a kernel while it ran")
+)
 
 // selfTest measures a turn, from which the bounds of a kernel follow, and runs
 // rounds on a heap of its own.
@@ -53,13 +58,7 @@ func (l *Lease) selfTest() error {
 	if err := l.calibrate(budget); err != nil {
 		return fmt.Errorf("lease: %w", err)
 	}
-	// A busy host may be away for longer than a kernel stays, round after round, so one test
-	// of three has to pass.
-	err := l.testRounds(budget)
-	for again := 0; again < 2 && errors.Is(err, errBlind); again++ {
-		err = l.testRounds(budget)
-	}
-	if err != nil {
+	if err := l.testRounds(budget); err != nil {
 		return fmt.Errorf("lease: self-test: %w", err)
 	}
 	return nil
@@ -152,12 +151,21 @@ func (l *Lease) testRounds(budget uint32) error {
 }
 
 // timeRounds runs the rounds of the self-test and times each.
+//
+// A kernel sees a round that it answers and that came while it ran. It misses a round that
+// was in the mailbox while it ran if it uses its turns up without it. Every other round
+// came after a kernel's end and was found by the next one: it says nothing about the device, only
+// that a busy host was away for longer than a kernel stays, and is not counted, however
+// often that happens. Misses are: where kernels see only some of the rounds, a round may
+// take as long as a kernel stays, and a wave is better. A few are allowed, because a kernel
+// that has looked for the last time has not said yet that it ended: of the rounds that a
+// loaded host put too late, one in 150 fell in between on llvmpipe.
 func (l *Lease) timeRounds(w Window) (took []time.Duration, err error) {
 	slots := make([]ring.Slot, testSlots)
 	statuses := make([]ring.Status, testSlots)
 	results := make([]uint32, testSlots)
 	const half = testSlots / 2
-	before, seen := l.counters.starts.Load(), uint64(0)
+	seen, before := 0, l.counters.missed.Load()
 	for round := range uint32(testRounds) {
 		for i := range uint32(half) {
 			// Slot i stores what slot half + i, mirrored, loads in the next round.
@@ -184,9 +192,12 @@ func (l *Lease) timeRounds(w Window) (took []time.Duration, err error) {
 		if l.counters.starts.Load() == starts {
 			seen++ // by a kernel that was there before
 		}
-		if n := l.counters.starts.Load() - before; n > testKernels && n > testKernels*seen {
-			return nil, fmt.Errorf("%d kernels for %d rounds: %w", n, round+1, errBlind)
+		if n := l.counters.missed.Load() - before; n >= testMisses {
+			return nil, fmt.Errorf("kernels missed %d of %d rounds: %w", n, round+1, errBlind)
 		}
+	}
+	if seen == 0 {
+		return nil, fmt.Errorf("%d rounds: %w", testRounds, errUnmet)
 	}
 	return took, nil
 }

@@ -5,11 +5,12 @@ import "sync/atomic"
 // counters count what a lease did.
 type counters struct {
 	rounds, slots, starts, resubmitted atomic.Uint64
+	missed                             atomic.Uint64 // of the resubmitted, see timeRounds
 	ends                               [reasons]atomic.Uint64
 }
 
 func (c *counters) reset() {
-	for _, n := range []*atomic.Uint64{&c.rounds, &c.slots, &c.starts, &c.resubmitted} {
+	for _, n := range []*atomic.Uint64{&c.rounds, &c.slots, &c.starts, &c.resubmitted, &c.missed} {
 		n.Store(0)
 	}
 	for i := range c.ends {
