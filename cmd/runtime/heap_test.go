@@ -16,6 +16,7 @@ import (
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // Everything a submitter elsewhere does: data up, work, data down.
@@ -67,7 +68,7 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 	done := func() telemetry.Done {
 		t.Helper()
 		header.Seq++
-		if _, err := conn.PublishWork(ctx, "w1", "words", header, &work, telemetry.FormMap); err != nil {
+		if _, err := client.PublishWork(ctx, conn, "w1", "words", header, &work, telemetry.FormMap); err != nil {
 			t.Fatal(err)
 		}
 		select {

@@ -10,6 +10,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // A batch that two processes ended with is given up by the third, and whoever waits
@@ -32,7 +33,7 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: "poison", Slots: make([]telemetry.Slot, 7)}
-	if _, err := conn.PublishWork(t.Context(), "w1", "q", telemetry.Header{Incarnation: 7, Seq: 1}, &work, telemetry.FormMap); err != nil {
+	if _, err := client.PublishWork(t.Context(), conn, "w1", "q", telemetry.Header{Incarnation: 7, Seq: 1}, &work, telemetry.FormMap); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

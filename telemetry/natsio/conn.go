@@ -220,6 +220,9 @@ func (c *Conn) PublishRequest(subject, reply string, payload []byte) error {
 // NATS is the connection of the client library, for the packages beside this one.
 func (c *Conn) NATS() *nats.Conn { return c.nc }
 
+// JetStream is the library's access to streams, for the packages beside this one.
+func (c *Conn) JetStream() jetstream.JetStream { return c.js }
+
 // Session changes with every new connection to a server.
 func (c *Conn) Session() uint64 { return c.nc.Stats().Reconnects }
 

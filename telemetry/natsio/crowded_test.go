@@ -37,7 +37,7 @@ func TestAQueueThatGetsNothingDoneLeavesRoomForOthers(t *testing.T) {
 			t.Fatalf("batch %s: done record %+v", d.work.Batch, got)
 		}
 	}
-	if _, err := s.client.PublishWork(testContext(t), "gpu0", "victim", telemetry.Header{Incarnation: 9, Seq: 2}, batchOf("v", 1), telemetry.FormArray); err != nil {
+	if _, err := storeWork(t, s.client, "victim", batchOf("v", 1)); err != nil {
 		t.Fatal(err)
 	}
 	d := receive(t, s.batches)

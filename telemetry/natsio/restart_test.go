@@ -45,7 +45,7 @@ func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
 	// Submitted while the server is away: it waits, and is stored once.
 	later := make(chan error, 1)
 	go func() {
-		_, err := s.client.PublishWork(testContext(t), "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 2}, batchOf("meanwhile", 1), telemetry.FormMap)
+		_, err := storeWork(t, s.client, "a", batchOf("meanwhile", 1))
 		later <- err
 	}()
 
@@ -176,7 +176,7 @@ func TestConsumerStartsBeforeTheServer(t *testing.T) {
 	}
 	server.start()
 	receive(t, readiness(w.Ready()))
-	if _, err := c.PublishWork(testContext(t), "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 1}, batchOf("b1", 1), telemetry.FormMap); err != nil {
+	if _, err := storeWork(t, c, "a", batchOf("b1", 1)); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, batches).settled(telemetry.OutcomeDone, nil)

@@ -161,7 +161,7 @@ func (w *WorkConsumer) run(ctx context.Context) {
 			w.conn.cfg.Logger.Warn("nats: no work comes in, trying to resume", "worker", w.worker, "error", err)
 		}
 		w.restart.Add(1)
-		if !pause(ctx, backoff(w.conn.cfg.ReconnectMin, w.conn.cfg.ReconnectMax, failures)) {
+		if !w.conn.Pause(ctx, failures) {
 			return
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/telemetry"
@@ -65,7 +64,7 @@ func (c *Conn) EnsureWorkStream(ctx context.Context) error {
 		if err == nil || errors.Is(err, ErrStreamConflict) {
 			return err
 		}
-		if !pause(ctx, backoff(c.cfg.ReconnectMin, c.cfg.ReconnectMax, attempt)) {
+		if !c.Pause(ctx, attempt) {
 			return fmt.Errorf("%w (%w)", err, ctx.Err())
 		}
 	}
@@ -97,6 +96,12 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) er
 			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Retention, want.Subjects)
 	}
 	return nil
+}
+
+// Pause waits before another attempt, the longer the more there were, and reports whether
+// ctx allowed it. Attempts count from 1.
+func (c *Conn) Pause(ctx context.Context, attempt int) bool {
+	return pause(ctx, backoff(c.cfg.ReconnectMin, c.cfg.ReconnectMax, attempt))
 }
 
 // pause waits and reports whether ctx allowed it.
@@ -140,150 +145,5 @@ func (c *Conn) publishRecords(subject string, payload []byte) error {
 	return c.publish(subject, payload)
 }
 
-// PublishWork stores a batch in the work stream and returns when the server
-// has it. Whatever fails on the way is tried again with the same id until ctx
-// ends, which the stream makes harmless; duplicate tells that it knew the id.
-// The error wraps ErrBadName, ErrTooLarge, what the stream answered, or ctx's
-// error with the last one seen, which is ErrNoRuntime if there is no stream.
-func (c *Conn) PublishWork(ctx context.Context, worker, queue string, h telemetry.Header,
-	w *telemetry.Work, form telemetry.Form) (duplicate bool, err error) {
-	m, err := c.workMessage(worker, queue, h, w, form)
-	if err != nil {
-		return false, err
-	}
-	return c.storeWork(ctx, m)
-}
-
-// workMessage encodes a batch. Its message id is what the stream knows it by.
-func (c *Conn) workMessage(worker, queue string, h telemetry.Header, w *telemetry.Work, form telemetry.Form) (*nats.Msg, error) {
-	if err := CheckNames(worker, queue); err != nil {
-		return nil, err
-	}
-	if queue == telemetry.BatchQueue {
-		return nil, fmt.Errorf("%w: queue %q is reserved", ErrBadName, queue)
-	}
-	if !telemetry.ValidToken(w.Batch) {
-		return nil, fmt.Errorf("%w: batch %q", ErrBadName, w.Batch)
-	}
-	if n := len(w.Slots); n == 0 || n > telemetry.MaxBatchSlots {
-		return nil, fmt.Errorf("%w: %d slots in a batch, want 1..%d", ErrTooLarge, n, telemetry.MaxBatchSlots)
-	}
-	m := nats.NewMsg(c.cfg.Subjects.Work(worker, queue))
-	m.Header.Set(jetstream.MsgIDHeader, worker+"."+queue+"."+w.Batch)
-	m.Data = telemetry.AppendWork(nil, form, &h, w)
-	return m, nil
-}
-
-// errSilentStream says that a stream takes batches and confirms none.
-var errSilentStream = errors.New("the stream of batches does not answer; the log of its server says why, for example that its disk is full")
-
-// storeWork publishes until the stream answers.
-func (c *Conn) storeWork(ctx context.Context, m *nats.Msg) (duplicate bool, err error) {
-	var last error // of an attempt that ctx did not cut short
-	for attempt := 1; ; attempt++ {
-		ack, err := c.tryStore(ctx, m)
-		if err == nil {
-			return ack.Duplicate, nil
-		}
-		if finalAnswer(err) {
-			return false, fmt.Errorf("publish work: %w", err)
-		}
-		switch {
-		case errors.Is(err, jetstream.ErrNoStreamResponse):
-			err = fmt.Errorf("%w: no stream of batches", ErrNoRuntime)
-		case errors.Is(err, context.DeadlineExceeded):
-			err = errSilentStream
-		}
-		if last == nil || ctx.Err() == nil {
-			last = err
-		}
-		if !pause(ctx, backoff(c.cfg.ReconnectMin, c.cfg.ReconnectMax, attempt)) {
-			return false, fmt.Errorf("publish work: %w (%w)", last, ctx.Err())
-		}
-	}
-}
-
-func (c *Conn) tryStore(ctx context.Context, m *nats.Msg) (*jetstream.PubAck, error) {
-	if !c.nc.IsConnected() {
-		return nil, ErrDisconnected
-	}
-	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	return c.js.PublishMsg(ctx, m, ownRetries)
-}
-
-// ownRetries leaves trying again to storeWork, which knows the caller's context.
+// ownRetries leaves trying again to the callers of Outlet.Done, who know if it is worth it.
 var ownRetries = jetstream.WithRetryAttempts(0)
-
-// finalAnswer reports whether another attempt would fail the same way.
-func finalAnswer(err error) bool {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
-		return api.Code < 500 || api.ErrorCode == errStreamFull
-	}
-	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
-}
-
-// errStreamFull is the server's code for a stream above its byte bound.
-const errStreamFull jetstream.ErrorCode = 10077
-
-// WorkPublisher stores batches without waiting for each.
-type WorkPublisher struct {
-	conn   *Conn
-	credit chan struct{}
-}
-
-// NewWorkPublisher returns a publisher with at most maxPending batches under way.
-func (c *Conn) NewWorkPublisher(maxPending int) *WorkPublisher {
-	return &WorkPublisher{conn: c, credit: make(chan struct{}, max(1, maxPending))}
-}
-
-// Publish sends a batch and returns; stored is called once, from another
-// goroutine, with what PublishWork would have returned. It blocks while
-// maxPending batches are under way. An error means that stored is not called.
-// Batches are sent in the order of the calls; one that has to be tried again
-// may be overtaken.
-func (p *WorkPublisher) Publish(ctx context.Context, worker, queue string, h telemetry.Header,
-	w *telemetry.Work, form telemetry.Form, stored func(duplicate bool, err error)) error {
-	m, err := p.conn.workMessage(worker, queue, h, w, form)
-	if err != nil {
-		return err
-	}
-	if ctx.Err() != nil { // else the select below might choose the free credit
-		return fmt.Errorf("publish work: %w", ctx.Err())
-	}
-	select {
-	case p.credit <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("publish work: %w", ctx.Err())
-	}
-	var future jetstream.PubAckFuture
-	if p.conn.nc.IsConnected() {
-		future, _ = p.conn.js.PublishMsgAsync(m, ownRetries) // an error leaves it nil: tried again below
-	}
-	go func() {
-		duplicate, err := p.await(ctx, m, future)
-		<-p.credit
-		stored(duplicate, err)
-	}()
-	return nil
-}
-
-// await waits for the first answer and goes on trying if it is not final.
-func (p *WorkPublisher) await(ctx context.Context, m *nats.Msg, first jetstream.PubAckFuture) (bool, error) {
-	if first != nil {
-		patience := time.NewTimer(apiTimeout)
-		defer patience.Stop()
-		select {
-		case ack := <-first.Ok():
-			return ack.Duplicate, nil
-		case err := <-first.Err():
-			if finalAnswer(err) {
-				return false, fmt.Errorf("publish work: %w", err)
-			}
-		case <-patience.C:
-		case <-ctx.Done():
-		}
-	}
-	return p.conn.storeWork(ctx, m)
-}

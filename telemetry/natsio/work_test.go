@@ -80,8 +80,7 @@ func batchOf(id string, slots int) *telemetry.Work {
 
 func (s *shop) submit(t *testing.T, id string) bool {
 	t.Helper()
-	duplicate, err := s.client.PublishWork(testContext(t), "gpu0", "a",
-		telemetry.Header{Incarnation: 9, Seq: 1, SentNs: 1234}, batchOf(id, 3), telemetry.FormArray)
+	duplicate, err := storeWork(t, s.client, "a", batchOf(id, 3))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ type Player struct {
 	publisher *client.Publisher
 	batches   uint64
 	work      telemetry.Work
-	stream    *natsio.WorkPublisher
+	stream    *client.WorkPublisher
 	levels    [][]uint32 // frontiers of this step
 	queues    [len(playerQueues)]queueLoad
 	position  atomic.Int64          // trace time, nanoseconds
@@ -89,7 +89,7 @@ func NewPlayer(conn *natsio.Conn, cfg PlayerConfig) (*Player, error) {
 	return &Player{
 		PlayerConfig: cfg, conn: conn,
 		replay: trace.NewReplay(requests), graph: graph, walk: trace.NewWalk(graph), length: requests[len(requests)-1].At,
-		publisher: publisher, stream: conn.NewWorkPublisher(batchesUnderWay),
+		publisher: publisher, stream: client.NewWorkPublisher(conn, batchesUnderWay),
 	}, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 	"ringmaster/telemetry/natsio/embedded"
 )
 
@@ -56,7 +57,7 @@ func submitAdds(t *testing.T, conn *natsio.Conn, first, batches int) {
 	for i := range batches {
 		work.Batch = fmt.Sprintf("b%d", first+i)
 		h := telemetry.Header{Incarnation: 7, Seq: uint64(first + i + 1), SentNs: time.Now().UnixNano()}
-		if _, err := conn.PublishWork(t.Context(), "w1", "q", h, &work, telemetry.FormMap); err != nil {
+		if _, err := client.PublishWork(t.Context(), conn, "w1", "q", h, &work, telemetry.FormMap); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // doneShop is a server with work in its stream and a list of what came of it.
@@ -80,7 +81,7 @@ func (s *doneShop) submit(t *testing.T, queue string, i int, slot func(j int) te
 		w.Slots = append(w.Slots, slot)
 	}
 	h := telemetry.Header{Incarnation: 7, Seq: uint64(i + 1), SentNs: time.Now().UnixNano()}
-	if _, err := s.conn.PublishWork(t.Context(), "w1", queue, h, &w, telemetry.FormMap); err != nil {
+	if _, err := client.PublishWork(t.Context(), s.conn, "w1", queue, h, &w, telemetry.FormMap); err != nil {
 		t.Fatal(err)
 	}
 }

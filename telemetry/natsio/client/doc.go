@@ -2,7 +2,7 @@
 //
 //	Publisher   reports load, device limits and launches
 //	Subscriber  follows the recommendations
-//	Work        submits batches and waits for what became of them
+//	PublishWork, WorkPublisher   submit batches
 //	Snapshot, Ask, Upload, Download, Cancel   single requests to a runtime
 //
 // All of them work on a natsio.Conn, which reconnects by itself. A program that imports

@@ -1,0 +1,165 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// storePatience bounds one attempt to store a batch.
+const storePatience = 3 * time.Second
+
+// ownRetries leaves trying again to storeWork, which knows the caller's context.
+var ownRetries = jetstream.WithRetryAttempts(0)
+
+// PublishWork stores a batch in the work stream and returns when the server
+// has it. Whatever fails on the way is tried again with the same id until ctx
+// ends, which the stream makes harmless; duplicate tells that it knew the id.
+// The error wraps natsio.ErrBadName, ErrTooLarge, what the stream answered, or ctx's
+// error with the last one seen, which is ErrNoRuntime if there is no stream.
+func PublishWork(ctx context.Context, conn *natsio.Conn, worker, queue string, h telemetry.Header,
+	w *telemetry.Work, form telemetry.Form) (duplicate bool, err error) {
+	m, err := workMessage(conn, worker, queue, h, w, form)
+	if err != nil {
+		return false, err
+	}
+	return storeWork(ctx, conn, m)
+}
+
+// workMessage encodes a batch. Its message id is what the stream knows it by.
+func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w *telemetry.Work, form telemetry.Form) (*nats.Msg, error) {
+	if err := natsio.CheckNames(worker, queue); err != nil {
+		return nil, err
+	}
+	if queue == telemetry.BatchQueue {
+		return nil, fmt.Errorf("%w: queue %q is reserved", natsio.ErrBadName, queue)
+	}
+	if !telemetry.ValidToken(w.Batch) {
+		return nil, fmt.Errorf("%w: batch %q", natsio.ErrBadName, w.Batch)
+	}
+	if n := len(w.Slots); n == 0 || n > telemetry.MaxBatchSlots {
+		return nil, fmt.Errorf("%w: %d slots in a batch, want 1..%d", natsio.ErrTooLarge, n, telemetry.MaxBatchSlots)
+	}
+	m := nats.NewMsg(conn.Subjects().Work(worker, queue))
+	m.Header.Set(jetstream.MsgIDHeader, worker+"."+queue+"."+w.Batch)
+	m.Data = telemetry.AppendWork(nil, form, &h, w)
+	return m, nil
+}
+
+// errSilentStream says that a stream takes batches and confirms none.
+var errSilentStream = errors.New("the stream of batches does not answer; the log of its server says why, for example that its disk is full")
+
+// storeWork publishes until the stream answers.
+func storeWork(ctx context.Context, conn *natsio.Conn, m *nats.Msg) (duplicate bool, err error) {
+	var last error // of an attempt that ctx did not cut short
+	for attempt := 1; ; attempt++ {
+		ack, err := tryStore(ctx, conn, m)
+		if err == nil {
+			return ack.Duplicate, nil
+		}
+		if finalAnswer(err) {
+			return false, fmt.Errorf("publish work: %w", err)
+		}
+		switch {
+		case errors.Is(err, jetstream.ErrNoStreamResponse):
+			err = fmt.Errorf("%w: no stream of batches", natsio.ErrNoRuntime)
+		case errors.Is(err, context.DeadlineExceeded):
+			err = errSilentStream
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		if !conn.Pause(ctx, attempt) {
+			return false, fmt.Errorf("publish work: %w (%w)", last, ctx.Err())
+		}
+	}
+}
+
+func tryStore(ctx context.Context, conn *natsio.Conn, m *nats.Msg) (*jetstream.PubAck, error) {
+	if !conn.NATS().IsConnected() {
+		return nil, natsio.ErrDisconnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
+	return conn.JetStream().PublishMsg(ctx, m, ownRetries)
+}
+
+// finalAnswer reports whether another attempt would fail the same way.
+func finalAnswer(err error) bool {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.Code < 500 || api.ErrorCode == errStreamFull
+	}
+	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
+}
+
+// errStreamFull is the server's code for a stream above its byte bound.
+const errStreamFull jetstream.ErrorCode = 10077
+
+// WorkPublisher stores batches without waiting for each.
+type WorkPublisher struct {
+	conn   *natsio.Conn
+	credit chan struct{}
+}
+
+// NewWorkPublisher returns a publisher with at most maxPending batches under way.
+func NewWorkPublisher(conn *natsio.Conn, maxPending int) *WorkPublisher {
+	return &WorkPublisher{conn: conn, credit: make(chan struct{}, max(1, maxPending))}
+}
+
+// Publish sends a batch and returns; stored is called once, from another
+// goroutine, with what PublishWork would have returned. It blocks while
+// maxPending batches are under way. An error means that stored is not called.
+// Batches are sent in the order of the calls; one that has to be tried again
+// may be overtaken.
+func (p *WorkPublisher) Publish(ctx context.Context, worker, queue string, h telemetry.Header,
+	w *telemetry.Work, form telemetry.Form, stored func(duplicate bool, err error)) error {
+	m, err := workMessage(p.conn, worker, queue, h, w, form)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil { // else the select below might choose the free credit
+		return fmt.Errorf("publish work: %w", ctx.Err())
+	}
+	select {
+	case p.credit <- struct{}{}:
+	case <-ctx.Done():
+		return fmt.Errorf("publish work: %w", ctx.Err())
+	}
+	var future jetstream.PubAckFuture
+	if p.conn.NATS().IsConnected() {
+		future, _ = p.conn.JetStream().PublishMsgAsync(m, ownRetries) // an error leaves it nil: tried again below
+	}
+	go func() {
+		duplicate, err := p.await(ctx, m, future)
+		<-p.credit
+		stored(duplicate, err)
+	}()
+	return nil
+}
+
+// await waits for the first answer and goes on trying if it is not final.
+func (p *WorkPublisher) await(ctx context.Context, m *nats.Msg, first jetstream.PubAckFuture) (bool, error) {
+	if first != nil {
+		patience := time.NewTimer(storePatience)
+		defer patience.Stop()
+		select {
+		case ack := <-first.Ok():
+			return ack.Duplicate, nil
+		case err := <-first.Err():
+			if finalAnswer(err) {
+				return false, fmt.Errorf("publish work: %w", err)
+			}
+		case <-patience.C:
+		case <-ctx.Done():
+		}
+	}
+	return storeWork(ctx, p.conn, m)
+}

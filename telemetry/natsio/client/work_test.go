@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+func batchOf(id string, slots int) *telemetry.Work {
+	w := &telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: id}
+	for i := range slots {
+		w.Slots = append(w.Slots, telemetry.Slot{Opcode: 1, NArgs: 2, Args: [12]uint32{uint32(i), 7}})
+	}
+	return w
+}
+
+func TestWorkPublisherStoresInOrderWithoutWaiting(t *testing.T) {
+	url := newServer(t).URL()
+	runtime, conn := dial(t, url), dial(t, url)
+	handed := make(chan string, 100)
+	consumer, err := runtime.ConsumeWork(t.Context(), "gpu0", natsio.DefaultWorkConfig(),
+		func(_, _ string, w *telemetry.Work, _ int64, settled func(telemetry.Outcome, error)) {
+			handed <- w.Batch
+			settled(telemetry.OutcomeDone, nil)
+		})
+	must(t, err)
+	must(t, conn.EnsureWorkStream(testContext(t)))
+	p := NewWorkPublisher(conn, 8)
+	stored := make(chan error, 100)
+	for i := range 100 {
+		must(t, p.Publish(testContext(t), "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: uint64(i + 1)},
+			batchOf(fmt.Sprintf("b%d", i), 1), telemetry.FormMap, func(_ bool, err error) { stored <- err }))
+	}
+	for i := range 100 {
+		must(t, receive(t, stored))
+		if got, want := receive(t, handed), fmt.Sprintf("b%d", i); got != want {
+			t.Fatalf("batch %s in place of %s", got, want)
+		}
+	}
+	must(t, consumer.Drain(testContext(t)))
+	again, err := PublishWork(testContext(t), conn, "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 101}, batchOf("b7", 1), telemetry.FormMap)
+	if err != nil || !again {
+		t.Errorf("batch b7 again: duplicate %v, %v", again, err)
+	}
+}
+
+func TestWorkThatCannotBeSentIsRefusedAtOnce(t *testing.T) {
+	c := dial(t, newServer(t).URL())
+	ctx := testContext(t)
+	for _, bad := range []struct {
+		worker, queue string
+		work          *telemetry.Work
+		want          error
+	}{
+		{"gpu.0", "a", batchOf("b", 1), natsio.ErrBadName},
+		{"gpu0", ">", batchOf("b", 1), natsio.ErrBadName},
+		{"gpu0", telemetry.BatchQueue, batchOf("b", 1), natsio.ErrBadName},
+		{"gpu0", "a", batchOf("b b", 1), natsio.ErrBadName},
+		{"gpu0", "a", batchOf("b", 0), natsio.ErrTooLarge},
+		{"gpu0", "a", batchOf("b", telemetry.MaxBatchSlots+1), natsio.ErrTooLarge},
+	} {
+		_, err := PublishWork(ctx, c, bad.worker, bad.queue, telemetry.Header{}, bad.work, telemetry.FormMap)
+		if !errors.Is(err, bad.want) {
+			t.Errorf("%s.%s batch %q: %v, want %v", bad.worker, bad.queue, bad.work.Batch, err, bad.want)
+		}
+	}
+}
+
+func TestWorkWithoutAStreamSaysThatNoRuntimeIsThere(t *testing.T) {
+	c := dial(t, newServer(t).URL())
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.FormMap)
+	if !errors.Is(err, natsio.ErrNoRuntime) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want ErrNoRuntime and the end of the context", err)
+	}
+}
+
+func TestWorkThatNobodyConfirmsSaysThatTheStreamIsSilent(t *testing.T) {
+	c := dial(t, newServer(t).URL())
+	if _, err := c.NATS().SubscribeSync(c.Subjects().Work("gpu0", "a")); err != nil { // as a stream that cannot write
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.FormMap)
+	if !errors.Is(err, errSilentStream) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want that the stream is silent and the end of the context", err)
+	}
+}
