@@ -62,7 +62,9 @@ func TestWorkSurvivesResetsOfTheDevice(t *testing.T) {
 				if opened != 1 || n.engine.keeper.epoch != 1 {
 					t.Errorf("opened %d times again, epoch %d", opened, n.engine.keeper.epoch)
 				}
-				if lost == 0 || before > uint32((shopBatches-lost)*shopSlots) {
+				// All adds may be done before the fatal dispatch, which is then one of stores: no
+				// batch is lost, and the new heap has counted nothing.
+				if lost == 0 && before != 0 || before > uint32((shopBatches-lost)*shopSlots) {
 					t.Errorf("%d batches of adds lost, %d adds counted before further ones", lost, before)
 				}
 				said := s.said.String()
