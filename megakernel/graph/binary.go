@@ -8,6 +8,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // The binary format, all little-endian:
@@ -51,34 +52,25 @@ func Write(w io.Writer, p Pair) error {
 		flags |= flagNames
 	}
 	sum := crc32.New(castagnoli)
-	out := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16)
-	header := append(make([]byte, 0, binaryHeader), binaryMagic...)
-	header = binary.LittleEndian.AppendUint32(header, binaryVersion)
-	header = binary.LittleEndian.AppendUint32(header, flags)
-	header = binary.LittleEndian.AppendUint64(header, uint64(g.Nodes()))
-	header = binary.LittleEndian.AppendUint64(header, uint64(g.Edges()))
-	_, err := out.Write(header)
 	offsets := g.Offsets
 	if len(offsets) == 0 {
 		offsets = []uint32{0}
 	}
+	out := bufio.NewWriterSize(io.MultiWriter(w, sum), 1<<16) // keeps its first error until Flush
+	_, _ = out.WriteString(binaryMagic)
+	_ = binary.Write(out, binary.LittleEndian, []uint32{binaryVersion, flags})
+	_ = binary.Write(out, binary.LittleEndian, []uint64{uint64(g.Nodes()), uint64(g.Edges())})
 	for _, words := range [][]uint32{offsets, g.Targets, g.Weights} {
-		var b [4]byte
-		for _, word := range words {
-			binary.LittleEndian.PutUint32(b[:], word)
-			_, werr := out.Write(b[:])
-			err = errors.Join(err, werr)
-			if err != nil {
-				return fmt.Errorf("graph: write: %w", err)
-			}
+		for part := range slices.Chunk(words, 1<<14) {
+			_ = binary.Write(out, binary.LittleEndian, part)
 		}
 	}
-	for _, id := range g.IDs {
-		_, werr := out.Write(binary.LittleEndian.AppendUint64(nil, id))
-		err = errors.Join(err, werr)
+	for part := range slices.Chunk(g.IDs, 1<<14) {
+		_ = binary.Write(out, binary.LittleEndian, part)
 	}
-	if err = errors.Join(err, out.Flush()); err == nil {
-		_, err = w.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32()))
+	err := out.Flush()
+	if err == nil {
+		err = binary.Write(w, binary.LittleEndian, sum.Sum32())
 	}
 	if err != nil {
 		return fmt.Errorf("graph: write: %w", err)

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -10,9 +11,9 @@ import (
 
 // naive builds rows with maps and a library sort.
 func naive(e Edges, o Options, reverse bool) *Graph {
-	type edge struct{ u, v, w, i uint32 }
+	type edge struct{ u, v, w uint32 }
 	var all []edge
-	add := func(u, v, w uint32) { all = append(all, edge{u, v, w, uint32(len(all))}) }
+	add := func(u, v, w uint32) { all = append(all, edge{u, v, w}) }
 	for i := range e.From {
 		u, v, w := e.From[i], e.To[i], uint32(1)
 		if reverse {
@@ -29,11 +30,8 @@ func naive(e Edges, o Options, reverse bool) *Graph {
 			add(v, u, w)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b edge) int {
-		if a.u != b.u {
-			return int(a.u) - int(b.u)
-		}
-		return int(a.v) - int(b.v)
+	slices.SortFunc(all, func(a, b edge) int {
+		return cmp.Or(cmp.Compare(a.u, b.u), cmp.Compare(a.v, b.v), cmp.Compare(a.w, b.w))
 	})
 	if !o.Duplicates {
 		var kept []edge

@@ -135,7 +135,7 @@ func Star(n uint32) (Edges, error) {
 // edge's ends alone, so that both directions of an edge weigh the same.
 func (e *Edges) Weigh(most uint32, seed uint64) {
 	e.Weights = make([]uint32, len(e.From))
-	parts(len(e.From), func(_, first, end int) {
+	parts(len(e.From), func(first, end int) {
 		for i := first; i < end; i++ {
 			u, v := e.From[i], e.To[i]
 			h := mix(uint64(min(u, v))<<32 | uint64(max(u, v)) ^ mix(seed))

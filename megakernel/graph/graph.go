@@ -25,7 +25,7 @@ var ErrMalformed = errors.New("graph: malformed")
 // Graph is a directed graph in compressed sparse row form.
 type Graph struct {
 	Offsets []uint32 // nodes+1 positions in Targets, ascending, from 0 to len(Targets)
-	Targets []uint32 // heads of the edges, row by row; within a row ascending
+	Targets []uint32 // heads of the edges, row by row; within a row ascending, and of equal ones the lightest first
 	Weights []uint32 // of the edges, as Targets; nil: every edge weighs 1
 	IDs     []uint64 // the file's names of the nodes, ascending; nil: the numbers themselves
 }

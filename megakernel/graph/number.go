@@ -53,44 +53,41 @@ var (
 
 // number reads a whole number of 64 bits.
 func number(data []byte) (uint64, []byte, error) {
-	n, i := uint64(0), 0
-	for ; i < len(data); i++ {
-		d := uint64(data[i] - '0')
-		if d > 9 {
-			break
-		}
-		if i >= 19 && (n > math.MaxUint64/10 || n*10 > math.MaxUint64-d) {
-			return 0, nil, errBig
-		}
-		n = n*10 + d
+	end := length(data)
+	n, err := strconv.ParseUint(string(data[:end]), 10, 64)
+	switch {
+	case err == nil:
+		return n, data[end:], nil
+	case errors.Is(err, strconv.ErrRange):
+		return 0, nil, errBig
+	case end > 0 && data[0] == '-':
+		return 0, nil, errNegative
 	}
-	if i == 0 || i < len(data) && !separates(data[i]) && data[i] != '\n' {
-		if data[0] == '-' {
-			return 0, nil, errNegative
-		}
+	return 0, nil, errNumber
+}
+
+// wholeReal reads a whole number of up to maxWeight that may be written with a point or an exponent.
+func wholeReal(data []byte) (uint64, []byte, error) {
+	end := length(data)
+	f, err := strconv.ParseFloat(string(data[:end]), 64)
+	switch {
+	case err != nil || f != math.Trunc(f):
 		return 0, nil, errNumber
+	case f < 0:
+		return 0, nil, errNegative
+	case f > maxWeight:
+		return 0, nil, errBig
 	}
-	return n, data[i:], nil
+	return uint64(f), data[end:], nil
 }
 
 // weight reads an edge's weight, 0 to maxWeight.
 func weight(data []byte, real bool) (uint32, []byte, error) {
-	w, rest, err := number(data)
-	if err != nil && real && !errors.Is(err, errBig) {
-		n := length(data)
-		f, ferr := strconv.ParseFloat(string(data[:min(n, 64)]), 64)
-		switch {
-		case ferr != nil || n > 64:
-			return 0, nil, fmt.Errorf("weight %s is no number", word(data))
-		case f < 0:
-			return 0, nil, fmt.Errorf("weight %s is negative; shortest paths need weights of 0 or more", word(data))
-		case f != math.Trunc(f):
-			return 0, nil, fmt.Errorf("weight %s is no whole number; scale the weights to whole numbers", word(data))
-		case f > maxWeight:
-			return 0, nil, fmt.Errorf("weight %s is above %d", word(data), uint32(maxWeight))
-		}
-		return uint32(f), data[n:], nil
+	read := number
+	if real {
+		read = wholeReal
 	}
+	w, rest, err := read(data)
 	switch {
 	case errors.Is(err, errNegative):
 		return 0, nil, fmt.Errorf("weight %s is negative; shortest paths need weights of 0 or more", word(data))

@@ -19,3 +19,9 @@ func parallel(n int, fn func(i int)) {
 	}
 	wait.Wait()
 }
+
+// parts calls fn for parts of 0 to n-1, on all processors, and waits.
+func parts(n int, fn func(first, end int)) {
+	const part = 1 << 12
+	parallel((n+part-1)/part, func(i int) { fn(i*part, min((i+1)*part, n)) })
+}

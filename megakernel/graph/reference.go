@@ -1,19 +1,14 @@
 package graph
 
-import "container/heap"
-
-func filled(n int, value uint32) []uint32 {
-	values := make([]uint32, n)
-	for v := range values {
-		values[v] = value
-	}
-	return values
-}
+import (
+	"container/heap"
+	"slices"
+)
 
 // BFS is breadth-first search: the number of edges on a shortest path from source to
 // each node, Unreached where there is none.
 func BFS(g *Graph, source uint32) []uint32 {
-	levels := filled(g.Nodes(), Unreached)
+	levels := slices.Repeat([]uint32{Unreached}, g.Nodes())
 	levels[source] = 0
 	frontier := []uint32{source}
 	for level := uint32(1); len(frontier) > 0; level++ {
@@ -34,7 +29,7 @@ func BFS(g *Graph, source uint32) []uint32 {
 // SSSP is shortest paths by Dijkstra's algorithm: the least sum of weights on a path
 // from source to each node. A sum of Unreached or more is Unreached.
 func SSSP(g *Graph, source uint32) []uint32 {
-	distance := filled(g.Nodes(), Unreached)
+	distance := slices.Repeat([]uint32{Unreached}, g.Nodes())
 	distance[source] = 0
 	queue := &nearest{{node: source}}
 	for queue.Len() > 0 {
@@ -71,7 +66,7 @@ func (q *nearest) Pop() any {
 // Components labels each node with the least node that it is connected with,
 // whichever way the edges lead.
 func Components(p Pair) []uint32 {
-	labels := filled(p.Out.Nodes(), Unreached)
+	labels := slices.Repeat([]uint32{Unreached}, p.Out.Nodes())
 	for least := range uint32(len(labels)) {
 		if labels[least] != Unreached {
 			continue
@@ -110,7 +105,7 @@ func Reach(g *Graph, sources []uint32) []uint32 {
 //
 // gen and kill may be nil, which means zeros.
 func Flow(g *Graph, in, gen, kill []uint32) []uint32 {
-	values := append([]uint32(nil), in...)
+	values := slices.Clone(in)
 	var work []uint32
 	for v := range uint32(g.Nodes()) {
 		work = append(work, v)

@@ -35,7 +35,7 @@ func TestReferencesSolveTheirEquations(t *testing.T) {
 		}
 		g := p.Out
 		from := func(source uint32) []uint32 {
-			values := filled(g.Nodes(), Unreached)
+			values := slices.Repeat([]uint32{Unreached}, g.Nodes())
 			values[source] = 0
 			return values
 		}
@@ -59,7 +59,7 @@ func TestReferencesSolveTheirEquations(t *testing.T) {
 		if got := Components(p); !slices.Equal(got, want) {
 			t.Errorf("seed %d: components %v, want %v", seed, got, want)
 		}
-		in, gen, kill := filled(60, 0), filled(60, 0), filled(60, 0)
+		in, gen, kill := make([]uint32, 60), make([]uint32, 60), make([]uint32, 60)
 		for v := range uint32(60) {
 			in[v], gen[v], kill[v] = 1<<(v%32), uint32(mix(uint64(v)))&0x11, uint32(mix(uint64(v+99)))
 		}
