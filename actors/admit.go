@@ -59,6 +59,9 @@ func (w *workerActor) admit(b *batch) {
 	for _, f := range w.flights {
 		f.gotWork = f.gotWork || f.lane == l
 	}
+	if l.pending <= l.claimedSlots {
+		l.freshSince = time.Now()
+	}
 	w.setPending(l, l.pending+slots)
 	b.family.tally.submitted.Add(uint64(slots))
 	b.family.dispatch(b.family.cell.setBacklog(uint32(l.pending), true))

@@ -46,6 +46,9 @@ type Config struct {
 	// OnDecision, if set, receives the input of every decision, on the actor
 	// that made it: it must be quick and may be called concurrently.
 	OnDecision func(DecisionInput)
+	// Decider, if set, makes the plans in place of policy.Decide: for programs that compare
+	// decisions. No command sets it.
+	Decider Decider
 	// Autotuner says how the tuner chooses geometries.
 	Autotuner session.Mode
 	// TunerMemory is what tuners begin from and where they leave what they
@@ -64,6 +67,20 @@ const (
 	StopPanics = 10
 	StopWindow = 10 * time.Second
 )
+
+// Decider makes one decision of a queue, as policy.Decide does. Besides the plan it says how long
+// slots may wait for more of them: a launch begins when they fill the plan's batch depth or the
+// first of them has waited for hold. Several goroutines call it, one for each queue.
+type Decider func(queue string, r *policy.Request, before policy.State) (plan policy.Recommendation, after policy.State, hold time.Duration, err error)
+
+// decide makes a queue's decision: the policy's, which holds nothing, unless there is a Decider.
+func (c *Config) decide(queue string, r *policy.Request, before policy.State) (plan policy.Recommendation, after policy.State, hold time.Duration, err error) {
+	if c.Decider != nil {
+		return c.Decider(queue, r, before)
+	}
+	plan, after, err = policy.Decide(&c.Policy, r, before)
+	return plan, after, 0, err
+}
 
 // DefaultConfig returns a configuration that lacks only Incarnation.
 func DefaultConfig() Config {

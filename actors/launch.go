@@ -33,7 +33,11 @@ func (w *workerActor) launch() {
 func (w *workerActor) launchNext() bool {
 	w.candidates = w.candidates[:0]
 	for _, l := range w.ready {
-		w.candidates = append(w.candidates, l.candidate(w.priorities))
+		c := l.candidate(w.priorities)
+		if c.Pending > 0 && w.holds(l, c.Pending) {
+			c.Pending = 0
+		}
+		w.candidates = append(w.candidates, c)
 	}
 	if len(w.flights) >= policy.WorkerInFlight(w.candidates) {
 		return false
@@ -226,6 +230,8 @@ type lane struct {
 	lastFailureSeen uint64            // the last launch begun before a failure was counted
 	stalls          int               // launches in a row that ran and moved nothing
 	paused          *time.Timer       // until the next attempt, nil if none is due
+	freshSince      time.Time         // when the first slot came that no launch had taken
+	held            bool              // a holdOver is due
 	stopped         uint64            // edition of the plan that was given up, 0 if none
 }
 
@@ -248,6 +254,21 @@ func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
 		c.Pending = max(l.pending-l.claimedSlots, 0)
 	}
 	return c
+}
+
+// holds reports whether a lane waits for more slots, and has the worker actor look again when it
+// has waited for long enough.
+func (w *workerActor) holds(l *lane, left int) bool {
+	plan := l.family.planned.Load()
+	if plan.hold == 0 || left >= int(plan.plan.BatchDepth) {
+		return false
+	}
+	wait := plan.hold - time.Since(l.freshSince)
+	if wait > 0 && !l.held {
+		l.held = true
+		time.AfterFunc(wait, func() { w.post(&holdOver{l}) })
+	}
+	return wait > 0
 }
 
 // setPending notes how many slots are left, also where status rows read it, and

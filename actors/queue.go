@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"time"
+
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -40,6 +42,7 @@ type decision struct {
 	request         policy.Request
 	plan            policy.Recommendation
 	before, after   policy.State
+	hold            time.Duration // see Decider
 }
 
 // DecisionInput is what one decision depended on: policy.Decide on Request and
@@ -91,7 +94,7 @@ func (a *queueActor) decide() {
 	}
 	d.after = d.before
 	if device.known {
-		d.plan, d.after, d.err = policy.Decide(&a.system.cfg.Policy, &d.request, d.before)
+		d.plan, d.after, d.hold, d.err = a.system.cfg.decide(a.name, &d.request, d.before)
 		a.topology.issue(d.number, d.after.Topology, d.commitOnPublish)
 		a.policy.issue(d.number, d.after.Plan, d.commitOnPublish)
 	} else {

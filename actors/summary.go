@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"sync"
+	"time"
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
@@ -30,6 +31,7 @@ type summary struct {
 	memoryBudget    uint64
 	plan            policy.Recommendation
 	after           policy.State
+	hold            time.Duration // see Decider
 }
 
 // summaryOf is the summary of a decision. One without a plan still says how the queue
@@ -40,7 +42,7 @@ func summaryOf(d *decision, cfg *policy.Config) *summary {
 		queueLen: d.request.QueueLen, densityBps: d.plan.FrontierDensityBps, pressureBps: d.plan.MemoryPressureBps,
 		topology: d.plan.Topology, raw: d.plan.RawTopology, commitOnPublish: d.commitOnPublish,
 		limits: d.request.Limits, tuned: d.request.Tuned, memoryBudget: d.request.MemoryBudgetBytes,
-		plan: d.plan, after: d.after,
+		plan: d.plan, after: d.after, hold: d.hold,
 	}
 	if d.err == nil {
 		return s

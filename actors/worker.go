@@ -74,6 +74,8 @@ func (w *workerActor) work() {
 			w.end(it)
 		case *pauseOver:
 			it.lane.paused = nil
+		case *holdOver:
+			it.lane.held = false
 		case *drain:
 			w.stopping = true
 			w.draining = append(w.draining, it)
@@ -158,7 +160,7 @@ func (w *workerActor) restarted(lost message) {
 // for one message, however many items it has.
 type inbox struct {
 	mu     sync.Mutex
-	items  []any // *batch, *launchResult, *delivery, *cancellation, *pauseOver, *drain
+	items  []any // *batch, *launchResult, *delivery, *cancellation, *pauseOver, *holdOver, *drain
 	woken  bool
 	closed bool
 }
@@ -176,6 +178,8 @@ type (
 	}
 	// pauseOver ends the pause of a queue after a failed launch.
 	pauseOver struct{ lane *lane }
+	// holdOver ends a lane's wait for more slots; see Decider.
+	holdOver struct{ lane *lane }
 	// drain ends the worker's launches; idle is closed when nothing is under way.
 	drain struct{ idle chan struct{} }
 )

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"ringmaster/actors"
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/cmd/runtime/tuned"
 	"ringmaster/glcompute"
@@ -35,6 +36,9 @@ type Config struct {
 	Version   string            // of the program, for whoever asks the service
 	MaxQueues int               // 0: the actors' default
 	Rate      *natsio.RateLimit // of the telemetry of one worker; nil: the default
+
+	// Decider takes the policy's place, for programs that compare decisions; nil: the policy decides.
+	Decider actors.Decider
 
 	// Autotuner says how geometries are tuned, and Memory what tuners begin from; the node shares it on
 	// the bus and closes it. nil: nothing is remembered.

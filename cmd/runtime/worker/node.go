@@ -97,7 +97,7 @@ func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
 func (n *Node) startActors(cfg *Config) (err error) {
 	actorCfg := actors.DefaultConfig()
 	actorCfg.Policy, actorCfg.Incarnation, actorCfg.Logger = cfg.Policy, n.conn.Incarnation(), cfg.Log
-	actorCfg.Autotuner = cfg.Autotuner
+	actorCfg.Autotuner, actorCfg.Decider = cfg.Autotuner, cfg.Decider
 	if cfg.MaxQueues > 0 {
 		actorCfg.MaxQueues = cfg.MaxQueues
 	}
