@@ -6,8 +6,8 @@ import (
 	"ringmaster/telemetry"
 )
 
-// benchDecode times a full queue record on its way from bytes to a validated record: in array form beside the
-// msgpack library on the same bytes, and in map form beside the array form.
+// benchDecode times a full queue record on its way from bytes to a validated record: in array encoding beside the
+// msgpack library on the same bytes, and in map encoding beside the array encoding.
 func benchDecode(s *session) error {
 	h := telemetry.Header{Incarnation: telemetry.NewIncarnation(), Seq: 17, SentNs: 1_700_000_000_000_000_000, Queue: "q0"}
 	q := telemetry.Queue{
@@ -15,8 +15,8 @@ func benchDecode(s *session) error {
 		MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, ExpectedHitsPerItem: 2,
 		HotOpcodeCount: 3, HotWindowCount: 70_000, MaxPriorityAge: 5, RequeueCount: 123_456_789_012, ExecutedCount: 99,
 	}
-	array := telemetry.AppendQueue(nil, telemetry.FormArray, &h, &q)
-	names := telemetry.AppendQueue(nil, telemetry.FormMap, &h, &q)
+	array := telemetry.AppendQueue(nil, telemetry.EncodingArray, &h, &q)
+	names := telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, &q)
 
 	var failed error
 	note := func(err error) {
@@ -54,7 +54,7 @@ func benchDecode(s *session) error {
 	}{
 		{"decode/queue", "msgpack library, by reflection, same bytes", decode(array), library(false)},
 		{"decode/queue/custom", "msgpack library, own method, same bytes", decode(array), library(true)},
-		{"decode/queue/map", "the same record in array form", decode(names), decode(array)},
+		{"decode/queue/map", "the same record in array encoding", decode(names), decode(array)},
 		{"decode/check", "decode of the same record", check, decode(array)},
 	} {
 		value, yardstick := alternate(20_000, r.side, r.beside)

@@ -20,11 +20,11 @@ const (
 	deltaRecords
 )
 
-// kind is records of some content in some form, and the end of the name of their rows.
+// kind is records of some content in some encoding, and the end of the name of their rows.
 type kind struct {
-	suffix  string
-	content content
-	form    telemetry.Form
+	suffix   string
+	content  content
+	encoding telemetry.Encoding
 }
 
 // payload is one encoded message and the queue token it goes to.
@@ -63,7 +63,7 @@ func (p *payloads) encode(of kind, perPayload int) {
 			if record < streamQueues {
 				takeOver(&q)
 			}
-			p.arena = telemetry.AppendQueue(p.arena, of.form, &h, &q)
+			p.arena = telemetry.AppendQueue(p.arena, of.encoding, &h, &q)
 			record++
 		}
 		next.bytes = p.arena[from:len(p.arena):len(p.arena)]

@@ -31,7 +31,7 @@ func benchSoak(s *session) error {
 	var records float64
 	quarters := make([][]float64, 4)
 	for perPayload := 1; time.Since(start) < duration; perPayload ^= 1 ^ batchRecords {
-		b.payloads.encode(kind{content: fullRecords, form: telemetry.FormArray}, perPayload)
+		b.payloads.encode(kind{content: fullRecords, encoding: telemetry.EncodingArray}, perPayload)
 		if _, _, err := b.flood(perPayload); err != nil {
 			return err
 		}

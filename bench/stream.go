@@ -97,7 +97,7 @@ func (b *stream) announce() error {
 			telemetry.HasWorkerMaxInvocationsPerWorkgroup | telemetry.HasSubgroupSize,
 		MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32,
 	}
-	if err := b.sender.Publish(b.subjects.Worker(benchWorker), telemetry.AppendWorker(nil, telemetry.FormMap, &h, &w)); err != nil {
+	if err := b.sender.Publish(b.subjects.Worker(benchWorker), telemetry.AppendWorker(nil, telemetry.EncodingMap, &h, &w)); err != nil {
 		return err
 	}
 	return b.sender.Flush()
@@ -152,9 +152,9 @@ var (
 	benchLatency  = onStream((*stream).latency)
 )
 
-// measureIngest measures records of every content and form, one and many to a payload.
+// measureIngest measures records of every content and encoding, one and many to a payload.
 func (b *stream) measureIngest() error {
-	for _, kind := range []kind{{"", fullRecords, telemetry.FormArray}, {"/map", fullRecords, telemetry.FormMap}, {"/delta", deltaRecords, telemetry.FormArray}} {
+	for _, kind := range []kind{{"", fullRecords, telemetry.EncodingArray}, {"/map", fullRecords, telemetry.EncodingMap}, {"/delta", deltaRecords, telemetry.EncodingArray}} {
 		for _, perPayload := range []int{1, batchRecords} {
 			if err := b.ingestOf(kind, perPayload); err != nil {
 				return err

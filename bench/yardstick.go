@@ -8,7 +8,7 @@ import (
 	"ringmaster/telemetry"
 )
 
-// A yardstick decodes full queue records in array form with the msgpack
+// A yardstick decodes full queue records in array encoding with the msgpack
 // library: what telemetry.Decoder is measured against. It checks no ranges and no
 // names. It keeps one library decoder, as a careful user of the library does.
 type yardstick struct {
@@ -51,7 +51,7 @@ type reflected struct {
 	K, L        uint64
 }
 
-// custom reads the array form with the library's own calls and no reflection.
+// custom reads the array encoding with the library's own calls and no reflection.
 type custom struct {
 	h telemetry.Header
 	q telemetry.Queue

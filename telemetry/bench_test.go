@@ -17,10 +17,10 @@ func testHeader() Header {
 	return Header{Incarnation: 0xfeedfacecafebeef, Seq: 17, SentNs: 1_700_000_000_000_000_000, Queue: "q0"}
 }
 
-var forms = []struct {
-	name string
-	form Form
-}{{"array", FormArray}, {"map", FormMap}}
+var encodings = []struct {
+	name     string
+	encoding Encoding
+}{{"array", EncodingArray}, {"map", EncodingMap}}
 
 // steadyRecords are full records of the kinds that come all the time.
 func steadyRecords(t testing.TB) []*Record {
@@ -33,8 +33,8 @@ func steadyRecords(t testing.TB) []*Record {
 
 func TestSteadyDecodingAllocatesNothing(t *testing.T) {
 	for _, want := range steadyRecords(t) {
-		for _, f := range forms {
-			payload := Append(nil, f.form, want)
+		for _, f := range encodings {
+			payload := Append(nil, f.encoding, want)
 			payload = append(payload, payload...)
 			var d Decoder
 			r := new(Record)
@@ -62,9 +62,9 @@ func TestEncodingIntoAGrownBufferAllocatesNothing(t *testing.T) {
 		most = 3 // it makes sync.Pool forget encoders at random
 	}
 	for i := range literals {
-		for _, f := range forms {
-			buf := Append(nil, f.form, &literals[i].want)
-			if n := testing.AllocsPerRun(200, func() { buf = Append(buf[:0], f.form, &literals[i].want) }); n > most {
+		for _, f := range encodings {
+			buf := Append(nil, f.encoding, &literals[i].want)
+			if n := testing.AllocsPerRun(200, func() { buf = Append(buf[:0], f.encoding, &literals[i].want) }); n > most {
 				t.Errorf("%v, %s: %v allocations", literals[i].want.Kind, f.name, n)
 			}
 		}
@@ -72,10 +72,10 @@ func TestEncodingIntoAGrownBufferAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	for _, f := range forms {
+	for _, f := range encodings {
 		b.Run(f.name, func(b *testing.B) {
 			h, q := testHeader(), fullQueue()
-			buf := AppendQueue(nil, f.form, &h, &q)
+			buf := AppendQueue(nil, f.encoding, &h, &q)
 			b.SetBytes(int64(len(buf)))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -89,9 +89,9 @@ func BenchmarkCheck(b *testing.B) {
 
 func BenchmarkDecode(b *testing.B) {
 	for _, want := range steadyRecords(b) {
-		for _, f := range forms {
+		for _, f := range encodings {
 			b.Run(want.Kind.String()+"/"+f.name, func(b *testing.B) {
-				buf := Append(nil, f.form, want)
+				buf := Append(nil, f.encoding, want)
 				b.SetBytes(int64(len(buf)))
 				b.ReportAllocs()
 				var d Decoder
@@ -109,12 +109,12 @@ func BenchmarkDecode(b *testing.B) {
 
 func BenchmarkEncode(b *testing.B) {
 	for _, want := range steadyRecords(b) {
-		for _, f := range forms {
+		for _, f := range encodings {
 			b.Run(want.Kind.String()+"/"+f.name, func(b *testing.B) {
 				var buf []byte
 				b.ReportAllocs()
 				for b.Loop() {
-					buf = Append(buf[:0], f.form, want)
+					buf = Append(buf[:0], f.encoding, want)
 				}
 				b.SetBytes(int64(len(buf)))
 			})

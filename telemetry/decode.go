@@ -183,7 +183,7 @@ func (d *Decoder) kind(in *container) (Kind, refusal) {
 	return KindInvalid, refuseMissing
 }
 
-// fields decodes the fields after the kind in either form.
+// fields decodes the fields after the kind in either encoding.
 func (d *Decoder) fields(b *binding, in *container) *failure {
 	if in.isMap {
 		return d.entries(b, in)

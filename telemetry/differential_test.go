@@ -113,7 +113,7 @@ func drawSample(t *rapid.T, s *spec) sample {
 }
 
 // TestDecoderAgreesWithTheSchemaOnLibraryEncodings builds records of the
-// kinds whose bodies are numbers with the msgpack library, in both forms, keys
+// kinds whose bodies are numbers with the msgpack library, in both encodings, keys
 // shuffled and mixed with unknown ones, and compares the decoder with an
 // expectation that is derived from the drawn values alone.
 func TestDecoderAgreesWithTheSchemaOnLibraryEncodings(t *testing.T) {

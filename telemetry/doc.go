@@ -32,7 +32,7 @@
 // # Framing
 //
 // A payload is one or more msgpack values back to back, with nothing between or
-// after them; each is one record. A record has one of two forms:
+// after them; each is one record. A record has one of two encodings:
 //
 //   - a map from field names to values, in any order. A name occurs at most
 //     once. Unknown names are skipped together with their values.
@@ -40,7 +40,7 @@
 //     A missing tail is absent; elements after the last known position are
 //     skipped.
 //
-// In both forms nil stands for an absent field. A minor version adds fields at
+// In both encodings nil stands for an absent field. A minor version adds fields at
 // the end of a kind, or kinds, and never changes one, which is why an unknown
 // minor is accepted and unknown names and elements are skipped. A receiver
 // refuses a kind that it does not know.
@@ -69,7 +69,7 @@
 //
 // # Reading the tables
 //
-// pos is the position in the array form. A name with an exclamation mark must
+// pos is the position in the array encoding. A name with an exclamation mark must
 // be present. range is that of the number, of the bytes of a text, or of the
 // elements of a list. A gauge holds until the next value of the same
 // incarnation; absent means unchanged, and unknown if there was none yet. A

@@ -10,43 +10,43 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// Form is one of the two shapes of a record on the wire.
-type Form uint8
+// Encoding is how a record is written: as a msgpack map or as an array. Every reader takes both.
+type Encoding uint8
 
-// Forms of a record.
+// Encodings of a record.
 const (
-	FormMap   Form = iota // snake_case keys, absent fields left out, enumerations by name
-	FormArray             // schema order, nil for an absent field, enumerations by code
+	EncodingMap   Encoding = iota // snake_case keys, absent fields left out, enumerations by name
+	EncodingArray                 // schema order, nil for an absent field, enumerations by code
 )
 
 // Append appends the record with the body that r.Kind names, which must be one
 // of the kinds of this package.
-func Append(dst []byte, f Form, r *Record) []byte {
+func Append(dst []byte, e Encoding, r *Record) []byte {
 	switch r.Kind {
 	case KindQueue:
-		return AppendQueue(dst, f, &r.Header, &r.Queue)
+		return AppendQueue(dst, e, &r.Header, &r.Queue)
 	case KindGraph:
-		return AppendGraph(dst, f, &r.Header, &r.Graph)
+		return AppendGraph(dst, e, &r.Header, &r.Graph)
 	case KindPriority:
-		return AppendPriority(dst, f, &r.Header, &r.Priority)
+		return AppendPriority(dst, e, &r.Header, &r.Priority)
 	case KindLaunch:
-		return AppendLaunch(dst, f, &r.Header, &r.Launch)
+		return AppendLaunch(dst, e, &r.Header, &r.Launch)
 	case KindWorker:
-		return AppendWorker(dst, f, &r.Header, &r.Worker)
+		return AppendWorker(dst, e, &r.Header, &r.Worker)
 	case KindRecommendation:
-		return AppendRecommendation(dst, f, &r.Header, &r.Recommendation)
+		return AppendRecommendation(dst, e, &r.Header, &r.Recommendation)
 	case KindWork:
-		return AppendWork(dst, f, &r.Header, &r.Work)
+		return AppendWork(dst, e, &r.Header, &r.Work)
 	case KindDone:
-		return AppendDone(dst, f, &r.Header, &r.Done)
+		return AppendDone(dst, e, &r.Header, &r.Done)
 	case KindRejected:
-		return AppendRejected(dst, f, &r.Header, &r.Rejected)
+		return AppendRejected(dst, e, &r.Header, &r.Rejected)
 	case KindHeap:
-		return AppendHeap(dst, f, &r.Header, &r.Heap)
+		return AppendHeap(dst, e, &r.Header, &r.Heap)
 	case KindGraphRequest:
-		return AppendGraphRequest(dst, f, &r.Header, &r.GraphRequest)
+		return AppendGraphRequest(dst, e, &r.Header, &r.GraphRequest)
 	case KindCancel:
-		return AppendCancel(dst, f, &r.Header, &r.Cancel)
+		return AppendCancel(dst, e, &r.Header, &r.Cancel)
 	}
 	panic(fmt.Sprintf("telemetry: append: %v is not a kind of record", r.Kind))
 }
@@ -79,7 +79,7 @@ var encoders = sync.Pool{New: func() any {
 	return e
 }}
 
-func appendRecord[T any](dst []byte, form Form, h *Header, s *schema[T], body *T) []byte {
+func appendRecord[T any](dst []byte, encoding Encoding, h *Header, s *schema[T], body *T) []byte {
 	e := encoders.Get().(*encoder)
 	e.out, e.header = dst, *h
 	e.header.Kind = s.kind
@@ -91,7 +91,7 @@ func appendRecord[T any](dst []byte, form Form, h *Header, s *schema[T], body *T
 	if h.Queue == "" {
 		have &^= 1 << posQueue
 	}
-	if form == FormArray {
+	if encoding == EncodingArray {
 		n := bits.Len64(have)
 		_ = e.EncodeArrayLen(n)
 		for pos := range n {
@@ -99,14 +99,14 @@ func appendRecord[T any](dst []byte, form Form, h *Header, s *schema[T], body *T
 				_ = e.EncodeNil()
 				continue
 			}
-			encodeAt(e, form, s, body, pos)
+			encodeAt(e, encoding, s, body, pos)
 		}
 	} else {
 		_ = e.EncodeMapLen(bits.OnesCount64(have))
 		for ; have != 0; have &= have - 1 {
 			pos := firstBit(have)
 			_ = e.EncodeString(s.specAt(pos).name)
-			encodeAt(e, form, s, body, pos)
+			encodeAt(e, encoding, s, body, pos)
 		}
 	}
 	out := e.out
@@ -115,16 +115,16 @@ func appendRecord[T any](dst []byte, form Form, h *Header, s *schema[T], body *T
 	return out
 }
 
-func encodeAt[T any](e *encoder, form Form, s *schema[T], body *T, pos int) {
+func encodeAt[T any](e *encoder, encoding Encoding, s *schema[T], body *T, pos int) {
 	if pos < bodyStart {
-		headerFields[pos].encode(e, form, &e.header)
+		headerFields[pos].encode(e, encoding, &e.header)
 	} else {
-		s.fields[pos-bodyStart].encode(e, form, body)
+		s.fields[pos-bodyStart].encode(e, encoding, body)
 	}
 }
 
 // encode writes the value of one field.
-func (f *field[T]) encode(e *encoder, form Form, body *T) {
+func (f *field[T]) encode(e *encoder, encoding Encoding, body *T) {
 	switch f.typ {
 	case typeU32:
 		_ = e.EncodeUint(uint64(*f.u32(body)))
@@ -135,15 +135,15 @@ func (f *field[T]) encode(e *encoder, form Form, body *T) {
 	case typeI64:
 		_ = e.EncodeInt(*f.i64(body))
 	default:
-		encodeValue(e, form, &f.spec, f.at(body))
+		encodeValue(e, encoding, &f.spec, f.at(body))
 	}
 }
 
 // encodeValue writes the value that p points to; see decodeValue.
-func encodeValue(e *encoder, form Form, s *spec, p any) {
+func encodeValue(e *encoder, encoding Encoding, s *spec, p any) {
 	switch p := p.(type) {
 	case *uint8:
-		if form == FormMap && int(*p) < len(s.names) {
+		if encoding == EncodingMap && int(*p) < len(s.names) {
 			_ = e.EncodeString(s.names[*p])
 		} else {
 			_ = e.EncodeUint(uint64(*p))

@@ -10,11 +10,11 @@ import (
 // FuzzCheckDecode feeds arbitrary bytes to the structure check and, whatever it
 // says, to the decoder. Nothing panics, the decoder ends, a receiver allocates
 // no more than its allowance, a payload that passes has as many outcomes as
-// records, and a record that is accepted survives being encoded again in both
-// forms.
+// records, and a record that is accepted survives being encoded again either
+// way.
 func FuzzCheckDecode(f *testing.F) {
 	for _, l := range literals {
-		f.Add(literal(f, l.mapForm))
+		f.Add(literal(f, l.mapRow))
 		f.Add(literal(f, l.arrayRow))
 	}
 	for _, payload := range hostilePayloads(f) {
@@ -55,10 +55,10 @@ func checkDecode(t testing.TB, payload []byte) {
 			}
 			continue
 		}
-		for _, form := range []Form{FormMap, FormArray} {
-			again, err := decodeOne(Append(nil, form, r), DefaultWorkLimits)
+		for _, encoding := range []Encoding{EncodingMap, EncodingArray} {
+			again, err := decodeOne(Append(nil, encoding, r), DefaultWorkLimits)
 			if err != nil || !reflect.DeepEqual(again, r) {
-				t.Fatalf("form %d: %v\n got %+v\nwant %+v", form, err, again, r)
+				t.Fatalf("encoding %d: %v\n got %+v\nwant %+v", encoding, err, again, r)
 			}
 		}
 	}

@@ -61,6 +61,6 @@ var graphRequestSchema = newSchema(KindGraphRequest, nil,
 )
 
 // AppendGraphRequest appends a request about graphs with all its fields.
-func AppendGraphRequest(dst []byte, f Form, h *Header, r *GraphRequest) []byte {
-	return appendRecord(dst, f, h, graphRequestSchema, r)
+func AppendGraphRequest(dst []byte, e Encoding, h *Header, r *GraphRequest) []byte {
+	return appendRecord(dst, e, h, graphRequestSchema, r)
 }

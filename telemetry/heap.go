@@ -47,8 +47,8 @@ func (h *Heap) validate() error {
 }
 
 // AppendHeap appends a heap record with all its fields.
-func AppendHeap(dst []byte, f Form, h *Header, b *Heap) []byte {
-	return appendRecord(dst, f, h, heapSchema, b)
+func AppendHeap(dst []byte, e Encoding, h *Header, b *Heap) []byte {
+	return appendRecord(dst, e, h, heapSchema, b)
 }
 
 // AppendWords appends the words that little-endian bytes hold. Bytes behind the

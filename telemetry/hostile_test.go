@@ -99,7 +99,7 @@ func TestDecodingAllocatesInProportionToThePayload(t *testing.T) {
 
 func TestTruncationAtEveryByteIsRefused(t *testing.T) {
 	for _, l := range literals {
-		for _, text := range []string{l.mapForm, l.arrayRow} {
+		for _, text := range []string{l.mapRow, l.arrayRow} {
 			payload := literal(t, text)
 			var d Decoder
 			for n := range payload {
@@ -118,7 +118,7 @@ func TestCorruptBytesNeverPanic(t *testing.T) {
 	var d Decoder
 	r := new(Record)
 	for _, l := range literals {
-		payload := literal(t, l.mapForm)
+		payload := literal(t, l.mapRow)
 		for i := range payload {
 			for _, c := range []byte{0x00, 0x7f, 0x80, 0x90, 0x9f, 0xa0, 0xc0, 0xc1, 0xc6, 0xca, 0xcf, 0xd3, 0xd4, 0xdb, 0xdd, 0xdf, 0xff} {
 				bad := bytes.Clone(payload)
@@ -185,10 +185,10 @@ func TestWorkLimitsFitTheLargestBatch(t *testing.T) {
 		}
 	}
 	h := testHeader()
-	for _, f := range []Form{FormMap, FormArray} {
+	for _, f := range []Encoding{EncodingMap, EncodingArray} {
 		payload := AppendWork(nil, f, &h, &w)
 		if _, err := decodeOne(payload, DefaultWorkLimits); err != nil {
-			t.Errorf("form %d, %d bytes: %v", f, len(payload), err)
+			t.Errorf("encoding %d, %d bytes: %v", f, len(payload), err)
 		}
 	}
 }

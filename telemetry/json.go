@@ -14,7 +14,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// AppendJSON appends the map form of a record that is given as one JSON object
+// AppendJSON appends the map encoding of a record that is given as one JSON object
 // with the wire's field names. Kind comes from the object; incarnation, seq,
 // sent_ns and queue are taken from h where the object lacks them. A fingerprint,
 // which the wire has as bytes, is hexadecimal digits here. Only the syntax is judged:
@@ -144,7 +144,7 @@ func FieldNames(kind Kind) []string {
 // wire's field names, and the worker, which the wire has in the subject.
 func MarshalRecommendationJSON(worker string, h *Header, r *Recommendation) ([]byte, error) {
 	var fields map[string]any
-	if err := msgpack.Unmarshal(AppendRecommendation(nil, FormMap, h, r), &fields); err != nil {
+	if err := msgpack.Unmarshal(AppendRecommendation(nil, EncodingMap, h, r), &fields); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err) // our own bytes: a bug in the encoder
 	}
 	fields["worker"] = worker

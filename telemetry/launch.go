@@ -157,6 +157,6 @@ func (l *Launch) validate() error {
 }
 
 // AppendLaunch appends a launch report; see AppendQueue.
-func AppendLaunch(dst []byte, f Form, h *Header, l *Launch) []byte {
-	return appendRecord(dst, f, h, launchSchema, l)
+func AppendLaunch(dst []byte, e Encoding, h *Header, l *Launch) []byte {
+	return appendRecord(dst, e, h, launchSchema, l)
 }

@@ -27,7 +27,7 @@ func newMutator(t testing.TB, seed uint64) *mutator {
 		}
 	}
 	for _, l := range literals {
-		m.corpus = append(m.corpus, literal(t, l.mapForm), literal(t, l.arrayRow))
+		m.corpus = append(m.corpus, literal(t, l.mapRow), literal(t, l.arrayRow))
 	}
 	for turn := range 4 {
 		m.corpus = append(m.corpus, manyQueues(1+turn, 300*turn))
@@ -92,7 +92,7 @@ func manyQueues(n, turn int) []byte {
 		h := Header{Incarnation: 0x1234567890abcdef, Seq: uint64(1 + turn), SentNs: 1_700_000_000_000_000_000, Queue: fmt.Sprint("q", i)}
 		q := fullQueue()
 		q.QueueLen = uint32(300*i + turn)
-		payload = AppendQueue(payload, FormArray, &h, &q)
+		payload = AppendQueue(payload, EncodingArray, &h, &q)
 	}
 	return payload
 }

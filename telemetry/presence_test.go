@@ -41,7 +41,7 @@ func TestNothingOfAnEarlierRecordRemains(t *testing.T) {
 	var d Decoder
 	r := new(Record)
 	for i := range literals {
-		for _, full := range []string{literals[i].mapForm, literals[i].arrayRow} {
+		for _, full := range []string{literals[i].mapRow, literals[i].arrayRow} {
 			d.Reset(literal(t, full))
 			if err := d.Next(r); err != nil {
 				t.Fatal(err)
@@ -109,7 +109,7 @@ func TestRowsOfALaterMinorVersionAreAccepted(t *testing.T) {
 func TestFormsMayAlternateInOnePayload(t *testing.T) {
 	var payload []byte
 	for _, l := range literals {
-		payload = append(payload, literal(t, l.mapForm)...)
+		payload = append(payload, literal(t, l.mapRow)...)
 		payload = append(payload, literal(t, l.arrayRow)...)
 	}
 	if n, err := Check(payload, DefaultTelemetryLimits); n != 2*len(literals) || err != nil {
@@ -131,12 +131,12 @@ func TestFormsMayAlternateInOnePayload(t *testing.T) {
 func TestEncoderLeavesOutAbsentFields(t *testing.T) {
 	h := Header{Incarnation: 1, Seq: 1}
 	q := Queue{Has: HasMaxWorkgroupSizeX, QueueLen: 7, MaxWorkgroupSizeX: 64}
-	for form, want := range []string{
-		FormMap:   "86 a4'kind' a5'queue' a5'minor' 00 ab'incarnation' 01 a3'seq' 01 a7'sent_ns' 00 b4'max_workgroup_size_x' 40",
-		FormArray: "99 01 00 01 01 00 c0 c0 c0 40",
+	for encoding, want := range []string{
+		EncodingMap:   "86 a4'kind' a5'queue' a5'minor' 00 ab'incarnation' 01 a3'seq' 01 a7'sent_ns' 00 b4'max_workgroup_size_x' 40",
+		EncodingArray: "99 01 00 01 01 00 c0 c0 c0 40",
 	} {
-		if got := AppendQueue([]byte("x"), Form(form), &h, &q); string(got) != "x"+string(literal(t, want)) {
-			t.Errorf("form %d: got %x", form, got)
+		if got := AppendQueue([]byte("x"), Encoding(encoding), &h, &q); string(got) != "x"+string(literal(t, want)) {
+			t.Errorf("encoding %d: got %x", encoding, got)
 		}
 	}
 }
@@ -148,12 +148,12 @@ func TestEncoderCutsTextsAtCharacters(t *testing.T) {
 		long = append(long, 'a')
 	}
 	l := Launch{Has: HasLaunch | HasStatus | HasError, Launch: 1, Status: LaunchFailed, Error: string(long) + "é"}
-	r, err := decodeOne(AppendLaunch(nil, FormArray, &h, &l), DefaultTelemetryLimits)
+	r, err := decodeOne(AppendLaunch(nil, EncodingArray, &h, &l), DefaultTelemetryLimits)
 	if err != nil || r.Launch.Error != string(long) {
 		t.Errorf("cut at the cap: %q, %v", r.Launch.Error, err)
 	}
 	l.Error = "a\xffb"
-	r, err = decodeOne(AppendLaunch(nil, FormArray, &h, &l), DefaultTelemetryLimits)
+	r, err = decodeOne(AppendLaunch(nil, EncodingArray, &h, &l), DefaultTelemetryLimits)
 	if err != nil || r.Launch.Error != "a\ufffdb" {
 		t.Errorf("not UTF-8: %q, %v", r.Launch.Error, err)
 	}

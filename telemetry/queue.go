@@ -68,8 +68,8 @@ func (q *Queue) Merge(newer *Queue) { merge(queueSchema, q, newer) }
 // Append function it takes the kind from its name and not from h, writes the
 // fields whose presence bit is set, cuts texts to their cap, and checks
 // nothing else: a value out of range is refused by the receiver.
-func AppendQueue(dst []byte, f Form, h *Header, q *Queue) []byte {
-	return appendRecord(dst, f, h, queueSchema, q)
+func AppendQueue(dst []byte, e Encoding, h *Header, q *Queue) []byte {
+	return appendRecord(dst, e, h, queueSchema, q)
 }
 
 // Graph reports the frontier and the memory of one queue's graph.
@@ -137,8 +137,8 @@ func (g *Graph) validate() error {
 }
 
 // AppendGraph appends a graph record; see AppendQueue.
-func AppendGraph(dst []byte, f Form, h *Header, g *Graph) []byte {
-	return appendRecord(dst, f, h, graphSchema, g)
+func AppendGraph(dst []byte, e Encoding, h *Header, g *Graph) []byte {
+	return appendRecord(dst, e, h, graphSchema, g)
 }
 
 // Priority sets the scheduling priority of one queue among its siblings.
@@ -171,6 +171,6 @@ var prioritySchema = newSchema(KindPriority, func(p *Priority) *Presence { retur
 func (p *Priority) Merge(newer *Priority) { merge(prioritySchema, p, newer) }
 
 // AppendPriority appends a priority record; see AppendQueue.
-func AppendPriority(dst []byte, f Form, h *Header, p *Priority) []byte {
-	return appendRecord(dst, f, h, prioritySchema, p)
+func AppendPriority(dst []byte, e Encoding, h *Header, p *Priority) []byte {
+	return appendRecord(dst, e, h, prioritySchema, p)
 }

@@ -207,7 +207,7 @@ func (r *reader) array() (int, refusal) {
 	return 0, refuseType
 }
 
-// container reads the head of a map or an array: the form of a record.
+// container reads the head of a map or an array: the two encodings of a record.
 func (r *reader) container() (n int, isMap bool, f refusal) {
 	if r.i >= len(r.b) {
 		return 0, false, refuseMalformed

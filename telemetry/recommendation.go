@@ -85,6 +85,6 @@ var recommendationSchema = newSchema(KindRecommendation, nil,
 
 // AppendRecommendation appends a recommendation with all its fields, and at
 // most the first MaxReasons reasons.
-func AppendRecommendation(dst []byte, f Form, h *Header, r *Recommendation) []byte {
-	return appendRecord(dst, f, h, recommendationSchema, r)
+func AppendRecommendation(dst []byte, e Encoding, h *Header, r *Recommendation) []byte {
+	return appendRecord(dst, e, h, recommendationSchema, r)
 }

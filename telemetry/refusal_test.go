@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// head1 is the header of a minimal queue record in array form: kind, minor,
+// head1 is the header of a minimal queue record in array encoding: kind, minor,
 // incarnation and seq 1, no time, no queue.
 const head1 = "01 00 01 01 c0 c0"
 
@@ -228,13 +228,13 @@ func TestUnknownKindIsDescribedWhereverItStands(t *testing.T) {
 // A schema made before the header's rows would neither know nor demand them.
 func TestEveryKindDemandsTheHeader(t *testing.T) {
 	for k := KindInvalid + 1; k <= lastKind; k++ {
-		for form, payload := range map[string][]byte{"map": append([]byte("\x81\xa4kind"), byte(k)), "array": {0x91, byte(k)}} {
+		for encoding, payload := range map[string][]byte{"map": append([]byte("\x81\xa4kind"), byte(k)), "array": {0x91, byte(k)}} {
 			var r Record
 			var d Decoder
 			d.Reset(payload)
 			var re *RecordError
 			if err := d.Next(&r); !errors.As(err, &re) || re.Reason != ReasonMissingField || re.Field != "incarnation" {
-				t.Errorf("%v, %s: %v", k, form, err)
+				t.Errorf("%v, %s: %v", k, encoding, err)
 			}
 		}
 	}

@@ -18,6 +18,6 @@ var rejectedSchema = newSchema(KindRejected, nil,
 )
 
 // AppendRejected appends a rejected record with all its fields.
-func AppendRejected(dst []byte, f Form, h *Header, r *Rejected) []byte {
-	return appendRecord(dst, f, h, rejectedSchema, r)
+func AppendRejected(dst []byte, e Encoding, h *Header, r *Rejected) []byte {
+	return appendRecord(dst, e, h, rejectedSchema, r)
 }

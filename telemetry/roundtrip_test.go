@@ -109,13 +109,13 @@ func drawValue(t *rapid.T, target *target) {
 func TestEveryValidRecordSurvivesBothForms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawRecord(t)
-		for _, f := range []Form{FormMap, FormArray} {
+		for _, f := range []Encoding{EncodingMap, EncodingArray} {
 			got, err := decodeOne(Append(nil, f, want), DefaultWorkLimits)
 			if err != nil {
-				t.Fatalf("form %d: %v", f, err)
+				t.Fatalf("encoding %d: %v", f, err)
 			}
 			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("form %d:\n got %+v\nwant %+v", f, got, want)
+				t.Fatalf("encoding %d:\n got %+v\nwant %+v", f, got, want)
 			}
 		}
 	})
@@ -127,11 +127,11 @@ func TestLibraryReadsWhatTheEncoderWrites(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRecord(t)
 		var asMap map[string]any
-		if err := msgpack.Unmarshal(Append(nil, FormMap, r), &asMap); err != nil {
+		if err := msgpack.Unmarshal(Append(nil, EncodingMap, r), &asMap); err != nil {
 			t.Fatal(err)
 		}
 		var asArray []any
-		if err := msgpack.Unmarshal(Append(nil, FormArray, r), &asArray); err != nil {
+		if err := msgpack.Unmarshal(Append(nil, EncodingArray, r), &asArray); err != nil {
 			t.Fatal(err)
 		}
 		b := bindKind(r.Kind, r)

@@ -43,8 +43,8 @@ var workSchema = newSchema(KindWork, func(w *Work) *Presence { return &w.Has },
 )
 
 // AppendWork appends a batch of slots; see AppendQueue.
-func AppendWork(dst []byte, f Form, h *Header, w *Work) []byte {
-	return appendRecord(dst, f, h, workSchema, w)
+func AppendWork(dst []byte, e Encoding, h *Header, w *Work) []byte {
+	return appendRecord(dst, e, h, workSchema, w)
 }
 
 // Fault is one slot of a batch that ended in a fault.
@@ -93,8 +93,8 @@ func (d *Done) validate() error {
 
 // AppendDone appends a done record with all its fields, and at most the first
 // MaxFaults faults.
-func AppendDone(dst []byte, f Form, h *Header, d *Done) []byte {
-	return appendRecord(dst, f, h, doneSchema, d)
+func AppendDone(dst []byte, e Encoding, h *Header, d *Done) []byte {
+	return appendRecord(dst, e, h, doneSchema, d)
 }
 
 // CancelFound says what a worker found of a batch that is to be withdrawn.
@@ -126,8 +126,8 @@ var cancelSchema = newSchema(KindCancel, nil,
 )
 
 // AppendCancel appends a cancel record with all its fields.
-func AppendCancel(dst []byte, f Form, h *Header, c *Cancel) []byte {
-	return appendRecord(dst, f, h, cancelSchema, c)
+func AppendCancel(dst []byte, e Encoding, h *Header, c *Cancel) []byte {
+	return appendRecord(dst, e, h, cancelSchema, c)
 }
 
 // Outcome says what became of a submitted batch, so that the consumer of the

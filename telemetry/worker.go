@@ -57,6 +57,6 @@ var workerSchema = newSchema(KindWorker, func(w *Worker) *Presence { return &w.H
 )
 
 // AppendWorker appends a worker announcement; see AppendQueue.
-func AppendWorker(dst []byte, f Form, h *Header, w *Worker) []byte {
-	return appendRecord(dst, f, h, workerSchema, w)
+func AppendWorker(dst []byte, e Encoding, h *Header, w *Worker) []byte {
+	return appendRecord(dst, e, h, workerSchema, w)
 }

@@ -53,9 +53,9 @@ func TestClientsOfTheDocumentation(t *testing.T) {
 			}
 		}
 	})
-	t.Run("the subscriber reads both forms whole and drops what expired", func(t *testing.T) {
-		subscriberReads(t, dir, telemetry.FormMap)
-		subscriberReads(t, dir, telemetry.FormArray)
+	t.Run("the subscriber reads both encodings whole and drops what expired", func(t *testing.T) {
+		subscriberReads(t, dir, telemetry.EncodingMap)
+		subscriberReads(t, dir, telemetry.EncodingArray)
 	})
 	t.Run("fields and positions are those of the schema", func(t *testing.T) { fieldsAreTheSchemas(t, dir) })
 }
@@ -126,7 +126,7 @@ var everyField = telemetry.Recommendation{
 
 // subscriberReads compares what the subscriber prints of everyField with the
 // JSON of this program.
-func subscriberReads(t *testing.T, dir string, form telemetry.Form) {
+func subscriberReads(t *testing.T, dir string, encoding telemetry.Encoding) {
 	t.Helper()
 	server, err := embedded.Start(embedded.DefaultConfig())
 	if err != nil {
@@ -134,7 +134,7 @@ func subscriberReads(t *testing.T, dir string, form telemetry.Form) {
 	}
 	defer server.Shutdown()
 	cfg := natsio.DefaultConfig()
-	cfg.URL, cfg.Form = server.URL(), form
+	cfg.URL, cfg.Encoding = server.URL(), encoding
 	conn, err := natsio.Connect(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -151,18 +151,18 @@ func subscriberReads(t *testing.T, dir string, form telemetry.Form) {
 	c := startClient(t, dir, "subscriber.mjs", "--server", server.URL(), "--worker", "w", "--queue", "q")
 	got := c.object(`"recommendation"`)
 	if expired := c.object(`"expired"`); expired["decision"] != got["decision"] {
-		t.Errorf("form %d: dropped %v", form, expired)
+		t.Errorf("encoding %d: dropped %v", encoding, expired)
 	}
 	c.terminate()
 	want := goJSON(t, &telemetry.Header{Incarnation: cfg.Incarnation, Seq: 1, Queue: "q"})
 	want["sent_ns"] = got["sent_ns"] // the clock's
 	for name := range got {
 		if a, b := flat(got[name]), flat(want[name]); a != b {
-			t.Errorf("form %d: %s is %s, want %s", form, name, a, b)
+			t.Errorf("encoding %d: %s is %s, want %s", encoding, name, a, b)
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("form %d: %d fields, want %d", form, len(got), len(want))
+		t.Errorf("encoding %d: %d fields, want %d", encoding, len(got), len(want))
 	}
 }
 

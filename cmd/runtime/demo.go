@@ -87,7 +87,7 @@ func (c *demoCmd) config(url string, device *glcompute.Device, opcodes *opcodeSe
 	}
 	cfg.Worker.Autotuner, cfg.Worker.Memory = c.autotuneFlags.tuning(log)
 	if c.Array {
-		cfg.Worker.NATS.Form = telemetry.FormArray
+		cfg.Worker.NATS.Encoding = telemetry.EncodingArray
 	}
 	return cfg
 }

@@ -139,7 +139,7 @@ func (e *edge) context() context.Context {
 func (e *edge) announce() {
 	e.t.Helper()
 	h := telemetry.Header{Incarnation: goodIncarnation, Seq: 1}
-	e.hostile.publish("ringmaster.v1.worker.w2", "", telemetry.AppendWorker(nil, telemetry.FormArray, &h, &telemetry.Worker{
+	e.hostile.publish("ringmaster.v1.worker.w2", "", telemetry.AppendWorker(nil, telemetry.EncodingArray, &h, &telemetry.Worker{
 		Has: telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension |
 			telemetry.HasWorkerMaxInvocationsPerWorkgroup | telemetry.HasSubgroupSize,
 		MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32,
@@ -150,7 +150,7 @@ func (e *edge) announce() {
 // lengthRecord encodes the length of a queue.
 func lengthRecord(incarnation, seq uint64, queue string, length uint32) []byte {
 	h := telemetry.Header{Incarnation: incarnation, Seq: seq, Queue: queue}
-	return telemetry.AppendQueue(nil, telemetry.FormMap, &h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: length})
+	return telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: length})
 }
 
 // publish sends the next length of the good queue and waits for the decision
@@ -199,9 +199,9 @@ func TestHostilePublisherIsRefusedWithReasonsAndTheGoodOneIsAnswered(t *testing.
 	e.publish()
 	h := telemetry.Header{Incarnation: 6, Seq: 1}
 	good := lengthRecord(6, 1, "", 5)
-	dense := telemetry.AppendGraph(nil, telemetry.FormMap, &h, &telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: 10_001})
-	advice := telemetry.AppendRecommendation(nil, telemetry.FormMap, &h, &telemetry.Recommendation{Decision: 1})
-	device := telemetry.AppendWorker(nil, telemetry.FormMap, &h, &telemetry.Worker{})
+	dense := telemetry.AppendGraph(nil, telemetry.EncodingMap, &h, &telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: 10_001})
+	advice := telemetry.AppendRecommendation(nil, telemetry.EncodingMap, &h, &telemetry.Recommendation{Decision: 1})
+	device := telemetry.AppendWorker(nil, telemetry.EncodingMap, &h, &telemetry.Worker{})
 	e.hostile.send("SUB victim.> 1")
 	// Two workers, because one has 20 refusals reported at once.
 	for _, c := range []struct {
@@ -291,7 +291,7 @@ func TestNobodyReplaysOrRewindsTheSequenceOfAnother(t *testing.T) {
 	const second = goodIncarnation + 1
 	counted := func(seq, requeues uint64) []byte {
 		h := telemetry.Header{Incarnation: second, Seq: seq}
-		return telemetry.AppendQueue(nil, telemetry.FormMap, &h, &telemetry.Queue{
+		return telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, &telemetry.Queue{
 			Has: telemetry.HasQueueLen | telemetry.HasRequeueCount | telemetry.HasQueueTakeOver, QueueLen: 400, RequeueCount: requeues, TakeOver: true})
 	}
 	for seq := range uint64(2) {

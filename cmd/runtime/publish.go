@@ -49,7 +49,7 @@ func (c *publishCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error
 	}
 	cfg := c.config("ringmaster publish", log)
 	if c.Array {
-		cfg.Form = telemetry.FormArray
+		cfg.Encoding = telemetry.EncodingArray
 	}
 	conn, err := c.connect(ctx, cfg)
 	if err != nil {

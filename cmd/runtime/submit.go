@@ -251,7 +251,7 @@ func (s *submission) send(ctx context.Context, id string, slots []ring.Slot) err
 	}
 	s.header.Seq++
 	s.header.SentNs = time.Now().UnixNano()
-	known, err := client.PublishWork(ctx, s.conn, s.cmd.Worker, s.cmd.Queue, s.header, &work, telemetry.FormArray)
+	known, err := client.PublishWork(ctx, s.conn, s.cmd.Worker, s.cmd.Queue, s.header, &work, telemetry.EncodingArray)
 	if err == nil && known {
 		err = fmt.Errorf("batch %s was submitted before and will not run again; give this one another --batch", id)
 	}

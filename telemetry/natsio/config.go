@@ -32,8 +32,8 @@ type Config struct {
 	// actors of the same process must have the same one, because they know the
 	// echoes of their own reports by it.
 	Incarnation uint64
-	// Form is the encoding of the records sent; every receiver reads both.
-	Form telemetry.Form
+	// Encoding of the records sent; every receiver reads both.
+	Encoding telemetry.Encoding
 
 	// ConnectTimeout bounds one attempt to connect. 10 ms..1 min.
 	ConnectTimeout time.Duration
@@ -81,7 +81,7 @@ func DefaultConfig() Config {
 	return Config{
 		Name:           "ringmaster",
 		Incarnation:    telemetry.NewIncarnation(),
-		Form:           telemetry.FormMap,
+		Encoding:       telemetry.EncodingMap,
 		ConnectTimeout: 2 * time.Second,
 		ReconnectMin:   100 * time.Millisecond,
 		ReconnectMax:   2 * time.Second,
@@ -117,7 +117,7 @@ func (c *Config) Validate() error {
 	demand(c.Subjects.Prefix == "" || telemetry.ValidPrefix(c.Subjects.Prefix),
 		"subject prefix %q is not tokens of [A-Za-z0-9_-] with dots between them", c.Subjects.Prefix)
 	demand(c.Incarnation != 0, "incarnation is 0")
-	demand(c.Form == telemetry.FormMap || c.Form == telemetry.FormArray, "form %d is unknown", c.Form)
+	demand(c.Encoding == telemetry.EncodingMap || c.Encoding == telemetry.EncodingArray, "encoding %d is unknown", c.Encoding)
 	demand(c.ConnectTimeout >= 10*time.Millisecond && c.ConnectTimeout <= time.Minute,
 		"connect timeout %v is not in 10ms..1m", c.ConnectTimeout)
 	demand(c.ReconnectMin > 0 && c.ReconnectMax >= c.ReconnectMin,

@@ -226,8 +226,8 @@ func (c *Conn) JetStream() jetstream.JetStream { return c.js }
 // Session changes with every new connection to a server.
 func (c *Conn) Session() uint64 { return c.nc.Stats().Reconnects }
 
-// Form is the encoding of the records sent.
-func (c *Conn) Form() telemetry.Form { return c.cfg.Form }
+// Encoding is that of the records sent.
+func (c *Conn) Encoding() telemetry.Encoding { return c.cfg.Encoding }
 
 // Header is that of the next record on a subject, sent now.
 func (c *Conn) Header(subject string) telemetry.Header { return c.header(subject) }

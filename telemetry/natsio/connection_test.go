@@ -47,7 +47,7 @@ func TestConfigProblemsAreAllReported(t *testing.T) {
 		"creds alone":      func(c *Config) { c.URL, c.Context, c.Creds = "", "lab", "x" },
 		"wildcard prefix":  func(c *Config) { c.Subjects.Prefix = "a.>" },
 		"open reply":       func(c *Config) { c.ReplyPrefixes = []string{"_INBOX"} },
-		"unknown form":     func(c *Config) { c.Form = 9 },
+		"unknown encoding": func(c *Config) { c.Encoding = 9 },
 		"negative rate":    func(c *Config) { c.RejectRate = -1 },
 		"reversed backoff": func(c *Config) { c.ReconnectMax = c.ReconnectMin / 2 },
 	} {

@@ -139,18 +139,18 @@ func (s *strictSink) Latest(string, string) (telemetry.Recommendation, bool) {
 	return telemetry.Recommendation{}, false
 }
 
-// wantSame encodes a record again in both forms and wants the same back.
+// wantSame encodes a record again in both encodings and wants the same back.
 func wantSame(t testing.TB, r *telemetry.Record) {
-	for _, form := range []telemetry.Form{telemetry.FormMap, telemetry.FormArray} {
-		payload := telemetry.Append(nil, form, r)
+	for _, encoding := range []telemetry.Encoding{telemetry.EncodingMap, telemetry.EncodingArray} {
+		payload := telemetry.Append(nil, encoding, r)
 		var d telemetry.Decoder
 		var again telemetry.Record
 		d.Reset(payload)
 		if err := d.Next(&again); err != nil {
-			t.Fatalf("%v does not survive form %d: %v", r.Kind, form, err)
+			t.Fatalf("%v does not survive encoding %d: %v", r.Kind, encoding, err)
 		}
-		if twice := telemetry.Append(nil, form, &again); again.Header != r.Header || string(twice) != string(payload) {
-			t.Fatalf("form %d of %+v is another record:\n%x\n%x", form, r, payload, twice)
+		if twice := telemetry.Append(nil, encoding, &again); again.Header != r.Header || string(twice) != string(payload) {
+			t.Fatalf("encoding %d of %+v is another record:\n%x\n%x", encoding, r, payload, twice)
 		}
 	}
 }
@@ -214,15 +214,15 @@ func deliveredAs(sequence, delivered uint64) *jetstream.MsgMetadata {
 // reason, and it is answered exactly once. Headers change nothing.
 func FuzzWorkIntake(f *testing.F) {
 	work := batchOf("b1", 3)
-	for _, form := range []telemetry.Form{telemetry.FormMap, telemetry.FormArray} {
+	for _, encoding := range []telemetry.Encoding{telemetry.EncodingMap, telemetry.EncodingArray} {
 		h := telemetry.Header{Incarnation: 1, Seq: 1, SentNs: 1}
-		payload := telemetry.AppendWork(nil, form, &h, work)
+		payload := telemetry.AppendWork(nil, encoding, &h, work)
 		f.Add("ringmaster.v1.work.gpu0.a", "Nats-Msg-Id", "b1", payload)
 		f.Add("ringmaster.v1.work.gpu0.a", "Nats-Rollup", "all", append(payload, payload...))
 		f.Add("ringmaster.v1.work.gpu0._batch", "Nats-TTL", "1ns", payload)
 		f.Add("ringmaster.v1.work.gpu0", "Nats-Expected-Last-Sequence", "0", payload)
 		h.Queue = "b"
-		f.Add("ringmaster.v1.work.gpu0.a", "", "", telemetry.AppendWork(nil, form, &h, work))
+		f.Add("ringmaster.v1.work.gpu0.a", "", "", telemetry.AppendWork(nil, encoding, &h, work))
 	}
 	for _, payload := range shortOnes(wireCorpus(f)) {
 		f.Add("ringmaster.v1.work.gpu0.a", "traceparent", "00-\x00", payload)

@@ -258,23 +258,23 @@ func (l *logLines) wait(t *testing.T, text string) string {
 // queueRecord encodes a queue record; length tells records apart.
 func queueRecord(length uint32, queue string) []byte {
 	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1, Queue: queue}
-	return telemetry.AppendQueue(nil, telemetry.FormMap, &h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: length})
+	return telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: length})
 }
 
 // badRecord is a well-formed record whose kind exists and whose value does not fit.
 func badRecord() []byte {
 	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}
 	g := telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: 10001}
-	return telemetry.AppendGraph(nil, telemetry.FormMap, &h, &g)
+	return telemetry.AppendGraph(nil, telemetry.EncodingMap, &h, &g)
 }
 
 func priorityRecord() []byte {
 	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}
-	return telemetry.AppendPriority(nil, telemetry.FormMap, &h, &telemetry.Priority{Has: telemetry.HasPriority, Priority: 1})
+	return telemetry.AppendPriority(nil, telemetry.EncodingMap, &h, &telemetry.Priority{Has: telemetry.HasPriority, Priority: 1})
 }
 
 func workerRecord() []byte {
 	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}
 	w := telemetry.Worker{Has: telemetry.HasAllWorker, MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 1024, MaxInvocationsPerWorkgroup: 256}
-	return telemetry.AppendWorker(nil, telemetry.FormArray, &h, &w)
+	return telemetry.AppendWorker(nil, telemetry.EncodingArray, &h, &w)
 }

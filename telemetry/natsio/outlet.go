@@ -98,7 +98,7 @@ func (p *Outlet) Recommend(worker, queue string, r *telemetry.Recommendation, re
 	defer p.news.seal()
 	if l != nil {
 		l.replies = append(l.replies, replies...)
-		l.payload = telemetry.AppendRecommendation(l.payload, p.conn.cfg.Form, &h, r)
+		l.payload = telemetry.AppendRecommendation(l.payload, p.conn.cfg.Encoding, &h, r)
 	}
 }
 
@@ -107,7 +107,7 @@ func (p *Outlet) Report(worker, queue string, r *telemetry.Launch) {
 	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Telemetry(worker, queue))
 	defer p.news.seal()
 	if l != nil {
-		l.payload = telemetry.AppendLaunch(l.payload, p.conn.cfg.Form, &h, r)
+		l.payload = telemetry.AppendLaunch(l.payload, p.conn.cfg.Encoding, &h, r)
 	}
 }
 
@@ -117,7 +117,7 @@ func (p *Outlet) Graph(worker, queue string, r *telemetry.Graph) telemetry.Heade
 	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Telemetry(worker, queue))
 	defer p.news.seal()
 	if l != nil {
-		l.payload = telemetry.AppendGraph(l.payload, p.conn.cfg.Form, &h, r)
+		l.payload = telemetry.AppendGraph(l.payload, p.conn.cfg.Encoding, &h, r)
 	}
 	return h
 }
@@ -127,7 +127,7 @@ func (p *Outlet) Announce(worker string, r *telemetry.Worker) {
 	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Worker(worker))
 	defer p.news.seal()
 	if l != nil {
-		l.payload = telemetry.AppendWorker(l.payload, p.conn.cfg.Form, &h, r)
+		l.payload = telemetry.AppendWorker(l.payload, p.conn.cfg.Encoding, &h, r)
 	}
 }
 
@@ -156,7 +156,7 @@ func (p *Outlet) Done(worker, queue string, r *telemetry.Done, sent func(error))
 	}
 	h := p.conn.header(subject)
 	l.subject, l.sent = subject, sent
-	l.payload = telemetry.AppendDone(l.payload, p.conn.cfg.Form, &h, r)
+	l.payload = telemetry.AppendDone(l.payload, p.conn.cfg.Encoding, &h, r)
 }
 
 // writeNews writes what is in the outbox, in order.

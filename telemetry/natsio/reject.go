@@ -120,7 +120,7 @@ func (j *rejecter) publish(r refusal, suppressed uint64) error {
 		Suppressed: suppressed,
 	}
 	h := j.conn.header(to)
-	j.buf = telemetry.AppendRejected(j.buf[:0], j.conn.cfg.Form, &h, &body)
+	j.buf = telemetry.AppendRejected(j.buf[:0], j.conn.cfg.Encoding, &h, &body)
 	return j.conn.publish(to, j.buf)
 }
 

@@ -149,5 +149,5 @@ func (in *Ingest) snapshot(m *nats.Msg) {
 	}
 	// A reply subject carries one record, the first of its own sequence.
 	h := in.conn.newHeader(1)
-	_ = in.conn.publish(m.Reply, telemetry.AppendRecommendation(nil, in.conn.cfg.Form, &h, &r))
+	_ = in.conn.publish(m.Reply, telemetry.AppendRecommendation(nil, in.conn.cfg.Encoding, &h, &r))
 }

@@ -36,7 +36,7 @@ func (d *Demo) count(ctx context.Context) (uint64, error) {
 		Slots: []telemetry.Slot{{Opcode: uint32(kernel.OpLoad), Priority: ring.PriorityCritical, Args: [12]uint32{counterWord}, NArgs: 1}},
 	}
 	h := telemetry.Header{Incarnation: d.publisher.Incarnation(), Seq: d.player.batches + 1, SentNs: time.Now().UnixNano()}
-	if _, err := client.PublishWork(ctx, d.publisher, Worker, playerQueues[decode], h, &work, d.publisher.Form()); err != nil {
+	if _, err := client.PublishWork(ctx, d.publisher, Worker, playerQueues[decode], h, &work, d.publisher.Encoding()); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a busy machine's backlog took six seconds

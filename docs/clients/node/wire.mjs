@@ -1,4 +1,4 @@
-// Records of Ringmaster in both of their forms. The schema is the package
+// Records of Ringmaster in both encodings. The schema is the package
 // comment of telemetry/doc.go; these lists are the array positions of the
 // kinds that the two programs beside this file use.
 
@@ -62,7 +62,7 @@ export function encodeRecord(record, { array = false } = {}) {
   return encode(list, options);
 }
 
-/** Decodes a payload, which is one or more records of either form. */
+/** Decodes a payload, which is one or more records in either encoding. */
 export function decodeRecords(payload) {
   return Array.from(decodeMulti(payload, options), fromWire);
 }

@@ -52,7 +52,7 @@ func ExampleAsk() {
 
 	// Records of one subject are counted from 1 within the incarnation.
 	h := telemetry.Header{Incarnation: cfg.Incarnation, Seq: 1, SentNs: time.Now().UnixNano()}
-	payload := telemetry.AppendQueue(nil, telemetry.FormMap, &h, &telemetry.Queue{
+	payload := telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, &telemetry.Queue{
 		Has: telemetry.HasQueueLen, QueueLen: 70_000,
 	})
 	_, plan, err := client.Ask(ctx, conn, "gpu0", "frontier", payload)

@@ -164,7 +164,7 @@ func fell(q, last *telemetry.Queue) bool {
 func judge(r *telemetry.Record) error {
 	var d telemetry.Decoder
 	var read telemetry.Record
-	d.Reset(telemetry.Append(nil, telemetry.FormArray, r))
+	d.Reset(telemetry.Append(nil, telemetry.EncodingArray, r))
 	return d.Next(&read)
 }
 
@@ -234,7 +234,7 @@ func (p *Publisher) take() []payload {
 			h.Queue = r.queue
 		}
 		r.record.Header = h
-		out[last].data = telemetry.Append(out[last].data, p.conn.Form(), &r.record)
+		out[last].data = telemetry.Append(out[last].data, p.conn.Encoding(), &r.record)
 		out[last].records = append(out[last].records, r)
 	}
 	return out

@@ -88,7 +88,7 @@ func transfer(ctx context.Context, conn *natsio.Conn, worker, queue string, requ
 		return nil, fmt.Errorf("%d words from %d on: %w", n, request.Offset, natsio.ErrOutsideWindow)
 	}
 	h := conn.AnswerHeader()
-	r, err := conn.Ask(ctx, conn.Subjects().Heap(worker, queue), telemetry.AppendHeap(nil, conn.Form(), &h, request), telemetry.DefaultHeapLimits, telemetry.SubjectHeap)
+	r, err := conn.Ask(ctx, conn.Subjects().Heap(worker, queue), telemetry.AppendHeap(nil, conn.Encoding(), &h, request), telemetry.DefaultHeapLimits, telemetry.SubjectHeap)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func Cancel(ctx context.Context, conn *natsio.Conn, worker, queue, batch string)
 		return 0, 0, fmt.Errorf("%w: batch %q", natsio.ErrBadName, batch)
 	}
 	h := conn.AnswerHeader()
-	r, err := conn.Ask(ctx, conn.Subjects().Cancel(worker, queue), telemetry.AppendCancel(nil, conn.Form(), &h, &telemetry.Cancel{Batch: batch}),
+	r, err := conn.Ask(ctx, conn.Subjects().Cancel(worker, queue), telemetry.AppendCancel(nil, conn.Encoding(), &h, &telemetry.Cancel{Batch: batch}),
 		natsio.CancelLimits, telemetry.SubjectCancel)
 	if err == nil && r.Cancel.Batch != batch {
 		err = errOtherRequest

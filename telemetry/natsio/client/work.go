@@ -25,8 +25,8 @@ var ownRetries = jetstream.WithRetryAttempts(0)
 // The error wraps natsio.ErrBadName, ErrTooLarge, what the stream answered, or ctx's
 // error with the last one seen, which is ErrNoRuntime if there is no stream.
 func PublishWork(ctx context.Context, conn *natsio.Conn, worker, queue string, h telemetry.Header,
-	w *telemetry.Work, form telemetry.Form) (duplicate bool, err error) {
-	m, err := workMessage(conn, worker, queue, h, w, form)
+	w *telemetry.Work, encoding telemetry.Encoding) (duplicate bool, err error) {
+	m, err := workMessage(conn, worker, queue, h, w, encoding)
 	if err != nil {
 		return false, err
 	}
@@ -34,7 +34,7 @@ func PublishWork(ctx context.Context, conn *natsio.Conn, worker, queue string, h
 }
 
 // workMessage encodes a batch. Its message id is what the stream knows it by.
-func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w *telemetry.Work, form telemetry.Form) (*nats.Msg, error) {
+func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w *telemetry.Work, encoding telemetry.Encoding) (*nats.Msg, error) {
 	if err := natsio.CheckNames(worker, queue); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w 
 	}
 	m := nats.NewMsg(conn.Subjects().Work(worker, queue))
 	m.Header.Set(jetstream.MsgIDHeader, worker+"."+queue+"."+w.Batch)
-	m.Data = telemetry.AppendWork(nil, form, &h, w)
+	m.Data = telemetry.AppendWork(nil, encoding, &h, w)
 	return m, nil
 }
 
@@ -120,8 +120,8 @@ func NewWorkPublisher(conn *natsio.Conn, maxPending int) *WorkPublisher {
 // Batches are sent in the order of the calls; one that has to be tried again
 // may be overtaken.
 func (p *WorkPublisher) Publish(ctx context.Context, worker, queue string, h telemetry.Header,
-	w *telemetry.Work, form telemetry.Form, stored func(duplicate bool, err error)) error {
-	m, err := workMessage(p.conn, worker, queue, h, w, form)
+	w *telemetry.Work, encoding telemetry.Encoding, stored func(duplicate bool, err error)) error {
+	m, err := workMessage(p.conn, worker, queue, h, w, encoding)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func TestWorkPublisherStoresInOrderWithoutWaiting(t *testing.T) {
 	stored := make(chan error, 100)
 	for i := range 100 {
 		must(t, p.Publish(testContext(t), "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: uint64(i + 1)},
-			batchOf(fmt.Sprintf("b%d", i), 1), telemetry.FormMap, func(_ bool, err error) { stored <- err }))
+			batchOf(fmt.Sprintf("b%d", i), 1), telemetry.EncodingMap, func(_ bool, err error) { stored <- err }))
 	}
 	for i := range 100 {
 		must(t, receive(t, stored))
@@ -43,7 +43,7 @@ func TestWorkPublisherStoresInOrderWithoutWaiting(t *testing.T) {
 		}
 	}
 	must(t, consumer.Drain(testContext(t)))
-	again, err := PublishWork(testContext(t), conn, "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 101}, batchOf("b7", 1), telemetry.FormMap)
+	again, err := PublishWork(testContext(t), conn, "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 101}, batchOf("b7", 1), telemetry.EncodingMap)
 	if err != nil || !again {
 		t.Errorf("batch b7 again: duplicate %v, %v", again, err)
 	}
@@ -64,7 +64,7 @@ func TestWorkThatCannotBeSentIsRefusedAtOnce(t *testing.T) {
 		{"gpu0", "a", batchOf("b", 0), natsio.ErrTooLarge},
 		{"gpu0", "a", batchOf("b", telemetry.MaxBatchSlots+1), natsio.ErrTooLarge},
 	} {
-		_, err := PublishWork(ctx, c, bad.worker, bad.queue, telemetry.Header{}, bad.work, telemetry.FormMap)
+		_, err := PublishWork(ctx, c, bad.worker, bad.queue, telemetry.Header{}, bad.work, telemetry.EncodingMap)
 		if !errors.Is(err, bad.want) {
 			t.Errorf("%s.%s batch %q: %v, want %v", bad.worker, bad.queue, bad.work.Batch, err, bad.want)
 		}
@@ -75,7 +75,7 @@ func TestWorkWithoutAStreamSaysThatNoRuntimeIsThere(t *testing.T) {
 	c := dial(t, newServer(t).URL())
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
-	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.FormMap)
+	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.EncodingMap)
 	if !errors.Is(err, natsio.ErrNoRuntime) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want ErrNoRuntime and the end of the context", err)
 	}
@@ -88,7 +88,7 @@ func TestWorkThatNobodyConfirmsSaysThatTheStreamIsSilent(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
-	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.FormMap)
+	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.EncodingMap)
 	if !errors.Is(err, errSilentStream) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want that the stream is silent and the end of the context", err)
 	}
