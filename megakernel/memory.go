@@ -112,6 +112,13 @@ func (m *memory) allocate() error {
 		}
 	}
 	if !m.mapped {
+		if m.staged[ring.BindControl].Buffer == 0 {
+			returned, err := m.dev.NewBuffer(m.sizes[ring.BindControl])
+			if err != nil {
+				return fmt.Errorf("%s, %d bytes to read them back by: %w", blockNames[ring.BindControl], m.sizes[ring.BindControl], err)
+			}
+			m.staged[ring.BindControl] = returned
+		}
 		m.slots = make([]ring.Slot, m.sizes[ring.BindSlots]/ring.SlotBytes)
 		m.returns = make([]ring.Status, m.sizes[ring.BindStatus]/ring.WordBytes)
 		m.results = make([]uint32, m.sizes[ring.BindResults]/ring.WordBytes)
@@ -298,9 +305,12 @@ func (m *memory) returnWords(first, n int, results bool) {
 	}
 }
 
-// returnControl does the same for a wave's control block.
+// returnControl does the same for a wave's control block, in every way but the direct one.
+// The device's own block is never read by the host: it is the source of an indirect
+// dispatch (chain), and NVIDIA's driver (580.159, H200) gives the host such a buffer as it
+// was before that dispatch, after a fence and after glFinish too. A copy is right.
 func (m *memory) returnControl(wave int) {
-	if m.mapped && !m.direct {
+	if !m.direct {
 		m.copyWords(ring.BindControl, false, wave*controlStride/ring.WordBytes, ring.ControlWords)
 	}
 }
@@ -316,10 +326,10 @@ func (m *memory) fetch(first, n int, results bool) {
 	}
 }
 
-// fetchControl does the same for a wave's control block.
+// fetchControl does the same for the copy of a wave's control block.
 func (m *memory) fetchControl(wave int, control []ring.Control) {
 	if !m.mapped {
-		m.dev.ReadBuffer(m.buffers[ring.BindControl], wave*controlStride, gpu.Bytes(control))
+		m.dev.ReadBuffer(m.staged[ring.BindControl], wave*controlStride, gpu.Bytes(control))
 	}
 }
 

@@ -89,7 +89,8 @@ type Recorder interface {
 
 	Dispatch(program Program, groupsX uint32)
 	// DispatchIndirect takes the three group counts from a byte offset of a
-	// buffer, a multiple of 4.
+	// buffer, a multiple of 4. The host must not read that buffer afterwards, only a copy
+	// of it: a driver hands out stale words (docs/drivers.md).
 	DispatchIndirect(program Program, buffer Buffer, offset int)
 	// Barrier orders shader writes before whatever reads them later: shaders, indirect
 	// dispatches, buffer reads and copies, and LoadMapped once a fence behind the
