@@ -75,10 +75,10 @@ func (b *stream) overflow(w *ageWatch) error {
 
 // recommendations hands every recommendation on a subject to a function until stop is called.
 func (b *stream) recommendations(subject string, fn func(*telemetry.Header, *telemetry.Recommendation)) (stop func(), err error) {
+	var decoder telemetry.Decoder
+	var r telemetry.Record
 	sub, err := b.receiver.Subscribe(subject, func(m *nats.Msg) {
-		var decoder telemetry.Decoder
 		decoder.Reset(m.Data)
-		var r telemetry.Record
 		if decoder.Next(&r) == nil && r.Header.Kind == telemetry.KindRecommendation && !r.Recommendation.Heartbeat {
 			_, _, r.Header.Queue, _ = b.subjects.Parse(m.Subject)
 			fn(&r.Header, &r.Recommendation)
