@@ -57,7 +57,7 @@ func (s *Store[K, V]) step(at *site[K, V]) bool {
 	begin := time.Now()
 	p, err := s.build(&at.target, key)
 	if err == nil {
-		s.cfg.Log.Debug("kernelcache: kernel is ready", "kernel", s.cfg.Name(key), "from_disk", p.FromDisk, "took", time.Since(begin))
+		s.cfg.Log.Debug("kernel is ready", "kernel", s.cfg.Name(key), "from_disk", p.FromDisk, "took", time.Since(begin))
 	}
 	s.settle(at, key, p, err)
 	return true
@@ -75,7 +75,7 @@ func (s *Store[K, V]) settle(at *site[K, V], key K, p *Program[V], err error) {
 	if err != nil {
 		s.stats.Failed++
 		if s.failures.add(key, err, time.Now(), s.stats.Failed) && !gpu.Lost(err) {
-			s.cfg.Log.Warn("kernelcache: kernel cannot be built", "kernel", s.cfg.Name(key), "err", err)
+			s.cfg.Log.Warn("kernel cannot be built", "kernel", s.cfg.Name(key), "error", err)
 		}
 		return
 	}
@@ -165,10 +165,10 @@ func (s *Store[K, V]) load(target *Target[K, V], key K, name disk.Name, p *Progr
 	case errors.Is(err, fs.ErrNotExist), gpu.Lost(err):
 		return false
 	}
-	s.cfg.Log.Warn("kernelcache: stored program binary cannot be used and is built again",
-		"kernel", s.cfg.Name(key), "directory", dir.Path(), "err", err)
+	s.cfg.Log.Warn("stored program binary cannot be used and is built again",
+		"kernel", s.cfg.Name(key), "directory", dir.Path(), "error", err)
 	if err := dir.Remove(name); err != nil {
-		s.cfg.Log.Debug("kernelcache: removing a stored program binary", "err", err)
+		s.cfg.Log.Debug("removing a stored program binary", "error", err)
 	}
 	s.mu.Lock()
 	s.stats.Refused++
@@ -195,10 +195,10 @@ func (s *Store[K, V]) keep(name disk.Name, binary disk.Binary, err error) {
 	case err == nil:
 		s.stats.Stored++
 	case errors.Is(err, disk.ErrTooLarge):
-		s.cfg.Log.Debug("kernelcache: program binary is not stored", "err", err)
+		s.cfg.Log.Debug("program binary is not stored", "error", err)
 	default:
 		s.readOnly, s.stats.ReadOnly = true, err.Error()
-		s.cfg.Log.Warn("kernelcache: program binaries are not stored any more; the next start compiles again",
-			"directory", dir.Path(), "err", err)
+		s.cfg.Log.Warn("program binaries are not stored any more; the next start compiles again",
+			"directory", dir.Path(), "error", err)
 	}
 }

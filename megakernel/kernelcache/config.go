@@ -38,7 +38,7 @@ func (c *Config[K]) Validate() error {
 	var errs []error
 	refuse := func(broken bool, format string, args ...any) {
 		if broken {
-			errs = append(errs, fmt.Errorf("kernelcache: config: "+format, args...))
+			errs = append(errs, fmt.Errorf("kernel cache: config: "+format, args...))
 		}
 	}
 	refuse(c.Source == nil, "Source is nil")

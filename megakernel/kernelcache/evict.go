@@ -54,6 +54,6 @@ func (s *Store[K, V]) bury(at *site[K, V]) {
 		return nil
 	})
 	if err != nil {
-		s.cfg.Log.Debug("kernelcache: deleting programs", "err", err)
+		s.cfg.Log.Debug("deleting programs", "error", err)
 	}
 }

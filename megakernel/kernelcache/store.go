@@ -227,7 +227,7 @@ func (s *Store[K, V]) Stats() Stats {
 	return st
 }
 
-// Move goes on with another device after the one before was lost, whose
+// Move goes on with another device after the present one was lost, whose
 // programs are gone with it. What was ready is built again, the program used
 // last first, and failures are forgotten. Programs that are held are no longer of
 // use and still have to be released. A build under way on the old device is left to

@@ -1,5 +1,5 @@
 // Package disk keeps program binaries in a directory, so that a process that
-// starts again does not compile what the one before compiled.
+// starts again does not compile what its last run compiled.
 //
 // A file is named by the hash of everything its content depends on: the kernel's
 // source and the driver's vendor, renderer and version ([NameOf]). A new driver

@@ -27,7 +27,7 @@ func checkSafe(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// replaceFile makes a file appear whole, in the place of the one before.
+// replaceFile makes a file appear whole, in the place of the file that had its name.
 func replaceFile(root *os.Root, name string, data []byte) error {
 	f, err := renameio.NewPendingFile(name, renameio.WithRoot(root), renameio.WithStaticPermissions(0o600))
 	if err != nil {
