@@ -37,7 +37,6 @@ var (
 	ErrHeapLost  = ledger.ErrHeapLost
 	ErrQueue     = ledger.ErrQueue
 	ErrWindow    = ledger.ErrWindow
-	ErrMemory    = ledger.ErrMemory
 	ErrDevice    = ledger.ErrDevice
 )
 

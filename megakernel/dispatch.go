@@ -65,7 +65,7 @@ func (x *executor) abandonWave(f *flight) {
 // as many workgroups as that kernel said. Called on the device's thread.
 func (x *executor) chain(f *flight) {
 	m, p := x.memory, f.coldProgram.program.Value
-	m.bindScheduleOf(f.index, true)
+	m.bindSchedule(f.index, true)
 	p.set(x.dev, &f.coldParams)
 	control, _ := m.place(ring.BindControl, f.index)
 	x.dev.DispatchIndirect(p.id, m.buffers[ring.BindControl], control+ring.ColdDispatchOffset)

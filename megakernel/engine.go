@@ -2,7 +2,6 @@ package megakernel
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -174,30 +173,6 @@ func (e *Engine) Configure(queue string, options QueueOptions) error {
 	}
 	defer e.lookAtClock()
 	return e.ledger.Configure(e.now(), queue, options)
-}
-
-// Alloc reserves words of a queue's window and returns the offset of the first: the lowest
-// range that is free. It creates the queue if there is none. The words keep what they
-// hold; those never written are zeros. Reservations are an agreement among the users of a
-// window: the device and transfers only check the bounds of the window. Do not mix Alloc
-// with batches that name words by constant offsets. The error wraps ErrClosed, ErrWindow,
-// ErrMemory or ErrQueues.
-func (e *Engine) Alloc(queue string, words uint32) (offset uint32, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return 0, fmt.Errorf("queue %q: %w", queue, ErrClosed)
-	}
-	defer e.clearReused()
-	return e.ledger.Alloc(e.now(), queue, words)
-}
-
-// Free gives back what Alloc reserved at an offset. Slots that address it should have
-// ended, because the words may get a new owner. The error wraps ErrQueue or ErrWindow.
-func (e *Engine) Free(queue string, offset uint32) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.ledger.Free(queue, offset)
 }
 
 // Stats is a snapshot of an engine.

@@ -95,7 +95,7 @@ func TestDeviceRunsExactlyTheOrderedGeometry(t *testing.T) {
 		if r.Applied != g || r.Recommended != g || r.NotApplied != "" {
 			t.Errorf("ordered %s, applied %s: %q", g, r.Applied, r.NotApplied)
 		}
-		if r.Launch != 3 || r.Decision != 4 || r.Queue != "q" || r.Executed != 1 || r.Fingerprint != kernel.Fingerprint(kernel.Source(g.Width)) {
+		if r.Launch != 3 || r.Decision != 4 || r.Queue != "q" || r.Executed != 1 || r.Fingerprint != kernel.Fingerprint(kernel.BuiltIn().Source(kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width})) {
 			t.Errorf("report %+v", r)
 		}
 		if r.ElapsedNs == 0 || r.ElapsedNs > r.WallNs || r.TimeSource == TimeNone {

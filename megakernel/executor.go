@@ -60,7 +60,7 @@ func newExecutor(e *Engine) *executor {
 func (x *executor) attach(dev gpu.Device) error {
 	var m *memory
 	err := dev.Do(func() (err error) {
-		m, err = newMemoryFor(dev, x.cfg.Pages, int(x.cfg.HeapWords), PrintRecords, x.cfg.InFlight)
+		m, err = newMemory(dev, x.cfg.Pages, int(x.cfg.HeapWords), PrintRecords, x.cfg.InFlight)
 		return err
 	})
 	if err != nil {

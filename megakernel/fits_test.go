@@ -140,30 +140,3 @@ func TestDeviceThatRunsNoWorkgroupsIsRefusedAtTheStart(t *testing.T) {
 		t.Errorf("report %+v", r)
 	}
 }
-
-func TestWindowIsAllocatedInRanges(t *testing.T) {
-	e := newEngine(t, openDevice(t), func(c *Config) { c.WindowWords = 100 })
-	a, err := e.Alloc("q", 60)
-	if err != nil || a != 0 {
-		t.Fatalf("offset %d, error %v", a, err)
-	}
-	if _, err := e.Alloc("q", 41); !errors.Is(err, ErrMemory) {
-		t.Errorf("beyond the window: %v", err)
-	}
-	b, err := e.Alloc("q", 40)
-	if err != nil || b != 60 {
-		t.Errorf("offset %d, error %v", b, err)
-	}
-	if err := e.Free("q", a); err != nil {
-		t.Error(err)
-	}
-	if err := e.Free("q", a); !errors.Is(err, ErrWindow) {
-		t.Errorf("freed again: %v", err)
-	}
-	if err := e.Free("nobody", 0); !errors.Is(err, ErrQueue) {
-		t.Errorf("free of an unknown queue: %v", err)
-	}
-	if _, err := e.Alloc("q", 0); !errors.Is(err, ErrWindow) {
-		t.Errorf("no words: %v", err)
-	}
-}

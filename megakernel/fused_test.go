@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/kernel/kerneltest"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
@@ -230,9 +231,9 @@ func TestWholeBudgetHoldsForMixedVectors(t *testing.T) {
 	r := newRig(t)
 	var histogram kernel.Opcode
 	r.catalog, histogram = histogramCatalog(t)
-	packed, err := kernel.Pack(slices.Repeat([]kernel.Part{{Opcode: kernel.OpAdd, Args: []uint32{1, 3}}}, kernel.PackedMax)...)
-	if err != nil {
-		t.Fatal(err)
+	packed, ok := kerneltest.Pack(slices.Repeat([]kerneltest.Part{{Opcode: uint32(kernel.OpAdd), Args: []uint32{1, 3}}}, kernel.PackedMax)...)
+	if !ok {
+		t.Fatal("the parts do not fit a slot")
 	}
 	set := kernel.NewOpcodeSet(kernel.OpCopy, kernel.OpPacked, histogram)
 	for _, hot := range []kernel.OpcodeSet{0, set, kernel.NewOpcodeSet(kernel.OpPacked)} {

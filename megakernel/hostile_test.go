@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/kernel/kerneltest"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 	"ringmaster/ring"
@@ -161,9 +162,9 @@ func TestRacingSlotsLoseNothing(t *testing.T) {
 		s := slot(kernel.OpAdd, 0, i, word)
 		switch i % 4 {
 		case 1: // the same by a part of a packed slot, which is cold
-			args, err := kernel.Pack(kernel.Part{Opcode: kernel.OpAdd, Args: []uint32{i, word}}, kernel.Part{Opcode: kernel.OpNop, Args: nil})
-			if err != nil {
-				t.Fatal(err)
+			args, ok := kerneltest.Pack(kerneltest.Part{Opcode: uint32(kernel.OpAdd), Args: []uint32{i, word}}, kerneltest.Part{Opcode: uint32(kernel.OpNop)})
+			if !ok {
+				t.Fatal("the parts do not fit a slot")
 			}
 			s.Opcode, s.Args = uint32(kernel.OpPacked), args
 		case 2: // of these only one can succeed

@@ -30,8 +30,8 @@ type memory struct {
 	direct  bool // and the device works on them
 	staged  [ring.Bindings]gpu.Buffer
 	slots   []ring.Slot   // staging where nothing is mapped
-	returns []ring.Status // readback of status words where nothing is mapped, likewise
-	results []uint32
+	returns []ring.Status // readback of status words where nothing is mapped
+	results []uint32      // readback of results where nothing is mapped
 
 	printed printLog
 
@@ -47,15 +47,10 @@ const blockAlign = 256
 // controlStride is the distance of two waves' control blocks in bytes.
 const controlStride = (ring.ControlWords*ring.WordBytes + blockAlign - 1) / blockAlign * blockAlign
 
-// newMemory allocates zeroed buffers for pages, a heap and a power of two of
-// print records, and for one wave.
-func newMemory(dev gpu.Device, pages, heapWords, prints int) (*memory, error) {
-	return newMemoryFor(dev, pages, heapWords, prints, 1)
-}
-
-// newMemoryFor does the same for a number of waves at a time. It refuses a device that
-// nothing can be dispatched on. On an error it leaves nothing behind.
-func newMemoryFor(dev gpu.Device, pages, heapWords, prints, waves int) (*memory, error) {
+// newMemory allocates zeroed buffers for pages, a heap, a power of two of print records,
+// and a number of waves at a time. It refuses a device that nothing can be dispatched on.
+// On an error it leaves nothing behind.
+func newMemory(dev gpu.Device, pages, heapWords, prints, waves int) (*memory, error) {
 	if err := kernel.LimitsOf(dev).Usable(); err != nil {
 		return nil, err
 	}
@@ -153,8 +148,8 @@ func (m *memory) delete() {
 // bind binds every buffer to its binding point, for the first wave.
 func (m *memory) bind() { m.bindWave(0, false) }
 
-// bindWave does the same with control block and schedule those of a wave, and
-// with the host's memory for a wave that is near it.
+// bindWave binds every buffer to its binding point, with the control block and the
+// schedule of one wave, and the host's memory for a wave that is near it.
 func (m *memory) bindWave(wave int, near bool) {
 	for i := range m.buffers {
 		offset, size := m.place(i, wave)
@@ -189,12 +184,9 @@ func (m *memory) place(binding, wave int) (offset, size int) {
 	return offset, size
 }
 
-// bindSchedule puts the first wave's schedule, or the cold list of the dispatch
-// before, where kernels read their schedule.
-func (m *memory) bindSchedule(cold bool) { m.bindScheduleOf(0, cold) }
-
-// bindScheduleOf does the same for any wave.
-func (m *memory) bindScheduleOf(wave int, cold bool) {
+// bindSchedule puts a wave's schedule, or the cold list that a dispatch left, where
+// kernels read their schedule.
+func (m *memory) bindSchedule(wave int, cold bool) {
 	from := ring.BindSchedule
 	if cold {
 		from = ring.BindCold
@@ -305,7 +297,8 @@ func (m *memory) returnWords(first, n int, results bool) {
 	}
 }
 
-// returnControl does the same for a wave's control block, in every way but the direct one.
+// returnControl starts the way back of a wave's control block, behind the dispatches so
+// far, in every way but the direct one.
 // The device's own block is never read by the host: it is the source of an indirect
 // dispatch (chain), and NVIDIA's driver (580.159, H200) gives the host such a buffer as it
 // was before that dispatch, after a fence and after glFinish too. A copy is right.
@@ -326,7 +319,7 @@ func (m *memory) fetch(first, n int, results bool) {
 	}
 }
 
-// fetchControl does the same for the copy of a wave's control block.
+// fetchControl reads the copy of a wave's control block where nothing is mapped, after the fence.
 func (m *memory) fetchControl(wave int, control []ring.Control) {
 	if !m.mapped {
 		m.dev.ReadBuffer(m.staged[ring.BindControl], wave*controlStride, gpu.Bytes(control))

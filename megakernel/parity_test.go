@@ -38,7 +38,7 @@ func (r *rig) resize(t *testing.T, pages, prints int) {
 		if r.memory != nil {
 			r.memory.delete()
 		}
-		r.memory, err = newMemory(r.dev, pages, testHeapWords, prints)
+		r.memory, err = newMemory(r.dev, pages, testHeapWords, prints, 1)
 		return err
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (r *rig) run(p *testProgram) (*kernel.Image, error) {
 				return err
 			}
 			kernel.set(r.dev, &w)
-			r.memory.bindSchedule(w.Cold)
+			r.memory.bindSchedule(0, w.Cold)
 			r.dev.Dispatch(kernel.id, g.Groups)
 			r.dev.Barrier()
 			return nil

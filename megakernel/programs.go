@@ -199,7 +199,7 @@ func (ps *Programs) Err(k kernel.Kernel) error { return ps.store.Err(k) }
 // Stats is a snapshot of what was built, loaded and refused.
 func (ps *Programs) Stats() kernelcache.Stats { return ps.store.Stats() }
 
-// Move goes on with another device after the one before was lost; see
+// Move goes on with another device after the present one was lost; see
 // kernelcache.Store.Move. On an error nothing has changed.
 func (ps *Programs) Move(main, build gpu.Device) error {
 	target, err := ps.target(main, build)

@@ -64,7 +64,7 @@ func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 	}
 	open()
 	built(t, e, kernel.Kernel{Kind: kernel.Interpreter, Width: 64})
-	if r := run(after); r.Applied != after || r.NotApplied != "" || r.Kernel != r.Wanted || r.Fingerprint != kernel.Fingerprint(kernel.Source(64)) {
+	if r := run(after); r.Applied != after || r.NotApplied != "" || r.Kernel != r.Wanted || r.Fingerprint != kernel.Fingerprint(kernel.BuiltIn().Source(kernel.Kernel{Kind: kernel.Interpreter, Width: 64})) {
 		t.Errorf("when it is built: %+v", r)
 	}
 	sum := make([]uint32, 1)

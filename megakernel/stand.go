@@ -71,7 +71,7 @@ func NewStand(dev gpu.Device, cfg StandConfig) (*Stand, error) {
 	s := &Stand{dev: dev, cfg: cfg, limits: kernel.LimitsOf(dev), programs: make(map[uint32]*StandProgram), control: make([]ring.Control, 1)}
 	pages := (cfg.Slots + ring.PageSlots - 1) / ring.PageSlots
 	err := dev.Do(func() (err error) {
-		if s.memory, err = newMemoryFor(dev, pages, cfg.WindowWords, PrintRecords, standWaves); err != nil {
+		if s.memory, err = newMemory(dev, pages, cfg.WindowWords, PrintRecords, standWaves); err != nil {
 			return err
 		}
 		if s.pristine, err = dev.NewBuffer(pages * ring.PageSlots * ring.WordBytes); err == nil {

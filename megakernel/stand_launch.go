@@ -210,7 +210,7 @@ func (s *Stand) dispatch(p *StandProgram, g policy.Geometry) {
 		dev.BindStorage(uint32(ring.BindControl), m.buffers[ring.BindControl], offset, size)
 		wave.Entries, wave.Cold = entries, false
 		for _, k := range p.kernels {
-			m.bindScheduleOf(i, wave.Cold)
+			m.bindSchedule(i, wave.Cold)
 			k.set(dev, &wave)
 			dev.Dispatch(k.id, g.Groups)
 			dev.Barrier()

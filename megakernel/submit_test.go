@@ -118,7 +118,7 @@ func TestDriverLaysTheBlocksOutAsTheHost(t *testing.T) {
 		StorageOffset(program gpu.Program, name string) (offset, stride int, err error)
 	})
 	err := dev.Do(func() error {
-		p, err := compile(dev, 64, kernel.Source(64))
+		p, err := compile(dev, 64, kernel.BuiltIn().Source(kernel.Kernel{Kind: kernel.Interpreter, Width: 64}))
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/kernel/kerneltest"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
@@ -93,15 +94,15 @@ func TestAMaskLooksIntoPackedSlots(t *testing.T) {
 	if err := e.Configure("q", QueueOptions{Opcodes: uint64(kernel.NewOpcodeSet(kernel.OpPacked, kernel.OpNop, kernel.OpLoad))}); err != nil {
 		t.Fatal(err)
 	}
-	packed := func(parts ...kernel.Part) []ring.Slot {
-		args, err := kernel.Pack(parts...)
-		if err != nil {
-			t.Fatal(err)
+	packed := func(parts ...kerneltest.Part) []ring.Slot {
+		args, ok := kerneltest.Pack(parts...)
+		if !ok {
+			t.Fatal("the parts do not fit a slot")
 		}
 		return []ring.Slot{{Opcode: uint32(kernel.OpPacked), Args: args}}
 	}
-	if err := e.Submit("q", Batch{ID: "b", Slots: packed(kernel.Part{Opcode: kernel.OpNop, Args: nil}, kernel.Part{Opcode: kernel.OpStore, Args: []uint32{1, 2}})}); !errors.Is(err, ErrForbidden) {
+	if err := e.Submit("q", Batch{ID: "b", Slots: packed(kerneltest.Part{Opcode: uint32(kernel.OpNop)}, kerneltest.Part{Opcode: uint32(kernel.OpStore), Args: []uint32{1, 2}})}); !errors.Is(err, ErrForbidden) {
 		t.Errorf("a packed store: %v", err)
 	}
-	submit(t, e, "q", Batch{ID: "b", Slots: packed(kernel.Part{Opcode: kernel.OpNop, Args: nil}, kernel.Part{Opcode: kernel.OpLoad, Args: []uint32{2}})})
+	submit(t, e, "q", Batch{ID: "b", Slots: packed(kerneltest.Part{Opcode: uint32(kernel.OpNop)}, kerneltest.Part{Opcode: uint32(kernel.OpLoad), Args: []uint32{2}})})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/zeebo/blake3"
 
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/kernel/kerneltest"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
@@ -202,32 +203,32 @@ func (g *programGenerator) swap() []uint32 {
 func (g *programGenerator) packed(s *ring.Slot) {
 	s.Opcode = uint32(kernel.OpPacked)
 	eighth := g.wave.WindowLength / 8
-	var parts []kernel.Part
+	var parts []kerneltest.Part
 	for range 1 + g.IntN(kernel.PackedMax) {
-		var part kernel.Part
+		var part kerneltest.Part
 		switch g.IntN(6) {
 		case 0:
-			part = kernel.Part{Opcode: kernel.OpNop, Args: nil}
+			part = kerneltest.Part{Opcode: uint32(kernel.OpNop)}
 		case 1:
-			part = kernel.Part{Opcode: kernel.OpLoad, Args: []uint32{g.Uint32N(eighth)}}
+			part = kerneltest.Part{Opcode: uint32(kernel.OpLoad), Args: []uint32{g.Uint32N(eighth)}}
 		case 2:
-			part = kernel.Part{Opcode: kernel.OpAdd, Args: []uint32{g.Uint32N(3), eighth + g.Uint32N(3)}}
+			part = kerneltest.Part{Opcode: uint32(kernel.OpAdd), Args: []uint32{g.Uint32N(3), eighth + g.Uint32N(3)}}
 		case 3:
 			if g.free < g.wave.WindowLength {
-				part = kernel.Part{Opcode: kernel.OpStore, Args: []uint32{g.Uint32(), g.free}}
+				part = kerneltest.Part{Opcode: uint32(kernel.OpStore), Args: []uint32{g.Uint32(), g.free}}
 				g.free++
 			}
 		case 4:
 			if g.free < g.wave.WindowLength {
-				part = kernel.Part{Opcode: kernel.OpCompareSwap, Args: g.swap()}
+				part = kerneltest.Part{Opcode: uint32(kernel.OpCompareSwap), Args: g.swap()}
 			}
 		case 5:
 			if g.IntN(4) == 0 {
-				part = kernel.Part{Opcode: kernel.OpStore, Args: []uint32{1, g.wave.WindowLength}}
+				part = kerneltest.Part{Opcode: uint32(kernel.OpStore), Args: []uint32{1, g.wave.WindowLength}}
 			}
 		}
-		args, err := kernel.Pack(append(parts, part)...)
-		if err != nil {
+		args, ok := kerneltest.Pack(append(parts, part)...)
+		if !ok {
 			return
 		}
 		parts = append(parts, part)
@@ -240,7 +241,7 @@ func (g *programGenerator) packed(s *ring.Slot) {
 func (g *programGenerator) damaged(s *ring.Slot) {
 	s.Opcode = uint32(kernel.OpPacked)
 	eighth := g.wave.WindowLength / 8
-	s.Args, _ = kernel.Pack(kernel.Part{Opcode: kernel.OpLoad, Args: []uint32{g.Uint32N(eighth)}}, kernel.Part{Opcode: kernel.OpNop, Args: nil}, kernel.Part{Opcode: kernel.OpLoad, Args: []uint32{g.Uint32N(eighth)}})
+	s.Args, _ = kerneltest.Pack(kerneltest.Part{Opcode: uint32(kernel.OpLoad), Args: []uint32{g.Uint32N(eighth)}}, kerneltest.Part{Opcode: uint32(kernel.OpNop)}, kerneltest.Part{Opcode: uint32(kernel.OpLoad), Args: []uint32{g.Uint32N(eighth)}})
 	at, wrong := g.IntN(8), []uint32{0, 9, 40, 255, 3, 5, 11}
 	if at == 0 {
 		wrong = wrong[:4]

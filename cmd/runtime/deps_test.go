@@ -50,7 +50,7 @@ var projectImports = map[string][]string{
 	"megakernel/gpu":               nil,                                                                                                                                       // the seam to OpenGL, in standard types
 	"megakernel/ledger":            {"ring"},                                                                                                                                  // the books: values in, values out
 	"megakernel/kernel":            {"ring", "megakernel/gpu", "megakernel/policy", "megakernel/userop"},                                                                      // what a slot does, without a device; the policy's geometry, which is the one there is
-	"megakernel/kernel/sourcetest": nil,                                                                                                                                       // for tests: committed sources
+	"megakernel/kernel/kerneltest": {"ring"},                                                                                                                                  // for tests: committed sources, packed slots
 	"megakernel/lease":             {"ring", "megakernel/gpu", "megakernel/kernel"},                                                                                           // small submissions on a kernel that stays
 	"megakernel": {"ring", "megakernel/ledger", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans

@@ -3,7 +3,7 @@ package frontier
 import (
 	"testing"
 
-	"ringmaster/megakernel/kernel/sourcetest"
+	"ringmaster/megakernel/kernel/kerneltest"
 )
 
 func TestCommittedSourcesAreTheKernels(t *testing.T) {
@@ -15,7 +15,7 @@ func TestCommittedSourcesAreTheKernels(t *testing.T) {
 		}
 		sources[name] = source
 	}
-	sourcetest.Compare(t, "generated", sources)
+	kerneltest.Compare(t, "generated", sources)
 	for _, name := range []string{"", "bfs-level", "user-level-256", "bfs-level-48", "bfs-level-99999999999", "dfs-level-64", "bfs-other-64"} {
 		if _, ok := Source(name); ok {
 			t.Errorf("there is a kernel %q", name)

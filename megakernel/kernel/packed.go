@@ -1,79 +1,16 @@
 package kernel
 
-import (
-	"errors"
-	"fmt"
+import "ringmaster/ring"
 
-	"ringmaster/ring"
-)
-
-// PackedMax is the most parts of a packed slot.
-const PackedMax = 8
-
-// ErrPacked says that parts do not make a packed slot.
-var ErrPacked = errors.New("malformed packed slot")
-
-// Part is one of the operations of a packed slot: a nop, store, add, load or
-// compare-swap with its arguments. The parts run in their order, all by one
-// invocation; the slot's result is that of its last load or compare-swap. If
-// any part would fault, the slot faults and none of them has run.
+// PackedMax is the most parts of a packed slot. A part is one operation: a nop, store, add,
+// load or compare-swap with its arguments. The parts run in their order, all by one
+// invocation; the slot's result is that of its last load or compare-swap. If any part would
+// fault, the slot faults and none of them has run.
 //
-// The arguments of a packed slot are bytes, low byte of a word first: the number of
-// parts, the number of argument words they share, then for each part its opcode and
-// where among those words its own begin; padded to a whole word, and
-// after it the shared argument words.
-type Part struct {
-	Opcode Opcode
-	Args   []uint32 // as many as the opcode reads
-}
-
-// Pack is the arguments of a slot with the given parts. Parts whose arguments
-// are the same words share them.
-func Pack(parts ...Part) (args [ring.ArgWords]uint32, err error) {
-	if len(parts) < 1 || len(parts) > PackedMax {
-		return args, fmt.Errorf("%d parts, want 1..%d: %w", len(parts), PackedMax, ErrPacked)
-	}
-	var words []uint32
-	var offsets []int
-	for i, part := range parts {
-		n, ok := part.Opcode.packable()
-		if !ok || n != len(part.Args) {
-			return args, fmt.Errorf("part %d is %s with %d arguments: %w", i, part.Opcode, len(part.Args), ErrPacked)
-		}
-		at := place(words, part.Args)
-		words = append(words, part.Args[min(len(words)-at, n):]...)
-		offsets = append(offsets, at)
-	}
-	head := packedHead(len(parts))
-	if head+len(words) > ring.ArgWords {
-		return args, fmt.Errorf("%d parts take %d words, a slot has %d: %w", len(parts), head+len(words), ring.ArgWords, ErrPacked)
-	}
-	set := func(at int, value uint32) { args[at/4] |= value << (at % 4 * 8) }
-	set(0, uint32(len(parts)))
-	set(1, uint32(len(words)))
-	for i, part := range parts {
-		set(2+2*i, uint32(part.Opcode))
-		set(3+2*i, uint32(offsets[i]))
-	}
-	copy(args[head:], words)
-	return args, nil
-}
-
-// place is the first offset at which args stand in words or could be
-// continued behind them.
-func place(words, args []uint32) int {
-	for at := range words {
-		n := min(len(words)-at, len(args))
-		same := true
-		for i := range n {
-			same = same && words[at+i] == args[i]
-		}
-		if same {
-			return at
-		}
-	}
-	return len(words)
-}
+// The arguments of a packed slot are bytes, low byte of a word first: the number of parts,
+// the number of argument words they share, then for each part its opcode and where among
+// those words its own begin; padded to a whole word, and after it the shared argument words.
+const PackedMax = 8
 
 // packedHead is the words before the shared arguments of n parts.
 func packedHead(n int) int { return (2 + 2*n + 3) / 4 }

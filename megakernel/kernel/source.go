@@ -14,11 +14,6 @@ import (
 //go:embed shaders
 var shaders embed.FS
 
-// Source is the interpreter of the built-in opcodes for a workgroup width.
-func Source(width uint32) string {
-	return builtIn.Source(Kernel{Kind: Interpreter, Width: width})
-}
-
 // Source is a kernel as it is compiled.
 func (c *Catalog) Source(k Kernel) string {
 	if k.Kind == Lease {

@@ -4,11 +4,11 @@ import (
 	"strings"
 	"testing"
 
-	"ringmaster/megakernel/kernel/sourcetest"
+	"ringmaster/megakernel/kernel/kerneltest"
 )
 
 func TestSourceContainsEveryConstantOnce(t *testing.T) {
-	source := Source(64)
+	source := BuiltIn().Source(Kernel{Kind: Interpreter, Width: 64})
 	if !strings.HasPrefix(source, "#version 430 core\n#define WIDTH 64\n") {
 		t.Errorf("source begins with %q", source[:60])
 	}
@@ -17,7 +17,7 @@ func TestSourceContainsEveryConstantOnce(t *testing.T) {
 			t.Errorf("%s is defined %d times", known.op, n)
 		}
 	}
-	if Fingerprint(source) == Fingerprint(Source(65)) {
+	if Fingerprint(source) == Fingerprint(BuiltIn().Source(Kernel{Kind: Interpreter, Width: 65})) {
 		t.Error("two widths have one fingerprint")
 	}
 }
@@ -27,5 +27,5 @@ func TestGeneratedSourcesAreThoseOfTheKernels(t *testing.T) {
 	for _, k := range Examples() {
 		sources[k.String()] = BuiltIn().Source(k)
 	}
-	sourcetest.Compare(t, "generated", sources)
+	kerneltest.Compare(t, "generated", sources)
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/kernel/kerneltest"
 	"ringmaster/ring"
 )
 
@@ -101,7 +102,7 @@ var roundKinds = []struct {
 	{"one copy", func(r uint32, slots []ring.Slot) { slots[0] = slot(kernel.OpCopy, 0, 0, 2048, kernel.CopyCap) }, 1},
 	{"packed", func(r uint32, slots []ring.Slot) {
 		for i := range slots {
-			args, _ := kernel.Pack(kernel.Part{Opcode: kernel.OpNop}, kernel.Part{Opcode: kernel.OpStore, Args: []uint32{1, 5}}, kernel.Part{Opcode: kernel.OpNop}, kernel.Part{Opcode: kernel.OpNop})
+			args, _ := kerneltest.Pack(kerneltest.Part{Opcode: uint32(kernel.OpNop)}, kerneltest.Part{Opcode: uint32(kernel.OpStore), Args: []uint32{1, 5}}, kerneltest.Part{Opcode: uint32(kernel.OpNop)}, kerneltest.Part{Opcode: uint32(kernel.OpNop)})
 			slots[i] = slot(kernel.OpPacked, 0, args[:]...)
 		}
 	}, kernel.MailSlots},

@@ -17,7 +17,7 @@ type resident struct {
 	answered uint32        // the tail answered before it
 	poke     chan struct{} // wakes the device's thread when the kernel is about to end
 	gone     chan struct{} // closed when the dispatch is over and all it wrote is visible
-	over     atomic.Bool   // likewise
+	over     atomic.Bool   // gone is closed, for those who only look
 	reason   atomic.Uint32 // 1 + the Reason of whoever stopped it first
 	err      error         // the device's, valid once gone
 }

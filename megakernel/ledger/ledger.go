@@ -40,8 +40,6 @@ var (
 	ErrQueue = errors.New("unknown queue")
 	// ErrWindow says that a range of words leaves the queue's window.
 	ErrWindow = errors.New("outside the window")
-	// ErrMemory says that a window has no room for an allocation.
-	ErrMemory = errors.New("the window is full")
 	// ErrDevice says that what the device left behind contradicts itself.
 	ErrDevice = errors.New("device memory is inconsistent")
 )

@@ -28,7 +28,6 @@ type queue struct {
 
 	finished  []Result // not handed out yet
 	announced bool     // the ledger's list of ended queues has it
-	allocated allocations
 	options   QueueOptions
 	bucket    bucket
 	stats     QueueStats
@@ -36,7 +35,7 @@ type queue struct {
 
 // idle reports whether nothing of a queue would be lost with it but what its window holds.
 func (q *queue) idle() bool {
-	return q.pending == 0 && q.waves == 0 && q.writing == 0 && q.ending == 0 && len(q.finished) == 0 && len(q.allocated) == 0
+	return q.pending == 0 && q.waves == 0 && q.writing == 0 && q.ending == 0 && len(q.finished) == 0
 }
 
 // enqueue puts the slots of b's open segment in line.

@@ -57,9 +57,9 @@ func (l *Ledger) open(now time.Time, name string) (*queue, error) {
 
 // evict ends the queue that was used least recently of those that nobody needs, and
 // returns the number of its window: no batch of theirs is under way or waits to be
-// handed out, nothing is allocated in their windows, and their last transfer was
-// Config.WindowHold ago, which leaves who uploads time to submit what reads it. What was
-// in the window is gone: work that names its epoch is dropped as after a loss.
+// handed out, and their last transfer was Config.WindowHold ago, which leaves who uploads
+// time to submit what reads it. What was in the window is gone: work that names its epoch
+// is dropped as after a loss.
 func (l *Ledger) evict(now time.Time) (number int, err error) {
 	var oldest *queue
 	held := 0
