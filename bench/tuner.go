@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ringmaster/bench/classic"
+	"ringmaster/bench/recorded"
 	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/space"
 )
@@ -112,7 +113,7 @@ func readSpace(path string) (*space.Recording, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return space.Read(f, path)
+	return recorded.Read(f, path)
 }
 
 // tunerJob is the searches of one strategy on one space.

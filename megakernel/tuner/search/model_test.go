@@ -153,7 +153,7 @@ func TestTransferMatchesOnTheParametersBothHave(t *testing.T) {
 	z := transfer(from, to)
 	for c, want := range []float64{.5, .5, (math.Log(2) + worstRatio) / 2, (math.Log(2) + worstRatio) / 2, math.NaN(), math.NaN()} {
 		if math.Abs(z[c]-want) > 1e-12 || math.IsNaN(want) != math.IsNaN(z[c]) {
-			t.Errorf("%s: %v, want %v", to.Describe(c), z[c], want)
+			t.Errorf("%v: %v, want %v", to.Levels(c), z[c], want)
 		}
 	}
 	if mean := meanOf([][]float64{z}, []float64{1}, to.Len()); mean[4] != worstRatio {
@@ -184,7 +184,7 @@ func TestAPoolHasWhatComesFirstAndWhatIsNearTheBest(t *testing.T) {
 	m.look()
 	for _, c := range s.AppendNeighbours(nil, m.Best) {
 		if !m.pool.in[c] {
-			t.Fatalf("the neighbour %s of the best is not judged", s.Describe(c))
+			t.Fatalf("the neighbour %v of the best is not judged", s.Levels(c))
 		}
 	}
 	seen := map[int32]bool{}

@@ -1,12 +1,15 @@
 package space
 
 import (
+	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
+
+// ErrRecording says that a recording cannot be used.
+var ErrRecording = errors.New("unusable recording")
 
 // Recording is a space in which every configuration was measured.
 type Recording struct {
@@ -38,34 +41,6 @@ func NewRecording(s *Space, kernel, device string, costs []float64) (*Recording,
 
 // Best is the lowest cost.
 func (r *Recording) Best() float64 { return r.best }
-
-// Failed reports whether a configuration does not build or run. The cost of
-// one that fails is +Inf.
-func (r *Recording) Failed(config int) bool { return math.IsInf(r.Costs[config], 1) }
-
-// nameParts splits a file's name into kernel and device at its last '-'.
-func nameParts(path string) (kernel, device string) {
-	stem := filepath.Base(path)
-	for {
-		ext := filepath.Ext(stem)
-		if ext == "" || ext == stem || !strings.Contains(" .csv .gz .txt ", " "+strings.ToLower(ext)+" ") {
-			break
-		}
-		stem = strings.TrimSuffix(stem, ext)
-	}
-	if i := strings.LastIndexByte(stem, '-'); i > 0 {
-		return stem[:i], stem[i+1:]
-	}
-	return stem, ""
-}
-
-// headerParts reads "# KERNEL on DEVICE; text".
-func headerParts(comment string) (kernel, device string, ok bool) {
-	text, _, _ := strings.Cut(strings.TrimLeft(comment, "# \t"), ";")
-	kernel, device, ok = strings.Cut(strings.TrimRight(text, "\r\n")+" ", " on ")
-	kernel, device = strings.TrimSpace(kernel), strings.TrimSpace(device)
-	return kernel, device, ok && kernel != "" && !strings.ContainsAny(kernel, " \t,")
-}
 
 // makers recognise who made a device by its name; the first that matches counts.
 var makers = []struct {

@@ -17,8 +17,8 @@ const (
 	MaxConfigs = 1 << 20 // configurations of a space
 )
 
-// ErrSpace says that a space's description is impossible: no parameters, too
-// many values, or two configurations that are the same.
+// ErrSpace says that a space's description is impossible: no parameters, too many values or
+// combinations, or two configurations that are the same.
 var ErrSpace = errors.New("impossible space")
 
 // Param is one parameter and the values it can take.
@@ -39,13 +39,13 @@ func Ints(name string, values ...int) Param {
 	for i, v := range values {
 		text[i] = strconv.Itoa(v)
 	}
-	p, _ := newParam(name, text)
+	p, _ := NewParam(name, text)
 	return p
 }
 
-// newParam orders the values and returns the level of each, in the order given.
+// NewParam orders the values and returns the level of each, in the order given.
 // Values that are the same number have the same level.
-func newParam(name string, values []string) (Param, []uint16) {
+func NewParam(name string, values []string) (Param, []uint16) {
 	p := Param{Name: name}
 	order := make([]int, len(values))
 	numbers := make([]float64, len(values))
@@ -110,7 +110,6 @@ type Space struct {
 	levels []uint16 // configuration by configuration
 	index  map[uint64]int32
 	stride []uint64 // weight of each parameter in a configuration's key
-	exact  bool     // no two combinations have the same key
 }
 
 // Product returns the space of all combinations that valid accepts; nil accepts
@@ -139,18 +138,22 @@ func Product(params []Param, valid func(levels []uint16) bool) (*Space, error) {
 			at[j] = 0
 		}
 	}
-	return build(params, levels)
+	return New(params, levels)
 }
 
-// duplicateError names two configurations that are the same.
-type duplicateError struct{ first, second int }
+// DuplicateError names two configurations that are the same.
+type DuplicateError struct{ First, Second int }
 
-func (e *duplicateError) Error() string {
-	return fmt.Sprintf("configurations %d and %d are the same", e.first, e.second)
+func (e *DuplicateError) Error() string {
+	return fmt.Sprintf("configurations %d and %d are the same", e.First, e.Second)
 }
-func (e *duplicateError) Unwrap() error { return ErrSpace }
 
-func build(params []Param, levels []uint16) (*Space, error) {
+// Unwrap is ErrSpace.
+func (e *DuplicateError) Unwrap() error { return ErrSpace }
+
+// New returns the space of the configurations given by the levels of their parameters, one after
+// the other. The error wraps ErrSpace; two that are the same are a *DuplicateError.
+func New(params []Param, levels []uint16) (*Space, error) {
 	switch {
 	case len(params) == 0:
 		return nil, fmt.Errorf("%w: no parameters", ErrSpace)
@@ -159,55 +162,28 @@ func build(params []Param, levels []uint16) (*Space, error) {
 	case len(levels) == 0:
 		return nil, fmt.Errorf("%w: no valid configuration", ErrSpace)
 	}
-	s := &Space{params: params, levels: levels, stride: make([]uint64, len(params)), exact: true}
-	weight := uint64(1)
+	s := &Space{params: params, levels: levels, stride: make([]uint64, len(params))}
+	weight, high := uint64(1), uint64(0)
 	for j, p := range params {
 		n := uint64(len(p.Values))
-		if n > MaxLevels {
-			return nil, fmt.Errorf("%w: parameter %q has %d values, at most %d are allowed", ErrSpace, p.Name, n, MaxLevels)
-		}
 		s.stride[j] = weight
-		var high uint64
 		high, weight = bits.Mul64(weight, n)
-		s.exact = s.exact && high == 0
-	}
-	for salt := range uint64(8) {
-		if !s.exact { // more combinations than a key has values
-			for j := range s.stride {
-				s.stride[j] = mix(salt<<32|uint64(j)) | 1
-			}
-		}
-		first, second, ok := s.number()
-		if ok {
-			return s, nil
-		}
-		if s.exact || slices.Equal(s.Levels(first), s.Levels(second)) {
-			return nil, &duplicateError{first, second}
+		switch {
+		case n > MaxLevels:
+			return nil, fmt.Errorf("%w: parameter %q has %d values, at most %d are allowed", ErrSpace, p.Name, n, MaxLevels)
+		case high > 0:
+			return nil, fmt.Errorf("%w: more combinations than 64 bits count", ErrSpace)
 		}
 	}
-	return nil, fmt.Errorf("%w: its configurations cannot be told apart by keys", ErrSpace)
-}
-
-// number makes the index from key to configuration, or returns two
-// configurations with the same key.
-func (s *Space) number() (first, second int, ok bool) {
 	s.index = make(map[uint64]int32, s.Len())
 	for c := range s.Len() {
 		key := s.key(s.Levels(c))
 		if first, taken := s.index[key]; taken {
-			return int(first), c, false
+			return nil, &DuplicateError{int(first), c}
 		}
 		s.index[key] = int32(c)
 	}
-	return 0, 0, true
-}
-
-// mix is the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	return s, nil
 }
 
 func (s *Space) key(levels []uint16) (key uint64) {
@@ -237,9 +213,6 @@ func (s *Space) Find(levels []uint16) (config int, ok bool) {
 		}
 	}
 	c, ok := s.index[s.key(levels)]
-	if ok && !s.exact && !slices.Equal(s.Levels(int(c)), levels) {
-		return 0, false
-	}
 	return int(c), ok
 }
 
@@ -254,35 +227,10 @@ func (s *Space) AppendNeighbours(to []int, config int) []int {
 			if l == int(levels[j]) {
 				continue
 			}
-			if c, ok := s.index[rest+uint64(l)*stride]; ok && (s.exact || s.differ(int(c), config) == 1) {
+			if c, ok := s.index[rest+uint64(l)*stride]; ok {
 				to = append(to, int(c))
 			}
 		}
 	}
 	return to
-}
-
-// differ counts the parameters in which two configurations differ.
-func (s *Space) differ(a, b int) (n int) {
-	x, y := s.Levels(a), s.Levels(b)
-	for j := range x {
-		if x[j] != y[j] {
-			n++
-		}
-	}
-	return n
-}
-
-// Describe writes a configuration as name=value pairs.
-func (s *Space) Describe(config int) string {
-	var b []byte
-	for j, l := range s.Levels(config) {
-		if j > 0 {
-			b = append(b, ' ')
-		}
-		b = append(b, s.params[j].Name...)
-		b = append(b, '=')
-		b = append(b, s.params[j].Values[l]...)
-	}
-	return string(b)
 }

@@ -2,9 +2,7 @@ package space
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -81,50 +79,18 @@ func TestNeighboursDifferInOneParameter(t *testing.T) {
 	})
 }
 
-// Neighbours are found in a space with more combinations than 64 bits can count, too.
-func TestASpaceOfManyParametersIsNumbered(t *testing.T) {
-	const params = MaxParams
-	var b strings.Builder
-	for j := range params {
-		fmt.Fprintf(&b, "p%d,", j)
+func TestASpaceOfMoreCombinationsThanItsKeysIsRefused(t *testing.T) {
+	two := []Param{Ints("a", 1, 2), Ints("b", 1, 2)}
+	if s, err := New(two, []uint16{0, 0, 1, 0}); err != nil || s.Len() != 2 {
+		t.Errorf("two of four: %v", err)
 	}
-	b.WriteString("mean_ms\n")
-	row := func(change, to int) {
-		for j := range params {
-			if j == change {
-				fmt.Fprintf(&b, "%d,", to)
-			} else {
-				b.WriteString("0,")
-			}
-		}
-		b.WriteString("1\n")
+	var same *DuplicateError
+	if _, err := New(two, []uint16{0, 1, 1, 0, 0, 1}); !errors.As(err, &same) || *same != (DuplicateError{0, 2}) || !errors.Is(err, ErrSpace) {
+		t.Errorf("one twice: %v", err)
 	}
-	row(-1, 0)
-	for j := range params {
-		for l := 1; l < 4; l++ {
-			row(j, l)
-		}
-	}
-	r := mustRead(t, b.String(), "x")
-	if n := r.AppendNeighbours(nil, 0); len(n) != 3*params {
-		t.Errorf("the middle has %d neighbours, want %d", len(n), 3*params)
-	}
-	if n := r.AppendNeighbours(nil, 1); len(n) != 3 {
-		t.Errorf("an end has %d neighbours, want the middle and 2 others", len(n))
-	}
-	for c := range r.Len() {
-		if got, ok := r.Find(r.Levels(c)); !ok || got != c {
-			t.Fatalf("configuration %d is found as %d, %v", c, got, ok)
-		}
-	}
-	levels := slices.Clone(r.Levels(1))
-	levels[1] = 1
-	if _, ok := r.Find(levels); ok {
-		t.Error("an invalid configuration was found")
-	}
-	row(-1, 0)
-	if _, err := Read(strings.NewReader(b.String()), "x"); err == nil || !strings.Contains(err.Error(), "same configuration as line 2") {
-		t.Errorf("the same row twice: %v", err)
+	many := slices.Repeat([]Param{Ints("a", 1, 2)}, MaxParams)
+	if _, err := New(many, make([]uint16, MaxParams)); !errors.Is(err, ErrSpace) {
+		t.Errorf("%d parameters of two values: %v", MaxParams, err)
 	}
 }
 

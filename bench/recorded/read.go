@@ -1,4 +1,23 @@
-package space
+// Package recorded reads recordings of tuning spaces, with which searches are compared, from
+// their CSV form, plain or compressed:
+//
+//	# convolution_kernel on NVIDIA RTX A4000; free text
+//	block_size_x,block_size_y,use_padding,mean_ms,min_ms,median_ms,max_ms
+//	16,1,0,5.90049,5.22035,6.01382,6.21466
+//	16,1,1,,,,
+//
+// Columns called mean_ms, min_ms, median_ms, max_ms or std_ms are measurements; case
+// does not matter, and the unit may be another unit of time. The mean must be there
+// and is the cost. Every other column is a parameter. A row whose mean is empty, or a
+// word such as NaN, inf, failed or InvalidConfig, is a configuration that fails to
+// build or run. A parameter whose values are all numbers is ordered by number, any
+// other by text. Comment lines begin with '#'; a byte order mark is skipped.
+//
+// A recording belongs to a kernel and a device. The first comment of the form
+// "KERNEL on DEVICE", which ends at ';' or at the end of the line, names them. Without
+// one the name of the file does, without its extensions and split at the last '-':
+// convolution-a4000.csv.gz is kernel convolution on device a4000.
+package recorded
 
 import (
 	"bufio"
@@ -9,17 +28,16 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"ringmaster/megakernel/tuner/space"
 )
 
 // MaxBytes bounds a recording after decompression.
 const MaxBytes = 256 << 20
-
-// ErrRecording says that a recording cannot be used; the text names file, line
-// and what is wrong there.
-var ErrRecording = errors.New("unusable recording")
 
 const costColumn = "mean_ms"
 
@@ -36,13 +54,13 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Read loads a recording. name is used in errors and, if no comment names kernel
 // and device, to tell these. Compressed data is recognised by its first bytes, not
-// by the name. The error wraps ErrRecording.
-func Read(from io.Reader, name string) (*Recording, error) {
+// by the name. The error wraps space.ErrRecording, and names file and line.
+func Read(from io.Reader, name string) (*space.Recording, error) {
 	in := bufio.NewReaderSize(from, 1<<16)
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrRecording, name, err)
+			return nil, fmt.Errorf("%w: %s: %w", space.ErrRecording, name, err)
 		}
 		defer z.Close()
 		in = bufio.NewReaderSize(&limited{z, MaxBytes}, 1<<16)
@@ -110,7 +128,7 @@ type table struct {
 }
 
 func (t *table) errorAt(line int, format string, args ...any) error {
-	return fmt.Errorf("%w: %s:%d: %w", ErrRecording, t.name, line, fmt.Errorf(format, args...))
+	return fmt.Errorf("%w: %s:%d: %w", space.ErrRecording, t.name, line, fmt.Errorf(format, args...))
 }
 
 func (t *table) syntax(err error) error {
@@ -118,7 +136,7 @@ func (t *table) syntax(err error) error {
 	if errors.As(err, &parse) {
 		return t.errorAt(t.skipped+parse.Line, "%w", parse.Err)
 	}
-	return fmt.Errorf("%w: %s: %w", ErrRecording, t.name, err)
+	return fmt.Errorf("%w: %s: %w", space.ErrRecording, t.name, err)
 }
 
 func (t *table) line(column int) int {
@@ -148,7 +166,7 @@ func (t *table) comments(in *bufio.Reader) error {
 func (t *table) header() error {
 	columns, err := t.csv.Read()
 	if err == io.EOF {
-		return fmt.Errorf("%w: %s: empty", ErrRecording, t.name)
+		return fmt.Errorf("%w: %s: empty", space.ErrRecording, t.name)
 	}
 	if err != nil {
 		return t.syntax(err)
@@ -181,8 +199,8 @@ func (t *table) header() error {
 		return t.errorAt(t.line(0), "no column %s; the first line that is no comment names the columns, with commas between them: %.60q", costColumn, strings.Join(t.columns, ","))
 	case len(t.params) == 0:
 		return t.errorAt(t.line(0), "no parameter columns")
-	case len(t.params) > MaxParams:
-		return t.errorAt(t.line(0), "%d parameters, at most %d are allowed", len(t.params), MaxParams)
+	case len(t.params) > space.MaxParams:
+		return t.errorAt(t.line(0), "%d parameters, at most %d are allowed", len(t.params), space.MaxParams)
 	}
 	t.values = make([][]string, len(t.params))
 	t.seen = make([]map[string]uint16, len(t.params))
@@ -193,8 +211,8 @@ func (t *table) header() error {
 }
 
 func (t *table) row(row []string) error {
-	if len(t.costs) == MaxConfigs {
-		return t.errorAt(t.line(0), "more than %d configurations", MaxConfigs)
+	if len(t.costs) == space.MaxConfigs {
+		return t.errorAt(t.line(0), "more than %d configurations", space.MaxConfigs)
 	}
 	cost, err := parseCost(row[t.cost])
 	if err != nil {
@@ -207,8 +225,8 @@ func (t *table) row(row []string) error {
 		}
 		level, ok := t.seen[j][value]
 		if !ok {
-			if len(t.values[j]) == MaxLevels {
-				return t.errorAt(t.line(column), "%s has more than %d values", t.columns[column], MaxLevels)
+			if len(t.values[j]) == space.MaxLevels {
+				return t.errorAt(t.line(column), "%s has more than %d values", t.columns[column], space.MaxLevels)
 			}
 			value = strings.Clone(value) // a row's fields share one string
 			level = uint16(len(t.values[j]))
@@ -236,27 +254,51 @@ func parseCost(text string) (float64, error) {
 	return cost, nil
 }
 
-func (t *table) finish() (*Recording, error) {
-	params := make([]Param, len(t.params))
+func (t *table) finish() (*space.Recording, error) {
+	params := make([]space.Param, len(t.params))
 	for j, column := range t.params {
 		var ordered []uint16
-		params[j], ordered = newParam(t.columns[column], t.values[j])
+		params[j], ordered = space.NewParam(t.columns[column], t.values[j])
 		for i := j; i < len(t.levels); i += len(params) {
 			t.levels[i] = ordered[t.levels[i]]
 		}
 	}
-	s, err := build(params, t.levels)
-	var twice *duplicateError
+	s, err := space.New(params, t.levels)
+	var twice *space.DuplicateError
 	if errors.As(err, &twice) {
-		return nil, t.errorAt(int(t.lines[twice.second]), "same configuration as line %d", t.lines[twice.first])
+		return nil, t.errorAt(int(t.lines[twice.Second]), "same configuration as line %d", t.lines[twice.First])
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrRecording, t.name, err)
+		return nil, fmt.Errorf("%w: %s: %w", space.ErrRecording, t.name, err)
 	}
 	for _, cost := range t.costs {
 		if !math.IsInf(cost, 1) {
-			return NewRecording(s, t.kernel, t.device, t.costs)
+			return space.NewRecording(s, t.kernel, t.device, t.costs)
 		}
 	}
-	return nil, fmt.Errorf("%w: %s: every configuration fails", ErrRecording, t.name)
+	return nil, fmt.Errorf("%w: %s: every configuration fails", space.ErrRecording, t.name)
+}
+
+// nameParts splits a file's name into kernel and device at its last '-'.
+func nameParts(path string) (kernel, device string) {
+	stem := filepath.Base(path)
+	for {
+		ext := filepath.Ext(stem)
+		if ext == "" || ext == stem || !strings.Contains(" .csv .gz .txt ", " "+strings.ToLower(ext)+" ") {
+			break
+		}
+		stem = strings.TrimSuffix(stem, ext)
+	}
+	if i := strings.LastIndexByte(stem, '-'); i > 0 {
+		return stem[:i], stem[i+1:]
+	}
+	return stem, ""
+}
+
+// headerParts reads "# KERNEL on DEVICE; text".
+func headerParts(comment string) (kernel, device string, ok bool) {
+	text, _, _ := strings.Cut(strings.TrimLeft(comment, "# \t"), ";")
+	kernel, device, ok = strings.Cut(strings.TrimRight(text, "\r\n")+" ", " on ")
+	kernel, device = strings.TrimSpace(kernel), strings.TrimSpace(device)
+	return kernel, device, ok && kernel != "" && !strings.ContainsAny(kernel, " \t,")
 }

@@ -1,4 +1,4 @@
-package space
+package recorded
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"ringmaster/megakernel/tuner/space"
 )
 
 const small = `# conv_kernel on NVIDIA RTX 1; times in ms
@@ -18,7 +20,7 @@ bx,pad,mode,mean_ms,min_ms,median_ms,max_ms
 2.0,1,slow,4,4,4,4
 `
 
-func mustRead(t *testing.T, text, name string) *Recording {
+func mustRead(t *testing.T, text, name string) *space.Recording {
 	t.Helper()
 	r, err := Read(strings.NewReader(text), name)
 	if err != nil {
@@ -27,20 +29,20 @@ func mustRead(t *testing.T, text, name string) *Recording {
 	return r
 }
 
-func checkSmall(t *testing.T, r *Recording) {
+func checkSmall(t *testing.T, r *space.Recording) {
 	t.Helper()
 	if r.Kernel != "conv_kernel" || r.Device != "NVIDIA RTX 1" {
 		t.Errorf("kernel %q on %q", r.Kernel, r.Device)
 	}
-	if want := []float64{2.5, 1.5, math.Inf(1), 4}; !slices.Equal(r.Costs, want) || r.Best() != 1.5 || !r.Failed(2) || r.Failed(3) {
+	if want := []float64{2.5, 1.5, math.Inf(1), 4}; !slices.Equal(r.Costs, want) || r.Best() != 1.5 {
 		t.Errorf("costs %v, best %v", r.Costs, r.Best())
 	}
 	p := r.Params()
 	if len(p) != 3 || !slices.Equal(p[0].Numbers, []float64{2, 16}) || p[2].Numbers != nil || !slices.Equal(p[2].Values, []string{"fast", "slow"}) {
 		t.Errorf("parameters %+v", p)
 	}
-	if got := r.Describe(3); got != "bx=2 pad=1 mode=slow" {
-		t.Errorf("configuration 3 is %q", got)
+	if got := r.Levels(3); !slices.Equal(got, []uint16{0, 1, 1}) {
+		t.Errorf("configuration 3 has the levels %v", got)
 	}
 }
 
@@ -98,31 +100,31 @@ func TestReadNamesTheLineThatIsWrong(t *testing.T) {
 		"bare quote":      {"a,mean_ms\n1\"2,3\n", "f:2: "},
 	} {
 		_, err := Read(strings.NewReader(c.text), "f")
-		if err == nil || !errors.Is(err, ErrRecording) || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !errors.Is(err, space.ErrRecording) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 }
 
 func TestReadRefusesTooManyParametersAndValues(t *testing.T) {
-	if _, err := Read(strings.NewReader(strings.Repeat("x", 1)+manyColumns()), "f"); !errors.Is(err, ErrRecording) {
+	if _, err := Read(strings.NewReader(strings.Repeat("x", 1)+manyColumns()), "f"); !errors.Is(err, space.ErrRecording) {
 		t.Errorf("many columns: %v", err)
 	}
 	var b strings.Builder
 	b.WriteString("a,mean_ms\n")
-	for i := range MaxLevels + 1 {
+	for i := range space.MaxLevels + 1 {
 		b.WriteString(strings.Repeat("1", 1+i/9))
 		b.WriteByte(byte('1' + i%9))
 		b.WriteString("x,1\n")
 	}
-	if _, err := Read(strings.NewReader(b.String()), "f"); !errors.Is(err, ErrRecording) || !strings.Contains(err.Error(), "values") {
+	if _, err := Read(strings.NewReader(b.String()), "f"); !errors.Is(err, space.ErrRecording) || !strings.Contains(err.Error(), "values") {
 		t.Errorf("many values: %v", err)
 	}
 }
 
 func manyColumns() string {
 	var b strings.Builder
-	for i := range MaxParams + 1 {
+	for i := range space.MaxParams + 1 {
 		b.WriteString("p" + strings.Repeat("x", i) + ",")
 	}
 	return b.String() + "mean_ms\n"
@@ -173,7 +175,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Read(bytes.NewReader(data), "f")
 		if err != nil {
-			if !errors.Is(err, ErrRecording) {
+			if !errors.Is(err, space.ErrRecording) {
 				t.Fatalf("untyped error %v", err)
 			}
 			return
