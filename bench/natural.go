@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
-	"ringmaster/megakernel/fixedpoint"
-	"ringmaster/megakernel/tuner/natural"
+	"ringmaster/bench/fixedpoint"
+	"ringmaster/bench/natural"
 )
 
 // benchNatural times the integer steps of the natural gradient on the device beside

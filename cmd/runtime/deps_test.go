@@ -37,11 +37,11 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/search":    {"megakernel/tuner/space", "megakernel/tuner/gp"}, // one search, for any space
 	"megakernel/tuner/reference": nil,                                               // the original, alone
 	"megakernel/tuner/cache":     {"megakernel/policy"},                             // what outlives the process, as a file
-	"megakernel/tuner/natural":   nil,                                               // integer steps of a policy, for any candidates
+	"bench/natural":              nil,                                               // integer steps of a policy, for any candidates
 	"megakernel/tuner/workload":  nil,                                               // descriptions, for any catalog
 	"megakernel/tuner/live": {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache",
 		"megakernel/tuner/gp"}, // from reports to the next geometry
-	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live", "megakernel/tuner/natural",
+	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live",
 		"megakernel/tuner/cache"}, // which tuner, and what is remembered
 	"megakernel/tuner":             {"megakernel/policy"},                                                                                                                     // tuning speaks in the policy's limits
 	"megakernel/graph":             nil,                                                                                                                                       // graphs, files and plain algorithms, without a device
@@ -54,7 +54,7 @@ var projectImports = map[string][]string{
 	"megakernel/lease":             {"ring", "megakernel/gpu", "megakernel/kernel"},                                                                                           // small submissions on a kernel that stays
 	"megakernel": {"ring", "megakernel/ledger", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "megakernel/policy", "megakernel/tuner", "megakernel/userop",
 		"megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/kernelcache/hotset"}, // the engine executes plans
-	"megakernel/fixedpoint":         {"megakernel/gpu", "megakernel/tuner/natural"},                                                                                                                                                                                                                                // steps of a policy, as kernels
+	"bench/fixedpoint":              {"megakernel/gpu", "bench/natural"},                                                                                                                                                                                                                                           // steps of a policy, as kernels
 	"megakernel/faultgl":            {"megakernel/gpu"},                                                                                                                                                                                                                                                            // a device that fails on purpose
 	"bench/edgework":                {"megakernel/policy"},                                                                                                                                                                                                                                                         // the yardstick of the topology rules, without a device
 	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry", "telemetry/complaint"},                                                                                                                                                                                         // state and routing only
@@ -68,8 +68,8 @@ var projectImports = map[string][]string{
 	"cmd/runtime/text":              nil,                                                                                                                                                                                                                                                                           // tables and numbers for people
 	"megakernel/tuner/trial": {"ring", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
 		"megakernel/tuner/session", "megakernel/tuner/space", "megakernel/tuner/workload"}, // geometries of this machine's ring, measured
-	"bench": {"bench/classic", "bench/recorded", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "megakernel/fixedpoint", "megakernel/frontier",
-		"bench/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "megakernel/tuner/natural",
+	"bench": {"bench/classic", "bench/recorded", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "bench/fixedpoint", "megakernel/frontier",
+		"bench/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "bench/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
 	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "telemetry/decisionlog", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
@@ -102,7 +102,7 @@ var externalOwners = []struct {
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
-	{"gonum.org/v1/gonum/", []string{"megakernel/tuner/gp", "megakernel/tuner/live", "megakernel/tuner/search", "bench/classic"}, "the algebra of the tuner's models"},
+	{"gonum.org/v1/gonum/", []string{"megakernel/tuner", "megakernel/tuner/gp", "megakernel/tuner/live", "megakernel/tuner/search", "bench/classic"}, "the algebra of the tuner's models"},
 	{"github.com/HdrHistogram/", []string{"cmd/runtime/demo", "bench"}, "client-side latency is the command's report"},
 }
 

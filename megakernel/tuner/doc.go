@@ -3,7 +3,8 @@
 //
 // [Candidates] are the widths that a device allows. [Samples] folds launch reports
 // into count, mean and variance of the time that a slot took, for each width.
-// Package session chooses among the widths in its mode Natural.
+// [Steepest] is the natural gradient by which package session chooses among the widths in its
+// mode Natural.
 //
 // Everything here is a function of values: no clock, no randomness, no I/O.
 package tuner

@@ -8,7 +8,6 @@ import (
 	"ringmaster/megakernel/tuner"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/live"
-	gradient "ringmaster/megakernel/tuner/natural"
 )
 
 const (
@@ -64,11 +63,10 @@ func (n *natural) choose() {
 		costs, counts, of = append(costs, s.Mean), append(counts, float64(s.Count)), append(of, s)
 		noise, least = max(noise, math.Sqrt(s.Variance())/s.Mean), min(least, s.Mean)
 	}
-	selected, err := gradient.Choose(costs, counts, 2*noise*least)
-	if err != nil {
+	if len(costs) == 0 {
 		return // nothing was measured
 	}
-	now, to := n.samples.Of(n.current), of[selected]
+	now, to := n.samples.Of(n.current), of[tuner.Steepest(costs, counts, 2*noise*least)]
 	gain := now.Mean - to.Mean
 	doubt := switchErrors * math.Sqrt(now.Variance()/float64(max(now.Count, 1))+to.Variance()/float64(to.Count))
 	if now.Count < looks || gain > doubt {

@@ -1,8 +1,8 @@
-package natural
+package tuner
 
 import "testing"
 
-func TestChoosePrefersTheCheapestAndOfEqualOnesTheRarelyMeasured(t *testing.T) {
+func TestSteepestIsTheCheapestAndOfEqualOnesTheRarelyMeasured(t *testing.T) {
 	for name, c := range map[string]struct {
 		costs, samples []float64
 		want           int
@@ -12,12 +12,8 @@ func TestChoosePrefersTheCheapestAndOfEqualOnesTheRarelyMeasured(t *testing.T) {
 		"the last of equals":  {[]float64{5, 5}, []float64{3, 3}, 1},
 		"one":                 {[]float64{5}, []float64{1}, 0},
 	} {
-		got, err := Choose(c.costs, c.samples, c.costs[c.want]/10)
-		if err != nil || got != c.want {
-			t.Errorf("%s: %d, %v, want %d", name, got, err, c.want)
+		if got := Steepest(c.costs, c.samples, c.costs[c.want]/10); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
-	}
-	if _, err := Choose(nil, nil, 1); err == nil {
-		t.Error("no candidates: no error")
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/bench/natural"
 	"ringmaster/glcompute"
-	"ringmaster/megakernel/tuner/natural"
 )
 
 func open(t testing.TB) *Engine {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"ringmaster/bench/natural"
 	"ringmaster/megakernel/gpu"
-	"ringmaster/megakernel/tuner/natural"
 )
 
 // ErrTooLarge says that a step does not fit the device's storage blocks.
