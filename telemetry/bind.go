@@ -53,7 +53,7 @@ func bindKind(kind Kind, r *Record) *binding {
 }
 
 func bind[T any](s *schema[T], h *Header, body *T) *binding {
-	b := &binding{kind: s.kind, keys: s.keys, required: s.required}
+	b := &binding{kind: s.kind, keys: s.keys, required: s.required, targets: make([]target, 0, len(headerFields)+len(s.fields))}
 	for i := range headerFields {
 		b.targets = append(b.targets, headerFields[i].bind(h))
 	}

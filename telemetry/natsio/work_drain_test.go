@@ -86,3 +86,25 @@ func TestDrainWithoutAServerFailsOnlyIfOneIsOwedAnything(t *testing.T) {
 		t.Errorf("an acknowledgement that cannot have arrived: %v", err)
 	}
 }
+
+// A batch leaves the goroutine that read it, so the next one must not be read into its memory.
+func TestBatchesThatWereReadShareNoMemory(t *testing.T) {
+	w := &WorkConsumer{cfg: DefaultWorkConfig()}
+	read := func(opcode uint32) *telemetry.Work {
+		h := telemetry.Header{Incarnation: 1, Seq: 1}
+		sent := telemetry.Work{
+			Has: telemetry.HasBatch | telemetry.HasSlots, Batch: "b",
+			Slots: []telemetry.Slot{{Opcode: opcode}, {Opcode: opcode}},
+		}
+		m := &heldMessage{payload: telemetry.AppendWork(nil, telemetry.EncodingArray, &h, &sent)}
+		work, _, err := w.decode(&batch{queue: "a"}, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return work
+	}
+	first := read(1)
+	if second := read(2); first.Slots[1].Opcode != 1 || second.Slots[1].Opcode != 2 {
+		t.Errorf("read %v, then %v", first.Slots, second.Slots)
+	}
+}
