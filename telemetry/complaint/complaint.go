@@ -14,12 +14,17 @@ const Pause = time.Minute
 // line a minute, because whoever sends records may name any number of queues.
 const maxSubjects = 4096
 
+// sweepPause is the least time between two searches for subjects to forget, so that a
+// flood of names does not pay for one search each.
+const sweepPause = time.Second
+
 // Log writes complaints. Its methods may be called by several goroutines.
 type Log struct {
 	log *slog.Logger
 
 	mu    sync.Mutex
 	lines map[subject]*line
+	swept time.Time // when forget last ran
 }
 
 type subject struct{ what, worker, queue string }
@@ -66,7 +71,7 @@ func (l *Log) due(s subject, now time.Time) (suppressed uint64, due bool) {
 	defer l.mu.Unlock()
 	at := l.lines[s]
 	if at == nil {
-		if len(l.lines) >= maxSubjects {
+		if len(l.lines) >= maxSubjects && now.Sub(l.swept) >= sweepPause {
 			l.forget(now)
 		}
 		if len(l.lines) >= maxSubjects {
@@ -88,6 +93,7 @@ func (l *Log) due(s subject, now time.Time) (suppressed uint64, due bool) {
 
 // forget drops the subjects that are quiet and of which nothing was left out.
 func (l *Log) forget(now time.Time) {
+	l.swept = now
 	for s, at := range l.lines {
 		if at.suppressed == 0 && !now.Before(at.next) {
 			delete(l.lines, s)

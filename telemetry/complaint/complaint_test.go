@@ -60,3 +60,24 @@ func TestManySubjectsShareOneLine(t *testing.T) {
 		}
 	})
 }
+
+func TestAFloodOfNamesPaysForOneSearchASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := lines()
+		for i := range maxSubjects + 1 {
+			l.Warn("record refused", "w", fmt.Sprint(i))
+		}
+		for i := range 2 { // to be forgotten by a search; the flood's shared line is one too many
+			l.lines[subject{"record refused", "w", fmt.Sprint(i)}].next = time.Now()
+		}
+		l.Warn("record refused", "w", "soon")
+		if l.lines[subject{"record refused", "w", "soon"}] != nil {
+			t.Error("the second search comes within a second")
+		}
+		time.Sleep(sweepPause)
+		l.Warn("record refused", "w", "later")
+		if l.lines[subject{"record refused", "w", "later"}] == nil {
+			t.Error("a second later there is no search")
+		}
+	})
+}
