@@ -64,7 +64,7 @@ func TestDeviceDecidesWhatThePolicyDecides(t *testing.T) {
 			return uint32(min(max(int64(min(mark, most))+int64(rng.IntN(5))-2, 0), int64(most)))
 		}
 		var control controlBlock
-		limits.put(&control.job)
+		control.job.Thresholds = limits
 		questions := make([]uint32, words*levels)
 		for i := 0; i < len(questions); i += words {
 			unexplored := near(s.Edges)

@@ -55,7 +55,7 @@ func TestADriverWithoutSubgroupsRunsKernelsWithoutThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	got, err := g.Run(context.Background(), Job{Sources: []uint32{7}, Topology: policy.TopologySparse, NotPersistent: true})
+	got, err := g.Run(context.Background(), Job{Sources: []uint32{7}, Topology: policy.TopologySparse, Timed: true})
 	if err != nil || !slices.Equal(got.Values, graph.BFS(g.pair.Out, 7)) {
 		t.Errorf("wrong levels, %v", err)
 	}

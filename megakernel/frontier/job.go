@@ -109,9 +109,6 @@ type Job struct {
 	// Budget is the most bytes of device memory that the job may use beside the
 	// graph; 0 means no bound. A hit capacity that does not fit it is reduced.
 	Budget uint64
-	// NotPersistent keeps every level out of the kernel that runs levels of few nodes one
-	// after the other inside one dispatch.
-	NotPersistent bool
 	// Verify compares each level's topology with the policy's own decision.
 	Verify bool
 	// MaxLevels ends a job with ErrLevels; 0 means no bound, and for User 32 levels per
@@ -159,7 +156,6 @@ type Level struct {
 	Persistent bool            // inside the kernel of many levels
 	Passes     uint32          // over the frontier: at least 1, more where hits were requeued
 	Requeued   uint32          // frontier nodes that waited for a later pass, counted each time
-	MaxAge     uint32          // most passes that a frontier node waited
 	Hits       uint32          // nodes of the next frontier
 	Examined   uint32          // edges looked at
 	Time       time.Duration   // with Job.Timed, else 0

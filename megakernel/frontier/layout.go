@@ -56,48 +56,23 @@ type jobWords struct {
 	persistentEdges  uint32
 	persistentTurns  uint32
 
-	byEdges    uint32
-	pressed    uint32
-	relaxed    uint32
-	wide       uint32
-	kept       uint32
-	full       uint32
-	sparseWork uint32
-	riseWork   uint32
-	pullNodes  uint32
-	sparseMost uint32
-	hybridMost uint32
-	sparseKeep uint32
-	hybridLow  uint32
-	hybridHigh uint32
-	denseKeep  uint32
+	Thresholds
 }
 
 type roundWords struct {
-	_             structs.HostLayout
-	state         uint32
-	decided       uint32
-	queued        uint32
-	processed     uint32
-	dirty         uint32
-	clears        uint32
-	logged        uint32
-	level         uint32
-	frontierNodes uint32
-	frontierEdges uint32
-	unexplored    uint32
-	previous      uint32
-	raw           uint32
-	topology      uint32
-	persistent    uint32
-	passes        uint32
-	requeued      uint32
-	hits          uint32
-	examined      uint32
-	nextEdges     uint32
-	firstEdges    uint32
-	tileCount     uint32
-	gathered      uint32
+	_           structs.HostLayout
+	state       uint32
+	decided     uint32
+	queued      uint32
+	processed   uint32
+	dirty       uint32
+	clears      uint32
+	logged      uint32
+	levelRecord // of the current level
+	nextEdges   uint32
+	firstEdges  uint32
+	tileCount   uint32
+	gathered    uint32
 }
 
 type totalsBlock struct {

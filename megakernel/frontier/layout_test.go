@@ -25,9 +25,13 @@ func TestTheDriverHasTheWordsWhereTheHostHasThem(t *testing.T) {
 			}
 		}
 		fields := func(prefix string, base uintptr, of reflect.Type) {
-			for i := range of.NumField() {
-				if f := of.Field(i); f.Type.Kind() == reflect.Uint32 {
-					at(prefix+snake(f.Name), base+f.Offset)
+			for _, f := range reflect.VisibleFields(of) {
+				offset := base + f.Offset
+				if len(f.Index) > 1 {
+					offset += of.Field(f.Index[0]).Offset
+				}
+				if f.Type.Kind() == reflect.Uint32 {
+					at(prefix+snake(f.Name), offset)
 				}
 			}
 		}
@@ -59,8 +63,8 @@ func offsetOf(of reflect.Type, field string) uintptr {
 // snake is the name of a Go field in GLSL.
 func snake(name string) string {
 	var b strings.Builder
-	for _, r := range name {
-		if unicode.IsUpper(r) {
+	for i, r := range name {
+		if i > 0 && unicode.IsUpper(r) {
 			b.WriteByte('_')
 		}
 		b.WriteRune(unicode.ToLower(r))

@@ -42,7 +42,6 @@ type shape struct {
 	weighted     bool
 	steepest     uint32 // largest out-degree
 	tiles        uint32 // most tiles of a level
-	bytes        uint64
 }
 
 type buffer struct {
@@ -124,7 +123,7 @@ func check(limit int64, g graph.Pair) error {
 }
 
 func shapeOf(g graph.Pair) shape {
-	s := shape{nodes: uint32(g.Out.Nodes()), edges: uint32(g.Out.Edges()), weighted: g.Out.Weights != nil, bytes: g.Bytes()}
+	s := shape{nodes: uint32(g.Out.Nodes()), edges: uint32(g.Out.Edges()), weighted: g.Out.Weights != nil}
 	for v := range s.nodes {
 		degree := g.Out.Degree(v)
 		s.steepest = max(s.steepest, degree)
@@ -190,12 +189,6 @@ func (r *Graph) upload(turn func(func() error) error) error {
 
 // Nodes is the number of nodes.
 func (r *Graph) Nodes() uint32 { return r.shape.nodes }
-
-// Edges is the number of out-edges of all nodes; an undirected edge counts twice.
-func (r *Graph) Edges() uint32 { return r.shape.edges }
-
-// Bytes is the device memory that the graph takes.
-func (r *Graph) Bytes() uint64 { return r.shape.bytes }
 
 // Close frees the device memory, once a running job has ended. After a loss of the device
 // it does nothing.

@@ -43,13 +43,11 @@ func (m *machine) team() (groups, width uint32) {
 }
 
 func (r *Graph) plan(job *Job) (*plan, error) {
-	p := &plan{job: job, cfg: job.Config}
+	p := &plan{job: job, cfg: job.Config, situation: r.Situation(job)}
 	if p.cfg == nil {
 		standard := policy.Standard()
 		p.cfg = &standard
 	}
-	p.situation = Situation{Nodes: r.shape.nodes, Edges: r.shape.edges, HotOpcodes: job.HotOpcodes, HotWindows: job.HotWindows,
-		MemoryPressureBps: job.MemoryPressureBps, PressureKnown: job.PressureKnown}
 	var err error
 	if p.thresholds, err = NewThresholds(p.cfg, &p.situation); err != nil {
 		return nil, err
@@ -184,6 +182,7 @@ func (p *plan) control(m *machine, s *shape) *controlBlock {
 		nodes: s.nodes, edges: s.edges, hitCapacity: p.capacity, bitWords: (s.nodes + 31) / 32, seeds: uint32(len(job.Sources)),
 		allActive: job.active(), hostDecides: bit(job.Decide != nil), maxLevels: p.maxLevels(s), pushGroups: p.pushGroups(m, p.geometry.Groups),
 		pullBlocks: p.pullBlocks, persistentNodes: persistentNodes, persistentEdges: persistentEdges, persistentTurns: 1<<32 - 1,
+		Thresholds: p.thresholds,
 	}}
 	if job.Topology != policy.TopologyEmpty {
 		c.job.forced = uint32(job.Topology)
@@ -194,8 +193,7 @@ func (p *plan) control(m *machine, s *shape) *controlBlock {
 	if m.software {
 		c.job.persistentTurns = softwareTurns
 	}
-	p.thresholds.put(&c.job)
-	c.rounds[0] = roundWords{state: stateStart, level: 1<<32 - 1, topology: uint32(job.State.Topology), unexplored: s.edges}
+	c.rounds[0] = roundWords{state: stateStart, levelRecord: levelRecord{level: 1<<32 - 1, topology: uint32(job.State.Topology), unexplored: s.edges}}
 	return c
 }
 
@@ -221,7 +219,7 @@ func (p *plan) pushGroups(m *machine, ordered uint32) uint32 {
 }
 
 // mayPersist says whether a level of the job may run in the persistent kernel.
-func (p *plan) mayPersist() bool { return !p.job.NotPersistent && !p.job.Timed }
+func (p *plan) mayPersist() bool { return !p.job.Timed }
 
 // fuses says whether the job can have a fused level.
 func (p *plan) fuses() bool {

@@ -30,9 +30,6 @@ func (x *run) record(records []levelRecord) error {
 		if l.Persistent || l.Topology != policy.TopologyDense && l.Topology != policy.TopologyFused {
 			l.Examined = l.FrontierEdges
 		}
-		if l.Requeued > 0 {
-			l.MaxAge = l.Passes - 1
-		}
 		x.result.Levels = append(x.result.Levels, l)
 		x.result.EdgesExamined += uint64(l.Examined)
 	}

@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 	"math"
+	"structs"
 
 	"ringmaster/megakernel/policy"
 )
@@ -10,8 +11,11 @@ import (
 // Thresholds are the policy's rule for one graph in the form that the director compares (shaders/decide.glsl): what does
 // not change from level to level is worked out beforehand by package policy, and shares of nodes have become numbers of
 // nodes. Every comparison is of 32-bit numbers and exact, because a level has at most the nodes and edges of the graph.
-// The rule itself is policy.Classify and policy.EdgeRule; there is no other copy of it in Go.
+// The rule itself is policy.Classify and policy.EdgeRule; there is no other copy of it in Go. The words are those of Job in
+// shaders/control.glsl, in the same order.
 type Thresholds struct {
+	_ structs.HostLayout
+
 	ByEdges uint32 // 1: by the frontier's work; 0: by its share of the nodes
 	Pressed uint32 // 1: memory pressure is at its threshold
 	Relaxed uint32 // 1: memory pressure is below the band, a constrained walk ends
@@ -31,14 +35,6 @@ type Thresholds struct {
 	HybridLow  uint32 // least at which a hybrid walk is not yet sparse
 	HybridHigh uint32 // most at which a hybrid walk is not yet dense
 	DenseKeep  uint32 // least at which a dense walk is kept
-}
-
-// put writes the thresholds into a job's words.
-func (t *Thresholds) put(job *jobWords) {
-	job.byEdges, job.pressed, job.relaxed, job.wide, job.kept, job.full = t.ByEdges, t.Pressed, t.Relaxed, t.Wide, t.Kept, t.Full
-	job.sparseWork, job.riseWork, job.pullNodes = t.SparseWork, t.RiseWork, t.PullNodes
-	job.sparseMost, job.hybridMost, job.sparseKeep = t.SparseMost, t.HybridMost, t.SparseKeep
-	job.hybridLow, job.hybridHigh, job.denseKeep = t.HybridLow, t.HybridHigh, t.DenseKeep
 }
 
 // Situation is what, besides the configuration, a job's decisions have in common.

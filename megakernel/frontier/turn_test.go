@@ -24,7 +24,7 @@ func TestOthersMayUseTheDeviceBetweenTheTurnsOfAJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	turns := 0
-	result, err := r.Run(context.Background(), Job{Sources: []uint32{7}, NotPersistent: true, Turn: func(use func() error) error {
+	result, err := r.Run(context.Background(), Job{Sources: []uint32{7}, Timed: true, Turn: func(use func() error) error {
 		turns++
 		if err := use(); err != nil {
 			return err
