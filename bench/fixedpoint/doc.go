@@ -6,5 +6,5 @@
 //
 // A transfer to the device and back costs tens of microseconds. In that time the
 // host runs the softmax of a few thousand candidates, or multiplies a matrix of a
-// few hundred. [Calibrate] finds the sizes from which on the device is faster.
+// few hundred.
 package fixedpoint

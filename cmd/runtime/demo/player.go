@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/demo/trace"
+	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
@@ -45,7 +46,7 @@ type Player struct {
 	conn *natsio.Conn
 
 	replay *trace.Replay
-	graph  *trace.Graph
+	graph  graph.Pair
 	walk   *trace.Walk
 	length time.Duration // trace time of the last arrival
 
@@ -78,7 +79,7 @@ func NewPlayer(conn *natsio.Conn, cfg PlayerConfig) (*Player, error) {
 	if err != nil {
 		return nil, err
 	}
-	graph, err := trace.SocialGraph()
+	social, err := trace.SocialGraph()
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func NewPlayer(conn *natsio.Conn, cfg PlayerConfig) (*Player, error) {
 	}
 	return &Player{
 		PlayerConfig: cfg, conn: conn,
-		replay: trace.NewReplay(requests), graph: graph, walk: trace.NewWalk(graph), length: requests[len(requests)-1].At,
+		replay: trace.NewReplay(requests), graph: social, walk: trace.NewWalk(social.Out), length: requests[len(requests)-1].At,
 		publisher: publisher, stream: client.NewWorkPublisher(conn, batchesUnderWay),
 	}, nil
 }
@@ -267,11 +268,11 @@ func (p *Player) publishPriorities() error {
 }
 
 func (p *Player) frontierRecord(q *queueLoad) telemetry.Graph {
-	nodes := p.graph.Nodes()
+	nodes := uint32(p.graph.Out.Nodes())
 	return telemetry.Graph{
 		Has: telemetry.HasNodeCount | telemetry.HasEdgeCount | telemetry.HasFrontierDensityBps | telemetry.HasFrontierOutDegreeSum |
 			telemetry.HasFrontierNodes | telemetry.HasUnexploredEdges | telemetry.HasResidentDeviceBytes,
-		NodeCount: nodes, EdgeCount: p.graph.Edges(),
+		NodeCount: nodes, EdgeCount: uint32(p.graph.Edges()),
 		FrontierDensityBps:   uint16(len(q.frontier.Nodes) * 10_000 / int(nodes)),
 		FrontierOutDegreeSum: q.frontier.OutDegreeSum, FrontierNodes: uint32(len(q.frontier.Nodes)),
 		UnexploredEdges: q.frontier.Unexplored, ResidentDeviceBytes: p.graph.Bytes(),

@@ -1,84 +1,23 @@
 package trace
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	_ "embed"
 	"fmt"
-	"io"
-	"strings"
+
+	"ringmaster/megakernel/graph"
 )
 
 //go:embed data/ego-facebook.el.gz
 var graphData []byte
 
-// Graph is an undirected graph in compressed sparse rows: the neighbours of
-// node n are Targets[Offsets[n]:Offsets[n+1]].
-type Graph struct {
-	Offsets []uint32
-	Targets []uint32
-}
-
-// Nodes is the number of nodes.
-func (g *Graph) Nodes() uint32 { return uint32(len(g.Offsets) - 1) }
-
-// Edges is the number of undirected edges.
-func (g *Graph) Edges() uint32 { return uint32(len(g.Targets) / 2) }
-
-// Bytes is the size of the rows as they would lie in device memory.
-func (g *Graph) Bytes() uint64 { return uint64(len(g.Offsets)+len(g.Targets)) * 4 }
-
-func (g *Graph) degree(n uint32) uint64 { return uint64(g.Offsets[n+1] - g.Offsets[n]) }
-
-// SocialGraph reads the bundled graph.
-func SocialGraph() (*Graph, error) {
-	unzipped, err := gzip.NewReader(bytes.NewReader(graphData))
+// SocialGraph reads the bundled graph, which is undirected.
+func SocialGraph() (graph.Pair, error) {
+	g, _, err := graph.Read(bytes.NewReader(graphData), graph.Options{}, graph.Limits{})
 	if err != nil {
-		return nil, fmt.Errorf("trace: bundled graph: %w", err)
+		return graph.Pair{}, fmt.Errorf("trace: bundled graph: %w", err)
 	}
-	return readEdgeList(unzipped)
-}
-
-func readEdgeList(from io.Reader) (*Graph, error) {
-	var edges [][2]uint32
-	var nodes uint32
-	lines := bufio.NewScanner(from)
-	for number := 1; lines.Scan(); number++ {
-		text := lines.Text()
-		if text == "" || strings.HasPrefix(text, "#") {
-			continue
-		}
-		var u, v uint32
-		if _, err := fmt.Sscanf(text, "%d %d", &u, &v); err != nil {
-			return nil, fmt.Errorf("trace: graph line %d: want two node ids, got %q", number, text)
-		}
-		edges = append(edges, [2]uint32{u, v})
-		nodes = max(nodes, u+1, v+1)
-	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("trace: graph: %w", err)
-	}
-	return buildRows(nodes, edges), nil
-}
-
-func buildRows(nodes uint32, edges [][2]uint32) *Graph {
-	g := &Graph{Offsets: make([]uint32, nodes+1), Targets: make([]uint32, 2*len(edges))}
-	for _, e := range edges {
-		g.Offsets[e[0]+1]++
-		g.Offsets[e[1]+1]++
-	}
-	for n := range nodes {
-		g.Offsets[n+1] += g.Offsets[n]
-	}
-	next := append([]uint32(nil), g.Offsets...)
-	for _, e := range edges {
-		g.Targets[next[e[0]]] = e[1]
-		g.Targets[next[e[1]]] = e[0]
-		next[e[0]]++
-		next[e[1]]++
-	}
-	return g
+	return g, nil
 }
 
 // Frontier is one level of a breadth-first search.
@@ -92,7 +31,7 @@ type Frontier struct {
 // Walk yields breadth-first levels for ever: after the last level of one
 // source it begins again at the next one.
 type Walk struct {
-	graph    *Graph
+	graph    *graph.Graph
 	source   uint32
 	level    int
 	reached  []bool
@@ -105,8 +44,8 @@ type Walk struct {
 // is not needed), so that successive sources lie in different circles.
 const sourceStride = 977
 
-// NewWalk starts at node 0.
-func NewWalk(g *Graph) *Walk {
+// NewWalk starts at node 0 of an undirected graph.
+func NewWalk(g *graph.Graph) *Walk {
 	w := &Walk{graph: g, reached: make([]bool, g.Nodes())}
 	w.restart()
 	return w
@@ -114,7 +53,7 @@ func NewWalk(g *Graph) *Walk {
 
 func (w *Walk) restart() {
 	clear(w.reached)
-	w.level, w.explored = 0, w.graph.degree(w.source)
+	w.level, w.explored = 0, uint64(w.graph.Degree(w.source))
 	w.reached[w.source] = true
 	w.current = append(w.current[:0], w.source)
 }
@@ -122,20 +61,20 @@ func (w *Walk) restart() {
 // Next returns the current level and moves on to the next one.
 func (w *Walk) Next() Frontier {
 	if len(w.current) == 0 {
-		w.source = (w.source + sourceStride) % w.graph.Nodes()
+		w.source = (w.source + sourceStride) % uint32(w.graph.Nodes())
 		w.restart()
 	}
 	f := Frontier{Level: w.level, Nodes: w.current}
 	w.next = w.next[:0]
 	for _, u := range w.current {
-		f.OutDegreeSum += w.graph.degree(u)
+		f.OutDegreeSum += uint64(w.graph.Degree(u))
 	}
-	f.Unexplored = uint64(len(w.graph.Targets)) - w.explored
+	f.Unexplored = uint64(w.graph.Edges()) - w.explored
 	for _, u := range w.current {
-		for _, v := range w.graph.Targets[w.graph.Offsets[u]:w.graph.Offsets[u+1]] {
+		for _, v := range w.graph.Out(u) {
 			if !w.reached[v] {
 				w.reached[v] = true
-				w.explored += w.graph.degree(v)
+				w.explored += uint64(w.graph.Degree(v))
 				w.next = append(w.next, v)
 			}
 		}

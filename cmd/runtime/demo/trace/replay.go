@@ -1,7 +1,8 @@
 package trace
 
 import (
-	"container/heap"
+	"cmp"
+	"slices"
 	"time"
 )
 
@@ -33,7 +34,7 @@ type Replay struct {
 	arrived  int // requests[:arrived] have arrived
 	admitted int // requests[:admitted] were admitted
 	resident uint64
-	finishes finishHeap
+	finishes []finish // in the order of their moments
 	step     Step
 }
 
@@ -50,7 +51,8 @@ func (r *Replay) Advance(to time.Duration) *Step {
 			break
 		}
 		if isFinish {
-			r.resident -= heap.Pop(&r.finishes).(finish).bytes
+			r.resident -= r.finishes[0].bytes
+			r.finishes = r.finishes[1:]
 		} else {
 			r.arrived++
 			r.step.WaitingPrefill += r.requests[r.arrived-1].PrefillSlots()
@@ -87,7 +89,9 @@ func (r *Replay) admit(now time.Duration) {
 			return
 		}
 		r.resident += bytes
-		heap.Push(&r.finishes, finish{now + time.Duration(request.Generated)*DecodeTimePerToken, bytes})
+		end := finish{now + time.Duration(request.Generated)*DecodeTimePerToken, bytes}
+		at, _ := slices.BinarySearchFunc(r.finishes, end, func(a, b finish) int { return cmp.Compare(a.at, b.at) })
+		r.finishes = slices.Insert(r.finishes, at, end)
 		r.step.Admitted = append(r.step.Admitted, request)
 		r.step.WaitingPrefill -= request.PrefillSlots()
 		r.step.WaitingDecode -= request.DecodeSlots()
@@ -99,16 +103,4 @@ func (r *Replay) admit(now time.Duration) {
 type finish struct {
 	at    time.Duration
 	bytes uint64
-}
-
-type finishHeap []finish
-
-func (h finishHeap) Len() int           { return len(h) }
-func (h finishHeap) Less(i, j int) bool { return h[i].at < h[j].at }
-func (h finishHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *finishHeap) Push(x any)        { *h = append(*h, x.(finish)) }
-func (h *finishHeap) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
 }
