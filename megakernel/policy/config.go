@@ -105,6 +105,11 @@ type Config struct {
 	// where its backlog fills them (see inFlight in capacity.go). Off, there is one, as
 	// in the reference.
 	Pipelined bool `json:"pipelined,omitzero"`
+	// SizeByUnits chooses the geometry of a device that is described by its units
+	// and what they hold at once (see units.go). Used with SeparateWidth. Off, and
+	// where there is no description, the limits of the API decide, as in the
+	// reference.
+	SizeByUnits bool `json:"size_by_units,omitzero"`
 	// TuneGeometry lets the tuner choose groups, claim chunk and batch depth as
 	// well as the width, and has the plan say so. Used with SeparateWidth. Off,
 	// the tuner chooses the width only.
@@ -193,6 +198,7 @@ func Standard() Config {
 	cfg.FitBudget = true
 	cfg.StrictBps = true
 	cfg.Pipelined = true
+	cfg.SizeByUnits = true
 	cfg.TuneGeometry = true
 	return cfg
 }

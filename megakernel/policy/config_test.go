@@ -38,6 +38,7 @@ func switches(c *Config) map[string]*bool {
 		"FitBudget":       &c.FitBudget,
 		"StrictBps":       &c.StrictBps,
 		"Pipelined":       &c.Pipelined,
+		"SizeByUnits":     &c.SizeByUnits,
 		"TuneGeometry":    &c.TuneGeometry,
 	}
 }
@@ -126,7 +127,7 @@ func TestEveryValueHasAnotherName(t *testing.T) {
 func TestLowerNeverRaisesALimit(t *testing.T) {
 	worker := Limits{MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 1_000, MaxInvocationsPerWorkgroup: 0, SubgroupSize: 32}
 	got := worker.Lower(Limits{MaxWorkgroupSizeX: 128, MaxWorkgroupsPerDimension: 2_000, MaxInvocationsPerWorkgroup: 512, SubgroupSize: 8})
-	if want := (Limits{128, 1_000, 0, 32}); got != want {
+	if want := (Limits{128, 1_000, 0, 32, 0, 0}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if got := worker.Lower(Limits{}); got != worker {
@@ -137,7 +138,7 @@ func TestLowerNeverRaisesALimit(t *testing.T) {
 // A fused walk compiles even when nothing in the request is hot.
 func TestPlanCompilesForAFusedTopology(t *testing.T) {
 	cfg := Standard()
-	req := Request{QueueLen: 10, Limits: Limits{256, 65_535, 1_024, 0}}
+	req := Request{QueueLen: 10, Limits: Limits{256, 65_535, 1_024, 0, 0, 0}}
 	c := Classification{Signals: Observe(&cfg, &req), Raw: TopologyFused, Topology: TopologyFused, Reason: Reason{Rule: RuleFused, Threshold: 3_750, Value: 4_000, Distance: 251}}
 	var rec Recommendation
 	if err := plan(&cfg, &req, &c, &PlanState{}, &rec); err != nil {

@@ -130,7 +130,7 @@ func edgeWork(t *testing.T, cfg *Config, g *graph, levels []level) int {
 	work, state := 0, State{}
 	for _, l := range levels {
 		req := Request{
-			QueueLen: l.frontier, Limits: Limits{1_024, 65_535, 1_024, 32},
+			QueueLen: l.frontier, Limits: Limits{1_024, 65_535, 1_024, 32, 0, 0},
 			GraphNodeCount: uint32(g.vertices()), GraphEdgeCount: uint32(len(g.to)),
 			FrontierOutDegreeSum: l.outEdges, FrontierNodes: l.frontier, UnexploredEdges: l.unexplored, Present: HasFrontierEdges,
 		}

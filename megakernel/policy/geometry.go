@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"math"
-	"math/bits"
-)
+import "math"
 
 // geometry shapes the launch and says what came of the tuner's opinion.
 func geometry(cfg *Config, req *Request, workers uint32, rec *Recommendation) error {
@@ -11,14 +8,14 @@ func geometry(cfg *Config, req *Request, workers uint32, rec *Recommendation) er
 		return err
 	}
 	if req.Tuned.given() && cfg.SeparateWidth && cfg.TuneGeometry {
-		tunedReason(&cfg.Sizing, req.Tuned.Groups, rec.WorkerGroups, rec.addReason())
+		tunedReason(req.Tuned.Groups, dispatchGroups(cfg, &req.Limits, rec.WorkerGroups), rec.addReason())
 	}
 	return nil
 }
 
-// tunedReason says whether the ceiling leaves room for the groups that the tuner wants.
-func tunedReason(s *Sizing, wanted, ceiling uint32, r *Reason) {
-	r.Rule, r.Value, r.Threshold = RuleTuned, uint64(wanted), uint64(min(ceiling, max(s.MaxDispatchWorkgroups, 1)))
+// tunedReason says whether a dispatch has room for the groups that the tuner wants.
+func tunedReason(wanted, most uint32, r *Reason) {
+	r.Rule, r.Value, r.Threshold = RuleTuned, uint64(wanted), uint64(most)
 	if r.Value > r.Threshold {
 		r.Distance = r.Value - r.Threshold
 	} else {
@@ -26,11 +23,18 @@ func tunedReason(s *Sizing, wanted, ceiling uint32, r *Reason) {
 	}
 }
 
-// derivedGroups is the ceiling of worker groups that the limits suggest: one
-// for each OccupancyDivisor groups the device allows, and more on a device
-// with large workgroups. It is 0 only if the device allows no groups.
-func derivedGroups(s *Sizing, l *Limits) uint32 {
-	return min(defaultGroups(s, l.MaxWorkgroupsPerDimension, l.MaxInvocationsPerWorkgroup), l.MaxWorkgroupsPerDimension)
+// derivedGroups is the ceiling of worker groups without a request for one: on a described
+// device what keeps its units busy, and at least what the limits suggest, so that a
+// description that is too small does not keep the tuner from more. Otherwise one for
+// each OccupancyDivisor groups the device allows, and more on a device with large
+// workgroups. It is 0 only if the device allows no groups.
+func derivedGroups(cfg *Config, l *Limits) uint32 {
+	s := &cfg.Sizing
+	groups := defaultGroups(s, l.MaxWorkgroupsPerDimension, l.MaxInvocationsPerWorkgroup)
+	if cfg.described(l) {
+		groups = max(groups, busyGroups(l))
+	}
+	return min(groups, l.MaxWorkgroupsPerDimension)
 }
 
 func defaultGroups(s *Sizing, perDimension, invocations uint32) uint32 {
@@ -42,22 +46,64 @@ func defaultGroups(s *Sizing, perDimension, invocations uint32) uint32 {
 }
 
 // workerGroups is the ceiling within the limits, at least 1.
-func workerGroups(s *Sizing, l *Limits, ceiling uint32) uint32 {
+func workerGroups(cfg *Config, l *Limits, ceiling uint32) uint32 {
 	if ceiling == 0 {
-		return max(derivedGroups(s, l), 1)
+		return max(derivedGroups(cfg, l), 1)
 	}
 	return max(min(ceiling, l.MaxWorkgroupsPerDimension), 1)
 }
 
+// dispatchGroups is the most workgroups of a dispatch under a ceiling.
+func dispatchGroups(cfg *Config, l *Limits, ceiling uint32) uint32 {
+	if cfg.described(l) {
+		return ceiling
+	}
+	return min(ceiling, max(cfg.Sizing.MaxDispatchWorkgroups, 1))
+}
+
 // shape fills in the geometry of a launch. Without SeparateWidth it is that of
 // referenceShape. With it, width and number of groups are two numbers, and each part of
-// the geometry is the tuner's if it has an opinion and the limits allow it; otherwise:
-//
-// Width: Sizing.Width.
-//
-// Depth: a launch takes at most BatchDepth slots, rounded down to whole
-// workgroups and at least one. What the queue holds beyond that is the next
-// launch's.
+// the geometry is the tuner's if it has an opinion and the limits allow it; otherwise it
+// is that of sizeByUnits or, if the device is not described, of sizeByLimits. A launch
+// takes at most the depth in slots, in whole workgroups; what the queue holds beyond
+// that is the next launch's.
+func shape(cfg *Config, req *Request, ceiling uint32, rec *Recommendation) error {
+	s, l := &cfg.Sizing, &req.Limits
+	if err := l.check(); err != nil {
+		return err
+	}
+	ceiling = workerGroups(cfg, l, ceiling)
+	rec.WorkerGroups, rec.Tuned = ceiling, 0
+	if !cfg.SeparateWidth {
+		referenceShape(s, req, rec)
+		return nil
+	}
+	width, depth := uint32(0), batchDepth(cfg, l)
+	tuned := req.Tuned.given()
+	if tuned {
+		width, depth = tunedSize(cfg, l, &req.Tuned, depth)
+	}
+	queue, most := max(req.QueueLen, 1), dispatchGroups(cfg, l, ceiling)
+	var g Geometry
+	if cfg.described(l) {
+		g = sizeByUnits(s, l, queue, most, width, depth)
+	} else {
+		g = sizeByLimits(s, l, queue, most, width, depth)
+	}
+	rec.WorkgroupSizeX = g.Width
+	// A queue within one width of 2^32 pads to 2^32-1 slots, which is no
+	// multiple of the width but never below the queue.
+	rec.SlotCount = uint32(min(uint64((queue-1)/g.Width+1)*uint64(g.Width), math.MaxUint32))
+	rec.DispatchGrid = [3]uint32{g.Groups, 1, 1}
+	rec.ClaimChunk, rec.BatchDepth = g.Chunk, g.Depth
+	if tuned && cfg.TuneGeometry {
+		tunedClaims(&req.Tuned, most, rec)
+	}
+	return nil
+}
+
+// sizeByLimits is the geometry of a device of which only the limits are known. A width of
+// 0 is open.
 //
 // Groups: as many as the launch's slots fill, one slot for each invocation,
 // up to the ceiling. Cutting by whole claim chunks instead would put a short
@@ -67,57 +113,36 @@ func workerGroups(s *Sizing, l *Limits, ceiling uint32) uint32 {
 // Chunk: where slots are short, one width, so that every group gets a claim;
 // where there are more widths of slots than groups, as many widths as each
 // group gets on average, up to MaxClaimWidths, so that tickets stay few.
-func shape(cfg *Config, req *Request, ceiling uint32, rec *Recommendation) error {
-	s, l := &cfg.Sizing, &req.Limits
-	if err := l.check(); err != nil {
-		return err
+func sizeByLimits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geometry {
+	if width == 0 {
+		width = s.DefaultWidth(l)
 	}
-	ceiling = workerGroups(s, l, ceiling)
-	rec.WorkerGroups, rec.Tuned = ceiling, 0
-	if !cfg.SeparateWidth {
-		referenceShape(s, req, rec)
-		return nil
-	}
-	width, depth := s.DefaultWidth(l), s.BatchDepth
-	tuned := req.Tuned.given()
-	if tuned {
-		width, depth = tunedSize(cfg, l, &req.Tuned)
-	}
-	queued := (max(req.QueueLen, 1)-1)/width + 1 // widths that cover the queue
-	deepest := max(depth/width, 1)               // widths of the deepest launch
-	units := min(queued, deepest)
-	groups := min(ceiling, units, max(s.MaxDispatchWorkgroups, 1))
-	claims := min(units/groups, max(s.MaxClaimWidths, 1))
-
-	rec.WorkgroupSizeX = width
-	// A queue within one width of 2^32 pads to 2^32-1 slots, which is no
-	// multiple of the width but never below the queue.
-	rec.SlotCount = uint32(min(uint64(queued)*uint64(width), math.MaxUint32))
-	rec.DispatchGrid = [3]uint32{groups, 1, 1}
-	rec.ClaimChunk = claims * width // at most BatchDepth, as claims <= units
-	rec.BatchDepth = deepest * width
-	if tuned && cfg.TuneGeometry {
-		tunedClaims(s, &req.Tuned, rec)
-	}
-	return nil
+	deepest := max(depth/width, 1)          // widths of the deepest launch
+	rows := min((queue-1)/width+1, deepest) // widths of this launch
+	groups := min(ceiling, rows)
+	claims := min(rows/groups, max(s.MaxClaimWidths, 1)) // at most deepest, as claims <= rows
+	return Geometry{Width: width, Groups: groups, Chunk: claims * width, Depth: deepest * width}
 }
 
-// tunedSize is the width and depth of a launch that the tuner has an opinion of.
-func tunedSize(cfg *Config, l *Limits, tuned *Geometry) (width, depth uint32) {
-	width, depth = cfg.Sizing.Width(l, tuned.Width), cfg.Sizing.BatchDepth
+// tunedSize is the width, 0 for none, and depth of a launch that the tuner has an opinion
+// of, where the policy's own depth is the one given.
+func tunedSize(cfg *Config, l *Limits, tuned *Geometry, own uint32) (width, depth uint32) {
+	if cfg.Sizing.Width(l, tuned.Width) == tuned.Width {
+		width = tuned.Width
+	}
 	if cfg.TuneGeometry && tuned.Depth != 0 {
-		depth = min(tuned.Depth, cfg.Sizing.MaxTunedDepth)
+		return width, min(tuned.Depth, cfg.Sizing.MaxTunedDepth)
 	}
-	return width, depth
+	return width, own
 }
 
-// tunedClaims takes the tuner's groups and chunk.
-func tunedClaims(s *Sizing, tuned *Geometry, rec *Recommendation) {
+// tunedClaims takes the tuner's groups, at most so many, and chunk.
+func tunedClaims(tuned *Geometry, most uint32, rec *Recommendation) {
 	// Shedding wins over tuning: never more groups than the ceiling it left.
 	// They are not cut to what a short queue fills, so that a tuned launch runs
 	// as it was measured.
 	if tuned.Groups != 0 {
-		rec.DispatchGrid = [3]uint32{min(tuned.Groups, rec.WorkerGroups, max(s.MaxDispatchWorkgroups, 1)), 1, 1}
+		rec.DispatchGrid = [3]uint32{min(tuned.Groups, most), 1, 1}
 	}
 	if tuned.Chunk != 0 {
 		rec.ClaimChunk = min(tuned.Chunk, rec.BatchDepth)
@@ -236,11 +261,7 @@ func (s *Sizing) Subgroup(l *Limits) uint32 {
 // do not allow a single subgroup it is the largest power of two they allow.
 // The limits must not be zero.
 func (s *Sizing) DefaultWidth(l *Limits) uint32 {
-	most := min(l.MaxWidth(), s.MaxDefaultWidth)
-	if g := s.Subgroup(l); most >= g {
-		return most &^ (g - 1) // g is a power of two
-	}
-	return 1 << (bits.Len32(most) - 1)
+	return wholeSubgroups(min(l.MaxWidth(), s.MaxDefaultWidth), s.Subgroup(l))
 }
 
 // Width is the width that a launch gets: the tuner's, if the limits allow it and it is

@@ -43,7 +43,7 @@ func repeated(t *rapid.T, req Request, set func(r *Request)) []Request {
 	return reqs
 }
 
-var smallQueue = Request{QueueLen: 1_000, Limits: Limits{256, 65_535, 1_024, 0}, GraphNodeCount: 100_000, GraphEdgeCount: 1 << 20}
+var smallQueue = Request{QueueLen: 1_000, Limits: Limits{256, 65_535, 1_024, 0, 0, 0}, GraphNodeCount: 100_000, GraphEdgeCount: 1 << 20}
 
 // Counts that stay between the lower end of the band and the threshold, and
 // reach it now and then: what they gain once they keep.

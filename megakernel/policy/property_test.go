@@ -23,6 +23,8 @@ var anyLimits = rapid.Custom(func(t *rapid.T) Limits {
 		MaxWorkgroupsPerDimension:  max(edgy(1<<31, 1, 2, 65_535).Draw(t, "max groups"), 1),
 		MaxInvocationsPerWorkgroup: max(edgy(4_096, 1, 128, 1_024).Draw(t, "max invocations"), 1),
 		SubgroupSize:               rapid.SampledFrom([]uint32{0, 1, 3, 4, 8, 32, 51, 64, 128, 512}).Draw(t, "subgroup"),
+		Units:                      edgy(200, 0, 1, 2, 132, 1<<32-1).Draw(t, "units"),
+		UnitLanes:                  edgy(2_048, 0, 1, 8, 2_048, 1<<32-1).Draw(t, "lanes of a unit"),
 	}
 })
 
@@ -110,25 +112,34 @@ func TestStandardNeverExceedsTheDevice(t *testing.T) {
 		check(width >= 1 && width <= l.MaxWorkgroupSizeX && width <= l.MaxInvocationsPerWorkgroup, "width beyond the device")
 		check(width&(width-1) == 0 || width%cfg.Sizing.Subgroup(&l) == 0, "width is no power of two and no whole subgroups")
 		check(width != 255 && width != 51, "odd width")
-		check(groups >= 1 && groups <= l.MaxWorkgroupsPerDimension && groups <= cfg.Sizing.MaxDispatchWorkgroups, "groups beyond the device")
+		check(groups >= 1 && groups <= l.MaxWorkgroupsPerDimension, "groups beyond the device")
+		described := l.Units != 0 && l.UnitLanes != 0
+		check(described || groups <= cfg.Sizing.MaxDispatchWorkgroups, "groups beyond what is dispatched on a device without a description")
 		check(rec.DispatchGrid[1] == 1 && rec.DispatchGrid[2] == 1, "not one dimension")
 		check(rec.WorkerGroups >= groups, "more groups than the ceiling")
 		check(req.RequestedWorkerGroups == 0 || groups <= req.RequestedWorkerGroups, "more groups than asked for")
 		check(rec.SlotCount >= req.QueueLen, "slots below the queue")
 		check(rec.SlotCount%width == 0 || rec.SlotCount == 1<<32-1, "slots not padded")
-		if req.Tuned.Chunk == 0 {
+		switch {
+		case req.Tuned.Chunk != 0:
+			check(rec.ClaimChunk == min(req.Tuned.Chunk, rec.BatchDepth), "not the tuner's chunk")
+		case described:
+			check(rec.ClaimChunk <= max(maxClaimSlots, width), "chunk too large")
+		default:
 			check(rec.ClaimChunk%width == 0 && rec.ClaimChunk >= width, "chunk is no multiple of the width")
 			check(rec.ClaimChunk <= width*cfg.Sizing.MaxClaimWidths, "chunk too large")
-		} else {
-			check(rec.ClaimChunk == min(req.Tuned.Chunk, rec.BatchDepth), "not the tuner's chunk")
 		}
 		check(rec.BatchDepth%width == 0 && rec.BatchDepth >= rec.ClaimChunk && rec.ClaimChunk >= 1, "depth is no multiple of the width, or below a chunk")
-		deepest := cfg.Sizing.BatchDepth
+		deepest := batchDepth(&cfg, &l)
+		check(deepest >= cfg.Sizing.BatchDepth && deepest <= cfg.Sizing.MaxTunedDepth, "own depth out of range")
 		if req.Tuned.Depth != 0 {
 			deepest = min(req.Tuned.Depth, cfg.Sizing.MaxTunedDepth)
 		}
 		check(rec.BatchDepth <= max(deepest, width), "depth beyond the configured one, or the tuner's")
 		launch := uint64(min(max(req.QueueLen, 1), rec.BatchDepth))
+		if described { // it is made for up to twice the queue, in chunks of up to twice a group's share
+			launch = 4*launch + uint64(cfg.Sizing.Subgroup(&l))
+		}
 		if req.Tuned.Groups == 0 && req.Tuned.Chunk == 0 {
 			check(uint64(groups-1)*uint64(rec.ClaimChunk) < launch, "a group finds nothing to claim")
 		}
@@ -186,7 +197,7 @@ func TestTopologyDoesNotFlapInsideABand(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				cfg, state := anyConfig.Draw(t, "cfg"), anyState.Draw(t, "prev")
 				values := rapid.SliceOfN(rapid.Uint16Range(band.lo, band.hi), 2, 50).Draw(t, "values")
-				req := Request{QueueLen: 100, Limits: Limits{256, 65_535, 1_024, 0}}
+				req := Request{QueueLen: 100, Limits: Limits{256, 65_535, 1_024, 0, 0, 0}}
 				switches := 0
 				for i, v := range values {
 					band.set(&req, v)
@@ -332,9 +343,10 @@ func TestReferenceIsUnchangedByWhatOnlyDeparturesRead(t *testing.T) {
 func TestDeparturesChangeOnlyTheirOwnFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req, prev := anyRequest.Draw(t, "req"), anyState.Draw(t, "prev")
-		ref, wide, auto := Reference(), Reference(), Reference()
+		ref, wide, auto, units := Reference(), Reference(), Reference(), Reference()
 		wide.SeparateWidth = true
 		auto.ShedAutomatic = true
+		units.SizeByUnits = true
 		a, _, err := Decide(&ref, &req, prev)
 		if err != nil {
 			t.Skip("no plan")
@@ -347,6 +359,9 @@ func TestDeparturesChangeOnlyTheirOwnFields(t *testing.T) {
 		b.ClaimChunk, b.BatchDepth, b.Pressure = a.ClaimChunk, a.BatchDepth, a.Pressure
 		if a != b {
 			t.Fatalf("separate width changed more than the geometry:\n%+v\n%+v", a, b)
+		}
+		if u, _, err := Decide(&units, &req, prev); u != a || err != nil {
+			t.Fatalf("units are used without separate width:\n%+v\n%+v, %v", a, u, err)
 		}
 		narrow, whole := Standard(), Standard()
 		narrow.TuneGeometry = false

@@ -16,7 +16,7 @@ const (
 // 0 being automatic, which ShedAutomatic replaces by what the limits suggest.
 func ceilingGroups(cfg *Config, req *Request) uint32 {
 	if req.RequestedWorkerGroups == 0 && cfg.ShedAutomatic {
-		return derivedGroups(&cfg.Sizing, &req.Limits)
+		return derivedGroups(cfg, &req.Limits)
 	}
 	return req.RequestedWorkerGroups
 }

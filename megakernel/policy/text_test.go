@@ -192,6 +192,8 @@ func (c *textCase) u32(name string) *uint32 {
 		"max_groups":    &c.req.Limits.MaxWorkgroupsPerDimension,
 		"max_inv":       &c.req.Limits.MaxInvocationsPerWorkgroup,
 		"subgroup":      &c.req.Limits.SubgroupSize,
+		"units":         &c.req.Limits.Units,
+		"lanes":         &c.req.Limits.UnitLanes,
 		"hits":          &c.req.RequestedHitCapacity,
 		"hits_per_item": &c.req.ExpectedHitsPerItem,
 		"hot_opcodes":   &c.req.HotOpcodeCount,

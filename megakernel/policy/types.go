@@ -49,12 +49,18 @@ const (
 	HasFrontierEdges // FrontierOutDegreeSum, FrontierNodes and UnexploredEdges
 )
 
-// Limits are the device limits a plan must respect.
+// Limits are the device limits a plan must respect, and the description it follows.
 type Limits struct {
 	MaxWorkgroupSizeX          uint32 `json:"max_workgroup_size_x,omitzero"` // invocations along x
 	MaxWorkgroupsPerDimension  uint32 `json:"max_workgroups_per_dimension,omitzero"`
 	MaxInvocationsPerWorkgroup uint32 `json:"max_invocations_per_workgroup,omitzero"`
 	SubgroupSize               uint32 `json:"subgroup_size,omitzero"` // 0 if unknown
+
+	// What the device is, as far as it is known: units that run workgroups
+	// independently of each other, and invocations that each of them holds at once.
+	// A device is described if neither is 0.
+	Units     uint32 `json:"units,omitzero"`
+	UnitLanes uint32 `json:"unit_lanes,omitzero"`
 }
 
 // Geometry is the shape of a launch: what the tuner measures, remembers and asks for.
@@ -205,7 +211,7 @@ type Recommendation struct {
 	SlotCount          uint32    `json:"slot_count,omitzero"`           // queue length padded to whole workgroups
 	DispatchGrid       [3]uint32 `json:"dispatch_grid,omitzero"`        // workgroups
 	WorkerGroups       uint32    `json:"worker_groups,omitzero"`        // ceiling the grid was cut from
-	ClaimChunk         uint32    `json:"claim_chunk,omitzero"`          // slots claimed by one ticket; a multiple of WorkgroupSizeX unless it is tuned
+	ClaimChunk         uint32    `json:"claim_chunk,omitzero"`          // slots claimed by one ticket
 	BatchDepth         uint32    `json:"batch_depth,omitzero"`          // most slots of one launch, a multiple of WorkgroupSizeX
 	InFlight           uint32    `json:"in_flight,omitzero"`            // most launches of the queue under way at a time
 	HitCapacity        uint32    `json:"hit_capacity,omitzero"`         // hits

@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"math"
+	"math/bits"
+)
+
+const (
+	// narrowSubgroups is the width, in subgroups, of a launch that does not fill the
+	// device: the schedulers of a unit get one subgroup each, and nobody waits at a
+	// barrier for more. On an H200 the best of a sweep is 4 × 32 wide for ten of eleven
+	// workloads of up to 256 Ki slots.
+	narrowSubgroups = 4
+	// groupsOfUnit is the most workgroups for each unit. No known device holds more of
+	// them at once.
+	groupsOfUnit = 32
+	// rowsOfGroup is the most rows of a launch, of one slot for each invocation, for
+	// each workgroup: slots of some hundred loop steps then fit the loop budget of a
+	// dispatch, which holds for an invocation. It matters on devices that hold few.
+	rowsOfGroup = 128
+	// claimsOfGroup is how many tickets a workgroup takes of a launch that fills the
+	// device, so that those with lighter slots take more; leastClaimRows and
+	// maxClaimSlots bound what a ticket then claims.
+	claimsOfGroup  = 4
+	leastClaimRows = 4
+	maxClaimSlots  = 2_048
+	// deepRows is the depth of a launch in slots for each invocation that the device
+	// holds. On an H200 a launch of one row takes little longer than its start.
+	deepRows = 4
+)
+
+// described says whether geometry follows the description of the device.
+func (c *Config) described(l *Limits) bool {
+	return c.SeparateWidth && c.SizeByUnits && l.Units != 0 && l.UnitLanes != 0
+}
+
+// lanes is the invocations that a described device holds at once.
+func (l *Limits) lanes() uint64 {
+	return min(uint64(l.Units)*uint64(l.UnitLanes), math.MaxUint32)
+}
+
+// busyGroups is the most workgroups that a described device has use for.
+func busyGroups(l *Limits) uint32 { return saturated(groupsOfUnit * uint64(l.Units)) }
+
+// batchDepth is the most slots of a launch that is not tuned.
+func batchDepth(cfg *Config, l *Limits) uint32 {
+	s := &cfg.Sizing
+	if !cfg.described(l) {
+		return s.BatchDepth
+	}
+	return max(s.BatchDepth, min(saturated(deepRows*l.lanes()), s.MaxTunedDepth))
+}
+
+// sizeByUnits is the geometry of a described device. The launch counts as the power of two
+// that covers it, so that a queue may grow and shrink without another geometry. A width of
+// 0 is open.
+//
+// A launch of at most one slot for each invocation that the device holds ends when its
+// slowest slot does: groups are narrow and as many as its slots fill, those of a short
+// launch are spread over all units, and each makes one claim.
+//
+// A longer launch fills the device: groups are as wide as the device allows, as many as it
+// holds, and take several tickets each.
+func sizeByUnits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geometry {
+	subgroup := s.Subgroup(l)
+	slots := cover(min(queue, depth))
+	fills := uint64(slots) > l.lanes()
+	if width == 0 {
+		width = narrowSubgroups * subgroup
+		if fills {
+			width = l.UnitLanes
+		}
+		width = wholeSubgroups(min(max(min(width, l.UnitLanes), subgroup), l.MaxWidth()), subgroup)
+	}
+	rows := (slots-1)/width + 1
+	groups := max(saturated(l.lanes()/uint64(width)), l.Units, rows/rowsOfGroup)
+	if !fills {
+		groups = max(rows, min(l.Units, (slots-1)/subgroup+1))
+	}
+	groups = min(groups, max(rows, (slots-1)/subgroup+1), busyGroups(l), ceiling)
+	share := cover((slots-1)/groups + 1)
+	chunk := max(share, subgroup)
+	if fills {
+		chunk = min(chunk, max(share/claimsOfGroup, leastClaimRows*width))
+	}
+	g := Geometry{Width: width, Groups: groups, Depth: max(depth/width, 1) * width}
+	g.Chunk = min(chunk, max(maxClaimSlots, width), g.Depth)
+	return g
+}
+
+// wholeSubgroups is the largest multiple of the subgroup size, a power of two, up to most,
+// or where that is less than one subgroup the largest power of two.
+func wholeSubgroups(most, subgroup uint32) uint32 {
+	if most >= subgroup {
+		return most &^ (subgroup - 1)
+	}
+	return 1 << (bits.Len32(most) - 1)
+}
+
+// cover is the least power of two that is at least n, at most 2^31.
+func cover(n uint32) uint32 { return 1 << min(bits.Len32(max(n, 1)-1), 31) }
+
+func saturated(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
