@@ -3,24 +3,15 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 
-	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
 )
 
 func requireGL(t *testing.T) {
 	t.Helper()
-	device, _, err := glcompute.Open(glcompute.Config{})
-	if err == nil {
-		device.Close()
-		return
-	}
-	if strings.Contains(os.Getenv("RINGMASTER_REQUIRE"), "gl") {
-		t.Fatal(err)
-	}
-	t.Skip(err)
+	gltest.OpenUnclosed(t).Close()
 }
 
 // measured runs benchmarks and returns their rows by name.

@@ -6,12 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/gpu"
@@ -20,23 +19,10 @@ import (
 	"ringmaster/ring"
 )
 
-// missingGL skips a test that cannot run here, or fails it if RINGMASTER_REQUIRE
-// lists gl.
-func missingGL(t *testing.T, why error) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
-		t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", why)
-	}
-	t.Skip(why)
-}
-
 // openFaulty opens a device with faults.
 func openFaulty(t *testing.T, faults ...faultgl.Fault) *faultgl.Device {
 	t.Helper()
-	dev, _, err := glcompute.Open(glcompute.Config{})
-	if err != nil {
-		missingGL(t, err)
-	}
+	dev := gltest.OpenUnclosed(t)
 	d := faultgl.Wrap(dev, faults...)
 	t.Cleanup(func() {
 		d.Release()
@@ -317,7 +303,7 @@ func TestNothingIsLostOrDoneTwiceAtTheResetOfAResidentKernel(t *testing.T) {
 				dev := openFaulty(t)
 				x := newTrial(t, func(c *megakernel.Config) { c.Lease = true }, dev, openFaulty(t))
 				if _, err := x.engine.LeaseSupport(); err != nil {
-					missingGL(t, err)
+					gltest.Missing(t, "gl", err)
 				}
 				x.order.Mode, x.order.Geometry.Depth, x.single = megakernel.ModeLease, 200, single
 				reset(x, dev)

@@ -5,24 +5,15 @@ package fixedpoint
 import (
 	"errors"
 	"math/rand/v2"
-	"os"
-	"slices"
-	"strings"
 	"testing"
 
 	"ringmaster/bench/natural"
-	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
 )
 
 func open(t testing.TB) *Engine {
 	t.Helper()
-	dev, _, err := glcompute.Open(glcompute.Config{})
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
-			t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
-		}
-		t.Skipf("no GL device: %v", err)
-	}
+	dev := gltest.OpenUnclosed(t)
 	e, err := New(dev)
 	if err != nil {
 		t.Fatal(err)

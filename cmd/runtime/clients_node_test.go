@@ -10,34 +10,25 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"ringmaster/glcompute/gltest"
 )
 
 // clientPatience bounds every wait for another process. It is no part of what
 // the tests prove.
 const clientPatience = time.Minute
 
-// missingNode skips a test that cannot run here, or fails it if
-// RINGMASTER_REQUIRE has node.
-func missingNode(t *testing.T, why error) {
-	t.Helper()
-	if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "node") {
-		t.Fatalf("RINGMASTER_REQUIRE has node: %v", why)
-	}
-	t.Skip(why)
-}
-
 // nodeClients returns a copy of docs/clients/node with its packages installed.
 func nodeClients(t *testing.T) string {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missingNode(t, err)
+			gltest.Missing(t, "node", err)
 		}
 	}
 	source, dir := filepath.Join(rootDir(t), "docs", "clients", "node"), t.TempDir()
@@ -57,7 +48,7 @@ func nodeClients(t *testing.T) string {
 	install := exec.CommandContext(t.Context(), "npm", "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund")
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
-		missingNode(t, fmt.Errorf("npm ci: %w\n%s", err, out))
+		gltest.Missing(t, "node", fmt.Errorf("npm ci: %w\n%s", err, out))
 	}
 	return dir
 }

@@ -4,13 +4,12 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"ringmaster/cmd/runtime/demo"
-	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
 )
 
 func demoSummary(t *testing.T, args ...string) (demo.Summary, outcome) {
@@ -75,19 +74,10 @@ func TestDemoCountsFaultsApart(t *testing.T) {
 	}
 }
 
-// requireGL skips a test on a machine without GL, unless the environment says
-// that GL has to be there.
+// requireGL ends a test on a machine without GL by gltest.Missing.
 func requireGL(t *testing.T) {
 	t.Helper()
-	device, _, err := glcompute.Open(glcompute.Config{})
-	if err == nil {
-		device.Close()
-		return
-	}
-	if strings.Contains(os.Getenv("RINGMASTER_REQUIRE"), "gl") {
-		t.Fatal(err)
-	}
-	t.Skip(err)
+	gltest.OpenUnclosed(t).Close()
 }
 
 func TestDemoReplays(t *testing.T) {

@@ -25,6 +25,7 @@ const module = "ringmaster"
 var projectImports = map[string][]string{
 	"megakernel/policy":          nil,                                               // the decision stands alone
 	"ring":                       nil,                                               // the layout stands alone
+	"glcompute/gltest":           {"glcompute"},                                     // for tests: a device, or why there is none
 	"glcompute":                  nil,                                               // cgo stays a leaf that anyone could use
 	"telemetry":                  nil,                                               // records, their encoding and the subjects
 	"telemetry/complaint":        nil,                                               // what goes wrong is logged once a minute, by whoever faces records

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 )
@@ -42,18 +42,11 @@ type testKernels struct {
 	dev *glcompute.Device
 }
 
-// newKernels returns programs that suit the GL device. Without a device the test is skipped, or fails
-// if RINGMASTER_REQUIRE lists gl.
+// newKernels returns programs that suit the GL device. Without a device the test ends by gltest.Missing.
 func newKernels(t testing.TB) *testKernels {
 	t.Helper()
 	if shared == nil {
-		dev, _, err := glcompute.Open(glcompute.Config{})
-		if err != nil {
-			if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
-				t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
-			}
-			t.Skipf("no GL device: %v", err)
-		}
+		dev := gltest.OpenUnclosed(t)
 		openDev, shared = dev.Close, &testKernels{NewKernels(dev, KernelsConfig{}), dev}
 	}
 	return shared

@@ -8,30 +8,21 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 )
 
-// openGL opens a device and a second one beside it. Without GL the test is
-// skipped, or fails if RINGMASTER_REQUIRE lists gl.
+// openGL opens a device and a second one beside it.
 func openGL(t *testing.T) (device, beside *glcompute.Device) {
 	t.Helper()
-	device, _, err := glcompute.Open(glcompute.Config{})
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
-			t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
-		}
-		t.Skipf("no GL device: %v", err)
-	}
-	t.Cleanup(func() { device.Close() })
-	beside, err = device.OpenShared()
+	device = gltest.Open(t)
+	beside, err := device.OpenShared()
 	if err != nil {
 		t.Fatal(err)
 	}

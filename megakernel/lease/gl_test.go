@@ -3,6 +3,7 @@
 package lease
 
 import (
+	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel/gpu"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 )
 
 func TestDeviceHasALeaseAndSaysHowLong(t *testing.T) {
-	dev := openDevice(t)
+	dev := gltest.Open(t)
 	l, heap := openLease(t, dev, 1<<10, nil)
 	s := l.Support()
 	if s.Turn <= 0 || s.Round <= 0 || s.Turns <= l.round || s.Kernels < 1 {
@@ -52,7 +53,7 @@ func openLease(t testing.TB, dev gpu.Device, heapWords int, change func(*Config)
 }
 
 func TestEverySlotRunsOnceOnTheDeviceWheneverAKernelEnds(t *testing.T) {
-	dev := openDevice(t)
+	dev := gltest.Open(t)
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	const words = 1 << 14
 	l, heap := openLease(t, dev, words, nil)
@@ -115,7 +116,7 @@ var roundKinds = []struct {
 // the kernel must have counted more iterations than the lease allows; where it
 // does not, the kernel ends by its count or its time and every round is whole.
 func TestLeaseEndsBeforeLoopsAreCutShort(t *testing.T) {
-	dev := openDevice(t)
+	dev := gltest.Open(t)
 	l, _ := openLease(t, dev, 1<<13, func(c *Config) { c.Duration = MaxDuration })
 	for _, kind := range roundKinds {
 		t.Run(kind.name, func(t *testing.T) {

@@ -8,12 +8,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"log/slog"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
 	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
@@ -33,18 +32,13 @@ type ringStore struct {
 
 func newRingStore(t *testing.T, budget uint64, change ...func(*megakernel.Config)) *ringStore {
 	t.Helper()
-	device, _, err := glcompute.Open(glcompute.Config{})
-	if err != nil {
-		if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), "gl") {
-			t.Fatalf("RINGMASTER_REQUIRE lists gl: %v", err)
-		}
-		t.Skipf("no GL device: %v", err)
-	}
+	device := gltest.OpenUnclosed(t)
 	s := &ringStore{files: newShelf(), lend: func(dev gpu.Device) gpu.Device { return dev }, turn: func() {}}
 	cfg := megakernel.DefaultConfig()
 	for _, c := range change {
 		c(&cfg)
 	}
+	var err error
 	if s.ring, err = megakernel.New(device, cfg); err != nil {
 		t.Fatal(err)
 	}

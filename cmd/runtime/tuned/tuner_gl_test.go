@@ -7,13 +7,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/tuned"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
@@ -26,20 +26,6 @@ const tunedBatch = 1000 // slots
 
 // TestMain serves main-thread calls, as the command's main function does.
 func TestMain(m *testing.M) { os.Exit(glcompute.Main(m.Run)) }
-
-// openGL opens a device for a test, or skips where there is none and none is required.
-func openGL(t *testing.T) *glcompute.Device {
-	t.Helper()
-	device, _, err := glcompute.Open(glcompute.Config{})
-	if err != nil {
-		if strings.Contains(os.Getenv("RINGMASTER_REQUIRE"), "gl") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	t.Cleanup(func() { device.Close() })
-	return device
-}
 
 // tunedRun is a runtime on a real device whose one queue gets batch after batch.
 type tunedRun struct {
@@ -61,7 +47,7 @@ func startTunedRun(t *testing.T, dir string) *tunedRun {
 	}
 	t.Cleanup(at.Shutdown)
 	r := &tunedRun{t: t, applied: make(chan telemetry.Launch, 1<<16)}
-	device := openGL(t)
+	device := gltest.Open(t)
 	announced := worker.Announcement(device, nil)
 	r.device = actors.IdentityOf(&announced)
 	log := slog.New(slog.DiscardHandler)

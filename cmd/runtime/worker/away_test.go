@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
@@ -91,7 +92,7 @@ func waitExecuted(t *testing.T, url string, want int) {
 }
 
 func TestWorkGoesOnAfterTheServerWasAway(t *testing.T) {
-	device := openGL(t)
+	device := gltest.Open(t)
 	server := newRestartable(t)
 	log := slog.New(slog.DiscardHandler)
 	node, err := Start(t.Context(), Config{NATS: bus(server.server.URL(), "test node", log), Policy: policy.Standard(), Name: "w1", Device: device, Log: log})

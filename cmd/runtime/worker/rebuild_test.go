@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/gpu"
@@ -28,7 +29,7 @@ type faultyGPU struct {
 
 func newFaultyGPU(t *testing.T, faults ...faultgl.Fault) faultyGPU {
 	t.Helper()
-	real := openGL(t)
+	real := gltest.Open(t)
 	return faultyGPU{faultgl.Wrap(real, faults...), real}
 }
 

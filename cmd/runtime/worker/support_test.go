@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,20 +21,6 @@ import (
 func TestMain(m *testing.M) { os.Exit(glcompute.Main(m.Run)) }
 
 const priorityNormal = 2
-
-// openGL opens a device for a test, or skips where there is none and none is required.
-func openGL(t testing.TB) *glcompute.Device {
-	t.Helper()
-	device, _, err := glcompute.Open(glcompute.Config{})
-	if err != nil {
-		if strings.Contains(os.Getenv("RINGMASTER_REQUIRE"), "gl") {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	t.Cleanup(func() { device.Close() })
-	return device
-}
 
 func newLogger(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }
 

@@ -1,0 +1,44 @@
+// Package gltest opens devices for tests, and says what becomes of a test whose machine lacks
+// something: it is skipped, or fails if RINGMASTER_REQUIRE lists what is missing.
+package gltest
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"ringmaster/glcompute"
+)
+
+// Missing skips a test that cannot run here, or fails it if RINGMASTER_REQUIRE, a list with commas
+// between its words, has what the test needs.
+func Missing(t testing.TB, what string, why error) {
+	t.Helper()
+	if slices.Contains(strings.Split(os.Getenv("RINGMASTER_REQUIRE"), ","), what) {
+		t.Fatalf("RINGMASTER_REQUIRE lists %s: %v", what, why)
+	}
+	t.Skipf("no %s: %v", what, why)
+}
+
+// OpenUnclosed opens a device that the caller closes. Without one the test ends by Missing.
+func OpenUnclosed(t testing.TB) *glcompute.Device {
+	t.Helper()
+	device, _, err := glcompute.Open(glcompute.Config{})
+	if err != nil {
+		Missing(t, "gl", err)
+	}
+	return device
+}
+
+// Open opens a device that is closed when the test ends. Without one the test ends by Missing.
+func Open(t testing.TB) *glcompute.Device {
+	t.Helper()
+	device := OpenUnclosed(t)
+	t.Cleanup(func() {
+		if err := device.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return device
+}
