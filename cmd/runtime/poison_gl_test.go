@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
@@ -42,7 +43,7 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, []string{"run", "--nats", flags.URL, "--worker", "w1", "--max-deliveries", "2"}, stdio{in: strings.NewReader(""), out: &lockedBuffer{}, err: &lockedBuffer{}})
+		ended <- execute(ctx, []string{"run", "--nats", flags.URL, "--worker", "w1", "--max-deliveries", "2"}, stdio{in: strings.NewReader(""), out: &runtest.Buffer{}, err: &runtest.Buffer{}})
 	}()
 	select {
 	case d := <-finished:

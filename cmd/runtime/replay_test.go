@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"ringmaster/megakernel/policy"
@@ -153,22 +151,4 @@ func TestRunLogsItsDecisionsToTheStream(t *testing.T) {
 	if code := s.stop(); code != 0 {
 		t.Errorf("run ended with exit code %d", code)
 	}
-}
-
-// lockedBuffer is a buffer that a logger may write to from any goroutine.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

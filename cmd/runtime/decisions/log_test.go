@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry/decisionlog"
 )
@@ -107,7 +108,7 @@ func (s *heldSink) write(log []byte, _ int) error {
 func (s *heldSink) close() error { s.closed = true; return nil }
 
 func TestOverloadedDecisionLogDropsAndCounts(t *testing.T) {
-	sink, messages := newHeldSink(), new(lockedBuffer)
+	sink, messages := newHeldSink(), new(runtest.Buffer)
 	l := newLog(sink, testHeader(), slog.New(slog.NewTextHandler(messages, nil)))
 	e := decideMany("w", "q", 1)[0]
 	l.add(&e)
@@ -147,7 +148,7 @@ func TestOverloadedDecisionLogDropsAndCounts(t *testing.T) {
 }
 
 func TestDecisionLogGoesOnAfterItsSinkFailed(t *testing.T) {
-	sink, messages := newHeldSink(), new(lockedBuffer)
+	sink, messages := newHeldSink(), new(runtest.Buffer)
 	l := newLog(sink, testHeader(), slog.New(slog.NewTextHandler(messages, nil)))
 	for i, result := range []error{errors.New("disk full"), errors.New("disk full"), nil} {
 		e := decideMany("w", "q", i+1)[i]
@@ -168,24 +169,6 @@ func TestDecisionLogGoesOnAfterItsSinkFailed(t *testing.T) {
 	if err := decisionlog.NewReader(&sink.log).Next(got); err != nil || got.Decision != 3 {
 		t.Errorf("decision %d: %v", got.Decision, err)
 	}
-}
-
-// lockedBuffer is a buffer that a logger may write to from any goroutine.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 func TestDecisionFileDropsItsOldestHalf(t *testing.T) {

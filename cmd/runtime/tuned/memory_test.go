@@ -3,7 +3,6 @@ package tuned
 import (
 	"bytes"
 	"context"
-	"sync"
 	"time"
 
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/session"
@@ -272,7 +272,7 @@ func TestResultsOfTwoWorkersAreMergedInTheBucket(t *testing.T) {
 
 func TestHostileBytesInTheBucketAreLeftOut(t *testing.T) {
 	f := newFleet(t)
-	log := &lockedBuffer{}
+	log := &runtest.Buffer{}
 	m, _ := f.member(slog.New(slog.NewTextHandler(log, nil)))
 	other, results := f.member(quiet())
 	good := learned(9, 64)
@@ -342,22 +342,4 @@ func waitUntil(ctx context.Context, ok func() bool) error {
 		}
 	}
 	return nil
-}
-
-// lockedBuffer is a buffer that a logger may write to from any goroutine.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
@@ -26,7 +27,7 @@ type doneShop struct {
 	url  string
 	conn *natsio.Conn
 	log  *slog.Logger
-	said *lockedBuffer
+	said *runtest.Buffer
 
 	mu   sync.Mutex
 	done map[string][]telemetry.Done
@@ -44,7 +45,7 @@ const (
 // queue adds: the ones can run again after a loss, the others cannot.
 func openDoneShop(t *testing.T) *doneShop {
 	t.Helper()
-	said := &lockedBuffer{}
+	said := &runtest.Buffer{}
 	log := newLogger(said)
 	server := newRestartable(t)
 	s := &doneShop{url: server.server.URL(), log: log, said: said,

@@ -1,11 +1,9 @@
 package worker
 
 import (
-	"bytes"
 	"io"
 	"log/slog"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
@@ -65,22 +63,4 @@ func askStatus(url string) ([]byte, error) {
 		return nil, err
 	}
 	return answer.Data, nil
-}
-
-// lockedBuffer is a buffer that a logger may write to from any goroutine.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
