@@ -121,7 +121,7 @@ func TestGraphJobsStreamTelemetryAndRecommendations(t *testing.T) {
 	if a := answers[0]; a.Topology != device.Topologies[0] || a.Error != "" || a.HitCapacity != 26475 || device.HitCapacity != 26475 || a.AnsweredSeq != records[0].Seq {
 		t.Errorf("the first recommendation: %+v", a)
 	}
-	if last := answers[len(answers)-1]; last.Topology != "empty" || last.QueueLen != 0 {
+	if last := answers[len(answers)-1]; last.Topology != "none" || last.QueueLen != 0 {
 		t.Errorf("after the job: %+v", last)
 	}
 

@@ -27,7 +27,22 @@ func memoryScarce(cfg *Config, walk *Classification) bool {
 	if cfg.StrictBps {
 		return walk.Topology == TopologyMemoryConstrained
 	}
-	return walk.MemoryPressureBps >= cfg.MemoryPressureBps
+	return walk.Topology != TopologyNone && walk.MemoryPressureBps >= cfg.MemoryPressureBps
+}
+
+// hasHits says whether a launch writes hits: those of a graph always may, others if the
+// queue says so.
+func hasHits(req *Request, walk *Classification) bool {
+	return walk.Topology != TopologyNone || req.RequestedHitCapacity|req.ExpectedHitsPerItem != 0
+}
+
+// noHits is the memory of a plan without hits: it needs none beside what is resident, so it
+// fits any budget.
+func noHits(req *Request, rec *Recommendation) {
+	rec.EstimatedPeakBytes = req.ResidentDeviceBytes
+	if req.MemoryBudgetBytes != 0 && req.ResidentDeviceBytes >= req.MemoryBudgetBytes {
+		rec.addReason().crosses(RuleNoMemoryNeeded, req.ResidentDeviceBytes, req.MemoryBudgetBytes)
+	}
 }
 
 // memoryReason says how far the hit capacity is from losing its head room, or

@@ -84,6 +84,13 @@ type Config struct {
 	// a power-law graph with a few per cent of the vertices and half of the
 	// edges sparse, as in the reference.
 	TopologyByEdges bool `json:"topology_by_edges,omitzero"`
+	// GraphTopology gives a topology to queues with a graph only. A queue whose request
+	// says nothing of a graph has none, and none of what follows from one: memory pressure
+	// sheds no workers, takes no launch out of flight and no head room from hits, because
+	// none of that frees memory; it has hits if it reports some; and a plan without hits
+	// needs no memory, so that no budget stops the work that would free it. Off, every
+	// queue has a topology and hits, as in the reference.
+	GraphTopology bool `json:"graph_topology,omitzero"`
 	// FullHysteresis extends hysteresis from the walks to everything else that
 	// can flap: dense against fused, the promotion flags, the mode, and the
 	// number of workers that shedding leaves (see shed.go). Off, these follow
@@ -194,6 +201,7 @@ func Standard() Config {
 	cfg.SeparateWidth = true
 	cfg.ShedAutomatic = true
 	cfg.TopologyByEdges = true
+	cfg.GraphTopology = true
 	cfg.FullHysteresis = true
 	cfg.FitBudget = true
 	cfg.StrictBps = true

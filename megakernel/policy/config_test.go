@@ -34,6 +34,7 @@ func switches(c *Config) map[string]*bool {
 		"SeparateWidth":   &c.SeparateWidth,
 		"ShedAutomatic":   &c.ShedAutomatic,
 		"TopologyByEdges": &c.TopologyByEdges,
+		"GraphTopology":   &c.GraphTopology,
 		"FullHysteresis":  &c.FullHysteresis,
 		"FitBudget":       &c.FitBudget,
 		"StrictBps":       &c.StrictBps,

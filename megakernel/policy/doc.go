@@ -20,7 +20,7 @@
 //	shed           shed                     how many worker groups memory pressure or a sparse frontier leave
 //	geometry       geometry                 width, number of groups, padded slots, claim chunk, depth
 //	pressure       pressure                 the class of the queue length against one launch
-//	hits, memory   hits                     the hit buffer, the peak, and what the budget allows
+//	hits, memory   hits, noHits             the hit buffer, the peak, and what the budget allows
 //	in flight      inFlight                 how many launches may be under way at a time
 //	promotion      promote                  which hot code is compiled in, hysteresis included
 //	mode           mode                     interpreter or compiled kernel

@@ -26,6 +26,7 @@ var modeNames = [...]string{
 
 var ruleNames = [...]string{
 	RuleNone:            "none",
+	RuleNoGraph:         "no_graph",
 	RuleQueueEmpty:      "queue_empty",
 	RuleConstrained:     "memory_constrained",
 	RuleSparse:          "sparse_frontier",
@@ -44,6 +45,7 @@ var ruleNames = [...]string{
 	RuleWorkers:         "workers",
 	RuleTuned:           "tuned_geometry",
 	RuleBudget:          "memory_budget",
+	RuleNoMemoryNeeded:  "no_memory_needed",
 	RuleModeQueueLen:    "mode_queue_len",
 	RuleModeHotOpcodes:  "mode_hot_opcodes",
 	RuleModeHotWindows:  "mode_hot_windows",

@@ -9,7 +9,7 @@ func plan(cfg *Config, req *Request, walk *Classification, state *PlanState, rec
 	rec.MemoryPressureBps = walk.MemoryPressureBps
 	rec.MemoryBudgetBytes = req.MemoryBudgetBytes
 	rec.addReason().follows(walk.Reason.Rule, &walk.Reason)
-	if walk.PressureKnown {
+	if walk.PressureKnown && walk.Topology != TopologyNone {
 		memoryReason(cfg, walk, rec.addReason())
 	}
 	ceiling := ceilingGroups(cfg, req)
@@ -22,7 +22,9 @@ func plan(cfg *Config, req *Request, walk *Classification, state *PlanState, rec
 	}
 	rec.Pressure = pressure(cfg, req, rec)
 	scarce := memoryScarce(cfg, walk)
-	if err := hits(cfg, req, scarce, rec); err != nil {
+	if !hasHits(req, walk) {
+		noHits(req, rec)
+	} else if err := hits(cfg, req, scarce, rec); err != nil {
 		return err
 	}
 	rec.InFlight = inFlight(cfg, req.QueueLen, rec.BatchDepth, scarce, state.InFlight)

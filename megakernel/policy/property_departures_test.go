@@ -33,7 +33,11 @@ func TestHeadRoomFollowsTheFinalTopology(t *testing.T) {
 		if rec.Topology != TopologyMemoryConstrained {
 			want *= cfg.HitCapacityMultiplier
 		}
-		if rec.HitCapacity != max(want, cfg.MinHitCapacity) {
+		want = max(want, cfg.MinHitCapacity)
+		if rec.Topology == TopologyNone && req.ExpectedHitsPerItem == 0 {
+			want = 0
+		}
+		if rec.HitCapacity != want {
 			t.Fatalf("%d hits for %v, want %d", rec.HitCapacity, rec.Topology, want)
 		}
 	})
@@ -96,6 +100,9 @@ func TestStandardIsNeverOverTheBudget(t *testing.T) {
 			}
 			return
 		}
+		if rec.HitCapacity == 0 && rec.EstimatedPeakBytes == req.ResidentDeviceBytes {
+			return // the plan itself needs nothing
+		}
 		if rec.EstimatedPeakBytes > req.MemoryBudgetBytes {
 			t.Fatalf("peak %d over the budget of %d bytes", rec.EstimatedPeakBytes, req.MemoryBudgetBytes)
 		}
@@ -136,6 +143,30 @@ func TestFitBudgetChangesHitsOnly(t *testing.T) {
 		b.MemoryBudgetBytes, b.Reasons, b.ReasonCount = a.MemoryBudgetBytes, a.Reasons, a.ReasonCount
 		if a != b {
 			t.Fatalf("more than the hits changed:\n%+v\n%+v", a, b)
+		}
+	})
+}
+
+// A queue without a graph is planned by its length and its hits: what is said of memory and
+// of the walk before changes nothing of its launch.
+func TestWithoutAGraphMemoryChangesNoLaunch(t *testing.T) {
+	cfg := Standard()
+	rapid.Check(t, func(t *rapid.T) {
+		req := anyRequest.Draw(t, "req")
+		req.GraphNodeCount, req.GraphEdgeCount, req.FrontierDensityBps, req.Present = 0, 0, 0, 0
+		req.RequestedHitCapacity, req.ExpectedHitsPerItem = 0, 0
+		roomy, prev := req, anyState.Draw(t, "prev")
+		roomy.MemoryPressureBps, roomy.ResidentDeviceBytes, roomy.MemoryBudgetBytes = 0, 0, 0
+		tight, _, err := Decide(&cfg, &req, prev)
+		free, _, err2 := Decide(&cfg, &roomy, prev)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		if tight.Topology != TopologyNone || tight.HitCapacity != 0 {
+			t.Fatalf("%v with %d hits", tight.Topology, tight.HitCapacity)
+		}
+		if tight.Geometry() != free.Geometry() || tight.InFlight != free.InFlight || tight.Mode != free.Mode {
+			t.Fatalf("memory changed the launch:\n%+v\n%+v", tight, free)
 		}
 	})
 }

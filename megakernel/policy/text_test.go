@@ -234,7 +234,7 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 	switch what {
 	case "topology":
 		return fmt.Sprintf("%v (raw %v) at density %d, pressure %d\n%s", rec.Topology, rec.RawTopology,
-			rec.FrontierDensityBps, rec.MemoryPressureBps, showReasons(rec, RuleQueueEmpty, RuleFusedHotWindows)), nil
+			rec.FrontierDensityBps, rec.MemoryPressureBps, showReasons(rec, RuleNoGraph, RuleFusedHotWindows)), nil
 	case "shed":
 		return fmt.Sprintf("%v: scheduled %d, ceiling %d\n%s", rec.Topology, rec.ScheduledGroups, rec.WorkerGroups,
 			showReasons(rec, RuleShedMemory, RuleWorkers)), nil
@@ -254,8 +254,8 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 		return fmt.Sprintf("%d hits\n%s", rec.HitCapacity, showReasons(rec, RuleMemoryPressure, RuleMemoryPressure)), nil
 	case "memory":
 		out := fmt.Sprintf("%d hits, peak %d of %d bytes", rec.HitCapacity, rec.EstimatedPeakBytes, rec.MemoryBudgetBytes)
-		if rec.HitCapacityReduced {
-			out += "\n" + showReasons(rec, RuleBudget, RuleBudget)
+		if why := showReasons(rec, RuleBudget, RuleNoMemoryNeeded); why != noReason {
+			out += "\n" + why
 		}
 		return out, nil
 	case "mode":
@@ -266,6 +266,8 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 	}
 	return "", fmt.Errorf("nothing shows %q", what)
 }
+
+const noReason = "  no reason"
 
 func showReasons(rec *Recommendation, first, last Rule) string {
 	var lines []string
@@ -280,7 +282,7 @@ func showReasons(rec *Recommendation, first, last Rule) string {
 		lines = append(lines, line)
 	}
 	if lines == nil {
-		return "  no reason"
+		return noReason
 	}
 	return strings.Join(lines, "\n")
 }

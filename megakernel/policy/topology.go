@@ -40,10 +40,12 @@ func (c *Classification) classify(cfg *Config, req *Request, prev Topology) (err
 const DirectorSource = "megakernel/frontier/shaders/decide.glsl"
 
 // rawTopology is the walk that the current values ask for; the first match
-// wins. A request without any density is sparse: nothing says that a wide walk
-// would pay.
+// wins. A graph without any density is sparse: nothing says that a wide walk would
+// pay.
 func rawTopology(cfg *Config, req *Request, sig *Signals) Topology {
 	switch {
+	case cfg.GraphTopology && !req.hasGraph():
+		return TopologyNone
 	case req.QueueLen == 0:
 		return TopologyEmpty
 	case sig.MemoryPressureBps >= cfg.MemoryPressureBps:
@@ -60,6 +62,11 @@ func rawTopology(cfg *Config, req *Request, sig *Signals) Topology {
 	}
 }
 
+// hasGraph says whether a request says anything of a graph: its size, or its frontier.
+func (r *Request) hasGraph() bool {
+	return r.GraphNodeCount|r.GraphEdgeCount != 0 || r.FrontierDensityBps != 0 || r.Present&(HasFrontierDensity|HasFrontierEdges) != 0
+}
+
 // DenseOrFused is the walk of a dense frontier that was walked as prev before:
 // fused on a graph with enough edges and with something hot to specialise for,
 // which may cool by a band once it is.
@@ -72,11 +79,11 @@ func DenseOrFused(cfg *Config, req *Request, sig *Signals, prev Topology) Topolo
 }
 
 // stabilise keeps the previous topology while the value is inside the band
-// around the threshold that it crossed. An empty queue and memory pressure at
-// the threshold take effect at once.
+// around the threshold that it crossed. No graph, an empty queue and memory pressure
+// at the threshold take effect at once.
 func stabilise(cfg *Config, req *Request, sig *Signals, raw, prev Topology) (Topology, error) {
 	switch {
-	case raw == prev, raw == TopologyEmpty, raw == TopologyMemoryConstrained:
+	case raw == prev, raw == TopologyNone, raw == TopologyEmpty, raw == TopologyMemoryConstrained:
 		return raw, nil
 	case prev == TopologyMemoryConstrained:
 		return keepFrom(cfg.MemoryPressureBps, cfg.MemoryHysteresisBps, sig.MemoryPressureBps, prev, raw)
@@ -142,6 +149,8 @@ func keepUpTo(threshold, band, value uint16, kept, raw Topology) (Topology, erro
 func topologyReason(cfg *Config, req *Request, c *Classification) {
 	r := &c.Reason
 	switch {
+	case c.Topology == TopologyNone:
+		r.Rule, r.Threshold, r.Distance = RuleNoGraph, 1, 1
 	case c.Topology == TopologyEmpty:
 		r.Rule, r.Threshold, r.Distance = RuleQueueEmpty, 1, 1
 	case c.Topology == TopologyMemoryConstrained:

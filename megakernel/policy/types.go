@@ -8,7 +8,8 @@ import (
 // Topology is the way a launch walks its work.
 type Topology uint8
 
-// Topologies. None is the zero value and means "no decision yet".
+// Topologies. None is the zero value: what a queue without a graph has, and "no decision
+// yet" in a state.
 const (
 	TopologyNone Topology = iota
 	TopologyEmpty
@@ -131,6 +132,7 @@ const (
 
 	// Topology: exactly one of these leads the reasons. The threshold is the
 	// edge at which this topology is left again, hysteresis included.
+	RuleNoGraph     // vertices of the graph; there is none
 	RuleQueueEmpty  // slots queued
 	RuleConstrained // memory pressure, bps
 	RuleSparse      // frontier density, bps
@@ -169,6 +171,9 @@ const (
 	// Budget, where the hit capacity was reduced: the value is the capacity
 	// wanted, saturated, and the threshold the one that fits.
 	RuleBudget // hits
+	// Where what is resident leaves nothing of the budget and the plan needs nothing of it:
+	// the launch allocates no memory, and what it finishes may free some.
+	RuleNoMemoryNeeded // resident bytes, against the budget
 
 	// Mode: the first of these that calls for a compiled kernel, or
 	// RuleModeQueueLen for the interpreter.

@@ -118,6 +118,8 @@ func outcomeLines(e *decisionlog.Entry) (lines []string) {
 	}
 	was, is := e.Before.Topology.Topology, e.After.Topology.Topology
 	switch {
+	case is == policy.TopologyNone:
+		add("no topology: the queue has no graph")
 	case was == policy.TopologyNone:
 		add("topology %v, the first of this queue", is)
 	case was != is:

@@ -24,10 +24,6 @@ const (
 
 var playerQueues = [...]string{prefill: "prefill", decode: "decode", retrieve: "retrieve"}
 
-// occupancySlots is the size the queues prefill and decode report as their
-// ring, so that their density is queue length over ring size.
-const occupancySlots = 16_384
-
 // PlayerConfig says what a Player replays, and how.
 type PlayerConfig struct {
 	Worker string
@@ -228,25 +224,28 @@ func (p *Player) flush(ctx context.Context) error {
 // flushPatience is short, because a replay without NATS goes on.
 const flushPatience = 100 * time.Millisecond
 
-// report publishes a queue record and a graph record for every queue.
+// report publishes a queue record and a graph record for every queue. The graph records of
+// prefill and decode say how much memory is resident and nothing of a graph: those queues
+// have none, nor hits.
 func (p *Player) report(resident uint64) error {
 	for i := range p.queues {
 		q := &p.queues[i]
 		length := uint32(max(q.outstanding.Load(), 0)) + uint32(q.waiting)
 		graph := telemetry.Graph{
-			Has:                 telemetry.HasNodeCount | telemetry.HasResidentDeviceBytes | telemetry.HasDeviceMemoryBudgetBytes,
-			NodeCount:           occupancySlots,
+			Has:                 telemetry.HasResidentDeviceBytes | telemetry.HasDeviceMemoryBudgetBytes,
 			ResidentDeviceBytes: resident, DeviceMemoryBudgetBytes: trace.MemoryBudgetBytes,
+		}
+		queue := telemetry.Queue{
+			Has:      telemetry.HasQueueLen | telemetry.HasExecutedCount,
+			QueueLen: length, ExecutedCount: q.executed.Load(),
 		}
 		if i == retrieve {
 			graph = p.frontierRecord(q)
+			queue.Has |= telemetry.HasExpectedHitsPerItem
+			queue.ExpectedHitsPerItem = 1
 		}
 		if err := p.publisher.ReportGraph(p.Worker, playerQueues[i], &graph); err != nil {
 			return err
-		}
-		queue := telemetry.Queue{
-			Has:      telemetry.HasQueueLen | telemetry.HasExpectedHitsPerItem | telemetry.HasExecutedCount,
-			QueueLen: length, ExpectedHitsPerItem: 1, ExecutedCount: q.executed.Load(),
 		}
 		if err := p.publisher.ReportQueue(p.Worker, playerQueues[i], &queue); err != nil {
 			return err

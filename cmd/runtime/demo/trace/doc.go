@@ -9,7 +9,7 @@
 //
 //   - A request waits, in order of arrival, until its key-value cache fits:
 //     (context + generated tokens) × [KVBytesPerToken] on top of what is
-//     resident must stay within [AdmissionLimitBytes].
+//     resident must stay within [MemoryBudgetBytes].
 //   - An admitted request becomes work. Queue "prefill": one slot for every
 //     [TokensPerPrefillSlot] context tokens, storing into the queue's window.
 //     Queue "decode": one slot for every generated token, adding to one counter.

@@ -11,10 +11,8 @@ const (
 	TokensPerPrefillSlot = 4
 	KVBytesPerToken      = 2 * 80 * 8 * 128 * 2
 	MemoryBudgetBytes    = 24 << 30
-	// AdmissionLimitBytes leaves 64 MiB of the budget to hit buffers.
-	AdmissionLimitBytes = MemoryBudgetBytes - 64<<20
-	DecodeTimePerToken  = 30 * time.Millisecond
-	RequestsPerLevel    = 16
+	DecodeTimePerToken   = 30 * time.Millisecond
+	RequestsPerLevel     = 16
 )
 
 // Step is what happened in the trace since the step before.
@@ -80,12 +78,12 @@ func (r *Replay) nextEvent() (at time.Duration, isFinish bool) {
 }
 
 // admit lets waiting requests in, in order, while their cache fits. A request
-// larger than the whole limit enters alone.
+// larger than the whole budget enters alone.
 func (r *Replay) admit(now time.Duration) {
 	for r.admitted < r.arrived {
 		request := r.requests[r.admitted]
 		bytes := request.Tokens() * KVBytesPerToken
-		if r.resident > 0 && r.resident+bytes > AdmissionLimitBytes {
+		if r.resident > 0 && r.resident+bytes > MemoryBudgetBytes {
 			return
 		}
 		r.resident += bytes

@@ -33,7 +33,7 @@ func TestBundledDataIsWhatItsReadmeSays(t *testing.T) {
 	}
 }
 
-func TestReplayAdmitsEveryRequestOnceAndKeepsTheLimit(t *testing.T) {
+func TestReplayAdmitsEveryRequestOnceAndKeepsTheBudget(t *testing.T) {
 	requests, _ := load(t)
 	for _, tick := range []time.Duration{100 * time.Millisecond, 7 * time.Second} {
 		replay := NewReplay(requests)
@@ -52,8 +52,8 @@ func TestReplayAdmitsEveryRequestOnceAndKeepsTheLimit(t *testing.T) {
 			if last.ResidentBytes*10_000/MemoryBudgetBytes >= 8_500 {
 				constrained++
 			}
-			if last.ResidentBytes > AdmissionLimitBytes {
-				t.Fatalf("%d bytes resident at %v, over the limit", last.ResidentBytes, now)
+			if last.ResidentBytes > MemoryBudgetBytes {
+				t.Fatalf("%d bytes resident at %v, over the budget", last.ResidentBytes, now)
 			}
 		}
 		if admitted != len(requests) || levels != len(requests)/RequestsPerLevel {
