@@ -111,7 +111,7 @@ type liveWork struct {
 
 	found map[policy.Geometry]float64 // least time of the geometries that were compared again
 
-	course       course          // of the launches of run
+	course       liveCourse      // of the launches of run
 	last, single policy.Geometry // the choice at its end, and the fixed geometry
 	finals       comparison      // all that count, by turns
 

@@ -51,7 +51,7 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
 func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
 	choice, look := policy.Geometry{Width: 64}, policy.Geometry{Width: 32}
-	c := course{swept: map[policy.Geometry]float64{look: 3}}
+	c := liveCourse{swept: map[policy.Geometry]float64{look: 3}}
 	for i := range liveLaunches {
 		machine := 1.0
 		if i >= 200 && i < 300 {

@@ -39,7 +39,7 @@ func main() {
 
 // command is what to measure, and the flags of all benchmarks.
 type command struct {
-	Name   []string `arg:"" enum:"${names}" help:"What to measure: ${names}. ring is drains of several kernels, feed, staging and lease; drain is what run.sh repeats of it; stream is ingest, overload and latency; live is the tuner on this machine's ring; natural is steps of the natural gradient on the device."`
+	Name   []string `arg:"" enum:"${names}" help:"What to measure: ${names}. ring is drains of several kernels, feed, staging and lease; drain is what run.sh repeats of it; stream is ingest, overload and latency; live is the tuner on this machine's ring; natural is steps of the natural gradient on the device; course is the whole loop beside what a user would do without it (docs/course.md)."`
 	JSON   bool     `help:"Print one JSON object per line; the first names the CPU and the GL renderer."`
 	GL     string   `name:"gl" enum:"auto,egl,glfw" default:"auto" env:"RINGMASTER_GL" help:"How to open the GL context: auto, egl (needs no display) or glfw (needs a window system)."`
 	Device string   `env:"RINGMASTER_DEVICE" placeholder:"DEVICE" help:"GPU to use: index, UUID or DRM node, as doctor lists them (default: the first that is not a software renderer)."`
@@ -47,6 +47,7 @@ type command struct {
 	tunerFlags
 	liveFlags
 	graphFlags
+	courseFlags
 
 	Duration time.Duration `default:"10m" help:"Length of a soak."`
 	Slots    int           `default:"0" help:"Slots of a ring drain, or of a wave of feed; 0 chooses by device (drains: 1 Mi on a software renderer, 4 Mi otherwise)."`
@@ -90,6 +91,7 @@ var benchmarks = []benchmark{
 	{"graph", false, func(c *command) error { return c.graphFlags.check() }, benchGraph},
 	{"live", true, func(c *command) error { return c.liveFlags.check() }, benchLive},
 	{"natural", true, unchecked, benchNatural},
+	{"course", true, func(c *command) error { return c.courseFlags.check() }, benchCourse},
 }
 
 func checkSlots(c *command) error {
@@ -146,9 +148,7 @@ func (c *command) run(ctx context.Context, to *report, log *slog.Logger) error {
 		asked, needsDevice = append(asked, b), needsDevice || b.gpu
 	}
 	s := &session{ctx: ctx, flags: c, log: log, report: to}
-	s.device, _, s.deviceErr = glcompute.Open(glcompute.Config{
-		Backend: glcompute.Backend(c.GL), Device: c.Device, Display: os.Getenv("DISPLAY"), WaylandDisplay: os.Getenv("WAYLAND_DISPLAY"),
-	})
+	s.device, _, s.deviceErr = glcompute.Open(c.glConfig())
 	if s.deviceErr != nil {
 		s.device = nil
 		if needsDevice {
@@ -167,6 +167,13 @@ func (c *command) run(ctx context.Context, to *report, log *slog.Logger) error {
 		}
 	}
 	return nil
+}
+
+// glConfig is the device that the flags ask for.
+func (c *command) glConfig() glcompute.Config {
+	return glcompute.Config{
+		Backend: glcompute.Backend(c.GL), Device: c.Device, Display: os.Getenv("DISPLAY"), WaylandDisplay: os.Getenv("WAYLAND_DISPLAY"),
+	}
 }
 
 // version is set by the linker.

@@ -69,7 +69,7 @@ var projectImports = map[string][]string{
 	"cmd/runtime/text":              nil,                                                                                                                                                                                                                                                                           // tables and numbers for people
 	"megakernel/tuner/trial": {"ring", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
 		"megakernel/tuner/session", "megakernel/tuner/space", "megakernel/tuner/workload"}, // geometries of this machine's ring, measured
-	"bench": {"bench/classic", "bench/recorded", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "bench/fixedpoint", "megakernel/frontier",
+	"bench": {"bench/classic", "bench/course", "cmd/runtime/demo/trace", "cmd/runtime/worker", "bench/recorded", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "bench/fixedpoint", "megakernel/frontier",
 		"bench/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "bench/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
@@ -83,6 +83,14 @@ var projectImports = map[string][]string{
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/reference", "megakernel/tuner/session", "megakernel/tuner/trial",
 		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/client",
 		"telemetry/natsio/embedded"}, // flags of all of them become their configurations
+
+	"bench/course": {"bench/course/arrivals", "bench/course/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/worker",
+		"megakernel", "megakernel/kernel", "megakernel/kernelcache/disk", "megakernel/policy", "megakernel/tuner/session", "megakernel/userop", "ring", "telemetry",
+		"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded"}, // the whole loop, beside others' decisions
+	"bench/course/arrivals": nil,                   // schedules from a seed
+	"bench/course/chart":    nil,                   // a picture from values
+	"bench/course/decider":  {"megakernel/policy"}, // rules in the policy's place, in its terms
+	"bench/course/interval": nil,                   // what pairs of figures tell
 }
 
 // externalOwners lists who may import a third-party module, and why.
@@ -104,7 +112,7 @@ var externalOwners = []struct {
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
-	{"gonum.org/v1/gonum/", []string{"megakernel/tuner", "megakernel/tuner/gp", "megakernel/tuner/live", "megakernel/tuner/search", "bench/classic"}, "the algebra of the tuner's models"},
+	{"gonum.org/v1/gonum/", []string{"megakernel/tuner", "megakernel/tuner/gp", "megakernel/tuner/live", "megakernel/tuner/search", "bench/classic", "bench/course/interval"}, "the algebra of the tuner's models, and quantiles"},
 	{"github.com/HdrHistogram/", []string{"cmd/runtime/demo", "bench"}, "client-side latency is the command's report"},
 }
 
@@ -115,6 +123,10 @@ var standardBans = map[string][]string{
 	"megakernel/kernel":             {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"}, // sync: identities are shared
 	"megakernel/gpu":                {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/kernelcache/hotset": {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"bench/course/arrivals":         {"os", "net", "sync", "context", "log/slog", "math/rand"}, // math/rand/v2: generators that a seed alone determines
+	"bench/course/decider":          {"os", "net", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"bench/course/interval":         {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"bench/course/chart":            {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"bench/edgework":                {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/space":        {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/search":       {"os", "net", "time", "sync", "context", "log/slog", "math/rand"}, // math/rand/v2: generators that a seed alone determines

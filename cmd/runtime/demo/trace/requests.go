@@ -39,10 +39,12 @@ func Requests() ([]Request, error) {
 	if err != nil {
 		return nil, fmt.Errorf("trace: bundled arrivals: %w", err)
 	}
-	return readRequests(unzipped)
+	return Read(unzipped)
 }
 
-func readRequests(from io.Reader) ([]Request, error) {
+// Read reads arrivals, in order, from CSV: a line of names, then a time, the tokens of the prompt and those of the
+// answer, as in the bundled data.
+func Read(from io.Reader) ([]Request, error) {
 	rows := csv.NewReader(from)
 	rows.FieldsPerRecord = 3
 	rows.ReuseRecord = true

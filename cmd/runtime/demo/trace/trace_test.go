@@ -135,7 +135,7 @@ func TestDamagedDataIsRefusedWithItsLine(t *testing.T) {
 		{"bad time", "a,b,c\nyesterday,1,2\n", "line 2"},
 		{"negative tokens", "a,b,c\n2023-11-16 18:15:46.68,-1,2\n", "line 2"},
 	} {
-		if _, err := readRequests(strings.NewReader(c.data)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Read(strings.NewReader(c.data)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one that says %q", c.name, err, c.want)
 		}
 	}

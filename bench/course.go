@@ -1,0 +1,210 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+
+	"ringmaster/bench/course"
+	"ringmaster/cmd/runtime/demo/trace"
+	"ringmaster/cmd/runtime/worker"
+	"ringmaster/glcompute"
+)
+
+// courseFlags choose what the course runs.
+type courseFlags struct {
+	Quick bool   `help:"A course of about a minute: few loads, deciders and rounds, short cells."`
+	Trace string `placeholder:"FILE" help:"Recorded requests for the load trace, as CSV of the form of the bundled ones: time, prompt tokens, answer tokens."`
+
+	CourseLoad      []string      `placeholder:"NAME" help:"Loads of the course; all without."`
+	CourseDecider   []string      `placeholder:"NAME" help:"Deciders of the course, the first of which the others are compared with; all without."`
+	CourseRate      []float64     `placeholder:"SHARE" help:"Rates, as parts of what the loop does in a closed loop; 0.3, 0.6, 0.9 and 1.2 without."`
+	CourseRounds    int           `placeholder:"N" help:"Rounds of each load and rate, with other arrivals each; 5 without."`
+	CourseSpan      time.Duration `placeholder:"DURATION" help:"Time in which work arrives in a cell; 5s without."`
+	CourseSeed      uint64        `default:"1" help:"Of the arrivals."`
+	CourseSweeps    int           `default:"14" help:"Geometries that a sweep tries."`
+	CourseFit       uint32        `placeholder:"GROUPS" help:"Workgroups of 256 that the device runs at a time: on a software renderer the number of processors, else 1056 without, as on 132 multiprocessors of 2,048 threads."`
+	CourseTelemetry time.Duration `default:"10ms" help:"Time between two reports of the queues' lengths; 0: nobody reports."`
+	CourseDir       string        `placeholder:"DIR" help:"Directory for programs and what tuners learn; a temporary one without."`
+	CourseLog       string        `placeholder:"FILE" help:"Records of what was measured. What it has already is not measured again: a course can be split over calls."`
+	CoursePicture   string        `placeholder:"FILE" help:"Write the figures as a picture, in SVG."`
+	CourseBudget    time.Duration `placeholder:"DURATION" help:"Begin nothing later than that."`
+	CoursePlan      bool          `help:"Say what would be measured and how long it takes, and stop."`
+}
+
+// check refuses names that there are not, before anything is measured.
+func (f *courseFlags) check() error {
+	_, err := course.Find(f.CourseLoad)
+	_, other := course.FindContestants(f.CourseDecider)
+	return errors.Join(err, other)
+}
+
+// deviceFit is how many workgroups of 256 an H100 or H200 runs at a time.
+const deviceFit = 132 * 2048 / 256
+
+// config is the course that the flags ask for.
+func (f *courseFlags) config(s *session) (cfg course.Config, err error) {
+	cfg = course.Config{
+		Open:  func() (worker.Device, error) { return openAgain(s) },
+		Rates: []float64{0.3, 0.6, 0.9, 1.2}, Rounds: 5, Span: 5 * time.Second,
+		Measure: 3 * time.Second, Train: 20 * time.Second, Sweep: 2 * time.Second, Sweeps: f.CourseSweeps,
+		Seed: f.CourseSeed, Fit: f.CourseFit, Telemetry: f.CourseTelemetry, Budget: f.CourseBudget, Log: s.log,
+	}
+	loads, deciders := f.CourseLoad, f.CourseDecider
+	if f.Quick {
+		cfg.Rates, cfg.Rounds, cfg.Span = []float64{0.9}, 2, time.Second
+		cfg.Measure, cfg.Train, cfg.Sweep = time.Second, 2*time.Second, 500*time.Millisecond
+		if len(loads) == 0 {
+			loads = []string{"steady-light", "bursty-heavy", "urgent"}
+		}
+		if len(deciders) == 0 {
+			deciders = []string{"warm", "cold", "off", "reference", "fill"}
+		}
+	}
+	if cfg.Loads, err = course.Find(loads); err != nil {
+		return cfg, err
+	}
+	if cfg.Deciders, err = course.FindContestants(deciders); err != nil {
+		return cfg, err
+	}
+	if len(f.CourseRate) > 0 {
+		cfg.Rates = f.CourseRate
+	}
+	if f.CourseRounds != 0 {
+		cfg.Rounds = f.CourseRounds
+	}
+	if f.CourseSpan != 0 {
+		cfg.Span = f.CourseSpan
+	}
+	if cfg.Fit == 0 {
+		if cfg.Fit = deviceFit; s.device.Info().Software {
+			cfg.Fit = uint32(runtime.NumCPU())
+		}
+	}
+	cfg.Trace, err = f.requests()
+	return cfg, err
+}
+
+// requests are the recorded ones that the flags name.
+func (f *courseFlags) requests() ([]trace.Request, error) {
+	if f.Trace == "" {
+		return trace.Requests()
+	}
+	file, err := os.Open(f.Trace)
+	if err != nil {
+		return nil, fmt.Errorf("--trace: %w", err)
+	}
+	defer file.Close()
+	requests, err := trace.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("--trace %s: %w", f.Trace, err)
+	}
+	return requests, nil
+}
+
+// openAgain opens the session's device once more, for a cell.
+func openAgain(s *session) (worker.Device, error) {
+	device, _, err := glcompute.Open(s.flags.glConfig())
+	if err != nil {
+		return nil, err
+	}
+	return device, nil
+}
+
+// benchCourse runs the loop beside what a user would do without it.
+func benchCourse(s *session) error {
+	f := &s.flags.courseFlags
+	cfg, err := f.config(s)
+	if err != nil {
+		return err
+	}
+	if cfg.Dir = f.CourseDir; cfg.Dir == "" {
+		if cfg.Dir, err = os.MkdirTemp("", "ringmaster-course-"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(cfg.Dir)
+	}
+	records, err := f.records(s, &cfg)
+	if err != nil {
+		return err
+	}
+	defer records.close()
+	plan := cfg.Plan()
+	if s.json {
+		err = json.NewEncoder(s.out).Encode(plan)
+	} else {
+		_, err = fmt.Fprintln(s.out, plan)
+	}
+	if err != nil || f.CoursePlan {
+		return err
+	}
+	cfg.Record = records.add
+	ran := course.Run(s.ctx, &cfg)
+	sum := course.Summarize(records.all, cfg.Deciders[0].Name)
+	return errors.Join(ran, f.show(s, sum))
+}
+
+// show prints what came of it.
+func (f *courseFlags) show(s *session, sum *course.Summary) error {
+	if f.CoursePicture != "" {
+		if err := os.WriteFile(f.CoursePicture, []byte(sum.Picture()), 0o644); err != nil {
+			return fmt.Errorf("--course-picture: %w", err)
+		}
+	}
+	if !s.json {
+		return sum.Text(s.out)
+	}
+	return json.NewEncoder(s.out).Encode(sum)
+}
+
+// courseRecords are those of the file and what is added to it.
+type courseRecords struct {
+	all  []course.Record
+	file *os.File // nil: none
+	out  io.Writer
+	json bool
+}
+
+// records reads the file of the flags, and has the course know what is in it.
+func (f *courseFlags) records(s *session, cfg *course.Config) (*courseRecords, error) {
+	r := &courseRecords{out: s.out, json: s.json}
+	if f.CourseLog == "" {
+		return r, nil
+	}
+	file, err := os.OpenFile(f.CourseLog, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("--course-log: %w", err)
+	}
+	if r.all, err = course.Read(file); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("--course-log %s: %w", f.CourseLog, err)
+	}
+	r.file, cfg.Known = file, slices.Clone(r.all)
+	return r, nil
+}
+
+// add takes what was measured.
+func (r *courseRecords) add(rec course.Record) error {
+	r.all = append(r.all, rec)
+	if r.file != nil {
+		if err := json.NewEncoder(r.file).Encode(rec); err != nil {
+			return fmt.Errorf("--course-log: %w", err)
+		}
+	}
+	if r.json {
+		return json.NewEncoder(r.out).Encode(rec)
+	}
+	_, err := fmt.Fprintln(r.out, rec)
+	return err
+}
+
+func (r *courseRecords) close() {
+	if r.file != nil {
+		r.file.Close()
+	}
+}

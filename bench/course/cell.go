@@ -1,0 +1,242 @@
+package course
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"ringmaster/telemetry"
+)
+
+// Cell is what one decider made of one load at one rate in one round.
+type Cell struct {
+	Load    string  `json:"load"`
+	Rate    float64 `json:"rate"` // of the capacity; 0: the load has none
+	Decider string  `json:"decider"`
+	Round   int     `json:"round"`
+	Seed    uint64  `json:"seed"`
+	Seconds float64 `json:"seconds"` // in which work arrived
+
+	Classes    []Class            `json:"classes"`
+	Batches    int                `json:"batches"` // submitted, and done
+	Slots      int                `json:"slots"`
+	Throughput float64            `json:"slots_per_second"` // from the first arrival until the last batch was done
+	Busy       float64            `json:"device_share"`     // of the time in which work arrived
+	Shares     map[string]float64 `json:"queue_shares"`     // of the device's time, by queue
+
+	Launches  int    `json:"launches"`
+	Decisions int    `json:"decisions"` // recommendations, without heartbeats
+	Changes   int    `json:"changes"`   // launches unlike the one before of their queue
+	Changed   int    `json:"changed"`   // recommendations that say so
+	Machine   string `json:"load_average"`
+	Error     string `json:"error,omitempty"` // why there are no figures
+}
+
+// Class is the latency of a class's batches, in milliseconds from the moment for which a batch was scheduled.
+type Class struct {
+	Name    string  `json:"class"`
+	Batches int     `json:"batches"`
+	P50     float64 `json:"p50_ms"`
+	P99     float64 `json:"p99_ms"`
+	Mean    float64 `json:"mean_ms"`
+}
+
+// p99 is the geometric mean over the classes of their 99th percentiles: a class counts for as much as another,
+// however many batches it has.
+func (c *Cell) p99() float64 {
+	if len(c.Classes) == 0 {
+		return math.NaN()
+	}
+	sum := 0.0
+	for _, k := range c.Classes {
+		sum += math.Log(k.P99)
+	}
+	return math.Exp(sum / float64(len(c.Classes)))
+}
+
+// player runs schedules on a rig.
+type player struct {
+	*rig
+	load   *Load
+	queues []queueLoad        // of the load's streams
+	slots  [][]telemetry.Slot // of the largest batch of each stream
+}
+
+func newPlayer(r *rig, l *Load, batches []Batch, seed uint64) *player {
+	p := &player{rig: r, load: l, queues: make([]queueLoad, len(l.Streams)), slots: make([][]telemetry.Slot, len(l.Streams))}
+	most := make([]int, len(l.Streams))
+	for _, b := range batches {
+		most[b.Stream] = max(most[b.Stream], b.Slots)
+	}
+	for i, s := range l.Streams {
+		p.queues[i].name = s.Queue
+		p.slots[i] = s.Kind.slots(max(most[i], 1), r.spin, seed+uint64(i))
+	}
+	return p
+}
+
+// send submits a batch that was scheduled for a moment.
+func (p *player) send(ctx context.Context, stream, slots int, at time.Time) error {
+	p.watch.expect(&p.queues[stream], slots, at)
+	return p.submit(ctx, p.queues[stream].name, p.slots[stream][:slots])
+}
+
+// begin has one batch of each queue done, so that streams, windows and kernels are there.
+func (p *player) begin(ctx context.Context) error {
+	for i := range p.queues {
+		if err := p.send(ctx, i, min(len(p.slots[i]), firstSlots), time.Now()); err != nil {
+			return err
+		}
+	}
+	return p.await(ctx, 0, patience)
+}
+
+const (
+	firstSlots = 16
+	patience   = 60 * time.Second // for what is left at the end of a cell
+)
+
+// await waits until all but some of the batches are done.
+func (p *player) await(ctx context.Context, left int, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		done, err := p.watch.state()
+		if err != nil {
+			return err
+		}
+		if int(p.batches)-done <= left {
+			return nil
+		}
+		select {
+		case <-p.watch.finished:
+		case <-ctx.Done():
+			return fmt.Errorf("%d of %d batches were not done within %v: %w", int(p.batches)-done, p.batches, patience, ctx.Err())
+		}
+	}
+}
+
+// lead is the time between the call that plays a schedule and its first moment.
+const lead = 20 * time.Millisecond
+
+// play submits batches at their moments, whatever becomes of those before, and waits until all are done.
+func (p *player) play(ctx context.Context, batches []Batch, span time.Duration) (*Cell, error) {
+	if err := p.begin(ctx); err != nil {
+		return nil, err
+	}
+	reporting, stop := context.WithCancel(ctx)
+	defer stop()
+	go p.report(reporting, p.queues)
+	first := len(p.queues) // batches of begin
+	start := time.Now().Add(lead)
+	p.watch.count(start, start.Add(span))
+	for _, b := range batches {
+		at := start.Add(b.At)
+		time.Sleep(time.Until(at))
+		if err := p.send(ctx, b.Stream, b.Slots, at); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.await(ctx, 0, patience+4*span); err != nil {
+		return nil, err
+	}
+	took := time.Since(start)
+	time.Sleep(time.Until(start.Add(span))) // launches count until then
+	return p.cell(first, batches, span, took), nil
+}
+
+// cell sums up what the watch saw.
+func (p *player) cell(first int, batches []Batch, span, took time.Duration) *Cell {
+	c := &Cell{Load: p.load.Name, Seconds: span.Seconds(), Batches: len(batches), Shares: make(map[string]float64), Machine: loadAverage()}
+	w := p.watch
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	latencies := make(map[string][]float64)
+	for i, b := range batches {
+		class := p.load.Streams[b.Stream].Class
+		latencies[class] = append(latencies[class], float64(w.batches[first+i].took)/float64(time.Millisecond))
+		c.Slots += b.Slots
+	}
+	for class, values := range latencies {
+		c.Classes = append(c.Classes, classOf(class, values))
+	}
+	slices.SortFunc(c.Classes, func(a, b Class) int { return cmp.Compare(a.Name, b.Name) })
+	c.Throughput = float64(c.Slots) / took.Seconds()
+	total := time.Duration(0)
+	for _, t := range w.deviceTime {
+		total += t
+	}
+	c.Busy = total.Seconds() / span.Seconds()
+	for queue, t := range w.deviceTime {
+		c.Shares[queue] = float64(t) / float64(max(total, 1))
+	}
+	c.Launches, c.Changes, c.Decisions, c.Changed = w.launches, w.changes, w.recommended, w.changed
+	return c
+}
+
+// classOf is the latency of a class. Its quantiles are nearest ranks.
+func classOf(name string, values []float64) Class {
+	slices.Sort(values)
+	c := Class{Name: name, Batches: len(values), P50: quantile(values, 0.5), P99: quantile(values, 0.99)}
+	for _, v := range values {
+		c.Mean += v / float64(len(values))
+	}
+	return c
+}
+
+// quantile is the smallest of some sorted values that at least a share of them do not exceed.
+func quantile(sorted []float64, share float64) float64 {
+	return sorted[max(int(math.Ceil(share*float64(len(sorted))))-1, 0)]
+}
+
+// capacity is how many slots a second a rig does when there is always a next batch: the batches of a schedule,
+// a number of them under way, for a while. What is measured begins when the first ones are done.
+func (p *player) capacity(ctx context.Context, batches []Batch, span time.Duration) (float64, error) {
+	if err := p.begin(ctx); err != nil {
+		return 0, err
+	}
+	reporting, stop := context.WithCancel(ctx)
+	defer stop()
+	go p.report(reporting, p.queues)
+	for i := range closedUnderWay {
+		if err := p.send(ctx, batches[i%len(batches)].Stream, batches[i%len(batches)].Slots, time.Now()); err != nil {
+			return 0, err
+		}
+	}
+	begin, before := time.Now(), p.executed()
+	for i := closedUnderWay; time.Since(begin) < span; i++ {
+		if err := p.await(ctx, closedUnderWay-1, patience); err != nil {
+			return 0, err
+		}
+		b := batches[i%len(batches)]
+		if err := p.send(ctx, b.Stream, b.Slots, time.Now()); err != nil {
+			return 0, err
+		}
+	}
+	rate := float64(p.executed()-before) / time.Since(begin).Seconds()
+	return rate, p.await(ctx, 0, patience)
+}
+
+// closedUnderWay is how many batches are under way in a closed loop.
+const closedUnderWay = 64
+
+func (p *player) executed() (n uint64) {
+	for i := range p.queues {
+		n += p.queues[i].executed.Load()
+	}
+	return n
+}
+
+// loadAverage is how busy the machine is, as its kernel says: over 1, 5 and 15 minutes.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(text))[:3], " ")
+}

@@ -1,0 +1,52 @@
+package chart
+
+import (
+	"encoding/xml"
+	"io"
+	"math"
+	"strings"
+	"testing"
+)
+
+// circles are the places of the marks that were drawn; the text has to be XML.
+func circles(t *testing.T, text string) (x []string) {
+	t.Helper()
+	for d := xml.NewDecoder(strings.NewReader(text)); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			return x
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "circle" {
+			for _, a := range e.Attr {
+				if a.Name.Local == "cx" {
+					x = append(x, a.Value)
+				}
+			}
+		}
+	}
+}
+
+func TestMarksStandWhereTheirLogarithmIs(t *testing.T) {
+	text := Draw("a <title>", "ms", []Panel{{Title: "one & two", Marks: []Mark{
+		{"least", 1, 1, 1, false}, {"middle", 1, 10, 100, true}, {"most", 100, 100, 100, false},
+		{"never", 0, 0, 0, false}, {"failed", math.NaN(), math.NaN(), math.NaN(), false}, {"endless", 1, 2, math.Inf(1), false},
+	}}}, 3)
+	got := strings.Join(circles(t, text), " ")
+	if want := "90.0 205.0 320.0"; got != want {
+		t.Errorf("marks at %s, want %s", got, want)
+	}
+	if !strings.Contains(text, "a &lt;title&gt;") || !strings.Contains(text, "one &amp; two") {
+		t.Error("names are not escaped")
+	}
+}
+
+func TestNothingIsDrawnOfNothing(t *testing.T) {
+	for _, panels := range [][]Panel{nil, {{}}, {{Title: "t", Marks: []Mark{{Name: "n"}}}}} {
+		if x := circles(t, Draw("", "ms", panels, 0)); len(x) != 0 {
+			t.Errorf("%v", x)
+		}
+	}
+}

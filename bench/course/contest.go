@@ -1,0 +1,130 @@
+package course
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"ringmaster/bench/course/decider"
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
+)
+
+// Contestant is a way to decide.
+type Contestant struct {
+	Name, About string
+	// Online: it knows nothing that a service would not know, and is what a user would do without Ringmaster,
+	// or with the policy that its own replaced.
+	Online bool
+	ours   bool
+	trains bool // it begins from what a run before has taught
+	sweeps bool // it needs a sweep
+	setup  func(r *runner, load *Load) setup
+}
+
+// Parameters of the rules that users write.
+const (
+	batchingMost  = 16_384
+	batchingDelay = 500 * time.Microsecond
+	aimdTarget    = 10 * time.Millisecond
+	aimdAdd       = 256
+)
+
+// Contestants are all there are, ours first.
+func Contestants() []Contestant {
+	rule := func(rule decider.Rule) func(*runner, *Load) setup {
+		return func(r *runner, _ *Load) setup {
+			return setup{policy: policy.Standard(), tuner: session.Off, rival: newRival(rule, r.cfg.Fit), waves: true}
+		}
+	}
+	return []Contestant{
+		{Name: "warm", About: "the standard policy, its tuner from a cache", ours: true, trains: true, setup: func(r *runner, l *Load) setup {
+			return setup{policy: policy.Standard(), tuner: session.On, tunerDir: r.warmed(l)}
+		}},
+		{Name: "cold", About: "the same from an empty cache", ours: true, setup: func(*runner, *Load) setup {
+			return setup{policy: policy.Standard(), tuner: session.On}
+		}},
+		{Name: "off", About: "the standard policy without tuner", ours: true, setup: func(*runner, *Load) setup {
+			return setup{policy: policy.Standard(), tuner: session.Off}
+		}},
+		{Name: "reference", About: "the original's policy without tuner", Online: true, setup: func(*runner, *Load) setup {
+			return setup{policy: policy.Reference(), tuner: session.Off}
+		}},
+		{Name: "fill", About: "256 wide, as many groups as the device runs at a time", Online: true, setup: rule(decider.Fill())},
+		{Name: "batching", About: fmt.Sprintf("the same, at most %d slots after at most %v", batchingMost, batchingDelay), Online: true,
+			setup: rule(decider.Batching(batchingMost, batchingDelay))},
+		{Name: "aimd", About: fmt.Sprintf("the same, slots by additive increase and multiplicative decrease about %v", aimdTarget), Online: true,
+			setup: rule(decider.AIMD(aimdTarget, aimdAdd))},
+		{Name: "fixed", About: "the geometry that was best for all loads, in hindsight", sweeps: true, setup: func(r *runner, l *Load) setup {
+			return rule(decider.Fixed(r.fixed()))(r, l)
+		}},
+		{Name: "clairvoyant", About: "the geometry that a sweep found best for the load", sweeps: true, setup: func(r *runner, l *Load) setup {
+			return rule(decider.Fixed(r.sweeps[l.Name].Best))(r, l)
+		}},
+	}
+}
+
+// FindContestants are contestants by name, in the order in which they are asked for; all without names.
+func FindContestants(names []string) (found []Contestant, err error) {
+	all := Contestants()
+	if len(names) == 0 {
+		return all, nil
+	}
+	var known []string
+	for _, c := range all {
+		known = append(known, c.Name)
+	}
+	for _, name := range names {
+		i := slices.Index(known, name)
+		if i < 0 {
+			return nil, fmt.Errorf("there is no decider %q; there are %s", name, strings.Join(known, ", "))
+		}
+		found = append(found, all[i])
+	}
+	return found, nil
+}
+
+// warmed is a copy of what the tuner learned of a load, so that no cell teaches the next.
+func (r *runner) warmed(l *Load) string {
+	r.copies++
+	dir := filepath.Join(r.cfg.Dir, fmt.Sprintf("warm-%d-%d", os.Getpid(), r.copies))
+	if err := os.CopyFS(dir, os.DirFS(r.trainedDir(l))); err != nil {
+		r.cfg.Log.Warn("the tuner begins cold", "load", l.Name, "error", err)
+	}
+	return dir
+}
+
+func (r *runner) trainedDir(l *Load) string { return filepath.Join(r.cfg.Dir, "trained-"+l.Name) }
+
+// candidates are the geometries of a sweep, the likelier first. fit is the workgroups of 256 that the device
+// runs at a time.
+func candidates(fit uint32, most int) (all []policy.Geometry) {
+	for _, g := range []policy.Geometry{
+		{Width: 256, Groups: fit},
+		{Width: 64, Groups: 4 * fit},
+		{Width: 256, Groups: fit, Depth: 1024},
+		{Width: 1024, Groups: max(fit/4, 1)},
+		{Width: 64, Groups: fit},
+		{Width: 256, Groups: 4 * fit},
+		{Width: 32, Groups: 8 * fit},
+		{Width: 256, Groups: max(fit/4, 1)},
+		{Width: 128, Groups: 2 * fit},
+		{Width: 256, Groups: fit, Chunk: 16},
+		{Width: 256, Groups: fit, Depth: 4096},
+		{Width: 512, Groups: 2 * fit},
+		{Width: 64, Groups: fit, Depth: 512},
+		{Width: 64, Groups: 16 * fit},
+	} {
+		if g.Chunk == 0 {
+			g.Chunk = g.Width
+		}
+		if g.Depth == 0 {
+			g.Depth = decider.MostDepth
+		}
+		all = append(all, g)
+	}
+	return all[:min(most, len(all))]
+}

@@ -1,0 +1,117 @@
+//go:build cgo
+
+package course
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ringmaster/cmd/runtime/worker"
+	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
+)
+
+// open opens a device for each cell; a test without one ends here.
+func open(t *testing.T) func() (worker.Device, error) {
+	t.Helper()
+	gltest.OpenUnclosed(t).Close()
+	return func() (worker.Device, error) {
+		device, _, err := glcompute.Open(glcompute.Config{})
+		return device, err
+	}
+}
+
+// TestEveryBatchOfACourseIsAccountedFor runs the whole loop: a mix of two queues, under the policy with and
+// without its tuner, under a rule that holds launches back, and at what a sweep found.
+func TestEveryBatchOfACourseIsAccountedFor(t *testing.T) {
+	opened := open(t)
+	loads, err := Find([]string{"urgent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	deciders, err := FindContestants([]string{"warm", "off", "batching", "clairvoyant"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []Record
+	cfg := Config{
+		Open: opened, Loads: loads, Deciders: deciders, Rates: []float64{0.5}, Rounds: 1,
+		Span: 200 * time.Millisecond, Measure: 50 * time.Millisecond, Train: 100 * time.Millisecond, Sweep: 100 * time.Millisecond, Sweeps: 2,
+		Seed: 3, Fit: 2, Telemetry: 10 * time.Millisecond, Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
+		Record: func(r Record) error { records = append(records, r); return nil },
+	}
+	if err := Run(t.Context(), &cfg); err != nil {
+		t.Fatal(err)
+	}
+	rate := 0.0
+	cells := make(map[string]*Cell)
+	for _, r := range records {
+		switch {
+		case r.Capacity != nil:
+			rate = cfg.Rates[0] * r.Capacity.SlotsPerSecond
+		case r.Cell != nil:
+			cells[r.Cell.Decider] = r.Cell
+		case r.Sweep != nil && !slices.ContainsFunc(r.Sweep.Tried, func(tried Tried) bool { return tried.Geometry == r.Sweep.Best && tried.P99 > 0 }):
+			t.Errorf("sweep %+v", r.Sweep)
+		}
+	}
+	batches := loads[0].Schedule(rate, cfg.Span, cfg.Seed, nil)
+	slots := 0
+	for _, b := range batches {
+		slots += b.Slots
+	}
+	for _, d := range deciders {
+		c := cells[d.Name]
+		if c == nil || c.Error != "" || c.Batches != len(batches) || c.Slots != slots || !(c.Throughput > 0) {
+			t.Fatalf("%s: %+v, want %d batches of %d slots", d.Name, c, len(batches), slots)
+		}
+		counted := 0
+		for _, k := range c.Classes {
+			counted += k.Batches
+			if !(k.P50 > 0) || k.P99 < k.P50 {
+				t.Errorf("%s: %+v", d.Name, k)
+			}
+		}
+		if counted != len(batches) || len(c.Classes) != 2 || c.Launches == 0 || c.Decisions == 0 || c.Shares["backlog"] == 0 {
+			t.Errorf("%s: %d of %d batches counted, %+v", d.Name, counted, len(batches), c)
+		}
+	}
+	resumes(t, cfg, records)
+}
+
+// resumes checks that nothing is measured twice, and nothing after the budget.
+func resumes(t *testing.T, cfg Config, records []Record) {
+	t.Helper()
+	cfg.Known = records
+	cfg.Record = func(r Record) error { t.Errorf("measured again: %v", r); return nil }
+	if err := Run(t.Context(), &cfg); err != nil {
+		t.Error(err)
+	}
+	if p := cfg.Plan(); p.Known != p.Cells || p.Cells != len(cfg.Deciders) {
+		t.Errorf("plan %+v", p)
+	}
+	cfg.Known, cfg.Budget = nil, time.Nanosecond
+	if err := Run(t.Context(), &cfg); !errors.Is(err, ErrBudget) {
+		t.Errorf("beyond the budget: %v", err)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	cfg.Budget = 0
+	if err := Run(canceled, &cfg); !errors.Is(err, context.Canceled) {
+		t.Errorf("canceled: %v", err)
+	}
+}
+
+func TestImpossibleCoursesAreRefused(t *testing.T) {
+	err := Run(t.Context(), &Config{Rates: []float64{-1}, Loads: []Load{{Trace: true}}})
+	for _, want := range []string{"no loads or no deciders", "0 rounds", "cells of 0s", "rate -1", "a trace of 0 requests", "no workgroup fits"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package course
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// Plan says what a course will measure and about how long that takes.
+type Plan struct {
+	Cells   int           `json:"cells"`
+	Known   int           `json:"known"` // cells of which the figures are there
+	Prepare int           `json:"prepare"`
+	Takes   time.Duration `json:"takes_ns"`
+}
+
+// startTakes is about what a rig takes from its start until the first moment, and to its end.
+const startTakes = 700 * time.Millisecond
+
+// Plan estimates a course.
+func (c *Config) Plan() (p Plan) {
+	capacities, sweeps, cells := make(map[string]bool), make(map[string]bool), make(map[key]bool)
+	for _, rec := range c.Known {
+		switch {
+		case rec.Capacity != nil:
+			capacities[rec.Capacity.Load] = true
+		case rec.Sweep != nil:
+			sweeps[rec.Sweep.Load] = true
+		case rec.Cell != nil:
+			cells[keyOf(rec.Cell)] = true
+		}
+	}
+	for i := range c.Loads {
+		l := &c.Loads[i]
+		if name := l.measured(); l.rated() && !capacities[name] {
+			capacities[name] = true
+			p.prepare(2, c.Measure)
+		}
+		trained := false
+		for _, d := range c.Deciders {
+			if d.trains && !trained {
+				trained = true
+				p.prepare(1, c.Train)
+			}
+			if d.sweeps && !sweeps[l.Name] {
+				sweeps[l.Name] = true
+				p.prepare(2*c.Sweeps, c.Sweep)
+			}
+			for _, rate := range c.rates(l) {
+				for round := range c.Rounds {
+					if p.Cells++; cells[key{l.Name, rate, d.Name, round}] {
+						p.Known++
+						continue
+					}
+					p.Takes += c.Span + startTakes
+				}
+			}
+		}
+	}
+	return p
+}
+
+func (p *Plan) prepare(times int, each time.Duration) {
+	p.Prepare += times
+	p.Takes += time.Duration(times) * (each + startTakes)
+}
+
+func (p Plan) String() string {
+	return fmt.Sprintf("%d cells, %d of them known, after %d runs that prepare them: about %v, and longer where work queues up",
+		p.Cells, p.Known, p.Prepare, p.Takes.Round(time.Second))
+}
+
+// String is one line about what was measured.
+func (r Record) String() string {
+	switch {
+	case r.Capacity != nil:
+		return fmt.Sprintf("capacity of %s: %s slots/s", r.Capacity.Load, short(r.Capacity.SlotsPerSecond))
+	case r.Sweep != nil:
+		return fmt.Sprintf("best of %d geometries for %s: %v", len(r.Sweep.Tried), r.Sweep.Load, r.Sweep.Best)
+	case r.Cell == nil:
+		return "nothing"
+	}
+	c := r.Cell
+	at := fmt.Sprintf("%v, round %d, %s: ", place{c.Load, c.Rate}, c.Round+1, c.Decider)
+	if c.Error != "" {
+		return at + c.Error
+	}
+	return at + latencies(c.Classes) + fmt.Sprintf(", %s slots/s", short(c.Throughput))
+}
+
+// latencies are p50 / p99 of each class in milliseconds.
+func latencies(classes []Class) string {
+	var all []string
+	for _, c := range classes {
+		all = append(all, fmt.Sprintf("%s %s / %s ms", c.Name, digits(c.P50), digits(c.P99)))
+	}
+	return strings.Join(all, ", ")
+}
+
+// Text writes the summary for people.
+func (s *Summary) Text(to io.Writer) error {
+	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(out, "load\trate\tdecider\tp50 / p99 of submit → done\tslots/s\tdevice\tlaunches\tdecisions\tchanges\t%s's p99 over it\tthroughput\n", s.Ours)
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		if r.Rounds == 0 {
+			fmt.Fprintf(out, "%s\t%v\t%s\tfailed %d times\n", r.Load, r.Rate, r.Decider, r.Failed)
+			continue
+		}
+		fmt.Fprintf(out, "%s\t%v\t%s\t%s\t%s\t%.0f %%\t%.0f\t%.0f\t%.0f\t%v\t%v\n", r.Load, r.Rate, r.Decider, latencies(r.Classes),
+			short(r.Throughput), 100*r.Busy, r.Launches, r.Decisions, r.Changes, r.P99Ratio, r.RateRatio)
+	}
+	if len(s.Goals) > 0 {
+		fmt.Fprintf(out, "\ngoal\tat\tvalue\twanted\t\n")
+	}
+	for _, g := range s.Goals {
+		wanted, met := fmt.Sprintf("≤ %v", g.Most), "met"
+		if g.Most == 0 {
+			wanted = fmt.Sprintf("≥ %v", g.Least)
+		}
+		if !g.Met {
+			met = "missed"
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", g.Name, g.At, digits(g.Value), wanted, met)
+	}
+	return out.Flush()
+}
+
+// String is the ratio with its interval.
+func (i *Interval) String() string {
+	switch {
+	case i == nil:
+		return "-"
+	case i.High == 0:
+		return digits(i.Mean)
+	}
+	return fmt.Sprintf("%s (%s to %s)", digits(i.Mean), digits(i.Low), digits(i.High))
+}
+
+// digits is a number with three digits.
+func digits(v float64) string {
+	switch {
+	case v >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}
+
+// short is a large number in thousands or millions.
+func short(v float64) string {
+	switch {
+	case v >= 1e6:
+		return digits(v/1e6) + " M"
+	case v >= 1e3:
+		return digits(v/1e3) + " k"
+	}
+	return digits(v)
+}

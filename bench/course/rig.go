@@ -1,0 +1,208 @@
+package course
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"ringmaster/cmd/runtime/tuned"
+	"ringmaster/cmd/runtime/worker"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
+	"ringmaster/telemetry/natsio/embedded"
+)
+
+// workerName is the worker of every rig.
+const workerName = "course"
+
+// leaseDuration is the command's default.
+const leaseDuration = 50 * time.Millisecond
+
+// setup is what differs between the rigs of a course.
+type setup struct {
+	policy    policy.Config
+	tuner     session.Mode
+	tunerDir  string // of what tuners begin from; "": nothing, and nothing is kept
+	rival     *rival // takes the policy's place; nil: nobody
+	waves     bool   // no launch goes to a resident kernel
+	telemetry time.Duration
+}
+
+// rig is everything that runs in a cell.
+type rig struct {
+	server    *embedded.Server
+	node      *worker.Node
+	publisher *client.Publisher
+	telemeter *natsio.Conn // the publisher's, which also watches launches
+	submitter *natsio.Conn
+	stream    *client.WorkPublisher
+	spin      uint32
+	watch     *watch
+	every     time.Duration // between two reports of the queues' lengths; 0: nobody reports
+	batches   uint64        // submitted in its life
+}
+
+// batchesUnderWay bounds the batches that the work stream has not confirmed.
+const batchesUnderWay = 256
+
+// startRig starts a server, a worker and its clients. programs is where built kernels are kept.
+func startRig(ctx context.Context, open func() (worker.Device, error), programs string, s setup, log *slog.Logger) (_ *rig, err error) {
+	r := &rig{watch: newWatch(s.rival), every: s.telemetry}
+	defer func() {
+		if err != nil {
+			_ = r.close()
+		}
+	}()
+	served := embedded.DefaultConfig()
+	served.Logger = log
+	if r.server, err = embedded.Start(served); err != nil {
+		return nil, err
+	}
+	if err = r.startNode(ctx, open, programs, s, log); err != nil {
+		return nil, err
+	}
+	if r.telemeter, err = natsio.Connect(r.bus("course publisher", log)); err != nil {
+		return nil, err
+	}
+	if r.publisher, err = client.NewPublisher(r.telemeter, client.PublisherConfig{}); err != nil {
+		return nil, err
+	}
+	if r.submitter, err = natsio.Connect(r.bus("course submitter", log)); err != nil {
+		return nil, err
+	}
+	r.stream = client.NewWorkPublisher(r.submitter, batchesUnderWay)
+	return r, r.listen(ctx)
+}
+
+func (r *rig) bus(name string, log *slog.Logger) natsio.Config {
+	c := natsio.DefaultConfig()
+	c.URL, c.Name, c.Logger = r.server.URL(), name, log
+	return c
+}
+
+// startNode starts what `ringmaster run` does, with the device that open gives.
+func (r *rig) startNode(ctx context.Context, open func() (worker.Device, error), programs string, s setup, log *slog.Logger) error {
+	opcodes, spin, err := catalog()
+	if err != nil {
+		return err
+	}
+	r.spin = spin
+	device, err := open()
+	if err != nil {
+		return err
+	}
+	binaries, err := disk.Open(disk.DefaultConfig(filepath.Join(programs, "programs")))
+	if err != nil {
+		_ = device.Close()
+		return err
+	}
+	mode := megakernel.ModeAuto
+	if s.waves || device.Info().Software {
+		mode = megakernel.ModeWave
+	}
+	cfg := worker.Config{
+		NATS: r.bus("course worker", log), Name: workerName, Policy: s.policy, Autotuner: s.tuner, Log: log, Version: "course",
+		Device: device, Engine: worker.EngineConfig{Catalog: opcodes, Binaries: binaries, Mode: mode, LeaseDuration: leaseDuration},
+	}
+	if s.tuner != session.Off {
+		cfg.Memory = tuned.New(tuned.Config{Dir: s.tunerDir, Log: log})
+	}
+	if s.rival != nil {
+		cfg.Decider = s.rival.decide
+	}
+	r.node, err = worker.Start(ctx, cfg)
+	return err
+}
+
+// listen subscribes to what the figures are made of.
+func (r *rig) listen(ctx context.Context) error {
+	if _, err := r.submitter.SubscribeDone(workerName, "*", r.watch.onDone); err != nil {
+		return err
+	}
+	if _, err := r.submitter.SubscribeRejected(workerName, "*", r.watch.onRejected); err != nil {
+		return err
+	}
+	if _, err := r.telemeter.SubscribeLaunches(workerName, "*", r.watch.onLaunch); err != nil {
+		return err
+	}
+	if _, err := r.telemeter.SubscribeRecommendations(workerName, "*", r.watch.onRecommendation); err != nil {
+		return err
+	}
+	if err := r.submitter.Flush(ctx); err != nil {
+		return err
+	}
+	return r.telemeter.Flush(ctx)
+}
+
+// closePatience bounds the end of a rig.
+const closePatience = 30 * time.Second
+
+func (r *rig) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	var err error
+	if r.publisher != nil {
+		_ = r.publisher.Close(ctx) // what it still had to say concerns nobody
+	}
+	for _, c := range []*natsio.Conn{r.submitter, r.telemeter} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if r.node != nil {
+		err = r.node.Close(ctx)
+	}
+	if r.server != nil {
+		r.server.Shutdown()
+	}
+	return err
+}
+
+// report publishes the lengths of the queues until ctx ends, as the demo does.
+func (r *rig) report(ctx context.Context, queues []queueLoad) {
+	if r.every == 0 {
+		return
+	}
+	ticks := time.NewTicker(r.every)
+	defer ticks.Stop()
+	for {
+		for i := range queues {
+			record := telemetry.Queue{
+				Has:      telemetry.HasQueueLen | telemetry.HasExecutedCount,
+				QueueLen: uint32(max(queues[i].outstanding.Load(), 0)), ExecutedCount: queues[i].executed.Load(),
+			}
+			_ = r.publisher.ReportQueue(workerName, queues[i].name, &record) // fails only once it is closed
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// queueLoad is what the publisher knows of a queue.
+type queueLoad struct {
+	name        string
+	outstanding atomic.Int64
+	executed    atomic.Uint64
+}
+
+// submit stores a batch in the work stream and returns before that has happened.
+func (r *rig) submit(ctx context.Context, queue string, slots []telemetry.Slot) error {
+	r.batches++
+	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: batchName(r.batches - 1), Slots: slots}
+	h := telemetry.Header{Incarnation: r.submitter.Incarnation(), Seq: r.batches, SentNs: time.Now().UnixNano()}
+	if err := r.stream.Publish(ctx, workerName, queue, h, &w, telemetry.EncodingArray, r.watch.stored); err != nil {
+		return fmt.Errorf("submit to %s: %w", queue, err)
+	}
+	return nil
+}
