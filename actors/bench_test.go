@@ -108,6 +108,9 @@ func BenchmarkPayload(b *testing.B) {
 					RequestedHitCapacity: 65_536, ExpectedHitsPerItem: 1, HotOpcodeCount: 3, HotWindowCount: 2, MaxPriorityAge: 5,
 					RequeueCount: 40*turn + uint64(seq%7), ExecutedCount: 4096 * turn, TakeOver: turn == 0,
 				}
+				if turn > 0 { // a record that tells an event is merged field by field
+					q.Has &^= telemetry.HasQueueTakeOver
+				}
 				list[i] = telemetry.AppendQueue(list[i], telemetry.EncodingArray, &h, &q)
 				seq++
 			}

@@ -196,13 +196,22 @@ func (d *Decoder) fields(b *binding, in *container) *failure {
 func (d *Decoder) elements(b *binding, in *container) *failure {
 	first := posKind + 1
 	targets := b.targets[:min(first+in.n, len(b.targets))]
+	seen, at := in.seen, d.r.i // kept in registers: a tenth of the time
 	for pos := first; pos < len(targets); pos++ {
-		present, code := d.value(&targets[pos])
-		if code != accepted {
-			return &failure{spec: targets[pos].spec, code: code}
+		t := &targets[pos]
+		if v, after, ok := t.shortUint(d.r.b, at); ok {
+			t.setInt(v)
+			seen, at = seen|1<<pos, after
+			continue
 		}
-		in.seen |= present << pos
+		d.r.i = at
+		present, code := d.value(t)
+		if code != accepted {
+			return &failure{spec: t.spec, code: code}
+		}
+		seen, at = seen|present<<pos, d.r.i
 	}
+	in.seen, d.r.i = seen, at
 	if code := d.r.rest(first + in.n - len(targets)); code != accepted {
 		return &failure{code: code}
 	}
