@@ -176,12 +176,12 @@ func TestBadEntriesAreDroppedOneByOneAndTheFileIsKeptAside(t *testing.T) {
 		"wrong type":        func(s string) string { return strings.Replace(s, "used = 2", "used = \"two\"", 1) },
 		"negative":          func(s string) string { return strings.Replace(s, "[256, 2,", "[-256, 2,", 1) },
 		"too large":         func(s string) string { return strings.Replace(s, "[256, 2,", "[99999999, 2,", 1) },
-		"zero width":        func(s string) string { return strings.Replace(s, "\"32 2 ", "\"0 2 ", 1) },
+		"zero width":        func(s string) string { return strings.Replace(s, "'32 2 ", "'0 2 ", 1) },
 		"not a number":      func(s string) string { return strings.Replace(s, " 1 3.75 ", " 1 NaN ", 1) },
 		"next to no time":   func(s string) string { return strings.Replace(s, " 1 3.75 ", " 1 1e-300 ", 1) },
 		"no time":           func(s string) string { return strings.Replace(s, " 1 3.75 ", " 1 0 ", 1) },
 		"too many values":   func(s string) string { return strings.Replace(s, " 1 3.75 ", " 1 3.75 1 ", 1) },
-		"geometry repeated": func(s string) string { return strings.Replace(s, "\"64 2 ", "\"32 2 ", 1) },
+		"geometry repeated": func(s string) string { return strings.Replace(s, "'64 2 ", "'32 2 ", 1) },
 		"short key":         func(s string) string { return strings.Replace(s, key(2).String(), "02", 1) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -51,13 +52,8 @@ type fileHeader struct {
 type fileEntry struct {
 	Key      string   `toml:"key"`
 	Used     uint64   `toml:"used"`
-	Selected []uint32 `toml:"selected"`
-	Measured []string `toml:"measured"`
-}
-
-type fileWhole struct {
-	fileHeader
-	Entry []fileEntry `toml:"entry"`
+	Selected []uint32 `toml:"selected,omitempty"`
+	Measured []string `toml:"measured,multiline"`
 }
 
 // damage is what was dropped from a file.
@@ -66,33 +62,11 @@ type damage struct {
 	reason error
 }
 
-// parse reads a file of a device. Entries that make no sense are left out and
-// listed. An error says that the file as a whole is of no use.
+// parse reads a file of a device, entry by entry: what stands between two lines that
+// open an entry is a document of its own, so that damage costs the entry that it is in.
+// Entries that make no sense are left out and listed. An error says that the file as a
+// whole is of no use.
 func parse(data []byte, device string) ([]stored, []damage, error) {
-	var whole fileWhole
-	if err := toml.Unmarshal(data, &whole); err != nil {
-		return parsePieces(data, device)
-	}
-	if err := whole.check(device); err != nil {
-		return nil, nil, err
-	}
-	var bad []damage
-	entries := make([]stored, 0, len(whole.Entry))
-	for i := range whole.Entry {
-		e, err := whole.Entry[i].stored()
-		if err != nil {
-			bad = append(bad, damage{reason: fmt.Errorf("entry %d: %w", i+1, err)})
-			continue
-		}
-		entries = append(entries, e)
-	}
-	entries, again := unique(entries)
-	return entries, append(bad, again...), nil
-}
-
-// parsePieces reads a damaged file entry by entry: what stands between two
-// lines that open an entry is a document of its own.
-func parsePieces(data []byte, device string) ([]stored, []damage, error) {
 	pieces := split(data)
 	var header fileHeader
 	if err := toml.Unmarshal(pieces[0].text, &header); err != nil {
@@ -103,20 +77,25 @@ func parsePieces(data []byte, device string) ([]stored, []damage, error) {
 	}
 	var entries []stored
 	var bad []damage
+	at := make(map[Key]int, len(pieces))
 	for _, piece := range pieces[1:] {
-		var e fileEntry
-		err := toml.Unmarshal(piece.text, &e)
-		if err == nil {
-			var s stored
-			if s, err = e.stored(); err == nil {
-				entries = append(entries, s)
-				continue
-			}
+		e, err := piece.entry()
+		if err != nil {
+			bad = append(bad, damage{piece.line, err})
+			continue
 		}
-		bad = append(bad, damage{piece.line, err})
+		i, known := at[e.Key]
+		if !known {
+			at[e.Key] = len(entries)
+			entries = append(entries, e)
+			continue
+		}
+		bad = append(bad, damage{piece.line, fmt.Errorf("key %v stands twice: %w", e.Key, ErrEntry)})
+		if e.used > entries[i].used { // the one that was used last counts
+			entries[i] = e
+		}
 	}
-	entries, again := unique(entries)
-	return entries, append(bad, again...), nil
+	return entries, bad, nil
 }
 
 type piece struct {
@@ -127,41 +106,26 @@ type piece struct {
 // split cuts a file before each line that opens an entry and leaves that line out.
 func split(data []byte) []piece {
 	pieces := []piece{{line: 1}}
-	begin, line := 0, 1
-	for at := 0; at < len(data); line++ {
-		end := len(data)
-		if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
-			end = at + n + 1
-		}
-		if string(bytes.TrimSpace(data[at:end])) == "[[entry]]" {
-			pieces[len(pieces)-1].text = data[begin:at]
+	line := 0
+	for text := range bytes.Lines(data) {
+		line++
+		if string(bytes.TrimSpace(text)) == "[[entry]]" {
 			pieces = append(pieces, piece{line: line})
-			begin = end
+			continue
 		}
-		at = end
+		last := &pieces[len(pieces)-1]
+		last.text = append(last.text, text...)
 	}
-	pieces[len(pieces)-1].text = data[begin:]
 	return pieces
 }
 
-// unique keeps, of entries with the same key, the one that was used last.
-func unique(entries []stored) ([]stored, []damage) {
-	at := make(map[Key]int, len(entries))
-	kept := entries[:0]
-	var bad []damage
-	for _, e := range entries {
-		i, known := at[e.Key]
-		if !known {
-			at[e.Key] = len(kept)
-			kept = append(kept, e)
-			continue
-		}
-		bad = append(bad, damage{reason: fmt.Errorf("key %v stands twice: %w", e.Key, ErrEntry)})
-		if e.used > kept[i].used {
-			kept[i] = e
-		}
+// entry reads the entry of a piece.
+func (p *piece) entry() (stored, error) {
+	var e fileEntry
+	if err := toml.Unmarshal(p.text, &e); err != nil {
+		return stored{}, err
 	}
-	return kept, bad
+	return e.stored()
 }
 
 func (h *fileHeader) check(device string) error {
@@ -199,42 +163,27 @@ func (f *fileEntry) stored() (stored, error) {
 	return s, s.Check()
 }
 
-// rowFields is the number of values of a measurement.
-const rowFields = 7
+// row is a measurement as text.
+func (m *Measurement) row() string {
+	return fmt.Sprintf("%d %d %d %d %d %v %v", m.Width, m.Groups, m.Chunk, m.Depth, m.Count, m.Mean, m.M2)
+}
 
+// read reads what row wrote.
 func (m *Measurement) read(row string) error {
-	var fields [rowFields]string
-	rest, n := row, 0
-	for rest != "" {
-		end := 0
-		for end < len(rest) && rest[end] != ' ' {
-			end++
-		}
-		if n == rowFields {
-			return fmt.Errorf("measurement %.80q: more than %d values: %w", row, rowFields, ErrEntry)
-		}
-		fields[n] = rest[:end]
-		n++
-		rest = rest[min(end+1, len(rest)):]
-	}
-	if n != rowFields {
-		return fmt.Errorf("measurement %.80q: %d values, want %d: %w", row, n, rowFields, ErrEntry)
+	fields := strings.Fields(row)
+	if len(fields) != 7 {
+		return fmt.Errorf("measurement %.80q: %d values, want 7: %w", row, len(fields), ErrEntry)
 	}
 	var err error
-	word := func(s string) uint32 {
-		v, e := strconv.ParseUint(s, 10, 32)
-		err = errors.Join(err, e)
-		return uint32(v)
+	for i, to := range []*uint32{&m.Width, &m.Groups, &m.Chunk, &m.Depth} {
+		v, e := strconv.ParseUint(fields[i], 10, 32)
+		*to, err = uint32(v), errors.Join(err, e)
 	}
-	float := func(s string) float64 {
-		v, e := strconv.ParseFloat(s, 64)
-		err = errors.Join(err, e)
-		return v
-	}
-	m.Geometry = policy.Geometry{Width: word(fields[0]), Groups: word(fields[1]), Chunk: word(fields[2]), Depth: word(fields[3])}
-	count, e := strconv.ParseUint(fields[4], 10, 64)
-	m.Count, m.Mean, m.M2 = count, float(fields[5]), float(fields[6])
-	if err = errors.Join(err, e); err != nil {
+	var errs [3]error
+	m.Count, errs[0] = strconv.ParseUint(fields[4], 10, 64)
+	m.Mean, errs[1] = strconv.ParseFloat(fields[5], 64)
+	m.M2, errs[2] = strconv.ParseFloat(fields[6], 64)
+	if err = errors.Join(err, errors.Join(errs[:]...)); err != nil {
 		return fmt.Errorf("measurement %.80q: %w: %w", row, ErrEntry, err)
 	}
 	return nil
@@ -242,36 +191,24 @@ func (m *Measurement) read(row string) error {
 
 // format writes entries in the order given.
 func format(device string, entries []*stored) []byte {
-	b := fmt.Appendf(nil, "# What ringmaster's tuner measured on this device. A row of measured is:\n"+
-		"# width groups chunk depth, launches, mean ns per slot, sum of squared differences.\nschema = %d\ndevice = ", Schema)
-	b = appendText(b, device)
+	whole := struct {
+		fileHeader
+		Entry []fileEntry `toml:"entry"`
+	}{fileHeader{Schema, device}, make([]fileEntry, 0, len(entries))}
 	for _, e := range entries {
-		b = append(b, "\n\n[[entry]]\nkey = \""...)
-		b = hex.AppendEncode(b, e.Key[:])
-		b = fmt.Appendf(b, "\"\nused = %d\n", e.used)
+		f := fileEntry{Key: e.Key.String(), Used: e.used, Measured: []string{}}
 		if g := e.Selected; g != (policy.Geometry{}) {
-			b = fmt.Appendf(b, "selected = [%d, %d, %d, %d]\n", g.Width, g.Groups, g.Chunk, g.Depth)
+			f.Selected = []uint32{g.Width, g.Groups, g.Chunk, g.Depth}
 		}
-		b = append(b, "measured = ["...)
 		for i := range e.Measurements {
-			m := &e.Measurements[i]
-			b = fmt.Appendf(b, "\n  \"%d %d %d %d %d ", m.Width, m.Groups, m.Chunk, m.Depth, m.Count)
-			b = strconv.AppendFloat(b, m.Mean, 'g', -1, 64)
-			b = append(b, ' ')
-			b = strconv.AppendFloat(b, m.M2, 'g', -1, 64)
-			b = append(b, "\","...)
+			f.Measured = append(f.Measured, e.Measurements[i].row())
 		}
-		b = append(b, "\n]"...)
+		whole.Entry = append(whole.Entry, f)
 	}
-	return append(b, '\n')
-}
-
-// appendText appends a string as the encoder writes it.
-func appendText(b []byte, s string) []byte {
-	text, err := toml.Marshal(map[string]string{"x": s})
+	text, err := toml.Marshal(whole)
 	if err != nil {
-		panic("cache: a string is not TOML: " + err.Error())
+		panic("cache: an entry is not TOML: " + err.Error())
 	}
-	_, value, _ := bytes.Cut(bytes.TrimSpace(text), []byte("= "))
-	return append(b, value...)
+	return append([]byte("# What ringmaster's tuner measured on this device. A row of measured is:\n"+
+		"# width groups chunk depth, launches, mean ns per slot, sum of squared differences.\n"), text...)
 }
