@@ -21,8 +21,11 @@ const (
 // dispatch after.
 const MaxSteps = maxSteps
 
-// keys of the header in the order they are documented.
-var keys = []string{"id", "name", "operands", "side-effects", "idempotent", "max-steps", "steps", "reference"}
+// Keys of an opcode's header.
+var (
+	requiredKeys = []string{"id", "name", "side-effects", "idempotent"}
+	optionalKeys = []string{"operands", "max-steps", "steps", "reference"}
+)
 
 // header is the header of a file while it is read.
 type header struct {
@@ -30,53 +33,60 @@ type header struct {
 	lines map[string]int // line of each key that is there
 }
 
-// parseHeader reads the header lines text begins with, blank lines and other
-// line comments between them included. It returns the rest and its line.
+// parseHeader reads the header of an opcode's file, and returns the body and its line.
 func parseHeader(text string, p *problems) (h header, body string, line int) {
-	h = header{op: Opcode{StepsOperand: NoOperand}, lines: make(map[string]int)}
-	line = 1
-	for text != "" {
+	values, lines, body, line := readHeader(text, requiredKeys, optionalKeys, p)
+	h = header{op: Opcode{StepsOperand: NoOperand}, lines: lines}
+	for key, value := range values {
+		h.take(key, value, lines[key], p)
+	}
+	h.finish(p)
+	return h, body, line
+}
+
+// readHeader reads the header lines that text begins with, blank lines and other line comments
+// between them included: the value and the line of each key. It returns the rest and its line.
+func readHeader(text string, required, optional []string, p *problems) (values map[string]string, lines map[string]int, body string, line int) {
+	values, lines = make(map[string]string), make(map[string]int)
+	for line = 1; text != ""; line++ {
 		first, rest, _ := strings.Cut(text, "\n")
 		trimmed := strings.TrimSpace(first)
 		if trimmed != "" && !strings.HasPrefix(trimmed, "//") {
 			break
 		}
-		if declared, is := strings.CutPrefix(trimmed, headerMark); is {
-			h.line(declared, line, p)
-		}
 		text = rest
-		line++
+		said, is := strings.CutPrefix(trimmed, headerMark)
+		if !is {
+			continue
+		}
+		key, value, found := strings.Cut(said, ":")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
+		switch keys := slices.Concat(required, optional); {
+		case !found || value == "" && key != "operands":
+			p.add(line, "a header line is \"%s key: value\"", headerMark)
+		case !slices.Contains(keys, key):
+			p.add(line, "%q is no key of the header; there are %s", key, strings.Join(keys, ", "))
+		case lines[key] != 0:
+			p.add(line, "%s is declared in line %d already", key, lines[key])
+		default:
+			values[key], lines[key] = value, line
+		}
 	}
 	for i, l := range strings.Split(text, "\n") {
 		if strings.HasPrefix(strings.TrimSpace(l), headerMark) {
 			p.add(line+i, "header lines come before the first statement")
 		}
 	}
-	for _, key := range []string{"id", "name", "side-effects", "idempotent"} {
-		if h.lines[key] == 0 {
+	for _, key := range required {
+		if lines[key] == 0 {
 			p.add(1, "the header has no line \"%s %s: …\"", headerMark, key)
 		}
 	}
-	h.finish(p)
-	return h, text, line
+	return values, lines, text, line
 }
 
-// line reads one header line, without its mark.
-func (h *header) line(text string, line int, p *problems) {
-	key, value, found := strings.Cut(text, ":")
-	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-	switch {
-	case !found || value == "" && key != "operands":
-		p.add(line, "a header line is \"%s key: value\"", headerMark)
-		return
-	case !slices.Contains(keys, key):
-		p.add(line, "%q is no key of the header; there are %s", key, strings.Join(keys, ", "))
-		return
-	case h.lines[key] != 0:
-		p.add(line, "%s is declared in line %d already", key, h.lines[key])
-		return
-	}
-	h.lines[key] = line
+// take takes over what a line says.
+func (h *header) take(key, value string, line int, p *problems) {
 	switch key {
 	case "id":
 		if n, err := strconv.ParseUint(value, 0, 32); err == nil && n < MinID {
@@ -85,10 +95,7 @@ func (h *header) line(text string, line int, p *problems) {
 			h.op.ID = number(key, value, MinID, MaxID, line, p)
 		}
 	case "name":
-		h.op.Name = value
-		if !isPlainName(value) {
-			p.add(line, "name %q: names are a to z, 0 to 9 and single _, at most 32 characters, and begin with a letter", value)
-		}
+		h.op.Name = plainName(value, line, p)
 	case "operands":
 		h.operands(value, line, p)
 	case "side-effects":
@@ -105,6 +112,14 @@ func (h *header) line(text string, line int, p *problems) {
 			p.add(line, "there is no Go reference %q", value)
 		}
 	}
+}
+
+// plainName is a value that has to be a name.
+func plainName(value string, line int, p *problems) string {
+	if !isPlainName(value) {
+		p.add(line, "name %q: names are a to z, 0 to 9 and single _, at most 32 characters, and begin with a letter", value)
+	}
+	return value
 }
 
 // operands reads the names of the operands.

@@ -67,7 +67,7 @@ type Join struct {
 	Tokens   int // of the body: names, numbers, operators. What it costs to compile and to run grows with them
 }
 
-// joinKeys are the keys of a join's header.
+// joinKeys are the keys of a join's header, all of which have to be there.
 var joinKeys = []string{"kind", "name", "join", "seed"}
 
 // IsJoin says whether the header of a file declares a join and not an opcode.
@@ -103,7 +103,11 @@ func ParseJoin(file string, text []byte) (Join, error) {
 	}
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	checkCharacters(text, p)
-	body := j.header(string(text), p)
+	values, lines, body, line := readHeader(string(text), joinKeys, nil, p)
+	j.BodyLine = line
+	for key, value := range values {
+		j.take(key, value, lines[key], p)
+	}
 	tokens, clean := lex(body, j.BodyLine, p)
 	j.Tokens = len(tokens) - 1 // the last one is the end
 	j.Body = strings.TrimRight(clean, " \t\n") + "\n"
@@ -119,69 +123,23 @@ func ParseJoin(file string, text []byte) (Join, error) {
 	return j, p.err()
 }
 
-// header reads the header lines, and returns the body.
-func (j *Join) header(text string, p *problems) (body string) {
-	lines := make(map[string]int)
-	j.BodyLine = 1
-	for text != "" {
-		first, rest, _ := strings.Cut(text, "\n")
-		trimmed := strings.TrimSpace(first)
-		if trimmed != "" && !strings.HasPrefix(trimmed, "//") {
-			break
-		}
-		if declared, is := strings.CutPrefix(trimmed, headerMark); is {
-			j.line(declared, lines, p)
-		}
-		text = rest
-		j.BodyLine++
-	}
-	for i, l := range strings.Split(text, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(l), headerMark) {
-			p.add(j.BodyLine+i, "header lines come before the first statement")
-		}
-	}
-	for _, key := range joinKeys {
-		if lines[key] == 0 {
-			p.add(1, "the header has no line \"%s %s: …\"", headerMark, key)
-		}
-	}
-	return text
-}
-
-// line reads one header line, without its mark.
-func (j *Join) line(text string, lines map[string]int, p *problems) {
-	key, value, found := strings.Cut(text, ":")
-	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-	switch {
-	case !found || value == "":
-		p.add(j.BodyLine, "a header line is \"%s key: value\"", headerMark)
-		return
-	case !slices.Contains(joinKeys, key):
-		p.add(j.BodyLine, "%q is no key of a join's header; there are %s", key, strings.Join(joinKeys, ", "))
-		return
-	case lines[key] != 0:
-		p.add(j.BodyLine, "%s is declared in line %d already", key, lines[key])
-		return
-	}
-	lines[key] = j.BodyLine
+// take takes over what a line of the header says.
+func (j *Join) take(key, value string, line int, p *problems) {
 	switch key {
 	case "kind":
 		if value != "join" {
-			p.add(j.BodyLine, "kind is %q, want join", value)
+			p.add(line, "kind is %q, want join", value)
 		}
 	case "name":
-		j.Name = value
-		if !isPlainName(value) {
-			p.add(j.BodyLine, "name %q: names are a to z, 0 to 9 and single _, at most 32 characters, and begin with a letter", value)
-		}
+		j.Name = plainName(value, line, p)
 	case "join":
 		at := slices.Index(joinNames[:], value)
 		if at < 0 {
-			p.add(j.BodyLine, "join is %q, want one of %s", value, strings.Join(joinNames[:], ", "))
+			p.add(line, "join is %q, want one of %s", value, strings.Join(joinNames[:], ", "))
 		}
 		j.Kind = JoinKind(max(at, 0))
 	case "seed":
-		j.Seed = number(key, value, 0, 1<<32-1, j.BodyLine, p)
+		j.Seed = number(key, value, 0, 1<<32-1, line, p)
 	}
 }
 
