@@ -13,6 +13,10 @@ import (
 type (
 	// Batch is work submitted together.
 	Batch = ledger.Batch
+	// Run is slots of a batch that differ in nothing but their arguments.
+	Run = ledger.Run
+	// Arg is an argument of a run.
+	Arg = ledger.Arg
 	// BatchResult is a finished batch.
 	BatchResult = ledger.Result
 	// SlotFault is a slot of a batch that ended in a fault.
@@ -76,29 +80,52 @@ func (e *Engine) fits(opcodes uint64, steps uint32) bool {
 	return e.catalog.RowCost(kernel.Kernel{Kind: kernel.Interpreter}, kernel.OpcodeSet(opcodes), steps) < e.cfg.LoopBudget
 }
 
+// profileSlot adds a slot of an opcode whose slots differ in steps or parts.
+func profileSlot(c *kernel.Catalog, p *ledger.Profile, s *ring.Slot) error {
+	op := kernel.Opcode(s.Opcode)
+	if op != kernel.OpCopy && c.Has(op) {
+		if err := c.CheckSlot(s); err != nil {
+			return err
+		}
+	}
+	p.Steps = max(p.Steps, c.Steps(s))
+	if op == kernel.OpPacked {
+		p.Parts |= uint64(kernel.PartsOf(s))
+	}
+	return nil
+}
+
 // profile is what the ledger has to know of a batch's slots. It refuses a packed slot that
 // does not fit and an operator's opcode over its budget; anything else that is wrong with
 // a slot ends in a fault.
 func profile(c *kernel.Catalog, work *Batch) (p ledger.Profile, err error) {
 	unknown := false
-	for i := range work.Slots {
-		s := &work.Slots[i]
-		if s.Opcode >= ring.OpcodeBins {
+	meet := func(opcode uint32) (varies bool) {
+		if opcode >= ring.OpcodeBins {
 			unknown = true
-			continue
+			return false
 		}
-		p.Opcodes |= 1 << s.Opcode
-		if kernel.OpcodeSet(1)<<s.Opcode&kernel.Varying == 0 {
-			continue
-		}
-		if op := kernel.Opcode(s.Opcode); op != kernel.OpCopy && c.Has(op) {
-			if err := c.CheckSlot(s); err != nil {
+		p.Opcodes |= 1 << opcode
+		return kernel.OpcodeSet(1)<<opcode&kernel.Varying != 0
+	}
+	for i := range work.Slots {
+		if s := &work.Slots[i]; meet(s.Opcode) {
+			if err := profileSlot(c, &p, s); err != nil {
 				return p, fmt.Errorf("batch %q: slot %d: %w: %w", work.ID, i, err, ErrBatch)
 			}
 		}
-		p.Steps = max(p.Steps, c.Steps(s))
-		if kernel.Opcode(s.Opcode) == kernel.OpPacked {
-			p.Parts |= uint64(kernel.PartsOf(s))
+	}
+	for i := range work.Runs {
+		run := &work.Runs[i]
+		if !meet(run.Opcode) {
+			continue
+		}
+		var s ring.Slot
+		for j := range run.Count {
+			run.Slot(j, &s)
+			if err := profileSlot(c, &p, &s); err != nil {
+				return p, fmt.Errorf("batch %q: run %d, slot %d: %w: %w", work.ID, i, j, err, ErrBatch)
+			}
 		}
 	}
 	p.Repeatable = !unknown

@@ -27,6 +27,9 @@ var writers = sync.Pool{New: func() any { w := newWriter(); return &w }}
 // ErrMoving says that later there may be room; the others are ErrBatch, ErrForbidden and
 // ErrClosed.
 func (e *Engine) Submit(queue string, work Batch) error {
+	if err := e.ledger.Check(&work); err != nil {
+		return err
+	}
 	profile, err := profile(e.catalog, &work)
 	if err != nil {
 		return err

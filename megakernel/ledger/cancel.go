@@ -81,11 +81,11 @@ func (l *Ledger) withdraw(now time.Time, b *Entry, why error) {
 
 // dropRest drops the slots of a batch from segmentEnd on.
 func (l *Ledger) dropRest(b *Entry, why error) {
-	l.drop(b, len(b.Slots)-b.segmentEnd)
+	l.drop(b, b.length-b.segmentEnd)
 	b.withdrawn = true
 	b.queue.ending++
 	b.result.Err = why
-	b.segmentEnd = len(b.Slots)
+	b.segmentEnd = b.length
 	b.class = [ring.Priorities]class{}
 }
 

@@ -4,7 +4,7 @@
 //
 // # The way of a batch
 //
-// [Ledger.NewEntry] checks a batch by itself. [Ledger.Submit] takes it for a queue and
+// [Ledger.Check] and [Ledger.NewEntry] look at a batch by itself. [Ledger.Submit] takes it for a queue and
 // reserves positions in pages for the slots of its first segment, as far as there are
 // pages. Whoever reserved positions writes [Ledger.Slots] to where the device finds them,
 // and says so with [Ledger.Publish]. [Ledger.Begin], [Ledger.Reserve] and [Ledger.Plan]
@@ -22,8 +22,8 @@
 //
 // # Who may call
 //
-// Everything is called by one goroutine at a time, with three exceptions: NewEntry looks
-// at the configuration only; Slots touches positions that its caller has reserved and not
+// Everything is called by one goroutine at a time, with three exceptions: Check and
+// NewEntry look at the configuration only; Slots touches positions that its caller has reserved and not
 // published; Collect touches the pages of its wave, which no other call does until Settle
 // or Return. These may run beside all others.
 package ledger

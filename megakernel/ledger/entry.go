@@ -14,6 +14,7 @@ type Batch struct {
 	ID          string      // names the batch in its result, and for Cancel
 	Tag         uint64      // returned in the result, not looked at
 	Slots       []ring.Slot // belong to the ledger from Submit until the batch is reported; an allocation of their own
+	Runs        []Run       // slots that follow those; they and their words belong to the ledger too, which only reads them
 	WantResults bool        // ask for the result word of every slot
 	Deadline    time.Time   // slots in no wave by then are dropped; zero: none
 	Epoch       uint64      // of the window that it depends on; every slot is dropped with ErrHeapLost if it is another by now; 0: none
@@ -57,6 +58,8 @@ type Profile struct {
 type Entry struct {
 	Batch
 	profile     Profile
+	length      int   // slots
+	ends        []int // of Runs, in the batch
 	queue       *queue
 	result      Result
 	number      uint32 // index in the ledger's table of entries
@@ -86,39 +89,37 @@ type positions struct {
 // class is the part of a segment's order that has one priority and is in no page yet.
 type class struct{ next, end int }
 
-// NewEntry checks a batch by itself and opens its first segment. Opcodes and operands are
-// checked by the device, which answers with a fault.
-func (l *Ledger) NewEntry(work Batch, p Profile) (*Entry, error) {
-	n := len(work.Slots)
-	if n == 0 || n > l.cfg.MaxBatchSlots {
-		return nil, fmt.Errorf("batch %q: %d slots, want 1..%d: %w", work.ID, n, l.cfg.MaxBatchSlots, ErrBatch)
+// Check refuses a batch that no ledger of this configuration takes. Opcodes and operands
+// are checked by the device, which answers with a fault.
+func (l *Ledger) Check(work *Batch) error {
+	for i := range work.Runs {
+		if err := work.Runs[i].check(l.cfg.MaxBatchSlots); err != nil {
+			return fmt.Errorf("batch %q: run %d: %w: %w", work.ID, i, err, ErrBatch)
+		}
 	}
-	var count [ring.Priorities]int // of the first segment
-	end := 0
+	if n := work.Len(); n == 0 || n > l.cfg.MaxBatchSlots {
+		return fmt.Errorf("batch %q: %d slots, want 1..%d: %w", work.ID, n, l.cfg.MaxBatchSlots, ErrBatch)
+	}
 	for i := range work.Slots {
-		s := &work.Slots[i]
-		if s.Priority >= ring.Priorities {
-			return nil, fmt.Errorf("batch %q: slot %d has priority %d, want below %d: %w", work.ID, i, s.Priority, ring.Priorities, ErrBatch)
-		}
-		if end == 0 {
-			count[s.Priority]++
-			if s.Opcode == l.cfg.Fence {
-				end = i + 1
-			}
+		if p := work.Slots[i].Priority; p >= ring.Priorities {
+			return fmt.Errorf("batch %q: slot %d has priority %d, want below %d: %w", work.ID, i, p, ring.Priorities, ErrBatch)
 		}
 	}
-	if end == 0 {
-		end = n
-	}
+	return nil
+}
+
+// NewEntry opens the first segment of a batch that has passed Check.
+func (l *Ledger) NewEntry(work Batch, p Profile) (*Entry, error) {
 	if !l.cfg.Fits(p.Opcodes, p.Steps) {
 		return nil, fmt.Errorf("batch %q: its opcodes together take more loop iterations a slot than a dispatch has; submit them in batches of their own: %w",
 			work.ID, ErrBatch)
 	}
 	b := &Entry{Batch: work, profile: p, result: Result{ID: work.ID, Tag: work.Tag}}
 	if work.WantResults {
-		b.result.Results = make([]uint32, n)
+		b.result.Results = make([]uint32, work.Len())
 	}
-	b.open(0, end, &count)
+	b.index()
+	b.openSegment(l.cfg.Fence)
 	return b, nil
 }
 
@@ -126,33 +127,24 @@ func (l *Ledger) NewEntry(work Batch, p Profile) (*Entry, error) {
 // batch.
 func (b *Entry) openSegment(fence uint32) bool {
 	start := b.segmentEnd
-	if start == len(b.Slots) {
+	if start == b.length {
 		return false
 	}
-	var count [ring.Priorities]int
-	end := start
-	for end < len(b.Slots) {
-		s := &b.Slots[end]
-		count[s.Priority]++
-		end++
-		if s.Opcode == fence {
-			break
-		}
-	}
+	end, count := b.segment(start, fence)
 	b.open(start, end, &count)
 	return true
 }
 
 // open makes a range of slots the open segment and sorts it by priority, keeping its
 // order. count has its slots by priority. A segment of one priority, which most are, needs
-// no order: its slots are written to staging straight from the batch.
+// no order: its slots are written to staging straight from the batch, or made there.
 func (b *Entry) open(start, end int, count *[ring.Priorities]int) {
 	n := end - start
 	b.segmentEnd = end
 	b.outstanding = n
 	b.taken = b.fewTaken[:0]
 	b.class = [ring.Priorities]class{}
-	first := b.Slots[start].Priority
+	first := b.priority(start)
 	if b.uniform = count[first] == n; b.uniform {
 		b.class[first] = class{start, end}
 		return
@@ -169,7 +161,7 @@ func (b *Entry) open(start, end int, count *[ring.Priorities]int) {
 		at += count[p]
 	}
 	for i := start; i < end; i++ {
-		p := b.Slots[i].Priority
+		p := b.priority(i)
 		b.order[next[p]] = uint32(i)
 		next[p]++
 	}

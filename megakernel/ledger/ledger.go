@@ -7,7 +7,7 @@ import (
 	"ringmaster/ring"
 )
 
-// Errors of Submit and NewEntry. They mean that nothing of the batch was taken.
+// Errors of Check, NewEntry and Submit. They mean that nothing of the batch was taken.
 var (
 	// ErrBatch says that a batch can never run as it is.
 	ErrBatch = errors.New("batch is malformed")

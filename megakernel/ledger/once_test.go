@@ -17,7 +17,7 @@ func (l *Ledger) check() error {
 		slots := 0
 		for _, b := range l.entries {
 			if b != nil && b.queue == q {
-				slots += b.outstanding + len(b.Slots) - b.segmentEnd
+				slots += b.outstanding + b.length - b.segmentEnd
 			}
 		}
 		if slots != q.pending {
@@ -139,6 +139,16 @@ func (h *hammered) submit(id string) error {
 	if h.IntN(20) == 0 {
 		work.Epoch = 1
 	}
+	n := len(work.Slots)
+	if h.IntN(2) == 0 {
+		var runs []Run
+		listed := h.IntN(n + 1)
+		_, runs = runsOf(work.Slots[listed:])
+		work.Slots, work.Runs = work.Slots[:listed], runs
+	}
+	if err := h.l.Check(&work); err != nil {
+		return ignore(err, ErrBatch)
+	}
 	entry, err := h.l.NewEntry(work, p)
 	if err != nil {
 		return ignore(err, ErrBatch)
@@ -154,7 +164,7 @@ func (h *hammered) submit(id string) error {
 	if err != nil {
 		return ignore(err, ErrBatch, ErrBacklog, ErrQuota, ErrQueues, ErrForbidden)
 	}
-	h.taken[key] = len(work.Slots)
+	h.taken[key] = n
 	h.write(extents)
 	if h.IntN(4) == 0 {
 		h.holds = append(h.holds, extents)

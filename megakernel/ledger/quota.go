@@ -50,12 +50,12 @@ func (l *Ledger) Configure(now time.Time, name string, options QueueOptions) err
 // admits refuses a batch that the queue's options do not allow.
 func (q *queue) admits(b *Entry) error {
 	o := &q.options
-	if o.MaxPending > 0 && q.pending+len(b.Slots) > o.MaxPending {
-		if len(b.Slots) > o.MaxPending {
-			return fmt.Errorf("batch %q: %d slots, the queue's quota is %d: %w", b.ID, len(b.Slots), o.MaxPending, ErrBatch)
+	if o.MaxPending > 0 && q.pending+b.length > o.MaxPending {
+		if b.length > o.MaxPending {
+			return fmt.Errorf("batch %q: %d slots, the queue's quota is %d: %w", b.ID, b.length, o.MaxPending, ErrBatch)
 		}
 		return fmt.Errorf("batch %q: %d slots of queue %q pending and %d more, its quota is %d: %w",
-			b.ID, q.pending, q.name, len(b.Slots), o.MaxPending, ErrQuota)
+			b.ID, q.pending, q.name, b.length, o.MaxPending, ErrQuota)
 	}
 	if o.forbids(b) {
 		return fmt.Errorf("batch %q: opcodes %#x, queue %q may use %#x: %w",

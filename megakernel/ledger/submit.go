@@ -41,7 +41,7 @@ func (l *Ledger) Submit(now time.Time, dst []Extent, name string, b *Entry) ([]E
 	before := len(dst)
 	for p := range uint32(ring.Priorities) {
 		if q.waiting[p].first == nil {
-			dst = l.reserve(dst, q, b, p, len(b.Slots))
+			dst = l.reserve(dst, q, b, p, b.length)
 		}
 	}
 	q.enqueue(b)
@@ -53,9 +53,9 @@ func (l *Ledger) Submit(now time.Time, dst []Extent, name string, b *Entry) ([]E
 
 // admit decides whether a batch is taken and for which queue.
 func (l *Ledger) admit(now time.Time, name string, b *Entry) (*queue, error) {
-	if l.pending+len(b.Slots) > l.cfg.MaxPending {
+	if l.pending+b.length > l.cfg.MaxPending {
 		return nil, fmt.Errorf("batch %q: %d slots pending and %d more, the limit is %d: %w",
-			b.ID, l.pending, len(b.Slots), l.cfg.MaxPending, ErrBacklog)
+			b.ID, l.pending, b.length, l.cfg.MaxPending, ErrBacklog)
 	}
 	q, err := l.open(now, name)
 	if err != nil {
@@ -80,10 +80,10 @@ func (l *Ledger) register(q *queue, b *Entry) {
 	b.serial = l.serial
 	l.serial++
 	b.result.Sequence = q.sequence
-	q.sequence += uint32(len(b.Slots))
-	q.pending += len(b.Slots)
-	q.stats.Submitted += uint64(len(b.Slots))
-	l.pending += len(b.Slots)
+	q.sequence += uint32(b.length)
+	q.pending += b.length
+	q.stats.Submitted += uint64(b.length)
+	l.pending += b.length
 	if !b.Deadline.IsZero() {
 		l.deadlines.push(b)
 	}
@@ -187,28 +187,24 @@ func (l *Ledger) closePage(q *queue, number uint32) error {
 }
 
 // Slots are the slots of an extent, with tenant and sequence, to be written to its
-// positions. They are in the batch or, if its order is another, in gather, which needs
-// room for a page. Whoever reserved an extent calls it once before publishing, beside
+// positions. They are in the batch or, if its order is another or they are
+// of runs, in gather, which needs room for a page. Whoever reserved an extent calls it once before publishing, beside
 // whatever else goes on.
 func (l *Ledger) Slots(x *Extent, gather []ring.Slot) []ring.Slot {
 	b := x.entry
-	tenant, sequence := b.queue.window.Tenant, b.result.Sequence
 	owners := l.owners[x.Index : x.Index+x.N]
 	if b.uniform {
-		slots := b.Slots[x.from : x.from+x.N]
-		for i := range slots {
-			index := uint32(x.from + i)
-			slots[i].Tenant, slots[i].Sequence = tenant, sequence+index
-			owners[i] = owner{entry: b.number, index: index}
+		for i := range owners {
+			owners[i] = owner{entry: b.number, index: uint32(x.from + i)}
 		}
-		return slots
+		return b.slots(x.from, x.N, gather)
 	}
-	gather = gather[:0]
+	gather = gather[:x.N]
 	for i, index := range b.order[x.from : x.from+x.N] {
-		s := &b.Slots[index]
-		s.Tenant, s.Sequence = tenant, sequence+index
 		owners[i] = owner{entry: b.number, index: index}
-		gather = append(gather, *s)
+		if s := b.slot(int(index), &gather[i]); s != &gather[i] {
+			gather[i] = *s
+		}
 	}
 	return gather
 }

@@ -20,7 +20,8 @@ const testFence = 9
 
 // TestTextCases runs testdata/*.txt, one file a rule. A case is a number of commands, one a
 // line, a line of four dashes, and the expected transcript up to a blank line. Comments
-// begin with #. The commands are the methods of book, below.
+// begin with #. The commands are the methods of book, below. Each case is played twice:
+// with slots, and with runs of slots.
 func TestTextCases(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
 	if err != nil || len(files) == 0 {
@@ -42,9 +43,14 @@ func runTextFile(t *testing.T, file string) {
 		if !found && !*update {
 			t.Fatalf("%s: a case without a transcript:\n%s", file, block)
 		}
-		got, err := transcript(input)
+		got, err := transcript(input, slotsAlone)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", file, err, input)
+		}
+		asRuns, err := transcript(input, runsOf)
+		refused := strings.Contains(got, ErrBatch.Error()) // in words of its own
+		if err != nil || asRuns != got && !refused {
+			t.Errorf("%s:\n%s%v, as runs\n%s\nas slots\n%s", file, input, err, asRuns, got)
 		}
 		if strings.TrimSpace(want) != got && !*update {
 			t.Errorf("%s:\n%sgot\n%s\nwant\n%s", file, input, got, strings.TrimSpace(want))
@@ -60,6 +66,7 @@ func runTextFile(t *testing.T, file string) {
 
 // book runs the commands of a case.
 type book struct {
+	form    func([]ring.Slot) ([]ring.Slot, []Run)
 	cfg     Config
 	ledger  *Ledger
 	now     time.Time
@@ -75,8 +82,8 @@ func testConfig() Config {
 	}
 }
 
-func transcript(input string) (string, error) {
-	b := &book{cfg: testConfig(), now: time.Unix(1000, 0), waves: map[string]*Wave{}, extents: map[string][]Extent{}}
+func transcript(input string, form func([]ring.Slot) ([]ring.Slot, []Run)) (string, error) {
+	b := &book{form: form, cfg: testConfig(), now: time.Unix(1000, 0), waves: map[string]*Wave{}, extents: map[string][]Extent{}}
 	for line := range strings.Lines(input) {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
@@ -255,7 +262,12 @@ func (b *book) submit(args []string) error {
 		p.Steps = uint32(number(f["steps"]))
 	}
 	work.WantResults, p.Repeatable = f["results"] != "", f["repeatable"] != ""
-	entry, err := b.ledger.NewEntry(work, p)
+	work.Slots, work.Runs = b.form(work.Slots)
+	err := b.ledger.Check(&work)
+	var entry *Entry
+	if err == nil {
+		entry, err = b.ledger.NewEntry(work, p)
+	}
 	var extents []Extent
 	if err == nil {
 		extents, err = b.ledger.Submit(b.now, nil, queue, entry)

@@ -133,15 +133,16 @@ func (l *Ledger) live(entry ring.Entry) (n int) {
 }
 
 // Each calls visit for every slot that the wave is to run, with its place in Statuses and
-// Words. Like Collect it may run beside other calls.
+// Words. A slot is visit's until it returns. Like Collect it may run beside other calls.
 func (w *Wave) Each(visit func(at int, s *ring.Slot, status ring.Status)) {
 	l := w.ledger
+	var made ring.Slot
 	for position, entry := range w.Pages {
 		base := int(entry.Page()) * ring.PageSlots
 		for i, status := range l.pool.Statuses(int(entry.Page()), 1)[:entry.Count()] {
 			if status.State() == ring.Published {
 				o := l.owners[base+i]
-				visit(position*ring.PageSlots+i, &w.entries[o.entry].Slots[o.index], status)
+				visit(position*ring.PageSlots+i, w.entries[o.entry].slot(int(o.index), &made), status)
 			}
 		}
 	}
