@@ -37,7 +37,7 @@ func (w *workerActor) admit(b *batch) {
 		b.settle(telemetry.OutcomeQueueBusy, ErrStopped)
 		return
 	}
-	slots := len(b.work.Slots)
+	slots := b.work.Count()
 	if l.pending+slots > w.system.cfg.MaxPendingSlots {
 		b.settle(telemetry.OutcomeBusy, ErrBacklog)
 		return

@@ -94,8 +94,8 @@ func (w *workerActor) finishOutside(l *lane, done []telemetry.Done) {
 
 // bury finishes a batch that was canceled before it came.
 func (w *workerActor) bury(b *batch) {
-	b.done = &telemetry.Done{Batch: b.work.Batch, Dropped: uint32(len(b.work.Slots)), Error: "canceled", WorkSentNs: b.sentNs}
-	b.work.Slots = nil
+	b.done = &telemetry.Done{Batch: b.work.Batch, Dropped: uint32(b.work.Count()), Error: "canceled", WorkSentNs: b.sentNs}
+	b.work.Slots, b.work.Runs = nil, nil
 	w.finished.add(b)
 	w.outbox = append(w.outbox, b)
 }

@@ -136,8 +136,8 @@ func (s *System) attach(worker string, limits policy.Limits, memoryBudget uint64
 }
 
 // Submit gives a batch to the engine of a local worker. settled is called
-// exactly once, from any goroutine, possibly before Submit returns. w may be
-// reused after the call. workSentNs is the sender's clock, for the done record.
+// exactly once, from any goroutine, possibly before Submit returns. w belongs
+// to the system. workSentNs is the sender's clock, for the done record.
 func (s *System) Submit(worker, queue string, w *telemetry.Work, workSentNs int64, settled func(telemetry.Outcome, error)) {
 	outcome, err := telemetry.OutcomeRetry, error(ErrDraining)
 	if !s.draining.Load() {
@@ -148,7 +148,6 @@ func (s *System) Submit(worker, queue string, w *telemetry.Work, workSentNs int6
 				return fmt.Errorf("%w: %s", ErrNoEngine, worker)
 			}
 			b := &batch{family: f, work: *w, sentNs: workSentNs, waiters: []func(telemetry.Outcome, error){settled}}
-			b.work.Slots = append([]telemetry.Slot(nil), w.Slots...)
 			f.cell.touch(s.tick.Load())
 			f.waiting.Add(1)
 			if !actor.post(b) {

@@ -20,10 +20,11 @@ var DefaultTelemetryLimits = CheckLimits{
 	MaxBytes: 64 << 10, MaxRecords: 1024, MaxItems: 32 << 10, MaxString: 4096, MaxDepth: maxDepth,
 }
 
-// DefaultWorkLimits fits a batch of MaxBatchSlots slots with every argument at
-// its widest encoding: 4096 × (1 + 14 × 5) bytes, 4096 × 15 values.
+// DefaultWorkLimits fits a batch of MaxListedSlots slots with every argument at
+// its widest encoding, 4096 × (1 + 14 × 5) bytes, 4096 × 15 values, and the words of
+// an argument of MaxBatchSlots slots.
 var DefaultWorkLimits = CheckLimits{
-	MaxBytes: 1 << 20, MaxRecords: 64, MaxItems: 128 << 10, MaxString: 4096, MaxDepth: maxDepth,
+	MaxBytes: 1 << 20, MaxRecords: 64, MaxItems: 128 << 10, MaxString: MaxBatchSlots * wordBytes, MaxDepth: maxDepth,
 }
 
 // DefaultHeapLimits fits one transfer of MaxHeapWords words.

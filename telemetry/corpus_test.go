@@ -51,7 +51,8 @@ func corpusFile(t testing.TB, path string) []byte {
 func amplifiers(t testing.TB) map[string][]byte {
 	return map[string][]byte{
 		"slots of three bytes": append(literal(t, "98 07 00 01 01 c0 c0 a1'b' dc1000"),
-			bytes.Repeat([]byte{0x92, 0, 0}, MaxBatchSlots)...),
+			bytes.Repeat([]byte{0x92, 0, 0}, MaxListedSlots)...),
+		"runs of four bytes":                   append(literal(t, work+"dc0400"), bytes.Repeat([]byte{0x93, 0, 0, 1}, MaxRuns)...),
 		"records of a byte, refused":           bytes.Repeat([]byte{0x90}, DefaultTelemetryLimits.MaxRecords),
 		"records of two bytes, refused":        bytes.Repeat([]byte{0x91, 0x0f}, DefaultTelemetryLimits.MaxRecords),
 		"records with a long text of what for": bytes.Repeat(literal(t, "97 04 00 01 01 c0 c0 c0"), DefaultTelemetryLimits.MaxRecords),

@@ -18,7 +18,8 @@ type Decoder struct {
 }
 
 // Reset starts over with another payload. The Decoder reads from payload until
-// the next Reset but no record keeps a part of it.
+// the next Reset. Of what it decodes only the words of runs are views of payload;
+// they hold as long as the payload's bytes do.
 func (d *Decoder) Reset(payload []byte) {
 	d.r = reader{b: payload}
 	d.index = 0
@@ -123,7 +124,7 @@ func (r *Record) reset(kind Kind) {
 	case KindRecommendation:
 		r.Recommendation = Recommendation{Reasons: r.Recommendation.Reasons[:0]}
 	case KindWork:
-		r.Work = Work{Slots: r.Work.Slots[:0]}
+		r.Work = Work{Slots: r.Work.Slots[:0], Runs: r.Work.Runs[:0]}
 	case KindDone:
 		r.Done = Done{Faults: r.Done.Faults[:0], Results: r.Done.Results[:0], Prints: r.Done.Prints[:0]}
 	case KindHeap:

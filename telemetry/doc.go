@@ -61,7 +61,7 @@
 //	payload, bytes          65536      1048576    266240
 //	records in a payload    1024       64         1
 //	values in a payload     32768      131072     256
-//	string or bytes, bytes  4096       4096       262144
+//	string or bytes, bytes  4096       262144     262144
 //	nested containers       8          8          8
 //
 // A payload that fails is refused whole. A record that fails later, by a range
@@ -256,6 +256,12 @@
 // priority is 0 (most urgent) to 4. More elements refuse the record: a slot is
 // executed, so nothing in it is skipped.
 //
+// A run is slots that differ in nothing but their arguments: the array [opcode,
+// priority, count, arg0 .. arg11]. An argument is a u32, which all of its slots have, or
+// a byte string of count little-endian u32, one a slot: what a numpy array, a typed
+// array or a Go slice has in memory. A batch has slots, runs or both, up to 65536 slots
+// together, and the slots come first: runs of a batch go on counting where slots end.
+//
 // A batch that names the epoch of an upload's answer depends on what was
 // uploaded: if the heap is of another epoch when the batch arrives, all its
 // slots are dropped with the error "heap lost". A batch has no deadline if
@@ -264,10 +270,11 @@
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   batch!                                token     1..64 bytes    -            event    the de-duplication id
-//	 7   slots!                                []slot    1..4096        -            event
+//	 7   slots                                 []slot    1..4096        -            event
 //	 8   want_results                          bool      true|false     -            event    ask for the result word of every slot
 //	 9   epoch                                 u64       0..2^64-1      -            event    of the heap it depends on; 0: none
 //	10   deadline_ms                           u32       0..2^32-1      ms           event    0: none
+//	11   runs                                  []run     1..1024        -            event    1 to 65536 slots each
 //
 // # Record done
 //
@@ -281,15 +288,15 @@
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   batch!                                token     1..64 bytes    -            event
-//	 7   executed!                             u32       0..4096        slots        event
-//	 8   faulted!                              u32       0..4096        slots        event
+//	 7   executed!                             u32       0..65536       slots        event
+//	 8   faulted!                              u32       0..65536       slots        event
 //	 9   faults                                []fault   0..64          -            event    the first of them
-//	10   results                               []u32     0..4096        -            event    one a slot, if asked for
+//	10   results                               []u32     0..65536       -            event    one a slot, if asked for
 //	11   work_sent_ns                          i64       0..2^63-1      ns           event    sent_ns of the batch
-//	12   dropped                               u32       0..4096        slots        event    that did not run
+//	12   dropped                               u32       0..65536       slots        event    that did not run
 //	13   error                                 text      0..256 bytes   -            event    why; empty if none was dropped
 //	14   prints                                []u32     0..320         -            event    what slots printed, five words each; the first 64
-//	15   printed                               u32       0..4096        slots        event    that printed and whose words the worker still had
+//	15   printed                               u32       0..65536       slots        event    that printed and whose words the worker still had
 //
 // # Record rejected
 //
@@ -363,5 +370,5 @@
 //	pos  field                                 type      range          unit         class    note
 //	 6   batch!                                token     1..64 bytes    -            event
 //	 7   found                                 enum      0..2           -            event    of an answer
-//	 8   slots                                 u32       0..4096        slots        event    of an answer: dropped so far
+//	 8   slots                                 u32       0..65536       slots        event    of an answer: dropped so far
 package telemetry

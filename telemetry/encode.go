@@ -178,6 +178,11 @@ func encodeList(e *encoder, s *spec, p any) {
 		for i := range *p {
 			e.slot(&(*p)[i])
 		}
+	case *[]Run:
+		_ = e.EncodeArrayLen(len(*p))
+		for i := range *p {
+			e.run(&(*p)[i])
+		}
 	case *[]Fault:
 		faults := (*p)[:min(len(*p), MaxFaults)]
 		_ = e.EncodeArrayLen(len(faults))

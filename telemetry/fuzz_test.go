@@ -55,6 +55,9 @@ func checkDecode(t testing.TB, payload []byte) {
 			}
 			continue
 		}
+		if r.Kind == KindWork {
+			checkWords(t, &r.Work)
+		}
 		for _, encoding := range []Encoding{EncodingMap, EncodingArray} {
 			again, err := decodeOne(Append(nil, encoding, r), DefaultWorkLimits)
 			if err != nil || !reflect.DeepEqual(again, r) {
@@ -64,5 +67,18 @@ func checkDecode(t testing.TB, payload []byte) {
 	}
 	if checkErr == nil && outcomes != records {
 		t.Fatalf("%d outcomes, %d records", outcomes, records)
+	}
+}
+
+// checkWords reads every argument of a batch that was accepted.
+func checkWords(t testing.TB, w *Work) {
+	if n := w.Count(); n < 1 || n > MaxBatchSlots {
+		t.Fatalf("%d slots were accepted", n)
+	}
+	for i := range w.Runs {
+		run := &w.Runs[i]
+		for a := range run.Args {
+			_ = run.Args[a].At(int(run.Count) - 1)
+		}
 	}
 }

@@ -82,18 +82,18 @@ func TestHostilePayloadsAreRefusedWithLittleMemory(t *testing.T) {
 func TestDecodingAllocatesInProportionToThePayload(t *testing.T) {
 	// The record with the most memory for a byte: slots of three bytes, 64 in memory.
 	payload := literal(t, "98 07 00 01 01 c0 c0 a1'b' dc1000")
-	payload = append(payload, bytes.Repeat([]byte{0x92, 0, 0}, MaxBatchSlots)...)
+	payload = append(payload, bytes.Repeat([]byte{0x92, 0, 0}, MaxListedSlots)...)
 	var d Decoder
 	r := new(Record)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	records, _ := drain(t, &d, r, payload)
 	runtime.ReadMemStats(&after)
-	if records != 1 || len(r.Work.Slots) != MaxBatchSlots {
+	if records != 1 || len(r.Work.Slots) != MaxListedSlots {
 		t.Fatalf("%d records, %d slots", records, len(r.Work.Slots))
 	}
-	if n := after.TotalAlloc - before.TotalAlloc; n > MaxBatchSlots*64*3/2 {
-		t.Errorf("%d bytes allocated for %d slots of 64 bytes", n, MaxBatchSlots)
+	if n := after.TotalAlloc - before.TotalAlloc; n > MaxListedSlots*64*3/2 {
+		t.Errorf("%d bytes allocated for %d slots of 64 bytes", n, MaxListedSlots)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestDepthIsCappedWhateverTheLimitsSay(t *testing.T) {
 }
 
 func TestWorkLimitsFitTheLargestBatch(t *testing.T) {
-	w := Work{Has: HasAllWork, Batch: "b", WantResults: true, Slots: make([]Slot, MaxBatchSlots)}
+	w := Work{Has: HasAllWork &^ HasRuns, Batch: "b", WantResults: true, Slots: make([]Slot, MaxListedSlots)}
 	for i := range w.Slots {
 		w.Slots[i] = Slot{Opcode: ^uint32(0), Priority: MaxPriority, NArgs: MaxSlotArgs}
 		for a := range w.Slots[i].Args {

@@ -4,7 +4,9 @@ import "fmt"
 
 // Bounds of lists and texts. The schema refuses more.
 const (
-	MaxBatchSlots   = 4096     // slots of one batch
+	MaxBatchSlots   = 64 << 10 // slots of one batch
+	MaxListedSlots  = 4096     // slots of one batch that are listed one by one
+	MaxRuns         = 1024     // runs of one batch
 	MaxSlotArgs     = 12       // arguments of one slot
 	MaxPriority     = 4        // least urgent slot priority
 	MaxFaults       = 64       // faults listed in one done record
@@ -51,6 +53,8 @@ func (r *Record) Validate() error {
 		return r.Launch.validate()
 	case KindDone:
 		return r.Done.validate()
+	case KindWork:
+		return r.Work.Validate()
 	case KindHeap:
 		return r.Heap.validate()
 	}

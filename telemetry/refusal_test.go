@@ -11,6 +11,9 @@ import (
 // incarnation and seq 1, no time, no queue.
 const head1 = "01 00 01 01 c0 c0"
 
+// work is a work record in array encoding up to its runs, without slots.
+const work = "9c 07 00 01 01 c0 c0 a1'b' c0 c0 c0 c0 "
+
 func TestRefusals(t *testing.T) {
 	long := func(n int) string { return "'" + strings.Repeat("x", n) + "'" }
 	for _, c := range []struct {
@@ -26,7 +29,7 @@ func TestRefusals(t *testing.T) {
 		{"a timestamp", "97" + head1 + "d6ff00000000", "", ReasonExtension},
 		{"an extension in an unknown key", "85 a4'kind' 01 ab'incarnation' 01 a3'seq' 01 a1'x' c70005 a1'y' 00", "", ReasonExtension},
 		{"nine containers deep", "81 a1'x' 91 91 91 91 91 91 91 90", "", ReasonOversized},
-		{"a string above the cap", "81 a1'x' da1001" + long(4097), "", ReasonOversized},
+		{"a string above the cap", "81 a1'x' db00040001" + long(1<<18+1), "", ReasonOversized},
 
 		{"no kind in an array", "90", "kind", ReasonMissingField},
 		{"kind nil", "96 c0 00 01 01 c0 c0", "kind", ReasonMissingField},
@@ -113,7 +116,7 @@ func TestRefusals(t *testing.T) {
 
 		{"no batch id", "98 07 00 01 01 c0 c0 c0 91 92 00 00", "batch", ReasonMissingField},
 		{"a batch id with a blank", "98 07 00 01 01 c0 c0 a3'a b' 91 92 00 00", "batch", ReasonBadToken},
-		{"no slots", "97 07 00 01 01 c0 c0 a1'b'", "slots", ReasonMissingField},
+		{"neither slots nor runs", "97 07 00 01 01 c0 c0 a1'b'", "", ReasonInconsistent},
 		{"an empty batch", "98 07 00 01 01 c0 c0 a1'b' 90", "slots", ReasonOutOfRange},
 		{"a slot without priority", "98 07 00 01 01 c0 c0 a1'b' 91 91 00", "slots", ReasonOutOfRange},
 		{"a slot with 13 arguments", "98 07 00 01 01 c0 c0 a1'b' 91 9f" + strings.Repeat("00", 15), "slots", ReasonOutOfRange},
@@ -121,6 +124,27 @@ func TestRefusals(t *testing.T) {
 		{"a negative argument", "98 07 00 01 01 c0 c0 a1'b' 91 93 00 00 ff", "slots", ReasonOutOfRange},
 		{"a nil argument", "98 07 00 01 01 c0 c0 a1'b' 91 93 00 00 c0", "slots", ReasonWrongType},
 		{"4097 slots", "98 07 00 01 01 c0 c0 a1'b' dc1001" + strings.Repeat("920000", 4097), "slots", ReasonOutOfRange},
+		{"no runs", work + "90", "runs", ReasonOutOfRange},
+		{"1025 runs", work + "dc0401" + strings.Repeat("93000001", 1025), "runs", ReasonOutOfRange},
+		{"a run without a count", work + "91 92 00 00", "runs", ReasonOutOfRange},
+		{"a run of no slots", work + "91 93 00 00 00", "runs", ReasonOutOfRange},
+		{"a run of 65537 slots", work + "91 93 00 00 ce00010001", "runs", ReasonOutOfRange},
+		{"a count that overflows", work + "91 94 00 00 ce40000001 c40400000000", "runs", ReasonOutOfRange},
+		{"a count of 64 bits", work + "91 93 00 00 cf0000000100000001", "runs", ReasonOutOfRange},
+		{"runs of 65537 slots together", work + "92 93 00 00 ce00010000 93 00 00 01", "runs", ReasonOutOfRange},
+		{"slots and runs of 65537 slots together", "9c 07 00 01 01 c0 c0 a1'b' 91 92 00 00 c0 c0 c0 91 93 00 00 ce00010000", "", ReasonInconsistent},
+		{"a run with 13 arguments", work + "91 dc0010 00 00 01" + strings.Repeat("00", 13), "runs", ReasonOutOfRange},
+		{"a run of priority 5", work + "91 93 00 05 01", "runs", ReasonOutOfRange},
+		{"a word too few", work + "91 94 00 00 02 c404 00000000", "runs", ReasonOutOfRange},
+		{"a word too many", work + "91 94 00 00 02 c40c" + strings.Repeat("00", 12), "runs", ReasonOutOfRange},
+		{"half a word", work + "91 94 00 00 01 c402 0000", "runs", ReasonOutOfRange},
+		{"no words", work + "91 94 00 00 01 c400", "runs", ReasonOutOfRange},
+		{"words that end early", work + "91 94 00 00 02 c408 00000000", "", ReasonMalformed},
+		{"words as a string", work + "91 94 00 00 01 a4'abcd'", "runs", ReasonWrongType},
+		{"words as an array", work + "91 94 00 00 01 9100", "runs", ReasonWrongType},
+		{"an argument of a run of 2^32", work + "91 94 00 00 01 cf0000000100000000", "runs", ReasonOutOfRange},
+		{"a nil argument of a run", work + "91 94 00 00 01 c0", "runs", ReasonWrongType},
+		{"a run as a map", work + "91 80", "runs", ReasonWrongType},
 
 		{"more faults than faulted", "9a 08 00 01 01 c0 c0 a1'b' 01 00 91 92 00 01", "", ReasonInconsistent},
 		{"no reason", "96 09 00 01 01 c0 c0", "reason", ReasonMissingField},

@@ -35,6 +35,10 @@ func drawRecord(t *rapid.T) *Record {
 	if r.Launch.Status == LaunchOK {
 		r.Launch.Error = ""
 	}
+	if r.Kind == KindWork && r.Work.Count() == 0 {
+		r.Work.Has |= HasSlots
+		r.Work.Slots = []Slot{{Opcode: 1}}
+	}
 	r.Done.Faulted = max(r.Done.Faulted, uint32(len(r.Done.Faults)))
 	if r.Done.Prints = r.Done.Prints[:len(r.Done.Prints)/PrintWords*PrintWords]; len(r.Done.Prints) == 0 {
 		r.Done.Prints = nil
@@ -100,6 +104,19 @@ func drawValue(t *rapid.T, target *target) {
 				slot.Args[i] = word.Draw(t, s.name)
 			}
 			*p = append(*p, slot)
+		}
+	case *[]Run:
+		for range length() {
+			run := Run{Opcode: word.Draw(t, s.name), Priority: rapid.Uint32Range(0, MaxPriority).Draw(t, s.name)}
+			run.Count = rapid.Uint32Range(1, 70).Draw(t, s.name)
+			run.NArgs = rapid.IntRange(0, MaxSlotArgs).Draw(t, s.name)
+			for i := range run.NArgs {
+				run.Args[i].Value = word.Draw(t, s.name)
+				if rapid.Bool().Draw(t, s.name) {
+					run.Args[i] = Words(rapid.SliceOfN(word, int(run.Count), int(run.Count)).Draw(t, s.name))
+				}
+			}
+			*p = append(*p, run)
 		}
 	default:
 		t.Fatalf("no generator for %s", s.name)

@@ -37,6 +37,7 @@ const (
 	typeSlots
 	typeFaults
 	typeOpcodes
+	typeRuns
 )
 
 var typeNames = [...]string{
@@ -44,6 +45,7 @@ var typeNames = [...]string{
 	typeBool: "bool", typeEnum: "enum", typeToken: "token", typeText: "text", typeBytes: "bytes",
 	typeU32s: "[]u32", typeGrid: "[3]u32", typeTexts: "[]text",
 	typeReasons: "[]reason", typeSlots: "[]slot", typeFaults: "[]fault", typeOpcodes: "[]opcode",
+	typeRuns: "[]run",
 }
 
 func (t fieldType) String() string { return typeNames[t] }

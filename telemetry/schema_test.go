@@ -192,6 +192,7 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 	bit(KindWork, "want_results", HasWantResults)
 	bit(KindWork, "epoch", HasEpoch)
 	bit(KindWork, "deadline_ms", HasDeadlineMs)
+	bit(KindWork, "runs", HasRuns)
 	for k, all := range allPresence {
 		if missing := all &^ named[k]; missing != 0 {
 			t.Errorf("%v: this test does not name the bits %#x", k, uint64(missing))
@@ -221,7 +222,7 @@ func typeFits(typ fieldType, t reflect.Type) bool {
 		typeToken: reflect.TypeFor[string](), typeText: reflect.TypeFor[string](), typeBytes: reflect.TypeFor[[]byte](),
 		typeU32s: reflect.TypeFor[[]uint32](), typeGrid: reflect.TypeFor[[3]uint32](), typeTexts: reflect.TypeFor[[]string](),
 		typeReasons: reflect.TypeFor[[]Reason](), typeSlots: reflect.TypeFor[[]Slot](), typeFaults: reflect.TypeFor[[]Fault](),
-		typeOpcodes: reflect.TypeFor[[]Opcode](),
+		typeOpcodes: reflect.TypeFor[[]Opcode](), typeRuns: reflect.TypeFor[[]Run](),
 	}[typ]
 	if typ == typeEnum {
 		return t.Kind() == reflect.Uint8

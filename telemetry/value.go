@@ -121,6 +121,8 @@ func decodeList(d *Decoder, s *spec, p any) refusal {
 		return decodeEach(d, p, n, decodeName)
 	case *[]Slot:
 		return decodeEach(d, p, n, decodeSlot)
+	case *[]Run:
+		return decodeRuns(d, p, n)
 	case *[]Fault:
 		return decodeEach(d, p, n, decodeFault)
 	case *[]Opcode:

@@ -10,15 +10,16 @@ type Slot struct {
 	NArgs    int // arguments given; the rest are zero
 }
 
-// Work is a batch of slots for one queue.
+// Work is a batch of slots for one queue: those of Slots first, then those of Runs.
 type Work struct {
 	Has Presence
 
 	Batch       string // 1..64 of [A-Za-z0-9_-]; the de-duplication id
-	Slots       []Slot // 1..MaxBatchSlots
+	Slots       []Slot // at most MaxListedSlots
 	WantResults bool   // ask for the result word of every slot
 	Epoch       uint64 // heap epoch the batch depends on, 0 if none
 	DeadlineMs  uint32 // from when the worker takes the batch, 0 if none
+	Runs        []Run  // at most MaxRuns
 }
 
 // Presence bits of Work, in schema order.
@@ -28,6 +29,7 @@ const (
 	HasWantResults
 	HasEpoch
 	HasDeadlineMs
+	HasRuns
 	endWork
 )
 
@@ -36,11 +38,41 @@ const HasAllWork = endWork - 1
 
 var workSchema = newSchema(KindWork, func(w *Work) *Presence { return &w.Has },
 	token("batch", event, func(w *Work) any { return &w.Batch }).req(),
-	list[Work]("slots", event, typeSlots, "-", 1, MaxBatchSlots, func(w *Work) any { return &w.Slots }).req(),
+	list[Work]("slots", event, typeSlots, "-", 1, MaxListedSlots, func(w *Work) any { return &w.Slots }),
 	flag("want_results", event, func(w *Work) any { return &w.WantResults }),
 	u64("epoch", event, "-", func(w *Work) *uint64 { return &w.Epoch }),
 	u32("deadline_ms", event, "ms", func(w *Work) *uint32 { return &w.DeadlineMs }),
+	list[Work]("runs", event, typeRuns, "-", 1, MaxRuns, func(w *Work) any { return &w.Runs }),
 )
+
+// Count is the number of slots of the batch.
+func (w *Work) Count() int {
+	n := len(w.Slots)
+	for i := range w.Runs {
+		n += int(w.Runs[i].Count)
+	}
+	return n
+}
+
+// Validate checks that a batch has slots, in either form, no more than a batch may have,
+// and as many words of an argument as its run has slots.
+func (w *Work) Validate() error {
+	if len(w.Slots) > MaxListedSlots || len(w.Runs) > MaxRuns {
+		return fmt.Errorf("%d slots and %d runs, at most %d and %d", len(w.Slots), len(w.Runs), MaxListedSlots, MaxRuns)
+	}
+	if n := w.Count(); n < 1 || n > MaxBatchSlots {
+		return fmt.Errorf("slots and runs make %d slots, want 1..%d", n, MaxBatchSlots)
+	}
+	if w.Has.Has(HasSlots) != (len(w.Slots) > 0) || w.Has.Has(HasRuns) != (len(w.Runs) > 0) {
+		return fmt.Errorf("%d slots and %d runs, the presence bits %#x say otherwise", len(w.Slots), len(w.Runs), uint64(w.Has))
+	}
+	for i := range w.Runs {
+		if err := w.Runs[i].validate(); err != nil {
+			return fmt.Errorf("run %d: %w", i, err)
+		}
+	}
+	return nil
+}
 
 // AppendWork appends a batch of slots; see AppendQueue.
 func AppendWork(dst []byte, e Encoding, h *Header, w *Work) []byte {

@@ -66,7 +66,7 @@ func (w *WorkConsumer) hand(b *batch, attempt int, work *telemetry.Work, sentNs 
 func (w *WorkConsumer) giveUp(b *batch, deliveries uint64, work *telemetry.Work, sentNs int64) {
 	w.drop(b, 0, &w.givenUp, ReasonExhausted, fmt.Errorf("batch %q was delivered %d times without an outcome", work.Batch, deliveries),
 		&telemetry.Done{
-			Batch: work.Batch, Dropped: uint32(len(work.Slots)), WorkSentNs: sentNs,
+			Batch: work.Batch, Dropped: uint32(work.Count()), WorkSentNs: sentNs,
 			Error: fmt.Sprintf("given up after %d deliveries", deliveries),
 		})
 }
@@ -323,5 +323,5 @@ func (w *WorkConsumer) turnAway(b *batch, attempt int, m jetstream.Msg, why erro
 	crowd := fmt.Errorf("%d batches of the queue wait already: %w", w.cfg.mostHeld(), why)
 	w.drop(b, attempt, &w.crowded, ReasonCrowded,
 		fmt.Errorf("batch %q: submit it again later, under another id: %w", work.Batch, crowd),
-		&telemetry.Done{Batch: work.Batch, Dropped: uint32(len(work.Slots)), WorkSentNs: sentNs, Error: crowd.Error()})
+		&telemetry.Done{Batch: work.Batch, Dropped: uint32(work.Count()), WorkSentNs: sentNs, Error: crowd.Error()})
 }

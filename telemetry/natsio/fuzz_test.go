@@ -246,7 +246,7 @@ func FuzzWorkIntake(f *testing.F) {
 			}
 			return
 		}
-		if n := len(got.Slots); n < 1 || n > telemetry.MaxBatchSlots || !telemetry.ValidToken(got.Batch) {
+		if n := got.Count(); n < 1 || n > telemetry.MaxBatchSlots || !telemetry.ValidToken(got.Batch) {
 			t.Fatalf("batch %q of %d slots", got.Batch, n)
 		}
 		wantSame(t, &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindWork, Incarnation: 1, Seq: 1}, Work: *got})

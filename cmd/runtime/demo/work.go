@@ -77,7 +77,7 @@ func (p *Player) send(ctx context.Context, queue int) error {
 	all := p.work.Slots
 	defer func() { p.work.Slots = all }()
 	for rest := all; len(rest) > 0; {
-		n := min(len(rest), telemetry.MaxBatchSlots)
+		n := min(len(rest), telemetry.MaxListedSlots)
 		p.work.Slots, rest = rest[:n], rest[n:]
 		p.batches++
 		p.work.Batch = fmt.Sprintf("%x-%d", p.conn.Incarnation(), p.batches)

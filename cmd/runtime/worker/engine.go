@@ -124,7 +124,7 @@ func (e *Engine) DeviceIdentity() string { return e.identity }
 
 // Submit implements actors.Engine.
 func (e *Engine) Submit(queue string, w *telemetry.Work) error {
-	batch := megakernel.Batch{ID: w.Batch, WantResults: w.WantResults, Slots: make([]ring.Slot, len(w.Slots))}
+	batch := megakernel.Batch{ID: w.Batch, WantResults: w.WantResults, Slots: make([]ring.Slot, len(w.Slots)), Runs: runsOf(w.Runs)}
 	for i := range w.Slots {
 		s := &w.Slots[i]
 		batch.Slots[i] = ring.Slot{Opcode: s.Opcode, Priority: s.Priority, Args: s.Args}
@@ -143,6 +143,19 @@ func (e *Engine) Submit(queue string, w *telemetry.Work) error {
 		return fmt.Errorf("%w: %w", actors.ErrBusy, err)
 	}
 	return err
+}
+
+// runsOf are runs of slots as the ring has them. The words stay where they are.
+func runsOf(from []telemetry.Run) []megakernel.Run {
+	runs := make([]megakernel.Run, len(from))
+	for i := range from {
+		r := &from[i]
+		runs[i] = megakernel.Run{Opcode: r.Opcode, Priority: r.Priority, Count: int(r.Count)}
+		for a := range r.Args[:r.NArgs] {
+			runs[i].Args[a] = megakernel.Arg(r.Args[a])
+		}
+	}
+	return runs
 }
 
 // Launch implements actors.Engine. It never blocks the worker actor, which has fewer

@@ -87,7 +87,7 @@ func TestHostileCancelRequestsAreAnsweredAndAskNobody(t *testing.T) {
 		"two records":    {"a", slices.Concat(good, good), "400"},
 		"no batch":       {"a", good[:1], "400"},
 		"a bad token":    {"a", telemetry.AppendCancel(nil, telemetry.EncodingArray, &h, &telemetry.Cancel{Batch: "a.b"}), "400"},
-		"too many slots": {"a", telemetry.AppendCancel(nil, telemetry.EncodingArray, &h, &telemetry.Cancel{Batch: "b", Slots: 4097}), "400"},
+		"too many slots": {"a", telemetry.AppendCancel(nil, telemetry.EncodingArray, &h, &telemetry.Cancel{Batch: "b", Slots: telemetry.MaxBatchSlots + 1}), "400"},
 		"too large":      {"a", make([]byte, natsio.CancelLimits.MaxBytes+1), "413"},
 		"a bad queue":    {"a$b", good, "400"},
 	} {

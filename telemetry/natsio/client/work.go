@@ -44,12 +44,15 @@ func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w 
 	if !telemetry.ValidToken(w.Batch) {
 		return nil, fmt.Errorf("%w: batch %q", natsio.ErrBadName, w.Batch)
 	}
-	if n := len(w.Slots); n == 0 || n > telemetry.MaxBatchSlots {
-		return nil, fmt.Errorf("%w: %d slots in a batch, want 1..%d", natsio.ErrTooLarge, n, telemetry.MaxBatchSlots)
+	if err := w.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: batch %q: %w", natsio.ErrTooLarge, w.Batch, err)
 	}
 	m := nats.NewMsg(conn.Subjects().Work(worker, queue))
 	m.Header.Set(jetstream.MsgIDHeader, worker+"."+queue+"."+w.Batch)
 	m.Data = telemetry.AppendWork(nil, encoding, &h, w)
+	if limit := telemetry.DefaultWorkLimits.MaxBytes; len(m.Data) > limit {
+		return nil, fmt.Errorf("%w: batch %q takes %d bytes, at most %d", natsio.ErrTooLarge, w.Batch, len(m.Data), limit)
+	}
 	return m, nil
 }
 
