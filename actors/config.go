@@ -35,13 +35,14 @@ type Config struct {
 	DiffusionEta        float64
 	DiffusionIterations int
 	// MaxFailures launches failing in a row stop a queue until its plan
-	// changes. At least 1.
+	// changes or StopPause is over. At least 1.
 	MaxFailures int
 	// RetryMin is the pause after the first failure in a row, doubled with
 	// every further one up to RetryMax. Panics are paced the same way.
 	RetryMin, RetryMax time.Duration
 	// StopPause is how long a queue is stopped after its actors panicked
-	// StopPanics times within StopWindow.
+	// StopPanics times within StopWindow, and the longest that it is stopped
+	// after MaxFailures failed launches.
 	StopPause time.Duration
 	// OnDecision, if set, receives the input of every decision, on the actor
 	// that made it: it must be quick and may be called concurrently.

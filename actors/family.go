@@ -25,10 +25,10 @@ type (
 	}
 	// reported tells queue or tuner actor that the cell has launch reports.
 	reported struct{}
-	// halted tells the queue actor that the worker gave up on its plan.
+	// halted tells the queue actor that the worker gave up on its plan, or tries it again.
 	halted struct {
 		edition uint64 // the plan that failed
-		reason  string
+		reason  string // "": it is tried again
 	}
 	// beat asks the queue actor for a heartbeat.
 	beat struct{}

@@ -53,7 +53,7 @@ func (w *workerActor) launchNext() bool {
 	}
 	l := w.ready[next]
 	l.waited = 0
-	w.start(l, l.family.planned.Load(), w.candidates[next].Pending)
+	w.start(l, l.plan, w.candidates[next].Pending)
 	return true
 }
 
@@ -173,12 +173,7 @@ func (w *workerActor) rate(l *lane, f *flight) {
 		l.lastFailureSeen = w.system.launches.Load()
 		if l.failures++; l.failures >= w.system.cfg.MaxFailures {
 			l.failures = w.system.cfg.MaxFailures - 1 // a changed plan gets one attempt
-			l.stopped = f.decision.edition
-			reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.MaxFailures, r.Error)
-			l.family.post(&halted{edition: l.stopped, reason: reason.Error()})
-			l.family.tally.halts.Add(1)
-			w.system.complain.Warn("queue stopped after failed launches until its plan changes", w.device.name, l.family.name,
-				"failures", w.system.cfg.MaxFailures, "last", r.Error)
+			w.stop(l, f.decision.edition, r.Error)
 			return
 		}
 	case f.concurrent && !moved:
@@ -210,6 +205,27 @@ func (w *workerActor) rate(l *lane, f *flight) {
 	l.paused = time.AfterFunc(w.system.cfg.pause(max(l.failures, waits)), func() { w.post(&pauseOver{l}) })
 }
 
+// stop gives a plan up whose launches failed in a row, until it changes or StopPause is over.
+// It then gets one attempt.
+func (w *workerActor) stop(l *lane, edition uint64, last string) {
+	l.stopped = edition
+	reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.MaxFailures, last)
+	l.family.post(&halted{edition: edition, reason: reason.Error()})
+	l.family.tally.halts.Add(1)
+	w.system.complain.Warn("queue stopped after failed launches until its plan changes or a pause is over", w.device.name, l.family.name,
+		"failures", w.system.cfg.MaxFailures, "pause", w.system.cfg.StopPause, "last", last)
+	time.AfterFunc(w.system.cfg.StopPause, func() { w.post(&stopOver{l, edition}) })
+}
+
+// resume ends a stop, unless another has followed. A plan that is stopped again meanwhile
+// waits for less than a whole pause once.
+func (w *workerActor) resume(it *stopOver) {
+	if it.lane.stopped == it.edition {
+		it.lane.stopped = 0
+		it.lane.family.post(&halted{edition: it.edition})
+	}
+}
+
 // roundsAtOnce is how many launches of a queue in a row follow one another at once
 // although they only sent slots round again. A slot that yields waits for nothing but
 // its next turn, and may yield 255 times. Other queues have their turns meanwhile, see
@@ -233,19 +249,22 @@ type lane struct {
 	freshSince      time.Time         // when the first slot came that no launch had taken
 	held            bool              // a holdOver is due
 	stopped         uint64            // edition of the plan that was given up, 0 if none
+	plan            *summary          // what candidate found: the plan to launch by
 }
 
-// candidate is the lane as policy.PickQueue sees it. Without a plan, in a pause, or
-// stopped after failed launches or panics, it has nothing to offer.
+// candidate is the lane as policy.PickQueue sees it. In a pause, stopped after failed
+// launches or panics, or if the queue's newest decision is no plan, it has nothing to offer:
+// nothing is launched by a plan that the policy has taken back.
 func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
 	c := policy.Candidate{Priority: DefaultPriority, Waited: l.waited}
 	if p, ok := priorities[l.family.name]; ok {
 		c.Priority = p
 	}
-	plan := l.family.planned.Load()
-	if plan == nil || l.paused != nil || plan.edition == l.stopped || l.family.quarantine.Load() != nil {
+	plan := l.family.latest.Load()
+	if plan == nil || !plan.planned || l.paused != nil || plan.edition == l.stopped || l.family.quarantine.Load() != nil {
 		return c
 	}
+	l.plan = plan
 	c.InFlight = policy.InFlightNow(plan.plan.InFlight, l.failures)
 	if l.serialOnly {
 		c.InFlight = 1
@@ -259,11 +278,10 @@ func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
 // holds reports whether a lane waits for more slots, and has the worker actor look again when it
 // has waited for long enough.
 func (w *workerActor) holds(l *lane, left int) bool {
-	plan := l.family.planned.Load()
-	if plan.hold == 0 || left >= int(plan.plan.BatchDepth) {
+	if l.plan.hold == 0 || left >= int(l.plan.plan.BatchDepth) {
 		return false
 	}
-	wait := plan.hold - time.Since(l.freshSince)
+	wait := l.plan.hold - time.Since(l.freshSince)
 	if wait > 0 && !l.held {
 		l.held = true
 		time.AfterFunc(wait, func() { w.post(&holdOver{l}) })

@@ -204,7 +204,7 @@ func (a *queueActor) commit() {
 	}
 }
 
-// halt says in the recommendation that the worker has given up on its plan.
+// halt says in the recommendation that the worker has given up on its plan, or no longer.
 func (a *queueActor) halt(m *halted) {
 	s := a.latest.Load()
 	if s == nil || m.edition != s.edition {
@@ -216,10 +216,16 @@ func (a *queueActor) halt(m *halted) {
 	a.publish(s, false, false, nil)
 }
 
-// repeat publishes the last recommendation again.
+// repeat publishes the last recommendation again, and says in the log that work waits for a
+// plan. Only a local worker's queue has work here.
 func (a *queueActor) repeat() {
-	if s := a.latest.Load(); s != nil {
-		a.publish(s, false, true, nil)
+	s := a.latest.Load()
+	if s == nil {
+		return
+	}
+	a.publish(s, false, true, nil)
+	if slots := a.pending.Load(); slots > 0 && !s.planned {
+		a.system.complain.Warn("work waits because the queue's decision is no plan", a.device.name, a.name, "slots", slots, "reason", s.reason)
 	}
 }
 

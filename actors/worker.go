@@ -76,6 +76,8 @@ func (w *workerActor) work() {
 			it.lane.paused = nil
 		case *holdOver:
 			it.lane.held = false
+		case *stopOver:
+			w.resume(it)
 		case *drain:
 			w.stopping = true
 			w.draining = append(w.draining, it)
@@ -160,7 +162,7 @@ func (w *workerActor) restarted(lost message) {
 // for one message, however many items it has.
 type inbox struct {
 	mu     sync.Mutex
-	items  []any // *batch, *launchResult, *delivery, *cancellation, *pauseOver, *holdOver, *drain
+	items  []any // *batch, *launchResult, *delivery, *cancellation, *pauseOver, *holdOver, *stopOver, *drain
 	woken  bool
 	closed bool
 }
@@ -180,6 +182,11 @@ type (
 	pauseOver struct{ lane *lane }
 	// holdOver ends a lane's wait for more slots; see Decider.
 	holdOver struct{ lane *lane }
+	// stopOver ends the stop of a queue whose plan failed.
+	stopOver struct {
+		lane    *lane
+		edition uint64
+	}
 	// drain ends the worker's launches; idle is closed when nothing is under way.
 	drain struct{ idle chan struct{} }
 )
