@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,6 +61,33 @@ func TestTheLiveBenchmarkComparesAndSumsUp(t *testing.T) {
 	}
 	for _, flags := range [][]string{{"--live-workload", "nothing"}, {"--live-repeats", "0"}} {
 		if got := bench(t, append([]string{"live"}, flags...)...); got.code != 1 || !strings.Contains(got.err, flags[0]) {
+			t.Errorf("%v: exit code %d, %q", flags, got.code, got.err)
+		}
+	}
+}
+
+// TestTheCourseIsPlannedBeforeItRuns checks the flags of the course; package course runs it.
+func TestTheCourseIsPlannedBeforeItRuns(t *testing.T) {
+	requireGL(t)
+	log := filepath.Join(t.TempDir(), "course.jsonl")
+	got := bench(t, "course", "--quick", "--course-plan", "--course-log", log)
+	if got.code != 0 || !strings.Contains(got.stdout, "30 cells, 0 of them known, after 4 runs") {
+		t.Errorf("exit code %d, %q, %s", got.code, got.stdout, got.err)
+	}
+	known := `{"capacity":{"load":"steady-heavy","slots_per_second":1000}}` + "\n" +
+		`{"cell":{"load":"urgent","rate":0.9,"decider":"warm","round":2,"seed":3,"classes":[{"class":"urgent","p99_ms":5}]}}` + "\n"
+	if err := os.WriteFile(log, []byte(known), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got = bench(t, "course", "--quick", "--course-plan", "--course-log", log, "--json")
+	if got.code != 0 || !strings.Contains(got.stdout, `"cells":30,"known":1,"prepare":2`) {
+		t.Errorf("exit code %d, %q, %s", got.code, got.stdout, got.err)
+	}
+	for _, flags := range [][]string{
+		{"--course-load", "nothing"}, {"--course-decider", "nobody"}, {"--trace", filepath.Join(t.TempDir(), "none.csv")},
+		{"--course-rate=-1", "--course-load=trace"}, {"--course-log", t.TempDir()},
+	} {
+		if got := bench(t, append([]string{"course", "--quick"}, flags...)...); got.code != 1 || got.err == "" {
 			t.Errorf("%v: exit code %d, %q", flags, got.code, got.err)
 		}
 	}

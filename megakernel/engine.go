@@ -178,6 +178,7 @@ func (e *Engine) Configure(queue string, options QueueOptions) error {
 // Stats is a snapshot of an engine.
 type Stats struct {
 	InFlight int // waves started whose report was not handed out
+	Building int // kernels asked for ahead or in vain that are not built yet
 	ledger.Stats
 }
 
@@ -185,5 +186,6 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return Stats{InFlight: len(e.flights) - len(e.idle), Stats: e.ledger.Stats()}
+	programs := e.exec.programs.Stats()
+	return Stats{InFlight: len(e.flights) - len(e.idle), Building: programs.Waiting + programs.Building, Stats: e.ledger.Stats()}
 }

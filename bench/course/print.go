@@ -142,6 +142,8 @@ func (i *Interval) String() string {
 // digits is a number with three digits.
 func digits(v float64) string {
 	switch {
+	case v >= 1e4:
+		return fmt.Sprintf("%.0e", v)
 	case v >= 100:
 		return fmt.Sprintf("%.0f", v)
 	case v >= 10:
@@ -153,6 +155,8 @@ func digits(v float64) string {
 // short is a large number in thousands or millions.
 func short(v float64) string {
 	switch {
+	case v >= 1e9:
+		return digits(v/1e9) + " G"
 	case v >= 1e6:
 		return digits(v/1e6) + " M"
 	case v >= 1e3:
