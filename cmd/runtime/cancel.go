@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio/client"
@@ -12,26 +11,16 @@ import (
 
 // cancelCmd withdraws batches from a running worker.
 type cancelCmd struct {
-	natsFlags
-	Worker  string        `default:"${hostname}" help:"Worker that the batches were submitted to."`
-	Queue   string        `required:"" placeholder:"NAME" help:"Queue of the batches."`
-	Timeout time.Duration `default:"10s" help:"Longest wait for all answers."`
-	Batches []string      `arg:"" placeholder:"ID" help:"Batches to withdraw. The exit code is 1 if one of them had already ended."`
+	queueFlags `set:"timeout=10s"`
+	Batches    []string `arg:"" placeholder:"ID" help:"Batches to withdraw. The exit code is 1 if one of them had already ended."`
 }
 
-// Validate is called by the command line's parser.
-func (c *cancelCmd) Validate() error { return validNames(c.Worker, c.Queue) }
-
 func (c *cancelCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := untilSignal(ctx)
-	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	conn, err := c.dial(ctx, "ringmaster cancel", log)
+	ctx, conn, done, err := c.connect(ctx, "ringmaster cancel", log)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer done()
 	late := 0
 	for _, batch := range c.Batches {
 		found, slots, err := client.Cancel(ctx, conn, c.Worker, c.Queue, batch)

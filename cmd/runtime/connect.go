@@ -79,6 +79,30 @@ func (f *natsFlags) connect(ctx context.Context, cfg natsio.Config) (*natsio.Con
 	return nil, fmt.Errorf("no NATS server answers at %s; start `ringmaster run`, or name a server with --nats or --context", defaultServer)
 }
 
+// queueFlags name a queue of a running worker.
+type queueFlags struct {
+	natsFlags
+	Worker  string        `default:"${hostname}" help:"Worker that has the queue."`
+	Queue   string        `required:"" placeholder:"NAME" help:"Queue of that worker."`
+	Timeout time.Duration `default:"${timeout}" help:"Longest wait for all of it."`
+}
+
+// Validate is called by the command line's parser.
+func (f *queueFlags) Validate() error { return validNames(f.Worker, f.Queue) }
+
+// connect dials, and bounds everything that follows by the timeout.
+func (f *queueFlags) connect(ctx context.Context, name string, log *slog.Logger) (context.Context, *natsio.Conn, func(), error) {
+	ctx, stop := untilSignal(ctx)
+	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
+	conn, err := f.dial(ctx, name, log)
+	if err != nil {
+		cancel()
+		stop()
+		return nil, nil, nil, err
+	}
+	return ctx, conn, func() { conn.Close(); cancel(); stop() }, nil
+}
+
 // validNames refuses what cannot be the name of a worker or a queue, and names the flag.
 func validNames(worker, queue string) error {
 	for _, name := range []struct{ flag, value string }{{"--worker", worker}, {"--queue", queue}} {

@@ -25,8 +25,21 @@ import (
 
 // autotuneFlags say how geometries are tuned and where results are kept.
 type autotuneFlags struct {
-	Autotuner  autotunerMode `default:"on" env:"RINGMASTER_AUTOTUNER" help:"on: tune the whole geometry. natural: tune the width only, by the natural gradient. off: keep the policy's own geometry."`
-	TunerCache *string       `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory for the tuner's results (default: under the user's cache directory). Empty: keep none."`
+	tunerCacheFlag
+	Autotuner autotunerMode `default:"on" env:"RINGMASTER_AUTOTUNER" help:"on: tune the whole geometry. natural: tune the width only, by the natural gradient. off: keep the policy's own geometry."`
+}
+
+// tunerCacheFlag says where results of tuners are kept.
+type tunerCacheFlag struct {
+	TunerCache *string `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory for the tuner's results (default: under the user's cache directory). Empty: keep none."`
+}
+
+// dir is the directory of the results, "" for none.
+func (f *tunerCacheFlag) dir() string {
+	if f.TunerCache != nil {
+		return *f.TunerCache
+	}
+	return filepath.Join(cacheDir(), "tuner")
 }
 
 // autotunerMode is a mode, spelled as in vyre. Unlike there, an unset variable means on.
@@ -46,14 +59,6 @@ func (f *autotuneFlags) tuning(log *slog.Logger) (session.Mode, *tuned.Memory) {
 		return session.Off, nil
 	}
 	return f.Autotuner.Mode, tuned.New(tuned.Config{Dir: f.dir(), Log: log})
-}
-
-// dir is the directory of the results, "" for none.
-func (f *autotuneFlags) dir() string {
-	if f.TunerCache != nil {
-		return *f.TunerCache
-	}
-	return filepath.Join(cacheDir(), "tuner")
 }
 
 // leaseFlags say how launches reach the device.

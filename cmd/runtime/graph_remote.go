@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"time"
 
 	"ringmaster/cmd/runtime/graphs"
 	"ringmaster/megakernel/graph"
@@ -17,29 +16,13 @@ import (
 	"ringmaster/telemetry/natsio/client"
 )
 
-// graphWorkerFlags say on which worker, and of which queue, graphs are.
-type graphWorkerFlags struct {
-	natsFlags
-	Worker  string        `default:"${hostname}" help:"Worker that owns the device."`
-	Queue   string        `required:"" placeholder:"QUEUE" help:"Queue that the graph belongs to."`
-	Timeout time.Duration `default:"5m" help:"Longest wait for all of it."`
-}
-
-// Validate is called by the command line's parser.
-func (f *graphWorkerFlags) Validate() error { return validNames(f.Worker, f.Queue) }
-
-func (f *graphWorkerFlags) connect(ctx context.Context, name string, log *slog.Logger) (context.Context, *natsio.Conn, func(), error) {
-	h := heapFlags{natsFlags: f.natsFlags, Worker: f.Worker, Queue: f.Queue, Timeout: f.Timeout}
-	return h.connect(ctx, name, log)
-}
-
 // graphLoadCmd puts a graph on the device of a running worker.
 type graphLoadCmd struct {
-	graphWorkerFlags
-	Name     string `arg:"" help:"Name of the graph on the worker. It replaces a graph of that name."`
-	File     string `arg:"" type:"existingfile" help:"Graph file: edge list, Matrix Market or binary, with gzip or without; up to 256 MiB."`
-	Directed bool   `help:"Each line is an edge from its first node to its second only (default: both ways)."`
-	Loops    bool   `help:"Keep edges from a node to itself."`
+	queueFlags `set:"timeout=5m"`
+	Name       string `arg:"" help:"Name of the graph on the worker. It replaces a graph of that name."`
+	File       string `arg:"" type:"existingfile" help:"Graph file: edge list, Matrix Market or binary, with gzip or without; up to 256 MiB."`
+	Directed   bool   `help:"Each line is an edge from its first node to its second only (default: both ways)."`
+	Loops      bool   `help:"Keep edges from a node to itself."`
 }
 
 func (c *graphLoadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
@@ -69,8 +52,8 @@ func (c *graphLoadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 
 // graphListCmd lists the graphs of a queue.
 type graphListCmd struct {
-	graphWorkerFlags
-	JSON bool `name:"json" help:"Print the list as JSON."`
+	queueFlags `set:"timeout=5m"`
+	JSON       bool `name:"json" help:"Print the list as JSON."`
 }
 
 func (c *graphListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
@@ -100,8 +83,8 @@ func (c *graphListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 
 // graphDropCmd frees a graph on a worker.
 type graphDropCmd struct {
-	graphWorkerFlags
-	Name string `arg:"" help:"Name of the graph."`
+	queueFlags `set:"timeout=5m"`
+	Name       string `arg:"" help:"Name of the graph."`
 }
 
 func (c *graphDropCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
@@ -119,7 +102,7 @@ func (c *graphDropCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 
 // graphQuery runs an algorithm over a graph that is on a worker's device.
 type graphQuery struct {
-	graphWorkerFlags
+	queueFlags
 	name string // of the graph
 }
 

@@ -216,7 +216,7 @@ func (c *graphRunCmd) runRemote(ctx context.Context, spec *graphs.Spec, std stdi
 	case c.Verify || c.Timed || c.Generate != "" || c.Weights > 0 || c.Directed || c.Reverse || c.Loops || c.Engine != "device" || c.Policy != "standard" || c.Decisions != "":
 		return fmt.Errorf("--worker runs what graph load put there: without --verify, --timed, --generate, --weights, --directed, --reverse, --loops, --engine, --policy and --decisions; the worker has --decision-log")
 	}
-	q := graphQuery{graphWorkerFlags{c.natsFlags, c.Worker, c.Queue, c.Timeout}, c.File}
+	q := graphQuery{queueFlags{c.natsFlags, c.Worker, c.Queue, c.Timeout}, c.File}
 	report, g, values, err := q.run(ctx, spec, c.Out != "", log)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
@@ -16,33 +15,9 @@ type heapCmd struct {
 	Download heapDownloadCmd `cmd:"" help:"Print words of a queue's window."`
 }
 
-// heapFlags say whose window is meant.
-type heapFlags struct {
-	natsFlags
-	Worker  string        `default:"${hostname}" help:"Worker that owns the device."`
-	Queue   string        `required:"" placeholder:"NAME" help:"Queue whose window it is."`
-	Timeout time.Duration `default:"30s" help:"Longest wait for the whole transfer."`
-}
-
-// Validate is called by the command line's parser.
-func (f *heapFlags) Validate() error { return validNames(f.Worker, f.Queue) }
-
-// connect dials, and bounds everything that follows by the timeout.
-func (f *heapFlags) connect(ctx context.Context, name string, log *slog.Logger) (context.Context, *natsio.Conn, func(), error) {
-	ctx, stop := untilSignal(ctx)
-	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
-	conn, err := f.dial(ctx, name, log)
-	if err != nil {
-		cancel()
-		stop()
-		return nil, nil, nil, err
-	}
-	return ctx, conn, func() { conn.Close(); cancel(); stop() }, nil
-}
-
 type heapUploadCmd struct {
-	heapFlags
-	Files []string `arg:"" placeholder:"OFFSET:FILE[:FORMAT]" help:"File, and the word offset it goes to. FORMAT is bytes (copied as they are; the default), or u32, i32 or f32 for a text of numbers. FILE - is standard input."`
+	queueFlags `set:"timeout=30s"`
+	Files      []string `arg:"" placeholder:"OFFSET:FILE[:FORMAT]" help:"File, and the word offset it goes to. FORMAT is bytes (copied as they are; the default), or u32, i32 or f32 for a text of numbers. FILE - is standard input."`
 }
 
 func (c *heapUploadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
@@ -81,8 +56,8 @@ func (c *heapUploadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) er
 }
 
 type heapDownloadCmd struct {
-	heapFlags
-	Words []string `arg:"" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Words to print. FORMAT is u32 (the default), i32, hex, f32, or bytes (raw)."`
+	queueFlags `set:"timeout=30s"`
+	Words      []string `arg:"" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Words to print. FORMAT is u32 (the default), i32, hex, f32, or bytes (raw)."`
 }
 
 func (c *heapDownloadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {

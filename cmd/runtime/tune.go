@@ -25,19 +25,19 @@ import (
 type tuneCmd struct {
 	glFlags
 	opcodeFlags
-	Workload   string   `placeholder:"NAME" help:"A bundled workload; --list names them (default: light-64k)."`
-	List       bool     `help:"List the bundled workloads and exit."`
-	Slots      []string `sep:"none" placeholder:"SPEC" help:"Tune for these slots instead, written as for exec: 'OPCODE operand=VALUE … [xN]'. If repeated, the groups are interleaved evenly."`
-	SlotsFile  string   `placeholder:"FILE" help:"The same from a file, one SPEC per line; - is standard input."`
-	Ring       int      `placeholder:"N" help:"Slots of a launch: those of the workload, repeated or cut to this number."`
-	Window     uint32   `placeholder:"WORDS" default:"1048576" help:"Size of the window that your slots work on."`
-	Strategy   string   `enum:"sweep,search" default:"sweep" help:"How to search. sweep: every geometry, from a coarse grid to a fine one. search: as few as possible, by models of what was measured."`
-	Launches   int      `placeholder:"N" help:"Most launches to spend; 0: bounded by the time only."`
-	Seconds    float64  `default:"60" help:"Most seconds to spend; 0: bounded by the launches only."`
-	All        bool     `help:"Print every measured geometry instead of the 20 fastest."`
-	JSON       bool     `help:"Print one JSON object instead of the table."`
-	NoStore    bool     `help:"Do not store the result for workers on this device."`
-	TunerCache *string  `placeholder:"DIR" env:"RINGMASTER_TUNER_CACHE" help:"Directory for the tuner's results (default: under the user's cache directory, as for run). Empty: store nothing."`
+	tunerCacheFlag
+	Workload  string   `placeholder:"NAME" help:"A bundled workload; --list names them (default: light-64k)."`
+	List      bool     `help:"List the bundled workloads and exit."`
+	Slots     []string `sep:"none" placeholder:"SPEC" help:"Tune for these slots instead, written as for exec: 'OPCODE operand=VALUE … [xN]'. If repeated, the groups are interleaved evenly."`
+	SlotsFile string   `placeholder:"FILE" help:"The same from a file, one SPEC per line; - is standard input."`
+	Ring      int      `placeholder:"N" help:"Slots of a launch: those of the workload, repeated or cut to this number."`
+	Window    uint32   `placeholder:"WORDS" default:"1048576" help:"Size of the window that your slots work on."`
+	Strategy  string   `enum:"sweep,search" default:"sweep" help:"How to search. sweep: every geometry, from a coarse grid to a fine one. search: as few as possible, by models of what was measured."`
+	Launches  int      `placeholder:"N" help:"Most launches to spend; 0: bounded by the time only."`
+	Seconds   float64  `default:"60" help:"Most seconds to spend; 0: bounded by the launches only."`
+	All       bool     `help:"Print every measured geometry instead of the 20 fastest."`
+	JSON      bool     `help:"Print one JSON object instead of the table."`
+	NoStore   bool     `help:"Do not store the result for workers on this device."`
 }
 
 func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {

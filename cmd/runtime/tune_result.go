@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"path/filepath"
 
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/worker"
@@ -98,14 +97,6 @@ var strategies = map[string]trial.Strategy{strategySweep: trial.Sweep, strategyS
 // worker's tuner takes.
 const storedRows = 32
 
-// cacheDir is where the tuner's cache is, "" for nowhere.
-func (c *tuneCmd) cacheDir() string {
-	if c.TunerCache != nil {
-		return *c.TunerCache
-	}
-	return filepath.Join(cacheDir(), "tuner")
-}
-
 // tunedEntry is a result in the form of the tuner's cache.
 func tunedEntry(t *tuneResult, key cache.Key) cache.Entry {
 	e := cache.Entry{Key: key}
@@ -135,7 +126,7 @@ func tunedEntry(t *tuneResult, key cache.Key) cache.Entry {
 // openTuned opens the tuner's cache in which a worker on this device looks. It returns nil if nothing is to
 // be stored. Before anything is measured, the error says why that would not work.
 func (c *tuneCmd) openTuned(catalog *kernel.Catalog, device worker.Device, log *slog.Logger) (*cache.Cache, error) {
-	dir := c.cacheDir()
+	dir := c.dir()
 	if c.NoStore || dir == "" {
 		return nil, nil
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -83,20 +82,6 @@ func TestProgressIsDrawnOnATerminalOnly(t *testing.T) {
 		tuneProgress(&screen{out: &out, terminal: terminal, width: 200})(.5, &trial.Run{Space: space, Launches: 2, Count: 1, Times: map[int][]float64{0: {1e6}}})
 		if drawn := strings.Contains(out.String(), "[") && strings.Contains(out.String(), "1 launches, 1 of "); drawn != terminal {
 			t.Errorf("terminal %v: drew %q", terminal, out.String())
-		}
-	}
-}
-
-// As for run: an empty directory, or variable, is none.
-func TestTuneStoresWhereRunLooks(t *testing.T) {
-	none := ""
-	for want, c := range map[string]tuneCmd{
-		"":                                 {TunerCache: &none},
-		filepath.Join(cacheDir(), "tuner"): {},
-	} {
-		run := autotuneFlags{TunerCache: c.TunerCache}
-		if got := c.cacheDir(); got != want || run.dir() != want {
-			t.Errorf("%q, run looks in %q, want %q", got, run.dir(), want)
 		}
 	}
 }

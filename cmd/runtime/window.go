@@ -40,9 +40,6 @@ var (
 	barColour   = color.RGBA{80, 160, 255, 255}
 )
 
-// classNames are the priorities by their names.
-var classNames = [ring.Priorities]string{"critical", "high", "normal", "low", "idle"}
-
 // forWindow chooses what a window needs.
 func (c *runCmd) forWindow() error {
 	switch {
@@ -211,7 +208,7 @@ func (v *ringView) classes(y int, queues []megakernel.QueueSnapshot) {
 		}
 	}
 	for p, n := range waiting {
-		v.text(10, y, dimColour, fmt.Sprintf("%-9s waiting %8s", classNames[p], short(float64(n))))
+		v.text(10, y, dimColour, fmt.Sprintf("%-9s waiting %8s", priorityNames[p], short(float64(n))))
 		bar := image.Rect(200, y-9, 200+barWidth*n/most, y)
 		draw.Draw(v.panel, bar, image.NewUniform(barColour), image.Point{}, draw.Src)
 		y += lineHeight
