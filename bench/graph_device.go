@@ -10,6 +10,7 @@ import (
 	"ringmaster/bench/edgework"
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/policy"
 )
 
@@ -48,8 +49,11 @@ func benchGraphDevice(s *session) error {
 	if len(s.flags.Graph) > 0 {
 		specs = s.flags.Graph
 	}
-	kernels := frontier.NewKernels(s.device, frontier.KernelsConfig{})
-	defer kernels.Close()
+	programs, err := kernelcache.Open(kernelcache.DefaultConfig(), kernelcache.Target{Device: s.device})
+	if err != nil {
+		return err
+	}
+	defer programs.Close()
 	busy, err := newBusyDevice(s.device)
 	if err != nil {
 		return err
@@ -65,7 +69,7 @@ func benchGraphDevice(s *session) error {
 				return err
 			}
 		}
-		resident, err := frontier.Load(s.device, g.pair, frontier.Options{Kernels: kernels})
+		resident, err := frontier.Load(s.device, g.pair, frontier.Options{Programs: programs})
 		if err != nil {
 			return err
 		}

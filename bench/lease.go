@@ -75,7 +75,8 @@ func leaseTimes(s *session, n int) (p percentiles, err error) {
 			return nil
 		}))
 	}()
-	l, err := lease.Open(s.device, lease.Config{Heap: heap, HeapBytes: leaseWords * ring.WordBytes})
+	traits := gpu.TraitsOf(s.device)
+	l, err := lease.Open(s.device, &traits, lease.Config{Heap: heap, HeapBytes: leaseWords * ring.WordBytes})
 	if err != nil {
 		return p, err
 	}

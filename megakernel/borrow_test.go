@@ -57,7 +57,7 @@ func TestABorrowedDeviceComesBackFitForWaves(t *testing.T) {
 					submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpAdd, 0, 1, 3), slot(kernel.OpAdd, 2, i, 4)}})
 					ticket := start(t, e, Order{Queue: "q", Geometry: testGeometry, Mode: mode})
 					var last uint32
-					err := e.Borrow(func(dev, _ gpu.Device) (err error) {
+					err := e.Borrow(func(dev gpu.Device) (err error) {
 						if len(e.submitted) > 0 {
 							t.Error("a wave is in flight while the device is lent")
 						}
@@ -85,10 +85,10 @@ func TestABorrowersFailureIsItsOwn(t *testing.T) {
 	submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpAdd, 0, 1, 3)}})
 
 	mine := errors.New("mine")
-	if err := e.Borrow(func(_, _ gpu.Device) error { return mine }); !errors.Is(err, mine) {
+	if err := e.Borrow(func(gpu.Device) error { return mine }); !errors.Is(err, mine) {
 		t.Errorf("error %v", err)
 	}
-	err := e.Borrow(func(dev, _ gpu.Device) error {
+	err := e.Borrow(func(dev gpu.Device) error {
 		return dev.Do(func() error { dev.BindStorage(1<<20, gpu.Buffer{Buffer: 1}, 0, 4); return nil }) // no such binding point
 	})
 	if err == nil || !strings.Contains(err.Error(), "GL") {
@@ -100,7 +100,7 @@ func TestABorrowersFailureIsItsOwn(t *testing.T) {
 				t.Errorf("recovered %v", why)
 			}
 		}()
-		_ = e.Borrow(func(_, _ gpu.Device) error { panic("at the borrower") })
+		_ = e.Borrow(func(gpu.Device) error { panic("at the borrower") })
 	}()
 	if r := launch(t, e, Order{Queue: "q", Geometry: testGeometry}); r.Executed != 1 {
 		t.Errorf("report %+v", r)
@@ -109,7 +109,7 @@ func TestABorrowersFailureIsItsOwn(t *testing.T) {
 
 func TestAClosedOrMovingEngineLendsNothing(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	lend := func() error { return e.Borrow(func(_, _ gpu.Device) error { t.Error("lent"); return nil }) }
+	lend := func() error { return e.Borrow(func(gpu.Device) error { t.Error("lent"); return nil }) }
 	e.mu.Lock()
 	e.moving = true
 	e.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/lease"
 	"ringmaster/megakernel/ledger"
@@ -27,7 +28,7 @@ type Config struct {
 	InFlight      int           // waves started and not settled, 1..MaxInFlight
 	AgeThreshold  uint32        // waves of a queue after which a page that was in none of them is aged
 	LoopBudget    uint32        // loop iterations of one invocation in one dispatch, see DefaultLoopBudget
-	Programs      int           // compiled programs kept
+	Programs      int           // compiled programs kept, those of borrowers of the device too
 
 	// Beside opens a second context of a device's share group, on which kernels
 	// are built while launches run. If it is nil or fails, launches wait for the
@@ -79,7 +80,7 @@ func DefaultConfig() Config {
 		InFlight:      3,
 		AgeThreshold:  policy.Standard().PriorityAgeThreshold,
 		LoopBudget:    kernel.DefaultLoopBudget,
-		Programs:      32,
+		Programs:      kernelcache.DefaultConfig().Programs,
 	}
 }
 

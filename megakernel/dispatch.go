@@ -23,16 +23,16 @@ func (x *executor) submitWave(f *flight) error {
 	clear(f.control)
 	m.uploadSchedule(f.index, f.wave.Schedule, f.control, near)
 
-	timed := dev.Supports("timestamp") && !m.direct
+	timed := x.traits.Timestamps && !m.direct
 	f.submitted = time.Now()
-	p := f.program.program.Value
-	p.set(dev, &f.params)
+	p := f.program.Program
+	p.SetUniforms(dev, &f.params)
 	if timed {
 		dev.Timestamp(x.query(f, 0))
 	}
-	dev.Dispatch(p.id, f.geometry.Groups)
+	dev.Dispatch(p.ID, f.geometry.Groups)
 	dev.Barrier()
-	if f.coldProgram.program != nil {
+	if f.coldProgram.Program != nil {
 		x.chain(f)
 	}
 	if timed {
@@ -64,11 +64,11 @@ func (x *executor) abandonWave(f *flight) {
 // chain dispatches the interpreter on the cold list that a fused kernel leaves, with
 // as many workgroups as that kernel said. Called on the device's thread.
 func (x *executor) chain(f *flight) {
-	m, p := x.memory, f.coldProgram.program.Value
+	m, p := x.memory, f.coldProgram.Program
 	m.bindSchedule(f.index, true)
-	p.set(x.dev, &f.coldParams)
+	p.SetUniforms(x.dev, &f.coldParams)
 	control, _ := m.place(ring.BindControl, f.index)
-	x.dev.DispatchIndirect(p.id, m.buffers[ring.BindControl], control+ring.ColdDispatchOffset)
+	x.dev.DispatchIndirect(p.ID, m.buffers[ring.BindControl], control+ring.ColdDispatchOffset)
 	x.dev.Barrier()
 }
 

@@ -186,6 +186,6 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	programs := e.exec.programs.Stats()
+	programs := e.exec.programs.Store().Stats()
 	return Stats{InFlight: len(e.flights) - len(e.idle), Building: programs.Waiting + programs.Building, Stats: e.ledger.Stats()}
 }

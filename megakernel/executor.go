@@ -10,6 +10,7 @@ import (
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/ledger"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/program"
 	"ringmaster/ring"
 )
 
@@ -23,14 +24,16 @@ type executor struct {
 	ledger  *ledger.Ledger // for the status words of pages that are in a wave
 	jobs    *pump          // to see whether somebody waits
 	flights []*flight
+	log     *slog.Logger
 
 	// Changed by attach, with nothing in flight and nobody writing: those who write slots
 	// to staging read memory without a lock.
 	dev      gpu.Device
+	traits   gpu.Traits
+	limits   kernel.Limits // of traits
 	memory   *memory
-	programs *Programs
-	compiler gpu.Device // programs are built on it; nil if there is none
-	limits   kernel.Limits
+	programs *program.Set
+	builder  gpu.Device // programs are built on it; nil if there is none
 	lease    leasing
 
 	lastEnd  time.Time  // end of the last wave
@@ -50,44 +53,89 @@ type launched struct {
 }
 
 func newExecutor(e *Engine) *executor {
+	log := e.cfg.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	return &executor{
-		cfg: &e.cfg, catalog: e.catalog, ledger: e.ledger, jobs: &e.pump, flights: e.flights,
+		cfg: &e.cfg, catalog: e.catalog, ledger: e.ledger, jobs: &e.pump, flights: e.flights, log: log,
 		launched: make([]launched, e.cfg.MaxQueues), uploaded: make([]bool, e.cfg.Pages),
 	}
 }
 
-// attach allocates the engine's memory on a device. Nothing is in flight.
+// attach allocates the engine's memory on a device and has the programs built there from
+// now on. Nothing is in flight. On an error nothing has changed.
+//
+// What can fail comes before what is changed, but for the programs: the lease's kernel is
+// one of them, and a device may be lost in the self-test of its lease. They go back then,
+// to a device that is lost too if there is one, and find that out at the next build.
 func (x *executor) attach(dev gpu.Device) error {
+	traits := gpu.TraitsOf(dev)
 	var m *memory
 	err := dev.Do(func() (err error) {
-		m, err = newMemory(dev, x.cfg.Pages, int(x.cfg.HeapWords), PrintRecords, x.cfg.InFlight)
+		m, err = newMemory(dev, &traits, x.cfg.Pages, int(x.cfg.HeapWords), PrintRecords, x.cfg.InFlight)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := x.attachPrograms(dev); err != nil {
-		return errors.Join(err, dev.Do(func() error { m.delete(); return nil }))
+	beside := x.openBeside(dev)
+	if err := x.buildOn(dev, beside); err != nil {
+		return errors.Join(err, x.detach(dev, beside, m))
 	}
-	x.dev, x.memory = dev, m
-	x.limits = kernel.LimitsOf(dev)
+	fresh, err := x.openLease(dev, &traits, m)
+	if err != nil {
+		return errors.Join(err, x.detach(dev, beside, m))
+	}
+	x.programs.Release(&x.lease.program) // of a lease that is gone with its device
+	if x.builder != nil {
+		go closeBeside(x.builder) // the driver of a lost device may never return
+	}
+	x.dev, x.traits, x.limits, x.memory, x.builder, x.lease = dev, traits, kernel.LimitsOf(&traits), m, beside, fresh
 	x.statuses.Store(m.buffers[ring.BindStatus].Buffer)
 	x.lastEnd = time.Time{}
 	clear(x.uploaded)
 	for _, f := range x.flights {
 		f.queries = [2]gpu.Query{}
 	}
-	x.attachLease()
 	return nil
+}
+
+// buildOn has the programs built on a device, or on the second context beside it.
+func (x *executor) buildOn(dev, beside gpu.Device) (err error) {
+	if x.programs != nil {
+		x.programs.Move(dev, beside)
+		return nil
+	}
+	x.programs, err = program.Open(dev, beside, program.Config{
+		Catalog: x.catalog, Kept: x.cfg.Programs, Disk: x.cfg.Binaries, Log: x.cfg.Log,
+	})
+	return err
+}
+
+// detach takes back what attach did on a device before it failed.
+func (x *executor) detach(dev, beside gpu.Device, m *memory) error {
+	switch {
+	case x.dev != nil:
+		x.programs.Move(x.dev, x.builder)
+	case x.programs != nil:
+		x.programs.Close()
+	}
+	closeBeside(beside)
+	err := dev.Do(func() error { m.delete(); return nil })
+	if gpu.Lost(err) {
+		return nil // gone with the device, which the caller is told
+	}
+	return err
 }
 
 // close frees what the executor has on the device. No wave is on it.
 func (x *executor) close() error {
 	lease := x.lease.close() // before the device's thread is used
 	x.programs.Release(&x.lease.program)
-	programs := x.programs.Close()
-	closeBeside(x.compiler)
-	return errors.Join(lease, programs, x.dev.Do(func() error {
+	x.programs.Close()
+	closeBeside(x.builder)
+	return errors.Join(lease, x.dev.Do(func() error {
 		for _, f := range x.flights {
 			for _, q := range f.queries {
 				x.dev.DeleteQuery(q)
@@ -98,29 +146,6 @@ func (x *executor) close() error {
 	}))
 }
 
-// attachPrograms opens the second context beside a device and has the programs
-// built there from now on. On an error nothing has changed.
-func (x *executor) attachPrograms(dev gpu.Device) error {
-	beside := x.openBeside(dev)
-	var err error
-	if x.programs == nil {
-		x.programs, err = NewPrograms(dev, beside, ProgramsConfig{
-			Catalog: x.catalog, Kept: x.cfg.Programs, Disk: x.cfg.Binaries, Log: x.cfg.Log,
-		})
-	} else {
-		err = x.programs.Move(dev, beside)
-	}
-	if err != nil {
-		closeBeside(beside)
-		return err
-	}
-	if x.compiler != nil {
-		go closeBeside(x.compiler) // the driver of a lost device may never return
-	}
-	x.compiler = beside
-	return nil
-}
-
 // openBeside opens the second context; nil if there is none to have.
 func (x *executor) openBeside(dev gpu.Device) gpu.Device {
 	if x.cfg.Beside == nil {
@@ -128,11 +153,7 @@ func (x *executor) openBeside(dev gpu.Device) gpu.Device {
 	}
 	beside, err := x.cfg.Beside(dev)
 	if err != nil {
-		log := x.cfg.Log
-		if log == nil {
-			log = slog.New(slog.DiscardHandler)
-		}
-		log.Warn("no second context to build kernels on; launches wait for the compiler", "error", err)
+		x.log.Warn("no second context to build kernels on; launches wait for the compiler", "error", err)
 		return nil
 	}
 	return beside

@@ -7,6 +7,7 @@ import (
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/ledger"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/program"
 	"ringmaster/ring"
 )
 
@@ -39,8 +40,8 @@ type flight struct {
 	inline bool             // its Launch runs it, with deviceMu held, not the pump
 	leased bool             // the resident kernel ran it
 
-	program     Picked
-	coldProgram Picked // the interpreter behind a fused kernel
+	program     program.Picked
+	coldProgram program.Picked // the interpreter behind a fused kernel
 	geometry    policy.Geometry
 	params      kernel.Wave
 	coldParams  kernel.Wave // of the chained dispatch

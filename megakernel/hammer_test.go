@@ -200,7 +200,7 @@ func disturb(t *testing.T, e *Engine, faulty func() gpu.Device, r *rand.Rand, st
 		case 0:
 			err = e.Move(faulty())
 		case 1, 2, 3:
-			err = e.Borrow(func(dev, _ gpu.Device) error { return dev.Do(func() error { dev.Finish(); return nil }) })
+			err = e.Borrow(func(dev gpu.Device) error { return dev.Do(func() error { dev.Finish(); return nil }) })
 		case 4, 5:
 			err = e.Read(queue, 8, words)
 		case 6:

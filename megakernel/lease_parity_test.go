@@ -22,7 +22,8 @@ func TestLeaseDoesWhatTheReferenceDoes(t *testing.T) {
 	if err := dev.Do(func() (err error) { heap, err = dev.NewBuffer(testHeapWords * ring.WordBytes); return err }); err != nil {
 		t.Fatal(err)
 	}
-	l, err := lease.Open(dev, lease.Config{Heap: heap, HeapBytes: testHeapWords * ring.WordBytes})
+	traits := gpu.TraitsOf(dev)
+	l, err := lease.Open(dev, &traits, lease.Config{Heap: heap, HeapBytes: testHeapWords * ring.WordBytes})
 	if err != nil {
 		t.Fatal(err)
 	}

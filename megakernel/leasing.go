@@ -2,20 +2,20 @@ package megakernel
 
 import (
 	"errors"
-	"log/slog"
 	"time"
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/lease"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/program"
 	"ringmaster/ring"
 )
 
 // leasing is an engine's lease and what the pump needs to feed it. Guarded by deviceMu.
 type leasing struct {
-	resident *lease.Lease // nil if there is none
-	program  Picked       // its kernel's; none without a lease
+	resident *lease.Lease   // nil if there is none
+	program  program.Picked // its kernel's; none without a lease
 	slots    []ring.Slot
 	statuses []ring.Status
 	results  []uint32
@@ -26,45 +26,34 @@ type leasing struct {
 // ModeAuto may take: slots with long loops are better spread over a wave's workgroups.
 const autoLeaseCost = 16
 
-// attachLease opens a lease on the engine's device, if it is wanted. Without
-// one everything runs as waves. A lease on another device is gone with it.
-func (x *executor) attachLease() {
-	l, m := &x.lease, x.memory
-	x.programs.Release(&l.program)
-	if l.resident = nil; !x.cfg.Lease {
-		return
+// openLease opens a lease on a device, if one is wanted and the device can have one.
+// Without one everything runs as waves. The error is a loss of the device: whatever else
+// is wrong is wrong with the lease alone.
+func (x *executor) openLease(dev gpu.Device, traits *gpu.Traits, m *memory) (l leasing, err error) {
+	if !x.cfg.Lease {
+		return leasing{}, nil
 	}
-	var err error
-	l.resident, err = lease.Open(x.dev, lease.Config{
+	l.resident, err = lease.Open(dev, traits, lease.Config{
 		Heap: m.buffers[ring.BindHeap], HeapBytes: m.sizes[ring.BindHeap],
 		Print: m.buffers[ring.BindPrint], PrintBytes: m.sizes[ring.BindPrint],
 		Duration: x.cfg.LeaseDuration, Idle: min(lease.DefaultIdle, x.cfg.LeaseDuration),
-		LoopBudget: x.cfg.LoopBudget, Catalog: x.catalog, Program: x.leaseProgram,
+		LoopBudget: x.cfg.LoopBudget, Catalog: x.catalog,
+		Program: func(k kernel.Kernel) (id gpu.Program, fingerprint [32]byte, err error) {
+			if l.program, err = x.programs.Hold(k); err == nil {
+				id, fingerprint = l.program.Program.ID, l.program.Fingerprint
+			}
+			return id, fingerprint, err
+		},
 	})
-	log := x.cfg.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	if err != nil {
 		x.programs.Release(&l.program)
-		log.Warn("no lease, small launches run as waves", "error", err)
-		return
+		x.log.Warn("no lease, small launches run as waves", "error", err)
+		return leasing{}, nil
 	}
-	log.Info("lease", "support", l.resident.Support().String())
-	if l.slots == nil {
-		l.slots, l.statuses = make([]ring.Slot, kernel.MailSlots), make([]ring.Status, kernel.MailSlots)
-		l.results, l.places = make([]uint32, kernel.MailSlots), make([]int, kernel.MailSlots)
-	}
-}
-
-// leaseProgram has the lease's kernel built and holds it. Called while a lease is opened.
-func (x *executor) leaseProgram(k kernel.Kernel) (gpu.Program, [32]byte, error) {
-	p, err := x.programs.Hold(k)
-	if err != nil {
-		return gpu.Program{}, [32]byte{}, err
-	}
-	x.lease.program = p
-	return p.program.ID, p.program.Fingerprint, nil
+	x.log.Info("lease", "support", l.resident.Support().String())
+	l.slots, l.statuses = make([]ring.Slot, kernel.MailSlots), make([]ring.Status, kernel.MailSlots)
+	l.results, l.places = make([]uint32, kernel.MailSlots), make([]int, kernel.MailSlots)
+	return l, nil
 }
 
 // end frees the device's thread from the resident kernel.
@@ -138,9 +127,7 @@ func (x *executor) leased(f *flight) bool {
 func (x *executor) giveUpLease(err error) {
 	l := x.lease.resident
 	x.lease.resident = nil
-	if x.cfg.Log != nil {
-		x.cfg.Log.Warn("the lease is given up, small launches run as waves", "error", err)
-	}
+	x.log.Warn("the lease is given up, small launches run as waves", "error", err)
 	_ = l.Close() // the error is known
 	x.programs.Release(&x.lease.program)
 }

@@ -50,8 +50,8 @@ const controlStride = (ring.ControlWords*ring.WordBytes + blockAlign - 1) / bloc
 // newMemory allocates zeroed buffers for pages, a heap, a power of two of print records,
 // and a number of waves at a time. It refuses a device that nothing can be dispatched on.
 // On an error it leaves nothing behind.
-func newMemory(dev gpu.Device, pages, heapWords, prints, waves int) (*memory, error) {
-	if err := kernel.LimitsOf(dev).Usable(); err != nil {
+func newMemory(dev gpu.Device, traits *gpu.Traits, pages, heapWords, prints, waves int) (*memory, error) {
+	if err := kernel.LimitsOf(traits).Usable(); err != nil {
 		return nil, err
 	}
 	m := &memory{dev: dev, waves: waves, cleared: make([]bool, waves)}
@@ -65,13 +65,13 @@ func newMemory(dev gpu.Device, pages, heapWords, prints, waves int) (*memory, er
 		ring.BindCold:     pages * ring.PageSlots * ring.WordBytes,
 		ring.BindPrint:    ring.PrintLogWords(prints) * ring.WordBytes,
 	}
-	limit := dev.StorageBlockLimit()
+	limit := traits.StorageBlockBytes
 	for i, what := range blockNames {
 		if int64(m.sizes[i]) > limit {
 			return nil, fmt.Errorf("%s take %d bytes, the device's storage blocks end at %d: %w", what, m.sizes[i], limit, ErrTooLarge)
 		}
 	}
-	if err := m.allocate(); err != nil {
+	if err := m.allocate(traits); err != nil {
 		m.delete()
 		return nil, err
 	}
@@ -90,9 +90,9 @@ func (m *memory) scheduleStride(pages int) int {
 	return (pages*ring.WordBytes + blockAlign - 1) / blockAlign * blockAlign
 }
 
-func (m *memory) allocate() error {
-	m.mapped = m.dev.Supports("buffer-storage")
-	m.direct = m.mapped && m.dev.Software()
+func (m *memory) allocate(traits *gpu.Traits) error {
+	m.mapped = traits.Mapped
+	m.direct = m.mapped && traits.Software
 	if m.mapped {
 		for _, binding := range stagedBindings {
 			buffer, err := m.dev.NewMapped(m.sizes[binding])

@@ -12,6 +12,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/program"
 	"ringmaster/ring"
 )
 
@@ -23,22 +24,23 @@ type rig struct {
 	dev     gpu.Device
 	memory  *memory
 	catalog *kernel.Catalog
-	kernels map[kernel.Kernel]*program
+	kernels map[kernel.Kernel]*program.Program
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{dev: openDevice(t), catalog: kernel.BuiltIn(), kernels: make(map[kernel.Kernel]*program)}
+	r := &rig{dev: openDevice(t), catalog: kernel.BuiltIn(), kernels: make(map[kernel.Kernel]*program.Program)}
 	r.resize(t, testPages, testPrints)
 	return r
 }
 
 // resize gives the rig memory of other sizes.
 func (r *rig) resize(t *testing.T, pages, prints int) {
+	traits := gpu.TraitsOf(r.dev)
 	err := r.dev.Do(func() (err error) {
 		if r.memory != nil {
 			r.memory.delete()
 		}
-		r.memory, err = newMemory(r.dev, pages, testHeapWords, prints, 1)
+		r.memory, err = newMemory(r.dev, &traits, pages, testHeapWords, prints, 1)
 		return err
 	})
 	if err != nil {
@@ -47,11 +49,11 @@ func (r *rig) resize(t *testing.T, pages, prints int) {
 }
 
 // kernel is a compiled kernel. Called on the device's thread.
-func (r *rig) kernel(k kernel.Kernel) (*program, error) {
+func (r *rig) kernel(k kernel.Kernel) (*program.Program, error) {
 	if p := r.kernels[k]; p != nil {
 		return p, nil
 	}
-	p, err := compile(r.dev, k.Width, r.catalog.Source(k))
+	p, err := program.Compile(r.dev, k.Width, r.catalog.Source(k))
 	if err == nil {
 		r.kernels[k] = p
 	}
@@ -103,9 +105,9 @@ func (r *rig) run(p *testProgram) (*kernel.Image, error) {
 			if err != nil {
 				return err
 			}
-			kernel.set(r.dev, &w)
+			kernel.SetUniforms(r.dev, &w)
 			r.memory.bindSchedule(0, w.Cold)
-			r.dev.Dispatch(kernel.id, g.Groups)
+			r.dev.Dispatch(kernel.ID, g.Groups)
 			r.dev.Barrier()
 			return nil
 		})

@@ -22,14 +22,8 @@ import (
 // openFaulty opens a device with faults.
 func openFaulty(t *testing.T, faults ...faultgl.Fault) *faultgl.Device {
 	t.Helper()
-	dev := gltest.OpenUnclosed(t)
-	d := faultgl.Wrap(dev, faults...)
-	t.Cleanup(func() {
-		d.Release()
-		if err := dev.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	d := faultgl.Wrap(gltest.Open(t), faults...)
+	t.Cleanup(d.Release) // before the device is closed
 	return d
 }
 

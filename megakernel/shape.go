@@ -43,7 +43,7 @@ func (x *executor) shape(f *flight) error {
 	}
 	f.report.NotApplied = reason
 	f.report.Kernel = f.program.Kernel
-	f.report.Fingerprint = f.program.program.Fingerprint
+	f.report.Fingerprint = f.program.Fingerprint
 	f.geometry, f.params = g, x.waveOf(f, f.program.Kernel, g)
 	q.kernel, q.geometry = f.program.Kernel, g
 	if f.program.Kernel.Kind != kernel.Fused || kernel.OpcodeSet(f.wave.Opcodes)&^f.program.Kernel.Hot == 0 {
@@ -97,11 +97,8 @@ func (x *executor) waveOf(f *flight, k kernel.Kernel, g policy.Geometry) kernel.
 
 // releasePrograms gives a flight's programs back.
 func (x *executor) releasePrograms(f *flight) {
-	for _, p := range [...]*Picked{&f.program, &f.coldProgram} {
-		if p.program != nil {
-			x.programs.Release(p)
-		}
-	}
+	x.programs.Release(&f.program)
+	x.programs.Release(&f.coldProgram)
 }
 
 // Prefetch has kernels built ahead, the first first, if there is a second context to

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
+	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
@@ -20,10 +22,10 @@ import (
 )
 
 // gated makes engines build beside their device, through a gate.
-func gated(t *testing.T, gate *gatedDevice) func(*Config) {
+func gated(t *testing.T, gate *faultgl.Gate) func(*Config) {
 	return func(c *Config) {
 		c.Beside = func(dev gpu.Device) (gpu.Device, error) {
-			gate.Device = openBeside(t, dev)
+			gate.Device = gltest.Beside(t, dev.(*glcompute.Device))
 			return gate, nil
 		}
 	}
@@ -32,15 +34,15 @@ func gated(t *testing.T, gate *gatedDevice) func(*Config) {
 // built waits until a kernel is ready.
 func built(t *testing.T, e *Engine, k kernel.Kernel) {
 	t.Helper()
-	p, err := e.exec.programs.store.Wait(t.Context(), k)
+	p, err := e.exec.programs.Hold(k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.exec.programs.store.Release(p)
+	e.exec.programs.Release(&p)
 }
 
 func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
-	gate := &gatedDevice{}
+	gate := &faultgl.Gate{}
 	e := newEngine(t, openDevice(t), gated(t, gate))
 	run := func(g policy.Geometry) Report {
 		submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpAdd, 0, 1, 0)}, 1000)})
@@ -54,7 +56,7 @@ func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 	if r := run(before); r.Applied != before || r.NotApplied != "" {
 		t.Fatalf("the first launch: %+v", r)
 	}
-	open := gate.close()
+	open := gate.Close()
 	for range 30 {
 		r := run(after)
 		if r.Applied != before || r.Kernel != (kernel.Kernel{Kind: kernel.Interpreter, Width: 32}) || r.Wanted.Width != 64 ||
@@ -74,7 +76,7 @@ func TestLaunchesGoOnAtTheOldWidthWhileANewOneIsBuilt(t *testing.T) {
 }
 
 func TestPrefetchedKernelsAreAppliedAtOnce(t *testing.T) {
-	gate := &gatedDevice{}
+	gate := &faultgl.Gate{}
 	e := newEngine(t, openDevice(t), gated(t, gate))
 	geometries := []policy.Geometry{{Width: 32, Groups: 2, Chunk: 128}, {Width: 64, Groups: 2, Chunk: 128}, {Width: 128, Groups: 2, Chunk: 128}}
 	var kernels []kernel.Kernel
@@ -85,7 +87,7 @@ func TestPrefetchedKernelsAreAppliedAtOnce(t *testing.T) {
 	for _, k := range kernels {
 		built(t, e, k)
 	}
-	defer gate.close()() // nothing is compiled any more
+	defer gate.Close()() // nothing is compiled any more
 	for _, g := range geometries {
 		submit(t, e, "q", Batch{ID: "b", Slots: []ring.Slot{slot(kernel.OpNop, 0)}})
 		if r := launch(t, e, Order{Queue: "q", Geometry: g}); r.Applied != g || r.NotApplied != "" {
@@ -122,7 +124,7 @@ func mixedSlots(r *rand.Rand, n int) []ring.Slot {
 // compares all that is left: results, faults, and the window.
 func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 	dev := openDevice(t)
-	gate := &gatedDevice{}
+	gate := &faultgl.Gate{}
 	fusing, plain := newEngine(t, dev, gated(t, gate)), newEngine(t, dev, nil)
 	g := policy.Geometry{Width: 64, Groups: 3, Chunk: 256}
 	hot := kernel.NewOpcodeSet(kernel.OpAdd, kernel.OpStore, kernel.OpLoad)
@@ -166,7 +168,7 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 			if kernel.OpcodeSet(a.Promotion.Set) != hot || a.Promotion.Rule != hotset.RuleShare {
 				t.Fatalf("promoted %+v, want %x", a.Promotion, hot)
 			}
-			open = gate.close()
+			open = gate.Close()
 		case open != nil && i == 30:
 			open()
 			built(t, fusing, fused)
@@ -212,7 +214,7 @@ func TestSecondProcessLoadsItsKernelsAndADamagedOneIsRebuilt(t *testing.T) {
 		e := newEngine(t, dev, func(c *Config) {
 			c.Binaries = dir
 			c.Beside = func(dev gpu.Device) (gpu.Device, error) {
-				count.Device = openBeside(t, dev)
+				count.Device = gltest.Beside(t, dev.(*glcompute.Device))
 				return count, nil
 			}
 		})

@@ -33,7 +33,8 @@ type StandConfig struct {
 type Stand struct {
 	dev      gpu.Device
 	cfg      StandConfig
-	limits   kernel.Limits
+	traits   gpu.Traits
+	limits   kernel.Limits // of traits
 	memory   *memory
 	pristine gpu.Buffer // a buffer of the status words before a launch
 	zeros    gpu.Buffer // a buffer of empty control blocks
@@ -68,16 +69,17 @@ func NewStand(dev gpu.Device, cfg StandConfig) (*Stand, error) {
 	if cfg.Slots < 1 || cfg.Slots > ring.MaxPages*ring.PageSlots || cfg.WindowWords < 1 {
 		return nil, fmt.Errorf("stand: %d slots and a window of %d words, want at least 1 of each", cfg.Slots, cfg.WindowWords)
 	}
-	s := &Stand{dev: dev, cfg: cfg, limits: kernel.LimitsOf(dev), programs: make(map[uint32]*StandProgram), control: make([]ring.Control, 1)}
+	s := &Stand{dev: dev, cfg: cfg, traits: gpu.TraitsOf(dev), programs: make(map[uint32]*StandProgram), control: make([]ring.Control, 1)}
+	s.limits = kernel.LimitsOf(&s.traits)
 	pages := (cfg.Slots + ring.PageSlots - 1) / ring.PageSlots
 	err := dev.Do(func() (err error) {
-		if s.memory, err = newMemory(dev, pages, cfg.WindowWords, PrintRecords, standWaves); err != nil {
+		if s.memory, err = newMemory(dev, &s.traits, pages, cfg.WindowWords, PrintRecords, standWaves); err != nil {
 			return err
 		}
 		if s.pristine, err = dev.NewBuffer(pages * ring.PageSlots * ring.WordBytes); err == nil {
 			s.zeros, err = dev.NewBuffer(standWaves * controlStride)
 		}
-		if err == nil && dev.Supports("timestamp") && !s.memory.direct {
+		if err == nil && s.traits.Timestamps && !s.memory.direct {
 			s.queries = [2]gpu.Query{dev.NewQuery(), dev.NewQuery()}
 		}
 		dev.Finish() // the zeros of new buffers are there before they are written over

@@ -7,6 +7,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/program"
 	"ringmaster/ring"
 )
 
@@ -113,13 +114,13 @@ func (s *Stand) Warm(g policy.Geometry, span time.Duration) error {
 
 // StandProgram is kernels of one width that drain a load together.
 type StandProgram struct {
-	kernels []*program
+	kernels []*program.Program
 	counts  bool
 }
 
 func (p *StandProgram) delete(dev gpu.Device) {
 	for _, k := range p.kernels {
-		dev.DeleteProgram(k.id)
+		dev.DeleteProgram(k.ID)
 	}
 }
 
@@ -145,15 +146,15 @@ func (s *Stand) Delete(p *StandProgram) error {
 func (s *Stand) compile(width uint32, counts bool, sources ...string) (*StandProgram, error) {
 	side := &StandProgram{counts: counts}
 	for _, source := range sources {
-		p, err := compile(s.dev, width, source)
+		p, err := program.Compile(s.dev, width, source)
 		if err != nil {
 			side.delete(s.dev)
 			return nil, err
 		}
 		side.kernels = append(side.kernels, p)
 		s.memory.bind()
-		p.set(s.dev, &kernel.Wave{Chunk: 1, ClaimBudget: 1, WindowLength: 1})
-		s.dev.Dispatch(p.id, 1)
+		p.SetUniforms(s.dev, &kernel.Wave{Chunk: 1, ClaimBudget: 1, WindowLength: 1})
+		s.dev.Dispatch(p.ID, 1)
 		s.dev.Barrier()
 		s.dev.Finish()
 	}
@@ -211,8 +212,8 @@ func (s *Stand) dispatch(p *StandProgram, g policy.Geometry) {
 		wave.Entries, wave.Cold = entries, false
 		for _, k := range p.kernels {
 			m.bindSchedule(i, wave.Cold)
-			k.set(dev, &wave)
-			dev.Dispatch(k.id, g.Groups)
+			k.SetUniforms(dev, &wave)
+			dev.Dispatch(k.ID, g.Groups)
 			dev.Barrier()
 			wave.Cold = true
 		}

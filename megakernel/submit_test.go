@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/program"
 	"ringmaster/ring"
 )
 
@@ -118,13 +119,13 @@ func TestDriverLaysTheBlocksOutAsTheHost(t *testing.T) {
 		StorageOffset(program gpu.Program, name string) (offset, stride int, err error)
 	})
 	err := dev.Do(func() error {
-		p, err := compile(dev, 64, kernel.BuiltIn().Source(kernel.Kernel{Kind: kernel.Interpreter, Width: 64}))
+		p, err := program.Compile(dev, 64, kernel.BuiltIn().Source(kernel.Kernel{Kind: kernel.Interpreter, Width: 64}))
 		if err != nil {
 			return err
 		}
-		defer dev.DeleteProgram(p.id)
+		defer dev.DeleteProgram(p.ID)
 		for name, w := range want {
-			offset, stride, err := driver.StorageOffset(p.id, name)
+			offset, stride, err := driver.StorageOffset(p.ID, name)
 			if err != nil {
 				return err
 			}

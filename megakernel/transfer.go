@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/lease"
 	"ringmaster/ring"
 )
@@ -84,17 +85,15 @@ func (e *Engine) transfer(name string, offset uint32, n int, create bool, move f
 // leaves pending is its own, not the next wave's. While a Move is under way, or
 // after Close, fn is not called and the error wraps ErrMoving or ErrClosed.
 //
-// builder is the context beside the device on which the engine builds its programs, nil if
-// there is none. fn may keep it for building programs of its own. Move and Close end it,
-// and its Do returns an error then.
-func (e *Engine) Borrow(fn func(dev, builder gpu.Device) error) (err error) {
-	lent, done := make(chan [2]gpu.Device, 1), make(chan error, 1)
+// The programs of those kernels are in Programs.
+func (e *Engine) Borrow(fn func(dev gpu.Device) error) (err error) {
+	lent, done := make(chan gpu.Device, 1), make(chan error, 1)
 	back := make(chan struct{})
 	lend := func() error {
 		if err := e.makeWay(); err != nil {
 			return err
 		}
-		lent <- [2]gpu.Device{e.exec.dev, e.exec.compiler}
+		lent <- e.exec.dev
 		<-back
 		// Not idle: the device was at work for somebody else.
 		e.exec.lastEnd = time.Now()
@@ -110,8 +109,7 @@ func (e *Engine) Borrow(fn func(dev, builder gpu.Device) error) (err error) {
 	select {
 	case err := <-done:
 		return fmt.Errorf("borrow the device: %w", err)
-	case both := <-lent:
-		dev, builder := both[0], both[1]
+	case dev := <-lent:
 		defer func() { // also when fn panics
 			err = errors.Join(err, dev.Do(func() error {
 				dev.Barrier()
@@ -121,9 +119,13 @@ func (e *Engine) Borrow(fn func(dev, builder gpu.Device) error) (err error) {
 			close(back)
 			<-done
 		}()
-		return fn(dev, builder)
+		return fn(dev)
 	}
 }
+
+// Programs has the programs of the engine's device, for whoever borrows it too. The store
+// goes on with another device by Move, and is closed with the engine.
+func (e *Engine) Programs() *kernelcache.Store { return e.exec.programs.Store() }
 
 // lendable is why the device cannot be lent. Called with mu held.
 func (e *Engine) lendable() error {

@@ -176,7 +176,8 @@ func leaseState(device *glcompute.Device) string {
 	if err != nil {
 		return "lease: not tried: " + err.Error()
 	}
-	l, err := lease.Open(device, lease.Config{Heap: heap, HeapBytes: bytes})
+	traits := gpu.TraitsOf(device)
+	l, err := lease.Open(device, &traits, lease.Config{Heap: heap, HeapBytes: bytes})
 	var support lease.Support
 	if err == nil {
 		support = l.Support()

@@ -150,9 +150,8 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 	cfg.MemoryBudget, cfg.Deliveries, cfg.DoneStream = c.Memory.MemoryBudget, c.Deliveries, c.DoneStream
 	cfg.Graphs = func(n *worker.Node, budget uint64) (worker.Graphs, error) {
 		service, err := graphs.Serve(n.Conn(), graphs.Config{
-			Binaries: cfg.Engine.Binaries,
-			Worker:   c.Worker, Policy: &cfg.Policy, System: n.System(), Log: log, Decisions: n.Decisions(), Budget: budget, Files: n.Conn(),
-			Borrow: n.Engine().Borrow, Repair: n.Engine().Repair,
+			Worker: c.Worker, Policy: &cfg.Policy, System: n.System(), Log: log, Decisions: n.Decisions(), Budget: budget, Files: n.Conn(),
+			Borrow: n.Engine().Borrow, Repair: n.Engine().Repair, Programs: n.Engine().Ring().Programs(),
 			Publish: func(queue string, g *telemetry.Graph) telemetry.Header { return n.Outlet().Graph(c.Worker, queue, g) },
 		})
 		if err != nil {

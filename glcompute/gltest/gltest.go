@@ -42,3 +42,18 @@ func Open(t testing.TB) *glcompute.Device {
 	})
 	return device
 }
+
+// Beside opens a second context of a device's share group, which is closed when the test ends.
+func Beside(t testing.TB, device *glcompute.Device) *glcompute.Device {
+	t.Helper()
+	beside, err := device.OpenShared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := beside.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return beside
+}

@@ -16,12 +16,10 @@ func (x *run) build(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("building kernels: %w", err)
 		}
-		p, err := x.kernels.get(ctx, x.kernel(k))
-		if err != nil {
+		var err error
+		if x.programs[k], err = x.hold(ctx, x.kernel(k)); err != nil {
 			return err
 		}
-		x.held = append(x.held, p)
-		x.programs[k] = p.Value
 	}
 	return x.turn(func() error {
 		return errors.Join(x.allocate(), x.dev.Check())
@@ -31,7 +29,7 @@ func (x *run) build(ctx context.Context) error {
 // release ends the use of the job's programs.
 func (x *run) release() {
 	for _, p := range x.held {
-		x.kernels.store.Release(p)
+		x.store.Release(p)
 	}
 	x.held, x.programs = nil, [kinds]*program{}
 }

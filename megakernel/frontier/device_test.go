@@ -12,6 +12,7 @@ import (
 	"ringmaster/glcompute"
 	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/policy"
 )
 
@@ -24,10 +25,7 @@ var (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if openDev != nil {
-		if err := shared.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
+		shared.Close()
 		if err := openDev(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
@@ -38,8 +36,22 @@ func TestMain(m *testing.M) {
 
 // testKernels are programs and their device.
 type testKernels struct {
-	*Kernels
+	*kernelcache.Store
 	dev *glcompute.Device
+}
+
+// openKernels has programs built on a device, or on one beside it.
+func openKernels(t testing.TB, dev *glcompute.Device, change func(*kernelcache.Config, *kernelcache.Target)) *testKernels {
+	t.Helper()
+	cfg, target := kernelcache.DefaultConfig(), kernelcache.Target{Device: dev}
+	if change != nil {
+		change(&cfg, &target)
+	}
+	store, err := kernelcache.Open(cfg, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &testKernels{store, dev}
 }
 
 // newKernels returns programs that suit the GL device. Without a device the test ends by gltest.Missing.
@@ -47,7 +59,7 @@ func newKernels(t testing.TB) *testKernels {
 	t.Helper()
 	if shared == nil {
 		dev := gltest.OpenUnclosed(t)
-		openDev, shared = dev.Close, &testKernels{NewKernels(dev, KernelsConfig{}), dev}
+		openDev, shared = dev.Close, openKernels(t, dev, nil)
 	}
 	return shared
 }
@@ -73,7 +85,7 @@ func load(t testing.TB, k *testKernels, spec string) *Graph {
 
 func loadPair(t testing.TB, k *testKernels, pair graph.Pair) *Graph {
 	t.Helper()
-	r, err := Load(k.dev, pair, Options{Kernels: k.Kernels})
+	r, err := Load(k.dev, pair, Options{Programs: k.Store})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,8 +59,9 @@
 // too long for one workgroup is cut into tiles or pieces. A software renderer ends long
 // loops silently, so there a dispatch has enough workgroups that no loop is long.
 //
-// [Kernels] has their programs from a kernelcache.Store. A job waits for its own before its
-// first turn, without the device if there is a second context to build them on.
+// A kernelcache.Store has their programs, the one that the ring of the device uses too. A
+// job waits for its own before its first turn, without the device if the store builds on a
+// second context; otherwise each build is a turn of its own.
 //
 // Everything between host and device goes through one staging buffer of 8 MiB in host
 // memory. NVIDIA's driver (580.159) moves buffers that the host reads or writes directly,

@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/policy"
 )
 
@@ -50,7 +51,12 @@ func TestADriverOfEightStorageBlocksIsRefusedWithAReason(t *testing.T) {
 // The extension says whether subgroups are there, not the vendor's name.
 func TestADriverWithoutSubgroupsRunsKernelsWithoutThem(t *testing.T) {
 	dev := &driver{Device: newKernels(t).dev, blocks: 16, vendor: "NVIDIA Corporation", hardware: true}
-	g, err := Load(dev, generated(t, "grid:12x12"), Options{})
+	store, err := kernelcache.Open(kernelcache.DefaultConfig(), kernelcache.Target{Device: dev})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	g, err := Load(dev, generated(t, "grid:12x12"), Options{Programs: store})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,7 +114,7 @@ func TestFlowIsThatOfThePlainAlgorithmOnRandomGraphs(t *testing.T) {
 	k := newKernels(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := newRand(rapid.Uint64().Draw(rt, "seed"))
-		r, err := Load(k.dev, randomGraph(rng, t), Options{Kernels: k.Kernels})
+		r, err := Load(k.dev, randomGraph(rng, t), Options{Programs: k.Store})
 		if err != nil {
 			rt.Fatal(err)
 		}

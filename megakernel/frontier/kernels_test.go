@@ -10,21 +10,11 @@ import (
 	"testing"
 
 	"ringmaster/glcompute"
-	"ringmaster/megakernel/gpu"
+	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/kernelcache/disk"
 )
-
-// openBuilder opens a second context of a device's share group.
-func openBuilder(t *testing.T, dev *glcompute.Device) *glcompute.Device {
-	t.Helper()
-	builder, err := dev.OpenShared()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { builder.Close() })
-	return builder
-}
 
 // search checks a job of a graph with programs of its own.
 func search(t *testing.T, k *testKernels) {
@@ -49,43 +39,40 @@ func TestASecondStartBuildsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	for name, builder := range map[string]gpu.Device{"beside the device": openBuilder(t, dev), "on the device": nil} {
-		k := &testKernels{NewKernels(dev, KernelsConfig{Builder: builder, Disk: dir}), dev}
+	for name, builder := range map[string]*glcompute.Device{"beside the device": gltest.Beside(t, dev), "on the device": nil} {
+		where := func(cfg *kernelcache.Config, target *kernelcache.Target) {
+			if cfg.Disk = dir; builder != nil {
+				*target = kernelcache.Target{Device: builder, Background: true}
+			}
+		}
+		k := openKernels(t, dev, where)
 		search(t, k)
 		first := k.Stats()
-		if err := k.Close(); err != nil {
-			t.Fatal(err)
-		}
-		k = &testKernels{NewKernels(dev, KernelsConfig{Builder: builder, Disk: dir}), dev}
+		k.Close()
+		k = openKernels(t, dev, where)
 		search(t, k)
 		if st := k.Stats(); first.Ready != kinds || st.Loaded != kinds || st.Built != 0 || st.Held != 0 {
 			t.Errorf("%s: first %v, then %v", name, first, st)
 		}
-		if err := k.Close(); err != nil {
-			t.Fatal(err)
-		}
+		k.Close()
 	}
 }
 
 func TestProgramsComeBackOnTheNextDeviceBeforeAJobAsks(t *testing.T) {
 	first := newKernels(t).dev
-	next, _, err := glcompute.Open(glcompute.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer next.Close()
-	k := &testKernels{NewKernels(first, KernelsConfig{Builder: openBuilder(t, first)}), first}
+	next := gltest.Open(t)
+	beside := gltest.Beside(t, first)
+	k := openKernels(t, first, func(_ *kernelcache.Config, target *kernelcache.Target) {
+		*target = kernelcache.Target{Device: beside, Background: true}
+	})
 	search(t, k)
-	beside := openBuilder(t, next)
-	k.Move(next, beside)
+	k.Move(kernelcache.Target{Device: gltest.Beside(t, next), Background: true})
 	k.dev = next
 	if st := k.Stats(); st.Ready+st.Waiting+st.Building != kinds {
 		t.Errorf("%v, want the %d programs that were ready before", st, kinds)
 	}
 	search(t, k)
-	if err := k.Close(); err != nil {
-		t.Error(err)
-	}
+	k.Close()
 	if buffers, programs := next.Live(); buffers != 0 || programs != 0 {
 		t.Errorf("%d buffers and %d programs are left", buffers, programs)
 	}

@@ -12,11 +12,11 @@ import (
 // The driver tells where each word of the blocks lies that host and device share.
 func TestTheDriverHasTheWordsWhereTheHostHasThem(t *testing.T) {
 	k := newKernels(t)
-	p, err := k.get(t.Context(), kernel{kind: kindLevel, width: 64})
+	p, err := k.Wait(t.Context(), kernel{kind: kindLevel, width: 64}.plain())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer k.store.Release(p)
+	defer k.Release(p)
 	err = k.dev.Do(func() error {
 		at := func(name string, want uintptr) {
 			offset, _, err := k.dev.StorageOffset(p.ID, name)

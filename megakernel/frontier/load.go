@@ -1,20 +1,20 @@
 package frontier
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/kernelcache"
 )
 
 // Options of Load.
 type Options struct {
-	// Kernels are programs of the same device that several graphs share; nil
-	// means that the graph has its own.
-	Kernels *Kernels
+	// Programs has the programs of jobs built on the same device, and keeps them. Several
+	// graphs, and others, may share it.
+	Programs *kernelcache.Store
 	// Turn, if not nil, brackets each use of the device like Job.Turn; an error of its own
 	// ends the upload. A turn makes one buffer or writes sliceBytes to one.
 	Turn func(use func() error) error
@@ -23,12 +23,11 @@ type Options struct {
 // Graph is a graph on a device. Its methods may be called from any
 // goroutine; jobs run one at a time.
 type Graph struct {
-	dev     gpu.Device
-	traits  gpu.Traits
-	kernels *Kernels
-	own     bool // kernels are this graph's alone
-	pair    graph.Pair
-	shape   shape
+	dev    gpu.Device
+	traits gpu.Traits
+	store  *kernelcache.Store // of programs
+	pair   graph.Pair
+	shape  shape
 
 	mu      sync.Mutex
 	closed  bool
@@ -54,15 +53,13 @@ type buffer struct {
 // block, and graph.ErrMalformed if it contradicts itself; in both cases nothing was done
 // on the device. The graph keeps the offsets, which the caller must not change.
 func Load(dev gpu.Device, g graph.Pair, o Options) (*Graph, error) {
-	if err := check(dev.StorageBlockLimit(), g); err != nil {
+	traits := gpu.TraitsOf(dev)
+	if err := check(traits.StorageBlockBytes, g); err != nil {
 		return nil, err
 	}
-	r := &Graph{dev: dev, traits: gpu.TraitsOf(dev), kernels: o.Kernels, pair: g, buffers: make(map[int]buffer)}
+	r := &Graph{dev: dev, traits: traits, store: o.Programs, pair: g, buffers: make(map[int]buffer)}
 	if err := serves(r.traits); err != nil {
 		return nil, err
-	}
-	if r.kernels == nil {
-		r.kernels, r.own = NewKernels(dev, KernelsConfig{Turn: o.Turn}), true
 	}
 	r.shape = shapeOf(g)
 	if r.shape.nodes == 0 {
@@ -206,9 +203,6 @@ func (r *Graph) Close() error {
 		r.scratch.delete(r.dev)
 		return nil
 	})
-	if r.own {
-		err = errors.Join(err, r.kernels.Close())
-	}
 	if gpu.Lost(err) {
 		return nil
 	}

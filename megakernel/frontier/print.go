@@ -26,7 +26,7 @@ func Source(name string) (source string, ok bool) {
 	for k := range kind(kinds) {
 		if k.String() == parts[1] {
 			key := kernel{kind: k, semiring: Semiring(semiring), weighted: true, subgroups: true, width: uint32(width)}
-			return key.plain().source(), true
+			return key.plain().Source(), true
 		}
 	}
 	return "", false

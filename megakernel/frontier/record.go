@@ -61,7 +61,7 @@ type timing struct {
 }
 
 func (t *timing) mark(x *run, i int) {
-	if !x.job.Timed || !x.dev.Supports("timestamp") {
+	if !x.job.Timed || !x.traits.Timestamps {
 		return
 	}
 	if t.levels == nil {

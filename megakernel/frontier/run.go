@@ -33,7 +33,7 @@ type run struct {
 	*Graph
 	*plan
 	m        machine
-	held     []*kernelcache.Program[*program]
+	held     []*kernelcache.Program
 	programs [kinds]*program // of what is held
 	now      roundWords      // as last read
 	result   Result

@@ -141,9 +141,12 @@ func TestAnEmptyGraphAndNoSourcesGiveNoLevels(t *testing.T) {
 // untouched is a device with a small limit; anything that is done on it fails the test.
 type untouched struct{ gpu.Device }
 
-func (untouched) StorageBlockLimit() int64              { return 40 }
-func (untouched) Identity() (vendor, r, version string) { return "", "", "" }
-func (untouched) Supports(string) bool                  { return false }
+func (untouched) StorageBlockLimit() int64                   { return 40 }
+func (untouched) StorageBlocks() uint32                      { return 16 }
+func (untouched) Software() bool                             { return false }
+func (untouched) WorkgroupLimits() (width, groups, n uint32) { return 64, 64, 64 }
+func (untouched) Identity() (vendor, r, version string)      { return "", "", "" }
+func (untouched) Supports(string) bool                       { return false }
 
 func TestAGraphThatDoesNotFitIsRefusedBeforeTheDeviceIsTouched(t *testing.T) {
 	edges, err := graph.Generate("star:9")

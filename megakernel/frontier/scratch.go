@@ -53,7 +53,7 @@ func (x *run) allocate() error {
 	var errs []error
 	if s.stage == nil {
 		var err error
-		s.stage, err = newStage(x.dev)
+		s.stage, err = newStage(x.dev, x.traits.Mapped)
 		errs = append(errs, err)
 	}
 	for binding, size := range x.sizes {

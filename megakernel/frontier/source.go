@@ -107,8 +107,8 @@ func (k kernel) rows() uint32 {
 
 var semiringDefines = [semirings]string{"SEMIRING_BFS", "SEMIRING_SSSP", "SEMIRING_COMPONENTS", "SEMIRING_REACH", "SEMIRING_USER", "SEMIRING_FLOW"}
 
-// source is a kernel as it is compiled.
-func (k kernel) source() string {
+// Source is a kernel as it is compiled.
+func (k kernel) Source() string {
 	return k.assemble(append([]string{"control.glsl", "semiring.glsl"}, kindFiles[k.kind]...), "")
 }
 

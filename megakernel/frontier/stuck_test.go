@@ -27,7 +27,7 @@ func TestAWorkgroupThatWaitsTooLongEndsTheJob(t *testing.T) {
 	}
 	stuck := *x.programs[kindPersistent]
 	err = x.dev.Do(func() error {
-		source := x.kernel(kindPersistent).plain().source()
+		source := x.kernel(kindPersistent).plain().Source()
 		replace := func(old, by string) {
 			if strings.Count(source, old) != 1 {
 				t.Fatalf("the kernel has %q %d times", old, strings.Count(source, old))

@@ -18,8 +18,8 @@ type stage struct {
 
 const stageBytes = 8 << 20
 
-func newStage(dev gpu.Device) (*stage, error) {
-	s := &stage{dev: dev, mapped: dev.Supports("buffer-storage")}
+func newStage(dev gpu.Device, mapped bool) (*stage, error) {
+	s := &stage{dev: dev, mapped: mapped}
 	var err error
 	if s.mapped {
 		s.id, err = dev.NewMapped(stageBytes)

@@ -71,12 +71,8 @@ func TestEachProgramIsBuiltInATurnOfItsOwn(t *testing.T) {
 			return nil
 		}))
 	}
-	k := &testKernels{NewKernels(dev, KernelsConfig{Turn: turn}), dev}
-	t.Cleanup(func() {
-		if err := k.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	k := openKernels(t, dev, nil)
+	t.Cleanup(k.Close)
 	r := load(t, k, "grid:20x20")
 	want := graph.BFS(generated(t, "grid:20x20").Out, 7)
 	run := func() (taken, visits int) {
@@ -123,7 +119,7 @@ func TestAnUploadTakesATurnForEachBufferAndSlice(t *testing.T) {
 	want := 6 + 2*slicesOf(len(pair.Out.Offsets)) + 4*slicesOf(len(pair.Out.Targets))
 	turns := 0
 	count := func(use func() error) error { turns++; return use() }
-	r, err := Load(k.dev, pair, Options{Kernels: k.Kernels, Turn: count})
+	r, err := Load(k.dev, pair, Options{Programs: k.Store, Turn: count})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +141,7 @@ func TestAnUploadThatIsRefusedATurnLeavesNothing(t *testing.T) {
 		turns := 0
 		pair := graph.Pair{Out: generated(t, "grid:20x20").Out}
 		pair.In = pair.Out
-		_, err := Load(k.dev, pair, Options{Kernels: k.Kernels, Turn: func(use func() error) error {
+		_, err := Load(k.dev, pair, Options{Programs: k.Store, Turn: func(use func() error) error {
 			if turns++; turns > allowed {
 				return gone
 			}

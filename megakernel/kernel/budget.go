@@ -25,9 +25,8 @@ type Limits struct {
 }
 
 // LimitsOf are the limits of a device.
-func LimitsOf(dev gpu.Caller) Limits {
-	sizeX, groupsX, invocations := dev.WorkgroupLimits()
-	return Limits{Width: min(sizeX, invocations), Groups: groupsX}
+func LimitsOf(t *gpu.Traits) Limits {
+	return Limits{Width: min(t.MaxWidth, t.MaxInvocations), Groups: t.MaxGroups}
 }
 
 // Usable refuses limits that no geometry fits.

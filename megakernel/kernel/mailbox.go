@@ -23,8 +23,8 @@ const (
 const leaseReadAhead = 3
 
 // LeaseWidthFor is the width for a device. A wrong guess costs time only.
-func LeaseWidthFor(dev gpu.Device) uint32 {
-	if dev.Software() {
+func LeaseWidthFor(t *gpu.Traits) uint32 {
+	if t.Software {
 		return LeaseWidthSoftware
 	}
 	return LeaseWidth

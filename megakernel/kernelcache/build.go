@@ -10,7 +10,7 @@ import (
 )
 
 // work builds in the background until Close, or until Move has left the site.
-func (s *Store[K, V]) work(at *site[K, V]) {
+func (s *Store) work(at *site) {
 	defer close(at.ended)
 	for range at.wake {
 		for s.step(at) {
@@ -27,7 +27,7 @@ func (s *Store[K, V]) work(at *site[K, V]) {
 // BuildOne builds the most urgent program, for stores without a background:
 // call it between launches. It says whether there was one to build. A store that
 // builds in the background returns false at once.
-func (s *Store[K, V]) BuildOne() bool {
+func (s *Store) BuildOne() bool {
 	s.mu.Lock()
 	at := s.site
 	s.mu.Unlock()
@@ -36,7 +36,7 @@ func (s *Store[K, V]) BuildOne() bool {
 
 // step deletes what was evicted and builds one program. It says whether there was
 // one to build.
-func (s *Store[K, V]) step(at *site[K, V]) bool {
+func (s *Store) step(at *site) bool {
 	at.turn.Lock()
 	defer at.turn.Unlock()
 	defer s.bury(at)
@@ -55,16 +55,16 @@ func (s *Store[K, V]) step(at *site[K, V]) bool {
 	s.mu.Unlock()
 
 	begin := time.Now()
-	p, err := s.build(&at.target, key)
+	p, err := s.build(at, key)
 	if err == nil {
-		s.cfg.Log.Debug("kernel is ready", "kernel", s.cfg.Name(key), "from_disk", p.FromDisk, "took", time.Since(begin))
+		s.cfg.Log.Debug("kernel is ready", "kernel", key.String(), "from_disk", p.FromDisk, "took", time.Since(begin))
 	}
 	s.settle(at, key, p, err)
 	return true
 }
 
 // settle takes in what came of a build.
-func (s *Store[K, V]) settle(at *site[K, V], key K, p *Program[V], err error) {
+func (s *Store) settle(at *site, key Kernel, p *Program, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at.building = nil
@@ -75,7 +75,7 @@ func (s *Store[K, V]) settle(at *site[K, V], key K, p *Program[V], err error) {
 	if err != nil {
 		s.stats.Failed++
 		if s.failures.add(key, err, time.Now(), s.stats.Failed) && !gpu.Lost(err) {
-			s.cfg.Log.Warn("kernel cannot be built", "kernel", s.cfg.Name(key), "error", err)
+			s.cfg.Log.Warn("kernel cannot be built", "kernel", key.String(), "error", err)
 		}
 		return
 	}
@@ -92,30 +92,27 @@ func (s *Store[K, V]) settle(at *site[K, V], key K, p *Program[V], err error) {
 }
 
 // build makes a program from a stored binary or from source.
-func (s *Store[K, V]) build(target *Target[K, V], key K) (*Program[V], error) {
-	source, err := s.cfg.Source(key)
-	if err != nil {
-		return nil, err
-	}
-	p := &Program[V]{Fingerprint: fingerprint(source)}
+func (s *Store) build(at *site, key Kernel) (*Program, error) {
+	dev, source := at.target.Device, key.Source()
+	p := &Program{Fingerprint: fingerprint(source)}
 	var name disk.Name
-	stored := s.cfg.Disk != nil && target.Device.Supports("program-binary")
+	stored := s.cfg.Disk != nil && dev.Supports("program-binary")
 	if stored {
-		vendor, renderer, version := target.Device.Identity()
+		vendor, renderer, version := dev.Identity()
 		name = disk.NameOf(vendor, renderer, version, source)
-		if s.load(target, key, name, p) {
+		if s.load(at, key, name, p) {
 			return p, nil
 		}
 	}
 	var binary disk.Binary
 	var noBinary error
-	err = target.Device.Do(func() error {
-		id, err := target.Device.CompileCompute(source)
+	err := dev.Do(func() error {
+		id, err := dev.CompileCompute(source)
 		if err == nil {
-			err = adopt(target, key, id, p)
+			err = adopt(at, key, id, p)
 		}
 		if err == nil && stored {
-			binary.Format, binary.Data, noBinary = target.Device.ProgramBinary(id)
+			binary.Format, binary.Data, noBinary = dev.ProgramBinary(id)
 		}
 		return err
 	})
@@ -128,16 +125,17 @@ func (s *Store[K, V]) build(target *Target[K, V], key K) (*Program[V], error) {
 	return p, nil
 }
 
-// adopt has the caller check and warm a linked program, and waits for that. Called
+// adopt has the kernel check and warm a linked program, and waits for that. Called
 // inside Do.
-func adopt[K comparable, V any](target *Target[K, V], key K, id gpu.Program, p *Program[V]) error {
-	value, err := target.Adopt(key, id)
+func adopt(at *site, key Kernel, id gpu.Program, p *Program) error {
+	dev := at.target.Device
+	value, err := key.Adopt(dev, id, &at.idle)
 	if err == nil {
-		target.Device.Finish()
-		err = target.Device.Check()
+		dev.Finish()
+		err = dev.Check()
 	}
 	if err != nil {
-		target.Device.DeleteProgram(id)
+		dev.DeleteProgram(id)
 		return err
 	}
 	p.ID, p.Value = id, value
@@ -146,14 +144,14 @@ func adopt[K comparable, V any](target *Target[K, V], key K, id gpu.Program, p *
 
 // load makes a program from the stored binary and says whether it could. What
 // cannot be used is reported and removed.
-func (s *Store[K, V]) load(target *Target[K, V], key K, name disk.Name, p *Program[V]) bool {
-	dir := s.cfg.Disk
+func (s *Store) load(at *site, key Kernel, name disk.Name, p *Program) bool {
+	dir, dev := s.cfg.Disk, at.target.Device
 	stored, err := dir.Load(name)
 	if err == nil {
-		err = target.Device.Do(func() error {
-			id, err := target.Device.LoadProgramBinary(stored.Format, stored.Data)
+		err = dev.Do(func() error {
+			id, err := dev.LoadProgramBinary(stored.Format, stored.Data)
 			if err == nil {
-				err = adopt(target, key, id, p)
+				err = adopt(at, key, id, p)
 			}
 			return err
 		})
@@ -166,7 +164,7 @@ func (s *Store[K, V]) load(target *Target[K, V], key K, name disk.Name, p *Progr
 		return false
 	}
 	s.cfg.Log.Warn("stored program binary cannot be used and is built again",
-		"kernel", s.cfg.Name(key), "directory", dir.Path(), "error", err)
+		"kernel", key.String(), "directory", dir.Path(), "error", err)
 	if err := dir.Remove(name); err != nil {
 		s.cfg.Log.Debug("removing a stored program binary", "error", err)
 	}
@@ -178,7 +176,7 @@ func (s *Store[K, V]) load(target *Target[K, V], key K, name disk.Name, p *Progr
 
 // keep stores a binary. After a first failure it stores none any more, so that a
 // full disk is not tried again and again.
-func (s *Store[K, V]) keep(name disk.Name, binary disk.Binary, err error) {
+func (s *Store) keep(name disk.Name, binary disk.Binary, err error) {
 	dir := s.cfg.Disk
 	s.mu.Lock()
 	skip := s.readOnly

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
 )
 
@@ -29,7 +28,7 @@ func start(t *testing.T, dir *disk.Dir, changes ...func(*fakeDevice)) *world {
 	for _, c := range changes {
 		c(dev)
 	}
-	w := openWorld(t, dev, false, func(c *Config[string], _ *Target[string, string]) { c.Disk = dir })
+	w := openWorld(t, dev, false, func(c *Config) { c.Disk = dir })
 	t.Cleanup(func() { w.close(t) })
 	return w
 }
@@ -136,16 +135,8 @@ func TestLoadedProgramThatFailsTheCheckIsBuiltAgain(t *testing.T) {
 	start(t, dir).wait(t, "a")
 	dev := newFake()
 	dev.binaries = true
-	w := openWorld(t, dev, false, func(c *Config[string], target *Target[string, string]) {
-		c.Disk = dir
-		adopt := target.Adopt
-		target.Adopt = func(key string, program gpu.Program) (string, error) {
-			if len(dev.compiled) == 0 {
-				return "", errors.New("workgroup of another width")
-			}
-			return adopt(key, program)
-		}
-	})
+	dev.misfit = func(string) bool { return len(dev.compiled) == 0 }
+	w := openWorld(t, dev, false, func(c *Config) { c.Disk = dir })
 	defer w.close(t)
 	if p := w.wait(t, "a"); p.FromDisk {
 		t.Error("it was used")

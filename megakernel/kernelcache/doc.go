@@ -1,8 +1,10 @@
 // Package kernelcache keeps the programs of a device ready before they are needed,
 // so that a launch never waits for a compiler.
 //
-// A [Store] holds programs by a key of the caller. [Store.Get] returns at once: a program
-// that is ready, held until [Store.Release], or nothing. A missing program is then built
+// A [Store] holds the programs of [Kernel] values of any type: a device has one store, for
+// the ring's kernels and for those of graph jobs, which share what is kept, who builds, and
+// the statistics. [Store.Get] returns at once: a program that is ready, held until
+// [Store.Release], or nothing. A missing program is then built
 // in the background, and the caller goes on with what it has. [Store.Prefetch] has
 // programs built ahead, in the order given. [Store.Wait] is for the very first program,
 // without which nothing can start.
@@ -21,13 +23,13 @@
 // what somebody waits for, what launches ask for (the newest first), what was
 // prefetched. Without a second context the store has no goroutine: the caller
 // says when a compilation may take the device's time, between launches, by
-// [Store.BuildOne].
+// [Store.BuildOne], or brackets it ([Store.WaitInTurns]).
 //
 // # Bounds
 //
 // Config.Programs are kept; the least recently used goes first, never one that
 // is held, so while more are held there are more. Config.Queue keys wait at
-// most. A key whose program cannot be built is tried again after Config.Retry,
+// most. A kernel that cannot be built is tried again after Config.Retry,
 // each time after twice as long, or at once if somebody waits, and reported once
 // with the driver's log as long as it fails for the same reason.
 //

@@ -8,7 +8,7 @@ import (
 // evict takes the least recently used programs that nobody holds out of the
 // store until the rest fits. The one named keep stays: it was just built and
 // nobody had the time to take it. Called with mu held.
-func (s *Store[K, V]) evict(keep *Program[V]) {
+func (s *Store) evict(keep *Program) {
 	if len(s.ready) <= s.cfg.Programs {
 		return
 	}
@@ -29,17 +29,17 @@ func (s *Store[K, V]) evict(keep *Program[V]) {
 
 // byUse gives the keys of what is ready, the most recently used first. Called
 // with mu held.
-func (s *Store[K, V]) byUse() []K {
-	keys := make([]K, 0, len(s.ready))
+func (s *Store) byUse() []Kernel {
+	keys := make([]Kernel, 0, len(s.ready))
 	for key := range s.ready {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, func(a, b K) int { return cmp.Compare(s.ready[b].used, s.ready[a].used) })
+	slices.SortFunc(keys, func(a, b Kernel) int { return cmp.Compare(s.ready[b].used, s.ready[a].used) })
 	return keys
 }
 
 // bury deletes the programs that were evicted. Called with the site's turn held.
-func (s *Store[K, V]) bury(at *site[K, V]) {
+func (s *Store) bury(at *site) {
 	s.mu.Lock()
 	dead, dev := at.dead, at.target.Device
 	at.dead = nil

@@ -21,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fakeDevice counts and can fail or stop at each step.
 type fakeDevice struct {
+	gpu.Device
 	thread sync.Mutex // held by Do
 
 	mu       sync.Mutex
@@ -37,6 +38,7 @@ type fakeDevice struct {
 	refuseBinary  error
 	stopCompiling chan struct{} // compiling waits for a receive
 	stopFinishing chan struct{}
+	misfit        func(key string) bool // the linked program of a key does not pass the check
 	check         error
 }
 
@@ -160,39 +162,60 @@ func (b *syncBuffer) take() []string {
 	return strings.Split(text, "\n")
 }
 
-// world is a store of string keys on a fake device; the value of a program is its key.
+// fakeKernel is a kernel; the value of its program is its name.
+type fakeKernel string
+
+func (k fakeKernel) String() string { return "kernel " + string(k) }
+func (k fakeKernel) Source() string { return "source of " + string(k) }
+
+func (k fakeKernel) Adopt(dev gpu.Device, _ gpu.Program, _ *Idle) (any, error) {
+	d := dev.(*fakeDevice)
+	d.step("adopt")
+	if strings.HasPrefix(string(k), "misfit") || d.misfit != nil && d.misfit(string(k)) {
+		return nil, errors.New("the driver built another width")
+	}
+	return string(k), nil
+}
+
+// world is a store of fake kernels, by their names, on a fake device.
 type world struct {
-	*Store[string, string]
+	*Store
 	dev *fakeDevice
 	log *syncBuffer
 	dir *disk.Dir
 }
 
-type change func(*Config[string], *Target[string, string])
+func (w *world) Get(key string) (*Program, bool) { return w.Store.Get(fakeKernel(key)) }
+func (w *world) Ready(key string) bool           { return w.Store.Ready(fakeKernel(key)) }
+func (w *world) Err(key string) error            { return w.Store.Err(fakeKernel(key)) }
+func (w *world) Failing(key string) error        { return w.Store.Failing(fakeKernel(key)) }
 
-func target(dev *fakeDevice, background bool) Target[string, string] {
-	return Target[string, string]{Device: dev, Background: background, Adopt: func(key string, program gpu.Program) (string, error) {
-		dev.step("adopt")
-		if strings.HasPrefix(key, "misfit") {
-			return "", errors.New("the driver built another width")
-		}
-		return key, nil
-	}}
+func (w *world) Wait(ctx context.Context, key string) (*Program, error) {
+	return w.Store.Wait(ctx, fakeKernel(key))
 }
 
-func openWorld(t *testing.T, dev *fakeDevice, background bool, changes ...change) *world {
+func (w *world) Prefetch(keys ...string) (dropped int) {
+	kernels := make([]Kernel, len(keys))
+	for i, key := range keys {
+		kernels[i] = fakeKernel(key)
+	}
+	return w.Store.Prefetch(kernels...)
+}
+
+func target(dev *fakeDevice, background bool) Target {
+	return Target{Device: dev, Background: background}
+}
+
+func openWorld(t *testing.T, dev *fakeDevice, background bool, changes ...func(*Config)) *world {
 	t.Helper()
 	w := &world{dev: dev, log: &syncBuffer{}}
-	cfg := DefaultConfig[string]()
-	cfg.Source = func(key string) (string, error) { return "source of " + key, nil }
-	cfg.Name = func(key string) string { return "kernel " + key }
+	cfg := DefaultConfig()
 	cfg.Log = slog.New(slog.NewTextHandler(w.log, nil))
-	target := target(dev, background)
 	for _, c := range changes {
-		c(&cfg, &target)
+		c(&cfg)
 	}
 	w.dir = cfg.Disk
-	s, err := Open(cfg, target)
+	s, err := Open(cfg, target(dev, background))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +234,7 @@ func (w *world) close(t *testing.T) {
 }
 
 // wait builds a program if need be and releases it.
-func (w *world) wait(t *testing.T, key string) *Program[string] {
+func (w *world) wait(t *testing.T, key string) *Program {
 	t.Helper()
 	p, err := w.Wait(context.Background(), key)
 	if err != nil {

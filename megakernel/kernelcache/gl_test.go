@@ -22,71 +22,81 @@ import (
 func openGL(t *testing.T) (device, beside *glcompute.Device) {
 	t.Helper()
 	device = gltest.Open(t)
-	beside, err := device.OpenShared()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { beside.Close() })
-	return device, beside
+	return device, gltest.Beside(t, device)
 }
 
-// kernels makes sources that no cache of the driver has seen: each run of a test
-// has another nonce. They write their width and take long to compile.
-type kernels struct{ nonce string }
+// family makes kernels that no cache of the driver has seen: each run of a test has
+// another nonce.
+type family struct{ nonce string }
 
-func newKernels() kernels { return kernels{rand.Text()} }
+func newFamily() family { return family{rand.Text()} }
 
-func (k kernels) source(width uint32) (string, error) {
+// widthKernel writes its width and takes long to compile. The value of its program is the
+// location of the uniform off. Its first dispatch has off = 1, so that it writes nothing.
+type widthKernel struct {
+	family
+	width uint32
+}
+
+func (k widthKernel) String() string { return fmt.Sprintf("test-%d", k.width) }
+
+func (k widthKernel) Source() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "#version 430 core\nlayout(local_size_x = %d) in;\n", width)
+	fmt.Fprintf(&b, "#version 430 core\nlayout(local_size_x = %d) in;\n", k.width)
 	b.WriteString("layout(std430, binding = 0) buffer Out { uint values[]; };\nuniform uint off;\nvoid main() {\n    uint v = gl_LocalInvocationID.x;\n")
 	nonce := []byte(k.nonce)
 	for i := range 60 {
 		fmt.Fprintf(&b, "    if ((v & %du) == off + 4096u) v = v * %du + values[v & 3u];\n", i*7+1, int(nonce[i%len(nonce)])*2+1)
 	}
-	fmt.Fprintf(&b, "    if (off == 0u) values[0] = %du; else if (v == 77u) values[1] = v;\n}\n", width)
-	return b.String(), nil
+	fmt.Fprintf(&b, "    if (off == 0u) values[0] = %du; else if (v == 77u) values[1] = v;\n}\n", k.width)
+	return b.String()
 }
 
-// open makes a store of kernels by width. Warm dispatches have off = 1, so that
-// they write nothing.
-func (k kernels) open(t *testing.T, beside *glcompute.Device, dir *disk.Dir, log *syncBuffer) *Store[uint32, int32] {
-	t.Helper()
-	var scratch gpu.Buffer
-	err := beside.Do(func() (err error) { scratch, err = beside.NewBuffer(64); return err })
-	if err != nil {
-		t.Fatal(err)
+func (k widthKernel) Adopt(dev gpu.Device, program gpu.Program, idle *Idle) (any, error) {
+	if got := dev.ProgramWorkgroupSize(program); got[0] != k.width {
+		return nil, fmt.Errorf("width %d, want %d", got[0], k.width)
 	}
-	cfg := DefaultConfig[uint32]()
-	cfg.Source = k.source
-	cfg.Name = func(width uint32) string { return fmt.Sprintf("test-%d", width) }
+	if _, err := idle.Bind(1, 64); err != nil {
+		return nil, err
+	}
+	off := dev.UniformLocation(program, "off")
+	dev.SetUniform(program, off, 1)
+	dev.Dispatch(program, 1)
+	return off, nil
+}
+
+// widths is a store of the kernels of a family, by their widths.
+type widths struct {
+	*Store
+	family
+}
+
+func (s *widths) Get(width uint32) (*Program, bool) { return s.Store.Get(widthKernel{s.family, width}) }
+
+func (s *widths) Wait(ctx context.Context, width uint32) (*Program, error) {
+	return s.Store.Wait(ctx, widthKernel{s.family, width})
+}
+
+func (f family) open(t *testing.T, beside *glcompute.Device, dir *disk.Dir, log *syncBuffer) *widths {
+	t.Helper()
+	cfg := DefaultConfig()
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 	cfg.Disk = dir
-	s, err := Open(cfg, Target[uint32, int32]{Device: beside, Background: true, Adopt: func(width uint32, program gpu.Program) (int32, error) {
-		if got := beside.ProgramWorkgroupSize(program); got[0] != width {
-			return 0, fmt.Errorf("width %d, want %d", got[0], width)
-		}
-		off := beside.UniformLocation(program, "off")
-		beside.BindStorage(0, scratch, 0, 64)
-		beside.SetUniform(program, off, 1)
-		beside.Dispatch(program, 1)
-		return off, nil
-	}})
+	s, err := Open(cfg, Target{Device: beside, Background: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		s.Close()
-		beside.Do(func() error { beside.DeleteBuffer(scratch); return nil })
-		if _, programs := beside.Live(); programs != 0 {
-			t.Errorf("%d programs are left", programs)
+		if buffers, programs := beside.Live(); buffers != 0 || programs != 0 {
+			t.Errorf("%d buffers and %d programs are left", buffers, programs)
 		}
 	})
-	return s
+	return &widths{s, f}
 }
 
 // launch runs a program on the main device and gives what it wrote.
-func launch(t *testing.T, device *glcompute.Device, p *Program[int32]) (width uint32, took time.Duration) {
+func launch(t *testing.T, device *glcompute.Device, p *Program) (width uint32, took time.Duration) {
 	t.Helper()
 	begin := time.Now()
 	err := device.Do(func() error {
@@ -96,7 +106,7 @@ func launch(t *testing.T, device *glcompute.Device, p *Program[int32]) (width ui
 		}
 		defer device.DeleteBuffer(buffer)
 		device.BindStorage(0, buffer, 0, 64)
-		device.SetUniform(p.ID, p.Value, 0)
+		device.SetUniform(p.ID, p.Value.(int32), 0)
 		device.Dispatch(p.ID, 1)
 		device.Barrier()
 		out := make([]byte, 4)
@@ -114,7 +124,7 @@ func launch(t *testing.T, device *glcompute.Device, p *Program[int32]) (width ui
 // run until the other is ready, which is then used.
 func TestLaunchesGoOnWhileAnotherWidthIsBuilt(t *testing.T) {
 	device, beside := openGL(t)
-	s := newKernels().open(t, beside, nil, &syncBuffer{})
+	s := newFamily().open(t, beside, nil, &syncBuffer{})
 	begin := time.Now()
 	old, err := s.Wait(t.Context(), 32)
 	if err != nil {
@@ -140,7 +150,7 @@ func TestLaunchesGoOnWhileAnotherWidthIsBuilt(t *testing.T) {
 			t.Logf("%d launches meanwhile, the longest %v; first launch of the new program %v", launches, longest, took)
 			break
 		}
-		if err := s.Err(64); err != nil {
+		if err := s.Err(widthKernel{s.family, 64}); err != nil {
 			t.Fatal(err)
 		}
 		width, took := launch(t, device, old)
@@ -160,14 +170,16 @@ func TestSecondProcessCompilesNothingAndADamagedBinaryIsRebuilt(t *testing.T) {
 	if !beside.Supports("program-binary") {
 		t.Fatal("the driver has no program binaries; on Mesa, its shader cache has to be writable")
 	}
-	k := newKernels()
+	k := newFamily()
 	dir := openDisk(t)
 	widths := []uint32{32, 64, 128}
 	run := func(what string, built, loaded, refused uint64) {
 		t.Helper()
 		log := &syncBuffer{}
 		s := k.open(t, beside, dir, log)
-		s.Prefetch(widths...)
+		for _, width := range widths {
+			s.Prefetch(widthKernel{k, width})
+		}
 		begin := time.Now()
 		for _, width := range widths {
 			p, err := s.Wait(context.Background(), width)
@@ -197,8 +209,8 @@ func TestSecondProcessCompilesNothingAndADamagedBinaryIsRebuilt(t *testing.T) {
 // does not want it.
 func TestBinaryOfAnotherFormIsRefusedByTheDriver(t *testing.T) {
 	_, beside := openGL(t)
-	k, dir, log := newKernels(), openDisk(t), &syncBuffer{}
-	source, _ := k.source(32)
+	k, dir, log := newFamily(), openDisk(t), &syncBuffer{}
+	source := widthKernel{k, 32}.Source()
 	vendor, renderer, version := beside.Identity()
 	name := disk.NameOf(vendor, renderer, version, source)
 	err := beside.Do(func() error {

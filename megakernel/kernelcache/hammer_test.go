@@ -12,14 +12,14 @@ import (
 // checks that what it holds is alive.
 func TestHammer(t *testing.T) {
 	dev := newFake()
-	w := openWorld(t, dev, true, func(c *Config[string], _ *Target[string, string]) { c.Programs, c.Queue = 4, 6 })
+	w := openWorld(t, dev, true, func(c *Config) { c.Programs, c.Queue = 4, 6 })
 	var users sync.WaitGroup
 	for user := range 8 {
 		users.Go(func() {
 			r := rand.New(rand.NewPCG(uint64(user), 0))
 			for range 400 {
 				key := strconv.Itoa(r.IntN(10))
-				var p *Program[string]
+				var p *Program
 				switch r.IntN(4) {
 				case 0:
 					w.Prefetch(key, strconv.Itoa(r.IntN(10)))

@@ -3,6 +3,7 @@ package kernelcache
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -12,30 +13,35 @@ import (
 )
 
 // Program is a program that is ready for use on every context of the device.
-type Program[V any] struct {
+type Program struct {
 	ID          gpu.Program
-	Value       V        // what Target.Adopt found
+	Value       any      // what Kernel.Adopt found
 	Fingerprint [32]byte // BLAKE3-256 of the source
 	FromDisk    bool     // made from a stored binary
 
 	// The rest belongs to the store.
 	holds int
 	used  uint64 // the store's count of uses at the last one
-	site  any    // where it was made
+	site  *site  // where it was made
 }
 
-// Store has programs ready by key. Its methods may be called from any
+// Store has the programs of kernels ready. Its methods may be called from any
 // goroutine, except from inside the device's Do, and only those that say so wait.
-type Store[K comparable, V any] struct {
-	cfg Config[K]
+//
+// Locks, in the order in which they are taken: who has the device to itself, if the store
+// builds on that device; the turn of the site; mu. Nothing is built, read or written with
+// mu held, so that nobody who asks for a program waits for the driver.
+type Store struct {
+	cfg Config
 
-	mu       sync.Mutex // never held while anything is built, read or written
-	site     *site[K, V]
+	// Guarded by mu.
+	mu       sync.Mutex
+	site     *site
 	closed   bool
-	ready    map[K]*Program[V] // made at site
+	ready    map[Kernel]*Program // made at site
 	uses     uint64
-	queue    queue[K]
-	failures failures[K]
+	queue    queue[Kernel]
+	failures failures[Kernel]
 	changed  chan struct{} // closed, and made anew, when a build ended
 	stats    Stats
 	readOnly bool // the disk refused a write
@@ -43,27 +49,31 @@ type Store[K comparable, V any] struct {
 
 // site is a target and who builds on it. Every Move begins a new one, so that a build
 // that never returns from a lost device holds up nothing.
-type site[K comparable, V any] struct {
-	target Target[K, V]
+type site struct {
+	target Target
 	wake   chan struct{} // has a token if the goroutine may have something to do
 	ended  chan struct{} // closed when the goroutine is gone; nil if there is none
-	turn   sync.Mutex    // held by whoever builds here; taken before the store's mu
+	turn   sync.Mutex    // held by whoever builds here; guards idle
+	idle   Idle
 
 	// Guarded by the store's mu.
-	building *K
+	building *Kernel
 	dead     []gpu.Program // programs to delete here
 }
 
 // Open makes a store that builds on a target. Close it before the device.
-func Open[K comparable, V any](cfg Config[K], target Target[K, V]) (*Store[K, V], error) {
+func Open(cfg Config, target Target) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Store[K, V]{
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{
 		cfg:      cfg,
-		ready:    map[K]*Program[V]{},
-		queue:    queue[K]{limit: cfg.Queue},
-		failures: failures[K]{limit: 4 * cfg.Programs, first: cfg.Retry, most: cfg.RetryMax, failures: map[K]*failure{}},
+		ready:    map[Kernel]*Program{},
+		queue:    queue[Kernel]{limit: cfg.Queue},
+		failures: failures[Kernel]{limit: 4 * cfg.Programs, first: cfg.Retry, most: cfg.RetryMax, failures: map[Kernel]*failure{}},
 		changed:  make(chan struct{}),
 	}
 	s.begin(target)
@@ -72,8 +82,8 @@ func Open[K comparable, V any](cfg Config[K], target Target[K, V]) (*Store[K, V]
 
 // begin builds on a target from now on. Called with mu held, or before anybody else
 // knows the store.
-func (s *Store[K, V]) begin(target Target[K, V]) {
-	s.site = &site[K, V]{target: target, wake: make(chan struct{}, 1)}
+func (s *Store) begin(target Target) {
+	s.site = &site{target: target, wake: make(chan struct{}, 1), idle: Idle{dev: target.Device}}
 	if target.Background {
 		s.site.ended = make(chan struct{})
 		go s.work(s.site)
@@ -82,7 +92,7 @@ func (s *Store[K, V]) begin(target Target[K, V]) {
 
 // Get gives a program that is ready, held until Release. Otherwise it has it
 // built, unless its last build failed a short time ago, and says false. It never waits.
-func (s *Store[K, V]) Get(key K) (*Program[V], bool) {
+func (s *Store) Get(key Kernel) (*Program, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -97,7 +107,7 @@ func (s *Store[K, V]) Get(key K) (*Program[V], bool) {
 
 // Any gives the program that was used last among those whose key fits, held until
 // Release; false if none is ready. It has nothing built.
-func (s *Store[K, V]) Any(fits func(K) bool) (p *Program[V], key K, ok bool) {
+func (s *Store) Any(fits func(Kernel) bool) (p *Program, key Kernel, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for k, candidate := range s.ready {
@@ -112,21 +122,21 @@ func (s *Store[K, V]) Any(fits func(K) bool) (p *Program[V], key K, ok bool) {
 }
 
 // Background says whether the store builds on a context of its own.
-func (s *Store[K, V]) Background() bool {
+func (s *Store) Background() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.site.target.Background
 }
 
 // Release ends the use of a program that Get or Wait gave.
-func (s *Store[K, V]) Release(p *Program[V]) {
+func (s *Store) Release(p *Program) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.holds == 0 {
 		panic("kernelcache: a program is released more often than it was given out")
 	}
 	p.holds--
-	if p.site == any(s.site) {
+	if p.site == s.site {
 		s.evict(nil)
 	}
 }
@@ -134,7 +144,14 @@ func (s *Store[K, V]) Release(p *Program[V]) {
 // Wait gives a program that is held until Release, and waits for it to be
 // built, if need be on the calling goroutine. The error is that of the build. A
 // build that failed a short time ago is tried again, since somebody waits.
-func (s *Store[K, V]) Wait(ctx context.Context, key K) (*Program[V], error) {
+func (s *Store) Wait(ctx context.Context, key Kernel) (*Program, error) {
+	return s.WaitInTurns(ctx, key, func(use func() error) error { return use() })
+}
+
+// WaitInTurns is Wait for callers that do not have the device to themselves. If the store
+// builds on the calling goroutine, turn brackets each build: it gives the device to use
+// and returns its error, or one of its own, which ends the wait.
+func (s *Store) WaitInTurns(ctx context.Context, key Kernel, turn func(use func() error) error) (*Program, error) {
 	var before uint64 // failures of any key when the wait began
 	for tried := false; ; tried = true {
 		s.mu.Lock()
@@ -152,13 +169,19 @@ func (s *Store[K, V]) Wait(ctx context.Context, key K) (*Program[V], error) {
 		if p != nil || err != nil {
 			return p, err
 		}
-		if !background && s.BuildOne() {
-			continue
+		if !background {
+			built := false
+			if err := turn(func() error { built = s.BuildOne(); return nil }); err != nil {
+				return nil, err
+			}
+			if built {
+				continue
+			}
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("kernel %s: %w", s.cfg.Name(key), ctx.Err())
+			return nil, fmt.Errorf("kernel %s: %w", key, ctx.Err())
 		}
 	}
 }
@@ -167,7 +190,7 @@ func (s *Store[K, V]) Wait(ctx context.Context, key K) (*Program[V], error) {
 // as used, so that they are not evicted next. It takes one fewer than the store keeps,
 // so that the program in use stays. It returns the number of keys that are neither ready
 // nor going to be built.
-func (s *Store[K, V]) Prefetch(keys ...K) (dropped int) {
+func (s *Store) Prefetch(keys ...Kernel) (dropped int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	take := min(len(keys), max(s.cfg.Programs-1, 1))
@@ -186,7 +209,7 @@ func (s *Store[K, V]) Prefetch(keys ...K) (dropped int) {
 }
 
 // Err is why a key's last build failed; nil if it is ready, or if nothing was tried.
-func (s *Store[K, V]) Err(key K) error {
+func (s *Store) Err(key Kernel) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.failures.failures[key]; known != nil {
@@ -197,21 +220,21 @@ func (s *Store[K, V]) Err(key K) error {
 
 // Failing is why a key is not built when Get or Prefetch ask for it, because its
 // last build failed a short time ago; else nil.
-func (s *Store[K, V]) Failing(key K) error {
+func (s *Store) Failing(key Kernel) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failures.pending(key, time.Now())
 }
 
 // Ready says whether Get would give a program, and does nothing about it.
-func (s *Store[K, V]) Ready(key K) bool {
+func (s *Store) Ready(key Kernel) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ready[key] != nil
 }
 
 // Stats is a snapshot.
-func (s *Store[K, V]) Stats() Stats {
+func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.stats
@@ -232,7 +255,7 @@ func (s *Store[K, V]) Stats() Stats {
 // last first, and failures are forgotten. Programs that are held are no longer of
 // use and still have to be released. A build under way on the old device is left to
 // end, which it may never do if the device hangs, and its key is built again.
-func (s *Store[K, V]) Move(target Target[K, V]) {
+func (s *Store) Move(target Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -255,7 +278,7 @@ func (s *Store[K, V]) Move(target Target[K, V]) {
 // Close ends the goroutine after the build under way, if there is one, and deletes
 // every program. Programs must not be in use any more. Closing twice is allowed. It does
 // not wait for builds on devices that Move has left.
-func (s *Store[K, V]) Close() {
+func (s *Store) Close() {
 	s.mu.Lock()
 	already := s.closed
 	s.closed = true
@@ -278,10 +301,14 @@ func (s *Store[K, V]) Close() {
 	}
 	s.mu.Unlock()
 	s.bury(at)
+	err := at.target.Device.Do(func() error { at.idle.delete(); return nil })
+	if err != nil {
+		s.cfg.Log.Debug("deleting buffers", "error", err)
+	}
 }
 
 // hold finds a program and holds it. Called with mu held.
-func (s *Store[K, V]) hold(key K) *Program[V] {
+func (s *Store) hold(key Kernel) *Program {
 	p := s.ready[key]
 	if p != nil {
 		p.holds++
@@ -291,26 +318,26 @@ func (s *Store[K, V]) hold(key K) *Program[V] {
 }
 
 // touch counts a use. Called with mu held.
-func (s *Store[K, V]) touch(p *Program[V]) {
+func (s *Store) touch(p *Program) {
 	s.uses++
 	p.used = s.uses
 }
 
 // ask puts a key into the queue. The error says why it is not going to be
 // built. Called with mu held.
-func (s *Store[K, V]) ask(key K, u urgency) error {
+func (s *Store) ask(key Kernel, u urgency) error {
 	if s.site.building != nil && *s.site.building == key {
 		return nil
 	}
 	if err := s.failures.pending(key, time.Now()); err != nil && u != waited {
-		return fmt.Errorf("kernel %s: %w", s.cfg.Name(key), err)
+		return fmt.Errorf("kernel %s: %w", key, err)
 	}
 	in, displaced := s.queue.push(key, u)
 	if !in || displaced {
 		s.stats.Dropped++
 	}
 	if !in {
-		return fmt.Errorf("kernel %s: %w", s.cfg.Name(key), ErrQueueFull)
+		return fmt.Errorf("kernel %s: %w", key, ErrQueueFull)
 	}
 	s.site.signal()
 	return nil
@@ -318,17 +345,17 @@ func (s *Store[K, V]) ask(key K, u urgency) error {
 
 // askFor is ask for Wait: it fails if the key's build has failed since
 // before, which it sets on the first try. Called with mu held.
-func (s *Store[K, V]) askFor(key K, before *uint64, tried bool) error {
+func (s *Store) askFor(key Kernel, before *uint64, tried bool) error {
 	if !tried {
 		*before = s.stats.Failed
 	} else if known := s.failures.failures[key]; known != nil && known.serial > *before {
-		return fmt.Errorf("kernel %s: %w", s.cfg.Name(key), known.err)
+		return fmt.Errorf("kernel %s: %w", key, known.err)
 	}
 	return s.ask(key, waited)
 }
 
 // signal wakes the goroutine.
-func (at *site[K, V]) signal() {
+func (at *site) signal() {
 	select {
 	case at.wake <- struct{}{}:
 	default:
@@ -336,7 +363,7 @@ func (at *site[K, V]) signal() {
 }
 
 // notify wakes everybody who waits. Called with mu held.
-func (s *Store[K, V]) notify() {
+func (s *Store) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 	s.site.signal()

@@ -95,7 +95,7 @@ func TestMostUrgentIsBuiltFirst(t *testing.T) {
 
 func TestProgramInUseIsNeverEvicted(t *testing.T) {
 	dev := newFake()
-	w := openWorld(t, dev, false, func(c *Config[string], _ *Target[string, string]) { c.Programs = 2 })
+	w := openWorld(t, dev, false, func(c *Config) { c.Programs = 2 })
 	defer w.close(t)
 	a, err := w.Wait(context.Background(), "a")
 	if err != nil {
@@ -133,7 +133,7 @@ func TestProgramInUseIsNeverEvicted(t *testing.T) {
 }
 
 func TestLeastRecentlyUsedIsEvicted(t *testing.T) {
-	w := openWorld(t, newFake(), false, func(c *Config[string], _ *Target[string, string]) { c.Programs = 3 })
+	w := openWorld(t, newFake(), false, func(c *Config) { c.Programs = 3 })
 	defer w.close(t)
 	for _, key := range []string{"a", "b", "c"} {
 		w.wait(t, key)
@@ -147,7 +147,7 @@ func TestLeastRecentlyUsedIsEvicted(t *testing.T) {
 }
 
 func TestPrefetchTakesNoMoreThanTheStoreKeeps(t *testing.T) {
-	w := openWorld(t, newFake(), false, func(c *Config[string], _ *Target[string, string]) { c.Programs, c.Queue = 4, 2 })
+	w := openWorld(t, newFake(), false, func(c *Config) { c.Programs, c.Queue = 4, 2 })
 	defer w.close(t)
 	w.wait(t, "in use")
 	if dropped := w.Prefetch("a", "b", "c", "d", "e"); dropped != 3 {
@@ -254,7 +254,7 @@ func TestWhoWaitsHasItTriedAtOnce(t *testing.T) {
 func TestFailuresAreBounded(t *testing.T) {
 	dev := newFake()
 	dev.refuse = func(string) error { return errors.New("no") }
-	w := openWorld(t, dev, false, func(c *Config[string], _ *Target[string, string]) { c.Programs = 2 })
+	w := openWorld(t, dev, false, func(c *Config) { c.Programs = 2 })
 	defer w.close(t)
 	for i := range 100 {
 		w.Get(strings.Repeat("x", i))
@@ -278,17 +278,6 @@ func TestProgramThatFailsTheCheckIsDeleted(t *testing.T) {
 	}
 	if len(dev.deleted) != 2 || dev.programs() != 0 {
 		t.Errorf("deleted %v", dev.deleted)
-	}
-}
-
-func TestSourceThatCannotBeMadeFailsTheKey(t *testing.T) {
-	refused := errors.New("no such opcode")
-	w := openWorld(t, newFake(), false, func(c *Config[string], _ *Target[string, string]) {
-		c.Source = func(string) (string, error) { return "", refused }
-	})
-	defer w.close(t)
-	if _, err := w.Wait(context.Background(), "a"); !errors.Is(err, refused) {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -356,9 +345,29 @@ func TestWithoutABackgroundTheCallerSaysWhen(t *testing.T) {
 	}
 }
 
+func TestWithoutABackgroundEachBuildOfAWaitIsATurn(t *testing.T) {
+	w := openWorld(t, newFake(), false)
+	defer w.close(t)
+	turns := 0
+	turn := func(use func() error) error { turns++; return use() }
+	w.Get("b")
+	for range 2 { // "a" is more urgent than "b", because somebody waits for it
+		p, err := w.WaitInTurns(t.Context(), fakeKernel("a"), turn)
+		if err != nil || turns != 1 || w.Ready("b") {
+			t.Errorf("%d turns, error %v, b ready: %v", turns, err, w.Ready("b"))
+		}
+		w.Release(p)
+	}
+	refused := errors.New("the device is gone")
+	_, err := w.WaitInTurns(t.Context(), fakeKernel("c"), func(func() error) error { return refused })
+	if !errors.Is(err, refused) || w.Ready("c") {
+		t.Errorf("a turn that was refused: %v", err)
+	}
+}
+
 func TestConfigReportsEveryProblem(t *testing.T) {
-	err := (&Config[int]{Retry: 2}).Validate()
-	for _, want := range []string{"Source", "Name", "Log", "Programs", "Queue", "RetryMax"} {
+	err := (&Config{Retry: 2}).Validate()
+	for _, want := range []string{"Programs", "Queue", "RetryMax"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
 		}

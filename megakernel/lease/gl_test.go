@@ -39,7 +39,8 @@ func openLease(t testing.TB, dev gpu.Device, heapWords int, change func(*Config)
 	if change != nil {
 		change(&cfg)
 	}
-	l, err = Open(dev, cfg)
+	traits := gpu.TraitsOf(dev)
+	l, err = Open(dev, &traits, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

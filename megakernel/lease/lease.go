@@ -130,8 +130,9 @@ type Lease struct {
 
 // Open builds the resident kernel, tests it and measures how many turns a
 // lease may take. The error says why the device has no lease; waves do the
-// same work without one. Close it before the device and before the heap is deleted.
-func Open(dev gpu.Device, cfg Config) (*Lease, error) {
+// same work without one; it says so for good, unless gpu.Lost holds for it. Close the
+// lease before the device and before the heap is deleted.
+func Open(dev gpu.Device, traits *gpu.Traits, cfg Config) (*Lease, error) {
 	if cfg.Duration == 0 {
 		cfg.Duration = DefaultDuration
 	}
@@ -142,7 +143,7 @@ func Open(dev gpu.Device, cfg Config) (*Lease, error) {
 		cfg.LoopBudget = kernel.DefaultLoopBudget
 	}
 	if cfg.Width == 0 {
-		cfg.Width = kernel.LeaseWidthFor(dev)
+		cfg.Width = kernel.LeaseWidthFor(traits)
 	}
 	if cfg.Catalog == nil {
 		cfg.Catalog = kernel.BuiltIn()
@@ -150,7 +151,7 @@ func Open(dev gpu.Device, cfg Config) (*Lease, error) {
 	if cfg.Duration < 0 || cfg.Duration > MaxDuration || cfg.Idle < 0 {
 		return nil, fmt.Errorf("lease of %v, idle %v: want at most %v: %w", cfg.Duration, cfg.Idle, MaxDuration, ErrUnavailable)
 	}
-	if !dev.Supports("buffer-storage") {
+	if !traits.Mapped {
 		return nil, fmt.Errorf("lease: the driver has no persistently mapped buffers (GL_ARB_buffer_storage): %w", ErrUnavailable)
 	}
 	l := &Lease{dev: dev, catalog: cfg.Catalog, shape: kernel.Kernel{Kind: kernel.Lease, Width: cfg.Width}, cfg: cfg,

@@ -24,7 +24,7 @@ func openModel(t rapid.TB, d *modelDevice, change func(*Config)) *Lease {
 	if change != nil {
 		change(&cfg)
 	}
-	l, err := Open(d, cfg)
+	l, err := Open(d, d.traits(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestLeaseIsRefusedWithAReason(t *testing.T) {
 			if c.config != nil {
 				c.config(&cfg)
 			}
-			l, err := Open(d, cfg)
+			l, err := Open(d, d.traits(), cfg)
 			if l != nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, %v; want %q", l, err, c.want)
 			}

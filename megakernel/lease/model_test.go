@@ -58,9 +58,7 @@ func (d *modelDevice) Do(fn func() error) error {
 	return fn()
 }
 
-func (d *modelDevice) Identity() (string, string, string) { return "", "model", "" }
-func (d *modelDevice) Software() bool                     { return false }
-func (d *modelDevice) Supports(string) bool               { return !d.unmapped }
+func (d *modelDevice) traits() *gpu.Traits { return &gpu.Traits{Mapped: !d.unmapped} }
 func (d *modelDevice) CompileCompute(string) (gpu.Program, error) {
 	return gpu.Program{Program: 1}, nil
 }

@@ -99,17 +99,16 @@ func (s *Store) put(ctx context.Context, key graphKey, pair graph.Pair) error {
 		return err
 	}
 	g := &storedGraph{pair: pair}
-	var kernels *frontier.Kernels
 	err = s.on(func(dev gpu.Device) error {
 		s.mu.Lock()
-		g.device, kernels = dev, s.kernels
+		g.device = dev
 		s.mu.Unlock()
 		return s.release()
 	})
 	if err != nil {
 		return err
 	}
-	g.graph, err = frontier.Load(g.device, pair, frontier.Options{Kernels: kernels, Turn: func(use func() error) error {
+	g.graph, err = frontier.Load(g.device, pair, frontier.Options{Programs: s.Programs, Turn: func(use func() error) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

@@ -45,11 +45,11 @@ func newRingStore(t *testing.T, budget uint64, change ...func(*megakernel.Config
 	standard := policy.Standard()
 	s.Store = NewStore(Config{
 		Worker: "w", Policy: &standard, System: newSystem(t, nowhere{}, true), Publish: numbered(), Log: slog.New(slog.DiscardHandler),
-		Borrow: func(use func(dev, builder gpu.Device) error) error {
+		Borrow: func(use func(dev gpu.Device) error) error {
 			s.turn()
-			return s.ring.Borrow(func(dev, builder gpu.Device) error { return use(s.lend(dev), builder) })
+			return s.ring.Borrow(func(dev gpu.Device) error { return use(s.lend(dev)) })
 		},
-		Budget: budget, Repair: func() { t.Error("the device was lost") }, Files: s.files,
+		Budget: budget, Programs: s.ring.Programs(), Repair: func() { t.Error("the device was lost") }, Files: s.files,
 	})
 	t.Cleanup(func() {
 		if err := errors.Join(s.Close(), s.ring.Close(), device.Close()); err != nil {

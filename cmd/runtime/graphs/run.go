@@ -12,20 +12,26 @@ import (
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
+	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/policy"
 )
 
 // Run runs the passes of a spec on a device, one after the other. Programs are loaded from
 // binaries and kept there, unless that is nil. Every decision is appended to log unless that is nil.
-func Run(ctx context.Context, device gpu.Device, p graph.Pair, spec *Spec, passes []Pass, binaries *disk.Dir, log *decisions.Log) (_ []Outcome, err error) {
+func Run(ctx context.Context, device gpu.Device, p graph.Pair, spec *Spec, passes []Pass, binaries *disk.Dir, log *decisions.Log) ([]Outcome, error) {
 	memory, err := room(device, p, spec, passes)
 	if err != nil {
 		return nil, err
 	}
-	kernels := frontier.NewKernels(device, frontier.KernelsConfig{Disk: binaries})
-	defer func() { err = errors.Join(err, kernels.Close()) }()
-	g, err := frontier.Load(device, p, frontier.Options{Kernels: kernels})
+	cfg := kernelcache.DefaultConfig()
+	cfg.Disk = binaries
+	programs, err := kernelcache.Open(cfg, kernelcache.Target{Device: device})
+	if err != nil {
+		return nil, err
+	}
+	defer programs.Close()
+	g, err := frontier.Load(device, p, frontier.Options{Programs: programs})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/graph"
-	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -47,13 +47,12 @@ type Config struct {
 	Log     *slog.Logger
 	// Decisions is the log of decisions, nil for none.
 	Decisions *decisions.Log
-	// Borrow lends the device for a turn, with the context beside it on which programs are
-	// built, or nil. Repair is called when the device was lost.
-	Borrow func(func(dev, builder gpu.Device) error) error
+	// Borrow lends the device for a turn. Repair is called when the device was lost.
+	Borrow func(func(dev gpu.Device) error) error
 	Repair func()
-	// Binaries keeps built programs for the next start; nil keeps none. The store does not
+	// Programs has the programs of jobs, on whichever device is lent. The store does not
 	// close it.
-	Binaries *disk.Dir
+	Programs *kernelcache.Store
 	// Budget is the most bytes of device memory for graphs and jobs; 0 is no bound.
 	Budget uint64
 	// Files has the graph files that clients send.
@@ -80,7 +79,6 @@ type Store struct {
 	mu      sync.Mutex // over what follows; nobody waits for the device with it
 	changed chan struct{}
 	device  gpu.Device
-	kernels *frontier.Kernels // of the newest device; nil before the first
 	graphs  map[graphKey]*storedGraph
 	runs    []*running          // in the order of their turns
 	loading map[graphKey]uint64 // bytes that graphs take which are being loaded
@@ -230,9 +228,9 @@ func (s *Store) free(g *storedGraph) error {
 // on borrows the device. Graphs that were on another device are gone.
 func (s *Store) on(fn func(dev gpu.Device) error) error {
 	var lent gpu.Device
-	err := s.Borrow(func(dev, builder gpu.Device) error {
+	err := s.Borrow(func(dev gpu.Device) error {
 		lent = dev
-		s.meet(dev, builder)
+		s.meet(dev)
 		return fn(dev)
 	})
 	if lent != nil && gpu.Lost(err) {
@@ -252,23 +250,14 @@ func (s *Store) turn(g *storedGraph, use func() error) error {
 	})
 }
 
-// meet notices which device is in use. The programs of jobs go on with a new one.
-func (s *Store) meet(dev, builder gpu.Device) {
+// meet notices which device is in use.
+func (s *Store) meet(dev gpu.Device) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if dev == s.device {
-		return
+	if dev != s.device {
+		s.forget()
+		s.device = dev
 	}
-	s.forget()
-	s.device = dev
-	if s.kernels != nil {
-		s.kernels.Move(dev, builder)
-		return
-	}
-	s.kernels = frontier.NewKernels(dev, frontier.KernelsConfig{
-		Builder: builder, Disk: s.Binaries, Log: s.Log,
-		Turn: func(use func() error) error { return s.on(func(gpu.Device) error { return use() }) },
-	})
 }
 
 // lose notes that a device is lost, and has it repaired.
@@ -325,17 +314,17 @@ func (s *Store) release() error {
 // waiting for the device, so whoever has the device must not wait for the request.
 func (s *Store) Close() error {
 	s.mu.Lock()
-	dev, kernels := s.device, s.kernels
+	dev := s.device
 	busy := len(s.runs) > 0 || len(s.loading) > 0
 	for _, g := range s.graphs {
 		busy = busy || g.held
 	}
 	graphs := slices.Collect(maps.Values(s.graphs))
 	s.mu.Unlock()
-	if kernels == nil || busy {
+	if dev == nil || busy {
 		return nil
 	}
-	err := s.Borrow(func(now, _ gpu.Device) error {
+	return s.Borrow(func(now gpu.Device) error {
 		if now != dev {
 			return nil
 		}
@@ -345,7 +334,6 @@ func (s *Store) Close() error {
 		}
 		return errors.Join(errs...)
 	})
-	return errors.Join(err, kernels.Close())
 }
 
 // Listed is a row of the answer to a list.

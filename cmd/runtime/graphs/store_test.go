@@ -88,7 +88,7 @@ func TestGraphsThatCannotBeAreRefusedBeforeTheDeviceIsTouchedAndTheirFilesAreDel
 		files.cut = c.cut
 		s := NewStore(Config{
 			Policy: &standard, Files: files, Budget: 10, Repair: func() {}, Log: slog.New(slog.DiscardHandler),
-			Borrow: func(func(_, _ gpu.Device) error) error {
+			Borrow: func(func(gpu.Device) error) error {
 				t.Error("the device was borrowed")
 				return errors.New("no device")
 			},

@@ -103,7 +103,7 @@ func (e *Engine) Close() error {
 func (e *Engine) Ring() *megakernel.Engine { return e.ring }
 
 // Borrow lends the device to users other than the ring. The watchdog times each turn.
-func (e *Engine) Borrow(fn func(dev, builder gpu.Device) error) error {
+func (e *Engine) Borrow(fn func(dev gpu.Device) error) error {
 	defer e.watchdog.use("a turn of a graph request")()
 	return e.ring.Borrow(fn)
 }

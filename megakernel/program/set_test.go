@@ -1,6 +1,6 @@
 //go:build cgo && linux
 
-package megakernel
+package program
 
 import (
 	"errors"
@@ -9,7 +9,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"ringmaster/glcompute"
+	"ringmaster/glcompute/gltest"
+	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
@@ -17,39 +18,20 @@ import (
 	"ringmaster/megakernel/userop"
 )
 
-// openBeside opens a second context of a device's share group.
-func openBeside(t testing.TB, dev gpu.Device) gpu.Device {
-	t.Helper()
-	beside, err := dev.(*glcompute.Device).OpenShared()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := beside.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return beside
-}
-
-func newTestPrograms(t testing.TB, main, build gpu.Device, cfg ProgramsConfig) *Programs {
+func newSet(t testing.TB, main, build gpu.Device, cfg Config) *Set {
 	t.Helper()
 	if cfg.Kept == 0 {
 		cfg.Kept = 8
 	}
-	ps, err := NewPrograms(main, build, cfg)
+	ps, err := Open(main, build, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := ps.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(ps.Close)
 	return ps
 }
 
-func pick(t testing.TB, ps *Programs, want, before kernel.Kernel) Picked {
+func pick(t testing.TB, ps *Set, want, before kernel.Kernel) Picked {
 	t.Helper()
 	p, err := ps.Pick(want, before)
 	if err != nil {
@@ -59,9 +41,9 @@ func pick(t testing.TB, ps *Programs, want, before kernel.Kernel) Picked {
 }
 
 func TestKernelThatRanBeforeRunsUntilTheWantedOneIsReady(t *testing.T) {
-	dev := openDevice(t)
-	gate := &gatedDevice{Device: openBeside(t, dev)}
-	ps := newTestPrograms(t, dev, gate, ProgramsConfig{})
+	dev := gltest.Open(t)
+	gate := &faultgl.Gate{Device: gltest.Beside(t, dev)}
+	ps := newSet(t, dev, gate, Config{})
 	narrow, wide := kernel.Kernel{Kind: kernel.Interpreter, Width: 32}, kernel.Kernel{Kind: kernel.Interpreter, Width: 64}
 	fused, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd))
 
@@ -71,7 +53,7 @@ func TestKernelThatRanBeforeRunsUntilTheWantedOneIsReady(t *testing.T) {
 	}
 	ps.Release(&first)
 	for _, want := range []kernel.Kernel{wide, fused} {
-		open := gate.close()
+		open := gate.Close()
 		for range 20 {
 			p := pick(t, ps, want, narrow)
 			if p.Kernel != narrow || !strings.Contains(p.Reason, want.String()) || !strings.Contains(p.Reason, "being built") {
@@ -80,37 +62,17 @@ func TestKernelThatRanBeforeRunsUntilTheWantedOneIsReady(t *testing.T) {
 			ps.Release(&p)
 		}
 		open()
-		p, err := ps.store.Wait(t.Context(), want)
+		p, err := ps.store.Wait(t.Context(), ps.key(want))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ps.store.Release(p)
 		applied := pick(t, ps, want, narrow)
-		if applied.Kernel != want || applied.Reason != "" || applied.program.Value.width != want.Width {
+		if applied.Kernel != want || applied.Reason != "" || applied.Program.Width != want.Width {
 			t.Errorf("after %s was built: %+v", want, applied)
 		}
 		ps.Release(&applied)
 	}
-}
-
-// gatedDevice compiles nothing while its gate is closed.
-type gatedDevice struct {
-	gpu.Device
-	gate chan struct{}
-}
-
-// close makes compilations wait for the returned function. Nothing may be compiling.
-func (d *gatedDevice) close() (open func()) {
-	gate := make(chan struct{})
-	d.gate = gate
-	return func() { close(gate) }
-}
-
-func (d *gatedDevice) CompileCompute(source string) (gpu.Program, error) {
-	if d.gate != nil {
-		<-d.gate
-	}
-	return d.Device.CompileCompute(source)
 }
 
 // fusionRefused is a driver that cannot compile fused kernels.
@@ -124,15 +86,15 @@ func (d fusionRefused) CompileCompute(source string) (gpu.Program, error) {
 }
 
 func TestInterpreterStandsInForAKernelThatCannotBeBuilt(t *testing.T) {
-	dev := openDevice(t)
+	dev := gltest.Open(t)
 	fused, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore))
-	for name, build := range map[string]gpu.Device{"background": fusionRefused{openBeside(t, dev)}, "launch": nil} {
+	for name, build := range map[string]gpu.Device{"background": fusionRefused{gltest.Beside(t, dev)}, "launch": nil} {
 		t.Run(name, func(t *testing.T) {
 			var main gpu.Device = dev
 			if build == nil {
 				main = fusionRefused{dev}
 			}
-			ps := newTestPrograms(t, main, build, ProgramsConfig{})
+			ps := newSet(t, main, build, Config{})
 			p := pick(t, ps, fused, kernel.Kernel{})
 			if p.Kernel != (kernel.Kernel{Kind: kernel.Interpreter, Width: 32}) || !strings.Contains(p.Reason, "cannot be built") {
 				t.Errorf("%+v", p)
@@ -143,16 +105,16 @@ func TestInterpreterStandsInForAKernelThatCannotBeBuilt(t *testing.T) {
 				t.Errorf("again: %+v", p)
 			}
 			ps.Release(&p)
-			if st := ps.Stats(); st.Failed != 1 || ps.Err(fused) == nil {
-				t.Errorf("%+v, %v: want one try", st, ps.Err(fused))
+			if st := ps.store.Stats(); st.Failed != 1 || ps.store.Err(ps.key(fused)) == nil {
+				t.Errorf("%+v, %v: want one try", st, ps.store.Err(ps.key(fused)))
 			}
 		})
 	}
 }
 
 func TestWithoutASecondContextALaunchGetsWhatItWants(t *testing.T) {
-	dev := openDevice(t)
-	ps := newTestPrograms(t, dev, nil, ProgramsConfig{})
+	dev := gltest.Open(t)
+	ps := newSet(t, dev, nil, Config{})
 	for _, width := range []uint32{32, 64, 32} {
 		want := kernel.Kernel{Kind: kernel.Interpreter, Width: width}
 		p := pick(t, ps, want, kernel.Kernel{Kind: kernel.Interpreter, Width: 32})
@@ -162,14 +124,14 @@ func TestWithoutASecondContextALaunchGetsWhatItWants(t *testing.T) {
 		ps.Release(&p)
 	}
 	ps.Prefetch(kernel.Kernel{Kind: kernel.Interpreter, Width: 128})
-	if st := ps.Stats(); st.Built != 2 || st.Waiting != 0 {
+	if st := ps.store.Stats(); st.Built != 2 || st.Waiting != 0 {
 		t.Errorf("%+v", st)
 	}
 }
 
 func TestSecondStartCompilesNothing(t *testing.T) {
-	dev := openDevice(t)
-	beside := openBeside(t, dev)
+	dev := gltest.Open(t)
+	beside := gltest.Beside(t, dev)
 	if !beside.Supports("program-binary") {
 		t.Fatal("the driver has no program binaries; on Mesa, its shader cache has to be writable")
 	}
@@ -181,10 +143,10 @@ func TestSecondStartCompilesNothing(t *testing.T) {
 	fused, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpCopy))
 	kernels := []kernel.Kernel{{Kind: kernel.Interpreter, Width: 32}, {Kind: kernel.Interpreter, Width: 64}, fused}
 	for i, want := range []struct{ built, loaded uint64 }{{3, 0}, {0, 3}} {
-		ps := newTestPrograms(t, dev, beside, ProgramsConfig{Disk: dir})
+		ps := newSet(t, dev, beside, Config{Disk: dir})
 		ps.Prefetch(kernels...)
 		for _, k := range kernels {
-			p, err := ps.store.Wait(t.Context(), k)
+			p, err := ps.store.Wait(t.Context(), ps.key(k))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,12 +155,10 @@ func TestSecondStartCompilesNothing(t *testing.T) {
 			}
 			ps.store.Release(p)
 		}
-		if st := ps.Stats(); st.Built != want.built || st.Loaded != want.loaded || st.Refused != 0 {
+		if st := ps.store.Stats(); st.Built != want.built || st.Loaded != want.loaded || st.Refused != 0 {
 			t.Errorf("start %d: %+v, want %+v", i, st, want)
 		}
-		if err := ps.Close(); err != nil {
-			t.Error(err)
-		}
+		ps.Close()
 	}
 }
 
@@ -214,7 +174,7 @@ func TestCompileErrorNamesTheOperatorsFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ps := newTestPrograms(t, openDevice(t), nil, ProgramsConfig{Catalog: catalog})
+	ps := newSet(t, gltest.Open(t), nil, Config{Catalog: catalog})
 	_, err = ps.Pick(kernel.Kernel{Kind: kernel.Interpreter, Width: 32}, kernel.Kernel{})
 	if err == nil || !strings.Contains(err.Error(), "twice.glsl:7") {
 		t.Errorf("%v, want it to name twice.glsl:7", err)
@@ -222,23 +182,21 @@ func TestCompileErrorNamesTheOperatorsFile(t *testing.T) {
 }
 
 func TestProgramsLeaveNothingOnTheDevice(t *testing.T) {
-	dev := openDevice(t)
-	live := func() (buffers, programs int) { return dev.(*glcompute.Device).Live() }
+	dev := gltest.Open(t)
+	live := func() (buffers, programs int) { return dev.Live() }
 	buffers, programs := live()
-	ps, err := NewPrograms(dev, openBeside(t, dev), ProgramsConfig{Kept: 2})
+	ps, err := Open(dev, gltest.Beside(t, dev), Config{Kept: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, width := range []uint32{32, 64, 128} {
-		p, err := ps.store.Wait(t.Context(), kernel.Kernel{Kind: kernel.Interpreter, Width: width})
+		p, err := ps.store.Wait(t.Context(), ps.key(kernel.Kernel{Kind: kernel.Interpreter, Width: width}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		ps.store.Release(p)
 	}
-	if err := ps.Close(); err != nil {
-		t.Error(err)
-	}
+	ps.Close()
 	if b, p := live(); b != buffers || p != programs {
 		t.Errorf("%d buffers and %d programs, before %d and %d", b, p, buffers, programs)
 	}

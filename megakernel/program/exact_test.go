@@ -1,27 +1,29 @@
 //go:build cgo && linux
 
-package megakernel
+package program
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
+	"ringmaster/glcompute/gltest"
+	"ringmaster/megakernel/faultgl"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 )
 
 func TestFusedKernelRunsUntilTheExactOneIsReadyAndAnExactOneStandsInForNone(t *testing.T) {
-	dev := openDevice(t)
-	gate := &gatedDevice{Device: openBeside(t, dev)}
-	ps := newTestPrograms(t, dev, gate, ProgramsConfig{})
+	dev := gltest.Open(t)
+	gate := &faultgl.Gate{Device: gltest.Beside(t, dev)}
+	ps := newSet(t, dev, gate, Config{})
 	narrow := kernel.Kernel{Kind: kernel.Interpreter, Width: 32}
 	fused, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd))
 	other, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore, kernel.OpAdd, kernel.OpLoad))
 	ready := func(k kernel.Kernel) {
 		t.Helper()
-		p, err := ps.store.Wait(t.Context(), k)
+		p, err := ps.store.Wait(t.Context(), ps.key(k))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,12 +39,12 @@ func TestFusedKernelRunsUntilTheExactOneIsReadyAndAnExactOneStandsInForNone(t *t
 	}
 	ready(narrow)
 	ready(fused)
-	open := gate.close()
+	open := gate.Close()
 	given(fused.Exact(), narrow, fused)
 	open()
 	ready(fused.Exact())
 	given(fused.Exact(), narrow, fused.Exact())
-	open = gate.close()
+	open = gate.Close()
 	given(other, fused.Exact(), fused) // never the exact one: the wave has slots it cannot run
 	given(other.Exact(), fused.Exact(), fused)
 	open()
@@ -61,9 +63,9 @@ func (d exactRefused) CompileCompute(source string) (gpu.Program, error) {
 }
 
 func TestFusedKernelStandsInForAnExactOneThatCannotBeBuilt(t *testing.T) {
-	dev := openDevice(t)
+	dev := gltest.Open(t)
 	fused, _ := kernel.FusedKernel(policy.Geometry{Width: 32, Groups: 1, Chunk: 256}, kernel.NewOpcodeSet(kernel.OpStore))
-	ps := newTestPrograms(t, exactRefused{dev}, nil, ProgramsConfig{})
+	ps := newSet(t, exactRefused{dev}, nil, Config{})
 	interpreter := pick(t, ps, kernel.Kernel{Kind: kernel.Interpreter, Width: 32}, kernel.Kernel{}) // one more that could
 	ps.Release(&interpreter)
 	for range 3 {
