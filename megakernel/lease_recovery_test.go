@@ -16,12 +16,52 @@ import (
 	"ringmaster/ring"
 )
 
-// TestLeaseIsThereAgainAfterALoss resets the device at every dispatch from the
+// leaseTestDispatches are dispatches of the self-test of a lease, which come first on a device.
+var leaseTestDispatches = []int{2, 3, 4, 5, 6}
+
+func TestALossDuringTheSelfTestOfTheLeaseIsReported(t *testing.T) {
+	cfg := megakernel.DefaultConfig()
+	cfg.Lease = true
+	for _, dispatch := range leaseTestDispatches {
+		faulty := func() *faultgl.Device {
+			return openFaulty(t, faultgl.Fault{Kind: faultgl.Guilty, Dispatch: dispatch, After: dispatch%2 == 0})
+		}
+		if e, err := megakernel.New(faulty(), cfg); !gpu.Lost(err) {
+			t.Errorf("dispatch %d: engine %v, error %v", dispatch, e, err)
+		}
+		e, err := megakernel.New(openFaulty(t), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slots := []ring.Slot{{Opcode: uint32(kernel.OpStore), Args: [ring.ArgWords]uint32{9, 3}}}
+		if err := e.Submit("q", megakernel.Batch{ID: "b", Slots: slots}); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Move(faulty()); !gpu.Lost(err) {
+			t.Errorf("dispatch %d: move: %v", dispatch, err)
+		}
+		if err := e.Move(openFaulty(t)); err != nil {
+			t.Errorf("dispatch %d: the next move: %v", dispatch, err)
+		}
+		if _, err := e.LeaseSupport(); err != nil {
+			t.Errorf("dispatch %d: no lease at the end: %v", dispatch, err)
+		}
+		report, err := e.Launch(megakernel.Order{Queue: "q", Geometry: policy.Geometry{Width: 32, Groups: 1, Chunk: 64}})
+		if err != nil || len(report.Finished) != 1 || report.Finished[0].Err != nil {
+			t.Errorf("dispatch %d: %+v, %v", dispatch, report, err)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLeaseIsThereAgainAfterALoss resets the device at every dispatch from the end of the
 // lease's own tests on, in kernels with and without a round.
 func TestLeaseIsThereAgainAfterALoss(t *testing.T) {
 	geometry := policy.Geometry{Width: 32, Groups: 2, Chunk: 64}
 	losses := 0
-	for dispatch := 4; dispatch <= 12; dispatch++ {
+	for dispatch := 7; dispatch <= 15; dispatch++ {
 		fault := faultgl.Fault{Kind: faultgl.Guilty, Dispatch: dispatch, After: dispatch%2 == 0}
 		cfg := megakernel.DefaultConfig()
 		cfg.Lease = true

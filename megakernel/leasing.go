@@ -47,6 +47,9 @@ func (x *executor) openLease(dev gpu.Device, traits *gpu.Traits, m *memory) (l l
 	})
 	if err != nil {
 		x.programs.Release(&l.program)
+		if gpu.Lost(err) {
+			return leasing{}, err
+		}
 		x.log.Warn("no lease, small launches run as waves", "error", err)
 		return leasing{}, nil
 	}
