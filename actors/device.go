@@ -83,6 +83,8 @@ func (d *device) announce(h *telemetry.Header, w *telemetry.Worker) (changed boo
 	take(has, telemetry.HasWorkerMaxWorkgroupsPerDimension, &next.limits.MaxWorkgroupsPerDimension, w.MaxWorkgroupsPerDimension)
 	take(has, telemetry.HasWorkerMaxInvocationsPerWorkgroup, &next.limits.MaxInvocationsPerWorkgroup, w.MaxInvocationsPerWorkgroup)
 	take(has, telemetry.HasSubgroupSize, &next.limits.SubgroupSize, w.SubgroupSize)
+	take(has, telemetry.HasUnits, &next.limits.Units, w.Units)
+	take(has, telemetry.HasUnitLanes, &next.limits.UnitLanes, w.UnitLanes)
 	take(has, telemetry.HasMemoryBudgetBytes, &next.memoryBudget, w.MemoryBudgetBytes)
 	if has.Has(telemetry.HasRenderer) {
 		next.identity = IdentityOf(w)

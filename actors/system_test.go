@@ -276,6 +276,36 @@ func TestRecommendationsSayHowLongTheyHold(t *testing.T) {
 	})
 }
 
+// What a worker elsewhere says that its device is shapes the plans of its queues; one that says
+// nothing, or only half, is planned for by its limits.
+func TestUnitsOfAnAnnouncementShapeThePlan(t *testing.T) {
+	const units, both = telemetry.HasUnits, telemetry.HasUnits | telemetry.HasUnitLanes
+	for has, want := range map[telemetry.Presence]telemetry.Geometry{
+		0:     {WorkgroupSizeX: 256, Groups: 16, ClaimChunk: 256},
+		units: {WorkgroupSizeX: 256, Groups: 16, ClaimChunk: 256},
+		both:  {WorkgroupSizeX: 128, Groups: 128, ClaimChunk: 32},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSystem(t, newCountingPublisher())
+			defer s.Close()
+			w := workerRecord(5, 1)
+			w.Worker.Has |= has
+			w.Worker.Units, w.Worker.UnitLanes = 132, 2048
+			if err := s.Announce("gpu0", w); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Ingest("gpu0", "q", queueRecord(7, 1, 4096), time.Now(), ""); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			r, _ := s.Latest("gpu0", "q")
+			if got := (telemetry.Geometry{WorkgroupSizeX: r.WorkgroupSizeX, Groups: r.Groups, ClaimChunk: r.ClaimChunk}); got != want {
+				t.Errorf("with fields %#x: %+v, want %+v", has, got, want)
+			}
+		})
+	}
+}
+
 func TestConfigReportsEveryProblem(t *testing.T) {
 	if err := func() error { c := DefaultConfig(); c.Incarnation = 1; return c.Validate() }(); err != nil {
 		t.Errorf("the default configuration: %v", err)

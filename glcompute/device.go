@@ -130,6 +130,12 @@ func (d *Device) WorkgroupLimits() (sizeX, groupsX, invocations uint32) {
 	return l.WorkgroupSize[0], l.WorkgroupCount[0], l.WorkgroupInvocations
 }
 
+// Units are what runs workgroups independently of each other, the invocations that each of
+// them holds at once, and those of a subgroup; 0 where it is not known.
+func (d *Device) Units() (count, lanes, subgroup uint32) {
+	return d.info.Units.Count, d.info.Units.Lanes, d.info.Capabilities.SubgroupSize
+}
+
 // Software tells whether the renderer runs on the CPU.
 func (d *Device) Software() bool { return d.info.Software }
 

@@ -2,6 +2,10 @@ package glcompute
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -21,6 +25,7 @@ type Info struct {
 	Extensions []string
 
 	Limits       Limits
+	Units        Units
 	Capabilities Capabilities
 }
 
@@ -165,3 +170,65 @@ const (
 	nvxMemory = "GL_NVX_gpu_memory_info"
 	atiMemory = "GL_ATI_meminfo"
 )
+
+// Units are what runs workgroups independently of each other: the multiprocessors of a
+// GPU, the threads of a software renderer. The zero value is "not known".
+type Units struct {
+	Count  uint32
+	Lanes  uint32 // invocations that each of them holds at once
+	Source string // who says so
+}
+
+// threadGroup is the extension that tells of an NVIDIA GPU's multiprocessors.
+const threadGroup = "GL_NV_shader_thread_group"
+
+// unitsOfWarps are the units of a GPU that tells of multiprocessors, of the warps that each
+// of them holds, and of the invocations of a warp. One that is 0, or more than any device
+// has, is no answer.
+func unitsOfWarps(count, warps, warp uint32) Units {
+	const mostUnits, mostWarps, mostLanes = 1 << 16, 1 << 10, 1 << 7
+	if count == 0 || warps == 0 || warp == 0 || count > mostUnits || warps > mostWarps || warp > mostLanes {
+		return Units{}
+	}
+	return Units{Count: count, Lanes: warps * warp, Source: threadGroup}
+}
+
+// renderThread is the name of a thread of Mesa's llvmpipe. A screen has as many threads for
+// compute, which have no name of their own, and none of either where LP_NUM_THREADS is 0.
+var renderThread = regexp.MustCompile(`^llvmpipe-(\d+)$`)
+
+// vectorBits is how llvmpipe names the size of its vectors in GL_RENDERER.
+var vectorBits = regexp.MustCompile(`, (\d+) bits\)`)
+
+// softwareUnits are the threads on which a software renderer runs workgroups, of the threads
+// of this process. A thread runs one workgroup at a time, one vector of 32-bit lanes of it.
+// A renderer without threads runs workgroups on the caller's.
+func softwareUnits(renderer string, threads []string) Units {
+	u := Units{Count: 1, Lanes: 4, Source: "a software renderer without threads of its own"}
+	for _, name := range threads {
+		m := renderThread.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		if n, err := strconv.ParseUint(m[1], 10, 8); err == nil {
+			u.Count, u.Source = max(u.Count, uint32(n)+1), "the threads of llvmpipe in this process"
+		}
+	}
+	if m := vectorBits.FindStringSubmatch(renderer); m != nil {
+		if bits, err := strconv.ParseUint(m[1], 10, 16); err == nil && bits >= 32 {
+			u.Lanes = uint32(bits / 32)
+		}
+	}
+	return u
+}
+
+// threadNames are the names of the threads of this process. Without a /proc there are none.
+func threadNames() (names []string) {
+	files, _ := filepath.Glob("/proc/self/task/*/comm")
+	for _, f := range files {
+		if name, err := os.ReadFile(f); err == nil { // a thread may end meanwhile
+			names = append(names, strings.TrimSpace(string(name)))
+		}
+	}
+	return names
+}

@@ -19,6 +19,8 @@ const (
 	glSubgroupNeeded      = 0x1 | 0x4 | 0x8 // basic, arithmetic, ballot
 	glComputeShaderBit    = 0x20
 	glWarpSizeNV          = 0x9339 // GL_NV_shader_thread_group
+	glWarpsPerSMNV        = 0x933A
+	glSMCountNV           = 0x933B
 	glNumDeviceUUIDsEXT   = 0x9596 // GL_EXT_memory_object
 	glDeviceUUIDEXT       = 0x9597
 	glDriverUUIDEXT       = 0x9598
@@ -43,6 +45,7 @@ func readInfo(c context, taken Attempt) Info {
 	ext := glExtensions()
 	i.Extensions = slices.Sorted(maps.Keys(ext))
 	i.Capabilities = readCapabilities(c, ext)
+	i.Units = readUnits(&i, ext)
 	takeErrors() // names that a driver announces and then refuses
 	return i
 }
@@ -85,13 +88,24 @@ func readCapabilities(c context, ext extensions) Capabilities {
 	case ext["GL_KHR_shader_subgroup"]:
 		caps.SubgroupSize = get(glSubgroupSizeKHR)
 		caps.Subgroups = get(glSubgroupStagesKHR)&glComputeShaderBit != 0 && get(glSubgroupFeaturesKHR)&glSubgroupNeeded == glSubgroupNeeded
-	case ext["GL_NV_shader_thread_group"]:
+	case ext[threadGroup]:
 		caps.SubgroupSize = get(glWarpSizeNV)
 	}
 	if ext["GL_EXT_memory_object"] || ext["GL_EXT_semaphore"] {
 		caps.DeviceUUID, caps.DriverUUID = readUUIDs(c.proc("glGetUnsignedBytei_vEXT"), c.proc("glGetUnsignedBytevEXT"))
 	}
 	return caps
+}
+
+// readUnits asks the driver for the device's units, or looks at what a software renderer runs on.
+func readUnits(i *Info, ext extensions) Units {
+	switch {
+	case i.Software:
+		return softwareUnits(i.Renderer, threadNames())
+	case ext[threadGroup]:
+		return unitsOfWarps(get(glSMCountNV), get(glWarpsPerSMNV), get(glWarpSizeNV))
+	}
+	return Units{}
 }
 
 // readUUIDs reads the UUID of the first device behind the context (more than one

@@ -51,6 +51,7 @@ func (d *Device) SelfTest() error                                 { unreachable(
 func (d *Device) Identity() (vendor, renderer, version string)    { unreachable(); return "", "", "" }
 func (d *Device) Memory() (m Memory, known bool)                  { unreachable(); return Memory{}, false }
 func (d *Device) WorkgroupLimits() (sizeX, groupsX, total uint32) { unreachable(); return 0, 0, 0 }
+func (d *Device) Units() (count, lanes, subgroup uint32)          { unreachable(); return 0, 0, 0 }
 func (d *Device) Software() bool                                  { unreachable(); return false }
 func (d *Device) StorageBlocks() uint32                           { unreachable(); return 0 }
 func (d *Device) StorageBlockLimit() int64                        { unreachable(); return 0 }

@@ -16,6 +16,13 @@ import (
 	"ringmaster/ring"
 )
 
+// LimitsOf is what a device allows a plan, and what it is, as far as its driver tells.
+func LimitsOf(dev gpu.Caller) (l policy.Limits) {
+	l.MaxWorkgroupSizeX, l.MaxWorkgroupsPerDimension, l.MaxInvocationsPerWorkgroup = dev.WorkgroupLimits()
+	l.Units, l.UnitLanes, l.SubgroupSize = dev.Units()
+	return l
+}
+
 // Config sizes an engine. Nothing in it changes after New.
 type Config struct {
 	Pages         int           // pages of ring.PageSlots slots on the device

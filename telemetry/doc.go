@@ -208,6 +208,8 @@
 //	14   device_memory_budget_bytes            u64       0..2^64-1      bytes        gauge    0: no budget
 //	15   capabilities                          []text    0..32          -            gauge    0..64 bytes each
 //	16   opcodes                               []opcode  0..48          -            gauge    the operator's own
+//	17   units                                 u32       0..65536       units        gauge    that run workgroups independently of each other; 0: unknown
+//	18   unit_lanes                            u32       0..65536       invocations  gauge    held by a unit at once; 0: unknown
 //
 // # Record recommendation
 //

@@ -16,6 +16,7 @@ const (
 	MaxOpcodes      = 64       // opcode counts of one launch report
 	MaxCapabilities = 32       // capabilities of one worker
 	MaxUserOpcodes  = 48       // operator's opcodes of one worker
+	MaxUnits        = 1 << 16  // units of a device, and invocations that a unit holds
 	MaxText         = 256      // bytes of a text
 	MaxDetail       = 1024     // bytes of the detail of a rejected record
 	FingerprintSize = 32       // bytes of a BLAKE3-256 hash

@@ -184,6 +184,7 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 		"max_compute_invocations_per_workgroup": HasWorkerMaxInvocationsPerWorkgroup, "subgroup_size": HasSubgroupSize,
 		"vendor": HasVendor, "renderer": HasRenderer, "driver": HasDriver, "device_uuid": HasDeviceUUID,
 		"device_memory_budget_bytes": HasMemoryBudgetBytes, "capabilities": HasCapabilities, "opcodes": HasOpcodes,
+		"units": HasUnits, "unit_lanes": HasUnitLanes,
 	} {
 		bit(KindWorker, name, p)
 	}

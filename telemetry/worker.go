@@ -15,6 +15,8 @@ type Worker struct {
 	MemoryBudgetBytes          uint64   // 0 means no budget
 	Capabilities               []string // at most 32, at most 64 bytes each
 	Opcodes                    []Opcode // the operator's own, at most MaxUserOpcodes
+	Units                      uint32   // of the device that run workgroups independently of each other, 0 if unknown
+	UnitLanes                  uint32   // invocations that a unit holds at once, 0 if unknown
 }
 
 // Opcode is an opcode that an operator added to the built-in ones.
@@ -36,6 +38,8 @@ const (
 	HasMemoryBudgetBytes
 	HasCapabilities
 	HasOpcodes
+	HasUnits
+	HasUnitLanes
 	endWorker
 )
 
@@ -54,6 +58,8 @@ var workerSchema = newSchema(KindWorker, func(w *Worker) *Presence { return &w.H
 	u64("device_memory_budget_bytes", gauge, "bytes", func(w *Worker) *uint64 { return &w.MemoryBudgetBytes }),
 	list[Worker]("capabilities", gauge, typeTexts, "-", 0, MaxCapabilities, func(w *Worker) any { return &w.Capabilities }),
 	list[Worker]("opcodes", gauge, typeOpcodes, "-", 0, MaxUserOpcodes, func(w *Worker) any { return &w.Opcodes }),
+	u32("units", gauge, "units", func(w *Worker) *uint32 { return &w.Units }).to(MaxUnits),
+	u32("unit_lanes", gauge, "invocations", func(w *Worker) *uint32 { return &w.UnitLanes }).to(MaxUnits),
 )
 
 // AppendWorker appends a worker announcement; see AppendQueue.

@@ -77,6 +77,7 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 	l := info.Limits
 	say("  limits: workgroup %v, %d invocations, groups %v, shared %d bytes, %d storage blocks of %d MiB",
 		l.WorkgroupSize, l.WorkgroupInvocations, l.WorkgroupCount, l.SharedMemory, l.StorageBlocks, l.StorageBlockSize>>20)
+	say("  %s", unitsState(info.Units))
 	say("  %s", memoryState(worker.DeviceMemory(device)))
 	for _, line := range info.Capabilities.List() {
 		say("  %s", line)
@@ -208,6 +209,14 @@ func (f *programFlags) programState() string {
 		return fmt.Sprintf("program cache: not readable: %v", err)
 	}
 	return fmt.Sprintf("program cache: %s, %d programs, %d KiB", f.programDir(), usage.Entries, (usage.Bytes+1023)>>10)
+}
+
+// unitsState is doctor's line about what the device is.
+func unitsState(u glcompute.Units) string {
+	if u.Count == 0 || u.Lanes == 0 {
+		return "units: not reported by the driver; the limits of the API shape launches"
+	}
+	return fmt.Sprintf("units: %d, each of which holds %d invocations at once (%s)", u.Count, u.Lanes, u.Source)
 }
 
 // memoryState is doctor's line about device memory.

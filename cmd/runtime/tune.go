@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/worker"
+	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
-	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/trial"
 	"ringmaster/megakernel/tuner/workload"
@@ -265,13 +265,6 @@ func listWorkloads(out io.Writer) {
 // newTuneRing makes a ring for a load on a device. The caller closes it.
 func newTuneRing(device worker.Device, catalog *kernel.Catalog, load *trial.Load) (*trial.Ring, error) {
 	return trial.NewRing(device, trial.RingConfig{
-		Catalog: catalog, Slots: len(load.Slots), Window: len(load.Window), Limits: limitsOf(device), Software: device.Info().Software,
+		Catalog: catalog, Slots: len(load.Slots), Window: len(load.Window), Limits: megakernel.LimitsOf(device), Software: device.Info().Software,
 	})
-}
-
-// limitsOf are the limits of a device as a queue's tuner knows them.
-func limitsOf(device worker.Device) policy.Limits {
-	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
-	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
-	return limits
 }

@@ -13,6 +13,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/worker"
+	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
@@ -55,7 +56,7 @@ func TestWhatTuneStoresIsWhereAWorkersTunerBegins(t *testing.T) {
 	device := openGL(t, &glFlags{GL: "auto"})
 	worker := worker.Announcement(device, nil)
 	standard := policy.Standard()
-	env := session.Env{Mode: session.On, Spaces: session.NewSpaces(&standard), Limits: limitsOf(device), Device: actors.IdentityOf(&worker), Memory: remembered{t, dir}}
+	env := session.Env{Mode: session.On, Spaces: session.NewSpaces(&standard), Limits: megakernel.LimitsOf(device), Device: actors.IdentityOf(&worker), Memory: remembered{t, dir}}
 	clock := telemetry.TimeWall
 	if !device.Info().Software {
 		clock = telemetry.TimeQuery

@@ -32,6 +32,9 @@ type Caller interface {
 	// WorkgroupLimits are the device limits along x and in total. With a 0 among them
 	// nothing can run.
 	WorkgroupLimits() (sizeX, groupsX, invocations uint32)
+	// Units are what runs workgroups independently of each other, the invocations that
+	// each of them holds at once, and those of a subgroup; 0 where it is not known.
+	Units() (count, lanes, subgroup uint32)
 	// StorageBlockLimit is the largest storage block in bytes.
 	StorageBlockLimit() int64
 	// StorageBlocks is how many storage blocks a compute shader may have; OpenGL 4.3

@@ -13,7 +13,6 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
-	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
@@ -166,10 +165,8 @@ func (e *Engine) Launch(o actors.Order, settled func(actors.Report)) {
 
 // candidateKernels are the kernels of the widths that the tuner tries.
 func candidateKernels(device Device) []kernel.Kernel {
-	limits := policy.Limits{SubgroupSize: device.Info().Capabilities.SubgroupSize}
-	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = device.WorkgroupLimits()
 	var kernels []kernel.Kernel
-	for _, width := range tuner.Candidates(limits) {
+	for _, width := range tuner.Candidates(megakernel.LimitsOf(device)) {
 		kernels = append(kernels, kernel.Kernel{Kind: kernel.Interpreter, Width: width})
 	}
 	return kernels

@@ -11,7 +11,7 @@ import (
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/cmd/runtime/tuned"
-	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
@@ -154,16 +154,10 @@ func (n *Node) attach(ctx context.Context, cfg *Config) (err error) {
 	if known {
 		cfg.Log.Info("device memory", "free", memory.Available, "total", memory.Total, "budget", device.MemoryBudgetBytes, "source", memory.Source)
 	}
-	limits := policy.Limits{
-		MaxWorkgroupSizeX:          device.MaxWorkgroupSizeX,
-		MaxWorkgroupsPerDimension:  device.MaxWorkgroupsPerDimension,
-		MaxInvocationsPerWorkgroup: device.MaxInvocationsPerWorkgroup,
-		SubgroupSize:               device.SubgroupSize,
-	}
 	if n.memory != nil {
 		n.memory.Open(n.engine.DeviceIdentity())
 	}
-	if err := n.system.AttachEngine(cfg.Name, limits, device.MemoryBudgetBytes, n.engine); err != nil {
+	if err := n.system.AttachEngine(cfg.Name, megakernel.LimitsOf(cfg.Device), device.MemoryBudgetBytes, n.engine); err != nil {
 		return err
 	}
 	n.announcing = announceEvery(announcePeriod, func() { n.outlet.Announce(cfg.Name, &device) })

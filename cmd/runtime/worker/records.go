@@ -87,6 +87,9 @@ func Announcement(device Device, opcodes *kernel.Catalog) telemetry.Worker {
 	w.Has = telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension | telemetry.HasWorkerMaxInvocationsPerWorkgroup |
 		telemetry.HasSubgroupSize | telemetry.HasVendor | telemetry.HasRenderer | telemetry.HasDriver |
 		telemetry.HasDeviceUUID | telemetry.HasMemoryBudgetBytes | telemetry.HasCapabilities | telemetry.HasOpcodes
+	if w.Units, w.UnitLanes, _ = device.Units(); w.Units != 0 && w.UnitLanes != 0 {
+		w.Has |= telemetry.HasUnits | telemetry.HasUnitLanes
+	}
 	if opcodes != nil {
 		for _, op := range opcodes.User() {
 			w.Opcodes = append(w.Opcodes, telemetry.Opcode{ID: op.ID, Name: op.Name})
