@@ -47,10 +47,24 @@ func TestGraphsAreSearchedByEveryWalk(t *testing.T) {
 	}
 }
 
+func TestTheGeometryWithoutATunerIsComparedWithASweep(t *testing.T) {
+	requireGL(t)
+	rows := measured(t, "own", "--live-workload", "light-256", "--live-workload", "heavy-256")
+	for _, name := range []string{"policy/own/light-256", "policy/own/heavy-256", "policy/own/mean", "policy/own/p95", "policy/own/worst", "policy/limits/mean", "policy/limits/worst"} {
+		if row, ok := rows[name]; !ok || !(row.Value > 0) || !(row.YardstickValue > 0) || !(row.Ratio > 0) {
+			t.Errorf("%s: %+v", name, row)
+		}
+	}
+	light, heavy := rows["policy/own/light-256"].Ratio, rows["policy/own/heavy-256"].Ratio
+	if mean, worst := rows["policy/own/mean"].Value, rows["policy/own/worst"].Value; !near(mean, (light+heavy)/2) || !near(worst, max(light, heavy)) {
+		t.Errorf("%.3f and %.3f have the mean %.3f and the worst %.3f", light, heavy, mean, worst)
+	}
+}
+
 func TestTheLiveBenchmarkComparesAndSumsUp(t *testing.T) {
 	requireGL(t)
 	rows := measured(t, "live", "--live-workload", "light-256", "--live-repeats", "1")
-	for _, name := range []string{"live/chosen/light-256", "live/500/light-256", "live/fixed/light-256", "live/chosen/mean", "live/chosen/worst", "live/500/mean", "live/500/worst", "live/500/sum", "live/fixed/mean", "live/fixed/sum"} {
+	for _, name := range []string{"live/chosen/light-256", "live/500/light-256", "live/fixed/light-256", "live/chosen/mean", "live/chosen/worst", "live/500/mean", "live/500/worst", "live/500/sum", "live/fixed/mean", "live/fixed/sum", "policy/own/light-256", "policy/own/mean"} {
 		if row, ok := rows[name]; !ok || !(row.Value > 0) || !(row.YardstickValue > 0) || !(row.Ratio > 0) {
 			t.Errorf("%s: %+v", name, row)
 		}

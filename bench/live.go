@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/live"
@@ -55,17 +56,7 @@ const (
 // compares it with the best geometry of a sweep, and with the best geometry that is fixed
 // for all workloads.
 func benchLive(s *session) error {
-	works, err := liveWorks(&s.flags.liveFlags)
-	if err != nil {
-		return err
-	}
-	slots, window := 0, 0
-	for _, w := range works {
-		slots, window = max(slots, len(w.load.Slots)), max(window, len(w.load.Window))
-	}
-	limits := policy.Limits{SubgroupSize: s.device.Info().Capabilities.SubgroupSize}
-	limits.MaxWorkgroupSizeX, limits.MaxWorkgroupsPerDimension, limits.MaxInvocationsPerWorkgroup = s.device.WorkgroupLimits()
-	r, err := trial.NewRing(s.device, trial.RingConfig{Slots: slots, Window: window, Limits: limits, Software: s.device.Info().Software})
+	works, r, err := liveStart(s)
 	if err != nil {
 		return err
 	}
@@ -94,11 +85,30 @@ func benchLive(s *session) error {
 	if err := each(func(w *liveWork) error { return w.judge(s.ctx, r) }); err != nil {
 		return err
 	}
+	if err := each(func(w *liveWork) error { return w.compareOwn(s.ctx, r) }); err != nil {
+		return err
+	}
 	for _, w := range works {
 		w.rows(s.report)
+		w.own.row(s.report, w)
 	}
 	liveSummary(s.report, works, fixed)
+	ownSummary(s.report, works)
 	return nil
+}
+
+// liveStart makes the workloads that were asked for and a ring for them.
+func liveStart(s *session) ([]*liveWork, *trial.Ring, error) {
+	works, err := liveWorks(&s.flags.liveFlags)
+	if err != nil {
+		return nil, nil, err
+	}
+	slots, window := 0, 0
+	for _, w := range works {
+		slots, window = max(slots, len(w.load.Slots)), max(window, len(w.load.Window))
+	}
+	r, err := trial.NewRing(s.device, trial.RingConfig{Slots: slots, Window: window, Limits: megakernel.LimitsOf(s.device), Software: s.device.Info().Software})
+	return works, r, err
 }
 
 // liveWork is a workload of the benchmark and what was measured with it.
@@ -125,6 +135,7 @@ type liveWork struct {
 	launches  int               // launches that really ran
 	switches  int               // from one chosen geometry to another
 	noise     float64
+	own       own     // the policy's own geometries
 	worstStep float64 // longest launch of the exploration over the best
 }
 

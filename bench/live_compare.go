@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -174,4 +176,122 @@ func (c *liveCourse) dearest() float64 {
 		}
 	}
 	return most
+}
+
+// benchOwn compares the geometry that the policy chooses without a tuner with the best of a
+// sweep, for the workloads of the live tuner's benchmark.
+func benchOwn(s *session) error {
+	works, r, err := liveStart(s)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for _, w := range works {
+		if err := w.sweep(s.ctx, r); err != nil {
+			return fmt.Errorf("%s: %w", w.load.Name, err)
+		}
+		if err := w.compareOwn(s.ctx, r); err != nil {
+			return fmt.Errorf("%s: %w", w.load.Name, err)
+		}
+		w.own.row(s.report, w)
+	}
+	ownSummary(s.report, works)
+	return nil
+}
+
+// own is what the policy's own geometries take beside the best of a sweep.
+type own struct {
+	units, limits     policy.Geometry // by the device's units, and by the limits of the API alone
+	best              policy.Geometry
+	unitsNs, limitsNs float64
+	bestNs            float64
+}
+
+// compareOwn launches the policy's geometries and the best of the sweep by turns.
+func (w *liveWork) compareOwn(ctx context.Context, r *trial.Ring) (err error) {
+	byUnits, byLimits := policy.Standard(), policy.Standard()
+	byLimits.SizeByUnits = false
+	if w.own.units, err = w.untuned(&byUnits, r); err != nil {
+		return err
+	}
+	if w.own.limits, err = w.untuned(&byLimits, r); err != nil {
+		return err
+	}
+	if err := r.Put(w.load); err != nil {
+		return err
+	}
+	likely := slices.SortedFunc(maps.Keys(w.times), func(a, b int) int {
+		if w.times[a] != w.times[b] {
+			return int(math.Copysign(1, w.times[a]-w.times[b]))
+		}
+		return a - b
+	})
+	best := geometries(w.space, likely[:min(liveFixed, len(likely))])
+	for _, g := range []policy.Geometry{w.own.units, w.own.limits} { // a new width is not built within what is timed
+		if _, err := r.Launch(g); err != nil {
+			return err
+		}
+	}
+	times, err := inTurn(ctx, r, different(append([]policy.Geometry{w.own.units, w.own.limits}, best...)), liveRounds)
+	if err != nil {
+		return err
+	}
+	w.own.bestNs = math.Inf(1)
+	for _, g := range best {
+		if times[g] < w.own.bestNs {
+			w.own.best, w.own.bestNs = g, times[g]
+		}
+	}
+	w.own.unitsNs, w.own.limitsNs = times[w.own.units], times[w.own.limits]
+	return nil
+}
+
+// untuned is the geometry of a launch of the workload without a tuner. If the loop budget of a
+// dispatch does not allow all of the launch's slots, an engine leaves the rest to the next
+// launch; so here it is cut into as few dispatches as drain it.
+func (w *liveWork) untuned(cfg *policy.Config, r *trial.Ring) (policy.Geometry, error) {
+	if err := r.Put(w.load); err != nil {
+		return policy.Geometry{}, err
+	}
+	slots := uint32(len(w.load.Slots))
+	plan, _, err := policy.Decide(cfg, &policy.Request{QueueLen: slots, Limits: r.Limits}, policy.State{})
+	if err != nil {
+		return policy.Geometry{}, err
+	}
+	g := plan.Geometry()
+	for g.Depth = min(g.Depth, slots); !r.Fits(g); g.Depth = (g.Depth + 1) / 2 {
+		if g.Depth == 1 {
+			return g, fmt.Errorf("no dispatch of %dx%dx%d drains a part of it", g.Width, g.Groups, g.Chunk)
+		}
+	}
+	return g, nil
+}
+
+func (o *own) row(to *report, w *liveWork) {
+	to.row(row{
+		Name: "policy/own/" + w.load.Name, Value: o.unitsNs / 1e3, Unit: "µs", YardstickValue: o.bestNs / 1e3,
+		Yardstick: fmt.Sprintf("the best of %d swept, %s; own %s; by limits %s takes %.2f", w.seen, o.best, o.units, o.limits, o.limitsNs/o.bestNs),
+	})
+}
+
+// ownSummary prints what the geometries without a tuner take over the best, over the workloads.
+func ownSummary(to *report, works []*liveWork) {
+	var units, limits []float64
+	for _, w := range works {
+		units, limits = append(units, w.own.unitsNs/w.own.bestNs), append(limits, w.own.limitsNs/w.own.bestNs)
+	}
+	for _, side := range []struct {
+		name string
+		over []float64
+	}{{"policy/own", units}, {"policy/limits", limits}} {
+		slices.Sort(side.over)
+		mean, _ := trial.Mean(side.over)
+		p95 := side.over[int(math.Ceil(.95*float64(len(side.over))))-1]
+		for _, figure := range []struct {
+			name  string
+			value float64
+		}{{"mean", mean}, {"p95", p95}, {"worst", side.over[len(side.over)-1]}} {
+			to.row(row{Name: side.name + "/" + figure.name, Value: figure.value, Unit: "x", Yardstick: "the best of the sweep", YardstickValue: 1})
+		}
+	}
 }

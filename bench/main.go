@@ -39,7 +39,7 @@ func main() {
 
 // command is what to measure, and the flags of all benchmarks.
 type command struct {
-	Name   []string `arg:"" enum:"${names}" help:"What to measure: ${names}. ring is drains of several kernels, feed, staging and lease; drain is what run.sh repeats of it; stream is ingest, overload and latency; live is the tuner on this machine's ring; natural is steps of the natural gradient on the device; course is the whole loop beside what a user would do without it (docs/course.md)."`
+	Name   []string `arg:"" enum:"${names}" help:"What to measure: ${names}. ring is drains of several kernels, feed, staging and lease; drain is what run.sh repeats of it; stream is ingest, overload and latency; live is the tuner on this machine's ring, own the part of it that compares the geometry without a tuner with the best of a sweep; natural is steps of the natural gradient on the device; course is the whole loop beside what a user would do without it (docs/course.md)."`
 	JSON   bool     `help:"Print one JSON object per line; the first names the CPU and the GL renderer."`
 	GL     string   `name:"gl" enum:"auto,egl,glfw" default:"auto" env:"RINGMASTER_GL" help:"How to open the GL context: auto, egl (needs no display) or glfw (needs a window system)."`
 	Device string   `env:"RINGMASTER_DEVICE" placeholder:"DEVICE" help:"GPU to use: index, UUID or DRM node, as doctor lists them (default: the first that is not a software renderer)."`
@@ -90,6 +90,7 @@ var benchmarks = []benchmark{
 	{"tuner", false, func(c *command) error { return c.tunerFlags.check() }, benchTuner},
 	{"graph", false, func(c *command) error { return c.graphFlags.check() }, benchGraph},
 	{"live", true, func(c *command) error { return c.liveFlags.check() }, benchLive},
+	{"own", true, func(c *command) error { return c.liveFlags.check() }, benchOwn},
 	{"natural", true, unchecked, benchNatural},
 	{"course", true, func(c *command) error { return c.courseFlags.check() }, benchCourse},
 }
