@@ -73,13 +73,14 @@ func sizeByUnits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geom
 		width = wholeSubgroups(min(max(min(width, l.UnitLanes), subgroup), l.MaxWidth()), subgroup)
 	}
 	rows := (slots-1)/width + 1
+	least := min(subgroup, width) // slots that a claim is worth
 	groups := max(saturated(l.lanes()/uint64(width)), l.Units, rows/rowsOfGroup)
 	if !fills {
-		groups = max(rows, min(l.Units, (slots-1)/subgroup+1))
+		groups = max(rows, min(l.Units, (slots-1)/least+1))
 	}
-	groups = min(groups, max(rows, (slots-1)/subgroup+1), busyGroups(l), ceiling)
+	groups = min(groups, max(rows, (slots-1)/least+1), busyGroups(l), ceiling)
 	share := cover((slots-1)/groups + 1)
-	chunk := max(share, subgroup)
+	chunk := max(share, least)
 	if fills {
 		chunk = min(chunk, max(share/claimsOfGroup, leastClaimRows*width))
 	}
