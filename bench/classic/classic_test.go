@@ -8,38 +8,9 @@ import (
 	"pgregory.net/rapid"
 
 	"ringmaster/megakernel/tuner/search"
+	"ringmaster/megakernel/tuner/search/searchtest"
 	"ringmaster/megakernel/tuner/space"
 )
-
-// hill is a synthetic kernel: block and tile interact, padding shifts the
-// optimum, and large products fail. shape distorts it, as another device would.
-func hill(t testing.TB, shape float64) *space.Recording {
-	t.Helper()
-	s, err := space.Product([]space.Param{
-		space.Ints("block", 16, 32, 48, 64, 96, 128, 192, 256, 384, 512),
-		space.Ints("tile", 1, 2, 3, 4, 6, 8),
-		space.Ints("unroll", 0, 1, 2, 4),
-		space.Ints("pad", 0, 1),
-	}, func(l []uint16) bool { return l[1] != 5 || l[2] != 3 })
-	if err != nil {
-		t.Fatal(err)
-	}
-	costs := make([]float64, s.Len())
-	for c := range costs {
-		l := s.Levels(c)
-		block, tile := s.Params()[0].Numbers[l[0]], s.Params()[1].Numbers[l[1]]
-		work := math.Log2(block*tile) - 8 - shape
-		costs[c] = 1 + work*work/4 + math.Abs(float64(l[2])-2+shape)/5 + .3*math.Abs(float64(l[3])-float64(l[0]%2)) + math.Abs(math.Log2(tile)-1.5)/3
-		if block*tile > 1_500 {
-			costs[c] = search.Failed
-		}
-	}
-	r, err := space.NewRecording(s, "hill", "", costs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
 
 func newSearcher(t testing.TB, strategy string, r *space.Recording, o Options) Searcher {
 	t.Helper()
@@ -55,7 +26,7 @@ func options(seed uint64, budget int, history ...*space.Recording) Options {
 }
 
 func TestUnknownStrategyAndMissingHistoryAreRefused(t *testing.T) {
-	r := hill(t, 0)
+	r := searchtest.Hill(t, 0)
 	for _, name := range []string{"", "simulated", "warm", "rank"} {
 		if _, err := New(name, r.Space, Options{}); err == nil {
 			t.Errorf("%q: no error", name)
@@ -93,10 +64,10 @@ func TestEveryStrategyMeasuresEachConfigurationOnce(t *testing.T) {
 }
 
 func TestASeedDeterminesTheSearch(t *testing.T) {
-	r := hill(t, 0)
+	r := searchtest.Hill(t, 0)
 	for _, strategy := range Strategies {
 		run := func(seed uint64) (asked []int) {
-			s := newSearcher(t, strategy, r, options(seed, 40, hill(t, .5)))
+			s := newSearcher(t, strategy, r, options(seed, 40, searchtest.Hill(t, .5)))
 			for range 40 {
 				c, _ := s.Ask()
 				s.Tell(c, r.Costs[c])
@@ -116,8 +87,8 @@ func TestASeedDeterminesTheSearch(t *testing.T) {
 // Whatever a searcher is told, in whatever order, it goes on asking for valid
 // configurations that it does not know.
 func TestAnythingMayBeTold(t *testing.T) {
-	r := hill(t, 0)
-	history := []*space.Recording{hill(t, 1)}
+	r := searchtest.Hill(t, 0)
+	history := []*space.Recording{searchtest.Hill(t, 1)}
 	rapid.Check(t, func(t *rapid.T) {
 		strategy := rapid.SampledFrom(Strategies).Draw(t, "strategy")
 		s, err := New(strategy, r.Space, options(rapid.Uint64().Draw(t, "seed"), 25, history...))
@@ -149,7 +120,7 @@ func meanFraction(t testing.TB, strategy string, r *space.Recording, budget, rep
 }
 
 func TestSearchesAreBetterThanChance(t *testing.T) {
-	r := hill(t, 0)
+	r := searchtest.Hill(t, 0)
 	random := meanFraction(t, "random", r, 40, 20)
 	for _, strategy := range []string{"local", "annealing", "genetic", "natural", Cold} {
 		if got := meanFraction(t, strategy, r, 40, 20); got < random+.01 {
@@ -159,7 +130,7 @@ func TestSearchesAreBetterThanChance(t *testing.T) {
 }
 
 func TestFractionIsOptimumOverFound(t *testing.T) {
-	r := hill(t, 0)
+	r := searchtest.Hill(t, 0)
 	if got := Fraction([]float64{search.Failed, 2 * r.Best(), r.Best()}, r, 2); got != .5 {
 		t.Errorf("got %v", got)
 	}

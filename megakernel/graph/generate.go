@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -158,53 +159,31 @@ const Generators = "kronecker:SCALE[:DEGREE[:SEED]], uniform:SCALE[:DEGREE[:SEED
 // Generate draws the graph that a specification names: see Generators. The
 // degree is 16 and the seed 1 unless it says otherwise.
 func Generate(spec string) (Edges, error) {
-	draw, err := generator(spec)
-	if err != nil {
-		return Edges{}, err
-	}
-	return draw()
-}
-
-// CheckSpec tells whether Generate understands a specification, without drawing anything. A graph
-// may still be too large.
-func CheckSpec(spec string) error {
-	_, err := generator(spec)
-	return err
-}
-
-// generator reads a specification.
-func generator(spec string) (draw func() (Edges, error), err error) {
 	kind, rest, _ := strings.Cut(spec, ":")
-	fail := func(err error) (func() (Edges, error), error) {
-		return nil, fmt.Errorf("graph: %q: %w; want one of %s", spec, err, Generators)
-	}
+	separator, width, defaults := ":", 32, []uint64{0}
 	switch kind {
 	case "kronecker", "uniform":
-		n, err := numbers(strings.Split(rest, ":"), 31, 0, 16, 1)
-		if err != nil {
-			return fail(err)
-		}
-		if kind == "uniform" {
-			return func() (Edges, error) { return Uniform(int(n[0]), int(n[1]), n[2]) }, nil
-		}
-		return func() (Edges, error) { return Kronecker(int(n[0]), int(n[1]), n[2]) }, nil
+		width, defaults = 31, []uint64{0, 16, 1}
 	case "grid":
-		n, err := numbers(strings.Split(rest, "x"), 32, 0, 0)
-		if err != nil {
-			return fail(err)
-		}
-		return func() (Edges, error) { return Grid(uint32(n[0]), uint32(n[1])) }, nil
-	case "path", "star":
-		n, err := numbers([]string{rest}, 32, 0)
-		if err != nil {
-			return fail(err)
-		}
-		if kind == "path" {
-			return func() (Edges, error) { return Path(uint32(n[0])) }, nil
-		}
-		return func() (Edges, error) { return Star(uint32(n[0])) }, nil
+		separator, defaults = "x", []uint64{0, 0}
 	}
-	return fail(fmt.Errorf("no such generator"))
+	n, err := numbers(strings.Split(rest, separator), width, defaults...)
+	if err == nil {
+		switch kind {
+		case "kronecker":
+			return Kronecker(int(n[0]), int(n[1]), n[2])
+		case "uniform":
+			return Uniform(int(n[0]), int(n[1]), n[2])
+		case "grid":
+			return Grid(uint32(n[0]), uint32(n[1]))
+		case "path":
+			return Path(uint32(n[0]))
+		case "star":
+			return Star(uint32(n[0]))
+		}
+		err = errors.New("no such generator")
+	}
+	return Edges{}, fmt.Errorf("graph: %q: %w; want one of %s", spec, err, Generators)
 }
 
 // numbers reads at most as many numbers as there are defaults; a default of 0 must be given.

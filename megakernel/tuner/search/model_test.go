@@ -7,13 +7,14 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"ringmaster/megakernel/tuner/search/searchtest"
 	"ringmaster/megakernel/tuner/space"
 )
 
 // The posterior that grows by one observation at a time equals the one that the
 // textbook's matrices give, with and without a prior's sources.
 func TestPosteriorAgreesWithADenseSolution(t *testing.T) {
-	r := hill(t, 0)
+	r := searchtest.Hill(t, 0)
 	grid := newGrid(r.Space)
 	for name, features := range map[string][][]float32{"cold": nil, "with a source": {make([]float32, r.Len())}} {
 		start := coldHyper(len(grid.params))
@@ -70,7 +71,7 @@ func checkPosterior(t *testing.T, name string, g *process, y []float64) {
 }
 
 func TestFitRaisesTheDensityAndFindsWhatDoesNotMatter(t *testing.T) {
-	r := hill(t, 0)
+	r := searchtest.Hill(t, 0)
 	rng := Generator(3)
 	grid := newGrid(r.Space)
 	start := coldHyper(len(grid.params))
@@ -102,7 +103,7 @@ func TestNormalScoresAreQuantilesOfRanks(t *testing.T) {
 }
 
 func TestForestLearnsAStep(t *testing.T) {
-	r := hill(t, 0)
+	r := searchtest.Hill(t, 0)
 	f := newFeatures(r.Space)
 	rng := Generator(4)
 	forest := forest{rng: rng}

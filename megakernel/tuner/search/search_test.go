@@ -7,38 +7,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ringmaster/megakernel/tuner/search/searchtest"
 	"ringmaster/megakernel/tuner/space"
 )
-
-// hill is a synthetic kernel: block and tile interact, padding shifts the
-// optimum, and large products fail. shape distorts it, as another device would.
-func hill(t testing.TB, shape float64) *space.Recording {
-	t.Helper()
-	s, err := space.Product([]space.Param{
-		space.Ints("block", 16, 32, 48, 64, 96, 128, 192, 256, 384, 512),
-		space.Ints("tile", 1, 2, 3, 4, 6, 8),
-		space.Ints("unroll", 0, 1, 2, 4),
-		space.Ints("pad", 0, 1),
-	}, func(l []uint16) bool { return l[1] != 5 || l[2] != 3 })
-	if err != nil {
-		t.Fatal(err)
-	}
-	costs := make([]float64, s.Len())
-	for c := range costs {
-		l := s.Levels(c)
-		block, tile := s.Params()[0].Numbers[l[0]], s.Params()[1].Numbers[l[1]]
-		work := math.Log2(block*tile) - 8 - shape
-		costs[c] = 1 + work*work/4 + math.Abs(float64(l[2])-2+shape)/5 + .3*math.Abs(float64(l[3])-float64(l[0]%2)) + math.Abs(math.Log2(tile)-1.5)/3
-		if block*tile > 1_500 {
-			costs[c] = Failed
-		}
-	}
-	r, err := space.NewRecording(s, "hill", "", costs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
 
 // searches are the two ways to begin: from nothing, and with a history.
 func searches(seed uint64, history ...*space.Recording) map[string]Options {
@@ -157,7 +128,7 @@ func TestAParameterMayHaveThousandsOfValues(t *testing.T) {
 }
 
 func TestASeedDeterminesTheSearch(t *testing.T) {
-	r := hill(t, 0)
+	r := searchtest.Hill(t, 0)
 	run := func(o Options) (asked []int) {
 		m := New(r.Space, o)
 		for range 40 {
@@ -167,8 +138,8 @@ func TestASeedDeterminesTheSearch(t *testing.T) {
 		}
 		return asked
 	}
-	other := searches(4, hill(t, .5))
-	for strategy, o := range searches(3, hill(t, .5)) {
+	other := searches(4, searchtest.Hill(t, .5))
+	for strategy, o := range searches(3, searchtest.Hill(t, .5)) {
 		if !slices.Equal(run(o), run(o)) {
 			t.Errorf("%s: two searches of one seed differ", strategy)
 		}
@@ -181,8 +152,8 @@ func TestASeedDeterminesTheSearch(t *testing.T) {
 // Whatever a search is told, in whatever order, it goes on asking for valid
 // configurations that it does not know.
 func TestAnythingMayBeTold(t *testing.T) {
-	r := hill(t, 0)
-	history := []*space.Recording{hill(t, 1)}
+	r := searchtest.Hill(t, 0)
+	history := []*space.Recording{searchtest.Hill(t, 1)}
 	rapid.Check(t, func(t *rapid.T) {
 		strategy := rapid.SampledFrom([]string{"cold", "warm"}).Draw(t, "strategy")
 		s := New(r.Space, searches(rapid.Uint64().Draw(t, "seed"), history...)[strategy])
@@ -202,14 +173,14 @@ func TestAnythingMayBeTold(t *testing.T) {
 }
 
 func TestASearchFindsTheHill(t *testing.T) {
-	if got := meanReached(t, hill(t, 0), 40, 10); got < .95 {
+	if got := meanReached(t, searchtest.Hill(t, 0), 40, 10); got < .95 {
 		t.Errorf("reached %.3f of the optimum", got)
 	}
 }
 
 func TestWarmStartUsesWhatOthersMeasured(t *testing.T) {
-	r := hill(t, 0)
-	history := []*space.Recording{hill(t, .4), hill(t, -.4)}
+	r := searchtest.Hill(t, 0)
+	history := []*space.Recording{searchtest.Hill(t, .4), searchtest.Hill(t, -.4)}
 	warm, cold := meanReached(t, r, 6, 5, history...), meanReached(t, r, 6, 5)
 	if warm < .95 || warm < cold+.05 {
 		t.Errorf("warm %.3f, cold %.3f", warm, cold)
@@ -217,7 +188,7 @@ func TestWarmStartUsesWhatOthersMeasured(t *testing.T) {
 }
 
 func TestAPriorThatIsWrongIsLeft(t *testing.T) {
-	r := hill(t, 0)
+	r := searchtest.Hill(t, 0)
 	reversed := slices.Clone(r.Costs)
 	for c, cost := range reversed {
 		reversed[c] = 20 - min(cost, 19)
@@ -232,7 +203,7 @@ func TestAPriorThatIsWrongIsLeft(t *testing.T) {
 }
 
 func TestACostToldAgainReplacesTheFirst(t *testing.T) {
-	m := NewMeasured(hill(t, 0).Space)
+	m := NewMeasured(searchtest.Hill(t, 0).Space)
 	m.Record(3, 5)
 	m.Record(4, 6)
 	if m.Record(3, 7) || m.Best != 4 || len(m.Order) != 2 {
