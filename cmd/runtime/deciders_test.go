@@ -34,7 +34,7 @@ func TestTwoRuntimesAnswerEachRecordOnce(t *testing.T) {
 	const records = 100
 	seen := map[answer]int{}
 	for seq := uint64(1); seq <= records; seq++ {
-		if err := conn.PublishTelemetry("w9", "q", lengthRecord(7, seq, "", uint32(seq))); err != nil {
+		if err := conn.PublishRequest(conn.Subjects().Telemetry("w9", "q"), "", lengthRecord(7, seq, "", uint32(seq))); err != nil {
 			t.Fatal(err)
 		}
 		a := <-answers

@@ -158,7 +158,7 @@ func lengthRecord(incarnation, seq uint64, queue string, length uint32) []byte {
 func (e *edge) publish() telemetry.Recommendation {
 	e.t.Helper()
 	e.seq++
-	if err := e.good.PublishTelemetry("w2", "good", lengthRecord(goodIncarnation, e.seq, "", uint32(100*e.seq))); err != nil {
+	if err := e.good.PublishRequest(e.good.Subjects().Telemetry("w2", "good"), "", lengthRecord(goodIncarnation, e.seq, "", uint32(100*e.seq))); err != nil {
 		e.t.Fatal(err)
 	}
 	return e.answered(goodIncarnation, e.seq)
@@ -295,7 +295,7 @@ func TestNobodyReplaysOrRewindsTheSequenceOfAnother(t *testing.T) {
 			Has: telemetry.HasQueueLen | telemetry.HasRequeueCount | telemetry.HasQueueTakeOver, QueueLen: 400, RequeueCount: requeues, TakeOver: true})
 	}
 	for seq := range uint64(2) {
-		if err := e.good.PublishTelemetry("w2", "good", counted(seq+1, 50)); err != nil {
+		if err := e.good.PublishRequest(e.good.Subjects().Telemetry("w2", "good"), "", counted(seq+1, 50)); err != nil {
 			t.Fatal(err)
 		}
 		e.answered(second, seq+1)
@@ -306,7 +306,7 @@ func TestNobodyReplaysOrRewindsTheSequenceOfAnother(t *testing.T) {
 	attack(append(counted(4, 50), lengthRecord(goodIncarnation, 1<<60, "", 9)...), "another publisher")
 	attack(counted(5, 49), "backwards")
 	latest(400)
-	if err := e.good.PublishTelemetry("w2", "good", counted(5, 51)); err != nil {
+	if err := e.good.PublishRequest(e.good.Subjects().Telemetry("w2", "good"), "", counted(5, 51)); err != nil {
 		t.Fatal(err)
 	}
 	if r := e.answered(second, 5); r.QueueLen != 400 {

@@ -88,7 +88,7 @@ func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) er
 // reported with its number and not sent; the others are sent. The exit code is 1 if
 // a line was not sent or not taken.
 func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) error {
-	l := lineSender{cmd: c, err: std.err, answers: make(chan error, 1<<16)}
+	l := lineSender{cmd: c, err: std.err, incarnation: conn.Incarnation(), answers: make(chan error, 1<<16)}
 	cfg := client.PublisherConfig{PerQueue: true, TakeOver: c.TakeOver, OnAnswer: func(err error) {
 		select {
 		case l.answers <- err:
@@ -128,11 +128,12 @@ func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) er
 
 // lineSender turns lines into records.
 type lineSender struct {
-	cmd       *publishCmd
-	err       io.Writer
-	publisher *client.Publisher
-	decoder   telemetry.Decoder
-	record    telemetry.Record
+	cmd         *publishCmd
+	err         io.Writer
+	incarnation uint64
+	publisher   *client.Publisher
+	decoder     telemetry.Decoder
+	record      telemetry.Record
 
 	number, sent, bad int // lines read, sent, and not sent
 	asked             int // lines sent that have the runtime decide, and answer
@@ -214,7 +215,7 @@ func (l *lineSender) send(line []byte) error {
 
 // parse reads a line into the record, and judges it as the runtime would.
 func (l *lineSender) parse(line []byte) error {
-	h := telemetry.Header{Incarnation: l.publisher.Incarnation(), Seq: 1, SentNs: time.Now().UnixNano()}
+	h := telemetry.Header{Incarnation: l.incarnation, Seq: 1, SentNs: time.Now().UnixNano()}
 	payload, err := telemetry.AppendJSON(nil, &h, line)
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func TestPublishLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		for seq := range uint64(3) {
-			if err := conn.PublishTelemetry("w5", "busy", lengthRecord(7, seq+1, "", 70_000)); err != nil {
+			if err := conn.PublishRequest(conn.Subjects().Telemetry("w5", "busy"), "", lengthRecord(7, seq+1, "", 70_000)); err != nil {
 				t.Fatal(err)
 			}
 		}

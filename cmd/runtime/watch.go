@@ -48,14 +48,14 @@ func (c *watchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		go view.refresh(ctx, s)
 	}
 	for c.Count == 0 || view.taken < c.Count {
-		u, err := s.Next(ctx)
+		a, err := s.Next(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
 			return errors.Join(err, s.Err())
 		}
-		view.update(&u)
+		view.update(&a)
 	}
 	return nil
 }
@@ -95,27 +95,27 @@ func (v *watchView) Write(line []byte) (int, error) {
 }
 
 // update prints a change, unless a table shows it.
-func (v *watchView) update(u *client.Update) {
-	r := &u.Recommendation
+func (v *watchView) update(a *client.Advice) {
+	r := &a.Recommendation
 	switch {
-	case u.Event == client.EventExpired:
+	case !a.Valid:
 		if !v.cmd.JSON && !v.table {
-			v.out.note("%s.%s: expired: nobody has decided for %v", u.Worker, u.Queue, time.Since(u.At).Round(time.Second))
+			v.out.note("%s.%s: expired: nobody has decided for %v", a.Worker, a.Queue, time.Since(a.At).Round(time.Second))
 		}
 		return
 	case v.cmd.JSON && r.Heartbeat && !v.cmd.Heartbeats:
 		return
 	case v.cmd.JSON:
-		h := u.Header
-		h.Queue = u.Queue
+		h := a.Header
+		h.Queue = a.Queue
 		for _, s := range []*string{&r.Topology, &r.ExecutionMode, &r.Pressure, &r.Error} {
 			*s = text.Plain(*s) // JSON leaves some control characters as they are
 		}
-		if line, err := telemetry.MarshalRecommendationJSON(u.Worker, &h, r); err == nil {
+		if line, err := telemetry.MarshalRecommendationJSON(a.Worker, &h, r); err == nil {
 			v.out.note("%s", line)
 		}
 	case !v.table:
-		v.out.note("%s.%s: %s", u.Worker, u.Queue, describe(r))
+		v.out.note("%s.%s: %s", a.Worker, a.Queue, describe(r))
 	}
 	v.taken++
 }

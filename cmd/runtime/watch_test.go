@@ -39,7 +39,7 @@ func TestWatchFrame(t *testing.T) {
 func TestWatchCleansTheTextOfJSON(t *testing.T) {
 	var out strings.Builder
 	view := watchView{cmd: &watchCmd{JSON: true}, out: newScreen(&out)}
-	view.update(&client.Update{Advice: client.Advice{Worker: "w1", Queue: "q", Recommendation: telemetry.Recommendation{Error: "a\u009b2Jb\x1b[2J"}}})
+	view.update(&client.Advice{Worker: "w1", Queue: "q", Valid: true, Recommendation: telemetry.Recommendation{Error: "a\u009b2Jb\x1b[2J"}})
 	if got := out.String(); strings.ContainsAny(got, "\u009b\x1b") || !strings.Contains(got, `"error":"a`) {
 		t.Errorf("%q", got)
 	}

@@ -92,7 +92,7 @@ func BenchmarkTelemetry(b *testing.B) {
 	}
 	b.ResetTimer()
 	for range b.N {
-		if err := client.PublishTelemetry("gpu0", "a", payload); err != nil {
+		if err := publishTelemetry(client, "gpu0", "a", payload); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -139,7 +139,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 	payload := queueRecord(1, "")
 	for b.Loop() {
-		if err := client.PublishTelemetry("gpu0", "a", payload); err != nil {
+		if err := publishTelemetry(client, "gpu0", "a", payload); err != nil {
 			b.Fatal(err)
 		}
 		<-answers

@@ -192,29 +192,27 @@ func (c *Conn) Close() {
 // Closed is closed when the connection has ended for good.
 func (c *Conn) Closed() <-chan struct{} { return c.events.closed }
 
-// publish sends one payload. While the connection is away it fails at once
-// instead of filling the client's buffer: what would come out of that buffer
-// after an outage is old.
-func (c *Conn) publish(subject string, payload []byte) error {
+// PublishRequest sends one payload and has it answered at reply, unless that is empty.
+// While the connection is away it fails at once with ErrDisconnected instead of filling
+// the client's buffer: what would come out of that after an outage is old.
+func (c *Conn) PublishRequest(subject, reply string, payload []byte) error {
 	if !c.nc.IsConnected() {
 		return ErrDisconnected
 	}
-	if err := c.nc.Publish(subject, payload); err != nil {
+	var err error
+	if reply == "" {
+		err = c.nc.Publish(subject, payload)
+	} else {
+		err = c.nc.PublishRequest(subject, reply, payload)
+	}
+	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
 	return nil
 }
 
-// PublishRequest sends one payload and has it answered at reply, unless that is
-// empty. While the connection is away it fails at once with ErrDisconnected.
-func (c *Conn) PublishRequest(subject, reply string, payload []byte) error {
-	if !c.nc.IsConnected() {
-		return ErrDisconnected
-	}
-	if reply == "" {
-		return c.nc.Publish(subject, payload)
-	}
-	return c.nc.PublishRequest(subject, reply, payload)
+func (c *Conn) publish(subject string, payload []byte) error {
+	return c.PublishRequest(subject, "", payload)
 }
 
 // NATS is the connection of the client library, for the packages beside this one.

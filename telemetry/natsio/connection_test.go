@@ -78,7 +78,7 @@ func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
 	cfg := fastConfig(strings.Replace(server.url, "//", "//w:w@", 1))
 	cfg.Logger = logger
 	c := dial(t, cfg)
-	if err := c.PublishTelemetry("gpu1", "a", queueRecord(1, "")); err != nil {
+	if err := publishTelemetry(c, "gpu1", "a", queueRecord(1, "")); err != nil {
 		t.Fatal(err)
 	}
 	lines.wait(t, "asynchronous error")
@@ -209,7 +209,7 @@ func TestCloseIsVisible(t *testing.T) {
 	if err := c.WaitState(testContext(t), StateConnected); !errors.Is(err, ErrClosed) {
 		t.Errorf("waiting for a closed connection: %v, want ErrClosed", err)
 	}
-	if err := c.PublishTelemetry("gpu0", "a", nil); err == nil {
+	if err := publishTelemetry(c, "gpu0", "a", nil); err == nil {
 		t.Error("a closed connection took a payload")
 	}
 }

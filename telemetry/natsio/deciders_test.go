@@ -135,7 +135,7 @@ func TestTelemetryIsLeftToTheOneThatDecides(t *testing.T) {
 		return sink, in
 	}
 	gpu, gpuIn := open("gpu0")
-	must(t, client.PublishTelemetry("w", "a", queueRecord(1, "")))
+	must(t, publishTelemetry(client, "w", "a", queueRecord(1, "")))
 	flush(t, client)
 	for ctx := testContext(t); gpuIn.Stats().Refused == 0 && ctx.Err() == nil; {
 		flush(t, gpuIn.conn)
@@ -147,8 +147,8 @@ func TestTelemetryIsLeftToTheOneThatDecides(t *testing.T) {
 	for ctx := testContext(t); gpuIn.cfg.Deciders.Who("w") != DecidesAnother && ctx.Err() == nil; {
 		flush(t, gpuIn.conn)
 	}
-	must(t, client.PublishTelemetry("w", "a", queueRecord(2, "")))
-	must(t, client.PublishTelemetry("gpu0", "a", queueRecord(3, "")))
+	must(t, publishTelemetry(client, "w", "a", queueRecord(2, "")))
+	must(t, publishTelemetry(client, "gpu0", "a", queueRecord(3, "")))
 	if got := receive(t, all.calls); got.worker != "w" {
 		t.Errorf("taken by the one for all: %+v", got)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,9 +68,7 @@ type events struct {
 	since          time.Time
 	lastErr        error
 	lastPermission error
-	deniedBy       error // newest permission error seen by Denied, and what that returns
-	denied         error
-	denials        map[*func(string, error)]struct{}
+	denied         map[string]error // subjects that this connection may not use, and why
 }
 
 func (e *events) init(log *slog.Logger) {
@@ -80,7 +77,7 @@ func (e *events) init(log *slog.Logger) {
 	e.closed = make(chan struct{})
 }
 
-// mark notes that the state changed now and returns how long the last one held.
+// mark notes that the connection came or went now, and returns how long it was as it was before.
 func (e *events) mark(err error) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -89,7 +86,7 @@ func (e *events) mark(err error) time.Duration {
 	if !e.since.IsZero() {
 		held = now.Sub(e.since)
 	}
-	e.since = now
+	e.since, e.denied = now, nil
 	if err != nil {
 		e.lastErr = err
 	}
@@ -159,16 +156,13 @@ func (e *events) closedByServerOrUs(nc *nats.Conn) {
 func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	e.mu.Lock()
 	e.lastErr = err
-	if errors.Is(err, nats.ErrPermissionViolation) {
-		e.lastPermission = err
-	}
 	e.mu.Unlock()
 	switch {
 	case errors.Is(err, nats.ErrSlowConsumer):
 		e.slow.Add(1)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		e.permission.Add(1)
-		e.tellDenied(err)
+		e.deny(err)
 	default:
 		e.other.Add(1)
 	}
@@ -183,45 +177,31 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	e.log.Warn("nats: asynchronous error", "error", err, "subject", subject, "not_logged", e.muted.Swap(0))
 }
 
-// OnDenied has told called with every subject that the server refuses to
-// publish or subscribe for this connection, until ignore is called.
-func (c *Conn) OnDenied(told func(subject string, err error)) (ignore func()) {
-	e := &c.events
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.denials == nil {
-		e.denials = make(map[*func(string, error)]struct{})
+// Denied returns the subjects that the server does not let this connection publish or
+// subscribe, each with an error that wraps ErrNotPermitted and names it. After a Flush it
+// covers what was published last before. A new connection starts with none.
+func (c *Conn) Denied() map[string]error {
+	if last := c.nc.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+		c.events.deny(last) // the client calls asyncError later
 	}
-	e.denials[&told] = struct{}{}
-	return func() {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		delete(e.denials, &told)
-	}
+	c.events.mu.Lock()
+	defer c.events.mu.Unlock()
+	return maps.Clone(c.events.denied)
 }
 
-// Denied returns the newest subject that the server refused to this connection, and why,
-// or nil. After a Flush it covers everything that was published before. Two refusals
-// have different errors.
-func (c *Conn) Denied() (subject string, err error) {
-	e, last := &c.events, c.nc.LastError()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if errors.Is(last, nats.ErrPermissionViolation) && last != e.deniedBy {
-		e.deniedBy = last
-		e.denied = fmt.Errorf("%w: %s", ErrNotPermitted, deniedSubject(last.Error()))
-	}
-	return deniedSubject(fmt.Sprint(e.deniedBy)), e.denied
-}
+// maxDenied bounds the subjects that are remembered.
+const maxDenied = 1 << 12
 
-func (e *events) tellDenied(err error) {
+func (e *events) deny(err error) {
 	subject := deniedSubject(err.Error())
 	e.mu.Lock()
-	told := slices.Collect(maps.Keys(e.denials))
-	e.mu.Unlock()
-	err = fmt.Errorf("%w: %s: %w", ErrNotPermitted, subject, err)
-	for _, tell := range told {
-		(*tell)(subject, err)
+	defer e.mu.Unlock()
+	e.lastPermission = err
+	if e.denied == nil {
+		e.denied = make(map[string]error)
+	}
+	if len(e.denied) < maxDenied {
+		e.denied[subject] = fmt.Errorf("%w: %s: %w", ErrNotPermitted, subject, err)
 	}
 }
 

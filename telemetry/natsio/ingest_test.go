@@ -96,7 +96,7 @@ func openDoorWith(t *testing.T, change func(*Config), limits IngestConfig) *door
 
 func (d *door) publish(t *testing.T, queue string, payload []byte) {
 	t.Helper()
-	if err := d.client.PublishTelemetry("gpu0", queue, payload); err != nil {
+	if err := publishTelemetry(d.client, "gpu0", queue, payload); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -184,22 +184,11 @@ func TestRefusals(t *testing.T) {
 
 func TestAnnouncementReachesTheSink(t *testing.T) {
 	d := openDoor(t, nil)
-	if err := d.client.PublishAnnouncement("gpu7", workerRecord()); err != nil {
+	if err := d.client.publish(d.client.Subjects().Worker("gpu7"), workerRecord()); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, d.sink.calls); got.worker != "gpu7" || got.kind != telemetry.KindWorker {
 		t.Errorf("sink got %+v, want the announcement of gpu7", got)
-	}
-}
-
-func TestAnnouncementThatNobodyWouldTakeIsNotSent(t *testing.T) {
-	c := dial(t, fastConfig(newServer(t).URL()))
-	if err := c.PublishAnnouncement("gpu.7", workerRecord()); !errors.Is(err, ErrBadName) {
-		t.Errorf("a worker name of two tokens: %v", err)
-	}
-	long := make([]byte, telemetry.DefaultTelemetryLimits.MaxBytes+1)
-	if err := c.PublishAnnouncement("gpu7", long); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("a payload above the limit: %v", err)
 	}
 }
 
@@ -216,7 +205,7 @@ func TestRefusalsAboveTheRateAreCountedAndOthersStillHeard(t *testing.T) {
 	if r := d.runtime.Refusals(); r.Reported != 2 || r.Suppressed != 8 || r.ByReason[telemetry.ReasonMalformed] != 10 {
 		t.Errorf("refusals %+v, want 2 reported, 8 suppressed, 10 counted", r)
 	}
-	if err := d.client.PublishTelemetry("gpu1", "a", []byte("bad")); err != nil {
+	if err := publishTelemetry(d.client, "gpu1", "a", []byte("bad")); err != nil {
 		t.Fatal(err)
 	}
 	for receive(t, d.rejected).Subject != "ringmaster.v1.telemetry.gpu1.a" {

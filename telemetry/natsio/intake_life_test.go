@@ -33,7 +33,7 @@ func TestServeWorksBeforeTheFirstConnection(t *testing.T) {
 	if s := c.Status(); s.State != StateDisconnected {
 		t.Errorf("state %v without a server", s.State)
 	}
-	if err := c.PublishTelemetry("gpu0", "a", queueRecord(1, "")); !errors.Is(err, ErrDisconnected) {
+	if err := publishTelemetry(c, "gpu0", "a", queueRecord(1, "")); !errors.Is(err, ErrDisconnected) {
 		t.Errorf("publish without a server: %v, want ErrDisconnected", err)
 	}
 	sink := newSink()
@@ -45,7 +45,7 @@ func TestServeWorksBeforeTheFirstConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	flush(t, c)
-	if err := dial(t, fastConfig(p.url)).PublishTelemetry("gpu0", "a", queueRecord(3, "")); err != nil {
+	if err := publishTelemetry(dial(t, fastConfig(p.url)), "gpu0", "a", queueRecord(3, "")); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, sink.calls); got.length != 3 {

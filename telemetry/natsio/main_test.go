@@ -278,3 +278,8 @@ func workerRecord() []byte {
 	w := telemetry.Worker{Has: telemetry.HasAllWorker, MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 1024, MaxInvocationsPerWorkgroup: 256}
 	return telemetry.AppendWorker(nil, telemetry.EncodingArray, &h, &w)
 }
+
+// publishTelemetry sends records of a queue.
+func publishTelemetry(c *Conn, worker, queue string, payload []byte) error {
+	return c.publish(c.Subjects().Telemetry(worker, queue), payload)
+}

@@ -198,7 +198,7 @@ func TestIngestGoesOnAfterARestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := client.PublishTelemetry("gpu0", "a", queueRecord(1, "")); !errors.Is(err, ErrDisconnected) {
+	if err := publishTelemetry(client, "gpu0", "a", queueRecord(1, "")); !errors.Is(err, ErrDisconnected) {
 		t.Errorf("publish while the server is away: %v, want ErrDisconnected", err)
 	}
 	server.start()
@@ -208,7 +208,7 @@ func TestIngestGoesOnAfterARestart(t *testing.T) {
 		}
 		flush(t, c)
 	}
-	if err := client.PublishTelemetry("gpu0", "a", queueRecord(2, "")); err != nil {
+	if err := publishTelemetry(client, "gpu0", "a", queueRecord(2, "")); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, sink.calls); got.length != 2 {

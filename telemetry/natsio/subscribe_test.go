@@ -22,10 +22,10 @@ func TestLaunchSubscriptionPicksLaunchReportsAndNamesTheirQueues(t *testing.T) {
 	})
 	must(t, err)
 	flush(t, c)
-	must(t, c.PublishTelemetry("gpu0", "a", slices.Concat(queueRecord(1, ""), launchRecord(1, ""), priorityRecord(), launchRecord(2, ""))))
-	must(t, c.PublishTelemetry("gpu0", "a", []byte("hello")))
-	must(t, c.PublishTelemetry("gpu1", "a", launchRecord(9, "")))
-	must(t, c.PublishTelemetry("gpu0", telemetry.BatchQueue, slices.Concat(launchRecord(3, "b"), launchRecord(4, "c"))))
+	must(t, publishTelemetry(c, "gpu0", "a", slices.Concat(queueRecord(1, ""), launchRecord(1, ""), priorityRecord(), launchRecord(2, ""))))
+	must(t, publishTelemetry(c, "gpu0", "a", []byte("hello")))
+	must(t, publishTelemetry(c, "gpu1", "a", launchRecord(9, "")))
+	must(t, publishTelemetry(c, "gpu0", telemetry.BatchQueue, slices.Concat(launchRecord(3, "b"), launchRecord(4, "c"))))
 	for _, want := range []string{"gpu0 a 1 1 [1 1]", "gpu0 a 2 2 [1 2]", "gpu0 b 3 3 [1 3]", "gpu0 c 4 4 [1 4]"} {
 		if got := receive(t, seen); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -50,7 +50,7 @@ func TestLaunchSubscriptionSkipsABadRecord(t *testing.T) {
 	_, err := c.SubscribeLaunches("gpu0", "a", func(_, _ string, _ *telemetry.Header, l *telemetry.Launch) { seen <- l.Launch })
 	must(t, err)
 	flush(t, c)
-	must(t, c.PublishTelemetry("gpu0", "a", slices.Concat(launchRecord(1, ""), badRecord(), launchRecord(2, ""))))
+	must(t, publishTelemetry(c, "gpu0", "a", slices.Concat(launchRecord(1, ""), badRecord(), launchRecord(2, ""))))
 	for _, want := range []uint64{1, 2} {
 		if got := receive(t, seen); got != want {
 			t.Errorf("launch %d, want %d", got, want)

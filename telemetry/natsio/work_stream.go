@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-
-	"ringmaster/telemetry"
 )
 
 const (
@@ -114,35 +112,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 		return false
 	}
-}
-
-// PublishTelemetry sends records to the runtime. queue may be
-// telemetry.BatchQueue if every record names its own. While the connection is
-// away it fails with ErrDisconnected: telemetry is news, and the next record
-// replaces it.
-func (c *Conn) PublishTelemetry(worker, queue string, payload []byte) error {
-	if err := CheckNames(worker, queue); err != nil {
-		return err
-	}
-	return c.publishRecords(c.cfg.Subjects.Telemetry(worker, queue), payload)
-}
-
-// PublishAnnouncement sends the encoded device limits of a worker to the
-// runtime, under the rules of PublishTelemetry. Records on two subjects may be
-// taken in either order; queues that waited for the limits are decided again
-// when they come.
-func (c *Conn) PublishAnnouncement(worker string, payload []byte) error {
-	if !telemetry.ValidToken(worker) {
-		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
-	}
-	return c.publishRecords(c.cfg.Subjects.Worker(worker), payload)
-}
-
-func (c *Conn) publishRecords(subject string, payload []byte) error {
-	if limit := telemetry.DefaultTelemetryLimits.MaxBytes; len(payload) > limit {
-		return fmt.Errorf("%w: %d bytes of records, at most %d", ErrTooLarge, len(payload), limit)
-	}
-	return c.publish(subject, payload)
 }
 
 // ownRetries leaves trying again to the callers of Outlet.Done, who know if it is worth it.

@@ -3,7 +3,7 @@
 //	Publisher   reports load, device limits and launches
 //	Subscriber  follows the recommendations
 //	PublishWork, WorkPublisher   submit batches
-//	Snapshot, Ask, Upload, Download, Cancel   single requests to a runtime
+//	Snapshot, Upload, Download, Cancel   single requests to a runtime
 //
 // All of them work on a natsio.Conn, which reconnects by itself. A program that imports
 // this package links neither the NATS server nor anything of the device.

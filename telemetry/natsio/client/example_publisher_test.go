@@ -54,12 +54,12 @@ func ExamplePublisher() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(update.Event, update.Recommendation.Topology, update.Usable())
+	fmt.Println(update.Recommendation.Topology, update.Usable())
 	// Before each launch:
 	if advice, ok := subscriber.Latest("gpu0", "frontier"); ok && advice.Usable() {
 		fmt.Printf("launch %d groups of %d\n", advice.Recommendation.Groups, advice.Recommendation.WorkgroupSizeX)
 	}
 	// Output:
-	// decision dense_frontier true
+	// dense_frontier true
 	// launch 255 groups of 256
 }

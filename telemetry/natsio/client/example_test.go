@@ -2,12 +2,10 @@ package client_test
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
-	"ringmaster/telemetry/natsio/client"
 	"ringmaster/telemetry/natsio/embedded"
 )
 
@@ -27,45 +25,6 @@ func (r runtime) Ingest(worker, queue string, record *telemetry.Record, _ time.T
 	}
 	r.outlet.Recommend(worker, queue, &plan, []string{reply})
 	return nil
-}
-
-// A client reports the load of a queue and waits for the plan that takes it
-// into account.
-func ExampleAsk() {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-	defer cancel()
-	server, stop := serveExample(ctx)
-	defer stop()
-
-	cfg := natsio.DefaultConfig() // draws the incarnation
-	cfg.URL = server
-	conn, err := natsio.Connect(cfg)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer conn.Close()
-	if err := conn.WaitState(ctx, natsio.StateConnected); err != nil {
-		fmt.Println(err)
-		return
-	}
-
-	// Records of one subject are counted from 1 within the incarnation.
-	h := telemetry.Header{Incarnation: cfg.Incarnation, Seq: 1, SentNs: time.Now().UnixNano()}
-	payload := telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, &telemetry.Queue{
-		Has: telemetry.HasQueueLen, QueueLen: 70_000,
-	})
-	_, plan, err := client.Ask(ctx, conn, "gpu0", "frontier", payload)
-	switch {
-	case err != nil:
-		fmt.Println(err)
-	case plan.Error != "":
-		fmt.Println("no plan:", plan.Error)
-	default:
-		fmt.Printf("answer to record %d: %s, %d groups of %d\n",
-			plan.AnsweredSeq, plan.Topology, plan.Groups, plan.WorkgroupSizeX)
-	}
-	// Output: answer to record 1: dense_frontier, 255 groups of 256
 }
 
 // serveExample starts an embedded server with a runtime on it.

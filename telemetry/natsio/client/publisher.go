@@ -1,9 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,15 +17,13 @@ import (
 )
 
 const (
-	// maxKept bounds the newest records that are kept, of all queues and workers, and
-	// maxLaunches the launch reports that wait.
-	maxKept, maxLaunches = 1 << 14, 1 << 12
-	// linger is how long a record waits for others to share its payload.
-	linger = time.Millisecond
-	// retryPause is the time between two attempts to write on a connection that is there.
-	retryPause = 100 * time.Millisecond
-	// announceEvery repeats the announcements, for a runtime that starts later.
-	announceEvery = 5 * time.Second
+	maxKept        = 1 << 14 // newest records, of all queues and workers
+	maxLaunches    = 1 << 12 // launch reports that wait
+	payloadRecords = 256     // in one payload; the longest record is 90 values, a receiver's bound is on values
+	longestRecord  = 4 << 10 // bytes
+	linger         = time.Millisecond
+	announceEvery  = 5 * time.Second // for a runtime that starts later
+	noSession      = ^uint64(0)      // of no connection
 )
 
 // PublisherConfig says how a Publisher sends. The zero value suits most programs.
@@ -39,139 +40,184 @@ type PublisherConfig struct {
 	OnAnswer func(error)
 }
 
-// PublisherStats counts what a publisher did.
+// PublisherStats counts records.
 type PublisherStats struct {
-	Sent    uint64 // records written to the connection
-	Dropped uint64 // launch reports too many, and records above the server's payload limit
-	Waiting int    // records that are due now
+	Sent    uint64 // written to the connection
+	Dropped uint64 // launch reports too many, and what the server's payload limit does not allow
+	Waiting int    // due now
 }
 
 // Publisher sends the telemetry of a Go program. Its Report methods copy the record,
-// never block on the network and may be called concurrently; one goroutine writes.
+// never block on the network and may be called concurrently; one goroutine writes, 1 ms
+// after a report, so that others can share its payload.
 //
-// Of queue, graph and priority records and of announcements it keeps the newest of each
-// queue or worker: a report overwrites the fields that it carries, and what goes out is
-// the whole, so that a receiver that knows nothing yet needs one record. What is reported
-// faster than it can be sent, or while the server is away, is coalesced; counters lose
-// nothing by it because they are cumulative. After a connection was lost everything
-// kept is sent again, because the last records before the loss may not have arrived.
+// Of queue, graph, priority and worker records it keeps the newest of each queue or
+// worker: a report overwrites the fields that it carries, and what goes out is the whole.
+// What is reported faster than it can be sent, or while the server is away, is coalesced;
+// counters lose nothing by it because they are cumulative. On every new connection all
+// that is kept is sent again, because the last records before a loss may not have arrived.
 // Launch reports are events: each is sent, in order, but of more than 4096 that wait the
 // oldest go, and those under way when a connection is lost may be lost with it.
 //
-// A queue has one publisher at a time: a runtime takes the records of one incarnation.
+// A queue has one publisher at a time: a runtime takes the records of one incarnation,
+// which is the connection's.
 type Publisher struct {
 	cfg     PublisherConfig
 	conn    *natsio.Conn
 	inbox   string        // where answers are told, or empty
 	wake    chan struct{} // something is due
-	quit    chan struct{}
+	stop    context.CancelFunc
 	ended   chan struct{}
-	detach  func()     // of the connection's events
-	writing sync.Mutex // held while payloads are taken and written: numbers leave in order
+	writing sync.Mutex // held from taking records to writing them: numbers leave in order
 
 	mu       sync.Mutex // guards what follows; never held while writing
-	kept     map[key]*pending
-	due      []*pending // kept records to be sent, oldest first
-	launches []*pending // launch reports to be sent, oldest first
-	subjects map[string]bool
-	session  uint64 // connection that the kept records were last due on
-	sent     uint64
-	dropped  uint64
-	err      error
+	kept     map[key]*report
+	due      map[key]struct{} // of kept
+	launches []*report        // that are due, oldest first
+	subjects map[string]bool  // that were reported on
+	session  uint64           // connection that all that is kept was due on
+	stats    PublisherStats
 	closed   bool
 }
 
-// NewPublisher starts a publisher on a connection, which may be away. Its records carry
-// the connection's incarnation.
+// NewPublisher starts a publisher on a connection, which may be away. The error is the
+// client library's, of a connection that was closed.
 func NewPublisher(conn *natsio.Conn, cfg PublisherConfig) (*Publisher, error) {
-	nc := conn.NATS()
 	p := &Publisher{
-		cfg: cfg, conn: conn, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
-		kept: make(map[key]*pending), subjects: make(map[string]bool), session: conn.Session(),
+		cfg: cfg, conn: conn, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+		kept: make(map[key]*report), due: make(map[key]struct{}), subjects: make(map[string]bool), session: conn.Session(),
 	}
 	var answers *nats.Subscription
 	if cfg.OnAnswer != nil {
-		p.inbox = nc.NewInbox()
 		var err error
-		if answers, err = nc.Subscribe(p.inbox, p.answered); err != nil {
+		p.inbox = conn.NATS().NewInbox()
+		if answers, err = conn.NATS().Subscribe(p.inbox, p.answered); err != nil {
 			return nil, fmt.Errorf("subscribe %s: %w", p.inbox, err)
 		}
 	}
-	status, ignore := nc.StatusChanged(nats.CONNECTED), conn.OnDenied(p.denied)
-	p.detach = func() {
-		ignore()
-		nc.RemoveStatusListener(status)
-		if answers != nil {
-			_ = answers.Unsubscribe() // fails only if the connection is closed, which unsubscribes too
-		}
-	}
-	go p.run(status)
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	go p.run(ctx, answers)
 	return p, nil
 }
 
+// answered handles what a runtime answers.
+func (p *Publisher) answered(m *nats.Msg) {
+	if m.Header.Get("Status") == "" { // else nobody listens
+		p.cfg.OnAnswer(natsio.AnswerError(telemetry.SubjectTelemetry, m))
+	}
+}
+
 // run writes what is due until the publisher or the connection is closed.
-func (p *Publisher) run(status <-chan nats.Status) {
+func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 	defer close(p.ended)
+	if answers != nil {
+		defer answers.Unsubscribe() // fails only if the connection is closed, which unsubscribes too
+	}
+	connected := p.conn.NATS().StatusChanged(nats.CONNECTED)
+	defer p.conn.NATS().RemoveStatusListener(connected)
 	announce := time.NewTicker(announceEvery)
 	defer announce.Stop()
 	for {
+		_ = p.write() // what failed is due again
 		select {
-		case <-p.quit:
+		case <-ctx.Done():
 			return
 		case <-p.conn.Closed():
 			return
+		case <-connected:
 		case <-announce.C:
-			p.announceAgain()
-		case <-status:
+			p.mu.Lock()
+			p.again(func(k telemetry.Kind) bool { return k == telemetry.KindWorker })
+			p.mu.Unlock()
 		case <-p.wake:
-			p.pause(linger)
-		}
-		if p.write() != nil {
-			p.pause(retryPause)
-			p.signal()
+			time.Sleep(linger)
 		}
 	}
 }
 
-// pause waits, but not beyond Close.
-func (p *Publisher) pause(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-p.quit:
-	}
-}
-
-func (p *Publisher) signal() {
-	select {
-	case p.wake <- struct{}{}:
-	default: // the writer has not seen the last one yet
-	}
-}
-
-// write sends everything that is due. Without a connection it leaves that due, which is no
-// error: the next connection begins with it.
+// write sends what is due. Without a connection it leaves that: the next connection
+// begins with all that is kept.
 func (p *Publisher) write() error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	if !p.conn.NATS().IsConnected() {
 		return nil
 	}
-	payloads := p.take()
-	for i := range payloads {
-		err := p.conn.PublishRequest(payloads[i].subject, p.inbox, payloads[i].data)
-		if !p.written(&payloads[i], err) {
-			p.putBack(payloads[i:])
+	limit := min(telemetry.DefaultTelemetryLimits.MaxBytes, int(p.conn.NATS().MaxPayload()))
+	due := p.take()
+	for first := 0; first < len(due); {
+		subject, payload, next := due[first].subject, []byte(nil), first
+		for ; next < len(due) && due[next].subject == subject && next-first < payloadRecords; next++ {
+			if next > first && len(payload)+longestRecord > limit {
+				break
+			}
+			payload = p.encode(payload, due[next])
+		}
+		err := p.conn.PublishRequest(subject, p.inbox, payload)
+		if err != nil && !errors.Is(err, nats.ErrMaxPayload) {
+			p.written(due[first:], err)
 			return err
 		}
+		p.written(due[first:next], err)
+		first = next
 	}
 	return nil
 }
 
+// take empties what is due, in the order in which it goes out: subject by subject, and of
+// a subject by falling kind, so that the queue records, which have the runtime decide, are last.
+func (p *Publisher) take() []*report {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if session := p.conn.Session(); session != p.session {
+		p.session = session
+		p.again(func(telemetry.Kind) bool { return true })
+	}
+	out := p.launches
+	for k := range p.due {
+		out = append(out, p.kept[k])
+	}
+	p.launches = nil
+	clear(p.due)
+	slices.SortStableFunc(out, func(a, b *report) int {
+		return cmp.Or(strings.Compare(a.subject, b.subject), cmp.Compare(b.kind, a.kind), strings.Compare(a.queue, b.queue))
+	})
+	return out
+}
+
+// written counts what was written of a payload. What could not be written is due again,
+// unless the server's payload limit does not allow it.
+func (p *Publisher) written(records []*report, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err == nil:
+		p.stats.Sent += uint64(len(records))
+	case errors.Is(err, nats.ErrMaxPayload):
+		p.stats.Dropped += uint64(len(records))
+	default:
+		p.session = noSession
+		launches := slices.DeleteFunc(records, func(r *report) bool { return r.kind != telemetry.KindLaunch })
+		p.launches = append(launches, p.launches...)
+		p.boundLaunches()
+	}
+}
+
+// again makes kept records due. Called with mu held.
+func (p *Publisher) again(which func(telemetry.Kind) bool) {
+	for k := range p.kept {
+		if which(k.kind) {
+			p.due[k] = struct{}{}
+		}
+	}
+}
+
 // Flush returns nil once the server has everything that was reported before. Without a
-// server it waits for one until ctx ends. The error wraps natsio.ErrNotPermitted if the
-// server did not take all of it.
+// server it waits for one until ctx ends. The error wraps ctx's, natsio.ErrClosed, or
+// natsio.ErrNotPermitted if the server does not let this connection write a subject that
+// was reported on.
 func (p *Publisher) Flush(ctx context.Context) error {
-	_, before := p.conn.Denied()
 	for {
 		if err := p.conn.WaitState(ctx, natsio.StateConnected); err != nil {
 			return p.unsent(err)
@@ -182,16 +228,9 @@ func (p *Publisher) Flush(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return p.unsent(ctx.Err())
-		case err != nil || failed != nil || p.conn.Session() != session:
-			continue // only a round trip on the connection that was written to proves anything
+		case err == nil && failed == nil && p.conn.Session() == session: // a round trip on the connection that was written to
+			return p.denied()
 		}
-		subject, now := p.conn.Denied()
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if now != before && p.subjects[subject] {
-			return now
-		}
-		return nil
 	}
 }
 
@@ -199,64 +238,39 @@ func (p *Publisher) unsent(why error) error {
 	return fmt.Errorf("publisher: %d records wait: %w", p.Stats().Waiting, why)
 }
 
+// denied is why the server refuses one of the subjects.
+func (p *Publisher) denied() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for subject, err := range p.conn.Denied() {
+		if p.subjects[subject] {
+			return err
+		}
+	}
+	return nil
+}
+
 // Close takes no more reports, sends what is due and returns when the server has it, or
-// with why it has not. The publisher has ended in any case.
+// with why it has not; see Flush. The publisher has ended in any case.
 func (p *Publisher) Close(ctx context.Context) error {
 	p.mu.Lock()
 	again := p.closed
 	p.closed = true
 	p.mu.Unlock()
-	if again {
-		<-p.ended
-		return nil
+	var err error
+	if !again {
+		err = p.Flush(ctx)
+		p.stop()
 	}
-	err := p.Flush(ctx)
-	close(p.quit)
 	<-p.ended
-	p.detach()
 	return err
-}
-
-// Forget drops what is kept and due of a queue: nothing of it is sent again.
-func (p *Publisher) Forget(worker, queue string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	of := func(r *pending) bool { return r.worker == worker && r.queue == queue }
-	p.due, p.launches = slices.DeleteFunc(p.due, of), slices.DeleteFunc(p.launches, of)
-	for _, kind := range []telemetry.Kind{telemetry.KindQueue, telemetry.KindGraph, telemetry.KindPriority} {
-		delete(p.kept, key{worker, queue, kind})
-	}
-}
-
-// Incarnation is the number that the publisher's records carry.
-func (p *Publisher) Incarnation() uint64 { return p.conn.Incarnation() }
-
-// Err returns the newest reason why the server takes nothing, which wraps
-// natsio.ErrNotPermitted and names the subject, or nil. A new connection starts with nil.
-func (p *Publisher) Err() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.err
-}
-
-func (p *Publisher) denied(subject string, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.subjects[subject] {
-		p.err = err
-	}
-}
-
-// answered handles what a runtime answers.
-func (p *Publisher) answered(m *nats.Msg) {
-	if m.Header.Get("Status") == "" { // else nobody listens
-		p.cfg.OnAnswer(natsio.AnswerError(telemetry.SubjectTelemetry, m))
-	}
 }
 
 // Stats returns what has been done so far.
 func (p *Publisher) Stats() PublisherStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return PublisherStats{Sent: p.sent, Dropped: p.dropped, Waiting: len(p.due) + len(p.launches)}
+	s := p.stats
+	s.Waiting = len(p.due) + len(p.launches)
+	return s
 }

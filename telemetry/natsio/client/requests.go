@@ -11,24 +11,12 @@ import (
 )
 
 // Snapshot asks the runtime for the last recommendation for a queue. The error wraps
-// natsio.ErrNoRuntime, ErrNoRecommendation or ctx's error.
+// natsio.ErrNoRuntime, ErrNoRecommendation, ErrBadName or ctx's error.
 func Snapshot(ctx context.Context, conn *natsio.Conn, worker, queue string) (telemetry.Header, telemetry.Recommendation, error) {
-	return recommendation(ctx, conn, worker, queue, conn.Subjects().Snapshot, nil)
-}
-
-// Ask publishes telemetry records that the caller has encoded, and waits for the
-// recommendation that takes them into account. The error wraps natsio.ErrRefused if the
-// runtime refuses one of them.
-func Ask(ctx context.Context, conn *natsio.Conn, worker, queue string, records []byte) (telemetry.Header, telemetry.Recommendation, error) {
-	return recommendation(ctx, conn, worker, queue, conn.Subjects().Telemetry, records)
-}
-
-func recommendation(ctx context.Context, conn *natsio.Conn, worker, queue string, subject func(worker, queue string) string,
-	payload []byte) (telemetry.Header, telemetry.Recommendation, error) {
 	err := natsio.CheckNames(worker, queue)
 	if err == nil {
 		var r *telemetry.Record
-		if r, err = conn.Ask(ctx, subject(worker, queue), payload, telemetry.DefaultTelemetryLimits, telemetry.SubjectSnapshot); err == nil {
+		if r, err = conn.Ask(ctx, conn.Subjects().Snapshot(worker, queue), nil, telemetry.DefaultTelemetryLimits, telemetry.SubjectSnapshot); err == nil {
 			return r.Header, r.Recommendation, nil
 		}
 	}

@@ -24,7 +24,7 @@ func subscribe(t testing.TB, c *natsio.Conn, queue string) *Subscriber {
 	return s
 }
 
-func nextUpdate(t testing.TB, s *Subscriber) Update {
+func nextUpdate(t testing.TB, s *Subscriber) Advice {
 	t.Helper()
 	u, err := s.Next(testContext(t))
 	must(t, err)
@@ -53,7 +53,7 @@ func TestSubscriber(t *testing.T) {
 		for i := range uint64(200) {
 			o.Recommend("gpu0", "a", plan(42+i), nil)
 			o.Recommend("gpu0", "b", plan(900), nil)
-			if u := nextUpdate(t, s); u.Event != EventDecision || u.Recommendation.Decision != 42+i || u.Recommendation.Reasons[0].Value != 42+i {
+			if u := nextUpdate(t, s); !u.Valid || u.Recommendation.Decision != 42+i || u.Recommendation.Reasons[0].Value != 42+i {
 				t.Fatalf("update %+v, want decision %d", u, 42+i)
 			}
 		}
@@ -105,18 +105,18 @@ func TestSubscriber(t *testing.T) {
 		s.take("gpu0", "a", &telemetry.Header{Incarnation: 2, SentNs: 130}, plan(9))
 		s.take("gpu0", "a", &telemetry.Header{Incarnation: 2, SentNs: 140}, brief) // forgotten and begun again
 		for _, want := range []struct {
-			event    Event
 			decision uint64
-		}{{EventDecision, 3}, {EventDecision, 1}, {EventDecision, 9}, {EventDecision, 3}, {EventExpired, 3}} {
-			if u := nextUpdate(t, s); u.Event != want.event || u.Recommendation.Decision != want.decision {
-				t.Errorf("update %v of decision %d, want %+v", u.Event, u.Recommendation.Decision, want)
+			valid    bool
+		}{{3, true}, {1, true}, {9, true}, {3, true}, {3, false}} {
+			if u := nextUpdate(t, s); u.Valid != want.valid || u.Recommendation.Decision != want.decision {
+				t.Errorf("decision %d, valid %v, want %+v", u.Recommendation.Decision, u.Valid, want)
 			}
 		}
 		if a, _ := s.Latest("gpu0", "a"); a.Usable() {
 			t.Error("expired advice is usable")
 		}
 		s.take("gpu0", "a", &telemetry.Header{Incarnation: 2, SentNs: 150}, plan(3))
-		if u := nextUpdate(t, s); u.Event != EventRenewed || !u.Usable() {
+		if u := nextUpdate(t, s); u.Recommendation.Decision != 3 || !u.Usable() {
 			t.Errorf("update %+v, want the renewal", u)
 		}
 	})
