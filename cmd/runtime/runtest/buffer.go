@@ -1,4 +1,3 @@
-// Package runtest has what the tests of the runtime's packages share.
 package runtest
 
 import (

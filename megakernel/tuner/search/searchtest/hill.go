@@ -1,4 +1,3 @@
-// Package searchtest has what the tests of searches share.
 package searchtest
 
 import (

@@ -1,0 +1,2 @@
+// Package searchtest has what the tests of searches share.
+package searchtest
