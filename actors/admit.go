@@ -67,11 +67,14 @@ func (w *workerActor) admit(b *batch) {
 	b.family.dispatch(b.family.cell.setBacklog(uint32(l.pending), true))
 }
 
-// again answers another delivery of a batch that ran before.
+// again answers another delivery of a batch that ran before, with its done record.
 func (w *workerActor) again(ran *finishedBatch, b *batch) {
 	first := ran.pending
 	if first == nil {
-		b.settle(telemetry.OutcomeDuplicate, nil)
+		b.done, b.repeated = ran.done, true
+		b.work.Slots, b.work.Runs = nil, nil
+		ran.pending = b
+		w.outbox = append(w.outbox, b)
 		return
 	}
 	if len(first.waiters) == 0 {
@@ -129,9 +132,13 @@ func (w *workerActor) deliver(it *delivery) {
 		return
 	}
 	if ran := w.finished.get(b.key()); ran != nil && ran.pending == b {
-		ran.pending = nil
+		w.finished.delivered(ran)
 	}
-	b.settle(telemetry.OutcomeDone, nil)
+	outcome := telemetry.OutcomeDone
+	if b.repeated {
+		outcome = telemetry.OutcomeDuplicate
+	}
+	b.settle(outcome, nil)
 }
 
 // giveBack settles every batch that has not run, in order of admission.

@@ -12,17 +12,24 @@ import (
 // delivery that comes again later than that many batches runs again.
 const maxFinished = 1 << 14
 
+// maxKeptWords bounds the results, prints and faults in the done records that are kept for
+// repeats: 16 MiB. Those of older records are forgotten first.
+const maxKeptWords = 4 << 20
+
 // finishedBatches remembers the batches that ran, least recently seen first
-// out, so that a batch delivered twice runs once. A batch whose done record
-// has not reached the server keeps it here for the next delivery.
+// out, so that a batch delivered twice runs once, and has its done record twice.
 type finishedBatches struct {
 	byKey map[batchKey]*list.Element // of *finishedBatch
 	order list.List                  // most recently seen first
+	heavy []*finishedBatch           // whose records have lists, oldest first
+	words int                        // in those lists
 }
 
 type finishedBatch struct {
 	key     batchKey
-	pending *batch // nil once its done record was delivered
+	done    *telemetry.Done // to be sent again to whoever submits the batch again
+	pending *batch          // nil once its done record was delivered
+	kept    bool            // it is in heavy, or was
 }
 
 func newFinishedBatches() *finishedBatches {
@@ -45,8 +52,31 @@ func (f *finishedBatches) add(b *batch) {
 		oldest := f.order.Remove(f.order.Back()).(*finishedBatch)
 		delete(f.byKey, oldest.key)
 	}
-	f.byKey[b.key()] = f.order.PushFront(&finishedBatch{key: b.key(), pending: b})
+	f.byKey[b.key()] = f.order.PushFront(&finishedBatch{key: b.key(), done: b.done, pending: b})
 }
+
+// delivered notes that the done record of a batch is with the server, and keeps the record
+// as long as there is room for its lists.
+func (f *finishedBatches) delivered(ran *finishedBatch) {
+	ran.pending = nil
+	if n := listed(ran.done); n > 0 && !ran.kept {
+		ran.kept = true
+		f.heavy = append(f.heavy, ran)
+		f.words += n
+	}
+	for f.words > maxKeptWords {
+		oldest := f.heavy[0]
+		f.heavy[0] = nil
+		f.heavy = f.heavy[1:]
+		f.words -= listed(oldest.done)
+		short := *oldest.done
+		short.Results, short.Prints, short.Faults = nil, nil, nil
+		oldest.done = &short
+	}
+}
+
+// listed is the number of words in a record's lists.
+func listed(d *telemetry.Done) int { return len(d.Results) + len(d.Prints) + 2*len(d.Faults) }
 
 // batch is submitted work from its admission to its settlement.
 type batch struct {
@@ -60,6 +90,7 @@ type batch struct {
 	done    *telemetry.Done // set when the engine has finished it
 	// publishing is set while the done record is on its way to the server.
 	publishing bool
+	repeated   bool // it ran before, only its done record is sent again
 }
 
 // maxWaiters bounds the deliveries of one batch that wait for its outcome.

@@ -55,7 +55,8 @@
 //
 // # Limits
 //
-// Check applies them before decoding, to the payload as a whole:
+// Check applies them before decoding, to the payload as a whole. Done records have the
+// limits of work:
 //
 //	                        telemetry  work       heap
 //	payload, bytes          65536      1048576    266240

@@ -138,9 +138,10 @@ type submission struct {
 	conn   *natsio.Conn
 	std    stdio
 	header telemetry.Header
-	name   string // of batches
-	sent   int    // batches
-	failed bool   // a slot faulted or was dropped
+	name   string           // of batches
+	sent   int              // batches
+	failed bool             // a slot faulted or was dropped
+	sentNs map[string]int64 // by batch
 
 	done     chan telemetry.Done
 	rejected chan telemetry.Rejected
@@ -151,7 +152,8 @@ type submission struct {
 func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std stdio) (*submission, error) {
 	s := &submission{
 		cmd: c, conn: conn, std: std, header: telemetry.Header{Incarnation: telemetry.NewIncarnation()}, name: c.Batch,
-		done: make(chan telemetry.Done, 1<<10), rejected: make(chan telemetry.Rejected, 64),
+		sentNs: make(map[string]int64),
+		done:   make(chan telemetry.Done, 1<<10), rejected: make(chan telemetry.Rejected, 64),
 	}
 	if s.name == "" {
 		s.name = fmt.Sprintf("%x", s.header.Incarnation)
@@ -204,7 +206,7 @@ func (s *submission) nobodyServes() bool {
 func (s *submission) run(ctx context.Context, g *slotGroup) error {
 	batches := make(map[string][]ring.Slot)
 	var order []string
-	for part := range slices.Chunk(g.slots, telemetry.MaxBatchSlots) {
+	for part := range slices.Chunk(g.slots, batchSlots(g.slots)) {
 		s.sent++
 		id := s.name
 		if s.sent > 1 {
@@ -228,8 +230,8 @@ func (s *submission) run(ctx context.Context, g *slotGroup) error {
 // send stores one batch in the stream.
 func (s *submission) send(ctx context.Context, id string, slots []ring.Slot) error {
 	work := telemetry.Work{
-		Has: telemetry.HasBatch | telemetry.HasSlots, Batch: id, WantResults: s.cmd.Results,
-		Epoch: s.cmd.Epoch, DeadlineMs: uint32(s.cmd.Deadline / time.Millisecond),
+		Has: telemetry.HasBatch | telemetry.HasRuns, Batch: id, WantResults: s.cmd.Results,
+		Epoch: s.cmd.Epoch, DeadlineMs: uint32(s.cmd.Deadline / time.Millisecond), Runs: []telemetry.Run{runOf(slots)},
 	}
 	if work.WantResults {
 		work.Has |= telemetry.HasWantResults
@@ -240,20 +242,56 @@ func (s *submission) send(ctx context.Context, id string, slots []ring.Slot) err
 	if work.DeadlineMs != 0 {
 		work.Has |= telemetry.HasDeadlineMs
 	}
-	for i := range slots {
-		slot := telemetry.Slot{Opcode: slots[i].Opcode, Priority: slots[i].Priority, Args: slots[i].Args}
-		for n, word := range slot.Args {
-			if word != 0 {
-				slot.NArgs = n + 1
-			}
-		}
-		work.Slots = append(work.Slots, slot)
-	}
 	s.header.Seq++
 	s.header.SentNs = time.Now().UnixNano()
-	known, err := client.PublishWork(ctx, s.conn, s.cmd.Worker, s.cmd.Queue, s.header, &work, telemetry.EncodingArray)
-	if err == nil && known {
-		err = fmt.Errorf("batch %s was submitted before and will not run again; give this one another --batch", id)
-	}
+	s.sentNs[id] = s.header.SentNs
+	_, err := client.PublishWork(ctx, s.conn, s.cmd.Worker, s.cmd.Queue, s.header, &work, telemetry.EncodingArray)
 	return err
+}
+
+// recordBytes is room for what a work record has besides words.
+const recordBytes = 4 << 10
+
+// batchSlots is how many slots of a group fit in one batch: as many as a batch may have,
+// or as many as the message has room for.
+func batchSlots(group []ring.Slot) int {
+	words := 0 // of a slot
+	run := runOf(group)
+	for i := range run.Args {
+		if run.Args[i].Words != nil {
+			words++
+		}
+	}
+	room := telemetry.DefaultWorkLimits.MaxBytes - recordBytes
+	return min(telemetry.MaxBatchSlots, room/(max(words, 1)*ring.WordBytes))
+}
+
+// runOf is slots of one opcode and priority as a run. What they have in common is sent once.
+func runOf(slots []ring.Slot) telemetry.Run {
+	first := &slots[0]
+	run := telemetry.Run{Opcode: first.Opcode, Priority: first.Priority, Count: uint32(len(slots))}
+	for a, word := range first.Args {
+		run.Args[a].Value = word
+		if !alike(slots, a) {
+			words := make([]uint32, len(slots))
+			for i := range slots {
+				words[i] = slots[i].Args[a]
+			}
+			run.Args[a] = telemetry.Words(words)
+		}
+		if word != 0 || run.Args[a].Words != nil {
+			run.NArgs = a + 1
+		}
+	}
+	return run
+}
+
+// alike reports whether all slots have the same argument.
+func alike(slots []ring.Slot, a int) bool {
+	for i := range slots {
+		if slots[i].Args[a] != slots[0].Args[a] {
+			return false
+		}
+	}
+	return true
 }

@@ -19,15 +19,15 @@ func TestSubmitRunsWorkInOrderAndSaysWhatBecameOfIt(t *testing.T) {
 	submit := func(stdin string, args ...string) outcome {
 		return ringmaster(t, t.Context(), stdin, append(append([]string{"submit"}, args...), to...)...)
 	}
-	// 5,000 slots are two batches, and all of them come before what reads their sum.
-	got := submit("# read it\nload a0=7 # the sum\n", "--slots", "add a0=2 a1=7 x5000", "--slots-file", "-", "--results", "--priority", "high", "--batch", "sum")
-	if got.code != 0 || !regexp.MustCompile(`(?m)^batch sum-2: 904 slots of add: 904 executed, 0 faulted, 0 dropped after .*s$`).MatchString(got.err) ||
-		!regexp.MustCompile(`(?m)^batch sum: 4096 slots of add: 4096 executed`).MatchString(got.err) ||
+	// 70,000 slots are two batches, and all of them come before what reads their sum.
+	got := submit("# read it\nload a0=7 # the sum\n", "--slots", "add a0=2 a1=7 x70000", "--slots-file", "-", "--results", "--priority", "high", "--batch", "sum")
+	if got.code != 0 || !regexp.MustCompile(`(?m)^batch sum-2: 4464 slots of add: 4464 executed, 0 faulted, 0 dropped after .*s$`).MatchString(got.err) ||
+		!regexp.MustCompile(`(?m)^batch sum: 65536 slots of add: 65536 executed`).MatchString(got.err) ||
 		!strings.Contains(got.err, "batch sum-3: 1 slots of load: 1 executed") {
 		t.Errorf("exit code %d, %s", got.code, got.err)
 	}
-	if lines := strings.Fields(got.stdout); len(lines) == 0 || lines[len(lines)-1] != "10000" {
-		t.Errorf("the last result is not 10000: %.200s", got.stdout)
+	if lines := strings.Fields(got.stdout); len(lines) == 0 || lines[len(lines)-1] != "140000" {
+		t.Errorf("the last result is not 140000: %.200s", got.stdout)
 	}
 	got = submit("", "--slots", "add a0=2 a1=7", "--batch", "sum")
 	if got.code != 1 || !strings.Contains(got.err, "batch sum was submitted before") {

@@ -23,6 +23,9 @@ func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, bat
 			if _, again := outcomes[d.Batch]; again || batches[d.Batch] == nil {
 				continue // a record may come twice
 			}
+			if d.WorkSentNs != s.sentNs[d.Batch] {
+				return fmt.Errorf("batch %s was submitted before and will not run again; give this one another --batch", d.Batch)
+			}
 			outcomes[d.Batch] = d
 			s.show(g, &d, batches[d.Batch])
 		case r := <-s.rejected:

@@ -3,6 +3,7 @@ package natsio
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,9 @@ func (w *WorkConsumer) deliver(m jetstream.Msg) {
 	var work *telemetry.Work
 	var sentNs int64
 	if err == nil {
+		err = checkMessageID(m, b)
+	}
+	if err == nil {
 		work, sentNs, err = w.decode(b, m)
 	}
 	switch {
@@ -52,6 +56,20 @@ func (w *WorkConsumer) deliver(m jetstream.Msg) {
 	default:
 		w.delivered.Add(1)
 		w.hand(b, 0, work, sentNs)
+	}
+}
+
+// checkMessageID refuses a message id that does not name its queue. The stream compares the
+// ids of all queues, and what has an id of the last two minutes is not stored: with ids of
+// their own, two queues would keep each other's batches out without a word.
+func checkMessageID(m jetstream.Msg, b *batch) error {
+	id := m.Headers().Get(jetstream.MsgIDHeader)
+	if id == "" || strings.HasPrefix(id, b.worker+"."+b.queue+".") {
+		return nil
+	}
+	return &telemetry.RecordError{
+		Kind: telemetry.KindWork, Field: jetstream.MsgIDHeader, Reason: telemetry.ReasonInconsistent,
+		Err: errors.New("want <worker>.<queue>. in front of it, as ids of all queues are compared, or no such header"),
 	}
 }
 

@@ -101,12 +101,16 @@ func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queu
 		}
 	}
 	s, to := &Subscription{nc: c.nc}, subject(worker, queue)
+	limits := telemetry.DefaultTelemetryLimits
+	if kind == telemetry.KindDone {
+		limits = telemetry.DefaultWorkLimits // a result for each of the batch's slots
+	}
 	var decoder telemetry.Decoder
 	var record telemetry.Record
 	sub, err := c.nc.Subscribe(to, func(m *nats.Msg) {
 		class, worker, queue, err := c.cfg.Subjects.Parse(m.Subject)
 		if err == nil {
-			_, err = telemetry.Check(m.Data, telemetry.DefaultTelemetryLimits)
+			_, err = telemetry.Check(m.Data, limits)
 		}
 		if err != nil || !class.Carries(kind) {
 			s.malformed.Add(1)

@@ -1,4 +1,4 @@
-// Command-line flags of the two programs beside this file.
+// Command-line flags of the programs beside this file.
 
 import { parseArgs } from "node:util";
 

@@ -1,6 +1,6 @@
 // Records of Ringmaster in both encodings. The schema is the package
 // comment of telemetry/doc.go; these lists are the array positions of the
-// kinds that the two programs beside this file use.
+// kinds that the programs beside this file use.
 
 import { randomBytes } from "node:crypto";
 import { decodeMulti, encode } from "@msgpack/msgpack";
@@ -30,6 +30,9 @@ export const kinds = {
     "estimated_peak_bytes", "device_memory_budget_bytes", "queue_len", "frontier_density_bps",
     "memory_pressure_bps", "switch_held", "changed", "heartbeat", "committed_on_publish", "valid_for_ms", "reasons",
     "hit_capacity_reduced", "in_flight"),
+  work: kind(7, "batch", "slots", "want_results", "epoch", "deadline_ms", "runs"),
+  done: kind(8,
+    "batch", "executed", "faulted", "faults", "results", "work_sent_ns", "dropped", "error", "prints", "printed"),
   rejected: kind(9, "subject", "reason", "detail", "bytes", "suppressed"),
 };
 
@@ -38,7 +41,7 @@ export const kinds = {
 export const wide = new Set([
   "incarnation", "seq", "sent_ns", "requeue_count", "executed_count", "frontier_out_degree_sum", "hit_count", "requeued_hit_count",
   "unexplored_edges", "resident_device_bytes", "device_memory_budget_bytes", "decision",
-  "answered_incarnation", "answered_seq", "answered_sent_ns", "estimated_peak_bytes", "suppressed",
+  "answered_incarnation", "answered_seq", "answered_sent_ns", "estimated_peak_bytes", "suppressed", "epoch", "work_sent_ns",
 ]);
 
 // With useBigInt64 the library writes a BigInt as a 64-bit integer, but a

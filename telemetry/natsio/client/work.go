@@ -21,7 +21,9 @@ var ownRetries = jetstream.WithRetryAttempts(0)
 
 // PublishWork stores a batch in the work stream and returns when the server
 // has it. Whatever fails on the way is tried again with the same id until ctx
-// ends, which the stream makes harmless; duplicate tells that it knew the id.
+// ends, which the stream makes harmless; duplicate tells that it has had the batch from
+// this incarnation. A batch that another program submitted under the same name does not
+// run again: its done record comes a second time, with the work_sent_ns of the first.
 // The error wraps natsio.ErrBadName, ErrTooLarge, what the stream answered, or ctx's
 // error with the last one seen, which is ErrNoRuntime if there is no stream.
 func PublishWork(ctx context.Context, conn *natsio.Conn, worker, queue string, h telemetry.Header,
@@ -33,7 +35,9 @@ func PublishWork(ctx context.Context, conn *natsio.Conn, worker, queue string, h
 	return storeWork(ctx, conn, m)
 }
 
-// workMessage encodes a batch. Its message id is what the stream knows it by.
+// workMessage encodes a batch. Its message id is what the stream knows it by. The stream
+// compares ids of all queues, so the id names the queue; and with the incarnation in it
+// nobody else can store something under the id first, which would keep the batch out.
 func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w *telemetry.Work, encoding telemetry.Encoding) (*nats.Msg, error) {
 	if err := natsio.CheckNames(worker, queue); err != nil {
 		return nil, err
@@ -48,7 +52,7 @@ func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w 
 		return nil, fmt.Errorf("%w: batch %q: %w", natsio.ErrTooLarge, w.Batch, err)
 	}
 	m := nats.NewMsg(conn.Subjects().Work(worker, queue))
-	m.Header.Set(jetstream.MsgIDHeader, worker+"."+queue+"."+w.Batch)
+	m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s.%s.%s.%x", worker, queue, w.Batch, h.Incarnation))
 	m.Data = telemetry.AppendWork(nil, encoding, &h, w)
 	if limit := telemetry.DefaultWorkLimits.MaxBytes; len(m.Data) > limit {
 		return nil, fmt.Errorf("%w: batch %q takes %d bytes, at most %d", natsio.ErrTooLarge, w.Batch, len(m.Data), limit)

@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -91,5 +94,30 @@ func TestWorkThatNobodyConfirmsSaysThatTheStreamIsSilent(t *testing.T) {
 	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.EncodingMap)
 	if !errors.Is(err, errSilentStream) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want that the stream is silent and the end of the context", err)
+	}
+}
+
+// What another program can foresee it can store first, and the stream would keep the batch
+// itself out.
+func TestNobodyElsesMessageKeepsABatchOut(t *testing.T) {
+	c := dial(t, newServer(t).URL())
+	must(t, c.EnsureWorkStream(testContext(t)))
+	for _, id := range []string{"b1", "gpu0.a.b1", "gpu0.a.b1.1"} {
+		m := nats.NewMsg(c.Subjects().Work("gpu0", "hostile"))
+		m.Header.Set(jetstream.MsgIDHeader, id)
+		if _, err := c.JetStream().PublishMsg(testContext(t), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := telemetry.Header{Incarnation: telemetry.NewIncarnation(), Seq: 1}
+	for again := range 2 {
+		known, err := PublishWork(testContext(t), c, "gpu0", "a", h, batchOf("b1", 1), telemetry.EncodingArray)
+		if err != nil || known != (again == 1) {
+			t.Errorf("attempt %d: known %v, %v", again, known, err)
+		}
+	}
+	h.Incarnation++
+	if known, err := PublishWork(testContext(t), c, "gpu0", "a", h, batchOf("b1", 1), telemetry.EncodingArray); err != nil || known {
+		t.Errorf("from another program: known %v, %v", known, err)
 	}
 }
