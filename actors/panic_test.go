@@ -146,7 +146,7 @@ func knowledge(r *runner) string {
 		topology, plan := &f.queue.topology, &f.queue.policy
 		line += fmt.Sprintf(" issued %v %v committed %v %v tuned %v", topology.issued.state, plan.issued.state, topology.committed.state, plan.committed.state, f.suggested.Load())
 		if f.tuner.session != nil {
-			line += fmt.Sprintf(" view %v refused %d", f.tuner.session.View(), f.tuner.session.Refused())
+			line += fmt.Sprintf(" view %v", f.tuner.session.View())
 		}
 		c := f.counts()
 		line += fmt.Sprintf(" records %d launches %d/%d executed %d submitted %d\n", c.Records, c.FailedLaunches, c.Launches, c.SlotsExecuted, c.SlotsSubmitted)

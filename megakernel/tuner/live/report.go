@@ -8,8 +8,7 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// Reasons to refuse a report. Of the tuner only its count of refusals changes; it
-// goes on.
+// Reasons to refuse a report. The tuner goes on.
 var (
 	ErrEmpty    = errors.New("launch without slots")
 	ErrZeroTime = errors.New("timer read zero")

@@ -41,7 +41,6 @@ type Tuner struct {
 	hasty   int // changes in a row that came soon after an exploration
 	clock   uint64
 	fast    int
-	refused uint64
 }
 
 // launch is a launch of a geometry: the logarithm of the time of a slot, converted to
@@ -130,9 +129,6 @@ func (t *Tuner) Space() *Space { return t.space }
 // Changes counts the changes of cost noticed.
 func (t *Tuner) Changes() int { return t.changes }
 
-// Refused counts the reports refused.
-func (t *Tuner) Refused() uint64 { return t.refused }
-
 // Noise is the relative standard deviation of a launch.
 func (t *Tuner) Noise() float64 { return t.noise.sd() }
 
@@ -144,19 +140,16 @@ func (t *Tuner) Observe(r Report) error {
 }
 
 // Take folds in a launch and decides on the next one, in less than a microsecond. A
-// report that cannot be true is refused with the reason and changes nothing but the
-// count of refusals. Launches of geometries that are neither the incumbent nor the
+// report that cannot be true is refused with the reason and changes nothing. Launches of geometries that are neither the incumbent nor the
 // look teach nothing: nothing ran beside them. If the next look is to be chosen, the
 // incumbent is suggested until [Tuner.Think].
 func (t *Tuner) Take(r Report) error {
 	config, err := t.admit(&r)
 	if err != nil {
-		t.refused++
 		return err
 	}
 	l := t.normalise(&r)
 	if err := t.plausible(config, l); err != nil {
-		t.refused++
 		return err
 	}
 	t.clock++

@@ -102,23 +102,21 @@ func (e *entry) remember(env *Env) {
 	}
 }
 
-// observe folds in a launch. taught is false if it ran at a geometry that is not
-// in the tuner's space.
-func (e *entry) observe(env *Env, r *Report) (taught bool, err error) {
+// observe folds in a launch. One at a geometry that is not in the tuner's space teaches nothing.
+func (e *entry) observe(env *Env, r *Report) (err error) {
 	report := live.Report{
 		Geometry: measured(r.Geometry, BucketSlots(e.bucket)),
 		Slots:    uint32(r.Slots), Ns: r.Ns, WallNs: r.WallNs,
 	}
 	if e.natural != nil {
-		if err := e.natural.observe(&report); err != nil {
-			return false, err
-		}
-		taught = true
-	} else if taught, err = e.explore(env, &report, r); err != nil {
-		return false, err
+		err = e.natural.observe(&report)
+	} else {
+		err = e.explore(env, &report, r)
 	}
-	e.tell(env)
-	return taught, nil
+	if err == nil {
+		e.tell(env)
+	}
+	return err
 }
 
 // tell remembers what is new: the end of an exploration, a change, another choice.
@@ -129,13 +127,13 @@ func (e *entry) tell(env *Env) {
 }
 
 // explore is observe for the mode On.
-func (e *entry) explore(env *Env, report *live.Report, r *Report) (taught bool, err error) {
-	if _, taught = e.space().Find(report.Geometry); taught {
+func (e *entry) explore(env *Env, report *live.Report, r *Report) error {
+	if _, known := e.space().Find(report.Geometry); known {
 		if err := e.live.Take(*report); err != nil {
-			return false, err
+			return err
 		}
 	} else if err := report.Check(); err != nil {
-		return false, err
+		return err
 	}
 	if e.exploring() {
 		// Others may have measured meanwhile, or the file was read only now.
@@ -146,7 +144,7 @@ func (e *entry) explore(env *Env, report *live.Report, r *Report) (taught bool, 
 		}
 	}
 	e.giveUp(r, report.Geometry == e.next())
-	return taught, nil
+	return nil
 }
 
 // giveUp bars a suggestion that is not run as suggested: at once if the plan that was

@@ -103,19 +103,10 @@ type Session struct {
 	lent    [Buckets]bool   // the view is that of the launches to which the policy cuts longer queues
 	clock   uint64
 	view    View
-	refused uint64
-	unused  uint64
 }
 
 // View holds the geometries that the next decisions are asked for.
 func (s *Session) View() View { return s.view }
-
-// Refused counts the reports that were refused.
-func (s *Session) Refused() uint64 { return s.refused }
-
-// Unused counts the reports that were accepted and taught nothing: their geometry
-// is not in the tuner's space.
-func (s *Session) Unused() uint64 { return s.unused }
 
 // Observe is [Session.Take] and [Session.Think].
 func (s *Session) Observe(env *Env, r *Report) (changed bool, err error) {
@@ -135,21 +126,15 @@ func (s *Session) Take(env *Env, r *Report) (changed bool, err error) {
 	}
 	s.clock++
 	if err := r.check(&env.Limits); err != nil {
-		s.refused++
 		return false, err
 	}
 	e, err := s.tuner(env, r)
 	if err != nil {
-		s.refused++
 		return false, err
 	}
 	e.used = s.clock
-	switch taught, err := e.observe(env, r); {
-	case err != nil:
-		s.refused++
+	if err := e.observe(env, r); err != nil {
 		return false, err
-	case !taught:
-		s.unused++
 	}
 	s.follow(e)
 	before := s.view
