@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/harness"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
@@ -54,7 +54,7 @@ type drain struct {
 	*session
 	drainConfig
 	catalog *kernel.Catalog
-	stand   *megakernel.Stand
+	stand   *harness.Harness
 }
 
 // newDrain puts the slots of a program on the device. The caller closes the stand.
@@ -67,7 +67,7 @@ func newDrain(s *session, cfg drainConfig) (*drain, error) {
 			return nil, err
 		}
 	}
-	b.stand, err = megakernel.NewStand(s.device, megakernel.StandConfig{Catalog: b.catalog, Slots: b.slots, WindowWords: drainHeapWords, Lead: cfg.lead})
+	b.stand, err = harness.New(s.device, harness.Config{Catalog: b.catalog, Slots: b.slots, WindowWords: drainHeapWords, Lead: cfg.lead})
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (b *drain) opcode(i int) kernel.Opcode {
 var bareSource string
 
 // sides compiles the kernels of a geometry. The caller deletes them.
-func (b *drain) sides(g policy.Geometry) (subject, yardstick *megakernel.StandProgram, err error) {
+func (b *drain) sides(g policy.Geometry) (subject, yardstick *harness.Chain, err error) {
 	interpreter := b.catalog.Source(kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width})
 	var sources []string
 	if b.program != drainInterpreter {
@@ -170,7 +170,7 @@ func (b *drain) measure(g policy.Geometry) (rounds, error) {
 		return nil, err
 	}
 	defer func() { _, _ = b.stand.Delete(subject), b.stand.Delete(yardstick) }()
-	side := func(p *megakernel.StandProgram) func() (float64, error) {
+	side := func(p *harness.Chain) func() (float64, error) {
 		return func() (float64, error) {
 			r, err := b.stand.LaunchBy(p, g)
 			return float64(r.Ns), err

@@ -6,6 +6,7 @@ import (
 
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/ledger"
+	"ringmaster/megakernel/memory"
 	"ringmaster/ring"
 )
 
@@ -48,7 +49,7 @@ var (
 var (
 	// ErrTooLarge says that a ring, a heap or a schedule does not fit the
 	// device's storage blocks; a smaller Config does.
-	ErrTooLarge = errors.New("too large for the device")
+	ErrTooLarge = memory.ErrTooLarge
 	// ErrMoving says that Move is under way; later there may be a device.
 	ErrMoving = errors.New("engine is moving to another device")
 	// ErrClosed says that the engine has been closed.

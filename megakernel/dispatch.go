@@ -12,18 +12,18 @@ import (
 // it leaves. Called on the device's thread.
 func (x *executor) submitWave(f *flight) error {
 	m, dev := x.memory, x.dev
-	near := m.near(len(f.wave.Pages)) && !x.watched.Load()
-	m.bindWave(f.index, near)
+	near := m.Near(len(f.wave.Pages)) && !x.watched.Load()
+	m.BindWave(f.index, near)
 	f.runs(func(first, n, _ int) {
-		m.uploadStatuses(first*ring.PageSlots, x.ledger.Statuses(first, n), near)
+		m.UploadStatuses(first*ring.PageSlots, x.ledger.Statuses(first, n), near)
 	})
 	if !near {
 		x.uploadSlots(f)
 	}
 	clear(f.control)
-	m.uploadSchedule(f.index, f.wave.Schedule, f.control, near)
+	m.UploadSchedule(f.index, f.wave.Schedule, f.control, near)
 
-	timed := x.traits.Timestamps && !m.direct
+	timed := x.traits.Timestamps && !m.Direct
 	f.submitted = time.Now()
 	p := f.program.Program
 	p.SetUniforms(dev, &f.params)
@@ -39,12 +39,12 @@ func (x *executor) submitWave(f *flight) error {
 		dev.Timestamp(x.query(f, 1))
 	}
 	if !near {
-		f.runs(func(first, n, _ int) { m.returnWords(first, n, f.wave.Results) })
+		f.runs(func(first, n, _ int) { m.ReturnWords(first, n, f.wave.Results) })
 	}
-	m.returnControl(f.index)
+	m.ReturnControl(f.index)
 	f.fence = dev.InsertFence()
 	dev.Flush()
-	m.clearControl(f.index, f.control)
+	m.ClearControl(f.index, f.control)
 	if err := dev.Check(); err != nil {
 		x.abandonWave(f)
 		return fmt.Errorf("dispatch: %w", err)
@@ -58,17 +58,17 @@ func (x *executor) submitWave(f *flight) error {
 func (x *executor) abandonWave(f *flight) {
 	x.dev.DeleteFence(f.fence)
 	x.dev.Finish()
-	x.memory.cleared[f.index] = false
+	x.memory.Forget(f.index)
 }
 
 // chain dispatches the interpreter on the cold list that a fused kernel leaves, with
 // as many workgroups as that kernel said. Called on the device's thread.
 func (x *executor) chain(f *flight) {
 	m, p := x.memory, f.coldProgram.Program
-	m.bindSchedule(f.index, true)
+	m.BindSchedule(f.index, true)
 	p.SetUniforms(x.dev, &f.coldParams)
-	control, _ := m.place(ring.BindControl, f.index)
-	x.dev.DispatchIndirect(p.ID, m.buffers[ring.BindControl], control+ring.ColdDispatchOffset)
+	control, _ := m.Place(ring.BindControl, f.index)
+	x.dev.DispatchIndirect(p.ID, m.Buffers[ring.BindControl], control+ring.ColdDispatchOffset)
 	x.dev.Barrier()
 }
 
@@ -91,7 +91,7 @@ func (x *executor) uploadSlots(f *flight) {
 			n++
 		}
 		if n > 0 {
-			x.memory.uploadSlots(int(first), n)
+			x.memory.UploadSlots(int(first), n)
 		}
 		i += max(n, 1)
 	}
@@ -117,10 +117,10 @@ func (x *executor) fetchWave(f *flight) error {
 			device = t1 - t0
 		}
 	}
-	f.report.ElapsedNs, f.report.TimeSource = elapsed(device, uint64(end.Sub(begin)))
+	f.report.ElapsedNs, f.report.TimeSource = gpu.Elapsed(device, uint64(end.Sub(begin)))
 	x.lastEnd = end
-	f.runs(func(first, n, _ int) { x.memory.fetch(first, n, f.wave.Results) })
-	x.memory.fetchControl(f.index, f.control)
+	f.runs(func(first, n, _ int) { x.memory.Fetch(first, n, f.wave.Results) })
+	x.memory.FetchControl(f.index, f.control)
 	return dev.Check()
 }
 
@@ -133,7 +133,7 @@ func (x *executor) submitAndSpin(f *flight) error {
 	// A driver that waits may sleep for longer than a small wave takes, so the
 	// fence is polled, except where that takes the processor from the wave.
 	slice := uint64(0)
-	if x.memory.direct {
+	if x.memory.Direct {
 		slice = uint64(fenceWait)
 	}
 	for {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
@@ -98,7 +99,7 @@ func TestDeviceRunsExactlyTheOrderedGeometry(t *testing.T) {
 		if r.Launch != 3 || r.Decision != 4 || r.Queue != "q" || r.Executed != 1 || r.Fingerprint != kernel.Fingerprint(kernel.BuiltIn().Source(kernel.Kernel{Kind: kernel.Interpreter, Width: g.Width})) {
 			t.Errorf("report %+v", r)
 		}
-		if r.ElapsedNs == 0 || r.ElapsedNs > r.WallNs || r.TimeSource == TimeNone {
+		if r.ElapsedNs == 0 || r.ElapsedNs > r.WallNs || r.TimeSource == gpu.TimeNone {
 			t.Errorf("elapsed %d ns of %d by %s", r.ElapsedNs, r.WallNs, r.TimeSource)
 		}
 	}
@@ -129,7 +130,7 @@ func TestLaunchWithoutWorkDispatchesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := launch(t, e, Order{Queue: "q", Geometry: testGeometry})
-	if r.NotApplied == "" || r.Applied != (policy.Geometry{}) || r.TimeSource != TimeNone || dev.dispatches != 0 {
+	if r.NotApplied == "" || r.Applied != (policy.Geometry{}) || r.TimeSource != gpu.TimeNone || dev.dispatches != 0 {
 		t.Errorf("report %+v, %d dispatches", r, dev.dispatches)
 	}
 }

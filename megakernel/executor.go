@@ -9,6 +9,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/ledger"
+	"ringmaster/megakernel/memory"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/program"
 	"ringmaster/ring"
@@ -31,7 +32,7 @@ type executor struct {
 	dev      gpu.Device
 	traits   gpu.Traits
 	limits   kernel.Limits // of traits
-	memory   *memory
+	memory   *memory.Ring
 	programs *program.Set
 	builder  gpu.Device // programs are built on it; nil if there is none
 	lease    leasing
@@ -71,9 +72,9 @@ func newExecutor(e *Engine) *executor {
 // to a device that is lost too if there is one, and find that out at the next build.
 func (x *executor) attach(dev gpu.Device) error {
 	traits := gpu.TraitsOf(dev)
-	var m *memory
+	var m *memory.Ring
 	err := dev.Do(func() (err error) {
-		m, err = newMemory(dev, &traits, x.cfg.Pages, int(x.cfg.HeapWords), PrintRecords, x.cfg.InFlight)
+		m, err = memory.New(dev, &traits, x.cfg.Pages, int(x.cfg.HeapWords), PrintRecords, x.cfg.InFlight)
 		return err
 	})
 	if err != nil {
@@ -92,7 +93,7 @@ func (x *executor) attach(dev gpu.Device) error {
 		go closeBeside(x.builder) // the driver of a lost device may never return
 	}
 	x.dev, x.traits, x.limits, x.memory, x.builder, x.lease = dev, traits, kernel.LimitsOf(&traits), m, beside, fresh
-	x.statuses.Store(m.buffers[ring.BindStatus].Buffer)
+	x.statuses.Store(m.Buffers[ring.BindStatus].Buffer)
 	x.lastEnd = time.Time{}
 	clear(x.uploaded)
 	for _, f := range x.flights {
@@ -114,7 +115,7 @@ func (x *executor) buildOn(dev, beside gpu.Device) (err error) {
 }
 
 // detach takes back what attach did on a device before it failed.
-func (x *executor) detach(dev, beside gpu.Device, m *memory) error {
+func (x *executor) detach(dev, beside gpu.Device, m *memory.Ring) error {
 	switch {
 	case x.dev != nil:
 		x.programs.Move(x.dev, x.builder)
@@ -122,7 +123,7 @@ func (x *executor) detach(dev, beside gpu.Device, m *memory) error {
 		x.programs.Close()
 	}
 	closeBeside(beside)
-	err := dev.Do(func() error { m.delete(); return nil })
+	err := dev.Do(func() error { m.Delete(); return nil })
 	if gpu.Lost(err) {
 		return nil // gone with the device, which the caller is told
 	}
@@ -141,7 +142,7 @@ func (x *executor) close() error {
 				x.dev.DeleteQuery(q)
 			}
 		}
-		x.memory.delete()
+		x.memory.Delete()
 		return nil
 	}))
 }

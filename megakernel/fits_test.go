@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/harness"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
@@ -128,8 +129,8 @@ func TestDeviceThatRunsNoWorkgroupsIsRefusedAtTheStart(t *testing.T) {
 	e := newEngine(t, dev, nil)
 	for _, bad := range []*limitedDevice{{dev, 0, 65535, 1024}, {dev, 1024, 0, 1024}, {dev, 1024, 65535, 0}} {
 		_, ring := New(bad, DefaultConfig())
-		_, stand := NewStand(bad, StandConfig{Slots: 1, WindowWords: 1})
-		for what, err := range map[string]error{"ring": ring, "stand": stand, "move": e.Move(bad)} {
+		_, bench := harness.New(bad, harness.Config{Slots: 1, WindowWords: 1})
+		for what, err := range map[string]error{"ring": ring, "harness": bench, "move": e.Move(bad)} {
 			if err == nil || !strings.Contains(err.Error(), "the device says it runs") {
 				t.Errorf("%s on a device of %d, %d, %d: %v", what, bad.sizeX, bad.groupsX, bad.invocations, err)
 			}

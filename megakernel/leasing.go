@@ -7,6 +7,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/lease"
+	"ringmaster/megakernel/memory"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/program"
 	"ringmaster/ring"
@@ -29,13 +30,13 @@ const autoLeaseCost = 16
 // openLease opens a lease on a device, if one is wanted and the device can have one.
 // Without one everything runs as waves. The error is a loss of the device: whatever else
 // is wrong is wrong with the lease alone.
-func (x *executor) openLease(dev gpu.Device, traits *gpu.Traits, m *memory) (l leasing, err error) {
+func (x *executor) openLease(dev gpu.Device, traits *gpu.Traits, m *memory.Ring) (l leasing, err error) {
 	if !x.cfg.Lease {
 		return leasing{}, nil
 	}
 	l.resident, err = lease.Open(dev, traits, lease.Config{
-		Heap: m.buffers[ring.BindHeap], HeapBytes: m.sizes[ring.BindHeap],
-		Print: m.buffers[ring.BindPrint], PrintBytes: m.sizes[ring.BindPrint],
+		Heap: m.Buffers[ring.BindHeap], HeapBytes: m.Sizes[ring.BindHeap],
+		Print: m.Buffers[ring.BindPrint], PrintBytes: m.Sizes[ring.BindPrint],
 		Duration: x.cfg.LeaseDuration, Idle: min(lease.DefaultIdle, x.cfg.LeaseDuration),
 		LoopBudget: x.cfg.LoopBudget, Catalog: x.catalog,
 		Program: func(k kernel.Kernel) (id gpu.Program, fingerprint [32]byte, err error) {
@@ -117,7 +118,7 @@ func (x *executor) leased(f *flight) bool {
 	r.Kernel, r.Fingerprint = k, fingerprint
 	r.Wanted = r.Kernel
 	r.NotApplied = "the resident kernel ran it"
-	r.ElapsedNs, r.TimeSource = uint64(end.Sub(begin)), TimeFinish
+	r.ElapsedNs, r.TimeSource = uint64(end.Sub(begin)), gpu.TimeFinish
 	if !x.lastEnd.IsZero() {
 		r.IdleNs = uint64(begin.Sub(x.lastEnd))
 	}

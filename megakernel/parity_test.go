@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/memory"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/program"
 	"ringmaster/ring"
@@ -22,7 +23,7 @@ const parityPrograms = 1200
 // rig runs programs on a device.
 type rig struct {
 	dev     gpu.Device
-	memory  *memory
+	memory  *memory.Ring
 	catalog *kernel.Catalog
 	kernels map[kernel.Kernel]*program.Program
 }
@@ -38,9 +39,9 @@ func (r *rig) resize(t *testing.T, pages, prints int) {
 	traits := gpu.TraitsOf(r.dev)
 	err := r.dev.Do(func() (err error) {
 		if r.memory != nil {
-			r.memory.delete()
+			r.memory.Delete()
 		}
-		r.memory, err = newMemory(r.dev, &traits, pages, testHeapWords, prints, 1)
+		r.memory, err = memory.New(r.dev, &traits, pages, testHeapWords, prints, 1)
 		return err
 	})
 	if err != nil {
@@ -91,22 +92,22 @@ func (r *rig) run(p *testProgram) (*kernel.Image, error) {
 	m := p.image()
 	control := make([]ring.Control, 1)
 	return m, r.dev.Do(func() error {
-		r.memory.bind()
-		write(r.memory, ring.BindControl, 0, control)
-		write(r.memory, ring.BindSlots, 0, m.Slots)
-		write(r.memory, ring.BindStatus, 0, m.Statuses)
-		write(r.memory, ring.BindResults, 0, m.Results)
-		write(r.memory, ring.BindSchedule, 0, m.Schedule)
-		write(r.memory, ring.BindHeap, 0, m.Heap)
-		write(r.memory, ring.BindCold, 0, m.Cold)
-		write(r.memory, ring.BindPrint, 0, m.Print)
+		r.memory.Bind()
+		memory.Write(r.memory, ring.BindControl, 0, control)
+		memory.Write(r.memory, ring.BindSlots, 0, m.Slots)
+		memory.Write(r.memory, ring.BindStatus, 0, m.Statuses)
+		memory.Write(r.memory, ring.BindResults, 0, m.Results)
+		memory.Write(r.memory, ring.BindSchedule, 0, m.Schedule)
+		memory.Write(r.memory, ring.BindHeap, 0, m.Heap)
+		memory.Write(r.memory, ring.BindCold, 0, m.Cold)
+		memory.Write(r.memory, ring.BindPrint, 0, m.Print)
 		err := p.each(func(k kernel.Kernel, w kernel.Wave, g policy.Geometry) error {
 			kernel, err := r.kernel(k)
 			if err != nil {
 				return err
 			}
 			kernel.SetUniforms(r.dev, &w)
-			r.memory.bindSchedule(0, w.Cold)
+			r.memory.BindSchedule(0, w.Cold)
 			r.dev.Dispatch(kernel.ID, g.Groups)
 			r.dev.Barrier()
 			return nil
@@ -115,15 +116,15 @@ func (r *rig) run(p *testProgram) (*kernel.Image, error) {
 			return err
 		}
 		r.dev.Finish()
-		read(r.memory, ring.BindControl, 0, control)
+		memory.Read(r.memory, ring.BindControl, 0, control)
 		m.Control = control[0]
-		read(r.memory, ring.BindSlots, 0, m.Slots)
-		read(r.memory, ring.BindStatus, 0, m.Statuses)
-		read(r.memory, ring.BindResults, 0, m.Results)
-		read(r.memory, ring.BindSchedule, 0, m.Schedule)
-		read(r.memory, ring.BindHeap, 0, m.Heap)
-		read(r.memory, ring.BindCold, 0, m.Cold)
-		read(r.memory, ring.BindPrint, 0, m.Print)
+		memory.Read(r.memory, ring.BindSlots, 0, m.Slots)
+		memory.Read(r.memory, ring.BindStatus, 0, m.Statuses)
+		memory.Read(r.memory, ring.BindResults, 0, m.Results)
+		memory.Read(r.memory, ring.BindSchedule, 0, m.Schedule)
+		memory.Read(r.memory, ring.BindHeap, 0, m.Heap)
+		memory.Read(r.memory, ring.BindCold, 0, m.Cold)
+		memory.Read(r.memory, ring.BindPrint, 0, m.Print)
 		return r.dev.Check()
 	})
 }

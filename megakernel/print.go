@@ -3,43 +3,17 @@ package megakernel
 import (
 	"fmt"
 
+	"ringmaster/megakernel/memory"
 	"ringmaster/ring"
 )
 
 // PrintRecords is how many records the print log of an engine keeps.
-const PrintRecords = 4096
+const PrintRecords = memory.PrintRecords
 
 // Print is what a print slot left.
 type Print struct {
 	Queue string // of the slot; empty if the queue lost its window since
 	ring.PrintRecord
-}
-
-// printLog is how far the host has read the print log of a memory. Used on
-// the device's thread.
-type printLog struct {
-	reader  ring.PrintReader
-	words   []uint32
-	records []ring.PrintRecord // of the last read
-}
-
-// readPrints fetches what was printed since the last call into m.printed.records.
-func (m *memory) readPrints() (overwritten uint32, err error) {
-	p := &m.printed
-	if p.words == nil {
-		p.words = make([]uint32, m.sizes[ring.BindPrint]/ring.WordBytes)
-	}
-	p.records = p.records[:0]
-	cursor := p.words[0]
-	if read(m, ring.BindPrint, 0, p.words[:1]); p.words[0] == cursor {
-		return 0, m.dev.Check()
-	}
-	read(m, ring.BindPrint, 0, p.words)
-	if err := m.dev.Check(); err != nil {
-		return 0, err
-	}
-	p.records, overwritten, err = p.reader.Read(p.records, p.words)
-	return overwritten, err
 }
 
 // Prints are the records of the print slots that ran since the last call, of
@@ -55,8 +29,9 @@ func (e *Engine) Prints() (prints []Print, overwritten uint32, err error) {
 	}
 	names := e.ledger.Tenants()
 	e.pump.add(job{done: done, fn: func() (err error) {
-		overwritten, err = e.exec.memory.readPrints()
-		for _, r := range e.exec.memory.printed.records {
+		var records []ring.PrintRecord
+		records, overwritten, err = e.exec.memory.ReadPrints()
+		for _, r := range records {
 			prints = append(prints, Print{Queue: names[r.Tenant], PrintRecord: r})
 		}
 		return err

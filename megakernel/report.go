@@ -1,6 +1,7 @@
 package megakernel
 
 import (
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/megakernel/policy"
@@ -39,26 +40,6 @@ func (m LaunchMode) String() string {
 	return "wave"
 }
 
-// TimeSource says which clock measured a launch.
-type TimeSource uint8
-
-// Time sources.
-const (
-	TimeNone   TimeSource = iota // nothing ran
-	TimeDevice                   // the device's clock, by timestamp queries
-	TimeFinish                   // host clock from dispatch until its end was seen
-)
-
-func (t TimeSource) String() string {
-	switch t {
-	case TimeDevice:
-		return "device"
-	case TimeFinish:
-		return "finish"
-	}
-	return "none"
-}
-
 // Report is what came of a launch.
 type Report struct {
 	Launch      uint64
@@ -68,7 +49,7 @@ type Report struct {
 	Applied     policy.Geometry // what the device says it ran, at the depth ordered; zero if no wave was dispatched
 	NotApplied  string          // why Applied differs from Recommended, or Kernel from Wanted; empty if nothing does
 	ElapsedNs   uint64          // time of the dispatch; by the host's clock, without the time behind waves before it
-	TimeSource  TimeSource
+	TimeSource  gpu.TimeSource
 	IdleNs      uint64                  // from the end of the dispatch before to this one's begin, 0 for the first and behind another
 	WallNs      uint64                  // host time from Start until the report was handed out
 	Scheduled   uint32                  // slots in the launch's schedule that were not finished before
@@ -85,18 +66,4 @@ type Report struct {
 	Wanted    kernel.Kernel   // the kernel that Recommended and the hot opcodes ask for
 	Kernel    kernel.Kernel   // the one that ran; NotApplied says why if it is another
 	Promotion hotset.Decision // what the queue's launches, this one included, make hot, and why
-}
-
-// minDeviceNs is the shortest elapsed-time reading that is believed. Software
-// rasterisers answer 0 or 1 for compute work, and no dispatch takes less.
-const minDeviceNs = 1000
-
-// elapsed picks the time of a dispatch: the driver's reading if it is
-// plausible, which is above minDeviceNs and not more than the host measured
-// around it, else what the host measured.
-func elapsed(deviceNs, finishNs uint64) (uint64, TimeSource) {
-	if deviceNs > minDeviceNs && deviceNs <= finishNs {
-		return deviceNs, TimeDevice
-	}
-	return finishNs, TimeFinish
 }

@@ -22,14 +22,14 @@ func (x *executor) load(f *flight) {
 	if f.leased {
 		return // it is there already
 	}
-	x.memory.loadControl(f.index, f.control)
+	x.memory.LoadControl(f.index, f.control)
 	f.runs(func(first, n, position int) {
 		at := position * ring.PageSlots
 		var words []uint32
 		if f.wave.Results {
 			words = f.wave.Words[at:]
 		}
-		x.memory.loadPages(first, n, f.wave.Statuses[at:], words)
+		x.memory.LoadPages(first, n, f.wave.Statuses[at:], words)
 	})
 }
 

@@ -69,7 +69,7 @@ func (e *Engine) write(w *writer) {
 	e.mu.Unlock()
 	for i := range w.extents {
 		x := &w.extents[i]
-		e.exec.memory.store(x.Index, e.ledger.Slots(x, w.gather))
+		e.exec.memory.Store(x.Index, e.ledger.Slots(x, w.gather))
 	}
 	e.mu.Lock()
 	e.ledger.Publish(e.now(), w.extents)
@@ -87,7 +87,7 @@ func (e *Engine) clearReused() {
 		}
 		done := make(chan error, 1) // nobody asks: a lost device is found by the next wave
 		e.pump.add(job{done: done, fn: func() error {
-			e.exec.dev.ClearBuffer(e.exec.memory.buffers[ring.BindHeap], int(w.Base)*ring.WordBytes, int(w.Length)*ring.WordBytes)
+			e.exec.dev.ClearBuffer(e.exec.memory.Buffers[ring.BindHeap], int(w.Base)*ring.WordBytes, int(w.Length)*ring.WordBytes)
 			return e.exec.dev.Check()
 		}})
 	}

@@ -9,6 +9,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache"
 	"ringmaster/megakernel/lease"
+	"ringmaster/megakernel/memory"
 	"ringmaster/ring"
 )
 
@@ -26,7 +27,7 @@ func (e *Engine) Upload(name string, offset uint32, words []uint32) (epoch uint6
 	// The copy is an allocation without Go pointers around it, which the
 	// caller's slice need not be and cgo demands.
 	words = slices.Clone(words)
-	return e.transfer(name, offset, len(words), true, func(at int) { write(e.exec.memory, ring.BindHeap, at, words) })
+	return e.transfer(name, offset, len(words), true, func(at int) { memory.Write(e.exec.memory, ring.BindHeap, at, words) })
 }
 
 // Read fetches words of a queue's window from a word offset on, as the waves started so far
@@ -39,7 +40,7 @@ func (e *Engine) Read(name string, offset uint32, words []uint32) error {
 // Download is Read and says the epoch of the window read from.
 func (e *Engine) Download(name string, offset uint32, words []uint32) (epoch uint64, err error) {
 	fetched := make([]uint32, len(words))
-	epoch, err = e.transfer(name, offset, len(words), false, func(at int) { read(e.exec.memory, ring.BindHeap, at, fetched) })
+	epoch, err = e.transfer(name, offset, len(words), false, func(at int) { memory.Read(e.exec.memory, ring.BindHeap, at, fetched) })
 	if err == nil {
 		copy(words, fetched)
 	}
@@ -145,4 +146,12 @@ func (e *Engine) makeWay() error {
 		e.lookAfter(poll, true)
 	}
 	return e.exec.lease.end(lease.EndTransfer)
+}
+
+// Statuses is the device's buffer of status words, a word for each slot of the
+// ring, for a picture of it. It changes with Move. Once somebody has asked for it, every
+// launch runs as a wave that works on it: small ones too, and none on a lease.
+func (e *Engine) Statuses() (buffer gpu.Buffer, slots int) {
+	e.exec.watched.Store(true)
+	return gpu.Buffer{Buffer: e.exec.statuses.Load()}, e.cfg.Pages * ring.PageSlots
 }

@@ -20,6 +20,7 @@ import (
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/debugview"
 	"ringmaster/ring"
 )
 
@@ -70,9 +71,9 @@ type ringView struct {
 // result stops it.
 func showRing(device *glcompute.Device, n *worker.Node, worker string, log *slog.Logger) (stop func(), err error) {
 	_, slots := n.Engine().Ring().Statuses()
-	picture := megakernel.View{Area: image.Rect(0, panelHeight, windowWidth, windowHeight), Slots: slots}
+	picture := debugview.Shader(image.Rect(0, panelHeight, windowWidth, windowHeight), slots)
 	size := image.Pt(windowWidth, windowHeight)
-	w, err := glcompute.OpenWindow(device, "ringmaster: "+worker, size, picture.Source())
+	w, err := glcompute.OpenWindow(device, "ringmaster: "+worker, size, picture)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +191,7 @@ func (v *ringView) legend(y int) {
 	x := 10
 	for s := ring.Empty; s <= ring.Fault; s++ {
 		box := image.Rect(x, y-10, x+10, y)
-		draw.Draw(v.panel, box, image.NewUniform(megakernel.StateColour(s)), image.Point{}, draw.Src)
+		draw.Draw(v.panel, box, image.NewUniform(debugview.Colour(s)), image.Point{}, draw.Src)
 		v.text(x+15, y, dimColour, s.String())
 		x += 30 + 7*len(s.String())
 	}

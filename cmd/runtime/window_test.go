@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"ringmaster/megakernel"
+	"ringmaster/megakernel/debugview"
 	"ringmaster/ring"
 )
 
@@ -106,7 +106,7 @@ func TestTheWindowShowsTheRingAndFollowsItsWork(t *testing.T) {
 	panel, slots := image.Rect(0, 0, windowWidth, panelHeight), image.Rect(0, panelHeight, windowWidth, windowHeight)
 	table := image.Rect(0, 5*lineHeight, windowWidth, 10*lineHeight)
 	awaitScreen(t, screen, func(shot *image.RGBA) bool {
-		return count(shot, slots, megakernel.StateColour(ring.Empty)) == slots.Dx()*slots.Dy() &&
+		return count(shot, slots, debugview.Colour(ring.Empty)) == slots.Dx()*slots.Dy() &&
 			count(shot, panel, textColour) > 0 && count(shot, table, textColour) == 0
 	})
 	got := ringmaster(t, t.Context(), "", "publish", "trace", "--work", "--nats", s.url, "--worker", "w1", "--limit", "1m", "--speed", "200")
@@ -115,7 +115,7 @@ func TestTheWindowShowsTheRingAndFollowsItsWork(t *testing.T) {
 	}
 	// Slots that ran are green, and the table has rows of queues.
 	awaitScreen(t, screen, func(shot *image.RGBA) bool {
-		return count(shot, slots, megakernel.StateColour(ring.Done)) > 1000 && count(shot, table, textColour) > 0
+		return count(shot, slots, debugview.Colour(ring.Done)) > 1000 && count(shot, table, textColour) > 0
 	})
 	if code := s.stop(); code != 0 {
 		t.Errorf("run ended with exit code %d", code)

@@ -11,6 +11,7 @@ import (
 	"ringmaster/actors"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/faultgl"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
@@ -74,7 +75,7 @@ func TestLaunchReportNamesModeAndKernelOfWhatRan(t *testing.T) {
 		mode   telemetry.LaunchMode
 		kernel kernel.KernelKind
 	}{megakernel.ModeWave: {telemetry.ModeWave, kernel.Interpreter}, megakernel.ModeLease: {telemetry.ModeLease, kernel.Lease}} {
-		r := launchRecord(&megakernel.Report{TimeSource: megakernel.TimeFinish, Leased: mode == megakernel.ModeLease, Kernel: kernel.Kernel{Kind: want.kernel, Width: 64}})
+		r := launchRecord(&megakernel.Report{TimeSource: gpu.TimeFinish, Leased: mode == megakernel.ModeLease, Kernel: kernel.Kernel{Kind: want.kernel, Width: 64}})
 		if !r.Has.Has(telemetry.HasMode|telemetry.HasKernel) || r.Mode != want.mode || r.Kernel != want.kernel.String()+"-64" {
 			t.Errorf("%v: mode %v, kernel %q", mode, r.Mode, r.Kernel)
 		}

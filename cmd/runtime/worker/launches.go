@@ -6,6 +6,7 @@ import (
 
 	"ringmaster/actors"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -148,7 +149,7 @@ func (e *Engine) land(flights []begun, first landing) (left []begun) {
 // reportOf is what the worker actor is told about a launch.
 func (e *Engine) reportOf(o *actors.Order, report megakernel.Report, err error) actors.Report {
 	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}
-	if report.TimeSource != megakernel.TimeNone {
+	if report.TimeSource != gpu.TimeNone {
 		id := e.identities.Of(report.Kernel) // the tuner knows a kernel by a name that does not depend on its geometry
 		out.Launch.Fingerprint = id[:]
 	}

@@ -31,7 +31,7 @@ func launchRecord(r *megakernel.Report) telemetry.Launch {
 	if l.NotApplied != "" {
 		l.Has |= telemetry.HasNotApplied
 	}
-	if r.TimeSource != megakernel.TimeNone { // else nothing ran
+	if r.TimeSource != gpu.TimeNone { // else nothing ran
 		l.Kernel = r.Kernel.String()
 		l.Has |= telemetry.HasMode | telemetry.HasKernel
 	}
@@ -39,11 +39,11 @@ func launchRecord(r *megakernel.Report) telemetry.Launch {
 }
 
 // TimeSource is the wire form of the clock of a launch.
-func TimeSource(t megakernel.TimeSource) telemetry.TimeSource {
+func TimeSource(t gpu.TimeSource) telemetry.TimeSource {
 	switch t {
-	case megakernel.TimeDevice:
+	case gpu.TimeDevice:
 		return telemetry.TimeQuery
-	case megakernel.TimeFinish:
+	case gpu.TimeFinish:
 		return telemetry.TimeWall
 	}
 	return telemetry.TimeNone

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/megakernel/harness"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/live"
@@ -68,18 +68,18 @@ type RingConfig struct {
 type Ring struct {
 	RingConfig
 	Load   *Load
-	Space  *live.Space           // the geometries that the load can run at
-	Bucket int                   // of the load's size
-	Clock  megakernel.TimeSource // of the last launch
+	Space  *live.Space    // the geometries that the load can run at
+	Bucket int            // of the load's size
+	Clock  gpu.TimeSource // of the last launch
 
-	stand *megakernel.Stand
+	stand *harness.Harness
 	start policy.Geometry // that a model expects to be fast
 	last  time.Time       // end of the last launch
 }
 
 // NewRing makes a ring without a load.
 func NewRing(device gpu.Device, cfg RingConfig) (*Ring, error) {
-	stand, err := megakernel.NewStand(device, megakernel.StandConfig{Catalog: cfg.Catalog, Slots: cfg.Slots, WindowWords: cfg.Window})
+	stand, err := harness.New(device, harness.Config{Catalog: cfg.Catalog, Slots: cfg.Slots, WindowWords: cfg.Window})
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (r *Ring) Launch(g policy.Geometry) (live.Report, error) {
 	}
 	report, err := r.stand.Launch(g)
 	r.last = time.Now()
-	if errors.Is(err, megakernel.ErrStand) {
+	if errors.Is(err, harness.ErrLoad) {
 		err = fmt.Errorf("%w: %w", ErrWorkload, err)
 	}
 	r.Clock = report.TimeSource

@@ -1,4 +1,4 @@
-package megakernel
+package harness
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/memory"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/program"
 	"ringmaster/ring"
@@ -14,23 +15,23 @@ import (
 // Fits reports whether a launch of the load drains it at exactly this geometry,
 // in dispatches of its depth, 0 for one dispatch: within the device's limits and
 // within the loop budget of a dispatch.
-func (s *Stand) Fits(g policy.Geometry) bool {
+func (s *Harness) Fits(g policy.Geometry) bool {
 	steps := s.rowSteps()
 	if fit, _ := kernel.Fit(g, s.limits, steps, s.cfg.LoopBudget); fit != g {
 		return false
 	}
 	positions := uint64(s.pagesOf(g.Depth)) * ring.PageSlots
 	return uint64(kernel.ClaimBudget(g, steps, s.cfg.LoopBudget))*uint64(g.Groups)*uint64(g.Chunk) >= positions &&
-		s.pagesOf(g.Depth)*standWaves >= s.pages
+		s.pagesOf(g.Depth)*mostDispatches >= s.pages
 }
 
 // rowSteps is what a row of the load costs besides its own iterations.
-func (s *Stand) rowSteps() uint32 {
+func (s *Harness) rowSteps() uint32 {
 	return s.cfg.Catalog.RowCost(kernel.Kernel{Kind: kernel.Interpreter}, s.opcodes, s.steps) - kernel.RowIterations
 }
 
 // pagesOf is the pages of a dispatch of depth slots.
-func (s *Stand) pagesOf(depth uint32) int {
+func (s *Harness) pagesOf(depth uint32) int {
 	pages := (int(depth) + ring.PageSlots - 1) / ring.PageSlots
 	if pages == 0 || pages > s.pages {
 		return s.pages
@@ -39,12 +40,12 @@ func (s *Stand) pagesOf(depth uint32) int {
 }
 
 // Fingerprint is that of the kernel of a width, as reports of launches name it.
-func (s *Stand) Fingerprint(width uint32) [32]byte {
+func (s *Harness) Fingerprint(width uint32) [32]byte {
 	return kernel.Fingerprint(s.cfg.Catalog.Source(kernel.Kernel{Kind: kernel.Interpreter, Width: width}))
 }
 
 // Build compiles the kernel of a width now, so that no launch waits for it.
-func (s *Stand) Build(width uint32) error {
+func (s *Harness) Build(width uint32) error {
 	return s.dev.Do(func() error {
 		_, err := s.program(width)
 		return err
@@ -52,7 +53,7 @@ func (s *Stand) Build(width uint32) error {
 }
 
 // Launch drains the load once by the interpreter, at a geometry that satisfies Fits.
-func (s *Stand) Launch(g policy.Geometry) (r StandReport, err error) {
+func (s *Harness) Launch(g policy.Geometry) (r Report, err error) {
 	if err := s.mustFit(g); err != nil {
 		return r, err
 	}
@@ -67,7 +68,7 @@ func (s *Stand) Launch(g policy.Geometry) (r StandReport, err error) {
 }
 
 // LaunchBy drains the load once by kernels that Compile built, in one dispatch of each.
-func (s *Stand) LaunchBy(p *StandProgram, g policy.Geometry) (r StandReport, err error) {
+func (s *Harness) LaunchBy(p *Chain, g policy.Geometry) (r Report, err error) {
 	g.Depth = 0
 	if err := s.mustFit(g); err != nil {
 		return r, err
@@ -76,14 +77,14 @@ func (s *Stand) LaunchBy(p *StandProgram, g policy.Geometry) (r StandReport, err
 	return r, err
 }
 
-func (s *Stand) mustFit(g policy.Geometry) error {
+func (s *Harness) mustFit(g policy.Geometry) error {
 	if s.slots == 0 || !s.Fits(g) {
-		return fmt.Errorf("stand: %d slots at %s are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, ErrStand)
+		return fmt.Errorf("harness: %d slots at %s are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, ErrLoad)
 	}
 	return nil
 }
 
-func (s *Stand) launch(p *StandProgram, g policy.Geometry, r *StandReport) error {
+func (s *Harness) launch(p *Chain, g policy.Geometry, r *Report) error {
 	s.schedule(s.pagesOf(g.Depth))
 	for range s.cfg.Lead {
 		s.reset()
@@ -93,17 +94,17 @@ func (s *Stand) launch(p *StandProgram, g policy.Geometry, r *StandReport) error
 }
 
 // Left reads the status words and the results of the load as the last launch left them. Each slice is as long as the load.
-func (s *Stand) Left(statuses []ring.Status, results []uint32) error {
+func (s *Harness) Left(statuses []ring.Status, results []uint32) error {
 	return s.dev.Do(func() error {
-		read(s.memory, ring.BindStatus, 0, statuses)
-		read(s.memory, ring.BindResults, 0, results)
+		memory.Read(s.memory, ring.BindStatus, 0, statuses)
+		memory.Read(s.memory, ring.BindResults, 0, results)
 		return s.dev.Check()
 	})
 }
 
 // Warm keeps the device busy with launches for a time: a GPU's clocks fall while
 // kernels are compiled, and take their time to rise. Arguments as for Launch.
-func (s *Stand) Warm(g policy.Geometry, span time.Duration) error {
+func (s *Harness) Warm(g policy.Geometry, span time.Duration) error {
 	for begin := time.Now(); time.Since(begin) < span; {
 		if _, err := s.Launch(g); err != nil {
 			return err
@@ -112,13 +113,13 @@ func (s *Stand) Warm(g policy.Geometry, span time.Duration) error {
 	return nil
 }
 
-// StandProgram is kernels of one width that drain a load together.
-type StandProgram struct {
+// Chain is kernels of one width that drain a load together.
+type Chain struct {
 	kernels []*program.Program
 	counts  bool
 }
 
-func (p *StandProgram) delete(dev gpu.Device) {
+func (p *Chain) delete(dev gpu.Device) {
 	for _, k := range p.kernels {
 		dev.DeleteProgram(k.ID)
 	}
@@ -127,7 +128,7 @@ func (p *StandProgram) delete(dev gpu.Device) {
 // Compile builds kernels of a width that run one after the other, each on the list of slots that the
 // kernel before it left cold. counts tells whether they count what they ran; what does not count is not
 // checked. Their first dispatch, which some drivers compile at, is over when they are returned.
-func (s *Stand) Compile(width uint32, counts bool, sources ...string) (p *StandProgram, err error) {
+func (s *Harness) Compile(width uint32, counts bool, sources ...string) (p *Chain, err error) {
 	err = s.dev.Do(func() error {
 		p, err = s.compile(width, counts, sources...)
 		return err
@@ -136,33 +137,33 @@ func (s *Stand) Compile(width uint32, counts bool, sources ...string) (p *StandP
 }
 
 // Delete frees what Compile built.
-func (s *Stand) Delete(p *StandProgram) error {
+func (s *Harness) Delete(p *Chain) error {
 	return s.dev.Do(func() error {
 		p.delete(s.dev)
 		return s.dev.Check()
 	})
 }
 
-func (s *Stand) compile(width uint32, counts bool, sources ...string) (*StandProgram, error) {
-	side := &StandProgram{counts: counts}
+func (s *Harness) compile(width uint32, counts bool, sources ...string) (*Chain, error) {
+	chain := &Chain{counts: counts}
 	for _, source := range sources {
 		p, err := program.Compile(s.dev, width, source)
 		if err != nil {
-			side.delete(s.dev)
+			chain.delete(s.dev)
 			return nil, err
 		}
-		side.kernels = append(side.kernels, p)
-		s.memory.bind()
+		chain.kernels = append(chain.kernels, p)
+		s.memory.Bind()
 		p.SetUniforms(s.dev, &kernel.Wave{Chunk: 1, ClaimBudget: 1, WindowLength: 1})
 		s.dev.Dispatch(p.ID, 1)
 		s.dev.Barrier()
 		s.dev.Finish()
 	}
-	return side, s.dev.Check()
+	return chain, s.dev.Check()
 }
 
 // program is the interpreter of a width.
-func (s *Stand) program(width uint32) (*StandProgram, error) {
+func (s *Harness) program(width uint32) (*Chain, error) {
 	if p := s.programs[width]; p != nil {
 		return p, nil
 	}
@@ -174,44 +175,44 @@ func (s *Stand) program(width uint32) (*StandProgram, error) {
 }
 
 // schedule has the device keep schedules for dispatches of some pages.
-func (s *Stand) schedule(pages int) {
+func (s *Harness) schedule(pages int) {
 	if s.depth == pages {
 		return
 	}
 	s.depth, s.entries = pages, s.entries[:0]
-	_, size := s.memory.place(ring.BindSchedule, 0)
+	_, size := s.memory.Place(ring.BindSchedule, 0)
 	for first := 0; first < s.pages; first += pages {
 		var part []ring.Entry
 		for page := first; page < min(first+pages, s.pages); page++ {
 			part = append(part, ring.NewEntry(uint32(page), min(s.slots-page*ring.PageSlots, ring.PageSlots)))
 		}
-		write(s.memory, ring.BindSchedule, len(s.entries)*size/ring.WordBytes, part)
+		memory.Write(s.memory, ring.BindSchedule, len(s.entries)*size/ring.WordBytes, part)
 		s.entries = append(s.entries, uint32(len(part)))
 	}
 	s.dev.Finish()
 }
 
 // reset sets status words and control blocks back, by the device itself.
-func (s *Stand) reset() {
+func (s *Harness) reset() {
 	m := s.memory
-	s.dev.CopyBuffer(s.pristine, 0, m.buffers[ring.BindStatus], 0, s.pages*ring.PageSlots*ring.WordBytes)
-	s.dev.CopyBuffer(s.zeros, 0, m.buffers[ring.BindControl], 0, standWaves*controlStride)
-	m.bind()
+	s.dev.CopyBuffer(s.pristine, 0, m.Buffers[ring.BindStatus], 0, s.pages*ring.PageSlots*ring.WordBytes)
+	s.dev.CopyBuffer(s.zeros, 0, m.Buffers[ring.BindControl], 0, mostDispatches*memory.ControlStride)
+	m.Bind()
 }
 
 // dispatch starts the dispatches of a launch, with a barrier behind each.
-func (s *Stand) dispatch(p *StandProgram, g policy.Geometry) {
+func (s *Harness) dispatch(p *Chain, g policy.Geometry) {
 	m, dev := s.memory, s.dev
 	wave := kernel.Wave{
 		Chunk: g.Chunk, ClaimBudget: kernel.ClaimBudget(g, s.rowSteps(), s.cfg.LoopBudget),
 		StepBudget: s.steps, WindowLength: uint32(s.cfg.WindowWords),
 	}
 	for i, entries := range s.entries {
-		offset, size := m.place(ring.BindControl, i)
-		dev.BindStorage(uint32(ring.BindControl), m.buffers[ring.BindControl], offset, size)
+		offset, size := m.Place(ring.BindControl, i)
+		dev.BindStorage(uint32(ring.BindControl), m.Buffers[ring.BindControl], offset, size)
 		wave.Entries, wave.Cold = entries, false
 		for _, k := range p.kernels {
-			m.bindSchedule(i, wave.Cold)
+			m.BindSchedule(i, wave.Cold)
 			k.SetUniforms(dev, &wave)
 			dev.Dispatch(k.ID, g.Groups)
 			dev.Barrier()
@@ -222,7 +223,7 @@ func (s *Stand) dispatch(p *StandProgram, g policy.Geometry) {
 
 // drain runs the dispatches of a launch, times them as the engine times a wave,
 // and checks that they ran every slot.
-func (s *Stand) drain(p *StandProgram, g policy.Geometry, r *StandReport) error {
+func (s *Harness) drain(p *Chain, g policy.Geometry, r *Report) error {
 	dev := s.dev
 	s.reset()
 	dev.Barrier()
@@ -248,21 +249,24 @@ func (s *Stand) drain(p *StandProgram, g policy.Geometry, r *StandReport) error 
 			device = t1 - t0
 		}
 	}
-	r.Ns, r.TimeSource = elapsed(device, r.WallNs)
+	r.Ns, r.TimeSource = gpu.Elapsed(device, r.WallNs)
 	if !p.counts {
 		return dev.Check()
 	}
 	return s.check(g)
 }
 
+// fenceSlice bounds one wait for a fence where a wait takes no processor from the launch.
+const fenceSlice = 20 * time.Microsecond
+
 // wait waits for the device as the engine does, by a fence.
-func (s *Stand) wait() error {
+func (s *Harness) wait() error {
 	fence := s.dev.InsertFence()
 	defer s.dev.DeleteFence(fence)
 	s.dev.Flush()
 	slice := uint64(0)
-	if s.memory.direct {
-		slice = uint64(fenceWait)
+	if s.memory.Direct {
+		slice = uint64(fenceSlice)
 	}
 	for {
 		if done, err := s.dev.WaitFence(fence, slice); done || err != nil {
@@ -272,10 +276,10 @@ func (s *Stand) wait() error {
 }
 
 // check adds up what the dispatches counted.
-func (s *Stand) check(g policy.Geometry) error {
+func (s *Harness) check(g policy.Geometry) error {
 	var executed, faulted, unreached, again uint32
 	for i := range s.entries {
-		s.dev.ReadBuffer(s.memory.buffers[ring.BindControl], i*controlStride, gpu.Bytes(s.control))
+		s.dev.ReadBuffer(s.memory.Buffers[ring.BindControl], i*memory.ControlStride, gpu.Bytes(s.control))
 		c := &s.control[0]
 		executed, faulted, unreached, again = executed+c.Executed, faulted+c.Faulted, unreached+c.Unreached, again+c.Again
 	}
@@ -286,7 +290,7 @@ func (s *Stand) check(g policy.Geometry) error {
 		return nil
 	}
 	if faulted > 0 || again > 0 {
-		return fmt.Errorf("stand: %d of %d slots fault, %d ask to run again: %w", faulted, s.slots, again, ErrStand)
+		return fmt.Errorf("harness: %d of %d slots fault, %d ask to run again: %w", faulted, s.slots, again, ErrLoad)
 	}
-	return fmt.Errorf("stand: %d of %d slots ran at %s, %d unreached: %w", executed, s.slots, g, unreached, ErrDevice)
+	return fmt.Errorf("harness: %d of %d slots ran at %s, %d unreached: %w", executed, s.slots, g, unreached, ErrDevice)
 }

@@ -1,4 +1,4 @@
-package megakernel
+package gpu
 
 import "testing"
 
@@ -15,7 +15,7 @@ func TestElapsedBelievesPlausibleReadingsOnly(t *testing.T) {
 		{50_001, 50_000, 50_000, TimeFinish}, // longer than the host waited
 		{^uint64(0), 50_000, 50_000, TimeFinish},
 	} {
-		if got, source := elapsed(c.device, c.finish); got != c.want || source != c.source {
+		if got, source := Elapsed(c.device, c.finish); got != c.want || source != c.source {
 			t.Errorf("device %d, finish %d: %d by %s", c.device, c.finish, got, source)
 		}
 	}

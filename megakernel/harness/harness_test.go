@@ -1,24 +1,34 @@
 //go:build cgo
 
-package megakernel
+package harness
 
 import (
 	"errors"
 	"slices"
 	"testing"
 
+	"ringmaster/glcompute/gltest"
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/megakernel/memory"
 	"ringmaster/megakernel/policy"
 	"ringmaster/ring"
 )
 
-const standSlots = 3000 // twelve pages, the last not full
+const loadSlots = 3000 // twelve pages, the last not full
 
-// newStand is a stand with a load of stores, loads and copies, whose outcome
+// slot is a slot of an opcode.
+func slot(op kernel.Opcode, priority uint32, args ...uint32) ring.Slot {
+	s := ring.Slot{Opcode: uint32(op), Priority: priority}
+	copy(s.Args[:], args)
+	return s
+}
+
+// open is a harness with a load of stores, loads and copies, whose outcome
 // does not depend on their order.
-func newStand(t *testing.T) (*Stand, []ring.Slot, []uint32) {
+func open(t *testing.T) (*Harness, []ring.Slot, []uint32) {
 	t.Helper()
-	s, err := NewStand(openDevice(t), StandConfig{Slots: 2 * standSlots, WindowWords: 1 << 14})
+	s, err := New(gltest.Open(t), Config{Slots: 2 * loadSlots, WindowWords: 1 << 14})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +37,7 @@ func newStand(t *testing.T) (*Stand, []ring.Slot, []uint32) {
 			t.Error(err)
 		}
 	})
-	slots := make([]ring.Slot, standSlots)
+	slots := make([]ring.Slot, loadSlots)
 	window := make([]uint32, 1<<14)
 	for i := range slots {
 		switch at := uint32(i); i % 3 {
@@ -48,11 +58,11 @@ func newStand(t *testing.T) (*Stand, []ring.Slot, []uint32) {
 	return s, slots, window
 }
 
-func TestAStandDrainsItsLoadAgainAndAgainAtAnyGeometry(t *testing.T) {
-	s, _, window := newStand(t)
+func TestAHarnessDrainsItsLoadAgainAndAgainAtAnyGeometry(t *testing.T) {
+	s, _, window := open(t)
 	launches := uint32(0)
 	for _, g := range []policy.Geometry{{Width: 32, Groups: 1, Chunk: 32}, {Width: 64, Groups: 5, Chunk: 256}, {Width: 256, Groups: 64, Chunk: 64}, {Width: 64, Groups: 2, Chunk: 4096}} {
-		for depth, dispatches := range map[uint32]int{0: 1, standSlots: 1, 1500: 2, 256: 12} {
+		for depth, dispatches := range map[uint32]int{0: 1, loadSlots: 1, 1500: 2, 256: 12} {
 			g.Depth = depth
 			if !s.Fits(g) {
 				t.Fatalf("%s does not fit", g)
@@ -62,24 +72,24 @@ func TestAStandDrainsItsLoadAgainAndAgainAtAnyGeometry(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Dispatches != dispatches || r.Ns == 0 || r.Ns > r.WallNs || r.TimeSource == TimeNone {
+			if r.Dispatches != dispatches || r.Ns == 0 || r.Ns > r.WallNs || r.TimeSource == gpu.TimeNone {
 				t.Errorf("%s: %+v", g, r)
 			}
 		}
 	}
 	var after [1]uint32
 	err := s.dev.Do(func() error {
-		read(s.memory, ring.BindHeap, 1<<13, after[:])
+		memory.Read(s.memory, ring.BindHeap, 1<<13, after[:])
 		return s.dev.Check()
 	})
 	// Every launch adds once for each third slot: none ran twice or not at all.
-	if want := window[1<<13] + launches*(standSlots/3); err != nil || after[0] != want {
+	if want := window[1<<13] + launches*(loadSlots/3); err != nil || after[0] != want {
 		t.Errorf("the counter is %d, want %d: %v", after[0], want, err)
 	}
 }
 
-func TestAStandKnowsWhichGeometriesDrainItsLoadInOneGo(t *testing.T) {
-	s, slots, window := newStand(t)
+func TestAHarnessKnowsWhichGeometriesDrainItsLoadInOneGo(t *testing.T) {
+	s, slots, window := open(t)
 	width, _, _ := s.dev.WorkgroupLimits()
 	for _, c := range []struct {
 		g    policy.Geometry
@@ -106,7 +116,7 @@ func TestAStandKnowsWhichGeometriesDrainItsLoadInOneGo(t *testing.T) {
 	if s.Fits(g) || !s.Fits(halves) {
 		t.Errorf("fits as a whole: %v, in halves: %v", s.Fits(g), s.Fits(halves))
 	}
-	if _, err := s.Launch(g); !errors.Is(err, ErrStand) {
+	if _, err := s.Launch(g); !errors.Is(err, ErrLoad) {
 		t.Errorf("beyond the loop budget: %v", err)
 	}
 	if _, err := s.Launch(halves); err != nil {
@@ -114,17 +124,17 @@ func TestAStandKnowsWhichGeometriesDrainItsLoadInOneGo(t *testing.T) {
 	}
 }
 
-func TestAStandRefusesLoadsThatALaunchDoesNotFinish(t *testing.T) {
-	s, _, window := newStand(t)
+func TestAHarnessRefusesLoadsThatALaunchDoesNotFinish(t *testing.T) {
+	s, _, window := open(t)
 	for name, load := range map[string][]ring.Slot{
 		"none":     {},
-		"too many": make([]ring.Slot, 2*standSlots+1),
+		"too many": make([]ring.Slot, 2*loadSlots+1),
 		"fence":    {slot(kernel.OpFence, ring.PriorityNormal)},
 		"yield":    {slot(kernel.OpYield, ring.PriorityNormal, 2)},
 		"await":    {slot(kernel.OpAwait, ring.PriorityNormal, 1, 2, 3)},
 		"fault":    {slot(kernel.OpFault, ring.PriorityNormal, 1)},
 	} {
-		if err := s.Load(load, window); !errors.Is(err, ErrStand) {
+		if err := s.Load(load, window); !errors.Is(err, ErrLoad) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -134,7 +144,7 @@ func TestAStandRefusesLoadsThatALaunchDoesNotFinish(t *testing.T) {
 	if err := s.Load([]ring.Slot{slot(kernel.OpNop, ring.PriorityNormal), slot(kernel.OpLoad, ring.PriorityNormal, 1<<14)}, window); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Launch(policy.Geometry{Width: 32, Groups: 1, Chunk: 32}); !errors.Is(err, ErrStand) {
+	if _, err := s.Launch(policy.Geometry{Width: 32, Groups: 1, Chunk: 32}); !errors.Is(err, ErrLoad) {
 		t.Errorf("a slot that faults: %v", err)
 	}
 }
