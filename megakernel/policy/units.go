@@ -11,6 +11,10 @@ const (
 	// barrier for more. On an H200 the best of a sweep is 4 × 32 wide for ten of eleven
 	// workloads of up to 256 Ki slots.
 	narrowSubgroups = 4
+	// wideSubgroups is the width of a launch that fills the device: fewer groups and claims.
+	// Twice and four times as wide is better by a little for slots that take the same, and
+	// worse by a third for mixed ones, of which each group waits for its longest.
+	wideSubgroups = 8
 	// groupsOfUnit is the most workgroups for each unit. No known device holds more of
 	// them at once.
 	groupsOfUnit = 32
@@ -59,8 +63,8 @@ func batchDepth(cfg *Config, l *Limits) uint32 {
 // slowest slot does: groups are narrow and as many as its slots fill, those of a short
 // launch are spread over all units, and each makes one claim.
 //
-// A longer launch fills the device: groups are as wide as the device allows, as many as it
-// holds, and take several tickets each.
+// A longer launch fills the device: groups are wider, as many as it holds at once, and take
+// several tickets each.
 func sizeByUnits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geometry {
 	subgroup := s.Subgroup(l)
 	slots := cover(min(queue, depth))
@@ -68,9 +72,10 @@ func sizeByUnits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geom
 	if width == 0 {
 		width = narrowSubgroups * subgroup
 		if fills {
-			width = l.UnitLanes
+			width = wideSubgroups * subgroup
 		}
-		width = wholeSubgroups(min(max(min(width, l.UnitLanes), subgroup), l.MaxWidth()), subgroup)
+		width = max(min(width, l.UnitLanes), subgroup, s.DefaultSubgroup)
+		width = wholeSubgroups(min(width, l.MaxWidth()), subgroup)
 	}
 	rows := (slots-1)/width + 1
 	least := min(subgroup, width) // slots that a claim is worth
