@@ -173,23 +173,23 @@ func (t *Tuner) unvaried() int {
 		return -1
 	}
 	for j := range axes {
-		if t.space.side[j] > 1 && !slices.ContainsFunc(t.everRan(), func(c int32) bool { return t.fresh(c) && t.space.varies(c, t.current, j) }) {
+		if t.space.span[j] >= stepsOfDoubling && !slices.ContainsFunc(t.everRan(), func(c int32) bool { return t.fresh(c) && t.space.varies(c, t.current, j) }) {
 			return j
 		}
 	}
 	return -1
 }
 
-// varies says that two geometries differ in a parameter and hardly in the others.
+// varies says that two geometries differ in a parameter, by a doubling at least, and hardly in the others.
 func (s *Space) varies(a, b int32, axis int) bool {
-	x, y := &s.levels[a], &s.levels[b]
+	x, y := &s.steps[a], &s.steps[b]
 	others := 0
 	for j := range x {
 		if j != axis {
 			others += apart(x[j], y[j])
 		}
 	}
-	return x[axis] != y[axis] && others <= nearby
+	return apart(x[axis], y[axis]) >= stepsOfDoubling && others <= nearby*stepsOfDoubling
 }
 
 // agree says that the looks since the change measured what older differences let

@@ -81,6 +81,10 @@ func TestChoiceIsNearTheExhaustiveBest(t *testing.T) {
 	// A GPU that does not say what it is and is taken for a software renderer.
 	silent := simulatedH200
 	silent.name, silent.limits.SubgroupSize, silent.limits.MaxWorkgroupsPerDimension = "silent GPU", 0, 65_535
+	// One that says what it is, and one that says something else.
+	described, misdescribed := simulatedH200, simulatedH200
+	described.name, described.limits.Units, described.limits.UnitLanes = "described GPU", 132, 2048
+	misdescribed.name, misdescribed.limits.Units, misdescribed.limits.UnitLanes = "misdescribed GPU", 3, 32
 	for _, c := range []struct {
 		machine     *machine
 		scale       float64
@@ -89,6 +93,8 @@ func TestChoiceIsNearTheExhaustiveBest(t *testing.T) {
 		{&simulatedH200, 1, 0.05, 0.12},
 		{&simulatedLlvmpipe, 0.5, 0.10, 0.25},
 		{&silent, 1, 0.05, 0.25},
+		{&described, 1, 0.05, 0.12},
+		{&misdescribed, 1, 0.05, 0.25},
 	} {
 		all := loads(c.scale)
 		var mean, worst, total, worstTotal float64 // the worst of single runs
@@ -115,6 +121,44 @@ func TestChoiceIsNearTheExhaustiveBest(t *testing.T) {
 		}
 		if worstTotal > 1.15 || total >= single {
 			t.Errorf("%s: total %.3f of the clairvoyant's, worst %.3f; best single geometry %.3f", c.machine.name, total, worstTotal, single)
+		}
+	}
+}
+
+// Before anything is measured the policy's own geometry runs, and the tuner begins from it.
+func TestThePolicysOwnGeometryOfADescribedDeviceIsNearTheBest(t *testing.T) {
+	standard := policy.Standard()
+	for _, c := range []struct {
+		machine      *machine
+		units, lanes uint32
+		scale        float64
+		mean, worst  float64
+	}{
+		{&simulatedH200, 132, 2048, 1, 1.10, 1.5},
+		{&simulatedLlvmpipe, 4, 8, 0.5, 1.10, 1.5},
+	} {
+		m := *c.machine
+		m.limits.Units, m.limits.UnitLanes = c.units, c.lanes
+		m.host = 0 // launches in flight overlap it, and a geometry that splits a launch need not
+		var mean, worst float64
+		all := loads(c.scale)
+		for _, l := range all {
+			s := m.space(l)
+			best := math.Inf(1)
+			for c := range s.Len() {
+				best = math.Min(best, m.ns(l, s.At(c)))
+			}
+			plan, _, err := policy.Decide(&standard, &policy.Request{QueueLen: l.slots, Limits: m.limits}, policy.State{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			over := m.ns(l, clamped(plan.Geometry(), l)) / best
+			t.Logf("%s, %d slots, work %g, skew %g: %s takes %.3f of the best", m.name, l.slots, l.work, l.skew, plan.Geometry(), over)
+			mean, worst = mean+over/float64(len(all)), max(worst, over)
+		}
+		t.Logf("%s: mean %.3f, worst %.3f", m.name, mean, worst)
+		if mean > c.mean || worst > c.worst {
+			t.Errorf("%s: the mean is %.3f and the worst %.3f of the best, at most %.2f and %.2f", m.name, mean, worst, c.mean, c.worst)
 		}
 	}
 }

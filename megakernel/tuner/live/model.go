@@ -13,14 +13,12 @@ import (
 // over depth) and the lanes (width times groups).
 const derived = 3
 
-// maxApart is the most doublings by which two values of a derived quantity differ.
-const maxApart = 128
-
-// similarity is the correlation by the distance in doublings.
-func similarity(n int, length float64) []float64 {
-	k := make([]float64, n)
+// similarity is the correlation of values up to so many steps apart, by their distance;
+// length is in doublings.
+func similarity(span int, length float64) []float64 {
+	k := make([]float64, span+1)
 	for i := range k {
-		k[i] = gp.Matern(float64(i) / length)
+		k[i] = gp.Matern(float64(i) / stepsOfDoubling / length)
 	}
 	return k
 }
@@ -28,19 +26,28 @@ func similarity(n int, length float64) []float64 {
 // relate prepares the similarities of geometries for the process.
 func (s *Space) relate() {
 	for j := range s.kernel {
-		s.kernel[j] = similarity(s.side[j], lengths[j])
+		s.kernel[j] = similarity(s.span[j], lengths[j])
+	}
+	s.derived = make([][derived]int16, len(s.steps))
+	for c, l := range s.steps {
+		w, g, k, d := l[0], l[1], l[2], l[3]
+		s.derived[c] = [derived]int16{k - w, g + k - d, w + g}
 	}
 	for j := range s.derivedKernel {
-		s.derivedKernel[j] = similarity(maxApart, derivedLengths[j])
-	}
-	s.derived = make([][derived]int8, len(s.levels))
-	for c, l := range s.levels {
-		w, g, k, d := int8(l[0]), int8(l[1]), int8(l[2]), int8(l[3])
-		s.derived[c] = [derived]int8{k - w, g + k - d, w + g}
+		s.derivedKernel[j] = similarity(s.derivedSpan(j), derivedLengths[j])
 	}
 }
 
-func apart[T uint16 | int8](a, b T) int {
+// derivedSpan is by how many steps the values of a derived quantity differ at most.
+func (s *Space) derivedSpan(j int) int {
+	least, most := int16(math.MaxInt16), int16(math.MinInt16)
+	for _, d := range s.derived {
+		least, most = min(least, d[j]), max(most, d[j])
+	}
+	return apart(least, most)
+}
+
+func apart(a, b int16) int {
 	d := int(a) - int(b)
 	return max(d, -d)
 }
@@ -53,7 +60,7 @@ func (s *Space) covariance(a, b, c, d int32) float64 {
 
 // alike is the covariance of the costs of two geometries, up to a constant.
 func (s *Space) alike(a, b int32) float64 {
-	la, lb := &s.levels[a], &s.levels[b]
+	la, lb := &s.steps[a], &s.steps[b]
 	sum, product := 0.0, 1.0
 	for j := range axes {
 		k := s.kernel[j][apart(la[j], lb[j])]
@@ -74,21 +81,20 @@ func (s *Space) expected(of, than int32) float64 { return s.model[of] - s.model[
 // independently, and invocations that all of them hold at once.
 type device struct{ units, lanes float64 }
 
-// deviceOf guesses what a device is. A software renderer has narrow subgroups, or like
-// Mesa's llvmpipe it does not say and allows no more workgroups than GL demands. A
-// wrong guess costs a few looks.
+// deviceOf is what a device says that it is, or else a guess. A software renderer has
+// narrow subgroups, or like Mesa's llvmpipe it does not say and allows no more workgroups
+// than GL demands. A wrong guess, or a wrong description, costs a few looks.
 func deviceOf(w *Workload) device {
 	l := &w.Limits
+	if l.Units != 0 && l.UnitLanes != 0 {
+		return device{float64(l.Units), float64(l.Units) * float64(l.UnitLanes)}
+	}
 	software := l.SubgroupSize != 0 && l.SubgroupSize <= narrowSubgroup ||
 		l.SubgroupSize == 0 && l.MaxWorkgroupsPerDimension <= leastGroupsOfGL
-	d := device{gpuUnits, gpuLanes}
 	if software {
-		d = device{softwareUnits, softwareLanes}
+		return device{softwareUnits, softwareLanes}
 	}
-	if w.Lanes > 0 {
-		d.lanes = float64(w.Lanes)
-	}
-	return d
+	return device{gpuUnits, gpuLanes}
 }
 
 // cost is the logarithm of what a launch costs by the model: workgroups take tickets in

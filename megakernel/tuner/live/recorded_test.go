@@ -69,7 +69,7 @@ func readRecorded(t testing.TB) (all []*recorded) {
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
-	limits := policy.Limits{MaxWorkgroupSizeX: 1024, MaxInvocationsPerWorkgroup: 1024, MaxWorkgroupsPerDimension: 65535}
+	limits := policy.Limits{MaxWorkgroupSizeX: 1024, MaxInvocationsPerWorkgroup: 1024, MaxWorkgroupsPerDimension: 65535, Units: 2, UnitLanes: 8}
 	for _, w := range all {
 		w.space, err = NewSpace(Workload{Limits: limits, Slots: w.slots, Legal: func(g policy.Geometry) bool { return w.cost[g] > 0 }})
 		if err != nil {

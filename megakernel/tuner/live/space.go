@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/space"
@@ -29,7 +30,6 @@ const (
 type Workload struct {
 	Limits policy.Limits
 	Slots  uint32 // slots of a usual launch, at least 1
-	Lanes  uint32 // invocations the device holds at once; 0 if not known
 	// Legal says whether the engine runs a geometry as it is; nil accepts all. It is
 	// called once for each combination.
 	Legal func(policy.Geometry) bool
@@ -42,11 +42,11 @@ type Space struct {
 	index  map[policy.Geometry]int32
 	model  []float64       // log of the cost that the model expects of each
 	start  int32           // where it is least
-	kernel [axes][]float64 // similarity of two levels by their distance
-	side   [axes]int       // levels of an axis
-	levels [][axes]uint16  // of each geometry
+	kernel [axes][]float64 // similarity of two values by their distance
+	span   [axes]int       // of an axis, in steps
+	steps  [][axes]int16   // of each geometry: logarithms of its parameters
 
-	derived       [][derived]int8 // of each geometry, in doublings
+	derived       [][derived]int16 // of each geometry, in steps
 	derivedKernel [derived][]float64
 
 	slots uint32
@@ -55,7 +55,7 @@ type Space struct {
 // NewSpace builds the space of a workload. Every axis is powers of two: widths
 // of whole subgroups, as many workgroups as there are tickets, chunks of at
 // least a quarter of the width, and dispatches of the whole launch down to an
-// eighth.
+// eighth. Of a described device the workgroups are also multiples of its units.
 func NewSpace(w Workload) (*Space, error) {
 	most := w.Limits.MaxWidth()
 	switch {
@@ -71,7 +71,7 @@ func NewSpace(w Workload) (*Space, error) {
 	groups := min(w.Limits.MaxWorkgroupsPerDimension, max(w.Slots/minChunk, 1), 1<<16)
 	values := [axes][]uint32{
 		powers(least, max(least, min(most, maxWidth))),
-		powers(1, groups),
+		withMultiples(powers(1, groups), w.Limits.Units, groups),
 		powers(minChunk, max(min(w.Slots, maxChunk), minChunk)),
 		nil,
 	}
@@ -110,7 +110,7 @@ func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
 		l := all.Levels(c)
 		g := at(l)
 		s.shapes = append(s.shapes, g)
-		s.levels = append(s.levels, [axes]uint16(l))
+		s.steps = append(s.steps, [axes]int16{steps(g.Width), steps(g.Groups), steps(g.Chunk), steps(g.Depth)})
 		s.index[g] = int32(c)
 		s.model = append(s.model, device.cost(w, g))
 		if s.model[c] < s.model[s.start] {
@@ -118,7 +118,7 @@ func enumerate(w *Workload, values [axes][]uint32) (*Space, error) {
 		}
 	}
 	for j := range s.kernel {
-		s.side[j] = len(values[j])
+		s.span[j] = int(steps(values[j][len(values[j])-1]) - steps(values[j][0]))
 	}
 	s.relate()
 	return s, nil
@@ -130,6 +130,23 @@ func powers(from, to uint32) (out []uint32) {
 	}
 	return out
 }
+
+// withMultiples adds 1, 2, 4 and 8 workgroups for each unit, up to most: one a unit leaves
+// none idle, as many as it holds fill it, and neither need be a power of two.
+func withMultiples(groups []uint32, units, most uint32) []uint32 {
+	for k := uint64(1); k <= 8; k *= 2 {
+		if n := k * uint64(units); n != 0 && n <= uint64(most) {
+			groups = append(groups, uint32(n))
+		}
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
+}
+
+// stepsOfDoubling is how finely the logarithms of parameters are told apart.
+const stepsOfDoubling = 16
+
+func steps(v uint32) int16 { return int16(math.Round(stepsOfDoubling * math.Log2(float64(v)))) }
 
 // Len is the number of geometries.
 func (s *Space) Len() int { return len(s.shapes) }

@@ -151,6 +151,17 @@ func TestSpaceFitsTheDevice(t *testing.T) {
 			}
 		}
 	}
+	described := simulatedH200.limits
+	described.Units = 132
+	s, err := NewSpace(Workload{Limits: described, Slots: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, groups := range []uint32{128, 132, 264, 512, 528, 1056} {
+		if _, ok := s.Find(policy.Geometry{Width: 128, Groups: groups, Chunk: 32, Depth: 1 << 16}); !ok {
+			t.Errorf("no %d workgroups among the geometries of 132 units", groups)
+		}
+	}
 	for _, w := range []Workload{
 		{Limits: simulatedH200.limits},
 		{Limits: simulatedH200.limits, Slots: 1 << 31},
