@@ -57,10 +57,10 @@ func (f *courseFlags) config(s *session) (cfg course.Config, err error) {
 	}
 	loads, deciders := f.CourseLoad, f.CourseDecider
 	if f.Quick {
-		cfg.Rates, cfg.Rounds, cfg.Span = []float64{0.9}, 3, time.Second
+		cfg.Rates, cfg.Rounds, cfg.Span = []float64{0.9}, 3, 800*time.Millisecond
 		cfg.Measure, cfg.Train, cfg.Sweep = time.Second, 2*time.Second, 500*time.Millisecond
 		if len(loads) == 0 {
-			loads = []string{"bursty-heavy", "urgent"}
+			loads = []string{"bursty-heavy", "alone", "urgent"}
 		}
 		if len(deciders) == 0 {
 			deciders = []string{"warm", "cold", "off", "reference", "fill"}

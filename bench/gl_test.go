@@ -85,7 +85,7 @@ func TestTheCourseIsPlannedBeforeItRuns(t *testing.T) {
 	requireGL(t)
 	log := filepath.Join(t.TempDir(), "course.jsonl")
 	got := bench(t, "course", "--quick", "--course-plan", "--course-log", log)
-	if got.code != 0 || !strings.Contains(got.stdout, "30 cells, 0 of them known, after 4 runs") {
+	if got.code != 0 || !strings.Contains(got.stdout, "45 cells, 0 of them known, after 5 runs") {
 		t.Errorf("exit code %d, %q, %s", got.code, got.stdout, got.err)
 	}
 	known := `{"capacity":{"load":"steady-heavy","slots_per_second":1000}}` + "\n" +
@@ -94,7 +94,7 @@ func TestTheCourseIsPlannedBeforeItRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = bench(t, "course", "--quick", "--course-plan", "--course-log", log, "--json")
-	if got.code != 0 || !strings.Contains(got.stdout, `"cells":30,"known":1,"prepare":2`) {
+	if got.code != 0 || !strings.Contains(got.stdout, `"cells":45,"known":1,"prepare":3`) {
 		t.Errorf("exit code %d, %q, %s", got.code, got.stdout, got.err)
 	}
 	for _, flags := range [][]string{

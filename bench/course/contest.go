@@ -50,6 +50,9 @@ func Contestants() []Contestant {
 		{Name: "off", About: "the standard policy without tuner", ours: true, setup: func(*runner, *Load) setup {
 			return setup{policy: policy.Standard(), tuner: session.Off}
 		}},
+		{Name: "untold", About: "the same, and nobody reports the queues' lengths", ours: true, setup: func(*runner, *Load) setup {
+			return setup{policy: policy.Standard(), tuner: session.Off, untold: true}
+		}},
 		{Name: "reference", About: "the original's policy without tuner", Online: true, setup: func(*runner, *Load) setup {
 			return setup{policy: policy.Reference(), tuner: session.Off}
 		}},

@@ -116,14 +116,11 @@ func (s *Summary) Text(to io.Writer) error {
 		fmt.Fprintf(out, "\ngoal\tat\tvalue\twanted\t\n")
 	}
 	for _, g := range s.Goals {
-		wanted, met := fmt.Sprintf("≤ %v", g.Most), "met"
+		wanted := fmt.Sprintf("≤ %v", g.Most)
 		if g.Most == 0 {
 			wanted = fmt.Sprintf("≥ %v", g.Least)
 		}
-		if !g.Met {
-			met = "missed"
-		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", g.Name, g.At, digits(g.Value), wanted, met)
+		fmt.Fprintf(out, "%s\t%s\t%v\t%s\t%s\n", g.Name, g.At, g.Value, wanted, g.Verdict)
 	}
 	return out.Flush()
 }
@@ -133,7 +130,7 @@ func (i *Interval) String() string {
 	switch {
 	case i == nil:
 		return "-"
-	case i.High == 0:
+	case i.Pairs == 1 || i.Low == i.High:
 		return digits(i.Mean)
 	}
 	return fmt.Sprintf("%s (%s to %s)", digits(i.Mean), digits(i.Low), digits(i.High))

@@ -33,6 +33,7 @@ type setup struct {
 	tunerDir  string // of what tuners begin from; "": nothing, and nothing is kept
 	rival     *rival // takes the policy's place; nil: nobody
 	waves     bool   // no launch goes to a resident kernel
+	untold    bool   // nobody reports the queues' lengths
 	telemetry time.Duration
 }
 
@@ -55,7 +56,10 @@ const batchesUnderWay = 256
 
 // startRig starts a server, a worker and its clients. programs is where built kernels are kept.
 func startRig(ctx context.Context, open func() (worker.Device, error), programs string, s setup, log *slog.Logger) (_ *rig, err error) {
-	r := &rig{watch: newWatch(s.rival), every: s.telemetry}
+	r := &rig{watch: newWatch(s.rival)}
+	if !s.untold {
+		r.every = s.telemetry
+	}
 	defer func() {
 		if err != nil {
 			_ = r.close()

@@ -30,7 +30,8 @@ type Row struct {
 	RateRatio *Interval `json:"throughput_ratio,omitempty"`
 }
 
-// Interval is a ratio with the interval that holds it with 95 %. High is 0 if nothing bounds it.
+// Interval is a ratio with the interval that holds it with 95 %. With one pair nothing bounds it: Low and High
+// are 0 then.
 type Interval struct {
 	Mean  float64 `json:"mean"`
 	Low   float64 `json:"low"`

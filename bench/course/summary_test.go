@@ -8,11 +8,13 @@ import (
 	"testing"
 )
 
+var classes = map[string]string{"steady-heavy": "work", "urgent": "urgent", "alone": "urgent", "tenants": "tenants"}
+
 // cellOf is a cell with one class and a 99th percentile.
 func cellOf(load string, rate float64, decider string, round int, p99 float64) Record {
 	return Record{Cell: &Cell{
 		Load: load, Rate: rate, Decider: decider, Round: round, Seed: uint64(round), Throughput: 1000 * p99,
-		Classes: []Class{{Name: "work", Batches: 10, P50: p99 / 2, P99: p99}}, Shares: map[string]float64{"work": 1},
+		Classes: []Class{{Name: classes[load], Batches: 10, P50: p99 / 2, P99: p99}}, Shares: map[string]float64{"work": 1},
 	}}
 }
 
@@ -23,7 +25,7 @@ func TestRatiosAreOfPairs(t *testing.T) {
 		cellOf("steady-heavy", 1.2, "fill", 0, 10), cellOf("steady-heavy", 1.2, "warm", 0, 20),
 		cellOf("steady-heavy", 1.2, "fill", 1, 100), cellOf("steady-heavy", 1.2, "warm", 1, 200),
 		failed, cellOf("steady-heavy", 1.2, "warm", 2, 7),
-		cellOf("steady-heavy", 1.2, "aimd", 0, 40), // of another round than warm's only ones beside it
+		cellOf("steady-heavy", 1.2, "aimd", 0, 40),
 	}, "warm")
 	fill := s.find("steady-heavy", 1.2, "fill")
 	if fill == nil || fill.Rounds != 2 || fill.Failed != 1 || fill.Classes[0].P99 != 55 || fill.P99Ratio.Pairs != 2 || math.Abs(fill.P99Ratio.Mean-2) > 1e-9 {
@@ -35,11 +37,14 @@ func TestRatiosAreOfPairs(t *testing.T) {
 	if s.Rows[0].Decider != "warm" || s.Rows[0].P99Ratio != nil {
 		t.Errorf("the first row is %+v", s.Rows[0])
 	}
-	want := map[string]bool{"warm, p99 over the best online decider": false, "warm, throughput over the best online decider": false}
+	want := map[string]string{
+		"warm, p99 over the best online decider": "missed", "warm, throughput over the best online decider": "open", // one pair
+		"warm, share of busy loads at 0.9 or less": "missed",
+	}
 	for _, g := range s.Goals {
-		met, known := want[g.Name]
-		if !known || g.Met != met {
-			t.Errorf("goal %+v", g)
+		verdict, known := want[g.Name]
+		if !known || g.Verdict != verdict {
+			t.Errorf("goal %+v, %v", g, g.Value)
 		}
 		delete(want, g.Name)
 	}
@@ -86,6 +91,34 @@ func TestRecordsAreReadAsTheyWereWritten(t *testing.T) {
 	for _, bad := range []string{"{}\n", "{\"cell\":\n", "x\n"} {
 		if _, err := Read(strings.NewReader(bad)); err == nil || !strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+// A goal is met or missed only if the whole interval is on one side of its bound.
+func TestAGoalWithTheBoundInItsIntervalIsOpen(t *testing.T) {
+	for want, values := range map[string][2]float64{"met": {2, 2.1}, "missed": {10, 10.1}, "open": {2, 10}} {
+		s := Summarize([]Record{
+			cellOf("tenants", 0.9, "off", 0, 1), cellOf("tenants", 0.9, "off", 1, 1),
+			cellOf("urgent", 0.9, "off", 0, values[0]), cellOf("alone", 0, "off", 0, 1),
+			cellOf("urgent", 0.9, "off", 1, values[1]), cellOf("alone", 0, "off", 1, 1),
+		}, "warm")
+		found := false
+		for _, g := range s.Goals {
+			switch g.Name {
+			case "off, urgent p99 over alone":
+				found = true
+				if g.Verdict != want {
+					t.Errorf("%v is %s, want %s", g.Value, g.Verdict, want)
+				}
+			case "off, device time, least over most tenant":
+				if g.Verdict != "met" || g.Value.Mean != 1 {
+					t.Errorf("%+v", g)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("no goal in %+v", s.Goals)
 		}
 	}
 }
