@@ -87,10 +87,11 @@ func (a *queueActor) decide() {
 	}
 	device := a.device.view.Load()
 	a.number++
+	before := policy.State{Topology: a.topology.issued.state, Plan: a.policy.issued.state}
 	d := &decision{
-		number: a.number, view: view, request: requestOf(&view, device, a.suggested.Load()),
+		number: a.number, view: view, before: before,
+		request:         requestOf(&view, device, a.suggested.Load(), &a.system.cfg.Policy, &before.Plan),
 		commitOnPublish: device.known && !device.local && !device.reporting,
-		before:          policy.State{Topology: a.topology.issued.state, Plan: a.policy.issued.state},
 	}
 	d.after = d.before
 	if device.known {
@@ -127,14 +128,14 @@ func (a *queueActor) publishDecision(d *decision, device *deviceView) {
 	a.policy.unannounced = false
 }
 
-// assignEdition gives the plan its edition and reports whether the plan differs from
-// that of the decision before.
+// assignEdition gives the plan its edition and reports whether it launches something else
+// than the plan before.
 func (a *queueActor) assignEdition(s *summary) (changed bool) {
 	last, planned := a.latest.Load(), a.planned.Load()
 	if planned != nil {
 		s.edition = planned.edition
 	}
-	if s.planned && (planned == nil || !samePlan(s.plan, planned.plan)) {
+	if s.planned && (planned == nil || s.launch() != planned.launch()) {
 		s.edition++
 		return true
 	}
@@ -176,7 +177,7 @@ func (t *tally) add(d *decision) {
 	if d.plan.Topology != d.plan.RawTopology {
 		t.held.Add(1)
 	}
-	if was := d.before.Topology.Topology; was != policy.TopologyNone && was != d.plan.Topology {
+	if was := d.before.Topology.Topology; was != policy.TopologyNone && was != d.after.Topology.Topology {
 		t.switches.Add(1)
 	}
 }

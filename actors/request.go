@@ -18,9 +18,9 @@ type deviceView struct {
 }
 
 // requestOf puts a decision's request together from the queue's own records,
-// its worker and the tuner's view. A budget of 0 is "none", so the smaller of
+// its worker and the tuner's view, which is asked about the length that the plan will be for. A budget of 0 is "none", so the smaller of
 // two given budgets holds.
-func requestOf(v *view, d *deviceView, tuned *session.View) policy.Request {
+func requestOf(v *view, d *deviceView, tuned *session.View, cfg *policy.Config, before *policy.PlanState) policy.Request {
 	q, g := &v.queue, v.graphs()
 	r := policy.Request{
 		QueueLen:              q.QueueLen,
@@ -51,7 +51,7 @@ func requestOf(v *view, d *deviceView, tuned *session.View) policy.Request {
 	}
 	v.walk.join(&r)
 	if tuned != nil {
-		r.Tuned = tuned.For(r.QueueLen)
+		r.Tuned = tuned.For(cfg.PlannedLength(r.QueueLen, before))
 	}
 	if r.MemoryBudgetBytes == 0 || d.memoryBudget != 0 && d.memoryBudget < r.MemoryBudgetBytes {
 		r.MemoryBudgetBytes = d.memoryBudget
@@ -77,19 +77,6 @@ func WireGeometry(g policy.Geometry) telemetry.Geometry {
 // ranGeometry is the geometry that a report says its launch ran at.
 func ranGeometry(l *telemetry.Launch) policy.Geometry {
 	return policy.Geometry{Width: l.Applied.WorkgroupSizeX, Groups: l.Applied.Groups, Chunk: l.Applied.ClaimChunk, Depth: l.AppliedDepth}
-}
-
-// samePlan reports whether two decisions ask for the same launch. What they
-// were based on may differ.
-func samePlan(a, b policy.Recommendation) bool {
-	return withoutEvidence(a) == withoutEvidence(b)
-}
-
-func withoutEvidence(p policy.Recommendation) policy.Recommendation {
-	p.FrontierDensityBps, p.MemoryPressureBps = 0, 0
-	p.RawTopology, p.ScheduledGroups, p.Tuned = 0, 0, 0
-	p.Reasons, p.ReasonCount = policy.Reasons{}, 0
-	return p
 }
 
 // Walk is what a worker of this process says about the graphs of one of its queues and

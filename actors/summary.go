@@ -55,6 +55,14 @@ func summaryOf(d *decision, cfg *policy.Config) *summary {
 	return s
 }
 
+// launch is what the decision has launched, and how it reaches the device.
+func (s *summary) launch() launch { return launch{s.plan.Launch(&s.after), s.mode} }
+
+type launch struct {
+	policy.Launch
+	mode string // wave, lease or auto
+}
+
 // forTuner is what the tuner needs to know of the plan behind a launch.
 func (s *summary) forTuner() *session.Plan {
 	return &session.Plan{Asked: s.tuned, Given: s.plan.Geometry(), QueueLen: s.queueLen}

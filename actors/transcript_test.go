@@ -260,6 +260,8 @@ func (r *runner) configure(a arguments) {
 			r.cfg.MaxWorkers = int(a.number(k))
 		case "failures":
 			r.cfg.MaxFailures = int(a.number(k))
+		case "dwell":
+			r.cfg.Policy.Dwell = uint8(a.number(k))
 		case "pending":
 			r.cfg.MaxPendingSlots = int(a.number(k))
 		case "tuning":

@@ -244,7 +244,7 @@
 //	29   frontier_density_bps                  u16       0..10000       bps          gauge    of the request, or inferred
 //	30   memory_pressure_bps                   u16       0..10000       bps          gauge    of the request, or inferred
 //	31   switch_held                           bool      true|false     -            event    hysteresis kept the topology
-//	32   changed                               bool      true|false     -            event    the plan is not the previous one
+//	32   changed                               bool      true|false     -            event    launches something else: geometry, in_flight, execution_mode, launch_mode or walk
 //	33   heartbeat                             bool      true|false     -            event    a repeat of the last decision
 //	34   committed_on_publish                  bool      true|false     -            gauge    this worker never reported a launch
 //	35   valid_for_ms                          u32       0..2^32-1      ms           event

@@ -38,7 +38,7 @@ type Recommendation struct {
 	FrontierDensityBps  uint16
 	MemoryPressureBps   uint16
 	SwitchHeld          bool // hysteresis kept the previous topology
-	Changed             bool // the plan differs from the previous decision's
+	Changed             bool // the plan launches something else than the previous one
 	Heartbeat           bool // a repeat of the last decision
 	CommittedOnPublish  bool // this worker has never reported a launch
 	ValidForMs          uint32

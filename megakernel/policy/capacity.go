@@ -136,37 +136,16 @@ func overBudget(cfg *Config, req *Request, hits uint32) error {
 	return &OutOfMemoryError{Requested: peak, Available: req.MemoryBudgetBytes}
 }
 
-// inFlightBandDivisor: a launch that a backlog has gained is lost once the backlog is
-// below the threshold by 1/8 of a launch's depth.
-const inFlightBandDivisor = 8
-
-// inFlight is how many launches of the queue may be under way at a time: one for
+// inFlight is how many launches of a queue of some length may be under way at a time: one for
 // each depth of slots in its backlog, begun ones included, up to MaxInFlight. A
 // queue that one launch empties gains nothing from a second one: it would find
 // nothing to run. A queue that several launches share keeps the device busy while the
 // host takes over the results of the launch before. Each launch in flight holds its
 // pages, hits and results until then, so where memory is scarce there is one.
-//
-// With FullHysteresis, prev being what was allowed before, a backlog about a multiple
-// of the depth does not add and drop a launch with every record.
-func inFlight(cfg *Config, queue, depth uint32, scarce bool, prev uint32) uint32 {
+func inFlight(cfg *Config, length, depth uint32, scarce bool) uint32 {
 	if !cfg.Pipelined || scarce {
 		return 1
 	}
-	band := uint64(0)
-	if cfg.FullHysteresis {
-		band = uint64(depth / inFlightBandDivisor)
-	}
-	n := uint32(1)
-	for n < cfg.Sizing.MaxInFlight {
-		edge := uint64(n) * uint64(depth)
-		if n < prev {
-			edge -= band
-		}
-		if uint64(queue) <= edge {
-			break
-		}
-		n++
-	}
-	return n
+	launches := (max(length, 1)-1)/depth + 1
+	return min(launches, cfg.Sizing.MaxInFlight)
 }

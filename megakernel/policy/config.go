@@ -66,6 +66,10 @@ type Config struct {
 	JITQueueLenHysteresis uint32 `json:"jit_queue_len_hysteresis,omitzero"` // slots
 	WorkerHysteresisBps   uint16 `json:"worker_hysteresis_bps,omitzero"`
 
+	// Used with Steady only. Dwell is how many decisions in a row must ask for what
+	// hysteresis keeps before it is given up. At least 1.
+	Dwell uint8 `json:"dwell,omitzero"`
+
 	Sizing Sizing `json:"sizing,omitzero"`
 
 	// SeparateWidth makes the workgroup width and the number of workgroups
@@ -96,6 +100,11 @@ type Config struct {
 	// number of workers that shedding leaves (see shed.go). Off, these follow
 	// every change, as in the reference.
 	FullHysteresis bool `json:"full_hysteresis,omitzero"`
+	// Steady keeps noise out of plans (see steady.go): an empty queue changes nothing, a
+	// plan is made for a length that covers the queue for a while, and what hysteresis
+	// keeps is left when Dwell decisions in a row ask for it. Off, the last value decides,
+	// and an empty queue takes back what the one before has gained, as in the reference.
+	Steady bool `json:"steady,omitzero"`
 	// FitBudget replaces a plan that exceeds the memory budget by the largest
 	// one that fits: the hit capacity, derived or requested, is reduced, but not
 	// below MinHitCapacity or a smaller requested capacity, and the
@@ -178,7 +187,8 @@ func Reference() Config {
 		HotOpcodeHysteresis:   2,
 		HotWindowHysteresis:   1,
 		JITQueueLenHysteresis: 512,
-		WorkerHysteresisBps:   1_250,
+		WorkerHysteresisBps:   2_500,
+		Dwell:                 8,
 		Sizing: Sizing{
 			OccupancyDivisor:      256,
 			MaxDispatchWorkgroups: 1_024,
@@ -203,6 +213,7 @@ func Standard() Config {
 	cfg.TopologyByEdges = true
 	cfg.GraphTopology = true
 	cfg.FullHysteresis = true
+	cfg.Steady = true
 	cfg.FitBudget = true
 	cfg.StrictBps = true
 	cfg.Pipelined = true
@@ -227,6 +238,7 @@ func (c *Config) validateCounts() error {
 		atLeastOne("hot opcode threshold", c.HotOpcodeThreshold),
 		atLeastOne("hot window threshold", c.HotWindowThreshold),
 		atLeastOne("priority age threshold", c.PriorityAgeThreshold),
+		atLeastOne("dwell", uint32(c.Dwell)),
 	)
 }
 

@@ -2,7 +2,7 @@ package policy
 
 import "math/bits"
 
-// Decide makes one decision: observe, classify, plan. Whoever decides calls it:
+// Decide makes one decision: observe, classify, dwell, plan. Whoever decides calls it:
 // the actors, replay, the golden vectors and the benchmark.
 //
 // On an error the recommendation is zero and the plan's part of the state is
@@ -13,10 +13,14 @@ func Decide(cfg *Config, req *Request, prev State) (rec Recommendation, next Sta
 	if err = walk.classify(cfg, req, prev.Topology.Topology); err != nil {
 		return rec, prev, err
 	}
-	next = prev
-	next.Topology.Topology = walk.Topology
+	next.Topology = walk.dwell(cfg, req, prev.Topology)
+	next.Plan = prev.Plan
 	if err = plan(cfg, req, &walk, &next.Plan, &rec); err != nil {
+		next.Plan = prev.Plan
 		return Recommendation{}, next, err
+	}
+	if cfg.Steady && req.QueueLen == 0 {
+		next.Plan = prev.Plan
 	}
 	return rec, next, nil
 }

@@ -17,6 +17,8 @@
 //	promotion      Observe                  which counters are hot, or were and are still warm
 //	raw topology   rawTopology              the walk the current values ask for, first match wins
 //	stabilise      stabilise                whether the previous walk is kept inside its band
+//	dwell          dwell                    whether it is kept for some more decisions
+//	length         plannedLength            the queue length that the plan is for
 //	shed           shed                     how many worker groups memory pressure or a sparse frontier leave
 //	geometry       geometry                 width, number of groups, padded slots, claim chunk, depth
 //	pressure       pressure                 the class of the queue length against one launch
@@ -27,8 +29,8 @@
 //	age            age                      whether waiting work must be aged
 //
 // decide.go has the first two and the composition, topology.go and edges.go the
-// next two, plan.go the order of the others. When several things are wrong at
-// once the error of the earliest stage is returned.
+// next two, steady.go dwell and length, plan.go the order of the others. When
+// several things are wrong at once the error of the earliest stage is returned.
 //
 // The first four stages are [Classify], because a graph job needs no more: it
 // decides the topology of each level, on the device (see [DirectorSource]) or

@@ -233,6 +233,8 @@ func TestEdgesDoNotFlapInsideTheBand(t *testing.T) {
 			t.Skip("no band among so few vertices")
 		}
 		switches, promoted := 0, false
+		req.FrontierOutDegreeSum = work[0]
+		state = settled(t, &cfg, &req, state)
 		for i, w := range work {
 			req.FrontierOutDegreeSum = w
 			req.UnexploredEdges = rapid.Uint64Range(0, 1<<24).Draw(t, "unexplored")

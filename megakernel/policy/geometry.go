@@ -2,9 +2,9 @@ package policy
 
 import "math"
 
-// geometry shapes the launch and says what came of the tuner's opinion.
-func geometry(cfg *Config, req *Request, workers uint32, rec *Recommendation) error {
-	if err := shape(cfg, req, workers, rec); err != nil {
+// geometry shapes the launch for a queue of some length and says what came of the tuner's opinion.
+func geometry(cfg *Config, req *Request, length, workers uint32, rec *Recommendation) error {
+	if err := shape(cfg, req, length, workers, rec); err != nil {
 		return err
 	}
 	if req.Tuned.given() && cfg.SeparateWidth && cfg.TuneGeometry {
@@ -61,13 +61,13 @@ func dispatchGroups(cfg *Config, l *Limits, ceiling uint32) uint32 {
 	return min(ceiling, max(cfg.Sizing.MaxDispatchWorkgroups, 1))
 }
 
-// shape fills in the geometry of a launch. Without SeparateWidth it is that of
+// shape fills in the geometry of a launch of a queue that is planned with some length. Without SeparateWidth it is that of
 // referenceShape. With it, width and number of groups are two numbers, and each part of
 // the geometry is the tuner's if it has an opinion and the limits allow it; otherwise it
 // is that of sizeByUnits or, if the device is not described, of sizeByLimits. A launch
 // takes at most the depth in slots, in whole workgroups; what the queue holds beyond
 // that is the next launch's.
-func shape(cfg *Config, req *Request, ceiling uint32, rec *Recommendation) error {
+func shape(cfg *Config, req *Request, length, ceiling uint32, rec *Recommendation) error {
 	s, l := &cfg.Sizing, &req.Limits
 	if err := l.check(); err != nil {
 		return err
@@ -84,11 +84,12 @@ func shape(cfg *Config, req *Request, ceiling uint32, rec *Recommendation) error
 		width, depth = tunedSize(cfg, l, &req.Tuned, depth)
 	}
 	queue, most := max(req.QueueLen, 1), dispatchGroups(cfg, l, ceiling)
+	length = max(length, 1)
 	var g Geometry
 	if cfg.described(l) {
-		g = sizeByUnits(s, l, queue, most, width, depth)
+		g = sizeByUnits(s, l, length, most, width, depth)
 	} else {
-		g = sizeByLimits(s, l, queue, most, width, depth)
+		g = sizeByLimits(s, l, length, most, width, depth)
 	}
 	rec.WorkgroupSizeX = g.Width
 	// A queue within one width of 2^32 pads to 2^32-1 slots, which is no
@@ -172,7 +173,7 @@ func (rec *Recommendation) noteTuned(tuned *Geometry) {
 // from the limits. It is false for limits that are zero.
 func (c *Config) Accepts(l *Limits, ceiling uint32, g Geometry) bool {
 	var rec Recommendation
-	if !c.SeparateWidth || !c.TuneGeometry || shape(c, &Request{Limits: *l, Tuned: g}, ceiling, &rec) != nil {
+	if !c.SeparateWidth || !c.TuneGeometry || shape(c, &Request{Limits: *l, Tuned: g}, 0, ceiling, &rec) != nil {
 		return false
 	}
 	return rec.Tuned == TunedWidth|TunedGroups|TunedChunk|TunedDepth

@@ -26,6 +26,17 @@ func decisions(t *rapid.T, cfg *Config, state State, reqs []Request) (flips stru
 	return flips
 }
 
+// settled is the state after so many decisions on one request that nothing is held any more.
+func settled(t *rapid.T, cfg *Config, req *Request, state State) State {
+	for range 2 * cfg.Dwell {
+		var err error
+		if _, state, err = Decide(cfg, req, state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return state
+}
+
 func count(b bool) int {
 	if b {
 		return 1
@@ -56,7 +67,7 @@ func TestHotCountersDoNotFlapInsideTheBand(t *testing.T) {
 			r.HotOpcodeCount = rapid.Uint32Range(6, 12).Draw(t, "opcodes")
 			r.HotWindowCount = rapid.Uint32Range(3, 6).Draw(t, "windows")
 		})
-		flips := decisions(t, &cfg, anyState.Draw(t, "prev"), reqs)
+		flips := decisions(t, &cfg, settled(t, &cfg, &reqs[0], anyState.Draw(t, "prev")), reqs)
 		if flips.topology > 1 || flips.mode > 1 || flips.promotion > 2 {
 			t.Fatalf("%+v: more than each on its own once", flips)
 		}
@@ -84,7 +95,7 @@ func TestWorkersDoNotFlapInsideTheBand(t *testing.T) {
 		req.RequestedWorkerGroups = rapid.Uint32Range(0, 1_024).Draw(t, "workers")
 		centre := rapid.Uint16Range(100, 700).Draw(t, "density")
 		req.FrontierDensityBps = centre
-		_, state, err := Decide(&cfg, &req, State{Topology: TopologyState{TopologySparse}})
+		_, state, err := Decide(&cfg, &req, State{Topology: TopologyState{Topology: TopologySparse}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,12 +117,14 @@ func TestHeldWorkersAreWithinTheBand(t *testing.T) {
 	cfg := Standard()
 	rapid.Check(t, func(t *rapid.T) {
 		req, prev := anyRequest.Draw(t, "req"), anyState.Draw(t, "prev")
+		req.QueueLen = max(req.QueueLen, 1)
 		// The rules that keep a number apply to one state in many: aim at it.
 		if rapid.Bool().Draw(t, "same shedding") {
 			first := req
 			first.FrontierDensityBps, first.MemoryPressureBps = anyBps.Draw(t, "density before"), anyBps.Draw(t, "pressure before")
 			_, prev, _ = Decide(&cfg, &first, prev)
 		}
+		prev.Plan.WorkersAsked = cfg.Dwell - 1 // one more is taken
 		rec, next, err := Decide(&cfg, &req, prev)
 		if err != nil {
 			t.Skip("no plan")
@@ -154,14 +167,14 @@ func TestModeReasonGivesTheDistanceToTheFlip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := smallQueue
 		req.FrontierDensityBps = 2_000
-		req.QueueLen = edgy(8_192, 0, 3_583, 3_584, 4_095, 4_096).Draw(t, "queue")
+		req.QueueLen = max(edgy(8_192, 1, 3_583, 3_584, 4_095, 4_096).Draw(t, "queue"), 1)
 		switch rapid.IntRange(0, 2).Draw(t, "hot") {
 		case 1:
 			req.HotOpcodeCount = edgy(16, 5, 6, 7, 8).Draw(t, "opcodes")
 		case 2:
 			req.HotWindowCount = edgy(8, 2, 3, 4).Draw(t, "windows")
 		}
-		rec, state, err := Decide(&cfg, &req, anyState.Draw(t, "prev"))
+		rec, state, err := Decide(&cfg, &req, settled(t, &cfg, &req, anyState.Draw(t, "prev")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,11 +199,7 @@ func TestModeReasonGivesTheDistanceToTheFlip(t *testing.T) {
 			default:
 				t.Fatalf("unexpected %+v", r)
 			}
-			got, _, err := Decide(&cfg, &next, state)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return got.Mode
+			return settled(t, &cfg, &next, state).Plan.Mode
 		}
 		if moved(r.Distance) == rec.Mode || moved(r.Distance-1) != rec.Mode {
 			t.Fatalf("%v does not flip at %+v", rec.Mode, r)

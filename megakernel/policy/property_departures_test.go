@@ -24,7 +24,7 @@ func TestHeadRoomFollowsTheFinalTopology(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := anyRequest.Draw(t, "req")
 		req.RequestedHitCapacity, req.MemoryBudgetBytes = 0, 0
-		req.QueueLen = min(req.QueueLen, 1<<20)
+		req.QueueLen = min(max(req.QueueLen, 1), 1<<20)
 		rec, _, err := Decide(&cfg, &req, anyState.Draw(t, "prev"))
 		if err != nil {
 			t.Fatal(err)

@@ -64,7 +64,7 @@ var anyTopology = rapid.Custom(func(t *rapid.T) Topology {
 
 var anyState = rapid.Custom(func(t *rapid.T) State {
 	return State{
-		Topology: TopologyState{anyTopology.Draw(t, "topology")},
+		Topology: TopologyState{anyTopology.Draw(t, "topology"), rapid.Uint8Range(0, 7).Draw(t, "asked")},
 		Plan: PlanState{
 			WorkgroupSizeX:    64,
 			Groups:            3,
@@ -74,7 +74,11 @@ var anyState = rapid.Custom(func(t *rapid.T) State {
 			Topology:          anyTopology.Draw(t, "planned topology"),
 			CeilingGroups:     edgy(2_000, 0, 1, 2, 32, 255, 1<<32-1).Draw(t, "ceiling"),
 			ScheduledGroups:   edgy(2_000, 0, 1, 2, 32, 255, 1<<32-1).Draw(t, "scheduled"),
-			InFlight:          rapid.Uint32Range(0, 4).Draw(t, "in flight"),
+			Length:            edgy(1<<20, 0, 1, 256, 4_096, 98_304, 1<<32-1).Draw(t, "length"),
+			LowMost:           edgy(1<<20, 0).Draw(t, "most low"),
+			Low:               rapid.Uint8Range(0, 7).Draw(t, "low"),
+			ModeAsked:         rapid.Uint8Range(0, 7).Draw(t, "mode asked"),
+			WorkersAsked:      rapid.Uint8Range(0, 7).Draw(t, "workers asked"),
 		},
 	}
 })
@@ -165,9 +169,12 @@ func TestReferenceNeverExceedsTheDevice(t *testing.T) {
 func TestSteadyInputGivesSteadyOutput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg, req, state := anyConfig.Draw(t, "cfg"), anyRequest.Draw(t, "req"), anyState.Draw(t, "prev")
-		first, state, err := Decide(&cfg, &req, state)
-		if err != nil {
+		if _, _, err := Decide(&cfg, &req, state); err != nil {
 			t.Skip("no plan")
+		}
+		first, state, err := Decide(&cfg, &req, settled(t, &cfg, &req, state))
+		if err != nil {
+			t.Fatal(err)
 		}
 		want := first
 		for i := range 5 {
@@ -199,6 +206,8 @@ func TestTopologyDoesNotFlapInsideABand(t *testing.T) {
 				values := rapid.SliceOfN(rapid.Uint16Range(band.lo, band.hi), 2, 50).Draw(t, "values")
 				req := Request{QueueLen: 100, Limits: Limits{256, 65_535, 1_024, 0, 0, 0}}
 				switches := 0
+				band.set(&req, values[0])
+				state = settled(t, &cfg, &req, state)
 				for i, v := range values {
 					band.set(&req, v)
 					before := state.Topology
@@ -206,7 +215,7 @@ func TestTopologyDoesNotFlapInsideABand(t *testing.T) {
 					if _, state, err = Decide(&cfg, &req, state); err != nil {
 						t.Fatal(err)
 					}
-					if i > 0 && state.Topology != before {
+					if i > 0 && state.Topology.Topology != before.Topology {
 						switches++
 					}
 				}

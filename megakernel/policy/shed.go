@@ -23,7 +23,7 @@ func ceilingGroups(cfg *Config, req *Request) uint32 {
 
 // shed is the number of workers after shedding and, with FullHysteresis, after
 // hysteresis. The error is ErrMemoryThreshold.
-func shed(cfg *Config, req *Request, walk *Classification, ceiling uint32, prev *PlanState, rec *Recommendation) (uint32, error) {
+func shed(cfg *Config, req *Request, walk *Classification, ceiling uint32, idle bool, state *PlanState, rec *Recommendation) (uint32, error) {
 	scheduled, rule, err := scheduledGroups(cfg, req, walk, ceiling)
 	if err != nil {
 		return 0, err
@@ -32,7 +32,7 @@ func shed(cfg *Config, req *Request, walk *Classification, ceiling uint32, prev 
 	if rule != RuleNone {
 		shedReason(cfg, walk, rule, rec.addReason())
 	}
-	workers := heldWorkers(cfg, walk, ceiling, scheduled, prev)
+	workers := heldWorkers(cfg, walk, ceiling, scheduled, idle, state)
 	if workers != scheduled {
 		workersReason(cfg, ceiling, scheduled, workers, rec.addReason())
 	}
@@ -82,13 +82,16 @@ func shedSparse(cfg *Config, densityBps uint16, ceiling uint32) uint32 {
 // heldWorkers keeps the number of workers while shedding for one topology and
 // from one ceiling asks for nearly the same: a change of the request, of the
 // limits behind an automatic one, or of the topology, which has a hysteresis
-// of its own, is followed at once.
-func heldWorkers(cfg *Config, walk *Classification, ceiling, wanted uint32, prev *PlanState) uint32 {
-	held := prev.ScheduledGroups
-	if !cfg.FullHysteresis || prev.Topology != walk.Topology || prev.CeilingGroups != ceiling || held == 0 || held > ceiling {
+// of its own, is followed at once. Anything else is with Steady when enough
+// decisions in a row ask for it.
+func heldWorkers(cfg *Config, walk *Classification, ceiling, wanted uint32, idle bool, state *PlanState) uint32 {
+	held := state.ScheduledGroups
+	if !cfg.FullHysteresis || state.Topology != walk.Topology || state.CeilingGroups != ceiling || held == 0 || held > ceiling {
+		state.WorkersAsked = 0
 		return wanted
 	}
-	if lo, hi := workerBand(cfg, held); wanted < lo || wanted > hi {
+	lo, hi := workerBand(cfg, held)
+	if !idle && cfg.persists(wanted < lo || wanted > hi, &state.WorkersAsked) {
 		return wanted
 	}
 	return held
@@ -106,9 +109,9 @@ func workersReason(cfg *Config, ceiling, wanted, held uint32, r *Reason) {
 	lo, hi := workerBand(cfg, held)
 	r.Rule, r.Held, r.Value = RuleWorkers, true, uint64(wanted)
 	if wanted > held && hi < ceiling {
-		r.Threshold, r.Distance = uint64(hi)+1, uint64(hi-wanted)+1
+		r.Threshold, r.Distance = uint64(hi)+1, sub(uint64(hi)+1, uint64(wanted))
 	} else {
-		r.Threshold, r.Distance = sub(uint64(lo), 1), uint64(wanted-lo)+1
+		r.Threshold, r.Distance = sub(uint64(lo), 1), sub(uint64(wanted)+1, uint64(lo))
 	}
 }
 

@@ -158,6 +158,11 @@ func (c *textCase) setField(name, value string) (err error) {
 		}
 		return nil
 	}
+	if name == "cfg.dwell" {
+		n, err := strconv.ParseUint(value, 10, 8)
+		c.cfg.Dwell = uint8(n)
+		return err
+	}
 	n, err := strconv.ParseUint(strings.ReplaceAll(value, "_", ""), 10, 64)
 	if err != nil {
 		return err

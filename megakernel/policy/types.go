@@ -190,7 +190,9 @@ type Reason struct {
 	Threshold uint64 `json:"threshold,omitzero"`
 	Value     uint64 `json:"value,omitzero"`
 	// Distance is the smallest change of Value, all else equal, after which
-	// the rule would decide otherwise in the next decision.
+	// the rule would decide otherwise in the next decision, or after as many as
+	// Config.Dwell asks for. 0: Value is past the threshold already, and the outcome is
+	// held until then, or because the queue is empty.
 	Distance uint64 `json:"distance,omitzero"`
 }
 
@@ -245,6 +247,20 @@ func (rec *Recommendation) Geometry() Geometry {
 	return Geometry{Width: rec.WorkgroupSizeX, Groups: rec.DispatchGrid[0], Chunk: rec.ClaimChunk, Depth: rec.BatchDepth}
 }
 
+// Launch is what a plan has launched: two plans with the same one are the same to whoever
+// carries them out, whatever they were made from.
+type Launch struct {
+	Geometry Geometry
+	InFlight uint32
+	Mode     Mode
+	Walk     Topology // the kernel of a graph's level; an empty queue launches none and has the one before
+}
+
+// Launch is what the plan launches; after is the state that the decision left.
+func (rec *Recommendation) Launch(after *State) Launch {
+	return Launch{Geometry: rec.Geometry(), InFlight: rec.InFlight, Mode: rec.Mode, Walk: after.Topology.Topology}
+}
+
 // State is what a decision remembers for the next one. Its parts belong to
 // the stages of the same name; the zero value is "no decision yet".
 type State struct {
@@ -255,6 +271,7 @@ type State struct {
 // TopologyState is what the stages up to stabilise remember.
 type TopologyState struct {
 	Topology Topology `json:"topology,omitzero"`
+	Asked    uint8    `json:"asked,omitzero"` // decisions in a row that asked for another one
 }
 
 // PlanState is what the stages from shed on remember.
@@ -269,5 +286,13 @@ type PlanState struct {
 	Topology          Topology `json:"topology,omitzero"`
 	CeilingGroups     uint32   `json:"ceiling_groups,omitzero"`   // worker groups before shedding
 	ScheduledGroups   uint32   `json:"scheduled_groups,omitzero"` // worker groups after shedding and hysteresis
-	InFlight          uint32   `json:"in_flight,omitzero"`
+
+	// What Steady holds: the queue length that plans are made for, how many decisions in a
+	// row need far less and the most of them, and how many asked for another mode and for
+	// another number of workers.
+	Length       uint32 `json:"length,omitzero"`
+	LowMost      uint32 `json:"low_most,omitzero"`
+	Low          uint8  `json:"low,omitzero"`
+	ModeAsked    uint8  `json:"mode_asked,omitzero"`
+	WorkersAsked uint8  `json:"workers_asked,omitzero"`
 }

@@ -35,7 +35,7 @@ func TestReferenceReproducesGrids(t *testing.T) {
 		switch in.Fn {
 		case "calculate_optimal_grid":
 			var g Recommendation
-			err := shape(&cfg, &req, req.RequestedWorkerGroups, &g)
+			err := shape(&cfg, &req, req.QueueLen, req.RequestedWorkerGroups, &g)
 			if v.Err != "" {
 				return wantError(v, err)
 			}

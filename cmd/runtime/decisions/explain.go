@@ -122,6 +122,8 @@ func outcomeLines(e *decisionlog.Entry) (lines []string) {
 		add("no topology: the queue has no graph")
 	case was == policy.TopologyNone:
 		add("topology %v, the first of this queue", is)
+	case e.Plan.Topology == policy.TopologyEmpty && is != policy.TopologyEmpty:
+		add("the queue is empty: topology %v is remembered", is)
 	case was != is:
 		add("topology switched from %v to %v", was, is)
 	case e.Error == "" && e.Plan.RawTopology != is:

@@ -1,0 +1,186 @@
+package policy
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// changes counts what is launched otherwise than by the decision before, and how many
+// decisions have another topology, mode or number in flight, over n decisions on what load
+// sets, after as many as every hysteresis needs to settle. Every so many-th queue is empty
+// (0: none), which changes nothing by itself.
+func changes(t *testing.T, cfg *Config, n, empty int, load func(r *Request, rng *rand.Rand)) (launches, outcomes int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	var state State
+	var last Launch
+	for i := -100; i < n; i++ {
+		req := Request{Limits: Limits{MaxWorkgroupSizeX: 1_024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1_024}}
+		load(&req, rng)
+		if empty > 0 && i%empty == 0 {
+			req.QueueLen, req.FrontierDensityBps = 0, 0
+		}
+		rec, next, err := Decide(cfg, &req, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state = next
+		now := rec.Launch(&state)
+		if i >= 0 {
+			launches += count(now != last)
+			outcomes += count(now.Walk != last.Walk || now.Mode != last.Mode || now.InFlight != last.InFlight)
+		}
+		last = now
+	}
+	return launches, outcomes
+}
+
+func between(rng *rand.Rand, lo, hi uint32) uint32 { return lo + rng.Uint32N(hi-lo+1) }
+
+// noisy is 20 % about a mean.
+func noisy(rng *rand.Rand, mean uint32) uint32 { return between(rng, mean/5*4, mean/5*6) }
+
+func graphOf(r *Request) {
+	r.GraphNodeCount, r.GraphEdgeCount, r.Present = 1_000_000, 1<<20, HasFrontierDensity|HasMemoryPressure
+}
+
+// The loads that made decisions flap: none changes a plan more often than once in 1,000
+// decisions.
+func TestNoiseChangesNoPlan(t *testing.T) {
+	const n = 100_000
+	cfg := Standard()
+	before := Standard()
+	before.Steady = false
+	for _, load := range []struct {
+		name  string
+		empty int
+		most  int // changes in n decisions
+		set   func(r *Request, rng *rand.Rand)
+	}{
+		{"density 300 to 700", 0, 0, func(r *Request, rng *rand.Rand) {
+			graphOf(r)
+			r.QueueLen = 1_000
+			r.FrontierDensityBps = uint16(between(rng, 300, 700))
+		}},
+		{"density 300 to 700, empties", 4, 0, func(r *Request, rng *rand.Rand) {
+			graphOf(r)
+			r.QueueLen = 1_000
+			r.FrontierDensityBps = uint16(between(rng, 300, 700))
+		}},
+		{"density 4,000 ± 20 %", 0, n / 1_000, func(r *Request, rng *rand.Rand) {
+			graphOf(r)
+			r.QueueLen = 1_000
+			r.FrontierDensityBps = uint16(noisy(rng, 4_000))
+		}},
+		{"density 300 ± 20 %", 4, n / 1_000, func(r *Request, rng *rand.Rand) {
+			graphOf(r)
+			r.QueueLen = 1_000
+			r.FrontierDensityBps = uint16(noisy(rng, 300))
+		}},
+		{"mode 3,700 to 4,500", 0, 0, func(r *Request, rng *rand.Rand) { r.QueueLen = between(rng, 3_700, 4_500) }},
+		{"mode 3,700 to 4,500, empties", 4, 0, func(r *Request, rng *rand.Rand) { r.QueueLen = between(rng, 3_700, 4_500) }},
+		{"pressure 8,300 to 8,700, empties", 4, n / 1_000, func(r *Request, rng *rand.Rand) {
+			graphOf(r)
+			r.QueueLen = 1_000
+			r.FrontierDensityBps = 2_000
+			r.MemoryPressureBps = uint16(between(rng, 8_300, 8_700))
+		}},
+		{"pressure 8,100 to 8,900", 0, n / 1_000, func(r *Request, rng *rand.Rand) {
+			graphOf(r)
+			r.QueueLen = 1_000
+			r.FrontierDensityBps = 2_000
+			r.MemoryPressureBps = uint16(between(rng, 8_100, 8_900))
+		}},
+		{"pressure 8,100 to 8,900, no graph", 4, 0, func(r *Request, rng *rand.Rand) {
+			r.QueueLen = 1_000
+			r.MemoryPressureBps = uint16(between(rng, 8_100, 8_900))
+		}},
+		{"length 1,000 ± 20 %", 0, n / 1_000, func(r *Request, rng *rand.Rand) { r.QueueLen = noisy(rng, 1_000) }},
+		{"length 1,000 ± 20 %, empties", 4, n / 1_000, func(r *Request, rng *rand.Rand) { r.QueueLen = noisy(rng, 1_000) }},
+		{"length 4,096 ± 20 %", 0, n / 1_000, func(r *Request, rng *rand.Rand) { r.QueueLen = noisy(rng, 4_096) }},
+		{"length 65,536 ± 20 %, empties", 4, n / 1_000, func(r *Request, rng *rand.Rand) { r.QueueLen = noisy(rng, 65_536) }},
+		{"length 131,072 ± 20 %", 0, n / 1_000, func(r *Request, rng *rand.Rand) { r.QueueLen = noisy(rng, 131_072) }},
+	} {
+		was, wasOutcomes := changes(t, &before, n, load.empty, load.set)
+		now, _ := changes(t, &cfg, n, load.empty, load.set)
+		t.Logf("%-36s changes in 1,000: %6.2f without Steady (%6.2f of topology, mode, in flight), %5.2f with", load.name,
+			float64(was)*1_000/n, float64(wasOutcomes)*1_000/n, float64(now)*1_000/n)
+		if now > load.most {
+			t.Errorf("%s: %d changes in %d decisions, want at most %d", load.name, now, n, load.most)
+		}
+	}
+}
+
+// At any mean, and so for any step of rounding and any threshold.
+func TestNoiseAboutAnyLengthChangesNoPlan(t *testing.T) {
+	const n = 20_000
+	cfg := Standard()
+	all, worst := 0, 0
+	means := 0
+	for mean := uint32(300); mean < 400_000; mean += mean/23 + 1 {
+		got, _ := changes(t, &cfg, n, 5, func(r *Request, rng *rand.Rand) { r.QueueLen = noisy(rng, mean) })
+		all, worst, means = all+got, max(worst, got), means+1
+	}
+	t.Logf("%d means: %.4f changes in 1,000 on average, %.2f at worst", means, float64(all)*1_000/n/float64(means), float64(worst)*1_000/n)
+	if worst > n/1_000 {
+		t.Errorf("%d changes in %d decisions at worst", worst, n)
+	}
+}
+
+// A step of the load is followed within 12 decisions: after those the plan is what it will
+// be, and is another one than before.
+func TestAStepIsFollowed(t *testing.T) {
+	const within = 12
+	cfg := Standard()
+	queue := func(n uint32) func(*Request, *rand.Rand) { return func(r *Request, _ *rand.Rand) { r.QueueLen = n } }
+	density := func(bps uint16) func(*Request, *rand.Rand) {
+		return func(r *Request, _ *rand.Rand) { graphOf(r); r.QueueLen, r.FrontierDensityBps = 1_000, bps }
+	}
+	pressure := func(bps uint16) func(*Request, *rand.Rand) {
+		return func(r *Request, _ *rand.Rand) { density(2_000)(r, nil); r.MemoryPressureBps = bps }
+	}
+	for name, step := range map[string][2]func(*Request, *rand.Rand){
+		"twice as long":     {queue(1_000), queue(2_000)},
+		"half as long":      {queue(2_000), queue(1_000)},
+		"half, noisy":       {func(r *Request, rng *rand.Rand) { r.QueueLen = noisy(rng, 20_000) }, func(r *Request, rng *rand.Rand) { r.QueueLen = noisy(rng, 10_000) }},
+		"a thirtieth":       {queue(60_000), queue(2_000)},
+		"compiled":          {queue(3_000), queue(5_000)},
+		"interpreted":       {queue(5_000), queue(3_000)},
+		"several in flight": {queue(60_000), queue(200_000)},
+		"one in flight":     {queue(200_000), queue(60_000)},
+		"sparse to hybrid":  {density(400), density(1_200)},
+		"hybrid to sparse":  {density(1_200), density(200)},
+		"hybrid to dense":   {density(1_200), density(6_000)},
+		"dense to hybrid":   {density(6_000), density(1_200)},
+		"fewer workers":     {density(400), density(200)},
+		"more workers":      {density(200), density(400)},
+		"memory is scarce":  {pressure(7_000), pressure(9_000)},
+		"memory is back":    {pressure(9_000), pressure(7_000)},
+		"a graph":           {queue(1_000), density(6_000)},
+		"no graph":          {density(6_000), queue(1_000)},
+	} {
+		rng := rand.New(rand.NewPCG(3, 4))
+		var state State
+		run := func(decisions int, set func(*Request, *rand.Rand)) (l Launch, groups uint32) {
+			for i := range decisions {
+				req := Request{Limits: Limits{MaxWorkgroupSizeX: 1_024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1_024}}
+				set(&req, rng)
+				if i%2 == 1 {
+					req.QueueLen, req.FrontierDensityBps = 0, 0
+				}
+				rec, next, err := Decide(&cfg, &req, state)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l, groups, state = rec.Launch(&next), rec.WorkerGroups, next
+			}
+			return l, groups
+		}
+		before, groupsBefore := run(200, step[0])
+		after, groupsAfter := run(2*within, step[1]) // every other one is empty
+		later, groupsLater := run(200, step[1])
+		if after == before && groupsAfter == groupsBefore || after != later || groupsAfter != groupsLater {
+			t.Errorf("%s: %+v (%d groups) before, %+v (%d) after %d decisions, %+v (%d) later", name, before, groupsBefore, after, groupsAfter, within, later, groupsLater)
+		}
+	}
+}
