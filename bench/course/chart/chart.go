@@ -1,4 +1,3 @@
-// Package chart draws panels of marks on a logarithmic axis, as SVG. Pure.
 package chart
 
 import (
