@@ -20,7 +20,7 @@ import (
 type execCmd struct {
 	glFlags
 	opcodeFlags
-	Slots    []string `required:"" sep:"none" placeholder:"SPEC" help:"Slots to run: 'OPCODE operand=VALUE … [xN]'. A value is a number (12, 0x1F, -3, 1.5f), a range cut into pieces (FIRST..END/PIECE, one slot for each piece), or len, the length of the slot's piece. If repeated, each SPEC runs after the one before."`
+	Slots    []string `required:"" sep:"none" placeholder:"SPEC" help:"Slots to run: 'OPCODE operand=VALUE … [xN]'. A value is a number (12, 0x1F, -3, 1.5f), a range cut into pieces (FIRST..END/PIECE, one slot for each piece), or len, the length of the slot's piece. If repeated, the SPECs run one after the other."`
 	Upload   []string `sep:"none" placeholder:"OFFSET:FILE[:FORMAT]" help:"Copy a file to a word offset of the window beforehand. FORMAT is bytes (raw; the default), or u32, i32 or f32 for a text of numbers. FILE - is standard input."`
 	Download []string `sep:"none" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Print words of the window afterwards. FORMAT is u32 (the default), i32, hex, f32, or bytes (raw)."`
 	Results  bool     `help:"Print the result word of every slot."`

@@ -25,7 +25,7 @@ type submitCmd struct {
 	opcodeFlags
 	Worker    string        `default:"${hostname}" help:"Worker to submit to."`
 	Queue     string        `required:"" placeholder:"NAME" help:"Queue to submit to."`
-	Slots     []string      `sep:"none" placeholder:"SPEC" help:"Slots to run, written as for exec: 'OPCODE operand=VALUE … [xN]'. If repeated, each SPEC runs after the one before."`
+	Slots     []string      `sep:"none" placeholder:"SPEC" help:"Slots to run, written as for exec: 'OPCODE operand=VALUE … [xN]'. If repeated, the SPECs run one after the other."`
 	SlotsFile string        `placeholder:"FILE" help:"File with one SPEC per line, run after those of --slots; # begins a comment; - is standard input."`
 	Batch     string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new name)."`
 	Priority  string        `enum:"critical,high,normal,low,idle" default:"normal" help:"Priority of all slots: critical, high, normal, low or idle."`
@@ -93,7 +93,7 @@ func (c *submitCmd) groups(in io.Reader) ([]slotGroup, error) {
 		return nil, errors.New("nothing to submit: give --slots or --slots-file")
 	}
 	if len(specs) > 1 && !c.Wait {
-		return nil, fmt.Errorf("%d SPECs and --no-wait: each runs after the one before, so somebody has to wait; submit one at a time", len(specs))
+		return nil, fmt.Errorf("%d SPECs and --no-wait: the SPECs run one after the other, so somebody has to wait; submit one at a time", len(specs))
 	}
 	var groups []slotGroup
 	for _, spec := range specs {
@@ -143,8 +143,7 @@ type submission struct {
 	failed bool             // a slot faulted or was dropped
 	sentNs map[string]int64 // by batch
 
-	done     chan telemetry.Done
-	rejected chan telemetry.Rejected
+	outcomes *client.Outcomes // nil: nobody waits
 }
 
 // newSubmission checks that a worker is there to run the work, unless the command does
@@ -153,7 +152,6 @@ func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std std
 	s := &submission{
 		cmd: c, conn: conn, std: std, header: telemetry.Header{Incarnation: telemetry.NewIncarnation()}, name: c.Batch,
 		sentNs: make(map[string]int64),
-		done:   make(chan telemetry.Done, 1<<10), rejected: make(chan telemetry.Rejected, 64),
 	}
 	if s.name == "" {
 		s.name = fmt.Sprintf("%x", s.header.Incarnation)
@@ -164,31 +162,11 @@ func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std std
 	if s.nobodyServes() {
 		return nil, fmt.Errorf("nothing was submitted, as nobody serves worker %s: check that `ringmaster run` is up with a GPU and that --worker, --nats and --prefix are its own, or submit with --no-wait for a worker to come", c.Worker)
 	}
-	_, err := conn.SubscribeDone(c.Worker, c.Queue, func(_, _ string, _ *telemetry.Header, d *telemetry.Done) {
-		if d.Batch == s.name || strings.HasPrefix(d.Batch, s.name+"-") {
-			s.done <- doneCopy(d)
-		}
+	var err error
+	s.outcomes, err = client.FollowOutcomes(ctx, conn, c.Worker, c.Queue, func(batch string) bool {
+		return batch == s.name || strings.HasPrefix(batch, s.name+"-")
 	})
-	if err != nil {
-		return nil, err
-	}
-	_, err = conn.SubscribeRejected(c.Worker, c.Queue, func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) {
-		select {
-		case s.rejected <- *r:
-		default: // it is enough to show some
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return s, conn.Flush(ctx)
-}
-
-// doneCopy is a copy of a record, whose own memory is reused by the next one.
-func doneCopy(d *telemetry.Done) telemetry.Done {
-	kept := *d
-	kept.Faults, kept.Results, kept.Prints = slices.Clone(d.Faults), slices.Clone(d.Results), slices.Clone(d.Prints)
-	return kept
+	return s, err
 }
 
 // probePatience bounds how long to wait for an answer to whether somebody serves a worker.

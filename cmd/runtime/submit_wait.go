@@ -5,40 +5,36 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
 )
 
 // wait collects the done records of a group's batches and prints what they say, with
 // the results in the order of the slots.
 func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, batches map[string][]ring.Slot) error {
-	outcomes := make(map[string]telemetry.Done)
-	for len(outcomes) < len(order) {
-		select {
-		case d := <-s.done:
-			if _, again := outcomes[d.Batch]; again || batches[d.Batch] == nil {
-				continue // a record may come twice
-			}
-			if d.WorkSentNs != s.sentNs[d.Batch] {
-				return fmt.Errorf("batch %s was submitted before and will not run again; give this one another --batch", d.Batch)
-			}
-			outcomes[d.Batch] = d
-			s.show(g, &d, batches[d.Batch])
-		case r := <-s.rejected:
-			if err := s.refused(&r, batches); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			for _, id := range order {
-				if _, ended := outcomes[id]; !ended {
-					return s.overdue(ctx, id)
-				}
-			}
+	outcomes := make(map[string]*telemetry.Done)
+	err := s.outcomes.Wait(ctx, order, func(d *telemetry.Done) error {
+		if d.WorkSentNs != s.sentNs[d.Batch] {
+			return fmt.Errorf("batch %s was submitted before and will not run again; give this one another --batch", d.Batch)
 		}
+		outcomes[d.Batch] = d
+		s.show(g, d, batches[d.Batch])
+		return nil
+	}, func(r *telemetry.Rejected) {
+		fmt.Fprintf(s.std.err, "refused work of this queue, perhaps another's (%s): %s\n", plain(r.Reason), plain(r.Detail))
+	})
+	switch {
+	case errors.Is(err, natsio.ErrRefused):
+		return errors.New(plain(err.Error()))
+	case err != nil && ctx.Err() != nil:
+		first := slices.IndexFunc(order, func(id string) bool { return outcomes[id] == nil })
+		return s.overdue(ctx, order[first])
+	case err != nil:
+		return err
 	}
 	if !s.cmd.Results {
 		return nil
@@ -81,22 +77,6 @@ func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
 		s.failed = true
 	}
 	s.failed = s.failed || d.Faulted > 0 || d.Dropped > 0
-}
-
-// refused returns an error if one of the batches was refused. A refusal of anything
-// else is only printed: it may concern somebody else.
-func (s *submission) refused(r *telemetry.Rejected, batches map[string][]ring.Slot) error {
-	if r.Subject != s.conn.Subjects().Work(s.cmd.Worker, s.cmd.Queue) {
-		return nil
-	}
-	reason, detail := plain(r.Reason), plain(r.Detail)
-	for id := range batches {
-		if strings.Contains(detail, fmt.Sprintf("batch %q", id)) {
-			return fmt.Errorf("batch %s was refused (%s): %s", id, reason, detail)
-		}
-	}
-	fmt.Fprintf(s.std.err, "refused work of this queue, perhaps another's (%s): %s\n", reason, detail)
-	return nil
 }
 
 // overdue says why a done record may be missing.

@@ -16,20 +16,11 @@ import (
 // load of the counter word, whose result comes back in its done record.
 func (d *Demo) count(ctx context.Context) (uint64, error) {
 	const batch = "verify-count"
-	result := make(chan uint32, 1)
-	_, err := d.subscriber.SubscribeDone(Worker, playerQueues[decode], func(_, _ string, _ *telemetry.Header, done *telemetry.Done) {
-		if done.Batch != batch {
-			return
-		}
-		if len(done.Results) == 1 {
-			result <- done.Results[0]
-		} else {
-			close(result)
-		}
-	})
+	outcomes, err := client.FollowOutcomes(ctx, d.subscriber, Worker, playerQueues[decode], func(id string) bool { return id == batch })
 	if err != nil {
 		return 0, err
 	}
+	defer outcomes.Close()
 	work := telemetry.Work{
 		Has:   telemetry.HasBatch | telemetry.HasSlots | telemetry.HasWantResults,
 		Batch: batch, WantResults: true,
@@ -41,13 +32,13 @@ func (d *Demo) count(ctx context.Context) (uint64, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute) // a busy machine's backlog took six seconds
 	defer cancel()
-	select {
-	case <-ctx.Done():
-		return 0, fmt.Errorf("the ring's token counter did not come back: %w", ctx.Err())
-	case count, ok := <-result:
-		if !ok {
-			return 0, errors.New("the ring's token counter came back without a value")
-		}
-		return uint64(count), nil
+	var results []uint32
+	err = outcomes.Wait(ctx, []string{batch}, func(done *telemetry.Done) error { results = done.Results; return nil }, func(*telemetry.Rejected) {})
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("the ring's token counter did not come back: %w", err)
+	case len(results) != 1:
+		return 0, errors.New("the ring's token counter came back without a value")
 	}
+	return uint64(results[0]), nil
 }

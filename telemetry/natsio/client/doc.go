@@ -3,6 +3,7 @@
 //	Publisher   reports load, device limits and launches
 //	Subscriber  follows the recommendations
 //	PublishWork, WorkPublisher   submit batches
+//	Outcomes    waits for what becomes of them
 //	Snapshot, Upload, Download, Cancel   single requests to a runtime
 //
 // All of them work on a natsio.Conn, which reconnects by itself. A program that imports

@@ -19,13 +19,23 @@ const storePatience = 3 * time.Second
 // ownRetries leaves trying again to storeWork, which knows the caller's context.
 var ownRetries = jetstream.WithRetryAttempts(0)
 
-// PublishWork stores a batch in the work stream and returns when the server
-// has it. Whatever fails on the way is tried again with the same id until ctx
-// ends, which the stream makes harmless; duplicate tells that it has had the batch from
-// this incarnation. A batch that another program submitted under the same name does not
-// run again: its done record comes a second time, with the work_sent_ns of the first.
-// The error wraps natsio.ErrBadName, ErrTooLarge, what the stream answered, or ctx's
-// error with the last one seen, which is ErrNoRuntime if there is no stream.
+// PublishWork stores a batch in the work stream, for the queue of a worker, and returns when
+// the server has it. What becomes of the batch is told by Outcomes.
+//
+// w names the batch, 1 to 64 bytes of [A-Za-z0-9_-], and has 1 to 65536 slots, those of its
+// runs counted. h.Incarnation and h.Seq name the publisher and count its batches from 1, for
+// logs; h.SentNs, Unix nanoseconds, comes back in the done record.
+//
+// Whatever fails on the way is tried again with the same id until ctx ends. The stream
+// drops an id that it has seen in the last two minutes, so that is harmless; duplicate
+// says that it has had the batch from this incarnation. A batch that another program
+// submitted under the same name does not run again: its done record comes a second time,
+// with the work_sent_ns of the first.
+//
+// The error wraps natsio.ErrBadName or ErrTooLarge, for a batch that nobody would take; what
+// the stream answered, for example that it is full; or ctx's error with the last one seen,
+// which is natsio.ErrNoRuntime if there is no stream. After ctx's error the batch may have
+// been stored.
 func PublishWork(ctx context.Context, conn *natsio.Conn, worker, queue string, h telemetry.Header,
 	w *telemetry.Work, encoding telemetry.Encoding) (duplicate bool, err error) {
 	m, err := workMessage(conn, worker, queue, h, w, encoding)

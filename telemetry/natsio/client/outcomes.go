@@ -1,0 +1,148 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// maxOutcomes bounds the done records, and the refusals, that wait to be fetched. Beyond
+// it new ones are ignored.
+const maxOutcomes = 1 << 14
+
+// Outcomes collects what becomes of batches of one queue. Make it before PublishWork,
+// because a done record is published once and not stored.
+type Outcomes struct {
+	work           string // subject of the queue's batches
+	done, rejected *natsio.Subscription
+	news           chan struct{}
+
+	mu      sync.Mutex
+	ended   map[string]*telemetry.Done // by batch, until fetched
+	refused []telemetry.Rejected
+}
+
+// FollowOutcomes begins to collect the done records of the batches that mine accepts, and
+// every refusal of work of the queue. The error wraps natsio.ErrBadName, or ctx's if the
+// server does not confirm until it ends; without a connection it wraps natsio.ErrDisconnected.
+func FollowOutcomes(ctx context.Context, conn *natsio.Conn, worker, queue string, mine func(batch string) bool) (*Outcomes, error) {
+	if err := natsio.CheckNames(worker, queue); err != nil {
+		return nil, err
+	}
+	o := &Outcomes{work: conn.Subjects().Work(worker, queue), news: make(chan struct{}, 1), ended: make(map[string]*telemetry.Done)}
+	var err error
+	o.done, err = conn.SubscribeDone(worker, queue, func(_, _ string, _ *telemetry.Header, d *telemetry.Done) {
+		if mine(d.Batch) {
+			o.take(d)
+		}
+	})
+	if err == nil {
+		o.rejected, err = conn.SubscribeRejected(worker, queue, func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) {
+			if r.Subject == o.work {
+				o.refuse(r)
+			}
+		})
+	}
+	if err == nil {
+		err = conn.Flush(ctx)
+	}
+	if err != nil {
+		o.Close()
+		return nil, fmt.Errorf("follow outcomes of %s.%s: %w", worker, queue, err)
+	}
+	return o, nil
+}
+
+// Wait returns when every batch has a done record. done is called with each as it comes,
+// once a batch; its error ends the wait. If a batch without a done record is refused, the
+// error wraps natsio.ErrRefused and says why. Of refusals that name none of the batches,
+// which may concern somebody else, other is told. If ctx ends first the error wraps its.
+func (o *Outcomes) Wait(ctx context.Context, batches []string, done func(*telemetry.Done) error, other func(*telemetry.Rejected)) error {
+	left := slices.Clone(batches)
+	for {
+		ended, refused := o.fetch(left)
+		for _, d := range ended {
+			left = slices.DeleteFunc(left, func(batch string) bool { return batch == d.Batch })
+			if err := done(d); err != nil {
+				return err
+			}
+		}
+		for i := range refused {
+			r := &refused[i]
+			names := func(batch string) bool { return strings.Contains(r.Detail, fmt.Sprintf("batch %q", batch)) }
+			if at := slices.IndexFunc(left, names); at >= 0 {
+				return fmt.Errorf("batch %s was %w (%s): %s", left[at], natsio.ErrRefused, r.Reason, r.Detail)
+			}
+			if !slices.ContainsFunc(batches, names) {
+				other(r)
+			}
+		}
+		if len(left) == 0 {
+			return nil
+		}
+		select {
+		case <-o.news:
+		case <-ctx.Done():
+			return fmt.Errorf("%d batches without a done record, %s the first: %w", len(left), left[0], ctx.Err())
+		}
+	}
+}
+
+// Close collects nothing more.
+func (o *Outcomes) Close() {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel() // what is on its way is ignored
+	for _, sub := range []*natsio.Subscription{o.done, o.rejected} {
+		if sub != nil {
+			_ = sub.Stop(ended) // says that the context has ended
+		}
+	}
+}
+
+// take keeps a copy of a done record, whose memory is used for the next one. A record may
+// come twice.
+func (o *Outcomes) take(d *telemetry.Done) {
+	kept := *d
+	kept.Faults, kept.Results, kept.Prints = slices.Clone(d.Faults), slices.Clone(d.Results), slices.Clone(d.Prints)
+	o.mu.Lock()
+	if len(o.ended) < maxOutcomes {
+		o.ended[d.Batch] = &kept
+	}
+	o.mu.Unlock()
+	o.tell()
+}
+
+func (o *Outcomes) refuse(r *telemetry.Rejected) {
+	o.mu.Lock()
+	if len(o.refused) < maxOutcomes {
+		o.refused = append(o.refused, *r)
+	}
+	o.mu.Unlock()
+	o.tell()
+}
+
+func (o *Outcomes) tell() {
+	select {
+	case o.news <- struct{}{}:
+	default: // Wait has not seen the last one yet
+	}
+}
+
+// fetch takes the done records of batches that have ended, and all refusals.
+func (o *Outcomes) fetch(batches []string) (ended []*telemetry.Done, refused []telemetry.Rejected) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, batch := range batches {
+		if d := o.ended[batch]; d != nil {
+			ended = append(ended, d)
+			delete(o.ended, batch)
+		}
+	}
+	refused, o.refused = o.refused, nil
+	return ended, refused
+}
