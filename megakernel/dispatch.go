@@ -10,6 +10,9 @@ import (
 
 // submitWave uploads a wave's pages, dispatches it and puts a fence behind what
 // it leaves. Called on the device's thread.
+//
+// Everything that the host reads of the wave is ahead of the fence, and what only the next
+// wave needs is behind it: a wave's latency is the time to its fence.
 func (x *executor) submitWave(f *flight) error {
 	m, dev := x.memory, x.dev
 	near := m.Near(len(f.wave.Pages)) && !x.watched.Load()

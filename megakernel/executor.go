@@ -37,7 +37,7 @@ type executor struct {
 	builder  gpu.Device // programs are built on it; nil if there is none
 	lease    leasing
 
-	lastEnd  time.Time  // end of the last wave
+	lastEnd  time.Time  // end of the last wave; zero before the first on a device
 	launched []launched // what ran last, by the number of its queue's window
 	uploaded []bool     // the device has a page's slots; guarded by Engine.mu while the page is in no wave
 

@@ -91,7 +91,8 @@ func (e *Engine) place(order *Order, wait bool) (*flight, error) {
 }
 
 // dispatch hands a planned flight on, or settles it at once if there is nothing to run.
-// Called with mu held.
+// Called with mu held, so that flights reach the pump in the order of their plans: a wave
+// sees what the waves planned before it wrote.
 func (e *Engine) dispatch(f *flight, order *Order, wait bool) {
 	report := &f.report
 	report.Scheduled = uint32(f.wave.Slots)

@@ -90,6 +90,7 @@ func (x *executor) leaseEndFor(f *flight) lease.Reason {
 // launch cannot run there. Called with deviceMu held and no wave in flight.
 func (x *executor) leased(f *flight) bool {
 	l := &x.lease
+	// Whoever watches the status words on the device would see nothing of a round.
 	if l.resident == nil || f.mode == ModeWave || f.report.Scheduled > kernel.MailSlots || x.watched.Load() {
 		return false
 	}
@@ -136,7 +137,8 @@ func (x *executor) giveUpLease(err error) {
 	x.programs.Release(&x.lease.program)
 }
 
-// gather copies a launch's slots and returns how many there are.
+// gather copies a launch's slots and returns how many there are. The resident kernel takes
+// slots one behind the other, a wave's lie in pages: places says which belongs where.
 func (x *executor) gather(f *flight) (n int) {
 	l := &x.lease
 	f.wave.CopyStatuses()
@@ -147,7 +149,8 @@ func (x *executor) gather(f *flight) (n int) {
 	return n
 }
 
-// scatter copies the results of the resident kernel to where those of a wave would be.
+// scatter copies the results of the resident kernel to where those of a wave would be, and
+// counts what a wave's kernel counts: the settler sees no difference.
 func (x *executor) scatter(f *flight, n int) {
 	l := &x.lease
 	clear(f.control)

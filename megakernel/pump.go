@@ -172,8 +172,8 @@ func (e *Engine) launchNext(f *flight) {
 	e.settling <- f
 }
 
-// bring ends what the resident kernel does, chooses a wave's kernel and runs submit
-// on the device's thread. Called with deviceMu held.
+// bring ends the resident kernel, which keeps the device's thread busy, chooses a wave's
+// kernel and runs submit on the device's thread. Called with deviceMu held.
 func (x *executor) bring(f *flight, submit func() error) error {
 	if err := x.lease.end(x.leaseEndFor(f)); err != nil {
 		return err

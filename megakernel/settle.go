@@ -43,6 +43,7 @@ func (e *Engine) settle(f *flight) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if f.err != nil {
+		// Nothing is known of what the device has of these pages: their slots go up again.
 		for _, entry := range f.wave.Pages {
 			e.exec.uploaded[entry.Page()] = false
 		}

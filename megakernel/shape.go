@@ -115,7 +115,9 @@ func (x *executor) launchedOf(f *flight) *launched {
 	return l
 }
 
-// promotion is what a queue's launches say about the kernel it deserves.
+// promotion is what a queue's launches say about the kernel it deserves. It is kept by the
+// number of the queue's window, which may get another queue: that one has another tenant's
+// id, because ids are not given out again until they have wrapped around.
 type promotion struct {
 	tenant   uint32 // of the queue; another one starts from nothing
 	state    hotset.State

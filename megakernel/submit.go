@@ -62,6 +62,8 @@ func (e *Engine) write(w *writer) {
 	if len(w.extents) == 0 {
 		return
 	}
+	// Before the lock is released: the page is in no wave, so nobody looks at this until its
+	// slots are published.
 	for i := range w.extents {
 		e.exec.uploaded[w.extents[i].Page()] = false
 	}

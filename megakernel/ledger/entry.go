@@ -57,16 +57,18 @@ type Profile struct {
 // segment is opened after the last slot of this one has been settled.
 type Entry struct {
 	Batch
-	profile     Profile
-	length      int   // slots
-	ends        []int // of Runs, in the batch
-	queue       *queue
-	result      Result
-	number      uint32 // index in the ledger's table of entries
-	serial      uint64 // number among all batches, in the order of their submission
-	segmentEnd  int    // slots before it are finished or in the open segment
-	outstanding int    // slots of the open segment that are not terminal
-	uniform     bool   // the open segment has one priority: order is not used
+	profile Profile
+	length  int   // slots
+	ends    []int // of Runs, in the batch
+	queue   *queue
+	result  Result
+	number  uint32 // index in the ledger's table of entries
+	serial  uint64 // number among all batches, in the order of their submission
+	// The pending slots of a queue are the sum of outstanding and of length-segmentEnd over
+	// its batches: whoever lowers one of them lowers pending by as much.
+	segmentEnd  int  // slots before it are finished or in the open segment
+	outstanding int  // slots of the open segment that are not terminal
+	uniform     bool // the open segment has one priority: order is not used
 	order       []uint32
 	class       [ring.Priorities]class
 

@@ -25,6 +25,7 @@ func (l *Ledger) Lost(now time.Time) {
 			live = append(live, b)
 		}
 	}
+	// In the order of submission, which is not that of the table: its numbers are used again.
 	slices.SortFunc(live, func(a, b *Entry) int { return cmp.Compare(a.serial, b.serial) })
 	for _, b := range live {
 		switch {

@@ -34,11 +34,15 @@ type queue struct {
 }
 
 // idle reports whether nothing of a queue would be lost with it but what its window holds.
+// Only an idle queue is evicted. So no page, wave or extent outlives its queue, and a tenant's
+// slots never meet the window's next owner.
 func (q *queue) idle() bool {
 	return q.pending == 0 && q.waves == 0 && q.writing == 0 && q.ending == 0 && len(q.finished) == 0
 }
 
-// enqueue puts the slots of b's open segment in line.
+// enqueue puts the slots of b's open segment in line. A batch is in the line of a priority
+// exactly as long as it has slots of it in no page: who takes the last of them takes the
+// batch out of the line, and dequeue goes by the same rule.
 func (q *queue) enqueue(b *Entry) {
 	for p := range b.class {
 		if b.class[p].next < b.class[p].end {
@@ -88,7 +92,8 @@ func (l *line) remove(b *Entry, priority int) {
 	}
 }
 
-// know makes a batch known by its id.
+// know makes a batch known by its id. Batches of one id are linked from the newest on: ids
+// are the submitters' own, and nothing keeps them from using one again.
 func (q *queue) know(b *Entry) {
 	if q.named == nil {
 		q.named = make(map[string]*Entry)

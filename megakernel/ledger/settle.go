@@ -10,7 +10,7 @@ import (
 // error is a bug: a page without live slots could not be freed.
 func (l *Ledger) Settle(now time.Time, w *Wave, busyNs uint64) error {
 	q := w.queue
-	l.settling = q
+	l.settling = q // what ends now comes with the launch's report and is not announced
 	defer func() { l.settling = nil }()
 	for i := range w.tallies {
 		t := &w.tallies[i]
@@ -23,7 +23,8 @@ func (l *Ledger) Settle(now time.Time, w *Wave, busyNs uint64) error {
 		q.pending -= n
 		l.pending -= n
 	}
-	// Two steps, because a batch may have several tallies.
+	// A batch advances when all its tallies are in, or it would open its next segment, or
+	// end, with slots of this wave uncounted.
 	for i := range w.tallies {
 		if b := w.tallies[i].entry; b.outstanding == 0 {
 			l.advance(now, b)
@@ -47,7 +48,8 @@ func (l *Ledger) Settle(now time.Time, w *Wave, busyNs uint64) error {
 }
 
 // Return ends a wave that was not run, or that failed: its slots are as they were before
-// it, pending, but for those of batches that were withdrawn meanwhile.
+// it, pending, but for those of batches that were withdrawn meanwhile. The ledger's status
+// words are still those from before the wave, because only Collect changes them.
 func (l *Ledger) Return(now time.Time, w *Wave, failed bool) {
 	q := w.queue
 	for i := len(w.Schedule) - 1; i >= 0; i-- {
