@@ -73,8 +73,6 @@ func ParseKernel(name string) (k Kernel, ok bool) {
 		k = Kernel{Kind: kind, Width: uint32(number(1, 10, 32)), Chunk: uint32(number(2, 10, 32)), Hot: OpcodeSet(number(3, 16, 64))}
 	case len(parts) == 2:
 		k = Kernel{Kind: kind, Width: uint32(number(1, 10, 32))}
-	case len(parts) == 3 && kind == Lease:
-		k = Kernel{Kind: kind, Width: uint32(number(1, 10, 32)), Hot: OpcodeSet(number(2, 16, 64))}
 	default:
 		return Kernel{}, false
 	}

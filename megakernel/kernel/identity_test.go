@@ -28,7 +28,7 @@ func TestKernelNamesAreRead(t *testing.T) {
 			t.Errorf("%s is read as %+v, %v", k, got, ok)
 		}
 	}
-	for _, name := range []string{"", "interpreter", "interpreter-", "interpreter-64-2", "interpreter-0x40", "fused-1-2", "fused-1-2-xyz", "fused-01-2-3", "other-64"} {
+	for _, name := range []string{"", "interpreter", "interpreter-", "interpreter-64-2", "interpreter-0x40", "fused-1-2", "fused-1-2-xyz", "lease-64-e", "fused-01-2-3", "other-64"} {
 		if k, ok := ParseKernel(name); ok {
 			t.Errorf("%q is read as %+v", name, k)
 		}

@@ -63,7 +63,7 @@ type Kernel struct {
 	Kind  KernelKind
 	Width uint32    // invocations per workgroup
 	Chunk uint32    // Fused, Exact: positions of a chunk; else 0
-	Hot   OpcodeSet // the opcodes it has bodies of; 0: all. Fused and Exact have some
+	Hot   OpcodeSet // Fused, Exact: the opcodes it has bodies of; else 0, which is all
 }
 
 // MaxFusedRows is the most positions one invocation of a fused kernel takes
@@ -99,10 +99,7 @@ func (k Kernel) General() Kernel {
 func (k Kernel) String() string {
 	name := fmt.Sprintf("%s-%d", k.Kind, k.Width)
 	if k.Kind == Fused || k.Kind == Exact {
-		name += fmt.Sprintf("-%d", k.Chunk)
-	}
-	if k.Hot != 0 || k.Kind == Fused || k.Kind == Exact {
-		name += fmt.Sprintf("-%x", uint64(k.Hot))
+		name += fmt.Sprintf("-%d-%x", k.Chunk, uint64(k.Hot))
 	}
 	return name
 }

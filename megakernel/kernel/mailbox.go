@@ -138,7 +138,7 @@ const (
 
 var causeNames = [causes]string{"NONE", "STOP", "TURNS", "IDLE"}
 
-// leaseSource is a resident kernel: the interpreter's opcodes, or some of them, around a
+// leaseSource is a resident kernel: the interpreter's opcodes around a
 // mailbox. What the interpreter takes as uniforms comes with each round, and
 // what a round writes is read by others of the same dispatch, so the blocks it
 // uses have to be coherent.
