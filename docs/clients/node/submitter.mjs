@@ -62,6 +62,8 @@ async function main() {
   await nc.drain();
 }
 
+for (const name of ["SIGINT", "SIGTERM"]) process.once(name, () => process.exit(0));
+
 main().catch((err) => {
   console.error(`submitter: ${err.message}`);
   process.exit(1);
