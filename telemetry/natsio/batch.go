@@ -29,7 +29,6 @@ type batch struct {
 
 // deliver checks one message and hands it to the handler.
 func (w *WorkConsumer) deliver(m jetstream.Msg) {
-	w.missed.Store(0)
 	meta, err := m.Metadata()
 	if err != nil {
 		return // not from the stream: somebody wrote into our inbox
@@ -302,10 +301,9 @@ func (w *WorkConsumer) alive(now time.Time) []jetstream.Msg {
 	return alive
 }
 
-// Held batches count against the server's MaxPending. A queue that makes no progress,
-// because it is over its quota or stopped, would fill all of that with waiting work, and
-// nobody else's work would arrive. So no more than half of it may wait because of one
-// queue.
+// A queue that makes no progress, because it is over its quota or stopped, would fill the
+// stream with waiting work, and nobody else's would fit. So no more than half of MaxPending
+// may wait because of their queue.
 
 // mostHeld is how many batches of one queue may wait because of their queue.
 func (c *WorkConfig) mostHeld() int { return max(c.MaxPending/2, 1) }

@@ -139,7 +139,9 @@ func TestBatchOfAKilledServerIsDeliveredAgainUntilItIsAcknowledged(t *testing.T)
 
 func TestConsumerIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
 	s := openShop(t, newServer(t).URL(), nil)
-	if err := s.client.js.DeleteConsumer(testContext(t), s.client.WorkStream(), "gpu0"); err != nil {
+	s.submit(t, "b0")
+	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
+	if err := s.client.js.DeleteConsumer(testContext(t), s.client.WorkStream(), "gpu0=a"); err != nil {
 		t.Fatal(err)
 	}
 	s.submit(t, "b1")

@@ -25,9 +25,9 @@ type WorkHandler func(worker, queue string, w *telemetry.Work, workSentNs int64,
 type WorkConfig struct {
 	// Limits of one batch.
 	Limits telemetry.CheckLimits
-	// MaxPending is how many batches may be without an outcome at a time. Of one queue
-	// half as many may wait after OutcomeQueueBusy; more of it are refused, because a queue
-	// that gets nothing done would keep those of all others out.
+	// MaxPending is how many batches of a queue may be without an outcome at a time. Half
+	// as many may wait after OutcomeQueueBusy; more are refused, because a queue that gets
+	// nothing done would fill the stream.
 	MaxPending int
 	// AckWait is how long the server waits for a sign of life of a batch
 	// before it delivers it again. A sign goes out every third of it. At least 1 s.
@@ -103,6 +103,7 @@ type WorkConsumer struct {
 
 	cancel  context.CancelFunc // ends run
 	stopped chan struct{}      // closed when no more batches come
+	flowing sync.WaitGroup     // flows
 	beating chan struct{}      // closed to end the signs of life
 	once    sync.Once          // of closing beating
 	ready   chan struct{}      // closed when batches can come for the first time
@@ -110,11 +111,11 @@ type WorkConsumer struct {
 
 	mu       sync.Mutex
 	draining bool
-	pending  map[uint64]*batch // by stream sequence
-	idle     chan struct{}     // closed when pending is empty while draining
+	pending  map[uint64]*batch     // by stream sequence
+	flows    map[string]*queueFlow // by queue
+	idle     chan struct{}         // closed when pending is empty while draining
 
-	missed                                    atomic.Int32 // heartbeats missing in a row
-	received                                  atomic.Bool  // a message came: there are acknowledgements
+	received                                  atomic.Bool // a message came: there are acknowledgements
 	delivered, done, duplicates               atomic.Uint64
 	refused, retried, repeated, acks, restart atomic.Uint64
 	busy, givenUp, crowded                    atomic.Uint64
@@ -135,7 +136,7 @@ func (c *Conn) ConsumeWork(ctx context.Context, worker string, cfg WorkConfig, h
 		conn: c, worker: worker, cfg: cfg, handler: handler,
 		stopped: make(chan struct{}), beating: make(chan struct{}),
 		ready: make(chan struct{}), idle: make(chan struct{}),
-		pending: make(map[uint64]*batch),
+		pending: make(map[uint64]*batch), flows: make(map[string]*queueFlow),
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
 	go w.run(ctx)
@@ -143,77 +144,8 @@ func (c *Conn) ConsumeWork(ctx context.Context, worker string, cfg WorkConfig, h
 	return w, nil
 }
 
-// Ready is closed when the consumer exists on the server for the first time.
+// Ready is closed when queues that have work are heard of for the first time.
 func (w *WorkConsumer) Ready() <-chan struct{} { return w.ready }
-
-// run keeps a consumption going until ctx ends.
-func (w *WorkConsumer) run(ctx context.Context) {
-	defer close(w.stopped)
-	for failures := 0; ; {
-		started, err := w.consume(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if started {
-			failures = 0
-		}
-		if failures++; failures == 1 {
-			w.conn.cfg.Logger.Warn("nats: no work comes in, trying to resume", "worker", w.worker, "error", err)
-		}
-		w.restart.Add(1)
-		if !w.conn.Pause(ctx, failures) {
-			return
-		}
-	}
-}
-
-// consume sets up stream and consumer and passes batches on until that breaks
-// or ctx ends.
-func (w *WorkConsumer) consume(ctx context.Context) (started bool, err error) {
-	if err := w.conn.ensureWorkStream(ctx); err != nil {
-		return false, err
-	}
-	setup, cancel := context.WithTimeout(ctx, apiTimeout)
-	defer cancel()
-	consumer, err := w.conn.js.CreateOrUpdateConsumer(setup, w.conn.WorkStream(), jetstream.ConsumerConfig{
-		Durable:       w.worker,
-		FilterSubject: w.conn.prefix() + ".work." + w.worker + ".>",
-		AckPolicy:     jetstream.AckExplicitPolicy,
-		AckWait:       w.cfg.AckWait,
-		MaxAckPending: w.cfg.MaxPending,
-		MaxDeliver:    -1,
-	})
-	if err != nil {
-		return false, fmt.Errorf("create consumer %s: %w", w.worker, err)
-	}
-	broken := make(chan error, 1)
-	w.missed.Store(0)
-	flow, err := consumer.Consume(w.deliver,
-		jetstream.PullMaxMessages(min(w.cfg.MaxPending, 64)),
-		jetstream.PullExpiry(5*time.Second),
-		jetstream.PullHeartbeat(time.Second),
-		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			if w.breaks(err) {
-				select {
-				case broken <- err:
-				default:
-				}
-			}
-		}))
-	if err != nil {
-		return false, fmt.Errorf("consume: %w", err)
-	}
-	w.isReady.Do(func() { close(w.ready) })
-	closed := flow.Closed()
-	select {
-	case <-ctx.Done():
-	case err = <-broken:
-	case <-closed:
-		return true, errors.New("consume: ended")
-	}
-	w.finish(flow, closed)
-	return true, err
-}
 
 // finish ends a consumption. What has arrived still goes through deliver,
 // which gives it back while draining. That needs a server: without one nothing
@@ -230,23 +162,6 @@ func (w *WorkConsumer) finish(flow jetstream.ConsumeContext, closed <-chan struc
 	case <-closed:
 	case <-gone:
 	}
-}
-
-// breaks reports whether an error of the client needs a new consumer. Missing
-// heartbeats are first answered by the client itself, with a new pull.
-func (w *WorkConsumer) breaks(err error) bool {
-	if errors.Is(err, jetstream.ErrNoHeartbeat) {
-		return w.missed.Add(1) > 1
-	}
-	for _, gone := range []error{
-		jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDoesNotExist,
-		jetstream.ErrStreamNotFound, jetstream.ErrBadRequest, nats.ErrNoResponders,
-	} {
-		if errors.Is(err, gone) {
-			return true
-		}
-	}
-	return false
 }
 
 // Drain takes no more batches, gives back those that no handler has seen,

@@ -1,0 +1,313 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
+)
+
+// Each queue has a consumer of its own on the work stream, so that no queue's batches stand
+// in front of another's. A consumer is made when a batch of its queue is in the stream: the
+// stream tells of each by its headers on the subject queued.<worker>.<queue>, and is asked
+// from time to time for what was not heard.
+
+const (
+	// maxFlows is how many queues of a worker can have batches delivered at a time.
+	maxFlows = 1024
+	// quietIdle is how long a queue keeps its consumer without a batch, and crowdedIdle how
+	// long if half of all consumers there can be are in use.
+	quietIdle   = time.Minute
+	crowdedIdle = 2 * time.Second
+	// lookAgain is how often the stream is asked for queues with batches, and lookSoon how
+	// often if it does not tell by itself.
+	lookAgain = 5 * time.Second
+	lookSoon  = 250 * time.Millisecond
+	// forgetConsumer is how long the server keeps a consumer that nobody uses.
+	forgetConsumer = time.Hour
+)
+
+// queueFlow is the consumption of one queue's batches.
+type queueFlow struct {
+	queue  string
+	wanted bool         // a batch was heard of; guarded by the consumer's mu
+	used   atomic.Int64 // when a batch came, Unix nanoseconds
+	missed atomic.Int32 // heartbeats missing in a row
+}
+
+// run keeps flows going for the queues that have batches, until ctx ends.
+func (w *WorkConsumer) run(ctx context.Context) {
+	defer close(w.stopped)
+	defer w.flowing.Wait()
+	for failures := 0; ; {
+		started, err := w.follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if started {
+			failures = 0
+		}
+		failures++
+		if !w.resume(ctx, failures, "", err) {
+			return
+		}
+	}
+}
+
+// resume says that work does not come in, of one queue or of all, and waits before it is
+// tried again.
+func (w *WorkConsumer) resume(ctx context.Context, failures int, queue string, why error) bool {
+	if failures == 1 {
+		w.conn.cfg.Logger.Warn("nats: no work comes in, trying to resume", "worker", w.worker, "queue", queue, "error", why)
+	}
+	w.restart.Add(1)
+	return w.conn.Pause(ctx, failures)
+}
+
+// follow starts a flow for each queue that is heard of, until that breaks or ctx ends.
+func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
+	if err := w.conn.ensureWorkStream(ctx); err != nil {
+		return false, err
+	}
+	setup, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	// A consumer of all queues, as earlier versions had it, leaves no room for those of one.
+	if err := w.conn.js.DeleteConsumer(setup, w.conn.WorkStream(), w.worker); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return false, fmt.Errorf("remove consumer %s: %w", w.worker, err)
+	}
+	odd := make(chan struct{}, 1)
+	sub, err := w.conn.nc.Subscribe(w.conn.queued(w.worker), func(m *nats.Msg) {
+		if queue := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]; telemetry.ValidToken(queue) {
+			w.flow(ctx, queue)
+			return
+		}
+		select {
+		case odd <- struct{}{}: // look removes it
+		default:
+		}
+	})
+	if err != nil {
+		return false, fmt.Errorf("listen for queues: %w", err)
+	}
+	defer func() { _ = sub.Unsubscribe() }()
+	for {
+		told, err := w.look(ctx)
+		if err != nil {
+			return started, err
+		}
+		started = true
+		w.isReady.Do(func() { close(w.ready) })
+		wait := lookAgain
+		if !told {
+			wait = lookSoon
+		}
+		again := time.NewTimer(wait)
+		select {
+		case <-again.C:
+		case <-odd:
+			again.Stop()
+		case <-ctx.Done():
+			again.Stop()
+			return true, ctx.Err()
+		}
+	}
+}
+
+// look starts a flow for each queue that has batches in the stream, and reports whether the
+// stream tells of batches by itself.
+func (w *WorkConsumer) look(ctx context.Context) (told bool, err error) {
+	ctx2, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	stream, err := w.conn.js.Stream(ctx2, w.conn.WorkStream())
+	if err != nil {
+		return false, fmt.Errorf("look up stream %s: %w", w.conn.WorkStream(), err)
+	}
+	info, err := stream.Info(ctx2, jetstream.WithSubjectFilter(w.conn.prefix()+".work."+w.worker+".>"))
+	if err != nil {
+		return false, fmt.Errorf("ask stream %s for queues: %w", w.conn.WorkStream(), err)
+	}
+	for subject, n := range info.State.Subjects {
+		_, _, queue, err := w.conn.cfg.Subjects.Parse(subject)
+		if err == nil {
+			w.flow(ctx, queue)
+			continue
+		}
+		if err := w.remove(ctx2, stream, subject, n, err); err != nil {
+			return false, err
+		}
+	}
+	return info.Config.RePublish != nil, nil
+}
+
+// remove refuses n batches on a subject that names no queue: no consumer can have them.
+func (w *WorkConsumer) remove(ctx context.Context, stream jetstream.Stream, subject string, n uint64, why error) error {
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(subject)); err != nil {
+		return fmt.Errorf("remove batches of no queue: %w", err)
+	}
+	w.refused.Add(n)
+	w.conn.reject.report(refusal{worker: w.worker, subject: subject, reason: telemetry.ReasonOf(why), cause: why})
+	return nil
+}
+
+// flow notes that a queue has a batch in the stream, and begins to consume it if nobody does.
+func (w *WorkConsumer) flow(ctx context.Context, queue string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f := w.flows[queue]; f != nil {
+		f.wanted = true
+		return
+	}
+	switch {
+	case w.draining || ctx.Err() != nil:
+		return
+	case len(w.flows) >= maxFlows:
+		w.conn.complaints.Warn("work of a queue waits, as batches of as many other queues come in as can at a time", w.worker, queue, "queues", maxFlows)
+		return
+	}
+	f := &queueFlow{queue: strings.Clone(queue)}
+	f.used.Store(time.Now().UnixNano())
+	w.flows[f.queue] = f
+	w.flowing.Go(func() { w.keep(ctx, f) })
+}
+
+// keep consumes the batches of a queue until none came for a while or ctx ends.
+func (w *WorkConsumer) keep(ctx context.Context, f *queueFlow) {
+	for failures := 0; ; {
+		var err error
+		started := false
+		if failures > 0 { // the stream may be gone
+			err = w.conn.ensureWorkStream(ctx)
+		}
+		if err == nil {
+			started, err = w.consume(ctx, f)
+		}
+		if ctx.Err() != nil || err == nil && w.forget(f) {
+			return
+		}
+		if started {
+			failures = 0
+		}
+		if err == nil {
+			continue
+		}
+		failures++
+		if !w.resume(ctx, failures, f.queue, err) {
+			return
+		}
+	}
+}
+
+// forget ends a flow, unless a batch was heard of since it became idle.
+func (w *WorkConsumer) forget(f *queueFlow) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if f.wanted {
+		return false
+	}
+	delete(w.flows, f.queue)
+	return true
+}
+
+// consume sets up the consumer of a queue and passes batches on until that breaks or ctx
+// ends, or without an error when the queue is idle.
+func (w *WorkConsumer) consume(ctx context.Context, f *queueFlow) (started bool, err error) {
+	setup, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	name := w.worker + "=" + f.queue // neither name has a sign of equality
+	consumer, err := w.conn.js.CreateOrUpdateConsumer(setup, w.conn.WorkStream(), jetstream.ConsumerConfig{
+		Durable:           name,
+		FilterSubject:     w.conn.cfg.Subjects.Work(w.worker, f.queue),
+		AckPolicy:         jetstream.AckExplicitPolicy,
+		AckWait:           w.cfg.AckWait,
+		MaxAckPending:     w.cfg.MaxPending,
+		MaxDeliver:        -1,
+		InactiveThreshold: forgetConsumer,
+	})
+	if err != nil {
+		return false, fmt.Errorf("create consumer %s: %w", name, err)
+	}
+	broken := make(chan error, 1)
+	f.missed.Store(0)
+	batches, err := consumer.Consume(
+		func(m jetstream.Msg) {
+			f.missed.Store(0)
+			f.used.Store(time.Now().UnixNano())
+			w.deliver(m)
+		},
+		jetstream.PullMaxMessages(min(w.cfg.MaxPending, 64)),
+		jetstream.PullExpiry(5*time.Second),
+		jetstream.PullHeartbeat(time.Second),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			if f.breaks(err) {
+				select {
+				case broken <- err:
+				default:
+				}
+			}
+		}))
+	if err != nil {
+		return false, fmt.Errorf("consume: %w", err)
+	}
+	closed := batches.Closed()
+	look := time.NewTicker(crowdedIdle / 2)
+	defer look.Stop()
+	for waiting := true; waiting; {
+		select {
+		case <-ctx.Done():
+			waiting = false
+		case err = <-broken:
+			waiting = false
+		case <-closed:
+			return true, errors.New("consume: ended")
+		case now := <-look.C:
+			waiting = !w.flowIdle(f, now)
+		}
+	}
+	w.finish(batches, closed)
+	return true, err
+}
+
+// flowIdle reports whether a queue's flow can end: no batch came for a while, and none is in the
+// handler's hands, which would be delivered again to nobody.
+func (w *WorkConsumer) flowIdle(f *queueFlow, now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	limit := quietIdle
+	if len(w.flows) > maxFlows/2 {
+		limit = crowdedIdle
+	}
+	if now.Sub(time.Unix(0, f.used.Load())) < limit {
+		return false
+	}
+	for _, b := range w.pending {
+		if b.queue == f.queue {
+			return false
+		}
+	}
+	f.wanted = false // what is heard of from now on counts
+	return true
+}
+
+// breaks reports whether an error of the client needs a new consumer. Missing
+// heartbeats are first answered by the client itself, with a new pull.
+func (f *queueFlow) breaks(err error) bool {
+	if errors.Is(err, jetstream.ErrNoHeartbeat) {
+		return f.missed.Add(1) > 1
+	}
+	for _, gone := range []error{
+		jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerDoesNotExist,
+		jetstream.ErrStreamNotFound, jetstream.ErrBadRequest, nats.ErrNoResponders,
+	} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,116 @@
+package natsio
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
+)
+
+// Of each queue the server hands out what one consumer may have. What runs of another queue
+// does not depend on it.
+func TestAQueueThatCannotRunIsNotInFrontOfAnother(t *testing.T) {
+	const most = 4
+	s := openShop(t, newServer(t).URL(), func(c *WorkConfig) { c.MaxPending = most })
+	var stuck []delivery
+	for i := range 10 * most {
+		s.submit(t, fmt.Sprint("stuck", i))
+	}
+	for range most {
+		stuck = append(stuck, receive(t, s.batches)) // no outcome
+	}
+	for i := range 20 {
+		queue := fmt.Sprint("q", i%3)
+		if _, err := storeWork(t, s.client, queue, batchOf(fmt.Sprint("b", i), 1)); err != nil {
+			t.Fatal(err)
+		}
+		d := receive(t, s.batches)
+		if d.queue != queue {
+			t.Fatalf("queue %s comes, want %s", d.queue, queue)
+		}
+		d.settled(telemetry.OutcomeDone, nil)
+	}
+	for _, d := range stuck {
+		d.settled(telemetry.OutcomeDone, nil)
+	}
+	for range 9 * most {
+		d := receive(t, s.batches)
+		d.settled(telemetry.OutcomeDone, nil)
+	}
+	s.wantStored(t, 0)
+}
+
+func TestAStreamThatTellsOfNothingIsAsked(t *testing.T) {
+	url := newServer(t).URL()
+	c := dial(t, fastConfig(url))
+	old := c.workStream()
+	old.RePublish = nil
+	if _, err := c.js.CreateStream(testContext(t), old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.js.CreateConsumer(testContext(t), old.Name, jetstream.ConsumerConfig{
+		Durable: "gpu0", FilterSubject: "ringmaster.v1.work.gpu0.>", AckPolicy: jetstream.AckExplicitPolicy,
+	}); err != nil { // as earlier versions made it
+		t.Fatal(err)
+	}
+	s := openShop(t, url, nil)
+	info, err := c.js.Stream(testContext(t), old.Name)
+	if err != nil || info.CachedInfo().Config.RePublish == nil {
+		t.Fatalf("the stream was not brought up to date: %v", err)
+	}
+	if _, err := c.js.UpdateStream(testContext(t), old); err != nil { // an operator insists
+		t.Fatal(err)
+	}
+	s.submit(t, "b1")
+	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
+	s.wantStored(t, 0)
+}
+
+func TestAnIdleQueueGivesItsConsumerBack(t *testing.T) {
+	w := WorkConsumer{cfg: DefaultWorkConfig(), pending: make(map[uint64]*batch), flows: make(map[string]*queueFlow)}
+	f := &queueFlow{queue: "a"}
+	w.flows["a"] = f
+	begin := time.Unix(1000, 0)
+	f.used.Store(begin.UnixNano())
+	if w.flowIdle(f, begin.Add(quietIdle-1)) || !w.flowIdle(f, begin.Add(quietIdle)) {
+		t.Error("it is not idle after a minute")
+	}
+	w.pending[1] = &batch{queue: "a"}
+	if w.flowIdle(f, begin.Add(time.Hour)) {
+		t.Error("it is idle with a batch at work")
+	}
+	delete(w.pending, 1)
+	if !w.flowIdle(f, begin.Add(time.Hour)) {
+		t.Error("it is never idle again")
+	}
+	w.flow(testContext(t), "a") // heard of before it has ended
+	if w.forget(f) {
+		t.Error("a batch that was heard of is forgotten")
+	}
+	w.flowIdle(f, begin.Add(time.Hour))
+	if !w.forget(f) || len(w.flows) != 0 {
+		t.Error("the flow stays")
+	}
+	for i := range maxFlows/2 + 1 {
+		w.flows[fmt.Sprint(i)] = &queueFlow{}
+	}
+	if !w.flowIdle(f, begin.Add(crowdedIdle)) {
+		t.Error("it is not idle among many")
+	}
+}
+
+func TestBatchesOfQueuesThatCannotBeAreRefused(t *testing.T) {
+	s := openShop(t, newServer(t).URL(), nil)
+	for _, subject := range []string{"a.b", "_batch", "a$b", "a.b.c"} {
+		if _, err := s.client.js.Publish(testContext(t), "ringmaster.v1.work.gpu0."+subject, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.wantStored(t, 0)
+	if got := s.consumer.Stats(); got.Refused != 4 {
+		t.Errorf("stats %+v", got)
+	}
+}
