@@ -54,6 +54,7 @@ var projectImports = map[string][]string{
 	"megakernel/kernel":            {"ring", "megakernel/gpu", "megakernel/policy", "megakernel/userop"},                                                          // what a slot does, without a device; the policy's geometry, which is the one there is
 	"megakernel/kernel/kerneltest": {"ring"},                                                                                                                      // for tests: committed sources, packed slots
 	"megakernel/lease":             {"ring", "megakernel/gpu", "megakernel/kernel"},                                                                               // small submissions on a kernel that stays
+	"megakernel/texttest":          nil,                                                                                                                           // for tests: rules as text files
 	"megakernel/memory":            {"ring", "megakernel/gpu", "megakernel/kernel"},                                                                               // the ring's buffers, and the words in them
 	"megakernel/debugview":         {"ring"},                                                                                                                      // slots as a picture
 	"megakernel/harness":           {"ring", "megakernel/gpu", "megakernel/kernel", "megakernel/memory", "megakernel/policy", "megakernel/program"},               // launches alone, measured

@@ -2,19 +2,15 @@ package ledger
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"ringmaster/megakernel/texttest"
 	"ringmaster/ring"
 )
-
-var update = flag.Bool("update", false, "rewrite the expected output of testdata/*.txt; read the diff before you keep it")
 
 const testFence = 9
 
@@ -23,45 +19,18 @@ const testFence = 9
 // begin with #. The commands are the methods of book, below. Each case is played twice:
 // with slots, and with runs of slots.
 func TestTextCases(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no text cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runTextFile(t, file) })
-	}
-}
-
-func runTextFile(t *testing.T, file string) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	for block := range strings.SplitSeq(strings.TrimSpace(string(content)), "\n\n") {
-		input, want, found := strings.Cut(block, "----\n")
-		if !found && !*update {
-			t.Fatalf("%s: a case without a transcript:\n%s", file, block)
-		}
+	texttest.Run(t, func(t *testing.T, input string) string {
 		got, err := transcript(input, slotsAlone)
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", file, err, input)
+			t.Fatalf("%v\n%s", err, input)
 		}
 		asRuns, err := transcript(input, runsOf)
 		refused := strings.Contains(got, ErrBatch.Error()) // in words of its own
 		if err != nil || asRuns != got && !refused {
-			t.Errorf("%s:\n%s%v, as runs\n%s\nas slots\n%s", file, input, err, asRuns, got)
+			t.Errorf("%s%v, as runs\n%s\nas slots\n%s", input, err, asRuns, got)
 		}
-		if strings.TrimSpace(want) != got && !*update {
-			t.Errorf("%s:\n%sgot\n%s\nwant\n%s", file, input, got, strings.TrimSpace(want))
-		}
-		fmt.Fprintf(&out, "%s\n----\n%s\n\n", strings.TrimSpace(input), got)
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(strings.TrimSpace(out.String())+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+		return got
+	})
 }
 
 // book runs the commands of a case.

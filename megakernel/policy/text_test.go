@@ -1,16 +1,13 @@
 package policy
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "rewrite the expected output of testdata/*.txt; read the diff before you keep it")
+	"ringmaster/megakernel/texttest"
+)
 
 // TestDecideTextCases runs testdata/*.txt, one file a rule. A case is a line
 //
@@ -22,54 +19,13 @@ var update = flag.Bool("update", false, "rewrite the expected output of testdata
 // fields so far, and what follows changes them for the next decision, which
 // starts from the state of the one before.
 func TestDecideTextCases(t *testing.T) {
-	files, err := filepath.Glob(filepath.Join("testdata", "*.txt"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no text cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runTextFile(t, file) })
-	}
-}
-
-func runTextFile(t *testing.T, file string) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	cases := 0
-	for block := range strings.SplitSeq(strings.TrimSpace(string(content)), "\n\n") {
-		input, want, found := strings.Cut(block, "----")
-		var got string
-		if found || *update && !isComment(block) {
-			cases++
-			if got, err = runTextCase(input); err != nil {
-				t.Fatalf("%s: %v\n%s", file, err, input)
-			}
-			if strings.TrimSpace(want) != got && !*update {
-				t.Errorf("%s:\n%sgot\n%s\nwant\n%s", file, input, got, strings.TrimSpace(want))
-			}
-			block = strings.TrimSpace(input) + "\n----\n" + got
+	texttest.Run(t, func(t *testing.T, input string) string {
+		got, err := runTextCase(input)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, input)
 		}
-		out.WriteString(strings.TrimSpace(block) + "\n\n")
-	}
-	if cases == 0 {
-		t.Fatalf("%s: no cases", file)
-	}
-	if *update {
-		if err := os.WriteFile(file, []byte(strings.TrimSpace(out.String())+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func isComment(block string) bool {
-	for line := range strings.Lines(block) {
-		if !strings.HasPrefix(line, "#") {
-			return false
-		}
-	}
-	return true
+		return got
+	})
 }
 
 type textCase struct {
