@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -49,24 +48,18 @@ const MaxDecisionMessage = 512 << 10
 // DecisionStream returns the name of the stream of decision logs,
 // RINGMASTER_DECISIONS with the default prefix. Its one subject is
 // <prefix>.decisions; each message is a decision log of its own.
-func (c *Conn) DecisionStream() string {
-	return strings.TrimSuffix(c.WorkStream(), "WORK") + "DECISIONS"
-}
+func (c *Conn) DecisionStream() string { return storeName(c.prefix(), "DECISIONS") }
 
 func (c *Conn) decisionSubject() string { return c.prefix() + ".decisions" }
 
 func (c *Conn) decisionStream(cfg DecisionStreamConfig) jetstream.StreamConfig {
-	storage := jetstream.FileStorage
-	if cfg.Memory {
-		storage = jetstream.MemoryStorage
-	}
 	return jetstream.StreamConfig{
 		Name:        c.DecisionStream(),
 		Description: "what every decision was made from, for replay",
 		Subjects:    []string{c.decisionSubject()},
 		Retention:   jetstream.LimitsPolicy,
 		Discard:     jetstream.DiscardOld,
-		Storage:     storage,
+		Storage:     storage(cfg.Memory),
 		Replicas:    cfg.Replicas,
 		MaxBytes:    cfg.MaxBytes,
 		MaxAge:      cfg.MaxAge,

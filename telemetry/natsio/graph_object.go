@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -22,7 +21,7 @@ const (
 )
 
 // GraphBucket is the name of the bucket of graph files, RINGMASTER_GRAPHS with the default prefix.
-func (c *Conn) GraphBucket() string { return strings.TrimSuffix(c.WorkStream(), "WORK") + "GRAPHS" }
+func (c *Conn) GraphBucket() string { return storeName(c.prefix(), "GRAPHS") }
 
 // PutGraph puts a graph file of up to MaxGraphFile bytes into the object store, from which a worker loads it.
 func (c *Conn) PutGraph(ctx context.Context, object string, file io.Reader) error {

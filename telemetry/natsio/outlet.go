@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -300,17 +299,13 @@ const (
 
 // DoneStream returns the name of the stream of done records that
 // OutletConfig.DoneStream makes.
-func (c *Conn) DoneStream() string { return strings.TrimSuffix(c.WorkStream(), "_WORK") + "_DONE" }
+func (c *Conn) DoneStream() string { return storeName(c.prefix(), "DONE") }
 
 func (c *Conn) doneStream() jetstream.StreamConfig {
-	storage := jetstream.FileStorage
-	if c.cfg.WorkStream.Memory {
-		storage = jetstream.MemoryStorage
-	}
 	return jetstream.StreamConfig{
 		Name: c.DoneStream(), Description: "what became of batches",
 		Subjects: []string{c.cfg.Subjects.Done("*", "*")}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
-		Storage: storage, Replicas: c.cfg.WorkStream.Replicas, MaxBytes: doneStreamBytes, MaxAge: doneStreamAge,
+		Storage: storage(c.cfg.WorkStream.Memory), Replicas: c.cfg.WorkStream.Replicas, MaxBytes: doneStreamBytes, MaxAge: doneStreamAge,
 	}
 }
 

@@ -56,9 +56,7 @@ func (c *Conn) NewResults() *Results {
 }
 
 // ResultBucket is the name of the bucket.
-func (c *Conn) ResultBucket() string {
-	return strings.TrimSuffix(c.WorkStream(), "WORK") + "TUNER"
-}
+func (c *Conn) ResultBucket() string { return storeName(c.prefix(), "TUNER") }
 
 // Close ends all of it; what is not stored yet is not.
 func (r *Results) Close() {

@@ -58,7 +58,7 @@ func TestWorkStreamName(t *testing.T) {
 	for prefix, want := range map[string]string{
 		"ringmaster.v1": "RINGMASTER_WORK", "ringmaster.v2": "RINGMASTER_V2_WORK", "lab.ring": "LAB_RING_WORK",
 	} {
-		if got := workStreamName(prefix); got != want {
+		if got := storeName(prefix, "WORK"); got != want {
 			t.Errorf("stream of %s is %s, want %s", prefix, got, want)
 		}
 	}

@@ -29,15 +29,6 @@ func (s *Subscription) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Dropped returns how many messages were lost because the function was too slow.
-func (s *Subscription) Dropped() uint64 {
-	n, err := s.sub.Dropped()
-	if err != nil {
-		return 0
-	}
-	return uint64(n)
-}
-
 // Malformed returns how many messages were ignored because they are not what
 // belongs on the subject.
 func (s *Subscription) Malformed() uint64 { return s.malformed.Load() }

@@ -19,31 +19,35 @@ const (
 	apiTimeout = 3 * time.Second
 )
 
-// workStreamName derives the stream's name from the subject prefix, since
-// stream names hold no dots. Version 1 is not part of the name, so that the
-// default prefix gives RINGMASTER_WORK.
-func workStreamName(prefix string) string {
+// storeName derives the name of a stream or bucket from the subject prefix, since such
+// names hold no dots. Version 1 is not part of the name, so that the default prefix gives
+// RINGMASTER_ and what it holds.
+func storeName(prefix, holds string) string {
 	name := strings.TrimSuffix(prefix, ".v1")
-	return strings.ToUpper(strings.ReplaceAll(name, ".", "_")) + "_WORK"
+	return strings.ToUpper(strings.ReplaceAll(name, ".", "_")) + "_" + holds
+}
+
+// storage is where a stream keeps its messages.
+func storage(memory bool) jetstream.StorageType {
+	if memory {
+		return jetstream.MemoryStorage
+	}
+	return jetstream.FileStorage
 }
 
 // WorkStream returns the name of the stream of batches.
-func (c *Conn) WorkStream() string { return workStreamName(c.prefix()) }
+func (c *Conn) WorkStream() string { return storeName(c.prefix(), "WORK") }
 
 // workStream is the configuration of the stream. What it leaves out is off:
 // message headers can neither replace, schedule, expire nor count anything.
 func (c *Conn) workStream() jetstream.StreamConfig {
-	storage := jetstream.FileStorage
-	if c.cfg.WorkStream.Memory {
-		storage = jetstream.MemoryStorage
-	}
 	return jetstream.StreamConfig{
 		Name:        c.WorkStream(),
 		Description: "batches of slots, removed when their done record is out",
 		Subjects:    []string{c.prefix() + ".work.>"},
 		Retention:   jetstream.WorkQueuePolicy,
 		Discard:     jetstream.DiscardNew, // refuse the publisher rather than lose what was accepted
-		Storage:     storage,
+		Storage:     storage(c.cfg.WorkStream.Memory),
 		Replicas:    c.cfg.WorkStream.Replicas,
 		MaxBytes:    c.cfg.WorkStream.MaxBytes,
 		MaxMsgSize:  maxWorkBytes,
