@@ -2,7 +2,9 @@ package main
 
 import (
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"ringmaster/telemetry/natsio"
 )
@@ -32,14 +34,34 @@ func TestPublishLines(t *testing.T) {
 		if err := conn.WaitState(t.Context(), natsio.StateConnected); err != nil {
 			t.Fatal(err)
 		}
-		for seq := range uint64(3) {
-			if err := conn.PublishRequest(conn.Subjects().Telemetry("w5", "busy"), "", lengthRecord(7, seq+1, "", 70_000)); err != nil {
-				t.Fatal(err)
+		seq := uint64(0)
+		report := func() {
+			seq++
+			if err := conn.PublishRequest(conn.Subjects().Telemetry("w5", "busy"), "", lengthRecord(7, seq, "", 70_000)); err != nil {
+				t.Error(err)
 			}
 		}
+		report()
+		report()
 		if err := conn.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		// It goes on reporting: a publisher counts as live for a second after its last
+		// record, and on a slow machine the command takes longer to start.
+		stop := make(chan struct{})
+		var reporting sync.WaitGroup
+		reporting.Go(func() {
+			for tick := time.NewTicker(20 * time.Millisecond); ; report() {
+				select {
+				case <-stop:
+					tick.Stop()
+					return
+				case <-tick.C:
+				}
+			}
+		})
+		defer reporting.Wait()
+		defer close(stop)
 		const line = `{"kind":"queue","queue":"busy","queue_len":5}` + "\n"
 		if got := publish(line); got.code != 1 || !strings.Contains(got.err, "did not take a record") || !strings.Contains(got.err, "published 0 records, refused 1 lines") {
 			t.Errorf("exit code %d: %s", got.code, got.err)
