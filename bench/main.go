@@ -39,7 +39,7 @@ func main() {
 
 // command is what to measure, and the flags of all benchmarks.
 type command struct {
-	Name   []string `arg:"" enum:"${names}" help:"What to measure: ${names}. ring is drains of several kernels, feed, staging and lease; drain is what run.sh repeats of it; stream is ingest, overload and latency; live is the tuner on this machine's ring, own the part of it that compares the geometry without a tuner with the best of a sweep; natural is steps of the natural gradient on the device; course is the whole loop beside what a user would do without it (docs/course.md)."`
+	Name   []string `arg:"" enum:"${names}" help:"What to measure: ${names}. ring is drains of several kernels, feed, staging and lease; drain is what run.sh repeats of it; stream is ingest, overload and latency; work is batches from submission to their done records; live is the tuner on this machine's ring, own the part of it that compares the geometry without a tuner with the best of a sweep; natural is steps of the natural gradient on the device; course is the whole loop beside what a user would do without it (docs/course.md)."`
 	JSON   bool     `help:"Print one JSON object per line; the first names the CPU and the GL renderer."`
 	GL     string   `name:"gl" enum:"auto,egl,glfw" default:"auto" env:"RINGMASTER_GL" help:"How to open the GL context: auto, egl (needs no display) or glfw (needs a window system)."`
 	Device string   `env:"RINGMASTER_DEVICE" placeholder:"DEVICE" help:"GPU to use: index, UUID or DRM node, as doctor lists them (default: the first that is not a software renderer)."`
@@ -86,6 +86,7 @@ var benchmarks = []benchmark{
 	{"ingest", false, unchecked, benchIngest},
 	{"overload", false, unchecked, benchOverload},
 	{"latency", false, unchecked, benchLatency},
+	{"work", true, unchecked, benchWork},
 	{"soak", false, checkSoak, benchSoak},
 	{"tuner", false, func(c *command) error { return c.tunerFlags.check() }, benchTuner},
 	{"graph", false, func(c *command) error { return c.graphFlags.check() }, benchGraph},

@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"ringmaster/actors"
+	"ringmaster/bench/workpath"
+	"ringmaster/cmd/runtime/worker"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/embedded"
@@ -274,4 +276,15 @@ func waitUntil(ctx context.Context, ok func() bool) error {
 		time.Sleep(20 * time.Microsecond)
 	}
 	return nil
+}
+
+// workRounds are the turns of each side in the benchmark of work.
+const workRounds = 5
+
+// benchWork measures the way of work beside a bare worker, see workpath.
+func benchWork(s *session) error {
+	cfg := workpath.Config{Open: func() (worker.Device, error) { return openAgain(s) }, Rounds: workRounds, Log: s.log}
+	return workpath.Measure(s.ctx, cfg, func(r workpath.Row) {
+		s.row(row{Name: r.Name, Value: r.Value, Unit: r.Unit, Yardstick: r.Yardstick, YardstickValue: r.YardstickValue})
+	})
 }

@@ -75,7 +75,7 @@ var projectImports = map[string][]string{
 	"cmd/runtime/text":              nil,                                                                                                                                                                                                                                                                                                     // tables and numbers for people
 	"megakernel/tuner/trial": {"ring", "megakernel/harness", "megakernel/kernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
 		"megakernel/tuner/session", "megakernel/tuner/space", "megakernel/tuner/workload"}, // geometries of this machine's ring, measured
-	"bench": {"bench/classic", "bench/course", "cmd/runtime/demo/trace", "cmd/runtime/worker", "bench/recorded", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "bench/fixedpoint", "megakernel/frontier", "megakernel/harness", "megakernel/kernelcache",
+	"bench": {"bench/classic", "bench/course", "bench/workpath", "cmd/runtime/demo/trace", "cmd/runtime/worker", "bench/recorded", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "bench/fixedpoint", "megakernel/frontier", "megakernel/harness", "megakernel/kernelcache",
 		"bench/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "bench/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
@@ -93,6 +93,8 @@ var projectImports = map[string][]string{
 	"bench/course": {"bench/course/arrivals", "bench/course/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/worker",
 		"megakernel", "megakernel/kernel", "megakernel/kernelcache/disk", "megakernel/policy", "megakernel/tuner/session", "megakernel/userop", "ring", "telemetry",
 		"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded"}, // the whole loop, beside others' decisions
+	"bench/workpath": {"cmd/runtime/worker", "megakernel", "megakernel/kernel", "megakernel/policy", "megakernel/tuner/session", "ring",
+		"telemetry", "telemetry/natsio", "telemetry/natsio/embedded"}, // the way of work, beside a bare worker
 	"bench/course/arrivals": nil,                   // schedules from a seed
 	"bench/course/chart":    nil,                   // a picture from values
 	"bench/course/decider":  {"megakernel/policy"}, // rules in the policy's place, in its terms
@@ -107,7 +109,7 @@ var externalOwners = []struct {
 }{
 	{"github.com/asynkron/protoactor-go", []string{"actors"}, "the actor library is frozen upstream and must stay replaceable"},
 	{"github.com/nats-io/nats-server/", []string{"telemetry/natsio/embedded"}, "programs that only connect link no server"},
-	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded", "bench"}, "one package talks to the bus; bare NATS is a yardstick"},
+	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded", "bench", "bench/workpath"}, "one package talks to the bus; bare NATS is a yardstick"},
 	{"github.com/synadia-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
 	{"github.com/vmihailenco/msgpack", []string{"telemetry", "bench"}, "one package knows the encoding; the library alone is a yardstick"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
