@@ -86,7 +86,7 @@ func (p *recordingPublisher) Recommend(worker, queue string, r *telemetry.Recomm
 	if r.WorkgroupSizeX == 0 {
 		line += "no plan"
 	} else {
-		line += fmt.Sprintf("len %d %s %s %s %dx%dx%d hits %d", r.QueueLen, r.Topology, r.Pressure, r.ExecutionMode,
+		line += fmt.Sprintf("len %d %s %s %dx%dx%d hits %d", r.QueueLen, r.Topology, r.ExecutionMode,
 			r.WorkgroupSizeX, r.Groups, r.ClaimChunk, r.HitCapacity)
 	}
 	for _, flag := range []struct {

@@ -96,7 +96,6 @@ func (s *summary) write(r *telemetry.Recommendation, validForMs uint32) {
 		MemoryPressureBps:   s.pressureBps,
 		CommittedOnPublish:  s.commitOnPublish,
 		LaunchMode:          cmp.Or(s.mode, "wave"),
-		Pressure:            p.Pressure.String(),
 		ExecutionMode:       p.Mode.String(),
 		Topology:            s.topology.String(),
 		SwitchHeld:          s.topology != s.raw,
@@ -108,10 +107,8 @@ func (s *summary) write(r *telemetry.Recommendation, validForMs uint32) {
 		return
 	}
 	r.WorkgroupSizeX, r.Groups, r.ClaimChunk = p.WorkgroupSizeX, p.DispatchGrid[0], p.ClaimChunk
-	r.BatchDepth, r.SlotCount, r.DispatchGrid = p.BatchDepth, p.SlotCount, p.DispatchGrid
-	r.WorkerGroups, r.HitCapacity, r.HitCapacityReduced = p.WorkerGroups, p.HitCapacity, p.HitCapacityReduced
-	r.PromoteHotOpcodes, r.PromoteHotWindows, r.AgePriorityWork = p.PromoteHotOpcodes, p.PromoteHotWindows, p.AgePriorityWork
-	r.EstimatedPeakBytes, r.InFlight = p.EstimatedPeakBytes, p.InFlight
+	r.BatchDepth, r.DispatchGrid, r.WorkerGroups = p.BatchDepth, p.DispatchGrid, p.WorkerGroups
+	r.HitCapacity, r.InFlight = p.HitCapacity, p.InFlight
 	for i := range p.Reasons[:p.ReasonCount] {
 		w := &p.Reasons[i]
 		r.Reasons = append(r.Reasons, telemetry.Reason{Rule: w.Rule.String(), Threshold: w.Threshold, Value: w.Value, Distance: w.Distance, Held: w.Held})

@@ -1,11 +1,13 @@
 package actors
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
 
@@ -50,10 +52,14 @@ func TestRecommendationHasTheLaunchModeOfItsWorker(t *testing.T) {
 func TestRecommendationTellsThatTheBudgetReducedItsHits(t *testing.T) {
 	const wanted = 1 << 28
 	whole := recommended(t, &promptEngine{}, 0, wanted)
-	if whole.HitCapacityReduced || whole.HitCapacity != wanted {
+	reduced := func(r *telemetry.Recommendation) bool {
+		return slices.ContainsFunc(r.Reasons, func(why telemetry.Reason) bool { return why.Rule == policy.RuleBudget.String() && why.Value == wanted })
+	}
+	if reduced(&whole) || whole.HitCapacity != wanted {
 		t.Errorf("without a budget: %+v", whole)
 	}
-	if got := recommended(t, &promptEngine{}, whole.EstimatedPeakBytes/2, wanted); !got.HitCapacityReduced || got.HitCapacity >= wanted || got.Error != "" {
+	half := uint64(wanted) * uint64(policy.Standard().ScratchBytesPerHit) / 2
+	if got := recommended(t, &promptEngine{}, half, wanted); !reduced(&got) || got.HitCapacity >= wanted || got.Error != "" {
 		t.Errorf("with half of what it takes: %+v", got)
 	}
 }

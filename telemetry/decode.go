@@ -268,6 +268,9 @@ func (d *Decoder) value(t *target) (present uint64, code refusal) {
 	if d.r.absent() {
 		return 0, accepted
 	}
+	if t.typ == typeReserved {
+		return 0, d.r.skip()
+	}
 	if t.typ > typeI64 {
 		return 1, decodeValue(d, t.spec, t.at)
 	}

@@ -79,6 +79,8 @@ func (s *spec) rangeText() string {
 	switch s.typ {
 	case typeBool:
 		return "true|false"
+	case typeReserved:
+		return "-"
 	case typeEnum:
 		return strings.Join(s.names[s.min:], "|")
 	case typeGrid:

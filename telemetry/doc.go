@@ -217,6 +217,9 @@
 //
 // The answer of the policy. All fields are always sent; a reason is the array
 // [rule (text, 0..64 bytes), threshold, value, distance (u64), held (bool)].
+// A reserved position is nil in an array and has no key in a map: its field told
+// what nobody acted on. How much memory a plan takes and whether the budget has cut
+// its hits is told by the reasons.
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   decision!                             u64       0..2^64-1      -            event
@@ -229,17 +232,17 @@
 //	13   claim_chunk                           u32       0..2^32-1      slots        gauge
 //	14   batch_depth                           u32       0..2^32-1      slots        gauge    most slots of one launch
 //	15   launch_mode                           text      0..64 bytes    -            gauge    wave, lease or auto: of the worker; wave if it is remote
-//	16   slot_count                            u32       0..2^32-1      slots        gauge    queue padded to whole workgroups
+//	16   reserved_16                           reserved  -              -            event    was slot_count
 //	17   dispatch_grid                         [3]u32    3              workgroups   gauge
 //	18   worker_groups                         u32       0..2^32-1      workgroups   gauge    ceiling the grid was cut from
 //	19   hit_capacity                          u32       0..2^32-1      hits         gauge
-//	20   pressure                              text      0..64 bytes    -            gauge    name of the policy's class
+//	20   reserved_20                           reserved  -              -            event    was pressure
 //	21   execution_mode                        text      0..64 bytes    -            gauge    name of the policy's mode
 //	22   topology                              text      0..64 bytes    -            gauge    name of the policy's topology
-//	23   promote_hot_opcodes                   bool      true|false     -            gauge
-//	24   promote_hot_windows                   bool      true|false     -            gauge
-//	25   age_priority_work                     bool      true|false     -            gauge
-//	26   estimated_peak_bytes                  u64       0..2^64-1      bytes        gauge
+//	23   reserved_23                           reserved  -              -            event    was promote_hot_opcodes
+//	24   reserved_24                           reserved  -              -            event    was promote_hot_windows
+//	25   reserved_25                           reserved  -              -            event    was age_priority_work
+//	26   reserved_26                           reserved  -              -            event    was estimated_peak_bytes
 //	27   device_memory_budget_bytes            u64       0..2^64-1      bytes        gauge
 //	28   queue_len                             u32       0..2^32-1      items        gauge    of the request
 //	29   frontier_density_bps                  u16       0..10000       bps          gauge    of the request, or inferred
@@ -250,7 +253,7 @@
 //	34   committed_on_publish                  bool      true|false     -            gauge    this worker never reported a launch
 //	35   valid_for_ms                          u32       0..2^32-1      ms           event
 //	36   reasons                               []reason  0..16          -            event
-//	37   hit_capacity_reduced                  bool      true|false     -            gauge    below what was wanted, to fit the budget
+//	37   reserved_37                           reserved  -              -            event    was hit_capacity_reduced
 //	38   in_flight                             u32       0..2^32-1      launches     gauge    most launches of the queue under way at a time
 //
 // # Record work

@@ -87,7 +87,7 @@ func appendRecord[T any](dst []byte, encoding Encoding, h *Header, s *schema[T],
 	if s.has != nil {
 		have &= uint64(*s.has(body))
 	}
-	have = have<<bodyStart | headerMask
+	have = (have<<bodyStart | headerMask) &^ s.reserved
 	if h.Queue == "" {
 		have &^= 1 << posQueue
 	}

@@ -22,17 +22,11 @@ type Recommendation struct {
 	ClaimChunk          uint32
 	BatchDepth          uint32 // most slots of one launch
 	LaunchMode          string // "wave", "lease" or "auto"
-	SlotCount           uint32
 	DispatchGrid        [3]uint32
 	WorkerGroups        uint32
 	HitCapacity         uint32
-	Pressure            string
 	ExecutionMode       string
 	Topology            string
-	PromoteHotOpcodes   bool
-	PromoteHotWindows   bool
-	AgePriorityWork     bool
-	EstimatedPeakBytes  uint64
 	MemoryBudgetBytes   uint64
 	QueueLen            uint32 // the request this answers, for people
 	FrontierDensityBps  uint16
@@ -43,7 +37,6 @@ type Recommendation struct {
 	CommittedOnPublish  bool // this worker has never reported a launch
 	ValidForMs          uint32
 	Reasons             []Reason // at most 16
-	HitCapacityReduced  bool     // HitCapacity is below what was wanted, so that the plan fits the budget
 	InFlight            uint32   // most launches of the queue under way at a time
 }
 
@@ -58,17 +51,17 @@ var recommendationSchema = newSchema(KindRecommendation, nil,
 	u32("claim_chunk", gauge, "slots", func(r *Recommendation) *uint32 { return &r.ClaimChunk }),
 	u32("batch_depth", gauge, "slots", func(r *Recommendation) *uint32 { return &r.BatchDepth }),
 	text("launch_mode", gauge, func(r *Recommendation) any { return &r.LaunchMode }).to(MaxToken),
-	u32("slot_count", gauge, "slots", func(r *Recommendation) *uint32 { return &r.SlotCount }),
+	reserved[Recommendation]("reserved_16"), // slot_count
 	list[Recommendation]("dispatch_grid", gauge, typeGrid, "workgroups", 3, 3, func(r *Recommendation) any { return &r.DispatchGrid }),
 	u32("worker_groups", gauge, "workgroups", func(r *Recommendation) *uint32 { return &r.WorkerGroups }),
 	u32("hit_capacity", gauge, "hits", func(r *Recommendation) *uint32 { return &r.HitCapacity }),
-	text("pressure", gauge, func(r *Recommendation) any { return &r.Pressure }).to(MaxToken),
+	reserved[Recommendation]("reserved_20"), // pressure
 	text("execution_mode", gauge, func(r *Recommendation) any { return &r.ExecutionMode }).to(MaxToken),
 	text("topology", gauge, func(r *Recommendation) any { return &r.Topology }).to(MaxToken),
-	flag("promote_hot_opcodes", gauge, func(r *Recommendation) any { return &r.PromoteHotOpcodes }),
-	flag("promote_hot_windows", gauge, func(r *Recommendation) any { return &r.PromoteHotWindows }),
-	flag("age_priority_work", gauge, func(r *Recommendation) any { return &r.AgePriorityWork }),
-	u64("estimated_peak_bytes", gauge, "bytes", func(r *Recommendation) *uint64 { return &r.EstimatedPeakBytes }),
+	reserved[Recommendation]("reserved_23"), // promote_hot_opcodes
+	reserved[Recommendation]("reserved_24"), // promote_hot_windows
+	reserved[Recommendation]("reserved_25"), // age_priority_work
+	reserved[Recommendation]("reserved_26"), // estimated_peak_bytes
 	u64("device_memory_budget_bytes", gauge, "bytes", func(r *Recommendation) *uint64 { return &r.MemoryBudgetBytes }),
 	u32("queue_len", gauge, "items", func(r *Recommendation) *uint32 { return &r.QueueLen }),
 	bps("frontier_density_bps", gauge, func(r *Recommendation) *uint16 { return &r.FrontierDensityBps }),
@@ -79,7 +72,7 @@ var recommendationSchema = newSchema(KindRecommendation, nil,
 	flag("committed_on_publish", gauge, func(r *Recommendation) any { return &r.CommittedOnPublish }),
 	u32("valid_for_ms", event, "ms", func(r *Recommendation) *uint32 { return &r.ValidForMs }),
 	list[Recommendation]("reasons", event, typeReasons, "-", 0, MaxReasons, func(r *Recommendation) any { return &r.Reasons }),
-	flag("hit_capacity_reduced", gauge, func(r *Recommendation) any { return &r.HitCapacityReduced }),
+	reserved[Recommendation]("reserved_37"), // hit_capacity_reduced
 	u32("in_flight", gauge, "launches", func(r *Recommendation) *uint32 { return &r.InFlight }),
 )
 

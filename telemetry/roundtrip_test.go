@@ -18,7 +18,7 @@ func drawRecord(t *rapid.T) *Record {
 	for pos := range b.targets {
 		target := &b.targets[pos]
 		optional := !target.spec.required && (pos == posQueue || pos >= bodyStart && b.has != nil)
-		if optional && rapid.Bool().Draw(t, "absent") {
+		if target.typ == typeReserved || optional && rapid.Bool().Draw(t, "absent") {
 			continue
 		}
 		have |= 1 << pos
@@ -120,6 +120,41 @@ func drawValue(t *rapid.T, target *target) {
 		}
 	default:
 		t.Fatalf("no generator for %s", s.name)
+	}
+}
+
+// What an older sender has where a field was is skipped, whatever it is.
+func TestReservedPositionsAreSkipped(t *testing.T) {
+	want := Record{Header: literalHeader(KindRecommendation), Recommendation: Recommendation{Decision: 1, LaunchMode: "wave", WorkerGroups: 3, InFlight: 2}}
+	whole := Append(nil, EncodingArray, &want)
+	for _, old := range []any{uint64(1) << 40, "balanced", true, nil, []any{1, []any{"x"}}, map[string]any{"a": 1}} {
+		var elements []any
+		if err := msgpack.Unmarshal(whole, &elements); err != nil {
+			t.Fatal(err)
+		}
+		var fields map[string]any
+		if err := msgpack.Unmarshal(Append(nil, EncodingMap, &want), &fields); err != nil {
+			t.Fatal(err)
+		}
+		reserved := 0
+		for pos := range bindKind(KindRecommendation, new(Record)).targets {
+			if s := recommendationSchema.specAt(pos); s.typ == typeReserved {
+				reserved++
+				elements[pos], fields[s.name] = old, old
+			}
+		}
+		if reserved != 7 {
+			t.Fatalf("%d reserved positions, want 7", reserved)
+		}
+		for _, form := range []any{elements, fields} {
+			payload, err := msgpack.Marshal(form)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := decodeOne(payload, DefaultTelemetryLimits); err != nil || !reflect.DeepEqual(got, &want) {
+				t.Errorf("with %v: %v\n got %+v\nwant %+v", old, err, got, &want)
+			}
+		}
 	}
 }
 

@@ -38,6 +38,7 @@ const (
 	typeFaults
 	typeOpcodes
 	typeRuns
+	typeReserved
 )
 
 var typeNames = [...]string{
@@ -45,7 +46,7 @@ var typeNames = [...]string{
 	typeBool: "bool", typeEnum: "enum", typeToken: "token", typeText: "text", typeBytes: "bytes",
 	typeU32s: "[]u32", typeGrid: "[3]u32", typeTexts: "[]text",
 	typeReasons: "[]reason", typeSlots: "[]slot", typeFaults: "[]fault", typeOpcodes: "[]opcode",
-	typeRuns: "[]run",
+	typeRuns: "[]run", typeReserved: "reserved",
 }
 
 func (t fieldType) String() string { return typeNames[t] }
@@ -120,6 +121,7 @@ type schema[T any] struct {
 	fields   []field[T]
 	keys     map[string]int // array position by key, header included
 	required uint64         // bit i: array position i must be present
+	reserved uint64         // bit i: array position i had a field that is no more
 	lasting  Presence       // the body's fields that are no events
 	has      func(*T) *Presence
 }
@@ -130,6 +132,10 @@ type schema[T any] struct {
 func newSchema[T any](kind Kind, has func(*T) *Presence, fields ...field[T]) *schema[T] {
 	s := &schema[T]{kind: kind, fields: fields, has: has, keys: make(map[string]int)}
 	add := func(pos int, f *spec) {
+		if f.typ == typeReserved {
+			s.reserved |= 1 << pos
+			return
+		}
 		s.keys[f.name] = pos
 		if f.required {
 			s.required |= 1 << pos
@@ -226,6 +232,13 @@ func token[T any](name string, c class, at func(*T) any) field[T] {
 
 func text[T any](name string, c class, at func(*T) any) field[T] {
 	return field[T]{spec: newSpec(name, typeText, c, "-", MaxText), at: at}
+}
+
+// reserved keeps the array position of a field that is no more: written as nil, and whatever
+// an older sender has there is skipped. A map has no key for it; name is for people. The wire
+// key is a byte that msgpack never uses.
+func reserved[T any](name string) field[T] {
+	return field[T]{spec: spec{typ: typeReserved, name: name, wireKey: "\xc1", class: event, unit: "-"}, at: func(*T) any { return nil }}
 }
 
 func list[T any](name string, c class, typ fieldType, unit string, low, high uint64, at func(*T) any) field[T] {

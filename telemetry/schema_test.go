@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -110,7 +111,7 @@ var allPresence = map[Kind]Presence{KindQueue: HasAllQueue, KindGraph: HasAllGra
 func TestSchemaMatchesTheStructs(t *testing.T) {
 	for _, s := range allSchemas() {
 		want := leafTypes(s.body)
-		got := s.specs[bodyStart:]
+		got := slices.DeleteFunc(slices.Clone(s.specs[bodyStart:]), func(row *spec) bool { return row.typ == typeReserved })
 		if len(want) != len(got) {
 			t.Errorf("%v: %d rows for %d fields", s.kind, len(got), len(want))
 			continue

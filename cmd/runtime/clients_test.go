@@ -117,11 +117,11 @@ func (s shown) Latest(worker, queue string) (telemetry.Recommendation, bool)    
 // everyField has a value of its own in every field.
 var everyField = telemetry.Recommendation{
 	Decision: 1 << 60, AnsweredIncarnation: 1<<64 - 1, AnsweredSeq: 3, AnsweredSentNs: 4, Error: "e",
-	WorkgroupSizeX: 5, Groups: 6, ClaimChunk: 7, BatchDepth: 8, LaunchMode: "wave", SlotCount: 9,
-	DispatchGrid: [3]uint32{10, 11, 12}, WorkerGroups: 13, HitCapacity: 1<<32 - 1, Pressure: "p", ExecutionMode: "m",
-	Topology: "t", PromoteHotOpcodes: true, EstimatedPeakBytes: 15, MemoryBudgetBytes: 1 << 53, QueueLen: 16,
+	WorkgroupSizeX: 5, Groups: 6, ClaimChunk: 7, BatchDepth: 8, LaunchMode: "wave",
+	DispatchGrid: [3]uint32{10, 11, 12}, WorkerGroups: 13, HitCapacity: 1<<32 - 1, ExecutionMode: "m",
+	Topology: "t", MemoryBudgetBytes: 1 << 53, QueueLen: 16,
 	FrontierDensityBps: 17, MemoryPressureBps: 18, Changed: true, ValidForMs: 1,
-	Reasons: []telemetry.Reason{{Rule: "r", Threshold: 1 << 62, Value: 19, Distance: 20, Held: true}}, HitCapacityReduced: true, InFlight: 21,
+	Reasons: []telemetry.Reason{{Rule: "r", Threshold: 1 << 62, Value: 19, Distance: 20, Held: true}}, InFlight: 21,
 }
 
 // subscriberReads compares what the subscriber prints of everyField with the

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -224,7 +225,7 @@ func TestAQueuesHotOpcodesFuseItsGraphJobs(t *testing.T) {
 	for known := false; !known; {
 		select {
 		case r := <-b.recommendations:
-			known = r.PromoteHotOpcodes
+			known = slices.ContainsFunc(r.Reasons, func(why telemetry.Reason) bool { return why.Rule == policy.RuleModeHotOpcodes.String() })
 		case <-late:
 			t.Fatal("nobody has heard of the hot opcodes")
 		}

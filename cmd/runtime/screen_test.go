@@ -43,7 +43,7 @@ func TestScreenPrintsNothingInPlaceWithoutATerminal(t *testing.T) {
 // Whoever may publish under a worker's name chooses these texts.
 func TestTextsFromTheBusDoNotReachTheTerminalAsCommands(t *testing.T) {
 	const evil = "a\x1b]0;b\x07\u009bc\rd\n"
-	r := telemetry.Recommendation{Error: evil, Topology: evil, ExecutionMode: evil, Pressure: evil}
+	r := telemetry.Recommendation{Error: evil, Topology: evil, ExecutionMode: evil}
 	texts := append(planCells("q", &r), describe(&r))
 	r.Error = ""
 	texts = append(append(texts, planCells("q", &r)...), describe(&r))

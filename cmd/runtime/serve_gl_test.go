@@ -40,7 +40,7 @@ func TestRunAnswersPublishedLinesAndDrains(t *testing.T) {
 			topologies[r.Queue+" "+r.Topology] = true
 		}
 	}
-	if !topologies["q1 dense_frontier"] || !topologies["q2 empty"] {
+	if !topologies["q1 dense_frontier"] || !topologies["q2 none"] {
 		t.Errorf("topologies %v", topologies)
 	}
 	if code := s.stop(); code != 0 {

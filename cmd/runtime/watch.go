@@ -108,7 +108,7 @@ func (v *watchView) update(a *client.Advice) {
 	case v.cmd.JSON:
 		h := a.Header
 		h.Queue = a.Queue
-		for _, s := range []*string{&r.Topology, &r.ExecutionMode, &r.Pressure, &r.Error} {
+		for _, s := range []*string{&r.Topology, &r.ExecutionMode, &r.Error} {
 			*s = text.Plain(*s) // JSON leaves some control characters as they are
 		}
 		if line, err := telemetry.MarshalRecommendationJSON(a.Worker, &h, r); err == nil {
@@ -176,24 +176,24 @@ func describe(r *telemetry.Recommendation) string {
 	if r.SwitchHeld {
 		held = " (held)"
 	}
-	return fmt.Sprintf("decision %d: %s%s, %s, %s, %dx%d chunk %d, hits %d, length %d, density %d bps, pressure %d bps",
-		r.Decision, plain(r.Topology), held, plain(r.ExecutionMode), plain(r.Pressure), r.WorkgroupSizeX, r.Groups, r.ClaimChunk,
+	return fmt.Sprintf("decision %d: %s%s, %s, %dx%d chunk %d, hits %d, length %d, density %d bps, pressure %d bps",
+		r.Decision, plain(r.Topology), held, plain(r.ExecutionMode), r.WorkgroupSizeX, r.Groups, r.ClaimChunk,
 		r.HitCapacity, r.QueueLen, r.FrontierDensityBps, r.MemoryPressureBps)
 }
 
 // planHeader names the cells of planCells. The geometry is width × workgroups.
-var planHeader = []string{"QUEUE", "LENGTH", "PRESSURE", "TOPOLOGY", "MODE", "GEOMETRY", "HITS"}
+var planHeader = []string{"QUEUE", "LENGTH", "TOPOLOGY", "MODE", "GEOMETRY", "HITS"}
 
 func planCells(queue string, r *telemetry.Recommendation) []string {
 	if r.Error != "" {
-		return []string{queue, grouped(r.QueueLen), "-", "-", "-", "-", plain(r.Error)}
+		return []string{queue, grouped(r.QueueLen), "-", "-", "-", plain(r.Error)}
 	}
 	topology := topologyWord(r.Topology)
 	if r.SwitchHeld {
 		topology += " (held)"
 	}
 	return []string{
-		queue, grouped(r.QueueLen), plain(r.Pressure), topology, plain(r.ExecutionMode),
+		queue, grouped(r.QueueLen), topology, plain(r.ExecutionMode),
 		fmt.Sprintf("%d×%d", r.WorkgroupSizeX, r.Groups), grouped(r.HitCapacity),
 	}
 }

@@ -25,11 +25,11 @@ export const kinds = {
     "opcodes", "units", "unit_lanes"),
   recommendation: kind(6,
     "decision", "answered_incarnation", "answered_seq", "answered_sent_ns", "error", "workgroup_size_x", "groups",
-    "claim_chunk", "batch_depth", "launch_mode", "slot_count", "dispatch_grid", "worker_groups", "hit_capacity",
-    "pressure", "execution_mode", "topology", "promote_hot_opcodes", "promote_hot_windows", "age_priority_work",
-    "estimated_peak_bytes", "device_memory_budget_bytes", "queue_len", "frontier_density_bps",
+    "claim_chunk", "batch_depth", "launch_mode", "reserved_16", "dispatch_grid", "worker_groups", "hit_capacity",
+    "reserved_20", "execution_mode", "topology", "reserved_23", "reserved_24", "reserved_25",
+    "reserved_26", "device_memory_budget_bytes", "queue_len", "frontier_density_bps",
     "memory_pressure_bps", "switch_held", "changed", "heartbeat", "committed_on_publish", "valid_for_ms", "reasons",
-    "hit_capacity_reduced", "in_flight"),
+    "reserved_37", "in_flight"),
   work: kind(7, "batch", "slots", "want_results", "epoch", "deadline_ms", "runs"),
   done: kind(8,
     "batch", "executed", "faulted", "faults", "results", "work_sent_ns", "dropped", "error", "prints", "printed"),
@@ -41,7 +41,7 @@ export const kinds = {
 export const wide = new Set([
   "incarnation", "seq", "sent_ns", "requeue_count", "executed_count", "frontier_out_degree_sum", "hit_count", "requeued_hit_count",
   "unexplored_edges", "resident_device_bytes", "device_memory_budget_bytes", "decision",
-  "answered_incarnation", "answered_seq", "answered_sent_ns", "estimated_peak_bytes", "suppressed", "epoch", "work_sent_ns",
+  "answered_incarnation", "answered_seq", "answered_sent_ns", "suppressed", "epoch", "work_sent_ns",
 ]);
 
 // With useBigInt64 the library writes a BigInt as a 64-bit integer, but a
