@@ -115,7 +115,15 @@ func (d *Device) Live() (buffers, programs int) {
 	return len(b), len(p)
 }
 
-// Info describes the device; it does not change.
+// Describe says what the units of a device are whose driver does not tell. It is called before
+// the device is used; what a driver tells stays.
+func (d *Device) Describe(u Units) {
+	if d.info.Units == (Units{}) {
+		d.info.Units = u
+	}
+}
+
+// Info describes the device; it does not change after Describe.
 func (d *Device) Info() Info { return d.info }
 
 // Identity names the driver: GL_VENDOR, GL_RENDERER, GL_VERSION.

@@ -46,6 +46,7 @@ func unreachable() { panic(errBuild) }
 func (d *Device) Do(func() error) error                           { unreachable(); return nil }
 func (d *Device) Close() error                                    { unreachable(); return nil }
 func (d *Device) Live() (buffers, programs int)                   { unreachable(); return 0, 0 }
+func (d *Device) Describe(Units)                                  { unreachable() }
 func (d *Device) Info() Info                                      { unreachable(); return Info{} }
 func (d *Device) SelfTest() error                                 { unreachable(); return nil }
 func (d *Device) Identity() (vendor, renderer, version string)    { unreachable(); return "", "", "" }

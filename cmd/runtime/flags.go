@@ -13,6 +13,7 @@ import (
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
+	"ringmaster/megakernel/calibration"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
@@ -228,7 +229,7 @@ func (f *glFlags) config() glcompute.Config {
 	}
 }
 
-// open opens the device.
+// open opens the device, and finds out what it is if its driver does not tell.
 func (f *glFlags) open(log *slog.Logger) (*glcompute.Device, error) {
 	mesaCache(log)
 	device, attempts, err := glcompute.Open(f.config())
@@ -237,6 +238,10 @@ func (f *glFlags) open(log *slog.Logger) (*glcompute.Device, error) {
 	}
 	if err == nil {
 		roomForGL()
+		if device.Info().Units == (glcompute.Units{}) {
+			known, how := calibration.Known(device, filepath.Join(cacheDir(), "units"), log)
+			device.Describe(glcompute.Units{Count: known.Units, Lanes: known.Lanes, Source: how})
+		}
 	}
 	return device, err
 }
