@@ -19,8 +19,9 @@ import (
 
 // liveFlags choose what the benchmark of the live tuner measures.
 type liveFlags struct {
-	LiveWorkload []string `placeholder:"NAME" help:"Bundled workloads of the live tuner's benchmark; all without."`
-	LiveRepeats  int      `default:"3" help:"Explorations of the live tuner for each workload."`
+	LiveWorkload []string      `placeholder:"NAME" help:"Bundled workloads of the live tuner's benchmark; all without."`
+	LiveSweep    time.Duration `placeholder:"DURATION" help:"Time of a workload's sweep; without, 3 s on a software renderer and 25 s otherwise."`
+	LiveRepeats  int           `default:"3" help:"Explorations of the live tuner for each workload."`
 }
 
 // check refuses flags with which nothing can be measured.
@@ -29,6 +30,9 @@ func (f *liveFlags) check() error {
 		if _, found := workload.Find(name); !found {
 			return fmt.Errorf("--live-workload %s: there is no bundled workload of that name; tune --list names them", name)
 		}
+	}
+	if f.LiveSweep < 0 {
+		return fmt.Errorf("--live-sweep %v: a sweep takes more than no time", f.LiveSweep)
 	}
 	if f.LiveRepeats < 1 {
 		return fmt.Errorf("--live-repeats %d: at least 1 is needed", f.LiveRepeats)
@@ -69,7 +73,7 @@ func benchLive(s *session) error {
 		}
 		return nil
 	}
-	if err := each(func(w *liveWork) error { return w.sweep(s.ctx, r) }); err != nil {
+	if err := each(func(w *liveWork) error { return w.sweep(s.ctx, r, s.flags.LiveSweep) }); err != nil {
 		return err
 	}
 	if err := each(func(w *liveWork) error { return w.explore(s.ctx, r, s.flags.LiveRepeats-1) }); err != nil {
@@ -154,14 +158,16 @@ func liveWorks(flags *liveFlags) ([]*liveWork, error) {
 	return works, nil
 }
 
-// sweep finds the best geometry.
-func (w *liveWork) sweep(ctx context.Context, r *trial.Ring) error {
+// sweep finds the best geometry within a time; 0 chooses by device.
+func (w *liveWork) sweep(ctx context.Context, r *trial.Ring, span time.Duration) error {
 	if err := r.Put(w.load); err != nil {
 		return err
 	}
-	span := hardwareSweep
-	if r.Software {
-		span = softwareSweep
+	if span == 0 {
+		span = hardwareSweep
+		if r.Software {
+			span = softwareSweep
+		}
 	}
 	run := r.NewRun(0, span)
 	best, _, err := run.Measure(ctx, trial.Sweep)

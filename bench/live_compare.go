@@ -187,7 +187,7 @@ func benchOwn(s *session) error {
 	}
 	defer r.Close()
 	for _, w := range works {
-		if err := w.sweep(s.ctx, r); err != nil {
+		if err := w.sweep(s.ctx, r, s.flags.LiveSweep); err != nil {
 			return fmt.Errorf("%s: %w", w.load.Name, err)
 		}
 		if err := w.compareOwn(s.ctx, r); err != nil {
@@ -198,6 +198,13 @@ func benchOwn(s *session) error {
 	ownSummary(s.report, works)
 	return nil
 }
+
+// A comparison of the policy's own geometries is made in a few passes: beside other load the
+// rounds of one say too little.
+const (
+	ownPasses = 6
+	ownRounds = 5 // at least, of a pass
+)
 
 // own is what the policy's own geometries take beside the best of a sweep.
 type own struct {
@@ -232,10 +239,13 @@ func (w *liveWork) compareOwn(ctx context.Context, r *trial.Ring) (err error) {
 			return err
 		}
 	}
-	times, err := inTurn(ctx, r, different(append([]policy.Geometry{w.own.units, w.own.limits}, best...)), liveRounds)
-	if err != nil {
-		return err
+	c := comparison{all: different(append([]policy.Geometry{w.own.units, w.own.limits}, best...))}
+	for range ownPasses {
+		if err := c.run(ctx, r, ownRounds); err != nil {
+			return err
+		}
 	}
+	times := c.times()
 	w.own.bestNs = math.Inf(1)
 	for _, g := range best {
 		if times[g] < w.own.bestNs {

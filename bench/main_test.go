@@ -34,6 +34,7 @@ func TestWhatCannotBeMeasuredIsRefusedBeforeAnythingIsPrinted(t *testing.T) {
 		"tuner":                        "--space FILE",
 		"live --live-workload nothing": "tune --list",
 		"live --live-repeats 0":        "--live-repeats 0",
+		"own --live-sweep=-1s":         "--live-sweep -1s",
 		"soak --duration 0s":           "--duration 0s",
 		"drain --slots=-1":             "--slots -1",
 	} {
