@@ -272,6 +272,27 @@ func TestQueuesShareADeviceAndNothingElse(t *testing.T) {
 	}
 }
 
+// A launch that reaches less than a page would look at the same slots, done already, for ever: with the loop
+// budget that the longest copies need, two groups of 32 reach 64 of the 256 slots of a page.
+func TestSmallLaunchesGetThroughAPage(t *testing.T) {
+	e := newEngine(t, openDevice(t), func(c *Config) { c.LoopBudget = kernel.MinLoopBudget })
+	var slots []ring.Slot
+	for i := range uint32(2*ring.PageSlots + 9) {
+		slots = append(slots, slot(kernel.OpCopy, 2, i, 4096+i, kernel.CopyCap))
+	}
+	submit(t, e, "q", Batch{ID: "b", Slots: slots})
+	for i := range uint64(5) {
+		r := launch(t, e, Order{Launch: i + 1, Queue: "q", Geometry: policy.Geometry{Width: 32, Groups: 2, Chunk: 32}})
+		if r.Executed == 0 || r.Applied.Groups != 2 && r.NotApplied == "" {
+			t.Fatalf("launch %d: %+v", i+1, r)
+		}
+		if r.Pending == 0 {
+			return
+		}
+	}
+	t.Fatalf("%d of %d slots are left", e.Pending("q"), len(slots))
+}
+
 func TestBatchDepthBoundsALaunch(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
 	submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpAdd, 2, 1, 0)}, 1000)})

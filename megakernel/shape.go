@@ -1,6 +1,8 @@
 package megakernel
 
 import (
+	"cmp"
+
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/hotset"
 	"ringmaster/megakernel/policy"
@@ -55,7 +57,10 @@ func (x *executor) shape(f *flight) error {
 		return err
 	}
 	q.cold = f.coldProgram.Kernel
-	cold, _ := x.fit(f, f.coldProgram.Kernel, policy.Geometry{Width: f.coldProgram.Kernel.Width, Groups: g.Groups, Chunk: g.Chunk})
+	cold, why := x.fit(f, f.coldProgram.Kernel, policy.Geometry{Width: f.coldProgram.Kernel.Width, Groups: g.Groups, Chunk: g.Chunk})
+	if cold.Groups > g.Groups { // both dispatches have the same
+		f.geometry.Groups, q.geometry.Groups, f.report.NotApplied = cold.Groups, cold.Groups, cmp.Or(reason, why)
+	}
 	f.coldParams = x.waveOf(f, f.coldProgram.Kernel, cold)
 	f.coldParams.Cold = true
 	return nil

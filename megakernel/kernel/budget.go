@@ -6,6 +6,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/policy"
+	"ringmaster/ring"
 )
 
 // DefaultLoopBudget is the most loop iterations one invocation may run in one dispatch.
@@ -38,8 +39,8 @@ func (l Limits) Usable() error {
 	return nil
 }
 
-// Fit is the nearest geometry to g that fits the device and whose chunk of
-// slots of at most steps loop steps each fits the loop budget, and why it
+// Fit is the nearest geometry to g that fits the device, whose chunk of
+// slots of at most steps loop steps each fits the loop budget, and whose groups reach a page, and why it
 // differs from g; the reason is empty if it does not. The limits are usable. A depth
 // is kept: which slots a launch takes is not the dispatch's matter.
 func Fit(g policy.Geometry, limits Limits, steps, loopBudget uint32) (policy.Geometry, string) {
@@ -55,6 +56,13 @@ func Fit(g policy.Geometry, limits Limits, steps, loopBudget uint32) (policy.Geo
 	bounded("chunk", &g.Chunk, min(maxChunk, maxOverclaim/g.Groups), "the ticket's bound is")
 	rows := max((loopBudget-1)/(RowIterations+steps), 1)
 	bounded("chunk", &g.Chunk, uint32(min(uint64(rows)*uint64(g.Width), maxChunk)), "the loop budget allows")
+	// A page stays in the schedule, with its slots that are done, until all of it is. Groups that together
+	// reach less than a page would look at the same done slots in every launch, and at nothing else.
+	each := uint64(ClaimBudget(g, steps, loopBudget)) * uint64(g.Chunk)
+	if least := min(uint32((ring.PageSlots+each-1)/each), limits.Groups); g.Groups < least {
+		reasons = append(reasons, fmt.Sprintf("groups %d: a page of slots takes %d", g.Groups, least))
+		g.Groups = least
+	}
 	return g, strings.Join(reasons, "; ")
 }
 

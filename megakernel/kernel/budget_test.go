@@ -34,6 +34,9 @@ func TestClaimBudgetKeepsTheLoopBudget(t *testing.T) {
 		if claims < 1 || claims*(1+rows*uint64(RowIterations+steps)) > uint64(budget) {
 			t.Fatalf("%s with %d steps: %d claims of %d rows exceed %d", g, steps, claims, rows, budget)
 		}
+		if reach := uint64(g.Groups) * claims * uint64(g.Chunk); reach < ring.PageSlots {
+			t.Fatalf("%s with %d steps reaches %d slots: a page that is done so far is never left", g, steps, reach)
+		}
 	})
 }
 
