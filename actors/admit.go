@@ -53,6 +53,7 @@ func (w *workerActor) admit(b *batch) {
 		b.settle(outcome, err)
 		return
 	}
+	b.work.Release()
 	w.admitted++
 	b.number = w.admitted
 	l.open[b.work.Batch] = b

@@ -153,7 +153,7 @@ func (w *workerActor) finish(l *lane, done *telemetry.Done) bool {
 	}
 	delete(l.open, done.Batch)
 	done.WorkSentNs = b.sentNs
-	b.done, b.work.Slots, b.work.Runs = done, nil, nil
+	b.done = done
 	w.finished.add(b)
 	w.outbox = append(w.outbox, b)
 	return true

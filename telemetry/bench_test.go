@@ -121,3 +121,21 @@ func BenchmarkEncode(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkDecodeListedSlots(b *testing.B) {
+	w := Work{Has: HasBatch | HasSlots, Batch: "b"}
+	for i := range uint32(MaxListedSlots) {
+		w.Slots = append(w.Slots, Slot{Opcode: 2, Priority: 2, NArgs: 2, Args: [MaxSlotArgs]uint32{1, i}})
+	}
+	payload := AppendWork(nil, EncodingArray, &Header{Incarnation: 1, Seq: 1}, &w)
+	var d Decoder
+	r := new(Record)
+	b.ReportAllocs()
+	for b.Loop() {
+		d.Reset(payload)
+		if err := d.Next(r); err != nil {
+			b.Fatal(err)
+		}
+		r.Work.Release()
+	}
+}

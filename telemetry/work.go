@@ -1,6 +1,9 @@
 package telemetry
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // Slot is one unit of submitted work. Tenant and sequence are the worker's.
 type Slot struct {
@@ -52,6 +55,29 @@ func (w *Work) Count() int {
 		n += int(w.Runs[i].Count)
 	}
 	return n
+}
+
+// manySlots is from how many slots on the memory of a list is worth to be used again:
+// 4096 slots are 256 KiB, which take longer to be cleared than to be filled.
+const manySlots = 256
+
+var slotLists sync.Pool // of *[]Slot
+
+func slotList() []Slot {
+	if list, ok := slotLists.Get().(*[]Slot); ok {
+		return *list
+	}
+	return nil
+}
+
+// Release gives the listed slots' memory to the next batch that is decoded. Nothing may use
+// it afterwards. Whoever cannot tell leaves it to the garbage collector.
+func (w *Work) Release() {
+	if cap(w.Slots) >= manySlots {
+		list := w.Slots[:0]
+		slotLists.Put(&list)
+	}
+	w.Slots, w.Runs = nil, nil
 }
 
 // Validate checks that a batch has slots, in either form, no more than a batch may have,
