@@ -67,6 +67,8 @@ type EngineConfig struct {
 	Mode          megakernel.LaunchMode
 	LeaseDuration time.Duration // of a resident kernel; only with a mode that has one
 
+	AgeThreshold uint32 // waves after which waiting pages are aged; 0: the ring's default
+
 	Windows     int    // of the heap; 0: the ring's default, and WindowWords too
 	WindowWords uint32 // size of a window in words of 4 bytes
 

@@ -55,6 +55,9 @@ func newEngine(device Device, cfg EngineConfig, log *slog.Logger, change ...func
 	ringCfg.Catalog, ringCfg.Binaries, ringCfg.Log = cfg.Catalog, cfg.Binaries, log
 	ringCfg.Beside = openBuilderContext
 	ringCfg.Lease, ringCfg.LeaseDuration = cfg.Mode != megakernel.ModeWave, cfg.LeaseDuration
+	if cfg.AgeThreshold != 0 {
+		ringCfg.AgeThreshold = cfg.AgeThreshold
+	}
 	cfg.size(&ringCfg)
 	for _, change := range change {
 		change(&ringCfg)

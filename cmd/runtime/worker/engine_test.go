@@ -37,6 +37,20 @@ func TestSlotsThatDoNotRunAreDroppedForAReason(t *testing.T) {
 	}
 }
 
+// A ring ages what waits as the policy that decides says.
+func TestEngineAgesAsItsConfigSays(t *testing.T) {
+	for given, want := range map[uint32]uint32{0: megakernel.DefaultConfig().AgeThreshold, 5: 5} {
+		got := uint32(0)
+		e, err := newEngine(newFaultyGPU(t), EngineConfig{AgeThreshold: given}, slog.New(slog.DiscardHandler), func(c *megakernel.Config) { got = c.AgeThreshold })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Close(); err != nil || got != want {
+			t.Errorf("a threshold of %d became %d, want %d (%v)", given, got, want, err)
+		}
+	}
+}
+
 func TestBatchOverItsDeadlineRunsNoSlot(t *testing.T) {
 	e, err := newEngine(newFaultyGPU(t), EngineConfig{}, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -145,6 +145,7 @@ func processName(worker string) string {
 // attach gives the worker actor its ring, announces the device and starts to
 // consume the worker's work.
 func (n *Node) attach(ctx context.Context, cfg *Config) (err error) {
+	cfg.Engine.AgeThreshold = cfg.Policy.PriorityAgeThreshold
 	if n.engine, err = newEngine(cfg.Device, cfg.Engine, cfg.Log); err != nil {
 		return err
 	}
