@@ -21,6 +21,8 @@ type device struct {
 	view   atomic.Pointer[deviceView]
 	worker atomic.Pointer[workerActor] // nil if the worker is not local
 
+	diffusing atomic.Bool // another turn would move the priorities
+
 	supervisor       address
 	diffusionAddr    address
 	workerSupervisor address // if the worker is local

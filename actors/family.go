@@ -36,6 +36,8 @@ type (
 	prioritized struct{ family *family }
 	// spread tells the diffusion actor that priorities have changed.
 	spread struct{}
+	// launched tells the diffusion actor that a launch of its worker has ended.
+	launched struct{}
 	// forgotten tells diffusion and worker actor that a queue is no longer known.
 	forgotten struct{ family *family }
 	// diffused carries the priorities of all queues of a worker to its actor.
@@ -53,6 +55,7 @@ func (*halted) isMessage()     {}
 func (beat) isMessage()        {}
 func (prioritized) isMessage() {}
 func (spread) isMessage()      {}
+func (launched) isMessage()    {}
 func (forgotten) isMessage()   {}
 func (diffused) isMessage()    {}
 func (planned) isMessage()     {}

@@ -117,6 +117,9 @@ func (w *workerActor) account(f *flight) {
 		launch: f.launch, decision: f.decision.number,
 		ok: report.Status == telemetry.LaunchOK, state: f.decision.after,
 	})
+	if w.device.diffusing.Load() {
+		w.system.shell.send(w.device.diffusionAddr, launched{})
+	}
 	w.system.publisher.Report(w.device.name, q.name, report)
 }
 

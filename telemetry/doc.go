@@ -159,7 +159,7 @@
 //
 //	pos  field                                 type      range          unit         class    note
 //	 6   priority                              f64       0..1000000000  -            gauge    larger is sooner
-//	 7   coefficient                           f64       0..1           -            gauge    how freely it shares with its siblings
+//	 7   coefficient                           f64       0..1           -            gauge    how freely its priority spreads to siblings; 0 if never given
 //	 8   take_over                             bool      true|false     -            event    see Publishers of a queue
 //
 // # Record launch

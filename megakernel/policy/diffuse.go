@@ -21,14 +21,15 @@ const minCoefficient = 1e-9
 //
 //	x' = x - eta * L * x / d
 //
-// with L the weighted graph Laplacian and d its largest weighted degree, which
-// makes eta = 1 the largest step that is still an average. The sum of the
-// values is kept (up to rounding), no value leaves the range of the input, and
-// an isolated value is untouched.
+// with L the weighted graph Laplacian and d the largest coefficient times the
+// sum of all, which no eigenvalue of L exceeds: below eta = 1 no difference is
+// wiped out or turned round, so two siblings keep their order. (The largest
+// weighted degree, which vyre divides by, makes 50 and 50 of 10 and 90 at
+// eta = 1/2.) The sum of the values is kept (up to rounding), no value leaves
+// the range of the input, and an isolated value is untouched.
 //
-// With S the sum of r and T the sum of r*x, row i of L*x is r[i]*(S*x[i] - T)
-// and the degree of i is r[i]*(S - r[i]): an iteration is O(n) although all
-// pairs are coupled.
+// With S the sum of r and T the sum of r*x, row i of L*x is r[i]*(S*x[i] - T):
+// an iteration is O(n) although all pairs are coupled.
 //
 // The error wraps ErrLength if the lengths differ and ErrRange if eta or a
 // coefficient is outside 0..1, a value is not finite or above 1e300, or
@@ -63,6 +64,20 @@ func Diffuse(dst, x, r []float64, eta float64, iterations int) error {
 	return nil
 }
 
+// DiffuseOn is a turn of a diffusion that goes on from launch to launch: state, which is what
+// the turn before has left, is drawn half way back to the values x, and spread by Diffuse.
+// With x as it is, turns converge to values that keep the sum of x and lie between x and
+// their mean. The error is that of Diffuse; state is then undefined.
+func DiffuseOn(state, x, r []float64, eta float64, iterations int) error {
+	if len(x) != len(state) {
+		return fmt.Errorf("%w: diffuse %d values from %d", ErrLength, len(x), len(state))
+	}
+	for i, v := range x {
+		state[i] = state[i]/2 + v/2
+	}
+	return Diffuse(state, state, r, eta, iterations)
+}
+
 // coupling is what the iterations have in common.
 //
 // The sibling with the largest coefficient is kept out of the sums. Where it
@@ -71,7 +86,7 @@ func Diffuse(dst, x, r []float64, eta float64, iterations int) error {
 type coupling struct {
 	top    int     // the sibling with the largest coefficient
 	rest   float64 // sum of the other coefficients
-	degree float64 // largest weighted degree
+	bound  float64 // of the eigenvalues: largest coefficient times the sum of all
 	lo, hi float64 // range of the coupled values
 }
 
@@ -104,9 +119,7 @@ func newCoupling(x, r []float64) (coupling, bool) {
 			rest += w
 		}
 	}
-	// r*(S-r) grows with r up to S/2, which only the largest can exceed.
-	degree := max(largest*rest, second*(rest+largest-second))
-	return coupling{top: top, rest: rest, degree: degree, lo: lo, hi: hi}, true
+	return coupling{top: top, rest: rest, bound: largest * (rest + largest), lo: lo, hi: hi}, true
 }
 
 // weighted is the sum of r*x over the others.
@@ -125,7 +138,7 @@ func (c *coupling) weighted(x, r []float64) float64 {
 // rounding.
 func (c *coupling) step(x, r []float64, eta, t float64) float64 {
 	top, wTop := x[c.top], r[c.top]
-	s, all, rate := c.rest+wTop, t+float64(wTop*top), eta/c.degree
+	s, all, rate := c.rest+wTop, t+float64(wTop*top), eta/c.bound
 	next := c.move(x[:c.top], r[:c.top], s, all, rate, 0)
 	next = c.move(x[c.top+1:], r[c.top+1:], s, all, rate, next)
 	x[c.top] = c.clamp(top - float64(rate*wTop*(float64(c.rest*top)-t)))

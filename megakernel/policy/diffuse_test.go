@@ -34,8 +34,8 @@ func (d *diffusion) run(t interface{ Fatal(...any) }) []float64 {
 	return dst
 }
 
-// laplacian is that of the siblings' weights, with its largest degree.
-func (d *diffusion) laplacian() (l *mat.SymDense, degree float64) {
+// laplacian is that of the siblings' weights, with the bound of its eigenvalues.
+func (d *diffusion) laplacian() (l *mat.SymDense, bound float64) {
 	n := len(d.x)
 	l = mat.NewSymDense(n, nil)
 	for i := range n {
@@ -48,14 +48,17 @@ func (d *diffusion) laplacian() (l *mat.SymDense, degree float64) {
 			}
 		}
 	}
-	for i := range n {
-		degree = max(degree, l.At(i, i))
+	largest, sum := 0.0, 0.0
+	for _, w := range d.r {
+		if w >= minCoefficient {
+			largest, sum = max(largest, w), sum+w
+		}
 	}
-	return l, degree
+	return l, largest * sum
 }
 
 // TestDiffuseEqualsTheLaplacian compares with the definition, the n by n
-// matrix I - eta/d * L applied once for each iteration.
+// matrix I - eta/bound * L applied once for each iteration.
 func TestDiffuseEqualsTheLaplacian(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := anyDiffusion.Draw(t, "d")
@@ -63,12 +66,12 @@ func TestDiffuseEqualsTheLaplacian(t *testing.T) {
 			t.Skip("a matrix has rows")
 		}
 		got, want := d.run(t), mat.NewVecDense(len(d.x), append([]float64(nil), d.x...))
-		l, degree := d.laplacian()
+		l, bound := d.laplacian()
 		for range d.iterations {
 			var flow mat.VecDense
 			flow.MulVec(l, want)
-			if degree > 0 {
-				want.AddScaledVec(want, -d.eta/degree, &flow)
+			if bound > 0 {
+				want.AddScaledVec(want, -d.eta/bound, &flow)
 			}
 		}
 		for i := range got {
@@ -95,9 +98,6 @@ func TestDiffuseConvergesToTheMean(t *testing.T) {
 		for i := range d.r {
 			d.r[i] = r
 			mean += d.x[i] / float64(n)
-		}
-		if n == 2 {
-			d.eta = min(d.eta, 0.9) // two siblings swap at 1
 		}
 		for i, v := range d.run(t) {
 			if math.Abs(v-mean) > 1 { // 1e-9 of the range
@@ -143,17 +143,65 @@ func TestDiffuseMovesSiblingsTowardsEachOther(t *testing.T) {
 	if err := Diffuse(x, x, []float64{1, 1, 0}, 0.5, 1); err != nil {
 		t.Fatal(err)
 	}
-	if x[0] != 5 || x[1] != 5 || x[2] != 7 {
-		t.Errorf("got %v, want [5 5 7]", x)
+	if x[0] != 7.5 || x[1] != 2.5 || x[2] != 7 {
+		t.Errorf("got %v, want [7.5 2.5 7]", x)
 	}
 	y := []float64{9, 0, 0}
 	if err := Diffuse(y, y, []float64{1, 1, 1}, 1, 1); err != nil {
 		t.Fatal(err)
 	}
-	// Two neighbours, degree 2: half of the difference to each.
-	if y[0] != 0 || y[1] != 4.5 || y[2] != 4.5 {
-		t.Errorf("got %v, want [0 4.5 4.5]", y)
+	if y[0] != 3 || y[1] != 3 || y[2] != 3 {
+		t.Errorf("got %v, want the mean", y)
 	}
+}
+
+// Two siblings keep their order below eta = 1, however freely they share and for however
+// long: in one diffusion and in one that goes on from launch to launch.
+func TestTwoSiblingsKeepTheirOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		share := rapid.Float64Range(0, 1)
+		x := []float64{rapid.Float64Range(-1e6, 1e6).Draw(t, "low"), 0}
+		x[1] = x[0] + rapid.Float64Range(1, 1e6).Draw(t, "more")
+		r := []float64{share.Draw(t, "a"), share.Draw(t, "b")}
+		eta := rapid.Float64Range(0, 0.9).Draw(t, "eta")
+		got := make([]float64, 2)
+		if err := Diffuse(got, x, r, eta, rapid.IntRange(0, 8).Draw(t, "iterations")); err != nil || got[0] >= got[1] {
+			t.Fatalf("%v became %v, %v", x, got, err)
+		}
+		copy(got, x)
+		for range 200 {
+			if err := DiffuseOn(got, x, r, eta, 1); err != nil || got[0] >= got[1] {
+				t.Fatalf("%v became %v, %v", x, got, err)
+			}
+		}
+	})
+}
+
+// Turns on values that stay converge, keep the sum, and forget where they began.
+func TestDiffuseOnConverges(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := anyDiffusion.Draw(t, "d")
+		one, other := make([]float64, len(d.x)), make([]float64, len(d.x))
+		for i := range other {
+			other[i] = rapid.Float64Range(-1e9, 1e9).Draw(t, "state")
+		}
+		copy(one, d.x)
+		for range 100 {
+			if err := errors.Join(DiffuseOn(one, d.x, d.r, d.eta, d.iterations), DiffuseOn(other, d.x, d.r, d.eta, d.iterations)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum := 0.0
+		for i := range one {
+			sum += one[i] - d.x[i]
+			if math.Abs(one[i]-other[i]) > 1e-3 { // values reach 1e9
+				t.Fatalf("value %d: %v and %v", i, one[i], other[i])
+			}
+		}
+		if math.Abs(sum) > 1e-3 {
+			t.Fatalf("the sum moved by %v", sum)
+		}
+	})
 }
 
 func TestDiffuseRefusesBadInput(t *testing.T) {

@@ -258,7 +258,7 @@ func (p *Player) report(resident uint64) error {
 // answers under way first, then prompts, then retrieval.
 func (p *Player) publishPriorities() error {
 	for i, priority := range [...]float64{prefill: 2, decode: 3, retrieve: 1} {
-		record := telemetry.Priority{Has: telemetry.HasPriority | telemetry.HasCoefficient, Priority: priority, Coefficient: 0.5}
+		record := telemetry.Priority{Has: telemetry.HasPriority, Priority: priority}
 		if err := p.publisher.ReportPriority(p.Worker, playerQueues[i], &record); err != nil {
 			return err
 		}
