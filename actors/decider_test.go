@@ -65,5 +65,14 @@ func TestADeciderPlansAndHolds(t *testing.T) {
 		time.Sleep(hold)
 		synctest.Wait()
 		launches(3) // what that launch left
+
+		submit("e", 100)
+		flights, _, _ := engine.underWay()
+		submit("f", 10)
+		flights[0].settle(Report{Launch: telemetry.Launch{Executed: 50, Requeued: 50}, Pending: 50})
+		synctest.Wait()
+		if _, _, started := engine.underWay(); started != 5 {
+			t.Errorf("%d launches: what a launch could not do has waited already", started)
+		}
 	})
 }

@@ -107,6 +107,9 @@ func (w *workerActor) account(f *flight) {
 	report.IdleNs, report.InFlight = uint64(f.idle), uint32(f.depth)
 	report.Has |= telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasIdleNs | telemetry.HasInFlight | hasRecommended
 	w.collect(l, f)
+	if report.Requeued > 0 {
+		l.freshSince = time.Time{} // what a launch leaves has waited already
+	}
 	w.rate(l, f)
 
 	q := l.family
