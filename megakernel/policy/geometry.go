@@ -78,7 +78,7 @@ func shape(cfg *Config, req *Request, length, ceiling uint32, rec *Recommendatio
 		referenceShape(s, req, rec)
 		return nil
 	}
-	width, depth := uint32(0), batchDepth(cfg, l)
+	width, depth := uint32(0), cfg.BatchDepth(l)
 	tuned := req.Tuned.given()
 	if tuned {
 		width, depth = tunedSize(cfg, l, &req.Tuned, depth)

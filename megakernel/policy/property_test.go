@@ -134,7 +134,7 @@ func TestStandardNeverExceedsTheDevice(t *testing.T) {
 			check(rec.ClaimChunk <= width*cfg.Sizing.MaxClaimWidths, "chunk too large")
 		}
 		check(rec.BatchDepth%width == 0 && rec.BatchDepth >= rec.ClaimChunk && rec.ClaimChunk >= 1, "depth is no multiple of the width, or below a chunk")
-		deepest := batchDepth(&cfg, &l)
+		deepest := cfg.BatchDepth(&l)
 		check(deepest >= cfg.Sizing.BatchDepth && deepest <= cfg.Sizing.MaxTunedDepth, "own depth out of range")
 		if req.Tuned.Depth != 0 {
 			deepest = min(req.Tuned.Depth, cfg.Sizing.MaxTunedDepth)

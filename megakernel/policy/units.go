@@ -46,10 +46,11 @@ func (l *Limits) lanes() uint64 {
 // busyGroups is the most workgroups that a described device has use for.
 func busyGroups(l *Limits) uint32 { return saturated(groupsOfUnit * uint64(l.Units)) }
 
-// batchDepth is the most slots of a launch that is not tuned.
-func batchDepth(cfg *Config, l *Limits) uint32 {
-	s := &cfg.Sizing
-	if !cfg.described(l) {
+// BatchDepth is the most slots of a launch that is not tuned, before rounding down to whole
+// workgroups: Sizing.BatchDepth, and more on a device that holds more.
+func (c *Config) BatchDepth(l *Limits) uint32 {
+	s := &c.Sizing
+	if !c.described(l) {
 		return s.BatchDepth
 	}
 	return max(s.BatchDepth, min(saturated(deepRows*l.lanes()), s.MaxTunedDepth))

@@ -188,7 +188,7 @@ func (e *entry) ask() policy.Geometry {
 	if e.natural != nil {
 		return policy.Geometry{Width: e.natural.current}
 	}
-	return e.spaces.ask(e.next(), BucketSlots(e.bucket))
+	return e.spaces.ask(e.limits, e.next(), BucketSlots(e.bucket))
 }
 
 func (e *entry) exploring() bool {

@@ -162,7 +162,7 @@ func (s *Session) Think(env *Env) (changed bool) {
 // teach what to ask for with such queues.
 func (s *Session) show(env *Env, bucket int, g policy.Geometry) {
 	s.view[bucket], s.lent[bucket] = g, false
-	if env.Spaces == nil || bucket != env.Spaces.lender() {
+	if env.Spaces == nil || bucket != env.Spaces.lender(env.Limits) {
 		return
 	}
 	for longer := bucket + 1; longer < Buckets; longer++ {
@@ -250,7 +250,7 @@ func (s *Session) bucket(env *Env, r *Report) int {
 	}
 	asking := BucketOf(r.Plan.QueueLen)
 	if s.lent[asking] {
-		asking = env.Spaces.lender()
+		asking = env.Spaces.lender(env.Limits)
 	}
 	return max(asking, at)
 }

@@ -395,3 +395,24 @@ func BenchmarkReportToViewExploring(b *testing.B) {
 		}
 	}
 }
+
+// A device that holds more is given deeper launches, which are not cut to 64 Ki slots: what was
+// found for that many says nothing of longer queues then.
+func TestLongQueuesOfADescribedDeviceAreNotLentWhatWasFoundForShortOnes(t *testing.T) {
+	standard := policy.Standard()
+	s, described := NewSpaces(&standard), limits
+	described.Units, described.UnitLanes = 132, 2048
+	if got := s.lender(limits); BucketSlots(got) != 1<<16 {
+		t.Errorf("without a description launches are cut to %d slots", BucketSlots(got))
+	}
+	if got := s.lender(described); got != Buckets-1 {
+		t.Errorf("launches are cut to %d slots", BucketSlots(got))
+	}
+	whole := policy.Geometry{Width: 256, Groups: 1024, Chunk: 1024, Depth: 1 << 20}
+	if got := s.ask(described, whole, 1<<20).Depth; got != 0 {
+		t.Errorf("a launch that is not split is asked for with a depth of %d", got)
+	}
+	if got := s.ask(limits, whole, 1<<20).Depth; got != 1<<20 {
+		t.Errorf("a launch beyond the policy's own depth is asked for with %d", got)
+	}
+}

@@ -40,9 +40,9 @@ func (s *Spaces) Of(limits policy.Limits, bucket int) (*live.Space, error) {
 	}
 	slots := BucketSlots(bucket)
 	space, err := live.NewSpace(live.Workload{Limits: limits, Slots: slots, Legal: func(g policy.Geometry) bool {
-		asked := s.ask(g, slots)
+		asked := s.ask(limits, g, slots)
 		if asked.Depth == 0 {
-			asked.Depth = s.cfg.Sizing.BatchDepth
+			asked.Depth = s.cfg.BatchDepth(&limits)
 		}
 		return s.cfg.Accepts(&limits, 0, asked)
 	}})
@@ -57,13 +57,13 @@ func (s *Spaces) Of(limits policy.Limits, bucket int) (*live.Space, error) {
 }
 
 // lender is the bucket of the launches to which the policy cuts longer queues.
-func (s *Spaces) lender() int { return BucketOf(s.cfg.Sizing.BatchDepth) }
+func (s *Spaces) lender(limits policy.Limits) int { return BucketOf(s.cfg.BatchDepth(&limits)) }
 
 // ask is what the policy is asked for so that it runs a geometry. For a launch that
 // is not split no depth is asked for, if the policy's own allows as many slots: a
 // queue that has grown since it was measured is then still launched as a whole.
-func (s *Spaces) ask(g policy.Geometry, slots uint32) policy.Geometry {
-	if g.Depth >= slots && slots <= s.cfg.Sizing.BatchDepth {
+func (s *Spaces) ask(limits policy.Limits, g policy.Geometry, slots uint32) policy.Geometry {
+	if g.Depth >= slots && slots <= s.cfg.BatchDepth(&limits) {
 		g.Depth = 0
 	}
 	return g
