@@ -84,7 +84,8 @@ func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
 	}
 	odd := make(chan struct{}, 1)
 	sub, err := w.conn.nc.Subscribe(w.conn.queued(w.worker), func(m *nats.Msg) {
-		if queue := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]; telemetry.ValidToken(queue) {
+		queue := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+		if _, _, _, err := w.conn.cfg.Subjects.Parse(w.conn.cfg.Subjects.Work(w.worker, queue)); err == nil { // as look has it
 			w.flow(ctx, queue)
 			return
 		}
