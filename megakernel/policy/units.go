@@ -69,7 +69,8 @@ func (c *Config) BatchDepth(l *Limits) uint32 {
 func sizeByUnits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geometry {
 	subgroup := s.Subgroup(l)
 	slots := cover(min(queue, depth))
-	fills := uint64(slots) > l.lanes()
+	lanes := l.lanes()
+	fills := uint64(slots) > lanes
 	if width == 0 {
 		width = narrowSubgroups * subgroup
 		if fills {
@@ -80,11 +81,12 @@ func sizeByUnits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geom
 	}
 	rows := (slots-1)/width + 1
 	least := min(subgroup, width) // slots that a claim is worth
-	groups := max(saturated(l.lanes()/uint64(width)), l.Units, rows/rowsOfGroup)
-	if !fills {
-		groups = max(rows, min(l.Units, (slots-1)/least+1))
+	claims := (slots-1)/least + 1 // at least as many as rows
+	groups := max(rows, min(l.Units, claims))
+	if fills {
+		groups = min(max(uint32(lanes)/width, l.Units, rows/rowsOfGroup), claims)
 	}
-	groups = min(groups, max(rows, (slots-1)/least+1), busyGroups(l), ceiling)
+	groups = min(groups, busyGroups(l), ceiling)
 	share := cover((slots-1)/groups + 1)
 	chunk := max(share, least)
 	if fills {
