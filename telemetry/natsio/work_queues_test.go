@@ -104,10 +104,18 @@ func TestAnIdleQueueGivesItsConsumerBack(t *testing.T) {
 
 func TestBatchesOfQueuesThatCannotBeAreRefused(t *testing.T) {
 	s := openShop(t, newServer(t).URL(), nil)
+	rejected := make(chan string, 10)
+	if _, err := s.client.SubscribeRejectedInvalid(func(_ *telemetry.Header, r *telemetry.Rejected) { rejected <- r.Subject }); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, s.client)
 	for _, subject := range []string{"a.b", "_batch", "a$b", "a.b.c"} {
 		if _, err := s.client.js.Publish(testContext(t), "ringmaster.v1.work.gpu0."+subject, []byte("x")); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for range 4 {
+		receive(t, rejected)
 	}
 	s.wantStored(t, 0)
 	if got := s.consumer.Stats(); got.Refused != 4 {
