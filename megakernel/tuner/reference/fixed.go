@@ -10,7 +10,8 @@ var ErrShape = errors.New("matrix and vector do not fit")
 
 // SoftmaxWrapping normalises exponentials in Q16 as the original's device kernel
 // does, in 32 bits that wrap: an input of 1.0 or more loses its integer part, so
-// that the best candidate gets nothing. It is here for comparison.
+// that the best candidate gets nothing. The original dispatches it from tests only; it
+// is here for comparison.
 func SoftmaxWrapping(exponentials []uint32) []uint32 {
 	sum := uint32(0)
 	for _, e := range exponentials {
@@ -26,7 +27,8 @@ func SoftmaxWrapping(exponentials []uint32) []uint32 {
 
 // SoftmaxQ16 normalises exponentials in Q16 with 64-bit intermediates, as the
 // tests of the original expect: out = (in << 16) / sum, rounded down, and a
-// sum of zero counts as one.
+// sum of zero counts as one. Nothing but tests uses it in the original; it is the yardstick of
+// bench/natural.
 func SoftmaxQ16(exponentials []uint32) []uint32 {
 	sum := uint64(0)
 	for _, e := range exponentials {
@@ -41,7 +43,9 @@ func SoftmaxQ16(exponentials []uint32) []uint32 {
 }
 
 // Precondition multiplies a row-major n by n matrix in Q16 by a gradient of n
-// in Q16, each product shifted right by 16, with sums that wrap at 32 bits.
+// in Q16, each product shifted right by 16, with sums that wrap at 32 bits. Nothing but
+// tests uses it in the original, whose tuner has the saturating form of [Suggest]; it is
+// the yardstick of bench/natural.
 func Precondition(matrix, gradient []uint32) ([]uint32, error) {
 	n := len(gradient)
 	if len(matrix) != n*n {

@@ -24,6 +24,16 @@ func (p preimage) key(prefix string) string {
 	return prefix + hex.EncodeToString(sum[:])
 }
 
+// FingerprintWords are a program's fingerprint as the original's back ends keep it in their caches: eight
+// little-endian words (program_vsa_fingerprint). The ring's caches have keys of their own: it is here to be
+// compared with.
+func FingerprintWords(fingerprint [32]byte) (words [8]uint32) {
+	for i := range words {
+		words[i] = binary.LittleEndian.Uint32(fingerprint[4*i:])
+	}
+	return words
+}
+
 // ProgramKey names a program with its sizes in the tuner's cache. groups is nil if
 // their number was not fixed.
 func ProgramKey(fingerprint [32]byte, workgroup Workgroup, groups *[3]uint32, outputBytes uint64) string {

@@ -1,10 +1,41 @@
 package reference
 
-import "math"
+import (
+	"math"
+	"slices"
+)
+
+// SoftmaxCosts is the differentiable autotuner's policy in f64: exp((least-cost)/temperature) over their
+// sum. The original has it under test only, beside the form of its device. It is empty without costs.
+func SoftmaxCosts(costs []float64, temperature float64) []float64 {
+	weights := make([]float64, len(costs))
+	if len(costs) == 0 {
+		return weights
+	}
+	least, sum := slices.Min(costs), 0.0
+	for i, c := range costs {
+		weights[i] = math.Exp((least - c) / temperature)
+		sum += weights[i]
+	}
+	for i := range weights {
+		weights[i] /= sum
+	}
+	return weights
+}
+
+// CostGradient is minus [SoftmaxCosts], the gradient of the soft minimum that the original descends: its sum
+// is -1. It too is under test only there.
+func CostGradient(costs []float64, temperature float64) []float64 {
+	gradient := SoftmaxCosts(costs, temperature)
+	for i := range gradient {
+		gradient[i] = -gradient[i]
+	}
+	return gradient
+}
 
 // DiffuseDiagonal is the original's priority step: next = s - damping*r*s for
 // each value alone, repeated. It shrinks each value by its own coefficient and
-// couples nothing; policy.Diffuse is the coupled step. It returns a new slice, or
+// couples nothing; policy.Diffuse is the coupled step. The original never calls it. It returns a new slice, or
 // s itself if the lengths differ. Nothing is checked: NaN and Inf pass through.
 func DiffuseDiagonal(s, r []float64, damping float64, iterations uint32) []float64 {
 	if len(s) != len(r) {
@@ -23,7 +54,7 @@ func DiffuseDiagonal(s, r []float64, damping float64, iterations uint32) []float
 
 // PickCheapest returns the candidate with the smallest cost, or fallback if
 // there is none: the original's pick of a workgroup size and of a hit capacity
-// multiplier. Costs compare in the IEEE 754 total order (negative NaN,
+// multiplier, which it never calls. Costs compare in the IEEE 754 total order (negative NaN,
 // -Inf, ..., -0, +0, ..., +Inf, positive NaN), the first minimum wins, and
 // what the longer slice has in surplus is ignored.
 func PickCheapest(candidates []uint32, costs []float64, fallback uint32) uint32 {
@@ -48,7 +79,7 @@ func totalOrder(f float64) int64 {
 }
 
 // NaturalStep returns -rate * M * grad for a row-major n by n matrix: the
-// step of a gradient preconditioned by M. Sums run from left to right and no
+// step of a gradient preconditioned by M. The original never calls it. Sums run from left to right and no
 // product is fused into a sum, so the result is the same on every machine. It
 // returns an empty slice if M has fewer than n*n cells, grad fewer than n, or
 // n is not positive.

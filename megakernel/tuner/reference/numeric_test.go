@@ -3,8 +3,11 @@ package reference
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func floats(in []f64) []float64 {
@@ -85,4 +88,32 @@ func TestNaturalStepReproducesTheOriginal(t *testing.T) {
 	eachVector(t, "natural_step.jsonl.gz", func(t *testing.T, v *vector) string {
 		return difference(NaturalStep(floats(v.In.M), floats(v.In.Grad), v.In.N, float64(v.In.Rate)), v.Out.Delta)
 	})
+}
+
+func TestCostGradientIsMinusTheSoftmaxAndSumsToMinusOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		costs := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), 1, 20).Draw(t, "costs")
+		temperature := rapid.Float64Range(1e-3, 1e6).Draw(t, "temperature")
+		gradient, sum := CostGradient(costs, temperature), 0.0
+		for i, g := range gradient {
+			sum += g
+			if g > 0 || g < -1 || g != -SoftmaxCosts(costs, temperature)[i] {
+				t.Fatalf("gradient %v", gradient)
+			}
+			for j := range i {
+				if costs[i] < costs[j] && g > gradient[j] {
+					t.Fatalf("cost %v has %v, cost %v has %v", costs[i], g, costs[j], gradient[j])
+				}
+			}
+		}
+		if math.Abs(sum+1) > 1e-12 {
+			t.Fatalf("sum %v", sum)
+		}
+	})
+	if got := CostGradient([]float64{3, 3}, 1); !slices.Equal(got, []float64{-0.5, -0.5}) {
+		t.Errorf("equal costs: %v", got)
+	}
+	if got := CostGradient(nil, 1); len(got) != 0 {
+		t.Errorf("no costs: %v", got)
+	}
 }

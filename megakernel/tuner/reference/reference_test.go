@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -224,6 +225,43 @@ func TestSweepTakesTheFirstFastestAndTheFirstErrorEndsIt(t *testing.T) {
 	}
 	if _, found, err := Sweep(nil, nil); found || err != nil {
 		t.Errorf("no candidates: %v, %v", found, err)
+	}
+}
+
+func TestSweepNaturalIsTheSuggestionAmongAllCandidates(t *testing.T) {
+	times := map[uint32]uint64{32: 90_000, 64: 12_000, 128: 8_000, 256: 8_000}
+	var candidates []Workgroup
+	var measured []Measurement
+	for _, w := range Candidates(256) {
+		candidates = append(candidates, Workgroup{w, 1, 1})
+		measured = append(measured, Measurement{Workgroup{w, 1, 1}, times[w]})
+	}
+	measure := func(w Workgroup) (uint64, error) { return times[w[0]], nil }
+	got, found, err := SweepNatural(candidates, 4_000, Identity(4), measure)
+	want, wantErr := Suggest(4_000, measured, Identity(4))
+	if err != nil || wantErr != nil || !found || !reflect.DeepEqual(got, want) || got.Selected[0] != 256 || got.Best[0] != 128 {
+		t.Errorf("%+v, %v, %v; want %+v", got, found, err, want)
+	}
+	broken := errors.New("timer is broken")
+	if _, found, err := SweepNatural(candidates, 4_000, Identity(4), func(Workgroup) (uint64, error) { return 0, broken }); found || !errors.Is(err, broken) {
+		t.Errorf("a broken timer: %v, %v", found, err)
+	}
+	if _, found, err := SweepNatural(candidates, 4_000, Identity(3), measure); found || !errors.Is(err, ErrFisherShape) {
+		t.Errorf("a matrix of three rows: %v, %v", found, err)
+	}
+	if _, found, err := SweepNatural(nil, 4_000, nil, measure); found || err != nil {
+		t.Errorf("no candidates: %v, %v", found, err)
+	}
+}
+
+func TestFingerprintWordsAreLittleEndian(t *testing.T) {
+	var fingerprint [32]byte
+	for i := range fingerprint {
+		fingerprint[i] = byte(i)
+	}
+	want := [8]uint32{0x03020100, 0x07060504, 0x0b0a0908, 0x0f0e0d0c, 0x13121110, 0x17161514, 0x1b1a1918, 0x1f1e1d1c}
+	if got := FingerprintWords(fingerprint); got != want {
+		t.Errorf("%08x", got)
 	}
 }
 

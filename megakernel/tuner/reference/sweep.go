@@ -34,3 +34,20 @@ func Sweep(candidates []Workgroup, measure func(Workgroup) (ns uint64, err error
 	}
 	return best, found, nil
 }
+
+// SweepNatural measures every candidate once, in order, and returns the natural-gradient choice among
+// them; see [Sweep] and [Suggest], of which it consists, errors included. fisher has a row for each
+// candidate.
+func SweepNatural(candidates []Workgroup, temperatureNs uint64, fisher []uint32, measure func(Workgroup) (ns uint64, err error)) (s Suggestion, found bool, err error) {
+	measured := make([]Measurement, 0, len(candidates))
+	_, found, err = Sweep(candidates, func(w Workgroup) (uint64, error) {
+		ns, err := measure(w)
+		measured = append(measured, Measurement{w, ns})
+		return ns, err
+	})
+	if !found || err != nil {
+		return Suggestion{}, false, err
+	}
+	s, err = Suggest(temperatureNs, measured, fisher)
+	return s, err == nil, err
+}
