@@ -127,8 +127,9 @@ type Config struct {
 	// reference.
 	SizeByUnits bool `json:"size_by_units,omitzero"`
 	// TuneGeometry lets the tuner choose groups, claim chunk and batch depth as
-	// well as the width, and has the plan say so. Used with SeparateWidth. Off,
-	// the tuner chooses the width only.
+	// well as the width, and has the plan say so. Off, the tuner chooses the width
+	// only. Without SeparateWidth it chooses nothing when this is off, as in the
+	// reference, and the width when this is on.
 	TuneGeometry bool `json:"tune_geometry,omitzero"`
 }
 

@@ -7,7 +7,7 @@ func geometry(cfg *Config, req *Request, length, workers uint32, rec *Recommenda
 	if err := shape(cfg, req, length, workers, rec); err != nil {
 		return err
 	}
-	if req.Tuned.given() && cfg.SeparateWidth && cfg.TuneGeometry {
+	if req.Tuned.given() && cfg.TuneGeometry {
 		tunedReason(req.Tuned.Groups, dispatchGroups(cfg, &req.Limits, rec.WorkerGroups), rec.addReason())
 	}
 	return nil
@@ -75,7 +75,7 @@ func shape(cfg *Config, req *Request, length, ceiling uint32, rec *Recommendatio
 	ceiling = workerGroups(cfg, l, ceiling)
 	rec.WorkerGroups, rec.Tuned = ceiling, 0
 	if !cfg.SeparateWidth {
-		referenceShape(s, req, rec)
+		referenceShape(cfg, req, rec)
 		return nil
 	}
 	width, depth := uint32(0), cfg.BatchDepth(l)
@@ -179,16 +179,24 @@ func (c *Config) Accepts(l *Limits, ceiling uint32, g Geometry) bool {
 	return rec.Tuned == TunedWidth|TunedGroups|TunedChunk|TunedDepth
 }
 
-// referenceShape uses the number of groups also as the width of a group, and
-// pads in saturating 32-bit arithmetic.
-func referenceShape(s *Sizing, req *Request, rec *Recommendation) {
+// referenceShape uses the number of groups also as the width of a group, unless the
+// tuner may choose it, and pads in saturating 32-bit arithmetic.
+func referenceShape(cfg *Config, req *Request, rec *Recommendation) {
+	s := &cfg.Sizing
 	width := workerWidth(rec.WorkerGroups, req.Limits.MaxWorkgroupSizeX)
+	tuned := cfg.TuneGeometry && req.Tuned.given()
+	if w := req.Tuned.Width; tuned && w != 0 && w <= req.Limits.MaxWidth() {
+		width = w
+	}
 	slots := paddedSlots(max(req.QueueLen, 1), width)
 	rec.WorkgroupSizeX = width
 	rec.SlotCount = slots
 	rec.DispatchGrid = [3]uint32{gridGroups(s, rec.WorkerGroups, slots, width), 1, 1}
 	rec.ClaimChunk = width
 	rec.BatchDepth = max(s.BatchDepth/width, 1) * width
+	if tuned {
+		rec.noteTuned(&req.Tuned)
+	}
 }
 
 func workerWidth(workers, maxX uint32) uint32 {
