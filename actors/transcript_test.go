@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"ringmaster/megakernel/policy"
-	"ringmaster/megakernel/tuner/reference"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
@@ -265,7 +264,7 @@ func (r *runner) configure(a arguments) {
 		case "pending":
 			r.cfg.MaxPendingSlots = int(a.number(k))
 		case "tuning":
-			mode, err := reference.ParseMode(v, true)
+			mode, err := session.ParseMode(v)
 			r.check(err)
 			r.cfg.Autotuner = mode
 		case "idle", "rest":

@@ -44,7 +44,7 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/live": {"megakernel/policy", "megakernel/tuner/space", "megakernel/tuner/cache",
 		"megakernel/tuner/gp"}, // from reports to the next geometry
 	"megakernel/tuner/session": {"megakernel/policy", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/live",
-		"megakernel/tuner/cache"}, // which tuner, and what is remembered
+		"megakernel/tuner/cache", "ring"}, // which tuner, and what is remembered
 	"megakernel/tuner":             {"megakernel/policy"},                                                                                                         // tuning speaks in the policy's limits
 	"megakernel/graph":             nil,                                                                                                                           // graphs, files and plain algorithms, without a device
 	"megakernel/frontier":          {"megakernel/gpu", "megakernel/graph", "megakernel/kernelcache", "megakernel/policy", "megakernel/userop"},                    // graphs on a device, decided as the policy does
@@ -87,7 +87,7 @@ var projectImports = map[string][]string{
 	"cmd/runtime/demo/trace": {"megakernel/graph"},                                                                                                                                                                                      // bundled data and its mapping
 	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/debugview", "megakernel/calibration", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
-		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/reference", "megakernel/tuner/session", "megakernel/tuner/trial",
+		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/session", "megakernel/tuner/trial",
 		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/client",
 		"telemetry/natsio/embedded"}, // flags of all of them become their configurations
 

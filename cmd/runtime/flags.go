@@ -18,7 +18,6 @@ import (
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/lease"
-	"ringmaster/megakernel/tuner/reference"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
@@ -27,7 +26,7 @@ import (
 // autotuneFlags say how geometries are tuned and where results are kept.
 type autotuneFlags struct {
 	tunerCacheFlag
-	Autotuner autotunerMode `default:"on" env:"RINGMASTER_AUTOTUNER" help:"on: tune the whole geometry. natural: tune the width only, by the natural gradient. off: keep the policy's own geometry."`
+	Autotuner autotunerMode `default:"on" env:"RINGMASTER_AUTOTUNER" help:"on: tune the whole geometry. natural: tune the width only, by the natural gradient. off: keep the policy's own geometry. reference: the tuner of vyre, to compare with, as reference-on and reference-off in its modes on and off."`
 }
 
 // tunerCacheFlag says where results of tuners are kept.
@@ -48,10 +47,8 @@ type autotunerMode struct{ session.Mode }
 
 // UnmarshalText refuses a text that names no mode, before anything is started.
 func (m *autotunerMode) UnmarshalText(text []byte) (err error) {
-	if m.Mode, err = reference.ParseMode(string(text), true); err != nil {
-		return fmt.Errorf("%q: want on, natural (or ng), or off (or default)", text)
-	}
-	return nil
+	m.Mode, err = session.ParseMode(string(text))
+	return err
 }
 
 // tuning is how a node tunes and what its tuners begin from, nil for nothing.

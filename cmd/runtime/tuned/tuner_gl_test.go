@@ -39,6 +39,14 @@ type tunedRun struct {
 
 func startTunedRun(t *testing.T, dir string) *tunedRun {
 	t.Helper()
+	r := startRun(t, dir, session.On, policy.Standard(), slog.New(slog.DiscardHandler))
+	<-r.memory.Loaded(r.device)
+	return r
+}
+
+// startRun starts a runtime that tunes by a mode.
+func startRun(t *testing.T, dir string, mode session.Mode, decides policy.Config, log *slog.Logger) *tunedRun {
+	t.Helper()
 	server := embedded.DefaultConfig()
 	server.Port, server.StoreDir = -1, t.TempDir()
 	at, err := embedded.Start(server)
@@ -50,11 +58,10 @@ func startTunedRun(t *testing.T, dir string) *tunedRun {
 	device := gltest.Open(t)
 	announced := worker.Announcement(device, nil)
 	r.device = actors.IdentityOf(&announced)
-	log := slog.New(slog.DiscardHandler)
 	bus := natsio.DefaultConfig()
 	bus.URL, bus.Name, bus.Logger = at.URL(), "runtime", log
 	r.memory = tuned.New(tuned.Config{Dir: dir, Log: log})
-	cfg := worker.Config{NATS: bus, Policy: policy.Standard(), Name: "w1", Log: log, Device: device, Autotuner: session.On, Memory: r.memory}
+	cfg := worker.Config{NATS: bus, Policy: decides, Name: "w1", Log: log, Device: device, Autotuner: mode, Memory: r.memory}
 	if r.n, err = worker.Start(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +71,6 @@ func startTunedRun(t *testing.T, dir string) *tunedRun {
 	if err := r.n.Conn().Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-r.memory.Loaded(r.device)
 	return r
 }
 

@@ -96,6 +96,9 @@ func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
 
 // startActors starts what decides, and what decisions leave by.
 func (n *Node) startActors(cfg *Config) (err error) {
+	if _, original := cfg.Autotuner.Original(); original {
+		cfg.Policy.TuneGeometry = true // the original's policy too takes its tuner's width
+	}
 	actorCfg := actors.DefaultConfig()
 	actorCfg.Policy, actorCfg.Incarnation, actorCfg.Logger = cfg.Policy, n.conn.Incarnation(), cfg.Log
 	actorCfg.Autotuner, actorCfg.Decider = cfg.Autotuner, cfg.Decider

@@ -10,7 +10,8 @@
 //
 // In the mode On a tuner is a live.Tuner over width, groups, chunk and depth. In
 // the mode Natural it is the natural gradient over the original's six widths.
-// With Off nothing is tuned.
+// In the modes Reference, ReferenceOn and ReferenceOff it is the original's tuner, launch
+// plan and resize rule, the parts of tuner/reference in a row. With Off nothing is tuned.
 //
 // Reports come from any launcher. A report that names no kernel, or a geometry
 // beyond the device's limits, or an impossible time, is refused with an error and

@@ -20,10 +20,11 @@ type entry struct {
 	limits  policy.Limits
 	device  string
 
-	live    *live.Tuner // with On
-	natural *natural    // with Natural
-	spaces  *Spaces
-	room    *Room // that it takes
+	live     *live.Tuner // with On
+	natural  *natural    // with Natural
+	original *original   // with Reference and the like
+	spaces   *Spaces
+	room     *Room // that it takes
 
 	used     uint64 // clock of the session
 	moment   uint64 // of what was recalled last
@@ -41,6 +42,12 @@ type state struct {
 
 func newEntry(env *Env, p Program, bucket int, start policy.Geometry) (*entry, error) {
 	e := &entry{program: p, bucket: bucket, limits: env.Limits, device: env.Device, spaces: env.Spaces}
+	if mode, is := p.Mode.Original(); is {
+		e.original = newOriginal(mode, p.ID, env.Limits, BucketSlots(bucket), env.Device)
+		e.original.recall(env.Memory)
+		e.told = e.state()
+		return e, nil
+	}
 	known, ok := e.recall(env)
 	hint := ok && e.moment != FirstMoment
 	if hint && known.Selected != (policy.Geometry{}) {
@@ -88,6 +95,10 @@ func (e *entry) recall(env *Env) (cache.Entry, bool) {
 // remember hands the tuner's knowledge, if it has any, to the memory.
 func (e *entry) remember(env *Env) {
 	e.told = e.state()
+	if e.original != nil {
+		e.original.remember(env.Memory)
+		return
+	}
 	if env.Memory == nil || e.device == "" {
 		return
 	}
@@ -108,9 +119,13 @@ func (e *entry) observe(env *Env, r *Report) (err error) {
 		Geometry: measured(r.Geometry, BucketSlots(e.bucket)),
 		Slots:    uint32(r.Slots), Ns: r.Ns, WallNs: r.WallNs,
 	}
-	if e.natural != nil {
+	switch {
+	case e.original != nil:
+		e.original.recall(env.Memory) // the file may have been read only now
+		err = e.original.observe(&report)
+	case e.natural != nil:
 		err = e.natural.observe(&report)
-	} else {
+	default:
 		err = e.explore(env, &report, r)
 	}
 	if err == nil {
@@ -177,7 +192,10 @@ func gives(plan, asked policy.Geometry) bool {
 func (e *entry) space() *live.Space { return e.live.Space() }
 
 func (e *entry) next() policy.Geometry {
-	if e.natural != nil {
+	switch {
+	case e.original != nil:
+		return e.original.choice
+	case e.natural != nil:
 		return policy.Geometry{Width: e.natural.current}
 	}
 	return e.live.Next().Geometry
@@ -185,14 +203,17 @@ func (e *entry) next() policy.Geometry {
 
 // ask is the next geometry in the form in which the policy is asked for it.
 func (e *entry) ask() policy.Geometry {
-	if e.natural != nil {
-		return policy.Geometry{Width: e.natural.current}
+	if e.live == nil {
+		return e.next()
 	}
 	return e.spaces.ask(e.limits, e.next(), BucketSlots(e.bucket))
 }
 
 func (e *entry) exploring() bool {
-	if e.natural != nil {
+	switch {
+	case e.original != nil:
+		return !e.original.settled
+	case e.natural != nil:
 		return e.natural.exploring()
 	}
 	return e.live.Next().Left > 0

@@ -7,17 +7,6 @@ import (
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
-	"ringmaster/megakernel/tuner/reference"
-)
-
-// Mode says how geometries are chosen.
-type Mode = reference.Mode
-
-// Modes.
-const (
-	On      = reference.On      // the whole geometry, by exploration
-	Natural = reference.Natural // the width, by the natural gradient
-	Off     = reference.Off     // the policy's own geometry
 )
 
 // Buckets is the number of launch sizes that are told apart.
