@@ -53,7 +53,10 @@ func Contestants() []Contestant {
 		{Name: "untold", About: "the same, and nobody reports the queues' lengths", ours: true, setup: func(*runner, *Load) setup {
 			return setup{policy: policy.Standard(), tuner: session.Off, untold: true}
 		}},
-		{Name: "reference", About: "the original's policy without tuner", Online: true, setup: func(*runner, *Load) setup {
+		{Name: "reference", About: "the original's policy with the original's tuner, from an empty cache", Online: true, setup: func(*runner, *Load) setup {
+			return setup{policy: policy.Reference(), tuner: session.Reference}
+		}},
+		{Name: "untuned", About: "the original's policy without tuner", Online: true, setup: func(*runner, *Load) setup {
 			return setup{policy: policy.Reference(), tuner: session.Off}
 		}},
 		{Name: "fill", About: "256 wide, as many groups as the device runs at a time", Online: true, setup: rule(decider.Fill())},
