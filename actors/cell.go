@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
@@ -71,6 +72,9 @@ type cell struct {
 	ranking   bool             // a prioritized message is pending
 
 	launches launchTotals
+	costs    policy.Costs // of the queue's newest launches
+	cost     policy.Cost  // estimated from costs, unless it is stale
+	stale    bool
 }
 
 // view is what a decision sees of a cell.
@@ -84,6 +88,8 @@ type view struct {
 	hasBacklog   bool
 	records      SequenceRange
 	replies      []string // who waits for this decision
+	cost         policy.Cost
+	others       uint32 // other queues of the worker that have work, or had some lately
 }
 
 // outcome is a launch report of a remote worker as the queue actor needs it.
@@ -113,11 +119,14 @@ func (c *cell) take() (v view, asked bool) {
 		c.records = SequenceRange{}
 	}
 	c.requeuesTaken = c.requeues
+	if c.stale {
+		c.cost, c.stale = c.costs.Estimate(), false
+	}
 	return view{
 		queue: c.queue, graph: c.graph, walk: c.walk,
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
-		records: c.seen, replies: slices.Clone(c.replies),
+		records: c.seen, replies: slices.Clone(c.replies), cost: c.cost,
 	}, true
 }
 
@@ -191,6 +200,13 @@ func (c *cell) setBacklog(slots uint32, submitted bool) wakes {
 		return 0
 	}
 	return c.trigger()
+}
+
+// measured says whether the cost of the queue's launches is known.
+func (c *cell) measured() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stale || c.cost != (policy.Cost{})
 }
 
 // source returns the ordering of one kind.

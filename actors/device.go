@@ -20,6 +20,8 @@ type device struct {
 	name   string
 	view   atomic.Pointer[deviceView]
 	worker atomic.Pointer[workerActor] // nil if the worker is not local
+	// working is how many queues have work at the worker, or had some lately.
+	working atomic.Int32
 
 	diffusing atomic.Bool // another turn would move the priorities
 

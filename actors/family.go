@@ -80,6 +80,7 @@ type family struct {
 	busy       atomic.Int64               // messages on their way to the actors or in hand, and restarts that are due
 	life       sync.Mutex                 // held while anybody sends to the actors, and over changes of the fields below
 	gone       atomic.Bool                // forgotten
+	working    atomic.Bool                // counted in device.working
 	quarantine atomic.Pointer[quarantine] // nil unless the queue is stopped
 	panics     panics
 	kept       []message // for the queue actor, in no cell: sent again after a panic or a quarantine

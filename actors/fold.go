@@ -210,6 +210,9 @@ func (c *cell) report(l *telemetry.Launch, p *session.Plan) wakes {
 	c.launches.faulted = addSaturating(c.launches.faulted, l.Faulted)
 	c.requeues = addSaturating(c.requeues, l.Requeued)
 
+	if ok && timed(l) {
+		c.stale = c.costs.Take(addSaturating(l.Executed, l.Faulted), l.ElapsedNs) == nil || c.stale // what cannot be true teaches nothing
+	}
 	var w wakes
 	if ok && hasSample(l) {
 		c.addSample(l, p)
@@ -239,14 +242,18 @@ func (c *cell) reportLocal(l *telemetry.Launch, p *session.Plan) wakes {
 	return c.report(l, p)
 }
 
+// timed says whether a launch's time on the device was measured.
+func timed(l *telemetry.Launch) bool {
+	if l.Has.Has(telemetry.HasTimeSource) && l.TimeSource == telemetry.TimeNone {
+		return false
+	}
+	return l.ElapsedNs > 0 || l.Has.Has(telemetry.HasElapsedNs)
+}
+
 // hasSample says whether a launch was measured at a geometry of its own. A launch on a
 // lease was not: the resident kernel has one geometry for all launches.
 func hasSample(l *telemetry.Launch) bool {
-	measured := l.ElapsedNs > 0 || l.Has.Has(telemetry.HasElapsedNs)
-	if l.Has.Has(telemetry.HasTimeSource) && l.TimeSource == telemetry.TimeNone {
-		measured = false
-	}
-	return measured && l.Mode == telemetry.ModeWave && l.Applied.WorkgroupSizeX > 0 && (l.Executed > 0 || l.Faulted > 0)
+	return timed(l) && l.Mode == telemetry.ModeWave && l.Applied.WorkgroupSizeX > 0 && (l.Executed > 0 || l.Faulted > 0)
 }
 
 // addSample keeps a launch for the tuner. If the tuner is far behind, the oldest is dropped.

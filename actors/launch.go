@@ -254,6 +254,8 @@ type lane struct {
 	paused          *time.Timer       // until the next attempt, nil if none is due
 	freshSince      time.Time         // when the first slot came that no launch had taken
 	held            bool              // a holdOver is due
+	idleSince       time.Time         // when it ran out of work
+	quietDue        bool              // a quiet is due
 	stopped         uint64            // edition of the plan that was given up, 0 if none
 	plan            *summary          // what candidate found: the plan to launch by
 }
@@ -304,7 +306,9 @@ func (w *workerActor) setPending(l *lane, slots int) {
 	switch {
 	case was == 0 && l.pending > 0:
 		w.ready = append(w.ready, l)
+		w.hasWork(l, true)
 	case was > 0 && l.pending == 0:
 		w.ready = slices.DeleteFunc(w.ready, func(other *lane) bool { return other == l })
+		w.hasWork(l, false)
 	}
 }

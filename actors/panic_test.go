@@ -78,9 +78,9 @@ attach gpu0 x=64
 queue gpu0/q inc=7 seq=2 len=300 requeues=1 reply=inbox.1
 graph gpu0/q inc=7 seq=3 nodes=10000 edges=100 density=900
 work gpu0/q batch=b1 slots=1000
-land gpu0 slots=100 ns=40
-land gpu0 slots=100 ns=41
-land gpu0 slots=100 ns=42
+land gpu0 slots=100 ns=20
+land gpu0 slots=100 ns=21
+land gpu0 slots=100 ns=22
 queue gpu0/q inc=7 seq=4 len=301 requeues=2
 queue gpu0/q inc=7 seq=5 len=301
 land gpu0 fail=lost

@@ -86,6 +86,7 @@ func (a *queueActor) decide() {
 		return // an earlier wake has decided on it
 	}
 	device := a.device.view.Load()
+	view.others = a.others()
 	a.number++
 	before := policy.State{Topology: a.topology.issued.state, Plan: a.policy.issued.state}
 	d := &decision{

@@ -45,13 +45,15 @@ func requestOf(v *view, d *deviceView, tuned *session.View, cfg *policy.Config, 
 		UnexploredEdges:      g.UnexploredEdges,
 		ResidentDeviceBytes:  g.ResidentDeviceBytes,
 		MemoryBudgetBytes:    g.DeviceMemoryBudgetBytes,
+		Cost:                 v.cost,
+		OtherQueues:          v.others,
 	}
 	if !q.Has.Has(telemetry.HasQueueLen) && v.hasBacklog {
 		r.QueueLen = v.backlog
 	}
 	v.walk.join(&r)
 	if tuned != nil {
-		r.Tuned = tuned.For(cfg.PlannedLength(r.QueueLen, before))
+		r.Tuned = tuned.For(cfg.PlannedLaunch(&r, before))
 	}
 	if r.MemoryBudgetBytes == 0 || d.memoryBudget != 0 && d.memoryBudget < r.MemoryBudgetBytes {
 		r.MemoryBudgetBytes = d.memoryBudget

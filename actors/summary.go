@@ -63,8 +63,12 @@ type launch struct {
 	mode string // wave, lease or auto
 }
 
-// forTuner is what the tuner needs to know of the plan behind a launch.
+// forTuner is what the tuner needs to know of the plan behind a launch. Where other queues
+// have shortened the launch, the plan says nothing of what the tuner has asked for.
 func (s *summary) forTuner() *session.Plan {
+	if s.after.Plan.TurnSlots != 0 && s.tuned.Depth > s.plan.BatchDepth {
+		return &session.Plan{Given: s.plan.Geometry(), QueueLen: s.queueLen}
+	}
 	return &session.Plan{Asked: s.tuned, Given: s.plan.Geometry(), QueueLen: s.queueLen}
 }
 

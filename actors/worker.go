@@ -78,6 +78,8 @@ func (w *workerActor) work() {
 			it.lane.held = false
 		case *stopOver:
 			w.resume(it)
+		case *quiet:
+			w.fallsQuiet(it.lane)
 		case *drain:
 			w.stopping = true
 			w.draining = append(w.draining, it)
@@ -162,7 +164,7 @@ func (w *workerActor) restarted(lost message) {
 // for one message, however many items it has.
 type inbox struct {
 	mu     sync.Mutex
-	items  []any // *batch, *launchResult, *delivery, *cancellation, *pauseOver, *holdOver, *stopOver, *drain
+	items  []any // *batch, *launchResult, *delivery, *cancellation, *pauseOver, *holdOver, *stopOver, *quiet, *drain
 	woken  bool
 	closed bool
 }

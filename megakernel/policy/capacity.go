@@ -141,11 +141,15 @@ func overBudget(cfg *Config, req *Request, hits uint32) error {
 // queue that one launch empties gains nothing from a second one: it would find
 // nothing to run. A queue that several launches share keeps the device busy while the
 // host takes over the results of the launch before. Each launch in flight holds its
-// pages, hits and results until then, so where memory is scarce there is one.
-func inFlight(cfg *Config, length, depth uint32, scarce bool) uint32 {
+// pages, hits and results until then, so where memory is scarce there is one. Beside other
+// queues there are at most turnsAhead, because they wait for all of them.
+func inFlight(cfg *Config, req *Request, length, depth uint32, scarce bool) uint32 {
 	if !cfg.Pipelined || scarce {
 		return 1
 	}
 	launches := (max(length, 1)-1)/depth + 1
+	if cfg.takesTurns(req) {
+		launches = min(launches, turnsAhead)
+	}
 	return min(launches, cfg.Sizing.MaxInFlight)
 }

@@ -126,6 +126,11 @@ type Config struct {
 	// where there is no description, the limits of the API decide, as in the
 	// reference.
 	SizeByUnits bool `json:"size_by_units,omitzero"`
+	// BoundLaunches bounds how long a launch takes while other queues of the worker have
+	// work, or had some lately, by the measured cost of the queue's launches (see
+	// turn.go). Used with SeparateWidth. Off, a launch takes what waits, up to its depth,
+	// as in the reference.
+	BoundLaunches bool `json:"bound_launches,omitzero"`
 	// TuneGeometry lets the tuner choose groups, claim chunk and batch depth as
 	// well as the width, and has the plan say so. Off, the tuner chooses the width
 	// only. Without SeparateWidth it chooses nothing when this is off, as in the
@@ -162,6 +167,9 @@ type Sizing struct {
 	// MaxTunedDepth is the most slots of a launch that the tuner may ask for:
 	// while one runs, the worker's other queues wait. Used with TuneGeometry.
 	MaxTunedDepth uint32 `json:"max_tuned_depth,omitzero"`
+	// TurnUs is what a launch may take on the device, in microseconds, while other queues
+	// wait for it. Used with BoundLaunches.
+	TurnUs uint32 `json:"turn_us,omitzero"`
 }
 
 // Reference returns the configuration that reproduces the launch policy of
@@ -201,6 +209,7 @@ func Reference() Config {
 			BatchDepth:            65_536,
 			MaxInFlight:           3,
 			MaxTunedDepth:         1 << 20,
+			TurnUs:                2_000,
 		},
 	}
 }
@@ -219,6 +228,7 @@ func Standard() Config {
 	cfg.StrictBps = true
 	cfg.Pipelined = true
 	cfg.SizeByUnits = true
+	cfg.BoundLaunches = true
 	cfg.TuneGeometry = true
 	return cfg
 }
@@ -316,6 +326,7 @@ func (s *Sizing) validate() error {
 		atLeastOne("batch depth", s.BatchDepth),
 		atLeastOne("max in flight", s.MaxInFlight),
 		atLeastOne("max tuned depth", s.MaxTunedDepth),
+		atLeastOne("turn", s.TurnUs),
 	}
 	if bits.OnesCount32(s.DefaultSubgroup) != 1 || s.DefaultSubgroup < 2 {
 		errs = append(errs, fmt.Errorf("default subgroup %d is not a power of two of at least 2", s.DefaultSubgroup))

@@ -41,6 +41,7 @@ func switches(c *Config) map[string]*bool {
 		"StrictBps":       &c.StrictBps,
 		"Pipelined":       &c.Pipelined,
 		"SizeByUnits":     &c.SizeByUnits,
+		"BoundLaunches":   &c.BoundLaunches,
 		"TuneGeometry":    &c.TuneGeometry,
 	}
 }

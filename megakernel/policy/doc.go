@@ -19,6 +19,7 @@
 //	stabilise      stabilise                whether the previous walk is kept inside its band
 //	dwell          dwell                    whether it is kept for some more decisions
 //	length         plannedLength            the queue length that the plan is for
+//	turn           turnSlots                how long a launch may take beside other queues
 //	shed           shed                     how many worker groups memory pressure or a sparse frontier leave
 //	geometry       geometry                 width, number of groups, padded slots, claim chunk, depth
 //	pressure       pressure                 the class of the queue length against one launch
@@ -51,7 +52,7 @@
 //
 // # Beside the decision
 //
-// [Diffuse] spreads priorities over sibling queues, [PickQueue] chooses which of
-// them runs next, and [WorkerInFlight] and [InFlightNow] how many launches may
-// be under way.
+// [Costs] estimates what launches of a queue take, from their reports. [Diffuse] spreads
+// priorities over sibling queues, [PickQueue] chooses which of them runs next, and
+// [WorkerInFlight] and [InFlightNow] how many launches may be under way.
 package policy

@@ -2,13 +2,17 @@ package policy
 
 import "math"
 
-// geometry shapes the launch for a queue of some length and says what came of the tuner's opinion.
-func geometry(cfg *Config, req *Request, length, workers uint32, rec *Recommendation) error {
-	if err := shape(cfg, req, length, workers, rec); err != nil {
+// geometry shapes the launch for a queue of some length, whose launches are of at most turn
+// slots, and says what came of the tuner's opinion.
+func geometry(cfg *Config, req *Request, length, turn, workers uint32, rec *Recommendation) error {
+	if err := shape(cfg, req, length, turn, workers, rec); err != nil {
 		return err
 	}
 	if req.Tuned.given() && cfg.TuneGeometry {
 		tunedReason(req.Tuned.Groups, dispatchGroups(cfg, &req.Limits, rec.WorkerGroups), rec.addReason())
+	}
+	if cfg.takesTurns(req) {
+		turnReason(cfg, req, min(length, cfg.BatchDepth(&req.Limits)), rec.addReason())
 	}
 	return nil
 }
@@ -65,9 +69,9 @@ func dispatchGroups(cfg *Config, l *Limits, ceiling uint32) uint32 {
 // referenceShape. With it, width and number of groups are two numbers, and each part of
 // the geometry is the tuner's if it has an opinion and the limits allow it; otherwise it
 // is that of sizeByUnits or, if the device is not described, of sizeByLimits. A launch
-// takes at most the depth in slots, in whole workgroups; what the queue holds beyond
-// that is the next launch's.
-func shape(cfg *Config, req *Request, length, ceiling uint32, rec *Recommendation) error {
+// takes at most the depth in slots, and at most turn, in whole workgroups; what the queue
+// holds beyond that is the next launch's. A width that exceeds turn is not taken.
+func shape(cfg *Config, req *Request, length, turn, ceiling uint32, rec *Recommendation) error {
 	s, l := &cfg.Sizing, &req.Limits
 	if err := l.check(); err != nil {
 		return err
@@ -82,6 +86,13 @@ func shape(cfg *Config, req *Request, length, ceiling uint32, rec *Recommendatio
 	tuned := req.Tuned.given()
 	if tuned {
 		width, depth = tunedSize(cfg, l, &req.Tuned, depth)
+	}
+	depth = min(depth, turn)
+	if width > turn {
+		width = 0
+	}
+	if width == 0 && s.DefaultWidth(l) > turn && !cfg.described(l) {
+		width = wholeSubgroups(min(s.DefaultWidth(l), max(turn, s.Subgroup(l))), s.Subgroup(l))
 	}
 	queue, most := max(req.QueueLen, 1), dispatchGroups(cfg, l, ceiling)
 	length = max(length, 1)
@@ -173,7 +184,7 @@ func (rec *Recommendation) noteTuned(tuned *Geometry) {
 // from the limits. It is false for limits that are zero.
 func (c *Config) Accepts(l *Limits, ceiling uint32, g Geometry) bool {
 	var rec Recommendation
-	if !c.SeparateWidth || !c.TuneGeometry || shape(c, &Request{Limits: *l, Tuned: g}, 0, ceiling, &rec) != nil {
+	if !c.SeparateWidth || !c.TuneGeometry || shape(c, &Request{Limits: *l, Tuned: g}, 0, math.MaxUint32, ceiling, &rec) != nil {
 		return false
 	}
 	return rec.Tuned == TunedWidth|TunedGroups|TunedChunk|TunedDepth

@@ -44,6 +44,7 @@ var ruleNames = [...]string{
 	RuleShedSparse:      "shed_sparse",
 	RuleWorkers:         "workers",
 	RuleTuned:           "tuned_geometry",
+	RuleTurn:            "turn",
 	RuleBudget:          "memory_budget",
 	RuleNoMemoryNeeded:  "no_memory_needed",
 	RuleModeQueueLen:    "mode_queue_len",

@@ -23,7 +23,8 @@ func plan(cfg *Config, req *Request, walk *Classification, state *PlanState, rec
 	if err != nil {
 		return err
 	}
-	if err := geometry(cfg, req, length, workers, rec); err != nil {
+	turn := turnSlots(cfg, req, state)
+	if err := geometry(cfg, req, length, turn, workers, rec); err != nil {
 		return err
 	}
 	rec.Pressure = pressure(cfg, req, rec)
@@ -33,7 +34,7 @@ func plan(cfg *Config, req *Request, walk *Classification, state *PlanState, rec
 	} else if err := hits(cfg, req, scarce, rec); err != nil {
 		return err
 	}
-	rec.InFlight = inFlight(cfg, length, rec.BatchDepth, scarce)
+	rec.InFlight = inFlight(cfg, req, length, rec.BatchDepth, scarce)
 	promote(cfg, walk, state, rec)
 	rec.Mode = mode(cfg, req, walk, idle, state, rec)
 	rec.AgePriorityWork = age(cfg, req)

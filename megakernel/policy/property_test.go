@@ -51,6 +51,11 @@ var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 			Chunk:  edgy(1<<16, 0, 1, 32, 256, 1_024, 1<<32-1).Draw(t, "tuned chunk"),
 			Depth:  edgy(1<<17, 0, 1, 256, 65_536, 1<<20, 1<<32-1).Draw(t, "tuned depth"),
 		},
+		Cost: Cost{
+			LaunchNs: uint64(edgy(1<<24, 0, 1, 500_000).Draw(t, "launch ns")),
+			SlotPs:   uint64(edgy(1<<31, 0, 1, 21).Draw(t, "slot ps")),
+		},
+		OtherQueues:          edgy(8, 0, 1).Draw(t, "other queues"),
 		FrontierOutDegreeSum: uint64(edgy(1<<16, 0, 1, 58_254, 58_255, 72_817, 72_818).Draw(t, "out-edges")),
 		FrontierNodes:        edgy(1<<16, 0, 1).Draw(t, "frontier"),
 		UnexploredEdges:      uint64(edgy(1<<20, 0, 873_824, 873_825).Draw(t, "unexplored")),
@@ -78,6 +83,7 @@ var anyState = rapid.Custom(func(t *rapid.T) State {
 			LowMost:           edgy(1<<20, 0).Draw(t, "most low"),
 			Low:               rapid.Uint8Range(0, 7).Draw(t, "low"),
 			ModeAsked:         rapid.Uint8Range(0, 7).Draw(t, "mode asked"),
+			TurnSlots:         1 << rapid.Uint32Range(0, 31).Draw(t, "turn slots") &^ 1,
 			WorkersAsked:      rapid.Uint8Range(0, 7).Draw(t, "workers asked"),
 		},
 	}
@@ -141,7 +147,7 @@ func TestStandardNeverExceedsTheDevice(t *testing.T) {
 			deepest = min(req.Tuned.Depth, cfg.Sizing.MaxTunedDepth)
 		}
 		check(rec.BatchDepth <= max(deepest, width), "depth beyond the configured one, or the tuner's")
-		launch := uint64(min(max(cfg.PlannedLength(req.QueueLen, &prev.Plan), 1), rec.BatchDepth))
+		launch := uint64(min(max(cfg.PlannedLaunch(&req, &prev.Plan), 1), rec.BatchDepth))
 		if described { // it is made for up to twice that length, in chunks of up to twice a group's share
 			launch = 4*launch + uint64(cfg.Sizing.Subgroup(&l))
 		}

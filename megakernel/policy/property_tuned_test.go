@@ -7,11 +7,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Accepts tells beforehand what a plan without shedding does with an opinion.
+// Accepts tells beforehand what a plan without shedding, of a queue that is alone, does with an
+// opinion.
 func TestAcceptedGeometriesRunAsTheyAre(t *testing.T) {
 	cfg := Standard()
 	rapid.Check(t, func(t *rapid.T) {
 		req := anyRequest.Draw(t, "req")
+		req.OtherQueues = 0
 		rec, _, err := Decide(&cfg, &req, State{})
 		if err != nil {
 			t.Skip("no plan")

@@ -78,13 +78,6 @@ const (
 	jumpDivisor   = 8
 )
 
-// PlannedLength is the queue length that the next decision plans for: what is queued,
-// rounded up and kept for a while. The tuner is asked about that one.
-func (c *Config) PlannedLength(queue uint32, prev *PlanState) uint32 {
-	state := *prev
-	return plannedLength(c, queue, &state)
-}
-
 // plannedLength moves the planned length on. One that what is queued exceeds grows at once,
 // one that is far too long shrinks at once, and one of which Dwell decisions in a row need
 // no more than half shrinks to what the most of them needs.

@@ -142,6 +142,8 @@ func (c *textCase) u64(name string) *uint64 {
 		"budget":     &c.req.MemoryBudgetBytes,
 		"out":        &c.req.FrontierOutDegreeSum,
 		"unexplored": &c.req.UnexploredEdges,
+		"launch_ns":  &c.req.Cost.LaunchNs,
+		"slot_ps":    &c.req.Cost.SlotPs,
 	}[name]
 }
 
@@ -167,6 +169,7 @@ func (c *textCase) u32(name string) *uint32 {
 		"tuned_groups":  &c.req.Tuned.Groups,
 		"tuned_chunk":   &c.req.Tuned.Chunk,
 		"tuned_depth":   &c.req.Tuned.Depth,
+		"others":        &c.req.OtherQueues,
 		"cfg.claims":    &c.cfg.Sizing.MaxClaimWidths,
 		"cfg.depth":     &c.cfg.Sizing.BatchDepth,
 		"cfg.in_flight": &c.cfg.Sizing.MaxInFlight,
@@ -204,6 +207,9 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 			rec.DispatchGrid, rec.WorkerGroups, rec.ClaimChunk, rec.BatchDepth), nil
 	case "flights":
 		return fmt.Sprintf("%d in flight, depth %d, %v", rec.InFlight, rec.BatchDepth, rec.Topology), nil
+	case "turn":
+		return fmt.Sprintf("width %d, grid %v, chunk %d, depth %d, %d in flight\n%s", rec.WorkgroupSizeX, rec.DispatchGrid,
+			rec.ClaimChunk, rec.BatchDepth, rec.InFlight, showReasons(rec, RuleTurn, RuleTurn)), nil
 	case "tuned":
 		return fmt.Sprintf("width %d, grid %v, ceiling %d, chunk %d, depth %d, tuned %04b\n%s", rec.WorkgroupSizeX,
 			rec.DispatchGrid, rec.WorkerGroups, rec.ClaimChunk, rec.BatchDepth, rec.Tuned,

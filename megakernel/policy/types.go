@@ -108,6 +108,8 @@ type Request struct {
 	ResidentDeviceBytes   uint64   `json:"resident_device_bytes,omitzero"`
 	MemoryBudgetBytes     uint64   `json:"memory_budget_bytes,omitzero"` // 0: no budget
 	Tuned                 Geometry `json:"tuned,omitzero"`
+	Cost                  Cost     `json:"cost,omitzero"`         // of the queue's launches, as measured
+	OtherQueues           uint32   `json:"other_queues,omitzero"` // of the worker that have work, or had some lately
 	Present               Presence `json:"present,omitzero"`
 }
 
@@ -168,6 +170,10 @@ const (
 	// most that are taken: the worker groups that shedding left.
 	RuleTuned // worker groups
 
+	// A launch beside other queues: the value is what a launch of all that waits would
+	// take, up to the depth, and the threshold what it may take.
+	RuleTurn // nanoseconds of the device
+
 	// Budget, where the hit capacity was reduced: the value is the capacity
 	// wanted, saturated, and the threshold the one that fits.
 	RuleBudget // hits
@@ -197,8 +203,8 @@ type Reason struct {
 }
 
 // MaxReasons bounds the reasons of one recommendation: topology, memory
-// pressure, shedding, workers, geometry, budget, mode.
-const MaxReasons = 7
+// pressure, shedding, workers, geometry, turn, budget, mode.
+const MaxReasons = 8
 
 // Reasons are the reasons of one recommendation, in the order of the rules.
 type Reasons [MaxReasons]Reason
@@ -295,4 +301,7 @@ type PlanState struct {
 	Low          uint8  `json:"low,omitzero"`
 	ModeAsked    uint8  `json:"mode_asked,omitzero"`
 	WorkersAsked uint8  `json:"workers_asked,omitzero"`
+
+	// What BoundLaunches holds: the most slots of a launch beside other queues; 0: no bound.
+	TurnSlots uint32 `json:"turn_slots,omitzero"`
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"testing"
 )
 
@@ -35,7 +36,7 @@ func TestReferenceReproducesGrids(t *testing.T) {
 		switch in.Fn {
 		case "calculate_optimal_grid":
 			var g Recommendation
-			err := shape(&cfg, &req, req.QueueLen, req.RequestedWorkerGroups, &g)
+			err := shape(&cfg, &req, req.QueueLen, math.MaxUint32, req.RequestedWorkerGroups, &g)
 			if v.Err != "" {
 				return wantError(v, err)
 			}

@@ -1,0 +1,71 @@
+package policy
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Beside other queues a launch takes no longer than its turn, as the cost has it, or it is as
+// narrow as a launch gets. There are at most two of them. Alone nothing is bounded.
+func TestALaunchBesideOthersEndsInItsTurn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cfg := Standard()
+		req, prev := anyRequest.Draw(t, "req"), anyState.Draw(t, "prev")
+		prev.Plan.TurnSlots = 0
+		req.Cost.SlotPs, req.OtherQueues = max(req.Cost.SlotPs, 1), max(req.OtherQueues, 1)
+		alone := req
+		alone.OtherQueues = 0
+		rec, next, err := Decide(&cfg, &req, prev)
+		free, _, err2 := Decide(&cfg, &alone, prev)
+		if err != nil || err2 != nil {
+			t.Skip("no plan")
+		}
+		turn := turnNs(&cfg, &req)
+		if rec.BatchDepth > rec.WorkgroupSizeX && req.Cost.Ns(rec.BatchDepth) > turn {
+			t.Fatalf("%d slots take %d ns of %d", rec.BatchDepth, req.Cost.Ns(rec.BatchDepth), turn)
+		}
+		if rec.InFlight > turnsAhead {
+			t.Fatalf("%d in flight", rec.InFlight)
+		}
+		if req.Cost.Ns(free.BatchDepth) <= turn/2 && rec.BatchDepth != free.BatchDepth && req.Tuned == (Geometry{}) {
+			t.Fatalf("depth %d alone takes %d ns of %d, and %d beside others", free.BatchDepth, req.Cost.Ns(free.BatchDepth), turn, rec.BatchDepth)
+		}
+		if req.QueueLen == 0 {
+			return
+		}
+		alone.Cost = Cost{}
+		if same, _, _ := Decide(&cfg, &alone, prev); same != free {
+			t.Fatalf("the cost changes the plan of a queue that is alone:\n%+v\n%+v", free, same)
+		}
+		again, _, _ := Decide(&cfg, &req, next)
+		if again.BatchDepth != rec.BatchDepth {
+			t.Fatalf("depth %d, then %d", rec.BatchDepth, again.BatchDepth)
+		}
+	})
+}
+
+// An estimate whose noise is ± 20 % changes no depth once it is found.
+func TestNoiseOfTheCostChangesNoDepth(t *testing.T) {
+	cfg := Standard()
+	rapid.Check(t, func(t *rapid.T) {
+		req := newCase().req
+		req.QueueLen, req.OtherQueues = 65_536, 1
+		mean := rapid.Uint64Range(40_000, 60_000_000).Draw(t, "slot ps")
+		state, depth, changes := State{}, uint32(0), 0
+		for range 200 {
+			req.Cost.SlotPs = rapid.Uint64Range(mean*8/10, mean*12/10).Draw(t, "measured")
+			rec, next, err := Decide(&cfg, &req, state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rec.BatchDepth != depth {
+				changes++
+			}
+			state, depth = next, rec.BatchDepth
+		}
+		if changes > 2 {
+			t.Fatalf("%d depths", changes)
+		}
+	})
+}
