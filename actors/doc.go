@@ -49,8 +49,10 @@
 // pending slots then stand in for the queue length, so submitted work never
 // waits for telemetry that does not come.
 //
-// What launches cost is estimated from the reports in the cell; it is part of the request, and
-// so is how many other queues of the worker have work or had some within a second. When a queue is no longer alone, or is from now on, it decides again.
+// Queues share a worker's device by time. The worker actor charges each for what its launches
+// took there, and policy.PickQueue chooses by that. What launches cost is estimated from the
+// reports in the cell; it is part of the request, and so is how many other queues have work or
+// had some within a second. When a queue is no longer alone, or is from now on, it decides again.
 //
 // Hysteresis: stages decide from issued state. When a launch settles, both
 // stages learn it, in one order with the decisions: success commits the

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -17,6 +18,8 @@ type flight struct {
 	idle         time.Duration // of the device before it
 	depth        int           // launches under way when it began, itself included
 	claimedSlots int           // slots that it takes at most, by the lane's books
+	weight       float64       // of its queue, when it began
+	charged      uint64        // nanoseconds that its queue was charged for it
 	concurrent   bool          // others of its queue were under way when it began
 	gotWork      bool          // the queue got more work since
 	starting     bool          // the engine has not returned from Launch yet
@@ -31,18 +34,11 @@ func (w *workerActor) launch() {
 }
 
 func (w *workerActor) launchNext() bool {
-	w.candidates = w.candidates[:0]
-	for _, l := range w.ready {
-		c := l.candidate(w.priorities)
-		if c.Pending > 0 && w.holds(l, c.Pending) {
-			c.Pending = 0
-		}
-		w.candidates = append(w.candidates, c)
-	}
+	w.findCandidates()
 	if len(w.flights) >= policy.WorkerInFlight(w.candidates) {
 		return false
 	}
-	next := policy.PickQueue(w.candidates)
+	next, weight := policy.PickQueue(w.candidates)
 	if next < 0 {
 		return false
 	}
@@ -51,18 +47,35 @@ func (w *workerActor) launchNext() bool {
 			l.waited++
 		}
 	}
+	w.virtualTime = policy.VirtualTime(w.virtualTime, w.candidates)
 	l := w.ready[next]
 	l.waited = 0
-	w.start(l, l.plan, w.candidates[next].Pending)
+	w.start(l, l.plan, w.candidates[next].Pending, weight)
 	return true
 }
 
-// start starts a launch of a lane that has left slots which no launch under way takes.
-func (w *workerActor) start(l *lane, d *summary, left int) {
+// findCandidates lists the queues with work, as the choice of the next launch sees them.
+func (w *workerActor) findCandidates() {
+	w.candidates = w.candidates[:0]
+	for _, l := range w.ready {
+		l.served = max(l.served, w.virtualTime)
+		c := l.candidate(w.priorities)
+		if c.Pending > 0 && w.holds(l, c.Pending) {
+			c.Pending = 0
+		}
+		w.candidates = append(w.candidates, c)
+	}
+}
+
+// start starts a launch of a lane that has left slots which no launch under way takes. Its
+// queue is charged what it is expected to take, so that those chosen meanwhile count it.
+func (w *workerActor) start(l *lane, d *summary, left int, weight float64) {
 	f := &flight{
 		lane: l, decision: d, launch: w.system.launches.Add(1), depth: len(w.flights) + 1,
-		claimedSlots: min(left, int(d.plan.BatchDepth)), concurrent: l.flights > 0, starting: true,
+		claimedSlots: min(left, int(d.plan.BatchDepth)), concurrent: l.flights > 0, starting: true, weight: weight,
 	}
+	f.charged = d.cost.Ns(uint32(f.claimedSlots))
+	l.served += float64(f.charged) / weight
 	if len(w.flights) == 0 {
 		f.idle = time.Since(w.freeSince)
 	}
@@ -102,6 +115,7 @@ func (w *workerActor) account(f *flight) {
 	l, report := f.lane, &f.report.Launch
 	l.flights--
 	l.claimedSlots -= f.claimedSlots
+	l.served += (float64(deviceNs(report)) - float64(f.charged)) / f.weight
 	report.Launch, report.Decision = f.launch, f.decision.number
 	report.Recommended = WireGeometry(f.decision.plan.Geometry())
 	report.IdleNs, report.InFlight = uint64(f.idle), uint32(f.depth)
@@ -125,6 +139,9 @@ func (w *workerActor) account(f *flight) {
 	}
 	w.system.publisher.Report(w.device.name, q.name, report)
 }
+
+// deviceNs is for how long a launch had the device, as far as that was measured.
+func deviceNs(l *telemetry.Launch) uint64 { return cmp.Or(l.ElapsedNs, l.WallNs) }
 
 const hasRecommended = telemetry.HasRecommendedWorkgroupSizeX | telemetry.HasRecommendedGroups | telemetry.HasRecommendedClaimChunk
 
@@ -248,6 +265,7 @@ type lane struct {
 	claimedSlots    int               // slots that they take at most
 	serialOnly      bool              // a launch found nothing that those before it had left
 	waited          uint64            // launches of the worker while this queue had work
+	served          float64           // virtual time, see policy.PickQueue
 	failures        int               // launches that failed in a row
 	lastFailureSeen uint64            // the last launch begun before a failure was counted
 	stalls          int               // launches in a row that ran and moved nothing
@@ -264,7 +282,7 @@ type lane struct {
 // launches or panics, or if the queue's newest decision is no plan, it has nothing to offer:
 // nothing is launched by a plan that the policy has taken back.
 func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
-	c := policy.Candidate{Priority: DefaultPriority, Waited: l.waited}
+	c := policy.Candidate{Priority: DefaultPriority, Served: l.served, Waited: l.waited}
 	if p, ok := priorities[l.family.name]; ok {
 		c.Priority = p
 	}
@@ -277,8 +295,10 @@ func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
 	if l.serialOnly {
 		c.InFlight = 1
 	}
-	if l.flights < c.InFlight {
-		c.Pending = max(l.pending-l.claimedSlots, 0)
+	if left := max(l.pending-l.claimedSlots, 0); l.flights < c.InFlight {
+		c.Pending = left
+	} else {
+		c.Full = left > 0
 	}
 	return c
 }

@@ -132,7 +132,7 @@ func simulateWorker(t *rapid.T) {
 	}
 	// The bound of policy.PickQueue; the launch under way when work arrives
 	// counts as well.
-	bound := policy.AgeLaunches + queues
+	bound := (policy.AgeLaunches + 1) * queues
 	for q, n := range e.longest {
 		if n > bound {
 			t.Fatalf("queue %s with work waited for %d launches, want at most %d", q, n, bound)

@@ -29,6 +29,7 @@ type summary struct {
 	limits          policy.Limits
 	tuned           policy.Geometry // what the tuner asked for
 	memoryBudget    uint64
+	cost            policy.Cost
 	plan            policy.Recommendation
 	after           policy.State
 	hold            time.Duration // see Decider
@@ -42,6 +43,7 @@ func summaryOf(d *decision, cfg *policy.Config) *summary {
 		queueLen: d.request.QueueLen, densityBps: d.plan.FrontierDensityBps, pressureBps: d.plan.MemoryPressureBps,
 		topology: d.plan.Topology, raw: d.plan.RawTopology, commitOnPublish: d.commitOnPublish,
 		limits: d.request.Limits, tuned: d.request.Tuned, memoryBudget: d.request.MemoryBudgetBytes,
+		cost: d.request.Cost,
 		plan: d.plan, after: d.after, hold: d.hold,
 	}
 	if d.err == nil {

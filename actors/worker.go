@@ -18,21 +18,22 @@ type workerActor struct {
 	engine Engine
 	self   address
 
-	inbox      inbox
-	lanes      map[string]*lane // by queue
-	ready      []*lane          // those with pending slots, longest first
-	finished   *finishedBatches
-	tombstones *tombstones
-	outbox     []*batch  // finished, done record to be sent
-	admitted   uint64    // batches so far
-	undecided  int       // done records on their way to the server
-	flights    []*flight // the launches under way, in the order of their starts
-	freeSince  time.Time // when there was none
-	priorities map[string]float64
-	draining   []*drain
-	stopping   bool
-	candidates []policy.Candidate // reused between launches
-	panics     int                // in a row
+	inbox       inbox
+	lanes       map[string]*lane // by queue
+	ready       []*lane          // those with pending slots, longest first
+	finished    *finishedBatches
+	tombstones  *tombstones
+	outbox      []*batch  // finished, done record to be sent
+	admitted    uint64    // batches so far
+	undecided   int       // done records on their way to the server
+	flights     []*flight // the launches under way, in the order of their starts
+	freeSince   time.Time // when there was none
+	priorities  map[string]float64
+	draining    []*drain
+	stopping    bool
+	candidates  []policy.Candidate // reused between launches
+	virtualTime float64            // see policy.PickQueue
+	panics      int                // in a row
 
 	hand    any    // item in hand, to be accounted for after a panic
 	sending *batch // batch in hand of the publisher

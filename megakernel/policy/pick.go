@@ -2,63 +2,108 @@ package policy
 
 import "math"
 
-// AgeLaunches is how many launches a queue waits until its age outweighs the
-// whole spread of priorities.
-const AgeLaunches = 16
+const (
+	// PriorityWeight is how many times the device time of a queue of the lowest priority
+	// one of the highest gets while both have work.
+	PriorityWeight = 16
+	// AgeLaunches is how many launches of the worker, for each queue with work, a queue
+	// waits at most before it is taken whatever the times say. Queues of equal priority
+	// whose launches take from 1 to 16 times as long as each other's still share by time.
+	AgeLaunches = 16
+)
 
 // Candidate is one queue of a worker, as the choice of the next launch sees it.
 type Candidate struct {
 	Priority float64 // after diffusion; NaN counts as the lowest
+	Served   float64 // virtual time, see PickQueue
 	Waited   uint64  // launches of the worker since this queue last ran
 	Pending  int     // slots to run that no launch under way takes; 0 also while no more may begin
 	InFlight int     // most launches of it under way at a time; see InFlightNow
+	Full     bool    // as many are under way, and it may have more to run when one of them ends
 }
 
 // PickQueue returns the index of the candidate to launch next, or -1 if none
-// has work pending.
+// has work pending, and its weight.
 //
-// The score of a candidate is
+// Queues share the device's time, not its launches: this is start-time fair queueing
+// (Goyal, Vin, Cheng, IEEE/ACM Transactions on Networking 5, 1997). Each queue has a virtual
+// time, Served: the nanoseconds that its launches took, each divided by the queue's weight
+// then. The least virtual time is next, then the highest priority, then the longest wait,
+// then the first. The weight is
 //
-//	(priority - lowest) / (highest - lowest) + waited / AgeLaunches
+//	1 + (PriorityWeight - 1) × (priority - lowest) / (highest - lowest)
 //
 // over those with work: priorities are compared by where they lie between the
-// lowest and the highest, so their scale does not matter, and AgeLaunches
-// launches of waiting are worth the whole spread. The highest score wins, then
-// the longest wait, then the first.
+// lowest and the highest, so their scale does not matter. Equal ones weigh the same.
 //
-// Nobody starves: among n candidates one with work waits at most
-// AgeLaunches + n - 1 launches. For once it has waited AgeLaunches + k
-// launches, only candidates that have themselves waited at least k can score
-// higher, so the k candidates launched meanwhile are all different.
-func PickQueue(candidates []Candidate) int {
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for i := range candidates {
-		if c := &candidates[i]; c.Pending > 0 && !math.IsNaN(c.Priority) {
-			p := c.halved()
-			lo, hi = min(lo, p), max(hi, p)
-		}
-	}
-	best, bestScore := -1, 0.0
+// Nobody starves, whatever the times say: among n candidates one with work waits at most
+// n × AgeLaunches + n - 1 launches. For once it has waited for n × AgeLaunches of them, only
+// those that have waited for longer come before it.
+func PickQueue(candidates []Candidate) (next int, weight float64) {
+	lo, hi, working := math.Inf(1), math.Inf(-1), uint64(0)
 	for i := range candidates {
 		c := &candidates[i]
 		if c.Pending <= 0 {
 			continue
 		}
-		score := float64(c.Waited) / AgeLaunches
-		if hi > lo && !math.IsNaN(c.Priority) {
-			score += (c.halved() - lo) / (hi - lo)
-		}
-		if best < 0 || score > bestScore || score == bestScore && c.Waited > candidates[best].Waited {
-			best, bestScore = i, score
+		working++
+		if !math.IsNaN(c.Priority) {
+			p := c.halved()
+			lo, hi = min(lo, p), max(hi, p)
 		}
 	}
-	return best
+	next = -1
+	for i := range candidates {
+		c := &candidates[i]
+		if c.Pending > 0 && (next < 0 || c.before(&candidates[next], working*AgeLaunches)) {
+			next = i
+		}
+	}
+	if next < 0 {
+		return next, 0
+	}
+	weight = 1
+	if c := &candidates[next]; hi > lo && !math.IsNaN(c.Priority) {
+		weight += (PriorityWeight - 1) * ((c.halved() - lo) / (hi - lo))
+	}
+	return next, weight
+}
+
+// before says whether a candidate comes before one that is earlier in the list.
+func (c *Candidate) before(other *Candidate, aged uint64) bool {
+	if c.Waited >= aged || other.Waited >= aged {
+		return c.Waited > other.Waited
+	}
+	if c.Served != other.Served {
+		return c.Served < other.Served
+	}
+	if c.Priority != other.Priority && !(math.IsNaN(c.Priority) && math.IsNaN(other.Priority)) {
+		return c.Priority > other.Priority || math.IsNaN(other.Priority)
+	}
+	return c.Waited > other.Waited
 }
 
 // halved is half the priority, so that the spread of two finite values is
 // finite. Infinities compare like the largest numbers.
 func (c *Candidate) halved() float64 {
 	return min(max(c.Priority/2, -math.MaxFloat64/2), math.MaxFloat64/2)
+}
+
+// VirtualTime is the virtual time of a worker from the launch on that is chosen from the
+// candidates: the least of the queues that have work, and never less than it was. A queue
+// whose own is behind begins there, so that nobody saves up time while he has no work; and it
+// comes before the queue of that launch, which is charged for it.
+func VirtualTime(was float64, candidates []Candidate) float64 {
+	least := math.Inf(1)
+	for i := range candidates {
+		if c := &candidates[i]; c.Pending > 0 || c.Full {
+			least = min(least, c.Served)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return was
+	}
+	return max(was, least)
 }
 
 // WorkerInFlight is how many launches of all its queues a worker may have under way:
