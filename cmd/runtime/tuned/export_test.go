@@ -13,3 +13,14 @@ func (m *Memory) Len(device string) int {
 	defer m.mu.Unlock()
 	return m.devices[place{kind: device}].file.Len()
 }
+
+// Read waits for the files of all places. It says how many there are and how many entries they have.
+func (m *Memory) Read() (places, entries int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.devices {
+		<-d.file.Loaded()
+		entries += d.file.Len()
+	}
+	return len(m.devices), entries
+}
