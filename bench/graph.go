@@ -30,6 +30,11 @@ func (f *graphFlags) check() error {
 	case f.Sources < 1:
 		return fmt.Errorf("--sources %d: at least 1 is needed", f.Sources)
 	}
+	for _, spec := range f.Graph {
+		if err := graph.CheckSpec(spec); err != nil {
+			return fmt.Errorf("--graph %s: %w", spec, err)
+		}
+	}
 	return nil
 }
 

@@ -31,6 +31,7 @@ func TestWhatCannotBeMeasuredIsRefusedBeforeAnythingIsPrinted(t *testing.T) {
 		"graph --scale 99":             "--scale 99: it is 16 to 20",
 		"policy graph --sources 0":     "--sources 0",
 		"graph --graph grid:7":         "grid:WxH",
+		"graph --graph kronecker:30":   "--graph kronecker:30",
 		"tuner":                        "--space FILE",
 		"live --live-workload nothing": "tune --list",
 		"live --live-repeats 0":        "--live-repeats 0",
