@@ -202,6 +202,9 @@ func TestDamageAtAnyByteIsLocatedAndCostsItsLineOrItsSection(t *testing.T) {
 				log[at] = ' '
 			}
 		}
+		if at == len(whole)-1 && log[at] == ' ' {
+			continue // white space for the end of the last line damages nothing
+		}
 		got, damage, _ := read(t, log)
 		var want []uint64
 		newline := whole[at] == '\n' && line < 7
