@@ -13,9 +13,10 @@ const (
 	// startsOfTurn is how many times its own start a launch may take at least: cut
 	// shorter, the starts would take a larger share of the device than 1/startsOfTurn.
 	startsOfTurn = 4
-	// turnsAhead is how many launches of a queue may be under way beside other queues:
-	// one that runs, and one behind it so that the device does not wait for the host.
-	turnsAhead = 2
+	// turnsAhead is how many launches of a queue may be under way beside other queues. With
+	// two, others wait for both, and a software renderer's time of a launch has that of the
+	// launch before it in it, so that costs are not what they seem.
+	turnsAhead = 1
 )
 
 // takesTurns says whether the queue's launches are bounded.
