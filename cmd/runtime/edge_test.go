@@ -135,9 +135,11 @@ func (e *edge) context() context.Context {
 	return ctx
 }
 
-// announce makes worker w2 known, without which its queues have no plan.
+// announce makes worker w2 known, without which its queues have no plan, and waits until
+// it is: announcements and telemetry come by two subscriptions, which do not wait for each other.
 func (e *edge) announce() {
 	e.t.Helper()
+	known := e.status().Workers
 	h := telemetry.Header{Incarnation: goodIncarnation, Seq: 1}
 	e.hostile.publish("ringmaster.v1.worker.w2", "", telemetry.AppendWorker(nil, telemetry.EncodingArray, &h, &telemetry.Worker{
 		Has: telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension |
@@ -145,6 +147,30 @@ func (e *edge) announce() {
 		MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32,
 	}))
 	e.hostile.flush()
+	for deadline := e.context(); e.status().Workers == known; {
+		if deadline.Err() != nil {
+			e.t.Fatal("worker w2 is not known")
+		}
+	}
+}
+
+// edgeStatus is what the tests read of the runtime's status.
+type edgeStatus struct {
+	Workers  int               `json:"workers"`
+	Refused  uint64            `json:"records_refused"`
+	ByReason map[string]uint64 `json:"refused_by_reason"`
+}
+
+func (e *edge) status() (s edgeStatus) {
+	e.t.Helper()
+	answer, err := e.good.NATS().Request("ringmaster.v1.status", nil, clientPatience)
+	if err == nil {
+		err = json.Unmarshal(answer.Data, &s)
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return s
 }
 
 // lengthRecord encodes the length of a queue.
@@ -327,18 +353,8 @@ func TestPublisherAboveTheRateOfTheCommandIsToldSo(t *testing.T) {
 	}
 	e.hostile.publish("ringmaster.v1.telemetry.w2.good", "", []byte{0xc1}) // no msgpack
 	e.refused("ringmaster.v1.telemetry.w2.good")
-	answer, err := e.good.NATS().Request("ringmaster.v1.status", nil, clientPatience)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var status struct {
-		Refused  uint64            `json:"records_refused"`
-		ByReason map[string]uint64 `json:"refused_by_reason"`
-	}
-	if err := json.Unmarshal(answer.Data, &status); err != nil {
-		t.Fatal(err)
-	}
+	status := e.status()
 	if limited := status.ByReason[natsio.ReasonRateLimited]; limited < 700 || status.ByReason[telemetry.ReasonMalformed] != 1 || status.Refused != limited+1 {
-		t.Errorf("status %s, want what the edge refused", answer.Data)
+		t.Errorf("status %+v, want what the edge refused", status)
 	}
 }
