@@ -3,7 +3,7 @@ package natsio
 import (
 	"context"
 	"errors"
-	"net"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -159,13 +159,7 @@ func TestProbe(t *testing.T) {
 	if r, err := Probe(ctx, fastConfig(s.URL())); err != nil || !r.WorkStream {
 		t.Errorf("report %+v, %v, want the work stream", r, err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
-	r, err = Probe(ctx, fastConfig("nats://user:secret@"+address))
+	r, err = Probe(ctx, fastConfig(fmt.Sprintf("nats://user:secret@127.0.0.1:%d", reservePort(t))))
 	if err != nil || r.Reachable || len(r.Missing) != 1 || !strings.Contains(r.Missing[0], "nats-server -js") || strings.Contains(r.Missing[0], "secret") {
 		t.Errorf("report %+v, %v, want one sentence that says what to start", r, err)
 	}

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,12 +72,7 @@ type process struct {
 
 func startProcess(t *testing.T) *process {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	l.Close()
+	port := reservePort(t)
 	p := &process{
 		t:    t,
 		args: []string{"-a", "127.0.0.1", "-p", fmt.Sprint(port), "-js", "-sd", t.TempDir()},
@@ -86,6 +81,31 @@ func startProcess(t *testing.T) *process {
 	p.start()
 	t.Cleanup(p.kill)
 	return p
+}
+
+// reservePort returns a port that the system gives to nobody who asks for any, and that
+// refuses connections unless a server listens there, until the test ends. A socket that
+// is bound and does not listen holds it: it does not keep a server that names the port
+// from listening, because both set SO_REUSEADDR.
+func reservePort(t *testing.T) int {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+	if err == nil {
+		err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	}
+	var bound syscall.Sockaddr
+	if err == nil {
+		bound, err = syscall.Getsockname(fd)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bound.(*syscall.SockaddrInet4).Port
 }
 
 // start returns when the server says that it is ready.

@@ -7,7 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,14 +38,14 @@ func (r *restartable) start(t *testing.T) {
 
 func newRestartable(t *testing.T) *restartable {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &restartable{port: l.Addr().(*net.TCPAddr).Port, store: t.TempDir()}
-	l.Close()
+	r := &restartable{port: -1, store: t.TempDir()}
 	r.start(t)
 	t.Cleanup(func() { r.server.Shutdown() })
+	_, port, _ := strings.Cut(strings.TrimPrefix(r.server.URL(), "nats://"), ":")
+	var err error
+	if r.port, err = strconv.Atoi(port); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
