@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -64,7 +66,10 @@ func TestConfigProblemsAreAllReported(t *testing.T) {
 	}
 }
 
-func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
+// startStrict is a server whose user w may publish telemetry of gpu0 and subscribe to
+// inboxes, and do nothing else. It returns the configuration of that user.
+func startStrict(t *testing.T) Config {
+	t.Helper()
 	server := startProcess(t)
 	server.kill()
 	conf := filepath.Join(t.TempDir(), "nats.conf")
@@ -74,8 +79,12 @@ func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
 	}
 	server.args = append(server.args, "-c", conf)
 	server.start()
+	return fastConfig(strings.Replace(server.url, "//", "//w:w@", 1))
+}
+
+func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
+	cfg := startStrict(t)
 	logger, lines := newLog()
-	cfg := fastConfig(strings.Replace(server.url, "//", "//w:w@", 1))
 	cfg.Logger = logger
 	c := dial(t, cfg)
 	if err := publishTelemetry(c, "gpu1", "a", queueRecord(1, "")); err != nil {
@@ -90,6 +99,39 @@ func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
 		t.Errorf("URL %q shows the password", st.URL)
 	}
 }
+
+// TestEveryDenialIsKnownAfterAFlush holds up the telling of errors at the first of three,
+// as a busy machine does.
+func TestEveryDenialIsKnownAfterAFlush(t *testing.T) {
+	cfg := startStrict(t)
+	held := make(chan struct{})
+	cfg.Logger = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
+		if strings.Contains(string(line), "asynchronous error") {
+			<-held
+		}
+		return len(line), nil
+	}), nil))
+	c := dial(t, cfg)
+	release := sync.OnceFunc(func() { close(held) })
+	t.Cleanup(release) // before the connection is closed
+	for _, queue := range []string{"a", "b", "c"} {
+		if err := publishTelemetry(c, "gpu1", queue, queueRecord(1, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush(t, c)
+	if c.events.catchUp(c.nc) == nil {
+		t.Error("Denied does not wait for what has not been told")
+	}
+	release()
+	if denied := c.Denied(); len(denied) != 3 {
+		t.Errorf("denied: %v, want three subjects", denied)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 func TestFloodOfErrorsIsLoggedALittleAndCountedWhole(t *testing.T) {
 	var e events

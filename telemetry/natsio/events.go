@@ -68,7 +68,8 @@ type events struct {
 	since          time.Time
 	lastErr        error
 	lastPermission error
-	denied         map[string]error // subjects that this connection may not use, and why
+	denied         map[string]error        // subjects that this connection may not use, and why
+	untold         map[error]chan struct{} // permission errors that asyncError has not had, and who waits for them
 }
 
 func (e *events) init(log *slog.Logger) {
@@ -179,14 +180,39 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 
 // Denied returns the subjects that the server does not let this connection publish or
 // subscribe, each with an error that wraps ErrNotPermitted and names it. After a Flush it
-// covers what was published last before. A new connection starts with none.
+// covers all that was published or subscribed before. A new connection starts with none.
 func (c *Conn) Denied() map[string]error {
-	if last := c.nc.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
-		c.events.deny(last) // the client calls asyncError later
+	e := &c.events
+	if told := e.catchUp(c.nc); told != nil {
+		select {
+		case <-told:
+		case <-e.closed:
+		}
 	}
-	c.events.mu.Lock()
-	defer c.events.mu.Unlock()
-	return maps.Clone(c.events.denied)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.denied)
+}
+
+// catchUp returns a channel that is closed when asyncError has had every permission error
+// that the client knows, or nil if it has. The client keeps its newest error alone, and calls
+// asyncError with each in turn but later: of two refusals the first is found nowhere else.
+func (e *events) catchUp(nc *nats.Conn) <-chan struct{} {
+	e.mu.Lock() // no error is told of between the two that are compared
+	defer e.mu.Unlock()
+	last := nc.LastError()
+	if last == e.lastPermission || !errors.Is(last, nats.ErrPermissionViolation) {
+		return nil
+	}
+	told := e.untold[last]
+	if told == nil {
+		if e.untold == nil {
+			e.untold = make(map[error]chan struct{})
+		}
+		told = make(chan struct{})
+		e.untold[last] = told
+	}
+	return told
 }
 
 // maxDenied bounds the subjects that are remembered.
@@ -202,6 +228,10 @@ func (e *events) deny(err error) {
 	}
 	if len(e.denied) < maxDenied {
 		e.denied[subject] = fmt.Errorf("%w: %s: %w", ErrNotPermitted, subject, err)
+	}
+	if told := e.untold[err]; told != nil {
+		delete(e.untold, err)
+		close(told)
 	}
 }
 
