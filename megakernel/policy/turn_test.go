@@ -7,7 +7,7 @@ import (
 )
 
 // Beside other queues a launch takes no longer than its turn, as the cost has it, or it is as
-// narrow as a launch gets. There are at most two of them. Alone nothing is bounded.
+// narrow as a launch gets, and one is under way at a time. Alone nothing is bounded.
 func TestALaunchBesideOthersEndsInItsTurn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Standard()
