@@ -31,7 +31,7 @@ type Cell struct {
 
 	Launches  int    `json:"launches"`
 	Decisions int    `json:"decisions"` // recommendations, without heartbeats
-	Changes   int    `json:"changes"`   // launches unlike the one before of their queue
+	Changes   int    `json:"changes"`   // launches unlike their queue's previous launch
 	Changed   int    `json:"changed"`   // recommendations that say so
 	Machine   string `json:"load_average"`
 	Error     string `json:"error,omitempty"` // why there are no figures

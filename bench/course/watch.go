@@ -21,7 +21,7 @@ type watch struct {
 
 	from, until time.Time // in which launches count; zero: never
 	launches    int
-	changes     int                      // launches of a queue that differ from the one before in what is launched
+	changes     int                      // launches of a queue that differ from its previous launch in what is launched
 	deviceTime  map[string]time.Duration // by queue
 	last        map[string]launched      // by queue
 	recommended int

@@ -67,7 +67,7 @@ func (s *side) answer(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// alone sends n batches, each after the done record of the one before it, and adds their times.
+// alone sends n batches, each after the done record of its predecessor, and adds their times.
 func (s *side) alone(ctx context.Context, b *batch, n int, into *[]time.Duration) error {
 	for range n {
 		begin := time.Now()

@@ -103,7 +103,7 @@ type Config struct {
 	// Steady keeps noise out of plans (see steady.go): an empty queue changes nothing, a
 	// plan is made for a length that covers the queue for a while, and what hysteresis
 	// keeps is left when Dwell decisions in a row ask for it. Off, the last value decides,
-	// and an empty queue takes back what the one before has gained, as in the reference.
+	// and an empty queue takes back what the queue had gained, as in the reference.
 	Steady bool `json:"steady,omitzero"`
 	// FitBudget replaces a plan that exceeds the memory budget by the largest
 	// one that fits: the hit capacity, derived or requested, is reduced, but not

@@ -259,7 +259,7 @@ type Launch struct {
 	Geometry Geometry
 	InFlight uint32
 	Mode     Mode
-	Walk     Topology // the kernel of a graph's level; an empty queue launches none and has the one before
+	Walk     Topology // the kernel of a graph's level; an empty queue launches none and keeps the last kernel
 }
 
 // Launch is what the plan launches; after is the state that the decision left.
