@@ -3,7 +3,6 @@
 package tuned_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -11,9 +10,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
+	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/reference"
 	"ringmaster/megakernel/tuner/session"
@@ -70,7 +69,7 @@ func TestTheOriginalsTunerDrivesTheRingAndItsCacheSurvivesARestart(t *testing.T)
 	if err := os.WriteFile(file, []byte("\x00 is no selection\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log lines
+	var log runtest.Buffer
 	damaged := startRun(t, dir, session.Reference, policy.Reference(), slog.New(slog.NewTextHandler(&log, nil)))
 	damaged.until(func(widths map[uint32]int) bool { return swept(widths) && selected(damaged) })
 	damaged.close()
@@ -98,22 +97,4 @@ func originalsFile(t *testing.T, dir string) (file string, width uint32) {
 		t.Fatalf("no selection in %s: %v", text, err)
 	}
 	return files[0], width
-}
-
-// lines is a log in memory.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
