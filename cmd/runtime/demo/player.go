@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ type Player struct {
 	length time.Duration // trace time of the last arrival
 
 	publisher *client.Publisher
+	ids       string // what the ids of its batches begin with, and nobody else's do
 	batches   uint64
 	work      telemetry.Work
 	stream    *client.WorkPublisher
@@ -86,7 +88,7 @@ func NewPlayer(conn *natsio.Conn, cfg PlayerConfig) (*Player, error) {
 	return &Player{
 		PlayerConfig: cfg, conn: conn,
 		replay: trace.NewReplay(requests), graph: social, walk: trace.NewWalk(social.Out), length: requests[len(requests)-1].At,
-		publisher: publisher, stream: client.NewWorkPublisher(conn, batchesUnderWay),
+		publisher: publisher, ids: fmt.Sprintf("%x-", conn.Incarnation()), stream: client.NewWorkPublisher(conn, batchesUnderWay),
 	}, nil
 }
 
@@ -278,8 +280,12 @@ func (p *Player) frontierRecord(q *queueLoad) telemetry.Graph {
 	}
 }
 
-// onDone runs on the subscription's goroutine.
+// onDone runs on the subscription's goroutine. Others may submit to the same queues; their batches are no part
+// of the replay.
 func (p *Player) onDone(_, queue string, _ *telemetry.Header, d *telemetry.Done) {
+	if !strings.HasPrefix(d.Batch, p.ids) {
+		return
+	}
 	for i, name := range playerQueues {
 		if name != queue {
 			continue

@@ -80,7 +80,7 @@ func (p *Player) send(ctx context.Context, queue int) error {
 		n := min(len(rest), telemetry.MaxListedSlots)
 		p.work.Slots, rest = rest[:n], rest[n:]
 		p.batches++
-		p.work.Batch = fmt.Sprintf("%x-%d", p.conn.Incarnation(), p.batches)
+		p.work.Batch = fmt.Sprintf("%s%d", p.ids, p.batches)
 		p.work.Has = telemetry.HasBatch | telemetry.HasSlots
 		h := telemetry.Header{Incarnation: p.conn.Incarnation(), Seq: p.batches, SentNs: time.Now().UnixNano()}
 		q.submitted.Add(uint64(n))
