@@ -31,11 +31,25 @@ func (f *graphFlags) check() error {
 		return fmt.Errorf("--sources %d: at least 1 is needed", f.Sources)
 	}
 	for _, spec := range f.Graph {
-		if err := graph.CheckSpec(spec); err != nil {
+		edges, err := graph.Generate(spec)
+		if err == nil {
+			err = searchable(&edges)
+		}
+		if err != nil {
 			return fmt.Errorf("--graph %s: %w", spec, err)
 		}
 	}
 	return nil
+}
+
+// searchable refuses a graph in which there is nowhere to go.
+func searchable(e *graph.Edges) error {
+	for i := range e.From {
+		if e.From[i] != e.To[i] {
+			return nil
+		}
+	}
+	return errors.New("it has no edges to search")
 }
 
 // benchGraph reports the edge work of the topology rules, which needs no device, and searches on the device if there
@@ -82,15 +96,15 @@ type searched struct {
 
 func newGraph(spec string, sources int) (*searched, error) {
 	edges, err := graph.Generate(spec)
+	if err == nil {
+		err = searchable(&edges)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", spec, err)
 	}
 	pair, err := graph.Build(edges, graph.Options{})
 	if err != nil {
 		return nil, err
-	}
-	if pair.Out.Edges() == 0 {
-		return nil, errors.New(spec + " has no edges")
 	}
 	g := &searched{spec: spec, pair: pair}
 	rng := rand.New(rand.NewPCG(sourceSeed, 0))

@@ -3,6 +3,7 @@ package graph
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -64,18 +65,11 @@ func Uniform(scale, degree int, seed uint64) (Edges, error) {
 
 // drawn is room for the edges of a random graph.
 func drawn(scale, degree int) (Edges, error) {
-	if err := checkDrawn(scale, degree); err != nil {
-		return Edges{}, err
+	if scale < 0 || scale > 30 || degree < 0 || degree > 1<<16 || degree<<scale > MaxEdges/2 {
+		return Edges{}, fmt.Errorf("%w: 2^%d nodes with %d edges each: the scale is 0 to 30, and there are at most %d edges", ErrTooLarge, scale, degree, MaxEdges/2)
 	}
 	edges := degree << scale
 	return Edges{Nodes: 1 << scale, From: make([]uint32, edges), To: make([]uint32, edges)}, nil
-}
-
-func checkDrawn(scale, degree int) error {
-	if scale < 0 || scale > 30 || degree < 0 || degree > 1<<16 || degree<<scale > MaxEdges/2 {
-		return fmt.Errorf("%w: 2^%d nodes with %d edges each: the scale is 0 to 30, and there are at most %d edges", ErrTooLarge, scale, degree, MaxEdges/2)
-	}
-	return nil
 }
 
 // draw fills the list, block by block, each from a generator seeded with the block's number.
@@ -102,11 +96,11 @@ func permutation(n uint32, seed uint64) []uint32 {
 
 // Grid connects each of w·h nodes with the one to the right and the one below.
 func Grid(w, h uint32) (Edges, error) {
-	if err := checkGrid(w, h); err != nil {
-		return Edges{}, err
+	hi, nodes := bits.Mul64(uint64(w), uint64(h))
+	if hi > 0 || nodes > MaxEdges/4 {
+		return Edges{}, fmt.Errorf("%w: a grid of %d × %d nodes", ErrTooLarge, w, h)
 	}
-	nodes := w * h
-	e := Edges{Nodes: nodes, From: make([]uint32, 0, 2*nodes), To: make([]uint32, 0, 2*nodes)}
+	e := Edges{Nodes: uint32(nodes), From: make([]uint32, 0, 2*nodes), To: make([]uint32, 0, 2*nodes)}
 	for y := range h {
 		for x := range w {
 			v := y*w + x
@@ -121,13 +115,6 @@ func Grid(w, h uint32) (Edges, error) {
 	return e, nil
 }
 
-func checkGrid(w, h uint32) error {
-	if uint64(w)*uint64(h) > MaxEdges/4 {
-		return fmt.Errorf("%w: a grid of %d × %d nodes", ErrTooLarge, w, h)
-	}
-	return nil
-}
-
 // Path connects n nodes in a row.
 func Path(n uint32) (Edges, error) {
 	return Grid(n, min(n, 1))
@@ -135,21 +122,14 @@ func Path(n uint32) (Edges, error) {
 
 // Star connects node 0 with the n-1 others.
 func Star(n uint32) (Edges, error) {
-	if err := checkStar(n); err != nil {
-		return Edges{}, err
+	if n > MaxEdges/4 {
+		return Edges{}, fmt.Errorf("%w: a star of %d nodes", ErrTooLarge, n)
 	}
 	e := Edges{Nodes: n}
 	for v := uint32(1); v < n; v++ {
 		e.From, e.To = append(e.From, 0), append(e.To, v)
 	}
 	return e, nil
-}
-
-func checkStar(n uint32) error {
-	if n > MaxEdges/4 {
-		return fmt.Errorf("%w: a star of %d nodes", ErrTooLarge, n)
-	}
-	return nil
 }
 
 // Weigh gives the edges weights of 1 to most, which follow from the seed and the
@@ -179,29 +159,6 @@ const Generators = "kronecker:SCALE[:DEGREE[:SEED]], uniform:SCALE[:DEGREE[:SEED
 // Generate draws the graph that a specification names: see Generators. The
 // degree is 16 and the seed 1 unless it says otherwise.
 func Generate(spec string) (Edges, error) {
-	r, err := readSpec(spec)
-	if err != nil {
-		return Edges{}, err
-	}
-	return r.draw()
-}
-
-// CheckSpec is the error that Generate has for a specification, found without drawing the graph.
-func CheckSpec(spec string) error {
-	r, err := readSpec(spec)
-	if err != nil {
-		return err
-	}
-	return r.check
-}
-
-// recipe is a specification that was read.
-type recipe struct {
-	check error // why draw would fail
-	draw  func() (Edges, error)
-}
-
-func readSpec(spec string) (recipe, error) {
 	kind, rest, _ := strings.Cut(spec, ":")
 	separator, width, defaults := ":", 32, []uint64{0}
 	switch kind {
@@ -212,22 +169,21 @@ func readSpec(spec string) (recipe, error) {
 	}
 	n, err := numbers(strings.Split(rest, separator), width, defaults...)
 	if err == nil {
-		first := uint32(n[0])
 		switch kind {
 		case "kronecker":
-			return recipe{checkDrawn(int(n[0]), int(n[1])), func() (Edges, error) { return Kronecker(int(n[0]), int(n[1]), n[2]) }}, nil
+			return Kronecker(int(n[0]), int(n[1]), n[2])
 		case "uniform":
-			return recipe{checkDrawn(int(n[0]), int(n[1])), func() (Edges, error) { return Uniform(int(n[0]), int(n[1]), n[2]) }}, nil
+			return Uniform(int(n[0]), int(n[1]), n[2])
 		case "grid":
-			return recipe{checkGrid(first, uint32(n[1])), func() (Edges, error) { return Grid(first, uint32(n[1])) }}, nil
+			return Grid(uint32(n[0]), uint32(n[1]))
 		case "path":
-			return recipe{checkGrid(first, min(first, 1)), func() (Edges, error) { return Path(first) }}, nil
+			return Path(uint32(n[0]))
 		case "star":
-			return recipe{checkStar(first), func() (Edges, error) { return Star(first) }}, nil
+			return Star(uint32(n[0]))
 		}
 		err = errors.New("no such generator")
 	}
-	return recipe{}, fmt.Errorf("graph: %q: %w; want one of %s", spec, err, Generators)
+	return Edges{}, fmt.Errorf("graph: %q: %w; want one of %s", spec, err, Generators)
 }
 
 // numbers reads at most as many numbers as there are defaults; a default of 0 must be given.

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"reflect"
 	"runtime"
 	"strings"
@@ -98,9 +97,6 @@ func TestRegularGraphsHaveTheirEdges(t *testing.T) {
 func TestGenerateSaysWhatItUnderstands(t *testing.T) {
 	for _, spec := range []string{"", "ring:5", "grid:5", "grid:5x5x5", "path:-1", "kronecker", "kronecker:", "kronecker:31", "kronecker:20:70000", "star:4294967295", "grid:100000x100000"} {
 		_, err := Generate(spec)
-		if check := CheckSpec(spec); fmt.Sprint(check) != fmt.Sprint(err) {
-			t.Errorf("%s: CheckSpec says %v, Generate %v", spec, check, err)
-		}
 		if err == nil {
 			t.Errorf("%q was generated", spec)
 		} else if !strings.Contains(err.Error(), "grid") && !strings.Contains(err.Error(), "32 bits") {
