@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"ringmaster/bench/course/decider"
@@ -74,23 +72,8 @@ func Contestants() []Contestant {
 }
 
 // FindContestants are contestants by name, in the order in which they are asked for; all without names.
-func FindContestants(names []string) (found []Contestant, err error) {
-	all := Contestants()
-	if len(names) == 0 {
-		return all, nil
-	}
-	var known []string
-	for _, c := range all {
-		known = append(known, c.Name)
-	}
-	for _, name := range names {
-		i := slices.Index(known, name)
-		if i < 0 {
-			return nil, fmt.Errorf("there is no decider %q; there are %s", name, strings.Join(known, ", "))
-		}
-		found = append(found, all[i])
-	}
-	return found, nil
+func FindContestants(names []string) ([]Contestant, error) {
+	return byName("decider", Contestants(), func(c Contestant) string { return c.Name }, names)
 }
 
 // warmed is a copy of what the tuner learned of a load, so that no cell teaches the next.

@@ -78,19 +78,24 @@ func tenantStreams(first float64) (all []Stream) {
 }
 
 // Find are loads by name, in the order in which they are asked for; all without names.
-func Find(names []string) (found []Load, err error) {
-	all := Loads()
+func Find(names []string) ([]Load, error) {
+	return byName("load", Loads(), func(l Load) string { return l.Name }, names)
+}
+
+// byName picks things by name, in the order of the names; all without names. An unknown name is refused with
+// those that there are.
+func byName[T any](what string, all []T, nameOf func(T) string, names []string) (found []T, err error) {
 	if len(names) == 0 {
 		return all, nil
 	}
 	var known []string
-	for _, l := range all {
-		known = append(known, l.Name)
+	for _, thing := range all {
+		known = append(known, nameOf(thing))
 	}
 	for _, name := range names {
 		i := slices.Index(known, name)
 		if i < 0 {
-			return nil, fmt.Errorf("there is no load %q; there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("there is no %s %q; there are %s", what, name, strings.Join(known, ", "))
 		}
 		found = append(found, all[i])
 	}
