@@ -63,9 +63,25 @@ func (w *workerActor) admit(b *batch) {
 	if l.pending <= l.claimedSlots {
 		l.freshSince = time.Now()
 	}
+	l.wanted(b, time.Now())
 	w.setPending(l, l.pending+slots)
 	b.family.tally.submitted.Add(uint64(slots))
 	b.family.dispatch(b.family.cell.setBacklog(uint32(l.pending), true))
+}
+
+// wanted notes a batch's deadline as the queue's, until for a while no batch has had one as short.
+func (l *lane) wanted(b *batch, now time.Time) {
+	deadline, before := b.work.DeadlineMs, l.family.deadline.Load()
+	switch {
+	case deadline != 0 && (before == 0 || deadline <= before):
+	case before == 0 || now.Sub(l.deadlineAt) <= recently:
+		return
+	}
+	l.deadlineAt = now
+	if deadline != before {
+		l.family.deadline.Store(deadline)
+		l.family.tellGoal()
+	}
 }
 
 // again answers another delivery of a batch that ran before, with its done record.

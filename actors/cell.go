@@ -3,6 +3,7 @@ package actors
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ringmaster/megakernel/policy"
@@ -72,8 +73,9 @@ type cell struct {
 	ranking   bool             // a prioritized message is pending
 
 	launches launchTotals
-	costs    policy.Costs // of the queue's newest launches
-	cost     policy.Cost  // estimated from costs, unless it is stale
+	target   atomic.Uint32 // ms, the queue's latency target; read without mu
+	costs    policy.Costs  // of the queue's newest launches
+	cost     policy.Cost   // estimated from costs, unless it is stale
 	stale    bool
 }
 
@@ -89,7 +91,9 @@ type view struct {
 	records      SequenceRange
 	replies      []string // who waits for this decision
 	cost         policy.Cost
+	ran          bool   // a launch was reported
 	others       uint32 // other queues of the worker that have work, or had some lately
+	target       uint32 // ms, see family.target
 }
 
 // outcome is a launch report of a remote worker as the queue actor needs it.
@@ -127,6 +131,7 @@ func (c *cell) take() (v view, asked bool) {
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
 		records: c.seen, replies: slices.Clone(c.replies), cost: c.cost,
+		ran: c.launches.launches > 0,
 	}, true
 }
 

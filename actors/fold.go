@@ -44,6 +44,7 @@ func (f *family) ingest(r *telemetry.Record, at time.Time, reply string, tick ui
 		f.device.reports(r.Incarnation)
 		f.tellLaunch(&r.Launch)
 	}
+	f.tellGoal()
 	f.dispatch(w)
 	return nil
 }
@@ -86,6 +87,7 @@ func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue, at time.Time) 
 		return 0, err
 	}
 	c.queue.Merge(q)
+	c.target.Store(c.queue.LatencyTargetMs)
 	c.note(h)
 	return c.trigger(), nil
 }
@@ -189,6 +191,7 @@ func (c *cell) advance(h *telemetry.Header, fresh bool, at time.Time) {
 func (c *cell) forget(kind telemetry.Kind, replaced uint64) {
 	if kind == telemetry.KindQueue || kind == telemetry.KindGraph && c.source(telemetry.KindQueue).publishedBy(replaced) {
 		c.queue = telemetry.Queue{}
+		c.target.Store(0)
 	}
 	if kind == telemetry.KindGraph || kind == telemetry.KindQueue && c.source(telemetry.KindGraph).publishedBy(replaced) {
 		c.graph = telemetry.Graph{}

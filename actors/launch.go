@@ -274,6 +274,7 @@ type lane struct {
 	held            bool              // a holdOver is due
 	idleSince       time.Time         // when it ran out of work
 	quietDue        bool              // a quiet is due
+	deadlineAt      time.Time         // when the last batch came whose deadline is the queue's, see wanted
 	stopped         uint64            // edition of the plan that was given up, 0 if none
 	plan            *summary          // what candidate found: the plan to launch by
 }

@@ -98,6 +98,7 @@ func (f *family) leave() bool {
 	f.system.shell.stop(f.supervisor)
 	f.tuner.leave()
 	f.endQuarantine()
+	f.works(false)
 	return true
 }
 

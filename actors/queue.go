@@ -19,6 +19,7 @@ type queueActor struct {
 	recent   recentDecisions
 	halted   halted
 	outcomes []outcome // reused between looks at the cell
+	slotsAt  time.Time // when records said last that a queue elsewhere has slots; zero: it counts as without work
 }
 
 // topologyStage remembers how launches walk: the topology that was issued and
@@ -86,7 +87,7 @@ func (a *queueActor) decide() {
 		return // an earlier wake has decided on it
 	}
 	device := a.device.view.Load()
-	view.others = a.others()
+	view.others, view.target = a.others(), soonest(a.deadline.Load(), a.device.goal.Load())
 	a.number++
 	before := policy.State{Topology: a.topology.issued.state, Plan: a.policy.issued.state}
 	d := &decision{
@@ -95,6 +96,9 @@ func (a *queueActor) decide() {
 		commitOnPublish: device.known && !device.local && !device.reporting,
 	}
 	d.after = d.before
+	if !device.local {
+		a.hasSlots(d.request.QueueLen > 0)
+	}
 	if device.known {
 		d.plan, d.after, d.hold, d.err = a.system.cfg.decide(a.name, &d.request, d.before)
 		a.topology.issue(d.number, d.after.Topology, d.commitOnPublish)
@@ -199,6 +203,7 @@ func (a *queueActor) settle(m *settled) {
 // commit takes the outcomes that a remote worker reported.
 func (a *queueActor) commit() {
 	a.outcomes = a.cell.takeOutcomes(a.outcomes[:0])
+	a.hasSlots(len(a.outcomes) > 0)
 	for _, o := range a.outcomes {
 		if state, ok := a.recent.find(o.decision); ok {
 			a.settle(&settled{launch: o.launch, decision: o.decision, ok: o.ok, state: state})
@@ -221,6 +226,7 @@ func (a *queueActor) halt(m *halted) {
 // repeat publishes the last recommendation again, and says in the log that work waits for a
 // plan. Only a local worker's queue has work here.
 func (a *queueActor) repeat() {
+	a.hasSlots(false)
 	s := a.latest.Load()
 	if s == nil {
 		return

@@ -46,7 +46,9 @@ func requestOf(v *view, d *deviceView, tuned *session.View, cfg *policy.Config, 
 		ResidentDeviceBytes:  g.ResidentDeviceBytes,
 		MemoryBudgetBytes:    g.DeviceMemoryBudgetBytes,
 		Cost:                 v.cost,
+		Unmeasured:           (d.local || d.reporting) && !v.ran,
 		OtherQueues:          v.others,
+		TargetMs:             soonest(q.LatencyTargetMs, v.target),
 	}
 	if !q.Has.Has(telemetry.HasQueueLen) && v.hasBacklog {
 		r.QueueLen = v.backlog

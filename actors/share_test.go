@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -18,7 +20,9 @@ type serialEngine struct {
 	plainEngine
 	slot time.Duration
 
-	slotOf map[string]time.Duration // of queues whose slots take another time
+	slotOf     map[string]time.Duration // of queues whose slots take another time
+	deadlineOf map[string]uint32        // ms, of queues whose batches have one
+	system     *System
 
 	mu      sync.Mutex
 	waiting map[string][]batchLeft
@@ -28,7 +32,7 @@ type serialEngine struct {
 }
 
 func newSerialEngine(slot time.Duration) *serialEngine {
-	return &serialEngine{slot: slot, slotOf: make(map[string]time.Duration), waiting: make(map[string][]batchLeft), deepest: make(map[string]int), busy: make(map[string]time.Duration)}
+	return &serialEngine{slot: slot, slotOf: make(map[string]time.Duration), deadlineOf: make(map[string]uint32), waiting: make(map[string][]batchLeft), deepest: make(map[string]int), busy: make(map[string]time.Duration)}
 }
 
 func (e *serialEngine) Submit(queue string, w *telemetry.Work) error {
@@ -87,6 +91,7 @@ func shared(t *testing.T, slot time.Duration, run func(e *serialEngine, submit f
 		}
 		defer s.Close()
 		engine := newSerialEngine(slot)
+		engine.system = s
 		if err := s.AttachEngine("gpu0", testLimits, 0, engine); err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +99,7 @@ func shared(t *testing.T, slot time.Duration, run func(e *serialEngine, submit f
 		run(engine, func(queue string, slots int, done func(time.Duration)) {
 			batches++
 			begin := time.Now()
-			work := telemetry.Work{Batch: fmt.Sprint("b", batches), Slots: make([]telemetry.Slot, slots)}
+			work := telemetry.Work{Batch: fmt.Sprint("b", batches), Slots: make([]telemetry.Slot, slots), DeadlineMs: engine.deadlineOf[queue]}
 			s.Submit("gpu0", queue, &work, 0, func(o telemetry.Outcome, err error) {
 				if o != telemetry.OutcomeDone {
 					t.Errorf("batch of %s: %v, %v", queue, o, err)
@@ -191,5 +196,181 @@ func TestEqualQueuesGetTheSameTime(t *testing.T) {
 			t.Errorf("least %v, most %v of the device's time", least, most)
 		}
 		time.Sleep(time.Minute)
+	})
+}
+
+// A latency target and the deadlines of a queue's batches bound the launches of the others for
+// as long as that queue has work, and its own.
+func TestWhoeverIsWaitedForByTheClockShortensTheOthersLaunches(t *testing.T) {
+	const slot = 5 * time.Microsecond
+	for name, want := range map[string]func(e *serialEngine){
+		"target": func(e *serialEngine) {
+			r := queueRecord(7, 1, 0)
+			r.Queue = telemetry.Queue{Has: telemetry.HasLatencyTargetMs, LatencyTargetMs: 2}
+			if err := e.system.Ingest("gpu0", "urgent", r, time.Now(), ""); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"deadline": func(e *serialEngine) { e.deadlineOf["urgent"] = 2 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			shared(t, slot, func(e *serialEngine, submit func(string, int, func(time.Duration))) {
+				ignore := func(time.Duration) {}
+				longest := func(queue string) time.Duration { return time.Duration(e.deepestOf(queue)) * slot }
+				work := func() {
+					for range 64 {
+						submit("backlog", 256, ignore)
+					}
+					for range 10 {
+						submit("urgent", 1_024, ignore)
+						time.Sleep(5 * time.Millisecond)
+					}
+				}
+				work()
+				time.Sleep(time.Second / 2)
+				if took := longest("backlog"); took < time.Millisecond {
+					t.Errorf("a launch of %v at most, before anybody is waited for", took)
+				}
+				want(e)
+				submit("urgent", 16, ignore)
+				time.Sleep(time.Millisecond)
+				longest("backlog")
+				longest("urgent")
+				work()
+				time.Sleep(time.Second / 2)
+				for _, queue := range []string{"backlog", "urgent"} {
+					if took := longest(queue); took > 500*time.Microsecond {
+						t.Errorf("a launch of %s takes %v, with 2 ms for all", queue, took)
+					}
+				}
+				time.Sleep(3 * recently)
+				submit("backlog", 256, ignore)
+				time.Sleep(time.Millisecond)
+				for range 64 {
+					submit("backlog", 256, ignore)
+				}
+				time.Sleep(time.Second)
+				if took := longest("backlog"); took < time.Millisecond {
+					t.Errorf("a launch of %v at most, long after nobody is waited for", took)
+				}
+			})
+		})
+	}
+}
+
+// A deadline counts for a while after the last batch that had one as short.
+func TestADeadlineIsForgotten(t *testing.T) {
+	s := &System{}
+	d := goalDevice(s)
+	l := &lane{family: &family{system: s, device: d}}
+	l.family.working.Store(true)
+	at := time.Now()
+	for _, step := range []struct {
+		after    time.Duration
+		deadline uint32
+		want     uint32
+	}{
+		{0, 0, 0}, {0, 20, 20}, {0, 10, 10}, {0, 20, 10}, {recently, 0, 10}, {1, 20, 20}, {recently / 2, 20, 20},
+		{recently / 2, 30, 20}, {recently, 0, 0}, {0, 5, 5},
+	} {
+		at = at.Add(step.after)
+		l.wanted(&batch{work: telemetry.Work{DeadlineMs: step.deadline}}, at)
+		if got := d.goal.Load(); got != step.want {
+			t.Errorf("after %v with a deadline of %d ms: %d, want %d", step.after, step.deadline, got, step.want)
+		}
+	}
+}
+
+func goalDevice(s *System) *device { return &device{system: s, goals: make(map[*family]uint32)} }
+
+// The least goal of the queues with work is known whatever comes and goes.
+func TestTheLeastGoalIsKnown(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &System{}
+		d := goalDevice(s)
+		queues := make([]*family, 5)
+		for i := range queues {
+			queues[i] = &family{system: s, device: d}
+		}
+		for range 100 {
+			f := rapid.SampledFrom(queues).Draw(t, "queue")
+			if rapid.Bool().Draw(t, "goal") {
+				f.cell.target.Store(rapid.Uint32Range(0, 5).Draw(t, "target"))
+				f.tellGoal()
+			} else {
+				f.works(rapid.Bool().Draw(t, "works"))
+			}
+			least := uint32(0)
+			for _, f := range queues {
+				if f.working.Load() {
+					least = soonest(least, f.goal())
+				}
+			}
+			if got := d.goal.Load(); got != least {
+				t.Fatalf("%d, want %d", got, least)
+			}
+		}
+	})
+}
+
+// A launcher elsewhere gets the decision that a worker here would: its queues know of each
+// other from their records, for a second, once it reports its launches.
+func TestQueuesOfAWorkerElsewhereKnowOfEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		last := make(map[string]policy.Request)
+		cfg := DefaultConfig()
+		cfg.Incarnation = 99
+		cfg.OnDecision = func(d DecisionInput) {
+			mu.Lock()
+			defer mu.Unlock()
+			last[d.Queue] = d.Request
+		}
+		s, err := New(cfg, newCountingPublisher())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if err := s.Announce("gpu9", workerRecord(5, 1)); err != nil {
+			t.Fatal(err)
+		}
+		seq := uint64(0)
+		send := func(queue string, r *telemetry.Record) {
+			seq++
+			r.Seq = seq
+			if err := s.Ingest("gpu9", queue, r, time.Now(), ""); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		seen := func(queue string, length uint32) policy.Request {
+			r := queueRecord(7, 1, length)
+			r.Queue.Has |= telemetry.HasLatencyTargetMs
+			r.Queue.LatencyTargetMs = map[string]uint32{"b": 20}[queue]
+			send(queue, r)
+			mu.Lock()
+			defer mu.Unlock()
+			return last[queue]
+		}
+		check := func(what string, got policy.Request, others, target uint32, unmeasured bool) {
+			t.Helper()
+			if got.OtherQueues != others || got.TargetMs != target || got.Unmeasured != unmeasured {
+				t.Errorf("%s: %d others, target %d ms, unmeasured %t", what, got.OtherQueues, got.TargetMs, got.Unmeasured)
+			}
+		}
+		check("alone", seen("a", 300), 0, 0, false)
+		check("a second queue", seen("b", 300), 1, 20, false)
+		check("the first again", seen("a", 300), 1, 20, false)
+		send("b", &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch, Incarnation: 7}, Launch: telemetry.Launch{
+			Has: telemetry.HasElapsedNs, Launch: 1, Executed: 100, ElapsedNs: 1000,
+		}})
+		check("once launches are reported", seen("a", 300), 1, 20, true)
+		check("whose launch was", seen("b", 0), 1, 20, false)
+		time.Sleep(recently + 2*cfg.Heartbeat)
+		check("later", seen("a", 300), 0, 0, true)
+		time.Sleep(2 * cfg.IdleAfter)
+		if n := s.devices["gpu9"]; n != nil && n.working.Load() != 0 {
+			t.Errorf("%d work, and all are forgotten", n.working.Load())
+		}
 	})
 }

@@ -81,6 +81,8 @@ func (w *workerActor) work() {
 			w.resume(it)
 		case *quiet:
 			w.fallsQuiet(it.lane)
+		case sharedAnew:
+			w.share()
 		case *drain:
 			w.stopping = true
 			w.draining = append(w.draining, it)
@@ -165,7 +167,7 @@ func (w *workerActor) restarted(lost message) {
 // for one message, however many items it has.
 type inbox struct {
 	mu     sync.Mutex
-	items  []any // *batch, *launchResult, *delivery, *cancellation, *pauseOver, *holdOver, *stopOver, *quiet, *drain
+	items  []any // *batch, *launchResult, *delivery, *cancellation, *pauseOver, *holdOver, *stopOver, *quiet, sharedAnew, *drain
 	woken  bool
 	closed bool
 }

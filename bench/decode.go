@@ -11,7 +11,7 @@ import (
 func benchDecode(s *session) error {
 	h := telemetry.Header{Incarnation: telemetry.NewIncarnation(), Seq: 17, SentNs: 1_700_000_000_000_000_000, Queue: "q0"}
 	q := telemetry.Queue{
-		Has: telemetry.HasAllQueue &^ telemetry.HasQueueTakeOver, QueueLen: 4096, RequestedWorkerGroups: 32, MaxWorkgroupSizeX: 1024,
+		Has: telemetry.HasAllQueue &^ (telemetry.HasQueueTakeOver | telemetry.HasLatencyTargetMs), QueueLen: 4096, RequestedWorkerGroups: 32, MaxWorkgroupSizeX: 1024,
 		MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, ExpectedHitsPerItem: 2,
 		HotOpcodeCount: 3, HotWindowCount: 70_000, MaxPriorityAge: 5, RequeueCount: 123_456_789_012, ExecutedCount: 99,
 	}

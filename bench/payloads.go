@@ -92,7 +92,7 @@ func benchRecord(what content, record int) telemetry.Queue {
 	}
 	turn := uint64(record / streamQueues)
 	return telemetry.Queue{
-		Has: telemetry.HasAllQueue &^ telemetry.HasQueueTakeOver, QueueLen: length, RequestedWorkerGroups: 256,
+		Has: telemetry.HasAllQueue &^ (telemetry.HasQueueTakeOver | telemetry.HasLatencyTargetMs), QueueLen: length, RequestedWorkerGroups: 256,
 		MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024,
 		RequestedHitCapacity: 65_536, ExpectedHitsPerItem: 1, HotOpcodeCount: 3, HotWindowCount: 2, MaxPriorityAge: 5,
 		RequeueCount: 40*turn + uint64(record%7), ExecutedCount: 4096 * turn,

@@ -133,6 +133,7 @@
 //	16   requeue_count                         u64       0..2^64-1      slots        counter
 //	17   executed_count                        u64       0..2^64-1      slots        counter
 //	18   take_over                             bool      true|false     -            event    see Publishers of a queue
+//	19   latency_target_ms                     u32       0..3600000     ms           gauge    from submission to done; 0: none
 //
 // # Record graph
 //

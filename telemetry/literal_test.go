@@ -65,13 +65,13 @@ var literals = []struct {
 		want: Record{Header: literalHeader(KindQueue), Queue: Queue{
 			Has: HasAllQueue, QueueLen: 4096, RequestedWorkerGroups: 32, MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535,
 			MaxInvocationsPerWorkgroup: 1024, RequestedHitCapacity: 0, ExpectedHitsPerItem: 2, HotOpcodeCount: 3, HotWindowCount: 70000,
-			MaxPriorityAge: 255, RequeueCount: 1 << 40, ExecutedCount: 99, TakeOver: true}},
-		mapRow: "de0013 a4'kind' a5'queue'" + mapHeader + `a9'queue_len' cd1000 b7'requested_worker_groups' 20
+			MaxPriorityAge: 255, RequeueCount: 1 << 40, ExecutedCount: 99, TakeOver: true, LatencyTargetMs: 250}},
+		mapRow: "de0014 a4'kind' a5'queue'" + mapHeader + `a9'queue_len' cd1000 b7'requested_worker_groups' 20
 			b4'max_workgroup_size_x' cd0400 d924'max_compute_workgroups_per_dimension' cdffff
 			d925'max_compute_invocations_per_workgroup' cd0400 b6'requested_hit_capacity' 00 b6'expected_hits_per_item' 02
 			b0'hot_opcode_count' 03 b0'hot_window_count' ce00011170 b0'max_priority_age' ccff
-			ad'requeue_count' cf0000010000000000 ae'executed_count' 63 a9'take_over' c3`,
-		arrayRow: "dc0013 01" + arrayHeader + "cd1000 20 cd0400 cdffff cd0400 00 02 03 ce00011170 ccff cf0000010000000000 63 c3",
+			ad'requeue_count' cf0000010000000000 ae'executed_count' 63 a9'take_over' c3 b1'latency_target_ms' ccfa`,
+		arrayRow: "dc0014 01" + arrayHeader + "cd1000 20 cd0400 cdffff cd0400 00 02 03 ce00011170 ccff cf0000010000000000 63 c3 ccfa",
 	},
 	{
 		want: Record{Header: literalHeader(KindGraph), Graph: Graph{

@@ -79,7 +79,7 @@ func TestNothingOfAnEarlierRecordRemains(t *testing.T) {
 
 func TestLaterMinorVersionsAreAccepted(t *testing.T) {
 	for name, payload := range map[string]string{
-		"array with more elements": "dc0015 01 ce7fffffff 01 01 c0 c0 05 c0 c0 c0 c0 c0 c0 c0 c0 c0 c0 63 c0 93 01 81 a1'x' 02 c0 a3'new'",
+		"array with more elements": "dc0016 01 ce7fffffff 01 01 c0 c0 05 c0 c0 c0 c0 c0 c0 c0 c0 c0 c0 63 c0 c0 93 01 81 a1'x' 02 c0 a3'new'",
 		"map with unknown keys": "87 a3'new' 93 01 81 a1'x' 02 c0 a4'kind' 01 a5'minor' ce7fffffff a6'newer!' c403010203" +
 			"ab'incarnation' 01 a3'seq' 01 a9'queue_len' 05",
 		"map with a map as unknown value": "86 a4'kind' 01 a5'minor' ce7fffffff ab'incarnation' 01 a3'seq' 01 a9'queue_len' 05" +

@@ -21,6 +21,7 @@ type Queue struct {
 	RequeueCount               uint64 // counter, slots
 	ExecutedCount              uint64 // counter, slots
 	TakeOver                   bool   // event: replaces a publisher that is live
+	LatencyTargetMs            uint32 // gauge, ms, at most MaxLatencyTargetMs; 0: none
 }
 
 // Presence bits of Queue, in schema order.
@@ -38,6 +39,7 @@ const (
 	HasRequeueCount
 	HasExecutedCount
 	HasQueueTakeOver
+	HasLatencyTargetMs
 	endQueue
 )
 
@@ -58,6 +60,7 @@ var queueSchema = newSchema(KindQueue, func(q *Queue) *Presence { return &q.Has 
 	u64("requeue_count", counter, "slots", func(q *Queue) *uint64 { return &q.RequeueCount }),
 	u64("executed_count", counter, "slots", func(q *Queue) *uint64 { return &q.ExecutedCount }),
 	flag("take_over", event, func(q *Queue) any { return &q.TakeOver }),
+	u32("latency_target_ms", gauge, "ms", func(q *Queue) *uint32 { return &q.LatencyTargetMs }).to(MaxLatencyTargetMs),
 )
 
 // Merge overwrites what newer carries and keeps the rest: the state of a

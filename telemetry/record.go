@@ -17,11 +17,13 @@ const (
 	MaxCapabilities = 32       // capabilities of one worker
 	MaxUserOpcodes  = 48       // operator's opcodes of one worker
 	MaxUnits        = 1 << 16  // units of a device, and invocations that a unit holds
-	MaxText         = 256      // bytes of a text
-	MaxDetail       = 1024     // bytes of the detail of a rejected record
-	FingerprintSize = 32       // bytes of a BLAKE3-256 hash
-	MaxHeapWords    = 64 << 10 // words of one transfer from or to a window
-	wordBytes       = 4
+	// MaxLatencyTargetMs is the longest latency target of a queue, an hour.
+	MaxLatencyTargetMs = 3_600_000
+	MaxText            = 256      // bytes of a text
+	MaxDetail          = 1024     // bytes of the detail of a rejected record
+	FingerprintSize    = 32       // bytes of a BLAKE3-256 hash
+	MaxHeapWords       = 64 << 10 // words of one transfer from or to a window
+	wordBytes          = 4
 )
 
 // Record is one decoded record: the header, and the body that Header.Kind

@@ -155,6 +155,7 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 		"max_compute_invocations_per_workgroup": HasMaxInvocationsPerWorkgroup, "requested_hit_capacity": HasRequestedHitCapacity,
 		"expected_hits_per_item": HasExpectedHitsPerItem, "hot_opcode_count": HasHotOpcodeCount, "hot_window_count": HasHotWindowCount,
 		"max_priority_age": HasMaxPriorityAge, "requeue_count": HasRequeueCount, "executed_count": HasExecutedCount, "take_over": HasQueueTakeOver,
+		"latency_target_ms": HasLatencyTargetMs,
 	} {
 		bit(KindQueue, name, p)
 	}

@@ -142,14 +142,16 @@ func overBudget(cfg *Config, req *Request, hits uint32) error {
 // nothing to run. A queue that several launches share keeps the device busy while the
 // host takes over the results of the launch before. Each launch in flight holds its
 // pages, hits and results until then, so where memory is scarce there is one. Beside other
-// queues there are at most turnsAhead, because they wait for all of them.
-func inFlight(cfg *Config, req *Request, length, depth uint32, scarce bool) uint32 {
+// queues there are at most turnsAhead, because they wait for all of them, and so are there
+// where more would exceed a turn of so many slots.
+func inFlight(cfg *Config, req *Request, length, depth, turn uint32, scarce bool) uint32 {
 	if !cfg.Pipelined || scarce {
 		return 1
 	}
 	launches := (max(length, 1)-1)/depth + 1
-	if cfg.takesTurns(req) {
+	launches = min(launches, cfg.Sizing.MaxInFlight)
+	if cfg.takesTurns(req) && (req.OtherQueues != 0 || uint64(launches)*uint64(depth) > uint64(turn)) {
 		launches = min(launches, turnsAhead)
 	}
-	return min(launches, cfg.Sizing.MaxInFlight)
+	return launches
 }

@@ -12,7 +12,7 @@ func geometry(cfg *Config, req *Request, length, turn, workers uint32, rec *Reco
 		tunedReason(req.Tuned.Groups, dispatchGroups(cfg, &req.Limits, rec.WorkerGroups), rec.addReason())
 	}
 	if cfg.takesTurns(req) {
-		turnReason(cfg, req, min(length, cfg.BatchDepth(&req.Limits)), rec.addReason())
+		turnReason(cfg, req, min(max(length, 1), cfg.BatchDepth(&req.Limits)), rec.addReason())
 	}
 	return nil
 }

@@ -45,6 +45,8 @@ var ruleNames = [...]string{
 	RuleWorkers:         "workers",
 	RuleTuned:           "tuned_geometry",
 	RuleTurn:            "turn",
+	RuleTarget:          "latency_target",
+	RuleFirstLaunch:     "first_launch",
 	RuleBudget:          "memory_budget",
 	RuleNoMemoryNeeded:  "no_memory_needed",
 	RuleModeQueueLen:    "mode_queue_len",

@@ -34,7 +34,7 @@ func plan(cfg *Config, req *Request, walk *Classification, state *PlanState, rec
 	} else if err := hits(cfg, req, scarce, rec); err != nil {
 		return err
 	}
-	rec.InFlight = inFlight(cfg, req, length, rec.BatchDepth, scarce)
+	rec.InFlight = inFlight(cfg, req, length, rec.BatchDepth, turn, scarce)
 	promote(cfg, walk, state, rec)
 	rec.Mode = mode(cfg, req, walk, idle, state, rec)
 	rec.AgePriorityWork = age(cfg, req)

@@ -13,7 +13,7 @@ func TestAcceptedGeometriesRunAsTheyAre(t *testing.T) {
 	cfg := Standard()
 	rapid.Check(t, func(t *rapid.T) {
 		req := anyRequest.Draw(t, "req")
-		req.OtherQueues = 0
+		req.OtherQueues, req.TargetMs = 0, 0
 		rec, _, err := Decide(&cfg, &req, State{})
 		if err != nil {
 			t.Skip("no plan")

@@ -113,8 +113,10 @@ func (c *textCase) setField(name, value string) (err error) {
 			c.req.Present |= bits[word]
 		}
 		return nil
-	}
-	if name == "cfg.dwell" {
+	case "unmeasured":
+		c.req.Unmeasured = value == "yes"
+		return nil
+	case "cfg.dwell":
 		n, err := strconv.ParseUint(value, 10, 8)
 		c.cfg.Dwell = uint8(n)
 		return err
@@ -170,6 +172,7 @@ func (c *textCase) u32(name string) *uint32 {
 		"tuned_chunk":   &c.req.Tuned.Chunk,
 		"tuned_depth":   &c.req.Tuned.Depth,
 		"others":        &c.req.OtherQueues,
+		"target_ms":     &c.req.TargetMs,
 		"cfg.claims":    &c.cfg.Sizing.MaxClaimWidths,
 		"cfg.depth":     &c.cfg.Sizing.BatchDepth,
 		"cfg.in_flight": &c.cfg.Sizing.MaxInFlight,
@@ -209,7 +212,7 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 		return fmt.Sprintf("%d in flight, depth %d, %v", rec.InFlight, rec.BatchDepth, rec.Topology), nil
 	case "turn":
 		return fmt.Sprintf("width %d, grid %v, chunk %d, depth %d, %d in flight\n%s", rec.WorkgroupSizeX, rec.DispatchGrid,
-			rec.ClaimChunk, rec.BatchDepth, rec.InFlight, showReasons(rec, RuleTurn, RuleTurn)), nil
+			rec.ClaimChunk, rec.BatchDepth, rec.InFlight, showReasons(rec, RuleTurn, RuleFirstLaunch)), nil
 	case "tuned":
 		return fmt.Sprintf("width %d, grid %v, ceiling %d, chunk %d, depth %d, tuned %04b\n%s", rec.WorkgroupSizeX,
 			rec.DispatchGrid, rec.WorkerGroups, rec.ClaimChunk, rec.BatchDepth, rec.Tuned,

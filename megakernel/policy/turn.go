@@ -5,43 +5,70 @@ import (
 	"math/bits"
 )
 
-// What a launch may take while other queues of the worker have work, or had some lately,
-// with Config.BoundLaunches. A launch that runs cannot be interrupted, so the longest launch
-// of any queue is what all others may wait for. A queue that is alone is not bounded.
+// What a launch may take while others wait for it, with Config.BoundLaunches. A launch that
+// runs cannot be interrupted, so the longest launch of any queue is what everybody may wait
+// for: the queues of the worker that have work, or had some lately, and the queue's own next
+// slots, where a target or a deadline says how soon they are wanted. A queue that is alone and
+// has none is not bounded.
 
 const (
 	// startsOfTurn is how many times its own start a launch may take at least: cut
 	// shorter, the starts would take a larger share of the device than 1/startsOfTurn.
 	startsOfTurn = 4
+	// targetShare is the share of a latency target that a launch may take. What comes waits
+	// for the launch under way and then for its own, which is half of the target; the other
+	// half is for the bus, and for one more launch between the two.
+	targetShare = 4
+	// firstSlots are the most slots of the first launch of a queue beside others, from which
+	// its cost is learned: a page of the ring.
+	firstSlots = 256
 	// turnsAhead is how many launches of a queue may be under way beside other queues. With
 	// two, others wait for both, and a software renderer's time of a launch has that of the
 	// launch before it in it, so that costs are not what they seem.
 	turnsAhead = 1
 )
 
-// takesTurns says whether the queue's launches are bounded.
+// takesTurns says whether the queue's launches are bounded: somebody waits for them, and
+// their cost is known or is to be learned.
 func (c *Config) takesTurns(req *Request) bool {
-	return c.BoundLaunches && req.OtherQueues != 0 && req.Cost.SlotPs != 0
+	return c.BoundLaunches && req.OtherQueues|req.TargetMs != 0 && (req.Cost.SlotPs != 0 || c.isFirst(req))
 }
 
-// turnNs is what a launch may take.
-func turnNs(cfg *Config, req *Request) uint64 {
+// isFirst says whether the launch is the first of a queue beside others.
+func (c *Config) isFirst(req *Request) bool {
+	return req.Unmeasured && req.OtherQueues != 0 && req.Cost.SlotPs == 0
+}
+
+// turnNs is what a launch of known cost may take, and the rule that says so.
+func turnNs(cfg *Config, req *Request) (ns uint64, rule Rule) {
+	ns, rule = math.MaxUint64, RuleTurn
+	if req.OtherQueues != 0 {
+		ns = uint64(cfg.Sizing.TurnUs) * 1_000
+	}
+	if share := uint64(req.TargetMs) * 1_000_000 / targetShare; share != 0 && share < ns {
+		ns, rule = share, RuleTarget
+	}
 	hi, starts := bits.Mul64(req.Cost.LaunchNs, startsOfTurn)
 	if hi != 0 {
 		starts = math.MaxUint64
 	}
-	return max(uint64(cfg.Sizing.TurnUs)*1_000, starts)
+	return max(ns, starts), rule
 }
 
 // turnSlots is the most slots of a launch, a power of two, 2^32-1 for no bound. It is kept
 // while what the cost says is from two thirds to three times as much, so that the noise of
 // measurements changes no plan.
 func turnSlots(cfg *Config, req *Request, state *PlanState) uint32 {
-	if !cfg.takesTurns(req) {
+	switch {
+	case !cfg.takesTurns(req):
 		state.TurnSlots = 0
 		return math.MaxUint32
+	case cfg.isFirst(req):
+		state.TurnSlots = firstSlots
+		return firstSlots
 	}
-	slots, kept := uint64(req.Cost.slotsIn(turnNs(cfg, req))), uint64(state.TurnSlots)
+	turn, _ := turnNs(cfg, req)
+	slots, kept := uint64(req.Cost.slotsIn(turn)), uint64(state.TurnSlots)
 	if kept == 0 || 3*slots < 2*kept || slots >= 3*kept {
 		state.TurnSlots = 1 << (bits.Len64(slots) - 1)
 	}
@@ -50,11 +77,16 @@ func turnSlots(cfg *Config, req *Request, state *PlanState) uint32 {
 
 // turnReason says what a launch of all that waits would take, and what it may take.
 func turnReason(cfg *Config, req *Request, waiting uint32, r *Reason) {
-	r.crosses(RuleTurn, req.Cost.Ns(waiting), turnNs(cfg, req))
+	if cfg.isFirst(req) {
+		r.crosses(RuleFirstLaunch, uint64(waiting), firstSlots)
+		return
+	}
+	turn, rule := turnNs(cfg, req)
+	r.crosses(rule, req.Cost.Ns(waiting), turn)
 }
 
 // PlannedLaunch is the most slots of the next decision's launch, as far as the queue's
-// length and the other queues bound it. The tuner is asked about that many.
+// length and what a launch may take bound it. The tuner is asked about that many.
 func (c *Config) PlannedLaunch(req *Request, prev *PlanState) uint32 {
 	state := *prev
 	return min(plannedLength(c, req.QueueLen, &state), turnSlots(c, req, &state))

@@ -15,13 +15,13 @@ func TestALaunchBesideOthersEndsInItsTurn(t *testing.T) {
 		prev.Plan.TurnSlots = 0
 		req.Cost.SlotPs, req.OtherQueues = max(req.Cost.SlotPs, 1), max(req.OtherQueues, 1)
 		alone := req
-		alone.OtherQueues = 0
+		alone.OtherQueues, alone.TargetMs = 0, 0
 		rec, next, err := Decide(&cfg, &req, prev)
 		free, _, err2 := Decide(&cfg, &alone, prev)
 		if err != nil || err2 != nil {
 			t.Skip("no plan")
 		}
-		turn := turnNs(&cfg, &req)
+		turn, _ := turnNs(&cfg, &req)
 		if rec.BatchDepth > rec.WorkgroupSizeX && req.Cost.Ns(rec.BatchDepth) > turn {
 			t.Fatalf("%d slots take %d ns of %d", rec.BatchDepth, req.Cost.Ns(rec.BatchDepth), turn)
 		}

@@ -109,7 +109,9 @@ type Request struct {
 	MemoryBudgetBytes     uint64   `json:"memory_budget_bytes,omitzero"` // 0: no budget
 	Tuned                 Geometry `json:"tuned,omitzero"`
 	Cost                  Cost     `json:"cost,omitzero"`         // of the queue's launches, as measured
+	Unmeasured            bool     `json:"unmeasured,omitzero"`   // the worker reports its launches, and of this queue none yet
 	OtherQueues           uint32   `json:"other_queues,omitzero"` // of the worker that have work, or had some lately
+	TargetMs              uint32   `json:"target_ms,omitzero"`    // least latency target or deadline of the queue and of those others; 0: none
 	Present               Presence `json:"present,omitzero"`
 }
 
@@ -173,6 +175,11 @@ const (
 	// A launch beside other queues: the value is what a launch of all that waits would
 	// take, up to the depth, and the threshold what it may take.
 	RuleTurn // nanoseconds of the device
+	// The same, where a latency target or deadline, the queue's or another's, allows less.
+	RuleTarget // nanoseconds of the device
+	// The same for a queue of which no launch was measured: the value is what waits, up to
+	// the depth.
+	RuleFirstLaunch // slots
 
 	// Budget, where the hit capacity was reduced: the value is the capacity
 	// wanted, saturated, and the threshold the one that fits.

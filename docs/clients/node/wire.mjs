@@ -14,7 +14,7 @@ export const kinds = {
     "queue_len", "requested_worker_groups", "max_workgroup_size_x", "max_compute_workgroups_per_dimension",
     "max_compute_invocations_per_workgroup", "requested_hit_capacity", "expected_hits_per_item",
     "hot_opcode_count", "hot_window_count", "max_priority_age", "requeue_count", "executed_count",
-    "take_over"),
+    "take_over", "latency_target_ms"),
   graph: kind(2,
     "graph_node_count", "graph_edge_count", "frontier_density_bps", "frontier_out_degree_sum", "frontier_nodes",
     "unexplored_edges", "resident_device_bytes", "device_memory_budget_bytes", "memory_pressure_bps",
