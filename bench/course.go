@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -14,6 +14,9 @@ import (
 	"ringmaster/cmd/runtime/demo/trace"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
+	"ringmaster/megakernel"
+	"ringmaster/megakernel/calibration"
+	"ringmaster/megakernel/fixed"
 )
 
 // courseFlags choose what the course runs.
@@ -28,7 +31,6 @@ type courseFlags struct {
 	CourseSpan      time.Duration `placeholder:"DURATION" help:"Time in which work arrives in a cell; 5s without."`
 	CourseSeed      uint64        `default:"1" help:"Of the arrivals."`
 	CourseSweeps    int           `default:"14" help:"Geometries that a sweep tries."`
-	CourseFit       uint32        `placeholder:"GROUPS" help:"Workgroups of 256 that the device runs at a time: on a software renderer the number of processors, else 1056 without, as on 132 multiprocessors of 2,048 threads."`
 	CourseTelemetry time.Duration `default:"10ms" help:"Time between two reports of the queues' lengths; 0: nobody reports."`
 	CourseDir       string        `placeholder:"DIR" help:"Directory for programs and what tuners learn; a temporary one without."`
 	CourseLog       string        `placeholder:"FILE" help:"Records of what was measured. What it has already is not measured again: a course can be split over calls."`
@@ -44,16 +46,13 @@ func (f *courseFlags) check() error {
 	return errors.Join(err, other)
 }
 
-// deviceFit is how many workgroups of 256 an H100 or H200 runs at a time.
-const deviceFit = 132 * 2048 / 256
-
 // config is the course that the flags ask for.
 func (f *courseFlags) config(s *session) (cfg course.Config, err error) {
 	cfg = course.Config{
 		Open:  func() (worker.Device, error) { return openAgain(s) },
 		Rates: []float64{0.3, 0.6, 0.9, 1.2}, Rounds: 5, Span: 5 * time.Second,
 		Measure: 3 * time.Second, Train: 20 * time.Second, Sweep: 2 * time.Second, Sweeps: f.CourseSweeps,
-		Seed: f.CourseSeed, Fit: f.CourseFit, Telemetry: f.CourseTelemetry, Budget: f.CourseBudget, Log: s.log,
+		Seed: f.CourseSeed, Telemetry: f.CourseTelemetry, Budget: f.CourseBudget, Log: s.log,
 	}
 	loads, deciders := f.CourseLoad, f.CourseDecider
 	if f.Quick {
@@ -80,11 +79,6 @@ func (f *courseFlags) config(s *session) (cfg course.Config, err error) {
 	}
 	if f.CourseSpan != 0 {
 		cfg.Span = f.CourseSpan
-	}
-	if cfg.Fit == 0 {
-		if cfg.Fit = deviceFit; s.device.Info().Software {
-			cfg.Fit = uint32(runtime.NumCPU())
-		}
 	}
 	cfg.Trace, err = f.requests()
 	return cfg, err
@@ -113,7 +107,22 @@ func openAgain(s *session) (worker.Device, error) {
 	if err != nil {
 		return nil, err
 	}
+	device.Describe(s.device.Info().Units)
 	return device, nil
+}
+
+// deviceFit is how many workgroups of 256 the session's device runs at a time, by its units as a worker
+// announces them: the driver's, or measured and kept in dir.
+func deviceFit(s *session, dir string) (uint32, error) {
+	if s.device.Info().Units == (glcompute.Units{}) {
+		known, how := calibration.Known(s.device, filepath.Join(dir, "units"), s.log)
+		s.device.Describe(glcompute.Units{Count: known.Units, Lanes: known.Lanes, Source: how})
+	}
+	if s.device.Info().Units.Count == 0 {
+		return 0, errors.New("the device's units are not known, so that nobody can say how many workgroups fill it")
+	}
+	limits := megakernel.LimitsOf(s.device)
+	return fixed.Groups(&limits), nil
 }
 
 // benchCourse runs the loop beside what a user would do without it.
@@ -128,6 +137,9 @@ func benchCourse(s *session) error {
 			return err
 		}
 		defer os.RemoveAll(cfg.Dir)
+	}
+	if cfg.Fit, err = deviceFit(s, cfg.Dir); err != nil {
+		return err
 	}
 	records, err := f.records(s, &cfg)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/bench/course/decider"
+	"ringmaster/megakernel/fixed"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 )
@@ -34,8 +35,8 @@ const (
 // Contestants are all there are, ours first.
 func Contestants() []Contestant {
 	rule := func(rule decider.Rule) func(*runner, *Load) setup {
-		return func(r *runner, _ *Load) setup {
-			return setup{policy: policy.Standard(), tuner: session.Off, rival: newRival(rule, r.cfg.Fit), waves: true}
+		return func(*runner, *Load) setup {
+			return setup{policy: policy.Standard(), tuner: session.Off, rival: newRival(rule), waves: true}
 		}
 	}
 	return []Contestant{
@@ -111,7 +112,7 @@ func candidates(fit uint32, most int) (all []policy.Geometry) {
 			g.Chunk = g.Width
 		}
 		if g.Depth == 0 {
-			g.Depth = decider.MostDepth
+			g.Depth = fixed.MostDepth
 		}
 		all = append(all, g)
 	}

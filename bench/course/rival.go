@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"ringmaster/bench/course/decider"
+	"ringmaster/megakernel/fixed"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -12,7 +13,6 @@ import (
 // rival puts a rule in the policy's place: it keeps what the rule remembers of each queue.
 type rival struct {
 	rule decider.Rule
-	fit  uint32
 
 	mu     sync.Mutex
 	queues map[string]*rivalQueue
@@ -23,8 +23,8 @@ type rivalQueue struct {
 	last  decider.Launch
 }
 
-func newRival(rule decider.Rule, fit uint32) *rival {
-	return &rival{rule: rule, fit: fit, queues: make(map[string]*rivalQueue)}
+func newRival(rule decider.Rule) *rival {
+	return &rival{rule: rule, queues: make(map[string]*rivalQueue)}
 }
 
 // queue is what is remembered of a queue. r.mu is held.
@@ -37,18 +37,14 @@ func (r *rival) queue(name string) *rivalQueue {
 	return q
 }
 
-// decide is an actors.Decider. A rival has its kernels compiled for what they run, as who writes one has.
+// decide is an actors.Decider.
 func (r *rival) decide(queue string, req *policy.Request, before policy.State) (plan policy.Recommendation, after policy.State, hold time.Duration, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	q := r.queue(queue)
 	var c decider.Choice
-	q.state, c = r.rule(q.state, decider.Input{Queue: req.QueueLen, Limits: req.Limits, Fit: r.fit, Last: q.last})
-	plan = policy.Recommendation{
-		WorkgroupSizeX: c.Width, DispatchGrid: [3]uint32{c.Groups, 1, 1}, WorkerGroups: c.Groups, ClaimChunk: c.Chunk,
-		BatchDepth: c.Depth, SlotCount: req.QueueLen, InFlight: c.InFlight, Mode: policy.ModeJIT,
-	}
-	return plan, before, c.Hold, nil
+	q.state, c = r.rule(q.state, decider.Input{Limits: req.Limits, Last: q.last})
+	return fixed.Plan(req, c.Geometry), before, c.Hold, nil
 }
 
 // observe tells the rule of a launch.

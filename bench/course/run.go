@@ -33,7 +33,7 @@ type Config struct {
 	Sweeps   int           // geometries of a sweep
 	Seed     uint64
 
-	Fit       uint32          // workgroups of 256 that the device runs at a time
+	Fit       uint32          // workgroups of 256 that the device runs at a time, about which sweeps try geometries
 	Telemetry time.Duration   // between two reports of the queues' lengths; 0: nobody reports
 	Trace     []trace.Request // of the load of that name
 	Dir       string          // for programs and what tuners learn; it is the caller's
@@ -195,7 +195,7 @@ func (r *runner) capacity(ctx context.Context, l *Load) error {
 	most := 0.0
 	for _, s := range []setup{
 		{policy: policy.Standard(), tuner: session.Off},
-		{policy: policy.Standard(), tuner: session.Off, rival: newRival(decider.Fill(), r.cfg.Fit), waves: true},
+		{policy: policy.Standard(), tuner: session.Off, rival: newRival(decider.Fill()), waves: true},
 	} {
 		err := r.on(ctx, s, func(rig *rig) error {
 			rate, err := newPlayer(rig, load, batches, r.cfg.Seed).capacity(ctx, batches, r.cfg.Measure)
@@ -290,7 +290,7 @@ func (r *runner) sweep(ctx context.Context, l *Load) error {
 // try is the 99th percentile of a load at a geometry.
 func (r *runner) try(ctx context.Context, l *Load, g policy.Geometry, seed uint64) (p99 float64, err error) {
 	batches := r.schedule(l, r.cfg.sweepRate(), r.cfg.Sweep, seed)
-	s := setup{policy: policy.Standard(), tuner: session.Off, rival: newRival(decider.Fixed(g), r.cfg.Fit), waves: true}
+	s := setup{policy: policy.Standard(), tuner: session.Off, rival: newRival(decider.Fixed(g)), waves: true}
 	err = r.on(ctx, s, func(rig *rig) error {
 		c, err := newPlayer(rig, l, batches, seed).play(ctx, batches, r.cfg.Sweep)
 		if err == nil {

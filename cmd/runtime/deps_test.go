@@ -54,6 +54,7 @@ var projectImports = map[string][]string{
 	"megakernel/kernel":            {"ring", "megakernel/gpu", "megakernel/policy", "megakernel/userop"},                                                          // what a slot does, without a device; the policy's geometry, which is the one there is
 	"megakernel/kernel/kerneltest": {"ring"},                                                                                                                      // for tests: committed sources, packed slots
 	"megakernel/lease":             {"ring", "megakernel/gpu", "megakernel/kernel"},                                                                               // small submissions on a kernel that stays
+	"megakernel/fixed":             {"megakernel/policy"},                                                                                                         // what a programmer does without a decision, in its terms
 	"megakernel/texttest":          nil,                                                                                                                           // for tests: rules as text files
 	"megakernel/memory":            {"ring", "megakernel/gpu", "megakernel/kernel"},                                                                               // the ring's buffers, and the words in them
 	"megakernel/debugview":         {"ring"},                                                                                                                      // slots as a picture
@@ -77,14 +78,14 @@ var projectImports = map[string][]string{
 	"megakernel/tuner/trial": {"ring", "megakernel/harness", "megakernel/kernel", "megakernel/gpu", "megakernel/policy", "megakernel/tuner/live", "megakernel/tuner/search",
 		"megakernel/tuner/session", "megakernel/tuner/space", "megakernel/tuner/workload"}, // geometries of this machine's ring, measured
 	"bench": {"bench/classic", "bench/course", "bench/workpath", "cmd/runtime/demo/trace", "cmd/runtime/worker", "bench/recorded", "ring", "glcompute", "megakernel/gpu", "megakernel/kernel", "megakernel/lease", "actors", "telemetry", "telemetry/natsio", "telemetry/natsio/embedded", "megakernel", "bench/fixedpoint", "megakernel/frontier", "megakernel/harness", "megakernel/kernelcache",
-		"bench/edgework", "megakernel/graph", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "bench/natural",
+		"bench/edgework", "megakernel/graph", "megakernel/calibration", "megakernel/fixed", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "bench/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
 	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "telemetry/decisionlog", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio"}, // what serves, from plain values
-	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "megakernel/graph", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/kernel", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client"}, // recorded load, on a worker
-	"cmd/runtime/runtest":    nil,                                                                                                                                                                                                       // for tests
-	"cmd/runtime/demo/trace": {"megakernel/graph"},                                                                                                                                                                                      // bundled data and its mapping
+	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "megakernel/graph", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/policy", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client"}, // recorded load, on a worker
+	"cmd/runtime/runtest":    nil,                                                                                                                                                                                                                                                // for tests
+	"cmd/runtime/demo/trace": {"megakernel/graph"},                                                                                                                                                                                                                               // bundled data and its mapping
 	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/debugview", "megakernel/calibration", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/session", "megakernel/tuner/trial",
@@ -92,14 +93,14 @@ var projectImports = map[string][]string{
 		"telemetry/natsio/embedded"}, // flags of all of them become their configurations
 
 	"bench/course": {"bench/course/arrivals", "bench/course/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/worker",
-		"megakernel", "megakernel/kernel", "megakernel/kernelcache/disk", "megakernel/policy", "megakernel/tuner/session", "megakernel/userop", "ring", "telemetry",
+		"megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/kernelcache/disk", "megakernel/policy", "megakernel/tuner/session", "megakernel/userop", "ring", "telemetry",
 		"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded"}, // the whole loop, beside others' decisions
 	"bench/workpath": {"cmd/runtime/worker", "megakernel", "megakernel/kernel", "megakernel/policy", "megakernel/tuner/session", "ring",
 		"telemetry", "telemetry/natsio", "telemetry/natsio/embedded"}, // the way of work, beside a bare worker
-	"bench/course/arrivals": nil,                   // schedules from a seed
-	"bench/course/chart":    nil,                   // a picture from values
-	"bench/course/decider":  {"megakernel/policy"}, // rules in the policy's place, in its terms
-	"bench/course/interval": nil,                   // what pairs of figures tell
+	"bench/course/arrivals": nil,                                       // schedules from a seed
+	"bench/course/chart":    nil,                                       // a picture from values
+	"bench/course/decider":  {"megakernel/fixed", "megakernel/policy"}, // rules in the policy's place, in its terms
+	"bench/course/interval": nil,                                       // what pairs of figures tell
 }
 
 // externalOwners lists who may import a third-party module, and why.
