@@ -63,19 +63,26 @@ func (c *Cell) p99() float64 {
 type player struct {
 	*rig
 	load   *Load
-	queues []queueLoad        // of the load's streams
-	slots  [][]telemetry.Slot // of the largest batch of each stream
+	queues []queueLoad               // of the load's streams
+	work   []map[int][]telemetry.Run // of each stream, by the size of the batch
 }
 
 func newPlayer(r *rig, l *Load, batches []Batch, seed uint64) *player {
-	p := &player{rig: r, load: l, queues: make([]queueLoad, len(l.Streams)), slots: make([][]telemetry.Slot, len(l.Streams))}
+	p := &player{rig: r, load: l, queues: make([]queueLoad, len(l.Streams)), work: make([]map[int][]telemetry.Run, len(l.Streams))}
 	most := make([]int, len(l.Streams))
 	for _, b := range batches {
 		most[b.Stream] = max(most[b.Stream], b.Slots)
 	}
+	all := make([][]telemetry.Run, len(l.Streams)) // of the largest batch
 	for i, s := range l.Streams {
 		p.queues[i].name = s.Queue
-		p.slots[i] = s.Kind.slots(max(most[i], 1), r.spin, seed+uint64(i))
+		all[i] = s.Kind.runs(max(most[i], firstSlots), r.spin, seed+uint64(i))
+		p.work[i] = map[int][]telemetry.Run{firstSlots: firstOf(all[i], firstSlots)}
+	}
+	for _, b := range batches {
+		if p.work[b.Stream][b.Slots] == nil {
+			p.work[b.Stream][b.Slots] = firstOf(all[b.Stream], b.Slots)
+		}
 	}
 	return p
 }
@@ -83,13 +90,13 @@ func newPlayer(r *rig, l *Load, batches []Batch, seed uint64) *player {
 // send submits a batch that was scheduled for a moment.
 func (p *player) send(ctx context.Context, stream, slots int, at time.Time) error {
 	p.watch.expect(&p.queues[stream], slots, at)
-	return p.submit(ctx, p.queues[stream].name, p.slots[stream][:slots])
+	return p.submit(ctx, p.queues[stream].name, p.work[stream][slots])
 }
 
 // begin has one batch of each queue done, so that streams, windows and kernels are there.
 func (p *player) begin(ctx context.Context) error {
 	for i := range p.queues {
-		if err := p.send(ctx, i, min(len(p.slots[i]), firstSlots), time.Now()); err != nil {
+		if err := p.send(ctx, i, firstSlots, time.Now()); err != nil {
 			return err
 		}
 	}

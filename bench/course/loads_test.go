@@ -8,6 +8,7 @@ import (
 
 	"ringmaster/cmd/runtime/demo/trace"
 	"ringmaster/megakernel/kernel"
+	"ringmaster/telemetry"
 )
 
 func TestEveryLoadOffersTheRateItIsAskedFor(t *testing.T) {
@@ -72,16 +73,57 @@ func TestSlotsAreWhatTheirKindSays(t *testing.T) {
 	}
 	for kind, want := range map[Kind]float64{Light: 0, Heavy: 1, Skewed: 1.0 / skewedOneIn} {
 		const n = 32_000
-		loops := 0
-		for _, s := range kind.slots(n, spin, 1) {
-			if s.Opcode == spin {
-				loops++
-			} else if s.Opcode != uint32(kernel.OpAdd) {
-				t.Fatalf("%v: opcode %d", kind, s.Opcode)
+		loops, slots := 0, 0
+		runs := kind.runs(n, spin, 1)
+		for i := range runs {
+			switch slots += int(runs[i].Count); runs[i].Opcode {
+			case spin:
+				loops += int(runs[i].Count)
+			case uint32(kernel.OpAdd):
+			default:
+				t.Fatalf("%v: opcode %d", kind, runs[i].Opcode)
 			}
+		}
+		if slots != n {
+			t.Errorf("%v: %d slots, want %d", kind, slots, n)
 		}
 		if math.Abs(float64(loops)/n-want) > 0.005 {
 			t.Errorf("%v: %d of %d slots loop", kind, loops, n)
+		}
+	}
+}
+
+// A batch is the first slots of the largest one, and as the wire wants runs.
+func TestASmallerBatchIsTheFirstSlots(t *testing.T) {
+	_, spin, err := catalog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(runs []telemetry.Run, slot, arg int) (opcode, word uint32) {
+		for i := range runs {
+			if slot < int(runs[i].Count) {
+				return runs[i].Opcode, runs[i].Args[arg].At(slot)
+			}
+			slot -= int(runs[i].Count)
+		}
+		t.Fatalf("no slot %d", slot)
+		return 0, 0
+	}
+	for _, kind := range []Kind{Light, Heavy, Skewed} {
+		all := kind.runs(1024, spin, 1)
+		for _, n := range []int{1, 16, 700, 1024} {
+			work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasRuns, Batch: "b", Runs: firstOf(all, n)}
+			if err := work.Validate(); err != nil || work.Count() != n {
+				t.Errorf("%v: %d of %d slots, %v", kind, work.Count(), n, err)
+			}
+			for slot := range n {
+				for arg := range 3 {
+					opcode, word := at(work.Runs, slot, arg)
+					if wantOpcode, want := at(all, slot, arg); opcode != wantOpcode || word != want {
+						t.Fatalf("%v, %d slots: slot %d is opcode %d with argument %d, want %d with %d", kind, n, slot, opcode, word, wantOpcode, want)
+					}
+				}
+			}
 		}
 	}
 }

@@ -201,9 +201,9 @@ type queueLoad struct {
 }
 
 // submit stores a batch in the work stream and returns before that has happened.
-func (r *rig) submit(ctx context.Context, queue string, slots []telemetry.Slot) error {
+func (r *rig) submit(ctx context.Context, queue string, runs []telemetry.Run) error {
 	r.batches++
-	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: batchName(r.batches - 1), Slots: slots}
+	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasRuns, Batch: batchName(r.batches - 1), Runs: runs}
 	h := telemetry.Header{Incarnation: r.submitter.Incarnation(), Seq: r.batches, SentNs: time.Now().UnixNano()}
 	if err := r.stream.Publish(ctx, workerName, queue, h, &w, telemetry.EncodingArray, r.watch.stored); err != nil {
 		return fmt.Errorf("submit to %s: %w", queue, err)

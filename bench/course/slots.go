@@ -48,23 +48,65 @@ func catalog() (all *kernel.Catalog, spin uint32, err error) {
 	return all, op.ID, err
 }
 
-// slots are n slots of a kind, the same ones for the same seed.
-func (k Kind) slots(n int, spin uint32, seed uint64) []telemetry.Slot {
+// runs are n slots of a kind, the same ones for the same seed. Neighbours of one opcode are a run, as a program
+// has them in arrays.
+func (k Kind) runs(n int, spin uint32, seed uint64) (runs []telemetry.Run) {
 	random := rand.New(rand.NewPCG(seed, uint64(k)))
-	slots := make([]telemetry.Slot, n)
-	for i := range slots {
-		address, turns := random.Uint32N(addressedWords), uint32(0)
+	var addresses, values []uint32 // of the run that grows
+	turns := uint32(0)             // of its slots; 0: additions
+	end := func() {
+		switch {
+		case len(addresses) == 0:
+		case turns == 0:
+			runs = append(runs, runOf(kernel.OpAdd, telemetry.Arg{Value: 1}, telemetry.Words(addresses)))
+		default:
+			runs = append(runs, runOf(kernel.Opcode(spin), telemetry.Words(values), telemetry.Arg{Value: turns}, telemetry.Words(addresses)))
+		}
+		addresses, values = addresses[:0], values[:0]
+	}
+	for range n {
+		address, loops := random.Uint32N(addressedWords), uint32(0)
 		switch {
 		case k == Heavy:
-			turns = heavyTurns
+			loops = heavyTurns
 		case k == Skewed && random.IntN(skewedOneIn) == 0:
-			turns = skewedTurns
+			loops = skewedTurns
 		}
-		s := telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: ring.PriorityNormal, Args: [12]uint32{1, address}, NArgs: 2}
-		if turns > 0 {
-			s.Opcode, s.Args, s.NArgs = spin, [12]uint32{random.Uint32(), turns, address}, 3
+		if loops != turns {
+			end()
+			turns = loops
 		}
-		slots[i] = s
+		addresses = append(addresses, address)
+		if loops > 0 {
+			values = append(values, random.Uint32())
+		}
 	}
-	return slots
+	end()
+	return runs
+}
+
+// runOf is as many slots as its last argument has words.
+func runOf(opcode kernel.Opcode, args ...telemetry.Arg) telemetry.Run {
+	run := telemetry.Run{Opcode: uint32(opcode), Priority: ring.PriorityNormal, NArgs: len(args)}
+	copy(run.Args[:], args)
+	run.Count = uint32(len(args[len(args)-1].Words) / ring.WordBytes)
+	return run
+}
+
+// firstOf are the first n slots of runs, whose words it shares.
+func firstOf(runs []telemetry.Run, n int) (first []telemetry.Run) {
+	for _, run := range runs {
+		if n == 0 {
+			break
+		}
+		run.Count = min(run.Count, uint32(n))
+		for i := range run.Args[:run.NArgs] {
+			if words := run.Args[i].Words; words != nil {
+				run.Args[i].Words = words[:run.Count*ring.WordBytes]
+			}
+		}
+		n -= int(run.Count)
+		first = append(first, run)
+	}
+	return first
 }
