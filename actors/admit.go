@@ -69,8 +69,15 @@ func (w *workerActor) admit(b *batch) {
 	b.family.dispatch(b.family.cell.setBacklog(uint32(l.pending), true))
 }
 
-// wanted notes a batch's deadline as the queue's, until for a while no batch has had one as short.
+// wanted notes when a batch is due, and its deadline as the queue's, until for a while no batch
+// has had one as short.
 func (l *lane) wanted(b *batch, now time.Time) {
+	if goal := soonest(b.work.DeadlineMs, l.family.cell.target.Load()); goal != 0 {
+		b.due = now.Add(time.Duration(goal) * time.Millisecond)
+		if l.due.IsZero() || b.due.Before(l.due) {
+			l.due = b.due
+		}
+	}
 	deadline, before := b.work.DeadlineMs, l.family.deadline.Load()
 	switch {
 	case deadline != 0 && (before == 0 || deadline <= before):

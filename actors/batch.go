@@ -87,6 +87,7 @@ type batch struct {
 	// submitter, the others hold further deliveries of the same batch.
 	waiters []func(telemetry.Outcome, error)
 	number  uint64          // order of admission at its worker
+	due     time.Time       // by its deadline or the queue's target; zero: nobody said
 	done    *telemetry.Done // set when the engine has finished it
 	// publishing is set while the done record is on its way to the server.
 	publishing bool

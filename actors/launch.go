@@ -175,6 +175,9 @@ func (w *workerActor) finish(l *lane, done *telemetry.Done) bool {
 		return false
 	}
 	delete(l.open, done.Batch)
+	if !b.due.IsZero() && b.due.Equal(l.due) {
+		l.due = firstDue(l.open)
+	}
 	done.WorkSentNs = b.sentNs
 	b.done = done
 	w.finished.add(b)
@@ -274,6 +277,7 @@ type lane struct {
 	held            bool              // a holdOver is due
 	idleSince       time.Time         // when it ran out of work
 	quietDue        bool              // a quiet is due
+	due             time.Time         // the first of its open batches'; zero: none has a time
 	deadlineAt      time.Time         // when the last batch came whose deadline is the queue's, see wanted
 	stopped         uint64            // edition of the plan that was given up, 0 if none
 	plan            *summary          // what candidate found: the plan to launch by
@@ -296,12 +300,27 @@ func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
 	if l.serialOnly {
 		c.InFlight = 1
 	}
-	if left := max(l.pending-l.claimedSlots, 0); l.flights < c.InFlight {
-		c.Pending = left
-	} else {
+	left := max(l.pending-l.claimedSlots, 0)
+	if l.flights >= c.InFlight {
 		c.Full = left > 0
+		return c
+	}
+	c.Pending, c.PendingNs = left, plan.cost.Ns(uint32(left))
+	c.LaunchNs = plan.cost.Ns(min(uint32(left), plan.plan.BatchDepth))
+	if c.HasDue = !l.due.IsZero(); c.HasDue {
+		c.DueNs = int64(time.Until(l.due))
 	}
 	return c
+}
+
+// firstDue is when the first of some batches is due, zero if none has a time.
+func firstDue(open map[string]*batch) (first time.Time) {
+	for _, b := range open {
+		if !b.due.IsZero() && (first.IsZero() || b.due.Before(first)) {
+			first = b.due
+		}
+	}
+	return first
 }
 
 // holds reports whether a lane waits for more slots, and has the worker actor look again when it

@@ -374,3 +374,36 @@ func TestQueuesOfAWorkerElsewhereKnowOfEachOther(t *testing.T) {
 		}
 	})
 }
+
+// A batch that would be late goes before its queue's turn, though others have had less of the
+// device's time; without a deadline it waits for its share.
+func TestABatchThatWouldBeLateGoesFirst(t *testing.T) {
+	const slot, queues = 5 * time.Microsecond, 7
+	burst := func(deadline uint32) (took time.Duration) {
+		shared(t, slot, func(e *serialEngine, submit func(string, int, func(time.Duration))) {
+			ignore := func(time.Duration) {}
+			stop := time.Now().Add(time.Second)
+			for q := range queues {
+				name := fmt.Sprint("q", q)
+				var again func(time.Duration)
+				again = func(time.Duration) {
+					if time.Now().Before(stop) {
+						submit(name, 1_024, again)
+					}
+				}
+				submit(name, 256, again)
+				submit(name, 1_024, again)
+			}
+			submit("u", 256, ignore)
+			time.Sleep(500 * time.Millisecond)
+			e.deadlineOf["u"] = deadline
+			submit("u", 2_048, func(d time.Duration) { took = d })
+			time.Sleep(2 * time.Second)
+		})
+		return took
+	}
+	without, with := burst(0), burst(25)
+	if without < 40*time.Millisecond || with > 25*time.Millisecond || with == 0 {
+		t.Errorf("10 ms of work beside seven queues took %v, and %v when it was due in 25 ms", without, with)
+	}
+}

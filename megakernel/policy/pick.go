@@ -10,6 +10,10 @@ const (
 	// waits at most before it is taken whatever the times say. Queues of equal priority
 	// whose launches take from 1 to 16 times as long as each other's still share by time.
 	AgeLaunches = 16
+	// LeadNs is how far a queue whose slots are due may run ahead of its share, in
+	// nanoseconds of virtual time: ten turns of Standard. It is what others may wait for
+	// beyond their share, once, however soon a queue says that its slots are due.
+	LeadNs = 20_000_000
 )
 
 // Candidate is one queue of a worker, as the choice of the next launch sees it.
@@ -20,6 +24,13 @@ type Candidate struct {
 	Pending  int     // slots to run that no launch under way takes; 0 also while no more may begin
 	InFlight int     // most launches of it under way at a time; see InFlightNow
 	Full     bool    // as many are under way, and it may have more to run when one of them ends
+
+	// As far as the cost of its launches is known, what its next launch takes and what all
+	// that is pending takes; and, if HasDue, how long it is until the first of its slots is
+	// due, less than 0 if that has passed. In nanoseconds.
+	LaunchNs, PendingNs uint64
+	HasDue              bool
+	DueNs               int64
 }
 
 // PickQueue returns the index of the candidate to launch next, or -1 if none
@@ -36,26 +47,35 @@ type Candidate struct {
 // over those with work: priorities are compared by where they lie between the
 // lowest and the highest, so their scale does not matter. Equal ones weigh the same.
 //
+// A queue whose slots are due, by its latency target or their deadlines, goes before its turn
+// when it would be late otherwise: if what is pending and the longest launch of another queue
+// would take it past that time. Among several the first that is due is next. It does so only
+// up to LeadNs ahead of the least virtual time, so a queue that is always late gets its share
+// and LeadNs more in all: over any time in which two queues have work, what they get differs
+// by at most their two longest launches and LeadNs, each divided by the weight.
+//
 // Nobody starves, whatever the times say: among n candidates one with work waits at most
 // n × AgeLaunches + n - 1 launches. For once it has waited for n × AgeLaunches of them, only
 // those that have waited for longer come before it.
 func PickQueue(candidates []Candidate) (next int, weight float64) {
 	lo, hi, working := math.Inf(1), math.Inf(-1), uint64(0)
+	sum := shares{least: math.Inf(1)}
 	for i := range candidates {
 		c := &candidates[i]
 		if c.Pending <= 0 {
 			continue
 		}
 		working++
+		sum.least, sum.longest = min(sum.least, c.Served), max(sum.longest, c.LaunchNs)
 		if !math.IsNaN(c.Priority) {
 			p := c.halved()
 			lo, hi = min(lo, p), max(hi, p)
 		}
 	}
-	next = -1
+	next, sum.aged = -1, working*AgeLaunches
 	for i := range candidates {
 		c := &candidates[i]
-		if c.Pending > 0 && (next < 0 || c.before(&candidates[next], working*AgeLaunches)) {
+		if c.Pending > 0 && (next < 0 || c.before(&candidates[next], &sum)) {
 			next = i
 		}
 	}
@@ -69,10 +89,27 @@ func PickQueue(candidates []Candidate) (next int, weight float64) {
 	return next, weight
 }
 
+// shares is what the choice needs to know of all candidates with work.
+type shares struct {
+	least   float64 // virtual time
+	longest uint64  // launch, nanoseconds
+	aged    uint64  // launches that one waits at most
+}
+
+// late says whether a candidate misses a time unless it goes before its turn, and may.
+func (c *Candidate) late(s *shares) bool {
+	return c.HasDue && float64(c.DueNs) <= float64(c.PendingNs)+float64(s.longest) && c.Served-s.least <= LeadNs
+}
+
 // before says whether a candidate comes before one that is earlier in the list.
-func (c *Candidate) before(other *Candidate, aged uint64) bool {
-	if c.Waited >= aged || other.Waited >= aged {
+func (c *Candidate) before(other *Candidate, s *shares) bool {
+	if c.Waited >= s.aged || other.Waited >= s.aged {
 		return c.Waited > other.Waited
+	}
+	if late := c.late(s); late != other.late(s) {
+		return late
+	} else if late && c.DueNs != other.DueNs {
+		return c.DueNs < other.DueNs
 	}
 	if c.Served != other.Served {
 		return c.Served < other.Served

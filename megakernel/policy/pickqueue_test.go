@@ -2,6 +2,7 @@ package policy
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,6 +12,11 @@ func TestPickQueue(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	at := func(priority, served float64, waited uint64, pending int) Candidate {
 		return Candidate{Priority: priority, Served: served, Waited: waited, Pending: pending, InFlight: 1}
+	}
+	long := func(c Candidate, ns uint64) Candidate { c.LaunchNs = ns; return c }
+	due := func(c Candidate, in int64) Candidate {
+		c.HasDue, c.DueNs, c.LaunchNs, c.PendingNs = true, in, 10, 20
+		return c
 	}
 	for name, c := range map[string]struct {
 		candidates []Candidate
@@ -34,6 +40,18 @@ func TestPickQueue(t *testing.T) {
 		"only NaN":                   {[]Candidate{at(nan, 0, 0, 1), at(nan, 0, 1, 1)}, 1, 1},
 		"largest numbers":            {[]Candidate{at(-math.MaxFloat64, 0, 0, 1), at(math.MaxFloat64, 0, 0, 1)}, 1, 16},
 		"infinite":                   {[]Candidate{at(5, 0, 0, 1), at(inf, 0, 0, 1)}, 1, 16},
+		"late":                       {[]Candidate{at(1, 0, 0, 1), due(at(1, 5, 0, 1), 30)}, 1, 1},
+		"in time":                    {[]Candidate{at(1, 0, 0, 1), due(at(1, 5, 0, 1), 31)}, 0, 1},
+		"the longest launch counts":  {[]Candidate{long(at(1, 0, 0, 1), 40), due(at(1, 5, 0, 1), 60)}, 1, 1},
+		"not of those without work":  {[]Candidate{at(1, 0, 0, 1), due(at(1, 5, 0, 1), 60), long(at(1, 0, 0, 0), 40)}, 0, 1},
+		"late without work":          {[]Candidate{at(1, 0, 0, 1), due(at(1, 5, 0, 0), 1)}, 0, 1},
+		"the first that is due":      {[]Candidate{due(at(1, 0, 0, 1), 5), due(at(1, 5, 0, 1), -3), at(1, 0, 0, 1)}, 1, 1},
+		"too far ahead":              {[]Candidate{at(1, 7, 0, 1), due(at(1, LeadNs+8, 0, 1), 5)}, 0, 1},
+		"as far ahead as may be":     {[]Candidate{at(1, 7, 0, 1), due(at(1, LeadNs+7, 0, 1), 5)}, 1, 1},
+		"aged before late":           {[]Candidate{at(1, 9, 2*AgeLaunches, 1), due(at(1, 5, 0, 1), 5)}, 0, 1},
+		"late before priority":       {[]Candidate{at(9, 0, 0, 1), due(at(1, 0, 0, 1), 5)}, 1, 1},
+		"needs without end":          {[]Candidate{long(at(1, 0, 0, 1), math.MaxUint64), due(at(1, 5, 0, 1), math.MaxInt64)}, 1, 1},
+		"long past":                  {[]Candidate{at(1, 0, 0, 1), due(at(1, 5, 0, 1), math.MinInt64)}, 1, 1},
 		"idle ones do not set scale": {[]Candidate{at(1, 0, 8, 1), at(2, 0, 0, 1), at(1e9, 0, 0, 0)}, 1, 16},
 	} {
 		if got, weight := PickQueue(c.candidates); got != c.want || weight != c.weight {
@@ -139,6 +157,36 @@ func TestEqualQueuesShareTheDevicesTime(t *testing.T) {
 		}
 		if least < .8*most {
 			t.Fatalf("least %.0f of %.0f ns: %v", least, most, d.got)
+		}
+	})
+}
+
+// Whatever a queue says of when its slots are due, it gets its share of the device's time and no
+// more than LeadNs and two launches beyond that, at any moment.
+func TestWhoIsAlwaysLateGetsItsShareAndALead(t *testing.T) {
+	const longest = 3e6
+	rapid.Check(t, func(t *rapid.T) {
+		d := device{queues: make([]Candidate, 4), got: make([]float64, 4)}
+		mean := make([]float64, len(d.queues))
+		for i := range d.queues {
+			mean[i] = rapid.Float64Range(250_000, longest/1.5).Draw(t, "ns")
+			d.queues[i] = Candidate{Priority: 1, Pending: 1, LaunchNs: uint64(mean[i])}
+		}
+		for i := range rapid.IntRange(1, 3).Draw(t, "late") {
+			d.queues[i].HasDue = true
+		}
+		for d.now < 3e8 {
+			for i := range d.queues {
+				d.queues[i].DueNs = rapid.Int64Range(-1e9, 1e6).Draw(t, "due")
+				d.queues[i].PendingNs = rapid.Uint64Range(0, 1e9).Draw(t, "pending")
+			}
+			d.launch(func(i int) float64 { return mean[i] * rapid.Float64Range(.5, 1.5).Draw(t, "noise") })
+			if most, least := slices.Max(d.got), slices.Min(d.got); most-least > LeadNs+2*longest {
+				t.Fatalf("at %.0f: %.0f", d.now, d.got)
+			}
+		}
+		if !d.queues[1].HasDue && d.got[0]-d.got[1] < LeadNs/2 {
+			t.Fatalf("late, it never got ahead: %.0f", d.got)
 		}
 	})
 }
