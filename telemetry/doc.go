@@ -22,7 +22,7 @@
 //	recommend.<worker>.<queue>     out        recommendation
 //	snapshot.<worker>.<queue>      request    answered with the last recommendation
 //	work.<worker>.<queue>          in         work, through a JetStream work queue
-//	queued.<worker>.<queue>        out        none: the stream's headers of a work record that it has stored
+//	queued.<worker>.<queue>        in         none: the work stream has a batch of the queue
 //	done.<worker>.<queue>          out        done
 //	heap.<worker>.<queue>          request    heap, answered with heap
 //	graph.<worker>.<queue>         request    graph_request, answered with the same

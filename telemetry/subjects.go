@@ -123,6 +123,12 @@ func (s Subjects) Work(worker, queue string) string {
 	return s.prefix() + ".work." + worker + "." + queue
 }
 
+// Queued is where a submitter says that the work stream has a batch for a queue, for a worker
+// that does not consume the queue yet. Messages are empty.
+func (s Subjects) Queued(worker, queue string) string {
+	return s.prefix() + ".queued." + worker + "." + queue
+}
+
 // Done is where finished batches go out.
 func (s Subjects) Done(worker, queue string) string {
 	return s.prefix() + ".done." + worker + "." + queue

@@ -94,7 +94,6 @@ func (r *rig) startEcho(ctx context.Context) (err error) {
 	}
 	cfg := like.CachedInfo().Config
 	cfg.Name, cfg.Subjects = "BARE_WORK", []string{barePrefix + ".work.>"}
-	cfg.RePublish = nil // nobody listens
 	stream, err := js.CreateStream(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("bare stream: %w", err)

@@ -15,9 +15,10 @@ import (
 )
 
 // Each queue has a consumer of its own on the work stream, so that no queue's batches stand
-// in front of another's. A consumer is made when a batch of its queue is in the stream: the
-// stream tells of each by its headers on the subject queued.<worker>.<queue>, and is asked
-// from time to time for what was not heard.
+// in front of another's. A consumer is made when a batch of its queue is in the stream. The
+// stream is asked which queues have some, from time to time and when a submitter says so. It
+// could tell of every batch by itself (JetStream republish), but then looks up the queue's
+// previous one each time: half of what it takes to store 16 KiB.
 
 const (
 	// maxFlows is how many queues of a worker can have batches delivered at a time.
@@ -26,10 +27,11 @@ const (
 	// long if half of all consumers there can be are in use.
 	quietIdle   = time.Minute
 	crowdedIdle = 2 * time.Second
-	// lookAgain is how often the stream is asked for queues with batches, and lookSoon how
-	// often if it does not tell by itself.
-	lookAgain = 5 * time.Second
-	lookSoon  = 250 * time.Millisecond
+	// lookAgain is how often the stream is asked for queues with batches, which is how long the
+	// first batch of one waits if its submitter says nothing, and lookPause the least time
+	// between two questions, whoever asks for them.
+	lookAgain = 250 * time.Millisecond
+	lookPause = 10 * time.Millisecond
 	// forgetConsumer is how long the server keeps a consumer that nobody uses.
 	forgetConsumer = time.Hour
 )
@@ -82,15 +84,13 @@ func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
 	if err := w.conn.js.DeleteConsumer(setup, w.conn.WorkStream(), w.worker); err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 		return false, fmt.Errorf("remove consumer %s: %w", w.worker, err)
 	}
-	odd := make(chan struct{}, 1)
-	sub, err := w.conn.nc.Subscribe(w.conn.queued(w.worker), func(m *nats.Msg) {
-		queue := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-		if _, _, _, err := w.conn.cfg.Subjects.Parse(w.conn.cfg.Subjects.Work(w.worker, queue)); err == nil { // as look has it
-			w.flow(ctx, queue)
+	told := make(chan struct{}, 1)
+	sub, err := w.conn.nc.Subscribe(w.conn.cfg.Subjects.Queued(w.worker, "*"), func(m *nats.Msg) {
+		if w.consumes(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]) {
 			return
 		}
 		select {
-		case odd <- struct{}{}: // look removes it
+		case told <- struct{}{}: // anybody can say so: look has to see it
 		default:
 		}
 	})
@@ -98,21 +98,23 @@ func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
 		return false, fmt.Errorf("listen for queues: %w", err)
 	}
 	defer func() { _ = sub.Unsubscribe() }()
+	stream, err := w.conn.js.Stream(setup, w.conn.WorkStream())
+	if err != nil {
+		return false, fmt.Errorf("look up stream %s: %w", w.conn.WorkStream(), err)
+	}
 	for {
-		told, err := w.look(ctx)
-		if err != nil {
+		if err := w.look(ctx, stream); err != nil {
 			return started, err
 		}
 		started = true
 		w.isReady.Do(func() { close(w.ready) })
-		wait := lookAgain
-		if !told {
-			wait = lookSoon
+		if !pause(ctx, lookPause) {
+			return true, ctx.Err()
 		}
-		again := time.NewTimer(wait)
+		again := time.NewTimer(lookAgain - lookPause)
 		select {
 		case <-again.C:
-		case <-odd:
+		case <-told:
 			again.Stop()
 		case <-ctx.Done():
 			again.Stop()
@@ -121,18 +123,13 @@ func (w *WorkConsumer) follow(ctx context.Context) (started bool, err error) {
 	}
 }
 
-// look starts a flow for each queue that has batches in the stream, and reports whether the
-// stream tells of batches by itself.
-func (w *WorkConsumer) look(ctx context.Context) (told bool, err error) {
+// look starts a flow for each queue that has batches in the stream.
+func (w *WorkConsumer) look(ctx context.Context, stream jetstream.Stream) error {
 	ctx2, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	stream, err := w.conn.js.Stream(ctx2, w.conn.WorkStream())
-	if err != nil {
-		return false, fmt.Errorf("look up stream %s: %w", w.conn.WorkStream(), err)
-	}
 	info, err := stream.Info(ctx2, jetstream.WithSubjectFilter(w.conn.prefix()+".work."+w.worker+".>"))
 	if err != nil {
-		return false, fmt.Errorf("ask stream %s for queues: %w", w.conn.WorkStream(), err)
+		return fmt.Errorf("ask stream %s for queues: %w", w.conn.WorkStream(), err)
 	}
 	for subject, n := range info.State.Subjects {
 		_, _, queue, err := w.conn.cfg.Subjects.Parse(subject)
@@ -141,10 +138,10 @@ func (w *WorkConsumer) look(ctx context.Context) (told bool, err error) {
 			continue
 		}
 		if err := w.remove(ctx2, stream, subject, n, err); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return info.Config.RePublish != nil, nil
+	return nil
 }
 
 // remove refuses n batches on a subject that names no queue: no consumer can have them.
@@ -155,6 +152,17 @@ func (w *WorkConsumer) remove(ctx context.Context, stream jetstream.Stream, subj
 	w.refused.Add(n)
 	w.conn.reject.report(refusal{worker: w.worker, subject: subject, reason: telemetry.ReasonOf(why), cause: why})
 	return nil
+}
+
+// consumes reports whether a queue, which is said to have a batch, is consumed already.
+func (w *WorkConsumer) consumes(queue string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.flows[queue]
+	if f != nil {
+		f.wanted = true
+	}
+	return f != nil
 }
 
 // flow notes that a queue has a batch in the stream, and begins to consume it if nobody does.

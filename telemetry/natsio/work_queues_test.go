@@ -2,9 +2,11 @@ package natsio
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/telemetry"
@@ -43,30 +45,56 @@ func TestAQueueThatCannotRunIsNotInFrontOfAnother(t *testing.T) {
 	s.wantStored(t, 0)
 }
 
-func TestAStreamThatTellsOfNothingIsAsked(t *testing.T) {
+// Earlier versions had one consumer for all queues, and the stream publish what it stored.
+func TestAnEarlierStreamIsBroughtUpToDate(t *testing.T) {
 	url := newServer(t).URL()
 	c := dial(t, fastConfig(url))
 	old := c.workStream()
-	old.RePublish = nil
+	old.RePublish = &jetstream.RePublish{Source: "ringmaster.v1.work.*.*", Destination: "ringmaster.v1.queued.{{wildcard(1)}}.{{wildcard(2)}}", HeadersOnly: true}
 	if _, err := c.js.CreateStream(testContext(t), old); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.js.CreateConsumer(testContext(t), old.Name, jetstream.ConsumerConfig{
 		Durable: "gpu0", FilterSubject: "ringmaster.v1.work.gpu0.>", AckPolicy: jetstream.AckExplicitPolicy,
-	}); err != nil { // as earlier versions made it
+	}); err != nil {
 		t.Fatal(err)
 	}
 	s := openShop(t, url, nil)
 	info, err := c.js.Stream(testContext(t), old.Name)
-	if err != nil || info.CachedInfo().Config.RePublish == nil {
+	if err != nil || info.CachedInfo().Config.RePublish != nil {
 		t.Fatalf("the stream was not brought up to date: %v", err)
-	}
-	if _, err := c.js.UpdateStream(testContext(t), old); err != nil { // an operator insists
-		t.Fatal(err)
 	}
 	s.submit(t, "b1")
 	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
 	s.wantStored(t, 0)
+}
+
+// Whoever can publish may say that there are batches. The worker asks the stream, and not more
+// often than every lookPause.
+func TestQueuesThatAreOnlySaidToHaveBatchesGetNoConsumer(t *testing.T) {
+	s := openShop(t, newServer(t).URL(), nil)
+	var asked atomic.Int64
+	if _, err := s.client.nc.Subscribe("$JS.API.STREAM.INFO.RINGMASTER_WORK", func(*nats.Msg) { asked.Add(1) }); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, s.client)
+	begin := time.Now()
+	for i := range 20_000 {
+		if err := s.client.nc.Publish(s.client.cfg.Subjects.Queued("gpu0", fmt.Sprint("none", i)), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.submit(t, "b1")
+	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
+	if n, most := asked.Load(), int64(time.Since(begin)/lookPause)+2; n < 1 || n > most {
+		t.Errorf("the stream was asked %d times, want 1 to %d", n, most)
+	}
+	s.consumer.mu.Lock()
+	flows := len(s.consumer.flows)
+	s.consumer.mu.Unlock()
+	if flows != 1 {
+		t.Errorf("%d queues are consumed, 1 has a batch", flows)
+	}
 }
 
 func TestAnIdleQueueGivesItsConsumerBack(t *testing.T) {

@@ -53,9 +53,6 @@ func (c *Conn) workStream() jetstream.StreamConfig {
 		MaxMsgSize:  maxWorkBytes,
 		Duplicates:  dedupWindow,
 		DenyDelete:  true,
-		RePublish: &jetstream.RePublish{
-			Source: c.prefix() + ".work.*.*", Destination: c.prefix() + ".queued.{{wildcard(1)}}.{{wildcard(2)}}", HeadersOnly: true,
-		},
 	}
 }
 
@@ -74,9 +71,6 @@ func (c *Conn) EnsureWorkStream(ctx context.Context) error {
 		}
 	}
 }
-
-// queued is where the work stream tells of batches of a worker that it has stored.
-func (c *Conn) queued(worker string) string { return c.prefix() + ".queued." + worker + ".*" }
 
 func (c *Conn) ensureWorkStream(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
@@ -103,10 +97,11 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) er
 		return fmt.Errorf("%w: %s is a %v stream over %v, want a %v stream over %v",
 			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Retention, want.Subjects)
 	}
-	if want.RePublish != nil && have.RePublish == nil {
-		have.RePublish = want.RePublish
-		if _, err := c.js.UpdateStream(ctx, have); err != nil { // it works without, a little later
-			c.cfg.Logger.Info("nats: the stream of batches cannot tell of new queues by itself, it is asked", "stream", want.Name, "error", err)
+	if have.RePublish != nil && want.RePublish == nil {
+		// As an earlier version made it: the stream looked up the last batch of a queue for each new one.
+		have.RePublish = nil
+		if _, err := c.js.UpdateStream(ctx, have); err != nil {
+			c.cfg.Logger.Info("nats: the stream of batches goes on to publish what it stores, which takes time and has no reader", "stream", want.Name, "error", err)
 		}
 	}
 	return nil

@@ -53,6 +53,7 @@ async function main() {
   h.set("Nats-Msg-Id", `${worker}.${queue}.${batch}.${sequence.incarnation.toString(16)}`);
   const js = nc.jetstream();
   await js.publish(work, encodeRecord(record, { array }), { headers: h });
+  nc.publish(`${prefix}.queued.${worker}.${queue}`); // the worker looks at once; by itself it looks four times a second
   const overdue = new AbortController();
   const late = sleep(timeout, undefined, { signal: overdue.signal }).then(() => { throw new Error(`no done record of ${batch} within ${timeout} ms`); });
   late.catch(() => {});

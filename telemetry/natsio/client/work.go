@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -42,7 +43,17 @@ func PublishWork(ctx context.Context, conn *natsio.Conn, worker, queue string, h
 	if err != nil {
 		return false, err
 	}
-	return storeWork(ctx, conn, m)
+	duplicate, err = storeWork(ctx, conn, m)
+	if err == nil {
+		tellQueued(conn, worker, queue)
+	}
+	return duplicate, err
+}
+
+// tellQueued has a worker look at once for a queue that it does not consume yet; by itself it
+// looks every quarter of a second.
+func tellQueued(conn *natsio.Conn, worker, queue string) {
+	_ = conn.NATS().Publish(conn.Subjects().Queued(worker, queue), nil)
 }
 
 // workMessage encodes a batch. Its message id is what the stream knows it by. The stream
@@ -124,6 +135,28 @@ const errStreamFull jetstream.ErrorCode = 10077
 type WorkPublisher struct {
 	conn   *natsio.Conn
 	credit chan struct{}
+
+	mu       sync.Mutex
+	told     string // the subject on which the last batch was told of
+	toldWhen time.Time
+}
+
+// tellAgain is how often a worker is told of batches for one queue: while they come, it
+// consumes the queue for much longer.
+const tellAgain = time.Second
+
+// tell tells a worker that a batch is stored, unless it knows the queue by now.
+func (p *WorkPublisher) tell(worker, queue string) {
+	subject := p.conn.Subjects().Queued(worker, queue)
+	p.mu.Lock()
+	known := subject == p.told && time.Since(p.toldWhen) < tellAgain
+	if !known {
+		p.told, p.toldWhen = subject, time.Now()
+	}
+	p.mu.Unlock()
+	if !known {
+		tellQueued(p.conn, worker, queue)
+	}
 }
 
 // NewWorkPublisher returns a publisher with at most maxPending batches under way.
@@ -156,6 +189,9 @@ func (p *WorkPublisher) Publish(ctx context.Context, worker, queue string, h tel
 	}
 	go func() {
 		duplicate, err := p.await(ctx, m, future)
+		if err == nil {
+			p.tell(worker, queue)
+		}
 		<-p.credit
 		stored(duplicate, err)
 	}()

@@ -52,6 +52,31 @@ func TestWorkPublisherStoresInOrderWithoutWaiting(t *testing.T) {
 	}
 }
 
+func TestAWorkerIsToldOfQueuesWithBatches(t *testing.T) {
+	url := newServer(t).URL()
+	c, other := dial(t, url), dial(t, url)
+	told := make(chan string, 100)
+	_, err := other.NATS().Subscribe("ringmaster.v1.queued.gpu0.*", func(m *nats.Msg) { told <- m.Subject })
+	must(t, err)
+	must(t, other.NATS().Flush())
+	must(t, c.EnsureWorkStream(testContext(t)))
+	p := NewWorkPublisher(c, 1) // each is stored before the next is sent
+	stored := make(chan error, 1)
+	for i, queue := range []string{"a", "a", "a", "b"} {
+		must(t, p.Publish(testContext(t), "gpu0", queue, telemetry.Header{Incarnation: 9, Seq: uint64(i + 1)},
+			batchOf(fmt.Sprint("b", i), 1), telemetry.EncodingMap, func(_ bool, err error) { stored <- err }))
+		must(t, receive(t, stored))
+		p.toldWhen = time.Now().Add(time.Hour)
+	}
+	_, err = PublishWork(testContext(t), c, "gpu0", "c", telemetry.Header{Incarnation: 9, Seq: 5}, batchOf("b5", 1), telemetry.EncodingMap)
+	must(t, err)
+	for _, queue := range []string{"a", "b", "c"} {
+		if got := receive(t, told); got != "ringmaster.v1.queued.gpu0."+queue {
+			t.Errorf("told of %s, want queue %s", got, queue)
+		}
+	}
+}
+
 func TestWorkThatCannotBeSentIsRefusedAtOnce(t *testing.T) {
 	c := dial(t, newServer(t).URL())
 	ctx := testContext(t)
