@@ -1,0 +1,116 @@
+package natsio
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ringmaster/telemetry"
+)
+
+// documentedRights starts a server with the configuration of docs/permissions.md.
+func documentedRights(t *testing.T) (worker, submitter Config) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/permissions.md")
+	must(t, err)
+	blocks := regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) != 1 {
+		t.Fatalf("%d blocks of configuration, want 1", len(blocks))
+	}
+	conf := filepath.Join(t.TempDir(), "nats.conf")
+	must(t, os.WriteFile(conf, []byte(blocks[0][1]), 0o600))
+	server := startProcess(t)
+	server.kill()
+	server.args = append(server.args, "-c", conf)
+	server.start()
+	as := func(user string) Config {
+		return fastConfig(strings.Replace(server.url, "//", fmt.Sprintf("//%s:%s@", user, user), 1))
+	}
+	return as("worker"), as("submitter")
+}
+
+// The page has every right that is used, so nothing is refused, and the submitter's end at its queue.
+func TestRightsOfTheDocumentation(t *testing.T) {
+	as, by := documentedRights(t)
+	c, client := dial(t, as), dial(t, by)
+
+	// All that a worker does on the bus, as worker.Node has it.
+	deciders, err := c.Claim("gpu0", "test")
+	must(t, err)
+	defer deciders.Close()
+	cfg := DefaultOutletConfig()
+	cfg.Deciders = deciders
+	outlet, err := c.NewOutlet(cfg)
+	must(t, err)
+	defer func() { must(t, outlet.Close(testContext(t))) }()
+	results := c.NewResults()
+	defer results.Close()
+	found := make(chan string, 1)
+	must(t, results.Follow("dev", func(key string, _ []byte) { found <- key }))
+	must(t, results.Share("dev", "k", func([]byte) []byte { return []byte("v") }))
+	ingest := DefaultIngestConfig()
+	ingest.Deciders = deciders
+	in, err := c.Serve(nullSink{}, ingest)
+	must(t, err)
+	defer func() { must(t, in.Stop(testContext(t))) }()
+	service, err := c.RegisterService("1.0.0", nil, func() any { return 1 })
+	must(t, err)
+	defer func() { must(t, service.Stop()) }()
+	work := DefaultWorkConfig()
+	consumer, err := c.ConsumeWork(t.Context(), "gpu0", work, func(worker, queue string, w *telemetry.Work, _ int64, settled func(telemetry.Outcome, error)) {
+		outlet.Report(worker, queue, &telemetry.Launch{Has: telemetry.HasLaunch | telemetry.HasStatus, Launch: 1})
+		outlet.Recommend(worker, queue, &telemetry.Recommendation{}, nil)
+		outlet.Done(worker, queue, &telemetry.Done{Batch: w.Batch, Executed: uint32(w.Count())}, func(err error) {
+			settled(telemetry.OutcomeDone, err)
+		})
+	})
+	must(t, err)
+	outlet.Announce("gpu0", &telemetry.Worker{})
+	receive(t, readiness(consumer.Ready()))
+	receive(t, found)
+
+	done := make(chan string, 1)
+	_, err = client.SubscribeDone("gpu0", "q", func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { done <- d.Batch })
+	must(t, err)
+	rejected := make(chan string, 1)
+	_, err = client.SubscribeRejected("gpu0", "q", func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) { rejected <- r.Reason })
+	must(t, err)
+	flush(t, client)
+	if _, err := storeWork(t, client, "q", batchOf("b1", 1)); err != nil {
+		t.Fatal(err)
+	}
+	must(t, client.nc.Publish(by.Subjects.Queued("gpu0", "q"), nil))
+	if got := receive(t, done); got != "b1" {
+		t.Errorf("done record of %s", got)
+	}
+	if _, err := client.js.Publish(testContext(t), by.Subjects.Work("gpu0", "q"), []byte("bad")); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, rejected)
+	must(t, consumer.Drain(testContext(t)))
+	for name, conn := range map[string]*Conn{"worker": c, "submitter": client} {
+		flush(t, conn)
+		if denied := conn.Denied(); len(denied) != 0 {
+			t.Errorf("%s: rights are missing: %v", name, denied)
+		}
+	}
+
+	// Beyond its queue a submitter has none.
+	beyond := []string{
+		by.Subjects.Work("gpu0", "other"), by.Subjects.Done("gpu0", "q"), "$JS.API.CONSUMER.CREATE.RINGMASTER_WORK.mine.ringmaster.v1.work.gpu0.q",
+		"$JS.API.CONSUMER.MSG.NEXT.RINGMASTER_WORK.gpu0=q", "$JS.ACK.RINGMASTER_WORK.gpu0=q.1.1.1.1.0", "$JS.API.STREAM.PURGE.RINGMASTER_WORK",
+	}
+	for _, subject := range beyond {
+		must(t, client.nc.Publish(subject, nil))
+	}
+	flush(t, client)
+	denied := client.Denied()
+	for _, subject := range beyond {
+		if denied[subject] == nil {
+			t.Errorf("a submitter may publish on %s", subject)
+		}
+	}
+}
