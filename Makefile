@@ -1,4 +1,4 @@
-# make run    builds and runs the whole loop on recorded load (about a minute)
+# make run    builds and runs the whole loop on recorded load (a minute and a quarter)
 # make install  puts ringmaster into PREFIX/bin (/usr/local)
 # make test   runs every test; a skipped test is a failure
 # make race   the same under the race detector

@@ -103,21 +103,9 @@ func (p *player) begin(ctx context.Context) error {
 	if err := p.await(ctx, 0, patience); err != nil {
 		return err
 	}
-	return p.built(ctx)
-}
-
-// built waits until no kernel is being built, as in a service that has run for a while: on a software renderer
-// that takes the processors from everything else for a second or two.
-func (p *player) built(ctx context.Context) error {
-	for end := time.Now().Add(patience); p.node.Engine().Ring().Stats().Building > 0; time.Sleep(time.Millisecond) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("kernels were not built within %v", patience)
-		}
-	}
-	return nil
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return p.node.Engine().Built(ctx)
 }
 
 const (

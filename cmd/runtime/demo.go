@@ -13,6 +13,7 @@ import (
 	"ringmaster/cmd/runtime/demo"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -29,8 +30,12 @@ type demoCmd struct {
 	Limit      time.Duration `placeholder:"DURATION" help:"Stop at this moment of the trace instead of its end."`
 	FaultEvery int           `placeholder:"N" help:"Let every N-th slot of the queue decode address memory outside its window, which is a fault."`
 	Array      bool          `help:"Publish records as msgpack arrays instead of maps."`
+	Compare    int           `default:"5" placeholder:"N" help:"Behind the trace, say what the decision was worth: play parts of it again, N with it and N at one geometry for every launch, by turns of a second. 0: do not."`
 	JSON       bool          `help:"Print the summary as one JSON object."`
 }
+
+// mostTurns bounds --compare to ten minutes.
+const mostTurns = 300
 
 func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := untilSignal(ctx)
@@ -40,6 +45,9 @@ func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	}
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit %v: want a moment of the trace", c.Limit)
+	}
+	if c.Compare < 0 || c.Compare > mostTurns {
+		return fmt.Errorf("--compare %d: want 0 to %d turns", c.Compare, mostTurns)
 	}
 	if err := c.leaseFlags.check(); err != nil {
 		return err
@@ -71,7 +79,57 @@ func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	return c.report(std, &summary)
+	if !c.JSON {
+		fmt.Fprint(std.out, summary.Text())
+	}
+	compared := c.compare(ctx, std, d, opcodes, server.URL(), &summary, log)
+	if c.JSON {
+		if err := json.NewEncoder(std.out).Encode(&summary); err != nil {
+			return err
+		}
+	}
+	if problems := summary.Problems(); len(problems) > 0 {
+		fmt.Fprintln(std.err, "ringmaster: demo:", strings.Join(problems, "; "))
+		return exitError{1}
+	}
+	return compared
+}
+
+// compare has the summary say what the decision was worth.
+func (c *demoCmd) compare(ctx context.Context, std stdio, d *demo.Demo, opcodes *opcodeSet, url string, s *demo.Summary, log *slog.Logger) error {
+	if c.Compare == 0 {
+		return nil
+	}
+	device, err := c.open(log)
+	if err != nil {
+		return fmt.Errorf("demo: the comparison's device: %w", err)
+	}
+	out := newScreen(std.err)
+	if !out.terminal {
+		out.note("what the decision was worth: %d turns of about a second", 2*(c.Compare+1))
+	}
+	without := *c
+	without.Autotuner.Mode, without.decisionLogFlags = session.Off, decisionLogFlags{}
+	result, err := d.Compare(ctx, without.config(url, device, opcodes, log).Worker, c.Compare, func(over, of int) {
+		out.draw(fmt.Sprintf("%s what the decision was worth: turn %d of %d\n", bar(float64(over)/float64(of), 18), over+1, of))
+	})
+	out.draw("")
+	if err != nil {
+		return fmt.Errorf("demo: the comparison: %w", interrupted(err))
+	}
+	s.Comparison = &result
+	if !c.JSON {
+		fmt.Fprint(std.out, result.Text())
+	}
+	return nil
+}
+
+// interrupted names what a canceled context means here.
+func interrupted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	return err
 }
 
 // config is the demo that the flags ask for.
@@ -107,10 +165,7 @@ func (c *demoCmd) play(ctx context.Context, d *demo.Demo, out *screen) (summary 
 		select {
 		case <-played:
 			out.draw(demoFrame(d))
-			if errors.Is(err, context.Canceled) {
-				err = errors.New("interrupted")
-			}
-			return summary, err
+			return summary, interrupted(err)
 		case <-refresh.C:
 			out.draw(demoFrame(d))
 		case <-notes.C:
@@ -119,22 +174,6 @@ func (c *demoCmd) play(ctx context.Context, d *demo.Demo, out *screen) (summary 
 			}
 		}
 	}
-}
-
-// report prints the summary and turns what does not add up into exit code 1.
-func (c *demoCmd) report(std stdio, s *demo.Summary) error {
-	if c.JSON {
-		if err := json.NewEncoder(std.out).Encode(s); err != nil {
-			return err
-		}
-	} else {
-		fmt.Fprint(std.out, s.Text())
-	}
-	if problems := s.Problems(); len(problems) > 0 {
-		fmt.Fprintln(std.err, "ringmaster: demo:", strings.Join(problems, "; "))
-		return exitError{1}
-	}
-	return nil
 }
 
 func demoProgress(d *demo.Demo) string {

@@ -15,7 +15,7 @@ import (
 func demoSummary(t *testing.T, args ...string) (demo.Summary, outcome) {
 	t.Helper()
 	requireGL(t)
-	got := ringmaster(t, t.Context(), "", append([]string{"demo", "--json"}, args...)...)
+	got := ringmaster(t, t.Context(), "", append([]string{"demo", "--json", "--compare=0"}, args...)...)
 	var s demo.Summary
 	if err := json.Unmarshal([]byte(got.stdout), &s); err != nil {
 		t.Fatalf("exit code %d, summary %q, messages %q: %v", got.code, got.stdout, got.err, err)
@@ -60,6 +60,23 @@ func TestDemoJSONHasTheDocumentedKeys(t *testing.T) {
 	} {
 		if _, ok := keys[key]; !ok {
 			t.Errorf("no key %q", key)
+		}
+	}
+}
+
+func TestDemoEndsWithWhatTheDecisionWasWorth(t *testing.T) {
+	requireGL(t)
+	text := ringmaster(t, t.Context(), "", "demo", "--limit", "4m", "--speed", "200", "--compare", "1")
+	_, after, found := strings.Cut(text.stdout, "\ndecided / always 256×")
+	if text.code != 0 || !found || !strings.Contains(after, "the same 4m of the trace") {
+		t.Errorf("exit code %d, %q, %s", text.code, text.stdout, text.err)
+	}
+}
+
+func TestImpossibleComparisonsAreRefused(t *testing.T) {
+	for _, turns := range []string{"-1", "301"} {
+		if got := ringmaster(t, t.Context(), "", "demo", "--compare="+turns); got.code != 1 || got.stdout != "" || !strings.Contains(got.err, "--compare "+turns+": want 0 to 300 turns") {
+			t.Errorf("%+v", got)
 		}
 	}
 }

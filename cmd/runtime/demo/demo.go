@@ -21,6 +21,7 @@ type Config struct {
 
 // Demo is the running whole: a worker, a publisher and a subscriber, each on a connection of its own.
 type Demo struct {
+	bus        natsio.Config // of its connections, but for their names
 	node       *worker.Node
 	publisher  *natsio.Conn
 	subscriber *natsio.Conn
@@ -30,33 +31,35 @@ type Demo struct {
 
 // Start starts the parts, and nothing is played yet. On an error the device is closed.
 func Start(ctx context.Context, cfg Config) (_ *Demo, err error) {
-	d := &Demo{observer: newObserver()}
+	d := &Demo{bus: cfg.Worker.NATS, observer: newObserver()}
 	defer func() {
 		if err != nil {
 			d.Close()
 		}
 	}()
-	bus := func(name string) natsio.Config {
-		c := cfg.Worker.NATS
-		c.Name, c.Incarnation = name, telemetry.NewIncarnation()
-		return c
-	}
 	cfg.Worker.Name = Worker
 	if d.node, err = worker.Start(ctx, cfg.Worker); err != nil {
 		return nil, err
 	}
-	if d.subscriber, err = natsio.Connect(bus("demo subscriber")); err != nil {
+	if d.subscriber, err = d.connect("demo subscriber"); err != nil {
 		return nil, err
 	}
 	if err = d.observer.subscribe(d.subscriber); err != nil {
 		return nil, err
 	}
-	if d.publisher, err = natsio.Connect(bus("demo publisher")); err != nil {
+	if d.publisher, err = d.connect("demo publisher"); err != nil {
 		return nil, err
 	}
 	cfg.Player.Worker, cfg.Player.Submit = Worker, true
 	d.player, err = NewPlayer(d.publisher, cfg.Player)
 	return d, err
+}
+
+// connect opens one more connection.
+func (d *Demo) connect(name string) (*natsio.Conn, error) {
+	c := d.bus
+	c.Name, c.Incarnation = name, telemetry.NewIncarnation()
+	return natsio.Connect(c)
 }
 
 // Close ends the parts, the publisher first.

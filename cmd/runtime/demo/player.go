@@ -30,8 +30,13 @@ type PlayerConfig struct {
 	Worker string
 	Speed  float64       // seconds of the trace per second, more than 0
 	Submit bool          // submit the trace's work, not only telemetry
+	From   time.Duration // trace time to begin at; what was admitted before is no part of the replay
 	Limit  time.Duration // trace time to stop at; 0: the whole trace
 	Faults int           // every so many-th slot of decode addresses outside its window; 0: none
+	// TakeOver replaces a publisher that reported the queues until now; without it the worker refuses a second one.
+	TakeOver bool
+	// OnDone hears of every batch of the replay that is done, before Play returns; nil: nobody does.
+	OnDone func(*telemetry.Done)
 }
 
 // Player replays the trace on one NATS connection: it submits work and
@@ -81,7 +86,7 @@ func NewPlayer(conn *natsio.Conn, cfg PlayerConfig) (*Player, error) {
 	if err != nil {
 		return nil, err
 	}
-	publisher, err := client.NewPublisher(conn, client.PublisherConfig{})
+	publisher, err := client.NewPublisher(conn, client.PublisherConfig{TakeOver: cfg.TakeOver})
 	if err != nil {
 		return nil, err
 	}
@@ -112,23 +117,42 @@ func (p *Player) Play(ctx context.Context) (err error) {
 			err = unsent
 		}
 	}()
-	if _, err := p.conn.SubscribeDone(p.Worker, "*", p.onDone); err != nil {
+	done, err := p.conn.SubscribeDone(p.Worker, "*", p.onDone)
+	if err != nil {
 		return err
 	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(ctx, closePatience)
+		defer cancel()
+		_ = done.Stop(ctx) // of a connection that is gone nothing is left to stop
+	}()
 	if err := p.publishPriorities(); err != nil {
 		return err
+	}
+	return p.replayed(ctx)
+}
+
+// replayed plays the trace, and waits for what was submitted.
+func (p *Player) replayed(ctx context.Context) error {
+	if p.From > 0 {
+		for range p.replay.Advance(p.From).Levels {
+			p.walk.Next()
+		}
 	}
 	start := time.Now()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
-		at := time.Duration(float64(time.Since(start)) * p.Speed)
+		at := p.From + time.Duration(float64(time.Since(start))*p.Speed)
+		if p.Limit > 0 {
+			at = min(at, p.Limit)
+		}
 		p.position.Store(int64(at))
 		step := p.replay.Advance(at)
 		if err := p.step(ctx, step); err != nil {
 			return err
 		}
-		if step.Ended || p.Limit > 0 && at >= p.Limit {
+		if step.Ended || at == p.Limit {
 			break
 		}
 		select {
@@ -294,6 +318,9 @@ func (p *Player) onDone(_, queue string, _ *telemetry.Header, d *telemetry.Done)
 		q.executed.Add(uint64(d.Executed))
 		q.faulted.Add(uint64(d.Faulted))
 		q.outstanding.Add(-int64(d.Executed) - int64(d.Faulted) - int64(d.Dropped))
+		if p.OnDone != nil {
+			p.OnDone(d)
+		}
 		q.batches.Add(-1)
 	}
 }
@@ -304,12 +331,16 @@ func (p *Player) Sent() (records, batches uint64) { return p.publisher.Stats().S
 // Progress is how far the replay is and where it ends, in trace time, and the slots that were reported done. Any
 // goroutine may ask.
 func (p *Player) Progress() (position, end time.Duration, done uint64) {
-	end = p.length
-	if p.Limit > 0 {
-		end = min(end, p.Limit)
-	}
 	for i := range p.queues {
 		done += p.queues[i].executed.Load()
 	}
-	return time.Duration(p.position.Load()), end, done
+	return time.Duration(p.position.Load()), p.end(), done
+}
+
+// end is the moment of the trace at which the replay ends.
+func (p *Player) end() time.Duration {
+	if p.Limit > 0 {
+		return min(p.length, p.Limit)
+	}
+	return p.length
 }

@@ -39,6 +39,7 @@ type Summary struct {
 	Geometries       map[string]uint64 `json:"geometries"`
 	TokensGenerated  uint64            `json:"tokens_generated"`
 	TokensCounted    uint64            `json:"tokens_counted_on_device"`
+	Comparison       *Comparison       `json:"comparison,omitempty"`
 }
 
 // Quantiles of a latency distribution, microseconds.
@@ -100,12 +101,15 @@ func (s *Summary) Problems() (list []string) {
 	return list
 }
 
-// Text is the summary for people.
+// labeled is a line of the summary, wrapped behind its label.
+func labeled(label, format string, args ...any) string {
+	return text.Wrap(fmt.Sprintf("%-25s %s", label, fmt.Sprintf(format, args...)), 26, 80) + "\n"
+}
+
+// Text is the summary for people, without the comparison.
 func (s *Summary) Text() string {
 	var b strings.Builder
-	line := func(label, format string, args ...any) {
-		fmt.Fprintln(&b, text.Wrap(fmt.Sprintf("%-25s %s", label, fmt.Sprintf(format, args...)), 26, 80))
-	}
+	line := func(label, format string, args ...any) { b.WriteString(labeled(label, format, args...)) }
 	fmt.Fprintf(&b, "\n%.1f s on %s\n", s.Seconds, s.Device)
 	line("records", "%s, %s folded into a later one, %s refused", text.Grouped(s.Records), text.Grouped(s.Folded), text.Grouped(s.Refused))
 	line("decisions", "%s, %s recommendations received", text.Grouped(s.Decisions), text.Grouped(s.Recommendations))

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -35,5 +36,26 @@ func TestReasonsOfManyKernelsAreOne(t *testing.T) {
 		if got := adjustedBecause(reason); got != want {
 			t.Errorf("%q: %q, want %q", reason, got, want)
 		}
+	}
+}
+
+func TestAComparisonIsPartOfTheSummary(t *testing.T) {
+	c := Comparison{
+		Turns: 5, Seconds: 60, Fixed: "256×1056",
+		With:    Side{Batches: 9, Submit: Quantiles{P50: 1234, P99: 5678}, Device: 0.081},
+		Without: Side{Batches: 9, Submit: Quantiles{P50: 2345, P99: 6789}, Device: 0.1},
+	}
+	want := "decided / always 256×1056 submit → done p50 1,234 / 2,345 µs, p99 5,678 / 6,789\n" +
+		"                          µs, device 8 / 10 % busy: the same 5m of the trace, by\n" +
+		"                          turns\n"
+	if got := c.Text(); got != want {
+		t.Errorf("%s", got)
+	}
+	line, err := json.Marshal(Summary{Comparison: &c})
+	if err != nil || !strings.Contains(string(line), `"comparison":{"turns":5,"trace_seconds":60,"fixed_geometry":"256×1056","with":{"batches":9,"submit_to_done_us":{`) {
+		t.Errorf("%v: %s", err, line)
+	}
+	if line, _ := json.Marshal(Summary{}); strings.Contains(string(line), "comparison") {
+		t.Errorf("a comparison that there was not: %s", line)
 	}
 }

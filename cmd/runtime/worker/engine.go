@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,6 +45,19 @@ type Engine struct {
 type launchOrder struct {
 	actors.Order
 	settled func(actors.Report)
+}
+
+// Built waits until no kernel is being built, as in a worker that has run for a while: on a software renderer
+// a build takes the processors from everything else.
+func (e *Engine) Built(ctx context.Context) error {
+	for e.ring.Stats().Building > 0 {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("kernels are still being built: %w", ctx.Err())
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // newEngine makes a ring on a device. Its Close also closes the device and the binaries. On an error both
