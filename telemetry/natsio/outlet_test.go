@@ -3,6 +3,7 @@ package natsio
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -234,8 +235,13 @@ func TestRecommendAllocatesSubjectAndHeaderOnly(t *testing.T) {
 	for range 8 {
 		p.Recommend("gpu0", "a", &r, nil)
 	}
-	if n := testing.AllocsPerRun(100, func() { p.Recommend("gpu0", "a", &r, nil) }); n > 2 {
-		t.Errorf("%v allocations a recommendation, want 2 at most", n)
+	// The connection's goroutines allocate as well, and every allocation of the process counts.
+	least := math.Inf(1)
+	for range 20 {
+		least = min(least, testing.AllocsPerRun(100, func() { p.Recommend("gpu0", "a", &r, nil) }))
+	}
+	if least > 2 {
+		t.Errorf("%v allocations a recommendation, want 2 at most", least)
 	}
 }
 
