@@ -130,6 +130,9 @@ func (w *workerActor) account(f *flight) {
 	q.tellLaunch(report)
 	q.dispatch(q.cell.reportLocal(report, f.decision.forTuner()))
 	q.dispatch(q.cell.setBacklog(uint32(l.pending), false))
+	if f.decision.first && l.pending > 0 {
+		q.dispatch(q.cell.requestDecision()) // those that follow may be as long as their cost allows
+	}
 	q.post(&settled{
 		launch: f.launch, decision: f.decision.number,
 		ok: report.Status == telemetry.LaunchOK, state: f.decision.after,

@@ -407,3 +407,23 @@ func TestABatchThatWouldBeLateGoesFirst(t *testing.T) {
 		t.Errorf("10 ms of work beside seven queues took %v, and %v when it was due in 25 ms", without, with)
 	}
 }
+
+// The first launch of a queue beside others is small, and those that follow it take their turn
+// without waiting for anything else to ask for a decision.
+func TestTheFirstLaunchBesideOthersIsSmall(t *testing.T) {
+	const slot = time.Microsecond
+	shared(t, slot, func(e *serialEngine, submit func(string, int, func(time.Duration))) {
+		submit("a", 100, func(time.Duration) {})
+		time.Sleep(10 * time.Millisecond)
+		submit("newcomer", 20_000, func(time.Duration) {})
+		time.Sleep(100 * time.Microsecond)
+		if n := e.deepestOf("newcomer"); n != 256 {
+			t.Errorf("the first launch has %d slots", n)
+		}
+		time.Sleep(20 * time.Millisecond)
+		if n := e.deepestOf("newcomer"); n < 1_024 {
+			t.Errorf("then %d slots at most", n)
+		}
+		time.Sleep(50 * time.Millisecond)
+	})
+}

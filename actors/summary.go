@@ -30,6 +30,7 @@ type summary struct {
 	tuned           policy.Geometry // what the tuner asked for
 	memoryBudget    uint64
 	cost            policy.Cost
+	first           bool // its launch is cut short because none was measured
 	plan            policy.Recommendation
 	after           policy.State
 	hold            time.Duration // see Decider
@@ -43,7 +44,7 @@ func summaryOf(d *decision, cfg *policy.Config) *summary {
 		queueLen: d.request.QueueLen, densityBps: d.plan.FrontierDensityBps, pressureBps: d.plan.MemoryPressureBps,
 		topology: d.plan.Topology, raw: d.plan.RawTopology, commitOnPublish: d.commitOnPublish,
 		limits: d.request.Limits, tuned: d.request.Tuned, memoryBudget: d.request.MemoryBudgetBytes,
-		cost: d.request.Cost,
+		cost: d.request.Cost, first: d.request.Unmeasured && d.request.OtherQueues != 0,
 		plan: d.plan, after: d.after, hold: d.hold,
 	}
 	if d.err == nil {

@@ -129,7 +129,7 @@ func TestWorkSurvivesAResetUnderSeveralLaunches(t *testing.T) {
 			}
 			opened, node := 0, make(chan *Node, 1)
 			n := s.serve(t, func(cfg *Config) {
-				cfg.Policy.Sizing.BatchDepth = 256
+				cfg.Policy.Sizing.BatchDepth, cfg.Policy.BoundLaunches = 256, false // else the two queues have one launch in flight
 				fault := faultgl.Fault{Kind: faultgl.Innocent, Dispatch: dispatch, After: true}
 				cfg.Device = &waitingGPU{newFaultyGPU(t, fault), dispatch, func() { waitForLaunches(t, <-node, 3) }}
 				cfg.Engine.Reopen = func() (Device, error) { opened++; return newFaultyGPU(t), nil }
