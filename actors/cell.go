@@ -74,9 +74,8 @@ type cell struct {
 
 	launches launchTotals
 	target   atomic.Uint32 // ms, the queue's latency target; read without mu
-	costs    policy.Costs  // of the queue's newest launches
-	cost     policy.Cost   // estimated from costs, unless it is stale
-	stale    bool
+	history  policy.History
+	compiled bool // a launch could have a compiled kernel at once, as the last wave found
 }
 
 // view is what a decision sees of a cell.
@@ -90,7 +89,8 @@ type view struct {
 	hasBacklog   bool
 	records      SequenceRange
 	replies      []string // who waits for this decision
-	cost         policy.Cost
+	measured     policy.Measured
+	compiled     bool   // see cell
 	ran          bool   // a launch was reported
 	others       uint32 // other queues of the worker that have work, or had some lately
 	target       uint32 // ms, see family.target
@@ -123,14 +123,11 @@ func (c *cell) take() (v view, asked bool) {
 		c.records = SequenceRange{}
 	}
 	c.requeuesTaken = c.requeues
-	if c.stale {
-		c.cost, c.stale = c.costs.Estimate(), false
-	}
 	return view{
 		queue: c.queue, graph: c.graph, walk: c.walk,
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
-		records: c.seen, replies: slices.Clone(c.replies), cost: c.cost,
+		records: c.seen, replies: slices.Clone(c.replies), measured: c.history.Measured(), compiled: c.compiled,
 		ran: c.launches.launches > 0,
 	}, true
 }
@@ -211,7 +208,7 @@ func (c *cell) setBacklog(slots uint32, submitted bool) wakes {
 func (c *cell) measured() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.stale || c.cost != (policy.Cost{})
+	return c.history.Known()
 }
 
 // source returns the ordering of one kind.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
@@ -214,7 +215,10 @@ func (c *cell) report(l *telemetry.Launch, p *session.Plan) wakes {
 	c.requeues = addSaturating(c.requeues, l.Requeued)
 
 	if ok && timed(l) {
-		c.stale = c.costs.Take(addSaturating(l.Executed, l.Faulted), l.ElapsedNs) == nil || c.stale // what cannot be true teaches nothing
+		_ = c.history.Take(wayOf(l), addSaturating(l.Executed, l.Faulted), l.ElapsedNs) // what cannot be true teaches nothing
+	}
+	if l.Has.Has(telemetry.HasCompiledReady) {
+		c.compiled = l.CompiledReady
 	}
 	var w wakes
 	if ok && hasSample(l) {
@@ -243,6 +247,17 @@ func (c *cell) reportLocal(l *telemetry.Launch, p *session.Plan) wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.report(l, p)
+}
+
+// wayOf is how a launch ran.
+func wayOf(l *telemetry.Launch) policy.Way {
+	switch {
+	case l.Mode == telemetry.ModeLease:
+		return policy.WayLeased
+	case l.ExecutionMode == telemetry.ExecutionJIT:
+		return policy.WayCompiled
+	}
+	return policy.WayInterpreted
 }
 
 // timed says whether a launch's time on the device was measured.

@@ -51,6 +51,7 @@ type launched struct {
 	kernel   kernel.Kernel
 	cold     kernel.Kernel
 	geometry policy.Geometry
+	same     uint32 // waves in a row at that geometry, saturated
 }
 
 func newExecutor(e *Engine) *executor {

@@ -37,6 +37,7 @@ type flight struct {
 	writer writer      // for what Start moves into pages
 	mode   LaunchMode
 	hot    kernel.OpcodeSet // those that a fused kernel may have; 0: the interpreter runs it
+	warm   kernel.OpcodeSet // those that one would have, if the order asked for it
 	inline bool             // its Launch runs it, with deviceMu held, not the pump
 	leased bool             // the resident kernel ran it
 
@@ -75,7 +76,7 @@ func (f *flight) reset(begin time.Time, order *Order) {
 	f.begin = begin
 	f.err = nil
 	f.report = Report{Launch: order.Launch, Decision: order.Decision, Queue: order.Queue, Recommended: order.Geometry}
-	f.hot, f.mode, f.leased, f.inline = 0, order.Mode, false, false
+	f.hot, f.warm, f.mode, f.leased, f.inline = 0, 0, order.Mode, false, false
 }
 
 // ticket names the flight's current use.

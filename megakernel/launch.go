@@ -109,8 +109,9 @@ func (e *Engine) dispatch(f *flight, order *Order, wait bool) {
 		report.NotApplied = "nothing pending"
 		e.land(f, nil)
 	default:
+		f.warm = e.promotionOf(f).hot()
 		if order.Fuse {
-			f.hot = e.promotionOf(f).hot()
+			f.hot = f.warm
 		}
 		// Nothing else is under way: saving the hand-overs to the engine's goroutines
 		// and back makes a small launch take half the time.

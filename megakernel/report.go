@@ -62,8 +62,12 @@ type Report struct {
 	Pending     int                     // slots of the queue still to run
 	Fingerprint [32]byte                // BLAKE3-256 of the kernel source; zero if none was compiled
 
-	Leased    bool            // the resident kernel ran it
-	Wanted    kernel.Kernel   // the kernel that Recommended and the hot opcodes ask for
-	Kernel    kernel.Kernel   // the one that ran; NotApplied says why if it is another
+	Leased bool          // the resident kernel ran it
+	Wanted kernel.Kernel // the kernel that Recommended and the hot opcodes ask for
+	Kernel kernel.Kernel // the one that ran; NotApplied says why if it is another
+	// CompiledReady says that a kernel fused for what the queue's launches made hot is built at
+	// the geometry of this wave, so that an order with Fuse has it at once.
+	CompiledReady bool
+
 	Promotion hotset.Decision // what the queue's launches, this one included, make hot, and why
 }

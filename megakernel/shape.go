@@ -26,6 +26,11 @@ func (x *executor) shape(f *flight) error {
 		}
 	}
 	f.report.Wanted = want
+	if g != q.geometry {
+		q.same = 0
+	}
+	f.report.CompiledReady = x.compiledReady(f, g, q.same)
+	q.same = min(q.same+1, aheadFrom)
 
 	p, err := x.programs.Pick(want, q.kernel)
 	if err != nil {
@@ -64,6 +69,23 @@ func (x *executor) shape(f *flight) error {
 	f.coldParams = x.waveOf(f, f.coldProgram.Kernel, cold)
 	f.coldParams.Cold = true
 	return nil
+}
+
+// aheadFrom is after how many waves in a row at one geometry a fused kernel is built ahead for
+// it: a tuner that looks at geometries has none built.
+const aheadFrom = 16
+
+// compiledReady says whether a fused kernel for a wave's hot opcodes is built, whether it is
+// asked for or not. If it is not, it is built ahead, so that who asks for it does not wait.
+func (x *executor) compiledReady(f *flight, g policy.Geometry, same uint32) bool {
+	fused, ok := kernel.FusedKernel(g, f.warm)
+	if !ok || x.programs.Ready(fused) {
+		return ok
+	}
+	if f.hot == 0 && same == aheadFrom {
+		x.programs.Prefetch(fused)
+	}
+	return false
 }
 
 // standIn is the geometry for a kernel that is not the wanted one: that of the

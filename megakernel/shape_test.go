@@ -269,3 +269,45 @@ func TestKernelsAreBuiltOnTheNewDeviceAfterALoss(t *testing.T) {
 	built(t, e, kernel.Kernel{Kind: kernel.Interpreter, Width: 64})
 	run(64)
 }
+
+// A fused kernel for what is hot is built ahead once launches stay at one geometry, and reports
+// say when it is built. A launch that then asks for it has it at once; none before it waits.
+func TestFusedKernelIsAtHandBeforeItIsAskedFor(t *testing.T) {
+	gate := &faultgl.Gate{}
+	e := newEngine(t, openDevice(t), gated(t, gate))
+	g := policy.Geometry{Width: 32, Groups: 2, Chunk: 128}
+	run := func(fuse bool, g policy.Geometry) Report {
+		t.Helper()
+		submit(t, e, "q", Batch{ID: "b", Slots: slices.Repeat([]ring.Slot{slot(kernel.OpAdd, 0, 1, 0)}, 500)})
+		return launch(t, e, Order{Queue: "q", Geometry: g, Fuse: fuse})
+	}
+	run(false, g)
+	open := gate.Close()
+	for i := range 3 * aheadFrom {
+		g.Chunk = []uint32{128, 256}[i%2]
+		if r := run(false, g); r.CompiledReady || r.NotApplied != "" || r.Kernel.Kind != kernel.Interpreter {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if n := e.exec.programs.Store().Stats().Waiting; n != 0 {
+		t.Errorf("%d programs are to be built for geometries that change with each launch", n)
+	}
+	for range 2 * aheadFrom {
+		if r := run(false, g); r.CompiledReady || r.NotApplied != "" || r.Kernel.Kind != kernel.Interpreter {
+			t.Fatalf("while it is built: %+v", r)
+		}
+	}
+	open()
+	fused, _ := kernel.FusedKernel(g, kernel.NewOpcodeSet(kernel.OpAdd))
+	built(t, e, fused)
+	if r := run(false, g); !r.CompiledReady || r.Kernel.Kind != kernel.Interpreter {
+		t.Errorf("built: %+v", r)
+	}
+	if r := run(true, g); !r.CompiledReady || r.Kernel.General() != fused {
+		t.Errorf("asked for: %+v", r)
+	}
+	g.Chunk = 512
+	if r := run(false, g); r.CompiledReady {
+		t.Errorf("at another geometry: %+v", r)
+	}
+}

@@ -101,6 +101,7 @@
 //	time_source  0 none, 1 query, 2 wall
 //	op           0 read, 1 write
 //	mode         0 wave, 1 lease
+//	execution_mode 0 interpreter, 1 jit
 //	ask          0 load, 1 list, 2 drop, 3 run, 4 read, 5 cancel
 //	found        0 unseen, 1 canceled, 2 finished
 //
@@ -193,6 +194,8 @@
 //	28   kernel                                text      0..256 bytes   -            event    that ran: interpreter-<width>, fused-..., lease-...
 //	29   in_flight                             u32       0..2^32-1      launches     event    under way at the worker when it began, itself included
 //	30   applied_batch_depth                   u32       0..2^32-1      slots        event    most slots it could take, 0: as many as there were
+//	31   execution_mode                        enum      0..1           -            event    of the kernel that ran
+//	32   compiled_ready                        bool      true|false     -            event    a kernel compiled for what the queue executes is built
 //
 // # Record worker
 //

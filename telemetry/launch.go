@@ -48,6 +48,20 @@ var launchModeNames = []string{ModeWave: "wave", ModeLease: "lease"}
 // String returns the wire name of the mode.
 func (m LaunchMode) String() string { return nameOf(launchModeNames, uint8(m), "mode") }
 
+// ExecutionMode is the kind of kernel that ran a launch.
+type ExecutionMode uint8
+
+// Execution modes.
+const (
+	ExecutionInterpreter ExecutionMode = iota // any opcode
+	ExecutionJIT                              // compiled for the opcodes that the queue executes
+)
+
+var executionModeNames = []string{ExecutionInterpreter: "interpreter", ExecutionJIT: "jit"}
+
+// String returns the wire name of the mode.
+func (m ExecutionMode) String() string { return nameOf(executionModeNames, uint8(m), "execution_mode") }
+
 // Geometry is the shape of one launch.
 type Geometry struct {
 	WorkgroupSizeX uint32 // invocations per workgroup
@@ -80,6 +94,9 @@ type Launch struct {
 	Kernel       string // name of the kernel that ran, at most 256 bytes
 	InFlight     uint32 // launches under way at the worker when it began, itself included
 	AppliedDepth uint32 // most slots the launch could take, 0: as many as there were
+
+	ExecutionMode ExecutionMode // of the kernel that ran
+	CompiledReady bool          // a kernel compiled for what the queue executes is built, so that a launch may have it at once
 }
 
 // Presence bits of Launch, in schema order. Geometry is three wire fields each.
@@ -109,6 +126,8 @@ const (
 	HasKernel
 	HasInFlight
 	HasAppliedDepth
+	HasExecutionMode
+	HasCompiledReady
 	endLaunch
 )
 
@@ -141,6 +160,8 @@ var launchSchema = newSchema(KindLaunch, func(l *Launch) *Presence { return &l.H
 	text("kernel", event, func(l *Launch) any { return &l.Kernel }),
 	u32("in_flight", event, "launches", func(l *Launch) *uint32 { return &l.InFlight }),
 	u32("applied_batch_depth", event, "slots", func(l *Launch) *uint32 { return &l.AppliedDepth }),
+	enum("execution_mode", event, executionModeNames, func(l *Launch) any { return (*uint8)(&l.ExecutionMode) }),
+	flag("compiled_ready", event, func(l *Launch) any { return &l.CompiledReady }),
 )
 
 var errStatus = errors.New("status ok with an error text")

@@ -94,15 +94,15 @@ var literals = []struct {
 			Has: HasAllLaunch, Launch: 12, Decision: 11, Status: LaunchFailed, Error: "lost", Applied: Geometry{64, 8, 256},
 			Recommended: Geometry{128, 4, 512}, NotApplied: "warming", ElapsedNs: 1000, TimeSource: TimeWall, IdleNs: 5, WallNs: 70000,
 			Executed: 300, Faulted: 1, Requeued: 2, Hits: 3, OpcodeCounts: []uint32{1, 200, 0}, Fingerprint: bytes.Repeat([]byte{0xab}, 32),
-			Mode: ModeLease, Kernel: "lease-256", InFlight: 2, AppliedDepth: 4}},
-		mapRow: "de001f a4'kind' a6'launch'" + mapHeader + `a6'launch' 0c a8'decision' 0b a6'status' a6'failed' a5'error' a4'lost'
+			Mode: ModeLease, Kernel: "lease-256", InFlight: 2, AppliedDepth: 4, ExecutionMode: ExecutionJIT, CompiledReady: true}},
+		mapRow: "de0021 a4'kind' a6'launch'" + mapHeader + `a6'launch' 0c a8'decision' 0b a6'status' a6'failed' a5'error' a4'lost'
 			b8'applied_workgroup_size_x' 40 ae'applied_groups' 08 b3'applied_claim_chunk' cd0100
 			bc'recommended_workgroup_size_x' cc80 b2'recommended_groups' 04 b7'recommended_claim_chunk' cd0200
 			ab'not_applied' a7'warming' aa'elapsed_ns' cd03e8 ab'time_source' a4'wall' a7'idle_ns' 05 a7'wall_ns' ce00011170
 			a8'executed' cd012c a7'faulted' 01 a8'requeued' 02 a4'hits' 03 ad'opcode_counts' 93 01 ccc8 00
-			ab'fingerprint' c420` + strings.Repeat("ab", 32) + "a4'mode' a5'lease' a6'kernel' a9'lease-256' a9'in_flight' 02 b3'applied_batch_depth' 04",
-		arrayRow: "dc001f 04" + arrayHeader + "0c 0b 01 a4'lost' 40 08 cd0100 cc80 04 cd0200 a7'warming' cd03e8 02 05 ce00011170" +
-			"cd012c 01 02 03 93 01 ccc8 00 c420" + strings.Repeat("ab", 32) + "01 a9'lease-256' 02 04",
+			ab'fingerprint' c420` + strings.Repeat("ab", 32) + "a4'mode' a5'lease' a6'kernel' a9'lease-256' a9'in_flight' 02 b3'applied_batch_depth' 04 ae'execution_mode' a3'jit' ae'compiled_ready' c3",
+		arrayRow: "dc0021 04" + arrayHeader + "0c 0b 01 a4'lost' 40 08 cd0100 cc80 04 cd0200 a7'warming' cd03e8 02 05 ce00011170" +
+			"cd012c 01 02 03 93 01 ccc8 00 c420" + strings.Repeat("ab", 32) + "01 a9'lease-256' 02 04 01 c3",
 	},
 	{
 		want: Record{Header: literalHeader(KindWorker), Worker: Worker{

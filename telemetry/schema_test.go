@@ -79,7 +79,7 @@ func rowOf(pos int, s *spec) row {
 func TestPackageCommentListsTheEnumerations(t *testing.T) {
 	section := strings.Join(strings.Fields(commentSections(t)["Enumerations"]), " ")
 	want := ""
-	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source"), specNamed(KindHeap, "op"), specNamed(KindLaunch, "mode"), specNamed(KindGraphRequest, "ask"), specNamed(KindCancel, "found")} {
+	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source"), specNamed(KindHeap, "op"), specNamed(KindLaunch, "mode"), specNamed(KindLaunch, "execution_mode"), specNamed(KindGraphRequest, "ask"), specNamed(KindCancel, "found")} {
 		want += " " + e.name
 		for code := e.min; code <= e.max; code++ {
 			want += fmt.Sprintf(" %d %s,", code, e.names[code])
@@ -178,6 +178,7 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 		"time_source": HasTimeSource, "idle_ns": HasIdleNs, "wall_ns": HasWallNs, "executed": HasExecuted, "faulted": HasFaulted,
 		"requeued": HasRequeued, "hits": HasHits, "opcode_counts": HasOpcodeCounts, "fingerprint": HasFingerprint,
 		"mode": HasMode, "kernel": HasKernel, "in_flight": HasInFlight, "applied_batch_depth": HasAppliedDepth,
+		"execution_mode": HasExecutionMode, "compiled_ready": HasCompiledReady,
 	} {
 		bit(KindLaunch, name, p)
 	}

@@ -66,6 +66,10 @@ type Config struct {
 	JITQueueLenHysteresis uint32 `json:"jit_queue_len_hysteresis,omitzero"` // slots
 	WorkerHysteresisBps   uint16 `json:"worker_hysteresis_bps,omitzero"`
 
+	// Used with ByCost only. Of two ways of running a launch the other is taken when it takes
+	// this much less time.
+	CostHysteresisBps uint16 `json:"cost_hysteresis_bps,omitzero"`
+
 	// Used with Steady only. Dwell is how many decisions in a row must ask for what
 	// hysteresis keeps before it is given up. At least 1.
 	Dwell uint8 `json:"dwell,omitzero"`
@@ -131,6 +135,10 @@ type Config struct {
 	// turn.go). Used with SeparateWidth. Off, a launch takes what waits, up to its depth,
 	// as in the reference.
 	BoundLaunches bool `json:"bound_launches,omitzero"`
+	// ByCost chooses between the interpreter and a compiled kernel by what launches take on
+	// each, once both were measured (see mode.go). Off, and until then, the queue's length,
+	// hot code and the walk decide, as in the reference.
+	ByCost bool `json:"by_cost,omitzero"`
 	// TuneGeometry lets the tuner choose groups, claim chunk and batch depth as
 	// well as the width, and has the plan say so. Off, the tuner chooses the width
 	// only. Without SeparateWidth it chooses nothing when this is off, as in the
@@ -197,6 +205,7 @@ func Reference() Config {
 		HotWindowHysteresis:   1,
 		JITQueueLenHysteresis: 512,
 		WorkerHysteresisBps:   2_500,
+		CostHysteresisBps:     2_500,
 		Dwell:                 8,
 		Sizing: Sizing{
 			OccupancyDivisor:      256,
@@ -229,6 +238,7 @@ func Standard() Config {
 	cfg.Pipelined = true
 	cfg.SizeByUnits = true
 	cfg.BoundLaunches = true
+	cfg.ByCost = true
 	cfg.TuneGeometry = true
 	return cfg
 }
@@ -311,8 +321,10 @@ func (c *Config) validateCounters() error {
 			errs = append(errs, fmt.Errorf("%s threshold %d does not exceed its hysteresis of %d", b.name, b.threshold, b.width))
 		}
 	}
-	if c.WorkerHysteresisBps >= FullBps {
-		errs = append(errs, fmt.Errorf("worker hysteresis of %d bps is not below %d", c.WorkerHysteresisBps, FullBps))
+	for name, bps := range map[string]uint16{"worker": c.WorkerHysteresisBps, "cost": c.CostHysteresisBps} {
+		if bps >= FullBps {
+			errs = append(errs, fmt.Errorf("%s hysteresis of %d bps is not below %d", name, bps, FullBps))
+		}
 	}
 	return errors.Join(errs...)
 }

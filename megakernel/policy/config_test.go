@@ -31,6 +31,7 @@ func TestStandardDiffersFromReferenceInSwitchesOnly(t *testing.T) {
 // switches are the departures of a configuration.
 func switches(c *Config) map[string]*bool {
 	return map[string]*bool{
+		"ByCost":          &c.ByCost,
 		"SeparateWidth":   &c.SeparateWidth,
 		"ShedAutomatic":   &c.ShedAutomatic,
 		"TopologyByEdges": &c.TopologyByEdges,

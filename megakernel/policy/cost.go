@@ -14,6 +14,9 @@ type Cost struct {
 	SlotPs   uint64 `json:"slot_ps,omitzero"`   // picoseconds; 0: not known
 }
 
+// known says whether a launch was measured.
+func (c *Cost) known() bool { return c.SlotPs != 0 }
+
 // Ns is what a launch of so many slots takes, saturated.
 func (c *Cost) Ns(slots uint32) uint64 {
 	hi, ps := bits.Mul64(c.SlotPs, uint64(slots))
@@ -43,8 +46,13 @@ const (
 	leastSlotPs     = 1
 )
 
-// costRows is how many launches an estimate is made from.
-const costRows = 16
+const (
+	// costRows is how many launches an estimate is made from.
+	costRows = 16
+	// enoughRows is how many of them two estimates need to be compared. The first launch of
+	// a kernel may have taken what only the first one does.
+	enoughRows = 4
+)
 
 // Costs are a queue's newest launches, from which its cost is estimated. The zero value has
 // none. It is a value: its copies are independent.
@@ -74,6 +82,9 @@ func (c *Costs) Take(slots, ns uint64) error {
 	c.taken++
 	return nil
 }
+
+// Enough says whether an estimate may be compared with another.
+func (c *Costs) Enough() bool { return c.taken >= enoughRows }
 
 // Estimate is the line through the launches by the method of Theil and Sen
 // (P. K. Sen, Journal of the American Statistical Association 63, 1968): the slope is the

@@ -30,7 +30,7 @@
 //	age            age                      whether waiting work must be aged
 //
 // decide.go has the first two and the composition, topology.go and edges.go the
-// next two, steady.go dwell and length, plan.go the order of the others. When
+// next two, steady.go dwell and length, mode.go mode, plan.go the order of the others. When
 // several things are wrong at once the error of the earliest stage is returned.
 //
 // The first four stages are [Classify], because a graph job needs no more: it
@@ -52,7 +52,7 @@
 //
 // # Beside the decision
 //
-// [Costs] estimates what launches of a queue take, from their reports. [Diffuse] spreads
+// [History] estimates what launches of a queue take, from their reports. [Diffuse] spreads
 // priorities over sibling queues, [PickQueue] chooses which of them runs next, and
 // [WorkerInFlight] and [InFlightNow] how many launches may be under way.
 package policy

@@ -53,6 +53,8 @@ var ruleNames = [...]string{
 	RuleModeHotOpcodes:  "mode_hot_opcodes",
 	RuleModeHotWindows:  "mode_hot_windows",
 	RuleModeFused:       "mode_fused",
+	RuleModeCost:        "mode_cost",
+	RuleModeLearn:       "mode_learn",
 }
 
 // String returns the snake_case name used on the wire, "none" for

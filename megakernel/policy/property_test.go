@@ -28,6 +28,13 @@ var anyLimits = rapid.Custom(func(t *rapid.T) Limits {
 	}
 })
 
+var anyCost = rapid.Custom(func(t *rapid.T) Cost {
+	return Cost{
+		LaunchNs: uint64(edgy(1<<24, 0, 1, 500_000).Draw(t, "launch ns")),
+		SlotPs:   uint64(edgy(1<<31, 0, 1, 21).Draw(t, "slot ps")),
+	}
+})
+
 var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 	return Request{
 		QueueLen:              edgy(1<<20, 0, 1, 255, 256, 4_095, 4_096, 65_536, 1<<32-1).Draw(t, "queue"),
@@ -51,10 +58,10 @@ var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 			Chunk:  edgy(1<<16, 0, 1, 32, 256, 1_024, 1<<32-1).Draw(t, "tuned chunk"),
 			Depth:  edgy(1<<17, 0, 1, 256, 65_536, 1<<20, 1<<32-1).Draw(t, "tuned depth"),
 		},
-		Cost: Cost{
-			LaunchNs: uint64(edgy(1<<24, 0, 1, 500_000).Draw(t, "launch ns")),
-			SlotPs:   uint64(edgy(1<<31, 0, 1, 21).Draw(t, "slot ps")),
-		},
+		Cost:                 anyCost.Draw(t, "cost"),
+		Interpreted:          anyCost.Draw(t, "interpreted"),
+		Compiled:             anyCost.Draw(t, "compiled"),
+		CompiledReady:        rapid.Bool().Draw(t, "compiled ready"),
 		Unmeasured:           rapid.Bool().Draw(t, "unmeasured"),
 		OtherQueues:          edgy(8, 0, 1).Draw(t, "other queues"),
 		TargetMs:             edgy(3_600_000, 0, 10).Draw(t, "target ms"),

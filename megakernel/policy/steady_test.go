@@ -184,3 +184,81 @@ func TestAStepIsFollowed(t *testing.T) {
 		}
 	}
 }
+
+// kernels are a device whose launches take a time of their own on each kernel, and what is
+// known of them.
+type kernels struct {
+	slotNs [2]float64 // by mode
+	costs  [2]Costs
+	state  State
+	mode   Mode
+}
+
+// decide makes a decision for a queue and launches it.
+func (k *kernels) decide(t *testing.T, cfg *Config, queue uint32, rng *rand.Rand) Mode {
+	t.Helper()
+	req := Request{QueueLen: queue, CompiledReady: true, Limits: Limits{MaxWorkgroupSizeX: 1_024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1_024}}
+	for mode, cost := range []*Cost{&req.Interpreted, &req.Compiled} {
+		if k.costs[mode].Enough() {
+			*cost = k.costs[mode].Estimate()
+		}
+	}
+	rec, next, err := Decide(cfg, &req, k.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.state, k.mode = next, rec.Mode
+	ns := (20_000 + k.slotNs[rec.Mode]*float64(queue)) * (.8 + .4*rng.Float64())
+	if err := k.costs[rec.Mode].Take(uint64(queue), uint64(ns)); err != nil {
+		t.Fatal(err)
+	}
+	return rec.Mode
+}
+
+// However far the kernels are apart, times and lengths that are ± 20 % change the kernel no more
+// than once in 1,000 decisions, and what is learned is not learned again.
+func TestNoiseOfTheCostsChangesNoKernel(t *testing.T) {
+	const n = 20_000
+	cfg := Standard()
+	for ratio := .5; ratio <= 2; ratio *= 1.04 {
+		rng := rand.New(rand.NewPCG(3, uint64(ratio*1_000)))
+		k := kernels{slotNs: [2]float64{100, 100 * ratio}}
+		changes := 0
+		for i := -100; i < n; i++ {
+			before := k.mode
+			if k.decide(t, &cfg, noisy(rng, 1_000), rng); i >= 0 {
+				changes += count(k.mode != before)
+			}
+		}
+		if changes > n/1_000 {
+			t.Errorf("the compiled kernel takes %.2f times as long: %d changes in %d decisions", ratio, changes, n)
+		}
+		if best := ModeInterpreter + Mode(count(ratio < 1)); (ratio < .7 || ratio > 1.45) && k.mode != best {
+			t.Errorf("the compiled kernel takes %.2f times as long: %v", ratio, k.mode)
+		}
+	}
+}
+
+// When the kernel that runs becomes slower than the other was, it is left once most of the
+// launches that an estimate is made from say so and the dwell is over.
+func TestAKernelThatBecomesTheSlowerOneIsLeft(t *testing.T) {
+	cfg := Standard()
+	rng := rand.New(rand.NewPCG(5, 6))
+	for range 100 {
+		k := kernels{slotNs: [2]float64{100, 50}}
+		for range 200 {
+			k.decide(t, &cfg, noisy(rng, 1_000), rng)
+		}
+		if k.mode != ModeJIT {
+			t.Fatal("the slower kernel runs")
+		}
+		k.slotNs[ModeJIT] = 300
+		launches := 0
+		for ; k.mode == ModeJIT; launches++ {
+			k.decide(t, &cfg, noisy(rng, 1_000), rng)
+		}
+		if launches > costRows+int(cfg.Dwell) {
+			t.Errorf("after %d launches", launches)
+		}
+	}
+}

@@ -116,6 +116,9 @@ func (c *textCase) setField(name, value string) (err error) {
 	case "unmeasured":
 		c.req.Unmeasured = value == "yes"
 		return nil
+	case "compiled":
+		c.req.CompiledReady = value == "ready"
+		return nil
 	case "cfg.dwell":
 		n, err := strconv.ParseUint(value, 10, 8)
 		c.cfg.Dwell = uint8(n)
@@ -146,6 +149,11 @@ func (c *textCase) u64(name string) *uint64 {
 		"unexplored": &c.req.UnexploredEdges,
 		"launch_ns":  &c.req.Cost.LaunchNs,
 		"slot_ps":    &c.req.Cost.SlotPs,
+
+		"interpreted_ns": &c.req.Interpreted.LaunchNs,
+		"interpreted_ps": &c.req.Interpreted.SlotPs,
+		"compiled_ns":    &c.req.Compiled.LaunchNs,
+		"compiled_ps":    &c.req.Compiled.SlotPs,
 	}[name]
 }
 
@@ -230,7 +238,7 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 		return out, nil
 	case "mode":
 		return fmt.Sprintf("%v, promote opcodes %v, windows %v\n%s", rec.Mode, rec.PromoteHotOpcodes, rec.PromoteHotWindows,
-			showReasons(rec, RuleModeQueueLen, RuleModeFused)), nil
+			showReasons(rec, RuleModeQueueLen, RuleModeLearn)), nil
 	case "age":
 		return fmt.Sprintf("age priority work: %v", rec.AgePriorityWork), nil
 	}

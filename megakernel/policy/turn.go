@@ -31,12 +31,12 @@ const (
 // takesTurns says whether the queue's launches are bounded: somebody waits for them, and
 // their cost is known or is to be learned.
 func (c *Config) takesTurns(req *Request) bool {
-	return c.BoundLaunches && req.OtherQueues|req.TargetMs != 0 && (req.Cost.SlotPs != 0 || c.isFirst(req))
+	return c.BoundLaunches && req.OtherQueues|req.TargetMs != 0 && (req.Cost.known() || c.isFirst(req))
 }
 
 // isFirst says whether the launch is the first of a queue beside others.
 func (c *Config) isFirst(req *Request) bool {
-	return req.Unmeasured && req.OtherQueues != 0 && req.Cost.SlotPs == 0
+	return req.Unmeasured && req.OtherQueues != 0 && !req.Cost.known()
 }
 
 // turnNs is what a launch of known cost may take, and the rule that says so.

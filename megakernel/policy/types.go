@@ -108,10 +108,13 @@ type Request struct {
 	ResidentDeviceBytes   uint64   `json:"resident_device_bytes,omitzero"`
 	MemoryBudgetBytes     uint64   `json:"memory_budget_bytes,omitzero"` // 0: no budget
 	Tuned                 Geometry `json:"tuned,omitzero"`
-	Cost                  Cost     `json:"cost,omitzero"`         // of the queue's launches, as measured
-	Unmeasured            bool     `json:"unmeasured,omitzero"`   // the worker reports its launches, and of this queue none yet
-	OtherQueues           uint32   `json:"other_queues,omitzero"` // of the worker that have work, or had some lately
-	TargetMs              uint32   `json:"target_ms,omitzero"`    // least latency target or deadline of the queue and of those others; 0: none
+	Cost                  Cost     `json:"cost,omitzero"`           // of the queue's launches, as measured
+	Interpreted           Cost     `json:"interpreted,omitzero"`    // of those of late that an interpreter ran, if they are enough
+	Compiled              Cost     `json:"compiled,omitzero"`       // of those of late that a compiled kernel ran, if they are enough
+	CompiledReady         bool     `json:"compiled_ready,omitzero"` // a kernel compiled for what the queue runs is built
+	Unmeasured            bool     `json:"unmeasured,omitzero"`     // the worker reports its launches, and of this queue none yet
+	OtherQueues           uint32   `json:"other_queues,omitzero"`   // of the worker that have work, or had some lately
+	TargetMs              uint32   `json:"target_ms,omitzero"`      // least latency target or deadline of the queue and of those others; 0: none
 	Present               Presence `json:"present,omitzero"`
 }
 
@@ -194,6 +197,11 @@ const (
 	RuleModeHotOpcodes // hot opcodes
 	RuleModeHotWindows // hot windows
 	RuleModeFused      // as the topology, which it ends with
+	// The same, where a launch of both kernels was measured: the value is what the compiled
+	// one takes for the planned launch, and the threshold when it is left, or taken.
+	RuleModeCost // nanoseconds of the device
+	// Where a launch is made to learn what a kernel takes: the value is what the other takes.
+	RuleModeLearn // nanoseconds of the device
 )
 
 // Reason is the evidence of one rule.

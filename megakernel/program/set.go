@@ -229,6 +229,9 @@ func (s *Set) Release(p *Picked) {
 	*p = Picked{}
 }
 
+// Ready says whether Pick would give a kernel now, and does nothing about it.
+func (s *Set) Ready(k kernel.Kernel) bool { return s.store.Ready(s.key(k)) }
+
 // Prefetch has the kernels that may be wanted next built ahead, in the given order. It
 // returns at once. Without a second context it does nothing, because it would take the
 // device's time for kernels that may never run.

@@ -33,7 +33,14 @@ func launchRecord(r *megakernel.Report) telemetry.Launch {
 	}
 	if r.TimeSource != gpu.TimeNone { // else nothing ran
 		l.Kernel = r.Kernel.String()
-		l.Has |= telemetry.HasMode | telemetry.HasKernel
+		l.Has |= telemetry.HasMode | telemetry.HasKernel | telemetry.HasExecutionMode
+		if r.Kernel.Kind == kernel.Fused || r.Kernel.Kind == kernel.Exact {
+			l.ExecutionMode = telemetry.ExecutionJIT
+		}
+		if !r.Leased { // a lease knows nothing of kernels
+			l.CompiledReady = r.CompiledReady
+			l.Has |= telemetry.HasCompiledReady
+		}
 	}
 	return l
 }

@@ -1,0 +1,73 @@
+package policy
+
+// Way is how a launch ran, as far as that matters to what it takes.
+type Way uint8
+
+// Ways.
+const (
+	WayInterpreted Way = iota // a wave, by the interpreter
+	WayCompiled               // a wave, by a compiled kernel
+	WayLeased                 // a round of a kernel that stays on the device
+	ways
+)
+
+// forgetAfter is after how many launches a way that ran none of them is forgotten: what slots
+// are may have changed. Learning it anew takes enoughRows of as many, a thousandth.
+const forgetAfter = 4_096
+
+// History is what a queue's launches took, by way. The zero value has none. It is a value: its
+// copies are independent.
+type History struct {
+	launches uint64
+	wave     Way // of the last wave
+	by       [ways]struct {
+		costs    Costs
+		launch   uint64 // the last of it
+		estimate Cost   // unless stale
+		stale    bool
+	}
+}
+
+// Take adds a launch. One that cannot be true is refused and changes nothing.
+func (h *History) Take(way Way, slots, ns uint64) error {
+	b := &h.by[way]
+	if err := b.costs.Take(slots, ns); err != nil {
+		return err
+	}
+	h.launches++
+	b.launch, b.stale = h.launches, true
+	if way != WayLeased {
+		h.wave = way
+	}
+	return nil
+}
+
+// Known says whether a launch was measured.
+func (h *History) Known() bool { return h.launches != 0 }
+
+// Measured is what is known of the cost of a queue's launches; zero where nothing is.
+type Measured struct {
+	Any Cost       // what to expect of the next: that of the way of the last wave, or of leases if there was none
+	By  [ways]Cost // of each way with enough launches to compare it with another
+}
+
+// Measured estimates the costs and forgets what is old.
+func (h *History) Measured() (m Measured) {
+	for way := range h.by {
+		b := &h.by[way]
+		if h.launches-b.launch >= forgetAfter {
+			b.costs, b.estimate, b.stale = Costs{}, Cost{}, false
+		}
+		if b.stale {
+			b.estimate, b.stale = b.costs.Estimate(), false
+		}
+		if b.costs.Enough() {
+			m.By[way] = b.estimate
+		}
+	}
+	m.Any = h.by[h.wave].estimate
+	if !m.Any.known() {
+		m.Any = h.by[WayLeased].estimate
+	}
+	return m
+}

@@ -1,0 +1,36 @@
+package policy
+
+import "testing"
+
+func TestHistoryKeepsTheWaysApart(t *testing.T) {
+	var h History
+	take := func(way Way, n int, slotNs uint64) Measured {
+		t.Helper()
+		for range n {
+			if err := h.Take(way, 1_000, 1_000*slotNs); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return h.Measured()
+	}
+	check := func(what string, m Measured, any, interpreted, compiled, leased uint64) {
+		t.Helper()
+		got := [...]uint64{m.Any.SlotPs, m.By[WayInterpreted].SlotPs, m.By[WayCompiled].SlotPs, m.By[WayLeased].SlotPs}
+		if want := [...]uint64{any * 1_000, interpreted * 1_000, compiled * 1_000, leased * 1_000}; got != want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	check("nothing", h.Measured(), 0, 0, 0, 0)
+	check("a lease", take(WayLeased, 1, 7), 7, 0, 0, 0)
+	check("a wave", take(WayInterpreted, 1, 20), 20, 0, 0, 0)
+	check("enough of it", take(WayInterpreted, enoughRows-1, 20), 20, 20, 0, 0)
+	check("enough leases", take(WayLeased, enoughRows-1, 7), 20, 20, 0, 7)
+	check("a compiled kernel", take(WayCompiled, enoughRows, 5), 5, 20, 5, 7)
+	if err := h.Take(WayInterpreted, 1_000, 0); err == nil {
+		t.Error("a launch that took no time")
+	}
+	check("an impossible launch", h.Measured(), 5, 20, 5, 7)
+	check("long after the others", take(WayCompiled, forgetAfter-2*enoughRows+1, 5), 5, 0, 5, 7)
+	check("longer", take(WayCompiled, forgetAfter, 5), 5, 0, 5, 0)
+	check("leases alone", take(WayLeased, forgetAfter, 7), 7, 0, 0, 7)
+}
