@@ -24,13 +24,14 @@ type courseFlags struct {
 	Quick bool   `help:"A course of about a minute: few loads, deciders and rounds, short cells."`
 	Trace string `placeholder:"FILE" help:"Recorded requests for the load trace, as CSV of the form of the bundled ones: time, prompt tokens, answer tokens."`
 
+	CourseGoals     bool          `help:"Instead of a grid, the loads, rates and deciders that the goals are about, the most telling first, 3 rounds: about 25 minutes on a GPU."`
 	CourseLoad      []string      `placeholder:"NAME" help:"Loads of the course; all without."`
 	CourseDecider   []string      `placeholder:"NAME" help:"Deciders of the course, the first of which the others are compared with; all without."`
 	CourseRate      []float64     `placeholder:"SHARE" help:"Rates, as parts of what the loop does in a closed loop; 0.3, 0.6, 0.9 and 1.2 without."`
 	CourseRounds    int           `placeholder:"N" help:"Rounds of each load and rate, with other arrivals each; 5 without."`
 	CourseSpan      time.Duration `placeholder:"DURATION" help:"Time in which work arrives in a cell; 5s without."`
 	CourseSeed      uint64        `default:"1" help:"Of the arrivals."`
-	CourseSweeps    int           `default:"14" help:"Geometries that a sweep tries."`
+	CourseSweeps    int           `placeholder:"N" help:"Geometries that a sweep tries; 14 without, 8 for the goals."`
 	CourseTelemetry time.Duration `default:"10ms" help:"Time between two reports of the queues' lengths; 0: nobody reports."`
 	CourseDir       string        `placeholder:"DIR" help:"Directory for programs and what tuners learn; a temporary one without."`
 	CourseLog       string        `placeholder:"FILE" help:"Records of what was measured. What it has already is not measured again: a course can be split over calls."`
@@ -43,45 +44,67 @@ type courseFlags struct {
 func (f *courseFlags) check() error {
 	_, err := course.Find(f.CourseLoad)
 	_, other := course.FindContestants(f.CourseDecider)
+	if f.CourseGoals && len(f.CourseLoad)+len(f.CourseDecider)+len(f.CourseRate) > 0 {
+		err = errors.New("--course-goals has loads, deciders and rates of its own; name those without it")
+	}
 	return errors.Join(err, other)
 }
 
 // config is the course that the flags ask for.
 func (f *courseFlags) config(s *session) (cfg course.Config, err error) {
 	cfg = course.Config{
-		Open:  func() (worker.Device, error) { return openAgain(s) },
-		Rates: []float64{0.3, 0.6, 0.9, 1.2}, Rounds: 5, Span: 5 * time.Second,
-		Measure: 3 * time.Second, Train: 20 * time.Second, Sweep: 2 * time.Second, Sweeps: f.CourseSweeps,
+		Open:   func() (worker.Device, error) { return openAgain(s) },
+		Rounds: 5, Measure: 3 * time.Second, Train: 20 * time.Second, Sweep: 2 * time.Second, Sweeps: 14,
 		Seed: f.CourseSeed, Telemetry: f.CourseTelemetry, Budget: f.CourseBudget, Log: s.log,
 	}
-	loads, deciders := f.CourseLoad, f.CourseDecider
+	span := 5 * time.Second
+	if f.CourseGoals {
+		cfg.Rounds, span = 3, 1750*time.Millisecond // seven bursts
+		cfg.Measure, cfg.Train, cfg.Sweep, cfg.Sweeps = 2*time.Second, 6*time.Second, time.Second, 8
+	}
 	if f.Quick {
-		cfg.Rates, cfg.Rounds, cfg.Span = []float64{0.9}, 3, 800*time.Millisecond
+		cfg.Rounds, span = 3, 800*time.Millisecond
 		cfg.Measure, cfg.Train, cfg.Sweep = time.Second, 2*time.Second, 500*time.Millisecond
-		if len(loads) == 0 {
-			loads = []string{"bursty-heavy", "alone", "urgent"}
-		}
-		if len(deciders) == 0 {
-			deciders = []string{"warm", "cold", "off", "reference", "fill"}
-		}
 	}
-	if cfg.Loads, err = course.Find(loads); err != nil {
+	if f.CourseSpan != 0 {
+		span = f.CourseSpan
+	}
+	if cfg.Parts, err = f.parts(span); err != nil {
 		return cfg, err
-	}
-	if cfg.Deciders, err = course.FindContestants(deciders); err != nil {
-		return cfg, err
-	}
-	if len(f.CourseRate) > 0 {
-		cfg.Rates = f.CourseRate
 	}
 	if f.CourseRounds != 0 {
 		cfg.Rounds = f.CourseRounds
 	}
-	if f.CourseSpan != 0 {
-		cfg.Span = f.CourseSpan
+	if f.CourseSweeps != 0 {
+		cfg.Sweeps = f.CourseSweeps
 	}
 	cfg.Trace, err = f.requests()
 	return cfg, err
+}
+
+// parts are what the flags ask for: the goals' list or a grid.
+func (f *courseFlags) parts(span time.Duration) ([]course.Part, error) {
+	if f.CourseGoals {
+		return course.Goals(span), nil
+	}
+	names, deciders, rates := f.CourseLoad, f.CourseDecider, f.CourseRate
+	if f.Quick && len(names) == 0 {
+		names = []string{"bursty-heavy", "alone", "urgent"}
+	}
+	if f.Quick && len(deciders) == 0 {
+		deciders = []string{"warm", "cold", "off", "reference", "fill"}
+	}
+	if len(rates) == 0 {
+		if rates = []float64{0.3, 0.6, 0.9, 1.2}; f.Quick {
+			rates = []float64{0.9}
+		}
+	}
+	loads, err := course.Find(names)
+	if err != nil {
+		return nil, err
+	}
+	contestants, err := course.FindContestants(deciders)
+	return course.Grid(loads, rates, contestants, span), err
 }
 
 // requests are the recorded ones that the flags name.
@@ -157,7 +180,7 @@ func benchCourse(s *session) error {
 	}
 	cfg.Record = records.add
 	ran := course.Run(s.ctx, &cfg)
-	sum := course.Summarize(records.all, cfg.Deciders[0].Name)
+	sum := course.Summarize(records.all, cfg.Parts[0].Deciders[0].Name)
 	return errors.Join(ran, f.show(s, sum))
 }
 

@@ -3,11 +3,11 @@
 #
 #   bench/course.sh [FLAG ...]
 #
-# FLAGs are those of `bench course`: --course-load, --course-decider, --course-rate and so on; without any it
-# is the whole grid, which takes hours. --course-plan says how long.
+# FLAGs are those of `bench course`. --course-goals is what the goals of docs/course.md need, about 25 minutes; without
+# any it is the whole grid, which takes hours. --course-plan says how long.
 # BENCH is bin/bench unless given, which is built if it is not there. STATE (bin/course) keeps what was measured
-# and what tuners learned: the same call goes on where the last one ended. OUT (STATE) gets course.jsonl,
-# course.txt and course.svg. BUDGET (9m) is when it begins nothing more; then it exits with 75.
+# and what tuners learned: the same call goes on where the last one ended. OUT (STATE) gets course.txt, course.svg and
+# a copy of the STATE, without compiled programs. BUDGET (9m) is when it begins nothing more; then it exits with 75.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +22,6 @@ mkdir -p "$state" "$out"
 status=0
 "$bench" course --gl "${RINGMASTER_GL:-egl}" --course-dir "$state" --course-log "$state/course.jsonl" --course-picture "$out/course.svg" \
 	--course-budget "${BUDGET:-9m}" "$@" 2> >(tee "$out/errors" >&2) | tee "$out/course.txt" || status=${PIPESTATUS[0]}
-if [[ ! $state -ef $out && -e $state/course.jsonl ]]; then cp "$state/course.jsonl" "$out/"; fi
+if [[ ! $state -ef $out ]]; then find "$state" -mindepth 1 -maxdepth 1 \( -name course.jsonl -o -name 'trained-*' \) -exec cp -r -t "$out" {} +; fi
 if ((status != 0)) && grep -q 'budget of time is spent' "$out/errors"; then exit 75; fi
 exit "$status"

@@ -17,11 +17,12 @@ type Contestant struct {
 	Name, About string
 	// Online: it knows nothing that a service would not know, and is what a user would do without Ringmaster,
 	// or with the policy that its own replaced.
-	Online bool
-	ours   bool
-	trains bool // it begins from what a run before has taught
-	sweeps bool // it needs a sweep
-	setup  func(r *runner, load *Load) setup
+	Online    bool
+	ours      bool
+	trains    bool // it begins from what a run before has taught
+	sweeps    bool // it needs a sweep of the load
+	hindsight bool // it needs those of all loads
+	setup     func(r *runner, load *Load) setup
 }
 
 // Parameters of the rules that users write.
@@ -63,7 +64,7 @@ func Contestants() []Contestant {
 			setup: rule(decider.Batching(batchingMost, batchingDelay))},
 		{Name: "aimd", About: fmt.Sprintf("the same, slots by additive increase and multiplicative decrease about %v", aimdTarget), Online: true,
 			setup: rule(decider.AIMD(aimdTarget, aimdAdd))},
-		{Name: "fixed", About: "the geometry that was best for all loads, in hindsight", sweeps: true, setup: func(r *runner, l *Load) setup {
+		{Name: "fixed", About: "the geometry that was best for all loads, in hindsight", hindsight: true, setup: func(r *runner, l *Load) setup {
 			return rule(decider.Fixed(r.fixed()))(r, l)
 		}},
 		{Name: "clairvoyant", About: "the geometry that a sweep found best for the load", sweeps: true, setup: func(r *runner, l *Load) setup {

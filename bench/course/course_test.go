@@ -16,8 +16,8 @@ import (
 	"ringmaster/glcompute/gltest"
 )
 
-// open opens a device for each cell; a test without one ends here.
-func open(t *testing.T) func() (worker.Device, error) {
+// opener opens a device for each cell; a test without one ends here.
+func opener(t *testing.T) func() (worker.Device, error) {
 	t.Helper()
 	gltest.OpenUnclosed(t).Close()
 	return func() (worker.Device, error) {
@@ -29,7 +29,7 @@ func open(t *testing.T) func() (worker.Device, error) {
 // TestEveryBatchOfACourseIsAccountedFor runs the whole loop: a mix of two queues, under the policy with and
 // without its tuner, under a rule that holds launches back, and at what a sweep found.
 func TestEveryBatchOfACourseIsAccountedFor(t *testing.T) {
-	opened := open(t)
+	opened := opener(t)
 	loads, err := Find([]string{"urgent"})
 	if err != nil {
 		t.Fatal(err)
@@ -40,8 +40,8 @@ func TestEveryBatchOfACourseIsAccountedFor(t *testing.T) {
 	}
 	var records []Record
 	cfg := Config{
-		Open: opened, Loads: loads, Deciders: deciders, Rates: []float64{0.5}, Rounds: 1,
-		Span: 200 * time.Millisecond, Measure: 50 * time.Millisecond, Train: 100 * time.Millisecond, Sweep: 100 * time.Millisecond, Sweeps: 2,
+		Open: opened, Parts: Grid(loads, []float64{0.5}, deciders, 200*time.Millisecond), Rounds: 1,
+		Measure: 50 * time.Millisecond, Train: 100 * time.Millisecond, Sweep: 100 * time.Millisecond, Sweeps: 2,
 		Seed: 3, Fit: 2, Telemetry: 10 * time.Millisecond, Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
 		Record: func(r Record) error { records = append(records, r); return nil },
 	}
@@ -53,14 +53,14 @@ func TestEveryBatchOfACourseIsAccountedFor(t *testing.T) {
 	for _, r := range records {
 		switch {
 		case r.Capacity != nil:
-			rate = cfg.Rates[0] * r.Capacity.SlotsPerSecond
+			rate = cfg.Parts[0].Rate * r.Capacity.SlotsPerSecond
 		case r.Cell != nil:
 			cells[r.Cell.Decider] = r.Cell
 		case r.Sweep != nil && !slices.ContainsFunc(r.Sweep.Tried, func(tried Tried) bool { return tried.Geometry == r.Sweep.Best && tried.P99 > 0 }):
 			t.Errorf("sweep %+v", r.Sweep)
 		}
 	}
-	batches := loads[0].Schedule(rate, cfg.Span, cfg.Seed, nil)
+	batches := loads[0].Schedule(rate, cfg.Parts[0].Span, cfg.Seed, nil)
 	slots := 0
 	for _, b := range batches {
 		slots += b.Slots
@@ -92,7 +92,7 @@ func resumes(t *testing.T, cfg Config, records []Record) {
 	if err := Run(t.Context(), &cfg); err != nil {
 		t.Error(err)
 	}
-	if p := cfg.Plan(); p.Known != p.Cells || p.Cells != len(cfg.Deciders) {
+	if p := cfg.Plan(); p.Known != p.Cells || p.Cells != len(cfg.Parts[0].Deciders) {
 		t.Errorf("plan %+v", p)
 	}
 	cfg.Known, cfg.Budget = nil, time.Nanosecond
@@ -108,10 +108,13 @@ func resumes(t *testing.T, cfg Config, records []Record) {
 }
 
 func TestImpossibleCoursesAreRefused(t *testing.T) {
-	err := Run(t.Context(), &Config{Rates: []float64{-1}, Loads: []Load{{Trace: true}}})
-	for _, want := range []string{"no loads or no deciders", "0 rounds", "cells of 0s", "rate -1", "a trace of 0 requests", "no workgroup fits"} {
+	err := Run(t.Context(), &Config{Parts: []Part{{Load: Load{Trace: true}, Rate: -1}}})
+	for _, want := range []string{"no deciders", "0 rounds", "cells of 0s", "rate -1", "a trace of 0 requests", "no workgroup fits"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+	if err := Run(t.Context(), &Config{}); err == nil || !strings.Contains(err.Error(), "no loads or no rates") {
+		t.Error(err)
 	}
 }

@@ -13,8 +13,15 @@ type Goal struct {
 	Value   *Interval `json:"value"`
 	Most    float64   `json:"at_most,omitempty"`
 	Least   float64   `json:"at_least,omitempty"`
-	Verdict string    `json:"verdict"` // met, missed, or open: the interval has the bound in it
+	Verdict string    `json:"verdict"` // met, missed or open
 }
+
+// Verdicts. A goal is open where the interval has the bound in it.
+const (
+	met    = "met"
+	missed = "missed"
+	open   = "open"
+)
 
 // Bounds of the goals.
 const (
@@ -34,13 +41,13 @@ func (s *Summary) add(name, at string, value *Interval, most, least float64) {
 	if value == nil {
 		return
 	}
-	g := Goal{Name: name, At: at, Value: value, Most: most, Least: least, Verdict: "open"}
+	g := Goal{Name: name, At: at, Value: value, Most: most, Least: least, Verdict: open}
 	bounded := value.Pairs != 1
 	switch {
 	case most > 0 && bounded && value.High <= most, least > 0 && value.Low >= least:
-		g.Verdict = "met"
+		g.Verdict = met
 	case most > 0 && value.Low > most, least > 0 && bounded && value.High < least:
-		g.Verdict = "missed"
+		g.Verdict = missed
 	}
 	s.Goals = append(s.Goals, g)
 }

@@ -3,6 +3,7 @@ package course
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -28,34 +29,41 @@ func (c *Config) Plan() (p Plan) {
 			capacities[rec.Capacity.Load] = true
 		case rec.Sweep != nil:
 			sweeps[rec.Sweep.Load] = true
-		case rec.Cell != nil:
+		case rec.Cell != nil && rec.Cell.Error == "":
 			cells[keyOf(rec.Cell)] = true
 		}
 	}
-	for i := range c.Loads {
-		l := &c.Loads[i]
+	trained := make(map[string]bool)
+	capacity := func(l *Load) {
 		if name := l.measured(); l.rated() && !capacities[name] {
 			capacities[name] = true
 			p.prepare(2, c.Measure)
 		}
-		trained := false
-		for _, d := range c.Deciders {
-			if d.trains && !trained {
-				trained = true
-				p.prepare(1, c.Train)
-			}
-			if d.sweeps && !sweeps[l.Name] {
-				sweeps[l.Name] = true
+	}
+	for i := range c.Parts {
+		part := &c.Parts[i]
+		l := &part.Load
+		capacity(l)
+		train, sweep, sweepAll := part.needsOf()
+		if train && !trained[l.Name] {
+			trained[l.Name] = true
+			p.prepare(1, c.Train)
+		}
+		for j := range c.Parts {
+			if other := &c.Parts[j].Load; !sweeps[other.Name] && (sweepAll || sweep && other.Name == l.Name) {
+				sweeps[other.Name] = true
+				capacity(other)
 				p.prepare(2*c.Sweeps, c.Sweep)
 			}
-			for _, rate := range c.rates(l) {
-				for round := range c.Rounds {
-					if p.Cells++; cells[key{l.Name, rate, d.Name, round}] {
-						p.Known++
-						continue
-					}
-					p.Takes += c.Span + startTakes
+		}
+		takes := part.Span + time.Duration(max(part.Rate-1, 0)*float64(part.Span)) + startTakes // what is beyond the capacity comes after
+		for _, d := range part.Deciders {
+			for round := range c.Rounds {
+				if p.Cells++; cells[key{l.Name, part.Rate, d.Name, round}] {
+					p.Known++
+					continue
 				}
+				p.Takes += takes
 			}
 		}
 	}
@@ -112,17 +120,62 @@ func (s *Summary) Text(to io.Writer) error {
 		fmt.Fprintf(out, "%s\t%v\t%s\t%s\t%s\t%.0f %%\t%.0f\t%.0f\t%.0f\t%v\t%v\n", r.Load, r.Rate, r.Decider, latencies(r.Classes),
 			short(r.Throughput), 100*r.Busy, r.Launches, r.Decisions, r.Changes, r.P99Ratio, r.RateRatio)
 	}
-	if len(s.Goals) > 0 {
-		fmt.Fprintf(out, "\ngoal\tat\tvalue\twanted\t\n")
+	if err := out.Flush(); err != nil || len(s.Goals) == 0 {
+		return err
 	}
-	for _, g := range s.Goals {
+	_, err := fmt.Fprintf(to, "\n%s", s.Table())
+	return err
+}
+
+// Table is a row for each goal, in Markdown, as docs/course.md has it: the worst of its figures.
+func (s *Summary) Table() string {
+	var b strings.Builder
+	b.WriteString("| goal | wanted | value | |\n|---|---|---|---|\n")
+	for i := range s.Goals {
+		g := &s.Goals[i]
+		if slices.ContainsFunc(s.Goals[:i], func(before Goal) bool { return before.Name == g.Name }) {
+			continue
+		}
 		wanted := fmt.Sprintf("≤ %v", g.Most)
 		if g.Most == 0 {
 			wanted = fmt.Sprintf("≥ %v", g.Least)
 		}
-		fmt.Fprintf(out, "%s\t%s\t%v\t%s\t%s\n", g.Name, g.At, g.Value, wanted, g.Verdict)
+		value, verdict := s.worst(g.Name)
+		if verdict == missed {
+			verdict = "**missed**"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", g.Name, wanted, value, verdict)
 	}
-	return out.Flush()
+	return b.String()
+}
+
+// worst is the figure of a goal that is farthest from what is wanted, and the verdict on all of them: one that is
+// missed somewhere is missed, one that is met everywhere is met.
+func (s *Summary) worst(name string) (value, verdict string) {
+	var worst *Goal
+	count := make(map[string]int) // by verdict
+	for i := range s.Goals {
+		g := &s.Goals[i]
+		if g.Name != name {
+			continue
+		}
+		count[g.Verdict]++
+		if worst == nil || g.Most > 0 && g.Value.Mean > worst.Value.Mean || g.Least > 0 && g.Value.Mean < worst.Value.Mean {
+			worst = g
+		}
+	}
+	value = fmt.Sprintf("%v, %s", worst.Value, worst.At)
+	all := count[met] + count[missed] + count[open]
+	if all > 1 {
+		value += fmt.Sprintf("; of %d places %d met, %d missed", all, count[met], count[missed])
+	}
+	switch {
+	case count[missed] > 0:
+		return value, missed
+	case count[open] > 0:
+		return value, open
+	}
+	return value, met
 }
 
 // String is the ratio with its interval.

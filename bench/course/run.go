@@ -22,16 +22,13 @@ import (
 type Config struct {
 	Open func() (worker.Device, error) // opens the device, again for each cell
 
-	Loads    []Load
-	Deciders []Contestant
-	Rates    []float64 // of the capacity
-	Rounds   int
-	Span     time.Duration // in which work arrives in a cell
-	Measure  time.Duration // of a capacity
-	Train    time.Duration // of what the tuner begins from
-	Sweep    time.Duration // of one geometry
-	Sweeps   int           // geometries of a sweep
-	Seed     uint64
+	Parts   []Part // in this order
+	Rounds  int
+	Measure time.Duration // of a capacity
+	Train   time.Duration // of what the tuner begins from
+	Sweep   time.Duration // of one geometry
+	Sweeps  int           // geometries of a sweep
+	Seed    uint64
 
 	Fit       uint32          // workgroups of 256 that the device runs at a time, about which sweeps try geometries
 	Telemetry time.Duration   // between two reports of the queues' lengths; 0: nobody reports
@@ -53,18 +50,16 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	demand(len(c.Loads) > 0 && len(c.Deciders) > 0, "no loads or no deciders")
+	demand(len(c.Parts) > 0, "no loads or no rates")
 	demand(c.Rounds >= 1, "%d rounds, want at least 1", c.Rounds)
-	demand(c.Span >= 100*time.Millisecond && c.Span <= 10*time.Minute, "cells of %v, want 100ms to 10m", c.Span)
 	demand(c.Measure > 0 && c.Train > 0 && c.Sweep > 0, "times to measure %v, train %v and sweep %v, want more than 0", c.Measure, c.Train, c.Sweep)
 	demand(c.Sweeps >= 1, "%d geometries of a sweep, want at least 1", c.Sweeps)
 	demand(c.Fit >= 1, "no workgroup fits the device")
-	for _, r := range c.Rates {
-		demand(r > 0 && r <= 10, "rate %v, want more than 0 and at most 10 times the capacity", r)
-	}
-	demand(len(c.Rates) > 0, "no rates")
-	for _, l := range c.Loads {
-		demand(!l.Trace || len(c.Trace) >= 2 && c.Trace[len(c.Trace)-1].At > 0, "a trace of %d requests, want at least 2 at different moments", len(c.Trace))
+	for _, p := range c.Parts {
+		demand(len(p.Deciders) > 0, "no deciders of %s", p.Load.Name)
+		demand(p.Span >= 100*time.Millisecond && p.Span <= 10*time.Minute, "cells of %v, want 100ms to 10m", p.Span)
+		demand(!p.Load.rated() || p.Rate > 0 && p.Rate <= 10, "rate %v, want more than 0 and at most 10 times the capacity", p.Rate)
+		demand(!p.Load.Trace || len(c.Trace) >= 2 && c.Trace[len(c.Trace)-1].At > 0, "a trace of %d requests, want at least 2 at different moments", len(c.Trace))
 	}
 	return errors.Join(errs...)
 }
@@ -94,30 +89,19 @@ func Run(ctx context.Context, cfg *Config) error {
 	for i := range cfg.Known {
 		r.note(&cfg.Known[i])
 	}
-	for i := range cfg.Loads {
-		if err := r.prepare(ctx, &cfg.Loads[i]); err != nil {
-			return fmt.Errorf("%s: %w", cfg.Loads[i].Name, err)
+	for i := range cfg.Parts {
+		part := &cfg.Parts[i]
+		if err := r.prepare(ctx, part); err != nil {
+			return fmt.Errorf("%s: %w", part.Load.Name, err)
 		}
-	}
-	for i := range cfg.Loads {
-		for _, rate := range cfg.rates(&cfg.Loads[i]) {
-			if err := r.rounds(ctx, &cfg.Loads[i], rate); err != nil {
-				return err
-			}
+		if err := r.rounds(ctx, part); err != nil {
+			return err
 		}
 	}
 	if r.failed > 0 {
 		return fmt.Errorf("%d cells failed", r.failed)
 	}
 	return nil
-}
-
-// rates are those at which a load runs: one of 0 if none changes anything.
-func (c *Config) rates(l *Load) []float64 {
-	if !l.rated() {
-		return []float64{0}
-	}
-	return c.Rates
 }
 
 // note takes over what was measured.
@@ -127,7 +111,7 @@ func (r *runner) note(rec *Record) {
 		r.capacities[rec.Capacity.Load] = rec.Capacity.SlotsPerSecond
 	case rec.Sweep != nil:
 		r.sweeps[rec.Sweep.Load] = *rec.Sweep
-	case rec.Cell != nil:
+	case rec.Cell != nil && rec.Cell.Error == "": // one that failed is measured again
 		r.known[keyOf(rec.Cell)] = true
 	}
 }
@@ -140,21 +124,25 @@ func (r *runner) record(rec Record) error {
 	return r.cfg.Record(rec)
 }
 
-// prepare measures what the cells of a load need: its capacity, what a tuner learns of it, the best geometry.
-func (r *runner) prepare(ctx context.Context, l *Load) error {
-	if err := r.capacity(ctx, l); err != nil {
+// prepare measures what the cells of a part need: the load's capacity, what a tuner learns of it, the best
+// geometry for it or, for the decider that knows them all, for every load of the course.
+func (r *runner) prepare(ctx context.Context, p *Part) error {
+	if err := r.capacity(ctx, &p.Load); err != nil {
 		return fmt.Errorf("capacity: %w", err)
 	}
-	for _, c := range r.cfg.Deciders {
-		if c.trains && !r.trained[l.Name] {
-			if err := r.train(ctx, l); err != nil {
-				return fmt.Errorf("train the tuner: %w", err)
-			}
+	train, sweep, sweepAll := p.needsOf()
+	if train && !r.trained[p.Load.Name] {
+		if err := r.train(ctx, &p.Load); err != nil {
+			return fmt.Errorf("train the tuner: %w", err)
 		}
-		if _, swept := r.sweeps[l.Name]; c.sweeps && !swept {
-			if err := r.sweep(ctx, l); err != nil {
-				return fmt.Errorf("sweep: %w", err)
-			}
+	}
+	for i := range r.cfg.Parts {
+		l := &r.cfg.Parts[i].Load
+		if _, swept := r.sweeps[l.Name]; swept || !sweepAll && !(sweep && l.Name == p.Load.Name) {
+			continue
+		}
+		if err := errors.Join(r.capacity(ctx, l), r.sweep(ctx, l)); err != nil {
+			return fmt.Errorf("sweep of %s: %w", l.Name, err)
 		}
 	}
 	return nil
@@ -212,43 +200,34 @@ func (r *runner) capacity(ctx context.Context, l *Load) error {
 	return r.record(Record{Capacity: &Capacity{Load: load.Name, SlotsPerSecond: most, Machine: loadAverage()}})
 }
 
-// sweepRate is the rate at which tuners learn and geometries are swept: the largest below the capacity.
-func (c *Config) sweepRate() float64 {
-	rate := slices.Min(c.Rates)
-	for _, r := range c.Rates {
-		if r < 1 {
-			rate = max(rate, r)
-		}
-	}
-	return rate
-}
-
 // schedule is what arrives in a cell.
 func (r *runner) schedule(l *Load, rate float64, span time.Duration, seed uint64) []Batch {
 	return l.Schedule(rate*r.capacities[l.measured()], span, seed, r.cfg.Trace)
 }
 
-// train runs a load with the tuner and keeps what it learned in files.
+// train runs a load with the tuner and keeps what it learned in files. They get their name when they are
+// complete: a call that is killed leaves nothing that the next one would take for them.
 func (r *runner) train(ctx context.Context, l *Load) error {
-	dir := r.trainedDir(l)
-	if _, err := os.Stat(dir); err == nil {
+	if _, err := os.Stat(r.trainedDir(l)); err == nil {
 		r.trained[l.Name] = true // by a call before this one
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	dir, err := os.MkdirTemp(r.cfg.Dir, "training-")
+	if err != nil {
 		return err
 	}
+	defer os.RemoveAll(dir)
 	s := setup{policy: policy.Standard(), tuner: session.On, tunerDir: dir}
-	batches := r.schedule(l, r.cfg.sweepRate(), r.cfg.Train, r.cfg.Seed)
-	err := r.on(ctx, s, func(rig *rig) error {
+	batches := r.schedule(l, r.cfg.learnRate(l.Name), r.cfg.Train, r.cfg.Seed)
+	err = r.on(ctx, s, func(rig *rig) error {
 		_, err := newPlayer(rig, l, batches, r.cfg.Seed).play(ctx, batches, r.cfg.Train)
 		return err
 	})
 	if err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
+		return err
 	}
 	r.trained[l.Name] = true
-	return nil
+	return os.Rename(dir, r.trainedDir(l))
 }
 
 // sweep finds the best geometry for a load by successive halving (Jamieson and Talwalkar, AISTATS 2016): all
@@ -289,7 +268,7 @@ func (r *runner) sweep(ctx context.Context, l *Load) error {
 
 // try is the 99th percentile of a load at a geometry.
 func (r *runner) try(ctx context.Context, l *Load, g policy.Geometry, seed uint64) (p99 float64, err error) {
-	batches := r.schedule(l, r.cfg.sweepRate(), r.cfg.Sweep, seed)
+	batches := r.schedule(l, r.cfg.learnRate(l.Name), r.cfg.Sweep, seed)
 	s := setup{policy: policy.Standard(), tuner: session.Off, rival: newRival(decider.Fixed(g)), waves: true}
 	err = r.on(ctx, s, func(rig *rig) error {
 		c, err := newPlayer(rig, l, batches, seed).play(ctx, batches, r.cfg.Sweep)
@@ -319,17 +298,17 @@ func (r *runner) fixed() policy.Geometry {
 	return best
 }
 
-// rounds runs all deciders by turns on a load at a rate, in another order each time.
-func (r *runner) rounds(ctx context.Context, l *Load, rate float64) error {
+// rounds runs the deciders of a part by turns, in another order each time.
+func (r *runner) rounds(ctx context.Context, p *Part) error {
 	for round := range r.cfg.Rounds {
 		seed := r.cfg.Seed + uint64(round)
-		random := rand.New(rand.NewPCG(seed, uint64(rate*1000)))
-		for _, i := range random.Perm(len(r.cfg.Deciders)) {
-			c := &r.cfg.Deciders[i]
-			if r.known[key{l.Name, rate, c.Name, round}] {
+		random := rand.New(rand.NewPCG(seed, uint64(p.Rate*1000)))
+		for _, i := range random.Perm(len(p.Deciders)) {
+			c := &p.Deciders[i]
+			if r.known[key{p.Load.Name, p.Rate, c.Name, round}] {
 				continue
 			}
-			if err := r.cell(ctx, l, rate, c, round, seed); err != nil {
+			if err := r.cell(ctx, p, c, round, seed); err != nil {
 				return err
 			}
 		}
@@ -338,20 +317,21 @@ func (r *runner) rounds(ctx context.Context, l *Load, rate float64) error {
 }
 
 // cell measures one cell. One that fails is recorded as such.
-func (r *runner) cell(ctx context.Context, l *Load, rate float64, c *Contestant, round int, seed uint64) error {
+func (r *runner) cell(ctx context.Context, p *Part, c *Contestant, round int, seed uint64) error {
 	if err := errors.Join(r.over(), ctx.Err()); err != nil {
 		return err
 	}
-	batches := r.schedule(l, rate, r.cfg.Span, seed)
+	l := &p.Load
+	batches := r.schedule(l, p.Rate, p.Span, seed)
 	cell := &Cell{Load: l.Name, Machine: loadAverage()}
 	err := r.on(ctx, c.setup(r, l), func(rig *rig) error {
-		played, err := newPlayer(rig, l, batches, seed).play(ctx, batches, r.cfg.Span)
+		played, err := newPlayer(rig, l, batches, seed).play(ctx, batches, p.Span)
 		if err == nil {
 			cell = played
 		}
 		return err
 	})
-	cell.Rate, cell.Decider, cell.Round, cell.Seed = rate, c.Name, round, seed
+	cell.Rate, cell.Decider, cell.Round, cell.Seed = p.Rate, c.Name, round, seed
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -1,0 +1,83 @@
+package course
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Part is a load at a rate under some deciders. A course is a list of them.
+type Part struct {
+	Load     Load
+	Rate     float64 // of the capacity; 0: the load has none
+	Deciders []Contestant
+	Span     time.Duration // in which work arrives in a cell
+}
+
+// Grid is every load at every rate under every decider.
+func Grid(loads []Load, rates []float64, deciders []Contestant, span time.Duration) (parts []Part) {
+	for _, l := range loads {
+		of := rates
+		if !l.rated() {
+			of = []float64{0}
+		}
+		for _, rate := range of {
+			parts = append(parts, Part{Load: l, Rate: rate, Deciders: deciders, Span: span})
+		}
+	}
+	return parts
+}
+
+// Rates of the goals: near the capacity, and beyond it.
+const (
+	nearCapacity   = 0.9
+	beyondCapacity = 1.2
+)
+
+// Goals is a list with a figure for every goal, the most telling ones first. Every load is played near the
+// capacity, three also beyond it, four also by the clairvoyant. Shares between tenants want cells of twice the span.
+func Goals(span time.Duration) (parts []Part) {
+	others := []string{"reference", "fill", "batching", "aimd"}
+	all := append([]string{"warm", "cold", "off"}, others...)
+	add := func(span time.Duration, rate float64, deciders []string, loads ...string) {
+		parts = append(parts, Grid(must(Find(loads)), []float64{rate}, must(FindContestants(deciders)), span)...)
+	}
+	add(span, nearCapacity, append(slices.Clone(all), "clairvoyant"), "steady-heavy")
+	add(span, nearCapacity, all, "alone", "urgent")
+	add(2*span, nearCapacity, all, "tenants", "flood")
+	add(span, nearCapacity, append(slices.Clone(all), "clairvoyant"), "steady-skewed", "steady-light", "trace")
+	add(span, beyondCapacity, append([]string{"warm"}, others...), "steady-heavy", "steady-skewed", "steady-light")
+	add(span, nearCapacity, all, "bursty-heavy", "bursty-skewed", "ramp-heavy", "ramp-skewed", "step-heavy", "step-skewed")
+	add(span, nearCapacity, all, "bursty-light", "ramp-light", "step-light")
+	return parts
+}
+
+// must is for names that this package has written itself.
+func must[T any](found T, err error) T {
+	if err != nil {
+		panic(fmt.Sprintf("bug: %v", err))
+	}
+	return found
+}
+
+// learnRate is the rate at which tuners learn a load and geometries are swept: the largest of its parts below
+// the capacity, or the least one.
+func (c *Config) learnRate(load string) (rate float64) {
+	for _, p := range c.Parts {
+		if p.Load.Name != load {
+			continue
+		}
+		if rate == 0 || p.Rate < 1 && (rate >= 1 || p.Rate > rate) || p.Rate >= 1 && p.Rate < rate {
+			rate = p.Rate
+		}
+	}
+	return rate
+}
+
+// needsOf is what has to be known before a part can be played.
+func (p *Part) needsOf() (trained, swept, allSwept bool) {
+	for _, d := range p.Deciders {
+		trained, swept, allSwept = trained || d.trains, swept || d.sweeps, allSwept || d.hindsight
+	}
+	return trained, swept, allSwept
+}
