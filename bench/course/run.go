@@ -324,7 +324,11 @@ func (r *runner) cell(ctx context.Context, p *Part, c *Contestant, round int, se
 	l := &p.Load
 	batches := r.schedule(l, p.Rate, p.Span, seed)
 	cell := &Cell{Load: l.Name, Machine: loadAverage()}
-	err := r.on(ctx, c.setup(r, l), func(rig *rig) error {
+	s := c.setup(r, l)
+	if s.tunerDir != "" {
+		defer os.RemoveAll(s.tunerDir) // a copy; see warmed
+	}
+	err := r.on(ctx, s, func(rig *rig) error {
 		played, err := newPlayer(rig, l, batches, seed).play(ctx, batches, p.Span)
 		if err == nil {
 			cell = played
