@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestVerdict(t *testing.T) {
@@ -51,6 +52,7 @@ func claim(t *testing.T, c *Conn, worker string) *Deciders {
 }
 
 func TestTheSecondToClaimStandsByAndTakesOver(t *testing.T) {
+	t.Parallel() // it waits until the first has been silent for long enough
 	url := newServer(t).URL()
 	a, b := dial(t, fastConfig(url)), dial(t, fastConfig(url))
 	first, second := claim(t, a, AnyWorker), claim(t, b, AnyWorker)
@@ -62,11 +64,14 @@ func TestTheSecondToClaimStandsByAndTakesOver(t *testing.T) {
 		t.Errorf("claims %+v", all)
 	}
 	first.Close()
-	for ctx := testContext(t); second.Who("w") != DecidesThis; {
-		if ctx.Err() != nil {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for ctx := testContext(t); second.Who("w") != DecidesThis; flush(t, b) {
+		select {
+		case <-ctx.Done():
 			t.Fatal("nobody takes over")
+		case <-tick.C:
 		}
-		flush(t, b)
 	}
 }
 

@@ -152,6 +152,7 @@ func TestConsumerIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
 }
 
 func TestStreamIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
+	t.Parallel() // it waits until the stream is asked
 	s := openShop(t, newServer(t).URL(), nil)
 	if err := s.client.js.DeleteStream(testContext(t), s.client.WorkStream()); err != nil {
 		t.Fatal(err)

@@ -193,6 +193,7 @@ func TestRefusedBatchIsRemovedAndReported(t *testing.T) {
 }
 
 func TestBadBatchesNeverReachTheHandler(t *testing.T) {
+	t.Parallel() // it waits until the stream is asked
 	s := openShop(t, newServer(t).URL(), nil)
 	rejected := make(chan telemetry.Rejected, 10)
 	keep := func(r *telemetry.Rejected) { rejected <- *r }
