@@ -17,6 +17,7 @@ func openDevice(t testing.TB) gpu.Device {
 func newEngine(t testing.TB, dev gpu.Device, change func(*Config)) *Engine {
 	t.Helper()
 	cfg := DefaultConfig()
+	cfg.Pages, cfg.MaxQueues, cfg.HeapWords = 128, 16, 16<<16 // a software renderer clears them soon
 	if change != nil {
 		change(&cfg)
 	}

@@ -14,7 +14,7 @@ import (
 
 func TestBatchThatNamesALostHeapRunsNoSlot(t *testing.T) {
 	lost, next := openFaulty(t), openFaulty(t)
-	e, err := megakernel.New(lost, megakernel.DefaultConfig())
+	e, err := megakernel.New(lost, smallConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

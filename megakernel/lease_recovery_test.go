@@ -20,7 +20,7 @@ import (
 var leaseTestDispatches = []int{2, 3, 4, 5, 6}
 
 func TestALossDuringTheSelfTestOfTheLeaseIsReported(t *testing.T) {
-	cfg := megakernel.DefaultConfig()
+	cfg := smallConfig()
 	cfg.Lease = true
 	for _, dispatch := range leaseTestDispatches {
 		faulty := func() *faultgl.Device {
@@ -63,7 +63,7 @@ func TestLeaseIsThereAgainAfterALoss(t *testing.T) {
 	losses := 0
 	for dispatch := 7; dispatch <= 15; dispatch++ {
 		fault := faultgl.Fault{Kind: faultgl.Guilty, Dispatch: dispatch, After: dispatch%2 == 0}
-		cfg := megakernel.DefaultConfig()
+		cfg := smallConfig()
 		cfg.Lease = true
 		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), nil)) // says why a device has no lease
 		e, err := megakernel.New(openFaulty(t, fault), cfg)

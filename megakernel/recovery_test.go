@@ -72,10 +72,17 @@ func openBeside(opened chan<- beside) func(gpu.Device) (gpu.Device, error) {
 	}
 }
 
+// smallConfig is the configuration of a ring that a software renderer clears soon.
+func smallConfig() megakernel.Config {
+	cfg := megakernel.DefaultConfig()
+	cfg.Pages, cfg.MaxQueues, cfg.HeapWords = 128, 16, 16<<16
+	return cfg
+}
+
 // newTrial makes an engine on the first device, which goes on with the others.
 func newTrial(t *testing.T, change func(*megakernel.Config), devices ...*faultgl.Device) *trial {
 	t.Helper()
-	cfg := megakernel.DefaultConfig()
+	cfg := smallConfig()
 	if change != nil {
 		change(&cfg)
 	}
