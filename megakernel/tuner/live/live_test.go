@@ -96,32 +96,35 @@ func TestChoiceIsNearTheExhaustiveBest(t *testing.T) {
 		{&described, 1, 0.05, 0.12},
 		{&misdescribed, 1, 0.05, 0.25},
 	} {
-		all := loads(c.scale)
-		var mean, worst, total, worstTotal float64 // the worst of single runs
-		for _, l := range all {
-			var regret, spent float64
-			for seed := range uint64(seeds) {
-				o := play(c.machine, l, seed)
-				regret += o.regret / seeds
-				spent += o.total / seeds
-				worst = max(worst, o.regret)
-				worstTotal = max(worstTotal, o.total)
+		t.Run(c.machine.name, func(t *testing.T) {
+			t.Parallel()
+			all := loads(c.scale)
+			var mean, worst, total, worstTotal float64 // the worst of single runs
+			for _, l := range all {
+				var regret, spent float64
+				for seed := range uint64(seeds) {
+					o := play(c.machine, l, seed)
+					regret += o.regret / seeds
+					spent += o.total / seeds
+					worst = max(worst, o.regret)
+					worstTotal = max(worstTotal, o.total)
+				}
+				t.Logf("%s %d slots, work %g, skew %g: regret %.3f, total %.3f, %d geometries", c.machine.name, l.slots, l.work, l.skew, regret, spent, c.machine.space(l).Len())
+				mean += regret / float64(len(all))
+				total += spent / float64(len(all))
 			}
-			t.Logf("%s %d slots, work %g, skew %g: regret %.3f, total %.3f, %d geometries", c.machine.name, l.slots, l.work, l.skew, regret, spent, c.machine.space(l).Len())
-			mean += regret / float64(len(all))
-			total += spent / float64(len(all))
-		}
-		single := fixed(c.machine, all)
-		t.Logf("%s: regret mean %.4f worst %.4f, total mean %.4f worst %.4f, single fixed %.4f", c.machine.name, mean, worst, total, worstTotal, single)
-		if mean > c.mean || worst > c.worst {
-			t.Errorf("%s: regret mean %.3f, worst %.3f; at most %.2f and %.2f", c.machine.name, mean, worst, c.mean, c.worst)
-		}
-		if c.machine != &simulatedH200 {
-			continue // few units: the looks at wide geometries take long, and no bound is asked for there
-		}
-		if worstTotal > 1.15 || total >= single {
-			t.Errorf("%s: total %.3f of the clairvoyant's, worst %.3f; best single geometry %.3f", c.machine.name, total, worstTotal, single)
-		}
+			single := fixed(c.machine, all)
+			t.Logf("%s: regret mean %.4f worst %.4f, total mean %.4f worst %.4f, single fixed %.4f", c.machine.name, mean, worst, total, worstTotal, single)
+			if mean > c.mean || worst > c.worst {
+				t.Errorf("%s: regret mean %.3f, worst %.3f; at most %.2f and %.2f", c.machine.name, mean, worst, c.mean, c.worst)
+			}
+			if c.machine != &simulatedH200 {
+				return // few units: the looks at wide geometries take long, and no bound is asked for there
+			}
+			if worstTotal > 1.15 || total >= single {
+				t.Errorf("%s: total %.3f of the clairvoyant's, worst %.3f; best single geometry %.3f", c.machine.name, total, worstTotal, single)
+			}
+		})
 	}
 }
 
