@@ -12,9 +12,10 @@ import (
 )
 
 func TestTheSubmitterOfTheDocumentation(t *testing.T) {
+	t.Parallel() // it waits for another process most of its time
 	requireGL(t)
 	dir := nodeClients(t)
-	s := serve(t)
+	s := serve(t, "--share-device")
 	conn, err := natsio.Connect((&natsFlags{URL: s.url, Prefix: telemetry.DefaultPrefix}).config("test", quietLog))
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 )
 
 func TestClientsOfTheDocumentation(t *testing.T) {
+	t.Parallel() // it waits for other processes most of its time
 	dir := nodeClients(t)
 	s := serve(t, "--no-gpu")
 	t.Run("a publisher of maps is answered", func(t *testing.T) {

@@ -23,8 +23,10 @@ func demoSummary(t *testing.T, args ...string) (demo.Summary, outcome) {
 	return s, got
 }
 
-func TestDemoClosesTheLoop(t *testing.T) {
-	s, got := demoSummary(t, "--limit", "5m", "--speed", "100")
+func TestDemoClosesTheLoopAndReplays(t *testing.T) {
+	t.Parallel() // it waits for the load most of its time
+	path := filepath.Join(t.TempDir(), "demo.log")
+	s, got := demoSummary(t, "--limit", "5m", "--speed", "100", "--decision-log", path)
 	if got.code != 0 {
 		t.Errorf("exit code %d: %s", got.code, got.err)
 	}
@@ -46,10 +48,15 @@ func TestDemoClosesTheLoop(t *testing.T) {
 	if s.Publish.P50 <= 0 || s.Publish.P99 < s.Publish.P50 || s.Submit.P50 <= 0 || s.Submit.P99 < s.Submit.P50 {
 		t.Errorf("latencies %+v and %+v", s.Publish, s.Submit)
 	}
+	hasTheDocumentedKeys(t, got)
+	replayed := ringmaster(t, t.Context(), "", "replay", path)
+	if replayed.code != 0 || !strings.Contains(replayed.stdout, "of 3 queues") || !strings.Contains(replayed.stdout, "every decision replays byte for byte") {
+		t.Errorf("exit code %d: %s%s", replayed.code, replayed.stdout, replayed.err)
+	}
 }
 
-func TestDemoJSONHasTheDocumentedKeys(t *testing.T) {
-	_, got := demoSummary(t, "--limit", "4m", "--speed", "200", "--array")
+func hasTheDocumentedKeys(t *testing.T, got outcome) {
+	t.Helper()
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(got.stdout), &keys); err != nil {
 		t.Fatal(err)
@@ -81,8 +88,10 @@ func TestImpossibleComparisonsAreRefused(t *testing.T) {
 	}
 }
 
-func TestDemoCountsFaultsApart(t *testing.T) {
-	s, got := demoSummary(t, "--limit", "4m", "--speed", "200", "--fault-every", "100")
+func TestDemoOfArraysCountsFaultsApart(t *testing.T) {
+	t.Parallel()
+	s, got := demoSummary(t, "--limit", "4m", "--speed", "200", "--fault-every", "100", "--array")
+	hasTheDocumentedKeys(t, got)
 	if got.code != 0 || s.SlotsFaulted == 0 || s.SlotsSubmitted != s.SlotsExecuted+s.SlotsFaulted {
 		t.Errorf("exit code %d, %d submitted, %d executed, %d faulted: %s", got.code, s.SlotsSubmitted, s.SlotsExecuted, s.SlotsFaulted, got.err)
 	}
@@ -95,16 +104,4 @@ func TestDemoCountsFaultsApart(t *testing.T) {
 func requireGL(t *testing.T) {
 	t.Helper()
 	gltest.OpenUnclosed(t).Close()
-}
-
-func TestDemoReplays(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "demo.log")
-	_, played := demoSummary(t, "--limit", "4m", "--speed", "200", "--decision-log", path)
-	if played.code != 0 {
-		t.Fatalf("exit code %d: %s", played.code, played.err)
-	}
-	got := ringmaster(t, t.Context(), "", "replay", path)
-	if got.code != 0 || !strings.Contains(got.stdout, "of 3 queues") || !strings.Contains(got.stdout, "every decision replays byte for byte") {
-		t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
-	}
 }

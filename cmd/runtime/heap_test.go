@@ -20,6 +20,18 @@ import (
 )
 
 // Everything a submitter elsewhere does: data up, work, data down.
+func TestADownloadFromNobodySaysSo(t *testing.T) {
+	t.Parallel() // it waits for an answer
+	s := serve(t, "--no-gpu")
+	got := ringmaster(t, t.Context(), "", "heap", "download", "--nats", s.url, "--worker", "elsewhere", "--queue", "words", "0:1")
+	if got.code != 1 || !strings.Contains(got.err, "no runtime answers") {
+		t.Errorf("exit code %d, %q", got.code, got.err)
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+}
+
 func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 	requireGL(t)
 	s := serve(t, "--opcodes", "../../docs/opcodes")
@@ -121,7 +133,6 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 		"4294967295:1":                "outside the queue's window",
 		"65530:10":                    "outside the queue's window",
 		"0:1 --queue=nobody":          "has no data yet",
-		"0:1 --worker=elsewhere":      "no runtime answers",
 		"0:1:f64":                     "want OFFSET:COUNT[:FORMAT]",
 		"4294967295:4294967295:bytes": "4294967295 words, at most",
 	} {

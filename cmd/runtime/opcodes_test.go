@@ -66,6 +66,7 @@ func commandDir(t *testing.T) string {
 }
 
 func TestTheCommandsOfTheOpcodesPageDoWhatItSays(t *testing.T) {
+	t.Parallel() // it waits for other processes
 	requireGL(t)
 	dir := commandDir(t)
 	list := examples(t, opcodesPage)
