@@ -67,6 +67,7 @@ type cell struct {
 	replies []string      // waiting for a decision
 
 	timings   []session.Report // since the tuner actor looked
+	sampledAt time.Time        // when the newest of them came, or one before
 	outcomes  []outcome        // since the queue actor looked
 	reporting bool             // a reported message is pending at the queue actor
 	tuning    bool             // a reported message is pending at the tuner actor
@@ -242,6 +243,13 @@ func (c *cell) takePriority() telemetry.Priority {
 	defer c.mu.Unlock()
 	c.ranking = false
 	return c.priority
+}
+
+// preferred says whether the queue was given a higher priority than others have.
+func (c *cell) preferred() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.priority.Priority > DefaultPriority
 }
 
 // totals returns what the cell has counted.

@@ -127,7 +127,7 @@ func TestCellCountsRequeuesOncePerDecision(t *testing.T) {
 		t.Fatalf("first decision sees %d requeues, want 3", v.requeues)
 	}
 	mustFold(t, c, queueRecord(7, 9, 1))
-	c.reportLocal(&telemetry.Launch{Requeued: 10}, &session.Plan{})
+	c.reportLocal(&telemetry.Launch{Requeued: 10}, &session.Plan{}, time.Now())
 	c.decided(&view{})
 	if v := taken(t, c); v.requeues != 16 {
 		t.Fatalf("second decision sees %d requeues, want 6 reported and 10 of a launch", v.requeues)
@@ -239,7 +239,7 @@ func TestCellKeepsTimingsOfLaunchesThatRan(t *testing.T) {
 		{ElapsedNs: 9, Applied: telemetry.Geometry{WorkgroupSizeX: 512}},                             // ran nothing
 		{Executed: 5, Applied: telemetry.Geometry{WorkgroupSizeX: 512}, Has: telemetry.HasElapsedNs}, // its clock read 0: for the tuner to refuse
 	} {
-		c.reportLocal(&l, &session.Plan{})
+		c.reportLocal(&l, &session.Plan{}, time.Now())
 	}
 	got := c.takeTimings(nil)
 	want := [][2]uint64{{10, 100}, {21, 200}, {5, 50}, {5, 0}}
@@ -252,7 +252,7 @@ func TestCellKeepsTimingsOfLaunchesThatRan(t *testing.T) {
 		t.Fatalf("%d timings, want %d", len(got), len(want))
 	}
 	for i := range uint64(maxTimings + 2) {
-		c.reportLocal(&telemetry.Launch{Executed: 1 + i, ElapsedNs: 10, Applied: telemetry.Geometry{WorkgroupSizeX: 64}}, &session.Plan{})
+		c.reportLocal(&telemetry.Launch{Executed: 1 + i, ElapsedNs: 10, Applied: telemetry.Geometry{WorkgroupSizeX: 64}}, &session.Plan{}, time.Now())
 	}
 	if got := c.takeTimings(nil); len(got) != maxTimings || got[0].Slots != 3 || got[maxTimings-1].Slots != maxTimings+2 {
 		t.Fatalf("%d timings, the first %+v", len(got), got[0])

@@ -88,8 +88,10 @@ type family struct {
 	kept       []message // for the queue actor, in no cell: sent again after a panic or a quarantine
 
 	suggested atomic.Pointer[session.View] // by the tuner actor; nil: no opinion
+	looked    atomic.Uint64                // number of the last look that was launched, or let go
 	latest    atomic.Pointer[summary]
 	planned   atomic.Pointer[summary] // the newest with a plan
+	usual     atomic.Pointer[summary] // the newest with a plan that is no look
 	tally     tally
 	waiting   atomic.Int64 // deliveries of work that are not settled
 	pending   atomic.Int64 // slots submitted and not finished

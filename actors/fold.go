@@ -69,7 +69,7 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64, at time.Time
 		}
 	case telemetry.KindLaunch:
 		if _, err = c.accept(&r.Header, false, at); err == nil {
-			w = c.report(&r.Launch, nil)
+			w = c.report(&r.Launch, nil, at)
 		}
 	}
 	if err != nil {
@@ -202,9 +202,9 @@ func (c *cell) forget(kind telemetry.Kind, replaced uint64) {
 	}
 }
 
-// report adds one launch report. For a remote worker, whose plan is not known here, it also
+// report adds one launch report, which came at a time by the clock here. For a remote worker, whose plan is not known here, it also
 // keeps the outcome for the stages; the outcome of a local launch reaches them with its state.
-func (c *cell) report(l *telemetry.Launch, p *session.Plan) wakes {
+func (c *cell) report(l *telemetry.Launch, p *session.Plan, at time.Time) wakes {
 	ok := l.Status == telemetry.LaunchOK
 	c.launches.launches++
 	if !ok {
@@ -222,7 +222,7 @@ func (c *cell) report(l *telemetry.Launch, p *session.Plan) wakes {
 	}
 	var w wakes
 	if ok && hasSample(l) {
-		c.addSample(l, p)
+		c.addSample(l, p, at)
 		if !c.tuning {
 			c.tuning = true
 			w |= wakeTuner
@@ -243,10 +243,10 @@ func (c *cell) report(l *telemetry.Launch, p *session.Plan) wakes {
 }
 
 // reportLocal adds a report of the worker's own engine, of a launch by a plan.
-func (c *cell) reportLocal(l *telemetry.Launch, p *session.Plan) wakes {
+func (c *cell) reportLocal(l *telemetry.Launch, p *session.Plan, at time.Time) wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.report(l, p)
+	return c.report(l, p, at)
 }
 
 // wayOf is how a launch ran.
@@ -275,7 +275,7 @@ func hasSample(l *telemetry.Launch) bool {
 }
 
 // addSample keeps a launch for the tuner. If the tuner is far behind, the oldest is dropped.
-func (c *cell) addSample(l *telemetry.Launch, p *session.Plan) {
+func (c *cell) addSample(l *telemetry.Launch, p *session.Plan, at time.Time) {
 	if len(c.timings) == maxTimings {
 		c.timings = c.timings[:copy(c.timings, c.timings[1:])]
 		c.folded++
@@ -287,6 +287,10 @@ func (c *cell) addSample(l *telemetry.Launch, p *session.Plan) {
 	if p != nil {
 		r.Plan = *p
 	}
+	if !c.sampledAt.IsZero() {
+		r.SinceNs = uint64(max(at.Sub(c.sampledAt), 0))
+	}
+	c.sampledAt = at
 	copy(r.Program[:], l.Fingerprint)
 	c.timings = append(c.timings, r)
 }

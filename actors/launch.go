@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -57,9 +58,13 @@ func (w *workerActor) launchNext() bool {
 // findCandidates lists the queues with work, as the choice of the next launch sees them.
 func (w *workerActor) findCandidates() {
 	w.candidates = w.candidates[:0]
+	idle := time.Duration(0)
+	if len(w.flights) == 0 {
+		idle = time.Since(w.freeSince)
+	}
 	for _, l := range w.ready {
 		l.served = max(l.served, w.virtualTime)
-		c := l.candidate(w.priorities)
+		c := l.candidate(w.priorities, idle)
 		if c.Pending > 0 && w.holds(l, c.Pending) {
 			c.Pending = 0
 		}
@@ -78,6 +83,9 @@ func (w *workerActor) start(l *lane, d *summary, left int, weight float64) {
 	l.served += float64(f.charged) / weight
 	if len(w.flights) == 0 {
 		f.idle = time.Since(w.freeSince)
+	}
+	if d.look != 0 {
+		l.letGo(d.look)
 	}
 	w.flights = append(w.flights, f)
 	l.flights++
@@ -128,7 +136,7 @@ func (w *workerActor) account(f *flight) {
 
 	q := l.family
 	q.tellLaunch(report)
-	q.dispatch(q.cell.reportLocal(report, f.decision.forTuner()))
+	q.dispatch(q.cell.reportLocal(report, f.decision.forTuner(), time.Now()))
 	q.dispatch(q.cell.setBacklog(uint32(l.pending), false))
 	if f.decision.first && l.pending > 0 {
 		q.dispatch(q.cell.requestDecision()) // those that follow may be as long as their cost allows
@@ -288,13 +296,14 @@ type lane struct {
 
 // candidate is the lane as policy.PickQueue sees it. In a pause, stopped after failed
 // launches or panics, or if the queue's newest decision is no plan, it has nothing to offer:
-// nothing is launched by a plan that the policy has taken back.
-func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
+// nothing is launched by a plan that the policy has taken back. idle is for how long the device
+// has had nothing to do.
+func (l *lane) candidate(priorities map[string]float64, idle time.Duration) policy.Candidate {
 	c := policy.Candidate{Priority: DefaultPriority, Served: l.served, Waited: l.waited}
 	if p, ok := priorities[l.family.name]; ok {
 		c.Priority = p
 	}
-	plan := l.family.latest.Load()
+	plan := l.newestPlan(idle)
 	if plan == nil || !plan.planned || l.paused != nil || plan.edition == l.stopped || l.family.quarantine.Load() != nil {
 		return c
 	}
@@ -314,6 +323,30 @@ func (l *lane) candidate(priorities map[string]float64) policy.Candidate {
 		c.DueNs = int64(time.Until(l.due))
 	}
 	return c
+}
+
+// newestPlan is the plan to launch by: the newest, or the usual one before it if that is a look
+// which was launched already, or if the device has been idle for longer than a launch takes:
+// nobody waits for it then.
+func (l *lane) newestPlan(idle time.Duration) *summary {
+	f := l.family
+	plan := f.latest.Load()
+	if plan == nil || plan.look == 0 {
+		return plan
+	}
+	if plan.look > f.looked.Load() {
+		if idle <= time.Duration(min(plan.cost.Ns(plan.slots), math.MaxInt64)) {
+			return plan
+		}
+		l.letGo(plan.look)
+	}
+	return f.usual.Load()
+}
+
+// letGo ends the offer of a look, and asks for a plan without it.
+func (l *lane) letGo(look uint64) {
+	l.family.looked.Store(look)
+	l.family.dispatch(l.family.cell.requestDecision())
 }
 
 // firstDue is when the first of some batches is due, zero if none has a time.

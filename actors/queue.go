@@ -41,6 +41,8 @@ type decision struct {
 	commitOnPublish bool  // the worker has never reported a launch
 	err             error // why there is no plan
 	request         policy.Request
+	slots           uint32 // of a launch, about which the tuner was asked
+	look            uint64 // number of the look that the tuner asked for, 0: none
 	plan            policy.Recommendation
 	before, after   policy.State
 	hold            time.Duration // see Decider
@@ -92,9 +94,10 @@ func (a *queueActor) decide() {
 	before := policy.State{Topology: a.topology.issued.state, Plan: a.policy.issued.state}
 	d := &decision{
 		number: a.number, view: view, before: before,
-		request:         requestOf(&view, device, a.suggested.Load(), &a.system.cfg.Policy, &before.Plan),
+		request:         requestOf(&view, device),
 		commitOnPublish: device.known && !device.local && !device.reporting,
 	}
+	d.slots, d.look = a.ask(&d.request, &before.Plan)
 	d.after = d.before
 	if !device.local {
 		a.hasSlots(d.request.QueueLen > 0)
@@ -128,6 +131,12 @@ func (a *queueActor) publishDecision(d *decision, device *deviceView) {
 	a.latest.Store(s)
 	if s.planned {
 		a.planned.Store(s)
+	}
+	if s.planned && s.look == 0 {
+		a.usual.Store(s)
+	}
+	if !device.local {
+		a.looked.Store(max(s.look, a.looked.Load())) // one recommendation asks for it
 	}
 	a.publish(s, a.policy.unannounced, false, d.view.replies)
 	a.policy.unannounced = false

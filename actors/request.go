@@ -17,10 +17,9 @@ type deviceView struct {
 	identity     string // of device and driver, the same for all devices of a kind; "" if not known
 }
 
-// requestOf puts a decision's request together from the queue's own records,
-// its worker and the tuner's view, which is asked about the length that the plan will be for. A budget of 0 is "none", so the smaller of
-// two given budgets holds.
-func requestOf(v *view, d *deviceView, tuned *session.View, cfg *policy.Config, before *policy.PlanState) policy.Request {
+// requestOf puts a decision's request together from the queue's own records and its
+// worker. A budget of 0 is "none", so the smaller of two given budgets holds.
+func requestOf(v *view, d *deviceView) policy.Request {
 	q, g := &v.queue, v.graphs()
 	r := policy.Request{
 		QueueLen:              q.QueueLen,
@@ -57,9 +56,6 @@ func requestOf(v *view, d *deviceView, tuned *session.View, cfg *policy.Config, 
 		r.QueueLen = v.backlog
 	}
 	v.walk.join(&r)
-	if tuned != nil {
-		r.Tuned = tuned.For(cfg.PlannedLaunch(&r, before))
-	}
 	if r.MemoryBudgetBytes == 0 || d.memoryBudget != 0 && d.memoryBudget < r.MemoryBudgetBytes {
 		r.MemoryBudgetBytes = d.memoryBudget
 	}
@@ -73,6 +69,23 @@ func requestOf(v *view, d *deviceView, tuned *session.View, cfg *policy.Config, 
 		r.Present |= policy.HasFrontierEdges
 	}
 	return r
+}
+
+// ask lets a decision ask for what the tuner wants for its launches, and says of how many slots
+// these are, and the number of the look that it is, if it is one. A look is asked for only
+// while slots wait, and where even a launch several times as long is nobody's wait beyond a turn.
+func (f *family) ask(r *policy.Request, before *policy.PlanState) (slots uint32, look uint64) {
+	view := f.suggested.Load()
+	if view == nil {
+		return 0, 0
+	}
+	cfg, last := &f.system.cfg.Policy, uint64(session.NoLook)
+	slots = cfg.PlannedLaunch(r, before)
+	if r.QueueLen > 0 && cfg.Spares(r, slots) {
+		last = f.looked.Load()
+	}
+	r.Tuned, look = view.For(slots, last)
+	return slots, look
 }
 
 // WireGeometry is a geometry as launch reports carry it. They carry the depth of what ran

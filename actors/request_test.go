@@ -16,10 +16,9 @@ func TestEveryFieldOfARecordReachesTheRequest(t *testing.T) {
 		"HitCount", "RequeuedHitCount", // Graph: differences are summed in the cell
 		"TakeOver", // says whose records count
 	}
-	cfg := policy.Standard()
 	var empty view
 	d := deviceView{limits: policy.Limits{MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 1024, MaxInvocationsPerWorkgroup: 1024}}
-	without := requestOf(&empty, &d, nil, &cfg, &policy.PlanState{})
+	without := requestOf(&empty, &d)
 	for _, record := range []any{&telemetry.Queue{}, &telemetry.Graph{}} {
 		fields := reflect.ValueOf(record).Elem()
 		for i := 1; i < fields.NumField(); i++ {
@@ -41,7 +40,7 @@ func TestEveryFieldOfARecordReachesTheRequest(t *testing.T) {
 			case *telemetry.Graph:
 				v.graph = *r
 			}
-			if reaches := requestOf(&v, &d, nil, &cfg, &policy.PlanState{}) != without; reaches == slices.Contains(counted, name) {
+			if reaches := requestOf(&v, &d) != without; reaches == slices.Contains(counted, name) {
 				t.Errorf("%v.%s reaches the request: %t", fields.Type(), name, reaches)
 			}
 		}

@@ -28,6 +28,8 @@ type summary struct {
 	commitOnPublish bool
 	limits          policy.Limits
 	tuned           policy.Geometry // what the tuner asked for
+	slots           uint32          // of a launch, about which it was asked
+	look            uint64          // number of the look that tuned is, 0: none
 	memoryBudget    uint64
 	cost            policy.Cost
 	first           bool // its launch is cut short because none was measured
@@ -43,7 +45,7 @@ func summaryOf(d *decision, cfg *policy.Config) *summary {
 		number: d.number, records: d.view.records, planned: d.err == nil,
 		queueLen: d.request.QueueLen, densityBps: d.plan.FrontierDensityBps, pressureBps: d.plan.MemoryPressureBps,
 		topology: d.plan.Topology, raw: d.plan.RawTopology, commitOnPublish: d.commitOnPublish,
-		limits: d.request.Limits, tuned: d.request.Tuned, memoryBudget: d.request.MemoryBudgetBytes,
+		limits: d.request.Limits, tuned: d.request.Tuned, slots: d.slots, look: d.look, memoryBudget: d.request.MemoryBudgetBytes,
 		cost: d.request.Cost, first: d.request.Unmeasured && d.request.OtherQueues != 0,
 		plan: d.plan, after: d.after, hold: d.hold,
 	}
@@ -66,13 +68,14 @@ type launch struct {
 	mode string // wave, lease or auto
 }
 
-// forTuner is what the tuner needs to know of the plan behind a launch. Where other queues
-// have shortened the launch, the plan says nothing of what the tuner has asked for.
+// forTuner is what the tuner needs to know of the plan behind a launch. Where others who wait
+// have shortened the launch, that its depth is another says nothing of what the tuner asked for.
 func (s *summary) forTuner() *session.Plan {
-	if s.after.Plan.TurnSlots != 0 && s.tuned.Depth > s.plan.BatchDepth {
-		return &session.Plan{Given: s.plan.Geometry(), QueueLen: s.queueLen}
+	asked := s.tuned
+	if s.after.Plan.TurnSlots != 0 && asked.Depth > s.plan.BatchDepth {
+		asked.Depth = 0
 	}
-	return &session.Plan{Asked: s.tuned, Given: s.plan.Geometry(), QueueLen: s.queueLen}
+	return &session.Plan{Asked: asked, Given: s.plan.Geometry(), Slots: s.slots, Look: s.look}
 }
 
 // withReason is the same decision with a reason why it is not carried out.

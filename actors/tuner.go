@@ -70,7 +70,7 @@ func (a *tunerActor) env() session.Env {
 	device := a.device.view.Load()
 	env := session.Env{
 		Mode: a.system.cfg.Autotuner, Spaces: a.system.spaces, Memory: a.system.cfg.TunerMemory,
-		Device: device.identity, Limits: device.limits,
+		Device: device.identity, Limits: device.limits, Urgent: a.urgent() || a.cell.preferred(),
 	}
 	if !device.local {
 		env.Room, env.Memory = a.device.room, a.device.memory

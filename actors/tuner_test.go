@@ -22,8 +22,8 @@ var tunedLimits = policy.Limits{MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimensi
 
 const tunedSlots = 50_000
 
-// simulatedNs is the time of a launch on a simulated device: few lanes are
-// slow, workgroups and tickets cost their start, large chunks leave a tail.
+// simulatedNs is the time of a launch on a simulated device, in microseconds where launchers are
+// a thousand times slower: few lanes are slow, workgroups and tickets cost their start, large chunks leave a tail.
 func simulatedNs(g telemetry.Geometry) float64 {
 	lanes := math.Min(float64(g.WorkgroupSizeX)*float64(g.Groups), 2048)
 	return 20_000 + 700*float64(g.Groups) + 60*tunedSlots/float64(g.ClaimChunk) + tunedSlots*900/lanes +
@@ -39,7 +39,8 @@ type launcher struct {
 	seq     uint64
 	speed   float64
 	random  *rand.Rand
-	bare    bool // reports name no kernel
+	bare    bool          // reports name no kernel
+	pause   time.Duration // of the device between two launches
 	settled []telemetry.Geometry
 }
 
@@ -54,7 +55,7 @@ func newLauncher(t *testing.T, local bool, adjust func(*Config)) *launcher {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &launcher{t: t, s: s, speed: 1, random: rand.New(rand.NewPCG(3, 4))}
+	l := &launcher{t: t, s: s, speed: 1000, random: rand.New(rand.NewPCG(3, 4))}
 	if local {
 		l.engine = &heldEngine{}
 		err = s.AttachEngine("gpu0", tunedLimits, 0, l.engine)
@@ -111,6 +112,7 @@ func (l *launcher) launch() telemetry.Recommendation {
 		launch.Fingerprint = nil
 	}
 	l.settled = append(l.settled, g)
+	time.Sleep(time.Duration(ns) + l.pause)
 	if l.engine != nil {
 		settle := l.engine.held[0].settle
 		l.engine.held = l.engine.held[1:]
@@ -132,6 +134,16 @@ func (l *launcher) launches(n int) (last telemetry.Recommendation) {
 		last = l.launch()
 	}
 	return last
+}
+
+// manyLaunches are enough for a queue that keeps its device busy to find a better geometry.
+const manyLaunches = 10_000
+
+// asked is what decisions are asked for without a look.
+func (l *launcher) asked() policy.Geometry {
+	view := l.session().View()
+	g, _ := view.For(tunedSlots, session.NoLook)
+	return g
 }
 
 // session is the tuner actor's; the actors are at rest when a test looks.
@@ -168,8 +180,8 @@ func TestTunedLaunchesBecomeTheRecommendation(t *testing.T) {
 		l := newLauncher(t, local, nil)
 		defer l.s.Close()
 		first := l.launch()
-		rec := l.launches(200)
-		asked := l.session().View().For(tunedSlots)
+		rec := l.launches(manyLaunches)
+		asked := l.asked()
 		if rec.WorkgroupSizeX != asked.Width || rec.Groups != asked.Groups || rec.ClaimChunk != asked.Chunk {
 			t.Errorf("recommended %dx%dx%d, the tuner asks for %+v", rec.WorkgroupSizeX, rec.Groups, rec.ClaimChunk, asked)
 		}
@@ -196,7 +208,7 @@ func TestSteadyLoadKeepsTheRecommendationAndAStepIsNoticed(t *testing.T) {
 		memory := &countingMemory{}
 		l := newLauncher(t, local, func(c *Config) { c.TunerMemory = memory })
 		defer l.s.Close()
-		l.launches(200)
+		l.launches(manyLaunches)
 		changes, before := 0, l.settled[len(l.settled)-1]
 		for range 1000 {
 			l.launch()
@@ -207,7 +219,7 @@ func TestSteadyLoadKeepsTheRecommendationAndAStepIsNoticed(t *testing.T) {
 		if changes > 1 {
 			t.Errorf("%d changes of geometry in 1,000 launches", changes)
 		}
-		l.speed = 1.5
+		l.speed *= 1.5
 		stored := memory.stored
 		for n := 0; memory.stored == stored; n++ {
 			if n == 12 {
@@ -222,11 +234,11 @@ func TestRestartedSystemBeginsWithWhatWasLearned(t *testing.T) {
 	everyLauncher(t, func(t *testing.T, local bool) {
 		memory := &countingMemory{}
 		l := newLauncher(t, local, func(c *Config) { c.TunerMemory = memory })
-		learned := l.launches(200)
+		learned := l.launches(manyLaunches)
 		l.s.Close()
 		again := newLauncher(t, local, func(c *Config) { c.TunerMemory = memory })
 		defer again.s.Close()
-		if rec := again.launches(4); rec.WorkgroupSizeX != learned.WorkgroupSizeX || rec.Groups != learned.Groups || rec.ClaimChunk != learned.ClaimChunk {
+		if rec := again.launches(20); rec.WorkgroupSizeX != learned.WorkgroupSizeX || rec.Groups != learned.Groups || rec.ClaimChunk != learned.ClaimChunk {
 			t.Errorf("learned %dx%dx%d, begins with %dx%dx%d", learned.WorkgroupSizeX, learned.Groups, learned.ClaimChunk,
 				rec.WorkgroupSizeX, rec.Groups, rec.ClaimChunk)
 		}
@@ -248,7 +260,7 @@ func TestWhatWorkersElsewhereReportIsRememberedApart(t *testing.T) {
 	everyLauncher(t, func(t *testing.T, local bool) {
 		memory := &apartMemory{elsewhere: make(map[string]*countingMemory)}
 		l := newLauncher(t, local, func(c *Config) { c.TunerMemory, c.RemoteMemory = memory, memory.Elsewhere })
-		l.launches(200)
+		l.launches(manyLaunches)
 		l.s.Close()
 		if here, there := memory.stored, memory.elsewhere["gpu0"].stored; local != (here > 0) || local != (there == 0) {
 			t.Errorf("remembered %d times here and %d times elsewhere", here, there)

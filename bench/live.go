@@ -76,7 +76,7 @@ func benchLive(s *session) error {
 	if err := each(func(w *liveWork) error { return w.sweep(s.ctx, r, s.flags.LiveSweep) }); err != nil {
 		return err
 	}
-	if err := each(func(w *liveWork) error { return w.explore(s.ctx, r, s.flags.LiveRepeats-1) }); err != nil {
+	if err := each(func(w *liveWork) error { return w.explore(s.ctx, r, s.flags.LiveRepeats) }); err != nil {
 		return err
 	}
 	fixed, err := bestFixed(s.ctx, r, works)

@@ -84,11 +84,9 @@ type courseLaunch struct {
 	ns       float64
 }
 
-// add takes a launch while a geometry was the choice. If an exploration launches the choice
-// itself, to check it or to compare others with it, that is no look at something else.
-func (c *liveCourse) add(s live.Suggestion, choice policy.Geometry, ns float64) {
-	looks := (s.Why == live.Exploring || s.Why == live.Reexploring) && s.Geometry != choice
-	c.launches = append(c.launches, courseLaunch{s.Geometry, looks, ns})
+// add takes a launch.
+func (c *liveCourse) add(s live.Suggestion, ns float64) {
+	c.launches = append(c.launches, courseLaunch{s.Geometry, s.Look, ns})
 }
 
 // levelReach is how many launches of the best before and after one are used to tell how fast
@@ -162,6 +160,16 @@ func (c *liveCourse) switches() (n int) {
 				n++
 			}
 			now = l.geometry
+		}
+	}
+	return n
+}
+
+// looks counts the launches that looked at something else.
+func (c *liveCourse) looks() (n int) {
+	for _, l := range c.launches {
+		if l.looks {
+			n++
 		}
 	}
 	return n

@@ -20,9 +20,13 @@ func (w *liveWork) explore(ctx context.Context, r *trial.Ring, times int) error 
 	if err := r.Warm(); err != nil {
 		return err
 	}
+	own, err := w.ownStart(r)
+	if err != nil {
+		return err
+	}
 	for range times {
-		t := live.New(live.Config{Space: r.Space})
-		for e := (exploration{}); !e.over(t); {
+		t := live.New(live.Config{Space: r.Space, Own: own})
+		for e := (exploration{}); !e.over(t, r.Software); {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
@@ -30,8 +34,9 @@ func (w *liveWork) explore(ctx context.Context, r *trial.Ring, times int) error 
 			if err != nil {
 				return err
 			}
-			e.add(t.Next(), &report)
-			_ = t.Observe(report) // after a refused reading the tuner asks again
+			e.add(&report)
+			report.CountsNs = report.Ns // the queue is saturated
+			_ = t.Observe(report)       // after a refused reading the tuner asks again
 		}
 		w.chosen = append(w.chosen, t.Choice())
 	}
@@ -80,33 +85,36 @@ func (w *liveWork) judge(ctx context.Context, r *trial.Ring) error {
 	return nil
 }
 
-// exploration follows a tuner to the end of its exploration, including the looks that it
-// holds back for later: until it has used as many launches as it may explore with, or until
-// it has no look left after explorationRuns launches or explorationSpan on the device.
+// exploration follows the tuner of a saturated queue until nothing is worth a look. Looks are paid from
+// the time that the queue uses, so that takes some hundred launches; where they are long it is cut short.
 type exploration struct {
-	launches, explored int
-	span               time.Duration // on the device
+	launches int
+	span     time.Duration // on the device
 }
 
 const (
-	explorationLaunches = 24
-	explorationRuns     = 300
-	explorationSpan     = 600 * time.Millisecond
+	explorationRuns         = 3000
+	explorationSpan         = 10 * time.Second
+	softwareExplorationSpan = 2 * time.Second
 )
 
-func (e *exploration) add(s live.Suggestion, r *live.Report) {
+func (e *exploration) add(r *live.Report) {
 	e.launches++
 	e.span += time.Duration(r.Ns)
-	if s.Why == live.Exploring || s.Why == live.Reexploring {
-		e.explored++
-	}
 }
 
-func (e *exploration) over(t *live.Tuner) bool {
-	if e.explored >= explorationLaunches {
-		return true
+func (e *exploration) over(t *live.Tuner, software bool) bool {
+	span := explorationSpan
+	if software {
+		span = softwareExplorationSpan
 	}
-	return e.launches > 0 && t.Next().Left == 0 && (e.launches >= explorationRuns || e.span >= explorationSpan)
+	return t.Over() || e.launches >= explorationRuns || e.span >= span
+}
+
+// ownStart is the policy's own geometry, at which the tuner begins.
+func (w *liveWork) ownStart(r *trial.Ring) (policy.Geometry, error) {
+	standard := policy.Standard()
+	return w.untuned(&standard, r)
 }
 
 // steady runs the ring as a worker would, and beside it the best and the fixed
@@ -116,15 +124,17 @@ func (w *liveWork) steady(ctx context.Context, r *trial.Ring) error {
 	if r.Software {
 		span = softwareRun
 	}
-	t := live.New(live.Config{Space: r.Space})
-	var e exploration
+	own, err := w.ownStart(r)
+	if err != nil {
+		return err
+	}
+	t := live.New(live.Config{Space: r.Space, Own: own})
 	c := &w.course
 	best, _ := w.space.Find(w.best)
 	c.swept = make(map[policy.Geometry]float64)
 	for config, ns := range w.times {
 		c.swept[w.space.At(config)] = ns / w.times[best]
 	}
-	chosen := false
 	begin := time.Now()
 	for i := range liveLaunches {
 		if err := ctx.Err(); err != nil {
@@ -135,12 +145,9 @@ func (w *liveWork) steady(ctx context.Context, r *trial.Ring) error {
 		if err != nil {
 			return err
 		}
-		e.add(next, &report)
-		c.add(next, t.Choice(), float64(report.Ns))
-		_ = t.Observe(report) // a refused reading still took its time
-		if !chosen && e.over(t) {
-			w.chosen, chosen = append(w.chosen, t.Choice()), true
-		}
+		c.add(next, float64(report.Ns))
+		report.CountsNs = report.Ns // the queue is saturated
+		_ = t.Observe(report)       // a refused reading still took its time
 		if i%liveBeside == 0 {
 			best, err := launchAfresh(r, w.best)
 			if err != nil {
@@ -152,14 +159,11 @@ func (w *liveWork) steady(ctx context.Context, r *trial.Ring) error {
 			}
 			c.best, c.fixed = append(c.best, best), append(c.fixed, fixed)
 		}
-		if time.Since(begin) > span && chosen && c.lasts() >= liveBeside {
+		if time.Since(begin) > span && c.lasts() >= liveBeside {
 			break
 		}
 	}
-	if !chosen {
-		w.chosen = append(w.chosen, t.Choice())
-	}
-	w.launches, w.explored, w.switches, w.noise = len(c.launches), e.explored, c.switches(), t.Noise()
+	w.launches, w.explored, w.switches, w.noise = len(c.launches), c.looks(), c.switches(), t.Noise()
 	w.worstStep, w.last = c.dearest(), t.Choice()
 	return nil
 }

@@ -57,21 +57,20 @@ func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
 		if i >= 200 && i < 300 {
 			machine = 1.9 // something else runs
 		}
-		s := live.Suggestion{Geometry: choice, Why: live.Exploiting}
+		s := live.Suggestion{Geometry: choice}
 		ns := 110 * machine
 		switch {
 		case i < 10:
-			s, ns = live.Suggestion{Geometry: look, Why: live.Exploring}, 300*machine
+			s, ns = live.Suggestion{Geometry: look, Look: true}, 300*machine
 			if i == 5 {
 				ns *= 20 // disturbed: it counts as twice its time in the sweep
 			}
 		case i%70 == 69:
-			s.Why = live.Reexploring // a check of the choice
 			ns *= 5
 		case i%50 == 49:
 			ns *= 20 // disturbed
 		}
-		c.add(s, choice, ns)
+		c.add(s, ns)
 		if i%liveBeside == 0 {
 			c.best = append(c.best, 100*machine)
 			c.fixed = append(c.fixed, 120*machine)
@@ -86,7 +85,7 @@ func TestTheLiveBenchmarkHoldsLaunchesAgainstThoseOfTheirTime(t *testing.T) {
 	}
 	// Launches that did not run count as the comparison says.
 	c.launches = c.launches[:100]
-	c.add(live.Suggestion{Geometry: policy.Geometry{Width: 128}, Why: live.Exploiting}, policy.Geometry{Width: 128}, 100)
+	c.add(live.Suggestion{Geometry: policy.Geometry{Width: 128}}, 100)
 	if tuner, fixed := c.over(1.3, 1.4); !near(tuner, (9*3+6+90*1.1+1+399*1.3)/500) || !near(fixed, (101*1.2+399*1.4)/500) || c.switches() != 1 {
 		t.Errorf("%.4f of the best with %d changes, fixed %.4f", tuner, c.switches(), fixed)
 	}

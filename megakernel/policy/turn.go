@@ -85,9 +85,24 @@ func turnReason(cfg *Config, req *Request, waiting uint32, r *Reason) {
 	r.crosses(rule, req.Cost.Ns(waiting), turn)
 }
 
+// spareTimes is how many times as long as expected a launch may take at which the tuner tries
+// out another geometry: the worst of a sweep's are far slower, those that it tries seldom so.
+const spareTimes = 4
+
+// Spares says whether a launch of so many slots may take several times as long as expected and
+// nobody who waits for it waits for longer than a turn.
+func (c *Config) Spares(req *Request, slots uint32) bool {
+	if req.OtherQueues|req.TargetMs == 0 {
+		return true
+	}
+	turn, _ := turnNs(c, req)
+	return req.Cost.SlotPs != 0 && req.Cost.Ns(slots) <= turn/spareTimes
+}
+
 // PlannedLaunch is the most slots of the next decision's launch, as far as the queue's
-// length and what a launch may take bound it. The tuner is asked about that many.
+// length, the policy's own depth and what a launch may take bound it. The tuner is asked
+// about that many.
 func (c *Config) PlannedLaunch(req *Request, prev *PlanState) uint32 {
 	state := *prev
-	return min(plannedLength(c, req.QueueLen, &state), turnSlots(c, req, &state))
+	return min(plannedLength(c, req.QueueLen, &state), c.BatchDepth(&req.Limits), turnSlots(c, req, &state))
 }

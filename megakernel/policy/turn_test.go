@@ -69,3 +69,24 @@ func TestNoiseOfTheCostChangesNoDepth(t *testing.T) {
 		}
 	})
 }
+
+// A launch that may turn out several times as long as its cost says fits the turn of those who wait.
+func TestOnlyALaunchFarBelowItsTurnSparesOthers(t *testing.T) {
+	cfg := Standard()
+	turn := uint64(cfg.Sizing.TurnUs) * 1_000
+	for _, c := range []struct {
+		req   Request
+		slots uint32
+		want  bool
+	}{
+		{Request{}, 1 << 20, true},
+		{Request{OtherQueues: 1}, 1, false}, // its cost is not known
+		{Request{OtherQueues: 1, Cost: Cost{SlotPs: turn}}, 1000 / spareTimes, true},
+		{Request{OtherQueues: 1, Cost: Cost{SlotPs: turn}}, 1000/spareTimes + 1, false},
+		{Request{TargetMs: 1, Cost: Cost{SlotPs: turn}}, 1000 / spareTimes, false},
+	} {
+		if got := cfg.Spares(&c.req, c.slots); got != c.want {
+			t.Errorf("%d slots of %+v beside %d queues, target %d ms: %v", c.slots, c.req.Cost, c.req.OtherQueues, c.req.TargetMs, got)
+		}
+	}
+}

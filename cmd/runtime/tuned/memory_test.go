@@ -217,7 +217,8 @@ func recalled(t *testing.T, m *Memory, key cache.Key) (e cache.Entry) {
 	return e
 }
 
-func TestSecondRuntimeWithTheSameDeviceStartsWarm(t *testing.T) {
+// What another worker with the same device found is not run unseen, and is looked at first.
+func TestSecondRuntimeWithTheSameDeviceLooksAtWhatTheFirstFound(t *testing.T) {
 	f := newFleet(t)
 	first, _ := f.member(quiet())
 	second, _ := f.member(quiet())
@@ -226,29 +227,56 @@ func TestSecondRuntimeWithTheSameDeviceStartsWarm(t *testing.T) {
 	env := session.Env{Mode: session.On, Spaces: session.NewSpaces(&cfg), Limits: limits, Device: aDevice, Memory: first}
 	program := session.Program{ID: [32]byte{1}, Mode: session.On}
 	key := session.Key(program, session.BucketOf(4000), limits, aDevice)
-	launch := func(s *session.Session) {
+	cost := func(g policy.Geometry) uint64 {
+		return 100_000 * (10_000 + 1000*uint64(g.Groups) + 4_000_000/uint64(min(g.Width*g.Groups, 1024)))
+	}
+	launch := func(s *session.Session, last *uint64) (asked policy.Geometry, look uint64) {
 		t.Helper()
-		rec, _, err := policy.Decide(&cfg, &policy.Request{QueueLen: 4000, Limits: limits, Tuned: s.View().For(4000)}, policy.State{})
+		asked, look = s.View().For(4000, *last)
+		rec, _, err := policy.Decide(&cfg, &policy.Request{QueueLen: 4000, Limits: limits, Tuned: asked}, policy.State{})
 		if err != nil {
 			t.Fatal(err)
 		}
+		*last = max(*last, look)
 		g := rec.Geometry()
-		ns := 10_000 + 100*uint64(g.Groups) + 4_000_000/uint64(min(g.Width*g.Groups, 1024))
-		if _, err := s.Observe(&env, &session.Report{Program: program.ID, Named: true, Geometry: g, Slots: 4000, Ns: ns, WallNs: 2 * ns}); err != nil {
+		ns := cost(g)
+		if _, err := s.Observe(&env, &session.Report{
+			Program: program.ID, Named: true, Geometry: g, Slots: 4000, Ns: ns, WallNs: ns, SinceNs: ns,
+			Plan: session.Plan{Asked: asked, Given: g, Slots: 4000, Look: look},
+		}); err != nil {
 			t.Fatal(err)
 		}
+		return asked, look
 	}
+	var found cache.Entry
 	var a, b session.Session
-	for known := false; !known; _, _, known = first.Recall(aDevice, key, 0) {
-		launch(&a)
+	var ofA, ofB uint64
+	for n := 0; found.Selected == (policy.Geometry{}); n++ {
+		if n == 20_000 {
+			t.Fatal("nothing is selected")
+		}
+		launch(&a, &ofA)
+		found, _, _ = first.Recall(aDevice, key, 0)
 	}
-	if e := recalled(t, second, key); e.Selected == (policy.Geometry{}) {
-		t.Fatalf("nothing is selected in %+v", e)
+	err := waitUntil(t.Context(), func() bool { e, _, _ := second.Recall(aDevice, key, 0); return e.Selected != (policy.Geometry{}) })
+	if err != nil {
+		t.Fatal(err)
 	}
 	env.Memory = second
-	launch(&b)
-	if a.View() != b.View() {
-		t.Errorf("the first runs %+v, the second begins with %+v", a.View(), b.View())
+	launch(&b, &ofB)
+	if kept, _ := b.View().For(4000, session.NoLook); kept != (policy.Geometry{}) {
+		t.Errorf("the second begins with %+v, which never ran there", kept)
+	}
+	for n := 0; ; n++ {
+		if n == 20_000 {
+			t.Fatal("nothing is looked at")
+		}
+		if asked, look := launch(&b, &ofB); look != 0 {
+			if over := float64(cost(asked)) / float64(cost(found.Selected)); over > 1.1 {
+				t.Errorf("the first look is at %+v, which takes %.2f times what %+v does", asked, over, found.Selected)
+			}
+			return
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"ringmaster/actors"
@@ -14,8 +15,10 @@ import (
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/glcompute/gltest"
+	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -89,11 +92,6 @@ func (r *tunedRun) batch() {
 	}
 }
 
-// explored says that an exploration has ended and its result is kept.
-func (r *tunedRun) explored() bool {
-	return r.memory.Len(r.device) > 0
-}
-
 func (r *tunedRun) recommended() policy.Geometry {
 	r.t.Helper()
 	rec, ok := r.n.System().Latest("w1", "q")
@@ -103,19 +101,19 @@ func (r *tunedRun) recommended() policy.Geometry {
 	return policy.Geometry{Width: rec.WorkgroupSizeX, Groups: rec.Groups, Chunk: rec.ClaimChunk}
 }
 
-// ran runs batches until a launch at a geometry is reported.
-func (r *tunedRun) ran(want policy.Geometry) {
+// ran runs batches until a launch at a geometry is reported, and gives its report.
+func (r *tunedRun) ran(is func(telemetry.Geometry) bool) telemetry.Launch {
 	r.t.Helper()
-	for range 200 {
+	for range 2000 {
 		r.batch()
 		for len(r.applied) > 0 {
-			l := <-r.applied
-			if l.Applied == (telemetry.Geometry{WorkgroupSizeX: want.Width, Groups: want.Groups, ClaimChunk: want.Chunk}) {
-				return
+			if l := <-r.applied; is(l.Applied) {
+				return l
 			}
 		}
 	}
-	r.t.Errorf("no launch at %+v", want)
+	r.t.Fatal("no such launch")
+	return telemetry.Launch{}
 }
 
 func (r *tunedRun) close() {
@@ -125,26 +123,49 @@ func (r *tunedRun) close() {
 	}
 }
 
-func TestRunRecommendsAndAppliesWhatItsTunerChose(t *testing.T) {
+// other is a geometry of the launches of a batch beside the one that ran, with the same kernel.
+func (r *tunedRun) other(ran *telemetry.Launch) policy.Geometry {
+	r.t.Helper()
+	standard := policy.Standard()
+	bucket := session.BucketOf(tunedBatch)
+	space, err := session.NewSpaces(&standard).Of(megakernel.LimitsOf(gltest.Open(r.t)), bucket)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for c := range space.Len() {
+		g := space.At(c)
+		if g.Width == ran.Applied.WorkgroupSizeX && g.Chunk == g.Width && g.Depth == session.BucketSlots(bucket) && g.Groups > 1 && g.Groups != ran.Applied.Groups {
+			return g
+		}
+	}
+	r.t.Fatalf("no other geometry than %+v", ran.Applied)
+	return policy.Geometry{}
+}
+
+// What is remembered of this device is recommended and applied, also where the file is read after the
+// first launches, and nothing else is tried out for a queue that has one batch at a time.
+func TestRunRecommendsAndAppliesWhatIsRemembered(t *testing.T) {
 	dir := t.TempDir()
 	r := startTunedRun(t, dir)
-	for n := 0; !r.explored(); n++ {
-		if n > 3000 {
-			t.Fatal("the exploration does not end")
-		}
+	own := r.ran(func(telemetry.Geometry) bool { return true })
+	chosen := r.other(&own)
+	is := func(g telemetry.Geometry) bool { return g == actors.WireGeometry(chosen) }
+	program := session.Program{ID: [32]byte(own.Fingerprint), Source: uint8(own.TimeSource), Mode: session.On}
+	key := session.Key(program, session.BucketOf(tunedBatch), megakernel.LimitsOf(gltest.Open(t)), r.device)
+	r.memory.Remember(r.device, cache.Entry{Key: key, Selected: chosen, Measurements: []cache.Measurement{{Geometry: chosen, Count: 3, Mean: 100, M2: 1}}})
+	for range 100 {
 		r.batch()
 	}
-	r.batch() // at the first decision after it
-	chosen := r.recommended()
+	for len(r.applied) > 0 {
+		if l := <-r.applied; l.Applied != own.Applied && !is(l.Applied) {
+			t.Errorf("ran %+v", l.Applied)
+		}
+	}
+	r.ran(is)
 	rec, _ := r.n.System().Latest("w1", "q")
-	asked := false
-	for _, why := range rec.Reasons {
-		asked = asked || why.Rule == policy.RuleTuned.String()
+	if !tunedReason(&rec) {
+		t.Errorf("the recommendation %+v does not say that it is tuned: %+v", r.recommended(), rec.Reasons)
 	}
-	if !asked {
-		t.Errorf("the recommendation %+v does not say that it is tuned: %+v", chosen, rec.Reasons)
-	}
-	r.ran(chosen)
 	if n := r.n.System().Stats().ReportsUntuned; n != 0 {
 		t.Logf("%d reports refused", n)
 	}
@@ -161,13 +182,13 @@ func TestRunRecommendsAndAppliesWhatItsTunerChose(t *testing.T) {
 	again.batch()
 	again.batch() // the first report has told which kernel it is
 	again.batch()
-	rec, _ = again.n.System().Latest("w1", "q")
-	warm := false
-	for _, why := range rec.Reasons {
-		warm = warm || why.Rule == policy.RuleTuned.String()
-	}
-	if !warm {
+	if rec, _ = again.n.System().Latest("w1", "q"); !tunedReason(&rec) {
 		t.Errorf("a restart begins with %+v, untuned", again.recommended())
 	}
 	again.close()
+}
+
+// tunedReason says whether a recommendation says that it is tuned.
+func tunedReason(rec *telemetry.Recommendation) bool {
+	return slices.ContainsFunc(rec.Reasons, func(why telemetry.Reason) bool { return why.Rule == policy.RuleTuned.String() })
 }

@@ -5,10 +5,7 @@ import "testing"
 func BenchmarkObserveSteady(b *testing.B) {
 	l := load{65_536, 300, 8}
 	r := newRing(&simulatedH200, l, 1)
-	u := New(Config{Space: simulatedH200.space(l)})
-	for range 100 {
-		_ = u.Observe(r.launch(u.Next().Geometry))
-	}
+	u, _ := explored(b, &simulatedH200, l, 1)
 	report := r.launch(u.Next().Geometry)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -27,7 +24,7 @@ func BenchmarkTakeExploring(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		u.Think()
-		if u.Next().Left == 0 {
+		if u.Over() {
 			u = New(Config{Space: s})
 		}
 		report := r.launch(u.Next().Geometry)
@@ -47,7 +44,7 @@ func BenchmarkObserveExploring(b *testing.B) {
 			u := New(Config{Space: s})
 			b.ReportAllocs()
 			for b.Loop() {
-				if u.Next().Left == 0 {
+				if u.Over() {
 					u = New(Config{Space: s})
 				}
 				_ = u.Observe(r.launch(u.Next().Geometry))

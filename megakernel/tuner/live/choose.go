@@ -27,11 +27,6 @@ func (p *process) condition(s *Space, pairs []pair) {
 	for _, q := range pairs {
 		p.expected = append(p.expected, s.expected(q.of, q.than))
 	}
-	for i := range p.pairs {
-		if q := &p.pairs[i]; q.stale || q.hint {
-			q.variance += staleVar
-		}
-	}
 	p.factor()
 }
 
@@ -93,117 +88,52 @@ func (t *Tuner) replace(p *process) {
 		}
 	}
 	if best != t.current {
-		t.current = best
-		t.before = launch{}
+		t.keep(best)
 	}
 }
 
-// choose picks the next look: of the geometries that did not run, or in the last looks
-// of those that did, the one with the largest expected gain over the incumbent. It
-// returns false when none is worth its launches.
-func (t *Tuner) choose(p *process) (pick int32, ok bool) {
-	final := math.Min(finalShare+finalNoise*math.Max(t.noise.sd()-noisePrior, 0), mostFinal)
-	if t.left > int(final*float64(t.budget)) || t.changed {
-		if pick, ok := t.chooseNew(p); ok {
-			return pick, true
-		}
-	}
-	most := worthwhileRan
-	for _, c := range t.everRan() {
-		if t.tooSlow(c) {
+// choose picks the next look: of those that are paid for the one whose gain exceeds its loss
+// by most, -1 for none. worth says whether any geometry promises a gain.
+func (t *Tuner) choose(p *process) (pick int32, worth bool) {
+	a, inc := &t.account, t.launchNs()
+	most := 0.0
+	pick = -1
+	for c := range int32(len(t.space.shapes)) {
+		if c == t.current || t.isBarred(c) || t.tooSlow(c) {
 			continue
 		}
 		mean, sd := p.difference(c, t.current)
-		// The more looks there were, the less another one says.
-		if gain := gp.Improvement(-mean, sd) / float64(1+t.looks(c)); gain > most {
-			pick, most, ok = c, gain, true
+		gain := gp.Improvement(-mean, sd)
+		if gain < worthwhile {
+			continue
+		}
+		worth = true
+		build := t.buildOf(c)
+		if net := gain*a.used - inc*excess(mean, sd) - build; net > most && inc*feared(mean, sd)+build <= a.left() {
+			pick, most = c, net
 		}
 	}
-	return pick, ok
+	return pick, worth
+}
+
+// buildOf is what is lost to others while a kernel for a geometry is built, if none of its
+// width has run.
+func (t *Tuner) buildOf(config int32) float64 {
+	width := t.space.shapes[config].Width
+	if width == t.space.shapes[t.home].Width || width == t.space.shapes[t.current].Width {
+		return 0
+	}
+	for _, q := range t.pairs[:t.n] {
+		if !q.hint && t.space.shapes[q.of].Width == width {
+			return 0
+		}
+	}
+	return t.build
 }
 
 // tooSlow says that a look measured a geometry as so slow that it is not run again.
 func (t *Tuner) tooSlow(config int32) bool {
 	return slices.ContainsFunc(t.pairs[:t.n], func(q pair) bool {
-		return q.of == config && !q.stale && !q.hint && q.d-2*math.Sqrt(q.variance) > safety
-	})
-}
-
-// looks counts the looks at a geometry since the last change.
-func (t *Tuner) looks(config int32) (n int) {
-	for _, q := range t.pairs[:t.n] {
-		if q.of == config && !q.stale && !q.hint {
-			n++
-		}
-	}
-	return n
-}
-
-func (t *Tuner) chooseNew(p *process) (pick int32, ok bool) {
-	blind := t.unvaried()
-	most := worthwhile
-	for c := range int32(len(t.space.shapes)) {
-		if c == t.current || t.isBarred(c) || blind >= 0 && !t.space.varies(c, t.current, blind) || t.fresh(c) {
-			continue
-		}
-		mean, sd := p.difference(c, t.current)
-		gain := gp.Improvement(-mean, sd)
-		if blind >= 0 {
-			gain += worthwhile // worth a look as it is
-		}
-		if gain > most {
-			pick, most, ok = c, gain, true
-		}
-	}
-	return pick, ok
-}
-
-// fresh says that a geometry ran here since the last change.
-func (t *Tuner) fresh(config int32) bool {
-	return slices.ContainsFunc(t.pairs[:t.n], func(q pair) bool {
-		return !q.hint && !q.stale && (q.of == config || q.than == config)
-	})
-}
-
-// unvaried is the first parameter of which, since the last change, no value but the
-// incumbent's ran beside it, although there are others, and -1 if there is none. The
-// model may be completely wrong about a parameter, and a change may concern only one.
-func (t *Tuner) unvaried() int {
-	if !t.changed && t.recent < firstLooks {
-		return -1
-	}
-	for j := range axes {
-		if t.space.span[j] >= stepsOfDoubling && !slices.ContainsFunc(t.everRan(), func(c int32) bool { return t.fresh(c) && t.space.varies(c, t.current, j) }) {
-			return j
-		}
-	}
-	return -1
-}
-
-// varies says that two geometries differ in a parameter, by a doubling at least, and hardly in the others.
-func (s *Space) varies(a, b int32, axis int) bool {
-	x, y := &s.steps[a], &s.steps[b]
-	others := 0
-	for j := range x {
-		if j != axis {
-			others += apart(x[j], y[j])
-		}
-	}
-	return apart(x[axis], y[axis]) >= stepsOfDoubling && others <= nearby*stepsOfDoubling
-}
-
-// agree says that the looks since the change measured what older differences let
-// expect.
-func (t *Tuner) agree() bool {
-	old, recent := t.pairs[:t.n-t.recent], t.pairs[t.n-t.recent:t.n]
-	old = slices.Clone(old)
-	for i := range old {
-		old[i].stale = false
-	}
-	var p process
-	p.condition(t.space, old)
-	return !slices.ContainsFunc(recent, func(q pair) bool {
-		m, sd := p.difference(q.of, q.than)
-		return math.Abs(q.d-m) > agreeing*math.Sqrt(q.variance+sd*sd)
+		return q.of == config && !q.hint && q.d-2*math.Sqrt(q.variance) > safety
 	})
 }

@@ -2,16 +2,12 @@ package live
 
 // The constants of the tuner. Times are logarithms: 0.01 is one percent.
 const (
-	// What an exploration may cost.
-	defaultBudget = 24    // looks, each with a launch of the incumbent: an H200-like device comes within 1 % of the best with them
-	finalShare    = .2    // of the looks are at geometries that ran: what looks best is partly luck
-	finalNoise    = 2.    // and more of them where launches are noisier than noisePrior,
-	mostFinal     = .5    // up to this share
-	worthwhile    = .004  // an expected gain below this ends the search for new geometries
-	worthwhileRan = .0005 // and below this the looks at geometries that ran
-	safety        = .4    // a geometry that surely takes half as long again is not looked at again
-	firstLooks    = 3     // after these a look varies each parameter that no look has varied, whatever is expected
-	nearby        = 1     // doublings in other parameters at which a look still varies one parameter
+	// What looking at other geometries may cost, see account.
+	lostShare  = .02    // of the time for which users waited: nobody feels a fiftieth
+	worthwhile = .004   // an expected gain below this is none: timers see no less
+	fearful    = 1.     // standard deviations by which a look may take longer than expected and still be paid for
+	safety     = .4     // a geometry that surely takes half as long again is not looked at again
+	reconsider = 9. / 8 // by how much the time has to grow before a look that did not pay is thought of again
 
 	// When another geometry becomes the incumbent, of those that ran.
 	replaceErrors = .25 // standard deviations by which its expected difference must be below 0
@@ -34,12 +30,7 @@ const (
 	levelGain = 1. / 32 // how fast what it is expected to take follows a slow drift
 
 	// What follows a change.
-	staleVar     = .04  // variance added to older differences
-	confirming   = axes // looks that, if they agree with older differences, make them count again
-	agreeing     = 3.   // standard deviations: of agreeing differences 1 in 400 exceeds them
-	settledAfter = 128  // a change within so many launches after an exploration halves the next budget,
-	maxHasty     = 3    // so often at most,
-	leastBudget  = 1    // and down to this: a load that never settles is not worth explorations
+	staleVar = .04 // variance added to differences of before, and to those measured elsewhere
 
 	// How the time grows with the slots of a launch: between 0, all overhead, and 1, none.
 	slopePrior    = .75
@@ -54,9 +45,11 @@ const (
 	convincing     = 3    // such launches in a row are believed
 
 	// What is remembered.
-	maxPairs = 36 // differences; the oldest is forgotten
-	maxArms  = 32 // geometries of an entry of the cache
-	restored = 4  // looks as which a stored measurement counts at most
+	maxPairs  = 48  // differences, and so looks from the start or a change on: simulated devices come within 2 % of the best
+	maxArms   = 32  // geometries of an entry of the cache
+	maxBarred = 16  // geometries that do not run here; one more ends the looks until a change
+	restored  = 4   // looks as which a stored measurement counts at most
+	doubtful  = .15 // standard deviation of a difference that is not worth remembering
 )
 
 // The process over the logarithm of the cost. Lengths are in doublings of a

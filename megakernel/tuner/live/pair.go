@@ -8,7 +8,6 @@ type pair struct {
 	of, than int32
 	d        float64
 	variance float64
-	stale    bool // of before a change
 	hint     bool // measured elsewhere
 }
 
@@ -17,7 +16,6 @@ type pair struct {
 func (t *Tuner) compare(after launch) pair {
 	k, before := &t.look, t.before
 	noise := t.noise.sd()
-	t.noise.fold(after.y - before.y)
 	jump, off := after.y-before.y, k.off-(after.off+before.off)/2
 	v := noise*noise/k.n + math.Max(noise*noise/2, jump*jump/4) + t.size.doubt(off, noise)
 	return pair{of: k.config, than: t.current, d: clip(k.y-(before.y+after.y)/2, worstRatio), variance: v}
@@ -33,7 +31,6 @@ func (t *Tuner) keepPair(p pair) {
 	}
 	t.pairs[t.n] = p
 	t.n++
-	t.recent++
 }
 
 // spread estimates the noise of a launch from the differences of launches in a row of

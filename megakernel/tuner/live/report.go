@@ -24,6 +24,9 @@ type Report struct {
 	Slots    uint32 // slots it ran
 	Ns       uint64 // time on the device
 	WallNs   uint64 // from submission to completion by the host's clock; 0 if not known
+	// CountsNs is the part of Ns that looks are paid from, or that a look is charged: that for
+	// which users waited, 0 for a launch for which nobody did.
+	CountsNs uint64
 }
 
 // Check refuses readings that no launch can give, whatever its geometry.
@@ -54,7 +57,7 @@ func (t *Tuner) admit(r *Report) (config int32, err error) {
 // believed: the device has become faster.
 func (t *Tuner) plausible(config int32, l launch) error {
 	least := fasterThanBest
-	if config == t.current && t.left == 0 {
+	if config == t.current {
 		least = fasterThanSelf
 	}
 	if !t.before.ran || l.y >= t.level()-math.Log(least) {

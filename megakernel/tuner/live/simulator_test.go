@@ -3,6 +3,7 @@ package live
 import (
 	"math"
 	"math/rand/v2"
+	"testing"
 
 	"ringmaster/megakernel/policy"
 )
@@ -114,7 +115,74 @@ func newRing(m *machine, l load, seed uint64) *ring {
 	return &ring{m, l, 0.03, 1, rand.New(rand.NewPCG(seed, uint64(l.slots)))}
 }
 
+// launch is a launch for which users waited.
 func (r *ring) launch(g policy.Geometry) Report {
 	ns := r.machine.ns(r.load, g) * r.speed * math.Exp(r.noise*r.random.NormFloat64())
-	return Report{Geometry: g, Slots: r.load.slots, Ns: uint64(ns), WallNs: uint64(ns) + 10_000}
+	return Report{Geometry: g, Slots: r.load.slots, Ns: uint64(ns), WallNs: uint64(ns) + 10_000, CountsNs: uint64(ns)}
 }
+
+// fresh is a tuner that begins with the policy's own geometry.
+func (m *machine) fresh(t testing.TB, l load) *Tuner {
+	t.Helper()
+	standard := policy.Standard()
+	plan, _, err := policy.Decide(&standard, &policy.Request{QueueLen: l.slots, Limits: m.limits}, policy.State{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(Config{Space: m.space(l), Own: clamped(plan.Geometry(), l)})
+}
+
+// best is what the best geometry takes.
+func (m *machine) best(l load) float64 {
+	s, best := m.space(l), math.Inf(1)
+	for c := range s.Len() {
+		best = math.Min(best, m.ns(l, s.At(c)))
+	}
+	return best
+}
+
+// described is a machine that says what it holds.
+func (m machine) described(units, lanes uint32) *machine {
+	m.limits.Units, m.limits.UnitLanes = units, lanes
+	return &m
+}
+
+func observe(t testing.TB, u *Tuner, r Report) {
+	t.Helper()
+	if err := u.Observe(r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mostOfAnExploration is more launches than a saturated queue needs until nothing is worth a look.
+const mostOfAnExploration = 5000
+
+// explored is a tuner of a saturated queue for which nothing is worth a look any more, and that
+// ran for a while since. Tuners are plain data: each machine and load is explored once.
+func explored(t testing.TB, m *machine, l load, seed uint64) (*Tuner, *ring) {
+	t.Helper()
+	of := exploration{m.name, l}
+	u, known := exploredOnce[of]
+	if !known {
+		r := newRing(m, l, 1)
+		u = *m.fresh(t, l)
+		for n := 0; !u.Over(); n++ {
+			if n > mostOfAnExploration {
+				t.Fatalf("after %d launches and %d looks: still not over", n, u.Looks())
+			}
+			observe(t, &u, r.launch(u.Next().Geometry))
+		}
+		for range 50 {
+			observe(t, &u, r.launch(u.Next().Geometry))
+		}
+		exploredOnce[of] = u
+	}
+	return &u, newRing(m, l, seed)
+}
+
+type exploration struct {
+	machine string
+	load    load
+}
+
+var exploredOnce = map[exploration]Tuner{}

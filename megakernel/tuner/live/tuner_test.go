@@ -10,7 +10,7 @@ import (
 )
 
 func TestImplausibleReportsAreRefusedAndChangeNothing(t *testing.T) {
-	u, r := settled(t, &simulatedH200, load{65_536, 300, 8}, 1)
+	u, r := explored(t, &simulatedH200, load{65_536, 300, 8}, 1)
 	good := r.launch(u.Next().Geometry)
 	for name, c := range map[string]struct {
 		spoil func(*Report)
@@ -42,7 +42,7 @@ func TestImplausibleReportsAreRefusedAndChangeNothing(t *testing.T) {
 }
 
 func TestDeviceThatBecameFasterIsBelieved(t *testing.T) {
-	u, r := settled(t, &simulatedH200, load{65_536, 300, 8}, 1)
+	u, r := explored(t, &simulatedH200, load{65_536, 300, 8}, 1)
 	r.speed = 1.0 / 20
 	for range 12 {
 		_ = u.Observe(r.launch(u.Next().Geometry))
@@ -54,13 +54,12 @@ func TestDeviceThatBecameFasterIsBelieved(t *testing.T) {
 
 func TestGeometryBeyondTheSafetyBoundIsNotRunAgain(t *testing.T) {
 	for _, l := range loads(1) {
-		r := newRing(&simulatedH200, l, 7)
-		u := New(Config{Space: simulatedH200.space(l)})
+		r, u := newRing(&simulatedH200, l, 7), simulatedH200.fresh(t, l)
 		runs := map[policy.Geometry]int{} // looks; the incumbent runs until a better one is found
 		best := math.Inf(1)
 		for range 500 {
 			g := u.Next().Geometry
-			if u.Next().Why != Exploiting {
+			if u.Next().Look {
 				runs[g]++
 			}
 			best = math.Min(best, simulatedH200.ns(l, g))
@@ -74,39 +73,24 @@ func TestGeometryBeyondTheSafetyBoundIsNotRunAgain(t *testing.T) {
 	}
 }
 
-func TestExplorationKeepsItsBudget(t *testing.T) {
-	for _, budget := range []int{1, 5, 24} {
-		l := load{1 << 20, 300, 8}
-		r := newRing(&simulatedH200, l, 3)
-		u := New(Config{Space: simulatedH200.space(l), Budget: budget})
-		n := 0
-		for u.Next().Left > 0 {
-			if u.Next().Why == Exploring {
-				n++
-			}
-			observe(t, u, r.launch(u.Next().Geometry))
-		}
-		if n > budget || n == 0 {
-			t.Errorf("budget %d: %d launches", budget, n)
-		}
-	}
-}
-
 func TestStateSurvivesTheCache(t *testing.T) {
 	l := load{65_536, 300, 8}
-	u, r := settled(t, &simulatedH200, l, 5)
+	u, r := explored(t, &simulatedH200, l, 5)
 	e := u.Entry(cache.Key{1})
 	if err := e.Check(); err != nil {
 		t.Fatal(err)
 	}
-	v := New(Config{Space: simulatedH200.space(l)})
+	v := simulatedH200.fresh(t, l)
 	if n := v.Restore(&e); n != len(e.Measurements) {
 		t.Errorf("%d of %d measurements taken", n, len(e.Measurements))
 	}
-	if v.Next().Geometry != u.Next().Geometry || v.Next().Why == Exploring {
+	if v.Next().Geometry != u.Next().Geometry || !v.Over() {
 		t.Errorf("had %+v, restored %+v", u.Next(), v.Next())
 	}
 	for range 200 {
+		if v.Next().Look {
+			t.Fatal("looks at something because of a restart")
+		}
 		observe(t, v, r.launch(v.Next().Geometry))
 	}
 	if v.Changes() != 0 {
@@ -175,17 +159,16 @@ func TestSpaceFitsTheDevice(t *testing.T) {
 
 func TestSnapshotIsIndependentAndReplayIsExact(t *testing.T) {
 	l := load{65_536, 60, 0}
-	r := newRing(&simulatedH200, l, 9)
-	u := New(Config{Space: simulatedH200.space(l)})
+	r, u := newRing(&simulatedH200, l, 9), simulatedH200.fresh(t, l)
 	var copied Tuner
 	var later []Report
-	for i := range 60 {
-		if i == 10 {
+	for i := range 300 {
+		if i == 100 {
 			copied = *u
 		}
 		report := r.launch(u.Next().Geometry)
 		observe(t, u, report)
-		if i >= 10 {
+		if i >= 100 {
 			later = append(later, report)
 		}
 	}
@@ -195,13 +178,13 @@ func TestSnapshotIsIndependentAndReplayIsExact(t *testing.T) {
 		}
 		observe(t, &copied, report)
 	}
-	if copied != *u {
-		t.Error("the replay of a snapshot differs")
+	if copied != *u || u.Looks() == 0 {
+		t.Errorf("the replay of a snapshot differs, or nothing was looked at: %d looks", u.Looks())
 	}
 }
 
 func TestSteadyStateAllocatesNothing(t *testing.T) {
-	u, r := settled(t, &simulatedH200, load{65_536, 300, 8}, 1)
+	u, r := explored(t, &simulatedH200, load{65_536, 300, 8}, 1)
 	report := r.launch(u.Next().Geometry)
 	if n := testing.AllocsPerRun(1000, func() { _ = u.Observe(report); _ = u.Next() }); n != 0 {
 		t.Errorf("%v allocations", n)

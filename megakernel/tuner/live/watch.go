@@ -9,15 +9,13 @@ type watch struct {
 	level    float64 // logarithm of the time that is expected
 	off      float64 // mean size of these launches
 	up, down float64
-	quiet    int // launches since the exploration
 }
 
-// kept takes a launch of the incumbent outside of an exploration.
-func (t *Tuner) kept(l launch) {
+// watched takes a launch of the incumbent, and says whether its time has changed.
+func (t *Tuner) watched(l launch) (changed bool) {
 	w, noise := &t.watch, t.noise.sd()
-	w.quiet++
 	t.size.fold(l)
-	if w.n > 0 {
+	if t.before.ran {
 		t.noise.fold(l.y - t.before.y)
 	}
 	t.before = l
@@ -29,16 +27,14 @@ func (t *Tuner) kept(l launch) {
 		}
 		w.level += d / float64(w.n)
 		w.off += (l.off - w.off) / float64(w.n)
-		return
+		return false
 	}
 	d := l.y - w.level
 	z := clip(d/math.Sqrt(noise*noise*(1+1./settleIn)+t.size.doubt(l.off-w.off, noise)), outlier)
 	w.up, w.down = math.Max(w.up+z-allowance, 0), math.Max(w.down-z-allowance, 0)
 	w.level += levelGain * clip(d, 2*noise)
 	w.off += levelGain * (l.off - w.off)
-	if w.up > alarm || w.down > alarm {
-		t.explore()
-	}
+	return w.up > alarm || w.down > alarm
 }
 
 // normalise converts a report to the usual size of a launch of its geometry.

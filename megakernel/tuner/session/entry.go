@@ -6,11 +6,19 @@ import (
 	"ringmaster/megakernel/tuner/live"
 )
 
-// A suggestion in whose place the engine runs another geometry is given up after
-// so many launches and so much time: building the kernel for it takes a while.
 const (
-	missedLaunches = 64
-	missedNs       = 3e9
+	// lookAgain is after how many launches a look is asked for again that has not run:
+	// its kernel was still to be built, its launch failed, or nobody took the plan.
+	lookAgain = 16
+	// A look in whose place the engine runs another geometry is given up after so many
+	// tries and so much time: building the kernel for it takes a while.
+	mostMissed = 4
+	missedNs   = 3e9
+	// buildNs is what is charged for building a kernel of another width, to whatever is
+	// built on: the driver's compiler takes half a second of a core on Mesa and NVIDIA.
+	buildNs = 5e8
+	// recallEvery is after how many launches a tuner asks again what others have measured.
+	recallEvery = 16
 )
 
 // entry is the tuner of one kernel at one size.
@@ -28,19 +36,21 @@ type entry struct {
 
 	used     uint64 // clock of the session
 	moment   uint64 // of what was recalled last
-	missed   int    // launches that ran at another geometry than suggested
+	sampled  int    // launches
+	waited   int    // launches since the look was offered
+	missed   int    // launches of a look that ran at another geometry
 	missedNs uint64
 	told     state // what was remembered last
 }
 
 // state is what makes a tuner worth remembering again.
 type state struct {
-	exploring bool
-	changes   int
-	next      policy.Geometry
+	settled bool
+	changes int
+	choice  policy.Geometry
 }
 
-func newEntry(env *Env, p Program, bucket int, start policy.Geometry) (*entry, error) {
+func newEntry(env *Env, p Program, bucket int) (*entry, error) {
 	e := &entry{program: p, bucket: bucket, limits: env.Limits, device: env.Device, spaces: env.Spaces}
 	if mode, is := p.Mode.Original(); is {
 		e.original = newOriginal(mode, p.ID, env.Limits, BucketSlots(bucket), env.Device)
@@ -48,34 +58,31 @@ func newEntry(env *Env, p Program, bucket int, start policy.Geometry) (*entry, e
 		e.told = e.state()
 		return e, nil
 	}
-	known, ok := e.recall(env)
-	hint := ok && e.moment != FirstMoment
-	if hint && known.Selected != (policy.Geometry{}) {
-		start = known.Selected
-	}
 	if p.Mode == Natural {
 		e.natural = newNatural(env.Limits)
+		if known, ok := e.recall(env); ok && e.moment == FirstMoment {
+			e.natural.restore(&known)
+		} else if ok { // where to begin, not what to choose: it was not measured here
+			e.natural.begin(known.Selected.Width)
+		}
 	} else {
 		space, err := env.Spaces.Of(env.Limits, bucket)
 		if err != nil {
 			return nil, err
 		}
-		e.live = live.New(live.Config{Space: space, Start: start})
-	}
-	switch {
-	case hint:
-		// A hint says where to begin and to look, not what to choose: it was not measured here.
-		if e.natural != nil {
-			e.natural.begin(start.Width)
-		}
-		e.moment = 0 // its measurements are recalled again in the exploration
-	case ok && e.live != nil:
-		e.live.Restore(&known)
-	case ok:
-		e.natural.restore(&known)
+		e.live = live.New(live.Config{Space: space, Own: env.Spaces.own(env.Limits, bucket), BuildNs: buildNs})
+		e.consult(env)
 	}
 	e.told = e.state()
 	return e, nil
+}
+
+// consult takes over what has become known: what this machine measured, and what others
+// say as hints where to look.
+func (e *entry) consult(env *Env) {
+	if known, ok := e.recall(env); ok && (e.moment != FirstMoment || e.live.Restore(&known) == 0) {
+		e.live.Hint(&known)
+	}
 }
 
 func (e *entry) key() cache.Key { return Key(e.program, e.bucket, e.limits, e.device) }
@@ -113,11 +120,12 @@ func (e *entry) remember(env *Env) {
 	}
 }
 
-// observe folds in a launch. One at a geometry that is not in the tuner's space teaches nothing.
-func (e *entry) observe(env *Env, r *Report) (err error) {
+// observe folds in a launch, which may be that of the look on offer, and of which so much
+// time counts. One at a geometry that is not in the tuner's space teaches nothing.
+func (e *entry) observe(env *Env, r *Report, looks bool, counts uint64) (err error) {
 	report := live.Report{
 		Geometry: measured(r.Geometry, BucketSlots(e.bucket)),
-		Slots:    uint32(r.Slots), Ns: r.Ns, WallNs: r.WallNs,
+		Slots:    uint32(r.Slots), Ns: r.Ns, WallNs: r.WallNs, CountsNs: counts,
 	}
 	switch {
 	case e.original != nil:
@@ -126,7 +134,7 @@ func (e *entry) observe(env *Env, r *Report) (err error) {
 	case e.natural != nil:
 		err = e.natural.observe(&report)
 	default:
-		err = e.explore(env, &report, r)
+		err = e.measure(env, &report, r, looks)
 	}
 	if err == nil {
 		e.tell(env)
@@ -134,53 +142,58 @@ func (e *entry) observe(env *Env, r *Report) (err error) {
 	return err
 }
 
-// tell remembers what is new: the end of an exploration, a change, another choice.
+// tell remembers what is new: a change, another choice once it has run, and that nothing is
+// worth a look.
 func (e *entry) tell(env *Env) {
-	if now := e.state(); now != e.told && (!now.exploring || now.changes != e.told.changes) {
+	if e.live != nil && e.live.Next().NsPerSlot == 0 {
+		return
+	}
+	if now := e.state(); now != e.told && (e.live != nil || now.settled) {
 		e.remember(env)
 	}
 }
 
-// explore is observe for the mode On.
-func (e *entry) explore(env *Env, report *live.Report, r *Report) error {
-	if _, known := e.space().Find(report.Geometry); known {
+// measure is observe for the mode On. What runs when nothing is asked for is the policy's
+// own geometry, whatever that is for a launch of its size.
+func (e *entry) measure(env *Env, report *live.Report, r *Report, looks bool) error {
+	if r.Plan.Asked == (policy.Geometry{}) {
+		report.Geometry = e.live.Own()
+	}
+	if _, known := e.live.Space().Find(report.Geometry); known {
 		if err := e.live.Take(*report); err != nil {
 			return err
 		}
 	} else if err := report.Check(); err != nil {
 		return err
 	}
-	if e.exploring() {
-		// Others may have measured meanwhile, or the file was read only now.
-		if known, ok := e.recall(env); ok && e.moment == FirstMoment {
-			e.live.Merge(&known)
-		} else if ok {
-			e.live.Hint(&known)
-		}
+	if e.sampled++; e.sampled%recallEvery == 0 && !e.live.Over() {
+		e.consult(env)
 	}
-	e.giveUp(r, report.Geometry == e.next())
+	e.giveUp(r, looks)
 	return nil
 }
 
-// giveUp bars a suggestion that is not run as suggested: at once if the plan that was
-// asked for it says otherwise, else when launches of such plans keep running at others.
-func (e *entry) giveUp(r *Report, ran bool) {
+// giveUp bars what does not run as it is asked for: at once if the plan says otherwise, a
+// look also when launches of such plans keep running at others.
+func (e *entry) giveUp(r *Report, looks bool) {
 	plan := &r.Plan
-	switch {
-	case !e.exploring() || ran:
-	case plan.Asked != e.ask():
-		return // a launch of another suggestion
-	case gives(plan.Given, plan.Asked):
-		e.missed++
-		e.missedNs += r.WallNs
-		if e.missed < missedLaunches || e.missedNs < missedNs {
-			return
-		}
-		e.live.Bar(e.next())
-	default:
-		e.live.Bar(e.next())
+	asked := plan.Asked != (policy.Geometry{})
+	if asked && !gives(plan.Given, plan.Asked) && (looks || plan.Asked == e.keeps()) {
+		e.live.Bar(measured(plan.Asked, BucketSlots(e.bucket)))
 	}
-	e.missed, e.missedNs = 0, 0
+	if !e.wantsLook() {
+		e.waited, e.missed, e.missedNs = 0, 0, 0
+		return
+	}
+	e.waited++
+	e.missedNs += r.WallNs
+	if looks {
+		e.live.Missed()
+		e.missed++
+	}
+	if e.missed >= mostMissed && e.missedNs >= missedNs {
+		e.live.Bar(e.live.Next().Geometry)
+	}
 }
 
 // gives reports whether a plan is what it was asked for.
@@ -189,40 +202,33 @@ func gives(plan, asked policy.Geometry) bool {
 	return same(plan.Width, asked.Width) && same(plan.Groups, asked.Groups) && same(plan.Chunk, asked.Chunk) && same(plan.Depth, asked.Depth)
 }
 
-func (e *entry) space() *live.Space { return e.live.Space() }
-
-func (e *entry) next() policy.Geometry {
+// keeps is what the policy is asked for without a look: zero for its own geometry.
+func (e *entry) keeps() policy.Geometry {
 	switch {
 	case e.original != nil:
 		return e.original.choice
 	case e.natural != nil:
 		return policy.Geometry{Width: e.natural.current}
+	case e.live.Choice() == e.live.Own():
+		return policy.Geometry{}
 	}
-	return e.live.Next().Geometry
+	return e.ask(e.live.Choice())
 }
 
-// ask is the next geometry in the form in which the policy is asked for it.
-func (e *entry) ask() policy.Geometry {
-	if e.live == nil {
-		return e.next()
-	}
-	return e.spaces.ask(e.limits, e.next(), BucketSlots(e.bucket))
-}
+// wantsLook says whether another geometry is to be tried.
+func (e *entry) wantsLook() bool { return e.live != nil && e.live.Next().Look }
 
-func (e *entry) exploring() bool {
-	switch {
-	case e.original != nil:
-		return !e.original.settled
-	case e.natural != nil:
-		return e.natural.exploring()
-	}
-	return e.live.Next().Left > 0
+// ask is a geometry in the form in which the policy is asked for it.
+func (e *entry) ask(g policy.Geometry) policy.Geometry {
+	return e.spaces.ask(e.limits, g, BucketSlots(e.bucket))
 }
 
 func (e *entry) state() state {
-	s := state{exploring: e.exploring(), next: e.next()}
-	if e.live != nil {
-		s.changes = e.live.Changes()
+	switch {
+	case e.original != nil:
+		return state{settled: e.original.settled, choice: e.original.choice}
+	case e.natural != nil:
+		return state{settled: !e.natural.exploring(), choice: policy.Geometry{Width: e.natural.current}}
 	}
-	return s
+	return state{settled: e.live.Over(), changes: e.live.Changes(), choice: e.live.Choice()}
 }

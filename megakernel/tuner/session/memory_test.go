@@ -37,7 +37,7 @@ func TestRestartStartsWarm(t *testing.T) {
 		again := newRig(t, mode)
 		again.env.Memory = memory
 		again.launch()
-		if again.s.tuners[0].exploring() || again.s.View() != r.s.View() {
+		if !again.s.tuners[0].state().settled || again.s.View() != r.s.View() {
 			t.Errorf("%v: had %v, begins with %v", mode, r.s.View(), again.s.View())
 		}
 	}
@@ -92,7 +92,7 @@ func TestWhatOthersSelectedIsNotChosenUnseen(t *testing.T) {
 	}
 }
 
-func TestAFileReadLateHelpsAnExplorationUnderWay(t *testing.T) {
+func TestAFileReadLateIsUsed(t *testing.T) {
 	memory := newMemory()
 	r := newRig(t, On)
 	r.env.Memory = memory
@@ -101,14 +101,9 @@ func TestAFileReadLateHelpsAnExplorationUnderWay(t *testing.T) {
 	late.env.Memory = newMemory()
 	late.launches(3)
 	late.env.Memory = memory
-	n := len(late.ran)
-	late.settled()
-	if helped, alone := len(late.ran)-n, len(r.ran); helped > alone*2/3 {
-		t.Errorf("%d launches with help, %d without", helped, alone)
-	}
-	late.launch() // at the choice
-	if ratio := cost(late.by.Given, float64(late.queue)) / late.best(); ratio > 1.15 {
-		t.Errorf("with help: %.3f times the best", ratio)
+	late.launches(recallEvery)
+	if late.looks != 0 || late.kept(late.queue) != r.kept(r.queue) {
+		t.Errorf("%d looks, asks for %v where %v was found", late.looks, late.kept(late.queue), r.kept(r.queue))
 	}
 }
 
@@ -123,7 +118,7 @@ func TestAWidthThatIsNoCandidateIsNotRestored(t *testing.T) {
 	r.env.Memory = own{poison}
 	r.settled()
 	r.launches(10)
-	if width := r.s.View().For(r.queue).Width; !slices.Contains(tuner.Candidates(r.env.Limits), width) {
+	if width := r.kept(r.queue).Width; !slices.Contains(tuner.Candidates(r.env.Limits), width) {
 		t.Errorf("asks for width %d", width)
 	}
 }
@@ -138,18 +133,20 @@ func (m own) Recall(_ string, key cache.Key, after uint64) (cache.Entry, uint64,
 
 func (own) Remember(string, cache.Entry) {}
 
-// A queue with less work between two pauses than an exploration needs would explore for ever.
-func TestAnExplorationEndsHoweverOftenTheQueueIsParked(t *testing.T) {
+// A queue with less work between two pauses than looks need goes on with what it knows.
+func TestLooksEndHoweverOftenTheQueueIsParked(t *testing.T) {
 	r := newRig(t, On)
 	r.env.Memory = newMemory()
-	for range 12 {
-		r.launches(5)
+	settled := false
+	for n := 0; !settled; n++ {
+		if n == 200 {
+			t.Fatalf("still not settled after %d looks", r.looks)
+		}
+		r.launches(200)
+		settled = r.s.tuners[0].state().settled
 		r.s.Park(&r.env)
 	}
-	r.launches(5)
-	if r.s.tuners[0].exploring() {
-		t.Errorf("still exploring after %d launches", len(r.ran))
-	}
+	r.launch()
 	if ratio := cost(r.by.Given, float64(r.queue)) / r.best(); ratio > 1.25 {
 		t.Errorf("%.3f times the best", ratio)
 	}

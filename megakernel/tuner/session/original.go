@@ -36,6 +36,10 @@ type original struct {
 	choice     policy.Geometry
 }
 
+// A width of the sweep in whose place the engine runs another one is given up after so many
+// launches and missedNs.
+const missedLaunches = 64
+
 var (
 	errNotMeasured = errors.New("not measured yet")
 	errNotRun      = errors.New("the engine does not run it")

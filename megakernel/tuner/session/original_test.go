@@ -51,7 +51,7 @@ func TestTheOriginalsLaunchPlanIsWhatRuns(t *testing.T) {
 	r.launch()
 	r.settled()
 	r.launches(5)
-	width := r.s.View().For(1024).Width
+	width := r.kept(1024).Width
 	grid, err := reference.InferGrid(1024, reference.Workgroup{width, 1, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestTheOriginalRemembersItsSelectionsAndNothingElse(t *testing.T) {
 		again := newRig(t, mode)
 		again.env.Memory = memory
 		again.launch()
-		if again.s.tuners[0].exploring() || mode != ReferenceOff && again.s.View().For(again.queue).Width == 0 {
+		if !again.s.tuners[0].state().settled || mode != ReferenceOff && again.kept(again.queue).Width == 0 {
 			t.Errorf("%v: after a restart it has %v", mode, again.s.View())
 		}
 	}
@@ -102,7 +102,7 @@ func TestTheOriginalSweepsWhereWhatIsRememberedCannotBeLaunched(t *testing.T) {
 		r := newRig(t, Reference)
 		r.env.Memory = selected{cache.Entry{Selected: policy.Geometry{Width: width}}}
 		r.launch()
-		if !r.s.tuners[0].exploring() {
+		if r.s.tuners[0].state().settled {
 			t.Errorf("%d is believed", width)
 		}
 		r.settled()
@@ -110,7 +110,7 @@ func TestTheOriginalSweepsWhereWhatIsRememberedCannotBeLaunched(t *testing.T) {
 	r := newRig(t, Reference)
 	r.env.Memory = told{cache.Entry{Selected: policy.Geometry{Width: 32}}}
 	r.launch()
-	if !r.s.tuners[0].exploring() {
+	if r.s.tuners[0].state().settled {
 		t.Error("what another worker selected is believed")
 	}
 }

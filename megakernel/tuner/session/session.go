@@ -51,13 +51,15 @@ type Env struct {
 	Device string // identity of device and driver; "" remembers nothing
 	Memory Memory // nil remembers nothing
 	Room   *Room  // for tuners beside those of other sessions; nil: no bound
+	Urgent bool   // the queue's users cannot wait: nothing is tried out on them
 }
 
 // Plan is what a launch was planned by.
 type Plan struct {
-	Asked    policy.Geometry // what the decision was asked for, of a session's view
-	Given    policy.Geometry // what the plan says
-	QueueLen uint32          // slots that the decision saw queued
+	Asked policy.Geometry // what the decision was asked for, of a session's view; zero: nothing
+	Given policy.Geometry // what the plan says
+	Slots uint32          // slots of a launch about which the view was asked
+	Look  uint64          // the number of the look that Asked is, 0 for none
 }
 
 // Report is what a session needs to know about a launch.
@@ -70,29 +72,46 @@ type Report struct {
 	Slots    uint64 // that the launch ran
 	Ns       uint64 // time on the device, as Source measures it
 	WallNs   uint64 // time by the host's clock, 0 if not known
+	SinceNs  uint64 // since the queue's report before, by the clock of whoever received both; 0 for the first
 }
 
-// View holds the geometries that decisions are asked for, by bucket; zero for no opinion.
-type View [Buckets]policy.Geometry
+// View is what decisions are asked for: for each size of launch a geometry, and one look.
+type View struct {
+	kept [Buckets]policy.Geometry
+	near bool // an unknown size is asked for like the nearest known one
+	look look
+}
 
-// For is the geometry to ask for with a queue of some length. For a size about
-// which nothing is known it is that of the nearest known size, of the smaller one
-// when two are as near, without the depth.
-func (v View) For(queueLen uint32) policy.Geometry {
-	at := BucketOf(queueLen)
-	if v[at] != (policy.Geometry{}) {
-		return v[at]
+// look is a geometry to try out with one launch.
+type look struct {
+	number   uint64 // greater than that of any look before, 0: there is none
+	bucket   int
+	geometry policy.Geometry
+}
+
+// NoLook is a number of a look after which there is none.
+const NoLook = math.MaxUint64
+
+// For is the geometry to ask for with launches of some size, zero for the policy's own. It
+// is a look, with its number, if there is one for this size that comes after the last one
+// that was launched. In the modes that tune a width alone, a size about which nothing is known
+// is asked for like the nearest that is known, the smaller one when two are as near.
+func (v View) For(slots uint32, last uint64) (g policy.Geometry, number uint64) {
+	b := BucketOf(slots)
+	if v.look.number > last && v.look.bucket == b {
+		return v.look.geometry, v.look.number
 	}
-	for d := 1; d < Buckets; d++ {
-		for _, b := range [...]int{at - d, at + d} {
-			if b >= 0 && b < Buckets && v[b] != (policy.Geometry{}) {
-				g := v[b]
-				g.Depth = 0
-				return g
+	if !v.near {
+		return v.kept[b], 0
+	}
+	for d := range Buckets {
+		for _, b := range [...]int{b - d, b + d} {
+			if b >= 0 && b < Buckets && v.kept[b] != (policy.Geometry{}) {
+				return v.kept[b], 0
 			}
 		}
 	}
-	return policy.Geometry{}
+	return policy.Geometry{}, 0
 }
 
 // Session tunes the launches of one queue. The zero value is ready.
@@ -100,12 +119,14 @@ type Session struct {
 	tuners  []*entry
 	current [Buckets]*entry // tuners whose suggestions the view has
 	others  [Buckets]int    // launches in a row of another kernel
-	lent    [Buckets]bool   // the view is that of the launches to which the policy cuts longer queues
+	looking *entry          // whose look is on offer
+	number  uint64          // of this look
+	work    work
 	clock   uint64
 	view    View
 }
 
-// View holds the geometries that the next decisions are asked for.
+// View holds what the next decisions are asked for.
 func (s *Session) View() View { return s.view }
 
 // Observe is [Session.Take] and [Session.Think].
@@ -117,14 +138,14 @@ func (s *Session) Observe(env *Env, r *Report) (changed bool, err error) {
 }
 
 // Take takes a report and says whether the view has changed; it takes a microsecond
-// or two. The error says why the report was refused. While a tuner explores, what to
-// look at next may be left open until [Session.Think]; until then the view has what
-// is best so far.
+// or two. The error says why the report was refused. What to look at next may be left open
+// until [Session.Think].
 func (s *Session) Take(env *Env, r *Report) (changed bool, err error) {
 	if env.Mode == Off {
 		return false, nil
 	}
 	s.clock++
+	s.work.pass(r.SinceNs)
 	if err := r.check(&env.Limits); err != nil {
 		return false, err
 	}
@@ -133,43 +154,58 @@ func (s *Session) Take(env *Env, r *Report) (changed bool, err error) {
 		return false, err
 	}
 	e.used = s.clock
-	if err := e.observe(env, r); err != nil {
+	looks := e == s.looking && r.Plan.Look == s.number
+	if err := e.observe(env, r, looks, s.work.counts(env, r, looks)); err != nil {
 		return false, err
 	}
+	s.work.do(r.Ns, r.SinceNs)
 	s.follow(e)
-	before := s.view
-	s.show(env, e.bucket, s.current[e.bucket].ask())
-	return s.view != before, nil
+	return s.show(env), nil
 }
 
 // Think completes the view after reports and says whether it has changed.
 func (s *Session) Think(env *Env) (changed bool) {
-	before := s.view
 	for _, e := range s.tuners {
 		if e.live != nil && e.live.Think() {
 			e.tell(env)
-			if s.current[e.bucket] == e {
-				s.show(env, e.bucket, e.ask())
-			}
 		}
+	}
+	return s.show(env)
+}
+
+// show renews the view, and says whether it has changed. Looks are offered one at a time,
+// and while the device works for this queue.
+func (s *Session) show(env *Env) (changed bool) {
+	before := s.view
+	s.view.near = env.Mode != On && len(s.tuners) > 0
+	for b, e := range s.current {
+		if e != nil {
+			s.view.kept[b] = e.keeps()
+		}
+	}
+	if s.looking != nil && !s.looking.wantsLook() {
+		s.looking = nil
+	}
+	for _, e := range s.current {
+		if s.looking == nil && e != nil && e.wantsLook() {
+			s.looking = e
+			s.offer()
+		}
+	}
+	s.view.look = look{}
+	if e := s.looking; e != nil && s.work.busy() && !env.Urgent {
+		if e.waited >= lookAgain {
+			s.offer()
+		}
+		s.view.look = look{number: s.number, bucket: e.bucket, geometry: e.ask(e.live.Next().Geometry)}
 	}
 	return s.view != before
 }
 
-// show makes a geometry the view of a bucket. If the policy cuts the launches of
-// longer queues to the size of this bucket, it becomes their view too, with the
-// depth, until launches of their own size are seen: only launches of this bucket
-// teach what to ask for with such queues.
-func (s *Session) show(env *Env, bucket int, g policy.Geometry) {
-	s.view[bucket], s.lent[bucket] = g, false
-	if env.Spaces == nil || bucket != env.Spaces.lender(env.Limits) {
-		return
-	}
-	for longer := bucket + 1; longer < Buckets; longer++ {
-		if s.lent[longer] || s.view[longer] == (policy.Geometry{}) {
-			s.view[longer], s.lent[longer] = g, true
-		}
-	}
+// offer gives the look a number of its own: each number is launched at most once.
+func (s *Session) offer() {
+	s.number++
+	s.looking.waited = 0
 }
 
 // check refuses what cannot be a launch under the limits.
@@ -192,14 +228,17 @@ func (r *Report) check(l *policy.Limits) error {
 // tuner finds the tuner to which a report belongs, or makes it.
 func (s *Session) tuner(env *Env, r *Report) (*entry, error) {
 	p := Program{r.Program, r.Source, env.Mode}
-	bucket := s.bucket(env, r)
+	bucket := r.bucket()
+	if s.looking != nil && r.Plan.Look == s.number && s.looking.program == p {
+		bucket = s.looking.bucket
+	}
 	for _, e := range s.tuners {
 		if e.program == p && e.bucket == bucket && e.limits == env.Limits && e.device == env.Device {
 			return e, nil
 		}
 	}
 	if len(s.tuners) < MaxTuners && env.Room.take() {
-		e, err := newEntry(env, p, bucket, s.start(p, bucket))
+		e, err := newEntry(env, p, bucket)
 		if err != nil {
 			env.Room.give()
 			return nil, err
@@ -226,7 +265,7 @@ func (s *Session) replace(env *Env, p Program, bucket int) (*entry, error) {
 	if s.clock-gone.used < inUse {
 		return nil, fmt.Errorf("%w: the queue's %d are in use", ErrCrowded, len(s.tuners))
 	}
-	e, err := newEntry(env, p, bucket, s.start(p, bucket))
+	e, err := newEntry(env, p, bucket)
 	if err != nil {
 		return nil, err
 	}
@@ -234,40 +273,22 @@ func (s *Session) replace(env *Env, p Program, bucket int) (*entry, error) {
 	e.room = gone.room
 	s.tuners[place] = e
 	if s.current[gone.bucket] == gone {
-		s.current[gone.bucket] = nil
-		s.show(env, gone.bucket, policy.Geometry{})
+		s.current[gone.bucket], s.view.kept[gone.bucket] = nil, policy.Geometry{}
+	}
+	if s.looking == gone {
+		s.looking = nil
 	}
 	return e, nil
 }
 
 // bucket is the bucket of the launch's size. A launch that was cut at the depth that its
-// plan was asked for belongs to the tuner that asked, which is that of a longer queue.
-func (s *Session) bucket(env *Env, r *Report) int {
-	slots, depth := uint32(r.Slots), r.Geometry.Depth
-	at := BucketOf(slots)
-	if depth == 0 || slots < depth || depth != r.Plan.Asked.Depth {
-		return at
+// plan was asked for belongs to the tuner that asked, which is that of longer launches.
+func (r *Report) bucket() int {
+	at := BucketOf(uint32(r.Slots))
+	if depth := r.Geometry.Depth; depth != 0 && r.Slots >= uint64(depth) && depth == r.Plan.Asked.Depth {
+		at = max(at, BucketOf(r.Plan.Slots))
 	}
-	asking := BucketOf(r.Plan.QueueLen)
-	if s.lent[asking] {
-		asking = env.Spaces.lender(env.Limits)
-	}
-	return max(asking, at)
-}
-
-// start is the geometry at which a new tuner begins: the best one of the same kernel
-// at the nearest size that was tuned; zero leaves it to the tuner.
-func (s *Session) start(p Program, bucket int) (g policy.Geometry) {
-	nearest := Buckets
-	for _, e := range s.tuners {
-		if d := max(e.bucket-bucket, bucket-e.bucket); e.program == p && d < nearest && !e.exploring() {
-			nearest, g = d, e.next()
-			if g.Depth >= BucketSlots(e.bucket) {
-				g.Depth = BucketSlots(bucket)
-			}
-		}
-	}
-	return g
+	return at
 }
 
 // follow notes which kernel runs at a size.
@@ -299,5 +320,6 @@ func (s *Session) Close() {
 	for _, e := range s.tuners {
 		e.room.give()
 	}
-	s.tuners, s.current, s.others = nil, [Buckets]*entry{}, [Buckets]int{}
+	s.tuners, s.current, s.others, s.looking = nil, [Buckets]*entry{}, [Buckets]int{}, nil
+	s.view.look = look{}
 }

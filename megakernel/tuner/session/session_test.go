@@ -28,16 +28,19 @@ type rig struct {
 	by      Plan                                  // of the last launch
 	engine  func(policy.Geometry) policy.Geometry // what it makes of a plan
 	ran     []policy.Geometry
+	look    uint64  // number of the last look that was launched
+	looks   int     // launched
+	idle    float64 // time between two launches, as a part of a launch's
 }
 
 func newRig(t testing.TB, mode Mode) *rig {
-	r := &rig{t: t, cfg: policy.Standard(), queue: 50_000, program: 1, speed: 1, noise: 0.03, random: rand.New(rand.NewPCG(1, 2))}
+	r := &rig{t: t, cfg: policy.Standard(), queue: 50_000, program: 1, speed: 1000, noise: 0.03, random: rand.New(rand.NewPCG(1, 2))}
 	r.env = Env{Mode: mode, Spaces: NewSpaces(&r.cfg), Limits: limits, Device: "simulated"}
 	r.engine = func(g policy.Geometry) policy.Geometry { return g }
 	return r
 }
 
-// cost is the time of a launch in ns: too few groups leave lanes idle, too many
+// cost is the time of a launch in µs, if speed is 1000: too few groups leave lanes idle, too many
 // cost their start, small chunks cost tickets, large ones leave a tail.
 func cost(g policy.Geometry, slots float64) float64 {
 	lanes := math.Min(float64(g.Width)*float64(g.Groups), 2048)
@@ -49,12 +52,15 @@ func cost(g policy.Geometry, slots float64) float64 {
 func (r *rig) plan() policy.Recommendation {
 	r.t.Helper()
 	view := r.s.View()
-	req := policy.Request{QueueLen: r.queue, RequestedWorkerGroups: r.workers, Limits: limits, Tuned: view.For(r.queue)}
+	req := policy.Request{QueueLen: r.queue, RequestedWorkerGroups: r.workers, Limits: limits}
+	slots := r.cfg.PlannedLaunch(&req, new(policy.PlanState))
+	tuned, look := view.For(slots, r.look)
+	req.Tuned = tuned
 	rec, _, err := policy.Decide(&r.cfg, &req, policy.State{})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.by = Plan{Asked: req.Tuned, Given: rec.Geometry(), QueueLen: r.queue}
+	r.by = Plan{Asked: tuned, Given: rec.Geometry(), Slots: slots, Look: look}
 	return rec
 }
 
@@ -64,9 +70,13 @@ func (r *rig) report() Report {
 	slots := float64(min(r.queue, g.Depth))
 	ns := uint64(cost(g, slots) * r.speed * math.Exp(r.noise*r.random.NormFloat64()))
 	r.ran = append(r.ran, g)
+	if r.by.Look != 0 {
+		r.look = r.by.Look
+		r.looks++
+	}
 	return Report{
 		Program: [32]byte{r.program}, Named: true, Geometry: g, Plan: r.by,
-		Slots: uint64(slots), Ns: ns, WallNs: ns + 1000,
+		Slots: uint64(slots), Ns: ns, WallNs: ns + 1000, SinceNs: uint64(float64(ns+1000) * (1 + r.idle)),
 	}
 }
 
@@ -85,12 +95,19 @@ func (r *rig) launches(n int) {
 	}
 }
 
-// settled runs until the exploration is over.
+// kept is what is asked for without a look.
+func (r *rig) kept(slots uint32) policy.Geometry {
+	v := r.s.View()
+	g, _ := v.For(slots, NoLook)
+	return g
+}
+
+// settled runs until nothing is worth a look.
 func (r *rig) settled() {
 	r.t.Helper()
-	for n := 0; len(r.s.tuners) == 0 || r.s.tuners[0].exploring(); n++ {
-		if n > 2000 {
-			r.t.Fatalf("still exploring after %d launches", n)
+	for n := 0; len(r.s.tuners) == 0 || !r.s.tuners[0].state().settled; n++ {
+		if n > 20_000 {
+			r.t.Fatalf("still not settled after %d launches and %d looks", n, r.looks)
 		}
 		r.launch()
 	}
@@ -117,8 +134,8 @@ func (r *rig) best() float64 {
 func TestLoopSettlesOnAGeometryThatThePolicyThenPlans(t *testing.T) {
 	r := newRig(t, On)
 	r.settled()
-	if n := len(r.ran); n > 60 { // 24 looks, each with a launch of the incumbent
-		t.Errorf("settled after %d launches", n)
+	if r.looks == 0 || r.s.tuners[0].live.Looks() > r.looks {
+		t.Errorf("%d looks were launched", r.looks)
 	}
 	plan := r.plan()
 	if want := policy.TunedWidth | policy.TunedGroups | policy.TunedChunk; plan.Tuned&want != want {
@@ -151,7 +168,7 @@ func TestStepOfCostIsNoticedAndRemembered(t *testing.T) {
 	r.settled()
 	r.launches(50)
 	stored := memory.stores
-	r.speed = 1.4
+	r.speed *= 1.4
 	for n := 0; memory.stores == stored; n++ {
 		if n == 12 {
 			t.Fatal("not noticed within 12 launches")
@@ -230,50 +247,155 @@ func TestSuggestionThatTheEngineDoesNotRunIsGivenUp(t *testing.T) {
 		g.Width = min(g.Width, 64)
 		return g
 	}
-	r.speed = 1000 // so that waiting is worth seconds
 	r.settled()
-	if g := r.s.View().For(r.queue); g.Width > 64 {
+	if g := r.kept(r.queue); g.Width > 64 {
 		t.Errorf("settled on %+v, which does not run", g)
 	}
 }
 
-func TestOnlyThePlanOfASuggestionGivesItUp(t *testing.T) {
+// looking runs until a look is on offer.
+func (r *rig) looking() *entry {
+	r.t.Helper()
+	for n := 0; r.s.looking == nil; n++ {
+		if n > 1000 {
+			r.t.Fatal("nothing is looked at")
+		}
+		r.launch()
+	}
+	return r.s.looking
+}
+
+func TestOnlyItsOwnPlanGivesALookUp(t *testing.T) {
 	r := newRig(t, On)
-	r.launches(3)
-	e := r.s.tuners[0]
+	e := r.looking()
 	report := r.report()
-	report.Geometry.Chunk++ // which no tuner asks for
-	report.WallNs = 1e9
-	next := e.next()
-	report.Plan.Asked.Width = next.Width / 2
-	for range 2 * missedLaunches {
-		if _, err := r.s.Observe(&r.env, &report); err != nil {
+	look := e.live.Next().Geometry
+	other := report
+	other.Plan = Plan{Asked: report.Plan.Asked, Given: report.Plan.Given}
+	other.Plan.Given.Width = look.Width / 2
+	other.Geometry.Chunk++
+	for range 100 {
+		if _, err := r.s.Observe(&r.env, &other); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if e.next() != next {
-		t.Errorf("given up by launches of another suggestion: %v, then %v", next, e.next())
+	if e.live.Next().Geometry != look {
+		t.Errorf("given up by launches of another look: %v, then %v", look, e.live.Next().Geometry)
 	}
-	report.Plan.Asked = e.ask()
-	report.Plan.Given.Width = next.Width / 2
-	if _, err := r.s.Observe(&r.env, &report); err != nil || e.next() == next {
-		t.Errorf("its plan does not give %v, and it is still asked for: %v", next, err)
+	report.Plan.Look = r.s.number
+	report.Plan.Given.Width = look.Width / 2
+	report.Geometry.Width = look.Width / 2
+	if _, err := r.s.Observe(&r.env, &report); err != nil || e.live.Next().Geometry == look {
+		t.Errorf("its plan does not give %v, and it is still asked for: %v", look, err)
 	}
 }
 
-func TestLaunchesOnTheirWayDoNotUseUpTheBudget(t *testing.T) {
+// A look is launched once. It is asked for again only if nothing came of that.
+func TestEachLookIsLaunchedOnce(t *testing.T) {
 	r := newRig(t, On)
-	r.launches(2)
-	left := r.s.tuners[0].live.Next().Left
-	stale := r.report()
-	r.launch()
-	for range 100 {
-		if _, err := r.s.Observe(&r.env, &stale); err != nil {
+	e := r.looking()
+	number := r.s.number
+	before := r.report()
+	if before.Plan.Look != number {
+		t.Fatalf("look %d is on offer, launched is %+v", number, before.Plan)
+	}
+	between := r.report() // while the look's launch is under way
+	if between.Plan.Look != 0 || between.Plan.Asked != e.keeps() {
+		t.Errorf("launched again: %+v", between.Plan)
+	}
+	for n := 0; r.report().Plan.Look == 0; n++ { // the look's own report is lost
+		if n > 2*lookAgain {
+			t.Fatal("not asked for again")
+		}
+		if _, err := r.s.Observe(&r.env, &between); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if now := r.s.tuners[0].live.Next().Left; now < left-2 {
-		t.Errorf("%d launches left of %d", now, left)
+}
+
+// Whatever a queue's launches say, it tries nothing out while the device has time to spare or works for
+// others, while its users cannot wait, or before a look is paid for.
+func TestOnlyAQueueThatKeepsTheDeviceBusyLooks(t *testing.T) {
+	for name, c := range map[string]struct {
+		set   func(r *rig)
+		looks bool
+	}{
+		"busy":                     {func(*rig) {}, true},
+		"idle two thirds":          {func(r *rig) { r.idle = 2 }, false},
+		"urgent":                   {func(r *rig) { r.env.Urgent = true }, false},
+		"one look's worth of work": {func(r *rig) { r.speed = 1 }, true},
+	} {
+		r := newRig(t, On)
+		c.set(r)
+		r.launches(1500)
+		if (r.looks > 0) != c.looks || !c.looks && r.kept(r.queue) != (policy.Geometry{}) {
+			t.Errorf("%s: %d looks, asks for %v", name, r.looks, r.kept(r.queue))
+		}
+		if lost, allowed := r.s.tuners[0].live.Spent(); !c.looks && (lost != 0 || allowed != 0) {
+			t.Errorf("%s: lost %v of %v", name, lost, allowed)
+		}
+	}
+}
+
+// A queue that was busy and no longer is looks at nothing any more.
+func TestLooksEndWhenTheQueueIsNoLongerBusy(t *testing.T) {
+	r := newRig(t, On)
+	r.looking()
+	r.idle = 3
+	r.report() // the one that is on its way
+	r.launches(2 * workMemory)
+	looks := r.looks
+	r.launches(1000)
+	if r.looks != looks {
+		t.Errorf("%d looks of an idle queue", r.looks-looks)
+	}
+}
+
+// Whoever reports may say any time. What is earned is the time that has passed here, and no more.
+func TestReportsEarnNoMoreThanTheTimeThatPassed(t *testing.T) {
+	r := newRig(t, On)
+	passed := uint64(0)
+	for n := range 2000 {
+		report := r.report()
+		report.Ns, report.WallNs = 59e9, 0
+		report.SinceNs = 1e6
+		if n%100 == 99 {
+			report.SinceNs = math.MaxUint64 // a clock that jumped
+		}
+		passed += min(report.SinceNs, mostNs)
+		_, _ = r.s.Observe(&r.env, &report)
+		if lost, allowed := r.s.tuners[0].live.Spent(); allowed > .021*float64(passed) || lost > float64(passed) {
+			t.Fatalf("after %.3g s %.3g s may be lost and %.3g s are", float64(passed)/1e9, allowed/1e9, lost/1e9)
+		}
+	}
+}
+
+// A kernel that has to be built is charged once, and its look is tried again when it may be ready.
+func TestLookWhoseKernelIsBuiltIsTriedAgain(t *testing.T) {
+	r := newRig(t, On)
+	e := r.looking()
+	look, usual := e.live.Next().Geometry, r.ran[0]
+	building := true
+	r.engine = func(g policy.Geometry) policy.Geometry {
+		if building && r.by.Look != 0 {
+			return usual
+		}
+		return g
+	}
+	lost, _ := e.live.Spent()
+	r.launches(40)
+	if now, _ := e.live.Spent(); now != lost+buildNs {
+		t.Errorf("%v ns were lost, then %v", lost, now)
+	}
+	if e.live.Next().Geometry != look || r.looks < 2 {
+		t.Fatalf("%d tries, then %+v", r.looks, e.live.Next())
+	}
+	building = false
+	for n := 0; e.live.Looks() == 0; n++ {
+		if n > 2*lookAgain+2 {
+			t.Fatal("the look never ran")
+		}
+		r.launch()
 	}
 }
 
@@ -296,15 +418,16 @@ func TestAKernelThatStandsInIsNoChange(t *testing.T) {
 func TestSizesOfLaunchesAreTunedApart(t *testing.T) {
 	r := newRig(t, On)
 	r.settled()
-	large := r.s.View().For(50_000)
-	r.queue = 300
-	for range 200 {
-		r.launch()
+	large := r.kept(50_000)
+	if r.kept(300) != (policy.Geometry{}) {
+		t.Error("300 slots run like 50,000 before anything is known of them")
 	}
-	if small := r.s.View().For(300); small == large || small == (policy.Geometry{}) {
+	r.queue = 300
+	r.launches(2000)
+	if small := r.kept(300); small == large {
 		t.Errorf("300 slots run like 50,000: %+v", small)
 	}
-	if r.s.View().For(50_000) != large {
+	if r.kept(50_000) != large {
 		t.Error("launches of 300 slots changed those of 50,000")
 	}
 }
@@ -324,8 +447,8 @@ func TestNaturalGradientTakesTheBestWidthAndKeepsIt(t *testing.T) {
 		best = math.Min(best, at(w))
 	}
 	before := r.s.View()
-	if ratio := at(before.For(r.queue).Width) / best; ratio > 1.05 {
-		t.Errorf("%+v takes %.3f times the best", before.For(r.queue), ratio)
+	if ratio := at(before.kept[BucketOf(r.queue)].Width) / best; ratio > 1.05 {
+		t.Errorf("%+v takes %.3f times the best", before.kept[BucketOf(r.queue)], ratio)
 	}
 	changes := 0
 	for range 1000 {
@@ -357,7 +480,7 @@ func TestParkedSessionGoesOnWhereItWas(t *testing.T) {
 		t.Error("parked with tuners, or without its view")
 	}
 	r.launch()
-	if r.s.tuners[0].exploring() || r.s.View() != view {
+	if r.s.View() != view {
 		t.Errorf("had %v, goes on with %v", view, r.s.View())
 	}
 }
@@ -384,7 +507,7 @@ func BenchmarkReportToViewExploring(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		r.s.Think(&r.env)
-		if len(r.s.tuners) == 0 || !r.s.tuners[0].exploring() {
+		if len(r.s.tuners) == 0 || r.s.tuners[0].state().settled {
 			r.s = Session{}
 			r.launch()
 		}
@@ -396,18 +519,11 @@ func BenchmarkReportToViewExploring(b *testing.B) {
 	}
 }
 
-// A device that holds more is given deeper launches, which are not cut to 64 Ki slots: what was
-// found for that many says nothing of longer queues then.
-func TestLongQueuesOfADescribedDeviceAreNotLentWhatWasFoundForShortOnes(t *testing.T) {
+// A device that holds more is given deeper launches, which are not cut to 64 Ki slots.
+func TestDepthIsAskedForWhereThePolicysOwnIsAnother(t *testing.T) {
 	standard := policy.Standard()
 	s, described := NewSpaces(&standard), limits
 	described.Units, described.UnitLanes = 132, 2048
-	if got := s.lender(limits); BucketSlots(got) != 1<<16 {
-		t.Errorf("without a description launches are cut to %d slots", BucketSlots(got))
-	}
-	if got := s.lender(described); got != Buckets-1 {
-		t.Errorf("launches are cut to %d slots", BucketSlots(got))
-	}
 	whole := policy.Geometry{Width: 256, Groups: 1024, Chunk: 1024, Depth: 1 << 20}
 	if got := s.ask(described, whole, 1<<20).Depth; got != 0 {
 		t.Errorf("a launch that is not split is asked for with a depth of %d", got)

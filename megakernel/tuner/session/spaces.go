@@ -56,8 +56,15 @@ func (s *Spaces) Of(limits policy.Limits, bucket int) (*live.Space, error) {
 	return space, nil
 }
 
-// lender is the bucket of the launches to which the policy cuts longer queues.
-func (s *Spaces) lender(limits policy.Limits) int { return BucketOf(s.cfg.BatchDepth(&limits)) }
+// own is the policy's own geometry for a launch of a bucket's size, zero if it has none.
+func (s *Spaces) own(limits policy.Limits, bucket int) policy.Geometry {
+	slots := BucketSlots(bucket)
+	plan, _, err := policy.Decide(&s.cfg, &policy.Request{QueueLen: slots, Limits: limits}, policy.State{})
+	if err != nil {
+		return policy.Geometry{}
+	}
+	return measured(plan.Geometry(), slots)
+}
 
 // ask is what the policy is asked for so that it runs a geometry. For a launch that
 // is not split no depth is asked for, if the policy's own allows as many slots: a
