@@ -48,7 +48,7 @@ type Config struct {
 	// that made it: it must be quick and may be called concurrently.
 	OnDecision func(DecisionInput)
 	// Decider, if set, makes the plans in place of policy.Decide: for programs that compare
-	// decisions. No command sets it.
+	// decisions. Nothing that serves sets it.
 	Decider Decider
 	// Autotuner says how the tuner chooses geometries.
 	Autotuner session.Mode

@@ -32,7 +32,7 @@ type Comparison struct {
 type Side struct {
 	Batches int64     `json:"batches"`
 	Submit  Quantiles `json:"submit_to_done_us"`
-	Device  float64   `json:"device_share"` // of the time in which work arrived
+	Device  float64   `json:"device_share"` // launches' time over that of the turns, from the first batch until all are done
 }
 
 // turn is the time in which work arrives in a turn.
@@ -44,7 +44,7 @@ type side struct {
 	node   *worker.Node
 	done   *hdrhistogram.Histogram
 	device atomic.Int64  // nanoseconds of launches
-	wall   time.Duration // in which work arrived
+	wall   time.Duration // of the turns
 }
 
 func (s *side) result() Side {
@@ -111,8 +111,10 @@ func (d *Demo) take(ctx context.Context, s *side, from, until time.Duration) err
 	if err != nil {
 		return err
 	}
-	s.wall += time.Duration(float64(until-from) / cfg.Speed)
-	return player.Play(ctx)
+	begin := time.Now()
+	err = player.Play(ctx)
+	s.wall += time.Since(begin)
+	return err
 }
 
 // follow adds up the device time of the side's launches.
