@@ -82,13 +82,11 @@ func FindContestants(names []string) ([]Contestant, error) {
 func (r *runner) warmed(l *Load) string {
 	r.copies++
 	dir := filepath.Join(r.cfg.Dir, fmt.Sprintf("warm-%d-%d", os.Getpid(), r.copies))
-	if err := os.CopyFS(dir, os.DirFS(r.trainedDir(l))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(r.cfg.trainedDir(l))); err != nil {
 		r.cfg.Log.Warn("the tuner begins cold", "load", l.Name, "error", err)
 	}
 	return dir
 }
-
-func (r *runner) trainedDir(l *Load) string { return filepath.Join(r.cfg.Dir, "trained-"+l.Name) }
 
 // candidates are the geometries of a sweep, the likelier first. fit is the workgroups of 256 that the device
 // runs at a time.

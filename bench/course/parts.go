@@ -2,6 +2,8 @@ package course
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -74,10 +76,34 @@ func (c *Config) learnRate(load string) (rate float64) {
 	return rate
 }
 
-// needsOf is what has to be known before a part can be played.
-func (p *Part) needsOf() (trained, swept, allSwept bool) {
+// need is what has to be known before the cells of a part that are not known can be played.
+type need struct {
+	cells             int
+	train             bool // what a tuner learns of the load
+	sweep, everySweep bool // the best geometry for it, or for every load
+}
+
+// needs of a part, where some cells are known.
+func (p *Part) needs(known map[key]bool, rounds int) (n need) {
 	for _, d := range p.Deciders {
-		trained, swept, allSwept = trained || d.trains, swept || d.sweeps, allSwept || d.hindsight
+		cells := 0
+		for round := range rounds {
+			if !known[key{p.Load.Name, p.Rate, d.Name, round}] {
+				cells++
+			}
+		}
+		if n.cells += cells; cells > 0 {
+			n.train, n.sweep, n.everySweep = n.train || d.trains, n.sweep || d.sweeps, n.everySweep || d.hindsight
+		}
 	}
-	return trained, swept, allSwept
+	return n
+}
+
+// trainedDir has what the tuner learned of a load.
+func (c *Config) trainedDir(l *Load) string { return filepath.Join(c.Dir, "trained-"+l.Name) }
+
+// trained reports whether an earlier call has trained the tuner on a load.
+func (c *Config) trained(l *Load) bool {
+	_, err := os.Stat(c.trainedDir(l))
+	return err == nil
 }

@@ -83,3 +83,32 @@ func TestTunersLearnBelowTheCapacity(t *testing.T) {
 		}
 	}
 }
+
+// What is known needs nothing: not to train, not to sweep.
+func TestAPartNeedsWhatItsUnknownCellsNeed(t *testing.T) {
+	deciders, err := FindContestants([]string{"warm", "off", "clairvoyant"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Part{Load: Load{Name: "l"}, Rate: 0.9, Deciders: deciders}
+	known := make(map[key]bool)
+	for _, c := range []struct {
+		knows string
+		want  need
+	}{
+		{"", need{cells: 6, train: true, sweep: true}},
+		{"clairvoyant", need{cells: 4, train: true}},
+		{"warm", need{cells: 2}},
+		{"off", need{}},
+	} {
+		for round := range 2 {
+			known[key{"l", 0.9, c.knows, round}] = true
+		}
+		if got := p.needs(known, 2); got != c.want {
+			t.Errorf("%s known: %+v, want %+v", c.knows, got, c.want)
+		}
+	}
+	if got := p.needs(known, 3); got != (need{cells: 3, train: true, sweep: true}) {
+		t.Errorf("another round: %+v", got)
+	}
+}

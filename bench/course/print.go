@@ -43,29 +43,26 @@ func (c *Config) Plan() (p Plan) {
 	for i := range c.Parts {
 		part := &c.Parts[i]
 		l := &part.Load
+		need := part.needs(cells, c.Rounds)
+		all := len(part.Deciders) * c.Rounds
+		p.Cells, p.Known = p.Cells+all, p.Known+all-need.cells
+		if need.cells == 0 {
+			continue
+		}
 		capacity(l)
-		train, sweep, sweepAll := part.needsOf()
-		if train && !trained[l.Name] {
+		if need.train && !trained[l.Name] && !c.trained(l) {
 			trained[l.Name] = true
 			p.prepare(1, c.Train)
 		}
 		for j := range c.Parts {
-			if other := &c.Parts[j].Load; !sweeps[other.Name] && (sweepAll || sweep && other.Name == l.Name) {
+			if other := &c.Parts[j].Load; !sweeps[other.Name] && (need.everySweep || need.sweep && other.Name == l.Name) {
 				sweeps[other.Name] = true
 				capacity(other)
 				p.prepare(2*c.Sweeps, c.Sweep)
 			}
 		}
-		takes := part.Span + time.Duration(max(part.Rate-1, 0)*float64(part.Span)) + startTakes // what is beyond the capacity comes after
-		for _, d := range part.Deciders {
-			for round := range c.Rounds {
-				if p.Cells++; cells[key{l.Name, part.Rate, d.Name, round}] {
-					p.Known++
-					continue
-				}
-				p.Takes += takes
-			}
-		}
+		queued := time.Duration(max(part.Rate-1, 0) * float64(part.Span)) // what is beyond the capacity comes after
+		p.Takes += time.Duration(need.cells) * (part.Span + queued + startTakes)
 	}
 	return p
 }

@@ -72,7 +72,6 @@ type runner struct {
 	cfg        *Config
 	capacities map[string]float64 // slots per second, by load
 	sweeps     map[string]Sweep   // by load
-	trained    map[string]bool    // by load
 	known      map[key]bool       // cells
 	failed     int
 	copies     int
@@ -85,13 +84,17 @@ func Run(ctx context.Context, cfg *Config) error {
 		return err
 	}
 	r := &runner{cfg: cfg, capacities: make(map[string]float64), sweeps: make(map[string]Sweep),
-		trained: make(map[string]bool), known: make(map[key]bool), began: time.Now()}
+		known: make(map[key]bool), began: time.Now()}
 	for i := range cfg.Known {
 		r.note(&cfg.Known[i])
 	}
 	for i := range cfg.Parts {
 		part := &cfg.Parts[i]
-		if err := r.prepare(ctx, part); err != nil {
+		need := part.needs(r.known, cfg.Rounds)
+		if need.cells == 0 {
+			continue
+		}
+		if err := r.prepare(ctx, &part.Load, need); err != nil {
 			return fmt.Errorf("%s: %w", part.Load.Name, err)
 		}
 		if err := r.rounds(ctx, part); err != nil {
@@ -126,23 +129,22 @@ func (r *runner) record(rec Record) error {
 
 // prepare measures what the cells of a part need: the load's capacity, what a tuner learns of it, the best
 // geometry for it or, for the decider that knows them all, for every load of the course.
-func (r *runner) prepare(ctx context.Context, p *Part) error {
-	if err := r.capacity(ctx, &p.Load); err != nil {
+func (r *runner) prepare(ctx context.Context, l *Load, need need) error {
+	if err := r.capacity(ctx, l); err != nil {
 		return fmt.Errorf("capacity: %w", err)
 	}
-	train, sweep, sweepAll := p.needsOf()
-	if train && !r.trained[p.Load.Name] {
-		if err := r.train(ctx, &p.Load); err != nil {
+	if need.train && !r.cfg.trained(l) {
+		if err := r.train(ctx, l); err != nil {
 			return fmt.Errorf("train the tuner: %w", err)
 		}
 	}
 	for i := range r.cfg.Parts {
-		l := &r.cfg.Parts[i].Load
-		if _, swept := r.sweeps[l.Name]; swept || !sweepAll && !(sweep && l.Name == p.Load.Name) {
+		other := &r.cfg.Parts[i].Load
+		if _, swept := r.sweeps[other.Name]; swept || !need.everySweep && !(need.sweep && other.Name == l.Name) {
 			continue
 		}
-		if err := errors.Join(r.capacity(ctx, l), r.sweep(ctx, l)); err != nil {
-			return fmt.Errorf("sweep of %s: %w", l.Name, err)
+		if err := errors.Join(r.capacity(ctx, other), r.sweep(ctx, other)); err != nil {
+			return fmt.Errorf("sweep of %s: %w", other.Name, err)
 		}
 	}
 	return nil
@@ -208,10 +210,6 @@ func (r *runner) schedule(l *Load, rate float64, span time.Duration, seed uint64
 // train runs a load with the tuner and keeps what it learned in files. They get their name when they are
 // complete: a call that is killed leaves nothing that the next one would take for them.
 func (r *runner) train(ctx context.Context, l *Load) error {
-	if _, err := os.Stat(r.trainedDir(l)); err == nil {
-		r.trained[l.Name] = true // by a call before this one
-		return nil
-	}
 	dir, err := os.MkdirTemp(r.cfg.Dir, "training-")
 	if err != nil {
 		return err
@@ -226,8 +224,7 @@ func (r *runner) train(ctx context.Context, l *Load) error {
 	if err != nil {
 		return err
 	}
-	r.trained[l.Name] = true
-	return os.Rename(dir, r.trainedDir(l))
+	return os.Rename(dir, r.cfg.trainedDir(l))
 }
 
 // sweep finds the best geometry for a load by successive halving (Jamieson and Talwalkar, AISTATS 2016): all
