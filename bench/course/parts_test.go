@@ -57,12 +57,13 @@ func TestTheTableHasTheWorstFigureOfEachGoal(t *testing.T) {
 	s.add("one", "here", &Interval{Mean: 0.5, Low: 0.4, High: 0.6, Pairs: 3}, 1, 0)
 	s.add("one", "there", &Interval{Mean: 3, Low: 2, High: 4, Pairs: 3}, 1, 0)
 	s.add("one", "elsewhere", &Interval{Mean: 1, Low: 0.5, High: 2, Pairs: 3}, 1, 0)
+	s.add("one", "far", &Interval{Mean: 9, Low: 0.5, High: 99, Pairs: 3}, 1, 0) // open, and so no worse than a miss
 	s.add("two", "here", &Interval{Mean: 0.9, Low: 0.85, High: 0.95, Pairs: 3}, 0, 0.8)
 	s.add("two", "there", &Interval{Mean: 0.85, Low: 0.7, High: 1, Pairs: 3}, 0, 0.8)
 	want := strings.Join([]string{
 		"| goal | wanted | value | |",
 		"|---|---|---|---|",
-		"| one | ≤ 1 | 3.00 (2.00 to 4.00), there; of 3 places 1 met, 1 missed | **missed** |",
+		"| one | ≤ 1 | 3.00 (2.00 to 4.00), there; of 4 places 1 met, 1 missed | **missed** |",
 		"| two | ≥ 0.8 | 0.85 (0.70 to 1.00), there; of 2 places 1 met, 0 missed | open |",
 		"",
 	}, "\n")

@@ -146,8 +146,8 @@ func (s *Summary) Table() string {
 	return b.String()
 }
 
-// worst is the figure of a goal that is farthest from what is wanted, and the verdict on all of them: one that is
-// missed somewhere is missed, one that is met everywhere is met.
+// worst is the figure of a goal that is farthest from what is wanted, of those that miss it if there are any, and
+// the verdict on all of them: a goal that is missed somewhere is missed, one that is met everywhere is met.
 func (s *Summary) worst(name string) (value, verdict string) {
 	var worst *Goal
 	count := make(map[string]int) // by verdict
@@ -156,23 +156,27 @@ func (s *Summary) worst(name string) (value, verdict string) {
 		if g.Name != name {
 			continue
 		}
-		count[g.Verdict]++
-		if worst == nil || g.Most > 0 && g.Value.Mean > worst.Value.Mean || g.Least > 0 && g.Value.Mean < worst.Value.Mean {
+		if count[g.Verdict]++; worst == nil || g.worse(worst) {
 			worst = g
 		}
 	}
 	value = fmt.Sprintf("%v, %s", worst.Value, worst.At)
-	all := count[met] + count[missed] + count[open]
-	if all > 1 {
+	if all := count[met] + count[missed] + count[open]; all > 1 {
 		value += fmt.Sprintf("; of %d places %d met, %d missed", all, count[met], count[missed])
 	}
-	switch {
-	case count[missed] > 0:
-		return value, missed
-	case count[open] > 0:
-		return value, open
+	return value, worst.Verdict
+}
+
+// worse reports whether a figure is farther from what is wanted than another one of the same goal.
+func (g *Goal) worse(than *Goal) bool {
+	ranks := map[string]int{met: 0, open: 1, missed: 2}
+	if g.Verdict != than.Verdict {
+		return ranks[g.Verdict] > ranks[than.Verdict]
 	}
-	return value, met
+	if g.Most > 0 {
+		return g.Value.Mean > than.Value.Mean
+	}
+	return g.Value.Mean < than.Value.Mean
 }
 
 // String is the ratio with its interval.
