@@ -1,12 +1,9 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,13 +14,8 @@ import (
 )
 
 const (
-	maxKept        = 1 << 14 // newest records, of all queues and workers
-	maxLaunches    = 1 << 12 // launch reports that wait
-	payloadRecords = 256     // in one payload; the longest record is 90 values, a receiver's bound is on values
-	longestRecord  = 4 << 10 // bytes
-	linger         = time.Millisecond
-	announceEvery  = 5 * time.Second // for a runtime that starts later
-	noSession      = ^uint64(0)      // of no connection
+	linger        = time.Millisecond
+	announceEvery = 5 * time.Second // for a runtime that starts later
 )
 
 // PublisherConfig says how a Publisher sends. The zero value suits most programs.
@@ -70,23 +62,15 @@ type Publisher struct {
 	ended   chan struct{}
 	writing sync.Mutex // held from taking records to writing them: numbers leave in order
 
-	mu       sync.Mutex // guards what follows; never held while writing
-	kept     map[key]*report
-	due      map[key]struct{} // of kept
-	launches []*report        // that are due, oldest first
-	subjects map[string]bool  // that were reported on
-	session  uint64           // connection that all that is kept was due on
-	stats    PublisherStats
-	closed   bool
+	mu     sync.Mutex // guards what follows; never held while writing
+	box    outbox
+	closed bool
 }
 
 // NewPublisher starts a publisher on a connection, which may be away. The error is the
 // client library's, of a connection that was closed.
 func NewPublisher(conn *natsio.Conn, cfg PublisherConfig) (*Publisher, error) {
-	p := &Publisher{
-		cfg: cfg, conn: conn, wake: make(chan struct{}, 1), ended: make(chan struct{}),
-		kept: make(map[key]*report), due: make(map[key]struct{}), subjects: make(map[string]bool), session: conn.Session(),
-	}
+	p := &Publisher{cfg: cfg, conn: conn, wake: make(chan struct{}, 1), ended: make(chan struct{}), box: newOutbox(cfg.TakeOver)}
 	var answers *nats.Subscription
 	if cfg.OnAnswer != nil {
 		var err error
@@ -108,12 +92,39 @@ func (p *Publisher) answered(m *nats.Msg) {
 	}
 }
 
+// Report takes a record of a kind that has a method of its own. A worker record has no queue.
+func (p *Publisher) Report(worker, queue string, r *telemetry.Record) error {
+	names := p.conn.Subjects()
+	subject := names.Telemetry(worker, telemetry.BatchQueue)
+	switch {
+	case !telemetry.ValidToken(worker):
+		return fmt.Errorf("%w: worker %q", natsio.ErrBadName, worker)
+	case r.Kind == telemetry.KindWorker:
+		subject, queue = names.Worker(worker), ""
+	case !telemetry.ValidToken(queue) || queue == telemetry.BatchQueue:
+		return fmt.Errorf("%w: queue %q", natsio.ErrBadName, queue)
+	case p.cfg.PerQueue:
+		subject = names.Telemetry(worker, queue)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return natsio.ErrClosed
+	}
+	if err := p.box.put(key{worker, queue, r.Kind}, subject, time.Now().UnixNano(), r); err != nil {
+		return err
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default: // the writer has not seen the last one yet
+	}
+	return nil
+}
+
 // run writes what is due until the publisher or the connection is closed.
 func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 	defer close(p.ended)
-	if answers != nil {
-		defer answers.Unsubscribe() // fails only if the connection is closed, which unsubscribes too
-	}
+	defer answers.Unsubscribe() // fails only if there are none, or with the connection, which unsubscribes too
 	connected := p.conn.NATS().StatusChanged(nats.CONNECTED)
 	defer p.conn.NATS().RemoveStatusListener(connected)
 	announce := time.NewTicker(announceEvery)
@@ -128,7 +139,7 @@ func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 		case <-connected:
 		case <-announce.C:
 			p.mu.Lock()
-			p.again(func(k telemetry.Kind) bool { return k == telemetry.KindWorker })
+			p.box.again(telemetry.KindWorker)
 			p.mu.Unlock()
 		case <-p.wake:
 			time.Sleep(linger)
@@ -145,72 +156,40 @@ func (p *Publisher) write() error {
 		return nil
 	}
 	limit := min(telemetry.DefaultTelemetryLimits.MaxBytes, int(p.conn.NATS().MaxPayload()))
-	due := p.take()
-	for first := 0; first < len(due); {
-		subject, payload, next := due[first].subject, []byte(nil), first
-		for ; next < len(due) && due[next].subject == subject && next-first < payloadRecords; next++ {
-			if next > first && len(payload)+longestRecord > limit {
-				break
-			}
-			payload = p.encode(payload, due[next])
+	p.mu.Lock()
+	due := p.box.take(p.conn.Session() + 1)
+	p.mu.Unlock()
+	for len(due) > 0 {
+		bytes, n := payload(due, limit, p.encode)
+		err := p.conn.PublishRequest(due[0].subject, p.inbox, bytes)
+		tooLarge := errors.Is(err, nats.ErrMaxPayload)
+		p.mu.Lock()
+		switch {
+		case err == nil:
+			p.box.stats.Sent += uint64(n)
+		case tooLarge:
+			p.box.stats.Dropped += uint64(n)
+		default:
+			p.box.failed(due)
 		}
-		err := p.conn.PublishRequest(subject, p.inbox, payload)
-		if err != nil && !errors.Is(err, nats.ErrMaxPayload) {
-			p.written(due[first:], err)
+		p.mu.Unlock()
+		if err != nil && !tooLarge {
 			return err
 		}
-		p.written(due[first:next], err)
-		first = next
+		due = due[n:]
 	}
 	return nil
 }
 
-// take empties what is due, in the order in which it goes out: subject by subject, and of
-// a subject by falling kind, so that the queue records, which have the runtime decide, are last.
-func (p *Publisher) take() []*report {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if session := p.conn.Session(); session != p.session {
-		p.session = session
-		p.again(func(telemetry.Kind) bool { return true })
+// encode appends a record with the next number of its subject.
+func (p *Publisher) encode(payload []byte, r *report) []byte {
+	record := r.record
+	record.Header = p.conn.Header(r.subject)
+	record.Kind, record.SentNs = r.kind, r.record.SentNs
+	if !p.cfg.PerQueue {
+		record.Header.Queue = r.queue
 	}
-	out := p.launches
-	for k := range p.due {
-		out = append(out, p.kept[k])
-	}
-	p.launches = nil
-	clear(p.due)
-	slices.SortStableFunc(out, func(a, b *report) int {
-		return cmp.Or(strings.Compare(a.subject, b.subject), cmp.Compare(b.kind, a.kind), strings.Compare(a.queue, b.queue))
-	})
-	return out
-}
-
-// written counts what was written of a payload. What could not be written is due again,
-// unless the server's payload limit does not allow it.
-func (p *Publisher) written(records []*report, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case err == nil:
-		p.stats.Sent += uint64(len(records))
-	case errors.Is(err, nats.ErrMaxPayload):
-		p.stats.Dropped += uint64(len(records))
-	default:
-		p.session = noSession
-		launches := slices.DeleteFunc(records, func(r *report) bool { return r.kind != telemetry.KindLaunch })
-		p.launches = append(launches, p.launches...)
-		p.boundLaunches()
-	}
-}
-
-// again makes kept records due. Called with mu held.
-func (p *Publisher) again(which func(telemetry.Kind) bool) {
-	for k := range p.kept {
-		if which(k.kind) {
-			p.due[k] = struct{}{}
-		}
-	}
+	return telemetry.Append(payload, p.conn.Encoding(), &record)
 }
 
 // Flush returns nil once the server has everything that was reported before. Without a
@@ -219,23 +198,19 @@ func (p *Publisher) again(which func(telemetry.Kind) bool) {
 // was reported on.
 func (p *Publisher) Flush(ctx context.Context) error {
 	for {
-		if err := p.conn.WaitState(ctx, natsio.StateConnected); err != nil {
-			return p.unsent(err)
-		}
+		err := p.conn.WaitState(ctx, natsio.StateConnected)
 		session := p.conn.Session()
-		failed := p.write()
-		err := p.conn.Flush(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return p.unsent(ctx.Err())
-		case err == nil && failed == nil && p.conn.Session() == session: // a round trip on the connection that was written to
-			return p.denied()
+		if err == nil {
+			failed := p.write()
+			flushed := p.conn.Flush(ctx)
+			if err = ctx.Err(); err == nil && flushed == nil && failed == nil && p.conn.Session() == session {
+				return p.denied() // after a round trip on the connection that was written to
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("publisher: %d records wait: %w", p.Stats().Waiting, err)
 		}
 	}
-}
-
-func (p *Publisher) unsent(why error) error {
-	return fmt.Errorf("publisher: %d records wait: %w", p.Stats().Waiting, why)
 }
 
 // denied is why the server refuses one of the subjects.
@@ -243,7 +218,7 @@ func (p *Publisher) denied() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for subject, err := range p.conn.Denied() {
-		if p.subjects[subject] {
+		if p.box.subjects[subject] {
 			return err
 		}
 	}
@@ -254,14 +229,10 @@ func (p *Publisher) denied() error {
 // with why it has not; see Flush. The publisher has ended in any case.
 func (p *Publisher) Close(ctx context.Context) error {
 	p.mu.Lock()
-	again := p.closed
 	p.closed = true
 	p.mu.Unlock()
-	var err error
-	if !again {
-		err = p.Flush(ctx)
-		p.stop()
-	}
+	err := p.Flush(ctx)
+	p.stop()
 	<-p.ended
 	return err
 }
@@ -270,7 +241,7 @@ func (p *Publisher) Close(ctx context.Context) error {
 func (p *Publisher) Stats() PublisherStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.stats
-	s.Waiting = len(p.due) + len(p.launches)
+	s := p.box.stats
+	s.Waiting = len(p.box.due) + len(p.box.launches)
 	return s
 }

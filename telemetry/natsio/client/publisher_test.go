@@ -155,17 +155,6 @@ func TestPublisher(t *testing.T) {
 			last = got.launch
 		}
 	})
-	t.Run("bounds the queues", func(t *testing.T) {
-		p := openPublisher(t, dial(t, newServer(t).URL()), PublisherConfig{})
-		var err error
-		for i := range maxKept + 1 {
-			err = p.ReportQueue("gpu0", fmt.Sprint("q", i), length(1))
-		}
-		if !errors.Is(err, natsio.ErrBacklog) {
-			t.Errorf("%v, want ErrBacklog", err)
-		}
-		must(t, p.ReportQueue("gpu0", "q0", length(2))) // it is kept already
-	})
 	t.Run("refuses what the runtime would refuse", func(t *testing.T) {
 		p := openPublisher(t, dial(t, newServer(t).URL()), PublisherConfig{})
 		if err := p.ReportGraph("gpu0", "a", &telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: 10001}); telemetry.ReasonOf(err) == "" {

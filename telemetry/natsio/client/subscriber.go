@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,11 +15,7 @@ import (
 // Any stands for every worker, or every queue, of a Subscriber.
 const Any = "*"
 
-const (
-	maxUpdates       = 1024 // that wait for Next; beyond it the oldest go
-	maxFollowed      = 4096 // queues; when it is reached, expired ones make room, else new ones are ignored
-	snapshotPatience = 2 * time.Second
-)
+const snapshotPatience = 2 * time.Second
 
 // SubscriberConfig says what a Subscriber tells. The zero value suits most programs.
 type SubscriberConfig struct {
@@ -43,12 +38,6 @@ type Advice struct {
 // the runtime was able to decide.
 func (a *Advice) Usable() bool { return a.Valid && a.Recommendation.Error == "" }
 
-// now is the advice as it is now.
-func (a Advice) now() Advice {
-	a.Valid = a.Valid && time.Now().Before(a.Until)
-	return a
-}
-
 // Subscriber follows the recommendations for one queue, or for all. Latest is for a
 // program that wants to know the plan before a launch, Next for one that acts on changes.
 //
@@ -56,26 +45,15 @@ func (a Advice) now() Advice {
 // asks for a snapshot again on every new connection. Nothing older than what is known is
 // ever told. Advice expires by the clock of this process.
 type Subscriber struct {
-	cfg     SubscriberConfig
 	conn    *natsio.Conn
 	subject string
 	sub     *natsio.Subscription
 	stop    context.CancelFunc
 	ended   chan struct{}
-	updates chan Advice // closed at the end
+	came    chan struct{} // there is something to tell
 
-	mu     sync.Mutex
-	queues map[queueName]*followed
-	closed bool
-}
-
-type queueName struct{ worker, queue string }
-
-// followed is what is known of one queue.
-type followed struct {
-	Advice
-	expiry   *time.Timer
-	replaced uint64 // incarnation before that of the advice
+	mu    sync.Mutex
+	known following
 }
 
 // NewSubscriber follows a queue; worker and queue may be Any. It works without a
@@ -84,8 +62,8 @@ type followed struct {
 func NewSubscriber(conn *natsio.Conn, worker, queue string, cfg SubscriberConfig) (*Subscriber, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Subscriber{
-		cfg: cfg, conn: conn, subject: conn.Subjects().Recommend(worker, queue), stop: stop,
-		ended: make(chan struct{}), updates: make(chan Advice, maxUpdates), queues: make(map[queueName]*followed),
+		conn: conn, subject: conn.Subjects().Recommend(worker, queue), stop: stop, ended: make(chan struct{}), came: make(chan struct{}, 1),
+		known: following{heartbeats: cfg.Heartbeats, queues: make(map[queueName]*followed)},
 	}
 	var err error
 	if s.sub, err = conn.SubscribeRecommendations(worker, queue, s.take); err != nil {
@@ -100,7 +78,6 @@ func NewSubscriber(conn *natsio.Conn, worker, queue string, cfg SubscriberConfig
 // closed. Of many queues it asks nothing: their repetitions come every second.
 func (s *Subscriber) run(ctx context.Context, worker, queue string) {
 	defer close(s.ended)
-	defer s.end()
 	connected := s.conn.NATS().StatusChanged(nats.CONNECTED)
 	defer s.conn.NATS().RemoveStatusListener(connected)
 	for {
@@ -121,94 +98,19 @@ func (s *Subscriber) run(ctx context.Context, worker, queue string) {
 	}
 }
 
-// take takes a recommendation, live or from a snapshot. Decision numbers order those of
-// one incarnation; a lower number with a later clock is of a queue that the runtime forgot,
-// and that began again. Of two incarnations the one that comes is the newer, unless it is
-// the one that was replaced while the advice of its successor holds.
+// take takes a recommendation, live or from a snapshot.
 func (s *Subscriber) take(worker, queue string, h *telemetry.Header, r *telemetry.Recommendation) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return
-	}
-	f := s.follow(queueName{worker, queue})
-	if f == nil {
-		return
-	}
-	now, known, same := time.Now(), f.Header.Incarnation != 0, f.Header.Incarnation == h.Incarnation
-	repeated := same && r.Decision == f.Recommendation.Decision
-	switch {
-	case same && r.Decision < f.Recommendation.Decision && h.SentNs <= f.Header.SentNs:
-		return
-	case known && !same && h.Incarnation == f.replaced && now.Before(f.Until):
-		return
-	case known && !same:
-		f.replaced = f.Header.Incarnation
-	}
-	told := repeated && f.Valid && !s.cfg.Heartbeats
-	if !repeated {
-		f.Header, f.Recommendation = *h, *r
-		f.Recommendation.Reasons = slices.Clone(r.Reasons)
-	}
-	f.Recommendation.Heartbeat = r.Heartbeat
-	valid := time.Duration(r.ValidForMs) * time.Millisecond
-	f.At, f.Until, f.Valid = now, now.Add(valid), valid > 0
-	f.expiry.Reset(valid)
-	if !told {
-		s.tell(f.Advice)
-	}
+	s.known.take(time.Now(), queueName{worker, queue}, h, r)
+	s.mu.Unlock()
+	s.wake()
 }
 
-// follow finds a queue or begins to follow it. Called with mu held, as tell is.
-func (s *Subscriber) follow(name queueName) *followed {
-	if f := s.queues[name]; f != nil {
-		return f
-	}
-	if len(s.queues) >= maxFollowed {
-		for other, f := range s.queues {
-			if !f.Valid {
-				f.expiry.Stop()
-				delete(s.queues, other)
-			}
-		}
-		if len(s.queues) >= maxFollowed {
-			return nil
-		}
-	}
-	f := &followed{Advice: Advice{Worker: name.worker, Queue: name.queue}}
-	f.expiry = time.AfterFunc(time.Hour, func() { s.expire(f) })
-	s.queues[name] = f
-	return f
-}
-
-// tell keeps an update for Next.
-func (s *Subscriber) tell(a Advice) {
-	if len(s.updates) == maxUpdates {
-		select {
-		case <-s.updates: // the oldest
-		default: // was fetched
-		}
-	}
-	s.updates <- a
-}
-
-func (s *Subscriber) expire(f *followed) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed && f.Valid && !time.Now().Before(f.Until) {
-		f.Valid = false
-		s.tell(f.Advice)
-	}
-}
-
-// end tells nothing more.
-func (s *Subscriber) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	close(s.updates)
-	for _, f := range s.queues {
-		f.expiry.Stop()
+// wake has a Next look for updates.
+func (s *Subscriber) wake() {
+	select {
+	case s.came <- struct{}{}:
+	default: // one will look already
 	}
 }
 
@@ -217,20 +119,22 @@ func (s *Subscriber) end() {
 func (s *Subscriber) Latest(worker, queue string) (Advice, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.queues[queueName{worker, queue}]
+	s.known.expire(time.Now())
+	f := s.known.queues[queueName{worker, queue}]
 	if f == nil {
 		return Advice{}, false
 	}
-	return f.now(), true
+	return f.Advice, true
 }
 
 // All returns the newest advice for every queue, in no order.
 func (s *Subscriber) All() []Advice {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]Advice, 0, len(s.queues))
-	for _, f := range s.queues {
-		all = append(all, f.now())
+	s.known.expire(time.Now())
+	all := make([]Advice, 0, len(s.known.queues))
+	for _, f := range s.known.queues {
+		all = append(all, f.Advice)
 	}
 	return all
 }
@@ -241,14 +145,30 @@ func (s *Subscriber) All() []Advice {
 // 1024 changes waited. The error wraps ctx's, or natsio.ErrClosed when the subscriber or
 // its connection was closed and every change was fetched.
 func (s *Subscriber) Next(ctx context.Context) (Advice, error) {
-	select {
-	case a, open := <-s.updates:
-		if !open {
+	defer s.wake() // there may be more, for another
+	for ended := s.ended; ; {
+		s.mu.Lock()
+		a, ok := s.known.update(time.Now())
+		expiry := s.known.next
+		s.mu.Unlock()
+		if ok {
+			return a, nil
+		}
+		if ended == nil {
 			return Advice{}, fmt.Errorf("next update: %w", natsio.ErrClosed)
 		}
-		return a, nil
-	case <-ctx.Done():
-		return Advice{}, fmt.Errorf("next update: %w", ctx.Err())
+		var expires <-chan time.Time
+		if !expiry.IsZero() {
+			expires = time.After(time.Until(expiry))
+		}
+		select {
+		case <-s.came:
+		case <-expires:
+		case <-ended:
+			ended = nil // after what was there
+		case <-ctx.Done():
+			return Advice{}, fmt.Errorf("next update: %w", ctx.Err())
+		}
 	}
 }
 

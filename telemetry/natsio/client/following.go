@@ -1,0 +1,118 @@
+package client
+
+import (
+	"slices"
+	"time"
+
+	"ringmaster/telemetry"
+)
+
+const (
+	maxUpdates  = 1024 // that wait for Next; beyond it the oldest go
+	maxFollowed = 4096 // queues; when it is reached, expired ones make room, else new ones are ignored
+)
+
+type queueName struct{ worker, queue string }
+
+// followed is what is known of one queue.
+type followed struct {
+	Advice
+	replaced uint64 // incarnation that was there before that of the advice
+}
+
+// following decides what a subscriber knows and tells, from what came and when. It knows no connection and no clock.
+type following struct {
+	heartbeats bool // repetitions are changes
+	queues     map[queueName]*followed
+	next       time.Time // no advice expires before; zero if none does
+	updates    []Advice  // that wait to be told, oldest first
+}
+
+// take takes a recommendation, live or from a snapshot.
+//
+// Decision numbers order the recommendations of one incarnation; a lower number with a later clock is of a queue that
+// the runtime forgot, and that began again. Of two incarnations the one that comes is the newer, unless it is the one
+// that was replaced while the advice of its successor holds.
+func (k *following) take(now time.Time, name queueName, h *telemetry.Header, r *telemetry.Recommendation) {
+	k.expire(now)
+	f := k.follow(name)
+	if f == nil {
+		return
+	}
+	known, same := f.Header.Incarnation != 0, f.Header.Incarnation == h.Incarnation
+	repeated := same && r.Decision == f.Recommendation.Decision
+	switch {
+	case same && r.Decision < f.Recommendation.Decision && h.SentNs <= f.Header.SentNs:
+		return
+	case known && !same && h.Incarnation == f.replaced && f.Valid:
+		return
+	case known && !same:
+		f.replaced = f.Header.Incarnation
+	}
+	told := repeated && f.Valid && !k.heartbeats
+	if !repeated {
+		f.Header, f.Recommendation = *h, *r
+		f.Recommendation.Reasons = slices.Clone(r.Reasons)
+	}
+	f.Recommendation.Heartbeat = r.Heartbeat
+	f.At, f.Until, f.Valid = now, now.Add(time.Duration(r.ValidForMs)*time.Millisecond), r.ValidForMs > 0
+	if f.Valid && (k.next.IsZero() || f.Until.Before(k.next)) {
+		k.next = f.Until
+	}
+	if !told {
+		k.tell(f.Advice)
+	}
+}
+
+// follow finds a queue or begins to follow it; it returns nil if there are too many.
+func (k *following) follow(name queueName) *followed {
+	f := k.queues[name]
+	if f == nil && len(k.queues) >= maxFollowed {
+		for other, f := range k.queues {
+			if !f.Valid {
+				delete(k.queues, other)
+			}
+		}
+	}
+	if f == nil && len(k.queues) < maxFollowed {
+		f = &followed{Advice: Advice{Worker: name.worker, Queue: name.queue}}
+		k.queues[name] = f
+	}
+	return f
+}
+
+// expire tells of advice that has expired by now, in the order in which it did.
+func (k *following) expire(now time.Time) {
+	if k.next.IsZero() || now.Before(k.next) {
+		return
+	}
+	k.next = time.Time{}
+	var expired []Advice
+	for _, f := range k.queues {
+		switch {
+		case f.Valid && !now.Before(f.Until):
+			f.Valid = false
+			expired = append(expired, f.Advice)
+		case f.Valid && (k.next.IsZero() || f.Until.Before(k.next)):
+			k.next = f.Until
+		}
+	}
+	slices.SortFunc(expired, func(a, b Advice) int { return a.Until.Compare(b.Until) })
+	for _, a := range expired {
+		k.tell(a)
+	}
+}
+
+func (k *following) tell(a Advice) {
+	k.updates = append(k.updates[max(0, len(k.updates)+1-maxUpdates):], a)
+}
+
+// update takes the oldest update that waits.
+func (k *following) update(now time.Time) (a Advice, ok bool) {
+	k.expire(now)
+	if len(k.updates) == 0 {
+		return Advice{}, false
+	}
+	a, k.updates = k.updates[0], k.updates[1:]
+	return a, true
+}

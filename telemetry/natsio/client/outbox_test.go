@@ -1,0 +1,140 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+func queueRecord(n uint32) *telemetry.Record {
+	return &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindQueue}, Queue: *length(n)}
+}
+
+func launchRecord(n uint64) *telemetry.Record {
+	return &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch}, Launch: *launchReport(n)}
+}
+
+// TestWhatWasReportedArrives plays reports, writes, failures and losses in any order. Whatever was written and not
+// lost is what a receiver has; in the end it has the newest of every queue, and every launch report in order but those
+// that a loss took with it or that were dropped.
+func TestWhatWasReportedArrives(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := newOutbox(false)
+		session, clock, launch := uint64(1), int64(0), uint64(0)
+		newest, received := map[string]uint32{}, map[string]uint32{}
+		var launches []uint64 // that were received
+		receive := func(due []*report) {
+			for _, r := range due {
+				switch r.kind {
+				case telemetry.KindLaunch:
+					launches = append(launches, r.record.Launch.Launch)
+				case telemetry.KindQueue:
+					received[r.queue] = r.record.Queue.QueueLen
+				}
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"report": func(t *rapid.T) {
+				queue, n := fmt.Sprint("q", rapid.IntRange(0, 3).Draw(t, "queue")), rapid.Uint32Range(0, 9).Draw(t, "length")
+				clock++
+				if err := o.put(key{"w", queue, telemetry.KindQueue}, queue, clock, queueRecord(n)); err != nil {
+					t.Fatal(err)
+				}
+				newest[queue] = n
+			},
+			"launch": func(t *rapid.T) {
+				launch++
+				if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "q0", clock, launchRecord(launch)); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"write": func(t *rapid.T) {
+				due := o.take(session)
+				fails := rapid.IntRange(0, len(due)).Draw(t, "written before a failure")
+				receive(due[:fails])
+				if fails < len(due) {
+					o.failed(slices.Clone(due[fails:]))
+				}
+			},
+			"loss": func(*rapid.T) { // what was written last did not arrive
+				clear(received)
+				session++
+			},
+			"": func(t *rapid.T) {
+				if !slices.IsSorted(launches) || len(slices.Compact(slices.Clone(launches))) != len(launches) {
+					t.Fatalf("launch reports came as %v", launches)
+				}
+			},
+		})
+		receive(o.take(session))
+		for queue, n := range newest {
+			if got, ok := received[queue]; !ok || got != n {
+				t.Fatalf("%s: the receiver has %d (%v), want %d", queue, got, ok, n)
+			}
+		}
+		if len(launches) != int(launch) {
+			t.Fatalf("%d of %d launch reports were written", len(launches), launch)
+		}
+		if again := o.take(session); len(again) != 0 {
+			t.Fatalf("%d records are due without a report", len(again))
+		}
+	})
+}
+
+func TestAnOutboxIsBounded(t *testing.T) {
+	o := newOutbox(false)
+	for i := range maxKept {
+		if err := o.put(key{"w", fmt.Sprint("q", i), telemetry.KindQueue}, "s", 1, queueRecord(1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.put(key{"w", "more", telemetry.KindQueue}, "s", 1, queueRecord(1)); !errors.Is(err, natsio.ErrBacklog) {
+		t.Errorf("%v, want ErrBacklog", err)
+	}
+	if err := o.put(key{"w", "q0", telemetry.KindQueue}, "s", 1, queueRecord(2)); err != nil { // it is kept already
+		t.Error(err)
+	}
+	for i := range uint64(maxLaunches) {
+		if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchRecord(1+i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken := slices.DeleteFunc(o.take(1), func(r *report) bool { return r.kind != telemetry.KindLaunch })
+	if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchRecord(maxLaunches+1)); err != nil {
+		t.Fatal(err)
+	}
+	o.failed(taken)
+	if n := len(o.launches); n != maxLaunches || o.launches[0].record.Launch.Launch != 2 || o.stats.Dropped != 1 {
+		t.Errorf("%d launch reports wait from %d on, %d dropped", n, o.launches[0].record.Launch.Launch, o.stats.Dropped)
+	}
+}
+
+func TestAPayloadIsOfOneSubjectAndBounded(t *testing.T) {
+	due := make([]*report, 600)
+	for i := range due {
+		due[i] = &report{subject: fmt.Sprint(i / 400)}
+	}
+	var sizes []int
+	for rest := due; len(rest) > 0; {
+		bytes, n := payload(rest, 64<<10, func(b []byte, _ *report) []byte { return append(b, make([]byte, 100)...) })
+		if len(bytes) != 100*n {
+			t.Fatalf("%d bytes of %d records", len(bytes), n)
+		}
+		sizes, rest = append(sizes, n), rest[n:]
+	}
+	if want := []int{256, 144, 200}; !slices.Equal(sizes, want) {
+		t.Errorf("payloads of %v records, want %v", sizes, want)
+	}
+	if _, n := payload(due, 5000, func(b []byte, _ *report) []byte { return append(b, make([]byte, 500)...) }); n != 2 {
+		t.Errorf("%d records of 500 bytes where one more could exceed the limit, want 2", n)
+	}
+	if _, n := payload(due, 10, func(b []byte, _ *report) []byte { return append(b, make([]byte, 500)...) }); n != 1 {
+		t.Errorf("%d records at a limit below one, want that one, which the server refuses", n)
+	}
+}
