@@ -40,22 +40,24 @@ type courseFlags struct {
 	CoursePlan      bool          `help:"Say what would be measured and how long it takes, and stop."`
 }
 
-// check refuses names that there are not, before anything is measured.
+// check refuses what there is not and what cannot be, before anything is measured.
 func (f *courseFlags) check() error {
-	_, err := course.Find(f.CourseLoad)
-	_, other := course.FindContestants(f.CourseDecider)
 	if f.CourseGoals && len(f.CourseLoad)+len(f.CourseDecider)+len(f.CourseRate) > 0 {
-		err = errors.New("--course-goals has loads, deciders and rates of its own; name those without it")
+		return errors.New("--course-goals has loads, deciders and rates of its own; name those without it")
 	}
-	return errors.Join(err, other)
+	cfg, err := f.config()
+	if err != nil {
+		return err
+	}
+	cfg.Fit = 1 // the device's is known later
+	return cfg.Validate()
 }
 
-// config is the course that the flags ask for.
-func (f *courseFlags) config(s *session) (cfg course.Config, err error) {
+// config is the course that the flags ask for, without its device.
+func (f *courseFlags) config() (cfg course.Config, err error) {
 	cfg = course.Config{
-		Open:   func() (worker.Device, error) { return openAgain(s) },
 		Rounds: 5, Measure: 3 * time.Second, Train: 20 * time.Second, Sweep: 2 * time.Second, Sweeps: 14,
-		Seed: f.CourseSeed, Telemetry: f.CourseTelemetry, Budget: f.CourseBudget, Log: s.log,
+		Seed: f.CourseSeed, Telemetry: f.CourseTelemetry, Budget: f.CourseBudget,
 	}
 	span := 5 * time.Second
 	if f.CourseGoals {
@@ -151,10 +153,11 @@ func deviceFit(s *session, dir string) (uint32, error) {
 // benchCourse runs the loop beside what a user would do without it.
 func benchCourse(s *session) error {
 	f := &s.flags.courseFlags
-	cfg, err := f.config(s)
+	cfg, err := f.config()
 	if err != nil {
 		return err
 	}
+	cfg.Open, cfg.Log = func() (worker.Device, error) { return openAgain(s) }, s.log
 	if cfg.Dir = f.CourseDir; cfg.Dir == "" {
 		if cfg.Dir, err = os.MkdirTemp("", "ringmaster-course-"); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +9,7 @@ import (
 // The goals' list is for a machine that is lent for half an hour, of which some is spent on the way.
 func TestTheGoalsTakeTwentyFiveMinutes(t *testing.T) {
 	f := courseFlags{CourseGoals: true, CourseSeed: 1}
-	cfg, err := f.config(&session{log: slog.New(slog.DiscardHandler)})
+	cfg, err := f.config()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,6 +106,9 @@ func latencies(classes []Class) string {
 
 // Text writes the summary for people.
 func (s *Summary) Text(to io.Writer) error {
+	if len(s.Rows) == 0 {
+		return nil
+	}
 	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(out, "load\trate\tdecider\tp50 / p99 of submit → done\tslots/s\tdevice\tlaunches\tdecisions\tchanges\t%s's p99 over it\tthroughput\n", s.Ours)
 	for i := range s.Rows {

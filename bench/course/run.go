@@ -45,9 +45,12 @@ type Config struct {
 // Validate reports what cannot be measured.
 func (c *Config) Validate() error {
 	var errs []error
+	said := make(map[string]bool) // parts may lack the same
 	demand := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
+		err := fmt.Errorf(format, args...)
+		if !ok && !said[err.Error()] {
+			said[err.Error()] = true
+			errs = append(errs, err)
 		}
 	}
 	demand(len(c.Parts) > 0, "no loads or no rates")
@@ -55,6 +58,7 @@ func (c *Config) Validate() error {
 	demand(c.Measure > 0 && c.Train > 0 && c.Sweep > 0, "times to measure %v, train %v and sweep %v, want more than 0", c.Measure, c.Train, c.Sweep)
 	demand(c.Sweeps >= 1, "%d geometries of a sweep, want at least 1", c.Sweeps)
 	demand(c.Fit >= 1, "no workgroup fits the device")
+	demand(c.Budget >= 0 && c.Telemetry >= 0, "a budget of %v and reports each %v, want no less than 0", c.Budget, c.Telemetry)
 	for _, p := range c.Parts {
 		demand(len(p.Deciders) > 0, "no deciders of %s", p.Load.Name)
 		demand(p.Span >= 100*time.Millisecond && p.Span <= 10*time.Minute, "cells of %v, want 100ms to 10m", p.Span)
