@@ -91,7 +91,8 @@ type view struct {
 	records      SequenceRange
 	replies      []string // who waits for this decision
 	measured     policy.Measured
-	compiled     bool   // see cell
+	compiled     bool // see cell
+	lease        policy.Lease
 	ran          bool   // a launch was reported
 	others       uint32 // other queues of the worker that have work, or had some lately
 	target       uint32 // ms, see family.target

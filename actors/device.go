@@ -94,6 +94,7 @@ func (d *device) announce(h *telemetry.Header, w *telemetry.Worker) (changed boo
 	take(has, telemetry.HasSubgroupSize, &next.limits.SubgroupSize, w.SubgroupSize)
 	take(has, telemetry.HasUnits, &next.limits.Units, w.Units)
 	take(has, telemetry.HasUnitLanes, &next.limits.UnitLanes, w.UnitLanes)
+	take(has, telemetry.HasLeaseSlots, &next.lease.Slots, w.LeaseSlots)
 	take(has, telemetry.HasMemoryBudgetBytes, &next.memoryBudget, w.MemoryBudgetBytes)
 	if has.Has(telemetry.HasRenderer) {
 		next.identity = IdentityOf(w)
@@ -109,7 +110,7 @@ func (d *device) attach(limits policy.Limits, memoryBudget uint64, e Engine) {
 	defer d.mu.Unlock()
 	d.view.Store(&deviceView{
 		limits: limits, memoryBudget: memoryBudget, known: true, local: true,
-		mode: e.LaunchMode(), identity: e.DeviceIdentity(),
+		identity: e.DeviceIdentity(),
 	})
 }
 

@@ -249,6 +249,13 @@ func (c *cell) reportLocal(l *telemetry.Launch, p *session.Plan, at time.Time) w
 	return c.report(l, p, at)
 }
 
+// leaseRefused notes that the launch reported last was for the lease, which refused it.
+func (c *cell) leaseRefused() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.history.Refuse()
+}
+
 // wayOf is how a launch ran.
 func wayOf(l *telemetry.Launch) policy.Way {
 	switch {

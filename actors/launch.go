@@ -137,6 +137,9 @@ func (w *workerActor) account(f *flight) {
 	q := l.family
 	q.tellLaunch(report)
 	q.dispatch(q.cell.reportLocal(report, f.decision.forTuner(), time.Now()))
+	if f.report.LeaseRefused {
+		q.cell.leaseRefused()
+	}
 	q.dispatch(q.cell.setBacklog(uint32(l.pending), false))
 	if f.decision.first && l.pending > 0 {
 		q.dispatch(q.cell.requestDecision()) // those that follow may be as long as their cost allows

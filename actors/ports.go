@@ -33,9 +33,9 @@ type Engine interface {
 	// Cancel withdraws a batch of a queue. It does not block on the device; slots
 	// that a launch has begun are reported with it.
 	Cancel(queue, batch string) Canceled
-	// LaunchMode says how launches reach the device: "wave", "lease" or "auto", as
-	// recommendations have it. It does not change.
-	LaunchMode() string
+	// Lease is what a kernel that stays on the device offers now, for launches whose plan
+	// says so; the zero value is none. It may be called from any goroutine.
+	Lease() policy.Lease
 	// DeviceIdentity names the kind of the device and its driver, see IdentityOf: what
 	// launches teach is shared with all devices of the kind. It does not change.
 	DeviceIdentity() string
@@ -65,4 +65,6 @@ type Report struct {
 	Launch  telemetry.Launch
 	Done    []telemetry.Done // batches that finished in this launch
 	Pending int              // slots of the queue still to run, all of them if the launch failed
+
+	LeaseRefused bool // the plan had the launch on the lease, which did not take its slots
 }

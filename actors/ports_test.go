@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
 
@@ -149,7 +150,7 @@ type plainEngine struct{}
 
 func (plainEngine) OnEnded(func(string, []telemetry.Done)) {}
 func (plainEngine) Cancel(string, string) Canceled         { return Canceled{} }
-func (plainEngine) LaunchMode() string                     { return "" }
+func (plainEngine) Lease() policy.Lease                    { return policy.Lease{} }
 func (plainEngine) DeviceIdentity() string                 { return "" }
 
 // scriptedEngine takes work and launches, and lets the script say what becomes of them.

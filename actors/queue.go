@@ -90,6 +90,8 @@ func (a *queueActor) decide() {
 	}
 	device := a.device.view.Load()
 	view.others, view.target = a.others(), soonest(a.deadline.Load(), a.device.goal.Load())
+	view.lease = a.lease(device)
+	view.lease.Refused = view.measured.LeaseRefused
 	a.number++
 	before := policy.State{Topology: a.topology.issued.state, Plan: a.policy.issued.state}
 	d := &decision{
@@ -113,10 +115,17 @@ func (a *queueActor) decide() {
 	a.finish(d)
 }
 
+// lease is what the worker's resident kernel offers.
+func (a *queueActor) lease(d *deviceView) policy.Lease {
+	if w := a.device.worker.Load(); w != nil {
+		return w.engine.Lease()
+	}
+	return d.lease
+}
+
 // publishDecision publishes a decision and keeps what outlives it.
 func (a *queueActor) publishDecision(d *decision, device *deviceView) {
 	s := summaryOf(d, &a.system.cfg.Policy)
-	s.mode = device.mode
 	a.policy.unannounced = a.assignEdition(s) || a.policy.unannounced
 	if s.planned && a.halted.edition == s.edition {
 		s.reason = a.halted.reason

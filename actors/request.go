@@ -12,9 +12,9 @@ type deviceView struct {
 	memoryBudget uint64 // bytes, 0: none
 	known        bool
 	local        bool
-	reporting    bool   // the remote worker has reported a launch
-	mode         string // of its engine's launches, "" if nobody said
-	identity     string // of device and driver, the same for all devices of a kind; "" if not known
+	reporting    bool         // the remote worker has reported a launch
+	lease        policy.Lease // of a worker elsewhere; that of one here is its engine's to say
+	identity     string       // of device and driver, the same for all devices of a kind; "" if not known
 }
 
 // requestOf puts a decision's request together from the queue's own records and its
@@ -48,6 +48,8 @@ func requestOf(v *view, d *deviceView) policy.Request {
 		Interpreted:          v.measured.By[policy.WayInterpreted],
 		Compiled:             v.measured.By[policy.WayCompiled],
 		CompiledReady:        v.compiled,
+		Lease:                v.lease,
+		Leased:               v.measured.By[policy.WayLeased],
 		Unmeasured:           (d.local || d.reporting) && !v.ran,
 		OtherQueues:          v.others,
 		TargetMs:             soonest(q.LatencyTargetMs, v.target),

@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,9 @@ type serialEngine struct {
 	slotOf     map[string]time.Duration // of queues whose slots take another time
 	deadlineOf map[string]uint32        // ms, of queues whose batches have one
 	system     *System
+	lease      policy.Lease
+	refuses    bool // the lease takes nothing
+	leased     []bool
 
 	mu      sync.Mutex
 	waiting map[string][]batchLeft
@@ -57,6 +61,8 @@ func (e *serialEngine) Launch(o Order, settled func(Report)) {
 		}
 	}
 	e.waiting[o.Queue] = waiting
+	r.LeaseRefused = e.refuses && o.Plan.LaunchMode == policy.LaunchLease
+	e.leased = append(e.leased, o.Plan.LaunchMode == policy.LaunchLease)
 	took := time.Duration(r.Launch.Executed) * cmp.Or(e.slotOf[o.Queue], e.slot)
 	r.Launch.ElapsedNs = uint64(took)
 	for _, b := range waiting {
@@ -70,6 +76,8 @@ func (e *serialEngine) Launch(o Order, settled func(Report)) {
 	e.busy[o.Queue] += took
 	time.AfterFunc(time.Until(e.free), func() { settled(r) })
 }
+
+func (e *serialEngine) Lease() policy.Lease { return e.lease }
 
 // deepestOf is the most slots of a launch of a queue since it was asked before.
 func (e *serialEngine) deepestOf(queue string) int {
@@ -426,4 +434,24 @@ func TestTheFirstLaunchBesideOthersIsSmall(t *testing.T) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	})
+}
+
+// Small launches are ordered for the lease that the engine offers, until it refuses them.
+func TestLaunchesAreOrderedForTheLeaseUntilItRefusesThem(t *testing.T) {
+	// A batch that finds the device free is launched by the plan before it came.
+	for refuses, want := range map[bool][]bool{false: {false, false, true, true, true, true}, true: {false, false, true, true, false, false}} {
+		shared(t, time.Microsecond, func(e *serialEngine, submit func(string, int, func(time.Duration))) {
+			e.refuses = refuses
+			for i := range want {
+				if i == 1 {
+					e.lease.Slots = 256
+				}
+				submit("q", 16, func(time.Duration) {})
+				time.Sleep(10 * time.Millisecond)
+			}
+			if !slices.Equal(e.leased, want) {
+				t.Errorf("refuses %t: %v, want %v", refuses, e.leased, want)
+			}
+		})
+	}
 }

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"cmp"
 	"errors"
 	"sync"
 	"time"
@@ -18,7 +17,6 @@ type summary struct {
 	edition uint64 // counts the distinct plans of the queue
 	records SequenceRange
 	planned bool   // plan is valid
-	mode    string // of the worker's launches, "" if nobody said
 	reason  string // why there is no plan, or why nobody launches it
 
 	queueLen        uint32
@@ -60,13 +58,8 @@ func summaryOf(d *decision, cfg *policy.Config) *summary {
 	return s
 }
 
-// launch is what the decision has launched, and how it reaches the device.
-func (s *summary) launch() launch { return launch{s.plan.Launch(&s.after), s.mode} }
-
-type launch struct {
-	policy.Launch
-	mode string // wave, lease or auto
-}
+// launch is what the decision has launched.
+func (s *summary) launch() policy.Launch { return s.plan.Launch(&s.after) }
 
 // forTuner is what the tuner needs to know of the plan behind a launch. Where others who wait
 // have shortened the launch, that its depth is another says nothing of what the tuner asked for.
@@ -105,7 +98,7 @@ func (s *summary) write(r *telemetry.Recommendation, validForMs uint32) {
 		FrontierDensityBps:  s.densityBps,
 		MemoryPressureBps:   s.pressureBps,
 		CommittedOnPublish:  s.commitOnPublish,
-		LaunchMode:          cmp.Or(s.mode, "wave"),
+		LaunchMode:          p.LaunchMode.String(),
 		ExecutionMode:       p.Mode.String(),
 		Topology:            s.topology.String(),
 		SwitchHeld:          s.topology != s.raw,

@@ -11,10 +11,13 @@ import (
 	"ringmaster/telemetry"
 )
 
-// leaseEngine is an engine that says how its launches reach the device.
-type leaseEngine struct{ promptEngine }
+// leaseEngine is an engine whose resident kernel has room for so many slots.
+type leaseEngine struct {
+	promptEngine
+	slots uint32
+}
 
-func (*leaseEngine) LaunchMode() string { return "lease" }
+func (e *leaseEngine) Lease() policy.Lease { return policy.Lease{Slots: e.slots} }
 
 // recommended is what a worker's queue q is told of a request of some hits.
 func recommended(t *testing.T, e Engine, memoryBudget uint64, hits uint32) telemetry.Recommendation {
@@ -40,12 +43,14 @@ func recommended(t *testing.T, e Engine, memoryBudget uint64, hits uint32) telem
 	}
 }
 
-func TestRecommendationHasTheLaunchModeOfItsWorker(t *testing.T) {
-	if got := recommended(t, &promptEngine{}, 0, 0); got.LaunchMode != "wave" || got.Error != "" {
-		t.Errorf("an engine that does not say: %+v", got)
-	}
-	if got := recommended(t, &leaseEngine{}, 0, 0); got.LaunchMode != "lease" || got.Error != "" {
-		t.Errorf("an engine that says lease: %+v", got)
+func TestRecommendationSaysHowTheLaunchReachesTheDevice(t *testing.T) {
+	for _, c := range []struct {
+		engine Engine
+		want   string
+	}{{&promptEngine{}, "wave"}, {&leaseEngine{slots: 1024}, "lease"}, {&leaseEngine{slots: 256}, "wave"}} {
+		if got := recommended(t, c.engine, 0, 0); got.LaunchMode != c.want || got.Error != "" {
+			t.Errorf("%T: %+v", c.engine, got)
+		}
 	}
 }
 

@@ -37,6 +37,8 @@ type executor struct {
 	builder  gpu.Device // programs are built on it; nil if there is none
 	lease    leasing
 
+	leaseSlots atomic.Uint32 // most of a launch on the lease; 0: there is none
+
 	lastEnd  time.Time  // end of the last wave; zero before the first on a device
 	launched []launched // what ran last, by the number of its queue's window
 	uploaded []bool     // the device has a page's slots; guarded by Engine.mu while the page is in no wave

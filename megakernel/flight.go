@@ -41,6 +41,8 @@ type flight struct {
 	inline bool             // its Launch runs it, with deviceMu held, not the pump
 	leased bool             // the resident kernel ran it
 
+	notLeased string // why it did not, if the order asked for it
+
 	program     program.Picked
 	coldProgram program.Picked // the interpreter behind a fused kernel
 	geometry    policy.Geometry
@@ -76,7 +78,7 @@ func (f *flight) reset(begin time.Time, order *Order) {
 	f.begin = begin
 	f.err = nil
 	f.report = Report{Launch: order.Launch, Decision: order.Decision, Queue: order.Queue, Recommended: order.Geometry}
-	f.hot, f.warm, f.mode, f.leased, f.inline = 0, 0, order.Mode, false, false
+	f.hot, f.warm, f.mode, f.leased, f.inline, f.notLeased = 0, 0, order.Mode, false, false, ""
 }
 
 // ticket names the flight's current use.

@@ -39,8 +39,8 @@ func submitAndLaunch(t *testing.T, e *Engine, queue string, mode LaunchMode, slo
 
 func TestSmallLaunchesRunOnTheResidentKernel(t *testing.T) {
 	e := newEngine(t, openDevice(t), func(c *Config) { c.Lease = true })
-	if _, err := e.LeaseSupport(); err != nil {
-		t.Fatal(err)
+	if _, err := e.LeaseSupport(); err != nil || e.LeaseSlots() != kernel.MailSlots {
+		t.Fatal(err, e.LeaseSlots())
 	}
 	small := []ring.Slot{slot(kernel.OpStore, 0, 41, 7), slot(kernel.OpFence, 0), slot(kernel.OpAdd, 1, 1, 7), slot(kernel.OpFence, 0), slot(kernel.OpLoad, 2, 7), slot(kernel.OpFault, 3, 5), slot(kernel.OpYield, 0, 1)}
 	long := make([]ring.Slot, 200)
@@ -53,13 +53,14 @@ func TestSmallLaunchesRunOnTheResidentKernel(t *testing.T) {
 		mode  LaunchMode
 		slots []ring.Slot
 		want  bool
+		why   string
 	}{
-		{"wave, small", ModeWave, small, false},
-		{"lease, small", ModeLease, small, true},
-		{"auto, small", ModeAuto, small, true},
-		{"lease, long", ModeLease, long, true},
-		{"auto, long", ModeAuto, long, false},
-		{"lease, big", ModeLease, big, false},
+		{"wave, small", ModeWave, small, false, ""},
+		{"lease, small", ModeLease, small, true, ""},
+		{"auto, small", ModeAuto, small, true, ""},
+		{"lease, long", ModeLease, long, true, ""},
+		{"auto, long", ModeAuto, long, false, "the slots' loops are too long for the resident kernel"},
+		{"lease, big", ModeLease, big, false, "a round of the resident kernel has room for fewer slots"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			slots := slices.Clone(c.slots)
@@ -67,6 +68,9 @@ func TestSmallLaunchesRunOnTheResidentKernel(t *testing.T) {
 			for _, r := range reports {
 				if r.Leased != c.want || r.Leased != (r.Kernel.Kind == kernel.Lease) || r.Leased == (r.Applied.Width > 0) || r.ElapsedNs == 0 {
 					t.Errorf("%+v", r)
+				}
+				if r.NotApplied != c.why || r.LeaseRefused != (c.name == "auto, long") {
+					t.Errorf("refused %t, %q, want %q", r.LeaseRefused, r.NotApplied, c.why)
 				}
 			}
 			if len(c.slots) != len(small) {
@@ -84,7 +88,7 @@ func TestSmallLaunchesRunOnTheResidentKernel(t *testing.T) {
 
 func TestWithoutALeaseLaunchesRunAsWaves(t *testing.T) {
 	e := newEngine(t, openDevice(t), nil)
-	if _, err := e.LeaseSupport(); err == nil {
+	if _, err := e.LeaseSupport(); err == nil || e.LeaseSlots() != 0 {
 		t.Error("there is a lease that nobody asked for")
 	}
 	reports, result := submitAndLaunch(t, e, "q", ModeLease, slot(kernel.OpStore, 0, 1, 1))

@@ -31,6 +31,7 @@ const autoLeaseCost = 16
 // Without one everything runs as waves. The error is a loss of the device: whatever else
 // is wrong is wrong with the lease alone.
 func (x *executor) openLease(dev gpu.Device, traits *gpu.Traits, m *memory.Ring) (l leasing, err error) {
+	x.leaseSlots.Store(0)
 	if !x.cfg.Lease {
 		return leasing{}, nil
 	}
@@ -54,11 +55,16 @@ func (x *executor) openLease(dev gpu.Device, traits *gpu.Traits, m *memory.Ring)
 		x.log.Warn("no lease, small launches run as waves", "error", err)
 		return leasing{}, nil
 	}
+	x.leaseSlots.Store(kernel.MailSlots)
 	x.log.Info("lease", "support", l.resident.Support().String())
 	l.slots, l.statuses = make([]ring.Slot, kernel.MailSlots), make([]ring.Status, kernel.MailSlots)
 	l.results, l.places = make([]uint32, kernel.MailSlots), make([]int, kernel.MailSlots)
 	return l, nil
 }
+
+// LeaseSlots is the most slots of a launch that the resident kernel takes; 0: there is none
+// now. It waits for nothing.
+func (e *Engine) LeaseSlots() uint32 { return e.exec.leaseSlots.Load() }
 
 // end frees the device's thread from the resident kernel.
 func (l *leasing) end(reason lease.Reason) error {
@@ -87,23 +93,36 @@ func (x *executor) leaseEndFor(f *flight) lease.Reason {
 }
 
 // leased runs a launch on the resident kernel and reports true, or reports false if the
-// launch cannot run there. Called with deviceMu held and no wave in flight.
+// launch does not run there, and notes why if the order asked for that. Called with deviceMu
+// held and no wave in flight.
 func (x *executor) leased(f *flight) bool {
 	l := &x.lease
-	// Whoever watches the status words on the device would see nothing of a round.
-	if l.resident == nil || f.mode == ModeWave || f.report.Scheduled > kernel.MailSlots || x.watched.Load() {
+	switch {
+	case f.mode == ModeWave:
+		return false
+	case l.resident == nil:
+		f.notLeased = "there is no resident kernel"
+		return false
+	case f.report.Scheduled > kernel.MailSlots:
+		f.notLeased = "a round of the resident kernel has room for fewer slots"
+		return false
+	case x.watched.Load(): // whoever watches the status words would see nothing of a round
+		f.notLeased = "the status words are watched on the device"
 		return false
 	}
+	const long = "the slots' loops are too long for the resident kernel"
 	n := x.gather(f)
 	resident, window := l.resident, f.wave.Window()
 	k, fingerprint := resident.Kernel()
 	cost := uint64(n+int(k.Width)-1) / uint64(k.Width) * uint64(x.catalog.RowCost(k, kernel.OpcodeSet(f.wave.Opcodes), f.wave.Steps))
 	if f.mode == ModeAuto && cost > uint64(resident.RoundCost()/autoLeaseCost) {
+		f.notLeased, f.report.LeaseRefused = long, true
 		return false
 	}
 	begin := time.Now()
 	err := resident.Do(lease.Window{Tenant: window.Tenant, Base: window.Base, Length: window.Length}, l.slots[:n], l.statuses[:n], l.results[:n])
 	if errors.Is(err, lease.ErrSize) {
+		f.notLeased, f.report.LeaseRefused = long, true
 		return false
 	}
 	f.leased, f.err = true, err
@@ -118,7 +137,6 @@ func (x *executor) leased(f *flight) bool {
 	r.Leased = true
 	r.Kernel, r.Fingerprint = k, fingerprint
 	r.Wanted = r.Kernel
-	r.NotApplied = "the resident kernel ran it"
 	r.ElapsedNs, r.TimeSource = uint64(end.Sub(begin)), gpu.TimeFinish
 	if !x.lastEnd.IsZero() {
 		r.IdleNs = uint64(begin.Sub(x.lastEnd))
@@ -132,6 +150,7 @@ func (x *executor) leased(f *flight) bool {
 func (x *executor) giveUpLease(err error) {
 	l := x.lease.resident
 	x.lease.resident = nil
+	x.leaseSlots.Store(0)
 	x.log.Warn("the lease is given up, small launches run as waves", "error", err)
 	_ = l.Close() // the error is known
 	x.programs.Release(&x.lease.program)

@@ -164,6 +164,9 @@ func (e *Engine) launchNext(f *flight) {
 		e.settling <- f
 		return
 	}
+	if len(e.submitted) > 0 && f.mode != ModeWave {
+		f.notLeased = "waves are under way"
+	}
 	if f.err = e.exec.bring(f, f.submit); f.err == nil {
 		e.submitted = append(e.submitted, f)
 		return

@@ -47,7 +47,7 @@ type Report struct {
 	Queue       string
 	Recommended policy.Geometry // what the order asked for
 	Applied     policy.Geometry // what the device says it ran, at the depth ordered; zero if no wave was dispatched
-	NotApplied  string          // why Applied differs from Recommended, or Kernel from Wanted; empty if nothing does
+	NotApplied  string          // why Applied differs from Recommended, or Kernel from Wanted, or why no lease ran it that was asked for; empty if nothing does
 	ElapsedNs   uint64          // time of the dispatch; by the host's clock, without the time behind waves before it
 	TimeSource  gpu.TimeSource
 	IdleNs      uint64                  // from the end of the dispatch before to this one's begin, 0 for the first and behind another
@@ -62,7 +62,9 @@ type Report struct {
 	Pending     int                     // slots of the queue still to run
 	Fingerprint [32]byte                // BLAKE3-256 of the kernel source; zero if none was compiled
 
-	Leased bool          // the resident kernel ran it
+	Leased       bool // the resident kernel ran it
+	LeaseRefused bool // the order asked for that, and the slots' loops are too long for it
+
 	Wanted kernel.Kernel // the kernel that Recommended and the hot opcodes ask for
 	Kernel kernel.Kernel // the one that ran; NotApplied says why if it is another
 	// CompiledReady says that a kernel fused for what the queue's launches made hot is built at

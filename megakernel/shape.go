@@ -48,7 +48,7 @@ func (x *executor) shape(f *flight) error {
 			g = x.standIn(f, f.program.Kernel, g)
 		}
 	}
-	f.report.NotApplied = reason
+	f.report.NotApplied = cmp.Or(f.notLeased, reason)
 	f.report.Kernel = f.program.Kernel
 	f.report.Fingerprint = f.program.Fingerprint
 	f.geometry, f.params = g, x.waveOf(f, f.program.Kernel, g)
@@ -64,7 +64,7 @@ func (x *executor) shape(f *flight) error {
 	q.cold = f.coldProgram.Kernel
 	cold, why := x.fit(f, f.coldProgram.Kernel, policy.Geometry{Width: f.coldProgram.Kernel.Width, Groups: g.Groups, Chunk: g.Chunk})
 	if cold.Groups > g.Groups { // both dispatches have the same
-		f.geometry.Groups, q.geometry.Groups, f.report.NotApplied = cold.Groups, cold.Groups, cmp.Or(reason, why)
+		f.geometry.Groups, q.geometry.Groups, f.report.NotApplied = cold.Groups, cold.Groups, cmp.Or(f.notLeased, reason, why)
 	}
 	f.coldParams = x.waveOf(f, f.coldProgram.Kernel, cold)
 	f.coldParams.Cold = true

@@ -216,6 +216,7 @@
 //	16   opcodes                               []opcode  0..48          -            gauge    the operator's own
 //	17   units                                 u32       0..65536       units        gauge    that run workgroups independently of each other; 0: unknown
 //	18   unit_lanes                            u32       0..65536       invocations  gauge    held by a unit at once; 0: unknown
+//	19   lease_slots                           u32       0..65536       slots        gauge    most of a launch that a kernel which stays on the device takes; 0: none
 //
 // # Record recommendation
 //
@@ -235,7 +236,7 @@
 //	12   groups                                u32       0..2^32-1      workgroups   gauge
 //	13   claim_chunk                           u32       0..2^32-1      slots        gauge
 //	14   batch_depth                           u32       0..2^32-1      slots        gauge    most slots of one launch
-//	15   launch_mode                           text      0..64 bytes    -            gauge    wave, lease or auto: of the worker; wave if it is remote
+//	15   launch_mode                           text      0..64 bytes    -            gauge    wave, or lease: on the kernel that stays on the device
 //	16   reserved_16                           reserved  -              -            event    was slot_count
 //	17   dispatch_grid                         [3]u32    3              workgroups   gauge
 //	18   worker_groups                         u32       0..2^32-1      workgroups   gauge    ceiling the grid was cut from

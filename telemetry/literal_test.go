@@ -108,13 +108,13 @@ var literals = []struct {
 		want: Record{Header: literalHeader(KindWorker), Worker: Worker{
 			Has: HasAllWorker, MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32,
 			Vendor: "Mesa", Renderer: "llvmpipe", Driver: "25.0", DeviceUUID: "0", MemoryBudgetBytes: 1 << 30, Capabilities: []string{"wave", "lease"},
-			Opcodes: []Opcode{{ID: 16, Name: "histogram"}, {ID: 200, Name: ""}}, Units: 132, UnitLanes: 2048}},
-		mapRow: "de0013 a4'kind' a6'worker'" + mapHeader + `b4'max_workgroup_size_x' cd0400
+			Opcodes: []Opcode{{ID: 16, Name: "histogram"}, {ID: 200, Name: ""}}, Units: 132, UnitLanes: 2048, LeaseSlots: 256}},
+		mapRow: "de0014 a4'kind' a6'worker'" + mapHeader + `b4'max_workgroup_size_x' cd0400
 			d924'max_compute_workgroups_per_dimension' cdffff d925'max_compute_invocations_per_workgroup' cd0400
 			ad'subgroup_size' 20 a6'vendor' a4'Mesa' a8'renderer' a8'llvmpipe' a6'driver' a4'25.0' ab'device_uuid' a1'0'
 			ba'device_memory_budget_bytes' ce40000000 ac'capabilities' 92 a4'wave' a5'lease'
-			a7'opcodes' 92 92 10 a9'histogram' 92 ccc8 a0 a5'units' cc84 aa'unit_lanes' cd0800`,
-		arrayRow: "dc0013 05" + arrayHeader + "cd0400 cdffff cd0400 20 a4'Mesa' a8'llvmpipe' a4'25.0' a1'0' ce40000000 92 a4'wave' a5'lease' 92 92 10 a9'histogram' 92 ccc8 a0 cc84 cd0800",
+			a7'opcodes' 92 92 10 a9'histogram' 92 ccc8 a0 a5'units' cc84 aa'unit_lanes' cd0800 ab'lease_slots' cd0100`,
+		arrayRow: "dc0014 05" + arrayHeader + "cd0400 cdffff cd0400 20 a4'Mesa' a8'llvmpipe' a4'25.0' a1'0' ce40000000 92 a4'wave' a5'lease' 92 92 10 a9'histogram' 92 ccc8 a0 cc84 cd0800 cd0100",
 	},
 	{
 		want: Record{Header: literalHeader(KindRecommendation), Recommendation: Recommendation{

@@ -21,7 +21,7 @@ type Recommendation struct {
 	Groups              uint32
 	ClaimChunk          uint32
 	BatchDepth          uint32 // most slots of one launch
-	LaunchMode          string // "wave", "lease" or "auto"
+	LaunchMode          string // "wave" or "lease"
 	DispatchGrid        [3]uint32
 	WorkerGroups        uint32
 	HitCapacity         uint32

@@ -187,7 +187,7 @@ func TestPresenceBitsFollowTheSchema(t *testing.T) {
 		"max_compute_invocations_per_workgroup": HasWorkerMaxInvocationsPerWorkgroup, "subgroup_size": HasSubgroupSize,
 		"vendor": HasVendor, "renderer": HasRenderer, "driver": HasDriver, "device_uuid": HasDeviceUUID,
 		"device_memory_budget_bytes": HasMemoryBudgetBytes, "capabilities": HasCapabilities, "opcodes": HasOpcodes,
-		"units": HasUnits, "unit_lanes": HasUnitLanes,
+		"units": HasUnits, "unit_lanes": HasUnitLanes, "lease_slots": HasLeaseSlots,
 	} {
 		bit(KindWorker, name, p)
 	}

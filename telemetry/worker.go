@@ -17,6 +17,7 @@ type Worker struct {
 	Opcodes                    []Opcode // the operator's own, at most MaxUserOpcodes
 	Units                      uint32   // of the device that run workgroups independently of each other, 0 if unknown
 	UnitLanes                  uint32   // invocations that a unit holds at once, 0 if unknown
+	LeaseSlots                 uint32   // most slots of a launch that a kernel which stays on the device takes, 0 if there is none
 }
 
 // Opcode is an opcode that an operator added to the built-in ones.
@@ -40,6 +41,7 @@ const (
 	HasOpcodes
 	HasUnits
 	HasUnitLanes
+	HasLeaseSlots
 	endWorker
 )
 
@@ -60,6 +62,7 @@ var workerSchema = newSchema(KindWorker, func(w *Worker) *Presence { return &w.H
 	list[Worker]("opcodes", gauge, typeOpcodes, "-", 0, MaxUserOpcodes, func(w *Worker) any { return &w.Opcodes }),
 	u32("units", gauge, "units", func(w *Worker) *uint32 { return &w.Units }).to(MaxUnits),
 	u32("unit_lanes", gauge, "invocations", func(w *Worker) *uint32 { return &w.UnitLanes }).to(MaxUnits),
+	u32("lease_slots", gauge, "slots", func(w *Worker) *uint32 { return &w.LeaseSlots }).to(MaxBatchSlots),
 )
 
 // AppendWorker appends a worker announcement; see AppendQueue.

@@ -19,8 +19,8 @@ func TestLaunchesOfADemoRunOnTheResidentKernel(t *testing.T) {
 			}
 			// A resident kernel of a software renderer would take a processor from the rest.
 			software := strings.Contains(s.Device, "llvmpipe")
-			if leased := s.LaunchesAdjusted["the resident kernel ran it"] > 0; leased == (software && mode == "auto") {
-				t.Errorf("on %s: %v", s.Device, s.LaunchesAdjusted)
+			if leased := s.Geometries["resident kernel"] > 0; leased == (software && mode == "auto") {
+				t.Errorf("on %s: %v", s.Device, s.Geometries)
 			}
 		})
 	}

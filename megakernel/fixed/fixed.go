@@ -30,16 +30,21 @@ func Fill(l *policy.Limits) policy.Geometry {
 }
 
 // Plan launches whatever waits at one geometry, cut to what the device can launch, with kernels compiled for what
-// they run. A queue that fills two launches has two in flight.
+// they run. A queue that fills two launches has two in flight. What fits a round of the worker's resident kernel
+// goes there: that is the engine's to offer, and no decision.
 func Plan(r *policy.Request, g policy.Geometry) policy.Recommendation {
 	l := &r.Limits
 	g.Width = min(g.Width, max(l.MaxWidth(), 1))
 	g.Groups = min(g.Groups, max(l.MaxWorkgroupsPerDimension, 1))
 	g.Depth = max(g.Depth, g.Width)
 	g.Chunk = min(max(g.Chunk, 1), g.Depth)
+	launch := policy.LaunchWave
+	if slots := min(max(r.QueueLen, 1), g.Depth); slots <= r.Lease.Slots {
+		launch = policy.LaunchLease
+	}
 	return policy.Recommendation{
 		WorkgroupSizeX: g.Width, DispatchGrid: [3]uint32{g.Groups, 1, 1}, WorkerGroups: g.Groups, ClaimChunk: g.Chunk, BatchDepth: g.Depth,
-		SlotCount: r.QueueLen, InFlight: max(min(r.QueueLen/g.Depth, mostInFlight), 1), Mode: policy.ModeJIT,
+		SlotCount: r.QueueLen, InFlight: max(min(r.QueueLen/g.Depth, mostInFlight), 1), LaunchMode: launch, Mode: policy.ModeJIT,
 	}
 }
 

@@ -55,6 +55,15 @@ func TestAPlanIsWhatTheDeviceCanLaunch(t *testing.T) {
 	}
 }
 
+func TestWhatFitsTheLeaseGoesThere(t *testing.T) {
+	for queue, want := range map[uint32]policy.LaunchMode{0: policy.LaunchLease, 256: policy.LaunchLease, 257: policy.LaunchWave} {
+		r := policy.Request{QueueLen: queue, Limits: limits, Lease: policy.Lease{Slots: 256}}
+		if p := Plan(&r, geometry(64, 9, 64, 5000)); p.LaunchMode != want {
+			t.Errorf("%d slots: %v", queue, p.LaunchMode)
+		}
+	}
+}
+
 func TestDecideKeepsTheState(t *testing.T) {
 	before := policy.State{}
 	r := policy.Request{QueueLen: 7, Limits: described(3, 512)}

@@ -30,8 +30,9 @@
 //	age            age                      whether waiting work must be aged
 //
 // decide.go has the first two and the composition, topology.go and edges.go the
-// next two, steady.go dwell and length, mode.go mode, plan.go the order of the others. When
-// several things are wrong at once the error of the earliest stage is returned.
+// next two, steady.go dwell and length, launchmode.go and mode.go the kernels, plan.go
+// the order of the others. When several things are wrong at once the error of the
+// earliest stage is returned.
 //
 // The first four stages are [Classify], because a graph job needs no more: it
 // decides the topology of each level, on the device (see [DirectorSource]) or

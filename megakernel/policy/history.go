@@ -19,7 +19,8 @@ const forgetAfter = 4_096
 // copies are independent.
 type History struct {
 	launches uint64
-	wave     Way // of the last wave
+	wave     Way    // of the last wave
+	refused  uint64 // the last launch that a lease was to run and did not; 0: none
 	by       [ways]struct {
 		costs    Costs
 		launch   uint64 // the last of it
@@ -42,6 +43,9 @@ func (h *History) Take(way Way, slots, ns uint64) error {
 	return nil
 }
 
+// Refuse notes that the launch added last was for a lease, which did not take its slots.
+func (h *History) Refuse() { h.refused = max(h.launches, 1) }
+
 // Known says whether a launch was measured.
 func (h *History) Known() bool { return h.launches != 0 }
 
@@ -49,10 +53,13 @@ func (h *History) Known() bool { return h.launches != 0 }
 type Measured struct {
 	Any Cost       // what to expect of the next: that of the way of the last wave, or of leases if there was none
 	By  [ways]Cost // of each way with enough launches to compare it with another
+
+	LeaseRefused bool // a launch of late that was for one
 }
 
 // Measured estimates the costs and forgets what is old.
 func (h *History) Measured() (m Measured) {
+	m.LeaseRefused = h.refused != 0 && h.launches-min(h.refused, h.launches) < forgetAfter
 	for way := range h.by {
 		b := &h.by[way]
 		if h.launches-b.launch >= forgetAfter {

@@ -34,3 +34,25 @@ func TestHistoryKeepsTheWaysApart(t *testing.T) {
 	check("longer", take(WayCompiled, forgetAfter, 5), 5, 0, 5, 0)
 	check("leases alone", take(WayLeased, forgetAfter, 7), 7, 0, 0, 7)
 }
+
+func TestARefusalOfTheLeaseIsForgotten(t *testing.T) {
+	var h History
+	if h.Measured().LeaseRefused {
+		t.Error("nothing was refused")
+	}
+	h.Refuse()
+	if !h.Measured().LeaseRefused {
+		t.Error("a refusal before any launch is not known")
+	}
+	for n := range 2 * forgetAfter {
+		if err := h.Take(WayInterpreted, 100, 100_000); err != nil {
+			t.Fatal(err)
+		}
+		if n == forgetAfter/2 {
+			h.Refuse()
+		}
+		if got, want := h.Measured().LeaseRefused, n < forgetAfter/2+forgetAfter; got != want {
+			t.Fatalf("after %d launches: %t", n, got)
+		}
+	}
+}

@@ -17,7 +17,7 @@ func mode(cfg *Config, req *Request, sig *Classification, slots uint32, idle boo
 		return state.Mode
 	}
 	state.Mode = modeByLength(cfg, req, sig, idle, state, rec, why)
-	if byCost && !idle {
+	if byCost && !idle && rec.LaunchMode == LaunchWave {
 		return learnedMode(req, slots, state.Mode, why)
 	}
 	return state.Mode
@@ -45,20 +45,23 @@ func modeByCost(cfg *Config, req *Request, slots uint32, idle bool, state *PlanS
 }
 
 // learnedMode is the kernel of a launch that another rule has chosen a kernel for. If only that
-// one was measured and the other is at hand, the launch learns the other, except where slots
-// are wanted by the clock. Whoever measures forgets what has not run for long, so this comes
+// one was measured and the other is at hand, the launch learns the other. Whoever measures forgets what has not run for long, so this comes
 // again, seldom.
 func learnedMode(req *Request, slots uint32, chosen Mode, why *Reason) Mode {
 	known, other, at := &req.Interpreted, &req.Compiled, req.CompiledReady
 	if chosen == ModeJIT {
 		known, other, at = other, known, true
 	}
-	if !at || !known.known() || other.known() || req.TargetMs != 0 || req.QueueLen == 0 {
+	if !at || !known.known() || other.known() || !req.learns() {
 		return chosen
 	}
 	*why = Reason{Rule: RuleModeLearn, Value: known.Ns(slots)}
 	return ModeInterpreter + ModeJIT - chosen
 }
+
+// learns says whether a launch may be made to learn what it takes: where there are slots, and
+// they are not wanted by the clock.
+func (r *Request) learns() bool { return r.QueueLen != 0 && r.TargetMs == 0 }
 
 // otherIsCheaper says whether a way of running launches is left for another: when that takes
 // less by CostHysteresisBps, for enough decisions in a row.

@@ -24,6 +24,11 @@ var modeNames = [...]string{
 	ModeJIT:         "jit",
 }
 
+var launchModeNames = [...]string{
+	LaunchWave:  "wave",
+	LaunchLease: "lease",
+}
+
 var ruleNames = [...]string{
 	RuleNone:            "none",
 	RuleNoGraph:         "no_graph",
@@ -49,6 +54,10 @@ var ruleNames = [...]string{
 	RuleFirstLaunch:     "first_launch",
 	RuleBudget:          "memory_budget",
 	RuleNoMemoryNeeded:  "no_memory_needed",
+	RuleLeaseSlots:      "lease_slots",
+	RuleLeaseRefused:    "lease_refused",
+	RuleLeaseCost:       "lease_cost",
+	RuleLeaseLearn:      "lease_learn",
 	RuleModeQueueLen:    "mode_queue_len",
 	RuleModeHotOpcodes:  "mode_hot_opcodes",
 	RuleModeHotWindows:  "mode_hot_windows",
@@ -66,6 +75,9 @@ func (p Pressure) String() string { return name(pressureNames[:], uint8(p), "pre
 
 // String returns the snake_case name used on the wire.
 func (m Mode) String() string { return name(modeNames[:], uint8(m), "mode") }
+
+// String returns the name used on the wire.
+func (m LaunchMode) String() string { return name(launchModeNames[:], uint8(m), "launch mode") }
 
 // String returns the snake_case name used on the wire.
 func (r Rule) String() string { return name(ruleNames[:], uint8(r), "rule") }

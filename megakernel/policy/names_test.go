@@ -32,6 +32,9 @@ func TestEnumerationsAndBitSetsSurviveAsText(t *testing.T) {
 	for i := range modeNames {
 		check(Mode(i), new(Mode))
 	}
+	for i := range launchModeNames {
+		check(LaunchMode(i), new(LaunchMode))
+	}
 	for i := range ruleNames {
 		check(Rule(i), new(Rule))
 	}

@@ -169,7 +169,7 @@ func TestWhoIsAlwaysLateGetsItsShareAndALead(t *testing.T) {
 		d := device{queues: make([]Candidate, 4), got: make([]float64, 4)}
 		mean := make([]float64, len(d.queues))
 		for i := range d.queues {
-			mean[i] = rapid.Float64Range(250_000, longest/1.5).Draw(t, "ns")
+			mean[i] = rapid.Float64Range(500_000, longest/1.5).Draw(t, "ns")
 			d.queues[i] = Candidate{Priority: 1, Pending: 1, LaunchNs: uint64(mean[i])}
 		}
 		for i := range rapid.IntRange(1, 3).Draw(t, "late") {

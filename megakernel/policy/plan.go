@@ -36,7 +36,9 @@ func plan(cfg *Config, req *Request, walk *Classification, state *PlanState, rec
 	}
 	rec.InFlight = inFlight(cfg, req, length, rec.BatchDepth, turn, scarce)
 	promote(cfg, walk, state, rec)
-	rec.Mode = mode(cfg, req, walk, min(max(length, 1), rec.BatchDepth), idle, state, rec)
+	slots := min(max(length, 1), rec.BatchDepth)
+	rec.LaunchMode = launchMode(cfg, req, slots, idle, state, rec)
+	rec.Mode = mode(cfg, req, walk, slots, idle, state, rec)
 	rec.AgePriorityWork = age(cfg, req)
 
 	state.WorkgroupSizeX, state.Groups = rec.WorkgroupSizeX, rec.DispatchGrid[0]

@@ -58,9 +58,15 @@ var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 			Chunk:  edgy(1<<16, 0, 1, 32, 256, 1_024, 1<<32-1).Draw(t, "tuned chunk"),
 			Depth:  edgy(1<<17, 0, 1, 256, 65_536, 1<<20, 1<<32-1).Draw(t, "tuned depth"),
 		},
-		Cost:                 anyCost.Draw(t, "cost"),
-		Interpreted:          anyCost.Draw(t, "interpreted"),
-		Compiled:             anyCost.Draw(t, "compiled"),
+		Cost:        anyCost.Draw(t, "cost"),
+		Interpreted: anyCost.Draw(t, "interpreted"),
+		Compiled:    anyCost.Draw(t, "compiled"),
+		Leased:      anyCost.Draw(t, "leased"),
+		Lease: Lease{
+			Slots:   edgy(1<<16, 0, 256).Draw(t, "lease slots"),
+			Always:  rapid.Bool().Draw(t, "lease always"),
+			Refused: rapid.Bool().Draw(t, "lease refused"),
+		},
 		CompiledReady:        rapid.Bool().Draw(t, "compiled ready"),
 		Unmeasured:           rapid.Bool().Draw(t, "unmeasured"),
 		OtherQueues:          edgy(8, 0, 1).Draw(t, "other queues"),
@@ -372,6 +378,7 @@ func TestReferenceIsUnchangedByWhatOnlyDeparturesRead(t *testing.T) {
 func TestDeparturesChangeOnlyTheirOwnFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req, prev := anyRequest.Draw(t, "req"), anyState.Draw(t, "prev")
+		req.Lease = Lease{} // whether it is used depends on the slots of a launch
 		ref, wide, auto, units := Reference(), Reference(), Reference(), Reference()
 		wide.SeparateWidth = true
 		auto.ShedAutomatic = true

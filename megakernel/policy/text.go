@@ -41,6 +41,14 @@ func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 func (m *Mode) UnmarshalText(b []byte) error { return parse(modeNames[:], b, "mode", (*uint8)(m)) }
 
 // MarshalText is String.
+func (m LaunchMode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText takes a name that String returns.
+func (m *LaunchMode) UnmarshalText(b []byte) error {
+	return parse(launchModeNames[:], b, "launch mode", (*uint8)(m))
+}
+
+// MarshalText is String.
 func (r Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText takes a name that String returns.

@@ -116,6 +116,9 @@ func (c *textCase) setField(name, value string) (err error) {
 	case "unmeasured":
 		c.req.Unmeasured = value == "yes"
 		return nil
+	case "lease":
+		c.req.Lease = Lease{Slots: 256, Always: value == "always", Refused: value == "refused"}
+		return nil
 	case "compiled":
 		c.req.CompiledReady = value == "ready"
 		return nil
@@ -152,6 +155,8 @@ func (c *textCase) u64(name string) *uint64 {
 
 		"interpreted_ns": &c.req.Interpreted.LaunchNs,
 		"interpreted_ps": &c.req.Interpreted.SlotPs,
+		"leased_ns":      &c.req.Leased.LaunchNs,
+		"leased_ps":      &c.req.Leased.SlotPs,
 		"compiled_ns":    &c.req.Compiled.LaunchNs,
 		"compiled_ps":    &c.req.Compiled.SlotPs,
 	}[name]
@@ -239,6 +244,8 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 	case "mode":
 		return fmt.Sprintf("%v, promote opcodes %v, windows %v\n%s", rec.Mode, rec.PromoteHotOpcodes, rec.PromoteHotWindows,
 			showReasons(rec, RuleModeQueueLen, RuleModeLearn)), nil
+	case "launch":
+		return fmt.Sprintf("%v, %v\n%s", rec.LaunchMode, rec.Mode, showReasons(rec, RuleLeaseSlots, RuleLeaseLearn)), nil
 	case "age":
 		return fmt.Sprintf("age priority work: %v", rec.AgePriorityWork), nil
 	}

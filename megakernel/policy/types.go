@@ -40,6 +40,22 @@ const (
 	ModeJIT
 )
 
+// LaunchMode is how a launch reaches the device.
+type LaunchMode uint8
+
+// Launch modes.
+const (
+	LaunchWave  LaunchMode = iota // a dispatch of its own
+	LaunchLease                   // a round of a kernel that stays on the device
+)
+
+// Lease is what the worker's resident kernel offers a queue; the zero value is none.
+type Lease struct {
+	Slots   uint32 `json:"slots,omitzero"`   // most of a round
+	Always  bool   `json:"always,omitzero"`  // the operator wants it for whatever fits
+	Refused bool   `json:"refused,omitzero"` // of late it did not take slots of the queue: they run for too long
+}
+
 // Presence marks the request fields that were measured although they are zero.
 type Presence uint8
 
@@ -108,9 +124,11 @@ type Request struct {
 	ResidentDeviceBytes   uint64   `json:"resident_device_bytes,omitzero"`
 	MemoryBudgetBytes     uint64   `json:"memory_budget_bytes,omitzero"` // 0: no budget
 	Tuned                 Geometry `json:"tuned,omitzero"`
-	Cost                  Cost     `json:"cost,omitzero"`           // of the queue's launches, as measured
-	Interpreted           Cost     `json:"interpreted,omitzero"`    // of those of late that an interpreter ran, if they are enough
-	Compiled              Cost     `json:"compiled,omitzero"`       // of those of late that a compiled kernel ran, if they are enough
+	Cost                  Cost     `json:"cost,omitzero"`        // of the queue's launches, as measured
+	Interpreted           Cost     `json:"interpreted,omitzero"` // of those of late that an interpreter ran, if they are enough
+	Compiled              Cost     `json:"compiled,omitzero"`    // of those of late that a compiled kernel ran, if they are enough
+	Lease                 Lease    `json:"lease,omitzero"`
+	Leased                Cost     `json:"leased,omitzero"`         // of those of late that ran on the resident kernel, if they are enough
 	CompiledReady         bool     `json:"compiled_ready,omitzero"` // a kernel compiled for what the queue runs is built
 	Unmeasured            bool     `json:"unmeasured,omitzero"`     // the worker reports its launches, and of this queue none yet
 	OtherQueues           uint32   `json:"other_queues,omitzero"`   // of the worker that have work, or had some lately
@@ -191,6 +209,16 @@ const (
 	// the launch allocates no memory, and what it finishes may free some.
 	RuleNoMemoryNeeded // resident bytes, against the budget
 
+	// How a launch reaches the device, where the worker has a resident kernel: whether a round
+	// of it has room, which at the threshold it has, or refused of late what would fit.
+	RuleLeaseSlots   // slots of the planned launch
+	RuleLeaseRefused // slots of the planned launch
+	// The same, where a round and a wave were measured: the value is what a round takes for
+	// the planned launch, and the threshold when it is left, or taken.
+	RuleLeaseCost // nanoseconds of the device
+	// Where a wave is made to learn what it takes: the value is what a round takes.
+	RuleLeaseLearn // nanoseconds of the device
+
 	// Mode: the first of these that calls for a compiled kernel, or
 	// RuleModeQueueLen for the interpreter.
 	RuleModeQueueLen   // slots queued
@@ -218,8 +246,8 @@ type Reason struct {
 }
 
 // MaxReasons bounds the reasons of one recommendation: topology, memory
-// pressure, shedding, workers, geometry, turn, budget, mode.
-const MaxReasons = 8
+// pressure, shedding, workers, geometry, turn, budget, launch mode, mode.
+const MaxReasons = 9
 
 // Reasons are the reasons of one recommendation, in the order of the rules.
 type Reasons [MaxReasons]Reason
@@ -235,23 +263,24 @@ func (r Reasons) MarshalJSON() ([]byte, error) {
 
 // Recommendation is a launch plan.
 type Recommendation struct {
-	WorkgroupSizeX     uint32    `json:"workgroup_size_x,omitzero"`     // invocations per workgroup
-	SlotCount          uint32    `json:"slot_count,omitzero"`           // queue length padded to whole workgroups
-	DispatchGrid       [3]uint32 `json:"dispatch_grid,omitzero"`        // workgroups
-	WorkerGroups       uint32    `json:"worker_groups,omitzero"`        // ceiling the grid was cut from
-	ClaimChunk         uint32    `json:"claim_chunk,omitzero"`          // slots claimed by one ticket
-	BatchDepth         uint32    `json:"batch_depth,omitzero"`          // most slots of one launch, a multiple of WorkgroupSizeX
-	InFlight           uint32    `json:"in_flight,omitzero"`            // most launches of the queue under way at a time
-	HitCapacity        uint32    `json:"hit_capacity,omitzero"`         // hits
-	HitCapacityReduced bool      `json:"hit_capacity_reduced,omitzero"` // to fit the memory budget
-	Pressure           Pressure  `json:"pressure,omitzero"`
-	Mode               Mode      `json:"mode,omitzero"`
-	Topology           Topology  `json:"topology,omitzero"`
-	PromoteHotOpcodes  bool      `json:"promote_hot_opcodes,omitzero"` // hysteresis included
-	PromoteHotWindows  bool      `json:"promote_hot_windows,omitzero"` // hysteresis included
-	AgePriorityWork    bool      `json:"age_priority_work,omitzero"`
-	EstimatedPeakBytes uint64    `json:"estimated_peak_bytes,omitzero"`
-	MemoryBudgetBytes  uint64    `json:"memory_budget_bytes,omitzero"`
+	WorkgroupSizeX     uint32     `json:"workgroup_size_x,omitzero"`     // invocations per workgroup
+	SlotCount          uint32     `json:"slot_count,omitzero"`           // queue length padded to whole workgroups
+	DispatchGrid       [3]uint32  `json:"dispatch_grid,omitzero"`        // workgroups
+	WorkerGroups       uint32     `json:"worker_groups,omitzero"`        // ceiling the grid was cut from
+	ClaimChunk         uint32     `json:"claim_chunk,omitzero"`          // slots claimed by one ticket
+	BatchDepth         uint32     `json:"batch_depth,omitzero"`          // most slots of one launch, a multiple of WorkgroupSizeX
+	InFlight           uint32     `json:"in_flight,omitzero"`            // most launches of the queue under way at a time
+	HitCapacity        uint32     `json:"hit_capacity,omitzero"`         // hits
+	HitCapacityReduced bool       `json:"hit_capacity_reduced,omitzero"` // to fit the memory budget
+	Pressure           Pressure   `json:"pressure,omitzero"`
+	LaunchMode         LaunchMode `json:"launch_mode,omitzero"`
+	Mode               Mode       `json:"mode,omitzero"`
+	Topology           Topology   `json:"topology,omitzero"`
+	PromoteHotOpcodes  bool       `json:"promote_hot_opcodes,omitzero"` // hysteresis included
+	PromoteHotWindows  bool       `json:"promote_hot_windows,omitzero"` // hysteresis included
+	AgePriorityWork    bool       `json:"age_priority_work,omitzero"`
+	EstimatedPeakBytes uint64     `json:"estimated_peak_bytes,omitzero"`
+	MemoryBudgetBytes  uint64     `json:"memory_budget_bytes,omitzero"`
 
 	// Evidence.
 	FrontierDensityBps uint16    `json:"frontier_density_bps,omitzero"` // after inference
@@ -271,15 +300,16 @@ func (rec *Recommendation) Geometry() Geometry {
 // Launch is what a plan has launched: two plans with the same one are the same to whoever
 // carries them out, whatever they were made from.
 type Launch struct {
-	Geometry Geometry
-	InFlight uint32
-	Mode     Mode
-	Walk     Topology // the kernel of a graph's level; an empty queue launches none and keeps the last kernel
+	Geometry   Geometry
+	InFlight   uint32
+	LaunchMode LaunchMode
+	Mode       Mode
+	Walk       Topology // the kernel of a graph's level; an empty queue launches none and keeps the last kernel
 }
 
 // Launch is what the plan launches; after is the state that the decision left.
 func (rec *Recommendation) Launch(after *State) Launch {
-	return Launch{Geometry: rec.Geometry(), InFlight: rec.InFlight, Mode: rec.Mode, Walk: after.Topology.Topology}
+	return Launch{Geometry: rec.Geometry(), InFlight: rec.InFlight, LaunchMode: rec.LaunchMode, Mode: rec.Mode, Walk: after.Topology.Topology}
 }
 
 // State is what a decision remembers for the next one. Its parts belong to
@@ -316,6 +346,10 @@ type PlanState struct {
 	Low          uint8  `json:"low,omitzero"`
 	ModeAsked    uint8  `json:"mode_asked,omitzero"`
 	WorkersAsked uint8  `json:"workers_asked,omitzero"`
+
+	// What launchMode holds, and how many decisions in a row asked for another.
+	LaunchMode      LaunchMode `json:"launch_mode,omitzero"`
+	LaunchModeAsked uint8      `json:"launch_mode_asked,omitzero"`
 
 	// What BoundLaunches holds: the most slots of a launch beside other queues; 0: no bound.
 	TurnSlots uint32 `json:"turn_slots,omitzero"`

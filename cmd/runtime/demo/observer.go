@@ -81,7 +81,7 @@ func (o *observer) onLaunch(_, _ string, _ *telemetry.Header, l *telemetry.Launc
 		shape = fmt.Sprintf("%d×%d×%d", g.WorkgroupSizeX, g.Groups, g.ClaimChunk)
 	}
 	o.geometries[shape]++
-	if g == l.Recommended {
+	if g == l.Recommended || l.Mode == telemetry.ModeLease { // a round has no geometry
 		o.exact++
 	} else {
 		o.adjusted[adjustedBecause(l.NotApplied)]++

@@ -14,6 +14,7 @@ import (
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
@@ -132,8 +133,13 @@ func (e *Engine) Repair() {
 	}
 }
 
-// LaunchMode implements actors.Engine.
-func (e *Engine) LaunchMode() string { return e.mode.String() }
+// Lease implements actors.Engine.
+func (e *Engine) Lease() policy.Lease {
+	if e.mode == megakernel.ModeWave {
+		return policy.Lease{}
+	}
+	return policy.Lease{Slots: e.ring.LeaseSlots(), Always: e.mode == megakernel.ModeLease}
+}
 
 // DeviceIdentity implements actors.Engine.
 func (e *Engine) DeviceIdentity() string { return e.identity }

@@ -65,11 +65,14 @@ func (e *Engine) loop() {
 
 // orderOf is the ring's form of an order.
 func (e *Engine) orderOf(o actors.Order) megakernel.Order {
-	return megakernel.Order{
+	order := megakernel.Order{
 		Launch: o.Launch, Decision: o.Decision, Queue: o.Queue,
-		Fuse: o.Plan.Mode == policy.ModeJIT, Mode: e.mode,
-		Geometry: o.Plan.Geometry(),
+		Fuse: o.Plan.Mode == policy.ModeJIT, Geometry: o.Plan.Geometry(),
 	}
+	if o.Plan.LaunchMode == policy.LaunchLease {
+		order.Mode = e.mode
+	}
+	return order
 }
 
 // launch runs a launch that has the device to itself.
@@ -148,7 +151,7 @@ func (e *Engine) land(flights []begun, first landing) (left []begun) {
 
 // reportOf is what the worker actor is told about a launch.
 func (e *Engine) reportOf(o *actors.Order, report megakernel.Report, err error) actors.Report {
-	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending}
+	out := actors.Report{Launch: launchRecord(&report), Pending: report.Pending, LeaseRefused: report.LeaseRefused}
 	if report.TimeSource != gpu.TimeNone {
 		id := e.identities.Of(report.Kernel) // the tuner knows a kernel by a name that does not depend on its geometry
 		out.Launch.Fingerprint = id[:]

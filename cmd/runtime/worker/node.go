@@ -164,6 +164,8 @@ func (n *Node) attach(ctx context.Context, cfg *Config) (err error) {
 	if err := n.system.AttachEngine(cfg.Name, megakernel.LimitsOf(cfg.Device), device.MemoryBudgetBytes, n.engine); err != nil {
 		return err
 	}
+	device.LeaseSlots = n.engine.Lease().Slots
+	device.Has |= telemetry.HasLeaseSlots
 	n.announcing = announceEvery(announcePeriod, func() { n.outlet.Announce(cfg.Name, &device) })
 	if n.heap, err = n.conn.ServeHeap(cfg.Name, heapPort{n.engine}); err != nil {
 		return err

@@ -22,7 +22,7 @@ export const kinds = {
   worker: kind(5,
     "max_workgroup_size_x", "max_compute_workgroups_per_dimension", "max_compute_invocations_per_workgroup",
     "subgroup_size", "vendor", "renderer", "driver", "device_uuid", "device_memory_budget_bytes", "capabilities",
-    "opcodes", "units", "unit_lanes"),
+    "opcodes", "units", "unit_lanes", "lease_slots"),
   recommendation: kind(6,
     "decision", "answered_incarnation", "answered_seq", "answered_sent_ns", "error", "workgroup_size_x", "groups",
     "claim_chunk", "batch_depth", "launch_mode", "reserved_16", "dispatch_grid", "worker_groups", "hit_capacity",
