@@ -22,6 +22,7 @@ type batch struct {
 	since     time.Time
 	worker    string
 	queue     string
+	bytes     int64 // of memory taken
 	settled   bool
 	attempt   int         // times it was handed over
 	held      *time.Timer // until it is handed over again; nil: it is in the handler's hands
@@ -54,8 +55,18 @@ func (w *WorkConsumer) deliver(m jetstream.Msg) {
 		w.giveUp(b, meta.NumDelivered-1, work, sentNs)
 	default:
 		w.delivered.Add(1)
+		bytes := memoryOf(len(m.Data()), work)
+		w.room.enter(b.queue, bytes) // the batches behind it in its queue wait with it
+		b.bytes = bytes
 		w.hand(b, 0, work, sentNs)
 	}
+}
+
+// memoryOf is what a batch takes until its outcome, about: its message, which runs lie in, its
+// listed slots, and 8 bytes for each slot, for its order and its result.
+func memoryOf(message int, w *telemetry.Work) int64 {
+	const fixed, listed, each = 1 << 10, 64, 8
+	return int64(fixed + message + listed*len(w.Slots) + each*w.Count())
 }
 
 // checkMessageID refuses a message id that does not name its queue. The stream compares the
@@ -158,6 +169,7 @@ func (w *WorkConsumer) releaseHeld() {
 			w.note(b.msg.Nak())
 			w.retried.Add(1)
 			delete(w.pending, sequence)
+			w.room.leave(b.queue, b.bytes)
 		}
 	}
 	w.closeIfIdle()
@@ -249,6 +261,7 @@ func (w *WorkConsumer) settle(b *batch, attempt int, outcome telemetry.Outcome, 
 	delete(w.pending, b.sequence)
 	w.closeIfIdle()
 	w.mu.Unlock()
+	w.room.leave(b.queue, b.bytes)
 }
 
 // refuse removes a batch from the stream and tells its publisher why.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,9 @@ type WorkConfig struct {
 	// as many may wait after OutcomeQueueBusy; more are refused, because a queue that gets
 	// nothing done would fill the stream.
 	MaxPending int
+	// MaxBytes bounds the memory of the batches of all queues that are without an outcome.
+	// One queue has at most as much of it as is left besides, and each may have one batch.
+	MaxBytes int64
 	// AckWait is how long the server waits for a sign of life of a batch
 	// before it delivers it again. A sign goes out every third of it. At least 1 s.
 	AckWait time.Duration
@@ -54,6 +58,7 @@ func DefaultWorkConfig() WorkConfig {
 	return WorkConfig{
 		Limits:        telemetry.DefaultWorkLimits,
 		MaxPending:    256,
+		MaxBytes:      256 << 20,
 		AckWait:       30 * time.Second,
 		MaxExecution:  10 * time.Minute,
 		MaxDeliveries: 20,
@@ -72,6 +77,7 @@ func (c *WorkConfig) Validate() error {
 	}
 	demand(c.Limits.MaxBytes > 0, "payload limit %d is not above 0", c.Limits.MaxBytes)
 	demand(c.MaxPending > 0, "max pending %d is not above 0", c.MaxPending)
+	demand(c.MaxBytes > 0, "max bytes %d is not above 0", c.MaxBytes)
 	demand(c.AckWait >= time.Second, "ack wait %v is less than 1s", c.AckWait)
 	demand(c.MaxExecution >= c.AckWait, "max execution %v is less than ack wait %v", c.MaxExecution, c.AckWait)
 	demand(c.RetryMin > 0 && c.RetryMax >= c.RetryMin, "retry delays %v..%v are not a range above 0", c.RetryMin, c.RetryMax)
@@ -91,7 +97,8 @@ type WorkStats struct {
 	Repeated   uint64 `json:"repeated"`   // delivered again while still in the handler's hands
 	AckErrors  uint64 `json:"ack_errors"` // acknowledgements that could not be sent; the batch comes again
 	Restarts   uint64 `json:"restarts"`   // times the consumption was set up anew
-	Pending    int    `json:"pending"`    // in the handler's hands now
+	Pending    int    `json:"pending"`    // in the handler's hands now, or on their way there
+	Bytes      int64  `json:"bytes"`      // of memory that those take, about
 }
 
 // WorkConsumer feeds the batches of one worker to a handler.
@@ -115,6 +122,8 @@ type WorkConsumer struct {
 	flows    map[string]*queueFlow // by queue
 	idle     chan struct{}         // closed when pending is empty while draining
 
+	room room
+
 	received                                  atomic.Bool // a message came: there are acknowledgements
 	delivered, done, duplicates               atomic.Uint64
 	refused, retried, repeated, acks, restart atomic.Uint64
@@ -137,6 +146,7 @@ func (c *Conn) ConsumeWork(ctx context.Context, worker string, cfg WorkConfig, h
 		stopped: make(chan struct{}), beating: make(chan struct{}),
 		ready: make(chan struct{}), idle: make(chan struct{}),
 		pending: make(map[uint64]*batch), flows: make(map[string]*queueFlow),
+		room: room{limit: cfg.MaxBytes, of: make(map[string]int64)},
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
 	go w.run(ctx)
@@ -172,6 +182,7 @@ func (w *WorkConsumer) finish(flow jetstream.ConsumeContext, closed <-chan struc
 func (w *WorkConsumer) Drain(ctx context.Context) error {
 	defer w.once.Do(func() { close(w.beating) })
 	w.releaseHeld()
+	w.room.open()
 	w.cancel()
 	for _, ch := range []<-chan struct{}{w.stopped, w.idle} {
 		select {
@@ -210,6 +221,88 @@ func (w *WorkConsumer) Stats() WorkStats {
 		Delivered: w.delivered.Load(), Done: w.done.Load(), Duplicates: w.duplicates.Load(),
 		Refused: w.refused.Load(), Retried: w.retried.Load(), Repeated: w.repeated.Load(),
 		Busy: w.busy.Load(), GivenUp: w.givenUp.Load(), Crowded: w.crowded.Load(),
-		AckErrors: w.acks.Load(), Restarts: w.restart.Load(), Pending: pending,
+		AckErrors: w.acks.Load(), Restarts: w.restart.Load(), Pending: pending, Bytes: w.room.inUse(),
 	}
+}
+
+// room is the memory of batches that are without an outcome. With its newest batch a queue has
+// at most what was left before it, so n queues that get nothing done leave a part in n+1 to
+// others. A queue that has nothing may always have one batch.
+type room struct {
+	mu      sync.Mutex
+	limit   int64
+	used    int64
+	of      map[string]int64 // by queue
+	waiting []*visitor       // oldest first, at most one of a queue
+	ending  bool             // everybody may enter
+}
+
+// visitor waits for room.
+type visitor struct {
+	queue string
+	bytes int64
+	in    chan struct{} // closed when there is room
+}
+
+// enter waits until a queue may have n more bytes, and takes them.
+func (r *room) enter(queue string, n int64) {
+	r.mu.Lock()
+	if r.take(queue, n) {
+		r.mu.Unlock()
+		return
+	}
+	v := &visitor{queue, n, make(chan struct{})}
+	r.waiting = append(r.waiting, v)
+	r.mu.Unlock()
+	<-v.in
+}
+
+// take takes bytes for a queue that may have them. Called with mu held.
+func (r *room) take(queue string, n int64) bool {
+	own := r.of[queue]
+	if own > 0 && own+n > r.limit-r.used && !r.ending {
+		return false
+	}
+	r.of[queue] = own + n
+	r.used += n
+	return true
+}
+
+// leave gives bytes back that a queue has taken.
+func (r *room) leave(queue string, n int64) {
+	if n == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.used -= n
+	if r.of[queue] -= n; r.of[queue] == 0 {
+		delete(r.of, queue)
+	}
+	r.admit()
+}
+
+// open lets everybody in from now on.
+func (r *room) open() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ending = true
+	r.admit()
+}
+
+// admit lets those in for whom there is room now. Called with mu held.
+func (r *room) admit() {
+	r.waiting = slices.DeleteFunc(r.waiting, func(v *visitor) bool {
+		ok := r.take(v.queue, v.bytes)
+		if ok {
+			close(v.in)
+		}
+		return ok
+	})
+}
+
+func (r *room) inUse() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.used
 }

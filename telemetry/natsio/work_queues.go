@@ -32,6 +32,8 @@ const (
 	// between two questions, whoever asks for them.
 	lookAgain = 250 * time.Millisecond
 	lookPause = 10 * time.Millisecond
+	// besideWork is more than subject, reply and headers of a batch take.
+	besideWork = 64 << 10
 	// forgetConsumer is how long the server keeps a consumer that nobody uses.
 	forgetConsumer = time.Hour
 )
@@ -250,7 +252,7 @@ func (w *WorkConsumer) consume(ctx context.Context, f *queueFlow) (started bool,
 			f.used.Store(time.Now().UnixNano())
 			w.deliver(m)
 		},
-		jetstream.PullMaxMessages(min(w.cfg.MaxPending, 64)),
+		jetstream.PullMaxBytes(2*(max(maxWorkBytes, int(w.conn.nc.MaxPayload()))+besideWork)), // it asks for more from half of that on
 		jetstream.PullExpiry(5*time.Second),
 		jetstream.PullHeartbeat(time.Second),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
