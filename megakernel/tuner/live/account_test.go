@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/gp"
 )
 
 // surface is a device without any structure that the model could know: what a geometry takes is drawn
@@ -158,5 +159,26 @@ func TestWhatIsOwedOutlivesAChange(t *testing.T) {
 	u.change()
 	if u.account != (account{}) {
 		t.Errorf("what was earned before a change is not forgotten: %+v", u.account)
+	}
+}
+
+// What a look is expected to gain, for as much time again, is more than what it is expected to lose, and
+// what it is feared to lose is paid for.
+func TestEveryLookPaysAndIsPaidFor(t *testing.T) {
+	for _, l := range loads(1) {
+		r, u := newRing(&simulatedH200, l, 2), simulatedH200.fresh(t, l)
+		for range 600 {
+			observe(t, u, r.launch(u.Next().Geometry))
+			if !u.Next().Look {
+				continue
+			}
+			var p process
+			p.condition(u.space, u.pairs[:u.n])
+			mean, sd := p.difference(u.look.config, u.current)
+			gain, loss := gp.Improvement(-mean, sd)*u.account.used, excess(mean, sd)*u.launchNs()
+			if gain <= loss || feared(mean, sd)*u.launchNs() > u.account.left() {
+				t.Fatalf("%+v: gains %.3g, loses %.3g, is feared to lose %.3g of %.3g", l, gain, loss, feared(mean, sd)*u.launchNs(), u.account.left())
+			}
+		}
 	}
 }

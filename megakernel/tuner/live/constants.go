@@ -10,7 +10,7 @@ const (
 	reconsider = 9. / 8 // by how much the time has to grow before a look that did not pay is thought of again
 
 	// When another geometry becomes the incumbent, of those that ran.
-	replaceErrors = .25 // standard deviations by which its expected difference must be below 0
+	replaceErrors = 1. // standard deviations by which its expected difference must be below 0
 
 	// What a pair says.
 	noisePrior  = .03   // standard deviation of a launch, assumed before it was measured,
