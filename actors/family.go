@@ -89,6 +89,7 @@ type family struct {
 
 	suggested atomic.Pointer[session.View] // by the tuner actor; nil: no opinion
 	looked    atomic.Uint64                // number of the last look that was launched, or let go
+	exploring atomic.Pointer[session.Exploring]
 	latest    atomic.Pointer[summary]
 	planned   atomic.Pointer[summary] // the newest with a plan
 	usual     atomic.Pointer[summary] // the newest with a plan that is no look

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -17,15 +18,16 @@ func TestOnlyAQueueWhoseUsersWaitForTheDeviceLooks(t *testing.T) {
 	for name, c := range map[string]struct {
 		set   func(t *testing.T, l *launcher)
 		looks bool
+		why   string // 300 launches later
 	}{
-		"busy":                            {func(*testing.T, *launcher) {}, true},
-		"idle for two thirds of the time": {func(_ *testing.T, l *launcher) { l.pause = time.Second }, false},
+		"busy":                            {func(*testing.T, *launcher) {}, true, ""},
+		"idle for two thirds of the time": {func(_ *testing.T, l *launcher) { l.pause = time.Second }, false, session.Idle},
 		"with a latency target": {func(t *testing.T, l *launcher) {
 			l.ingest(t, telemetry.KindQueue, telemetry.Record{Queue: telemetry.Queue{Has: telemetry.HasQueueLen | telemetry.HasLatencyTargetMs, QueueLen: tunedSlots, LatencyTargetMs: 1000}})
-		}, false},
+		}, false, session.Urgent},
 		"of higher priority": {func(t *testing.T, l *launcher) {
 			l.ingest(t, telemetry.KindPriority, telemetry.Record{Priority: telemetry.Priority{Has: telemetry.HasPriority, Priority: 5}})
-		}, false},
+		}, false, session.Urgent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			everyLauncher(t, func(t *testing.T, local bool) {
@@ -33,6 +35,10 @@ func TestOnlyAQueueWhoseUsersWaitForTheDeviceLooks(t *testing.T) {
 				defer l.s.Close()
 				c.set(t, l)
 				l.launches(enough)
+				told := l.s.Stats().Exploring
+				if c.looks == (told.AllowedMs == 0) || told.LostMs > told.AllowedMs || c.why != "" && told.Queues[c.why] != 1 {
+					t.Errorf("the status says %+v", told)
+				}
 				if n := l.looks(); (n > 0) != c.looks {
 					t.Errorf("%d looks", n)
 				}

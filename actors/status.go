@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
 
@@ -58,6 +59,29 @@ type Stats struct {
 	EchoesDropped  uint64            `json:"echoes_dropped"`  // own launch reports and announcements that came back
 	DeadLetters    uint64            `json:"dead_letters"`    // messages to actors that were gone
 	Restarts       uint64            `json:"restarts"`        // actors restarted after a panic
+	Exploring      Exploring         `json:"exploring"`
+}
+
+// Exploring says what tuners try out, over all queues.
+type Exploring struct {
+	Queues    map[string]int `json:"queues"`     // by whether they do, and if not why
+	Looks     int            `json:"looks"`      // since the start of each tuner, or the last change of cost
+	LostMs    float64        `json:"lost_ms"`    // that looks took longer than usual launches
+	AllowedMs float64        `json:"allowed_ms"` // that they may
+}
+
+// add counts a queue.
+func (x *Exploring) add(of *session.Exploring) {
+	if of == nil {
+		of = &session.Exploring{State: session.Untried}
+	}
+	if x.Queues == nil {
+		x.Queues = make(map[string]int)
+	}
+	x.Queues[of.State]++
+	x.Looks += of.Looks
+	x.LostMs += of.LostNs / 1e6
+	x.AllowedMs += of.AllowedNs / 1e6
 }
 
 // QueueStatus is one known queue.
@@ -84,6 +108,7 @@ func (s *System) Stats() Stats {
 	out.RecordsRefused, out.Refusals = s.refusalCounts()
 	for _, f := range families {
 		out.Counts.add(f.counts())
+		out.Exploring.add(f.exploring.Load())
 		out.SlotsPending += uint64(f.pending.Load())
 	}
 	return out

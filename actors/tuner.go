@@ -56,6 +56,8 @@ func (a *tunerActor) measure() {
 	if a.session.Think(&env) {
 		a.suggest()
 	}
+	exploring := a.session.Exploring(&env)
+	a.exploring.Store(&exploring)
 }
 
 // suggest lets the next decisions ask for the session's view.
