@@ -35,8 +35,10 @@ type Side struct {
 	Device  float64   `json:"device_share"` // launches' time over that of the turns, from the first batch until all are done
 }
 
-// turn is the time in which work arrives in a turn.
-const turn = time.Second
+const (
+	turn          = time.Second // in which work arrives
+	buildPatience = time.Minute // for kernels before a turn; a software renderer takes a second or two for each
+)
 
 // side is one of the two ways to launch, on a node of its own.
 type side struct {
@@ -93,7 +95,9 @@ func (d *Demo) Compare(ctx context.Context, cfg worker.Config, turns int, progre
 
 // take has a side play a part of the trace.
 func (d *Demo) take(ctx context.Context, s *side, from, until time.Duration) error {
-	if err := s.node.Engine().Built(ctx); err != nil {
+	building, cancel := context.WithTimeout(ctx, buildPatience)
+	defer cancel()
+	if err := s.node.Engine().Built(building); err != nil {
 		return err
 	}
 	conn, err := d.connect("demo turn")
