@@ -71,7 +71,7 @@ func (d *Demo) Compare(ctx context.Context, cfg worker.Config, turns int, progre
 	}()
 	sides := [...]*side{{name: Worker, node: d.node}, {name: cfg.Name, node: node}}
 	end := d.player.end()
-	part := min(time.Duration(float64(turn)*d.player.Speed), end)
+	part := max(time.Duration(min(float64(turn)*d.player.Speed, float64(end))), 1)
 	for n := range turns + 1 {
 		if n <= 1 { // what was played before was a rehearsal
 			for _, s := range sides {

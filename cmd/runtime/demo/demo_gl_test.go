@@ -43,9 +43,9 @@ func config(t *testing.T) worker.Config {
 	}
 }
 
-// TestEverySlotShownIsOneOfTheTrace: what the live table ends with is what the summary accounts for.
+// TestEverySlotShownIsOneOfTheTrace: what the live table ends with is what the summary accounts for, at any speed.
 func TestEverySlotShownIsOneOfTheTrace(t *testing.T) {
-	d, err := Start(t.Context(), Config{Worker: config(t), Player: PlayerConfig{Speed: 200, Limit: 40 * time.Second}})
+	d, err := Start(t.Context(), Config{Worker: config(t), Player: PlayerConfig{Speed: 1e300, Limit: 40 * time.Second}})
 	if err != nil {
 		t.Fatal(err)
 	}

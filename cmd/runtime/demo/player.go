@@ -143,7 +143,7 @@ func (p *Player) replayed(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
-		at := p.From + time.Duration(float64(time.Since(start))*p.Speed)
+		at := p.From + time.Duration(min(float64(time.Since(start))*p.Speed, 1<<62)) // no speed ends in the past
 		if p.Limit > 0 {
 			at = min(at, p.Limit)
 		}
