@@ -175,6 +175,7 @@ func (w *Walk) join(r *policy.Request) {
 	if r.RequestedHitCapacity == 0 {
 		r.RequestedHitCapacity = w.HitCapacity
 	}
+	r.Interpreted, r.Compiled = policy.Cost{}, policy.Cost{} // of slots, which a job does not run
 	r.Limits = r.Limits.Lower(policy.Limits{MaxWorkgroupSizeX: w.MaxWidth, MaxInvocationsPerWorkgroup: w.MaxWidth})
 }
 

@@ -43,6 +43,11 @@ type Signals struct {
 	PromoteHotWindows bool
 	WarmOpcodes       bool
 	WarmWindows       bool
+
+	// CompiledPays: slots were measured to take clearly less time on a compiled kernel, and
+	// CompiledHelps that they take less, where what it gained is kept.
+	CompiledPays  bool
+	CompiledHelps bool
 }
 
 // Observe runs the stages infer and promotion.
@@ -64,6 +69,15 @@ func (s *Signals) observe(cfg *Config, req *Request) {
 	s.PromoteHotWindows = req.HotWindowCount >= cfg.HotWindowThreshold
 	s.WarmOpcodes = uint64(req.HotOpcodeCount)+opcodeBand >= uint64(cfg.HotOpcodeThreshold)
 	s.WarmWindows = uint64(req.HotWindowCount)+windowBand >= uint64(cfg.HotWindowThreshold)
+	s.observeCosts(cfg, req)
+}
+
+// observeCosts says whether slots take less time on a compiled kernel, as measured.
+func (s *Signals) observeCosts(cfg *Config, req *Request) {
+	if cfg.ByCost && req.Interpreted.known() && req.Compiled.known() {
+		s.CompiledHelps = req.Compiled.SlotPs < req.Interpreted.SlotPs
+		s.CompiledPays = req.Compiled.SlotPs <= cfg.clearlyBelow(req.Interpreted.SlotPs)
+	}
 }
 
 // hotBands are by how much the hot counters may fall below their thresholds
@@ -75,11 +89,11 @@ func hotBands(cfg *Config) (opcodes, windows uint64) {
 	return uint64(cfg.HotOpcodeHysteresis), uint64(cfg.HotWindowHysteresis)
 }
 
-// hot says whether either promotion applies.
-func (s *Signals) hot() bool { return s.PromoteHotOpcodes || s.PromoteHotWindows }
+// hot says whether there is something to specialise for: as a publisher says, or as measured.
+func (s *Signals) hot() bool { return s.PromoteHotOpcodes || s.PromoteHotWindows || s.CompiledPays }
 
-// warm says whether either promotion may be kept.
-func (s *Signals) warm() bool { return s.WarmOpcodes || s.WarmWindows }
+// warm says whether what that has gained may be kept.
+func (s *Signals) warm() bool { return s.WarmOpcodes || s.WarmWindows || s.CompiledHelps }
 
 // inferDensity returns the given density, or, when there is none but a queue
 // and a graph, the share of the graph's nodes that the queue could hold,

@@ -11,13 +11,12 @@ import (
 // other kernel takes.
 func mode(cfg *Config, req *Request, sig *Classification, slots uint32, idle bool, state *PlanState, rec *Recommendation) Mode {
 	why := rec.addReason()
-	byCost := cfg.ByCost && sig.Topology != TopologyFused
-	if byCost && req.Interpreted.known() && req.Compiled.known() {
+	if cfg.ByCost && req.Interpreted.known() && req.Compiled.known() {
 		state.Mode = modeByCost(cfg, req, slots, idle, state, why)
 		return state.Mode
 	}
 	state.Mode = modeByLength(cfg, req, sig, idle, state, rec, why)
-	if byCost && !idle && rec.LaunchMode == LaunchWave {
+	if cfg.ByCost && !idle && rec.LaunchMode == LaunchWave {
 		return learnedMode(req, slots, state.Mode, why)
 	}
 	return state.Mode

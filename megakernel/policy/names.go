@@ -44,6 +44,7 @@ var ruleNames = [...]string{
 	RuleFusedEdges:      "fused_dense_edges",
 	RuleFusedHotOpcodes: "fused_dense_hot_opcodes",
 	RuleFusedHotWindows: "fused_dense_hot_windows",
+	RuleFusedCost:       "fused_dense_cost",
 	RuleMemoryPressure:  "memory_pressure",
 	RuleShedMemory:      "shed_memory",
 	RuleShedSparse:      "shed_sparse",

@@ -214,7 +214,7 @@ func show(what string, cfg *Config, rec *Recommendation) (string, error) {
 	switch what {
 	case "topology":
 		return fmt.Sprintf("%v (raw %v) at density %d, pressure %d\n%s", rec.Topology, rec.RawTopology,
-			rec.FrontierDensityBps, rec.MemoryPressureBps, showReasons(rec, RuleNoGraph, RuleFusedHotWindows)), nil
+			rec.FrontierDensityBps, rec.MemoryPressureBps, showReasons(rec, RuleNoGraph, RuleFusedCost)), nil
 	case "shed":
 		return fmt.Sprintf("%v: scheduled %d, ceiling %d\n%s", rec.Topology, rec.ScheduledGroups, rec.WorkerGroups,
 			showReasons(rec, RuleShedMemory, RuleWorkers)), nil

@@ -68,8 +68,9 @@ func (r *Request) hasGraph() bool {
 }
 
 // DenseOrFused is the walk of a dense frontier that was walked as prev before:
-// fused on a graph with enough edges and with something hot to specialise for,
-// which may cool by a band once it is.
+// fused on a graph with enough edges and with something to specialise for, which may
+// cool by a band once it is: opcodes or windows that a publisher calls hot, or a compiled
+// kernel that was measured to take clearly less time.
 func DenseOrFused(cfg *Config, req *Request, sig *Signals, prev Topology) Topology {
 	hot := sig.hot() || prev == TopologyFused && sig.warm()
 	if hot && req.GraphNodeCount > 0 && req.GraphEdgeCount >= cfg.FusionEdgeThreshold {
@@ -157,6 +158,8 @@ func topologyReason(cfg *Config, req *Request, c *Classification) {
 		r.leavesBelow(RuleConstrained, uint64(c.MemoryPressureBps), below(cfg.MemoryPressureBps, cfg.MemoryHysteresisBps))
 	case c.Topology == TopologyFused && !c.hot() && c.WarmOpcodes:
 		r.leavesBelow(RuleFusedHotOpcodes, uint64(req.HotOpcodeCount), sub(uint64(cfg.HotOpcodeThreshold), uint64(cfg.HotOpcodeHysteresis)))
+	case c.Topology == TopologyFused && !c.hot() && !c.WarmWindows:
+		r.leavesAbove(RuleFusedCost, req.Compiled.SlotPs, sub(req.Interpreted.SlotPs, 1))
 	case c.Topology == TopologyFused && !c.hot():
 		r.leavesBelow(RuleFusedHotWindows, uint64(req.HotWindowCount), sub(uint64(cfg.HotWindowThreshold), uint64(cfg.HotWindowHysteresis)))
 	case c.ByEdges:

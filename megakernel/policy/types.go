@@ -174,6 +174,9 @@ const (
 	// The same, where hot counters that have cooled keep a walk fused.
 	RuleFusedHotOpcodes // hot opcodes
 	RuleFusedHotWindows // hot windows
+	// The same, where a compiled kernel keeps it fused that takes less time, if no longer
+	// clearly less.
+	RuleFusedCost // picoseconds of the device for a slot
 
 	// Memory pressure, where it is known: the hit capacity loses its head
 	// room at the threshold, or has it back below it.
