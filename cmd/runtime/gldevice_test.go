@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/glcompute"
+	"ringmaster/megakernel/texttest"
 	"ringmaster/telemetry"
 )
 
@@ -24,7 +24,7 @@ func TestSecondRunForAWorkerIsRefused(t *testing.T) {
 	args := []string{"run", "--nats", url, "--worker", "w1"}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	serving := &runtest.Buffer{}
+	serving := &texttest.Log{}
 	first := make(chan int, 1)
 	go func() { first <- execute(ctx, args, stdio{in: strings.NewReader(""), out: serving, err: serving}) }()
 	for !strings.Contains(serving.String(), "serving") {

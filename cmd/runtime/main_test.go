@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
+	"ringmaster/megakernel/texttest"
 )
 
 // TestMain serves main-thread calls, as the command's main function does.
@@ -34,7 +34,7 @@ type outcome struct {
 func ringmaster(t *testing.T, ctx context.Context, stdin string, args ...string) outcome {
 	t.Helper()
 	var stdout bytes.Buffer
-	var stderr runtest.Buffer // the log is written there too, by any goroutine
+	var stderr texttest.Log // the log is written there too, by any goroutine
 	code := execute(ctx, args, stdio{in: strings.NewReader(stdin), out: &stdout, err: &stderr})
 	return outcome{code, stdout.String(), stderr.String()}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ringmaster/cmd/runtime/runtest"
+	"ringmaster/megakernel/texttest"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
@@ -44,7 +44,7 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, []string{"run", "--nats", flags.URL, "--worker", "w1", "--max-deliveries", "2", "--share-device"}, stdio{in: strings.NewReader(""), out: &runtest.Buffer{}, err: &runtest.Buffer{}})
+		ended <- execute(ctx, []string{"run", "--nats", flags.URL, "--worker", "w1", "--max-deliveries", "2", "--share-device"}, stdio{in: strings.NewReader(""), out: &texttest.Log{}, err: &texttest.Log{}})
 	}()
 	patient, stop := context.WithTimeout(t.Context(), clientPatience)
 	defer stop()

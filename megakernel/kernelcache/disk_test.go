@@ -107,7 +107,7 @@ func TestUnusableBinaryIsBuiltAgainAndReplaced(t *testing.T) {
 			if st := w.Stats(); st.Refused != 1 || st.Built != 1 || st.Stored != 1 {
 				t.Errorf("%+v", st)
 			}
-			log := w.log.take()
+			log := w.log.Take()
 			if len(log) != 1 || !strings.Contains(log[0], "kernel a") || !strings.Contains(log[0], spoil.text) {
 				t.Errorf("log %q, want one line that says %q", log, spoil.text)
 			}
@@ -123,7 +123,7 @@ func TestLossDuringALoadLeavesTheBinary(t *testing.T) {
 	start(t, dir).wait(t, "a")
 	w := start(t, dir, func(d *fakeDevice) { d.refuseBinary = lostError{} })
 	w.wait(t, "a")
-	if st := w.Stats(); st.Refused != 0 || w.log.take() != nil || len(files(t, dir)) != 1 {
+	if st := w.Stats(); st.Refused != 0 || w.log.Take() != nil || len(files(t, dir)) != 1 {
 		t.Errorf("%+v: want the binary kept, and not blamed", st)
 	}
 }
@@ -155,7 +155,7 @@ func TestDirectoryThatCannotBeWrittenToIsReportedOnce(t *testing.T) {
 	for _, key := range []string{"a", "b", "c"} {
 		w.wait(t, key)
 	}
-	log := w.log.take()
+	log := w.log.Take()
 	if len(log) != 1 || !strings.Contains(log[0], dir.Path()) {
 		t.Errorf("log %q, want one line with the directory", log)
 	}
@@ -168,7 +168,7 @@ func TestDriverWithoutBinariesLeavesTheDiskAlone(t *testing.T) {
 	dir := openDisk(t)
 	w := start(t, dir, func(d *fakeDevice) { d.binaries = false })
 	w.wait(t, "a")
-	if n := len(files(t, dir)); n != 0 || w.log.take() != nil {
+	if n := len(files(t, dir)); n != 0 || w.log.Take() != nil {
 		t.Errorf("%d files", n)
 	}
 }

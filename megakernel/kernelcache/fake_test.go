@@ -1,7 +1,6 @@
 package kernelcache
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/texttest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,6 +54,11 @@ func (d *fakeDevice) Do(fn func() error) error {
 
 func (d *fakeDevice) Identity() (string, string, string) { return "maker", "model", d.version }
 func (d *fakeDevice) Supports(name string) bool          { return name == "program-binary" && d.binaries }
+
+func (*fakeDevice) Software() bool                           { return false }
+func (*fakeDevice) StorageBlocks() uint32                    { return 8 }
+func (*fakeDevice) StorageBlockLimit() int64                 { return 1 << 20 }
+func (*fakeDevice) WorkgroupLimits() (x, groups, all uint32) { return 64, 64, 64 }
 
 func (d *fakeDevice) step(name string) {
 	d.mu.Lock()
@@ -138,30 +143,6 @@ func (d *fakeDevice) programs() int {
 	return len(d.live)
 }
 
-// syncBuffer is a log that the test reads while the store writes.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-// take gives the lines so far and forgets them.
-func (b *syncBuffer) take() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	text := strings.TrimSpace(b.b.String())
-	b.b.Reset()
-	if text == "" {
-		return nil
-	}
-	return strings.Split(text, "\n")
-}
-
 // fakeKernel is a kernel; the value of its program is its name.
 type fakeKernel string
 
@@ -181,7 +162,7 @@ func (k fakeKernel) Adopt(dev gpu.Device, _ gpu.Program, _ *Idle) (any, error) {
 type world struct {
 	*Store
 	dev *fakeDevice
-	log *syncBuffer
+	log *texttest.Log
 	dir *disk.Dir
 }
 
@@ -208,7 +189,7 @@ func target(dev *fakeDevice, background bool) Target {
 
 func openWorld(t *testing.T, dev *fakeDevice, background bool, changes ...func(*Config)) *world {
 	t.Helper()
-	w := &world{dev: dev, log: &syncBuffer{}}
+	w := &world{dev: dev, log: &texttest.Log{}}
 	cfg := DefaultConfig()
 	cfg.Log = slog.New(slog.NewTextHandler(w.log, nil))
 	for _, c := range changes {

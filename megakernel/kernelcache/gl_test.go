@@ -16,6 +16,7 @@ import (
 	"ringmaster/glcompute/gltest"
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache/disk"
+	"ringmaster/megakernel/texttest"
 )
 
 // openGL opens a device and a second one beside it.
@@ -77,7 +78,7 @@ func (s *widths) Wait(ctx context.Context, width uint32) (*Program, error) {
 	return s.Store.Wait(ctx, widthKernel{s.family, width})
 }
 
-func (f family) open(t *testing.T, beside *glcompute.Device, dir *disk.Dir, log *syncBuffer) *widths {
+func (f family) open(t *testing.T, beside *glcompute.Device, dir *disk.Dir, log *texttest.Log) *widths {
 	t.Helper()
 	cfg := DefaultConfig()
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
@@ -124,7 +125,7 @@ func launch(t *testing.T, device *glcompute.Device, p *Program) (width uint32, t
 // run until the other is ready, which is then used.
 func TestLaunchesGoOnWhileAnotherWidthIsBuilt(t *testing.T) {
 	device, beside := openGL(t)
-	s := newFamily().open(t, beside, nil, &syncBuffer{})
+	s := newFamily().open(t, beside, nil, &texttest.Log{})
 	begin := time.Now()
 	old, err := s.Wait(t.Context(), 32)
 	if err != nil {
@@ -175,7 +176,7 @@ func TestSecondProcessCompilesNothingAndADamagedBinaryIsRebuilt(t *testing.T) {
 	widths := []uint32{32, 64, 128}
 	run := func(what string, built, loaded, refused uint64) {
 		t.Helper()
-		log := &syncBuffer{}
+		log := &texttest.Log{}
 		s := k.open(t, beside, dir, log)
 		for _, width := range widths {
 			s.Prefetch(widthKernel{k, width})
@@ -193,7 +194,7 @@ func TestSecondProcessCompilesNothingAndADamagedBinaryIsRebuilt(t *testing.T) {
 		}
 		st := s.Stats()
 		t.Logf("%s: %v, %s", what, time.Since(begin), st)
-		if st.Built != built || st.Loaded != loaded || st.Refused != refused || len(log.take()) != int(refused) {
+		if st.Built != built || st.Loaded != loaded || st.Refused != refused || len(log.Take()) != int(refused) {
 			t.Errorf("%s: %+v, want %d built, %d loaded, %d refused with a line each", what, st, built, loaded, refused)
 		}
 		s.Close()
@@ -209,7 +210,7 @@ func TestSecondProcessCompilesNothingAndADamagedBinaryIsRebuilt(t *testing.T) {
 // does not want it.
 func TestBinaryOfAnotherFormIsRefusedByTheDriver(t *testing.T) {
 	_, beside := openGL(t)
-	k, dir, log := newFamily(), openDisk(t), &syncBuffer{}
+	k, dir, log := newFamily(), openDisk(t), &texttest.Log{}
 	source := widthKernel{k, 32}.Source()
 	vendor, renderer, version := beside.Identity()
 	name := disk.NameOf(vendor, renderer, version, source)
@@ -241,7 +242,7 @@ func TestBinaryOfAnotherFormIsRefusedByTheDriver(t *testing.T) {
 	if st := s.Stats(); st.Refused != 1 || st.Built != 1 || p.FromDisk {
 		t.Errorf("%+v", st)
 	}
-	if lines := log.take(); len(lines) != 1 || !strings.Contains(lines[0], "test-32") {
+	if lines := log.Take(); len(lines) != 1 || !strings.Contains(lines[0], "test-32") {
 		t.Errorf("log %q, want one line", lines)
 	}
 }

@@ -111,7 +111,7 @@ func TestLossIsNotBlamedOnTheKernel(t *testing.T) {
 	if _, err := w.Wait(context.Background(), "a"); !errors.As(err, &lostError{}) {
 		t.Errorf("%v", err)
 	}
-	if log := w.log.take(); log != nil {
+	if log := w.log.Take(); log != nil {
 		t.Errorf("reported: %q", log)
 	}
 }

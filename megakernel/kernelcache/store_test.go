@@ -187,7 +187,7 @@ func TestFailureIsReportedOnceAndNotTriedAtEveryLaunch(t *testing.T) {
 		if got := dev.sources(); len(got) != 1 {
 			t.Errorf("compiled %d times", len(got))
 		}
-		log := w.log.take()
+		log := w.log.Take()
 		if len(log) != 1 || !strings.Contains(log[0], "kernel bad") || !strings.Contains(log[0], text) {
 			t.Errorf("log %q, want one line with the kernel's name and the driver's text", log)
 		}
@@ -210,13 +210,13 @@ func TestFailureIsReportedOnceAndNotTriedAtEveryLaunch(t *testing.T) {
 				t.Errorf("%d tries after %d s, want %d", got, pause, try+2)
 			}
 		}
-		if log := w.log.take(); log != nil {
+		if log := w.log.Take(); log != nil {
 			t.Errorf("reported again: %q", log)
 		}
 		text = "out of memory"
 		time.Sleep(time.Hour)
 		launches(5)
-		if log := w.log.take(); len(log) != 1 || !strings.Contains(log[0], text) {
+		if log := w.log.Take(); len(log) != 1 || !strings.Contains(log[0], text) {
 			t.Errorf("another reason: %q, want one line", log)
 		}
 		dev.refuse = nil

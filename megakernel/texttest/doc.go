@@ -1,3 +1,3 @@
-// Package texttest runs the rules of a package that are written down as text files: cases of
-// an input and of what the rules make of it.
+// Package texttest is for tests of text: rules that are written down as files, cases of an input and of what a package
+// makes of it; and logs that are read while they are written.
 package texttest

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"ringmaster/actors"
-	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/texttest"
 	"ringmaster/telemetry/decisionlog"
 )
 
@@ -108,7 +108,7 @@ func (s *heldSink) write(log []byte, _ int) error {
 func (s *heldSink) close() error { s.closed = true; return nil }
 
 func TestOverloadedDecisionLogDropsAndCounts(t *testing.T) {
-	sink, messages := newHeldSink(), new(runtest.Buffer)
+	sink, messages := newHeldSink(), new(texttest.Log)
 	l := newLog(sink, testHeader(), slog.New(slog.NewTextHandler(messages, nil)))
 	e := decideMany("w", "q", 1)[0]
 	l.add(&e)
@@ -148,7 +148,7 @@ func TestOverloadedDecisionLogDropsAndCounts(t *testing.T) {
 }
 
 func TestDecisionLogGoesOnAfterItsSinkFailed(t *testing.T) {
-	sink, messages := newHeldSink(), new(runtest.Buffer)
+	sink, messages := newHeldSink(), new(texttest.Log)
 	l := newLog(sink, testHeader(), slog.New(slog.NewTextHandler(messages, nil)))
 	for i, result := range []error{errors.New("disk full"), errors.New("disk full"), nil} {
 		e := decideMany("w", "q", i+1)[i]

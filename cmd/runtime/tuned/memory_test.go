@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/texttest"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry/natsio"
@@ -300,7 +300,7 @@ func TestResultsOfTwoWorkersAreMergedInTheBucket(t *testing.T) {
 
 func TestHostileBytesInTheBucketAreLeftOut(t *testing.T) {
 	f := newFleet(t)
-	log := &runtest.Buffer{}
+	log := &texttest.Log{}
 	m, _ := f.member(slog.New(slog.NewTextHandler(log, nil)))
 	other, results := f.member(quiet())
 	good := learned(9, 64)

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/texttest"
 	"ringmaster/megakernel/tuner/reference"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
@@ -69,7 +69,7 @@ func TestTheOriginalsTunerDrivesTheRingAndItsCacheSurvivesARestart(t *testing.T)
 	if err := os.WriteFile(file, []byte("\x00 is no selection\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var log runtest.Buffer
+	var log texttest.Log
 	damaged := startRun(t, dir, session.Reference, policy.Reference(), slog.New(slog.NewTextHandler(&log, nil)))
 	damaged.until(func(widths map[uint32]int) bool { return swept(widths) && selected(damaged) })
 	damaged.close()

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"ringmaster/cmd/runtime/runtest"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/texttest"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -27,7 +27,7 @@ type doneShop struct {
 	url  string
 	conn *natsio.Conn
 	log  *slog.Logger
-	said *runtest.Buffer
+	said *texttest.Log
 
 	mu   sync.Mutex
 	done map[string][]telemetry.Done
@@ -45,7 +45,7 @@ const (
 // queue adds: the ones can run again after a loss, the others cannot.
 func openDoneShop(t *testing.T) *doneShop {
 	t.Helper()
-	said := &runtest.Buffer{}
+	said := &texttest.Log{}
 	log := newLogger(said)
 	server := newRestartable(t)
 	s := &doneShop{url: server.server.URL(), log: log, said: said,

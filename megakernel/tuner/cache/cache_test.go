@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,37 +9,19 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/texttest"
 )
 
 const device = "Mesa/X.org llvmpipe (LLVM 15.0.6, 256 bits) \"quoted\" ../../etc\n"
 
-// journal is a log that a test can read while the cache writes to it.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
-
-func open(t *testing.T, dir string, max int) (*Cache, *journal) {
+func open(t *testing.T, dir string, max int) (*Cache, *texttest.Log) {
 	t.Helper()
-	j := new(journal)
+	j := new(texttest.Log)
 	c := Open(Options{Dir: dir, Device: device, Max: max, Delay: time.Second, Log: slog.New(slog.NewTextHandler(j, nil))})
 	<-c.Loaded()
 	return c, j

@@ -1,2 +1,0 @@
-// Package runtest has what the tests of the runtime's packages share.
-package runtest
