@@ -155,7 +155,7 @@ type promotion struct {
 // faults, which are not work, are never fused.
 func promotionConfig(c *kernel.Catalog) hotset.Config {
 	cfg := hotset.DefaultConfig()
-	cfg.Fusable = uint64(c.All() & kernel.Fusable)
+	cfg.Fusable = c.All() & kernel.Fusable
 	return cfg
 }
 
@@ -175,4 +175,4 @@ func (p *promotion) settle(cfg hotset.Config, counts *[ring.OpcodeBins]uint32) {
 }
 
 // hot are the opcodes that deserve a fused kernel; none if the interpreter does.
-func (p *promotion) hot() kernel.OpcodeSet { return kernel.OpcodeSet(p.decision.Set) }
+func (p *promotion) hot() kernel.OpcodeSet { return p.decision.Set }

@@ -165,7 +165,7 @@ func TestHotOpcodesOfAQueueAreFused(t *testing.T) {
 		}
 		switch {
 		case open == nil && a.Promotion.Set != 0:
-			if kernel.OpcodeSet(a.Promotion.Set) != hot || a.Promotion.Rule != hotset.RuleShare {
+			if a.Promotion.Set != hot || a.Promotion.Rule != hotset.RuleShare {
 				t.Fatalf("promoted %+v, want %x", a.Promotion, hot)
 			}
 			open = gate.Close()

@@ -3,6 +3,8 @@ package hotset
 import (
 	"errors"
 	"fmt"
+
+	"ringmaster/megakernel/kernel"
 )
 
 // Opcodes is how many opcodes there are; a set has a bit for each.
@@ -16,8 +18,8 @@ type Config struct {
 	MaxHot   int    // members of a set; a kernel runs every body it has on every slot of a vector
 	MinDwell uint32 // launches between two changes, and before the first
 
-	DecayShift uint32 // a launch's counts lose 1/2^DecayShift with each later launch
-	Fusable    uint64 // the opcodes that a fused kernel may have, a bit each
+	DecayShift uint32           // a launch's counts lose 1/2^DecayShift with each later launch
+	Fusable    kernel.OpcodeSet // the opcodes that a fused kernel may have
 }
 
 // DefaultConfig fuses what makes up 95 % of executions. The window numbers are

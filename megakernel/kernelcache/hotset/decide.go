@@ -2,17 +2,9 @@ package hotset
 
 import (
 	"math"
-	"math/bits"
+
+	"ringmaster/megakernel/kernel"
 )
-
-// Set has a bit for each opcode.
-type Set uint64
-
-// Has says whether an opcode is a member.
-func (s Set) Has(opcode int) bool { return s>>opcode&1 == 1 }
-
-// Len is the number of members.
-func (s Set) Len() int { return bits.OnesCount64(uint64(s)) }
 
 // Counts are the slots that a launch executed, by opcode.
 type Counts [Opcodes]uint32
@@ -20,9 +12,9 @@ type Counts [Opcodes]uint32
 // State is what Decide remembers between launches. The zero value is the
 // interpreter, with nothing observed.
 type State struct {
-	Set     Set             // wanted by the decision before; 0 is the interpreter
-	Dwell   uint32          // launches since the last change, saturates
-	weights [Opcodes]uint64 // executions, times weightOne, decayed
+	Set     kernel.OpcodeSet // wanted by the decision before; 0 is the interpreter
+	Dwell   uint32           // launches since the last change, saturates
+	weights [Opcodes]uint64  // executions, times weightOne, decayed
 }
 
 // weightOne is 1 in the fixed-point numbers of a State. Decay stops losing below
@@ -54,11 +46,11 @@ func (r Rule) String() string {
 
 // Decision is the wanted set and why.
 type Decision struct {
-	Set      Set    // 0 is the interpreter
-	Changed  bool   // it is another one than before
-	Rule     Rule   // what it followed from
-	Held     bool   // hysteresis or dwell kept it; without them it would be another one
-	CoverBps uint32 // share of the set in what was executed
+	Set      kernel.OpcodeSet // 0 is the interpreter
+	Changed  bool             // it is another one than before
+	Rule     Rule             // what it followed from
+	Held     bool             // hysteresis or dwell kept it; without them it would be another one
+	CoverBps uint32           // share of the set in what was executed
 }
 
 // Decide takes in what a launch executed and gives the wanted set, and why.
@@ -66,10 +58,10 @@ func Decide(cfg Config, s State, counts *Counts) (Decision, State) {
 	var d Decision
 	if s.observe(&cfg, counts) {
 		s.Dwell = min(s.Dwell, math.MaxUint32-1) + 1
-		s.choose(&cfg, s.total(^Set(0)), &d)
+		s.choose(&cfg, s.total(^kernel.OpcodeSet(0)), &d)
 	}
 	d.Set = s.Set
-	d.CoverBps = s.cover(s.Set, s.total(^Set(0)))
+	d.CoverBps = s.cover(s.Set, s.total(^kernel.OpcodeSet(0)))
 	if d.Changed {
 		s.Dwell = 0
 	}
@@ -92,13 +84,13 @@ func (s *State) choose(cfg *Config, total uint64, d *Decision) {
 }
 
 // wanted is the best set for what was observed, were it free to change.
-func (s *State) wanted(cfg *Config, total uint64) (Set, Rule) {
+func (s *State) wanted(cfg *Config, total uint64) (kernel.OpcodeSet, Rule) {
 	if rest := s.dropStale(cfg, total); rest != s.Set {
 		return rest, RuleStale
 	}
-	var set Set
+	var set kernel.OpcodeSet
 	for s.cover(set, total) < cfg.ShareBps && set.Len() < cfg.MaxHot {
-		next := s.heaviest(Set(cfg.Fusable) &^ set)
+		next := s.heaviest(cfg.Fusable &^ set)
 		if next < 0 {
 			break
 		}
@@ -111,13 +103,13 @@ func (s *State) wanted(cfg *Config, total uint64) (Set, Rule) {
 }
 
 // good says whether the present set may stay although another one is wanted.
-func (s *State) good(cfg *Config, wanted Set, total uint64) bool {
+func (s *State) good(cfg *Config, wanted kernel.OpcodeSet, total uint64) bool {
 	return s.Set != 0 && wanted != s.dropStale(cfg, total) && s.cover(s.Set, total) >= cfg.LeaveBps
 }
 
 // dropStale is the present set without members that no longer run, if the others
 // have the share.
-func (s *State) dropStale(cfg *Config, total uint64) Set {
+func (s *State) dropStale(cfg *Config, total uint64) kernel.OpcodeSet {
 	rest := s.Set
 	for m := s.Set; m != 0; m &= m - 1 {
 		if one := m & -m; s.cover(one, total) < cfg.StaleBps {
@@ -143,10 +135,10 @@ func (s *State) observe(cfg *Config, counts *Counts) bool {
 }
 
 // total is the weight of a set.
-func (s *State) total(set Set) uint64 {
+func (s *State) total(set kernel.OpcodeSet) uint64 {
 	var sum uint64
 	for opcode, w := range s.weights {
-		if set.Has(opcode) {
+		if set.Has(kernel.Opcode(opcode)) {
 			sum += w
 		}
 	}
@@ -154,7 +146,7 @@ func (s *State) total(set Set) uint64 {
 }
 
 // cover is a set's share of the total, in basis points.
-func (s *State) cover(set Set, total uint64) uint32 {
+func (s *State) cover(set kernel.OpcodeSet, total uint64) uint32 {
 	if total == 0 {
 		return 0
 	}
@@ -167,10 +159,10 @@ func (s *State) cover(set Set, total uint64) uint32 {
 }
 
 // heaviest is the opcode of a set that ran most, the lowest of equals; -1 if none ran.
-func (s *State) heaviest(set Set) int {
+func (s *State) heaviest(set kernel.OpcodeSet) int {
 	best := -1
 	for opcode, w := range s.weights {
-		if set.Has(opcode) && w > 0 && (best < 0 || w > s.weights[best]) {
+		if set.Has(kernel.Opcode(opcode)) && w > 0 && (best < 0 || w > s.weights[best]) {
 			best = opcode
 		}
 	}

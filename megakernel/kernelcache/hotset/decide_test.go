@@ -3,6 +3,8 @@ package hotset
 import (
 	"strings"
 	"testing"
+
+	"ringmaster/megakernel/kernel"
 )
 
 // step is a number of equal launches.
@@ -37,7 +39,7 @@ func run(t *testing.T, cfg Config, s State, steps ...step) (last Decision, chang
 	return last, changes, s
 }
 
-func set(opcodes ...int) (s Set) {
+func set(opcodes ...int) (s kernel.OpcodeSet) {
 	for _, o := range opcodes {
 		s |= 1 << o
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"ringmaster/megakernel/kernel"
 )
 
 func anyConfig(t *rapid.T) Config {
@@ -12,7 +14,7 @@ func anyConfig(t *rapid.T) Config {
 		MaxHot:     rapid.IntRange(1, Opcodes).Draw(t, "max hot"),
 		MinDwell:   rapid.Uint32Range(0, 20).Draw(t, "dwell"),
 		DecayShift: rapid.Uint32Range(1, 16).Draw(t, "decay"),
-		Fusable:    rapid.Uint64().Draw(t, "fusable"),
+		Fusable:    kernel.OpcodeSet(rapid.Uint64().Draw(t, "fusable")),
 	}
 	cfg.LeaveBps = rapid.Uint32Range(0, cfg.ShareBps-1).Draw(t, "leave")
 	cfg.StaleBps = rapid.Uint32Range(0, full-cfg.LeaveBps).Draw(t, "stale")
@@ -48,7 +50,7 @@ func TestDecisionsAreDeterministicAndBounded(t *testing.T) {
 			if d.Set != a.Set || d.Changed != (d.Set != before) {
 				t.Fatalf("set %x, before %x, state %x, changed %v", d.Set, before, a.Set, d.Changed)
 			}
-			if d.Set&^Set(cfg.Fusable) != 0 || d.Set.Len() > cfg.MaxHot {
+			if d.Set&^cfg.Fusable != 0 || d.Set.Len() > cfg.MaxHot {
 				t.Fatalf("set %x of at most %d, fusable %x", d.Set, cfg.MaxHot, cfg.Fusable)
 			}
 			if d.CoverBps > full {
