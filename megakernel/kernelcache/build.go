@@ -96,10 +96,9 @@ func (s *Store) build(at *site, key Kernel) (*Program, error) {
 	dev, source := at.target.Device, key.Source()
 	p := &Program{Fingerprint: fingerprint(source)}
 	var name disk.Name
-	stored := s.cfg.Disk != nil && dev.Supports("program-binary")
+	stored := s.cfg.Disk != nil && at.traits.Binaries
 	if stored {
-		vendor, renderer, version := dev.Identity()
-		name = disk.NameOf(vendor, renderer, version, source)
+		name = disk.NameOf(at.traits.Vendor, at.traits.Renderer, at.traits.Version, source)
 		if s.load(at, key, name, p) {
 			return p, nil
 		}

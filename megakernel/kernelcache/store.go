@@ -51,6 +51,7 @@ type Store struct {
 // that never returns from a lost device holds up nothing.
 type site struct {
 	target Target
+	traits gpu.Traits
 	wake   chan struct{} // has a token if the goroutine may have something to do
 	ended  chan struct{} // closed when the goroutine is gone; nil if there is none
 	turn   sync.Mutex    // held by whoever builds here; guards idle
@@ -83,7 +84,7 @@ func Open(cfg Config, target Target) (*Store, error) {
 // begin builds on a target from now on. Called with mu held, or before anybody else
 // knows the store.
 func (s *Store) begin(target Target) {
-	s.site = &site{target: target, wake: make(chan struct{}, 1), idle: Idle{dev: target.Device}}
+	s.site = &site{target: target, traits: gpu.TraitsOf(target.Device), wake: make(chan struct{}, 1), idle: Idle{dev: target.Device}}
 	if target.Background {
 		s.site.ended = make(chan struct{})
 		go s.work(s.site)
