@@ -21,7 +21,7 @@ func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, int64(1
 // with the time of a bare request and its reply. Both go over the same kind of
 // connection and at the same pace, about half of what is possible with one at a
 // time. A recommendation has arrived when the subscriber's function has it, a reply
-// when the request returns. The latter includes waking one more goroutine, which is
+// when the request returns. The bare request includes waking one more goroutine, which is
 // in our favour.
 func (b *stream) latency() error {
 	arrived := make(chan int64, 1024)

@@ -93,14 +93,7 @@ func (r *rig) run(p *testProgram) (*kernel.Image, error) {
 	control := make([]ring.Control, 1)
 	return m, r.dev.Do(func() error {
 		r.memory.Bind()
-		memory.Write(r.memory, ring.BindControl, 0, control)
-		memory.Write(r.memory, ring.BindSlots, 0, m.Slots)
-		memory.Write(r.memory, ring.BindStatus, 0, m.Statuses)
-		memory.Write(r.memory, ring.BindResults, 0, m.Results)
-		memory.Write(r.memory, ring.BindSchedule, 0, m.Schedule)
-		memory.Write(r.memory, ring.BindHeap, 0, m.Heap)
-		memory.Write(r.memory, ring.BindCold, 0, m.Cold)
-		memory.Write(r.memory, ring.BindPrint, 0, m.Print)
+		r.exchange(m, control, false)
 		err := p.each(func(k kernel.Kernel, w kernel.Wave, g policy.Geometry) error {
 			kernel, err := r.kernel(k)
 			if err != nil {
@@ -116,17 +109,30 @@ func (r *rig) run(p *testProgram) (*kernel.Image, error) {
 			return err
 		}
 		r.dev.Finish()
-		memory.Read(r.memory, ring.BindControl, 0, control)
+		r.exchange(m, control, true)
 		m.Control = control[0]
-		memory.Read(r.memory, ring.BindSlots, 0, m.Slots)
-		memory.Read(r.memory, ring.BindStatus, 0, m.Statuses)
-		memory.Read(r.memory, ring.BindResults, 0, m.Results)
-		memory.Read(r.memory, ring.BindSchedule, 0, m.Schedule)
-		memory.Read(r.memory, ring.BindHeap, 0, m.Heap)
-		memory.Read(r.memory, ring.BindCold, 0, m.Cold)
-		memory.Read(r.memory, ring.BindPrint, 0, m.Print)
 		return r.dev.Check()
 	})
+}
+
+// exchange writes an image to the device, or reads it back.
+func (r *rig) exchange(m *kernel.Image, control []ring.Control, read bool) {
+	part(r, read, ring.BindControl, control)
+	part(r, read, ring.BindSlots, m.Slots)
+	part(r, read, ring.BindStatus, m.Statuses)
+	part(r, read, ring.BindResults, m.Results)
+	part(r, read, ring.BindSchedule, m.Schedule)
+	part(r, read, ring.BindHeap, m.Heap)
+	part(r, read, ring.BindCold, m.Cold)
+	part(r, read, ring.BindPrint, m.Print)
+}
+
+func part[T ~uint32 | ring.Slot | ring.Control](r *rig, read bool, binding int, words []T) {
+	if read {
+		memory.Read(r.memory, binding, 0, words)
+	} else {
+		memory.Write(r.memory, binding, 0, words)
+	}
 }
 
 // interpret runs the program in Go.

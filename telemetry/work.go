@@ -199,5 +199,5 @@ const (
 	OutcomeRefused                  // will never run: terminate, and say why on the rejected subject
 	OutcomeRetry                    // not run here (shutdown, a fault of this process): let it be delivered again
 	OutcomeBusy                     // not settled for now, for reasons that are not the batch's: hand it over again later
-	OutcomeQueueBusy                // the same for reasons of its queue, over its quota or stopped: likewise, but refuse it if many of the queue wait
+	OutcomeQueueBusy                // not settled for now for reasons of its queue, over its quota or stopped: hand it over again later, but refuse it if many of the queue wait
 )

@@ -75,7 +75,7 @@ func TestOnlyEdgesTellANarrowFrontierOfHeavyVertices(t *testing.T) {
 	}
 }
 
-// A decision depends on the one before: 1.2 times the lower bound is sparse after a
+// A decision depends on the topology of the level before: 1.2 times the lower bound is sparse after a
 // sparse level and dense after a dense one.
 func TestDecisionsRememberTheLevelBefore(t *testing.T) {
 	g := Graph{Vertices: 18_000, Edges: 1 << 20}
