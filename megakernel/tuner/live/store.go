@@ -27,6 +27,9 @@ func (t *Tuner) Entry(key cache.Key) cache.Entry {
 			continue
 		}
 		count := 1 + t.looksAt(c)
+		if c == t.current {
+			count = 1 + t.looks // it ran beside each of them
+		}
 		e.Measurements = append(e.Measurements, cache.Measurement{
 			Geometry: t.space.shapes[c], Count: uint64(count), Mean: mean, M2: float64(count-1) * noise * noise * mean * mean,
 		})
@@ -53,12 +56,14 @@ func (t *Tuner) Restore(e *cache.Entry) (taken int) {
 	if t.looks > 0 || t.n > 0 || e.Check() != nil {
 		return 0
 	}
+	looks := 0 // beside which the incumbent ran
 	for i := range e.Measurements {
 		if m := &e.Measurements[i]; m.Count > 1 {
+			looks = max(looks, int(min(m.Count-1, maxPairs)))
 			t.noise.know(m.M2/(m.Mean*m.Mean)/float64(m.Count-1), float64(m.Count-1))
 		}
 	}
-	best, taken, spent := t.learn(e, pair{})
+	best, taken := t.learn(e, pair{})
 	if taken == 0 {
 		return 0
 	}
@@ -66,14 +71,14 @@ func (t *Tuner) Restore(e *cache.Entry) (taken int) {
 		t.keep(best)
 	}
 	t.look, t.thinks = look{}, false
-	t.looks, t.over = spent, t.space.shapes[best] == e.Selected
+	t.looks, t.over = looks, t.space.shapes[best] == e.Selected
 	t.suggest()
 	return taken
 }
 
 // learn turns an entry into differences from the geometry it selected, or else from
 // the best, as which like is marked.
-func (t *Tuner) learn(e *cache.Entry, like pair) (best int32, taken, spent int) {
+func (t *Tuner) learn(e *cache.Entry, like pair) (best int32, taken int) {
 	var than *cache.Measurement
 	for i := range e.Measurements {
 		m := &e.Measurements[i]
@@ -82,7 +87,7 @@ func (t *Tuner) learn(e *cache.Entry, like pair) (best int32, taken, spent int) 
 		}
 	}
 	if than == nil {
-		return 0, 0, 0
+		return 0, 0
 	}
 	taken = 1
 	noise := t.noise.sd()
@@ -98,9 +103,8 @@ func (t *Tuner) learn(e *cache.Entry, like pair) (best int32, taken, spent int) 
 		p.variance += noise * noise * (1/looks + 1/math.Min(float64(than.Count), restored))
 		t.keepPair(p)
 		taken++
-		spent += int(looks)
 	}
-	return best, taken, spent
+	return best, taken
 }
 
 // Hint takes over what others say they measured, while this tuner may still look around, and
@@ -110,6 +114,6 @@ func (t *Tuner) Hint(e *cache.Entry) (taken int) {
 	if t.over || e.Check() != nil {
 		return 0
 	}
-	_, taken, _ = t.learn(e, pair{hint: true, variance: staleVar})
+	_, taken = t.learn(e, pair{hint: true, variance: staleVar})
 	return taken
 }

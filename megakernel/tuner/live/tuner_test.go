@@ -190,3 +190,20 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// Where a process ends before its looks are over, the next one goes on with what is left of them.
+func TestLooksGoOnAfterARestart(t *testing.T) {
+	l := load{65_536, 300, 8}
+	r, u := newRing(&simulatedH200, l, 3), simulatedH200.fresh(t, l)
+	for u.Looks() < 10 || u.Next().NsPerSlot == 0 {
+		observe(t, u, r.launch(u.Next().Geometry))
+	}
+	e, v := u.Entry(cache.Key{1}), simulatedH200.fresh(t, l)
+	v.Restore(&e)
+	if v.Looks() != u.Looks() || v.Over() || v.Choice() != u.Choice() || v.Next().Look {
+		t.Errorf("%d looks, goes on with %d, over %v, at %v after %v", u.Looks(), v.Looks(), v.Over(), v.Choice(), u.Choice())
+	}
+	if lost, allowed := v.Spent(); lost != 0 || allowed != 0 {
+		t.Errorf("what was earned before the restart counts: %v of %v", lost, allowed)
+	}
+}
