@@ -64,16 +64,16 @@ type Stats struct {
 
 // Exploring says what tuners try out, over all queues.
 type Exploring struct {
-	Queues    map[string]int `json:"queues"`     // by whether they do, and if not why
+	Queues    map[string]int `json:"queues"`     // with tuners, by whether they do, and if not why
 	Looks     int            `json:"looks"`      // since the start of each tuner, or the last change of cost
 	LostMs    float64        `json:"lost_ms"`    // that looks took longer than usual launches
 	AllowedMs float64        `json:"allowed_ms"` // that they may
 }
 
-// add counts a queue.
+// add counts a queue of which a launch was measured.
 func (x *Exploring) add(of *session.Exploring) {
-	if of == nil {
-		of = &session.Exploring{State: session.Untried}
+	if of == nil || of.State == "" {
+		return
 	}
 	if x.Queues == nil {
 		x.Queues = make(map[string]int)

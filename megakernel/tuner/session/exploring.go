@@ -3,7 +3,7 @@ package session
 // Exploring says whether a queue tries geometries out, or why it does not, and what that
 // has cost since its start or the last change of its cost.
 type Exploring struct {
-	State     string
+	State     string  // "" without a tuner of the mode On
 	Looks     int     // that were compared
 	LostNs    float64 // by looks
 	AllowedNs float64 // that looks may lose, of the time for which users waited
@@ -11,7 +11,6 @@ type Exploring struct {
 
 // States of a queue that explores, or does not.
 const (
-	Untried = "no launch was measured" // or nothing is tuned this way
 	Urgent  = "its users cannot wait"
 	Idle    = "the device has time to spare, or works for others"
 	Looking = "a look is on offer"
@@ -34,7 +33,6 @@ func (s *Session) Exploring(env *Env) (x Exploring) {
 	}
 	switch {
 	case x.State == "":
-		x.State = Untried
 	case over:
 		x.State = Done
 	case env.Urgent:
