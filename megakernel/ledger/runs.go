@@ -35,13 +35,14 @@ func (r *Run) Slot(i int, s *ring.Slot) {
 	}
 }
 
-// fill makes the slots from the from-th one on.
-func (r *Run) fill(dst []ring.Slot, from int) {
-	same := ring.Slot{Opcode: r.Opcode, Priority: r.Priority}
+// fill makes the slots from the from-th one on, of which sequence is the first one's number.
+func (r *Run) fill(dst []ring.Slot, from int, tenant, sequence uint32) {
+	same := ring.Slot{Opcode: r.Opcode, Priority: r.Priority, Tenant: tenant}
 	for a := range r.Args {
 		same.Args[a] = r.Args[a].Value
 	}
 	for i := range dst {
+		same.Sequence = sequence + uint32(i)
 		dst[i] = same
 	}
 	for a := range r.Args {
@@ -148,29 +149,21 @@ func (b *Entry) slot(i int, scratch *ring.Slot) *ring.Slot {
 // slots are those of from..from+n in the order of the batch, in the batch or, if some are
 // of runs, in gather, which needs room for n.
 func (b *Entry) slots(from, n int, gather []ring.Slot) []ring.Slot {
-	out := gather[:n]
-	if from+n <= len(b.Slots) {
-		out = b.Slots[from : from+n]
-	} else {
-		b.fill(out, from)
+	tenant, sequence := b.queue.window.Tenant, b.result.Sequence
+	listed := b.Slots[min(from, len(b.Slots)):min(from+n, len(b.Slots))]
+	for i := range listed {
+		listed[i].Tenant, listed[i].Sequence = tenant, sequence+uint32(from+i)
 	}
-	tenant, sequence := b.queue.window.Tenant, b.result.Sequence+uint32(from)
-	for i := range out {
-		out[i].Tenant, out[i].Sequence = tenant, sequence+uint32(i)
+	if len(listed) == n {
+		return listed
+	}
+	out := gather[:n]
+	for rest := out[copy(out, listed):]; len(rest) > 0; {
+		at := from + n - len(rest)
+		i, first := b.runAt(at)
+		made := min(len(rest), b.ends[i]-at)
+		b.Runs[i].fill(rest[:made], at-first, tenant, sequence+uint32(at))
+		rest = rest[made:]
 	}
 	return out
-}
-
-// fill copies or makes slots from a position of the batch on.
-func (b *Entry) fill(dst []ring.Slot, from int) {
-	if from < len(b.Slots) {
-		n := copy(dst, b.Slots[from:])
-		dst, from = dst[n:], from+n
-	}
-	for len(dst) > 0 {
-		i, first := b.runAt(from)
-		n := min(len(dst), b.ends[i]-from)
-		b.Runs[i].fill(dst[:n], from-first)
-		dst, from = dst[n:], from+n
-	}
 }
