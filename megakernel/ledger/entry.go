@@ -30,6 +30,7 @@ type Result struct {
 	Dropped  uint32      // slots that did not run because of Err
 	Faults   []SlotFault // of every faulted slot, in the order in which they were collected
 	Results  []uint32    // one per slot if the batch asked for them, 0 for a faulted or dropped slot
+	Slots    []ring.Slot // the batch's, which are the caller's again
 	Err      error       // why slots were dropped: ErrCanceled, ErrDeadline, ErrForbidden or ErrHeapLost; nil if none was
 }
 

@@ -106,6 +106,10 @@ func written(t *testing.T, work Batch) (out []ring.Slot) {
 		write(l.Reserve(nil, w))
 		if l.Plan(w); w.Slots == 0 {
 			l.Return(now, w, false)
+			back := l.Finished("q")[0].Slots
+			if len(back) != len(work.Slots) || len(back) > 0 && &back[0] != &work.Slots[0] {
+				t.Error("the batch's slots are not given back")
+			}
 			return out
 		}
 		checkEach(t, w, out)

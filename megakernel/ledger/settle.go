@@ -103,6 +103,7 @@ func (l *Ledger) finish(now time.Time, b *Entry) {
 	if b.result.Dropped == 0 {
 		b.result.Err = nil // withdrawn when all its slots were in waves
 	}
+	b.result.Slots = b.Slots
 	q.finished = append(q.finished, b.result)
 	q.used = now
 	if b.withdrawn {

@@ -64,9 +64,12 @@ func (e *Engine) readPrints(report *megakernel.Report) {
 	e.prints.add(prints)
 }
 
-// doneRecord is a finished batch on the wire, with what its slots printed.
+// doneRecord is a finished batch on the wire, with what its slots printed. The batch's slots are
+// released.
 func (e *Engine) doneRecord(queue string, b *megakernel.BatchResult) telemetry.Done {
 	d := doneRecord(b)
+	release(b.Slots)
+	b.Slots = nil
 	prints := e.prints.take(queue, b.Sequence, b.Executed+b.Faulted+b.Dropped)
 	d.Printed = uint32(min(len(prints), telemetry.MaxBatchSlots))
 	for _, p := range prints[:min(len(prints), telemetry.MaxPrints)] {
