@@ -35,6 +35,7 @@ type call struct {
 	panicked any
 	stack    []byte
 	done     chan struct{}
+	asleep   atomic.Bool // the caller has to be woken
 }
 
 var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
@@ -62,7 +63,7 @@ func (t *Thread) loop() {
 			c, ok = <-t.calls
 		}
 		if c != nil {
-			c.run()
+			t.run(c)
 		}
 		if !ok {
 			return
@@ -73,6 +74,11 @@ func (t *Thread) loop() {
 // To wake a goroutine on another OS thread takes 5 to 10 microseconds each way, as
 // long as a small dispatch. So a thread looks for its next call, and a caller for
 // its result, for a while before they sleep, where that keeps nobody from running.
+//
+// Who wakes another gives its processor away before it looks: what Go wakes runs next on the
+// processor of who woke it, and others leave it there. On a machine with 16 idle processors a
+// thread that had slept began a call only when its caller had looked for the result for 100
+// microseconds, and a caller had it only when the thread had looked for another call for 50.
 const (
 	spinProcessors = 8
 	threadSpin     = 50 * time.Microsecond
@@ -95,7 +101,7 @@ func (t *Thread) spin() (c *call, open bool) {
 	}
 	if late := t.next.Swap(nil); late != &t.awake {
 		if c != nil {
-			c.run() // it was sent first
+			t.run(c) // it was sent first
 		}
 		c = late
 	}
@@ -109,13 +115,18 @@ func (t *Thread) spin() (c *call, open bool) {
 func (t *Thread) Do(fn func() error) error {
 	c := calls.Get().(*call)
 	c.fn = fn
-	if !t.send(c) {
+	sent, woken := t.send(c)
+	if !sent {
 		calls.Put(c)
 		return ErrClosed
 	}
 	if t.spins {
+		if woken {
+			runtime.Gosched()
+		}
 		c.spin()
 	}
+	c.asleep.Store(true)
 	select {
 	case <-c.done:
 	case <-t.ended:
@@ -128,20 +139,21 @@ func (t *Thread) Do(fn func() error) error {
 	return c.result()
 }
 
-func (t *Thread) send(c *call) bool {
+// send gives the thread a call, and says whether that may have woken it.
+func (t *Thread) send(c *call) (sent, woken bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if t.closed {
-		return false
+		return false, false
 	}
 	if t.spins && t.next.CompareAndSwap(&t.awake, c) {
-		return true
+		return true, false
 	}
 	select {
 	case t.calls <- c:
-		return true
+		return true, true
 	case <-t.ended: // a function ended the goroutine with runtime.Goexit
-		return false
+		return false, false
 	}
 }
 
@@ -157,9 +169,16 @@ func (t *Thread) Close() {
 	<-t.ended
 }
 
-// run executes the function and wakes the caller, also if the function panics or
-// leaves by runtime.Goexit, as testing.T.Fatal does.
-func (c *call) run() {
+// run runs a call and lets its caller go on.
+func (t *Thread) run(c *call) {
+	if c.run() && t.spins {
+		runtime.Gosched()
+	}
+}
+
+// run executes the function and hands the result over, also if the function panics or
+// leaves by runtime.Goexit, as testing.T.Fatal does. It says whether that woke the caller.
+func (c *call) run() (woken bool) {
 	returned := false
 	defer func() {
 		if p := recover(); p != nil {
@@ -167,10 +186,12 @@ func (c *call) run() {
 		} else if !returned {
 			c.panicked = errGoexit
 		}
+		woken = c.asleep.Load() // c is the next caller's as soon as this one has it
 		c.done <- struct{}{}
 	}()
 	c.err = c.fn()
 	returned = true
+	return
 }
 
 var errGoexit = errors.New("glcompute: a function on the device's thread called runtime.Goexit")
