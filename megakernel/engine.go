@@ -2,6 +2,7 @@ package megakernel
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
@@ -35,6 +36,7 @@ type Engine struct {
 	catalog *kernel.Catalog
 	promote hotset.Config
 	flights []*flight
+	hands   int // goroutines that may write one batch
 
 	// Guarded by deviceMu.
 	deviceMu  sync.Mutex
@@ -80,6 +82,7 @@ func New(dev gpu.Device, cfg Config) (*Engine, error) {
 		settling: make(chan *flight, cfg.InFlight), settlers: make(chan struct{}),
 		submitted:  make([]*flight, 0, cfg.InFlight),
 		promotions: make([]promotion, cfg.MaxQueues),
+		hands:      handsOf(runtime.GOMAXPROCS(0)),
 	}
 	e.promote = promotionConfig(e.catalog)
 	var err error

@@ -57,6 +57,45 @@ func TestRunsLeaveWhatSlotsLeave(t *testing.T) {
 	}
 }
 
+// A batch of many pages is shared out among goroutines, whatever the number of processors here.
+// Each of its slots adds its number to a word of its own: one that is written to another's
+// position, or twice, or not, leaves another word.
+func TestPagesThatManyWriteHaveTheirOwnSlots(t *testing.T) {
+	const slots = 10_000
+	e := newEngine(t, openDevice(t), func(c *Config) { c.MaxQueues, c.WindowWords, c.HeapWords = 2, slots, 2*slots })
+	e.hands = maxHands
+	var addresses, numbers []byte
+	var listed []ring.Slot
+	want := make([]uint32, slots)
+	for i := range uint32(slots) {
+		want[i] = i + 1
+		if i < 3000 {
+			listed = append(listed, slot(kernel.OpAdd, ring.PriorityNormal, i+1, i))
+			continue
+		}
+		addresses = binary.LittleEndian.AppendUint32(addresses, i)
+		numbers = binary.LittleEndian.AppendUint32(numbers, i+1)
+	}
+	run := Run{Opcode: uint32(kernel.OpAdd), Priority: ring.PriorityNormal, Count: slots - len(listed)}
+	run.Args[0].Words, run.Args[1].Words = numbers, addresses
+	submit(t, e, "q", Batch{ID: "b", Slots: listed, Runs: []Run{run}})
+	for e.Pending("q") > 0 {
+		launch(t, e, Order{Queue: "q", Geometry: testGeometryAt(0)})
+	}
+	got := make([]uint32, slots)
+	if err := e.Read("q", 0, got); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got, want) {
+		t.Error("a slot did not run once as it was submitted")
+	}
+	for processors, hands := range map[int]int{1: 1, handProcessors - 1: 1, handProcessors: maxHands, 128: maxHands} {
+		if got := handsOf(processors); got != hands {
+			t.Errorf("%d hands with %d processors, want %d", got, processors, hands)
+		}
+	}
+}
+
 // differentSlots are slots of which no two write the same word, and which leave the same
 // in any order: stores each to a word of its own, adds, loads of words that nobody writes,
 // yields, fences, and faults.

@@ -2,6 +2,7 @@ package megakernel
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"ringmaster/megakernel/ledger"
@@ -69,14 +70,59 @@ func (e *Engine) write(w *writer) {
 	}
 	e.writers++
 	e.mu.Unlock()
-	for i := range w.extents {
-		x := &w.extents[i]
-		e.exec.memory.Store(x.Index, e.ledger.Slots(x, w.gather))
-	}
+	e.store(w.extents, w.gather)
 	e.mu.Lock()
 	e.ledger.Publish(e.now(), w.extents)
 	e.writers--
 	e.written.Broadcast()
+}
+
+// A batch of many pages is written by up to maxHands goroutines, from handProcessors processors
+// on, each with at least handExtents extents: a core fills memory more slowly than the memory
+// takes it, and all batches of a worker are submitted by one goroutine.
+const (
+	handProcessors = 8
+	maxHands       = 4
+	handExtents    = 4
+)
+
+// handsOf is how many goroutines may write a batch on some processors.
+func handsOf(processors int) int {
+	if processors < handProcessors {
+		return 1
+	}
+	return maxHands
+}
+
+// store writes the slots of extents to staging.
+func (e *Engine) store(extents []ledger.Extent, gather []ring.Slot) {
+	if hands := min(e.hands, len(extents)/handExtents); hands > 1 {
+		own := (len(extents) + hands - 1) / hands
+		defer e.storeBeside(extents[own:], own)()
+		extents = extents[:own]
+	}
+	e.storeAll(extents, gather)
+}
+
+// storeBeside has other goroutines write the slots of extents, some each, and returns what waits
+// for them.
+func (e *Engine) storeBeside(extents []ledger.Extent, each int) (wait func()) {
+	var others sync.WaitGroup
+	for part := range slices.Chunk(extents, each) {
+		others.Go(func() {
+			w := writers.Get().(*writer)
+			e.storeAll(part, w.gather)
+			writers.Put(w)
+		})
+	}
+	return others.Wait
+}
+
+func (e *Engine) storeAll(extents []ledger.Extent, gather []ring.Slot) {
+	for i := range extents {
+		x := &extents[i]
+		e.exec.memory.Store(x.Index, e.ledger.Slots(x, gather))
+	}
 }
 
 // clearReused clears the windows that were given to another queue, before anything of
