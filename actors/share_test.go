@@ -455,3 +455,54 @@ func TestLaunchesAreOrderedForTheLeaseUntilItRefusesThem(t *testing.T) {
 		})
 	}
 }
+
+// What launches took is kept by how they ran, also those of a launcher elsewhere, and so is
+// whether a compiled kernel is at hand there and what its lease takes.
+func TestARequestKnowsWhatEachKernelTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var last policy.Request
+		cfg := DefaultConfig()
+		cfg.Incarnation = 99
+		cfg.OnDecision = func(d DecisionInput) { last = d.Request }
+		s, err := New(cfg, newCountingPublisher())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		announcement := workerRecord(5, 1)
+		announcement.Worker.Has |= telemetry.HasLeaseSlots
+		announcement.Worker.LeaseSlots = 128
+		if err := s.Announce("gpu9", announcement); err != nil {
+			t.Fatal(err)
+		}
+		seq := uint64(0)
+		send := func(r *telemetry.Record) {
+			seq++
+			r.Seq = seq
+			if err := s.Ingest("gpu9", "q", r, time.Now(), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, l := range []telemetry.Launch{
+			{ElapsedNs: 100_000, CompiledReady: true},
+			{ElapsedNs: 40_000, CompiledReady: true, ExecutionMode: telemetry.ExecutionJIT},
+			{ElapsedNs: 70_000, Mode: telemetry.ModeLease},
+			{ElapsedNs: 1 << 60}, // which no launch takes
+		} {
+			l.Has = telemetry.HasElapsedNs
+			if l.Mode == telemetry.ModeWave {
+				l.Has |= telemetry.HasCompiledReady
+			}
+			for range 8 {
+				l.Launch, l.Executed = seq+1, 1_000
+				send(&telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch, Incarnation: 7}, Launch: l})
+			}
+		}
+		send(queueRecord(7, 1, 300))
+		synctest.Wait()
+		got := [...]uint64{last.Interpreted.SlotPs, last.Compiled.SlotPs, last.Leased.SlotPs, last.Cost.SlotPs}
+		if want := [...]uint64{100_000, 40_000, 70_000, 40_000}; got != want || last.CompiledReady || last.Lease != (policy.Lease{Slots: 128}) {
+			t.Errorf("%v, want %v, ready %t, %+v", got, want, last.CompiledReady, last.Lease)
+		}
+	})
+}

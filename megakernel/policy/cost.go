@@ -49,9 +49,9 @@ const (
 const (
 	// costRows is how many launches an estimate is made from.
 	costRows = 16
-	// enoughRows is how many of them two estimates need to be compared. The first launch of
-	// a kernel may have taken what only the first one does.
-	enoughRows = 4
+	// enoughRows is how many of them two estimates need to be compared. The first launches of
+	// a kernel take what only the first ones do, and three such are outvoted.
+	enoughRows = 8
 )
 
 // Costs are a queue's newest launches, from which its cost is estimated. The zero value has

@@ -12,7 +12,7 @@ const (
 )
 
 // forgetAfter is after how many launches a way that ran none of them is forgotten: what slots
-// are may have changed. Learning it anew takes enoughRows of as many, a thousandth.
+// are may have changed. Learning it anew takes enoughRows of as many, one in 500.
 const forgetAfter = 4_096
 
 // History is what a queue's launches took, by way. The zero value has none. It is a value: its
