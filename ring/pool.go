@@ -174,6 +174,13 @@ func (p *Pool) Collect(index int, device Status) (Status, error) {
 	return device, nil
 }
 
+// CollectDone takes over the status words of slots from an index on that are of one page, were
+// published and are done after one attempt more.
+func (p *Pool) CollectDone(index int, done []Status) {
+	p.pages[index>>PageShift].live -= len(done)
+	copy(p.status[index:], done)
+}
+
 // Drop withdraws a published slot that is in no wave: it will not run.
 func (p *Pool) Drop(index int) error {
 	if s := p.status[index].State(); s != Published {

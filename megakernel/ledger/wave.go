@@ -163,7 +163,9 @@ func (w *Wave) Collect(c *ring.Control) error {
 		return err
 	}
 	for position, entry := range w.Pages {
-		w.collectPage(position, entry)
+		if !w.collectWhole(position, entry) {
+			w.collectPage(position, entry)
+		}
 	}
 	return nil
 }
@@ -199,6 +201,30 @@ func (w *Wave) verify(c *ring.Control) error {
 	}
 	w.Executed, w.Faulted = executed, faulted
 	return nil
+}
+
+// collectWhole does what collectPage does for a page of one batch all of whose slots ran, as most
+// pages are, in a third of the time. It reports false, and has changed nothing, for any other.
+func (w *Wave) collectWhole(position int, entry ring.Entry) bool {
+	l := w.ledger
+	n, at, base := entry.Count(), position*ring.PageSlots, int(entry.Page())*ring.PageSlots
+	before, after, owners := l.pool.Statuses(int(entry.Page()), 1)[:n], w.Statuses[at:at+n], l.owners[base:base+n]
+	number := owners[0].entry
+	for j, b := range before {
+		if b.State() != ring.Published || after[j] != b.Attempted().With(ring.Done) || owners[j].entry != number {
+			return false
+		}
+	}
+	l.pool.CollectDone(base, after)
+	l.pages[entry.Page()].again = false
+	t := tally{entry: w.entries[number], executed: uint32(n)}
+	if t.entry.WantResults {
+		for j := range owners {
+			t.entry.result.Results[owners[j].index] = w.Words[at+j]
+		}
+	}
+	w.tally(&t)
+	return true
 }
 
 // collectPage takes in the status words of one page: states go to the pool, results to
