@@ -36,11 +36,8 @@ func (w *workerActor) launch() {
 
 func (w *workerActor) launchNext() bool {
 	w.findCandidates()
-	if len(w.flights) >= policy.WorkerInFlight(w.candidates) {
-		return false
-	}
 	next, weight := policy.PickQueue(w.candidates)
-	if next < 0 {
+	if next < 0 || len(w.flights) >= policy.WorkerInFlight(w.candidates) && !w.joins(&w.candidates[next]) {
 		return false
 	}
 	for i, l := range w.ready {
@@ -53,6 +50,18 @@ func (w *workerActor) launchNext() bool {
 	l.waited = 0
 	w.start(l, l.plan, w.candidates[next].Pending, weight)
 	return true
+}
+
+// joins says whether a launch of a candidate may be under way together with those that are.
+func (w *workerActor) joins(c *policy.Candidate) bool {
+	under := uint64(0)
+	for _, f := range w.flights {
+		if f.charged == 0 {
+			return false // nobody knows what it takes
+		}
+		under = addSaturating(under, f.charged)
+	}
+	return w.system.cfg.Policy.Joins(len(w.flights), under, c.LaunchNs)
 }
 
 // findCandidates lists the queues with work, as the choice of the next launch sees them.

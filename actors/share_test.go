@@ -20,6 +20,7 @@ import (
 type serialEngine struct {
 	plainEngine
 	slot time.Duration
+	host time.Duration // that a launch takes besides, while the device may run another
 
 	slotOf     map[string]time.Duration // of queues whose slots take another time
 	deadlineOf map[string]uint32        // ms, of queues whose batches have one
@@ -31,6 +32,8 @@ type serialEngine struct {
 	mu      sync.Mutex
 	waiting map[string][]batchLeft
 	free    time.Time
+	under   int // launches under way, and the most of them
+	most    int
 	deepest map[string]int
 	busy    map[string]time.Duration
 }
@@ -74,10 +77,21 @@ func (e *serialEngine) Launch(o Order, settled func(Report)) {
 	e.free = e.free.Add(took)
 	e.deepest[o.Queue] = max(e.deepest[o.Queue], int(r.Launch.Executed))
 	e.busy[o.Queue] += took
-	time.AfterFunc(time.Until(e.free), func() { settled(r) })
+	e.under++
+	e.most = max(e.most, e.under)
+	time.AfterFunc(time.Until(e.free)+e.host, func() {
+		e.mu.Lock()
+		e.under--
+		e.mu.Unlock()
+		settled(r)
+	})
 }
 
-func (e *serialEngine) Lease() policy.Lease { return e.lease }
+func (e *serialEngine) Lease() policy.Lease {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.lease
+}
 
 // deepestOf is the most slots of a launch of a queue since it was asked before.
 func (e *serialEngine) deepestOf(queue string) int {
@@ -205,6 +219,39 @@ func TestEqualQueuesGetTheSameTime(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 	})
+}
+
+// Short launches of several queues are under way together, because the host takes longer for
+// each than the device. Long ones are not: whoever comes would wait for all of them.
+func TestShortLaunchesOfSeveralQueuesGoTogether(t *testing.T) {
+	for slots, wantMost := range map[int]int{64: 3, 4_096: 1} {
+		shared(t, 400*time.Nanosecond, func(e *serialEngine, submit func(string, int, func(time.Duration))) {
+			e.host = 200 * time.Microsecond
+			for q := range 8 {
+				submit(fmt.Sprint("q", q), slots, func(time.Duration) {}) // of which the cost is learned
+			}
+			time.Sleep(time.Second)
+			e.mu.Lock()
+			e.most = 0
+			e.mu.Unlock()
+			stop := time.Now().Add(100 * time.Millisecond)
+			for q := range 8 {
+				var again func(time.Duration)
+				again = func(time.Duration) {
+					if time.Now().Before(stop) {
+						submit(fmt.Sprint("q", q), slots, again)
+					}
+				}
+				again(0)
+			}
+			time.Sleep(time.Second)
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			if e.most != wantMost {
+				t.Errorf("batches of %d slots: %d launches under way at most, want %d", slots, e.most, wantMost)
+			}
+		})
+	}
 }
 
 // A latency target and the deadlines of a queue's batches bound the launches of the others for
@@ -444,11 +491,15 @@ func TestLaunchesAreOrderedForTheLeaseUntilItRefusesThem(t *testing.T) {
 			e.refuses = refuses
 			for i := range want {
 				if i == 1 {
+					e.mu.Lock()
 					e.lease.Slots = 256
+					e.mu.Unlock()
 				}
 				submit("q", 16, func(time.Duration) {})
 				time.Sleep(10 * time.Millisecond)
 			}
+			e.mu.Lock()
+			defer e.mu.Unlock()
 			if !slices.Equal(e.leased, want) {
 				t.Errorf("refuses %t: %v, want %v", refuses, e.leased, want)
 			}

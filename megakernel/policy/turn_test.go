@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -87,6 +88,31 @@ func TestOnlyALaunchFarBelowItsTurnSparesOthers(t *testing.T) {
 	} {
 		if got := cfg.Spares(&c.req, c.slots); got != c.want {
 			t.Errorf("%d slots of %+v beside %d queues, target %d ms: %v", c.slots, c.req.Cost, c.req.OtherQueues, c.req.TargetMs, got)
+		}
+	}
+}
+
+func TestJoins(t *testing.T) {
+	standard, reference := Standard(), Reference()
+	for _, c := range []struct {
+		cfg         *Config
+		launches    int
+		under, next uint64
+		want        bool
+	}{
+		{&standard, 1, 25_000, 25_000, true},
+		{&standard, 2, 50_000, 25_000, true},
+		{&standard, 3, 75_000, 25_000, false}, // as many as may ever be under way
+		{&standard, 1, 900_000, 100_000, true},
+		{&standard, 1, 900_000, 100_001, false},
+		{&standard, 1, 25_000, 0, false}, // nobody knows what it takes
+		{&standard, 1, 0, 25_000, false},
+		{&standard, 1, 1, math.MaxUint64, false},
+		{&standard, 1, math.MaxUint64, 1, false},
+		{&reference, 1, 25_000, 25_000, false},
+	} {
+		if got := c.cfg.Joins(c.launches, c.under, c.next); got != c.want {
+			t.Errorf("beside %d launches of %d ns one of %d: %v", c.launches, c.under, c.next, got)
 		}
 	}
 }
