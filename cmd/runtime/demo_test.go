@@ -72,6 +72,7 @@ func hasTheDocumentedKeys(t *testing.T, got outcome) {
 }
 
 func TestDemoEndsWithWhatTheDecisionWasWorth(t *testing.T) {
+	t.Parallel() // its turns last a second each
 	requireGL(t)
 	text := ringmaster(t, t.Context(), "", "demo", "--limit", "4m", "--speed", "200", "--compare", "1")
 	_, after, found := strings.Cut(text.stdout, "\ndecided / always 256×")
