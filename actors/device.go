@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -223,7 +224,9 @@ func (f *family) tellGoal() {
 	}
 }
 
-// takeGoal keeps the least of the goals and says whether it has changed.
+// takeGoal keeps the least of the goals and says whether it has changed by so much that the
+// other queues should know at once: to another power of two, so that batches whose deadlines
+// differ a little do not have all queues decide with each of them.
 func (d *device) takeGoal(f *family) (changed bool) {
 	d.goalsMu.Lock()
 	defer d.goalsMu.Unlock()
@@ -239,14 +242,14 @@ func (d *device) takeGoal(f *family) (changed bool) {
 	}
 	if next := soonest(least, goal); before != least || goal != 0 && goal < least {
 		d.goal.Store(next)
-		return next != least
+		return bits.Len32(next) != bits.Len32(least)
 	}
 	next := uint32(0) // it may have been the least
 	for _, g := range d.goals {
 		next = soonest(next, g)
 	}
 	d.goal.Store(next)
-	return next != least
+	return bits.Len32(next) != bits.Len32(least)
 }
 
 // hasWork notes that a lane has work, or has none from now on.

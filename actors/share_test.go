@@ -338,6 +338,29 @@ func TestADeadlineIsForgotten(t *testing.T) {
 
 func goalDevice(s *System) *device { return &device{system: s, goals: make(map[*family]uint32)} }
 
+// Deadlines that become shorter and shorter have the other queues decide a few times, not with
+// each batch.
+func TestDeadlinesThatDifferALittleAskForFewDecisions(t *testing.T) {
+	shared(t, time.Microsecond, func(e *serialEngine, submit func(string, int, func(time.Duration))) {
+		ignore := func(time.Duration) {}
+		submit("other", 16, ignore)
+		submit("urgent", 16, ignore)
+		time.Sleep(time.Millisecond)
+		submit("other", 16, ignore)
+		time.Sleep(time.Millisecond)
+		decisions := func() uint64 { return e.system.devices["gpu0"].families["other"].tally.decisions.Load() }
+		before := decisions()
+		for i := range uint32(400) {
+			e.deadlineOf["urgent"] = 900 - i
+			submit("urgent", 1, ignore)
+			time.Sleep(time.Millisecond)
+		}
+		if n := decisions() - before; n == 0 || n > 3 {
+			t.Errorf("%d decisions", n)
+		}
+	})
+}
+
 // The least goal of the queues with work is known whatever comes and goes.
 func TestTheLeastGoalIsKnown(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
