@@ -91,6 +91,16 @@ func (l *lane) wanted(b *batch, now time.Time) {
 	}
 }
 
+// firstDue is when the first of some batches is due, zero if none has a time.
+func firstDue(open map[string]*batch) (first time.Time) {
+	for _, b := range open {
+		if !b.due.IsZero() && (first.IsZero() || b.due.Before(first)) {
+			first = b.due
+		}
+	}
+	return first
+}
+
 // again answers another delivery of a batch that ran before, with its done record.
 func (w *workerActor) again(ran *finishedBatch, b *batch) {
 	first := ran.pending

@@ -361,16 +361,6 @@ func (l *lane) letGo(look uint64) {
 	l.family.dispatch(l.family.cell.requestDecision())
 }
 
-// firstDue is when the first of some batches is due, zero if none has a time.
-func firstDue(open map[string]*batch) (first time.Time) {
-	for _, b := range open {
-		if !b.due.IsZero() && (first.IsZero() || b.due.Before(first)) {
-			first = b.due
-		}
-	}
-	return first
-}
-
 // holds reports whether a lane waits for more slots, and has the worker actor look again when it
 // has waited for long enough.
 func (w *workerActor) holds(l *lane, left int) bool {
