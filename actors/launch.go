@@ -52,18 +52,6 @@ func (w *workerActor) launchNext() bool {
 	return true
 }
 
-// joins says whether a launch of a candidate may be under way together with those that are.
-func (w *workerActor) joins(c *policy.Candidate) bool {
-	under := uint64(0)
-	for _, f := range w.flights {
-		if f.charged == 0 {
-			return false // nobody knows what it takes
-		}
-		under = addSaturating(under, f.charged)
-	}
-	return w.system.cfg.Policy.Joins(len(w.flights), under, c.LaunchNs)
-}
-
 // findCandidates lists the queues with work, as the choice of the next launch sees them.
 func (w *workerActor) findCandidates() {
 	w.candidates = w.candidates[:0]

@@ -234,3 +234,15 @@ func (b *inbox) close() []any {
 	b.items = nil
 	return left
 }
+
+// joins says whether a launch of a candidate may be under way together with those that are.
+func (w *workerActor) joins(c *policy.Candidate) bool {
+	under := uint64(0)
+	for _, f := range w.flights {
+		if f.charged == 0 {
+			return false // nobody knows what it takes
+		}
+		under = addSaturating(under, f.charged)
+	}
+	return w.system.cfg.Policy.Joins(len(w.flights), under, c.LaunchNs)
+}
