@@ -66,8 +66,8 @@ type Config struct {
 	JITQueueLenHysteresis uint32 `json:"jit_queue_len_hysteresis,omitzero"` // slots
 	WorkerHysteresisBps   uint16 `json:"worker_hysteresis_bps,omitzero"`
 
-	// Used with ByCost only. Of two ways of running a launch the other is taken when it takes
-	// this much less time.
+	// Used with ByCost only. A way of running launches is left for another that takes this much
+	// less time; the interpreter is left for a compiled kernel that takes less at all.
 	CostHysteresisBps uint16 `json:"cost_hysteresis_bps,omitzero"`
 
 	// Used with Steady only. Dwell is how many decisions in a row must ask for what

@@ -49,6 +49,6 @@ func launchModeByCost(cfg *Config, leased, wave uint64, idle bool, state *PlanSt
 	case mode == LaunchWave && cfg.otherIsCheaper(wave, leased, idle, &state.LaunchModeAsked):
 		mode = LaunchLease
 	}
-	cfg.explainCost(RuleLeaseCost, mode == LaunchLease, leased, wave, why)
+	cfg.explainCost(RuleLeaseCost, mode == LaunchLease, leased, wave, cfg.clearlyBelow(wave)+1, why)
 	return mode
 }

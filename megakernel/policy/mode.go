@@ -22,9 +22,10 @@ func mode(cfg *Config, req *Request, sig *Classification, slots uint32, idle boo
 	return state.Mode
 }
 
-// modeByCost keeps the kernel before until the other is clearly cheaper for enough decisions in
-// a row. The reason tells what a launch takes on the compiled kernel, and when that is left or
-// taken.
+// modeByCost takes the compiled kernel when it is cheaper, and leaves it when the interpreter is
+// clearly cheaper, each for enough decisions in a row. Between the two the compiled kernel stays:
+// it is built, and what it gains grows with the launch. The reason tells what a launch takes on
+// the compiled kernel, and when that is left or taken.
 func modeByCost(cfg *Config, req *Request, slots uint32, idle bool, state *PlanState, why *Reason) Mode {
 	interpreted, compiled := req.Interpreted.Ns(slots), req.Compiled.Ns(slots)
 	mode := state.Mode
@@ -36,10 +37,10 @@ func modeByCost(cfg *Config, req *Request, slots uint32, idle bool, state *PlanS
 		}
 	case mode == ModeJIT && cfg.otherIsCheaper(compiled, interpreted, idle, &state.ModeAsked):
 		mode = ModeInterpreter
-	case mode == ModeInterpreter && cfg.otherIsCheaper(interpreted, compiled, idle, &state.ModeAsked):
+	case mode == ModeInterpreter && !idle && cfg.persists(compiled < interpreted, &state.ModeAsked):
 		mode = ModeJIT
 	}
-	cfg.explainCost(RuleModeCost, mode == ModeJIT, compiled, interpreted, why)
+	cfg.explainCost(RuleModeCost, mode == ModeJIT, compiled, interpreted, interpreted, why)
 	return mode
 }
 
@@ -75,12 +76,12 @@ func (c *Config) clearlyBelow(ns uint64) uint64 {
 	return below
 }
 
-// explainCost explains a choice between two ways, of which the first takes ns: it is taken from
-// the threshold on down, and left from the threshold on up.
-func (c *Config) explainCost(rule Rule, first bool, ns, other uint64, why *Reason) {
+// explainCost explains a choice between two ways, of which the first takes ns and is taken
+// below some time. It is left when the other is clearly below it.
+func (c *Config) explainCost(rule Rule, first bool, ns, other, taken uint64, why *Reason) {
 	why.Held = first != (ns < other)
 	if !first {
-		why.leavesBelow(rule, ns, c.clearlyBelow(other)+1)
+		why.leavesBelow(rule, ns, taken)
 		return
 	}
 	edge := uint64(math.MaxUint64) // ns, from which on other is clearly below
