@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -47,17 +48,26 @@ func draw(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// namesOf is how many values a type of package policy has that are written by name, 0 for
-// every other type.
+// namesOf is how many values a type has that are written by name, 0 for every other type. Those
+// of an enumeration are counted by their names: a value beyond them says its number.
 func namesOf(t reflect.Type) int {
-	return map[reflect.Type]int{
-		reflect.TypeFor[policy.Topology]():  int(policy.TopologyMemoryConstrained) + 1,
-		reflect.TypeFor[policy.Pressure]():  int(policy.PressureSaturated) + 1,
-		reflect.TypeFor[policy.Mode]():      int(policy.ModeJIT) + 1,
-		reflect.TypeFor[policy.Rule]():      int(policy.RuleModeFused) + 1,
-		reflect.TypeFor[policy.Presence]():  int(policy.HasFrontierEdges) * 2,
-		reflect.TypeFor[policy.TunedAxes](): int(policy.TunedDepth) * 2,
-	}[t]
+	switch t {
+	case reflect.TypeFor[policy.Presence]():
+		return int(policy.HasFrontierEdges) * 2
+	case reflect.TypeFor[policy.TunedAxes]():
+		return int(policy.TunedDepth) * 2
+	}
+	if t.Kind() != reflect.Uint8 || !t.Implements(reflect.TypeFor[fmt.Stringer]()) {
+		return 0
+	}
+	for n := range math.MaxUint8 {
+		v := reflect.New(t).Elem()
+		v.SetUint(uint64(n))
+		if strings.Contains(v.Interface().(fmt.Stringer).String(), "(") {
+			return n
+		}
+	}
+	return math.MaxUint8
 }
 
 func drawEntry(t *rapid.T) *Entry {
