@@ -78,7 +78,7 @@ func TestIntakesAllocateAtMostFourTimesTheirPayload(t *testing.T) {
 	conn := unconnected(t)
 	for _, payload := range wireCorpus(t) {
 		intake := newIntake(&Ingest{conn: conn, sink: nullSink{}, cfg: DefaultIngestConfig()}, unlimited)
-		work := &WorkConsumer{conn: conn, cfg: DefaultWorkConfig(), pending: make(map[uint64]*batch),
+		work := &WorkConsumer{conn: conn, cfg: DefaultWorkConfig(), pending: make(map[uint64]*batch), room: newRoom(DefaultWorkConfig().MaxBytes),
 			handler: func(string, string, *telemetry.Work, int64, func(telemetry.Outcome, error)) {}}
 		for name, take := range map[string]func(){
 			"telemetry": func() { intake.take(&nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0.a", Data: payload}) },
@@ -231,7 +231,8 @@ func FuzzWorkIntake(f *testing.F) {
 	f.Fuzz(func(t *testing.T, subject, key, value string, payload []byte) {
 		var got *telemetry.Work
 		var settled func(telemetry.Outcome, error)
-		w := &WorkConsumer{conn: conn, worker: "gpu0", cfg: DefaultWorkConfig(), pending: make(map[uint64]*batch)}
+		cfg := DefaultWorkConfig()
+		w := &WorkConsumer{conn: conn, worker: "gpu0", cfg: cfg, pending: make(map[uint64]*batch), room: newRoom(cfg.MaxBytes)}
 		w.handler = func(worker, queue string, work *telemetry.Work, _ int64, done func(telemetry.Outcome, error)) {
 			if !telemetry.ValidToken(worker) || !telemetry.ValidToken(queue) || queue == telemetry.BatchQueue {
 				t.Fatalf("worker %q, queue %q", worker, queue)

@@ -146,7 +146,7 @@ func (c *Conn) ConsumeWork(ctx context.Context, worker string, cfg WorkConfig, h
 		stopped: make(chan struct{}), beating: make(chan struct{}),
 		ready: make(chan struct{}), idle: make(chan struct{}),
 		pending: make(map[uint64]*batch), flows: make(map[string]*queueFlow),
-		room: room{limit: cfg.MaxBytes, of: make(map[string]int64)},
+		room: newRoom(cfg.MaxBytes),
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
 	go w.run(ctx)
@@ -236,6 +236,8 @@ type room struct {
 	waiting []*visitor       // oldest first, at most one of a queue
 	ending  bool             // everybody may enter
 }
+
+func newRoom(limit int64) room { return room{limit: limit, of: make(map[string]int64)} }
 
 // visitor waits for room.
 type visitor struct {
