@@ -53,7 +53,9 @@ type launched struct {
 	kernel   kernel.Kernel
 	cold     kernel.Kernel
 	geometry policy.Geometry
-	same     uint32 // waves in a row at that geometry, saturated
+	width    uint32 // that its newest wave was ordered at, and the chunk: what a fused kernel is compiled for
+	chunk    uint32
+	same     uint32 // waves in a row ordered so, saturated
 }
 
 func newExecutor(e *Engine) *executor {

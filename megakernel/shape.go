@@ -26,8 +26,8 @@ func (x *executor) shape(f *flight) error {
 		}
 	}
 	f.report.Wanted = want
-	if g != q.geometry {
-		q.same = 0
+	if g.Width != q.width || g.Chunk != q.chunk {
+		q.width, q.chunk, q.same = g.Width, g.Chunk, 0
 	}
 	f.report.CompiledReady = x.compiledReady(f, g, q.same)
 	q.same = min(q.same+1, aheadFrom)
@@ -71,8 +71,8 @@ func (x *executor) shape(f *flight) error {
 	return nil
 }
 
-// aheadFrom is after how many waves in a row at one geometry a fused kernel is built ahead for
-// it: a tuner that looks at geometries has none built.
+// aheadFrom is after how many waves in a row of one width and chunk a fused kernel is built ahead
+// for them: a tuner that looks at geometries has none built.
 const aheadFrom = 16
 
 // compiledReady says whether a fused kernel for a wave's hot opcodes is built, whether it is
