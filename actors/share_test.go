@@ -132,6 +132,16 @@ func shared(t *testing.T, slot time.Duration, run func(e *serialEngine, submit f
 	})
 }
 
+// resubmits is what is to be done when a batch of a queue is: another of so many slots, until stop.
+func resubmits(submit func(string, int, func(time.Duration)), queue string, slots int, stop time.Time) (again func(time.Duration)) {
+	again = func(time.Duration) {
+		if time.Now().Before(stop) {
+			submit(queue, slots, again)
+		}
+	}
+	return again
+}
+
 // Small work that comes all the time beside a backlog of heavy batches waits for the launches
 // under way, and those end in their turn. The backlog loses the small work's time only, and
 // once it is alone its launches take all they can.
@@ -195,12 +205,7 @@ func TestEqualQueuesGetTheSameTime(t *testing.T) {
 		for q := range queues {
 			name := fmt.Sprint("q", q)
 			e.slotOf[name] = e.slot * time.Duration(queues+q) / queues
-			var again func(time.Duration)
-			again = func(time.Duration) {
-				if time.Now().Before(stop) {
-					submit(name, 1_024, again)
-				}
-			}
+			again := resubmits(submit, name, 1_024, stop)
 			submit(name, 256, again)
 			submit(name, 1_024, again)
 			submit(name, 1_024, again)
@@ -236,13 +241,7 @@ func TestShortLaunchesOfSeveralQueuesGoTogether(t *testing.T) {
 			e.mu.Unlock()
 			stop := time.Now().Add(100 * time.Millisecond)
 			for q := range 8 {
-				var again func(time.Duration)
-				again = func(time.Duration) {
-					if time.Now().Before(stop) {
-						submit(fmt.Sprint("q", q), slots, again)
-					}
-				}
-				again(0)
+				resubmits(submit, fmt.Sprint("q", q), slots, stop)(0)
 			}
 			time.Sleep(time.Second)
 			e.mu.Lock()
@@ -463,12 +462,7 @@ func TestABatchThatWouldBeLateGoesFirst(t *testing.T) {
 			stop := time.Now().Add(time.Second)
 			for q := range queues {
 				name := fmt.Sprint("q", q)
-				var again func(time.Duration)
-				again = func(time.Duration) {
-					if time.Now().Before(stop) {
-						submit(name, 1_024, again)
-					}
-				}
+				again := resubmits(submit, name, 1_024, stop)
 				submit(name, 256, again)
 				submit(name, 1_024, again)
 			}
