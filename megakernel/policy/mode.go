@@ -45,8 +45,8 @@ func modeByCost(cfg *Config, req *Request, slots uint32, idle bool, state *PlanS
 }
 
 // learnedMode is the kernel of a launch that another rule has chosen a kernel for. If only that
-// one was measured and the other is at hand, the launch learns the other. Whoever measures forgets what has not run for long, so this comes
-// again, seldom.
+// one was measured and the other is at hand, the launch learns the other. Whoever measures
+// forgets what has not run for long, so this comes again, seldom.
 func learnedMode(req *Request, slots uint32, chosen Mode, why *Reason) Mode {
 	known, other, at := &req.Interpreted, &req.Compiled, req.CompiledReady
 	if chosen == ModeJIT {
