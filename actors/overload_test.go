@@ -100,7 +100,7 @@ func TestAFloodIsFoldedInOrderAndWithoutLoss(t *testing.T) {
 	for name, q := range watch.queues {
 		q.mu.Lock()
 		if q.backward != 0 {
-			t.Errorf("queue %s: %d answers to older records than the one before", name, q.backward)
+			t.Errorf("queue %s: %d answers to older records than the answer before had", name, q.backward)
 		}
 		q.mu.Unlock()
 	}

@@ -54,7 +54,7 @@ func TestWalksAreDecidedAndAnsweredOneByOne(t *testing.T) {
 				t.Errorf("level %d: %v, want %v: %+v", i, d.Plan.Topology, l.want, d)
 			}
 			if i > 0 && d.Before != got[i-1].After {
-				t.Errorf("level %d is decided from %+v, the one before left %+v", i, d.Before, got[i-1].After)
+				t.Errorf("level %d is decided from %+v, the level before left %+v", i, d.Before, got[i-1].After)
 			}
 			if l.nodes > 0 && (d.Plan.WorkgroupSizeX > 64 || d.Plan.HitCapacity != 10_000) {
 				t.Errorf("level %d: width %d and room for %d hits; asked for at most 64 and 10,000", i, d.Plan.WorkgroupSizeX, d.Plan.HitCapacity)

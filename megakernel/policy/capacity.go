@@ -36,13 +36,17 @@ func hasHits(req *Request, walk *Classification) bool {
 	return walk.Topology != TopologyNone || req.RequestedHitCapacity|req.ExpectedHitsPerItem != 0
 }
 
-// noHits is the memory of a plan without hits: it needs none beside what is resident, so it
-// fits any budget.
-func noHits(req *Request, rec *Recommendation) {
+// memory sizes what a launch needs beside what is resident: room for its hits. A plan without
+// hits needs none, so it fits any budget.
+func memory(cfg *Config, req *Request, walk *Classification, scarce bool, rec *Recommendation) error {
+	if hasHits(req, walk) {
+		return hits(cfg, req, scarce, rec)
+	}
 	rec.EstimatedPeakBytes = req.ResidentDeviceBytes
 	if req.MemoryBudgetBytes != 0 && req.ResidentDeviceBytes >= req.MemoryBudgetBytes {
 		rec.addReason().crosses(RuleNoMemoryNeeded, req.ResidentDeviceBytes, req.MemoryBudgetBytes)
 	}
+	return nil
 }
 
 // memoryReason says how far the hit capacity is from losing its head room, or
@@ -154,4 +158,9 @@ func inFlight(cfg *Config, req *Request, length, depth, turn uint32, scarce bool
 		launches = min(launches, turnsAhead)
 	}
 	return launches
+}
+
+// age says whether waiting work has to be aged: it came back, or waits long.
+func age(cfg *Config, req *Request) bool {
+	return req.RequeueCount > 0 || req.MaxPriorityAge >= cfg.PriorityAgeThreshold
 }

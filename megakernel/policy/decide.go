@@ -1,9 +1,7 @@
 package policy
 
-import "math/bits"
-
-// Decide makes one decision: observe, classify, dwell, plan. Whoever decides calls it:
-// the actors, replay, the golden vectors and the benchmark.
+// Decide makes one decision: which walk, then which launch. Whoever decides calls it: the
+// actors, a graph job's desk, replay, the golden vectors and the benchmark.
 //
 // On an error the recommendation is zero and the plan's part of the state is
 // the one that went in. The topology's part moves on if the topology could be
@@ -16,109 +14,55 @@ func Decide(cfg *Config, req *Request, prev State) (rec Recommendation, next Sta
 	next.Topology = walk.dwell(cfg, req, prev.Topology)
 	next.Plan = prev.Plan
 	if err = plan(cfg, req, &walk, &next.Plan, &rec); err != nil {
-		next.Plan = prev.Plan
-		return Recommendation{}, next, err
+		rec, next.Plan = Recommendation{}, prev.Plan
+	} else if cfg.Steady && req.QueueLen == 0 {
+		next.Plan = prev.Plan // an empty queue changes nothing
 	}
-	if cfg.Steady && req.QueueLen == 0 {
-		next.Plan = prev.Plan
-	}
-	return rec, next, nil
+	return rec, next, err
 }
 
-// Signals are what a request says once its missing values are filled in and
-// its hot counters judged.
-type Signals struct {
-	FrontierDensityBps uint16 // given, measured or inferred
-	MemoryPressureBps  uint16 // given, measured or inferred
-	// DensityKnown and PressureKnown tell a measured zero from "no
-	// information": zero counts as known only with its Presence bit.
-	DensityKnown  bool
-	PressureKnown bool
-	// ByEdges: the topology is decided by the frontier's out-edges.
-	ByEdges bool
-
-	// Promote: the counter is at its threshold. Warm: it is at most the band
-	// below, where what it gained is kept.
-	PromoteHotOpcodes bool
-	PromoteHotWindows bool
-	WarmOpcodes       bool
-	WarmWindows       bool
-
-	// CompiledPays: slots were measured to take clearly less time on a compiled kernel, and
-	// CompiledHelps that they take less, where what it gained is kept.
-	CompiledPays  bool
-	CompiledHelps bool
-}
-
-// Observe runs the stages infer and promotion.
-func Observe(cfg *Config, req *Request) (s Signals) {
-	s.observe(cfg, req)
-	return s
-}
-
-// observe fills in s, which is zero.
-func (s *Signals) observe(cfg *Config, req *Request) {
-	density, pressure := inferDensity(req), inferPressure(req)
-	s.FrontierDensityBps, s.MemoryPressureBps = density, pressure
-	s.DensityKnown = density != 0 || req.Present&HasFrontierDensity != 0
-	s.PressureKnown = pressure != 0 || req.Present&HasMemoryPressure != 0
-	s.ByEdges = cfg.TopologyByEdges && req.Present&HasFrontierEdges != 0 && req.GraphNodeCount != 0
-
-	opcodeBand, windowBand := hotBands(cfg)
-	s.PromoteHotOpcodes = req.HotOpcodeCount >= cfg.HotOpcodeThreshold
-	s.PromoteHotWindows = req.HotWindowCount >= cfg.HotWindowThreshold
-	s.WarmOpcodes = uint64(req.HotOpcodeCount)+opcodeBand >= uint64(cfg.HotOpcodeThreshold)
-	s.WarmWindows = uint64(req.HotWindowCount)+windowBand >= uint64(cfg.HotWindowThreshold)
-	s.observeCosts(cfg, req)
-}
-
-// observeCosts says whether slots take less time on a compiled kernel, as measured.
-func (s *Signals) observeCosts(cfg *Config, req *Request) {
-	if cfg.ByCost && req.Interpreted.known() && req.Compiled.known() {
-		s.CompiledHelps = req.Compiled.SlotPs < req.Interpreted.SlotPs
-		s.CompiledPays = req.Compiled.SlotPs <= cfg.clearlyBelow(req.Interpreted.SlotPs)
+// classify decides how the work is walked. It fills in c, which is zero.
+func (c *Classification) classify(cfg *Config, req *Request, prev Topology) (err error) {
+	c.observe(cfg, req)
+	if cfg.StrictBps && max(c.FrontierDensityBps, c.MemoryPressureBps) > FullBps {
+		return ErrBps
 	}
+	c.Raw = rawTopology(cfg, req, &c.Signals)
+	if c.Topology, err = stabilise(cfg, req, &c.Signals, c.Raw, prev); err != nil {
+		return err
+	}
+	topologyReason(cfg, req, c)
+	return nil
 }
 
-// hotBands are by how much the hot counters may fall below their thresholds
-// before what they gained is lost.
-func hotBands(cfg *Config) (opcodes, windows uint64) {
-	if !cfg.FullHysteresis {
-		return 0, 0
+// plan decides what is launched, one function for each question. It fills in rec, which is
+// zero, and moves the state on; after an error both are undefined.
+func plan(cfg *Config, req *Request, walk *Classification, state *PlanState, rec *Recommendation) error {
+	walk.tell(cfg, req, rec)
+	idle := cfg.idle(req, state)
+	if idle && walk.Topology == TopologyEmpty {
+		walk.Topology = state.Topology
 	}
-	return uint64(cfg.HotOpcodeHysteresis), uint64(cfg.HotWindowHysteresis)
-}
-
-// hot says whether there is something to specialise for: as a publisher says, or as measured.
-func (s *Signals) hot() bool { return s.PromoteHotOpcodes || s.PromoteHotWindows || s.CompiledPays }
-
-// warm says whether what that has gained may be kept.
-func (s *Signals) warm() bool { return s.WarmOpcodes || s.WarmWindows || s.CompiledHelps }
-
-// inferDensity returns the given density, or, when there is none but a queue
-// and a graph, the share of the graph's nodes that the queue could hold,
-// between 1 and 10,000 bps.
-func inferDensity(req *Request) uint16 {
-	given := req.FrontierDensityBps != 0 || req.Present&HasFrontierDensity != 0
-	if given || req.QueueLen == 0 || req.GraphNodeCount == 0 {
-		return req.FrontierDensityBps
+	length := plannedLength(cfg, req.QueueLen, state)
+	turn := turnSlots(cfg, req, state)
+	workers, err := shed(cfg, req, walk, idle, state, rec)
+	if err != nil {
+		return err
 	}
-	queued := uint64(min(req.QueueLen, req.GraphNodeCount))
-	return uint16(max(queued*FullBps/uint64(req.GraphNodeCount), 1))
-}
-
-// inferPressure returns the given pressure, or, when there is none but a
-// budget and resident bytes, their ratio, at most 10,000 bps.
-func inferPressure(req *Request) uint16 {
-	given := req.MemoryPressureBps != 0 || req.Present&HasMemoryPressure != 0
-	if given || req.ResidentDeviceBytes == 0 || req.MemoryBudgetBytes == 0 {
-		return req.MemoryPressureBps
+	if err := geometry(cfg, req, length, turn, workers, rec); err != nil {
+		return err
 	}
-	if req.ResidentDeviceBytes >= req.MemoryBudgetBytes {
-		return FullBps
+	rec.Pressure = pressure(cfg, req, rec)
+	scarce := memoryScarce(cfg, walk)
+	if err := memory(cfg, req, walk, scarce, rec); err != nil {
+		return err
 	}
-	// resident < budget, so the 128-bit product divided by the budget fits.
-	hi, lo := bits.Mul64(req.ResidentDeviceBytes, FullBps)
-	bps, _ := bits.Div64(hi, lo, req.MemoryBudgetBytes)
-	return uint16(bps)
+	rec.InFlight = inFlight(cfg, req, length, rec.BatchDepth, turn, scarce)
+	promote(cfg, walk, state, rec)
+	slots := min(max(length, 1), rec.BatchDepth)
+	rec.LaunchMode = launchMode(cfg, req, slots, idle, state, rec)
+	rec.Mode = mode(cfg, req, walk, slots, idle, state, rec)
+	rec.AgePriorityWork = age(cfg, req)
+	state.WorkgroupSizeX, state.Groups = rec.WorkgroupSizeX, rec.DispatchGrid[0]
+	return nil
 }

@@ -12,27 +12,26 @@
 //
 // [Decide] runs these stages, in this order. Each is one function:
 //
-//	stage          function                 decides
-//	infer          Observe                  density and memory pressure that were not given
-//	promotion      Observe                  which counters are hot, or were and are still warm
-//	raw topology   rawTopology              the walk the current values ask for, first match wins
-//	stabilise      stabilise                whether the previous walk is kept inside its band
-//	dwell          dwell                    whether it is kept for some more decisions
-//	length         plannedLength            the queue length that the plan is for
-//	turn           turnSlots                how long a launch may take beside other queues
-//	shed           shed                     how many worker groups memory pressure or a sparse frontier leave
-//	geometry       geometry                 width, number of groups, padded slots, claim chunk, depth
-//	pressure       pressure                 the class of the queue length against one launch
-//	hits, memory   hits, noHits             the hit buffer, the peak, and what the budget allows
-//	in flight      inFlight                 how many launches may be under way at a time
-//	promotion      promote                  which hot code is compiled in, hysteresis included
-//	mode           mode                     interpreter or compiled kernel
-//	age            age                      whether waiting work must be aged
+//	stage          function        decides
+//	infer          observe         density and memory pressure that were not given
+//	promotion      observe         which counters are hot, or were and are still warm
+//	raw topology   rawTopology     the walk the current values ask for, first match wins
+//	stabilise      stabilise       whether the previous walk is kept inside its band
+//	dwell          dwell           whether it is kept for some more decisions
+//	length         plannedLength   the queue length that the plan is for
+//	turn           turnSlots       how long a launch may take beside other queues
+//	shed           shed            how many worker groups memory pressure or a sparse frontier leave
+//	geometry       geometry        width, number of groups, padded slots, claim chunk, depth
+//	pressure       pressure        the class of the queue length against one launch
+//	hits, memory   memory          the hit buffer, the peak, and what the budget allows
+//	in flight      inFlight        how many launches may be under way at a time
+//	promotion      promote         which hot code is compiled in, hysteresis included
+//	launch mode    launchMode      a wave, or a round of the resident kernel
+//	mode           mode            interpreter or compiled kernel
+//	age            age             whether waiting work must be aged
 //
-// decide.go has the first two and the composition, topology.go and edges.go the
-// next two, steady.go dwell and length, launchmode.go and mode.go the kernels, plan.go
-// the order of the others. When several things are wrong at once the error of the
-// earliest stage is returned.
+// decide.go is the order of them all; the stages are in the files of their names. When
+// several things are wrong at once the error of the earliest stage is returned.
 //
 // The first four stages are [Classify], because a graph job needs no more: it
 // decides the topology of each level, on the device (see [DirectorSource]) or

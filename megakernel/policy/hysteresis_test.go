@@ -7,7 +7,7 @@ import (
 )
 
 // decisions feeds the requests to one queue and counts how often each outcome
-// of a later decision differs from the one before.
+// of a later decision differs from that of the decision before it.
 func decisions(t *rapid.T, cfg *Config, state State, reqs []Request) (flips struct{ topology, mode, promotion, workers int }) {
 	var last Recommendation
 	for i := range reqs {

@@ -22,7 +22,13 @@ func launchMode(cfg *Config, req *Request, slots uint32, idle bool, state *PlanS
 		why.leavesAbove(RuleLeaseRefused, uint64(slots), uint64(lease.Slots))
 		state.LaunchMode = LaunchWave
 	case cfg.ByCost && !lease.Always && leased.known() && wave.known():
-		state.LaunchMode = launchModeByCost(cfg, leased.Ns(slots), wave.Ns(slots), idle, state, why)
+		ns := wave.Ns(slots)
+		of := contest{RuleLeaseCost, leased.Ns(slots), ns, cfg.clearlyBelow(ns) + 1, &state.LaunchModeAsked}
+		was := state.LaunchMode == LaunchLease
+		state.LaunchMode = LaunchWave
+		if cfg.first(of, was, idle, state, why) {
+			state.LaunchMode = LaunchLease
+		}
 	default:
 		why.leavesAbove(RuleLeaseSlots, uint64(slots), uint64(lease.Slots))
 		state.LaunchMode = LaunchLease
@@ -32,23 +38,4 @@ func launchMode(cfg *Config, req *Request, slots uint32, idle bool, state *PlanS
 		}
 	}
 	return state.LaunchMode
-}
-
-// launchModeByCost keeps what was before until the other is clearly cheaper. The reason tells
-// what a round takes, and when that is left or taken.
-func launchModeByCost(cfg *Config, leased, wave uint64, idle bool, state *PlanState, why *Reason) LaunchMode {
-	mode := state.LaunchMode
-	switch {
-	case state.WorkgroupSizeX == 0:
-		mode = LaunchWave
-		if leased < wave {
-			mode = LaunchLease
-		}
-	case mode == LaunchLease && cfg.otherIsCheaper(leased, wave, idle, &state.LaunchModeAsked):
-		mode = LaunchWave
-	case mode == LaunchWave && cfg.otherIsCheaper(wave, leased, idle, &state.LaunchModeAsked):
-		mode = LaunchLease
-	}
-	cfg.explainCost(RuleLeaseCost, mode == LaunchLease, leased, wave, cfg.clearlyBelow(wave)+1, why)
-	return mode
 }

@@ -10,9 +10,16 @@ import (
 // suggest. What it returns differs from that only where a launch is made to learn what the
 // other kernel takes.
 func mode(cfg *Config, req *Request, sig *Classification, slots uint32, idle bool, state *PlanState, rec *Recommendation) Mode {
-	why := rec.addReason()
+	why, was := rec.addReason(), state.Mode
 	if cfg.ByCost && req.Interpreted.known() && req.Compiled.known() {
-		state.Mode = modeByCost(cfg, req, slots, idle, state, why)
+		// A compiled kernel is taken when it is cheaper at all: it is built, and what it gains
+		// grows with the launch.
+		interpreted := req.Interpreted.Ns(slots)
+		of := contest{RuleModeCost, req.Compiled.Ns(slots), interpreted, interpreted, &state.ModeAsked}
+		state.Mode = ModeInterpreter
+		if cfg.first(of, was == ModeJIT, idle, state, why) {
+			state.Mode = ModeJIT
+		}
 		return state.Mode
 	}
 	state.Mode = modeByLength(cfg, req, sig, idle, state, rec, why)
@@ -22,26 +29,32 @@ func mode(cfg *Config, req *Request, sig *Classification, slots uint32, idle boo
 	return state.Mode
 }
 
-// modeByCost takes the compiled kernel when it is cheaper, and leaves it when the interpreter is
-// clearly cheaper, each for enough decisions in a row. Between the two the compiled kernel stays:
-// it is built, and what it gains grows with the launch. The reason tells what a launch takes on
-// the compiled kernel, and when that is left or taken.
-func modeByCost(cfg *Config, req *Request, slots uint32, idle bool, state *PlanState, why *Reason) Mode {
-	interpreted, compiled := req.Interpreted.Ns(slots), req.Compiled.Ns(slots)
-	mode := state.Mode
+// contest is the choice between two ways of running launches, by what the planned launch takes
+// each way, in nanoseconds.
+type contest struct {
+	rule          Rule
+	first, second uint64
+	taken         uint64 // the second way is left when the first takes less than this
+	asked         *uint8 // decisions in a row that asked for the other way
+}
+
+// first says whether launches run the first way, where they have run so until now or not. A
+// queue without a plan takes the way that takes less; then a way is left when the other one asks
+// for it in enough decisions in a row, the first only when the second is clearly cheaper. The
+// reason tells what the first takes, and when it is left or taken.
+func (c *Config) first(of contest, was, idle bool, state *PlanState, why *Reason) bool {
+	is := was
 	switch {
 	case state.WorkgroupSizeX == 0:
-		mode = ModeInterpreter
-		if compiled < interpreted {
-			mode = ModeJIT
-		}
-	case mode == ModeJIT && cfg.otherIsCheaper(compiled, interpreted, idle, &state.ModeAsked):
-		mode = ModeInterpreter
-	case mode == ModeInterpreter && !idle && cfg.persists(compiled < interpreted, &state.ModeAsked):
-		mode = ModeJIT
+		is = of.first < of.second
+	case idle:
+	case was:
+		is = !c.persists(of.second <= c.clearlyBelow(of.first), of.asked)
+	default:
+		is = c.persists(of.first < of.taken, of.asked)
 	}
-	cfg.explainCost(RuleModeCost, mode == ModeJIT, compiled, interpreted, interpreted, why)
-	return mode
+	c.explainCost(&of, is, why)
+	return is
 }
 
 // learnedMode is the kernel of a launch that another rule has chosen a kernel for. If only that
@@ -63,12 +76,6 @@ func learnedMode(req *Request, slots uint32, chosen Mode, why *Reason) Mode {
 // they are not wanted by the clock.
 func (r *Request) learns() bool { return r.QueueLen != 0 && r.TargetMs == 0 }
 
-// otherIsCheaper says whether a way of running launches is left for another: when that takes
-// less by CostHysteresisBps, for enough decisions in a row.
-func (c *Config) otherIsCheaper(present, other uint64, idle bool, asked *uint8) bool {
-	return !idle && c.persists(other <= c.clearlyBelow(present), asked)
-}
-
 // clearlyBelow is ns less CostHysteresisBps of it.
 func (c *Config) clearlyBelow(ns uint64) uint64 {
 	hi, lo := bits.Mul64(ns, uint64(FullBps-c.CostHysteresisBps))
@@ -76,20 +83,20 @@ func (c *Config) clearlyBelow(ns uint64) uint64 {
 	return below
 }
 
-// explainCost explains a choice between two ways, of which the first takes ns and is taken
-// below some time. It is left when the other is clearly below it.
-func (c *Config) explainCost(rule Rule, first bool, ns, other, taken uint64, why *Reason) {
-	why.Held = first != (ns < other)
+// explainCost says when the first way is left, which is when the second is clearly below it, or
+// when it is taken.
+func (c *Config) explainCost(of *contest, first bool, why *Reason) {
+	why.Held = first != (of.first < of.second)
 	if !first {
-		why.leavesBelow(rule, ns, taken)
+		why.leavesBelow(of.rule, of.first, of.taken)
 		return
 	}
-	edge := uint64(math.MaxUint64) // ns, from which on other is clearly below
-	if hi, lo := bits.Mul64(other, FullBps); hi < uint64(FullBps-c.CostHysteresisBps) {
+	edge := uint64(math.MaxUint64) // of.first, from which on the second is clearly below
+	if hi, lo := bits.Mul64(of.second, FullBps); hi < uint64(FullBps-c.CostHysteresisBps) {
 		quotient, rest := bits.Div64(hi, lo, uint64(FullBps-c.CostHysteresisBps))
 		edge = quotient + min(rest, 1)
 	}
-	why.leavesAbove(rule, ns, sub(edge, 1))
+	why.leavesAbove(of.rule, of.first, sub(edge, 1))
 }
 
 // modeByLength compiles for long queues, for hot code and for fused walks, and
@@ -133,3 +140,14 @@ func modeByLength(cfg *Config, req *Request, sig *Classification, idle bool, sta
 
 // interprets says whether there was a plan, and that one interpreted.
 func (s *PlanState) interprets() bool { return s.WorkgroupSizeX != 0 && s.Mode == ModeInterpreter }
+
+// promote flags hot opcodes and windows. With FullHysteresis what is promoted
+// stays so within the band.
+func promote(cfg *Config, sig *Classification, state *PlanState, rec *Recommendation) {
+	rec.PromoteHotOpcodes, rec.PromoteHotWindows = sig.PromoteHotOpcodes, sig.PromoteHotWindows
+	if cfg.FullHysteresis {
+		rec.PromoteHotOpcodes = sig.PromoteHotOpcodes || state.PromoteHotOpcodes && sig.WarmOpcodes
+		rec.PromoteHotWindows = sig.PromoteHotWindows || state.PromoteHotWindows && sig.WarmWindows
+	}
+	state.PromoteHotOpcodes, state.PromoteHotWindows = rec.PromoteHotOpcodes, rec.PromoteHotWindows
+}

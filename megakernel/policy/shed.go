@@ -23,7 +23,8 @@ func ceilingGroups(cfg *Config, req *Request) uint32 {
 
 // shed is the number of workers after shedding and, with FullHysteresis, after
 // hysteresis. The error is ErrMemoryThreshold.
-func shed(cfg *Config, req *Request, walk *Classification, ceiling uint32, idle bool, state *PlanState, rec *Recommendation) (uint32, error) {
+func shed(cfg *Config, req *Request, walk *Classification, idle bool, state *PlanState, rec *Recommendation) (uint32, error) {
+	ceiling := ceilingGroups(cfg, req)
 	scheduled, rule, err := scheduledGroups(cfg, req, walk, ceiling)
 	if err != nil {
 		return 0, err
@@ -36,6 +37,7 @@ func shed(cfg *Config, req *Request, walk *Classification, ceiling uint32, idle 
 	if workers != scheduled {
 		workersReason(cfg, ceiling, scheduled, workers, rec.addReason())
 	}
+	state.Topology, state.CeilingGroups, state.ScheduledGroups = walk.Topology, ceiling, workers
 	return workers, nil
 }
 

@@ -17,7 +17,7 @@ import (
 // Lines before a case that start with # explain it. Fields left out have the
 // values of newCase; setField has their names. The word "then" decides on the
 // fields so far, and what follows changes them for the next decision, which
-// starts from the state of the one before.
+// starts from the state that the decision before it left.
 func TestDecideTextCases(t *testing.T) {
 	texttest.Run(t, func(t *testing.T, input string) string {
 		got, err := runTextCase(input)

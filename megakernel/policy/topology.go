@@ -20,20 +20,6 @@ func Classify(cfg *Config, req *Request, prev Topology) (c Classification, err e
 	return c, err
 }
 
-// classify fills in c, which is zero.
-func (c *Classification) classify(cfg *Config, req *Request, prev Topology) (err error) {
-	c.observe(cfg, req)
-	if cfg.StrictBps && max(c.FrontierDensityBps, c.MemoryPressureBps) > FullBps {
-		return ErrBps
-	}
-	c.Raw = rawTopology(cfg, req, &c.Signals)
-	if c.Topology, err = stabilise(cfg, req, &c.Signals, c.Raw, prev); err != nil {
-		return err
-	}
-	topologyReason(cfg, req, c)
-	return nil
-}
-
 // DirectorSource is the device's copy of rawTopology and stabilise, from the top
 // of the repository. Package frontier derives the thresholds that it compares
 // with, and its tests hold the two together.
@@ -142,6 +128,17 @@ func keepUpTo(threshold, band, value uint16, kept, raw Topology) (Topology, erro
 		return kept, nil
 	default:
 		return raw, nil
+	}
+}
+
+// tell notes the walk in the recommendation, with what it was decided from.
+func (c *Classification) tell(cfg *Config, req *Request, rec *Recommendation) {
+	rec.Topology, rec.RawTopology = c.Topology, c.Raw
+	rec.FrontierDensityBps, rec.MemoryPressureBps = c.FrontierDensityBps, c.MemoryPressureBps
+	rec.MemoryBudgetBytes = req.MemoryBudgetBytes
+	rec.addReason().follows(c.Reason.Rule, &c.Reason)
+	if c.PressureKnown && c.Topology != TopologyNone {
+		memoryReason(cfg, c, rec.addReason())
 	}
 }
 
