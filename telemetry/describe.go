@@ -74,7 +74,7 @@ func (s *spec) wanted() string {
 	return w
 }
 
-// rangeText renders the range of a field as the package comment shows it.
+// rangeText renders the range of a field as docs/wire.md shows it.
 func (s *spec) rangeText() string {
 	switch s.typ {
 	case typeBool:

@@ -25,7 +25,7 @@ const (
 )
 
 // GraphRequest asks for something about the graphs that a queue has on its worker's
-// device, and answers it. The package comment says which fields belong to which request.
+// device, and answers it. docs/graphs.md says which fields belong to which request.
 type GraphRequest struct {
 	Ask         GraphOp
 	Name        string // of the graph

@@ -5,7 +5,7 @@ import "math"
 // The schema of a kind is one row for every field of the wire, in array order, beside
 // the Go struct that holds it. Keys, array positions, presence bits, ranges, merging,
 // the encoder and the decoder all come from these rows, and a test holds the structs,
-// the presence bits and the tables of the package comment to them.
+// the presence bits and the tables of docs/wire.md to them.
 
 const (
 	maxU16 = math.MaxUint16

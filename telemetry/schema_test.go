@@ -2,9 +2,8 @@ package telemetry
 
 import (
 	"fmt"
-	"go/parser"
-	gotoken "go/token"
 	"math/bits"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -12,7 +11,7 @@ import (
 	"testing"
 )
 
-// row is what a table of the package comment says of one field.
+// row is what a table of docs/wire.md says of one field.
 type row struct {
 	pos                           int
 	name, typ, rng, unit, classOf string
@@ -46,8 +45,8 @@ func allSchemas() []kindSchema {
 	return out
 }
 
-func TestPackageCommentListsExactlyTheSchema(t *testing.T) {
-	sections := commentSections(t)
+func TestWireDocumentListsExactlyTheSchema(t *testing.T) {
+	sections := wireSections(t)
 	check := func(section string, first int, specs []*spec) {
 		got := tableRows(t, sections[section])
 		if len(got) != len(specs) {
@@ -70,34 +69,45 @@ func TestPackageCommentListsExactlyTheSchema(t *testing.T) {
 
 func rowOf(pos int, s *spec) row {
 	rng := s.rangeText()
-	if s.typ == typeEnum {
+	switch s.typ {
+	case typeEnum:
 		rng = fmt.Sprintf("%d..%d", s.min, s.max)
+	case typeBool:
+		rng = "true or false" // a bar would end the table's cell
 	}
 	return row{pos: pos, name: s.name, typ: s.typ.String(), rng: rng, unit: s.unit, classOf: string(s.class), required: s.required}
 }
 
-func TestPackageCommentListsTheEnumerations(t *testing.T) {
-	section := strings.Join(strings.Fields(commentSections(t)["Enumerations"]), " ")
-	want := ""
+func TestWireDocumentListsTheEnumerations(t *testing.T) {
+	want := "\n| field | codes and names |\n|---|---|\n"
 	for _, e := range []*spec{&headerFields[posKind].spec, specNamed(KindLaunch, "status"), specNamed(KindLaunch, "time_source"), specNamed(KindHeap, "op"), specNamed(KindLaunch, "mode"), specNamed(KindLaunch, "execution_mode"), specNamed(KindGraphRequest, "ask"), specNamed(KindCancel, "found")} {
-		want += " " + e.name
+		var names []string
 		for code := e.min; code <= e.max; code++ {
-			want += fmt.Sprintf(" %d %s,", code, e.names[code])
+			names = append(names, fmt.Sprintf("%d %s", code, e.names[code]))
 		}
-		want = strings.TrimSuffix(want, ",")
+		want += fmt.Sprintf("| %s | %s |\n", e.name, strings.Join(names, ", "))
 	}
-	if section != want[1:] {
-		t.Errorf("got  %s\nwant %s", section, want[1:])
+	if got := strings.TrimSuffix(wireSections(t)["Enumerations"], "\n"); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
-func TestPackageCommentListsTheLimits(t *testing.T) {
+func TestWireDocumentListsTheLimits(t *testing.T) {
 	tel, work, heap := DefaultTelemetryLimits, DefaultWorkLimits, DefaultHeapLimits
-	want := fmt.Sprintf("telemetry work heap payload, bytes %d %d %d records in a payload %d %d %d values in a payload %d %d %d "+
-		"string or bytes, bytes %d %d %d nested containers %d %d %d", tel.MaxBytes, work.MaxBytes, heap.MaxBytes,
-		tel.MaxRecords, work.MaxRecords, heap.MaxRecords, tel.MaxItems, work.MaxItems, heap.MaxItems,
-		tel.MaxString, work.MaxString, heap.MaxString, tel.MaxDepth, work.MaxDepth, heap.MaxDepth)
-	if got := strings.Join(strings.Fields(commentSections(t)["Limits"]), " "); !strings.Contains(got, want) {
+	want := ""
+	for _, limit := range []struct {
+		of              string
+		tel, work, heap int
+	}{
+		{"payload, bytes", tel.MaxBytes, work.MaxBytes, heap.MaxBytes},
+		{"records in a payload", tel.MaxRecords, work.MaxRecords, heap.MaxRecords},
+		{"values in a payload", tel.MaxItems, work.MaxItems, heap.MaxItems},
+		{"string or bytes, bytes", tel.MaxString, work.MaxString, heap.MaxString},
+		{"nested containers", tel.MaxDepth, work.MaxDepth, heap.MaxDepth},
+	} {
+		want += fmt.Sprintf("| %s | %d | %d | %d |\n", limit.of, limit.tel, limit.work, limit.heap)
+	}
+	if got := wireSections(t)["Limits"]; !strings.Contains(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -244,17 +254,17 @@ func specNamed(k Kind, name string) *spec {
 	return nil
 }
 
-// commentSections splits the package comment at its headings.
-func commentSections(t *testing.T) map[string]string {
+// wireSections splits docs/wire.md at its headings.
+func wireSections(t *testing.T) map[string]string {
 	t.Helper()
-	f, err := parser.ParseFile(gotoken.NewFileSet(), "doc.go", nil, parser.ParseComments)
+	document, err := os.ReadFile("../docs/wire.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	sections := make(map[string]string)
 	heading := ""
-	for line := range strings.Lines(f.Doc.Text()) {
-		if h, ok := strings.CutPrefix(line, "# "); ok {
+	for line := range strings.Lines(string(document)) {
+		if h, ok := strings.CutPrefix(line, "## "); ok {
 			heading = strings.TrimSpace(h)
 			continue
 		}
@@ -263,7 +273,7 @@ func commentSections(t *testing.T) map[string]string {
 	return sections
 }
 
-var rowPattern = regexp.MustCompile(`^\t *(\d+) +(\w+)(!?) +(\S+) +(\S+(?: bytes)?) +(\S+) +(gauge|counter|event)\b`)
+var rowPattern = regexp.MustCompile(`^\| (\d+) \| (\w+)(!?) \| (\S+) \| ([^|]+) \| (\S+) \| (gauge|counter|event) \|`)
 
 func tableRows(t *testing.T, section string) (rows []row) {
 	t.Helper()

@@ -1,6 +1,6 @@
-// Records of Ringmaster in both encodings. The schema is the package
-// comment of telemetry/doc.go; these lists are the array positions of the
-// kinds that the programs beside this file use.
+// Records of Ringmaster in both encodings. The schema is
+// docs/wire.md; these lists are the array positions of the kinds that the
+// programs beside this file use.
 
 import { randomBytes } from "node:crypto";
 import { decodeMulti, encode } from "@msgpack/msgpack";
