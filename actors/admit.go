@@ -38,7 +38,7 @@ func (w *workerActor) admit(b *batch) {
 		return
 	}
 	slots := b.work.Count()
-	if l.pending+slots > w.system.cfg.MaxPendingSlots {
+	if l.pending+slots > w.system.cfg.maxPendingSlots {
 		b.settle(telemetry.OutcomeBusy, ErrBacklog)
 		return
 	}

@@ -17,33 +17,8 @@ type Config struct {
 	// Incarnation is this process's own publisher incarnation; launch reports
 	// and announcements that come back with it are echoes. Not zero.
 	Incarnation uint64
-	// Heartbeat is how often the last recommendation of a queue is repeated.
-	// A recommendation is valid for three heartbeats. 100 ms..1 h.
-	Heartbeat time.Duration
-	// IdleAfter is how long a queue is known without records or work; its
-	// memory is then given back and its next record starts it cold. At least
-	// two heartbeats.
-	IdleAfter time.Duration
-	// MaxQueues bounds the known queues, MaxWorkers the known workers. A queue
-	// takes up to 12 KiB.
-	MaxQueues, MaxWorkers int
-	// MaxPendingSlots bounds the slots of one queue that wait for its engine;
-	// work above it is asked to come again.
-	MaxPendingSlots int
-	// DiffusionEta (0..1) and DiffusionIterations say how far priorities
-	// spread over the queues of a worker each time one of them changes.
-	DiffusionEta        float64
-	DiffusionIterations int
-	// MaxFailures launches failing in a row stop a queue until its plan
-	// changes or StopPause is over. At least 1.
-	MaxFailures int
-	// RetryMin is the pause after the first failure in a row, doubled with
-	// every further one up to RetryMax. Panics are paced the same way.
-	RetryMin, RetryMax time.Duration
-	// StopPause is how long a queue is stopped after its actors panicked
-	// StopPanics times within StopWindow, and the longest that it is stopped
-	// after MaxFailures failed launches.
-	StopPause time.Duration
+	// MaxQueues bounds the known queues. A queue takes up to 12 KiB.
+	MaxQueues int
 	// OnDecision, if set, receives the input of every decision, on the actor
 	// that made it: it must be quick and may be called concurrently.
 	OnDecision func(DecisionInput)
@@ -61,12 +36,39 @@ type Config struct {
 	RemoteMemory func(worker string) session.Memory
 	// Logger receives what people should know. Not nil.
 	Logger *slog.Logger
+
+	bounds
 }
 
-// StopPanics panics of a queue's actors within StopWindow stop the queue.
+// bounds are the parts of a Config that only tests set.
+type bounds struct {
+	// heartbeat is how often the last recommendation of a queue is repeated.
+	// A recommendation is valid for three heartbeats.
+	heartbeat time.Duration
+	// idleAfter is how long a queue is known without records or work; its
+	// memory is then given back and its next record starts it cold.
+	idleAfter time.Duration
+	// maxWorkers bounds the known workers.
+	maxWorkers int
+	// maxPendingSlots bounds the slots of one queue that wait for its engine;
+	// work above it is asked to come again.
+	maxPendingSlots int
+	// maxFailures launches failing in a row stop a queue until its plan
+	// changes or stopPause is over.
+	maxFailures int
+	// stopPause is how long a queue is stopped after its actors panicked
+	// stopPanics times within stopWindow, and the longest that it is stopped
+	// after maxFailures failed launches.
+	stopPause time.Duration
+}
+
 const (
-	StopPanics = 10
-	StopWindow = 10 * time.Second
+	// retryMin is the pause after the first failure in a row, doubled with every further
+	// one up to retryMax. Panics are paced the same way.
+	retryMin, retryMax = 10 * time.Millisecond, 2 * time.Second
+	// stopPanics panics of a queue's actors within stopWindow stop the queue.
+	stopPanics = 10
+	stopWindow = 10 * time.Second
 )
 
 // Decider makes one decision of a queue, as policy.Decide does. Besides the plan it says how long
@@ -86,55 +88,40 @@ func (c *Config) decide(queue string, r *policy.Request, before policy.State) (p
 // DefaultConfig returns a configuration that lacks only Incarnation.
 func DefaultConfig() Config {
 	return Config{
-		Policy:              policy.Standard(),
-		Heartbeat:           time.Second,
-		IdleAfter:           10 * time.Minute,
-		MaxQueues:           1 << 14,
-		MaxWorkers:          256,
-		MaxPendingSlots:     1 << 22,
-		DiffusionEta:        0.5,
-		DiffusionIterations: 1,
-		MaxFailures:         8,
-		RetryMin:            10 * time.Millisecond,
-		RetryMax:            2 * time.Second,
-		StopPause:           time.Minute,
-		Autotuner:           session.On,
-		Logger:              slog.New(slog.DiscardHandler),
+		Policy:    policy.Standard(),
+		MaxQueues: 1 << 14,
+		Autotuner: session.On,
+		Logger:    slog.New(slog.DiscardHandler),
+		bounds: bounds{
+			heartbeat: time.Second, idleAfter: 10 * time.Minute, stopPause: time.Minute,
+			maxWorkers: 256, maxPendingSlots: 1 << 22, maxFailures: 8,
+		},
 	}
 }
 
 // Validate reports every problem of the configuration.
 func (c *Config) Validate() error {
 	var errs []error
-	demand := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
+	if c.Incarnation == 0 {
+		errs = append(errs, errors.New("incarnation is 0"))
 	}
-	demand(c.Incarnation != 0, "incarnation is 0")
-	demand(c.Heartbeat >= 100*time.Millisecond && c.Heartbeat <= time.Hour, "heartbeat %v is not in 100ms..1h", c.Heartbeat)
-	demand(c.IdleAfter >= 2*c.Heartbeat, "idle time %v is less than two heartbeats of %v", c.IdleAfter, c.Heartbeat)
-	demand(c.StopPause > 0, "stop pause %v is not positive", c.StopPause)
-	demand(c.MaxQueues > 0, "queue limit %d is not positive", c.MaxQueues)
-	demand(c.MaxWorkers > 0, "worker limit %d is not positive", c.MaxWorkers)
-	demand(c.MaxPendingSlots > 0 && c.MaxPendingSlots <= 1<<31, "pending slot limit %d is not in 1..2^31", c.MaxPendingSlots)
-	demand(c.DiffusionEta >= 0 && c.DiffusionEta <= 1, "diffusion eta %v is not in 0..1", c.DiffusionEta)
-	demand(c.DiffusionIterations >= 0, "diffusion iterations %d is negative", c.DiffusionIterations)
-	demand(c.MaxFailures > 0, "failure limit %d is not positive", c.MaxFailures)
-	demand(c.RetryMin > 0 && c.RetryMax >= c.RetryMin, "retry pauses %v to %v are not positive and ordered", c.RetryMin, c.RetryMax)
-	demand(c.Logger != nil, "logger is nil")
-	errs = append(errs, c.Policy.Validate())
-	return errors.Join(errs...)
+	if c.MaxQueues <= 0 {
+		errs = append(errs, fmt.Errorf("queue limit %d is not positive", c.MaxQueues))
+	}
+	if c.Logger == nil {
+		errs = append(errs, errors.New("logger is nil"))
+	}
+	return errors.Join(append(errs, c.Policy.Validate())...)
 }
 
 // validForMs is how long a recommendation may be acted on.
-func (c *Config) validForMs() uint32 { return uint32(3 * c.Heartbeat / time.Millisecond) }
+func (c *Config) validForMs() uint32 { return uint32(3 * c.heartbeat / time.Millisecond) }
 
 // pause is the back-off before the next attempt after n failures in a row.
-func (c *Config) pause(n int) time.Duration {
-	d := c.RetryMin
-	for ; n > 1 && d < c.RetryMax; n-- {
+func pause(n int) time.Duration {
+	d := retryMin
+	for ; n > 1 && d < retryMax; n-- {
 		d *= 2
 	}
-	return min(d, c.RetryMax)
+	return min(d, retryMax)
 }

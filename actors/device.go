@@ -54,7 +54,7 @@ func newDevice(s *System, name string) *device {
 	}
 	d.view.Store(&deviceView{})
 	var addresses []address
-	d.supervisor, addresses = s.shell.group(name, member{name: "diffusion", receiver: &diffusionActor{device: d}})
+	d.supervisor, addresses = s.shell.group(name, member{name: "diffusion", receiver: &diffusionActor{device: d, places: make(map[string]int)}})
 	d.diffusionAddr = addresses[0]
 	return d
 }

@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"math"
-	"slices"
 	"time"
 
 	"ringmaster/megakernel/policy"
@@ -20,10 +18,10 @@ const DefaultPriority = 1.0
 // freely (the coefficient), and then nothing here costs a launch anything.
 type diffusionActor struct {
 	*device
-	queues                         []string
-	places                         map[string]int // of queues
-	priority, coefficients, spread []float64
-	spreading                      bool // a spread message is on its way
+	queues    []string
+	siblings  []policy.Sibling // of the same index
+	places    map[string]int   // of queues
+	spreading bool             // a spread message is on its way
 }
 
 func (a *diffusionActor) receive(msg message) {
@@ -47,24 +45,16 @@ func (a *diffusionActor) set(f *family) {
 		return
 	}
 	p := f.cell.takePriority()
+	priority := DefaultPriority
+	take(p.Has, telemetry.HasPriority, &priority, p.Priority)
 	i, known := a.places[f.name]
 	if !known {
-		if a.places == nil {
-			a.places = make(map[string]int)
-		}
 		i = len(a.queues)
 		a.places[f.name] = i
 		a.queues = append(a.queues, f.name)
-		a.priority = append(a.priority, DefaultPriority)
-		a.coefficients = append(a.coefficients, 0)
-		a.spread = append(a.spread, 0)
+		a.siblings = append(a.siblings, policy.Sibling{Spread: priority})
 	}
-	a.priority[i] = DefaultPriority
-	take(p.Has, telemetry.HasPriority, &a.priority[i], p.Priority)
-	if !known || p.Coefficient == 0 {
-		a.spread[i] = a.priority[i] // nothing is shared: it follows at once
-	}
-	a.coefficients[i] = p.Coefficient
+	a.siblings[i].Priority, a.siblings[i].Coefficient = priority, p.Coefficient
 	a.changed()
 }
 
@@ -75,10 +65,9 @@ func (a *diffusionActor) remove(queue string) {
 		return
 	}
 	last := len(a.queues) - 1
-	moved := a.queues[last]
-	a.queues[i], a.priority[i], a.coefficients[i], a.spread[i] = moved, a.priority[last], a.coefficients[last], a.spread[last]
-	a.queues, a.priority, a.coefficients, a.spread = a.queues[:last], a.priority[:last], a.coefficients[:last], a.spread[:last]
-	a.places[moved] = i
+	a.queues[i], a.siblings[i] = a.queues[last], a.siblings[last]
+	a.places[a.queues[i]] = i
+	a.queues, a.siblings = a.queues[:last], a.siblings[:last]
 	delete(a.places, queue)
 	a.changed()
 }
@@ -94,30 +83,19 @@ func (a *diffusionActor) changed() {
 	a.system.shell.send(a.diffusionAddr, spread{})
 }
 
-// stillMoves is the share of a priority below which a spread no longer moves.
-const stillMoves = 1e-9
-
 // diffuse spreads the priorities by one turn and hands them to the worker actor.
 func (a *diffusionActor) diffuse() {
-	cfg := &a.system.cfg
-	before := slices.Clone(a.spread)
-	if err := policy.DiffuseOn(a.spread, a.priority, a.coefficients, cfg.DiffusionEta, cfg.DiffusionIterations); err != nil {
-		cfg.Logger.Error("priorities are used as they are", "worker", a.name, "error", err)
-		copy(a.spread, a.priority)
-	}
-	moves := false
-	byQueue := make(map[string]float64, len(a.spread))
+	a.diffusing.Store(policy.Diffuse(a.siblings))
+	byQueue := make(map[string]float64, len(a.queues))
 	for i, q := range a.queues {
-		byQueue[q] = a.spread[i]
-		moves = moves || math.Abs(a.spread[i]-before[i]) > stillMoves*math.Abs(a.spread[i])
+		byQueue[q] = a.siblings[i].Spread
 	}
-	a.diffusing.Store(moves)
 	a.system.shell.send(a.worker.Load().self, diffused{byQueue})
 }
 
 // restarted handles the lost message again, after a pause.
 func (a *diffusionActor) restarted(lost message) {
-	time.AfterFunc(a.system.cfg.RetryMax, func() {
+	time.AfterFunc(retryMax, func() {
 		if lost != nil && !a.system.closed.Load() {
 			a.system.shell.send(a.diffusionAddr, lost)
 		}

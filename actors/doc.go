@@ -27,18 +27,18 @@
 //     handled again.
 //
 // Life of a queue: it is known, and its two actors run, from its first record or
-// work until Config.IdleAfter without any; then it is forgotten, and its next
+// work until idleAfter without any; then it is forgotten, and its next
 // record starts it cold. It takes about 6 KiB. Config.MaxQueues bounds the queues;
 // a record or work for one more is refused with ErrQueueLimit until one is
 // forgotten. A queue whose records outrun its decisions pauses between decisions.
 //
 // Panics: every actor restarts with its state, and what it lost is done again
-// after a pause that doubles from Config.RetryMin to Config.RetryMax while it
-// keeps panicking. StopPanics panics of one queue's actors within StopWindow
+// after a pause that doubles from retryMin to retryMax while it
+// keeps panicking. stopPanics panics of one queue's actors within stopWindow
 // stop that queue: no decisions, no launches, new work is asked to come again
 // later (ErrUnstable), and its recommendation says so in Error, at once and in
 // each heartbeat, around the plan it had last. Records are still folded. After
-// Config.StopPause it decides on the newest values, with the state it had, and
+// stopPause it decides on the newest values, with the state it had, and
 // may be stopped again. Other queues go on. The actors of a worker are paced the
 // same way and are not stopped: each panic takes the batch or launch in hand with
 // it, so the next one is about something else.

@@ -9,9 +9,9 @@ var (
 	// ErrDraining says that the worker is finishing what it has and takes no new work.
 	ErrDraining = errors.New("this worker is draining")
 	// ErrQueueLimit says that Config.MaxQueues queues are known; there is room
-	// again when one of them has been idle for Config.IdleAfter.
+	// again when one of them has been idle for idleAfter.
 	ErrQueueLimit = errors.New("too many queues")
-	// ErrWorkerLimit says that Config.MaxWorkers workers are known.
+	// ErrWorkerLimit says that maxWorkers workers are known.
 	ErrWorkerLimit = errors.New("too many workers")
 	// ErrStale says that a record is not newer than what its publisher already sent.
 	ErrStale = errors.New("stale sequence number")
@@ -44,7 +44,7 @@ var (
 	ErrBacklog = errors.New("too many pending slots")
 	// ErrStopped says that the launches of a queue failed too often in a row.
 	ErrStopped = errors.New("queue stopped after failed launches")
-	// ErrUnstable says that the actors of a queue panicked too often and rest for Config.StopPause.
+	// ErrUnstable says that the actors of a queue panicked too often and rest for stopPause.
 	ErrUnstable = errors.New("queue stopped after repeated panics")
 	// ErrUndelivered says that a batch ran but its done record did not reach the server.
 	ErrUndelivered = errors.New("done record was not delivered")

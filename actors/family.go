@@ -63,7 +63,7 @@ func (arrived) isMessage()     {}
 
 // family is one queue: its cell, the state of its two actors, and what others
 // may read of it without asking. It is known from its first record until it
-// has been idle for Config.IdleAfter.
+// has been idle for idleAfter.
 type family struct {
 	system *System
 	device *device

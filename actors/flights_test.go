@@ -169,7 +169,7 @@ func newDepthTrial(t failer) *depthTrial {
 	d := &depthTrial{t: t, engine: &depthEngine{}, pub: &orderPublisher{countingPublisher: newCountingPublisher()}}
 	cfg := DefaultConfig()
 	cfg.Incarnation, cfg.Autotuner = 99, session.Off
-	cfg.Policy.Sizing.BatchDepth, cfg.MaxFailures = 256, 1<<20
+	cfg.Policy.Sizing.BatchDepth, cfg.maxFailures = 256, 1<<20
 	s, err := New(cfg, d.pub)
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestAFailureIsCountedOnceForAllThatWereUnderWay(t *testing.T) {
 		if _, _, n := d.engine.underWay(); n != 3 {
 			t.Fatalf("%d launches in the pause", n-3)
 		}
-		pass(DefaultConfig().RetryMin) // of the bubble's clock: the pause after one failure
+		pass(retryMin) // of the bubble's clock: the pause after one failure
 		if d.underWay() != 1 {
 			t.Fatalf("%d launches after a failure", d.underWay())
 		}

@@ -23,7 +23,7 @@ func TestIdleQueuesAreCheap(t *testing.T) {
 		queues, most = 2_000, math.MaxInt64 // too few to outweigh what the runtime keeps
 	}
 	cfg.Incarnation = 99
-	cfg.Heartbeat, cfg.IdleAfter = time.Hour, 24*time.Hour
+	cfg.heartbeat, cfg.idleAfter = time.Hour, 24*time.Hour
 	s, err := New(cfg, newCountingPublisher())
 	if err != nil {
 		t.Fatal(err)
@@ -103,14 +103,14 @@ func TestAStoppedQueueWithoutADecisionSaysSo(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		r, ok := s.Latest("gpu0", "q")
-		if st := s.Stats(); !ok || r.Decision != 0 || !strings.Contains(r.Error, ErrUnstable.Error()) || st.QueuesStopped != 1 || st.Restarts != StopPanics {
+		if st := s.Stats(); !ok || r.Decision != 0 || !strings.Contains(r.Error, ErrUnstable.Error()) || st.QueuesStopped != 1 || st.Restarts != stopPanics {
 			t.Fatalf("latest %+v %t, stats %+v", r, ok, st)
 		}
 		broken = false
 		if err := s.Ingest("gpu0", "q", queueRecord(7, 2, 400), time.Now(), ""); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(cfg.StopPause)
+		time.Sleep(cfg.stopPause)
 		synctest.Wait()
 		r, _ = s.Latest("gpu0", "q")
 		if st := s.Stats(); r.Decision != 1 || r.AnsweredSeq != 2 || strings.Contains(r.Error, ErrUnstable.Error()) || st.QueuesStopped != 0 || st.Stops != 1 {

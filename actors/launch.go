@@ -208,8 +208,8 @@ func (w *workerActor) rate(l *lane, f *flight) {
 		return
 	case r.Status != telemetry.LaunchOK:
 		l.lastFailureSeen = w.system.launches.Load()
-		if l.failures++; l.failures >= w.system.cfg.MaxFailures {
-			l.failures = w.system.cfg.MaxFailures - 1 // a changed plan gets one attempt
+		if l.failures++; l.failures >= w.system.cfg.maxFailures {
+			l.failures = w.system.cfg.maxFailures - 1 // a changed plan gets one attempt
 			w.stop(l, f.decision.edition, r.Error)
 			return
 		}
@@ -239,19 +239,19 @@ func (w *workerActor) rate(l *lane, f *flight) {
 	if r.Requeued > 0 {
 		waits -= roundsAtOnce
 	}
-	l.paused = time.AfterFunc(w.system.cfg.pause(max(l.failures, waits)), func() { w.post(&pauseOver{l}) })
+	l.paused = time.AfterFunc(pause(max(l.failures, waits)), func() { w.post(&pauseOver{l}) })
 }
 
-// stop gives a plan up whose launches failed in a row, until it changes or StopPause is over.
+// stop gives a plan up whose launches failed in a row, until it changes or stopPause is over.
 // It then gets one attempt.
 func (w *workerActor) stop(l *lane, edition uint64, last string) {
 	l.stopped = edition
-	reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.MaxFailures, last)
+	reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.maxFailures, last)
 	l.family.post(&halted{edition: edition, reason: reason.Error()})
 	l.family.tally.halts.Add(1)
 	w.system.complain.Warn("queue stopped after failed launches until its plan changes or a pause is over", w.device.name, l.family.name,
-		"failures", w.system.cfg.MaxFailures, "pause", w.system.cfg.StopPause, "last", last)
-	time.AfterFunc(w.system.cfg.StopPause, func() { w.post(&stopOver{l, edition}) })
+		"failures", w.system.cfg.maxFailures, "pause", w.system.cfg.stopPause, "last", last)
+	time.AfterFunc(w.system.cfg.stopPause, func() { w.post(&stopOver{l, edition}) })
 }
 
 // resume ends a stop, unless another has followed. A plan that is stopped again meanwhile

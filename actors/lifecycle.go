@@ -10,7 +10,7 @@ const sweepChunk = 256
 
 // beat looks at every queue once a heartbeat, on one goroutine for all.
 func (s *System) beat() {
-	ticker := time.NewTicker(s.cfg.Heartbeat)
+	ticker := time.NewTicker(s.cfg.heartbeat)
 	defer ticker.Stop()
 	for {
 		select {
@@ -24,8 +24,8 @@ func (s *System) beat() {
 	}
 }
 
-// idleTicks is Config.IdleAfter in heartbeats.
-func (s *System) idleTicks() uint64 { return uint64(s.cfg.IdleAfter / s.cfg.Heartbeat) }
+// idleTicks is idleAfter in heartbeats.
+func (s *System) idleTicks() uint64 { return uint64(s.cfg.idleAfter / s.cfg.heartbeat) }
 
 // sweep repeats the last recommendations, ends quarantines and forgets what is
 // idle. The heartbeats of many queues are spread over half of the time to the next
@@ -40,7 +40,7 @@ func (s *System) sweep() {
 			select {
 			case <-s.stop:
 				return
-			case <-time.After(s.cfg.Heartbeat / 2 / chunks):
+			case <-time.After(s.cfg.heartbeat / 2 / chunks):
 			}
 		}
 		if s.idle(f) {

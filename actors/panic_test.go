@@ -113,7 +113,7 @@ func endure(t *testing.T, tap tap) string {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRunner(t)
 		r.quiet = true
-		r.cfg.Autotuner, r.cfg.MaxFailures, r.cfg.IdleAfter = session.Natural, 2, time.Minute
+		r.cfg.Autotuner, r.cfg.maxFailures, r.cfg.idleAfter = session.Natural, 2, time.Minute
 		s, err := start(r.cfg, r.pub, tap)
 		if err != nil {
 			t.Fatal(err)

@@ -9,17 +9,17 @@ import (
 // panics counts the panics of a queue's actors; changed under family.life.
 type panics struct {
 	row    atomic.Int32 // since the last decision
-	recent []time.Time  // the last StopPanics of them, oldest first
+	recent []time.Time  // the last stopPanics of them, oldest first
 }
 
 // add notes a panic and reports whether it is one too many.
 func (p *panics) add(now time.Time) bool {
 	p.row.Add(1)
-	if len(p.recent) == StopPanics {
+	if len(p.recent) == stopPanics {
 		p.recent = p.recent[:copy(p.recent, p.recent[1:])]
 	}
 	p.recent = append(p.recent, now)
-	return len(p.recent) == StopPanics && now.Sub(p.recent[0]) <= StopWindow
+	return len(p.recent) == stopPanics && now.Sub(p.recent[0]) <= stopWindow
 }
 
 // quarantine is the rest of a queue that was stopped after panics.
@@ -31,7 +31,7 @@ type quarantine struct {
 // recover brings the queue back after one of its actors panicked. What the cell
 // holds is looked at again; news of a launch is in no cell, so the message itself
 // is handled again. The pause before that grows while the queue keeps panicking;
-// StopPanics panics within StopWindow stop it.
+// stopPanics panics within stopWindow stop it.
 func (f *family) recover(actor string, lost message) {
 	f.life.Lock()
 	defer f.life.Unlock()
@@ -45,7 +45,7 @@ func (f *family) recover(actor string, lost message) {
 		return
 	}
 	f.busy.Add(1)
-	time.AfterFunc(f.system.cfg.pause(int(f.panics.row.Load())), f.retry)
+	time.AfterFunc(pause(int(f.panics.row.Load())), f.retry)
 }
 
 // retry is the end of a pause after a panic.
@@ -69,18 +69,18 @@ func (f *family) redeliver() {
 }
 
 // stop puts the queue into quarantine: no decisions and no launches until
-// Config.StopPause is over. Records are still folded, so that it comes back to the
+// stopPause is over. Records are still folded, so that it comes back to the
 // newest values. Its recommendation says so, now and with every heartbeat. f.life is
 // held.
 func (f *family) stop(actor string) {
 	q := &quarantine{
-		until:  time.Now().Add(f.system.cfg.StopPause),
-		reason: fmt.Sprintf("%v: %d within %v, the last in the %s actor", ErrUnstable, StopPanics, StopWindow, actor),
+		until:  time.Now().Add(f.system.cfg.stopPause),
+		reason: fmt.Sprintf("%v: %d within %v, the last in the %s actor", ErrUnstable, stopPanics, stopWindow, actor),
 	}
 	f.quarantine.Store(q)
 	f.system.stopped.Add(1)
 	f.tally.stops.Add(1)
-	f.system.cfg.Logger.Error("queue stopped after repeated panics", "worker", f.device.name, "queue", f.name, "pause", f.system.cfg.StopPause, "reason", q.reason)
+	f.system.cfg.Logger.Error("queue stopped after repeated panics", "worker", f.device.name, "queue", f.name, "pause", f.system.cfg.stopPause, "reason", q.reason)
 	s := f.latest.Load()
 	if s == nil {
 		s = new(summary) // it has never decided: decision 0 says only why

@@ -443,9 +443,9 @@ func TestQueuesOfAWorkerElsewhereKnowOfEachOther(t *testing.T) {
 		}})
 		check("once launches are reported", seen("a", 300), 1, 20, true)
 		check("whose launch was", seen("b", 0), 1, 20, false)
-		time.Sleep(recently + 2*cfg.Heartbeat)
+		time.Sleep(recently + 2*cfg.heartbeat)
 		check("later", seen("a", 300), 0, 0, true)
-		time.Sleep(2 * cfg.IdleAfter)
+		time.Sleep(2 * cfg.idleAfter)
 		if n := s.devices["gpu9"]; n != nil && n.working.Load() != 0 {
 			t.Errorf("%d work, and all are forgotten", n.working.Load())
 		}

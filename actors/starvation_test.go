@@ -66,9 +66,7 @@ func TestNoQueueStarves(t *testing.T) {
 
 func simulateWorker(t *rapid.T) {
 	cfg := DefaultConfig()
-	cfg.Incarnation, cfg.Autotuner, cfg.MaxFailures = 99, session.Off, 1<<20
-	cfg.DiffusionEta = rapid.Float64Range(0, 1).Draw(t, "eta")
-	cfg.DiffusionIterations = rapid.IntRange(0, 4).Draw(t, "iterations")
+	cfg.Incarnation, cfg.Autotuner, cfg.maxFailures = 99, session.Off, 1<<20
 	s, err := New(cfg, newCountingPublisher())
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +117,7 @@ func simulateWorker(t *rapid.T) {
 		e.land(rapid.IntRange(1, 5).Draw(t, "ran"), fails)
 		synctest.Wait()
 		if fails {
-			time.Sleep(cfg.RetryMax) // in fake time: a pause is not starvation
+			time.Sleep(retryMax) // in fake time: a pause is not starvation
 			synctest.Wait()
 		}
 	}

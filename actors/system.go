@@ -243,7 +243,7 @@ func (s *System) device(worker string) (*device, error) {
 	if !telemetry.ValidToken(worker) {
 		return nil, fmt.Errorf("%w: worker %q", ErrName, worker)
 	}
-	if len(s.devices) >= s.cfg.MaxWorkers {
+	if len(s.devices) >= s.cfg.maxWorkers {
 		return nil, fmt.Errorf("%w: %d are known", ErrWorkerLimit, len(s.devices))
 	}
 	d := newDevice(s, strings.Clone(worker))

@@ -256,13 +256,13 @@ func (r *runner) configure(a arguments) {
 		case "queues":
 			r.cfg.MaxQueues = int(a.number(k))
 		case "workers":
-			r.cfg.MaxWorkers = int(a.number(k))
+			r.cfg.maxWorkers = int(a.number(k))
 		case "failures":
-			r.cfg.MaxFailures = int(a.number(k))
+			r.cfg.maxFailures = int(a.number(k))
 		case "dwell":
 			r.cfg.Policy.Dwell = uint8(a.number(k))
 		case "pending":
-			r.cfg.MaxPendingSlots = int(a.number(k))
+			r.cfg.maxPendingSlots = int(a.number(k))
 		case "tuning":
 			mode, err := session.ParseMode(v)
 			r.check(err)
@@ -272,7 +272,7 @@ func (r *runner) configure(a arguments) {
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			*map[string]*time.Duration{"idle": &r.cfg.IdleAfter, "rest": &r.cfg.StopPause}[k] = d
+			*map[string]*time.Duration{"idle": &r.cfg.idleAfter, "rest": &r.cfg.stopPause}[k] = d
 		default:
 			r.t.Fatalf("unknown setting %q", k)
 		}

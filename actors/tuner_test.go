@@ -326,7 +326,7 @@ func (m *countingMemory) Remember(_ string, e cache.Entry) {
 func TestTunersForLaunchesElsewhereAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kernels, queues = session.MaxTuners, workerTuners/session.MaxTuners + 10
-		l := newLauncher(t, false, func(c *Config) { c.IdleAfter = 5 * c.Heartbeat })
+		l := newLauncher(t, false, func(c *Config) { c.idleAfter = 5 * c.heartbeat })
 		defer l.s.Close()
 		report := func(queue, kernel int) {
 			l.seq++
@@ -350,7 +350,7 @@ func TestTunersForLaunchesElsewhereAreBounded(t *testing.T) {
 		if n := l.s.Stats().ReportsUntuned; n != over {
 			t.Errorf("%d reports found no room, want %d", n, over)
 		}
-		time.Sleep(3 * l.s.cfg.IdleAfter) // the queues are forgotten, and the worker
+		time.Sleep(3 * l.s.cfg.idleAfter) // the queues are forgotten, and the worker
 		synctest.Wait()
 		if err := l.s.Announce("gpu0", workerRecord(5, 1)); err != nil {
 			t.Fatal(err)

@@ -149,7 +149,7 @@ func TestAQueueWithAResidentGraphIsNotForgotten(t *testing.T) {
 		if err := s.Walk("gpu0", "q", rest); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(3 * s.cfg.IdleAfter) // of the bubble's clock
+		time.Sleep(3 * s.cfg.idleAfter) // of the bubble's clock
 		synctest.Wait()
 		if n := s.Stats().Queues; n != 1 {
 			t.Errorf("%d queues while the graph is there", n)
@@ -158,7 +158,7 @@ func TestAQueueWithAResidentGraphIsNotForgotten(t *testing.T) {
 		if err := s.Walk("gpu0", "q", rest); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(3 * s.cfg.IdleAfter)
+		time.Sleep(3 * s.cfg.idleAfter)
 		synctest.Wait()
 		if n := s.Stats().Queues; n != 0 {
 			t.Errorf("%d queues after the graph is dropped", n)

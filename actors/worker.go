@@ -155,7 +155,7 @@ func (w *workerActor) restarted(lost message) {
 		}
 	}
 	w.panics++
-	time.AfterFunc(w.system.cfg.pause(w.panics), func() {
+	time.AfterFunc(pause(w.panics), func() {
 		if !w.system.closed.Load() {
 			w.system.shell.send(w.self, arrived{})
 		}

@@ -90,17 +90,15 @@ func TestDecideDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkDiffuse spreads 1,024 priorities 8 times.
+// BenchmarkDiffuse spreads 1,024 priorities by a turn.
 func BenchmarkDiffuse(b *testing.B) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	x, r, dst := make([]float64, 1024), make([]float64, 1024), make([]float64, 1024)
-	for i := range x {
-		x[i], r[i] = rng.Float64()*100, rng.Float64()
+	siblings := make([]Sibling, 1024)
+	for i := range siblings {
+		siblings[i] = Sibling{Priority: rng.Float64() * 100, Coefficient: rng.Float64()}
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := Diffuse(dst, x, r, 0.5, 8); err != nil {
-			b.Fatal(err)
-		}
+		Diffuse(siblings)
 	}
 }

@@ -32,14 +32,6 @@ var (
 	ErrPeakBytes = errors.New("estimated peak exceeds 64 bits")
 )
 
-// Errors of Diffuse.
-var (
-	// ErrLength: vectors that must have equal lengths differ.
-	ErrLength = errors.New("lengths differ")
-	// ErrRange: a number is not finite or outside its documented range.
-	ErrRange = errors.New("value out of range")
-)
-
 // OutOfMemoryError is returned when the estimated peak exceeds the budget:
 // that of the plan, or with Config.FitBudget that of the smallest plan.
 type OutOfMemoryError struct {
