@@ -26,36 +26,25 @@ const dropPatience = 5 * time.Second
 
 // load loads a graph from the file that a client has sent, and deletes the file. A graph of the same name is replaced.
 func (s *Store) load(ctx context.Context, key graphKey, r *telemetry.GraphRequest) error {
-	if err := s.reserve(key); err != nil {
+	if err := take(ctx, s.loads); err != nil {
 		return err
 	}
-	defer s.update(func() { delete(s.loading, key) })
+	defer func() { <-s.loads }()
 	pair, err := s.read(ctx, r)
 	if err != nil {
 		return err
 	}
-	return s.put(ctx, key, pair)
-}
-
-// reserve notes that a graph is being loaded.
-func (s *Store) reserve(key graphKey) error {
+	err = s.put(ctx, key, pair)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, there := s.loading[key]; there {
-		return fmt.Errorf("%w: a file for graph %s of queue %s is being loaded", natsio.ErrGraphBusy, key.name, key.queue)
+	if s.loading = 0; err == nil {
+		s.inform(key.queue)
 	}
-	s.loading[key] = 0
-	return nil
+	return err
 }
 
-// read reads a graph file and deletes it. One file is read at a time: it takes many times its size meanwhile.
+// read reads a graph file and deletes it.
 func (s *Store) read(ctx context.Context, r *telemetry.GraphRequest) (pair graph.Pair, err error) {
-	select {
-	case s.reading <- struct{}{}:
-	case <-ctx.Done():
-		return pair, context.Cause(ctx)
-	}
-	defer func() { <-s.reading }()
 	file, err := s.Files.Graph(ctx, r.Object)
 	if err != nil {
 		return pair, err
@@ -91,12 +80,9 @@ func (s *Store) put(ctx context.Context, key graphKey, pair graph.Pair) error {
 		return err
 	}
 	if freed > 0 {
-		if err := s.remove(ctx, key); err != nil {
+		if err := s.drop(key, false); err != nil && !errors.Is(err, natsio.ErrNoGraph) {
 			return err
 		}
-	}
-	if err := s.when(ctx, func() bool { return s.Budget == 0 || s.used()+s.running() <= s.Budget }); err != nil {
-		return err
 	}
 	g := &storedGraph{pair: pair}
 	err = s.on(func(dev gpu.Device) error {
@@ -117,7 +103,7 @@ func (s *Store) put(ctx context.Context, key graphKey, pair graph.Pair) error {
 	if err != nil {
 		return err
 	}
-	return s.place(ctx, key, g)
+	return s.place(key, g)
 }
 
 // admit reserves the room of a graph on the device. freed is the size in bytes of
@@ -126,28 +112,26 @@ func (s *Store) admit(key graphKey, bytes uint64) (freed uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	used, others := s.used(), len(s.graphs)
-	for other, bytes := range s.loading {
-		if bytes > 0 && s.graphs[other] == nil {
-			others++
-		}
-	}
-	g := s.graphs[key]
-	old := g.bytes()
-	if g != nil {
+	old := s.graphs[key].bytes()
+	if s.graphs[key] != nil {
 		others--
 	}
 	switch {
 	case others >= maxGraphs:
 		return 0, fmt.Errorf("%w: %d graphs are on the device, drop one", natsio.ErrGraphTooLarge, others)
-	case s.Budget > 0 && used-old+bytes > s.Budget:
+	case s.Budget == 0 || used+s.running()+bytes <= s.Budget:
+	case used-old+bytes > s.Budget:
 		return 0, fmt.Errorf("%w: it takes %d bytes, %d are taken and the worker's budget is %d", natsio.ErrGraphTooLarge, bytes, used-old, s.Budget)
+	case s.walked(key) || used-old+s.running()+bytes > s.Budget:
+		return 0, errRoomTaken
+	default:
+		freed = old
 	}
-	s.loading[key] = bytes
-	if s.Budget > 0 && used+bytes > s.Budget {
-		return old, nil
-	}
-	return 0, nil
+	s.loading = bytes
+	return freed, nil
 }
+
+var errRoomTaken = fmt.Errorf("%w: a run has the memory that the graph takes; try again when it is over", natsio.ErrGraphBusy)
 
 // fits returns an error, before anything is uploaded, if the device has no room for the
 // graph even after freed bytes were given back.
@@ -172,29 +156,22 @@ func (s *Store) fits(pair graph.Pair, freed uint64) error {
 	})
 }
 
-// place registers a graph that was put on the device, and frees the one that it replaces.
-func (s *Store) place(ctx context.Context, key graphKey, g *storedGraph) error {
-	var old *storedGraph
-	placed := false
-	err := s.when(ctx, func() bool {
-		if old = s.graphs[key]; old != nil && old.held {
-			return false
-		}
-		if placed = g.device == s.device; placed {
-			s.graphs[key] = g
-			s.loading[key] = old.bytes() // until they are free
-		}
-		return true
-	})
-	if err == nil && !placed {
-		err = errGraphLost
+// place registers a graph that was put on the device, and frees the one that it replaces,
+// unless a run walks it, which then frees it.
+func (s *Store) place(key graphKey, g *storedGraph) error {
+	s.mu.Lock()
+	if g.device != s.device {
+		s.mu.Unlock()
+		return errGraphLost
 	}
-	if err != nil {
-		return errors.Join(err, s.free(g))
+	old, walked := s.graphs[key], s.walked(key)
+	s.graphs[key] = g
+	if s.loading = 0; !walked {
+		s.loading = old.bytes() // until they are free
 	}
-	if old != nil {
-		err = s.free(old)
+	s.mu.Unlock()
+	if old == nil || walked {
+		return nil
 	}
-	s.tell(key.queue)
-	return err
+	return s.free(old)
 }

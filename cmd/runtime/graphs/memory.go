@@ -10,8 +10,8 @@ func (s *Store) tell(queue string) {
 // inform is tell with mu held. While a run of the queue is under way, the run reports; the
 // memory of the graphs is reported when it ends.
 func (s *Store) inform(queue string) {
-	if len(s.runs) > 0 && s.runs[0].graph != nil && s.runs[0].key.queue == queue {
-		s.runs[0].untold = true
+	if s.run != nil && s.run.key.queue == queue {
+		s.run.untold = true
 		return
 	}
 	s.advisor.rest(queue, s.rest(queue))
@@ -29,25 +29,25 @@ func (s *Store) rest(queue string) Memory {
 	return m
 }
 
-// used is the memory of all graphs, including those that are being uploaded. Called with mu
-// held.
+// used is the memory of all graphs: those that can be found, the one that is being loaded,
+// and one that a run still walks after it was dropped or replaced. Called with mu held.
 func (s *Store) used() uint64 {
-	used := uint64(0)
+	used := s.loading
 	for _, g := range s.graphs {
 		used += g.pair.Bytes()
 	}
-	for _, bytes := range s.loading {
-		used += bytes
+	if s.run != nil && !s.walked(s.run.key) {
+		used += s.run.graph.pair.Bytes()
 	}
 	return used
 }
 
 // running is the memory that the current run may take beside its graph. Called with mu held.
 func (s *Store) running() uint64 {
-	if len(s.runs) == 0 || s.runs[0].graph == nil {
+	if s.run == nil {
 		return 0
 	}
-	return s.runs[0].room
+	return s.run.room
 }
 
 // left is what the budget leaves beside all graphs, 0 if there is no budget. Called with mu held.

@@ -57,7 +57,7 @@ func TestADeviceWithoutRoomKeepsTheGraphsThatItHas(t *testing.T) {
 		t.Error(err)
 	}
 	full.left = 0
-	s.update(func() { s.graphs[graphKey{"q", "old"}].kept = 1 }) // what the job left is given back
+	s.graphs[graphKey{"q", "old"}].kept = 1 // what the job left is given back
 	if err := s.search(t.Context(), "q", "old"); err != nil && !strings.Contains(err.Error(), "GL_OUT_OF_MEMORY") {
 		t.Error(err)
 	}
@@ -184,7 +184,7 @@ func TestWhatHappensOnADeviceThatIsLostIsToldAndGoesOnOnTheNext(t *testing.T) {
 		for what, do := range map[string]func() error{
 			"a run":     func() error { return s.search(t.Context(), "q", "g") },
 			"an upload": func() error { return s.load(t, "q", "h", "grid:9x9") },
-			"a drop":    func() error { return s.drop(t.Context(), graphKey{"q", "g"}) },
+			"a drop":    func() error { return s.drop(graphKey{"q", "g"}, true) },
 		} {
 			after(0, nil)
 			if err := s.load(t, "q", "g", "path:3000"); err != nil {

@@ -24,9 +24,9 @@ func (s *Store) Answer(ctx context.Context, queue string, r *telemetry.GraphRequ
 	case telemetry.GraphList:
 		return s.list(queue, r)
 	case telemetry.GraphDrop:
-		return s.drop(ctx, key)
+		return s.drop(key, true)
 	case telemetry.GraphRun:
-		return s.run(ctx, key, r)
+		return s.answerRun(ctx, key, r)
 	case telemetry.GraphRead:
 		return s.result(key, r)
 	}
@@ -74,17 +74,17 @@ func (s *Store) result(key graphKey, r *telemetry.GraphRequest) error {
 	return nil
 }
 
-// running is a run that is under way or waits for its turn.
+// running is the run that is under way.
 type running struct {
 	key    graphKey
+	graph  *storedGraph
 	stop   context.CancelCauseFunc
-	graph  *storedGraph // nil: it waits
-	room   uint64       // bytes of the device that it may take
-	untold bool         // the queue's graphs changed meanwhile
+	room   uint64 // bytes of the device that it may take
+	untold bool   // the queue's graphs changed meanwhile
 }
 
-// run runs an algorithm and keeps the result for the requests that read it.
-func (s *Store) run(ctx context.Context, key graphKey, r *telemetry.GraphRequest) error {
+// answerRun runs an algorithm and keeps the result for the requests that read it.
+func (s *Store) answerRun(ctx context.Context, key graphKey, r *telemetry.GraphRequest) error {
 	spec, err := specOf(r, s.Policy)
 	if err != nil {
 		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
@@ -92,61 +92,66 @@ func (s *Store) run(ctx context.Context, key graphKey, r *telemetry.GraphRequest
 	if _, err := s.passes(key, spec); err != nil {
 		return err // before it waits
 	}
+	if err := s.enter(key.queue); err != nil {
+		return err
+	}
+	defer s.leave(key.queue)
+	if err := take(ctx, s.turns); err != nil {
+		return err
+	}
+	defer func() { <-s.turns }()
+	ctx, cancel := context.WithTimeoutCause(ctx, maxGraphRun, fmt.Errorf("%w: it took longer than the %v that a run may take", natsio.ErrGraphRequest, maxGraphRun))
+	defer cancel()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	me := &running{key: key, stop: stop}
-	if err := s.enter(me); err != nil {
-		return err
-	}
-	defer s.leave(me)
-	if err := s.await(ctx, me); err != nil {
-		return err
-	}
-	if s.longest > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, s.longest, fmt.Errorf("%w: it took longer than the %v that a run may take", natsio.ErrGraphRequest, s.longest))
-		defer cancel()
-	}
-	passes, err := s.passes(key, spec) // of the graph that is there now
+	me, err := s.begin(key, stop)
 	if err != nil {
 		return err
 	}
-	outcome, err := s.execute(ctx, me, spec, &passes[0])
-	if err != nil {
-		return refusedRun(ctx, err)
+	passes, err := passesOn(me.graph, spec) // of the graph that is there now
+	if err == nil {
+		var outcome Outcome
+		if outcome, err = s.execute(ctx, me, spec, &passes[0]); err == nil {
+			err = s.keep(me.graph, spec, outcome, r)
+		} else {
+			err = refusedRun(ctx, err)
+		}
 	}
-	report, err := json.Marshal(newReport(spec, me.graph.pair, outcome))
-	if err != nil {
-		return err
-	}
-	s.keep(me.graph, report, outcome.Values, r)
-	return nil
+	return errors.Join(err, s.end(me))
 }
 
 // keep makes a result the graph's last one and answers a request to run with it. It is the
 // report, then the nodes' values, then their ids in the file if it has any.
-func (s *Store) keep(g *storedGraph, report []byte, values []uint32, r *telemetry.GraphRequest) {
-	result := slices.Clone(report)
-	for _, value := range values {
+func (s *Store) keep(g *storedGraph, spec *Spec, outcome Outcome, r *telemetry.GraphRequest) error {
+	result, err := json.Marshal(newReport(spec, g.pair, outcome))
+	if err != nil {
+		return err
+	}
+	r.Offset = uint64(len(result))
+	for _, value := range outcome.Values {
 		result = binary.LittleEndian.AppendUint32(result, value)
 	}
 	for _, id := range g.pair.Out.IDs {
 		result = binary.LittleEndian.AppendUint64(result, id)
 	}
-	s.update(func() {
-		s.results++
-		g.number, g.result = s.results, result
-		r.Result = s.results
-	})
-	r.Offset, r.Total, r.Data = uint64(len(report)), uint64(len(result)), r.Data[:0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.results++
+	g.number, g.result = s.results, result
+	r.Result, r.Total, r.Data = s.results, uint64(len(result)), r.Data[:0]
+	return nil
 }
 
-// passes are those of a run on a graph.
+// passes are those of a run on the graph of a name.
 func (s *Store) passes(key graphKey, spec *Spec) ([]Pass, error) {
 	g, err := s.find(key)
 	if err != nil {
 		return nil, err
 	}
+	return passesOn(g, spec)
+}
+
+func passesOn(g *storedGraph, spec *Spec) ([]Pass, error) {
 	if spec.Algorithm == "cc" && g.pair.Directed() {
 		return nil, fmt.Errorf("%w: components are of undirected graphs; load the graph without --directed", natsio.ErrGraphRequest)
 	}
@@ -157,55 +162,55 @@ func (s *Store) passes(key graphKey, spec *Spec) ([]Pass, error) {
 	return passes, nil
 }
 
-// enter puts a run at the end of those that wait for their turn, if there is a place; leave
-// gives the place back.
-func (s *Store) enter(me *running) error {
+// enter takes one of the places of runs; leave gives it back.
+func (s *Store) enter(queue string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	own := 0
-	for _, r := range s.runs {
-		if r.key.queue == me.key.queue {
-			own++
-		}
+	all := 0
+	for _, n := range s.waiting {
+		all += n
 	}
-	if own >= maxQueueRuns || len(s.runs) >= maxGraphRuns {
+	if own := s.waiting[queue]; own >= maxQueueRuns || all >= maxGraphRuns {
 		return fmt.Errorf("%w: %d runs are under way or wait, %d of them of queue %s; a worker takes %d, of one queue %d; try again when some are done",
-			natsio.ErrGraphBusy, len(s.runs), own, me.key.queue, maxGraphRuns, maxQueueRuns)
+			natsio.ErrGraphBusy, all, own, queue, maxGraphRuns, maxQueueRuns)
 	}
-	s.runs = append(s.runs, me)
-	s.change()
+	s.waiting[queue]++
 	return nil
 }
 
-// await waits for the turn of a run that has a place, and then holds its graph.
-func (s *Store) await(ctx context.Context, me *running) error {
-	err := s.when(ctx, func() bool {
-		g := s.graphs[me.key]
-		if s.runs[0] != me || g != nil && g.held {
-			return false
-		}
-		if g != nil && !g.leaving {
-			me.graph, g.held = g, true
-		}
-		return true
-	})
-	if err == nil && me.graph == nil {
-		err = errGraphDropped
+func (s *Store) leave(queue string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting[queue]--; s.waiting[queue] == 0 {
+		delete(s.waiting, queue)
 	}
-	return err
 }
 
-// leave gives the turn of a run to the next one.
-func (s *Store) leave(me *running) {
-	s.update(func() {
-		s.runs = slices.DeleteFunc(s.runs, func(r *running) bool { return r == me })
-		if me.graph != nil {
-			me.graph.held = false
-		}
-		if me.untold {
-			s.inform(me.key.queue)
-		}
-	})
+// begin has a run begin that has the token; end ends it.
+func (s *Store) begin(key graphKey, stop context.CancelCauseFunc) (*running, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.graphs[key]
+	if g == nil {
+		return nil, noGraph(key)
+	}
+	s.run = &running{key: key, graph: g, stop: stop}
+	return s.run, nil
+}
+
+func (s *Store) end(me *running) (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if gone := !s.walked(me.key); gone && me.graph.device == s.device {
+		s.mu.Unlock() // nobody finds the graph any more; it counts as long as the run does
+		err = s.free(me.graph)
+		s.mu.Lock()
+	}
+	s.run = nil
+	if me.untold {
+		s.inform(me.key.queue)
+	}
+	return err
 }
 
 // execute runs a job on the graph that a run holds.
@@ -226,26 +231,24 @@ func (s *Store) execute(ctx context.Context, me *running, spec *Spec, pass *Pass
 	if err != nil {
 		return outcome, err
 	}
-	var memory Memory
-	s.update(func() {
-		if left := s.left(); left > 0 && (job.Budget == 0 || job.Budget > left) {
-			job.Budget = left
-		}
-		if me.room = needs.Full; job.Budget > 0 {
-			me.room = min(me.room, job.Budget)
-		}
-		memory = s.memory(queue, s.left())
-	})
+	s.mu.Lock()
+	if left := s.left(); left > 0 && (job.Budget == 0 || job.Budget > left) {
+		job.Budget = left
+	}
+	if me.room = needs.Full; job.Budget > 0 {
+		me.room = min(me.room, job.Budget)
+	}
+	memory := s.memory(queue, s.left())
+	s.mu.Unlock()
 	spec.fit(&job, needs)
 	job.MaxLevels, job.Turn = maxGraphLevels, func(use func() error) error { return s.turn(g, use) }
 	var log func()
-	outcome.Result, log, err = walk(ctx, s.advisor.desk(queue), g.graph, job, needs, spec.DecideHost, memory, func() (m Memory) {
+	outcome.Result, log, err = walk(ctx, s.advisor.desk(queue), g.graph, job, needs, spec.DecideHost, memory, func() Memory {
 		kept := g.graph.Kept()
-		s.update(func() {
-			g.kept = kept
-			m = s.rest(queue)
-		})
-		return m
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		g.kept = kept
+		return s.rest(queue)
 	})
 	if err == nil {
 		log()

@@ -67,22 +67,26 @@ type Files interface {
 
 // Store holds the graphs of a worker's queues on its device. The device is borrowed
 // from the ring for each turn of a run or an upload; the ring's launches go on in between.
-// Requests are carried out concurrently, but only one run at a time, because graphs share
-// their kernels. Whoever uses a graph's buffers holds the graph.
+// At a time there is one run, because graphs share their kernels, and beside it one load,
+// because reading a file takes many times its size.
+//
+// A graph is found as long as it is in the map. The run that walks it alone uses its
+// buffers: whoever takes it out of the map meanwhile leaves it to the run to free it.
+// Buffers of other graphs are freed by whoever has the device.
 type Store struct {
 	Config
-	advisor *advisor // is told what a queue's graphs take, and has jobs decided
-	longest time.Duration
-	reading chan struct{}                    // has the token of who reads a file
+	advisor *advisor                         // is told what a queue's graphs take, and has jobs decided
 	host    func() (free uint64, known bool) // memory of the host
+	turns   chan struct{}                    // has the token of the run
+	loads   chan struct{}                    // has the token of the load
 
 	mu      sync.Mutex // over what follows; nobody waits for the device with it
-	changed chan struct{}
 	device  gpu.Device
 	graphs  map[graphKey]*storedGraph
-	runs    []*running          // in the order of their turns
-	loading map[graphKey]uint64 // bytes that graphs take which are being loaded
-	results uint64              // runs so far
+	waiting map[string]int // runs that wait or are under way, by queue
+	run     *running       // under way, nil: none
+	loading uint64         // bytes of the graph that is being loaded
+	results uint64         // runs so far
 }
 
 // NewStore is a store without graphs.
@@ -90,8 +94,8 @@ func NewStore(cfg Config) *Store {
 	return &Store{
 		Config:  cfg,
 		advisor: &advisor{system: cfg.System, worker: cfg.Worker, log: cfg.Decisions, patience: decisionPatience, publish: cfg.Publish},
-		longest: maxGraphRun, reading: make(chan struct{}, 1), changed: make(chan struct{}), host: worker.HostMemory,
-		graphs: make(map[graphKey]*storedGraph), loading: make(map[graphKey]uint64),
+		host:    worker.HostMemory, turns: make(chan struct{}, 1), loads: make(chan struct{}, 1),
+		graphs: make(map[graphKey]*storedGraph), waiting: make(map[string]int),
 	}
 }
 
@@ -104,11 +108,9 @@ type storedGraph struct {
 	graph  *frontier.Graph
 
 	// The store's mutex guards what follows.
-	held    bool   // by who uses graph
-	leaving bool   // is freed as soon as nobody holds it
-	kept    uint64 // bytes that the last job left for the next
-	result  []byte
-	number  uint64 // of the result
+	kept   uint64 // bytes that the last job left for the next
+	result []byte
+	number uint64 // of the result
 }
 
 // bytes is the device memory that the graph takes, 0 for a nil graph.
@@ -119,38 +121,14 @@ func (g *storedGraph) bytes() uint64 {
 	return g.pair.Bytes()
 }
 
-// when waits until ready returns true or ctx ends. ready is called with mu held. The call
-// that returns true may change what mu guards, and is the last.
-func (s *Store) when(ctx context.Context, ready func() bool) error {
-	for {
-		s.mu.Lock()
-		if ready() {
-			s.change()
-			s.mu.Unlock()
-			return nil
-		}
-		changed := s.changed
-		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+// take takes a token, of a run or of a load.
+func take(ctx context.Context, token chan struct{}) error {
+	select {
+	case token <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-}
-
-// update changes what mu guards, and wakes those who wait for a change.
-func (s *Store) update(fn func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	fn()
-	s.change()
-}
-
-// change wakes those who wait for a change. Called with mu held.
-func (s *Store) change() {
-	close(s.changed)
-	s.changed = make(chan struct{})
 }
 
 // find finds a graph by its name.
@@ -158,61 +136,44 @@ func (s *Store) find(key graphKey) (*storedGraph, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.graphs[key]
-	if g == nil || g.leaving {
-		return nil, fmt.Errorf("%w: queue %s has no graph %s on the device", natsio.ErrNoGraph, key.queue, key.name)
+	if g == nil {
+		return nil, noGraph(key)
 	}
 	return g, nil
 }
 
-// drop frees a graph, and ends the runs on it.
-func (s *Store) drop(ctx context.Context, key graphKey) error {
-	g, err := s.find(key)
-	if err != nil {
-		return err
-	}
-	s.update(func() {
-		g.leaving = true
-		for _, r := range s.runs {
-			if r.key == key {
-				r.stop(errGraphDropped)
-			}
-		}
-	})
-	return s.remove(ctx, key)
-}
-
-// remove frees a graph as soon as nobody holds it.
-func (s *Store) remove(ctx context.Context, key graphKey) error {
+// drop frees a graph. If a run walks it, endRun says whether the run is ended, which then frees
+// the graph, or the graph stays.
+func (s *Store) drop(key graphKey, endRun bool) error {
 	s.mu.Lock()
-	g := s.graphs[key]
-	if g != nil {
-		g.leaving = true
+	g, walked := s.graphs[key], s.walked(key)
+	if !walked || endRun {
+		delete(s.graphs, key)
+	}
+	if walked && endRun {
+		s.run.stop(errGraphDropped)
 	}
 	s.mu.Unlock()
-	mine := false
-	err := s.when(ctx, func() bool {
-		if g == nil || s.graphs[key] != g {
-			return true // gone
-		}
-		mine = !g.held
-		g.held = true
-		return mine
-	})
-	if err != nil {
-		s.update(func() { g.leaving = false })
-		return err
-	}
-	if !mine {
+	switch {
+	case g == nil:
+		return noGraph(key)
+	case walked && endRun:
 		return nil
+	case walked:
+		return errRoomTaken
 	}
-	err = s.free(g)
-	s.update(func() {
-		if s.graphs[key] == g {
-			delete(s.graphs, key)
-		}
-	})
+	err := s.free(g)
 	s.tell(key.queue)
 	return err
+}
+
+// walked reports whether a run is under way on a graph that can be found. Called with mu held.
+func (s *Store) walked(key graphKey) bool {
+	return s.run != nil && s.run.graph == s.graphs[key]
+}
+
+func noGraph(key graphKey) error {
+	return fmt.Errorf("%w: queue %s has no graph %s on the device", natsio.ErrNoGraph, key.queue, key.name)
 }
 
 // free gives the device memory of a graph back.
@@ -278,34 +239,21 @@ func (s *Store) forget() {
 		s.Log.Warn("graph lost with its device; load it again", "queue", key.queue, "graph", key.name)
 		s.inform(key.queue)
 	}
-	s.change()
 }
 
-// release frees the buffers that jobs left for the next one, on graphs that nobody holds.
+// release frees the buffers that jobs left for the next one, on graphs that no run walks.
 // The caller has the device.
 func (s *Store) release() error {
-	var idle []*storedGraph
-	queues := make(map[string]bool)
-	s.update(func() {
-		for key, g := range s.graphs {
-			if !g.held && g.kept > 0 {
-				g.held = true
-				idle, queues[key.queue] = append(idle, g), true
-			}
-		}
-	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var errs []error
-	for _, g := range idle {
-		errs = append(errs, g.graph.Release())
+	for key, g := range s.graphs {
+		if g.kept > 0 && !s.walked(key) {
+			errs = append(errs, g.graph.Release())
+			g.kept = 0
+			s.inform(key.queue)
+		}
 	}
-	s.update(func() {
-		for _, g := range idle {
-			g.held, g.kept = false, 0
-		}
-		for queue := range queues {
-			s.inform(queue)
-		}
-	})
 	return errors.Join(errs...)
 }
 
@@ -315,10 +263,7 @@ func (s *Store) release() error {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	dev := s.device
-	busy := len(s.runs) > 0 || len(s.loading) > 0
-	for _, g := range s.graphs {
-		busy = busy || g.held
-	}
+	busy := s.run != nil || s.loading > 0
 	graphs := slices.Collect(maps.Values(s.graphs))
 	s.mu.Unlock()
 	if dev == nil || busy {
@@ -351,7 +296,7 @@ func (s *Store) listed(queue string) []Listed {
 	defer s.mu.Unlock()
 	rows := []Listed{}
 	for key, g := range s.graphs {
-		if key.queue == queue && !g.leaving {
+		if key.queue == queue {
 			rows = append(rows, Listed{key.name, g.pair.Out.Nodes(), g.pair.Edges(), g.pair.Directed(), g.pair.Out.Weights != nil, g.pair.Bytes()})
 		}
 	}

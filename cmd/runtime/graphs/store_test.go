@@ -104,7 +104,7 @@ func TestGraphsThatCannotBeAreRefusedBeforeTheDeviceIsTouchedAndTheirFilesAreDel
 		if r.Ask == telemetry.GraphLoad && len(files.files) != 0 {
 			t.Errorf("%s: the file is still there", name)
 		}
-		if len(s.loading) != 0 {
+		if s.loading != 0 {
 			t.Errorf("%s: still being loaded", name)
 		}
 	}

@@ -33,7 +33,7 @@ func TestRequestsAboutTheSameGraphsThatComeTogetherAllEnd(t *testing.T) {
 				case 0, 1:
 					err = s.load(t, queue, name, []string{"grid:20x20", "path:400", "grid:9x9"}[rng.IntN(3)])
 				case 2:
-					err = s.drop(ctx, graphKey{queue, name})
+					err = s.drop(graphKey{queue, name}, true)
 				default:
 					err = s.search(ctx, queue, name)
 				}
@@ -44,25 +44,18 @@ func TestRequestsAboutTheSameGraphsThatComeTogetherAllEnd(t *testing.T) {
 				default:
 					t.Error(err)
 				}
-				s.update(func() {
-					if used := s.used() + s.running(); used > s.Budget {
-						t.Errorf("%d bytes are taken of %d", used, s.Budget)
-					}
-				})
+				s.mu.Lock()
+				if used := s.used() + s.running(); used > s.Budget {
+					t.Errorf("%d bytes are taken of %d", used, s.Budget)
+				}
+				s.mu.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	s.update(func() {
-		if len(s.runs) != 0 || len(s.loading) != 0 {
-			t.Errorf("%d runs are left, and %d graphs being loaded", len(s.runs), len(s.loading))
-		}
-		for key, g := range s.graphs {
-			if g.held || g.leaving {
-				t.Errorf("%v: held %t, leaving %t", key, g.held, g.leaving)
-			}
-		}
-	})
+	if s.run != nil || len(s.waiting) != 0 || s.loading != 0 {
+		t.Errorf("left are the run %v, those that wait %v, and %d bytes that are being loaded", s.run, s.waiting, s.loading)
+	}
 	if err := errors.Join(s.load(t, "q0", "g0", "grid:20x20"), s.search(t.Context(), "q0", "g0")); err != nil {
 		t.Error(err)
 	}

@@ -82,6 +82,15 @@ func TestLaunchesRunWhileTheKernelsOfARunAreBuilt(t *testing.T) {
 	}
 }
 
+// waits waits until so many runs of a queue wait or are under way.
+func (s *ringStore) waits(queue string, runs int) {
+	for n := 0; n < runs; {
+		s.mu.Lock()
+		n = s.waiting[queue]
+		s.mu.Unlock()
+	}
+}
+
 func TestAnUploadGoesOnBesideARunAndTheGraphOfTheRunIsFreedBehindIt(t *testing.T) {
 	s := newRingStore(t, 0)
 	for _, name := range []string{"long", "other"} {
@@ -89,7 +98,8 @@ func TestAnUploadGoesOnBesideARunAndTheGraphOfTheRunIsFreedBehindIt(t *testing.T
 			t.Fatal(err)
 		}
 	}
-	dropped, waiting := make(chan error, 1), make(chan error, 1)
+	waiting := make(chan error, 1)
+	var walked *storedGraph
 	turns := 0
 	s.turn = func() {
 		if turns++; turns != 4 {
@@ -99,35 +109,60 @@ func TestAnUploadGoesOnBesideARunAndTheGraphOfTheRunIsFreedBehindIt(t *testing.T
 		if err := s.load(t, "q", "new", "grid:9x9"); err != nil {
 			t.Error(err)
 		}
-		if err := s.drop(t.Context(), graphKey{"q", "other"}); err != nil {
+		if err := s.drop(graphKey{"q", "other"}, true); err != nil {
 			t.Error(err)
 		}
 		if got := s.names("q"); got != "long new" {
 			t.Errorf("listed during a run: %s", got)
 		}
 		go func() { waiting <- s.search(t.Context(), "q", "long") }()
-		for queued := 0; queued < 2; {
-			s.update(func() { queued = len(s.runs) })
+		s.waits("q", 2)
+		walked = s.run.graph
+		if err := s.drop(graphKey{"q", "long"}, true); err != nil {
+			t.Error(err)
 		}
-		go func() { dropped <- s.drop(t.Context(), graphKey{"q", "long"}) }()
-		for leaving := false; !leaving; {
-			s.update(func() { leaving = s.graphs[graphKey{"q", "long"}].leaving })
-		}
-		if got := s.names("q"); got != "new" {
-			t.Errorf("listed while the graph of a run is dropped: %s", got)
+		if got := s.names("q"); got != "new" || s.used() != walked.bytes()+gridBytes(9, 9) {
+			t.Errorf("while the graph of a run is dropped, %s are listed and take %d bytes", got, s.used())
 		}
 	}
 	if err := s.search(t.Context(), "q", "long"); !errors.Is(err, natsio.ErrNoGraph) || !strings.Contains(err.Error(), "dropped") {
 		t.Errorf("a run on a graph that was dropped: %v", err)
 	}
-	if err := <-waiting; !errors.Is(err, errGraphDropped) {
+	if err := <-waiting; !errors.Is(err, natsio.ErrNoGraph) {
 		t.Errorf("one that waited: %v", err)
 	}
-	if err := <-dropped; err != nil {
-		t.Error(err)
+	if s.used() != gridBytes(9, 9) {
+		t.Errorf("%d bytes are taken when the run is over", s.used())
 	}
 	if err := s.search(t.Context(), "q", "new"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAGraphThatIsReplacedDuringARunOnItTakesItsPlaceBehindTheRun(t *testing.T) {
+	small, large := gridBytes(9, 9), gridBytes(130, 130)
+	s := newRingStore(t, large+small)
+	if err := s.load(t, "q", "g", "grid:9x9"); err != nil {
+		t.Fatal(err)
+	}
+	turns := 0
+	s.turn = func() {
+		if turns++; turns != 3 {
+			return
+		}
+		s.turn = func() {}
+		if err := s.load(t, "q", "g", "grid:130x130"); !errors.Is(err, natsio.ErrGraphBusy) {
+			t.Errorf("a graph for which there is no room beside the run: %v", err)
+		}
+		if err := s.load(t, "q", "g", "path:30"); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.search(t.Context(), "q", "g"); err != nil {
+		t.Errorf("the run on what was replaced: %v", err)
+	}
+	if got := s.listed("q"); len(got) != 1 || got[0].Nodes != 30 || s.used() != got[0].Bytes {
+		t.Errorf("%+v, %d bytes are taken", got, s.used())
 	}
 }
 
@@ -146,23 +181,18 @@ func TestRunsWaitForTheirTurnUpToABound(t *testing.T) {
 			return
 		}
 		begun = true
-		queued := func(n int) {
-			for queued := 0; queued < n; {
-				s.update(func() { queued = len(s.runs) })
-			}
-		}
 		go func() { ended <- s.search(stopped, "q", "g") }()
 		for range maxQueueRuns - 2 {
 			go func() { ended <- s.search(t.Context(), "q", "g") }()
 		}
-		queued(maxQueueRuns)
+		s.waits("q", maxQueueRuns)
 		if err := s.search(t.Context(), "q", "g"); !errors.Is(err, natsio.ErrGraphBusy) {
 			t.Errorf("one run of a queue too many: %v", err)
 		}
 		for range maxGraphRuns - maxQueueRuns {
 			go func() { ended <- s.search(t.Context(), "p", "g") }()
 		}
-		queued(maxGraphRuns)
+		s.waits("p", maxGraphRuns-maxQueueRuns)
 		if err := s.search(t.Context(), "o", "g"); !errors.Is(err, natsio.ErrGraphBusy) {
 			t.Errorf("one run too many: %v", err)
 		}
