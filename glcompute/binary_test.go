@@ -69,7 +69,7 @@ func TestForeignProgramBinaryIsRefused(t *testing.T) {
 		if p, err := d.LoadProgramBinary(0xDEAD, data); err == nil || p.Program != 0 {
 			t.Errorf("unknown format: program %d, %v", p, err)
 		}
-		if _, _, err := d.ProgramBinary(Program{999_999}); err == nil {
+		if _, _, err := d.ProgramBinary(Program{Program: 999_999}); err == nil {
 			t.Error("the binary of no program: no error")
 		}
 		if _, programs := d.Live(); programs != 1 {
@@ -89,7 +89,7 @@ func TestWithoutTheCapabilityBinariesAndMappingsAreUnsupported(t *testing.T) {
 				t.Errorf("supports %q", name)
 			}
 		}
-		if _, _, err := d.ProgramBinary(Program{1}); !errors.Is(err, errors.ErrUnsupported) {
+		if _, _, err := d.ProgramBinary(Program{Program: 1}); !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("binary: %v", err)
 		}
 		if _, err := d.LoadProgramBinary(1, []byte{1}); !errors.Is(err, errors.ErrUnsupported) {

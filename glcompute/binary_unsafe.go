@@ -51,7 +51,7 @@ func (d *Device) LoadProgramBinary(format uint32, data []byte) (Program, error) 
 	if len(data) == 0 {
 		return Program{}, errors.New("glcompute: load program binary: it is empty")
 	}
-	program := Program{gl.CreateProgram()}
+	program := Program{Program: gl.CreateProgram()}
 	var ok int32
 	err := d.own(func() {
 		gl.ProgramBinary(program.Program, format, unsafe.Pointer(&data[0]), int32(len(data)))

@@ -80,7 +80,7 @@ func (d *Device) ReadBuffer(buffer Buffer, offset int, dst []byte) {
 }
 
 // BindStorage binds a range of a buffer, in bytes, to a storage-block binding
-// point. The offset must be a multiple of Limits.StorageAlignment. A binding that
+// point. A multiple of 256 suits every driver as the offset. A binding that
 // is there already costs nothing.
 func (d *Device) BindStorage(binding uint32, buffer Buffer, offset, size int) {
 	if !d.rebind(binding, storageRange{buffer, offset, size}) {

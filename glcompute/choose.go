@@ -96,12 +96,11 @@ func probe(ways []way) []Attempt {
 	return attempts
 }
 
-// eglWays lists what to try with the library that a configuration names; one
-// closed way if it cannot be loaded.
+// eglWays lists what to try with EGL; one closed way if it cannot be loaded.
 func eglWays(cfg Config) []way {
-	lib, err := loadEGL(cfg.eglLibrary())
+	lib, err := loadEGL(eglFile)
 	if err != nil {
-		return []way{closedWay("egl", cfg.eglLibrary(), err)}
+		return []way{closedWay("egl", eglFile, err)}
 	}
 	client := lib.clientExtensions()
 	devices, err := lib.listDevices(client)
@@ -128,13 +127,7 @@ func eglWays(cfg Config) []way {
 }
 
 func (e *eglLibrary) way(backend string, platform int, native uintptr) way {
-	return way{backend: backend, open: func() (candidate, error) {
-		c, err := newEGLContext(e, platform, native)
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
-	}}
+	return way{backend: backend, open: func() (candidate, error) { return newEGLContext(e, platform, native) }}
 }
 
 // closedWay is known to lead nowhere before it is tried.

@@ -35,10 +35,6 @@ type Config struct {
 	// WAYLAND_DISPLAY. GLFW reads the environment itself; these tell
 	// whether to try it at all, because its binding panics without a display.
 	Display, WaylandDisplay string
-
-	// EGLLibrary is the file name given to dlopen; empty means
-	// libEGL.so.1. The first name that loads serves the whole process.
-	EGLLibrary string
 }
 
 // Validate reports every field whose value makes no sense.

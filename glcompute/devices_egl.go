@@ -65,10 +65,10 @@ func (e *eglLibrary) describeDevice(device uintptr) (nodes []string, software bo
 }
 
 // Devices lists the devices of EGL's device platform and opens each for a moment
-// to learn its names. Of the configuration only EGLLibrary counts. The error says
-// why there is no list at all; GL may open even then, by another way.
-func Devices(cfg Config) ([]Listed, error) {
-	lib, err := loadEGL(cfg.eglLibrary())
+// to learn its names. The error says why there is no list at all; GL may open even
+// then, by another way.
+func Devices() ([]Listed, error) {
+	lib, err := loadEGL(eglFile)
 	if err != nil {
 		return nil, fmt.Errorf("glcompute: list devices: %w", err)
 	}

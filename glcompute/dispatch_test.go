@@ -70,19 +70,19 @@ func BenchmarkDispatchAndWait(b *testing.B) {
 func TestABindingIsNotTakenForThatOfABufferBefore(t *testing.T) {
 	o := newObjects()
 	d := &Device{objects: o}
-	o.addBuffer(Buffer{7}, 512)
-	r := storageRange{Buffer{7}, 0, 512}
+	o.addBuffer(Buffer{Buffer: 7}, 512)
+	r := storageRange{Buffer{Buffer: 7}, 0, 512}
 	if !d.rebind(3, r) || d.rebind(3, r) || !d.rebind(2, r) {
 		t.Error("a binding is made once")
 	}
-	if !d.rebind(3, storageRange{Buffer{7}, 256, 256}) || !d.rebind(storageBindings, r) || !d.rebind(storageBindings, r) {
+	if !d.rebind(3, storageRange{Buffer{Buffer: 7}, 256, 256}) || !d.rebind(storageBindings, r) || !d.rebind(storageBindings, r) {
 		t.Error("another range, or a binding point that is not remembered, is bound")
 	}
-	o.takeBuffer(Buffer{9}) // none of the group's
+	o.takeBuffer(Buffer{Buffer: 9}) // none of the group's
 	if d.rebind(2, r) {
 		t.Error("nothing was deleted")
 	}
-	o.takeBuffer(Buffer{7})
+	o.takeBuffer(Buffer{Buffer: 7})
 	if !d.rebind(2, r) || d.rebind(2, r) {
 		t.Error("after a deletion nothing is known")
 	}

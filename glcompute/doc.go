@@ -50,9 +50,8 @@
 // ways are tried and is used if none leads to hardware; GLFW is tried only when
 // EGL gave nothing.
 //
-// A context is 4.3 core, without a surface, or with a 1×1 pbuffer where
-// surfaceless contexts are missing. It is asked for with robust buffer access and
-// loss on reset, and without them if the driver refuses. libEGL is loaded with
+// A context is 4.3 core, without a surface. It is asked for with robust buffer
+// access and loss on reset, and without them if the driver refuses. libEGL is loaded with
 // dlopen at that time, never linked.
 //
 // No way open is an [UnavailableError], which lists every attempt and what to

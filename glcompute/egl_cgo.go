@@ -13,7 +13,6 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"unsafe"
 
 	"github.com/go-gl/gl/v4.3-core/gl"
@@ -23,19 +22,8 @@ import (
 // Those that fail report the error code of the calling thread.
 type eglLibrary struct{ c *C.shim_egl }
 
-// loadedEGL keeps each library loaded once for the process, since EGL's own
-// state (displays, devices) is the process's too.
-var loadedEGL struct {
-	sync.Mutex
-	byName map[string]*eglLibrary
-}
-
+// loadEGL loads the library, which stays loaded for the life of the process.
 func loadEGL(file string) (*eglLibrary, error) {
-	loadedEGL.Lock()
-	defer loadedEGL.Unlock()
-	if lib := loadedEGL.byName[file]; lib != nil {
-		return lib, nil
-	}
 	name := C.CString(file)
 	defer C.free(unsafe.Pointer(name))
 	var message *C.char
@@ -44,12 +32,7 @@ func loadEGL(file string) (*eglLibrary, error) {
 		defer C.free(unsafe.Pointer(message))
 		return nil, errors.New("load EGL: " + C.GoString(message))
 	}
-	if loadedEGL.byName == nil {
-		loadedEGL.byName = map[string]*eglLibrary{}
-	}
-	lib := &eglLibrary{c}
-	loadedEGL.byName[file] = lib
-	return lib, nil
+	return &eglLibrary{c}, nil
 }
 
 func (e *eglLibrary) proc(name string) uintptr {
@@ -137,9 +120,9 @@ func (e *eglLibrary) bindDesktopGL() error {
 }
 
 // chooseConfig returns false if the display has no configuration for desktop GL.
-func (e *eglLibrary) chooseConfig(d uintptr, surfaceType int) (config uintptr, ok bool) {
+func (e *eglLibrary) chooseConfig(d uintptr) (config uintptr, ok bool) {
 	var c C.uintptr_t
-	ok = C.shim_choose_config(e.c, C.uintptr_t(d), C.int(surfaceType), &c) > 0
+	ok = C.shim_choose_config(e.c, C.uintptr_t(d), &c) > 0
 	return uintptr(c), ok
 }
 
@@ -152,23 +135,12 @@ func (e *eglLibrary) createContext(d, config, share uintptr, attributes []int32)
 	return c, nil
 }
 
-func (e *eglLibrary) createPbuffer(d, config uintptr) (uintptr, error) {
-	s := uintptr(C.shim_create_pbuffer(e.c, C.uintptr_t(d), C.uintptr_t(config)))
-	if s == 0 {
-		return 0, e.err("eglCreatePbufferSurface")
-	}
-	return s, nil
-}
-
-func (e *eglLibrary) makeCurrent(d, surface, context uintptr) error {
-	if C.shim_make_current(e.c, C.uintptr_t(d), C.uintptr_t(surface), C.uintptr_t(context)) == 0 {
+// makeCurrent makes a context current without a surface; context 0 lets go of the current one.
+func (e *eglLibrary) makeCurrent(d, context uintptr) error {
+	if C.shim_make_current(e.c, C.uintptr_t(d), C.uintptr_t(context)) == 0 {
 		return e.err("eglMakeCurrent")
 	}
 	return nil
-}
-
-func (e *eglLibrary) destroySurface(d, surface uintptr) {
-	C.shim_destroy_surface(e.c, C.uintptr_t(d), C.uintptr_t(surface))
 }
 
 func (e *eglLibrary) destroyContext(d, context uintptr) {
@@ -192,14 +164,5 @@ func glUnsignedBytes(get uintptr, name, index uint32, dst []byte) bool {
 		return false
 	}
 	C.shim_gl_ubytes_indexed(C.uintptr_t(get), C.uint(name), C.uint(index), (*C.uchar)(&dst[0]))
-	return true
-}
-
-// glUnsignedBytesPlain is glGetUnsignedBytevEXT.
-func glUnsignedBytesPlain(get uintptr, name uint32, dst []byte) bool {
-	if get == 0 || len(dst) == 0 {
-		return false
-	}
-	C.shim_gl_ubytes(C.uintptr_t(get), C.uint(name), (*C.uchar)(&dst[0]))
 	return true
 }

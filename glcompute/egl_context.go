@@ -15,7 +15,6 @@ import (
 type eglContext struct {
 	lib      *eglLibrary
 	display  uintptr
-	surface  uintptr // 0 if the display allows none
 	handle   uintptr
 	config   uintptr
 	form     []int32 // the attributes that the driver took
@@ -77,6 +76,9 @@ func (c *eglContext) create(egl15 bool) error {
 	if !egl15 && !ext[extCreateContext] {
 		return fmt.Errorf("EGL 1.5 or %s is needed to ask for a core context", extCreateContext)
 	}
+	if !ext[extSurfacelessContext] {
+		return fmt.Errorf("the display has no %s", extSurfacelessContext)
+	}
 	if err := c.lib.bindDesktopGL(); err != nil {
 		return err
 	}
@@ -88,13 +90,10 @@ func (c *eglContext) create(egl15 bool) error {
 	for _, form := range contextForms(egl15, ext) {
 		if c.handle, last = c.lib.createContext(c.display, config, 0, form); last == nil {
 			c.config, c.form = config, form
-			break
+			return c.activate()
 		}
 	}
-	if last != nil {
-		return c.tooOld(config, last)
-	}
-	return c.activate(ext)
+	return fmt.Errorf("the driver refuses OpenGL %d.%d core: %w", minMajor, minMinor, last)
 }
 
 // share makes a context like this one beside it; the attributes must be the same.
@@ -108,7 +107,7 @@ func (c *eglContext) share() (context, error) {
 		s.handle, err = c.lib.createContext(c.display, c.config, c.handle, c.form)
 	}
 	if err == nil {
-		err = s.activate(parseExtensions(c.lib.displayString(c.display, eglExtensions)))
+		err = s.activate()
 	}
 	if err != nil {
 		s.release()
@@ -117,20 +116,13 @@ func (c *eglContext) share() (context, error) {
 	return s, nil
 }
 
-// chooseConfig picks a configuration that desktop GL can render with; a context that
-// needs no surface may also do without a configuration.
+// chooseConfig picks a configuration that desktop GL can render with, or none where contexts need none.
 func (c *eglContext) chooseConfig(ext extensions) (uintptr, error) {
-	surfaceType := eglPbufferBit
-	if ext[extSurfacelessContext] {
-		surfaceType = 0
+	config, ok := c.lib.chooseConfig(c.display)
+	if !ok && !ext[extNoConfigContext] {
+		return 0, errors.New("eglChooseConfig: the display has no configuration for desktop OpenGL")
 	}
-	if config, ok := c.lib.chooseConfig(c.display, surfaceType); ok {
-		return config, nil
-	}
-	if ext[extSurfacelessContext] && ext[extNoConfigContext] {
-		return 0, nil
-	}
-	return 0, errors.New("eglChooseConfig: the display has no configuration for desktop OpenGL")
+	return config, nil
 }
 
 // contextForms are the attribute lists that ask for a 4.3 core context, best first: robust
@@ -155,31 +147,8 @@ func contextForms(egl15 bool, ext extensions) [][]int32 {
 	return append(forms, core)
 }
 
-// tooOld explains a refusal by the version that the driver would give.
-func (c *eglContext) tooOld(config uintptr, refusal error) error {
-	refusal = fmt.Errorf("the driver refuses OpenGL %d.%d core: %w", minMajor, minMinor, refusal)
-	handle, err := c.lib.createContext(c.display, config, 0, nil)
-	if err != nil {
-		return refusal
-	}
-	defer c.lib.destroyContext(c.display, handle)
-	if c.lib.makeCurrent(c.display, 0, handle) != nil {
-		return refusal
-	}
-	defer c.lib.makeCurrent(c.display, 0, 0)
-	version := glString(c.proc("glGetString"), gl.VERSION)
-	return fmt.Errorf("%w; it offers %q", refusal, version)
-}
-
-// activate makes the new context current, with a surface if it must have one.
-func (c *eglContext) activate(ext extensions) error {
-	if !ext[extSurfacelessContext] {
-		surface, err := c.lib.createPbuffer(c.display, c.config)
-		if err != nil {
-			return err
-		}
-		c.surface = surface
-	}
+// activate makes the new context current.
+func (c *eglContext) activate() error {
 	if err := c.makeCurrent(); err != nil {
 		return err
 	}
@@ -198,17 +167,14 @@ func (c *eglContext) makeCurrent() error {
 	if err := c.lib.bindDesktopGL(); err != nil {
 		return err
 	}
-	return c.lib.makeCurrent(c.display, c.surface, c.handle)
+	return c.lib.makeCurrent(c.display, c.handle)
 }
 
 // release destroys what was made, on the thread where it is current.
 func (c *eglContext) release() {
 	if c.handle != 0 {
-		c.lib.makeCurrent(c.display, 0, 0)
+		c.lib.makeCurrent(c.display, 0)
 		c.lib.destroyContext(c.display, c.handle)
-	}
-	if c.surface != 0 {
-		c.lib.destroySurface(c.display, c.surface)
 	}
 	c.lib.closeDisplay(c.display)
 	c.lib.releaseThread()
@@ -219,7 +185,6 @@ func (c *eglContext) release() {
 const (
 	eglNone       = 0x3038
 	eglExtensions = 0x3055
-	eglPbufferBit = 0x0001
 
 	eglContextMajorVersion  = 0x3098
 	eglContextMinorVersion  = 0x30FB

@@ -19,9 +19,7 @@ struct shim_egl {
 	PFNEGLBINDAPIPROC bind_api;
 	PFNEGLCHOOSECONFIGPROC choose_config;
 	PFNEGLCREATECONTEXTPROC create_context;
-	PFNEGLCREATEPBUFFERSURFACEPROC create_pbuffer_surface;
 	PFNEGLMAKECURRENTPROC make_current;
-	PFNEGLDESTROYSURFACEPROC destroy_surface;
 	PFNEGLDESTROYCONTEXTPROC destroy_context;
 	PFNEGLRELEASETHREADPROC release_thread;
 	// Extensions of the client library; NULL where it has none of them.
@@ -69,9 +67,7 @@ shim_egl *shim_load(const char *file, char **err) {
 	    !core(lib, "eglBindAPI", &e->bind_api, err) ||
 	    !core(lib, "eglChooseConfig", &e->choose_config, err) ||
 	    !core(lib, "eglCreateContext", &e->create_context, err) ||
-	    !core(lib, "eglCreatePbufferSurface", &e->create_pbuffer_surface, err) ||
 	    !core(lib, "eglMakeCurrent", &e->make_current, err) ||
-	    !core(lib, "eglDestroySurface", &e->destroy_surface, err) ||
 	    !core(lib, "eglDestroyContext", &e->destroy_context, err) ||
 	    !core(lib, "eglReleaseThread", &e->release_thread, err)) {
 		free(e);
@@ -121,8 +117,8 @@ void shim_terminate(shim_egl *e, uintptr_t display) { e->terminate((EGLDisplay)d
 
 int shim_bind_desktop_gl(shim_egl *e) { return e->bind_api(EGL_OPENGL_API); }
 
-int shim_choose_config(shim_egl *e, uintptr_t display, int surface_type, uintptr_t *config) {
-	const EGLint want[] = {EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_SURFACE_TYPE, surface_type, EGL_NONE};
+int shim_choose_config(shim_egl *e, uintptr_t display, uintptr_t *config) {
+	const EGLint want[] = {EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT, EGL_SURFACE_TYPE, 0, EGL_NONE};
 	EGLint n = 0;
 	return e->choose_config((EGLDisplay)display, want, (EGLConfig *)config, 1, &n) ? n : 0;
 }
@@ -131,17 +127,8 @@ uintptr_t shim_create_context(shim_egl *e, uintptr_t display, uintptr_t config, 
 	return (uintptr_t)e->create_context((EGLDisplay)display, (EGLConfig)config, (EGLContext)share, attributes);
 }
 
-uintptr_t shim_create_pbuffer(shim_egl *e, uintptr_t display, uintptr_t config) {
-	const EGLint want[] = {EGL_WIDTH, 1, EGL_HEIGHT, 1, EGL_NONE};
-	return (uintptr_t)e->create_pbuffer_surface((EGLDisplay)display, (EGLConfig)config, want);
-}
-
-int shim_make_current(shim_egl *e, uintptr_t display, uintptr_t surface, uintptr_t context) {
-	return e->make_current((EGLDisplay)display, (EGLSurface)surface, (EGLSurface)surface, (EGLContext)context);
-}
-
-void shim_destroy_surface(shim_egl *e, uintptr_t display, uintptr_t surface) {
-	e->destroy_surface((EGLDisplay)display, (EGLSurface)surface);
+int shim_make_current(shim_egl *e, uintptr_t display, uintptr_t context) {
+	return e->make_current((EGLDisplay)display, EGL_NO_SURFACE, EGL_NO_SURFACE, (EGLContext)context);
 }
 
 void shim_destroy_context(shim_egl *e, uintptr_t display, uintptr_t context) {
@@ -156,8 +143,4 @@ const char *shim_gl_string(uintptr_t get_string, unsigned name) {
 
 void shim_gl_ubytes_indexed(uintptr_t get_unsigned_bytei_v, unsigned name, unsigned index, unsigned char *data) {
 	((void (*)(unsigned, unsigned, unsigned char *))get_unsigned_bytei_v)(name, index, data);
-}
-
-void shim_gl_ubytes(uintptr_t get_unsigned_bytev, unsigned name, unsigned char *data) {
-	((void (*)(unsigned, unsigned char *))get_unsigned_bytev)(name, data);
 }

@@ -27,19 +27,16 @@ int shim_initialize(shim_egl *e, uintptr_t display, int *major, int *minor);
 void shim_terminate(shim_egl *e, uintptr_t display);
 int shim_bind_desktop_gl(shim_egl *e);
 // shim_choose_config returns the number of configurations found, 0 or 1.
-int shim_choose_config(shim_egl *e, uintptr_t display, int surface_type, uintptr_t *config);
+int shim_choose_config(shim_egl *e, uintptr_t display, uintptr_t *config);
 // shim_create_context takes the context to share with, or 0, and attribute pairs
 // ended by EGL_NONE.
 uintptr_t shim_create_context(shim_egl *e, uintptr_t display, uintptr_t config, uintptr_t share, const int32_t *attributes);
-uintptr_t shim_create_pbuffer(shim_egl *e, uintptr_t display, uintptr_t config);
-int shim_make_current(shim_egl *e, uintptr_t display, uintptr_t surface, uintptr_t context);
-void shim_destroy_surface(shim_egl *e, uintptr_t display, uintptr_t surface);
+int shim_make_current(shim_egl *e, uintptr_t display, uintptr_t context);
 void shim_destroy_context(shim_egl *e, uintptr_t display, uintptr_t context);
 void shim_release_thread(shim_egl *e);
 
 // The GL calls that are needed before the GL loader has run, or that it lacks.
 const char *shim_gl_string(uintptr_t get_string, unsigned name);
 void shim_gl_ubytes_indexed(uintptr_t get_unsigned_bytei_v, unsigned name, unsigned index, unsigned char *data);
-void shim_gl_ubytes(uintptr_t get_unsigned_bytev, unsigned name, unsigned char *data);
 
 #endif

@@ -7,13 +7,15 @@ import (
 	"fmt"
 
 	"github.com/go-gl/gl/v4.3-core/gl"
+
+	"ringmaster/megakernel/gpu"
 )
 
 // InsertFence puts a mark behind all commands so far, of which WaitFence tells
 // whether they are done. Fences are shared by the devices of a share group; the zero
 // fence means that the driver made none, and Check says why.
 func (d *Device) InsertFence() Fence {
-	return Fence{gl.FenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0)}
+	return Fence{Fence: gl.FenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0)}
 }
 
 // WaitFence waits for a fence, at most timeoutNs nanoseconds; 0 only asks. The
@@ -28,14 +30,14 @@ func (d *Device) WaitFence(fence Fence, timeoutNs uint64) (done bool, err error)
 	switch {
 	case err == nil && (status == gl.ALREADY_SIGNALED || status == gl.CONDITION_SATISFIED):
 		// A lost context signals every fence, done or not.
-		if d.GraphicsReset() != ResetNone {
+		if d.GraphicsReset() != gpu.ResetNone {
 			return false, d.lost
 		}
 		return true, nil
 	case err == nil && status == gl.TIMEOUT_EXPIRED:
 		return false, nil
 	case errors.Is(err, ErrContextLost):
-		d.lose(err, ResetUnknown)
+		d.lose(err, gpu.ResetUnknown)
 		return false, err
 	case err == nil:
 		err = fmt.Errorf("glClientWaitSync: %#x", status)

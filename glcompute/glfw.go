@@ -41,42 +41,49 @@ func glfwWay(cfg Config) way {
 }
 
 func openGLFW() (candidate, error) {
-	c := &glfwContext{}
-	if err := onMain(c.open); err != nil {
-		return nil, err
-	}
-	if err := c.adopt(); err != nil {
-		return nil, err
-	}
-	return c, nil
+	return newGLFW(true, nil, "", image.Pt(1, 1), nil)
 }
 
-// adopt makes the new context current, or releases it.
-func (c *glfwContext) adopt() error {
-	err := c.makeCurrent()
-	if err != nil {
-		c.release()
-	}
-	return err
-}
-
-// share makes another hidden window whose context shares this one's objects.
+// share makes a hidden window whose context shares this one's objects.
 func (c *glfwContext) share() (context, error) {
-	s := &glfwContext{}
+	return newGLFW(c.robust, c, "", image.Pt(1, 1), nil)
+}
+
+// newGLFW makes a window of a fixed size on the main thread, visible if it has a title,
+// and its context current on the calling one. The first one starts the library; if the
+// driver has no robust contexts, it does without. closed is called when the user closes
+// the window.
+func newGLFW(robust bool, beside *glfwContext, title string, size image.Point, closed func()) (*glfwContext, error) {
+	c := &glfwContext{}
 	err := onMain(func() error {
-		err := s.create(c.robust, c.window)
-		if err == nil {
+		if glfwWindows == 0 {
+			if err := initGLFW(); err != nil {
+				return err
+			}
+		}
+		err := c.create(robust, beside, title, size)
+		if err != nil && beside == nil {
+			err = c.create(false, nil, title, size)
+		}
+		switch {
+		case err == nil:
 			glfwWindows++
+			if closed != nil {
+				c.window.SetCloseCallback(func(*glfw.Window) { closed() })
+			}
+		case glfwWindows == 0:
+			glfw.Terminate()
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.adopt(); err != nil {
+	if err := c.makeCurrent(); err != nil {
+		c.release()
 		return nil, err
 	}
-	return s, nil
+	return c, nil
 }
 
 func (c *glfwContext) makeCurrent() error {
@@ -86,25 +93,6 @@ func (c *glfwContext) makeCurrent() error {
 func (c *glfwContext) names() (renderer, version string) {
 	get := c.proc("glGetString")
 	return glString(get, gl.RENDERER), glString(get, gl.VERSION)
-}
-
-// open makes the window, with a robust context if the driver has one.
-func (c *glfwContext) open() error {
-	if glfwWindows == 0 {
-		if err := initGLFW(); err != nil {
-			return err
-		}
-	}
-	err := c.create(true, nil)
-	if err != nil {
-		err = c.create(false, nil)
-	}
-	if err == nil {
-		glfwWindows++
-	} else if glfwWindows == 0 {
-		glfw.Terminate()
-	}
-	return err
 }
 
 // initGLFW starts the library. The binding prints a display that cannot be opened
@@ -122,13 +110,12 @@ func initGLFW() error {
 	return err
 }
 
-// create makes a hidden window, for its context only.
-func (c *glfwContext) create(robust bool, share *glfw.Window) error {
-	return c.createWindow(robust, share, "", image.Pt(1, 1))
-}
-
-// createWindow makes a window of a fixed size, visible if it has a title.
-func (c *glfwContext) createWindow(robust bool, share *glfw.Window, title string, size image.Point) error {
+// create makes the window.
+func (c *glfwContext) create(robust bool, beside *glfwContext, title string, size image.Point) error {
+	var share *glfw.Window
+	if beside != nil {
+		share = beside.window
+	}
 	c.robust = robust
 	doing := "make a hidden window with an OpenGL 4.3 core context"
 	visible := glfw.False

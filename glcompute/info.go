@@ -1,6 +1,7 @@
 package glcompute
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,9 +38,6 @@ type Limits struct {
 	SharedMemory         uint32    // shared variables of one group
 	StorageBlockSize     int64     // one storage block
 	StorageBlocks        uint32    // storage blocks of one compute shader
-	StorageBindings      uint32    // binding points
-	StorageAlignment     uint32    // of the offset of a bound range
-	UniformComponents    uint32    // uniforms of one compute shader, in words
 }
 
 // usable returns an error if a limit is missing without which nothing can be dispatched.
@@ -55,18 +53,15 @@ func (l *Limits) usable() error {
 
 // Capabilities are what a driver may or may not have beyond OpenGL 4.3 core.
 type Capabilities struct {
-	RobustAccess   bool   // accesses out of bounds stay harmless
-	LoseOnReset    bool   // a GPU reset is reported, not hidden
-	ResetStatus    bool   // Check can ask about resets
-	BufferStorage  bool   // persistently mapped buffers
-	TimerBits      uint32 // width of the elapsed-time counter, 0 for none
-	TimestampBits  uint32 // width of the timestamp counter, 0 for none
-	Subgroups      bool   // GL_KHR_shader_subgroup_ballot and _arithmetic work in compute shaders
-	SubgroupSize   uint32 // invocations in a subgroup (warp), 0 if unknown
-	ProgramBinary  bool   // compiled programs can be saved
-	DeviceUUID     string // 32 hexadecimal digits, empty if unknown
-	DriverUUID     string // 32 hexadecimal digits, empty if unknown
-	ExtensionCount uint32
+	RobustAccess  bool   // accesses out of bounds stay harmless
+	LoseOnReset   bool   // a GPU reset is reported, not hidden
+	ResetStatus   bool   // Check can ask about resets
+	BufferStorage bool   // persistently mapped buffers
+	TimestampBits uint32 // width of the timestamp counter, 0 for none
+	Subgroups     bool   // GL_KHR_shader_subgroup_ballot and _arithmetic work in compute shaders
+	SubgroupSize  uint32 // invocations in a subgroup (warp), 0 if unknown
+	ProgramBinary bool   // compiled programs can be saved
+	DeviceUUID    string // 32 hexadecimal digits, empty if unknown
 }
 
 // Supports tells whether the device has a capability by its name: buffer-storage
@@ -91,12 +86,7 @@ func (c Capabilities) Supports(name string) bool {
 
 // List gives the capabilities one a line, as "name: value", in a fixed order.
 func (c Capabilities) List() []string {
-	or := func(s, empty string) string {
-		if s == "" {
-			return empty
-		}
-		return s
-	}
+	yes := map[bool]string{true: "yes", false: "no"}
 	number := func(n uint32, empty string) string {
 		if n == 0 {
 			return empty
@@ -104,26 +94,16 @@ func (c Capabilities) List() []string {
 		return fmt.Sprint(n)
 	}
 	return []string{
-		"robust access: " + yes(c.RobustAccess),
-		"lose context on reset: " + yes(c.LoseOnReset),
-		"reset status: " + yes(c.ResetStatus),
-		"buffer storage: " + yes(c.BufferStorage),
-		"elapsed-time counter bits: " + number(c.TimerBits, "none"),
+		"robust access: " + yes[c.RobustAccess],
+		"lose context on reset: " + yes[c.LoseOnReset],
+		"reset status: " + yes[c.ResetStatus],
+		"buffer storage: " + yes[c.BufferStorage],
 		"timestamp counter bits: " + number(c.TimestampBits, "none"),
 		"subgroup size: " + number(c.SubgroupSize, "unknown"),
-		"subgroup operations: " + yes(c.Subgroups),
-		"program binaries: " + yes(c.ProgramBinary),
-		"device UUID: " + or(c.DeviceUUID, "unknown"),
-		"driver UUID: " + or(c.DriverUUID, "unknown"),
-		fmt.Sprintf("extensions: %d", c.ExtensionCount),
+		"subgroup operations: " + yes[c.Subgroups],
+		"program binaries: " + yes[c.ProgramBinary],
+		"device UUID: " + cmp.Or(c.DeviceUUID, "unknown"),
 	}
-}
-
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }
 
 // String names the device in one line.

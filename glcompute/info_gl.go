@@ -23,7 +23,6 @@ const (
 	glSMCountNV           = 0x933B
 	glNumDeviceUUIDsEXT   = 0x9596 // GL_EXT_memory_object
 	glDeviceUUIDEXT       = 0x9597
-	glDriverUUIDEXT       = 0x9598
 
 	glResetStrategy      = 0x8256 // GL_RESET_NOTIFICATION_STRATEGY
 	glLoseContextOnReset = 0x8252
@@ -60,28 +59,21 @@ func readLimits() Limits {
 	l.SharedMemory = get(gl.MAX_COMPUTE_SHARED_MEMORY_SIZE)
 	gl.GetInteger64v(gl.MAX_SHADER_STORAGE_BLOCK_SIZE, &l.StorageBlockSize)
 	l.StorageBlocks = get(gl.MAX_COMPUTE_SHADER_STORAGE_BLOCKS)
-	l.StorageBindings = get(gl.MAX_SHADER_STORAGE_BUFFER_BINDINGS)
-	l.StorageAlignment = get(gl.SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT)
-	l.UniformComponents = get(gl.MAX_COMPUTE_UNIFORM_COMPONENTS)
 	return l
 }
 
 func readCapabilities(c context, ext extensions) Capabilities {
 	v45 := atLeast(4, 5)
 	caps := Capabilities{
-		RobustAccess:   get(gl.CONTEXT_FLAGS)&glRobustAccessBit != 0,
-		ResetStatus:    v45 || ext["GL_KHR_robustness"] || ext["GL_ARB_robustness"],
-		BufferStorage:  atLeast(4, 4) || ext["GL_ARB_buffer_storage"],
-		ProgramBinary:  get(gl.NUM_PROGRAM_BINARY_FORMATS) > 0,
-		ExtensionCount: uint32(len(ext)),
+		RobustAccess:  get(gl.CONTEXT_FLAGS)&glRobustAccessBit != 0,
+		ResetStatus:   v45 || ext["GL_KHR_robustness"] || ext["GL_ARB_robustness"],
+		BufferStorage: atLeast(4, 4) || ext["GL_ARB_buffer_storage"],
+		ProgramBinary: get(gl.NUM_PROGRAM_BINARY_FORMATS) > 0,
 	}
 	if caps.ResetStatus {
 		caps.LoseOnReset = get(glResetStrategy) == glLoseContextOnReset
 	}
 	var bits int32
-	gl.GetQueryiv(gl.TIME_ELAPSED, gl.QUERY_COUNTER_BITS, &bits)
-	caps.TimerBits = uint32(max(bits, 0))
-	bits = 0
 	gl.GetQueryiv(gl.TIMESTAMP, gl.QUERY_COUNTER_BITS, &bits)
 	caps.TimestampBits = uint32(max(bits, 0))
 	switch {
@@ -92,7 +84,7 @@ func readCapabilities(c context, ext extensions) Capabilities {
 		caps.SubgroupSize = get(glWarpSizeNV)
 	}
 	if ext["GL_EXT_memory_object"] || ext["GL_EXT_semaphore"] {
-		caps.DeviceUUID, caps.DriverUUID = readUUIDs(c.proc("glGetUnsignedBytei_vEXT"), c.proc("glGetUnsignedBytevEXT"))
+		caps.DeviceUUID = readUUID(c.proc("glGetUnsignedBytei_vEXT"))
 	}
 	return caps
 }
@@ -108,17 +100,14 @@ func readUnits(i *Info, ext extensions) Units {
 	return Units{}
 }
 
-// readUUIDs reads the UUID of the first device behind the context (more than one
-// only where a context spans GPUs) and that of the driver.
-func readUUIDs(indexed, plain uintptr) (device, driver string) {
+// readUUID reads the UUID of the first device behind the context; there is more than one
+// only where a context spans GPUs.
+func readUUID(get8 uintptr) string {
 	var id [uuidBytes]byte
-	if get(glNumDeviceUUIDsEXT) > 0 && glUnsignedBytes(indexed, glDeviceUUIDEXT, 0, id[:]) {
-		device = hex.EncodeToString(id[:])
+	if get(glNumDeviceUUIDsEXT) > 0 && glUnsignedBytes(get8, glDeviceUUIDEXT, 0, id[:]) {
+		return hex.EncodeToString(id[:])
 	}
-	if glUnsignedBytesPlain(plain, glDriverUUIDEXT, id[:]) {
-		driver = hex.EncodeToString(id[:])
-	}
-	return device, driver
+	return ""
 }
 
 // resetStatusFunc is the query for a reset in the form that the driver has.

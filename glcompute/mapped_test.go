@@ -121,7 +121,7 @@ func TestStoresGoOnWhileMappedBuffersAreDeleted(t *testing.T) {
 					return
 				default:
 				}
-				b := Buffer{current.Load()}
+				b := Buffer{Buffer: current.Load()}
 				d.StoreMapped(b, 0, data)
 				d.StoreWord(b, 1<<15, 2)
 				d.LoadMapped(b, 1<<14, data[:64])
@@ -131,7 +131,7 @@ func TestStoresGoOnWhileMappedBuffersAreDeleted(t *testing.T) {
 	}
 	for range 30 {
 		next := newMapped(t, d, 1<<16)
-		old := Buffer{current.Swap(next.Buffer)}
+		old := Buffer{Buffer: current.Swap(next.Buffer)}
 		for at := stores.Load(); stores.Load() < at+8; {
 			d.LoadWord(next, 0)
 		}

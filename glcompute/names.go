@@ -1,20 +1,15 @@
 package glcompute
 
-// Names of objects on the device. The zero value names none. They are aliases of types
-// without a name, so that other packages can name the same types without this one.
-type (
-	Buffer  = struct{ Buffer uint32 }
-	Program = struct{ Program uint32 }
-	Query   = struct{ Query uint32 }
-	Fence   = struct{ Fence uintptr }
-)
+import "ringmaster/megakernel/gpu"
 
-// The answers of Device.GraphicsReset.
-const (
-	ResetNone     uint32 = iota // no reset
-	ResetGuilty                 // caused by this context
-	ResetInnocent               // caused by another context
-	ResetUnknown                // cause unknown
+var _ gpu.Device = (*Device)(nil)
+
+// Names of objects on the device. The zero value names none.
+type (
+	Buffer  = gpu.Buffer
+	Program = gpu.Program
+	Query   = gpu.Query
+	Fence   = gpu.Fence
 )
 
 // StorageRange is a buffer as a storage block of a frame's shader.

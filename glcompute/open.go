@@ -16,20 +16,13 @@ const (
 	minMinor = 3
 )
 
-// defaultEGLLibrary is the name under which the vendor-neutral dispatch
-// library and a vendor's own both install themselves.
-const defaultEGLLibrary = "libEGL.so.1"
+// eglFile is given to dlopen: the name under which the vendor-neutral dispatch
+// library and a vendor's own both install themselves. Tests take it away.
+var eglFile = "libEGL.so.1"
 
 // egl and glfw tell which backends a configuration allows.
 func (c Config) egl() bool  { return c.Backend != GLFW }
 func (c Config) glfw() bool { return c.Backend != EGL && c.Device == "" }
-
-func (c Config) eglLibrary() string {
-	if c.EGLLibrary != "" {
-		return c.EGLLibrary
-	}
-	return defaultEGLLibrary
-}
 
 // context is a GL context of either backend; its methods are called on the
 // device's thread.
@@ -51,39 +44,49 @@ func Open(cfg Config) (*Device, []Attempt, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, nil, err
 	}
+	var attempts []Attempt
+	var taken *Attempt
+	d, err := onThread(newObjects(), func() (c context, _ Attempt, err error) {
+		if c, attempts = openContext(cfg); c == nil {
+			return nil, Attempt{}, errors.New("no way leads to a context")
+		}
+		for i := range attempts {
+			if attempts[i].Err == nil {
+				taken = &attempts[i]
+			}
+		}
+		return c, *taken, nil
+	})
+	if err != nil {
+		if taken != nil {
+			taken.Err = err
+		}
+		return nil, attempts, unavailable(cfg, attempts)
+	}
+	return d, attempts, nil
+}
+
+// onThread makes a device on a thread of its own, whose share group has the objects o. On
+// that thread open makes a context and leaves it current.
+func onThread(o *objects, open func() (context, Attempt, error)) (*Device, error) {
 	thread := NewThread()
 	var d *Device
-	var attempts []Attempt
-	err := thread.Do(func() (err error) {
-		d, attempts, err = openOnThread(cfg)
+	err := thread.Do(func() error {
+		c, taken, err := open()
+		if err != nil {
+			return err
+		}
+		if d, err = newDevice(c, taken, o); err != nil {
+			c.release()
+		}
 		return err
 	})
 	if err != nil {
 		thread.Close()
-		return nil, attempts, err
+		return nil, err
 	}
 	d.thread = thread
-	return d, attempts, nil
-}
-
-func openOnThread(cfg Config) (*Device, []Attempt, error) {
-	c, attempts := openContext(cfg)
-	if c == nil {
-		return nil, attempts, unavailable(cfg, attempts)
-	}
-	taken := 0
-	for i, a := range attempts {
-		if a.Err == nil {
-			taken = i
-		}
-	}
-	d, err := newDevice(c, attempts[taken], newObjects())
-	if err != nil {
-		c.release()
-		attempts[taken].Err = err
-		return nil, attempts, unavailable(cfg, attempts)
-	}
-	return d, attempts, nil
+	return d, nil
 }
 
 func openContext(cfg Config) (context, []Attempt) {
@@ -182,23 +185,12 @@ func checkVersion() error {
 // queries are not. What one context wrote another sees after a fence that the
 // first inserted was waited for. Either may be closed first.
 func (d *Device) OpenShared() (*Device, error) {
-	thread := NewThread()
-	var shared *Device
-	err := thread.Do(func() error {
+	shared, err := onThread(d.objects, func() (context, Attempt, error) {
 		c, err := d.context.share()
-		if err != nil {
-			return err
-		}
-		shared, err = newDevice(c, Attempt{Backend: d.info.Way, Detail: d.info.Detail}, d.objects)
-		if err != nil {
-			c.release()
-		}
-		return err
+		return c, Attempt{Backend: d.info.Way, Detail: d.info.Detail}, err
 	})
 	if err != nil {
-		thread.Close()
 		return nil, fmt.Errorf("glcompute: open a context beside another: %w", err)
 	}
-	shared.thread = thread
 	return shared, nil
 }

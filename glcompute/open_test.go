@@ -44,8 +44,7 @@ func TestInfoIsComplete(t *testing.T) {
 	// The minima of the OpenGL 4.3 specification, tables 23.61 and 23.64.
 	l := i.Limits
 	if l.WorkgroupInvocations < 1024 || l.WorkgroupCount[0] < 65535 || l.WorkgroupSize[0] < 1024 ||
-		l.WorkgroupSize[2] < 64 || l.SharedMemory < 32<<10 || l.StorageBlockSize < 1<<24 || l.StorageBindings < 8 ||
-		l.StorageBlocks < 8 || l.StorageAlignment == 0 || l.UniformComponents < 512 {
+		l.WorkgroupSize[2] < 64 || l.SharedMemory < 32<<10 || l.StorageBlockSize < 1<<24 || l.StorageBlocks < 8 {
 		t.Errorf("limits below the specification's minima: %+v", l)
 	}
 	vendor, renderer, version := d.Identity()
@@ -55,7 +54,7 @@ func TestInfoIsComplete(t *testing.T) {
 		t.Error("the device's methods and its Info differ")
 	}
 	if i.Software && strings.Contains(i.Version, "Mesa") {
-		if c := i.Capabilities; !c.RobustAccess || !c.LoseOnReset || !c.ResetStatus || !c.BufferStorage || c.TimerBits == 0 {
+		if c := i.Capabilities; !c.RobustAccess || !c.LoseOnReset || !c.ResetStatus || !c.BufferStorage {
 			t.Errorf("Mesa has these, the device reports %+v", c)
 		}
 	}
@@ -64,22 +63,14 @@ func TestInfoIsComplete(t *testing.T) {
 func TestEveryEGLWayThatOpensComputes(t *testing.T) {
 	opened := map[string]bool{}
 	for _, w := range eglWays(Config{}) {
-		thread := NewThread()
-		var d *Device
-		err := thread.Do(func() error {
+		d, err := onThread(newObjects(), func() (context, Attempt, error) {
 			c, err := w.open()
-			if err != nil {
-				return err
-			}
-			d, err = newDevice(c, w.attempt(c, nil), newObjects())
-			return err
+			return c, w.attempt(c, err), err
 		})
 		if err != nil {
 			t.Logf("%s (%s): %v", w.backend, w.detail, err)
-			thread.Close()
 			continue
 		}
-		d.thread = thread
 		opened[w.backend] = true
 		if err := d.SelfTest(); err != nil {
 			t.Errorf("%s: %v", w.backend, err)
@@ -139,7 +130,7 @@ func TestOpenSelectsOneDevice(t *testing.T) {
 }
 
 func TestDevicesListsWhatDeviceSelects(t *testing.T) {
-	list, err := Devices(Config{})
+	list, err := Devices()
 	if err != nil {
 		missing(t, err)
 	}
@@ -171,14 +162,24 @@ func TestDevicesListsWhatDeviceSelects(t *testing.T) {
 	if opened == 0 {
 		missing(t, "no listed device opens")
 	}
-	if _, err := Devices(Config{EGLLibrary: "/nonexistent/libEGL.so.1"}); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
+	withoutEGL(t)
+	if _, err := Devices(); err == nil || !strings.Contains(err.Error(), "/nonexistent") {
 		t.Errorf("without a library: %v", err)
 	}
 }
 
+// withoutEGL takes the EGL library away until the test ends.
+func withoutEGL(t *testing.T) {
+	t.Helper()
+	file := eglFile
+	eglFile = "/nonexistent/libEGL.so.1"
+	t.Cleanup(func() { eglFile = file })
+}
+
 func TestMissingLibraryIsAReadableError(t *testing.T) {
+	withoutEGL(t)
 	for _, backend := range []Backend{Auto, EGL} {
-		d, attempts, err := Open(Config{Backend: backend, EGLLibrary: "/nonexistent/libEGL.so.1"})
+		d, attempts, err := Open(Config{Backend: backend})
 		if d != nil {
 			t.Fatal("opened a device without a library")
 		}

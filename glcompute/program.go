@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/go-gl/gl/v4.3-core/gl"
+
+	"ringmaster/megakernel/gpu"
 )
 
 // CompileCompute builds a program from one compute shader. A refusal is a
@@ -15,7 +17,7 @@ import (
 // context, which refuses every shader, the error wraps ErrContextLost instead.
 func (d *Device) CompileCompute(source string) (Program, error) {
 	program, err := d.compileCompute(source)
-	if err != nil && d.GraphicsReset() != ResetNone {
+	if err != nil && d.GraphicsReset() != gpu.ResetNone {
 		return Program{}, d.lost
 	}
 	return program, err
@@ -69,7 +71,7 @@ func (d *Device) link(source string, shaders ...uint32) (Program, error) {
 		gl.DeleteProgram(program)
 		return Program{}, compileError("link", source, log)
 	}
-	named := Program{program}
+	named := Program{Program: program}
 	d.objects.addProgram(named)
 	return named, nil
 }

@@ -8,13 +8,15 @@ import (
 	"testing"
 
 	"github.com/go-gl/gl/v4.3-core/gl"
+
+	"ringmaster/megakernel/gpu"
 )
 
 // answer makes the device's reset query return status until the test ends.
 func answer(d *Device, status uint32) (restore func()) {
 	real := d.resetStatus
 	d.resetStatus = func() uint32 { return status }
-	return func() { d.lost, d.lostBy, d.resetStatus = nil, ResetNone, real }
+	return func() { d.lost, d.lostBy, d.resetStatus = nil, gpu.ResetNone, real }
 }
 
 func TestLossIsReportedForGood(t *testing.T) {
@@ -23,9 +25,9 @@ func TestLossIsReportedForGood(t *testing.T) {
 		by   uint32
 		text string
 	}{
-		gl.GUILTY_CONTEXT_RESET:   {ResetGuilty, "caused by this context"},
-		gl.INNOCENT_CONTEXT_RESET: {ResetInnocent, "caused by another context"},
-		gl.UNKNOWN_CONTEXT_RESET:  {ResetUnknown, "cause unknown"},
+		gl.GUILTY_CONTEXT_RESET:   {gpu.ResetGuilty, "caused by this context"},
+		gl.INNOCENT_CONTEXT_RESET: {gpu.ResetInnocent, "caused by another context"},
+		gl.UNKNOWN_CONTEXT_RESET:  {gpu.ResetUnknown, "cause unknown"},
 	} {
 		do(t, d, func() error {
 			defer answer(d, status)()
@@ -53,7 +55,7 @@ func TestAnswerThatIsNoResetStatusIsIgnored(t *testing.T) {
 	d := openDevice(t, Config{})
 	do(t, d, func() error {
 		defer answer(d, 0xDEAD)()
-		if err := d.Check(); err != nil || d.GraphicsReset() != ResetNone {
+		if err := d.Check(); err != nil || d.GraphicsReset() != gpu.ResetNone {
 			t.Errorf("%v, status %d", err, d.GraphicsReset())
 		}
 		return nil

@@ -58,36 +58,17 @@ func OpenWindow(d *Device, title string, size image.Point, fragment string) (*Wi
 		return nil, fmt.Errorf("glcompute: a window needs a device opened by the glfw backend, this one is of %s", d.info.Way)
 	}
 	w := &Window{size: size}
-	c := &glfwContext{}
-	err := onMain(func() error {
-		err := c.createWindow(of.robust, of.window, title, size)
+	var err error
+	w.device, err = onThread(d.objects, func() (context, Attempt, error) {
+		c, err := newGLFW(of.robust, of, title, size, func() { w.closed.Store(true) })
 		if err == nil {
-			glfwWindows++
-			c.window.SetCloseCallback(func(*glfw.Window) { w.closed.Store(true) })
+			w.window = c.window
 		}
-		return err
+		return c, Attempt{Backend: d.info.Way, Detail: "window"}, err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("glcompute: window: %w", err)
 	}
-	w.window = c.window
-	thread := NewThread()
-	err = thread.Do(func() error {
-		if err := c.adopt(); err != nil {
-			return err
-		}
-		var err error
-		if w.device, err = newDevice(c, Attempt{Backend: d.info.Way, Detail: "window"}, d.objects); err != nil {
-			c.release()
-			return err
-		}
-		return nil
-	})
-	if err != nil {
-		thread.Close()
-		return nil, fmt.Errorf("glcompute: window: %w", err)
-	}
-	w.device.thread = thread
 	if err := w.device.Do(func() error { return w.prepare(fragment) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("glcompute: window: %w", err), w.Close())
 	}

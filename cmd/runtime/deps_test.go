@@ -26,7 +26,7 @@ var projectImports = map[string][]string{
 	"megakernel/policy":                  nil,                                               // the decision stands alone
 	"ring":                               nil,                                               // the layout stands alone
 	"glcompute/gltest":                   {"glcompute"},                                     // for tests: a device, or why there is none
-	"glcompute":                          nil,                                               // cgo stays a leaf that anyone could use
+	"glcompute":                          {"megakernel/gpu"},                                // cgo stays a leaf behind the seam
 	"telemetry":                          nil,                                               // records, their encoding and the subjects
 	"telemetry/complaint":                nil,                                               // what goes wrong is logged once a minute, by whoever faces records
 	"telemetry/decisionlog":              {"telemetry", "megakernel/policy"},                // what a decision was made from, as lines

@@ -96,7 +96,7 @@ func (c *doctorCmd) examineGL(say func(string, ...any), log *slog.Logger) bool {
 // listDevices prints what --device can select. Without a list the ways above
 // still hold.
 func (c *doctorCmd) listDevices(say func(string, ...any)) {
-	devices, err := glcompute.Devices(c.glFlags.config())
+	devices, err := glcompute.Devices()
 	if err != nil {
 		say("  devices: none for --device: %v", err)
 		return

@@ -5,10 +5,10 @@ import "errors"
 // Names of objects on the device. The zero value names none. Each is a type of its
 // own, so that the compiler refuses a program where a buffer belongs.
 type (
-	Buffer  = struct{ Buffer uint32 }
-	Program = struct{ Program uint32 }
-	Query   = struct{ Query uint32 }
-	Fence   = struct{ Fence uintptr }
+	Buffer  struct{ Buffer uint32 }
+	Program struct{ Program uint32 }
+	Query   struct{ Query uint32 }
+	Fence   struct{ Fence uintptr }
 )
 
 // Device is an OpenGL 4.3 compute context. Its three parts say who may call what. An

@@ -13,9 +13,8 @@ func main() { os.Exit(glcompute.Main(run)) }
 
 func run() int {
 	d, _, err := glcompute.Open(glcompute.Config{
-		Backend:    glcompute.Backend(os.Getenv("OPENER_BACKEND")),
-		Display:    os.Getenv("DISPLAY"),
-		EGLLibrary: os.Getenv("OPENER_EGL"),
+		Backend: glcompute.Backend(os.Getenv("OPENER_BACKEND")),
+		Display: os.Getenv("DISPLAY"),
 	})
 	if err != nil {
 		fmt.Println(err)
