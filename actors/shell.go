@@ -1,9 +1,7 @@
 package actors
 
 import (
-	"context"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +15,6 @@ import (
 // receive timeouts race, and its back-off strategies do not back off.
 type shell struct {
 	system      *actor.ActorSystem
-	runners     *runners
 	log         *slog.Logger
 	deadLetters atomic.Uint64
 	restarts    atomic.Uint64
@@ -54,10 +51,9 @@ type member struct {
 }
 
 func newShell(log *slog.Logger, t tap) *shell {
-	s := &shell{log: log, tap: t, runners: newRunners()}
-	quiet := slog.New(atLeast{slog.LevelWarn, log.Handler()})
+	s := &shell{log: log, tap: t}
 	s.system = actor.NewActorSystem(
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }),
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),
 		// After a dead letter the library's log keeps a goroutine for this long.
 		// The count below needs no throttle.
 		actor.WithDeadLetterThrottleInterval(time.Millisecond),
@@ -82,12 +78,11 @@ func (s *shell) group(name string, members ...member) (address, []address) {
 		for _, m := range members {
 			a := &adapter{shell: s, member: m}
 			s.running.Add(1)
-			props := actor.PropsFromProducer(func() actor.Actor { return a }, actor.WithDispatcher(s.runners))
+			props := actor.PropsFromProducer(func() actor.Actor { return a })
 			addresses = append(addresses, address{ctx.SpawnPrefix(props, m.name), m.busy})
 		}
 	}
-	idle := actor.PropsFromFunc(func(actor.Context) {}, actor.WithOnInit(spawnAll),
-		actor.WithDispatcher(s.runners), actor.WithSupervisor(restartAlways{s}))
+	idle := actor.PropsFromFunc(func(actor.Context) {}, actor.WithOnInit(spawnAll), actor.WithSupervisor(restartAlways{s}))
 	supervisor := s.system.Root.SpawnPrefix(idle, name)
 	return address{pid: supervisor}, addresses
 }
@@ -106,7 +101,6 @@ func (s *shell) stop(supervisor address) { s.system.Root.Stop(supervisor.pid) }
 func (s *shell) wait() {
 	s.running.Wait()
 	s.system.Shutdown()
-	s.runners.close()
 }
 
 // adapter is the actor that the library sees. Its producer always returns the
@@ -162,121 +156,4 @@ func (r restartAlways) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supe
 	r.shell.restarts.Add(1)
 	r.shell.log.Error("actor panicked and restarts with its state", "actor", child.GetId(), "reason", reason, "message", slog.AnyValue(msg).Kind().String())
 	supervisor.RestartChildren(child)
-}
-
-// atLeast drops the library's chatter below a level.
-type atLeast struct {
-	level slog.Level
-	slog.Handler
-}
-
-// Enabled reports whether a record of this level is kept.
-func (h atLeast) Enabled(ctx context.Context, l slog.Level) bool {
-	return l >= h.level && h.Handler.Enabled(ctx, l)
-}
-
-// WithAttrs keeps the level.
-func (h atLeast) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return atLeast{h.level, h.Handler.WithAttrs(attrs)}
-}
-
-// WithGroup keeps the level.
-func (h atLeast) WithGroup(name string) slog.Handler {
-	return atLeast{h.level, h.Handler.WithGroup(name)}
-}
-
-// runners runs the mailboxes on a few goroutines that live as long as the
-// system. The library itself starts a new goroutine each time a mailbox has
-// something. The stack of that goroutine then grows anew in every decision, which
-// costs more than the decision, and another processor is woken for it. Here the
-// goroutine of a stage that sends to the next one goes on to run that one itself.
-//
-// A mailbox may have to wait until another has been run, so receivers must not
-// block on each other; none does.
-type runners struct {
-	mu     sync.Mutex
-	more   sync.Cond
-	queue  []func() // from next on
-	next   int
-	awake  int // run mailboxes, or have been told to
-	idle   int
-	limit  int
-	closed bool
-	all    sync.WaitGroup
-}
-
-// mailboxTurn is how many messages of one mailbox are handled in a row before
-// its runner lets other goroutines run.
-const mailboxTurn = 300
-
-func newRunners() *runners {
-	r := &runners{limit: max(2, runtime.GOMAXPROCS(0))}
-	r.more.L = &r.mu
-	return r
-}
-
-// Throughput implements the library's dispatcher.
-func (r *runners) Throughput() int { return mailboxTurn }
-
-// Schedule implements the library's dispatcher: run is called soon, once, from
-// another goroutine. Another runner is woken only if there is more to run than the
-// runners that are awake will take.
-func (r *runners) Schedule(run func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed { // what the library still tells its own actors
-		go run()
-		return
-	}
-	if len(r.queue) == cap(r.queue) && r.next > len(r.queue)/2 {
-		n := copy(r.queue, r.queue[r.next:])
-		clear(r.queue[n:])
-		r.queue, r.next = r.queue[:n], 0
-	}
-	r.queue = append(r.queue, run)
-	if len(r.queue)-r.next <= r.awake || r.awake == r.limit {
-		return
-	}
-	r.awake++
-	if r.idle > 0 {
-		r.idle--
-		r.more.Signal()
-		return
-	}
-	r.all.Go(r.loop)
-}
-
-func (r *runners) loop() {
-	for run := r.take(); run != nil; run = r.take() {
-		run()
-	}
-}
-
-// take waits for the next mailbox, or returns nil at the end.
-func (r *runners) take() func() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.next == len(r.queue) {
-		if r.closed {
-			return nil
-		}
-		r.awake--
-		r.idle++
-		r.more.Wait()
-	}
-	run := r.queue[r.next]
-	r.queue[r.next] = nil
-	if r.next++; r.next == len(r.queue) {
-		r.queue, r.next = r.queue[:0], 0
-	}
-	return run
-}
-
-// close runs what is left and returns when no runner is left.
-func (r *runners) close() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.more.Broadcast()
-	r.all.Wait()
 }
