@@ -74,28 +74,26 @@ type Log struct {
 	sink sink
 	log  *slog.Logger
 
-	mu      sync.Mutex
-	pending []decisionlog.Entry
-	closed  bool
-
-	wake    chan struct{} // capacity 1: pending is no longer empty
-	room    chan struct{} // capacity 1: pending was emptied
+	pending chan decisionlog.Entry
 	quit    chan struct{}
+	end     sync.Once
 	done    chan struct{}
 	ended   error // of closing the sink, valid after done
 	written atomic.Uint64
 	dropped atomic.Uint64
 
+	// The goroutine's own.
 	section *decisionlog.Section
-	batch   []byte // header and entries; used by the goroutine only
+	batch   []byte // header and entries
 	body    int    // where the entries begin
 	failing bool
+	told    uint64 // drops that a warning named
 }
 
 func newLog(sink sink, header *decisionlog.Header, log *slog.Logger) *Log {
 	l := &Log{
 		sink: sink, log: log,
-		wake: make(chan struct{}, 1), room: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		pending: make(chan decisionlog.Entry, maxPending), quit: make(chan struct{}), done: make(chan struct{}),
 		section: decisionlog.NewSection(header),
 	}
 	l.batch = l.section.AppendHeader(make([]byte, 0, batchBytes+decisionlog.MaxLine))
@@ -121,8 +119,22 @@ func (l *Log) Record(in actors.DecisionInput) {
 }
 
 func (l *Log) add(e *decisionlog.Entry) {
-	if !l.offer(e) {
-		l.dropped.Add(1)
+	if !l.closed() {
+		select {
+		case l.pending <- *e:
+			return
+		default:
+		}
+	}
+	l.dropped.Add(1)
+}
+
+func (l *Log) closed() bool {
+	select {
+	case <-l.quit:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -139,74 +151,43 @@ func (l *Log) Stats() Stats {
 
 // AddWaiting adds an entry and waits for the sink if it has to. It must not run on an actor.
 func (l *Log) AddWaiting(e *decisionlog.Entry) {
-	for !l.offer(e) {
-		select {
-		case <-l.room:
-		case <-l.quit:
-			l.dropped.Add(1)
-			return
-		}
-	}
-}
-
-// offer takes an entry if there is room.
-func (l *Log) offer(e *decisionlog.Entry) bool {
-	l.mu.Lock()
-	full := l.closed || len(l.pending) >= maxPending
-	if !full {
-		l.pending = append(l.pending, *e)
-	}
-	l.mu.Unlock()
-	if !full {
-		nudge(l.wake)
-	}
-	return !full
-}
-
-func nudge(to chan struct{}) {
 	select {
-	case to <- struct{}{}:
-	default:
+	case l.pending <- *e:
+	case <-l.quit:
+		l.dropped.Add(1)
 	}
 }
 
 // run writes what is pending until the log is closed and empty.
 func (l *Log) run() {
 	defer close(l.done)
-	var taken []decisionlog.Entry
-	var told uint64 // drops reported last
-	for open := true; open; {
+	for {
 		select {
-		case <-l.wake:
+		case e := <-l.pending:
+			l.write(&e)
 		case <-l.quit:
-			open = false
-		}
-		l.mu.Lock()
-		taken, l.pending = l.pending, taken[:0]
-		l.mu.Unlock()
-		nudge(l.room)
-		l.write(taken)
-		if n := l.dropped.Load(); !l.failing && n > 2*told {
-			told = n
-			l.log.Warn("decision log: decisions come faster than they are written", "dropped", n)
+			for len(l.pending) > 0 {
+				e := <-l.pending
+				l.write(&e)
+			}
+			l.ended = l.sink.close()
+			return
 		}
 	}
-	l.ended = l.sink.close()
 }
 
-// write encodes entries and hands them to the sink in batches.
-func (l *Log) write(entries []decisionlog.Entry) {
-	inBatch := 0
-	for i := range entries {
-		l.batch = l.section.Append(l.batch, &entries[i])
-		inBatch++
-		if len(l.batch) < batchBytes && i < len(entries)-1 {
-			continue
-		}
-		err := l.sink.write(l.batch, l.body)
-		l.batch = l.batch[:l.body]
-		l.count(inBatch, err)
-		inBatch = 0
+// write hands an entry to the sink, and with it those that wait behind it, as many as a batch has room for.
+func (l *Log) write(e *decisionlog.Entry) {
+	l.batch = l.section.Append(l.batch[:l.body], e)
+	entries := 1
+	for ; len(l.batch) < batchBytes && len(l.pending) > 0; entries++ {
+		*e = <-l.pending
+		l.batch = l.section.Append(l.batch, e)
+	}
+	l.count(entries, l.sink.write(l.batch, l.body))
+	if n := l.dropped.Load(); !l.failing && n > 2*l.told {
+		l.told = n
+		l.log.Warn("decision log: decisions come faster than they are written", "dropped", n)
 	}
 }
 
@@ -231,13 +212,7 @@ const closePatience = 5 * time.Second
 
 // Close writes what is pending and ends the log. It waits 5 s at most.
 func (l *Log) Close(ctx context.Context) error {
-	l.mu.Lock()
-	again := l.closed
-	l.closed = true
-	l.mu.Unlock()
-	if !again {
-		close(l.quit)
-	}
+	l.end.Do(func() { close(l.quit) })
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
 	defer cancel()
 	select {

@@ -250,7 +250,7 @@ func TestDecisionFileRefusesWhatItCannotAppendTo(t *testing.T) {
 }
 
 func TestRecordDoesNotAllocateOnTheActor(t *testing.T) {
-	l := &Log{wake: make(chan struct{}, 1), pending: make([]decisionlog.Entry, 0, 1000)}
+	l := &Log{pending: make(chan decisionlog.Entry, 1000)}
 	in := actors.DecisionInput{Worker: "w", Queue: "q", Decision: 1}
 	if n := testing.AllocsPerRun(500, func() { l.Record(in) }); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"ringmaster/cmd/runtime/text"
-	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry/decisionlog"
 	"slices"
 	"sort"
 	"strings"
+
+	"ringmaster/cmd/runtime/text"
+	"ringmaster/megakernel/policy"
+	"ringmaster/telemetry/decisionlog"
 )
 
 // Question is what Replay asks of a log.
@@ -51,7 +52,6 @@ type replayer struct {
 	entries uint64
 
 	fields map[string]uint64 // with another policy: decisions that differ in a field
-
 }
 
 // queueReplay is the result of replaying one queue.
