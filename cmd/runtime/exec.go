@@ -96,14 +96,6 @@ type job struct {
 	overwritten uint32 // prints that are not among them
 }
 
-// slotGroup is the slots of one --slots flag.
-type slotGroup struct {
-	opcode  string
-	slots   []ring.Slot
-	results []uint32
-	faults  []megakernel.SlotFault
-}
-
 // job reads the command line and the files it names.
 func (c *execCmd) job(set *opcodeSet, std stdio) (*job, error) {
 	if c.Window < 1 {
@@ -128,19 +120,9 @@ func (c *execCmd) job(set *opcodeSet, std stdio) (*job, error) {
 		}
 		j.downloads = append(j.downloads, d)
 	}
-	for _, spec := range c.Slots {
-		g, err := parseSlots(spec, set)
-		if err != nil {
-			return nil, fmt.Errorf("--slots %q: %w", spec, err)
-		}
-		for i := range g.slots {
-			if err := set.catalog.CheckSlot(&g.slots[i]); err != nil {
-				return nil, fmt.Errorf("--slots %q: slot %d: %w", spec, i, err)
-			}
-		}
-		j.groups = append(j.groups, g)
-	}
-	return j, nil
+	var err error
+	j.groups, err = parseGroups(c.Slots, ring.PriorityNormal, set)
+	return j, err
 }
 
 // slots is the number of slots of all groups.

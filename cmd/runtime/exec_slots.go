@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/ring"
 )
@@ -27,17 +31,80 @@ func (p *pieces) count() int {
 func (p *pieces) start(i int) uint32  { return p.first + uint32(i)*p.piece }
 func (p *pieces) length(i int) uint32 { return min(p.piece, p.end-p.start(i)) }
 
+// slotGroup is the slots of one SPEC, and what became of them.
+type slotGroup struct {
+	opcode  string
+	slots   []ring.Slot
+	results []uint32
+	faults  []megakernel.SlotFault
+}
+
+// slotFlags say which slots to run.
+type slotFlags struct {
+	Slots     []string `sep:"none" placeholder:"SPEC" help:"Slots: 'OPCODE operand=VALUE … [xN]', values as for exec. May be repeated."`
+	SlotsFile string   `placeholder:"FILE" help:"File with one SPEC per line, behind those of --slots; # begins a comment; - is standard input."`
+}
+
+// specs are those of the flags and then those of the file.
+func (f *slotFlags) specs(in io.Reader) ([]string, error) {
+	specs := slices.Clone(f.Slots)
+	if f.SlotsFile == "" {
+		return specs, nil
+	}
+	if f.SlotsFile != "-" {
+		file, err := os.Open(f.SlotsFile)
+		if err != nil {
+			return nil, fmt.Errorf("--slots-file %s: %w", f.SlotsFile, err)
+		}
+		defer file.Close()
+		in = file
+	}
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		if line = strings.TrimSpace(line); line != "" {
+			specs = append(specs, line)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("--slots-file %s: %w", f.SlotsFile, err)
+	}
+	if len(specs) == 0 {
+		return nil, fmt.Errorf("--slots-file %s names no slots", f.SlotsFile)
+	}
+	return specs, nil
+}
+
+// parseGroups reads SPECs and checks the slots that they make.
+func parseGroups(specs []string, priority uint32, set *opcodeSet) ([]slotGroup, error) {
+	var groups []slotGroup
+	for _, spec := range specs {
+		g, err := parseSlots(spec, set)
+		for i := 0; err == nil && i < len(g.slots); i++ {
+			g.slots[i].Priority = priority
+			if err = set.catalog.CheckSlot(&g.slots[i]); err != nil {
+				err = fmt.Errorf("slot %d: %w", i, err)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("slots %q: %w", spec, err)
+		}
+		groups = append(groups, g)
+	}
+	return groups, nil
+}
+
 // parseSlots reads 'OPCODE operand=VALUE … [xN]'.
 func parseSlots(spec string, set *opcodeSet) (slotGroup, error) {
 	words := strings.Fields(spec)
 	if len(words) == 0 {
 		return slotGroup{}, fmt.Errorf("want an opcode and its operands")
 	}
-	op, found := set.lookup(words[0])
-	if !found {
-		return slotGroup{}, fmt.Errorf("there is no opcode %s; there are %s", words[0], set.names())
+	op, err := set.lookup(words[0])
+	if err != nil {
+		return slotGroup{}, err
 	}
-	slot := ring.Slot{Opcode: uint32(op), Priority: ring.PriorityNormal}
+	slot := ring.Slot{Opcode: uint32(op)}
 	ranges := make(map[int]pieces)
 	var lengths []int // operands that are the piece's length
 	operands := set.catalog.Operands(op)
@@ -63,7 +130,6 @@ func parseSlots(spec string, set *opcodeSet) (slotGroup, error) {
 			return slotGroup{}, fmt.Errorf("operand %s is given twice", name)
 		}
 		given[i] = true
-		var err error
 		if value == lengthWord {
 			lengths = append(lengths, i)
 		} else if strings.Contains(value, "..") {

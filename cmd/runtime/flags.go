@@ -139,9 +139,9 @@ func setBound(o *megakernel.QueueOptions, bound string, set *opcodeSet) (err err
 		return nil
 	case "opcodes":
 		for op := range strings.SplitSeq(value, "+") {
-			id, found := set.lookup(op)
-			if !found {
-				return fmt.Errorf("there is no opcode %s; there are %s", op, set.names())
+			id, err := set.lookup(op)
+			if err != nil {
+				return err
 			}
 			o.Opcodes |= uint64(kernel.NewOpcodeSet(id))
 		}

@@ -77,8 +77,15 @@ func (s *opcodeSet) log(log *slog.Logger) {
 }
 
 // lookup finds an opcode by its name.
-func (s *opcodeSet) lookup(name string) (op kernel.Opcode, found bool) {
-	return s.catalog.Lookup(name)
+func (s *opcodeSet) lookup(name string) (kernel.Opcode, error) {
+	if op, found := s.catalog.Lookup(name); found {
+		return op, nil
+	}
+	var names []string
+	for _, op := range s.catalog.All().Opcodes() {
+		names = append(names, s.catalog.Name(op))
+	}
+	return 0, fmt.Errorf("there is no opcode %s; there are %s", name, strings.Join(names, ", "))
 }
 
 // operand is the place of an operand by its name, -1 if the opcode has none of that name. Built-in opcodes know the
@@ -88,15 +95,6 @@ func (s *opcodeSet) operand(op kernel.Opcode, name string) int {
 		return i
 	}
 	return slices.Index(kernel.ArgNames[:], name)
-}
-
-// names are the names of all opcodes, for messages.
-func (s *opcodeSet) names() string {
-	var names []string
-	for _, op := range s.catalog.All().Opcodes() {
-		names = append(names, s.catalog.Name(op))
-	}
-	return strings.Join(names, ", ")
 }
 
 // opcodesCmd has the commands about opcode files.

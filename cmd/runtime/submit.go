@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -21,41 +19,30 @@ import (
 
 // submitCmd sends work to a running worker and shows what became of it.
 type submitCmd struct {
-	natsFlags
+	queueFlags `set:"timeout=30s"`
 	opcodeFlags
-	Worker    string        `default:"${hostname}" help:"Worker to submit to."`
-	Queue     string        `required:"" placeholder:"NAME" help:"Queue to submit to."`
-	Slots     []string      `sep:"none" placeholder:"SPEC" help:"Slots to run, written as for exec: 'OPCODE operand=VALUE … [xN]'. If repeated, the SPECs run one after the other."`
-	SlotsFile string        `placeholder:"FILE" help:"File with one SPEC per line, run after those of --slots; # begins a comment; - is standard input."`
-	Batch     string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new name)."`
-	Priority  string        `enum:"critical,high,normal,low,idle" default:"normal" help:"Priority of all slots: critical, high, normal, low or idle."`
-	Deadline  time.Duration `placeholder:"DURATION" help:"Drop slots that no launch has begun this long after the worker took the batch."`
-	Epoch     uint64        `placeholder:"N" help:"Epoch of the upload that the work needs, as heap upload prints it. If that data is gone, nothing runs."`
-	Results   bool          `help:"Print the result word of every slot."`
-	Wait      bool          `default:"true" negatable:"" help:"Wait for the outcome. With --no-wait, give one SPEC; the worker may start later."`
-	Timeout   time.Duration `default:"30s" help:"Longest wait for all of it."`
+	slotFlags
+	Batch    string        `placeholder:"ID" help:"Name of the batch; a number is appended if there are several (default: a new name)."`
+	Priority string        `enum:"critical,high,normal,low,idle" default:"normal" help:"Priority of all slots: critical, high, normal, low or idle."`
+	Deadline time.Duration `placeholder:"DURATION" help:"Drop slots that no launch has begun this long after the worker took the batch."`
+	Epoch    uint64        `placeholder:"N" help:"Epoch of the upload that the work needs, as heap upload prints it. If that data is gone, nothing runs."`
+	Results  bool          `help:"Print the result word of every slot."`
+	Wait     bool          `default:"true" negatable:"" help:"Wait for the outcome. With --no-wait, give one SPEC; the worker may start later."`
 }
 
 // priorityNames are the names of slot priorities, by their number.
 var priorityNames = []string{"critical", "high", "normal", "low", "idle"}
 
-// Validate is called by the command line's parser.
-func (c *submitCmd) Validate() error { return validNames(c.Worker, c.Queue) }
-
 func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := untilSignal(ctx)
-	defer stop()
 	groups, err := c.groups(interruptible(ctx, std.in))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	conn, err := c.dial(ctx, "ringmaster submit", log)
+	ctx, conn, done, err := c.connect(ctx, "ringmaster submit", log)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer done()
 	s, err := newSubmission(ctx, c, conn, std)
 	if err != nil {
 		return err
@@ -83,11 +70,9 @@ func (c *submitCmd) groups(in io.Reader) ([]slotGroup, error) {
 	if err != nil {
 		return nil, err
 	}
-	specs := slices.Clone(c.Slots)
-	if c.SlotsFile != "" {
-		if specs, err = appendSpecs(specs, c.SlotsFile, in); err != nil {
-			return nil, fmt.Errorf("--slots-file %s: %w", c.SlotsFile, err)
-		}
+	specs, err := c.specs(in)
+	if err != nil {
+		return nil, err
 	}
 	if len(specs) == 0 {
 		return nil, errors.New("nothing to submit: give --slots or --slots-file")
@@ -95,41 +80,7 @@ func (c *submitCmd) groups(in io.Reader) ([]slotGroup, error) {
 	if len(specs) > 1 && !c.Wait {
 		return nil, fmt.Errorf("%d SPECs and --no-wait: the SPECs run one after the other, so somebody has to wait; submit one at a time", len(specs))
 	}
-	var groups []slotGroup
-	for _, spec := range specs {
-		g, err := parseSlots(spec, set)
-		for i := 0; err == nil && i < len(g.slots); i++ {
-			g.slots[i].Priority = uint32(slices.Index(priorityNames, c.Priority))
-			if err = set.catalog.CheckSlot(&g.slots[i]); err != nil {
-				err = fmt.Errorf("slot %d: %w", i, err)
-			}
-		}
-		if err != nil {
-			return nil, fmt.Errorf("slots %q: %w", spec, err)
-		}
-		groups = append(groups, g)
-	}
-	return groups, nil
-}
-
-// appendSpecs appends the lines of a file that are not empty.
-func appendSpecs(specs []string, name string, in io.Reader) ([]string, error) {
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		in = f
-	}
-	lines := bufio.NewScanner(in)
-	for lines.Scan() {
-		line, _, _ := strings.Cut(lines.Text(), "#")
-		if line = strings.TrimSpace(line); line != "" {
-			specs = append(specs, line)
-		}
-	}
-	return specs, lines.Err()
+	return parseGroups(specs, uint32(slices.Index(priorityNames, c.Priority)), set)
 }
 
 // submission is what a submit command has under way.

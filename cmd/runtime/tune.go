@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -26,18 +24,15 @@ type tuneCmd struct {
 	glFlags
 	opcodeFlags
 	tunerCacheFlag
-	Workload  string   `placeholder:"NAME" help:"A bundled workload; --list names them (default: light-64k)."`
-	List      bool     `help:"List the bundled workloads and exit."`
-	Slots     []string `sep:"none" placeholder:"SPEC" help:"Tune for these slots instead, written as for exec: 'OPCODE operand=VALUE … [xN]'. If repeated, the groups are interleaved evenly."`
-	SlotsFile string   `placeholder:"FILE" help:"The same from a file, one SPEC per line; - is standard input."`
-	Ring      int      `placeholder:"N" help:"Slots of a launch: those of the workload, repeated or cut to this number."`
-	Window    uint32   `placeholder:"WORDS" default:"1048576" help:"Size of the window that your slots work on."`
-	Strategy  string   `enum:"sweep,search" default:"sweep" help:"How to search. sweep: every geometry, from a coarse grid to a fine one. search: as few as possible, by models of what was measured."`
-	Launches  int      `placeholder:"N" help:"Most launches to spend; 0: bounded by the time only."`
-	Seconds   float64  `default:"60" help:"Most seconds to spend; 0: bounded by the launches only."`
-	All       bool     `help:"Print every measured geometry instead of the 20 fastest."`
-	JSON      bool     `help:"Print one JSON object instead of the table."`
-	NoStore   bool     `help:"Do not store the result for workers on this device."`
+	slotFlags
+	Workload string  `placeholder:"NAME" help:"A bundled workload; --list names them (default: light-64k)."`
+	List     bool    `help:"List the bundled workloads and exit."`
+	Ring     int     `placeholder:"N" help:"Slots of a launch: those of the workload, repeated or cut to this number."`
+	Window   uint32  `placeholder:"WORDS" default:"1048576" help:"Size of the window that your slots work on."`
+	Strategy string  `enum:"sweep,search" default:"sweep" help:"How to search. sweep: every geometry, from a coarse grid to a fine one. search: as few as possible, by models of what was measured."`
+	Launches int     `placeholder:"N" help:"Most launches to spend; 0: bounded by the time only."`
+	Seconds  float64 `default:"60" help:"Most seconds to spend; 0: bounded by the launches only."`
+	JSON     bool    `help:"Print one JSON object instead of the table."`
 }
 
 func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
@@ -113,7 +108,7 @@ func (c *tuneCmd) check() error {
 func (c *tuneCmd) load(set *opcodeSet, in io.Reader) (*trial.Load, error) {
 	specs, err := c.specs(in)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("tune: %w", err)
 	}
 	if len(specs) > 0 {
 		return ownLoad(specs, c.Ring, c.Window, set)
@@ -132,50 +127,18 @@ func (c *tuneCmd) load(set *opcodeSet, in io.Reader) (*trial.Load, error) {
 	return trial.NewLoad(&w, set.catalog)
 }
 
-// specs are the slots of the flags and of the file.
-func (c *tuneCmd) specs(in io.Reader) ([]string, error) {
-	specs := c.Slots
-	if c.SlotsFile == "" {
-		return specs, nil
-	}
-	if c.SlotsFile != "-" {
-		f, err := os.Open(c.SlotsFile)
-		if err != nil {
-			return nil, fmt.Errorf("tune: --slots-file: %w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	for lines := bufio.NewScanner(in); ; {
-		if !lines.Scan() {
-			if err := lines.Err(); err != nil {
-				return nil, fmt.Errorf("tune: --slots-file %s: %w", c.SlotsFile, err)
-			}
-			break
-		}
-		if line := strings.TrimSpace(lines.Text()); line != "" && !strings.HasPrefix(line, "#") {
-			specs = append(specs, line)
-		}
-	}
-	if len(specs) == 0 {
-		return nil, fmt.Errorf("%w: %s names no slots", trial.ErrWorkload, c.SlotsFile)
-	}
-	return specs, nil
-}
-
 // ownLoad is a ring of slots made from specs, interleaved evenly: of two groups of 30
 // and 10 slots, every fourth slot is of the second.
 func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*trial.Load, error) {
-	var groups [][]ring.Slot
+	groups, err := parseGroups(specs, ring.PriorityNormal, set)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", trial.ErrWorkload, err)
+	}
 	var names []string
 	total := 0
-	for _, spec := range specs {
-		g, err := parseSlots(spec, set)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %q: %w", trial.ErrWorkload, spec, err)
-		}
-		groups, names = append(groups, g.slots), append(names, g.opcode)
-		total += len(g.slots)
+	for i := range groups {
+		names = append(names, groups[i].opcode)
+		total += len(groups[i].slots)
 	}
 	if n == 0 {
 		n = total
@@ -188,12 +151,12 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*trial.Load,
 	for i := range n {
 		// The group that is furthest behind its share is next.
 		next, most := 0, -1.0
-		for k, g := range groups {
-			if behind := float64(i+1)*float64(len(g))/float64(total) - float64(taken[k]); behind > most {
+		for k := range groups {
+			if behind := float64(i+1)*float64(len(groups[k].slots))/float64(total) - float64(taken[k]); behind > most {
 				next, most = k, behind
 			}
 		}
-		g := groups[next]
+		g := groups[next].slots
 		l.Slots = append(l.Slots, g[taken[next]%len(g)])
 		taken[next]++
 	}
@@ -246,7 +209,7 @@ func (c *tuneCmd) finish(t *tuneResult, r *trial.Ring, catalog *kernel.Catalog, 
 	if c.JSON {
 		return errors.Join(err, json.NewEncoder(std.out).Encode(t))
 	}
-	t.print(std.out, c.All)
+	t.print(std.out)
 	if !chosen {
 		fmt.Fprintln(std.out, "not finished: nothing is chosen and nothing stored")
 	}

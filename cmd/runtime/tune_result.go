@@ -46,17 +46,17 @@ func (t *tuneResult) chosen() *trial.Row {
 	return nil
 }
 
-// shownRows is how many geometries the table lists without --all.
+// shownRows is how many geometries the table lists; --json prints all.
 const shownRows = 20
 
 // print writes the table, fastest first; the chosen geometry is always in it.
-func (t *tuneResult) print(out io.Writer, all bool) {
+func (t *tuneResult) print(out io.Writer) {
 	fmt.Fprintf(out, "%s, %s slots, on %s: %s, %s launches at %d of %s geometries\n", t.Workload, grouped(t.Slots), t.Device, t.Strategy,
 		grouped(t.Launches), len(t.Rows), grouped(t.Geometries))
 	var rows [][]string
 	for i := range t.Rows {
 		r := &t.Rows[i]
-		if !all && i >= shownRows && !r.Chosen {
+		if i >= shownRows && !r.Chosen {
 			continue
 		}
 		mark := ""
@@ -70,7 +70,7 @@ func (t *tuneResult) print(out io.Writer, all bool) {
 	}
 	fmt.Fprint(out, table([]string{"WIDTH", "GROUPS", "CHUNK", "DEPTH", "LAUNCHES", "MEDIAN", "MEAN", "SPREAD", "VS BEST", ""}, rows))
 	if left := len(t.Rows) - len(rows); left > 0 {
-		fmt.Fprintf(out, "and %s slower ones (--all prints them)\n", grouped(left))
+		fmt.Fprintf(out, "and %s slower ones (--json prints them)\n", grouped(left))
 	}
 	if t.Stored != "" {
 		fmt.Fprintf(out, "stored in %s\n", t.Stored)
@@ -127,13 +127,13 @@ func tunedEntry(t *tuneResult, key cache.Key) cache.Entry {
 // be stored. Before anything is measured, the error says why that would not work.
 func (c *tuneCmd) openTuned(catalog *kernel.Catalog, device worker.Device, log *slog.Logger) (*cache.Cache, error) {
 	dir := c.dir()
-	if c.NoStore || dir == "" {
+	if dir == "" {
 		return nil, nil
 	}
 	worker := worker.Announcement(device, catalog)
 	store := cache.Open(cache.Options{Dir: dir, Device: actors.IdentityOf(&worker), Max: cache.DefaultMax, Delay: cache.DefaultDelay, Log: log})
 	if err := store.Check(); err != nil {
-		return nil, errors.Join(fmt.Errorf("tune: the result could not be stored; name another --tuner-cache, or measure with --no-store: %w", err), store.Close())
+		return nil, errors.Join(fmt.Errorf("tune: the result could not be stored; name another --tuner-cache, or none with --tuner-cache=: %w", err), store.Close())
 	}
 	return store, nil
 }
