@@ -3,6 +3,7 @@
 package megakernel
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -45,9 +46,7 @@ func TestLeaseDoesWhatTheReferenceDoes(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		p.wave.StepBudget = kernel.CopyCap // a lease takes what its slots need
 		image := p.image()
-		err := l.Exclusive(lease.EndTransfer, func() error {
-			return dev.Do(func() error { dev.WriteBuffer(heap, 0, gpu.Bytes(image.Heap)); return nil })
-		})
+		err := errors.Join(l.End(), dev.Do(func() error { dev.WriteBuffer(heap, 0, gpu.Bytes(image.Heap)); return nil }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,9 +79,7 @@ func TestLeaseDoesWhatTheReferenceDoes(t *testing.T) {
 			}
 		}
 		got := make([]uint32, testHeapWords)
-		err = l.Exclusive(lease.EndTransfer, func() error {
-			return dev.Do(func() error { dev.ReadBuffer(heap, 0, gpu.Bytes(got)); return dev.Check() })
-		})
+		err = errors.Join(l.End(), dev.Do(func() error { dev.ReadBuffer(heap, 0, gpu.Bytes(got)); return dev.Check() }))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/lease"
 	"ringmaster/megakernel/memory"
-	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/program"
 	"ringmaster/ring"
 )
@@ -67,11 +66,11 @@ func (x *executor) openLease(dev gpu.Device, traits *gpu.Traits, m *memory.Ring)
 func (e *Engine) LeaseSlots() uint32 { return e.exec.leaseSlots.Load() }
 
 // end frees the device's thread from the resident kernel.
-func (l *leasing) end(reason lease.Reason) error {
+func (l *leasing) end() error {
 	if l.resident == nil {
 		return nil
 	}
-	return l.resident.End(reason)
+	return l.resident.End()
 }
 
 func (l *leasing) close() error {
@@ -79,17 +78,6 @@ func (l *leasing) close() error {
 		return nil
 	}
 	return l.resident.Close()
-}
-
-// leaseEndFor is why a wave ends the resident kernel.
-func (x *executor) leaseEndFor(f *flight) lease.Reason {
-	switch q := x.launchedOf(f); {
-	case q.geometry != (policy.Geometry{}) && q.geometry != f.report.Recommended:
-		return lease.EndGeometry
-	case f.hot != q.kernel.Hot:
-		return lease.EndKernel
-	}
-	return lease.EndWave
 }
 
 // leased runs a launch on the resident kernel and reports true, or reports false if the

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"ringmaster/megakernel/gpu"
-	"ringmaster/megakernel/lease"
 )
 
 // job is one thing to do on the device: a wave to submit, or anything else,
@@ -125,7 +124,7 @@ func (e *Engine) pumpOnce(poll func(f *flight, wait bool) (bool, error)) (found,
 	case ok && j.plain:
 		j.done <- j.fn()
 	case ok:
-		err := e.exec.lease.end(lease.EndTransfer)
+		err := e.exec.lease.end()
 		if err == nil {
 			err = e.exec.dev.Do(j.fn)
 		}
@@ -178,7 +177,7 @@ func (e *Engine) launchNext(f *flight) {
 // bring ends the resident kernel, which keeps the device's thread busy, chooses a wave's
 // kernel and runs submit on the device's thread. Called with deviceMu held.
 func (x *executor) bring(f *flight, submit func() error) error {
-	if err := x.lease.end(x.leaseEndFor(f)); err != nil {
+	if err := x.lease.end(); err != nil {
 		return err
 	}
 	if err := x.shape(f); err != nil {

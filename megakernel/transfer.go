@@ -8,7 +8,6 @@ import (
 
 	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/kernelcache"
-	"ringmaster/megakernel/lease"
 	"ringmaster/megakernel/memory"
 	"ringmaster/ring"
 )
@@ -145,7 +144,7 @@ func (e *Engine) makeWay() error {
 	for poll := e.exec.newPoll(); len(e.submitted) > 0; {
 		e.lookAfter(poll, true)
 	}
-	return e.exec.lease.end(lease.EndTransfer)
+	return e.exec.lease.end()
 }
 
 // Statuses is the device's buffer of status words, a word for each slot of the

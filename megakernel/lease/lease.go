@@ -28,32 +28,6 @@ var (
 	ErrClosed = errors.New("the lease is closed")
 )
 
-// Reason is why a resident kernel ended.
-type Reason uint8
-
-// Reasons to end a resident kernel. The first three are its own.
-const (
-	EndTurns    Reason = iota // it used its loop iterations up
-	EndIdle                   // no round came for Config.Idle
-	EndLost                   // the device failed
-	EndTime                   // it had run for Config.Duration
-	EndWave                   // a wave is next
-	EndGeometry               // a new geometry or topology is next
-	EndKernel                 // a new kernel is next
-	EndTransfer               // an upload or download is next
-	EndShutdown               // nothing is next
-	reasons
-)
-
-var reasonNames = [reasons]string{"turns", "idle", "lost", "time", "wave", "geometry", "kernel", "transfer", "shutdown"}
-
-func (r Reason) String() string {
-	if r < reasons {
-		return reasonNames[r]
-	}
-	return fmt.Sprintf("reason(%d)", uint8(r))
-}
-
 // Bounds of a lease's duration.
 const (
 	DefaultDuration = 50 * time.Millisecond
@@ -90,7 +64,7 @@ type Window struct {
 // which saves the dispatch and the wait for it. A kernel is dispatched when a round
 // comes and none is there, and ends by itself after a bounded number of turns or when
 // no round comes. While it is there, the device's thread is busy with it, so whoever
-// gives that thread other work calls End or Exclusive first. Methods may be called
+// gives that thread other work calls End first. Methods may be called
 // from any goroutine.
 //
 // A round is acknowledged as a whole, after it ran. When a kernel has ended and its
@@ -112,6 +86,8 @@ type Lease struct {
 
 	// mu lets one round or one end be under way at a time and guards the fields below.
 	mu     sync.Mutex
+	stats  Stats
+	missed int           // of the rounds resubmitted, see timeRounds
 	kernel *resident     // the one that is on the device or ended unnoticed, else nil
 	number atomic.Uint32 // of the kernel started last
 	tail   uint32        // of the round put into the mailbox last
@@ -124,8 +100,6 @@ type Lease struct {
 	records  []kernel.MailRecord
 	outcomes []kernel.MailOutcome
 	head     []uint32
-
-	counters counters
 }
 
 // Open builds the resident kernel, tests it and measures how many turns a
@@ -164,7 +138,7 @@ func Open(dev gpu.Device, traits *gpu.Traits, cfg Config) (*Lease, error) {
 		l.Close()
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	l.counters.reset()
+	l.stats = Stats{}
 	return l, nil
 }
 
@@ -300,30 +274,34 @@ func fewer(n, width int) int {
 	return n / 2
 }
 
+// Stats are a lease's counts since it was opened, its self-test left out.
+type Stats struct {
+	Rounds      uint64 // rounds answered
+	Starts      uint64 // kernels dispatched
+	Resubmitted uint64 // rounds that one kernel ended without and the next one found
+}
+
+// Stats returns the counts. It waits for the round under way.
+func (l *Lease) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stats
+}
+
 // End makes the resident kernel end, if there is one, and waits for that. The
 // device's thread is free then, until the next Do. The error is the device's.
-func (l *Lease) End(reason Reason) error {
+func (l *Lease) End() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.end(reason)
+	return l.end()
 }
 
-// Exclusive runs fn while no kernel is resident and none can be started.
-func (l *Lease) Exclusive(reason Reason, fn func() error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.end(reason); err != nil {
-		return err
-	}
-	return fn()
-}
-
-func (l *Lease) end(reason Reason) error {
+func (l *Lease) end() error {
 	k := l.kernel
 	if k == nil {
 		return nil
 	}
-	k.stop(l, reason)
+	k.stop(l)
 	return l.reap()
 }
 
@@ -334,7 +312,7 @@ func (l *Lease) Close() error {
 	if errors.Is(l.broken, ErrClosed) {
 		return nil
 	}
-	err := l.end(EndShutdown)
+	err := l.end()
 	l.broken = ErrClosed
 	if gpu.Lost(err) {
 		return err

@@ -112,7 +112,7 @@ func countedSlots(l *Lease, seed uint64, submissions, most int, length uint32) (
 			}
 			switch r.IntN(4) {
 			case 0:
-				if err := l.End(Reason(3 + r.IntN(int(reasons)-3))); err != nil {
+				if err := l.End(); err != nil {
 					mu.Lock()
 					problems = append(problems, err)
 					mu.Unlock()
@@ -149,13 +149,8 @@ func TestEverySlotRunsOnceWheneverAKernelEnds(t *testing.T) {
 				t.Fatalf("word %d of %d used: added %d times", i, used, n)
 			}
 		}
-		s := l.Stats()
-		var ends uint64
-		for _, n := range s.Ends {
-			ends += n
-		}
-		if s.Slots != uint64(used) || s.Starts != ends || d.broken.Load() {
-			t.Fatalf("%d slots; %+v, broken %v", used, s, d.broken.Load())
+		if d.broken.Load() {
+			t.Fatalf("two kernels at a time, or one that took too much: %+v", l.Stats())
 		}
 	})
 }
@@ -171,7 +166,7 @@ func TestLeaseSplitsWhatDoesNotFitARound(t *testing.T) {
 	if err := l.Do(Window{Length: 1 << 14}, slots, statuses, results); err != nil {
 		t.Fatal(err)
 	}
-	if s := l.Stats(); s.Rounds != 4 || s.Slots != n {
+	if s := l.Stats(); s.Rounds != 4 {
 		t.Errorf("%+v", s)
 	}
 	// A round may take l.round iterations, which four rows of copies do not fit.
@@ -291,47 +286,13 @@ func TestLossOfTheDeviceReachesTheCaller(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		l.Close()
-		if s := l.Stats(); s.Ends[EndLost] != 1 {
-			t.Errorf("%+v", s)
-		}
 	}
 }
 
-func TestExclusiveUserHasTheDeviceToItself(t *testing.T) {
-	d := newModelDevice(1 << 12)
-	d.returns = true
-	l := openModel(t, d, nil)
-	l.limit(1<<30, 1<<30) // only the host ends a kernel
-	var users sync.WaitGroup
-	for i := range uint32(2) {
-		users.Go(func() {
-			for n := range uint32(50) {
-				if err := l.Do(Window{Length: 1 << 12}, []ring.Slot{slot(kernel.OpAdd, 0, 1, i<<8|n)}, published(1), make([]uint32, 1)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for range 20 {
-		err := l.Exclusive(EndTransfer, func() error {
-			return d.Do(func() error {
-				if d.running.Load() {
-					t.Error("a kernel runs")
-				}
-				return nil
-			})
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	}
-	users.Wait()
+func TestLeaseRefusesAWindowBeyondTheHeapAndWorkAfterClose(t *testing.T) {
+	l := openModel(t, newModelDevice(1<<12), nil)
 	if err := l.Close(); err != nil {
 		t.Error(err)
-	}
-	s := l.Stats()
-	if s.Ends[EndTransfer]+s.Ends[EndShutdown]+s.Ends[EndTime] != s.Starts || s.Rounds != 100 {
-		t.Errorf("%+v", s)
 	}
 	if err := l.Do(Window{Base: 1, Length: 1 << 12}, []ring.Slot{slot(kernel.OpNop, 0)}, published(1), make([]uint32, 1)); !errors.Is(err, ErrWindow) {
 		t.Errorf("a window beyond the heap: %v", err)
@@ -353,8 +314,8 @@ func TestIdleKernelEndsByItself(t *testing.T) {
 	gone := l.kernel.gone
 	l.mu.Unlock()
 	<-gone
-	if s := l.Stats(); s.Ends[EndIdle] != 1 {
-		t.Errorf("%+v", s)
+	if cause := kernel.Cause(l.word(kernel.MailCause)); cause != kernel.CauseIdle {
+		t.Errorf("cause %d", cause)
 	}
 	if err := l.Close(); err != nil {
 		t.Error(err)

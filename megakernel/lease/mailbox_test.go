@@ -41,7 +41,7 @@ func TestRecordsAreClearedWhenRoundNumbersBeginAnew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.End(EndWave); err != nil {
+	if err := l.End(); err != nil {
 		t.Fatal(err)
 	}
 	l.tail = (kernel.TailRounds - 1) << kernel.TailCountBits

@@ -18,14 +18,12 @@ type resident struct {
 	poke     chan struct{} // wakes the device's thread when the kernel is about to end
 	gone     chan struct{} // closed when the dispatch is over and all it wrote is visible
 	over     atomic.Bool   // gone is closed, for those who only look
-	reason   atomic.Uint32 // 1 + the Reason of whoever stopped it first
 	err      error         // the device's, valid once gone
 }
 
 // stop asks the kernel to end at its next turn. It may be called any number of
 // times, until the lease is closed.
-func (k *resident) stop(l *Lease, reason Reason) {
-	k.reason.CompareAndSwap(0, 1+uint32(reason))
+func (k *resident) stop(l *Lease) {
 	l.dev.StoreWord(l.mailbox, kernel.MailStop*ring.WordBytes, k.number)
 	k.wake()
 }
@@ -47,7 +45,7 @@ func (l *Lease) start() {
 		gone:     make(chan struct{}),
 	}
 	l.kernel = k
-	l.counters.starts.Add(1)
+	l.stats.Starts++
 	go l.run(k, limits{turns: l.turns, round: l.round, idle: l.idle})
 }
 
@@ -72,30 +70,15 @@ func (l *Lease) run(k *resident, limits limits) {
 		defer timer.Stop()
 		select {
 		case <-timer.C:
-			k.stop(l, EndTime)
+			k.stop(l)
 		case <-ended:
 		}
 	})
 	k.err = l.dev.Do(func() error { return l.dispatch(k, limits) })
 	close(ended)
 	watch.Wait()
-	l.counters.ends[l.cause(k)].Add(1)
 	k.over.Store(true)
 	close(k.gone)
-}
-
-// cause is why a kernel ended. Called when it has.
-func (l *Lease) cause(k *resident) Reason {
-	if k.err != nil {
-		return EndLost
-	}
-	switch cause := kernel.Cause(l.word(kernel.MailCause)); {
-	case cause == kernel.CauseIdle:
-		return EndIdle
-	case cause == kernel.CauseStop && k.reason.Load() > 0:
-		return Reason(k.reason.Load() - 1)
-	}
-	return EndTurns
 }
 
 // fencePoll is how often the device's thread looks whether a kernel has ended
@@ -197,14 +180,13 @@ func (l *Lease) submit(w Window, slots []ring.Slot, statuses []ring.Status, resu
 			l.broken = ErrBroken
 			return l.broken
 		}
-		l.counters.resubmitted.Add(1)
-		if k == present && l.cause(k) == EndTurns {
-			l.counters.missed.Add(1)
+		l.stats.Resubmitted++
+		if k == present && kernel.Cause(l.word(kernel.MailCause)) == kernel.CauseTurns {
+			l.missed++
 		}
 	}
 	l.collect(statuses, results)
-	l.counters.rounds.Add(1)
-	l.counters.slots.Add(uint64(len(slots)))
+	l.stats.Rounds++
 	return nil
 }
 

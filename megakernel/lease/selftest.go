@@ -15,7 +15,6 @@ import (
 type Support struct {
 	Turn     time.Duration // one turn of a kernel without a round
 	Round    time.Duration // median of the test's rounds, from their submission to their results
-	Kernels  int           // kernels the test's rounds took
 	Turns    uint32        // loop iterations after which a kernel ends, so that it lasts about Config.Duration
 	Limited  bool          // the device allows no more than Config.LoopBudget, so it lasts shorter
 	Duration time.Duration // how long a kernel without a round would last by its turns
@@ -131,7 +130,7 @@ func (l *Lease) testRounds(budget uint32) error {
 	l.cfg.Heap, l.cfg.HeapBytes, l.cfg.Duration = heap, words4, MaxDuration
 	l.turns, l.idle = max(l.turns, budget), ^uint32(0)
 	took, err := l.timeRounds(Window{Tenant: 7, Base: 64, Length: words - 64})
-	if endErr := l.end(EndWave); err == nil {
+	if endErr := l.end(); err == nil {
 		err = endErr
 	}
 	l.cfg, l.turns, l.idle = given, turns, idle
@@ -146,7 +145,6 @@ func (l *Lease) testRounds(budget uint32) error {
 	}
 	slices.Sort(took)
 	l.support.Round = took[len(took)/2]
-	l.support.Kernels = int(l.counters.starts.Load())
 	return nil
 }
 
@@ -165,7 +163,7 @@ func (l *Lease) timeRounds(w Window) (took []time.Duration, err error) {
 	statuses := make([]ring.Status, testSlots)
 	results := make([]uint32, testSlots)
 	const half = testSlots / 2
-	seen, before := 0, l.counters.missed.Load()
+	seen, before := 0, l.missed
 	for round := range uint32(testRounds) {
 		for i := range uint32(half) {
 			// Slot i stores what slot half + i, mirrored, loads in the next round.
@@ -175,7 +173,7 @@ func (l *Lease) timeRounds(w Window) (took []time.Duration, err error) {
 		for i := range statuses {
 			statuses[i] = ring.NewStatus(ring.Published)
 		}
-		begin, starts := time.Now(), l.counters.starts.Load()
+		begin, starts := time.Now(), l.stats.Starts
 		if err := l.Do(w, slots, statuses, results); err != nil {
 			return nil, err
 		}
@@ -189,10 +187,10 @@ func (l *Lease) timeRounds(w Window) (took []time.Duration, err error) {
 				return nil, fmt.Errorf("round %d, slot %d: %s, result %#x, want %#x", round, i, status, results[i], want)
 			}
 		}
-		if l.counters.starts.Load() == starts {
+		if l.stats.Starts == starts {
 			seen++ // by a kernel that was there before
 		}
-		if n := l.counters.missed.Load() - before; n >= testMisses {
+		if n := l.missed - before; n >= testMisses {
 			return nil, fmt.Errorf("kernels missed %d of %d rounds: %w", n, round+1, errBlind)
 		}
 	}
