@@ -75,9 +75,7 @@ func (b *stream) serve() (err error) {
 	if b.conn, err = natsio.Connect(cfg); err != nil {
 		return err
 	}
-	if b.outlet, err = b.conn.NewOutlet(natsio.DefaultOutletConfig()); err != nil {
-		return err
-	}
+	b.outlet = b.conn.NewOutlet(natsio.OutletConfig{})
 	actorCfg := actors.DefaultConfig()
 	actorCfg.Incarnation, actorCfg.Logger = b.conn.Incarnation(), b.log
 	if b.system, err = actors.New(actorCfg, b.outlet); err != nil {

@@ -62,44 +62,6 @@ func BenchmarkIntakeAboveTheRate(b *testing.B) {
 	}
 }
 
-type countingSink struct {
-	nullSink
-	left int
-	done chan bool
-}
-
-func (s *countingSink) Ingest(string, string, *telemetry.Record, time.Time, string) error {
-	if s.left--; s.left == 0 {
-		s.done <- true
-	}
-	return nil
-}
-
-// BenchmarkTelemetry moves payloads of 32 records from a client through the
-// server to a sink.
-func BenchmarkTelemetry(b *testing.B) {
-	url := benchServer(b).URL()
-	runtime, client := benchConn(b, url), benchConn(b, url)
-	payload := bytes.Repeat(queueRecord(1, ""), 32)
-	sink := &countingSink{left: 32 * b.N, done: make(chan bool, 1)}
-	cfg := DefaultIngestConfig()
-	cfg.PendingMessages, cfg.PendingBytes, cfg.Telemetry = b.N+1, len(payload)*(b.N+1), unlimited
-	if _, err := runtime.Serve(sink, cfg); err != nil {
-		b.Fatal(err)
-	}
-	if err := runtime.nc.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	b.ResetTimer()
-	for range b.N {
-		if err := publishTelemetry(client, "gpu0", "a", payload); err != nil {
-			b.Fatal(err)
-		}
-	}
-	<-sink.done
-	b.ReportMetric(float64(32*b.N)/b.Elapsed().Seconds(), "records/s")
-}
-
 // answeringSink publishes a recommendation for every record at once.
 type answeringSink struct {
 	nullSink
@@ -117,10 +79,7 @@ func (s *answeringSink) Ingest(worker, queue string, _ *telemetry.Record, _ time
 func BenchmarkRoundTrip(b *testing.B) {
 	url := benchServer(b).URL()
 	runtime, client := benchConn(b, url), benchConn(b, url)
-	p, err := runtime.NewOutlet(DefaultOutletConfig())
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := runtime.NewOutlet(OutletConfig{})
 	b.Cleanup(func() { p.Close(b.Context()) })
 	cfg := DefaultIngestConfig()
 	cfg.Telemetry = unlimited
@@ -128,7 +87,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 		b.Fatal(err)
 	}
 	answers := make(chan bool, 1)
-	_, err = client.SubscribeRecommendations("*", "*", func(string, string, *telemetry.Header, *telemetry.Recommendation) { answers <- true })
+	_, err := client.SubscribeRecommendations("*", "*", func(string, string, *telemetry.Header, *telemetry.Recommendation) { answers <- true })
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -148,10 +107,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 
 // BenchmarkDone is the rate of confirmed done records.
 func BenchmarkDone(b *testing.B) {
-	p, err := benchConn(b, benchServer(b).URL()).NewOutlet(DefaultOutletConfig())
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := benchConn(b, benchServer(b).URL()).NewOutlet(OutletConfig{})
 	b.Cleanup(func() { p.Close(b.Context()) })
 	credit := make(chan bool, 256)
 	d := telemetry.Done{Batch: "b", Executed: 64}

@@ -15,10 +15,6 @@ import (
 	"ringmaster/telemetry/complaint"
 )
 
-// reconnectBuffer holds what is sent by acknowledgements and pull requests
-// while the connection is away. Records do not go into it: see Conn.publish.
-const reconnectBuffer = 1 << 20
-
 // Conn is one connection to NATS. It reconnects by itself until it is closed.
 // Its methods may be called concurrently.
 type Conn struct {
@@ -63,8 +59,6 @@ func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
 
 func (c *Conn) dial(options []nats.Option) (settings natscontext.Settings, err error) {
 	switch {
-	case c.cfg.InProcess != nil:
-		c.nc, err = nats.Connect("", append(options, nats.InProcessServer(c.cfg.InProcess))...)
 	case c.cfg.Context != "":
 		c.nc, settings, err = natscontext.Connect(c.cfg.Context, options...)
 	default:
@@ -90,13 +84,13 @@ func newJetStream(nc *nats.Conn, s natscontext.Settings) (jetstream.JetStream, e
 func (c *Conn) options() []nats.Option {
 	return []nats.Option{
 		nats.Name(c.cfg.Name),
-		nats.Timeout(c.cfg.ConnectTimeout),
+		nats.Timeout(connectTimeout),
 		nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // credentials may be rotated while we wait
 		nats.CustomReconnectDelay(c.reconnectDelay),
 		nats.ReconnectBufSize(reconnectBuffer),
-		nats.PingInterval(c.cfg.PingInterval),
-		nats.MaxPingsOutstanding(c.cfg.MaxPings),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(maxPings),
 		nats.ConnectHandler(c.events.connected),
 		nats.DisconnectErrHandler(c.events.disconnected),
 		nats.ReconnectHandler(c.events.reconnected),
@@ -165,7 +159,7 @@ func (c *Conn) Flush(ctx context.Context) error {
 	if !c.nc.IsConnected() {
 		return fmt.Errorf("flush: %w", ErrDisconnected)
 	}
-	bounded, cancel := context.WithTimeout(ctx, c.cfg.PingInterval*time.Duration(c.cfg.MaxPings+2))
+	bounded, cancel := context.WithTimeout(ctx, (maxPings+2)*pingInterval)
 	defer cancel()
 	err := c.nc.FlushWithContext(bounded)
 	switch {

@@ -218,7 +218,7 @@ func (d *Deciders) answer(m *nats.Msg) {
 	news := d.hear(m.Data)
 	d.settle()
 	switch {
-	case m.Reply != "" && d.conn.answerable(m.Reply):
+	case m.Reply != "" && answerable(m.Reply):
 		_ = d.conn.publish(m.Reply, d.message())
 	case news:
 		d.say()

@@ -10,37 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// DecisionStreamConfig bounds the stream of decision logs. It matters when
-// the stream is created; one that exists keeps its own bounds.
-type DecisionStreamConfig struct {
-	// MaxBytes bounds the stored log; the oldest messages go first. At least 1 MiB.
-	MaxBytes int64
-	// MaxAge is how long a message is kept. At least 1 s.
-	MaxAge time.Duration
-	// Memory keeps the log in memory: gone with the server.
-	Memory bool
-	// Replicas is the number of servers that hold a copy. 1..5.
-	Replicas int
-}
-
-// DefaultDecisionStreamConfig keeps a week of decisions, at most 256 MiB.
-func DefaultDecisionStreamConfig() DecisionStreamConfig {
-	return DecisionStreamConfig{MaxBytes: 256 << 20, MaxAge: 7 * 24 * time.Hour, Replicas: 1}
-}
-
-// Validate reports every problem of the configuration.
-func (c *DecisionStreamConfig) Validate() error {
-	var errs []error
-	demand := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("decisions: "+format, args...))
-		}
-	}
-	demand(c.MaxBytes >= 1<<20, "stream of %d bytes is less than 1 MiB", c.MaxBytes)
-	demand(c.MaxAge >= time.Second, "age %v is less than 1s", c.MaxAge)
-	demand(c.Replicas >= 1 && c.Replicas <= 5, "%d replicas are not 1..5", c.Replicas)
-	return errors.Join(errs...)
-}
+// decisionAge is how long a decision log is kept.
+const decisionAge = 7 * 24 * time.Hour
 
 // MaxDecisionMessage is the largest message of the decision stream, in bytes.
 const MaxDecisionMessage = 512 << 10
@@ -52,17 +23,15 @@ func (c *Conn) DecisionStream() string { return storeName(c.prefix(), "DECISIONS
 
 func (c *Conn) decisionSubject() string { return c.prefix() + ".decisions" }
 
-func (c *Conn) decisionStream(cfg DecisionStreamConfig) jetstream.StreamConfig {
+func (c *Conn) decisionStream(maxBytes int64) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        c.DecisionStream(),
 		Description: "what every decision was made from, for replay",
 		Subjects:    []string{c.decisionSubject()},
 		Retention:   jetstream.LimitsPolicy,
 		Discard:     jetstream.DiscardOld,
-		Storage:     storage(cfg.Memory),
-		Replicas:    cfg.Replicas,
-		MaxBytes:    cfg.MaxBytes,
-		MaxAge:      cfg.MaxAge,
+		MaxBytes:    maxBytes,
+		MaxAge:      decisionAge,
 		MaxMsgSize:  MaxDecisionMessage,
 		DenyDelete:  true,
 	}
@@ -72,17 +41,15 @@ func (c *Conn) decisionStream(cfg DecisionStreamConfig) jetstream.StreamConfig {
 // may use it.
 type DecisionWriter struct {
 	conn  *Conn
-	cfg   DecisionStreamConfig
-	ready bool // the stream exists
+	bytes int64 // bound of the stream
+	ready bool  // the stream exists
 }
 
-// NewDecisionWriter returns a writer. It does not touch the network: the
-// stream is created by the first Write.
-func (c *Conn) NewDecisionWriter(cfg DecisionStreamConfig) (*DecisionWriter, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	return &DecisionWriter{conn: c, cfg: cfg}, nil
+// NewDecisionWriter returns a writer of a stream of up to so many bytes; the oldest messages
+// go first, and after a week. A stream that exists keeps its own bounds. It does not touch the
+// network: the stream is created by the first Write.
+func (c *Conn) NewDecisionWriter(maxBytes int64) *DecisionWriter {
+	return &DecisionWriter{conn: c, bytes: maxBytes}
 }
 
 // Write stores one log of at most MaxDecisionMessage bytes as one message, and
@@ -100,7 +67,7 @@ func (w *DecisionWriter) Write(ctx context.Context, log []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	if !w.ready {
-		if err := w.conn.ensureStream(ctx, w.conn.decisionStream(w.cfg)); err != nil {
+		if err := w.conn.ensureStream(ctx, w.conn.decisionStream(w.bytes)); err != nil {
 			return err
 		}
 		w.ready = true

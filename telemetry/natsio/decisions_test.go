@@ -11,19 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func decisionWriter(t *testing.T, c *Conn, change func(*DecisionStreamConfig)) *DecisionWriter {
-	t.Helper()
-	cfg := DefaultDecisionStreamConfig()
-	if change != nil {
-		change(&cfg)
-	}
-	w, err := c.NewDecisionWriter(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return w
-}
-
 func readDecisions(t *testing.T, c *Conn) (logs []string) {
 	t.Helper()
 	err := c.ReadDecisions(testContext(t), func(log []byte) error {
@@ -42,7 +29,7 @@ func TestDecisionLogsComeBackInOrder(t *testing.T) {
 	if err := c.ReadDecisions(testContext(t), nil); !errors.Is(err, ErrNoDecisions) {
 		t.Errorf("without a stream: %v", err)
 	}
-	w := decisionWriter(t, c, nil)
+	w := c.NewDecisionWriter(256 << 20)
 	var want []string
 	for i := range 300 {
 		want = append(want, fmt.Sprint("log ", i))
@@ -70,7 +57,7 @@ func TestDecisionLogsComeBackInOrder(t *testing.T) {
 func TestDecisionStreamDropsItsOldest(t *testing.T) {
 	s := newServer(t)
 	c := dial(t, fastConfig(s.URL()))
-	w := decisionWriter(t, c, func(cfg *DecisionStreamConfig) { cfg.MaxBytes = 1 << 20 })
+	w := c.NewDecisionWriter(1 << 20)
 	for i := range 8 {
 		if err := w.Write(testContext(t), bytes.Repeat([]byte{byte('0' + i)}, 200<<10)); err != nil {
 			t.Fatal(err)
@@ -85,7 +72,7 @@ func TestDecisionStreamDropsItsOldest(t *testing.T) {
 func TestDecisionStreamIsMadeAgainWhenItIsGone(t *testing.T) {
 	s := newServer(t)
 	c := dial(t, fastConfig(s.URL()))
-	w := decisionWriter(t, c, nil)
+	w := c.NewDecisionWriter(256 << 20)
 	if err := w.Write(testContext(t), []byte("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +93,7 @@ func TestDecisionStreamIsMadeAgainWhenItIsGone(t *testing.T) {
 func TestDecisionWriterRefusesWhatCannotBeStored(t *testing.T) {
 	s := newServer(t)
 	c := dial(t, fastConfig(s.URL()))
-	w := decisionWriter(t, c, nil)
+	w := c.NewDecisionWriter(256 << 20)
 	if err := w.Write(testContext(t), make([]byte, MaxDecisionMessage+1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("too large a log: %v", err)
 	}
@@ -125,8 +112,5 @@ func TestDecisionWriterRefusesWhatCannotBeStored(t *testing.T) {
 	}
 	if err := w.Write(context.Background(), []byte("a")); !errors.Is(err, ErrDisconnected) {
 		t.Errorf("without a server: %v", err)
-	}
-	if _, err := c.NewDecisionWriter(DecisionStreamConfig{}); err == nil {
-		t.Error("an empty configuration is accepted")
 	}
 }

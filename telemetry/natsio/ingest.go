@@ -27,48 +27,31 @@ type Sink interface {
 	Latest(worker, queue string) (telemetry.Recommendation, bool)
 }
 
+// Bounds of what waits for the sink on each subscription. Above them the client drops the
+// newest messages, which is counted in IngestStats.Dropped.
+const (
+	pendingMessages = 1 << 16
+	pendingBytes    = 64 << 20
+)
+
+// announcements bound the worker records of one worker name. An announcement makes every
+// queue of its worker decide, so a worker gets few of them.
+var announcements = RateLimit{PerSecond: 10, Burst: 20}
+
 // IngestConfig bounds what Serve accepts.
 type IngestConfig struct {
-	// Limits of one payload.
-	Limits telemetry.CheckLimits
-	// PendingMessages and PendingBytes bound what may wait for the sink on
-	// each subscription. Above them the client drops the newest messages,
-	// which is counted in IngestStats.Dropped.
-	PendingMessages, PendingBytes int
-	// Telemetry and Announcements bound what is taken of one worker name. The
-	// rest is refused with ReasonRateLimited, from the subject alone. See the
-	// package comment for what remains for well-behaved publishers of a worker
-	// that is above its rate.
-	Telemetry, Announcements RateLimit
+	// Telemetry bounds what is taken of one worker name. The rest is refused with
+	// ReasonRateLimited, from the subject alone. See the package comment for what
+	// remains for well-behaved publishers of a worker that is above its rate.
+	Telemetry RateLimit
 	// Deciders says for which workers telemetry is taken and requests are answered.
 	// Nil: for all.
 	Deciders *Deciders
 }
 
-// DefaultIngestConfig returns limits for a busy policy node. An announcement
-// makes every queue of its worker decide, so a worker gets few of them.
+// DefaultIngestConfig returns limits for a busy policy node.
 func DefaultIngestConfig() IngestConfig {
-	return IngestConfig{
-		Limits:          telemetry.DefaultTelemetryLimits,
-		PendingMessages: 1 << 16,
-		PendingBytes:    64 << 20,
-		Telemetry:       RateLimit{PerSecond: 20_000, Burst: 40_000},
-		Announcements:   RateLimit{PerSecond: 10, Burst: 20},
-	}
-}
-
-// Validate reports every problem of the configuration.
-func (c *IngestConfig) Validate() error {
-	var errs []error
-	if l := c.Limits; l.MaxBytes <= 0 || l.MaxRecords <= 0 || l.MaxItems <= 0 || l.MaxString <= 0 || l.MaxDepth <= 0 {
-		errs = append(errs, fmt.Errorf("payload limits %+v are not all above 0", l))
-	}
-	if c.PendingMessages <= 0 || c.PendingBytes <= 0 {
-		errs = append(errs, fmt.Errorf("pending limits of %d messages and %d bytes are not above 0",
-			c.PendingMessages, c.PendingBytes))
-	}
-	errs = append(errs, c.Telemetry.validate("telemetry"), c.Announcements.validate("announcement"))
-	return errors.Join(errs...)
+	return IngestConfig{Telemetry: RateLimit{PerSecond: 20_000, Burst: 40_000}}
 }
 
 // IngestStats counts what came in since Serve.
@@ -96,9 +79,6 @@ type Ingest struct {
 // requests of all workers. It works without a connection too: the
 // subscriptions are made when one is there.
 func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
 	in := &Ingest{conn: c, sink: sink, cfg: cfg}
 	s := c.cfg.Subjects
 	for _, to := range []struct {
@@ -106,13 +86,13 @@ func (c *Conn) Serve(sink Sink, cfg IngestConfig) (*Ingest, error) {
 		handle  nats.MsgHandler
 	}{
 		{s.Telemetry("*", "*"), newIntake(in, cfg.Telemetry).take},
-		{s.Worker("*"), newIntake(in, cfg.Announcements).take},
+		{s.Worker("*"), newIntake(in, announcements).take},
 		{s.Snapshot("*", "*"), in.snapshot},
 	} {
 		sub, err := c.nc.Subscribe(to.subject, to.handle)
 		if err == nil {
 			in.subs = append(in.subs, sub)
-			err = sub.SetPendingLimits(cfg.PendingMessages, cfg.PendingBytes)
+			err = sub.SetPendingLimits(pendingMessages, pendingBytes)
 		}
 		if err != nil {
 			in.unsubscribe()

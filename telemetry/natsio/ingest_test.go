@@ -61,20 +61,16 @@ type door struct {
 	invalid  chan telemetry.Rejected
 }
 
-func openDoor(t *testing.T, change func(*Config)) *door {
+func openDoor(t *testing.T) *door {
 	t.Helper()
-	return openDoorWith(t, change, DefaultIngestConfig())
+	return openDoorWith(t, DefaultIngestConfig())
 }
 
-func openDoorWith(t *testing.T, change func(*Config), limits IngestConfig) *door {
+func openDoorWith(t *testing.T, limits IngestConfig) *door {
 	t.Helper()
 	url := newServer(t).URL()
-	cfg := fastConfig(url)
-	if change != nil {
-		change(&cfg)
-	}
 	d := &door{
-		sink: newSink(), runtime: dial(t, cfg), client: dial(t, fastConfig(url)),
+		sink: newSink(), runtime: dial(t, fastConfig(url)), client: dial(t, fastConfig(url)),
 		rejected: make(chan telemetry.Rejected, 4096), invalid: make(chan telemetry.Rejected, 4096),
 	}
 	var err error
@@ -102,7 +98,7 @@ func (d *door) publish(t *testing.T, queue string, payload []byte) {
 }
 
 func TestBadRecordIsRefusedAndItsNeighboursAreTaken(t *testing.T) {
-	d := openDoor(t, nil)
+	d := openDoor(t)
 	d.publish(t, "a", slices.Concat(queueRecord(1, ""), badRecord(), queueRecord(2, "")))
 	for _, want := range []uint32{1, 2} {
 		if got := receive(t, d.sink.calls); got.length != want || got.worker != "gpu0" || got.queue != "a" {
@@ -123,7 +119,7 @@ func TestBadRecordIsRefusedAndItsNeighboursAreTaken(t *testing.T) {
 }
 
 func TestBatchSubjectTakesTheQueueFromEachRecord(t *testing.T) {
-	d := openDoor(t, nil)
+	d := openDoor(t)
 	d.publish(t, telemetry.BatchQueue, slices.Concat(queueRecord(1, "a"), queueRecord(2, ""), queueRecord(3, "b")))
 	if got := receive(t, d.sink.calls); got.queue != "a" || got.length != 1 {
 		t.Errorf("first record went to %+v, want queue a", got)
@@ -137,7 +133,7 @@ func TestBatchSubjectTakesTheQueueFromEachRecord(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	d := openDoor(t, nil)
+	d := openDoor(t)
 	d.sink.refuse = func(queue string) error {
 		if queue == "full" {
 			return errors.New("too many queues")
@@ -183,7 +179,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestAnnouncementReachesTheSink(t *testing.T) {
-	d := openDoor(t, nil)
+	d := openDoor(t)
 	if err := d.client.publish(d.client.Subjects().Worker("gpu7"), workerRecord()); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +189,8 @@ func TestAnnouncementReachesTheSink(t *testing.T) {
 }
 
 func TestRefusalsAboveTheRateAreCountedAndOthersStillHeard(t *testing.T) {
-	d := openDoor(t, func(c *Config) { c.RejectRate, c.RejectBurst = 0, 2 })
+	d := openDoor(t)
+	d.runtime.reject.mistakes = newReports(0, 2)
 	for range 10 {
 		d.publish(t, "a", []byte("bad"))
 	}
@@ -221,7 +218,8 @@ func TestRefusalsAboveTheRateAreCountedAndOthersStillHeard(t *testing.T) {
 }
 
 func TestManyWorkerNamesShareOneBucket(t *testing.T) {
-	d := openDoor(t, func(c *Config) { c.RejectRate, c.RejectBurst = 0, 1 })
+	d := openDoor(t)
+	d.runtime.reject.mistakes = newReports(0, 1)
 	for i := range maxBuckets + 100 {
 		d.runtime.reject.report(refusal{worker: fmt.Sprintf("w%d", i), queue: "q", reason: telemetry.ReasonMalformed, cause: errBadReply})
 	}
@@ -234,7 +232,7 @@ func TestManyWorkerNamesShareOneBucket(t *testing.T) {
 }
 
 func TestOrderOfASubjectIsKept(t *testing.T) {
-	d := openDoor(t, nil)
+	d := openDoor(t)
 	for i := range uint32(2000) {
 		d.publish(t, "a", queueRecord(i, ""))
 	}
@@ -246,11 +244,8 @@ func TestOrderOfASubjectIsKept(t *testing.T) {
 }
 
 func TestReplyGoesWithTheLastRecordThatDecides(t *testing.T) {
-	d := openDoor(t, nil)
-	publisher, err := d.runtime.NewOutlet(DefaultOutletConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := openDoor(t)
+	publisher := d.runtime.NewOutlet(OutletConfig{})
 	defer publisher.Close(testContext(t))
 	type answer struct {
 		r   telemetry.Recommendation
@@ -273,7 +268,7 @@ func TestReplyGoesWithTheLastRecordThatDecides(t *testing.T) {
 }
 
 func TestReplySubjectThatIsNoInboxIsNotUsed(t *testing.T) {
-	d := openDoor(t, nil)
+	d := openDoor(t)
 	err := d.client.nc.PublishRequest("ringmaster.v1.telemetry.gpu0.a", "ringmaster.v1.work.gpu1.b", queueRecord(1, ""))
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +282,7 @@ func TestReplySubjectThatIsNoInboxIsNotUsed(t *testing.T) {
 }
 
 func TestSnapshot(t *testing.T) {
-	d := openDoor(t, nil)
+	d := openDoor(t)
 	d.sink.latest = map[string]telemetry.Recommendation{"a": {Decision: 42, Topology: "dense", LaunchMode: "wave"}}
 	ctx := testContext(t)
 	h, r, err := snapshotOf(ctx, d.client, "gpu0", "a")

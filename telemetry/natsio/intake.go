@@ -51,7 +51,7 @@ func (k *intake) take(m *nats.Msg) {
 		k.refuse(m, worker, queue, ReasonRateLimited, errRateLimited)
 		return
 	}
-	records, err := telemetry.Check(m.Data, k.in.cfg.Limits)
+	records, err := telemetry.Check(m.Data, telemetry.DefaultTelemetryLimits)
 	if err != nil {
 		k.refuse(m, worker, queue, telemetry.ReasonOf(err), err)
 		return
@@ -59,7 +59,7 @@ func (k *intake) take(m *nats.Msg) {
 	k.meter.charge(sender, records)
 	answering := -1 // index of the record that takes the reply subject along
 	if m.Reply != "" && class == telemetry.SubjectTelemetry {
-		if k.in.conn.answerable(m.Reply) {
+		if answerable(m.Reply) {
 			answering = k.lastTrigger(m.Data)
 		} else {
 			k.refuse(m, worker, queue, ReasonBadReply, errBadReply)
@@ -158,7 +158,7 @@ func (k *intake) refuse(m *nats.Msg, worker, queue, reason string, err error) {
 func (in *Ingest) refuse(m *nats.Msg, worker, queue, reason string, err error) {
 	in.refused.Add(1)
 	reply := ""
-	if in.conn.answerable(m.Reply) {
+	if answerable(m.Reply) {
 		reply = m.Reply
 	}
 	in.conn.reject.report(refusal{
@@ -170,12 +170,17 @@ func (in *Ingest) refuse(m *nats.Msg, worker, queue, reason string, err error) {
 // maxReply bounds reply subjects. Inboxes of clients have about 50 bytes.
 const maxReply = 256
 
+// replyPrefixes are the beginnings of reply subjects that are answered: inboxes of clients,
+// and what a server puts in their place when the request crosses accounts. A publisher could
+// otherwise name a subject that it may not write itself.
+var replyPrefixes = []string{"_INBOX.", "_R_."}
+
 // answerable reports whether a reply subject looks like an inbox.
-func (c *Conn) answerable(reply string) bool {
+func answerable(reply string) bool {
 	if len(reply) > maxReply || strings.ContainsAny(reply, "*> \t\r\n") {
 		return false
 	}
-	for _, prefix := range c.cfg.ReplyPrefixes {
+	for _, prefix := range replyPrefixes {
 		if len(reply) > len(prefix) && strings.HasPrefix(reply, prefix) {
 			return true
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestStopLetsTheSinkFinish(t *testing.T) {
-	d := openDoor(t, nil)
+	d := openDoor(t)
 	for i := range uint32(500) {
 		d.publish(t, "a", queueRecord(i, ""))
 	}
@@ -72,10 +72,7 @@ func TestStoppingWithoutAServerDoesNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := c.NewOutlet(DefaultOutletConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := c.NewOutlet(OutletConfig{})
 	// Without a deadline a wait for the server's answer would never end.
 	for name, stop := range map[string]func(context.Context) error{"ingest": in.Stop, "subscription": sub.Stop, "outlet": out.Close} {
 		if err := stop(t.Context()); err != nil {

@@ -2,7 +2,6 @@ package natsio
 
 import (
 	"errors"
-	"fmt"
 	"hash/maphash"
 	"maps"
 	"strings"
@@ -13,13 +12,6 @@ import (
 type RateLimit struct {
 	PerSecond float64 // records, above 0
 	Burst     int     // records at once after a pause, at least 1
-}
-
-func (l RateLimit) validate(what string) error {
-	if !(l.PerSecond > 0) || l.Burst < 1 {
-		return fmt.Errorf("%s limit of %v records/s with a burst of %d is not above 0", what, l.PerSecond, l.Burst)
-	}
-	return nil
 }
 
 const (

@@ -14,16 +14,20 @@ import (
 	"ringmaster/telemetry"
 )
 
-// OutletConfig bounds an Outlet. Start from DefaultOutletConfig.
-type OutletConfig struct {
-	// MaxNews bounds the recommendations, reports and announcements that wait
+// Bounds of an outlet.
+const (
+	// maxNews bounds the recommendations, reports and announcements that wait
 	// to be written. Above it the oldest go, which is counted.
-	MaxNews int
-	// MaxDone bounds the done records that wait for the server's confirmation.
+	maxNews = 1 << 14
+	// maxDone bounds the done records that wait for the server's confirmation.
 	// Above it new ones fail.
-	MaxDone int
-	// ConfirmTimeout is how long the server has to confirm done records.
-	ConfirmTimeout time.Duration
+	maxDone = 1 << 14
+	// confirmTimeout is how long the server has to confirm done records.
+	confirmTimeout = 2 * time.Second
+)
+
+// OutletConfig says what an Outlet sends. The zero value sends all, and keeps nothing.
+type OutletConfig struct {
 	// DoneStream makes a stream that keeps done records for a day, up to 256 MiB.
 	// A done record then counts as confirmed when the stream has it; without, when
 	// the server has it.
@@ -32,27 +36,10 @@ type OutletConfig struct {
 	Deciders *Deciders
 }
 
-// DefaultOutletConfig returns bounds for one process.
-func DefaultOutletConfig() OutletConfig {
-	return OutletConfig{MaxNews: 1 << 14, MaxDone: 1 << 14, ConfirmTimeout: 2 * time.Second}
-}
-
-// Validate reports every problem of the configuration.
-func (c *OutletConfig) Validate() error {
-	var errs []error
-	if c.MaxNews <= 0 || c.MaxDone <= 0 {
-		errs = append(errs, fmt.Errorf("outlet bounds of %d news and %d done records are not above 0", c.MaxNews, c.MaxDone))
-	}
-	if c.ConfirmTimeout <= 0 {
-		errs = append(errs, fmt.Errorf("confirm timeout %v is not above 0", c.ConfirmTimeout))
-	}
-	return errors.Join(errs...)
-}
-
 // OutletStats counts what an outlet sent.
 type OutletStats struct {
 	News        uint64 `json:"news"`         // recommendations, reports and announcements, replies included, that were written
-	NewsDropped uint64 `json:"news_dropped"` // not written: no connection, or more than MaxNews waiting
+	NewsDropped uint64 `json:"news_dropped"` // not written: no connection, or more than fit waiting
 	Done        uint64 `json:"done"`         // done records that the server confirmed
 	DoneFailed  uint64 `json:"done_failed"`  // done records reported as failed
 	Confirms    uint64 `json:"confirms"`     // round trips that confirmed them
@@ -75,16 +62,13 @@ type Outlet struct {
 }
 
 // NewOutlet starts an outlet on a connection.
-func (c *Conn) NewOutlet(cfg OutletConfig) (*Outlet, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
+func (c *Conn) NewOutlet(cfg OutletConfig) *Outlet {
 	p := &Outlet{conn: c, cfg: cfg}
-	p.news.init(cfg.MaxNews)
-	p.done.init(cfg.MaxDone)
+	p.news.init(maxNews)
+	p.done.init(maxDone)
 	p.wait.Go(p.writeNews)
 	p.wait.Go(p.writeDone)
-	return p, nil
+	return p
 }
 
 // Recommend publishes a decision on the queue's recommend subject and sends
@@ -235,7 +219,7 @@ func (p *Outlet) confirmSince(before uint64, letters []letter) error {
 			return err
 		}
 	}
-	if err := nc.FlushTimeout(p.cfg.ConfirmTimeout); err != nil {
+	if err := nc.FlushTimeout(confirmTimeout); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnconfirmed, err)
 	}
 	if !nc.IsConnected() || nc.Stats().Reconnects != before {
@@ -305,7 +289,7 @@ func (c *Conn) doneStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: c.DoneStream(), Description: "what became of batches",
 		Subjects: []string{c.cfg.Subjects.Done("*", "*")}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
-		Storage: storage(c.cfg.WorkStream.Memory), Replicas: c.cfg.WorkStream.Replicas, MaxBytes: doneStreamBytes, MaxAge: doneStreamAge,
+		MaxBytes: doneStreamBytes, MaxAge: doneStreamAge,
 	}
 }
 
@@ -313,7 +297,7 @@ func (c *Conn) doneStream() jetstream.StreamConfig {
 // the stream exists every record fails, and its batch is not acknowledged.
 func (p *Outlet) store(letters []letter) error {
 	if !p.streamReady {
-		ctx, cancel := context.WithTimeout(context.Background(), p.cfg.ConfirmTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), confirmTimeout)
 		defer cancel()
 		if err := p.conn.ensureStream(ctx, p.conn.doneStream()); err != nil {
 			p.conn.cfg.Logger.Warn("nats: no work is acknowledged, as done records cannot be kept", "stream", p.conn.DoneStream(), "error", err)
@@ -342,7 +326,7 @@ func (p *Outlet) storePart(part []letter) error {
 		}
 		futures = append(futures, f)
 	}
-	timeout := time.After(p.cfg.ConfirmTimeout)
+	timeout := time.After(confirmTimeout)
 	for _, f := range futures {
 		select {
 		case <-f.Ok():

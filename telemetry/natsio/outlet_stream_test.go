@@ -34,7 +34,7 @@ func storedIn(t *testing.T, p *Outlet, c *Conn, queue string, n int, stream stri
 func TestDoneStreamKeepsEveryConfirmedRecord(t *testing.T) {
 	url := newServer(t).URL()
 	c := dial(t, fastConfig(url))
-	p := openOutlet(t, c, func(cfg *OutletConfig) { cfg.DoneStream = true })
+	p := openOutlet(t, c, OutletConfig{DoneStream: true})
 	if n := storedIn(t, p, c, "a", 2000, "RINGMASTER_DONE"); n != 2000 || c.DoneStream() != "RINGMASTER_DONE" {
 		t.Errorf("%d are stored in %s", n, c.DoneStream())
 	}

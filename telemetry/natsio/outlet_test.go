@@ -10,16 +10,9 @@ import (
 	"ringmaster/telemetry"
 )
 
-func openOutlet(t *testing.T, c *Conn, change func(*OutletConfig)) *Outlet {
+func openOutlet(t *testing.T, c *Conn, cfg OutletConfig) *Outlet {
 	t.Helper()
-	cfg := DefaultOutletConfig()
-	if change != nil {
-		change(&cfg)
-	}
-	p, err := c.NewOutlet(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := c.NewOutlet(cfg)
 	t.Cleanup(func() {
 		p.Close(testContext(t)) // fails where a test took the server away
 	})
@@ -29,7 +22,7 @@ func openOutlet(t *testing.T, c *Conn, change func(*OutletConfig)) *Outlet {
 func TestRecommendationsCarryIncarnationAndSequenceOfTheirSubject(t *testing.T) {
 	url := newServer(t).URL()
 	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
-	p := openOutlet(t, runtime, nil)
+	p := openOutlet(t, runtime, OutletConfig{})
 	type got struct {
 		queue string
 		h     telemetry.Header
@@ -66,7 +59,7 @@ func TestReportsAndAnnouncementsComeBackToTheSink(t *testing.T) {
 	if _, err := c.Serve(sink, DefaultIngestConfig()); err != nil {
 		t.Fatal(err)
 	}
-	p := openOutlet(t, c, nil)
+	p := openOutlet(t, c, OutletConfig{})
 	p.Report("gpu0", "a", &telemetry.Launch{Has: telemetry.HasAllLaunch, Launch: 1,
 		Applied: telemetry.Geometry{WorkgroupSizeX: 64, Groups: 1, ClaimChunk: 64}, Recommended: telemetry.Geometry{WorkgroupSizeX: 64, Groups: 1, ClaimChunk: 64}})
 	if got := receive(t, sink.calls); got.kind != telemetry.KindLaunch || got.queue != "a" {
@@ -82,7 +75,7 @@ func TestReportsAndAnnouncementsComeBackToTheSink(t *testing.T) {
 func TestDoneIsConfirmedByTheServer(t *testing.T) {
 	url := newServer(t).URL()
 	runtime, client := dial(t, fastConfig(url)), dial(t, fastConfig(url))
-	p := openOutlet(t, runtime, nil)
+	p := openOutlet(t, runtime, OutletConfig{})
 	seen := make(chan telemetry.Done, 1000)
 	_, err := client.SubscribeDone("*", "*", func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { seen <- *d })
 	if err != nil {
@@ -109,7 +102,7 @@ func TestDoneIsConfirmedByTheServer(t *testing.T) {
 func TestDoneWithoutAServerFails(t *testing.T) {
 	server := startProcess(t)
 	c := dial(t, fastConfig(server.url))
-	p := openOutlet(t, c, nil)
+	p := openOutlet(t, c, OutletConfig{})
 	server.kill()
 	if err := c.WaitState(testContext(t), StateDisconnected); err != nil {
 		t.Fatal(err)
@@ -132,7 +125,7 @@ func TestDoneWithoutAServerFails(t *testing.T) {
 func TestDoneIsNotConfirmedAcrossAReconnect(t *testing.T) {
 	server := newServer(t)
 	c := dial(t, fastConfig(server.URL()))
-	p := openOutlet(t, c, nil)
+	p := openOutlet(t, c, OutletConfig{})
 	reconnected := c.nc.StatusChanged()
 	before := c.nc.Stats().Reconnects
 	if err := c.nc.ForceReconnect(); err != nil {
@@ -154,7 +147,7 @@ func TestDoneIsNotConfirmedAcrossAReconnect(t *testing.T) {
 
 func TestClosedOutletAnswersEveryCall(t *testing.T) {
 	c := dial(t, fastConfig(newServer(t).URL()))
-	p := openOutlet(t, c, nil)
+	p := openOutlet(t, c, OutletConfig{})
 	sent := make(chan error, 2)
 	p.Done("gpu0", "a", &telemetry.Done{Batch: "before"}, func(err error) { sent <- err })
 	if err := p.Close(testContext(t)); err != nil {

@@ -38,10 +38,11 @@ func Probe(ctx context.Context, cfg Config) (Report, error) {
 	if err := cfg.Validate(); err != nil {
 		return r, err
 	}
+	patience := connectTimeout
 	if until, ok := ctx.Deadline(); ok {
-		cfg.ConnectTimeout = max(10*time.Millisecond, min(cfg.ConnectTimeout, time.Until(until)))
+		patience = max(10*time.Millisecond, min(patience, time.Until(until)))
 	}
-	c, err := connect(cfg, nats.NoReconnect())
+	c, err := connect(cfg, nats.NoReconnect(), nats.Timeout(patience))
 	if err != nil {
 		r.miss("no NATS server at %s: %v; start one (nats-server -js), or leave the address out for the embedded one", cfg.server(), err)
 		return r, nil
@@ -87,10 +88,7 @@ func (r *Report) miss(format string, args ...any) {
 
 // server names what the configuration connects to.
 func (c *Config) server() string {
-	switch {
-	case c.InProcess != nil:
-		return "the embedded server"
-	case c.Context != "":
+	if c.Context != "" {
 		return "context " + c.Context
 	}
 	var shown []string

@@ -21,10 +21,13 @@ const (
 	ReasonRateLimited = "rate_limited" // a payload of a worker above its rate, dropped unread
 )
 
-// limitedRate is how many refusals for ReasonRateLimited are reported each
-// second for one worker name. They have a limit of their own: they come in
-// thousands, and must not hide what else is wrong.
-const limitedRate = 1
+// How many refusals of one worker name are reported each second after a burst; the rest is
+// counted. Those for ReasonRateLimited have a limit of their own: they come in thousands, and
+// must not hide what else is wrong.
+const (
+	reportRate, reportBurst   = 10, 20
+	limitedRate, limitedBurst = 1, 1
+)
 
 // Refusals counts what a connection refused since it was opened.
 type Refusals struct {
@@ -62,8 +65,8 @@ type bucket struct {
 
 func (j *rejecter) init(c *Conn) {
 	j.conn = c
-	j.mistakes = newReports(c.cfg.RejectRate, c.cfg.RejectBurst)
-	j.limited = newReports(min(limitedRate, c.cfg.RejectRate), min(1, c.cfg.RejectBurst))
+	j.mistakes = newReports(reportRate, reportBurst)
+	j.limited = newReports(limitedRate, limitedBurst)
 	j.counts.ByReason = make(map[string]uint64)
 }
 

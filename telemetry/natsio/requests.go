@@ -130,7 +130,7 @@ func decodeOne(d *telemetry.Decoder, r *telemetry.Record, payload []byte,
 
 // snapshot answers a request with the last recommendation for its queue.
 func (in *Ingest) snapshot(m *nats.Msg) {
-	if !in.conn.answerable(m.Reply) {
+	if !answerable(m.Reply) {
 		return // nobody waits, or nobody who may be answered
 	}
 	_, worker, queue, err := in.conn.cfg.Subjects.Parse(m.Subject)

@@ -24,7 +24,7 @@ func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
 	work := DefaultWorkConfig()
 	work.AckWait = time.Second
 	s.consume(t, work)
-	p := openOutlet(t, runtime, nil)
+	p := openOutlet(t, runtime, OutletConfig{})
 
 	s.submit(t, "before")
 	held := receive(t, s.batches)

@@ -41,10 +41,7 @@ func TestRightsOfTheDocumentation(t *testing.T) {
 	deciders, err := c.Claim("gpu0", "test")
 	must(t, err)
 	defer deciders.Close()
-	cfg := DefaultOutletConfig()
-	cfg.Deciders = deciders
-	outlet, err := c.NewOutlet(cfg)
-	must(t, err)
+	outlet := c.NewOutlet(OutletConfig{Deciders: deciders})
 	defer func() { must(t, outlet.Close(testContext(t))) }()
 	results := c.NewResults()
 	defer results.Close()

@@ -35,7 +35,7 @@ func (c *Conn) RegisterService(version string, metadata map[string]string, statu
 		return nil, fmt.Errorf("register service: %w", err)
 	}
 	answer := micro.HandlerFunc(func(r micro.Request) {
-		if c.answerable(r.Reply()) {
+		if answerable(r.Reply()) {
 			_ = r.RespondJSON(status()) // the requester times out
 		}
 	})

@@ -80,7 +80,7 @@ func (s *responder) Stop(ctx context.Context) error {
 }
 
 func (s *responder) handle(m *nats.Msg) {
-	if !s.conn.answerable(m.Reply) {
+	if !answerable(m.Reply) {
 		return // nobody waits, or nobody who may be answered
 	}
 	if s.admit != nil {

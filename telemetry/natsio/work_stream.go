@@ -15,6 +15,9 @@ const (
 	dedupWindow = 2 * time.Minute
 	// maxWorkBytes is the largest message that the stream takes.
 	maxWorkBytes = 1 << 20
+	// maxWorkStore bounds the stored batches. Above it publishers are refused; nothing that was
+	// accepted is dropped.
+	maxWorkStore = 1 << 30
 	// apiTimeout bounds one request to the JetStream API.
 	apiTimeout = 3 * time.Second
 )
@@ -25,14 +28,6 @@ const (
 func storeName(prefix, holds string) string {
 	name := strings.TrimSuffix(prefix, ".v1")
 	return strings.ToUpper(strings.ReplaceAll(name, ".", "_")) + "_" + holds
-}
-
-// storage is where a stream keeps its messages.
-func storage(memory bool) jetstream.StorageType {
-	if memory {
-		return jetstream.MemoryStorage
-	}
-	return jetstream.FileStorage
 }
 
 // WorkStream returns the name of the stream of batches.
@@ -47,9 +42,7 @@ func (c *Conn) workStream() jetstream.StreamConfig {
 		Subjects:    []string{c.prefix() + ".work.>"},
 		Retention:   jetstream.WorkQueuePolicy,
 		Discard:     jetstream.DiscardNew, // refuse the publisher rather than lose what was accepted
-		Storage:     storage(c.cfg.WorkStream.Memory),
-		Replicas:    c.cfg.WorkStream.Replicas,
-		MaxBytes:    c.cfg.WorkStream.MaxBytes,
+		MaxBytes:    maxWorkStore,
 		MaxMsgSize:  maxWorkBytes,
 		Duplicates:  dedupWindow,
 		DenyDelete:  true,

@@ -27,9 +27,6 @@ func rotatedName(path string) string { return path + ".1" }
 
 // openFile opens a log to append to it. Only one process at a time can.
 func openFile(path string, bytes int64) (*logFile, error) {
-	if bytes < MinBytes {
-		return nil, fmt.Errorf("decision log: a bound of %d bytes is less than %d", bytes, MinBytes)
-	}
 	f := &logFile{path: path, half: bytes / 2}
 	if err := f.open(); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package decisions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -26,22 +27,18 @@ type Config struct {
 // stream only. The error says why there cannot be one.
 func Open(cfg Config, conn *natsio.Conn, header decisionlog.Header, log *slog.Logger) (*Log, error) {
 	switch {
+	case !cfg.Stream && cfg.File == "":
+		return nil, nil
+	case cfg.MaxBytes < MinBytes:
+		return nil, fmt.Errorf("decision log: a bound of %d bytes is less than %d", cfg.MaxBytes, MinBytes)
 	case cfg.Stream:
-		stream := natsio.DefaultDecisionStreamConfig()
-		stream.MaxBytes = cfg.MaxBytes
-		w, err := conn.NewDecisionWriter(stream)
-		if err != nil {
-			return nil, err
-		}
-		return newLog(streamSink{w}, &header, log), nil
-	case cfg.File != "":
-		file, err := openFile(cfg.File, cfg.MaxBytes)
-		if err != nil {
-			return nil, err
-		}
-		return newLog(file, &header, log), nil
+		return newLog(streamSink{conn.NewDecisionWriter(cfg.MaxBytes)}, &header, log), nil
 	}
-	return nil, nil
+	file, err := openFile(cfg.File, cfg.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	return newLog(file, &header, log), nil
 }
 
 // sink stores what the goroutine of a log hands it.

@@ -108,11 +108,7 @@ func (n *Node) startActors(cfg *Config) (err error) {
 	if n.deciders, err = n.conn.Claim(claimed(cfg), processName(cfg.Name)); err != nil {
 		return err
 	}
-	outlet := natsio.DefaultOutletConfig()
-	outlet.Deciders, outlet.DoneStream = n.deciders, cfg.DoneStream
-	if n.outlet, err = n.conn.NewOutlet(outlet); err != nil {
-		return err
-	}
+	n.outlet = n.conn.NewOutlet(natsio.OutletConfig{Deciders: n.deciders, DoneStream: cfg.DoneStream})
 	header := decisionlog.Header{Incarnation: decisionlog.ID(n.conn.Incarnation()), Software: cfg.Version, Config: cfg.Policy}
 	if n.decisions, err = decisions.Open(cfg.Decisions, n.conn, header, cfg.Log); err != nil {
 		return err

@@ -39,10 +39,7 @@ func serveExample(ctx context.Context) (url string, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	outlet, err := conn.NewOutlet(natsio.DefaultOutletConfig())
-	if err != nil {
-		panic(err)
-	}
+	outlet := conn.NewOutlet(natsio.OutletConfig{})
 	ingest, err := conn.Serve(runtime{outlet}, natsio.DefaultIngestConfig())
 	if err != nil {
 		panic(err)

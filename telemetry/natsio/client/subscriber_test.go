@@ -32,8 +32,7 @@ func nextUpdate(t testing.TB, s *Subscriber) Advice {
 
 func openOutlet(t testing.TB, c *natsio.Conn) *natsio.Outlet {
 	t.Helper()
-	o, err := c.NewOutlet(natsio.DefaultOutletConfig())
-	must(t, err)
+	o := c.NewOutlet(natsio.OutletConfig{})
 	t.Cleanup(func() { o.Close(testContext(t)) })
 	return o
 }

@@ -177,8 +177,8 @@ type serverLog struct {
 func (l *serverLog) Noticef(format string, v ...any) { l.write(l.log.Debug, format, v) }
 func (l *serverLog) Warnf(format string, v ...any)   { l.write(l.log.Warn, format, v) }
 func (l *serverLog) Errorf(format string, v ...any)  { l.write(l.log.Error, format, v) }
-func (l *serverLog) Debugf(format string, v ...any) { l.write(l.log.Debug, format, v) }
-func (l *serverLog) Tracef(format string, v ...any) { l.write(l.log.Debug, format, v) }
+func (l *serverLog) Debugf(format string, v ...any)  { l.write(l.log.Debug, format, v) }
+func (l *serverLog) Tracef(format string, v ...any)  { l.write(l.log.Debug, format, v) }
 
 func (l *serverLog) Fatalf(format string, v ...any) {
 	select {
