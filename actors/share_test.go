@@ -446,6 +446,7 @@ func TestQueuesOfAWorkerElsewhereKnowOfEachOther(t *testing.T) {
 		time.Sleep(recently + 2*cfg.heartbeat)
 		check("later", seen("a", 300), 0, 0, true)
 		time.Sleep(2 * cfg.idleAfter)
+		synctest.Wait()
 		if n := s.devices["gpu9"]; n != nil && n.working.Load() != 0 {
 			t.Errorf("%d work, and all are forgotten", n.working.Load())
 		}
