@@ -90,9 +90,9 @@ type family struct {
 	suggested atomic.Pointer[session.View] // by the tuner actor; nil: no opinion
 	looked    atomic.Uint64                // number of the last look that was launched, or let go
 	exploring atomic.Pointer[session.Exploring]
-	latest    atomic.Pointer[summary]
-	planned   atomic.Pointer[summary] // the newest with a plan
-	usual     atomic.Pointer[summary] // the newest with a plan that is no look
+	latest    atomic.Pointer[decision]
+	planned   atomic.Pointer[decision] // the newest with a plan
+	usual     atomic.Pointer[decision] // the newest with a plan that is no look
 	tally     tally
 	waiting   atomic.Int64 // deliveries of work that are not settled
 	pending   atomic.Int64 // slots submitted and not finished
@@ -177,7 +177,7 @@ func (f *family) decideLater() {
 
 // publishOutside publishes from outside of the actors, where a panic of the
 // publisher would end the process.
-func (f *family) publishOutside(s *summary, heartbeat bool) {
+func (f *family) publishOutside(s *decision, heartbeat bool) {
 	defer func() {
 		if why := recover(); why != nil {
 			f.system.cfg.Logger.Error("publisher panicked", "worker", f.device.name, "queue", f.name, "reason", why)

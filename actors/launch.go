@@ -14,7 +14,7 @@ import (
 // flight is a launch under way.
 type flight struct {
 	lane         *lane
-	decision     *summary
+	decision     *decision
 	launch       uint64
 	idle         time.Duration // of the device before it
 	depth        int           // launches under way when it began, itself included
@@ -71,12 +71,12 @@ func (w *workerActor) findCandidates() {
 
 // start starts a launch of a lane that has left slots which no launch under way takes. Its
 // queue is charged what it is expected to take, so that those chosen meanwhile count it.
-func (w *workerActor) start(l *lane, d *summary, left int, weight float64) {
+func (w *workerActor) start(l *lane, d *decision, left int, weight float64) {
 	f := &flight{
 		lane: l, decision: d, launch: w.system.launches.Add(1), depth: len(w.flights) + 1,
-		claimedSlots: min(left, int(d.plan.BatchDepth)), concurrent: l.flights > 0, starting: true, weight: weight,
+		claimedSlots: min(left, int(d.Plan.BatchDepth)), concurrent: l.flights > 0, starting: true, weight: weight,
 	}
-	f.charged = d.cost.Ns(uint32(f.claimedSlots))
+	f.charged = d.Request.Cost.Ns(uint32(f.claimedSlots))
 	l.served += float64(f.charged) / weight
 	if len(w.flights) == 0 {
 		f.idle = time.Since(w.freeSince)
@@ -87,7 +87,7 @@ func (w *workerActor) start(l *lane, d *summary, left int, weight float64) {
 	w.flights = append(w.flights, f)
 	l.flights++
 	l.claimedSlots += f.claimedSlots
-	order := Order{Launch: f.launch, Decision: d.number, Queue: l.family.name, Plan: d.plan}
+	order := Order{Launch: f.launch, Decision: d.Decision, Queue: l.family.name, Plan: d.Plan}
 	w.engine.Launch(order, func(r Report) { w.post(&launchResult{f.launch, r}) })
 	f.starting = false
 }
@@ -121,8 +121,8 @@ func (w *workerActor) account(f *flight) {
 	l.flights--
 	l.claimedSlots -= f.claimedSlots
 	l.served += (float64(deviceNs(report)) - float64(f.charged)) / f.weight
-	report.Launch, report.Decision = f.launch, f.decision.number
-	report.Recommended = WireGeometry(f.decision.plan.Geometry())
+	report.Launch, report.Decision = f.launch, f.decision.Decision
+	report.Recommended = WireGeometry(f.decision.Plan.Geometry())
 	report.IdleNs, report.InFlight = uint64(f.idle), uint32(f.depth)
 	report.Has |= telemetry.HasLaunch | telemetry.HasDecision | telemetry.HasIdleNs | telemetry.HasInFlight | hasRecommended
 	w.collect(l, f)
@@ -138,12 +138,12 @@ func (w *workerActor) account(f *flight) {
 		q.cell.leaseRefused()
 	}
 	q.dispatch(q.cell.setBacklog(uint32(l.pending), false))
-	if f.decision.first && l.pending > 0 {
+	if f.decision.first() && l.pending > 0 {
 		q.dispatch(q.cell.requestDecision()) // those that follow may be as long as their cost allows
 	}
 	q.post(&settled{
-		launch: f.launch, decision: f.decision.number,
-		ok: report.Status == telemetry.LaunchOK, state: f.decision.after,
+		launch: f.launch, decision: f.decision.Decision,
+		ok: report.Status == telemetry.LaunchOK, state: f.decision.After,
 	})
 	if w.device.diffusing.Load() {
 		w.system.shell.send(w.device.diffusionAddr, launched{})
@@ -220,7 +220,7 @@ func (w *workerActor) rate(l *lane, f *flight) {
 		return
 	default:
 		l.failures = 0
-		if r.Executed+r.Faulted+r.Requeued >= uint64(f.decision.plan.BatchDepth) {
+		if r.Executed+r.Faulted+r.Requeued >= uint64(f.decision.Plan.BatchDepth) {
 			l.serialOnly = false
 		}
 		if l.pending == 0 || moved {
@@ -291,7 +291,7 @@ type lane struct {
 	due             time.Time         // the first of its open batches'; zero: none has a time
 	deadlineAt      time.Time         // when the last batch came whose deadline is the queue's, see wanted
 	stopped         uint64            // edition of the plan that was given up, 0 if none
-	plan            *summary          // what candidate found: the plan to launch by
+	plan            *decision         // what candidate found: the plan to launch by
 }
 
 // candidate is the lane as policy.PickQueue sees it. In a pause, stopped after failed
@@ -304,11 +304,11 @@ func (l *lane) candidate(priorities map[string]float64, idle time.Duration) poli
 		c.Priority = p
 	}
 	plan := l.newestPlan(idle)
-	if plan == nil || !plan.planned || l.paused != nil || plan.edition == l.stopped || l.family.quarantine.Load() != nil {
+	if plan == nil || !plan.planned() || l.paused != nil || plan.edition == l.stopped || l.family.quarantine.Load() != nil {
 		return c
 	}
 	l.plan = plan
-	c.InFlight = policy.InFlightNow(plan.plan.InFlight, l.failures)
+	c.InFlight = policy.InFlightNow(plan.Plan.InFlight, l.failures)
 	if l.serialOnly {
 		c.InFlight = 1
 	}
@@ -317,8 +317,8 @@ func (l *lane) candidate(priorities map[string]float64, idle time.Duration) poli
 		c.Full = left > 0
 		return c
 	}
-	c.Pending, c.PendingNs = left, plan.cost.Ns(uint32(left))
-	c.LaunchNs = plan.cost.Ns(min(uint32(left), plan.plan.BatchDepth))
+	c.Pending, c.PendingNs = left, plan.Request.Cost.Ns(uint32(left))
+	c.LaunchNs = plan.Request.Cost.Ns(min(uint32(left), plan.Plan.BatchDepth))
 	if c.HasDue = !l.due.IsZero(); c.HasDue {
 		c.DueNs = int64(time.Until(l.due))
 	}
@@ -328,14 +328,14 @@ func (l *lane) candidate(priorities map[string]float64, idle time.Duration) poli
 // newestPlan is the plan to launch by: the newest, or the usual one before it if that is a look
 // which was launched already, or if the device has been idle for longer than a launch takes:
 // nobody waits for it then.
-func (l *lane) newestPlan(idle time.Duration) *summary {
+func (l *lane) newestPlan(idle time.Duration) *decision {
 	f := l.family
 	plan := f.latest.Load()
 	if plan == nil || plan.look == 0 {
 		return plan
 	}
 	if plan.look > f.looked.Load() {
-		if idle <= time.Duration(min(plan.cost.Ns(plan.slots), math.MaxInt64)) {
+		if idle <= time.Duration(min(plan.Request.Cost.Ns(plan.slots), math.MaxInt64)) {
 			return plan
 		}
 		l.letGo(plan.look)
@@ -352,7 +352,7 @@ func (l *lane) letGo(look uint64) {
 // holds reports whether a lane waits for more slots, and has the worker actor look again when it
 // has waited for long enough.
 func (w *workerActor) holds(l *lane, left int) bool {
-	if l.plan.hold == 0 || left >= int(l.plan.plan.BatchDepth) {
+	if l.plan.hold == 0 || left >= int(l.plan.Plan.BatchDepth) {
 		return false
 	}
 	wait := l.plan.hold - time.Since(l.freshSince)

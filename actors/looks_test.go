@@ -62,7 +62,7 @@ func (l *launcher) ingest(t *testing.T, kind telemetry.Kind, r telemetry.Record)
 }
 
 // look runs launches until the newest plan is a look.
-func (l *launcher) look() *summary {
+func (l *launcher) look() *decision {
 	l.t.Helper()
 	for range 1000 {
 		if s := l.s.roster[0].latest.Load(); s.look > l.looks() {
@@ -81,12 +81,12 @@ func TestALookIsOneLaunch(t *testing.T) {
 		defer l.s.Close()
 		look := l.look()
 		l.launch() // that was under way when the look was planned
-		if got := l.engine.held[0].order.Decision; got != look.number {
-			t.Fatalf("launches by decision %d, the look is %d", got, look.number)
+		if got := l.engine.held[0].order.Decision; got != look.Decision {
+			t.Fatalf("launches by decision %d, the look is %d", got, look.Decision)
 		}
 		now := l.s.roster[0].latest.Load()
-		if now.look != 0 || now.plan.Geometry() == look.plan.Geometry() {
-			t.Errorf("while the look runs decision %d recommends it again: %+v", now.number, now.plan)
+		if now.look != 0 || now.Plan.Geometry() == look.Plan.Geometry() {
+			t.Errorf("while the look runs decision %d recommends it again: %+v", now.Decision, now.Plan)
 		}
 	})
 }
@@ -100,9 +100,9 @@ func TestALookIsNotLaunchedWhenNobodyHasWaited(t *testing.T) {
 		f, w := l.s.roster[0], l.s.devices["gpu0"].worker.Load()
 		lane := w.lanes["q"]
 		if plan := lane.newestPlan(time.Millisecond); plan != look {
-			t.Fatalf("decision %d is launched instead of the look", plan.number)
+			t.Fatalf("decision %d is launched instead of the look", plan.Decision)
 		}
-		if plan := lane.newestPlan(time.Minute); plan == nil || plan.look != 0 || plan.plan.Geometry() == look.plan.Geometry() {
+		if plan := lane.newestPlan(time.Minute); plan == nil || plan.look != 0 || plan.Plan.Geometry() == look.Plan.Geometry() {
 			t.Errorf("after a minute without work the launch is by %+v", plan)
 		}
 		synctest.Wait()

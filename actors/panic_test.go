@@ -141,7 +141,7 @@ func knowledge(r *runner) string {
 	for _, f := range r.system.roster {
 		line := fmt.Sprintf("  %s/%s pending %d requeues %d of %d", f.device.name, f.name, f.pending.Load(), f.cell.requeuesDecided, f.cell.requeues)
 		if s := f.latest.Load(); s != nil {
-			line += fmt.Sprintf(" answers %d: len %d %v %v %dx%d %q", s.records.Last, s.queueLen, s.topology, s.plan.Mode, s.plan.WorkgroupSizeX, s.plan.DispatchGrid[0], s.reason)
+			line += fmt.Sprintf(" answers %d: len %d %v %v %dx%d %q", s.Records.Last, s.Request.QueueLen, s.Plan.Topology, s.Plan.Mode, s.Plan.WorkgroupSizeX, s.Plan.DispatchGrid[0], s.reason)
 		}
 		topology, plan := &f.queue.topology, &f.queue.policy
 		line += fmt.Sprintf(" issued %v %v committed %v %v tuned %v", topology.issued.state, plan.issued.state, topology.committed.state, plan.committed.state, f.suggested.Load())

@@ -83,7 +83,7 @@ func (f *family) stop(actor string) {
 	f.system.cfg.Logger.Error("queue stopped after repeated panics", "worker", f.device.name, "queue", f.name, "pause", f.system.cfg.stopPause, "reason", q.reason)
 	s := f.latest.Load()
 	if s == nil {
-		s = new(summary) // it has never decided: decision 0 says only why
+		s = new(decision) // it has never decided: decision 0 says only why
 	}
 	s = s.withReason(q.reason)
 	f.latest.Store(s)

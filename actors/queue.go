@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry"
 )
 
 // queueActor decides for one queue. On a wake it takes the folded view of its
@@ -34,39 +33,6 @@ type policyStage struct {
 	unannounced bool // a changed plan that no recommendation has announced yet
 }
 
-// decision is one decision, from the view of the cell to its publication.
-type decision struct {
-	number          uint64 // from 1
-	view            view
-	commitOnPublish bool  // the worker has never reported a launch
-	err             error // why there is no plan
-	request         policy.Request
-	slots           uint32 // of a launch, about which the tuner was asked
-	look            uint64 // number of the look that the tuner asked for, 0: none
-	plan            policy.Recommendation
-	before, after   policy.State
-	hold            time.Duration // see Decider
-}
-
-// DecisionInput is what one decision depended on: policy.Decide on Request and
-// Before gives the same plan and After again, without any of the timing.
-type DecisionInput struct {
-	Worker, Queue string
-	Decision      uint64
-	Records       SequenceRange // records folded since the decision before
-	Request       policy.Request
-	Before, After policy.State
-	Plan          policy.Recommendation // zero if there was none
-	Err           error                 // why there was no plan, nil if there was one; ErrNoLimits: the policy was not asked
-}
-
-// SequenceRange names consecutive records of one publisher.
-type SequenceRange struct {
-	Incarnation uint64
-	First, Last uint64
-	SentNs      int64 // of the last one
-}
-
 func (a *queueActor) receive(msg message) {
 	switch m := msg.(type) {
 	case wake:
@@ -89,30 +55,44 @@ func (a *queueActor) decide() {
 		return // an earlier wake has decided on it
 	}
 	device := a.device.view.Load()
-	view.others, view.target = a.others(), soonest(a.deadline.Load(), a.device.goal.Load())
-	view.lease = a.lease(device)
-	view.lease.Refused = view.measured.LeaseRefused
-	a.number++
-	before := policy.State{Topology: a.topology.issued.state, Plan: a.policy.issued.state}
-	d := &decision{
-		number: a.number, view: view, before: before,
-		request:         requestOf(&view, device),
-		commitOnPublish: device.known && !device.local && !device.reporting,
-	}
-	d.slots, d.look = a.ask(&d.request, &before.Plan)
-	d.after = d.before
+	d := a.make(&view, device)
 	if !device.local {
-		a.hasSlots(d.request.QueueLen > 0)
+		a.hasSlots(d.Request.QueueLen > 0)
+		a.recent.add(d.Decision, d.After)
+		a.looked.Store(max(d.look, a.looked.Load())) // one recommendation asks for it
 	}
+	a.tally.add(d)
+	changed := a.adopt(d)
+	a.policy.unannounced = changed || a.policy.unannounced
+	a.publish(d, a.policy.unannounced, false, view.replies)
+	a.policy.unannounced = false
+	a.finish(d, &view)
+}
+
+// make decides from what is known, and both stages issue what the decision leaves.
+func (a *queueActor) make(v *view, device *deviceView) *decision {
+	v.others, v.target = a.others(), soonest(a.deadline.Load(), a.device.goal.Load())
+	v.lease = a.lease(device)
+	v.lease.Refused = v.measured.LeaseRefused
+	a.number++
+	d := &decision{commitOnPublish: device.known && !device.local && !device.reporting}
+	d.Worker, d.Queue, d.Decision, d.Records = a.device.name, a.name, a.number, v.records
+	d.Before = policy.State{Topology: a.topology.issued.state, Plan: a.policy.issued.state}
+	d.After = d.Before
+	d.Request = requestOf(v, device)
+	d.slots, d.look = a.ask(&d.Request, &d.Before.Plan)
+	cfg := &a.system.cfg
 	if device.known {
-		d.plan, d.after, d.hold, d.err = a.system.cfg.decide(a.name, &d.request, d.before)
-		a.topology.issue(d.number, d.after.Topology, d.commitOnPublish)
-		a.policy.issue(d.number, d.after.Plan, d.commitOnPublish)
+		d.Plan, d.After, d.hold, d.Err = cfg.decide(a.name, &d.Request, d.Before)
+		a.topology.issue(d.Decision, d.After.Topology, d.commitOnPublish)
+		a.policy.issue(d.Decision, d.After.Plan, d.commitOnPublish)
 	} else {
-		d.err = a.device.unknown()
+		d.Err = a.device.unknown()
 	}
-	a.publishDecision(d, device)
-	a.finish(d)
+	if d.Err != nil {
+		d.explain(&cfg.Policy)
+	}
+	return d
 }
 
 // lease is what the worker's resident kernel offers.
@@ -123,52 +103,40 @@ func (a *queueActor) lease(d *deviceView) policy.Lease {
 	return d.lease
 }
 
-// publishDecision publishes a decision and keeps what outlives it.
-func (a *queueActor) publishDecision(d *decision, device *deviceView) {
-	s := summaryOf(d, &a.system.cfg.Policy)
-	a.policy.unannounced = a.assignEdition(s) || a.policy.unannounced
-	if s.planned && a.halted.edition == s.edition {
-		s.reason = a.halted.reason
-	}
-	if q := a.quarantine.Load(); q != nil {
-		s.reason = q.reason // the decision was in hand when the queue was stopped
-	}
-	if !device.local {
-		a.recent.add(s.number, s.after)
-	}
-	a.tally.add(d)
-	a.latest.Store(s)
-	if s.planned {
-		a.planned.Store(s)
-	}
-	if s.planned && s.look == 0 {
-		a.usual.Store(s)
-	}
-	if !device.local {
-		a.looked.Store(max(s.look, a.looked.Load())) // one recommendation asks for it
-	}
-	a.publish(s, a.policy.unannounced, false, d.view.replies)
-	a.policy.unannounced = false
-}
-
-// assignEdition gives the plan its edition and reports whether it launches something else
-// than the plan before.
-func (a *queueActor) assignEdition(s *summary) (changed bool) {
+// adopt gives a decision's plan its edition and makes it the queue's newest. It reports whether
+// it launches something else than the plan before.
+func (a *queueActor) adopt(d *decision) (changed bool) {
 	last, planned := a.latest.Load(), a.planned.Load()
 	if planned != nil {
-		s.edition = planned.edition
+		d.edition = planned.edition
 	}
-	if s.planned && (planned == nil || s.launch() != planned.launch()) {
-		s.edition++
-		return true
+	switch {
+	case d.planned() && (planned == nil || d.launch() != planned.launch()):
+		d.edition++
+		changed = true
+	default:
+		changed = last == nil || last.Decision == 0 || last.planned() != d.planned()
 	}
-	return last == nil || last.number == 0 || last.planned != s.planned
+	if d.planned() && a.halted.edition == d.edition {
+		d.reason = a.halted.reason
+	}
+	if q := a.quarantine.Load(); q != nil {
+		d.reason = q.reason // the decision was in hand when the queue was stopped
+	}
+	a.latest.Store(d)
+	if d.planned() {
+		a.planned.Store(d)
+		if d.look == 0 {
+			a.usual.Store(d)
+		}
+	}
+	return changed
 }
 
 // finish makes room for the next decision once this one is published.
-func (a *queueActor) finish(d *decision) {
+func (a *queueActor) finish(d *decision, v *view) {
 	a.panics.row.Store(0)
-	switch a.cell.decided(&d.view) {
+	switch a.cell.decided(v) {
 	case dueNow:
 		a.dispatch(wakeDecision)
 	case dueLater:
@@ -177,30 +145,22 @@ func (a *queueActor) finish(d *decision) {
 	if w := a.device.worker.Load(); w != nil {
 		a.system.shell.send(w.self, planned{})
 	}
-	sink := a.system.cfg.OnDecision
-	if sink == nil && d.view.walk == nil {
-		return
+	if sink := a.system.cfg.OnDecision; sink != nil {
+		sink(d.DecisionInput)
 	}
-	input := DecisionInput{
-		Worker: a.device.name, Queue: a.name, Decision: d.number, Records: d.view.records,
-		Request: d.request, Before: d.before, After: d.after, Plan: d.plan, Err: d.err,
-	}
-	if sink != nil {
-		sink(input)
-	}
-	d.view.walk.answer(input)
+	v.walk.answer(&d.DecisionInput)
 }
 
 // add counts a decision.
 func (t *tally) add(d *decision) {
 	t.decisions.Add(1)
-	if d.err != nil {
+	if d.Err != nil {
 		return
 	}
-	if d.plan.Topology != d.plan.RawTopology {
+	if d.Plan.Topology != d.Plan.RawTopology {
 		t.held.Add(1)
 	}
-	if was := d.before.Topology.Topology; was != policy.TopologyNone && was != d.after.Topology.Topology {
+	if was := d.Before.Topology.Topology; was != policy.TopologyNone && was != d.After.Topology.Topology {
 		t.switches.Add(1)
 	}
 }
@@ -231,27 +191,27 @@ func (a *queueActor) commit() {
 
 // halt says in the recommendation that the worker has given up on its plan, or no longer.
 func (a *queueActor) halt(m *halted) {
-	s := a.latest.Load()
-	if s == nil || m.edition != s.edition {
+	d := a.latest.Load()
+	if d == nil || m.edition != d.edition {
 		return // the plan has changed meanwhile
 	}
 	a.halted = *m
-	s = s.withReason(m.reason)
-	a.latest.Store(s)
-	a.publish(s, false, false, nil)
+	d = d.withReason(m.reason)
+	a.latest.Store(d)
+	a.publish(d, false, false, nil)
 }
 
 // repeat publishes the last recommendation again, and says in the log that work waits for a
 // plan. Only a local worker's queue has work here.
 func (a *queueActor) repeat() {
 	a.hasSlots(false)
-	s := a.latest.Load()
-	if s == nil {
+	d := a.latest.Load()
+	if d == nil {
 		return
 	}
-	a.publish(s, false, true, nil)
-	if slots := a.pending.Load(); slots > 0 && !s.planned {
-		a.system.complain.Warn("work waits because the queue's decision is no plan", a.device.name, a.name, "slots", slots, "reason", s.reason)
+	a.publish(d, false, true, nil)
+	if slots := a.pending.Load(); slots > 0 && !d.planned() {
+		a.system.complain.Warn("work waits because the queue's decision is no plan", a.device.name, a.name, "slots", slots, "reason", d.reason)
 	}
 }
 
@@ -262,10 +222,8 @@ func (a *queueActor) restarted(lost message) {
 
 // publish sends what the queue decided to its subscribers. The publisher has
 // encoded the record when it returns, so one record serves many.
-func (f *family) publish(s *summary, changed, heartbeat bool, replies []string) {
-	r := recommendations.Get().(*telemetry.Recommendation)
-	defer recommendations.Put(r)
-	s.write(r, f.system.cfg.validForMs())
+func (f *family) publish(d *decision, changed, heartbeat bool, replies []string) {
+	r := d.recommendation(f.system.cfg.validForMs())
 	r.Changed, r.Heartbeat = changed, heartbeat
 	f.system.publisher.Recommend(f.device.name, f.name, r, replies)
 	if heartbeat {

@@ -180,8 +180,8 @@ func (w *Walk) join(r *policy.Request) {
 }
 
 // answer tells the job of a decision.
-func (w *Walk) answer(d DecisionInput) {
+func (w *Walk) answer(d *DecisionInput) {
 	if w != nil && w.Answered != nil {
-		w.Answered(d)
+		w.Answered(*d)
 	}
 }

@@ -78,7 +78,7 @@ func (a *tunerActor) env() session.Env {
 		env.Room, env.Memory = a.device.room, a.device.memory
 	}
 	if s := a.planned.Load(); s != nil {
-		env.Limits = s.limits
+		env.Limits = s.Request.Limits
 	}
 	return env
 }

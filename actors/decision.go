@@ -1,0 +1,111 @@
+package actors
+
+import (
+	"errors"
+	"time"
+
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
+	"ringmaster/telemetry"
+)
+
+// DecisionInput is what one decision depended on: policy.Decide on Request and
+// Before gives the same plan and After again, without any of the timing.
+type DecisionInput struct {
+	Worker, Queue string
+	Decision      uint64        // from 1
+	Records       SequenceRange // records folded since the decision before
+	Request       policy.Request
+	Before, After policy.State
+	Plan          policy.Recommendation // zero if there was none
+	Err           error                 // why there was no plan, nil if there was one; ErrNoLimits: the policy was not asked
+}
+
+// SequenceRange names consecutive records of one publisher.
+type SequenceRange struct {
+	Incarnation uint64
+	First, Last uint64
+	SentNs      int64 // of the last one
+}
+
+// decision is enough of one to repeat its recommendation, to launch it and to settle its
+// launch. It is constant once it is shared.
+type decision struct {
+	DecisionInput
+	edition         uint64                // counts the distinct plans of the queue
+	reason          string                // why there is no plan, or why nobody launches it
+	walk            policy.Classification // how the queue would have been walked, where there is no plan
+	commitOnPublish bool                  // the worker has never reported a launch
+	slots           uint32                // of a launch, about which the tuner was asked
+	look            uint64                // number of the look that the tuner asked for, 0: none
+	hold            time.Duration         // see Decider
+}
+
+// planned says whether there is a plan. There is none before the first decision.
+func (d *decision) planned() bool { return d.Decision != 0 && d.Err == nil }
+
+// explain says why there is no plan, and how the queue would have been walked, if that is known.
+func (d *decision) explain(cfg *policy.Config) {
+	d.reason = d.Err.Error()
+	if !errors.Is(d.Err, ErrNoLimits) {
+		d.walk, _ = policy.Classify(cfg, &d.Request, d.Before.Topology.Topology)
+	}
+}
+
+// first says whether the launch is cut short because none was measured.
+func (d *decision) first() bool { return d.Request.Unmeasured && d.Request.OtherQueues != 0 }
+
+// launch is what the decision has launched.
+func (d *decision) launch() policy.Launch { return d.Plan.Launch(&d.After) }
+
+// forTuner is what the tuner needs to know of the plan behind a launch. Where others who wait
+// have shortened the launch, that its depth is another says nothing of what the tuner asked for.
+func (d *decision) forTuner() *session.Plan {
+	asked := d.Request.Tuned
+	if d.After.Plan.TurnSlots != 0 && asked.Depth > d.Plan.BatchDepth {
+		asked.Depth = 0
+	}
+	return &session.Plan{Asked: asked, Given: d.Plan.Geometry(), Slots: d.slots, Look: d.look}
+}
+
+// withReason is the same decision with a reason why it is not carried out.
+func (d *decision) withReason(reason string) *decision {
+	again := *d
+	again.reason = reason
+	return &again
+}
+
+// recommendation is the wire form of a decision.
+func (d *decision) recommendation(validForMs uint32) *telemetry.Recommendation {
+	p := &d.Plan
+	r := &telemetry.Recommendation{
+		Decision:            d.Decision,
+		AnsweredIncarnation: d.Records.Incarnation,
+		AnsweredSeq:         d.Records.Last,
+		AnsweredSentNs:      d.Records.SentNs,
+		Error:               d.reason,
+		QueueLen:            d.Request.QueueLen,
+		FrontierDensityBps:  p.FrontierDensityBps,
+		MemoryPressureBps:   p.MemoryPressureBps,
+		CommittedOnPublish:  d.commitOnPublish,
+		LaunchMode:          p.LaunchMode.String(),
+		ExecutionMode:       p.Mode.String(),
+		Topology:            p.Topology.String(),
+		SwitchHeld:          p.Topology != p.RawTopology,
+		MemoryBudgetBytes:   d.Request.MemoryBudgetBytes,
+		ValidForMs:          validForMs,
+	}
+	if !d.planned() {
+		r.FrontierDensityBps, r.MemoryPressureBps = d.walk.FrontierDensityBps, d.walk.MemoryPressureBps
+		r.Topology, r.SwitchHeld = d.walk.Topology.String(), d.walk.Topology != d.walk.Raw
+		return r
+	}
+	r.WorkgroupSizeX, r.Groups, r.ClaimChunk = p.WorkgroupSizeX, p.DispatchGrid[0], p.ClaimChunk
+	r.BatchDepth, r.DispatchGrid, r.WorkerGroups = p.BatchDepth, p.DispatchGrid, p.WorkerGroups
+	r.HitCapacity, r.InFlight = p.HitCapacity, p.InFlight
+	for i := range p.Reasons[:p.ReasonCount] {
+		w := &p.Reasons[i]
+		r.Reasons = append(r.Reasons, telemetry.Reason{Rule: w.Rule.String(), Threshold: w.Threshold, Value: w.Value, Distance: w.Distance, Held: w.Held})
+	}
+	return r
+}
