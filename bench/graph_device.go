@@ -103,10 +103,10 @@ func fixedWalk(topology policy.Topology) func() frontier.Job {
 // hostWalk has the policy decide every level on the host.
 func hostWalk() frontier.Job {
 	cfg := policy.Standard()
-	return frontier.Job{Decide: func(v frontier.View) (policy.Topology, error) {
+	return frontier.Job{Decide: func(v frontier.View) (policy.Topology, uint32, error) {
 		situation := frontier.Situation{Nodes: v.Nodes, Edges: v.Edges}
 		c, err := situation.Classify(&cfg, &v)
-		return c.Topology, err
+		return c.Topology, 0, err
 	}}
 }
 

@@ -99,7 +99,7 @@ func TestDeviceDecidesWhatThePolicyDecides(t *testing.T) {
 func answer(dev gpu.Device, program gpu.Program, control *controlBlock, questions []uint32) error {
 	return dev.Do(func() error {
 		const at = 12
-		for binding, data := range map[uint32][]byte{bindControl: bytesAt(control), at: bytesOf(questions)} {
+		for binding, data := range map[uint32][]byte{bindControl: gpu.BytesAt(control), at: gpu.Bytes(questions)} {
 			buffer, err := dev.NewBuffer(len(data))
 			if err != nil {
 				return fmt.Errorf("%d bytes: %w", len(data), err)

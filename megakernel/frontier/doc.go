@@ -39,7 +39,7 @@
 // The host enqueues several rounds, eight at first and up to 64, before it looks at the
 // outcome. The driver gets the first round at once, so that the device begins while the
 // host enqueues the rest. What each level did is in a log on the device, which becomes
-// [Result.Levels]; [Situation.Explain] decides the levels again by the policy and says why.
+// [Result.Levels]; behind the job the policy decides the levels again and says why.
 // With [Job.Decide] the host decides each level.
 //
 // A sparse level that the rule chose may run in the persistent kernel, like a fused one, if

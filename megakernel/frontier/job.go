@@ -109,8 +109,6 @@ type Job struct {
 	// Budget is the most bytes of device memory that the job may use beside the
 	// graph; 0 means no bound. A hit capacity that does not fit it is reduced.
 	Budget uint64
-	// Verify compares each level's topology with the policy's own decision.
-	Verify bool
 	// MaxLevels ends a job with ErrLevels; 0 means no bound, and for User 32 levels per
 	// node, because a join around a cycle may go on improving for longer than anyone waits.
 	MaxLevels uint32
@@ -118,12 +116,10 @@ type Job struct {
 	// Discard leaves Result.Values nil and the values on the device.
 	Discard bool
 
-	// Decide, if not nil, is called on the host before every level and chooses its topology.
-	// It must not call methods of the graph.
-	Decide func(View) (policy.Topology, error)
-	// Groups, if not nil, is called after Decide and bounds the workgroups of the level's
-	// pushes; 0 means those of Geometry.
-	Groups func() uint32
+	// Decide, if not nil, is called on the host before every level, and chooses its topology
+	// and the most workgroups of its pushes; 0 means those of Geometry. It must not call
+	// methods of the graph.
+	Decide func(View) (policy.Topology, uint32, error)
 	// Observe, if not nil, is called whenever the host has looked at the device, with the
 	// levels that were done since the look before. The device waits meanwhile. It must not
 	// call methods of the graph or keep the slice.

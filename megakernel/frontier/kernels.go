@@ -53,7 +53,7 @@ func (k kernel) Adopt(dev gpu.Device, id gpu.Program, idle *kernelcache.Idle) (a
 	for i := range done.rounds {
 		done.rounds[i].state = stateDone
 	}
-	dev.WriteBuffer(buffers[bindControl], 0, bytesAt(&done))
+	dev.WriteBuffer(buffers[bindControl], 0, gpu.BytesAt(&done))
 	dev.Dispatch(id, 1)
 	return &program{id, dev.UniformLocation(id, "round"), dev.UniformLocation(id, "offers_persistent")}, nil
 }
@@ -65,6 +65,9 @@ var ErrDevice = errors.New("device cannot run graph jobs")
 func serves(t gpu.Traits) error {
 	if t.StorageBlocks < bindings { // OpenGL 4.3 promises 8
 		return fmt.Errorf("this driver offers %d storage blocks to a compute shader, graph jobs need %d: %w", t.StorageBlocks, bindings, ErrDevice)
+	}
+	if !t.Mapped {
+		return fmt.Errorf("this driver has no persistently mapped buffers (GL_ARB_buffer_storage), which graph jobs need: %w", ErrDevice)
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func (r *Graph) upload(turn func(func() error) error) error {
 		}
 		r.buffers[binding] = b
 		offset := 0
-		for part := range slices.Chunk(bytesOf(words), sliceBytes) {
+		for part := range slices.Chunk(gpu.Bytes(words), sliceBytes) {
 			err := turn(func() error {
 				r.dev.WriteBuffer(b.id, offset, part)
 				r.dev.Finish()

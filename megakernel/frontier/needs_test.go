@@ -17,11 +17,10 @@ func TestTheHostOrdersWorkgroupsLevelByLevel(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := uint32(0)
-	job := Job{Sources: []uint32{3}, Decide: func(View) (policy.Topology, error) { return policy.TopologyMemoryConstrained, nil }}
-	job.Groups = func() uint32 {
+	job := Job{Sources: []uint32{3}, Decide: func(View) (policy.Topology, uint32, error) {
 		asked++
-		return asked % 3 // 0: as the geometry says
-	}
+		return policy.TopologyMemoryConstrained, asked % 3, nil // 0: as the geometry says
+	}}
 	got, err := r.Run(context.Background(), job)
 	if err != nil || !slices.Equal(got.Values, want.Values) || int(asked) != len(got.Levels) {
 		t.Errorf("%d levels, asked %d times, %v", len(got.Levels), asked, err)

@@ -1,7 +1,6 @@
 package frontier
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -9,11 +8,8 @@ import (
 	"ringmaster/megakernel/policy"
 )
 
-// ErrDiffers says that the device decided a level differently from the policy.
-var ErrDiffers = errors.New("device and policy decided differently")
-
 // record takes over log records.
-func (x *run) record(records []levelRecord) error {
+func (x *run) record(records []levelRecord) {
 	for i := range records {
 		r := &records[i]
 		l := Level{
@@ -33,20 +29,19 @@ func (x *run) record(records []levelRecord) error {
 		x.result.Levels = append(x.result.Levels, l)
 		x.result.EdgesExamined += uint64(l.Examined)
 	}
-	if !x.job.Verify || !x.job.Ruled() {
-		return nil
-	}
-	return x.situation.Explain(x.cfg, x.result.Levels[len(x.result.Levels)-len(records):])
 }
 
-// Explain decides levels again by the policy, as the director did on the device, and sets their reasons. A level that ran
-// otherwise is an error that wraps ErrDiffers.
-func (s *Situation) Explain(cfg *policy.Config, levels []Level) error {
+// explain decides levels again by the policy, as the director did on the device, and sets their reasons. A level that ran
+// otherwise is an error.
+func (s *Situation) explain(cfg *policy.Config, levels []Level) error {
 	for i := range levels {
 		l := &levels[i]
 		c, err := s.Classify(cfg, &l.View)
-		if err != nil || c.Raw != l.Raw || c.Topology != l.Topology {
-			return fmt.Errorf("level %d: %v, then %v; policy says %v, then %v (%w): %w", l.Level, l.Raw, l.Topology, c.Raw, c.Topology, err, ErrDiffers)
+		if err != nil {
+			return fmt.Errorf("level %d: %w", l.Level, err)
+		}
+		if c.Raw != l.Raw || c.Topology != l.Topology {
+			return fmt.Errorf("level %d: the device decided %v, then %v; the policy says %v, then %v", l.Level, l.Raw, l.Topology, c.Raw, c.Topology)
 		}
 		l.Reason = c.Reason
 	}

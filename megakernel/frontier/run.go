@@ -42,8 +42,8 @@ type run struct {
 }
 
 // Run runs a job to its end. It uses the device in turns and binds what it needs at the
-// beginning of each; ctx is checked between turns. With Job.Verify the topologies of the levels
-// are compared with the policy's own decisions; a difference is an error that wraps ErrDiffers.
+// beginning of each; ctx is checked between turns. What the director decided is decided again by
+// the policy afterwards, which says why; a difference is an error.
 func (r *Graph) Run(ctx context.Context, job Job) (Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,7 +74,10 @@ func (r *Graph) Run(ctx context.Context, job Job) (Result, error) {
 	if err = errors.Join(err, finish); err != nil {
 		return Result{}, err
 	}
-	return x.result, nil
+	if x.job.Ruled() {
+		err = x.situation.explain(x.cfg, x.result.Levels)
+	}
+	return x.result, err
 }
 
 // turn uses the device for a while.
@@ -159,18 +162,15 @@ func (x *run) mostRounds() int {
 // ask lets the host decide the level that waits.
 func (x *run) ask() error {
 	view := x.view(x.now.level, x.now.frontierNodes, x.now.frontierEdges, x.now.unexplored, x.now.topology)
-	topology, err := x.job.Decide(view)
+	topology, groups, err := x.job.Decide(view)
 	if err != nil {
 		return fmt.Errorf("deciding level %d: %w", view.Level, err)
 	}
 	if topology < policy.TopologySparse || topology > policy.TopologyMemoryConstrained {
 		return fmt.Errorf("deciding level %d: topology %d cannot run: %w", view.Level, topology, ErrJob)
 	}
-	groups := x.geometry.Groups
-	if x.job.Groups != nil {
-		if asked := x.job.Groups(); asked != 0 {
-			groups = min(asked, x.m.groups)
-		}
+	if groups = min(groups, x.m.groups); groups == 0 {
+		groups = x.geometry.Groups
 	}
 	return x.turn(func() error {
 		return errors.Join(x.putWord(atPushGroups, x.pushGroups(&x.m, groups)), x.putWord(x.roundAt()+atDecided, uint32(topology)))
@@ -187,7 +187,7 @@ func (x *run) start() error {
 	x.bind()
 	x.begun = time.Now()
 	control := x.plan.control(&x.m, &x.shape)
-	if err := x.scratch.stage.put(x.scratch.buffers[bindControl].id, 0, bytesAt(control)); err != nil {
+	if err := x.scratch.stage.put(x.scratch.buffers[bindControl].id, 0, gpu.BytesAt(control)); err != nil {
 		return err
 	}
 	width := x.geometry.Width
@@ -215,7 +215,7 @@ func (x *run) visit(rounds int) error {
 	x.result.Visits++
 	records := make([]levelRecord, lookedRecords)
 	log := x.scratch.buffers[bindLog].id
-	err := x.scratch.stage.look(span{x.scratch.buffers[bindControl].id, x.roundAt(), bytesAt(&x.now)}, span{log, 0, bytesOf(records)})
+	err := x.scratch.stage.look(span{x.scratch.buffers[bindControl].id, x.roundAt(), gpu.BytesAt(&x.now)}, span{log, 0, gpu.Bytes(records)})
 	x.result.Time = time.Since(x.begun)
 	if err != nil {
 		return fmt.Errorf("run: %w", err)
@@ -227,14 +227,15 @@ func (x *run) visit(rounds int) error {
 	}
 	if logged > lookedRecords {
 		records = make([]levelRecord, logged)
-		if err := x.scratch.stage.get(log, 0, bytesOf(records)); err != nil {
+		if err := x.scratch.stage.get(log, 0, gpu.Bytes(records)); err != nil {
 			return err
 		}
 	}
 	if err := x.putWord(x.roundAt()+atLogged, 0); err != nil {
 		return err
 	}
-	return x.record(records[:logged])
+	x.record(records[:logged])
+	return nil
 }
 
 // roundAt is where the words that the next round reads begin in the control block, in bytes.
@@ -242,7 +243,7 @@ func (x *run) roundAt() int { return atRounds + int(x.result.Rounds%slots)*round
 
 // putWord writes a word of the control block for the next round.
 func (x *run) putWord(offset int, value uint32) error {
-	return x.scratch.stage.put(x.scratch.buffers[bindControl].id, offset, bytesAt(&value))
+	return x.scratch.stage.put(x.scratch.buffers[bindControl].id, offset, gpu.BytesAt(&value))
 }
 
 // round enqueues the kernels of a round. If a job has many levels, or may have fused ones, the persistent kernel is in
@@ -277,10 +278,10 @@ func (x *run) readValues() error {
 	x.dev.Dispatch(x.programs[kindCount].id, min((x.shape.nodes-1)/x.geometry.Width+1, 1024))
 	x.dev.Barrier()
 	reached := make([]uint32, 2)
-	err := x.scratch.stage.get(x.scratch.buffers[bindTotals].id, atReached, bytesOf(reached))
+	err := x.scratch.stage.get(x.scratch.buffers[bindTotals].id, atReached, gpu.Bytes(reached))
 	if err == nil && !x.job.Discard {
 		x.result.Values = make([]uint32, x.shape.nodes)
-		err = x.scratch.stage.get(x.scratch.buffers[bindValues].id, 0, bytesOf(x.result.Values))
+		err = x.scratch.stage.get(x.scratch.buffers[bindValues].id, 0, gpu.Bytes(x.result.Values))
 	}
 	if err != nil {
 		return fmt.Errorf("values: %w", err)

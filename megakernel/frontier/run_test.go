@@ -23,9 +23,9 @@ func TestHostDecidesEveryLevelAsTheDeviceWould(t *testing.T) {
 	}
 	cfg := policy.Standard()
 	s := Situation{Nodes: r.Nodes(), Edges: r.shape.edges}
-	job.Decide = func(v View) (policy.Topology, error) {
+	job.Decide = func(v View) (policy.Topology, uint32, error) {
 		c, err := s.Classify(&cfg, &v)
-		return c.Topology, err
+		return c.Topology, 0, err
 	}
 	host, err := r.Run(context.Background(), job)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestAHostDecisionThatCannotRunEndsTheJob(t *testing.T) {
 		err      error
 		want     error
 	}{{policy.TopologyEmpty, nil, ErrJob}, {policy.TopologySparse, failed, failed}} {
-		_, err := r.Run(context.Background(), Job{Sources: []uint32{0}, Decide: func(View) (policy.Topology, error) { return c.topology, c.err }})
+		_, err := r.Run(context.Background(), Job{Sources: []uint32{0}, Decide: func(View) (policy.Topology, uint32, error) { return c.topology, 0, c.err }})
 		if !errors.Is(err, c.want) {
 			t.Errorf("got %v, want %v", err, c.want)
 		}

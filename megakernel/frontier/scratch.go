@@ -53,7 +53,7 @@ func (x *run) allocate() error {
 	var errs []error
 	if s.stage == nil {
 		var err error
-		s.stage, err = newStage(x.dev, x.traits.Mapped)
+		s.stage, err = newStage(x.dev)
 		errs = append(errs, err)
 	}
 	for binding, size := range x.sizes {
@@ -65,9 +65,9 @@ func (x *run) allocate() error {
 		s.delete(x.dev)
 		return fmt.Errorf("%d bytes for a job: %w", x.bytes, err)
 	}
-	return errors.Join(s.stage.put(s.buffers[bindTotals].id, 0, bytesAt(&totalsBlock{})),
-		s.stage.put(s.seeds.id, 0, bytesOf(seeds)), s.stage.put(s.buffers[bindBlocks].id, 0, bytesOf(x.blocks)),
-		s.stage.put(s.buffers[bindFacts].id, 0, bytesOf(x.job.facts(x.shape.nodes))))
+	return errors.Join(s.stage.put(s.buffers[bindTotals].id, 0, gpu.BytesAt(&totalsBlock{})),
+		s.stage.put(s.seeds.id, 0, gpu.Bytes(seeds)), s.stage.put(s.buffers[bindBlocks].id, 0, gpu.Bytes(x.blocks)),
+		s.stage.put(s.buffers[bindFacts].id, 0, gpu.Bytes(x.job.facts(x.shape.nodes))))
 }
 
 // bind binds everything. Called on the device's thread.

@@ -105,8 +105,6 @@ func (k kernel) rows() uint32 {
 	return 4
 }
 
-var semiringDefines = [semirings]string{"SEMIRING_BFS", "SEMIRING_SSSP", "SEMIRING_COMPONENTS", "SEMIRING_REACH", "SEMIRING_USER", "SEMIRING_FLOW"}
-
 // Source is a kernel as it is compiled.
 func (k kernel) Source() string {
 	return k.assemble(append([]string{"control.glsl", "semiring.glsl"}, kindFiles[k.kind]...), "")
@@ -154,7 +152,7 @@ func (k kernel) defines(b *strings.Builder) {
 	unsigned("ROWS", k.rows())
 	unsigned("TEAM", min(32, k.width))
 	unsigned("BLOCK_EDGES", blockEdges(k.width))
-	define(semiringDefines[k.semiring], 1)
+	define("SEMIRING_"+strings.ToUpper(k.semiring.String()), 1)
 	define("JOIN_"+strings.ToUpper(k.joinKind().String()), 1)
 	flag("FIRST_WINS", k.semiring == BFS)
 	flag("GIVEN", k.given)

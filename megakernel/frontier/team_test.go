@@ -7,6 +7,7 @@ import (
 	"errors"
 	"testing"
 
+	"ringmaster/megakernel/gpu"
 	"ringmaster/megakernel/policy"
 )
 
@@ -23,12 +24,12 @@ func TestWorkgroupsThatComeLateTakeNoPart(t *testing.T) {
 	}
 	// levels is how many levels are done after a dispatch of so many workgroups, if joined were on the list before.
 	levels := func(joined, groups uint32) (uint32, error) {
-		put := x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 0, bytesOf([]uint32{joined, 0}))
+		put := x.scratch.stage.put(x.scratch.buffers[bindTotals].id, 0, gpu.Bytes([]uint32{joined, 0}))
 		x.dev.Barrier()
 		x.dev.Dispatch(x.tell(kindPersistent, true), groups)
 		x.dev.Barrier()
 		x.result.Rounds++
-		get := x.scratch.stage.look(span{x.scratch.buffers[bindControl].id, x.roundAt(), bytesAt(&x.now)})
+		get := x.scratch.stage.look(span{x.scratch.buffers[bindControl].id, x.roundAt(), gpu.BytesAt(&x.now)})
 		x.result.Rounds--
 		return x.now.logged, errors.Join(put, get)
 	}

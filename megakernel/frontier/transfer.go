@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"slices"
 
 	"ringmaster/megakernel/gpu"
 )
@@ -10,23 +11,16 @@ import (
 // move a buffer that the host reads or writes directly to where kernels reach it only
 // slowly. Its methods are called on the device's thread.
 type stage struct {
-	dev    gpu.Device
-	id     gpu.Buffer
-	mapped bool
-	used   int // bytes that copies under way may still read
+	dev  gpu.Device
+	id   gpu.Buffer // mapped
+	used int        // bytes that copies under way may still read
 }
 
 const stageBytes = 8 << 20
 
-func newStage(dev gpu.Device, mapped bool) (*stage, error) {
-	s := &stage{dev: dev, mapped: mapped}
-	var err error
-	if s.mapped {
-		s.id, err = dev.NewMapped(stageBytes)
-	} else {
-		s.id, err = dev.NewBuffer(stageBytes)
-	}
-	return s, err
+func newStage(dev gpu.Device) (*stage, error) {
+	id, err := dev.NewMapped(stageBytes)
+	return &stage{dev: dev, id: id}, err
 }
 
 func (s *stage) delete() {
@@ -44,11 +38,7 @@ func (s *stage) put(dst gpu.Buffer, offset int, data []byte) error {
 			}
 		}
 		n := min(len(data), stageBytes-s.used)
-		if s.mapped {
-			s.dev.StoreMapped(s.id, s.used, data[:n])
-		} else {
-			s.dev.WriteBuffer(s.id, s.used, data[:n])
-		}
+		s.dev.StoreMapped(s.id, s.used, data[:n])
 		s.dev.CopyBuffer(s.id, s.used, dst, offset, n)
 		s.used += n
 		offset += n
@@ -59,23 +49,13 @@ func (s *stage) put(dst gpu.Buffer, offset int, data []byte) error {
 
 // get waits for the dispatches so far and reads bytes from an offset of a buffer.
 func (s *stage) get(src gpu.Buffer, offset int, data []byte) error {
-	s.used = 0
-	for len(data) > 0 {
-		n := min(len(data), stageBytes)
-		s.dev.CopyBuffer(src, offset, s.id, 0, n)
-		if s.mapped {
-			s.dev.Barrier()
-			if err := s.wait(); err != nil {
-				return err
-			}
-			s.dev.LoadMapped(s.id, 0, data[:n])
-		} else {
-			s.dev.ReadBuffer(s.id, 0, data[:n])
+	for part := range slices.Chunk(data, stageBytes) {
+		if err := s.look(span{src, offset, part}); err != nil {
+			return err
 		}
-		offset += n
-		data = data[n:]
+		offset += len(part)
 	}
-	return s.dev.Check()
+	return nil
 }
 
 // span is a part of a buffer, and the memory that receives it.
@@ -87,12 +67,6 @@ type span struct {
 
 // look waits once for the dispatches so far and reads several parts, which fit the stage together.
 func (s *stage) look(spans ...span) error {
-	if !s.mapped {
-		for _, p := range spans {
-			s.dev.ReadBuffer(p.src, p.offset, p.data)
-		}
-		return s.dev.Check()
-	}
 	at := 0
 	for _, p := range spans {
 		s.dev.CopyBuffer(p.src, p.offset, s.id, at, len(p.data))

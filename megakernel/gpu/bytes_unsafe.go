@@ -9,6 +9,9 @@ func LittleEndian() bool {
 	return *(*byte)(unsafe.Pointer(&one)) == 1
 }
 
+// BytesAt is Bytes of one value.
+func BytesAt[T any](v *T) []byte { return Bytes(unsafe.Slice(v, 1)) }
+
 // Bytes is the memory of s, for transfers to and from the device without a copy. It is
 // valid as long as s is. T is made of words and has neither pointers nor padding.
 func Bytes[T any](s []T) []byte {

@@ -117,7 +117,7 @@ func (s *Spec) nodes(g *graph.Graph) ([]uint32, error) {
 func (s *Spec) job(pass *Pass) frontier.Job {
 	job := frontier.Job{
 		Semiring: semirings[s.Algorithm], Join: s.Join, Sources: pass.Sources, Topology: topologies[s.Topology], Config: &s.Policy,
-		HitCapacity: s.HitCapacity, Budget: s.Budget, Timed: s.Timed, Verify: s.Verify,
+		HitCapacity: s.HitCapacity, Budget: s.Budget, Timed: s.Timed,
 	}
 	if s.Algorithm != "flow" {
 		return job

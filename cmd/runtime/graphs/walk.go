@@ -59,8 +59,7 @@ func walk(ctx context.Context, d desk, g *frontier.Graph, job frontier.Job, need
 	}
 	w.shape(&job)
 	if host && job.Ruled() {
-		job.Decide = func(v frontier.View) (policy.Topology, error) { return w.decide(ctx, v) }
-		job.Groups = w.groups
+		job.Decide = func(v frontier.View) (policy.Topology, uint32, error) { return w.decide(ctx, v) }
 		job.Observe = w.count
 		result, err := g.Run(ctx, job)
 		for i := range result.Levels {
@@ -71,9 +70,6 @@ func walk(ctx context.Context, d desk, g *frontier.Graph, job frontier.Job, need
 	finish := w.stream(&job)
 	result, err := g.Run(ctx, job)
 	finish()
-	if err == nil && job.Ruled() {
-		err = w.situation.Explain(job.Config, result.Levels)
-	}
 	return result, func() { w.log(&job, result.Levels) }, err
 }
 
@@ -119,21 +115,18 @@ func (w *walker) shape(job *frontier.Job) {
 	w.situation.MemoryPressureBps, w.situation.PressureKnown = job.MemoryPressureBps, job.PressureKnown
 }
 
-// decide has the desk decide a level.
-func (w *walker) decide(ctx context.Context, v frontier.View) (policy.Topology, error) {
+// decide has the desk decide a level and the most workgroups of its pushes.
+func (w *walker) decide(ctx context.Context, v frontier.View) (policy.Topology, uint32, error) {
 	d := w.begun
 	if first := w.first; v.Level != 0 || v.FrontierNodes != first.FrontierNodes || v.FrontierEdges != first.FrontierEdges || v.UnexploredEdges != first.UnexploredEdges {
 		var err error
 		if d, err = w.ask(ctx, w, &v); err != nil {
-			return policy.TopologyNone, err
+			return policy.TopologyNone, 0, err
 		}
 	}
 	w.decided = append(w.decided, d.plan)
-	return d.plan.Topology, nil
+	return d.plan.Topology, workersOf(&d.plan), nil
 }
-
-// groups bounds the workgroups of the level that was decided last; 0 is no bound.
-func (w *walker) groups() uint32 { return workersOf(&w.decided[len(w.decided)-1]) }
 
 // workersOf bounds the workgroups of a level by a plan: where memory is constrained, those
 // that shedding left; otherwise 0, which is as many as the frontier fills.
