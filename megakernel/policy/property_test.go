@@ -163,8 +163,8 @@ func TestStandardNeverExceedsTheDevice(t *testing.T) {
 		}
 		check(rec.BatchDepth <= max(deepest, width), "depth beyond the configured one, or the tuner's")
 		launch := uint64(min(max(cfg.PlannedLaunch(&req, &prev.Plan), 1), rec.BatchDepth))
-		if described { // it is made for up to twice that length, in chunks of up to twice a group's share
-			launch = 4*launch + uint64(cfg.Sizing.Subgroup(&l))
+		if described { // its groups are for what may have come when it begins
+			launch = uint64(rec.BatchDepth)
 		}
 		if req.Tuned.Groups == 0 && req.Tuned.Chunk == 0 {
 			check(uint64(groups-1)*uint64(rec.ClaimChunk) < launch, "a group finds nothing to claim")

@@ -61,11 +61,15 @@ func (c *Config) BatchDepth(l *Limits) uint32 {
 // 0 is open.
 //
 // A launch of at most one slot for each invocation that the device holds ends when its
-// slowest slot does: groups are narrow and as many as its slots fill, those of a short
-// launch are spread over all units, and each makes one claim.
+// slowest slot does: groups are narrow, its slots are spread over all units, and a group makes
+// one claim. A longer launch fills the device: groups are wider and take several tickets each.
 //
-// A longer launch fills the device: groups are wider, as many as it holds at once, and take
-// several tickets each.
+// There are as many groups as the device runs at a time, and one for each unit if the launch
+// is short, also where fewer would do for what is queued: a launch begins some milliseconds
+// after its decision, and takes what has come since. A group that finds nothing costs only its
+// start, 2 % of a launch of 8 us on an H200 with 2,112 of them. Groups for what was queued at
+// the decision made the launches of eight equal queues there a quarter longer, because one in
+// ten had to go round several times.
 func sizeByUnits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geometry {
 	subgroup := s.Subgroup(l)
 	slots := cover(min(queue, depth))
@@ -82,18 +86,24 @@ func sizeByUnits(s *Sizing, l *Limits, queue, ceiling, width, depth uint32) Geom
 	rows := (slots-1)/width + 1
 	least := min(subgroup, width) // slots that a claim is worth
 	claims := (slots-1)/least + 1 // at least as many as rows
-	groups := max(rows, min(l.Units, claims))
-	if fills {
-		groups = min(max(uint32(lanes)/width, l.Units, rows/rowsOfGroup), claims)
+	held := max(uint32(lanes)/width, l.Units)
+	sharers, groups := max(rows, min(l.Units, claims)), held
+	switch {
+	case fills:
+		sharers = min(max(held, rows/rowsOfGroup), claims)
+		groups = sharers
+	case rows <= l.Units:
+		groups = l.Units
 	}
-	groups = min(groups, busyGroups(l), ceiling)
-	share := cover((slots-1)/groups + 1)
+	most := min(busyGroups(l), ceiling)
+	share := cover((slots-1)/min(sharers, most) + 1)
 	chunk := max(share, least)
 	if fills {
 		chunk = min(chunk, max(share/claimsOfGroup, leastClaimRows*width))
 	}
-	g := Geometry{Width: width, Groups: groups, Depth: max(depth/width, 1) * width}
+	g := Geometry{Width: width, Depth: max(depth/width, 1) * width}
 	g.Chunk = min(chunk, max(maxClaimSlots, width), g.Depth)
+	g.Groups = min(groups, most, (g.Depth-1)/g.Chunk+1)
 	return g
 }
 
