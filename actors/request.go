@@ -47,6 +47,7 @@ func requestOf(v *view, d *deviceView) policy.Request {
 		Cost:                 v.measured.Any,
 		Interpreted:          v.measured.By[policy.WayInterpreted],
 		Compiled:             v.measured.By[policy.WayCompiled],
+		WaveSlots:            v.measured.WaveSlots,
 		CompiledReady:        v.compiled,
 		Lease:                v.lease,
 		Leased:               v.measured.By[policy.WayLeased],

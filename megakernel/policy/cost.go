@@ -83,6 +83,19 @@ func (c *Costs) Take(slots, ns uint64) error {
 	return nil
 }
 
+// slots is the median of the launches' slots; 0 without launches.
+func (c *Costs) slots() uint32 {
+	var sizes [costRows]float64
+	rows := c.rows[:min(c.taken, costRows)]
+	for i, r := range rows {
+		sizes[i] = r.slots
+	}
+	if len(rows) == 0 {
+		return 0
+	}
+	return uint32(median(sizes[:len(rows)]))
+}
+
 // Enough says whether an estimate may be compared with another.
 func (c *Costs) Enough() bool { return c.taken >= enoughRows }
 

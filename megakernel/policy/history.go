@@ -54,6 +54,8 @@ type Measured struct {
 	Any Cost       // what to expect of the next: that of the way of the last wave, or of leases if there was none
 	By  [ways]Cost // of each way with enough launches to compare it with another
 
+	WaveSlots uint32 // the greater of the median slots of the ways of waves
+
 	LeaseRefused bool // a launch of late that was for one
 }
 
@@ -70,6 +72,9 @@ func (h *History) Measured() (m Measured) {
 		}
 		if b.costs.Enough() {
 			m.By[way] = b.estimate
+			if Way(way) != WayLeased {
+				m.WaveSlots = max(m.WaveSlots, b.costs.slots())
+			}
 		}
 	}
 	m.Any = h.by[h.wave].estimate

@@ -14,6 +14,11 @@ func mode(cfg *Config, req *Request, sig *Classification, slots uint32, idle boo
 	if cfg.ByCost && req.Interpreted.known() && req.Compiled.known() {
 		// A compiled kernel is taken when it is cheaper at all: it is built, and what it gains
 		// grows with the launch.
+		// They are compared at no more slots than were measured: beyond those a cost is only an
+		// upper bound, see Costs.Estimate, and the higher one that of the shorter launches.
+		if req.WaveSlots != 0 {
+			slots = min(slots, req.WaveSlots)
+		}
 		interpreted := req.Interpreted.Ns(slots)
 		of := contest{RuleModeCost, req.Compiled.Ns(slots), interpreted, interpreted, &state.ModeAsked}
 		state.Mode = ModeInterpreter
@@ -29,8 +34,8 @@ func mode(cfg *Config, req *Request, sig *Classification, slots uint32, idle boo
 	return state.Mode
 }
 
-// contest is the choice between two ways of running launches, by what the planned launch takes
-// each way, in nanoseconds.
+// contest is the choice between two ways of running launches, by what a launch takes each way, in
+// nanoseconds.
 type contest struct {
 	rule          Rule
 	first, second uint64

@@ -164,6 +164,7 @@ func (c *textCase) u64(name string) *uint64 {
 
 func (c *textCase) u32(name string) *uint32 {
 	return map[string]*uint32{
+		"wave_slots":    &c.req.WaveSlots,
 		"queue":         &c.req.QueueLen,
 		"workers":       &c.req.RequestedWorkerGroups,
 		"max_x":         &c.req.Limits.MaxWorkgroupSizeX,
