@@ -2,6 +2,7 @@ package client
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"ringmaster/telemetry"
@@ -12,6 +13,21 @@ const (
 	maxFollowed = 4096 // queues; when it is reached, expired ones make room, else new ones are ignored
 )
 
+// Advice is a recommendation and how long it holds. Its Reasons are shared and must not
+// be changed.
+type Advice struct {
+	Worker, Queue  string
+	Header         telemetry.Header // of the runtime
+	Recommendation telemetry.Recommendation
+	At             time.Time // when it, or its last repetition, arrived
+	Until          time.Time // ValidForMs after that
+	Valid          bool      // false once Until has passed: nobody decides any more, go back to a default
+}
+
+// Usable reports whether there is a plan to launch by: the advice is valid and
+// the runtime was able to decide.
+func (a *Advice) Usable() bool { return a.Valid && a.Recommendation.Error == "" }
+
 type queueName struct{ worker, queue string }
 
 // followed is what is known of one queue.
@@ -20,12 +36,15 @@ type followed struct {
 	replaced uint64 // incarnation that was there before that of the advice
 }
 
-// following decides what a subscriber knows and tells, from what came and when. It knows no connection and no clock.
+// following decides what a subscriber knows and tells, from what came and when. It knows no connection and no clock,
+// and may be used by several goroutines.
 type following struct {
 	heartbeats bool // repetitions are changes
-	queues     map[queueName]*followed
-	next       time.Time // no advice expires before; zero if none does
-	updates    []Advice  // that wait to be told, oldest first
+
+	mu      sync.Mutex
+	queues  map[queueName]*followed
+	next    time.Time // no advice expires before; zero if none does
+	updates []Advice  // that wait to be told, oldest first
 }
 
 // take takes a recommendation, live or from a snapshot.
@@ -34,6 +53,8 @@ type following struct {
 // the runtime forgot, and that began again. Of two incarnations the one that comes is the newer, unless it is the one
 // that was replaced while the advice of its successor holds.
 func (k *following) take(now time.Time, name queueName, h *telemetry.Header, r *telemetry.Recommendation) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.expire(now)
 	f := k.follow(name)
 	if f == nil {
@@ -81,7 +102,7 @@ func (k *following) follow(name queueName) *followed {
 	return f
 }
 
-// expire tells of advice that has expired by now, in the order in which it did.
+// expire tells of advice that has expired by now, in the order in which it did. Called with mu held.
 func (k *following) expire(now time.Time) {
 	if k.next.IsZero() || now.Before(k.next) {
 		return
@@ -107,12 +128,38 @@ func (k *following) tell(a Advice) {
 	k.updates = append(k.updates[max(0, len(k.updates)+1-maxUpdates):], a)
 }
 
-// update takes the oldest update that waits.
-func (k *following) update(now time.Time) (a Advice, ok bool) {
+// update takes the oldest update that waits. next is when advice expires, zero if none does.
+func (k *following) update(now time.Time) (a Advice, next time.Time, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.expire(now)
 	if len(k.updates) == 0 {
-		return Advice{}, false
+		return Advice{}, k.next, false
 	}
 	a, k.updates = k.updates[0], k.updates[1:]
-	return a, true
+	return a, k.next, true
+}
+
+// latest is what is known of a queue.
+func (k *following) latest(now time.Time, name queueName) (Advice, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.expire(now)
+	f := k.queues[name]
+	if f == nil {
+		return Advice{}, false
+	}
+	return f.Advice, true
+}
+
+// all is what is known of every queue.
+func (k *following) all(now time.Time) []Advice {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.expire(now)
+	all := make([]Advice, 0, len(k.queues))
+	for _, f := range k.queues {
+		all = append(all, f.Advice)
+	}
+	return all
 }

@@ -33,11 +33,11 @@ func TestAFollowerTellsNothingOlderAndWhatExpires(t *testing.T) {
 		{5*time.Second + 2, 1, 10, 1 << 40, 1000, true}, // nothing holds
 	} {
 		now := start.Add(c.at)
-		for _, expired := k.update(now); expired; _, expired = k.update(now) {
+		for _, _, expired := k.update(now); expired; _, _, expired = k.update(now) {
 		}
 		k.take(now, queueName{"w", "q"}, &telemetry.Header{Incarnation: c.incarnation, SentNs: c.sent},
 			&telemetry.Recommendation{Decision: c.decision, ValidForMs: c.valid})
-		a, told := k.update(now)
+		a, _, told := k.update(now)
 		if told != c.told || told && (a.Recommendation.Decision != c.decision || a.At != now || a.Valid != (c.valid > 0)) {
 			t.Errorf("%d: told %v, %+v", i, told, a)
 		}
@@ -59,14 +59,14 @@ func TestAdviceExpiresInOrderAndOnce(t *testing.T) {
 	}
 	k.expire(start.Add(30 * time.Millisecond))
 	for _, want := range []string{"b", "c", "a"} {
-		if a, ok := k.update(start.Add(30 * time.Millisecond)); !ok || a.Queue != want || a.Valid {
+		if a, _, ok := k.update(start.Add(30 * time.Millisecond)); !ok || a.Queue != want || a.Valid {
 			t.Errorf("%+v, want that %s has expired", a, want)
 		}
 	}
-	if a, again := k.update(start.Add(40 * time.Millisecond)); again || k.next != start.Add(50*time.Millisecond) {
+	if a, _, again := k.update(start.Add(40 * time.Millisecond)); again || k.next != start.Add(50*time.Millisecond) {
 		t.Errorf("%+v, the next at %v", a, k.next)
 	}
-	if a, ok := k.update(start.Add(50 * time.Millisecond)); !ok || a.Queue != "d" || !k.next.IsZero() {
+	if a, _, ok := k.update(start.Add(50 * time.Millisecond)); !ok || a.Queue != "d" || !k.next.IsZero() {
 		t.Errorf("%+v, and something is to expire at %v", a, k.next)
 	}
 }
@@ -77,7 +77,7 @@ func TestUpdatesAreBounded(t *testing.T) {
 	for i := range uint64(maxUpdates + 3) {
 		k.take(start, queueName{"w", "q"}, &telemetry.Header{Incarnation: 1}, &telemetry.Recommendation{Decision: 1 + i, ValidForMs: 1})
 	}
-	if a, ok := k.update(start); !ok || a.Recommendation.Decision != 4 || len(k.updates) != maxUpdates-1 {
+	if a, _, ok := k.update(start); !ok || a.Recommendation.Decision != 4 || len(k.updates) != maxUpdates-1 {
 		t.Errorf("%+v and %d more, want decision 4", a, len(k.updates))
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/nats-io/nats.go"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -32,12 +35,15 @@ type report struct {
 }
 
 // outbox decides what a publisher sends: of what was reported, and of what became of it. It knows no connection
-// and no clock.
+// and no clock. It may be used by several goroutines, and is never locked while something is written.
 //
 // Every record that was put is due until it is taken, replaced by a newer one of its key, or, of launch reports, one
 // of too many. What was taken and failed is due again, and a session that is new makes all that is kept due.
 type outbox struct {
 	takeOver bool // every record replaces another publisher that is live
+
+	mu       sync.Mutex
+	closed   bool // nothing more is taken
 	kept     map[key]*report
 	due      map[key]struct{} // of kept
 	launches []*report        // that are due, oldest first
@@ -52,6 +58,11 @@ func newOutbox(takeOver bool) outbox {
 
 // put takes a record of a moment, in nanoseconds. The error says why it is not taken; nothing has changed then.
 func (o *outbox) put(k key, subject string, sentNs int64, r *telemetry.Record) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return natsio.ErrClosed
+	}
 	next := &report{key: k, subject: subject}
 	if old := o.kept[k]; old != nil {
 		next.record = old.record
@@ -80,9 +91,11 @@ func (o *outbox) put(k key, subject string, sentNs int64, r *telemetry.Record) e
 // take empties what is due, in the order in which it goes out: subject by subject, and of a subject by falling kind,
 // so that the queue records, which have the runtime decide, are last. A session is not 0.
 func (o *outbox) take(session uint64) []*report {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if session != o.session {
 		o.session = session
-		o.again(0)
+		o.makeDue(0)
 	}
 	out := o.launches
 	for k := range o.due {
@@ -96,8 +109,15 @@ func (o *outbox) take(session uint64) []*report {
 	return out
 }
 
-// again makes kept records due, of one kind or, with 0, of all.
+// again makes kept records of a kind due.
 func (o *outbox) again(kind telemetry.Kind) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.makeDue(kind)
+}
+
+// makeDue makes kept records due, of one kind or, with 0, of all. Called with mu held.
+func (o *outbox) makeDue(kind telemetry.Kind) {
 	for k := range o.kept {
 		if kind == 0 || k.kind == kind {
 			o.due[k] = struct{}{}
@@ -105,15 +125,45 @@ func (o *outbox) again(kind telemetry.Kind) {
 	}
 }
 
-// failed takes back what was taken and could not be written.
-func (o *outbox) failed(records []*report) {
-	o.session = 0
-	launches := slices.DeleteFunc(records, func(r *report) bool { return r.kind != telemetry.KindLaunch })
-	o.launches = append(launches, o.launches...)
-	o.boundLaunches()
+// wrote notes what became of the first n records that were taken, and returns the others. After an error other than
+// that they are too large, all of them are due again, and it returns the error.
+func (o *outbox) wrote(taken []*report, n int, err error) ([]*report, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case err == nil:
+		o.stats.Sent += uint64(n)
+	case errors.Is(err, nats.ErrMaxPayload):
+		o.stats.Dropped += uint64(n)
+	default:
+		o.session = 0
+		launches := slices.DeleteFunc(taken, func(r *report) bool { return r.kind != telemetry.KindLaunch })
+		o.launches = append(launches, o.launches...)
+		o.boundLaunches()
+		return nil, err
+	}
+	return taken[n:], nil
 }
 
-// boundLaunches gives up the oldest launch reports of too many.
+// denied is why the server refuses a subject that was reported on, of the reasons by subject, or nil.
+func (o *outbox) denied(reasons map[string]error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for subject, err := range reasons {
+		if o.subjects[subject] {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+}
+
+// boundLaunches gives up the oldest launch reports of too many. Called with mu held.
 func (o *outbox) boundLaunches() {
 	if over := len(o.launches) - maxLaunches; over > 0 {
 		o.launches = slices.Delete(o.launches, 0, over)

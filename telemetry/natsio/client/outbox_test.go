@@ -20,6 +20,8 @@ func launchRecord(n uint64) *telemetry.Record {
 	return &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch}, Launch: *launchReport(n)}
 }
 
+var errLost = errors.New("lost")
+
 // TestWhatWasReportedArrives plays reports, writes, failures and losses in any order. Whatever was written and not
 // lost is what a receiver has; in the end it has the newest of every queue, and every launch report in order but those
 // that a loss took with it or that were dropped.
@@ -59,7 +61,7 @@ func TestWhatWasReportedArrives(t *testing.T) {
 				fails := rapid.IntRange(0, len(due)).Draw(t, "written before a failure")
 				receive(due[:fails])
 				if fails < len(due) {
-					o.failed(slices.Clone(due[fails:]))
+					o.wrote(slices.Clone(due[fails:]), 1, errLost)
 				}
 			},
 			"loss": func(*rapid.T) { // what was written last did not arrive
@@ -109,7 +111,7 @@ func TestAnOutboxIsBounded(t *testing.T) {
 	if err := o.put(key{"w", "q0", telemetry.KindLaunch}, "s", 1, launchRecord(maxLaunches+1)); err != nil {
 		t.Fatal(err)
 	}
-	o.failed(taken)
+	o.wrote(taken, 1, errLost)
 	if n := len(o.launches); n != maxLaunches || o.launches[0].record.Launch.Launch != 2 || o.stats.Dropped != 1 {
 		t.Errorf("%d launch reports wait from %d on, %d dropped", n, o.launches[0].record.Launch.Launch, o.stats.Dropped)
 	}

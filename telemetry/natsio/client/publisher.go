@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,27 +16,6 @@ const (
 	linger        = time.Millisecond
 	announceEvery = 5 * time.Second // for a runtime that starts later
 )
-
-// PublisherConfig says how a Publisher sends. The zero value suits most programs.
-type PublisherConfig struct {
-	// PerQueue sends the records of each queue on the queue's own subject, for
-	// publishers that may not write to _batch. Queues then share no payloads.
-	PerQueue bool
-	// TakeOver has a queue's records replace another publisher that is live. Without
-	// it a runtime refuses them until that one has been silent for a while.
-	TakeOver bool
-	// OnAnswer, if not nil, has every payload answered: it is called with nil for a
-	// recommendation, and with why a runtime refused a record, which wraps
-	// natsio.ErrRefused. It must not block.
-	OnAnswer func(error)
-}
-
-// PublisherStats counts records.
-type PublisherStats struct {
-	Sent    uint64 // written to the connection
-	Dropped uint64 // launch reports too many, and what the server's payload limit does not allow
-	Waiting int    // due now
-}
 
 // Publisher sends the telemetry of a Go program. Its Report methods copy the record,
 // never block on the network and may be called concurrently; one goroutine writes, 1 ms
@@ -61,10 +39,7 @@ type Publisher struct {
 	stop    context.CancelFunc
 	ended   chan struct{}
 	writing sync.Mutex // held from taking records to writing them: numbers leave in order
-
-	mu     sync.Mutex // guards what follows; never held while writing
-	box    outbox
-	closed bool
+	box     outbox
 }
 
 // NewPublisher starts a publisher on a connection, which may be away. The error is the
@@ -92,35 +67,6 @@ func (p *Publisher) answered(m *nats.Msg) {
 	}
 }
 
-// Report takes a record of a kind that has a method of its own. A worker record has no queue.
-func (p *Publisher) Report(worker, queue string, r *telemetry.Record) error {
-	names := p.conn.Subjects()
-	subject := names.Telemetry(worker, telemetry.BatchQueue)
-	switch {
-	case !telemetry.ValidToken(worker):
-		return fmt.Errorf("%w: worker %q", natsio.ErrBadName, worker)
-	case r.Kind == telemetry.KindWorker:
-		subject, queue = names.Worker(worker), ""
-	case !telemetry.ValidToken(queue) || queue == telemetry.BatchQueue:
-		return fmt.Errorf("%w: queue %q", natsio.ErrBadName, queue)
-	case p.cfg.PerQueue:
-		subject = names.Telemetry(worker, queue)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return natsio.ErrClosed
-	}
-	if err := p.box.put(key{worker, queue, r.Kind}, subject, time.Now().UnixNano(), r); err != nil {
-		return err
-	}
-	select {
-	case p.wake <- struct{}{}:
-	default: // the writer has not seen the last one yet
-	}
-	return nil
-}
-
 // run writes what is due until the publisher or the connection is closed.
 func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 	defer close(p.ended)
@@ -138,9 +84,7 @@ func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 			return
 		case <-connected:
 		case <-announce.C:
-			p.mu.Lock()
 			p.box.again(telemetry.KindWorker)
-			p.mu.Unlock()
 		case <-p.wake:
 			time.Sleep(linger)
 		}
@@ -156,27 +100,12 @@ func (p *Publisher) write() error {
 		return nil
 	}
 	limit := min(telemetry.DefaultTelemetryLimits.MaxBytes, int(p.conn.NATS().MaxPayload()))
-	p.mu.Lock()
-	due := p.box.take(p.conn.Session() + 1)
-	p.mu.Unlock()
-	for len(due) > 0 {
+	for due := p.box.take(p.conn.Session() + 1); len(due) > 0; {
 		bytes, n := payload(due, limit, p.encode)
 		err := p.conn.PublishRequest(due[0].subject, p.inbox, bytes)
-		tooLarge := errors.Is(err, nats.ErrMaxPayload)
-		p.mu.Lock()
-		switch {
-		case err == nil:
-			p.box.stats.Sent += uint64(n)
-		case tooLarge:
-			p.box.stats.Dropped += uint64(n)
-		default:
-			p.box.failed(due)
-		}
-		p.mu.Unlock()
-		if err != nil && !tooLarge {
+		if due, err = p.box.wrote(due, n, err); err != nil {
 			return err
 		}
-		due = due[n:]
 	}
 	return nil
 }
@@ -204,7 +133,7 @@ func (p *Publisher) Flush(ctx context.Context) error {
 			failed := p.write()
 			flushed := p.conn.Flush(ctx)
 			if err = ctx.Err(); err == nil && flushed == nil && failed == nil && p.conn.Session() == session {
-				return p.denied() // after a round trip on the connection that was written to
+				return p.box.denied(p.conn.Denied()) // after a round trip on the connection that was written to
 			}
 		}
 		if err != nil {
@@ -213,35 +142,12 @@ func (p *Publisher) Flush(ctx context.Context) error {
 	}
 }
 
-// denied is why the server refuses one of the subjects.
-func (p *Publisher) denied() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for subject, err := range p.conn.Denied() {
-		if p.box.subjects[subject] {
-			return err
-		}
-	}
-	return nil
-}
-
 // Close takes no more reports, sends what is due and returns when the server has it, or
 // with why it has not; see Flush. The publisher has ended in any case.
 func (p *Publisher) Close(ctx context.Context) error {
-	p.mu.Lock()
-	p.closed = true
-	p.mu.Unlock()
+	p.box.close()
 	err := p.Flush(ctx)
 	p.stop()
 	<-p.ended
 	return err
-}
-
-// Stats returns what has been done so far.
-func (p *Publisher) Stats() PublisherStats {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s := p.box.stats
-	s.Waiting = len(p.box.due) + len(p.box.launches)
-	return s
 }

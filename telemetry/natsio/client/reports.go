@@ -1,6 +1,66 @@
 package client
 
-import "ringmaster/telemetry"
+import (
+	"fmt"
+	"time"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// PublisherConfig says how a Publisher sends. The zero value suits most programs.
+type PublisherConfig struct {
+	// PerQueue sends the records of each queue on the queue's own subject, for
+	// publishers that may not write to _batch. Queues then share no payloads.
+	PerQueue bool
+	// TakeOver has a queue's records replace another publisher that is live. Without
+	// it a runtime refuses them until that one has been silent for a while.
+	TakeOver bool
+	// OnAnswer, if not nil, has every payload answered: it is called with nil for a
+	// recommendation, and with why a runtime refused a record, which wraps
+	// natsio.ErrRefused. It must not block.
+	OnAnswer func(error)
+}
+
+// PublisherStats counts records.
+type PublisherStats struct {
+	Sent    uint64 // written to the connection
+	Dropped uint64 // launch reports too many, and what the server's payload limit does not allow
+	Waiting int    // due now
+}
+
+// Stats returns what has been done so far.
+func (p *Publisher) Stats() PublisherStats {
+	p.box.mu.Lock()
+	defer p.box.mu.Unlock()
+	s := p.box.stats
+	s.Waiting = len(p.box.due) + len(p.box.launches)
+	return s
+}
+
+// Report takes a record of a kind that has a method of its own. A worker record has no queue.
+func (p *Publisher) Report(worker, queue string, r *telemetry.Record) error {
+	names := p.conn.Subjects()
+	subject := names.Telemetry(worker, telemetry.BatchQueue)
+	switch {
+	case !telemetry.ValidToken(worker):
+		return fmt.Errorf("%w: worker %q", natsio.ErrBadName, worker)
+	case r.Kind == telemetry.KindWorker:
+		subject, queue = names.Worker(worker), ""
+	case !telemetry.ValidToken(queue) || queue == telemetry.BatchQueue:
+		return fmt.Errorf("%w: queue %q", natsio.ErrBadName, queue)
+	case p.cfg.PerQueue:
+		subject = names.Telemetry(worker, queue)
+	}
+	if err := p.box.put(key{worker, queue, r.Kind}, subject, time.Now().UnixNano(), r); err != nil {
+		return err
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default: // the writer has not seen the last one yet
+	}
+	return nil
+}
 
 // Announce tells the runtime a worker's device limits, now, on every new connection and
 // again every 5 s. Like the Report methods it fails with a *telemetry.RecordError if

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -23,21 +22,6 @@ type SubscriberConfig struct {
 	Heartbeats bool
 }
 
-// Advice is a recommendation and how long it holds. Its Reasons are shared and must not
-// be changed.
-type Advice struct {
-	Worker, Queue  string
-	Header         telemetry.Header // of the runtime
-	Recommendation telemetry.Recommendation
-	At             time.Time // when it, or its last repetition, arrived
-	Until          time.Time // ValidForMs after that
-	Valid          bool      // false once Until has passed: nobody decides any more, go back to a default
-}
-
-// Usable reports whether there is a plan to launch by: the advice is valid and
-// the runtime was able to decide.
-func (a *Advice) Usable() bool { return a.Valid && a.Recommendation.Error == "" }
-
 // Subscriber follows the recommendations for one queue, or for all. Latest is for a
 // program that wants to know the plan before a launch, Next for one that acts on changes.
 //
@@ -51,9 +35,7 @@ type Subscriber struct {
 	stop    context.CancelFunc
 	ended   chan struct{}
 	came    chan struct{} // there is something to tell
-
-	mu    sync.Mutex
-	known following
+	known   following
 }
 
 // NewSubscriber follows a queue; worker and queue may be Any. It works without a
@@ -100,9 +82,7 @@ func (s *Subscriber) run(ctx context.Context, worker, queue string) {
 
 // take takes a recommendation, live or from a snapshot.
 func (s *Subscriber) take(worker, queue string, h *telemetry.Header, r *telemetry.Recommendation) {
-	s.mu.Lock()
 	s.known.take(time.Now(), queueName{worker, queue}, h, r)
-	s.mu.Unlock()
 	s.wake()
 }
 
@@ -117,27 +97,11 @@ func (s *Subscriber) wake() {
 // Latest returns the newest advice for a queue, or false if there was none yet. It never
 // blocks. What it returns is valid now or says that it is not.
 func (s *Subscriber) Latest(worker, queue string) (Advice, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known.expire(time.Now())
-	f := s.known.queues[queueName{worker, queue}]
-	if f == nil {
-		return Advice{}, false
-	}
-	return f.Advice, true
+	return s.known.latest(time.Now(), queueName{worker, queue})
 }
 
 // All returns the newest advice for every queue, in no order.
-func (s *Subscriber) All() []Advice {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known.expire(time.Now())
-	all := make([]Advice, 0, len(s.known.queues))
-	for _, f := range s.known.queues {
-		all = append(all, f.Advice)
-	}
-	return all
-}
+func (s *Subscriber) All() []Advice { return s.known.all(time.Now()) }
 
 // Next waits for the next change, in order: a new decision, advice that has expired, which
 // is then not Valid, or that was repeated after it had. It is the advice as it was then.
@@ -147,10 +111,7 @@ func (s *Subscriber) All() []Advice {
 func (s *Subscriber) Next(ctx context.Context) (Advice, error) {
 	defer s.wake() // there may be more, for another
 	for ended := s.ended; ; {
-		s.mu.Lock()
-		a, ok := s.known.update(time.Now())
-		expiry := s.known.next
-		s.mu.Unlock()
+		a, expiry, ok := s.known.update(time.Now())
 		if ok {
 			return a, nil
 		}
