@@ -65,7 +65,7 @@ func (w *workerActor) admit(b *batch) {
 	}
 	l.wanted(b, time.Now())
 	w.setPending(l, l.pending+slots)
-	b.family.tally.submitted.Add(uint64(slots))
+	b.family.cell.count(func(n *Counts) { n.SlotsSubmitted += uint64(slots) })
 	b.family.dispatch(b.family.cell.setBacklog(uint32(l.pending), true))
 }
 

@@ -46,9 +46,8 @@ type cell struct {
 	walked     bool   // a job has walked here
 	backlog    uint32 // slots submitted here and not finished
 
-	accepted uint64 // records
-	folded   uint64 // triggers that found an undecided one
-	touched  uint64 // tick of the last accepted record or submission
+	counts  Counts
+	touched uint64 // tick of the last accepted record or submission
 
 	requeuesReported uint64 // last value of the publisher's requeue_count
 	executedReported uint64 // last value of the publisher's executed_count
@@ -73,7 +72,6 @@ type cell struct {
 	tuning    bool             // a reported message is pending at the tuner actor
 	ranking   bool             // a prioritized message is pending
 
-	launches launchTotals
 	target   atomic.Uint32 // ms, the queue's latency target; read without mu
 	history  policy.History
 	compiled bool // a launch could have a compiled kernel at once, as the last wave found
@@ -104,11 +102,6 @@ type outcome struct {
 	ok               bool
 }
 
-// launchTotals sums what launch reports said.
-type launchTotals struct {
-	launches, failed, executed, faulted uint64
-}
-
 // take hands the folded view to the queue actor, if anything has asked for a
 // decision since the last take. The cell stays busy until decided or abandon.
 func (c *cell) take() (v view, asked bool) {
@@ -130,7 +123,7 @@ func (c *cell) take() (v view, asked bool) {
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
 		records: c.seen, replies: slices.Clone(c.replies), measured: c.history.Measured(), compiled: c.compiled,
-		ran: c.launches.launches > 0,
+		ran: c.counts.Launches > 0,
 	}, true
 }
 
@@ -253,11 +246,18 @@ func (c *cell) preferred() bool {
 	return c.priority.Priority > DefaultPriority
 }
 
-// totals returns what the cell has counted.
-func (c *cell) totals() (accepted, folded uint64, launches launchTotals) {
+// count counts what happened to the queue.
+func (c *cell) count(add func(*Counts)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.accepted, c.folded, c.launches
+	add(&c.counts)
+}
+
+// totals returns what was counted.
+func (c *cell) totals() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts
 }
 
 // touch notes that somebody used the queue.

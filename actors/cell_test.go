@@ -59,7 +59,7 @@ func TestCellAsksForOneWakeUntilItsDecisionIsPublished(t *testing.T) {
 	if c.decided(&view{}) != dueOnRecord {
 		t.Fatal("asks for a decision on nothing new")
 	}
-	if _, folded, _ := c.totals(); folded != 1 {
+	if folded := c.totals().Folded; folded != 1 {
 		t.Fatalf("folded %d records, want 1", folded)
 	}
 }
@@ -336,7 +336,7 @@ func TestCellUnderConcurrentPublishersLosesNothing(t *testing.T) {
 	close(finished)
 	<-taker
 
-	_, folded, _ := c.totals()
+	folded := c.totals().Folded
 	if want := uint32(seq[0].Load()); last.queue.QueueLen != want || requeues != uint64(want) {
 		t.Errorf("last decision saw length %d and all saw %d requeues, want %d", last.queue.QueueLen, requeues, want)
 	}

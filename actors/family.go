@@ -93,15 +93,8 @@ type family struct {
 	latest    atomic.Pointer[decision]
 	planned   atomic.Pointer[decision] // the newest with a plan
 	usual     atomic.Pointer[decision] // the newest with a plan that is no look
-	tally     tally
-	waiting   atomic.Int64 // deliveries of work that are not settled
-	pending   atomic.Int64 // slots submitted and not finished
-}
-
-// tally counts what happened to one queue.
-type tally struct {
-	decisions, recommendations, heartbeats,
-	switches, held, submitted, stops, halts atomic.Uint64
+	waiting   atomic.Int64             // deliveries of work that are not settled
+	pending   atomic.Int64             // slots submitted and not finished
 }
 
 func newFamily(s *System, d *device, queue string) *family {

@@ -75,7 +75,7 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64, at time.Time
 	if err != nil {
 		return 0, err
 	}
-	c.accepted++
+	c.counts.Records++
 	c.touched = tick
 	if reply != "" && len(c.replies) < maxReplies {
 		c.replies = append(c.replies, reply)
@@ -84,7 +84,7 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64, at time.Time
 }
 
 func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue, at time.Time) (wakes, error) {
-	if err := c.count(h, q, at); err != nil {
+	if err := c.acceptQueue(h, q, at); err != nil {
 		return 0, err
 	}
 	c.queue.Merge(q)
@@ -93,9 +93,9 @@ func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue, at time.Time) 
 	return c.trigger(), nil
 }
 
-// count takes a queue record's place in the order and adds the growth of its cumulative
+// acceptQueue takes a queue record's place in the order and adds the growth of its cumulative
 // counters, which a new incarnation counts from 0. A record that is refused changes nothing.
-func (c *cell) count(h *telemetry.Header, q *telemetry.Queue, at time.Time) error {
+func (c *cell) acceptQueue(h *telemetry.Header, q *telemetry.Queue, at time.Time) error {
 	fresh, err := c.source(h.Kind).check(h, q.TakeOver, at)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (c *cell) trigger() wakes {
 		return 0
 	}
 	if c.dirty {
-		c.folded++
+		c.counts.Folded++
 	}
 	c.dirty = true
 	c.pacer.triggers++
@@ -206,12 +206,13 @@ func (c *cell) forget(kind telemetry.Kind, replaced uint64) {
 // keeps the outcome for the stages; the outcome of a local launch reaches them with its state.
 func (c *cell) report(l *telemetry.Launch, p *session.Plan, at time.Time) wakes {
 	ok := l.Status == telemetry.LaunchOK
-	c.launches.launches++
+	n := &c.counts
+	n.Launches++
 	if !ok {
-		c.launches.failed++
+		n.FailedLaunches++
 	}
-	c.launches.executed = addSaturating(c.launches.executed, l.Executed)
-	c.launches.faulted = addSaturating(c.launches.faulted, l.Faulted)
+	n.SlotsExecuted = addSaturating(n.SlotsExecuted, l.Executed)
+	n.SlotsFaulted = addSaturating(n.SlotsFaulted, l.Faulted)
 	c.requeues = addSaturating(c.requeues, l.Requeued)
 
 	if ok && timed(l) {
@@ -231,7 +232,7 @@ func (c *cell) report(l *telemetry.Launch, p *session.Plan, at time.Time) wakes 
 	if p == nil && l.Decision != 0 {
 		if len(c.outcomes) == maxOutcomes {
 			c.outcomes = c.outcomes[:copy(c.outcomes, c.outcomes[1:])]
-			c.folded++
+			c.counts.Folded++
 		}
 		c.outcomes = append(c.outcomes, outcome{l.Launch, l.Decision, ok})
 		if !c.reporting {
@@ -285,7 +286,7 @@ func hasSample(l *telemetry.Launch) bool {
 func (c *cell) addSample(l *telemetry.Launch, p *session.Plan, at time.Time) {
 	if len(c.timings) == maxTimings {
 		c.timings = c.timings[:copy(c.timings, c.timings[1:])]
-		c.folded++
+		c.counts.Folded++
 	}
 	r := session.Report{
 		Named: len(l.Fingerprint) == telemetry.FingerprintSize, Source: uint8(l.TimeSource), Geometry: ranGeometry(l),

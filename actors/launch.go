@@ -248,7 +248,7 @@ func (w *workerActor) stop(l *lane, edition uint64, last string) {
 	l.stopped = edition
 	reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.maxFailures, last)
 	l.family.post(&halted{edition: edition, reason: reason.Error()})
-	l.family.tally.halts.Add(1)
+	l.family.cell.count(func(n *Counts) { n.Halts++ })
 	w.system.complain.Warn("queue stopped after failed launches until its plan changes or a pause is over", w.device.name, l.family.name,
 		"failures", w.system.cfg.maxFailures, "pause", w.system.cfg.stopPause, "last", last)
 	time.AfterFunc(w.system.cfg.stopPause, func() { w.post(&stopOver{l, edition}) })

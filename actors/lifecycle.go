@@ -110,7 +110,7 @@ func (s *System) remove(f *family) {
 	s.roster = s.roster[:len(s.roster)-1]
 	delete(f.device.families, f.name)
 	f.device.touched = s.tick.Load()
-	s.retired.add(f.counts())
+	s.retired.add(f.cell.totals())
 	s.shell.send(f.device.diffusionAddr, forgotten{f})
 	if w := f.device.worker.Load(); w != nil {
 		s.shell.send(w.self, forgotten{f})

@@ -148,7 +148,7 @@ func knowledge(r *runner) string {
 		if f.tuner.session != nil {
 			line += fmt.Sprintf(" view %v", f.tuner.session.View())
 		}
-		c := f.counts()
+		c := f.cell.totals()
 		line += fmt.Sprintf(" records %d launches %d/%d executed %d submitted %d\n", c.Records, c.FailedLaunches, c.Launches, c.SlotsExecuted, c.SlotsSubmitted)
 		lines = append(lines, line)
 	}

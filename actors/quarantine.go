@@ -79,7 +79,7 @@ func (f *family) stop(actor string) {
 	}
 	f.quarantine.Store(q)
 	f.system.stopped.Add(1)
-	f.tally.stops.Add(1)
+	f.cell.count(func(n *Counts) { n.Stops++ })
 	f.system.cfg.Logger.Error("queue stopped after repeated panics", "worker", f.device.name, "queue", f.name, "pause", f.system.cfg.stopPause, "reason", q.reason)
 	s := f.latest.Load()
 	if s == nil {

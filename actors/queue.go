@@ -61,7 +61,7 @@ func (a *queueActor) decide() {
 		a.recent.add(d.Decision, d.After)
 		a.looked.Store(max(d.look, a.looked.Load())) // one recommendation asks for it
 	}
-	a.tally.add(d)
+	a.cell.count(d.count)
 	changed := a.adopt(d)
 	a.policy.unannounced = changed || a.policy.unannounced
 	a.publish(d, a.policy.unannounced, false, view.replies)
@@ -151,17 +151,17 @@ func (a *queueActor) finish(d *decision, v *view) {
 	v.walk.answer(&d.DecisionInput)
 }
 
-// add counts a decision.
-func (t *tally) add(d *decision) {
-	t.decisions.Add(1)
+// count counts a decision.
+func (d *decision) count(n *Counts) {
+	n.Decisions++
 	if d.Err != nil {
 		return
 	}
 	if d.Plan.Topology != d.Plan.RawTopology {
-		t.held.Add(1)
+		n.SwitchesHeld++
 	}
 	if was := d.Before.Topology.Topology; was != policy.TopologyNone && was != d.After.Topology.Topology {
-		t.switches.Add(1)
+		n.TopologySwitches++
 	}
 }
 
@@ -226,9 +226,11 @@ func (f *family) publish(d *decision, changed, heartbeat bool, replies []string)
 	r := d.recommendation(f.system.cfg.validForMs())
 	r.Changed, r.Heartbeat = changed, heartbeat
 	f.system.publisher.Recommend(f.device.name, f.name, r, replies)
-	if heartbeat {
-		f.tally.heartbeats.Add(1)
-	} else {
-		f.tally.recommendations.Add(1)
-	}
+	f.cell.count(func(n *Counts) {
+		if heartbeat {
+			n.Heartbeats++
+		} else {
+			n.Recommendations++
+		}
+	})
 }

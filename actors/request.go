@@ -145,7 +145,7 @@ func (c *cell) foldWalk(w *Walk, tick uint64) wakes {
 	c.walk = w
 	c.requeues = addSaturating(c.requeues, w.Requeued)
 	c.note(&w.Header)
-	c.accepted++
+	c.counts.Records++
 	c.touched = tick
 	return c.trigger()
 }

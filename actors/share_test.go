@@ -347,7 +347,7 @@ func TestDeadlinesThatDifferALittleAskForFewDecisions(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		submit("other", 16, ignore)
 		time.Sleep(time.Millisecond)
-		decisions := func() uint64 { return e.system.devices["gpu0"].families["other"].tally.decisions.Load() }
+		decisions := func() uint64 { return e.system.devices["gpu0"].families["other"].cell.totals().Decisions }
 		before := decisions()
 		for i := range uint32(400) {
 			e.deadlineOf["urgent"] = 900 - i

@@ -107,7 +107,7 @@ func (s *System) Stats() Stats {
 	}
 	out.RecordsRefused, out.Refusals = s.refusalCounts()
 	for _, f := range families {
-		out.Counts.add(f.counts())
+		out.Counts.add(f.cell.totals())
 		out.Exploring.add(f.exploring.Load())
 		out.SlotsPending += uint64(f.pending.Load())
 	}
@@ -122,7 +122,7 @@ func (s *System) Queues() []QueueStatus {
 	rows := make([]QueueStatus, 0, len(families))
 	for _, f := range families {
 		row := QueueStatus{
-			Worker: f.device.name, Queue: f.name, Counts: f.counts(),
+			Worker: f.device.name, Queue: f.name, Counts: f.cell.totals(),
 			SlotsPending: uint64(f.pending.Load()), Stopped: f.quarantine.Load() != nil,
 		}
 		if r := f.latest.Load(); r != nil {
@@ -134,18 +134,6 @@ func (s *System) Queues() []QueueStatus {
 		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Queue, b.Queue))
 	})
 	return rows
-}
-
-func (f *family) counts() Counts {
-	t := &f.tally
-	accepted, folded, launches := f.cell.totals()
-	return Counts{
-		Records: accepted, Folded: folded,
-		Decisions: t.decisions.Load(), Recommendations: t.recommendations.Load(), Heartbeats: t.heartbeats.Load(),
-		Launches: launches.launches, FailedLaunches: launches.failed,
-		SlotsSubmitted: t.submitted.Load(), SlotsExecuted: launches.executed, SlotsFaulted: launches.faulted,
-		TopologySwitches: t.switches.Load(), SwitchesHeld: t.held.Load(), Stops: t.stops.Load(), Halts: t.halts.Load(),
-	}
 }
 
 // refuse counts a record that was refused, and logs it.
