@@ -9,32 +9,16 @@ import (
 )
 
 // Kind is a kind of fault.
-type Kind uint8
+type Kind string
 
 // Kinds of faults. The first three are resets.
 const (
-	Guilty   Kind = iota + 1 // a reset that this context caused
-	Innocent                 // a reset that another context caused
-	Unknown                  // a reset that nobody is known to have caused
-	Garbage                  // a status that means nothing; the device is well
-	Hang                     // the dispatch never ends
+	Guilty   Kind = "guilty"   // a reset that this context caused
+	Innocent Kind = "innocent" // a reset that another context caused
+	Unknown  Kind = "unknown"  // a reset that nobody is known to have caused
+	Garbage  Kind = "garbage"  // a status that means nothing; the device is well
+	Hang     Kind = "hang"     // the dispatch never ends
 )
-
-func (k Kind) String() string {
-	switch k {
-	case Guilty:
-		return "guilty"
-	case Innocent:
-		return "innocent"
-	case Unknown:
-		return "unknown"
-	case Garbage:
-		return "garbage"
-	case Hang:
-		return "hang"
-	}
-	return fmt.Sprintf("fault kind %d", uint8(k))
-}
 
 // GarbageStatus is what GraphicsReset answers after a Garbage fault.
 const GarbageStatus uint32 = 0xDEADBEEF
@@ -123,23 +107,17 @@ func (g *group) Fail(k Kind) {
 // fail makes a fault happen. Called with mu held.
 func (g *group) fail(k Kind) {
 	switch k {
-	case Guilty:
-		g.status = gpu.ResetGuilty
-	case Innocent:
-		g.status = gpu.ResetInnocent
-	case Unknown:
-		g.status = gpu.ResetUnknown
 	case Garbage:
 		g.status = GarbageStatus
-		return
 	case Hang:
 		if !g.hanging {
 			g.hanging = true
 			close(g.hung)
 		}
-		return
+	default:
+		g.status = map[Kind]uint32{Guilty: gpu.ResetGuilty, Innocent: gpu.ResetInnocent, Unknown: gpu.ResetUnknown}[k]
+		g.loss = Loss{k}
 	}
-	g.loss = Loss{k}
 }
 
 // dispatch counts a dispatch, runs it if it still reaches the device, and makes
@@ -153,7 +131,7 @@ func (d *Device) dispatch(run func()) {
 			fault = f
 		}
 	}
-	reaches := d.loss == nil && !d.hanging && (fault.Kind == 0 || fault.After || fault.Kind == Garbage)
+	reaches := d.loss == nil && !d.hanging && (fault.Kind == "" || fault.After || fault.Kind == Garbage)
 	d.mu.Unlock()
 	if reaches {
 		run()
@@ -161,7 +139,7 @@ func (d *Device) dispatch(run func()) {
 			d.Device.Finish()
 		}
 	}
-	if fault.Kind != 0 {
+	if fault.Kind != "" {
 		d.Fail(fault.Kind)
 	}
 }
@@ -191,10 +169,4 @@ func (g *group) wait(limit time.Duration) (loss error, hangs bool) {
 	g.hanging = false
 	g.fail(Unknown)
 	return g.loss, false
-}
-
-// dead waits out a hang and reports whether the context is lost.
-func (g *group) dead() bool {
-	loss, _ := g.wait(0)
-	return loss != nil
 }

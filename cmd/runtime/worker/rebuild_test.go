@@ -69,7 +69,7 @@ func TestWorkSurvivesResetsOfTheDevice(t *testing.T) {
 					t.Errorf("%d batches of adds lost, %d adds counted before further ones", lost, before)
 				}
 				said := s.said.String()
-				if !strings.Contains(said, "the device is back") || !strings.Contains(said, kind.String()) {
+				if !strings.Contains(said, "the device is back") || !strings.Contains(said, string(kind)) {
 					t.Errorf("the log does not tell of it: %s", said)
 				}
 				t.Log(said)
