@@ -31,15 +31,16 @@ type Memory struct {
 	bucket Bucket   // nil: nobody to share with
 	warned sync.Map // kinds of devices of which something unsound in the bucket was warned of
 
-	mu      sync.Mutex
-	devices map[place]*deviceMemory
-	moment  uint64 // counts what became known
-	full    bool   // a device more than there is room for was warned of
+	mu     sync.Mutex
+	places map[place]*measured
+	news   map[string]map[cache.Key]news // by kind of device
+	moment uint64                        // counts what became known
+	full   bool                          // a place more than there is room for was warned of
 }
 
 // New returns a memory that knows nothing yet.
 func New(c Config) *Memory {
-	return &Memory{dir: c.Dir, log: c.Log, devices: make(map[place]*deviceMemory), moment: session.FirstMoment}
+	return &Memory{dir: c.Dir, log: c.Log, places: make(map[place]*measured), news: make(map[string]map[cache.Key]news), moment: session.FirstMoment}
 }
 
 // place is a kind of device, and the worker elsewhere that reports on it; "" for this process.
@@ -63,14 +64,26 @@ func (p place) most() int {
 	return maxOfWorker
 }
 
-// deviceMemory is what is known of a place.
-type deviceMemory struct {
-	most    int          // entries of own and of foreign
-	file    *cache.Cache // nil: none
-	read    uint64       // moment at which the file was found to be read, 0 before
-	own     map[cache.Key]cache.Entry
-	foreign map[cache.Key]cache.Entry
-	moments map[cache.Key]uint64
+// measured is what was measured at a place, by this process or one before it.
+type measured struct {
+	file    *cache.Cache              // nil: none
+	read    uint64                    // moment at which the file was found to be read, 0 before
+	entries map[cache.Key]cache.Entry // without a file
+}
+
+// entry is what was measured under a key.
+func (p *measured) entry(key cache.Key) (cache.Entry, bool) {
+	if p.file != nil {
+		return p.file.Get(key)
+	}
+	e, ok := p.entries[key]
+	return e, ok
+}
+
+// news is what somebody with a kind of device said last, at a moment: a hint to all that have one.
+type news struct {
+	cache.Entry
+	moment uint64
 }
 
 // Open begins to read what is known of a device here, so that it is there when its
@@ -78,50 +91,33 @@ type deviceMemory struct {
 func (m *Memory) Open(device string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.device(place{kind: device})
+	m.place(place{kind: device})
 }
 
-// device is the memory of a place, nil if there is no room. m.mu is held.
-func (m *Memory) device(at place) *deviceMemory {
-	if d := m.devices[at]; d != nil || at.kind == "" {
-		return d
+// place is what was measured at a place, nil if there is no room. m.mu is held.
+func (m *Memory) place(at place) *measured {
+	if p := m.places[at]; p != nil || at.kind == "" {
+		return p
 	}
-	if len(m.devices) == maxPlaces {
+	if len(m.places) == maxPlaces {
 		if !m.full {
 			m.log.Warn("results for more kinds of devices, or more workers, are not remembered", "most", maxPlaces, "device", at)
 			m.full = true
 		}
 		return nil
 	}
-	d := &deviceMemory{
-		most: at.most(), own: make(map[cache.Key]cache.Entry), foreign: make(map[cache.Key]cache.Entry), moments: make(map[cache.Key]uint64),
-	}
+	p := &measured{entries: make(map[cache.Key]cache.Entry)}
 	if m.dir != "" {
-		d.file = cache.Open(cache.Options{Dir: m.dir, Device: at.String(), Max: d.most, Delay: cache.DefaultDelay, Log: m.log})
+		p.file = cache.Open(cache.Options{Dir: m.dir, Device: at.String(), Max: at.most(), Delay: cache.DefaultDelay, Log: m.log})
 	}
-	followed := false
-	for other, beside := range m.devices {
-		if other.kind == at.kind {
-			d.inherit(beside)
-			followed = true
-			break
+	m.places[at] = p
+	if m.news[at.kind] == nil {
+		m.news[at.kind] = make(map[cache.Key]news)
+		if m.bucket != nil {
+			m.follow(at.kind)
 		}
 	}
-	m.devices[at] = d
-	if m.bucket != nil && !followed {
-		m.follow(at.kind)
-	}
-	return d
-}
-
-// inherit takes over the hints of another place with the same kind of device.
-func (d *deviceMemory) inherit(from *deviceMemory) {
-	for key, e := range from.foreign {
-		if len(d.foreign) == d.most {
-			return
-		}
-		d.foreign[key], d.moments[key] = e, from.moments[key]
-	}
+	return p
 }
 
 // Recall implements session.Memory for what is measured here.
@@ -151,66 +147,48 @@ func (e elsewhere) Remember(device string, known cache.Entry) {
 	e.memory.remember(place{device, e.worker}, known)
 }
 
-// recall finds what is known. What was measured at a place comes first there; what others
-// know is a hint for an exploration.
-func (m *Memory) recall(at place, key cache.Key, after uint64) (e cache.Entry, moment uint64, ok bool) {
+// recall finds what is known. What was measured at a place comes first there; what is news
+// is a hint for an exploration.
+func (m *Memory) recall(at place, key cache.Key, after uint64) (cache.Entry, uint64, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	d := m.device(at)
-	if d == nil {
+	p := m.place(at)
+	if p == nil {
 		return cache.Entry{}, 0, false
 	}
-	if d.file != nil && d.read == 0 {
+	if p.file != nil && p.read == 0 {
 		select {
-		case <-d.file.Loaded():
+		case <-p.file.Loaded():
 			m.moment++
-			d.read = m.moment
+			p.read = m.moment
 		default:
 		}
 	}
-	own, known := d.ownEntry(key)
-	foreign, also := d.foreign[key]
-	newest := max(d.read, d.moments[key], session.FirstMoment+1)
-	switch {
-	case after == 0 && known:
-		// What others know may follow: FirstMoment is before all of it.
-		return own, session.FirstMoment, true
-	case newest <= after:
-		return cache.Entry{}, 0, false
-	case also:
-		return foreign, newest, true
-	case known:
-		return own, newest, true
+	own, known := p.entry(key)
+	if known && after == 0 {
+		return own, session.FirstMoment, true // which is before all news
 	}
-	return cache.Entry{}, 0, false
+	if said, ok := m.news[at.kind][key]; ok && said.moment > after {
+		return said.Entry, said.moment, true
+	}
+	return own, p.read, known && p.read > after
 }
 
-// ownEntry is what this process, or one before it, measured.
-func (d *deviceMemory) ownEntry(key cache.Key) (cache.Entry, bool) {
-	if d.file != nil {
-		return d.file.Get(key)
-	}
-	e, ok := d.own[key]
-	return e, ok
-}
-
-// remember keeps what was measured at a place, and tells the other places with the same kind of
-// device.
+// remember keeps what was measured at a place, and tells all others with the same kind of device.
 func (m *Memory) remember(at place, e cache.Entry) {
 	m.mu.Lock()
-	d := m.device(at)
-	if d != nil {
-		m.note(d, e.Key)
-		if d.file == nil {
-			d.keep(d.own, e)
-		} else if err := d.file.Put(e); err != nil {
+	p := m.place(at)
+	bucket := m.bucket
+	if p != nil {
+		if p.file == nil {
+			keep(p.entries, e.Key, e, at.most())
+		} else if err := p.file.Put(e); err != nil {
 			m.log.Warn("a tuner's result is not remembered", "reason", err)
 		}
-		m.hint(at.kind, e, d)
+		m.tell(at.kind, e)
 	}
-	bucket := m.bucket
 	m.mu.Unlock()
-	if d != nil && bucket != nil {
+	if p != nil && bucket != nil {
 		m.share(bucket, at.kind, e)
 	}
 }
@@ -219,36 +197,24 @@ func (m *Memory) remember(at place, e cache.Entry) {
 func (m *Memory) learn(kind string, e cache.Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hint(kind, e, nil)
+	m.tell(kind, e)
 }
 
-// hint tells all places with a kind of device what somebody else measured. m.mu is held.
-func (m *Memory) hint(kind string, e cache.Entry, except *deviceMemory) {
-	for at, d := range m.devices {
-		if at.kind == kind && d != except {
-			m.note(d, e.Key)
-			d.keep(d.foreign, e)
-		}
-	}
-}
-
-func (m *Memory) note(d *deviceMemory, key cache.Key) {
+// tell makes news of what somebody measured. m.mu is held.
+func (m *Memory) tell(kind string, e cache.Entry) {
 	m.moment++
-	if len(d.moments) >= 2*d.most {
-		clear(d.moments) // an entry known before counts as old news
-	}
-	d.moments[key] = m.moment
+	keep(m.news[kind], e.Key, news{e, m.moment}, maxEntries)
 }
 
-// keep puts an entry into a bounded map; any other makes room.
-func (d *deviceMemory) keep(in map[cache.Key]cache.Entry, e cache.Entry) {
-	if _, known := in[e.Key]; !known && len(in) >= d.most {
+// keep puts a value into a bounded map; any other makes room.
+func keep[V any](in map[cache.Key]V, key cache.Key, value V, most int) {
+	if _, known := in[key]; !known && len(in) >= most {
 		for k := range in {
 			delete(in, k)
 			break
 		}
 	}
-	in[e.Key] = e
+	in[key] = value
 }
 
 // Close writes what has changed. What cannot be written is lost, with a warning: the next
@@ -256,12 +222,12 @@ func (d *deviceMemory) keep(in map[cache.Key]cache.Entry, e cache.Entry) {
 func (m *Memory) Close(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	closed := make(chan error, len(m.devices))
+	closed := make(chan error, len(m.places))
 	n := 0
-	for _, d := range m.devices {
-		if d.file != nil {
+	for _, p := range m.places {
+		if p.file != nil {
 			n++
-			go func() { closed <- d.file.Close() }()
+			go func() { closed <- p.file.Close() }()
 		}
 	}
 	for range n {

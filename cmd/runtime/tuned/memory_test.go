@@ -43,6 +43,7 @@ func TestOwnResultsComeFirstAndThoseOfOthersAfterThem(t *testing.T) {
 		t.Errorf("with nothing else: %+v, %v", e, ok)
 	}
 	m.Remember(aDevice, learned(1, 128))
+	m.learn(aDevice, learned(1, 64))
 	e, moment, ok := m.Recall(aDevice, cache.Key{1}, 0)
 	if !ok || e.Selected.Width != 128 {
 		t.Errorf("own first: %+v, %v", e, ok)
@@ -81,7 +82,7 @@ func TestWhatAWorkerElsewhereReportsIsAHintHere(t *testing.T) {
 		}
 		again := New(Config{Dir: dir, Log: quiet()})
 		again.Open(aDevice)
-		<-again.devices[place{kind: aDevice}].file.Loaded()
+		<-again.places[place{kind: aDevice}].file.Loaded()
 		if e, _, ok := again.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
 			t.Errorf("in the file: %+v, %v", e, ok)
 		}
@@ -136,7 +137,7 @@ func TestResultsOutliveTheProcess(t *testing.T) {
 	m.Close(t.Context())
 	again := New(Config{Dir: dir, Log: quiet()})
 	again.Open(aDevice)
-	<-again.devices[place{kind: aDevice}].file.Loaded()
+	<-again.places[place{kind: aDevice}].file.Loaded()
 	if e, _, ok := again.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 || len(e.Measurements) != 2 {
 		t.Errorf("%+v, %v", e, ok)
 	}
@@ -152,7 +153,7 @@ func TestTuningGoesOnWhereNothingCanBeWritten(t *testing.T) {
 	var said bytes.Buffer
 	m := New(Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	m.Remember(aDevice, learned(1, 64))
-	<-m.devices[place{kind: aDevice}].file.Loaded()
+	<-m.places[place{kind: aDevice}].file.Loaded()
 	if e, _, ok := m.Recall(aDevice, cache.Key{1}, 0); !ok || e.Selected.Width != 64 {
 		t.Errorf("%+v, %v", e, ok)
 	}
@@ -167,8 +168,8 @@ func TestKindsOfDevicesAreBounded(t *testing.T) {
 	for i := range 10 * maxPlaces {
 		m.Remember(fmt.Sprint("device ", i), learned(1, 64))
 	}
-	if len(m.devices) != maxPlaces || strings.Count(said.String(), "not remembered") != 1 {
-		t.Errorf("%d devices, said %q", len(m.devices), said.String())
+	if len(m.places) != maxPlaces || strings.Count(said.String(), "not remembered") != 1 {
+		t.Errorf("%d devices, said %q", len(m.places), said.String())
 	}
 }
 
