@@ -199,8 +199,8 @@ func flat(value any) string {
 	return fmt.Sprint(value)
 }
 
-// schemaRow is a row of the tables in the package comment of telemetry.
-var schemaRow = regexp.MustCompile(`(?m)^//\t *\d+ +(\w+)!? +(\S+) `)
+// schemaRow is a row of the tables in docs/wire.md.
+var schemaRow = regexp.MustCompile(`(?m)^\| *\d+ \| (\w+)!? \| (\S+) \|`)
 
 // fieldsAreTheSchemas compares the lists in wire.mjs with the schema.
 func fieldsAreTheSchemas(t *testing.T, dir string) {
@@ -221,11 +221,11 @@ func fieldsAreTheSchemas(t *testing.T, dir string) {
 	if err := json.Unmarshal(out, &wire); err != nil {
 		t.Fatal(err)
 	}
-	doc, err := os.ReadFile(filepath.Join(rootDir(t), "telemetry", "doc.go"))
+	doc, err := os.ReadFile(filepath.Join(rootDir(t), "docs", "wire.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	sections := strings.Split(string(doc), "\n// # ")
+	sections := strings.Split(string(doc), "\n## ")
 	rows := func(title string) (names []string) {
 		for _, section := range sections {
 			if !strings.HasPrefix(section, title+"\n") {
