@@ -31,14 +31,12 @@ const (
 	windowHeight = panelHeight + 256
 	lineHeight   = 16
 	framePeriod  = 50 * time.Millisecond
-	barWidth     = 140
 )
 
 var (
 	panelColour = color.RGBA{18, 20, 24, 255}
 	textColour  = color.RGBA{205, 210, 215, 255}
 	dimColour   = color.RGBA{130, 138, 146, 255}
-	barColour   = color.RGBA{80, 160, 255, 255}
 )
 
 // forWindow chooses what a window needs.
@@ -115,21 +113,18 @@ func (v *ringView) run(quit <-chan struct{}) error {
 // paint draws the panel.
 func (v *ringView) paint(now time.Time) {
 	draw.Draw(v.panel, image.Rect(0, 0, windowWidth, panelHeight), image.NewUniform(panelColour), image.Point{}, draw.Src)
-	stats, rows := v.ring.Stats(), v.system.Queues()
+	stats := v.ring.Stats()
 	total := v.measure(now, stats.Queues)
 	y := lineHeight
 	v.text(10, y, textColour, v.title)
-	v.text(560, y, textColour, fmt.Sprintf("%s slots/s   %d pending   %d in flight   %d pages free", short(total), stats.Pending, stats.InFlight, stats.FreePages))
+	v.text(560, y, textColour, fmt.Sprintf("%s slots/s   %d pending   %d in flight   %d pages free", grouped(uint64(total)), stats.Pending, stats.InFlight, stats.FreePages))
 	y += lineHeight + 6
 	v.legend(y)
 	y += lineHeight + 6
-	v.text(10, y, dimColour, fmt.Sprintf("%-16s %-18s %-20s %-12s %10s %10s %9s %9s", "queue", "topology", "width x groups/chunk", "mode", "slots/s", "executed", "faulted", "launches"))
-	for i, row := range v.shown(rows, stats.Queues) {
-		if i == maxWindowRows {
-			break
-		}
-		y += lineHeight
-		v.text(10, y, textColour, row)
+	colour := dimColour
+	for line := range strings.Lines(table(append(slices.Clone(planHeader), "SLOTS/S", "EXECUTED", "FAULTED", "LAUNCHES"), v.rows(stats.Queues))) {
+		v.text(10, y, colour, strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "×", "x")) // the font is ASCII
+		y, colour = y+lineHeight, textColour
 	}
 	v.classes(panelHeight-lineHeight*ring.Priorities-6, stats.Queues)
 }
@@ -137,29 +132,24 @@ func (v *ringView) paint(now time.Time) {
 // maxWindowRows is how many queues there is room for.
 const maxWindowRows = 8
 
-// shown are the rows of the queues that the ring knows, the busiest first.
-func (v *ringView) shown(rows []actors.QueueStatus, queues []megakernel.QueueSnapshot) []string {
+// rows are the queues that the ring knows, the busiest first.
+func (v *ringView) rows(queues []megakernel.QueueSnapshot) (rows [][]string) {
 	slices.SortFunc(queues, func(a, b megakernel.QueueSnapshot) int {
 		return cmp.Or(cmp.Compare(b.Executed, a.Executed), strings.Compare(a.Name, b.Name))
 	})
-	var lines []string
-	for _, q := range queues {
-		topology, geometry, mode := "-", "-", "-"
-		launches := uint64(0)
-		for i := range rows {
-			if row := &rows[i]; row.Queue == q.Name {
-				launches = row.Launches
-				if row.Decided {
-					r := &row.Recommendation
-					topology, mode = r.Topology, r.ExecutionMode
-					geometry = fmt.Sprintf("%d x %d / %d", r.WorkgroupSizeX, r.DispatchGrid[0], r.ClaimChunk)
-				}
-			}
-		}
-		lines = append(lines, fmt.Sprintf("%-16.16s %-18.18s %-20.20s %-12.12s %10s %10s %9s %9s",
-			q.Name, topology, geometry, mode, short(v.rates[q.Name]), short(float64(q.Executed)), short(float64(q.Faulted)), short(float64(launches))))
+	decided := make(map[string]actors.QueueStatus)
+	for _, status := range v.system.Queues() {
+		decided[status.Queue] = status
 	}
-	return lines
+	for _, q := range queues[:min(len(queues), maxWindowRows)] {
+		status := decided[q.Name]
+		if !status.Decided {
+			status.Recommendation.Error = "not decided yet"
+		}
+		row := planCells(q.Name, &status.Recommendation)
+		rows = append(rows, append(row, grouped(uint64(v.rates[q.Name])), grouped(q.Executed), grouped(q.Faulted), grouped(status.Launches)))
+	}
+	return rows
 }
 
 // measure updates the rates and returns their sum.
@@ -201,17 +191,13 @@ func (v *ringView) legend(y int) {
 // classes shows how much waits in each priority class.
 func (v *ringView) classes(y int, queues []megakernel.QueueSnapshot) {
 	var waiting [ring.Priorities]int
-	most := 1
 	for i := range queues {
 		for p, n := range queues[i].Classes {
 			waiting[p] += n
-			most = max(most, waiting[p])
 		}
 	}
 	for p, n := range waiting {
-		v.text(10, y, dimColour, fmt.Sprintf("%-9s waiting %8s", priorityNames[p], short(float64(n))))
-		bar := image.Rect(200, y-9, 200+barWidth*n/most, y)
-		draw.Draw(v.panel, bar, image.NewUniform(barColour), image.Point{}, draw.Src)
+		v.text(10, y, dimColour, fmt.Sprintf("%-9s %s waiting", priorityNames[p], grouped(n)))
 		y += lineHeight
 	}
 }
@@ -219,17 +205,4 @@ func (v *ringView) classes(y int, queues []megakernel.QueueSnapshot) {
 func (v *ringView) text(x, y int, c color.Color, s string) {
 	d := font.Drawer{Dst: v.panel, Src: image.NewUniform(c), Face: basicfont.Face7x13, Dot: fixed.P(x, y)}
 	d.DrawString(s)
-}
-
-// short is a count in at most six characters.
-func short(n float64) string {
-	for _, unit := range []struct {
-		size float64
-		name string
-	}{{1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
-		if n >= unit.size {
-			return fmt.Sprintf("%.1f%s", n/unit.size, unit.name)
-		}
-	}
-	return fmt.Sprintf("%.0f", n)
 }
