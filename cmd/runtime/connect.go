@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
@@ -43,11 +43,7 @@ const defaultServer = "nats://127.0.0.1:4222"
 // dial connects a client command. If no server answers within dialPatience, that is
 // an error: whoever typed the command wants to know.
 func (f *natsFlags) dial(ctx context.Context, name string, log *slog.Logger) (*natsio.Conn, error) {
-	return f.connect(ctx, f.config(name, log))
-}
-
-// connect is dial with a configuration that a command has added to.
-func (f *natsFlags) connect(ctx context.Context, cfg natsio.Config) (*natsio.Conn, error) {
+	cfg := f.config(name, log)
 	if !f.given() {
 		cfg.URL = defaultServer
 	}
@@ -149,11 +145,11 @@ func stateDir() string {
 
 // splitListen reads HOST:PORT.
 func splitListen(address string) (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(address)
+	host, digits, err := net.SplitHostPort(address)
 	if err != nil {
 		return "", 0, fmt.Errorf("listen address %q: want HOST:PORT", address)
 	}
-	port, err = strconv.Atoi(text)
+	port, err = strconv.Atoi(digits)
 	if err != nil || port < 0 || port > 65_535 {
 		return "", 0, fmt.Errorf("listen address %q: the port must be 0..65535", address)
 	}
@@ -166,17 +162,6 @@ func workerName() string {
 	if err != nil || host == "" {
 		return "worker"
 	}
-	host = subjectToken(host)
+	host = text.Token(host)
 	return host[:min(len(host), 64)]
-}
-
-// subjectToken replaces what subjects do not allow in a name.
-func subjectToken(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
-			return r
-		}
-		return '-'
-	}, s)
 }

@@ -29,7 +29,6 @@ type demoCmd struct {
 	Speed      float64       `default:"60" help:"Seconds of the trace that are replayed per second."`
 	Limit      time.Duration `placeholder:"DURATION" help:"Stop at this moment of the trace instead of its end."`
 	FaultEvery int           `placeholder:"N" help:"Let every N-th slot of the queue decode address memory outside its window, which is a fault."`
-	Array      bool          `help:"Publish records as msgpack arrays instead of maps."`
 	Compare    int           `default:"5" placeholder:"N" help:"Behind the trace, say what the decision was worth: play parts of it again, N with it and N at one geometry for every launch, by turns of a second. 0: do not."`
 	JSON       bool          `help:"Print the summary as one JSON object."`
 }
@@ -144,9 +143,6 @@ func (c *demoCmd) config(url string, device *glcompute.Device, opcodes *opcodeSe
 		Player: demo.PlayerConfig{Speed: c.Speed, Limit: c.Limit, Faults: c.FaultEvery},
 	}
 	cfg.Worker.Autotuner, cfg.Worker.Memory = c.autotuneFlags.tuning(log)
-	if c.Array {
-		cfg.Worker.NATS.Encoding = telemetry.EncodingArray
-	}
 	return cfg
 }
 

@@ -89,9 +89,9 @@ func TestImpossibleComparisonsAreRefused(t *testing.T) {
 	}
 }
 
-func TestDemoOfArraysCountsFaultsApart(t *testing.T) {
+func TestDemoCountsFaultsApart(t *testing.T) {
 	t.Parallel()
-	s, got := demoSummary(t, "--limit", "4m", "--speed", "200", "--fault-every", "100", "--array")
+	s, got := demoSummary(t, "--limit", "4m", "--speed", "200", "--fault-every", "100")
 	hasTheDocumentedKeys(t, got)
 	if got.code != 0 || s.SlotsFaulted == 0 || s.SlotsSubmitted != s.SlotsExecuted+s.SlotsFaulted {
 		t.Errorf("exit code %d, %d submitted, %d executed, %d faulted: %s", got.code, s.SlotsSubmitted, s.SlotsExecuted, s.SlotsFaulted, got.err)

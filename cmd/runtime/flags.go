@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/tuned"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
@@ -46,8 +47,8 @@ func (f *tunerCacheFlag) dir() string {
 type autotunerMode struct{ session.Mode }
 
 // UnmarshalText refuses a text that names no mode, before anything is started.
-func (m *autotunerMode) UnmarshalText(text []byte) (err error) {
-	m.Mode, err = session.ParseMode(string(text))
+func (m *autotunerMode) UnmarshalText(word []byte) (err error) {
+	m.Mode, err = session.ParseMode(string(word))
 	return err
 }
 
@@ -199,15 +200,15 @@ func (f *programFlags) binaries(log *slog.Logger) *disk.Dir {
 type memoryFlag struct{ worker.MemoryBudget }
 
 // UnmarshalText reads a flag.
-func (f *memoryFlag) UnmarshalText(text []byte) (err error) {
+func (f *memoryFlag) UnmarshalText(word []byte) (err error) {
 	*f = memoryFlag{}
-	switch string(text) {
+	switch string(word) {
 	case "auto":
 		f.Auto = true
 	case "none":
 	default:
-		if f.Fixed, err = strconv.ParseUint(string(text), 10, 64); err != nil {
-			return fmt.Errorf("%q: want auto, none or a number of bytes", text)
+		if f.Fixed, err = strconv.ParseUint(string(word), 10, 64); err != nil {
+			return fmt.Errorf("%q: want auto, none or a number of bytes", word)
 		}
 	}
 	return nil
@@ -251,7 +252,7 @@ func (f *glFlags) defaultWorker(device *glcompute.Device) string {
 	if device == nil || f.Device == "" {
 		return host
 	}
-	suffix := "-gpu" + subjectToken(filepath.Base(f.Device))
+	suffix := "-gpu" + text.Token(filepath.Base(f.Device))
 	if info := device.Info(); !info.Software && len(info.Capabilities.DeviceUUID) >= 8 {
 		suffix = "-" + info.Capabilities.DeviceUUID[:8]
 	}

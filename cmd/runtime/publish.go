@@ -3,14 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"math"
-	"slices"
+	"strings"
 	"time"
 
 	"ringmaster/cmd/runtime/demo"
@@ -29,8 +28,6 @@ type publishCmd struct {
 	Speed  float64       `default:"60" help:"Of the trace: seconds that are replayed per second."`
 	Limit  time.Duration `placeholder:"DURATION" help:"Of the trace: stop at this moment instead of its end."`
 	Work   bool          `help:"Of the trace: submit its work too; needs a worker with a device."`
-	Array  bool          `help:"Publish records as msgpack arrays instead of maps."`
-	Lax    bool          `help:"Of lines: accept field names that no record has, and leave them out."`
 
 	TakeOver bool `help:"Of lines: report the queues although another publisher does, which is then refused."`
 }
@@ -47,11 +44,7 @@ func (c *publishCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit %v: want a moment of the trace", c.Limit)
 	}
-	cfg := c.config("ringmaster publish", log)
-	if c.Array {
-		cfg.Encoding = telemetry.EncodingArray
-	}
-	conn, err := c.connect(ctx, cfg)
+	conn, err := c.dial(ctx, "ringmaster publish", log)
 	if err != nil {
 		return err
 	}
@@ -230,35 +223,9 @@ func (l *lineSender) parse(line []byte) error {
 	case err != nil:
 		return err
 	}
-	if unknown := telemetry.UnknownFields(line); len(unknown) > 0 && !l.cmd.Lax {
-		return fmt.Errorf("%v records have no field %q; did you mean %q? (--lax accepts unknown names)",
-			l.record.Kind, unknown[0], nearest(unknown[0], telemetry.FieldNames(l.record.Kind)))
+	if unknown := telemetry.UnknownFields(line); len(unknown) > 0 {
+		return fmt.Errorf("%v records have no field %q; there are %s",
+			l.record.Kind, unknown[0], strings.Join(telemetry.FieldNames(l.record.Kind), ", "))
 	}
 	return nil
-}
-
-// nearest is the name that needs the fewest edits to become another.
-func nearest(name string, names []string) string {
-	return slices.MinFunc(names, func(a, b string) int { return cmp.Compare(edits(name, a), edits(name, b)) })
-}
-
-// edits counts the letters that have to be added, dropped or replaced to make b of a.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		above := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := above
-			if a[i] != b[j] {
-				replaced++
-			}
-			above = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, above+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -27,6 +27,17 @@ func PlainLines(s string) string {
 	}, s)
 }
 
+// Token replaces what subjects and the names of files should not have.
+func Token(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '-'
+	}, s)
+}
+
 // Wrap breaks a text at blanks, so that no line has more characters than width unless a single
 // word has, and begins every line but the first with indent blanks.
 func Wrap(s string, indent, width int) string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zeebo/blake3"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/glcompute"
 )
 
@@ -30,7 +31,7 @@ func ClaimWorker(dir, worker, bus string, info glcompute.Info, share bool, log *
 		log.Warn("cannot tell whether another process serves this worker or uses the device; $XDG_STATE_HOME names another directory for locks", "error", err)
 		return c, nil
 	}
-	device := token(info.Renderer)
+	device := text.Token(info.Renderer)
 	if id := info.Capabilities.DeviceUUID; id != "" {
 		device = id
 	}
@@ -85,8 +86,8 @@ func (c *Claim) lock(path, holder string) (other string, err error) {
 	}
 	if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
 		defer f.Close()
-		text, _ := io.ReadAll(io.LimitReader(f, 1<<10))
-		if other = strings.TrimSpace(string(text)); other == "" {
+		holder, _ := io.ReadAll(io.LimitReader(f, 1<<10))
+		if other = strings.TrimSpace(string(holder)); other == "" {
 			other = "by a process that does not say which it is"
 		}
 		return other, nil
@@ -108,15 +109,4 @@ func (c *Claim) Release() {
 	for _, f := range c.files {
 		f.Close()
 	}
-}
-
-// token replaces what the name of a file should not have.
-func token(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '_':
-			return r
-		}
-		return '-'
-	}, s)
 }
