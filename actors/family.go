@@ -80,9 +80,9 @@ type family struct {
 	busy       atomic.Int64               // messages on their way to the actors or in hand, and restarts that are due
 	life       sync.Mutex                 // held while anybody sends to the actors, and over changes of the fields below
 	gone       atomic.Bool                // forgotten
-	working    atomic.Bool                // counted in device.working
+	working    atomic.Bool                // it has work, or had some lately
 	deadline   atomic.Uint32              // ms, the shortest of its batches of late; 0: none
-	told       atomic.Uint32              // ms, the goal that device.goals has of it
+	told       atomic.Uint64              // the claim that device.sharing has of it
 	quarantine atomic.Pointer[quarantine] // nil unless the queue is stopped
 	panics     panics
 	kept       []message // for the queue actor, in no cell: sent again after a panic or a quarantine

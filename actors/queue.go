@@ -71,7 +71,7 @@ func (a *queueActor) decide() {
 
 // make decides from what is known, and both stages issue what the decision leaves.
 func (a *queueActor) make(v *view, device *deviceView) *decision {
-	v.others, v.target = a.others(), soonest(a.deadline.Load(), a.device.goal.Load())
+	v.others, v.target = a.others(), soonest(a.deadline.Load(), a.device.sharing.goal.Load())
 	v.lease = a.lease(device)
 	v.lease.Refused = v.measured.LeaseRefused
 	a.number++

@@ -329,13 +329,15 @@ func TestADeadlineIsForgotten(t *testing.T) {
 	} {
 		at = at.Add(step.after)
 		l.wanted(&batch{work: telemetry.Work{DeadlineMs: step.deadline}}, at)
-		if got := d.goal.Load(); got != step.want {
+		if got := d.sharing.goal.Load(); got != step.want {
 			t.Errorf("after %v with a deadline of %d ms: %d, want %d", step.after, step.deadline, got, step.want)
 		}
 	}
 }
 
-func goalDevice(s *System) *device { return &device{system: s, goals: make(map[*family]uint32)} }
+func goalDevice(s *System) *device {
+	return &device{system: s, sharing: sharing{goals: make(map[*family]uint32)}}
+}
 
 // Deadlines that become shorter and shorter have the other queues decide a few times, not with
 // each batch.
@@ -383,7 +385,7 @@ func TestTheLeastGoalIsKnown(t *testing.T) {
 					least = soonest(least, f.goal())
 				}
 			}
-			if got := d.goal.Load(); got != least {
+			if got := d.sharing.goal.Load(); got != least {
 				t.Fatalf("%d, want %d", got, least)
 			}
 		}
@@ -447,8 +449,8 @@ func TestQueuesOfAWorkerElsewhereKnowOfEachOther(t *testing.T) {
 		check("later", seen("a", 300), 0, 0, true)
 		time.Sleep(2 * cfg.idleAfter)
 		synctest.Wait()
-		if n := s.devices["gpu9"]; n != nil && n.working.Load() != 0 {
-			t.Errorf("%d work, and all are forgotten", n.working.Load())
+		if n := s.devices["gpu9"]; n != nil && n.sharing.working.Load() != 0 {
+			t.Errorf("%d work, and all are forgotten", n.sharing.working.Load())
 		}
 	})
 }

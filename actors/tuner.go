@@ -72,7 +72,7 @@ func (a *tunerActor) env() session.Env {
 	device := a.device.view.Load()
 	env := session.Env{
 		Mode: a.system.cfg.Autotuner, Spaces: a.system.spaces, Memory: a.system.cfg.TunerMemory,
-		Device: device.identity, Limits: device.limits, Urgent: a.urgent() || a.cell.preferred(),
+		Device: device.identity, Limits: device.limits, Urgent: a.goal() != 0 || a.cell.preferred(),
 	}
 	if !device.local {
 		env.Room, env.Memory = a.device.room, a.device.memory
