@@ -16,7 +16,7 @@ func (w *workerActor) admit(b *batch) {
 		b.settle(telemetry.OutcomeRetry, ErrDraining)
 		return
 	}
-	if ran := w.finished.get(b.key()); ran != nil {
+	if ran := w.finished.byKey[b.key()]; ran != nil {
 		w.again(ran, b)
 		return
 	}
@@ -165,7 +165,7 @@ func (w *workerActor) deliver(it *delivery) {
 		b.settle(telemetry.OutcomeBusy, errors.Join(ErrUndelivered, it.err))
 		return
 	}
-	if ran := w.finished.get(b.key()); ran != nil && ran.pending == b {
+	if ran := w.finished.byKey[b.key()]; ran != nil && ran.pending == b {
 		w.finished.delivered(ran)
 	}
 	outcome := telemetry.OutcomeDone
@@ -207,8 +207,8 @@ func (w *workerActor) abandon() {
 		close(d.idle)
 	}
 	w.giveBack(ErrClosed)
-	for e := w.finished.order.Front(); e != nil; e = e.Next() {
-		if b := e.Value.(*finishedBatch).pending; b != nil {
+	for _, ran := range w.finished.order {
+		if b := ran.pending; b != nil {
 			b.settle(telemetry.OutcomeRetry, ErrClosed)
 		}
 	}

@@ -16,13 +16,14 @@ const maxFinished = 1 << 14
 // repeats: 16 MiB. Those of older records are forgotten first.
 const maxKeptWords = 4 << 20
 
-// finishedBatches remembers the batches that ran, least recently seen first
-// out, so that a batch delivered twice runs once, and has its done record twice.
+// finishedBatches remembers the batches that ran, so that a batch delivered twice runs
+// once, and has its done record twice.
 type finishedBatches struct {
-	byKey map[batchKey]*list.Element // of *finishedBatch
-	order list.List                  // most recently seen first
-	heavy []*finishedBatch           // whose records have lists, oldest first
-	words int                        // in those lists
+	byKey map[batchKey]*finishedBatch
+	order []*finishedBatch // a ring, once it has maxFinished
+	next  int              // place in order of the next: that of the oldest
+	heavy []*finishedBatch // whose records have lists, oldest first
+	words int              // in those lists
 }
 
 type finishedBatch struct {
@@ -32,27 +33,17 @@ type finishedBatch struct {
 	kept    bool            // it is in heavy, or was
 }
 
-func newFinishedBatches() *finishedBatches {
-	return &finishedBatches{byKey: make(map[batchKey]*list.Element)}
-}
-
-// get returns the entry of a batch that ran, or nil.
-func (f *finishedBatches) get(key batchKey) *finishedBatch {
-	e := f.byKey[key]
-	if e == nil {
-		return nil
-	}
-	f.order.MoveToFront(e)
-	return e.Value.(*finishedBatch)
-}
-
 // add remembers a batch that ran.
 func (f *finishedBatches) add(b *batch) {
-	if f.order.Len() == maxFinished {
-		oldest := f.order.Remove(f.order.Back()).(*finishedBatch)
-		delete(f.byKey, oldest.key)
+	ran := &finishedBatch{key: b.key(), done: b.done, pending: b}
+	if len(f.order) < maxFinished {
+		f.order = append(f.order, ran)
+	} else {
+		delete(f.byKey, f.order[f.next].key)
+		f.order[f.next] = ran
 	}
-	f.byKey[b.key()] = f.order.PushFront(&finishedBatch{key: b.key(), done: b.done, pending: b})
+	f.next = (f.next + 1) % maxFinished
+	f.byKey[ran.key] = ran
 }
 
 // delivered notes that the done record of a batch is with the server, and keeps the record

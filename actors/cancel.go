@@ -43,7 +43,7 @@ func (s *System) cancel(worker, queue, batch string, answer func(telemetry.Cance
 
 // cancel withdraws a batch, or remembers that it is withdrawn.
 func (w *workerActor) cancel(c *cancellation) {
-	if w.finished.get(c.key) != nil {
+	if w.finished.byKey[c.key] != nil {
 		c.answer(telemetry.CancelFinished, 0, nil)
 		return
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestRecordsKeptForRepeatsHaveABound(t *testing.T) {
-	f := newFinishedBatches()
+	f := finishedBatches{byKey: make(map[batchKey]*finishedBatch)}
 	family := &family{name: "q"}
 	const results = 64 << 10
 	n := maxKeptWords/results + 10
@@ -16,7 +16,7 @@ func TestRecordsKeptForRepeatsHaveABound(t *testing.T) {
 		b := &batch{family: family, work: telemetry.Work{Batch: fmt.Sprint("b", i)}}
 		b.done = &telemetry.Done{Batch: b.work.Batch, Executed: results, Results: make([]uint32, results)}
 		f.add(b)
-		ran := f.get(b.key())
+		ran := f.byKey[b.key()]
 		f.delivered(ran)
 		f.delivered(ran) // a repeat: its record is kept once
 		if f.words > maxKeptWords {
@@ -24,7 +24,7 @@ func TestRecordsKeptForRepeatsHaveABound(t *testing.T) {
 		}
 	}
 	for i := range n {
-		d := f.get(batchKey{"q", fmt.Sprint("b", i)}).done
+		d := f.byKey[batchKey{"q", fmt.Sprint("b", i)}].done
 		if want := i >= 10; (d.Results != nil) != want || d.Executed != results {
 			t.Fatalf("batch %d of %d: %d results, executed %d", i, n, len(d.Results), d.Executed)
 		}

@@ -21,7 +21,7 @@ type workerActor struct {
 	inbox       inbox
 	lanes       map[string]*lane // by queue
 	ready       []*lane          // those with pending slots, longest first
-	finished    *finishedBatches
+	finished    finishedBatches
 	tombstones  *tombstones
 	outbox      []*batch  // finished, done record to be sent
 	admitted    uint64    // batches so far
