@@ -72,7 +72,7 @@ func TestLeaseDoesWhatTheReferenceDoes(t *testing.T) {
 				Schedule: []ring.Entry{ring.NewEntry(0, 1)}, Heap: image.Heap, Print: image.Print}
 			wave := p.wave
 			wave.Entries, wave.Chunk, wave.ClaimBudget = 1, 1, 1
-			kernel.Interpret(&one, wave, policy.Geometry{Width: 1, Groups: 1, Chunk: 1})
+			kernel.BuiltIn().Interpret(&one, kernel.Kernel{}, wave, policy.Geometry{Width: 1, Groups: 1, Chunk: 1})
 			if statuses[i] != one.Statuses[0] || results[i] != one.Results[0] {
 				t.Fatalf("seed %d: %s %v: %s, result %#x; want %s, %#x", seed, kernel.Opcode(slots[i].Opcode), slots[i].Args[:3],
 					statuses[i], results[i], one.Statuses[0], one.Results[0])

@@ -25,7 +25,6 @@ type Config struct {
 	Catalog     *kernel.Catalog // nil: the built-in opcodes
 	Slots       int             // most slots of a load, 1 to ring.MaxPages*ring.PageSlots
 	WindowWords int             // words of the window, at least 1
-	LoopBudget  uint32          // 0: DefaultLoopBudget
 	Lead        int             // untimed drains right before each timed one, so that a GPU is at its full clock
 }
 
@@ -66,9 +65,6 @@ type Report struct {
 func New(dev gpu.Device, cfg Config) (*Harness, error) {
 	if cfg.Catalog == nil {
 		cfg.Catalog = kernel.BuiltIn()
-	}
-	if cfg.LoopBudget == 0 {
-		cfg.LoopBudget = kernel.DefaultLoopBudget
 	}
 	if cfg.Slots < 1 || cfg.Slots > ring.MaxPages*ring.PageSlots || cfg.WindowWords < 1 {
 		return nil, fmt.Errorf("harness: %d slots and a window of %d words, want at least 1 of each", cfg.Slots, cfg.WindowWords)
@@ -146,8 +142,8 @@ func (s *Harness) Load(slots []ring.Slot, window []uint32) error {
 		s.steps = max(s.steps, s.cfg.Catalog.Steps(&slots[i]))
 		s.opcodes |= 1 << op
 	}
-	if cost := s.cfg.Catalog.RowCost(kernel.Kernel{Kind: kernel.Interpreter}, s.opcodes, s.steps); cost >= s.cfg.LoopBudget {
-		return fmt.Errorf("harness: the opcodes together take up to %d loop iterations a slot, a dispatch has %d: %w", cost, s.cfg.LoopBudget, ErrLoad)
+	if cost := s.cfg.Catalog.RowCost(kernel.Kernel{Kind: kernel.Interpreter}, s.opcodes, s.steps); cost >= kernel.DefaultLoopBudget {
+		return fmt.Errorf("harness: the opcodes together take up to %d loop iterations a slot, a dispatch has %d: %w", cost, kernel.DefaultLoopBudget, ErrLoad)
 	}
 	own := make([]ring.Slot, len(slots)) // the caller's may lie beside Go pointers
 	copy(own, slots)

@@ -17,11 +17,11 @@ import (
 // within the loop budget of a dispatch.
 func (s *Harness) Fits(g policy.Geometry) bool {
 	steps := s.rowSteps()
-	if fit, _ := kernel.Fit(g, s.limits, steps, s.cfg.LoopBudget); fit != g {
+	if fit, _ := kernel.Fit(g, s.limits, steps, kernel.DefaultLoopBudget); fit != g {
 		return false
 	}
 	positions := uint64(s.pagesOf(g.Depth)) * ring.PageSlots
-	return uint64(kernel.ClaimBudget(g, steps, s.cfg.LoopBudget))*uint64(g.Groups)*uint64(g.Chunk) >= positions &&
+	return uint64(kernel.ClaimBudget(g, steps, kernel.DefaultLoopBudget))*uint64(g.Groups)*uint64(g.Chunk) >= positions &&
 		s.pagesOf(g.Depth)*mostDispatches >= s.pages
 }
 
@@ -37,11 +37,6 @@ func (s *Harness) pagesOf(depth uint32) int {
 		return s.pages
 	}
 	return pages
-}
-
-// Fingerprint is that of the kernel of a width, as reports of launches name it.
-func (s *Harness) Fingerprint(width uint32) [32]byte {
-	return kernel.Fingerprint(s.cfg.Catalog.Source(kernel.Kernel{Kind: kernel.Interpreter, Width: width}))
 }
 
 // Build compiles the kernel of a width now, so that no launch waits for it.
@@ -204,7 +199,7 @@ func (s *Harness) reset() {
 func (s *Harness) dispatch(p *Chain, g policy.Geometry) {
 	m, dev := s.memory, s.dev
 	wave := kernel.Wave{
-		Chunk: g.Chunk, ClaimBudget: kernel.ClaimBudget(g, s.rowSteps(), s.cfg.LoopBudget),
+		Chunk: g.Chunk, ClaimBudget: kernel.ClaimBudget(g, s.rowSteps(), kernel.DefaultLoopBudget),
 		StepBudget: s.steps, WindowLength: uint32(s.cfg.WindowWords),
 	}
 	for i, entries := range s.entries {

@@ -69,13 +69,13 @@ func TestStepsBoundWhatTheReferenceDoes(t *testing.T) {
 		if c.want > 0 {
 			short := w
 			short.StepBudget--
-			Interpret(image, short, policy.Geometry{Width: 1, Groups: 1, Chunk: 256})
+			BuiltIn().Interpret(image, Kernel{}, short, policy.Geometry{Width: 1, Groups: 1, Chunk: 256})
 			if image.Control.Unreached != 1 || image.Statuses[0] != ring.NewStatus(ring.Published) {
 				t.Errorf("%s ran with %d steps", Opcode(c.slot.Opcode), short.StepBudget)
 			}
 			image.Control = ring.Control{}
 		}
-		Interpret(image, w, policy.Geometry{Width: 1, Groups: 1, Chunk: 256})
+		BuiltIn().Interpret(image, Kernel{}, w, policy.Geometry{Width: 1, Groups: 1, Chunk: 256})
 		if !image.Statuses[0].State().Terminal() {
 			t.Errorf("%s did not run with %d steps", Opcode(c.slot.Opcode), c.want)
 		}
@@ -107,7 +107,7 @@ func TestReferenceMeaningOfEachOpcode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			image := &Image{Slots: []ring.Slot{c.slot}, Results: []uint32{77}, Heap: slices.Clone(heap),
 				Statuses: []ring.Status{ring.NewStatus(ring.Published)}, Schedule: []ring.Entry{ring.NewEntry(0, 1)}}
-			Interpret(image, Wave{Entries: 1, Chunk: 64, ClaimBudget: 9, StepBudget: 9, WindowBase: base, WindowLength: length}, policy.Geometry{Width: 64, Groups: 1, Chunk: 64})
+			BuiltIn().Interpret(image, Kernel{}, Wave{Entries: 1, Chunk: 64, ClaimBudget: 9, StepBudget: 9, WindowBase: base, WindowLength: length}, policy.Geometry{Width: 64, Groups: 1, Chunk: 64})
 			want := slices.Clone(heap)
 			for i, v := range c.change {
 				want[i] = v

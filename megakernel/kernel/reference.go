@@ -18,11 +18,6 @@ type Image struct {
 	Print    []uint32
 }
 
-// Interpret runs one wave of built-in opcodes on an image, see Catalog.Interpret.
-func Interpret(image *Image, w Wave, g policy.Geometry) {
-	builtIn.Interpret(image, Kernel{Kind: Interpreter, Width: g.Width}, w, g)
-}
-
 // Interpret runs one dispatch on an image the way the kernel does and is the
 // definition of what the kernel has to do. It is plain sequential code with
 // the kernel's shape, one case per opcode in the same order; it is not the

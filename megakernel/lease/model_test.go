@@ -228,7 +228,7 @@ func (d *modelDevice) round(n int, heap []uint32) {
 	head := d.mailbox
 	wave := kernel.Wave{Entries: 1, Chunk: kernel.MailSlots, ClaimBudget: 2, StepBudget: head[kernel.MailSteps],
 		Tenant: head[kernel.MailTenant], WindowBase: head[kernel.MailBase], WindowLength: head[kernel.MailLength]}
-	kernel.Interpret(image, wave, policy.Geometry{Width: kernel.LeaseWidth, Groups: 1, Chunk: kernel.MailSlots})
+	kernel.BuiltIn().Interpret(image, kernel.Kernel{}, wave, policy.Geometry{Width: kernel.LeaseWidth, Groups: 1, Chunk: kernel.MailSlots})
 	outcomes := make([]kernel.MailOutcome, n)
 	for i := range outcomes {
 		outcomes[i] = kernel.MailOutcome{Status: image.Statuses[i], Result: image.Results[i]}
