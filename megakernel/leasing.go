@@ -39,11 +39,11 @@ func (x *executor) openLease(dev gpu.Device, traits *gpu.Traits, m *memory.Ring)
 		Print: m.Buffers[ring.BindPrint], PrintBytes: m.Sizes[ring.BindPrint],
 		Duration: x.cfg.LeaseDuration, Idle: min(lease.DefaultIdle, x.cfg.LeaseDuration),
 		LoopBudget: x.cfg.LoopBudget, Catalog: x.catalog,
-		Program: func(k kernel.Kernel) (id gpu.Program, fingerprint [32]byte, err error) {
+		Program: func(k kernel.Kernel) (id gpu.Program, err error) {
 			if l.program, err = x.programs.Hold(k); err == nil {
-				id, fingerprint = l.program.Program.ID, l.program.Fingerprint
+				id = l.program.Program.ID
 			}
-			return id, fingerprint, err
+			return id, err
 		},
 	})
 	if err != nil {
@@ -101,7 +101,7 @@ func (x *executor) leased(f *flight) bool {
 	const long = "the slots' loops are too long for the resident kernel"
 	n := x.gather(f)
 	resident, window := l.resident, f.wave.Window()
-	k, fingerprint := resident.Kernel()
+	k, fingerprint := resident.Kernel(), l.program.Fingerprint
 	cost := uint64(n+int(k.Width)-1) / uint64(k.Width) * uint64(x.catalog.RowCost(k, kernel.OpcodeSet(f.wave.Opcodes), f.wave.Steps))
 	if f.mode == ModeAuto && cost > uint64(resident.RoundCost()/autoLeaseCost) {
 		f.notLeased, f.report.LeaseRefused = long, true

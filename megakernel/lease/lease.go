@@ -45,12 +45,11 @@ type Config struct {
 	Duration   time.Duration   // a kernel ends after it; 0: DefaultDuration; at most MaxDuration
 	Idle       time.Duration   // a kernel without a round for so long ends; 0: DefaultIdle
 	LoopBudget uint32          // loop iterations of one invocation in one dispatch; 0: kernel.DefaultLoopBudget
-	Width      uint32          // of the workgroup; 0: what suits the device
 	Catalog    *kernel.Catalog // nil: kernel.BuiltIn
 
-	// Program gives the linked program of a kernel, which stays until the lease is closed,
-	// and the fingerprint of its source. nil: the lease compiles one for itself.
-	Program func(kernel.Kernel) (gpu.Program, [32]byte, error)
+	// Program gives the linked program of a kernel, which stays until the lease is closed.
+	// nil: the lease compiles one for itself.
+	Program func(kernel.Kernel) (gpu.Program, error)
 }
 
 // Window is a tenant's part of the heap.
@@ -72,15 +71,14 @@ type Window struct {
 // acknowledged or never begun; in the second case the next kernel finds it there. So
 // every slot runs once, whenever a kernel ends.
 type Lease struct {
-	dev         gpu.Device
-	catalog     *kernel.Catalog
-	shape       kernel.Kernel
-	cfg         Config
-	support     Support
-	program     gpu.Program
-	fingerprint [32]byte // of its source
-	uniforms    [len(uniformNames)]int32
-	mailbox     gpu.Buffer
+	dev      gpu.Device
+	catalog  *kernel.Catalog
+	shape    kernel.Kernel
+	cfg      Config
+	support  Support
+	program  gpu.Program
+	uniforms [len(uniformNames)]int32
+	mailbox  gpu.Buffer
 
 	print gpu.Buffer // the lease's own print log, none if there is none
 
@@ -116,9 +114,6 @@ func Open(dev gpu.Device, traits *gpu.Traits, cfg Config) (*Lease, error) {
 	if cfg.LoopBudget == 0 {
 		cfg.LoopBudget = kernel.DefaultLoopBudget
 	}
-	if cfg.Width == 0 {
-		cfg.Width = kernel.LeaseWidthFor(traits)
-	}
 	if cfg.Catalog == nil {
 		cfg.Catalog = kernel.BuiltIn()
 	}
@@ -128,7 +123,7 @@ func Open(dev gpu.Device, traits *gpu.Traits, cfg Config) (*Lease, error) {
 	if !traits.Mapped {
 		return nil, fmt.Errorf("lease: the driver has no persistently mapped buffers (GL_ARB_buffer_storage): %w", ErrUnavailable)
 	}
-	l := &Lease{dev: dev, catalog: cfg.Catalog, shape: kernel.Kernel{Kind: kernel.Lease, Width: cfg.Width}, cfg: cfg,
+	l := &Lease{dev: dev, catalog: cfg.Catalog, shape: kernel.Kernel{Kind: kernel.Lease, Width: kernel.LeaseWidthFor(traits)}, cfg: cfg,
 		slots: make([]ring.Slot, kernel.MailSlots), records: make([]kernel.MailRecord, kernel.MailSlots),
 		outcomes: make([]kernel.MailOutcome, kernel.MailSlots), head: make([]uint32, kernel.MailCheck-kernel.MailTenant+1)}
 	if err := l.allocate(); err != nil {
@@ -146,15 +141,13 @@ func Open(dev gpu.Device, traits *gpu.Traits, cfg Config) (*Lease, error) {
 func (l *Lease) allocate() error {
 	if given := l.cfg.Program; given != nil {
 		var err error
-		if l.program, l.fingerprint, err = given(l.shape); err != nil {
+		if l.program, err = given(l.shape); err != nil {
 			return err
 		}
 	}
 	return l.dev.Do(func() (err error) {
 		if l.cfg.Program == nil {
-			source := l.catalog.Source(l.shape)
-			l.fingerprint = kernel.Fingerprint(source)
-			if l.program, err = l.dev.CompileCompute(source); err != nil {
+			if l.program, err = l.dev.CompileCompute(l.catalog.Source(l.shape)); err != nil {
 				return fmt.Errorf("lease: kernel %s: %w", l.shape, err)
 			}
 		}
@@ -191,8 +184,8 @@ var uniformNames = [...]string{"lease_number", "lease_answered", "lease_turns", 
 // RoundCost is the most loop iterations of a round.
 func (l *Lease) RoundCost() uint32 { return l.round }
 
-// Kernel is the kernel that runs the rounds, and the fingerprint of its source.
-func (l *Lease) Kernel() (k kernel.Kernel, fingerprint [32]byte) { return l.shape, l.fingerprint }
+// Kernel is the kernel that runs the rounds.
+func (l *Lease) Kernel() kernel.Kernel { return l.shape }
 
 // Support is what the self-test found.
 func (l *Lease) Support() Support { return l.support }
@@ -248,13 +241,13 @@ type round struct {
 
 // fit is how many of the slots go into a round, and what that takes.
 func (l *Lease) fit(slots []ring.Slot) (n int, r round, err error) {
-	for n = min(len(slots), kernel.MailSlots); n > 0; n = fewer(n, int(l.cfg.Width)) {
+	for n = min(len(slots), kernel.MailSlots); n > 0; n = fewer(n, int(l.shape.Width)) {
 		r = round{}
 		for i := range slots[:n] {
 			r.opcodes |= 1 << slots[i].Opcode
 			r.steps = max(r.steps, l.catalog.Steps(&slots[i]))
 		}
-		rows := (uint64(n) + uint64(l.cfg.Width) - 1) / uint64(l.cfg.Width)
+		rows := (uint64(n) + uint64(l.shape.Width) - 1) / uint64(l.shape.Width)
 		total := rows*uint64(l.catalog.RowCost(l.shape, r.opcodes, r.steps)) + 1
 		if total <= uint64(l.round) {
 			r.cost = uint32(total)
