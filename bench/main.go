@@ -174,7 +174,7 @@ func (c *command) run(ctx context.Context, to *report, log *slog.Logger) error {
 // glConfig is the device that the flags ask for.
 func (c *command) glConfig() glcompute.Config {
 	return glcompute.Config{
-		Backend: glcompute.Backend(c.GL), Device: c.Device, Display: os.Getenv("DISPLAY"), WaylandDisplay: os.Getenv("WAYLAND_DISPLAY"),
+		Backend: glcompute.Backend(c.GL), Device: c.Device, Display: os.Getenv("DISPLAY"),
 	}
 }
 

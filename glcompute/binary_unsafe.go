@@ -64,6 +64,6 @@ func (d *Device) LoadProgramBinary(format uint32, data []byte) (Program, error) 
 		gl.DeleteProgram(program.Program)
 		return Program{}, fmt.Errorf("glcompute: load program binary of format %#x, %d bytes: %w", format, len(data), err)
 	}
-	d.objects.addProgram(program)
+	add(d.objects, d.objects.programs, program)
 	return program, nil
 }

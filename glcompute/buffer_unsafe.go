@@ -32,7 +32,7 @@ func (d *Device) NewBuffer(size int) (Buffer, error) {
 		gl.DeleteBuffers(1, &buffer.Buffer)
 		return Buffer{}, fmt.Errorf("glcompute: buffer of %d bytes: %w", size, err)
 	}
-	d.objects.addBuffer(buffer, size)
+	add(d.objects, d.objects.buffers, buffer)
 	return buffer, nil
 }
 
@@ -176,7 +176,7 @@ func (d *Device) NewMapped(size int) (Buffer, error) {
 		return Buffer{}, fmt.Errorf("glcompute: mapped buffer of %d bytes: %w", size, err)
 	}
 	m.streams = !d.info.Software
-	d.objects.addBuffer(buffer, size)
+	add(d.objects, d.objects.buffers, buffer)
 	d.objects.setMapping(buffer, m)
 	return buffer, nil
 }

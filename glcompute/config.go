@@ -31,10 +31,9 @@ type Config struct {
 	// only way tried, and it may be software.
 	Device string
 
-	// Display and WaylandDisplay are the values of DISPLAY and
-	// WAYLAND_DISPLAY. GLFW reads the environment itself; these tell
+	// Display is the value of DISPLAY. GLFW reads the environment itself; this tells
 	// whether to try it at all, because its binding panics without a display.
-	Display, WaylandDisplay string
+	Display string
 }
 
 // Validate reports every field whose value makes no sense.

@@ -65,7 +65,7 @@ func newDevice(c context, taken Attempt, o *objects) (*Device, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
 	}
-	o.join()
+	o.join(1)
 	return d, nil
 }
 
@@ -79,7 +79,7 @@ func (d *Device) Do(fn func() error) error { return d.thread.Do(fn) }
 func (d *Device) Close() error {
 	err := d.Do(func() error {
 		d.deleteOwn()
-		if d.objects.leave() {
+		if d.objects.join(-1) == 0 {
 			d.deleteShared()
 		}
 		d.context.release()

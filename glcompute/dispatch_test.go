@@ -70,7 +70,7 @@ func BenchmarkDispatchAndWait(b *testing.B) {
 func TestABindingIsNotTakenForThatOfABufferBefore(t *testing.T) {
 	o := newObjects()
 	d := &Device{objects: o}
-	o.addBuffer(Buffer{Buffer: 7}, 512)
+	add(o, o.buffers, Buffer{Buffer: 7})
 	r := storageRange{Buffer{Buffer: 7}, 0, 512}
 	if !d.rebind(3, r) || d.rebind(3, r) || !d.rebind(2, r) {
 		t.Error("a binding is made once")

@@ -83,25 +83,10 @@
 //   - to run noglfw,egl: libegl1 libgl1-mesa-dri, or the NVIDIA driver
 //   - to test: xvfb, for the GLFW backend
 //
-// # Facts about drivers
-//
-// The first dispatch of a program compiles it on Mesa's llvmpipe: 150 to 220 ms,
-// which linking does not do ahead. Entry points of
-// extensions exist as stubs in the vendor-neutral dispatch library even where the
-// driver lacks them; they are called only after the extension string said so.
-//
-// Mesa saves and loads program binaries only where it has a shader cache: the
-// directory MESA_SHADER_CACHE_DIR, else one below XDG_CACHE_HOME or HOME. The
-// environment is the program's, so this package sets nothing; the capability
-// tells what came of it.
-//
-// A timestamp of llvmpipe is taken when the commands before it are done, so the
-// difference of two around a dispatch is its time, unlike GL_TIME_ELAPSED there.
-// NVIDIA's driver runs a clear of a buffer after a write to it that came later;
-// [Device.NewBuffer] and [Device.ClearBuffer] therefore wait for their clear.
-// glClientWaitSync reports every fence of a lost context as done; WaitFence does not.
+// # Costs
 //
 // A Do is two switches between OS threads: 16 µs on a 16-core host of an H200, 50
 // to 80 µs on a busy machine of two virtual cores. A launch with its uploads and
-// its collection belongs into one Do, not into one each.
+// its collection belongs into one Do, not into one each. What drivers do that no
+// specification says is in docs/drivers.md.
 package glcompute

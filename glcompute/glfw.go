@@ -31,13 +31,10 @@ var glfwWindows int
 // glfwWay opens a hidden window on the main thread and makes its context current
 // on the calling one.
 func glfwWay(cfg Config) way {
-	switch {
-	case cfg.Display != "":
-		return way{backend: string(GLFW), detail: "display " + cfg.Display, open: openGLFW}
-	case cfg.WaylandDisplay != "":
-		return closedWay(string(GLFW), "", errors.New("only WAYLAND_DISPLAY is set; this build of GLFW is for X11 and needs DISPLAY (XWayland)"))
+	if cfg.Display == "" {
+		return closedWay(string(GLFW), "", errors.New("no display: DISPLAY is not set, and this build of GLFW is for X11 (XWayland will do)"))
 	}
-	return closedWay(string(GLFW), "", errors.New("no display: neither DISPLAY nor WAYLAND_DISPLAY is set"))
+	return way{backend: string(GLFW), detail: "display " + cfg.Display, open: openGLFW}
 }
 
 func openGLFW() (candidate, error) {

@@ -3,6 +3,8 @@
 package glcompute
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -12,8 +14,8 @@ import (
 // contexts live on threads of their own.
 type objects struct {
 	mu       sync.Mutex
-	users    int            // contexts that are open
-	buffers  map[Buffer]int // live buffers and their sizes in bytes
+	users    int // contexts that are open
+	buffers  map[Buffer]struct{}
 	programs map[Program]struct{}
 
 	// deleted counts the buffers that were deleted, whose names new ones may get.
@@ -25,56 +27,40 @@ type objects struct {
 }
 
 func newObjects() *objects {
-	o := &objects{buffers: map[Buffer]int{}, programs: map[Program]struct{}{}}
+	o := &objects{buffers: map[Buffer]struct{}{}, programs: map[Program]struct{}{}}
 	o.mapped.Store(&map[Buffer]*mapping{})
 	return o
 }
 
-// join counts another context of the group.
-func (o *objects) join() {
+// join counts a context that is opened, or closed if n is -1, and reports how many are open.
+func (o *objects) join(n int) (users int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.users++
+	o.users += n
+	return o.users
 }
 
-// leave reports whether the context that goes is the last one.
-func (o *objects) leave() (last bool) {
+// add notes an object in one of the sets of o.
+func add[T comparable](o *objects, set map[T]struct{}, object T) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.users--
-	return o.users == 0
+	set[object] = struct{}{}
 }
 
-func (o *objects) addBuffer(buffer Buffer, size int) {
+// take forgets an object in one of the sets of o, and reports whether it was there.
+func take[T comparable](o *objects, set map[T]struct{}, object T) (live bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.buffers[buffer] = size
-}
-
-// takeBuffer forgets a buffer and reports whether it was there.
-func (o *objects) takeBuffer(buffer Buffer) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	_, live := o.buffers[buffer]
-	delete(o.buffers, buffer)
-	if live {
-		o.deleted.Add(1)
-	}
+	_, live = set[object]
+	delete(set, object)
 	return live
 }
 
-func (o *objects) addProgram(program Program) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.programs[program] = struct{}{}
-}
-
-// takeProgram forgets a program and reports whether it was there.
-func (o *objects) takeProgram(program Program) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	_, live := o.programs[program]
-	delete(o.programs, program)
+// takeBuffer forgets a buffer, whose name may be another's next, and reports whether it was there.
+func (o *objects) takeBuffer(buffer Buffer) (live bool) {
+	if live = take(o, o.buffers, buffer); live {
+		o.deleted.Add(1)
+	}
 	return live
 }
 
@@ -82,13 +68,7 @@ func (o *objects) takeProgram(program Program) bool {
 func (o *objects) live() (buffers []Buffer, programs []Program) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for buffer := range o.buffers {
-		buffers = append(buffers, buffer)
-	}
-	for program := range o.programs {
-		programs = append(programs, program)
-	}
-	return buffers, programs
+	return slices.Collect(maps.Keys(o.buffers)), slices.Collect(maps.Keys(o.programs))
 }
 
 // setMapping adds a buffer's mapping, or removes it if m is nil, and returns the
@@ -101,14 +81,9 @@ func (o *objects) setMapping(buffer Buffer, m *mapping) (before *mapping) {
 	if m == nil && before == nil {
 		return nil
 	}
-	next := make(map[Buffer]*mapping, len(old)+1)
-	for k, v := range old {
-		next[k] = v
-	}
-	if m == nil {
+	next := maps.Clone(old)
+	if next[buffer] = m; m == nil {
 		delete(next, buffer)
-	} else {
-		next[buffer] = m
 	}
 	o.mapped.Store(&next)
 	return before

@@ -72,7 +72,7 @@ func (d *Device) link(source string, shaders ...uint32) (Program, error) {
 		return Program{}, compileError("link", source, log)
 	}
 	named := Program{Program: program}
-	d.objects.addProgram(named)
+	add(d.objects, d.objects.programs, named)
 	return named, nil
 }
 
@@ -99,7 +99,7 @@ func infoLog(
 
 // DeleteProgram deletes a program; 0 and programs already deleted are ignored.
 func (d *Device) DeleteProgram(program Program) {
-	if !d.objects.takeProgram(program) {
+	if !take(d.objects, d.objects.programs, program) {
 		return
 	}
 	if d.current == program {

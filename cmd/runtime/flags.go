@@ -223,7 +223,7 @@ type glFlags struct {
 func (f *glFlags) config() glcompute.Config {
 	return glcompute.Config{
 		Backend: glcompute.Backend(f.GL), Device: f.Device,
-		Display: os.Getenv("DISPLAY"), WaylandDisplay: os.Getenv("WAYLAND_DISPLAY"),
+		Display: os.Getenv("DISPLAY"),
 	}
 }
 

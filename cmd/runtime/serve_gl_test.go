@@ -62,7 +62,6 @@ func TestTraceWithWorkRunsOnAnotherProcessesRing(t *testing.T) {
 
 func TestRunWithoutGLSaysWhatToInstallAndOffersNoGPU(t *testing.T) {
 	t.Setenv("DISPLAY", "")
-	t.Setenv("WAYLAND_DISPLAY", "")
 	got := ringmaster(t, t.Context(), "", "run", "--gl", "glfw", "--listen", "127.0.0.1:0", "--store", t.TempDir())
 	if got.code != 1 || !strings.Contains(got.err, "--no-gpu") || !strings.Contains(got.err, "display") {
 		t.Errorf("exit code %d, %q", got.code, got.err)

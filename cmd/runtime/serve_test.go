@@ -183,7 +183,6 @@ func TestRunIsAVisibleService(t *testing.T) {
 
 func TestDoctorsExitCodeSaysWhatIsMissing(t *testing.T) {
 	t.Setenv("DISPLAY", "")
-	t.Setenv("WAYLAND_DISPLAY", "")
 	none := ringmaster(t, t.Context(), "", "doctor", "--gl", "glfw", "--nats", "nats://127.0.0.1:1")
 	if none.code != doctorNoGL|doctorNoNATS || strings.Count(none.stdout, "missing:") < 2 {
 		t.Errorf("exit code %d, %s", none.code, none.stdout)
