@@ -111,7 +111,7 @@ func BenchmarkPayload(b *testing.B) {
 				if turn > 0 { // a record that tells an event is merged field by field
 					q.Has &^= telemetry.HasQueueTakeOver
 				}
-				list[i] = telemetry.AppendQueue(list[i], telemetry.EncodingArray, &h, &q)
+				list[i] = telemetry.Append(list[i], telemetry.EncodingArray, h, &q)
 				seq++
 			}
 		}

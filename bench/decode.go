@@ -15,8 +15,8 @@ func benchDecode(s *session) error {
 		MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, ExpectedHitsPerItem: 2,
 		HotOpcodeCount: 3, HotWindowCount: 70_000, MaxPriorityAge: 5, RequeueCount: 123_456_789_012, ExecutedCount: 99,
 	}
-	array := telemetry.AppendQueue(nil, telemetry.EncodingArray, &h, &q)
-	names := telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, &q)
+	array := telemetry.Append(nil, telemetry.EncodingArray, h, &q)
+	names := telemetry.Append(nil, telemetry.EncodingMap, h, &q)
 
 	var failed error
 	note := func(err error) {

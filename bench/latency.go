@@ -78,7 +78,7 @@ type asker struct {
 func (a *asker) once(seq uint64) error {
 	h := telemetry.Header{Incarnation: a.incarnation, Seq: seq, SentNs: time.Now().UnixNano()}
 	q := telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: uint32(1000 + seq%5000)}
-	a.buf = telemetry.AppendQueue(a.buf[:0], telemetry.EncodingArray, &h, &q)
+	a.buf = telemetry.Append(a.buf[:0], telemetry.EncodingArray, h, &q)
 	if err := a.sender.Publish(a.subjects.Telemetry(benchWorker, "latency"), a.buf); err != nil {
 		return err
 	}

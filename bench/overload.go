@@ -64,7 +64,7 @@ func (b *stream) overflow(w *ageWatch) error {
 			if n == 0 {
 				takeOver(&q)
 			}
-			buf = telemetry.AppendQueue(buf[:0], telemetry.EncodingArray, &h, &q)
+			buf = telemetry.Append(buf[:0], telemetry.EncodingArray, h, &q)
 			if err := b.sender.Publish(b.subjects.Telemetry(benchWorker, queue), buf); err != nil {
 				return err
 			}

@@ -63,7 +63,7 @@ func (p *payloads) encode(of kind, perPayload int) {
 			if record < streamQueues {
 				takeOver(&q)
 			}
-			p.arena = telemetry.AppendQueue(p.arena, of.encoding, &h, &q)
+			p.arena = telemetry.Append(p.arena, of.encoding, h, &q)
 			record++
 		}
 		next.bytes = p.arena[from:len(p.arena):len(p.arena)]

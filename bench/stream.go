@@ -97,7 +97,7 @@ func (b *stream) announce() error {
 			telemetry.HasWorkerMaxInvocationsPerWorkgroup | telemetry.HasSubgroupSize,
 		MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32,
 	}
-	if err := b.sender.Publish(b.subjects.Worker(benchWorker), telemetry.AppendWorker(nil, telemetry.EncodingMap, &h, &w)); err != nil {
+	if err := b.sender.Publish(b.subjects.Worker(benchWorker), telemetry.Append(nil, telemetry.EncodingMap, h, &w)); err != nil {
 		return err
 	}
 	return b.sender.Flush()

@@ -11,7 +11,7 @@ import (
 func TestYardsticksReadTheWholeRecord(t *testing.T) {
 	h := telemetry.Header{Incarnation: 9, Seq: 17, SentNs: 1_700_000_000_000_000_000, Queue: "q0"}
 	q := benchRecord(fullRecords, 3)
-	record := telemetry.AppendQueue(nil, telemetry.EncodingArray, &h, &q)
+	record := telemetry.Append(nil, telemetry.EncodingArray, h, &q)
 	h.Kind, q.Has = telemetry.KindQueue, 0
 	method, reflection := newYardstick(true), newYardstick(false)
 	for _, y := range []*yardstick{method, reflection} {

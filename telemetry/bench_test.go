@@ -34,7 +34,7 @@ func steadyRecords(t testing.TB) []*Record {
 func TestSteadyDecodingAllocatesNothing(t *testing.T) {
 	for _, want := range steadyRecords(t) {
 		for _, f := range encodings {
-			payload := Append(nil, f.encoding, want)
+			payload := Append(nil, f.encoding, want.Header, want.Body())
 			payload = append(payload, payload...)
 			var d Decoder
 			r := new(Record)
@@ -63,8 +63,8 @@ func TestEncodingIntoAGrownBufferAllocatesNothing(t *testing.T) {
 	}
 	for i := range literals {
 		for _, f := range encodings {
-			buf := Append(nil, f.encoding, &literals[i].want)
-			if n := testing.AllocsPerRun(200, func() { buf = Append(buf[:0], f.encoding, &literals[i].want) }); n > most {
+			buf := Append(nil, f.encoding, literals[i].want.Header, literals[i].want.Body())
+			if n := testing.AllocsPerRun(200, func() { buf = Append(buf[:0], f.encoding, literals[i].want.Header, literals[i].want.Body()) }); n > most {
 				t.Errorf("%v, %s: %v allocations", literals[i].want.Kind, f.name, n)
 			}
 		}
@@ -75,7 +75,7 @@ func BenchmarkCheck(b *testing.B) {
 	for _, f := range encodings {
 		b.Run(f.name, func(b *testing.B) {
 			h, q := testHeader(), fullQueue()
-			buf := AppendQueue(nil, f.encoding, &h, &q)
+			buf := Append(nil, f.encoding, h, &q)
 			b.SetBytes(int64(len(buf)))
 			b.ReportAllocs()
 			for b.Loop() {
@@ -91,7 +91,7 @@ func BenchmarkDecode(b *testing.B) {
 	for _, want := range steadyRecords(b) {
 		for _, f := range encodings {
 			b.Run(want.Kind.String()+"/"+f.name, func(b *testing.B) {
-				buf := Append(nil, f.encoding, want)
+				buf := Append(nil, f.encoding, want.Header, want.Body())
 				b.SetBytes(int64(len(buf)))
 				b.ReportAllocs()
 				var d Decoder
@@ -114,7 +114,7 @@ func BenchmarkEncode(b *testing.B) {
 				var buf []byte
 				b.ReportAllocs()
 				for b.Loop() {
-					buf = Append(buf[:0], f.encoding, want)
+					buf = Append(buf[:0], f.encoding, want.Header, want.Body())
 				}
 				b.SetBytes(int64(len(buf)))
 			})
@@ -127,7 +127,7 @@ func BenchmarkDecodeListedSlots(b *testing.B) {
 	for i := range uint32(MaxListedSlots) {
 		w.Slots = append(w.Slots, Slot{Opcode: 2, Priority: 2, NArgs: 2, Args: [MaxSlotArgs]uint32{1, i}})
 	}
-	payload := AppendWork(nil, EncodingArray, &Header{Incarnation: 1, Seq: 1}, &w)
+	payload := Append(nil, EncodingArray, Header{Incarnation: 1, Seq: 1}, &w)
 	var d Decoder
 	r := new(Record)
 	b.ReportAllocs()

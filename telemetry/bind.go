@@ -23,36 +23,14 @@ type binding struct {
 	has      *Presence // nil for the kinds that are always sent whole
 }
 
-// bindKind binds the body that kind names.
-func bindKind(kind Kind, r *Record) *binding {
-	switch kind {
-	case KindQueue:
-		return bind(queueSchema, &r.Header, &r.Queue)
-	case KindGraph:
-		return bind(graphSchema, &r.Header, &r.Graph)
-	case KindPriority:
-		return bind(prioritySchema, &r.Header, &r.Priority)
-	case KindLaunch:
-		return bind(launchSchema, &r.Header, &r.Launch)
-	case KindWorker:
-		return bind(workerSchema, &r.Header, &r.Worker)
-	case KindRecommendation:
-		return bind(recommendationSchema, &r.Header, &r.Recommendation)
-	case KindWork:
-		return bind(workSchema, &r.Header, &r.Work)
-	case KindDone:
-		return bind(doneSchema, &r.Header, &r.Done)
-	case KindHeap:
-		return bind(heapSchema, &r.Header, &r.Heap)
-	case KindGraphRequest:
-		return bind(graphRequestSchema, &r.Header, &r.GraphRequest)
-	case KindCancel:
-		return bind(cancelSchema, &r.Header, &r.Cancel)
-	}
-	return bind(rejectedSchema, &r.Header, &r.Rejected)
+// bind binds the body that r.Kind names.
+func bind(r *Record) *binding {
+	b := r.Body()
+	return b.rows().bind(&r.Header, b)
 }
 
-func bind[T any](s *schema[T], h *Header, body *T) *binding {
+func (s *schema[T]) bind(h *Header, of Body) *binding {
+	body := of.(any).(*T)
 	b := &binding{kind: s.kind, keys: s.keys, required: s.required, targets: make([]target, 0, len(headerFields)+len(s.fields))}
 	for i := range headerFields {
 		b.targets = append(b.targets, headerFields[i].bind(h))

@@ -87,7 +87,7 @@ func (d *Decoder) record(r *Record) *failure {
 	}
 	b := d.bound[kind]
 	if b == nil {
-		b = bindKind(kind, r)
+		b = bind(r)
 		d.bound[kind] = b
 	}
 	if bad := d.fields(b, &in); bad != nil {

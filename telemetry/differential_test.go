@@ -121,7 +121,8 @@ func TestDecoderAgreesWithTheSchemaOnLibraryEncodings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]Kind{KindQueue, KindGraph, KindPriority}).Draw(t, "kind")
 		r := new(Record)
-		b := bindKind(kind, r)
+		r.Kind = kind
+		b := bind(r)
 		samples := make([]sample, len(b.targets))
 		for pos := range samples {
 			switch pos {

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"fmt"
 	"math/bits"
 	"strings"
 	"sync"
@@ -19,36 +18,12 @@ const (
 	EncodingArray                 // schema order, nil for an absent field, enumerations by code
 )
 
-// Append appends the record with the body that r.Kind names, which must be one
-// of the kinds of this package.
-func Append(dst []byte, e Encoding, r *Record) []byte {
-	switch r.Kind {
-	case KindQueue:
-		return AppendQueue(dst, e, &r.Header, &r.Queue)
-	case KindGraph:
-		return AppendGraph(dst, e, &r.Header, &r.Graph)
-	case KindPriority:
-		return AppendPriority(dst, e, &r.Header, &r.Priority)
-	case KindLaunch:
-		return AppendLaunch(dst, e, &r.Header, &r.Launch)
-	case KindWorker:
-		return AppendWorker(dst, e, &r.Header, &r.Worker)
-	case KindRecommendation:
-		return AppendRecommendation(dst, e, &r.Header, &r.Recommendation)
-	case KindWork:
-		return AppendWork(dst, e, &r.Header, &r.Work)
-	case KindDone:
-		return AppendDone(dst, e, &r.Header, &r.Done)
-	case KindRejected:
-		return AppendRejected(dst, e, &r.Header, &r.Rejected)
-	case KindHeap:
-		return AppendHeap(dst, e, &r.Header, &r.Heap)
-	case KindGraphRequest:
-		return AppendGraphRequest(dst, e, &r.Header, &r.GraphRequest)
-	case KindCancel:
-		return AppendCancel(dst, e, &r.Header, &r.Cancel)
-	}
-	panic(fmt.Sprintf("telemetry: append: %v is not a kind of record", r.Kind))
+// Append appends a record to dst and returns it. The kind is that of the body, whatever the
+// header says. Of a body with presence bits it writes the fields whose bit is set, of any other
+// all. It cuts texts and lists to their bounds and checks nothing else: a value out of range
+// is refused by the receiver.
+func Append(dst []byte, e Encoding, h Header, b Body) []byte {
+	return b.rows().append(dst, e, h, b)
 }
 
 // encoder is a msgpack encoder that appends to a slice. Its writer is the
@@ -57,7 +32,7 @@ func Append(dst []byte, e Encoding, r *Record) []byte {
 type encoder struct {
 	*msgpack.Encoder
 	out    []byte
-	header Header // a copy, so that the caller's header need not be on the heap
+	header Header
 }
 
 func (e *encoder) Write(p []byte) (int, error) {
@@ -79,9 +54,10 @@ var encoders = sync.Pool{New: func() any {
 	return e
 }}
 
-func appendRecord[T any](dst []byte, encoding Encoding, h *Header, s *schema[T], body *T) []byte {
+func (s *schema[T]) append(dst []byte, encoding Encoding, h Header, b Body) []byte {
+	body := b.(any).(*T)
 	e := encoders.Get().(*encoder)
-	e.out, e.header = dst, *h
+	e.out, e.header = dst, h
 	e.header.Kind = s.kind
 	have := uint64(1)<<len(s.fields) - 1
 	if s.has != nil {

@@ -59,7 +59,7 @@ func checkDecode(t testing.TB, payload []byte) {
 			checkWords(t, &r.Work)
 		}
 		for _, encoding := range []Encoding{EncodingMap, EncodingArray} {
-			again, err := decodeOne(Append(nil, encoding, r), DefaultWorkLimits)
+			again, err := decodeOne(Append(nil, encoding, r.Header, r.Body()), DefaultWorkLimits)
 			if err != nil || !reflect.DeepEqual(again, r) {
 				t.Fatalf("encoding %d: %v\n got %+v\nwant %+v", encoding, err, again, r)
 			}

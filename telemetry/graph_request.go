@@ -60,7 +60,4 @@ var graphRequestSchema = newSchema(KindGraphRequest, nil,
 	flag("loops", event, func(r *GraphRequest) any { return &r.Loops }),
 )
 
-// AppendGraphRequest appends a request about graphs with all its fields.
-func AppendGraphRequest(dst []byte, e Encoding, h *Header, r *GraphRequest) []byte {
-	return appendRecord(dst, e, h, graphRequestSchema, r)
-}
+func (r *GraphRequest) rows() rows { return graphRequestSchema }

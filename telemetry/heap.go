@@ -46,10 +46,7 @@ func (h *Heap) validate() error {
 	return nil
 }
 
-// AppendHeap appends a heap record with all its fields.
-func AppendHeap(dst []byte, e Encoding, h *Header, b *Heap) []byte {
-	return appendRecord(dst, e, h, heapSchema, b)
-}
+func (b *Heap) rows() rows { return heapSchema }
 
 // AppendWords appends the words that little-endian bytes hold. Bytes behind the
 // last whole word are left out.

@@ -186,7 +186,7 @@ func TestWorkLimitsFitTheLargestBatch(t *testing.T) {
 	}
 	h := testHeader()
 	for _, f := range []Encoding{EncodingMap, EncodingArray} {
-		payload := AppendWork(nil, f, &h, &w)
+		payload := Append(nil, f, h, &w)
 		if _, err := decodeOne(payload, DefaultWorkLimits); err != nil {
 			t.Errorf("encoding %d, %d bytes: %v", f, len(payload), err)
 		}

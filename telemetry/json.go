@@ -124,7 +124,7 @@ func UnknownFields(object []byte) []string {
 	if kind <= int(KindInvalid) {
 		return nil
 	}
-	known := bindKind(Kind(kind), new(Record)).keys
+	known := keysOf(Kind(kind))
 	var unknown []string
 	for name := range fields {
 		if _, ok := known[name]; !ok {
@@ -135,16 +135,21 @@ func UnknownFields(object []byte) []string {
 	return unknown
 }
 
+// keysOf has the names of a kind's fields, header included.
+func keysOf(kind Kind) map[string]int {
+	return bind(&Record{Header: Header{Kind: kind}}).keys
+}
+
 // FieldNames returns the names that the schema of a kind has, in order.
 func FieldNames(kind Kind) []string {
-	return slices.Sorted(maps.Keys(bindKind(kind, new(Record)).keys))
+	return slices.Sorted(maps.Keys(keysOf(kind)))
 }
 
 // MarshalRecommendationJSON is a recommendation as a JSON object with the
 // wire's field names, and the worker, which the wire has in the subject.
 func MarshalRecommendationJSON(worker string, h *Header, r *Recommendation) ([]byte, error) {
 	var fields map[string]any
-	if err := msgpack.Unmarshal(AppendRecommendation(nil, EncodingMap, h, r), &fields); err != nil {
+	if err := msgpack.Unmarshal(Append(nil, EncodingMap, *h, r), &fields); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err) // our own bytes: a bug in the encoder
 	}
 	fields["worker"] = worker

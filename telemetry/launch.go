@@ -177,7 +177,4 @@ func (l *Launch) validate() error {
 	return nil
 }
 
-// AppendLaunch appends a launch report; see AppendQueue.
-func AppendLaunch(dst []byte, e Encoding, h *Header, l *Launch) []byte {
-	return appendRecord(dst, e, h, launchSchema, l)
-}
+func (l *Launch) rows() rows { return launchSchema }

@@ -191,7 +191,7 @@ func TestLiteralBytesDecodeAndEncode(t *testing.T) {
 				if !reflect.DeepEqual(*got, l.want) {
 					t.Errorf("encoding %d:\n got %+v\nwant %+v", encoding, *got, l.want)
 				}
-				if enc := Append(nil, Encoding(encoding), &l.want); !bytes.Equal(enc, payload) {
+				if enc := Append(nil, Encoding(encoding), l.want.Header, l.want.Body()); !bytes.Equal(enc, payload) {
 					t.Errorf("encoding %d: encoder:\n got %x\nwant %x", encoding, enc, payload)
 				}
 			}

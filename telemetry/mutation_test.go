@@ -92,7 +92,7 @@ func manyQueues(n, turn int) []byte {
 		h := Header{Incarnation: 0x1234567890abcdef, Seq: uint64(1 + turn), SentNs: 1_700_000_000_000_000_000, Queue: fmt.Sprint("q", i)}
 		q := fullQueue()
 		q.QueueLen = uint32(300*i + turn)
-		payload = AppendQueue(payload, EncodingArray, &h, &q)
+		payload = Append(payload, EncodingArray, h, &q)
 	}
 	return payload
 }

@@ -135,7 +135,7 @@ func TestEncoderLeavesOutAbsentFields(t *testing.T) {
 		EncodingMap:   "86 a4'kind' a5'queue' a5'minor' 00 ab'incarnation' 01 a3'seq' 01 a7'sent_ns' 00 b4'max_workgroup_size_x' 40",
 		EncodingArray: "99 01 00 01 01 00 c0 c0 c0 40",
 	} {
-		if got := AppendQueue([]byte("x"), Encoding(encoding), &h, &q); string(got) != "x"+string(literal(t, want)) {
+		if got := Append([]byte("x"), Encoding(encoding), h, &q); string(got) != "x"+string(literal(t, want)) {
 			t.Errorf("encoding %d: got %x", encoding, got)
 		}
 	}
@@ -148,12 +148,12 @@ func TestEncoderCutsTextsAtCharacters(t *testing.T) {
 		long = append(long, 'a')
 	}
 	l := Launch{Has: HasLaunch | HasStatus | HasError, Launch: 1, Status: LaunchFailed, Error: string(long) + "é"}
-	r, err := decodeOne(AppendLaunch(nil, EncodingArray, &h, &l), DefaultTelemetryLimits)
+	r, err := decodeOne(Append(nil, EncodingArray, h, &l), DefaultTelemetryLimits)
 	if err != nil || r.Launch.Error != string(long) {
 		t.Errorf("cut at the cap: %q, %v", r.Launch.Error, err)
 	}
 	l.Error = "a\xffb"
-	r, err = decodeOne(AppendLaunch(nil, EncodingArray, &h, &l), DefaultTelemetryLimits)
+	r, err = decodeOne(Append(nil, EncodingArray, h, &l), DefaultTelemetryLimits)
 	if err != nil || r.Launch.Error != "a\ufffdb" {
 		t.Errorf("not UTF-8: %q, %v", r.Launch.Error, err)
 	}

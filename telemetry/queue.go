@@ -67,13 +67,7 @@ var queueSchema = newSchema(KindQueue, func(q *Queue) *Presence { return &q.Has 
 // publisher after two of its records.
 func (q *Queue) Merge(newer *Queue) { merge(queueSchema, q, newer) }
 
-// AppendQueue appends a queue record to dst and returns it. Like every
-// Append function it takes the kind from its name and not from h, writes the
-// fields whose presence bit is set, cuts texts to their cap, and checks
-// nothing else: a value out of range is refused by the receiver.
-func AppendQueue(dst []byte, e Encoding, h *Header, q *Queue) []byte {
-	return appendRecord(dst, e, h, queueSchema, q)
-}
+func (q *Queue) rows() rows { return queueSchema }
 
 // Graph reports the frontier and the memory of one queue's graph.
 type Graph struct {
@@ -139,10 +133,7 @@ func (g *Graph) validate() error {
 	return nil
 }
 
-// AppendGraph appends a graph record; see AppendQueue.
-func AppendGraph(dst []byte, e Encoding, h *Header, g *Graph) []byte {
-	return appendRecord(dst, e, h, graphSchema, g)
-}
+func (g *Graph) rows() rows { return graphSchema }
 
 // Priority sets the scheduling priority of one queue among its siblings.
 type Priority struct {
@@ -173,7 +164,4 @@ var prioritySchema = newSchema(KindPriority, func(p *Priority) *Presence { retur
 // Merge overwrites what newer carries and keeps the rest.
 func (p *Priority) Merge(newer *Priority) { merge(prioritySchema, p, newer) }
 
-// AppendPriority appends a priority record; see AppendQueue.
-func AppendPriority(dst []byte, e Encoding, h *Header, p *Priority) []byte {
-	return appendRecord(dst, e, h, prioritySchema, p)
-}
+func (p *Priority) rows() rows { return prioritySchema }

@@ -76,8 +76,4 @@ var recommendationSchema = newSchema(KindRecommendation, nil,
 	u32("in_flight", gauge, "launches", func(r *Recommendation) *uint32 { return &r.InFlight }),
 )
 
-// AppendRecommendation appends a recommendation with all its fields, and at
-// most the first MaxReasons reasons.
-func AppendRecommendation(dst []byte, e Encoding, h *Header, r *Recommendation) []byte {
-	return appendRecord(dst, e, h, recommendationSchema, r)
-}
+func (r *Recommendation) rows() rows { return recommendationSchema }

@@ -44,6 +44,24 @@ type Record struct {
 	Cancel         Cancel
 }
 
+// Body is what a record carries beside its header: a pointer to the struct of a kind.
+type Body interface{ rows() rows }
+
+// rows is a schema without its type parameter. The body is one of its kind.
+type rows interface {
+	bind(h *Header, body Body) *binding
+	append(dst []byte, e Encoding, h Header, body Body) []byte
+}
+
+// Body returns the body that r.Kind names, which must be one of the kinds of this package.
+func (r *Record) Body() Body {
+	return [...]Body{
+		KindQueue: &r.Queue, KindGraph: &r.Graph, KindPriority: &r.Priority, KindLaunch: &r.Launch,
+		KindWorker: &r.Worker, KindRecommendation: &r.Recommendation, KindWork: &r.Work, KindDone: &r.Done,
+		KindRejected: &r.Rejected, KindHeap: &r.Heap, KindGraphRequest: &r.GraphRequest, KindCancel: &r.Cancel,
+	}[r.Kind]
+}
+
 // Validate checks the rules that involve more than one field, or a field and
 // its context. Ranges of single fields are the schema's, and the Decoder has
 // applied both to every record it returns; a publisher may call Validate on

@@ -17,7 +17,4 @@ var rejectedSchema = newSchema(KindRejected, nil,
 	u64("suppressed", event, "records", func(r *Rejected) *uint64 { return &r.Suppressed }),
 )
 
-// AppendRejected appends a rejected record with all its fields.
-func AppendRejected(dst []byte, e Encoding, h *Header, r *Rejected) []byte {
-	return appendRecord(dst, e, h, rejectedSchema, r)
-}
+func (r *Rejected) rows() rows { return rejectedSchema }

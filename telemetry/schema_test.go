@@ -31,7 +31,8 @@ func allSchemas() []kindSchema {
 	r := new(Record)
 	var out []kindSchema
 	for k := KindQueue; k <= lastKind; k++ {
-		b := bindKind(k, r)
+		r.Kind = k
+		b := bind(r)
 		s := kindSchema{kind: k, targets: b.targets, has: b.has != nil}
 		for i := range b.targets {
 			s.specs = append(s.specs, b.targets[i].spec)

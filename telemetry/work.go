@@ -100,10 +100,7 @@ func (w *Work) Validate() error {
 	return nil
 }
 
-// AppendWork appends a batch of slots; see AppendQueue.
-func AppendWork(dst []byte, e Encoding, h *Header, w *Work) []byte {
-	return appendRecord(dst, e, h, workSchema, w)
-}
+func (w *Work) rows() rows { return workSchema }
 
 // Fault is one slot of a batch that ended in a fault.
 type Fault struct {
@@ -149,11 +146,7 @@ func (d *Done) validate() error {
 	return nil
 }
 
-// AppendDone appends a done record with all its fields, and at most the first
-// MaxFaults faults.
-func AppendDone(dst []byte, e Encoding, h *Header, d *Done) []byte {
-	return appendRecord(dst, e, h, doneSchema, d)
-}
+func (d *Done) rows() rows { return doneSchema }
 
 // CancelFound says what a worker found of a batch that is to be withdrawn.
 type CancelFound uint8
@@ -183,10 +176,7 @@ var cancelSchema = newSchema(KindCancel, nil,
 	u32("slots", event, "slots", func(c *Cancel) *uint32 { return &c.Slots }).to(MaxBatchSlots),
 )
 
-// AppendCancel appends a cancel record with all its fields.
-func AppendCancel(dst []byte, e Encoding, h *Header, c *Cancel) []byte {
-	return appendRecord(dst, e, h, cancelSchema, c)
-}
+func (c *Cancel) rows() rows { return cancelSchema }
 
 // Outcome says what became of a submitted batch, so that the consumer of the
 // work stream knows how to acknowledge it.

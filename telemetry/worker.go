@@ -65,7 +65,4 @@ var workerSchema = newSchema(KindWorker, func(w *Worker) *Presence { return &w.H
 	u32("lease_slots", gauge, "slots", func(w *Worker) *uint32 { return &w.LeaseSlots }).to(MaxBatchSlots),
 )
 
-// AppendWorker appends a worker announcement; see AppendQueue.
-func AppendWorker(dst []byte, e Encoding, h *Header, w *Worker) []byte {
-	return appendRecord(dst, e, h, workerSchema, w)
-}
+func (w *Worker) rows() rows { return workerSchema }

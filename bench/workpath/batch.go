@@ -21,7 +21,7 @@ const nameForm = "batch%012d"
 func newBatch(w telemetry.Work) *batch {
 	w.Batch = fmt.Sprintf(nameForm, 0)
 	w.Has |= telemetry.HasBatch
-	b := &batch{payload: telemetry.AppendWork(nil, telemetry.EncodingArray, &telemetry.Header{Incarnation: 1, Seq: 1, SentNs: 1}, &w)}
+	b := &batch{payload: telemetry.Append(nil, telemetry.EncodingArray, telemetry.Header{Incarnation: 1, Seq: 1, SentNs: 1}, &w)}
 	b.at = bytes.Index(b.payload, []byte(w.Batch))
 	return b
 }

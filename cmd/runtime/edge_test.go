@@ -141,7 +141,7 @@ func (e *edge) announce() {
 	e.t.Helper()
 	known := e.status().Workers
 	h := telemetry.Header{Incarnation: goodIncarnation, Seq: 1}
-	e.hostile.publish("ringmaster.v1.worker.w2", "", telemetry.AppendWorker(nil, telemetry.EncodingArray, &h, &telemetry.Worker{
+	e.hostile.publish("ringmaster.v1.worker.w2", "", telemetry.Append(nil, telemetry.EncodingArray, h, &telemetry.Worker{
 		Has: telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension |
 			telemetry.HasWorkerMaxInvocationsPerWorkgroup | telemetry.HasSubgroupSize,
 		MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65_535, MaxInvocationsPerWorkgroup: 1024, SubgroupSize: 32,
@@ -176,7 +176,7 @@ func (e *edge) status() (s edgeStatus) {
 // lengthRecord encodes the length of a queue.
 func lengthRecord(incarnation, seq uint64, queue string, length uint32) []byte {
 	h := telemetry.Header{Incarnation: incarnation, Seq: seq, Queue: queue}
-	return telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: length})
+	return telemetry.Append(nil, telemetry.EncodingMap, h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: length})
 }
 
 // publish sends the next length of the good queue and waits for the decision
@@ -225,9 +225,9 @@ func TestHostilePublisherIsRefusedWithReasonsAndTheGoodOneIsAnswered(t *testing.
 	e.publish()
 	h := telemetry.Header{Incarnation: 6, Seq: 1}
 	good := lengthRecord(6, 1, "", 5)
-	dense := telemetry.AppendGraph(nil, telemetry.EncodingMap, &h, &telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: 10_001})
-	advice := telemetry.AppendRecommendation(nil, telemetry.EncodingMap, &h, &telemetry.Recommendation{Decision: 1})
-	device := telemetry.AppendWorker(nil, telemetry.EncodingMap, &h, &telemetry.Worker{})
+	dense := telemetry.Append(nil, telemetry.EncodingMap, h, &telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: 10_001})
+	advice := telemetry.Append(nil, telemetry.EncodingMap, h, &telemetry.Recommendation{Decision: 1})
+	device := telemetry.Append(nil, telemetry.EncodingMap, h, &telemetry.Worker{})
 	e.hostile.send("SUB victim.> 1")
 	// Two workers, because one has 20 refusals reported at once.
 	for _, c := range []struct {
@@ -317,7 +317,7 @@ func TestNobodyReplaysOrRewindsTheSequenceOfAnother(t *testing.T) {
 	const second = goodIncarnation + 1
 	counted := func(seq, requeues uint64) []byte {
 		h := telemetry.Header{Incarnation: second, Seq: seq}
-		return telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, &telemetry.Queue{
+		return telemetry.Append(nil, telemetry.EncodingMap, h, &telemetry.Queue{
 			Has: telemetry.HasQueueLen | telemetry.HasRequeueCount | telemetry.HasQueueTakeOver, QueueLen: 400, RequeueCount: requeues, TakeOver: true})
 	}
 	for seq := range uint64(2) {

@@ -37,7 +37,7 @@ func TestABatchIsAsLargeAsItsMessageMayBe(t *testing.T) {
 	}
 	n := batchSlots(slots)
 	work := telemetry.Work{Has: telemetry.HasAllWork &^ telemetry.HasSlots, Batch: "b", Runs: []telemetry.Run{runOf(slots[1 : n+1])}}
-	payload := telemetry.AppendWork(nil, telemetry.EncodingMap, &telemetry.Header{Incarnation: 1, Seq: 1}, &work)
+	payload := telemetry.Append(nil, telemetry.EncodingMap, telemetry.Header{Incarnation: 1, Seq: 1}, &work)
 	if limit := telemetry.DefaultWorkLimits.MaxBytes; len(payload) > limit || len(payload) < limit*9/10 {
 		t.Errorf("%d slots are %d bytes, the limit is %d", n, len(payload), limit)
 	}

@@ -224,10 +224,6 @@ func (c *Conn) Encoding() telemetry.Encoding { return c.cfg.Encoding }
 // Header is that of the next record on a subject, sent now.
 func (c *Conn) Header(subject string) telemetry.Header { return c.header(subject) }
 
-// AnswerHeader is that of a request or an answer: its subject carries one record, the
-// first of its own sequence.
-func (c *Conn) AnswerHeader() telemetry.Header { return c.newHeader(1) }
-
 // header starts the header of a record that is about to be sent on subject.
 func (c *Conn) header(subject string) telemetry.Header {
 	return c.newHeader(c.seqs.next(subject))

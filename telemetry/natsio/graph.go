@@ -152,5 +152,5 @@ func (s *GraphService) finish(reply string, r *telemetry.GraphRequest, err error
 		return
 	}
 	h := s.header()
-	s.respond(reply, telemetry.AppendGraphRequest(nil, s.conn.cfg.Encoding, &h, r))
+	s.respond(reply, telemetry.Append(nil, s.conn.cfg.Encoding, h, r))
 }

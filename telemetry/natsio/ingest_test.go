@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 		}
 		return nil
 	}
-	recommendation := telemetry.AppendRecommendation(nil, telemetry.EncodingMap, &telemetry.Header{Incarnation: 1, Seq: 1}, &telemetry.Recommendation{Decision: 1})
+	recommendation := telemetry.Append(nil, telemetry.EncodingMap, telemetry.Header{Incarnation: 1, Seq: 1}, &telemetry.Recommendation{Decision: 1})
 	for _, c := range []struct {
 		name, subject, reason string
 		payload               []byte

@@ -211,7 +211,7 @@ func flush(t *testing.T, c *Conn) {
 
 // askFor publishes records and waits for the recommendation that takes them into account.
 func askFor(ctx context.Context, c *Conn, worker, queue string, payload []byte) (telemetry.Header, telemetry.Recommendation, error) {
-	r, err := c.Ask(ctx, c.cfg.Subjects.Telemetry(worker, queue), payload, telemetry.DefaultTelemetryLimits, telemetry.SubjectSnapshot)
+	r, err := c.ask(ctx, c.cfg.Subjects.Telemetry(worker, queue), payload, telemetry.DefaultTelemetryLimits, telemetry.SubjectSnapshot)
 	if err != nil {
 		return telemetry.Header{}, telemetry.Recommendation{}, err
 	}
@@ -278,25 +278,25 @@ func (l *logLines) wait(t *testing.T, text string) string {
 // queueRecord encodes a queue record; length tells records apart.
 func queueRecord(length uint32, queue string) []byte {
 	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1, Queue: queue}
-	return telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: length})
+	return telemetry.Append(nil, telemetry.EncodingMap, h, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: length})
 }
 
 // badRecord is a well-formed record whose kind exists and whose value does not fit.
 func badRecord() []byte {
 	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}
 	g := telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: 10001}
-	return telemetry.AppendGraph(nil, telemetry.EncodingMap, &h, &g)
+	return telemetry.Append(nil, telemetry.EncodingMap, h, &g)
 }
 
 func priorityRecord() []byte {
 	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}
-	return telemetry.AppendPriority(nil, telemetry.EncodingMap, &h, &telemetry.Priority{Has: telemetry.HasPriority, Priority: 1})
+	return telemetry.Append(nil, telemetry.EncodingMap, h, &telemetry.Priority{Has: telemetry.HasPriority, Priority: 1})
 }
 
 func workerRecord() []byte {
 	h := telemetry.Header{Incarnation: 7, Seq: 1, SentNs: 1}
 	w := telemetry.Worker{Has: telemetry.HasAllWorker, MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 1024, MaxInvocationsPerWorkgroup: 256}
-	return telemetry.AppendWorker(nil, telemetry.EncodingArray, &h, &w)
+	return telemetry.Append(nil, telemetry.EncodingArray, h, &w)
 }
 
 // publishTelemetry sends records of a queue.

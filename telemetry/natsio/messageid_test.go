@@ -17,7 +17,7 @@ func TestAMessageIDThatDoesNotNameItsQueueIsRefused(t *testing.T) {
 		if id != "" {
 			m.Header.Set(jetstream.MsgIDHeader, id)
 		}
-		m.Data = telemetry.AppendWork(nil, telemetry.EncodingArray, &telemetry.Header{Incarnation: 7, Seq: 1}, batchOf(batch, 1))
+		m.Data = telemetry.Append(nil, telemetry.EncodingArray, telemetry.Header{Incarnation: 7, Seq: 1}, batchOf(batch, 1))
 		if _, err := s.client.JetStream().PublishMsg(testContext(t), m); err != nil {
 			t.Fatal(err)
 		}

@@ -77,53 +77,37 @@ func (p *Outlet) Recommend(worker, queue string, r *telemetry.Recommendation, re
 	if p.cfg.Deciders.Who(worker) != DecidesThis {
 		return // another process does, and has answered
 	}
-	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Recommend(worker, queue))
-	defer p.news.seal()
-	if l != nil {
-		l.replies = append(l.replies, replies...)
-		l.payload = telemetry.AppendRecommendation(l.payload, p.conn.cfg.Encoding, &h, r)
-	}
+	p.send(p.conn.cfg.Subjects.Recommend(worker, queue), r, replies)
 }
 
 // Report publishes a copy of a local launch report on the queue's telemetry subject.
 func (p *Outlet) Report(worker, queue string, r *telemetry.Launch) {
-	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Telemetry(worker, queue))
-	defer p.news.seal()
-	if l != nil {
-		l.payload = telemetry.AppendLaunch(l.payload, p.conn.cfg.Encoding, &h, r)
-	}
+	p.send(p.conn.cfg.Subjects.Telemetry(worker, queue), r, nil)
 }
 
 // Graph publishes what is known of the queue's graph on the queue's telemetry subject, and
 // returns the record's header.
 func (p *Outlet) Graph(worker, queue string, r *telemetry.Graph) telemetry.Header {
-	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Telemetry(worker, queue))
-	defer p.news.seal()
-	if l != nil {
-		l.payload = telemetry.AppendGraph(l.payload, p.conn.cfg.Encoding, &h, r)
-	}
-	return h
+	return p.send(p.conn.cfg.Subjects.Telemetry(worker, queue), r, nil)
 }
 
 // Announce publishes a worker and its device.
 func (p *Outlet) Announce(worker string, r *telemetry.Worker) {
-	l, h := p.news.address(p.conn, p.conn.cfg.Subjects.Worker(worker))
-	defer p.news.seal()
-	if l != nil {
-		l.payload = telemetry.AppendWorker(l.payload, p.conn.cfg.Encoding, &h, r)
-	}
+	p.send(p.conn.cfg.Subjects.Worker(worker), r, nil)
 }
 
-// address opens a letter for news and draws its header while the outbox is
-// held, so that the records of a subject are written in the order of their
-// numbers.
-func (o *outbox) address(c *Conn, subject string) (*letter, telemetry.Header) {
-	l, err := o.open(true)
-	if err != nil {
-		return nil, telemetry.Header{}
+// send puts a record into the outbox of news, and returns its header. The header is drawn
+// while the outbox is held, so that the records of a subject are written in the order of
+// their numbers.
+func (p *Outlet) send(subject string, body telemetry.Body, replies []string) (h telemetry.Header) {
+	l, err := p.news.open(true)
+	defer p.news.seal()
+	if err == nil {
+		h = p.conn.header(subject)
+		l.subject, l.replies = subject, append(l.replies, replies...)
+		l.payload = telemetry.Append(l.payload, p.conn.cfg.Encoding, h, body)
 	}
-	l.subject = subject
-	return l, c.header(subject)
+	return h
 }
 
 // Done publishes a finished batch. sent is called exactly once, from a
@@ -139,7 +123,7 @@ func (p *Outlet) Done(worker, queue string, r *telemetry.Done, sent func(error))
 	}
 	h := p.conn.header(subject)
 	l.subject, l.sent = subject, sent
-	l.payload = telemetry.AppendDone(l.payload, p.conn.cfg.Encoding, &h, r)
+	l.payload = telemetry.Append(l.payload, p.conn.cfg.Encoding, h, r)
 }
 
 // writeNews writes what is in the outbox, in order.

@@ -123,7 +123,7 @@ func (j *rejecter) publish(r refusal, suppressed uint64) error {
 		Suppressed: suppressed,
 	}
 	h := j.conn.header(to)
-	j.buf = telemetry.AppendRejected(j.buf[:0], j.conn.cfg.Encoding, &h, &body)
+	j.buf = telemetry.Append(j.buf[:0], j.conn.cfg.Encoding, h, &body)
 	return j.conn.publish(to, j.buf)
 }
 

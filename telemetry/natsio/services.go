@@ -156,7 +156,7 @@ func (s *HeapService) carryOut(_, queue, reply string) {
 		return
 	}
 	h := s.header()
-	s.answer = telemetry.AppendHeap(s.answer[:0], s.conn.cfg.Encoding, &h, &s.record.Heap)
+	s.answer = telemetry.Append(s.answer[:0], s.conn.cfg.Encoding, h, &s.record.Heap)
 	s.respond(reply, s.answer)
 }
 
@@ -229,6 +229,6 @@ func (s *CancelService) carryOut(worker, queue, reply string) {
 		}
 		h := s.header()
 		answer := telemetry.Cancel{Batch: batch, Found: found, Slots: uint32(slots)}
-		s.respond(reply, telemetry.AppendCancel(nil, s.conn.cfg.Encoding, &h, &answer))
+		s.respond(reply, telemetry.Append(nil, s.conn.cfg.Encoding, h, &answer))
 	})
 }

@@ -58,7 +58,7 @@ func storeWork(t *testing.T, c *Conn, queue string, w *telemetry.Work) (duplicat
 	ctx := testContext(t)
 	m := nats.NewMsg(c.cfg.Subjects.Work("gpu0", queue))
 	m.Header.Set(jetstream.MsgIDHeader, "gpu0."+queue+"."+w.Batch)
-	m.Data = telemetry.AppendWork(nil, telemetry.EncodingArray, &telemetry.Header{Incarnation: 9, Seq: 1, SentNs: 1234}, w)
+	m.Data = telemetry.Append(nil, telemetry.EncodingArray, telemetry.Header{Incarnation: 9, Seq: 1, SentNs: 1234}, w)
 	for attempt := 1; ; attempt++ {
 		once, cancel := context.WithTimeout(ctx, apiTimeout)
 		ack, err := c.js.PublishMsg(once, m, ownRetries)

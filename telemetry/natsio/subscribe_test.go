@@ -11,7 +11,7 @@ import (
 
 func launchRecord(n uint64, queue string) []byte {
 	h := telemetry.Header{Incarnation: 7, Seq: n, SentNs: 1, Queue: queue}
-	return telemetry.AppendLaunch(nil, telemetry.EncodingArray, &h, launchReportOf(n))
+	return telemetry.Append(nil, telemetry.EncodingArray, h, launchReportOf(n))
 }
 
 func TestLaunchSubscriptionPicksLaunchReportsAndNamesTheirQueues(t *testing.T) {

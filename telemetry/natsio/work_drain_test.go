@@ -96,7 +96,7 @@ func TestBatchesThatWereReadShareNoMemory(t *testing.T) {
 			Has: telemetry.HasBatch | telemetry.HasSlots, Batch: "b",
 			Slots: []telemetry.Slot{{Opcode: opcode}, {Opcode: opcode}},
 		}
-		m := &heldMessage{payload: telemetry.AppendWork(nil, telemetry.EncodingArray, &h, &sent)}
+		m := &heldMessage{payload: telemetry.Append(nil, telemetry.EncodingArray, h, &sent)}
 		work, _, err := w.decode(&batch{queue: "a"}, m)
 		if err != nil {
 			t.Fatal(err)

@@ -205,7 +205,7 @@ func TestBadBatchesNeverReachTheHandler(t *testing.T) {
 	}
 	flush(t, s.client)
 	h := telemetry.Header{Incarnation: 9, Seq: 1}
-	good := telemetry.AppendWork(nil, telemetry.EncodingMap, &h, batchOf("x", 1))
+	good := telemetry.Append(nil, telemetry.EncodingMap, h, batchOf("x", 1))
 	other := h
 	other.Queue = "b"
 	for _, c := range []struct {
@@ -215,8 +215,8 @@ func TestBadBatchesNeverReachTheHandler(t *testing.T) {
 		{"not msgpack", "work.gpu0.a", telemetry.ReasonMalformed, []byte("hello")},
 		{"wrong kind", "work.gpu0.a", telemetry.ReasonWrongKind, queueRecord(1, "")},
 		{"two batches", "work.gpu0.a", telemetry.ReasonOversized, append(good[:len(good):len(good)], good...)},
-		{"another queue", "work.gpu0.a", telemetry.ReasonInconsistent, telemetry.AppendWork(nil, telemetry.EncodingMap, &other, batchOf("x", 1))},
-		{"no slots", "work.gpu0.a", telemetry.ReasonOutOfRange, telemetry.AppendWork(nil, telemetry.EncodingMap, &h, batchOf("x", 0))},
+		{"another queue", "work.gpu0.a", telemetry.ReasonInconsistent, telemetry.Append(nil, telemetry.EncodingMap, other, batchOf("x", 1))},
+		{"no slots", "work.gpu0.a", telemetry.ReasonOutOfRange, telemetry.Append(nil, telemetry.EncodingMap, h, batchOf("x", 0))},
 		{"bad subject", "work.gpu0.a.b", telemetry.ReasonBadToken, good},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -75,7 +75,7 @@ func TestCancelTellsWhatTheWorkerFound(t *testing.T) {
 func TestHostileCancelRequestsAreAnsweredAndAskNobody(t *testing.T) {
 	asked, _, c := serveCancel(t)
 	h := telemetry.Header{Incarnation: 1, Seq: 1}
-	good := telemetry.AppendCancel(nil, telemetry.EncodingArray, &h, &telemetry.Cancel{Batch: "b"})
+	good := telemetry.Append(nil, telemetry.EncodingArray, h, &telemetry.Cancel{Batch: "b"})
 	for name, bad := range map[string]struct {
 		subject string
 		payload []byte
@@ -83,11 +83,11 @@ func TestHostileCancelRequestsAreAnsweredAndAskNobody(t *testing.T) {
 	}{
 		"nothing":        {"a", nil, "400"},
 		"no msgpack":     {"a", []byte("hello"), "400"},
-		"another kind":   {"a", telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, length(1)), "400"},
+		"another kind":   {"a", telemetry.Append(nil, telemetry.EncodingMap, h, length(1)), "400"},
 		"two records":    {"a", slices.Concat(good, good), "400"},
 		"no batch":       {"a", good[:1], "400"},
-		"a bad token":    {"a", telemetry.AppendCancel(nil, telemetry.EncodingArray, &h, &telemetry.Cancel{Batch: "a.b"}), "400"},
-		"too many slots": {"a", telemetry.AppendCancel(nil, telemetry.EncodingArray, &h, &telemetry.Cancel{Batch: "b", Slots: telemetry.MaxBatchSlots + 1}), "400"},
+		"a bad token":    {"a", telemetry.Append(nil, telemetry.EncodingArray, h, &telemetry.Cancel{Batch: "a.b"}), "400"},
+		"too many slots": {"a", telemetry.Append(nil, telemetry.EncodingArray, h, &telemetry.Cancel{Batch: "b", Slots: telemetry.MaxBatchSlots + 1}), "400"},
 		"too large":      {"a", make([]byte, natsio.CancelLimits.MaxBytes+1), "413"},
 		"a bad queue":    {"a$b", good, "400"},
 	} {

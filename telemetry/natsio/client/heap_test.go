@@ -154,7 +154,7 @@ func TestHostileHeapRequestsAreAnsweredAndChangeNothing(t *testing.T) {
 	heap, _, c := serveHeap(t, 100)
 	must(t, upload(testContext(t), c, "gpu0", "a", 0, []uint32{5}))
 	h := telemetry.Header{Incarnation: 1, Seq: 1}
-	request := func(b telemetry.Heap) []byte { return telemetry.AppendHeap(nil, telemetry.EncodingArray, &h, &b) }
+	request := func(b telemetry.Heap) []byte { return telemetry.Append(nil, telemetry.EncodingArray, h, &b) }
 	word := []byte{1, 2, 3, 4}
 	for name, bad := range map[string]struct {
 		payload []byte
@@ -162,7 +162,7 @@ func TestHostileHeapRequestsAreAnsweredAndChangeNothing(t *testing.T) {
 	}{
 		"nothing":              {nil, "400"},
 		"no msgpack":           {[]byte("hello"), "400"},
-		"another kind":         {telemetry.AppendQueue(nil, telemetry.EncodingMap, &h, length(1)), "400"},
+		"another kind":         {telemetry.Append(nil, telemetry.EncodingMap, h, length(1)), "400"},
 		"two records":          {slices.Concat(request(telemetry.Heap{Op: telemetry.HeapWrite, Data: word}), request(telemetry.Heap{Op: telemetry.HeapWrite, Data: word})), "400"},
 		"a write of nothing":   {request(telemetry.Heap{Op: telemetry.HeapWrite}), "400"},
 		"a count that lies":    {request(telemetry.Heap{Op: telemetry.HeapWrite, Count: 2, Data: word}), "400"},

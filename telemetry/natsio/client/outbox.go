@@ -225,6 +225,6 @@ func fell(q, last *telemetry.Queue) bool {
 func judge(r *telemetry.Record) error {
 	var d telemetry.Decoder
 	var read telemetry.Record
-	d.Reset(telemetry.Append(nil, telemetry.EncodingArray, r))
+	d.Reset(telemetry.Append(nil, telemetry.EncodingArray, r.Header, r.Body()))
 	return d.Next(&read)
 }

@@ -118,7 +118,7 @@ func (p *Publisher) encode(payload []byte, r *report) []byte {
 	if !p.cfg.PerQueue {
 		record.Header.Queue = r.queue
 	}
-	return telemetry.Append(payload, p.conn.Encoding(), &record)
+	return telemetry.Append(payload, p.conn.Encoding(), record.Header, record.Body())
 }
 
 // Flush returns nil once the server has everything that was reported before. Without a

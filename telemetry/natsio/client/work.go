@@ -74,7 +74,7 @@ func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w 
 	}
 	m := nats.NewMsg(conn.Subjects().Work(worker, queue))
 	m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s.%s.%s.%x", worker, queue, w.Batch, h.Incarnation))
-	m.Data = telemetry.AppendWork(nil, encoding, &h, w)
+	m.Data = telemetry.Append(nil, encoding, h, w)
 	if limit := telemetry.DefaultWorkLimits.MaxBytes; len(m.Data) > limit {
 		return nil, fmt.Errorf("%w: batch %q takes %d bytes, at most %d", natsio.ErrTooLarge, w.Batch, len(m.Data), limit)
 	}
