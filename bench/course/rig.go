@@ -205,7 +205,7 @@ func (r *rig) submit(ctx context.Context, queue string, runs []telemetry.Run) er
 	r.batches++
 	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasRuns, Batch: batchName(r.batches - 1), Runs: runs}
 	h := telemetry.Header{Incarnation: r.submitter.Incarnation(), Seq: r.batches, SentNs: time.Now().UnixNano()}
-	if err := r.stream.Publish(ctx, workerName, queue, h, &w, telemetry.EncodingArray, r.watch.stored); err != nil {
+	if err := r.stream.Publish(ctx, workerName, queue, h, &w, r.watch.stored); err != nil {
 		return fmt.Errorf("submit to %s: %w", queue, err)
 	}
 	return nil

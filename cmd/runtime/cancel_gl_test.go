@@ -48,7 +48,7 @@ func TestCanceledWorkDoesNotRunAndSaysSo(t *testing.T) {
 			work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: ring.PriorityNormal, Args: [12]uint32{1, 0}, NArgs: 2})
 		}
 		header.Seq++
-		if _, err := client.PublishWork(t.Context(), conn, "w1", "q", header, &work, telemetry.EncodingMap); err != nil {
+		if _, err := client.PublishWork(t.Context(), conn, "w1", "q", header, &work); err != nil {
 			t.Fatal(err)
 		}
 	}

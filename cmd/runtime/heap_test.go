@@ -80,7 +80,7 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 	done := func() telemetry.Done {
 		t.Helper()
 		header.Seq++
-		if _, err := client.PublishWork(ctx, conn, "w1", "words", header, &work, telemetry.EncodingMap); err != nil {
+		if _, err := client.PublishWork(ctx, conn, "w1", "words", header, &work); err != nil {
 			t.Fatal(err)
 		}
 		select {

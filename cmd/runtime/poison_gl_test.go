@@ -35,7 +35,7 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: "poison", Slots: make([]telemetry.Slot, 7)}
-	if _, err := client.PublishWork(t.Context(), conn, "w1", "q", telemetry.Header{Incarnation: 7, Seq: 1}, &work, telemetry.EncodingMap); err != nil {
+	if _, err := client.PublishWork(t.Context(), conn, "w1", "q", telemetry.Header{Incarnation: 7, Seq: 1}, &work); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -174,7 +174,7 @@ func (s *submission) send(ctx context.Context, id string, slots []ring.Slot) err
 	s.header.Seq++
 	s.header.SentNs = time.Now().UnixNano()
 	s.sentNs[id] = s.header.SentNs
-	_, err := client.PublishWork(ctx, s.conn, s.cmd.Worker, s.cmd.Queue, s.header, &work, telemetry.EncodingArray)
+	_, err := client.PublishWork(ctx, s.conn, s.cmd.Worker, s.cmd.Queue, s.header, &work)
 	return err
 }
 

@@ -86,7 +86,7 @@ func (p *Player) send(ctx context.Context, queue int) error {
 		q.submitted.Add(uint64(n))
 		q.outstanding.Add(int64(n))
 		q.batches.Add(1)
-		if err := p.stream.Publish(ctx, p.Worker, playerQueues[queue], h, &p.work, p.conn.Encoding(), p.stored); err != nil {
+		if err := p.stream.Publish(ctx, p.Worker, playerQueues[queue], h, &p.work, p.stored); err != nil {
 			return fmt.Errorf("submit to %s: %w", playerQueues[queue], err)
 		}
 		if failed := p.unstored.Load(); failed != nil {

@@ -59,7 +59,7 @@ func submitAdds(t *testing.T, conn *natsio.Conn, first, batches int) {
 	for i := range batches {
 		work.Batch = fmt.Sprintf("b%d", first+i)
 		h := telemetry.Header{Incarnation: 7, Seq: uint64(first + i + 1), SentNs: time.Now().UnixNano()}
-		if _, err := client.PublishWork(t.Context(), conn, "w1", "q", h, &work, telemetry.EncodingMap); err != nil {
+		if _, err := client.PublishWork(t.Context(), conn, "w1", "q", h, &work); err != nil {
 			t.Fatal(err)
 		}
 	}

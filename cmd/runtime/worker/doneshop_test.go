@@ -82,7 +82,7 @@ func (s *doneShop) submit(t *testing.T, queue string, i int, slot func(j int) te
 		w.Slots = append(w.Slots, slot)
 	}
 	h := telemetry.Header{Incarnation: 7, Seq: uint64(i + 1), SentNs: time.Now().UnixNano()}
-	if _, err := client.PublishWork(t.Context(), s.conn, "w1", queue, h, &w, telemetry.EncodingMap); err != nil {
+	if _, err := client.PublishWork(t.Context(), s.conn, "w1", queue, h, &w); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -43,7 +43,7 @@ func TestOutcomes(t *testing.T) {
 	submit := func(batches ...string) {
 		t.Helper()
 		for _, batch := range batches {
-			_, err := PublishWork(testContext(t), conn, "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 1}, batchOf(batch, 3), telemetry.EncodingMap)
+			_, err := PublishWork(testContext(t), conn, "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 1}, batchOf(batch, 3))
 			must(t, err)
 		}
 	}

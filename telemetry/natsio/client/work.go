@@ -38,8 +38,8 @@ var ownRetries = jetstream.WithRetryAttempts(0)
 // which is natsio.ErrNoRuntime if there is no stream. After ctx's error the batch may have
 // been stored.
 func PublishWork(ctx context.Context, conn *natsio.Conn, worker, queue string, h telemetry.Header,
-	w *telemetry.Work, encoding telemetry.Encoding) (duplicate bool, err error) {
-	m, err := workMessage(conn, worker, queue, h, w, encoding)
+	w *telemetry.Work) (duplicate bool, err error) {
+	m, err := workMessage(conn, worker, queue, h, w)
 	if err != nil {
 		return false, err
 	}
@@ -59,7 +59,7 @@ func tellQueued(conn *natsio.Conn, worker, queue string) {
 // workMessage encodes a batch. Its message id is what the stream knows it by. The stream
 // compares ids of all queues, so the id names the queue; and with the incarnation in it
 // nobody else can store something under the id first, which would keep the batch out.
-func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w *telemetry.Work, encoding telemetry.Encoding) (*nats.Msg, error) {
+func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w *telemetry.Work) (*nats.Msg, error) {
 	if err := natsio.CheckNames(worker, queue); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w 
 	}
 	m := nats.NewMsg(conn.Subjects().Work(worker, queue))
 	m.Header.Set(jetstream.MsgIDHeader, fmt.Sprintf("%s.%s.%s.%x", worker, queue, w.Batch, h.Incarnation))
-	m.Data = telemetry.Append(nil, encoding, h, w)
+	m.Data = telemetry.Append(nil, telemetry.EncodingArray, h, w) // the shorter one
 	if limit := telemetry.DefaultWorkLimits.MaxBytes; len(m.Data) > limit {
 		return nil, fmt.Errorf("%w: batch %q takes %d bytes, at most %d", natsio.ErrTooLarge, w.Batch, len(m.Data), limit)
 	}
@@ -170,8 +170,8 @@ func NewWorkPublisher(conn *natsio.Conn, maxPending int) *WorkPublisher {
 // Batches are sent in the order of the calls; one that has to be tried again
 // may be overtaken.
 func (p *WorkPublisher) Publish(ctx context.Context, worker, queue string, h telemetry.Header,
-	w *telemetry.Work, encoding telemetry.Encoding, stored func(duplicate bool, err error)) error {
-	m, err := workMessage(p.conn, worker, queue, h, w, encoding)
+	w *telemetry.Work, stored func(duplicate bool, err error)) error {
+	m, err := workMessage(p.conn, worker, queue, h, w)
 	if err != nil {
 		return err
 	}

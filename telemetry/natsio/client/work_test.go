@@ -37,7 +37,7 @@ func TestWorkPublisherStoresInOrderWithoutWaiting(t *testing.T) {
 	stored := make(chan error, 100)
 	for i := range 100 {
 		must(t, p.Publish(testContext(t), "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: uint64(i + 1)},
-			batchOf(fmt.Sprintf("b%d", i), 1), telemetry.EncodingMap, func(_ bool, err error) { stored <- err }))
+			batchOf(fmt.Sprintf("b%d", i), 1), func(_ bool, err error) { stored <- err }))
 	}
 	for i := range 100 {
 		must(t, receive(t, stored))
@@ -46,7 +46,7 @@ func TestWorkPublisherStoresInOrderWithoutWaiting(t *testing.T) {
 		}
 	}
 	must(t, consumer.Drain(testContext(t)))
-	again, err := PublishWork(testContext(t), conn, "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 101}, batchOf("b7", 1), telemetry.EncodingMap)
+	again, err := PublishWork(testContext(t), conn, "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 101}, batchOf("b7", 1))
 	if err != nil || !again {
 		t.Errorf("batch b7 again: duplicate %v, %v", again, err)
 	}
@@ -64,11 +64,11 @@ func TestAWorkerIsToldOfQueuesWithBatches(t *testing.T) {
 	stored := make(chan error, 1)
 	for i, queue := range []string{"a", "a", "a", "b"} {
 		must(t, p.Publish(testContext(t), "gpu0", queue, telemetry.Header{Incarnation: 9, Seq: uint64(i + 1)},
-			batchOf(fmt.Sprint("b", i), 1), telemetry.EncodingMap, func(_ bool, err error) { stored <- err }))
+			batchOf(fmt.Sprint("b", i), 1), func(_ bool, err error) { stored <- err }))
 		must(t, receive(t, stored))
 		p.toldWhen = time.Now().Add(time.Hour)
 	}
-	_, err = PublishWork(testContext(t), c, "gpu0", "c", telemetry.Header{Incarnation: 9, Seq: 5}, batchOf("b5", 1), telemetry.EncodingMap)
+	_, err = PublishWork(testContext(t), c, "gpu0", "c", telemetry.Header{Incarnation: 9, Seq: 5}, batchOf("b5", 1))
 	must(t, err)
 	for _, queue := range []string{"a", "b", "c"} {
 		if got := receive(t, told); got != "ringmaster.v1.queued.gpu0."+queue {
@@ -92,7 +92,7 @@ func TestWorkThatCannotBeSentIsRefusedAtOnce(t *testing.T) {
 		{"gpu0", "a", batchOf("b", 0), natsio.ErrTooLarge},
 		{"gpu0", "a", batchOf("b", telemetry.MaxBatchSlots+1), natsio.ErrTooLarge},
 	} {
-		_, err := PublishWork(ctx, c, bad.worker, bad.queue, telemetry.Header{}, bad.work, telemetry.EncodingMap)
+		_, err := PublishWork(ctx, c, bad.worker, bad.queue, telemetry.Header{}, bad.work)
 		if !errors.Is(err, bad.want) {
 			t.Errorf("%s.%s batch %q: %v, want %v", bad.worker, bad.queue, bad.work.Batch, err, bad.want)
 		}
@@ -103,7 +103,7 @@ func TestWorkWithoutAStreamSaysThatNoRuntimeIsThere(t *testing.T) {
 	c := dial(t, newServer(t).URL())
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
-	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.EncodingMap)
+	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1))
 	if !errors.Is(err, natsio.ErrNoRuntime) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want ErrNoRuntime and the end of the context", err)
 	}
@@ -116,7 +116,7 @@ func TestWorkThatNobodyConfirmsSaysThatTheStreamIsSilent(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
-	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1), telemetry.EncodingMap)
+	_, err := PublishWork(ctx, c, "gpu0", "a", telemetry.Header{}, batchOf("b", 1))
 	if !errors.Is(err, errSilentStream) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v, want that the stream is silent and the end of the context", err)
 	}
@@ -136,13 +136,13 @@ func TestNobodyElsesMessageKeepsABatchOut(t *testing.T) {
 	}
 	h := telemetry.Header{Incarnation: telemetry.NewIncarnation(), Seq: 1}
 	for again := range 2 {
-		known, err := PublishWork(testContext(t), c, "gpu0", "a", h, batchOf("b1", 1), telemetry.EncodingArray)
+		known, err := PublishWork(testContext(t), c, "gpu0", "a", h, batchOf("b1", 1))
 		if err != nil || known != (again == 1) {
 			t.Errorf("attempt %d: known %v, %v", again, known, err)
 		}
 	}
 	h.Incarnation++
-	if known, err := PublishWork(testContext(t), c, "gpu0", "a", h, batchOf("b1", 1), telemetry.EncodingArray); err != nil || known {
+	if known, err := PublishWork(testContext(t), c, "gpu0", "a", h, batchOf("b1", 1)); err != nil || known {
 		t.Errorf("from another program: known %v, %v", known, err)
 	}
 }
