@@ -248,110 +248,66 @@ func Standard() Config {
 // ErrHysteresisOverflow or ErrMemoryThreshold from a decision, its hysteresis
 // bands do not overlap, and every topology it can enter it can also leave.
 func (c *Config) Validate() error {
-	return errors.Join(c.validateCounts(), c.validateFrontier(), c.validateEdges(), c.validateMemory(), c.validateCounters(), c.Sizing.validate())
+	var p problems
+	p.atLeastOne("min hit capacity", c.MinHitCapacity)
+	p.atLeastOne("hit capacity multiplier", c.HitCapacityMultiplier)
+	p.atLeastOne("saturated waves", c.SaturatedWaves)
+	p.atLeastOne("priority age threshold", c.PriorityAgeThreshold)
+	p.atLeastOne("dwell", uint32(c.Dwell))
+
+	p.atLeastOne("hot opcode threshold", c.HotOpcodeThreshold)
+	p.atLeastOne("hot window threshold", c.HotWindowThreshold)
+	p.loses("hot opcode", c.HotOpcodeThreshold, c.HotOpcodeHysteresis)
+	p.loses("hot window", c.HotWindowThreshold, c.HotWindowHysteresis)
+	p.loses("jit queue length", c.JITQueueLenThreshold, c.JITQueueLenHysteresis)
+	p.demand(c.WorkerHysteresisBps < FullBps, "worker hysteresis of %d bps is not below %d", c.WorkerHysteresisBps, FullBps)
+	p.demand(c.CostHysteresisBps < FullBps, "cost hysteresis of %d bps is not below %d", c.CostHysteresisBps, FullBps)
+
+	// 0 < sparse-h, sparse+h < dense-h, dense+h < 10,000: a band that reached 0 or the whole
+	// could be entered and never left.
+	sparse, dense, h := int(c.SparseFrontierBps), int(c.DenseFrontierBps), int(c.FrontierHysteresisBps)
+	p.demand(sparse > h, "sparse frontier %d bps does not exceed its hysteresis of %d bps", sparse, h)
+	p.demand(sparse+h < dense-h, "sparse frontier %d bps and dense frontier %d bps overlap within a hysteresis of %d bps each", sparse, dense, h)
+	p.demand(dense+h < FullBps, "dense frontier %d bps plus hysteresis of %d bps is not below %d", dense, h, FullBps)
+	p.demand(c.MemoryPressureBps <= FullBps, "memory pressure threshold %d bps is above %d", c.MemoryPressureBps, FullBps)
+	p.demand(c.MemoryPressureBps > c.MemoryHysteresisBps, "memory pressure threshold %d bps does not exceed its hysteresis of %d bps",
+		c.MemoryPressureBps, c.MemoryHysteresisBps)
+	p.atLeastOne("dense look bps", uint32(c.DenseLookBps))
+	p.atLeastOne("sparse node divisor", uint32(c.SparseNodeDivisor))
+	p.demand(c.DenseLookBps <= FullBps, "dense look of %d bps is above %d", c.DenseLookBps, FullBps)
+	p.demand(c.EdgeHysteresisBps <= FullBps, "edge hysteresis of %d bps is above %d", c.EdgeHysteresisBps, FullBps)
+	c.Sizing.validate(&p)
+	return errors.Join(p...)
 }
 
-func (c *Config) validateCounts() error {
-	return errors.Join(
-		atLeastOne("min hit capacity", c.MinHitCapacity),
-		atLeastOne("hit capacity multiplier", c.HitCapacityMultiplier),
-		atLeastOne("saturated waves", c.SaturatedWaves),
-		atLeastOne("hot opcode threshold", c.HotOpcodeThreshold),
-		atLeastOne("hot window threshold", c.HotWindowThreshold),
-		atLeastOne("priority age threshold", c.PriorityAgeThreshold),
-		atLeastOne("dwell", uint32(c.Dwell)),
-	)
+func (s *Sizing) validate(p *problems) {
+	p.atLeastOne("occupancy divisor", s.OccupancyDivisor)
+	p.atLeastOne("max dispatch workgroups", s.MaxDispatchWorkgroups)
+	p.atLeastOne("powerful min groups", s.PowerfulMinGroups)
+	p.atLeastOne("max claim widths", s.MaxClaimWidths)
+	p.atLeastOne("batch depth", s.BatchDepth)
+	p.atLeastOne("max in flight", s.MaxInFlight)
+	p.atLeastOne("max tuned depth", s.MaxTunedDepth)
+	p.atLeastOne("turn", s.TurnUs)
+	power := bits.OnesCount32(s.DefaultSubgroup) == 1 && s.DefaultSubgroup >= 2
+	p.demand(power, "default subgroup %d is not a power of two of at least 2", s.DefaultSubgroup)
+	p.demand(s.MaxDefaultWidth >= s.DefaultSubgroup, "max default width %d is below the default subgroup %d", s.MaxDefaultWidth, s.DefaultSubgroup)
 }
 
-// validateFrontier demands 0 < sparse-h, sparse+h < dense-h, dense+h < 10,000:
-// a band that reached 0 or the whole could be entered and never left.
-func (c *Config) validateFrontier() error {
-	s, d, h := int(c.SparseFrontierBps), int(c.DenseFrontierBps), int(c.FrontierHysteresisBps)
-	var errs []error
-	if s-h <= 0 {
-		errs = append(errs, fmt.Errorf("sparse frontier %d bps does not exceed its hysteresis of %d bps", s, h))
+// problems are those of a configuration.
+type problems []error
+
+func (p *problems) demand(ok bool, format string, args ...any) {
+	if !ok {
+		*p = append(*p, fmt.Errorf(format, args...))
 	}
-	if s+h >= d-h {
-		errs = append(errs, fmt.Errorf("sparse frontier %d bps and dense frontier %d bps overlap within a hysteresis of %d bps each", s, d, h))
-	}
-	if d+h >= FullBps {
-		errs = append(errs, fmt.Errorf("dense frontier %d bps plus hysteresis of %d bps is not below %d", d, h, FullBps))
-	}
-	return errors.Join(errs...)
 }
 
-func (c *Config) validateEdges() error {
-	errs := []error{
-		atLeastOne("dense look bps", uint32(c.DenseLookBps)),
-		atLeastOne("sparse node divisor", uint32(c.SparseNodeDivisor)),
-	}
-	if c.DenseLookBps > FullBps {
-		errs = append(errs, fmt.Errorf("dense look of %d bps is above %d", c.DenseLookBps, FullBps))
-	}
-	if c.EdgeHysteresisBps > FullBps {
-		errs = append(errs, fmt.Errorf("edge hysteresis of %d bps is above %d", c.EdgeHysteresisBps, FullBps))
-	}
-	return errors.Join(errs...)
+func (p *problems) atLeastOne(name string, v uint32) {
+	p.demand(v != 0, "%s is 0, want at least 1", name)
 }
 
-func (c *Config) validateMemory() error {
-	t, h := int(c.MemoryPressureBps), int(c.MemoryHysteresisBps)
-	var errs []error
-	if t > FullBps {
-		errs = append(errs, fmt.Errorf("memory pressure threshold %d bps is above %d", t, FullBps))
-	}
-	if t-h <= 0 {
-		errs = append(errs, fmt.Errorf("memory pressure threshold %d bps does not exceed its hysteresis of %d bps", t, h))
-	}
-	return errors.Join(errs...)
-}
-
-// validateCounters demands that what a count has gained can be lost again.
-func (c *Config) validateCounters() error {
-	var errs []error
-	for _, b := range []struct {
-		name             string
-		threshold, width uint32
-	}{
-		{"hot opcode", c.HotOpcodeThreshold, c.HotOpcodeHysteresis},
-		{"hot window", c.HotWindowThreshold, c.HotWindowHysteresis},
-		{"jit queue length", c.JITQueueLenThreshold, c.JITQueueLenHysteresis},
-	} {
-		if b.width != 0 && b.width >= b.threshold {
-			errs = append(errs, fmt.Errorf("%s threshold %d does not exceed its hysteresis of %d", b.name, b.threshold, b.width))
-		}
-	}
-	for name, bps := range map[string]uint16{"worker": c.WorkerHysteresisBps, "cost": c.CostHysteresisBps} {
-		if bps >= FullBps {
-			errs = append(errs, fmt.Errorf("%s hysteresis of %d bps is not below %d", name, bps, FullBps))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (s *Sizing) validate() error {
-	errs := []error{
-		atLeastOne("occupancy divisor", s.OccupancyDivisor),
-		atLeastOne("max dispatch workgroups", s.MaxDispatchWorkgroups),
-		atLeastOne("powerful min groups", s.PowerfulMinGroups),
-		atLeastOne("max claim widths", s.MaxClaimWidths),
-		atLeastOne("batch depth", s.BatchDepth),
-		atLeastOne("max in flight", s.MaxInFlight),
-		atLeastOne("max tuned depth", s.MaxTunedDepth),
-		atLeastOne("turn", s.TurnUs),
-	}
-	if bits.OnesCount32(s.DefaultSubgroup) != 1 || s.DefaultSubgroup < 2 {
-		errs = append(errs, fmt.Errorf("default subgroup %d is not a power of two of at least 2", s.DefaultSubgroup))
-	}
-	if s.MaxDefaultWidth < s.DefaultSubgroup {
-		errs = append(errs, fmt.Errorf("max default width %d is below the default subgroup %d", s.MaxDefaultWidth, s.DefaultSubgroup))
-	}
-	return errors.Join(errs...)
-}
-
-func atLeastOne(name string, v uint32) error {
-	if v == 0 {
-		return fmt.Errorf("%s is 0, want at least 1", name)
-	}
-	return nil
+// loses demands that what a count has gained can be lost again.
+func (p *problems) loses(name string, threshold, band uint32) {
+	p.demand(band == 0 || band < threshold, "%s threshold %d does not exceed its hysteresis of %d", name, threshold, band)
 }
