@@ -35,13 +35,13 @@ func TestTextCases(t *testing.T) {
 
 // book runs the commands of a case.
 type book struct {
-	form    func([]ring.Slot) ([]ring.Slot, []Run)
-	cfg     Config
-	ledger  *Ledger
-	now     time.Time
-	waves   map[string]*Wave
-	extents map[string][]Extent // reserved by submit … hold
-	out     strings.Builder
+	encoding func([]ring.Slot) ([]ring.Slot, []Run)
+	cfg      Config
+	ledger   *Ledger
+	now      time.Time
+	waves    map[string]*Wave
+	extents  map[string][]Extent // reserved by submit … hold
+	out      strings.Builder
 }
 
 func testConfig() Config {
@@ -51,8 +51,8 @@ func testConfig() Config {
 	}
 }
 
-func transcript(input string, form func([]ring.Slot) ([]ring.Slot, []Run)) (string, error) {
-	b := &book{form: form, cfg: testConfig(), now: time.Unix(1000, 0), waves: map[string]*Wave{}, extents: map[string][]Extent{}}
+func transcript(input string, encoding func([]ring.Slot) ([]ring.Slot, []Run)) (string, error) {
+	b := &book{encoding: encoding, cfg: testConfig(), now: time.Unix(1000, 0), waves: map[string]*Wave{}, extents: map[string][]Extent{}}
 	for line := range strings.Lines(input) {
 		line, _, _ = strings.Cut(line, "#")
 		words := strings.Fields(line)
@@ -231,7 +231,7 @@ func (b *book) submit(args []string) error {
 		p.Steps = uint32(number(f["steps"]))
 	}
 	work.WantResults, p.Repeatable = f["results"] != "", f["repeatable"] != ""
-	work.Slots, work.Runs = b.form(work.Slots)
+	work.Slots, work.Runs = b.encoding(work.Slots)
 	err := b.ledger.Check(&work)
 	var entry *Entry
 	if err == nil {
