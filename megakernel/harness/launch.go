@@ -39,44 +39,34 @@ func (s *Harness) pagesOf(depth uint32) int {
 	return pages
 }
 
-// Build compiles the kernel of a width now, so that no launch waits for it.
-func (s *Harness) Build(width uint32) error {
-	return s.dev.Do(func() error {
-		_, err := s.program(width)
-		return err
-	})
+// Build compiles the interpreter of a width, once.
+func (s *Harness) Build(width uint32) (*Chain, error) {
+	if p := s.programs[width]; p != nil {
+		return p, nil
+	}
+	p, err := s.Compile(width, true, s.cfg.Catalog.Source(kernel.Kernel{Kind: kernel.Interpreter, Width: width}))
+	if err == nil {
+		s.programs[width] = p
+	}
+	return p, err
 }
 
 // Launch drains the load once by the interpreter, at a geometry that satisfies Fits.
 func (s *Harness) Launch(g policy.Geometry) (r Report, err error) {
-	if err := s.mustFit(g); err != nil {
+	p, err := s.Build(g.Width)
+	if err != nil {
 		return r, err
 	}
-	err = s.dev.Do(func() error {
-		p, err := s.program(g.Width)
-		if err != nil {
-			return err
-		}
-		return s.launch(p, g, &r)
-	})
-	return r, err
+	return s.LaunchBy(p, g)
 }
 
-// LaunchBy drains the load once by kernels that Compile built, in one dispatch of each.
+// LaunchBy drains the load once by kernels that Compile built, at a geometry that satisfies Fits.
 func (s *Harness) LaunchBy(p *Chain, g policy.Geometry) (r Report, err error) {
-	g.Depth = 0
-	if err := s.mustFit(g); err != nil {
-		return r, err
+	if s.slots == 0 || !s.Fits(g) {
+		return r, fmt.Errorf("harness: %d slots at %s are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, ErrLoad)
 	}
 	err = s.dev.Do(func() error { return s.launch(p, g, &r) })
 	return r, err
-}
-
-func (s *Harness) mustFit(g policy.Geometry) error {
-	if s.slots == 0 || !s.Fits(g) {
-		return fmt.Errorf("harness: %d slots at %s are beyond the device's limits or a dispatch's loop budget: %w", s.slots, g, ErrLoad)
-	}
-	return nil
 }
 
 func (s *Harness) launch(p *Chain, g policy.Geometry, r *Report) error {
@@ -123,12 +113,24 @@ func (p *Chain) delete(dev gpu.Device) {
 // Compile builds kernels of a width that run one after the other, each on the list of slots that the
 // kernel before it left cold. counts tells whether they count what they ran; what does not count is not
 // checked. Their first dispatch, which some drivers compile at, is over when they are returned.
-func (s *Harness) Compile(width uint32, counts bool, sources ...string) (p *Chain, err error) {
-	err = s.dev.Do(func() error {
-		p, err = s.compile(width, counts, sources...)
-		return err
+func (s *Harness) Compile(width uint32, counts bool, sources ...string) (*Chain, error) {
+	chain := &Chain{counts: counts}
+	return chain, s.dev.Do(func() error {
+		for _, source := range sources {
+			p, err := program.Compile(s.dev, width, source)
+			if err != nil {
+				chain.delete(s.dev)
+				return err
+			}
+			chain.kernels = append(chain.kernels, p)
+			s.memory.Bind()
+			p.SetUniforms(s.dev, &kernel.Wave{Chunk: 1, ClaimBudget: 1, WindowLength: 1})
+			s.dev.Dispatch(p.ID, 1)
+			s.dev.Barrier()
+			s.dev.Finish()
+		}
+		return s.dev.Check()
 	})
-	return p, err
 }
 
 // Delete frees what Compile built.
@@ -137,36 +139,6 @@ func (s *Harness) Delete(p *Chain) error {
 		p.delete(s.dev)
 		return s.dev.Check()
 	})
-}
-
-func (s *Harness) compile(width uint32, counts bool, sources ...string) (*Chain, error) {
-	chain := &Chain{counts: counts}
-	for _, source := range sources {
-		p, err := program.Compile(s.dev, width, source)
-		if err != nil {
-			chain.delete(s.dev)
-			return nil, err
-		}
-		chain.kernels = append(chain.kernels, p)
-		s.memory.Bind()
-		p.SetUniforms(s.dev, &kernel.Wave{Chunk: 1, ClaimBudget: 1, WindowLength: 1})
-		s.dev.Dispatch(p.ID, 1)
-		s.dev.Barrier()
-		s.dev.Finish()
-	}
-	return chain, s.dev.Check()
-}
-
-// program is the interpreter of a width.
-func (s *Harness) program(width uint32) (*Chain, error) {
-	if p := s.programs[width]; p != nil {
-		return p, nil
-	}
-	p, err := s.compile(width, true, s.cfg.Catalog.Source(kernel.Kernel{Kind: kernel.Interpreter, Width: width}))
-	if err == nil {
-		s.programs[width] = p
-	}
-	return p, err
 }
 
 // schedule has the device keep schedules for dispatches of some pages.

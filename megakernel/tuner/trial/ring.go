@@ -132,7 +132,7 @@ func (r *Ring) Warm() error {
 	for i := range r.Space.Len() {
 		if w := r.Space.At(i).Width; !built[w] {
 			built[w] = true
-			if err := r.stand.Build(w); err != nil {
+			if _, err := r.stand.Build(w); err != nil {
 				return err
 			}
 		}
