@@ -81,14 +81,14 @@ var projectImports = map[string][]string{
 		"bench/edgework", "megakernel/graph", "megakernel/calibration", "megakernel/fixed", "megakernel/policy", "megakernel/userop", "megakernel/tuner/live", "bench/natural",
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
-	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "telemetry/decisionlog", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
+	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio"}, // what serves, from plain values
 	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "megakernel/graph", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/policy", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client"}, // recorded load, on a worker
 	"cmd/runtime/demo/trace": {"megakernel/graph"},                                                                                                                                                                                                                               // bundled data and its mapping
 	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/debugview", "megakernel/calibration", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/session", "megakernel/tuner/trial",
-		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/client",
+		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client",
 		"telemetry/natsio/embedded"}, // flags of all of them become their configurations
 
 	"bench/course": {"bench/course/arrivals", "bench/course/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/worker",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -176,7 +177,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, spec *graphs.Sp
 		return nil, fmt.Errorf("%w; 'ringmaster doctor' says what is missing, --engine reference runs without a GPU", err)
 	}
 	defer device.Close()
-	decided, err := decisions.Open(decisions.Config{File: c.Decisions, MaxBytes: 1 << 28}, nil, decisionHeader(telemetry.NewIncarnation(), spec.Policy), log)
+	decided, err := decisions.Open(decisions.Config{File: c.Decisions, MaxBytes: 1 << 28, Software: version}, nil, telemetry.NewIncarnation(), spec.Policy, log)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +202,7 @@ func (c *graphRunCmd) write(spec *graphs.Spec, g *graph.Graph, passes []graphs.P
 
 func (c *graphRunCmd) print(report *graphs.Report, what string, out io.Writer) error {
 	if c.JSON {
-		return report.JSON(out)
+		return json.NewEncoder(out).Encode(report)
 	}
 	return report.Table(out, what)
 }

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 
 	"ringmaster/cmd/runtime/decisions"
-	"ringmaster/megakernel/policy"
-	"ringmaster/telemetry/decisionlog"
 )
 
 // decisionLogFlags say where decisions are logged for replay.
@@ -18,16 +16,11 @@ type decisionLogFlags struct {
 }
 
 func (f *decisionLogFlags) config() decisions.Config {
-	cfg := decisions.Config{File: f.DecisionLog, MaxBytes: f.DecisionLogBytes}
+	cfg := decisions.Config{File: f.DecisionLog, MaxBytes: f.DecisionLogBytes, Software: version}
 	if f.DecisionLog == "stream" {
 		cfg.File, cfg.Stream = "", true
 	}
 	return cfg
-}
-
-// decisionHeader is that of a log of this program.
-func decisionHeader(incarnation uint64, cfg policy.Config) decisionlog.Header {
-	return decisionlog.Header{Incarnation: decisionlog.ID(incarnation), Software: version, Config: cfg}
 }
 
 // replayCmd makes the decisions of a log again.

@@ -10,22 +10,25 @@ import (
 	"time"
 
 	"ringmaster/actors"
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 )
 
 // Config says where decisions are logged. The zero value is nowhere.
 type Config struct {
-	File   string // is appended to
-	Stream bool   // instead of a file, a JetStream stream
+	File     string // is appended to
+	Stream   bool   // instead of a file, a JetStream stream
+	Software string // the version of what decides, for whoever reads the log
 	// MaxBytes bounds the log; the oldest half of a file, or the oldest messages of a
 	// stream, go first. At least MinBytes.
 	MaxBytes int64
 }
 
-// Open starts a log under a header, or returns nil if none is wanted. conn is needed for a
-// stream only. The error says why there cannot be one.
-func Open(cfg Config, conn *natsio.Conn, header decisionlog.Header, log *slog.Logger) (*Log, error) {
+// Open starts a log of what a process decides by a policy, or returns nil if none is wanted.
+// conn is needed for a stream only. The error says why there cannot be one.
+func Open(cfg Config, conn *natsio.Conn, incarnation uint64, by policy.Config, log *slog.Logger) (*Log, error) {
+	header := decisionlog.Header{Incarnation: decisionlog.ID(incarnation), Software: cfg.Software, Config: by}
 	switch {
 	case !cfg.Stream && cfg.File == "":
 		return nil, nil

@@ -241,7 +241,7 @@ func TestDecisionFileIsAppendedToByOneProcessAtATime(t *testing.T) {
 }
 
 func TestDecisionFileRefusesWhatItCannotAppendTo(t *testing.T) {
-	if _, err := Open(Config{File: filepath.Join(t.TempDir(), "log"), MaxBytes: MinBytes - 1}, nil, decisionlog.Header{}, nil); err == nil {
+	if _, err := Open(Config{File: filepath.Join(t.TempDir(), "log"), MaxBytes: MinBytes - 1}, nil, 7, policy.Standard(), nil); err == nil {
 		t.Error("a bound that does not hold a batch")
 	}
 	if _, err := openFile("/dev/null", MinBytes); err == nil || !strings.Contains(err.Error(), "regular") {

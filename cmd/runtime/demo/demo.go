@@ -2,12 +2,14 @@ package demo
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/client"
 )
 
 // Worker is the name of the demo's worker.
@@ -87,6 +89,16 @@ func (d *Demo) Play(ctx context.Context) (Summary, error) {
 	var err error
 	s.TokensCounted, err = d.count(ctx)
 	return s, err
+}
+
+// count reads from the device how many tokens the ring counted. It submits nothing: what is played and shown
+// is the trace alone.
+func (d *Demo) count(ctx context.Context) (uint64, error) {
+	var word [1]uint32
+	if err := client.Download(ctx, d.subscriber, Worker, playerQueues[decode], counterWord, word[:]); err != nil {
+		return 0, fmt.Errorf("the device's count of tokens: %w", err)
+	}
+	return uint64(word[0]), nil
 }
 
 // Progress is that of the player.

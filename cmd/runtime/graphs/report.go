@@ -1,7 +1,6 @@
 package graphs
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -53,36 +52,43 @@ type ReportLevel struct {
 	Why      string  `json:"why"`
 }
 
-func newReport(s *Spec, p graph.Pair, o Outcome) *Report {
-	reached := func(v uint32) bool { return o.Values[v] != s.Nothing() }
+// Report is what the passes of a run did, one after the other.
+func (s *Spec) Report(p graph.Pair, outcomes []Outcome) *Report {
 	r := &Report{
-		Algorithm: s.Algorithm, Engine: o.Engine, Nodes: p.Out.Nodes(), Edges: p.Edges(), Levels: []uint64{}, Topologies: []string{}, Details: []ReportLevel{},
-		EdgesTraversed: p.Traversed(reached), EdgesExamined: o.EdgesExamined, Seconds: o.Time.Seconds(),
-		HitCapacity: o.HitCapacity, GraphBytes: p.Bytes(), JobBytes: o.Bytes, Visits: o.Visits,
+		Algorithm: s.Algorithm, Engine: outcomes[0].Engine, Nodes: p.Out.Nodes(), Edges: p.Edges(),
+		Levels: []uint64{}, Topologies: []string{}, Details: []ReportLevel{}, HitCapacity: outcomes[0].HitCapacity, GraphBytes: p.Bytes(),
 	}
-	for v := range o.Values {
-		if !reached(uint32(v)) {
+	if s.Facts != nil {
+		r.Facts, r.Passes = len(s.Facts.Names), len(outcomes)
+	}
+	anywhere := make([]bool, p.Out.Nodes())
+	for i := range outcomes {
+		o := &outcomes[i]
+		reached := func(v uint32) bool { return o.Values[v] != s.Nothing() }
+		for v := range anywhere {
+			anywhere[v] = anywhere[v] || reached(uint32(v))
+		}
+		r.EdgesTraversed += p.Traversed(reached)
+		r.EdgesExamined += o.EdgesExamined
+		r.Seconds += o.Time.Seconds()
+		r.Visits += o.Visits
+		r.JobBytes = max(r.JobBytes, o.Bytes)
+		pass := 0
+		if len(outcomes) > 1 {
+			pass = i + 1
+		}
+		r.addLevels(pass, o.Levels)
+	}
+	for v, there := range anywhere {
+		if !there {
 			continue
 		}
 		r.Reached++
-		if level := int(o.Values[v]); s.Algorithm == "bfs" {
-			for len(r.Levels) <= level {
-				r.Levels = append(r.Levels, 0)
-			}
+		if s.Algorithm == "bfs" {
+			level := int(outcomes[0].Values[v])
+			r.Levels = append(r.Levels, make([]uint64, max(0, level+1-len(r.Levels)))...)
 			r.Levels[level]++
 		}
-	}
-	for i := range o.Levels {
-		level := &o.Levels[i]
-		if s.Algorithm != "bfs" {
-			r.Levels = append(r.Levels, uint64(level.FrontierNodes))
-		}
-		r.Topologies = append(r.Topologies, level.Topology.String())
-		r.Requeued += uint64(level.Requeued)
-		r.Details = append(r.Details, ReportLevel{
-			0, level.Level, level.Topology.String(), uint64(level.FrontierNodes), uint64(level.FrontierEdges),
-			uint64(level.Examined), uint64(level.Requeued), level.Time.Seconds(), why(level),
-		})
 	}
 	if r.Seconds > 0 {
 		r.EdgesPerSecond = float64(r.EdgesTraversed) / r.Seconds
@@ -90,7 +96,23 @@ func newReport(s *Spec, p graph.Pair, o Outcome) *Report {
 	return r
 }
 
-// plain removes control characters, which a terminal would obey, from the texts of a
+// addLevels adds the levels of a pass, 0 for the only one.
+func (r *Report) addLevels(pass int, levels []frontier.Level) {
+	for i := range levels {
+		level := &levels[i]
+		if r.Algorithm != "bfs" { // whose levels are counted by the nodes' values
+			r.Levels = append(r.Levels, uint64(level.FrontierNodes))
+		}
+		r.Topologies = append(r.Topologies, level.Topology.String())
+		r.Requeued += uint64(level.Requeued)
+		r.Details = append(r.Details, ReportLevel{
+			pass, level.Level, level.Topology.String(), uint64(level.FrontierNodes), uint64(level.FrontierEdges),
+			uint64(level.Examined), uint64(level.Requeued), level.Time.Seconds(), why(level),
+		})
+	}
+}
+
+// Plain removes control characters, which a terminal would obey, from the texts of a
 // worker's report.
 func (r *Report) Plain() {
 	r.Algorithm, r.Engine, r.VerifiedBy = text.Plain(r.Algorithm), text.Plain(r.Engine), text.Plain(r.VerifiedBy)
@@ -102,14 +124,11 @@ func (r *Report) Plain() {
 	}
 }
 
-func (r *Report) JSON(out io.Writer) error {
-	return json.NewEncoder(out).Encode(r)
-}
-
 // shownLevels is how many levels the table lists one by one. If there are more,
 // consecutive levels that ran the same way share a row.
 const shownLevels = 40
 
+// Table prints the report for people, below a line that says what ran.
 func (r *Report) Table(out io.Writer, what string) error {
 	fmt.Fprintln(out, what)
 	if levels := r.Details; len(levels) > 0 {

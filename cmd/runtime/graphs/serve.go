@@ -123,7 +123,7 @@ func (s *Store) answerRun(ctx context.Context, key graphKey, r *telemetry.GraphR
 // keep makes a result the graph's last one and answers a request to run with it. It is the
 // report, then the nodes' values, then their ids in the file if it has any.
 func (s *Store) keep(g *storedGraph, spec *Spec, outcome Outcome, r *telemetry.GraphRequest) error {
-	result, err := json.Marshal(newReport(spec, g.pair, outcome))
+	result, err := json.Marshal(spec.Report(g.pair, []Outcome{outcome}))
 	if err != nil {
 		return err
 	}

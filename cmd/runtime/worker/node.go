@@ -13,7 +13,6 @@ import (
 	"ringmaster/cmd/runtime/tuned"
 	"ringmaster/megakernel"
 	"ringmaster/telemetry"
-	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -109,8 +108,7 @@ func (n *Node) startActors(cfg *Config) (err error) {
 		return err
 	}
 	n.outlet = n.conn.NewOutlet(natsio.OutletConfig{Deciders: n.deciders, DoneStream: cfg.DoneStream})
-	header := decisionlog.Header{Incarnation: decisionlog.ID(n.conn.Incarnation()), Software: cfg.Version, Config: cfg.Policy}
-	if n.decisions, err = decisions.Open(cfg.Decisions, n.conn, header, cfg.Log); err != nil {
+	if n.decisions, err = decisions.Open(cfg.Decisions, n.conn, n.conn.Incarnation(), cfg.Policy, cfg.Log); err != nil {
 		return err
 	}
 	if n.decisions != nil {
