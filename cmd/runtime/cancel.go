@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
 )
 
@@ -16,29 +17,26 @@ type cancelCmd struct {
 }
 
 func (c *cancelCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, conn, done, err := c.connect(ctx, "ringmaster cancel", log)
-	if err != nil {
-		return err
-	}
-	defer done()
-	late := 0
-	for _, batch := range c.Batches {
-		found, slots, err := client.Cancel(ctx, conn, c.Worker, c.Queue, batch)
-		if err != nil {
-			return err
+	return c.with(ctx, "ringmaster cancel", log, func(ctx context.Context, conn *natsio.Conn) error {
+		late := 0
+		for _, batch := range c.Batches {
+			found, slots, err := client.Cancel(ctx, conn, c.Worker, c.Queue, batch)
+			if err != nil {
+				return err
+			}
+			switch found {
+			case telemetry.CancelWithdrawn:
+				fmt.Fprintf(std.out, "%s: canceled, %d slots are dropped; those that a launch has begun end as they do\n", batch, slots)
+			case telemetry.CancelUnseen:
+				fmt.Fprintf(std.out, "%s: has not come yet; it will not run if it comes within an hour\n", batch)
+			default:
+				late++
+				fmt.Fprintf(std.out, "%s: had ended\n", batch)
+			}
 		}
-		switch found {
-		case telemetry.CancelWithdrawn:
-			fmt.Fprintf(std.out, "%s: canceled, %d slots are dropped; those that a launch has begun end as they do\n", batch, slots)
-		case telemetry.CancelUnseen:
-			fmt.Fprintf(std.out, "%s: has not come yet; it will not run if it comes within an hour\n", batch)
-		default:
-			late++
-			fmt.Fprintf(std.out, "%s: had ended\n", batch)
+		if late > 0 {
+			return exitError{1}
 		}
-	}
-	if late > 0 {
-		return exitError{1}
-	}
-	return nil
+		return nil
+	})
 }

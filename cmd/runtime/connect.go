@@ -86,17 +86,18 @@ type queueFlags struct {
 // Validate is called by the command line's parser.
 func (f *queueFlags) Validate() error { return validNames(f.Worker, f.Queue) }
 
-// connect dials, and bounds everything that follows by the timeout.
-func (f *queueFlags) connect(ctx context.Context, name string, log *slog.Logger) (context.Context, *natsio.Conn, func(), error) {
+// with dials and does something on the connection, bounded by the timeout and ended by a signal.
+func (f *queueFlags) with(ctx context.Context, name string, log *slog.Logger, do func(context.Context, *natsio.Conn) error) error {
 	ctx, stop := untilSignal(ctx)
+	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
+	defer cancel()
 	conn, err := f.dial(ctx, name, log)
 	if err != nil {
-		cancel()
-		stop()
-		return nil, nil, nil, err
+		return err
 	}
-	return ctx, conn, func() { conn.Close(); cancel(); stop() }, nil
+	defer conn.Close()
+	return do(ctx, conn)
 }
 
 // validNames refuses what cannot be the name of a worker or a queue, and names the flag.

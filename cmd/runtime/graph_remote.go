@@ -38,16 +38,13 @@ func (c *graphLoadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 	if size := info.Size(); size > natsio.MaxGraphFile {
 		return fmt.Errorf("%s has %d bytes, %d may go to a worker; convert it, or pack it with gzip", c.File, size, natsio.MaxGraphFile)
 	}
-	ctx, conn, done, err := c.connect(ctx, "ringmaster graph load", log)
-	if err != nil {
-		return err
-	}
-	defer done()
-	if err := client.LoadGraph(ctx, conn, c.Worker, c.Queue, c.Name, f, client.GraphOptions{Directed: c.Directed, Loops: c.Loops}); err != nil {
-		return err
-	}
-	fmt.Fprintf(std.err, "graph %s of queue %s is on the device of %s\n", c.Name, c.Queue, c.Worker)
-	return nil
+	return c.with(ctx, "ringmaster graph load", log, func(ctx context.Context, conn *natsio.Conn) error {
+		if err := client.LoadGraph(ctx, conn, c.Worker, c.Queue, c.Name, f, client.GraphOptions{Directed: c.Directed, Loops: c.Loops}); err != nil {
+			return err
+		}
+		fmt.Fprintf(std.err, "graph %s of queue %s is on the device of %s\n", c.Name, c.Queue, c.Worker)
+		return nil
+	})
 }
 
 // graphListCmd lists the graphs of a queue.
@@ -57,28 +54,25 @@ type graphListCmd struct {
 }
 
 func (c *graphListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, conn, done, err := c.connect(ctx, "ringmaster graph list", log)
-	if err != nil {
+	return c.with(ctx, "ringmaster graph list", log, func(ctx context.Context, conn *natsio.Conn) error {
+		answer, err := client.AskGraphs(ctx, conn, c.Worker, c.Queue, &telemetry.GraphRequest{Ask: telemetry.GraphList})
+		if err != nil {
+			return err
+		}
+		rows := []graphs.Listed{}
+		if err := json.Unmarshal(answer.Data, &rows); err != nil {
+			return fmt.Errorf("the worker's list: %w", err)
+		}
+		if c.JSON {
+			return json.NewEncoder(std.out).Encode(rows)
+		}
+		cells := make([][]string, len(rows))
+		for i, g := range rows {
+			cells[i] = []string{plain(g.Name), grouped(g.Nodes), grouped(g.Edges), yesNo(g.Directed), yesNo(g.Weighted), grouped(g.Bytes)}
+		}
+		_, err = fmt.Fprint(std.out, table([]string{"NAME", "NODES", "EDGES", "DIRECTED", "WEIGHTED", "BYTES"}, cells))
 		return err
-	}
-	defer done()
-	answer, err := client.AskGraphs(ctx, conn, c.Worker, c.Queue, &telemetry.GraphRequest{Ask: telemetry.GraphList})
-	if err != nil {
-		return err
-	}
-	rows := []graphs.Listed{}
-	if err := json.Unmarshal(answer.Data, &rows); err != nil {
-		return fmt.Errorf("the worker's list: %w", err)
-	}
-	if c.JSON {
-		return json.NewEncoder(std.out).Encode(rows)
-	}
-	cells := make([][]string, len(rows))
-	for i, g := range rows {
-		cells[i] = []string{plain(g.Name), grouped(g.Nodes), grouped(g.Edges), yesNo(g.Directed), yesNo(g.Weighted), grouped(g.Bytes)}
-	}
-	_, err = fmt.Fprint(std.out, table([]string{"NAME", "NODES", "EDGES", "DIRECTED", "WEIGHTED", "BYTES"}, cells))
-	return err
+	})
 }
 
 // graphDropCmd frees a graph on a worker.
@@ -88,35 +82,21 @@ type graphDropCmd struct {
 }
 
 func (c *graphDropCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, conn, done, err := c.connect(ctx, "ringmaster graph drop", log)
-	if err != nil {
-		return err
-	}
-	defer done()
-	if _, err := client.AskGraphs(ctx, conn, c.Worker, c.Queue, &telemetry.GraphRequest{Ask: telemetry.GraphDrop, Name: c.Name}); err != nil {
-		return err
-	}
-	fmt.Fprintf(std.err, "graph %s of queue %s is dropped\n", c.Name, c.Queue)
-	return nil
+	return c.with(ctx, "ringmaster graph drop", log, func(ctx context.Context, conn *natsio.Conn) error {
+		if _, err := client.AskGraphs(ctx, conn, c.Worker, c.Queue, &telemetry.GraphRequest{Ask: telemetry.GraphDrop, Name: c.Name}); err != nil {
+			return err
+		}
+		fmt.Fprintf(std.err, "graph %s of queue %s is dropped\n", c.Name, c.Queue)
+		return nil
+	})
 }
 
-// graphQuery runs an algorithm over a graph that is on a worker's device.
-type graphQuery struct {
-	queueFlags
-	name string // of the graph
-}
-
-// run returns the worker's report. If values are wanted, it also returns those and a graph
-// with the nodes' names.
-func (q *graphQuery) run(ctx context.Context, spec *graphs.Spec, wanted bool, log *slog.Logger) (*graphs.Report, *graph.Graph, []uint32, error) {
+// runOnWorker runs an algorithm over a graph that is on a worker's device, and returns the
+// worker's report. If values are wanted, it also returns those and a graph with the nodes' names.
+func runOnWorker(ctx context.Context, conn *natsio.Conn, q *queueFlags, name string, spec *graphs.Spec, wanted bool) (*graphs.Report, *graph.Graph, []uint32, error) {
 	fail := func(err error) (*graphs.Report, *graph.Graph, []uint32, error) { return nil, nil, nil, err }
-	ctx, conn, done, err := q.connect(ctx, "ringmaster graph run", log)
-	if err != nil {
-		return fail(err)
-	}
-	defer done()
 	request := telemetry.GraphRequest{
-		Name: q.name, Algorithm: spec.Algorithm, Topology: spec.Topology, DecideHost: spec.DecideHost, Budget: spec.Budget, HitCapacity: spec.HitCapacity,
+		Name: name, Algorithm: spec.Algorithm, Topology: spec.Topology, DecideHost: spec.DecideHost, Budget: spec.Budget, HitCapacity: spec.HitCapacity,
 	}
 	for _, id := range spec.Sources {
 		request.Data = binary.LittleEndian.AppendUint64(request.Data, id)
@@ -125,7 +105,7 @@ func (q *graphQuery) run(ctx context.Context, spec *graphs.Spec, wanted bool, lo
 	if err != nil {
 		return fail(err)
 	}
-	data, err := client.GraphResult(ctx, conn, q.Worker, q.Queue, q.name, answer.Result, 0, answer.Offset)
+	data, err := client.GraphResult(ctx, conn, q.Worker, q.Queue, name, answer.Result, 0, answer.Offset)
 	if err != nil {
 		return fail(err)
 	}
@@ -137,7 +117,7 @@ func (q *graphQuery) run(ctx context.Context, spec *graphs.Spec, wanted bool, lo
 	if !wanted {
 		return &report, nil, nil, nil
 	}
-	if data, err = client.GraphResult(ctx, conn, q.Worker, q.Queue, q.name, answer.Result, answer.Offset, answer.Total); err != nil {
+	if data, err = client.GraphResult(ctx, conn, q.Worker, q.Queue, name, answer.Result, answer.Offset, answer.Total); err != nil {
 		return fail(err)
 	}
 	g, values, err := graphValues(data, report.Nodes)

@@ -17,6 +17,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
 )
 
 // graphRunCmd runs an algorithm over a graph.
@@ -217,13 +218,15 @@ func (c *graphRunCmd) runRemote(ctx context.Context, spec *graphs.Spec, std stdi
 	case c.Verify || c.Timed || c.Generate != "" || c.Weights > 0 || c.Directed || c.Reverse || c.Loops || c.Engine != "device" || c.Policy != "standard" || c.Decisions != "":
 		return fmt.Errorf("--worker runs what graph load put there: without --verify, --timed, --generate, --weights, --directed, --reverse, --loops, --engine, --policy and --decisions; the worker has --decision-log")
 	}
-	q := graphQuery{queueFlags{c.natsFlags, c.Worker, c.Queue, c.Timeout}, c.File}
-	report, g, values, err := q.run(ctx, spec, c.Out != "", log)
-	if err != nil {
-		return err
-	}
-	if err := c.write(spec, g, nil, [][]uint32{values}); err != nil {
-		return err
-	}
-	return c.print(report, fmt.Sprintf("%s of %s.%s: %s nodes, %s edges", c.File, c.Worker, c.Queue, grouped(report.Nodes), grouped(report.Edges)), std.out)
+	q := queueFlags{c.natsFlags, c.Worker, c.Queue, c.Timeout}
+	return q.with(ctx, "ringmaster graph run", log, func(ctx context.Context, conn *natsio.Conn) error {
+		report, g, values, err := runOnWorker(ctx, conn, &q, c.File, spec, c.Out != "")
+		if err != nil {
+			return err
+		}
+		if err := c.write(spec, g, nil, [][]uint32{values}); err != nil {
+			return err
+		}
+		return c.print(report, fmt.Sprintf("%s of %s.%s: %s nodes, %s edges", c.File, c.Worker, c.Queue, grouped(report.Nodes), grouped(report.Edges)), std.out)
+	})
 }

@@ -33,26 +33,23 @@ func (c *heapUploadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) er
 		}
 		pieces = append(pieces, piece{offset, words})
 	}
-	ctx, conn, done, err := c.connect(ctx, "ringmaster heap upload", log)
-	if err != nil {
-		return err
-	}
-	defer done()
-	var first uint64
-	for _, p := range pieces {
-		epoch, err := client.Upload(ctx, conn, c.Worker, c.Queue, p.offset, p.words)
-		if err != nil {
-			return err
+	return c.with(ctx, "ringmaster heap upload", log, func(ctx context.Context, conn *natsio.Conn) error {
+		var first uint64
+		for _, p := range pieces {
+			epoch, err := client.Upload(ctx, conn, c.Worker, c.Queue, p.offset, p.words)
+			if err != nil {
+				return err
+			}
+			if first == 0 {
+				first = epoch
+			}
+			if len(p.words) > 0 && epoch != first {
+				return fmt.Errorf("epoch %d has become %d, what was uploaded before is gone: %w", first, epoch, natsio.ErrHeapChanged)
+			}
+			fmt.Fprintf(std.err, "%d words are at %d of queue %s, epoch %d\n", len(p.words), p.offset, c.Queue, epoch)
 		}
-		if first == 0 {
-			first = epoch
-		}
-		if len(p.words) > 0 && epoch != first {
-			return fmt.Errorf("epoch %d has become %d, what was uploaded before is gone: %w", first, epoch, natsio.ErrHeapChanged)
-		}
-		fmt.Fprintf(std.err, "%d words are at %d of queue %s, epoch %d\n", len(p.words), p.offset, c.Queue, epoch)
-	}
-	return nil
+		return nil
+	})
 }
 
 type heapDownloadCmd struct {
@@ -72,21 +69,18 @@ func (c *heapDownloadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) 
 		}
 		list = append(list, d)
 	}
-	ctx, conn, done, err := c.connect(ctx, "ringmaster heap download", log)
-	if err != nil {
-		return err
-	}
-	defer done()
-	for _, d := range list {
-		words := make([]uint32, d.count)
-		if err := client.Download(ctx, conn, c.Worker, c.Queue, d.offset, words); err != nil {
-			return err
+	return c.with(ctx, "ringmaster heap download", log, func(ctx context.Context, conn *natsio.Conn) error {
+		for _, d := range list {
+			words := make([]uint32, d.count)
+			if err := client.Download(ctx, conn, c.Worker, c.Queue, d.offset, words); err != nil {
+				return err
+			}
+			if err := d.print(std.out, words); err != nil {
+				return err
+			}
 		}
-		if err := d.print(std.out, words); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // maxUpload bounds what the heap commands hold in memory, in words.

@@ -38,24 +38,21 @@ func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error 
 	if err != nil {
 		return err
 	}
-	ctx, conn, done, err := c.connect(ctx, "ringmaster submit", log)
-	if err != nil {
-		return err
-	}
-	defer done()
-	s, err := newSubmission(ctx, c, conn, std)
-	if err != nil {
-		return err
-	}
-	for i := range groups {
-		if err := s.run(ctx, &groups[i]); err != nil {
+	return c.with(ctx, "ringmaster submit", log, func(ctx context.Context, conn *natsio.Conn) error {
+		s, err := newSubmission(ctx, c, conn, std)
+		if err != nil {
 			return err
 		}
-	}
-	if s.failed {
-		return exitError{1}
-	}
-	return nil
+		for i := range groups {
+			if err := s.run(ctx, &groups[i]); err != nil {
+				return err
+			}
+		}
+		if s.failed {
+			return exitError{1}
+		}
+		return nil
+	})
 }
 
 // groups reads and checks what the command line asks for.
