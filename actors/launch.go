@@ -239,7 +239,7 @@ func (w *workerActor) rate(l *lane, f *flight) {
 	if r.Requeued > 0 {
 		waits -= roundsAtOnce
 	}
-	l.paused = time.AfterFunc(pause(max(l.failures, waits)), func() { w.post(&pauseOver{l}) })
+	l.paused = w.after(pause(max(l.failures, waits)), func() { l.paused = nil })
 }
 
 // stop gives a plan up whose launches failed in a row, until it changes or stopPause is over.
@@ -251,15 +251,15 @@ func (w *workerActor) stop(l *lane, edition uint64, last string) {
 	l.family.cell.count(func(n *Counts) { n.Halts++ })
 	w.system.complain.Warn("queue stopped after failed launches until its plan changes or a pause is over", w.device.name, l.family.name,
 		"failures", w.system.cfg.maxFailures, "pause", w.system.cfg.stopPause, "last", last)
-	time.AfterFunc(w.system.cfg.stopPause, func() { w.post(&stopOver{l, edition}) })
+	w.after(w.system.cfg.stopPause, func() { l.resume(edition) })
 }
 
 // resume ends a stop, unless another has followed. A plan that is stopped again meanwhile
 // waits for less than a whole pause once.
-func (w *workerActor) resume(it *stopOver) {
-	if it.lane.stopped == it.edition {
-		it.lane.stopped = 0
-		it.lane.family.post(&halted{edition: it.edition})
+func (l *lane) resume(edition uint64) {
+	if l.stopped == edition {
+		l.stopped = 0
+		l.family.post(&halted{edition: edition})
 	}
 }
 
@@ -285,9 +285,9 @@ type lane struct {
 	stalls          int               // launches in a row that ran and moved nothing
 	paused          *time.Timer       // until the next attempt, nil if none is due
 	freshSince      time.Time         // when the first slot came that no launch had taken
-	held            bool              // a holdOver is due
+	held            bool              // the worker actor is to look again
 	idleSince       time.Time         // when it ran out of work
-	quietDue        bool              // a quiet is due
+	quietDue        bool              // fallsQuiet is due
 	due             time.Time         // the first of its open batches'; zero: none has a time
 	deadlineAt      time.Time         // when the last batch came whose deadline is the queue's, see wanted
 	stopped         uint64            // edition of the plan that was given up, 0 if none
@@ -358,7 +358,7 @@ func (w *workerActor) holds(l *lane, left int) bool {
 	wait := l.plan.hold - time.Since(l.freshSince)
 	if wait > 0 && !l.held {
 		l.held = true
-		time.AfterFunc(wait, func() { w.post(&holdOver{l}) })
+		w.after(wait, func() { l.held = false })
 	}
 	return wait > 0
 }

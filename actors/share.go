@@ -64,7 +64,7 @@ func (f *family) tell() (anew bool) {
 func (f *family) tellGoal() {
 	if f.tell() {
 		if w := f.device.worker.Load(); w != nil {
-			w.post(sharedAnew{})
+			w.post(w.share)
 		}
 	}
 }
@@ -110,9 +110,6 @@ func soonest(a, b uint32) uint32 {
 // or the shortest deadline of its batches of late. 0: nobody said.
 func (f *family) goal() uint32 { return soonest(f.cell.target.Load(), f.deadline.Load()) }
 
-// quiet looks whether a lane has had no work for long enough.
-type quiet struct{ lane *lane }
-
 // hasWork notes that a lane has work, or has none from now on.
 func (w *workerActor) hasWork(l *lane, has bool) {
 	if has {
@@ -126,7 +123,7 @@ func (w *workerActor) hasWork(l *lane, has bool) {
 func (w *workerActor) waitQuiet(l *lane, wait time.Duration) {
 	if !l.quietDue {
 		l.quietDue = true
-		time.AfterFunc(wait, func() { w.post(&quiet{l}) })
+		w.after(wait, func() { w.fallsQuiet(l) })
 	}
 }
 
@@ -149,9 +146,6 @@ func (w *workerActor) works(l *lane, has bool) {
 		w.share()
 	}
 }
-
-// sharedAnew has the worker actor share.
-type sharedAnew struct{}
 
 // share has the queues that count as working decide again, so that their next launches are of
 // a plan that knows of each other. Nothing follows from that for a queue of which no launch was

@@ -73,16 +73,8 @@ func (w *workerActor) work() {
 			w.cancel(it)
 		case *ended:
 			w.end(it)
-		case *pauseOver:
-			it.lane.paused = nil
-		case *holdOver:
-			it.lane.held = false
-		case *stopOver:
-			w.resume(it)
-		case *quiet:
-			w.fallsQuiet(it.lane)
-		case sharedAnew:
-			w.share()
+		case func():
+			it()
 		case *drain:
 			w.stopping = true
 			w.draining = append(w.draining, it)
@@ -98,6 +90,11 @@ func (w *workerActor) proceed() {
 	w.publish()
 	w.launch()
 	w.endDrain()
+}
+
+// after has the actor do something once some time is over.
+func (w *workerActor) after(d time.Duration, do func()) *time.Timer {
+	return time.AfterFunc(d, func() { w.post(do) })
 }
 
 // post puts an item into the inbox from any goroutine.
@@ -167,7 +164,7 @@ func (w *workerActor) restarted(lost message) {
 // for one message, however many items it has.
 type inbox struct {
 	mu     sync.Mutex
-	items  []any // *batch, *launchResult, *delivery, *cancellation, *pauseOver, *holdOver, *stopOver, *quiet, sharedAnew, *drain
+	items  []any // *batch, *launchResult, *delivery, *cancellation, *ended, *drain, func()
 	woken  bool
 	closed bool
 }
@@ -182,15 +179,6 @@ type (
 	delivery struct {
 		batch *batch
 		err   error
-	}
-	// pauseOver ends the pause of a queue after a failed launch.
-	pauseOver struct{ lane *lane }
-	// holdOver ends a lane's wait for more slots; see Decider.
-	holdOver struct{ lane *lane }
-	// stopOver ends the stop of a queue whose plan failed.
-	stopOver struct {
-		lane    *lane
-		edition uint64
 	}
 	// drain ends the worker's launches; idle is closed when nothing is under way.
 	drain struct{ idle chan struct{} }
