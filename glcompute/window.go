@@ -45,7 +45,7 @@ func (d *Device) compileView(fragment string) (Program, error) {
 		return Program{}, err
 	}
 	defer gl.DeleteShader(shader)
-	return d.link(fragment, vertex, shader)
+	return d.link(vertex, shader)
 }
 
 // OpenWindow opens a window of a fixed size beside a device that GLFW opened,

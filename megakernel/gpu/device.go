@@ -60,8 +60,7 @@ type Mapped interface {
 
 // Recorder is what only a function in Do may call: it runs on the context's thread.
 type Recorder interface {
-	// CompileCompute builds a program; the error carries the driver's log
-	// and the numbered source lines it names.
+	// CompileCompute builds a program; the error carries the driver's log.
 	CompileCompute(source string) (Program, error)
 	DeleteProgram(program Program)
 	// ProgramWorkgroupSize is the local size the driver reports for a program.
