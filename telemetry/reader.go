@@ -146,15 +146,10 @@ func (r *reader) str(limit uint64) ([]byte, refusal) {
 	if r.i >= len(r.b) {
 		return nil, refuseMalformed
 	}
-	c := r.b[r.i]
-	if c&0xe0 == codeFixStr {
-		return r.view(1, uint64(c&0x1f), limit)
+	if c := r.b[r.i]; c&0xe0 != codeFixStr && (c < codeStr8 || c > codeStr32) {
+		return nil, refuseType
 	}
-	switch c {
-	case codeStr8, codeStr16, codeStr32:
-		return r.sized(1<<(c-codeStr8), limit)
-	}
-	return nil, refuseType
+	return r.view(limit)
 }
 
 // bin reads a byte string of at most limit bytes and returns a view of it.
@@ -162,85 +157,54 @@ func (r *reader) bin(limit uint64) ([]byte, refusal) {
 	if r.i >= len(r.b) {
 		return nil, refuseMalformed
 	}
-	switch c := r.b[r.i]; c {
-	case codeBin8, codeBin16, codeBin32:
-		return r.sized(1<<(c-codeBin8), limit)
+	if c := r.b[r.i]; c < codeBin8 || c > codeBin32 {
+		return nil, refuseType
 	}
-	return nil, refuseType
+	return r.view(limit)
 }
 
-// sized reads bytes whose length follows the code in width bytes.
-func (r *reader) sized(width int, limit uint64) ([]byte, refusal) {
-	n, ok := bigEndian(r.b[r.i+1:], width)
-	if !ok {
-		return nil, refuseMalformed
+// view steps over a string or byte string and returns its bytes.
+func (r *reader) view(limit uint64) ([]byte, refusal) {
+	h, f := headAt(r.b, r.i)
+	if f != accepted {
+		return nil, f
 	}
-	return r.view(1+width, n, limit)
-}
-
-// view returns the n bytes after a head of the given size and steps over both.
-func (r *reader) view(head int, n, limit uint64) ([]byte, refusal) {
-	if uint64(r.left()-head) < n {
-		return nil, refuseMalformed
-	}
-	if n > limit {
+	if uint64(h.length) > limit {
 		return nil, refuseRange
 	}
-	from := r.i + head
-	r.i = from + int(n)
-	return r.b[from:r.i:r.i], accepted
+	r.i += h.size
+	return r.b[r.i-h.length : r.i : r.i], accepted
 }
 
-// array reads the head of an array. A count above the bytes that are left is
-// a lie, because every element has at least one byte.
+// array reads the head of an array.
 func (r *reader) array() (int, refusal) {
-	if r.i >= len(r.b) {
-		return 0, refuseMalformed
+	if r.i < len(r.b) && r.b[r.i]&0xf0 == codeFixArray && int(r.b[r.i]&0x0f) < r.left() {
+		r.i++
+		return int(r.b[r.i-1] & 0x0f), accepted // as nearly all are: a slot, a fault, a reason
 	}
-	c := r.b[r.i]
-	switch {
-	case c&0xf0 == codeFixArray:
-		return r.count(0, uint64(c&0x0f), 1)
-	case c == codeArray16 || c == codeArray32:
-		return r.wide(2<<(c-codeArray16), 1)
+	at := r.i
+	n, isMap, f := r.container()
+	if isMap {
+		r.i, n, f = at, 0, refuseType
 	}
-	return 0, refuseType
+	return n, f
 }
 
 // container reads the head of a map or an array: the two encodings of a record.
 func (r *reader) container() (n int, isMap bool, f refusal) {
-	if r.i >= len(r.b) {
-		return 0, false, refuseMalformed
+	h, f := headAt(r.b, r.i)
+	switch {
+	case f != accepted && f != refuseExtension:
+		return 0, false, f
+	case !h.container:
+		return 0, false, refuseType
 	}
 	c := r.b[r.i]
-	switch {
-	case c&0xf0 == codeFixMap:
-		n, f = r.count(0, uint64(c&0x0f), 2)
-		return n, true, f
-	case c == codeMap16 || c == codeMap32:
-		n, f = r.wide(2<<(c-codeMap16), 2)
-		return n, true, f
+	r.i += h.size
+	if c&0xf0 == codeFixMap || c >= codeMap16 {
+		return h.children / 2, true, accepted
 	}
-	n, f = r.array()
-	return n, false, f
-}
-
-func (r *reader) wide(width, each int) (int, refusal) {
-	n, ok := bigEndian(r.b[r.i+1:], width)
-	if !ok {
-		return 0, refuseMalformed
-	}
-	return r.count(width, n, each)
-}
-
-// count steps over a head of 1+width bytes that announces n entries of at
-// least each bytes.
-func (r *reader) count(width int, n uint64, each int) (int, refusal) {
-	if n > uint64((r.left()-1-width)/each) {
-		return 0, refuseMalformed
-	}
-	r.i += 1 + width
-	return int(n), accepted
+	return h.children, false, accepted
 }
 
 // skip steps over one value of any shape, without recursion: it counts the

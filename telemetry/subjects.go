@@ -66,25 +66,25 @@ func (c SubjectClass) String() string {
 // Carries reports whether records of kind k belong on subjects of this class.
 // A receiver refuses the others with ReasonWrongKind.
 func (c SubjectClass) Carries(k Kind) bool {
-	switch c {
-	case SubjectTelemetry:
-		return k == KindQueue || k == KindGraph || k == KindPriority || k == KindLaunch
-	case SubjectWorker:
-		return k == KindWorker
-	case SubjectRecommend, SubjectSnapshot:
-		return k == KindRecommendation
-	case SubjectWork:
-		return k == KindWork
-	case SubjectDone:
-		return k == KindDone
-	case SubjectRejected, SubjectRejectedInvalid:
-		return k == KindRejected
-	case SubjectHeap:
-		return k == KindHeap
-	case SubjectGraph:
-		return k == KindGraphRequest
-	case SubjectCancel:
-		return k == KindCancel
+	switch k {
+	case KindQueue, KindGraph, KindPriority, KindLaunch:
+		return c == SubjectTelemetry
+	case KindRecommendation:
+		return c == SubjectRecommend || c == SubjectSnapshot
+	case KindRejected:
+		return c == SubjectRejected || c == SubjectRejectedInvalid
+	case KindWorker:
+		return c == SubjectWorker
+	case KindWork:
+		return c == SubjectWork
+	case KindDone:
+		return c == SubjectDone
+	case KindHeap:
+		return c == SubjectHeap
+	case KindGraphRequest:
+		return c == SubjectGraph
+	case KindCancel:
+		return c == SubjectCancel
 	}
 	return false
 }
@@ -96,74 +96,65 @@ type Subjects struct {
 	Prefix string // dotted tokens, see ValidPrefix; "" means DefaultPrefix
 }
 
-func (s Subjects) prefix() string {
+// Root is the prefix of all subjects.
+func (s Subjects) Root() string {
 	if s.Prefix == "" {
 		return DefaultPrefix
 	}
 	return s.Prefix
 }
 
+// of is the subject of a class, with the names of a worker and, unless it is empty, a queue.
+func (s Subjects) of(class SubjectClass, worker, queue string) string {
+	if queue == "" {
+		return s.Root() + "." + classTokens[class] + "." + worker
+	}
+	return s.Root() + "." + classTokens[class] + "." + worker + "." + queue
+}
+
 // Telemetry is where queue, graph, priority and launch records come in.
 func (s Subjects) Telemetry(worker, queue string) string {
-	return s.prefix() + ".telemetry." + worker + "." + queue
+	return s.of(SubjectTelemetry, worker, queue)
 }
 
 // Worker is where a worker announces itself.
-func (s Subjects) Worker(worker string) string {
-	return s.prefix() + ".worker." + worker
-}
+func (s Subjects) Worker(worker string) string { return s.of(SubjectWorker, worker, "") }
 
 // Recommend is where the recommendations for a queue go out.
 func (s Subjects) Recommend(worker, queue string) string {
-	return s.prefix() + ".recommend." + worker + "." + queue
+	return s.of(SubjectRecommend, worker, queue)
 }
 
 // Work is where batches of slots for a queue come in.
-func (s Subjects) Work(worker, queue string) string {
-	return s.prefix() + ".work." + worker + "." + queue
-}
+func (s Subjects) Work(worker, queue string) string { return s.of(SubjectWork, worker, queue) }
 
 // Queued is where a submitter says that the work stream has a batch for a queue, for a worker
 // that does not consume the queue yet. Messages are empty.
 func (s Subjects) Queued(worker, queue string) string {
-	return s.prefix() + ".queued." + worker + "." + queue
+	return s.Root() + ".queued." + worker + "." + queue
 }
 
 // Done is where finished batches go out.
-func (s Subjects) Done(worker, queue string) string {
-	return s.prefix() + ".done." + worker + "." + queue
-}
+func (s Subjects) Done(worker, queue string) string { return s.of(SubjectDone, worker, queue) }
 
 // Rejected is where refusals of a queue's payloads go out.
-func (s Subjects) Rejected(worker, queue string) string {
-	return s.prefix() + ".rejected." + worker + "." + queue
-}
+func (s Subjects) Rejected(worker, queue string) string { return s.of(SubjectRejected, worker, queue) }
 
 // RejectedInvalid is where refusals go whose worker or queue is unknown.
-func (s Subjects) RejectedInvalid() string {
-	return s.prefix() + ".rejected.invalid"
-}
+func (s Subjects) RejectedInvalid() string { return s.Root() + ".rejected.invalid" }
 
 // Snapshot is the request subject that is answered with a queue's last
 // recommendation.
-func (s Subjects) Snapshot(worker, queue string) string {
-	return s.prefix() + ".snapshot." + worker + "." + queue
-}
+func (s Subjects) Snapshot(worker, queue string) string { return s.of(SubjectSnapshot, worker, queue) }
 
 // Heap is the request subject of transfers from and to a queue's window.
-func (s Subjects) Heap(worker, queue string) string {
-	return s.prefix() + ".heap." + worker + "." + queue
-}
+func (s Subjects) Heap(worker, queue string) string { return s.of(SubjectHeap, worker, queue) }
 
 // Graph is the request subject of the graphs that a queue has on its worker's device.
-func (s Subjects) Graph(worker, queue string) string {
-	return s.prefix() + ".graph." + worker + "." + queue
-}
+func (s Subjects) Graph(worker, queue string) string { return s.of(SubjectGraph, worker, queue) }
 
 // Cancel is the request subject that withdraws batches of a queue.
-func (s Subjects) Cancel(worker, queue string) string {
-	return s.prefix() + ".cancel." + worker + "." + queue
-}
+func (s Subjects) Cancel(worker, queue string) string { return s.of(SubjectCancel, worker, queue) }
 
 // SubjectError says why a subject was refused. It does not repeat the subject,
 // which may be hostile text.
@@ -189,7 +180,7 @@ var (
 // are substrings of subject, empty where the class has none. The error is a
 // *SubjectError.
 func (s Subjects) Parse(subject string) (class SubjectClass, worker, queue string, err error) {
-	rest, ok := strings.CutPrefix(subject, s.prefix())
+	rest, ok := strings.CutPrefix(subject, s.Root())
 	if !ok || rest == "" || rest[0] != '.' {
 		return SubjectInvalid, "", "", errPrefix
 	}
@@ -232,7 +223,9 @@ func classOf(token string) SubjectClass {
 // ValidToken reports whether s can name a worker, a queue or a batch: 1 to 64
 // bytes of [A-Za-z0-9_-], which excludes every character that NATS gives a
 // meaning in a subject.
-func ValidToken(s string) bool {
+func ValidToken(s string) bool { return validToken(s) }
+
+func validToken[S string | []byte](s S) bool {
 	if len(s) == 0 || len(s) > MaxToken {
 		return false
 	}

@@ -324,18 +324,6 @@ func decodeReason(d *Decoder, out *Reason) refusal {
 	return r.rest(n - 5)
 }
 
-func validToken(b []byte) bool {
-	if len(b) == 0 || len(b) > MaxToken {
-		return false
-	}
-	for _, c := range b {
-		if !tokenByte[c] {
-			return false
-		}
-	}
-	return true
-}
-
 // interner returns the same string for the same bytes without allocating, for
 // the strings that come again and again: queue names, rules, device names. A
 // flood of new strings empties it, so its size is bounded by maxInterned

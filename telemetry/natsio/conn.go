@@ -118,12 +118,7 @@ func backoff(low, high time.Duration, attempt int) time.Duration {
 // Incarnation is the number that the connection's records carry.
 func (c *Conn) Incarnation() uint64 { return c.cfg.Incarnation }
 
-func (c *Conn) prefix() string {
-	if p := c.cfg.Subjects.Prefix; p != "" {
-		return p
-	}
-	return telemetry.DefaultPrefix
-}
+func (c *Conn) prefix() string { return c.cfg.Subjects.Root() }
 
 // Subjects returns the subjects that the connection uses.
 func (c *Conn) Subjects() telemetry.Subjects { return c.cfg.Subjects }
