@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -64,8 +62,14 @@ const (
 	DecidesThis // this process
 )
 
+// rival is what another process claims.
+type rival struct {
+	Claim
+	heard time.Time
+}
+
 // verdict is who decides for a worker, given this process's claim and those of others.
-func verdict(own *Claim, rivals map[uint64]Claim, worker string) Verdict {
+func verdict(own *Claim, rivals map[uint64]rival, worker string) Verdict {
 	covered, named := false, false
 	for _, r := range rivals {
 		covered = covered || r.Worker == worker || r.Worker == AnyWorker
@@ -81,10 +85,10 @@ func verdict(own *Claim, rivals map[uint64]Claim, worker string) Verdict {
 }
 
 // leader is the rival that keeps this process from deciding, or nil.
-func leader(own *Claim, rivals map[uint64]Claim) *Claim {
+func leader(own *Claim, rivals map[uint64]rival) *Claim {
 	for _, r := range rivals {
 		if r.Worker == own.Worker && r.before(own) {
-			return &r
+			return &r.Claim
 		}
 	}
 	return nil
@@ -97,19 +101,12 @@ type Deciders struct {
 	sub     *nats.Subscription
 	quit    chan struct{}
 	ended   chan struct{}
-	view    atomic.Pointer[claims] // immutable, replaced with every change
+	asked   bool // of ask and its goroutine
 
-	mu     sync.Mutex
+	mu     sync.RWMutex
 	own    Claim
-	rivals map[uint64]Claim
-	heard  map[uint64]time.Time
-	ledBy  uint64 // incarnation that decides for the claimed workers; 0: not known yet
-	asked  bool   // of ask and its goroutine
-}
-
-type claims struct {
-	own    Claim
-	rivals map[uint64]Claim
+	rivals map[uint64]rival // by incarnation
+	ledBy  uint64           // incarnation that decides for the claimed workers; 0: not known yet
 }
 
 // Claim begins to decide for a worker, or for AnyWorker. With a connection it returns when
@@ -122,9 +119,8 @@ func (c *Conn) Claim(worker, process string) (*Deciders, error) {
 	d := &Deciders{
 		conn: c, subject: c.prefix() + ".decider", quit: make(chan struct{}), ended: make(chan struct{}),
 		own:    Claim{Incarnation: c.cfg.Incarnation, Worker: worker, SinceNs: time.Now().UnixNano(), Process: clip(process, telemetry.MaxText)},
-		rivals: make(map[uint64]Claim), heard: make(map[uint64]time.Time),
+		rivals: make(map[uint64]rival),
 	}
-	d.publishView()
 	status := c.nc.StatusChanged(nats.CONNECTED)
 	d.ask()
 	go d.run(status)
@@ -136,16 +132,18 @@ func (d *Deciders) Who(worker string) Verdict {
 	if d == nil {
 		return DecidesThis
 	}
-	v := d.view.Load()
-	return verdict(&v.own, v.rivals, worker)
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return verdict(&d.own, d.rivals, worker)
 }
 
 // Claims returns this process's claim, then those of others.
 func (d *Deciders) Claims() []Claim {
-	v := d.view.Load()
-	all := []Claim{v.own}
-	for _, r := range v.rivals {
-		all = append(all, r)
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	all := []Claim{d.own}
+	for _, r := range d.rivals {
+		all = append(all, r.Claim)
 	}
 	return all
 }
@@ -229,8 +227,8 @@ func (d *Deciders) answer(m *nats.Msg) {
 func (d *Deciders) say() { _ = d.conn.publish(d.subject, d.message()) }
 
 func (d *Deciders) message() []byte {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.mu.RLock()
+	defer d.mu.RUnlock()
 	b, _ := json.Marshal(&d.own) // a struct of plain values does not fail
 	return b
 }
@@ -249,7 +247,7 @@ func (d *Deciders) hear(data []byte) (news bool) {
 	if c.Incarnation == d.own.Incarnation || !known && len(d.rivals) == maxRivals {
 		return false
 	}
-	d.rivals[c.Incarnation], d.heard[c.Incarnation] = c, time.Now()
+	d.rivals[c.Incarnation] = rival{c, time.Now()}
 	return !known
 }
 
@@ -258,12 +256,11 @@ func (d *Deciders) hear(data []byte) (news bool) {
 func (d *Deciders) forget(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for incarnation, heard := range d.heard {
+	for incarnation, r := range d.rivals {
 		switch {
 		case !d.conn.nc.IsConnected():
-			d.heard[incarnation] = now
-		case now.Sub(heard) > claimLife:
-			delete(d.heard, incarnation)
+			d.rivals[incarnation] = rival{r.Claim, now}
+		case now.Sub(r.heard) > claimLife:
 			delete(d.rivals, incarnation)
 		}
 	}
@@ -275,7 +272,6 @@ func (d *Deciders) settle() {
 	defer d.mu.Unlock()
 	first := leader(&d.own, d.rivals)
 	d.own.Deciding = first == nil
-	d.publishView()
 	ledBy := d.own.Incarnation
 	if first != nil {
 		ledBy = first.Incarnation
@@ -290,11 +286,4 @@ func (d *Deciders) settle() {
 	}
 	d.conn.cfg.Logger.Warn("another process decides for these workers; this one stands by until that ends",
 		"worker", d.own.Worker, "process", first.Process, "incarnation", fmt.Sprintf("%x", first.Incarnation))
-}
-
-// publishView makes what is known visible to Who. Called with mu held, or before anyone else knows d.
-func (d *Deciders) publishView() {
-	v := claims{own: d.own, rivals: make(map[uint64]Claim, len(d.rivals))}
-	maps.Copy(v.rivals, d.rivals)
-	d.view.Store(&v)
 }

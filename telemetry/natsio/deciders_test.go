@@ -33,9 +33,9 @@ func TestVerdict(t *testing.T) {
 		{"one name twice: the younger", gpu0again, []Claim{gpu0}, "gpu0", DecidesAnother},
 		{"one name twice: the older", gpu0, []Claim{gpu0again}, "gpu0", DecidesThis},
 	} {
-		rivals := map[uint64]Claim{}
+		rivals := map[uint64]rival{}
 		for _, r := range c.rivals {
-			rivals[r.Incarnation] = r
+			rivals[r.Incarnation] = rival{Claim: r}
 		}
 		c.own.Deciding = leader(&c.own, rivals) == nil
 		if got := verdict(&c.own, rivals, c.worker); got != c.want {
@@ -142,10 +142,11 @@ func TestTelemetryIsLeftToTheOneThatDecides(t *testing.T) {
 	gpu, gpuIn := open("gpu0")
 	must(t, publishTelemetry(client, "w", "a", queueRecord(1, "")))
 	flush(t, client)
-	for ctx := testContext(t); gpuIn.Stats().Refused == 0 && ctx.Err() == nil; {
+	refused := func() uint64 { return gpuIn.conn.Refusals().ByReason[ReasonNoDecider] }
+	for ctx := testContext(t); refused() == 0 && ctx.Err() == nil; {
 		flush(t, gpuIn.conn)
 	}
-	if n := gpuIn.conn.Refusals().ByReason[ReasonNoDecider]; n != 1 {
+	if n := refused(); n != 1 {
 		t.Errorf("%d refused for want of a decider, want the record of a worker that nobody claims", n)
 	}
 	all, allIn := open(AnyWorker)

@@ -56,7 +56,7 @@ func (k *intake) take(m *nats.Msg) {
 		k.refuse(m, worker, queue, telemetry.ReasonOf(err), err)
 		return
 	}
-	k.meter.charge(sender, records)
+	k.meter.charge(sender, records, now)
 	answering := -1 // index of the record that takes the reply subject along
 	if m.Reply != "" && class == telemetry.SubjectTelemetry {
 		if answerable(m.Reply) {

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"strings"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // RateLimit is what one worker name may send.
@@ -39,8 +41,7 @@ type meter struct {
 
 // flow is what one worker name has sent.
 type flow struct {
-	tokens float64 // records that it may send at once, below 0 where it is in debt
-	at     time.Time
+	limiter *rate.Limiter // in debt after what was heard on credit
 	// heard is when a queue was last heard on credit, by the hash of its name.
 	// Queues that share a place share its turns; a table of names would have
 	// to be bounded too, and would then fail the names that came late.
@@ -50,35 +51,25 @@ type flow struct {
 func newMeter(limit RateLimit) *meter {
 	m := &meter{limit: limit, seed: maphash.MakeSeed()}
 	m.buckets = newBuckets(
-		func() *flow { return &flow{tokens: float64(limit.Burst)} },
-		func(f *flow, now time.Time) bool { m.refill(f, now); return f.tokens >= float64(limit.Burst) })
+		func() *flow { return &flow{limiter: rate.NewLimiter(rate.Limit(limit.PerSecond), limit.Burst)} },
+		func(f *flow, now time.Time) bool { return f.limiter.TokensAt(now) >= float64(limit.Burst) })
 	return m
-}
-
-// refill adds what has accrued since the last time.
-func (m *meter) refill(f *flow, now time.Time) {
-	if since := now.Sub(f.at); since > 0 {
-		f.tokens = min(f.tokens+since.Seconds()*m.limit.PerSecond, float64(m.limit.Burst))
-	}
-	f.at = now
 }
 
 // admit takes one record's worth from the bucket of the worker and returns it,
 // or nil if the message is above the rate.
 func (m *meter) admit(worker, queue string, now time.Time) *flow {
 	f := m.buckets.of(worker, now)
-	m.refill(f, now)
-	if f.tokens < 1 && !m.onCredit(f, queue, now) {
-		return nil
+	if f.limiter.AllowN(now, 1) || m.onCredit(f, queue, now) {
+		return f
 	}
-	f.tokens--
-	return f
+	return nil
 }
 
 // onCredit gives a queue of an exhausted worker its turn. The debt is bounded
 // by the burst, so the rate holds in the long run whatever the queues.
 func (m *meter) onCredit(f *flow, queue string, now time.Time) bool {
-	if f.tokens <= -float64(m.limit.Burst) {
+	if f.limiter.TokensAt(now) <= -float64(m.limit.Burst) {
 		return false
 	}
 	if f.heard == nil {
@@ -89,6 +80,7 @@ func (m *meter) onCredit(f *flow, queue string, now time.Time) bool {
 		return false
 	}
 	*last = now
+	f.limiter.ReserveN(now, 1)
 	return true
 }
 
@@ -99,8 +91,10 @@ func (m *meter) place(queue string) uint64 { return maphash.String(m.seed, queue
 // charge takes the rest of a payload's records, which are known only after
 // its structure check. A payload of more records than the burst counts as the
 // burst.
-func (m *meter) charge(f *flow, records int) {
-	f.tokens -= float64(min(records-1, m.limit.Burst))
+func (m *meter) charge(f *flow, records int, now time.Time) {
+	if records > 1 {
+		f.limiter.ReserveN(now, min(records-1, m.limit.Burst))
+	}
 }
 
 var errRateLimited = errors.New("the worker is above its rate; the payload was dropped unread")

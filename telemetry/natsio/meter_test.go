@@ -97,7 +97,7 @@ func TestMeterChargesEveryRecordOfAPayload(t *testing.T) {
 	for i := range 10_000 { // 10 s
 		at := epoch.Add(time.Duration(i) * time.Millisecond)
 		if f := m.admit("gpu0", "a", at); f != nil {
-			m.charge(f, 100)
+			m.charge(f, 100, at)
 			records += 100
 		}
 	}
