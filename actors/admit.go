@@ -33,7 +33,7 @@ func (w *workerActor) admit(b *batch) {
 		b.settle(telemetry.OutcomeQueueBusy, ErrUnstable)
 		return
 	}
-	if d := b.family.planned.Load(); l.stopped != 0 && d != nil && d.edition == l.stopped {
+	if d := b.family.planned.Load(); d != nil && b.family.gaveUp(d) {
 		b.settle(telemetry.OutcomeQueueBusy, ErrStopped)
 		return
 	}

@@ -33,7 +33,7 @@ type SequenceRange struct {
 type decision struct {
 	DecisionInput
 	edition         uint64                // counts the distinct plans of the queue
-	reason          string                // why there is no plan, or why nobody launches it
+	reason          string                // why there is no plan
 	walk            policy.Classification // how the queue would have been walked, where there is no plan
 	commitOnPublish bool                  // the worker has never reported a launch
 	slots           uint32                // of a launch, about which the tuner was asked
@@ -68,22 +68,26 @@ func (d *decision) forTuner() *session.Plan {
 	return &session.Plan{Asked: asked, Given: d.Plan.Geometry(), Slots: d.slots, Look: d.look}
 }
 
-// withReason is the same decision with a reason why it is not carried out.
-func (d *decision) withReason(reason string) *decision {
-	again := *d
-	again.reason = reason
-	return &again
+// unlaunched is why nobody launches a decision, "" if somebody may.
+func (f *family) unlaunched(d *decision) string {
+	if q := f.quarantine.Load(); q != nil {
+		return q.reason
+	}
+	if h := f.halted.Load(); h != nil && h.edition == d.edition && d.planned() {
+		return h.reason
+	}
+	return d.reason
 }
 
 // recommendation is the wire form of a decision.
-func (d *decision) recommendation(validForMs uint32) *telemetry.Recommendation {
+func (f *family) recommendation(d *decision) *telemetry.Recommendation {
 	p := &d.Plan
 	r := &telemetry.Recommendation{
 		Decision:            d.Decision,
 		AnsweredIncarnation: d.Records.Incarnation,
 		AnsweredSeq:         d.Records.Last,
 		AnsweredSentNs:      d.Records.SentNs,
-		Error:               d.reason,
+		Error:               f.unlaunched(d),
 		QueueLen:            d.Request.QueueLen,
 		FrontierDensityBps:  p.FrontierDensityBps,
 		MemoryPressureBps:   p.MemoryPressureBps,
@@ -93,7 +97,7 @@ func (d *decision) recommendation(validForMs uint32) *telemetry.Recommendation {
 		Topology:            p.Topology.String(),
 		SwitchHeld:          p.Topology != p.RawTopology,
 		MemoryBudgetBytes:   d.Request.MemoryBudgetBytes,
-		ValidForMs:          validForMs,
+		ValidForMs:          f.system.cfg.validForMs(),
 	}
 	if !d.planned() {
 		r.FrontierDensityBps, r.MemoryPressureBps = d.walk.FrontierDensityBps, d.walk.MemoryPressureBps

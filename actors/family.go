@@ -27,8 +27,7 @@ type (
 	reported struct{}
 	// halted tells the queue actor that the worker gave up on its plan, or tries it again.
 	halted struct {
-		edition uint64 // the plan that failed
-		reason  string // "": it is tried again
+		edition uint64 // of the plan
 	}
 	// beat asks the queue actor for a heartbeat.
 	beat struct{}
@@ -51,7 +50,7 @@ type (
 func (wake) isMessage()        {}
 func (*settled) isMessage()    {}
 func (reported) isMessage()    {}
-func (*halted) isMessage()     {}
+func (halted) isMessage()      {}
 func (beat) isMessage()        {}
 func (prioritized) isMessage() {}
 func (spread) isMessage()      {}
@@ -84,6 +83,7 @@ type family struct {
 	deadline   atomic.Uint32              // ms, the shortest of its batches of late; 0: none
 	told       atomic.Uint64              // the claim that device.sharing has of it
 	quarantine atomic.Pointer[quarantine] // nil unless the queue is stopped
+	halted     atomic.Pointer[halt]       // the plan that the worker gave up; nil: none
 	panics     panics
 	kept       []message // for the queue actor, in no cell: sent again after a panic or a quarantine
 
@@ -158,7 +158,7 @@ func (f *family) deliver(to address, m message) {
 // keep puts a message aside that is in no cell; f.life is held.
 func (f *family) keep(m message) {
 	switch m.(type) {
-	case *settled, *halted:
+	case *settled, halted:
 		f.kept = append(f.kept, m)
 	}
 }

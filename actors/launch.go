@@ -245,9 +245,9 @@ func (w *workerActor) rate(l *lane, f *flight) {
 // stop gives a plan up whose launches failed in a row, until it changes or stopPause is over.
 // It then gets one attempt.
 func (w *workerActor) stop(l *lane, edition uint64, last string) {
-	l.stopped = edition
 	reason := fmt.Errorf("%w: %d in a row, the last: %s", ErrStopped, w.system.cfg.maxFailures, last)
-	l.family.post(&halted{edition: edition, reason: reason.Error()})
+	l.family.halted.Store(&halt{edition, reason.Error()})
+	l.family.post(halted{edition})
 	l.family.cell.count(func(n *Counts) { n.Halts++ })
 	w.system.complain.Warn("queue stopped after failed launches until its plan changes or a pause is over", w.device.name, l.family.name,
 		"failures", w.system.cfg.maxFailures, "pause", w.system.cfg.stopPause, "last", last)
@@ -257,10 +257,22 @@ func (w *workerActor) stop(l *lane, edition uint64, last string) {
 // resume ends a stop, unless another has followed. A plan that is stopped again meanwhile
 // waits for less than a whole pause once.
 func (l *lane) resume(edition uint64) {
-	if l.stopped == edition {
-		l.stopped = 0
-		l.family.post(&halted{edition: edition})
+	if h := l.family.halted.Load(); h != nil && h.edition == edition {
+		l.family.halted.Store(nil)
+		l.family.post(halted{edition})
 	}
+}
+
+// halt is a plan that was given up.
+type halt struct {
+	edition uint64
+	reason  string
+}
+
+// gaveUp says whether the worker has given up on the plan of a decision.
+func (f *family) gaveUp(d *decision) bool {
+	h := f.halted.Load()
+	return h != nil && h.edition == d.edition
 }
 
 // roundsAtOnce is how many launches of a queue in a row follow one another at once
@@ -290,7 +302,6 @@ type lane struct {
 	quietDue        bool              // fallsQuiet is due
 	due             time.Time         // the first of its open batches'; zero: none has a time
 	deadlineAt      time.Time         // when the last batch came whose deadline is the queue's, see wanted
-	stopped         uint64            // edition of the plan that was given up, 0 if none
 	plan            *decision         // what candidate found: the plan to launch by
 }
 
@@ -304,7 +315,7 @@ func (l *lane) candidate(priorities map[string]float64, idle time.Duration) poli
 		c.Priority = p
 	}
 	plan := l.newestPlan(idle)
-	if plan == nil || !plan.planned() || l.paused != nil || plan.edition == l.stopped || l.family.quarantine.Load() != nil {
+	if plan == nil || !plan.planned() || l.paused != nil || l.family.gaveUp(plan) || l.family.quarantine.Load() != nil {
 		return c
 	}
 	l.plan = plan

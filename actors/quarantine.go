@@ -81,13 +81,8 @@ func (f *family) stop(actor string) {
 	f.system.stopped.Add(1)
 	f.cell.count(func(n *Counts) { n.Stops++ })
 	f.system.cfg.Logger.Error("queue stopped after repeated panics", "worker", f.device.name, "queue", f.name, "pause", f.system.cfg.stopPause, "reason", q.reason)
-	s := f.latest.Load()
-	if s == nil {
-		s = new(decision) // it has never decided: decision 0 says only why
-	}
-	s = s.withReason(q.reason)
-	f.latest.Store(s)
-	f.publishOutside(s, false)
+	f.latest.CompareAndSwap(nil, new(decision)) // it has never decided: decision 0 says only why
+	f.publishOutside(f.latest.Load(), false)
 }
 
 // release ends the quarantine. The decision that follows takes the reason out of the

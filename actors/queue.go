@@ -16,7 +16,6 @@ type queueActor struct {
 	topology topologyStage
 	policy   policyStage
 	recent   recentDecisions
-	halted   halted
 	outcomes []outcome // reused between looks at the cell
 	slotsAt  time.Time // when records said last that a queue elsewhere has slots; zero: it counts as without work
 }
@@ -41,8 +40,8 @@ func (a *queueActor) receive(msg message) {
 		a.settle(m)
 	case reported:
 		a.commit()
-	case *halted:
-		a.halt(m)
+	case halted:
+		a.restate(m.edition)
 	case beat:
 		a.repeat()
 	}
@@ -117,12 +116,6 @@ func (a *queueActor) adopt(d *decision) (changed bool) {
 	default:
 		changed = last == nil || last.Decision == 0 || last.planned() != d.planned()
 	}
-	if d.planned() && a.halted.edition == d.edition {
-		d.reason = a.halted.reason
-	}
-	if q := a.quarantine.Load(); q != nil {
-		d.reason = q.reason // the decision was in hand when the queue was stopped
-	}
 	a.latest.Store(d)
 	if d.planned() {
 		a.planned.Store(d)
@@ -189,16 +182,11 @@ func (a *queueActor) commit() {
 	}
 }
 
-// halt says in the recommendation that the worker has given up on its plan, or no longer.
-func (a *queueActor) halt(m *halted) {
-	d := a.latest.Load()
-	if d == nil || m.edition != d.edition {
-		return // the plan has changed meanwhile
+// restate says in the recommendation that the worker has given up on its plan, or no longer.
+func (a *queueActor) restate(edition uint64) {
+	if d := a.latest.Load(); d != nil && d.edition == edition { // else the plan has changed meanwhile
+		a.publish(d, false, false, nil)
 	}
-	a.halted = *m
-	d = d.withReason(m.reason)
-	a.latest.Store(d)
-	a.publish(d, false, false, nil)
 }
 
 // repeat publishes the last recommendation again, and says in the log that work waits for a
@@ -223,7 +211,7 @@ func (a *queueActor) restarted(lost message) {
 // publish sends what the queue decided to its subscribers. The publisher has
 // encoded the record when it returns, so one record serves many.
 func (f *family) publish(d *decision, changed, heartbeat bool, replies []string) {
-	r := d.recommendation(f.system.cfg.validForMs())
+	r := f.recommendation(d)
 	r.Changed, r.Heartbeat = changed, heartbeat
 	f.system.publisher.Recommend(f.device.name, f.name, r, replies)
 	f.cell.count(func(n *Counts) {

@@ -126,7 +126,7 @@ func (s *System) Queues() []QueueStatus {
 			SlotsPending: uint64(f.pending.Load()), Stopped: f.quarantine.Load() != nil,
 		}
 		if r := f.latest.Load(); r != nil {
-			row.Decided, row.Recommendation = true, *r.recommendation(s.cfg.validForMs())
+			row.Decided, row.Recommendation = true, *f.recommendation(r)
 		}
 		rows = append(rows, row)
 	}

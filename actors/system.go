@@ -174,7 +174,7 @@ func (s *System) Latest(worker, queue string) (telemetry.Recommendation, bool) {
 	if r == nil {
 		return telemetry.Recommendation{}, false
 	}
-	return *r.recommendation(s.cfg.validForMs()), true
+	return *f.recommendation(r), true
 }
 
 // with runs use on a queue's family, which it makes if necessary, and keeps the
