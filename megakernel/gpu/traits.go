@@ -24,18 +24,7 @@ type Traits struct {
 	MaxWidth       uint32 // invocations of a workgroup along x
 	MaxGroups      uint32 // workgroups of a dispatch along x
 	MaxInvocations uint32 // invocations of a workgroup
-
-	// LoopIterations is the most loop iterations that one invocation may run in one
-	// dispatch.
-	LoopIterations uint32
 }
-
-// LoopIterations is below what every known driver runs. Mesa's llvmpipe gives each
-// vector of invocations 65,535 iterations, summed over all loops of the dispatch and
-// counted while any of its lanes is in the loop; past them each loop ends after one
-// more turn, silently. The rest is room for the loops at a kernel's end. The bound
-// holds on every device, because it also keeps a dispatch short.
-const LoopIterations = 60_000
 
 // TraitsOf derives a device's traits. Any goroutine may call it.
 func TraitsOf(dev Caller) Traits {
@@ -46,7 +35,6 @@ func TraitsOf(dev Caller) Traits {
 		Timestamps:        dev.Supports("timestamp"),
 		StorageBlocks:     dev.StorageBlocks(),
 		StorageBlockBytes: dev.StorageBlockLimit(),
-		LoopIterations:    LoopIterations,
 	}
 	t.Vendor, t.Renderer, t.Version = dev.Identity()
 	t.MaxWidth, t.MaxGroups, t.MaxInvocations = dev.WorkgroupLimits()

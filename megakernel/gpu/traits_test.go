@@ -37,7 +37,7 @@ func TestTraitsFollowWhatTheDriverSaysAndNotItsName(t *testing.T) {
 		},
 	} {
 		test.want.Vendor, test.want.Version = "maker", "4.6"
-		test.want.StorageBlockBytes, test.want.LoopIterations = 1<<27, LoopIterations
+		test.want.StorageBlockBytes = 1 << 27
 		test.want.MaxWidth, test.want.MaxGroups, test.want.MaxInvocations = 1024, 65535, 512
 		if got := TraitsOf(test.dev); got != test.want {
 			t.Errorf("%s: %+v, want %+v", name, got, test.want)

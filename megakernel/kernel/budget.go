@@ -9,8 +9,13 @@ import (
 	"ringmaster/ring"
 )
 
-// DefaultLoopBudget is the most loop iterations one invocation may run in one dispatch.
-const DefaultLoopBudget = gpu.LoopIterations
+// DefaultLoopBudget is the most loop iterations one invocation may run in one dispatch. It
+// is below what every known driver runs. Mesa's llvmpipe gives each vector of invocations
+// 65,535 iterations, summed over all loops of the dispatch and counted while any of its
+// lanes is in the loop; past them each loop ends after one more turn, silently. The rest is
+// room for the loops at a kernel's end. The bound holds on every device, because it also
+// keeps a dispatch short.
+const DefaultLoopBudget = 60_000
 
 // Bounds of a geometry beside the device's limits.
 const (
