@@ -115,7 +115,7 @@ var externalOwners = []struct {
 	{"github.com/vmihailenco/msgpack", []string{"telemetry", "bench"}, "one package knows the encoding; the library alone is a yardstick"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
 	{"github.com/pelletier/go-toml", []string{"megakernel/tuner/cache"}, "one file of people's size is TOML"},
-	{"github.com/google/renameio", []string{"megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
+	{"github.com/google/renameio", []string{"megakernel/calibration", "megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
 	{"github.com/zeebo/blake3", []string{"megakernel/kernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime/tuned", "cmd/runtime/worker"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime", "bench"}, "flags belong to commands"},
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},

@@ -132,7 +132,7 @@ func (c *tuneCmd) openTuned(catalog *kernel.Catalog, device worker.Device, log *
 	}
 	worker := worker.Announcement(device, catalog)
 	store := cache.Open(cache.Options{Dir: dir, Device: actors.IdentityOf(&worker), Max: cache.DefaultMax, Delay: cache.DefaultDelay, Log: log})
-	if err := store.Check(); err != nil {
+	if err := store.Flush(context.Background()); err != nil {
 		return nil, errors.Join(fmt.Errorf("tune: the result could not be stored; name another --tuner-cache, or none with --tuner-cache=: %w", err), store.Close())
 	}
 	return store, nil

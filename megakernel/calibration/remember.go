@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/google/renameio/v2"
 )
 
 // ErrFile says that a file of a calibration is not one, or not of this device.
@@ -61,16 +63,5 @@ func Remember(dir, device string, r Result) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	to, err := os.CreateTemp(dir, "new-*")
-	if err != nil {
-		return err
-	}
-	_, err = to.Write(append(data, '\n'))
-	if err = errors.Join(err, to.Close()); err == nil {
-		err = os.Rename(to.Name(), path(dir, device))
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(to.Name()))
-	}
-	return nil
+	return renameio.WriteFile(path(dir, device), append(data, '\n'), 0o600)
 }

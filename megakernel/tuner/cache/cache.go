@@ -38,9 +38,7 @@ type Cache struct {
 	stop   chan struct{}
 	done   chan struct{}
 
-	disk sync.Mutex // held by whoever reads or writes the file; guards the next two
-	keep bool       // the file on disk has to be kept aside before it is replaced
-	bare bool       // the file on disk must not be touched
+	disk sync.Mutex // held by whoever reads or writes the file
 
 	mu      sync.Mutex
 	entries map[Key]*stored
@@ -181,23 +179,18 @@ func (c *Cache) run() {
 	}
 }
 
-// Flush writes what has changed and waits for it. The error is ErrNewer if nothing is
-// ever written, because a newer version of this program wrote the file.
+// Flush writes the file, also if nothing has changed, and waits for it: before a long measurement
+// it says whether its result could be kept.
 func (c *Cache) Flush(ctx context.Context) error {
 	select {
 	case <-c.loaded:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if err := c.write(); err != nil {
-		return err
-	}
-	c.disk.Lock()
-	defer c.disk.Unlock()
-	if c.bare {
-		return c.newer()
-	}
-	return nil
+	c.mu.Lock()
+	c.dirty = true
+	c.mu.Unlock()
+	return c.write()
 }
 
 // Close writes what has changed and ends the background work. The cache stays

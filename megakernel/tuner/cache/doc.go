@@ -9,11 +9,10 @@
 // file as a whole, so that a reader, or what a crash leaves, is either the old file
 // or the new one.
 //
-// The file is data from outside. Entries that make no sense are dropped one by
-// one with a warning, and before the first write the file they came from is
-// kept aside under a name of its own. A file of a newer schema is left alone:
-// nothing is read from it and nothing is stored. A failing write is reported once
-// and tried again with the next change; tuning goes on in memory.
+// The file is data from outside. One that is not sound in every entry is not used, with a
+// warning, and the next write keeps it aside under another name; one of a newer schema stays,
+// and nothing is written. A failing write is reported once and tried again with the next
+// change; tuning goes on in memory.
 //
 // The cache is bounded, and so is its file. Beyond a bound the entry that has not
 // been used for the longest time is dropped. Use is counted by a clock of the

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -56,76 +55,35 @@ type fileEntry struct {
 	Measured []string `toml:"measured,multiline"`
 }
 
-// damage is what was dropped from a file.
-type damage struct {
-	line   int // of the entry's beginning, 0 if unknown
-	reason error
+// file is a whole file.
+type file struct {
+	fileHeader
+	Entry []fileEntry `toml:"entry"`
 }
 
-// parse reads a file of a device, entry by entry: what stands between two lines that
-// open an entry is a document of its own, so that damage costs the entry that it is in.
-// Entries that make no sense are left out and listed. An error says that the file as a
-// whole is of no use.
-func parse(data []byte, device string) ([]stored, []damage, error) {
-	pieces := split(data)
-	var header fileHeader
-	if err := toml.Unmarshal(pieces[0].text, &header); err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", ErrFile, err)
+// parse reads a file of a device. One entry that makes no sense makes the file unsound: files
+// are written whole, so that nobody knows what else is wrong with it.
+func parse(data []byte, device string) ([]stored, error) {
+	var f file
+	if err := toml.Unmarshal(data, &f); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
-	if err := header.check(device); err != nil {
-		return nil, nil, err
+	if err := f.check(device); err != nil {
+		return nil, err
 	}
-	var entries []stored
-	var bad []damage
-	at := make(map[Key]int, len(pieces))
-	for _, piece := range pieces[1:] {
-		e, err := piece.entry()
-		if err != nil {
-			bad = append(bad, damage{piece.line, err})
-			continue
+	entries := make([]stored, len(f.Entry))
+	known := make(map[Key]bool, len(f.Entry))
+	for i := range f.Entry {
+		var err error
+		if entries[i], err = f.Entry[i].stored(); err != nil {
+			return nil, fmt.Errorf("entry %d: %w", i+1, err)
 		}
-		i, known := at[e.Key]
-		if !known {
-			at[e.Key] = len(entries)
-			entries = append(entries, e)
-			continue
+		if key := entries[i].Key; known[key] {
+			return nil, fmt.Errorf("key %v stands twice: %w", key, ErrEntry)
 		}
-		bad = append(bad, damage{piece.line, fmt.Errorf("key %v stands twice: %w", e.Key, ErrEntry)})
-		if e.used > entries[i].used { // the one that was used last counts
-			entries[i] = e
-		}
+		known[entries[i].Key] = true
 	}
-	return entries, bad, nil
-}
-
-type piece struct {
-	line int
-	text []byte
-}
-
-// split cuts a file before each line that opens an entry and leaves that line out.
-func split(data []byte) []piece {
-	pieces := []piece{{line: 1}}
-	line := 0
-	for text := range bytes.Lines(data) {
-		line++
-		if string(bytes.TrimSpace(text)) == "[[entry]]" {
-			pieces = append(pieces, piece{line: line})
-			continue
-		}
-		last := &pieces[len(pieces)-1]
-		last.text = append(last.text, text...)
-	}
-	return pieces
-}
-
-// entry reads the entry of a piece.
-func (p *piece) entry() (stored, error) {
-	var e fileEntry
-	if err := toml.Unmarshal(p.text, &e); err != nil {
-		return stored{}, err
-	}
-	return e.stored()
+	return entries, nil
 }
 
 func (h *fileHeader) check(device string) error {
@@ -191,10 +149,7 @@ func (m *Measurement) read(row string) error {
 
 // format writes entries in the order given.
 func format(device string, entries []*stored) []byte {
-	whole := struct {
-		fileHeader
-		Entry []fileEntry `toml:"entry"`
-	}{fileHeader{Schema, device}, make([]fileEntry, 0, len(entries))}
+	whole := file{fileHeader{Schema, device}, make([]fileEntry, 0, len(entries))}
 	for _, e := range entries {
 		f := fileEntry{Key: e.Key.String(), Used: e.used, Measured: []string{}}
 		if g := e.Selected; g != (policy.Geometry{}) {

@@ -21,12 +21,10 @@ func ReadShared(data []byte, device string, key Key) (Entry, error) {
 	if len(data) > MaxSharedBytes {
 		return Entry{}, fmt.Errorf("shared entry of %d bytes, at most %d: %w", len(data), MaxSharedBytes, ErrFile)
 	}
-	entries, bad, err := parse(data, device)
+	entries, err := parse(data, device)
 	switch {
 	case err != nil:
 		return Entry{}, fmt.Errorf("shared entry: %w", err)
-	case len(bad) > 0:
-		return Entry{}, fmt.Errorf("shared entry: %w", bad[0].reason)
 	case len(entries) != 1 || entries[0].Key != key:
 		return Entry{}, fmt.Errorf("shared entry: %d entries, not the one of its key: %w", len(entries), ErrEntry)
 	}
