@@ -14,8 +14,6 @@ import (
 
 	"ringmaster/bench/classic"
 	"ringmaster/bench/recorded"
-	"ringmaster/megakernel/tuner/search"
-	"ringmaster/megakernel/tuner/space"
 )
 
 // tunerFlags choose what the tuner's benchmark replays.
@@ -65,9 +63,9 @@ func benchTuner(s *session) error {
 // tunerSpace is a recording with its name in the report and the other
 // recordings of its kernel.
 type tunerSpace struct {
-	*space.Recording
+	*recorded.Recording
 	name   string
-	others []*space.Recording
+	others []*recorded.Recording
 }
 
 // check refuses flags with which nothing can be replayed.
@@ -107,7 +105,7 @@ func loadSpaces(flags *tunerFlags) ([]tunerSpace, error) {
 	return spaces, nil
 }
 
-func readSpace(path string) (*space.Recording, error) {
+func readSpace(path string) (*recorded.Recording, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -197,7 +195,7 @@ func (j *tunerJob) search(seed uint64) (fractions []float64, asks []time.Duratio
 			if j.strategy == "annealing" {
 				total = budget
 			}
-			searcher, err := classic.New(j.strategy, j.space.Space, classic.Options{Options: search.Options{Seed: seed, History: j.space.others, Device: j.space.Device}, Budget: total})
+			searcher, err := classic.New(j.strategy, j.space.Space, classic.Options{Seed: seed, History: j.space.others, Budget: total})
 			if err != nil {
 				return nil, nil, err
 			}

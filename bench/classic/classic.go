@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"ringmaster/bench/recorded"
 	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/space"
 )
@@ -18,13 +19,14 @@ type Searcher interface {
 
 // Options are those of a search.
 type Options struct {
-	search.Options
+	Seed    uint64
+	History []*recorded.Recording // of the same kernel on other devices
 	// Budget is the number of measurements that will be made, above 0. annealing
 	// cools down over it.
 	Budget int
 }
 
-// The product's search, from nothing and with a history.
+// The product's search, from nothing, and with a history as its prior.
 const (
 	Cold = "cold"
 	Warm = "warm"
@@ -38,17 +40,15 @@ var Strategies = slices.Sorted(slices.Values(append([]string{Cold, Warm, "natura
 
 // New returns a search of the named strategy.
 func New(strategy string, s *space.Space, o Options) (Searcher, error) {
-	cold := o.Options
-	cold.History = nil
 	switch strategy {
 	case Cold:
-		return search.New(s, cold), nil
+		return search.New(s, o.Seed), nil
 	case Warm, "rank":
 		if len(o.History) == 0 {
 			return nil, fmt.Errorf("%s needs other recordings of the kernel", strategy)
 		}
 		if strategy == Warm {
-			return search.New(s, o.Options), nil
+			return newWarm(s, o), nil
 		}
 		return newRank(s, o), nil
 	case "random":
@@ -68,7 +68,7 @@ func New(strategy string, s *space.Space, o Options) (Searcher, error) {
 // Replay lets a searcher look for the best configuration of a recording, and
 // returns the cost of the best one found after each measurement; Failed as
 // long as every one failed. It ends early when the searcher has nothing to ask.
-func Replay(s Searcher, r *space.Recording, budget int) []float64 {
+func Replay(s Searcher, r *recorded.Recording, budget int) []float64 {
 	curve := make([]float64, 0, budget)
 	best := math.Inf(1)
 	for range budget {
@@ -85,31 +85,9 @@ func Replay(s Searcher, r *space.Recording, budget int) []float64 {
 
 // Fraction is how close a curve of Replay has come to the optimum of the
 // recording after n measurements: optimum over found, 0 if nothing ran.
-func Fraction(curve []float64, r *space.Recording, n int) float64 {
+func Fraction(curve []float64, r *recorded.Recording, n int) float64 {
 	if n = min(n, len(curve)); n == 0 {
 		return 0
 	}
 	return r.Best() / curve[n-1]
 }
-
-// rank tries configurations by their mean relative cost in the history.
-type rank struct {
-	search.Measured
-	ranked []int
-}
-
-func newRank(s *space.Space, o Options) Searcher {
-	return &rank{search.NewMeasured(s), search.Likely(s, search.Options{History: o.History})}
-}
-
-func (r *rank) Ask() (int, bool) {
-	for len(r.ranked) > 0 && r.Known(r.ranked[0]) {
-		r.ranked = r.ranked[1:]
-	}
-	if len(r.ranked) == 0 {
-		return 0, false
-	}
-	return r.ranked[0], true
-}
-
-func (r *rank) Tell(config int, cost float64) { r.Record(config, cost) }

@@ -7,12 +7,23 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ringmaster/bench/recorded"
 	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/search/searchtest"
 	"ringmaster/megakernel/tuner/space"
 )
 
-func newSearcher(t testing.TB, strategy string, r *space.Recording, o Options) Searcher {
+func hill(t testing.TB, shape float64) *recorded.Recording {
+	t.Helper()
+	s, costs := searchtest.Hill(t, shape)
+	r, err := recorded.NewRecording(s, "hill", "", costs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func newSearcher(t testing.TB, strategy string, r *recorded.Recording, o Options) Searcher {
 	t.Helper()
 	s, err := New(strategy, r.Space, o)
 	if err != nil {
@@ -21,12 +32,12 @@ func newSearcher(t testing.TB, strategy string, r *space.Recording, o Options) S
 	return s
 }
 
-func options(seed uint64, budget int, history ...*space.Recording) Options {
-	return Options{Options: search.Options{Seed: seed, History: history}, Budget: budget}
+func options(seed uint64, budget int, history ...*recorded.Recording) Options {
+	return Options{Seed: seed, History: history, Budget: budget}
 }
 
 func TestUnknownStrategyAndMissingHistoryAreRefused(t *testing.T) {
-	r := searchtest.Hill(t, 0)
+	r := hill(t, 0)
 	for _, name := range []string{"", "simulated", "warm", "rank"} {
 		if _, err := New(name, r.Space, Options{}); err == nil {
 			t.Errorf("%q: no error", name)
@@ -49,7 +60,7 @@ func TestEveryStrategyMeasuresEachConfigurationOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := space.NewRecording(s, "k", "", costs)
+			r, err := recorded.NewRecording(s, "k", "", costs)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,10 +75,10 @@ func TestEveryStrategyMeasuresEachConfigurationOnce(t *testing.T) {
 }
 
 func TestASeedDeterminesTheSearch(t *testing.T) {
-	r := searchtest.Hill(t, 0)
+	r := hill(t, 0)
 	for _, strategy := range Strategies {
 		run := func(seed uint64) (asked []int) {
-			s := newSearcher(t, strategy, r, options(seed, 40, searchtest.Hill(t, .5)))
+			s := newSearcher(t, strategy, r, options(seed, 40, hill(t, .5)))
 			for range 40 {
 				c, _ := s.Ask()
 				s.Tell(c, r.Costs[c])
@@ -87,8 +98,8 @@ func TestASeedDeterminesTheSearch(t *testing.T) {
 // Whatever a searcher is told, in whatever order, it goes on asking for valid
 // configurations that it does not know.
 func TestAnythingMayBeTold(t *testing.T) {
-	r := searchtest.Hill(t, 0)
-	history := []*space.Recording{searchtest.Hill(t, 1)}
+	r := hill(t, 0)
+	history := []*recorded.Recording{hill(t, 1)}
 	rapid.Check(t, func(t *rapid.T) {
 		strategy := rapid.SampledFrom(Strategies).Draw(t, "strategy")
 		s, err := New(strategy, r.Space, options(rapid.Uint64().Draw(t, "seed"), 25, history...))
@@ -110,7 +121,7 @@ func TestAnythingMayBeTold(t *testing.T) {
 	})
 }
 
-func meanFraction(t testing.TB, strategy string, r *space.Recording, budget, repeats int, history ...*space.Recording) float64 {
+func meanFraction(t testing.TB, strategy string, r *recorded.Recording, budget, repeats int, history ...*recorded.Recording) float64 {
 	sum := 0.0
 	for seed := range repeats {
 		s := newSearcher(t, strategy, r, options(uint64(seed), budget, history...))
@@ -120,7 +131,7 @@ func meanFraction(t testing.TB, strategy string, r *space.Recording, budget, rep
 }
 
 func TestSearchesAreBetterThanChance(t *testing.T) {
-	r := searchtest.Hill(t, 0)
+	r := hill(t, 0)
 	random := meanFraction(t, "random", r, 40, 20)
 	for _, strategy := range []string{"local", "annealing", "genetic", "natural", Cold} {
 		if got := meanFraction(t, strategy, r, 40, 20); got < random+.01 {
@@ -130,7 +141,7 @@ func TestSearchesAreBetterThanChance(t *testing.T) {
 }
 
 func TestFractionIsOptimumOverFound(t *testing.T) {
-	r := searchtest.Hill(t, 0)
+	r := hill(t, 0)
 	if got := Fraction([]float64{search.Failed, 2 * r.Best(), r.Best()}, r, 2); got != .5 {
 		t.Errorf("got %v", got)
 	}
@@ -139,5 +150,52 @@ func TestFractionIsOptimumOverFound(t *testing.T) {
 	}
 	if got := Fraction([]float64{r.Best()}, r, 9); got != 1 {
 		t.Errorf("a search that ended early has %v", got)
+	}
+}
+
+func TestWarmStartUsesWhatOthersMeasured(t *testing.T) {
+	r := hill(t, 0)
+	warm, cold := meanFraction(t, Warm, r, 6, 5, hill(t, .4), hill(t, -.4)), meanFraction(t, Cold, r, 6, 5)
+	if warm < .95 || warm < cold+.05 {
+		t.Errorf("warm %.3f, cold %.3f", warm, cold)
+	}
+}
+
+func TestAPriorThatIsWrongIsLeft(t *testing.T) {
+	r := hill(t, 0)
+	reversed := slices.Clone(r.Costs)
+	for c, cost := range reversed {
+		reversed[c] = 20 - min(cost, 19)
+	}
+	wrong, err := recorded.NewRecording(r.Space, r.Kernel, "", reversed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := meanFraction(t, Warm, r, 40, 20, wrong); got < .9 {
+		t.Errorf("with a reversed prior the search reaches %.3f", got)
+	}
+}
+
+func TestTransferMatchesOnTheParametersBothHave(t *testing.T) {
+	to, err := space.Product([]space.Param{space.Ints("b", 1, 2, 3), space.Ints("only here", 0, 1)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := space.Product([]space.Param{space.Ints("a", 0, 1), space.Ints("b", 1, 2)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := recorded.NewRecording(source, "k", "", []float64{1, 2, math.E, search.Failed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := transfer(from, to)
+	for c, want := range []float64{.5, .5, (math.Log(2) + worstRatio) / 2, (math.Log(2) + worstRatio) / 2, math.NaN(), math.NaN()} {
+		if math.Abs(z[c]-want) > 1e-12 || math.IsNaN(want) != math.IsNaN(z[c]) {
+			t.Errorf("%v: %v, want %v", to.Levels(c), z[c], want)
+		}
+	}
+	if _, mean := transferred([]*recorded.Recording{from}, to); mean[4] != worstRatio {
+		t.Errorf("what no source has is %v", mean[4])
 	}
 }

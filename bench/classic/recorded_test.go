@@ -7,16 +7,14 @@ import (
 	"testing"
 
 	"ringmaster/bench/recorded"
-	"ringmaster/megakernel/tuner/search"
-	"ringmaster/megakernel/tuner/space"
 )
 
-func convolution(t testing.TB) *space.Recording {
+func convolution(t testing.TB) *recorded.Recording {
 	t.Helper()
 	return read(t, filepath.Join("testdata", "convolution-a4000.csv.gz"))
 }
 
-func read(t testing.TB, path string) *space.Recording {
+func read(t testing.TB, path string) *recorded.Recording {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,7 +48,7 @@ func TestTheDefaultNeedsFewMeasurementsOnARecordedSpace(t *testing.T) {
 	at50, at100 := 0.0, 0.0
 	const repeats = 6
 	for seed := range uint64(repeats) {
-		curve := Replay(newSearcher(t, Cold, r, Options{Options: search.Options{Seed: seed}}), r, 100)
+		curve := Replay(newSearcher(t, Cold, r, Options{Seed: seed}), r, 100)
 		at50 += Fraction(curve, r, 50) / repeats
 		at100 += Fraction(curve, r, 100) / repeats
 	}
@@ -67,7 +65,7 @@ func BenchmarkSuggestion(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				if n%100 == 0 {
-					s = newSearcher(b, strategy, r, Options{Options: search.Options{Seed: uint64(n)}})
+					s = newSearcher(b, strategy, r, Options{Seed: uint64(n)})
 				}
 				c, _ := s.Ask()
 				s.Tell(c, r.Costs[c])
@@ -84,7 +82,7 @@ func TestFewMeasurementsFailWhereTheBestLieBesideFailures(t *testing.T) {
 	r := read(t, filepath.Join("..", "spaces", "stencil-h200.csv.gz"))
 	failed := 0
 	for seed := range uint64(repeats) {
-		s := newSearcher(t, Cold, r, Options{Options: search.Options{Seed: seed}})
+		s := newSearcher(t, Cold, r, Options{Seed: seed})
 		for range measurements {
 			c, _ := s.Ask()
 			s.Tell(c, r.Costs[c])
@@ -104,7 +102,7 @@ func TestFewMeasurementsFailWhereTheBestLieBesideFailures(t *testing.T) {
 func TestASearchLeavesAWrongPath(t *testing.T) {
 	r := read(t, filepath.Join("..", "spaces", "matrix-h200.csv.gz"))
 	for _, seed := range []uint64{25, 39} {
-		curve := Replay(newSearcher(t, Cold, r, Options{Options: search.Options{Seed: seed}}), r, 200)
+		curve := Replay(newSearcher(t, Cold, r, Options{Seed: seed}), r, 200)
 		if got := Fraction(curve, r, 200); got < .9 {
 			t.Errorf("seed %d: %.3f of the optimum", seed, got)
 		}

@@ -35,13 +35,13 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // Read loads a recording. name is used in errors and, if no comment names kernel
 // and device, to tell these. Compressed data is recognised by its first bytes, not
-// by the name. The error wraps space.ErrRecording, and names file and line.
-func Read(from io.Reader, name string) (*space.Recording, error) {
+// by the name. The error wraps ErrRecording, and names file and line.
+func Read(from io.Reader, name string) (*Recording, error) {
 	in := bufio.NewReaderSize(from, 1<<16)
 	if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", space.ErrRecording, name, err)
+			return nil, fmt.Errorf("%w: %s: %w", ErrRecording, name, err)
 		}
 		defer z.Close()
 		in = bufio.NewReaderSize(&limited{z, MaxBytes}, 1<<16)
@@ -109,7 +109,7 @@ type table struct {
 }
 
 func (t *table) errorAt(line int, format string, args ...any) error {
-	return fmt.Errorf("%w: %s:%d: %w", space.ErrRecording, t.name, line, fmt.Errorf(format, args...))
+	return fmt.Errorf("%w: %s:%d: %w", ErrRecording, t.name, line, fmt.Errorf(format, args...))
 }
 
 func (t *table) syntax(err error) error {
@@ -117,7 +117,7 @@ func (t *table) syntax(err error) error {
 	if errors.As(err, &parse) {
 		return t.errorAt(t.skipped+parse.Line, "%w", parse.Err)
 	}
-	return fmt.Errorf("%w: %s: %w", space.ErrRecording, t.name, err)
+	return fmt.Errorf("%w: %s: %w", ErrRecording, t.name, err)
 }
 
 func (t *table) line(column int) int {
@@ -147,7 +147,7 @@ func (t *table) comments(in *bufio.Reader) error {
 func (t *table) header() error {
 	columns, err := t.csv.Read()
 	if err == io.EOF {
-		return fmt.Errorf("%w: %s: empty", space.ErrRecording, t.name)
+		return fmt.Errorf("%w: %s: empty", ErrRecording, t.name)
 	}
 	if err != nil {
 		return t.syntax(err)
@@ -235,7 +235,7 @@ func parseCost(text string) (float64, error) {
 	return cost, nil
 }
 
-func (t *table) finish() (*space.Recording, error) {
+func (t *table) finish() (*Recording, error) {
 	params := make([]space.Param, len(t.params))
 	for j, column := range t.params {
 		var ordered []uint16
@@ -250,14 +250,14 @@ func (t *table) finish() (*space.Recording, error) {
 		return nil, t.errorAt(int(t.lines[twice.Second]), "same configuration as line %d", t.lines[twice.First])
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", space.ErrRecording, t.name, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrRecording, t.name, err)
 	}
 	for _, cost := range t.costs {
 		if !math.IsInf(cost, 1) {
-			return space.NewRecording(s, t.kernel, t.device, t.costs)
+			return NewRecording(s, t.kernel, t.device, t.costs)
 		}
 	}
-	return nil, fmt.Errorf("%w: %s: every configuration fails", space.ErrRecording, t.name)
+	return nil, fmt.Errorf("%w: %s: every configuration fails", ErrRecording, t.name)
 }
 
 // nameParts splits a file's name into kernel and device at its last '-'.

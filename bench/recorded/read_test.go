@@ -20,7 +20,7 @@ bx,pad,mode,mean_ms,min_ms,median_ms,max_ms
 2.0,1,slow,4,4,4,4
 `
 
-func mustRead(t *testing.T, text, name string) *space.Recording {
+func mustRead(t *testing.T, text, name string) *Recording {
 	t.Helper()
 	r, err := Read(strings.NewReader(text), name)
 	if err != nil {
@@ -29,7 +29,7 @@ func mustRead(t *testing.T, text, name string) *space.Recording {
 	return r
 }
 
-func checkSmall(t *testing.T, r *space.Recording) {
+func checkSmall(t *testing.T, r *Recording) {
 	t.Helper()
 	if r.Kernel != "conv_kernel" || r.Device != "NVIDIA RTX 1" {
 		t.Errorf("kernel %q on %q", r.Kernel, r.Device)
@@ -100,14 +100,14 @@ func TestReadNamesTheLineThatIsWrong(t *testing.T) {
 		"bare quote":      {"a,mean_ms\n1\"2,3\n", "f:2: "},
 	} {
 		_, err := Read(strings.NewReader(c.text), "f")
-		if err == nil || !errors.Is(err, space.ErrRecording) || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !errors.Is(err, ErrRecording) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
 }
 
 func TestReadRefusesTooManyParametersAndValues(t *testing.T) {
-	if _, err := Read(strings.NewReader(strings.Repeat("x", 1)+manyColumns()), "f"); !errors.Is(err, space.ErrRecording) {
+	if _, err := Read(strings.NewReader(strings.Repeat("x", 1)+manyColumns()), "f"); !errors.Is(err, ErrRecording) {
 		t.Errorf("many columns: %v", err)
 	}
 	var b strings.Builder
@@ -117,7 +117,7 @@ func TestReadRefusesTooManyParametersAndValues(t *testing.T) {
 		b.WriteByte(byte('1' + i%9))
 		b.WriteString("x,1\n")
 	}
-	if _, err := Read(strings.NewReader(b.String()), "f"); !errors.Is(err, space.ErrRecording) || !strings.Contains(err.Error(), "values") {
+	if _, err := Read(strings.NewReader(b.String()), "f"); !errors.Is(err, ErrRecording) || !strings.Contains(err.Error(), "values") {
 		t.Errorf("many values: %v", err)
 	}
 }
@@ -175,7 +175,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Read(bytes.NewReader(data), "f")
 		if err != nil {
-			if !errors.Is(err, space.ErrRecording) {
+			if !errors.Is(err, ErrRecording) {
 				t.Fatalf("untyped error %v", err)
 			}
 			return

@@ -6,12 +6,12 @@
 // answers give the same questions. The cost of a configuration that fails is
 // [Failed]; it counts as a measurement like any other.
 //
-// After a few starts far from each other, three ways to choose take turns, so that
-// where one of them is wrong about a space the measurements of the others correct
-// it: the expected improvement under a Gaussian process, that under a forest of
-// random trees, and later the most promising neighbour of the best. Recordings of
-// the same kernel on other devices, if there are any, become the prior of another
-// process, which is asked first and abandoned when the measurements disagree.
+// After a few starts far from each other it chooses by the expected improvement under
+// a Gaussian process over scores of the costs, in which what failed is as bad as the
+// worst that ran. Later the neighbours of the best have turns of their own, and where
+// nothing improves any more, so have random configurations. The process judges every
+// configuration of the space, and remembers four bytes of each for every measurement,
+// up to 256 of them.
 //
 // A Search is for one goroutine.
 package search

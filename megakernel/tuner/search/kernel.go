@@ -62,32 +62,21 @@ func (t tables) sums(a, b []uint8) (sum, product float64) {
 // hyper are the parameters of the kernel a·S + b·S² + c·P, in which S is the
 // mean and P the product of the parameters' correlations: the terms stand for
 // main effects, effects of pairs, and those of all parameters together.
-//
-// A prior adds variances for what it does not know exactly: an offset common to
-// all configurations and a factor for each of its sources.
 type hyper struct {
 	lengths []float64
 	weights [3]float64
-	noise   float64   // variance of a measurement that the parameters do not explain
-	offset  float64   // variance of the offset
-	sources []float64 // variance of each source's factor
+	noise   float64 // variance of a measurement that the parameters do not explain
 }
 
-func newHyper(params int, length float64, weights [3]float64, noise float64) hyper {
-	return hyper{lengths: slices.Repeat([]float64{length}, params), weights: weights, noise: noise}
-}
-
-// coldHyper is where the fit of a kernel of scores, which have variance 1,
-// starts. The lengths are long because most parameters matter little within
-// their range.
-func coldHyper(params int) hyper {
-	return newHyper(params, 1.5, [3]float64{.35, .35, .35}, .005)
+// firstHyper is where the fit starts, and the median of its prior, for scores, which have
+// variance 1. The lengths are long because most parameters matter little within their range.
+func firstHyper(params int) hyper {
+	return hyper{slices.Repeat([]float64{1.5}, params), [3]float64{.35, .35, .35}, .005}
 }
 
 func (h *hyper) clone() hyper {
 	c := *h
 	c.lengths = slices.Clone(h.lengths)
-	c.sources = slices.Clone(h.sources)
 	return c
 }
 
@@ -97,5 +86,5 @@ func (h *hyper) combine(sum, product float64) float64 {
 	return h.weights[0]*s + h.weights[1]*s*s + h.weights[2]*product
 }
 
-// variance is the kernel of a configuration with itself, without a prior's part.
+// variance is the kernel of a configuration with itself.
 func (h *hyper) variance() float64 { return h.weights[0] + h.weights[1] + h.weights[2] }

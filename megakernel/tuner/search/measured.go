@@ -60,22 +60,6 @@ func (m *Measured) better(config int) {
 
 func (m *Measured) ran(config int) bool { return !math.IsInf(m.Costs[config], 1) }
 
-// ranked are the configurations that ran, the cheapest first.
-func (m *Measured) ranked() []int {
-	ran := slices.DeleteFunc(slices.Clone(m.Order), func(c int) bool { return !m.ran(c) })
-	slices.SortStableFunc(ran, func(a, b int) int { return cmp.Compare(m.Costs[a], m.Costs[b]) })
-	return ran
-}
-
-// costsOf picks the costs of some configurations.
-func (m *Measured) costsOf(configs []int) []float64 {
-	out := make([]float64, len(configs))
-	for i, c := range configs {
-		out[i] = m.Costs[c]
-	}
-	return out
-}
-
 // Unseen draws configurations that were not measured, each equally likely.
 type Unseen struct {
 	rng   *rand.Rand

@@ -11,35 +11,29 @@ import (
 	"ringmaster/megakernel/tuner/space"
 )
 
-// searches are the two ways to begin: from nothing, and with a history.
-func searches(seed uint64, history ...*space.Recording) map[string]Options {
-	return map[string]Options{"cold": {Seed: seed}, "warm": {Seed: seed, History: history}}
-}
-
-// reached is the fraction of the optimum that a search has found after so many
-// measurements of a recording, all of which it must allow.
-func reached(t testing.TB, r *space.Recording, o Options, budget int) float64 {
+// reached is the fraction of the optimum that a search has found after so many measurements,
+// all of which it must allow.
+func reached(t testing.TB, s *space.Space, costs []float64, seed uint64, budget int) float64 {
 	t.Helper()
-	m := New(r.Space, o)
+	m := New(s, seed)
 	for range budget {
 		c, ok := m.Ask()
 		if !ok {
 			t.Fatal("nothing is left to ask for")
 		}
-		m.Tell(c, r.Costs[c])
+		m.Tell(c, costs[c])
 	}
 	if m.Best < 0 {
 		return 0
 	}
-	return r.Best() / r.Costs[m.Best]
+	return slices.Min(costs) / costs[m.Best]
 }
 
-func meanReached(t testing.TB, r *space.Recording, budget, repeats int, history ...*space.Recording) float64 {
-	sum := 0.0
-	for seed := range repeats {
-		sum += reached(t, r, Options{Seed: uint64(seed), History: history}, budget)
+func meanReached(t testing.TB, s *space.Space, costs []float64, budget, repeats int) (mean float64) {
+	for seed := range uint64(repeats) {
+		mean += reached(t, s, costs, seed, budget) / float64(repeats)
 	}
-	return sum / float64(repeats)
+	return mean
 }
 
 func TestEachConfigurationIsMeasuredOnce(t *testing.T) {
@@ -54,24 +48,18 @@ func TestEachConfigurationIsMeasuredOnce(t *testing.T) {
 			costs[c] = Failed
 		}
 	}
-	r, err := space.NewRecording(s, "k", "", costs)
-	if err != nil {
-		t.Fatal(err)
+	search := New(s, 1)
+	seen := map[int]bool{}
+	for range s.Len() {
+		c, ok := search.Ask()
+		if !ok || seen[c] {
+			t.Fatalf("asked for %d, %v, after %d measurements", c, ok, len(seen))
+		}
+		seen[c] = true
+		search.Tell(c, costs[c])
 	}
-	for strategy, o := range searches(1, r) {
-		search := New(s, o)
-		seen := map[int]bool{}
-		for range s.Len() {
-			c, ok := search.Ask()
-			if !ok || seen[c] {
-				t.Fatalf("%s: asked for %d, %v, after %d measurements", strategy, c, ok, len(seen))
-			}
-			seen[c] = true
-			search.Tell(c, r.Costs[c])
-		}
-		if c, ok := search.Ask(); ok {
-			t.Errorf("%s: everything is measured, but it asks for %d", strategy, c)
-		}
+	if c, ok := search.Ask(); ok {
+		t.Errorf("everything is measured, but it asks for %d", c)
 	}
 }
 
@@ -90,14 +78,8 @@ func TestTinySpacesAreMeasuredWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := space.NewRecording(s, "k", "", costs)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for strategy, o := range searches(uint64(n), r) {
-				if got := reached(t, r, o, n); got != 1 {
-					t.Fatalf("%s reaches %v of the optimum of %d", strategy, got, n)
-				}
+			if got := reached(t, s, costs, uint64(n), n); got != 1 {
+				t.Fatalf("%v of the optimum of %d", got, n)
 			}
 		}
 	}
@@ -115,56 +97,47 @@ func TestAParameterMayHaveThousandsOfValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := space.NewRecording(s, "k", "", costs)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if g := newGrid(s); g.of(2 * 4_095)[0] != cells-1 {
 		t.Errorf("the last value is in cell %d", g.of(2 * 4_095)[0])
 	}
-	if got := meanReached(t, r, 60, 2); got < .9 {
+	if got := meanReached(t, s, costs, 60, 2); got < .9 {
 		t.Errorf("reaches %.3f of the optimum", got)
 	}
 }
 
 func TestASeedDeterminesTheSearch(t *testing.T) {
-	r := searchtest.Hill(t, 0)
-	run := func(o Options) (asked []int) {
-		m := New(r.Space, o)
+	s, costs := searchtest.Hill(t, 0)
+	run := func(seed uint64) (asked []int) {
+		m := New(s, seed)
 		for range 40 {
 			c, _ := m.Ask()
-			m.Tell(c, r.Costs[c])
+			m.Tell(c, costs[c])
 			asked = append(asked, c)
 		}
 		return asked
 	}
-	other := searches(4, searchtest.Hill(t, .5))
-	for strategy, o := range searches(3, searchtest.Hill(t, .5)) {
-		if !slices.Equal(run(o), run(o)) {
-			t.Errorf("%s: two searches of one seed differ", strategy)
-		}
-		if slices.Equal(run(o), run(other[strategy])) {
-			t.Errorf("%s: the seed makes no difference", strategy)
-		}
+	if !slices.Equal(run(3), run(3)) {
+		t.Error("two searches of one seed differ")
+	}
+	if slices.Equal(run(3), run(4)) {
+		t.Error("the seed makes no difference")
 	}
 }
 
 // Whatever a search is told, in whatever order, it goes on asking for valid
 // configurations that it does not know.
 func TestAnythingMayBeTold(t *testing.T) {
-	r := searchtest.Hill(t, 0)
-	history := []*space.Recording{searchtest.Hill(t, 1)}
+	hill, _ := searchtest.Hill(t, 0)
 	rapid.Check(t, func(t *rapid.T) {
-		strategy := rapid.SampledFrom([]string{"cold", "warm"}).Draw(t, "strategy")
-		s := New(r.Space, searches(rapid.Uint64().Draw(t, "seed"), history...)[strategy])
+		s := New(hill, rapid.Uint64().Draw(t, "seed"))
 		known := map[int]bool{}
 		for range rapid.IntRange(1, 25).Draw(t, "steps") {
 			c, ok := s.Ask()
-			if !ok || c < 0 || c >= r.Len() || known[c] {
-				t.Fatalf("%s asks for %d, %v", strategy, c, ok)
+			if !ok || c < 0 || c >= hill.Len() || known[c] {
+				t.Fatalf("it asks for %d, %v", c, ok)
 			}
 			if rapid.Bool().Draw(t, "other") {
-				c = rapid.IntRange(0, r.Len()-1).Draw(t, "config")
+				c = rapid.IntRange(0, hill.Len()-1).Draw(t, "config")
 			}
 			s.Tell(c, rapid.SampledFrom([]float64{1, 1, 2, 3, 1e-300, 1e300, 0, -1, math.NaN(), Failed}).Draw(t, "cost"))
 			known[c] = true
@@ -173,37 +146,15 @@ func TestAnythingMayBeTold(t *testing.T) {
 }
 
 func TestASearchFindsTheHill(t *testing.T) {
-	if got := meanReached(t, searchtest.Hill(t, 0), 40, 10); got < .95 {
+	s, costs := searchtest.Hill(t, 0)
+	if got := meanReached(t, s, costs, 40, 10); got < .95 {
 		t.Errorf("reached %.3f of the optimum", got)
 	}
 }
 
-func TestWarmStartUsesWhatOthersMeasured(t *testing.T) {
-	r := searchtest.Hill(t, 0)
-	history := []*space.Recording{searchtest.Hill(t, .4), searchtest.Hill(t, -.4)}
-	warm, cold := meanReached(t, r, 6, 5, history...), meanReached(t, r, 6, 5)
-	if warm < .95 || warm < cold+.05 {
-		t.Errorf("warm %.3f, cold %.3f", warm, cold)
-	}
-}
-
-func TestAPriorThatIsWrongIsLeft(t *testing.T) {
-	r := searchtest.Hill(t, 0)
-	reversed := slices.Clone(r.Costs)
-	for c, cost := range reversed {
-		reversed[c] = 20 - min(cost, 19)
-	}
-	wrong, err := space.NewRecording(r.Space, r.Kernel, "", reversed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := meanReached(t, r, 40, 20, wrong); got < .9 {
-		t.Errorf("with a reversed prior the search reaches %.3f", got)
-	}
-}
-
 func TestACostToldAgainReplacesTheFirst(t *testing.T) {
-	m := NewMeasured(searchtest.Hill(t, 0).Space)
+	s, _ := searchtest.Hill(t, 0)
+	m := NewMeasured(s)
 	m.Record(3, 5)
 	m.Record(4, 6)
 	if m.Record(3, 7) || m.Best != 4 || len(m.Order) != 2 {

@@ -14,7 +14,7 @@ import (
 const (
 	MaxParams  = 64      // parameters of a space
 	MaxLevels  = 4_096   // values of a parameter
-	MaxConfigs = 1 << 20 // configurations of a space
+	MaxConfigs = 1 << 16 // configurations of a space
 )
 
 // ErrSpace says that a space's description is impossible: no parameters, too many values or

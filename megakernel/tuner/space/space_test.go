@@ -107,15 +107,3 @@ func TestCoordinatesRiseFromZeroToOne(t *testing.T) {
 		t.Errorf("powers of two are not evenly spaced: %v", p.Coords)
 	}
 }
-
-func TestMakerIsKnownFromTheName(t *testing.T) {
-	for device, want := range map[string]string{
-		"NVIDIA RTX A4000": "nvidia", "a100": "nvidia", "h200": "nvidia", "rtx_3090": "nvidia", "GeForce GTX 1080": "nvidia",
-		"GH200 480GB": "nvidia", "l40s": "nvidia", "MI300A": "amd", "AMD Radeon PRO W7800": "amd", "mi250x": "amd", "w6600": "amd", "gfx90a": "amd",
-		"Intel Arc A770": "intel", "llvmpipe (LLVM 15.0.6, 256 bits)": "mesa", "": "", "device 7": "",
-	} {
-		if got := Maker(device); got != want {
-			t.Errorf("%q: got %q, want %q", device, got, want)
-		}
-	}
-}

@@ -98,7 +98,7 @@ func coarseToFine(s *live.Space) []int {
 // Search lets a search look for the best geometry. It has no notion of noise, so the best are compared
 // again afterwards.
 func Search(ctx context.Context, r *Run) error {
-	searcher := search.New(r.Space.Discrete(), search.Options{Seed: 1})
+	searcher := search.New(r.Space.Discrete(), 1)
 	for {
 		c, ok := searcher.Ask()
 		if !ok {

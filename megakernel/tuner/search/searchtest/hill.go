@@ -8,8 +8,9 @@ import (
 )
 
 // Hill is a synthetic kernel: block and tile interact, padding shifts the
-// optimum, and large products fail. shape distorts it, as another device would.
-func Hill(t testing.TB, shape float64) *space.Recording {
+// optimum, and large products fail. shape distorts it, as another device would. costs are by
+// configuration.
+func Hill(t testing.TB, shape float64) (s *space.Space, costs []float64) {
 	t.Helper()
 	s, err := space.Product([]space.Param{
 		space.Ints("block", 16, 32, 48, 64, 96, 128, 192, 256, 384, 512),
@@ -20,7 +21,7 @@ func Hill(t testing.TB, shape float64) *space.Recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	costs := make([]float64, s.Len())
+	costs = make([]float64, s.Len())
 	for c := range costs {
 		l := s.Levels(c)
 		block, tile := s.Params()[0].Numbers[l[0]], s.Params()[1].Numbers[l[1]]
@@ -30,9 +31,5 @@ func Hill(t testing.TB, shape float64) *space.Recording {
 			costs[c] = math.Inf(1)
 		}
 	}
-	r, err := space.NewRecording(s, "hill", "", costs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return s, costs
 }

@@ -1,4 +1,4 @@
-package search
+package classic
 
 import (
 	"cmp"
@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"ringmaster/bench/recorded"
+	"ringmaster/megakernel/tuner/search"
 	"ringmaster/megakernel/tuner/space"
 )
 
@@ -18,7 +20,7 @@ const worstRatio = 2
 // min(log(cost/best), worstRatio). Configurations are matched by the parameters
 // that both spaces have; where several match, the result is their mean, and where
 // none does, NaN.
-func transfer(from *space.Recording, to *space.Space) []float64 {
+func transfer(from *recorded.Recording, to *space.Space) []float64 {
 	own, theirs := common(to, from.Space)
 	sums, counts := map[string]float64{}, map[string]float64{}
 	for c := range from.Len() {
@@ -60,16 +62,19 @@ func matchKey(s *space.Space, config int, params []int) string {
 	return b.String()
 }
 
-// meanOf is the weighted mean over the sources. A configuration that no source has
-// gets worstRatio.
-func meanOf(sources [][]float64, weights []float64, n int) []float64 {
-	mean := make([]float64, n)
+// transferred maps recordings onto a space, and gives the mean over them, in which a
+// configuration that none of them has is as bad as one that fails.
+func transferred(history []*recorded.Recording, s *space.Space) (sources [][]float64, mean []float64) {
+	for _, h := range history {
+		sources = append(sources, transfer(h, s))
+	}
+	mean = make([]float64, s.Len())
 	for c := range mean {
 		sum, count := 0.0, 0.0
-		for i, z := range sources {
+		for _, z := range sources {
 			if !math.IsNaN(z[c]) {
-				sum += weights[i] * z[c]
-				count += weights[i]
+				sum += z[c]
+				count++
 			}
 		}
 		mean[c] = worstRatio
@@ -77,18 +82,33 @@ func meanOf(sources [][]float64, weights []float64, n int) []float64 {
 			mean[c] = sum / count
 		}
 	}
-	return mean
+	return sources, mean
 }
 
-func byMean(mean []float64) []int {
+// rank tries configurations by their mean relative cost in the history.
+type rank struct {
+	search.Measured
+	ranked []int
+}
+
+func newRank(s *space.Space, o Options) Searcher {
+	_, mean := transferred(o.History, s)
 	order := make([]int, len(mean))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(mean[a], mean[b]) })
-	return order
+	return &rank{search.NewMeasured(s), order}
 }
 
-// Likely are all configurations by their mean relative cost in a history, the best
-// first.
-func Likely(s *space.Space, o Options) []int { return byMean(newPrior(s, o).mean) }
+func (r *rank) Ask() (int, bool) {
+	for len(r.ranked) > 0 && r.Known(r.ranked[0]) {
+		r.ranked = r.ranked[1:]
+	}
+	if len(r.ranked) == 0 {
+		return 0, false
+	}
+	return r.ranked[0], true
+}
+
+func (r *rank) Tell(config int, cost float64) { r.Record(config, cost) }
