@@ -88,6 +88,9 @@ func (f *queueFlags) Validate() error { return validNames(f.Worker, f.Queue) }
 
 // with dials and does something on the connection, bounded by the timeout and ended by a signal.
 func (f *queueFlags) with(ctx context.Context, name string, log *slog.Logger, do func(context.Context, *natsio.Conn) error) error {
+	if f.Timeout <= 0 {
+		return fmt.Errorf("--timeout %v: want more than 0", f.Timeout)
+	}
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
@@ -148,11 +151,11 @@ func stateDir() string {
 func splitListen(address string) (host string, port int, err error) {
 	host, digits, err := net.SplitHostPort(address)
 	if err != nil {
-		return "", 0, fmt.Errorf("listen address %q: want HOST:PORT", address)
+		return "", 0, fmt.Errorf("--listen %q: want HOST:PORT", address)
 	}
 	port, err = strconv.Atoi(digits)
 	if err != nil || port < 0 || port > 65_535 {
-		return "", 0, fmt.Errorf("listen address %q: the port must be 0..65535", address)
+		return "", 0, fmt.Errorf("--listen %q: want a port of 0 to 65535", address)
 	}
 	return host, port, nil
 }

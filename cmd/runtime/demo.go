@@ -48,6 +48,9 @@ func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if c.Compare < 0 || c.Compare > mostTurns {
 		return fmt.Errorf("--compare %d: want 0 to %d turns", c.Compare, mostTurns)
 	}
+	if c.FaultEvery < 0 {
+		return fmt.Errorf("--fault-every %d: want a number of slots, or 0 for no faults", c.FaultEvery)
+	}
 	if err := c.leaseFlags.check(); err != nil {
 		return err
 	}

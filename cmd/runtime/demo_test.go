@@ -89,6 +89,16 @@ func TestImpossibleComparisonsAreRefused(t *testing.T) {
 	}
 }
 
+func TestDemoRefusesWhatCannotBeMeant(t *testing.T) {
+	for args, want := range map[string]string{
+		"--fault-every=-3": "--fault-every -3", "--speed 0": "--speed 0", "--speed NaN": "--speed NaN", "--limit=-1s": "--limit -1s",
+	} {
+		if got := ringmaster(t, t.Context(), "", append([]string{"demo"}, strings.Fields(args)...)...); got.code != 1 || got.stdout != "" || !strings.Contains(got.err, want) {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}
+
 func TestDemoCountsFaultsApart(t *testing.T) {
 	t.Parallel()
 	s, got := demoSummary(t, "--limit", "4m", "--speed", "200", "--fault-every", "100")

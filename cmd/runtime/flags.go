@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -109,6 +110,9 @@ func (f *ringFlags) limits(set *opcodeSet) (map[string]megakernel.QueueOptions, 
 				return nil, fmt.Errorf("--limit %q: %w", spec, err)
 			}
 		}
+		if o.Burst > 0 && o.Rate == 0 {
+			return nil, fmt.Errorf("--limit %q: burst is how far a rate may be exceeded; give rate too", spec)
+		}
 		if err := o.Validate(); err != nil {
 			return nil, fmt.Errorf("--limit %q: %w", spec, err)
 		}
@@ -122,8 +126,8 @@ func setBound(o *megakernel.QueueOptions, bound string, set *opcodeSet) (err err
 	name, value, _ := strings.Cut(bound, "=")
 	count := func(to *int) error {
 		n, err := strconv.Atoi(value)
-		if err != nil || n < 1 {
-			return fmt.Errorf("%s: want a number of slots, at least 1", bound)
+		if err != nil || n < 1 || n > math.MaxInt32 {
+			return fmt.Errorf("%s: want 1 to %d slots", bound, math.MaxInt32)
 		}
 		*to = n
 		return nil
@@ -134,8 +138,8 @@ func setBound(o *megakernel.QueueOptions, bound string, set *opcodeSet) (err err
 	case "burst":
 		return count(&o.Burst)
 	case "rate":
-		if o.Rate, err = strconv.ParseFloat(value, 64); err != nil || !(o.Rate > 0) {
-			return fmt.Errorf("%s: want more than 0 slots a second", bound)
+		if o.Rate, err = strconv.ParseFloat(value, 64); err != nil || !(o.Rate > 0) || math.IsInf(o.Rate, 1) {
+			return fmt.Errorf("%s: want more than 0 slots a second, not infinitely many; leave rate out for no bound", bound)
 		}
 		return nil
 	case "opcodes":
@@ -151,14 +155,19 @@ func setBound(o *megakernel.QueueOptions, bound string, set *opcodeSet) (err err
 	return fmt.Errorf("%q is no bound; there are pending, rate, burst and opcodes", bound)
 }
 
-// check refuses a heap that no ring, or not this device, can have.
-func (f *ringFlags) check(device gpu.Device) error {
+// check refuses a heap that no ring can have, before anything is opened.
+func (f *ringFlags) check() error {
 	if most := 1 << 16; f.Windows < 1 || f.Windows > most {
 		return fmt.Errorf("--windows %d: want 1 to %d", f.Windows, most)
 	}
 	if f.WindowWords < 1 {
 		return fmt.Errorf("--window-words 0: want at least 1")
 	}
+	return nil
+}
+
+// fits refuses a heap that a device cannot have.
+func (f *ringFlags) fits(device gpu.Device) error {
 	bytes, limit := int64(f.Windows)*int64(f.WindowWords)*ring.WordBytes, device.StorageBlockLimit()
 	if bytes > limit || int64(f.Windows)*int64(f.WindowWords) >= 1<<32 {
 		return fmt.Errorf("--windows %d of --window-words %d take %d bytes, the device's storage blocks end at %d: at most %d windows of that size, or %d words for so many",

@@ -23,7 +23,8 @@ func TestLimitsAreReadAndBadOnesSayWhatToDo(t *testing.T) {
 	}
 	for spec, want := range map[string]string{
 		"q": "want a queue's name", "a b:pending=1": "want a queue's name", "q:": "is no bound", "q:speed=1": "is no bound",
-		"q:pending=0": "at least 1", "q:rate=-1": "more than 0", "q:rate=Inf": "not finite", "q:opcodes=dance": "there is no opcode dance; there are ",
+		"q:pending=0": "want 1 to ", "q:pending=99999999999999999999": "want 1 to ", "q:rate=-1": "more than 0", "q:rate=Inf": "want more than 0",
+		"q:burst=5": "give rate too", "q:opcodes=dance": "there is no opcode dance; there are ",
 	} {
 		f := ringFlags{Limit: []string{spec}}
 		if _, err := f.limits(set); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), spec) {
@@ -55,7 +56,10 @@ func TestAHeapThatDoesNotFitIsRefusedBeforeTheStart(t *testing.T) {
 		{0, 1, "want 1 to "}, {1, 0, "at least 1"},
 	} {
 		f := ringFlags{Windows: c.windows, WindowWords: c.words}
-		err := f.check(device)
+		err := f.check()
+		if err == nil {
+			err = f.fits(device)
+		}
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d of %d: %v", c.windows, c.words, err)
 		}
@@ -72,6 +76,31 @@ func TestEveryRateHasABurst(t *testing.T) {
 	for rate, burst := range map[float64]int{0.1: 1, 1: 2, 20_000: 40_000, 1e300: math.MaxInt32} {
 		if limit := (&runCmd{Rate: rate}).rateLimit(); limit.Burst != burst || limit.PerSecond != rate {
 			t.Errorf("--rate %v: %+v, want a burst of %d", rate, *limit, burst)
+		}
+	}
+}
+
+// What no device can have is refused without one too, and names its flag.
+func TestServingRefusesWhatCannotBeMeantBeforeAnythingIsOpened(t *testing.T) {
+	for args, want := range map[string]string{
+		"--windows 0": "--windows 0: want 1 to ", "--window-words 0": "--window-words 0", "--listen nowhere": `--listen "nowhere"`,
+		"--listen 127.0.0.1:99999": "want a port of 0 to 65535", "--rate NaN": "--rate NaN", "--hang-after=-1s": "--hang-after -1s",
+		"--drain=-1s": "--drain -1s", "--max-queues=-3": "--max-queues -3", "--lease-duration 2s": "--lease-duration 2s",
+	} {
+		got := ringmaster(t, t.Context(), "", append([]string{"run", "--no-gpu", "--store", t.TempDir()}, strings.Fields(args)...)...)
+		if got.code != 1 || !strings.Contains(got.err, want) {
+			t.Errorf("%s: exit code %d, %q, want %q", args, got.code, got.err, want)
+		}
+	}
+}
+
+func TestATimeoutOfNothingIsCalledSo(t *testing.T) {
+	for _, timeout := range []string{"0s", "-1s"} {
+		for _, args := range []string{"submit --slots nop", "cancel b", "heap download 0:1", "graph list", "graph run bfs g --source 0 --worker w1"} {
+			got := ringmaster(t, t.Context(), "", append(strings.Fields(args), "--queue", "q", "--timeout="+timeout)...)
+			if got.code != 1 || !strings.Contains(got.err, "--timeout "+timeout+": want more than 0") {
+				t.Errorf("%s: exit code %d, %q", args, got.code, got.err)
+			}
 		}
 	}
 }

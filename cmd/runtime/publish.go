@@ -176,7 +176,26 @@ func (l *lineSender) count(err error) {
 		return
 	}
 	l.bad++
-	fmt.Fprintf(l.err, "ringmaster: line %d: %s\n", l.number, text.PlainLines(err.Error()))
+	fmt.Fprintf(l.err, "ringmaster: line %d: %s\n", l.number, text.PlainLines(faultOf(err)))
+}
+
+// faultOf is what is wrong with the record of a line: its kind, the field, and why. A line has one record.
+func faultOf(err error) string {
+	var fault *telemetry.RecordError
+	if !errors.As(err, &fault) {
+		return strings.TrimPrefix(err.Error(), "telemetry: ")
+	}
+	var words []string
+	if fault.Kind != telemetry.KindInvalid {
+		words = append(words, fault.Kind.String()+" record")
+	}
+	if fault.Field != "" {
+		words = append(words, fault.Field)
+	}
+	if fault.Err == nil {
+		return strings.Join(append(words, fault.Reason), ": ")
+	}
+	return strings.Join(append(words, fault.Err.Error()), ": ")
 }
 
 // send reports a line's record and waits until the server has it: the next line may

@@ -21,6 +21,21 @@ func TestPublishLines(t *testing.T) {
 			t.Errorf("exit code %d: %s", got.code, got.err)
 		}
 	})
+	t.Run("a record that cannot be is refused by its kind, its field and why", func(t *testing.T) {
+		for line, want := range map[string]string{
+			`{"kind":"queue","queue_len":4294967296}`:                      "line 1: queue record: queue_len: got the integer 4294967296, want u32 0..2^32-1 items",
+			`{"kind":"worker","max_workgroup_size_x":0}`:                   "line 1: worker record: max_workgroup_size_x: got the integer 0, want u32 1..2^32-1 invocations",
+			`{"kind":"graph","graph_node_count":5,"frontier_nodes":7}`:     "line 1: graph record: frontier_nodes 7 exceeds graph_node_count 5",
+			`{"kind":"launch","launch":1,"status":"ok","executed":"many"}`: "line 1: launch record: executed: got a string of 4 bytes, want u64",
+			`{"kind":"queue","sent_ns":-5}`:                                "line 1: queue record: sent_ns: got a negative integer",
+			`{"kind":"sausage"}`:                                           "line 1: kind: got a string of 7 bytes, want enum queue|",
+			`queue`:                                                        "line 1: want one JSON object",
+		} {
+			if got := publish(line+"\n", "--queue", "q"); got.code != 1 || !strings.Contains(got.err, want) {
+				t.Errorf("%s: exit code %d: %s", line, got.code, got.err)
+			}
+		}
+	})
 	t.Run("a queue that another publisher reports is left to it", func(t *testing.T) {
 		conn, err := natsio.Connect(natsConfig(s.url))
 		if err != nil {

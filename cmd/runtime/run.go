@@ -116,7 +116,7 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 // claim checks that a device can have the ring that the flags ask for, claims it for this
 // process, and has it compile the operator's opcodes.
 func (c *runCmd) claim(device *glcompute.Device, opcodes *opcodeSet, log *slog.Logger) (*worker.Claim, error) {
-	if err := c.ringFlags.check(device); err != nil {
+	if err := c.ringFlags.fits(device); err != nil {
 		return nil, err
 	}
 	claim, err := worker.ClaimWorker(filepath.Join(stateDir(), "workers"), c.Worker, c.busName(), device.Info(), c.ShareDevice, log)
@@ -213,7 +213,7 @@ func (c *runCmd) check() error {
 	case !(c.Rate > 0):
 		return fmt.Errorf("--rate %v: want more than 0 records a second", c.Rate)
 	}
-	return c.leaseFlags.check()
+	return errors.Join(c.leaseFlags.check(), c.ringFlags.check())
 }
 
 // rateLimit is --rate with bursts of twice as many.

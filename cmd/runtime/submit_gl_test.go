@@ -43,7 +43,7 @@ func TestSubmitRunsWorkInOrderAndSaysWhatBecameOfIt(t *testing.T) {
 		t.Errorf("prints: exit code %d, %s", got.code, got.err)
 	}
 	got = submit("", "--slots", "load a0=7", "--epoch", "1")
-	if got.code != 1 || !strings.Contains(got.err, "1 dropped") || !strings.Contains(got.err, "dropped: heap lost") {
+	if got.code != 1 || !strings.Contains(got.err, "1 dropped") || !strings.Contains(got.err, "dropped: heap lost: the data of epoch 1 is not in the queue's window; upload it again") {
 		t.Errorf("another epoch: exit code %d, %s", got.code, got.err)
 	}
 	file := filepath.Join(t.TempDir(), "slots")

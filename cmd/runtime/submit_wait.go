@@ -70,13 +70,21 @@ func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
 		fmt.Fprintf(s.std.err, "and %d prints more\n", more)
 	}
 	if d.Dropped > 0 {
-		fmt.Fprintf(s.std.err, "dropped: %s\n", plain(d.Error))
+		fmt.Fprintf(s.std.err, "dropped: %s%s\n", plain(d.Error), s.lostData(d.Error))
 	}
 	if n := uint64(d.Executed) + uint64(d.Faulted) + uint64(d.Dropped); n != uint64(len(slots)) {
 		fmt.Fprintf(s.std.err, "batch %s: the worker speaks of %d slots, %d were sent: do not trust it\n", text.Plain(d.Batch), n, len(slots))
 		s.failed = true
 	}
 	s.failed = s.failed || d.Faulted > 0 || d.Dropped > 0
+}
+
+// lostData says what to do about work whose data is gone.
+func (s *submission) lostData(reason string) string {
+	if reason != "heap lost" || s.cmd.Epoch == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": the data of epoch %d is not in the queue's window; upload it again and name the epoch that is told then", s.cmd.Epoch)
 }
 
 // overdue says why a done record may be missing.
