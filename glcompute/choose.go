@@ -17,7 +17,7 @@ type way struct {
 // candidate is a context that a way led to, current on the calling thread.
 type candidate interface {
 	context
-	names() (renderer, version string)
+	names() (renderer, version string) // while it is current
 	makeCurrent() error
 }
 

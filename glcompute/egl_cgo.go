@@ -149,12 +149,13 @@ func (e *eglLibrary) destroyContext(d, context uintptr) {
 
 func (e *eglLibrary) releaseThread() { C.shim_release_thread(e.c) }
 
-// glString is glGetString of the current context, by the address of it.
-func glString(getString uintptr, name uint32) string {
-	if getString == 0 {
-		return ""
+// glNames are GL_RENDERER and GL_VERSION of a context that is current, also before go-gl has its table.
+func glNames(c context) (renderer, version string) {
+	get := C.uintptr_t(c.proc("glGetString"))
+	if get == 0 {
+		return "", ""
 	}
-	return C.GoString(C.shim_gl_string(C.uintptr_t(getString), C.uint(name)))
+	return C.GoString(C.shim_gl_string(get, gl.RENDERER)), C.GoString(C.shim_gl_string(get, gl.VERSION))
 }
 
 // glUnsignedBytes is glGetUnsignedBytei_vEXT, which go-gl's 4.3 package lacks. It

@@ -7,19 +7,15 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-
-	"github.com/go-gl/gl/v4.3-core/gl"
 )
 
 // eglContext is a context without a window. All methods belong on one thread.
 type eglContext struct {
-	lib      *eglLibrary
-	display  uintptr
-	handle   uintptr
-	config   uintptr
-	form     []int32 // the attributes that the driver took
-	renderer string
-	version  string
+	lib     *eglLibrary
+	display uintptr
+	handle  uintptr
+	config  uintptr
+	form    []int32 // the attributes that the driver took
 }
 
 // openDisplays counts the contexts of each display. EGL hands out the same
@@ -90,7 +86,7 @@ func (c *eglContext) create(egl15 bool) error {
 	for _, form := range contextForms(egl15, ext) {
 		if c.handle, last = c.lib.createContext(c.display, config, 0, form); last == nil {
 			c.config, c.form = config, form
-			return c.activate()
+			return c.makeCurrent()
 		}
 	}
 	return fmt.Errorf("the driver refuses OpenGL %d.%d core: %w", minMajor, minMinor, last)
@@ -107,7 +103,7 @@ func (c *eglContext) share() (context, error) {
 		s.handle, err = c.lib.createContext(c.display, c.config, c.handle, c.form)
 	}
 	if err == nil {
-		err = s.activate()
+		err = s.makeCurrent()
 	}
 	if err != nil {
 		s.release()
@@ -147,20 +143,9 @@ func contextForms(egl15 bool, ext extensions) [][]int32 {
 	return append(forms, core)
 }
 
-// activate makes the new context current.
-func (c *eglContext) activate() error {
-	if err := c.makeCurrent(); err != nil {
-		return err
-	}
-	getString := c.proc("glGetString")
-	c.renderer = glString(getString, gl.RENDERER)
-	c.version = glString(getString, gl.VERSION)
-	return nil
-}
-
 func (c *eglContext) proc(name string) uintptr { return c.lib.proc(name) }
 func (c *eglContext) loadGL() error            { return c.lib.loadGL() }
-func (c *eglContext) names() (_, _ string)     { return c.renderer, c.version }
+func (c *eglContext) names() (_, _ string)     { return glNames(c) }
 
 // makeCurrent binds the API too, since the thread may never have been used.
 func (c *eglContext) makeCurrent() error {

@@ -87,10 +87,7 @@ func (c *glfwContext) makeCurrent() error {
 	return guard("make the window's context current", c.window.MakeContextCurrent)
 }
 
-func (c *glfwContext) names() (renderer, version string) {
-	get := c.proc("glGetString")
-	return glString(get, gl.RENDERER), glString(get, gl.VERSION)
-}
+func (c *glfwContext) names() (renderer, version string) { return glNames(c) }
 
 // initGLFW starts the library. The binding prints a display that cannot be opened
 // to the standard logger and returns nil, and its next call panics.
