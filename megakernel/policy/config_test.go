@@ -107,7 +107,7 @@ func TestValidateRejects(t *testing.T) {
 
 // parseTopology is the inverse of Topology.String.
 func parseTopology(s string) (Topology, error) {
-	i := slices.Index(topologyNames[:], s)
+	i := slices.Index(topologyNames.list, s)
 	if i < 0 {
 		return TopologyNone, fmt.Errorf("unknown topology %q", s)
 	}
@@ -115,7 +115,7 @@ func parseTopology(s string) (Topology, error) {
 }
 
 func TestEveryValueHasAnotherName(t *testing.T) {
-	for _, names := range [][]string{topologyNames[:], pressureNames[:], modeNames[:], ruleNames[:]} {
+	for _, names := range [][]string{topologyNames.list, pressureNames.list, modeNames.list, ruleNames.list} {
 		seen := map[string]bool{"": true}
 		for i, name := range names {
 			if seen[name] {

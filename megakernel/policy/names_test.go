@@ -23,25 +23,25 @@ func TestEnumerationsAndBitSetsSurviveAsText(t *testing.T) {
 			t.Errorf("%T takes an unknown name", back)
 		}
 	}
-	for i := range topologyNames {
+	for i := range topologyNames.list {
 		check(Topology(i), new(Topology))
 	}
-	for i := range pressureNames {
+	for i := range pressureNames.list {
 		check(Pressure(i), new(Pressure))
 	}
-	for i := range modeNames {
+	for i := range modeNames.list {
 		check(Mode(i), new(Mode))
 	}
-	for i := range launchModeNames {
+	for i := range launchModeNames.list {
 		check(LaunchMode(i), new(LaunchMode))
 	}
-	for i := range ruleNames {
+	for i := range ruleNames.list {
 		check(Rule(i), new(Rule))
 	}
-	for i := range 1 << len(presenceNames) {
+	for i := range 1 << len(presenceNames.list) {
 		check(Presence(i), new(Presence))
 	}
-	for i := range 1 << len(tunedNames) {
+	for i := range 1 << len(tunedNames.list) {
 		check(TunedAxes(i), new(TunedAxes))
 	}
 	if got := fmt.Sprint(HasFrontierDensity|HasFrontierEdges, TunedWidth|TunedDepth); got != "frontier_density,frontier_edges width,depth" {
