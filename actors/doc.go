@@ -26,51 +26,23 @@
 //     neither (how a launch ended, that the worker gave up) is put aside and
 //     handled again.
 //
-// Life of a queue: it is known, and its two actors run, from its first record or
-// work until idleAfter without any; then it is forgotten, and its next
-// record starts it cold. It takes about 6 KiB. Config.MaxQueues bounds the queues;
-// a record or work for one more is refused with ErrQueueLimit until one is
-// forgotten. A queue whose records outrun its decisions pauses between decisions.
+// What causes a decision: a queue record, or a graph record once the queue is known;
+// work for a queue whose length nobody has ever reported, so that it never waits for
+// telemetry that does not come; a failed launch that took back what stages had issued
+// (see hysteresis.go); a queue that is no longer alone at its worker, or is from now
+// on. Priority and launch records and the tuner only update views.
 //
-// Panics: every actor restarts with its state, and what it lost is done again
-// after a pause that doubles from retryMin to retryMax while it
-// keeps panicking. stopPanics panics of one queue's actors within stopWindow
-// stop that queue: no decisions, no launches, new work is asked to come again
-// later (ErrUnstable), and its recommendation says so in Error, at once and in
-// each heartbeat, around the plan it had last. Records are still folded. After
-// stopPause it decides on the newest values, with the state it had, and
-// may be stopped again. Other queues go on. The actors of a worker are paced the
-// same way and are not stopped: each panic takes the batch or launch in hand with
-// it, so the next one is about something else.
-//
-// A queue record (or a graph record once the queue is known) triggers a
-// decision. Priority and launch records update views. Work submitted for a
-// queue whose length nobody has ever reported triggers one as well: its
-// pending slots then stand in for the queue length, so submitted work never
-// waits for telemetry that does not come.
-//
-// Queues share a worker's device by time. The worker actor charges each for what its launches
-// took there, and policy.PickQueue chooses by that. What launches cost is estimated from the
-// reports in the cell; it is part of the request, and so is how many other queues have work or
-// had some within a second. When a queue is no longer alone, or is from now on, it decides again.
-//
-// Hysteresis: stages decide from issued state. When a launch settles, both
-// stages learn it, in one order with the decisions: success commits the
-// state the launched decision left behind, failure returns issued to what was
-// committed. If that took anything back, the queue decides once more, because
-// the last recommendation no longer matches the state of any stage, and its
-// subscribers cannot wait for telemetry that may never come. That is the only
-// decision that a launch report causes. It starts no launch: as always, that
-// takes pending work and a free device. The tuner's view causes no decision: it
-// refines plans that are valid without it, and a queue with work gets its next
-// decision from whoever reports its length, or from the next batch submitted.
-//
-// A worker in another process commits on its launch reports; until
-// it has ever reported one, decisions commit on publication and say so.
+// A queue is known from its first record or work until it has been idle for ten
+// minutes; then its next record starts it cold. It takes about 6 KiB, and
+// Config.MaxQueues bounds the queues. Panics are paced, and a queue whose actors panic
+// too often is stopped for a while (quarantine.go); the actors of a worker are not:
+// each panic takes the batch or launch in hand with it, so the next one is about
+// something else.
 //
 // There are no asks and no futures. Mailboxes are unbounded; admission is
 // decided before anything is sent to one. Timers are the package's own.
 //
-// To read the package: queue.go (the decision), cell.go and fold.go (what it is
-// made from), worker.go and launch.go (what carries it out), then the rest.
+// To read the package: queue.go and decision.go (the decision), cell.go, fold.go and
+// request.go (what it is made from), worker.go, admit.go and launch.go (what carries
+// it out), share.go (what queues know of each other), then the rest.
 package actors

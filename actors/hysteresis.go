@@ -17,7 +17,8 @@ type mark[T any] struct {
 	decision uint64
 }
 
-// issue records the state after a decision.
+// issue records the state after a decision. That of a worker elsewhere which has never
+// reported a launch is committed at once: nothing else will commit it.
 func (m *hysteresis[T]) issue(decision uint64, after T, commit bool) {
 	m.issued = mark[T]{after, decision}
 	m.newest = decision
