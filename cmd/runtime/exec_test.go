@@ -22,12 +22,12 @@ func exampleSet(t *testing.T) *opcodeSet {
 }
 
 func TestARangeMakesASlotForEachPiece(t *testing.T) {
-	g, err := parseSlots("histogram text=100..230/64 bytes=len table=0x400", exampleSet(t))
+	groups, err := parseGroups([]string{"histogram text=100..230/64 bytes=len table=0x400"}, ring.PriorityNormal, exampleSet(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got [][3]uint32
-	for _, s := range g.slots {
+	for _, s := range groups[0].slots {
 		if s.Opcode != 16 || s.Priority != ring.PriorityNormal {
 			t.Errorf("slot %+v", s)
 		}
