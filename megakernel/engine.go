@@ -54,8 +54,9 @@ type Engine struct {
 	promotions []promotion // by the number of the queue's window
 	idle       []*flight   // places that are free
 	handedOut  sync.Cond   // a flight's report was, or the engine moved or closed
-	writers    int         // goroutines writing slots to staging
-	written    sync.Cond   // one of them is done
+	staging    []*staging  // under way, in any order
+	stagings   uint64      // begun so far
+	staged     sync.Cond   // one of them is published
 	inFlight   int         // flights started and not settled
 	settled    sync.Cond   // one of them was
 	moving     bool        // Move is under way
@@ -89,7 +90,7 @@ func New(dev gpu.Device, cfg Config) (*Engine, error) {
 	if e.ledger, err = ledger.New(e.ledgerConfig()); err != nil {
 		return nil, err
 	}
-	e.handedOut.L, e.written.L, e.settled.L = &e.mu, &e.mu, &e.mu
+	e.handedOut.L, e.staged.L, e.settled.L = &e.mu, &e.mu, &e.mu
 	for i := range cfg.InFlight {
 		f := newFlight(e, i)
 		e.flights = append(e.flights, f)
@@ -117,8 +118,8 @@ func (e *Engine) Close() error {
 	}
 	e.closed = true
 	e.handedOut.Broadcast()
-	for e.writers > 0 {
-		e.written.Wait()
+	for len(e.staging) > 0 {
+		e.staged.Wait()
 	}
 	e.mu.Unlock()
 	e.pump.close()

@@ -32,14 +32,14 @@ type flight struct {
 	settled    bool          // report and err are final
 	ready      chan struct{} // closed when settled; nil if nobody waits
 
-	begin  time.Time   // of Start
-	wave   ledger.Wave // its slots
-	writer writer      // for what Start moves into pages
-	mode   LaunchMode
-	hot    kernel.OpcodeSet // those that a fused kernel may have; 0: the interpreter runs it
-	warm   kernel.OpcodeSet // those that one would have, if the order asked for it
-	inline bool             // its Launch runs it, with deviceMu held, not the pump
-	leased bool             // the resident kernel ran it
+	begin   time.Time   // of Start
+	wave    ledger.Wave // its slots
+	staging staging     // what Start moves into pages
+	mode    LaunchMode
+	hot     kernel.OpcodeSet // those that a fused kernel may have; 0: the interpreter runs it
+	warm    kernel.OpcodeSet // those that one would have, if the order asked for it
+	inline  bool             // its Launch runs it, with deviceMu held, not the pump
+	leased  bool             // the resident kernel ran it
 
 	notLeased string // why it did not, if the order asked for it
 
@@ -63,7 +63,7 @@ type flight struct {
 }
 
 func newFlight(e *Engine, index int) *flight {
-	f := &flight{index: index, control: make([]ring.Control, 1), writer: newWriter()}
+	f := &flight{index: index, control: make([]ring.Control, 1)}
 	f.submit = func() error { return e.exec.submitWave(f) }
 	f.submitAndSpin = func() error { return e.exec.submitAndSpin(f) }
 	f.fetch = func() error { return e.exec.fetchWave(f) }

@@ -98,6 +98,7 @@ func hammer(t *testing.T, dev gpu.Device, seed uint64) {
 	if e, err = New(faulty(), cfg); err != nil {
 		t.Fatal(err)
 	}
+	e.hands = maxHands // whatever the number of processors here
 	close(ready)
 
 	var producers, others sync.WaitGroup

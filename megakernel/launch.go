@@ -54,12 +54,14 @@ func (e *Engine) start(order *Order, wait bool) (Ticket, error) {
 	f.reset(begin, order)
 	e.inFlight++
 	for {
-		f.writer.extents = e.ledger.Reserve(f.writer.extents[:0], &f.wave)
-		e.write(&f.writer)
+		f.staging.queue = order.Queue
+		f.staging.extents = e.ledger.Reserve(f.staging.extents[:0], &f.wave)
+		e.stage(&f.staging)
+		e.awaitStaged(order.Queue)
 		if !e.ledger.Plan(&f.wave) {
 			break
 		}
-		e.written.Wait()
+		e.staged.Wait()
 	}
 	e.dispatch(f, order, wait)
 	return f.ticket(), nil

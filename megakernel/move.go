@@ -26,8 +26,8 @@ func (e *Engine) Move(dev gpu.Device) error {
 	for e.inFlight > 0 {
 		e.settled.Wait()
 	}
-	for e.writers > 0 {
-		e.written.Wait()
+	for len(e.staging) > 0 {
+		e.staged.Wait()
 	}
 	err := ErrClosed // while it waited
 	if !e.closed {

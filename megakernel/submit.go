@@ -9,20 +9,23 @@ import (
 	"ringmaster/ring"
 )
 
-// writer is what one goroutine needs while it writes slots to staging.
-type writer struct {
+// staging is slots on their way into staging memory: those of one batch, or those that a launch
+// moves into pages. Guarded by Engine.mu but for extents, whose slots are read without it.
+type staging struct {
+	queue   string
+	number  uint64 // in the order of their begin
 	extents []ledger.Extent
-	gather  []ring.Slot
+	parts   int // that are not written yet
 }
 
-func newWriter() writer { return writer{gather: make([]ring.Slot, 0, ring.PageSlots)} }
-
-var writers = sync.Pool{New: func() any { w := newWriter(); return &w }}
+// gathers are room for the slots of a page, of a goroutine that writes slots.
+var gathers = sync.Pool{New: func() any { g := make([]ring.Slot, ring.PageSlots); return &g }}
 
 // Submit takes a batch for a queue; its slots belong to the engine until the batch is
 // reported, once: by the report of the launch that finished it, or by Finished. A queue is
 // created, with a window of zeros, by its first batch. Any number of goroutines may submit
-// at a time; each writes its slots to the device's staging memory itself.
+// at a time. Slots of a large batch may still be on their way into the device's memory when
+// Submit returns: a launch that is started afterwards waits for them.
 //
 // An error means that nothing was taken. One that wraps ErrBacklog, ErrQuota, ErrQueues or
 // ErrMoving says that later there may be room; the others are ErrBatch, ErrForbidden and
@@ -47,39 +50,53 @@ func (e *Engine) Submit(queue string, work Batch) error {
 	case e.rebuilding:
 		return fmt.Errorf("batch %q: %w", work.ID, ErrMoving)
 	}
-	w := writers.Get().(*writer)
-	w.extents, err = e.ledger.Submit(e.now(), w.extents[:0], queue, entry)
+	s := &staging{queue: queue}
+	s.extents, err = e.ledger.Submit(e.now(), make([]ledger.Extent, 0, work.Len()/ring.PageSlots+1), queue, entry)
 	e.clearReused()
-	e.write(w)
+	e.stage(s)
 	e.lookAtClock()
-	clear(w.extents)
-	writers.Put(w)
 	return err
 }
 
-// write writes the slots of reserved extents to staging and publishes them. Called with mu
-// held, which it releases while it writes: positions belong to whoever reserved them.
-func (e *Engine) write(w *writer) {
-	if len(w.extents) == 0 {
+// stage has the slots of reserved extents written to staging and published. Called with mu
+// held, which it releases while it writes: positions belong to whoever reserved them. Many
+// pages are written by other goroutines: stage returns at once, and s and its slots are in
+// use until s.parts is 0.
+func (e *Engine) stage(s *staging) {
+	if len(s.extents) == 0 {
 		return
 	}
-	// Before the lock is released: the page is in no wave, so nobody looks at this until its
+	// Before anything is written: the page is in no wave, so nobody looks at this until its
 	// slots are published.
-	for i := range w.extents {
-		e.exec.uploaded[w.extents[i].Page()] = false
+	for i := range s.extents {
+		e.exec.uploaded[s.extents[i].Page()] = false
 	}
-	e.writers++
-	e.mu.Unlock()
-	e.store(w.extents, w.gather)
-	e.mu.Lock()
-	e.ledger.Publish(e.now(), w.extents)
-	e.writers--
-	e.written.Broadcast()
+	e.stagings++
+	s.number = e.stagings
+	e.staging = append(e.staging, s)
+	hands := min(e.hands, len(s.extents)/handExtents)
+	if hands <= 1 {
+		s.parts = 1
+		e.mu.Unlock()
+		e.store(s.extents)
+		e.mu.Lock()
+		e.stored(s)
+		return
+	}
+	for part := range slices.Chunk(s.extents, (len(s.extents)+hands-1)/hands) {
+		s.parts++
+		go func() {
+			e.store(part)
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.stored(s)
+		}()
+	}
 }
 
 // A batch of many pages is written by up to maxHands goroutines, from handProcessors processors
 // on, each with at least handExtents extents: a core fills memory more slowly than the memory
-// takes it, and all batches of a worker are submitted by one goroutine.
+// takes it, and the one goroutine that submits all batches of a worker has other things to do.
 const (
 	handProcessors = 8
 	maxHands       = 4
@@ -95,33 +112,33 @@ func handsOf(processors int) int {
 }
 
 // store writes the slots of extents to staging.
-func (e *Engine) store(extents []ledger.Extent, gather []ring.Slot) {
-	if hands := min(e.hands, len(extents)/handExtents); hands > 1 {
-		own := (len(extents) + hands - 1) / hands
-		defer e.storeBeside(extents[own:], own)()
-		extents = extents[:own]
-	}
-	e.storeAll(extents, gather)
-}
-
-// storeBeside has other goroutines write the slots of extents, some each, and returns what waits
-// for them.
-func (e *Engine) storeBeside(extents []ledger.Extent, each int) (wait func()) {
-	var others sync.WaitGroup
-	for part := range slices.Chunk(extents, each) {
-		others.Go(func() {
-			w := writers.Get().(*writer)
-			e.storeAll(part, w.gather)
-			writers.Put(w)
-		})
-	}
-	return others.Wait
-}
-
-func (e *Engine) storeAll(extents []ledger.Extent, gather []ring.Slot) {
+func (e *Engine) store(extents []ledger.Extent) {
+	gather := gathers.Get().(*[]ring.Slot)
+	defer gathers.Put(gather)
 	for i := range extents {
 		x := &extents[i]
-		e.exec.memory.Store(x.Index, e.ledger.Slots(x, gather))
+		e.exec.memory.Store(x.Index, e.ledger.Slots(x, (*gather)[:0]))
+	}
+}
+
+// stored notes that a part is written, and publishes all after the last. Called with mu held.
+func (e *Engine) stored(s *staging) {
+	if s.parts--; s.parts > 0 {
+		return
+	}
+	e.ledger.Publish(e.now(), s.extents)
+	clear(s.extents) // of their batches
+	e.staging = slices.DeleteFunc(e.staging, func(other *staging) bool { return other == s })
+	e.staged.Broadcast()
+	e.lookAtClock()
+}
+
+// awaitStaged waits until everything that a queue has begun to stage is published. What is
+// begun meanwhile is not waited for. Called with mu held, which it releases while it waits.
+func (e *Engine) awaitStaged(queue string) {
+	last := e.stagings
+	for slices.ContainsFunc(e.staging, func(s *staging) bool { return s.queue == queue && s.number <= last }) {
+		e.staged.Wait()
 	}
 }
 

@@ -187,9 +187,9 @@ func (l *Ledger) closePage(q *queue, number uint32) error {
 }
 
 // Slots are the slots of an extent, with tenant and sequence, to be written to its
-// positions. They are in the batch or, if its order is another or they are
-// of runs, in gather, which needs room for a page. Whoever reserved an extent calls it once before publishing, beside
-// whatever else goes on.
+// positions. They are in the batch or, if its order is another or they are of runs, in gather,
+// which needs room for a page. Whoever reserved an extent calls it once before publishing,
+// beside whatever else goes on.
 func (l *Ledger) Slots(x *Extent, gather []ring.Slot) []ring.Slot {
 	b := x.entry
 	owners := l.owners[x.Index : x.Index+x.N]
