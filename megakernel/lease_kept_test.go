@@ -33,7 +33,7 @@ func TestLeasesKernelIsKeptForTheNextStart(t *testing.T) {
 	if err := os.Chmod(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	binaries, err := disk.Open(disk.DefaultConfig(path))
+	binaries, err := disk.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -204,7 +204,7 @@ func TestSecondProcessLoadsItsKernelsAndADamagedOneIsRebuilt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "programs")
 	process := func(want int) {
 		t.Helper()
-		dir, err := disk.Open(disk.DefaultConfig(path))
+		dir, err := disk.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}

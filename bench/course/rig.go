@@ -103,7 +103,7 @@ func (r *rig) startNode(ctx context.Context, open func() (worker.Device, error),
 	if err != nil {
 		return err
 	}
-	binaries, err := disk.Open(disk.DefaultConfig(filepath.Join(programs, "programs")))
+	binaries, err := disk.Open(filepath.Join(programs, "programs"))
 	if err != nil {
 		_ = device.Close()
 		return err

@@ -197,7 +197,7 @@ func (f *programFlags) binaries(log *slog.Logger) *disk.Dir {
 	if f.NoProgramCache {
 		return nil
 	}
-	dir, err := disk.Open(disk.DefaultConfig(f.programDir()))
+	dir, err := disk.Open(f.programDir())
 	if err != nil {
 		log.Warn("no program cache; every start compiles its kernels", "err", err)
 		return nil

@@ -34,7 +34,7 @@ func TestASecondStartBuildsNothing(t *testing.T) {
 	if !dev.Supports("program-binary") {
 		t.Fatal("the driver has no program binaries; on Mesa, its shader cache has to be writable")
 	}
-	dir, err := disk.Open(disk.DefaultConfig(filepath.Join(t.TempDir(), "programs")))
+	dir, err := disk.Open(filepath.Join(t.TempDir(), "programs"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 
 func openDisk(t *testing.T) *disk.Dir {
 	t.Helper()
-	d, err := disk.Open(disk.DefaultConfig(filepath.Join(t.TempDir(), "programs")))
+	d, err := disk.Open(filepath.Join(t.TempDir(), "programs"))
 	if err != nil {
 		t.Fatal(err)
 	}

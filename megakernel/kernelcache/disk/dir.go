@@ -15,63 +15,37 @@ import (
 // binaries into the directory. Nothing is read from it.
 var ErrUnsafe = errors.New("program cache directory is not safe")
 
-// ErrTooLarge says that a binary exceeds Config.MaxEntry and is not stored.
+// ErrTooLarge says that a binary with its header exceeds 16 MiB and is not stored.
 var ErrTooLarge = errors.New("program binary is too large to keep")
 
-// Config says where binaries are kept and how much of them.
-type Config struct {
-	Path       string // the directory; made with mode 0700 if it is missing
-	MaxEntry   int64  // bytes of one file, header included; nothing larger is read or written
-	MaxBytes   int64  // bytes of all files; the least recently used go first
-	MaxEntries int    // number of files
-}
-
-// DefaultConfig is a cache of 256 MiB. Binaries seen so far have 5 KiB to 2 MiB.
-func DefaultConfig(path string) Config {
-	return Config{Path: path, MaxEntry: 16 << 20, MaxBytes: 256 << 20, MaxEntries: 1024}
-}
-
-// Validate reports every value that cannot work.
-func (c *Config) Validate() error {
-	var errs []error
-	if c.Path == "" {
-		errs = append(errs, errors.New("disk: config: Path is empty"))
-	}
-	if c.MaxEntry <= headerSize {
-		errs = append(errs, fmt.Errorf("disk: config: MaxEntry is %d, want more than the header's %d", c.MaxEntry, headerSize))
-	}
-	if c.MaxBytes < c.MaxEntry {
-		errs = append(errs, fmt.Errorf("disk: config: MaxBytes is %d, below MaxEntry %d", c.MaxBytes, c.MaxEntry))
-	}
-	if c.MaxEntries < 1 {
-		errs = append(errs, fmt.Errorf("disk: config: MaxEntries is %d, want at least 1", c.MaxEntries))
-	}
-	return errors.Join(errs...)
-}
+// Binaries seen so far have 5 KiB to 2 MiB.
+const (
+	maxEntry = 16 << 20  // bytes of one file, header included; nothing larger is read or written
+	maxBytes = 256 << 20 // of all files; the least recently used go first
+)
 
 // Dir is an open directory of program binaries.
 type Dir struct {
-	cfg  Config
+	path string
 	root *os.Root
 	mu   sync.Mutex // one writer at a time, so that trimming sees what was stored
 
-	replace func(root *os.Root, name string, data []byte) error // replaceFile, but in tests
+	// These differ in tests only.
+	most    int64                                               // maxBytes
+	replace func(root *os.Root, name string, data []byte) error // replaceFile
 }
 
-// Open makes the directory if it is missing and checks that it is its owner's
+// Open makes the directory with mode 0700 if it is missing and checks that it is its owner's
 // alone. It stays the directory it was, also if its path is renamed later.
-func Open(cfg Config) (*Dir, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(cfg.Path, 0o700); err != nil {
+func Open(path string) (*Dir, error) {
+	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("disk: program cache: %w", err)
 	}
-	root, err := openSafe(cfg.Path)
+	root, err := openSafe(path)
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{cfg: cfg, root: root, replace: replaceFile}, nil
+	return &Dir{path: path, root: root, most: maxBytes, replace: replaceFile}, nil
 }
 
 // openSafe opens an existing directory and refuses one that others may write to.
@@ -96,7 +70,7 @@ func openSafe(path string) (*os.Root, error) {
 func (d *Dir) Close() error { return d.root.Close() }
 
 // Path is where the directory was opened.
-func (d *Dir) Path() string { return d.cfg.Path }
+func (d *Dir) Path() string { return d.path }
 
 // Load reads a binary. The error wraps fs.ErrNotExist if there is none and
 // ErrDamaged if there is one that must not be used.
@@ -117,7 +91,7 @@ func (d *Dir) Load(name Name) (Binary, error) {
 	return b, nil
 }
 
-// read gives a regular file of at most MaxEntry bytes.
+// read gives a regular file of at most maxEntry bytes.
 func (d *Dir) read(file string) ([]byte, error) {
 	info, err := d.root.Lstat(file)
 	if err != nil {
@@ -134,8 +108,8 @@ func (d *Dir) read(file string) ([]byte, error) {
 	if info, err = f.Stat(); err != nil {
 		return nil, err
 	}
-	if size := info.Size(); !info.Mode().IsRegular() || size > d.cfg.MaxEntry {
-		return nil, fmt.Errorf("%w: %d bytes, the cap is %d", ErrDamaged, size, d.cfg.MaxEntry)
+	if size := info.Size(); !info.Mode().IsRegular() || size > maxEntry {
+		return nil, fmt.Errorf("%w: %d bytes, the cap is %d", ErrDamaged, size, maxEntry)
 	}
 	data := make([]byte, info.Size())
 	if _, err := io.ReadFull(f, data); err != nil {
@@ -147,8 +121,8 @@ func (d *Dir) read(file string) ([]byte, error) {
 // Store writes a binary, atomically, and removes what is over the bounds. After
 // an error the file is as it was.
 func (d *Dir) Store(name Name, b Binary) error {
-	if size := int64(len(b.Data)) + headerSize; size > d.cfg.MaxEntry {
-		return fmt.Errorf("disk: %s: %d bytes, the cap is %d: %w", fileName(name), size, d.cfg.MaxEntry, ErrTooLarge)
+	if size := int64(len(b.Data)) + headerSize; size > maxEntry {
+		return fmt.Errorf("disk: %s: %d bytes, the cap is %d: %w", fileName(name), size, maxEntry, ErrTooLarge)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -171,9 +145,10 @@ const suffix = ".prog"
 
 func fileName(name Name) string { return name.String() + suffix }
 
-// isFileName tells binaries from what else may lie in the directory, which is
-// neither counted nor removed.
-func isFileName(file string) bool {
+// isOurs tells binaries, and what killed writers left of them (a dot, the file's name, digits),
+// from what else may lie in the directory, which is neither counted nor removed.
+func isOurs(file string) bool {
+	file = strings.TrimRight(strings.TrimPrefix(file, "."), "0123456789")
 	hexadecimal, ok := strings.CutSuffix(file, suffix)
 	return ok && len(hexadecimal) == 2*len(Name{}) && strings.Trim(hexadecimal, "0123456789abcdef") == ""
 }

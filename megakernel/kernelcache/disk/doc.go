@@ -15,7 +15,7 @@
 // damage, not against an attacker.
 //
 // What lies in the directory is read as if it were hostile anyway: only regular
-// files, no links, never more than Config.MaxEntry bytes of memory, and nothing
+// files, no links, never more than 16 MiB of memory, and nothing
 // reaches the driver whose header, length and checksum are not right.
 //
 // # File
