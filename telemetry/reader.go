@@ -36,72 +36,31 @@ func (r *reader) accept(wire string) bool {
 
 // uint reads an integer of any msgpack width and sign that is not negative.
 // A negative one is out of range, anything else than an integer, a float
-// included, is of the wrong type.
+// included, is of the wrong type. Some encoders use signed codes for every integer.
 func (r *reader) uint() (uint64, refusal) {
 	if r.i >= len(r.b) {
 		return 0, refuseMalformed
 	}
 	c := r.b[r.i]
-	if c <= codePosFixMax {
+	switch {
+	case c <= codePosFixMax:
 		r.i++
 		return uint64(c), accepted
-	}
-	b := r.b[r.i+1:]
-	switch c {
-	case codeUint8:
-		if len(b) >= 1 {
-			r.i += 2
-			return uint64(b[0]), accepted
-		}
-	case codeUint16:
-		if len(b) >= 2 {
-			r.i += 3
-			return uint64(binary.BigEndian.Uint16(b)), accepted
-		}
-	case codeUint32:
-		if len(b) >= 4 {
-			r.i += 5
-			return uint64(binary.BigEndian.Uint32(b)), accepted
-		}
-	case codeUint64:
-		if len(b) >= 8 {
-			r.i += 9
-			return binary.BigEndian.Uint64(b), accepted
-		}
-	case codeInt8, codeInt16, codeInt32, codeInt64:
-		return r.signed(c, b)
-	default:
-		if c >= codeNegFixMin {
-			return 0, refuseRange
-		}
+	case c >= codeNegFixMin:
+		return 0, refuseRange
+	case c < codeUint8 || c > codeInt64:
 		return 0, refuseType
 	}
-	return 0, refuseMalformed
-}
-
-// signed reads a value that was written with a signed code. Some encoders use
-// them for every integer.
-func (r *reader) signed(c byte, b []byte) (uint64, refusal) {
-	var v int64
-	size := 1 << (c - codeInt8)
-	if len(b) < size {
+	width := 1 << ((c - codeUint8) & 3) // the four unsigned codes, then the four signed ones
+	v, ok := bigEndian(r.b[r.i+1:], width)
+	if !ok {
 		return 0, refuseMalformed
 	}
-	switch c {
-	case codeInt8:
-		v = int64(int8(b[0]))
-	case codeInt16:
-		v = int64(int16(binary.BigEndian.Uint16(b)))
-	case codeInt32:
-		v = int64(int32(binary.BigEndian.Uint32(b)))
-	default:
-		v = int64(binary.BigEndian.Uint64(b))
-	}
-	if v < 0 {
+	if c >= codeInt8 && v>>(8*width-1) != 0 {
 		return 0, refuseRange
 	}
-	r.i += 1 + size
-	return uint64(v), accepted
+	r.i += 1 + width
+	return v, accepted
 }
 
 // float reads a float of either width, or an integer.
@@ -109,23 +68,21 @@ func (r *reader) float() (float64, refusal) {
 	if r.i >= len(r.b) {
 		return 0, refuseMalformed
 	}
-	b := r.b[r.i+1:]
-	switch r.b[r.i] {
-	case codeFloat32:
-		if len(b) < 4 {
-			return 0, refuseMalformed
-		}
-		r.i += 5
-		return float64(math.Float32frombits(binary.BigEndian.Uint32(b))), accepted
-	case codeFloat64:
-		if len(b) < 8 {
-			return 0, refuseMalformed
-		}
-		r.i += 9
-		return math.Float64frombits(binary.BigEndian.Uint64(b)), accepted
+	c := r.b[r.i]
+	if c != codeFloat32 && c != codeFloat64 {
+		v, f := r.uint()
+		return float64(v), f
 	}
-	v, f := r.uint()
-	return float64(v), f
+	width := 4 << (c - codeFloat32)
+	bits, ok := bigEndian(r.b[r.i+1:], width)
+	if !ok {
+		return 0, refuseMalformed
+	}
+	r.i += 1 + width
+	if c == codeFloat32 {
+		return float64(math.Float32frombits(uint32(bits))), accepted
+	}
+	return math.Float64frombits(bits), accepted
 }
 
 // bool reads true or false; no integer stands for them.
@@ -221,7 +178,7 @@ func (r *reader) skip() refusal {
 	return accepted
 }
 
-// bigEndian reads an unsigned integer of 1, 2 or 4 bytes.
+// bigEndian reads an unsigned integer of 1, 2, 4 or 8 bytes.
 func bigEndian(b []byte, width int) (uint64, bool) {
 	if len(b) < width {
 		return 0, false
@@ -231,6 +188,8 @@ func bigEndian(b []byte, width int) (uint64, bool) {
 		return uint64(b[0]), true
 	case 2:
 		return uint64(binary.BigEndian.Uint16(b)), true
+	case 4:
+		return uint64(binary.BigEndian.Uint32(b)), true
 	}
-	return uint64(binary.BigEndian.Uint32(b)), true
+	return binary.BigEndian.Uint64(b), true
 }
