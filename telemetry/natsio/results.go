@@ -29,8 +29,8 @@ const (
 // callers' business.
 //
 // Nothing here waits for the server: a goroutine stores what is shared and
-// others follow what is found. Without JetStream it says so once and tries again
-// from time to time.
+// others follow what is found. Without JetStream it says so, at most once a minute,
+// and tries again from time to time.
 type Results struct {
 	conn   *Conn
 	log    *slog.Logger
@@ -41,15 +41,13 @@ type Results struct {
 	look   time.Duration // see resultLook
 
 	mu      sync.Mutex
-	bucket  jetstream.KeyValue // nil: not reached yet
-	said    bool               // that there is none
-	waiting []string           // keys to be stored, oldest first
-	merges  map[string]func(stored []byte) []byte
+	bucket  jetstream.KeyValue                    // nil: not reached yet
+	waiting map[string]func(stored []byte) []byte // to be stored, by key
 }
 
 // NewResults begins to share. Close ends it.
 func (c *Conn) NewResults() *Results {
-	r := &Results{conn: c, log: c.cfg.Logger, wake: make(chan struct{}, 1), look: resultLook, merges: make(map[string]func([]byte) []byte)}
+	r := &Results{conn: c, log: c.cfg.Logger, wake: make(chan struct{}, 1), look: resultLook, waiting: make(map[string]func([]byte) []byte)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	r.work.Go(r.store)
 	return r
@@ -75,15 +73,11 @@ func (r *Results) Share(device, key string, merge func(stored []byte) []byte) er
 	}
 	name := device + "." + key
 	r.mu.Lock()
-	_, waits := r.merges[name]
-	if !waits && len(r.waiting) == maxResultQueue {
+	if r.waiting[name] == nil && len(r.waiting) == maxResultQueue {
 		r.mu.Unlock()
 		return fmt.Errorf("%w: %d results wait", ErrBacklog, maxResultQueue)
 	}
-	if !waits {
-		r.waiting = append(r.waiting, name)
-	}
-	r.merges[name] = merge
+	r.waiting[name] = merge
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
@@ -166,7 +160,6 @@ func (r *Results) made(bucket jetstream.KeyValue) (time.Time, error) {
 
 // store writes what waits, one result after the other.
 func (r *Results) store() {
-	told := false // that the server refuses to store
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -182,14 +175,13 @@ func (r *Results) store() {
 			var err error
 			if bucket != nil {
 				if err = r.write(bucket, name, merge); err == nil {
-					attempt, told = 1, false
+					attempt = 1
 					continue
 				}
 				var refused *jetstream.APIError
-				if errors.As(err, &refused) && !told {
-					told = true
-					r.log.Warn("tuner results are not shared with other workers: the server does not store them; tried again from time to time. "+
-						"If the bucket is full, remove it: it is made again", "bucket", r.conn.ResultBucket(), "reason", err)
+				if errors.As(err, &refused) {
+					r.conn.complaints.Warn("tuner results are not shared with other workers: the server does not store them; tried again from time to time. "+
+						"If the bucket is full, remove it: it is made again", "", "", "bucket", r.conn.ResultBucket(), "reason", err)
 				}
 				r.log.Debug("a tuner's result is not shared yet", "key", name, "reason", err)
 			}
@@ -205,23 +197,19 @@ func (r *Results) store() {
 func (r *Results) next() (name string, merge func([]byte) []byte, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.waiting) == 0 {
-		return "", nil, false
+	for name, merge := range r.waiting {
+		delete(r.waiting, name)
+		return name, merge, true
 	}
-	name = r.waiting[0]
-	r.waiting = r.waiting[1:]
-	merge = r.merges[name]
-	delete(r.merges, name)
-	return name, merge, true
+	return "", nil, false
 }
 
 // again puts a result back that could not be stored, unless a newer one waits.
 func (r *Results) again(name string, merge func([]byte) []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, newer := r.merges[name]; !newer {
-		r.waiting = append(r.waiting, name)
-		r.merges[name] = merge
+	if r.waiting[name] == nil {
+		r.waiting[name] = merge
 	}
 }
 
@@ -274,7 +262,7 @@ func wrongRevision(err error) bool {
 }
 
 // reach opens the bucket, or makes it. It is nil while that fails, which is
-// said once of a server that is there.
+// said of a server that is there.
 func (r *Results) reach() jetstream.KeyValue {
 	r.mu.Lock()
 	bucket := r.bucket
@@ -301,9 +289,8 @@ func (r *Results) reach() jetstream.KeyValue {
 		r.bucket = bucket
 		return bucket
 	}
-	if !r.said && r.ctx.Err() == nil && r.conn.nc.IsConnected() {
-		r.said = true
-		r.log.Warn("tuner results are not shared with other workers; tuning goes on without", "bucket", name, "reason", err)
+	if r.ctx.Err() == nil && r.conn.nc.IsConnected() {
+		r.conn.complaints.Warn("tuner results are not shared with other workers; tuning goes on without", "", "", "bucket", name, "reason", err)
 	}
 	return nil
 }
