@@ -217,12 +217,7 @@ func (c *Conn) Session() uint64 { return c.nc.Stats().Reconnects }
 func (c *Conn) Encoding() telemetry.Encoding { return c.cfg.Encoding }
 
 // Header is that of the next record on a subject, sent now.
-func (c *Conn) Header(subject string) telemetry.Header { return c.header(subject) }
-
-// header starts the header of a record that is about to be sent on subject.
-func (c *Conn) header(subject string) telemetry.Header {
-	return c.newHeader(c.seqs.next(subject))
-}
+func (c *Conn) Header(subject string) telemetry.Header { return c.newHeader(c.seqs.next(subject)) }
 
 func (c *Conn) newHeader(seq uint64) telemetry.Header {
 	return telemetry.Header{
@@ -238,7 +233,7 @@ func CheckNames(worker, queue string) error {
 	if !telemetry.ValidToken(worker) {
 		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
 	}
-	if !telemetry.ValidToken(queue) {
+	if !telemetry.ValidToken(queue) || queue == telemetry.BatchQueue {
 		return fmt.Errorf("%w: queue %q", ErrBadName, queue)
 	}
 	return nil

@@ -88,7 +88,7 @@ func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
 	}
 	lines.wait(t, "asynchronous error")
 	st := c.Status()
-	if st.PermissionErrors != 1 || st.LastPermission == nil || !strings.Contains(st.LastPermission.Error(), "telemetry.gpu1") {
+	if st.PermissionErrors != 1 || st.LastError == nil || !strings.Contains(st.LastError.Error(), "telemetry.gpu1") {
 		t.Errorf("status %+v, want one permission error that names the subject", st)
 	}
 	if strings.Contains(st.URL, "w:w") {

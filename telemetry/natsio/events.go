@@ -48,7 +48,6 @@ type Status struct {
 	SlowConsumers    uint64 // episodes in which a subscription dropped messages
 	PermissionErrors uint64 // subjects that the server refused to publish or subscribe
 	OtherErrors      uint64
-	LastPermission   error // newest permission error; it names the subject
 }
 
 // events keeps what the client reports outside of any call, and says it once.
@@ -268,7 +267,7 @@ func (c *Conn) Status() Status {
 		OtherErrors:      e.other.Load(),
 	}
 	e.mu.Lock()
-	s.Since, s.LastError, s.LastPermission = e.since, e.lastErr, e.lastPermission
+	s.Since, s.LastError = e.since, e.lastErr
 	e.mu.Unlock()
 	return s
 }

@@ -103,7 +103,7 @@ func (p *Outlet) send(subject string, body telemetry.Body, replies []string) (h 
 	l, err := p.news.open(true)
 	defer p.news.seal()
 	if err == nil {
-		h = p.conn.header(subject)
+		h = p.conn.Header(subject)
 		l.subject, l.replies = subject, append(l.replies, replies...)
 		l.payload = telemetry.Append(l.payload, p.conn.cfg.Encoding, h, body)
 	}
@@ -121,7 +121,7 @@ func (p *Outlet) Done(worker, queue string, r *telemetry.Done, sent func(error))
 		go p.settle(sent, err)
 		return
 	}
-	h := p.conn.header(subject)
+	h := p.conn.Header(subject)
 	l.subject, l.sent = subject, sent
 	l.payload = telemetry.Append(l.payload, p.conn.cfg.Encoding, h, r)
 }

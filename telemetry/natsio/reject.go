@@ -122,7 +122,7 @@ func (j *rejecter) publish(r refusal, suppressed uint64) error {
 		Bytes:      uint32(r.size),
 		Suppressed: suppressed,
 	}
-	h := j.conn.header(to)
+	h := j.conn.Header(to)
 	j.buf = telemetry.Append(j.buf[:0], j.conn.cfg.Encoding, h, &body)
 	return j.conn.publish(to, j.buf)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 
@@ -14,9 +13,8 @@ import (
 
 // Subscription receives records until Stop.
 type Subscription struct {
-	nc        *nats.Conn
-	sub       *nats.Subscription
-	malformed atomic.Uint64
+	nc  *nats.Conn
+	sub *nats.Subscription
 }
 
 // Stop handles what has arrived and returns when the function will not be
@@ -28,10 +26,6 @@ func (s *Subscription) Stop(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Malformed returns how many messages were ignored because they are not what
-// belongs on the subject.
-func (s *Subscription) Malformed() uint64 { return s.malformed.Load() }
 
 // SubscribeRecommendations calls fn for every recommendation for a queue;
 // "*" stands for all. The record is valid until fn returns. Calls come from one
@@ -83,7 +77,7 @@ func (c *Conn) SubscribeGraphs(worker, queue string, fn func(worker, queue strin
 }
 
 // subscribe calls fn for every record of a kind. A record that is damaged or does not
-// belong is passed over: on telemetry subjects the runtime reports what it refuses.
+// belong is passed over: the runtime reports what it refuses.
 func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queue string, kind telemetry.Kind,
 	fn func(worker, queue string, r *telemetry.Record)) (*Subscription, error) {
 	for _, name := range []string{worker, queue} {
@@ -91,7 +85,7 @@ func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queu
 			return nil, fmt.Errorf("%w: %q is neither a name nor *", ErrBadName, name)
 		}
 	}
-	s, to := &Subscription{nc: c.nc}, subject(worker, queue)
+	to := subject(worker, queue)
 	limits := telemetry.DefaultTelemetryLimits
 	if kind == telemetry.KindDone {
 		limits = telemetry.DefaultWorkLimits // a result for each of the batch's slots
@@ -104,7 +98,6 @@ func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queu
 			_, err = telemetry.Check(m.Data, limits)
 		}
 		if err != nil || !class.Carries(kind) {
-			s.malformed.Add(1)
 			return
 		}
 		decoder.Reset(m.Data)
@@ -114,9 +107,6 @@ func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queu
 				return
 			}
 			if err != nil || record.Kind != kind {
-				if class != telemetry.SubjectTelemetry {
-					s.malformed.Add(1)
-				}
 				continue
 			}
 			named := queue
@@ -131,7 +121,6 @@ func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queu
 	if err != nil {
 		return nil, fmt.Errorf("subscribe %s: %w", to, err)
 	}
-	s.sub = sub
 	c.settle()
-	return s, nil
+	return &Subscription{c.nc, sub}, nil
 }

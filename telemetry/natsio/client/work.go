@@ -63,9 +63,6 @@ func workMessage(conn *natsio.Conn, worker, queue string, h telemetry.Header, w 
 	if err := natsio.CheckNames(worker, queue); err != nil {
 		return nil, err
 	}
-	if queue == telemetry.BatchQueue {
-		return nil, fmt.Errorf("%w: queue %q is reserved", natsio.ErrBadName, queue)
-	}
 	if !telemetry.ValidToken(w.Batch) {
 		return nil, fmt.Errorf("%w: batch %q", natsio.ErrBadName, w.Batch)
 	}
