@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"ringmaster/ring"
@@ -18,13 +19,11 @@ func (l *Ledger) Cancel(now time.Time, name, id string) (batches, slots int) {
 		return 0, 0
 	}
 	before := q.pending
-	for b := q.named[id]; b != nil; {
-		next := b.namesake.next // withdrawing it may take it off the list
+	for _, b := range slices.Backward(slices.Clone(q.named[id])) { // withdrawing one may forget it
 		if !b.withdrawn {
 			l.withdraw(now, b, ErrCanceled)
 			batches++
 		}
-		b = next
 	}
 	return batches, before - q.pending
 }

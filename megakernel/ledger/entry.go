@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"container/list"
 	"fmt"
 	"time"
 
@@ -77,10 +78,9 @@ type Entry struct {
 	withdrawn bool // its slots in pages and behind are dropped
 	due       int  // place in the heap of deadlines, from 1 on; 0: in none
 
-	taken    []positions           // where slots of the open segment are or were
-	fewTaken [2]positions          // memory of taken, if it is enough
-	place    [ring.Priorities]link // in the queue's lines
-	namesake link                  // among batches of one id and queue
+	taken    []positions                    // where slots of the open segment are or were
+	fewTaken [2]positions                   // memory of taken, if it is enough
+	place    [ring.Priorities]*list.Element // in the queue's lines
 }
 
 // positions are some of a page that follow each other.

@@ -47,7 +47,7 @@ func (l *Ledger) Lost(now time.Time) {
 // emptyPages frees every page of a queue, whatever is in it.
 func (l *Ledger) emptyPages(q *queue) {
 	for p := range q.waiting {
-		q.waiting[p] = line{} // a batch that is repeated comes in again
+		q.waiting[p].Init() // a batch that is repeated comes in again
 	}
 	q.pages.Each(func(number uint32) {
 		base := int(number) * ring.PageSlots

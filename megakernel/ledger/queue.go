@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"container/list"
+	"slices"
 	"time"
 
 	"ringmaster/ring"
@@ -22,9 +24,9 @@ type queue struct {
 
 	// waiting are the batches whose open segment has slots of a priority that
 	// are in no page yet, in the order in which the segments were opened.
-	waiting [ring.Priorities]line
+	waiting [ring.Priorities]list.List // of *Entry
 	pages   ring.Queue
-	named   map[string]*Entry // the first of those with an id that are not finished
+	named   map[string][]*Entry // those with an id that are not finished
 
 	finished  []Result // not handed out yet
 	announced bool     // the ledger's list of ended queues has it
@@ -46,7 +48,7 @@ func (q *queue) idle() bool {
 func (q *queue) enqueue(b *Entry) {
 	for p := range b.class {
 		if b.class[p].next < b.class[p].end {
-			q.waiting[p].push(b, p)
+			b.place[p] = q.waiting[p].PushBack(b)
 		}
 	}
 }
@@ -55,70 +57,25 @@ func (q *queue) enqueue(b *Entry) {
 func (q *queue) dequeue(b *Entry) {
 	for p := range b.class {
 		if b.class[p].next < b.class[p].end {
-			q.waiting[p].remove(b, p)
+			q.waiting[p].Remove(b.place[p])
 		}
 	}
 }
 
-// link is a batch's place between two others.
-type link struct{ prev, next *Entry }
-
-// line has the batches that wait for pages of one priority, linked by their places, so that
-// a batch in the middle is canceled without a search.
-type line struct{ first, last *Entry }
-
-func (l *line) push(b *Entry, priority int) {
-	b.place[priority] = link{prev: l.last}
-	if l.last == nil {
-		l.first = b
-	} else {
-		l.last.place[priority].next = b
-	}
-	l.last = b
-}
-
-func (l *line) remove(b *Entry, priority int) {
-	at := b.place[priority]
-	b.place[priority] = link{}
-	if at.prev == nil {
-		l.first = at.next
-	} else {
-		at.prev.place[priority].next = at.next
-	}
-	if at.next == nil {
-		l.last = at.prev
-	} else {
-		at.next.place[priority].prev = at.prev
-	}
-}
-
-// know makes a batch known by its id. Batches of one id are linked from the newest on: ids
-// are the submitters' own, and nothing keeps them from using one again.
+// know makes a batch known by its id, if it has one. Ids are the submitters' own, and nothing
+// keeps them from using one again.
 func (q *queue) know(b *Entry) {
-	if q.named == nil {
-		q.named = make(map[string]*Entry)
+	if b.ID != "" {
+		q.named[b.ID] = append(q.named[b.ID], b)
 	}
-	next := q.named[b.ID]
-	b.namesake = link{next: next}
-	if next != nil {
-		next.namesake.prev = b
-	}
-	q.named[b.ID] = b
 }
 
 // forget makes a batch unknown by its id.
 func (q *queue) forget(b *Entry) {
-	at := b.namesake
-	b.namesake = link{}
-	if at.next != nil {
-		at.next.namesake.prev = at.prev
+	same := q.named[b.ID]
+	if at := slices.Index(same, b); len(same) > 1 {
+		q.named[b.ID] = slices.Delete(same, at, at+1)
+		return
 	}
-	switch {
-	case at.prev != nil:
-		at.prev.namesake.next = at.next
-	case at.next != nil:
-		q.named[b.ID] = at.next
-	default:
-		delete(q.named, b.ID)
-	}
+	delete(q.named, b.ID)
 }

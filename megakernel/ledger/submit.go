@@ -40,7 +40,7 @@ func (l *Ledger) Submit(now time.Time, dst []Extent, name string, b *Entry) ([]E
 	}
 	before := len(dst)
 	for p := range uint32(ring.Priorities) {
-		if q.waiting[p].first == nil {
+		if q.waiting[p].Len() == 0 {
 			dst = l.reserve(dst, q, b, p, b.length)
 		}
 	}
@@ -96,17 +96,18 @@ func (l *Ledger) Reserve(dst []Extent, w *Wave) []Extent {
 	q, before := w.queue, len(dst)
 	for p := range uint32(ring.Priorities) {
 		for room := w.depth - q.pages.Waiting(l.pool, p); ; {
-			b := q.waiting[p].first
-			if b == nil {
+			front := q.waiting[p].Front()
+			if front == nil {
 				break
 			}
+			b := front.Value.(*Entry)
 			next := b.class[p].next
 			dst = l.reserve(dst, q, b, p, room)
 			room -= b.class[p].next - next
 			if b.class[p].next < b.class[p].end {
 				break
 			}
-			q.waiting[p].remove(b, int(p))
+			q.waiting[p].Remove(front)
 		}
 	}
 	if len(dst) > before {

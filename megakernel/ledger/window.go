@@ -50,7 +50,7 @@ func (l *Ledger) open(now time.Time, name string) (*queue, error) {
 	if !ok {
 		options = l.cfg.Queue
 	}
-	q := &queue{name: name, window: w, epoch: l.epoch, used: now, options: options, bucket: newBucket(options, now)}
+	q := &queue{name: name, named: make(map[string][]*Entry), window: w, epoch: l.epoch, used: now, options: options, bucket: newBucket(options, now)}
 	l.queues[name] = q
 	return q, nil
 }
