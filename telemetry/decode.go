@@ -15,6 +15,8 @@ type Decoder struct {
 	into  *Record
 	bound [lastKind + 1]*binding // to into
 	names interner
+
+	inside error // what is wrong in an element of the list that was refused, nil if its next value tells
 }
 
 // Reset starts over with another payload. The Decoder reads from payload until

@@ -14,6 +14,8 @@ func firstBit(mask uint64) int { return bits.TrailingZeros64(mask) }
 // no text.
 func (d *Decoder) describe(index int, bad *failure) error {
 	e := &RecordError{Index: index, Kind: bad.kind, Reason: bad.code.reason(), Err: bad.cause}
+	inside := d.inside
+	d.inside = nil
 	if bad.spec == nil {
 		if e.Err == nil {
 			e.Err = fmt.Errorf("at byte %d", d.r.i)
@@ -22,11 +24,13 @@ func (d *Decoder) describe(index int, bad *failure) error {
 	}
 	e.Field = bad.spec.name
 	want := bad.spec.wanted()
-	switch bad.code {
-	case refuseMissing:
+	switch {
+	case bad.code == refuseMissing:
 		e.Err = errors.New("want " + want)
-	case refuseDuplicate:
+	case bad.code == refuseDuplicate:
 		e.Err = errors.New("want the key once")
+	case inside != nil:
+		e.Err = inside
 	default:
 		e.Err = fmt.Errorf("got %s, want %s", d.r.describe(), want)
 	}

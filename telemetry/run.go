@@ -76,19 +76,22 @@ func decodeRun(d *Decoder, run *Run, limit uint64) refusal {
 		return code
 	}
 	if n > 3+MaxSlotArgs {
-		return refuseRange
+		return d.refuseElement("a run of %d arguments, want at most %d", n-3, MaxSlotArgs)
 	}
 	*run = Run{NArgs: n - 3}
 	var head [3]uint32
 	if code := r.words(head[:]); code != accepted {
 		return code
 	}
-	if head[1] > MaxPriority || head[2] < 1 || uint64(head[2]) > limit {
-		return refuseRange
+	switch {
+	case head[1] > MaxPriority:
+		return d.refuseElement("a run of priority %d, want 0..%d", head[1], MaxPriority)
+	case head[2] < 1 || uint64(head[2]) > limit:
+		return d.refuseElement("a run of %d slots, want 1 to the %d that are left of a batch's %d", head[2], limit, MaxBatchSlots)
 	}
 	run.Opcode, run.Priority, run.Count = head[0], head[1], head[2]
 	for i := range run.Args[:run.NArgs] {
-		if code := r.arg(&run.Args[i], int(run.Count)); code != accepted {
+		if code := d.arg(&run.Args[i], int(run.Count)); code != accepted {
 			return code
 		}
 	}
@@ -96,17 +99,16 @@ func decodeRun(d *Decoder, run *Run, limit uint64) refusal {
 }
 
 // arg reads an argument of a run of count slots.
-func (r *reader) arg(a *Arg, count int) refusal {
-	at := r.i
-	words, code := r.bin(uint64(count) * wordBytes)
+func (d *Decoder) arg(a *Arg, count int) refusal {
+	r := &d.r
+	words, code := r.bin(maxU32)
 	switch {
 	case code == refuseType:
 		v, code := r.ranged(0, maxU32)
 		a.Value = uint32(v)
 		return code
 	case code == accepted && len(words) != count*wordBytes:
-		r.i = at
-		return refuseRange
+		return d.refuseElement("an argument of %d bytes for %d slots, want %d", len(words), count, count*wordBytes)
 	}
 	a.Words = words
 	return code

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"unicode/utf8"
 )
@@ -238,6 +239,12 @@ func (r *reader) rest(n int) refusal {
 	return accepted
 }
 
+// refuseElement refuses an element of a list, and says what is wrong with it.
+func (d *Decoder) refuseElement(format string, args ...any) refusal {
+	d.inside = fmt.Errorf(format, args...)
+	return refuseRange
+}
+
 // decodeSlot reads [opcode, priority, arg0..arg11]. A slot is executed, so
 // unlike everywhere else elements beyond the last known one are refused.
 func decodeSlot(d *Decoder, s *Slot) refusal {
@@ -247,7 +254,7 @@ func decodeSlot(d *Decoder, s *Slot) refusal {
 		return code
 	}
 	if n > 2+MaxSlotArgs {
-		return refuseRange
+		return d.refuseElement("a slot of %d arguments, want at most %d", n-2, MaxSlotArgs)
 	}
 	*s = Slot{NArgs: n - 2}
 	var head [2]uint32
@@ -255,7 +262,7 @@ func decodeSlot(d *Decoder, s *Slot) refusal {
 		return code
 	}
 	if head[1] > MaxPriority {
-		return refuseRange
+		return d.refuseElement("a slot of priority %d, want 0..%d", head[1], MaxPriority)
 	}
 	s.Opcode, s.Priority = head[0], head[1]
 	return r.words(s.Args[:s.NArgs])
