@@ -26,7 +26,6 @@ type Device struct {
 	barrier        uint32             // the bits of Barrier
 	pending        error              // a GL error noticed while looking for another
 	lost           error              // set once by the first sign of a reset
-	lostBy         uint32             // the reset status then, one of the Reset constants
 	current        Program            // in use
 	queries        map[Query]struct{} // live queries of NewQuery
 	answer         *queryAnswer       // of QueryResult

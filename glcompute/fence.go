@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"github.com/go-gl/gl/v4.3-core/gl"
-
-	"ringmaster/megakernel/gpu"
 )
 
 // InsertFence puts a mark behind all commands so far, of which WaitFence tells
@@ -30,14 +28,12 @@ func (d *Device) WaitFence(fence Fence, timeoutNs uint64) (done bool, err error)
 	switch {
 	case err == nil && (status == gl.ALREADY_SIGNALED || status == gl.CONDITION_SATISFIED):
 		// A lost context signals every fence, done or not.
-		if d.GraphicsReset() != gpu.ResetNone {
-			return false, d.lost
-		}
-		return true, nil
+		err := d.reset()
+		return err == nil, err
 	case err == nil && status == gl.TIMEOUT_EXPIRED:
 		return false, nil
 	case errors.Is(err, ErrContextLost):
-		d.lose(err, gpu.ResetUnknown)
+		d.lost = err
 		return false, err
 	case err == nil:
 		err = fmt.Errorf("glClientWaitSync: %#x", status)

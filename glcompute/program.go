@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/go-gl/gl/v4.3-core/gl"
-
-	"ringmaster/megakernel/gpu"
 )
 
 // CompileCompute builds a program from one compute shader. A refusal is a
@@ -17,7 +15,7 @@ import (
 // context, which refuses every shader, the error wraps ErrContextLost instead.
 func (d *Device) CompileCompute(source string) (Program, error) {
 	program, err := d.compileCompute(source)
-	if err != nil && d.GraphicsReset() != gpu.ResetNone {
+	if err != nil && d.reset() != nil {
 		return Program{}, d.lost
 	}
 	return program, err

@@ -333,14 +333,6 @@ func TestBatchRunsAgainOnceAndNotForEver(t *testing.T) {
 	}
 }
 
-func TestGarbageInTheStatusChangesNothing(t *testing.T) {
-	x := newTrial(t, nil, openFaulty(t, faultgl.Fault{Kind: faultgl.Garbage, Dispatch: 2}))
-	x.run()
-	if lost := x.check(func(string) bool { return false }); lost != 0 || x.losses != 0 {
-		t.Errorf("%d lost in %d losses", lost, x.losses)
-	}
-}
-
 // A hang holds up who waits for the device, and nobody else; its end is a loss.
 func TestHangHoldsUpWavesButNotSubmitters(t *testing.T) {
 	dev := openFaulty(t, faultgl.Fault{Kind: faultgl.Hang, Dispatch: 2})

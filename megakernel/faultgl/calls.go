@@ -23,15 +23,6 @@ func (d *Device) Check() error {
 	return err
 }
 
-func (d *Device) GraphicsReset() uint32 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.status != 0 {
-		return d.status
-	}
-	return d.Device.GraphicsReset()
-}
-
 func (d *Device) Finish() {
 	if loss, _ := d.wait(0); loss == nil {
 		d.Device.Finish()

@@ -16,12 +16,8 @@ const (
 	Guilty   Kind = "guilty"   // a reset that this context caused
 	Innocent Kind = "innocent" // a reset that another context caused
 	Unknown  Kind = "unknown"  // a reset that nobody is known to have caused
-	Garbage  Kind = "garbage"  // a status that means nothing; the device is well
 	Hang     Kind = "hang"     // the dispatch never ends
 )
-
-// GarbageStatus is what GraphicsReset answers after a Garbage fault.
-const GarbageStatus uint32 = 0xDEADBEEF
 
 // Fault is what happens at one dispatch.
 type Fault struct {
@@ -49,7 +45,6 @@ type Device struct {
 // group is what happened to the contexts of a share group, which are reset together.
 type group struct {
 	mu       sync.Mutex
-	status   uint32
 	loss     error
 	hung     chan struct{} // closed when the hang begins
 	released chan struct{} // closed by Release
@@ -106,17 +101,11 @@ func (g *group) Fail(k Kind) {
 
 // fail makes a fault happen. Called with mu held.
 func (g *group) fail(k Kind) {
-	switch k {
-	case Garbage:
-		g.status = GarbageStatus
-	case Hang:
-		if !g.hanging {
-			g.hanging = true
-			close(g.hung)
-		}
-	default:
-		g.status = map[Kind]uint32{Guilty: gpu.ResetGuilty, Innocent: gpu.ResetInnocent, Unknown: gpu.ResetUnknown}[k]
+	if k != Hang {
 		g.loss = Loss{k}
+	} else if !g.hanging {
+		g.hanging = true
+		close(g.hung)
 	}
 }
 
@@ -131,7 +120,7 @@ func (d *Device) dispatch(run func()) {
 			fault = f
 		}
 	}
-	reaches := d.loss == nil && !d.hanging && (fault.Kind == "" || fault.After || fault.Kind == Garbage)
+	reaches := d.loss == nil && !d.hanging && (fault.Kind == "" || fault.After)
 	d.mu.Unlock()
 	if reaches {
 		run()

@@ -3,8 +3,7 @@
 // broken driver or a hostile shader; this layer makes each kind at a chosen
 // dispatch of a device that is well.
 //
-// What a fault looks like from above is what drivers do. After a reset the status
-// names its kind, Check reports the loss for good, nothing reaches the device any
-// more and reads leave what was there. A hang blocks whatever waits for the device.
-// Garbage is a status that OpenGL does not define, from a device that is well.
+// What a fault looks like from above is what drivers do. After a reset Check reports
+// the loss for good, no dispatch reaches the device any more and reads leave what was
+// there. A hang blocks whatever waits for the device.
 package faultgl

@@ -108,11 +108,9 @@ type Recorder interface {
 	// Flush sends what was given on to the device, Finish waits for it.
 	Flush()
 	Finish()
-	// Check returns the pending GL error or the loss of the context, if any.
+	// Check returns the pending GL error or the loss of the context, if any: it asks the
+	// driver whether the GPU was reset.
 	Check() error
-	// GraphicsReset asks whether the GPU was reset under the context, without
-	// an error for it: one of the Reset constants. Any other value is no answer.
-	GraphicsReset() uint32
 
 	NewQuery() Query
 	DeleteQuery(query Query)
@@ -122,14 +120,6 @@ type Recorder interface {
 	// QueryResult is that time in nanoseconds from an unknown begin, once it is there.
 	QueryResult(query Query) (ns uint64, ready bool)
 }
-
-// The answers of GraphicsReset.
-const (
-	ResetNone     uint32 = iota // no reset
-	ResetGuilty                 // caused by this context
-	ResetInnocent               // caused by another context
-	ResetUnknown                // cause unknown
-)
 
 // Lost tells whether an error of a device says that its context is gone: the
 // error, or one that it wraps, has a method Lost that returns true. Retrying on

@@ -58,24 +58,9 @@ func (r *rebuilder) launch(ring *megakernel.Engine, order megakernel.Order) (meg
 }
 
 // lost tells whether an error means that the context is gone: either the error says
-// so, or the driver does when it is asked. A reset status that GL does not define is
-// no evidence.
+// so, or the driver does when it is asked.
 func (r *rebuilder) lost(err error) bool {
-	if gpu.Lost(err) {
-		return true
-	}
-	var status uint32
-	if r.device.Do(func() error { status = r.device.GraphicsReset(); return nil }) != nil {
-		return false
-	}
-	switch status {
-	case gpu.ResetNone:
-		return false
-	case gpu.ResetGuilty, gpu.ResetInnocent, gpu.ResetUnknown:
-		return true
-	}
-	r.log.Warn("the driver answered a reset status that does not exist; it is ignored", "status", status, "error", err)
-	return false
+	return gpu.Lost(err) || gpu.Lost(r.device.Do(func() error { return r.device.Check() }))
 }
 
 // rebuild opens the device again and moves the ring to it, as soon as that works.
