@@ -49,10 +49,7 @@ func benchGraphDevice(s *session) error {
 	if len(s.flags.Graph) > 0 {
 		specs = s.flags.Graph
 	}
-	programs, err := kernelcache.Open(kernelcache.DefaultConfig(), kernelcache.Target{Device: s.device})
-	if err != nil {
-		return err
-	}
+	programs := kernelcache.Open(kernelcache.DefaultConfig(), kernelcache.Target{Device: s.device})
 	defer programs.Close()
 	busy, err := newBusyDevice(s.device)
 	if err != nil {

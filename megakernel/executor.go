@@ -86,9 +86,7 @@ func (x *executor) attach(dev gpu.Device) error {
 		return err
 	}
 	beside := x.openBeside(dev)
-	if err := x.buildOn(dev, beside); err != nil {
-		return errors.Join(err, x.detach(dev, beside, m))
-	}
+	x.buildOn(dev, beside)
 	fresh, err := x.openLease(dev, &traits, m)
 	if err != nil {
 		return errors.Join(err, x.detach(dev, beside, m))
@@ -108,15 +106,14 @@ func (x *executor) attach(dev gpu.Device) error {
 }
 
 // buildOn has the programs built on a device, or on the second context beside it.
-func (x *executor) buildOn(dev, beside gpu.Device) (err error) {
+func (x *executor) buildOn(dev, beside gpu.Device) {
 	if x.programs != nil {
 		x.programs.Move(dev, beside)
-		return nil
+		return
 	}
-	x.programs, err = program.Open(dev, beside, program.Config{
+	x.programs = program.Open(dev, beside, program.Config{
 		Catalog: x.catalog, Kept: x.cfg.Programs, Disk: x.cfg.Binaries, Log: x.cfg.Log,
 	})
-	return err
 }
 
 // detach takes back what attach did on a device before it failed.

@@ -51,10 +51,7 @@ func TestADriverOfEightStorageBlocksIsRefusedWithAReason(t *testing.T) {
 // The extension says whether subgroups are there, not the vendor's name.
 func TestADriverWithoutSubgroupsRunsKernelsWithoutThem(t *testing.T) {
 	dev := &driver{Device: newKernels(t).dev, blocks: 16, vendor: "NVIDIA Corporation", hardware: true}
-	store, err := kernelcache.Open(kernelcache.DefaultConfig(), kernelcache.Target{Device: dev})
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := kernelcache.Open(kernelcache.DefaultConfig(), kernelcache.Target{Device: dev})
 	defer store.Close()
 	g, err := Load(dev, generated(t, "grid:12x12"), Options{Programs: store})
 	if err != nil {

@@ -196,10 +196,7 @@ func openWorld(t *testing.T, dev *fakeDevice, background bool, changes ...func(*
 		c(&cfg)
 	}
 	w.dir = cfg.Disk
-	s, err := Open(cfg, target(dev, background))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := Open(cfg, target(dev, background))
 	w.Store = s
 	return w
 }

@@ -83,10 +83,7 @@ func (f family) open(t *testing.T, beside *glcompute.Device, dir *disk.Dir, log 
 	cfg := DefaultConfig()
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 	cfg.Disk = dir
-	s, err := Open(cfg, Target{Device: beside, Background: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := Open(cfg, Target{Device: beside, Background: true})
 	t.Cleanup(func() {
 		s.Close()
 		if buffers, programs := beside.Live(); buffers != 0 || programs != 0 {

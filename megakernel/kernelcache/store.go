@@ -63,10 +63,7 @@ type site struct {
 }
 
 // Open makes a store that builds on a target. Close it before the device.
-func Open(cfg Config, target Target) (*Store, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, err
-	}
+func Open(cfg Config, target Target) *Store {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -78,7 +75,7 @@ func Open(cfg Config, target Target) (*Store, error) {
 		changed:  make(chan struct{}),
 	}
 	s.begin(target)
-	return s, nil
+	return s
 }
 
 // begin builds on a target from now on. Called with mu held, or before anybody else

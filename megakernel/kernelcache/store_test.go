@@ -364,12 +364,3 @@ func TestWithoutABackgroundEachBuildOfAWaitIsATurn(t *testing.T) {
 		t.Errorf("a turn that was refused: %v", err)
 	}
 }
-
-func TestConfigReportsEveryProblem(t *testing.T) {
-	err := (&Config{Retry: 2}).Validate()
-	for _, want := range []string{"Programs", "Queue", "RetryMax"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not name %s", err, want)
-		}
-	}
-}

@@ -45,16 +45,15 @@ const mostKeys = 256
 
 // Open makes a set of programs. build is the second context, or nil; main is
 // the context that launches run on. Close it before the devices.
-func Open(main, build gpu.Device, cfg Config) (*Set, error) {
+func Open(main, build gpu.Device, cfg Config) *Set {
 	s := &Set{catalog: cfg.Catalog, keys: make(map[kernel.Kernel]kernelcache.Kernel)}
 	if s.catalog == nil {
 		s.catalog = kernel.BuiltIn()
 	}
 	store := kernelcache.DefaultConfig()
 	store.Programs, store.Disk, store.Log = cfg.Kept, cfg.Disk, cfg.Log
-	var err error
-	s.store, err = kernelcache.Open(store, s.target(main, build))
-	return s, err
+	s.store = kernelcache.Open(store, s.target(main, build))
+	return s
 }
 
 // target is where programs are built.

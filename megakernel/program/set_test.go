@@ -23,10 +23,7 @@ func newSet(t testing.TB, main, build gpu.Device, cfg Config) *Set {
 	if cfg.Kept == 0 {
 		cfg.Kept = 8
 	}
-	ps, err := Open(main, build, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ps := Open(main, build, cfg)
 	t.Cleanup(ps.Close)
 	return ps
 }
@@ -185,10 +182,7 @@ func TestProgramsLeaveNothingOnTheDevice(t *testing.T) {
 	dev := gltest.Open(t)
 	live := func() (buffers, programs int) { return dev.Live() }
 	buffers, programs := live()
-	ps, err := Open(dev, gltest.Beside(t, dev), Config{Kept: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ps := Open(dev, gltest.Beside(t, dev), Config{Kept: 2})
 	for _, width := range []uint32{32, 64, 128} {
 		p, err := ps.store.Wait(t.Context(), ps.key(kernel.Kernel{Kind: kernel.Interpreter, Width: width}))
 		if err != nil {

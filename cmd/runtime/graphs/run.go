@@ -26,10 +26,7 @@ func Run(ctx context.Context, device gpu.Device, p graph.Pair, spec *Spec, passe
 	}
 	cfg := kernelcache.DefaultConfig()
 	cfg.Disk = binaries
-	programs, err := kernelcache.Open(cfg, kernelcache.Target{Device: device})
-	if err != nil {
-		return nil, err
-	}
+	programs := kernelcache.Open(cfg, kernelcache.Target{Device: device})
 	defer programs.Close()
 	g, err := frontier.Load(device, p, frontier.Options{Programs: programs})
 	if err != nil {
