@@ -211,7 +211,7 @@ func flush(t *testing.T, c *Conn) {
 
 // askFor publishes records and waits for the recommendation that takes them into account.
 func askFor(ctx context.Context, c *Conn, worker, queue string, payload []byte) (telemetry.Header, telemetry.Recommendation, error) {
-	r, err := c.ask(ctx, c.cfg.Subjects.Telemetry(worker, queue), payload, telemetry.DefaultTelemetryLimits, telemetry.SubjectSnapshot)
+	r, err := c.Ask(ctx, c.cfg.Subjects.Telemetry(worker, queue), payload, telemetry.DefaultTelemetryLimits, telemetry.SubjectSnapshot)
 	if err != nil {
 		return telemetry.Header{}, telemetry.Recommendation{}, err
 	}

@@ -68,18 +68,15 @@ func (e *answered) Error() string {
 }
 func (e *answered) Unwrap() error { return e.is }
 
-// Ask sends a request, which has a body or none, and returns the record that answers it,
-// which is of a kind that belongs on subjects of the class. The error wraps ErrNoRuntime if
-// nobody listens, what the answer says, or ctx's error.
-func (c *Conn) Ask(ctx context.Context, subject string, body telemetry.Body, limits telemetry.CheckLimits, class telemetry.SubjectClass) (*telemetry.Record, error) {
-	var payload []byte
-	if body != nil {
-		payload = telemetry.Append(nil, c.cfg.Encoding, c.newHeader(1), body)
-	}
-	return c.ask(ctx, subject, payload, limits, class)
+// Request asks with one record, the first of its own sequence; see Ask.
+func (c *Conn) Request(ctx context.Context, subject string, body telemetry.Body, limits telemetry.CheckLimits, class telemetry.SubjectClass) (*telemetry.Record, error) {
+	return c.Ask(ctx, subject, telemetry.Append(nil, c.cfg.Encoding, c.newHeader(1), body), limits, class)
 }
 
-func (c *Conn) ask(ctx context.Context, subject string, payload []byte, limits telemetry.CheckLimits, class telemetry.SubjectClass) (*telemetry.Record, error) {
+// Ask sends a payload and returns the record that answers it, which is of a kind that
+// belongs on subjects of the class. The error wraps ErrNoRuntime if nobody listens, what
+// the answer says, or ctx's error.
+func (c *Conn) Ask(ctx context.Context, subject string, payload []byte, limits telemetry.CheckLimits, class telemetry.SubjectClass) (*telemetry.Record, error) {
 	answer, err := c.nc.RequestWithContext(ctx, subject, payload)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return nil, ErrNoRuntime

@@ -20,7 +20,7 @@ func AskGraphs(ctx context.Context, conn *natsio.Conn, worker, queue string, req
 	if err := natsio.CheckNames(worker, queue); err != nil {
 		return nil, err
 	}
-	r, err := conn.Ask(ctx, conn.Subjects().Graph(worker, queue), request, telemetry.DefaultHeapLimits, telemetry.SubjectGraph)
+	r, err := conn.Request(ctx, conn.Subjects().Graph(worker, queue), request, telemetry.DefaultHeapLimits, telemetry.SubjectGraph)
 	if err == nil && (r.GraphRequest.Ask != request.Ask || r.GraphRequest.Name != request.Name) {
 		err = errOtherRequest
 	}

@@ -75,7 +75,7 @@ func transfer(ctx context.Context, conn *natsio.Conn, worker, queue string, requ
 	if uint64(request.Offset)+uint64(n) > 1<<32 {
 		return nil, fmt.Errorf("%d words from %d on: %w", n, request.Offset, natsio.ErrOutsideWindow)
 	}
-	r, err := conn.Ask(ctx, conn.Subjects().Heap(worker, queue), request, telemetry.DefaultHeapLimits, telemetry.SubjectHeap)
+	r, err := conn.Request(ctx, conn.Subjects().Heap(worker, queue), request, telemetry.DefaultHeapLimits, telemetry.SubjectHeap)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func Cancel(ctx context.Context, conn *natsio.Conn, worker, queue, batch string)
 	if !telemetry.ValidToken(batch) {
 		return 0, 0, fmt.Errorf("%w: batch %q", natsio.ErrBadName, batch)
 	}
-	r, err := conn.Ask(ctx, conn.Subjects().Cancel(worker, queue), &telemetry.Cancel{Batch: batch},
+	r, err := conn.Request(ctx, conn.Subjects().Cancel(worker, queue), &telemetry.Cancel{Batch: batch},
 		natsio.CancelLimits, telemetry.SubjectCancel)
 	if err == nil && r.Cancel.Batch != batch {
 		err = errOtherRequest
