@@ -52,6 +52,9 @@ func (c *execCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err := set.compile(device); err != nil {
 		return err
 	}
+	if limit := device.StorageBlockLimit(); int64(c.Window)*ring.WordBytes > limit {
+		return fmt.Errorf("--window %d takes %d bytes, the device's storage blocks end at %d: at most %d words", c.Window, int64(c.Window)*ring.WordBytes, limit, limit/ring.WordBytes)
+	}
 	cfg := megakernel.DefaultConfig()
 	cfg.MaxQueues, cfg.HeapWords, cfg.WindowWords, cfg.Catalog = 1, c.Window, c.Window, set.catalog
 	engine, err := megakernel.New(device, cfg)
@@ -96,10 +99,13 @@ type job struct {
 	overwritten uint32 // prints that are not among them
 }
 
+// maxExecWindow is the most words of --window: 2 GiB, where the largest storage blocks of today end.
+const maxExecWindow = 1 << 29
+
 // job reads the command line and the files it names.
 func (c *execCmd) job(set *opcodeSet, std stdio) (*job, error) {
-	if c.Window < 1 {
-		return nil, fmt.Errorf("--window %d: want at least 1 word", c.Window)
+	if c.Window < 1 || c.Window > maxExecWindow {
+		return nil, fmt.Errorf("--window %d: want 1 to %d words", c.Window, maxExecWindow)
 	}
 	j := &job{before: make([]uint32, c.Window), results: c.Results}
 	if _, err := fmt.Sscanf(c.Geometry, "%dx%dx%d", &j.geometry.Width, &j.geometry.Groups, &j.geometry.Chunk); err != nil {
