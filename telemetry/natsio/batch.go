@@ -28,8 +28,34 @@ type batch struct {
 	held      *time.Timer // until it is handed over again; nil: it is in the handler's hands
 }
 
-// deliver checks one message and hands it to the handler.
-func (w *WorkConsumer) deliver(m jetstream.Msg) {
+// reading is the batches of one queue that are being read: several at a time, as listed slots
+// take longer to read than to run, and handed over in the order in which they came.
+type reading struct {
+	places chan struct{} // holds one of each batch that another goroutine reads; nil: none does
+	turn   chan struct{} // closed when the newest batch has been handed over; whoever calls deliver owns it
+}
+
+const (
+	// readersAtOnce is how many batches of a queue are read at a time, from readProcessors
+	// processors on.
+	readersAtOnce  = 4
+	readProcessors = 8
+	// readInline is the most bytes of a batch that is read where it arrives: with few, waking
+	// another goroutine takes longer.
+	readInline = 20 << 10
+)
+
+func newReading(processors int) *reading {
+	r := &reading{turn: make(chan struct{})}
+	close(r.turn)
+	if processors >= readProcessors {
+		r.places = make(chan struct{}, readersAtOnce)
+	}
+	return r
+}
+
+// deliver takes one message and has it read and handed to the handler.
+func (w *WorkConsumer) deliver(r *reading, m jetstream.Msg) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return // not from the stream: somebody wrote into our inbox
@@ -40,19 +66,37 @@ func (w *WorkConsumer) deliver(m jetstream.Msg) {
 	if !w.admit(b) {
 		return
 	}
-	var work *telemetry.Work
-	var sentNs int64
 	if err == nil {
 		err = checkMessageID(m, b)
 	}
+	if err != nil || r.places == nil || len(m.Data()) <= readInline {
+		w.read(b, m, meta.NumDelivered, err, r.turn)
+		return
+	}
+	r.places <- struct{}{}
+	before, handed := r.turn, make(chan struct{})
+	r.turn = handed
+	go func() {
+		w.read(b, m, meta.NumDelivered, nil, before)
+		close(handed)
+		<-r.places
+	}()
+}
+
+// read reads a batch, unless it is refused already, and hands it over when it is its turn.
+func (w *WorkConsumer) read(b *batch, m jetstream.Msg, delivered uint64, refused error, turn <-chan struct{}) {
+	var work *telemetry.Work
+	var sentNs int64
+	err := refused
 	if err == nil {
 		work, sentNs, err = w.decode(b, m)
 	}
+	<-turn
 	switch {
 	case err != nil:
 		w.settle(b, 0, telemetry.OutcomeRefused, err)
-	case w.cfg.MaxDeliveries > 0 && meta.NumDelivered > w.cfg.MaxDeliveries:
-		w.giveUp(b, meta.NumDelivered-1, work, sentNs)
+	case w.cfg.MaxDeliveries > 0 && delivered > w.cfg.MaxDeliveries:
+		w.giveUp(b, delivered-1, work, sentNs)
 	default:
 		w.delivered.Add(1)
 		bytes := memoryOf(len(m.Data()), work)
@@ -60,13 +104,6 @@ func (w *WorkConsumer) deliver(m jetstream.Msg) {
 		b.bytes = bytes
 		w.hand(b, 0, work, sentNs)
 	}
-}
-
-// memoryOf is what a batch takes until its outcome, about: its message, which runs lie in, its
-// listed slots, and 8 bytes for each slot, for its order and its result.
-func memoryOf(message int, w *telemetry.Work) int64 {
-	const fixed, listed, each = 1 << 10, 64, 8
-	return int64(fixed + message + listed*len(w.Slots) + each*w.Count())
 }
 
 // checkMessageID refuses a message id that does not name its queue. The stream compares the

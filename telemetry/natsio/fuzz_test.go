@@ -83,7 +83,7 @@ func TestIntakesAllocateAtMostFourTimesTheirPayload(t *testing.T) {
 		for name, take := range map[string]func(){
 			"telemetry": func() { intake.take(&nats.Msg{Subject: "ringmaster.v1.telemetry.gpu0.a", Data: payload}) },
 			"work": func() {
-				work.deliver(&heldMessage{subject: "ringmaster.v1.work.gpu0.a", payload: payload, metadata: deliveredAs(1, 1)})
+				work.deliver(newReading(1), &heldMessage{subject: "ringmaster.v1.work.gpu0.a", payload: payload, metadata: deliveredAs(1, 1)})
 			},
 		} {
 			var before, after runtime.MemStats
@@ -240,7 +240,9 @@ func FuzzWorkIntake(f *testing.F) {
 			got, settled = work, done
 		}
 		m := &heldMessage{subject: subject, payload: payload, header: nats.Header{key: {value}}, metadata: deliveredAs(1, 1)}
-		w.deliver(m)
+		r := newReading(readProcessors)
+		w.deliver(r, m)
+		<-r.turn
 		if got == nil {
 			if len(m.answers) != 1 || !strings.HasPrefix(m.answers[0], "term ") || len(m.answers[0]) < 6 || len(w.pending) != 0 {
 				t.Fatalf("answered %q, %d pending, without the handler", m.answers, len(w.pending))

@@ -157,10 +157,10 @@ func (c *Conn) ConsumeWork(ctx context.Context, worker string, cfg WorkConfig, h
 // Ready is closed when queues that have work are heard of for the first time.
 func (w *WorkConsumer) Ready() <-chan struct{} { return w.ready }
 
-// finish ends a consumption. What has arrived still goes through deliver,
-// which gives it back while draining. That needs a server: without one nothing
+// finish ends a consumption. What has arrived still goes through deliver, which gives it back
+// while draining, and what is being read is handed over. That needs a server: without one nothing
 // is waited for, and what the client still delivers is given back in vain.
-func (w *WorkConsumer) finish(flow jetstream.ConsumeContext, closed <-chan struct{}) {
+func (w *WorkConsumer) finish(flow jetstream.ConsumeContext, closed <-chan struct{}, r *reading) {
 	gone := w.conn.nc.StatusChanged(nats.RECONNECTING, nats.DISCONNECTED, nats.CLOSED)
 	defer w.conn.nc.RemoveStatusListener(gone)
 	if !w.conn.nc.IsConnected() {
@@ -170,6 +170,7 @@ func (w *WorkConsumer) finish(flow jetstream.ConsumeContext, closed <-chan struc
 	flow.Drain()
 	select {
 	case <-closed:
+		<-r.turn // of the last batch
 	case <-gone:
 	}
 }
@@ -307,4 +308,11 @@ func (r *room) inUse() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.used
+}
+
+// memoryOf is what a batch takes until its outcome, about: its message, which runs lie in, its
+// listed slots, and 8 bytes for each slot, for its order and its result.
+func memoryOf(message int, w *telemetry.Work) int64 {
+	const fixed, listed, each = 1 << 10, 64, 8
+	return int64(fixed + message + listed*len(w.Slots) + each*w.Count())
 }

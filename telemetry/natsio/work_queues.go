@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -246,11 +247,12 @@ func (w *WorkConsumer) consume(ctx context.Context, f *queueFlow) (started bool,
 	}
 	broken := make(chan error, 1)
 	f.missed.Store(0)
+	r := newReading(runtime.GOMAXPROCS(0))
 	batches, err := consumer.Consume(
 		func(m jetstream.Msg) {
 			f.missed.Store(0)
 			f.used.Store(time.Now().UnixNano())
-			w.deliver(m)
+			w.deliver(r, m)
 		},
 		jetstream.PullMaxBytes(2*(max(maxWorkBytes, int(w.conn.nc.MaxPayload()))+besideWork)), // it asks for more from half of that on
 		jetstream.PullExpiry(5*time.Second),
@@ -276,12 +278,13 @@ func (w *WorkConsumer) consume(ctx context.Context, f *queueFlow) (started bool,
 		case err = <-broken:
 			waiting = false
 		case <-closed:
+			<-r.turn
 			return true, errors.New("consume: ended")
 		case now := <-look.C:
 			waiting = !w.flowIdle(f, now)
 		}
 	}
-	w.finish(batches, closed)
+	w.finish(batches, closed, r)
 	return true, err
 }
 
