@@ -54,7 +54,7 @@ func (w *workerActor) admit(b *batch) {
 		b.settle(outcome, err)
 		return
 	}
-	b.work.Release()
+	b.work.Slots, b.work.Runs = nil, nil // the engine's
 	w.admitted++
 	b.number = w.admitted
 	l.open[b.work.Batch] = b

@@ -22,8 +22,8 @@ type Publisher interface {
 type Engine interface {
 	// Submit takes a batch into the queue's pending slots. An error means
 	// nothing was taken: the batch is refused for good, or, if the error
-	// wraps ErrBusy or ErrQuota, delivered again later. Of the batch
-	// only the words of runs may be kept: the list of slots is used again.
+	// wraps ErrBusy or ErrQuota, delivered again later. The slots and the words
+	// of runs of a batch that was taken belong to the engine.
 	Submit(queue string, w *telemetry.Work) error
 	// Launch starts one launch of what is pending on the order's queue and
 	// calls settled exactly once, from another goroutine. Other launches may be

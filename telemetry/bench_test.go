@@ -125,7 +125,7 @@ func BenchmarkEncode(b *testing.B) {
 func BenchmarkDecodeListedSlots(b *testing.B) {
 	w := Work{Has: HasBatch | HasSlots, Batch: "b"}
 	for i := range uint32(MaxListedSlots) {
-		w.Slots = append(w.Slots, Slot{Opcode: 2, Priority: 2, NArgs: 2, Args: [MaxSlotArgs]uint32{1, i}})
+		w.Slots = append(w.Slots, Slot{Opcode: 2, Priority: 2, Args: [MaxSlotArgs]uint32{1, i}})
 	}
 	payload := Append(nil, EncodingArray, Header{Incarnation: 1, Seq: 1}, &w)
 	var d Decoder
@@ -136,6 +136,7 @@ func BenchmarkDecodeListedSlots(b *testing.B) {
 		if err := d.Next(r); err != nil {
 			b.Fatal(err)
 		}
-		r.Work.Release()
+		ReleaseSlots(r.Work.Slots)
+		r.Work.Slots = nil
 	}
 }

@@ -191,8 +191,12 @@ func (e *encoder) words(values []uint32) {
 	}
 }
 
+// slot leaves out the arguments behind the last that is not zero: those left out are zero.
 func (e *encoder) slot(s *Slot) {
-	n := min(max(s.NArgs, 0), MaxSlotArgs)
+	n := MaxSlotArgs
+	for n > 0 && s.Args[n-1] == 0 {
+		n--
+	}
 	_ = e.EncodeArrayLen(2 + n)
 	_ = e.EncodeUint(uint64(s.Opcode))
 	_ = e.EncodeUint(uint64(s.Priority))

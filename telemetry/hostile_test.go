@@ -179,7 +179,7 @@ func TestDepthIsCappedWhateverTheLimitsSay(t *testing.T) {
 func TestWorkLimitsFitTheLargestBatch(t *testing.T) {
 	w := Work{Has: HasAllWork &^ HasRuns, Batch: "b", WantResults: true, Slots: make([]Slot, MaxListedSlots)}
 	for i := range w.Slots {
-		w.Slots[i] = Slot{Opcode: ^uint32(0), Priority: MaxPriority, NArgs: MaxSlotArgs}
+		w.Slots[i] = Slot{Opcode: ^uint32(0), Priority: MaxPriority}
 		for a := range w.Slots[i].Args {
 			w.Slots[i].Args[a] = ^uint32(0)
 		}

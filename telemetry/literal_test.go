@@ -137,7 +137,7 @@ var literals = []struct {
 	{
 		want: Record{Header: literalHeader(KindWork), Work: Work{
 			Has: HasAllWork, Batch: "b-1", WantResults: true, Epoch: 1 << 50, DeadlineMs: 250, Slots: []Slot{
-				{Opcode: 1, Priority: 2, Args: [12]uint32{16, 0xffffffff}, NArgs: 2},
+				{Opcode: 1, Priority: 2, Args: [12]uint32{16, 0xffffffff}},
 				{Opcode: 0, Priority: 4}}, Runs: []Run{
 				{Opcode: 5, Priority: 1, Count: 2, NArgs: 2, Args: [12]Arg{{Value: 300}, {Words: []byte{1, 0, 0, 0, 2, 1, 0, 0}}}}}}},
 		mapRow:   "8c a4'kind' a4'work'" + mapHeader + "a5'batch' a3'b-1' a5'slots' 92 94 01 02 10 ceffffffff 92 00 04 ac'want_results' c3 a5'epoch' cf0004000000000000 ab'deadline_ms' ccfa a4'runs' 91 95 05 01 02 cd012c c4080100000002010000",

@@ -1,22 +1,26 @@
 package telemetry
 
-import "fmt"
+import (
+	"fmt"
+
+	"ringmaster/ring"
+)
 
 // Bounds of lists and texts. The schema refuses more.
 const (
-	MaxBatchSlots   = 64 << 10 // slots of one batch
-	MaxListedSlots  = 4096     // slots of one batch that are listed one by one
-	MaxRuns         = 1024     // runs of one batch
-	MaxSlotArgs     = 12       // arguments of one slot
-	MaxPriority     = 4        // least urgent slot priority
-	MaxFaults       = 64       // faults listed in one done record
-	MaxPrints       = 64       // prints in one done record
-	PrintWords      = 5        // words of a print: position of the slot in its batch, four arguments
-	MaxReasons      = 16       // reasons of one recommendation
-	MaxOpcodes      = 64       // opcode counts of one launch report
-	MaxCapabilities = 32       // capabilities of one worker
-	MaxUserOpcodes  = 48       // operator's opcodes of one worker
-	MaxUnits        = 1 << 16  // units of a device, and invocations that a unit holds
+	MaxBatchSlots   = 64 << 10            // slots of one batch
+	MaxListedSlots  = 4096                // slots of one batch that are listed one by one
+	MaxRuns         = 1024                // runs of one batch
+	MaxSlotArgs     = ring.ArgWords       // arguments of one slot
+	MaxPriority     = ring.Priorities - 1 // least urgent slot priority
+	MaxFaults       = 64                  // faults listed in one done record
+	MaxPrints       = 64                  // prints in one done record
+	PrintWords      = 5                   // words of a print: position of the slot in its batch, four arguments
+	MaxReasons      = 16                  // reasons of one recommendation
+	MaxOpcodes      = 64                  // opcode counts of one launch report
+	MaxCapabilities = 32                  // capabilities of one worker
+	MaxUserOpcodes  = 48                  // operator's opcodes of one worker
+	MaxUnits        = 1 << 16             // units of a device, and invocations that a unit holds
 	// MaxLatencyTargetMs is the longest latency target of a queue, an hour.
 	MaxLatencyTargetMs = 3_600_000
 	MaxText            = 256      // bytes of a text

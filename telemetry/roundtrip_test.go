@@ -100,8 +100,7 @@ func drawValue(t *rapid.T, target *target) {
 	case *[]Slot:
 		for range length() {
 			slot := Slot{Opcode: word.Draw(t, s.name), Priority: rapid.Uint32Range(0, MaxPriority).Draw(t, s.name)}
-			slot.NArgs = rapid.IntRange(0, MaxSlotArgs).Draw(t, s.name)
-			for i := range slot.NArgs {
+			for i := range rapid.IntRange(0, MaxSlotArgs).Draw(t, s.name) {
 				slot.Args[i] = word.Draw(t, s.name)
 			}
 			*p = append(*p, slot)

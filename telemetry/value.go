@@ -256,7 +256,7 @@ func decodeSlot(d *Decoder, s *Slot) refusal {
 	if n > 2+MaxSlotArgs {
 		return d.refuseElement("a slot of %d arguments, want at most %d", n-2, MaxSlotArgs)
 	}
-	*s = Slot{NArgs: n - 2}
+	*s = Slot{}
 	var head [2]uint32
 	if code := r.words(head[:]); code != accepted {
 		return code
@@ -265,7 +265,7 @@ func decodeSlot(d *Decoder, s *Slot) refusal {
 		return d.refuseElement("a slot of priority %d, want 0..%d", head[1], MaxPriority)
 	}
 	s.Opcode, s.Priority = head[0], head[1]
-	return r.words(s.Args[:s.NArgs])
+	return r.words(s.Args[:n-2])
 }
 
 // decodeFault reads [index, code].

@@ -3,15 +3,14 @@ package telemetry
 import (
 	"fmt"
 	"sync"
+
+	"ringmaster/ring"
 )
 
-// Slot is one unit of submitted work. Tenant and sequence are the worker's.
-type Slot struct {
-	Opcode   uint32
-	Priority uint32 // 0 critical, 1 high, 2 normal, 3 low, 4 idle
-	Args     [12]uint32
-	NArgs    int // arguments given; the rest are zero
-}
+// Slot is one unit of submitted work, as the device has it: a slot that was decoded is not copied
+// on its way to the ring. Opcode, priority and arguments are on the wire. Tenant and sequence are
+// the worker's: they are zero in what is decoded.
+type Slot = ring.Slot
 
 // Work is a batch of slots for one queue: those of Slots first, then those of Runs.
 type Work struct {
@@ -70,14 +69,13 @@ func slotList() []Slot {
 	return nil
 }
 
-// Release gives the listed slots' memory to the next batch that is decoded. Nothing may use
-// it afterwards. Whoever cannot tell leaves it to the garbage collector.
-func (w *Work) Release() {
-	if cap(w.Slots) >= manySlots {
-		list := w.Slots[:0]
+// ReleaseSlots gives the memory of a batch's listed slots to the next batch that is decoded.
+// Nothing may use it afterwards. Whoever cannot tell leaves it to the garbage collector.
+func ReleaseSlots(list []Slot) {
+	if cap(list) >= manySlots {
+		list = list[:0]
 		slotLists.Put(&list)
 	}
-	w.Slots, w.Runs = nil, nil
 }
 
 // Validate checks that a batch has slots, in either form, no more than a batch may have,

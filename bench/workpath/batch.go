@@ -50,7 +50,7 @@ func asSlots(n int) *batch {
 	w := telemetry.Work{Has: telemetry.HasSlots}
 	for i := range n {
 		w.Slots = append(w.Slots, telemetry.Slot{
-			Opcode: uint32(kernel.OpAdd), Priority: ring.PriorityNormal, Args: [telemetry.MaxSlotArgs]uint32{1, uint32(i)}, NArgs: 2,
+			Opcode: uint32(kernel.OpAdd), Priority: ring.PriorityNormal, Args: [telemetry.MaxSlotArgs]uint32{1, uint32(i)},
 		})
 	}
 	return newBatch(w)

@@ -45,7 +45,7 @@ func TestCanceledWorkDoesNotRunAndSaysSo(t *testing.T) {
 	submit := func(id string) {
 		work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: id}
 		for range slots {
-			work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: ring.PriorityNormal, Args: [12]uint32{1, 0}, NArgs: 2})
+			work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: ring.PriorityNormal, Args: [12]uint32{1, 0}})
 		}
 		header.Seq++
 		if _, err := client.PublishWork(t.Context(), conn, "w1", "q", header, &work); err != nil {

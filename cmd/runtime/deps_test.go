@@ -27,7 +27,7 @@ var projectImports = map[string][]string{
 	"ring":                               nil,                                               // the layout stands alone
 	"glcompute/gltest":                   {"glcompute"},                                     // for tests: a device, or why there is none
 	"glcompute":                          {"megakernel/gpu"},                                // cgo stays a leaf behind the seam
-	"telemetry":                          nil,                                               // records, their encoding and the subjects
+	"telemetry":                          {"ring"},                                          // records, their encoding and the subjects; slots are the ring's
 	"telemetry/complaint":                nil,                                               // what goes wrong is logged once a minute, by whoever faces records
 	"telemetry/decisionlog":              {"telemetry", "megakernel/policy"},                // what a decision was made from, as lines
 	"telemetry/natsio":                   {"telemetry", "telemetry/complaint"},              // the bus knows records, not actors

@@ -67,11 +67,11 @@ func TestWorkOfAnOperatorsOpcodeOnDataThatCameOverNATS(t *testing.T) {
 	announced := overhear(t, s.url, "ringmaster.v1.worker.w1")
 	work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots | telemetry.HasEpoch, Batch: "count", Epoch: epoch}
 	for at := 0; at < len(text); at += 100 {
-		slot := telemetry.Slot{Opcode: 16, Priority: ring.PriorityNormal, NArgs: 3}
+		slot := telemetry.Slot{Opcode: 16, Priority: ring.PriorityNormal}
 		slot.Args = [telemetry.MaxSlotArgs]uint32{uint32(at), uint32(min(100, len(text)-at)), table}
 		work.Slots = append(work.Slots, slot)
 	}
-	work.Slots = append(work.Slots, telemetry.Slot{Opcode: 16, Priority: ring.PriorityNormal, NArgs: 3,
+	work.Slots = append(work.Slots, telemetry.Slot{Opcode: 16, Priority: ring.PriorityNormal,
 		Args: [telemetry.MaxSlotArgs]uint32{0, 1, 1 << 20}}) // the table lies outside
 	if err := conn.Flush(ctx); err != nil {
 		t.Fatal(err)

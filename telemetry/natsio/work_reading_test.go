@@ -106,7 +106,7 @@ func BenchmarkReading(b *testing.B) {
 		b.Run(fmt.Sprint(processors), func(b *testing.B) {
 			w := &WorkConsumer{conn: unconnected(b), cfg: DefaultWorkConfig(), pending: make(map[uint64]*batch), room: newRoom(DefaultWorkConfig().MaxBytes)}
 			w.handler = func(_, _ string, work *telemetry.Work, _ int64, settled func(telemetry.Outcome, error)) {
-				work.Release()
+				telemetry.ReleaseSlots(work.Slots)
 				settled(telemetry.OutcomeDone, nil)
 			}
 			r := newReading(processors)

@@ -64,7 +64,7 @@ func (p *Player) begin() { p.work.Slots = p.work.Slots[:0] }
 
 func (p *Player) slot(opcode kernel.Opcode, priority, a0, a1 uint32) {
 	p.work.Slots = append(p.work.Slots, telemetry.Slot{
-		Opcode: uint32(opcode), Priority: priority, Args: [12]uint32{a0, a1}, NArgs: 2,
+		Opcode: uint32(opcode), Priority: priority, Args: [12]uint32{a0, a1},
 	})
 }
 

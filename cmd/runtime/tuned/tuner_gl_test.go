@@ -87,7 +87,7 @@ func (r *tunedRun) batch() {
 	r.batches++
 	w := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: fmt.Sprint("b", r.batches), Slots: make([]telemetry.Slot, tunedBatch)}
 	for i := range w.Slots {
-		w.Slots[i] = telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: 2, Args: [12]uint32{1, uint32(i)}, NArgs: 2}
+		w.Slots[i] = telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: 2, Args: [12]uint32{1, uint32(i)}}
 	}
 	settled := make(chan error, 1)
 	r.n.System().Submit("w1", "q", &w, 0, func(_ telemetry.Outcome, err error) { settled <- err })

@@ -54,7 +54,7 @@ func submitAdds(t *testing.T, conn *natsio.Conn, first, batches int) {
 	t.Helper()
 	work := telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots}
 	for range 100 {
-		work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: priorityNormal, Args: [12]uint32{1, 0}, NArgs: 2})
+		work.Slots = append(work.Slots, telemetry.Slot{Opcode: uint32(kernel.OpAdd), Priority: priorityNormal, Args: [12]uint32{1, 0}})
 	}
 	for i := range batches {
 		work.Batch = fmt.Sprintf("b%d", first+i)

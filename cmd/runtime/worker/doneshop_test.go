@@ -59,7 +59,7 @@ func openDoneShop(t *testing.T) *doneShop {
 	}
 	for i := range shopBatches {
 		s.submit(t, "stores", i, func(j int) telemetry.Slot {
-			return telemetry.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{uint32(i + 1), uint32(i*shopSlots + j)}, NArgs: 2}
+			return telemetry.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{uint32(i + 1), uint32(i*shopSlots + j)}}
 		})
 		s.submitAdds(t, i)
 	}
@@ -69,7 +69,7 @@ func openDoneShop(t *testing.T) *doneShop {
 func (s *doneShop) submitAdds(t *testing.T, i int) {
 	t.Helper()
 	s.submit(t, "adds", i, func(int) telemetry.Slot {
-		return telemetry.Slot{Opcode: uint32(kernel.OpAdd), Args: [12]uint32{1, 0}, NArgs: 2}
+		return telemetry.Slot{Opcode: uint32(kernel.OpAdd), Args: [12]uint32{1, 0}}
 	})
 }
 

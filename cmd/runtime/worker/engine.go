@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner"
-	"ringmaster/ring"
 	"ringmaster/telemetry"
 )
 
@@ -147,11 +145,7 @@ func (e *Engine) DeviceIdentity() string { return e.identity }
 
 // Submit implements actors.Engine.
 func (e *Engine) Submit(queue string, w *telemetry.Work) error {
-	batch := megakernel.Batch{ID: w.Batch, WantResults: w.WantResults, Slots: slotsFor(len(w.Slots)), Runs: runsOf(w.Runs)}
-	for i := range w.Slots {
-		s := &w.Slots[i]
-		batch.Slots[i] = ring.Slot{Opcode: s.Opcode, Priority: s.Priority, Args: s.Args}
-	}
+	batch := megakernel.Batch{ID: w.Batch, WantResults: w.WantResults, Slots: w.Slots, Runs: runsOf(w.Runs)}
 	if w.Has.Has(telemetry.HasEpoch) {
 		batch.Epoch = w.Epoch
 	}
@@ -159,9 +153,6 @@ func (e *Engine) Submit(queue string, w *telemetry.Work) error {
 		batch.Deadline = time.Now().Add(time.Duration(w.DeadlineMs) * time.Millisecond)
 	}
 	err := e.ring.Submit(queue, batch)
-	if err != nil {
-		release(batch.Slots)
-	}
 	if errors.Is(err, megakernel.ErrQuota) {
 		return fmt.Errorf("%w: %w", actors.ErrQuota, err)
 	}
@@ -169,29 +160,6 @@ func (e *Engine) Submit(queue string, w *telemetry.Work) error {
 		return fmt.Errorf("%w: %w", actors.ErrBusy, err)
 	}
 	return err
-}
-
-// slotLists are lists of slots that batches had, of manySlots at least: fresh memory takes longer to
-// be cleared and mapped than to be filled.
-var slotLists sync.Pool // of *[]ring.Slot
-
-const manySlots = 256
-
-// slotsFor is a list of n slots with anything in them.
-func slotsFor(n int) []ring.Slot {
-	if n >= manySlots {
-		if list, ok := slotLists.Get().(*[]ring.Slot); ok && cap(*list) >= n {
-			return (*list)[:n]
-		}
-	}
-	return make([]ring.Slot, n)
-}
-
-// release keeps a list that nobody uses any more for another batch.
-func release(list []ring.Slot) {
-	if cap(list) >= manySlots {
-		slotLists.Put(&list)
-	}
 }
 
 // runsOf are runs of slots as the ring has them. The words stay where they are.

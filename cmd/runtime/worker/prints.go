@@ -68,7 +68,7 @@ func (e *Engine) readPrints(report *megakernel.Report) {
 // released.
 func (e *Engine) doneRecord(queue string, b *megakernel.BatchResult) telemetry.Done {
 	d := doneRecord(b)
-	release(b.Slots)
+	telemetry.ReleaseSlots(b.Slots)
 	b.Slots = nil
 	prints := e.prints.take(queue, b.Sequence, b.Executed+b.Faulted+b.Dropped)
 	d.Printed = uint32(min(len(prints), telemetry.MaxBatchSlots))

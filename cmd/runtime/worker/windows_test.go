@@ -22,7 +22,7 @@ func TestMoreQueuesThanWindowsAreServed(t *testing.T) {
 	s.mu.Unlock()
 	for i := range queues * rounds {
 		s.submit(t, fmt.Sprintf("stores-%d", i%queues), i, func(j int) telemetry.Slot {
-			return telemetry.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{1, uint32(j)}, NArgs: 2}
+			return telemetry.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{1, uint32(j)}}
 		})
 	}
 	n := s.serve(t, func(cfg *Config) {
@@ -43,7 +43,7 @@ func TestLimitsHoldForWorkOverNATS(t *testing.T) {
 	s.want = shopBatches + 1 // the stores; the adds are refused, all before the last of the stores is seen
 	s.mu.Unlock()
 	s.submit(t, "stores", shopBatches, func(j int) telemetry.Slot {
-		return telemetry.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{1, uint32(j)}, NArgs: 2}
+		return telemetry.Slot{Opcode: uint32(kernel.OpStore), Args: [12]uint32{1, uint32(j)}}
 	})
 	n := s.serve(t, func(cfg *Config) {
 		cfg.Device = newFaultyGPU(t)

@@ -17,7 +17,7 @@ import (
 func batchOf(id string, slots int) *telemetry.Work {
 	w := &telemetry.Work{Has: telemetry.HasBatch | telemetry.HasSlots, Batch: id}
 	for i := range slots {
-		w.Slots = append(w.Slots, telemetry.Slot{Opcode: 1, NArgs: 2, Args: [12]uint32{uint32(i), 7}})
+		w.Slots = append(w.Slots, telemetry.Slot{Opcode: 1, Args: [12]uint32{uint32(i), 7}})
 	}
 	return w
 }
