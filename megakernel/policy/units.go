@@ -25,8 +25,8 @@ const (
 	// claimsOfGroup is how many tickets a workgroup takes of a launch that fills the
 	// device, so that those with lighter slots take more; leastClaimRows and
 	// maxClaimSlots bound what a ticket then claims.
-	claimsOfGroup  = 4
-	leastClaimRows = 4
+	claimsOfGroup  = 16
+	leastClaimRows = 2
 	maxClaimSlots  = 2_048
 	// deepRows is the depth of a launch in slots for each invocation that the device
 	// holds. On an H200 a launch of one row takes little longer than its start.
