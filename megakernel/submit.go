@@ -75,7 +75,7 @@ func (e *Engine) stage(s *staging) {
 	s.number = e.stagings
 	e.staging = append(e.staging, s)
 	hands := min(e.hands, len(s.extents)/handExtents)
-	if hands <= 1 {
+	if e.hands == 1 || hands == 0 {
 		s.parts = 1
 		e.mu.Unlock()
 		e.store(s.extents)
@@ -94,9 +94,10 @@ func (e *Engine) stage(s *staging) {
 	}
 }
 
-// A batch of many pages is written by up to maxHands goroutines, from handProcessors processors
-// on, each with at least handExtents extents: a core fills memory more slowly than the memory
-// takes it, and the one goroutine that submits all batches of a worker has other things to do.
+// A batch of handExtents extents or more is written by other goroutines than its submitter's,
+// from handProcessors processors on, by up to maxHands with at least handExtents each: a core
+// fills memory more slowly than the memory takes it, and the one goroutine that submits all
+// batches of a worker has other things to do.
 const (
 	handProcessors = 8
 	maxHands       = 4

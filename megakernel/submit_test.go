@@ -68,42 +68,44 @@ func TestBacklogOfOneQueueKeepsNoOtherFromRunning(t *testing.T) {
 // is reported once.
 func TestALaunchWaitsForWhatIsStillWritten(t *testing.T) {
 	for name, canceled := range map[string]int{"": 0, "canceled": 1} {
-		t.Run(name, func(t *testing.T) {
-			entered, open := make(chan struct{}), make(chan struct{})
-			dev := &gatedStaging{Device: openDevice(t)}
-			e := newEngine(t, dev, nil)
-			e.hands = maxHands
-			const many = maxHands * handExtents * ring.PageSlots
-			dev.gate.Store(&gate{entered, open})
-			submit(t, e, "q", Batch{ID: "a", Slots: nops(many, 2)})
-			<-entered
-			submit(t, e, "q", Batch{ID: "b", Slots: nops(many, 2)})
-			if canceled > 0 {
-				if batches, _ := e.Cancel("q", "a"); batches != 1 {
-					t.Errorf("%d batches canceled, want 1", batches)
+		for _, pages := range []int{handExtents, maxHands * handExtents} {
+			t.Run(fmt.Sprint(name, pages, " pages"), func(t *testing.T) {
+				entered, open := make(chan struct{}), make(chan struct{})
+				dev := &gatedStaging{Device: openDevice(t)}
+				e := newEngine(t, dev, nil)
+				e.hands = maxHands
+				many := pages * ring.PageSlots
+				dev.gate.Store(&gate{entered, open})
+				submit(t, e, "q", Batch{ID: "a", Slots: nops(many, 2)})
+				<-entered
+				submit(t, e, "q", Batch{ID: "b", Slots: nops(many, 2)})
+				if canceled > 0 {
+					if batches, _ := e.Cancel("q", "a"); batches != 1 {
+						t.Errorf("%d batches canceled, want 1", batches)
+					}
 				}
-			}
-			ticket := make(chan Ticket, 1)
-			go func() {
-				begun, err := e.Start(Order{Queue: "q", Geometry: testGeometryAt(0)})
-				if err != nil {
-					t.Error(err)
+				ticket := make(chan Ticket, 1)
+				go func() {
+					begun, err := e.Start(Order{Queue: "q", Geometry: testGeometryAt(0)})
+					if err != nil {
+						t.Error(err)
+					}
+					ticket <- begun
+				}()
+				for e.Stats().InFlight == 0 {
+					runtime.Gosched()
 				}
-				ticket <- begun
-			}()
-			for e.Stats().InFlight == 0 {
-				runtime.Gosched()
-			}
-			if n := len(e.Finished("q")); n != 0 {
-				t.Errorf("%d batches are reported while one is written and no launch has run", n)
-			}
-			close(open)
-			r := wait(t, e, <-ticket)
-			finished := append(r.Finished, e.Finished("q")...)
-			if int(r.Executed) != (2-canceled)*many || len(finished) != 2 || e.Pending("q") != 0 {
-				t.Errorf("%d slots executed, %d batches finished, %d slots pending", r.Executed, len(finished), e.Pending("q"))
-			}
-		})
+				if n := len(e.Finished("q")); n != 0 {
+					t.Errorf("%d batches are reported while one is written and no launch has run", n)
+				}
+				close(open)
+				r := wait(t, e, <-ticket)
+				finished := append(r.Finished, e.Finished("q")...)
+				if int(r.Executed) != (2-canceled)*many || len(finished) != 2 || e.Pending("q") != 0 {
+					t.Errorf("%d slots executed, %d batches finished, %d slots pending", r.Executed, len(finished), e.Pending("q"))
+				}
+			})
+		}
 	}
 }
 
@@ -185,19 +187,19 @@ func TestDriverLaysTheBlocksOutAsTheHost(t *testing.T) {
 	}
 }
 
-// BenchmarkSubmit is how long a batch of 4,096 slots as a run holds up whoever submits it.
+// BenchmarkSubmit is how long a batch of slots as a run holds up whoever submits it.
 func BenchmarkSubmit(b *testing.B) {
-	for _, hands := range []int{1, maxHands} {
-		b.Run(fmt.Sprint(hands), func(b *testing.B) {
+	for _, c := range []struct{ slots, hands int }{{1024, 1}, {1024, maxHands}, {4096, 1}, {4096, maxHands}} {
+		b.Run(fmt.Sprintf("%d slots, %d hands", c.slots, c.hands), func(b *testing.B) {
 			e := newEngine(b, openDevice(b), nil)
-			e.hands = hands
+			e.hands = c.hands
 			for b.Loop() {
-				work := Batch{ID: "b", Runs: []Run{{Opcode: uint32(kernel.OpNop), Priority: ring.PriorityNormal, Count: 4096}}}
+				work := Batch{ID: "b", Runs: []Run{{Opcode: uint32(kernel.OpNop), Priority: ring.PriorityNormal, Count: c.slots}}}
 				if err := e.Submit("q", work); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()
-				if r, err := e.Launch(Order{Queue: "q", Geometry: testGeometry}); err != nil || r.Executed != 4096 {
+				if r, err := e.Launch(Order{Queue: "q", Geometry: testGeometry}); err != nil || int(r.Executed) != c.slots {
 					b.Fatal(r, err)
 				}
 				b.StartTimer()
