@@ -134,3 +134,32 @@ func BenchmarkOverload(b *testing.B) {
 	b.ReportMetric(float64(len(ages))/took.Seconds(), "decisions/s")
 	b.ReportMetric(float64(rounds*floodQueues)/took.Seconds(), "records/s")
 }
+
+// However many batches wait for the worker actor, a launch that came back is taken before them:
+// the device waits for the next one. Both keep their order, and one wake is asked for.
+func TestALaunchThatCameBackIsTakenBeforeWaitingBatches(t *testing.T) {
+	var in inbox
+	put := []any{&batch{number: 1}, &launchResult{launch: 1}, &batch{number: 2}, &launchResult{launch: 2}}
+	wakes := 0
+	for _, item := range put {
+		if wake, ok := in.put(item); !ok {
+			t.Fatal("an open inbox refuses")
+		} else if wake {
+			wakes++
+		}
+	}
+	for i, want := range []any{put[1], put[3], put[0], put[2]} {
+		if got, ok := in.next(); !ok || got != want {
+			t.Errorf("number %d is %#v, want %#v", i, got, want)
+		}
+	}
+	if _, ok := in.next(); ok || wakes != 1 {
+		t.Errorf("something is left: %v, %d wakes", ok, wakes)
+	}
+	if wake, _ := in.put(put[1]); !wake {
+		t.Error("an inbox that was empty asks for no wake")
+	}
+	if left := in.close(); len(left) != 1 || left[0] != put[1] {
+		t.Errorf("left %v", left)
+	}
+}

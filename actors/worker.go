@@ -163,10 +163,11 @@ func (w *workerActor) restarted(lost message) {
 // outcome somebody waits for, and launches that came back. Like a cell it asks
 // for one message, however many items it has.
 type inbox struct {
-	mu     sync.Mutex
-	items  []any // *batch, *launchResult, *delivery, *cancellation, *ended, *drain, func()
-	woken  bool
-	closed bool
+	mu      sync.Mutex
+	results []any // *launchResult: ahead of the items, as the device may wait for its next launch
+	items   []any // *batch, *delivery, *cancellation, *ended, *drain, func()
+	woken   bool
+	closed  bool
 }
 
 type (
@@ -192,24 +193,33 @@ func (b *inbox) put(item any) (wake, ok bool) {
 	if b.closed {
 		return false, false
 	}
-	b.items = append(b.items, item)
+	if _, ok := item.(*launchResult); ok {
+		b.results = append(b.results, item)
+	} else {
+		b.items = append(b.items, item)
+	}
 	wake = !b.woken
 	b.woken = true
 	return wake, true
 }
 
-// next takes the oldest item; an empty inbox asks for a wake again.
+// next takes the oldest result, or without one the oldest item; an empty inbox asks for a wake
+// again.
 func (b *inbox) next() (item any, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.items) == 0 {
+	list := &b.results
+	if len(*list) == 0 {
+		list = &b.items
+	}
+	if len(*list) == 0 {
 		b.woken = false
-		b.items = nil
+		b.results, b.items = nil, nil
 		return nil, false
 	}
-	item = b.items[0]
-	b.items[0] = nil
-	b.items = b.items[1:]
+	item = (*list)[0]
+	(*list)[0] = nil
+	*list = (*list)[1:]
 	return item, true
 }
 
@@ -218,8 +228,8 @@ func (b *inbox) close() []any {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	left := b.items
-	b.items = nil
+	left := append(b.results, b.items...)
+	b.results, b.items = nil, nil
 	return left
 }
 
