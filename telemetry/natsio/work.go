@@ -59,7 +59,7 @@ func DefaultWorkConfig() WorkConfig {
 		Limits:        telemetry.DefaultWorkLimits,
 		MaxPending:    256,
 		MaxBytes:      256 << 20,
-		AckWait:       30 * time.Second,
+		AckWait:       10 * time.Second, // a batch of a process that crashed comes again within 12 s
 		MaxExecution:  10 * time.Minute,
 		MaxDeliveries: 20,
 		RetryMin:      100 * time.Millisecond,

@@ -69,6 +69,33 @@ func TestAnEarlierStreamIsBroughtUpToDate(t *testing.T) {
 	s.wantStored(t, 0)
 }
 
+// What a crashed process had comes again after the server's wait for a sign of life and, if the
+// server was asked for nothing at that moment, the next request. Both together are within 12 s, also of
+// a consumer that an earlier version has left; and two signs of life may be lost.
+func TestWorkOfACrashedProcessComesAgainWithin12Seconds(t *testing.T) {
+	url := newServer(t).URL()
+	c := dial(t, fastConfig(url))
+	if err := c.EnsureWorkStream(testContext(t)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.js.CreateConsumer(testContext(t), c.WorkStream(), jetstream.ConsumerConfig{
+		Durable: "gpu0=a", FilterSubject: "ringmaster.v1.work.gpu0.a", AckPolicy: jetstream.AckExplicitPolicy, AckWait: 30 * time.Second,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s := openShop(t, url, nil)
+	s.submit(t, "b1")
+	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
+	consumer, err := c.js.Consumer(testContext(t), c.WorkStream(), "gpu0=a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const asked = time.Second // heartbeats of a request: a second without one, and it is made again
+	if wait := consumer.CachedInfo().Config.AckWait; wait+asked > 12*time.Second || wait < 3*pingInterval {
+		t.Errorf("the server waits %v for a sign of life", wait)
+	}
+}
+
 // Whoever can publish may say that there are batches. The worker asks the stream, and not more
 // often than every lookPause.
 func TestQueuesThatAreOnlySaidToHaveBatchesGetNoConsumer(t *testing.T) {
