@@ -22,24 +22,31 @@ type serialEngine struct {
 	slot time.Duration
 	host time.Duration // that a launch takes besides, while the device may run another
 
+	system  *System
+	lease   policy.Lease
+	refuses bool // the lease takes nothing
+	leased  []bool
+
+	mu         sync.Mutex
 	slotOf     map[string]time.Duration // of queues whose slots take another time
 	deadlineOf map[string]uint32        // ms, of queues whose batches have one
-	system     *System
-	lease      policy.Lease
-	refuses    bool // the lease takes nothing
-	leased     []bool
-
-	mu      sync.Mutex
-	waiting map[string][]batchLeft
-	free    time.Time
-	under   int // launches under way, and the most of them
-	most    int
-	deepest map[string]int
-	busy    map[string]time.Duration
+	waiting    map[string][]batchLeft
+	free       time.Time
+	under      int // launches under way, and the most of them
+	most       int
+	deepest    map[string]int
+	busy       map[string]time.Duration
 }
 
 func newSerialEngine(slot time.Duration) *serialEngine {
 	return &serialEngine{slot: slot, slotOf: make(map[string]time.Duration), deadlineOf: make(map[string]uint32), waiting: make(map[string][]batchLeft), deepest: make(map[string]int), busy: make(map[string]time.Duration)}
+}
+
+// set changes an entry of slotOf or deadlineOf while the engine may be at work.
+func set[V any](e *serialEngine, of map[string]V, queue string, v V) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	of[queue] = v
 }
 
 func (e *serialEngine) Submit(queue string, w *telemetry.Work) error {
@@ -119,9 +126,11 @@ func shared(t *testing.T, slot time.Duration, run func(e *serialEngine, submit f
 		}
 		batches := 0
 		run(engine, func(queue string, slots int, done func(time.Duration)) {
-			batches++
 			begin := time.Now()
+			engine.mu.Lock()
+			batches++
 			work := telemetry.Work{Batch: fmt.Sprint("b", batches), Slots: make([]telemetry.Slot, slots), DeadlineMs: engine.deadlineOf[queue]}
+			engine.mu.Unlock()
 			s.Submit("gpu0", queue, &work, 0, func(o telemetry.Outcome, err error) {
 				if o != telemetry.OutcomeDone {
 					t.Errorf("batch of %s: %v, %v", queue, o, err)
@@ -204,7 +213,7 @@ func TestEqualQueuesGetTheSameTime(t *testing.T) {
 		stop := time.Now().Add(time.Second)
 		for q := range queues {
 			name := fmt.Sprint("q", q)
-			e.slotOf[name] = e.slot * time.Duration(queues+q) / queues
+			set(e, e.slotOf, name, e.slot*time.Duration(queues+q)/queues)
 			again := resubmits(submit, name, 1_024, stop)
 			submit(name, 256, again)
 			submit(name, 1_024, again)
@@ -265,7 +274,7 @@ func TestWhoeverIsWaitedForByTheClockShortensTheOthersLaunches(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"deadline": func(e *serialEngine) { e.deadlineOf["urgent"] = 2 },
+		"deadline": func(e *serialEngine) { set(e, e.deadlineOf, "urgent", 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			shared(t, slot, func(e *serialEngine, submit func(string, int, func(time.Duration))) {
@@ -352,7 +361,7 @@ func TestDeadlinesThatDifferALittleAskForFewDecisions(t *testing.T) {
 		decisions := func() uint64 { return e.system.devices["gpu0"].families["other"].cell.totals().Decisions }
 		before := decisions()
 		for i := range uint32(400) {
-			e.deadlineOf["urgent"] = 900 - i
+			set(e, e.deadlineOf, "urgent", 900-i)
 			submit("urgent", 1, ignore)
 			time.Sleep(time.Millisecond)
 		}
@@ -471,7 +480,7 @@ func TestABatchThatWouldBeLateGoesFirst(t *testing.T) {
 			}
 			submit("u", 256, ignore)
 			time.Sleep(500 * time.Millisecond)
-			e.deadlineOf["u"] = deadline
+			set(e, e.deadlineOf, "u", deadline)
 			submit("u", 2_048, func(d time.Duration) { took = d })
 			time.Sleep(2 * time.Second)
 		})
