@@ -30,6 +30,10 @@ type Config struct {
 	// Encoding of the records sent; every receiver reads both.
 	Encoding telemetry.Encoding
 
+	// Replicas is how many servers of a cluster keep each stream that this process makes or
+	// serves from, 1 to 5. 0 means 3 on a cluster of three or more, else 1.
+	Replicas int
+
 	// ReconnectMin is the pause before the first attempt to reconnect; it
 	// doubles with each round over all servers up to ReconnectMax. Half of it
 	// is random.
@@ -79,6 +83,7 @@ func (c *Config) Validate() error {
 		"subject prefix %q is not tokens of [A-Za-z0-9_-] with dots between them", c.Subjects.Prefix)
 	demand(c.Incarnation != 0, "incarnation is 0")
 	demand(c.Encoding == telemetry.EncodingMap || c.Encoding == telemetry.EncodingArray, "encoding %d is unknown", c.Encoding)
+	demand(c.Replicas >= 0 && c.Replicas <= 5, "replicas %d: use 1 to 5, or 0 for 3 on a cluster of three or more servers, else 1", c.Replicas)
 	demand(c.ReconnectMin > 0 && c.ReconnectMax >= c.ReconnectMin,
 		"reconnect pauses %v..%v are not a range above 0", c.ReconnectMin, c.ReconnectMax)
 	demand(c.Logger != nil, "no logger")

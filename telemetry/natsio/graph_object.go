@@ -25,9 +25,7 @@ func (c *Conn) GraphBucket() string { return storeName(c.prefix(), "GRAPHS") }
 
 // PutGraph puts a graph file of up to MaxGraphFile bytes into the object store, from which a worker loads it.
 func (c *Conn) PutGraph(ctx context.Context, object string, file io.Reader) error {
-	store, err := c.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
-		Bucket: c.GraphBucket(), Description: "graph files on their way to a worker", TTL: graphObjectLife, MaxBytes: graphBucketBytes,
-	})
+	store, err := c.graphStore(ctx)
 	if err != nil {
 		return fmt.Errorf("graph files travel through JetStream's object store, bucket %s: %w", c.GraphBucket(), err)
 	}
@@ -39,6 +37,24 @@ func (c *Conn) PutGraph(ctx context.Context, object string, file io.Reader) erro
 		return fmt.Errorf("graph file to the object store: %w", err)
 	}
 	return nil
+}
+
+// graphStore opens the bucket, or makes it.
+func (c *Conn) graphStore(ctx context.Context) (store jetstream.ObjectStore, err error) {
+	name := c.GraphBucket()
+	if store, err = c.js.ObjectStore(ctx, name); !errors.Is(err, jetstream.ErrBucketNotFound) {
+		return store, err
+	}
+	_, err = c.place(name, func(replicas int) (err error) {
+		store, err = c.js.CreateObjectStore(ctx, jetstream.ObjectStoreConfig{
+			Bucket: name, Description: "graph files on their way to a worker", TTL: graphObjectLife, MaxBytes: graphBucketBytes, Replicas: replicas,
+		})
+		return err
+	})
+	if errors.Is(err, jetstream.ErrBucketExists) { // by somebody else meanwhile
+		return c.js.ObjectStore(ctx, name)
+	}
+	return store, err
 }
 
 // Graph opens a graph file of the object store. Reading it to its end fails if it is not what was put there. The error wraps

@@ -1,0 +1,161 @@
+package natsio
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
+)
+
+// startCluster starts three servers that keep streams together, and returns them by name when
+// all three take some.
+func startCluster(t *testing.T) (servers map[string]*process, urls string) {
+	t.Helper()
+	var routes, all []string
+	ports := make([]int, 3)
+	for i := range ports {
+		ports[i] = reservePort(t)
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
+	}
+	servers = make(map[string]*process)
+	for i, port := range ports {
+		name := fmt.Sprint("n", i)
+		client := reservePort(t)
+		p := &process{
+			t: t, url: fmt.Sprintf("nats://127.0.0.1:%d", client),
+			args: []string{
+				"-a", "127.0.0.1", "-p", fmt.Sprint(client), "-js", "-sd", t.TempDir(), "--server_name", name,
+				"--cluster_name", "test", "--cluster", fmt.Sprintf("nats://127.0.0.1:%d", port), "--routes", strings.Join(routes, ","),
+			},
+		}
+		p.start()
+		t.Cleanup(p.kill)
+		servers[name], all = p, append(all, p.url)
+	}
+	c := dial(t, fastConfig(servers["n0"].url))
+	ctx := testContext(t)
+	probe := jetstream.StreamConfig{Name: "PROBE", Subjects: []string{"probe"}, Replicas: 3}
+	for attempt := 1; ; attempt++ {
+		once, cancel := context.WithTimeout(ctx, apiTimeout)
+		_, err := c.js.CreateStream(once, probe)
+		cancel()
+		if err == nil {
+			break
+		}
+		if !c.Pause(ctx, attempt) {
+			t.Fatalf("the cluster takes no stream: %v", err)
+		}
+	}
+	must(t, c.js.DeleteStream(ctx, "PROBE"))
+	return servers, strings.Join(all, ",")
+}
+
+func replicasOf(t *testing.T, c *Conn, stream string) int {
+	t.Helper()
+	s, err := c.js.Stream(testContext(t), stream)
+	must(t, err)
+	return s.CachedInfo().Config.Replicas
+}
+
+// All that is stored on three servers is on all of them, so work flows on without one.
+func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
+	servers, urls := startCluster(t)
+	c := dial(t, fastConfig(urls))
+	ctx := testContext(t)
+	old := c.workStream() // as an earlier version made it
+	_, err := c.js.CreateStream(ctx, old)
+	must(t, err)
+	_, err = c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: c.ResultBucket(), MaxBytes: maxResultStore, MaxValueSize: MaxResultBytes})
+	must(t, err)
+
+	s := openShop(t, urls, nil)
+	results := c.NewResults()
+	defer results.Close()
+	if results.reach() == nil {
+		t.Fatal("no bucket of results")
+	}
+	must(t, c.NewDecisionWriter(1<<20).Write(ctx, []byte("x")))
+	must(t, c.PutGraph(ctx, "g", strings.NewReader("x")))
+	outlet := c.NewOutlet(OutletConfig{DoneStream: true})
+	sent := make(chan error, 1)
+	for attempt := 1; ; attempt++ { // the stream needs a moment for its leader
+		outlet.Done("gpu0", "a", &telemetry.Done{Batch: "b"}, func(err error) { sent <- err })
+		if err := receive(t, sent); err == nil {
+			break
+		} else if !c.Pause(ctx, attempt) {
+			t.Fatal(err)
+		}
+	}
+	must(t, outlet.Close(ctx))
+	for _, stream := range []string{c.WorkStream(), c.DoneStream(), c.DecisionStream(), "KV_" + c.ResultBucket(), "OBJ_" + c.GraphBucket()} {
+		if n := replicasOf(t, c, stream); n != 3 {
+			t.Errorf("%s has %d replicas, want 3", stream, n)
+		}
+	}
+
+	log, lines := newLog()
+	cfg := fastConfig(urls)
+	cfg.Replicas, cfg.Logger = 5, log
+	must(t, dial(t, cfg).ensureWorkStream(ctx)) // it serves as it is
+	if line := lines.wait(t, "a stream stays as it is"); !strings.Contains(line, `stream=RINGMASTER_WORK has="3 replicas" wanted="5 replicas"`) {
+		t.Errorf("said: %s", line)
+	}
+
+	s.submit(t, "b1")
+	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
+	info, err := c.js.Stream(ctx, c.WorkStream())
+	must(t, err)
+	servers[info.CachedInfo().Cluster.Leader].kill()
+	s.submit(t, "b2")
+	if d := receive(t, s.batches); d.work.Batch != "b2" {
+		t.Errorf("batch %s comes", d.work.Batch)
+	} else {
+		d.settled(telemetry.OutcomeDone, nil)
+	}
+}
+
+func TestReplicasOfAServerAlone(t *testing.T) {
+	url := newServer(t).URL()
+	cfg := fastConfig(url)
+	cfg.Replicas = 3
+	err := dial(t, cfg).ensureWorkStream(testContext(t))
+	if !tooFewServers(err) || !strings.Contains(err.Error(), "RINGMASTER_WORK: 3 replicas are wanted") {
+		t.Errorf("error %v", err)
+	}
+	for _, n := range []int{0, 1} {
+		cfg.Replicas = n
+		c := dial(t, cfg)
+		must(t, c.ensureWorkStream(testContext(t)))
+		if n := replicasOf(t, c, c.WorkStream()); n != 1 {
+			t.Errorf("%d replicas", n)
+		}
+	}
+	cfg.Replicas = 6
+	if _, err := Connect(cfg); err == nil || !strings.Contains(err.Error(), "replicas 6") {
+		t.Errorf("six: %v", err)
+	}
+}
+
+// Who submits does not undo what the worker's operator has chosen.
+func TestASubmitterChangesNoStream(t *testing.T) {
+	c := dial(t, fastConfig(newServer(t).URL()))
+	changed := make(chan *nats.Msg, 10)
+	_, err := c.nc.ChanSubscribe("$JS.API.STREAM.UPDATE.>", changed)
+	must(t, err)
+	old := c.workStream()
+	old.RePublish = &jetstream.RePublish{Source: "ringmaster.v1.work.*.*", Destination: "ringmaster.v1.queued.{{wildcard(1)}}.{{wildcard(2)}}"}
+	_, err = c.js.CreateStream(testContext(t), old)
+	must(t, err)
+	must(t, c.EnsureWorkStream(testContext(t)))
+	flush(t, c)
+	if len(changed) != 0 {
+		t.Error("it was changed")
+	}
+	must(t, c.ensureWorkStream(testContext(t)))
+	receive(t, changed)
+}

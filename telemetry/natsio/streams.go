@@ -1,0 +1,231 @@
+package natsio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// dedupWindow is how long the stream remembers batch ids.
+	dedupWindow = 2 * time.Minute
+	// maxWorkBytes is the largest message that the stream takes.
+	maxWorkBytes = 1 << 20
+	// maxWorkStore bounds the stored batches. Above it publishers are refused; nothing that was
+	// accepted is dropped.
+	maxWorkStore = 1 << 30
+	// apiTimeout bounds one request to the JetStream API.
+	apiTimeout = 3 * time.Second
+)
+
+// storeName derives the name of a stream or bucket from the subject prefix, since such
+// names hold no dots. Version 1 is not part of the name, so that the default prefix gives
+// RINGMASTER_ and what it holds.
+func storeName(prefix, holds string) string {
+	name := strings.TrimSuffix(prefix, ".v1")
+	return strings.ToUpper(strings.ReplaceAll(name, ".", "_")) + "_" + holds
+}
+
+// WorkStream returns the name of the stream of batches.
+func (c *Conn) WorkStream() string { return storeName(c.prefix(), "WORK") }
+
+// workStream is the configuration of the stream. What it leaves out is off:
+// message headers can neither replace, schedule, expire nor count anything.
+func (c *Conn) workStream() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        c.WorkStream(),
+		Description: "batches of slots, removed when their done record is out",
+		Subjects:    []string{c.prefix() + ".work.>"},
+		Retention:   jetstream.WorkQueuePolicy,
+		Discard:     jetstream.DiscardNew, // refuse the publisher rather than lose what was accepted
+		MaxBytes:    maxWorkStore,
+		MaxMsgSize:  maxWorkBytes,
+		Duplicates:  dedupWindow,
+		DenyDelete:  true,
+	}
+}
+
+// EnsureWorkStream creates the stream of batches unless it exists; one that exists stays as
+// it is, since how it should be is its worker's business. While there
+// is no connection or no JetStream it tries again until ctx ends, whose error
+// then comes with the last one seen. It wraps ErrStreamConflict, and gives up
+// at once, if a stream of this name serves another purpose.
+func (c *Conn) EnsureWorkStream(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		err := c.lookedUpWorkStream(ctx)
+		if err == nil || errors.Is(err, ErrStreamConflict) {
+			return err
+		}
+		if !c.Pause(ctx, attempt) {
+			return fmt.Errorf("%w (%w)", err, ctx.Err())
+		}
+	}
+}
+
+func (c *Conn) lookedUpWorkStream(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	want := c.workStream()
+	_, err := c.makeStream(ctx, want)
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		_, err = c.ownStream(ctx, &want)
+	}
+	return err
+}
+
+// ensureWorkStream creates the stream of batches, or brings it up to date.
+func (c *Conn) ensureWorkStream(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
+	defer cancel()
+	return c.ensureStream(ctx, c.workStream())
+}
+
+// Pause waits before another attempt, the longer the more there were, and reports whether
+// ctx allowed it. Attempts count from 1.
+func (c *Conn) Pause(ctx context.Context, attempt int) bool {
+	return pause(ctx, backoff(c.cfg.ReconnectMin, c.cfg.ReconnectMax, attempt))
+}
+
+// pause waits and reports whether ctx allowed it.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// ownRetries leaves trying again to the callers of Outlet.Done, who know if it is worth it.
+var ownRetries = jetstream.WithRetryAttempts(0)
+
+// usualReplicas is how many servers of a cluster keep a stream, so that one of them may fail.
+const usualReplicas = 3
+
+// Codes of the JetStream API that the library has no name for.
+const (
+	errNoPeers      jetstream.ErrorCode = 10005 // too few servers fit
+	errNotClustered jetstream.ErrorCode = 10074 // more than one replica on a server alone
+)
+
+// place makes something stored with as many replicas as are wanted, and returns how many that
+// are. Where nothing was configured, that is one on servers that cannot have more.
+func (c *Conn) place(name string, make func(replicas int) error) (replicas int, err error) {
+	if c.cfg.Replicas != 0 {
+		if err = make(c.cfg.Replicas); tooFewServers(err) {
+			err = fmt.Errorf("%s: %d replicas are wanted, and the server refuses: %w; set --replicas lower, or add servers", name, c.cfg.Replicas, err)
+		}
+		return c.cfg.Replicas, err
+	}
+	if err = make(usualReplicas); !tooFewServers(err) {
+		return usualReplicas, err
+	}
+	if hasCode(err, errNoPeers) { // a cluster, which has two servers or misses one
+		c.complaints.Warn("nats: a stream is made with one replica, as too few servers take it; it has more when this process starts beside three", "", "",
+			"stream", name, "error", err)
+	}
+	return 1, make(1)
+}
+
+func tooFewServers(err error) bool { return hasCode(err, errNoPeers) || hasCode(err, errNotClustered) }
+
+func hasCode(err error, code jetstream.ErrorCode) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.ErrorCode == code
+}
+
+// makeStream creates a stream and returns its configuration. The error wraps
+// ErrStreamNameAlreadyInUse if there is one that differs.
+func (c *Conn) makeStream(ctx context.Context, want jetstream.StreamConfig) (jetstream.StreamConfig, error) {
+	var err error
+	want.Replicas, err = c.place(want.Name, func(replicas int) error {
+		want.Replicas = replicas
+		_, err := c.js.CreateStream(ctx, want)
+		return err
+	})
+	if err != nil {
+		return want, fmt.Errorf("create stream %s: %w", want.Name, err)
+	}
+	return want, nil
+}
+
+// ensureStream creates a stream, or brings one that exists up to date. The error wraps
+// ErrStreamConflict if a stream of this name serves another purpose.
+func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) error {
+	want, err := c.makeStream(ctx, want)
+	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return err
+	}
+	have, err := c.ownStream(ctx, &want)
+	if err != nil {
+		return err
+	}
+	if have.RePublish != nil && want.RePublish == nil {
+		// As an earlier version made it: the stream looked up the last batch of a queue for each new one.
+		next := *have
+		next.RePublish = nil
+		c.update(ctx, have, &next, "copies of what it stores, which have no reader", "none")
+	}
+	c.replicate(ctx, have, want.Replicas)
+	return nil
+}
+
+// ownStream looks a stream up. The error wraps ErrStreamConflict if it serves another purpose.
+func (c *Conn) ownStream(ctx context.Context, want *jetstream.StreamConfig) (*jetstream.StreamConfig, error) {
+	stream, err := c.js.Stream(ctx, want.Name)
+	if err != nil {
+		return nil, fmt.Errorf("look up stream %s: %w", want.Name, err)
+	}
+	have := stream.CachedInfo().Config
+	if have.Retention != want.Retention || len(have.Subjects) != 1 || have.Subjects[0] != want.Subjects[0] {
+		return nil, fmt.Errorf("%w: %s is a %v stream over %v, want a %v stream over %v",
+			ErrStreamConflict, want.Name, have.Retention, have.Subjects, want.Retention, want.Subjects)
+	}
+	return &have, nil
+}
+
+// replicate gives a stream as many replicas as were configured, or else at least so many as
+// are usual: what an operator has set by hand is not taken back unasked.
+func (c *Conn) replicate(ctx context.Context, have *jetstream.StreamConfig, wanted int) {
+	if have.Replicas == wanted || c.cfg.Replicas == 0 && have.Replicas > wanted {
+		return
+	}
+	next := *have
+	next.Replicas = wanted
+	c.update(ctx, have, &next, replicaWords(have.Replicas), replicaWords(wanted))
+}
+
+func replicaWords(n int) string {
+	if n == 1 {
+		return "1 replica"
+	}
+	return fmt.Sprintf("%d replicas", n)
+}
+
+// update changes a stream, and have with it. A server that refuses is complained of: the stream
+// serves as it is.
+func (c *Conn) update(ctx context.Context, have, next *jetstream.StreamConfig, has, wanted string) {
+	if _, err := c.js.UpdateStream(ctx, *next); err != nil {
+		c.complaints.Warn("nats: a stream stays as it is, since the server refuses to change it", "", "",
+			"stream", have.Name, "has", has, "wanted", wanted, "error", err)
+		return
+	}
+	c.cfg.Logger.Info("nats: a stream was changed", "stream", have.Name, "had", has, "has", wanted)
+	*have = *next
+}
+
+// replicateBucket is replicate for the stream behind a bucket that exists.
+func (c *Conn) replicateBucket(ctx context.Context, stream string, wanted int) {
+	s, err := c.js.Stream(ctx, stream)
+	if err != nil {
+		return // whoever uses the bucket finds that out
+	}
+	have := s.CachedInfo().Config
+	c.replicate(ctx, &have, wanted)
+}
