@@ -51,6 +51,7 @@ func requestOf(v *view, d *deviceView) policy.Request {
 		CompiledReady:        v.compiled,
 		Lease:                v.lease,
 		Leased:               v.measured.By[policy.WayLeased],
+		WaveHostNs:           v.measured.WaveHostNs,
 		Unmeasured:           (d.local || d.reporting) && !v.ran,
 		OtherQueues:          v.others,
 		TargetMs:             soonest(q.LatencyTargetMs, v.target),

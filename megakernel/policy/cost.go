@@ -23,11 +23,15 @@ func (c *Cost) Ns(slots uint32) uint64 {
 	if hi != 0 {
 		return math.MaxUint64
 	}
-	ns, carry := bits.Add64(c.LaunchNs, ps/1_000, 0)
+	return addSaturating(c.LaunchNs, ps/1_000)
+}
+
+func addSaturating(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
 	if carry != 0 {
 		return math.MaxUint64
 	}
-	return ns
+	return sum
 }
 
 // slotsIn is the most slots of a launch that takes no longer than ns, at least 1.

@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // Way is how a launch ran, as far as that matters to what it takes.
 type Way uint8
 
@@ -18,10 +20,11 @@ const forgetAfter = 4_096
 // History is what a queue's launches took, by way. The zero value has none. It is a value: its
 // copies are independent.
 type History struct {
-	launches uint64
-	wave     Way    // of the last wave
-	refused  uint64 // the last launch that a lease was to run and did not; 0: none
-	by       [ways]struct {
+	launches              uint64
+	wave                  Way    // of the last wave
+	refused               uint64 // the last launch that a lease was to run and did not; 0: none
+	wavesHost, leasesHost hostTimes
+	by                    [ways]struct {
 		costs    Costs
 		launch   uint64 // the last of it
 		estimate Cost   // unless stale
@@ -43,6 +46,36 @@ func (h *History) Take(way Way, slots, ns uint64) error {
 	return nil
 }
 
+// Alone adds for how long the host had to do with a launch, besides the time that the device had it.
+// The launch was the only one under way: what others do meanwhile is not counted.
+func (h *History) Alone(way Way, hostNs uint64) {
+	times := &h.wavesHost
+	if way == WayLeased {
+		times = &h.leasesHost
+	}
+	times.ns[times.taken%hostRows] = hostNs
+	times.taken++
+}
+
+// hostRows is how many launches the host's part is the median of.
+const hostRows = 8
+
+type hostTimes struct {
+	ns    [hostRows]uint64
+	taken uint64
+}
+
+// median is that of the newest times, 0 without any.
+func (t *hostTimes) median() uint64 {
+	sorted := t.ns
+	rows := sorted[:min(t.taken, hostRows)]
+	slices.Sort(rows)
+	if len(rows) == 0 {
+		return 0
+	}
+	return rows[len(rows)/2]
+}
+
 // Refuse notes that the launch added last was for a lease, which did not take its slots.
 func (h *History) Refuse() { h.refused = max(h.launches, 1) }
 
@@ -56,12 +89,17 @@ type Measured struct {
 
 	WaveSlots uint32 // the greater of the median slots of the ways of waves
 
+	WaveHostNs uint64 // for how long the host has to do with a wave beyond what a round of a lease takes it; 0: not known
+
 	LeaseRefused bool // a launch of late that was for one
 }
 
 // Measured estimates the costs and forgets what is old.
 func (h *History) Measured() (m Measured) {
 	m.LeaseRefused = h.refused != 0 && h.launches-min(h.refused, h.launches) < forgetAfter
+	if h.wavesHost.taken > 0 && h.leasesHost.taken > 0 {
+		m.WaveHostNs = sub(h.wavesHost.median(), h.leasesHost.median())
+	}
 	for way := range h.by {
 		b := &h.by[way]
 		if h.launches-b.launch >= forgetAfter {

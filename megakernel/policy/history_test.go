@@ -56,3 +56,25 @@ func TestARefusalOfTheLeaseIsForgotten(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatTheHostTakesForAWaveIsKnownOnceBothWaysRanAlone(t *testing.T) {
+	var h History
+	check := func(what string, want uint64) {
+		t.Helper()
+		if got := h.Measured().WaveHostNs; got != want {
+			t.Errorf("%s: %d ns, want %d", what, got, want)
+		}
+	}
+	check("nothing", 0)
+	h.Alone(WayCompiled, 100_000)
+	check("a wave", 0)
+	h.Alone(WayLeased, 30_000)
+	check("both", 70_000)
+	h.Alone(WayInterpreted, 9_000_000)
+	h.Alone(WayCompiled, 90_000)
+	check("a disturbed wave", 70_000)
+	for range hostRows {
+		h.Alone(WayLeased, 200_000)
+	}
+	check("rounds that take longer", 0)
+}

@@ -2,8 +2,9 @@ package policy
 
 // launchMode says how a launch of so many slots reaches the device: as a wave, or on a kernel
 // that stays there, where the worker has one and the slots fit a round of it. A round saves the
-// start of a wave and has one workgroup. So with ByCost the one that takes less time is taken
-// once both were measured, and until then a round, or a wave to learn what that takes.
+// start of a wave, most of which the host takes, and has one workgroup. So with ByCost the one
+// that takes less time, the host's included, is taken once both were measured, and until then a
+// round, or a wave to learn what that takes.
 func launchMode(cfg *Config, req *Request, slots uint32, idle bool, state *PlanState, rec *Recommendation) LaunchMode {
 	lease, leased, wave := &req.Lease, &req.Leased, &req.Interpreted
 	if state.Mode == ModeJIT {
@@ -22,7 +23,7 @@ func launchMode(cfg *Config, req *Request, slots uint32, idle bool, state *PlanS
 		why.leavesAbove(RuleLeaseRefused, uint64(slots), uint64(lease.Slots))
 		state.LaunchMode = LaunchWave
 	case cfg.ByCost && !lease.Always && leased.known() && wave.known():
-		ns := wave.Ns(slots)
+		ns := addSaturating(wave.Ns(slots), req.WaveHostNs)
 		of := contest{RuleLeaseCost, leased.Ns(slots), ns, cfg.clearlyBelow(ns) + 1, &state.LaunchModeAsked}
 		was := state.LaunchMode == LaunchLease
 		state.LaunchMode = LaunchWave

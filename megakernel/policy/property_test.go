@@ -38,6 +38,7 @@ var anyCost = rapid.Custom(func(t *rapid.T) Cost {
 var anyRequest = rapid.Custom(func(t *rapid.T) Request {
 	return Request{
 		QueueLen:              edgy(1<<20, 0, 1, 255, 256, 4_095, 4_096, 65_536, 1<<32-1).Draw(t, "queue"),
+		WaveHostNs:            uint64(edgy(1<<20, 0, 1).Draw(t, "wave host ns")),
 		WaveSlots:             edgy(1<<16, 0, 1).Draw(t, "wave slots"),
 		RequestedWorkerGroups: edgy(2_000, 0, 1, 2, 32, 33, 1<<32-1).Draw(t, "workers"),
 		Limits:                anyLimits.Draw(t, "limits"),

@@ -155,6 +155,7 @@ func (c *textCase) u64(name string) *uint64 {
 
 		"interpreted_ns": &c.req.Interpreted.LaunchNs,
 		"interpreted_ps": &c.req.Interpreted.SlotPs,
+		"wave_host_ns":   &c.req.WaveHostNs,
 		"leased_ns":      &c.req.Leased.LaunchNs,
 		"leased_ps":      &c.req.Leased.SlotPs,
 		"compiled_ns":    &c.req.Compiled.LaunchNs,

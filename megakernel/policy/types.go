@@ -130,6 +130,7 @@ type Request struct {
 	WaveSlots             uint32   `json:"wave_slots,omitzero"`  // half of those launches had as many or fewer, of one of the two; 0: not known
 	Lease                 Lease    `json:"lease,omitzero"`
 	Leased                Cost     `json:"leased,omitzero"`         // of those of late that ran on the resident kernel, if they are enough
+	WaveHostNs            uint64   `json:"wave_host_ns,omitzero"`   // for how long the host has to do with a wave beyond what a round of a lease takes it; 0: not known
 	CompiledReady         bool     `json:"compiled_ready,omitzero"` // a kernel compiled for what the queue runs is built
 	Unmeasured            bool     `json:"unmeasured,omitzero"`     // the worker reports its launches, and of this queue none yet
 	OtherQueues           uint32   `json:"other_queues,omitzero"`   // of the worker that have work, or had some lately
