@@ -1,6 +1,9 @@
 package natsio
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Errors of this package. Those of the NATS client are wrapped with what was
 // being done.
@@ -35,6 +38,11 @@ var (
 	// what is needed, a work queue or a log over its subjects. Someone has to rename
 	// or remove it.
 	ErrStreamConflict = errors.New("stream exists with another purpose")
+	// ErrQueueFull says that the stream holds as many batches of the queue as it may; there is
+	// room when the worker has done some.
+	ErrQueueFull = fmt.Errorf("the queue has %d batches in the stream, as many as a queue may", MaxQueueBatches)
+	// ErrStreamFull says that the batches of all queues fill the stream.
+	ErrStreamFull = errors.New("the stream of batches is full")
 	// ErrRequest says that a request is not one of its kind.
 	ErrRequest = errors.New("bad request")
 	// ErrRefused says that the runtime did not take a telemetry record, and why.

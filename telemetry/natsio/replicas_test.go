@@ -3,6 +3,7 @@ package natsio
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,26 @@ func replicasOf(t *testing.T, c *Conn, stream string) int {
 	return s.CachedInfo().Config.Replicas
 }
 
+// leaderOfCurrent returns which server leads a stream, when the two others have all of it: new
+// replicas need a moment.
+func leaderOfCurrent(t *testing.T, c *Conn, stream string) string {
+	t.Helper()
+	ctx := testContext(t)
+	s, err := c.js.Stream(ctx, stream)
+	must(t, err)
+	for attempt := 1; ; attempt++ {
+		info, err := s.Info(ctx)
+		must(t, err)
+		behind := func(p *jetstream.PeerInfo) bool { return !p.Current || p.Offline || p.Lag > 0 }
+		if cluster := info.Cluster; cluster.Leader != "" && len(cluster.Replicas) == 2 && !slices.ContainsFunc(cluster.Replicas, behind) {
+			return cluster.Leader
+		}
+		if !c.Pause(ctx, attempt) {
+			t.Fatalf("replicas of %s are behind: %+v", stream, info.Cluster)
+		}
+	}
+}
+
 // All that is stored on three servers is on all of them, so work flows on without one.
 func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
 	servers, urls := startCluster(t)
@@ -108,9 +129,7 @@ func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
 
 	s.submit(t, "b1")
 	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
-	info, err := c.js.Stream(ctx, c.WorkStream())
-	must(t, err)
-	servers[info.CachedInfo().Cluster.Leader].kill()
+	servers[leaderOfCurrent(t, c, c.WorkStream())].kill()
 	s.submit(t, "b2")
 	if d := receive(t, s.batches); d.work.Batch != "b2" {
 		t.Errorf("batch %s comes", d.work.Batch)

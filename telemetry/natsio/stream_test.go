@@ -37,7 +37,7 @@ func TestWorkStreamConfiguration(t *testing.T) {
 	}
 	got := stream.CachedInfo().Config
 	if got.Retention != jetstream.WorkQueuePolicy || got.Storage != jetstream.FileStorage || got.Duplicates != dedupWindow ||
-		got.MaxMsgSize != maxWorkBytes || got.Discard != jetstream.DiscardNew || !got.DenyDelete ||
+		got.MaxMsgSize != maxWorkBytes || got.MaxMsgsPerSubject != MaxQueueBatches || !got.DiscardNewPerSubject || got.MaxAge != maxWorkAge || got.Discard != jetstream.DiscardNew || !got.DenyDelete ||
 		got.AllowDirect || got.AllowRollup || got.AllowMsgTTL || got.AllowAtomicPublish || got.AllowMsgCounter || got.AllowMsgSchedules {
 		t.Errorf("stream %+v", got)
 	}

@@ -16,8 +16,15 @@ const (
 	// maxWorkBytes is the largest message that the stream takes.
 	maxWorkBytes = 1 << 20
 	// maxWorkStore bounds the stored batches. Above it publishers are refused; nothing that was
-	// accepted is dropped.
+	// accepted is dropped but by its age.
 	maxWorkStore = 1 << 30
+	// MaxQueueBatches is how many batches of a queue the stream holds, those that a worker has
+	// in hand among them. So many of the largest take half of the stream, which leaves the rest to
+	// others, and it is twice what a worker takes of a queue at a time.
+	MaxQueueBatches = maxWorkStore / maxWorkBytes / 2
+	// maxWorkAge is how long a batch waits for a worker that does not come: over a weekend.
+	// What nobody wants any more would take the room of others for ever.
+	maxWorkAge = 72 * time.Hour
 	// apiTimeout bounds one request to the JetStream API.
 	apiTimeout = 3 * time.Second
 )
@@ -44,8 +51,12 @@ func (c *Conn) workStream() jetstream.StreamConfig {
 		Discard:     jetstream.DiscardNew, // refuse the publisher rather than lose what was accepted
 		MaxBytes:    maxWorkStore,
 		MaxMsgSize:  maxWorkBytes,
+		MaxAge:      maxWorkAge,
 		Duplicates:  dedupWindow,
 		DenyDelete:  true,
+
+		MaxMsgsPerSubject:    MaxQueueBatches,
+		DiscardNewPerSubject: true,
 	}
 }
 
@@ -172,8 +183,37 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) er
 		next.RePublish = nil
 		c.update(ctx, have, &next, "copies of what it stores, which have no reader", "none")
 	}
+	c.bound(ctx, have, &want)
 	c.replicate(ctx, have, want.Replicas)
 	return nil
+}
+
+// bound gives a stream of an earlier version its bounds for each queue. The server would remove
+// the oldest batches of a queue that has more, so that waits until each has half of it at most:
+// some may come meanwhile.
+func (c *Conn) bound(ctx context.Context, have, want *jetstream.StreamConfig) {
+	if want.MaxMsgsPerSubject == 0 || have.MaxMsgsPerSubject == want.MaxMsgsPerSubject && have.MaxAge == want.MaxAge {
+		return
+	}
+	stream, err := c.js.Stream(ctx, have.Name)
+	if err != nil {
+		return // whoever uses the stream finds that out
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(want.Subjects[0]))
+	if err != nil {
+		return
+	}
+	wanted := fmt.Sprintf("at most %d batches of a queue, for %v", want.MaxMsgsPerSubject, want.MaxAge)
+	for subject, n := range info.State.Subjects {
+		if n > uint64(want.MaxMsgsPerSubject)/2 {
+			c.complaints.Warn("nats: a stream is bounded when its queues have fewer batches", "", "",
+				"stream", have.Name, "subject", subject, "has", n, "wanted", wanted)
+			return
+		}
+	}
+	next := *have
+	next.MaxMsgsPerSubject, next.DiscardNewPerSubject, next.MaxAge = want.MaxMsgsPerSubject, true, want.MaxAge
+	c.update(ctx, have, &next, fmt.Sprintf("at most %d batches of a queue, for %v", have.MaxMsgsPerSubject, have.MaxAge), wanted)
 }
 
 // ownStream looks a stream up. The error wraps ErrStreamConflict if it serves another purpose.

@@ -34,9 +34,10 @@ var ownRetries = jetstream.WithRetryAttempts(0)
 // with the work_sent_ns of the first.
 //
 // The error wraps natsio.ErrBadName or ErrTooLarge, for a batch that nobody would take; what
-// the stream answered, for example that it is full; or ctx's error with the last one seen,
-// which is natsio.ErrNoRuntime if there is no stream. After ctx's error the batch may have
-// been stored.
+// the stream answered, for example natsio.ErrStreamFull; or ctx's error with the last one seen,
+// which is natsio.ErrNoRuntime if there is no stream, and natsio.ErrQueueFull if
+// natsio.MaxQueueBatches of the queue are stored and the worker does none: until then the
+// call waits for room. After ctx's error the batch may have been stored.
 func PublishWork(ctx context.Context, conn *natsio.Conn, worker, queue string, h telemetry.Header,
 	w *telemetry.Work) (duplicate bool, err error) {
 	m, err := workMessage(conn, worker, queue, h, w)
@@ -113,20 +114,36 @@ func tryStore(ctx context.Context, conn *natsio.Conn, m *nats.Msg) (*jetstream.P
 	}
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
-	return conn.JetStream().PublishMsg(ctx, m, ownRetries)
+	ack, err := conn.JetStream().PublishMsg(ctx, m, ownRetries)
+	return ack, inWords(err)
+}
+
+// errNotStored is the server's code for a message that a bound or a fault of the stream keeps out.
+const errNotStored jetstream.ErrorCode = 10077
+
+// inWords names the bound of the stream that refuses a batch.
+func inWords(err error) error {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) || api.ErrorCode != errNotStored {
+		return err
+	}
+	switch api.Description {
+	case "maximum messages per subject exceeded":
+		return fmt.Errorf("%w: %w", natsio.ErrQueueFull, err)
+	case "maximum bytes exceeded":
+		return fmt.Errorf("%w: %w", natsio.ErrStreamFull, err)
+	}
+	return err // for example of its disk
 }
 
 // finalAnswer reports whether another attempt would fail the same way.
 func finalAnswer(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
-		return api.Code < 500 || api.ErrorCode == errStreamFull
+		return api.Code < 500 || errors.Is(err, natsio.ErrStreamFull)
 	}
 	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
 }
-
-// errStreamFull is the server's code for a stream above its byte bound.
-const errStreamFull jetstream.ErrorCode = 10077
 
 // WorkPublisher stores batches without waiting for each.
 type WorkPublisher struct {
@@ -204,7 +221,7 @@ func (p *WorkPublisher) await(ctx context.Context, m *nats.Msg, first jetstream.
 		case ack := <-first.Ok():
 			return ack.Duplicate, nil
 		case err := <-first.Err():
-			if finalAnswer(err) {
+			if err = inWords(err); finalAnswer(err) {
 				return false, fmt.Errorf("publish work: %w", err)
 			}
 		case <-patience.C:

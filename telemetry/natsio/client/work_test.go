@@ -146,3 +146,44 @@ func TestNobodyElsesMessageKeepsABatchOut(t *testing.T) {
 		t.Errorf("from another program: known %v, %v", known, err)
 	}
 }
+
+// A queue that its worker does not empty has half of the stream at most. Its publishers wait, and
+// say why; others are not concerned.
+func TestAQueueCannotFillTheStream(t *testing.T) {
+	c := dial(t, newServer(t).URL())
+	must(t, c.EnsureWorkStream(testContext(t)))
+	for range natsio.MaxQueueBatches {
+		_, err := c.JetStream().PublishAsync(c.Subjects().Work("nobody", "a"), []byte("x"))
+		must(t, err)
+	}
+	receive(t, c.JetStream().PublishAsyncComplete())
+	h := telemetry.Header{Incarnation: 9, Seq: 1}
+	short, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	_, err := PublishWork(short, c, "nobody", "a", h, batchOf("b1", 1))
+	if !errors.Is(err, natsio.ErrQueueFull) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v, want ErrQueueFull and the end of the context", err)
+	}
+	_, err = PublishWork(testContext(t), c, "nobody", "b", h, batchOf("b1", 1))
+	must(t, err)
+
+	stored := make(chan error, 1)
+	p := NewWorkPublisher(c, 1)
+	must(t, p.Publish(testContext(t), "nobody", "a", h, batchOf("b1", 1), func(_ bool, err error) { stored <- err }))
+	stream, err := c.JetStream().Stream(testContext(t), c.WorkStream())
+	must(t, err)
+	must(t, stream.Purge(testContext(t), jetstream.WithPurgeSubject(c.Subjects().Work("nobody", "a")), jetstream.WithPurgeKeep(1)))
+	must(t, receive(t, stored))
+}
+
+func TestAFullStreamIsSaidAtOnce(t *testing.T) {
+	c := dial(t, newServer(t).URL())
+	_, err := c.JetStream().CreateStream(testContext(t), jetstream.StreamConfig{
+		Name: c.WorkStream(), Subjects: []string{"ringmaster.v1.work.>"}, MaxBytes: 1, Discard: jetstream.DiscardNew,
+	})
+	must(t, err)
+	_, err = PublishWork(testContext(t), c, "gpu0", "a", telemetry.Header{Incarnation: 9, Seq: 1}, batchOf("b1", 1))
+	if !errors.Is(err, natsio.ErrStreamFull) {
+		t.Errorf("error %v, want ErrStreamFull", err)
+	}
+}
