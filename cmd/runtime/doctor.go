@@ -153,6 +153,9 @@ func probe(ctx context.Context, cfg natsio.Config, say func(string, ...any)) boo
 			report.URL, report.ServerName, report.ServerVersion, report.RTT.Round(time.Microsecond), report.MaxPayload)
 		say("  JetStream: %s; work stream: %s", presence(report.JetStream, "missing"), presence(report.WorkStream, "made on first use"))
 	}
+	if report.SmallStream != "" {
+		say("  note: %s", report.SmallStream)
+	}
 	for _, sentence := range report.Missing {
 		say("  missing: %s", sentence)
 	}

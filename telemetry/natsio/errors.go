@@ -40,9 +40,11 @@ var (
 	ErrStreamConflict = errors.New("stream exists with another purpose")
 	// ErrQueueFull says that the stream holds as many batches of the queue as it may; there is
 	// room when the worker has done some.
-	ErrQueueFull = fmt.Errorf("the queue has %d batches in the stream, as many as a queue may", MaxQueueBatches)
+	ErrQueueFull = fmt.Errorf("the queue has as many batches in the stream as a queue may, %d or fewer if the stream is small", MaxQueueBatches)
 	// ErrStreamFull says that the batches of all queues fill the stream.
 	ErrStreamFull = errors.New("the stream of batches is full")
+	// ErrNoSpace says that the server or the account has too little space for a stream.
+	ErrNoSpace = errors.New("too little space for streams")
 	// ErrRequest says that a request is not one of its kind.
 	ErrRequest = errors.New("bad request")
 	// ErrRefused says that the runtime did not take a telemetry record, and why.

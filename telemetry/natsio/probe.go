@@ -26,6 +26,8 @@ type Report struct {
 	MaxPayload    int64 // bytes
 	JetStream     bool
 	WorkStream    bool // the stream of batches exists
+	// SmallStream says, if not empty, that the stream of batches is smaller than it usually is, or will be.
+	SmallStream string
 	// Missing has a sentence for everything that is needed and not there, with
 	// what to do about it. Empty means that nothing is missing.
 	Missing []string
@@ -69,16 +71,33 @@ func Probe(ctx context.Context, cfg Config) (Report, error) {
 func (r *Report) probeJetStream(ctx context.Context, c *Conn) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	if _, err := c.js.AccountInfo(ctx); err != nil {
+	account, err := c.js.AccountInfo(ctx)
+	if err != nil {
 		r.miss("no JetStream, so no work can be submitted: %v; start the server with -js, or enable it for the account", err)
 		return
 	}
 	r.JetStream = true
-	switch _, err := c.js.Stream(ctx, c.WorkStream()); {
+	switch stream, err := c.js.Stream(ctx, c.WorkStream()); {
 	case err == nil:
 		r.WorkStream = true
+		if has := stream.CachedInfo().Config.MaxBytes; has > 0 && has < maxWorkStore {
+			r.SmallStream = fmt.Sprintf("the stream %s takes %d bytes, usually %d: the server or the account had no more space when it was made",
+				c.WorkStream(), has, maxWorkStore)
+		}
+	case errors.Is(err, jetstream.ErrStreamNotFound) && account.Limits.MaxStore >= 0:
+		r.probeSpace(c.WorkStream(), account.Limits.MaxStore-int64(max(account.Store, account.ReservedStore)))
 	case !errors.Is(err, jetstream.ErrStreamNotFound): // a missing one is created on first use
 		r.miss("the stream %s cannot be looked up: %v; the user needs the JetStream API", c.WorkStream(), err)
+	}
+}
+
+// probeSpace compares what the account has left with what the stream of batches takes.
+func (r *Report) probeSpace(stream string, left int64) {
+	switch {
+	case left < maxWorkStore/leastPart:
+		r.miss("the account has %d bytes left for streams, %s takes at least %d; raise its limit", left, stream, maxWorkStore/leastPart)
+	case left < maxWorkStore:
+		r.SmallStream = fmt.Sprintf("the account has %d bytes left for streams: %s will be smaller than the usual %d", left, stream, maxWorkStore)
 	}
 }
 

@@ -144,26 +144,65 @@ func (c *Conn) place(name string, make func(replicas int) error) (replicas int, 
 	return 1, make(1)
 }
 
-func tooFewServers(err error) bool { return hasCode(err, errNoPeers) || hasCode(err, errNotClustered) }
+func tooFewServers(err error) bool {
+	return hasCode(err, errNotClustered) || hasCode(err, errNoPeers) && !tooLittleSpace(err)
+}
 
 func hasCode(err error, code jetstream.ErrorCode) bool {
 	var api *jetstream.APIError
 	return errors.As(err, &api) && api.ErrorCode == code
 }
 
-// makeStream creates a stream and returns its configuration. The error wraps
-// ErrStreamNameAlreadyInUse if there is one that differs.
+// makeStream creates a stream and returns its configuration: smaller than wanted, down to a part in
+// leastPart, where the server or the account has less space. The error wraps
+// ErrStreamNameAlreadyInUse if there is one that differs, and ErrNoSpace.
 func (c *Conn) makeStream(ctx context.Context, want jetstream.StreamConfig) (jetstream.StreamConfig, error) {
-	var err error
-	want.Replicas, err = c.place(want.Name, func(replicas int) error {
-		want.Replicas = replicas
-		_, err := c.js.CreateStream(ctx, want)
-		return err
-	})
-	if err != nil {
-		return want, fmt.Errorf("create stream %s: %w", want.Name, err)
+	usual := want.MaxBytes
+	for {
+		var err error
+		want.Replicas, err = c.place(want.Name, func(replicas int) error {
+			want.Replicas = replicas
+			_, err := c.js.CreateStream(ctx, want)
+			return err
+		})
+		switch {
+		case err == nil && want.MaxBytes < usual:
+			c.complaints.Warn("nats: a stream is made smaller, as the server or the account has no more space for streams", "", "",
+				"stream", want.Name, "bytes", want.MaxBytes, "usual", usual)
+			return want, nil
+		case err == nil:
+			return want, nil
+		case !tooLittleSpace(err):
+			return want, fmt.Errorf("create stream %s: %w", want.Name, err)
+		}
+		if _, lookup := c.js.Stream(ctx, want.Name); lookup == nil { // there, with other bounds
+			return want, fmt.Errorf("create stream %s: %w", want.Name, jetstream.ErrStreamNameAlreadyInUse)
+		}
+		if want.MaxBytes/2 < usual/leastPart {
+			return want, fmt.Errorf("%w: %s takes %d bytes, at least %d, and they are not there: %w; raise max_file_store of the server, or the account's limit",
+				ErrNoSpace, want.Name, usual, usual/leastPart, err)
+		}
+		want.MaxBytes /= 2
+		want.MaxMsgsPerSubject /= 2
 	}
-	return want, nil
+}
+
+// leastPart of the bytes of a stream is the least that it is made with.
+const leastPart = 64
+
+// tooLittleSpace reports whether a stream was refused because of its bytes.
+func tooLittleSpace(err error) bool {
+	var api *jetstream.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	switch api.ErrorCode {
+	case 10023, 10047, 10122: // of the cluster, of the server or account, of one stream of the account
+		return true
+	case errNoPeers:
+		return strings.Contains(api.Description, "insufficient storage")
+	}
+	return false
 }
 
 // ensureStream creates a stream, or brings one that exists up to date. The error wraps
@@ -192,6 +231,9 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) er
 // the oldest batches of a queue that has more, so that waits until each has half of it at most:
 // some may come meanwhile.
 func (c *Conn) bound(ctx context.Context, have, want *jetstream.StreamConfig) {
+	if have.MaxBytes > 0 { // it may be smaller than wanted
+		want.MaxMsgsPerSubject = min(want.MaxMsgsPerSubject, max(1, have.MaxBytes/maxWorkBytes/2))
+	}
 	if want.MaxMsgsPerSubject == 0 || have.MaxMsgsPerSubject == want.MaxMsgsPerSubject && have.MaxAge == want.MaxAge {
 		return
 	}
