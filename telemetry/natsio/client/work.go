@@ -121,6 +121,10 @@ func tryStore(ctx context.Context, conn *natsio.Conn, m *nats.Msg) (*jetstream.P
 // errNotStored is the server's code for a message that a bound or a fault of the stream keeps out.
 const errNotStored jetstream.ErrorCode = 10077
 
+// errInProcess is a cluster's code for a message whose id it has seen and not yet stored: the same
+// message came before, and its answer was lost. What became of that one is known a moment later.
+const errInProcess jetstream.ErrorCode = 10158
+
 // inWords names the bound of the stream that refuses a batch.
 func inWords(err error) error {
 	var api *jetstream.APIError
@@ -140,7 +144,7 @@ func inWords(err error) error {
 func finalAnswer(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
-		return api.Code < 500 || errors.Is(err, natsio.ErrStreamFull)
+		return api.Code < 500 && api.ErrorCode != errInProcess || errors.Is(err, natsio.ErrStreamFull)
 	}
 	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
 }

@@ -187,3 +187,36 @@ func TestAFullStreamIsSaidAtOnce(t *testing.T) {
 		t.Errorf("error %v, want ErrStreamFull", err)
 	}
 }
+
+// The answer to a batch was lost, and when the batch comes again the cluster still stores the first
+// one, then has it: nothing went wrong. A server alone never gives the first of these answers, so
+// they come from the test.
+func TestABatchThatComesAgainIsNoFailure(t *testing.T) {
+	c := dial(t, newServer(t).URL())
+	ids := make(chan string, 10)
+	answers := []string{
+		`{"error":{"code":409,"err_code":10158,"description":"duplicate message id is in process"}}`,
+		`{"stream":"RINGMASTER_WORK","seq":7,"duplicate":true}`,
+	}
+	asked := 0
+	_, err := c.NATS().Subscribe(c.Subjects().Work("gpu0", "a"), func(m *nats.Msg) {
+		ids <- m.Header.Get(jetstream.MsgIDHeader)
+		_ = m.Respond([]byte(answers[asked%len(answers)]))
+		asked++
+	})
+	must(t, err)
+	must(t, c.NATS().Flush())
+	h := telemetry.Header{Incarnation: 9, Seq: 1}
+	known, err := PublishWork(testContext(t), c, "gpu0", "a", h, batchOf("b1", 1))
+	if err != nil || !known {
+		t.Errorf("known %v, %v", known, err)
+	}
+	stored := make(chan error, 1)
+	must(t, NewWorkPublisher(c, 1).Publish(testContext(t), "gpu0", "a", h, batchOf("b1", 1), func(_ bool, err error) { stored <- err }))
+	must(t, receive(t, stored))
+	for range 4 {
+		if id := receive(t, ids); id != "gpu0.a.b1.9" {
+			t.Errorf("message id %s", id)
+		}
+	}
+}
