@@ -127,21 +127,21 @@ const (
 
 // place makes something stored with as many replicas as are wanted, and returns how many that
 // are. Where nothing was configured, that is one on servers that cannot have more.
-func (c *Conn) place(name string, make func(replicas int) error) (replicas int, err error) {
+func (c *Conn) place(name string, create func(replicas int) error) (replicas int, err error) {
 	if c.cfg.Replicas != 0 {
-		if err = make(c.cfg.Replicas); tooFewServers(err) {
+		if err = create(c.cfg.Replicas); tooFewServers(err) {
 			err = fmt.Errorf("%s: %d replicas are wanted, and the server refuses: %w; set --replicas lower, or add servers", name, c.cfg.Replicas, err)
 		}
 		return c.cfg.Replicas, err
 	}
-	if err = make(usualReplicas); !tooFewServers(err) {
+	if err = create(usualReplicas); !tooFewServers(err) {
 		return usualReplicas, err
 	}
 	if hasCode(err, errNoPeers) { // a cluster, which has two servers or misses one
 		c.complaints.Warn("nats: a stream is made with one replica, as too few servers take it; it has more when this process starts beside three", "", "",
 			"stream", name, "error", err)
 	}
-	return 1, make(1)
+	return 1, create(1)
 }
 
 func tooFewServers(err error) bool {
