@@ -18,7 +18,7 @@ func launchMode(cfg *Config, req *Request, slots uint32, idle bool, state *PlanS
 	switch {
 	case slots > lease.Slots:
 		why.leavesBelow(RuleLeaseSlots, uint64(slots), uint64(lease.Slots)+1)
-		state.LaunchMode = LaunchWave
+		return LaunchWave // what was chosen for those that fit is kept
 	case lease.Refused:
 		why.leavesAbove(RuleLeaseRefused, uint64(slots), uint64(lease.Slots))
 		state.LaunchMode = LaunchWave
