@@ -171,15 +171,3 @@ func TestDownloadsInEveryFormat(t *testing.T) {
 		}
 	}
 }
-
-func TestAWindowThatNoDeviceHasIsRefusedInWords(t *testing.T) {
-	requireGL(t)
-	for window, want := range map[string]string{
-		"0": "want 1 to 536870912 words", "4294967295": "want 1 to 536870912 words", "500000000": "the device's storage blocks end at ",
-	} {
-		got := ringmaster(t, t.Context(), "", "exec", "--slots", "nop", "--window", window)
-		if got.code != 1 || !strings.Contains(got.err, "--window "+window) || !strings.Contains(got.err, want) || strings.Contains(got.err, "Config") {
-			t.Errorf("%s: exit code %d, %q", window, got.code, got.err)
-		}
-	}
-}
