@@ -15,7 +15,7 @@ import (
 // no such form (see Supports) the error wraps errors.ErrUnsupported.
 func (d *Device) ProgramBinary(program Program) (format uint32, data []byte, err error) {
 	if !d.info.Capabilities.ProgramBinary {
-		return 0, nil, fmt.Errorf("glcompute: program binary: the driver has no format for it%s: %w", d.binaryHint(), errors.ErrUnsupported)
+		return 0, nil, fmt.Errorf("OpenGL: program binary: the driver has no format for it%s: %w", d.binaryHint(), errors.ErrUnsupported)
 	}
 	var size, length int32
 	err = d.own(func() {
@@ -29,7 +29,7 @@ func (d *Device) ProgramBinary(program Program) (format uint32, data []byte, err
 		err = errors.New("the driver gave none")
 	}
 	if err != nil {
-		return 0, nil, fmt.Errorf("glcompute: program binary: %w", err)
+		return 0, nil, fmt.Errorf("OpenGL: program binary: %w", err)
 	}
 	return format, data[:length], nil
 }
@@ -46,10 +46,10 @@ func (d *Device) binaryHint() string {
 // that comes from another version or another device, or is damaged; compile again then.
 func (d *Device) LoadProgramBinary(format uint32, data []byte) (Program, error) {
 	if !d.info.Capabilities.ProgramBinary {
-		return Program{}, fmt.Errorf("glcompute: load program binary: the driver has no format for it%s: %w", d.binaryHint(), errors.ErrUnsupported)
+		return Program{}, fmt.Errorf("OpenGL: load program binary: the driver has no format for it%s: %w", d.binaryHint(), errors.ErrUnsupported)
 	}
 	if len(data) == 0 {
-		return Program{}, errors.New("glcompute: load program binary: it is empty")
+		return Program{}, errors.New("OpenGL: load program binary: it is empty")
 	}
 	program := Program{Program: gl.CreateProgram()}
 	var ok int32
@@ -62,7 +62,7 @@ func (d *Device) LoadProgramBinary(format uint32, data []byte) (Program, error) 
 	}
 	if err != nil {
 		gl.DeleteProgram(program.Program)
-		return Program{}, fmt.Errorf("glcompute: load program binary of format %#x, %d bytes: %w", format, len(data), err)
+		return Program{}, fmt.Errorf("OpenGL: load program binary of format %#x, %d bytes: %w", format, len(data), err)
 	}
 	add(d.objects, d.objects.programs, program)
 	return program, nil

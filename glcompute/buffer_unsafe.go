@@ -17,7 +17,7 @@ import (
 // allowed; what the device cannot give is an error.
 func (d *Device) NewBuffer(size int) (Buffer, error) {
 	if size <= 0 {
-		return Buffer{}, fmt.Errorf("glcompute: buffer of %d bytes: want at least 1", size)
+		return Buffer{}, fmt.Errorf("OpenGL: buffer of %d bytes: want at least 1", size)
 	}
 	var buffer Buffer
 	err := d.own(func() {
@@ -30,7 +30,7 @@ func (d *Device) NewBuffer(size int) (Buffer, error) {
 	}
 	if err != nil {
 		gl.DeleteBuffers(1, &buffer.Buffer)
-		return Buffer{}, fmt.Errorf("glcompute: buffer of %d bytes: %w", size, err)
+		return Buffer{}, fmt.Errorf("OpenGL: buffer of %d bytes: %w", size, err)
 	}
 	add(d.objects, d.objects.buffers, buffer)
 	return buffer, nil
@@ -150,10 +150,10 @@ const (
 // do that (see Supports), the error wraps errors.ErrUnsupported.
 func (d *Device) NewMapped(size int) (Buffer, error) {
 	if !d.info.Capabilities.BufferStorage {
-		return Buffer{}, fmt.Errorf("glcompute: mapped buffer: the driver has no GL_ARB_buffer_storage: %w", errors.ErrUnsupported)
+		return Buffer{}, fmt.Errorf("OpenGL: mapped buffer: the driver has no GL_ARB_buffer_storage: %w", errors.ErrUnsupported)
 	}
 	if size <= 0 {
-		return Buffer{}, fmt.Errorf("glcompute: mapped buffer of %d bytes: want at least 1", size)
+		return Buffer{}, fmt.Errorf("OpenGL: mapped buffer of %d bytes: want at least 1", size)
 	}
 	var buffer Buffer
 	err := d.own(func() {
@@ -173,7 +173,7 @@ func (d *Device) NewMapped(size int) (Buffer, error) {
 			m.close()
 		}
 		gl.DeleteBuffers(1, &buffer.Buffer)
-		return Buffer{}, fmt.Errorf("glcompute: mapped buffer of %d bytes: %w", size, err)
+		return Buffer{}, fmt.Errorf("OpenGL: mapped buffer of %d bytes: %w", size, err)
 	}
 	m.streams = !d.info.Software
 	add(d.objects, d.objects.buffers, buffer)

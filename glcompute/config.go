@@ -42,14 +42,14 @@ func (c Config) Validate() error {
 	switch c.Backend {
 	case "", Auto, EGL, GLFW:
 	default:
-		errs = append(errs, fmt.Errorf("glcompute: backend %q: want auto, egl or glfw", c.Backend))
+		errs = append(errs, fmt.Errorf("OpenGL: backend %q: want auto, egl or glfw", c.Backend))
 	}
 	if c.Device != "" {
 		if _, err := parseSelector(c.Device); err != nil {
 			errs = append(errs, err)
 		}
 		if c.Backend == GLFW {
-			errs = append(errs, errors.New("glcompute: the glfw backend cannot select a device"))
+			errs = append(errs, errors.New("OpenGL: the glfw backend cannot select a device"))
 		}
 	}
 	return errors.Join(errs...)
@@ -103,7 +103,7 @@ func parseSelector(s string) (selector, error) {
 	if id, err := hex.DecodeString(digits); err == nil && len(id) == uuidBytes {
 		return selector{index: -1, uuid: digits}, nil
 	}
-	return selector{}, fmt.Errorf("glcompute: device %q: want an index from 0, a UUID of 32 hexadecimal digits, or the path of a DRM node", s)
+	return selector{}, fmt.Errorf("OpenGL: device %q: want an index from 0, a UUID of 32 hexadecimal digits, or the path of a DRM node", s)
 }
 
 // uuidBytes is the size of a device's UUID.

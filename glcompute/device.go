@@ -199,7 +199,7 @@ func takeErrors() error {
 		if code == contextLost {
 			return fmt.Errorf("%w (GL_CONTEXT_LOST)", ErrContextLost)
 		}
-		errs = append(errs, fmt.Errorf("glcompute: %s", errorName(code)))
+		errs = append(errs, fmt.Errorf("OpenGL: %s", errorName(code)))
 	}
 	return errors.Join(errs...)
 }
@@ -245,7 +245,7 @@ func (d *Device) SelfTest() error {
 	return d.Do(func() error {
 		got, err := d.runSelfTest()
 		if err != nil {
-			return fmt.Errorf("glcompute: self-test: %w", err)
+			return fmt.Errorf("OpenGL: self-test: %w", err)
 		}
 		return checkSelfTest(got)
 	})
@@ -274,14 +274,14 @@ func (d *Device) runSelfTest() ([]byte, error) {
 func checkSelfTest(got []byte) error {
 	const n = selfTestWidth * selfTestGroups
 	if count := binary.LittleEndian.Uint32(got); count != n {
-		return fmt.Errorf("glcompute: self-test: %d of %d invocations counted", count, n)
+		return fmt.Errorf("OpenGL: self-test: %d of %d invocations counted", count, n)
 	}
 	for i := range uint32(n) {
 		first := i / selfTestWidth * selfTestWidth
 		sum := first*selfTestWidth + selfTestWidth*(selfTestWidth-1)/2
 		want := i*2654435761 ^ sum
 		if v := binary.LittleEndian.Uint32(got[4+4*i:]); v != want {
-			return fmt.Errorf("glcompute: self-test: invocation %d wrote %#x, want %#x", i, v, want)
+			return fmt.Errorf("OpenGL: self-test: invocation %d wrote %#x, want %#x", i, v, want)
 		}
 	}
 	return nil

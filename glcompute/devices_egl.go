@@ -70,11 +70,11 @@ func (e *eglLibrary) describeDevice(device uintptr) (nodes []string, software bo
 func Devices() ([]Listed, error) {
 	lib, err := loadEGL(eglFile)
 	if err != nil {
-		return nil, fmt.Errorf("glcompute: list devices: %w", err)
+		return nil, fmt.Errorf("OpenGL: list devices: %w", err)
 	}
 	devices, err := lib.listDevices(lib.clientExtensions())
 	if err != nil {
-		return nil, fmt.Errorf("glcompute: list devices: %w", err)
+		return nil, fmt.Errorf("OpenGL: list devices: %w", err)
 	}
 	thread := NewThread()
 	defer thread.Close()

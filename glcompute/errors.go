@@ -8,7 +8,7 @@ import (
 )
 
 // ErrClosed is returned by Do after Close. The function did not run.
-var ErrClosed = errors.New("glcompute: the device is closed")
+var ErrClosed = errors.New("OpenGL: the device is closed")
 
 // ErrContextLost is wrapped by the error of Device.Check after the GPU was reset.
 // Nothing on the device can be read any more; it must be closed and opened again.
@@ -17,18 +17,18 @@ var ErrContextLost error = lostError{}
 
 type lostError struct{}
 
-func (lostError) Error() string { return "glcompute: the GPU was reset and the context is lost" }
+func (lostError) Error() string { return "OpenGL: the GPU was reset and the context is lost" }
 
 // Lost reports that the context is gone for good.
 func (lostError) Lost() bool { return true }
 
 // ErrSoftware is the error of an attempt that did lead to a context, but to one
 // on a software renderer while hardware was still being looked for.
-var ErrSoftware = errors.New("glcompute: software renderer, used only if no way leads to hardware")
+var ErrSoftware = errors.New("OpenGL: software renderer, used only if no way leads to hardware")
 
 // ErrNoDevice is wrapped by the error of Open if Config.Device names none of the
 // devices that there are; the message lists them.
-var ErrNoDevice = errors.New("glcompute: no such device")
+var ErrNoDevice = errors.New("OpenGL: no such device")
 
 // Attempt is one way to a context that Open tried.
 type Attempt struct {
@@ -50,7 +50,7 @@ func (a Attempt) String() string {
 	if a.Err == nil {
 		return s + ": ok"
 	}
-	return s + ": " + strings.TrimPrefix(a.Err.Error(), "glcompute: ")
+	return s + ": " + strings.TrimPrefix(a.Err.Error(), "OpenGL: ")
 }
 
 // UnavailableError reports that no way led to an OpenGL 4.3 core context.
@@ -62,7 +62,7 @@ type UnavailableError struct {
 
 func (e *UnavailableError) Error() string {
 	var b strings.Builder
-	b.WriteString("glcompute: no OpenGL 4.3 core context")
+	b.WriteString("OpenGL: no OpenGL 4.3 core context")
 	for i, a := range e.Attempts {
 		sep := "; "
 		if i == 0 {
@@ -96,5 +96,5 @@ type CompileError struct {
 }
 
 func (e *CompileError) Error() string {
-	return fmt.Sprintf("glcompute: %s compute shader: %s", e.Stage, cmp.Or(strings.TrimSpace(e.Log), "the driver gave no log"))
+	return fmt.Sprintf("OpenGL: %s compute shader: %s", e.Stage, cmp.Or(strings.TrimSpace(e.Log), "the driver gave no log"))
 }

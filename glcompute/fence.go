@@ -21,7 +21,7 @@ func (d *Device) InsertFence() Fence {
 // does not exist or the context is lost; waiting again is then useless.
 func (d *Device) WaitFence(fence Fence, timeoutNs uint64) (done bool, err error) {
 	if fence.Fence == 0 {
-		return false, errors.New("glcompute: wait for fence 0")
+		return false, errors.New("OpenGL: wait for fence 0")
 	}
 	var status uint32
 	err = d.own(func() { status = gl.ClientWaitSync(fence.Fence, gl.SYNC_FLUSH_COMMANDS_BIT, timeoutNs) })
@@ -38,7 +38,7 @@ func (d *Device) WaitFence(fence Fence, timeoutNs uint64) (done bool, err error)
 	case err == nil:
 		err = fmt.Errorf("glClientWaitSync: %#x", status)
 	}
-	return false, fmt.Errorf("glcompute: wait for a fence: %w", err)
+	return false, fmt.Errorf("OpenGL: wait for a fence: %w", err)
 }
 
 // DeleteFence deletes a fence; 0 is ignored. One that is waited for elsewhere

@@ -45,7 +45,7 @@ type Limits struct {
 // geometries divides by what is reported.
 func (l *Limits) usable() error {
 	if l.WorkgroupSize[0] == 0 || l.WorkgroupCount[0] == 0 || l.WorkgroupInvocations == 0 || l.StorageBlockSize <= 0 {
-		return fmt.Errorf("glcompute: the driver reports no usable limits for compute: workgroups of %v and %d invocations, %v of them, storage blocks of %d bytes",
+		return fmt.Errorf("OpenGL: the driver reports no usable limits for compute: workgroups of %v and %d invocations, %v of them, storage blocks of %d bytes",
 			l.WorkgroupSize, l.WorkgroupInvocations, l.WorkgroupCount, l.StorageBlockSize)
 	}
 	return nil

@@ -64,13 +64,13 @@ func (m *mapping) close() {
 // check panics for a range outside the mapping, as an index outside a slice does.
 func (m *mapping) check(buffer Buffer, offset, n int) {
 	if offset < 0 || n > m.size-offset {
-		panic(fmt.Sprintf("glcompute: bytes %d to %d of mapped buffer %d, which has %d", offset, offset+n, buffer, m.size))
+		panic(fmt.Sprintf("OpenGL: bytes %d to %d of mapped buffer %d, which has %d", offset, offset+n, buffer, m.size))
 	}
 }
 
 func checkWord(buffer Buffer, offset int) {
 	if offset%4 != 0 {
-		panic(fmt.Sprintf("glcompute: word at byte %d of mapped buffer %d: want a multiple of 4", offset, buffer))
+		panic(fmt.Sprintf("OpenGL: word at byte %d of mapped buffer %d: want a multiple of 4", offset, buffer))
 	}
 }
 

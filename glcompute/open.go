@@ -163,7 +163,7 @@ func loadGL(c context) error {
 		return nil
 	}
 	if err := c.loadGL(); err != nil {
-		return fmt.Errorf("glcompute: the driver lacks a function of OpenGL 4.3: %w", err)
+		return fmt.Errorf("OpenGL: the driver lacks a function of OpenGL 4.3: %w", err)
 	}
 	glTable.loaded = true
 	return nil
@@ -175,7 +175,7 @@ func checkVersion() error {
 	gl.GetIntegerv(gl.MAJOR_VERSION, &major)
 	gl.GetIntegerv(gl.MINOR_VERSION, &minor)
 	if major < minMajor || major == minMajor && minor < minMinor {
-		return fmt.Errorf("glcompute: OpenGL %d.%d, need %d.%d or newer", major, minor, minMajor, minMinor)
+		return fmt.Errorf("OpenGL %d.%d, need %d.%d or newer", major, minor, minMajor, minMinor)
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (d *Device) OpenShared() (*Device, error) {
 		return c, Attempt{Backend: d.info.Way, Detail: d.info.Detail}, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("glcompute: open a context beside another: %w", err)
+		return nil, fmt.Errorf("OpenGL: open a context beside another: %w", err)
 	}
 	return shared, nil
 }

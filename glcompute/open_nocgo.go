@@ -35,7 +35,7 @@ func Probe(cfg Config) ([]Attempt, error) {
 
 // Devices reports that this build has no devices.
 func Devices() ([]Listed, error) {
-	return nil, fmt.Errorf("glcompute: list devices: %w", errBuild)
+	return nil, fmt.Errorf("OpenGL: list devices: %w", errBuild)
 }
 
 // Device has the methods that it has in a build with OpenGL. Open never makes

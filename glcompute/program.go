@@ -34,7 +34,7 @@ func (d *Device) compileCompute(source string) (Program, error) {
 func compileStage(stage uint32, source string) (uint32, error) {
 	shader := gl.CreateShader(stage)
 	if shader == 0 {
-		return 0, errors.Join(errors.New("glcompute: glCreateShader failed"), takeErrors())
+		return 0, errors.Join(errors.New("OpenGL: glCreateShader failed"), takeErrors())
 	}
 	text, free := gl.Strs(source + "\x00")
 	length := int32(len(source))
@@ -117,12 +117,12 @@ func (d *Device) ProgramWorkgroupSize(program Program) [3]uint32 {
 // top-level array around it, else 0.
 func (d *Device) StorageOffset(program Program, name string) (offset, stride int, err error) {
 	if strings.IndexByte(name, 0) >= 0 {
-		return 0, 0, fmt.Errorf("glcompute: storage variable %q: zero byte in the name", name)
+		return 0, 0, fmt.Errorf("OpenGL: storage variable %q: zero byte in the name", name)
 	}
 	cname := append([]byte(name), 0)
 	index := gl.GetProgramResourceIndex(program.Program, gl.BUFFER_VARIABLE, &cname[0])
 	if index == gl.INVALID_INDEX {
-		return 0, 0, fmt.Errorf("glcompute: storage variable %q: not active in the program", name)
+		return 0, 0, fmt.Errorf("OpenGL: storage variable %q: not active in the program", name)
 	}
 	properties := [...]uint32{gl.OFFSET, gl.ARRAY_STRIDE, gl.TOP_LEVEL_ARRAY_STRIDE}
 	var values [len(properties)]int32
@@ -135,7 +135,7 @@ func (d *Device) StorageOffset(program Program, name string) (offset, stride int
 		err = fmt.Errorf("glGetProgramResourceiv gave %d of %d values", written, len(values))
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("glcompute: storage variable %q: %w", name, err)
+		return 0, 0, fmt.Errorf("OpenGL: storage variable %q: %w", name, err)
 	}
 	stride = int(values[1])
 	if stride == 0 {

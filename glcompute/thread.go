@@ -194,7 +194,7 @@ func (c *call) run() (woken bool) {
 	return
 }
 
-var errGoexit = errors.New("glcompute: a function on the device's thread called runtime.Goexit")
+var errGoexit = errors.New("OpenGL: a function on the device's thread called runtime.Goexit")
 
 // spin waits a while for the result, awake.
 func (c *call) spin() {
@@ -220,7 +220,7 @@ type ThreadPanic struct {
 }
 
 func (p *ThreadPanic) Error() string {
-	return fmt.Sprintf("glcompute: panic on the device's thread: %v\n%s", p.Value, p.Stack)
+	return fmt.Sprintf("OpenGL: panic on the device's thread: %v\n%s", p.Value, p.Stack)
 }
 
 // Unwrap gives the panic value if it is an error.
@@ -238,7 +238,7 @@ var mainThread struct {
 
 // ErrNoMain is the reason why the glfw backend does not open in a program whose
 // main function does not go through Main.
-var ErrNoMain = errors.New("glcompute: glfw needs the process's main thread: call glcompute.Main from main")
+var ErrNoMain = errors.New("OpenGL: glfw needs the process's main thread: call glcompute.Main from main")
 
 // Main lends the calling thread, which must be that of the main function, to
 // GLFW: it runs run in another goroutine, serves the calls that belong on the
@@ -249,7 +249,7 @@ func Main(run func() int) int {
 	mainThread.Lock()
 	if mainThread.thread != nil {
 		mainThread.Unlock()
-		panic("glcompute: Main called while it runs")
+		panic("OpenGL: Main called while it runs")
 	}
 	mainThread.thread = t
 	mainThread.Unlock()

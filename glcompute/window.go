@@ -55,7 +55,7 @@ func (d *Device) compileView(fragment string) (Program, error) {
 func OpenWindow(d *Device, title string, size image.Point, fragment string) (*Window, error) {
 	of, ok := d.context.(*glfwContext)
 	if !ok {
-		return nil, fmt.Errorf("glcompute: a window needs a device opened by the glfw backend, this one is of %s", d.info.Way)
+		return nil, fmt.Errorf("OpenGL: a window needs a device opened by the glfw backend, this one is of %s", d.info.Way)
 	}
 	w := &Window{size: size}
 	var err error
@@ -67,10 +67,10 @@ func OpenWindow(d *Device, title string, size image.Point, fragment string) (*Wi
 		return c, Attempt{Backend: d.info.Way, Detail: "window"}, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("glcompute: window: %w", err)
+		return nil, fmt.Errorf("OpenGL: window: %w", err)
 	}
 	if err := w.device.Do(func() error { return w.prepare(fragment) }); err != nil {
-		return nil, errors.Join(fmt.Errorf("glcompute: window: %w", err), w.Close())
+		return nil, errors.Join(fmt.Errorf("OpenGL: window: %w", err), w.Close())
 	}
 	return w, nil
 }
@@ -96,12 +96,12 @@ func (w *Window) prepare(fragment string) error {
 // asks it to. The buffers may change meanwhile; a frame then shows some of both.
 func (w *Window) Draw(overlay *image.RGBA, storage ...StorageRange) error {
 	if overlay.Rect.Size() != w.size || overlay.Stride != 4*w.size.X {
-		return fmt.Errorf("glcompute: window: an overlay of %v for a window of %v", overlay.Rect.Size(), w.size)
+		return fmt.Errorf("OpenGL: window: an overlay of %v for a window of %v", overlay.Rect.Size(), w.size)
 	}
 	// Events belong to the main thread; without them the system takes the
 	// window for dead.
 	if err := onMain(func() error { return guard("poll events", glfw.PollEvents) }); err != nil {
-		return fmt.Errorf("glcompute: window: %w", err)
+		return fmt.Errorf("OpenGL: window: %w", err)
 	}
 	return w.device.Do(func() error {
 		gl.Viewport(0, 0, int32(w.size.X), int32(w.size.Y))

@@ -12,7 +12,7 @@ type Window struct{}
 
 // OpenWindow fails in this build.
 func OpenWindow(*Device, string, image.Point, string) (*Window, error) {
-	return nil, errors.New("glcompute: window: built without GLFW (tag noglfw, no cgo, or not Linux)")
+	return nil, errors.New("OpenGL: window: built without GLFW (tag noglfw, no cgo, or not Linux)")
 }
 
 // Draw is never reached.

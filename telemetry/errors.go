@@ -44,9 +44,9 @@ func (e *RecordError) Error() string {
 		where += ": " + e.Field
 	}
 	if e.Err == nil {
-		return fmt.Sprintf("telemetry: %s: %s", where, e.Reason)
+		return fmt.Sprintf("%s: %s", where, e.Reason)
 	}
-	return fmt.Sprintf("telemetry: %s: %s: %v", where, e.Reason, e.Err)
+	return fmt.Sprintf("%s: %s: %v", where, e.Reason, e.Err)
 }
 
 // Unwrap returns the detail.

@@ -22,7 +22,7 @@ import (
 func AppendJSON(dst []byte, h *Header, object []byte) ([]byte, error) {
 	fields, err := parseObject(object)
 	if err != nil {
-		return dst, fmt.Errorf("telemetry: %w", err)
+		return dst, err
 	}
 	fill := func(name string, value any) {
 		if _, given := fields[name]; !given {
@@ -40,7 +40,7 @@ func AppendJSON(dst []byte, h *Header, object []byte) ([]byte, error) {
 	enc.UseCompactInts(true)
 	enc.SetSortMapKeys(true)
 	if err := enc.Encode(fields); err != nil {
-		return dst, fmt.Errorf("telemetry: %w", err)
+		return dst, err
 	}
 	return out.Bytes(), nil
 }

@@ -169,18 +169,18 @@ func TestErrorNamesRecordKindFieldAndWhatWasWanted(t *testing.T) {
 	good := "97" + head1 + "01"
 	for _, c := range []struct{ payload, want string }{
 		{"97" + head1 + "cf0000000100000000",
-			"telemetry: record 1 (queue): queue_len: out_of_range: got the integer 4294967296, want u32 0..2^32-1 items"},
-		{"97" + head1 + "ca3fc00000", "telemetry: record 1 (queue): queue_len: wrong_type: got the float 1.5, want u32 0..2^32-1 items"},
-		{"97" + head1 + "ff", "telemetry: record 1 (queue): queue_len: out_of_range: got a negative integer, want u32 0..2^32-1 items"},
-		{"99 04 00 01 01 c0 c0 01 c0 a3'meh'", "telemetry: record 1 (launch): status: out_of_range: got a string of 3 bytes, want enum ok|failed"},
-		{work + "91 93 00 02 ceffffffff", "telemetry: record 1 (work): runs: out_of_range: a run of 4294967295 slots, want 1 to the 65536 that are left of a batch's 65536"},
-		{work + "92 93 00 02 cd ffff 93 00 02 02", "telemetry: record 1 (work): runs: out_of_range: a run of 2 slots, want 1 to the 1 that are left of a batch's 65536"},
-		{work + "91 93 00 09 04", "telemetry: record 1 (work): runs: out_of_range: a run of priority 9, want 0..4"},
-		{work + "91 94 02 02 02 c4 03 010000", "telemetry: record 1 (work): runs: out_of_range: an argument of 3 bytes for 2 slots, want 8"},
-		{work + "91 94 02 02 02 c4 09 010000000200000000", "telemetry: record 1 (work): runs: out_of_range: an argument of 9 bytes for 2 slots, want 8"},
-		{work + "91 dc0010 00 02 01 01 01 01 01 01 01 01 01 01 01 01 01 01", "telemetry: record 1 (work): runs: out_of_range: a run of 13 arguments, want at most 12"},
-		{"93 01 00 01", "telemetry: record 1 (queue): seq: missing_field: want u64 1..2^64-1 records"},
-		{"96 01 00 01 01 c0 a3'a.b'", "telemetry: record 1 (queue): queue: bad_token: got a string of 3 bytes, want token 1..64 bytes"},
+			"record 1 (queue): queue_len: out_of_range: got the integer 4294967296, want u32 0..2^32-1 items"},
+		{"97" + head1 + "ca3fc00000", "record 1 (queue): queue_len: wrong_type: got the float 1.5, want u32 0..2^32-1 items"},
+		{"97" + head1 + "ff", "record 1 (queue): queue_len: out_of_range: got a negative integer, want u32 0..2^32-1 items"},
+		{"99 04 00 01 01 c0 c0 01 c0 a3'meh'", "record 1 (launch): status: out_of_range: got a string of 3 bytes, want enum ok|failed"},
+		{work + "91 93 00 02 ceffffffff", "record 1 (work): runs: out_of_range: a run of 4294967295 slots, want 1 to the 65536 that are left of a batch's 65536"},
+		{work + "92 93 00 02 cd ffff 93 00 02 02", "record 1 (work): runs: out_of_range: a run of 2 slots, want 1 to the 1 that are left of a batch's 65536"},
+		{work + "91 93 00 09 04", "record 1 (work): runs: out_of_range: a run of priority 9, want 0..4"},
+		{work + "91 94 02 02 02 c4 03 010000", "record 1 (work): runs: out_of_range: an argument of 3 bytes for 2 slots, want 8"},
+		{work + "91 94 02 02 02 c4 09 010000000200000000", "record 1 (work): runs: out_of_range: an argument of 9 bytes for 2 slots, want 8"},
+		{work + "91 dc0010 00 02 01 01 01 01 01 01 01 01 01 01 01 01 01 01", "record 1 (work): runs: out_of_range: a run of 13 arguments, want at most 12"},
+		{"93 01 00 01", "record 1 (queue): seq: missing_field: want u64 1..2^64-1 records"},
+		{"96 01 00 01 01 c0 a3'a.b'", "record 1 (queue): queue: bad_token: got a string of 3 bytes, want token 1..64 bytes"},
 	} {
 		var d Decoder
 		var r Record

@@ -164,7 +164,7 @@ type SubjectError struct {
 }
 
 // Error returns the reason and the detail.
-func (e *SubjectError) Error() string { return "telemetry: subject: " + e.Reason + ": " + e.Detail }
+func (e *SubjectError) Error() string { return "subject: " + e.Reason + ": " + e.Detail }
 
 // The refusals of Parse are values: a flood of bad subjects allocates nothing.
 var (

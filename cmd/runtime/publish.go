@@ -183,7 +183,7 @@ func (l *lineSender) count(err error) {
 func faultOf(err error) string {
 	var fault *telemetry.RecordError
 	if !errors.As(err, &fault) {
-		return strings.TrimPrefix(err.Error(), "telemetry: ")
+		return err.Error()
 	}
 	var words []string
 	if fault.Kind != telemetry.KindInvalid {

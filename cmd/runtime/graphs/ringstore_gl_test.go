@@ -127,7 +127,7 @@ func (d *fullDevice) Memory() (glcompute.Memory, bool) {
 
 func (d *fullDevice) NewBuffer(size int) (gpu.Buffer, error) {
 	if d.left--; d.left < 0 {
-		return gpu.Buffer{}, errors.New("glcompute: GL_OUT_OF_MEMORY")
+		return gpu.Buffer{}, errors.New("OpenGL: GL_OUT_OF_MEMORY")
 	}
 	return d.Device.NewBuffer(size)
 }
