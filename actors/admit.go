@@ -208,7 +208,7 @@ func (w *workerActor) abandon() {
 		close(d.idle)
 	}
 	w.giveBack(ErrClosed)
-	for _, ran := range w.finished.order {
+	for _, ran := range w.finished.byKey {
 		if b := ran.pending; b != nil {
 			b.settle(telemetry.OutcomeRetry, ErrClosed)
 		}

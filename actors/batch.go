@@ -1,49 +1,84 @@
 package actors
 
 import (
+	"container/heap"
 	"container/list"
 	"fmt"
+	"slices"
 	"time"
 
 	"ringmaster/telemetry"
 )
 
-// maxFinished is how many finished batches of a worker are remembered. A
-// delivery that comes again later than that many batches runs again.
-const maxFinished = 1 << 14
-
-// maxKeptWords bounds the results, prints and faults in the done records that are kept for
-// repeats: 16 MiB. Those of older records are forgotten first.
-const maxKeptWords = 4 << 20
+// Bounds of what a worker remembers of the batches that ran. Of what is beyond them, the queue that has
+// most loses its oldest, so that no queue's batches push out those of one that has fewer.
+const (
+	// maxFinished is how many batches are remembered: 2 of each queue, if there are as many as may be,
+	// and all of a single queue. A delivery that comes again later than that runs again.
+	maxFinished = 1 << 15
+	// maxKeptWords bounds the results, prints and faults in the done records that are kept for
+	// repeats: 16 MiB.
+	maxKeptWords = 4 << 20
+)
 
 // finishedBatches remembers the batches that ran, so that a batch delivered twice runs
 // once, and has its done record twice.
 type finishedBatches struct {
-	byKey map[batchKey]*finishedBatch
-	order []*finishedBatch // a ring, once it has maxFinished
-	next  int              // place in order of the next: that of the oldest
-	heavy []*finishedBatch // whose records have lists, oldest first
-	words int              // in those lists
+	byKey   map[batchKey]*finishedBatch
+	byQueue map[string]*finishedQueue
+	most    uses // queues by how many batches of theirs are remembered
+	largest uses // queues by the words in the lists of their records
+	words   int  // in all those lists
+}
+
+// finishedQueue is what is remembered of one queue.
+type finishedQueue struct {
+	order   []*finishedBatch // oldest first
+	heavy   []*finishedBatch // those whose records have lists, oldest first
+	batches use
+	words   use
 }
 
 type finishedBatch struct {
 	key     batchKey
 	done    *telemetry.Done // to be sent again to whoever submits the batch again
 	pending *batch          // nil once its done record was delivered
-	kept    bool            // it is in heavy, or was
+	kept    bool            // its record's lists are, and it is in its queue's heavy
+}
+
+func newFinishedBatches() finishedBatches {
+	return finishedBatches{byKey: make(map[batchKey]*finishedBatch), byQueue: make(map[string]*finishedQueue)}
 }
 
 // add remembers a batch that ran.
 func (f *finishedBatches) add(b *batch) {
 	ran := &finishedBatch{key: b.key(), done: b.done, pending: b}
-	if len(f.order) < maxFinished {
-		f.order = append(f.order, ran)
-	} else {
-		delete(f.byKey, f.order[f.next].key)
-		f.order[f.next] = ran
+	q := f.byQueue[ran.key.queue]
+	if q == nil {
+		q = &finishedQueue{batches: use{place: -1}, words: use{place: -1}}
+		q.batches.queue, q.words.queue = q, q
+		f.byQueue[ran.key.queue] = q
 	}
-	f.next = (f.next + 1) % maxFinished
 	f.byKey[ran.key] = ran
+	q.order = append(q.order, ran)
+	f.most.change(&q.batches, 1)
+	if len(f.byKey) > maxFinished {
+		f.forget(f.most[0].queue)
+	}
+}
+
+// forget drops a queue's oldest batch.
+func (f *finishedBatches) forget(q *finishedQueue) {
+	oldest := q.order[0]
+	q.order[0] = nil
+	q.order = q.order[1:]
+	delete(f.byKey, oldest.key)
+	if oldest.kept {
+		f.shorten(q, slices.Index(q.heavy, oldest)) // near the first: records are delivered about in order
+	}
+	if f.most.change(&q.batches, -1); len(q.order) == 0 {
+		delete(f.byQueue, oldest.key.queue)
+	}
 }
 
 // delivered notes that the done record of a batch is with the server, and keeps the record
@@ -51,23 +86,64 @@ func (f *finishedBatches) add(b *batch) {
 func (f *finishedBatches) delivered(ran *finishedBatch) {
 	ran.pending = nil
 	if n := listed(ran.done); n > 0 && !ran.kept {
+		q := f.byQueue[ran.key.queue]
 		ran.kept = true
-		f.heavy = append(f.heavy, ran)
+		q.heavy = append(q.heavy, ran)
+		f.largest.change(&q.words, n)
 		f.words += n
 	}
 	for f.words > maxKeptWords {
-		oldest := f.heavy[0]
-		f.heavy[0] = nil
-		f.heavy = f.heavy[1:]
-		f.words -= listed(oldest.done)
-		short := *oldest.done
-		short.Results, short.Prints, short.Faults = nil, nil, nil
-		oldest.done = &short
+		f.shorten(f.largest[0].queue, 0)
 	}
+}
+
+// shorten drops the lists of the i-th record of a queue that has some.
+func (f *finishedBatches) shorten(q *finishedQueue, i int) {
+	ran := q.heavy[i]
+	q.heavy = slices.Delete(q.heavy, i, i+1)
+	n := listed(ran.done)
+	f.largest.change(&q.words, -n)
+	f.words -= n
+	short := *ran.done
+	short.Results, short.Prints, short.Faults = nil, nil, nil
+	ran.done, ran.kept = &short, false
 }
 
 // listed is the number of words in a record's lists.
 func listed(d *telemetry.Done) int { return len(d.Results) + len(d.Prints) + 2*len(d.Faults) }
+
+// use is how much a queue has of what all share, above 0 while its place in a heap of uses is not -1.
+type use struct {
+	queue    *finishedQueue
+	n, place int
+}
+
+// uses is a heap whose first is the queue that has most.
+type uses []*use
+
+func (u uses) Len() int           { return len(u) }
+func (u uses) Less(i, j int) bool { return u[i].n > u[j].n }
+func (u uses) Swap(i, j int)      { u[i], u[j] = u[j], u[i]; u[i].place, u[j].place = i, j }
+func (u *uses) Push(x any)        { e := x.(*use); e.place = len(*u); *u = append(*u, e) }
+func (u *uses) Pop() any {
+	last := (*u)[len(*u)-1]
+	last.place = -1
+	(*u)[len(*u)-1] = nil
+	*u = (*u)[:len(*u)-1]
+	return last
+}
+
+// change gives a queue more, or less.
+func (u *uses) change(e *use, by int) {
+	switch e.n += by; {
+	case e.place < 0:
+		heap.Push(u, e)
+	case e.n == 0:
+		heap.Remove(u, e.place)
+	default:
+		heap.Fix(u, e.place)
+	}
+}
 
 // batch is submitted work from its admission to its settlement.
 type batch struct {

@@ -125,7 +125,7 @@ func (s *System) attach(worker string, limits policy.Limits, memoryBudget uint64
 	d.attach(limits, memoryBudget, e)
 	w := &workerActor{
 		system: s, device: d, engine: e,
-		lanes: make(map[string]*lane), finished: finishedBatches{byKey: make(map[batchKey]*finishedBatch)}, tombstones: newTombstones(), freeSince: time.Now(),
+		lanes: make(map[string]*lane), finished: newFinishedBatches(), tombstones: newTombstones(), freeSince: time.Now(),
 	}
 	var addresses []address
 	d.workerSupervisor, addresses = s.shell.group(worker, member{name: "worker", receiver: w})
