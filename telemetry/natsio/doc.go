@@ -44,11 +44,11 @@
 // but only with a description of this process, which a server of version 2.12 or newer
 // takes for no request of its own API.
 //
-// Refusals are reported through a token bucket for each worker name, so that one
+// Refusals are reported through a token bucket for each queue, so that one
 // hostile publisher does not hide the mistakes of others; a record that came as a request
 // is answered with its refusal under the same bound.
 //
-// Another bucket for each worker name bounds what is taken at all. It decides
+// A bucket for each worker name bounds what is taken at all. It decides
 // from the subject alone, so that a payload above the rate costs less than its
 // own bytes, and refuses with ReasonRateLimited. A worker name is who the
 // server's permissions let publish under it: publishers of one name share its

@@ -3,14 +3,12 @@ package natsio
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
-	"golang.org/x/time/rate"
 
 	"ringmaster/telemetry"
 )
@@ -156,6 +154,9 @@ func TestRefusals(t *testing.T) {
 		{"cut short", "telemetry.gpu0.a", telemetry.ReasonMalformed, queueRecord(1, "")[:10], false},
 		{"empty", "telemetry.gpu0.a", telemetry.ReasonMalformed, nil, false},
 		{"bad worker name", "telemetry.gpu$.a", telemetry.ReasonBadToken, queueRecord(1, ""), true},
+		{"worker name that is not UTF-8", "telemetry.gpu\xff.a", telemetry.ReasonBadToken, queueRecord(1, ""), true},
+		{"queue name that is not UTF-8", "telemetry.gpu0.\xff", telemetry.ReasonBadToken, queueRecord(1, ""), true},
+		{"announcement of a worker that is not UTF-8", "worker.\xff", telemetry.ReasonBadToken, workerRecord(), true},
 		{"declined by the sink", "telemetry.gpu0.full", telemetry.ReasonRefused, queueRecord(1, ""), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -185,49 +186,6 @@ func TestAnnouncementReachesTheSink(t *testing.T) {
 	}
 	if got := receive(t, d.sink.calls); got.worker != "gpu7" || got.kind != telemetry.KindWorker {
 		t.Errorf("sink got %+v, want the announcement of gpu7", got)
-	}
-}
-
-func TestRefusalsAboveTheRateAreCountedAndOthersStillHeard(t *testing.T) {
-	d := openDoor(t)
-	d.runtime.reject.mistakes = newReports(0, 2)
-	for range 10 {
-		d.publish(t, "a", []byte("bad"))
-	}
-	d.publish(t, "a", queueRecord(1, ""))
-	receive(t, d.sink.calls) // the ten before it have been refused
-	if n := len(d.rejected); n > 2 {
-		t.Fatalf("%d reports, want 2 at most", n)
-	}
-	if r := d.runtime.Refusals(); r.Reported != 2 || r.Suppressed != 8 || r.ByReason[telemetry.ReasonMalformed] != 10 {
-		t.Errorf("refusals %+v, want 2 reported, 8 suppressed, 10 counted", r)
-	}
-	if err := publishTelemetry(d.client, "gpu1", "a", []byte("bad")); err != nil {
-		t.Fatal(err)
-	}
-	for receive(t, d.rejected).Subject != "ringmaster.v1.telemetry.gpu1.a" {
-	}
-	// When the bucket has filled up again, the next report tells what was left out.
-	d.runtime.reject.mu.Lock()
-	d.runtime.reject.mistakes.byWorker["gpu0"].limiter.SetLimit(rate.Inf)
-	d.runtime.reject.mu.Unlock()
-	d.publish(t, "a", []byte("bad"))
-	if r := receive(t, d.rejected); r.Suppressed != 8 {
-		t.Errorf("next report says %d suppressed, want 8", r.Suppressed)
-	}
-}
-
-func TestManyWorkerNamesShareOneBucket(t *testing.T) {
-	d := openDoor(t)
-	d.runtime.reject.mistakes = newReports(0, 1)
-	for i := range maxBuckets + 100 {
-		d.runtime.reject.report(refusal{worker: fmt.Sprintf("w%d", i), queue: "q", reason: telemetry.ReasonMalformed, cause: errBadReply})
-	}
-	if n := len(d.runtime.reject.mistakes.byWorker); n != maxBuckets {
-		t.Errorf("%d buckets, want %d", n, maxBuckets)
-	}
-	if r := d.runtime.Refusals(); r.Reported != maxBuckets+1 || r.Suppressed != 99 {
-		t.Errorf("%d reported, %d suppressed, want %d and 99", r.Reported, r.Suppressed, maxBuckets+1)
 	}
 }
 

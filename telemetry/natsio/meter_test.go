@@ -126,7 +126,7 @@ func TestLimitedPayloadsAreCountedAndReportedApart(t *testing.T) {
 	limits := DefaultIngestConfig()
 	limits.Telemetry = RateLimit{PerSecond: 1e-9, Burst: 1}
 	d := openDoorWith(t, limits)
-	d.runtime.reject.mistakes, d.runtime.reject.limited = newReports(1e-9, 1), newReports(1e-9, 1)
+	d.runtime.reject.mistakes, d.runtime.reject.limited = newReports(1e-9, 1), newLimitedReports(1e-9, 1)
 	for i := range uint32(50) { // one in the burst, one on credit
 		d.publish(t, "a", queueRecord(i, ""))
 	}

@@ -2,6 +2,7 @@ package natsio
 
 import (
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"strings"
 	"sync"
@@ -21,13 +22,18 @@ const (
 	ReasonRateLimited = "rate_limited" // a payload of a worker above its rate, dropped unread
 )
 
-// How many refusals of one worker name are reported each second after a burst; the rest is
-// counted. Those for ReasonRateLimited have a limit of their own: they come in thousands, and
-// must not hide what else is wrong.
+// How many refusals of one queue are reported each second after a burst; the rest is
+// counted. Refusals for ReasonRateLimited have a limit of their own for each worker name: they
+// come in thousands, and must not hide what else is wrong.
 const (
-	reportRate, reportBurst   = 10, 20
+	reportRate, reportBurst   = 10, 40
 	limitedRate, limitedBurst = 1, 1
 )
+
+// reportPlaces is how many queues have a bucket of reports of their own. Queues whose names
+// have the same hash share one, so that no flood of names can use all of them up: one bucket
+// takes 10 refusals a second, all of them 160,000, which is more than a process reads.
+const reportPlaces = 1 << 14
 
 // Refusals counts what a connection refused since it was opened.
 type Refusals struct {
@@ -46,13 +52,13 @@ type refusal struct {
 	size          int   // bytes of the payload
 }
 
-// rejecter reports refusals on the rejected subjects. One bucket a worker name
-// keeps a flood from hiding what others have to be told.
+// rejecter reports refusals on the rejected subjects. A bucket for each queue keeps a
+// flood from hiding what others have to be told.
 type rejecter struct {
 	conn *Conn
 
 	mu       sync.Mutex
-	mistakes buckets[bucket]
+	mistakes reports
 	limited  buckets[bucket] // for ReasonRateLimited
 	counts   Refusals
 	buf      []byte
@@ -66,14 +72,43 @@ type bucket struct {
 func (j *rejecter) init(c *Conn) {
 	j.conn = c
 	j.mistakes = newReports(reportRate, reportBurst)
-	j.limited = newReports(limitedRate, limitedBurst)
+	j.limited = newLimitedReports(limitedRate, limitedBurst)
 	j.counts.ByReason = make(map[string]uint64)
 }
 
-// newReports returns buckets of reports. One that owes a report is not idle.
-func newReports(perSecond float64, burst int) buckets[bucket] {
+// reports are the buckets of all queues, by the hash of worker and queue. Nobody outside can
+// tell which names share a bucket.
+type reports struct {
+	seed      maphash.Seed
+	perSecond rate.Limit
+	burst     int
+	places    []*bucket // nil before the first refusal, as most connections refuse nothing
+}
+
+func newReports(perSecond rate.Limit, burst int) reports {
+	return reports{seed: maphash.MakeSeed(), perSecond: perSecond, burst: burst}
+}
+
+// of returns the bucket of a queue.
+func (r *reports) of(worker, queue string) *bucket {
+	if r.places == nil {
+		r.places = make([]*bucket, reportPlaces)
+	}
+	at := &r.places[r.place(worker, queue)]
+	if *at == nil {
+		*at = &bucket{limiter: rate.NewLimiter(r.perSecond, r.burst)}
+	}
+	return *at
+}
+
+func (r *reports) place(worker, queue string) uint64 {
+	return maphash.Comparable(r.seed, [2]string{worker, queue}) % reportPlaces
+}
+
+// newLimitedReports returns buckets of reports for ReasonRateLimited. One that owes a report is not idle.
+func newLimitedReports(perSecond rate.Limit, burst int) buckets[bucket] {
 	return newBuckets(
-		func() *bucket { return &bucket{limiter: rate.NewLimiter(rate.Limit(perSecond), burst)} },
+		func() *bucket { return &bucket{limiter: rate.NewLimiter(perSecond, burst)} },
 		func(b *bucket, now time.Time) bool {
 			return b.suppressed == 0 && b.limiter.TokensAt(now) >= float64(burst)
 		})
@@ -88,11 +123,8 @@ func (j *rejecter) report(r refusal) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.counts.ByReason[r.reason]++
-	reports, now := &j.mistakes, time.Now()
-	if r.reason == ReasonRateLimited {
-		reports = &j.limited
-	}
-	b := reports.of(r.worker, now)
+	now := time.Now()
+	b := j.bucket(&r, now)
 	if !b.limiter.AllowN(now, 1) || j.publish(r, b.suppressed) != nil {
 		b.suppressed++
 		j.counts.Suppressed++
@@ -107,6 +139,14 @@ func (j *rejecter) report(r refusal) {
 		}
 		j.conn.refuse(r.reply, telemetry.SubjectTelemetry, fmt.Errorf("%w: %w", ErrRefused, why))
 	}
+}
+
+// bucket is the bucket that the report of a refusal is taken from.
+func (j *rejecter) bucket(r *refusal, now time.Time) *bucket {
+	if r.reason == ReasonRateLimited {
+		return j.limited.of(r.worker, now)
+	}
+	return j.mistakes.of(r.worker, r.queue)
 }
 
 func (j *rejecter) publish(r refusal, suppressed uint64) error {
