@@ -14,10 +14,15 @@ type CheckLimits struct {
 // maxDepth is the deepest nesting that CheckLimits can allow.
 const maxDepth = 8
 
-// DefaultTelemetryLimits fits everything but work: 64 KiB hold more than 400
+// DefaultTelemetryLimits fits everything but work, heaps and what a recommendation has for runtimes: 64 KiB hold more than 400
 // full queue records.
 var DefaultTelemetryLimits = CheckLimits{
 	MaxBytes: 64 << 10, MaxRecords: 1024, MaxItems: 32 << 10, MaxString: 4096, MaxDepth: maxDepth,
+}
+
+// DefaultRecommendationLimits fits a recommendation, whose decided may have MaxDecided bytes.
+var DefaultRecommendationLimits = CheckLimits{
+	MaxBytes: 64 << 10, MaxRecords: 1024, MaxItems: 32 << 10, MaxString: MaxDecided, MaxDepth: maxDepth,
 }
 
 // DefaultWorkLimits fits a batch of MaxListedSlots slots with every argument at

@@ -124,7 +124,7 @@ func (r *Record) reset(kind Kind) {
 	case KindWorker:
 		r.Worker = Worker{Capabilities: r.Worker.Capabilities[:0], Opcodes: r.Worker.Opcodes[:0]}
 	case KindRecommendation:
-		r.Recommendation = Recommendation{Reasons: r.Recommendation.Reasons[:0]}
+		r.Recommendation = Recommendation{Reasons: r.Recommendation.Reasons[:0], Decided: r.Recommendation.Decided[:0]}
 	case KindWork:
 		r.Work = Work{Slots: r.Work.Slots[:0], Runs: r.Work.Runs[:0]}
 	case KindDone:

@@ -55,7 +55,7 @@ type Header struct {
 }
 
 // Minor is the schema minor version that this package writes.
-const Minor uint32 = 0
+const Minor uint32 = 1
 
 // Array positions of the header. The body follows at bodyStart.
 const (

@@ -146,12 +146,14 @@ func FieldNames(kind Kind) []string {
 }
 
 // MarshalRecommendationJSON is a recommendation as a JSON object with the
-// wire's field names, and the worker, which the wire has in the subject.
+// wire's field names, and the worker, which the wire has in the subject. What it has for
+// runtimes is left out.
 func MarshalRecommendationJSON(worker string, h *Header, r *Recommendation) ([]byte, error) {
 	var fields map[string]any
 	if err := msgpack.Unmarshal(Append(nil, EncodingMap, *h, r), &fields); err != nil {
 		return nil, fmt.Errorf("telemetry: %w", err) // our own bytes: a bug in the encoder
 	}
+	delete(fields, "decided")
 	fields["worker"] = worker
 	return json.Marshal(fields)
 }

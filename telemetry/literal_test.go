@@ -122,17 +122,17 @@ var literals = []struct {
 			BatchDepth: 4096, LaunchMode: "wave", DispatchGrid: [3]uint32{16, 1, 1}, WorkerGroups: 32, HitCapacity: 2048,
 			ExecutionMode: "jit", Topology: "dense", MemoryBudgetBytes: 1 << 30, QueueLen: 1000, FrontierDensityBps: 2500, MemoryPressureBps: 0,
 			SwitchHeld: true, Changed: false, Heartbeat: false, CommittedOnPublish: true, ValidForMs: 3000,
-			Reasons: []Reason{{Rule: "topology", Threshold: 2500, Value: 2400, Distance: 100, Held: true}}, InFlight: 3}},
-		mapRow: "de0020 a4'kind' ae'recommendation'" + mapHeader + `a8'decision' cd012c b4'answered_incarnation' cf8000000000000000
+			Reasons: []Reason{{Rule: "topology", Threshold: 2500, Value: 2400, Distance: 100, Held: true}}, InFlight: 3, Fenced: true, Decided: []byte{1, 2}}},
+		mapRow: "de0022 a4'kind' ae'recommendation'" + mapHeader + `a8'decision' cd012c b4'answered_incarnation' cf8000000000000000
 			ac'answered_seq' 06 b0'answered_sent_ns' cd03e7 a5'error' a0 b0'workgroup_size_x' 40 a6'groups' 10 ab'claim_chunk' cd0100
 			ab'batch_depth' cd1000 ab'launch_mode' a4'wave' ad'dispatch_grid' 93 10 01 01
 			ad'worker_groups' 20 ac'hit_capacity' cd0800 ae'execution_mode' a3'jit' a8'topology' a5'dense'
 			ba'device_memory_budget_bytes' ce40000000 a9'queue_len' cd03e8 b4'frontier_density_bps' cd09c4
 			b3'memory_pressure_bps' 00 ab'switch_held' c3 a7'changed' c2 a9'heartbeat' c2 b4'committed_on_publish' c3
-			ac'valid_for_ms' cd0bb8 a7'reasons' 91 95 a8'topology' cd09c4 cd0960 64 c3 a9'in_flight' 03`,
-		arrayRow: "dc0027 06" + arrayHeader + `cd012c cf8000000000000000 06 cd03e7 a0 40 10 cd0100 cd1000 a4'wave' c0 93 10 01 01
+			ac'valid_for_ms' cd0bb8 a7'reasons' 91 95 a8'topology' cd09c4 cd0960 64 c3 a9'in_flight' 03 a6'fenced' c3 a7'decided' c4020102`,
+		arrayRow: "dc0029 06" + arrayHeader + `cd012c cf8000000000000000 06 cd03e7 a0 40 10 cd0100 cd1000 a4'wave' c0 93 10 01 01
 			20 cd0800 c0 a3'jit' a5'dense' c0 c0 c0 c0 ce40000000 cd03e8 cd09c4 00 c3 c2 c2 c3 cd0bb8
-			91 95 a8'topology' cd09c4 cd0960 64 c3 c0 03`,
+			91 95 a8'topology' cd09c4 cd0960 64 c3 c0 03 c3 c4020102`,
 	},
 	{
 		want: Record{Header: literalHeader(KindWork), Work: Work{

@@ -59,7 +59,7 @@ func TestNothingOfAnEarlierRecordRemains(t *testing.T) {
 		{"94 03 00 01 01", Priority{}, func() any { return r.Priority }},
 		{"99 04 00 01 01 c0 c0 01 c0 00", Launch{Has: HasLaunch | HasStatus, Launch: 1, OpcodeCounts: []uint32{}, Fingerprint: []byte{}}, func() any { return r.Launch }},
 		{"94 05 00 01 01", Worker{Capabilities: []string{}, Opcodes: []Opcode{}}, func() any { return r.Worker }},
-		{"97 06 00 01 01 c0 c0 01", Recommendation{Decision: 1, Reasons: []Reason{}}, func() any { return r.Recommendation }},
+		{"97 06 00 01 01 c0 c0 01", Recommendation{Decision: 1, Reasons: []Reason{}, Decided: []byte{}}, func() any { return r.Recommendation }},
 		{"98 07 00 01 01 c0 c0 a1'b' 91 92 09 00", Work{Has: HasBatch | HasSlots, Batch: "b", Slots: []Slot{{Opcode: 9}}, Runs: []Run{}}, func() any { return r.Work }},
 		{"99 08 00 01 01 c0 c0 a1'b' 00 00", Done{Batch: "b", Faults: []Fault{}, Results: []uint32{}, Prints: []uint32{}}, func() any { return r.Done }},
 		{"98 09 00 01 01 c0 c0 c0 a1'r'", Rejected{Reason: "r"}, func() any { return r.Rejected }},

@@ -38,6 +38,8 @@ type Recommendation struct {
 	ValidForMs          uint32
 	Reasons             []Reason // at most 16
 	InFlight            uint32   // most launches of the queue under way at a time
+	Fenced              bool     // decision numbers go on across runtimes, and each is decided once
+	Decided             []byte   // of runtimes, which share it: what the next decision builds on; at most MaxDecided bytes, often none
 }
 
 var recommendationSchema = newSchema(KindRecommendation, nil,
@@ -74,6 +76,8 @@ var recommendationSchema = newSchema(KindRecommendation, nil,
 	list[Recommendation]("reasons", event, typeReasons, "-", 0, MaxReasons, func(r *Recommendation) any { return &r.Reasons }),
 	reserved[Recommendation]("reserved_37"), // hit_capacity_reduced
 	u32("in_flight", gauge, "launches", func(r *Recommendation) *uint32 { return &r.InFlight }),
+	flag("fenced", event, func(r *Recommendation) any { return &r.Fenced }),
+	list[Recommendation]("decided", event, typeBytes, "-", 0, MaxDecided, func(r *Recommendation) any { return &r.Decided }),
 )
 
 func (r *Recommendation) rows() rows { return recommendationSchema }

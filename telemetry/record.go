@@ -17,6 +17,7 @@ const (
 	MaxPrints       = 64                  // prints in one done record
 	PrintWords      = 5                   // words of a print: position of the slot in its batch, four arguments
 	MaxReasons      = 16                  // reasons of one recommendation
+	MaxDecided      = 32 << 10            // bytes that a recommendation has for runtimes
 	MaxOpcodes      = 64                  // opcode counts of one launch report
 	MaxCapabilities = 32                  // capabilities of one worker
 	MaxUserOpcodes  = 48                  // operator's opcodes of one worker

@@ -94,19 +94,19 @@ func TestWireDocumentListsTheEnumerations(t *testing.T) {
 }
 
 func TestWireDocumentListsTheLimits(t *testing.T) {
-	tel, work, heap := DefaultTelemetryLimits, DefaultWorkLimits, DefaultHeapLimits
+	tel, advice, work, heap := DefaultTelemetryLimits, DefaultRecommendationLimits, DefaultWorkLimits, DefaultHeapLimits
 	want := ""
 	for _, limit := range []struct {
-		of              string
-		tel, work, heap int
+		of                      string
+		tel, advice, work, heap int
 	}{
-		{"payload, bytes", tel.MaxBytes, work.MaxBytes, heap.MaxBytes},
-		{"records in a payload", tel.MaxRecords, work.MaxRecords, heap.MaxRecords},
-		{"values in a payload", tel.MaxItems, work.MaxItems, heap.MaxItems},
-		{"string or bytes, bytes", tel.MaxString, work.MaxString, heap.MaxString},
-		{"nested containers", tel.MaxDepth, work.MaxDepth, heap.MaxDepth},
+		{"payload, bytes", tel.MaxBytes, advice.MaxBytes, work.MaxBytes, heap.MaxBytes},
+		{"records in a payload", tel.MaxRecords, advice.MaxRecords, work.MaxRecords, heap.MaxRecords},
+		{"values in a payload", tel.MaxItems, advice.MaxItems, work.MaxItems, heap.MaxItems},
+		{"string or bytes, bytes", tel.MaxString, advice.MaxString, work.MaxString, heap.MaxString},
+		{"nested containers", tel.MaxDepth, advice.MaxDepth, work.MaxDepth, heap.MaxDepth},
 	} {
-		want += fmt.Sprintf("| %s | %d | %d | %d |\n", limit.of, limit.tel, limit.work, limit.heap)
+		want += fmt.Sprintf("| %s | %d | %d | %d | %d |\n", limit.of, limit.tel, limit.advice, limit.work, limit.heap)
 	}
 	if got := wireSections(t)["Limits"]; !strings.Contains(got, want) {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -87,8 +87,11 @@ func (c *Conn) subscribe(subject func(worker, queue string) string, worker, queu
 	}
 	to := subject(worker, queue)
 	limits := telemetry.DefaultTelemetryLimits
-	if kind == telemetry.KindDone {
+	switch kind {
+	case telemetry.KindDone:
 		limits = telemetry.DefaultWorkLimits // a result for each of the batch's slots
+	case telemetry.KindRecommendation:
+		limits = telemetry.DefaultRecommendationLimits
 	}
 	var decoder telemetry.Decoder
 	var record telemetry.Record

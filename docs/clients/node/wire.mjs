@@ -29,7 +29,7 @@ export const kinds = {
     "reserved_20", "execution_mode", "topology", "reserved_23", "reserved_24", "reserved_25",
     "reserved_26", "device_memory_budget_bytes", "queue_len", "frontier_density_bps",
     "memory_pressure_bps", "switch_held", "changed", "heartbeat", "committed_on_publish", "valid_for_ms", "reasons",
-    "reserved_37", "in_flight"),
+    "reserved_37", "in_flight", "fenced", "decided"),
   work: kind(7, "batch", "slots", "want_results", "epoch", "deadline_ms", "runs"),
   done: kind(8,
     "batch", "executed", "faulted", "faults", "results", "work_sent_ns", "dropped", "error", "prints", "printed"),

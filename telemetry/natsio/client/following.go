@@ -51,7 +51,8 @@ type following struct {
 //
 // Decision numbers order the recommendations of one incarnation; a lower number with a later clock is of a queue that
 // the runtime forgot, and that began again. Of two incarnations the one that comes is the newer, unless it is the one
-// that was replaced while the advice of its successor holds.
+// that was replaced while the advice of its successor holds. The numbers of fenced recommendations go on across
+// incarnations, so while a fenced one holds they alone say which of two is newer.
 func (k *following) take(now time.Time, name queueName, h *telemetry.Header, r *telemetry.Recommendation) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -61,8 +62,12 @@ func (k *following) take(now time.Time, name queueName, h *telemetry.Header, r *
 		return
 	}
 	known, same := f.Header.Incarnation != 0, f.Header.Incarnation == h.Incarnation
-	repeated := same && r.Decision == f.Recommendation.Decision
+	fenced := r.Fenced && f.Recommendation.Fenced && f.Valid
+	repeated := (same || fenced) && r.Decision == f.Recommendation.Decision
 	switch {
+	case fenced && r.Decision < f.Recommendation.Decision:
+		return
+	case fenced:
 	case same && r.Decision < f.Recommendation.Decision && h.SentNs <= f.Header.SentNs:
 		return
 	case known && !same && h.Incarnation == f.replaced && f.Valid:
@@ -73,7 +78,7 @@ func (k *following) take(now time.Time, name queueName, h *telemetry.Header, r *
 	told := repeated && f.Valid && !k.heartbeats
 	if !repeated {
 		f.Header, f.Recommendation = *h, *r
-		f.Recommendation.Reasons = slices.Clone(r.Reasons)
+		f.Recommendation.Reasons, f.Recommendation.Decided = slices.Clone(r.Reasons), nil
 	}
 	f.Recommendation.Heartbeat = r.Heartbeat
 	f.At, f.Until, f.Valid = now, now.Add(time.Duration(r.ValidForMs)*time.Millisecond), r.ValidForMs > 0

@@ -44,6 +44,40 @@ func TestAFollowerTellsNothingOlderAndWhatExpires(t *testing.T) {
 	}
 }
 
+// Of fenced advice that holds, the number alone says what is newer, whoever decided it.
+func TestFencedAdviceIsOrderedByItsNumbers(t *testing.T) {
+	start := time.Unix(1000, 0)
+	k := following{queues: make(map[queueName]*followed)}
+	for i, c := range []struct {
+		at          time.Duration
+		incarnation uint64
+		sent        int64
+		decision    uint64
+		fenced      bool
+		told        bool
+	}{
+		{0, 1, 100, 7, true, true},
+		{0, 2, 200, 6, true, false},               // overtaken, by another runtime
+		{0, 2, 200, 8, true, true},                // which goes on
+		{0, 1, 90, 9, true, true},                 // and the first one again, at once
+		{0, 2, 210, 9, true, false},               // repeated, by the other
+		{0, 1, 300, 1, true, false},               // nothing begins again
+		{2 * time.Second, 2, 90, 3, true, true},   // unless nothing holds
+		{2 * time.Second, 3, 10, 1, false, true},  // a runtime that is not fenced replaces, as it always did
+		{2 * time.Second, 2, 500, 4, true, false}, // and what it replaced is done with
+	} {
+		now := start.Add(c.at)
+		for _, _, expired := k.update(now); expired; _, _, expired = k.update(now) {
+		}
+		k.take(now, queueName{"w", "q"}, &telemetry.Header{Incarnation: c.incarnation, SentNs: c.sent},
+			&telemetry.Recommendation{Decision: c.decision, ValidForMs: 1000, Fenced: c.fenced, Decided: []byte("x")})
+		a, _, told := k.update(now)
+		if told != c.told || told && (a.Recommendation.Decision != c.decision || a.Recommendation.Decided != nil) {
+			t.Errorf("%d: told %v, %+v", i, told, a)
+		}
+	}
+}
+
 func TestAdviceExpiresInOrderAndOnce(t *testing.T) {
 	start := time.Unix(1000, 0)
 	k := following{queues: make(map[queueName]*followed)}
