@@ -104,6 +104,12 @@ func (s Subjects) Root() string {
 	return s.Prefix
 }
 
+// Store begins the names of the streams and buckets, which hold no dots. Version 1 is not
+// part of it, so that the default prefix gives RINGMASTER.
+func (s Subjects) Store() string {
+	return strings.ToUpper(strings.ReplaceAll(strings.TrimSuffix(s.Root(), ".v1"), ".", "_"))
+}
+
 // of is the subject of a class, with the names of a worker and, unless it is empty, a queue.
 func (s Subjects) of(class SubjectClass, worker, queue string) string {
 	if queue == "" {

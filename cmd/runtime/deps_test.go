@@ -31,6 +31,7 @@ var projectImports = map[string][]string{
 	"telemetry/complaint":                nil,                                               // what goes wrong is logged once a minute, by whoever faces records
 	"telemetry/decisionlog":              {"telemetry", "megakernel/policy"},                // what a decision was made from, as lines
 	"telemetry/natsio":                   {"telemetry", "telemetry/complaint"},              // the bus knows records, not actors
+	"telemetry/access":                   {"telemetry"},                                     // who may do what on the bus, as values
 	"telemetry/natsio/client":            {"telemetry", "telemetry/natsio"},                 // what programs use, without the server
 	"telemetry/natsio/embedded":          nil,                                               // a server, for processes that have none
 	"megakernel/tuner/space":             nil,                                               // what there is to choose from, as data
@@ -145,6 +146,7 @@ var standardBans = map[string][]string{
 	"megakernel/tuner":              {"net", "time", "math/rand", "math/rand/v2"},
 	"ring":                          {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"telemetry":                     {"os", "net", "log/slog"},
+	"telemetry/access":              {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"actors":                        {"os", "net"},
 }
 

@@ -1,40 +1,39 @@
 package natsio
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/access"
 )
 
-// documentedRights starts a server with the configuration of docs/permissions.md.
-func documentedRights(t *testing.T) (worker, submitter Config) {
+// withRights starts a server whose users have the rights of the table, and returns the worker
+// of gpu0 and the submitter of its queue q.
+func withRights(t *testing.T) (worker, submitter Config) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/permissions.md")
+	users, err := (&access.Fleet{Workers: []string{"gpu0"}, Queues: []string{"q"}}).Users()
 	must(t, err)
-	blocks := regexp.MustCompile("(?s)```\n(.*?)```").FindAllStringSubmatch(string(page), -1)
-	if len(blocks) != 1 {
-		t.Fatalf("%d blocks of configuration, want 1", len(blocks))
+	for i := range users {
+		t.Setenv(users[i].Variable(), "secret")
 	}
 	conf := filepath.Join(t.TempDir(), "nats.conf")
-	must(t, os.WriteFile(conf, []byte(blocks[0][1]), 0o600))
+	must(t, os.WriteFile(conf, []byte(access.Conf(users)), 0o600))
 	server := startProcess(t)
 	server.kill()
 	server.args = append(server.args, "-c", conf)
 	server.start()
 	as := func(user string) Config {
-		return fastConfig(strings.Replace(server.url, "//", fmt.Sprintf("//%s:%s@", user, user), 1))
+		return fastConfig(strings.Replace(server.url, "//", "//"+user+":secret@", 1))
 	}
-	return as("worker"), as("submitter")
+	return as("worker-gpu0"), as("submitter-gpu0-q")
 }
 
-// The page has every right that is used, so nothing is refused, and the submitter's end at its queue.
-func TestRightsOfTheDocumentation(t *testing.T) {
-	as, by := documentedRights(t)
+// The table has every right that is used, so nothing is refused, and the submitter's end at its queue.
+func TestRightsOfAWorkerAndASubmitterSuffice(t *testing.T) {
+	as, by := withRights(t)
 	c, client := dial(t, as), dial(t, by)
 
 	// All that a worker does on the bus, as worker.Node has it.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
 )
 
 const (
@@ -29,12 +31,9 @@ const (
 	apiTimeout = 3 * time.Second
 )
 
-// storeName derives the name of a stream or bucket from the subject prefix, since such
-// names hold no dots. Version 1 is not part of the name, so that the default prefix gives
-// RINGMASTER_ and what it holds.
+// storeName is the name of the stream or bucket of what it holds under a prefix.
 func storeName(prefix, holds string) string {
-	name := strings.TrimSuffix(prefix, ".v1")
-	return strings.ToUpper(strings.ReplaceAll(name, ".", "_")) + "_" + holds
+	return telemetry.Subjects{Prefix: prefix}.Store() + "_" + holds
 }
 
 // WorkStream returns the name of the stream of batches.

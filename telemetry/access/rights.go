@@ -1,0 +1,139 @@
+package access
+
+import (
+	"fmt"
+	"strings"
+
+	"ringmaster/telemetry"
+)
+
+// Kind is a kind of user.
+type Kind uint8
+
+// Kinds of users.
+const (
+	Worker     Kind = iota // runs the batches of one worker's queues, and decides for that worker
+	Decider                // decides for workers elsewhere, without a device
+	Publisher              // reports the load of queues
+	Submitter              // sends work to queues, with its data, and learns what became of it
+	Subscriber             // follows the recommendations for queues
+	Operator               // looks at everything, withdraws batches and sees to the streams
+	lastKind   = Operator
+)
+
+var kindNames = [...]string{"worker", "decider", "publisher", "submitter", "subscriber", "operator"}
+
+// String returns the kind in one word.
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return fmt.Sprintf("kind(%d)", uint8(k))
+}
+
+// Kinds are all kinds, in the order of the documentation.
+func Kinds() (all []Kind) {
+	for k := range lastKind + 1 {
+		all = append(all, k)
+	}
+	return all
+}
+
+// ParseKind finds a kind by its name.
+func ParseKind(name string) (Kind, error) {
+	for _, k := range Kinds() {
+		if k.String() == name {
+			return k, nil
+		}
+	}
+	return 0, fmt.Errorf("no kind of user %q; there are %s", name, strings.Join(kindNames[:], ", "))
+}
+
+// Scope is what a user is for. Names are valid tokens, or "*" for all.
+type Scope struct {
+	Subjects telemetry.Subjects
+	Worker   string // nothing to a decider or an operator, which are for all
+	Queue    string // nothing to a worker either, which has all queues of its name
+	Inbox    string // prefix of the user's own inboxes; "" means InboxPrefix, which users share
+	Domain   string // JetStream domain through which the user reaches the streams, or ""
+}
+
+// InboxPrefix begins the inboxes of users that have no prefix of their own. Answers go to no
+// other subjects, so a prefix of a user's own begins with it too.
+const InboxPrefix = "_INBOX"
+
+// Right is one subject that a user may publish, subscribe, or both.
+type Right struct {
+	Subject            string
+	Publish, Subscribe bool
+	Why                string // what goes over the subject
+}
+
+// Of returns the rights of a user, in the order of the table.
+func Of(kind Kind, scope Scope) (rights []Right) {
+	fill := scope.filler(kind)
+	for _, r := range table {
+		right := Right{Subject: fill.Replace(r.subject), Publish: r.publish.has(kind), Subscribe: r.subscribe.has(kind), Why: r.why}
+		if right.Publish || right.Subscribe {
+			rights = append(rights, right)
+		}
+	}
+	return rights
+}
+
+// filler puts what a user is for in the places of the table's subjects.
+func (s Scope) filler(kind Kind) *strings.Replacer {
+	worker, queue := s.Worker, s.Queue
+	switch kind {
+	case Worker:
+		queue = "*"
+	case Decider, Operator:
+		worker, queue = "*", "*"
+	}
+	api, kv := "$JS.API", "$KV"
+	if s.Domain != "" { // the client sends values of a bucket through the domain's API too
+		api, kv = "$JS."+s.Domain+".API", "$JS."+s.Domain+".API.$KV"
+	}
+	inbox := s.Inbox
+	if inbox == "" {
+		inbox = InboxPrefix
+	}
+	return strings.NewReplacer("PREFIX", s.Subjects.Root(), "WORKER", worker, "QUEUE", queue, "OWN", inbox,
+		"STORE", s.Subjects.Store(), "$JS.API", api, "$KV", kv)
+}
+
+// MayPublish reports whether rights allow to publish on a subject.
+func MayPublish(rights []Right, subject string) bool {
+	return allow(rights, subject, func(r *Right) bool { return r.Publish })
+}
+
+// MaySubscribe reports whether rights allow to subscribe a subject, which may have wildcards.
+func MaySubscribe(rights []Right, subject string) bool {
+	return allow(rights, subject, func(r *Right) bool { return r.Subscribe })
+}
+
+func allow(rights []Right, subject string, of func(*Right) bool) bool {
+	for i := range rights {
+		if of(&rights[i]) && covers(rights[i].Subject, subject) {
+			return true
+		}
+	}
+	return false
+}
+
+// covers reports whether every subject that the second names is one that the first names.
+func covers(pattern, subject string) bool {
+	for {
+		p, restOfPattern, more := strings.Cut(pattern, ".")
+		s, restOfSubject, longer := strings.Cut(subject, ".")
+		switch {
+		case p == ">":
+			return true
+		case s == ">" || p != "*" && p != s || more != longer:
+			return false
+		case !more:
+			return true
+		}
+		pattern, subject = restOfPattern, restOfSubject
+	}
+}
