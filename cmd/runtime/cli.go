@@ -35,6 +35,7 @@ type cli struct {
 	Graph   graphCmd   `cmd:"" help:"Run algorithms over graphs, here or on a worker; put graphs there; convert them."`
 	Opcodes opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`
 	Kernel  kernelCmd  `cmd:"" help:"List the kernels, or print the source of one."`
+	Auth    authCmd    `cmd:"" help:"Print permissions for the users of a NATS server, or try whether a server keeps to them."`
 	Doctor  doctorCmd  `cmd:"" help:"Try every way to a GL context and to NATS, and say what is missing."`
 	Version versionCmd `cmd:"" help:"Print version and build information."`
 

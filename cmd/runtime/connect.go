@@ -22,15 +22,19 @@ import (
 type natsFlags struct {
 	URL     string `name:"nats" env:"NATS_URL" placeholder:"URL" help:"NATS server, such as nats://host:4222."`
 	Creds   string `env:"NATS_CREDS" placeholder:"FILE" help:"NATS credentials file."`
+	NKey    string `name:"nkey" env:"NATS_NKEY" placeholder:"FILE" help:"File with the seed of an NKey."`
 	Context string `env:"NATS_CONTEXT" placeholder:"NAME" help:"Context of the nats command."`
+	Inbox   string `name:"inbox-prefix" env:"NATS_INBOX_PREFIX" placeholder:"PREFIX" help:"What subjects of answers begin with, for users that may not subscribe all of _INBOX.>."`
 	Prefix  string `env:"RINGMASTER_PREFIX" default:"ringmaster.v1" help:"Prefix of every subject."`
 }
 
-func (f *natsFlags) given() bool { return f.URL != "" || f.Creds != "" || f.Context != "" }
+func (f *natsFlags) given() bool {
+	return f.URL != "" || f.Creds != "" || f.NKey != "" || f.Context != ""
+}
 
 func (f *natsFlags) config(name string, log *slog.Logger) natsio.Config {
 	cfg := natsio.DefaultConfig()
-	cfg.URL, cfg.Creds, cfg.Context, cfg.Name = f.URL, f.Creds, f.Context, name
+	cfg.URL, cfg.Creds, cfg.NKey, cfg.Context, cfg.Inbox, cfg.Name = f.URL, f.Creds, f.NKey, f.Context, f.Inbox, name
 	cfg.Subjects = telemetry.Subjects{Prefix: f.Prefix}
 	cfg.Logger = log
 	return cfg

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"ringmaster/telemetry"
@@ -16,8 +17,11 @@ type Config struct {
 	URL string
 	// Context is the name of a NATS context, or the absolute path of one.
 	Context string
-	// Creds is the path of a credentials file. Only with URL.
-	Creds string
+	// Creds is the path of a credentials file, NKey that of an NKey's seed. Only with URL.
+	Creds, NKey string
+	// Inbox begins the subjects of answers to this connection, "" for the usual _INBOX or
+	// what the context says. Runtimes answer only where it begins with that.
+	Inbox string
 	// Name is shown in the server's list of connections.
 	Name string
 
@@ -78,7 +82,10 @@ func (c *Config) Validate() error {
 	}
 	demand(c.URL != "" || c.Context != "", "no server: give a URL or a NATS context")
 	demand(c.URL == "" || c.Context == "", "URL and context exclude each other")
-	demand(c.Creds == "" || c.URL != "", "a credentials file goes with a URL; a context names its own")
+	demand(c.Creds == "" && c.NKey == "" || c.URL != "", "a credentials file or an NKey goes with a URL; a context names its own")
+	demand(c.Creds == "" || c.NKey == "", "a credentials file and an NKey exclude each other")
+	demand(c.Inbox == "" || strings.HasPrefix(c.Inbox+".", "_INBOX.") && !strings.ContainsAny(c.Inbox, "*> \t\r\n"),
+		"inbox prefix %q does not begin with _INBOX, where runtimes answer", c.Inbox)
 	demand(c.Subjects.Prefix == "" || telemetry.ValidPrefix(c.Subjects.Prefix),
 		"subject prefix %q is not tokens of [A-Za-z0-9_-] with dots between them", c.Subjects.Prefix)
 	demand(c.Incarnation != 0, "incarnation is 0")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,12 +59,22 @@ func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
 }
 
 func (c *Conn) dial(options []nats.Option) (settings natscontext.Settings, err error) {
+	if c.cfg.Inbox != "" {
+		options = append(options, nats.CustomInboxPrefix(c.cfg.Inbox))
+	}
 	switch {
 	case c.cfg.Context != "":
 		c.nc, settings, err = natscontext.Connect(c.cfg.Context, options...)
 	default:
 		if c.cfg.Creds != "" {
 			options = append(options, nats.UserCredentials(c.cfg.Creds))
+		}
+		if c.cfg.NKey != "" {
+			key, err := nats.NkeyOptionFromSeed(c.cfg.NKey)
+			if err != nil {
+				return settings, fmt.Errorf("%s: %w", c.cfg.NKey, err)
+			}
+			options = append(options, key)
 		}
 		c.nc, err = nats.Connect(c.cfg.URL, options...)
 	}
@@ -122,6 +133,15 @@ func (c *Conn) prefix() string { return c.cfg.Subjects.Root() }
 
 // Subjects returns the subjects that the connection uses.
 func (c *Conn) Subjects() telemetry.Subjects { return c.cfg.Subjects }
+
+// Inbox is what the connection's own subjects of answers begin with.
+func (c *Conn) Inbox() string {
+	one := c.nc.NewInbox()
+	return one[:strings.LastIndexByte(one, '.')]
+}
+
+// Domain is the JetStream domain in which the connection reaches its streams, or "".
+func (c *Conn) Domain() string { return c.js.Options().Domain }
 
 // WaitState returns nil once the connection is in the state, or why it never
 // will be: ctx's error, or ErrClosed.

@@ -1,0 +1,48 @@
+package client
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry/natsio"
+)
+
+// noStream is a stream that must not exist.
+const noStream = "_authcheck"
+
+// TryPublish publishes on each subject a message that is no record, no JSON and not empty,
+// and that no stream stores, and returns why the server refuses to, by subject, where it
+// does. The error wraps that of Flush: the server's answers are then not known.
+func TryPublish(ctx context.Context, conn *natsio.Conn, subjects []string) (refused map[string]error, err error) {
+	for _, subject := range subjects {
+		m := nats.NewMsg(subject)
+		m.Data = []byte("a right is tried; this is no record")
+		m.Header.Set(jetstream.ExpectedStreamHeader, noStream)
+		if err := conn.NATS().PublishMsg(m); err != nil {
+			return nil, fmt.Errorf("publish %s: %w", subject, err)
+		}
+	}
+	if err := conn.Flush(ctx); err != nil {
+		return nil, err
+	}
+	return conn.Denied(), nil
+}
+
+// TrySubscribe subscribes to each subject for a moment; see TryPublish. Refusals are kept by
+// subject alone, so a connection tries one of the two.
+func TrySubscribe(ctx context.Context, conn *natsio.Conn, subjects []string) (refused map[string]error, err error) {
+	for _, subject := range subjects {
+		sub, err := conn.NATS().SubscribeSync(subject)
+		if err != nil {
+			return nil, fmt.Errorf("subscribe %s: %w", subject, err)
+		}
+		defer sub.Unsubscribe() // fails only with the connection, which unsubscribes too
+	}
+	if err := conn.Flush(ctx); err != nil {
+		return nil, err
+	}
+	return conn.Denied(), nil
+}
