@@ -55,7 +55,7 @@ type exitError struct{ code int }
 func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
 // execute parses args, runs the command and returns the exit code: 0 success,
-// 1 failure, 2 wrong usage.
+// 1 failure, 2 wrong usage, 77 a NATS server that refuses the user something.
 func execute(ctx context.Context, args []string, std stdio) int {
 	var c cli
 	exited := -1
@@ -105,14 +105,23 @@ func execute(ctx context.Context, args []string, std stdio) int {
 		return exit.code
 	}
 	fmt.Fprintf(std.err, "ringmaster: %s%s\n", plainLines(err.Error()), adviceOn(err))
+	if errors.Is(err, natsio.ErrLogin) || errors.Is(err, natsio.ErrNotPermitted) {
+		return exitRefused
+	}
 	return 1
 }
+
+// exitRefused is the exit code of a command whose user a NATS server does not let in, or not do what the command
+// does: EX_NOPERM.
+const exitRefused = 77
 
 // adviceOn says what to do about an error of which the bus only says that it is one.
 func adviceOn(err error) string {
 	switch {
 	case errors.Is(err, natsio.ErrNoRuntime):
 		return "\nNobody serves that worker: check that `ringmaster run` is up with a GPU and that --worker, --nats and --prefix are its own."
+	case errors.Is(err, natsio.ErrNotPermitted):
+		return "\n`ringmaster auth check` with the same flags tries all rights, `ringmaster auth template` prints what a user needs."
 	case errors.Is(err, natsio.ErrNoDecisions):
 		return "\n`ringmaster run --decision-log stream` keeps one."
 	}

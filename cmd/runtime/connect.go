@@ -56,27 +56,38 @@ func (f *natsFlags) dial(ctx context.Context, name string, log *slog.Logger) (*n
 		return nil, err
 	}
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, dialPatience)
+	ctx, cancel := conn.Permitted(ctx) // waiting will not change that
 	defer cancel()
-	for ctx.Err() == nil {
-		soon, cancel := context.WithTimeout(ctx, dialPatience/20)
-		err = conn.WaitState(soon, natsio.StateConnected)
-		cancel()
-		if err == nil {
-			return conn, nil
-		}
-		if err = conn.LoginRefused(); err != nil { // waiting will not change that
-			break
-		}
+	patient, cancel := context.WithTimeout(ctx, dialPatience)
+	defer cancel()
+	if conn.WaitState(patient, natsio.StateConnected) == nil {
+		return conn, nil
 	}
 	conn.Close()
-	switch {
-	case errors.Is(err, natsio.ErrLogin):
-		return nil, err
+	switch cause := context.Cause(ctx); {
+	case cause != nil:
+		return nil, cause
 	case f.given():
 		return nil, fmt.Errorf("no NATS server answers within %v; `ringmaster doctor` with the same flags says why", time.Since(begin).Round(time.Second))
 	}
 	return nil, fmt.Errorf("no NATS server answers at %s; start `ringmaster run`, or name a server with --nats or --context", defaultServer)
+}
+
+// with dials and does something on the connection. If the server refuses the user's login meanwhile, or a
+// subject that is not dispensable, the context ends and that is the error.
+func (f *natsFlags) with(ctx context.Context, name string, log *slog.Logger, do func(context.Context, *natsio.Conn) error, dispensable ...string) error {
+	conn, err := f.dial(ctx, name, log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := conn.Permitted(ctx, dispensable...)
+	defer cancel()
+	err = do(ctx, conn)
+	if cause := context.Cause(ctx); errors.Is(cause, natsio.ErrLogin) || errors.Is(cause, natsio.ErrNotPermitted) {
+		return cause
+	}
+	return err
 }
 
 // queueFlags name a queue of a running worker.
@@ -90,8 +101,8 @@ type queueFlags struct {
 // Validate is called by the command line's parser.
 func (f *queueFlags) Validate() error { return validNames(f.Worker, f.Queue) }
 
-// with dials and does something on the connection, bounded by the timeout and ended by a signal.
-func (f *queueFlags) with(ctx context.Context, name string, log *slog.Logger, do func(context.Context, *natsio.Conn) error) error {
+// with is that of natsFlags, bounded by the timeout and ended by a signal.
+func (f *queueFlags) with(ctx context.Context, name string, log *slog.Logger, do func(context.Context, *natsio.Conn) error, dispensable ...string) error {
 	if f.Timeout <= 0 {
 		return fmt.Errorf("--timeout %v: want more than 0", f.Timeout)
 	}
@@ -99,12 +110,7 @@ func (f *queueFlags) with(ctx context.Context, name string, log *slog.Logger, do
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
-	conn, err := f.dial(ctx, name, log)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return do(ctx, conn)
+	return f.natsFlags.with(ctx, name, log, do, dispensable...)
 }
 
 // validNames refuses what cannot be the name of a worker or a queue, and names the flag.

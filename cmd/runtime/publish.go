@@ -44,15 +44,12 @@ func (c *publishCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error
 	if c.Limit < 0 {
 		return fmt.Errorf("--limit %v: want a moment of the trace", c.Limit)
 	}
-	conn, err := c.dial(ctx, "ringmaster publish", log)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if c.Source == "trace" {
-		return c.trace(ctx, conn, std)
-	}
-	return c.lines(ctx, conn, std)
+	return c.with(ctx, "ringmaster publish", log, func(ctx context.Context, conn *natsio.Conn) error {
+		if c.Source == "trace" {
+			return c.trace(ctx, conn, std)
+		}
+		return c.lines(ctx, conn, std)
+	})
 }
 
 // checkSpeed refuses a --speed at which a trace cannot be replayed.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"ringmaster/cmd/runtime/decisions"
+	"ringmaster/telemetry/natsio"
 )
 
 // decisionLogFlags say where decisions are logged for replay.
@@ -49,15 +50,16 @@ func (c *replayCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error 
 		fmt.Fprintln(std.err, "ringmaster: replay: --explain and --policy do not go together")
 		return exitError{2}
 	}
-	source := decisions.FromFile(c.Log, std.in)
 	if c.Stream {
-		conn, err := c.dial(ctx, "ringmaster replay", log)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		source = decisions.FromStream(ctx, conn)
+		return c.with(ctx, "ringmaster replay", log, func(ctx context.Context, conn *natsio.Conn) error {
+			return c.read(decisions.FromStream(ctx, conn), std)
+		})
 	}
+	return c.read(decisions.FromFile(c.Log, std.in), std)
+}
+
+// read replays or explains what a source has.
+func (c *replayCmd) read(source *decisions.Source, std stdio) error {
 	source.Queue = c.Queue
 	defer source.Close()
 	out := bufio.NewWriter(std.out)

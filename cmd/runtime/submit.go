@@ -52,7 +52,13 @@ func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error 
 			return exitError{1}
 		}
 		return nil
-	})
+	}, c.hints()...)
+}
+
+// hints are subjects that a submission goes without: the question whether a worker is there, and word of a batch.
+func (c *submitCmd) hints() []string {
+	names := telemetry.Subjects{Prefix: c.Prefix}
+	return []string{names.Heap(c.Worker, c.Queue), names.Queued(c.Worker, c.Queue)}
 }
 
 // groups reads and checks what the command line asks for.
@@ -105,9 +111,12 @@ func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std std
 		s.name = fmt.Sprintf("%x", s.header.Incarnation)
 	}
 	if !c.Wait {
+		if client.HasWorkStream(ctx, conn, c.Worker, c.Queue) {
+			return s, nil
+		}
 		return s, conn.EnsureWorkStream(ctx)
 	}
-	if s.nobodyServes() {
+	if s.nobodyServes(ctx) {
 		return nil, fmt.Errorf("nothing was submitted, as nobody serves worker %s: check that `ringmaster run` is up with a GPU and that --worker, --nats and --prefix are its own, or submit with --no-wait for a worker to come", c.Worker)
 	}
 	var err error
@@ -121,8 +130,10 @@ func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std std
 const probePatience = 2 * time.Second
 
 // nobodyServes reports whether the server says that no worker of this name has a device.
-func (s *submission) nobodyServes() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), probePatience)
+func (s *submission) nobodyServes(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probePatience)
+	defer cancel()
+	ctx, cancel = s.conn.Permitted(ctx) // who may not ask does not know
 	defer cancel()
 	err := client.Download(ctx, s.conn, s.cmd.Worker, s.cmd.Queue, 0, make([]uint32, 1))
 	return errors.Is(err, natsio.ErrNoRuntime)

@@ -93,7 +93,7 @@ func (s *submission) overdue(ctx context.Context, id string) error {
 		return fmt.Errorf("stopped; batch %s is with worker %s, `ringmaster cancel` withdraws it", id, s.cmd.Worker)
 	}
 	why := "the worker serves: `ringmaster watch` says whether it has a plan for the queue and why not, its log whether launches fail"
-	if s.nobodyServes() {
+	if s.nobodyServes(ctx) {
 		why = "nobody serves the worker any more; when it is back the batch runs"
 	}
 	return fmt.Errorf("no done record of batch %s within %v: %s; `ringmaster cancel --worker %s --queue %s %s` withdraws it",

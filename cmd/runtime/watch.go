@@ -13,6 +13,7 @@ import (
 
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
 )
 
@@ -32,11 +33,11 @@ func (c *watchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if view.table {
 		log = newLogger(&view, levelOf(log), "text") // lines of its own would be drawn over
 	}
-	conn, err := c.dial(ctx, "ringmaster watch", log)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
+	return c.with(ctx, "ringmaster watch", log, func(ctx context.Context, conn *natsio.Conn) error { return c.watch(ctx, conn, &view) })
+}
+
+// watch follows the recommendations until ctx ends or enough came.
+func (c *watchCmd) watch(ctx context.Context, conn *natsio.Conn, view *watchView) error {
 	s, err := client.NewSubscriber(conn, c.Worker, c.Queue, client.SubscriberConfig{Heartbeats: c.JSON && c.Heartbeats})
 	if err != nil {
 		return err

@@ -1,10 +1,13 @@
 package natsio
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -67,7 +70,9 @@ type events struct {
 	since          time.Time
 	lastErr        error
 	lastPermission error
-	denied         map[string]error        // subjects that this connection may not use, and why
+	denied         map[string]error // subjects that this connection may not use, and why
+	refused        map[int]func(subject string, err error)
+	refusedNext    int                     // key of the next in refused
 	untold         map[error]chan struct{} // permission errors that asyncError has not had, and who waits for them
 }
 
@@ -98,26 +103,81 @@ func (e *events) notYetConnected(nc *nats.Conn) {
 	e.log.Warn("nats: no server answers yet, still trying", "servers", len(nc.Servers())) // their URLs may hold passwords
 }
 
-// refusesLogin reports whether a server answers and does not know the user.
-func refusesLogin(err error) bool {
-	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) || errors.Is(err, nats.ErrAuthRevoked)
+// loginError says why a server that answers does not let this user in, or this user the
+// server; it wraps ErrLogin. It is nil for every other error of an attempt to connect.
+func loginError(err error) error {
+	for _, refusal := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
+		if errors.Is(err, refusal) {
+			return fmt.Errorf("%w (%w): check the user, the password or the credentials file", ErrLogin, err)
+		}
+	}
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &certificate):
+		return fmt.Errorf("%w (%w): the server's certificate is not trusted; check its authority, names and dates", ErrLogin, err)
+	case errors.Is(err, nats.ErrTLS), errors.Is(err, nats.ErrSecureConnRequired):
+		return fmt.Errorf("%w (%w): check the certificate and the key of this client", ErrLogin, err)
+	case errors.Is(err, nats.ErrSecureConnWanted):
+		return fmt.Errorf("%w (%w): TLS is asked for, and the server has none", ErrLogin, err)
+	}
+	return nil
 }
 
 // LoginRefused returns why the server does not let this user in, which wraps ErrLogin,
 // or nil. The connection keeps trying, because credentials may be rotated meanwhile.
 func (c *Conn) LoginRefused() error {
 	if err := c.events.login.Load(); err != nil && !c.nc.IsConnected() {
-		return fmt.Errorf("%w (%w): check the user, the password or the credentials file", ErrLogin, *err)
+		return *err
 	}
 	return nil
 }
 
 // attemptFailed hears of every attempt to connect that failed. A server that is away is
 // told of elsewhere.
-func (c *Conn) attemptFailed(nc *nats.Conn, err error) {
-	if refusesLogin(err) {
+func (c *Conn) attemptFailed(_ *nats.Conn, err error) {
+	if err = loginError(err); err != nil {
 		c.events.login.Store(&err)
-		c.complaints.Warn("nats: the server refuses this login: check the user, the password or the credentials file; trying again", "", "", "error", err)
+		c.complaints.Warn("nats: no login; trying again", "", "", "error", err)
+		c.events.tell("", err)
+	}
+}
+
+// Permitted returns a context that ends when the server refuses something to this user: its
+// login, or a subject that is not among the dispensable ones. The cause then wraps ErrLogin
+// or ErrNotPermitted. What was refused before counts too.
+func (c *Conn) Permitted(ctx context.Context, dispensable ...string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	hear := func(subject string, err error) {
+		if !slices.Contains(dispensable, subject) {
+			cancel(err)
+		}
+	}
+	e := &c.events
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	key := e.refusedNext
+	e.refusedNext++
+	if e.refused == nil {
+		e.refused = make(map[int]func(string, error))
+	}
+	e.refused[key] = hear
+	for subject, err := range e.denied {
+		hear(subject, err)
+	}
+	return ctx, func() {
+		cancel(nil)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.refused, key)
+	}
+}
+
+// tell tells those who wait of a refusal.
+func (e *events) tell(subject string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, hear := range e.refused {
+		hear(subject, err)
 	}
 }
 
@@ -219,6 +279,12 @@ const maxDenied = 1 << 12
 
 func (e *events) deny(err error) {
 	subject := deniedSubject(err.Error())
+	act := "publish on"
+	if strings.Contains(err.Error(), "Subscription") {
+		act = "subscribe"
+	}
+	why := fmt.Errorf("%w: this user may not %s %s", ErrNotPermitted, act, subject)
+	defer e.tell(subject, why) // when it is kept: whoever begins to listen meanwhile is told of it too
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lastPermission = err
@@ -226,7 +292,7 @@ func (e *events) deny(err error) {
 		e.denied = make(map[string]error)
 	}
 	if len(e.denied) < maxDenied {
-		e.denied[subject] = fmt.Errorf("%w: %s: %w", ErrNotPermitted, subject, err)
+		e.denied[subject] = why
 	}
 	if told := e.untold[err]; told != nil {
 		delete(e.untold, err)

@@ -45,6 +45,10 @@ func Probe(ctx context.Context, cfg Config) (Report, error) {
 		patience = max(10*time.Millisecond, min(patience, time.Until(until)))
 	}
 	c, err := connect(cfg, nats.NoReconnect(), nats.Timeout(patience))
+	if refused := loginError(err); refused != nil {
+		r.miss("%s: %v", cfg.server(), refused)
+		return r, nil
+	}
 	if err != nil {
 		r.miss("no NATS server at %s: %v; start one (nats-server -js), or leave the address out for the embedded one", cfg.server(), err)
 		return r, nil
@@ -71,7 +75,13 @@ func Probe(ctx context.Context, cfg Config) (Report, error) {
 func (r *Report) probeJetStream(ctx context.Context, c *Conn) {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
+	ctx, cancel = c.Permitted(ctx)
+	defer cancel()
 	account, err := c.js.AccountInfo(ctx)
+	if cause := context.Cause(ctx); errors.Is(cause, ErrNotPermitted) {
+		r.miss("%v; whoever runs or looks after a worker needs it, publishers and subscribers do not", cause)
+		return
+	}
 	if err != nil {
 		r.miss("no JetStream, so no work can be submitted: %v; start the server with -js, or enable it for the account", err)
 		return
@@ -87,7 +97,10 @@ func (r *Report) probeJetStream(ctx context.Context, c *Conn) {
 	case errors.Is(err, jetstream.ErrStreamNotFound) && account.Limits.MaxStore >= 0:
 		r.probeSpace(c.WorkStream(), account.Limits.MaxStore-int64(max(account.Store, account.ReservedStore)))
 	case !errors.Is(err, jetstream.ErrStreamNotFound): // a missing one is created on first use
-		r.miss("the stream %s cannot be looked up: %v; the user needs the JetStream API", c.WorkStream(), err)
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		r.miss("the stream %s cannot be looked up: %v", c.WorkStream(), err)
 	}
 }
 

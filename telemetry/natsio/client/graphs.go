@@ -44,13 +44,20 @@ func LoadGraph(ctx context.Context, conn *natsio.Conn, worker, queue, name strin
 		return err
 	}
 	_, err := AskGraphs(ctx, conn, worker, queue, &telemetry.GraphRequest{Ask: telemetry.GraphLoad, Name: name, Object: object, Directed: o.Directed, Loops: o.Loops})
-	if err == nil {
-		return nil // the worker has deleted the file
+	if err == nil || refused(ctx) {
+		return err // the worker has deleted the file, or it expires
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanPatience)
 	defer cancel()
 	_ = conn.DropGraph(ctx, object) // it expires anyway
 	return err
+}
+
+// refused reports whether ctx ended because the server refuses the user something: another request
+// would fail the same way.
+func refused(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, natsio.ErrNotPermitted) || errors.Is(cause, natsio.ErrLogin)
 }
 
 // cleanPatience is how long a requester that gives up waits for what it left to be cleaned up.
@@ -62,7 +69,7 @@ func RunGraph(ctx context.Context, conn *natsio.Conn, worker, queue string, requ
 	run := *request
 	run.Ask, run.Result = telemetry.GraphRun, 1+rand.Uint64N(math.MaxUint64)
 	answer, err := AskGraphs(ctx, conn, worker, queue, &run)
-	if err == nil || ctx.Err() == nil {
+	if err == nil || ctx.Err() == nil || refused(ctx) {
 		return answer, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanPatience)

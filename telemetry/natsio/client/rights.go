@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go"
@@ -12,6 +13,16 @@ import (
 
 // noStream is a stream that must not exist.
 const noStream = "_authcheck"
+
+// HasWorkStream reports whether a stream takes batches of a queue. It asks with a message that
+// no stream stores, and so takes no right but to submit.
+func HasWorkStream(ctx context.Context, conn *natsio.Conn, worker, queue string) bool {
+	m := nats.NewMsg(conn.Subjects().Work(worker, queue))
+	m.Header.Set(jetstream.ExpectedStreamHeader, noStream)
+	_, err := conn.JetStream().PublishMsg(ctx, m, ownRetries)
+	var answer *jetstream.APIError
+	return errors.As(err, &answer)
+}
 
 // TryPublish publishes on each subject a message that is no record, no JSON and not empty,
 // and that no stream stores, and returns why the server refuses to, by subject, where it

@@ -1,0 +1,79 @@
+//go:build cgo
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Every command does its work as a user of its kind, and no user tries what it may not.
+func TestEveryCommandWorksWithTheRightsOfItsKind(t *testing.T) {
+	requireGL(t)
+	g := guard(t, asPrinted, "--queue", "q")
+	s := g.serve(t, "worker-w1", "--done-stream", "--decision-log", "stream")
+	dir := t.TempDir()
+	words, edges := filepath.Join(dir, "words"), filepath.Join(dir, "edges")
+	for file, text := range map[string]string{words: "1 2 3 4\n", edges: "0 1\n1 2\n"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watched := make(chan outcome, 1)
+	go func() {
+		watched <- g.do(t, "subscriber-w1-q", "", "watch", "--json", "--count", "1", "--worker", "w1", "--queue", "q")
+	}()
+	for len(watched) == 0 { // the watcher's subscription may come later
+		if got := g.do(t, "publisher-w1-q", `{"kind":"queue","queue_len":64}`, "publish", "--worker", "w1", "--queue", "q", "--take-over"); got.code != 0 {
+			t.Fatalf("publish: exit code %d, %s", got.code, got.err)
+		}
+	}
+	if got := <-watched; got.code != 0 || !strings.Contains(got.stdout, `"recommendation"`) {
+		t.Errorf("watch: exit code %d, %s%s", got.code, got.stdout, got.err)
+	}
+	queue := []string{"--worker", "w1", "--queue", "q"}
+	for _, c := range []struct{ user, command string }{
+		{"submitter-w1-q", "heap upload 0:" + words + ":u32"},
+		{"submitter-w1-q", "heap download 0:4"},
+		{"submitter-w1-q", "submit --slots load,a0=0 --batch b1"},
+		{"submitter-w1-q", "submit --slots nop --batch b2 --no-wait"},
+		{"submitter-w1-q", "graph load g " + edges},
+		{"submitter-w1-q", "graph list"},
+		{"submitter-w1-q", "graph run bfs g --source 0"},
+		{"submitter-w1-q", "graph drop g"},
+		{"submitter-w1-q", "cancel b3"},
+		{"operator", "cancel b4"},
+		{"operator", "graph list"},
+	} {
+		args := append(strings.Fields(c.command), queue...)
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], ",", " ")
+		}
+		if got := g.do(t, c.user, "", args...); got.code != 0 {
+			t.Errorf("%s: exit code %d, %s%s", c.command, got.code, got.stdout, got.err)
+		}
+	}
+	for _, user := range []string{"worker-w1", "operator"} {
+		if got := g.do(t, user, "", "doctor", "--no-gpu"); got.code != 0 {
+			t.Errorf("doctor as %s: exit code %d, %s", user, got.code, got.stdout)
+		}
+	}
+	if code := s.stop(); code != 0 { // which writes what is left of the decision log
+		t.Errorf("run ended with exit code %d", code)
+	}
+	if got := g.do(t, "operator", "", "replay", "--stream"); got.code != 0 {
+		t.Errorf("replay: exit code %d, %s%s", got.code, got.stdout, got.err)
+	}
+	d := g.serve(t, "decider", "--no-gpu")
+	if got := g.do(t, "publisher-w1-q", `{"kind":"queue","queue_len":64}`, "publish", "--worker", "w1", "--queue", "q", "--take-over"); got.code != 0 {
+		t.Errorf("publish to a decider: exit code %d, %s", got.code, got.err)
+	}
+	if code := d.stop(); code != 0 {
+		t.Errorf("run --no-gpu ended with exit code %d", code)
+	}
+	for _, line := range g.log.seen() {
+		t.Errorf("the server says: %s", line)
+	}
+}
