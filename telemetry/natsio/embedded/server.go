@@ -112,6 +112,9 @@ func (s *Server) start(cfg Config, store string, log *serverLog) error {
 		StoreDir:               store,
 		JetStreamMaxStore:      maxStore,
 		DisableJetStreamBanner: true,
+		// A subscriber that does not read loses messages. Else the server would make
+		// whoever publishes to it wait, and everything of theirs with it.
+		NoFastProducerStall: true,
 	})
 	if err != nil {
 		return fmt.Errorf("NATS server: %w", err)
