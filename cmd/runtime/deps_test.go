@@ -67,7 +67,8 @@ var projectImports = map[string][]string{
 	"megakernel/calibration":        {"megakernel/gpu"},                                                                                                                                                                                                                                                                                      // what a driver does not tell is measured
 	"megakernel/faultgl":            {"megakernel/gpu"},                                                                                                                                                                                                                                                                                      // a device that fails on purpose
 	"bench/edgework":                {"megakernel/policy"},                                                                                                                                                                                                                                                                                   // the yardstick of the topology rules, without a device
-	"actors":                        {"megakernel/policy", "megakernel/tuner/session", "telemetry", "telemetry/complaint"},                                                                                                                                                                                                                   // state and routing only
+	"actors":                        {"actors/fence", "megakernel/policy", "megakernel/tuner/session", "telemetry", "telemetry/complaint", "telemetry/decisionlog"},                                                                                                                                                                          // state and routing only
+	"actors/fence":                  nil,                                                                                                                                                                                                                                                                                                     // a protocol as values
 	"megakernel/kernelcache":        {"megakernel/gpu", "megakernel/kernelcache/disk"},                                                                                                                                                                                                                                                       // programs of any kind, by a key of the caller
 	"megakernel/kernelcache/hotset": {"megakernel/kernel"},                                                                                                                                                                                                                                                                                   // promotion is a function of values
 	"megakernel/kernelcache/disk":   nil,                                                                                                                                                                                                                                                                                                     // files of bytes, whatever made them
@@ -118,7 +119,7 @@ var externalOwners = []struct {
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},
 	{"github.com/pelletier/go-toml", []string{"megakernel/tuner/cache"}, "one file of people's size is TOML"},
 	{"github.com/google/renameio", []string{"megakernel/calibration", "megakernel/kernelcache/disk", "megakernel/tuner/cache"}, "files that are replaced whole"},
-	{"github.com/zeebo/blake3", []string{"megakernel/kernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime/tuned", "cmd/runtime/worker"}, "fingerprints"},
+	{"github.com/zeebo/blake3", []string{"megakernel/kernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime/tuned", "cmd/runtime/worker", "telemetry/decisionlog"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime", "bench"}, "flags belong to commands"},
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
 	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
@@ -146,6 +147,7 @@ var standardBans = map[string][]string{
 	"megakernel/tuner/live":         {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner":              {"net", "time", "math/rand", "math/rand/v2"},
 	"ring":                          {"os", "net", "time", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"actors/fence":                  {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"telemetry":                     {"os", "net", "log/slog"},
 	"telemetry/access":              {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"actors":                        {"os", "net"},
