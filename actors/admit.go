@@ -223,14 +223,15 @@ func (w *workerActor) abandon() {
 // cancellation asks for a batch to be withdrawn. answer is called exactly once.
 type cancellation struct {
 	key    batchKey
+	known  bool // its queue is
 	answer func(found telemetry.CancelFound, slots int, err error)
 }
 
 // Cancel withdraws a batch of a queue from the engine of its local worker. answer
 // is called exactly once, from any goroutine, possibly before Cancel returns, with
 // what was found and how many slots have been dropped so far. A batch that has
-// not arrived is remembered for an hour, and does not run if it arrives, unless too
-// many are remembered already. The done record of the batch says what became of it.
+// not arrived is remembered for an hour, and does not run if it arrives, unless the
+// queue's share of what can be remembered is used up. The done record of the batch says what became of it.
 // Canceling does not make an unknown queue known.
 func (s *System) Cancel(worker, queue, batch string, answer func(found telemetry.CancelFound, slots int, err error)) {
 	if err := s.cancel(worker, queue, batch, answer); err != nil {
@@ -248,7 +249,8 @@ func (s *System) cancel(worker, queue, batch string, answer func(telemetry.Cance
 	if d == nil || d.worker.Load() == nil {
 		return fmt.Errorf("%w: %s", ErrNoEngine, worker)
 	}
-	if s.closed.Load() || !d.worker.Load().post(&cancellation{batchKey{queue, batch}, answer}) {
+	known := d.families[queue] != nil
+	if s.closed.Load() || !d.worker.Load().post(&cancellation{batchKey{queue, batch}, known, answer}) {
 		return ErrClosed
 	}
 	return nil
@@ -262,7 +264,7 @@ func (w *workerActor) cancel(c *cancellation) {
 	}
 	l := w.lanes[c.key.queue]
 	if l == nil || l.open[c.key.id] == nil {
-		c.answer(telemetry.CancelUnseen, 0, w.tombstones.add(c.key, time.Now()))
+		c.answer(telemetry.CancelUnseen, 0, w.tombstones.add(c.key, c.known, time.Now()))
 		return
 	}
 	out := w.engine.Cancel(c.key.queue, c.key.id)

@@ -194,9 +194,12 @@ func (b *batch) join(again *batch) {
 
 // Bounds of what a worker remembers of batches that were canceled before they came.
 const (
-	maxTombstones      = 1 << 14 // of all queues
+	maxTombstones      = 1 << 16 // of all queues; a queue has no more than a quarter of what the others leave
 	maxQueueTombstones = 1 << 10 // of one queue
-	tombstoneHold      = time.Hour
+	// ownTombstones are left to each queue that is known to the system, however many all have. Names
+	// that occur in cancellations alone are as many as somebody likes, and have no such claim.
+	ownTombstones = 16
+	tombstoneHold = time.Hour
 )
 
 // tombstones are the batches that will not run if they come. Nobody's cancellation
@@ -216,14 +219,19 @@ func newTombstones() *tombstones {
 	return &tombstones{byKey: make(map[batchKey]*list.Element), byQueue: make(map[string]int)}
 }
 
-// add remembers a batch for tombstoneHold from now on.
-func (t *tombstones) add(key batchKey, now time.Time) error {
+// add remembers a batch for tombstoneHold from now on. known says that its queue is.
+func (t *tombstones) add(key batchKey, known bool, now time.Time) error {
 	t.expire(now)
 	if e := t.byKey[key]; e != nil {
 		t.remove(e)
 	}
-	if t.byQueue[key.queue] >= maxQueueTombstones || t.order.Len() >= maxTombstones {
-		return fmt.Errorf("%w: %d of the queue, %d of all; each is kept for %v", ErrCancellations, t.byQueue[key.queue], t.order.Len(), tombstoneHold)
+	n := t.byQueue[key.queue]
+	most := min(maxQueueTombstones, (maxTombstones-(t.order.Len()-n))/4)
+	if known {
+		most = max(most, ownTombstones)
+	}
+	if n >= most {
+		return fmt.Errorf("%w: %d of the queue, %d of all; each is kept for %v", ErrCancellations, n, t.order.Len(), tombstoneHold)
 	}
 	t.byKey[key] = t.order.PushBack(tombstone{key, now.Add(tombstoneHold)})
 	t.byQueue[key.queue]++
