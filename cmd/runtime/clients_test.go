@@ -122,7 +122,7 @@ var everyField = telemetry.Recommendation{
 	DispatchGrid: [3]uint32{10, 11, 12}, WorkerGroups: 13, HitCapacity: 1<<32 - 1, ExecutionMode: "m",
 	Topology: "t", MemoryBudgetBytes: 1 << 53, QueueLen: 16,
 	FrontierDensityBps: 17, MemoryPressureBps: 18, Changed: true, ValidForMs: 1,
-	Reasons: []telemetry.Reason{{Rule: "r", Threshold: 1 << 62, Value: 19, Distance: 20, Held: true}}, InFlight: 21,
+	Reasons: []telemetry.Reason{{Rule: "r", Threshold: 1 << 62, Value: 19, Distance: 20, Held: true}}, InFlight: 21, Fenced: true, Decided: []byte{22},
 }
 
 // subscriberReads compares what the subscriber prints of everyField with the
@@ -155,7 +155,7 @@ func subscriberReads(t *testing.T, dir string, encoding telemetry.Encoding) {
 		t.Errorf("encoding %d: dropped %v", encoding, expired)
 	}
 	c.terminate()
-	want := goJSON(t, &telemetry.Header{Incarnation: cfg.Incarnation, Seq: 1, Queue: "q"})
+	want := goJSON(t, &telemetry.Header{Minor: telemetry.Minor, Incarnation: cfg.Incarnation, Seq: 1, Queue: "q"})
 	want["sent_ns"] = got["sent_ns"] // the clock's
 	for name := range got {
 		if a, b := flat(got[name]), flat(want[name]); a != b {

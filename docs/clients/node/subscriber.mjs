@@ -14,11 +14,13 @@ const { server, prefix, worker, queue } = parseFlags("subscriber");
 let current; // the recommendation that holds
 let expiry; // the timer that ends it
 
-function take(recommendation) {
+function take({ decided, ...recommendation }) { // decided is for runtimes
+  const fenced = current?.fenced && recommendation.fenced; // then numbers go on across runtimes
+  if (fenced && recommendation.decision < current.decision) return; // an old one that came late
   // The time counts from the arrival: clocks of two machines need not agree.
   clearTimeout(expiry);
   expiry = setTimeout(expire, recommendation.valid_for_ms);
-  const repeated = current?.incarnation === recommendation.incarnation && current.decision === recommendation.decision;
+  const repeated = (fenced || current?.incarnation === recommendation.incarnation) && current.decision === recommendation.decision;
   current = recommendation;
   if (!repeated) console.log(toJSON({ ...recommendation, worker, queue }));
 }
