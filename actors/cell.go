@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"ringmaster/actors/order"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
@@ -34,7 +35,7 @@ const (
 type cell struct {
 	mu sync.Mutex
 
-	sources [4]source // of queue, graph, priority and launch records
+	sources [4]order.Source // of queue, graph, priority and launch records
 	queue   telemetry.Queue
 	records SequenceRange // triggers since the last take
 
@@ -207,7 +208,7 @@ func (c *cell) measured() bool {
 }
 
 // source returns the ordering of one kind.
-func (c *cell) source(k telemetry.Kind) *source {
+func (c *cell) source(k telemetry.Kind) *order.Source {
 	return &c.sources[k-telemetry.KindQueue]
 }
 

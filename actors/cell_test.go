@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/actors/order"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 )
@@ -151,9 +152,9 @@ func TestCellRefusesWhatIsNotNewer(t *testing.T) {
 		record *telemetry.Record
 		want   error
 	}{
-		{"duplicate", queueRecord(8, 5, 1), ErrStale},
-		{"older", queueRecord(8, 4, 1), ErrStale},
-		{"another publisher", queueRecord(7, 100, 1), ErrLive},
+		{"duplicate", queueRecord(8, 5, 1), order.ErrStale},
+		{"older", queueRecord(8, 4, 1), order.ErrStale},
+		{"another publisher", queueRecord(7, 100, 1), order.ErrLive},
 		{"rewound counter", func() *telemetry.Record {
 			r := queueRecord(8, 6, 1)
 			r.Queue.RequeueCount = 4

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"ringmaster/actors/order"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
@@ -36,7 +37,7 @@ type device struct {
 	memory session.Memory
 
 	mu     sync.Mutex
-	source announcer
+	source order.Announcer
 	author uint64 // incarnation whose launches are reported, 0 if none
 }
 
@@ -67,7 +68,7 @@ func (d *device) unknown() error {
 func (d *device) announce(h *telemetry.Header, w *telemetry.Worker) (changed bool, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	fresh, err := d.source.accept(h)
+	fresh, err := d.source.Accept(h)
 	if err != nil {
 		return false, err
 	}

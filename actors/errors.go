@@ -13,13 +13,6 @@ var (
 	ErrQueueLimit = errors.New("too many queues")
 	// ErrWorkerLimit says that maxWorkers workers are known.
 	ErrWorkerLimit = errors.New("too many workers")
-	// ErrStale says that a record is not newer than what its publisher already sent.
-	ErrStale = errors.New("stale sequence number")
-	// ErrLive says that another publisher reports the queue: the record's incarnation
-	// may follow when that one is silent, or at once with take_over in the record.
-	ErrLive = errors.New("another publisher reports this queue")
-	// ErrRetired says that a newer announcement has replaced the worker's incarnation.
-	ErrRetired = errors.New("retired incarnation")
 	// ErrRewind says that a cumulative counter went backwards within an incarnation.
 	ErrRewind = errors.New("counter went backwards")
 	// ErrName says that a worker or queue name is not 1..64 of [A-Za-z0-9_-].

@@ -63,8 +63,8 @@ func anyLandings(t *rapid.T) {
 	// The last launches worked, so what they were decided with is committed, and
 	// nothing that a failure took back is left.
 	topology, plan := &f.queue.topology, &f.queue.policy
-	if topology.committed.decision != plan.committed.decision || plan.committed.decision > plan.issued.decision {
-		t.Fatalf("committed at %d and %d, issued at %d", topology.committed.decision, plan.committed.decision, plan.issued.decision)
+	if topology.Committed.Decision != plan.Committed.Decision || plan.Committed.Decision > plan.Issued.Decision {
+		t.Fatalf("committed at %d and %d, issued at %d", topology.Committed.Decision, plan.Committed.Decision, plan.Issued.Decision)
 	}
 }
 

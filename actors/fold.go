@@ -96,7 +96,7 @@ func (c *cell) foldQueue(h *telemetry.Header, q *telemetry.Queue, at time.Time) 
 // acceptQueue takes a queue record's place in the order and adds the growth of its cumulative
 // counters, which a new incarnation counts from 0. A record that is refused changes nothing.
 func (c *cell) acceptQueue(h *telemetry.Header, q *telemetry.Queue, at time.Time) error {
-	fresh, err := c.source(h.Kind).check(h, q.TakeOver, at)
+	fresh, err := c.source(h.Kind).Check(h, q.TakeOver, at)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *cell) note(h *telemetry.Header) {
 
 // trigger asks for a decision if the queue is known; c.mu is held.
 func (c *cell) trigger() wakes {
-	if !c.source(telemetry.KindQueue).known() && !c.hasBacklog && !c.walked {
+	if !c.source(telemetry.KindQueue).Known() && !c.hasBacklog && !c.walked {
 		return 0
 	}
 	if c.dirty {
@@ -171,7 +171,7 @@ func (c *cell) countHits(fresh bool) {
 // accept checks that a record is in order and notes it as the newest, or refuses it. It
 // says whether the record starts a new incarnation.
 func (c *cell) accept(h *telemetry.Header, takeOver bool, at time.Time) (fresh bool, err error) {
-	if fresh, err = c.source(h.Kind).check(h, takeOver, at); err == nil {
+	if fresh, err = c.source(h.Kind).Check(h, takeOver, at); err == nil {
 		c.advance(h, fresh, at)
 	}
 	return fresh, err
@@ -181,20 +181,20 @@ func (c *cell) accept(h *telemetry.Header, takeOver bool, at time.Time) (fresh b
 func (c *cell) advance(h *telemetry.Header, fresh bool, at time.Time) {
 	src := c.source(h.Kind)
 	if fresh {
-		c.forget(h.Kind, src.incarnation)
+		c.forget(h.Kind, src.Incarnation)
 	}
-	src.accept(h, at)
+	src.Accept(h, at)
 }
 
 // forget drops the gauges of a replaced publisher: those of the kind in which
 // it was replaced, and those of the other kind it had published, because a
 // publisher restarts as a whole. It stays welcome in the other kinds.
 func (c *cell) forget(kind telemetry.Kind, replaced uint64) {
-	if kind == telemetry.KindQueue || kind == telemetry.KindGraph && c.source(telemetry.KindQueue).publishedBy(replaced) {
+	if kind == telemetry.KindQueue || kind == telemetry.KindGraph && c.source(telemetry.KindQueue).PublishedBy(replaced) {
 		c.queue = telemetry.Queue{}
 		c.target.Store(0)
 	}
-	if kind == telemetry.KindGraph || kind == telemetry.KindQueue && c.source(telemetry.KindGraph).publishedBy(replaced) {
+	if kind == telemetry.KindGraph || kind == telemetry.KindQueue && c.source(telemetry.KindGraph).PublishedBy(replaced) {
 		c.graph = telemetry.Graph{}
 	}
 	if kind == telemetry.KindPriority {

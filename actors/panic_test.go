@@ -144,7 +144,7 @@ func knowledge(r *runner) string {
 			line += fmt.Sprintf(" answers %d: len %d %v %v %dx%d %q", s.Records.Last, s.Request.QueueLen, s.Plan.Topology, s.Plan.Mode, s.Plan.WorkgroupSizeX, s.Plan.DispatchGrid[0], s.reason)
 		}
 		topology, plan := &f.queue.topology, &f.queue.policy
-		line += fmt.Sprintf(" issued %v %v committed %v %v tuned %v", topology.issued.state, plan.issued.state, topology.committed.state, plan.committed.state, f.suggested.Load())
+		line += fmt.Sprintf(" issued %v %v committed %v %v tuned %v", topology.Issued.State, plan.Issued.State, topology.Committed.State, plan.Committed.State, f.suggested.Load())
 		if f.tuner.session != nil {
 			line += fmt.Sprintf(" view %v", f.tuner.session.View())
 		}

@@ -3,6 +3,7 @@ package actors
 import (
 	"time"
 
+	"ringmaster/actors/stage"
 	"ringmaster/megakernel/policy"
 )
 
@@ -15,7 +16,7 @@ type queueActor struct {
 	number   uint64 // of the last decision
 	topology topologyStage
 	policy   policyStage
-	recent   recentDecisions
+	recent   stage.Recent
 	outcomes []outcome // reused between looks at the cell
 	slotsAt  time.Time // when records said last that a queue elsewhere has slots; zero: it counts as without work
 }
@@ -23,12 +24,12 @@ type queueActor struct {
 // topologyStage remembers how launches walk: the topology that was issued and
 // the one that was committed.
 type topologyStage struct {
-	hysteresis[policy.TopologyState]
+	stage.Hysteresis[policy.TopologyState]
 }
 
 // policyStage remembers the plan that was issued and the one that was committed.
 type policyStage struct {
-	hysteresis[policy.PlanState]
+	stage.Hysteresis[policy.PlanState]
 	unannounced bool // a changed plan that no recommendation has announced yet
 }
 
@@ -57,7 +58,7 @@ func (a *queueActor) decide() {
 	d := a.make(&view, device)
 	if !device.local {
 		a.hasSlots(d.Request.QueueLen > 0)
-		a.recent.add(d.Decision, d.After)
+		a.recent.Add(d.Decision, d.After)
 		a.looked.Store(max(d.look, a.looked.Load())) // one recommendation asks for it
 	}
 	a.cell.count(d.count)
@@ -76,15 +77,15 @@ func (a *queueActor) make(v *view, device *deviceView) *decision {
 	a.number++
 	d := &decision{commitOnPublish: device.known && !device.local && !device.reporting}
 	d.Worker, d.Queue, d.Decision, d.Records = a.device.name, a.name, a.number, v.records
-	d.Before = policy.State{Topology: a.topology.issued.state, Plan: a.policy.issued.state}
+	d.Before = policy.State{Topology: a.topology.Issued.State, Plan: a.policy.Issued.State}
 	d.After = d.Before
 	d.Request = requestOf(v, device)
 	d.slots, d.look = a.ask(&d.Request, &d.Before.Plan)
 	cfg := &a.system.cfg
 	if device.known {
 		d.Plan, d.After, d.hold, d.Err = cfg.decide(a.name, &d.Request, d.Before)
-		a.topology.issue(d.Decision, d.After.Topology, d.commitOnPublish)
-		a.policy.issue(d.Decision, d.After.Plan, d.commitOnPublish)
+		a.topology.Issue(d.Decision, d.After.Topology, d.commitOnPublish)
+		a.policy.Issue(d.Decision, d.After.Plan, d.commitOnPublish)
 	} else {
 		d.Err = a.device.unknown()
 	}
@@ -164,8 +165,8 @@ func (d *decision) count(n *Counts) {
 // decision launches nothing by itself and takes nothing back, so it causes no further
 // one.
 func (a *queueActor) settle(m *settled) {
-	topology := a.topology.settle(m.decision, m.ok, m.state.Topology)
-	plan := a.policy.settle(m.decision, m.ok, m.state.Plan)
+	topology := a.topology.Settle(m.decision, m.ok, m.state.Topology)
+	plan := a.policy.Settle(m.decision, m.ok, m.state.Plan)
 	if topology || plan {
 		a.dispatch(a.cell.requestDecision())
 	}
@@ -176,7 +177,7 @@ func (a *queueActor) commit() {
 	a.outcomes = a.cell.takeOutcomes(a.outcomes[:0])
 	a.hasSlots(len(a.outcomes) > 0)
 	for _, o := range a.outcomes {
-		if state, ok := a.recent.find(o.decision); ok {
+		if state, ok := a.recent.Find(o.decision); ok {
 			a.settle(&settled{launch: o.launch, decision: o.decision, ok: o.ok, state: state})
 		}
 	}
