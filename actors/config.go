@@ -22,6 +22,13 @@ type Config struct {
 	// OnDecision, if set, receives the input of every decision, on the actor
 	// that made it: it must be quick and may be called concurrently.
 	OnDecision func(DecisionInput)
+	// Store, if set, is where decisions count: one holds when it is stored. Nil: when it is made.
+	Store Store
+	// Software is the version of this process, for those who read the store.
+	Software string
+	// Owns, if set, says whether this process decides for a worker now. It is asked before each
+	// decision and must be quick; Reconsider tells that an answer may have changed. Nil: for all.
+	Owns func(worker string) bool
 	// Decider, if set, makes the plans in place of policy.Decide: for programs that compare
 	// decisions. Nothing that serves sets it.
 	Decider Decider

@@ -68,3 +68,17 @@ type Report struct {
 
 	LeaseRefused bool // the plan had the launch on the lease, which did not take its slots
 }
+
+// Store keeps decisions where all processes that may decide see them: a stream, whose server
+// compares and sets. Calls never block.
+type Store interface {
+	// Write stores a decision of a queue as the successor of the message with a sequence, 0 for
+	// none; r.Decided has what the next decision builds on. Once it is stored, it goes to
+	// subscribers and to every address in replies. r may be reused after the call returns. done
+	// is called exactly once, from any goroutine, with the message's sequence if it is stored;
+	// it never takes longer than a second.
+	Write(worker, queue string, expect uint64, r *telemetry.Recommendation, replies []string, done func(sequence uint64, how telemetry.Written))
+	// Last reads a queue's newest message from the stream's leader. done is called exactly
+	// once, from any goroutine: with nil and no error if there is none.
+	Last(worker, queue string, done func(m *telemetry.Stored, err error))
+}
