@@ -49,9 +49,13 @@ func TestACommandThatLacksOneRightSaysWhich(t *testing.T) {
 	if err := os.WriteFile(edges, []byte("0 1\n1 2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if got := g.do(t, "submitter-w1-q", "", "heap", "upload", "0:"+edges+":u32", "--worker", "w1", "--queue", "q"); got.code != 0 {
+		t.Fatalf("heap upload: exit code %d, %s", got.code, got.err)
+	}
 	const record = `{"kind":"queue","queue_len":64,"take_over":true}`
 	for { // until there is something to watch, and to replay
-		if got := g.do(t, "publisher-w1-q", record, "publish", "--worker", "w1", "--queue", "q"); got.code == 0 {
+		published := g.do(t, "publisher-w1-q", record, "publish", "--worker", "w1", "--queue", "q")
+		if published.code == 0 && g.do(t, "operator", "", "replay", "--stream").code == 0 {
 			break
 		}
 	}
