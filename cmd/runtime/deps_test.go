@@ -86,7 +86,7 @@ var projectImports = map[string][]string{
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
 	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
-		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio"}, // what serves, from plain values
+		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/ownership"}, // what serves, from plain values
 	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "megakernel/graph", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/policy", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client"}, // recorded load, on a worker
 	"cmd/runtime/demo/trace": {"megakernel/graph"},                                                                                                                                                                                                                               // bundled data and its mapping
 	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
@@ -100,6 +100,8 @@ var projectImports = map[string][]string{
 		"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded"}, // the whole loop, beside others' decisions
 	"bench/workpath": {"cmd/runtime/worker", "megakernel", "megakernel/kernel", "megakernel/policy", "megakernel/tuner/session", "ring",
 		"telemetry", "telemetry/natsio", "telemetry/natsio/embedded"}, // the way of work, beside a bare worker
+	"telemetry/natsio/ownership": {"telemetry", "telemetry/complaint", "telemetry/natsio"}, // who decides for which worker
+
 	"bench/course/arrivals": nil,                                       // schedules from a seed
 	"bench/course/chart":    nil,                                       // a picture from values
 	"bench/course/decider":  {"megakernel/fixed", "megakernel/policy"}, // rules in the policy's place, in its terms
@@ -115,7 +117,7 @@ var externalOwners = []struct {
 	{"github.com/asynkron/protoactor-go", []string{"actors"}, "the actor library is frozen upstream and must stay replaceable"},
 	{"github.com/nats-io/nkeys", []string{"cmd/runtime"}, "the command makes keys for users who ask for them"},
 	{"github.com/nats-io/nats-server/", []string{"telemetry/natsio/embedded"}, "programs that only connect link no server"},
-	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded", "bench", "bench/workpath"}, "one package talks to the bus; bare NATS is a yardstick"},
+	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/ownership", "telemetry/natsio/embedded", "bench", "bench/workpath"}, "one package talks to the bus; bare NATS is a yardstick"},
 	{"github.com/synadia-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
 	{"github.com/vmihailenco/msgpack", []string{"telemetry", "bench"}, "one package knows the encoding; the library alone is a yardstick"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},

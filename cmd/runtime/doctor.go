@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/gpu"
@@ -34,8 +33,7 @@ const (
 
 func (c *doctorCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	code := 0
-	out := text.PlainWriter{To: std.out} // drivers and servers choose their names
-	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
+	say := func(format string, args ...any) { fmt.Fprintf(std.out, format+"\n", args...) }
 	if !c.NoGPU && !c.examineGL(say, log) {
 		code |= doctorNoGL
 	}

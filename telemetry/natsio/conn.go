@@ -224,6 +224,10 @@ func (c *Conn) publish(subject string, payload []byte) error {
 	return c.PublishRequest(subject, "", payload)
 }
 
+// Answerable reports whether a reply subject looks like an inbox, so that an answer there makes
+// this process publish on nobody else's subject.
+func (c *Conn) Answerable(reply string) bool { return answerable(reply) }
+
 // NATS is the connection of the client library, for the packages beside this one.
 func (c *Conn) NATS() *nats.Conn { return c.nc }
 

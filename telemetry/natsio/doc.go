@@ -6,7 +6,6 @@
 //	work.<worker>.>          → Conn.ConsumeWork → WorkHandler → acknowledgement
 //	Outlet                   → recommend, telemetry (reports), worker, done
 //	whatever was refused     → rejected.<worker>.<queue> or rejected.invalid
-//	decider                  ↔ Conn.Claim       : which runtime decides for which worker
 //
 // Those are a runtime's. What a program does that owns queues is in package client.
 //
@@ -15,7 +14,7 @@
 // Order: the records of one subject reach the sink in the order in which the
 // server had them: there is one goroutine per subscription.
 //
-// Of several runtimes on a bus one answers for a worker; see Deciders.
+// Of several runtimes on a bus one answers for a worker; see package ownership.
 //
 // Telemetry and recommendations are at most once: they describe a state, and
 // the next one replaces what was lost. While the server is away they are

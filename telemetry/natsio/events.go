@@ -217,16 +217,12 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	e.mu.Lock()
 	e.lastErr = err
 	e.mu.Unlock()
-	message, subject := "nats: asynchronous error", ""
-	if sub != nil {
-		subject = sub.Subject
-	}
 	switch {
 	case errors.Is(err, nats.ErrSlowConsumer):
 		e.slow.Add(1)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		e.permission.Add(1)
-		message, subject, err = "nats: the server refuses a subject to this user", deniedSubject(err.Error()), e.deny(err)
+		e.deny(err)
 	default:
 		e.other.Add(1)
 	}
@@ -234,7 +230,11 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		e.muted.Add(1)
 		return
 	}
-	e.log.Warn(message, "error", err, "subject", subject, "not_logged", e.muted.Swap(0))
+	subject := ""
+	if sub != nil {
+		subject = sub.Subject
+	}
+	e.log.Warn("nats: asynchronous error", "error", err, "subject", subject, "not_logged", e.muted.Swap(0))
 }
 
 // Denied returns the subjects that the server does not let this connection publish or
@@ -277,8 +277,7 @@ func (e *events) catchUp(nc *nats.Conn) <-chan struct{} {
 // maxDenied bounds the subjects that are remembered.
 const maxDenied = 1 << 12
 
-// deny keeps a permission error and returns it in words.
-func (e *events) deny(err error) error {
+func (e *events) deny(err error) {
 	subject := deniedSubject(err.Error())
 	act := "publish on"
 	if strings.Contains(err.Error(), "Subscription") {
@@ -299,7 +298,6 @@ func (e *events) deny(err error) error {
 		delete(e.untold, err)
 		close(told)
 	}
-	return why
 }
 
 // deniedSubject finds the subject in the server's words, which are

@@ -38,15 +38,34 @@ const (
 // queue of its worker decide, so a worker gets few of them.
 var announcements = RateLimit{PerSecond: 10, Burst: 20}
 
+// Part is the part that a process has in the decisions for a worker.
+type Part uint8
+
+// Parts.
+const (
+	PartNone      Part = iota // nobody decides for the worker
+	PartElsewhere             // another decides, and this process leaves the worker's telemetry to it
+	PartFollows               // another decides, and this process takes the telemetry in, to go on where the other ends
+	PartDecides               // this process decides
+)
+
 // IngestConfig bounds what Serve accepts.
 type IngestConfig struct {
 	// Telemetry bounds what is taken of one worker name. The rest is refused with
 	// ReasonRateLimited, from the subject alone. See the package comment for what
 	// remains for well-behaved publishers of a worker that is above its rate.
 	Telemetry RateLimit
-	// Deciders says for which workers telemetry is taken and requests are answered.
-	// Nil: for all.
-	Deciders *Deciders
+	// Part says what this process has to do with a worker: whose telemetry it takes, whose requests
+	// it answers, and whose refusals it reports. Nil: it decides for all.
+	Part func(worker string) Part
+}
+
+// part is the part of this process in the decisions for a worker.
+func (c *IngestConfig) part(worker string) Part {
+	if c.Part == nil {
+		return PartDecides
+	}
+	return c.Part(worker)
 }
 
 // DefaultIngestConfig returns limits for a busy policy node.
@@ -61,6 +80,7 @@ type IngestStats struct {
 	Refused   uint64 `json:"refused"`   // payloads and records refused
 	Limited   uint64 `json:"limited"`   // payloads among them of workers above their rate
 	Elsewhere uint64 `json:"elsewhere"` // payloads left to the process that decides for their worker
+	Followed  uint64 `json:"followed"`  // payloads taken of workers that another process decides for
 	Snapshots uint64 `json:"snapshots"` // snapshot requests answered, with a recommendation or without
 	Dropped   uint64 `json:"dropped"`   // messages lost because the sink was too slow
 }
@@ -72,7 +92,7 @@ type Ingest struct {
 	cfg  IngestConfig
 	subs []*nats.Subscription
 
-	messages, records, refused, limited, elsewhere, snapshots atomic.Uint64
+	messages, records, refused, limited, elsewhere, followed, snapshots atomic.Uint64
 }
 
 // Serve subscribes the sink to telemetry, worker announcements and snapshot
@@ -156,6 +176,7 @@ func (in *Ingest) Stats() IngestStats {
 		Refused:   in.refused.Load(),
 		Limited:   in.limited.Load(),
 		Elsewhere: in.elsewhere.Load(),
+		Followed:  in.followed.Load(),
 		Snapshots: in.snapshots.Load(),
 	}
 	for _, sub := range in.subs {

@@ -18,6 +18,7 @@ import (
 type intake struct {
 	in      *Ingest
 	meter   *meter
+	follows bool // the message at hand is of a worker that another process decides for
 	decoder telemetry.Decoder
 	record  telemetry.Record
 }
@@ -34,14 +35,18 @@ func (k *intake) take(m *nats.Msg) {
 		k.refuse(m, "", "", telemetry.ReasonOf(err), err)
 		return
 	}
+	k.follows = false
 	if class == telemetry.SubjectTelemetry {
-		switch k.in.cfg.Deciders.Who(worker) {
-		case DecidesAnother:
+		switch k.in.cfg.part(worker) {
+		case PartElsewhere:
 			k.in.elsewhere.Add(1)
 			return
-		case DecidesNobody:
+		case PartNone:
 			k.refuse(m, worker, queue, ReasonNoDecider, errNoDecider)
 			return
+		case PartFollows:
+			k.in.followed.Add(1)
+			k.follows, m.Reply = true, "" // who decides answers, and says what it refuses
 		}
 	}
 	now := time.Now()
@@ -151,6 +156,9 @@ func (k *intake) lastTrigger(payload []byte) int {
 }
 
 func (k *intake) refuse(m *nats.Msg, worker, queue, reason string, err error) {
+	if k.follows {
+		return
+	}
 	k.in.refuse(m, worker, queue, reason, err)
 }
 

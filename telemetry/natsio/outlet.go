@@ -32,8 +32,8 @@ type OutletConfig struct {
 	// A done record then counts as confirmed when the stream has it; without, when
 	// the server has it.
 	DoneStream bool
-	// Deciders says for which workers recommendations are sent. Nil: for all.
-	Deciders *Deciders
+	// Owns says for which workers recommendations are sent. Nil: for all.
+	Owns func(worker string) bool
 }
 
 // OutletStats counts what an outlet sent.
@@ -74,7 +74,7 @@ func (c *Conn) NewOutlet(cfg OutletConfig) *Outlet {
 // Recommend publishes a decision on the queue's recommend subject and sends
 // the same record to every address in replies.
 func (p *Outlet) Recommend(worker, queue string, r *telemetry.Recommendation, replies []string) {
-	if p.cfg.Deciders.Who(worker) != DecidesThis {
+	if p.cfg.Owns != nil && !p.cfg.Owns(worker) {
 		return // another process does, and has answered
 	}
 	p.send(p.conn.cfg.Subjects.Recommend(worker, queue), r, replies)

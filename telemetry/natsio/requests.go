@@ -143,8 +143,8 @@ func (in *Ingest) snapshot(m *nats.Msg) {
 		in.conn.refuse(m.Reply, telemetry.SubjectSnapshot, fmt.Errorf("%w: %w", ErrRequest, err))
 		return
 	}
-	if in.cfg.Deciders.Who(worker) == DecidesAnother {
-		return // who answers
+	if part := in.cfg.part(worker); part == PartElsewhere || part == PartFollows {
+		return // the other answers
 	}
 	in.snapshots.Add(1)
 	r, ok := in.sink.Latest(worker, queue)

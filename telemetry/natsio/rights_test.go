@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/access"
 )
@@ -37,10 +39,14 @@ func TestRightsOfAWorkerAndASubmitterSuffice(t *testing.T) {
 	c, client := dial(t, as), dial(t, by)
 
 	// All that a worker does on the bus, as worker.Node has it.
-	deciders, err := c.Claim("gpu0", "test")
-	must(t, err)
-	defer deciders.Close()
-	outlet := c.NewOutlet(OutletConfig{Deciders: deciders})
+	for _, subject := range []string{"decider.gpu0", "node.1f"} {
+		must(t, c.publish(c.prefix()+"."+subject, nil))
+	}
+	for _, subject := range []string{"decider", "decider.*", "node.1f"} {
+		_, err := c.nc.Subscribe(c.prefix()+"."+subject, func(*nats.Msg) {})
+		must(t, err)
+	}
+	outlet := c.NewOutlet(OutletConfig{})
 	defer func() { must(t, outlet.Close(testContext(t))) }()
 	results := c.NewResults()
 	defer results.Close()
@@ -48,7 +54,6 @@ func TestRightsOfAWorkerAndASubmitterSuffice(t *testing.T) {
 	must(t, results.Follow("dev", func(key string, _ []byte) { found <- key }))
 	must(t, results.Share("dev", "k", func([]byte) []byte { return []byte("v") }))
 	ingest := DefaultIngestConfig()
-	ingest.Deciders = deciders
 	in, err := c.Serve(nullSink{}, ingest)
 	must(t, err)
 	defer func() { must(t, in.Stop(testContext(t))) }()

@@ -14,12 +14,13 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/ownership"
 )
 
 // Node is the part that serves: the bus, the actors and, if there is a device, its ring.
 type Node struct {
 	conn     *natsio.Conn
-	deciders *natsio.Deciders
+	deciders *ownership.Membership
 	outlet   *natsio.Outlet
 	system   *actors.System
 	ingest   *natsio.Ingest
@@ -80,7 +81,7 @@ func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if cfg.Rate != nil {
 		ingest.Telemetry = *cfg.Rate
 	}
-	ingest.Deciders = n.deciders
+	ingest.Part = n.deciders.Part
 	if n.ingest, err = n.conn.Serve(n.system, ingest); err != nil {
 		return nil, err
 	}
@@ -89,6 +90,7 @@ func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	n.deciders.Begin()
 	n.settle(ctx)
 	return n, nil
 }
@@ -104,10 +106,11 @@ func (n *Node) startActors(cfg *Config) (err error) {
 	if cfg.MaxQueues > 0 {
 		actorCfg.MaxQueues = cfg.MaxQueues
 	}
-	if n.deciders, err = n.conn.Claim(claimed(cfg), processName(cfg.Name)); err != nil {
+	claims := ownership.Config{Worker: claimed(cfg), Role: ownership.RoleDecides, Process: processName(cfg.Name), Log: cfg.Log}
+	if n.deciders, err = ownership.Join(n.conn, claims); err != nil {
 		return err
 	}
-	n.outlet = n.conn.NewOutlet(natsio.OutletConfig{Deciders: n.deciders, DoneStream: cfg.DoneStream})
+	n.outlet = n.conn.NewOutlet(natsio.OutletConfig{Owns: n.deciders.Owns, DoneStream: cfg.DoneStream})
 	if n.decisions, err = decisions.Open(cfg.Decisions, n.conn, n.conn.Incarnation(), cfg.Policy, cfg.Log); err != nil {
 		return err
 	}
@@ -128,7 +131,7 @@ func (n *Node) startActors(cfg *Config) (err error) {
 // that have no runtime of their own.
 func claimed(cfg *Config) string {
 	if cfg.Device == nil {
-		return natsio.AnyWorker
+		return ownership.AnyWorker
 	}
 	return cfg.Name
 }
@@ -225,6 +228,9 @@ func (n *Node) Close(ctx context.Context) error {
 		errs = append(errs, n.graphs.Stop(ctx))
 	}
 	errs = append(errs, n.drain(ctx))
+	if n.deciders != nil { // while it still takes telemetry in, so that nobody misses a record
+		n.deciders.HandOver(ctx)
+	}
 	if n.ingest != nil {
 		errs = append(errs, n.ingest.Stop(ctx))
 	}

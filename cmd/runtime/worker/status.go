@@ -6,6 +6,7 @@ import (
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/ownership"
 )
 
 // Status is what the subject <prefix>.status answers with, as JSON: what the actors
@@ -24,7 +25,7 @@ type Status struct {
 	Cancels    *natsio.ResponderStats `json:"cancels,omitempty"`      // with a device
 	Decisions  *decisions.Stats       `json:"decision_log,omitempty"` // where there is one
 	Connection Connection             `json:"connection"`
-	Deciders   []natsio.Claim         `json:"deciders"` // this process's claim, then those of others
+	Deciders   []ownership.Claim      `json:"deciders"` // this process's claim, then those of others
 }
 
 // Connection is the connection to NATS as the status shows it.

@@ -1,0 +1,208 @@
+package ownership
+
+import "time"
+
+const (
+	claimEvery = time.Second
+	claimLife  = 3 * claimEvery
+	// askEvery is how often a process for all workers asks its peers whether they live. The others
+	// ask with every claim.
+	askEvery = 25 * time.Millisecond
+	// patience is how long one request may take, and hungAfter so many without an answer, one after
+	// the other, make their peer presumed hung.
+	patience  = 50 * time.Millisecond
+	hungAfter = 3
+	// maxPeers bounds the claims that are known, and maxAsked those among them that are asked.
+	// A process asks those that claim all workers, or its own: a few.
+	maxPeers, maxAsked = 4096, 64
+)
+
+// peer is another process, as far as it is known.
+type peer struct {
+	Claim
+	heard  time.Time // when it said its claim last
+	watch  bool      // it is asked whether it lives, and counts only while it answers
+	lives  bool      // it has answered, and missed fewer than hungAfter since
+	hung   bool      // it has missed hungAfter since it answered
+	asked  time.Time // of the request that waits for its answer, zero for none
+	missed int       // requests without an answer, one after the other
+}
+
+// counts reports whether the peer's claim is one of the roster.
+func (p *peer) counts() bool { return p.lives || !p.watch }
+
+// event is a change of the roster.
+type event struct {
+	what  string // for people
+	claim Claim
+}
+
+// What happens to a peer.
+const (
+	peerJoined  = "joined"
+	peerEnded   = "ended"
+	peerSilent  = "fell silent"
+	peerHung    = "does not answer"
+	peerAnswers = "answers again"
+	peerHands   = "hands over"
+	peerDecides = "begins to decide"
+	peerUnknown = "is out of reach"
+)
+
+// peers is what a process knows of the others, a value that time is passed to.
+type peers struct {
+	own    Claim
+	known  map[uint64]*peer // by incarnation
+	asked  int              // how many are watched
+	ticked time.Time
+	events []event // since they were taken
+	stale  bool    // the roster is, since it was made
+}
+
+// tell notes a change of the roster.
+func (p *peers) tell(what string, k *peer) {
+	p.events, p.stale = append(p.events, event{what, k.Claim}), true
+}
+
+// hear takes note of a claim, and reports whether its process has to be asked now whether it lives.
+func (p *peers) hear(c Claim, now time.Time) (ask bool) {
+	if c.Incarnation == p.own.Incarnation {
+		return false
+	}
+	if k := p.known[c.Incarnation]; k != nil {
+		p.update(k, &c, now)
+		return false
+	}
+	k := &peer{Claim: c, heard: now, watch: c.Worker == AnyWorker || c.Worker == p.own.Worker}
+	if len(p.known) == maxPeers || k.watch && p.asked == maxAsked {
+		return false
+	}
+	p.known[c.Incarnation] = k
+	if !k.watch {
+		p.tell(peerJoined, k)
+		return false
+	}
+	p.asked++
+	k.asked = now
+	return true
+}
+
+// update takes note of the claim of a process that is known. No process changes what it claims: somebody
+// else uses the incarnation of one that does.
+func (p *peers) update(k *peer, c *Claim, now time.Time) {
+	if k.Worker != c.Worker || k.Role != c.Role {
+		return
+	}
+	k.heard = now
+	if k.Deciding == c.Deciding {
+		return
+	}
+	k.Deciding = c.Deciding
+	switch {
+	case !k.counts():
+	case k.Deciding:
+		p.tell(peerDecides, k)
+	default:
+		p.tell(peerHands, k)
+	}
+}
+
+// answered takes note that a process lives.
+func (p *peers) answered(incarnation uint64) {
+	k := p.known[incarnation]
+	if k == nil {
+		return
+	}
+	switch {
+	case k.counts():
+	case k.hung:
+		p.tell(peerAnswers, k)
+	default:
+		p.tell(peerJoined, k)
+	}
+	k.lives, k.hung, k.missed, k.asked = true, false, 0, time.Time{}
+}
+
+// gone takes note that nobody listens for requests to a process: it has ended, or its connection has.
+func (p *peers) gone(incarnation uint64) {
+	if k := p.known[incarnation]; k != nil {
+		p.forget(k, peerEnded)
+	}
+}
+
+func (p *peers) forget(k *peer, why string) {
+	delete(p.known, k.Incarnation)
+	if k.watch {
+		p.asked--
+	}
+	if k.counts() {
+		p.tell(why, k)
+	}
+}
+
+// tick returns those that have to be asked now, and forgets those that have been silent. A process
+// that was itself stopped for a while has not heard the others, so all their times begin again.
+func (p *peers) tick(now time.Time) (ask []uint64) {
+	stopped := now.Sub(p.ticked) > p.period()+patience
+	p.ticked = now
+	for _, k := range p.known {
+		if stopped {
+			k.heard, k.asked = now, time.Time{}
+		}
+		if now.Sub(k.heard) > claimLife {
+			p.forget(k, peerSilent)
+			continue
+		}
+		if !k.watch || !k.asked.IsZero() && now.Sub(k.asked) < patience {
+			continue
+		}
+		if !k.asked.IsZero() {
+			p.miss(k)
+		}
+		k.asked = now
+		ask = append(ask, k.Incarnation)
+	}
+	return ask
+}
+
+// miss takes note of a request that was not answered in time.
+func (p *peers) miss(k *peer) {
+	if k.missed++; k.missed == hungAfter && k.lives {
+		k.lives, k.hung = false, true
+		p.tell(peerHung, k)
+	}
+}
+
+// period is how often tick is called.
+func (p *peers) period() time.Duration {
+	if p.own.Worker == AnyWorker {
+		return askEvery
+	}
+	return claimEvery
+}
+
+// parted takes note that there is no connection: no peer is known to live, and none is
+// forgotten for its silence.
+func (p *peers) parted(now time.Time) {
+	for _, k := range p.known {
+		if k.lives {
+			p.tell(peerUnknown, k)
+		}
+		k.heard, k.lives, k.hung, k.missed, k.asked = now, false, false, 0, time.Time{}
+	}
+}
+
+// claims returns this process's claim and those of others that count. Without a connection only
+// its own does, because what others decide does not arrive.
+func (p *peers) claims(connected bool) []Claim {
+	all := []Claim{p.own}
+	if !connected {
+		return all
+	}
+	for _, k := range p.known {
+		if k.counts() {
+			all = append(all, k.Claim)
+		}
+	}
+	return all
+}
