@@ -157,6 +157,21 @@ func TestBadWorkerNameIsRefusedBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
+// The embedded server asks nobody who they are, so it is not for other machines unless somebody says so.
+func TestRunServesOthersOnlyIfTold(t *testing.T) {
+	run := func(flags ...string) outcome {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel() // serves no longer than it takes to start
+		return ringmaster(t, ctx, "", append([]string{"run", "--no-gpu", "--listen", "0.0.0.0:0", "--store", t.TempDir()}, flags...)...)
+	}
+	if got := run(); got.code != 1 || !strings.Contains(got.err, "--insecure-listen") || !strings.Contains(got.err, "auth template") {
+		t.Errorf("exit code %d, %s", got.code, got.err)
+	}
+	if got := run("--insecure-listen"); got.code != 0 {
+		t.Errorf("with the flag: exit code %d, %s", got.code, got.err)
+	}
+}
+
 // Two servers that write the same streams would damage them.
 func TestStreamsOfAnotherServerAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()

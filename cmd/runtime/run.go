@@ -38,6 +38,7 @@ type runCmd struct {
 	Worker      string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	NoGPU       bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
 	Listen      string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
+	Insecure    bool          `name:"insecure-listen" help:"Let the embedded server listen where other machines reach it, although it asks nobody who they are and lets everybody do everything."`
 	Store       string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
 	Rate        float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records accepted per second and worker name, with bursts of twice as many. More are refused."`
 	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; an idle one costs about 6 KiB (default: 16384)."`
@@ -275,9 +276,14 @@ func (c *runCmd) embedded(log *slog.Logger) (_ *embedded.Server, closed func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	server, err := startServer(host, port, store, log)
+	cfg := embedded.DefaultConfig()
+	cfg.Host, cfg.Port, cfg.StoreDir, cfg.Insecure, cfg.Logger = host, port, store, c.Insecure, log
+	server, err := embedded.Start(cfg)
 	if err != nil {
 		lock.Release()
+		if errors.Is(err, embedded.ErrNotLoopback) {
+			err = fmt.Errorf("%w; `ringmaster auth template` prints users for one; --insecure-listen lets everybody in", err)
+		}
 		if !errors.Is(err, embedded.ErrPortTaken) && !errors.Is(err, embedded.ErrNotLoopback) {
 			err = fmt.Errorf("%w\nIts streams are kept in %s; --store names another directory", err, store)
 		}

@@ -67,6 +67,13 @@ func TestStart(t *testing.T) {
 			}
 		}
 	})
+	t.Run("leaves loopback if told to", func(t *testing.T) {
+		cfg := DefaultConfig()
+		cfg.Host, cfg.Insecure = "0.0.0.0", true
+		s, err := Start(cfg)
+		must(t, err)
+		s.Shutdown()
+	})
 	t.Run("refuses the zero configuration", func(t *testing.T) {
 		if _, err := Start(Config{}); err == nil {
 			t.Error("accepted")
