@@ -60,17 +60,10 @@ func (s *GraphService) Stop(ctx context.Context) error {
 	if err := s.responder.Stop(ctx); err != nil {
 		return err
 	}
-	done := make(chan struct{})
-	go func() {
-		s.under.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("stop answering %v requests: %w", s.class, ctx.Err())
+	if err := waitFor(ctx, &s.under); err != nil {
+		return fmt.Errorf("stop answering %v requests: %w", s.class, err)
 	}
+	return nil
 }
 
 // carryOut starts a request without waiting for it. A request to cancel finds the runs

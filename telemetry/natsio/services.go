@@ -3,6 +3,7 @@ package natsio
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,37 +11,49 @@ import (
 	"golang.org/x/time/rate"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/fairqueue"
 )
 
 // ResponderStats counts the requests of one kind since it began.
 type ResponderStats struct {
 	Served  uint64 `json:"served"`  // carried out and answered
 	Refused uint64 `json:"refused"` // answered with an error
-	Dropped uint64 `json:"dropped"` // lost because too many waited; their senders time out
+	Dropped uint64 `json:"dropped"` // lost because too many came at once; their senders time out
 }
 
-// What waits for those who may block is bounded. Above it the newest requests are
-// dropped.
+// waiting bounds the requests of one kind that wait at a worker. A queue has a quarter of what the
+// others leave; above that its requests are answered with code 429.
+var waiting = fairqueue.Bounds{Items: 1024, Bytes: 64 << 20}
+
+// Bounds of what the client library keeps until handle has seen it, which never blocks for long.
 const (
-	pendingRequests     = 256
+	pendingRequests     = 1 << 14
 	pendingRequestBytes = 32 << 20
 )
 
 // responder answers requests of one record on one class of a worker's subjects. What they
-// ask for is carried out by one goroutine at a time.
+// ask for is carried out by one goroutine at a time, by turns of the queues.
 type responder struct {
 	conn   *Conn
 	class  telemetry.SubjectClass
 	limits telemetry.CheckLimits
 	carry  func(worker, queue, reply string) // the request is in record
-	admit  func() error                      // nil: every request; else why one has to come later
+	pace   *rate.Limiter                     // of what is carried out; nil: none
 
 	sub     *nats.Subscription
-	decoder telemetry.Decoder
+	waiting *fairqueue.Queue[request]
+	serving sync.WaitGroup
+	decoder telemetry.Decoder // as record and answer, of the goroutine that carries out
 	record  telemetry.Record
 	answer  []byte // reused by those who answer before carry returns
 
 	served, refused atomic.Uint64
+}
+
+// request is a message and what its subject says.
+type request struct {
+	m             *nats.Msg
+	worker, queue string
 }
 
 // serve begins to answer requests on a worker's subjects, of which subject is the pattern.
@@ -48,7 +61,7 @@ func (s *responder) serve(c *Conn, worker, subject string) error {
 	if !telemetry.ValidToken(worker) {
 		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
 	}
-	s.conn = c
+	s.conn, s.waiting = c, fairqueue.New[request](waiting)
 	sub, err := c.nc.Subscribe(subject, s.handle)
 	if err == nil {
 		s.sub = sub
@@ -70,24 +83,38 @@ func (s *responder) Stats() ResponderStats {
 	return stats
 }
 
-// Stop answers what has arrived and returns when nothing more will be carried out.
+// Stop answers what has arrived and returns when nothing more will be carried out, or ctx ends.
 func (s *responder) Stop(ctx context.Context) error {
-	if err := drain(ctx, s.conn.nc, s.sub); err != nil {
+	err := drain(ctx, s.conn.nc, s.sub)
+	if err == nil {
+		err = waitFor(ctx, &s.serving)
+	}
+	if err != nil {
 		_ = s.sub.Unsubscribe() // ctx's error says more
 		return fmt.Errorf("stop answering %v requests: %w", s.class, err)
 	}
 	return nil
 }
 
+// waitFor waits until a group has ended what it does, or ctx ends.
+func waitFor(ctx context.Context, group *sync.WaitGroup) error {
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// handle puts a request where it waits for its turn.
 func (s *responder) handle(m *nats.Msg) {
 	if !answerable(m.Reply) {
 		return // nobody waits, or nobody who may be answered
-	}
-	if s.admit != nil {
-		if err := s.admit(); err != nil {
-			s.refuse(m.Reply, err)
-			return
-		}
 	}
 	_, worker, queue, err := s.conn.cfg.Subjects.Parse(m.Subject)
 	if err != nil {
@@ -98,11 +125,30 @@ func (s *responder) handle(m *nats.Msg) {
 		s.refuse(m.Reply, fmt.Errorf("%w: request of %d bytes, at most %d", ErrTooLarge, len(m.Data), s.limits.MaxBytes))
 		return
 	}
-	if err := decodeOne(&s.decoder, &s.record, m.Data, s.limits, s.class); err != nil {
-		s.refuse(m.Reply, fmt.Errorf("%w: %w", ErrRequest, err))
-		return
+	wake, ok := s.waiting.Put(queue, request{m, worker, queue}, len(m.Data)+requestBytes)
+	switch {
+	case !ok:
+		s.refuse(m.Reply, fmt.Errorf("%w: those of queue %s that wait are all that it may have; ask again later", ErrTooMany, queue))
+	case wake:
+		s.serving.Go(s.carryOutAll)
 	}
-	s.carry(worker, queue, m.Reply)
+}
+
+// requestBytes is what a request takes beside its payload, about.
+const requestBytes = 512
+
+// carryOutAll carries requests out until none waits.
+func (s *responder) carryOutAll() {
+	for r, ok := s.waiting.Next(); ok; r, ok = s.waiting.Next() {
+		if s.pace != nil {
+			time.Sleep(s.pace.Reserve().Delay())
+		}
+		if err := decodeOne(&s.decoder, &s.record, r.m.Data, s.limits, s.class); err != nil {
+			s.refuse(r.m.Reply, fmt.Errorf("%w: %w", ErrRequest, err))
+			continue
+		}
+		s.carry(r.worker, r.queue, r.m.Reply)
+	}
 }
 
 // header is that of an answer: a reply subject carries one record, the first of its own sequence.
@@ -187,7 +233,7 @@ func (s *HeapService) transfer(queue string, b *telemetry.Heap) (err error) {
 // says why nothing was done or remembered.
 type CancelHandler func(worker, queue, batch string, answer func(found telemetry.CancelFound, slots int, err error))
 
-// Bounds of the requests to one worker. Above them requests are answered with code 429.
+// Cancellations are carried out at this rate, with a burst after a pause. Those beyond wait.
 const (
 	cancelsPerSecond = 2000
 	cancelsAtOnce    = 4000
@@ -200,20 +246,14 @@ var CancelLimits = telemetry.CheckLimits{MaxBytes: 1024, MaxRecords: 1, MaxItems
 type CancelService struct {
 	responder
 	handler CancelHandler
-	limit   *rate.Limiter
 }
 
 // ServeCancel answers requests on the worker's cancel subjects until Stop. A
 // request without an inbox to answer to is not carried out.
 func (c *Conn) ServeCancel(worker string, handler CancelHandler) (*CancelService, error) {
-	s := &CancelService{handler: handler, limit: rate.NewLimiter(cancelsPerSecond, cancelsAtOnce)}
+	s := &CancelService{handler: handler}
+	s.pace = rate.NewLimiter(cancelsPerSecond, cancelsAtOnce)
 	s.class, s.limits, s.carry = telemetry.SubjectCancel, CancelLimits, s.carryOut
-	s.admit = func() error {
-		if !s.limit.AllowN(time.Now(), 1) {
-			return fmt.Errorf("%w: more than %d a second; ask again later", ErrTooMany, cancelsPerSecond)
-		}
-		return nil
-	}
 	if err := s.serve(c, worker, c.cfg.Subjects.Cancel(worker, "*")); err != nil {
 		return nil, err
 	}
