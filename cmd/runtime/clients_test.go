@@ -22,7 +22,7 @@ import (
 func TestClientsOfTheDocumentation(t *testing.T) {
 	t.Parallel() // it waits for other processes most of its time
 	dir := nodeClients(t)
-	s := serve(t, "--no-gpu")
+	s := serve(t, "--decide-only")
 	t.Run("a publisher of maps is answered", func(t *testing.T) {
 		publisherIsAnswered(t, dir, s.url, "map", load{length: 70_000, density: 9_000}, "dense_frontier")
 	})

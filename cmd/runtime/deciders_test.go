@@ -10,8 +10,8 @@ import (
 // Two runtimes that decide for all workers share a bus: every record is answered once,
 // and the second takes over when the first has ended.
 func TestTwoRuntimesAnswerEachRecordOnce(t *testing.T) {
-	first := serve(t, "--no-gpu")
-	second := serveOn(t, first.url, "--no-gpu")
+	first := serve(t, "--decide-only")
+	second := serveOn(t, first.url, "--decide-only")
 	cfg := natsio.DefaultConfig()
 	cfg.URL = first.url
 	conn, err := natsio.Connect(cfg)

@@ -36,7 +36,7 @@ func TestMemoryBudgetIsAShareOfWhatIsFreeUnlessItIsGiven(t *testing.T) {
 	if got := (memoryFlag{}).Bytes(h200, true); got != 0 {
 		t.Errorf("where nothing is asked for: %d bytes", got)
 	}
-	got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--memory-budget", "80%")
+	got := ringmaster(t, t.Context(), "", "run", "--decide-only", "--memory-budget", "80%")
 	if got.code != 2 || !strings.Contains(got.err, "auto, none or a number of bytes") {
 		t.Errorf("exit code %d, %s", got.code, got.err)
 	}

@@ -87,7 +87,7 @@ func TestServingRefusesWhatCannotBeMeantBeforeAnythingIsOpened(t *testing.T) {
 		"--listen 127.0.0.1:99999": "want a port of 0 to 65535", "--rate NaN": "--rate NaN", "--hang-after=-1s": "--hang-after -1s",
 		"--drain=-1s": "--drain -1s", "--max-queues=-3": "--max-queues -3", "--lease-duration 2s": "--lease-duration 2s",
 	} {
-		got := ringmaster(t, t.Context(), "", append([]string{"run", "--no-gpu", "--store", t.TempDir()}, strings.Fields(args)...)...)
+		got := ringmaster(t, t.Context(), "", append([]string{"run", "--decide-only", "--store", t.TempDir()}, strings.Fields(args)...)...)
 		if got.code != 1 || !strings.Contains(got.err, want) {
 			t.Errorf("%s: exit code %d, %q, want %q", args, got.code, got.err, want)
 		}

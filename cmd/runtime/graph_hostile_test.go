@@ -23,7 +23,7 @@ func (painter) Answer(_ context.Context, _ string, r *telemetry.GraphRequest) er
 }
 
 func TestWhatAWorkerSaysOfGraphsIsNothingThatATerminalObeys(t *testing.T) {
-	s := serve(t, "--no-gpu")
+	s := serve(t, "--decide-only")
 	flags := natsFlags{URL: s.url, Prefix: "ringmaster.v1"}
 	conn, err := flags.dial(t.Context(), "test", newLogger(io.Discard, "error", "text"))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // Everything a submitter elsewhere does: data up, work, data down.
 func TestADownloadFromNobodySaysSo(t *testing.T) {
 	t.Parallel() // it waits for an answer
-	s := serve(t, "--no-gpu")
+	s := serve(t, "--decide-only")
 	got := ringmaster(t, t.Context(), "", "heap", "download", "--nats", s.url, "--worker", "elsewhere", "--queue", "words", "0:1")
 	if got.code != 1 || !strings.Contains(got.err, "no runtime answers") {
 		t.Errorf("exit code %d, %q", got.code, got.err)

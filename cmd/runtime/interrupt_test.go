@@ -18,7 +18,7 @@ import (
 
 // Whoever types, or a pipe that is idle, does not keep a command from ending.
 func TestACommandThatReadsStandardInputEndsWhenItIsTold(t *testing.T) {
-	s := serve(t, "--no-gpu")
+	s := serve(t, "--decide-only")
 	for _, args := range [][]string{
 		{"publish", "--nats", s.url, "--worker", "w1", "--queue", "q"},
 		{"submit", "--nats", s.url, "--queue", "q", "--slots-file", "-"},
@@ -43,7 +43,7 @@ func TestACommandThatReadsStandardInputEndsWhenItIsTold(t *testing.T) {
 }
 
 func TestALineThatIsTooLongIsNamed(t *testing.T) {
-	s := serve(t, "--no-gpu")
+	s := serve(t, "--decide-only")
 	lines := `{"kind":"queue","queue_len":1}` + "\n" + strings.Repeat("x", telemetry.DefaultTelemetryLimits.MaxBytes+1)
 	got := ringmaster(t, t.Context(), lines, "publish", "--nats", s.url, "--worker", "w1", "--queue", "q")
 	if got.code != 1 || !strings.Contains(got.err, "line 2 is longer than the ") {

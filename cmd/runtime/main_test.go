@@ -105,7 +105,7 @@ func TestHelpPrintsDefaultsBehindPlaceholders(t *testing.T) {
 
 func TestAWrongModeOfTheTunerSaysWhichThereAreAndWhereItCameFrom(t *testing.T) {
 	t.Setenv("RINGMASTER_AUTOTUNER", "maybe")
-	got := ringmaster(t, t.Context(), "", "run", "--no-gpu")
+	got := ringmaster(t, t.Context(), "", "run", "--decide-only")
 	if got.code != 2 || !strings.Contains(got.err, `--autotuner: "maybe": want on, natural (or ng), off (or default), or reference`) || !strings.Contains(got.err, `RINGMASTER_AUTOTUNER="maybe"`) {
 		t.Errorf("%+v", got)
 	}
@@ -128,7 +128,7 @@ func TestNamesThatCannotBeAreRefusedWithTheirFlag(t *testing.T) {
 }
 
 func TestAWorkerThatNobodyServesComesWithAdvice(t *testing.T) {
-	s := serve(t, "--no-gpu")
+	s := serve(t, "--decide-only")
 	for _, args := range [][]string{{"graph", "list"}, {"graph", "drop", "g"}, {"heap", "download", "0:4"}, {"cancel", "b"}} {
 		got := ringmaster(t, t.Context(), "", append(args, "--nats", s.url, "--worker", "w1", "--queue", "q")...)
 		if got.code != 1 || !strings.Contains(got.err, "is up with a GPU") {
@@ -151,7 +151,7 @@ func TestVersionNamesTheToolchain(t *testing.T) {
 }
 
 func TestBadWorkerNameIsRefusedBeforeAnythingStarts(t *testing.T) {
-	got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", t.TempDir(), "--worker", "a.b")
+	got := ringmaster(t, t.Context(), "", "run", "--decide-only", "--listen", "127.0.0.1:0", "--store", t.TempDir(), "--worker", "a.b")
 	if got.code != 1 || !strings.Contains(got.err, "worker name") {
 		t.Errorf("exit code %d, %q", got.code, got.err)
 	}
@@ -182,7 +182,7 @@ func TestStreamsOfAnotherServerAreLeftAlone(t *testing.T) {
 	run := func() outcome {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // serves no longer than it takes to start
-		return ringmaster(t, ctx, "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", dir)
+		return ringmaster(t, ctx, "", "run", "--decide-only", "--listen", "127.0.0.1:0", "--store", dir)
 	}
 	if got := run(); got.code != 1 || !strings.Contains(got.err, "in use (the server at 127.0.0.1:4222, process ") || !strings.Contains(got.err, "--store") {
 		t.Errorf("exit code %d, %s", got.code, got.err)
@@ -208,7 +208,7 @@ func TestATraceIsNotReplayedAtASpeedThatIsNone(t *testing.T) {
 
 func TestRunRefusesWhatCannotBeMeantBeforeAnythingStarts(t *testing.T) {
 	for _, flag := range []string{"--hang-after=-3s", "--drain=-1s", "--rate=0", "--rate=NaN", "--max-queues=-5", "--lease-duration=0s", "--lease-duration=-1ms", "--lease-duration=1001ms"} {
-		got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", t.TempDir(), flag)
+		got := ringmaster(t, t.Context(), "", "run", "--decide-only", "--listen", "127.0.0.1:0", "--store", t.TempDir(), flag)
 		name, _, _ := strings.Cut(flag, "=")
 		if got.code != 1 || !strings.Contains(got.err, name) || strings.Contains(got.err, "embedded") {
 			t.Errorf("%s: exit code %d, %q", flag, got.code, got.err)

@@ -10,7 +10,7 @@ import (
 )
 
 func TestPublishLines(t *testing.T) {
-	s := serve(t, "--no-gpu")
+	s := serve(t, "--decide-only")
 	publish := func(lines string, args ...string) outcome {
 		t.Helper()
 		return ringmaster(t, t.Context(), lines, append([]string{"publish", "--nats", s.url, "--worker", "w5"}, args...)...)

@@ -64,7 +64,7 @@ func readAll(t *testing.T, path string) (entries []decisionlog.Entry) {
 }
 
 func TestRunRefusesADecisionLogThatItCannotWrite(t *testing.T) {
-	got := ringmaster(t, t.Context(), "", "run", "--no-gpu", "--listen", "127.0.0.1:0", "--store", t.TempDir(),
+	got := ringmaster(t, t.Context(), "", "run", "--decide-only", "--listen", "127.0.0.1:0", "--store", t.TempDir(),
 		"--decision-log", filepath.Join(t.TempDir(), "no", "such", "folder"))
 	if got.code != 1 || !strings.Contains(got.err, "decision log") {
 		t.Errorf("exit code %d: %s", got.code, got.err)
@@ -106,7 +106,7 @@ const replayLines = `{"kind":"graph","queue":"q1","graph_node_count":1000,"front
 
 func TestRunLogsItsDecisionsToAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.log")
-	s := serve(t, "--no-gpu", "--decision-log", path)
+	s := serve(t, "--decide-only", "--decision-log", path)
 	announce(t, s.url)
 	watched := make(chan outcome, 1)
 	go func() {
@@ -126,7 +126,7 @@ func TestRunLogsItsDecisionsToAFile(t *testing.T) {
 }
 
 func TestRunLogsItsDecisionsToTheStream(t *testing.T) {
-	s := serve(t, "--no-gpu", "--decision-log", "stream")
+	s := serve(t, "--decide-only", "--decision-log", "stream")
 	none := ringmaster(t, t.Context(), "", "replay", "--stream", "--nats", s.url)
 	if none.code != 1 || !strings.Contains(none.err, "no decision log") {
 		t.Errorf("before the first decision: exit code %d: %s", none.code, none.err)

@@ -36,7 +36,7 @@ type runCmd struct {
 	ringFlags
 	autotuneFlags
 	Worker      string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
-	NoGPU       bool          `name:"no-gpu" help:"Decide only: no GL context, no work executed."`
+	DecideOnly  bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
 	Listen      string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
 	Insecure    bool          `name:"insecure-listen" help:"Let the embedded server listen where other machines reach it, although it asks nobody who they are and lets everybody do everything."`
 	Store       string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
@@ -198,7 +198,7 @@ func (c *runCmd) logStart(node *worker.Node, device *glcompute.Device, bus natsi
 	}
 	event.Info("serving; stop with SIGTERM", "software", device.Info().Software, "mode", c.Mode, "windows", c.Windows)
 	if device.Info().Software && c.Device == "" {
-		log.Warn("no GPU was found: a software renderer runs the ring on this machine's processors; `ringmaster doctor` says what was tried, --no-gpu decides only", "device", node.DeviceName())
+		log.Warn("no GPU was found: a software renderer runs the ring on this machine's processors; `ringmaster doctor` says what was tried, --decide-only needs none", "device", node.DeviceName())
 	}
 }
 
@@ -242,13 +242,13 @@ func (c *runCmd) busName() string {
 
 // device opens the GL device, or explains what to install and how to go on without one.
 func (c *runCmd) device(log *slog.Logger) (*glcompute.Device, error) {
-	if c.NoGPU {
+	if c.DecideOnly {
 		return nil, nil
 	}
 	device, err := c.glFlags.open(log)
 	var unavailable *glcompute.UnavailableError
 	if errors.As(err, &unavailable) {
-		return nil, fmt.Errorf("%w\nTo decide without executing, run with --no-gpu; `ringmaster doctor` tries every way and shows the details", err)
+		return nil, fmt.Errorf("%w\nTo decide without executing, run with --decide-only; `ringmaster doctor` tries every way and shows the details", err)
 	}
 	return device, err
 }

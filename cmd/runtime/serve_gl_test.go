@@ -60,10 +60,10 @@ func TestTraceWithWorkRunsOnAnotherProcessesRing(t *testing.T) {
 	}
 }
 
-func TestRunWithoutGLSaysWhatToInstallAndOffersNoGPU(t *testing.T) {
+func TestRunWithoutGLSaysWhatToInstallAndOffersToDecideOnly(t *testing.T) {
 	t.Setenv("DISPLAY", "")
 	got := ringmaster(t, t.Context(), "", "run", "--gl", "glfw", "--listen", "127.0.0.1:0", "--store", t.TempDir())
-	if got.code != 1 || !strings.Contains(got.err, "--no-gpu") || !strings.Contains(got.err, "display") {
+	if got.code != 1 || !strings.Contains(got.err, "--decide-only") || !strings.Contains(got.err, "display") {
 		t.Errorf("exit code %d, %q", got.code, got.err)
 	}
 }

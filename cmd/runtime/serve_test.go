@@ -73,7 +73,7 @@ func publishUntilWatched(t *testing.T, url, lines string, watched chan outcome) 
 }
 
 func TestRunWithoutGPUDecidesForAnnouncedWorkers(t *testing.T) {
-	s := serve(t, "--no-gpu")
+	s := serve(t, "--decide-only")
 	watched := make(chan outcome, 1)
 	go func() {
 		watched <- ringmaster(t, t.Context(), "", "watch", "--nats", s.url, "--json", "--count", "1", "--queue", "q")
@@ -89,7 +89,7 @@ func TestRunWithoutGPUDecidesForAnnouncedWorkers(t *testing.T) {
 }
 
 func TestPublishedLinesAnnounceAWorkerAndItsQueueHasAPlan(t *testing.T) {
-	s := serve(t, "--no-gpu")
+	s := serve(t, "--decide-only")
 	plan := firstPlan(t, s.url, "w2", "q")
 	const lines = `{"kind":"worker","max_workgroup_size_x":64,"max_compute_workgroups_per_dimension":65535,"max_compute_invocations_per_workgroup":1024}
 {"kind":"queue","queue_len":640}
@@ -167,7 +167,7 @@ func TestClientsSayWhenNoServerAnswers(t *testing.T) {
 }
 
 func TestRunIsAVisibleService(t *testing.T) {
-	s := serve(t, "--no-gpu", "--max-queues", "1")
+	s := serve(t, "--decide-only", "--max-queues", "1")
 	answer, err := askStatus(s.url)
 	if err != nil {
 		t.Fatal(err)

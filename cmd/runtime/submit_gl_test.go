@@ -76,7 +76,7 @@ func TestSubmitSaysThatTheWorkerRefusesABatch(t *testing.T) {
 }
 
 func TestSubmitToNobodySubmitsNothingUnlessTold(t *testing.T) {
-	s := serve(t, "--no-gpu")
+	s := serve(t, "--decide-only")
 	args := []string{"submit", "--nats", s.url, "--worker", "w9", "--queue", "q", "--slots", "nop"}
 	got := ringmaster(t, t.Context(), "", args...)
 	if got.code != 1 || !strings.Contains(got.err, "nobody serves worker w9") || !strings.Contains(got.err, "--no-wait") {

@@ -42,8 +42,8 @@ var (
 // forWindow chooses what a window needs.
 func (c *runCmd) forWindow() error {
 	switch {
-	case c.NoGPU:
-		return errors.New("--window shows the ring on a GPU, --no-gpu has none: leave one of them out")
+	case c.DecideOnly:
+		return errors.New("--window shows the ring on a GPU, --decide-only has none: leave one of them out")
 	case c.GL == "egl" || c.Device != "":
 		return errors.New("--window needs a context of the window system, which --gl egl and --device do not give: leave them out")
 	}

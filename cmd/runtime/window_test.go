@@ -126,9 +126,9 @@ func TestTheWindowShowsTheRingAndFollowsItsWork(t *testing.T) {
 func TestAWindowWithoutADisplayOrWithoutAGPUIsRefused(t *testing.T) {
 	t.Setenv("DISPLAY", "")
 	for want, args := range map[string][]string{
-		"no display": {"run", "--window"},
-		"--no-gpu":   {"run", "--window", "--no-gpu"},
-		"--gl egl":   {"run", "--window", "--gl", "egl"},
+		"no display":    {"run", "--window"},
+		"--decide-only": {"run", "--window", "--decide-only"},
+		"--gl egl":      {"run", "--window", "--gl", "egl"},
 	} {
 		got := ringmaster(t, t.Context(), "", append(args, "--listen", "127.0.0.1:0", "--store", t.TempDir())...)
 		if got.code != 1 || !strings.Contains(got.err, want) {

@@ -89,7 +89,7 @@ func (k *intake) take(m *nats.Msg) {
 }
 
 var (
-	errNoDecider = errors.New("nobody decides for this worker; start `ringmaster run --no-gpu`, which decides for every worker without a runtime of its own")
+	errNoDecider = errors.New("nobody decides for this worker; start `ringmaster run --decide-only`, which decides for every worker without a runtime of its own")
 	errBadReply  = errors.New("the reply subject is not an inbox; the record was taken, nothing is sent there")
 	errNoQueue   = errors.New("no queue named in a record on a _batch subject")
 	errQueueName = errors.New("the record's queue is a reserved name")
