@@ -114,6 +114,18 @@ func (v View) For(slots uint32, last uint64) (g policy.Geometry, number uint64) 
 	return policy.Geometry{}, 0
 }
 
+// Kept is what a view asks for besides looks: what another process, or the next one, goes on with.
+type Kept struct {
+	Geometries [Buckets]policy.Geometry `json:"geometries,omitzero"` // by size of launch, zero: the policy's own
+	Near       bool                     `json:"near,omitzero"`       // an unknown size is asked for like the nearest known one
+}
+
+// Kept returns what the view asks for besides its look.
+func (v View) Kept() Kept { return Kept{v.kept, v.near} }
+
+// View is a view that asks for what was kept.
+func (k Kept) View() View { return View{kept: k.Geometries, near: k.Near} }
+
 // Session tunes the launches of one queue. The zero value is ready.
 type Session struct {
 	tuners  []*entry
@@ -125,6 +137,9 @@ type Session struct {
 	clock   uint64
 	view    View
 }
+
+// Resume returns a session that asks for what was kept until it knows better.
+func Resume(k Kept) *Session { return &Session{view: k.View()} }
 
 // View holds what the next decisions are asked for.
 func (s *Session) View() View { return s.view }
