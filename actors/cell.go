@@ -76,6 +76,9 @@ type cell struct {
 	target   atomic.Uint32 // ms, the queue's latency target; read without mu
 	history  policy.History
 	compiled bool // a launch could have a compiled kernel at once, as the last wave found
+
+	carried      bool // views have a memory
+	ranElsewhere bool // a launch was reported to the process that decided before
 }
 
 // view is what a decision sees of a cell.
@@ -92,9 +95,10 @@ type view struct {
 	measured     policy.Measured
 	compiled     bool // see cell
 	lease        policy.Lease
-	ran          bool   // a launch was reported
-	others       uint32 // other queues of the worker that have work, or had some lately
-	target       uint32 // ms, see family.target
+	ran          bool       // a launch was reported
+	others       uint32     // other queues of the worker that have work, or had some lately
+	target       uint32     // ms, see family.target
+	memory       cellMemory // where decisions are stored
 }
 
 // outcome is a launch report of a remote worker as the queue actor needs it.
@@ -119,13 +123,17 @@ func (c *cell) take() (v view, asked bool) {
 		c.records = SequenceRange{}
 	}
 	c.requeuesTaken = c.requeues
-	return view{
+	v = view{
 		queue: c.queue, graph: c.graph, walk: c.walk,
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
 		records: c.seen, replies: slices.Clone(c.replies), measured: c.history.Measured(), compiled: c.compiled,
-		ran: c.counts.Launches > 0,
-	}, true
+		ran: c.ran(),
+	}
+	if c.carried {
+		v.memory = c.remember()
+	}
+	return v, true
 }
 
 // decided ends a decision with some view that was published, and says when the next
@@ -157,6 +165,14 @@ func (c *cell) abandon() {
 	defer c.mu.Unlock()
 	c.dirty = c.dirty || c.taken
 	c.taken = false
+}
+
+// drop ends a decision that another process has made.
+func (c *cell) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.taken = false
+	c.deciding = c.dirty
 }
 
 // lostWakes asks all actors that may have lost a message to look again. That does no

@@ -7,6 +7,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 )
 
 // DecisionInput is what one decision depended on: policy.Decide on Request and
@@ -28,11 +29,30 @@ type SequenceRange struct {
 	SentNs      int64 // of the last one
 }
 
+// Entry is the input as the log of decisions has it.
+func (in *DecisionInput) Entry() decisionlog.Entry {
+	e := decisionlog.Entry{
+		Worker: in.Worker, Queue: in.Queue, Decision: in.Decision,
+		Records: decisionlog.Records{
+			Incarnation: decisionlog.ID(in.Records.Incarnation), First: in.Records.First, Last: in.Records.Last, SentNs: in.Records.SentNs,
+		},
+		Request: in.Request, Before: in.Before, Plan: in.Plan, After: in.After,
+	}
+	if in.Err != nil {
+		e.Error = in.Err.Error()
+		e.Undecided = errors.Is(in.Err, ErrNoLimits)
+	}
+	return e
+}
+
 // decision is enough of one to repeat its recommendation, to launch it and to settle its
 // launch. It is constant once it is shared.
 type decision struct {
 	DecisionInput
 	edition         uint64                // counts the distinct plans of the queue
+	changed         bool                  // it launches something else than the plan before, or says that there is none
+	known, local    bool                  // the worker's device, when it was made
+	fenced          bool                  // the store has it
 	reason          string                // why there is no plan
 	walk            policy.Classification // how the queue would have been walked, where there is no plan
 	commitOnPublish bool                  // the worker has never reported a launch
@@ -98,6 +118,7 @@ func (f *family) recommendation(d *decision) *telemetry.Recommendation {
 		SwitchHeld:          p.Topology != p.RawTopology,
 		MemoryBudgetBytes:   d.Request.MemoryBudgetBytes,
 		ValidForMs:          f.system.cfg.validForMs(),
+		Fenced:              d.fenced,
 	}
 	if !d.planned() {
 		r.FrontierDensityBps, r.MemoryPressureBps = d.walk.FrontierDensityBps, d.walk.MemoryPressureBps
@@ -112,4 +133,22 @@ func (f *family) recommendation(d *decision) *telemetry.Recommendation {
 		r.Reasons = append(r.Reasons, telemetry.Reason{Rule: w.Rule.String(), Threshold: w.Threshold, Value: w.Value, Distance: w.Distance, Held: w.Held})
 	}
 	return r
+}
+
+// decisionOf is a decision that another process made.
+func decisionOf(m *telemetry.Stored, from *decisionlog.Decided, left *memory) *decision {
+	e := &from.Entry
+	d := &decision{edition: left.Edition, commitOnPublish: m.Recommendation.CommittedOnPublish, fenced: true, reason: e.Error}
+	d.DecisionInput = DecisionInput{
+		Worker: e.Worker, Queue: e.Queue, Decision: e.Decision,
+		Records: SequenceRange{uint64(e.Records.Incarnation), e.Records.First, e.Records.Last, e.Records.SentNs},
+		Request: e.Request, Before: e.Before, After: e.After, Plan: e.Plan,
+	}
+	switch {
+	case e.Undecided:
+		d.Err = ErrNoLimits
+	case e.Error != "":
+		d.Err = errors.New(e.Error)
+	}
+	return d
 }

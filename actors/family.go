@@ -7,6 +7,7 @@ import (
 
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
+	"ringmaster/telemetry"
 )
 
 // message is what actors send each other. A type that is not listed here is no
@@ -16,6 +17,22 @@ type message interface{ isMessage() }
 type (
 	// wake tells the queue actor to take its cell and decide.
 	wake struct{}
+	// written tells the queue actor what became of the decision that it wrote.
+	written struct {
+		id       uint64 // of the write
+		sequence uint64
+		how      telemetry.Written
+	}
+	// lookedUp tells the queue actor which message of its queue is the store's last.
+	lookedUp struct {
+		id   uint64            // of the write in doubt
+		last *telemetry.Stored // nil: there is none
+		err  error
+	}
+	// heard tells the queue actor that a message of its queue came by.
+	heard struct{}
+	// owned tells the queue actor that this process may decide now, or no longer.
+	owned struct{}
 	// settled tells the queue actor how a launch of a decision ended.
 	settled struct {
 		launch   uint64
@@ -48,6 +65,10 @@ type (
 )
 
 func (wake) isMessage()        {}
+func (*written) isMessage()    {}
+func (*lookedUp) isMessage()   {}
+func (heard) isMessage()       {}
+func (owned) isMessage()       {}
 func (*settled) isMessage()    {}
 func (reported) isMessage()    {}
 func (halted) isMessage()      {}
@@ -90,6 +111,9 @@ type family struct {
 	suggested atomic.Pointer[session.View] // by the tuner actor; nil: no opinion
 	looked    atomic.Uint64                // number of the last look that was launched, or let go
 	exploring atomic.Pointer[session.Exploring]
+	heard     atomic.Pointer[telemetry.Stored] // newest message of the store that came by
+	stored    atomic.Pointer[decision]         // newest that the store has; nil without one
+	standing  atomic.Pointer[Standing]         // nil: no decision was to be stored
 	latest    atomic.Pointer[decision]
 	planned   atomic.Pointer[decision] // the newest with a plan
 	usual     atomic.Pointer[decision] // the newest with a plan that is no look
@@ -100,6 +124,7 @@ type family struct {
 func newFamily(s *System, d *device, queue string) *family {
 	f := &family{system: s, device: d, name: queue}
 	f.queue.family, f.tuner.family = f, f
+	f.cell.carried = s.cfg.Store != nil
 	var addresses []address
 	f.supervisor, addresses = s.shell.group(d.name+"."+queue, member{"queue", &f.queue, &f.busy}, member{"tuner", &f.tuner, &f.busy})
 	f.queueAddr, f.tunerAddr = addresses[0], addresses[1]
@@ -158,7 +183,7 @@ func (f *family) deliver(to address, m message) {
 // keep puts a message aside that is in no cell; f.life is held.
 func (f *family) keep(m message) {
 	switch m.(type) {
-	case *settled, halted:
+	case *settled, halted, *written, *lookedUp:
 		f.kept = append(f.kept, m)
 	}
 }
@@ -169,8 +194,11 @@ func (f *family) decideLater() {
 }
 
 // publishOutside publishes from outside of the actors, where a panic of the
-// publisher would end the process.
+// publisher would end the process. Of a queue without a decision to tell it says nothing.
 func (f *family) publishOutside(s *decision, heartbeat bool) {
+	if s == nil {
+		return
+	}
 	defer func() {
 		if why := recover(); why != nil {
 			f.system.cfg.Logger.Error("publisher panicked", "worker", f.device.name, "queue", f.name, "reason", why)

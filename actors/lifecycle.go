@@ -63,7 +63,7 @@ func (f *family) beat() {
 	case q == nil:
 		f.deliver(f.queueAddr, beat{})
 	case time.Now().Before(q.until):
-		f.publishOutside(f.latest.Load(), true)
+		f.publishOutside(f.repeated(), true)
 	default:
 		f.release()
 	}

@@ -7,13 +7,15 @@ import (
 	"go/token"
 	"maps"
 	"os"
-	"ringmaster/megakernel/tuner/session"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ringmaster/megakernel/tuner/session"
+	"ringmaster/telemetry"
 )
 
 // reception is one actor and one type of message.
@@ -108,10 +110,18 @@ queue gpu0/q inc=7 seq=10 len=20 requeues=9
 // endure runs the ordeal with enough time after each step for every pause to
 // end, and returns what is known after each of them: nothing in it depends on
 // how often something had to be done again.
-func endure(t *testing.T, tap tap) string {
+//
+// With a store every fourth answer is lost, and the process hears what is stored.
+func endure(t *testing.T, tap tap, stored bool) string {
 	var out strings.Builder
 	synctest.Test(t, func(t *testing.T) {
 		r := newRunner(t)
+		if stored {
+			store := newMemoryStore()
+			store.fate = func(write int) fate { return []fate{arrives, arrives, arrives, arrivesAnswerLost}[write%4] }
+			store.listener = func(worker, queue string, m *telemetry.Stored) { _ = r.system.Heard(worker, queue, m) }
+			r.cfg.Store = store
+		}
 		r.quiet = true
 		r.cfg.Autotuner, r.cfg.maxFailures, r.cfg.idleAfter = session.Natural, 2, time.Minute
 		s, err := start(r.cfg, r.pub, tap)
@@ -123,6 +133,10 @@ func endure(t *testing.T, tap tap) string {
 		for _, line := range strings.Split(strings.TrimSpace(ordeal), "\n") {
 			r.run(line)
 			r.run("advance 2500ms")
+			if stored {
+				s.Reconsider("")
+				r.run("advance 2500ms")
+			}
 			fmt.Fprintf(&out, "%s\n%s", line, knowledge(r))
 		}
 		if st := s.Stats(); st.DeadLetters != 0 {
@@ -164,11 +178,12 @@ func TestAPanicAtAnyMessageLosesNothing(t *testing.T) {
 	messages, handled := receptions(t)
 	var mu sync.Mutex
 	times := make(map[reception]int)
-	undisturbed := endure(t, tap{before: func(actor string, m message) {
+	count := tap{before: func(actor string, m message) {
 		mu.Lock()
 		defer mu.Unlock()
 		times[reception{actor, messageType(m)}]++
-	}})
+	}}
+	undisturbed := map[bool]string{false: endure(t, count, false), true: endure(t, count, true)}
 
 	received := make(map[string]bool)
 	for at := range handled {
@@ -193,11 +208,13 @@ func TestAPanicAtAnyMessageLosesNothing(t *testing.T) {
 	}) {
 		for n := range min(times[at], 3) {
 			for _, moment := range []string{"before", "after"} {
-				t.Run(fmt.Sprintf("%s/%s/%d/%s", at.actor, at.message, n+1, moment), func(t *testing.T) {
-					if got := endure(t, panicAt(at, n, moment)); got != undisturbed {
-						t.Errorf("it makes a difference:\n%s", difference(got, undisturbed))
-					}
-				})
+				for stored, undisturbed := range undisturbed {
+					t.Run(fmt.Sprintf("%s/%s/%d/%s/%t", at.actor, at.message, n+1, moment, stored), func(t *testing.T) {
+						if got := endure(t, panicAt(at, n, moment), stored); got != undisturbed {
+							t.Errorf("it makes a difference:\n%s", difference(got, undisturbed))
+						}
+					})
+				}
 			}
 		}
 	}

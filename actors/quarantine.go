@@ -82,7 +82,7 @@ func (f *family) stop(actor string) {
 	f.cell.count(func(n *Counts) { n.Stops++ })
 	f.system.cfg.Logger.Error("queue stopped after repeated panics", "worker", f.device.name, "queue", f.name, "pause", f.system.cfg.stopPause, "reason", q.reason)
 	f.latest.CompareAndSwap(nil, new(decision)) // it has never decided: decision 0 says only why
-	f.publishOutside(f.latest.Load(), false)
+	f.publishOutside(f.repeated(), false)
 }
 
 // release ends the quarantine. The decision that follows takes the reason out of the

@@ -14,6 +14,7 @@ import (
 type queueActor struct {
 	*family
 	number   uint64 // of the last decision
+	storing  storing
 	topology topologyStage
 	policy   policyStage
 	recent   stage.Recent
@@ -34,9 +35,18 @@ type policyStage struct {
 }
 
 func (a *queueActor) receive(msg message) {
+	if a.storing.postpones(msg) {
+		return
+	}
 	switch m := msg.(type) {
-	case wake:
+	case wake, owned:
 		a.decide()
+	case heard:
+		a.follow()
+	case *written:
+		a.onWritten(m)
+	case *lookedUp:
+		a.onLookedUp(m)
 	case *settled:
 		a.settle(m)
 	case reported:
@@ -48,35 +58,34 @@ func (a *queueActor) receive(msg message) {
 	}
 }
 
-// decide makes one decision, if anything has asked for one since the last.
+// decide makes one decision, if anything has asked for one since the last and it is this
+// process that decides. It holds at once, or when the store has it.
 func (a *queueActor) decide() {
+	if !a.decidesHere() {
+		return // the cell keeps what has come
+	}
 	view, asked := a.cell.take()
 	if !asked {
 		return // an earlier wake has decided on it
 	}
-	device := a.device.view.Load()
-	d := a.make(&view, device)
-	if !device.local {
-		a.hasSlots(d.Request.QueueLen > 0)
-		a.recent.Add(d.Decision, d.After)
-		a.looked.Store(max(d.look, a.looked.Load())) // one recommendation asks for it
+	d := a.make(&view, a.device.view.Load())
+	if a.system.cfg.Store != nil {
+		a.write(d, &view)
+		return
 	}
-	a.cell.count(d.count)
-	changed := a.adopt(d)
-	a.policy.unannounced = changed || a.policy.unannounced
-	a.publish(d, a.policy.unannounced, false, view.replies)
+	a.hold(d)
+	a.publish(d, d.changed, false, view.replies)
 	a.policy.unannounced = false
 	a.finish(d, &view)
 }
 
-// make decides from what is known, and both stages issue what the decision leaves.
+// make decides from what is known. It changes nothing: the decision may be one that does not hold.
 func (a *queueActor) make(v *view, device *deviceView) *decision {
 	v.others, v.target = a.others(), soonest(a.deadline.Load(), a.device.sharing.goal.Load())
 	v.lease = a.lease(device)
 	v.lease.Refused = v.measured.LeaseRefused
-	a.number++
-	d := &decision{commitOnPublish: device.known && !device.local && !device.reporting}
-	d.Worker, d.Queue, d.Decision, d.Records = a.device.name, a.name, a.number, v.records
+	d := &decision{commitOnPublish: device.known && !device.local && !device.reporting, known: device.known, local: device.local}
+	d.Worker, d.Queue, d.Decision, d.Records = a.device.name, a.name, a.number+1, v.records
 	d.Before = policy.State{Topology: a.topology.Issued.State, Plan: a.policy.Issued.State}
 	d.After = d.Before
 	d.Request = requestOf(v, device)
@@ -84,15 +93,32 @@ func (a *queueActor) make(v *view, device *deviceView) *decision {
 	cfg := &a.system.cfg
 	if device.known {
 		d.Plan, d.After, d.hold, d.Err = cfg.decide(a.name, &d.Request, d.Before)
-		a.topology.Issue(d.Decision, d.After.Topology, d.commitOnPublish)
-		a.policy.Issue(d.Decision, d.After.Plan, d.commitOnPublish)
 	} else {
 		d.Err = a.device.unknown()
 	}
 	if d.Err != nil {
 		d.explain(&cfg.Policy)
 	}
+	a.compare(d)
+	d.changed = d.changed || a.policy.unannounced
 	return d
+}
+
+// hold has a decision count: both stages issue what it leaves, and it is the queue's newest.
+func (a *queueActor) hold(d *decision) {
+	a.number = d.Decision
+	if d.known {
+		a.topology.Issue(d.Decision, d.After.Topology, d.commitOnPublish)
+		a.policy.Issue(d.Decision, d.After.Plan, d.commitOnPublish)
+	}
+	if !d.local {
+		a.hasSlots(d.Request.QueueLen > 0)
+		a.recent.Add(d.Decision, d.After)
+		a.looked.Store(max(d.look, a.looked.Load())) // one recommendation asks for it
+	}
+	a.cell.count(d.count)
+	a.policy.unannounced = d.changed
+	a.show(d)
 }
 
 // lease is what the worker's resident kernel offers.
@@ -103,9 +129,9 @@ func (a *queueActor) lease(d *deviceView) policy.Lease {
 	return d.lease
 }
 
-// adopt gives a decision's plan its edition and makes it the queue's newest. It reports whether
-// it launches something else than the plan before.
-func (a *queueActor) adopt(d *decision) (changed bool) {
+// compare gives a decision's plan its edition, and notes whether it launches something else than
+// the plan before.
+func (a *queueActor) compare(d *decision) {
 	last, planned := a.latest.Load(), a.planned.Load()
 	if planned != nil {
 		d.edition = planned.edition
@@ -113,10 +139,14 @@ func (a *queueActor) adopt(d *decision) (changed bool) {
 	switch {
 	case d.planned() && (planned == nil || d.launch() != planned.launch()):
 		d.edition++
-		changed = true
+		d.changed = true
 	default:
-		changed = last == nil || last.Decision == 0 || last.planned() != d.planned()
+		d.changed = last == nil || last.Decision == 0 || last.planned() != d.planned()
 	}
+}
+
+// show makes a decision the queue's newest, for whoever launches and reports.
+func (a *queueActor) show(d *decision) {
 	a.latest.Store(d)
 	if d.planned() {
 		a.planned.Store(d)
@@ -124,7 +154,6 @@ func (a *queueActor) adopt(d *decision) (changed bool) {
 			a.usual.Store(d)
 		}
 	}
-	return changed
 }
 
 // finish makes room for the next decision once this one is published.
@@ -185,7 +214,7 @@ func (a *queueActor) commit() {
 
 // restate says in the recommendation that the worker has given up on its plan, or no longer.
 func (a *queueActor) restate(edition uint64) {
-	if d := a.latest.Load(); d != nil && d.edition == edition { // else the plan has changed meanwhile
+	if d := a.repeated(); d != nil && d.edition == edition { // else the plan has changed meanwhile
 		a.publish(d, false, false, nil)
 	}
 }
@@ -194,8 +223,9 @@ func (a *queueActor) restate(edition uint64) {
 // plan. Only a local worker's queue has work here.
 func (a *queueActor) repeat() {
 	a.hasSlots(false)
-	d := a.latest.Load()
-	if d == nil {
+	a.tryAgain()
+	d := a.repeated()
+	if d == nil || a.storing.under != nil {
 		return
 	}
 	a.publish(d, false, true, nil)
@@ -205,6 +235,7 @@ func (a *queueActor) repeat() {
 }
 
 func (a *queueActor) restarted(lost message) {
+	a.storing.panicked(lost)
 	a.cell.abandon()
 	a.recover("queue", lost)
 }

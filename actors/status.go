@@ -25,6 +25,9 @@ type Counts struct {
 	SlotsFaulted     uint64 `json:"slots_faulted"`
 	TopologySwitches uint64 `json:"topology_switches"` // decisions that changed the topology
 	SwitchesHeld     uint64 `json:"switches_held"`     // decisions in which hysteresis kept the topology
+	DecisionsRefused uint64 `json:"decisions_refused"` // that the store had another in place of
+	DecisionsDoubted uint64 `json:"decisions_doubted"` // of which the store did not say whether it has them
+	DecisionsAlone   uint64 `json:"decisions_alone"`   // that hold here only, as the store was away
 	Stops            uint64 `json:"stops"`             // times a queue was stopped after repeated panics
 	Halts            uint64 `json:"halts"`             // times a queue was stopped after launches that failed in a row
 }
@@ -42,6 +45,9 @@ func (c *Counts) add(o Counts) {
 	c.SlotsFaulted += o.SlotsFaulted
 	c.TopologySwitches += o.TopologySwitches
 	c.SwitchesHeld += o.SwitchesHeld
+	c.DecisionsRefused += o.DecisionsRefused
+	c.DecisionsDoubted += o.DecisionsDoubted
+	c.DecisionsAlone += o.DecisionsAlone
 	c.Stops += o.Stops
 	c.Halts += o.Halts
 }

@@ -12,6 +12,7 @@ import (
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/complaint"
+	"ringmaster/telemetry/decisionlog"
 )
 
 // System is all queues and workers of one process.
@@ -30,6 +31,7 @@ type System struct {
 	launches atomic.Uint64 // launch numbers, unique over all local workers
 	echoes   atomic.Uint64
 
+	config         string          // names cfg.Policy
 	spaces         *session.Spaces // of all queues' tuners
 	room           *session.Room   // for the tuners of all remote workers' queues
 	refusalsMu     sync.Mutex
@@ -57,7 +59,7 @@ func start(cfg Config, pub Publisher, t tap) (*System, error) {
 		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, t),
 		devices:  make(map[string]*device),
 		complain: complaint.New(cfg.Logger), refusals: make(map[string]uint64),
-		stop: make(chan struct{}), spaces: session.NewSpaces(&cfg.Policy), room: session.NewRoom(remoteTuners, nil),
+		stop: make(chan struct{}), config: decisionlog.ConfigName(&cfg.Policy), spaces: session.NewSpaces(&cfg.Policy), room: session.NewRoom(remoteTuners, nil),
 	}
 	s.ticking.Go(s.beat)
 	return s, nil
@@ -170,11 +172,43 @@ func (s *System) Latest(worker, queue string) (telemetry.Recommendation, bool) {
 	if f == nil {
 		return telemetry.Recommendation{}, false
 	}
-	r := f.latest.Load()
+	r := f.newestTold()
 	if r == nil {
 		return telemetry.Recommendation{}, false
 	}
 	return *f.recommendation(r), true
+}
+
+// Heard takes a message of the store that came by: each queue's last one when the process
+// starts, then those of others. Its state is taken over before this process decides for the
+// queue, and at once by a queue of a local worker, which launches by it.
+func (s *System) Heard(worker, queue string, m *telemetry.Stored) error {
+	return s.with(worker, queue, func(f *family) error {
+		for {
+			was := f.heard.Load()
+			if was != nil && was.Sequence >= m.Sequence {
+				return nil
+			}
+			if f.heard.CompareAndSwap(was, m) {
+				if was == nil || f.device.worker.Load() != nil {
+					f.post(heard{})
+				}
+				return nil
+			}
+		}
+	})
+}
+
+// Reconsider has the queues of a worker, or of all for "", look again whether it is this process
+// that decides for them.
+func (s *System) Reconsider(worker string) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, f := range s.roster {
+		if worker == "" || f.device.name == worker {
+			f.post(owned{})
+		}
+	}
 }
 
 // with runs use on a queue's family, which it makes if necessary, and keeps the

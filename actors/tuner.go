@@ -33,6 +33,9 @@ func (a *tunerActor) measure() {
 	}
 	if a.session == nil {
 		a.session = new(session.Session)
+		if view := a.suggested.Load(); view != nil { // of who decided before
+			a.session = session.Resume(view.Kept())
+		}
 	}
 	env := a.env()
 	plan := a.planned.Load()

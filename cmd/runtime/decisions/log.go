@@ -104,17 +104,7 @@ func newLog(sink sink, header *decisionlog.Header, log *slog.Logger) *Log {
 
 // Record takes one decision. It runs on the actor that made it.
 func (l *Log) Record(in actors.DecisionInput) {
-	e := decisionlog.Entry{
-		Worker: in.Worker, Queue: in.Queue, Decision: in.Decision,
-		Records: decisionlog.Records{
-			Incarnation: decisionlog.ID(in.Records.Incarnation), First: in.Records.First, Last: in.Records.Last, SentNs: in.Records.SentNs,
-		},
-		Request: in.Request, Before: in.Before, Plan: in.Plan, After: in.After,
-	}
-	if in.Err != nil {
-		e.Error = in.Err.Error()
-		e.Undecided = errors.Is(in.Err, actors.ErrNoLimits)
-	}
+	e := in.Entry()
 	l.add(&e)
 }
 

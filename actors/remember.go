@@ -1,0 +1,195 @@
+package actors
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"ringmaster/actors/order"
+	"ringmaster/actors/stage"
+	"ringmaster/megakernel/policy"
+	"ringmaster/megakernel/tuner/session"
+	"ringmaster/telemetry"
+)
+
+// memory is what the next decision of a queue builds on: with it, a process that did not make
+// the decision before makes the next one as its maker would have.
+type memory struct {
+	Edition  uint64                                 `json:"edition,omitzero"` // of the plan
+	Topology stage.Hysteresis[policy.TopologyState] `json:"topology,omitzero"`
+	Plan     stage.Hysteresis[policy.PlanState]     `json:"plan,omitzero"`
+	Recent   stage.Recent                           `json:"recent,omitempty"` // the newest carriedRuns
+	Cell     cellMemory                             `json:"cell,omitzero"`
+	Device   deviceMemory                           `json:"device,omitzero"`
+	Tuned    *session.Kept                          `json:"tuned,omitempty"`
+}
+
+// carriedRuns is how many runs of recent decisions are carried: launches of a remote worker
+// that are reported later than that many decisions settle nothing after a restart.
+const carriedRuns = 16
+
+// cellMemory is what a cell had when a decision took it.
+type cellMemory struct {
+	Sources [4]order.Source `json:"sources,omitzero"` // of queue, graph, priority and launch records
+	// Said is what publishers said and what holds of it: up to one queue, graph and priority
+	// record, as the wire has them.
+	Said             []byte         `json:"said,omitempty"`
+	Seen             SequenceRange  `json:"seen,omitzero"` // records that the last decision named
+	Requeues         uint64         `json:"requeues,omitzero"`
+	Executed         uint64         `json:"executed,omitzero"`
+	RequeuesReported uint64         `json:"requeues_reported,omitzero"`
+	ExecutedReported uint64         `json:"executed_reported,omitzero"`
+	RequeuedHits     uint64         `json:"requeued_hits,omitzero"`
+	Ran              bool           `json:"ran,omitzero"` // a launch was reported
+	Compiled         bool           `json:"compiled,omitzero"`
+	History          policy.History `json:"history,omitzero"`
+}
+
+// deviceMemory is what a worker elsewhere said of its device.
+type deviceMemory struct {
+	Limits       policy.Limits `json:"limits,omitzero"`
+	MemoryBudget uint64        `json:"memory_budget,omitzero"`
+	LeaseSlots   uint32        `json:"lease_slots,omitzero"`
+	Identity     string        `json:"identity,omitzero"`
+	Author       uint64        `json:"author,string,omitzero"` // incarnation whose launches were reported
+}
+
+// remember is what the cell has; c.mu is held.
+func (c *cell) remember() cellMemory {
+	m := cellMemory{
+		Sources: c.sources, Seen: c.seen,
+		Requeues: c.requeues, Executed: c.executed, RequeuesReported: c.requeuesReported, ExecutedReported: c.executedReported,
+		RequeuedHits: c.lastRequeuedHits, Ran: c.ran(), Compiled: c.compiled, History: c.history,
+	}
+	said := telemetry.Header{Incarnation: 1, Seq: 1} // of whom is in Sources
+	if c.queue.Has != 0 {
+		m.Said = telemetry.Append(m.Said, telemetry.EncodingArray, said, &c.queue)
+	}
+	if c.graph.Has != 0 {
+		m.Said = telemetry.Append(m.Said, telemetry.EncodingArray, said, &c.graph)
+	}
+	if c.priority.Has != 0 {
+		m.Said = telemetry.Append(m.Said, telemetry.EncodingArray, said, &c.priority)
+	}
+	return m
+}
+
+// ran says whether a launch was reported, here or to who decided before; c.mu is held.
+func (c *cell) ran() bool { return c.counts.Launches > 0 || c.ranElsewhere }
+
+// said is what publishers said, decoded.
+type said struct {
+	queue    telemetry.Queue
+	graph    telemetry.Graph
+	priority telemetry.Priority
+}
+
+func (m *cellMemory) decode() (s said, err error) {
+	if len(m.Said) == 0 {
+		return said{}, nil
+	}
+	if _, err := telemetry.Check(m.Said, telemetry.DefaultTelemetryLimits); err != nil {
+		return said{}, err
+	}
+	var decoder telemetry.Decoder
+	var r telemetry.Record
+	for decoder.Reset(m.Said); ; {
+		switch err := decoder.Next(&r); {
+		case errors.Is(err, io.EOF):
+			return s, nil
+		case err != nil:
+			return said{}, err
+		}
+		switch r.Kind {
+		case telemetry.KindQueue:
+			s.queue = r.Queue
+		case telemetry.KindGraph:
+			s.graph = r.Graph
+		case telemetry.KindPriority:
+			s.priority = r.Priority
+		default:
+			return said{}, fmt.Errorf("%w: %v", ErrKind, r.Kind)
+		}
+	}
+}
+
+// recall takes over what another process knew of the queue, where it knew more. What was folded
+// here and not there stays. It asks the diffusion actor to look if the priority is another.
+func (c *cell) recall(m *cellMemory, s *said, now time.Time) wakes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var w wakes
+	for i := range m.Sources {
+		if !behind(&c.sources[i], &m.Sources[i]) {
+			continue
+		}
+		c.sources[i] = m.Sources[i]
+		c.sources[i].Last = now
+		switch telemetry.KindQueue + telemetry.Kind(i) {
+		case telemetry.KindQueue:
+			c.queue, c.requeuesReported, c.executedReported = s.queue, m.RequeuesReported, m.ExecutedReported
+			c.target.Store(c.queue.LatencyTargetMs)
+		case telemetry.KindGraph:
+			c.graph, c.lastRequeuedHits = s.graph, m.RequeuedHits
+		case telemetry.KindPriority:
+			c.priority = s.priority
+			w |= c.rank()
+		}
+	}
+	if m.History.Launches() > c.history.Launches() {
+		c.history, c.compiled = m.History, m.Compiled
+	}
+	c.ranElsewhere = c.ranElsewhere || m.Ran
+	// What both have seen of the counters' growth is decided; what only this process has seen is not.
+	c.requeues, c.requeuesDecided = max(c.requeues, m.Requeues), m.Requeues
+	c.executed = max(c.executed, m.Executed)
+	if c.seen.Last == 0 || c.seen.Incarnation == m.Seen.Incarnation {
+		c.seen = m.Seen
+	}
+	return w
+}
+
+// behind says that another process has heard more of a publisher than this one.
+func behind(here, there *order.Source) bool {
+	return there.Known() && (!here.Known() || here.Incarnation == there.Incarnation && here.Seq < there.Seq)
+}
+
+// remember is what is known of a worker elsewhere.
+func (d *device) remember() (m deviceMemory) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if v := d.view.Load(); v.known && !v.local {
+		m = deviceMemory{Limits: v.limits, MemoryBudget: v.memoryBudget, LeaseSlots: v.lease.Slots, Identity: v.identity, Author: d.author}
+	}
+	return m
+}
+
+// recall takes what a worker elsewhere said of its device, if it has said nothing here yet.
+func (d *device) recall(m *deviceMemory) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v := *d.view.Load()
+	if !v.known && m.Limits != (policy.Limits{}) {
+		v.known, v.limits, v.memoryBudget, v.lease.Slots, v.identity = true, m.Limits, m.MemoryBudget, m.LeaseSlots, m.Identity
+	}
+	if v.known && !v.local && !v.reporting && m.Author != 0 {
+		v.reporting, d.author = true, m.Author
+	}
+	d.view.Store(&v)
+}
+
+// decodeMemory reads what another process wrote.
+func decodeMemory(b json.RawMessage) (m memory, s said, err error) {
+	if len(b) == 0 {
+		return m, s, nil
+	}
+	if err = json.Unmarshal(b, &m); err == nil {
+		s, err = m.Cell.decode()
+	}
+	if err != nil {
+		return memory{}, said{}, fmt.Errorf("what the next decision builds on is damaged: %w", err)
+	}
+	return m, s, nil
+}

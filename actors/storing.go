@@ -1,0 +1,374 @@
+package actors
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"ringmaster/actors/fence"
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
+)
+
+// storing is the part of a queue actor that has decisions count where all processes see them;
+// see package fence for the protocol. While a decision is being written the cell folds on, and
+// news of launches waits for the outcome.
+type storing struct {
+	fence    fence.Writer
+	under    *underway // the write under way, nil: none
+	asking   bool      // for the last message, and there is no answer yet
+	waiting  []message // for the outcome
+	alone    bool      // the store is away: decisions hold here without it
+	retry    bool      // a beat has passed since the last attempt alone
+	apart    bool      // the store lacks decisions that were made alone
+	standing Standing
+}
+
+// underway is a decision that is being written.
+type underway struct {
+	id       uint64 // random
+	decision *decision
+	view     view
+}
+
+// postpones says whether a message waits for the write under way, or means nothing meanwhile:
+// what wakes the queue is in its cell, and a message that came by is kept by the family.
+func (s *storing) postpones(msg message) bool {
+	if s.under == nil {
+		return false
+	}
+	switch msg.(type) {
+	case *written, *lookedUp, beat:
+		return false
+	case *settled, reported, halted:
+		s.waiting = append(s.waiting, msg)
+	}
+	return true
+}
+
+// panicked gives up a write whose beginning panicked; one that began goes on.
+func (s *storing) panicked(lost message) {
+	switch lost.(type) {
+	case *written, *lookedUp:
+	default:
+		s.under = nil
+		s.fence.Forget()
+	}
+}
+
+// decidesHere says whether this process decides for the queue now, from all that it has heard.
+func (a *queueActor) decidesHere() bool {
+	cfg := &a.system.cfg
+	if cfg.Store == nil {
+		return true
+	}
+	a.follow()
+	if cfg.Owns != nil && !cfg.Owns(a.device.name) {
+		a.stand(StandsBy, "")
+		return false
+	}
+	return true
+}
+
+// follow takes over the newest message that came by.
+func (a *queueActor) follow() {
+	known := a.storing.fence.Last()
+	if m := a.heard.Load(); m != nil && a.storing.fence.Heard(m.Sequence) {
+		_ = a.adopt(m, known) // a message that cannot be read is met again, and told, when this process writes
+	}
+}
+
+// write has the store take a decision. Without the store a local engine launches by it all the same.
+func (a *queueActor) write(d *decision, v *view) {
+	if a.storing.alone && !a.storing.retry {
+		a.holdAlone(d, v)
+		return
+	}
+	a.storing.retry = false
+	id := telemetry.NewIncarnation()
+	r := a.recommendation(d)
+	r.Changed, r.Fenced = d.changed, true
+	var err error
+	if r.Decided, err = a.encode(d, v, id); err != nil {
+		a.system.complain.Warn("a decision cannot be stored, so it does not count", a.device.name, a.name, "error", err)
+		a.cell.abandon()
+		return
+	}
+	a.storing.under = &underway{id, d, *v}
+	a.busy.Add(1) // the queue is not forgotten
+	a.system.cfg.Store.Write(a.device.name, a.name, a.storing.fence.Begin(id), r, v.replies, func(sequence uint64, how telemetry.Written) {
+		a.post(&written{id, sequence, how})
+	})
+}
+
+// encode is what other processes need of a decision.
+func (a *queueActor) encode(d *decision, v *view, id uint64) ([]byte, error) {
+	m := memory{Edition: d.edition, Topology: a.topology.Hysteresis, Plan: a.policy.Hysteresis, Cell: v.memory, Device: a.device.remember()}
+	recent := a.recent
+	if d.known {
+		m.Topology.Issue(d.Decision, d.After.Topology, d.commitOnPublish)
+		m.Plan.Issue(d.Decision, d.After.Plan, d.commitOnPublish)
+	}
+	if !d.local {
+		recent = slices.Clone(recent)
+		recent.Add(d.Decision, d.After)
+	}
+	m.Recent = recent[max(0, len(recent)-carriedRuns):]
+	if view := a.suggested.Load(); view != nil {
+		kept := view.Kept()
+		m.Tuned = &kept
+	}
+	text, err := json.Marshal(&m)
+	if err != nil {
+		return nil, err
+	}
+	cfg := &a.system.cfg
+	return decisionlog.EncodeDecided(&decisionlog.Decided{
+		Node: decisionlog.ID(cfg.Incarnation), Write: decisionlog.ID(id), Previous: a.storing.fence.Last(), Config: a.system.config,
+		Software: cfg.Software, Rejoined: a.storing.apart, Entry: d.Entry(), Memory: text,
+	})
+}
+
+// onWritten settles a write, or finds out what became of it.
+func (a *queueActor) onWritten(m *written) {
+	s := &a.storing
+	if s.under == nil || s.under.id != m.id {
+		return // given up
+	}
+	switch m.how {
+	case telemetry.WrittenStored:
+		s.fence.Stored(m.sequence)
+		a.accepted()
+	case telemetry.WrittenAway:
+		s.fence.Forget()
+		a.away("the store of decisions is away")
+	default:
+		s.fence.Doubt()
+		if m.how == telemetry.WrittenRefused {
+			a.cell.count(func(n *Counts) { n.DecisionsRefused++ })
+		} else {
+			a.cell.count(func(n *Counts) { n.DecisionsDoubted++ })
+			a.stand(StandsInDoubt, "the store did not answer")
+		}
+		a.lookUp()
+	}
+}
+
+// lookUp asks for the queue's last message.
+func (a *queueActor) lookUp() {
+	id := a.storing.under.id
+	a.storing.asking = true
+	a.system.cfg.Store.Last(a.device.name, a.name, func(last *telemetry.Stored, err error) {
+		a.post(&lookedUp{id, last, err})
+	})
+}
+
+// onLookedUp clears up a doubt: the decision holds, or what another message left is taken over.
+func (a *queueActor) onLookedUp(m *lookedUp) {
+	s := &a.storing
+	if s.under == nil || s.under.id != m.id || !s.asking {
+		return
+	}
+	s.asking = false
+	last, err := m.last, m.err
+	var theirs *decisionlog.Decided
+	if err == nil && last != nil {
+		if theirs, err = decisionlog.DecodeDecided(last.Recommendation.Decided); err != nil && !errors.Is(err, decisionlog.ErrNewer) {
+			a.system.complain.Warn("the last decision in the store is damaged; this process goes on from what it knows", a.device.name, a.name, "sequence", last.Sequence, "error", err)
+			a.number, s.apart, err = max(a.number, last.Recommendation.Decision), true, nil
+		}
+	}
+	switch {
+	case err != nil:
+		a.system.complain.Warn("it is not known which decision of the queue is the last", a.device.name, a.name, "error", err)
+		a.away(err.Error())
+	case theirs == nil:
+		sequence := uint64(0)
+		if last != nil {
+			sequence = last.Sequence
+		}
+		s.apart = s.apart || a.number > 0
+		s.fence.Read(sequence, 0)
+		a.overtaken(nil)
+	default:
+		known := s.fence.Last()
+		if s.fence.Read(last.Sequence, uint64(theirs.Write)) {
+			a.accepted()
+			return
+		}
+		if err := a.adopt(last, known); err != nil {
+			a.system.complain.Warn("the last decision in the store is damaged; this process goes on from what it knows", a.device.name, a.name, "sequence", last.Sequence, "error", err)
+			a.number, s.apart = max(a.number, theirs.Entry.Decision), true
+		}
+		a.overtaken(theirs)
+	}
+}
+
+// accepted ends a write that the store has.
+func (a *queueActor) accepted() {
+	u := a.storing.under
+	u.decision.fenced = true
+	a.stored.Store(u.decision)
+	a.storing.alone, a.storing.apart = false, false
+	a.stand(StandsStored, "")
+	a.hold(u.decision)
+	a.policy.unannounced = false // the server tells subscribers
+	a.cell.count(func(n *Counts) { n.Recommendations++ })
+	a.finish(u.decision, &u.view)
+	a.endWrite()
+}
+
+// overtaken ends a write that does not hold, because of another that may be known. What that one
+// has not seen is decided on now.
+func (a *queueActor) overtaken(theirs *decisionlog.Decided) {
+	u := a.storing.under
+	seen := theirs != nil && len(u.view.replies) == 0 &&
+		uint64(theirs.Entry.Records.Incarnation) == u.view.records.Incarnation && theirs.Entry.Records.Last >= u.view.records.Last
+	a.endWrite()
+	if !seen {
+		a.cell.abandon()
+	} else {
+		a.cell.drop()
+	}
+	a.dispatch(a.cell.lostWakes() & wakeDecision)
+}
+
+// away ends a write while the store cannot be asked. A local engine goes on by its own decisions;
+// for others nothing is decided until the store is back.
+func (a *queueActor) away(why string) {
+	u := a.storing.under
+	if u.decision.local {
+		a.storing.fence.Forget()
+		a.stand(StandsAlone, why)
+		a.endWrite()
+		a.holdAlone(u.decision, &u.view)
+		return
+	}
+	a.stand(StandsInDoubt, why)
+	if !a.storing.fence.Busy() { // nothing was sent
+		a.endWrite()
+		a.cell.abandon()
+	}
+}
+
+// holdAlone has a decision count in this process only.
+func (a *queueActor) holdAlone(d *decision, v *view) {
+	a.storing.alone, a.storing.apart = true, true
+	a.cell.count(func(n *Counts) { n.DecisionsAlone++ })
+	a.hold(d)
+	a.finish(d, v)
+}
+
+// endWrite ends the write under way, and takes up what waited for it.
+func (a *queueActor) endWrite() {
+	s := &a.storing
+	s.under, s.asking = nil, false
+	a.busy.Add(-1)
+	waiting := s.waiting
+	s.waiting = nil
+	for _, m := range waiting {
+		a.receive(m)
+	}
+	a.follow()
+}
+
+// tryAgain is what a beat has to do with the store.
+func (a *queueActor) tryAgain() {
+	s := &a.storing
+	switch {
+	case a.system.cfg.Store == nil:
+	case s.under != nil && s.fence.Reading() && !s.asking:
+		a.lookUp()
+	case s.under == nil:
+		s.retry = true
+		a.dispatch(a.cell.lostWakes() & wakeDecision)
+	}
+}
+
+// newestTold is the newest decision that subscribers know: with a store the newest that it has.
+func (f *family) newestTold() *decision {
+	if f.system.cfg.Store != nil {
+		return f.stored.Load()
+	}
+	return f.latest.Load()
+}
+
+// repeated is the decision that a repetition tells. It is nil in a process that does not decide
+// for the queue.
+func (f *family) repeated() *decision {
+	if owns := f.system.cfg.Owns; owns != nil && !owns(f.device.name) {
+		return nil
+	}
+	return f.newestTold()
+}
+
+// adopt takes over what another message left: what decides next, and what is launched. known is
+// the sequence of the message whose state this process had.
+func (a *queueActor) adopt(m *telemetry.Stored, known uint64) error {
+	theirs, err := decisionlog.DecodeDecided(m.Recommendation.Decided)
+	if err != nil {
+		return err
+	}
+	left, said, err := decodeMemory(theirs.Memory)
+	if err != nil {
+		return err
+	}
+	number := theirs.Entry.Decision
+	switch {
+	case m.Sequence == known:
+		return nil // it is what this process went on from
+	case m.Sequence < known && number <= a.number:
+		a.storing.apart = true // a stream that was restored: it lacks what is known here
+		return nil
+	}
+	a.storing.apart = a.storing.apart && a.number > number // numbers that were used alone are not used again
+	a.number = max(number, a.number)
+	a.topology.Hysteresis, a.policy.Hysteresis, a.recent = left.Topology, left.Plan, left.Recent
+	if left.Tuned != nil && a.suggested.Load() == nil {
+		view := left.Tuned.View()
+		a.suggested.Store(&view)
+	}
+	if !a.device.view.Load().local {
+		a.device.recall(&left.Device)
+	}
+	d := decisionOf(m, theirs, &left)
+	a.stored.Store(d)
+	a.show(d)
+	a.dispatch(a.cell.recall(&left.Cell, &said, time.Now()))
+	if w := a.device.worker.Load(); w != nil {
+		a.system.shell.send(w.self, planned{})
+	}
+	return nil
+}
+
+// Standing is how a queue's decisions count.
+type Standing struct {
+	State string    // one of the Stands words, "" before the first decision or without a store
+	Why   string    // empty where nothing is wrong
+	Since time.Time // of the state
+}
+
+// How a queue's decisions count.
+const (
+	StandsStored  = "stored"   // they hold when the store has them
+	StandsBy      = "standby"  // another process decides
+	StandsInDoubt = "in doubt" // the store does not say what it has
+	StandsAlone   = "alone"    // the store is away, and a local engine goes on by decisions that it lacks
+)
+
+// stand notes how decisions count from now on.
+func (a *queueActor) stand(state, why string) {
+	if now := &a.storing.standing; now.State != state || now.Why != why {
+		since := now.Since
+		if now.State != state {
+			since = time.Now()
+		}
+		*now = Standing{State: state, Why: why, Since: since}
+		shown := *now
+		a.standing.Store(&shown)
+		if state == StandsAlone || state == StandsInDoubt {
+			a.system.complain.Warn("decisions are not stored: "+state, a.device.name, a.name, "reason", why)
+		}
+	}
+}

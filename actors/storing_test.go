@@ -1,0 +1,264 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
+)
+
+// memoryStore compares and sets in memory, as the stream's server does, and can lose what it
+// is told to. Answers come from goroutines of their own.
+type memoryStore struct {
+	mu       sync.Mutex
+	sequence uint64
+	queues   map[string][]*telemetry.Stored
+	writes   int
+	fate     func(write int) fate // nil: all goes well
+	away     bool
+	listener func(worker, queue string, m *telemetry.Stored) // hears what is stored, as a follower would
+}
+
+// fate is what the network does to a write.
+type fate uint8
+
+const (
+	arrives fate = iota
+	arrivesAnswerLost
+	arrivesLate // after the writer was told that nobody knows
+	isLost
+)
+
+func newMemoryStore() *memoryStore { return &memoryStore{queues: make(map[string][]*telemetry.Stored)} }
+
+func (s *memoryStore) Write(worker, queue string, expect uint64, r *telemetry.Recommendation, _ []string, done func(uint64, telemetry.Written)) {
+	s.mu.Lock()
+	away, fate := s.away, arrives
+	if s.fate != nil {
+		fate = s.fate(s.writes)
+	}
+	s.writes++
+	s.mu.Unlock()
+	copied := *r
+	copied.Decided, copied.Reasons = slices.Clone(r.Decided), slices.Clone(r.Reasons)
+	go func() {
+		switch {
+		case away:
+			done(0, telemetry.WrittenAway)
+		case fate == isLost:
+			time.Sleep(time.Second)
+			done(0, telemetry.WrittenUnknown)
+		case fate == arrivesLate:
+			time.Sleep(time.Second)
+			done(0, telemetry.WrittenUnknown)
+			time.Sleep(10 * time.Millisecond)
+			s.accept(worker, queue, expect, &copied)
+		case fate == arrivesAnswerLost:
+			s.accept(worker, queue, expect, &copied)
+			time.Sleep(time.Second)
+			done(0, telemetry.WrittenUnknown)
+		default:
+			done(s.accept(worker, queue, expect, &copied))
+		}
+	}()
+}
+
+func (s *memoryStore) accept(worker, queue string, expect uint64, r *telemetry.Recommendation) (uint64, telemetry.Written) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name, last := worker+"."+queue, uint64(0)
+	if l := s.queues[name]; len(l) > 0 {
+		last = l[len(l)-1].Sequence
+	}
+	if last != expect {
+		return 0, telemetry.WrittenRefused
+	}
+	s.sequence++
+	m := &telemetry.Stored{Sequence: s.sequence, Recommendation: *r}
+	s.queues[name] = append(s.queues[name], m)
+	if s.listener != nil {
+		s.listener(worker, queue, m)
+	}
+	return s.sequence, telemetry.WrittenStored
+}
+
+func (s *memoryStore) Last(worker, queue string, done func(*telemetry.Stored, error)) {
+	go func() {
+		s.mu.Lock()
+		l, away := s.queues[worker+"."+queue], s.away
+		s.mu.Unlock()
+		switch {
+		case away:
+			done(nil, errors.New("no answer"))
+		case len(l) == 0:
+			done(nil, nil)
+		default:
+			done(l[len(l)-1], nil)
+		}
+	}()
+}
+
+// decided is what the store has of a queue.
+func (s *memoryStore) decided(t *testing.T, name string) (all []*decisionlog.Decided) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	previous := uint64(0)
+	for _, m := range s.queues[name] {
+		d, err := decisionlog.DecodeDecided(m.Recommendation.Decided)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Previous != previous || m.Recommendation.Decision != d.Entry.Decision || !m.Recommendation.Fenced {
+			t.Fatalf("message %d follows %d, behind %d: %+v", m.Sequence, d.Previous, previous, m.Recommendation)
+		}
+		previous = m.Sequence
+		all = append(all, d)
+	}
+	return all
+}
+
+// course is a course of records of a worker elsewhere, and what a process may be told in it.
+type course struct {
+	random   *rand.Rand
+	seq      uint64
+	launches uint64
+	requeues uint64
+	reported []uint64 // decisions whose launches have been reported
+}
+
+// step hands systems one record, and says whether it asks for a decision.
+func (c *course) step(t *testing.T, newest uint64, to ...*System) (asks bool) {
+	t.Helper()
+	c.seq++
+	h := telemetry.Header{Incarnation: 7, Seq: c.seq, SentNs: int64(c.seq)}
+	r := telemetry.Record{Header: h}
+	switch c.random.IntN(6) {
+	case 0:
+		r.Kind = telemetry.KindGraph
+		r.Graph = telemetry.Graph{Has: telemetry.HasNodeCount | telemetry.HasEdgeCount | telemetry.HasFrontierDensityBps, NodeCount: 10_000, EdgeCount: 50_000, FrontierDensityBps: uint16(c.random.IntN(1_500))}
+	case 1, 2:
+		c.launches++
+		r.Kind, r.Incarnation = telemetry.KindLaunch, 5
+		r.Launch = telemetry.Launch{
+			Has:    telemetry.HasStatus | telemetry.HasElapsedNs | telemetry.HasExecuted | telemetry.HasDecision,
+			Launch: c.launches, Decision: max(newest, 1) - uint64(min(c.random.IntN(3), int(max(newest, 1)-1))),
+			Executed: 1 + c.random.Uint64N(5_000), ElapsedNs: 1_000 + c.random.Uint64N(1<<22),
+		}
+		if c.random.IntN(10) == 0 {
+			r.Launch.Status = telemetry.LaunchFailed
+		}
+	default:
+		r.Kind = telemetry.KindQueue
+		c.requeues += c.random.Uint64N(3)
+		r.Queue = telemetry.Queue{Has: telemetry.HasQueueLen | telemetry.HasHotOpcodeCount | telemetry.HasRequeueCount, QueueLen: uint32(c.random.IntN(20_000)), HotOpcodeCount: uint32(c.random.IntN(6)), RequeueCount: c.requeues}
+		if c.random.IntN(3) == 0 {
+			r.Queue.Has &^= telemetry.HasHotOpcodeCount
+		}
+	}
+	for _, s := range to {
+		if err := s.Ingest("gpu1", "q", &r, time.Now(), ""); err != nil {
+			t.Fatalf("record %d: %v", c.seq, err)
+		}
+	}
+	synctest.Wait()
+	return r.Kind != telemetry.KindLaunch
+}
+
+// process starts a system that decides with a store, as a process does.
+func process(t *testing.T, store *memoryStore, incarnation uint64, owns func(string) bool) *System {
+	t.Helper()
+	cfg := DefaultConfig()
+	cfg.Incarnation, cfg.Owns = incarnation, owns
+	if store != nil {
+		cfg.Store = store
+	}
+	s, err := New(cfg, newCountingPublisher())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func announce(t *testing.T, s *System, seq uint64) {
+	t.Helper()
+	r := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindWorker, Incarnation: 5, Seq: seq}}
+	r.Worker = telemetry.Worker{Has: telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension | telemetry.HasWorkerMaxInvocationsPerWorkgroup,
+		MaxWorkgroupSizeX: 1024, MaxWorkgroupsPerDimension: 65535, MaxInvocationsPerWorkgroup: 1024}
+	if err := s.Announce("gpu1", &r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// boot has a new process hear each queue's last message, as its follower does.
+func (s *memoryStore) boot(t *testing.T, to *System) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.queues {
+		if err := to.Heard("gpu1", "q", l[len(l)-1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// plain is a decision without what names its process.
+func plain(e decisionlog.Entry) string { return fmt.Sprintf("%+v", e) }
+
+// run plays a course with a process that restarts where told, and returns what was decided. It
+// restarts behind a decision: launches reported since the last one are lost with a process that
+// has no other beside it, as are all records on their way.
+func run(t *testing.T, seed uint64, steps int, restart map[int]bool) (all []decisionlog.Entry) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemoryStore()
+		c := &course{random: rand.New(rand.NewPCG(seed, 0))}
+		s := process(t, store, 99, nil)
+		announce(t, s, 1)
+		due, asks := false, false
+		for i := range steps {
+			if due = due || restart[i]; due && asks {
+				due = false
+				s.Close()
+				s = process(t, store, uint64(1000+i), nil)
+				store.boot(t, s)
+				synctest.Wait()
+			}
+			newest, _ := s.Latest("gpu1", "q")
+			asks = c.step(t, newest.Decision, s)
+			time.Sleep(5 * time.Millisecond)
+		}
+		s.Close()
+		for _, d := range store.decided(t, "gpu1.q") {
+			all = append(all, d.Entry)
+		}
+	})
+	return all
+}
+
+// A run with restarts decides as the run without them.
+func TestRestartsChangeNoDecision(t *testing.T) {
+	const steps = 2_000
+	for seed := range uint64(3) {
+		restarts := make(map[int]bool)
+		random := rand.New(rand.NewPCG(seed, 1))
+		for range 50 {
+			restarts[1+random.IntN(steps-1)] = true
+		}
+		without, with := run(t, seed, steps, nil), run(t, seed, steps, restarts)
+		if len(without) != len(with) || len(without) < steps/2 {
+			t.Errorf("seed %d: %d decisions, with restarts %d", seed, len(without), len(with))
+		}
+		for i := range min(len(without), len(with)) {
+			if plain(without[i]) != plain(with[i]) {
+				t.Fatalf("seed %d: decision %d differs:\n%+v\n%+v", seed, without[i].Decision, without[i], with[i])
+			}
+		}
+	}
+}
