@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"ringmaster/telemetry"
@@ -20,8 +19,11 @@ type Config struct {
 	// Creds is the path of a credentials file, NKey that of an NKey's seed. Only with URL.
 	Creds, NKey string
 	// Inbox begins the subjects of answers to this connection, "" for the usual _INBOX or
-	// what the context says. Runtimes answer only where it begins with that.
+	// what the context says. Runtimes answer where it begins with that, or with a prefix of theirs.
 	Inbox string
+	// ReplyPrefixes begin the reply subjects that are answered, besides this connection's own
+	// inboxes; none means _INBOX.
+	ReplyPrefixes []string
 	// Name is shown in the server's list of connections.
 	Name string
 
@@ -84,8 +86,12 @@ func (c *Config) Validate() error {
 	demand(c.URL == "" || c.Context == "", "URL and context exclude each other")
 	demand(c.Creds == "" && c.NKey == "" || c.URL != "", "a credentials file or an NKey goes with a URL; a context names its own")
 	demand(c.Creds == "" || c.NKey == "", "a credentials file and an NKey exclude each other")
-	demand(c.Inbox == "" || strings.HasPrefix(c.Inbox+".", "_INBOX.") && !strings.ContainsAny(c.Inbox, "*> \t\r\n"),
-		"inbox prefix %q does not begin with _INBOX, where runtimes answer", c.Inbox)
+	if c.Inbox != "" {
+		errs = append(errs, c.checkInbox(c.Inbox))
+	}
+	for _, prefix := range c.ReplyPrefixes {
+		errs = append(errs, c.checkInbox(prefix))
+	}
 	demand(c.Subjects.Prefix == "" || telemetry.ValidPrefix(c.Subjects.Prefix),
 		"subject prefix %q is not tokens of [A-Za-z0-9_-] with dots between them", c.Subjects.Prefix)
 	demand(c.Incarnation != 0, "incarnation is 0")

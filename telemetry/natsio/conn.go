@@ -25,6 +25,8 @@ type Conn struct {
 	events events
 	seqs   sequences
 	reject rejecter
+	// replies are the beginnings of reply subjects that are answered.
+	replies []string
 
 	complaints *complaint.Log
 }
@@ -48,6 +50,7 @@ func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
+	c.replies = cfg.answered(c.Inbox())
 	if c.js, err = newJetStream(c.nc, settings); err != nil {
 		c.nc.Close()
 		return nil, fmt.Errorf("jetstream: %w", err)
@@ -223,10 +226,6 @@ func (c *Conn) PublishRequest(subject, reply string, payload []byte) error {
 func (c *Conn) publish(subject string, payload []byte) error {
 	return c.PublishRequest(subject, "", payload)
 }
-
-// Answerable reports whether a reply subject looks like an inbox, so that an answer there makes
-// this process publish on nobody else's subject.
-func (c *Conn) Answerable(reply string) bool { return answerable(reply) }
 
 // NATS is the connection of the client library, for the packages beside this one.
 func (c *Conn) NATS() *nats.Conn { return c.nc }

@@ -37,11 +37,9 @@
 //
 // Every payload passes telemetry.Check before anything is decoded and every
 // record telemetry.Decoder's ranges. A record is refused alone; those before
-// and after it in the payload go on. Reply subjects are used only if they look
-// like inboxes, so that nobody can make this process publish on a subject that
-// only it may write. Discovery ($SRV.>) is the NATS library's and answers anywhere,
-// but only with a description of this process, which a server of version 2.12 or newer
-// takes for no request of its own API.
+// and after it in the payload go on. Requests are answered below configured prefixes of
+// inboxes only, discovery ($SRV.>) too, so that nobody can make this process publish on a
+// subject that only it may write.
 //
 // Refusals are reported through a token bucket for each queue, so that one
 // hostile publisher does not hide the mistakes of others; a record that came as a request

@@ -112,7 +112,7 @@ func (s *strictSink) Ingest(worker, queue string, r *telemetry.Record, _ time.Ti
 	if !telemetry.SubjectTelemetry.Carries(r.Kind) {
 		s.t.Fatalf("kind %v as telemetry", r.Kind)
 	}
-	if reply != "" && !answerable(reply) {
+	if reply != "" && !s.conn.answerable(reply) {
 		s.t.Fatalf("reply %q", reply)
 	}
 	s.seen = append(s.seen, fmt.Sprint(worker, queue, r.Kind, r.Incarnation, r.Seq, r.SentNs, r.Queue, r.Graph.Has, reply))

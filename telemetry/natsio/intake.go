@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -64,7 +63,7 @@ func (k *intake) take(m *nats.Msg) {
 	k.meter.charge(sender, records, now)
 	answering := -1 // index of the record that takes the reply subject along
 	if m.Reply != "" && class == telemetry.SubjectTelemetry {
-		if answerable(m.Reply) {
+		if k.in.conn.answerable(m.Reply) {
 			answering = k.lastTrigger(m.Data)
 		} else {
 			k.refuse(m, worker, queue, ReasonBadReply, errBadReply)
@@ -90,7 +89,7 @@ func (k *intake) take(m *nats.Msg) {
 
 var (
 	errNoDecider = errors.New("nobody decides for this worker; start `ringmaster run --decide-only`, which decides for every worker without a runtime of its own")
-	errBadReply  = errors.New("the reply subject is not an inbox; the record was taken, nothing is sent there")
+	errBadReply  = errors.New("the reply subject is not an inbox that this runtime answers (--reply-prefix); the record was taken, nothing is sent there")
 	errNoQueue   = errors.New("no queue named in a record on a _batch subject")
 	errQueueName = errors.New("the record's queue is a reserved name")
 	errOtherName = errors.New("the record names another queue than its subject")
@@ -166,32 +165,11 @@ func (k *intake) refuse(m *nats.Msg, worker, queue, reason string, err error) {
 func (in *Ingest) refuse(m *nats.Msg, worker, queue, reason string, err error) {
 	in.refused.Add(1)
 	reply := ""
-	if answerable(m.Reply) {
+	if in.conn.answerable(m.Reply) {
 		reply = m.Reply
 	}
 	in.conn.reject.report(refusal{
 		worker: worker, queue: queue, subject: m.Subject, reply: reply,
 		reason: reason, cause: err, size: len(m.Data),
 	})
-}
-
-// maxReply bounds reply subjects. Inboxes of clients have about 50 bytes.
-const maxReply = 256
-
-// replyPrefixes are the beginnings of reply subjects that are answered: inboxes of clients,
-// and what a server puts in their place when the request crosses accounts. A publisher could
-// otherwise name a subject that it may not write itself.
-var replyPrefixes = []string{"_INBOX.", "_R_."}
-
-// answerable reports whether a reply subject looks like an inbox.
-func answerable(reply string) bool {
-	if len(reply) > maxReply || strings.ContainsAny(reply, "*> \t\r\n") {
-		return false
-	}
-	for _, prefix := range replyPrefixes {
-		if len(reply) > len(prefix) && strings.HasPrefix(reply, prefix) {
-			return true
-		}
-	}
-	return false
 }

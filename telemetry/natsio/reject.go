@@ -15,7 +15,7 @@ import (
 
 // Reasons of this package, beside those of package telemetry.
 const (
-	ReasonBadReply    = "bad_reply"    // a reply subject that is not an inbox; the record itself was taken
+	ReasonBadReply    = "bad_reply"    // a reply subject that is no inbox that is answered; a record was taken, a request was not
 	ReasonExhausted   = "exhausted"    // a batch that was delivered too often without an outcome
 	ReasonCrowded     = "crowded"      // a batch of a queue over its quota or stopped, of which many wait already
 	ReasonNoDecider   = "no_decider"   // telemetry of a worker that no runtime on the bus decides for

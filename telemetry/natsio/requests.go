@@ -81,6 +81,9 @@ func (c *Conn) Ask(ctx context.Context, subject string, payload []byte, limits t
 	if errors.Is(err, nats.ErrNoResponders) {
 		return nil, ErrNoRuntime
 	}
+	if inbox := c.Inbox(); errors.Is(err, context.DeadlineExceeded) && inbox != usualInbox {
+		return nil, fmt.Errorf("%w; inboxes here begin with %s, which a runtime answers only if it was started with --reply-prefix %s", err, inbox, inbox)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +138,8 @@ func decodeOne(d *telemetry.Decoder, r *telemetry.Record, payload []byte,
 
 // snapshot answers a request with the last recommendation for its queue.
 func (in *Ingest) snapshot(m *nats.Msg) {
-	if !answerable(m.Reply) {
-		return // nobody waits, or nobody who may be answered
+	if !in.conn.MayAnswer(m) {
+		return
 	}
 	_, worker, queue, err := in.conn.cfg.Subjects.Parse(m.Subject)
 	if err != nil {

@@ -1,9 +1,12 @@
 package natsio
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
+	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -12,8 +15,22 @@ import (
 // ServiceName is the name under which runtimes register.
 const ServiceName = "ringmaster"
 
-// Service is a registration that `nats service ls` and monitoring tools find.
-type Service struct{ service micro.Service }
+// Names of the one endpoint of the service. Of several runtimes in the group one answers.
+const (
+	statusEndpoint = "status"
+	statusGroup    = "q"
+)
+
+// Service is a registration that `nats service ls` and monitoring tools find. It speaks the protocol of
+// NATS services itself, because the library's services answer at any reply subject.
+type Service struct {
+	conn     *Conn
+	identity micro.ServiceIdentity
+	started  time.Time
+	status   func() any
+	asked    atomic.Int64 // requests for the status
+	subs     []*nats.Subscription
+}
 
 var semver = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.+-]+)?)$`)
 
@@ -21,36 +38,94 @@ var semver = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+(?:[-+][0-9A-Za-z.+-]
 // endpoint, `<prefix>.status`, answers with status() as JSON, and so does the
 // data field of the service's statistics; of several runtimes one answers.
 // status is called concurrently. version has to be a semantic version; any other is
-// shown as 0.0.0. A status request without an inbox to answer to is not answered.
+// shown as 0.0.0. A request without an inbox to answer to is not answered.
 func (c *Conn) RegisterService(version string, metadata map[string]string, status func() any) (*Service, error) {
 	number := "0.0.0"
 	if m := semver.FindStringSubmatch(version); m != nil {
 		number = m[1]
 	}
-	service, err := micro.AddService(c.nc, micro.Config{
-		Name: ServiceName, Version: number, Description: "launch geometry for GPU work queues", Metadata: metadata,
-		StatsHandler: func(*micro.Endpoint) any { return status() },
-	})
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	s := &Service{
+		conn: c, started: time.Now().UTC(), status: status,
+		identity: micro.ServiceIdentity{Name: ServiceName, ID: fmt.Sprintf("%016x", c.cfg.Incarnation), Version: number, Metadata: metadata},
+	}
+	err := s.subscribe()
 	if err != nil {
-		return nil, fmt.Errorf("register service: %w", err)
+		return nil, errors.Join(fmt.Errorf("register service: %w", err), s.Stop())
 	}
-	answer := micro.HandlerFunc(func(r micro.Request) {
-		if answerable(r.Reply()) {
-			_ = r.RespondJSON(status()) // the requester times out
+	return s, nil
+}
+
+// subscribe begins to answer: each verb to all services, to those of the name, and to this one.
+func (s *Service) subscribe() error {
+	add := func(sub *nats.Subscription, err error) error {
+		if err == nil {
+			s.subs = append(s.subs, sub)
 		}
-	})
-	if err := service.AddEndpoint("status", answer, micro.WithEndpointSubject(c.prefix()+".status")); err != nil {
-		return nil, errors.Join(fmt.Errorf("register service: %w", err), service.Stop())
+		return err
 	}
-	return &Service{service}, nil
+	for verb, value := range map[micro.Verb]func() any{micro.PingVerb: s.ping, micro.InfoVerb: s.info, micro.StatsVerb: s.stats} {
+		for _, of := range [][2]string{{"", ""}, {ServiceName, ""}, {ServiceName, s.identity.ID}} {
+			subject, err := micro.ControlSubject(verb, of[0], of[1])
+			if err != nil {
+				return err
+			}
+			if err := add(s.conn.nc.Subscribe(subject, s.answer(value))); err != nil {
+				return err
+			}
+		}
+	}
+	return add(s.conn.nc.QueueSubscribe(s.subject(), statusGroup, s.answer(func() any {
+		s.asked.Add(1)
+		return s.status()
+	})))
+}
+
+func (s *Service) subject() string { return s.conn.prefix() + "." + statusEndpoint }
+
+// answer is the handler of requests for a value.
+func (s *Service) answer(value func() any) nats.MsgHandler {
+	return func(m *nats.Msg) {
+		if !s.conn.MayAnswer(m) {
+			return
+		}
+		if text, err := json.Marshal(value()); err == nil { // else the requester times out
+			_ = s.conn.publish(m.Reply, text)
+		}
+	}
+}
+
+func (s *Service) ping() any {
+	return micro.Ping{ServiceIdentity: s.identity, Type: micro.PingResponseType}
+}
+
+func (s *Service) info() any {
+	return micro.Info{
+		ServiceIdentity: s.identity, Type: micro.InfoResponseType, Description: "launch geometry for GPU work queues",
+		Endpoints: []micro.EndpointInfo{{Name: statusEndpoint, Subject: s.subject(), QueueGroup: statusGroup}},
+	}
+}
+
+func (s *Service) stats() any {
+	data, _ := json.Marshal(s.status()) // a status that does not encode is left out
+	return micro.Stats{
+		ServiceIdentity: s.identity, Type: micro.StatsResponseType, Started: s.started,
+		Endpoints: []*micro.EndpointStats{{Name: statusEndpoint, Subject: s.subject(), QueueGroup: statusGroup, NumRequests: int(s.asked.Load()), Data: data}},
+	}
 }
 
 // ID is the unique id of this registration.
-func (s *Service) ID() string { return s.service.Info().ID }
+func (s *Service) ID() string { return s.identity.ID }
 
 // Stop takes the registration back. What has arrived is still answered.
 func (s *Service) Stop() error {
-	if err := s.service.Stop(); err != nil && !errors.Is(err, nats.ErrConnectionClosed) && !errors.Is(err, nats.ErrBadSubscription) {
+	var errs []error
+	for _, sub := range s.subs {
+		errs = append(errs, ignoreGone(sub.Drain()))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("stop service: %w", err)
 	}
 	return nil

@@ -113,8 +113,8 @@ func waitFor(ctx context.Context, group *sync.WaitGroup) error {
 
 // handle puts a request where it waits for its turn.
 func (s *responder) handle(m *nats.Msg) {
-	if !answerable(m.Reply) {
-		return // nobody waits, or nobody who may be answered
+	if !s.conn.MayAnswer(m) {
+		return
 	}
 	_, worker, queue, err := s.conn.cfg.Subjects.Parse(m.Subject)
 	if err != nil {

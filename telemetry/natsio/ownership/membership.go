@@ -253,7 +253,7 @@ func (m *Membership) text() []byte {
 
 // onRequest answers a process that asks whether this one lives.
 func (m *Membership) onRequest(r *nats.Msg) {
-	if m.conn.Answerable(r.Reply) {
+	if m.conn.MayAnswer(r) {
 		_ = m.conn.PublishRequest(r.Reply, "", nil) // one that is lost is asked for again
 	}
 }
@@ -262,7 +262,7 @@ func (m *Membership) onRequest(r *nats.Msg) {
 // matter of the server's permissions, so a claim counts on its own subject only.
 func (m *Membership) onClaim(r *nats.Msg) {
 	m.hear(r.Data, r.Subject)
-	if r.Reply != "" && m.conn.Answerable(r.Reply) {
+	if m.conn.MayAnswer(r) {
 		_ = m.conn.PublishRequest(r.Reply, "", m.text())
 	}
 }

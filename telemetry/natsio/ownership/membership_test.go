@@ -291,3 +291,27 @@ func TestTelemetryIsTakenByThoseThatMayDecide(t *testing.T) {
 		t.Errorf("%d records were taken by who does not decide, want 3", followed)
 	}
 }
+
+// A process that asks chooses the reply subject, and the answer would be written with this one's rights.
+func TestQuestionsAreAnsweredAtInboxesOnly(t *testing.T) {
+	url := newServer(t)
+	m, asker := begin(t, url, "gpu0", RoleDecides), dial(t, url)
+	heard, err := asker.NATS().SubscribeSync("ringmaster.v1.recommend.gpu1.q")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, subject := range []string{m.node(m.conn.Incarnation()), "ringmaster.v1.decider"} {
+		if err := asker.PublishRequest(subject, heard.Subject, []byte("{}")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := asker.NATS().Request(subject, []byte("{}"), long); err != nil { // handled after the first
+			t.Error(err)
+		}
+	}
+	if n, _, err := heard.Pending(); n != 0 || err != nil {
+		t.Errorf("%d answers on a subject of somebody else, %v", n, err)
+	}
+	if n := m.conn.Refusals().ByReason[natsio.ReasonBadReply]; n != 2 {
+		t.Errorf("%d of 2 questions were refused", n)
+	}
+}
