@@ -36,8 +36,9 @@ const (
 	SubjectHeap
 	SubjectGraph
 	SubjectCancel
+	SubjectDecided
 
-	lastClass = SubjectCancel
+	lastClass = SubjectDecided
 )
 
 var classTokens = [...]string{
@@ -53,6 +54,7 @@ var classTokens = [...]string{
 	SubjectHeap:            "heap",
 	SubjectGraph:           "graph",
 	SubjectCancel:          "cancel",
+	SubjectDecided:         "decided",
 }
 
 // String returns the subject tokens of the class.
@@ -70,7 +72,7 @@ func (c SubjectClass) Carries(k Kind) bool {
 	case KindQueue, KindGraph, KindPriority, KindLaunch:
 		return c == SubjectTelemetry
 	case KindRecommendation:
-		return c == SubjectRecommend || c == SubjectSnapshot
+		return c == SubjectRecommend || c == SubjectSnapshot || c == SubjectDecided
 	case KindRejected:
 		return c == SubjectRejected || c == SubjectRejectedInvalid
 	case KindWorker:
@@ -130,6 +132,12 @@ func (s Subjects) Worker(worker string) string { return s.of(SubjectWorker, work
 func (s Subjects) Recommend(worker, queue string) string {
 	return s.of(SubjectRecommend, worker, queue)
 }
+
+// Decided is where decisions for a queue are stored, from where they go out on Recommend.
+func (s Subjects) Decided(worker, queue string) string { return s.of(SubjectDecided, worker, queue) }
+
+// Policy is where the text of a policy configuration is stored under its name, for readers of decisions.
+func (s Subjects) Policy(name string) string { return s.Root() + ".policy." + name }
 
 // Work is where batches of slots for a queue come in.
 func (s Subjects) Work(worker, queue string) string { return s.of(SubjectWork, worker, queue) }

@@ -29,6 +29,7 @@ func TestSubjectsParseBack(t *testing.T) {
 			{s.Heap("w1", "q"), ".heap.w1.q", SubjectHeap, "w1", "q"},
 			{s.Graph("w1", "q"), ".graph.w1.q", SubjectGraph, "w1", "q"},
 			{s.Cancel("w1", "q"), ".cancel.w1.q", SubjectCancel, "w1", "q"},
+			{s.Decided("w1", "q"), ".decided.w1.q", SubjectDecided, "w1", "q"},
 		} {
 			if c.subject != prefix+c.want {
 				t.Errorf("got subject %s, want %s", c.subject, prefix+c.want)
@@ -114,7 +115,7 @@ func TestEverySubjectClassCarriesItsKinds(t *testing.T) {
 		SubjectWorker:    {KindWorker}, SubjectRecommend: {KindRecommendation}, SubjectSnapshot: {KindRecommendation},
 		SubjectWork: {KindWork}, SubjectDone: {KindDone},
 		SubjectRejected: {KindRejected}, SubjectRejectedInvalid: {KindRejected},
-		SubjectHeap: {KindHeap}, SubjectGraph: {KindGraphRequest}, SubjectCancel: {KindCancel},
+		SubjectHeap: {KindHeap}, SubjectGraph: {KindGraphRequest}, SubjectCancel: {KindCancel}, SubjectDecided: {KindRecommendation},
 	}
 	for c := SubjectInvalid; c <= lastClass; c++ {
 		carried := make(map[Kind]bool)

@@ -33,6 +33,8 @@ var projectImports = map[string][]string{
 	"telemetry/natsio":                   {"telemetry", "telemetry/complaint", "telemetry/natsio/fairqueue"}, // the bus knows records, not actors
 	"telemetry/access":                   {"telemetry"},                                                      // who may do what on the bus, as values
 	"telemetry/natsio/client":            {"telemetry", "telemetry/natsio"},                                  // what programs use, without the server
+	"telemetry/natsio/decided":           {"telemetry", "telemetry/complaint", "telemetry/natsio"},           // the stream of decisions
+	"telemetry/natsio/natstest":          nil,                                                                // for tests: server processes
 	"telemetry/natsio/embedded":          nil,                                                                // a server, for processes that have none
 	"telemetry/natsio/fairqueue":         nil,                                                                // who is served next, for any requests
 	"megakernel/tuner/space":             nil,                                                                // what there is to choose from, as data
@@ -118,7 +120,7 @@ var externalOwners = []struct {
 	{"github.com/asynkron/protoactor-go", []string{"actors"}, "the actor library is frozen upstream and must stay replaceable"},
 	{"github.com/nats-io/nkeys", []string{"cmd/runtime"}, "the command makes keys for users who ask for them"},
 	{"github.com/nats-io/nats-server/", []string{"telemetry/natsio/embedded"}, "programs that only connect link no server"},
-	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/ownership", "telemetry/natsio/embedded", "bench", "bench/workpath"}, "one package talks to the bus; bare NATS is a yardstick"},
+	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/ownership", "telemetry/natsio/embedded", "bench", "bench/workpath", "telemetry/natsio/decided", "telemetry/natsio/natstest"}, "one package talks to the bus; bare NATS is a yardstick"},
 	{"github.com/synadia-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
 	{"github.com/vmihailenco/msgpack", []string{"telemetry", "bench"}, "one package knows the encoding; the library alone is a yardstick"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},

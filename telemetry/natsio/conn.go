@@ -22,6 +22,7 @@ type Conn struct {
 	cfg    Config
 	nc     *nats.Conn
 	js     jetstream.JetStream
+	at     natscontext.Settings // where JetStream is
 	events events
 	seqs   sequences
 	reject rejecter
@@ -51,6 +52,7 @@ func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	c.replies = cfg.answered(c.Inbox())
+	c.at = settings
 	if c.js, err = newJetStream(c.nc, settings); err != nil {
 		c.nc.Close()
 		return nil, fmt.Errorf("jetstream: %w", err)
@@ -84,14 +86,14 @@ func (c *Conn) dial(options []nats.Option) (settings natscontext.Settings, err e
 	return settings, err
 }
 
-func newJetStream(nc *nats.Conn, s natscontext.Settings) (jetstream.JetStream, error) {
+func newJetStream(nc *nats.Conn, s natscontext.Settings, options ...jetstream.JetStreamOpt) (jetstream.JetStream, error) {
 	switch {
 	case s.JSAPIPrefix != "":
-		return jetstream.NewWithAPIPrefix(nc, s.JSAPIPrefix)
+		return jetstream.NewWithAPIPrefix(nc, s.JSAPIPrefix, options...)
 	case s.JSDomain != "":
-		return jetstream.NewWithDomain(nc, s.JSDomain)
+		return jetstream.NewWithDomain(nc, s.JSDomain, options...)
 	default:
-		return jetstream.New(nc)
+		return jetstream.New(nc, options...)
 	}
 }
 
@@ -229,6 +231,11 @@ func (c *Conn) publish(subject string, payload []byte) error {
 
 // NATS is the connection of the client library, for the packages beside this one.
 func (c *Conn) NATS() *nats.Conn { return c.nc }
+
+// NewJetStream is JetStream with options of its own.
+func (c *Conn) NewJetStream(options ...jetstream.JetStreamOpt) (jetstream.JetStream, error) {
+	return newJetStream(c.nc, c.at, options...)
+}
 
 // JetStream is the library's access to streams, for the packages beside this one.
 func (c *Conn) JetStream() jetstream.JetStream { return c.js }

@@ -134,6 +134,14 @@ func (c *Config) server() string {
 	return strings.Join(shown, ", ")
 }
 
+// OldServer says what is wrong with the version of the server that the connection is to, or nil.
+func (c *Conn) OldServer() error {
+	if version := c.nc.ConnectedServerVersion(); older(version, MinServerVersion) {
+		return fmt.Errorf("the NATS server is version %s, %s or newer is needed", version, MinServerVersion)
+	}
+	return nil
+}
+
 // older reports whether version a is before b. What is no version is not.
 func older(a, b string) bool {
 	x, xok := release(a)

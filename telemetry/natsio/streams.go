@@ -226,6 +226,26 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) er
 	return nil
 }
 
+// OpenStream creates a stream with as many replicas as are configured, or gives one of that name, which
+// keeps its own bounds, those. The error is fits's, if there is one that it refuses, and may wrap
+// ErrNoSpace.
+func (c *Conn) OpenStream(ctx context.Context, want jetstream.StreamConfig, fits func(have *jetstream.StreamConfig) error) error {
+	want, err := c.makeStream(ctx, want)
+	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+		return err
+	}
+	stream, err := c.js.Stream(ctx, want.Name)
+	if err != nil {
+		return fmt.Errorf("look up stream %s: %w", want.Name, err)
+	}
+	have := stream.CachedInfo().Config
+	if err := fits(&have); err != nil {
+		return err
+	}
+	c.replicate(ctx, &have, want.Replicas)
+	return nil
+}
+
 // bound gives a stream of an earlier version its bounds for each queue. The server would remove
 // the oldest batches of a queue that has more, so that waits until each has half of it at most:
 // some may come meanwhile.

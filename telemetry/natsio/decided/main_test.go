@@ -1,0 +1,186 @@
+package decided
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/natstest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		natstest.Remove()
+		os.Exit(code)
+	}))
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), natstest.Patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// receive waits for a value.
+func receive[T any](t testing.TB, ch <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-ch:
+	case <-time.After(natstest.Patience):
+		t.Fatal("nothing arrived")
+	}
+	return v
+}
+
+func newServer(t testing.TB) *embedded.Server {
+	t.Helper()
+	s, err := embedded.Start(embedded.DefaultConfig())
+	must(t, err)
+	t.Cleanup(s.Shutdown)
+	return s
+}
+
+func dial(t testing.TB, url string) *natsio.Conn {
+	t.Helper()
+	cfg := natsio.DefaultConfig()
+	cfg.URL, cfg.ReconnectMin, cfg.ReconnectMax = url, time.Millisecond, 20*time.Millisecond
+	c, err := natsio.Connect(cfg)
+	must(t, err)
+	t.Cleanup(func() {
+		c.Close()
+		<-c.Closed()
+	})
+	must(t, c.WaitState(testContext(t), natsio.StateConnected))
+	return c
+}
+
+// lines collects what is logged.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	select {
+	case l <- string(p):
+	default:
+	}
+	return len(p), nil
+}
+
+// wait returns the first line that contains a text.
+func (l lines) wait(t testing.TB, text string) string {
+	t.Helper()
+	for {
+		if line := receive(t, l); strings.Contains(line, text) {
+			return line
+		}
+	}
+}
+
+func newLog() (*slog.Logger, lines) {
+	l := make(lines, 1000)
+	return slog.New(slog.NewTextHandler(l, nil)), l
+}
+
+// node is a runtime's store, and what it says.
+type node struct {
+	*Store
+	conn *natsio.Conn
+	log  lines
+}
+
+func newNode(t testing.TB, url string) *node {
+	t.Helper()
+	n := &node{conn: dial(t, url)}
+	cfg := DefaultConfig()
+	cfg.Policy, cfg.PolicyText, cfg.MaxBytes = "p1", []byte(`{"a":1}`), 64<<20
+	cfg.Log, n.log = newLog()
+	var err error
+	n.Store, err = Open(n.conn, cfg)
+	must(t, err)
+	t.Cleanup(n.Close)
+	return n
+}
+
+// ready waits until the node stores decisions.
+func (n *node) ready(t testing.TB) *node {
+	t.Helper()
+	for until := time.Now().Add(natstest.Patience); n.Stats().Problem != ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatal(n.Stats().Problem)
+		}
+	}
+	return n
+}
+
+// result is what became of a write.
+type result struct {
+	sequence uint64
+	how      telemetry.Written
+}
+
+// start begins to store decision number of a queue.
+func (n *node) start(queue string, expect, number uint64, replies ...string) <-chan result {
+	done := make(chan result, 2)
+	r := &telemetry.Recommendation{
+		Decision: number, Topology: "dense", ValidForMs: 3000, Reasons: []telemetry.Reason{{Rule: "r"}},
+		Decided: fmt.Appendf(nil, `{"decision":%d}`, number),
+	}
+	n.Write("w", queue, expect, r, replies, func(sequence uint64, how telemetry.Written) { done <- result{sequence, how} })
+	return done
+}
+
+func (n *node) store(t testing.TB, queue string, expect, number uint64) result {
+	t.Helper()
+	return receive(t, n.start(queue, expect, number))
+}
+
+// stored is store of what has to succeed, and returns its sequence.
+func (n *node) stored(t testing.TB, queue string, expect, number uint64) uint64 {
+	t.Helper()
+	r := n.store(t, queue, expect, number)
+	if r.how != telemetry.WrittenStored {
+		t.Fatalf("decision %d of %s after %d: %+v; %s", number, queue, expect, r, n.Stats().Problem)
+	}
+	return r.sequence
+}
+
+func (n *node) newest(t testing.TB, queue string) (*telemetry.Stored, error) {
+	t.Helper()
+	type answer struct {
+		m   *telemetry.Stored
+		err error
+	}
+	done := make(chan answer, 2)
+	n.Last("w", queue, func(m *telemetry.Stored, err error) { done <- answer{m, err} })
+	a := receive(t, done)
+	return a.m, a.err
+}
+
+// newestSoon is newest, which may fail for a while.
+func (n *node) newestSoon(t testing.TB, queue string) *telemetry.Stored {
+	t.Helper()
+	for until := time.Now().Add(natstest.Patience); ; time.Sleep(10 * time.Millisecond) {
+		m, err := n.newest(t, queue)
+		if err == nil {
+			return m
+		}
+		if time.Now().After(until) {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package decided
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio"
+)
+
+// maxPolicies bounds the configurations that a reader keeps.
+const maxPolicies = 1000
+
+// Message is a message of the stream.
+type Message struct {
+	Worker, Queue string
+	Sequence      uint64
+	Stored        *telemetry.Stored // nil if it cannot be read
+	Err           error             // then wraps ErrBadMessage
+}
+
+// Read hands every decision that the stream holds now to visit, oldest first, and returns after the last one,
+// or with visit's error. The error wraps natsio.ErrNoDecisions if there is no stream.
+func Read(ctx context.Context, conn *natsio.Conn, visit func(m Message) error) error {
+	subjects := conn.Subjects()
+	return read(ctx, conn, subjects.Root()+".decided.>", jetstream.DeliverAllPolicy, func(subject string, sequence uint64, data []byte) error {
+		m := Message{Sequence: sequence}
+		m.Worker, m.Queue, m.Stored, m.Err = parse(subjects, subject, sequence, data)
+		return visit(m)
+	})
+}
+
+// Policies returns the texts of the policies' configurations in the stream, by their names. Whoever may store
+// decisions may store texts, so what a text says has to be compared with its name. The error is as Read's.
+func Policies(ctx context.Context, conn *natsio.Conn) (map[string][]byte, error) {
+	texts := make(map[string][]byte)
+	prefix := conn.Subjects().Policy("")
+	err := read(ctx, conn, conn.Subjects().Policy("*"), jetstream.DeliverLastPerSubjectPolicy, func(subject string, _ uint64, data []byte) error {
+		if len(texts) < maxPolicies {
+			texts[strings.TrimPrefix(subject, prefix)] = data
+		}
+		return nil
+	})
+	return texts, err
+}
+
+// read visits the messages of a filter that there are now.
+func read(ctx context.Context, conn *natsio.Conn, filter string, from jetstream.DeliverPolicy,
+	visit func(subject string, sequence uint64, data []byte) error) error {
+	name := StreamName(conn.Subjects())
+	consumer, err := conn.JetStream().OrderedConsumer(ctx, name, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}, DeliverPolicy: from})
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("%w: no stream %s", natsio.ErrNoDecisions, name)
+	}
+	if err != nil {
+		return fmt.Errorf("read stream %s: %w", name, err)
+	}
+	left := consumer.CachedInfo().NumPending
+	if left == 0 {
+		return nil
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return fmt.Errorf("read stream %s: %w", name, err)
+	}
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(jetstream.NextContext(ctx))
+		if err != nil {
+			return fmt.Errorf("read stream %s: %w", name, err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return fmt.Errorf("read stream %s: %w", name, err)
+		}
+		if err := visit(m.Subject(), meta.Sequence.Stream, m.Data()); err != nil {
+			return err
+		}
+		if left--; left == 0 || meta.NumPending == 0 { // the bounds of the stream may remove some meanwhile
+			return nil
+		}
+	}
+}
