@@ -10,8 +10,8 @@ func (s *Store) tell(queue string) {
 // inform is tell with mu held. While a run of the queue is under way, the run reports; the
 // memory of the graphs is reported when it ends.
 func (s *Store) inform(queue string) {
-	if s.run != nil && s.run.key.queue == queue {
-		s.run.untold = true
+	if run := s.runs[queue]; run != nil {
+		run.untold = true
 		return
 	}
 	s.advisor.rest(queue, s.rest(queue))
@@ -30,24 +30,26 @@ func (s *Store) rest(queue string) Memory {
 }
 
 // used is the memory of all graphs: those that can be found, the one that is being loaded,
-// and one that a run still walks after it was dropped or replaced. Called with mu held.
+// and those that runs still walk after they were dropped or replaced. Called with mu held.
 func (s *Store) used() uint64 {
 	used := s.loading
 	for _, g := range s.graphs {
 		used += g.pair.Bytes()
 	}
-	if s.run != nil && !s.walked(s.run.key) {
-		used += s.run.graph.pair.Bytes()
+	for _, run := range s.runs {
+		if run.graph != nil && !s.walked(run.key) {
+			used += run.graph.pair.Bytes()
+		}
 	}
 	return used
 }
 
-// running is the memory that the current run may take beside its graph. Called with mu held.
-func (s *Store) running() uint64 {
-	if s.run == nil {
-		return 0
+// running is the memory that the runs under way may take beside their graphs. Called with mu held.
+func (s *Store) running() (bytes uint64) {
+	for _, run := range s.runs {
+		bytes += run.room
 	}
-	return s.run.room
+	return bytes
 }
 
 // left is what the budget leaves beside all graphs, 0 if there is no budget. Called with mu held.
@@ -57,6 +59,16 @@ func (s *Store) left() uint64 {
 	}
 	used := s.used()
 	return max(s.Budget, used+1) - used
+}
+
+// leftBeside is what the budget leaves for a run beside all graphs and the other runs, 0 if there is
+// no budget. Called with mu held.
+func (s *Store) leftBeside(me *running) uint64 {
+	left, others := s.left(), s.running()-me.room
+	if left == 0 {
+		return 0
+	}
+	return max(left, others+1) - others
 }
 
 // memory is the memory of a queue's graphs, and the bound for graphs and jobs together if left

@@ -74,39 +74,30 @@ func (s *Store) result(key graphKey, r *telemetry.GraphRequest) error {
 	return nil
 }
 
-// running is the run that is under way.
-type running struct {
-	key    graphKey
-	graph  *storedGraph
-	stop   context.CancelCauseFunc
-	room   uint64 // bytes of the device that it may take
-	untold bool   // the queue's graphs changed meanwhile
-}
-
 // answerRun runs an algorithm and keeps the result for the requests that read it.
 func (s *Store) answerRun(ctx context.Context, key graphKey, r *telemetry.GraphRequest) error {
 	spec, err := specOf(r, s.Policy)
 	if err != nil {
 		return fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
 	}
-	if _, err := s.passes(key, spec); err != nil {
-		return err // before it waits
-	}
-	if err := s.enter(key.queue); err != nil {
-		return err
-	}
-	defer s.leave(key.queue)
-	if err := take(ctx, s.turns); err != nil {
-		return err
-	}
-	defer func() { <-s.turns }()
-	ctx, cancel := context.WithTimeoutCause(ctx, maxGraphRun, fmt.Errorf("%w: it took longer than the %v that a run may take", natsio.ErrGraphRequest, maxGraphRun))
-	defer cancel()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	me, err := s.begin(key, stop)
+	room, err := s.roomOf(key, spec) // refuses what cannot run before it waits
 	if err != nil {
 		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	w, err := s.enter(key, room, stop)
+	if err != nil {
+		return err
+	}
+	if err := s.begin(ctx, w); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, maxGraphRun, fmt.Errorf("%w: it took longer than the %v that a run may take", natsio.ErrGraphRequest, maxGraphRun))
+	defer cancel()
+	me := &w.running
+	if me.graph == nil {
+		return errors.Join(noGraph(key), s.end(me))
 	}
 	passes, err := passesOn(me.graph, spec) // of the graph that is there now
 	if err == nil {
@@ -118,6 +109,32 @@ func (s *Store) answerRun(ctx context.Context, key graphKey, r *telemetry.GraphR
 		}
 	}
 	return errors.Join(err, s.end(me))
+}
+
+// roomOf is the device memory that a run may take beside its graph, as the graph of the name is now.
+func (s *Store) roomOf(key graphKey, spec *Spec) (uint64, error) {
+	g, err := s.find(key)
+	if err != nil {
+		return 0, err
+	}
+	passes, err := passesOn(g, spec)
+	if err != nil {
+		return 0, err
+	}
+	job := spec.job(&passes[0])
+	needs, err := g.graph.Needs(job)
+	if err != nil {
+		return 0, refusedRun(context.Background(), err)
+	}
+	return roomFor(job.Budget, needs), nil
+}
+
+// roomFor is what a job takes of what it may.
+func roomFor(budget uint64, needs frontier.Needs) uint64 {
+	if budget > 0 {
+		return min(budget, needs.Full)
+	}
+	return needs.Full
 }
 
 // keep makes a result the graph's last one and answers a request to run with it. It is the
@@ -142,15 +159,7 @@ func (s *Store) keep(g *storedGraph, spec *Spec, outcome Outcome, r *telemetry.G
 	return nil
 }
 
-// passes are those of a run on the graph of a name.
-func (s *Store) passes(key graphKey, spec *Spec) ([]Pass, error) {
-	g, err := s.find(key)
-	if err != nil {
-		return nil, err
-	}
-	return passesOn(g, spec)
-}
-
+// passesOn are the passes of a run on a graph.
 func passesOn(g *storedGraph, spec *Spec) ([]Pass, error) {
 	if spec.Algorithm == "cc" && g.pair.Directed() {
 		return nil, fmt.Errorf("%w: components are of undirected graphs; load the graph without --directed", natsio.ErrGraphRequest)
@@ -160,57 +169,6 @@ func passesOn(g *storedGraph, spec *Spec) ([]Pass, error) {
 		return nil, fmt.Errorf("%w: %w", natsio.ErrGraphRequest, err)
 	}
 	return passes, nil
-}
-
-// enter takes one of the places of runs; leave gives it back.
-func (s *Store) enter(queue string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := 0
-	for _, n := range s.waiting {
-		all += n
-	}
-	if own := s.waiting[queue]; own >= maxQueueRuns || all >= maxGraphRuns {
-		return fmt.Errorf("%w: %d runs are under way or wait, %d of them of queue %s; a worker takes %d, of one queue %d; try again when some are done",
-			natsio.ErrGraphBusy, all, own, queue, maxGraphRuns, maxQueueRuns)
-	}
-	s.waiting[queue]++
-	return nil
-}
-
-func (s *Store) leave(queue string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting[queue]--; s.waiting[queue] == 0 {
-		delete(s.waiting, queue)
-	}
-}
-
-// begin has a run begin that has the token; end ends it.
-func (s *Store) begin(key graphKey, stop context.CancelCauseFunc) (*running, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	g := s.graphs[key]
-	if g == nil {
-		return nil, noGraph(key)
-	}
-	s.run = &running{key: key, graph: g, stop: stop}
-	return s.run, nil
-}
-
-func (s *Store) end(me *running) (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if gone := !s.walked(me.key); gone && me.graph.device == s.device {
-		s.mu.Unlock() // nobody finds the graph any more; it counts as long as the run does
-		err = s.free(me.graph)
-		s.mu.Lock()
-	}
-	s.run = nil
-	if me.untold {
-		s.inform(me.key.queue)
-	}
-	return err
 }
 
 // execute runs a job on the graph that a run holds.
@@ -232,16 +190,15 @@ func (s *Store) execute(ctx context.Context, me *running, spec *Spec, pass *Pass
 		return outcome, err
 	}
 	s.mu.Lock()
-	if left := s.left(); left > 0 && (job.Budget == 0 || job.Budget > left) {
+	left := s.leftBeside(me)
+	if left > 0 && (job.Budget == 0 || job.Budget > left) {
 		job.Budget = left
 	}
-	if me.room = needs.Full; job.Budget > 0 {
-		me.room = min(me.room, job.Budget)
-	}
-	memory := s.memory(queue, s.left())
+	me.room = roomFor(job.Budget, needs)
+	memory := s.memory(queue, left)
 	s.mu.Unlock()
 	spec.fit(&job, needs)
-	job.MaxLevels, job.Turn = maxGraphLevels, func(use func() error) error { return s.turn(g, use) }
+	job.MaxLevels, job.Turn = maxGraphLevels, func(use func() error) error { return s.turnOfRun(g, use) }
 	var log func()
 	outcome.Result, log, err = walk(ctx, s.advisor.desk(queue), g.graph, job, needs, spec.DecideHost, memory, func() Memory {
 		kept := g.graph.Kept()

@@ -26,11 +26,11 @@ import (
 
 // Bounds of a worker's graphs.
 const (
-	maxGraphs    = 64
-	maxGraphRuns = 16 // under way or waiting for their turn
-	maxQueueRuns = 8  // of one queue among them
+	maxGraphs       = 64
+	maxGraphRuns    = 32 // under way or waiting, of one queue a quarter of what the others leave
+	maxRunsUnderWay = 8  // one of a queue at most; each has buffers of its own on the device
 
-	// maxGraphRun is the longest run. All others wait meanwhile.
+	// maxGraphRun is the longest run. The other runs of its queue wait meanwhile.
 	maxGraphRun = 5 * time.Minute
 
 	// maxGraphLevels is the most levels of a run: each is a row of its report and an entry of
@@ -67,8 +67,8 @@ type Files interface {
 
 // Store holds the graphs of a worker's queues on its device. The device is borrowed
 // from the ring for each turn of a run or an upload; the ring's launches go on in between.
-// At a time there is one run, because graphs share their kernels, and beside it one load,
-// because reading a file takes many times its size.
+// Of each queue there is one run at a time, and runs of different queues take turns. Beside them
+// there is one load, because reading a file takes many times its size.
 //
 // A graph is found as long as it is in the map. The run that walks it alone uses its
 // buffers: whoever takes it out of the map meanwhile leaves it to the run to free it.
@@ -77,16 +77,19 @@ type Store struct {
 	Config
 	advisor *advisor                         // is told what a queue's graphs take, and has jobs decided
 	host    func() (free uint64, known bool) // memory of the host
-	turns   chan struct{}                    // has the token of the run
+	turns   chan struct{}                    // has the token of the run that has the device, or waits for it
 	loads   chan struct{}                    // has the token of the load
 
-	mu      sync.Mutex // over what follows; nobody waits for the device with it
-	device  gpu.Device
-	graphs  map[graphKey]*storedGraph
-	waiting map[string]int // runs that wait or are under way, by queue
-	run     *running       // under way, nil: none
-	loading uint64         // bytes of the graph that is being loaded
-	results uint64         // runs so far
+	mu        sync.Mutex // over what follows; nobody waits for the device with it
+	device    gpu.Device
+	graphs    map[graphKey]*storedGraph
+	entered   map[string]int      // runs that wait or are under way, by queue
+	line      []*waitingRun       // those that wait, in order of arrival
+	runs      map[string]*running // those under way, by queue
+	begunRuns uint64              // so far
+	lastRun   map[string]uint64   // the number of the last one, by queue that has entered
+	loading   uint64              // bytes of the graph that is being loaded
+	results   uint64              // so far
 }
 
 // NewStore is a store without graphs.
@@ -95,7 +98,8 @@ func NewStore(cfg Config) *Store {
 		Config:  cfg,
 		advisor: &advisor{system: cfg.System, worker: cfg.Worker, log: cfg.Decisions, patience: decisionPatience, publish: cfg.Publish},
 		host:    worker.HostMemory, turns: make(chan struct{}, 1), loads: make(chan struct{}, 1),
-		graphs: make(map[graphKey]*storedGraph), waiting: make(map[string]int),
+		graphs: make(map[graphKey]*storedGraph), entered: make(map[string]int),
+		runs: make(map[string]*running), lastRun: make(map[string]uint64),
 	}
 }
 
@@ -121,7 +125,7 @@ func (g *storedGraph) bytes() uint64 {
 	return g.pair.Bytes()
 }
 
-// take takes a token, of a run or of a load.
+// take takes a token.
 func take(ctx context.Context, token chan struct{}) error {
 	select {
 	case token <- struct{}{}:
@@ -151,7 +155,7 @@ func (s *Store) drop(key graphKey, endRun bool) error {
 		delete(s.graphs, key)
 	}
 	if walked && endRun {
-		s.run.stop(errGraphDropped)
+		s.runs[key.queue].stop(errGraphDropped)
 	}
 	s.mu.Unlock()
 	switch {
@@ -169,7 +173,8 @@ func (s *Store) drop(key graphKey, endRun bool) error {
 
 // walked reports whether a run is under way on a graph that can be found. Called with mu held.
 func (s *Store) walked(key graphKey) bool {
-	return s.run != nil && s.run.graph == s.graphs[key]
+	run := s.runs[key.queue]
+	return run != nil && run.graph != nil && run.graph == s.graphs[key]
 }
 
 func noGraph(key graphKey) error {
@@ -263,7 +268,7 @@ func (s *Store) release() error {
 func (s *Store) Close() error {
 	s.mu.Lock()
 	dev := s.device
-	busy := s.run != nil || s.loading > 0
+	busy := len(s.runs) > 0 || s.loading > 0
 	graphs := slices.Collect(maps.Values(s.graphs))
 	s.mu.Unlock()
 	if dev == nil || busy {

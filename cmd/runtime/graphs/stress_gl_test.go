@@ -53,8 +53,8 @@ func TestRequestsAboutTheSameGraphsThatComeTogetherAllEnd(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if s.run != nil || len(s.waiting) != 0 || s.loading != 0 {
-		t.Errorf("left are the run %v, those that wait %v, and %d bytes that are being loaded", s.run, s.waiting, s.loading)
+	if len(s.runs)+len(s.line)+len(s.entered)+len(s.lastRun) != 0 || s.loading != 0 {
+		t.Errorf("left are the runs %v, those that wait %v, and %d bytes that are being loaded", s.runs, s.entered, s.loading)
 	}
 	if err := errors.Join(s.load(t, "q0", "g0", "grid:20x20"), s.search(t.Context(), "q0", "g0")); err != nil {
 		t.Error(err)

@@ -6,11 +6,14 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/gpu"
+	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 )
 
@@ -86,7 +89,7 @@ func TestLaunchesRunWhileTheKernelsOfARunAreBuilt(t *testing.T) {
 func (s *ringStore) waits(queue string, runs int) {
 	for n := 0; n < runs; {
 		s.mu.Lock()
-		n = s.waiting[queue]
+		n = s.entered[queue]
 		s.mu.Unlock()
 	}
 }
@@ -117,7 +120,7 @@ func TestAnUploadGoesOnBesideARunAndTheGraphOfTheRunIsFreedBehindIt(t *testing.T
 		}
 		go func() { waiting <- s.search(t.Context(), "q", "long") }()
 		s.waits("q", 2)
-		walked = s.run.graph
+		walked = s.runs["q"].graph
 		if err := s.drop(graphKey{"q", "long"}, true); err != nil {
 			t.Error(err)
 		}
@@ -168,33 +171,26 @@ func TestAGraphThatIsReplacedDuringARunOnItTakesItsPlaceBehindTheRun(t *testing.
 
 func TestRunsWaitForTheirTurnUpToABound(t *testing.T) {
 	s := newRingStore(t, 0)
-	for _, queue := range []string{"q", "p", "o"} {
+	for _, queue := range []string{"q", "p"} {
 		if err := s.load(t, queue, "g", "grid:9x9"); err != nil {
 			t.Fatal(err)
 		}
 	}
+	const first, second = maxGraphRuns / 4, (maxGraphRuns - maxGraphRuns/4) / 4 // runs of the queues
 	ended := make(chan error, maxGraphRuns)
 	stopped, stop := context.WithCancelCause(t.Context())
-	begun := false
+	var begun atomic.Bool
 	s.turn = func() {
-		if begun {
+		if !begun.CompareAndSwap(false, true) {
 			return
 		}
-		begun = true
 		go func() { ended <- s.search(stopped, "q", "g") }()
-		for range maxQueueRuns - 2 {
+		for range first - 2 {
 			go func() { ended <- s.search(t.Context(), "q", "g") }()
 		}
-		s.waits("q", maxQueueRuns)
+		s.waits("q", first)
 		if err := s.search(t.Context(), "q", "g"); !errors.Is(err, natsio.ErrGraphBusy) {
 			t.Errorf("one run of a queue too many: %v", err)
-		}
-		for range maxGraphRuns - maxQueueRuns {
-			go func() { ended <- s.search(t.Context(), "p", "g") }()
-		}
-		s.waits("p", maxGraphRuns-maxQueueRuns)
-		if err := s.search(t.Context(), "o", "g"); !errors.Is(err, natsio.ErrGraphBusy) {
-			t.Errorf("one run too many: %v", err)
 		}
 		stop(natsio.ErrGraphCanceled)
 		if err := <-ended; !errors.Is(err, natsio.ErrGraphCanceled) {
@@ -204,9 +200,115 @@ func TestRunsWaitForTheirTurnUpToABound(t *testing.T) {
 	if err := s.search(t.Context(), "q", "g"); err != nil {
 		t.Error(err)
 	}
-	for range maxGraphRuns - 2 {
+	for range first - 2 {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A run of another queue begins beside eight long ones of one queue, and takes turns with the one of
+// them that is under way: a turn of its own, a turn of the other.
+func TestARunTakesTurnsWithTheLongRunsOfAnotherQueue(t *testing.T) {
+	s := newRingStore(t, 0)
+	for queue, spec := range map[string]string{"long": "path:200", "victim": "path:20"} {
+		if err := s.load(t, queue, "g", spec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var turns atomic.Int64
+	underWay, once := make(chan struct{}), sync.Once{}
+	s.turn = func() {
+		if turns.Add(1); turns.Load() == 10 {
+			once.Do(func() { close(underWay) })
+		}
+	}
+	run := func(queue string) error { // a turn or two for each level
+		return s.Answer(t.Context(), queue, &telemetry.GraphRequest{Ask: telemetry.GraphRun, Name: "g", Algorithm: "bfs", DecideHost: true, Data: make([]byte, 8)})
+	}
+	if err := run("victim"); err != nil {
+		t.Fatal(err)
+	}
+	alone := turns.Swap(0)
+	const long = 8
+	ended := make(chan error, long)
+	for range long {
+		go func() { ended <- run("long") }()
+	}
+	<-underWay
+	s.waits("long", long)
+	before := turns.Load()
+	if err := run("victim"); err != nil {
+		t.Error(err)
+	}
+	if took := turns.Load() - before; took > 2*alone+4 {
+		t.Errorf("the device was lent %d times until a run of %d turns was over", took, alone)
+	}
+	s.mu.Lock()
+	if n := s.entered["long"]; n != long {
+		t.Errorf("%d of the long runs were over before it", long-n)
+	}
+	s.mu.Unlock()
+	for range long {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What has begun, who waits, and in which order, without a device.
+func TestRunsOfTheQueuesBeginByTurns(t *testing.T) {
+	s := NewStore(Config{Budget: 100})
+	enter := func(queue string, room uint64) *waitingRun {
+		w, err := s.enter(graphKey{queue, "g"}, room, func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	expect := func(what string, begun bool, runs ...*waitingRun) {
+		t.Helper()
+		for i, w := range runs {
+			select {
+			case <-w.begun:
+				if !begun {
+					t.Errorf("%s: run %d has begun", what, i)
+				}
+			default:
+				if begun {
+					t.Errorf("%s: run %d has not begun", what, i)
+				}
+			}
+		}
+	}
+	end := func(w *waitingRun) {
+		if err := s.end(&w.running); err != nil {
+			t.Error(err)
+		}
+	}
+	a, a2, a3 := enter("a", 40), enter("a", 40), enter("a", 40)
+	b := enter("b", 60)
+	expect("one of each queue", true, a, b)
+	expect("a second of a queue", false, a2, a3)
+	large, small := enter("c", 200), enter("d", 1)
+	expect("no room", false, large, small)
+	end(a)
+	expect("who has had a run, and who comes behind what has no room,", false, a2, small)
+	end(b)
+	expect("what is larger than the budget, alone,", true, large)
+	if large.room != 100 {
+		t.Errorf("it may take %d bytes", large.room)
+	}
+	gone, cancel := context.WithCancelCause(t.Context())
+	cancel(natsio.ErrGraphCanceled)
+	if err := s.begin(gone, a2); !errors.Is(err, natsio.ErrGraphCanceled) {
+		t.Errorf("a run that was canceled while it waited: %v", err)
+	}
+	end(large)
+	expect("the others", true, small, a3)
+	end(small)
+	end(a3)
+	if len(s.runs)+len(s.line)+len(s.entered)+len(s.lastRun) != 0 {
+		t.Errorf("left are %v, %v, %v, %v", s.runs, s.line, s.entered, s.lastRun)
 	}
 }
