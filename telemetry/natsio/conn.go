@@ -112,7 +112,7 @@ func (c *Conn) options() []nats.Option {
 		nats.ReconnectHandler(c.events.reconnected),
 		nats.ReconnectErrHandler(c.attemptFailed),
 		nats.ClosedHandler(c.events.closedByServerOrUs),
-		nats.ErrorHandler(c.events.asyncError),
+		nats.ErrorHandler(c.asyncError),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -106,16 +107,17 @@ func (e *events) notYetConnected(nc *nats.Conn) {
 // loginError says why a server that answers does not let this user in, or this user the
 // server; it wraps ErrLogin. It is nil for every other error of an attempt to connect.
 func loginError(err error) error {
-	for _, refusal := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
+	for _, refusal := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrNkeysNotSupported} {
 		if errors.Is(err, refusal) {
 			return fmt.Errorf("%w (%w): check the user, the password or the credentials file", ErrLogin, err)
 		}
 	}
 	var certificate *tls.CertificateVerificationError
+	var alert *net.OpError
 	switch {
 	case errors.As(err, &certificate):
 		return fmt.Errorf("%w (%w): the server's certificate is not trusted; check its authority, names and dates", ErrLogin, err)
-	case errors.Is(err, nats.ErrTLS), errors.Is(err, nats.ErrSecureConnRequired):
+	case errors.Is(err, nats.ErrTLS), errors.Is(err, nats.ErrSecureConnRequired), errors.As(err, &alert) && alert.Op == "remote error": // of TLS
 		return fmt.Errorf("%w (%w): check the certificate and the key of this client", ErrLogin, err)
 	case errors.Is(err, nats.ErrSecureConnWanted):
 		return fmt.Errorf("%w (%w): TLS is asked for, and the server has none", ErrLogin, err)
@@ -137,9 +139,23 @@ func (c *Conn) LoginRefused() error {
 func (c *Conn) attemptFailed(_ *nats.Conn, err error) {
 	if err = loginError(err); err != nil {
 		c.events.login.Store(&err)
+		c.events.mu.Lock()
+		c.events.lastErr = err
+		c.events.mu.Unlock()
 		c.complaints.Warn("nats: no login; trying again", "", "", "error", err)
 		c.events.tell("", err)
 	}
+}
+
+// asyncError hears of what went wrong outside of any call. Of attempts to reconnect, a login
+// that is refused is told here. That credentials expired is told too, but of the connection
+// that ends by it: with newer ones the next attempt succeeds.
+func (c *Conn) asyncError(nc *nats.Conn, sub *nats.Subscription, err error) {
+	if errors.Is(err, nats.ErrAuthorization) {
+		c.attemptFailed(nc, err)
+		return
+	}
+	c.events.asyncError(nc, sub, err)
 }
 
 // Permitted returns a context that ends when the server refuses something to this user: its
@@ -163,6 +179,9 @@ func (c *Conn) Permitted(ctx context.Context, dispensable ...string) (context.Co
 	e.refused[key] = hear
 	for subject, err := range e.denied {
 		hear(subject, err)
+	}
+	if err := c.LoginRefused(); err != nil {
+		cancel(err)
 	}
 	return ctx, func() {
 		cancel(nil)
