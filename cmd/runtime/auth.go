@@ -162,7 +162,7 @@ func (c *authCheckCmd) try(ctx context.Context, kind access.Kind) (checked []che
 			return nil, err
 		}
 		for _, a := range acts {
-			checked = append(checked, checkedAct{word, a.Subject, a.Why, a.Allowed, refused[a.Subject] == nil})
+			checked = append(checked, checkedAct{word, a.Subject, a.Why, a.Allowed, refused[a.Subject] == nil && refused[a.Translated] == nil})
 		}
 	}
 	return checked, nil

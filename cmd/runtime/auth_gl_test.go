@@ -77,3 +77,31 @@ func TestEveryCommandWorksWithTheRightsOfItsKind(t *testing.T) {
 		t.Errorf("the server says: %s", line)
 	}
 }
+
+// Through a context a worker and a submitter reach the streams of a JetStream domain, with inboxes of their own.
+func TestWorkThroughContextsWithADomainAndPrivateInboxes(t *testing.T) {
+	requireGL(t)
+	g := guard(t, asPrinted, "--queue", "q", "--domain", "hub", "--private-inboxes")
+	as := func(user string) []string {
+		return []string{"--context", natsContext(t, map[string]string{
+			"url": g.url, "nkey": filepath.Join(g.keys, user+".nk"), "jetstream_domain": "hub", "inbox_prefix": "_INBOX." + user,
+		}), "--worker", "w1"}
+	}
+	s := serveWith(t, as("worker-w1")...)
+	for _, command := range []string{"heap upload 0:../../go.mod", "submit --slots nop"} {
+		if got := ringmaster(t, t.Context(), "", append(append(strings.Fields(command), "--queue", "q"), as("submitter-w1-q")...)...); got.code != 0 {
+			t.Errorf("%s: exit code %d, %s", command, got.code, got.err)
+		}
+	}
+	if got := ringmaster(t, t.Context(), "", append([]string{"auth", "check", "--account", "worker"}, as("worker-w1")...)...); got.code != 0 {
+		t.Errorf("auth check: exit code %d, %s%s", got.code, got.err, bad(got.stdout))
+	}
+	if code := s.stop(); code != 0 {
+		t.Errorf("run ended with exit code %d", code)
+	}
+	for _, line := range g.log.seen() {
+		if strings.Contains(line, "Violation") && !strings.Contains(line, "auth check") {
+			t.Errorf("the server says: %s", line)
+		}
+	}
+}

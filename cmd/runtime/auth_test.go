@@ -27,11 +27,11 @@ type violations struct {
 	lines []string
 }
 
-func (v *violations) Noticef(string, ...any) {}
-func (v *violations) Warnf(string, ...any)   {}
-func (v *violations) Fatalf(string, ...any)  {}
-func (v *violations) Debugf(string, ...any)  {}
-func (v *violations) Tracef(string, ...any)  {}
+func (v *violations) Noticef(string, ...any)            {}
+func (v *violations) Warnf(string, ...any)              {}
+func (v *violations) Fatalf(format string, args ...any) { v.Errorf(format, args...) }
+func (v *violations) Debugf(string, ...any)             {}
+func (v *violations) Tracef(string, ...any)             {}
 func (v *violations) Errorf(format string, args ...any) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -60,9 +60,15 @@ func asPrinted(conf string) string { return conf }
 
 func (g *guarded) start(t *testing.T, users string) {
 	t.Helper()
+	s := startConf(t, g.log, fmt.Sprintf("jetstream { store_dir: %q, max_file_store: 4G, domain: hub }\n%s", t.TempDir(), users))
+	g.url = s.ClientURL()
+}
+
+// startConf starts a server with a configuration.
+func startConf(t *testing.T, log *violations, text string) *server.Server {
+	t.Helper()
 	conf := filepath.Join(t.TempDir(), "nats.conf")
-	text := fmt.Sprintf("listen: \"127.0.0.1:-1\"\njetstream { store_dir: %q, max_file_store: 4G }\n%s", t.TempDir(), users)
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(conf, []byte("listen: \"127.0.0.1:-1\"\n"+text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	options, err := server.ProcessConfigFile(conf)
@@ -74,13 +80,13 @@ func (g *guarded) start(t *testing.T, users string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.SetLoggerV2(g.log, false, false, false)
+	s.SetLoggerV2(log, false, false, false)
 	s.Start()
 	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
 	if !s.ReadyForConnections(time.Minute) {
-		t.Fatal("the server is not ready")
+		t.Fatalf("the server is not ready: %v", log.seen())
 	}
-	g.url = s.ClientURL()
+	return s
 }
 
 // as are the flags by which a command is a user.

@@ -42,7 +42,7 @@ func TestRightsAreOfTheNamesThatAUserIsFor(t *testing.T) {
 
 func TestPrefixDomainAndInboxStandInTheSubjects(t *testing.T) {
 	rights := Of(Worker, Scope{Subjects: telemetry.Subjects{Prefix: "lab.gpu.v1"}, Worker: "w", Domain: "hub", Inbox: "_INBOX.w"})
-	for _, subject := range []string{"lab.gpu.v1.done.w.q", "$JS.hub.API.STREAM.INFO.LAB_GPU_WORK", "$JS.hub.API.$KV.LAB_GPU_TUNER.k", "$JS.ACK.LAB_GPU_WORK.c.1"} {
+	for _, subject := range []string{"lab.gpu.v1.done.w.q", "$JS.hub.API.STREAM.INFO.LAB_GPU_WORK", "$JS.API.STREAM.INFO.LAB_GPU_WORK", "$JS.hub.API.$KV.LAB_GPU_TUNER.k", "$JS.ACK.LAB_GPU_WORK.c.1"} {
 		if !MayPublish(rights, subject) {
 			t.Errorf("may not publish on %s", subject)
 		}

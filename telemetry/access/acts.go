@@ -1,6 +1,9 @@
 package access
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Act is one thing that a user may try: to publish on a subject, or to subscribe one.
 type Act struct {
@@ -8,6 +11,9 @@ type Act struct {
 	Subscribe bool   // else publish
 	Allowed   bool   // the table lets the user do it
 	Why       string // what goes over the subject
+	// Translated is the name by which a server of the user's own JetStream domain refuses the
+	// subject; every other one, and without a domain, uses Subject.
+	Translated string
 }
 
 // Nobody is the name of the worker, queue, consumer and stream that acts are tried on
@@ -51,21 +57,23 @@ func Acts(kind Kind, scope Scope) (acts []Act) {
 			acts = append(acts, a)
 		}
 	}
-	fills := []*strings.Replacer{scope.filler(kind)}
-	for _, names := range [][2]string{{scope.Worker, scope.Queue}, {scope.Worker, Nobody}, {Nobody, Nobody}} {
-		scope.Worker, scope.Queue = names[0], names[1]
-		fills = append(fills, scope.filler(Submitter)) // of the kinds that are for one queue
+	try := func(r row, scope Scope, kind Kind) {
+		names := scope.subjects(kind, r.subject)
+		subject, plain := names[len(names)-1], names[0]
+		if r.publish != nobody {
+			to := literal(subject)
+			add(Act{Subject: to, Allowed: MayPublish(rights, to), Why: r.why, Translated: literal(plain)})
+		}
+		if r.subscribe != nobody {
+			add(Act{Subject: subject, Subscribe: true, Allowed: MaySubscribe(rights, subject), Why: r.why, Translated: plain})
+		}
 	}
-	for _, r := range append(append([]row{}, table...), beyond...) {
-		for _, fill := range fills {
-			subject := fill.Replace(r.subject)
-			if r.publish != nobody {
-				to := literal(subject)
-				add(Act{Subject: to, Allowed: MayPublish(rights, to), Why: r.why})
-			}
-			if r.subscribe != nobody {
-				add(Act{Subject: subject, Subscribe: true, Allowed: MaySubscribe(rights, subject), Why: r.why})
-			}
+	for _, r := range slices.Concat(table, beyond) {
+		try(r, scope, kind)
+		for _, names := range [][2]string{{scope.Worker, scope.Queue}, {scope.Worker, Nobody}, {Nobody, Nobody}} {
+			other := scope
+			other.Worker, other.Queue = names[0], names[1]
+			try(r, other, Submitter) // one of the kinds that are for one queue
 		}
 	}
 	return acts

@@ -71,18 +71,21 @@ type Right struct {
 
 // Of returns the rights of a user, in the order of the table.
 func Of(kind Kind, scope Scope) (rights []Right) {
-	fill := scope.filler(kind)
 	for _, r := range table {
-		right := Right{Subject: fill.Replace(r.subject), Publish: r.publish.has(kind), Subscribe: r.subscribe.has(kind), Why: r.why}
-		if right.Publish || right.Subscribe {
-			rights = append(rights, right)
+		if !r.publish.has(kind) && !r.subscribe.has(kind) {
+			continue
+		}
+		for _, subject := range scope.subjects(kind, r.subject) {
+			rights = append(rights, Right{Subject: subject, Publish: r.publish.has(kind), Subscribe: r.subscribe.has(kind), Why: r.why})
 		}
 	}
 	return rights
 }
 
-// filler puts what a user is for in the places of the table's subjects.
-func (s Scope) filler(kind Kind) *strings.Replacer {
+// subjects puts what a user of a kind is for in the places of a subject of the table. With a
+// domain, subjects of JetStream have two names, of which the domain's is the last: a server of that domain itself translates the
+// domain's into the plain one before it looks at permissions, and every other one does not.
+func (s Scope) subjects(kind Kind, subject string) []string {
 	worker, queue := s.Worker, s.Queue
 	switch kind {
 	case Worker:
@@ -90,16 +93,19 @@ func (s Scope) filler(kind Kind) *strings.Replacer {
 	case Decider, Operator:
 		worker, queue = "*", "*"
 	}
-	api, kv := "$JS.API", "$KV"
-	if s.Domain != "" { // the client sends values of a bucket through the domain's API too
-		api, kv = "$JS."+s.Domain+".API", "$JS."+s.Domain+".API.$KV"
-	}
 	inbox := s.Inbox
 	if inbox == "" {
 		inbox = InboxPrefix
 	}
-	return strings.NewReplacer("PREFIX", s.Subjects.Root(), "WORKER", worker, "QUEUE", queue, "OWN", inbox,
-		"STORE", s.Subjects.Store(), "$JS.API", api, "$KV", kv)
+	plain := strings.NewReplacer("PREFIX", s.Subjects.Root(), "WORKER", worker, "QUEUE", queue, "OWN", inbox, "STORE", s.Subjects.Store()).Replace(subject)
+	api, ofAPI := strings.CutPrefix(plain, "$JS.API.")
+	switch {
+	case s.Domain != "" && ofAPI:
+		return []string{plain, "$JS." + s.Domain + ".API." + api}
+	case s.Domain != "" && strings.HasPrefix(plain, "$KV."):
+		return []string{plain, "$JS." + s.Domain + ".API." + plain}
+	}
+	return []string{plain}
 }
 
 // MayPublish reports whether rights allow to publish on a subject.
