@@ -87,7 +87,28 @@ const maxConfigName = 64
 
 // ConfigName names a policy configuration: decisions under the same name are made by the same
 // thresholds and switches. It is 16 hexadecimal digits of the BLAKE3 hash of the JSON text.
-func ConfigName(c *policy.Config) string {
-	sum := blake3.Sum256(mustMarshal(c))
+func ConfigName(c *policy.Config) string { return nameOf(ConfigText(c)) }
+
+// ConfigText is the JSON text of a policy configuration, which is stored under its name.
+func ConfigText(c *policy.Config) []byte { return mustMarshal(c) }
+
+// ParseConfig reads the text of the configuration with a name. The error wraps ErrNewer if a
+// newer version wrote it: decisions may depend on what this one does not know.
+func ParseConfig(name string, text []byte) (*policy.Config, error) {
+	if nameOf(text) != name {
+		return nil, fmt.Errorf("policy configuration %.64s: its text is damaged: it has the name %s", name, nameOf(text))
+	}
+	c := new(policy.Config)
+	if err := json.Unmarshal(text, c); err != nil {
+		return nil, fmt.Errorf("policy configuration %s: %w", name, err)
+	}
+	if ConfigName(c) != name {
+		return nil, fmt.Errorf("policy configuration %s: %w", name, ErrNewer)
+	}
+	return c, c.Validate()
+}
+
+func nameOf(text []byte) string {
+	sum := blake3.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }

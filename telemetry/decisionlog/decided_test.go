@@ -66,6 +66,28 @@ func TestAConfigurationHasOneName(t *testing.T) {
 	}
 }
 
+func TestAConfigurationComesBackByItsName(t *testing.T) {
+	c := policy.Standard()
+	name, text := ConfigName(&c), ConfigText(&c)
+	if got, err := ParseConfig(name, text); err != nil || *got != c {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, damaged := range []string{"", "{}", strings.Replace(string(text), ":", ":1", 1)} {
+		if _, err := ParseConfig(name, []byte(damaged)); err == nil {
+			t.Errorf("%.30q was taken for %s", damaged, name)
+		}
+	}
+	newer := append([]byte(`{"added":1,`), text[1:]...)
+	if _, err := ParseConfig(nameOf(newer), newer); !errors.Is(err, ErrNewer) {
+		t.Errorf("of a newer version: %v", err)
+	}
+	if c.SaturatedWaves = 0; c.Validate() == nil {
+		t.Fatal("this is a valid configuration")
+	} else if _, err := ParseConfig(ConfigName(&c), ConfigText(&c)); err == nil {
+		t.Error("one that does not validate was taken")
+	}
+}
+
 func FuzzDecodeDecided(f *testing.F) {
 	good, _ := EncodeDecided(aDecided())
 	f.Add(good)
