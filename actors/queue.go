@@ -201,8 +201,10 @@ func (a *queueActor) settle(m *settled) {
 	}
 }
 
-// commit takes the outcomes that a remote worker reported.
+// commit takes the outcomes that a remote worker reported. They settle decisions that another
+// process may have made.
 func (a *queueActor) commit() {
+	a.follow()
 	a.outcomes = a.cell.takeOutcomes(a.outcomes[:0])
 	a.hasSlots(len(a.outcomes) > 0)
 	for _, o := range a.outcomes {

@@ -116,7 +116,8 @@ func (m *cellMemory) decode() (s said, err error) {
 }
 
 // recall takes over what another process knew of the queue, where it knew more. What was folded
-// here and not there stays. It asks the diffusion actor to look if the priority is another.
+// here and not there stays, and asks for a decision still. It asks the diffusion actor to look if
+// the priority is another.
 func (c *cell) recall(m *cellMemory, s *said, now time.Time) wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,10 +146,20 @@ func (c *cell) recall(m *cellMemory, s *said, now time.Time) wakes {
 	// What both have seen of the counters' growth is decided; what only this process has seen is not.
 	c.requeues, c.requeuesDecided = max(c.requeues, m.Requeues), m.Requeues
 	c.executed = max(c.executed, m.Executed)
-	if c.seen.Last == 0 || c.seen.Incarnation == m.Seen.Incarnation {
+	if c.seen.within(&m.Seen) { // else a decision in hand has seen more, and is made again
 		c.seen = m.Seen
 	}
+	c.pacer.triggers = 0 // another process has answered them
+	if c.records.within(&m.Seen) {
+		c.records = SequenceRange{}
+		c.dirty = c.dirty && len(c.replies) > 0
+	}
 	return w
+}
+
+// within says that nothing is newer than the records that a decision has named.
+func (r *SequenceRange) within(seen *SequenceRange) bool {
+	return r.Last == 0 || r.Incarnation == seen.Incarnation && r.Last <= seen.Last
 }
 
 // behind says that another process has heard more of a publisher than this one.

@@ -179,6 +179,7 @@ func (a *queueActor) onLookedUp(m *lookedUp) {
 			a.number, s.apart, err = max(a.number, last.Recommendation.Decision), true, nil
 		}
 	}
+	s.alone = s.alone && err != nil
 	switch {
 	case err != nil:
 		a.system.complain.Warn("it is not known which decision of the queue is the last", a.device.name, a.name, "error", err)
@@ -219,17 +220,15 @@ func (a *queueActor) accepted() {
 	a.endWrite()
 }
 
-// overtaken ends a write that does not hold, because of another that may be known. What that one
-// has not seen is decided on now.
+// overtaken ends a write that does not hold, because of another one that may be known. What that
+// one has not seen is decided on now.
 func (a *queueActor) overtaken(theirs *decisionlog.Decided) {
-	u := a.storing.under
-	seen := theirs != nil && len(u.view.replies) == 0 &&
-		uint64(theirs.Entry.Records.Incarnation) == u.view.records.Incarnation && theirs.Entry.Records.Last >= u.view.records.Last
+	v := &a.storing.under.view
 	a.endWrite()
-	if !seen {
-		a.cell.abandon()
-	} else {
+	if theirs != nil && len(v.replies) == 0 && v.records.Incarnation == uint64(theirs.Entry.Records.Incarnation) && v.records.Last <= theirs.Entry.Records.Last {
 		a.cell.drop()
+	} else {
+		a.cell.abandon()
 	}
 	a.dispatch(a.cell.lostWakes() & wakeDecision)
 }

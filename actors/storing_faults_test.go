@@ -1,0 +1,336 @@
+package actors
+
+import (
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
+)
+
+// check holds what is stored to the rules: each number once and in order, and inputs that increase.
+func (s *memoryStore) check(t *testing.T, name string) []*decisionlog.Decided {
+	t.Helper()
+	number, input := uint64(0), uint64(0)
+	all := s.decided(t, name)
+	for _, d := range all {
+		if d.Entry.Decision != number+1 && !d.Rejoined || d.Entry.Decision <= number || d.Entry.Records.Last < input {
+			t.Fatalf("decision %d of input %d behind %d of %d", d.Entry.Decision, d.Entry.Records.Last, number, input)
+		}
+		number, input = d.Entry.Decision, d.Entry.Records.Last
+	}
+	return all
+}
+
+func queueLength(seq uint64) *telemetry.Record {
+	r := queueRecord(7, seq, uint32(seq%5_000))
+	r.SentNs = int64(seq)
+	return r
+}
+
+// Records that come three times over and in any order are decided on once, in order.
+func TestRecordsThatComeAgainAreNotDecidedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemoryStore()
+		s := process(t, store, 99, nil)
+		defer s.Close()
+		announce(t, s, 1)
+		const records = 10_000
+		random := rand.New(rand.NewPCG(1, 0))
+		order := make([]int, 3*records)
+		for i := range order {
+			order[i] = i / 3
+		}
+		for from := 0; from < len(order); from += 300 { // not all at once: the newest would end it
+			part := order[from:min(from+300, len(order))]
+			random.Shuffle(len(part), func(i, j int) { part[i], part[j] = part[j], part[i] })
+		}
+		for _, i := range order {
+			_ = s.Ingest("gpu1", "q", queueLength(uint64(i+1)), time.Now(), "") // most are stale
+			if random.IntN(10) == 0 {
+				time.Sleep(10 * time.Millisecond)
+			}
+		}
+		synctest.Wait()
+		inputs := make(map[uint64]bool)
+		all := store.check(t, "gpu1.q")
+		for _, d := range all {
+			if in := d.Entry.Records.Last; inputs[in] {
+				t.Fatalf("input %d was decided on twice", in)
+			} else {
+				inputs[in] = true
+			}
+		}
+		if !inputs[records] || len(all) < 100 {
+			t.Errorf("%d decisions, the last of input %d", len(all), all[len(all)-1].Entry.Records.Last)
+		}
+	})
+}
+
+// Several processes that all believe to decide leave the stream of one.
+func TestProcessesThatAllDecideLeaveTheStreamOfOne(t *testing.T) {
+	const steps = 400
+	for _, n := range []int{2, 4} {
+		var got []decisionlog.Entry
+		synctest.Test(t, func(t *testing.T) {
+			store := newMemoryStore()
+			c := &course{random: rand.New(rand.NewPCG(5, 0))}
+			var all []*System
+			store.listener = func(worker, queue string, m *telemetry.Stored) {
+				for _, s := range all {
+					_ = s.Heard(worker, queue, m)
+				}
+			}
+			for i := range n {
+				s := process(t, store, uint64(100+i), nil)
+				announce(t, s, 1)
+				all = append(all, s)
+			}
+			for range steps {
+				c.step(t, store.newest("gpu1.q"), all...)
+				time.Sleep(5 * time.Millisecond)
+			}
+			for _, s := range all {
+				s.Close()
+			}
+			for _, d := range store.check(t, "gpu1.q") {
+				got = append(got, d.Entry)
+			}
+		})
+		same(t, got, run(t, 5, steps, nil))
+	}
+}
+
+// A process may end at any point of a write, whatever the network does to it: nothing is decided
+// twice, and the next process decides on the newest input.
+func TestAProcessEndsAtAnyPointOfAWrite(t *testing.T) {
+	for point := range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(uint64(point), 0))
+			store := newMemoryStore()
+			ends := 3 + random.IntN(20)
+			store.fate = func(write int) fate {
+				if write == ends {
+					return fate(point % 4)
+				}
+				return arrives
+			}
+			s := process(t, store, 99, nil)
+			announce(t, s, 1)
+			seq := uint64(0)
+			say := func() {
+				seq++
+				if err := s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range ends {
+				say()
+				synctest.Wait()
+			}
+			say() // the write of which the process sees what fate leaves it
+			time.Sleep([]time.Duration{0, time.Microsecond, 500 * time.Millisecond, time.Second, 1005 * time.Millisecond, 2 * time.Second}[point/4%6])
+			s.Close()
+			s = process(t, store, 100, nil)
+			defer s.Close()
+			announce(t, s, 1)
+			if random.IntN(2) == 0 {
+				store.boot(t, s)
+			}
+			for range 5 {
+				say()
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(5 * time.Second)
+			all := store.check(t, "gpu1.q")
+			if last := all[len(all)-1]; last.Entry.Records.Last != seq || last.Node != 100 {
+				t.Fatalf("point %d: the newest decision is on input %d of %d, by %d", point, last.Entry.Records.Last, seq, last.Node)
+			}
+		})
+	}
+}
+
+// A process that was stopped and wakes up still believes that it decides. What it writes is
+// refused, and it goes on from what the others decided.
+func TestAProcessThatWakesUpDecidesNothingTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemoryStore()
+		asleep, other := process(t, store, 99, nil), process(t, store, 100, nil)
+		defer asleep.Close()
+		defer other.Close()
+		announce(t, asleep, 1)
+		announce(t, other, 1)
+		for seq := uint64(1); seq <= 60; seq++ {
+			to := []*System{asleep, other}
+			switch {
+			case seq <= 10:
+				to = to[:1]
+			case seq <= 50:
+				to = to[1:]
+			}
+			for _, s := range to {
+				if err := s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+		}
+		all := store.check(t, "gpu1.q")
+		if len(all) != 60 {
+			t.Errorf("%d decisions of 60 records", len(all))
+		}
+		if n := asleep.Stats().DecisionsRefused; n == 0 {
+			t.Error("nothing was refused")
+		}
+	})
+}
+
+// Without the store a local engine goes on, and joins again where it left or where another has
+// gone on meanwhile.
+func TestALocalEngineGoesOnAloneAndJoinsAgain(t *testing.T) {
+	for _, another := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newMemoryStore()
+			s := process(t, store, 99, nil)
+			defer s.Close()
+			if err := s.AttachEngine("gpu1", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
+				t.Fatal(err)
+			}
+			seq := uint64(0)
+			say := func(to *System, times int) {
+				for range times {
+					seq++
+					if err := to.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			}
+			away := func(is bool) {
+				store.mu.Lock()
+				store.away = is
+				store.mu.Unlock()
+			}
+			say(s, 5)
+			away(true)
+			say(s, 20)
+			f := s.roster[0]
+			if told, _ := s.Latest("gpu1", "q"); told.Decision != 5 || f.latest.Load().Decision != 25 || f.standing.Load().State != StandsAlone {
+				t.Errorf("told %d, launched by %d, %+v", told.Decision, f.latest.Load().Decision, f.standing.Load())
+			}
+			away(false)
+			if another {
+				other := process(t, store, 100, nil)
+				store.boot(t, other)
+				announce(t, other, 1)
+				say(other, 3)
+				other.Close()
+			}
+			time.Sleep(2 * time.Second) // a beat tries again
+			say(s, 5)
+			all := store.check(t, "gpu1.q")
+			last := all[len(all)-1]
+			if last.Entry.Records.Last != seq || f.standing.Load().State != StandsStored || last.Entry.Decision < 26 {
+				t.Errorf("another %t: last %+v, %+v", another, last.Entry.Records, f.standing.Load())
+			}
+			rejoined := 0
+			for _, d := range all {
+				if d.Rejoined {
+					rejoined++
+				}
+			}
+			if rejoined != 1 {
+				t.Errorf("another %t: %d messages rejoin", another, rejoined)
+			}
+		})
+	}
+}
+
+// Only who decides for a worker decides; the other knows all, and goes on at once.
+func TestOwnershipMovesWithoutALoss(t *testing.T) {
+	want := run(t, 5, 400, nil)
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemoryStore()
+		owner := 0
+		var all []*System
+		store.listener = func(worker, queue string, m *telemetry.Stored) {
+			for _, s := range all {
+				_ = s.Heard(worker, queue, m)
+			}
+		}
+		var mu sync.Mutex
+		for i := range 3 {
+			s := process(t, store, uint64(100+i), func(string) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return owner == i
+			})
+			defer s.Close()
+			announce(t, s, 1)
+			all = append(all, s)
+		}
+		c := &course{random: rand.New(rand.NewPCG(5, 0))}
+		for i := range 400 {
+			if i%20 == 19 {
+				mu.Lock()
+				owner = (owner + 1) % 3
+				mu.Unlock()
+				for _, s := range all {
+					s.Reconsider("gpu1")
+				}
+				synctest.Wait()
+			}
+			c.step(t, store.newest("gpu1.q"), all...)
+			time.Sleep(5 * time.Millisecond)
+		}
+		var got []decisionlog.Entry
+		nodes := make(map[decisionlog.ID]bool)
+		for _, d := range store.check(t, "gpu1.q") {
+			got, nodes[d.Node] = append(got, d.Entry), true
+		}
+		if len(nodes) != 3 {
+			t.Errorf("%d processes decided", len(nodes))
+		}
+		same(t, got, want)
+		for i, s := range all {
+			if n := s.Stats().DecisionsRefused; n != 0 {
+				t.Errorf("process %d: %d refused", i, n)
+			}
+		}
+	})
+}
+
+// A message that this version may not understand is not followed: for a worker elsewhere nothing
+// is decided, a local engine goes on alone.
+func TestAMessageOfANewerVersionIsNotFollowed(t *testing.T) {
+	for _, local := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newMemoryStore()
+			store.sequence = 4
+			store.queues["gpu1.q"] = []*telemetry.Stored{{Sequence: 4, Recommendation: telemetry.Recommendation{Decision: 9, Decided: []byte(`{"format":2,"node":"1","write":"1"}`)}}}
+			s := process(t, store, 99, nil)
+			defer s.Close()
+			want := StandsInDoubt
+			if local {
+				want = StandsAlone
+				if err := s.AttachEngine("gpu1", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				announce(t, s, 1)
+			}
+			for seq := range uint64(20) {
+				if err := s.Ingest("gpu1", "q", queueLength(seq+1), time.Now(), ""); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+			}
+			if f := s.roster[0]; f.standing.Load().State != want || len(store.queues["gpu1.q"]) != 1 || (f.latest.Load() != nil) != local {
+				t.Errorf("local %t: %+v, %d messages, %+v", local, f.standing.Load(), len(store.queues["gpu1.q"]), f.latest.Load())
+			}
+		})
+	}
+}
