@@ -89,7 +89,7 @@ var projectImports = map[string][]string{
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
 	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
-		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/ownership"}, // what serves, from plain values
+		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/complaint", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided", "telemetry/natsio/ownership"}, // what serves, from plain values
 	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "megakernel/graph", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/policy", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client"}, // recorded load, on a worker
 	"cmd/runtime/demo/trace": {"megakernel/graph"},                                                                                                                                                                                                                               // bundled data and its mapping
 	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",

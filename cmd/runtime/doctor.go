@@ -22,7 +22,7 @@ type doctorCmd struct {
 	natsFlags
 	glFlags
 	programFlags
-	NoGPU bool `name:"no-gpu" help:"Leave GL out: for machines that only decide."`
+	DecideOnly bool `name:"decide-only" aliases:"no-gpu" help:"Leave GL out: for machines that only decide."`
 }
 
 // Exit codes of doctor: a bit for each part that is missing.
@@ -34,7 +34,7 @@ const (
 func (c *doctorCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	code := 0
 	say := func(format string, args ...any) { fmt.Fprintf(std.out, format+"\n", args...) }
-	if !c.NoGPU && !c.examineGL(say, log) {
+	if !c.DecideOnly && !c.examineGL(say, log) {
 		code |= doctorNoGL
 	}
 	if !c.examineNATS(ctx, say, log) {

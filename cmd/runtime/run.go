@@ -111,7 +111,11 @@ func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		log.Info("embedded NATS server", "url", server.URL(), "store", c.store())
 	}
 	node, err := worker.Start(ctx, c.nodeConfig(bus, device, opcodes, limits, log))
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		log.Info("stopped before anybody was served")
+		return nil
+	case err != nil:
 		return err
 	}
 	return c.serve(ctx, node, device, bus, log)
@@ -175,10 +179,7 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 		}
 		defer hide()
 	}
-	waitForNATS(ctx, node.Conn(), bus.URL, log)
-	if ctx.Err() == nil {
-		c.logStart(node, device, bus, log)
-	}
+	c.logStart(node, device, bus, log)
 	<-ctx.Done()
 	log.Info("draining", "at_most", c.Drain)
 	begin := time.Now()
@@ -298,18 +299,6 @@ func startServer(host string, port int, store string, log *slog.Logger) (*embedd
 	cfg := embedded.DefaultConfig()
 	cfg.Host, cfg.Port, cfg.StoreDir, cfg.Logger = host, port, store, log
 	return embedded.Start(cfg)
-}
-
-// waitForNATS returns when there is a connection or ctx ends. If that takes more than a
-// second, it says what it waits for: until then nobody is served.
-func waitForNATS(ctx context.Context, conn *natsio.Conn, at string, log *slog.Logger) {
-	soon, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	if conn.WaitState(soon, natsio.StateConnected) == nil || ctx.Err() != nil {
-		return
-	}
-	log.Info("nobody is served before NATS answers", "nats", withoutPasswords(at))
-	_ = conn.WaitState(ctx, natsio.StateConnected) // else ctx has ended
 }
 
 // withoutPasswords is a list of servers with their passwords masked, for messages.

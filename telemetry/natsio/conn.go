@@ -131,6 +131,9 @@ func backoff(low, high time.Duration, attempt int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
+// Servers names the servers for people, without passwords.
+func (c *Conn) Servers() string { return c.cfg.server() }
+
 // Incarnation is the number that the connection's records carry.
 func (c *Conn) Incarnation() uint64 { return c.cfg.Incarnation }
 

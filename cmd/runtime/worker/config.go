@@ -47,8 +47,10 @@ type Config struct {
 
 	Decisions decisions.Config // where they are logged
 
-	Device Device // nil: the node decides only. It is closed with the node
-	Engine EngineConfig
+	Device Device // nil: the node decides only, for all workers that nobody else decides for. It is closed with the node
+	// ExecuteOnly has other processes decide for the worker, and the node itself only while there is none.
+	ExecuteOnly bool
+	Engine      EngineConfig
 
 	MemoryBudget MemoryBudget // of graphs and their jobs on the device
 	// Graphs starts what answers requests about graphs; nil: nobody does.

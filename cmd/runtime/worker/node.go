@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"log/slog"
 	"runtime"
 	"time"
 
@@ -14,18 +14,18 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
-	"ringmaster/telemetry/natsio/ownership"
 )
 
 // Node is the part that serves: the bus, the actors and, if there is a device, its ring.
 type Node struct {
-	conn     *natsio.Conn
-	deciders *ownership.Membership
-	outlet   *natsio.Outlet
-	system   *actors.System
-	ingest   *natsio.Ingest
-	results  *natsio.Results
-	service  *natsio.Service
+	fleet
+	name    string // of the worker
+	conn    *natsio.Conn
+	outlet  *natsio.Outlet
+	system  *actors.System
+	ingest  *natsio.Ingest
+	results *natsio.Results
+	service *natsio.Service
 
 	decisions *decisions.Log // nil: not logged
 	memory    *tuned.Memory  // nil: nothing is remembered
@@ -51,10 +51,10 @@ type Node struct {
 // heap, and would let a large one grow by the same factor.
 const ballastBytes = 64 << 20
 
-// Start connects, starts the actors, attaches the device, and only then takes in telemetry and
-// work. On an error the device and the binaries are closed.
+// Start waits for the bus, takes over what was decided before, and only then takes in telemetry and
+// work. On an error, and when ctx ends before the bus answers, the device and the binaries are closed.
 func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
-	n := &Node{device: cfg.Device, ballast: make([]byte, ballastBytes)}
+	n := &Node{name: cfg.Name, device: cfg.Device, ballast: make([]byte, ballastBytes)}
 	defer func() {
 		if err != nil {
 			_ = n.Close(ctx)
@@ -69,48 +69,85 @@ func Start(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if n.conn, err = natsio.Connect(cfg.NATS); err != nil {
 		return nil, err
 	}
-	if err = n.startActors(&cfg); err != nil {
+	if cfg.Device != nil { // first, as it takes a while
+		cfg.Engine.AgeThreshold = cfg.Policy.PriorityAgeThreshold
+		if n.engine, err = newEngine(cfg.Device, cfg.Engine, cfg.Log); err != nil {
+			return nil, err
+		}
+	}
+	if err = n.awaitBus(ctx, cfg.Log); err != nil {
 		return nil, err
 	}
-	if cfg.Device != nil {
-		if err = n.attach(ctx, &cfg); err != nil {
-			return nil, err
+	if err = n.startActors(ctx, &cfg); err != nil {
+		return nil, err
+	}
+	if err = n.serve(ctx, &cfg); err != nil {
+		return nil, err
+	}
+	n.members.Begin()
+	n.settle(ctx)
+	return n, nil
+}
+
+// awaitBus returns when there is a connection or ctx ends. If that takes more than a second, it says what it
+// waits for: until then nobody is served, and it is not known how decisions are kept.
+func (n *Node) awaitBus(ctx context.Context, log *slog.Logger) error {
+	soon, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if n.conn.WaitState(soon, natsio.StateConnected) == nil {
+		return nil
+	}
+	if ctx.Err() == nil {
+		log.Info("nobody is served before NATS answers", "nats", n.conn.Servers())
+	}
+	return n.conn.WaitState(ctx, natsio.StateConnected)
+}
+
+// serve takes the node's place among those that decide, and then takes in telemetry and, with a device, work.
+func (n *Node) serve(ctx context.Context, cfg *Config) (err error) {
+	budget := uint64(0)
+	if n.engine != nil {
+		if budget, err = n.attach(cfg); err != nil {
+			return err
+		}
+	}
+	if err = n.join(ctx, cfg); err != nil {
+		return err
+	}
+	if n.engine != nil {
+		if err = n.execute(ctx, cfg, budget); err != nil {
+			return err
 		}
 	}
 	ingest := natsio.DefaultIngestConfig()
 	if cfg.Rate != nil {
 		ingest.Telemetry = *cfg.Rate
 	}
-	ingest.Part = n.deciders.Part
+	ingest.Part = n.members.Part
 	if n.ingest, err = n.conn.Serve(n.system, ingest); err != nil {
-		return nil, err
+		return err
 	}
 	n.service, err = n.conn.RegisterService(cfg.Version, map[string]string{"worker": cfg.Name, "device": n.DeviceName()},
 		func() any { return n.Status() })
-	if err != nil {
-		return nil, err
-	}
-	n.deciders.Begin()
-	n.settle(ctx)
-	return n, nil
+	return err
 }
 
 // startActors starts what decides, and what decisions leave by.
-func (n *Node) startActors(cfg *Config) (err error) {
+func (n *Node) startActors(ctx context.Context, cfg *Config) (err error) {
 	if _, original := cfg.Autotuner.Original(); original {
 		cfg.Policy.TuneGeometry = true // the original's policy too takes its tuner's width
 	}
 	actorCfg := actors.DefaultConfig()
 	actorCfg.Policy, actorCfg.Incarnation, actorCfg.Logger = cfg.Policy, n.conn.Incarnation(), cfg.Log
-	actorCfg.Autotuner, actorCfg.Decider = cfg.Autotuner, cfg.Decider
+	actorCfg.Autotuner, actorCfg.Decider, actorCfg.Software = cfg.Autotuner, cfg.Decider, cfg.Version
 	if cfg.MaxQueues > 0 {
 		actorCfg.MaxQueues = cfg.MaxQueues
 	}
-	claims := ownership.Config{Worker: claimed(cfg), Role: ownership.RoleDecides, Process: processName(cfg.Name), Log: cfg.Log}
-	if n.deciders, err = ownership.Join(n.conn, claims); err != nil {
+	actorCfg.Owns = func(worker string) bool { return n.members.Owns(worker) } // which it joins before there is a queue
+	if err = n.openStream(ctx, cfg, &actorCfg); err != nil {
 		return err
 	}
-	n.outlet = n.conn.NewOutlet(natsio.OutletConfig{Owns: n.deciders.Owns, DoneStream: cfg.DoneStream})
+	n.outlet = n.conn.NewOutlet(natsio.OutletConfig{Owns: actorCfg.Owns, DoneStream: cfg.DoneStream})
 	if n.decisions, err = decisions.Open(cfg.Decisions, n.conn, n.conn.Incarnation(), cfg.Policy, cfg.Log); err != nil {
 		return err
 	}
@@ -127,40 +164,23 @@ func (n *Node) startActors(cfg *Config) (err error) {
 	return err
 }
 
-// claimed is the worker that a node decides for: its own, or without a device all
-// that have no runtime of their own.
-func claimed(cfg *Config) string {
-	if cfg.Device == nil {
-		return ownership.AnyWorker
-	}
-	return cfg.Name
-}
-
-// processName tells people which process this is.
-func processName(worker string) string {
-	host, _ := os.Hostname() // without it the process number has to do
-	return fmt.Sprintf("ringmaster run --worker %s on %s, process %d", worker, host, os.Getpid())
-}
-
-// attach gives the worker actor its ring, announces the device and starts to
-// consume the worker's work.
-func (n *Node) attach(ctx context.Context, cfg *Config) (err error) {
-	cfg.Engine.AgeThreshold = cfg.Policy.PriorityAgeThreshold
-	if n.engine, err = newEngine(cfg.Device, cfg.Engine, cfg.Log); err != nil {
-		return err
-	}
-	device := Announcement(cfg.Device, cfg.Engine.Catalog)
+// attach makes the worker of the node's name local, and returns the budget of its device's memory in bytes.
+func (n *Node) attach(cfg *Config) (budget uint64, err error) {
 	memory, known := DeviceMemory(cfg.Device)
-	device.MemoryBudgetBytes = cfg.MemoryBudget.Bytes(memory, known)
+	budget = cfg.MemoryBudget.Bytes(memory, known)
 	if known {
-		cfg.Log.Info("device memory", "free", memory.Available, "total", memory.Total, "budget", device.MemoryBudgetBytes, "source", memory.Source)
+		cfg.Log.Info("device memory", "free", memory.Available, "total", memory.Total, "budget", budget, "source", memory.Source)
 	}
 	if n.memory != nil {
 		n.memory.Open(n.engine.DeviceIdentity())
 	}
-	if err := n.system.AttachEngine(cfg.Name, megakernel.LimitsOf(cfg.Device), device.MemoryBudgetBytes, n.engine); err != nil {
-		return err
-	}
+	return budget, n.system.AttachEngine(cfg.Name, megakernel.LimitsOf(cfg.Device), budget, n.engine)
+}
+
+// execute announces the device and starts to consume the worker's work.
+func (n *Node) execute(ctx context.Context, cfg *Config, budget uint64) (err error) {
+	device := Announcement(cfg.Device, cfg.Engine.Catalog)
+	device.MemoryBudgetBytes = budget
 	device.LeaseSlots = n.engine.Lease().Slots
 	device.Has |= telemetry.HasLeaseSlots
 	n.announcing = announceEvery(announcePeriod, func() { n.outlet.Announce(cfg.Name, &device) })
@@ -171,7 +191,7 @@ func (n *Node) attach(ctx context.Context, cfg *Config) (err error) {
 		return err
 	}
 	if cfg.Graphs != nil {
-		if n.graphs, err = cfg.Graphs(n, device.MemoryBudgetBytes); err != nil {
+		if n.graphs, err = cfg.Graphs(n, budget); err != nil {
 			return err
 		}
 	}
@@ -228,11 +248,14 @@ func (n *Node) Close(ctx context.Context) error {
 		errs = append(errs, n.graphs.Stop(ctx))
 	}
 	errs = append(errs, n.drain(ctx))
-	if n.deciders != nil { // while it still takes telemetry in, so that nobody misses a record
-		n.deciders.HandOver(ctx)
+	if n.members != nil { // while it still takes telemetry in, so that nobody misses a record
+		n.members.HandOver(ctx)
 	}
 	if n.ingest != nil {
 		errs = append(errs, n.ingest.Stop(ctx))
+	}
+	if n.follower != nil {
+		n.follower.Close()
 	}
 	if n.system != nil {
 		n.system.Close()
@@ -261,9 +284,7 @@ func (n *Node) Close(ctx context.Context) error {
 	case n.device != nil:
 		errs = append(errs, n.device.Close())
 	}
-	if n.deciders != nil {
-		n.deciders.Close()
-	}
+	n.leave()
 	if n.conn != nil {
 		n.conn.Close()
 	}

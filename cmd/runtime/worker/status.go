@@ -6,6 +6,7 @@ import (
 	"ringmaster/actors"
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/decided"
 	"ringmaster/telemetry/natsio/ownership"
 )
 
@@ -25,7 +26,34 @@ type Status struct {
 	Cancels    *natsio.ResponderStats `json:"cancels,omitempty"`      // with a device
 	Decisions  *decisions.Stats       `json:"decision_log,omitempty"` // where there is one
 	Connection Connection             `json:"connection"`
+	Fleet      Fleet                  `json:"fleet"`
 	Deciders   []ownership.Claim      `json:"deciders"` // this process's claim, then those of others
+}
+
+// Fleet is the node's place among the processes that decide.
+type Fleet struct {
+	Role  Role   `json:"role"`
+	Owner string `json:"owner,omitempty"` // the process that decides for the node's worker, if it has one
+	// Stored is what became of decisions that were to be stored. Without it they count when they are made, because
+	// of what Unstored says.
+	Stored   *decided.Stats `json:"stored,omitempty"`
+	Unstored string         `json:"unstored,omitempty"`
+}
+
+// status describes the fleet to a worker's node.
+func (f *fleet) status(worker string) Fleet {
+	s := Fleet{Role: f.role}
+	if owner := f.members.Owner(worker); owner != nil && f.role != RoleDecideOnly {
+		s.Owner = owner.Process
+	}
+	if f.stream != nil {
+		stored := f.stream.Stats()
+		s.Stored = &stored
+	}
+	if f.unstored != nil {
+		s.Unstored = f.unstored.Error()
+	}
+	return s
 }
 
 // Connection is the connection to NATS as the status shows it.
@@ -46,7 +74,7 @@ func (n *Node) Status() Status {
 	refusals, c := n.conn.Refusals(), n.conn.Status()
 	s := Status{
 		Stats: n.system.Stats(), RefusedByReason: refusals.ByReason,
-		Ingest: n.ingest.Stats(), Outlet: n.outlet.Stats(), Deciders: n.deciders.Claims(),
+		Ingest: n.ingest.Stats(), Outlet: n.outlet.Stats(), Fleet: n.fleet.status(n.name), Deciders: n.members.Claims(),
 		Connection: Connection{
 			State: c.State.String(), Since: c.Since, Server: c.URL, ServerVersion: c.ServerVersion, Reconnects: c.Reconnects,
 			SlowConsumers: c.SlowConsumers, PermissionErrors: c.PermissionErrors, OtherErrors: c.OtherErrors,

@@ -78,6 +78,7 @@ func (s *Store) settle(stream jetstream.Stream, err error) {
 		s.stream.Store(nil)
 	} else {
 		s.stream.Store(&stream)
+		s.once.Do(func() { close(s.ready) })
 	}
 	problem := ""
 	if err != nil {

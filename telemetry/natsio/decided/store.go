@@ -70,6 +70,8 @@ type Store struct {
 	stream   atomic.Pointer[jetstream.Stream] // nil: there is none
 	policyAt atomic.Uint64                    // sequence of the policy's text
 	look     chan struct{}                    // the stream has to be looked at
+	ready    chan struct{}                    // closed when there was a stream first
+	once     sync.Once                        // of ready
 	quit     context.CancelFunc
 	ended    sync.WaitGroup // of run
 
@@ -93,11 +95,14 @@ func Open(conn *natsio.Conn, cfg Config) (*Store, error) {
 	ctx, quit := context.WithCancel(context.Background())
 	s := &Store{
 		conn: conn, cfg: cfg, js: js, name: StreamName(conn.Subjects()), complaints: complaint.New(cfg.Log), quit: quit,
-		look: make(chan struct{}, 1), stats: Stats{Problem: "the stream is not looked up yet"},
+		look: make(chan struct{}, 1), ready: make(chan struct{}), stats: Stats{Problem: "the stream is not looked up yet"},
 	}
 	s.ended.Go(func() { s.run(ctx) })
 	return s, nil
 }
+
+// Ready is closed once the store has found or made the stream.
+func (s *Store) Ready() <-chan struct{} { return s.ready }
 
 // Write stores a decision of a queue as the successor of the message with a sequence, 0 for none. r may be
 // reused after the call returns, which is at once. done is called exactly once, from another goroutine, within

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"reflect"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
+	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/decided"
+)
+
+// node is a `ringmaster run` in a process of its own, so that it can be killed and stopped.
+type node struct {
+	*exec.Cmd
+	t     *testing.T
+	id    uint64 // its incarnation
+	ended chan struct{}
+}
+
+// decider starts `ringmaster run --decide-only`, and returns when it serves.
+func decider(t *testing.T, url string) *node { return startNode(t, url, "--decide-only") }
+
+func startNode(t *testing.T, url string, args ...string) *node {
+	t.Helper()
+	n := &node{Cmd: exec.Command(os.Args[0], append([]string{"run", "--nats", url, "--worker", "w1", "--log-format", "json"}, args...)...), t: t, ended: make(chan struct{})}
+	n.Env = append(os.Environ(), asCommand+"=1", "XDG_STATE_HOME="+t.TempDir())
+	out, err := n.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.kill() })
+	serving := make(chan bool, 1)
+	go func() {
+		defer close(n.ended)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			var line struct {
+				Msg         string
+				Incarnation string
+			}
+			if json.Unmarshal(lines.Bytes(), &line) == nil && strings.HasPrefix(line.Msg, "serving") {
+				n.id, _ = strconv.ParseUint(line.Incarnation, 16, 64)
+				serving <- true
+			}
+			if testing.Verbose() {
+				fmt.Fprintf(os.Stderr, "%d: %s\n", n.Process.Pid, lines.Text())
+			}
+		}
+		close(serving)
+	}()
+	if !<-serving {
+		t.Fatal("it ended before it served")
+	}
+	return n
+}
+
+// kill ends the process as a crash would.
+func (n *node) kill() {
+	_ = n.Process.Kill() // fails only if it has ended
+	<-n.ended
+	_ = n.Wait() // says that it was killed
+}
+
+func (n *node) signal(s syscall.Signal) {
+	n.t.Helper()
+	if err := n.Process.Signal(s); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// drained ends the process as its supervisor would.
+func (n *node) drained() {
+	n.t.Helper()
+	n.signal(syscall.SIGTERM)
+	<-n.ended
+	if err := n.Wait(); err != nil {
+		n.t.Errorf("it drained and ended with %v", err)
+	}
+}
+
+// publisher publishes records of a worker's queues, and hears what is recommended for them.
+type publisher struct {
+	*natsio.Conn
+	t      *testing.T
+	seqs   map[string]uint64
+	advice chan advice
+}
+
+type advice struct {
+	queue string
+	from  uint64
+	telemetry.Recommendation
+}
+
+// on is the publisher of worker w9, which has told its limits.
+func publisherOn(t *testing.T, url string) *publisher {
+	t.Helper()
+	cfg := natsio.DefaultConfig()
+	cfg.URL = url
+	conn, err := natsio.Connect(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	if err := conn.WaitState(t.Context(), natsio.StateConnected); err != nil {
+		t.Fatal(err)
+	}
+	p := &publisher{Conn: conn, t: t, seqs: make(map[string]uint64), advice: make(chan advice, 1<<16)}
+	_, err = conn.SubscribeRecommendations("w9", "*", func(_, queue string, h *telemetry.Header, r *telemetry.Recommendation) {
+		if !r.Heartbeat {
+			p.advice <- advice{queue, h.Incarnation, *r}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// announce says what device the worker has, and returns when whoever decides knows.
+func (p *publisher) announce() {
+	p.t.Helper()
+	p.answered("first", p.report("first", 0))
+	h := telemetry.Header{Incarnation: 7, Seq: p.next("")}
+	w := telemetry.Worker{Has: telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension | telemetry.HasWorkerMaxInvocationsPerWorkgroup,
+		MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 65535, MaxInvocationsPerWorkgroup: 256}
+	p.send(p.Subjects().Worker("w9"), telemetry.Append(nil, telemetry.EncodingMap, h, &w))
+	for a := range p.advice {
+		if a.queue == "first" && a.Error == "" {
+			return
+		}
+	}
+}
+
+func (p *publisher) next(queue string) uint64 {
+	p.seqs[queue]++
+	return p.seqs[queue]
+}
+
+func (p *publisher) send(subject string, payload []byte) {
+	p.t.Helper()
+	if err := p.PublishRequest(subject, "", payload); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// report publishes the length of a queue that is new, and later the density of its frontier: each makes
+// one decision.
+func (p *publisher) report(queue string, density uint16) (seq uint64) {
+	p.t.Helper()
+	seq = p.next(queue)
+	h := telemetry.Header{Incarnation: 7, Seq: seq}
+	var body telemetry.Body = &telemetry.Graph{Has: telemetry.HasFrontierDensityBps, FrontierDensityBps: density}
+	if seq == 1 {
+		body = &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: 1000}
+	}
+	p.send(p.Subjects().Telemetry("w9", queue), telemetry.Append(nil, telemetry.EncodingMap, h, body))
+	return seq
+}
+
+// answered waits for the decision that takes a record into account.
+func (p *publisher) answered(queue string, seq uint64) telemetry.Recommendation {
+	p.t.Helper()
+	for patience := time.After(clientPatience); ; {
+		select {
+		case a := <-p.advice:
+			if a.queue == queue && a.AnsweredSeq >= seq {
+				return a.Recommendation
+			}
+		case <-patience:
+			p.t.Fatalf("record %d of %s has no answer", seq, queue)
+		}
+	}
+}
+
+// stored is what the stream has of each queue, oldest first. It fails the test if the stream has a number
+// twice, or leaves one out, or if a decision was made from less than the one before it.
+func (p *publisher) stored() map[string][]*decisionlog.Decided {
+	p.t.Helper()
+	queues := make(map[string][]*decisionlog.Decided)
+	last := make(map[string]uint64) // sequence
+	err := decided.Read(p.t.Context(), p.Conn, func(m decided.Message) error {
+		if m.Err != nil {
+			return m.Err
+		}
+		d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
+		if err != nil {
+			return err
+		}
+		before := queues[m.Queue]
+		if want := uint64(len(before)) + 1; d.Entry.Decision != want || d.Previous != last[m.Queue] {
+			p.t.Errorf("queue %s, message %d after %d: decision %d after %d, want %d after %d", m.Queue, m.Sequence, last[m.Queue], d.Entry.Decision, d.Previous, want, last[m.Queue])
+		}
+		if n := len(before); n > 0 && before[n-1].Entry.Records.Last > d.Entry.Records.Last {
+			p.t.Errorf("queue %s, message %d is made from record %d, the one before it from %d", m.Queue, m.Sequence, d.Entry.Records.Last, before[n-1].Entry.Records.Last)
+		}
+		queues[m.Queue], last[m.Queue] = append(before, d), m.Sequence
+		return nil
+	})
+	if err != nil && !errors.Is(err, natsio.ErrNoDecisions) {
+		p.t.Fatal(err)
+	}
+	return queues
+}
+
+// Row 1 of the attacks: every record has one answer, and no two answers have one number.
+func TestTwoDecidersAnswerEachRecordOnce(t *testing.T) {
+	url := serverOf(t)
+	decider(t, url)
+	decider(t, url)
+	p := publisherOn(t, url)
+	p.announce()
+	const records, queues = 60, 4
+	for i := range records {
+		for q := range queues {
+			queue := fmt.Sprintf("q%d", q)
+			p.answered(queue, p.report(queue, uint16(i*150)))
+		}
+	}
+	if err := p.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for len(p.advice) > 0 {
+		a := <-p.advice
+		t.Errorf("queue %s: decision %d answers record %d a second time", a.queue, a.Decision, a.AnsweredSeq)
+	}
+	for queue, all := range p.stored() {
+		if len(all) != records && queue != "first" {
+			t.Errorf("queue %s has %d decisions, want %d", queue, len(all), records)
+		}
+	}
+}
+
+// Row 2: eight restarts in a course of densities that keeps hysteresis busy, half of them crashes, change no decision.
+func TestDecisionsAreTheSameWithRestarts(t *testing.T) {
+	const records, restarts = 80, 8
+	course := func(restartEvery int) (plans []telemetry.Recommendation) {
+		url := serverOf(t)
+		n := decider(t, url)
+		p := publisherOn(t, url)
+		p.announce()
+		for i := range records {
+			if restartEvery > 0 && i%restartEvery == restartEvery/2 {
+				if i/restartEvery%2 == 0 {
+					n.drained()
+				} else {
+					n.kill()
+				}
+				n = decider(t, url)
+			}
+			r := p.answered("q", p.report("q", uint16(1200+1000*(i%3)+170*(i%7))))
+			r.AnsweredSentNs = 0
+			plans = append(plans, r)
+		}
+		p.stored()
+		return plans
+	}
+	want, got := course(0), course(records/restarts)
+	held := 0
+	for i := range want {
+		want[i].Decided, got[i].Decided = nil, nil
+		if want[i].SwitchHeld {
+			held++
+		}
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Errorf("record %d: with restarts\n%+v, without\n%+v", i+1, got[i], want[i])
+		}
+	}
+	if held == 0 {
+		t.Error("hysteresis held nothing, so nothing could be forgotten")
+	}
+}
