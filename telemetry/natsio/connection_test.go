@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 func TestContextAndCredentials(t *testing.T) {
@@ -66,16 +68,16 @@ func TestConfigProblemsAreAllReported(t *testing.T) {
 // inboxes, and do nothing else. It returns the configuration of that user.
 func startStrict(t *testing.T) Config {
 	t.Helper()
-	server := startProcess(t)
-	server.kill()
+	server := natstest.Start(t)
+	server.Kill()
 	conf := filepath.Join(t.TempDir(), "nats.conf")
 	if err := os.WriteFile(conf, []byte(`authorization { users = [ { user: w, password: w, permissions: {
 		publish: { allow: ["ringmaster.v1.telemetry.gpu0.>"] }, subscribe: { allow: ["_INBOX.>"] } } } ] }`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server.args = append(server.args, "-c", conf)
-	server.start()
-	return fastConfig(strings.Replace(server.url, "//", "//w:w@", 1))
+	server.Args = append(server.Args, "-c", conf)
+	server.Start()
+	return fastConfig(strings.Replace(server.URL, "//", "//w:w@", 1))
 }
 
 func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
@@ -196,7 +198,7 @@ func TestProbe(t *testing.T) {
 	if r, err := Probe(ctx, fastConfig(s.URL())); err != nil || !r.WorkStream {
 		t.Errorf("report %+v, %v, want the work stream", r, err)
 	}
-	r, err = Probe(ctx, fastConfig(fmt.Sprintf("nats://user:secret@127.0.0.1:%d", reservePort(t))))
+	r, err = Probe(ctx, fastConfig(fmt.Sprintf("nats://user:secret@127.0.0.1:%d", natstest.ReservePort(t))))
 	if err != nil || r.Reachable || len(r.Missing) != 1 || !strings.Contains(r.Missing[0], "nats-server -js") || strings.Contains(r.Missing[0], "secret") {
 		t.Errorf("report %+v, %v, want one sentence that says what to start", r, err)
 	}
@@ -206,11 +208,11 @@ func TestProbe(t *testing.T) {
 }
 
 func TestProbeNamesMissingJetStream(t *testing.T) {
-	server := startProcess(t)
-	server.kill()
-	server.args = server.args[:4] // address and port only
-	server.start()
-	r, err := Probe(testContext(t), fastConfig(server.url))
+	server := natstest.Start(t)
+	server.Kill()
+	server.Args = server.Args[:4] // address and port only
+	server.Start()
+	r, err := Probe(testContext(t), fastConfig(server.URL))
 	if err != nil || !r.Reachable || r.JetStream || len(r.Missing) != 1 || !strings.Contains(r.Missing[0], "-js") {
 		t.Errorf("report %+v, %v, want JetStream missing", r, err)
 	}
@@ -246,14 +248,14 @@ func TestCloseIsVisible(t *testing.T) {
 }
 
 func TestARefusedLoginIsNamed(t *testing.T) {
-	server := startProcess(t)
-	server.kill()
+	server := natstest.Start(t)
+	server.Kill()
 	conf := filepath.Join(t.TempDir(), "nats.conf")
 	must(t, os.WriteFile(conf, []byte(`authorization { users = [ { user: w, password: w } ] }`), 0o600))
-	server.args = append(server.args, "-c", conf)
-	server.start()
+	server.Args = append(server.Args, "-c", conf)
+	server.Start()
 	logger, lines := newLog()
-	cfg := fastConfig(strings.Replace(server.url, "//", "//w:wrong@", 1))
+	cfg := fastConfig(strings.Replace(server.URL, "//", "//w:wrong@", 1))
 	cfg.Logger = logger
 	c, err := Connect(cfg)
 	must(t, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 func TestStopLetsTheSinkFinish(t *testing.T) {
@@ -23,9 +24,9 @@ func TestStopLetsTheSinkFinish(t *testing.T) {
 }
 
 func TestServeWorksBeforeTheFirstConnection(t *testing.T) {
-	p := startProcess(t)
-	p.kill()
-	c, err := Connect(fastConfig(p.url))
+	p := natstest.Start(t)
+	p.Kill()
+	c, err := Connect(fastConfig(p.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +41,12 @@ func TestServeWorksBeforeTheFirstConnection(t *testing.T) {
 	if _, err := c.Serve(sink, DefaultIngestConfig()); err != nil {
 		t.Fatal(err)
 	}
-	p.start()
+	p.Start()
 	if err := c.WaitState(testContext(t), StateConnected); err != nil {
 		t.Fatal(err)
 	}
 	flush(t, c)
-	if err := publishTelemetry(dial(t, fastConfig(p.url)), "gpu0", "a", queueRecord(3, "")); err != nil {
+	if err := publishTelemetry(dial(t, fastConfig(p.URL)), "gpu0", "a", queueRecord(3, "")); err != nil {
 		t.Fatal(err)
 	}
 	if got := receive(t, sink.calls); got.length != 3 {

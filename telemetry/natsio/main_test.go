@@ -1,17 +1,10 @@
 package natsio
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,144 +12,17 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio/embedded"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 // patience bounds every wait of the tests. It is no part of what they prove.
-const patience = 30 * time.Second
+const patience = natstest.Patience
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if dir := binary.dir; dir != "" {
-			os.RemoveAll(dir)
-		}
+		natstest.Remove()
 		os.Exit(code)
 	}))
-}
-
-// binary is a nats-server built from the module's own dependency, once.
-var binary struct {
-	once sync.Once
-	dir  string
-	path string
-	err  error
-}
-
-func serverBinary(t *testing.T) string {
-	t.Helper()
-	b := &binary
-	b.once.Do(func() {
-		if b.dir, b.err = os.MkdirTemp("", "natsio-test-"); b.err != nil {
-			return
-		}
-		b.path = filepath.Join(b.dir, "nats-server")
-		out, err := exec.Command("go", "build", "-o", b.path, "github.com/nats-io/nats-server/v2").CombinedOutput()
-		if err != nil {
-			b.err = fmt.Errorf("build nats-server: %w\n%s", err, out)
-		}
-	})
-	if b.err != nil {
-		t.Fatal(b.err)
-	}
-	return b.path
-}
-
-// process is a nats-server of its own, which a test may kill and start again
-// on the same port and store.
-type process struct {
-	t    *testing.T
-	args []string
-	url  string
-	cmd  *exec.Cmd
-	done chan struct{} // closed when its output has ended
-}
-
-func startProcess(t *testing.T) *process {
-	t.Helper()
-	port := reservePort(t)
-	p := &process{
-		t:    t,
-		args: []string{"-a", "127.0.0.1", "-p", fmt.Sprint(port), "-js", "-sd", t.TempDir()},
-		url:  fmt.Sprintf("nats://127.0.0.1:%d", port),
-	}
-	p.start()
-	t.Cleanup(p.kill)
-	return p
-}
-
-// reservePort returns a port that the system gives to nobody who asks for any, and that
-// refuses connections unless a server listens there, until the test ends. A socket that
-// is bound and does not listen holds it: it does not keep a server that names the port
-// from listening, because both set SO_REUSEADDR.
-func reservePort(t *testing.T) int {
-	t.Helper()
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { syscall.Close(fd) })
-	err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
-	if err == nil {
-		err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-	}
-	var bound syscall.Sockaddr
-	if err == nil {
-		bound, err = syscall.Getsockname(fd)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bound.(*syscall.SockaddrInet4).Port
-}
-
-// start returns when the server says that it is ready.
-func (p *process) start() {
-	p.t.Helper()
-	p.cmd = exec.Command(serverBinary(p.t), p.args...)
-	out, err := p.cmd.StderrPipe()
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if err := p.cmd.Start(); err != nil {
-		p.t.Fatal(err)
-	}
-	ready := make(chan bool, 1)
-	p.done = make(chan struct{})
-	go func() {
-		defer close(p.done)
-		lines := bufio.NewScanner(out)
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), "Server is ready") {
-				ready <- true
-			}
-		}
-		io.Copy(io.Discard, out)
-		close(ready)
-	}()
-	select {
-	case ok := <-ready:
-		if !ok {
-			p.t.Fatal("nats-server ended before it was ready")
-		}
-	case <-time.After(patience):
-		p.t.Fatal("nats-server is not ready")
-	}
-}
-
-// kill ends the server as a crash would.
-func (p *process) kill() {
-	if p.cmd == nil {
-		return
-	}
-	p.cmd.Process.Kill()
-	<-p.done
-	p.cmd.Wait()
-	p.cmd = nil
-}
-
-func (p *process) restart() {
-	p.t.Helper()
-	p.kill()
-	p.start()
 }
 
 // testContext ends with the test's patience.

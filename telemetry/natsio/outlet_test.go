@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 func openOutlet(t *testing.T, c *Conn, cfg OutletConfig) *Outlet {
@@ -100,10 +101,10 @@ func TestDoneIsConfirmedByTheServer(t *testing.T) {
 }
 
 func TestDoneWithoutAServerFails(t *testing.T) {
-	server := startProcess(t)
-	c := dial(t, fastConfig(server.url))
+	server := natstest.Start(t)
+	c := dial(t, fastConfig(server.URL))
 	p := openOutlet(t, c, OutletConfig{})
-	server.kill()
+	server.Kill()
 	if err := c.WaitState(testContext(t), StateDisconnected); err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,6 @@
 package natsio
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -11,50 +9,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/natstest"
 )
-
-// startCluster starts three servers that keep streams together, and returns them by name when
-// all three take some.
-func startCluster(t *testing.T) (servers map[string]*process, urls string) {
-	t.Helper()
-	var routes, all []string
-	ports := make([]int, 3)
-	for i := range ports {
-		ports[i] = reservePort(t)
-		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[i]))
-	}
-	servers = make(map[string]*process)
-	for i, port := range ports {
-		name := fmt.Sprint("n", i)
-		client := reservePort(t)
-		p := &process{
-			t: t, url: fmt.Sprintf("nats://127.0.0.1:%d", client),
-			args: []string{
-				"-a", "127.0.0.1", "-p", fmt.Sprint(client), "-js", "-sd", t.TempDir(), "--server_name", name,
-				"--cluster_name", "test", "--cluster", fmt.Sprintf("nats://127.0.0.1:%d", port), "--routes", strings.Join(routes, ","),
-			},
-		}
-		p.start()
-		t.Cleanup(p.kill)
-		servers[name], all = p, append(all, p.url)
-	}
-	c := dial(t, fastConfig(servers["n0"].url))
-	ctx := testContext(t)
-	probe := jetstream.StreamConfig{Name: "PROBE", Subjects: []string{"probe"}, Replicas: 3}
-	for attempt := 1; ; attempt++ {
-		once, cancel := context.WithTimeout(ctx, apiTimeout)
-		_, err := c.js.CreateStream(once, probe)
-		cancel()
-		if err == nil {
-			break
-		}
-		if !c.Pause(ctx, attempt) {
-			t.Fatalf("the cluster takes no stream: %v", err)
-		}
-	}
-	must(t, c.js.DeleteStream(ctx, "PROBE"))
-	return servers, strings.Join(all, ",")
-}
 
 func replicasOf(t *testing.T, c *Conn, stream string) int {
 	t.Helper()
@@ -85,7 +41,7 @@ func leaderOfCurrent(t *testing.T, c *Conn, stream string) string {
 
 // All that is stored on three servers is on all of them, so work flows on without one.
 func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
-	servers, urls := startCluster(t)
+	servers, urls := natstest.Cluster(t)
 	c := dial(t, fastConfig(urls))
 	ctx := testContext(t)
 	old := c.workStream() // as an earlier version made it
@@ -129,7 +85,7 @@ func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
 
 	s.submit(t, "b1")
 	receive(t, s.batches).settled(telemetry.OutcomeDone, nil)
-	servers[leaderOfCurrent(t, c, c.WorkStream())].kill()
+	servers[leaderOfCurrent(t, c, c.WorkStream())].Kill()
 	s.submit(t, "b2")
 	if d := receive(t, s.batches); d.work.Batch != "b2" {
 		t.Errorf("batch %s comes", d.work.Batch)

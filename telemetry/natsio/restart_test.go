@@ -9,18 +9,19 @@ import (
 	"time"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 // A server that dies and comes back on the same port with the same store is
 // what a worker has to survive without help.
 func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
-	server := startProcess(t)
+	server := natstest.Start(t)
 	logger, lines := newLog()
-	cfg := fastConfig(server.url)
+	cfg := fastConfig(server.URL)
 	cfg.Logger = logger
 	runtime := dial(t, cfg)
 	lines.wait(t, "nats: connected")
-	s := &shop{conn: runtime, client: dial(t, fastConfig(server.url)), batches: make(chan delivery, 100)}
+	s := &shop{conn: runtime, client: dial(t, fastConfig(server.URL)), batches: make(chan delivery, 100)}
 	work := DefaultWorkConfig()
 	work.AckWait = time.Second
 	s.consume(t, work)
@@ -29,7 +30,7 @@ func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
 	s.submit(t, "before")
 	held := receive(t, s.batches)
 
-	server.kill()
+	server.Kill()
 	if err := runtime.WaitState(testContext(t), StateDisconnected); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestWorkGoesOnWhenTheServerIsKilledAndComesBack(t *testing.T) {
 		later <- err
 	}()
 
-	server.start()
+	server.Start()
 	if err := runtime.WaitState(testContext(t), StateConnected); err != nil {
 		t.Fatal(err)
 	}
@@ -115,8 +116,8 @@ func (s *shop) settleUntilEmpty(t *testing.T) {
 }
 
 func TestBatchOfAKilledServerIsDeliveredAgainUntilItIsAcknowledged(t *testing.T) {
-	server := startProcess(t)
-	s := openShop(t, server.url, func(c *WorkConfig) { c.AckWait = time.Second })
+	server := natstest.Start(t)
+	s := openShop(t, server.URL, func(c *WorkConfig) { c.AckWait = time.Second })
 	for i := range 20 {
 		s.submit(t, fmt.Sprintf("b%d", i))
 	}
@@ -125,7 +126,7 @@ func TestBatchOfAKilledServerIsDeliveredAgainUntilItIsAcknowledged(t *testing.T)
 		d := receive(t, s.batches)
 		executed[d.work.Batch]++
 		if len(executed) == 10 && executed[d.work.Batch] == 1 {
-			server.restart()
+			server.Restart()
 		}
 		d.settled(telemetry.OutcomeDone, nil)
 	}
@@ -162,9 +163,9 @@ func TestStreamIsMadeAgainWhenSomebodyDeletesIt(t *testing.T) {
 }
 
 func TestConsumerStartsBeforeTheServer(t *testing.T) {
-	server := startProcess(t)
-	server.kill()
-	c, err := Connect(fastConfig(server.url))
+	server := natstest.Start(t)
+	server.Kill()
+	c, err := Connect(fastConfig(server.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func TestConsumerStartsBeforeTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.start()
+	server.Start()
 	receive(t, readiness(w.Ready()))
 	if _, err := storeWork(t, c, "a", batchOf("b1", 1)); err != nil {
 		t.Fatal(err)
@@ -189,13 +190,13 @@ func TestConsumerStartsBeforeTheServer(t *testing.T) {
 }
 
 func TestIngestGoesOnAfterARestart(t *testing.T) {
-	server := startProcess(t)
-	runtime, client := dial(t, fastConfig(server.url)), dial(t, fastConfig(server.url))
+	server := natstest.Start(t)
+	runtime, client := dial(t, fastConfig(server.URL)), dial(t, fastConfig(server.URL))
 	sink := newSink()
 	if _, err := runtime.Serve(sink, DefaultIngestConfig()); err != nil {
 		t.Fatal(err)
 	}
-	server.kill()
+	server.Kill()
 	for _, c := range []*Conn{runtime, client} {
 		if err := c.WaitState(testContext(t), StateDisconnected); err != nil {
 			t.Fatal(err)
@@ -204,7 +205,7 @@ func TestIngestGoesOnAfterARestart(t *testing.T) {
 	if err := publishTelemetry(client, "gpu0", "a", queueRecord(1, "")); !errors.Is(err, ErrDisconnected) {
 		t.Errorf("publish while the server is away: %v, want ErrDisconnected", err)
 	}
-	server.start()
+	server.Start()
 	for _, c := range []*Conn{runtime, client} {
 		if err := c.WaitState(testContext(t), StateConnected); err != nil {
 			t.Fatal(err)
@@ -223,11 +224,11 @@ func TestIngestGoesOnAfterARestart(t *testing.T) {
 }
 
 func TestDrainWithoutAServerEndsAtOnce(t *testing.T) {
-	server := startProcess(t)
-	s := openShop(t, server.url, nil)
+	server := natstest.Start(t)
+	s := openShop(t, server.URL, nil)
 	s.submit(t, "b1")
 	d := receive(t, s.batches)
-	server.kill()
+	server.Kill()
 	if err := s.conn.WaitState(testContext(t), StateDisconnected); err != nil {
 		t.Fatal(err)
 	}
@@ -240,8 +241,8 @@ func TestDrainWithoutAServerEndsAtOnce(t *testing.T) {
 }
 
 func TestFlushNeedsNoDeadlineAndNoServer(t *testing.T) {
-	server := startProcess(t)
-	c := dial(t, fastConfig(server.url))
+	server := natstest.Start(t)
+	c := dial(t, fastConfig(server.URL))
 	if err := c.Flush(context.Background()); err != nil {
 		t.Errorf("flush: %v", err)
 	}
@@ -252,7 +253,7 @@ func TestFlushNeedsNoDeadlineAndNoServer(t *testing.T) {
 			t.Fatalf("flush with an ended context: %v", err)
 		}
 	}
-	server.kill()
+	server.Kill()
 	if err := c.WaitState(testContext(t), StateDisconnected); err != nil {
 		t.Fatal(err)
 	}

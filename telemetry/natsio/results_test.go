@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 type found struct{ key, value string }
@@ -106,12 +108,12 @@ func TestResultsThatAreTooLargeOrBadlyNamedAreRefused(t *testing.T) {
 }
 
 func TestWithoutJetStreamResultsStayHereAndThatIsSaidOnce(t *testing.T) {
-	p := startProcess(t)
-	p.kill()
-	p.args = slices.DeleteFunc(p.args, func(arg string) bool { return arg == "-js" })
-	p.start()
+	p := natstest.Start(t)
+	p.Kill()
+	p.Args = slices.DeleteFunc(p.Args, func(arg string) bool { return arg == "-js" })
+	p.Start()
 	log, lines := newLog()
-	conn := fastConfig(p.url)
+	conn := fastConfig(p.URL)
 	conn.Logger = log
 	r := sharing(t, dial(t, conn))
 	if err := r.Follow("d", func(string, []byte) { t.Error("found something") }); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/access"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 // withRights starts a server whose users have the rights of the table, and returns the worker
@@ -23,12 +24,12 @@ func withRights(t *testing.T) (worker, submitter Config) {
 	}
 	conf := filepath.Join(t.TempDir(), "nats.conf")
 	must(t, os.WriteFile(conf, []byte(access.Conf(users)), 0o600))
-	server := startProcess(t)
-	server.kill()
-	server.args = append(server.args, "-c", conf)
-	server.start()
+	server := natstest.Start(t)
+	server.Kill()
+	server.Args = append(server.Args, "-c", conf)
+	server.Start()
 	as := func(user string) Config {
-		return fastConfig(strings.Replace(server.url, "//", "//"+user+":secret@", 1))
+		return fastConfig(strings.Replace(server.URL, "//", "//"+user+":secret@", 1))
 	}
 	return as("worker-gpu0"), as("submitter-gpu0-q")
 }

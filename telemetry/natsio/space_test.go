@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 // serverWith starts a server with a configuration that keeps its streams in %q.
@@ -16,11 +17,11 @@ func serverWith(t *testing.T, text string) string {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "nats.conf")
 	must(t, os.WriteFile(conf, fmt.Appendf(nil, text, t.TempDir()), 0o600))
-	server := startProcess(t)
-	server.kill()
-	server.args = append(server.args[:4], "-c", conf)
-	server.start()
-	return server.url
+	server := natstest.Start(t)
+	server.Kill()
+	server.Args = append(server.Args[:4], "-c", conf)
+	server.Start()
+	return server.URL
 }
 
 // A server with less space than the stream wants takes work, and says that it is less.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 func TestDrainGivesBackWhatWaitsForRoom(t *testing.T) {
@@ -75,11 +76,11 @@ func TestDrainWithoutAServerFailsOnlyIfOneIsOwedAnything(t *testing.T) {
 	if err := w.Drain(testContext(t)); err != nil {
 		t.Errorf("nothing ever came: %v", err)
 	}
-	p := startProcess(t)
-	s := openShop(t, p.url, nil)
+	p := natstest.Start(t)
+	s := openShop(t, p.URL, nil)
 	s.submit(t, "b1")
 	d := receive(t, s.batches)
-	p.kill()
+	p.Kill()
 	must(t, s.conn.WaitState(testContext(t), StateDisconnected))
 	d.settled(telemetry.OutcomeDone, nil)
 	if err := s.consumer.Drain(testContext(t)); !errors.Is(err, ErrDisconnected) {
