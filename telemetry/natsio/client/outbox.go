@@ -109,7 +109,7 @@ func (o *outbox) take(session uint64) []*report {
 	return out
 }
 
-// again makes kept records of a kind due.
+// again makes kept records due, of one kind or, with 0, of all.
 func (o *outbox) again(kind telemetry.Kind) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

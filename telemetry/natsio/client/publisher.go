@@ -15,6 +15,9 @@ import (
 const (
 	linger        = time.Millisecond
 	announceEvery = 5 * time.Second // for a runtime that starts later
+	// settleAfter is more than others take to connect again: half of a runtime's longest pause
+	// between attempts, and an attempt that times out.
+	settleAfter = 5 * time.Second
 )
 
 // Publisher sends the telemetry of a Go program. Its Report methods copy the record,
@@ -25,7 +28,8 @@ const (
 // worker: a report overwrites the fields that it carries, and what goes out is the whole.
 // What is reported faster than it can be sent, or while the server is away, is coalesced;
 // counters lose nothing by it because they are cumulative. On every new connection all
-// that is kept is sent again, because the last records before a loss may not have arrived.
+// that is kept is sent again, because the last records before a loss may not have arrived,
+// and once more 5 s later, because the runtime may have been away for longer.
 // Launch reports are events: each is sent, in order, but of more than 4096 that wait the
 // oldest go, and those under way when a connection is lost may be lost with it.
 //
@@ -75,6 +79,8 @@ func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 	defer p.conn.NATS().RemoveStatusListener(connected)
 	announce := time.NewTicker(announceEvery)
 	defer announce.Stop()
+	settled := time.NewTimer(settleAfter)
+	defer settled.Stop()
 	for {
 		_ = p.write() // what failed is due again
 		select {
@@ -83,6 +89,9 @@ func (p *Publisher) run(ctx context.Context, answers *nats.Subscription) {
 		case <-p.conn.Closed():
 			return
 		case <-connected:
+			settled.Reset(settleAfter)
+		case <-settled.C:
+			p.box.again(0)
 		case <-announce.C:
 			p.box.again(telemetry.KindWorker)
 		case <-p.wake:

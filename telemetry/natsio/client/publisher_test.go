@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -274,5 +276,35 @@ func TestPublisherAndSubscriberAreToldWhatTheServerDoesNotPermit(t *testing.T) {
 	must(t, c.Flush(testContext(t)))
 	if err := s.Err(); !errors.Is(err, natsio.ErrNotPermitted) || !strings.Contains(err.Error(), "recommend.gpu0.a") {
 		t.Errorf("Err of the subscriber is %v", err)
+	}
+}
+
+// A runtime that connects again later than the publisher did, and missed what was sent again then.
+func TestPublisherSendsAgainForThoseWhoWereAwayForLonger(t *testing.T) {
+	t.Parallel() // it waits most of its time
+	conn := dial(t, newServer(t).URL())
+	p, err := NewPublisher(conn, PublisherConfig{})
+	must(t, err)
+	defer p.Close(testContext(t))
+	must(t, p.ReportQueue("gpu0", "a", &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: 7}))
+	must(t, p.Flush(testContext(t)))
+	before := conn.Session()
+	must(t, conn.NATS().ForceReconnect())
+	for conn.Session() == before || p.Stats().Sent < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	got := make(chan struct{}, 1)
+	sub, err := conn.NATS().Subscribe(conn.Subjects().Telemetry("gpu0", telemetry.BatchQueue), func(*nats.Msg) {
+		select {
+		case got <- struct{}{}:
+		default:
+		}
+	})
+	must(t, err)
+	defer sub.Unsubscribe()
+	select {
+	case <-got:
+	case <-time.After(patience):
+		t.Error("what was kept is not sent again")
 	}
 }
