@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -173,13 +174,22 @@ func TestWhatGraphsLeaveDecidesHowTheNextJobRuns(t *testing.T) {
 	requireGL(t)
 	free := graphJSON(t, "", "run", "bfs", "--source", "0", caida)
 	fixed := free.JobBytes - 8*uint64(free.HitCapacity)
+	const nodes = 29_000
+	path, second := filepath.Join(t.TempDir(), "path.el"), uint64(4*(nodes+1+2*(nodes-1)))
+	var edges strings.Builder
+	for v := range nodes - 1 {
+		fmt.Fprintln(&edges, v, v+1)
+	}
+	if err := os.WriteFile(path, []byte(edges.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	// With a second graph beside it, a job takes 92 % of what is left for its queue.
-	b := newGraphBus(t, "--memory-budget", fmt.Sprint(free.GraphBytes+(free.GraphBytes+fixed)*100/92))
+	b := newGraphBus(t, "--memory-budget", fmt.Sprint(second+(free.GraphBytes+fixed)*100/92))
 	b.graph("walks", "load", "as", caida)
 	if r := b.run("bfs", "as", "--source", "0"); !slices.Equal(r.Topologies, free.Topologies) {
 		t.Errorf("with room: %v, want %v", r.Topologies, free.Topologies)
 	}
-	b.graph("others", "load", "as", caida)
+	b.graph("others", "load", "as", path)
 	r := b.run("bfs", "as", "--source", "0")
 	if slices.ContainsFunc(r.Topologies, func(s string) bool { return s != "memory_constrained" }) || !slices.Equal(r.Levels, free.Levels) || r.HitCapacity >= free.HitCapacity {
 		t.Errorf("beside another graph: %+v", r)

@@ -9,8 +9,9 @@ import (
 	"ringmaster/telemetry"
 )
 
-// maxGraphRequests are carried out at the same time. Above it requests are answered with code 429.
-const maxGraphRequests = 64
+// maxGraphRequests are carried out at the same time, of a queue a quarter of what the others leave. Above it requests are
+// answered with code 429.
+const maxGraphRequests = 128
 
 // Graphs are the graphs on a worker's device. Answer carries out one request of a queue
 // and overwrites it with the answer. Its error wraps ErrNoGraph, ErrGraphTooLarge,
@@ -28,10 +29,11 @@ type GraphService struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	under  sync.WaitGroup
-	places chan struct{} // one for each request under way
 
-	mu   sync.Mutex
-	runs map[graphRun]context.CancelCauseFunc // those that can be canceled
+	mu     sync.Mutex
+	runs   map[graphRun]context.CancelCauseFunc // those that can be canceled
+	places map[string]int                       // requests under way, by queue
+	taken  int                                  // of all queues
 }
 
 // graphRun is a run by what cancels it.
@@ -43,7 +45,7 @@ type graphRun struct {
 // ServeGraphs answers requests on the worker's graph subjects until Stop. A
 // request without an inbox to answer to is not carried out.
 func (c *Conn) ServeGraphs(worker string, graphs Graphs) (*GraphService, error) {
-	s := &GraphService{graphs: graphs, places: make(chan struct{}, maxGraphRequests), runs: make(map[graphRun]context.CancelCauseFunc)}
+	s := &GraphService{graphs: graphs, runs: make(map[graphRun]context.CancelCauseFunc), places: make(map[string]int)}
 	s.class, s.limits, s.carry = telemetry.SubjectGraph, telemetry.DefaultHeapLimits, s.carryOut
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	if err := s.serve(c, worker, c.cfg.Subjects.Graph(worker, "*")); err != nil {
@@ -84,15 +86,13 @@ func (s *GraphService) carryOut(_, queue, reply string) {
 		s.finish(reply, &r, s.graphs.Answer(s.ctx, queue, &r))
 		return
 	}
-	select {
-	case s.places <- struct{}{}:
-	default:
-		s.finish(reply, &r, fmt.Errorf("%w: %d are under way", ErrGraphBusy, cap(s.places)))
+	if err := s.takePlace(queue); err != nil {
+		s.finish(reply, &r, err)
 		return
 	}
 	ctx, done, err := s.begin(queue, &r)
 	if err != nil {
-		<-s.places
+		s.leavePlace(queue)
 		s.finish(reply, &r, err)
 		return
 	}
@@ -100,9 +100,32 @@ func (s *GraphService) carryOut(_, queue, reply string) {
 	s.under.Go(func() {
 		err := s.graphs.Answer(ctx, queue, &r)
 		done()
-		<-s.places
+		s.leavePlace(queue)
 		s.finish(reply, &r, err)
 	})
+}
+
+// takePlace takes one of the places of requests under way; leavePlace gives it back.
+func (s *GraphService) takePlace(queue string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.places[queue]
+	if s.taken >= maxGraphRequests || own > 0 && own >= (maxGraphRequests-(s.taken-own))/4 {
+		return fmt.Errorf("%w: %d requests are under way, %d of them of queue %s; it may have a quarter of what the others leave of %d",
+			ErrGraphBusy, s.taken, own, queue, maxGraphRequests)
+	}
+	s.places[queue]++
+	s.taken++
+	return nil
+}
+
+func (s *GraphService) leavePlace(queue string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taken--
+	if s.places[queue]--; s.places[queue] == 0 {
+		delete(s.places, queue)
+	}
 }
 
 // begin makes the context of a request, by which a run can be canceled until done is called.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -57,15 +58,20 @@ func (c *Conn) graphStore(ctx context.Context) (store jetstream.ObjectStore, err
 	return store, err
 }
 
-// Graph opens a graph file of the object store. Reading it to its end fails if it is not what was put there. The error wraps
-// ErrNoGraph or ErrGraphTooLarge.
+// Graph opens a graph file of the object store. Reading it to its end fails if it is not what was put there, or does not come:
+// what is announced there need not be. The error wraps ErrNoGraph, ErrGraphTooLarge or ErrGraphRequest.
 func (c *Conn) Graph(ctx context.Context, object string) (io.ReadCloser, error) {
 	store, err := c.js.ObjectStore(ctx, c.GraphBucket())
 	if err == nil {
-		var file jetstream.ObjectResult
-		if file, err = store.Get(ctx, object); err == nil {
-			return sized(file)
+		ctx, stop := context.WithCancel(ctx)
+		d := &graphFile{object: object, stop: stop}
+		if d.file, err = store.Get(patient{ctx, d}, object); err == nil {
+			err = d.sized()
 		}
+		if err == nil {
+			return d, nil
+		}
+		stop()
 	}
 	if errors.Is(err, jetstream.ErrBucketNotFound) || errors.Is(err, jetstream.ErrObjectNotFound) || errors.Is(err, jetstream.ErrNameRequired) {
 		return nil, fmt.Errorf("%w: the object store has no file %q", ErrNoGraph, object)
@@ -73,16 +79,68 @@ func (c *Conn) Graph(ctx context.Context, object string) (io.ReadCloser, error) 
 	return nil, fmt.Errorf("graph file %q of the object store: %w", object, err)
 }
 
+// A graph file may have whoever reads it wait for this long at a time, and in all that long and longer by what has come.
+const (
+	deliveryPatience = 3 * time.Second
+	deliveryRate     = 4 << 20 // bytes a second
+)
+
+// graphFile is a file that comes from the object store.
+type graphFile struct {
+	object string
+	file   jetstream.ObjectResult
+	stop   context.CancelFunc // ends its subscription
+	bytes  int64              // that came
+	waited time.Duration      // for them
+}
+
 // sized refuses a file that is too large.
-func sized(file jetstream.ObjectResult) (io.ReadCloser, error) {
-	info, err := file.Info()
+func (d *graphFile) sized() error {
+	info, err := d.file.Info()
 	if err == nil && info.Size > MaxGraphFile {
 		err = fmt.Errorf("%w: a file of %d bytes; %d may come over NATS", ErrGraphTooLarge, info.Size, MaxGraphFile)
 	}
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		return errors.Join(err, d.file.Close())
 	}
-	return file, nil
+	return nil
+}
+
+// left is for how long a read may wait.
+func (d *graphFile) left() time.Duration {
+	all := deliveryPatience + time.Duration(float64(d.bytes)/deliveryRate*float64(time.Second))
+	return min(deliveryPatience, all-d.waited)
+}
+
+func (d *graphFile) Read(p []byte) (n int, err error) {
+	begun := time.Now()
+	n, err = d.file.Read(p)
+	d.bytes += int64(n)
+	d.waited += time.Since(begun)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("%w: file %q does not come: %d bytes in %v", ErrGraphRequest, d.object, d.bytes, d.waited.Round(time.Millisecond))
+	}
+	return n, err
+}
+
+func (d *graphFile) Close() error {
+	d.stop()
+	return d.file.Close()
+}
+
+// patient is the context of a graphFile. The library looks at its deadline before each read, and takes a context without
+// one for one of five seconds for all of them.
+type patient struct {
+	context.Context
+	d *graphFile
+}
+
+func (p patient) Deadline() (time.Time, bool) {
+	deadline := time.Now().Add(p.d.left())
+	if end, ok := p.Context.Deadline(); ok && end.Before(deadline) {
+		deadline = end
+	}
+	return deadline, true
 }
 
 // DropGraph deletes a graph file from the object store, if it is there.

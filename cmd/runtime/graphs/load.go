@@ -26,10 +26,10 @@ const dropPatience = 5 * time.Second
 
 // load loads a graph from the file that a client has sent, and deletes the file. A graph of the same name is replaced.
 func (s *Store) load(ctx context.Context, key graphKey, r *telemetry.GraphRequest) error {
-	if err := take(ctx, s.loads); err != nil {
+	if err := s.loads.take(ctx, key.queue); err != nil {
 		return err
 	}
-	defer func() { <-s.loads }()
+	defer s.loads.next()
 	pair, err := s.read(ctx, r)
 	if err != nil {
 		return err
@@ -111,17 +111,26 @@ func (s *Store) put(ctx context.Context, key graphKey, pair graph.Pair) error {
 func (s *Store) admit(key graphKey, bytes uint64) (freed uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	used, others := s.used(), len(s.graphs)
-	old := s.graphs[key].bytes()
-	if s.graphs[key] != nil {
+	used, others, own, ownBytes := s.used(), len(s.graphs), 0, uint64(0)
+	for k, g := range s.graphs {
+		if k.queue == key.queue && k != key {
+			own++
+			ownBytes += g.bytes()
+		}
+	}
+	g := s.graphs[key]
+	old := g.bytes()
+	if others -= own; g != nil {
 		others--
 	}
 	switch {
-	case others >= maxGraphs:
-		return 0, fmt.Errorf("%w: %d graphs are on the device, drop one", natsio.ErrGraphTooLarge, others)
+	case others+own >= maxGraphs || own > 0 && own >= (maxGraphs-others)/4:
+		return 0, fmt.Errorf("%w: %d graphs are on the device, %d of them of the queue, which may have a quarter of what the others leave of %d; drop one",
+			natsio.ErrGraphTooLarge, others+own, own, maxGraphs)
+	case s.Budget > 0 && ownBytes+bytes > (s.Budget-min(s.Budget, used-old-ownBytes))/2:
+		return 0, fmt.Errorf("%w: it takes %d bytes, the queue's other graphs %d and those of others %d; a queue may have half of what the others leave of the worker's budget of %d",
+			natsio.ErrGraphTooLarge, bytes, ownBytes, used-old-ownBytes, s.Budget)
 	case s.Budget == 0 || used+s.running()+bytes <= s.Budget:
-	case used-old+bytes > s.Budget:
-		return 0, fmt.Errorf("%w: it takes %d bytes, %d are taken and the worker's budget is %d", natsio.ErrGraphTooLarge, bytes, used-old, s.Budget)
 	case s.walked(key) || used-old+s.running()+bytes > s.Budget:
 		return 0, errRoomTaken
 	default:

@@ -122,28 +122,59 @@ func TestAGraphThatTheHostHasNoMemoryForIsRefusedBeforeItIsUploaded(t *testing.T
 // gridBytes is what a grid takes on the device.
 func gridBytes(w, h int) uint64 { return uint64(4 * (w*h + 1 + 2*((w-1)*h+w*(h-1)))) }
 
-func TestGraphsFillTheBudgetAndNoMore(t *testing.T) {
+// A queue's graphs fill half of what the others leave of the budget, and no more.
+func TestGraphsFillTheirShareOfTheBudgetAndNoMore(t *testing.T) {
 	one := gridBytes(20, 20)
-	s := newRingStore(t, 3*one)
+	s := newRingStore(t, 6*one)
 	for _, name := range []string{"a", "b", "c"} {
 		if err := s.load(t, "q", name, "grid:20x20"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.load(t, "q", "d", "grid:20x20"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), fmt.Sprint(3*one)) {
+	if err := s.load(t, "q", "d", "grid:20x20"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), fmt.Sprint(6*one)) {
 		t.Errorf("a fourth graph: %v", err)
 	}
 	if err := s.load(t, "q", "b", "grid:19x20"); err != nil { // makes its own room
 		t.Error(err)
 	}
-	if got := s.names("q"); got != "a b c" || s.used() >= 3*one {
-		t.Errorf("%s take %d bytes of %d", got, s.used(), 3*one)
+	if err := s.load(t, "victim", "g", "grid:20x20"); err != nil {
+		t.Errorf("a graph of another queue: %v", err)
+	}
+	if err := s.load(t, "victim", "h", "grid:20x20"); !errors.Is(err, natsio.ErrGraphTooLarge) {
+		t.Errorf("more than half of what is left: %v", err)
+	}
+	if err := s.load(t, "third", "g", "grid:20x20"); err != nil {
+		t.Error(err)
+	}
+	if got := s.names("q"); got != "a b c" || s.used() >= 5*one {
+		t.Errorf("%s take %d bytes of %d", got, s.used(), 6*one)
 	}
 	if err := s.search(t.Context(), "q", "b"); !errors.Is(err, natsio.ErrGraphTooLarge) || !strings.Contains(err.Error(), "--memory-budget") {
 		t.Errorf("a run for which no room is left: %v", err)
 	}
 	if err := s.load(t, "q", "b", "grid:40x40"); !errors.Is(err, natsio.ErrGraphTooLarge) || s.names("q") != "a b c" {
 		t.Errorf("a graph that does not fit in the place of another: %v; %s are left", err, s.names("q"))
+	}
+}
+
+// Without a budget the number of a queue's graphs is bounded, and another queue has room beside them.
+func TestAQueueWithAsManyGraphsAsItMayHaveLeavesOthersTheirs(t *testing.T) {
+	s := newRingStore(t, 0)
+	for i := range maxGraphs / 4 {
+		if err := s.load(t, "q", fmt.Sprint("g", i), "path:3"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.load(t, "q", "more", "path:3"); !errors.Is(err, natsio.ErrGraphTooLarge) {
+		t.Errorf("one graph too many: %v", err)
+	}
+	if err := s.load(t, "q", "g0", "path:4"); err != nil {
+		t.Errorf("in the place of one: %v", err)
+	}
+	for i := range (maxGraphs - maxGraphs/4) / 4 {
+		if err := s.load(t, "victim", fmt.Sprint("g", i), "path:3"); err != nil {
+			t.Fatalf("graph %d of another queue: %v", i, err)
+		}
 	}
 }
 

@@ -26,9 +26,10 @@ import (
 
 // Bounds of a worker's graphs.
 const (
-	maxGraphs       = 64
-	maxGraphRuns    = 32 // under way or waiting, of one queue a quarter of what the others leave
-	maxRunsUnderWay = 8  // one of a queue at most; each has buffers of its own on the device
+	maxGraphs       = 256 // of one queue a quarter of what the others leave, as of what follows
+	maxGraphLoads   = 32  // waiting
+	maxGraphRuns    = 32  // under way or waiting
+	maxRunsUnderWay = 8   // one of a queue at most; each has buffers of its own on the device
 
 	// maxGraphRun is the longest run. The other runs of its queue wait meanwhile.
 	maxGraphRun = 5 * time.Minute
@@ -78,7 +79,7 @@ type Store struct {
 	advisor *advisor                         // is told what a queue's graphs take, and has jobs decided
 	host    func() (free uint64, known bool) // memory of the host
 	turns   chan struct{}                    // has the token of the run that has the device, or waits for it
-	loads   chan struct{}                    // has the token of the load
+	loads   *line
 
 	mu        sync.Mutex // over what follows; nobody waits for the device with it
 	device    gpu.Device
@@ -97,7 +98,7 @@ func NewStore(cfg Config) *Store {
 	return &Store{
 		Config:  cfg,
 		advisor: &advisor{system: cfg.System, worker: cfg.Worker, log: cfg.Decisions, patience: decisionPatience, publish: cfg.Publish},
-		host:    worker.HostMemory, turns: make(chan struct{}, 1), loads: make(chan struct{}, 1),
+		host:    worker.HostMemory, turns: make(chan struct{}, 1), loads: newLine(),
 		graphs: make(map[graphKey]*storedGraph), entered: make(map[string]int),
 		runs: make(map[string]*running), lastRun: make(map[string]uint64),
 	}
@@ -123,16 +124,6 @@ func (g *storedGraph) bytes() uint64 {
 		return 0
 	}
 	return g.pair.Bytes()
-}
-
-// take takes a token.
-func take(ctx context.Context, token chan struct{}) error {
-	select {
-	case token <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // find finds a graph by its name.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -81,7 +83,7 @@ func TestGraphsThatCannotBeAreRefusedBeforeTheDeviceIsTouchedAndTheirFilesAreDel
 		"no file":                      {"", telemetry.GraphRequest{Ask: telemetry.GraphLoad, Object: "other"}, false, natsio.ErrNoGraph, "no file other"},
 		"a file that was changed":      {"0 1\n", telemetry.GraphRequest{Ask: telemetry.GraphLoad}, true, natsio.ErrGraphRequest, "digest mismatch"},
 		"a line that is no edge":       {"0 1\n1 -2\n", telemetry.GraphRequest{Ask: telemetry.GraphLoad}, false, natsio.ErrGraphRequest, "line 2"},
-		"more than the memory budget":  {"0 1\n", telemetry.GraphRequest{Ask: telemetry.GraphLoad}, false, natsio.ErrGraphTooLarge, "budget is 10"},
+		"more than the memory budget":  {"0 1\n", telemetry.GraphRequest{Ask: telemetry.GraphLoad}, false, natsio.ErrGraphTooLarge, "budget of 10"},
 		"an algorithm before any load": {"", telemetry.GraphRequest{Ask: telemetry.GraphRun, Algorithm: "cc"}, false, natsio.ErrNoGraph, "no graph g"},
 	} {
 		files := newShelf()
@@ -124,5 +126,76 @@ func TestRunRequestsAreCheckedLikeTheCommandLine(t *testing.T) {
 		if _, err := specOf(&r, &standard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// lateFiles are files that do not come, as long as they are not let go.
+type lateFiles struct {
+	*shelf
+	asked chan string
+	letGo chan struct{}
+}
+
+func (s *lateFiles) Graph(ctx context.Context, object string) (io.ReadCloser, error) {
+	s.asked <- object
+	select {
+	case <-s.letGo:
+	case <-ctx.Done():
+	}
+	return nil, fmt.Errorf("%w: it does not come", natsio.ErrGraphRequest)
+}
+
+// A queue that announces one file after the other has others wait for one of them.
+func TestLoadsOfTheQueuesTakeTurns(t *testing.T) {
+	standard := policy.Standard()
+	files := &lateFiles{shelf: newShelf(), asked: make(chan string), letGo: make(chan struct{})}
+	s := NewStore(Config{Policy: &standard, Files: files, Log: slog.New(slog.DiscardHandler)})
+	ended := make(chan error, 2*maxGraphLoads)
+	load := func(ctx context.Context, queue string) {
+		go func() {
+			ended <- s.Answer(ctx, queue, &telemetry.GraphRequest{Ask: telemetry.GraphLoad, Name: "g", Object: queue})
+		}()
+	}
+	load(t.Context(), "flood")
+	<-files.asked
+	const announced = maxGraphLoads/4 + 10
+	for range announced {
+		load(t.Context(), "flood")
+	}
+	for range 10 { // beyond the queue's share
+		if err := <-ended; !errors.Is(err, natsio.ErrGraphBusy) {
+			t.Errorf("a load too many: %v", err)
+		}
+	}
+	gone, cancel := context.WithCancelCause(t.Context())
+	load(gone, "gone")
+	waiting := func(n int) {
+		for s.loads.waiting.Len() < n {
+			runtime.Gosched()
+		}
+	}
+	waiting(maxGraphLoads/4 + 1)
+	cancel(natsio.ErrStopping)
+	if err := <-ended; !errors.Is(err, natsio.ErrStopping) {
+		t.Errorf("a load that was ended while it waited: %v", err)
+	}
+	load(t.Context(), "victim")
+	waiting(maxGraphLoads/4 + 2)
+	order := []string{}
+	for range maxGraphLoads/4 + 1 {
+		files.letGo <- struct{}{}
+		order = append(order, <-files.asked)
+	}
+	if at := slices.Index(order, "victim"); at != 0 && at != 1 {
+		t.Errorf("the victim's load was number %d of %v", at, order)
+	}
+	files.letGo <- struct{}{}
+	for range maxGraphLoads/4 + 2 {
+		if err := <-ended; !errors.Is(err, natsio.ErrGraphRequest) {
+			t.Error(err)
+		}
+	}
+	if s.loads.taken {
+		t.Error("the place of the load is still taken")
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/fairqueue"
 )
 
 // running is a run that is under way.
@@ -121,4 +123,63 @@ func (s *Store) turnOfRun(g *storedGraph, use func() error) error {
 	s.turns <- struct{}{}
 	defer func() { <-s.turns }()
 	return s.turn(g, use)
+}
+
+// line has the loads wait for each other: there is one at a time, by turns of the queues.
+type line struct {
+	mu      sync.Mutex
+	taken   bool
+	waiting *fairqueue.Queue[*place]
+}
+
+// place is that of a load in the line.
+type place struct {
+	first chan struct{} // closed when its turn has come
+	left  bool          // nobody waits there any more
+}
+
+func newLine() *line {
+	return &line{waiting: fairqueue.New[*place](fairqueue.Bounds{Items: maxGraphLoads})}
+}
+
+// take waits for the turn of a queue's load; next ends it.
+func (l *line) take(ctx context.Context, queue string) error {
+	l.mu.Lock()
+	if !l.taken {
+		l.taken = true
+		l.mu.Unlock()
+		return nil
+	}
+	p := &place{first: make(chan struct{})}
+	_, ok := l.waiting.Put(queue, p, 0)
+	l.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("%w: too many loads of queue %s wait; try again when some are done", natsio.ErrGraphBusy, queue)
+	}
+	select {
+	case <-p.first:
+		return nil
+	case <-ctx.Done():
+	}
+	l.mu.Lock()
+	p.left = true
+	l.mu.Unlock()
+	select {
+	case <-p.first: // at the same time
+		l.next()
+	default:
+	}
+	return context.Cause(ctx)
+}
+
+func (l *line) next() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for p, ok := l.waiting.Next(); ok; p, ok = l.waiting.Next() {
+		if !p.left {
+			close(p.first)
+			return
+		}
+	}
+	l.taken = false
 }

@@ -143,8 +143,7 @@ func TestAnUploadGoesOnBesideARunAndTheGraphOfTheRunIsFreedBehindIt(t *testing.T
 }
 
 func TestAGraphThatIsReplacedDuringARunOnItTakesItsPlaceBehindTheRun(t *testing.T) {
-	small, large := gridBytes(9, 9), gridBytes(130, 130)
-	s := newRingStore(t, large+small)
+	s := newRingStore(t, 2*gridBytes(80, 80))
 	if err := s.load(t, "q", "g", "grid:9x9"); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +153,7 @@ func TestAGraphThatIsReplacedDuringARunOnItTakesItsPlaceBehindTheRun(t *testing.
 			return
 		}
 		s.turn = func() {}
-		if err := s.load(t, "q", "g", "grid:130x130"); !errors.Is(err, natsio.ErrGraphBusy) {
+		if err := s.load(t, "q", "g", "grid:80x80"); !errors.Is(err, natsio.ErrGraphBusy) {
 			t.Errorf("a graph for which there is no room beside the run: %v", err)
 		}
 		if err := s.load(t, "q", "g", "path:30"); err != nil {

@@ -10,8 +10,8 @@ import (
 	"ringmaster/telemetry/natsio"
 )
 
-// requestsTaken is how many requests a worker carries out at the same time.
-const requestsTaken = 64
+// requestsTaken is how many requests of a single queue a worker carries out at the same time.
+const requestsTaken = 32
 
 // walks are graphs whose runs last until their context ends or they are let go.
 type walks struct {
@@ -83,6 +83,9 @@ func TestMoreGraphRequestsThanAreTakenAreToldSo(t *testing.T) {
 	if _, err := AskGraphs(ctx, c, "gpu0", "q", &telemetry.GraphRequest{Ask: telemetry.GraphList}); err != nil {
 		t.Errorf("a list of a worker that is busy: %v", err)
 	}
+	if _, err := AskGraphs(ctx, c, "gpu0", "victim", drop); err != nil {
+		t.Errorf("a request of another queue: %v", err)
+	}
 	w.let <- struct{}{}
 	must(t, <-ended)
 	if _, err := AskGraphs(ctx, c, "gpu0", "q", drop); err != nil {
@@ -94,7 +97,7 @@ func TestMoreGraphRequestsThanAreTakenAreToldSo(t *testing.T) {
 			t.Errorf("a run of a worker that stopped: %v", err)
 		}
 	}
-	if stats := service.Stats(); stats.Served < 3 || stats.Refused != requestsTaken {
+	if stats := service.Stats(); stats.Served < 4 || stats.Refused != requestsTaken {
 		t.Errorf("%+v", stats)
 	}
 }

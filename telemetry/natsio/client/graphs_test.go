@@ -126,3 +126,23 @@ func objects(t *testing.T, c *natsio.Conn) (names []string) {
 	}
 	return names
 }
+
+// What says that it is a large file need not have the bytes. Whoever reads it does not wait for them for ever, though its
+// context lasts.
+func TestAGraphFileThatDoesNotComeIsGivenUp(t *testing.T) {
+	c := dial(t, newServer(t).URL())
+	ctx := testContext(t)
+	must(t, c.PutGraph(ctx, "announced", bytes.NewReader(make([]byte, 1<<20))))
+	js, err := jetstream.New(c.NATS())
+	must(t, err)
+	stream, err := js.Stream(ctx, "OBJ_"+c.GraphBucket())
+	must(t, err)
+	must(t, stream.Purge(ctx, jetstream.WithPurgeSubject("$O."+c.GraphBucket()+".C.>")))
+	file, err := c.Graph(context.Background(), "announced")
+	must(t, err)
+	n, err := io.Copy(io.Discard, file)
+	if !errors.Is(err, natsio.ErrGraphRequest) || !strings.Contains(err.Error(), "does not come") || n != 0 {
+		t.Errorf("%d bytes came, %v", n, err)
+	}
+	must(t, file.Close())
+}

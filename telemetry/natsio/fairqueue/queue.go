@@ -90,3 +90,10 @@ func (q *Queue[T]) Next() (item T, ok bool) {
 	}
 	return first.item, true
 }
+
+// Len is how many items wait.
+func (q *Queue[T]) Len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.under.Items
+}
