@@ -17,7 +17,7 @@ type Config struct {
 	// Incarnation is this process's own publisher incarnation; launch reports
 	// and announcements that come back with it are echoes. Not zero.
 	Incarnation uint64
-	// MaxQueues bounds the known queues. A queue takes up to 12 KiB.
+	// MaxQueues bounds the known queues; see roomFor. A queue takes up to 12 KiB.
 	MaxQueues int
 	// OnDecision, if set, receives the input of every decision, on the actor
 	// that made it: it must be quick and may be called concurrently.
@@ -49,8 +49,8 @@ type Config struct {
 
 // bounds are the parts of a Config that only tests set.
 type bounds struct {
-	// heartbeat is how often the last recommendation of a queue is repeated.
-	// A recommendation is valid for three heartbeats.
+	// heartbeat is how often the last recommendation of a queue is repeated, if there are not very many
+	// queues; see spread. A recommendation is valid for three heartbeats.
 	heartbeat time.Duration
 	// idleAfter is how long a queue is known without records or work; its
 	// memory is then given back and its next record starts it cold.
@@ -101,7 +101,7 @@ func DefaultConfig() Config {
 		Logger:    slog.New(slog.DiscardHandler),
 		bounds: bounds{
 			heartbeat: time.Second, idleAfter: 10 * time.Minute, stopPause: time.Minute,
-			maxWorkers: 256, maxPendingSlots: 1 << 22, maxFailures: 8,
+			maxWorkers: 1 << 12, maxPendingSlots: 1 << 22, maxFailures: 8,
 		},
 	}
 }
@@ -120,9 +120,6 @@ func (c *Config) Validate() error {
 	}
 	return errors.Join(append(errs, c.Policy.Validate())...)
 }
-
-// validForMs is how long a recommendation may be acted on.
-func (c *Config) validForMs() uint32 { return uint32(3 * c.heartbeat / time.Millisecond) }
 
 // pause is the back-off before the next attempt after n failures in a row.
 func pause(n int) time.Duration {

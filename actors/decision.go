@@ -117,7 +117,7 @@ func (f *family) recommendation(d *decision) *telemetry.Recommendation {
 		Topology:            p.Topology.String(),
 		SwitchHeld:          p.Topology != p.RawTopology,
 		MemoryBudgetBytes:   d.Request.MemoryBudgetBytes,
-		ValidForMs:          f.system.cfg.validForMs(),
+		ValidForMs:          f.validForMs(),
 		Fenced:              d.fenced,
 	}
 	if !d.planned() {

@@ -29,8 +29,9 @@ type device struct {
 	diffusionAddr    address
 	workerSupervisor address // if the worker is local
 
-	families map[string]*family // by queue; guarded by System.mu
-	touched  uint64             // tick of the last announcement; guarded by System.mu
+	families  map[string]*family // by queue; guarded by System.mu
+	mentioned atomic.Uint64      // tick of the last announcement, record or batch
+	every     atomic.Uint64      // intervals from one heartbeat of a queue to its next
 
 	// What the tuners of the worker's queues have while it is not local.
 	room   *session.Room
@@ -47,6 +48,8 @@ func newDevice(s *System, name string) *device {
 		d.memory = s.cfg.RemoteMemory(name)
 	}
 	d.view.Store(&deviceView{})
+	d.every.Store(1)
+	d.mention(s.tick.Load())
 	var addresses []address
 	d.supervisor, addresses = s.shell.group(name, member{name: "diffusion", receiver: &diffusionActor{device: d, places: make(map[string]int)}})
 	d.diffusionAddr = addresses[0]
@@ -56,6 +59,13 @@ func newDevice(s *System, name string) *device {
 // queues returns the families of the worker; System.mu is held.
 func (d *device) queues() []*family {
 	return slices.Collect(maps.Values(d.families))
+}
+
+// mention notes that somebody spoke of the worker or one of its queues.
+func (d *device) mention(tick uint64) {
+	if d.mentioned.Load() != tick { // many records come in one tick
+		d.mentioned.Store(tick)
+	}
 }
 
 // unknown is why the queues of the worker have no plan.

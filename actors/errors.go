@@ -8,10 +8,10 @@ var (
 	ErrClosed = errors.New("this runtime is closing")
 	// ErrDraining says that the worker is finishing what it has and takes no new work.
 	ErrDraining = errors.New("this worker is draining")
-	// ErrQueueLimit says that Config.MaxQueues queues are known; there is room
-	// again when one of them has been idle for idleAfter.
+	// ErrQueueLimit says that Config.MaxQueues queues are known, and that none of those that
+	// could give way has been silent for silentFor.
 	ErrQueueLimit = errors.New("too many queues")
-	// ErrWorkerLimit says that maxWorkers workers are known.
+	// ErrWorkerLimit says that maxWorkers workers are known, and that none of them gives way.
 	ErrWorkerLimit = errors.New("too many workers")
 	// ErrRewind says that a cumulative counter went backwards within an incarnation.
 	ErrRewind = errors.New("counter went backwards")

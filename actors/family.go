@@ -89,6 +89,7 @@ type family struct {
 	device *device
 	name   string // of the queue
 	place  int32  // in System.roster; guarded by System.mu
+	number uint64 // of the queues that this process came to know
 
 	cell  cell
 	queue queueActor

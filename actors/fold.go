@@ -41,6 +41,7 @@ func (f *family) ingest(r *telemetry.Record, at time.Time, reply string, tick ui
 	if err != nil {
 		return err
 	}
+	f.device.mention(tick)
 	if launch {
 		f.device.reports(r.Incarnation)
 		f.tellLaunch(&r.Launch)

@@ -1,12 +1,19 @@
 package actors
 
 import (
+	"math/bits"
 	"slices"
 	"time"
 )
 
 // sweepChunk is how many heartbeats are sent before a pause, if there are more queues.
 const sweepChunk = 256
+
+// Bounds of the heartbeats in an interval: those of one worker's queues, and those of all.
+const (
+	workerBeats = 1 << 11
+	allBeats    = 1 << 13
+)
 
 // beat looks at every queue once a heartbeat, on one goroutine for all.
 func (s *System) beat() {
@@ -18,6 +25,7 @@ func (s *System) beat() {
 			return
 		case <-ticker.C:
 			s.tick.Add(1)
+			s.spread()
 			s.sweep()
 			s.forgetDevices()
 		}
@@ -26,6 +34,41 @@ func (s *System) beat() {
 
 // idleTicks is idleAfter in heartbeats.
 func (s *System) idleTicks() uint64 { return uint64(s.cfg.idleAfter / s.cfg.heartbeat) }
+
+// spread says how often the queues of each worker repeat their recommendations: in every interval, or
+// in every second one, every fourth and so on where that would be more than the bounds.
+func (s *System) spread() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	all := 0
+	for _, d := range s.devices {
+		all += min(len(d.families), workerBeats)
+	}
+	for _, d := range s.devices {
+		d.slowTo(atLeast(len(d.families), workerBeats)*atLeast(all, allBeats), s.tick.Load())
+	}
+}
+
+// atLeast is how many parts of some size hold n, at least one.
+func atLeast(n, size int) int { return max(1, (n+size-1)/size) }
+
+// slowTo has the worker's queues repeat their recommendations in every so many intervals, or a few more.
+// That number is a power of two. It doubles only after each queue has said that it is valid for as
+// long: a recommendation is valid for three times the number, so that none expires meanwhile.
+func (d *device) slowTo(intervals int, tick uint64) {
+	every := d.every.Load()
+	switch wanted := uint64(1) << bits.Len(uint(intervals-1)); {
+	case wanted < every:
+		d.every.Store(wanted)
+	case wanted > every && tick%(2*every) == 0:
+		d.every.Store(2 * every)
+	}
+}
+
+// validForMs is how long a recommendation of the queue may be acted on.
+func (f *family) validForMs() uint32 {
+	return uint32(3 * f.system.cfg.heartbeat / time.Millisecond * time.Duration(f.device.every.Load()))
+}
 
 // sweep repeats the last recommendations, ends quarantines and forgets what is
 // idle. The heartbeats of many queues are spread over half of the time to the next
@@ -46,13 +89,13 @@ func (s *System) sweep() {
 		if s.idle(f) {
 			s.forget(f)
 		}
-		f.beat()
+		f.beat((s.tick.Load()+f.number)%f.device.every.Load() == 0)
 	}
 }
 
-// beat is the family's part of a heartbeat. A queue repeats its recommendation
-// itself, in order with its decisions; a stopped one has it repeated here.
-func (f *family) beat() {
+// beat is the family's part of an interval. If it is its turn for a heartbeat, a queue repeats its
+// recommendation itself, in order with its decisions; a stopped one has it repeated here.
+func (f *family) beat(turn bool) {
 	f.life.Lock()
 	defer f.life.Unlock()
 	if f.gone.Load() {
@@ -60,12 +103,13 @@ func (f *family) beat() {
 	}
 	q := f.quarantine.Load()
 	switch {
+	case q != nil && !time.Now().Before(q.until):
+		f.release()
+	case !turn:
 	case q == nil:
 		f.deliver(f.queueAddr, beat{})
-	case time.Now().Before(q.until):
-		f.publishOutside(f.repeated(), true)
 	default:
-		f.release()
+		f.publishOutside(f.repeated(), true)
 	}
 }
 
@@ -109,7 +153,6 @@ func (s *System) remove(f *family) {
 	s.roster[len(s.roster)-1] = nil
 	s.roster = s.roster[:len(s.roster)-1]
 	delete(f.device.families, f.name)
-	f.device.touched = s.tick.Load()
 	s.retired.add(f.cell.totals())
 	s.shell.send(f.device.diffusionAddr, forgotten{f})
 	if w := f.device.worker.Load(); w != nil {
@@ -122,11 +165,113 @@ func (s *System) remove(f *family) {
 func (s *System) forgetDevices() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.tick.Load()
-	for name, d := range s.devices {
-		if now-d.touched >= s.idleTicks() && len(d.families) == 0 && d.worker.Load() == nil {
-			delete(s.devices, name)
-			s.shell.stop(d.supervisor)
+	for _, d := range s.devices {
+		if s.tick.Load()-d.mentioned.Load() >= s.idleTicks() && len(d.families) == 0 && d.worker.Load() == nil {
+			s.removeDevice(d)
 		}
 	}
+}
+
+// removeDevice takes a worker without queues out of the registry; s.mu is held for writing.
+func (s *System) removeDevice(d *device) {
+	delete(s.devices, d.name)
+	s.shell.stop(d.supervisor)
+}
+
+// A name costs nothing to make up, so whoever makes up many could take all places for queues and
+// workers. What the server's permissions guard is a worker's name. So where all places are taken:
+//
+//   - Queues are shared among workers. A worker with less than its share, all places divided by the
+//     workers, takes a place from one that has more. Any other takes that of a queue of its own.
+//   - What gives way is what has been silent longest, of some that are looked at, and for silentFor at
+//     least unless its worker has more than its share. Nothing gives way that has work or data here.
+//   - A worker that announces itself takes the place of one that never has, too.
+const (
+	// silentFor is the silence after which the publisher of a queue is not live in any case.
+	silentFor = 10 * time.Second
+	// sampled is how many names are looked at to find one that gives way.
+	sampled = 16
+)
+
+// silence is how many heartbeats ago something was mentioned.
+func (s *System) silence(mentioned uint64) uint64 { return s.tick.Load() - mentioned }
+
+func (s *System) isSilent(mentioned uint64) bool {
+	return s.silence(mentioned) >= uint64(silentFor/s.cfg.heartbeat)
+}
+
+// roomFor makes room for one more queue of a worker, if it can; s.mu is held for writing.
+func (s *System) roomFor(d *device) bool {
+	if len(s.roster) < s.cfg.MaxQueues {
+		return true
+	}
+	share, from := s.cfg.MaxQueues/len(s.devices), d
+	if len(d.families) < share {
+		for _, from = range s.devices {
+			if len(from.families) > share {
+				break
+			}
+		}
+	}
+	f := s.quietest(from)
+	if f == nil || from == d && !s.isSilent(f.cell.lastTouched()) || !f.leave() {
+		return false
+	}
+	s.remove(f)
+	return true
+}
+
+// quietest is the queue of a worker that has been silent longest, of some that have no work or
+// data here, or nil.
+func (s *System) quietest(d *device) (quietest *family) {
+	looked := 0
+	for _, f := range d.families {
+		if looked++; looked > sampled {
+			break
+		}
+		if f.atWork() || f.cell.resident() {
+			continue
+		}
+		if quietest == nil || f.cell.lastTouched() < quietest.cell.lastTouched() {
+			quietest = f
+		}
+	}
+	return quietest
+}
+
+// roomForWorker makes room for one more worker, if it can; s.mu is held for writing.
+func (s *System) roomForWorker(announced bool) bool {
+	if len(s.devices) < s.cfg.maxWorkers {
+		return true
+	}
+	var least *device
+	looked := 0
+	for _, d := range s.devices {
+		if looked++; looked > sampled {
+			break
+		}
+		if d.worker.Load() == nil && (s.isSilent(d.mentioned.Load()) || announced && !d.view.Load().known) && (least == nil || d.before(least)) {
+			least = d
+		}
+	}
+	if least == nil {
+		return false
+	}
+	for _, f := range least.queues() {
+		if !f.leave() {
+			return false
+		}
+		s.remove(f)
+	}
+	s.removeDevice(least)
+	return true
+}
+
+// before says whether a worker gives way before another: one that never announced itself does, then
+// the one that has been silent longer.
+func (d *device) before(o *device) bool {
+	if known, other := d.view.Load().known, o.view.Load().known; known != other {
+		return other
+	}
+	return d.mentioned.Load() < o.mentioned.Load()
 }

@@ -21,10 +21,11 @@ type System struct {
 	publisher Publisher
 	shell     *shell
 
-	mu      sync.RWMutex // devices, roster, retired; held over folds so that a queue in use is not forgotten
-	devices map[string]*device
-	roster  []*family // all queues
-	retired Counts    // of forgotten queues
+	mu         sync.RWMutex // devices, roster, retired; held over folds so that a queue in use is not forgotten
+	devices    map[string]*device
+	roster     []*family // all queues
+	retired    Counts    // of forgotten queues
+	introduced uint64    // queues since the start
 
 	stopped  atomic.Int64  // queues that are stopped after panics
 	tick     atomic.Uint64 // heartbeats since the start
@@ -89,11 +90,11 @@ func (s *System) Announce(worker string, r *telemetry.Record) error {
 func (s *System) announce(worker string, r *telemetry.Record) ([]*family, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d, err := s.device(worker)
+	d, err := s.device(worker, true)
 	if err != nil {
 		return nil, err
 	}
-	d.touched = s.tick.Load()
+	d.mention(s.tick.Load())
 	changed, err := d.announce(&r.Header, &r.Worker)
 	if err != nil || !changed {
 		return nil, err
@@ -117,7 +118,7 @@ func (s *System) AttachEngine(worker string, limits policy.Limits, memoryBudget 
 func (s *System) attach(worker string, limits policy.Limits, memoryBudget uint64, e Engine) ([]*family, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d, err := s.device(worker)
+	d, err := s.device(worker, true)
 	if err != nil {
 		return nil, err
 	}
@@ -151,6 +152,7 @@ func (s *System) Submit(worker, queue string, w *telemetry.Work, workSentNs int6
 			}
 			b := &batch{family: f, work: *w, sentNs: workSentNs, waiters: []func(telemetry.Outcome, error){settled}}
 			f.cell.touch(s.tick.Load())
+			f.device.mention(s.tick.Load())
 			f.waiting.Add(1)
 			if !actor.post(b) {
 				f.waiting.Add(-1)
@@ -251,14 +253,16 @@ func (s *System) introduce(worker, queue string) error {
 	if !telemetry.ValidToken(queue) {
 		return fmt.Errorf("%w: queue %q", ErrName, queue)
 	}
-	if len(s.roster) >= s.cfg.MaxQueues {
-		return fmt.Errorf("%w: %d are known", ErrQueueLimit, len(s.roster))
-	}
-	d, err := s.device(worker)
+	d, err := s.device(worker, false)
 	if err != nil {
 		return err
 	}
+	if !s.roomFor(d) {
+		return fmt.Errorf("%w: %d are known", ErrQueueLimit, len(s.roster))
+	}
 	f := newFamily(s, d, strings.Clone(queue))
+	s.introduced++
+	f.number = s.introduced
 	f.cell.touch(s.tick.Load())
 	f.place = int32(len(s.roster))
 	s.roster = append(s.roster, f)
@@ -266,8 +270,9 @@ func (s *System) introduce(worker, queue string) error {
 	return nil
 }
 
-// device returns a worker, made on first use; s.mu is held for writing.
-func (s *System) device(worker string) (*device, error) {
+// device returns a worker, made on first use; s.mu is held for writing. announced says that the worker
+// itself is there, not only a record of one of its queues.
+func (s *System) device(worker string, announced bool) (*device, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
@@ -277,11 +282,10 @@ func (s *System) device(worker string) (*device, error) {
 	if !telemetry.ValidToken(worker) {
 		return nil, fmt.Errorf("%w: worker %q", ErrName, worker)
 	}
-	if len(s.devices) >= s.cfg.maxWorkers {
+	if !s.roomForWorker(announced) {
 		return nil, fmt.Errorf("%w: %d are known", ErrWorkerLimit, len(s.devices))
 	}
 	d := newDevice(s, strings.Clone(worker))
-	d.touched = s.tick.Load()
 	s.devices[d.name] = d
 	return d, nil
 }
