@@ -56,6 +56,6 @@
 // their payloads are read. A publisher that was refused should send its newest value
 // again: the buckets keep nothing for later.
 //
-// Names are kept for a bounded number of workers. Above it, new names share a
-// bucket until others have been idle.
+// Names are kept for a bounded number of workers. Above it, new names share
+// 64 buckets until others have been idle.
 package natsio

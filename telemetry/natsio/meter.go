@@ -102,6 +102,9 @@ var errRateLimited = errors.New("the worker is above its rate; the payload was d
 const (
 	// maxBuckets bounds the worker names that have a bucket of their own.
 	maxBuckets = 1024
+	// sharedBuckets is how many buckets the names have together that find no place. A flood of names
+	// spreads over them, so that few of it share the bucket of anybody else.
+	sharedBuckets = 64
 	// sweepPause is the least time between two searches for buckets to forget,
 	// so that a flood of names does not pay for one search each.
 	sweepPause = time.Second
@@ -111,7 +114,9 @@ const (
 // is not safe for concurrent use.
 type buckets[B any] struct {
 	byWorker map[string]*B
-	shared   *B // for unknown names, and for all others while byWorker is full
+	seed     maphash.Seed
+	shared   [sharedBuckets]*B // for other names while byWorker is full, by hash
+	nameless *B
 	last     *B // of lastName, nil if it is not known
 	lastName string
 	fresh    func() *B
@@ -121,14 +126,18 @@ type buckets[B any] struct {
 }
 
 func newBuckets[B any](fresh func() *B, idle func(*B, time.Time) bool) buckets[B] {
-	return buckets[B]{byWorker: make(map[string]*B), shared: fresh(), fresh: fresh, idle: idle}
+	t := buckets[B]{byWorker: make(map[string]*B), seed: maphash.MakeSeed(), nameless: fresh(), fresh: fresh, idle: idle}
+	for i := range t.shared {
+		t.shared[i] = fresh()
+	}
+	return t
 }
 
 // of returns the bucket of a worker name. When all are in use, those that are
-// idle make room; until some are, new names share a bucket.
+// idle make room; until some are, new names share buckets.
 func (t *buckets[B]) of(worker string, now time.Time) *B {
 	if worker == "" {
-		return t.shared
+		return t.nameless
 	}
 	if worker == t.lastName && t.last != nil {
 		return t.last
@@ -142,7 +151,7 @@ func (t *buckets[B]) of(worker string, now time.Time) *B {
 		maps.DeleteFunc(t.byWorker, func(_ string, b *B) bool { return t.idle(b, now) })
 	}
 	if len(t.byWorker) >= maxBuckets {
-		return t.shared
+		return t.shared[maphash.String(t.seed, worker)%sharedBuckets]
 	}
 	b := t.fresh()
 	t.byWorker[strings.Clone(worker)] = b // worker is a part of a message

@@ -40,6 +40,18 @@ func TestMeterCountsWorkersApart(t *testing.T) {
 	}
 }
 
+// Three seconds of 100,000 messages each under as many worker names, five times what one name may send.
+func TestAFloodOfWorkerNamesLeavesOthersTheirRate(t *testing.T) {
+	m := newMeter(RateLimit{PerSecond: 20_000, Burst: 40_000})
+	for i := range 300_000 {
+		at := epoch.Add(time.Duration(i) * 10 * time.Microsecond)
+		m.admit(fmt.Sprint("invented", i), "q", at)
+		if i%10_000 == 9_999 && m.admit("calm", "q", at) == nil {
+			t.Fatalf("a record of another worker is refused after %v", at.Sub(epoch))
+		}
+	}
+}
+
 // calmQueue is a queue that has a place of its own beside "loud".
 func calmQueue(m *meter) string {
 	for i := 0; ; i++ {
