@@ -123,7 +123,7 @@ func adviceOn(err error) string {
 	case errors.Is(err, natsio.ErrNotPermitted):
 		return "\n`ringmaster auth check` with the same flags tries all rights, `ringmaster auth template` prints what a user needs."
 	case errors.Is(err, natsio.ErrNoDecisions):
-		return "\n`ringmaster run --decision-log stream` keeps one."
+		return "\n`ringmaster run` stores them where the server has JetStream; `--decision-log FILE` logs them to a file."
 	}
 	return ""
 }

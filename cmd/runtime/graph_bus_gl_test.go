@@ -203,25 +203,6 @@ func TestWhatGraphsLeaveDecidesHowTheNextJobRuns(t *testing.T) {
 	}
 }
 
-func TestLevelsReplayFromTheStream(t *testing.T) {
-	requireGL(t)
-	b := newGraphBus(t, "--decision-log", "stream")
-	b.graph("walks", "load", "as", caida)
-	b.run("bfs", "as", "--source", "0")
-	for {
-		got := ringmaster(t, t.Context(), "", "replay", "--stream", "--nats", b.served.url)
-		if strings.Contains(got.stdout, "w1.walks levels         15 ") { // written behind the job
-			if got.code != 0 || !strings.Contains(got.stdout, "every decision replays") {
-				t.Errorf("exit code %d: %s%s", got.code, got.stdout, got.err)
-			}
-			break
-		}
-	}
-	if code := b.served.stop(); code != 0 {
-		t.Errorf("run ended with exit code %d", code)
-	}
-}
-
 // What publishers say of a queue holds for its jobs too: hot opcodes fuse dense levels.
 func TestAQueuesHotOpcodesFuseItsGraphJobs(t *testing.T) {
 	requireGL(t)

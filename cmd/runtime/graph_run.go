@@ -178,7 +178,7 @@ func (c *graphRunCmd) execute(ctx context.Context, p graph.Pair, spec *graphs.Sp
 		return nil, fmt.Errorf("%w; 'ringmaster doctor' says what is missing, --engine reference runs without a GPU", err)
 	}
 	defer device.Close()
-	decided, err := decisions.Open(decisions.Config{File: c.Decisions, MaxBytes: 1 << 28, Software: version}, nil, telemetry.NewIncarnation(), spec.Policy, log)
+	decided, err := decisions.Open(decisions.Config{File: c.Decisions, MaxBytes: 1 << 28, Software: version}, telemetry.NewIncarnation(), spec.Policy, log)
 	if err != nil {
 		return nil, err
 	}

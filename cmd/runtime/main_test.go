@@ -135,9 +135,6 @@ func TestAWorkerThatNobodyServesComesWithAdvice(t *testing.T) {
 			t.Errorf("%v: exit code %d, %q", args, got.code, got.err)
 		}
 	}
-	if got := ringmaster(t, t.Context(), "", "replay", "--stream", "--nats", s.url); !strings.Contains(got.err, "run --decision-log stream") {
-		t.Errorf("%+v", got)
-	}
 	if code := s.stop(); code != 0 {
 		t.Errorf("run ended with exit code %d", code)
 	}

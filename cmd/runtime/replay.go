@@ -12,23 +12,19 @@ import (
 
 // decisionLogFlags say where decisions are logged for replay.
 type decisionLogFlags struct {
-	DecisionLog      string `env:"RINGMASTER_DECISION_LOG" placeholder:"FILE" help:"Log every decision for ringmaster replay, to FILE, or with 'stream' to a JetStream stream."`
+	DecisionLog      string `env:"RINGMASTER_DECISION_LOG" placeholder:"FILE" help:"Log every decision, and every level of graph jobs, to FILE for ringmaster replay. Decisions are in the stream of decisions besides, where the server has JetStream."`
 	DecisionLogBytes int64  `default:"268435456" env:"RINGMASTER_DECISION_LOG_BYTES" help:"Most bytes that the decision log takes. The oldest half is dropped first: FILE is renamed to FILE.1."`
 }
 
 func (f *decisionLogFlags) config() decisions.Config {
-	cfg := decisions.Config{File: f.DecisionLog, MaxBytes: f.DecisionLogBytes, Software: version}
-	if f.DecisionLog == "stream" {
-		cfg.File, cfg.Stream = "", true
-	}
-	return cfg
+	return decisions.Config{File: f.DecisionLog, MaxBytes: f.DecisionLogBytes, Software: version}
 }
 
 // replayCmd makes the decisions of a log again.
 type replayCmd struct {
 	natsFlags
 	Log     string `arg:"" optional:"" name:"file" help:"Decision log; - is standard input. FILE.1, if it exists, is read before FILE."`
-	Stream  bool   `help:"Read the decision log from its JetStream stream."`
+	Stream  bool   `help:"Read the stream of decisions, of all processes."`
 	Policy  string `enum:"logged,standard,reference" default:"logged" help:"Ask this policy, standard or reference, instead of the logged one: the differences are the result, and the exit code is 0."`
 	Explain uint64 `placeholder:"DECISION" help:"Instead, print what this decision was made from, and why."`
 	Queue   string `placeholder:"[WORKER.]QUEUE" help:"Only this queue."`

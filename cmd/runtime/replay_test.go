@@ -14,6 +14,7 @@ import (
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
+	"ringmaster/telemetry/natsio/embedded"
 )
 
 func TestReplayUsage(t *testing.T) {
@@ -125,10 +126,22 @@ func TestRunLogsItsDecisionsToAFile(t *testing.T) {
 	}
 }
 
-func TestRunLogsItsDecisionsToTheStream(t *testing.T) {
-	s := serve(t, "--decide-only", "--decision-log", "stream")
+func TestReplayWithoutDecisionsComesWithAdvice(t *testing.T) {
+	server, err := embedded.Start(embedded.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Shutdown()
+	got := ringmaster(t, t.Context(), "", "replay", "--stream", "--nats", server.URL())
+	if got.code != 1 || !strings.Contains(got.err, "no stream RINGMASTER_DECIDED") || !strings.Contains(got.err, "--decision-log FILE") {
+		t.Errorf("exit code %d: %s", got.code, got.err)
+	}
+}
+
+func TestTheStreamOfDecisionsReplays(t *testing.T) {
+	s := serve(t, "--decide-only")
 	none := ringmaster(t, t.Context(), "", "replay", "--stream", "--nats", s.url)
-	if none.code != 1 || !strings.Contains(none.err, "no decision log") {
+	if none.code != 1 || !strings.Contains(none.err, "no decisions to replay") {
 		t.Errorf("before the first decision: exit code %d: %s", none.code, none.err)
 	}
 	announce(t, s.url)
@@ -136,10 +149,10 @@ func TestRunLogsItsDecisionsToTheStream(t *testing.T) {
 	if published.code != 0 {
 		t.Fatal(published.err)
 	}
-	for { // the log is behind the decisions
+	for {
 		got := ringmaster(t, t.Context(), "", "replay", "--stream", "--nats", s.url)
 		if got.code == 0 && strings.Contains(got.stdout, "of 2 queues") {
-			if !strings.Contains(got.stdout, "RINGMASTER_DECISIONS") || !strings.Contains(got.stdout, "every decision replays byte for byte") {
+			if !strings.Contains(got.stdout, "RINGMASTER_DECIDED") || !strings.Contains(got.stdout, "every decision replays byte for byte") {
 				t.Errorf("%s", got.stdout)
 			}
 			break

@@ -92,13 +92,6 @@ var table = []row{
 	{"$JS.API.CONSUMER.CREATE.STORE_DECIDED.>", runtimes | operator, nobody, "reading decisions"},
 	{"$JS.API.CONSUMER.DELETE.STORE_DECIDED.>", runtimes | operator, nobody, "the end of reading"},
 	{"$JS.API.CONSUMER.MSG.NEXT.STORE_DECIDED.*", runtimes | operator, nobody, "decisions"},
-	{"PREFIX.decisions", runtimes, operator, "the decision log"},
-	{"$JS.API.STREAM.CREATE.STORE_DECISIONS", runtimes | operator, nobody, "the stream of the decision log"},
-	{"$JS.API.STREAM.UPDATE.STORE_DECISIONS", runtimes | operator, nobody, "its bounds and replicas"},
-	{"$JS.API.STREAM.INFO.STORE_DECISIONS", runtimes | operator, nobody, "its bounds and replicas"},
-	{"$JS.API.CONSUMER.CREATE.STORE_DECISIONS.>", operator, nobody, "reading the decision log"},
-	{"$JS.API.CONSUMER.DELETE.STORE_DECISIONS.>", operator, nobody, "the end of reading"},
-	{"$JS.API.CONSUMER.MSG.NEXT.STORE_DECISIONS.*", operator, nobody, "the decision log"},
 
 	// What tuners learned, and graph files on their way.
 	{"$JS.API.INFO", worker | operator, nobody, "whether the account has JetStream, and how much"},

@@ -59,8 +59,8 @@ var (
 	// ErrHeapChanged says that the worker's heap was lost between two requests
 	// of one transfer; doing it again makes it whole.
 	ErrHeapChanged = errors.New("the worker's heap was lost meanwhile")
-	// ErrNoDecisions says that the server has no stream of decision logs.
-	ErrNoDecisions = errors.New("no decision log")
+	// ErrNoDecisions says that the server has no stream of decisions.
+	ErrNoDecisions = errors.New("no decisions are stored")
 	// ErrNoGraph says that the worker has no graph or result of that name.
 	ErrNoGraph = errors.New("no such graph")
 	// ErrGraphTooLarge says that a graph does not fit the worker.

@@ -56,7 +56,6 @@ func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
 	if results.reach() == nil {
 		t.Fatal("no bucket of results")
 	}
-	must(t, c.NewDecisionWriter(1<<20).Write(ctx, []byte("x")))
 	must(t, c.PutGraph(ctx, "g", strings.NewReader("x")))
 	outlet := c.NewOutlet(OutletConfig{DoneStream: true})
 	sent := make(chan error, 1)
@@ -69,7 +68,7 @@ func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
 		}
 	}
 	must(t, outlet.Close(ctx))
-	for _, stream := range []string{c.WorkStream(), c.DoneStream(), c.DecisionStream(), "KV_" + c.ResultBucket(), "OBJ_" + c.GraphBucket()} {
+	for _, stream := range []string{c.WorkStream(), c.DoneStream(), "KV_" + c.ResultBucket(), "OBJ_" + c.GraphBucket()} {
 		if n := replicasOf(t, c, stream); n != 3 {
 			t.Errorf("%s has %d replicas, want 3", stream, n)
 		}

@@ -12,30 +12,30 @@ import (
 	"ringmaster/actors"
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry/decisionlog"
-	"ringmaster/telemetry/natsio"
 )
 
 // Config says where decisions are logged. The zero value is nowhere.
 type Config struct {
 	File     string // is appended to
-	Stream   bool   // instead of a file, a JetStream stream
 	Software string // the version of what decides, for whoever reads the log
-	// MaxBytes bounds the log; the oldest half of a file, or the oldest messages of a
-	// stream, go first. At least MinBytes.
+	// MaxBytes bounds the log; its oldest half goes first. At least MinBytes.
 	MaxBytes int64
 }
 
+// formerStream is the name of a log that had a stream of its own.
+const formerStream = "stream"
+
 // Open starts a log of what a process decides by a policy, or returns nil if none is wanted.
-// conn is needed for a stream only. The error says why there cannot be one.
-func Open(cfg Config, conn *natsio.Conn, incarnation uint64, by policy.Config, log *slog.Logger) (*Log, error) {
+// The error says why there cannot be one.
+func Open(cfg Config, incarnation uint64, by policy.Config, log *slog.Logger) (*Log, error) {
 	header := decisionlog.Header{Incarnation: decisionlog.ID(incarnation), Software: cfg.Software, Config: by}
 	switch {
-	case !cfg.Stream && cfg.File == "":
+	case cfg.File == "":
 		return nil, nil
+	case cfg.File == formerStream:
+		return nil, errors.New("decision log: where the server has JetStream, decisions are stored without a log: leave it out, or name a file (./stream)")
 	case cfg.MaxBytes < MinBytes:
 		return nil, fmt.Errorf("decision log: a bound of %d bytes is less than %d", cfg.MaxBytes, MinBytes)
-	case cfg.Stream:
-		return newLog(streamSink{conn.NewDecisionWriter(cfg.MaxBytes)}, &header, log), nil
 	}
 	file, err := openFile(cfg.File, cfg.MaxBytes)
 	if err != nil {
@@ -52,18 +52,12 @@ type sink interface {
 	close() error
 }
 
-// streamSink makes every batch a message with a header of its own.
-type streamSink struct{ w *natsio.DecisionWriter }
-
-func (s streamSink) write(log []byte, _ int) error { return s.w.Write(context.Background(), log) }
-func (s streamSink) close() error                  { return nil }
-
 const (
 	// maxPending bounds the memory of a log whose sink is slow, at
 	// about 600 bytes a decision.
 	maxPending = 8192
 	// batchBytes is the size from which entries are written out
-	// without waiting for more. A message has room for this and one more entry.
+	// without waiting for more.
 	batchBytes = 256 << 10
 )
 

@@ -1,7 +1,6 @@
 package decisions
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"ringmaster/telemetry/decisionlog"
-	"ringmaster/telemetry/natsio"
 )
 
 // maxDamage is the most damaged places that are listed; the rest is only counted.
@@ -26,8 +24,7 @@ type Source struct {
 	name  string
 	parts []logPart
 
-	source  io.Closer
-	reader  *decisionlog.Reader
+	reader  logReader
 	damage  []string
 	damages int
 	unknown map[string]bool
@@ -36,37 +33,46 @@ type Source struct {
 // logPart is a file of a log, or a stream.
 type logPart struct {
 	name string
-	open func() (io.ReadCloser, error)
+	open func() (logReader, error)
+}
+
+// logReader reads decisions. Next returns a *decisionlog.DamageError or a *badMessage where something is
+// damaged, and goes on behind it.
+type logReader interface {
+	Next(e *decisionlog.Entry) error
+	Header() *decisionlog.Header // of the last decision
+	Unknown() []string           // keys that a newer version wrote
+	io.Closer
+}
+
+// fileReader is the reader of a file.
+type fileReader struct {
+	*decisionlog.Reader
+	io.Closer
+}
+
+func openLog(path string) (logReader, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return fileReader{decisionlog.NewReader(file), file}, nil
 }
 
 // FromFile is a log in files; "-" is stdin. Nothing is opened yet.
 func FromFile(path string, stdin io.Reader) *Source {
 	if path == "-" {
-		return newSource("standard input", logPart{"standard input", func() (io.ReadCloser, error) { return io.NopCloser(stdin), nil }})
+		return newSource("standard input", logPart{"standard input", func() (logReader, error) {
+			return fileReader{decisionlog.NewReader(stdin), io.NopCloser(stdin)}, nil
+		}})
 	}
 	part := func(path string) logPart {
-		return logPart{path, func() (io.ReadCloser, error) { return os.Open(path) }}
+		return logPart{path, func() (logReader, error) { return openLog(path) }}
 	}
 	if _, err := os.Stat(rotatedName(path)); err == nil {
 		return newSource(path, part(rotatedName(path)), part(path))
 	}
 	return newSource(path, part(path))
-}
-
-// FromStream is what the stream of a connection holds. Each message is a log with a header of its
-// own, so the messages one after the other are a log too.
-func FromStream(ctx context.Context, conn *natsio.Conn) *Source {
-	name := "stream " + conn.DecisionStream()
-	return newSource(name, logPart{name, func() (io.ReadCloser, error) {
-		from, to := io.Pipe()
-		go func() {
-			to.CloseWithError(conn.ReadDecisions(ctx, func(log []byte) error {
-				_, err := to.Write(log)
-				return err
-			}))
-		}()
-		return from, nil
-	}})
 }
 
 func newSource(name string, parts ...logPart) *Source {
@@ -83,6 +89,7 @@ func (l *Source) next(e *decisionlog.Entry) error {
 		}
 		err := l.reader.Next(e)
 		var damage *decisionlog.DamageError
+		var bad *badMessage
 		switch {
 		case err == nil:
 			if l.Queue == "" || l.Queue == e.Queue || l.Queue == e.Worker+"."+e.Queue {
@@ -91,7 +98,7 @@ func (l *Source) next(e *decisionlog.Entry) error {
 		case err == io.EOF:
 			l.Close()
 			l.parts = l.parts[1:]
-		case errors.As(err, &damage):
+		case errors.As(err, &damage), errors.As(err, &bad):
 			if l.damages++; l.damages <= maxDamage {
 				l.damage = append(l.damage, fmt.Sprintf("%s: %v", l.parts[0].name, err))
 			}
@@ -105,11 +112,11 @@ func (l *Source) open() error {
 	if len(l.parts) == 0 {
 		return io.EOF
 	}
-	source, err := l.parts[0].open()
+	r, err := l.parts[0].open()
 	if err != nil {
 		return err
 	}
-	l.source, l.reader = source, decisionlog.NewReader(source)
+	l.reader = r
 	return nil
 }
 
@@ -124,7 +131,7 @@ func (l *Source) Close() {
 	for _, name := range l.reader.Unknown() {
 		l.unknown[name] = true
 	}
-	l.source.Close()
+	l.reader.Close()
 	l.reader = nil
 }
 

@@ -148,7 +148,7 @@ func (n *Node) startActors(ctx context.Context, cfg *Config) (err error) {
 		return err
 	}
 	n.outlet = n.conn.NewOutlet(natsio.OutletConfig{Owns: actorCfg.Owns, DoneStream: cfg.DoneStream})
-	if n.decisions, err = decisions.Open(cfg.Decisions, n.conn, n.conn.Incarnation(), cfg.Policy, cfg.Log); err != nil {
+	if n.decisions, err = decisions.Open(cfg.Decisions, n.conn.Incarnation(), cfg.Policy, cfg.Log); err != nil {
 		return err
 	}
 	if n.decisions != nil {
