@@ -31,7 +31,7 @@ type Config struct {
 	MaxQueues     int           // windows, and so queues that have work or data at a time
 	MaxPending    int           // slots submitted and not finished, over all queues
 	MaxBatchSlots int           // slots of one batch
-	WindowHold    time.Duration // how long after its last transfer a window is not given to another queue
+	WindowHold    time.Duration // how long a window that is written to is not given to another queue
 	InFlight      int           // waves started and not settled, 1..MaxInFlight
 	AgeThreshold  uint32        // waves of a queue after which a page that was in none of them is aged
 	LoopBudget    uint32        // loop iterations of one invocation in one dispatch, see DefaultLoopBudget

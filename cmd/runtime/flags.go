@@ -88,7 +88,7 @@ func (f *leaseFlags) launchMode(device worker.Device) megakernel.LaunchMode {
 
 // ringFlags size the ring's heap and bound what queues may do.
 type ringFlags struct {
-	Windows     int      `default:"64" help:"Windows of the heap. Each queue with work or data has one; when none is free, the least recently used idle one is reassigned."`
+	Windows     int      `default:"64" help:"Windows of the heap. Each queue with work or data has one; when none is free, the least useful idle one is reassigned."`
 	WindowWords uint32   `name:"window-words" default:"65536" help:"Size of a window in words of 4 bytes."`
 	Limit       []string `placeholder:"QUEUE:BOUND=VALUE,..." sep:"none" help:"Bounds of a queue, or with * of every queue that no other --limit names: pending=N unfinished slots (batches beyond that wait, up to 128 per queue; more are refused), rate=N slots a second, burst=N slots at once, opcodes=NAME+NAME... . May be repeated."`
 }

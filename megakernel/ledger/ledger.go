@@ -49,7 +49,7 @@ type Config struct {
 	Pages         int           // pages of ring.PageSlots slots; at least ring.Priorities for each window
 	Windows       int           // parts of the heap, and so queues at a time; 1..MaxWindows
 	WindowWords   uint32        // words of a window
-	WindowHold    time.Duration // how long after its last transfer a window is not given to another queue
+	WindowHold    time.Duration // how long a window that is written to is not given to another queue
 	MaxPending    int           // slots submitted and not finished, over all queues
 	MaxBatchSlots int           // slots of one batch
 	AgeThreshold  uint32        // waves of a queue after which a page that was in none of them is aged

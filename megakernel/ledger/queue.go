@@ -19,8 +19,9 @@ type queue struct {
 	writing  int    // sets of extents reserved and not published
 	ending   int    // batches withdrawn and not finished: slots of theirs are in waves, or being written
 	owned    [ring.Priorities]int
-	used     time.Time // when a batch or a transfer came last, or a batch ended
-	moved    time.Time // when a transfer came last
+	given    time.Time // when it got the window
+	used     time.Time // when a batch or a write came last, or a batch ended
+	written  time.Time // when a write came last
 
 	// waiting are the batches whose open segment has slots of a priority that
 	// are in no page yet, in the order in which the segments were opened.

@@ -115,8 +115,8 @@ func (b *book) command(name string, args []string) error {
 		return b.configure(args)
 	case "lose":
 		b.ledger.Lost(b.now)
-	case "transfer": // queue offset words
-		return b.transfer(args)
+	case "write", "read": // queue offset words
+		return b.transfer(args, name == "write")
 	case "books": // what is left
 		s := b.ledger.Stats()
 		b.printf("%d pending, %d of %d pages free, %d queues", s.Pending, s.FreePages, b.cfg.Pages, len(s.Queues))
@@ -402,8 +402,8 @@ func (b *book) configure(args []string) error {
 	return nil
 }
 
-func (b *book) transfer(args []string) error {
-	w, epoch, err := b.ledger.Transfer(b.now, args[0], uint32(number(args[1])), number(args[2]), true)
+func (b *book) transfer(args []string, write bool) error {
+	w, epoch, err := b.ledger.Transfer(b.now, args[0], uint32(number(args[1])), number(args[2]), write)
 	b.reused()
 	if err != nil {
 		b.printf("%v", err)

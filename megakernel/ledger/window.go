@@ -50,41 +50,46 @@ func (l *Ledger) open(now time.Time, name string) (*queue, error) {
 	if !ok {
 		options = l.cfg.Queue
 	}
-	q := &queue{name: name, named: make(map[string][]*Entry), window: w, epoch: l.epoch, used: now, options: options, bucket: newBucket(options, now)}
+	q := &queue{name: name, named: make(map[string][]*Entry), window: w, epoch: l.epoch, given: now, used: now, options: options, bucket: newBucket(options, now)}
 	l.queues[name] = q
 	return q, nil
 }
 
-// evict ends the queue that was used least recently of those that nobody needs, and
-// returns the number of its window: no batch of theirs is under way or waits to be
-// handed out, and their last transfer was Config.WindowHold ago, which leaves who uploads
-// time to submit what reads it. What was in the window is gone: work that names its epoch
-// is dropped as after a loss.
+// evict ends the queue whose window is of least use, of those that nobody needs, and returns the
+// number of the window: no batch of theirs is under way or waits to be handed out. That is the queue
+// that was used least recently, but those that were written to within Config.WindowHold come last: who
+// uploads has time to submit what reads it. One that writes again and again has its window for sure only
+// that long, so that all windows together can be kept by nobody. What was in the window is gone: work
+// that names its epoch is dropped as after a loss.
 func (l *Ledger) evict(now time.Time) (number int, err error) {
-	var oldest *queue
+	var least *queue
 	held := 0
 	for _, q := range l.queues {
 		switch {
 		case !q.idle():
-		case now.Sub(q.moved) < l.cfg.WindowHold:
+		case now.Sub(q.written) < l.cfg.WindowHold && now.Sub(q.given) < l.cfg.WindowHold:
 			held++
-		case oldest == nil || q.olderThan(oldest):
-			oldest = q
+		case least == nil || l.lessUseful(q, least, now):
+			least = q
 		}
 	}
-	if oldest == nil {
-		return 0, fmt.Errorf("of %d windows %d have work, the others were written or read within %v: %w",
+	if least == nil {
+		return 0, fmt.Errorf("of %d windows %d have work, the others were given and written to within %v: %w",
 			l.cfg.Windows, l.cfg.Windows-held, l.cfg.WindowHold, ErrQueues)
 	}
-	delete(l.queues, oldest.name)
+	delete(l.queues, least.name)
 	l.epoch++
-	return oldest.window.Number(), nil
+	return least.window.Number(), nil
 }
 
-// olderThan says which of two queues loses its window first: the books decide by values
+// lessUseful says which of two queues loses its window first: the books decide by values
 // alone, not by the order of a map.
-func (q *queue) olderThan(other *queue) bool {
-	if q.used.Equal(other.used) {
+func (l *Ledger) lessUseful(q, other *queue, now time.Time) bool {
+	recent, otherRecent := now.Sub(q.written) < l.cfg.WindowHold, now.Sub(other.written) < l.cfg.WindowHold
+	switch {
+	case recent != otherRecent:
+		return otherRecent
+	case q.used.Equal(other.used):
 		return q.window.Number() < other.window.Number()
 	}
 	return q.used.Before(other.used)
@@ -103,21 +108,23 @@ func (l *Ledger) Reused() (w Window, ok bool) {
 	return w, true
 }
 
-// Transfer checks a transfer of words from an offset of a queue's window on, and notes it.
-// It returns the window and the epoch of its contents. If create is set and there is no such
-// queue, it creates one.
-func (l *Ledger) Transfer(now time.Time, name string, offset uint32, words int, create bool) (w Window, epoch uint64, err error) {
+// Transfer checks a transfer of words from an offset of a queue's window on. It returns the window and
+// the epoch of its contents. A write creates the queue if there is none, and makes the window one in
+// use; a read does neither, because whoever reads what nobody computes would keep a window for nothing.
+func (l *Ledger) Transfer(now time.Time, name string, offset uint32, words int, write bool) (w Window, epoch uint64, err error) {
+	if end := uint64(offset) + uint64(words); end > uint64(l.cfg.WindowWords) {
+		return Window{}, 0, fmt.Errorf("queue %q: words %d to %d of %d: %w", name, offset, end, l.cfg.WindowWords, ErrWindow)
+	}
 	q := l.queues[name]
-	if q == nil && !create {
+	switch {
+	case write:
+		if q, err = l.open(now, name); err != nil {
+			return Window{}, 0, err
+		}
+		q.written = now
+	case q == nil:
 		return Window{}, 0, fmt.Errorf("queue %q: %w", name, ErrQueue)
 	}
-	if q, err = l.open(now, name); err != nil {
-		return Window{}, 0, err
-	}
-	if end := uint64(offset) + uint64(words); end > uint64(q.window.Length) {
-		return Window{}, 0, fmt.Errorf("queue %q: words %d to %d of %d: %w", name, offset, end, q.window.Length, ErrWindow)
-	}
-	q.moved = now
 	return q.window, q.epoch, nil
 }
 
