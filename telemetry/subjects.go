@@ -148,6 +148,11 @@ func (s Subjects) Queued(worker, queue string) string {
 	return s.Root() + ".queued." + worker + "." + queue
 }
 
+// Poison is where batches are kept that were delivered too often without an outcome.
+func (s Subjects) Poison(worker, queue string) string {
+	return s.Root() + ".poison." + worker + "." + queue
+}
+
 // Done is where finished batches go out.
 func (s Subjects) Done(worker, queue string) string { return s.of(SubjectDone, worker, queue) }
 

@@ -31,6 +31,7 @@ type cli struct {
 	Tune    tuneCmd    `cmd:"" help:"Find the geometry at which this machine drains a workload fastest, and store it for workers."`
 	Submit  submitCmd  `cmd:"" help:"Send slots to a running worker and print what became of them."`
 	Cancel  cancelCmd  `cmd:"" help:"Withdraw batches from a running worker."`
+	Work    workCmd    `cmd:"" help:"List, show, run again and remove batches that were set aside."`
 	Heap    heapCmd    `cmd:"" help:"Move data to and from the window of a queue on a running worker."`
 	Graph   graphCmd   `cmd:"" help:"Run algorithms over graphs, here or on a worker; put graphs there; convert them."`
 	Opcodes opcodesCmd `cmd:"" help:"Check your own opcodes, or list what their bodies may use."`

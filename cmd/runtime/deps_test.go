@@ -33,6 +33,7 @@ var projectImports = map[string][]string{
 	"telemetry/natsio":                   {"telemetry", "telemetry/complaint", "telemetry/natsio/fairqueue"}, // the bus knows records, not actors
 	"telemetry/access":                   {"telemetry"},                                                      // who may do what on the bus, as values
 	"telemetry/natsio/client":            {"telemetry", "telemetry/natsio"},                                  // what programs use, without the server
+	"telemetry/natsio/poison":            {"telemetry", "telemetry/natsio"},                                  // batches that were set aside
 	"telemetry/natsio/decided":           {"telemetry", "telemetry/complaint", "telemetry/natsio"},           // the stream of decisions
 	"telemetry/natsio/natstest":          nil,                                                                // for tests: server processes
 	"telemetry/natsio/embedded":          nil,                                                                // a server, for processes that have none
@@ -89,13 +90,13 @@ var projectImports = map[string][]string{
 		"megakernel/tuner/search", "megakernel/tuner/space", "megakernel/tuner/trial", "megakernel/tuner/workload"}, // measures what the others are
 	"cmd/runtime/tuned": {"megakernel/tuner/cache", "megakernel/tuner/session", "telemetry/natsio"}, // what tuners learned: files, and a bucket
 	"cmd/runtime/worker": {"cmd/runtime/decisions", "cmd/runtime/tuned", "cmd/runtime/text", "actors", "glcompute", "megakernel", "megakernel/kernel", "megakernel/gpu", "megakernel/kernelcache/disk", "megakernel/policy",
-		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/complaint", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided", "telemetry/natsio/ownership"}, // what serves, from plain values
+		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/complaint", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided", "telemetry/natsio/ownership", "telemetry/natsio/poison"}, // what serves, from plain values
 	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "megakernel/graph", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/policy", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client"}, // recorded load, on a worker
 	"cmd/runtime/demo/trace": {"megakernel/graph"},                                                                                                                                                                                                                               // bundled data and its mapping
 	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/debugview", "megakernel/calibration", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/session", "megakernel/tuner/trial",
-		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/access", "telemetry/natsio", "telemetry/natsio/client",
+		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/access", "telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/poison",
 		"telemetry/natsio/embedded"}, // flags of all of them become their configurations
 
 	"bench/course": {"bench/course/arrivals", "bench/course/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/worker",
@@ -120,7 +121,7 @@ var externalOwners = []struct {
 	{"github.com/asynkron/protoactor-go", []string{"actors"}, "the actor library is frozen upstream and must stay replaceable"},
 	{"github.com/nats-io/nkeys", []string{"cmd/runtime"}, "the command makes keys for users who ask for them"},
 	{"github.com/nats-io/nats-server/", []string{"telemetry/natsio/embedded"}, "programs that only connect link no server"},
-	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/ownership", "telemetry/natsio/embedded", "bench", "bench/workpath", "telemetry/natsio/decided", "telemetry/natsio/natstest"}, "one package talks to the bus; bare NATS is a yardstick"},
+	{"github.com/nats-io/", []string{"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/ownership", "telemetry/natsio/embedded", "bench", "bench/workpath", "telemetry/natsio/decided", "telemetry/natsio/natstest", "telemetry/natsio/poison"}, "one package talks to the bus; bare NATS is a yardstick"},
 	{"github.com/synadia-io/", []string{"telemetry/natsio"}, "one package talks to the bus"},
 	{"github.com/vmihailenco/msgpack", []string{"telemetry", "bench"}, "one package knows the encoding; the library alone is a yardstick"},
 	{"github.com/go-gl/", []string{"glcompute"}, "one package touches GL"},

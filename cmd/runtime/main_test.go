@@ -44,7 +44,7 @@ func TestHelpExplainsEveryCommand(t *testing.T) {
 	if top.code != 0 {
 		t.Fatalf("exit code %d: %s", top.code, top.err)
 	}
-	for _, command := range []string{"demo", "run", "publish", "watch", "replay", "exec", "tune", "submit", "cancel", "heap", "graph", "opcodes", "doctor", "version"} {
+	for _, command := range []string{"demo", "run", "publish", "watch", "replay", "exec", "tune", "submit", "cancel", "work", "heap", "graph", "opcodes", "doctor", "version"} {
 		if !strings.Contains(top.stdout, command) {
 			t.Errorf("--help does not name %s", command)
 		}

@@ -62,6 +62,9 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+	if o := ringmaster(t, t.Context(), "", "work", "list", "--nats", url); !strings.Contains(o.stdout, "w1.q") {
+		t.Errorf("it is not set aside: %+v", o)
+	}
 	cancel()
 	if code := <-ended; code != 0 {
 		t.Errorf("run ended with exit code %d", code)

@@ -75,6 +75,10 @@ var table = []row{
 	// Batches set aside, and done records that are kept.
 	{"PREFIX.poison.WORKER.QUEUE", worker, operator, "batches that were set aside"},
 	{"$JS.API.STREAM.*.STORE_POISON", operator, nobody, "the stream of batches that were set aside"},
+	{"$JS.API.STREAM.MSG.*.STORE_POISON", operator, nobody, "one of them, and its removal"},
+	{"$JS.API.CONSUMER.CREATE.STORE_POISON.>", operator, nobody, "listing them"},
+	{"$JS.API.CONSUMER.DELETE.STORE_POISON.>", operator, nobody, "the end of listing"},
+	{"$JS.API.CONSUMER.MSG.NEXT.STORE_POISON.*", operator, nobody, "batches that were set aside"},
 	{"$JS.API.STREAM.CREATE.STORE_POISON", worker, nobody, "the stream of batches that were set aside"},
 	{"$JS.API.STREAM.UPDATE.STORE_POISON", worker, nobody, "its bounds and replicas"},
 	{"$JS.API.STREAM.INFO.STORE_POISON", worker, nobody, "its bounds and replicas"},

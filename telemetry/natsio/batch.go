@@ -127,15 +127,6 @@ func (w *WorkConsumer) hand(b *batch, attempt int, work *telemetry.Work, sentNs 
 	})
 }
 
-// giveUp ends a batch that was delivered too often.
-func (w *WorkConsumer) giveUp(b *batch, deliveries uint64, work *telemetry.Work, sentNs int64) {
-	w.drop(b, 0, &w.givenUp, ReasonExhausted, fmt.Errorf("batch %q was delivered %d times without an outcome", work.Batch, deliveries),
-		&telemetry.Done{
-			Batch: work.Batch, Dropped: uint32(work.Count()), WorkSentNs: sentNs,
-			Error: fmt.Sprintf("given up after %d deliveries", deliveries),
-		})
-}
-
 // drop refuses a sound batch that will not run, once its done record is with the server.
 // attempt is the one that this settles.
 func (w *WorkConsumer) drop(b *batch, attempt int, count *atomic.Uint64, reason string, why error, done *telemetry.Done) {

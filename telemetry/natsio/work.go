@@ -47,10 +47,22 @@ type WorkConfig struct {
 	// GaveUp sends the done record of a batch that is given up, or refused because too
 	// many of its queue wait, and tells whether the server has it. Nil: there is none.
 	GaveUp func(worker, queue string, d *telemetry.Done, sent func(error))
+	// SetAside keeps a batch that is given up, before its done record goes out, and tells whether
+	// it is kept: until then it is not acknowledged. Nil: it is not kept.
+	SetAside func(b *GivenUp, kept func(error))
 	// RetryMin is the delay of the second delivery after OutcomeRetry, and of the
 	// second attempt after OutcomeBusy. It doubles with each further one up to
 	// RetryMax.
 	RetryMin, RetryMax time.Duration
+}
+
+// GivenUp is a batch that was delivered too often without an outcome.
+type GivenUp struct {
+	Worker, Queue, Batch string
+	Slots                int
+	Deliveries           uint64
+	Sequence             uint64 // in the stream of batches
+	Data                 []byte // the record as it came
 }
 
 // DefaultWorkConfig returns bounds for one GPU.
@@ -199,6 +211,28 @@ func (w *WorkConsumer) Drain(ctx context.Context) error {
 		return fmt.Errorf("drain work of %s: acknowledgements: %w", w.worker, err)
 	}
 	return nil
+}
+
+// giveUp ends a batch that was delivered too often, once it is set aside.
+func (w *WorkConsumer) giveUp(b *batch, deliveries uint64, work *telemetry.Work, sentNs int64) {
+	drop := func(kept error) {
+		if kept != nil {
+			w.settle(b, 0, telemetry.OutcomeRetry, fmt.Errorf("batch %q cannot be set aside: %w", work.Batch, kept))
+			return
+		}
+		w.drop(b, 0, &w.givenUp, ReasonExhausted, fmt.Errorf("batch %q was delivered %d times without an outcome", work.Batch, deliveries),
+			&telemetry.Done{
+				Batch: work.Batch, Dropped: uint32(work.Count()), WorkSentNs: sentNs,
+				Error: fmt.Sprintf("given up after %d deliveries", deliveries),
+			})
+	}
+	if w.cfg.SetAside == nil {
+		drop(nil)
+		return
+	}
+	w.cfg.SetAside(&GivenUp{
+		Worker: b.worker, Queue: b.queue, Batch: work.Batch, Slots: work.Count(), Deliveries: deliveries, Sequence: b.sequence, Data: b.msg.Data(),
+	}, drop)
 }
 
 // closeIfIdle is called with mu held.

@@ -14,6 +14,7 @@ import (
 	"ringmaster/megakernel"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/poison"
 )
 
 // Node is the part that serves: the bus, the actors and, if there is a device, its ring.
@@ -199,7 +200,7 @@ func (n *Node) execute(ctx context.Context, cfg *Config, budget uint64) (err err
 	if cfg.Work != nil {
 		work = *cfg.Work
 	}
-	work.MaxDeliveries, work.GaveUp = cfg.Deliveries, n.outlet.Done
+	work.MaxDeliveries, work.GaveUp, work.SetAside = cfg.Deliveries, n.outlet.Done, poison.NewKeeper(n.conn).SetAside
 	n.work, err = n.conn.ConsumeWork(ctx, cfg.Name, work, n.system.Submit)
 	return err
 }
