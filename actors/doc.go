@@ -33,7 +33,7 @@
 // on. Priority and launch records and the tuner only update views.
 //
 // A queue is known from its first record or work until it has been idle for ten
-// minutes; then its next record starts it cold. It takes about 6 KiB, and
+// minutes; then its next record starts it cold. It takes about 8 KiB, and
 // Config.MaxQueues bounds the queues. Panics are paced, and a queue whose actors panic
 // too often is stopped for a while (quarantine.go); the actors of a worker are not:
 // each panic takes the batch or launch in hand with it, so the next one is about

@@ -41,7 +41,7 @@ type runCmd struct {
 	Insecure    bool          `name:"insecure-listen" help:"Let the embedded server listen where other machines reach it, although it asks nobody who they are and lets everybody do everything."`
 	Store       string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
 	Rate        float64       `placeholder:"N" default:"20000" env:"RINGMASTER_RATE" help:"Telemetry records accepted per second and worker name, with bursts of twice as many. More are refused."`
-	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; an idle one costs about 6 KiB (default: 16384)."`
+	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; an idle one costs about 8 KiB (default: 16384)."`
 	HangAfter   time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest time that a launch, a transfer or a turn of a graph request may take. After that the process ends with exit code 75, for its supervisor to restart it. 0: wait forever."`
 	Deliveries  uint64        `name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Give a batch up after it was delivered this often, to this process or earlier ones, without an outcome; its done record says so. Waiting for room does not count. 0: never."`
 	DoneStream  bool          `name:"done-stream" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, up to 256 MiB, and acknowledge work only when the stream has its record."`
