@@ -103,8 +103,10 @@ type view struct {
 
 // outcome is a launch report of a remote worker as the queue actor needs it.
 type outcome struct {
-	launch, decision uint64
-	ok               bool
+	Seq      uint64 `json:"seq"` // of the record, by its publisher
+	Launch   uint64 `json:"launch"`
+	Decision uint64 `json:"decision"`
+	OK       bool   `json:"ok,omitzero"`
 }
 
 // take hands the folded view to the queue actor, if anything has asked for a

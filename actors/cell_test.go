@@ -222,7 +222,7 @@ func TestCellBoundsWhatWaits(t *testing.T) {
 		t.Errorf("%d timings", len(timings))
 	}
 	outcomes := c.takeOutcomes(nil)
-	if len(outcomes) != maxOutcomes || outcomes[maxOutcomes-1].decision != 100 {
+	if len(outcomes) != maxOutcomes || outcomes[maxOutcomes-1].Decision != 100 {
 		t.Errorf("%d outcomes, the last %+v", len(outcomes), outcomes[len(outcomes)-1])
 	}
 }

@@ -135,10 +135,10 @@ func (f *family) recommendation(d *decision) *telemetry.Recommendation {
 	return r
 }
 
-// decisionOf is a decision that another process made.
-func decisionOf(m *telemetry.Stored, from *decisionlog.Decided, left *memory) *decision {
-	e := &from.Entry
-	d := &decision{edition: left.Edition, commitOnPublish: m.Recommendation.CommittedOnPublish, fenced: true, reason: e.Error}
+// decision is what the maker of a message decided.
+func (left *inheritance) decision(m *telemetry.Stored) *decision {
+	e := &left.decided.Entry
+	d := &decision{edition: left.memory.Edition, commitOnPublish: m.Recommendation.CommittedOnPublish, fenced: true, reason: e.Error}
 	d.DecisionInput = DecisionInput{
 		Worker: e.Worker, Queue: e.Queue, Decision: e.Decision,
 		Records: SequenceRange{uint64(e.Records.Incarnation), e.Records.First, e.Records.Last, e.Records.SentNs},

@@ -181,6 +181,15 @@ func (f *family) deliver(to address, m message) {
 	}
 }
 
+// keepAll puts messages aside that are in no cell.
+func (f *family) keepAll(waiting []message) {
+	f.life.Lock()
+	defer f.life.Unlock()
+	for _, m := range waiting {
+		f.keep(m)
+	}
+}
+
 // keep puts a message aside that is in no cell; f.life is held.
 func (f *family) keep(m message) {
 	switch m.(type) {

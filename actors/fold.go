@@ -238,7 +238,7 @@ func (c *cell) report(l *telemetry.Launch, p *session.Plan, at time.Time) wakes 
 			c.outcomes = c.outcomes[:copy(c.outcomes, c.outcomes[1:])]
 			c.counts.Folded++
 		}
-		c.outcomes = append(c.outcomes, outcome{l.Launch, l.Decision, ok})
+		c.outcomes = append(c.outcomes, outcome{c.source(telemetry.KindLaunch).Seq, l.Launch, l.Decision, ok})
 		if !c.reporting {
 			c.reporting = true
 			w |= wakeOutcomes

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"slices"
 	"time"
 
 	"ringmaster/actors/stage"
@@ -19,6 +20,7 @@ type queueActor struct {
 	policy   policyStage
 	recent   stage.Recent
 	outcomes []outcome // reused between looks at the cell
+	lately   []outcome // settled, the newest; with a store
 	slotsAt  time.Time // when records said last that a queue elsewhere has slots; zero: it counts as without work
 }
 
@@ -207,11 +209,34 @@ func (a *queueActor) commit() {
 	a.follow()
 	a.outcomes = a.cell.takeOutcomes(a.outcomes[:0])
 	a.hasSlots(len(a.outcomes) > 0)
-	for _, o := range a.outcomes {
-		if state, ok := a.recent.Find(o.decision); ok {
-			a.settle(&settled{launch: o.launch, decision: o.decision, ok: o.ok, state: state})
+	a.settleAll(a.outcomes)
+}
+
+// settleAll settles launches of a remote worker.
+func (a *queueActor) settleAll(outcomes []outcome) {
+	for _, o := range outcomes {
+		if state, ok := a.recent.Find(o.Decision); ok {
+			a.settle(&settled{launch: o.Launch, decision: o.Decision, ok: o.OK, state: state})
 		}
 	}
+	if a.cell.carried {
+		a.lately = append(a.lately, outcomes...)
+		a.lately = a.lately[max(0, len(a.lately)-maxOutcomes):]
+	}
+}
+
+// settleAnew settles the launches that another process knew and had not settled when it decided,
+// and those that it did not know. Its hysteresis, which has all others, has been taken over.
+func (a *queueActor) settleAnew(m *cellMemory) {
+	known := a.cell.reportsOf(m)
+	anew := slices.Clone(m.Outcomes)
+	for _, o := range append(a.lately, a.cell.takeOutcomes(nil)...) {
+		if o.Seq > known {
+			anew = append(anew, o)
+		}
+	}
+	a.lately = nil
+	a.settleAll(anew)
 }
 
 // restate says in the recommendation that the worker has given up on its plan, or no longer.
@@ -237,8 +262,7 @@ func (a *queueActor) repeat() {
 }
 
 func (a *queueActor) restarted(lost message) {
-	a.storing.panicked(lost)
-	a.cell.abandon()
+	a.panicked(lost)
 	a.recover("queue", lost)
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"time"
 
 	"ringmaster/actors/order"
@@ -12,6 +14,7 @@ import (
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
 )
 
 // memory is what the next decision of a queue builds on: with it, a process that did not make
@@ -42,7 +45,8 @@ type cellMemory struct {
 	RequeuesReported uint64         `json:"requeues_reported,omitzero"`
 	ExecutedReported uint64         `json:"executed_reported,omitzero"`
 	RequeuedHits     uint64         `json:"requeued_hits,omitzero"`
-	Ran              bool           `json:"ran,omitzero"` // a launch was reported
+	Outcomes         []outcome      `json:"outcomes,omitempty"` // reported and not settled: they settle behind the decision
+	Ran              bool           `json:"ran,omitzero"`       // a launch was reported
 	Compiled         bool           `json:"compiled,omitzero"`
 	History          policy.History `json:"history,omitzero"`
 }
@@ -61,7 +65,7 @@ func (c *cell) remember() cellMemory {
 	m := cellMemory{
 		Sources: c.sources, Seen: c.seen,
 		Requeues: c.requeues, Executed: c.executed, RequeuesReported: c.requeuesReported, ExecutedReported: c.executedReported,
-		RequeuedHits: c.lastRequeuedHits, Ran: c.ran(), Compiled: c.compiled, History: c.history,
+		RequeuedHits: c.lastRequeuedHits, Outcomes: slices.Clone(c.outcomes), Ran: c.ran(), Compiled: c.compiled, History: c.history,
 	}
 	said := telemetry.Header{Incarnation: 1, Seq: 1} // of whom is in Sources
 	if c.queue.Has != 0 {
@@ -144,7 +148,7 @@ func (c *cell) recall(m *cellMemory, s *said, now time.Time) wakes {
 	}
 	c.ranElsewhere = c.ranElsewhere || m.Ran
 	// What both have seen of the counters' growth is decided; what only this process has seen is not.
-	c.requeues, c.requeuesDecided = max(c.requeues, m.Requeues), m.Requeues
+	c.requeues, c.requeuesDecided = max(c.requeues, addSaturating(m.Requeues, c.requeuesBeyond(m))), m.Requeues
 	c.executed = max(c.executed, m.Executed)
 	if c.seen.within(&m.Seen) { // else a decision in hand has seen more, and is made again
 		c.seen = m.Seen
@@ -155,6 +159,28 @@ func (c *cell) recall(m *cellMemory, s *said, now time.Time) wakes {
 		c.dirty = c.dirty && len(c.replies) > 0
 	}
 	return w
+}
+
+// requeuesBeyond is by how much the publisher's count has grown since another process heard of it;
+// c.mu is held.
+func (c *cell) requeuesBeyond(m *cellMemory) uint64 {
+	here, there := c.source(telemetry.KindQueue), &m.Sources[0]
+	if here.Incarnation != there.Incarnation || c.requeuesReported < m.RequeuesReported {
+		return 0
+	}
+	return c.requeuesReported - m.RequeuesReported
+}
+
+// reportsOf is up to which record another process knew of the reports of launches that this one
+// knows: all, if they are another publisher's.
+func (c *cell) reportsOf(m *cellMemory) (seq uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	there := &m.Sources[telemetry.KindLaunch-telemetry.KindQueue]
+	if there.Known() && !there.PublishedBy(c.source(telemetry.KindLaunch).Incarnation) {
+		return math.MaxUint64
+	}
+	return there.Seq
 }
 
 // within says that nothing is newer than the records that a decision has named.
@@ -191,16 +217,58 @@ func (d *device) recall(m *deviceMemory) {
 	d.view.Store(&v)
 }
 
-// decodeMemory reads what another process wrote.
-func decodeMemory(b json.RawMessage) (m memory, s said, err error) {
-	if len(b) == 0 {
-		return m, s, nil
-	}
-	if err = json.Unmarshal(b, &m); err == nil {
-		s, err = m.Cell.decode()
-	}
+// inheritance is what a message of the store left to whoever decides next.
+type inheritance struct {
+	decided *decisionlog.Decided
+	memory  memory
+	said    said
+}
+
+// read reads a message of the queue. Whoever may write to the store may write anything, so what
+// no process can have written is refused.
+func (f *family) read(m *telemetry.Stored) (*inheritance, error) {
+	decided, err := decisionlog.DecodeDecided(m.Recommendation.Decided)
 	if err != nil {
-		return memory{}, said{}, fmt.Errorf("what the next decision builds on is damaged: %w", err)
+		return nil, err
 	}
-	return m, s, nil
+	left := &inheritance{decided: decided}
+	if len(decided.Memory) > 0 {
+		if err := json.Unmarshal(decided.Memory, &left.memory); err != nil {
+			return nil, fmt.Errorf("what the next decision builds on is damaged: %w", err)
+		}
+	}
+	e := &decided.Entry
+	switch most := f.system.cfg.Policy.Sizing.MaxInFlight; {
+	case e.Worker != f.device.name || e.Queue != f.name:
+		return nil, fmt.Errorf("the message is of queue %s of worker %s", e.Queue, e.Worker)
+	case e.Decision != m.Recommendation.Decision:
+		return nil, fmt.Errorf("the message is of decision %d, and says %d inside", m.Recommendation.Decision, e.Decision)
+	case e.Plan.ReasonCount > policy.MaxReasons || e.Plan.InFlight > most:
+		return nil, fmt.Errorf("the plan has %d reasons and %d launches in flight, at most %d and %d are possible", e.Plan.ReasonCount, e.Plan.InFlight, policy.MaxReasons, most)
+	}
+	if err := left.memory.check(e.Decision); err != nil {
+		return nil, err
+	}
+	left.said, err = left.memory.Cell.decode()
+	return left, err
+}
+
+var errMemory = errors.New("what the next decision builds on contradicts itself")
+
+// check refuses what is no memory behind a decision.
+func (m *memory) check(decision uint64) error {
+	last := uint64(0)
+	for _, run := range m.Recent {
+		if run.First <= last || run.Last < run.First || run.Last > decision {
+			return fmt.Errorf("%w: its recent decisions %d to %d", errMemory, run.First, run.Last)
+		}
+		last = run.Last
+	}
+	switch {
+	case len(m.Recent) > carriedRuns || len(m.Cell.Outcomes) > maxOutcomes:
+		return fmt.Errorf("%w: %d runs of decisions and %d launches", errMemory, len(m.Recent), len(m.Cell.Outcomes))
+	case !m.Topology.Within(decision) || !m.Plan.Within(decision):
+		return fmt.Errorf("%w: a stage has decided more than the queue", errMemory)
+	}
+	return nil
 }

@@ -20,7 +20,6 @@ type storing struct {
 	asking   bool      // for the last message, and there is no answer yet
 	waiting  []message // for the outcome
 	alone    bool      // the store is away: decisions hold here without it
-	retry    bool      // a beat has passed since the last attempt alone
 	apart    bool      // the store lacks decisions that were made alone
 	standing Standing
 }
@@ -47,13 +46,23 @@ func (s *storing) postpones(msg message) bool {
 	return true
 }
 
-// panicked gives up a write whose beginning panicked; one that began goes on.
-func (s *storing) panicked(lost message) {
+// panicked makes good what a panic left: a write whose beginning panicked is given up, and
+// whatever became of it is met by the next one. Answers are handled again.
+func (a *queueActor) panicked(lost message) {
+	s := &a.storing
+	s.asking = false
 	switch lost.(type) {
-	case *written, *lookedUp:
-	default:
-		s.under = nil
-		s.fence.Forget()
+	case wake, owned:
+		if s.under != nil {
+			s.fence.Forget()
+			s.under = nil
+			a.busy.Add(-1)
+			a.keepAll(s.waiting)
+			s.waiting = nil
+		}
+	}
+	if s.under == nil {
+		a.cell.abandon()
 	}
 }
 
@@ -71,21 +80,29 @@ func (a *queueActor) decidesHere() bool {
 	return true
 }
 
-// follow takes over the newest message that came by.
+// follow takes over the newest message that came by. One that cannot be read is not known after
+// that: a write here does not go over it, but is refused and looks it up.
 func (a *queueActor) follow() {
-	known := a.storing.fence.Last()
-	if m := a.heard.Load(); m != nil && a.storing.fence.Heard(m.Sequence) {
-		_ = a.adopt(m, known) // a message that cannot be read is met again, and told, when this process writes
+	s := &a.storing
+	m := a.heard.Load()
+	if m == nil || s.fence.Busy() || m.Sequence <= s.fence.Last() {
+		return
 	}
+	left, err := a.read(m)
+	if err != nil {
+		a.system.complain.Warn("a decision of another process cannot be taken over", a.device.name, a.name, "sequence", m.Sequence, "error", err)
+		return
+	}
+	a.adopt(m, left)
+	s.fence.Heard(m.Sequence)
 }
 
 // write has the store take a decision. Without the store a local engine launches by it all the same.
 func (a *queueActor) write(d *decision, v *view) {
-	if a.storing.alone && !a.storing.retry {
+	if a.storing.alone {
 		a.holdAlone(d, v)
 		return
 	}
-	a.storing.retry = false
 	id := telemetry.NewIncarnation()
 	r := a.recommendation(d)
 	r.Changed, r.Fenced = d.changed, true
@@ -155,9 +172,12 @@ func (a *queueActor) onWritten(m *written) {
 	}
 }
 
-// lookUp asks for the queue's last message.
+// lookUp asks for the queue's last message: to clear up a doubt, or, alone, to join again.
 func (a *queueActor) lookUp() {
-	id := a.storing.under.id
+	id := uint64(0)
+	if u := a.storing.under; u != nil {
+		id = u.id
+	}
 	a.storing.asking = true
 	a.system.cfg.Store.Last(a.device.name, a.name, func(last *telemetry.Stored, err error) {
 		a.post(&lookedUp{id, last, err})
@@ -165,44 +185,48 @@ func (a *queueActor) lookUp() {
 }
 
 // onLookedUp clears up a doubt: the decision holds, or what another message left is taken over.
+// A process that was alone goes on from the message, if it does not lack what is known here.
 func (a *queueActor) onLookedUp(m *lookedUp) {
 	s := &a.storing
-	if s.under == nil || s.under.id != m.id || !s.asking {
-		return
+	if u := s.under; u == nil && (m.id != 0 || !s.alone) || u != nil && u.id != m.id {
+		return // an answer to a question that is no longer asked
 	}
 	s.asking = false
-	last, err := m.last, m.err
-	var theirs *decisionlog.Decided
-	if err == nil && last != nil {
-		if theirs, err = decisionlog.DecodeDecided(last.Recommendation.Decided); err != nil && !errors.Is(err, decisionlog.ErrNewer) {
-			a.system.complain.Warn("the last decision in the store is damaged; this process goes on from what it knows", a.device.name, a.name, "sequence", last.Sequence, "error", err)
-			a.number, s.apart, err = max(a.number, last.Recommendation.Decision), true, nil
+	left, err := (*inheritance)(nil), m.err
+	if err == nil && m.last != nil {
+		left, err = a.read(m.last)
+	}
+	if m.err != nil || errors.Is(err, decisionlog.ErrNewer) {
+		a.system.complain.Warn("it is not known which decision of the queue is the last", a.device.name, a.name, "error", err)
+		if s.under != nil {
+			a.away(err.Error())
+		}
+		return
+	}
+	mine := left != nil && s.under != nil && uint64(left.decided.Write) == s.under.id
+	var sequence, id uint64
+	switch {
+	case m.last == nil:
+		s.apart = s.apart || a.number > 0
+	case err != nil:
+		a.system.complain.Warn("the last decision in the store is damaged; this process goes on from what it knows", a.device.name, a.name, "sequence", m.last.Sequence, "error", err)
+		sequence, s.apart = m.last.Sequence, true
+		a.number = max(a.number, m.last.Recommendation.Decision)
+	default:
+		sequence, id = m.last.Sequence, uint64(left.decided.Write)
+		if !mine {
+			a.adopt(m.last, left) // before it counts as known: a panic here leaves it unknown
 		}
 	}
-	s.alone = s.alone && err != nil
+	s.fence.Read(sequence, id)
 	switch {
-	case err != nil:
-		a.system.complain.Warn("it is not known which decision of the queue is the last", a.device.name, a.name, "error", err)
-		a.away(err.Error())
-	case theirs == nil:
-		sequence := uint64(0)
-		if last != nil {
-			sequence = last.Sequence
-		}
-		s.apart = s.apart || a.number > 0
-		s.fence.Read(sequence, 0)
-		a.overtaken(nil)
+	case mine:
+		a.accepted()
+	case s.under != nil:
+		a.overtaken(left)
 	default:
-		known := s.fence.Last()
-		if s.fence.Read(last.Sequence, uint64(theirs.Write)) {
-			a.accepted()
-			return
-		}
-		if err := a.adopt(last, known); err != nil {
-			a.system.complain.Warn("the last decision in the store is damaged; this process goes on from what it knows", a.device.name, a.name, "sequence", last.Sequence, "error", err)
-			a.number, s.apart = max(a.number, theirs.Entry.Decision), true
-		}
-		a.overtaken(theirs)
+		s.alone = false
+		a.dispatch(a.cell.requestDecision()) // the store gets what was decided alone
 	}
 }
 
@@ -222,10 +246,10 @@ func (a *queueActor) accepted() {
 
 // overtaken ends a write that does not hold, because of another one that may be known. What that
 // one has not seen is decided on now.
-func (a *queueActor) overtaken(theirs *decisionlog.Decided) {
+func (a *queueActor) overtaken(by *inheritance) {
 	v := &a.storing.under.view
 	a.endWrite()
-	if theirs != nil && len(v.replies) == 0 && v.records.Incarnation == uint64(theirs.Entry.Records.Incarnation) && v.records.Last <= theirs.Entry.Records.Last {
+	if by != nil && len(v.replies) == 0 && v.records.Incarnation == uint64(by.decided.Entry.Records.Incarnation) && v.records.Last <= by.decided.Entry.Records.Last {
 		a.cell.drop()
 	} else {
 		a.cell.abandon()
@@ -264,11 +288,12 @@ func (a *queueActor) endWrite() {
 	s := &a.storing
 	s.under, s.asking = nil, false
 	a.busy.Add(-1)
-	waiting := s.waiting
-	s.waiting = nil
-	for _, m := range waiting {
+	for len(s.waiting) > 0 {
+		m := s.waiting[0]
+		s.waiting = s.waiting[1:]
 		a.receive(m)
 	}
+	s.waiting = nil
 	a.follow()
 }
 
@@ -277,10 +302,10 @@ func (a *queueActor) tryAgain() {
 	s := &a.storing
 	switch {
 	case a.system.cfg.Store == nil:
-	case s.under != nil && s.fence.Reading() && !s.asking:
+	case s.asking:
+	case s.under != nil && s.fence.Reading(), s.under == nil && s.alone:
 		a.lookUp()
 	case s.under == nil:
-		s.retry = true
 		a.dispatch(a.cell.lostWakes() & wakeDecision)
 	}
 }
@@ -302,43 +327,34 @@ func (f *family) repeated() *decision {
 	return f.newestTold()
 }
 
-// adopt takes over what another message left: what decides next, and what is launched. known is
-// the sequence of the message whose state this process had.
-func (a *queueActor) adopt(m *telemetry.Stored, known uint64) error {
-	theirs, err := decisionlog.DecodeDecided(m.Recommendation.Decided)
-	if err != nil {
-		return err
-	}
-	left, said, err := decodeMemory(theirs.Memory)
-	if err != nil {
-		return err
-	}
-	number := theirs.Entry.Decision
+// adopt takes over what another message left: what decides next, and what is launched.
+func (a *queueActor) adopt(m *telemetry.Stored, left *inheritance) {
+	number, known := left.decided.Entry.Decision, a.storing.fence.Last()
 	switch {
 	case m.Sequence == known:
-		return nil // it is what this process went on from
+		return // it is what this process went on from
 	case m.Sequence < known && number <= a.number:
 		a.storing.apart = true // a stream that was restored: it lacks what is known here
-		return nil
+		return
 	}
 	a.storing.apart = a.storing.apart && a.number > number // numbers that were used alone are not used again
 	a.number = max(number, a.number)
-	a.topology.Hysteresis, a.policy.Hysteresis, a.recent = left.Topology, left.Plan, left.Recent
-	if left.Tuned != nil && a.suggested.Load() == nil {
-		view := left.Tuned.View()
+	a.topology.Hysteresis, a.policy.Hysteresis, a.recent = left.memory.Topology, left.memory.Plan, left.memory.Recent
+	if left.memory.Tuned != nil && a.suggested.Load() == nil {
+		view := left.memory.Tuned.View()
 		a.suggested.Store(&view)
 	}
 	if !a.device.view.Load().local {
-		a.device.recall(&left.Device)
+		a.device.recall(&left.memory.Device)
 	}
-	d := decisionOf(m, theirs, &left)
+	d := left.decision(m)
 	a.stored.Store(d)
 	a.show(d)
-	a.dispatch(a.cell.recall(&left.Cell, &said, time.Now()))
+	a.dispatch(a.cell.recall(&left.memory.Cell, &left.said, time.Now()))
+	a.settleAnew(&left.memory.Cell)
 	if w := a.device.worker.Load(); w != nil {
 		a.system.shell.send(w.self, planned{})
 	}
-	return nil
 }
 
 // Standing is how a queue's decisions count.

@@ -313,6 +313,7 @@ func TestAMessageOfANewerVersionIsNotFollowed(t *testing.T) {
 			store.queues["gpu1.q"] = []*telemetry.Stored{{Sequence: 4, Recommendation: telemetry.Recommendation{Decision: 9, Decided: []byte(`{"format":2,"node":"1","write":"1"}`)}}}
 			s := process(t, store, 99, nil)
 			defer s.Close()
+			store.boot(t, s)
 			want := StandsInDoubt
 			if local {
 				want = StandsAlone

@@ -141,7 +141,6 @@ type course struct {
 	seq      uint64
 	launches uint64
 	requeues uint64
-	reported []uint64 // decisions whose launches have been reported
 }
 
 // step hands systems one record, and says whether it asks for a decision.

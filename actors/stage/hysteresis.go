@@ -52,6 +52,11 @@ func (m *Hysteresis[T]) Settle(decision uint64, ok bool, state T) (reverted bool
 	return false
 }
 
+// Within says that nothing in it comes from a decision after a certain one.
+func (m *Hysteresis[T]) Within(decision uint64) bool {
+	return max(m.Issued.Decision, m.Committed.Decision, m.Newest, m.Taken) <= decision
+}
+
 // MaxRecent is how many runs of decisions of a remote worker's queue are remembered.
 const MaxRecent = 128
 

@@ -1,0 +1,191 @@
+package actors
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ringmaster/telemetry"
+	"ringmaster/telemetry/decisionlog"
+)
+
+// aMessage is the last message of a course of decisions.
+func aMessage(t testing.TB) *telemetry.Stored {
+	store := newMemoryStore()
+	cfg := DefaultConfig()
+	cfg.Incarnation, cfg.Store = 99, store
+	s, err := New(cfg, newCountingPublisher())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	stored := make(chan *telemetry.Stored, 16)
+	store.listener = func(_, _ string, m *telemetry.Stored) { stored <- m }
+	for _, r := range []*telemetry.Record{queueRecord(7, 1, 500), graphRecord(7, 2, 10_000), queueRecord(7, 3, 900)} {
+		if err := s.Ingest("gpu1", "q", r, time.Now(), ""); err != nil {
+			t.Fatal(err)
+		}
+		<-stored
+	}
+	return store.queues["gpu1.q"][2]
+}
+
+// reader is a queue that reads messages.
+func reader(t testing.TB) *family {
+	cfg := DefaultConfig()
+	cfg.Incarnation = 100
+	s, err := New(cfg, newCountingPublisher())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if err := s.introduce("gpu1", "q"); err != nil {
+		t.Fatal(err)
+	}
+	return s.roster[0]
+}
+
+// changed returns a message with what its text is to have in place of, or beside, what it has.
+func changed(t testing.TB, m *telemetry.Stored, change string) *telemetry.Stored {
+	t.Helper()
+	var text, patch map[string]any
+	if err := errors.Join(json.Unmarshal(m.Recommendation.Decided, &text), json.Unmarshal([]byte(change), &patch)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(merged(map[string]any(text), map[string]any(patch)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *m
+	other.Recommendation.Decided = b
+	return &other
+}
+
+// merged lays one tree over another.
+func merged(under, over any) any {
+	u, ok := under.(map[string]any)
+	o, both := over.(map[string]any)
+	if !ok || !both {
+		return over
+	}
+	for key, value := range o {
+		u[key] = merged(u[key], value)
+	}
+	return u
+}
+
+func TestWhatNoProcessCanHaveWrittenIsRefused(t *testing.T) {
+	m, f := aMessage(t), reader(t)
+	if _, err := f.read(m); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]string{
+		"another queue":           `{"entry":{"queue":"r"}}`,
+		"another worker":          `{"entry":{"worker":"gpu2"}}`,
+		"another decision":        `{"entry":{"decision":4}}`,
+		"more reasons than fit":   `{"entry":{"plan":{"reason_count":10}}}`,
+		"too many in flight":      `{"entry":{"plan":{"in_flight":200}}}`,
+		"no memory":               `{"memory":7}`,
+		"a stage ahead":           `{"memory":{"topology":{"newest":4}}}`,
+		"a commit ahead":          `{"memory":{"plan":{"committed":{"decision":9}}}}`,
+		"runs that overlap":       `{"memory":{"recent":[{"first":1,"last":2},{"first":2,"last":3}]}}`,
+		"a run that ends early":   `{"memory":{"recent":[{"first":2,"last":1}]}}`,
+		"a run ahead":             `{"memory":{"recent":[{"first":1,"last":4}]}}`,
+		"more launches":           `{"memory":{"cell":{"outcomes":[` + numbered(maxOutcomes+1, `{"seq":%d}`) + `]}}}`,
+		"a topology of no kind":   `{"memory":{"topology":{"issued":{"state":{"topology":"x"}}}}}`,
+		"costs of no kind":        `{"memory":{"cell":{"history":{"wave":9}}}}`,
+		"records that are broken": `{"memory":{"cell":{"said":"kkk="}}}`,
+	} {
+		if left, err := f.read(changed(t, m, change)); err == nil {
+			t.Errorf("%s: %+v", name, left.memory)
+		}
+	}
+	m.Recommendation.Decision = 100
+	for n, fits := range map[int]bool{carriedRuns: true, carriedRuns + 1: false} {
+		runs := changed(t, m, `{"entry":{"decision":100},"memory":{"recent":[`+numbered(n, `{"first":%d,"last":%[1]d}`)+`]}}`)
+		if _, err := f.read(runs); (err == nil) != fits {
+			t.Errorf("%d runs of decisions: %v", n, err)
+		}
+	}
+}
+
+// numbered is one to n, each in a text.
+func numbered(n int, text string) string {
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = fmt.Sprintf(text, i+1)
+	}
+	return strings.Join(parts, ",")
+}
+
+// What one process writes is what another reads, and writes again.
+func TestMemoryIsCarriedWhole(t *testing.T) {
+	m, f := aMessage(t), reader(t)
+	left, err := f.read(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := json.Marshal(&left.memory)
+	if err != nil || string(again) != string(left.decided.Memory) {
+		t.Errorf("%v\n%s\n%s", err, again, left.decided.Memory)
+	}
+	if n := len(m.Recommendation.Decided); n > 4<<10 {
+		t.Errorf("a message of %d bytes", n)
+	}
+}
+
+// A message that is damaged is written over, by the next number.
+func TestADamagedMessageIsWrittenOver(t *testing.T) {
+	for name, change := range map[string]string{"memory": `{"memory":7}`, "decision": `{"entry":{"decision":2}}`, "all": ""} {
+		m := aMessage(t)
+		broken := &telemetry.Stored{Sequence: 3, Recommendation: m.Recommendation}
+		if broken.Recommendation.Decided = []byte("{"); change != "" {
+			broken = changed(t, m, change)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			store := newMemoryStore()
+			store.sequence, store.queues["gpu1.q"] = 3, []*telemetry.Stored{broken}
+			s := process(t, store, 100, nil)
+			defer s.Close()
+			store.boot(t, s)
+			announce(t, s, 1)
+			if err := s.Ingest("gpu1", "q", queueLength(9), time.Now(), ""); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			all := store.queues["gpu1.q"]
+			if len(all) != 2 {
+				t.Fatalf("%s: %d messages", name, len(all))
+			}
+			d, err := decisionlog.DecodeDecided(all[1].Recommendation.Decided)
+			if err != nil || d.Entry.Decision != 4 || !d.Rejoined || d.Previous != 3 {
+				t.Errorf("%s: %+v, %v", name, d, err)
+			}
+		})
+	}
+}
+
+func FuzzMessageOfTheStore(f *testing.F) {
+	m, q := aMessage(f), reader(f)
+	f.Add([]byte(m.Recommendation.Decided))
+	f.Add([]byte(changed(f, m, `{"memory":{"recent":[{"first":1,"last":2}]}}`).Recommendation.Decided))
+	now := time.Now()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		stored := *m
+		stored.Recommendation.Decided = b
+		left, err := q.read(&stored)
+		if err != nil {
+			return
+		}
+		if len(left.memory.Recent) > carriedRuns {
+			t.Fatalf("%d runs", len(left.memory.Recent))
+		}
+		q.recommendation(left.decision(&stored))
+		var c cell
+		c.recall(&left.memory.Cell, &left.said, now)
+	})
+}
