@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/telemetry"
@@ -66,7 +67,18 @@ type Stats struct {
 	DeadLetters    uint64            `json:"dead_letters"`    // messages to actors that were gone
 	Restarts       uint64            `json:"restarts"`        // actors restarted after a panic
 	Exploring      Exploring         `json:"exploring"`
+	Standing       map[string]int    `json:"standing,omitempty"` // with a store: queues, by how their decisions count
+	Unstored       []Unstored        `json:"unstored,omitempty"` // at most maxUnstored of them, the longest first
 }
+
+// Unstored is a queue whose decisions are not stored.
+type Unstored struct {
+	Worker string `json:"worker"`
+	Queue  string `json:"queue"`
+	Standing
+}
+
+const maxUnstored = 32
 
 // Exploring says what tuners try out, over all queues.
 type Exploring struct {
@@ -98,6 +110,7 @@ type QueueStatus struct {
 	Counts
 	SlotsPending uint64 // submitted and not finished
 	Stopped      bool   // rests after repeated panics; the recommendation's Error says so
+	Standing     Standing
 }
 
 // Stats returns the counts of all queues.
@@ -116,8 +129,28 @@ func (s *System) Stats() Stats {
 		out.Counts.add(f.cell.totals())
 		out.Exploring.add(f.exploring.Load())
 		out.SlotsPending += uint64(f.pending.Load())
+		out.stands(f)
 	}
+	slices.SortFunc(out.Unstored, func(a, b Unstored) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Queue, b.Queue))
+	})
+	out.Unstored = out.Unstored[:min(len(out.Unstored), maxUnstored)]
 	return out
+}
+
+// stands counts how a queue's decisions count.
+func (s *Stats) stands(f *family) {
+	now := f.standing.Load()
+	if now == nil {
+		return
+	}
+	if s.Standing == nil {
+		s.Standing = make(map[string]int)
+	}
+	s.Standing[now.State]++
+	if now.State == StandsInDoubt || now.State == StandsAlone {
+		s.Unstored = append(s.Unstored, Unstored{f.device.name, f.name, *now})
+	}
 }
 
 // Queues returns the known queues, ordered by worker and queue.
@@ -134,12 +167,46 @@ func (s *System) Queues() []QueueStatus {
 		if r := f.latest.Load(); r != nil {
 			row.Decided, row.Recommendation = true, *f.recommendation(r)
 		}
+		if now := f.standing.Load(); now != nil {
+			row.Standing = *now
+		}
 		rows = append(rows, row)
 	}
 	slices.SortFunc(rows, func(a, b QueueStatus) int {
 		return cmp.Or(cmp.Compare(a.Worker, b.Worker), cmp.Compare(a.Queue, b.Queue))
 	})
 	return rows
+}
+
+// Standing is how a queue's decisions count.
+type Standing struct {
+	State string    `json:"state"`        // one of the Stands words, "" before the first decision or without a store
+	Why   string    `json:"why,omitzero"` // empty where nothing is wrong
+	Since time.Time `json:"since"`        // of the state
+}
+
+// How a queue's decisions count.
+const (
+	StandsStored  = "stored"   // they hold when the store has them
+	StandsBy      = "standby"  // another process decides
+	StandsInDoubt = "in doubt" // the store does not say what it has
+	StandsAlone   = "alone"    // the store is away, and a local engine goes on by decisions that it lacks
+)
+
+// stand notes how decisions count from now on.
+func (a *queueActor) stand(state, why string) {
+	if now := &a.storing.standing; now.State != state || now.Why != why {
+		since := now.Since
+		if now.State != state {
+			since = time.Now()
+		}
+		*now = Standing{State: state, Why: why, Since: since}
+		shown := *now
+		a.standing.Store(&shown)
+		if state == StandsAlone || state == StandsInDoubt {
+			a.system.complain.Warn("decisions are not stored: "+state, a.device.name, a.name, "reason", why)
+		}
+	}
 }
 
 // refuse counts a record that was refused, and logs it.

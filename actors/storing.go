@@ -159,14 +159,14 @@ func (a *queueActor) onWritten(m *written) {
 		a.accepted()
 	case telemetry.WrittenAway:
 		s.fence.Forget()
-		a.away("the store of decisions is away")
+		a.away("the stream of decisions is away")
 	default:
 		s.fence.Doubt()
 		if m.how == telemetry.WrittenRefused {
 			a.cell.count(func(n *Counts) { n.DecisionsRefused++ })
 		} else {
 			a.cell.count(func(n *Counts) { n.DecisionsDoubted++ })
-			a.stand(StandsInDoubt, "the store did not answer")
+			a.stand(StandsInDoubt, "the stream of decisions did not answer")
 		}
 		a.lookUp()
 	}
@@ -209,7 +209,7 @@ func (a *queueActor) onLookedUp(m *lookedUp) {
 	case m.last == nil:
 		s.apart = s.apart || a.number > 0
 	case err != nil:
-		a.system.complain.Warn("the last decision in the store is damaged; this process goes on from what it knows", a.device.name, a.name, "sequence", m.last.Sequence, "error", err)
+		a.system.complain.Warn("the last decision in the stream is damaged; this process goes on from what it knows", a.device.name, a.name, "sequence", m.last.Sequence, "error", err)
 		sequence, s.apart = m.last.Sequence, true
 		a.number = max(a.number, m.last.Recommendation.Decision)
 	default:
@@ -354,36 +354,5 @@ func (a *queueActor) adopt(m *telemetry.Stored, left *inheritance) {
 	a.settleAnew(&left.memory.Cell)
 	if w := a.device.worker.Load(); w != nil {
 		a.system.shell.send(w.self, planned{})
-	}
-}
-
-// Standing is how a queue's decisions count.
-type Standing struct {
-	State string    // one of the Stands words, "" before the first decision or without a store
-	Why   string    // empty where nothing is wrong
-	Since time.Time // of the state
-}
-
-// How a queue's decisions count.
-const (
-	StandsStored  = "stored"   // they hold when the store has them
-	StandsBy      = "standby"  // another process decides
-	StandsInDoubt = "in doubt" // the store does not say what it has
-	StandsAlone   = "alone"    // the store is away, and a local engine goes on by decisions that it lacks
-)
-
-// stand notes how decisions count from now on.
-func (a *queueActor) stand(state, why string) {
-	if now := &a.storing.standing; now.State != state || now.Why != why {
-		since := now.Since
-		if now.State != state {
-			since = time.Now()
-		}
-		*now = Standing{State: state, Why: why, Since: since}
-		shown := *now
-		a.standing.Store(&shown)
-		if state == StandsAlone || state == StandsInDoubt {
-			a.system.complain.Warn("decisions are not stored: "+state, a.device.name, a.name, "reason", why)
-		}
 	}
 }

@@ -221,6 +221,9 @@ func TestALocalEngineGoesOnAloneAndJoinsAgain(t *testing.T) {
 			if told, _ := s.Latest("gpu1", "q"); told.Decision != 5 || f.latest.Load().Decision != 25 || f.standing.Load().State != StandsAlone {
 				t.Errorf("told %d, launched by %d, %+v", told.Decision, f.latest.Load().Decision, f.standing.Load())
 			}
+			if n := s.Stats(); n.Standing[StandsAlone] != 1 || len(n.Unstored) != 1 || n.Unstored[0].Queue != "q" || n.Unstored[0].Why == "" || n.DecisionsAlone != 20 {
+				t.Errorf("%v, %+v, %d alone", n.Standing, n.Unstored, n.DecisionsAlone)
+			}
 			away(false)
 			if another {
 				other := process(t, store, 100, nil)
@@ -244,6 +247,9 @@ func TestALocalEngineGoesOnAloneAndJoinsAgain(t *testing.T) {
 			}
 			if rejoined != 1 {
 				t.Errorf("another %t: %d messages rejoin", another, rejoined)
+			}
+			if n := s.Stats(); n.Standing[StandsStored] != 1 || len(n.Standing) != 1 || len(n.Unstored) != 0 {
+				t.Errorf("%v, %+v", n.Standing, n.Unstored)
 			}
 		})
 	}
