@@ -18,18 +18,23 @@ import (
 type ResponderStats struct {
 	Served  uint64 `json:"served"`  // carried out and answered
 	Refused uint64 `json:"refused"` // answered with an error
-	Dropped uint64 `json:"dropped"` // lost because too many came at once; their senders time out
+	Dropped uint64 `json:"dropped"` // not answered because too many came at once; their senders time out
 }
 
 // waiting bounds the requests of one kind that wait at a worker. A queue has a quarter of what the
 // others leave; above that its requests are answered with code 429.
 var waiting = fairqueue.Bounds{Items: 1024, Bytes: 64 << 20}
 
-// Bounds of what the client library keeps until handle has seen it, which never blocks for long.
+// Bounds of what the client library keeps until handle has seen it, which takes less than a microsecond for what is
+// turned away.
 const (
-	pendingRequests     = 1 << 14
-	pendingRequestBytes = 32 << 20
+	pendingRequests     = 1 << 17
+	pendingRequestBytes = 64 << 20
 )
+
+// turnedAwayPerSecond bounds the answers to requests that are turned away as they come. Whoever floods a worker would
+// otherwise have it answer instead of taking what others send.
+const turnedAwayPerSecond = 500
 
 // responder answers requests of one record on one class of a worker's subjects. What they
 // ask for is carried out by one goroutine at a time, by turns of the queues.
@@ -39,6 +44,7 @@ type responder struct {
 	limits telemetry.CheckLimits
 	carry  func(worker, queue, reply string) // the request is in record
 	pace   *rate.Limiter                     // of what is carried out; nil: none
+	away   *rate.Limiter                     // of answers to what is turned away
 
 	sub     *nats.Subscription
 	waiting *fairqueue.Queue[request]
@@ -47,7 +53,7 @@ type responder struct {
 	record  telemetry.Record
 	answer  []byte // reused by those who answer before carry returns
 
-	served, refused atomic.Uint64
+	served, refused, dropped atomic.Uint64
 }
 
 // request is a message and what its subject says.
@@ -61,7 +67,7 @@ func (s *responder) serve(c *Conn, worker, subject string) error {
 	if !telemetry.ValidToken(worker) {
 		return fmt.Errorf("%w: worker %q", ErrBadName, worker)
 	}
-	s.conn, s.waiting = c, fairqueue.New[request](waiting)
+	s.conn, s.waiting, s.away = c, fairqueue.New[request](waiting), rate.NewLimiter(turnedAwayPerSecond, turnedAwayPerSecond)
 	sub, err := c.nc.Subscribe(subject, s.handle)
 	if err == nil {
 		s.sub = sub
@@ -76,9 +82,9 @@ func (s *responder) serve(c *Conn, worker, subject string) error {
 
 // Stats returns the counts so far.
 func (s *responder) Stats() ResponderStats {
-	stats := ResponderStats{Served: s.served.Load(), Refused: s.refused.Load()}
+	stats := ResponderStats{Served: s.served.Load(), Refused: s.refused.Load(), Dropped: s.dropped.Load()}
 	if n, err := s.sub.Dropped(); err == nil {
-		stats.Dropped = uint64(n)
+		stats.Dropped += uint64(n)
 	}
 	return stats
 }
@@ -118,20 +124,29 @@ func (s *responder) handle(m *nats.Msg) {
 	}
 	_, worker, queue, err := s.conn.cfg.Subjects.Parse(m.Subject)
 	if err != nil {
-		s.refuse(m.Reply, fmt.Errorf("%w: %w", ErrRequest, err))
+		s.turnAway(m, ErrRequest, err.Error())
 		return
 	}
 	if len(m.Data) > s.limits.MaxBytes {
-		s.refuse(m.Reply, fmt.Errorf("%w: request of %d bytes, at most %d", ErrTooLarge, len(m.Data), s.limits.MaxBytes))
+		s.turnAway(m, ErrTooLarge, fmt.Sprintf("request of %d bytes, at most %d", len(m.Data), s.limits.MaxBytes))
 		return
 	}
 	wake, ok := s.waiting.Put(queue, request{m, worker, queue}, len(m.Data)+requestBytes)
 	switch {
 	case !ok:
-		s.refuse(m.Reply, fmt.Errorf("%w: those of queue %s that wait are all that it may have; ask again later", ErrTooMany, queue))
+		s.turnAway(m, ErrTooMany, "those of the queue that wait are all that it may have; ask again later")
 	case wake:
 		s.serving.Go(s.carryOutAll)
 	}
+}
+
+// turnAway refuses a request as it comes, and tells its sender why unless there are very many of them.
+func (s *responder) turnAway(m *nats.Msg, reason error, why string) {
+	if !s.away.Allow() {
+		s.dropped.Add(1)
+		return
+	}
+	s.refuse(m.Reply, fmt.Errorf("%w: %s", reason, why))
 }
 
 // requestBytes is what a request takes beside its payload, about.

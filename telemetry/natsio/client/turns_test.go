@@ -28,7 +28,7 @@ func (h *slowHeap) Read(queue string, _ uint32, _ []uint32) (epoch uint64, err e
 func (h *slowHeap) Write(string, uint32, []uint32) (uint64, error) { return 1, nil }
 
 // A request waits for one of each queue that has some, not for a flood of one queue's, and finds room
-// beside them. The flood beyond its queue's share is told to come later.
+// beside them. The flood beyond its queue's share is told to come later, as far as that is not a flood itself.
 func TestAFloodOfHeapRequestsDelaysAnotherQueuesByOne(t *testing.T) {
 	server := newServer(t)
 	heap := &slowHeap{begun: make(chan struct{}), letGo: make(chan struct{})}
@@ -46,7 +46,7 @@ func TestAFloodOfHeapRequestsDelaysAnotherQueuesByOne(t *testing.T) {
 	read := telemetry.Append(nil, telemetry.EncodingArray, telemetry.Header{Incarnation: 1, Seq: 1}, &telemetry.Heap{Count: 1})
 	ask("flood", read)
 	receive(t, heap.begun)
-	const flood = 2000
+	const flood = 600
 	for range flood {
 		ask("flood", read)
 	}
@@ -65,7 +65,7 @@ func TestAFloodOfHeapRequestsDelaysAnotherQueuesByOne(t *testing.T) {
 	if i := slices.Index(heap.order, "victim"); i != 1 && i != 2 {
 		t.Errorf("the victim's request was number %d of %d", i, len(heap.order))
 	}
-	if stats := s.Stats(); refused < flood/2 || len(heap.order)+refused != flood+2 || stats.Dropped != 0 {
+	if stats := s.Stats(); refused < flood/2 || len(heap.order)+refused != flood+2 || stats.Dropped != 0 || stats.Refused != uint64(refused)+1 {
 		t.Errorf("%d requests of %d refused and %d carried out, %+v", refused, flood+2, len(heap.order), stats)
 	}
 }
@@ -95,7 +95,7 @@ func TestAFloodOfCancellationsDelaysAnotherQueuesByOne(t *testing.T) {
 	}
 	cancel("flood", 0)
 	receive(t, begun)
-	const flood, victims = 2000, 100
+	const flood, victims = 600, 100
 	for i := range flood {
 		cancel("flood", i+1)
 	}
