@@ -96,7 +96,7 @@ var projectImports = map[string][]string{
 	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/debugview", "megakernel/calibration", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/session", "megakernel/tuner/trial",
-		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/access", "telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/poison",
+		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/access", "telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/decided", "telemetry/natsio/poison",
 		"telemetry/natsio/embedded"}, // flags of all of them become their configurations
 
 	"bench/course": {"bench/course/arrivals", "bench/course/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/worker",

@@ -15,6 +15,7 @@ import (
 	"ringmaster/megakernel/kernelcache/disk"
 	"ringmaster/megakernel/lease"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/decided"
 )
 
 // doctorCmd tries everything the runtime needs and says what is missing.
@@ -153,6 +154,13 @@ func probe(ctx context.Context, cfg natsio.Config, say func(string, ...any)) boo
 			report.URL, report.ServerName, report.ServerVersion, report.RTT.Round(time.Microsecond), report.MaxPayload)
 		say("  JetStream: %s; work stream: %s", presence(report.JetStream, "missing"), presence(report.WorkStream, "made on first use"))
 	}
+	if report.JetStream {
+		if err := decisionsStored(ctx, cfg); err != nil {
+			report.Missing = append(report.Missing, fmt.Sprintf("decisions cannot be stored, so a restart forgets them and no other process takes over: %v", err))
+		} else {
+			say("  decisions: stored in %s", decided.StreamName(cfg.Subjects))
+		}
+	}
 	if report.SmallStream != "" {
 		say("  note: %s", report.SmallStream)
 	}
@@ -160,6 +168,19 @@ func probe(ctx context.Context, cfg natsio.Config, say func(string, ...any)) boo
 		say("  missing: %s", sentence)
 	}
 	return len(report.Missing) == 0
+}
+
+// decisionsStored says why a runtime could not store its decisions.
+func decisionsStored(ctx context.Context, cfg natsio.Config) error {
+	conn, err := natsio.Connect(cfg)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.WaitState(ctx, natsio.StateConnected); err != nil {
+		return err
+	}
+	return decided.Check(ctx, conn)
 }
 
 func presence(there bool, otherwise string) string {

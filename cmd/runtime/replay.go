@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/decided"
 )
 
 // decisionLogFlags say where decisions are logged for replay.
@@ -18,6 +20,17 @@ type decisionLogFlags struct {
 
 func (f *decisionLogFlags) config() decisions.Config {
 	return decisions.Config{File: f.DecisionLog, MaxBytes: f.DecisionLogBytes, Software: version}
+}
+
+// decidedFlags bound the stream of decisions.
+type decidedFlags struct {
+	DecidedBytes    int64         `placeholder:"N" env:"RINGMASTER_DECIDED_BYTES" help:"Most bytes of the stream of decisions; the oldest go first (default: 1 GiB, or what the stream has that is there)."`
+	DecidedPerQueue int64         `placeholder:"N" env:"RINGMASTER_DECIDED_PER_QUEUE" help:"How many of its newest decisions a queue has in the stream (default: 1000, or what the stream has)."`
+	DecidedAge      time.Duration `placeholder:"TIME" env:"RINGMASTER_DECIDED_AGE" help:"How long a decision is in the stream (default: 168h, or what the stream has). A queue that is idle for longer begins anew."`
+}
+
+func (f *decidedFlags) bounds() decided.Bounds {
+	return decided.Bounds{MaxBytes: f.DecidedBytes, PerQueue: f.DecidedPerQueue, MaxAge: f.DecidedAge}
 }
 
 // replayCmd makes the decisions of a log again.

@@ -30,6 +30,7 @@ type runCmd struct {
 	glFlags
 	policyFlags
 	decisionLogFlags
+	decidedFlags
 	opcodeFlags
 	programFlags
 	leaseFlags
@@ -143,7 +144,7 @@ func (c *runCmd) claim(device *glcompute.Device, opcodes *opcodeSet, log *slog.L
 func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes *opcodeSet, limits map[string]megakernel.QueueOptions, log *slog.Logger) worker.Config {
 	cfg := worker.Config{
 		NATS: bus, Policy: c.policyFlags.config(), Name: c.Worker, Log: log, Version: version, MaxQueues: c.Queues, Rate: c.rateLimit(),
-		Decisions: c.decisionLogFlags.config(),
+		Decisions: c.decisionLogFlags.config(), Stored: c.decidedFlags.bounds(),
 	}
 	cfg.Autotuner, cfg.Memory = c.autotuneFlags.tuning(log)
 	if device == nil {

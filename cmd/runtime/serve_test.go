@@ -188,8 +188,21 @@ func TestDoctorsExitCodeSaysWhatIsMissing(t *testing.T) {
 		t.Errorf("exit code %d, %s", none.code, none.stdout)
 	}
 	bus := ringmaster(t, t.Context(), "", "doctor", "--no-gpu")
-	if bus.code != 0 || !strings.Contains(bus.stdout, "JetStream: there") {
+	if bus.code != 0 || !strings.Contains(bus.stdout, "JetStream: there") || !strings.Contains(bus.stdout, "decisions: stored in RINGMASTER_DECIDED") {
 		t.Errorf("exit code %d, %s", bus.code, bus.stdout)
+	}
+	url := serverOf(t)
+	conn, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Request("$JS.API.STREAM.CREATE.RINGMASTER_DECIDED", []byte(`{"name":"RINGMASTER_DECIDED","subjects":["x"]}`), clientPatience); err != nil {
+		t.Fatal(err)
+	}
+	other := ringmaster(t, t.Context(), "", "doctor", "--no-gpu", "--nats", url)
+	if other.code != doctorNoNATS || !strings.Contains(other.stdout, "missing: decisions cannot be stored") || !strings.Contains(other.stdout, "RINGMASTER_DECIDED is over [x]") {
+		t.Errorf("exit code %d, %s", other.code, other.stdout)
 	}
 }
 

@@ -226,10 +226,10 @@ func (c *Conn) ensureStream(ctx context.Context, want jetstream.StreamConfig) er
 	return nil
 }
 
-// OpenStream creates a stream with as many replicas as are configured, or gives one of that name, which
-// keeps its own bounds, those. The error is fits's, if there is one that it refuses, and may wrap
-// ErrNoSpace.
-func (c *Conn) OpenStream(ctx context.Context, want jetstream.StreamConfig, fits func(have *jetstream.StreamConfig) error) error {
+// OpenStream creates a stream with as many replicas as are configured. One of that name that is there is
+// handed to fit, which may give it other bounds; where the server refuses those it is complained of, and the
+// stream serves as it is. The error is fit's, of a stream that serves another purpose, or may wrap ErrNoSpace.
+func (c *Conn) OpenStream(ctx context.Context, want jetstream.StreamConfig, fit func(stream *jetstream.StreamConfig) error) error {
 	want, err := c.makeStream(ctx, want)
 	if !errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
 		return err
@@ -239,11 +239,19 @@ func (c *Conn) OpenStream(ctx context.Context, want jetstream.StreamConfig, fits
 		return fmt.Errorf("look up stream %s: %w", want.Name, err)
 	}
 	have := stream.CachedInfo().Config
-	if err := fits(&have); err != nil {
+	next := have
+	if err := fit(&next); err != nil {
 		return err
+	}
+	if has, wanted := boundWords(&have), boundWords(&next); has != wanted {
+		c.update(ctx, &have, &next, has, wanted)
 	}
 	c.replicate(ctx, &have, want.Replicas)
 	return nil
+}
+
+func boundWords(c *jetstream.StreamConfig) string {
+	return fmt.Sprintf("at most %d bytes, %d messages of a subject, for %v", c.MaxBytes, c.MaxMsgsPerSubject, c.MaxAge)
 }
 
 // bound gives a stream of an earlier version its bounds for each queue. The server would remove

@@ -41,7 +41,7 @@ func newFleet(t *testing.T, nodes int, cfg policy.Config) *fleet {
 		}
 		t.Cleanup(f.conn.Close)
 		keep := decided.DefaultConfig()
-		keep.Policy, keep.PolicyText, keep.MaxBytes = decisionlog.ConfigName(&cfg), decisionlog.ConfigText(&cfg), 64<<20
+		keep.Policy, keep.PolicyText = decisionlog.ConfigName(&cfg), decisionlog.ConfigText(&cfg)
 		store, err := decided.Open(f.conn, keep)
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"ringmaster/megakernel/tuner/session"
 	"ringmaster/ring"
 	"ringmaster/telemetry/natsio"
+	"ringmaster/telemetry/natsio/decided"
 )
 
 // Device is an open GL device.
@@ -46,6 +47,7 @@ type Config struct {
 	Memory    *tuned.Memory
 
 	Decisions decisions.Config // where they are logged
+	Stored    decided.Bounds   // of the stream that has them
 
 	Device Device // nil: the node decides only, for all workers that nobody else decides for. It is closed with the node
 	// ExecuteOnly has other processes decide for the worker, and the node itself only while there is none.

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -75,15 +74,14 @@ func (n *Node) openStream(ctx context.Context, cfg *Config, actorCfg *actors.Con
 		return ctx.Err()
 	}
 	n.unstored = nil // what else is wrong passes, or is told by the store
-	text, err := json.Marshal(&cfg.Policy)
-	if err != nil {
-		return fmt.Errorf("policy: %w", err)
-	}
 	store := decided.DefaultConfig()
-	store.Policy, store.PolicyText, store.Log = decisionlog.ConfigName(&cfg.Policy), text, cfg.Log
-	if n.stream, err = decided.Open(n.conn, store); err != nil {
+	store.Bounds = cfg.Stored
+	store.Policy, store.PolicyText, store.Log = decisionlog.ConfigName(&cfg.Policy), decisionlog.ConfigText(&cfg.Policy), cfg.Log
+	stream, err := decided.Open(n.conn, store)
+	if err != nil {
 		return err
 	}
+	n.stream = stream
 	actorCfg.Store = n.stream
 	if !within(ctx, n.stream.Ready()) {
 		cfg.Log.Warn("the stream of decisions is not there yet; decisions are not stored before it is", "reason", n.stream.Stats().Problem)

@@ -78,7 +78,7 @@ func (f *Follower) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := f.follow(ctx, connected)
-		if err != nil && f.conn.NATS().IsConnected() && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		if err != nil && ctx.Err() == nil && f.conn.NATS().IsConnected() && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			f.complaints.Say(slog.LevelInfo, "nats: decisions of others are read again from the newest", "", "", "error", err)
 		}
 		if pause = min(2*pause, retryMax); time.Since(began) > retryMax {

@@ -103,11 +103,13 @@ type node struct {
 	log  lines
 }
 
-func newNode(t testing.TB, url string) *node {
+func newNode(t testing.TB, url string) *node { return newBoundedNode(t, url, Bounds{}) }
+
+func newBoundedNode(t testing.TB, url string, bounds Bounds) *node {
 	t.Helper()
 	n := &node{conn: dial(t, url)}
 	cfg := DefaultConfig()
-	cfg.Policy, cfg.PolicyText, cfg.MaxBytes = "p1", []byte(`{"a":1}`), 64<<20
+	cfg.Policy, cfg.PolicyText, cfg.Bounds = "p1", []byte(`{"a":1}`), bounds
 	cfg.Log, n.log = newLog()
 	var err error
 	n.Store, err = Open(n.conn, cfg)

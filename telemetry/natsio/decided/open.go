@@ -52,8 +52,14 @@ func (s *Store) open(ctx context.Context) (jetstream.Stream, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookup)
 	defer cancel()
-	want := streamConfig(s.conn.Subjects(), &s.cfg)
-	if err := s.conn.OpenStream(ctx, want, func(have *jetstream.StreamConfig) error { return fits(&want, have) }); noJetStream(err) {
+	want := streamConfig(s.conn.Subjects(), s.cfg.Bounds)
+	if err := s.conn.OpenStream(ctx, want, func(stream *jetstream.StreamConfig) error {
+		if err := fits(&want, stream); err != nil {
+			return err
+		}
+		s.cfg.Bounds.on(stream)
+		return nil
+	}); noJetStream(err) {
 		return nil, fmt.Errorf("%w: %w; start the server with -js, or enable it for the account", ErrNoJetStream, err)
 	} else if err != nil {
 		return nil, err

@@ -37,16 +37,15 @@ type Config struct {
 	// PolicyText what it stands for. They are stored beside the decisions.
 	Policy     string
 	PolicyText []byte
-	// MaxBytes and PerQueue bound a stream that is made: its size, and how many decisions of each queue are
-	// kept. A stream that exists keeps its own.
-	MaxBytes, PerQueue int64
+	// Bounds are those of the stream.
+	Bounds Bounds
 	// Log receives what people should know. Not nil.
 	Log *slog.Logger
 }
 
 // DefaultConfig returns a configuration that lacks only the policy.
 func DefaultConfig() Config {
-	return Config{MaxBytes: 1 << 30, PerQueue: 1000, Log: slog.New(slog.DiscardHandler)}
+	return Config{Log: slog.New(slog.DiscardHandler)}
 }
 
 // Stats counts what became of decisions that were to be stored.
@@ -84,9 +83,11 @@ type Store struct {
 // Open begins to store decisions over a connection, which may be away. The error says what is wrong with the
 // configuration.
 func Open(conn *natsio.Conn, cfg Config) (*Store, error) {
-	if !telemetry.ValidToken(cfg.Policy) || cfg.MaxBytes < 1 || cfg.PerQueue < 1 {
-		return nil, fmt.Errorf("store of decisions: the policy's name %q is no token, or %d bytes or %d decisions of a queue are less than 1",
-			cfg.Policy, cfg.MaxBytes, cfg.PerQueue)
+	if !telemetry.ValidToken(cfg.Policy) {
+		return nil, fmt.Errorf("%w: policy %q", natsio.ErrBadName, cfg.Policy)
+	}
+	if err := cfg.Bounds.Validate(); err != nil {
+		return nil, err
 	}
 	js, err := conn.NewJetStream(jetstream.WithPublishAsyncMaxPending(maxWrites), jetstream.WithPublishAsyncTimeout(answerTime))
 	if err != nil {

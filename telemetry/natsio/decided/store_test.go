@@ -205,8 +205,7 @@ func TestASequenceThatWentBack(t *testing.T) {
 }
 
 func TestAStreamOfAnotherPurpose(t *testing.T) {
-	usual := DefaultConfig()
-	want := streamConfig(telemetry.Subjects{}, &usual)
+	want := streamConfig(telemetry.Subjects{}, usual)
 	for name, test := range map[string]struct {
 		change func(c *jetstream.StreamConfig)
 		says   string
@@ -224,6 +223,9 @@ func TestAStreamOfAnotherPurpose(t *testing.T) {
 			_, err := c.JetStream().CreateStream(testContext(t), other)
 			must(t, err)
 			n := newNode(t, c.NATS().ConnectedUrl())
+			if err := Check(testContext(t), c); !errors.Is(err, natsio.ErrStreamConflict) {
+				t.Errorf("check: %v", err)
+			}
 			if line := n.log.wait(t, "decisions are not stored"); !strings.Contains(line, "stream exists with another purpose") || !strings.Contains(line, test.says) {
 				t.Errorf("said %s", line)
 			}
@@ -239,9 +241,7 @@ func TestAStreamOfAnotherPurpose(t *testing.T) {
 // A stream that is there keeps the bounds that its operator gave it.
 func TestAStreamKeepsItsBounds(t *testing.T) {
 	c := dial(t, newServer(t).URL())
-	usual := DefaultConfig()
-	usual.PerQueue, usual.MaxBytes = 3, 1<<20
-	_, err := c.JetStream().CreateStream(testContext(t), streamConfig(c.Subjects(), &usual))
+	_, err := c.JetStream().CreateStream(testContext(t), streamConfig(c.Subjects(), Bounds{PerQueue: 3, MaxBytes: 1 << 20}))
 	must(t, err)
 	n, last := newNode(t, c.NATS().ConnectedUrl()).ready(t), uint64(0)
 	for number := uint64(1); number < 10; number++ {
@@ -255,12 +255,25 @@ func TestAStreamKeepsItsBounds(t *testing.T) {
 	if fmt.Sprint(kept) != "[7 8 9]" {
 		t.Errorf("kept %v", kept)
 	}
+	now := func() jetstream.StreamConfig {
+		s, err := c.JetStream().Stream(testContext(t), StreamName(c.Subjects()))
+		must(t, err)
+		return s.CachedInfo().Config
+	}
+	if got := now(); got.MaxMsgsPerSubject != 3 || got.MaxBytes != 1<<20 || got.MaxAge != usual.MaxAge {
+		t.Errorf("bounds that nobody has configured: %+v", got)
+	}
+	other := newBoundedNode(t, c.NATS().ConnectedUrl(), Bounds{PerQueue: 5, MaxAge: time.Hour}).ready(t)
+	if got := now(); got.MaxMsgsPerSubject != 5 || got.MaxBytes != 1<<20 || got.MaxAge != time.Hour {
+		t.Errorf("bounds that are configured: %+v", got)
+	}
+	other.stored(t, "q", last, 10)
 }
 
 func TestWhereNothingCanBeStored(t *testing.T) {
 	server := natstest.Start(t)
 	server.Kill()
-	usual := slices.Clone(server.Args)
+	args := slices.Clone(server.Args)
 	conf := t.TempDir() + "/small.conf"
 	must(t, os.WriteFile(conf, fmt.Appendf(nil, "jetstream { store_dir: %q, max_file_store: 100KB }", t.TempDir()), 0o600))
 	for name, c := range map[string]struct {
@@ -268,8 +281,8 @@ func TestWhereNothingCanBeStored(t *testing.T) {
 		says string
 		want error
 	}{
-		"without JetStream": {slices.DeleteFunc(slices.Clone(usual), func(arg string) bool { return arg == "-js" }), "no JetStream", ErrNoJetStream},
-		"no space":          {append(slices.Clone(usual[:4]), "-c", conf), "too little space", nil},
+		"without JetStream": {slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-js" }), "no JetStream", ErrNoJetStream},
+		"no space":          {append(slices.Clone(args[:4]), "-c", conf), "too little space", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Args = c.args
@@ -310,7 +323,8 @@ func TestBadWritesAndConfigurations(t *testing.T) {
 	}
 	for name, change := range map[string]func(c *Config){
 		"no policy": func(c *Config) { c.Policy = "" }, "two tokens": func(c *Config) { c.Policy = "a.b" },
-		"no bytes": func(c *Config) { c.MaxBytes = 0 }, "no messages": func(c *Config) { c.PerQueue = 0 },
+		"no bytes": func(c *Config) { c.Bounds.MaxBytes = 1 }, "no messages": func(c *Config) { c.Bounds.PerQueue = -1 },
+		"no time": func(c *Config) { c.Bounds.MaxAge = time.Second },
 	} {
 		cfg := DefaultConfig()
 		cfg.Policy = "p"

@@ -1,6 +1,7 @@
 package decided
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,20 +27,55 @@ var (
 )
 
 const (
-	// age is how long a decision is kept, if newer ones leave it room.
-	age = 7 * 24 * time.Hour
 	// maxMessage is the largest message: a recommendation with all that it may have for runtimes.
 	maxMessage = 64 << 10
 	// lookup bounds one request about the stream.
 	lookup = 2 * time.Second
 )
 
+// Bounds are how much of the past is kept. What is zero is the usual in a stream that is made, and in one that
+// exists stays as it is.
+type Bounds struct {
+	MaxBytes int64         // of the stream; at least 1 MiB
+	PerQueue int64         // newest decisions of each queue
+	MaxAge   time.Duration // of a decision
+}
+
+// usual is for a fleet whose queues take half of the bytes at 500 queues, and replays as far back as a week.
+var usual = Bounds{MaxBytes: 1 << 30, PerQueue: 1000, MaxAge: 7 * 24 * time.Hour}
+
+// minBytes and minAge have a decision stay for longer than another process needs to take over.
+const (
+	minBytes = 1 << 20
+	minAge   = time.Minute
+)
+
+func (b Bounds) or(other Bounds) Bounds {
+	return Bounds{cmp.Or(b.MaxBytes, other.MaxBytes), cmp.Or(b.PerQueue, other.PerQueue), cmp.Or(b.MaxAge, other.MaxAge)}
+}
+
+// Validate says which bounds cannot be.
+func (b Bounds) Validate() error {
+	b = b.or(usual)
+	if b.MaxBytes < minBytes || b.PerQueue < 1 || b.MaxAge < minAge {
+		return fmt.Errorf("stream of decisions: %d bytes, %d decisions of a queue, for %v: use at least %d, 1, %v", b.MaxBytes, b.PerQueue, b.MaxAge, minBytes, minAge)
+	}
+	return nil
+}
+
+// on gives a stream the bounds that are not zero.
+func (b Bounds) on(stream *jetstream.StreamConfig) {
+	b = b.or(Bounds{stream.MaxBytes, stream.MaxMsgsPerSubject, stream.MaxAge})
+	stream.MaxBytes, stream.MaxMsgsPerSubject, stream.MaxAge = b.MaxBytes, b.PerQueue, b.MaxAge
+}
+
 // StreamName returns the name of the stream.
 func StreamName(s telemetry.Subjects) string { return s.Store() + "_DECIDED" }
 
 // streamConfig is the configuration of the stream. What it leaves out is off: message headers can neither
 // replace, schedule, expire nor count anything, and only the leader answers who reads the newest message.
-func streamConfig(s telemetry.Subjects, cfg *Config) jetstream.StreamConfig {
+func streamConfig(s telemetry.Subjects, b Bounds) jetstream.StreamConfig {
+	b = b.or(usual)
 	return jetstream.StreamConfig{
 		Name:              StreamName(s),
 		Description:       "every decision, its state and what it was made from",
@@ -47,10 +83,10 @@ func streamConfig(s telemetry.Subjects, cfg *Config) jetstream.StreamConfig {
 		Retention:         jetstream.LimitsPolicy,
 		Discard:           jetstream.DiscardOld,
 		Storage:           jetstream.FileStorage,
-		MaxBytes:          cfg.MaxBytes,
-		MaxMsgsPerSubject: cfg.PerQueue,
+		MaxBytes:          b.MaxBytes,
+		MaxMsgsPerSubject: b.PerQueue,
 		MaxMsgSize:        maxMessage,
-		MaxAge:            age,
+		MaxAge:            b.MaxAge,
 		DenyDelete:        true,
 		RePublish:         &jetstream.RePublish{Source: s.Root() + ".decided.>", Destination: s.Root() + ".recommend.>"},
 	}
@@ -71,8 +107,8 @@ func fits(want, have *jetstream.StreamConfig) error {
 	return nil
 }
 
-// Check says why decisions cannot be stored over a connection: the error wraps ErrOldServer, ErrNoJetStream
-// or natsio.ErrDisconnected, or it is the server's.
+// Check says why decisions cannot be stored over a connection: the error wraps ErrOldServer, ErrNoJetStream,
+// natsio.ErrStreamConflict or natsio.ErrDisconnected, or it is the server's.
 func Check(ctx context.Context, conn *natsio.Conn) error {
 	if !conn.NATS().IsConnected() {
 		return natsio.ErrDisconnected
@@ -82,13 +118,17 @@ func Check(ctx context.Context, conn *natsio.Conn) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookup)
 	defer cancel()
-	switch _, err := conn.JetStream().Stream(ctx, StreamName(conn.Subjects())); {
+	stream, err := conn.JetStream().Stream(ctx, StreamName(conn.Subjects()))
+	switch {
 	case noJetStream(err):
 		return fmt.Errorf("%w: %w", ErrNoJetStream, err)
 	case err != nil && !errors.Is(err, jetstream.ErrStreamNotFound):
 		return fmt.Errorf("look up stream %s: %w", StreamName(conn.Subjects()), err)
+	case err != nil:
+		return nil // it is made on first use
 	}
-	return nil
+	want := streamConfig(conn.Subjects(), usual)
+	return fits(&want, &stream.CachedInfo().Config)
 }
 
 // noJetStream reports whether an answer about a stream says that there are no streams at all.
