@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/natscontext"
+	"golang.org/x/time/rate"
 
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/complaint"
@@ -30,6 +31,7 @@ type Conn struct {
 	replies []string
 
 	complaints *complaint.Log
+	moves      *rate.Limiter // to other servers
 }
 
 // Connect opens a connection and returns at once, also if no server answers:
@@ -43,7 +45,7 @@ func connect(cfg Config, extra ...nats.Option) (*Conn, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	c := &Conn{cfg: cfg, complaints: complaint.New(cfg.Logger)}
+	c := &Conn{cfg: cfg, complaints: complaint.New(cfg.Logger), moves: rate.NewLimiter(rate.Every(elsewherePause), 1)}
 	c.events.init(cfg.Logger)
 	c.reject.init(c)
 	options := append(c.options(), extra...)
@@ -169,6 +171,20 @@ func (c *Conn) WaitState(ctx context.Context, want State) error {
 			return fmt.Errorf("wait until %v: %w", want, ctx.Err())
 		}
 	}
+}
+
+// elsewherePause is the least time between two moves to another server.
+const elsewherePause = 2 * time.Second
+
+// Elsewhere has the connection go to another server, if it knows one and has not just done so.
+// It is for those who get no acknowledgements: a server that its cluster has lost answers
+// pings, takes what is published, and stores nothing.
+func (c *Conn) Elsewhere() {
+	if len(c.nc.Servers()) < 2 || !c.moves.Allow() {
+		return
+	}
+	c.cfg.Logger.Warn("nats: no acknowledgements come, going to another server", "from", c.nc.ConnectedUrlRedacted())
+	_ = c.nc.ForceReconnect() // fails only on a connection that was closed
 }
 
 // Flush returns nil once the server has everything that was published before.

@@ -171,20 +171,39 @@ func (c *Conn) Permitted(ctx context.Context, dispensable ...string) (context.Co
 	e := &c.events
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	key := e.refusedNext
-	e.refusedNext++
-	if e.refused == nil {
-		e.refused = make(map[int]func(string, error))
-	}
-	e.refused[key] = hear
+	forget := e.listen(hear)
 	for subject, err := range e.denied {
 		hear(subject, err)
 	}
 	if err := c.LoginRefused(); err != nil {
 		cancel(err)
 	}
-	return ctx, func() {
-		cancel(nil)
+	return ctx, func() { cancel(nil); forget() }
+}
+
+// Needs returns a context that ends when the server refuses a subject to this user from now
+// on. The cause then wraps ErrNotPermitted.
+func (c *Conn) Needs(ctx context.Context, subject string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	c.events.mu.Lock()
+	defer c.events.mu.Unlock()
+	forget := c.events.listen(func(refused string, err error) {
+		if refused == subject {
+			cancel(err)
+		}
+	})
+	return ctx, func() { cancel(nil); forget() }
+}
+
+// listen has refusals told until forget is called. Called with mu held.
+func (e *events) listen(hear func(subject string, err error)) (forget func()) {
+	key := e.refusedNext
+	e.refusedNext++
+	if e.refused == nil {
+		e.refused = make(map[int]func(string, error))
+	}
+	e.refused[key] = hear
+	return func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		delete(e.refused, key)

@@ -74,18 +74,14 @@ func (c *Conn) Request(ctx context.Context, subject string, body telemetry.Body,
 }
 
 // Ask sends a payload and returns the record that answers it, which is of a kind that
-// belongs on subjects of the class. The error wraps ErrNoRuntime if nobody listens, what
-// the answer says, or ctx's error.
+// belongs on subjects of the class. The error wraps ErrNoRuntime if nobody listens,
+// ErrNotPermitted, what the answer says, or ctx's error.
 func (c *Conn) Ask(ctx context.Context, subject string, payload []byte, limits telemetry.CheckLimits, class telemetry.SubjectClass) (*telemetry.Record, error) {
+	ctx, cancel := c.Needs(ctx, subject)
+	defer cancel()
 	answer, err := c.nc.RequestWithContext(ctx, subject, payload)
-	if errors.Is(err, nats.ErrNoResponders) {
-		return nil, ErrNoRuntime
-	}
-	if inbox := c.Inbox(); errors.Is(err, context.DeadlineExceeded) && inbox != usualInbox {
-		return nil, fmt.Errorf("%w; inboxes here begin with %s, which a runtime answers only if it was started with --reply-prefix %s", err, inbox, inbox)
-	}
 	if err != nil {
-		return nil, err
+		return nil, c.unanswered(context.Cause(ctx), err)
 	}
 	if err := AnswerError(class, answer); err != nil {
 		return nil, err
@@ -96,6 +92,23 @@ func (c *Conn) Ask(ctx context.Context, subject string, payload []byte, limits t
 		return nil, err
 	}
 	return r, nil
+}
+
+// unanswered is why there is no answer to a request, of the client library's error and the cause of
+// the context's end.
+func (c *Conn) unanswered(cause, err error) error {
+	inbox := c.Inbox()
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return ErrNoRuntime
+	case errors.Is(cause, ErrNotPermitted):
+		return cause
+	case errors.Is(err, nats.ErrConnectionClosed) && !c.nc.IsClosed(): // it goes to another server
+		return ErrUnconfirmed
+	case errors.Is(err, context.DeadlineExceeded) && !strings.HasPrefix(inbox+".", usualInbox+"."):
+		return fmt.Errorf("%w; inboxes here begin with %s, which a runtime answers only if it was started with --reply-prefix %s", err, inbox, inbox)
+	}
+	return err
 }
 
 // AnswerError is the error that an answer without a record carries, to a request of a

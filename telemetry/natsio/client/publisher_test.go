@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
 	"ringmaster/telemetry"
@@ -247,17 +246,7 @@ func TestNewestRecordSurvivesALostServer(t *testing.T) {
 }
 
 func TestPublisherAndSubscriberAreToldWhatTheServerDoesNotPermit(t *testing.T) {
-	subjects := func(s ...string) *natsserver.SubjectPermission { return &natsserver.SubjectPermission{Allow: s} }
-	srv, err := natsserver.NewServer(&natsserver.Options{Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoLog: true, NoSigs: true, Users: []*natsserver.User{{
-		Username: "w", Password: "w", Permissions: &natsserver.Permissions{Publish: subjects("ringmaster.v1.telemetry.gpu0.>"), Subscribe: subjects("_INBOX.>")},
-	}}})
-	must(t, err)
-	srv.Start()
-	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
-	if !srv.ReadyForConnections(patience) {
-		t.Fatal("not ready")
-	}
-	c := dial(t, strings.Replace(srv.ClientURL(), "//", "//w:w@", 1))
+	c := dial(t, permitting(t, "ringmaster.v1.telemetry.gpu0.>"))
 	allowed, denied := openPublisher(t, c, PublisherConfig{}), openPublisher(t, c, PublisherConfig{})
 	must(t, allowed.ReportQueue("gpu0", "a", length(1)))
 	must(t, allowed.Flush(testContext(t)))

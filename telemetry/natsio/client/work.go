@@ -27,17 +27,17 @@ var ownRetries = jetstream.WithRetryAttempts(0)
 // runs counted. h.Incarnation and h.Seq name the publisher and count its batches from 1, for
 // logs; h.SentNs, Unix nanoseconds, comes back in the done record.
 //
-// Whatever fails on the way is tried again with the same id until ctx ends. The stream
-// drops an id that it has seen in the last two minutes, so that is harmless; duplicate
-// says that it has had the batch from this incarnation. A batch that another program
-// submitted under the same name does not run again: its done record comes a second time,
-// with the work_sent_ns of the first.
+// Whatever fails on the way is tried again with the same id until ctx ends, on another server if
+// one is known and the stream has not answered for 3 s. The stream drops an id that it has seen
+// in the last two minutes, so that is harmless; duplicate says that it has had the batch from
+// this incarnation. A batch that another program submitted under the same name does not run
+// again: its done record comes a second time, with the work_sent_ns of the first.
 //
-// The error wraps natsio.ErrBadName or ErrTooLarge, for a batch that nobody would take; what
-// the stream answered, for example natsio.ErrStreamFull; or ctx's error with the last one seen,
-// which is natsio.ErrNoRuntime if there is no stream, and natsio.ErrQueueFull if
-// natsio.MaxQueueBatches of the queue are stored and the worker does none: until then the
-// call waits for room. After ctx's error the batch may have been stored.
+// The error wraps natsio.ErrBadName or ErrTooLarge, for a batch that nobody would take;
+// natsio.ErrNotPermitted; what the stream answered, for example natsio.ErrStreamFull; or ctx's
+// error with the last one seen, which is natsio.ErrNoRuntime if there is no stream, and
+// natsio.ErrQueueFull if natsio.MaxQueueBatches of the queue are stored and the worker does
+// none: until then the call waits for room. After ctx's error the batch may have been stored.
 func PublishWork(ctx context.Context, conn *natsio.Conn, worker, queue string, h telemetry.Header,
 	w *telemetry.Work) (duplicate bool, err error) {
 	m, err := workMessage(conn, worker, queue, h, w)
@@ -90,7 +90,7 @@ func storeWork(ctx context.Context, conn *natsio.Conn, m *nats.Msg) (duplicate b
 		if err == nil {
 			return ack.Duplicate, nil
 		}
-		if finalAnswer(err) {
+		if finalAnswer(conn, err) {
 			return false, fmt.Errorf("publish work: %w", err)
 		}
 		switch {
@@ -98,6 +98,9 @@ func storeWork(ctx context.Context, conn *natsio.Conn, m *nats.Msg) (duplicate b
 			err = fmt.Errorf("%w: no stream of batches", natsio.ErrNoRuntime)
 		case errors.Is(err, context.DeadlineExceeded):
 			err = errSilentStream
+			if ctx.Err() == nil {
+				conn.Elsewhere()
+			}
 		}
 		if last == nil || ctx.Err() == nil {
 			last = err
@@ -114,7 +117,12 @@ func tryStore(ctx context.Context, conn *natsio.Conn, m *nats.Msg) (*jetstream.P
 	}
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
+	ctx, forget := conn.Needs(ctx, m.Subject)
+	defer forget()
 	ack, err := conn.JetStream().PublishMsg(ctx, m, ownRetries)
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, natsio.ErrNotPermitted) {
+		return nil, cause
+	}
 	return ack, inWords(err)
 }
 
@@ -141,12 +149,13 @@ func inWords(err error) error {
 }
 
 // finalAnswer reports whether another attempt would fail the same way.
-func finalAnswer(err error) bool {
+func finalAnswer(conn *natsio.Conn, err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
 		return api.Code < 500 && api.ErrorCode != errInProcess || errors.Is(err, natsio.ErrStreamFull)
 	}
-	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrConnectionClosed)
+	closed := errors.Is(err, nats.ErrConnectionClosed) && conn.NATS().IsClosed() // else it goes to another server
+	return errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, natsio.ErrNotPermitted) || closed
 }
 
 // WorkPublisher stores batches without waiting for each.
@@ -225,10 +234,11 @@ func (p *WorkPublisher) await(ctx context.Context, m *nats.Msg, first jetstream.
 		case ack := <-first.Ok():
 			return ack.Duplicate, nil
 		case err := <-first.Err():
-			if err = inWords(err); finalAnswer(err) {
+			if err = inWords(err); finalAnswer(p.conn, err) {
 				return false, fmt.Errorf("publish work: %w", err)
 			}
 		case <-patience.C:
+			p.conn.Elsewhere()
 		case <-ctx.Done():
 		}
 	}
