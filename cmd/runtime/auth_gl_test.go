@@ -13,7 +13,7 @@ import (
 func TestEveryCommandWorksWithTheRightsOfItsKind(t *testing.T) {
 	requireGL(t)
 	g := guard(t, asPrinted, "--queue", "q")
-	s := g.serve(t, "worker-w1", "--done-stream")
+	s := g.serve(t, "worker-w1", "--done-stream", "always")
 	dir := t.TempDir()
 	words, edges := filepath.Join(dir, "words"), filepath.Join(dir, "edges")
 	for file, text := range map[string]string{words: "1 2 3 4\n", edges: "0 1\n1 2\n"} {

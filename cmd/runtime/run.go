@@ -45,7 +45,7 @@ type runCmd struct {
 	Queues      int           `name:"max-queues" placeholder:"N" help:"Most queues known at a time; an idle one costs about 8 KiB (default: 16384)."`
 	HangAfter   time.Duration `default:"30s" env:"RINGMASTER_HANG_AFTER" help:"Longest time that a launch, a transfer or a turn of a graph request may take. After that the process ends with exit code 75, for its supervisor to restart it. 0: wait forever."`
 	Deliveries  uint64        `name:"max-deliveries" placeholder:"N" default:"20" env:"RINGMASTER_MAX_DELIVERIES" help:"Give a batch up after it was delivered this often, to this process or earlier ones, without an outcome; its done record says so. Waiting for room does not count. 0: never."`
-	DoneStream  bool          `name:"done-stream" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, up to 256 MiB, and acknowledge work only when the stream has its record."`
+	DoneStream  string        `name:"done-stream" enum:"auto,always,off" default:"auto" env:"RINGMASTER_DONE_STREAM" help:"Keep done records in a JetStream stream for a day, and acknowledge work only when the stream has its record: auto where the stream can be made, always, or off."`
 	Replicas    int           `placeholder:"N" env:"RINGMASTER_REPLICAS" help:"How many servers of a cluster keep each stream, 1 to 5 (default: 3 on a cluster of three or more servers, else 1)."`
 	ReplyPrefix []string      `name:"reply-prefix" placeholder:"PREFIX" env:"RINGMASTER_REPLY_PREFIX" help:"Answer requests whose reply subjects begin with PREFIX, as inbox_prefix of a NATS context has it; may be given several times (default: _INBOX). This user's own inboxes are always answered, and no other subjects."`
 	ShareDevice bool          `name:"share-device" help:"Serve even if another worker of this host uses the same GPU. The two slow each other down, and their measurements show it."`
@@ -65,6 +65,9 @@ func (f *policyFlags) config() policy.Config {
 	}
 	return policy.Standard()
 }
+
+// keepDone are the values of --done-stream.
+var keepDone = map[string]natsio.KeepDone{"auto": natsio.KeepIfPossible, "always": natsio.KeepAlways, "off": natsio.KeepNone}
 
 func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	ctx, stop := untilSignal(ctx)
@@ -156,7 +159,7 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 		Windows: c.Windows, WindowWords: c.WindowWords, Limits: limits,
 		Reopen: c.reopen(device.Info(), log), HangAfter: c.HangAfter, Hung: endOnHang(log),
 	}
-	cfg.MemoryBudget, cfg.Deliveries, cfg.DoneStream = c.Memory.MemoryBudget, c.Deliveries, c.DoneStream
+	cfg.MemoryBudget, cfg.Deliveries, cfg.KeepDone = c.Memory.MemoryBudget, c.Deliveries, keepDone[c.DoneStream]
 	cfg.Graphs = func(n *worker.Node, budget uint64) (worker.Graphs, error) {
 		service, err := graphs.Serve(n.Conn(), graphs.Config{
 			Worker: c.Worker, Policy: &cfg.Policy, System: n.System(), Log: log, Decisions: n.Decisions(), Budget: budget, Files: n.Conn(),

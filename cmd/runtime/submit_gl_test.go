@@ -14,7 +14,7 @@ import (
 
 func TestSubmitRunsWorkInOrderAndSaysWhatBecameOfIt(t *testing.T) {
 	requireGL(t)
-	s := serve(t, "--opcodes", "../../docs/opcodes", "--done-stream")
+	s := serve(t, "--opcodes", "../../docs/opcodes", "--done-stream", "always")
 	to := []string{"--nats", s.url, "--worker", "w1", "--queue", "q"}
 	submit := func(stdin string, args ...string) outcome {
 		return ringmaster(t, t.Context(), stdin, append(append([]string{"submit"}, args...), to...)...)

@@ -85,6 +85,8 @@ var table = []row{
 	{"$JS.API.STREAM.CREATE.STORE_DONE", worker | operator, nobody, "the stream of done records"},
 	{"$JS.API.STREAM.UPDATE.STORE_DONE", worker | operator, nobody, "its bounds and replicas"},
 	{"$JS.API.STREAM.INFO.STORE_DONE", worker | operator, nobody, "its bounds and replicas"},
+	{"$JS.API.CONSUMER.CREATE.STORE_DONE.*.PREFIX.done.WORKER.QUEUE", submitter, nobody, "done records that were missed"},
+	{"$JS.API.CONSUMER.MSG.NEXT.STORE_DONE.*", submitter, nobody, "done records that were missed"},
 
 	// Decisions.
 	{"PREFIX.decided.WORKER.QUEUE", runtimes, operator, "decisions, by compare-and-set"},

@@ -28,13 +28,23 @@ const (
 
 // OutletConfig says what an Outlet sends. The zero value sends all, and keeps nothing.
 type OutletConfig struct {
-	// DoneStream makes a stream that keeps done records for a day, up to 256 MiB.
-	// A done record then counts as confirmed when the stream has it; without, when
+	// KeepDone says whether a stream keeps done records for a day, 4096 of a queue and 256 MiB
+	// in all. A done record then counts as confirmed when the stream has it; without, when
 	// the server has it.
-	DoneStream bool
+	KeepDone KeepDone
 	// Owns says for which workers recommendations are sent. Nil: for all.
 	Owns func(worker string) bool
 }
+
+// KeepDone says whether a stream keeps done records.
+type KeepDone uint8
+
+// Whether a stream keeps done records.
+const (
+	KeepNone       KeepDone = iota
+	KeepIfPossible          // where the stream is there or can be made
+	KeepAlways              // no work is acknowledged without it
+)
 
 // OutletStats counts what an outlet sent.
 type OutletStats struct {
@@ -55,7 +65,9 @@ type Outlet struct {
 	done outbox
 	wait sync.WaitGroup
 
-	streamReady bool // the stream of done records exists; of writeDone's goroutine
+	// Of writeDone's goroutine.
+	streamReady bool      // the stream of done records exists
+	streamLess  time.Time // until then it is not tried to make it; zero: it was there, or is tried
 
 	mu    sync.Mutex
 	stats OutletStats
@@ -170,7 +182,7 @@ func (p *Outlet) write(l *letter) (written, lost int) {
 // the load and no record waits for more than two.
 func (p *Outlet) writeDone() {
 	confirm := p.confirm
-	if p.cfg.DoneStream {
+	if p.cfg.KeepDone != KeepNone {
 		confirm = p.store
 	}
 	for {
@@ -263,31 +275,43 @@ const (
 	// doneStreamAge and doneStreamBytes bound the stream of done records.
 	doneStreamAge   = 24 * time.Hour
 	doneStreamBytes = 256 << 20
+	doneStreamQueue = 4096
+	// streamAgain is the pause before it is tried again to make the stream.
+	streamAgain = time.Minute
 )
 
-// DoneStream returns the name of the stream of done records that
-// OutletConfig.DoneStream makes.
+// DoneStream returns the name of the stream of done records.
 func (c *Conn) DoneStream() string { return storeName(c.prefix(), "DONE") }
 
 func (c *Conn) doneStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name: c.DoneStream(), Description: "what became of batches",
 		Subjects: []string{c.cfg.Subjects.Done("*", "*")}, Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardOld,
-		MaxBytes: doneStreamBytes, MaxAge: doneStreamAge,
+		MaxBytes: doneStreamBytes, MaxAge: doneStreamAge, MaxMsgsPerSubject: doneStreamQueue,
 	}
 }
 
-// store publishes done records and returns nil if the stream has all of them. Until
-// the stream exists every record fails, and its batch is not acknowledged.
+// store publishes done records and returns nil if the stream has all of them. While there is no
+// stream and one is demanded, every record fails, and its batch is not acknowledged.
 func (p *Outlet) store(letters []letter) error {
+	if !p.streamReady && time.Now().Before(p.streamLess) {
+		return p.confirm(letters)
+	}
 	if !p.streamReady {
 		ctx, cancel := context.WithTimeout(context.Background(), confirmTimeout)
 		defer cancel()
-		if err := p.conn.ensureStream(ctx, p.conn.doneStream()); err != nil {
-			p.conn.cfg.Logger.Warn("nats: no work is acknowledged, as done records cannot be kept", "stream", p.conn.DoneStream(), "error", err)
+		err := p.conn.ensureStream(ctx, p.conn.doneStream())
+		switch {
+		case err == nil:
+			p.streamReady = true
+		case p.cfg.KeepDone == KeepAlways || !p.conn.nc.IsConnected():
+			p.conn.complaints.Warn("nats: no work is acknowledged, as done records cannot be kept", "", "", "stream", p.conn.DoneStream(), "error", err)
 			return err
+		default:
+			p.conn.complaints.Warn("nats: done records are not kept: who is away when a batch ends misses its own", "", "", "stream", p.conn.DoneStream(), "error", err)
+			p.streamLess = time.Now().Add(streamAgain)
+			return p.confirm(letters)
 		}
-		p.streamReady = true
 	}
 	for part := range slices.Chunk(letters, storedAtOnce) {
 		if err := p.storePart(part); err != nil {

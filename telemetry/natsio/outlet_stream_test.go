@@ -34,11 +34,26 @@ func storedIn(t *testing.T, p *Outlet, c *Conn, queue string, n int, stream stri
 func TestDoneStreamKeepsEveryConfirmedRecord(t *testing.T) {
 	url := newServer(t).URL()
 	c := dial(t, fastConfig(url))
-	p := openOutlet(t, c, OutletConfig{DoneStream: true})
+	p := openOutlet(t, c, OutletConfig{KeepDone: KeepAlways})
 	if n := storedIn(t, p, c, "a", 2000, "RINGMASTER_DONE"); n != 2000 || c.DoneStream() != "RINGMASTER_DONE" {
 		t.Errorf("%d are stored in %s", n, c.DoneStream())
 	}
 	if s := p.Stats(); s.Done != 2000 || s.DoneFailed != 0 {
 		t.Errorf("stats %+v", s)
+	}
+}
+
+// Where the stream cannot be made, work goes on without it, unless it is demanded.
+func TestDoneRecordsAreKeptWherePossible(t *testing.T) {
+	c := dial(t, fastConfig(newServer(t).URL()))
+	_, err := c.js.CreateStream(testContext(t), jetstream.StreamConfig{Name: c.DoneStream(), Subjects: []string{"else.>"}})
+	must(t, err)
+	for _, keep := range []KeepDone{KeepIfPossible, KeepAlways} {
+		p := openOutlet(t, c, OutletConfig{KeepDone: keep})
+		sent := make(chan error, 1)
+		p.Done("gpu0", "a", &telemetry.Done{Batch: "b"}, func(err error) { sent <- err })
+		if err := receive(t, sent); (err == nil) != (keep == KeepIfPossible) || err != nil && !errors.Is(err, ErrStreamConflict) {
+			t.Errorf("keep %d: %v", keep, err)
+		}
 	}
 }

@@ -57,7 +57,7 @@ func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
 		t.Fatal("no bucket of results")
 	}
 	must(t, c.PutGraph(ctx, "g", strings.NewReader("x")))
-	outlet := c.NewOutlet(OutletConfig{DoneStream: true})
+	outlet := c.NewOutlet(OutletConfig{KeepDone: KeepAlways})
 	sent := make(chan error, 1)
 	for attempt := 1; ; attempt++ { // the stream needs a moment for its leader
 		outlet.Done("gpu0", "a", &telemetry.Done{Batch: "b"}, func(err error) { sent <- err })

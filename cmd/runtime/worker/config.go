@@ -60,7 +60,7 @@ type Config struct {
 
 	Work       *natsio.WorkConfig // nil: the default
 	Deliveries uint64             // of a batch before it is given up; 0: no bound
-	DoneStream bool               // keep done records in a stream
+	KeepDone   natsio.KeepDone    // whether a stream keeps done records
 }
 
 // EngineConfig says how a worker's launches run.

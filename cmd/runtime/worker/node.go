@@ -148,7 +148,7 @@ func (n *Node) startActors(ctx context.Context, cfg *Config) (err error) {
 	if err = n.openStream(ctx, cfg, &actorCfg); err != nil {
 		return err
 	}
-	n.outlet = n.conn.NewOutlet(natsio.OutletConfig{Owns: actorCfg.Owns, DoneStream: cfg.DoneStream})
+	n.outlet = n.conn.NewOutlet(natsio.OutletConfig{Owns: actorCfg.Owns, KeepDone: cfg.KeepDone})
 	if n.decisions, err = decisions.Open(cfg.Decisions, n.conn.Incarnation(), cfg.Policy, cfg.Log); err != nil {
 		return err
 	}

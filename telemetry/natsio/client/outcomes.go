@@ -15,12 +15,15 @@ import (
 // it new ones are ignored.
 const maxOutcomes = 1 << 14
 
-// Outcomes collects what becomes of batches of one queue. Make it before PublishWork,
-// because a done record is published once and not stored.
+// Outcomes collects what becomes of batches of one queue. Make it before PublishWork: it hears
+// what is published from then on. What is published while the connection is lost it hears
+// afterwards, where a stream keeps done records; refusals are not kept.
 type Outcomes struct {
 	work           string // subject of the queue's batches
 	done, rejected *natsio.Subscription
 	news           chan struct{}
+	stop           context.CancelFunc // of rehear
+	rehearing      sync.WaitGroup
 
 	mu      sync.Mutex
 	ended   map[string]*telemetry.Done // by batch, until fetched
@@ -28,19 +31,24 @@ type Outcomes struct {
 }
 
 // FollowOutcomes begins to collect the done records of the batches that mine accepts, and
-// every refusal of work of the queue. The error wraps natsio.ErrBadName, or ctx's if the
-// server does not confirm until it ends; without a connection it wraps natsio.ErrDisconnected.
+// every refusal of work of the queue. mine may be called by two goroutines. The error wraps
+// natsio.ErrBadName, or ctx's if the server does not confirm until it ends; without a connection
+// it wraps natsio.ErrDisconnected.
 func FollowOutcomes(ctx context.Context, conn *natsio.Conn, worker, queue string, mine func(batch string) bool) (*Outcomes, error) {
 	if err := natsio.CheckNames(worker, queue); err != nil {
 		return nil, err
 	}
 	o := &Outcomes{work: conn.Subjects().Work(worker, queue), news: make(chan struct{}, 1), ended: make(map[string]*telemetry.Done)}
-	var err error
-	o.done, err = conn.SubscribeDone(worker, queue, func(_, _ string, _ *telemetry.Header, d *telemetry.Done) {
+	take := func(d *telemetry.Done) {
 		if mine(d.Batch) {
 			o.take(d)
 		}
-	})
+	}
+	following, stop := context.WithCancel(context.Background())
+	o.stop = stop
+	o.rehearing.Go(func() { rehear(following, conn, worker, queue, take) })
+	var err error
+	o.done, err = conn.SubscribeDone(worker, queue, func(_, _ string, _ *telemetry.Header, d *telemetry.Done) { take(d) })
 	if err == nil {
 		o.rejected, err = conn.SubscribeRejected(worker, queue, func(_, _ string, _ *telemetry.Header, r *telemetry.Rejected) {
 			if r.Subject == o.work {
@@ -95,6 +103,8 @@ func (o *Outcomes) Wait(ctx context.Context, batches []string, done func(*teleme
 
 // Close collects nothing more.
 func (o *Outcomes) Close() {
+	o.stop()
+	o.rehearing.Wait()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel() // what is on its way is ignored
 	for _, sub := range []*natsio.Subscription{o.done, o.rejected} {
