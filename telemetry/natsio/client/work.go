@@ -210,11 +210,13 @@ func (p *WorkPublisher) Publish(ctx context.Context, worker, queue string, h tel
 	case <-ctx.Done():
 		return fmt.Errorf("publish work: %w", ctx.Err())
 	}
+	ctx, forget := p.conn.Needs(ctx, m.Subject)
 	var future jetstream.PubAckFuture
 	if p.conn.NATS().IsConnected() {
 		future, _ = p.conn.JetStream().PublishMsgAsync(m, ownRetries) // an error leaves it nil: tried again below
 	}
 	go func() {
+		defer forget()
 		duplicate, err := p.await(ctx, m, future)
 		if err == nil {
 			p.tell(worker, queue)
