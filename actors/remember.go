@@ -125,22 +125,35 @@ func (m *cellMemory) decode() (s said, err error) {
 func (c *cell) recall(m *cellMemory, s *said, now time.Time) wakes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var w wakes
+	return c.recallLocked(m, s, now)
+}
+
+// recallFirst is recall in a cell that knows nothing yet: the first record after it is then folded
+// into what its predecessors said, whenever the actor gets to the message.
+func (c *cell) recallFirst(m *cellMemory, s *said, now time.Time) wakes {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.deciding || c.walked || c.hasBacklog
+	for i := range c.sources {
+		known = known || c.sources[i].Known()
+	}
+	if known {
+		return 0
+	}
+	return c.recallLocked(m, s, now)
+}
+
+func (c *cell) recallLocked(m *cellMemory, s *said, now time.Time) (w wakes) {
+	requeues := addSaturating(m.Requeues, c.requeuesBeyond(m))
 	for i := range m.Sources {
-		if !behind(&c.sources[i], &m.Sources[i]) {
-			continue
-		}
-		c.sources[i] = m.Sources[i]
-		c.sources[i].Last = now
-		switch telemetry.KindQueue + telemetry.Kind(i) {
-		case telemetry.KindQueue:
-			c.queue, c.requeuesReported, c.executedReported = s.queue, m.RequeuesReported, m.ExecutedReported
-			c.target.Store(c.queue.LatencyTargetMs)
-		case telemetry.KindGraph:
-			c.graph, c.lastRequeuedHits = s.graph, m.RequeuedHits
-		case telemetry.KindPriority:
-			c.priority = s.priority
-			w |= c.rank()
+		here, there := &c.sources[i], &m.Sources[i]
+		switch {
+		case behind(here, there):
+			*here = *there
+			here.Last = now
+			w |= c.replace(telemetry.KindQueue+telemetry.Kind(i), m, s)
+		case here.Known() && here.Incarnation == there.Incarnation:
+			w |= c.underlay(telemetry.KindQueue+telemetry.Kind(i), s)
 		}
 	}
 	if m.History.Launches() > c.history.Launches() {
@@ -148,27 +161,71 @@ func (c *cell) recall(m *cellMemory, s *said, now time.Time) wakes {
 	}
 	c.ranElsewhere = c.ranElsewhere || m.Ran
 	// What both have seen of the counters' growth is decided; what only this process has seen is not.
-	c.requeues, c.requeuesDecided = max(c.requeues, addSaturating(m.Requeues, c.requeuesBeyond(m))), m.Requeues
+	c.requeues, c.requeuesDecided = max(c.requeues, requeues), m.Requeues
 	c.executed = max(c.executed, m.Executed)
 	if c.seen.within(&m.Seen) { // else a decision in hand has seen more, and is made again
 		c.seen = m.Seen
 	}
 	c.pacer.triggers = 0 // another process has answered them
-	if c.records.within(&m.Seen) {
+	switch {
+	case c.records.within(&m.Seen):
 		c.records = SequenceRange{}
 		c.dirty = c.dirty && len(c.replies) > 0
+	case !c.dirty: // they came before the queue was known
+		w |= c.trigger()
 	}
 	return w
 }
 
-// requeuesBeyond is by how much the publisher's count has grown since another process heard of it;
-// c.mu is held.
-func (c *cell) requeuesBeyond(m *cellMemory) uint64 {
-	here, there := c.source(telemetry.KindQueue), &m.Sources[0]
-	if here.Incarnation != there.Incarnation || c.requeuesReported < m.RequeuesReported {
-		return 0
+// replace takes over what the maker of a message knew of one kind; c.mu is held.
+func (c *cell) replace(kind telemetry.Kind, m *cellMemory, s *said) (w wakes) {
+	switch kind {
+	case telemetry.KindQueue:
+		c.queue, c.requeuesReported, c.executedReported = s.queue, m.RequeuesReported, m.ExecutedReported
+		c.target.Store(c.queue.LatencyTargetMs)
+	case telemetry.KindGraph:
+		c.graph, c.lastRequeuedHits = s.graph, m.RequeuedHits
+	case telemetry.KindPriority:
+		c.priority = s.priority
+		w = c.rank()
 	}
-	return c.requeuesReported - m.RequeuesReported
+	return w
+}
+
+// underlay puts what a publisher said to the maker of a message, and not here, under what it has
+// said here since; c.mu is held.
+func (c *cell) underlay(kind telemetry.Kind, s *said) (w wakes) {
+	switch kind {
+	case telemetry.KindQueue:
+		q := s.queue
+		q.Merge(&c.queue)
+		c.queue = q
+		c.target.Store(q.LatencyTargetMs)
+	case telemetry.KindGraph:
+		g := s.graph
+		g.Merge(&c.graph)
+		c.graph = g
+	case telemetry.KindPriority:
+		p := s.priority
+		if p.Merge(&c.priority); p != c.priority {
+			c.priority = p
+			w = c.rank()
+		}
+	}
+	return w
+}
+
+// requeuesBeyond is by how much the publisher's counts have grown since another process heard of
+// them; c.mu is held.
+func (c *cell) requeuesBeyond(m *cellMemory) (n uint64) {
+	grown := func(kind telemetry.Kind, here, there uint64) {
+		if c.source(kind).PublishedBy(m.Sources[kind-telemetry.KindQueue].Incarnation) && here > there {
+			n = addSaturating(n, here-there)
+		}
+	}
+	grown(telemetry.KindQueue, c.requeuesReported, m.RequeuesReported)
+	grown(telemetry.KindGraph, c.lastRequeuedHits, m.RequeuedHits)
+	return n
 }
 
 // reportsOf is up to which record another process knew of the reports of launches that this one

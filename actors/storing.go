@@ -356,3 +356,11 @@ func (a *queueActor) adopt(m *telemetry.Stored, left *inheritance) {
 		a.system.shell.send(w.self, planned{})
 	}
 }
+
+// recallFirst has a queue that nobody has mentioned here go on from what a message says of it. The
+// actor adopts the rest.
+func (f *family) recallFirst(m *telemetry.Stored) {
+	if left, err := f.read(m); err == nil {
+		f.dispatch(f.cell.recallFirst(&left.memory.Cell, &left.said, time.Now()))
+	}
+}

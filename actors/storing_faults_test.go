@@ -100,7 +100,7 @@ func TestProcessesThatAllDecideLeaveTheStreamOfOne(t *testing.T) {
 				got = append(got, d.Entry)
 			}
 		})
-		same(t, got, run(t, 5, steps, nil))
+		same(t, got, run(t, 5, steps, false, nil))
 	}
 }
 
@@ -257,7 +257,7 @@ func TestALocalEngineGoesOnAloneAndJoinsAgain(t *testing.T) {
 
 // Only who decides for a worker decides; the other knows all, and goes on at once.
 func TestOwnershipMovesWithoutALoss(t *testing.T) {
-	want := run(t, 5, 400, nil)
+	want := run(t, 5, 400, false, nil)
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemoryStore()
 		owner := 0

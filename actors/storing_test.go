@@ -138,6 +138,7 @@ func (s *memoryStore) decided(t *testing.T, name string) (all []*decisionlog.Dec
 // course is a course of records of a worker elsewhere, and what a process may be told in it.
 type course struct {
 	random   *rand.Rand
+	still    bool // no launches
 	seq      uint64
 	launches uint64
 	requeues uint64
@@ -149,7 +150,11 @@ func (c *course) step(t *testing.T, newest uint64, to ...*System) (asks bool) {
 	c.seq++
 	h := telemetry.Header{Incarnation: 7, Seq: c.seq, SentNs: int64(c.seq)}
 	r := telemetry.Record{Header: h}
-	switch c.random.IntN(6) {
+	kind := c.random.IntN(6)
+	if c.still && kind > 0 {
+		kind = 5
+	}
+	switch kind {
 	case 0:
 		r.Kind = telemetry.KindGraph
 		r.Graph = telemetry.Graph{Has: telemetry.HasNodeCount | telemetry.HasEdgeCount | telemetry.HasFrontierDensityBps, NodeCount: 10_000, EdgeCount: 50_000, FrontierDensityBps: uint16(c.random.IntN(1_500))}
@@ -231,26 +236,48 @@ func same(t *testing.T, got, want []decisionlog.Entry) {
 	}
 }
 
+// restarts are the steps of a course before which a process restarts, and how it then learns what
+// was decided: it has taken that over, it has just heard it, or it hears it behind the next record.
+type restarts map[int]manner
+
+type manner uint8
+
+const (
+	never manner = iota
+	ready
+	hearing
+	late
+)
+
 // run plays a course with a process that restarts where told, and returns what was decided. It
 // restarts behind a decision: launches reported since the last one are lost with a process that
 // has no other beside it, as are all records on their way.
-func run(t *testing.T, seed uint64, steps int, restart map[int]bool) (all []decisionlog.Entry) {
+func run(t *testing.T, seed uint64, steps int, still bool, restart restarts) (all []decisionlog.Entry) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemoryStore()
-		c := &course{random: rand.New(rand.NewPCG(seed, 0))}
+		c := &course{random: rand.New(rand.NewPCG(seed, 0)), still: still}
 		s := process(t, store, 99, nil)
 		announce(t, s, 1)
-		due, asks := false, false
+		due, asks := never, false
 		for i := range steps {
-			if due = due || restart[i]; due && asks {
-				due = false
+			due = max(due, restart[i])
+			how := never
+			if due != never && asks {
+				how, due = due, never
 				s.Close()
 				s = process(t, store, uint64(1000+i), nil)
+			}
+			if how == ready || how == hearing {
+				store.boot(t, s)
+			}
+			if how == ready {
+				synctest.Wait()
+			}
+			asks = c.step(t, store.newest("gpu1.q"), s)
+			if how == late {
 				store.boot(t, s)
 				synctest.Wait()
 			}
-			newest, _ := s.Latest("gpu1", "q")
-			asks = c.step(t, newest.Decision, s)
 			time.Sleep(5 * time.Millisecond)
 		}
 		s.Close()
@@ -263,17 +290,22 @@ func run(t *testing.T, seed uint64, steps int, restart map[int]bool) (all []deci
 
 // A run with restarts decides as the run without them.
 func TestRestartsChangeNoDecision(t *testing.T) {
-	const steps = 2_000
-	for seed := range uint64(3) {
-		restarts := make(map[int]bool)
-		random := rand.New(rand.NewPCG(seed, 1))
-		for range 50 {
-			restarts[1+random.IntN(steps-1)] = true
+	for _, test := range []struct {
+		still bool
+		how   []manner
+	}{{false, []manner{ready, hearing}}, {true, []manner{ready, hearing, late}}} {
+		const steps = 2_000
+		for seed := range uint64(2) {
+			restart := make(restarts)
+			random := rand.New(rand.NewPCG(seed, 1))
+			for i := range 50 {
+				restart[1+random.IntN(steps-1)] = test.how[i%len(test.how)]
+			}
+			without, with := run(t, seed, steps, test.still, nil), run(t, seed, steps, test.still, restart)
+			if len(without) < steps/2 {
+				t.Errorf("seed %d: %d decisions", seed, len(without))
+			}
+			same(t, with, without)
 		}
-		without, with := run(t, seed, steps, nil), run(t, seed, steps, restarts)
-		if len(without) < steps/2 {
-			t.Errorf("seed %d: %d decisions", seed, len(without))
-		}
-		same(t, with, without)
 	}
 }

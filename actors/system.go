@@ -192,6 +192,9 @@ func (s *System) Heard(worker, queue string, m *telemetry.Stored) error {
 				return nil
 			}
 			if f.heard.CompareAndSwap(was, m) {
+				if was == nil {
+					f.recallFirst(m)
+				}
 				if was == nil || f.device.worker.Load() != nil {
 					f.post(heard{})
 				}
