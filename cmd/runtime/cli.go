@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry/natsio"
@@ -95,7 +96,7 @@ func execute(ctx context.Context, args []string, std stdio) int {
 			level = "info"
 		}
 	}
-	log := newLogger(std.err, level, c.LogFormat)
+	log := newLogger(text.PlainWriter{To: std.err}, level, c.LogFormat)
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	err = parsed.Run(std, log)
 	var exit exitError

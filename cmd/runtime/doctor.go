@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/gpu"
@@ -34,7 +35,8 @@ const (
 
 func (c *doctorCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	code := 0
-	say := func(format string, args ...any) { fmt.Fprintf(std.out, format+"\n", args...) }
+	out := text.PlainWriter{To: std.out} // drivers and servers choose their names
+	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
 	if !c.DecideOnly && !c.examineGL(say, log) {
 		code |= doctorNoGL
 	}

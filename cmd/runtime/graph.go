@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -175,7 +176,7 @@ func (c *graphListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 			return fmt.Errorf("the worker's list: %w", err)
 		}
 		if c.JSON {
-			return json.NewEncoder(std.out).Encode(rows)
+			return json.NewEncoder(text.PlainWriter{To: std.out}).Encode(rows)
 		}
 		cells := make([][]string, len(rows))
 		for i, g := range rows {

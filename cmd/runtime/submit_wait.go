@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"ringmaster/cmd/runtime/text"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -20,6 +19,9 @@ func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, bat
 	err := s.outcomes.Wait(ctx, order, func(d *telemetry.Done) error {
 		if d.WorkSentNs != s.sentNs[d.Batch] {
 			return fmt.Errorf("batch %s was submitted before and will not run again; give this one another --batch", d.Batch)
+		}
+		if err := impossible(d, len(batches[d.Batch]), s.cmd.Results); err != nil {
+			return fmt.Errorf("batch %s: the worker's answer cannot be true, do not trust it: %w", d.Batch, err)
 		}
 		outcomes[d.Batch] = d
 		s.show(g, d, batches[d.Batch])
@@ -42,9 +44,34 @@ func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, bat
 	all := download{format: "u32"}
 	var results []uint32
 	for _, id := range order {
+		if d := outcomes[id]; d.Executed > 0 && len(d.Results) == 0 {
+			return fmt.Errorf("batch %s ran, but the worker no longer has its results", id)
+		}
 		results = append(results, outcomes[id].Results...)
 	}
 	return all.print(s.std.out, results)
+}
+
+// impossible says what a done record says that cannot be true of a batch of so many slots, or nil.
+func impossible(d *telemetry.Done, slots int, results bool) error {
+	beyond := func(index uint32) bool { return int(index) >= slots }
+	if n := uint64(d.Executed) + uint64(d.Faulted) + uint64(d.Dropped); n != uint64(slots) {
+		return fmt.Errorf("it speaks of %d slots, %d were sent", n, slots)
+	}
+	for _, f := range d.Faults {
+		if beyond(f.Index) {
+			return fmt.Errorf("slot %d is said to have faulted, %d were sent", f.Index, slots)
+		}
+	}
+	for print := range slices.Chunk(d.Prints, telemetry.PrintWords) {
+		if beyond(print[0]) {
+			return fmt.Errorf("slot %d is said to have printed, %d were sent", print[0], slots)
+		}
+	}
+	if n := len(d.Results); results && n > 0 && n != slots {
+		return fmt.Errorf("it has %d results of %d slots", n, slots)
+	}
+	return nil
 }
 
 // show prints what became of a batch.
@@ -56,9 +83,7 @@ func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
 	fmt.Fprintf(s.std.err, "batch %s: %d slots of %s: %d executed, %d faulted, %d dropped%s\n",
 		d.Batch, len(slots), g.opcode, d.Executed, d.Faulted, d.Dropped, took)
 	for _, f := range d.Faults {
-		if int(f.Index) < len(slots) {
-			fmt.Fprintf(s.std.err, "fault: slot %d, arguments %v: %s\n", f.Index, slots[f.Index].Args, ring.FaultCode(f.Code))
-		}
+		fmt.Fprintf(s.std.err, "fault: slot %d, arguments %v: %s\n", f.Index, slots[f.Index].Args, ring.FaultCode(f.Code))
 	}
 	if more := int(d.Faulted) - len(d.Faults); more > 0 {
 		fmt.Fprintf(s.std.err, "and %d faults more\n", more)
@@ -71,10 +96,6 @@ func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
 	}
 	if d.Dropped > 0 {
 		fmt.Fprintf(s.std.err, "dropped: %s%s\n", plain(d.Error), s.lostData(d.Error))
-	}
-	if n := uint64(d.Executed) + uint64(d.Faulted) + uint64(d.Dropped); n != uint64(len(slots)) {
-		fmt.Fprintf(s.std.err, "batch %s: the worker speaks of %d slots, %d were sent: do not trust it\n", text.Plain(d.Batch), n, len(slots))
-		s.failed = true
 	}
 	s.failed = s.failed || d.Faulted > 0 || d.Dropped > 0
 }

@@ -109,11 +109,8 @@ func (v *watchView) update(a *client.Advice) {
 	case v.cmd.JSON:
 		h := a.Header
 		h.Queue = a.Queue
-		for _, s := range []*string{&r.Topology, &r.ExecutionMode, &r.Error} {
-			*s = text.Plain(*s) // JSON leaves some control characters as they are
-		}
 		if line, err := telemetry.MarshalRecommendationJSON(a.Worker, &h, r); err == nil {
-			v.out.note("%s", line)
+			v.out.note("%s", text.Plain(string(line))) // JSON leaves some control characters as they are
 		}
 	case !v.table:
 		v.out.note("%s.%s: %s", a.Worker, a.Queue, describe(r))

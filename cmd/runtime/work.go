@@ -93,7 +93,7 @@ type workListCmd struct {
 func (c *workListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	return c.with(ctx, "ringmaster work list", log, func(ctx context.Context, conn *natsio.Conn) error {
 		var rows [][]string
-		lines := json.NewEncoder(std.out)
+		lines := json.NewEncoder(text.PlainWriter{To: std.out})
 		err := poison.List(ctx, conn, c.Worker, c.Queue, func(b *poison.Batch) error {
 			if c.JSON {
 				return lines.Encode(b)
@@ -147,7 +147,7 @@ func (c *workShowCmd) Run(ctx context.Context, std stdio, log *slog.Logger) erro
 		} else if b.Kept {
 			return fmt.Errorf("batch %d: %w", c.Number, err)
 		}
-		out := json.NewEncoder(std.out)
+		out := json.NewEncoder(text.PlainWriter{To: std.out})
 		out.SetIndent("", "  ")
 		return out.Encode(shown)
 	})

@@ -2,6 +2,7 @@ package text
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,6 +26,17 @@ func PlainLines(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// PlainWriter writes what it is given without the control characters that a terminal would obey,
+// line feeds and tabs excepted. Each call of Write has whole characters, as those of package fmt have.
+type PlainWriter struct{ To io.Writer }
+
+func (w PlainWriter) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.To, PlainLines(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Token replaces what subjects and the names of files should not have.
