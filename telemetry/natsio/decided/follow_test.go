@@ -129,6 +129,7 @@ func TestAFollowerBelievesTheStreamOnly(t *testing.T) {
 
 // Whatever becomes of the server or the stream, a follower hears the newest of each queue.
 func TestAFollowerBeginsAgain(t *testing.T) {
+	t.Parallel() // it waits, mostly
 	server := natstest.Start(t)
 	n := newNode(t, server.URL).ready(t)
 	last := n.stored(t, "q", 0, 1)

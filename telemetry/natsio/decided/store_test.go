@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"ringmaster/actors/fence"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/natstest"
@@ -108,6 +110,7 @@ func race(t *testing.T, nodes []*node, decisions uint64) {
 }
 
 func TestAnswersThatAreLost(t *testing.T) {
+	t.Parallel() // it waits, mostly
 	server := natstest.Start(t)
 	n := newNode(t, server.URL).ready(t)
 	first := n.stored(t, "q", 0, 1)
@@ -154,6 +157,7 @@ func TestAnswersThatAreLost(t *testing.T) {
 }
 
 func TestAStreamThatIsMadeAnew(t *testing.T) {
+	t.Parallel() // it waits, mostly
 	url := newServer(t).URL()
 	n := newNode(t, url).ready(t)
 	last := n.stored(t, "q", n.stored(t, "q", 0, 1), 2)
@@ -177,6 +181,7 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 
 // An old copy of the stream is put back: sequences go back, and what was expected is refused.
 func TestASequenceThatWentBack(t *testing.T) {
+	t.Parallel() // it waits, mostly
 	server := natstest.Start(t)
 	dir := server.Args[slices.Index(server.Args, "-sd")+1]
 	n := newNode(t, server.URL).ready(t)
@@ -372,47 +377,120 @@ func TestEveryWriteHasOneOutcome(t *testing.T) {
 	}
 }
 
-// On three servers: one of many wins, also while the stream's leader is killed, and nothing that was
-// acknowledged is lost.
+// On three servers, whose leader is killed while three processes decide for one queue by the protocol of package
+// fence: every number is decided once, every decision follows the one before it, what a process was told to
+// hold is stored, and a follower hears all of it.
 func TestDecisionsOfACluster(t *testing.T) {
+	t.Parallel() // it waits, mostly
 	servers, urls := natstest.Cluster(t)
-	nodes := []*node{newNode(t, urls).ready(t), newNode(t, urls).ready(t)}
+	nodes := []*node{newNode(t, urls).ready(t), newNode(t, urls).ready(t), newNode(t, urls).ready(t)}
 	stream, err := nodes[0].conn.JetStream().Stream(testContext(t), StreamName(nodes[0].conn.Subjects()))
 	must(t, err)
 	if n := stream.CachedInfo().Config.Replicas; n != 3 {
 		t.Errorf("%d replicas", n)
 	}
 	race(t, nodes, 50)
-
 	heard := follow(t, dial(t, urls), "*")
-	receive(t, heard.messages) // the newest of the race
-	last, number := nodes[0].stored(t, "q", 0, 1), uint64(1)
-	leader := leaderOf(t, stream)
-	servers[leader].Kill()
-	for killed, until := time.Now(), time.Now().Add(natstest.Patience); number < 20; { // every write has an outcome, and some are stored again
-		n := nodes[number%2]
-		switch r := n.store(t, "q", last, number+1); r.how {
-		case telemetry.WrittenStored:
-			if last, number = r.sequence, number+1; number == 2 {
-				t.Logf("stored again %v after the leader was killed", time.Since(killed).Round(time.Millisecond))
-			}
-		case telemetry.WrittenRefused, telemetry.WrittenUnknown:
-			if m := n.newestSoon(t, "q"); m != nil && m.Recommendation.Decision == number+1 { // it was stored, the answer lost
-				last, number = m.Sequence, number+1
+
+	var wait sync.WaitGroup
+	held := make([][]uint64, len(nodes)) // numbers, by node
+	var newest atomic.Uint64
+	stop := make(chan struct{})
+	for i, n := range nodes {
+		wait.Go(func() { held[i] = n.decideBy(t, uint64(i+1), &newest, stop) })
+	}
+	reach := func(number uint64) {
+		for until := time.Now().Add(natstest.Patience); newest.Load() < number; time.Sleep(time.Millisecond) {
+			if time.Now().After(until) {
+				t.Errorf("nothing is decided beyond %d: %+v", newest.Load(), nodes[0].Stats())
+				return
 			}
 		}
-		if time.Now().After(until) {
-			t.Fatalf("nothing is stored: %+v", n.Stats())
+	}
+	reach(100)
+	leader := leaderOf(t, stream)
+	servers[leader].Kill()
+	killed := time.Now()
+	reach(newest.Load() + 20) // 3 may have been on their way
+	t.Logf("20 decisions more are stored %v after the leader was killed", time.Since(killed).Round(time.Millisecond))
+	servers[leader].Start()
+	reach(newest.Load() + 100)
+	close(stop)
+	wait.Wait()
+
+	var number, last uint64
+	must(t, Read(testContext(t), nodes[0].conn, func(m Message) error {
+		if m.Queue != "q" || m.Err != nil {
+			return m.Err
+		}
+		var previous, id uint64
+		_, err := fmt.Sscanf(string(m.Stored.Recommendation.Decided), "%d after %d", &id, &previous)
+		if number++; m.Stored.Recommendation.Decision != number || previous != last {
+			t.Errorf("message %d after %d: decision %d, want %d; it follows %d", m.Sequence, last, m.Stored.Recommendation.Decision, number, previous)
+		}
+		last = m.Sequence
+		return err
+	}))
+	of := make(map[uint64]int)
+	for i := range nodes {
+		t.Logf("process %d: %d decisions hold, %+v", i+1, len(held[i]), nodes[i].Stats())
+		for _, n := range held[i] {
+			if of[n] != 0 || n > number {
+				t.Errorf("process %d holds decision %d, as %d does, of %d that are stored", i+1, n, of[n], number)
+			}
+			of[n] = i + 1
 		}
 	}
 	for want := uint64(1); want <= number; {
-		if m := receive(t, heard.messages); m.Recommendation.Decision == want && m.queue == "q" {
+		if m := receive(t, heard.messages); m.queue == "q" && m.Recommendation.Decision == want {
 			want++
 		}
 	}
-	servers[leader].Start()
-	if m := nodes[0].newestSoon(t, "q"); m.Recommendation.Decision != number {
-		t.Errorf("newest %d, want %d", m.Recommendation.Decision, number)
+}
+
+// decideBy decides for queue q by the protocol, as its owner would, until stop is closed. It returns the numbers of
+// the decisions that hold.
+func (n *node) decideBy(t *testing.T, node uint64, newest *atomic.Uint64, stop <-chan struct{}) (held []uint64) {
+	var w fence.Writer
+	number := uint64(0) // of the state
+	for id := node; ; id += 10 {
+		select {
+		case <-stop:
+			return held
+		default:
+		}
+		expect := w.Begin(id)
+		done := make(chan result, 1)
+		r := &telemetry.Recommendation{Decision: number + 1, Decided: fmt.Appendf(nil, "%d after %d", id, expect)}
+		n.Write("w", "q", expect, r, nil, func(sequence uint64, how telemetry.Written) { done <- result{sequence, how} })
+		switch got := receive(t, done); got.how {
+		case telemetry.WrittenStored:
+			w.Stored(got.sequence)
+			number++
+			held = append(held, number)
+			newest.Store(number)
+			time.Sleep(2 * time.Millisecond) // others decide too
+			continue
+		case telemetry.WrittenAway:
+			w.Forget()
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		w.Doubt()
+		m := n.newestSoon(t, "q")
+		if m == nil {
+			w.Read(0, 0)
+			continue
+		}
+		var theirs uint64
+		if _, err := fmt.Sscanf(string(m.Recommendation.Decided), "%d after", &theirs); err != nil {
+			t.Error(err)
+			return held
+		}
+		if number = m.Recommendation.Decision; w.Read(m.Sequence, theirs) {
+			held = append(held, number)
+		}
+		newest.Store(max(newest.Load(), number))
 	}
 }
 
