@@ -14,7 +14,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # Without a compiler go would silently build what has no OpenGL.
 export CGO_ENABLED ?= 1
 
-.PHONY: run build install test race fuzz check bench soak-stream packages packages-test clean
+.PHONY: run build install test race fuzz check bench soak-stream soak-fleet packages packages-test clean
 
 run: build
 	bin/ringmaster demo
@@ -61,6 +61,10 @@ bin/bench:
 # Floods the stream for ten minutes; fails if memory is not flat.
 soak-stream: packages bin/bench
 	bin/bench soak
+
+# Half an hour: the table of docs/reliability.md.
+soak-fleet:
+	$(GO) run ./bench/fleet --workers 100 --rate 10 --runs 20
 
 bench: packages bin/bench
 	bin/bench policy decode ring stream

@@ -106,10 +106,11 @@ var projectImports = map[string][]string{
 		"telemetry", "telemetry/natsio", "telemetry/natsio/embedded"}, // the way of work, beside a bare worker
 	"telemetry/natsio/ownership": {"telemetry", "telemetry/complaint", "telemetry/natsio"}, // who decides for which worker
 
-	"bench/course/arrivals": nil,                                       // schedules from a seed
-	"bench/course/chart":    nil,                                       // a picture from values
-	"bench/course/decider":  {"megakernel/fixed", "megakernel/policy"}, // rules in the policy's place, in its terms
-	"bench/course/interval": nil,                                       // what pairs of figures tell
+	"bench/fleet":           {"telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided"}, // what faults cost a fleet
+	"bench/course/arrivals": nil,                                                                                    // schedules from a seed
+	"bench/course/chart":    nil,                                                                                    // a picture from values
+	"bench/course/decider":  {"megakernel/fixed", "megakernel/policy"},                                              // rules in the policy's place, in its terms
+	"bench/course/interval": nil,                                                                                    // what pairs of figures tell
 }
 
 // externalOwners lists who may import a third-party module, and why.
@@ -316,7 +317,7 @@ func TestSourceRules(t *testing.T) {
 	})
 	for dir := range packages {
 		want := []string{dir + "/doc.go"}
-		if dir == "cmd/runtime" || dir == "bench" {
+		if dir == "cmd/runtime" || dir == "bench" || dir == "bench/fleet" {
 			want = []string{dir + "/main.go"}
 		}
 		if got := comments[dir]; !slices.Equal(got, want) {
@@ -328,7 +329,7 @@ func TestSourceRules(t *testing.T) {
 func checkCall(t *testing.T, rel, dir string, sel *ast.SelectorExpr) {
 	t.Helper()
 	pkg, ok := sel.X.(*ast.Ident)
-	if !ok || strings.HasPrefix(dir, "cmd/") || dir == "bench" || dir == "glcompute/gltest" { // gltest: for tests alone
+	if !ok || strings.HasPrefix(dir, "cmd/") || dir == "bench" || dir == "bench/fleet" || dir == "glcompute/gltest" { // gltest: for tests alone
 		return
 	}
 	switch call := pkg.Name + "." + sel.Sel.Name; call {

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a program that can be killed, stopped and started again.
+type process struct {
+	name string
+	path string
+	args []string
+	log  *os.File
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended
+}
+
+func (p *process) start() error {
+	p.cmd = exec.Command(p.path, p.args...)
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", p.name, err)
+	}
+	p.done = make(chan struct{})
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		_ = cmd.Wait() // killed, most of the time
+		close(done)
+	}(p.cmd, p.done)
+	return nil
+}
+
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+// end ends the process by a signal and waits for it.
+func (p *process) end(s syscall.Signal) {
+	p.signal(s)
+	<-p.done
+}
+
+// fleet is all processes.
+type fleet struct {
+	dir      string
+	servers  []*process
+	deciders []*process
+	urls     []string
+}
+
+func build(dir, name, pkg string) (string, error) {
+	path := filepath.Join(dir, name)
+	cmd := exec.Command("go", "build", "-o", path, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return path, nil
+}
+
+// startFleet builds the programs and starts servers, then processes that decide. What they log is
+// in files beside their stores.
+func startFleet(dir string, servers, deciders int) (_ *fleet, err error) {
+	f := &fleet{dir: dir}
+	defer func() {
+		if err != nil {
+			f.close()
+		}
+	}()
+	server, err := build(dir, "nats-server", "github.com/nats-io/nats-server/v2")
+	if err != nil {
+		return nil, err
+	}
+	ringmaster, err := build(dir, "ringmaster", "./cmd/runtime")
+	if err != nil {
+		return nil, err
+	}
+	var routes []string
+	ports, err := freePorts(2 * servers)
+	if err != nil {
+		return nil, err
+	}
+	for i := range servers {
+		f.urls = append(f.urls, fmt.Sprintf("nats://127.0.0.1:%d", ports[2*i]))
+		routes = append(routes, fmt.Sprintf("nats://127.0.0.1:%d", ports[2*i+1]))
+	}
+	for i := range servers {
+		args := []string{"-a", "127.0.0.1", "-p", fmt.Sprint(ports[2*i]), "-js", "-sd", filepath.Join(dir, fmt.Sprint("store", i)), "-n", fmt.Sprint("s", i)}
+		if servers > 1 {
+			args = append(args, "--cluster_name", "fleet", "--cluster", routes[i], "--routes", strings.Join(routes, ","))
+		}
+		if err := f.add(&f.servers, fmt.Sprint("server", i), server, args); err != nil {
+			return nil, err
+		}
+	}
+	for i := range deciders {
+		// Each at another server; it knows the others from there.
+		args := []string{"run", "--decide-only", "--nats", f.urls[i%servers], "--max-queues", "100000"}
+		if err := f.add(&f.deciders, fmt.Sprint("decider", i), ringmaster, args); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *fleet) add(to *[]*process, name, path string, args []string) error {
+	log, err := os.Create(filepath.Join(f.dir, name+".log"))
+	if err != nil {
+		return err
+	}
+	p := &process{name: name, path: path, args: args, log: log}
+	if err := p.start(); err != nil {
+		return err
+	}
+	*to = append(*to, p)
+	return nil
+}
+
+func (f *fleet) close() {
+	for _, p := range append(f.deciders, f.servers...) {
+		p.signal(syscall.SIGCONT)
+		p.end(syscall.SIGKILL)
+		p.log.Close()
+	}
+}
+
+// freePorts returns ports that nobody had a moment ago.
+func freePorts(n int) (ports []int, err error) {
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// pause is between two faults, so that each finds the fleet whole.
+const pause = 3 * time.Second
