@@ -44,9 +44,9 @@ var beyond = []row{
 }
 
 // Acts are what to try in order to see whether a server gives a user its rights and no
-// others: every act of the table, on the user's own names and on those of others. None of
-// them does anything where it is allowed, if its message is no record, no JSON and not
-// empty, and names Nobody as the stream that has to store it.
+// others: every act of the table, on the user's own names and on those of others. Subjects of
+// requests that cannot be undone are among them, so it takes a message that does nothing where
+// it is allowed: client.TryPublish sends one.
 func Acts(kind Kind, scope Scope) (acts []Act) {
 	rights := Of(kind, scope)
 	seen := map[Act]bool{}

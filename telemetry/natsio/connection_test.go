@@ -88,7 +88,7 @@ func TestPermissionErrorsAreCountedAndReadable(t *testing.T) {
 	if err := publishTelemetry(c, "gpu1", "a", queueRecord(1, "")); err != nil {
 		t.Fatal(err)
 	}
-	lines.wait(t, "asynchronous error")
+	lines.wait(t, "the server refuses a subject to this user")
 	st := c.Status()
 	if st.PermissionErrors != 1 || st.LastError == nil || !strings.Contains(st.LastError.Error(), "telemetry.gpu1") {
 		t.Errorf("status %+v, want one permission error that names the subject", st)
@@ -104,7 +104,7 @@ func TestEveryDenialIsKnownAfterAFlush(t *testing.T) {
 	cfg := startStrict(t)
 	held := make(chan struct{})
 	cfg.Logger = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
-		if strings.Contains(string(line), "asynchronous error") {
+		if strings.Contains(string(line), "refuses a subject") {
 			<-held
 		}
 		return len(line), nil

@@ -255,12 +255,16 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 	e.mu.Lock()
 	e.lastErr = err
 	e.mu.Unlock()
+	message, subject := "nats: asynchronous error", ""
+	if sub != nil {
+		subject = sub.Subject
+	}
 	switch {
 	case errors.Is(err, nats.ErrSlowConsumer):
 		e.slow.Add(1)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		e.permission.Add(1)
-		e.deny(err)
+		message, subject, err = "nats: the server refuses a subject to this user", deniedSubject(err.Error()), e.deny(err)
 	default:
 		e.other.Add(1)
 	}
@@ -268,11 +272,7 @@ func (e *events) asyncError(_ *nats.Conn, sub *nats.Subscription, err error) {
 		e.muted.Add(1)
 		return
 	}
-	subject := ""
-	if sub != nil {
-		subject = sub.Subject
-	}
-	e.log.Warn("nats: asynchronous error", "error", err, "subject", subject, "not_logged", e.muted.Swap(0))
+	e.log.Warn(message, "error", err, "subject", subject, "not_logged", e.muted.Swap(0))
 }
 
 // Denied returns the subjects that the server does not let this connection publish or
@@ -315,7 +315,8 @@ func (e *events) catchUp(nc *nats.Conn) <-chan struct{} {
 // maxDenied bounds the subjects that are remembered.
 const maxDenied = 1 << 12
 
-func (e *events) deny(err error) {
+// deny keeps a permission error and returns it in words.
+func (e *events) deny(err error) error {
 	subject := deniedSubject(err.Error())
 	act := "publish on"
 	if strings.Contains(err.Error(), "Subscription") {
@@ -336,6 +337,7 @@ func (e *events) deny(err error) {
 		delete(e.untold, err)
 		close(told)
 	}
+	return why
 }
 
 // deniedSubject finds the subject in the server's words, which are

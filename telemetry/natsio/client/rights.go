@@ -24,14 +24,18 @@ func HasWorkStream(ctx context.Context, conn *natsio.Conn, worker, queue string)
 	return errors.As(err, &answer)
 }
 
-// TryPublish publishes on each subject a message that is no record, no JSON and not empty,
-// and that no stream stores, and returns why the server refuses to, by subject, where it
-// does. The error wraps that of Flush: the server's answers are then not known.
+// TryPublish publishes on each subject a message that does nothing, and returns why the server
+// refuses to, by subject, where it does. The message is no record, and no stream stores it.
+// The API of JetStream carries no request out that needs an API of later servers; and since
+// the message begins as JSON and does not end so, a server that does not look at that refuses
+// it too. (Text that is no JSON would not do: a request to purge a stream is then carried
+// out.) The error wraps that of Flush: the server's answers are then not known.
 func TryPublish(ctx context.Context, conn *natsio.Conn, subjects []string) (refused map[string]error, err error) {
 	for _, subject := range subjects {
 		m := nats.NewMsg(subject)
-		m.Data = []byte("a right is tried; this is no record")
+		m.Data = []byte(`{"a right is tried`)
 		m.Header.Set(jetstream.ExpectedStreamHeader, noStream)
+		m.Header.Set("Nats-Required-Api-Level", "1000000")
 		if err := conn.NATS().PublishMsg(m); err != nil {
 			return nil, fmt.Errorf("publish %s: %w", subject, err)
 		}
