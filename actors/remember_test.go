@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/decisionlog"
 )
@@ -135,6 +136,30 @@ func TestMemoryIsCarriedWhole(t *testing.T) {
 	}
 	if n := len(m.Recommendation.Decided); n > 4<<10 {
 		t.Errorf("a message of %d bytes", n)
+	}
+}
+
+// A launch that was reported and not settled when a decision was made settles behind it.
+func TestLaunchesThatWereNotSettledAreSettled(t *testing.T) {
+	m := changed(t, aMessage(t), `{"memory":{"topology":{"issued":{"state":{"topology":"dense_frontier"},"decision":3},"newest":3},"recent":[{"first":3,"last":3}]}}`)
+	failed := changed(t, m, `{"memory":{"cell":{"outcomes":[{"seq":1,"launch":1,"decision":3}]}}}`)
+	for want, m := range map[policy.Topology]*telemetry.Stored{policy.TopologyDense: m, policy.TopologyNone: failed} {
+		f := reader(t)
+		left, err := f.read(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.queue.adopt(m, left) // the actor has no message
+		if got := f.queue.topology.Issued.State.Topology; got != want {
+			t.Errorf("%v is issued, want %v", got, want)
+		}
+	}
+	c := new(cell)
+	c.carried = true
+	mustFold(t, c, queueRecord(7, 1, 500))
+	mustFold(t, c, &telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindLaunch, Incarnation: 5, Seq: 1}, Launch: telemetry.Launch{Launch: 1, Decision: 3}})
+	if v := taken(t, c); len(v.memory.Outcomes) != 1 {
+		t.Errorf("%+v", v.memory.Outcomes)
 	}
 }
 

@@ -22,6 +22,7 @@ type memoryStore struct {
 	writes   int
 	fate     func(write int) fate // nil: all goes well
 	away     bool
+	delay    time.Duration                                   // of each write
 	listener func(worker, queue string, m *telemetry.Stored) // hears what is stored, as a follower would
 }
 
@@ -48,6 +49,7 @@ func (s *memoryStore) Write(worker, queue string, expect uint64, r *telemetry.Re
 	copied := *r
 	copied.Decided, copied.Reasons = slices.Clone(r.Decided), slices.Clone(r.Reasons)
 	go func() {
+		time.Sleep(s.delay)
 		switch {
 		case away:
 			done(0, telemetry.WrittenAway)
@@ -249,18 +251,36 @@ const (
 	late
 )
 
+// play is how a course is played.
+type play struct {
+	seed    uint64
+	steps   int
+	still   bool
+	restart restarts
+	delay   time.Duration // of each write
+}
+
+// rest lets what is under way end, every 20 steps.
+func (p *play) rest(step int) {
+	if step%20 == 19 {
+		time.Sleep(10 * p.delay)
+	}
+}
+
 // run plays a course with a process that restarts where told, and returns what was decided. It
 // restarts behind a decision: launches reported since the last one are lost with a process that
 // has no other beside it, as are all records on their way.
-func run(t *testing.T, seed uint64, steps int, still bool, restart restarts) (all []decisionlog.Entry) {
+func run(t *testing.T, p play) (all []decisionlog.Entry) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newMemoryStore()
-		c := &course{random: rand.New(rand.NewPCG(seed, 0)), still: still}
+		store.delay = p.delay
+		c := &course{random: rand.New(rand.NewPCG(p.seed, 0)), still: p.still}
 		s := process(t, store, 99, nil)
 		announce(t, s, 1)
 		due, asks := never, false
-		for i := range steps {
-			due = max(due, restart[i])
+		for i := range p.steps {
+			p.rest(i)
+			due = max(due, p.restart[i])
 			how := never
 			if due != never && asks {
 				how, due = due, never
@@ -292,16 +312,17 @@ func run(t *testing.T, seed uint64, steps int, still bool, restart restarts) (al
 func TestRestartsChangeNoDecision(t *testing.T) {
 	for _, test := range []struct {
 		still bool
+		seeds uint64
 		how   []manner
-	}{{false, []manner{ready, hearing}}, {true, []manner{ready, hearing, late}}} {
+	}{{false, 2, []manner{ready, hearing}}, {true, 1, []manner{ready, hearing, late}}} {
 		const steps = 2_000
-		for seed := range uint64(2) {
+		for seed := range test.seeds {
 			restart := make(restarts)
 			random := rand.New(rand.NewPCG(seed, 1))
 			for i := range 50 {
 				restart[1+random.IntN(steps-1)] = test.how[i%len(test.how)]
 			}
-			without, with := run(t, seed, steps, test.still, nil), run(t, seed, steps, test.still, restart)
+			without, with := run(t, play{seed: seed, steps: steps, still: test.still}), run(t, play{seed: seed, steps: steps, still: test.still, restart: restart})
 			if len(without) < steps/2 {
 				t.Errorf("seed %d: %d decisions", seed, len(without))
 			}
