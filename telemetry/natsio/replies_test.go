@@ -50,10 +50,10 @@ func answering(t *testing.T, cfg Config) *Conn {
 func TestRequestsAreAnsweredAtInboxesOnly(t *testing.T) {
 	url := newServer(t).URL()
 	runtime, client := answering(t, fastConfig(url)), dial(t, fastConfig(url))
-	requests := map[string][]byte{
-		"ringmaster.v1.snapshot.gpu0.q": nil, "ringmaster.v1.status": nil,
-		"ringmaster.v1.telemetry.gpu0.q": []byte("bad"), "ringmaster.v1.heap.gpu0.q": []byte("bad"),
-		"ringmaster.v1.graph.gpu0.q": []byte("bad"), "ringmaster.v1.cancel.gpu0.q": []byte("bad"),
+	requests := map[string][]byte{ // of a queue each: refusals of one are reported, and answered, at a limited rate
+		"ringmaster.v1.snapshot.gpu0.a": nil, "ringmaster.v1.status": nil,
+		"ringmaster.v1.telemetry.gpu0.b": []byte("bad"), "ringmaster.v1.heap.gpu0.c": []byte("bad"),
+		"ringmaster.v1.graph.gpu0.d": []byte("bad"), "ringmaster.v1.cancel.gpu0.e": []byte("bad"),
 		"$SRV.PING": nil, "$SRV.INFO.ringmaster": nil, "$SRV.STATS": nil,
 	}
 	foreign := []string{
@@ -74,7 +74,7 @@ func TestRequestsAreAnsweredAtInboxesOnly(t *testing.T) {
 			must(t, client.nc.PublishRequest(subject, reply, payload))
 			sent++
 		}
-		if subject == "ringmaster.v1.telemetry.gpu0.q" { // refused as malformed before anybody is looked for to answer
+		if subject == "ringmaster.v1.telemetry.gpu0.b" { // refused as malformed before anybody is looked for to answer
 			sent -= uint64(len(foreign))
 		}
 		m, err := client.nc.Request(subject, payload, patience) // handled after the others
