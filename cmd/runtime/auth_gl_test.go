@@ -3,10 +3,17 @@
 package main
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"ringmaster/megakernel/texttest"
 )
 
 // Every command does its work as a user of its kind, and no user tries what it may not.
@@ -46,6 +53,7 @@ func TestEveryCommandWorksWithTheRightsOfItsKind(t *testing.T) {
 		{"submitter-w1-q", "cancel b3"},
 		{"operator", "cancel b4"},
 		{"operator", "graph list"},
+		{"operator", "work list"},
 	} {
 		args := append(strings.Fields(c.command), queue...)
 		for i := range args {
@@ -56,7 +64,7 @@ func TestEveryCommandWorksWithTheRightsOfItsKind(t *testing.T) {
 		}
 	}
 	for _, user := range []string{"worker-w1", "operator"} {
-		if got := g.do(t, user, "", "doctor", "--no-gpu"); got.code != 0 {
+		if got := g.do(t, user, "", "doctor", "--decide-only"); got.code != 0 {
 			t.Errorf("doctor as %s: exit code %d, %s", user, got.code, got.stdout)
 		}
 	}
@@ -103,5 +111,42 @@ func TestWorkThroughContextsWithADomainAndPrivateInboxes(t *testing.T) {
 		if strings.Contains(line, "Violation") && !strings.Contains(line, "auth check") {
 			t.Errorf("the server says: %s", line)
 		}
+	}
+}
+
+// A worker goes on without a right, which it may be given meanwhile, and says at once which it lacks.
+func TestAWorkerSaysWhichRightItLacks(t *testing.T) {
+	requireGL(t)
+	subjects := []string{"$JS.API.INFO", "ringmaster.v1.done.w1.*", "$JS.API.STREAM.CREATE.RINGMASTER_WORK", "ringmaster.v1.telemetry.>"}
+	g := guard(t, func(conf string) string {
+		users, all := lacking(conf, "worker-w1")
+		for i, subject := range all {
+			if slices.Contains(subjects, subject) {
+				users = strings.Replace(users, fmt.Sprintf("worker-w1-%d,", i), fmt.Sprintf("lacks-%d,", slices.Index(subjects, subject)), 1)
+			}
+		}
+		return strings.Replace(conf, "users = [\n", "users = [\n"+users, 1)
+	})
+	for i, subject := range subjects {
+		var log texttest.Log
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ended := make(chan int, 1)
+		go func() {
+			ended <- execute(ctx, []string{"run", "--worker", "w1", "--nats", strings.Replace(g.url, "//", fmt.Sprintf("//lacks-%d:x@", i), 1)}, stdio{in: strings.NewReader(""), out: io.Discard, err: &log})
+		}()
+		said := func() bool {
+			return strings.Contains(log.String(), "this user may not") && strings.Contains(log.String(), literalOf(subject))
+		}
+		for !said() && ctx.Err() == nil {
+			if subject == "ringmaster.v1.done.w1.*" { // it is used when a batch ends
+				ringmaster(t, ctx, "", "submit", "--slots", "nop", "--no-wait", "--worker", "w1", "--queue", "q", "--nats", g.url, "--nkey", filepath.Join(g.keys, "submitter-w1.nk"))
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if ctx.Err() != nil {
+			t.Errorf("nothing is said of %s: %s", subject, log.String())
+		}
+		cancel()
+		<-ended
 	}
 }

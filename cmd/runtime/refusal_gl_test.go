@@ -67,7 +67,7 @@ func TestACommandThatLacksOneRightSaysWhich(t *testing.T) {
 			"heap download 0:4": "heap _INBOX", "cancel b1": "cancel _INBOX", "graph list": "v1.graph _INBOX",
 			"graph load g " + edges: "v1.graph _INBOX $O. INFO.OBJ GET.OBJ",
 		},
-		"operator": {"cancel b1": "cancel _INBOX", "graph list": "v1.graph _INBOX", "doctor --decide-only": "API.INFO STREAM.INFO.RINGMASTER_WORK STREAM.INFO.RINGMASTER_DECIDED _INBOX",
+		"operator": {"cancel b1": "cancel _INBOX", "work list": "STREAM.*.RINGMASTER_POISON _INBOX", "graph list": "v1.graph _INBOX", "doctor --decide-only": "API.INFO STREAM.INFO.RINGMASTER_WORK STREAM.INFO.RINGMASTER_DECIDED _INBOX",
 			"replay --stream": "CONSUMER.CREATE.RINGMASTER_DECIDED NEXT.RINGMASTER_DECIDED _INBOX"},
 	} {
 		for command, needs := range commands {
