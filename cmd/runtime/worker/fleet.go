@@ -106,6 +106,7 @@ func (n *Node) join(ctx context.Context, cfg *Config) (err error) {
 	if n.stream == nil {
 		return n.alone(claims.Worker)
 	}
+	n.stream.OnReady(func() { n.reconsider(ownership.AnyWorker) }) // what waited for the stream
 	follow := complaint.New(cfg.Log)
 	n.follower, err = decided.Follow(n.conn, claims.Worker, cfg.Log, func(worker, queue string, m *telemetry.Stored) {
 		if time.Since(time.Unix(0, m.Header.SentNs)) > staleAfter {

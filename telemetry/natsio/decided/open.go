@@ -98,6 +98,9 @@ func (s *Store) settle(stream jetstream.Stream, err error) {
 	case was == problem:
 	case err == nil:
 		s.cfg.Log.Info("nats: decisions are stored", "stream", s.name)
+		if tell := s.again.Load(); tell != nil {
+			(*tell)()
+		}
 	case errors.Is(err, natsio.ErrDisconnected): // which is said once, by the connection
 	default:
 		s.complaints.Warn("nats: decisions are not stored", "", "", "stream", s.name, "error", err)

@@ -71,6 +71,7 @@ type Store struct {
 	look     chan struct{}                    // the stream has to be looked at
 	ready    chan struct{}                    // closed when there was a stream first
 	once     sync.Once                        // of ready
+	again    atomic.Pointer[func()]           // is told when there is a stream again
 	quit     context.CancelFunc
 	ended    sync.WaitGroup // of run
 
@@ -104,6 +105,9 @@ func Open(conn *natsio.Conn, cfg Config) (*Store, error) {
 
 // Ready is closed once the store has found or made the stream.
 func (s *Store) Ready() <-chan struct{} { return s.ready }
+
+// OnReady has fn called each time that decisions can be stored again, after they could not. It must not block.
+func (s *Store) OnReady(fn func()) { s.again.Store(&fn) }
 
 // Write stores a decision of a queue as the successor of the message with a sequence, 0 for none. r may be
 // reused after the call returns, which is at once. done is called exactly once, from another goroutine, within

@@ -161,12 +161,14 @@ func TestAStreamThatIsMadeAnew(t *testing.T) {
 	url := newServer(t).URL()
 	n := newNode(t, url).ready(t)
 	last := n.stored(t, "q", n.stored(t, "q", 0, 1), 2)
+	again := make(chan bool, 10)
+	n.OnReady(func() { again <- true })
 	must(t, n.conn.JetStream().DeleteStream(testContext(t), StreamName(n.conn.Subjects())))
 	if got := n.store(t, "q", last, 3); got.how != telemetry.WrittenUnknown {
 		t.Errorf("into a stream that is gone: %+v", got)
 	}
 	n.log.wait(t, "decisions are not stored")
-	n.ready(t)
+	receive(t, again)
 	if m := n.newestSoon(t, "q"); m != nil {
 		t.Errorf("newest %+v", m)
 	}
@@ -218,6 +220,7 @@ func TestAStreamOfAnotherPurpose(t *testing.T) {
 		"other subjects":   {func(c *jetstream.StreamConfig) { c.Subjects, c.RePublish = []string{"x"}, nil }, "RINGMASTER_DECIDED is over [x]"},
 		"no republication": {func(c *jetstream.StreamConfig) { c.RePublish = nil }, "does not republish ringmaster.v1.decided.> on ringmaster.v1.recommend.>"},
 		"another one":      {func(c *jetstream.StreamConfig) { c.RePublish.Destination = "x.>" }, "does not republish"},
+		"small messages":   {func(c *jetstream.StreamConfig) { c.MaxMsgSize = 1000 }, "takes messages of 1000 bytes"},
 		"refuses the new":  {func(c *jetstream.StreamConfig) { c.Discard = jetstream.DiscardNew }, "that refuses DiscardNew"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -101,6 +101,8 @@ func fits(want, have *jetstream.StreamConfig) error {
 	case have.Retention != want.Retention || have.Discard != want.Discard:
 		return fmt.Errorf("%w: %s is a %v stream that refuses %v, want a %v stream that refuses %v", natsio.ErrStreamConflict,
 			have.Name, have.Retention, have.Discard, want.Retention, want.Discard)
+	case have.MaxMsgSize > 0 && have.MaxMsgSize < want.MaxMsgSize:
+		return fmt.Errorf("%w: %s takes messages of %d bytes, want %d", natsio.ErrStreamConflict, have.Name, have.MaxMsgSize, want.MaxMsgSize)
 	case have.RePublish == nil || have.RePublish.Source != want.RePublish.Source || have.RePublish.Destination != want.RePublish.Destination:
 		return fmt.Errorf("%w: %s does not republish %s on %s", natsio.ErrStreamConflict, have.Name, want.RePublish.Source, want.RePublish.Destination)
 	}
