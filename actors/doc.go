@@ -29,20 +29,25 @@
 // What causes a decision: a queue record, or a graph record once the queue is known;
 // work for a queue whose length nobody has ever reported, so that it never waits for
 // telemetry that does not come; a failed launch that took back what stages had issued
-// (see hysteresis.go); a queue that is no longer alone at its worker, or is from now
+// (see package stage); a queue that is no longer alone at its worker, or is from now
 // on. Priority and launch records and the tuner only update views.
 //
 // A queue is known from its first record or work until it has been idle for ten
-// minutes; then its next record starts it cold. It takes about 8 KiB, and
-// Config.MaxQueues bounds the queues. Panics are paced, and a queue whose actors panic
-// too often is stopped for a while (quarantine.go); the actors of a worker are not:
-// each panic takes the batch or launch in hand with it, so the next one is about
+// minutes; then its next record starts it cold, or with a Store where it was. It takes
+// about 8 KiB, and Config.MaxQueues bounds the queues. Panics are paced, and a queue whose
+// actors panic too often is stopped for a while (quarantine.go); the actors of a worker are
+// not: each panic takes the batch or launch in hand with it, so the next one is about
 // something else.
+//
+// With a Store a decision holds when that has it (storing.go, and package fence for the
+// protocol); each message of it carries what the next decision builds on (remember.go), so
+// that another process decides as this one would.
 //
 // There are no asks and no futures. Mailboxes are unbounded; admission is
 // decided before anything is sent to one. Timers are the package's own.
 //
 // To read the package: queue.go and decision.go (the decision), cell.go, fold.go and
-// request.go (what it is made from), worker.go, admit.go and launch.go (what carries
-// it out), share.go (what queues know of each other), then the rest.
+// request.go (what it is made from), storing.go and remember.go (how it counts), worker.go,
+// admit.go and launch.go (what carries it out), share.go (what queues know of each other),
+// then the rest.
 package actors
