@@ -31,6 +31,7 @@ type device struct {
 
 	families  map[string]*family // by queue; guarded by System.mu
 	mentioned atomic.Uint64      // tick of the last announcement, record or batch
+	emptied   uint64             // tick at which a queue of it was forgotten; guarded by System.mu
 	every     atomic.Uint64      // intervals from one heartbeat of a queue to its next
 
 	// What the tuners of the worker's queues have while it is not local.

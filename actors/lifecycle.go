@@ -153,6 +153,7 @@ func (s *System) remove(f *family) {
 	s.roster[len(s.roster)-1] = nil
 	s.roster = s.roster[:len(s.roster)-1]
 	delete(f.device.families, f.name)
+	f.device.emptied = s.tick.Load()
 	s.retired.add(f.cell.totals())
 	s.shell.send(f.device.diffusionAddr, forgotten{f})
 	if w := f.device.worker.Load(); w != nil {
@@ -166,7 +167,7 @@ func (s *System) forgetDevices() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.devices {
-		if s.tick.Load()-d.mentioned.Load() >= s.idleTicks() && len(d.families) == 0 && d.worker.Load() == nil {
+		if s.silence(max(d.mentioned.Load(), d.emptied)) >= s.idleTicks() && len(d.families) == 0 && d.worker.Load() == nil {
 			s.removeDevice(d)
 		}
 	}
