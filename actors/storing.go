@@ -85,7 +85,7 @@ func (a *queueActor) decidesHere() bool {
 func (a *queueActor) follow() {
 	s := &a.storing
 	m := a.heard.Load()
-	if m == nil || s.fence.Busy() || m.Sequence <= s.fence.Last() {
+	if m == nil || s.fence.Busy() || m.Sequence <= s.fence.Last() && m.Recommendation.Decision <= a.number {
 		return
 	}
 	left, err := a.read(m)
@@ -331,7 +331,7 @@ func (f *family) repeated() *decision {
 func (a *queueActor) adopt(m *telemetry.Stored, left *inheritance) {
 	number, known := left.decided.Entry.Decision, a.storing.fence.Last()
 	switch {
-	case m.Sequence == known:
+	case m.Sequence == known && number <= a.number:
 		return // it is what this process went on from
 	case m.Sequence < known && number <= a.number:
 		a.storing.apart = true // a stream that was restored: it lacks what is known here

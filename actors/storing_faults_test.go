@@ -350,3 +350,41 @@ func TestAMessageOfANewerVersionIsNotFollowed(t *testing.T) {
 		})
 	}
 }
+
+// A stream that was made anew counts its messages from 1. The decisions in it are newer by their numbers all the
+// same, for a worker that only carries out what others decide.
+func TestAWorkerFollowsIntoAStreamThatWasMadeAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemoryStore()
+		decider := process(t, store, 99, nil)
+		defer decider.Close()
+		announce(t, decider, 1)
+		worker := process(t, newMemoryStore(), 100, func(string) bool { return false })
+		defer worker.Close()
+		if err := worker.AttachEngine("gpu1", testLimits, 0, &promptEngine{pending: make(map[string][]telemetry.Done)}); err != nil {
+			t.Fatal(err)
+		}
+		for i, sequence := range []uint64{1001, 1002, 3, 4, 1003} { // the last comes late, of the stream before
+			if i < 4 {
+				if err := decider.Ingest("gpu1", "q", queueLength(uint64(i+1)), time.Now(), ""); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+			}
+			all := store.queues["gpu1.q"]
+			m := *all[min(i, 3)]
+			want := m.Recommendation.Decision
+			if i == 4 {
+				m = *all[2]
+			}
+			m.Sequence = sequence
+			if err := worker.Heard("gpu1", "q", &m); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if told, _ := worker.Latest("gpu1", "q"); told.Decision != want || worker.roster[0].latest.Load().Decision != want {
+				t.Errorf("message %d: told %d, launches by %d, want %d", sequence, told.Decision, worker.roster[0].latest.Load().Decision, want)
+			}
+		}
+	})
+}

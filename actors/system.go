@@ -188,8 +188,8 @@ func (s *System) Heard(worker, queue string, m *telemetry.Stored) error {
 	return s.with(worker, queue, func(f *family) error {
 		for {
 			was := f.heard.Load()
-			if was != nil && was.Sequence >= m.Sequence {
-				return nil
+			if was != nil && was.Recommendation.Decision >= m.Recommendation.Decision {
+				return nil // numbers rise along a queue's messages; sequences go back where the stream is made anew
 			}
 			if f.heard.CompareAndSwap(was, m) {
 				if was == nil {
