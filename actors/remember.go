@@ -31,7 +31,7 @@ type memory struct {
 
 // carriedRuns is how many runs of recent decisions are carried: launches of a remote worker
 // that are reported later than that many decisions settle nothing after a restart.
-const carriedRuns = 16
+const carriedRuns = 8
 
 // cellMemory is what a cell had when a decision took it.
 type cellMemory struct {

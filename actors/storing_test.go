@@ -203,7 +203,7 @@ func process(t *testing.T, store *memoryStore, incarnation uint64, owns func(str
 	return s
 }
 
-func announce(t *testing.T, s *System, seq uint64) {
+func announce(t testing.TB, s *System, seq uint64) {
 	t.Helper()
 	r := telemetry.Record{Header: telemetry.Header{Kind: telemetry.KindWorker, Incarnation: 5, Seq: seq}}
 	r.Worker = telemetry.Worker{Has: telemetry.HasWorkerMaxWorkgroupSizeX | telemetry.HasWorkerMaxWorkgroupsPerDimension | telemetry.HasWorkerMaxInvocationsPerWorkgroup,
