@@ -218,6 +218,15 @@ func (c *cell) setBacklog(slots uint32, submitted bool) wakes {
 	return c.trigger()
 }
 
+// untoldBacklog returns the slots that wait here, and whether nobody but this process tells the
+// queue's length.
+func (c *cell) untoldBacklog(own uint64) (slots uint32, untold bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	by := c.source(telemetry.KindQueue)
+	return c.backlog, c.hasBacklog && (!by.Known() || by.PublishedBy(own) || !c.queue.Has.Has(telemetry.HasQueueLen))
+}
+
 // measured says whether the cost of the queue's launches is known.
 func (c *cell) measured() bool {
 	c.mu.Lock()

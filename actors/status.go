@@ -113,6 +113,22 @@ type QueueStatus struct {
 	Standing     Standing
 }
 
+// Backlogs visits the queues of a local worker of which no publisher tells the length: how many of
+// their slots are submitted and not finished.
+func (s *System) Backlogs(worker string, visit func(queue string, slots uint32)) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	d := s.devices[worker]
+	if d == nil {
+		return
+	}
+	for name, f := range d.families {
+		if slots, untold := f.cell.untoldBacklog(s.cfg.Incarnation); untold {
+			visit(name, slots)
+		}
+	}
+}
+
 // Stats returns the counts of all queues.
 func (s *System) Stats() Stats {
 	s.mu.RLock()

@@ -38,6 +38,7 @@ type runCmd struct {
 	autotuneFlags
 	Worker      string        `help:"Name of this worker in subjects: letters, digits, _ and -, at most 64 (default: the host's, and with --device the device's)."`
 	DecideOnly  bool          `name:"decide-only" aliases:"no-gpu" help:"Decide for all workers that nobody else decides for: no GL context, no work executed. Several share the workers, and each takes over where another ends."`
+	ExecuteOnly bool          `name:"execute-only" help:"Run what a process with --decide-only decides, and decide only while there is none."`
 	Listen      string        `default:"127.0.0.1:4222" help:"Address of the embedded NATS server, used when no server is named."`
 	Insecure    bool          `name:"insecure-listen" help:"Let the embedded server listen where other machines reach it, although it asks nobody who they are and lets everybody do everything."`
 	Store       string        `placeholder:"DIR" help:"Directory of the embedded server's streams (default: under the user's state directory)."`
@@ -153,7 +154,7 @@ func (c *runCmd) nodeConfig(bus natsio.Config, device *glcompute.Device, opcodes
 	if device == nil {
 		return cfg
 	}
-	cfg.Device = device
+	cfg.Device, cfg.ExecuteOnly = device, c.ExecuteOnly
 	cfg.Engine = worker.EngineConfig{
 		Catalog: opcodes.catalog, Binaries: c.binaries(log), Mode: c.launchMode(device), LeaseDuration: c.LeaseDuration,
 		Windows: c.Windows, WindowWords: c.WindowWords, Limits: limits,
@@ -213,6 +214,8 @@ func (c *runCmd) check() error {
 	switch {
 	case c.Worker != "" && !telemetry.ValidToken(c.Worker):
 		return fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", c.Worker)
+	case c.DecideOnly && c.ExecuteOnly:
+		return errors.New("--decide-only and --execute-only leave nothing to do; without either this process does both for its own worker")
 	case c.HangAfter < 0:
 		return fmt.Errorf("--hang-after %v: want a duration, or 0 to wait for ever", c.HangAfter)
 	case c.Drain < 0:

@@ -103,6 +103,11 @@ func (p *Outlet) Graph(worker, queue string, r *telemetry.Graph) telemetry.Heade
 	return p.send(p.conn.cfg.Subjects.Telemetry(worker, queue), r, nil)
 }
 
+// Load publishes the load of a queue on its telemetry subject.
+func (p *Outlet) Load(worker, queue string, r *telemetry.Queue) {
+	p.send(p.conn.cfg.Subjects.Telemetry(worker, queue), r, nil)
+}
+
 // Announce publishes a worker and its device.
 func (p *Outlet) Announce(worker string, r *telemetry.Worker) {
 	p.send(p.conn.cfg.Subjects.Worker(worker), r, nil)

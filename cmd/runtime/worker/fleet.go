@@ -144,6 +144,24 @@ func (n *Node) reconsider(worker string) {
 	n.system.Reconsider(worker)
 }
 
+// tellEvery is how often a worker that others decide for looks whether a queue's length is another.
+const tellEvery = 10 * time.Millisecond
+
+// tellBacklogs tells others the lengths of this worker's queues where no publisher does: who decides
+// elsewhere sees nothing of what was submitted here. It returns what ends that.
+func (n *Node) tellBacklogs(worker string) (stop func()) {
+	told := make(map[string]uint32)
+	return every(tellEvery, func() {
+		n.system.Backlogs(worker, func(queue string, slots uint32) {
+			if was, known := told[queue]; known && was == slots {
+				return
+			}
+			told[queue] = slots
+			n.outlet.Load(worker, queue, &telemetry.Queue{Has: telemetry.HasQueueLen, QueueLen: slots})
+		})
+	})
+}
+
 // leave ends what takes part in deciding. Decisions under way have their outcome then.
 func (f *fleet) leave() {
 	if f.members != nil {

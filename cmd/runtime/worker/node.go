@@ -40,6 +40,7 @@ type Node struct {
 	graphs  Graphs
 
 	announcing func() // stops the announcements
+	telling    func() // stops telling backlogs; nil: nobody else decides for the worker
 
 	ballast []byte // ballastBytes that nobody touches
 }
@@ -184,7 +185,10 @@ func (n *Node) execute(ctx context.Context, cfg *Config, budget uint64) (err err
 	device.MemoryBudgetBytes = budget
 	device.LeaseSlots = n.engine.Lease().Slots
 	device.Has |= telemetry.HasLeaseSlots
-	n.announcing = announceEvery(announcePeriod, func() { n.outlet.Announce(cfg.Name, &device) })
+	n.announcing = every(announcePeriod, func() { n.outlet.Announce(cfg.Name, &device) })
+	if n.role == RoleExecuteOnly {
+		n.telling = n.tellBacklogs(cfg.Name)
+	}
 	if n.heap, err = n.conn.ServeHeap(cfg.Name, heapPort{n.engine}); err != nil {
 		return err
 	}
@@ -238,6 +242,9 @@ func (n *Node) Close(ctx context.Context) error {
 	var errs []error
 	if n.announcing != nil {
 		n.announcing()
+	}
+	if n.telling != nil {
+		n.telling()
 	}
 	if n.service != nil {
 		errs = append(errs, n.service.Stop())
@@ -325,16 +332,16 @@ func (n *Node) drain(ctx context.Context) error {
 // announcement, does not know a worker's limits.
 const announcePeriod = 5 * time.Second
 
-// announceEvery announces now and then periodically until stopped.
-func announceEvery(period time.Duration, announce func()) (stop func()) {
-	announce()
+// every does something now and then periodically until stopped.
+func every(period time.Duration, do func()) (stop func()) {
+	do()
 	ticker, quit, done := time.NewTicker(period), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
 			select {
 			case <-ticker.C:
-				announce()
+				do()
 			case <-quit:
 				ticker.Stop()
 				return
