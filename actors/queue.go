@@ -41,8 +41,13 @@ func (a *queueActor) receive(msg message) {
 		return
 	}
 	switch m := msg.(type) {
-	case wake, owned:
+	case wake:
 		a.decide()
+	case owned:
+		a.tryAgain()
+		if a.storing.under == nil {
+			a.decide()
+		}
 	case heard:
 		a.follow()
 	case *written:

@@ -38,7 +38,7 @@ func (s *storing) postpones(msg message) bool {
 		return false
 	}
 	switch msg.(type) {
-	case *written, *lookedUp, beat:
+	case *written, *lookedUp, beat, owned:
 		return false
 	case *settled, reported, halted:
 		s.waiting = append(s.waiting, msg)

@@ -205,7 +205,7 @@ func (s *System) Heard(worker, queue string, m *telemetry.Stored) error {
 }
 
 // Reconsider has the queues of a worker, or of all for "", look again whether it is this process
-// that decides for them.
+// that decides for them, and whether the store answers.
 func (s *System) Reconsider(worker string) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
