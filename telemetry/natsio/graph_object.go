@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -55,7 +56,21 @@ func (c *Conn) graphStore(ctx context.Context) (store jetstream.ObjectStore, err
 	if errors.Is(err, jetstream.ErrBucketExists) { // by somebody else meanwhile
 		return c.js.ObjectStore(ctx, name)
 	}
+	if err == nil {
+		err = c.takesFiles(ctx, store)
+	}
 	return store, err
+}
+
+// takesFiles waits until a bucket that was just made takes something: in a cluster a server may not
+// know yet where it is, and a file that is read from a pipe cannot be put twice.
+func (c *Conn) takesFiles(ctx context.Context, store jetstream.ObjectStore) error {
+	for attempt := 1; ; attempt++ {
+		_, err := store.PutBytes(ctx, "_empty", nil) // it ends with its hour
+		if err == nil || !errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, nats.ErrNoResponders) || !c.Pause(ctx, attempt) {
+			return err
+		}
+	}
 }
 
 // Graph opens a graph file of the object store. Reading it to its end fails if it is not what was put there, or does not come:

@@ -18,7 +18,7 @@ import (
 )
 
 // Patience bounds every wait. It is no part of what tests prove.
-const Patience = 30 * time.Second
+const Patience = time.Minute
 
 // binary is a nats-server built from the module's own dependency, once for a process.
 var binary struct {
