@@ -63,7 +63,7 @@ func read(ctx context.Context, conn *natsio.Conn, filter string, from jetstream.
 	if left == 0 {
 		return nil
 	}
-	messages, err := consumer.Messages()
+	messages, err := consumer.Messages(jetstream.PullExpiry(pullTime), jetstream.PullHeartbeat(beat)) // a server that is lost is noticed
 	if err != nil {
 		return fmt.Errorf("read stream %s: %w", name, err)
 	}
