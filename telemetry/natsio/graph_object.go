@@ -57,17 +57,23 @@ func (c *Conn) graphStore(ctx context.Context) (store jetstream.ObjectStore, err
 		return c.js.ObjectStore(ctx, name)
 	}
 	if err == nil {
-		err = c.takesFiles(ctx, store)
+		err = c.awaitGraphs(ctx)
 	}
 	return store, err
 }
 
-// takesFiles waits until a bucket that was just made takes something: in a cluster a server may not
-// know yet where it is, and a file that is read from a pipe cannot be put twice.
-func (c *Conn) takesFiles(ctx context.Context, store jetstream.ObjectStore) error {
+// awaitGraphs waits until the stream behind a bucket that was just made answers: in a cluster a server
+// may not know yet where it is, and a file that is read from a pipe cannot be put twice. It asks with a
+// message that no stream stores.
+func (c *Conn) awaitGraphs(ctx context.Context) error {
+	m := nats.NewMsg("$O." + c.GraphBucket() + ".C.none")
 	for attempt := 1; ; attempt++ {
-		_, err := store.PutBytes(ctx, "_empty", nil) // it ends with its hour
-		if err == nil || !errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, nats.ErrNoResponders) || !c.Pause(ctx, attempt) {
+		_, err := c.js.PublishMsg(ctx, m, jetstream.WithExpectStream("_none"), ownRetries)
+		var answer *jetstream.APIError
+		if errors.As(err, &answer) {
+			return nil
+		}
+		if !c.Pause(ctx, attempt) {
 			return err
 		}
 	}
