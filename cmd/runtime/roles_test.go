@@ -286,3 +286,70 @@ func TestDecisionsAreTheSameWithRestarts(t *testing.T) {
 		t.Error("hysteresis held nothing, so nothing could be forgotten")
 	}
 }
+
+// Of three processes that decide, the one that decides for the worker is killed, stopped for a second, or drained:
+// another goes on with the next numbers, and the one that wakes decides nothing twice.
+func TestAnotherProcessTakesOver(t *testing.T) {
+	for name, end := range map[string]func(*node){
+		"killed":  func(n *node) { n.kill() },
+		"drained": func(n *node) { n.drained() },
+		"hung":    func(n *node) { n.signal(syscall.SIGSTOP) },
+	} {
+		t.Run(name, func(t *testing.T) { takesOver(t, name, end) })
+	}
+}
+
+func takesOver(t *testing.T, name string, end func(*node)) {
+	url := serverOf(t)
+	nodes := []*node{decider(t, url), decider(t, url), decider(t, url)}
+	p := publisherOn(t, url)
+	p.announce()
+	const queues = 20
+	round := func(density uint16) {
+		t.Helper()
+		seqs := make([]uint64, queues)
+		for q := range seqs {
+			seqs[q] = p.report(fmt.Sprintf("q%d", q), density)
+		}
+		for answers := make(map[string]uint64); len(answers) < queues; {
+			select {
+			case a := <-p.advice:
+				if q, err := strconv.Atoi(a.queue[1:]); err == nil && a.AnsweredSeq == seqs[q] {
+					answers[a.queue] = a.Decision
+				}
+			case <-time.After(clientPatience):
+				t.Fatalf("%d of %d queues are decided", len(answers), queues)
+			}
+		}
+	}
+	for i := range 10 {
+		round(uint16(i * 500))
+	}
+	owner := p.stored()["q0"][9].Node
+	var ended *node
+	for _, n := range nodes {
+		if decisionlog.ID(n.id) == owner {
+			ended = n
+		}
+	}
+	if ended == nil {
+		t.Fatalf("%x decides, which is none of the three", owner)
+	}
+	end(ended)
+	began := time.Now()
+	round(5100)
+	t.Logf("%s: %d queues are decided again after %v", name, queues, time.Since(began))
+	if name == "hung" {
+		ended.signal(syscall.SIGCONT)
+	}
+	for i := range 10 {
+		round(uint16(i * 700))
+	}
+	all := p.stored()
+	for q := range queues {
+		queue := fmt.Sprintf("q%d", q)
+		if len(all[queue]) != 21 || all[queue][10].Node == owner {
+			t.Errorf("queue %s has %d decisions, want 21; the first one afterwards is by %x, and %x had ended", queue, len(all[queue]), all[queue][10].Node, owner)
+		}
+	}
+}

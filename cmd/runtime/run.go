@@ -197,7 +197,7 @@ func (c *runCmd) serve(ctx context.Context, node *worker.Node, device *glcompute
 
 // logStart tells in one event what serves, and how.
 func (c *runCmd) logStart(node *worker.Node, device *glcompute.Device, bus natsio.Config, log *slog.Logger) {
-	event := log.With("version", version, "pid", os.Getpid(), "worker", c.Worker, "prefix", bus.Subjects.Prefix, "nats", withoutPasswords(bus.URL),
+	event := log.With("version", version, "pid", os.Getpid(), "incarnation", fmt.Sprintf("%x", node.Conn().Incarnation()), "worker", c.Worker, "prefix", bus.Subjects.Prefix, "nats", withoutPasswords(bus.URL),
 		"device", node.DeviceName(), "policy", c.Policy, "autotuner", c.Autotuner.Mode, "decision_log", c.DecisionLog)
 	if device == nil {
 		event.Info("serving: decides, executes nothing; stop with SIGTERM")
