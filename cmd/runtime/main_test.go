@@ -10,6 +10,7 @@ import (
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/texttest"
+	"ringmaster/telemetry/natsio/natstest"
 )
 
 // TestMain serves main-thread calls, as the command's main function does.
@@ -18,7 +19,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	os.Exit(glcompute.Main(m.Run))
+	code := glcompute.Main(m.Run)
+	natstest.Remove()
+	os.Exit(code)
 }
 
 // asCommand in the environment makes the test binary the command itself.
