@@ -332,7 +332,7 @@ func (m *Membership) update(change func(*peers)) {
 func (m *Membership) log(e event) {
 	level := slog.LevelDebug
 	switch {
-	case e.what == peerHung:
+	case e.what == peerHung, e.what == peerJoined && e.claim.Worker == m.cfg.Worker && e.claim.Worker != AnyWorker: // two of one name
 		level = slog.LevelWarn
 	case e.claim.Worker == AnyWorker || e.claim.Worker == m.cfg.Worker:
 		level = slog.LevelInfo

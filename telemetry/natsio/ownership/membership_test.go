@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -129,6 +130,23 @@ func TestProcessesAgreeOnOwners(t *testing.T) {
 	if n := len(own.Claims()); n != 5 || own.Claims()[0].Worker != "gpu0" {
 		t.Errorf("claims %+v, want its own and those of four others", own.Claims())
 	}
+}
+
+func TestASecondProcessOfOneNameIsToldOf(t *testing.T) {
+	url := newServer(t)
+	log := &texttest.Log{}
+	m, err := Join(dial(t, url), Config{Worker: "gpu0", Role: RoleDecides, Log: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	m.Begin()
+	other := begin(t, url, "gpu0", RoleDecides)
+	acquainted(t, m, other)
+	if !m.Owns("gpu0") || other.Owns("gpu0") {
+		t.Error("it is not the one that started first that decides")
+	}
+	eventually(t, "the log warns", func() bool { return strings.Contains(log.String(), "level=WARN") })
 }
 
 func TestWorkersOfAProcessThatHandsOverHaveAnOwnerAtOnce(t *testing.T) {
