@@ -16,6 +16,7 @@ import (
 const (
 	// MaxResultBytes bounds one result.
 	MaxResultBytes = 32 << 10
+	resultHeaders  = 1 << 10          // of its message, which the bucket counts too
 	maxResultStore = 64 << 20         // bytes of the whole bucket
 	maxResultQueue = 256              // results that wait to be stored
 	resultAttempts = 8                // writes of one result while others write it too
@@ -43,6 +44,7 @@ type Results struct {
 	mu      sync.Mutex
 	bucket  jetstream.KeyValue                    // nil: not reached yet
 	waiting map[string]func(stored []byte) []byte // to be stored, by key
+	order   []string                              // of what waits; what could not be stored is last
 }
 
 // NewResults begins to share. Close ends it.
@@ -77,7 +79,7 @@ func (r *Results) Share(device, key string, merge func(stored []byte) []byte) er
 		r.mu.Unlock()
 		return fmt.Errorf("%w: %d results wait", ErrBacklog, maxResultQueue)
 	}
-	r.waiting[name] = merge
+	r.wait(name, merge)
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:
@@ -197,11 +199,21 @@ func (r *Results) store() {
 func (r *Results) next() (name string, merge func([]byte) []byte, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name, merge := range r.waiting {
-		delete(r.waiting, name)
-		return name, merge, true
+	if len(r.order) == 0 {
+		return "", nil, false
 	}
-	return "", nil, false
+	name, r.order = r.order[0], r.order[1:]
+	merge = r.waiting[name]
+	delete(r.waiting, name)
+	return name, merge, true
+}
+
+// wait has a result stored after those that wait. Called with mu held.
+func (r *Results) wait(name string, merge func([]byte) []byte) {
+	if r.waiting[name] == nil {
+		r.order = append(r.order, name)
+	}
+	r.waiting[name] = merge
 }
 
 // again puts a result back that could not be stored, unless a newer one waits.
@@ -209,7 +221,7 @@ func (r *Results) again(name string, merge func([]byte) []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.waiting[name] == nil {
-		r.waiting[name] = merge
+		r.wait(name, merge)
 	}
 }
 
@@ -279,7 +291,7 @@ func (r *Results) reach() jetstream.KeyValue {
 	replicas, err := r.conn.place(name, func(replicas int) (err error) {
 		bucket, err = r.conn.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket: name, Description: "what tuners learned, by device and key",
-			MaxValueSize: MaxResultBytes, MaxBytes: maxResultStore, History: 1, Replicas: replicas, Storage: jetstream.FileStorage,
+			MaxValueSize: MaxResultBytes + resultHeaders, MaxBytes: maxResultStore, History: 1, Replicas: replicas, Storage: jetstream.FileStorage,
 		})
 		return err
 	})
