@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"ringmaster/cmd/runtime/audit"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/decided"
@@ -142,43 +144,28 @@ func check(urls string, l *load) error {
 	if err := conn.WaitState(ctx, natsio.StateConnected); err != nil {
 		return err
 	}
-	newest := make(map[string]*decisionlog.Decided)
-	decisions, twice, holes, back, rejoined := 0, 0, 0, 0, 0
+	var checker audit.Checker
 	err = decided.Read(ctx, conn, func(m decided.Message) error {
 		if m.Err != nil {
 			return m.Err
 		}
 		d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
-		if err != nil {
-			return err
+		if err == nil {
+			checker.Take(m.Sequence, d)
 		}
-		decisions++
-		last := newest[m.Worker]
-		newest[m.Worker] = d
-		switch {
-		case last == nil:
-		case d.Entry.Decision <= last.Entry.Decision:
-			twice++
-		case d.Rejoined:
-			rejoined++
-		case d.Entry.Decision != last.Entry.Decision+1:
-			holes++
-		}
-		if last != nil && d.Entry.Records.Incarnation == last.Entry.Records.Incarnation && d.Entry.Records.Last < last.Entry.Records.Last {
-			back++
-		}
-		return nil
+		return err
 	})
+	report := checker.Report()
 	stale := 0
 	for _, q := range l.queues {
 		q.mu.Lock()
 		stale += q.stale
 		q.mu.Unlock()
 	}
-	fmt.Printf("%d decisions in the stream: %d twice, %d missing, %d with an older input, %d after a process was alone; %d recommendations came late or twice, %d records were not sent\n",
-		decisions, twice, holes, back, rejoined, stale, l.unsent.Load())
-	if err == nil && twice+holes+back > 0 {
-		err = fmt.Errorf("the stream is not what it has to be")
+	report.Print(os.Stdout, func(s string) string { return s })
+	fmt.Printf("%d recommendations came late or twice, %d records were not sent\n", stale, l.unsent.Load())
+	if err == nil && report.HoleCount > 0 {
+		err = errors.New("the stream is not what it has to be")
 	}
 	return err
 }

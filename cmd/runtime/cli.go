@@ -28,6 +28,7 @@ type cli struct {
 	Publish publishCmd `cmd:"" help:"Publish telemetry: JSON lines from standard input, or the bundled trace."`
 	Watch   watchCmd   `cmd:"" help:"Print recommendations as they arrive, as a table or as JSON lines."`
 	Replay  replayCmd  `cmd:"" help:"Make the decisions of a log again, or explain one decision."`
+	Audit   auditCmd   `cmd:"" help:"Prove of the stream of decisions that none was made twice and none is missing, or name where."`
 	Exec    execCmd    `cmd:"" help:"Run slots on this machine's GPU, without NATS, and print what they compute."`
 	Tune    tuneCmd    `cmd:"" help:"Find the geometry at which this machine drains a workload fastest, and store it for workers."`
 	Submit  submitCmd  `cmd:"" help:"Send slots to a running worker and print what became of them."`

@@ -80,6 +80,7 @@ var projectImports = map[string][]string{
 	"megakernel/kernelcache/disk":   nil,                                                                                                                                                                                                                                                                                                                                   // files of bytes, whatever made them
 	"bench/recorded":                {"megakernel/tuner/space"},                                                                                                                                                                                                                                                                                                            // recordings of spaces, as files
 	"bench/classic":                 {"bench/recorded", "megakernel/tuner/gp", "megakernel/tuner/search", "megakernel/tuner/space"},                                                                                                                                                                                                                                        // yardsticks of the search
+	"cmd/runtime/audit":             {"cmd/runtime/text", "telemetry/decisionlog"},                                                                                                                                                                                                                                                                                         // whether a stream of decisions is whole
 	"cmd/runtime/decisions":         {"actors", "cmd/runtime/text", "megakernel/policy", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided"},                                                                                                                                                                                                          // the log of decisions, and what can be asked of one
 	"cmd/runtime/graphs":            {"actors", "cmd/runtime/decisions", "cmd/runtime/text", "cmd/runtime/worker", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/policy", "megakernel/userop", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/fairqueue"}, // jobs over graphs, from plain values
 	"cmd/runtime/text":              nil,                                                                                                                                                                                                                                                                                                                                   // tables and numbers for people
@@ -93,10 +94,10 @@ var projectImports = map[string][]string{
 		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/complaint", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided", "telemetry/natsio/ownership", "telemetry/natsio/poison"}, // what serves, from plain values
 	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "megakernel/graph", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/policy", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client"}, // recorded load, on a worker
 	"cmd/runtime/demo/trace": {"megakernel/graph"},                                                                                                                                                                                                                               // bundled data and its mapping
-	"cmd/runtime": {"actors", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
+	"cmd/runtime": {"actors", "cmd/runtime/audit", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/debugview", "megakernel/calibration", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/session", "megakernel/tuner/trial",
-		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/access", "telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/decided", "telemetry/natsio/poison",
+		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/access", "telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/decided", "telemetry/natsio/poison",
 		"telemetry/natsio/embedded"}, // flags of all of them become their configurations
 
 	"bench/course": {"bench/course/arrivals", "bench/course/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/worker",
@@ -106,11 +107,11 @@ var projectImports = map[string][]string{
 		"telemetry", "telemetry/natsio", "telemetry/natsio/embedded"}, // the way of work, beside a bare worker
 	"telemetry/natsio/ownership": {"telemetry", "telemetry/complaint", "telemetry/natsio"}, // who decides for which worker
 
-	"bench/fleet":           {"telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided"}, // what faults cost a fleet
-	"bench/course/arrivals": nil,                                                                                    // schedules from a seed
-	"bench/course/chart":    nil,                                                                                    // a picture from values
-	"bench/course/decider":  {"megakernel/fixed", "megakernel/policy"},                                              // rules in the policy's place, in its terms
-	"bench/course/interval": nil,                                                                                    // what pairs of figures tell
+	"bench/fleet":           {"cmd/runtime/audit", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided"}, // what faults cost a fleet
+	"bench/course/arrivals": nil,                                                                                                         // schedules from a seed
+	"bench/course/chart":    nil,                                                                                                         // a picture from values
+	"bench/course/decider":  {"megakernel/fixed", "megakernel/policy"},                                                                   // rules in the policy's place, in its terms
+	"bench/course/interval": nil,                                                                                                         // what pairs of figures tell
 }
 
 // externalOwners lists who may import a third-party module, and why.

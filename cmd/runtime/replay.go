@@ -3,11 +3,16 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"ringmaster/cmd/runtime/audit"
 	"ringmaster/cmd/runtime/decisions"
+	"ringmaster/cmd/runtime/text"
+	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/decided"
 )
@@ -86,4 +91,56 @@ func (c *replayCmd) read(source *decisions.Source, std stdio) error {
 		return exitError{1}
 	}
 	return err
+}
+
+// auditCmd checks the stream of decisions.
+type auditCmd struct {
+	natsFlags
+	JSON    bool          `name:"json" help:"Print the report as JSON."`
+	Timeout time.Duration `default:"5m" help:"Longest wait for all of it."`
+}
+
+// Help is what --help adds to the flags.
+func (auditCmd) Help() string {
+	return `Every decision has to follow the one before it: made from its state, with the next number, on inputs
+that do not go back. What does not is named with its message. It only reads, and may run beside whatever decides.
+The exit code is 0 if the stream is whole, and 1 if it is not or nothing is in it.`
+}
+
+// Run reads the stream and reports.
+func (c *auditCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	return c.with(ctx, "ringmaster audit", log, func(ctx context.Context, conn *natsio.Conn) error {
+		var checker audit.Checker
+		err := decided.Read(ctx, conn, func(m decided.Message) error {
+			if m.Err != nil {
+				checker.Damaged(m.Worker, m.Queue, m.Sequence, m.Err)
+				return nil
+			}
+			d, err := decisionlog.DecodeDecided(m.Stored.Recommendation.Decided)
+			switch {
+			case err != nil:
+				checker.Damaged(m.Worker, m.Queue, m.Sequence, err)
+			case d.Entry.Worker != m.Worker || d.Entry.Queue != m.Queue:
+				checker.Damaged(m.Worker, m.Queue, m.Sequence, errors.New("the decision is of another queue"))
+			default:
+				checker.Take(m.Sequence, d)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		report := checker.Report()
+		if c.JSON {
+			err = json.NewEncoder(std.out).Encode(report)
+		} else {
+			report.Print(std.out, text.Plain)
+		}
+		if err == nil && (report.HoleCount > 0 || report.Decisions == 0) {
+			return exitError{1}
+		}
+		return err
+	})
 }
