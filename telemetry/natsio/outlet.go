@@ -226,6 +226,12 @@ func (p *Outlet) confirmSince(before uint64, letters []letter) error {
 	if !nc.IsConnected() || nc.Stats().Reconnects != before {
 		return ErrUnconfirmed
 	}
+	denied := p.conn.Denied()
+	for i := range letters {
+		if err := denied[letters[i].subject]; err != nil {
+			return err // nobody has the record
+		}
+	}
 	p.mu.Lock()
 	p.stats.Confirms++
 	p.mu.Unlock()

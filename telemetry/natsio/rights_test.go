@@ -1,6 +1,7 @@
 package natsio
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,6 +114,20 @@ func TestRightsOfAWorkerAndASubmitterSuffice(t *testing.T) {
 	for _, subject := range beyond {
 		if denied[subject] == nil {
 			t.Errorf("a submitter may publish on %s", subject)
+		}
+	}
+}
+
+// A done record that its sender may not publish is with nobody, and its batch is not acknowledged.
+func TestADoneRecordThatIsRefusedIsNotConfirmed(t *testing.T) {
+	_, submitter := withRights(t)
+	for _, keep := range []KeepDone{KeepNone, KeepIfPossible} {
+		c := dial(t, submitter) // who may hear done records, and publish none
+		o := openOutlet(t, c, OutletConfig{KeepDone: keep})
+		sent := make(chan error, 1)
+		o.Done("gpu0", "q", &telemetry.Done{Batch: "b"}, func(err error) { sent <- err })
+		if err := receive(t, sent); !errors.Is(err, ErrNotPermitted) {
+			t.Errorf("keep %d: %v", keep, err)
 		}
 	}
 }
