@@ -257,8 +257,8 @@ func (a *queueActor) repeat() {
 	a.hasSlots(false)
 	a.tryAgain()
 	d := a.repeated()
-	if d == nil || a.storing.under != nil {
-		return
+	if d == nil || a.storing.fence.Busy() && !a.storing.fence.Reading() {
+		return // what is being written is about to replace it
 	}
 	a.publish(d, false, true, nil)
 	if slots := a.pending.Load(); slots > 0 && !d.planned() {

@@ -396,3 +396,49 @@ func TestAWorkerFollowsIntoAStreamThatWasMadeAnew(t *testing.T) {
 		}
 	})
 }
+
+// While the store does not say what it has, the decision that it is known to have is repeated, so
+// that subscribers keep to it.
+func TestTheLastStoredDecisionIsRepeatedInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newMemoryStore()
+		store.fate = func(write int) fate { return []fate{arrives, isLost}[min(write, 1)] }
+		cfg := DefaultConfig()
+		cfg.Incarnation, cfg.Store = 99, store
+		told := make(chan telemetry.Recommendation, 100)
+		s, err := New(cfg, tellingPublisher{newCountingPublisher(), told})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		announce(t, s, 1)
+		for seq := uint64(1); seq <= 2; seq++ {
+			if err := s.Ingest("gpu1", "q", queueLength(seq), time.Now(), ""); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		store.mu.Lock()
+		store.away = true
+		store.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		if f := s.roster[0]; f.standing.Load().State != StandsInDoubt || len(told) < 8 {
+			t.Fatalf("%+v, %d repetitions in ten seconds", f.standing.Load(), len(told))
+		}
+		for len(told) > 0 {
+			if r := <-told; r.Decision != 1 || !r.Heartbeat || !r.Fenced {
+				t.Errorf("told %+v", r)
+			}
+		}
+	})
+}
+
+// tellingPublisher hands on what is recommended.
+type tellingPublisher struct {
+	*countingPublisher
+	told chan telemetry.Recommendation
+}
+
+func (p tellingPublisher) Recommend(_, _ string, r *telemetry.Recommendation, _ []string) {
+	p.told <- *r
+}
