@@ -1,6 +1,8 @@
 package natsio
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -39,24 +41,48 @@ func leaderOfCurrent(t *testing.T, c *Conn, stream string) string {
 	}
 }
 
+// again does what a cluster may leave without an answer while it is young, until it is done.
+func again(t *testing.T, c *Conn, do func(context.Context) error) {
+	t.Helper()
+	ctx := testContext(t)
+	for attempt := 1; ; attempt++ {
+		one, cancel := context.WithTimeout(ctx, apiTimeout)
+		err := do(one)
+		cancel()
+		if err == nil {
+			return
+		}
+		if !c.Pause(ctx, attempt) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // All that is stored on three servers is on all of them, so work flows on without one.
 func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
 	servers, urls := natstest.Cluster(t)
 	c := dial(t, fastConfig(urls))
 	ctx := testContext(t)
 	old := c.workStream() // as an earlier version made it
-	_, err := c.js.CreateStream(ctx, old)
-	must(t, err)
-	_, err = c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: c.ResultBucket(), MaxBytes: maxResultStore, MaxValueSize: MaxResultBytes})
-	must(t, err)
+	again(t, c, func(ctx context.Context) error {
+		_, err := c.js.CreateStream(ctx, old)
+		return err
+	})
+	again(t, c, func(ctx context.Context) error {
+		_, err := c.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: c.ResultBucket(), MaxBytes: maxResultStore, MaxValueSize: MaxResultBytes})
+		return err
+	})
 
 	s := openShop(t, urls, nil)
 	results := c.NewResults()
 	defer results.Close()
-	if results.reach() == nil {
-		t.Fatal("no bucket of results")
-	}
-	must(t, c.PutGraph(ctx, "g", strings.NewReader("x")))
+	again(t, c, func(context.Context) error {
+		if results.reach() == nil {
+			return errors.New("no bucket of results")
+		}
+		return nil
+	})
+	again(t, c, func(ctx context.Context) error { return c.PutGraph(ctx, "g", strings.NewReader("x")) })
 	outlet := c.NewOutlet(OutletConfig{KeepDone: KeepAlways})
 	sent := make(chan error, 1)
 	for attempt := 1; ; attempt++ { // the stream needs a moment for its leader
@@ -77,7 +103,8 @@ func TestStreamsOfAClusterHaveThreeReplicas(t *testing.T) {
 	log, lines := newLog()
 	cfg := fastConfig(urls)
 	cfg.Replicas, cfg.Logger = 5, log
-	must(t, dial(t, cfg).ensureWorkStream(ctx)) // it serves as it is
+	fifth := dial(t, cfg)
+	again(t, c, fifth.ensureWorkStream) // it serves as it is
 	if line := lines.wait(t, "a stream stays as it is"); !strings.Contains(line, `stream=RINGMASTER_WORK has="3 replicas" wanted="5 replicas"`) {
 		t.Errorf("said: %s", line)
 	}
