@@ -48,11 +48,24 @@ func Policies(ctx context.Context, conn *natsio.Conn) (map[string][]byte, error)
 	return texts, err
 }
 
+// openReader makes the consumer of a reading. A cluster whose leaders have just changed may leave a request without
+// an answer, so it asks again until ctx ends.
+func openReader(ctx context.Context, conn *natsio.Conn, name string, cfg jetstream.OrderedConsumerConfig) (consumer jetstream.Consumer, err error) {
+	for {
+		one, cancel := context.WithTimeout(ctx, lookup)
+		consumer, err = conn.JetStream().OrderedConsumer(one, name, cfg)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return consumer, err
+		}
+	}
+}
+
 // read visits the messages of a filter that there are now.
 func read(ctx context.Context, conn *natsio.Conn, filter string, from jetstream.DeliverPolicy,
 	visit func(subject string, sequence uint64, data []byte) error) error {
 	name := StreamName(conn.Subjects())
-	consumer, err := conn.JetStream().OrderedConsumer(ctx, name, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}, DeliverPolicy: from})
+	consumer, err := openReader(ctx, conn, name, jetstream.OrderedConsumerConfig{FilterSubjects: []string{filter}, DeliverPolicy: from})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("%w: no stream %s", natsio.ErrNoDecisions, name)
 	}
