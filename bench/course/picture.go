@@ -3,7 +3,7 @@ package course
 import (
 	"slices"
 
-	"ringmaster/bench/course/chart"
+	"ringmaster/cmd/runtime/chart"
 )
 
 // Picture is the 99th percentiles as SVG: a panel for each load, rate and class, in it each decider's median and
@@ -24,7 +24,8 @@ func (s *Summary) Picture() string {
 			panels[at].Marks = append(panels[at].Marks, s.mark(r, r.Classes[j].Name))
 		}
 	}
-	return chart.Draw("99th percentile of submit → done: median and span of the rounds", "ms", panels, 3)
+	drawing := chart.Panels{Title: "99th percentile of submit → done: median and span of the rounds", Unit: "ms", Panels: panels, Columns: 3}
+	return chart.File(drawing.Draw())
 }
 
 func (s *Summary) mark(r *Row, class string) chart.Mark {

@@ -100,7 +100,7 @@ var projectImports = map[string][]string{
 		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/access", "telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/decided", "telemetry/natsio/poison",
 		"telemetry/natsio/embedded"}, // flags of all of them become their configurations
 
-	"bench/course": {"bench/course/arrivals", "bench/course/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/worker",
+	"bench/course": {"bench/course/arrivals", "cmd/runtime/chart", "bench/course/decider", "bench/course/interval", "cmd/runtime/demo/trace", "cmd/runtime/tuned", "cmd/runtime/worker",
 		"megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/kernelcache/disk", "megakernel/policy", "megakernel/tuner/session", "megakernel/userop", "ring", "telemetry",
 		"telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/embedded"}, // the whole loop, beside others' decisions
 	"bench/workpath": {"cmd/runtime/worker", "megakernel", "megakernel/kernel", "megakernel/policy", "megakernel/tuner/session", "ring",
@@ -109,7 +109,7 @@ var projectImports = map[string][]string{
 
 	"bench/fleet":           {"cmd/runtime/audit", "telemetry", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided"}, // what faults cost a fleet
 	"bench/course/arrivals": nil,                                                                                                         // schedules from a seed
-	"bench/course/chart":    nil,                                                                                                         // a picture from values
+	"cmd/runtime/chart":     nil,                                                                                                         // a picture from values
 	"bench/course/decider":  {"megakernel/fixed", "megakernel/policy"},                                                                   // rules in the policy's place, in its terms
 	"bench/course/interval": nil,                                                                                                         // what pairs of figures tell
 }
@@ -148,7 +148,7 @@ var standardBans = map[string][]string{
 	"bench/course/arrivals":         {"os", "net", "sync", "context", "log/slog", "math/rand"}, // math/rand/v2: generators that a seed alone determines
 	"bench/course/decider":          {"os", "net", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"bench/course/interval":         {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
-	"bench/course/chart":            {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
+	"cmd/runtime/chart":             {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"bench/edgework":                {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/space":        {"os", "net", "time", "sync", "context", "log/slog", "math/rand", "math/rand/v2"},
 	"megakernel/tuner/search":       {"os", "net", "time", "sync", "context", "log/slog", "math/rand"}, // math/rand/v2: generators that a seed alone determines

@@ -9,7 +9,10 @@ import (
 )
 
 // circles are the places of the marks that were drawn; the text has to be XML.
-func circles(t *testing.T, text string) (x []string) {
+func circles(t *testing.T, text string) []string { return all(t, text, "circle", "cx") }
+
+// all are the values of an attribute of the elements of a name; the text has to be XML.
+func all(t *testing.T, text, name, attribute string) (x []string) {
 	t.Helper()
 	for d := xml.NewDecoder(strings.NewReader(text)); ; {
 		token, err := d.Token()
@@ -19,9 +22,9 @@ func circles(t *testing.T, text string) (x []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "circle" {
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == name {
 			for _, a := range e.Attr {
-				if a.Name.Local == "cx" {
+				if a.Name.Local == attribute {
 					x = append(x, a.Value)
 				}
 			}
@@ -30,10 +33,11 @@ func circles(t *testing.T, text string) (x []string) {
 }
 
 func TestMarksStandWhereTheirLogarithmIs(t *testing.T) {
-	text := Draw("a <title>", "ms", []Panel{{Title: "one & two", Marks: []Mark{
+	drawing := Panels{Title: "a <title>", Unit: "ms", Columns: 3, Panels: []Panel{{Title: "one & two", Marks: []Mark{
 		{"least", 1, 1, 1, false}, {"middle", 1, 10, 100, true}, {"most", 100, 100, 100, false},
 		{"never", 0, 0, 0, false}, {"failed", math.NaN(), math.NaN(), math.NaN(), false}, {"endless", 1, 2, math.Inf(1), false},
-	}}}, 3)
+	}}}}
+	text := File(drawing.Draw())
 	got := strings.Join(circles(t, text), " ")
 	if want := "90.0 205.0 320.0"; got != want {
 		t.Errorf("marks at %s, want %s", got, want)
@@ -45,7 +49,8 @@ func TestMarksStandWhereTheirLogarithmIs(t *testing.T) {
 
 func TestNothingIsDrawnOfNothing(t *testing.T) {
 	for _, panels := range [][]Panel{nil, {{}}, {{Title: "t", Marks: []Mark{{Name: "n"}}}}} {
-		if x := circles(t, Draw("", "ms", panels, 0)); len(x) != 0 {
+		drawing := Panels{Unit: "ms", Panels: panels}
+		if x := circles(t, drawing.Draw()); len(x) != 0 {
 			t.Errorf("%v", x)
 		}
 	}
