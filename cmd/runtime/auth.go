@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nkeys"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/access"
@@ -36,7 +37,7 @@ type authTemplateCmd struct {
 	PrivateInbox bool     `name:"private-inboxes" help:"Let each user subscribe its own inboxes only, _INBOX.USER. Its commands then need --inbox-prefix _INBOX.USER."`
 }
 
-func (c *authTemplateCmd) Run(_ context.Context, std stdio, _ *slog.Logger) error {
+func (c *authTemplateCmd) Run(_ context.Context, std terminal.Stdio, _ *slog.Logger) error {
 	fleet := access.Fleet{Subjects: telemetry.Subjects{Prefix: c.Prefix}, Workers: c.Worker, Queues: c.Queue, Domain: c.Domain, PrivateInboxes: c.PrivateInbox}
 	users, err := fleet.Users()
 	switch {
@@ -47,15 +48,15 @@ func (c *authTemplateCmd) Run(_ context.Context, std stdio, _ *slog.Logger) erro
 	case c.Form == "nsc" && !telemetry.ValidToken(c.Account):
 		return fmt.Errorf("--account %q: use letters, digits, _ or -", c.Account)
 	case c.Form == "nsc":
-		fmt.Fprint(std.out, access.NSC(users, c.Account))
+		fmt.Fprint(std.Out, access.NSC(users, c.Account))
 		return nil
 	case c.NKeys != "":
 		if err := makeNKeys(users, c.NKeys); err != nil {
 			return err
 		}
-		fmt.Fprintf(std.err, "the seeds of %d users are in %s; give each to its user alone, who connects with --nkey FILE\n", len(users), c.NKeys)
+		fmt.Fprintf(std.Err, "the seeds of %d users are in %s; give each to its user alone, who connects with --nkey FILE\n", len(users), c.NKeys)
 	}
-	fmt.Fprint(std.out, access.Conf(users))
+	fmt.Fprint(std.Out, access.Conf(users))
 	return nil
 }
 
@@ -110,7 +111,7 @@ type checkedAct struct {
 	Allowed bool   `json:"allowed"` // by the server
 }
 
-func (c *authCheckCmd) Run(ctx context.Context, std stdio, _ *slog.Logger) error {
+func (c *authCheckCmd) Run(ctx context.Context, std terminal.Stdio, _ *slog.Logger) error {
 	kind, err := access.ParseKind(c.Account)
 	if err != nil {
 		return err
@@ -131,9 +132,9 @@ func (c *authCheckCmd) Run(ctx context.Context, std stdio, _ *slog.Logger) error
 	}
 	took := time.Since(begin).Round(time.Millisecond)
 	forbidden, wrong := c.print(std, checked)
-	fmt.Fprintf(std.err, "%d acts tried in %v, %d of them forbidden to a %s; %d are not as they should be\n", len(checked), took, forbidden, kind, wrong)
+	fmt.Fprintf(std.Err, "%d acts tried in %v, %d of them forbidden to a %s; %d are not as they should be\n", len(checked), took, forbidden, kind, wrong)
 	if wrong > 0 {
-		return exitError{1}
+		return terminal.ExitCode(1)
 	}
 	return nil
 }
@@ -170,9 +171,9 @@ func (c *authCheckCmd) try(ctx context.Context, kind access.Kind) (checked []che
 
 // print prints what became of the acts, and returns how many are forbidden and how many are
 // not as they should be.
-func (c *authCheckCmd) print(std stdio, checked []checkedAct) (forbidden, wrong int) {
+func (c *authCheckCmd) print(std terminal.Stdio, checked []checkedAct) (forbidden, wrong int) {
 	rows := make([][]string, 0, len(checked))
-	lines := json.NewEncoder(std.out)
+	lines := json.NewEncoder(std.Out)
 	for _, a := range checked {
 		verdict := "refused"
 		if a.Allowed {
@@ -192,7 +193,7 @@ func (c *authCheckCmd) print(std stdio, checked []checkedAct) (forbidden, wrong 
 		}
 	}
 	if !c.JSON {
-		fmt.Fprint(std.out, text.Table([]string{"IS", "THE SERVER", "ACT", "SUBJECT", "WHAT FOR"}, rows))
+		fmt.Fprint(std.Out, text.Table([]string{"IS", "THE SERVER", "ACT", "SUBJECT", "WHAT FOR"}, rows))
 	}
 	return forbidden, wrong
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel/texttest"
 )
 
@@ -132,7 +133,7 @@ func TestAWorkerSaysWhichRightItLacks(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		ended := make(chan int, 1)
 		go func() {
-			ended <- execute(ctx, []string{"run", "--worker", "w1", "--nats", strings.Replace(g.url, "//", fmt.Sprintf("//lacks-%d:x@", i), 1)}, stdio{in: strings.NewReader(""), out: io.Discard, err: &log})
+			ended <- execute(ctx, []string{"run", "--worker", "w1", "--nats", strings.Replace(g.url, "//", fmt.Sprintf("//lacks-%d:x@", i), 1)}, terminal.Stdio{In: strings.NewReader(""), Out: io.Discard, Err: &log})
 		}()
 		said := func() bool {
 			return strings.Contains(log.String(), "this user may not") && strings.Contains(log.String(), literalOf(subject))

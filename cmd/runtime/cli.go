@@ -12,6 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/graph"
@@ -45,27 +46,15 @@ type cli struct {
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 }
 
-// stdio is the command's connection to the person or program that called it.
-type stdio struct {
-	in  io.Reader
-	out io.Writer
-	err io.Writer
-}
-
-// exitError carries an exit code; its message, if any, was already printed.
-type exitError struct{ code int }
-
-func (e exitError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
-
 // execute parses args, runs the command and returns the exit code: 0 success,
 // 1 failure, 2 wrong usage, 77 a NATS server that refuses the user something.
-func execute(ctx context.Context, args []string, std stdio) int {
+func execute(ctx context.Context, args []string, std terminal.Stdio) int {
 	var c cli
 	exited := -1
 	parser, err := kong.New(&c,
 		kong.Name("ringmaster"),
 		kong.Description("Closes the loop between a GPU's work queue and the shape of its next launch."),
-		kong.Writers(std.out, std.err),
+		kong.Writers(std.Out, std.Err),
 		kong.Exit(func(code int) { exited = code }),
 		kong.Vars{"version": versionLine(), "hostname": workerName(), "generators": graph.Generators, "max_edges": strconv.Itoa(graph.DefaultEdges), "memory_share": strconv.Itoa(worker.MemoryShare)},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
@@ -76,7 +65,7 @@ func execute(ctx context.Context, args []string, std stdio) int {
 	}
 	switch {
 	case len(args) == 0:
-		parser.Stdout = std.err // nothing was asked for
+		parser.Stdout = std.Err // nothing was asked for
 		_, _ = parser.Parse([]string{"--help"})
 		return 2
 	case args[0] == "help":
@@ -87,7 +76,7 @@ func execute(ctx context.Context, args []string, std stdio) int {
 		return exited // --help was printed
 	}
 	if err != nil {
-		fmt.Fprintf(std.err, "ringmaster: %v\n%s\n", err, whereHelpIs(err))
+		fmt.Fprintf(std.Err, "ringmaster: %v\n%s\n", err, whereHelpIs(err))
 		return 2
 	}
 	level := c.LogLevel
@@ -97,17 +86,17 @@ func execute(ctx context.Context, args []string, std stdio) int {
 			level = "info"
 		}
 	}
-	log := newLogger(text.PlainWriter{To: std.err}, level, c.LogFormat)
+	log := newLogger(text.PlainWriter{To: std.Err}, level, c.LogFormat)
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	err = parsed.Run(std, log)
-	var exit exitError
+	var exit terminal.ExitCode
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit):
-		return exit.code
+		return int(exit)
 	}
-	fmt.Fprintf(std.err, "ringmaster: %s%s\n", plainLines(err.Error()), adviceOn(err))
+	fmt.Fprintf(std.Err, "ringmaster: %s%s\n", text.PlainLines(err.Error()), adviceOn(err))
 	if errors.Is(err, natsio.ErrLogin) || errors.Is(err, natsio.ErrNotPermitted) {
 		return exitRefused
 	}

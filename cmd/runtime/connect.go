@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -106,7 +107,7 @@ func (f *queueFlags) with(ctx context.Context, name string, log *slog.Logger, do
 	if f.Timeout <= 0 {
 		return fmt.Errorf("--timeout %v: want more than 0", f.Timeout)
 	}
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()

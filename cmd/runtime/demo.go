@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/demo"
+	"ringmaster/cmd/runtime/terminal"
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/tuner/session"
@@ -36,8 +38,8 @@ type demoCmd struct {
 // mostTurns bounds --compare to ten minutes.
 const mostTurns = 300
 
-func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := untilSignal(ctx)
+func (c *demoCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
+	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	if err := checkSpeed(c.Speed); err != nil {
 		return err
@@ -76,29 +78,29 @@ func (c *demoCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		return err
 	}
 	defer d.Close()
-	fmt.Fprintf(std.err, "NATS at %s, ring on %s\n", server.URL(), d.DeviceName())
-	summary, err := c.play(ctx, d, newScreen(std.err))
+	fmt.Fprintf(std.Err, "NATS at %s, ring on %s\n", server.URL(), d.DeviceName())
+	summary, err := c.play(ctx, d, terminal.NewScreen(std.Err))
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
 	if !c.JSON {
-		fmt.Fprint(std.out, summary.Text())
+		fmt.Fprint(std.Out, summary.Text())
 	}
 	compared := c.compare(ctx, std, d, opcodes, server.URL(), &summary, log)
 	if c.JSON {
-		if err := json.NewEncoder(std.out).Encode(&summary); err != nil {
+		if err := json.NewEncoder(std.Out).Encode(&summary); err != nil {
 			return err
 		}
 	}
 	if problems := summary.Problems(); len(problems) > 0 {
-		fmt.Fprintln(std.err, "ringmaster: demo:", strings.Join(problems, "; "))
-		return exitError{1}
+		fmt.Fprintln(std.Err, "ringmaster: demo:", strings.Join(problems, "; "))
+		return terminal.ExitCode(1)
 	}
 	return compared
 }
 
 // compare has the summary say what the decision was worth.
-func (c *demoCmd) compare(ctx context.Context, std stdio, d *demo.Demo, opcodes *opcodeSet, url string, s *demo.Summary, log *slog.Logger) error {
+func (c *demoCmd) compare(ctx context.Context, std terminal.Stdio, d *demo.Demo, opcodes *opcodeSet, url string, s *demo.Summary, log *slog.Logger) error {
 	if c.Compare == 0 {
 		return nil
 	}
@@ -106,22 +108,22 @@ func (c *demoCmd) compare(ctx context.Context, std stdio, d *demo.Demo, opcodes 
 	if err != nil {
 		return fmt.Errorf("demo: the comparison's device: %w", err)
 	}
-	out := newScreen(std.err)
-	if !out.terminal {
-		out.note("what the decision was worth: %d turns of about a second", 2*(c.Compare+1))
+	out := terminal.NewScreen(std.Err)
+	if !out.Terminal {
+		out.Note("what the decision was worth: %d turns of about a second", 2*(c.Compare+1))
 	}
 	without := *c
 	without.Autotuner.Mode, without.decisionLogFlags = session.Off, decisionLogFlags{}
 	result, err := d.Compare(ctx, without.config(url, device, opcodes, log).Worker, c.Compare, func(over, of int) {
-		out.draw(fmt.Sprintf("%s what the decision was worth: turn %d of %d\n", bar(float64(over)/float64(of), 18), over+1, of))
+		out.Draw(fmt.Sprintf("%s what the decision was worth: turn %d of %d\n", terminal.Bar(float64(over)/float64(of), 18), over+1, of))
 	})
-	out.draw("")
+	out.Draw("")
 	if err != nil {
 		return fmt.Errorf("demo: the comparison: %w", interrupted(err))
 	}
 	s.Comparison = &result
 	if !c.JSON {
-		fmt.Fprint(std.out, result.Text())
+		fmt.Fprint(std.Out, result.Text())
 	}
 	return nil
 }
@@ -150,7 +152,7 @@ func (c *demoCmd) config(url string, device *glcompute.Device, opcodes *opcodeSe
 }
 
 // play draws the live table until the trace has been played.
-func (c *demoCmd) play(ctx context.Context, d *demo.Demo, out *screen) (summary demo.Summary, err error) {
+func (c *demoCmd) play(ctx context.Context, d *demo.Demo, out *terminal.Screen) (summary demo.Summary, err error) {
 	played := make(chan struct{})
 	go func() {
 		defer close(played)
@@ -163,13 +165,13 @@ func (c *demoCmd) play(ctx context.Context, d *demo.Demo, out *screen) (summary 
 	for {
 		select {
 		case <-played:
-			out.draw(demoFrame(d))
+			out.Draw(demoFrame(d))
 			return summary, interrupted(err)
 		case <-refresh.C:
-			out.draw(demoFrame(d))
+			out.Draw(demoFrame(d))
 		case <-notes.C:
-			if !out.terminal {
-				out.note("%s", demoProgress(d))
+			if !out.Terminal {
+				out.Note("%s", demoProgress(d))
 			}
 		}
 	}
@@ -178,8 +180,8 @@ func (c *demoCmd) play(ctx context.Context, d *demo.Demo, out *screen) (summary 
 func demoProgress(d *demo.Demo) string {
 	position, end, executed := d.Progress()
 	done := float64(position) / float64(end)
-	return fmt.Sprintf("%s %3.0f%%  %v of %v of the trace, %s slots done", bar(done, 18), 100*min(done, 1),
-		min(position, end).Round(time.Second), end.Round(time.Second), grouped(executed))
+	return fmt.Sprintf("%s %3.0f%%  %v of %v of the trace, %s slots done", terminal.Bar(done, 18), 100*min(done, 1),
+		min(position, end).Round(time.Second), end.Round(time.Second), text.Grouped(executed))
 }
 
 // demoFrame is the live table. It leaves out the pressure, which follows from the length, so
@@ -194,8 +196,8 @@ func demoFrame(d *demo.Demo) string {
 		}
 		r.SwitchHeld = false // the summary counts these
 		cells := slices.Delete(planCells(q.Queue, &r), pressureCell, pressureCell+1)
-		rows = append(rows, append(cells, grouped(q.Launches), grouped(q.SlotsExecuted)))
+		rows = append(rows, append(cells, text.Grouped(q.Launches), text.Grouped(q.SlotsExecuted)))
 	}
 	header := slices.Delete(slices.Clone(planHeader), pressureCell, pressureCell+1)
-	return table(append(header, "LAUNCHES", "SLOTS"), rows) + demoProgress(d) + "\n"
+	return text.Table(append(header, "LAUNCHES", "SLOTS"), rows) + demoProgress(d) + "\n"
 }

@@ -94,7 +94,8 @@ var projectImports = map[string][]string{
 		"megakernel/tuner", "megakernel/tuner/session", "ring", "telemetry", "telemetry/complaint", "telemetry/decisionlog", "telemetry/natsio", "telemetry/natsio/decided", "telemetry/natsio/ownership", "telemetry/natsio/poison"}, // what serves, from plain values
 	"cmd/runtime/demo":       {"cmd/runtime/demo/trace", "megakernel/graph", "cmd/runtime/text", "cmd/runtime/worker", "actors", "megakernel", "megakernel/fixed", "megakernel/kernel", "megakernel/policy", "ring", "telemetry", "telemetry/natsio", "telemetry/natsio/client"}, // recorded load, on a worker
 	"cmd/runtime/demo/trace": {"megakernel/graph"},                                                                                                                                                                                                                               // bundled data and its mapping
-	"cmd/runtime": {"actors", "cmd/runtime/audit", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
+	"cmd/runtime/terminal":   nil,                                                                                                                                                                                                                                                // streams, screens, signals and files of a command
+	"cmd/runtime": {"cmd/runtime/terminal", "actors", "cmd/runtime/audit", "cmd/runtime/decisions", "cmd/runtime/demo", "cmd/runtime/graphs", "cmd/runtime/text", "cmd/runtime/tuned", "cmd/runtime/worker", "glcompute", "megakernel",
 		"megakernel/debugview", "megakernel/calibration", "megakernel/frontier", "megakernel/gpu", "megakernel/graph", "megakernel/kernel", "megakernel/lease", "megakernel/kernelcache/disk", "megakernel/policy",
 		"megakernel/tuner/cache", "megakernel/tuner/live", "megakernel/tuner/session", "megakernel/tuner/trial",
 		"megakernel/tuner/workload", "megakernel/userop", "ring", "telemetry", "telemetry/decisionlog", "telemetry/access", "telemetry/natsio", "telemetry/natsio/client", "telemetry/natsio/decided", "telemetry/natsio/poison",
@@ -132,7 +133,7 @@ var externalOwners = []struct {
 	{"github.com/zeebo/blake3", []string{"megakernel/kernel", "megakernel/kernelcache", "megakernel/kernelcache/disk", "megakernel/tuner", "megakernel/tuner/reference", "megakernel/tuner/session", "cmd/runtime/tuned", "cmd/runtime/worker", "telemetry/decisionlog"}, "fingerprints"},
 	{"github.com/alecthomas/kong", []string{"cmd/runtime", "bench"}, "flags belong to commands"},
 	{"golang.org/x/image/", []string{"cmd/runtime"}, "the text of the window"},
-	{"golang.org/x/term", []string{"cmd/runtime"}, "terminals belong to the command"},
+	{"golang.org/x/term", []string{"cmd/runtime/terminal"}, "terminals belong to the command"},
 	{"golang.org/x/time", []string{"telemetry/natsio"}, "rate limits belong to the edge"},
 	{"gonum.org/v1/gonum/", []string{"megakernel/tuner", "megakernel/tuner/gp", "megakernel/tuner/live", "megakernel/tuner/search", "bench/classic", "bench/course/interval"}, "the algebra of the tuner's models, and quantiles"},
 	{"github.com/HdrHistogram/", []string{"cmd/runtime/demo", "bench"}, "client-side latency is the command's report"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
@@ -33,9 +34,9 @@ const (
 	doctorNoNATS = 8
 )
 
-func (c *doctorCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *doctorCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	code := 0
-	out := text.PlainWriter{To: std.out} // drivers and servers choose their names
+	out := text.PlainWriter{To: std.Out} // drivers and servers choose their names
 	say := func(format string, args ...any) { fmt.Fprintf(out, format+"\n", args...) }
 	if !c.DecideOnly && !c.examineGL(say, log) {
 		code |= doctorNoGL
@@ -44,7 +45,7 @@ func (c *doctorCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error 
 		code |= doctorNoNATS
 	}
 	if code != 0 {
-		return exitError{code}
+		return terminal.ExitCode(code)
 	}
 	say("nothing is missing")
 	return nil

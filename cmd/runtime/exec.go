@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/policy"
@@ -32,10 +33,10 @@ type execCmd struct {
 // execQueue is the only queue of the command's engine.
 const execQueue = "exec"
 
-func (c *execCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := untilSignal(ctx)
+func (c *execCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
+	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
-	std.in = interruptible(ctx, std.in)
+	std.In = terminal.Interruptible(ctx, std.In)
 	set, err := c.opcodeFlags.load()
 	if err != nil {
 		return err
@@ -65,18 +66,18 @@ func (c *execCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err := job.run(ctx, engine); err != nil {
 		return err
 	}
-	job.summary(std.err, device.Info().Renderer)
-	if err := job.print(std.out); err != nil {
+	job.summary(std.Err, device.Info().Renderer)
+	if err := job.print(std.Out); err != nil {
 		return err
 	}
 	if c.Verify {
 		if err := job.verify(set.catalog); err != nil {
 			return err
 		}
-		fmt.Fprintf(std.err, "verified: %d words of the window and %d results are those of the Go references\n", len(job.after), job.slots())
+		fmt.Fprintf(std.Err, "verified: %d words of the window and %d results are those of the Go references\n", len(job.after), job.slots())
 	}
 	if job.faulted > 0 {
-		return exitError{1}
+		return terminal.ExitCode(1)
 	}
 	return nil
 }
@@ -103,7 +104,7 @@ type job struct {
 const maxExecWindow = 1 << 29
 
 // job reads the command line and the files it names.
-func (c *execCmd) job(set *opcodeSet, std stdio) (*job, error) {
+func (c *execCmd) job(set *opcodeSet, std terminal.Stdio) (*job, error) {
 	if c.Window < 1 || c.Window > maxExecWindow {
 		return nil, fmt.Errorf("--window %d: want 1 to %d words", c.Window, maxExecWindow)
 	}
@@ -112,7 +113,7 @@ func (c *execCmd) job(set *opcodeSet, std stdio) (*job, error) {
 		return nil, fmt.Errorf("--geometry %s: want invocations x workgroups x positions, as in 64x64x64", c.Geometry)
 	}
 	for _, spec := range c.Upload {
-		if err := upload(spec, std.in, j.before); err != nil {
+		if err := upload(spec, std.In, j.before); err != nil {
 			return nil, fmt.Errorf("--upload %s: %w", spec, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/texttest"
 	"ringmaster/telemetry"
@@ -26,7 +27,9 @@ func TestSecondRunForAWorkerIsRefused(t *testing.T) {
 	defer stop()
 	serving := &texttest.Log{}
 	first := make(chan int, 1)
-	go func() { first <- execute(ctx, args, stdio{in: strings.NewReader(""), out: serving, err: serving}) }()
+	go func() {
+		first <- execute(ctx, args, terminal.Stdio{In: strings.NewReader(""), Out: serving, Err: serving})
+	}()
 	for !strings.Contains(serving.String(), "serving") {
 		select {
 		case code := <-first:
@@ -89,7 +92,7 @@ func TestUnknownDeviceIsAnErrorThatListsTheDevices(t *testing.T) {
 		{"doctor", "--device", "77"},
 	} {
 		var out, problems bytes.Buffer
-		code := execute(t.Context(), args, stdio{in: strings.NewReader(""), out: &out, err: &problems})
+		code := execute(t.Context(), args, terminal.Stdio{In: strings.NewReader(""), Out: &out, Err: &problems})
 		text := out.String() + problems.String()
 		if code == 0 || !strings.Contains(text, "0: "+device.Info().Renderer) || strings.Contains(text, "install") {
 			t.Errorf("%s: exit code %d, %s", args[0], code, text)
@@ -100,7 +103,7 @@ func TestUnknownDeviceIsAnErrorThatListsTheDevices(t *testing.T) {
 func TestDoctorListsDevices(t *testing.T) {
 	device := openGL(t, &glFlags{GL: "auto", Device: "0"})
 	var out bytes.Buffer
-	if code := execute(t.Context(), []string{"doctor"}, stdio{out: &out, err: &out}); code != 0 {
+	if code := execute(t.Context(), []string{"doctor"}, terminal.Stdio{Out: &out, Err: &out}); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	if want := "0: " + device.Info().Renderer + ", UUID " + device.Info().Capabilities.DeviceUUID; !strings.Contains(out.String(), want) {

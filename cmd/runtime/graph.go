@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/graph"
 	"ringmaster/telemetry"
@@ -40,7 +41,7 @@ type graphInput struct {
 }
 
 // load reads or generates the graph, and says what it is.
-func (c *graphInput) load(std stdio) (graph.Pair, string, error) {
+func (c *graphInput) load(std terminal.Stdio) (graph.Pair, string, error) {
 	p, what, err := c.read(std)
 	switch {
 	case err != nil || !c.Reverse:
@@ -51,7 +52,7 @@ func (c *graphInput) load(std stdio) (graph.Pair, string, error) {
 	return graph.Pair{Out: p.In, In: p.Out}, what + ", reversed", nil
 }
 
-func (c *graphInput) read(std stdio) (graph.Pair, string, error) {
+func (c *graphInput) read(std terminal.Stdio) (graph.Pair, string, error) {
 	switch {
 	case (c.File == "") == (c.Generate == ""):
 		return graph.Pair{}, "", errors.New("name a FILE or --generate SPEC, one of them")
@@ -60,7 +61,7 @@ func (c *graphInput) read(std stdio) (graph.Pair, string, error) {
 	case c.Weights > 0:
 		return graph.Pair{}, "", errors.New("--weights is for generated graphs; a file has its own")
 	}
-	in := std.in
+	in := std.In
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
@@ -101,18 +102,18 @@ type graphConvertCmd struct {
 	Out string `required:"" placeholder:"FILE" help:"File to write."`
 }
 
-func (c *graphConvertCmd) Run(_ context.Context, std stdio, _ *slog.Logger) error {
-	if err := replaceable(c.Out); err != nil {
+func (c *graphConvertCmd) Run(_ context.Context, std terminal.Stdio, _ *slog.Logger) error {
+	if err := terminal.Replaceable(c.Out); err != nil {
 		return err
 	}
 	p, what, err := c.load(std)
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(c.Out, func(w io.Writer) error { return graph.Write(w, p) }); err != nil {
+	if err := terminal.ReplaceFile(c.Out, func(w io.Writer) error { return graph.Write(w, p) }); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.err, "%s: %s\n", what, sizeOf(p))
+	fmt.Fprintf(std.Err, "%s: %s\n", what, sizeOf(p))
 	return nil
 }
 
@@ -125,7 +126,7 @@ func sizeOf(p graph.Pair) string {
 	if p.Out.Weights != nil {
 		kind += ", weighted"
 	}
-	return fmt.Sprintf("%s nodes, %s edges, %s", grouped(uint64(p.Out.Nodes())), grouped(p.Edges()), kind)
+	return fmt.Sprintf("%s nodes, %s edges, %s", text.Grouped(uint64(p.Out.Nodes())), text.Grouped(p.Edges()), kind)
 }
 
 // graphLoadCmd puts a graph on the device of a running worker.
@@ -137,7 +138,7 @@ type graphLoadCmd struct {
 	Loops      bool   `help:"Keep edges from a node to itself."`
 }
 
-func (c *graphLoadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *graphLoadCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	f, err := os.Open(c.File)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func (c *graphLoadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 		if err := client.LoadGraph(ctx, conn, c.Worker, c.Queue, c.Name, f, client.GraphOptions{Directed: c.Directed, Loops: c.Loops}); err != nil {
 			return err
 		}
-		fmt.Fprintf(std.err, "graph %s of queue %s is on the device of %s\n", c.Name, c.Queue, c.Worker)
+		fmt.Fprintf(std.Err, "graph %s of queue %s is on the device of %s\n", c.Name, c.Queue, c.Worker)
 		return nil
 	})
 }
@@ -165,7 +166,7 @@ type graphListCmd struct {
 	JSON       bool `name:"json" help:"Print the list as JSON."`
 }
 
-func (c *graphListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *graphListCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	return c.with(ctx, "ringmaster graph list", log, func(ctx context.Context, conn *natsio.Conn) error {
 		answer, err := client.AskGraphs(ctx, conn, c.Worker, c.Queue, &telemetry.GraphRequest{Ask: telemetry.GraphList})
 		if err != nil {
@@ -176,13 +177,13 @@ func (c *graphListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) err
 			return fmt.Errorf("the worker's list: %w", err)
 		}
 		if c.JSON {
-			return json.NewEncoder(text.PlainWriter{To: std.out}).Encode(rows)
+			return json.NewEncoder(text.PlainWriter{To: std.Out}).Encode(rows)
 		}
 		cells := make([][]string, len(rows))
 		for i, g := range rows {
-			cells[i] = []string{plain(g.Name), grouped(g.Nodes), grouped(g.Edges), yesNo(g.Directed), yesNo(g.Weighted), grouped(g.Bytes)}
+			cells[i] = []string{text.Plain(g.Name), text.Grouped(g.Nodes), text.Grouped(g.Edges), yesNo(g.Directed), yesNo(g.Weighted), text.Grouped(g.Bytes)}
 		}
-		_, err = fmt.Fprint(std.out, table([]string{"NAME", "NODES", "EDGES", "DIRECTED", "WEIGHTED", "BYTES"}, cells))
+		_, err = fmt.Fprint(std.Out, text.Table([]string{"NAME", "NODES", "EDGES", "DIRECTED", "WEIGHTED", "BYTES"}, cells))
 		return err
 	})
 }
@@ -193,12 +194,12 @@ type graphDropCmd struct {
 	Name       string `arg:"" help:"Name of the graph."`
 }
 
-func (c *graphDropCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *graphDropCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	return c.with(ctx, "ringmaster graph drop", log, func(ctx context.Context, conn *natsio.Conn) error {
 		if _, err := client.AskGraphs(ctx, conn, c.Worker, c.Queue, &telemetry.GraphRequest{Ask: telemetry.GraphDrop, Name: c.Name}); err != nil {
 			return err
 		}
-		fmt.Fprintf(std.err, "graph %s of queue %s is dropped\n", c.Name, c.Queue)
+		fmt.Fprintf(std.Err, "graph %s of queue %s is dropped\n", c.Name, c.Queue)
 		return nil
 	})
 }

@@ -13,6 +13,8 @@ import (
 
 	"ringmaster/cmd/runtime/decisions"
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/terminal"
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/megakernel/graph"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/userop"
@@ -46,15 +48,15 @@ type graphRunCmd struct {
 	JSON        bool          `name:"json" help:"Print one JSON object instead of the table; docs/graphs.md lists its fields."`
 }
 
-func (c *graphRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := untilSignal(ctx)
+func (c *graphRunCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
+	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
-	std.in = interruptible(ctx, std.in)
+	std.In = terminal.Interruptible(ctx, std.In)
 	spec, err := c.spec()
 	if err != nil {
 		return err
 	}
-	if err := replaceable(c.Out); err != nil {
+	if err := terminal.Replaceable(c.Out); err != nil {
 		return err
 	}
 	if c.Worker == "" && c.Queue != "" {
@@ -127,7 +129,7 @@ func (c *graphRunCmd) readFacts(s *graphs.Spec) error {
 }
 
 // runHere runs the algorithm on this machine.
-func (c *graphRunCmd) runHere(ctx context.Context, spec *graphs.Spec, std stdio, log *slog.Logger) error {
+func (c *graphRunCmd) runHere(ctx context.Context, spec *graphs.Spec, std terminal.Stdio, log *slog.Logger) error {
 	c.Loops = c.Loops || spec.Facts != nil // what begins at a node arrives there along its loop
 	p, what, err := c.load(std)
 	if err != nil {
@@ -165,7 +167,7 @@ func (c *graphRunCmd) runHere(ctx context.Context, spec *graphs.Spec, std stdio,
 	if err := c.write(spec, p.Out, passes, values); err != nil {
 		return err
 	}
-	return c.print(report, what+": "+sizeOf(p), std.out)
+	return c.print(report, what+": "+sizeOf(p), std.Out)
 }
 
 // execute runs the passes, one after the other.
@@ -198,7 +200,7 @@ func (c *graphRunCmd) write(spec *graphs.Spec, g *graph.Graph, passes []graphs.P
 	if c.Out == "" {
 		return nil
 	}
-	return replaceFile(c.Out, func(w io.Writer) error { return spec.WriteValues(w, g, passes, values) })
+	return terminal.ReplaceFile(c.Out, func(w io.Writer) error { return spec.WriteValues(w, g, passes, values) })
 }
 
 func (c *graphRunCmd) print(report *graphs.Report, what string, out io.Writer) error {
@@ -209,7 +211,7 @@ func (c *graphRunCmd) print(report *graphs.Report, what string, out io.Writer) e
 }
 
 // runRemote has a worker run the algorithm over a graph on its device.
-func (c *graphRunCmd) runRemote(ctx context.Context, spec *graphs.Spec, std stdio, log *slog.Logger) error {
+func (c *graphRunCmd) runRemote(ctx context.Context, spec *graphs.Spec, std terminal.Stdio, log *slog.Logger) error {
 	switch {
 	case c.File == "" || c.Queue == "":
 		return fmt.Errorf("--worker needs --queue, and the graph's name in the place of FILE")
@@ -227,6 +229,6 @@ func (c *graphRunCmd) runRemote(ctx context.Context, spec *graphs.Spec, std stdi
 		if err := c.write(spec, g, nil, [][]uint32{values}); err != nil {
 			return err
 		}
-		return c.print(report, fmt.Sprintf("%s of %s.%s: %s nodes, %s edges", c.File, c.Worker, c.Queue, grouped(report.Nodes), grouped(report.Edges)), std.out)
+		return c.print(report, fmt.Sprintf("%s of %s.%s: %s nodes, %s edges", c.File, c.Worker, c.Queue, text.Grouped(report.Nodes), text.Grouped(report.Edges)), std.Out)
 	})
 }

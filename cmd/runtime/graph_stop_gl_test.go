@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/telemetry"
 )
 
@@ -28,7 +29,7 @@ func newLongRun(t *testing.T, ctx context.Context) *longRun {
 	requireGL(t)
 	r := &longRun{newGraphBus(t), make(chan outcome, 1), time.After(clientPatience)}
 	path := filepath.Join(t.TempDir(), "path")
-	err := replaceFile(path, func(w io.Writer) error {
+	err := terminal.ReplaceFile(path, func(w io.Writer) error {
 		out := bufio.NewWriter(w)
 		for v := range 500_000 {
 			fmt.Fprintln(out, v, v+1)

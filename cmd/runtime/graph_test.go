@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/terminal"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 // runGraph runs the command and returns its exit code and what it wrote.
 func runGraph(in string, args ...string) (code int, out, errs string) {
 	var stdout, stderr bytes.Buffer
-	code = execute(context.Background(), append([]string{"graph"}, args...), stdio{strings.NewReader(in), &stdout, &stderr})
+	code = execute(context.Background(), append([]string{"graph"}, args...), terminal.Stdio{In: strings.NewReader(in), Out: &stdout, Err: &stderr})
 	return code, stdout.String(), stderr.String()
 }
 

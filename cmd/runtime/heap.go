@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
 )
@@ -20,14 +21,14 @@ type heapUploadCmd struct {
 	Files      []string `arg:"" placeholder:"OFFSET:FILE[:FORMAT]" help:"File, and the word offset it goes to. FORMAT is bytes (copied as they are; the default), or u32, i32 or f32 for a text of numbers. FILE - is standard input."`
 }
 
-func (c *heapUploadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *heapUploadCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	type piece struct {
 		offset uint32
 		words  []uint32
 	}
 	var pieces []piece
 	for _, spec := range c.Files {
-		offset, words, err := readUpload(spec, std.in, maxUpload)
+		offset, words, err := readUpload(spec, std.In, maxUpload)
 		if err != nil {
 			return fmt.Errorf("%s: %w", spec, err)
 		}
@@ -46,7 +47,7 @@ func (c *heapUploadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) er
 			if len(p.words) > 0 && epoch != first {
 				return fmt.Errorf("epoch %d has become %d, what was uploaded before is gone: %w", first, epoch, natsio.ErrHeapChanged)
 			}
-			fmt.Fprintf(std.err, "%d words are at %d of queue %s, epoch %d\n", len(p.words), p.offset, c.Queue, epoch)
+			fmt.Fprintf(std.Err, "%d words are at %d of queue %s, epoch %d\n", len(p.words), p.offset, c.Queue, epoch)
 		}
 		return nil
 	})
@@ -57,7 +58,7 @@ type heapDownloadCmd struct {
 	Words      []string `arg:"" placeholder:"OFFSET:COUNT[:FORMAT]" help:"Words to print. FORMAT is u32 (the default), i32, hex, f32, or bytes (raw)."`
 }
 
-func (c *heapDownloadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *heapDownloadCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	var list []download
 	for _, spec := range c.Words {
 		d, err := parseDownload(spec)
@@ -75,7 +76,7 @@ func (c *heapDownloadCmd) Run(ctx context.Context, std stdio, log *slog.Logger) 
 			if err := client.Download(ctx, conn, c.Worker, c.Queue, d.offset, words); err != nil {
 				return err
 			}
-			if err := d.print(std.out, words); err != nil {
+			if err := d.print(std.Out, words); err != nil {
 				return err
 			}
 		}

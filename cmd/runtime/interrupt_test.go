@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/telemetry"
 )
 
@@ -30,7 +31,7 @@ func TestACommandThatReadsStandardInputEndsWhenItIsTold(t *testing.T) {
 		code := make(chan int, 1)
 		var said strings.Builder
 		go func() {
-			code <- execute(ctx, args, stdio{in: in, out: io.Discard, err: &said})
+			code <- execute(ctx, args, terminal.Stdio{In: in, Out: io.Discard, Err: &said})
 			in.Close()
 		}()
 		_, err := typed.Write([]byte("\n")) // it reads now
@@ -56,7 +57,7 @@ const deafCommand = "RINGMASTER_TEST_DEAF"
 
 func TestASecondSignalEndsACommandThatDoesNotHeedTheFirst(t *testing.T) {
 	if os.Getenv(deafCommand) != "" {
-		ctx, stop := untilSignal(context.Background())
+		ctx, stop := terminal.UntilSignal(context.Background())
 		defer stop()
 		fmt.Println("at work")
 		<-ctx.Done()

@@ -19,6 +19,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/texttest"
 	"ringmaster/telemetry"
@@ -237,7 +238,7 @@ func TestNothingFromTheBusIsObeyedByTheTerminalOfARuntime(t *testing.T) {
 			code := make(chan int)
 			go func() {
 				code <- execute(ctx, []string{"run", "--no-gpu", "--nats", server.URL(), "--log-format", format, "--log-level", "debug"},
-					stdio{in: strings.NewReader(""), out: io.Discard, err: &log})
+					terminal.Stdio{In: strings.NewReader(""), Out: io.Discard, Err: &log})
 			}()
 			l := newLiar(t, server.URL())
 			for round := 0; round < 5 || !strings.Contains(log.String(), "evil"); round++ {

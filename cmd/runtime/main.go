@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/glcompute"
 )
 
@@ -27,7 +28,7 @@ func main() {
 	// The main thread is reserved for calls of the window system, so the
 	// command itself runs on another goroutine.
 	os.Exit(glcompute.Main(func() int {
-		return execute(context.Background(), os.Args[1:], stdio{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+		return execute(context.Background(), os.Args[1:], terminal.Stdio{In: os.Stdin, Out: os.Stdout, Err: os.Stderr})
 	}))
 }
 
@@ -37,8 +38,8 @@ var version = "dev"
 // versionCmd prints what was built and how.
 type versionCmd struct{}
 
-func (versionCmd) Run(std stdio) error {
-	fmt.Fprintln(std.out, versionLine())
+func (versionCmd) Run(std terminal.Stdio) error {
+	fmt.Fprintln(std.Out, versionLine())
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return nil
@@ -46,7 +47,7 @@ func (versionCmd) Run(std stdio) error {
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision", "vcs.time", "vcs.modified", "-tags", "CGO_ENABLED":
-			fmt.Fprintf(std.out, "  %s: %s\n", s.Key, s.Value)
+			fmt.Fprintf(std.Out, "  %s: %s\n", s.Key, s.Value)
 		}
 	}
 	return nil

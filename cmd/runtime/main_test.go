@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel/texttest"
@@ -38,7 +39,7 @@ func ringmaster(t *testing.T, ctx context.Context, stdin string, args ...string)
 	t.Helper()
 	var stdout bytes.Buffer
 	var stderr texttest.Log // the log is written there too, by any goroutine
-	code := execute(ctx, args, stdio{in: strings.NewReader(stdin), out: &stdout, err: &stderr})
+	code := execute(ctx, args, terminal.Stdio{In: strings.NewReader(stdin), Out: &stdout, Err: &stderr})
 	return outcome{code, stdout.String(), stderr.String()}
 }
 

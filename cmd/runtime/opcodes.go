@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 
+	"ringmaster/cmd/runtime/terminal"
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/frontier"
 	"ringmaster/megakernel/kernel"
@@ -109,7 +111,7 @@ type opcodesCheckCmd struct {
 	NoGL bool   `name:"no-gl" help:"Only check the files; do not have a driver compile them."`
 }
 
-func (c *opcodesCheckCmd) Run(_ context.Context, std stdio, log *slog.Logger) error {
+func (c *opcodesCheckCmd) Run(_ context.Context, std terminal.Stdio, log *slog.Logger) error {
 	set, err := (&opcodeFlags{Opcodes: c.Dir}).load()
 	if err != nil {
 		return err
@@ -126,8 +128,8 @@ func (c *opcodesCheckCmd) Run(_ context.Context, std stdio, log *slog.Logger) er
 		}
 		compiled = "compiled by " + device.Info().Renderer
 	}
-	set.table(std.out)
-	fmt.Fprintf(std.out, "%d opcodes, %s\n", len(set.catalog.User()), compiled)
+	set.table(std.Out)
+	fmt.Fprintf(std.Out, "%d opcodes, %s\n", len(set.catalog.User()), compiled)
 	return nil
 }
 
@@ -147,7 +149,7 @@ func (s *opcodeSet) table(out io.Writer) {
 			yesNo(u.SideEffects), yesNo(u.Idempotent), steps, orDash(u.Reference), u.File,
 		})
 	}
-	fmt.Fprint(out, table([]string{"ID", "NAME", "OPERANDS", "SIDE EFFECTS", "IDEMPOTENT", "MAX STEPS", "REFERENCE", "FILE"}, rows))
+	fmt.Fprint(out, text.Table([]string{"ID", "NAME", "OPERANDS", "SIDE EFFECTS", "IDEMPOTENT", "MAX STEPS", "REFERENCE", "FILE"}, rows))
 }
 
 func orDash(s string) string {
@@ -166,12 +168,12 @@ func yesNo(b bool) string {
 
 type opcodesAccessorsCmd struct{}
 
-func (opcodesAccessorsCmd) Run(std stdio) error {
+func (opcodesAccessorsCmd) Run(std terminal.Stdio) error {
 	var rows [][]string
 	for _, a := range userop.List() {
 		rows = append(rows, []string{a.Form, a.Meaning})
 	}
-	_, err := fmt.Fprint(std.out, table([]string{"ACCESSOR", "MEANS"}, rows))
+	_, err := fmt.Fprint(std.Out, text.Table([]string{"ACCESSOR", "MEANS"}, rows))
 	return err
 }
 
@@ -183,14 +185,14 @@ type kernelCmd struct {
 
 type kernelListCmd struct{}
 
-func (c *kernelListCmd) Run(std stdio) error {
+func (c *kernelListCmd) Run(std terminal.Stdio) error {
 	for _, k := range kernel.Examples() {
-		fmt.Fprintln(std.out, k)
+		fmt.Fprintln(std.Out, k)
 	}
 	for _, name := range frontier.Examples() {
-		fmt.Fprintln(std.out, name)
+		fmt.Fprintln(std.Out, name)
 	}
-	_, err := fmt.Fprintln(std.out, "any other width, chunk and set of opcodes too: interpreter-WIDTH, lease-WIDTH, and fused- or exact-WIDTH-CHUNK-SET,\nwhere SET has a hexadecimal bit for the number of each opcode; and of graphs ALGORITHM-KIND-WIDTH")
+	_, err := fmt.Fprintln(std.Out, "any other width, chunk and set of opcodes too: interpreter-WIDTH, lease-WIDTH, and fused- or exact-WIDTH-CHUNK-SET,\nwhere SET has a hexadecimal bit for the number of each opcode; and of graphs ALGORITHM-KIND-WIDTH")
 	return err
 }
 
@@ -199,9 +201,9 @@ type kernelPrintCmd struct {
 	Name string `arg:"" help:"Name of the kernel, as kernel list, reports and logs have it."`
 }
 
-func (c *kernelPrintCmd) Run(std stdio) error {
+func (c *kernelPrintCmd) Run(std terminal.Stdio) error {
 	if source, ok := frontier.Source(c.Name); ok {
-		_, err := fmt.Fprint(std.out, source)
+		_, err := fmt.Fprint(std.Out, source)
 		return err
 	}
 	opcodes, err := c.load()
@@ -215,6 +217,6 @@ func (c *kernelPrintCmd) Run(std stdio) error {
 	if unknown := k.Hot &^ opcodes.catalog.All(); unknown != 0 {
 		return fmt.Errorf("kernel %s: there is no opcode %d; --opcodes names the directory of your own", c.Name, unknown.Opcodes()[0])
 	}
-	_, err = fmt.Fprint(std.out, opcodes.catalog.Source(k))
+	_, err = fmt.Fprint(std.Out, opcodes.catalog.Source(k))
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel/texttest"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -44,7 +45,7 @@ func TestRunGivesUpABatchThatEndedProcessesBeforeIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, []string{"run", "--nats", flags.URL, "--worker", "w1", "--max-deliveries", "2", "--share-device"}, stdio{in: strings.NewReader(""), out: &texttest.Log{}, err: &texttest.Log{}})
+		ended <- execute(ctx, []string{"run", "--nats", flags.URL, "--worker", "w1", "--max-deliveries", "2", "--share-device"}, terminal.Stdio{In: strings.NewReader(""), Out: &texttest.Log{}, Err: &texttest.Log{}})
 	}()
 	patient, stop := context.WithTimeout(t.Context(), clientPatience)
 	defer stop()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/demo"
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -32,8 +33,8 @@ type publishCmd struct {
 	TakeOver bool `help:"Of lines: report the queues although another publisher does, which is then refused."`
 }
 
-func (c *publishCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := untilSignal(ctx)
+func (c *publishCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
+	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	if !telemetry.ValidToken(c.Worker) {
 		return fmt.Errorf("worker name %q: use 1 to 64 letters, digits, _ or -", c.Worker)
@@ -60,7 +61,7 @@ func checkSpeed(speed float64) error {
 	return nil
 }
 
-func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) error {
+func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std terminal.Stdio) error {
 	cfg := demo.PlayerConfig{Worker: c.Worker, Speed: c.Speed, Limit: c.Limit, Submit: c.Work}
 	p, err := demo.NewPlayer(conn, cfg)
 	if err != nil {
@@ -70,15 +71,15 @@ func (c *publishCmd) trace(ctx context.Context, conn *natsio.Conn, std stdio) er
 		return err
 	}
 	records, batches := p.Sent()
-	fmt.Fprintf(std.err, "published %s records and %s batches\n", grouped(records), grouped(batches))
+	fmt.Fprintf(std.Err, "published %s records and %s batches\n", text.Grouped(records), text.Grouped(batches))
 	return nil
 }
 
 // lines publishes one record per line. A line that the runtime would refuse is
 // reported with its number and not sent; the others are sent. The exit code is 1 if
 // a line was not sent or not taken.
-func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) error {
-	l := lineSender{cmd: c, err: std.err, incarnation: conn.Incarnation(), answers: make(chan error, 1<<16)}
+func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std terminal.Stdio) error {
+	l := lineSender{cmd: c, err: std.Err, incarnation: conn.Incarnation(), answers: make(chan error, 1<<16)}
 	cfg := client.PublisherConfig{PerQueue: true, TakeOver: c.TakeOver, OnAnswer: func(err error) {
 		select {
 		case l.answers <- err:
@@ -92,7 +93,7 @@ func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) er
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	defer l.publisher.Close(ended) // every line was flushed
-	scanner := bufio.NewScanner(interruptible(ctx, std.in))
+	scanner := bufio.NewScanner(terminal.Interruptible(ctx, std.In))
 	scanner.Buffer(nil, telemetry.DefaultTelemetryLimits.MaxBytes)
 	for scanner.Scan() {
 		l.number++
@@ -109,9 +110,9 @@ func (c *publishCmd) lines(ctx context.Context, conn *natsio.Conn, std stdio) er
 		return fmt.Errorf("standard input: %w", err)
 	}
 	l.wait()
-	fmt.Fprintf(std.err, "published %d records, refused %d lines\n", l.sent-l.refused, l.bad+l.refused)
+	fmt.Fprintf(std.Err, "published %d records, refused %d lines\n", l.sent-l.refused, l.bad+l.refused)
 	if l.bad+l.refused > 0 {
-		return exitError{1}
+		return terminal.ExitCode(1)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"ringmaster/cmd/runtime/audit"
 	"ringmaster/cmd/runtime/decisions"
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry/decisionlog"
 	"ringmaster/telemetry/natsio"
@@ -55,28 +56,28 @@ The exit code is 0 if all are the same, and 1 if any differ, the log is damaged 
 }
 
 // Run replays or explains.
-func (c *replayCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *replayCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	if (c.Log != "") == c.Stream {
-		fmt.Fprintln(std.err, "ringmaster: replay: name one log: FILE, - or --stream")
-		return exitError{2}
+		fmt.Fprintln(std.Err, "ringmaster: replay: name one log: FILE, - or --stream")
+		return terminal.ExitCode(2)
 	}
 	if c.Explain != 0 && c.Policy != "logged" {
-		fmt.Fprintln(std.err, "ringmaster: replay: --explain and --policy do not go together")
-		return exitError{2}
+		fmt.Fprintln(std.Err, "ringmaster: replay: --explain and --policy do not go together")
+		return terminal.ExitCode(2)
 	}
 	if c.Stream {
 		return c.with(ctx, "ringmaster replay", log, func(ctx context.Context, conn *natsio.Conn) error {
 			return c.read(decisions.FromStream(ctx, conn), std)
 		})
 	}
-	return c.read(decisions.FromFile(c.Log, std.in), std)
+	return c.read(decisions.FromFile(c.Log, std.In), std)
 }
 
 // read replays or explains what a source has.
-func (c *replayCmd) read(source *decisions.Source, std stdio) error {
+func (c *replayCmd) read(source *decisions.Source, std terminal.Stdio) error {
 	source.Queue = c.Queue
 	defer source.Close()
-	out := bufio.NewWriter(std.out)
+	out := bufio.NewWriter(std.Out)
 	defer out.Flush()
 	if c.Explain != 0 {
 		return decisions.Explain(out, source, c.Explain)
@@ -88,7 +89,7 @@ func (c *replayCmd) read(source *decisions.Source, std stdio) error {
 	}
 	same, err := decisions.Replay(out, source, q)
 	if err == nil && !same {
-		return exitError{1}
+		return terminal.ExitCode(1)
 	}
 	return err
 }
@@ -108,7 +109,7 @@ The exit code is 0 if the stream is whole, and 1 if it is not or nothing is in i
 }
 
 // Run reads the stream and reports.
-func (c *auditCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *auditCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	return c.with(ctx, "ringmaster audit", log, func(ctx context.Context, conn *natsio.Conn) error {
@@ -134,12 +135,12 @@ func (c *auditCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 		}
 		report := checker.Report()
 		if c.JSON {
-			err = json.NewEncoder(std.out).Encode(report)
+			err = json.NewEncoder(std.Out).Encode(report)
 		} else {
-			report.Print(std.out, text.Plain)
+			report.Print(std.Out, text.Plain)
 		}
 		if err == nil && (report.HoleCount > 0 || report.Decisions == 0) {
-			return exitError{1}
+			return terminal.ExitCode(1)
 		}
 		return err
 	})

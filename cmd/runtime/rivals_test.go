@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/telemetry/natsio/natstest"
 )
 
@@ -53,7 +54,7 @@ func TestAStartWaitsForTheBus(t *testing.T) {
 	messages, printed := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- execute(ctx, []string{"run", "--decide-only", "--nats", server.URL, "--worker", "w1"}, stdio{in: strings.NewReader(""), out: io.Discard, err: printed})
+		code <- execute(ctx, []string{"run", "--decide-only", "--nats", server.URL, "--worker", "w1"}, terminal.Stdio{In: strings.NewReader(""), Out: io.Discard, Err: printed})
 		printed.Close()
 	}()
 	lines := bufio.NewScanner(messages)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ringmaster/cmd/runtime/graphs"
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
@@ -70,8 +71,8 @@ func (f *policyFlags) config() policy.Config {
 // keepDone are the values of --done-stream.
 var keepDone = map[string]natsio.KeepDone{"auto": natsio.KeepIfPossible, "always": natsio.KeepAlways, "off": natsio.KeepNone}
 
-func (c *runCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	ctx, stop := untilSignal(ctx)
+func (c *runCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
+	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	if err := c.check(); err != nil {
 		return err

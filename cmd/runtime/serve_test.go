@@ -13,6 +13,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
 	"ringmaster/telemetry/natsio/client"
@@ -42,7 +43,7 @@ func serveWith(t *testing.T, args ...string) served {
 	messages, printed := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- execute(ctx, append([]string{"run"}, args...), stdio{in: strings.NewReader(""), out: io.Discard, err: printed})
+		code <- execute(ctx, append([]string{"run"}, args...), terminal.Stdio{In: strings.NewReader(""), Out: io.Discard, Err: printed})
 		printed.Close()
 	}()
 	s := served{stop: func() int { cancel(); return <-code }}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -33,8 +34,8 @@ type submitCmd struct {
 // priorityNames are the names of slot priorities, by their number.
 var priorityNames = []string{"critical", "high", "normal", "low", "idle"}
 
-func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	groups, err := c.groups(interruptible(ctx, std.in))
+func (c *submitCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
+	groups, err := c.groups(terminal.Interruptible(ctx, std.In))
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (c *submitCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error 
 			}
 		}
 		if s.failed {
-			return exitError{1}
+			return terminal.ExitCode(1)
 		}
 		return nil
 	}, c.hints()...)
@@ -90,7 +91,7 @@ func (c *submitCmd) groups(in io.Reader) ([]slotGroup, error) {
 type submission struct {
 	cmd    *submitCmd
 	conn   *natsio.Conn
-	std    stdio
+	std    terminal.Stdio
 	header telemetry.Header
 	name   string           // of batches
 	sent   int              // batches
@@ -102,7 +103,7 @@ type submission struct {
 
 // newSubmission checks that a worker is there to run the work, unless the command does
 // not wait for it.
-func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std stdio) (*submission, error) {
+func newSubmission(ctx context.Context, c *submitCmd, conn *natsio.Conn, std terminal.Stdio) (*submission, error) {
 	s := &submission{
 		cmd: c, conn: conn, std: std, header: telemetry.Header{Incarnation: telemetry.NewIncarnation()}, name: c.Batch,
 		sentNs: make(map[string]int64),
@@ -157,7 +158,7 @@ func (s *submission) run(ctx context.Context, g *slotGroup) error {
 	}
 	if !s.cmd.Wait {
 		for _, id := range order {
-			fmt.Fprintf(s.std.err, "batch %s: %d slots of %s are in the stream\n", id, len(batches[id]), g.opcode)
+			fmt.Fprintf(s.std.Err, "batch %s: %d slots of %s are in the stream\n", id, len(batches[id]), g.opcode)
 		}
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/ring"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -27,11 +28,11 @@ func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, bat
 		s.show(g, d, batches[d.Batch])
 		return nil
 	}, func(r *telemetry.Rejected) {
-		fmt.Fprintf(s.std.err, "refused work of this queue, perhaps another's (%s): %s\n", plain(r.Reason), plain(r.Detail))
+		fmt.Fprintf(s.std.Err, "refused work of this queue, perhaps another's (%s): %s\n", text.Plain(r.Reason), text.Plain(r.Detail))
 	})
 	switch {
 	case errors.Is(err, natsio.ErrRefused):
-		return errors.New(plain(err.Error()))
+		return errors.New(text.Plain(err.Error()))
 	case err != nil && ctx.Err() != nil:
 		first := slices.IndexFunc(order, func(id string) bool { return outcomes[id] == nil })
 		return s.overdue(ctx, order[first])
@@ -49,7 +50,7 @@ func (s *submission) wait(ctx context.Context, g *slotGroup, order []string, bat
 		}
 		results = append(results, outcomes[id].Results...)
 	}
-	return all.print(s.std.out, results)
+	return all.print(s.std.Out, results)
 }
 
 // impossible says what a done record says that cannot be true of a batch of so many slots, or nil.
@@ -80,22 +81,22 @@ func (s *submission) show(g *slotGroup, d *telemetry.Done, slots []ring.Slot) {
 	if d.WorkSentNs > 0 {
 		took = fmt.Sprintf(" after %v", time.Since(time.Unix(0, d.WorkSentNs)).Round(10*time.Microsecond))
 	}
-	fmt.Fprintf(s.std.err, "batch %s: %d slots of %s: %d executed, %d faulted, %d dropped%s\n",
+	fmt.Fprintf(s.std.Err, "batch %s: %d slots of %s: %d executed, %d faulted, %d dropped%s\n",
 		d.Batch, len(slots), g.opcode, d.Executed, d.Faulted, d.Dropped, took)
 	for _, f := range d.Faults {
-		fmt.Fprintf(s.std.err, "fault: slot %d, arguments %v: %s\n", f.Index, slots[f.Index].Args, ring.FaultCode(f.Code))
+		fmt.Fprintf(s.std.Err, "fault: slot %d, arguments %v: %s\n", f.Index, slots[f.Index].Args, ring.FaultCode(f.Code))
 	}
 	if more := int(d.Faulted) - len(d.Faults); more > 0 {
-		fmt.Fprintf(s.std.err, "and %d faults more\n", more)
+		fmt.Fprintf(s.std.Err, "and %d faults more\n", more)
 	}
 	for print := range slices.Chunk(d.Prints, telemetry.PrintWords) {
-		fmt.Fprintf(s.std.err, "print: slot %d: %d\n", print[0], print[1:])
+		fmt.Fprintf(s.std.Err, "print: slot %d: %d\n", print[0], print[1:])
 	}
 	if more := int(d.Printed) - len(d.Prints)/telemetry.PrintWords; more > 0 {
-		fmt.Fprintf(s.std.err, "and %d prints more\n", more)
+		fmt.Fprintf(s.std.Err, "and %d prints more\n", more)
 	}
 	if d.Dropped > 0 {
-		fmt.Fprintf(s.std.err, "dropped: %s%s\n", plain(d.Error), s.lostData(d.Error))
+		fmt.Fprintf(s.std.Err, "dropped: %s%s\n", text.Plain(d.Error), s.lostData(d.Error))
 	}
 	s.failed = s.failed || d.Faulted > 0 || d.Dropped > 0
 }

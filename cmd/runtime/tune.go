@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel"
 	"ringmaster/megakernel/kernel"
@@ -35,9 +37,9 @@ type tuneCmd struct {
 	JSON     bool    `help:"Print one JSON object instead of the table."`
 }
 
-func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *tuneCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	if c.List {
-		listWorkloads(std.out)
+		listWorkloads(std.Out)
 		return nil
 	}
 	if err := c.check(); err != nil {
@@ -47,11 +49,11 @@ func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	load, err := c.load(set, std.in)
+	load, err := c.load(set, std.In)
 	if err != nil {
 		return err
 	}
-	ctx, stop := untilSignal(ctx)
+	ctx, stop := terminal.UntilSignal(ctx)
 	defer stop()
 	device, err := c.glFlags.open(log)
 	if err != nil {
@@ -76,7 +78,7 @@ func (c *tuneCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
 	if err := r.Put(load); err != nil {
 		return err
 	}
-	result, err := c.tune(ctx, r, newScreen(std.err))
+	result, err := c.tune(ctx, r, terminal.NewScreen(std.Err))
 	if result == nil {
 		return err
 	}
@@ -165,11 +167,11 @@ func ownLoad(specs []string, n int, window uint32, set *opcodeSet) (*trial.Load,
 
 // tune measures. The result is nil if nothing was measured. If there are both a result and
 // an error, the error says why no geometry was chosen.
-func (c *tuneCmd) tune(ctx context.Context, ring *trial.Ring, to *screen) (*tuneResult, error) {
+func (c *tuneCmd) tune(ctx context.Context, ring *trial.Ring, to *terminal.Screen) (*tuneResult, error) {
 	run := ring.NewRun(c.Launches, time.Duration(c.Seconds*float64(time.Second)))
 	run.Progress = tuneProgress(to)
 	chosen, whole, err := run.Measure(ctx, strategies[c.Strategy])
-	to.draw("")
+	to.Draw("")
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("tune: interrupted after %d launches: %w", run.Count, err)
 	}
@@ -183,10 +185,10 @@ func (c *tuneCmd) tune(ctx context.Context, ring *trial.Ring, to *screen) (*tune
 }
 
 // tuneProgress draws a bar on a terminal, a few times a second.
-func tuneProgress(to *screen) func(float64, *trial.Run) {
+func tuneProgress(to *terminal.Screen) func(float64, *trial.Run) {
 	var last time.Time
 	return func(done float64, r *trial.Run) {
-		if !to.terminal || time.Since(last) < 100*time.Millisecond {
+		if !to.Terminal || time.Since(last) < 100*time.Millisecond {
 			return
 		}
 		last = time.Now()
@@ -195,23 +197,23 @@ func tuneProgress(to *screen) func(float64, *trial.Run) {
 		}
 		best := r.Best(1)[0]
 		g := r.Space.At(best)
-		to.draw(fmt.Sprintf("%s %3.0f %%  %s launches, %s of %s geometries, best %s: %s\n", bar(done, 30), 100*done,
-			grouped(r.Count), grouped(len(r.Times)), grouped(r.Space.Len()), g, launchTime(trial.Median(r.Times[best]))))
+		to.Draw(fmt.Sprintf("%s %3.0f %%  %s launches, %s of %s geometries, best %s: %s\n", terminal.Bar(done, 30), 100*done,
+			text.Grouped(r.Count), text.Grouped(len(r.Times)), text.Grouped(r.Space.Len()), g, launchTime(trial.Median(r.Times[best]))))
 	}
 }
 
 // finish prints the result and stores it if a geometry was chosen and there is a store.
-func (c *tuneCmd) finish(t *tuneResult, r *trial.Ring, catalog *kernel.Catalog, device worker.Device, std stdio, store *cache.Cache, chosen bool) error {
+func (c *tuneCmd) finish(t *tuneResult, r *trial.Ring, catalog *kernel.Catalog, device worker.Device, std terminal.Stdio, store *cache.Cache, chosen bool) error {
 	var err error
 	if chosen && store != nil {
 		err = storeTuned(t, store, r, catalog, device)
 	}
 	if c.JSON {
-		return errors.Join(err, json.NewEncoder(std.out).Encode(t))
+		return errors.Join(err, json.NewEncoder(std.Out).Encode(t))
 	}
-	t.print(std.out)
+	t.print(std.Out)
 	if !chosen {
-		fmt.Fprintln(std.out, "not finished: nothing is chosen and nothing stored")
+		fmt.Fprintln(std.Out, "not finished: nothing is chosen and nothing stored")
 	}
 	return err
 }
@@ -220,9 +222,9 @@ func (c *tuneCmd) finish(t *tuneResult, r *trial.Ring, catalog *kernel.Catalog, 
 func listWorkloads(out io.Writer) {
 	var rows [][]string
 	for _, w := range workload.Bundled() {
-		rows = append(rows, []string{w.Name, grouped(w.Slots), w.About})
+		rows = append(rows, []string{w.Name, text.Grouped(w.Slots), w.About})
 	}
-	fmt.Fprint(out, table([]string{"WORKLOAD", "SLOTS", "SLOTS ARE"}, rows))
+	fmt.Fprint(out, text.Table([]string{"WORKLOAD", "SLOTS", "SLOTS ARE"}, rows))
 }
 
 // newTuneRing makes a ring for a load on a device. The caller closes it.

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/megakernel/kernel"
 	"ringmaster/megakernel/tuner/cache"
@@ -51,8 +52,8 @@ const shownRows = 20
 
 // print writes the table, fastest first; the chosen geometry is always in it.
 func (t *tuneResult) print(out io.Writer) {
-	fmt.Fprintf(out, "%s, %s slots, on %s: %s, %s launches at %d of %s geometries\n", t.Workload, grouped(t.Slots), t.Device, t.Strategy,
-		grouped(t.Launches), len(t.Rows), grouped(t.Geometries))
+	fmt.Fprintf(out, "%s, %s slots, on %s: %s, %s launches at %d of %s geometries\n", t.Workload, text.Grouped(t.Slots), t.Device, t.Strategy,
+		text.Grouped(t.Launches), len(t.Rows), text.Grouped(t.Geometries))
 	var rows [][]string
 	for i := range t.Rows {
 		r := &t.Rows[i]
@@ -68,9 +69,9 @@ func (t *tuneResult) print(out io.Writer) {
 			launchTime(r.MedianNs), launchTime(r.MeanNs), fmt.Sprintf("%.1f %%", 100*r.Spread), fmt.Sprintf("%.3f", r.VsBest), mark,
 		})
 	}
-	fmt.Fprint(out, table([]string{"WIDTH", "GROUPS", "CHUNK", "DEPTH", "LAUNCHES", "MEDIAN", "MEAN", "SPREAD", "VS BEST", ""}, rows))
+	fmt.Fprint(out, text.Table([]string{"WIDTH", "GROUPS", "CHUNK", "DEPTH", "LAUNCHES", "MEDIAN", "MEAN", "SPREAD", "VS BEST", ""}, rows))
 	if left := len(t.Rows) - len(rows); left > 0 {
-		fmt.Fprintf(out, "and %s slower ones (--json prints them)\n", grouped(left))
+		fmt.Fprintf(out, "and %s slower ones (--json prints them)\n", text.Grouped(left))
 	}
 	if t.Stored != "" {
 		fmt.Fprintf(out, "stored in %s\n", t.Stored)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/megakernel/policy"
 	"ringmaster/megakernel/tuner/cache"
 	"ringmaster/megakernel/tuner/live"
@@ -73,15 +74,15 @@ func TestTuneRefusesWhatCannotBeMeantBeforeAnythingIsOpened(t *testing.T) {
 }
 
 func TestProgressIsDrawnOnATerminalOnly(t *testing.T) {
-	for _, terminal := range []bool{true, false} {
+	for _, shown := range []bool{true, false} {
 		var out strings.Builder
 		space, err := live.NewSpace(live.Workload{Slots: 1 << 10, Limits: policy.Limits{MaxWorkgroupSizeX: 256, MaxWorkgroupsPerDimension: 64, MaxInvocationsPerWorkgroup: 256, SubgroupSize: 32}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		tuneProgress(&screen{out: &out, terminal: terminal, width: 200})(.5, &trial.Run{Space: space, Launches: 2, Count: 1, Times: map[int][]float64{0: {1e6}}})
-		if drawn := strings.Contains(out.String(), "[") && strings.Contains(out.String(), "1 launches, 1 of "); drawn != terminal {
-			t.Errorf("terminal %v: drew %q", terminal, out.String())
+		tuneProgress(&terminal.Screen{Out: &out, Terminal: shown, Width: 200})(.5, &trial.Run{Space: space, Launches: 2, Count: 1, Times: map[int][]float64{0: {1e6}}})
+		if drawn := strings.Contains(out.String(), "[") && strings.Contains(out.String(), "1 launches, 1 of "); drawn != shown {
+			t.Errorf("terminal %v: drew %q", shown, out.String())
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -27,9 +28,9 @@ type watchCmd struct {
 	Count      int    `placeholder:"N" help:"Stop after this many recommendations; 0: never."`
 }
 
-func (c *watchCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
-	view := watchView{cmd: c, out: newScreen(std.out)}
-	view.table = view.out.terminal && !c.JSON
+func (c *watchCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
+	view := watchView{cmd: c, out: terminal.NewScreen(std.Out)}
+	view.table = view.out.Terminal && !c.JSON
 	if view.table {
 		log = newLogger(&view, levelOf(log), "text") // lines of its own would be drawn over
 	}
@@ -75,7 +76,7 @@ func levelOf(log *slog.Logger) string {
 // the last lines of the log below it, and lines elsewhere.
 type watchView struct {
 	cmd   *watchCmd
-	out   *screen
+	out   *terminal.Screen
 	table bool
 	taken int // of Run's goroutine
 
@@ -101,7 +102,7 @@ func (v *watchView) update(a *client.Advice) {
 	switch {
 	case !a.Valid:
 		if !v.cmd.JSON && !v.table {
-			v.out.note("%s.%s: expired: nobody has decided for %v", a.Worker, a.Queue, time.Since(a.At).Round(time.Second))
+			v.out.Note("%s.%s: expired: nobody has decided for %v", a.Worker, a.Queue, time.Since(a.At).Round(time.Second))
 		}
 		return
 	case v.cmd.JSON && r.Heartbeat && !v.cmd.Heartbeats:
@@ -110,10 +111,10 @@ func (v *watchView) update(a *client.Advice) {
 		h := a.Header
 		h.Queue = a.Queue
 		if line, err := telemetry.MarshalRecommendationJSON(a.Worker, &h, r); err == nil {
-			v.out.note("%s", text.Plain(string(line))) // JSON leaves some control characters as they are
+			v.out.Note("%s", text.Plain(string(line))) // JSON leaves some control characters as they are
 		}
 	case !v.table:
-		v.out.note("%s.%s: %s", a.Worker, a.Queue, describe(r))
+		v.out.Note("%s.%s: %s", a.Worker, a.Queue, describe(r))
 	}
 	v.taken++
 }
@@ -123,7 +124,7 @@ func (v *watchView) refresh(ctx context.Context, s *client.Subscriber) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		v.out.draw(v.frame(s.All(), time.Now()))
+		v.out.Draw(v.frame(s.All(), time.Now()))
 		select {
 		case <-ctx.Done():
 			return
@@ -168,14 +169,14 @@ func age(a *client.Advice, now time.Time) string {
 // describe is a recommendation in one line for people.
 func describe(r *telemetry.Recommendation) string {
 	if r.Error != "" {
-		return fmt.Sprintf("decision %d: no plan: %s", r.Decision, plain(r.Error))
+		return fmt.Sprintf("decision %d: no plan: %s", r.Decision, text.Plain(r.Error))
 	}
 	held := ""
 	if r.SwitchHeld {
 		held = " (held)"
 	}
 	return fmt.Sprintf("decision %d: %s%s, %s, %dx%d chunk %d, hits %d, length %d, density %d bps, pressure %d bps",
-		r.Decision, plain(r.Topology), held, plain(r.ExecutionMode), r.WorkgroupSizeX, r.Groups, r.ClaimChunk,
+		r.Decision, text.Plain(r.Topology), held, text.Plain(r.ExecutionMode), r.WorkgroupSizeX, r.Groups, r.ClaimChunk,
 		r.HitCapacity, r.QueueLen, r.FrontierDensityBps, r.MemoryPressureBps)
 }
 
@@ -184,15 +185,15 @@ var planHeader = []string{"QUEUE", "LENGTH", "TOPOLOGY", "MODE", "GEOMETRY", "HI
 
 func planCells(queue string, r *telemetry.Recommendation) []string {
 	if r.Error != "" {
-		return []string{queue, grouped(r.QueueLen), "-", "-", "-", plain(r.Error)}
+		return []string{queue, text.Grouped(r.QueueLen), "-", "-", "-", text.Plain(r.Error)}
 	}
 	topology := topologyWord(r.Topology)
 	if r.SwitchHeld {
 		topology += " (held)"
 	}
 	return []string{
-		queue, grouped(r.QueueLen), topology, plain(r.ExecutionMode),
-		fmt.Sprintf("%d×%d", r.WorkgroupSizeX, r.Groups), grouped(r.HitCapacity),
+		queue, text.Grouped(r.QueueLen), topology, text.Plain(r.ExecutionMode),
+		fmt.Sprintf("%d×%d", r.WorkgroupSizeX, r.Groups), text.Grouped(r.HitCapacity),
 	}
 }
 
@@ -200,5 +201,5 @@ func planCells(queue string, r *telemetry.Recommendation) []string {
 // fused, or memory for memory_constrained.
 func topologyWord(topology string) string {
 	word, _, _ := strings.Cut(topology, "_")
-	return plain(word)
+	return text.Plain(word)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio/client"
 )
@@ -16,7 +17,7 @@ func TestWatchFrame(t *testing.T) {
 		return client.Advice{Worker: "w1", Queue: queue, Header: telemetry.Header{Incarnation: 1}, At: now.Add(-age), Valid: valid,
 			Recommendation: telemetry.Recommendation{Topology: "dense_frontier", ValidForMs: 3000}}
 	}
-	view := watchView{cmd: &watchCmd{}, out: newScreen(io.Discard), table: true}
+	view := watchView{cmd: &watchCmd{}, out: terminal.NewScreen(io.Discard), table: true}
 	for i := range 7 {
 		view.Write([]byte("level=WARN msg=disconnected \x1b[2J" + string(rune('0'+i)) + "\n"))
 	}
@@ -38,7 +39,7 @@ func TestWatchFrame(t *testing.T) {
 // The escape character of eight bits is no control character to JSON.
 func TestWatchCleansTheTextOfJSON(t *testing.T) {
 	var out strings.Builder
-	view := watchView{cmd: &watchCmd{JSON: true}, out: newScreen(&out)}
+	view := watchView{cmd: &watchCmd{JSON: true}, out: terminal.NewScreen(&out)}
 	view.update(&client.Advice{Worker: "w1", Queue: "q", Valid: true, Recommendation: telemetry.Recommendation{Error: "a\u009b2Jb\x1b[2J"}})
 	if got := out.String(); strings.ContainsAny(got, "\u009b\x1b") || !strings.Contains(got, `"error":"a`) {
 		t.Errorf("%q", got)

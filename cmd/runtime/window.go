@@ -17,6 +17,7 @@ import (
 	"golang.org/x/image/math/fixed"
 
 	"ringmaster/actors"
+	"ringmaster/cmd/runtime/text"
 	"ringmaster/cmd/runtime/worker"
 	"ringmaster/glcompute"
 	"ringmaster/megakernel"
@@ -117,12 +118,12 @@ func (v *ringView) paint(now time.Time) {
 	total := v.measure(now, stats.Queues)
 	y := lineHeight
 	v.text(10, y, textColour, v.title)
-	v.text(560, y, textColour, fmt.Sprintf("%s slots/s   %d pending   %d in flight   %d pages free", grouped(uint64(total)), stats.Pending, stats.InFlight, stats.FreePages))
+	v.text(560, y, textColour, fmt.Sprintf("%s slots/s   %d pending   %d in flight   %d pages free", text.Grouped(uint64(total)), stats.Pending, stats.InFlight, stats.FreePages))
 	y += lineHeight + 6
 	v.legend(y)
 	y += lineHeight + 6
 	colour := dimColour
-	for line := range strings.Lines(table(append(slices.Clone(planHeader), "SLOTS/S", "EXECUTED", "FAULTED", "LAUNCHES"), v.rows(stats.Queues))) {
+	for line := range strings.Lines(text.Table(append(slices.Clone(planHeader), "SLOTS/S", "EXECUTED", "FAULTED", "LAUNCHES"), v.rows(stats.Queues))) {
 		v.text(10, y, colour, strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "×", "x")) // the font is ASCII
 		y, colour = y+lineHeight, textColour
 	}
@@ -147,7 +148,7 @@ func (v *ringView) rows(queues []megakernel.QueueSnapshot) (rows [][]string) {
 			status.Recommendation.Error = "not decided yet"
 		}
 		row := planCells(q.Name, &status.Recommendation)
-		rows = append(rows, append(row, grouped(uint64(v.rates[q.Name])), grouped(q.Executed), grouped(q.Faulted), grouped(status.Launches)))
+		rows = append(rows, append(row, text.Grouped(uint64(v.rates[q.Name])), text.Grouped(q.Executed), text.Grouped(q.Faulted), text.Grouped(status.Launches)))
 	}
 	return rows
 }
@@ -197,7 +198,7 @@ func (v *ringView) classes(y int, queues []megakernel.QueueSnapshot) {
 		}
 	}
 	for p, n := range waiting {
-		v.text(10, y, dimColour, fmt.Sprintf("%-9s %s waiting", priorityNames[p], grouped(n)))
+		v.text(10, y, dimColour, fmt.Sprintf("%-9s %s waiting", priorityNames[p], text.Grouped(n)))
 		y += lineHeight
 	}
 }

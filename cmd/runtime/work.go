@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"ringmaster/cmd/runtime/terminal"
 	"ringmaster/cmd/runtime/text"
 	"ringmaster/telemetry"
 	"ringmaster/telemetry/natsio"
@@ -22,7 +23,7 @@ type cancelCmd struct {
 	Batches    []string `arg:"" placeholder:"ID" help:"Batches to withdraw. The exit code is 1 if one of them had already ended."`
 }
 
-func (c *cancelCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *cancelCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	return c.with(ctx, "ringmaster cancel", log, func(ctx context.Context, conn *natsio.Conn) error {
 		late := 0
 		for _, batch := range c.Batches {
@@ -32,16 +33,16 @@ func (c *cancelCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error 
 			}
 			switch found {
 			case telemetry.CancelWithdrawn:
-				fmt.Fprintf(std.out, "%s: canceled, %d slots are dropped; those that a launch has begun end as they do\n", batch, slots)
+				fmt.Fprintf(std.Out, "%s: canceled, %d slots are dropped; those that a launch has begun end as they do\n", batch, slots)
 			case telemetry.CancelUnseen:
-				fmt.Fprintf(std.out, "%s: has not come yet; it will not run if it comes within an hour\n", batch)
+				fmt.Fprintf(std.Out, "%s: has not come yet; it will not run if it comes within an hour\n", batch)
 			default:
 				late++
-				fmt.Fprintf(std.out, "%s: had ended\n", batch)
+				fmt.Fprintf(std.Out, "%s: had ended\n", batch)
 			}
 		}
 		if late > 0 {
-			return exitError{1}
+			return terminal.ExitCode(1)
 		}
 		return nil
 	})
@@ -90,10 +91,10 @@ type workListCmd struct {
 	JSON bool `name:"json" help:"Print JSON lines."`
 }
 
-func (c *workListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *workListCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	return c.with(ctx, "ringmaster work list", log, func(ctx context.Context, conn *natsio.Conn) error {
 		var rows [][]string
-		lines := json.NewEncoder(text.PlainWriter{To: std.out})
+		lines := json.NewEncoder(text.PlainWriter{To: std.Out})
 		err := poison.List(ctx, conn, c.Worker, c.Queue, func(b *poison.Batch) error {
 			if c.JSON {
 				return lines.Encode(b)
@@ -106,10 +107,10 @@ func (c *workListCmd) Run(ctx context.Context, std stdio, log *slog.Logger) erro
 			return err
 		}
 		if len(rows) == 0 {
-			fmt.Fprintln(std.out, "no batch is set aside")
+			fmt.Fprintln(std.Out, "no batch is set aside")
 			return nil
 		}
-		fmt.Fprint(std.out, text.Table([]string{"NUMBER", "QUEUE", "BATCH", "SLOTS", "BYTES", "DELIVERED", "SET ASIDE"}, rows))
+		fmt.Fprint(std.Out, text.Table([]string{"NUMBER", "QUEUE", "BATCH", "SLOTS", "BYTES", "DELIVERED", "SET ASIDE"}, rows))
 		return nil
 	})
 }
@@ -135,7 +136,7 @@ type shownSlots struct {
 	Args     []uint32 `json:"args,omitempty"` // of the first
 }
 
-func (c *workShowCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *workShowCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	return c.with(ctx, "ringmaster work show", log, func(ctx context.Context, conn *natsio.Conn) error {
 		b, err := poison.Get(ctx, conn, c.Number)
 		if err != nil {
@@ -147,7 +148,7 @@ func (c *workShowCmd) Run(ctx context.Context, std stdio, log *slog.Logger) erro
 		} else if b.Kept {
 			return fmt.Errorf("batch %d: %w", c.Number, err)
 		}
-		out := json.NewEncoder(text.PlainWriter{To: std.out})
+		out := json.NewEncoder(text.PlainWriter{To: std.Out})
 		out.SetIndent("", "  ")
 		return out.Encode(shown)
 	})
@@ -175,7 +176,7 @@ type workRunCmd struct {
 	Numbers []uint64 `arg:"" placeholder:"NUMBER" help:"Numbers of the batches, as the list has them."`
 }
 
-func (c *workRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *workRunCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	return c.with(ctx, "ringmaster work run", log, func(ctx context.Context, conn *natsio.Conn) error {
 		for _, number := range c.Numbers {
 			b, err := poison.Get(ctx, conn, number)
@@ -185,7 +186,7 @@ func (c *workRunCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(std.out, "%d: batch %s is submitted to %s.%s again\n", number, text.Plain(b.Batch), b.Worker, b.Queue)
+			fmt.Fprintf(std.Out, "%d: batch %s is submitted to %s.%s again\n", number, text.Plain(b.Batch), b.Worker, b.Queue)
 		}
 		return nil
 	})
@@ -198,7 +199,7 @@ type workPurgeCmd struct {
 	All     bool     `help:"Remove the batches of every queue."`
 }
 
-func (c *workPurgeCmd) Run(ctx context.Context, std stdio, log *slog.Logger) error {
+func (c *workPurgeCmd) Run(ctx context.Context, std terminal.Stdio, log *slog.Logger) error {
 	everything := c.Worker == "*" && c.Queue == "*"
 	switch {
 	case len(c.Numbers) > 0 && (c.All || !everything):

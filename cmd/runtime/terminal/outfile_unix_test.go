@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package terminal
 
 import (
 	"io"
@@ -17,7 +17,7 @@ func TestOutputGoesIntoWhatIsNoFile(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := replaceable(pipe); err != nil {
+	if err := Replaceable(pipe); err != nil {
 		t.Fatal(err)
 	}
 	// Open for both, it does not wait for a writer.
@@ -26,7 +26,7 @@ func TestOutputGoesIntoWhatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := replaceFile(pipe, func(w io.Writer) error { _, err := io.WriteString(w, "text"); return err }); err != nil {
+	if err := ReplaceFile(pipe, func(w io.Writer) error { _, err := io.WriteString(w, "text"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
@@ -47,7 +47,7 @@ func TestOutputGoesBehindALink(t *testing.T) {
 	if err := os.Symlink("file", link); err != nil {
 		t.Fatal(err)
 	}
-	if err := replaceFile(link, func(w io.Writer) error { _, err := io.WriteString(w, "after"); return err }); err != nil {
+	if err := ReplaceFile(link, func(w io.Writer) error { _, err := io.WriteString(w, "after"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -59,7 +59,7 @@ func TestOutputGoesBehindALink(t *testing.T) {
 }
 
 func TestDirectoryIsNoPlaceForAnOutput(t *testing.T) {
-	if err := replaceable(t.TempDir()); err == nil {
+	if err := Replaceable(t.TempDir()); err == nil {
 		t.Fatal("a directory was taken")
 	}
 }

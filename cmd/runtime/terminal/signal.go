@@ -1,0 +1,41 @@
+package terminal
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+)
+
+// UntilSignal is a context that ends at SIGINT or SIGTERM. A second signal ends the process
+// at once, wherever it is: a driver or a disk that hangs knows nothing of contexts.
+func UntilSignal(parent context.Context) (ctx context.Context, stop context.CancelFunc) {
+	ctx, stop = signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// Interruptible is a reader that ends with its context, whose error is then its own. Without it, a
+// person who does not type, or an idle pipe, would keep a command from ending when it is told to. Nothing
+// is read before it is asked for.
+func Interruptible(ctx context.Context, in io.Reader) io.Reader {
+	out, to := io.Pipe()
+	begin := sync.OnceFunc(func() {
+		context.AfterFunc(ctx, func() { to.CloseWithError(ctx.Err()) })
+		go func() { // until the input ends, or the process
+			_, err := io.Copy(to, in)
+			to.CloseWithError(err)
+		}()
+	})
+	return readerFunc(func(p []byte) (int, error) {
+		begin()
+		return out.Read(p)
+	})
+}
+
+// readerFunc is an io.Reader.
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
