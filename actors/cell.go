@@ -40,15 +40,17 @@ type cell struct {
 	records SequenceRange // triggers since the last take
 
 	pacer      pacer
-	dirty      bool   // something newer than the last take
-	deciding   bool   // a wake is pending, a decision is in hand, or the queue pauses
-	taken      bool   // a decision is in hand
-	hasBacklog bool   // backlog is known
-	walked     bool   // a job has walked here
-	backlog    uint32 // slots submitted here and not finished
+	since      time.Time // when the first record came that no decision has taken; zero: there is none
+	dirty      bool      // something newer than the last take
+	deciding   bool      // a wake is pending, a decision is in hand, or the queue pauses
+	taken      bool      // a decision is in hand
+	hasBacklog bool      // backlog is known
+	walked     bool      // a job has walked here
+	backlog    uint32    // slots submitted here and not finished
 
 	counts  Counts
-	touched uint64 // tick of the last accepted record or submission
+	applied telemetry.Geometry // by the launch that was reported last
+	touched uint64             // tick of the last accepted record or submission
 
 	requeuesReported uint64 // last value of the publisher's requeue_count
 	executedReported uint64 // last value of the publisher's executed_count
@@ -91,7 +93,8 @@ type view struct {
 	backlog      uint32
 	hasBacklog   bool
 	records      SequenceRange
-	replies      []string // who waits for this decision
+	since        time.Time // when the first of them came; zero: none came
+	replies      []string  // who waits for this decision
 	measured     policy.Measured
 	compiled     bool // see cell
 	lease        policy.Lease
@@ -129,9 +132,10 @@ func (c *cell) take() (v view, asked bool) {
 		queue: c.queue, graph: c.graph, walk: c.walk,
 		requeues: c.requeues - c.requeuesDecided, requeueTotal: c.requeues,
 		backlog: c.backlog, hasBacklog: c.hasBacklog,
-		records: c.seen, replies: slices.Clone(c.replies), measured: c.history.Measured(), compiled: c.compiled,
+		records: c.seen, since: c.since, replies: slices.Clone(c.replies), measured: c.history.Measured(), compiled: c.compiled,
 		ran: c.ran(),
 	}
+	c.since = time.Time{}
 	if c.carried {
 		v.memory = c.remember()
 	}
@@ -286,6 +290,18 @@ func (c *cell) totals() Counts {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.counts
+}
+
+// status writes what the cell knows of its queue into a row.
+func (c *cell) status(row *QueueStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	row.Counts, row.Applied = c.counts, c.applied
+	for i := range c.sources {
+		if heard := c.sources[i].Last; heard.After(row.HeardAt) {
+			row.HeardAt = heard
+		}
+	}
 }
 
 // touch notes that somebody used the queue.

@@ -41,6 +41,8 @@ type Config struct {
 	// local, so that what this process measured does not mix with what workers
 	// elsewhere say: their reports are only as good as their names.
 	RemoteMemory func(worker string) session.Memory
+	// Meter is told how long things take. Nil: nobody wants to know.
+	Meter Meter
 	// Logger receives what people should know. Not nil.
 	Logger *slog.Logger
 

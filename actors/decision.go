@@ -49,6 +49,7 @@ func (in *DecisionInput) Entry() decisionlog.Entry {
 // launch. It is constant once it is shared.
 type decision struct {
 	DecisionInput
+	at              time.Time             // when it was made, or taken over
 	edition         uint64                // counts the distinct plans of the queue
 	changed         bool                  // it launches something else than the plan before, or says that there is none
 	known, local    bool                  // the worker's device, when it was made
@@ -138,7 +139,7 @@ func (f *family) recommendation(d *decision) *telemetry.Recommendation {
 // decision is what the maker of a message decided.
 func (left *inheritance) decision(m *telemetry.Stored) *decision {
 	e := &left.decided.Entry
-	d := &decision{edition: left.memory.Edition, commitOnPublish: m.Recommendation.CommittedOnPublish, fenced: true, reason: e.Error}
+	d := &decision{at: time.Now(), edition: left.memory.Edition, commitOnPublish: m.Recommendation.CommittedOnPublish, fenced: true, reason: e.Error}
 	d.DecisionInput = DecisionInput{
 		Worker: e.Worker, Queue: e.Queue, Decision: e.Decision,
 		Records: SequenceRange{uint64(e.Records.Incarnation), e.Records.First, e.Records.Last, e.Records.SentNs},

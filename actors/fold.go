@@ -78,6 +78,9 @@ func (c *cell) fold(r *telemetry.Record, reply string, tick uint64, at time.Time
 	}
 	c.counts.Records++
 	c.touched = tick
+	if c.since.IsZero() && (r.Kind == telemetry.KindQueue || r.Kind == telemetry.KindGraph) {
+		c.since = at
+	}
 	if reply != "" && len(c.replies) < maxReplies {
 		c.replies = append(c.replies, reply)
 	}
@@ -214,6 +217,8 @@ func (c *cell) report(l *telemetry.Launch, p *session.Plan, at time.Time) wakes 
 	}
 	n.SlotsExecuted = addSaturating(n.SlotsExecuted, l.Executed)
 	n.SlotsFaulted = addSaturating(n.SlotsFaulted, l.Faulted)
+	n.DeviceNs = addSaturating(n.DeviceNs, deviceNs(l))
+	c.applied = l.Applied
 	c.requeues = addSaturating(c.requeues, l.Requeued)
 
 	if ok && timed(l) {

@@ -77,6 +77,9 @@ func (w *workerActor) start(l *lane, d *decision, left int, weight float64) {
 		claimedSlots: min(left, int(d.Plan.BatchDepth)), concurrent: l.flights > 0, starting: true, weight: weight,
 	}
 	f.charged = d.Request.Cost.Ns(uint32(f.claimedSlots))
+	if !l.freshSince.IsZero() {
+		w.system.cfg.Meter.Waited(time.Since(l.freshSince))
+	}
 	l.served += float64(f.charged) / weight
 	if len(w.flights) == 0 {
 		f.idle = time.Since(w.freeSince)

@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"time"
+
 	"ringmaster/megakernel/policy"
 	"ringmaster/telemetry"
 )
@@ -68,6 +70,24 @@ type Report struct {
 
 	LeaseRefused bool // the plan had the launch on the lease, which did not take its slots
 }
+
+// Meter is told how long things take. Its methods must be quick and may be called concurrently.
+type Meter interface {
+	// Decided tells how long the first record that a decision answers had waited when the decision counted and
+	// was handed to the publisher.
+	Decided(time.Duration)
+	// Waited tells how long the first slots that a launch may take had waited when it began.
+	Waited(time.Duration)
+	// Launched tells for how long a reported launch had the device, 0 if that was not measured.
+	Launched(time.Duration)
+}
+
+// unmetered is the Meter of a system that has none.
+type unmetered struct{}
+
+func (unmetered) Decided(time.Duration)  {}
+func (unmetered) Waited(time.Duration)   {}
+func (unmetered) Launched(time.Duration) {}
 
 // Store keeps decisions where all processes that may decide see them: a stream, whose server
 // compares and sets. Calls never block.

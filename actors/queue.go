@@ -82,6 +82,7 @@ func (a *queueActor) decide() {
 	}
 	a.hold(d)
 	a.publish(d, d.changed, false, view.replies)
+	a.timed(&view)
 	a.policy.unannounced = false
 	a.finish(d, &view)
 }
@@ -91,7 +92,7 @@ func (a *queueActor) make(v *view, device *deviceView) *decision {
 	v.others, v.target = a.others(), soonest(a.deadline.Load(), a.device.sharing.goal.Load())
 	v.lease = a.lease(device)
 	v.lease.Refused = v.measured.LeaseRefused
-	d := &decision{commitOnPublish: device.known && !device.local && !device.reporting, known: device.known, local: device.local}
+	d := &decision{at: time.Now(), commitOnPublish: device.known && !device.local && !device.reporting, known: device.known, local: device.local}
 	d.Worker, d.Queue, d.Decision, d.Records = a.device.name, a.name, a.number+1, v.records
 	d.Before = policy.State{Topology: a.topology.Issued.State, Plan: a.policy.Issued.State}
 	d.After = d.Before
@@ -123,9 +124,24 @@ func (a *queueActor) hold(d *decision) {
 		a.recent.Add(d.Decision, d.After)
 		a.looked.Store(max(d.look, a.looked.Load())) // one recommendation asks for it
 	}
-	a.cell.count(d.count)
+	before := a.latest.Load()
+	a.cell.count(func(n *Counts) {
+		d.count(n)
+		if before != nil && before.edition != d.edition {
+			n.PlansChanged++
+		}
+	})
 	a.policy.unannounced = d.changed
 	a.show(d)
+}
+
+// timed tells how long the first record that a decision answers has waited for it. That record may be much older
+// where another process has decided until now.
+func (a *queueActor) timed(v *view) {
+	if v.since.IsZero() || a.storing.standing.State == StandsBy {
+		return
+	}
+	a.system.cfg.Meter.Decided(time.Since(v.since))
 }
 
 // lease is what the worker's resident kernel offers.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -24,11 +25,14 @@ type Counts struct {
 	SlotsSubmitted   uint64 `json:"slots_submitted"` // taken by a local engine
 	SlotsExecuted    uint64 `json:"slots_executed"`
 	SlotsFaulted     uint64 `json:"slots_faulted"`
+	DeviceNs         uint64 `json:"device_ns"`         // that launches had the device
+	PlansChanged     uint64 `json:"plans_changed"`     // decisions whose plan launches something else than the queue's plan before it
 	TopologySwitches uint64 `json:"topology_switches"` // decisions that changed the topology
 	SwitchesHeld     uint64 `json:"switches_held"`     // decisions in which hysteresis kept the topology
 	DecisionsRefused uint64 `json:"decisions_refused"` // that the store had another in place of
 	DecisionsDoubted uint64 `json:"decisions_doubted"` // of which the store did not say whether it has them
 	DecisionsAlone   uint64 `json:"decisions_alone"`   // that hold here only, as the store was away
+	TakeOvers        uint64 `json:"take_overs"`        // times a queue was decided for here after another process had decided
 	Stops            uint64 `json:"stops"`             // times a queue was stopped after repeated panics
 	Halts            uint64 `json:"halts"`             // times a queue was stopped after launches that failed in a row
 }
@@ -44,11 +48,14 @@ func (c *Counts) add(o Counts) {
 	c.SlotsSubmitted += o.SlotsSubmitted
 	c.SlotsExecuted += o.SlotsExecuted
 	c.SlotsFaulted += o.SlotsFaulted
+	c.DeviceNs += o.DeviceNs
+	c.PlansChanged += o.PlansChanged
 	c.TopologySwitches += o.TopologySwitches
 	c.SwitchesHeld += o.SwitchesHeld
 	c.DecisionsRefused += o.DecisionsRefused
 	c.DecisionsDoubted += o.DecisionsDoubted
 	c.DecisionsAlone += o.DecisionsAlone
+	c.TakeOvers += o.TakeOvers
 	c.Stops += o.Stops
 	c.Halts += o.Halts
 }
@@ -108,8 +115,12 @@ type QueueStatus struct {
 	Decided        bool // Recommendation is valid
 	Recommendation telemetry.Recommendation
 	Counts
-	SlotsPending uint64 // submitted and not finished
-	Stopped      bool   // rests after repeated panics; the recommendation's Error says so
+	HeardAt      time.Time          // when the newest record of any kind was taken in; zero: none was
+	DecidedAt    time.Time          // when the recommendation's decision was made, or taken over; zero: there is none
+	Applied      telemetry.Geometry // of the launch that was reported last
+	SlotsPending uint64             // submitted and not finished
+	Halted       bool               // launches nothing after launches that failed in a row
+	Stopped      bool               // rests after repeated panics; the recommendation's Error says so
 	Standing     Standing
 }
 
@@ -177,11 +188,13 @@ func (s *System) Queues() []QueueStatus {
 	rows := make([]QueueStatus, 0, len(families))
 	for _, f := range families {
 		row := QueueStatus{
-			Worker: f.device.name, Queue: f.name, Counts: f.cell.totals(),
+			Worker: f.device.name, Queue: f.name,
 			SlotsPending: uint64(f.pending.Load()), Stopped: f.quarantine.Load() != nil,
 		}
+		f.cell.status(&row)
 		if r := f.latest.Load(); r != nil {
-			row.Decided, row.Recommendation = true, *f.recommendation(r)
+			row.Decided, row.DecidedAt, row.Recommendation = true, r.at, *f.recommendation(r)
+			row.Halted = f.gaveUp(r)
 		}
 		if now := f.standing.Load(); now != nil {
 			row.Standing = *now
@@ -253,8 +266,9 @@ func (s *System) refusalCounts() (all uint64, by map[string]uint64) {
 	return all, by
 }
 
-// tellLaunch logs what a launch report says went wrong.
+// tellLaunch says how long a reported launch had the device, and logs what went wrong.
 func (f *family) tellLaunch(l *telemetry.Launch) {
+	f.system.cfg.Meter.Launched(time.Duration(min(deviceNs(l), math.MaxInt64)))
 	if l.Status != telemetry.LaunchOK {
 		f.system.complain.Warn("launch failed", f.device.name, f.name, "launch", l.Launch, "reason", l.Error)
 	}

@@ -236,6 +236,10 @@ func (a *queueActor) accepted() {
 	u.decision.fenced = true
 	a.stored.Store(u.decision)
 	a.storing.alone, a.storing.apart = false, false
+	a.timed(&u.view)
+	if a.storing.standing.State == StandsBy {
+		a.cell.count(func(n *Counts) { n.TakeOvers++ })
+	}
 	a.stand(StandsStored, "")
 	a.hold(u.decision)
 	a.policy.unannounced = false // the server tells subscribers

@@ -56,6 +56,9 @@ func start(cfg Config, pub Publisher, t tap) (*System, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if cfg.Meter == nil {
+		cfg.Meter = unmetered{}
+	}
 	s := &System{
 		cfg: cfg, publisher: pub, shell: newShell(cfg.Logger, t),
 		devices:  make(map[string]*device),

@@ -20,6 +20,7 @@ type batch struct {
 	sequence  uint64
 	delivered uint64 // times the server has delivered it
 	since     time.Time
+	stored    time.Time // by the server's clock
 	worker    string
 	queue     string
 	bytes     int64 // of memory taken
@@ -61,7 +62,10 @@ func (w *WorkConsumer) deliver(r *reading, m jetstream.Msg) {
 		return // not from the stream: somebody wrote into our inbox
 	}
 	w.received.Store(true)
-	b := &batch{msg: m, sequence: meta.Sequence.Stream, delivered: meta.NumDelivered, since: time.Now()}
+	b := &batch{msg: m, sequence: meta.Sequence.Stream, delivered: meta.NumDelivered, since: time.Now(), stored: meta.Timestamp}
+	if meta.NumDelivered > 1 {
+		w.redelivered.Add(1)
+	}
 	_, b.worker, b.queue, err = w.conn.cfg.Subjects.Parse(m.Subject())
 	if !w.admit(b) {
 		return
@@ -275,6 +279,9 @@ func (w *WorkConsumer) settle(b *batch, attempt int, outcome telemetry.Outcome, 
 	case telemetry.OutcomeDone:
 		w.note(m.Ack())
 		w.done.Add(1)
+		if w.cfg.Finished != nil {
+			w.cfg.Finished(max(time.Since(b.stored), 0))
+		}
 	case telemetry.OutcomeDuplicate:
 		w.note(m.Ack())
 		w.duplicates.Add(1)

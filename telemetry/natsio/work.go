@@ -50,6 +50,9 @@ type WorkConfig struct {
 	// SetAside keeps a batch that is given up, before its done record goes out, and tells whether
 	// it is kept: until then it is not acknowledged. Nil: it is not kept.
 	SetAside func(b *GivenUp, kept func(error))
+	// Finished, if set, is told of each batch that was executed and acknowledged how long ago the stream had stored
+	// it, by the clocks of the server and of this host. It must be quick.
+	Finished func(sinceStored time.Duration)
 	// RetryMin is the delay of the second delivery after OutcomeRetry, and of the
 	// second attempt after OutcomeBusy. It doubles with each further one up to
 	// RetryMax.
@@ -98,19 +101,21 @@ func (c *WorkConfig) Validate() error {
 
 // WorkStats counts what became of the batches since ConsumeWork.
 type WorkStats struct {
-	Delivered  uint64 `json:"delivered"`  // handed to the handler
-	Done       uint64 `json:"done"`       // acknowledged after execution
-	Duplicates uint64 `json:"duplicates"` // acknowledged because they had been executed before
-	Refused    uint64 `json:"refused"`    // terminated by the checks or the handler
-	Retried    uint64 `json:"retried"`    // given back
-	Busy       uint64 `json:"busy"`       // times one was kept to be handed over again
-	GivenUp    uint64 `json:"given_up"`   // part of Refused: delivered MaxDeliveries times without an outcome
-	Crowded    uint64 `json:"crowded"`    // part of Refused: too many of the queue waited already
-	Repeated   uint64 `json:"repeated"`   // delivered again while still in the handler's hands
-	AckErrors  uint64 `json:"ack_errors"` // acknowledgements that could not be sent; the batch comes again
-	Restarts   uint64 `json:"restarts"`   // times the consumption was set up anew
-	Pending    int    `json:"pending"`    // in the handler's hands now, or on their way there
-	Bytes      int64  `json:"bytes"`      // of memory that those take, about
+	Delivered   uint64 `json:"delivered"`   // handed to the handler
+	Done        uint64 `json:"done"`        // acknowledged after execution
+	Duplicates  uint64 `json:"duplicates"`  // acknowledged because they had been executed before
+	Refused     uint64 `json:"refused"`     // terminated by the checks or the handler
+	Retried     uint64 `json:"retried"`     // given back
+	Busy        uint64 `json:"busy"`        // times one was kept to be handed over again
+	GivenUp     uint64 `json:"given_up"`    // part of Refused: delivered MaxDeliveries times without an outcome
+	Crowded     uint64 `json:"crowded"`     // part of Refused: too many of the queue waited already
+	Repeated    uint64 `json:"repeated"`    // delivered again while still in the handler's hands
+	Redelivered uint64 `json:"redelivered"` // deliveries that were not the first of their batch
+	AckErrors   uint64 `json:"ack_errors"`  // acknowledgements that could not be sent; the batch comes again
+	Restarts    uint64 `json:"restarts"`    // times the consumption was set up anew
+	Pending     int    `json:"pending"`     // in the handler's hands now, or on their way there
+	Bytes       int64  `json:"bytes"`       // of memory that those take, about
+	Stored      uint64 `json:"stored"`      // of the worker in the stream, those in hand among them, at the last look
 }
 
 // WorkConsumer feeds the batches of one worker to a handler.
@@ -136,10 +141,11 @@ type WorkConsumer struct {
 
 	room room
 
-	received                                  atomic.Bool // a message came: there are acknowledgements
+	stored                                    atomic.Pointer[map[string]uint64] // batches in the stream by queue, at the last look
+	received                                  atomic.Bool                       // a message came: there are acknowledgements
 	delivered, done, duplicates               atomic.Uint64
 	refused, retried, repeated, acks, restart atomic.Uint64
-	busy, givenUp, crowded                    atomic.Uint64
+	busy, givenUp, crowded, redelivered       atomic.Uint64
 }
 
 // ConsumeWork feeds the batches of a worker to handler until ctx ends or Drain
@@ -252,12 +258,25 @@ func (w *WorkConsumer) Stats() WorkStats {
 	w.mu.Lock()
 	pending := len(w.pending)
 	w.mu.Unlock()
+	stored := uint64(0)
+	for _, n := range w.Stored() {
+		stored += n
+	}
 	return WorkStats{
 		Delivered: w.delivered.Load(), Done: w.done.Load(), Duplicates: w.duplicates.Load(),
 		Refused: w.refused.Load(), Retried: w.retried.Load(), Repeated: w.repeated.Load(),
-		Busy: w.busy.Load(), GivenUp: w.givenUp.Load(), Crowded: w.crowded.Load(),
-		AckErrors: w.acks.Load(), Restarts: w.restart.Load(), Pending: pending, Bytes: w.room.inUse(),
+		Busy: w.busy.Load(), GivenUp: w.givenUp.Load(), Crowded: w.crowded.Load(), Redelivered: w.redelivered.Load(),
+		AckErrors: w.acks.Load(), Restarts: w.restart.Load(), Pending: pending, Bytes: w.room.inUse(), Stored: stored,
 	}
+}
+
+// Stored is how many batches of each queue the stream has, those in hand among them, as it said when it was looked
+// at last. The map is not to be changed.
+func (w *WorkConsumer) Stored() map[string]uint64 {
+	if stored := w.stored.Load(); stored != nil {
+		return *stored
+	}
+	return nil
 }
 
 // room is the memory of batches that are without an outcome. With its newest batch a queue has

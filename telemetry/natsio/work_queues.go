@@ -134,9 +134,12 @@ func (w *WorkConsumer) look(ctx context.Context, stream jetstream.Stream) error 
 	if err != nil {
 		return fmt.Errorf("ask stream %s for queues: %w", w.conn.WorkStream(), err)
 	}
+	stored := make(map[string]uint64, len(info.State.Subjects))
+	defer w.stored.Store(&stored)
 	for subject, n := range info.State.Subjects {
 		_, _, queue, err := w.conn.cfg.Subjects.Parse(subject)
 		if err == nil {
+			stored[queue] = n
 			w.flow(ctx, queue)
 			continue
 		}

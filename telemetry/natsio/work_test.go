@@ -132,6 +132,31 @@ func TestBatchStaysInTheStreamUntilItsOutcome(t *testing.T) {
 	}
 }
 
+func TestAFinishedBatchIsTimedFromTheStream(t *testing.T) {
+	took := make(chan time.Duration, 1)
+	s := openShop(t, newServer(t).URL(), func(cfg *WorkConfig) { cfg.Finished = func(d time.Duration) { took <- d } })
+	s.submit(t, "b1")
+	d := receive(t, s.batches)
+	for s.consumer.Stored()["a"] != 1 {
+		time.Sleep(time.Millisecond)
+	}
+	if got := s.consumer.Stats(); got.Stored != 1 || got.Redelivered != 0 {
+		t.Errorf("%+v: want one batch in the stream, delivered once", got)
+	}
+	d.settled(telemetry.OutcomeRetry, nil)
+	again := receive(t, s.batches)
+	if got := s.consumer.Stats(); got.Redelivered != 1 {
+		t.Errorf("%d redeliveries, want 1", got.Redelivered)
+	}
+	again.settled(telemetry.OutcomeDone, nil)
+	if d := receive(t, took); d <= 0 || d > time.Minute {
+		t.Errorf("finished %v after it was stored", d)
+	}
+	for len(s.consumer.Stored()) != 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 func TestBatchIdIsStoredOnce(t *testing.T) {
 	s := openShop(t, newServer(t).URL(), nil)
 	if s.submit(t, "b1") {
