@@ -191,13 +191,14 @@ var (
 	errClass      = &SubjectError{ReasonBadSubject, "unknown class after the prefix"}
 	errTokens     = &SubjectError{ReasonBadSubject, "wrong number of tokens for its class"}
 	errWorker     = &SubjectError{ReasonBadToken, "worker is not 1..64 of [A-Za-z0-9_-]"}
+	errPool       = &SubjectError{ReasonBadToken, "pool is not 1..64 of [A-Za-z0-9_-], with a queue behind it"}
 	errQueue      = &SubjectError{ReasonBadToken, "queue is not 1..64 of [A-Za-z0-9_-]"}
 	errBatchQueue = &SubjectError{ReasonBadToken, "queue _batch is for telemetry subjects only"}
 )
 
 // Parse splits a subject into its class, worker and queue; worker and queue
-// are substrings of subject, empty where the class has none. The error is a
-// *SubjectError.
+// are substrings of subject, empty where the class has none. In the place of the worker
+// stands Pool's of a pool, where the class has pools. The error is a *SubjectError.
 func (s Subjects) Parse(subject string) (class SubjectClass, worker, queue string, err error) {
 	rest, ok := strings.CutPrefix(subject, s.Root())
 	if !ok || rest == "" || rest[0] != '.' {
@@ -215,7 +216,13 @@ func (s Subjects) Parse(subject string) (class SubjectClass, worker, queue strin
 	if two == (class == SubjectWorker) {
 		return SubjectInvalid, "", "", errTokens
 	}
-	if !ValidToken(worker) {
+	if worker == poolToken && class.hasPools() {
+		pool, inPool, is := strings.Cut(queue, ".")
+		if !is || !ValidToken(pool) {
+			return SubjectInvalid, "", "", errPool
+		}
+		worker, queue = rest[:len(poolToken)+1+len(pool)], inPool
+	} else if !ValidToken(worker) {
 		return SubjectInvalid, "", "", errWorker
 	}
 	if !two {
@@ -237,6 +244,36 @@ func classOf(token string) SubjectClass {
 		}
 	}
 	return SubjectInvalid
+}
+
+// poolToken stands in front of a pool's name. No worker has it for a name.
+const poolToken = "pool"
+
+// Pool is what stands in the place of a worker's name on the subjects of work that any worker of a pool may take:
+// those of batches, done records, refusals, cancellations and batches set aside.
+func Pool(name string) string { return poolToken + "." + name }
+
+// PoolOf returns the name of the pool if what stands in the place of a worker's name is Pool's.
+func PoolOf(taker string) (pool string, is bool) { return strings.CutPrefix(taker, poolToken+".") }
+
+// ValidWorker reports whether s can name a worker: a token that does not begin the subjects of pools.
+func ValidWorker(s string) bool { return ValidToken(s) && s != poolToken }
+
+// ValidTaker reports whether s can stand in the place of who takes a batch: a worker's name, or Pool's of a token.
+func ValidTaker(s string) bool {
+	if pool, is := PoolOf(s); is {
+		return ValidToken(pool)
+	}
+	return ValidWorker(s)
+}
+
+// hasPools reports whether subjects of the class may have a pool in the place of a worker.
+func (c SubjectClass) hasPools() bool {
+	switch c {
+	case SubjectWork, SubjectDone, SubjectRejected, SubjectCancel:
+		return true
+	}
+	return false
 }
 
 // ValidToken reports whether s can name a worker, a queue or a batch: 1 to 64

@@ -153,3 +153,28 @@ func TestNamesOfEnumerations(t *testing.T) {
 		}
 	}
 }
+
+func TestAPoolStandsWhereAWorkerDoes(t *testing.T) {
+	var s Subjects
+	for _, class := range []func(worker, queue string) string{s.Work, s.Done, s.Rejected, s.Cancel} {
+		subject := class(Pool("gpus"), "q")
+		_, taker, queue, err := s.Parse(subject)
+		pool, is := PoolOf(taker)
+		if err != nil || !is || pool != "gpus" || queue != "q" {
+			t.Errorf("%s is of %q, queue %q, %v", subject, taker, queue, err)
+		}
+	}
+	for _, subject := range []string{
+		"ringmaster.v1.work.pool.q", "ringmaster.v1.work.pool.a.b.c", "ringmaster.v1.work.pool..q", "ringmaster.v1.work.pool.a.", "ringmaster.v1.work.pool.a b.q",
+		"ringmaster.v1.work.gpu0.a.b", "ringmaster.v1.telemetry.pool.gpus.q", "ringmaster.v1.heap.pool.gpus.q", "ringmaster.v1.recommend.pool.gpus.q",
+	} {
+		if _, taker, queue, err := s.Parse(subject); err == nil {
+			t.Errorf("%s is of %q, queue %q", subject, taker, queue)
+		}
+	}
+	for name, want := range map[string]bool{"gpu0": true, "pool.gpus": true, "pool": false, "pool.": false, "pool.a.b": false, "pools.a": false, "": false} {
+		if ValidTaker(name) != want {
+			t.Errorf("%q takes batches: %v", name, !want)
+		}
+	}
+}
