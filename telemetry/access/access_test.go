@@ -32,11 +32,26 @@ func TestRightsAreOfTheNamesThatAUserIsFor(t *testing.T) {
 		{Subscriber, "ringmaster.v1.recommend.gpu0.q", false, true},
 		{Operator, "ringmaster.v1.recommend.gpu7.x", false, true},
 		{Subscriber, "ringmaster.v1.decided.gpu0.q", false, false},
+		{Worker, "ringmaster.v1.done.pool.gpus.q", false, false},
 	} {
 		rights := Of(c.kind, gpu0)
 		if p, s := MayPublish(rights, c.subject), MaySubscribe(rights, c.subject); p != c.publish || s != c.subscribe {
 			t.Errorf("%v, %s: publish %v, subscribe %v", c.kind, c.subject, p, s)
 		}
+	}
+}
+
+func TestAPoolsWorkIsForThoseWhoNameIt(t *testing.T) {
+	member, sender := Of(Worker, Scope{Worker: "gpu0", Pool: "gpus"}), Of(Submitter, Scope{Worker: telemetry.Pool("gpus"), Queue: "q"})
+	const consumer = "$JS.API.CONSUMER.CREATE.RINGMASTER_WORK.pool+gpus=q.ringmaster.v1.work.pool.gpus.q"
+	if !MayPublish(member, "ringmaster.v1.done.pool.gpus.q") || !MaySubscribe(member, "ringmaster.v1.cancel.pool.gpus.*") || !MayPublish(member, consumer) {
+		t.Error("a worker of the pool lacks a right")
+	}
+	if MayPublish(member, "ringmaster.v1.done.pool.others.q") || MayPublish(member, "ringmaster.v1.work.pool.gpus.q") {
+		t.Error("a worker of the pool has a right of others")
+	}
+	if !MayPublish(sender, "ringmaster.v1.work.pool.gpus.q") || !MaySubscribe(sender, "ringmaster.v1.done.pool.gpus.q") || MayPublish(sender, "ringmaster.v1.work.gpu0.q") || MayPublish(sender, "ringmaster.v1.work.pool.gpus.other") {
+		t.Error("a submitter to the pool has other rights")
 	}
 }
 
@@ -108,7 +123,12 @@ func TestUsersOfAFleet(t *testing.T) {
 	if err != nil || len(users) != 2+2*(1+3*2) {
 		t.Errorf("%d users, %v", len(users), err)
 	}
+	f.Pool = "gpus"
+	if users, err = f.Users(); err != nil || len(users) != 2+2*(1+3*2)+2 || users[len(users)-1].Name != "submitter-pool-gpus-b" {
+		t.Errorf("%d users with a pool, %v", len(users), err)
+	}
 	for name, bad := range map[string]Fleet{
+		"a bad pool":         {Workers: []string{"a"}, Pool: "x.y"},
 		"a wildcard":         {Workers: []string{"*"}},
 		"a dot":              {Workers: []string{"a.b"}},
 		"a quote":            {Workers: []string{`a"b`}},

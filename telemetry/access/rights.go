@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -52,7 +53,8 @@ func ParseKind(name string) (Kind, error) {
 // Scope is what a user is for. Names are valid tokens, or "*" for all.
 type Scope struct {
 	Subjects telemetry.Subjects
-	Worker   string // nothing to a decider or an operator, which are for all
+	Worker   string // nothing to a decider or an operator, which are for all; telemetry.Pool of a pool to a submitter
+	Pool     string // that a worker takes work of, or ""
 	Queue    string // nothing to a worker either, which has all queues of its name
 	Inbox    string // prefix of the user's own inboxes; "" means InboxPrefix, which users share
 	Domain   string // JetStream domain through which the user reaches the streams, or ""
@@ -73,6 +75,9 @@ type Right struct {
 func Of(kind Kind, scope Scope) (rights []Right) {
 	for _, r := range table {
 		if !r.publish.has(kind) && !r.subscribe.has(kind) {
+			continue
+		}
+		if strings.Contains(r.subject, "POOL") && scope.Pool == "" {
 			continue
 		}
 		for _, subject := range scope.subjects(kind, r.subject) {
@@ -97,7 +102,7 @@ func (s Scope) subjects(kind Kind, subject string) []string {
 	if inbox == "" {
 		inbox = InboxPrefix
 	}
-	plain := strings.NewReplacer("PREFIX", s.Subjects.Root(), "WORKER", worker, "QUEUE", queue, "OWN", inbox, "STORE", s.Subjects.Store()).Replace(subject)
+	plain := strings.NewReplacer("PREFIX", s.Subjects.Root(), "POOL", cmp.Or(s.Pool, Nobody), "WORKER", worker, "QUEUE", queue, "OWN", inbox, "STORE", s.Subjects.Store()).Replace(subject)
 	api, ofAPI := strings.CutPrefix(plain, "$JS.API.")
 	switch {
 	case s.Domain != "" && ofAPI:

@@ -21,6 +21,7 @@ func (u users) has(k Kind) bool { return u&(1<<k) != 0 }
 //
 //	PREFIX         the prefix of all subjects
 //	WORKER, QUEUE  the names that the user is for, or * where it is for all
+//	POOL           the pool that a worker takes work of; without one the row is not the worker's
 //	OWN            the prefix of the user's own inboxes
 //	STORE          what the names of streams and buckets begin with
 //
@@ -61,6 +62,14 @@ var table = []row{
 	{"PREFIX.cancel.WORKER.QUEUE", submitter | operator, worker, "requests to withdraw a batch"},
 	{"PREFIX.heap.WORKER.QUEUE", submitter, worker, "transfers from and to a queue's window"},
 	{"PREFIX.graph.WORKER.QUEUE", submitter | operator, worker, "requests about a queue's graphs"},
+
+	// A pool's work. A submitter to a pool has the rows of work above, with pool.POOL for a worker.
+	{"PREFIX.work.pool.*.*", operator, nobody, "a pool's batches that are run again"},
+	{"PREFIX.queued.pool.POOL.*", nobody, worker, "word of a pool's batch in the stream"},
+	{"PREFIX.done.pool.POOL.*", worker, nobody, "what became of a pool's batches"},
+	{"PREFIX.cancel.pool.POOL.*", nobody, worker, "requests to withdraw a pool's batch"},
+	{"PREFIX.poison.pool.POOL.*", worker, nobody, "a pool's batches that were set aside"},
+	{"$JS.API.CONSUMER.CREATE.STORE_WORK.*.PREFIX.work.pool.POOL.*", worker, nobody, "a consumer for each queue of a pool"},
 
 	// The stream of batches. Acknowledging removes batches, and so does purging.
 	{"$JS.API.STREAM.INFO.STORE_WORK", worker | operator, nobody, "which queues have batches"},

@@ -2,6 +2,7 @@ package access
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ringmaster/telemetry"
@@ -26,6 +27,7 @@ type Fleet struct {
 	Subjects       telemetry.Subjects
 	Workers        []string
 	Queues         []string // of each worker; none: its users have all of its queues
+	Pool           string   // that all the workers take work of, with a submitter for each queue; "" for none
 	Domain         string   // JetStream domain through which users reach the streams
 	PrivateInboxes bool     // each user has a prefix of inboxes of its own, InboxPrefix and its name
 }
@@ -35,9 +37,13 @@ type Fleet struct {
 // users that would have one variable for their passwords.
 func (f *Fleet) Users() (users []User, err error) {
 	add := func(kind Kind, names ...string) {
-		u := User{Name: strings.Join(append([]string{kind.String()}, names...), "-"), Kind: kind, Scope: Scope{Subjects: f.Subjects, Worker: "*", Queue: "*", Domain: f.Domain}}
+		name := strings.ReplaceAll(strings.Join(append([]string{kind.String()}, names...), "-"), ".", "-") // pool.gpus has a dot
+		u := User{Name: name, Kind: kind, Scope: Scope{Subjects: f.Subjects, Worker: "*", Queue: "*", Domain: f.Domain}}
 		if len(names) > 0 {
 			u.Scope.Worker = names[0]
+		}
+		if kind == Worker {
+			u.Scope.Pool = f.Pool
 		}
 		if len(names) > 1 {
 			u.Scope.Queue = names[1]
@@ -47,24 +53,34 @@ func (f *Fleet) Users() (users []User, err error) {
 		}
 		users = append(users, u)
 	}
+	each := func(kind Kind, worker string) {
+		for _, queue := range f.Queues {
+			add(kind, worker, queue)
+		}
+		if len(f.Queues) == 0 {
+			add(kind, worker)
+		}
+	}
 	add(Decider)
 	add(Operator)
 	for _, worker := range f.Workers {
 		add(Worker, worker)
 		for _, kind := range []Kind{Publisher, Submitter, Subscriber} {
-			for _, queue := range f.Queues {
-				add(kind, worker, queue)
-			}
-			if len(f.Queues) == 0 {
-				add(kind, worker)
-			}
+			each(kind, worker)
 		}
+	}
+	if f.Pool != "" {
+		each(Submitter, telemetry.Pool(f.Pool))
 	}
 	return users, f.check(users)
 }
 
 func (f *Fleet) check(users []User) error {
-	for _, name := range append(append([]string{}, f.Workers...), f.Queues...) {
+	names := slices.Concat(f.Workers, f.Queues)
+	if f.Pool != "" {
+		names = append(names, f.Pool)
+	}
+	for _, name := range names {
 		if !telemetry.ValidToken(name) {
 			return fmt.Errorf("name %q: use 1 to %d letters, digits, _ or -", name, telemetry.MaxToken)
 		}
